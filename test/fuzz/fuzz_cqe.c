@@ -267,7 +267,8 @@ start(void)
 
 	if (quiet != NULL)
 		return;
-	fake_eal_init();
+	if (fake_eal_init() != 0)
+		exit(1);
 	quiet = fopen("/dev/null", "w");
 	rte_openlog_stream(quiet);
 }

@@ -5,14 +5,9 @@
  * What bench makes of a pair of figures: a baseline that is not what it was recorded to be gives no
  * ratio and says so, and the target is held to the figure it was set by.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "bench.h"
 
 /* What the report takes from the rest of the program. */
@@ -102,14 +97,12 @@ check(const struct row *row, const char *verdict, bool ratio, const char *why)
 }
 
 /* Up to 1.3 x to either side the ratio is shown, and judges. */
-static void
-test_within(void **state)
+TEST(test_within)
 {
 	static const double baselines[] = {7.70, 10, 12.99};
 	struct row row;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(baselines) / sizeof(baselines[0]); i++) {
 		row = time_row(baselines[i], 1.99 * baselines[i]);
 		check(&row, "reached", true, NULL);
@@ -123,12 +116,10 @@ test_within(void **state)
 }
 
 /* A slow baseline flatters: it judges nothing, however good or bad the ratio is. */
-static void
-test_slow_baseline(void **state)
+TEST(test_slow_baseline)
 {
 	struct row row;
 
-	(void)state;
 	row = time_row(13.1, 13.1);
 	check(&row, "not judged", false, "slower than the recorded 10: no ratio");
 	row = time_row(100, 1000);
@@ -141,12 +132,10 @@ test_slow_baseline(void **state)
 
 /* A fast one is unjust to us, so what reaches the target by it does; and what misses it even
  * by the recorded figure is missed. */
-static void
-test_fast_baseline(void **state)
+TEST(test_fast_baseline)
 {
 	struct row row;
 
-	(void)state;
 	row = time_row(7.6, 15.1);
 	check(&row, "reached", false, "faster than the recorded 10: no ratio");
 	row = time_row(7.6, 19.9);
@@ -162,12 +151,10 @@ test_fast_baseline(void **state)
 }
 
 /* A slower core, or a longer way between two, makes the recorded figure another one. */
-static void
-test_scaled(void **state)
+TEST(test_scaled)
 {
 	struct row row;
 
-	(void)state;
 	row = time_row(20, 30);
 	row.p.baseline_limit_scale = 2;
 	check(&row, "reached", true, NULL);
@@ -192,12 +179,10 @@ test_scaled(void **state)
 }
 
 /* Goals that are no ratio are judged by the figure itself, whatever the baseline was. */
-static void
-test_without_ratio(void **state)
+TEST(test_without_ratio)
 {
 	struct row row;
 
-	(void)state;
 	row = time_row(100, 2.9);
 	row.goal = GOAL_BELOW;
 	row.target = 3;
@@ -220,13 +205,11 @@ test_without_ratio(void **state)
 }
 
 /* What was measured beside other work, not at all, or after the end of the run. */
-static void
-test_not_measured(void **state)
+TEST(test_not_measured)
 {
 	struct row row = time_row(10, 11);
 	unsigned int n;
 
-	(void)state;
 	row.p.shared = 0.07;
 	check(&row, "not judged", false, "7 % of the time for other work: no ratio");
 	row = time_row(10, 11);
@@ -247,14 +230,4 @@ test_not_measured(void **state)
 	assert_null(report_judged(n + 1));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_within),        cmocka_unit_test(test_slow_baseline),
-		cmocka_unit_test(test_fast_baseline), cmocka_unit_test(test_scaled),
-		cmocka_unit_test(test_without_ratio), cmocka_unit_test(test_not_measured),
-	};
-
-	return cmocka_run_group_tests_name("bench_judge", tests, NULL, NULL);
-}
+TEST_MAIN(0)

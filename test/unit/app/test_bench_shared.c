@@ -3,17 +3,12 @@
  */
 /* How bench tells that other work had its CPUs: the texts of /proc, the rule, and a real thread. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
+#include "bb_test.h"
 #include "shared.h"
 
 #define MS 1000000u
@@ -24,12 +19,10 @@ static const char stat_text[] = "cpu  1 2 3 4 5 6 7 99 9 10\n"
 				"cpu2 1 2 3\n"
 				"intr 88 cpu3 1 1 1 1 1 1 1 1\n";
 
-static void
-test_texts(void **state)
+TEST(test_texts)
 {
 	struct shared_time t = {5, 7};
 
-	(void)state;
 	assert_true(shared_add_thread("106399 2077460 2\n", &t));
 	assert_int_equal(t.waited, 2077465);
 	assert_true(shared_add_cpu(stat_text, 10, 100, &t));
@@ -48,13 +41,11 @@ test_texts(void **state)
 	assert_int_equal(t.stolen, 7 + 425 * (uint64_t)MS);
 }
 
-static void
-test_rule(void **state)
+TEST(test_rule)
 {
 	const struct shared_time zero = {0, 0};
 	struct shared_time t;
 
-	(void)state;
 	/* A twentieth of a second. */
 	t = (struct shared_time){.waited = 49 * MS};
 	assert_float_equal(shared_part(&zero, &t, 1000 * MS), 0, 0);
@@ -90,8 +81,7 @@ spin(void *stop)
 }
 
 /* Two threads on one CPU wait for each other, and that is seen. */
-static void
-test_two_on_one(void **state)
+TEST(test_two_on_one)
 {
 	const unsigned int cpu = (unsigned int)sched_getcpu();
 	struct shared_time before, after;
@@ -100,7 +90,6 @@ test_two_on_one(void **state)
 	pthread_t thread;
 	uint64_t t;
 
-	(void)state;
 	assert_int_equal(pthread_getaffinity_np(pthread_self(), sizeof(old), &old), 0);
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
@@ -121,14 +110,4 @@ test_two_on_one(void **state)
 	assert_true(shared_part(&before, &after, t) > 0.5);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_rule),
-		cmocka_unit_test(test_two_on_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "histogram.h"
 
 #define N 200000
 
 static struct hist h, other;
 static uint64_t values[N];
-static uint64_t state;
+static uint64_t seed;
 
 static uint64_t
 rnd(void)
 {
-	uint64_t x = state += 0x9e3779b97f4a7c15u;
+	uint64_t x = seed += 0x9e3779b97f4a7c15u;
 
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -71,13 +65,11 @@ check_against_exact(uint32_t n)
 	assert_int_equal(hist_quantile(&h, 1000000), values[n - 1]);
 }
 
-static void
-test_buckets_cover_every_value_once(void **arg)
+TEST(test_buckets_cover_every_value_once)
 {
 	uint64_t v;
 	uint32_t i;
 
-	(void)arg;
 	assert_int_equal(hist_index(0), 0);
 	assert_int_equal(hist_index(UINT64_MAX), HIST_BUCKETS - 1);
 	assert_true(hist_bucket_top(HIST_BUCKETS - 1) == UINT64_MAX);
@@ -88,12 +80,10 @@ test_buckets_cover_every_value_once(void **arg)
 	}
 }
 
-static void
-test_small_values_are_exact(void **arg)
+TEST(test_small_values_are_exact)
 {
 	uint32_t i;
 
-	(void)arg;
 	for (i = 0; i < 2 * HIST_SUB; i++)
 		values[i] = i;
 	hist_reset(&h);
@@ -103,38 +93,32 @@ test_small_values_are_exact(void **arg)
 		assert_int_equal(hist_quantile(&h, i), exact(2 * HIST_SUB, i));
 }
 
-static void
-test_uniform(void **arg)
+TEST(test_uniform)
 {
 	uint32_t i;
 
-	(void)arg;
-	state = 1;
+	seed = 1;
 	for (i = 0; i < N; i++)
 		values[i] = rnd() % 100000;
 	check_against_exact(N);
 }
 
-static void
-test_every_magnitude(void **arg)
+TEST(test_every_magnitude)
 {
 	uint32_t i;
 
-	(void)arg;
-	state = 2;
+	seed = 2;
 	for (i = 0; i < N; i++)
 		values[i] = rnd() >> rnd() % 64;
 	check_against_exact(N);
 }
 
 /* The shape of latencies: a narrow body and a thin tail far away. */
-static void
-test_long_tail(void **arg)
+TEST(test_long_tail)
 {
 	uint32_t i;
 
-	(void)arg;
-	state = 3;
+	seed = 3;
 	for (i = 0; i < N; i++)
 		values[i] = i % 1000 == 7 ? 1000000 + rnd() % 5000000 : 400 + rnd() % 60;
 	check_against_exact(N);
@@ -143,10 +127,8 @@ test_long_tail(void **arg)
 	assert_true(hist_quantile(&h, 999100) >= 1000000);
 }
 
-static void
-test_few_values(void **arg)
+TEST(test_few_values)
 {
-	(void)arg;
 	hist_reset(&h);
 	assert_int_equal(hist_quantile(&h, 500000), 0);
 	values[0] = 12345;
@@ -158,13 +140,11 @@ test_few_values(void **arg)
 	assert_int_equal(hist_quantile(&h, 500000), 5);
 }
 
-static void
-test_merge_equals_adding(void **arg)
+TEST(test_merge_equals_adding)
 {
 	uint32_t i;
 
-	(void)arg;
-	state = 4;
+	seed = 4;
 	for (i = 0; i < N; i++)
 		values[i] = rnd() >> 40;
 	check_against_exact(N);
@@ -181,18 +161,4 @@ test_merge_equals_adding(void **arg)
 	assert_true(hist_quantile(&h, 500000) - exact(N, 500000) <= exact(N, 500000) / HIST_SUB);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_buckets_cover_every_value_once),
-		cmocka_unit_test(test_small_values_are_exact),
-		cmocka_unit_test(test_uniform),
-		cmocka_unit_test(test_every_magnitude),
-		cmocka_unit_test(test_long_tail),
-		cmocka_unit_test(test_few_values),
-		cmocka_unit_test(test_merge_equals_adding),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

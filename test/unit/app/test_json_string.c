@@ -2,16 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Strings in JSON: whatever bytes a string has, what is written is UTF-8 and one JSON string. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "json_string.h"
 
 /* Encodes a code point by its definition. Returns the length. */
@@ -56,13 +50,11 @@ expected(const unsigned char b[4])
 	return encode(c, again) == len && memcmp(b, again, len) == 0 ? len : 0;
 }
 
-static void
-test_every_sequence_of_bytes_is_a_character_or_none(void **state)
+TEST(test_every_sequence_of_bytes_is_a_character_or_none)
 {
 	static const unsigned char last[] = {0, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
 	uint32_t i, k;
 
-	(void)state;
 	for (i = 0x010000; i < 1u << 24; i++) {
 		for (k = 0; k < sizeof(last); k++) {
 			const unsigned char b[5] = {(unsigned char)(i >> 16),
@@ -91,8 +83,7 @@ written(const char *value)
 	return text;
 }
 
-static void
-test_text_is_valid_json(void **state)
+TEST(test_text_is_valid_json)
 {
 	static const char *const pairs[][2] = {
 		{"", "\"k\": \"\""},
@@ -112,7 +103,6 @@ test_text_is_valid_json(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		char *text = written(pairs[i][0]);
 
@@ -121,13 +111,4 @@ test_text_is_valid_json(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_sequence_of_bytes_is_a_character_or_none),
-		cmocka_unit_test(test_text_is_valid_json),
-	};
-
-	return cmocka_run_group_tests_name("json_string", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -2,14 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Files of results on a disk that is full, which a limit stands for, and where none can be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "bb_test.h"
 #include "output.h"
 
 #define ROOM 4096
@@ -47,13 +41,11 @@ teardown(void **state)
 	return rmdir(folder);
 }
 
-static void
-test_whole(void **state)
+TEST(test_whole)
 {
 	struct stat st;
 	FILE *f;
 
-	(void)state;
 	assert_true(output_try("json", NULL));
 	assert_true(output_try("json", path));
 	assert_int_not_equal(stat(path, &st), 0);
@@ -70,12 +62,10 @@ test_whole(void **state)
 }
 
 /* `--json >(program)`: the program still gets what is written in the end. */
-static void
-test_pipe(void **state)
+TEST(test_pipe)
 {
 	struct pollfd end = {.events = POLLIN};
 
-	(void)state;
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	end.fd = open(path, O_RDONLY | O_NONBLOCK);
@@ -87,8 +77,7 @@ test_pipe(void **state)
 }
 
 /* By one write that is too long, by many, and by what the end still had to write. */
-static void
-test_cut_short(void **state)
+TEST(test_cut_short)
 {
 	static const size_t pieces[][2] = {{4 * ROOM, 1}, {100, ROOM}, {ROOM + 1, 1}};
 	static char data[4 * ROOM];
@@ -97,7 +86,6 @@ test_cut_short(void **state)
 	size_t i, k;
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
 	room = (struct rlimit){ROOM, was.rlim_max};
 	for (i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
@@ -147,12 +135,10 @@ make_file(const char *name, mode_t mode)
 	assert_int_equal(close(fd), 0);
 }
 
-static void
-test_links_are_not_followed(void **state)
+TEST(test_links_are_not_followed)
 {
 	char other[sizeof(path) + 8];
 
-	(void)state;
 	unlink(path);
 	snprintf(other, sizeof(other), "%s.other", path);
 	make_file(other, 0640);
@@ -170,10 +156,8 @@ test_links_are_not_followed(void **state)
 	unlink(path);
 }
 
-static void
-test_a_file_of_another_user_is_refused(void **state)
+TEST(test_a_file_of_another_user_is_refused)
 {
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	unlink(path);
@@ -194,15 +178,13 @@ test_a_file_of_another_user_is_refused(void **state)
 	unlink(path);
 }
 
-static void
-test_an_own_file_gets_no_wider_mode_than_a_new_one(void **state)
+TEST(test_an_own_file_gets_no_wider_mode_than_a_new_one)
 {
 	static const mode_t masks[] = {022, 077, 0};
 	struct stat st;
 	size_t i;
 	FILE *f;
 
-	(void)state;
 	for (i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
 		const mode_t was = umask(masks[i]);
 
@@ -223,15 +205,13 @@ test_an_own_file_gets_no_wider_mode_than_a_new_one(void **state)
 }
 
 /* `--json >(program)` of bash, and `--json /dev/stdout >>file`. */
-static void
-test_a_path_of_a_descriptor_is_that_descriptor(void **state)
+TEST(test_a_path_of_a_descriptor_is_that_descriptor)
 {
 	char name[64], got[8] = "";
 	int ends[2];
 	size_t i;
 	FILE *f;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(pipe(ends), 0);
 		snprintf(name, sizeof(name), "%s/%d", i == 0 ? "/dev/fd" : "/proc/self/fd",
@@ -283,12 +263,10 @@ printed_to(int fd)
 	return WEXITSTATUS(status);
 }
 
-static void
-test_stdout(void **state)
+TEST(test_stdout)
 {
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(printed_to(open(path, O_WRONLY | O_CREAT, 0600)), 0);
 	assert_int_equal(printed_to(open("/dev/full", O_WRONLY)), EXIT_FAILURE);
 	assert_int_equal(pipe(ends), 0);
@@ -296,19 +274,4 @@ test_stdout(void **state)
 	assert_int_equal(printed_to(ends[1]), EXIT_FAILURE);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_pipe),
-		cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_links_are_not_followed),
-		cmocka_unit_test(test_a_file_of_another_user_is_refused),
-		cmocka_unit_test(test_an_own_file_gets_no_wider_mode_than_a_new_one),
-		cmocka_unit_test(test_a_path_of_a_descriptor_is_that_descriptor),
-		cmocka_unit_test(test_stdout),
-	};
-
-	return cmocka_run_group_tests_name("output", tests, setup, teardown);
-}
+TEST_MAIN_WITH(setup, teardown, 0)

@@ -5,15 +5,9 @@
  * What bb_perf and its peers say over TCP. The legal messages are those of ibv_rc_pingpong and
  * ib_write_lat, byte for byte; everything else is refused and changes nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "perf_msg.h"
 
 /* ibv_rc_pingpong -g 1 on 192.0.2.2 */
@@ -32,13 +26,11 @@ bytes(const char *text)
 	return (const uint8_t *)text;
 }
 
-static void
-test_pingpong(void **state)
+TEST(test_pingpong)
 {
 	uint8_t again[MSG_PINGPONG];
 	struct msg_addr a;
 
-	(void)state;
 	assert_int_equal(sizeof(pingpong), MSG_PINGPONG);
 	assert_null(msg_pingpong_decode(bytes(pingpong), MSG_PINGPONG, &a));
 	assert_int_equal(a.lid, 0);
@@ -49,13 +41,11 @@ test_pingpong(void **state)
 	assert_memory_equal(again, pingpong, MSG_PINGPONG);
 }
 
-static void
-test_pingpong_widest(void **state)
+TEST(test_pingpong_widest)
 {
 	struct msg_addr a = {.lid = 0xffff, .qpn = UINT32_MAX, .psn = UINT32_MAX}, b;
 	uint8_t text[MSG_PINGPONG];
 
-	(void)state;
 	memset(a.gid, 0xff, sizeof(a.gid));
 	msg_pingpong_encode(text, &a);
 	assert_string_equal((char *)text, "ffff:ffffff:ffffff:ffffffffffffffffffffffffffffffff");
@@ -63,13 +53,11 @@ test_pingpong_widest(void **state)
 	assert_int_equal(b.qpn, 0xffffff);
 }
 
-static void
-test_keys(void **state)
+TEST(test_keys)
 {
 	uint8_t again[MSG_KEYS_GID];
 	struct msg_keys k;
 
-	(void)state;
 	assert_int_equal(sizeof(keys_gid), MSG_KEYS_GID);
 	assert_null(msg_keys_decode(bytes(keys_gid), MSG_KEYS_GID, &k));
 	assert_int_equal(k.addr.qpn, 0x12);
@@ -160,27 +148,21 @@ check_hostile(const char *text, size_t len, take_fn take)
 	free(msg);
 }
 
-static void
-test_hostile(void **state)
+TEST(test_hostile)
 {
-	(void)state;
 	check_hostile(pingpong, sizeof(pingpong), take_pingpong);
 	check_hostile(keys_gid, sizeof(keys_gid), take_keys);
 	/* The first 59 bytes of the long form are not the short one. */
 	assert_false(take_keys(bytes(keys_gid), MSG_KEYS));
 }
 
-static void
-test_hostile_short_form(void **state)
+TEST(test_hostile_short_form)
 {
-	(void)state;
 	check_hostile(keys_lid, sizeof(keys_lid), take_keys);
 }
 
-static void
-test_done(void **state)
+TEST(test_done)
 {
-	(void)state;
 	assert_null(msg_done_decode(bytes("done"), 5));
 	assert_non_null(msg_done_decode(bytes("done"), 4));
 	assert_non_null(msg_done_decode(bytes("don\0"), 5));
@@ -199,12 +181,10 @@ check_version(const char *text, bool good, uint32_t want)
 	assert_non_null(msg_version_decode(msg, MSG_VERSION - 1, &v));
 }
 
-static void
-test_version(void **state)
+TEST(test_version)
 {
 	uint8_t msg[MSG_VERSION];
 
-	(void)state;
 	check_version("6.06", true, 606);
 	check_version("5.7", true, 570);
 	check_version("5.70", true, 570);
@@ -232,13 +212,11 @@ check_size(uint32_t value, bool good, uint32_t want)
 	assert_int_equal(v, good ? want : 1);
 }
 
-static void
-test_sizes(void **state)
+TEST(test_sizes)
 {
 	uint8_t msg[MSG_U32];
 	uint32_t v = 1;
 
-	(void)state;
 	msg_u32_encode(msg, 0x01020304);
 	assert_memory_equal(msg, "\1\2\3\4", 4);
 	check_size(4096, true, 4096);
@@ -258,14 +236,12 @@ test_sizes(void **state)
 	assert_non_null(msg_line_decode(msg, MSG_U32, &v));
 }
 
-static void
-test_mtu(void **state)
+TEST(test_mtu)
 {
 	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
 	uint8_t msg[MSG_MTU];
 	uint32_t i, v = 1;
 
-	(void)state;
 	for (i = 0; i < 5; i++) {
 		msg_mtu_encode(msg, mtus[i]);
 		assert_int_equal(msg[0], '1' + i);
@@ -281,14 +257,12 @@ test_mtu(void **state)
 	assert_int_equal(v, 1);
 }
 
-static void
-test_report(void **state)
+TEST(test_report)
 {
 	struct msg_report r = {.size = 65536, .iters = 5000, .peak = 1.5, .average = 1, .rate = 2},
 			  b;
 	uint8_t msg[MSG_REPORT_PARTS * MSG_REPORT_PART];
 
-	(void)state;
 	msg_report_encode(msg, &r);
 	assert_memory_equal(msg, "\0\0\0\0\0\1\0\0\0\0\0\0\0\0\x13\x88\x3f\xf8", 18);
 	assert_null(msg_report_decode(msg, sizeof(msg), &b));
@@ -302,12 +276,10 @@ test_report(void **state)
 	assert_false(msg_report_usable(&r));
 }
 
-static void
-test_cycle(void **state)
+TEST(test_cycle)
 {
 	struct msg_cycle c;
 
-	(void)state;
 	msg_cycle_of(&c, 2, 4096, 64);
 	assert_int_equal(c.places, 64);
 	assert_int_equal(msg_place(&c, 0), 0);
@@ -330,22 +302,4 @@ test_cycle(void **state)
 	assert_int_equal(c.places, 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pingpong),
-		cmocka_unit_test(test_pingpong_widest),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_hostile_short_form),
-		cmocka_unit_test(test_done),
-		cmocka_unit_test(test_version),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_mtu),
-		cmocka_unit_test(test_report),
-		cmocka_unit_test(test_cycle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -5,13 +5,8 @@
  * The open loop of testrdma --rate in virtual time: a device that takes SERVICE for each operation
  * and stands still once. What was due meanwhile has to show it; a closed loop hides it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "histogram.h"
 #include "rate.h"
 
@@ -62,13 +57,11 @@ closed_loop(struct hist *lat)
 	}
 }
 
-static void
-test_stall(void **arg)
+TEST(test_stall)
 {
 	static struct hist open, closed;
 	uint64_t due_in_stall = (uint64_t)STALL * RATE / HZ;
 
-	(void)arg;
 	open_loop(&open);
 	assert_int_equal(open.count, (uint64_t)LENGTH * RATE / HZ);
 	assert_int_equal(open.max, STALL + SERVICE);
@@ -85,15 +78,13 @@ test_stall(void **arg)
 }
 
 /* No drift over a year, at rates that do not divide the clock. */
-static void
-test_exact(void **arg)
+TEST(test_exact)
 {
 	static const uint64_t rates[] = {1, 3, 7, 999, 1000000, 33333333, 100000000};
 	const uint64_t hz = 2600000000, start = 12345;
 	struct schedule s;
 	unsigned int i;
 
-	(void)arg;
 	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		uint64_t day = rates[i] * 86400, want = hz * 86400, got;
 
@@ -107,15 +98,13 @@ test_exact(void **arg)
 }
 
 /* Counted are exactly those that are due; behind the end none. */
-static void
-test_count(void **arg)
+TEST(test_count)
 {
 	static const uint64_t rates[] = {1, 7, 999, 333333, 100000000};
 	struct schedule s;
 	uint64_t latency, k;
 	unsigned int i;
 
-	(void)arg;
 	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		schedule_begin(&s, 1000, 2600000000, rates[i]);
 		assert_int_equal(schedule_count(&s, 999), 0);
@@ -136,14 +125,4 @@ test_count(void **arg)
 	assert_int_equal(latency, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stall),
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

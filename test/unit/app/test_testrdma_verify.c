@@ -5,14 +5,8 @@
  * testrdma --verify against memory alone: operations are done here by memcpy,
  * right or with one kind of damage, and every damage must be found.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "testrdma.h"
 
 #define SLOTS 6
@@ -208,27 +202,23 @@ check_data(const struct engine *e)
 	}
 }
 
-static void
-test_data(void **arg)
+TEST(test_data)
 {
 	static const char *const names[] = {"write",    "read",     "send",  "write_imm",
 					    "send_imm", "pingpong", "mixed", "bidirectional"};
 	unsigned int i;
 
-	(void)arg;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_data(engine_find(names[i], strlen(names[i])));
 }
 
 /* Every byte of a region, one after the other: none may change unnoticed. */
-static void
-test_any_bit_anywhere(void **arg)
+TEST(test_any_bit_anywhere)
 {
 	const struct engine *e = engine_find("read", 4);
 	struct side *side;
 	size_t i;
 
-	(void)arg;
 	setup(e, 24, 2, 3);
 	data_round(NONE);
 	for (side = &t.local;; side = &t.remote) {
@@ -246,10 +236,8 @@ test_any_bit_anywhere(void **arg)
 }
 
 /* A completion that was seen before its result is told when memory is right in the end. */
-static void
-test_late_result(void **arg)
+TEST(test_late_result)
 {
-	(void)arg;
 	setup(engine_find("write", 5), 64, 1, 0);
 	row.res.late = 3;
 	data_round(NONE);
@@ -294,14 +282,12 @@ check_no_result_yet(const char *name)
 	teardown();
 }
 
-static void
-test_late_data_of_a_send_show_at_its_receive_alone(void **arg)
+TEST(test_late_data_of_a_send_show_at_its_receive_alone)
 {
 	static const char *const names[] = {"write",    "read",     "send",  "write_imm",
 					    "send_imm", "pingpong", "mixed", "bidirectional"};
 	unsigned int i;
 
-	(void)arg;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_no_result_yet(names[i]);
 }
@@ -436,31 +422,14 @@ check_atomic(const char *name)
 	}
 }
 
-static void
-test_fetch_add(void **arg)
+TEST(test_fetch_add)
 {
-	(void)arg;
 	check_atomic("fetch_add");
 }
 
-static void
-test_cmp_swap(void **arg)
+TEST(test_cmp_swap)
 {
-	(void)arg;
 	check_atomic("cmp_swap");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_data),
-		cmocka_unit_test(test_any_bit_anywhere),
-		cmocka_unit_test(test_late_result),
-		cmocka_unit_test(test_fetch_add),
-		cmocka_unit_test(test_cmp_swap),
-		cmocka_unit_test(test_late_data_of_a_send_show_at_its_receive_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -3,18 +3,12 @@
  */
 /* The messages of lib/connect over TCP: positions, and everything that is refused. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <rte_common.h>
 
 #include "bb_cm_msg.h"
+#include "bb_test.h"
 
 static struct bb_region regions[2] = {
 	{"ring", 0x1122334455667788, 4096, 0xaabbccdd, BB_ACCESS_REMOTE_WRITE},
@@ -65,8 +59,7 @@ decode(const uint8_t *buf, size_t len, struct bb_cm_msg *msg, struct bb_region *
 }
 
 /* Byte by byte: what the guide's table says, not what the encoder thinks. */
-static void
-test_positions(void **st)
+TEST(test_positions)
 {
 	static const uint8_t want[] = {
 		'B', 'B', 'C', 'M', 1, 1, 0, 16, 0, 0, 0, 64 + 80 + 5, 0, 0, 0, 0,
@@ -86,14 +79,12 @@ test_positions(void **st)
 	uint8_t buf[BB_CM_MSG_MAX];
 	size_t n = bb_cm_msg_encode(buf, &msg);
 
-	(void)st;
 	assert_int_equal(n, BB_CM_HEADER + 64 + 80 + 5);
 	assert_memory_equal(buf, want, sizeof(want));
 	assert_memory_equal(buf + n - 5, "hello", 5);
 }
 
-static void
-test_roundtrip(void **st)
+TEST(test_roundtrip)
 {
 	static const uint8_t types[] = {BB_CM_REQ, BB_CM_REP,  BB_CM_RTU,
 					BB_CM_REJ, BB_CM_DREQ, BB_CM_DREP};
@@ -101,7 +92,6 @@ test_roundtrip(void **st)
 	uint8_t buf[BB_CM_MSG_MAX];
 	size_t i, n;
 
-	(void)st;
 	for (i = 0; i < sizeof(types); i++) {
 		struct bb_cm_msg msg = request(), got;
 
@@ -125,8 +115,7 @@ test_roundtrip(void **st)
 }
 
 /* The longest there is fits; each count one higher does not. */
-static void
-test_limits(void **st)
+TEST(test_limits)
 {
 	struct bb_region many[BB_REGION_MAX], out[BB_REGION_MAX];
 	static uint8_t private[BB_CM_PRIVATE_MAX];
@@ -134,7 +123,6 @@ test_limits(void **st)
 	struct bb_cm_msg msg = request(), got;
 	uint32_t i;
 
-	(void)st;
 	for (i = 0; i < BB_REGION_MAX; i++) {
 		many[i] = regions[0];
 		snprintf(many[i].name, sizeof(many[i].name), "%u", i);
@@ -170,8 +158,7 @@ test_limits(void **st)
 }
 
 /* What the other kinds reserve; and each half of the decoder says no by itself. */
-static void
-test_kinds(void **st)
+TEST(test_kinds)
 {
 	static const struct {
 		uint8_t type;
@@ -183,7 +170,6 @@ test_kinds(void **st)
 	struct bb_cm_header h;
 	size_t i, n;
 
-	(void)st;
 	for (i = 0; i < RTE_DIM(reserved); i++) {
 		const struct bb_cm_msg msg = {.type = reserved[i].type, .private_len = 0};
 
@@ -203,15 +189,13 @@ test_kinds(void **st)
 }
 
 /* Cut anywhere, or with a length that is not true, it is refused and nothing is written. */
-static void
-test_cut(void **st)
+TEST(test_cut)
 {
 	struct bb_cm_msg msg = request(), got, was;
 	struct bb_region out[BB_REGION_MAX], out_was[BB_REGION_MAX];
 	uint8_t buf[BB_CM_MSG_MAX], *tight;
 	size_t i, n = bb_cm_msg_encode(buf, &msg);
 
-	(void)st;
 	memset(&was, 0x5a, sizeof(was));
 	memset(out_was, 0x5a, sizeof(out_was));
 	for (i = 0; i < n; i++) {
@@ -247,12 +231,10 @@ bad(size_t at, uint8_t value, const char *want)
 			 why != NULL ? why : "taken", want);
 }
 
-static void
-test_fields(void **st)
+TEST(test_fields)
 {
 	const size_t b = BB_CM_HEADER, r = BB_CM_HEADER + BB_CM_END;
 
-	(void)st;
 	bad(0, 'X', "magic");
 	bad(4, 2, "version");
 	bad(5, 0, "kind");
@@ -286,14 +268,12 @@ test_fields(void **st)
 }
 
 /* Of a version that is not ours so much is told that its sender can be. */
-static void
-test_version(void **st)
+TEST(test_version)
 {
 	struct bb_cm_msg msg = request();
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct bb_cm_header h = {0};
 
-	(void)st;
 	bb_cm_msg_encode(buf, &msg);
 	buf[4] = 9;
 	assert_non_null(bb_cm_header_decode(buf, &h));
@@ -304,8 +284,7 @@ test_version(void **st)
 	assert_int_equal(h.version, 0);
 }
 
-static void
-test_regions(void **st)
+TEST(test_regions)
 {
 	struct bb_mr mr = {.addr = (void *)0x1000,
 			   .len = 4096,
@@ -315,7 +294,6 @@ test_regions(void **st)
 	struct bb_region r, out[2];
 	uint8_t buf[2 * BB_REGION_PACKED];
 
-	(void)st;
 	assert_int_equal(bb_region_of(&mr, "x", 16, 0, &r), 0);
 	assert_int_equal(r.addr, 0x1010);
 	assert_int_equal(r.len, 4080);
@@ -344,15 +322,4 @@ test_regions(void **st)
 	assert_int_equal(bb_region_unpack(buf, sizeof(buf), out, 2), -EINVAL);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_positions), cmocka_unit_test(test_roundtrip),
-		cmocka_unit_test(test_limits),    cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_fields),    cmocka_unit_test(test_version),
-		cmocka_unit_test(test_regions),   cmocka_unit_test(test_kinds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -126,13 +126,12 @@ pair_close(void)
 		assert_int_equal(bb_cm_destroy(cms[i]), 0);
 }
 
-static void
-test_moved(void **st)
+T(test_moved)
 {
 	struct bb_conn *none;
 	uint64_t end;
 
-	pair_open(*st);
+	pair_open(*state);
 
 	/* Three GIDs that nothing tells apart: they are listed, none is taken. */
 	log_begin();
@@ -191,13 +190,12 @@ test_moved(void **st)
  * Each side has its own wishes: what its QP is told is what both agree on, and of RNR retries what
  * the peer asks for. While a connection is made its CM runs the device, and then no more.
  */
-static void
-test_terms(void **st)
+T(test_terms)
 {
 	static const struct {
 		uint8_t initiator, responder, retry, rnr;
 	} want[2] = {{3, 7, 2, 4}, {5, 2, 6, 1}};
-	struct fixture *f = *st;
+	struct fixture *f = *state;
 	const struct bb_qp_attr *attr[2];
 	struct bb_conn_info info;
 	struct bb_cm_event ev;
@@ -249,10 +247,9 @@ test_terms(void **st)
 }
 
 /* A GID that was asked for by index is not looked for. */
-static void
-test_given(void **st)
+T(test_given)
 {
-	struct fixture *f = *st;
+	struct fixture *f = *state;
 	struct bb_qp_init_attr init;
 	struct bb_conn_info info;
 	struct bb_cm_attr attr;
@@ -281,15 +278,4 @@ test_given(void **st)
 	assert_int_equal(bb_cm_destroy(cm), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_moved, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_terms, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_given, fixture_setup, fixture_teardown),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

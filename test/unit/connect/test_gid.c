@@ -32,14 +32,12 @@ pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *
 }
 
 /* Each entry is better than those in front of it, in whatever order they stand. */
-static void
-test_order(void **st)
+TEST(test_order)
 {
 	struct bb_gid_entry list[10], turned[10];
 	struct bb_gid_want want;
 	unsigned int n, i;
 
-	(void)st;
 	list[0] = entry("fe80::1", BB_GID_ROCE_V1, 0);
 	list[1] = entry("192.0.2.1", BB_GID_ROCE_V1, 1);
 	list[2] = entry("192.0.2.9", BB_GID_ROCE_V2, 2);
@@ -71,8 +69,7 @@ test_order(void **st)
 }
 
 /* Addresses of each scope: what can be chosen at all, and what gives way to a global address. */
-static void
-test_link_local_gives_way_and_no_host_is_never_chosen(void **st)
+TEST(test_link_local_gives_way_and_no_host_is_never_chosen)
 {
 	static const char *const link[] = {
 		"fe80::1",   "febf::1",     "169.254.0.1", "169.254.255.254",
@@ -88,7 +85,6 @@ test_link_local_gives_way_and_no_host_is_never_chosen(void **st)
 	char text[128];
 	unsigned int i, k;
 
-	(void)st;
 	bb_gid_want_init(&want);
 	for (i = 0; i < RTE_DIM(link); i++) {
 		list[0] = entry(link[i], BB_GID_ROCE_V2, 0);
@@ -123,8 +119,7 @@ test_link_local_gives_way_and_no_host_is_never_chosen(void **st)
 }
 
 /* The scope and the prefix of the peer's address decide where the peer is known. */
-static void
-test_address_follows_the_peer(void **st)
+TEST(test_address_follows_the_peer)
 {
 	static const struct {
 		const char *peer;
@@ -135,7 +130,6 @@ test_address_follows_the_peer(void **st)
 	struct bb_gid_want want;
 	unsigned int i;
 
-	(void)st;
 	list[0] = entry("fe80::1", BB_GID_ROCE_V2, 0);
 	list[1] = entry("fd00::1", BB_GID_ROCE_V2, 1);
 	list[2] = entry("2001:db8::1", BB_GID_ROCE_V2, 2);
@@ -159,13 +153,11 @@ test_address_follows_the_peer(void **st)
 }
 
 /* Two addresses that nothing tells apart are not chosen between; one address twice is one. */
-static void
-test_ambiguous(void **st)
+TEST(test_ambiguous)
 {
 	struct bb_gid_entry list[3];
 	struct bb_gid_want want;
 
-	(void)st;
 	bb_gid_want_init(&want);
 	list[0] = entry("fe80::1", BB_GID_ROCE_V2, 0);
 	list[1] = entry("192.0.2.1", BB_GID_ROCE_V2, 1);
@@ -218,13 +210,11 @@ put(const char *root, const char *path, const char *text)
 	fclose(f);
 }
 
-static void
-test_sysfs(void **st)
+TEST(test_sysfs)
 {
 	char root[] = "/tmp/bb_gid_XXXXXX", cmd[64];
 	struct bb_gid_entry e = {.index = 3};
 
-	(void)st;
 	assert_non_null(mkdtemp(root));
 	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/3", "bond0.7\n");
 	put(root, "/proc/net/vlan/bond0.7", "bond0.7  VID: 7\t REORDER_HDR: 1\n");
@@ -278,10 +268,9 @@ test_sysfs(void **st)
 }
 
 /* Through a device: the list in the log, the text, bad arguments. */
-static void
-test_choose(void **st)
+TEST_WITH(fixture_setup, fixture_teardown, test_choose)
 {
-	struct fixture *f = *st;
+	struct fixture *f = *state;
 	struct bb_gid_entry list[BB_GID_MAX];
 	struct bb_gid_want want;
 	uint8_t index = 77;
@@ -340,10 +329,9 @@ lines(const char *what)
 }
 
 /* Who tries again and again: each refusal is logged when it is new, and counted while it lasts. */
-static void
-test_said(void **st)
+TEST_WITH(fixture_setup, fixture_teardown, test_said)
 {
-	struct fixture *f = *st;
+	struct fixture *f = *state;
 	struct bb_gid_said said = {0};
 	struct bb_gid_want want;
 	struct bb_gid gid;
@@ -383,19 +371,4 @@ test_said(void **st)
 	log_expect("no GID of port 1 matches");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_link_local_gives_way_and_no_host_is_never_chosen),
-		cmocka_unit_test(test_address_follows_the_peer),
-		cmocka_unit_test(test_ambiguous),
-		cmocka_unit_test(test_sysfs),
-		cmocka_unit_test_setup_teardown(test_choose, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_said, fixture_setup, fixture_teardown),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

@@ -9,20 +9,14 @@
 #define CORE_FAKE_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <rte_common.h>
 
 #include "bb_core.h"
 #include "bb_mem_table.h"
 #include "bb_post.h"
+#include "bb_test.h"
 
 #define FAKE_PORTS 2
 #define FAKE_GIDS  4

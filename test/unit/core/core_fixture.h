@@ -12,13 +12,13 @@
 #include "core_fake.h"
 
 /* EAL without hugepages, files or devices. */
-static inline void
+static inline int
 fake_eal_init(void)
 {
-	if (bare_eal_init() < 0) {
-		fprintf(stderr, "EAL does not start\n");
-		exit(1);
-	}
+	if (bare_eal_init() >= 0)
+		return 0;
+	fprintf(stderr, "EAL does not start\n");
+	return 1;
 }
 
 /* A PD made by hand, for tests that do without EAL. */
@@ -102,5 +102,7 @@ fixture_teardown(void **state)
 	assert_int_equal(fake.qps, 0);
 	return 0;
 }
+
+#define T(name) TEST_WITH(fixture_setup, fixture_teardown, name)
 
 #endif

@@ -78,6 +78,4 @@ bring_to(struct bb_qp *qp, enum bb_qp_state to)
 	assert_int_equal(modify(qp, BB_QP_RTS, TO_RTS), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
 #endif

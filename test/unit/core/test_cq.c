@@ -49,8 +49,7 @@ post_recvs(struct bb_qp *qp, uint64_t wr_id, unsigned int n)
 		assert_int_equal(bb_post_recv(qp, wr_id++, &sge, 1), 0);
 }
 
-static void
-test_create(void **state)
+T(test_create)
 {
 	struct fixture *f = *state;
 	struct bb_cq *cq = (void *)1;
@@ -68,8 +67,7 @@ test_create(void **state)
 	assert_int_equal(bb_cq_destroy(NULL), -EINVAL);
 }
 
-static void
-test_create_refuses(void **state)
+T(test_create_refuses)
 {
 	struct fixture *f = *state;
 	struct bb_cq *cq = (void *)1;
@@ -107,8 +105,7 @@ test_create_refuses(void **state)
 	assert_int_equal(f->dev->cqs, 1);
 }
 
-static void
-test_destroy_refuses(void **state)
+T(test_destroy_refuses)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f, 16, 16);
@@ -129,8 +126,7 @@ test_destroy_refuses(void **state)
 }
 
 /* A CQ takes queues up to its depth, no further, and gives credits back. */
-static void
-test_credits(void **state)
+T(test_credits)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -165,8 +161,7 @@ test_credits(void **state)
 	assert_int_equal(f->cq->ctrl->queues, 0);
 }
 
-static void
-test_poll_sends(void **state)
+T(test_poll_sends)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
@@ -199,8 +194,7 @@ test_poll_sends(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-static void
-test_poll_receives(void **state)
+T(test_poll_receives)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
@@ -240,8 +234,7 @@ test_poll_receives(void **state)
 }
 
 /* The failed WQE and all behind it: one completion each, unsignalled ones too. */
-static void
-test_poll_errors(void **state)
+T(test_poll_errors)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
@@ -294,8 +287,7 @@ test_poll_errors(void **state)
 }
 
 /* The log shows the WQE that failed. */
-static void
-test_error_shows_wqe(void **state)
+T(test_error_shows_wqe)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
@@ -323,8 +315,7 @@ test_error_shows_wqe(void **state)
 }
 
 /* A queue that the application moved to ERR only flushes: not a line. */
-static void
-test_flush_is_quiet(void **state)
+T(test_flush_is_quiet)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
@@ -340,8 +331,7 @@ test_flush_is_quiet(void **state)
 }
 
 /* What a device must not write is dropped, once said, and nothing is lost by it. */
-static void
-test_strays(void **state)
+T(test_strays)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
@@ -368,8 +358,7 @@ test_strays(void **state)
 }
 
 /* The title of a compressed block that the CQ was never to have takes no other CQE along. */
-static void
-test_compressed_stray(void **state)
+T(test_compressed_stray)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
@@ -395,8 +384,7 @@ test_compressed_stray(void **state)
  * Two QPs on one CQ, CQEs interleaved, one is destroyed unpolled: the other's all
  * arrive in order, and the ring has room for what the credits promise again.
  */
-static void
-test_purge(void **state)
+T(test_purge)
 {
 	struct fixture *f = *state;
 	struct bb_qp *a, *b;
@@ -447,8 +435,7 @@ test_purge(void **state)
  * A purge returns slots at once: without that, a full CQ of a destroyed QP and a
  * new QP's full queue would not fit, although the credits say so.
  */
-static void
-test_purge_frees_slots(void **state)
+T(test_purge_frees_slots)
 {
 	struct fixture *f = *state;
 	unsigned int lap, i;
@@ -466,32 +453,4 @@ test_purge_frees_slots(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_create, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_create_refuses, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_destroy_refuses, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_credits, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_poll_sends, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_poll_receives, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_poll_errors, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_error_shows_wqe, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_flush_is_quiet, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_strays, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_compressed_stray, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_purge, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_purge_frees_slots, fixture_setup,
-						fixture_teardown),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

@@ -6,8 +6,7 @@
 
 #include "qp_fixture.h"
 
-static void
-test_create(void **state)
+T(test_create)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -28,8 +27,7 @@ test_create(void **state)
 }
 
 /* What the application left to us. */
-static void
-test_create_defaults(void **state)
+T(test_create_defaults)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -51,8 +49,7 @@ test_create_defaults(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-static void
-test_create_refuses(void **state)
+T(test_create_refuses)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr good, attr;
@@ -110,8 +107,7 @@ test_create_refuses(void **state)
 }
 
 /* A user index is not used again until all others were. */
-static void
-test_user_index(void **state)
+T(test_user_index)
 {
 	struct fixture *f = *state;
 	struct bb_qp *a = qp_create(f), *b;
@@ -136,8 +132,7 @@ test_user_index(void **state)
 	assert_int_equal(bb_qp_destroy(b), 0);
 }
 
-static void
-test_user_index_runs_out(void **state)
+T(test_user_index_runs_out)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -159,8 +154,7 @@ test_user_index_runs_out(void **state)
 	assert_int_equal(bb_qp_destroy(some), 0);
 }
 
-static void
-test_query(void **state)
+T(test_query)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -192,8 +186,7 @@ test_query(void **state)
 }
 
 /* Counted past 32 bits, whether rung or not. */
-static void
-test_posted_is_64_bits(void **state)
+T(test_posted_is_64_bits)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -221,8 +214,7 @@ test_posted_is_64_bits(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-static void
-test_addr(void **state)
+T(test_addr)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -259,8 +251,7 @@ test_addr(void **state)
 }
 
 /* A peer that has seen PSNs of the process does not know the next one. */
-static void
-test_psns_do_not_come_from_rte_rand(void **state)
+T(test_psns_do_not_come_from_rte_rand)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -280,8 +271,7 @@ test_psns_do_not_come_from_rte_rand(void **state)
 }
 
 /* ERR takes posts, also when the device went there and no call did. */
-static void
-test_error_takes_posts(void **state)
+T(test_error_takes_posts)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -316,22 +306,4 @@ test_error_takes_posts(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_create),
-		TEST(test_create_defaults),
-		TEST(test_create_refuses),
-		TEST(test_user_index),
-		TEST(test_user_index_runs_out),
-		TEST(test_query),
-		TEST(test_posted_is_64_bits),
-		TEST(test_addr),
-		TEST(test_psns_do_not_come_from_rte_rand),
-		TEST(test_error_takes_posts),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

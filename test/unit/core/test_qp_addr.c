@@ -3,15 +3,10 @@
  */
 /* The bytes of a QP's address: their positions, and everything that is refused. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "bb_qp.h"
+#include "bb_test.h"
 
 static const struct bb_qp_addr addr = {
 	.qpn = 0x123456,
@@ -26,13 +21,11 @@ static const uint8_t bytes[BB_QP_ADDR_PACKED] = {
 	0, 0,    0,    0,    0xff, 0xff, 192,  0,    2, 1, 7, 8, 0x10, 0,
 };
 
-static void
-test_bytes_are_in_network_order_at_fixed_positions(void **st)
+TEST(test_bytes_are_in_network_order_at_fixed_positions)
 {
 	uint8_t buf[BB_QP_ADDR_PACKED + 1];
 	struct bb_qp_addr got = {0};
 
-	(void)st;
 	memset(buf, 0x5a, sizeof(buf));
 	assert_int_equal(bb_qp_addr_pack(&addr, buf, sizeof(buf)), BB_QP_ADDR_PACKED);
 	assert_memory_equal(buf, bytes, sizeof(bytes));
@@ -41,8 +34,7 @@ test_bytes_are_in_network_order_at_fixed_positions(void **st)
 	assert_memory_equal(&got, &addr, sizeof(addr));
 }
 
-static void
-test_bytes_out_of_range_are_refused_and_nothing_is_written(void **st)
+TEST(test_bytes_out_of_range_are_refused_and_nothing_is_written)
 {
 	static const struct {
 		uint8_t at, len, value[3];
@@ -63,7 +55,6 @@ test_bytes_out_of_range_are_refused_and_nothing_is_written(void **st)
 	uint8_t buf[BB_QP_ADDR_PACKED];
 	size_t i;
 
-	(void)st;
 	memset(&was, 0x5a, sizeof(was));
 	got = was;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -83,13 +74,11 @@ test_bytes_out_of_range_are_refused_and_nothing_is_written(void **st)
 	assert_memory_equal(&got, &was, sizeof(was));
 }
 
-static void
-test_address_that_unpack_would_refuse_is_not_packed(void **st)
+TEST(test_address_that_unpack_would_refuse_is_not_packed)
 {
 	uint8_t buf[BB_QP_ADDR_PACKED], was[BB_QP_ADDR_PACKED];
 	struct bb_qp_addr a = addr;
 
-	(void)st;
 	memset(buf, 0x5a, sizeof(buf));
 	memcpy(was, buf, sizeof(was));
 	assert_int_equal(bb_qp_addr_pack(&a, buf, sizeof(buf) - 1), -ENOSPC);
@@ -106,14 +95,4 @@ test_address_that_unpack_would_refuse_is_not_packed(void **st)
 	assert_memory_equal(buf, was, sizeof(was));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes_are_in_network_order_at_fixed_positions),
-		cmocka_unit_test(test_bytes_out_of_range_are_refused_and_nothing_is_written),
-		cmocka_unit_test(test_address_that_unpack_would_refuse_is_not_packed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

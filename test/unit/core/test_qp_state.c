@@ -27,8 +27,7 @@ static const struct {
 };
 
 /* Every pair of states with its required attributes, one less, and each one more. */
-static void
-test_transitions(void **state)
+T(test_transitions)
 {
 	static const enum bb_qp_state states[] = {BB_QP_RESET, BB_QP_INIT, BB_QP_RTR, BB_QP_RTS,
 						  BB_QP_ERR};
@@ -73,8 +72,7 @@ test_transitions(void **state)
 	assert_int_equal(tried, 25 * 16);
 }
 
-static void
-test_modify_says_what(void **state)
+T(test_modify_says_what)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -105,8 +103,7 @@ test_modify_says_what(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-static void
-test_ranges(void **state)
+T(test_ranges)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -173,8 +170,7 @@ test_ranges(void **state)
 }
 
 /* When the device refuses, the QP is as it was. */
-static void
-test_driver_refuses(void **state)
+T(test_driver_refuses)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -202,18 +198,14 @@ test_driver_refuses(void **state)
 }
 
 /* When posts are taken: sends from RTS on, receives in any state. */
-static void
-test_posting_by_state(void **state)
+T(test_posting_by_state)
 {
 	static const struct {
 		enum bb_qp_state state;
 		int send, recv;
 	} table[] = {
-		{BB_QP_RESET, -ENOTCONN, 0},
-		{BB_QP_INIT, -ENOTCONN, 0},
-		{BB_QP_RTR, -ENOTCONN, 0},
-		{BB_QP_RTS, 0, 0},
-		{BB_QP_ERR, 0, 0},
+		{BB_QP_RESET, -ENOTCONN, 0}, {BB_QP_INIT, -ENOTCONN, 0}, {BB_QP_RTR, -ENOTCONN, 0},
+		{BB_QP_RTS, 0, 0},           {BB_QP_ERR, 0, 0},
 	};
 	struct fixture *f = *state;
 	unsigned int i;
@@ -236,8 +228,7 @@ test_posting_by_state(void **state)
 }
 
 /* A reset QP starts anew: no old CQE, records zero, the first error is told again. */
-static void
-test_reset(void **state)
+T(test_reset)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -279,8 +270,7 @@ test_reset(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-static void
-test_connect(void **state)
+T(test_connect)
 {
 	struct fixture *f = *state;
 	struct bb_qp *a = qp_create(f), *b = qp_create(f);
@@ -332,8 +322,7 @@ test_connect(void **state)
 }
 
 /* Whatever step fails, the QP is back in RESET and can be connected again. */
-static void
-test_connect_fails(void **state)
+T(test_connect_fails)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -365,31 +354,12 @@ test_connect_fails(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-static void
-test_state_names(void **state)
+TEST(test_state_names)
 {
-	(void)state;
 	assert_string_equal(bb_qp_state_name(BB_QP_RESET), "RESET");
 	assert_string_equal(bb_qp_state_name(BB_QP_ERR), "ERR");
 	assert_string_equal(bb_qp_state_name((enum bb_qp_state) - 1), "?");
 	assert_string_equal(bb_qp_state_name((enum bb_qp_state)6), "?");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_transitions),
-		TEST(test_modify_says_what),
-		TEST(test_ranges),
-		TEST(test_driver_refuses),
-		TEST(test_posting_by_state),
-		TEST(test_reset),
-		TEST(test_connect),
-		TEST(test_connect_fails),
-		cmocka_unit_test(test_state_names),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

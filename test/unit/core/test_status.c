@@ -2,19 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Completion statuses: the map from syndromes, names, causes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "bb_core.h"
+#include "bb_test.h"
 
 /* libmlx5's map, syndrome by syndrome; all others are general errors. */
-static void
-test_map(void **state)
+TEST(test_map)
 {
 	static const uint8_t map[256] = {
 		[0x01] = BB_WC_LOC_LEN_ERR,    [0x02] = BB_WC_LOC_QP_OP_ERR,
@@ -27,18 +21,15 @@ test_map(void **state)
 	};
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 256; i++)
 		assert_int_equal(bb_wc_status_of((uint8_t)i),
 				 map[i] != 0 ? map[i] : BB_WC_GENERAL_ERR);
 }
 
-static void
-test_names(void **state)
+TEST(test_names)
 {
 	int i, j;
 
-	(void)state;
 	for (i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR; i++) {
 		const char *name = bb_wc_status_name((enum bb_wc_status)i);
 
@@ -56,12 +47,10 @@ cause_has(enum bb_wc_status status, uint8_t vendor, const char *word)
 }
 
 /* Each status has a sentence of its own, which says more than its name. */
-static void
-test_causes_differ(void **state)
+TEST(test_causes_differ)
 {
 	int i, j;
 
-	(void)state;
 	for (i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR + 1; i++) {
 		const char *cause = bb_wc_status_cause((enum bb_wc_status)i, 0);
 
@@ -73,22 +62,18 @@ test_causes_differ(void **state)
 }
 
 /* Whatever the device says, there is a sentence. */
-static void
-test_every_pair(void **state)
+TEST(test_every_pair)
 {
 	int status, vendor;
 
-	(void)state;
 	for (status = BB_WC_SUCCESS; status <= BB_WC_GENERAL_ERR + 1; status++)
 		for (vendor = 0; vendor < 256; vendor++)
 			assert_true(strlen(bb_wc_status_cause((enum bb_wc_status)status,
 							      (uint8_t)vendor)) > 10);
 }
 
-static void
-test_causes(void **state)
+TEST(test_causes)
 {
-	(void)state;
 	/* Reported with real cards: protection, access, invalid, retries, RNR. */
 	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x51, "PCIe"));
 	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x52, "PD"));
@@ -119,14 +104,4 @@ test_causes(void **state)
 			    bb_wc_status_cause(BB_WC_LOC_PROT_ERR, 0));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),           cmocka_unit_test(test_names),
-		cmocka_unit_test(test_causes_differ), cmocka_unit_test(test_every_pair),
-		cmocka_unit_test(test_causes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

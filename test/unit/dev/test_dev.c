@@ -42,12 +42,25 @@ setup(void **state)
 	return 0;
 }
 
-static void
-test_list(void **state)
+TEST_WITH(setup, NULL, test_no_hugepages_is_said)
+{
+	struct bb_dev *dev;
+
+	log_begin();
+	assert_int_equal(bb_dev_open("fake0", &dev), 0);
+	log_expect("without hugepages");
+	assert_int_equal(bb_dev_close(dev), 0);
+	/* Once. */
+	log_begin();
+	assert_int_equal(bb_dev_open("fake0", &dev), 0);
+	log_expect(NULL);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+TEST_WITH(setup, NULL, test_list)
 {
 	struct bb_dev_info info[4];
 
-	(void)state;
 	assert_int_equal(bb_dev_list(NULL, 0), 2);
 	assert_int_equal(bb_dev_list(NULL, 3), -EINVAL);
 	memset(info, 0x5a, sizeof(info));
@@ -60,12 +73,10 @@ test_list(void **state)
 	assert_string_equal(info[1].driver, "fake");
 }
 
-static void
-test_open_close(void **state)
+TEST_WITH(setup, NULL, test_open_close)
 {
 	struct bb_dev *a = NULL, *b = NULL;
 
-	(void)state;
 	assert_int_equal(bb_dev_open("fake0", &a), 0);
 	assert_string_equal(bb_dev_name(a), "fake0");
 	assert_string_equal(fake.args, "");
@@ -79,13 +90,11 @@ test_open_close(void **state)
 	assert_int_equal(bb_dev_close(NULL), -EINVAL);
 }
 
-static void
-test_bad_spec(void **state)
+TEST_WITH(setup, NULL, test_bad_spec)
 {
 	char name[BB_DEV_NAME_MAX + 1];
 	struct bb_dev *dev = (void *)1;
 
-	(void)state;
 	assert_int_equal(bb_dev_open(NULL, &dev), -EINVAL);
 	assert_int_equal(bb_dev_open("fake0", NULL), -EINVAL);
 	log_begin();
@@ -103,12 +112,10 @@ test_bad_spec(void **state)
 	assert_ptr_equal(dev, (void *)1);
 }
 
-static void
-test_unknown_device(void **state)
+TEST_WITH(setup, NULL, test_unknown_device)
 {
 	struct bb_dev *dev = (void *)1;
 
-	(void)state;
 	log_begin();
 	assert_int_equal(bb_dev_open("mlx5_7", &dev), -ENODEV);
 	log_expect("no device \"mlx5_7\"; there is: fake0 (fake 0000:3b:00.0), fake1 (fake)");
@@ -116,12 +123,10 @@ test_unknown_device(void **state)
 }
 
 /* An error of a driver that knows the name is passed on, without a second line. */
-static void
-test_driver_error(void **state)
+TEST_WITH(setup, NULL, test_driver_error)
 {
 	struct bb_dev *dev = (void *)1;
 
-	(void)state;
 	fake_fail(FAKE_OPEN, -EPERM);
 	log_begin();
 	assert_int_equal(bb_dev_open("fake0", &dev), -EPERM);
@@ -135,13 +140,11 @@ test_driver_error(void **state)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-static void
-test_secondary(void **state)
+TEST_WITH(setup, NULL, test_secondary)
 {
 	struct bb_dev *dev = (void *)1;
 	int ret;
 
-	(void)state;
 	log_begin();
 	be_secondary = true;
 	ret = bb_dev_open("fake0", &dev);
@@ -152,25 +155,7 @@ test_secondary(void **state)
 	assert_int_equal(fake.devs, 0);
 }
 
-static void
-test_no_hugepages_is_said(void **state)
-{
-	struct bb_dev *dev;
-
-	(void)state;
-	log_begin();
-	assert_int_equal(bb_dev_open("fake0", &dev), 0);
-	log_expect("without hugepages");
-	assert_int_equal(bb_dev_close(dev), 0);
-	/* Once. */
-	log_begin();
-	assert_int_equal(bb_dev_open("fake0", &dev), 0);
-	log_expect(NULL);
-	assert_int_equal(bb_dev_close(dev), 0);
-}
-
-static void
-test_close_counts_children(void **state)
+TEST_WITH(setup, NULL, test_close_counts_children)
 {
 	struct bb_qp_init_attr attr;
 	struct bb_pd *pd, *pd2;
@@ -178,7 +163,6 @@ test_close_counts_children(void **state)
 	struct bb_cq *cq;
 	struct bb_qp *qp;
 
-	(void)state;
 	assert_int_equal(bb_dev_open("fake0", &dev), 0);
 	assert_int_equal(bb_pd_alloc(dev, &pd), 0);
 	log_begin();
@@ -202,8 +186,7 @@ test_close_counts_children(void **state)
 	assert_int_equal(fake.devs, 0);
 }
 
-static void
-test_queries(void **state)
+TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 {
 	struct fixture *f = *state;
 	struct bb_port_attr port, before;
@@ -247,8 +230,7 @@ test_queries(void **state)
 	assert_int_equal(fake.progressed, 1);
 }
 
-static void
-test_events(void **state)
+TEST_WITH(fixture_setup, fixture_teardown, test_events)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -291,8 +273,7 @@ bare_open(const char *name, const char *args, struct bb_dev *dev)
 }
 
 /* A driver without what may be left out works; one without what may not is not taken. */
-static void
-test_incomplete_driver(void **state)
+TEST_WITH(setup, NULL, test_incomplete_driver)
 {
 	struct bb_driver bare = fake_driver, bad = fake_driver;
 	struct bb_port_attr port;
@@ -303,7 +284,6 @@ test_incomplete_driver(void **state)
 	struct bb_gid gid;
 	int n = bb_dev_list(NULL, 0);
 
-	(void)state;
 	bad.qp_modify = NULL;
 	log_begin();
 	bb_driver_register(&bad);
@@ -337,21 +317,7 @@ test_incomplete_driver(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_no_hugepages_is_said, setup),
-		cmocka_unit_test_setup(test_list, setup),
-		cmocka_unit_test_setup(test_open_close, setup),
-		cmocka_unit_test_setup(test_bad_spec, setup),
-		cmocka_unit_test_setup(test_unknown_device, setup),
-		cmocka_unit_test_setup(test_driver_error, setup),
-		cmocka_unit_test_setup(test_secondary, setup),
-		cmocka_unit_test_setup(test_close_counts_children, setup),
-		cmocka_unit_test_setup_teardown(test_queries, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_events, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup(test_incomplete_driver, setup),
-	};
-
 	before_eal();
 	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -111,8 +111,7 @@ devx_on(struct bb_dev *dev)
 	dev->drv = &with_devx;
 }
 
-static void
-test_device_without_devx_refuses_every_call(void **state)
+T(test_device_without_devx_refuses_every_call)
 {
 	struct fixture *f = *state;
 	struct bb_devx_obj *obj = NULL;
@@ -132,8 +131,7 @@ test_device_without_devx_refuses_every_call(void **state)
 	assert_int_equal(number, 0);
 }
 
-static void
-test_mailbox_outside_its_limits_never_reaches_the_driver(void **state)
+T(test_mailbox_outside_its_limits_never_reaches_the_driver)
 {
 	static uint8_t in[BB_DEVX_MAILBOX_MAX + 1], out[BB_DEVX_MAILBOX_MAX + 1];
 	static const size_t bad[] = {0, 1, 15, BB_DEVX_MAILBOX_MAX + 1, SIZE_MAX};
@@ -170,8 +168,7 @@ test_mailbox_outside_its_limits_never_reaches_the_driver(void **state)
 	assert_int_equal(bb_devx_obj_destroy(obj), 0);
 }
 
-static void
-test_close_is_refused_while_an_object_or_a_uar_lives(void **state)
+T(test_close_is_refused_while_an_object_or_a_uar_lives)
 {
 	struct fixture *f = *state;
 	uint8_t in[16] = {0}, out[16];
@@ -206,17 +203,4 @@ test_close_is_refused_while_an_object_or_a_uar_lives(void **state)
 	assert_int_equal(devx.uars, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_device_without_devx_refuses_every_call),
-		TEST(test_mailbox_outside_its_limits_never_reaches_the_driver),
-		TEST(test_close_is_refused_while_an_object_or_a_uar_lives),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

@@ -8,12 +8,10 @@
 
 #include "../core/core_fixture.h"
 
-static void
-test_line(void **state)
+TEST(test_line)
 {
 	char longer[2000];
 
-	(void)state;
 	log_begin();
 	bb_log(RTE_LOG_ERR, "number %d", 7);
 	fflush(log_file);
@@ -31,10 +29,8 @@ test_line(void **state)
 	log_stop();
 }
 
-static void
-test_level(void **state)
+TEST(test_level)
 {
-	(void)state;
 	log_begin();
 	BB_LOG(DEBUG, "quiet");
 	BB_LOG(INFO, "quiet");
@@ -46,12 +42,10 @@ test_level(void **state)
 	assert_int_equal(rte_log_set_level_pattern("bluebell", RTE_LOG_NOTICE), 0);
 }
 
-static void
-test_lcore(void **state)
+TEST(test_lcore)
 {
 	uint32_t lcore = 1234;
 
-	(void)state;
 	assert_int_equal(bb_lcore_resolve(0, &lcore), 0);
 	assert_int_equal(lcore, 0);
 	lcore = 1234;
@@ -86,13 +80,11 @@ thread(void *arg)
 }
 
 /* A thread owns queues once it is registered, and not before. */
-static void
-test_thread(void **state)
+TEST(test_thread)
 {
 	struct answer a = {0, -1, 0, 0};
 	pthread_t t;
 
-	(void)state;
 	log_begin();
 	assert_int_equal(pthread_create(&t, NULL, thread, &a), 0);
 	pthread_join(t, NULL);
@@ -102,16 +94,4 @@ test_thread(void **state)
 	assert_int_equal(a.lcore, a.id);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),
-		cmocka_unit_test(test_level),
-		cmocka_unit_test(test_lcore),
-		cmocka_unit_test(test_thread),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

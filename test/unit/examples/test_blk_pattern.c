@@ -2,12 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The pattern of storage_client: what was written is found right, and nothing else is. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "pattern.h"
 
 #define LEN (4 * PATTERN_UNIT)
@@ -20,12 +17,10 @@ check(uint64_t offset, uint64_t seed, uint64_t *seq)
 	return pattern_check(mem, LEN, offset, seed, seq);
 }
 
-static void
-test_right(void **state)
+TEST(test_right)
 {
 	uint64_t seq = 99;
 
-	(void)state;
 	memset(mem, 0, LEN);
 	assert_null(check(8192, 1, &seq));
 	assert_int_equal(seq, 0);
@@ -34,12 +29,10 @@ test_right(void **state)
 	assert_int_equal(seq, 17);
 }
 
-static void
-test_wrong(void **state)
+TEST(test_wrong)
 {
 	uint64_t seq = 99;
 
-	(void)state;
 	pattern_fill(mem, LEN, 8192, 17, 5);
 	assert_non_null(strstr(check(8192, 6, &seq), "seed"));
 	assert_non_null(strstr(check(4096, 5, &seq), "another place"));
@@ -56,12 +49,10 @@ test_wrong(void **state)
 }
 
 /* One piece that is of the seed, wherever it is, and it is not foreign. */
-static void
-test_foreign(void **state)
+TEST(test_foreign)
 {
 	uint32_t at;
 
-	(void)state;
 	memset(mem, 'x', LEN);
 	assert_true(pattern_foreign(mem, LEN, 5));
 	pattern_fill(mem, LEN, 8192, 17, 6);
@@ -73,13 +64,11 @@ test_foreign(void **state)
 	}
 }
 
-static void
-test_every_bit(void **state)
+TEST(test_every_bit)
 {
 	uint64_t seq;
 	uint32_t bit;
 
-	(void)state;
 	pattern_fill(mem, LEN, 0, 1, 0);
 	for (bit = 0; bit < LEN * 8; bit++) {
 		mem[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -90,15 +79,4 @@ test_every_bit(void **state)
 	assert_null(check(0, 0, &seq));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_right),
-		cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_every_bit),
-	};
-
-	return cmocka_run_group_tests_name("blk_pattern", tests, NULL, NULL);
-}
+TEST_MAIN(0)

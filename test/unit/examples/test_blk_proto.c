@@ -3,12 +3,9 @@
  */
 /* Messages of the block target: there and back, and every field that is out of range. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "blk_proto.h"
 
 static const struct bb_blk_shape shape = {
@@ -35,16 +32,13 @@ poke(uint8_t *msg, uint32_t len, uint32_t at, uint32_t n, uint64_t v)
 		msg[len - 4 + i] = (uint8_t)(crc >> 8 * i);
 }
 
-static void
-test_crc(void **state)
+TEST(test_crc)
 {
-	(void)state;
 	/* Of "123456789", as every catalogue of CRCs has it. */
 	assert_int_equal(blk_crc("123456789", 9), 0xe3069283);
 }
 
-static void
-test_bytes(void **state)
+TEST(test_bytes)
 {
 	/* By hand from the table in blk_proto.h. */
 	static const uint8_t want[BLK_COMMAND - 4] = {
@@ -54,13 +48,11 @@ test_bytes(void **state)
 		0x55, 0x66, 0x77, 0xef, 0xbe, 0xad, 0xde, 0,    0,    0,    0};
 	uint8_t msg[BLK_COMMAND];
 
-	(void)state;
 	blk_command_encode(msg, &write_cmd);
 	assert_memory_equal(msg, want, sizeof(want));
 }
 
-static void
-test_there_and_back(void **state)
+TEST(test_there_and_back)
 {
 	struct blk_completion done = {4096, 0xcafe, 17, BLK_NOSPACE}, done2 = {0};
 	uint8_t msg[64];
@@ -68,7 +60,6 @@ test_there_and_back(void **state)
 	struct bb_blk_shape s = {0};
 	uint32_t depth = 0;
 
-	(void)state;
 	blk_hello_encode(msg, 77);
 	assert_null(blk_hello_decode(msg, BLK_HELLO, &depth));
 	assert_int_equal(depth, 77);
@@ -99,8 +90,7 @@ test_there_and_back(void **state)
 }
 
 /* Every single bit and every other length is found by all four. */
-static void
-test_damage(void **state)
+TEST(test_damage)
 {
 	static const uint32_t lens[] = {BLK_HELLO, BLK_WELCOME, BLK_COMMAND, BLK_COMPLETION};
 	struct blk_completion done = {.id = 1}, done2;
@@ -111,7 +101,6 @@ test_damage(void **state)
 	const char *wrong;
 	size_t len;
 
-	(void)state;
 	for (kind = 0; kind < 4; kind++) {
 		memset(msg, 0, sizeof(msg));
 		switch (kind) {
@@ -147,8 +136,7 @@ test_damage(void **state)
 	}
 }
 
-static void
-test_bad_fields(void **state)
+TEST(test_bad_fields)
 {
 	/* Field by field with a right checksum: kind, offset, bytes, value. */
 	static const struct {
@@ -181,7 +169,6 @@ test_bad_fields(void **state)
 	uint32_t depth;
 	size_t i;
 
-	(void)state;
 	memset(&before, 0x5a, sizeof(before));
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		c = before;
@@ -225,12 +212,10 @@ check(uint8_t op, uint64_t offset, uint32_t length, bool read_only)
 	return blk_command_check(&c, &s);
 }
 
-static void
-test_bounds(void **state)
+TEST(test_bounds)
 {
 	const uint64_t end = shape.capacity;
 
-	(void)state;
 	assert_int_equal(check(BB_BLK_READ, 0, 4096, false), BLK_OK);
 	assert_int_equal(check(BB_BLK_READ, end - 4096, 4096, false), BLK_OK);
 	assert_int_equal(check(BB_BLK_READ, end - 131072, 131072, false), BLK_OK);
@@ -247,12 +232,10 @@ test_bounds(void **state)
 	assert_int_equal(check(BB_BLK_READ, 0, 4096, true), BLK_OK);
 }
 
-static void
-test_statuses(void **state)
+TEST(test_statuses)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < BLK_STATUSES; i++) {
 		assert_string_not_equal(blk_status_name((enum blk_status)i), "unknown status");
 		assert_true(blk_status_errno((enum blk_status)i) <= 0);
@@ -263,18 +246,4 @@ test_statuses(void **state)
 	assert_int_equal(blk_status_errno(BLK_NOSPACE), -ENOSPC);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crc),
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_there_and_back),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_bad_fields),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_statuses),
-	};
-
-	return cmocka_run_group_tests_name("blk_proto", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -3,16 +3,10 @@
  */
 /* examples/hft_pipeline without transport: format, file, books, strategy, risk, replay. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "generate.h"
 #include "pauses.h"
 #include "replay.h"
@@ -59,8 +53,7 @@ load(struct itch_file *f, uint32_t messages, uint64_t seed)
 }
 
 /* Bytes written out by hand from the specification's tables. */
-static void
-test_format(void **st)
+TEST(test_format)
 {
 	static const uint8_t add[36] = {
 		'A',  0,   7,   0,   9,   0x1f, 0x1a, 0xce, 0xd9, 0xf0, 0, /* type to time */
@@ -74,7 +67,6 @@ test_format(void **st)
 	uint8_t bytes[ITCH_MAX];
 	unsigned int i;
 
-	(void)st;
 	assert_null(itch_decode(add, sizeof(add), &m));
 	assert_int_equal(m.locate, 7);
 	assert_int_equal(m.tracking, 9);
@@ -126,14 +118,12 @@ try_open(const uint8_t *image, size_t size, struct itch_fault *fault)
 }
 
 /* Whatever byte is damaged, and wherever it is cut: an error, with a reason. */
-static void
-test_damaged(void **st)
+TEST(test_damaged)
 {
 	struct itch_fault fault;
 	uint8_t *image, *more;
 	size_t size, i;
 
-	(void)st;
 	make(150, 3, &image, &size);
 	assert_int_equal(try_open(image, size, &fault), 0);
 	for (i = 0; i < size; i++) {
@@ -161,8 +151,7 @@ test_damaged(void **st)
 }
 
 /* Sums that are right over contents that are not. */
-static void
-test_lying_header(void **st)
+TEST(test_lying_header)
 {
 	struct itch_fault fault;
 	struct itch_header h;
@@ -170,7 +159,6 @@ test_lying_header(void **st)
 	unsigned int i;
 	size_t size;
 
-	(void)st;
 	for (i = 0; i < 8; i++) {
 		make(50, 3, &image, &size);
 		assert_null(itch_header_decode(image, size, &h));
@@ -208,8 +196,7 @@ test_lying_header(void **st)
 	}
 }
 
-static void
-test_read(void **st)
+TEST(test_read)
 {
 	char path[] = "/tmp/hft.XXXXXX";
 	int fd = mkstemp(path);
@@ -218,7 +205,6 @@ test_read(void **st)
 	uint8_t *image;
 	size_t size;
 
-	(void)st;
 	assert_true(fd >= 0);
 	make(1000, 5, &image, &size);
 	assert_int_equal(write(fd, image, size), size);
@@ -280,15 +266,13 @@ any_price(void)
 	return n < 30 ? 1 + n : UINT32_MAX - (n - 30);
 }
 
-static void
-test_book(void **st)
+TEST(test_book)
 {
 	struct book *b = book_new(2, PLAIN);
 	uint64_t ref = 0, before;
 	struct book_top top;
 	uint32_t step, i, k;
 
-	(void)st;
 	memset(plain, 0, sizeof(plain));
 	for (step = 0; step < 60000; step++) {
 		struct itch_msg m = {.locate = 0};
@@ -396,14 +380,12 @@ test_book(void **st)
 	book_free(b);
 }
 
-static void
-test_book_full(void **st)
+TEST(test_book_full)
 {
 	struct itch_msg m = {.type = ITCH_ADD, .locate = 1, .side = 'S', .shares = 1};
 	struct book *b = book_new(1, 2 * BOOK_LEVELS);
 	uint64_t digest;
 
-	(void)st;
 	for (m.ref = 1; m.ref <= BOOK_LEVELS; m.ref++) {
 		m.price = (uint32_t)(m.ref * 7919 % 100003);
 		assert_null(book_apply(b, &m));
@@ -428,15 +410,13 @@ test_book_full(void **st)
 }
 
 /* A replay notices a message that is left out, and one that is another. */
-static void
-test_replay(void **st)
+TEST(test_replay)
 {
 	struct replay all, again, less;
 	struct itch_file f, g;
 	uint32_t i, same = 0;
 	const uint8_t *was;
 
-	(void)st;
 	load(&f, 20000, 1);
 	load(&g, 20000, 1);
 	assert_int_equal(f.size, g.size);
@@ -492,8 +472,7 @@ order(char side, uint32_t shares, uint64_t ns)
 	return m;
 }
 
-static void
-test_risk(void **st)
+TEST(test_risk)
 {
 	union hft_msg m, out[STAGE_OUT];
 	struct params p = params;
@@ -501,7 +480,6 @@ test_risk(void **st)
 	uint64_t kill = 0;
 	uint32_t i;
 
-	(void)st;
 	p.max_rate = 3;
 	p.max_position = 500;
 	assert_int_equal(risk_stage_open(&s, &p, &kill), 0);
@@ -546,14 +524,12 @@ test_risk(void **st)
 	risk_stage_close(&s);
 }
 
-static void
-test_order_check(void **st)
+TEST(test_order_check)
 {
 	struct order_check c = {0, 0, 0};
 	static const uint32_t come[] = {0, 1, 1, 3, 2, 4, 7};
 	unsigned int i;
 
-	(void)st;
 	for (i = 0; i < 7; i++)
 		order_check(&c, come[i]);
 	assert_int_equal(c.next, 8);
@@ -561,12 +537,10 @@ test_order_check(void **st)
 	assert_int_equal(c.twice, 2);
 }
 
-static void
-test_pauses(void **st)
+TEST(test_pauses)
 {
 	struct pauses s = {.looked = 1000, .limit = 100};
 
-	(void)st;
 	pauses_look(&s, 1100);
 	assert_int_equal(s.n, 0);
 	assert_false(s.behind);
@@ -583,16 +557,4 @@ test_pauses(void **st)
 	assert_int_equal(s.end, 1501);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_format),       cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_lying_header), cmocka_unit_test(test_read),
-		cmocka_unit_test(test_book),         cmocka_unit_test(test_book_full),
-		cmocka_unit_test(test_replay),       cmocka_unit_test(test_risk),
-		cmocka_unit_test(test_order_check),  cmocka_unit_test(test_pauses),
-	};
-
-	return cmocka_run_group_tests_name("hft", tests, NULL, NULL);
-}
+TEST_MAIN(0)

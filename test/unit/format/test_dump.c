@@ -41,13 +41,11 @@ expect_wqe(const uint8_t *ring, uint32_t blocks, uint16_t idx, const char *want)
 	expect_text(ring, blocks, idx, false, want);
 }
 
-static void
-test_send_wqes(void **state)
+TEST(test_send_wqes)
 {
 	uint8_t ring[4 * 64] = {0};
 	struct bytes e = {.len = 0};
 
-	(void)state;
 	ctrl(&e, 0x09, 3, 4, 0x8a, 0x11223344);
 	put64(&e, 0xaabbccdd00112233ull);
 	put32(&e, 0x1234);
@@ -117,8 +115,7 @@ expect_piece(const struct bb_wqe_piece *p, uint64_t addr, uint32_t len, uint32_t
 }
 
 /* Datagrams as the library builds them: where they go, then their data. */
-static void
-test_datagrams(void **state)
+TEST(test_datagrams)
 {
 	const struct bb_sge sge[] = {{0x7000, 30, 0x88}, {0x9000, 2, 0x89}};
 	struct bb_wqe_av av = {.rlid = bb_be16(0xc001),
@@ -127,7 +124,6 @@ test_datagrams(void **state)
 	struct bb_wqe_piece p[4];
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 4);
 	f.conf.type = BB_QPT_UD;
 	f.conf.depth = 1;
@@ -153,8 +149,7 @@ test_datagrams(void **state)
 }
 
 /* Masked atomics as the library builds them: operands of 4 bytes, of 8, and masks behind these. */
-static void
-test_masked(void **state)
+TEST(test_masked)
 {
 	static const struct {
 		uint8_t opcode;
@@ -182,7 +177,6 @@ test_masked(void **state)
 	struct sq_fixture f;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct bb_sge sge = {0x7000, rows[i].len, 0x88};
 		char text[256];
@@ -222,13 +216,11 @@ umr(struct bytes *e, uint8_t flags, uint16_t xlt, uint64_t mask, uint8_t free, u
 	put_mem(e, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32);
 }
 
-static void
-test_umr(void **state)
+TEST(test_umr)
 {
 	uint8_t ring[4 * 64] = {0};
 	struct bytes e = {.len = 0};
 
-	(void)state;
 	ctrl(&e, 0x25, 3, 8, 0x28, 0x1234);
 	umr(&e, 0x98, 0, 0x20006000, 0x40, 0xff);
 	place(ring, 4, 3, &e);
@@ -280,14 +272,12 @@ test_umr(void **state)
 }
 
 /* Inline data over the ring's end, more than is shown. */
-static void
-test_inline_wrap(void **state)
+TEST(test_inline_wrap)
 {
 	uint8_t ring[2 * 64] = {0};
 	struct bytes e = {.len = 0};
 	int i;
 
-	(void)state;
 	ctrl(&e, 0x0a, 1, 5, 0, 0);
 	put32(&e, 0x80000000u | 58);
 	for (i = 0; i < 58; i++)
@@ -299,14 +289,12 @@ test_inline_wrap(void **state)
 		   "5c5d5e5f ...");
 }
 
-static void
-test_bad_wqes(void **state)
+TEST(test_bad_wqes)
 {
 	uint8_t ring[64] = {0};
 	struct bytes e = {.len = 0};
 	char text[512];
 
-	(void)state;
 	expect_wqe(NULL, 4, 1, "WQE 1: no ring");
 	expect_wqe(ring, 0, 1, "WQE 1: no ring");
 
@@ -362,13 +350,11 @@ test_bad_wqes(void **state)
 		"11111111 11111111 11111111 11111111 11111111 11111111 11111111 ...");
 }
 
-static void
-test_receive_wqes(void **state)
+TEST(test_receive_wqes)
 {
 	struct bytes e = {.len = 0};
 	char text[256];
 
-	(void)state;
 	put32(&e, 64);
 	put32(&e, 0x5);
 	put64(&e, 0x1000);
@@ -402,12 +388,10 @@ expect_cqe(const uint8_t *cqe, const char *want)
 	assert_int_equal(n, strlen(want));
 }
 
-static void
-test_cqes(void **state)
+TEST(test_cqes)
 {
 	uint8_t c[64] = {0};
 
-	(void)state;
 	c[35] = 7;
 	c[36] = 0xaa;
 	c[47] = 8;
@@ -438,14 +422,12 @@ test_cqes(void **state)
 }
 
 /* Names are distinct, and unknown values have none. */
-static void
-test_names(void **state)
+TEST(test_names)
 {
 	static const uint8_t wqe[] = {0, 1, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12, 0x14, 0x15, 0x25};
 	static const uint8_t cqe[] = {0, 1, 2, 3, 4, 13, 14, 15};
 	unsigned int i, j, known;
 
-	(void)state;
 	for (i = 0; i < sizeof(wqe); i++)
 		for (j = 0; j < i; j++)
 			assert_string_not_equal(bb_wqe_opcode_name(wqe[i]),
@@ -463,8 +445,7 @@ test_names(void **state)
 }
 
 /* For every size of the buffer: the start of the whole text, ended, and its length. */
-static void
-test_truncation(void **state)
+TEST(test_truncation)
 {
 	uint8_t ring[64] = {0, 0, 0, 0x08, 0, 0, 1, 3, [32] = 0, 0, 0, 8};
 	char whole[512], part[512];
@@ -472,7 +453,6 @@ test_truncation(void **state)
 	size_t size;
 	int n, which;
 
-	(void)state;
 	memset(&cqe, 0, sizeof(cqe));
 	for (which = 0; which < 3; which++) {
 #define DUMP(buf_, size_)                                                                          \
@@ -501,8 +481,7 @@ test_truncation(void **state)
  * Random and half-random bytes in rings that end, or start, at a page that
  * faults: what reads outside dies.
  */
-static void
-test_hostile(void **state)
+TEST(test_hostile)
 {
 	static const uint8_t opcodes[] = {0,    1,    8,    9,    0xa,  0xb, 0x10,
 					  0x11, 0x12, 0x14, 0x15, 0x25, 0xff};
@@ -510,7 +489,6 @@ test_hostile(void **state)
 	char text[4096];
 	uint32_t round, i;
 
-	(void)state;
 	for (round = 0; round < 20000; round++) {
 		uint32_t blocks = 1u << rnd_below(&seed, 5);
 		struct guarded g = guarded_alloc((size_t)blocks * 64, round & 1);
@@ -543,17 +521,4 @@ test_hostile(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send_wqes),    cmocka_unit_test(test_umr),
-		cmocka_unit_test(test_datagrams),    cmocka_unit_test(test_masked),
-		cmocka_unit_test(test_inline_wrap),  cmocka_unit_test(test_bad_wqes),
-		cmocka_unit_test(test_receive_wqes), cmocka_unit_test(test_cqes),
-		cmocka_unit_test(test_names),        cmocka_unit_test(test_truncation),
-		cmocka_unit_test(test_hostile),
-	};
-
-	return cmocka_run_group_tests_name("dump", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -11,13 +11,11 @@ bit_of(const uint8_t *p, unsigned int bit)
 	return p[bit / 8] >> (7 - bit % 8) & 1;
 }
 
-static void
-test_get_set(void **state)
+TEST(test_get_set)
 {
 	uint64_t seed = 5;
 	unsigned int bit, width, i;
 
-	(void)state;
 	for (bit = 0; bit < 32; bit++) {
 		for (width = 1; width <= 32 - bit; width++) {
 			struct bb_prm_field f = BB_PRM_F(4, bit, width);
@@ -41,24 +39,20 @@ test_get_set(void **state)
 	}
 }
 
-static void
-test_64(void **state)
+TEST(test_64)
 {
 	static const uint8_t want[24] = {[8] = 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
 	uint8_t mem[24] = {0};
 
-	(void)state;
 	bb_prm_set64(mem, BB_PRM_F(8, 0, 64), 0x1122334455667788ull);
 	assert_memory_equal(mem, want, sizeof(mem));
 	assert_true(bb_prm_get64(mem, BB_PRM_F(8, 0, 64)) == 0x1122334455667788ull);
 }
 
-static void
-test_sub(void **state)
+TEST(test_sub)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0};
 
-	(void)state;
 	/* A context inside its mailbox, and the address path inside the context. */
 	assert_ptr_equal(bb_prm_sub(in, BB_PRM_CREATE_QP_QPC), in + 0x18);
 	bb_prm_set(bb_prm_sub(bb_prm_sub(in, BB_PRM_CREATE_QP_QPC), BB_PRM_QPC_ADS),
@@ -68,14 +62,4 @@ test_sub(void **state)
 	assert_ptr_equal(bb_prm_csub(in, BB_PRM_CREATE_QP_QPC), in + 0x18);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_get_set),
-		cmocka_unit_test(test_64),
-		cmocka_unit_test(test_sub),
-	};
-
-	return cmocka_run_group_tests_name("prm", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -9,15 +9,8 @@
 #define LOOP_FAKE_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <rte_common.h>
 #include <rte_eal.h>
@@ -25,6 +18,7 @@
 
 #include "bb_loop.h"
 #include "bb_post.h"
+#include "bb_test.h"
 
 #define LOG_SIZE 10
 #define SIZE     (1u << LOG_SIZE)

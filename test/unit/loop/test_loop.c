@@ -6,13 +6,11 @@
  */
 #include "loop_fake.h"
 
-static void
-test_create_refuses(void **state)
+TEST(test_create_refuses)
 {
 	struct bb_loop *loop = (struct bb_loop *)(uintptr_t)1;
 	struct bb_loop_attr attr;
 
-	(void)state;
 	bb_loop_attr_init(&attr);
 	attr.burst = 0;
 	assert_int_equal(bb_loop_create(&attr, &loop), -EINVAL);
@@ -33,13 +31,11 @@ test_create_refuses(void **state)
 	assert_ptr_equal(loop, (void *)(uintptr_t)1);
 }
 
-static void
-test_attach_refuses(void **state)
+TEST(test_attach_refuses)
 {
 	struct bb_loop *loop = loop_new(0);
 	struct fake *f[3] = {fake_new(0), fake_new(0), fake_new(0)};
 
-	(void)state;
 	assert_int_equal(bb_loop_attach_cq(loop, NULL, on_cq, NULL), -EINVAL);
 	assert_int_equal(bb_loop_attach_cq(loop, &f[0]->cq, NULL, NULL), -EINVAL);
 	f[0]->cq.owner = WORKER;
@@ -65,14 +61,12 @@ test_attach_refuses(void **state)
 	fake_free(f[2]);
 }
 
-static void
-test_bursts(void **state)
+TEST(test_bursts)
 {
 	struct bb_loop *loop = loop_new(0);
 	struct fake *f = fake_new(0);
 	struct bb_loop_stats st;
 
-	(void)state;
 	assert_int_equal(bb_loop_attach_cq(loop, &f->cq, on_cq, f), 0);
 	assert_int_equal(bb_loop_run_once(loop), 0);
 	assert_int_equal(f->calls, 0);
@@ -96,14 +90,12 @@ test_bursts(void **state)
 	fake_free(f);
 }
 
-static void
-test_no_accounting(void **state)
+TEST(test_no_accounting)
 {
 	struct bb_loop_attr attr;
 	struct bb_loop_stats st;
 	struct bb_loop *loop;
 
-	(void)state;
 	bb_loop_attr_init(&attr);
 	attr.accounting = false;
 	assert_int_equal(bb_loop_create(&attr, &loop), 0);
@@ -138,13 +130,11 @@ detach_other(struct fake *f)
 	f->hook = NULL;
 }
 
-static void
-test_detach_in_callback(void **state)
+TEST(test_detach_in_callback)
 {
 	struct bb_loop *loop = loop_new(0);
 	struct fake *a = fake_new(0), *b = fake_new(0);
 
-	(void)state;
 	a->loop = b->loop = loop;
 	a->hook = detach_self;
 	assert_int_equal(bb_loop_attach_cq(loop, &a->cq, on_cq, a), 0);
@@ -184,13 +174,11 @@ attach_other(struct fake *f)
 	f->hook = NULL;
 }
 
-static void
-test_attach_in_callback(void **state)
+TEST(test_attach_in_callback)
 {
 	struct bb_loop *loop = loop_new(0);
 	struct fake *a = fake_new(0), *b = fake_new(0);
 
-	(void)state;
 	a->loop = loop;
 	a->other = b;
 	a->hook = attach_other;
@@ -215,13 +203,11 @@ stop_at_three(struct poller *p)
 	p->rc[3] = bb_loop_stop(p->loop);
 }
 
-static void
-test_run_until_stop(void **state)
+TEST(test_run_until_stop)
 {
 	struct poller p = {.at_three = stop_at_three};
 	struct bb_loop_stats st;
 
-	(void)state;
 	p.loop = loop_new(0);
 	assert_int_equal(bb_loop_attach_poller(p.loop, NULL, &p), -EINVAL);
 	assert_int_equal(bb_loop_attach_poller(p.loop, on_poll, &p), 0);
@@ -260,12 +246,10 @@ swap_at_three(struct poller *p)
 	bb_loop_detach_poller(p->loop, on_poll, &second);
 }
 
-static void
-test_pollers_change_themselves(void **state)
+TEST(test_pollers_change_themselves)
 {
 	struct poller p = {.at_three = swap_at_three};
 
-	(void)state;
 	p.loop = loop_new(0);
 	assert_int_equal(bb_loop_attach_poller(p.loop, on_poll, &p), 0);
 	while (p.calls < 3)
@@ -288,12 +272,10 @@ change_other_at_three(struct poller *p)
 	p->rc[2] = bb_loop_wait(p->other);
 }
 
-static void
-test_other_loop_from_callback(void **state)
+TEST(test_other_loop_from_callback)
 {
 	struct poller p = {.at_three = change_other_at_three};
 
-	(void)state;
 	p.loop = loop_new(0);
 	p.other = loop_new(0);
 	assert_int_equal(bb_loop_attach_poller(p.loop, on_poll, &p), 0);
@@ -307,33 +289,14 @@ test_other_loop_from_callback(void **state)
 	assert_int_equal(bb_loop_destroy(p.other), 0);
 }
 
-static void
-test_start_refuses(void **state)
+TEST(test_start_refuses)
 {
 	struct bb_loop *loop = loop_new(rte_get_main_lcore());
 
-	(void)state;
 	assert_int_equal(bb_loop_start(loop), -EINVAL);
 	assert_int_equal(bb_loop_service_start(loop), -EINVAL);
 	assert_int_equal(bb_loop_wait(loop), 0);
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_create_refuses),
-		cmocka_unit_test(test_attach_refuses),
-		cmocka_unit_test(test_bursts),
-		cmocka_unit_test(test_no_accounting),
-		cmocka_unit_test(test_detach_in_callback),
-		cmocka_unit_test(test_attach_in_callback),
-		cmocka_unit_test(test_run_until_stop),
-		cmocka_unit_test(test_pollers_change_themselves),
-		cmocka_unit_test(test_other_loop_from_callback),
-		cmocka_unit_test(test_start_refuses),
-	};
-
-	return cmocka_run_group_tests_name("loop", tests, setup, teardown);
-}
+TEST_MAIN_WITH(setup, teardown, 0)

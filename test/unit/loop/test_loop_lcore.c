@@ -41,14 +41,12 @@ need_worker(void)
 	}
 }
 
-static void
-test_start_stop(void **state)
+TEST(test_start_stop)
 {
 	struct bb_loop *loop;
 	struct fake *f;
 	unsigned int lap;
 
-	(void)state;
 	need_worker();
 	loop = loop_new(WORKER);
 	f = fake_new(WORKER);
@@ -80,13 +78,11 @@ do_nothing_until(void *arg)
 	return 0;
 }
 
-static void
-test_start_on_busy_lcore(void **state)
+TEST(test_start_on_busy_lcore)
 {
 	struct bb_loop *loop;
 	int end = 0;
 
-	(void)state;
 	need_worker();
 	loop = loop_new(WORKER);
 	assert_int_equal(rte_eal_remote_launch(do_nothing_until, &end, WORKER), 0);
@@ -100,15 +96,13 @@ test_start_on_busy_lcore(void **state)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-static void
-test_change_while_running(void **state)
+TEST(test_change_while_running)
 {
 	struct bb_loop *loop;
 	struct poller *p;
 	struct fake *f;
 	unsigned int i, seen;
 
-	(void)state;
 	need_worker();
 	loop = loop_new(WORKER);
 	assert_int_equal(bb_loop_start(loop), 0);
@@ -142,14 +136,12 @@ test_change_while_running(void **state)
 }
 
 /* Attach while the loop is being stopped: done or refused, never lost or hung. */
-static void
-test_change_races_stop(void **state)
+TEST(test_change_races_stop)
 {
 	struct poller p = {.at_three = NULL};
 	struct bb_loop *loop;
 	unsigned int i;
 
-	(void)state;
 	need_worker();
 	loop = loop_new(WORKER);
 	for (i = 0; i < 300; i++) {
@@ -164,8 +156,7 @@ test_change_races_stop(void **state)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-static void
-test_stats_are_whole(void **state)
+TEST(test_stats_are_whole)
 {
 	struct poller p = {.at_three = NULL};
 	struct bb_loop_stats st, last = {.iterations = 0};
@@ -173,7 +164,6 @@ test_stats_are_whole(void **state)
 	unsigned int i, moved = 0;
 	uint64_t end;
 
-	(void)state;
 	need_worker();
 	loop = loop_new(WORKER);
 	assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), 0);
@@ -197,15 +187,13 @@ test_stats_are_whole(void **state)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-static void
-test_service(void **state)
+TEST(test_service)
 {
 	struct poller p = {.at_three = NULL};
 	struct bb_loop *loop;
 	struct fake *f;
 	unsigned int lap;
 
-	(void)state;
 	need_worker();
 	loop = loop_new(WORKER);
 	f = fake_new(WORKER);
@@ -244,17 +232,4 @@ test_service(void **state)
 	fake_free(f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_start_stop),
-		cmocka_unit_test(test_start_on_busy_lcore),
-		cmocka_unit_test(test_change_while_running),
-		cmocka_unit_test(test_change_races_stop),
-		cmocka_unit_test(test_stats_are_whole),
-		cmocka_unit_test(test_service),
-	};
-
-	return cmocka_run_group_tests_name("loop_lcore", tests, setup, teardown);
-}
+TEST_MAIN_WITH(setup, teardown, 0)

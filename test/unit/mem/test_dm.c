@@ -15,8 +15,7 @@
 		assert_ptr_equal(out, (void *)1);                                                  \
 	} while (0)
 
-static void
-test_alloc(void **state)
+T(test_alloc)
 {
 	struct fixture *f = *state;
 	struct bb_dm *dm = (void *)1;
@@ -50,8 +49,7 @@ test_alloc(void **state)
 	assert_int_equal(fake.dms, 0);
 }
 
-static void
-test_copy(void **state)
+T(test_copy)
 {
 	struct fixture *f = *state;
 	uint8_t in[64], out[65];
@@ -103,8 +101,7 @@ test_copy(void **state)
 	assert_int_equal(bb_dm_free(dm), 0);
 }
 
-static void
-test_dm_mr(void **state)
+T(test_dm_mr)
 {
 	struct fixture *f = *state;
 	const struct fake_mr *drv;
@@ -173,8 +170,7 @@ test_dm_mr(void **state)
 	assert_int_equal(bb_dm_free(dm), 0);
 }
 
-static void
-test_umem(void **state)
+T(test_umem)
 {
 	struct bb_umem *umem = (void *)1;
 	struct fixture *f = *state;
@@ -237,8 +233,7 @@ test_umem(void **state)
 	assert_int_equal(fake.umems, 0);
 }
 
-static void
-test_dmabuf_mr(void **state)
+T(test_dmabuf_mr)
 {
 	const uint32_t rights = LW | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
 	struct bb_mr *mr = (void *)1;
@@ -290,8 +285,7 @@ test_dmabuf_mr(void **state)
 }
 
 /* A device keeps what was taken from it. */
-static void
-test_close(void **state)
+T(test_close)
 {
 	struct fixture *f = *state;
 	static char buf[64];
@@ -314,16 +308,4 @@ test_close(void **state)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_alloc), TEST(test_copy),      TEST(test_dm_mr),
-		TEST(test_umem),  TEST(test_dmabuf_mr), TEST(test_close),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

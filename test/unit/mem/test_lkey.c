@@ -45,12 +45,12 @@ free_event(uint64_t addr, size_t len)
 	bb_mem_heap_event(b.pd.mem, RTE_MEM_EVENT_FREE, P(addr), len);
 }
 
-static void
-test_empty(void **state)
+#define L(name) TEST_WITH(setup, teardown, name)
+
+L(test_empty)
 {
 	struct bb_lkey_cache c;
 
-	(void)state;
 	bb_lkey_cache_init(&c, &b.pd);
 	assert_int_equal(bb_mem_lkey(&c, P(0), 0), BB_LKEY_NONE);
 	assert_int_equal(bb_mem_lkey(&c, P(0x1000), 1), BB_LKEY_NONE);
@@ -58,14 +58,12 @@ test_empty(void **state)
 	assert_int_equal(c.misses, 3);
 }
 
-static void
-test_borders(void **state)
+L(test_borders)
 {
 	struct bb_mr *mr = reg(0x10000, 0x1000, BB_ACCESS_LOCAL_WRITE);
 	struct bb_lkey_cache c;
 	int pass;
 
-	(void)state;
 	bb_lkey_cache_init(&c, &b.pd);
 	/* The second time from the cache. */
 	for (pass = 0; pass < 2; pass++) {
@@ -84,13 +82,11 @@ test_borders(void **state)
 }
 
 /* Neighbours with two keys: what crosses them has none. */
-static void
-test_crossing(void **state)
+L(test_crossing)
 {
 	struct bb_mr *x, *y, *z;
 	struct bb_lkey_cache c;
 
-	(void)state;
 	x = reg(0x10000, 0x1000, BB_ACCESS_LOCAL_WRITE);
 	y = reg(0x11000, 0x1000, BB_ACCESS_LOCAL_WRITE);
 	bb_lkey_cache_init(&c, &b.pd);
@@ -107,14 +103,12 @@ test_crossing(void **state)
 }
 
 /* A small registration inside a large one does not hide it. */
-static void
-test_nested(void **state)
+L(test_nested)
 {
 	struct bb_mr *big, *small[20];
 	struct bb_lkey_cache c;
 	unsigned int i;
 
-	(void)state;
 	big = reg(0x100000, 0x100000, BB_ACCESS_LOCAL_WRITE);
 	for (i = 0; i < RTE_DIM(small); i++)
 		small[i] = reg(0x110000 + i * 0x1000, 0x800, BB_ACCESS_LOCAL_WRITE);
@@ -131,13 +125,11 @@ test_nested(void **state)
 }
 
 /* A writable registration goes before a read-only one, cached or not. */
-static void
-test_read_only(void **state)
+L(test_read_only)
 {
 	struct bb_mr *ro = reg(0x10000, 0x4000, BB_ACCESS_REMOTE_READ), *rw;
 	struct bb_lkey_cache c;
 
-	(void)state;
 	bb_lkey_cache_init(&c, &b.pd);
 	assert_int_equal(bb_mem_lkey(&c, P(0x11000), 64), ro->lkey);
 	rw = reg(0x10800, 0x1000, BB_ACCESS_LOCAL_WRITE);
@@ -149,14 +141,12 @@ test_read_only(void **state)
 }
 
 /* As many ranges as entries: no miss after the first round; one more: some. */
-static void
-test_hits(void **state)
+L(test_hits)
 {
 	struct bb_mr *mr[BB_LKEY_CACHE_ENTRIES + 1];
 	struct bb_lkey_cache c;
 	unsigned int i, round;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(mr); i++)
 		mr[i] = reg(0x10000 + i * 0x10000, 0x1000, BB_ACCESS_LOCAL_WRITE);
 	bb_lkey_cache_init(&c, &b.pd);
@@ -176,13 +166,11 @@ test_hits(void **state)
 }
 
 /* A hole in a heap registration: both sides keep their key, the hole has none. */
-static void
-test_hole(void **state)
+L(test_hole)
 {
 	struct bb_lkey_cache c;
 	uint32_t key;
 
-	(void)state;
 	alloc_event(0x100000, 0x10000);
 	bb_lkey_cache_init(&c, &b.pd);
 	key = bb_mem_lkey(&c, P(0x100000), 0x10000);
@@ -216,13 +204,11 @@ test_hole(void **state)
 }
 
 /* Told of the same range twice, or of one with old parts in it: only gaps are new. */
-static void
-test_told_twice(void **state)
+L(test_told_twice)
 {
 	struct bb_lkey_cache c;
 	uint32_t key;
 
-	(void)state;
 	alloc_event(0x104000, 0x2000);
 	alloc_event(0x104000, 0x2000);
 	assert_int_equal(fake.regs, 1);
@@ -242,13 +228,11 @@ test_told_twice(void **state)
 }
 
 /* A heap event leaves explicit registrations alone. */
-static void
-test_free_and_explicit(void **state)
+L(test_free_and_explicit)
 {
 	struct bb_mr *mr;
 	struct bb_lkey_cache c;
 
-	(void)state;
 	alloc_event(0x100000, 0x4000);
 	mr = reg(0x101000, 0x1000, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ);
 	free_event(0x100000, 0x4000);
@@ -259,16 +243,4 @@ test_free_and_explicit(void **state)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_empty),  TEST(test_borders),    TEST(test_crossing),
-		TEST(test_nested), TEST(test_read_only),  TEST(test_hits),
-		TEST(test_hole),   TEST(test_told_twice), TEST(test_free_and_explicit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

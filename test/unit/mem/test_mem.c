@@ -30,8 +30,7 @@ stats_of(struct bb_pd *pd)
 	return s;
 }
 
-static void
-test_pd(void **state)
+T(test_pd)
 {
 	struct fixture *f = *state;
 	struct bb_pd *pd = (void *)1;
@@ -53,8 +52,7 @@ test_pd(void **state)
 	assert_int_equal(f->dev->pds, 1);
 }
 
-static void
-test_mr(void **state)
+T(test_mr)
 {
 	struct fixture *f = *state;
 	static char buf[4096];
@@ -85,8 +83,7 @@ test_mr(void **state)
 	assert_int_equal(stats_of(f->pd).bytes, 0);
 }
 
-static void
-test_mr_refuses(void **state)
+T(test_mr_refuses)
 {
 	const uint32_t lw = BB_ACCESS_LOCAL_WRITE;
 	struct fixture *f = *state;
@@ -136,8 +133,7 @@ test_mr_refuses(void **state)
 }
 
 /* One walk finds all of the heap; memory of rte_extmem_register() is not heap. */
-static void
-test_follow_heap(void **state)
+T(test_follow_heap)
 {
 	struct fixture *f = *state;
 	void *ext, *a, *b;
@@ -173,8 +169,7 @@ test_follow_heap(void **state)
 }
 
 /* What fails leaves nothing behind and can be tried again. */
-static void
-test_follow_heap_fails(void **state)
+T(test_follow_heap_fails)
 {
 	struct fixture *f = *state;
 
@@ -217,8 +212,7 @@ external_remove(char *area)
 }
 
 /* Its key would outlive the mapping: nothing is registered until the application names it. */
-static void
-test_follow_heap_refuses_external_memory_without_events(void **state)
+T(test_follow_heap_refuses_external_memory_without_events)
 {
 	struct fixture *f = *state;
 	struct external x;
@@ -249,8 +243,7 @@ test_follow_heap_refuses_external_memory_without_events(void **state)
 	assert_int_equal(rte_malloc_heap_destroy("bbext"), 0);
 }
 
-static void
-test_external_memory_has_a_key_from_add_to_del(void **state)
+T(test_external_memory_has_a_key_from_add_to_del)
 {
 	struct fixture *f = *state;
 	struct bb_lkey_cache cache;
@@ -286,8 +279,7 @@ test_external_memory_has_a_key_from_add_to_del(void **state)
 	assert_int_equal(rte_malloc_heap_destroy("bbext"), 0);
 }
 
-static void
-test_heap_calls_refuse_bad_ranges(void **state)
+T(test_heap_calls_refuse_bad_ranges)
 {
 	struct fixture *f = *state;
 	static char buf[64];
@@ -305,8 +297,7 @@ test_heap_calls_refuse_bad_ranges(void **state)
 }
 
 /* A PD that cannot give up a registration is not freed, and can be later. */
-static void
-test_pd_free_fails(void **state)
+T(test_pd_free_fails)
 {
 	struct fixture *f = *state;
 	struct bb_pd *pd;
@@ -322,8 +313,7 @@ test_pd_free_fails(void **state)
 }
 
 /* Control calls on the PD reap what the heap gave back; the stats say what waits. */
-static void
-test_reap(void **state)
+T(test_reap)
 {
 	struct fixture *f = *state;
 	static char heap[4 * 4096], buf[64];
@@ -373,8 +363,7 @@ obj_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int i)
 	assert_int_not_equal(bb_mem_lkey(cache, obj, mp->elt_size), BB_LKEY_NONE);
 }
 
-static void
-test_mempool(void **state)
+T(test_mempool)
 {
 	struct fixture *f = *state;
 	struct rte_mempool *mp, *mp2;
@@ -415,8 +404,7 @@ no_free(struct rte_mempool_memhdr *hdr, void *arg)
 }
 
 /* Chunks in three places, two of them neighbours: two registrations, or none. */
-static void
-test_mempool_chunks(void **state)
+T(test_mempool_chunks)
 {
 	struct fixture *f = *state;
 	struct rte_mempool *mp;
@@ -516,8 +504,7 @@ pinned_pool(struct fixture *f, uint32_t areas, uint16_t stride, uint16_t room, b
 	}
 }
 
-static void
-test_pinned_buffers_have_lkeys_in_every_area(void **state)
+T(test_pinned_buffers_have_lkeys_in_every_area)
 {
 	struct fixture *f = *state;
 
@@ -531,8 +518,7 @@ test_pinned_buffers_have_lkeys_in_every_area(void **state)
 }
 
 /* The mbufs of such a pool point into another pool's memory: success would register nothing. */
-static void
-test_pool_without_data_room_is_refused(void **state)
+T(test_pool_without_data_room_is_refused)
 {
 	struct fixture *f = *state;
 	struct rte_mempool *mp = rte_pktmbuf_pool_create("bbroom0", 63, 0, 64, 0, SOCKET_ID_ANY);
@@ -546,8 +532,7 @@ test_pool_without_data_room_is_refused(void **state)
 }
 
 /* Objects that are no mbufs, with private data that looks like an mbuf pool's. */
-static void
-test_pool_of_other_objects_registers_its_chunks(void **state)
+T(test_pool_of_other_objects_registers_its_chunks)
 {
 	const struct rte_pktmbuf_pool_private looks = {.flags = RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF};
 	struct fixture *f = *state;
@@ -565,29 +550,4 @@ test_pool_of_other_objects_registers_its_chunks(void **state)
 	rte_mempool_free(mp);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_pd),
-		TEST(test_mr),
-		TEST(test_mr_refuses),
-		TEST(test_follow_heap),
-		TEST(test_follow_heap_fails),
-		TEST(test_follow_heap_refuses_external_memory_without_events),
-		TEST(test_external_memory_has_a_key_from_add_to_del),
-		TEST(test_heap_calls_refuse_bad_ranges),
-		TEST(test_pd_free_fails),
-		TEST(test_reap),
-		TEST(test_mempool),
-		TEST(test_mempool_chunks),
-		TEST(test_pinned_buffers_have_lkeys_in_every_area),
-		TEST(test_pool_without_data_room_is_refused),
-		TEST(test_pool_of_other_objects_registers_its_chunks),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

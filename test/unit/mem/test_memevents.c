@@ -71,8 +71,7 @@ assert_all_registered(struct bb_pd *pd)
 	assert_int_equal(registered, mapped);
 }
 
-static void
-test_grow_and_shrink(void **state)
+T(test_grow_and_shrink)
 {
 	struct fixture *f = *state;
 	void *before, *big, *bigger;
@@ -109,8 +108,7 @@ test_grow_and_shrink(void **state)
 }
 
 /* Core's own rte_malloc, under dev->lock, may make the heap grow. */
-static void
-test_event_under_lock(void **state)
+T(test_event_under_lock)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -145,8 +143,7 @@ test_event_under_lock(void **state)
 }
 
 /* Two PDs follow, one goes: the other still does. */
-static void
-test_two_followers(void **state)
+T(test_two_followers)
 {
 	struct fixture *f = *state;
 	struct bb_pd *pd;
@@ -168,8 +165,7 @@ test_two_followers(void **state)
 }
 
 /* A heap of external memory tells its events too; rte_extmem_register() does not. */
-static void
-test_external_heap(void **state)
+T(test_external_heap)
 {
 	struct fixture *f = *state;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -225,8 +221,7 @@ churn(void *arg)
  * While another thread makes the heap breathe, this one looks up and calls the
  * control path: no deadlock, and what stays allocated keeps its key.
  */
-static void
-test_churn(void **state)
+T(test_churn)
 {
 	struct fixture *f = *state;
 	struct bb_lkey_cache cache;
@@ -257,16 +252,9 @@ test_churn(void **state)
 	rte_free(p);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_grow_and_shrink), TEST(test_event_under_lock),
-		TEST(test_two_followers),   TEST(test_external_heap),
-		TEST(test_churn),
-	};
 	static char *argv[] = {(char *)(uintptr_t) "test",
 			       (char *)(uintptr_t) "--in-memory",
 			       (char *)(uintptr_t) "-m",
@@ -285,5 +273,5 @@ main(void)
 		fprintf(stderr, "EAL does not start\n");
 		return 1;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -201,26 +201,22 @@ model_run(uint64_t seed)
 	bare_pd_fini(&b);
 }
 
-static void
-test_model(void **state)
+TEST(test_model)
 {
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= 8; seed++)
 		model_run(seed);
 }
 
 /* More entries than the first arrays hold; every one is found, in any order. */
-static void
-test_growth(void **state)
+TEST(test_growth)
 {
 	const uint32_t n = 5000;
 	struct bb_lkey_cache cache;
 	struct bb_mr **many = calloc(n, sizeof(struct bb_mr *));
 	uint32_t i, j;
 
-	(void)state;
 	assert_non_null(many);
 	bare_pd_init(&b);
 	bb_lkey_cache_init(&cache, &b.pd);
@@ -294,15 +290,13 @@ key_of_chunk(uint32_t chunk)
 	return (uint32_t)((BASE + chunk * CHUNK) >> 12);
 }
 
-static void
-test_concurrent_reader(void **state)
+TEST(test_concurrent_reader)
 {
 	struct bb_lkey_cache cache;
 	uint64_t found = 0, none = 0, wrong = 0, lost = 0, r = 1;
 	pthread_t t;
 	uint32_t i;
 
-	(void)state;
 	rng = 42;
 	bare_pd_init(&b);
 	fake.key_is_page = true;
@@ -339,14 +333,4 @@ test_concurrent_reader(void **state)
 	bare_pd_fini(&b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_concurrent_reader),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

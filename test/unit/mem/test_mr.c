@@ -53,8 +53,7 @@ all_on(struct fixture *f)
 }
 
 /* Every combination: granted as asked, or refused by the rule that it breaks. */
-static void
-test_rights(void **state)
+T(test_rights)
 {
 	struct fixture *f = *state;
 	uint32_t a;
@@ -98,8 +97,7 @@ test_rights(void **state)
 }
 
 /* The optional range is never refused (libibverbs and kernel drop what they lack). */
-static void
-test_optional(void **state)
+T(test_optional)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr;
@@ -135,8 +133,7 @@ test_optional(void **state)
 		log_expect(text_);                                                                 \
 	} while (0)
 
-static void
-test_on_demand(void **state)
+T(test_on_demand)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr = NULL;
@@ -170,8 +167,7 @@ test_on_demand(void **state)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-static void
-test_iova(void **state)
+T(test_iova)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr = NULL;
@@ -212,8 +208,7 @@ same(const struct bb_mr *a, const struct bb_mr *b)
 }
 
 /* ibv_rereg_mr(), ib_uverbs_rereg_mr() and, for ON_DEMAND, mlx5_ib_rereg_user_mr(). */
-static void
-test_rereg_refused(void **state)
+T(test_rereg_refused)
 {
 	struct fixture *f = *state;
 	struct bb_mr_priv *priv;
@@ -260,8 +255,7 @@ test_rereg_refused(void **state)
 }
 
 /* Each thing that can change, and all at once, with the same key and another. */
-static void
-test_rereg(void **state)
+T(test_rereg)
 {
 	struct fixture *f = *state;
 	struct bb_pd *pd2;
@@ -317,8 +311,7 @@ test_rereg(void **state)
 }
 
 /* What the driver refuses changes nothing, in neither PD. */
-static void
-test_rereg_fails(void **state)
+T(test_rereg_fails)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr, was;
@@ -350,8 +343,7 @@ test_rereg_fails(void **state)
 }
 
 /* The iova stays until the memory changes; what becomes ON_DEMAND leaves the table. */
-static void
-test_rereg_iova(void **state)
+T(test_rereg_iova)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr;
@@ -387,8 +379,7 @@ test_rereg_iova(void **state)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-static void
-test_no_rereg(void **state)
+T(test_no_rereg)
 {
 	struct fixture *f = *state;
 	static struct bb_driver without;
@@ -409,17 +400,4 @@ test_no_rereg(void **state)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-#define TEST(f_) cmocka_unit_test_setup_teardown(f_, fixture_setup, fixture_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_rights),      TEST(test_optional),      TEST(test_on_demand),
-		TEST(test_iova),        TEST(test_rereg_refused), TEST(test_rereg),
-		TEST(test_rereg_fails), TEST(test_rereg_iova),    TEST(test_no_rereg),
-	};
-
-	fake_eal_init();
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(fake_eal_init())

@@ -6,14 +6,9 @@
 #define MLX5_FIXTURE_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "bluebell.h"
 #include "cmd_stub.h"
 #include "mlx5.h"

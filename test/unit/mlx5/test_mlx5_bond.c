@@ -29,8 +29,7 @@ port_of(struct fixture *f)
  * bonded, and a hash that the port of a QP would bypass. A function that may not ask goes by its
  * capabilities (kernel: mlx5_ib_lag_should_assign_affinity()).
  */
-static void
-bonded_ports(void **state)
+TEST_WITH(stub_setup, stub_teardown, bonded_ports)
 {
 	enum {
 		NO_CAP,
@@ -64,7 +63,6 @@ bonded_ports(void **state)
 	struct fixture f;
 	unsigned int i, k;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
 
@@ -99,15 +97,13 @@ bonded_ports(void **state)
 }
 
 /* Processes with one QP each do not all begin with the same port. */
-static void
-bonded_ports_begin_anywhere(void **state)
+TEST_WITH(stub_setup, stub_teardown, bonded_ports_begin_anywhere)
 {
 	void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
 	uint32_t first[3] = {0};
 	struct fixture f;
 	unsigned int i;
 
-	(void)state;
 	rte_srand(1);
 	bb_prm_set(stub.general, BB_PRM_HCA_NUM_LAG_PORTS, 2);
 	bb_prm_set(lagc, BB_PRM_LAGC_LAG_STATE, 1);
@@ -122,15 +118,4 @@ bonded_ports_begin_anywhere(void **state)
 	assert_int_not_equal(first[2], 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bonded_ports, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(bonded_ports_begin_anywhere, stub_setup,
-						stub_teardown),
-	};
-	int skip = stub_eal_init("mlx5_bond");
-
-	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(stub_eal_init("mlx5_bond"))

@@ -5,13 +5,13 @@
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
-static void
-limits_come_from_the_device(void **state)
+#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+
+T(limits_come_from_the_device)
 {
 	struct bb_dev_attr attr;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 	assert_string_equal(attr.driver, "mlx5");
@@ -40,13 +40,11 @@ limits_come_from_the_device(void **state)
 	close_dev(&f);
 }
 
-static void
-smaller_limits_are_honoured(void **state)
+T(smaller_limits_are_honoured)
 {
 	struct bb_dev_attr attr;
 	struct fixture f;
 
-	(void)state;
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP, 3);
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP_SZ, 7);
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_CQ_SZ, 9);
@@ -69,8 +67,7 @@ smaller_limits_are_honoured(void **state)
 }
 
 /* What each bit and size says of itself, beside those of the stub; and what is more than we can. */
-static void
-each_by_itself(void **state)
+T(each_by_itself)
 {
 	enum {
 		ATOMIC = 1
@@ -163,7 +160,6 @@ each_by_itself(void **state)
 	struct fixture f;
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(rows); i++) {
 		uint64_t got = 0;
 
@@ -182,8 +178,7 @@ each_by_itself(void **state)
 }
 
 /* The clock of completions is that of which the device lets QPs ask; real time has no ticks. */
-static void
-time_stamps(void **state)
+T(time_stamps)
 {
 	/* qp_ts_format: free running, real time, both; qpc.ts_format: 0 free running, 1 default */
 	static const struct {
@@ -194,7 +189,6 @@ time_stamps(void **state)
 	struct fixture f;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, 156250);
@@ -211,15 +205,13 @@ time_stamps(void **state)
 }
 
 /* Device memory: none without the bit of either page, and its own page's limits. */
-static void
-device_memory(void **state)
+T(device_memory)
 {
 	struct bb_dev_attr attr;
 	struct bb_dm *dm = NULL;
 	struct fixture f;
 	unsigned int i, pages[2];
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_MEMORY, i > 0);
@@ -249,19 +241,16 @@ device_memory(void **state)
 	assert_null(dm);
 }
 
-static void
-old_cqe_version_is_refused(void **state)
+T(old_cqe_version_is_refused)
 {
 	struct bb_dev *dev = NULL;
 
-	(void)state;
 	bb_prm_set(stub.general, BB_PRM_HCA_CQE_VERSION, 0);
 	assert_int_equal(bb_dev_open("stub0", &dev), -EOPNOTSUPP);
 	assert_null(dev);
 }
 
-static void
-nonsense_is_refused(void **state)
+T(nonsense_is_refused)
 {
 	static const struct {
 		struct bb_prm_field f;
@@ -274,7 +263,6 @@ nonsense_is_refused(void **state)
 	struct bb_dev *dev;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(bad); i++) {
 		stub_reset();
 		bb_prm_set(stub.general, bad[i].f, bad[i].v);
@@ -282,8 +270,7 @@ nonsense_is_refused(void **state)
 	}
 }
 
-static void
-atomics_need_all_three(void **state)
+T(atomics_need_all_three)
 {
 	static const struct {
 		struct bb_prm_field f;
@@ -297,7 +284,6 @@ atomics_need_all_three(void **state)
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(lack); i++) {
 		stub_reset();
 		bb_prm_set(stub.atomic, lack[i].f, lack[i].v);
@@ -317,15 +303,13 @@ atomics_need_all_three(void **state)
 }
 
 /* What the page of on-demand paging says, of the scheme that the device has. */
-static void
-paging_by_scheme(void **state)
+T(paging_by_scheme)
 {
 	struct bb_dev_attr attr;
 	struct fixture f;
 	uint8_t *rc;
 	int mem;
 
-	(void)state;
 	for (mem = 0; mem < 2; mem++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_PG, 1);
@@ -381,14 +365,12 @@ paging_by_scheme(void **state)
 	}
 }
 
-static void
-no_counters_is_no_error(void **state)
+T(no_counters_is_no_error)
 {
 	struct bb_dev_stats stats;
 	struct bb_dev_attr attr;
 	struct fixture f;
 
-	(void)state;
 	stub.fail_op = BB_PRM_OP_ALLOC_Q_COUNTER;
 	stub.fail_status = BB_PRM_STAT_BAD_OP;
 	open_dev(&f);
@@ -401,13 +383,11 @@ no_counters_is_no_error(void **state)
 	close_dev(&f);
 }
 
-static void
-counters_do_not_wrap(void **state)
+T(counters_do_not_wrap)
 {
 	struct bb_dev_stats stats;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS, 0xfffffff0);
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RESP_CQE_FLUSH_ERROR, 3);
@@ -424,8 +404,7 @@ counters_do_not_wrap(void **state)
 }
 
 /* Each counter of the set goes into its own statistic, and no other. */
-static void
-each_counter(void **state)
+T(each_counter)
 {
 #define ROW(counter_, stat_)                                                                       \
 	{                                                                                          \
@@ -458,7 +437,6 @@ each_counter(void **state)
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	open_dev(&f);
 	memset(&want, 0, sizeof(want));
 	for (i = 0; i < RTE_DIM(rows); i++) {
@@ -474,14 +452,12 @@ each_counter(void **state)
 }
 
 /* The port's congestion is asked for if the device says that it may be, until it is refused. */
-static void
-congestion(void **state)
+T(congestion)
 {
 	struct bb_dev_stats stats;
 	unsigned int allowed, i;
 	struct fixture f;
 
-	(void)state;
 	for (allowed = 0; allowed < 2; allowed++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_CC_QUERY_ALLOWED, allowed);
@@ -499,12 +475,10 @@ congestion(void **state)
 }
 
 /* Whatever fails at open, nothing stays behind (see stub_teardown()). */
-static void
-open_unwinds(void **state)
+T(open_unwinds)
 {
 	struct bb_dev *dev;
 
-	(void)state;
 	stub.eqn_errno = -EINVAL;
 	assert_int_equal(bb_dev_open("stub0", &dev), -EINVAL);
 	stub.eqn_errno = 0;
@@ -522,8 +496,7 @@ open_unwinds(void **state)
 }
 
 /* How each status of a refused command is reported. */
-static void
-statuses_become_errnos(void **state)
+T(statuses_become_errnos)
 {
 	static const struct {
 		uint8_t status;
@@ -551,7 +524,6 @@ statuses_become_errnos(void **state)
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	stub.fail_op = BB_PRM_OP_CREATE_CQ;
@@ -564,30 +536,4 @@ statuses_become_errnos(void **state)
 	close_dev(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(limits_come_from_the_device, stub_setup,
-						stub_teardown),
-		cmocka_unit_test_setup_teardown(smaller_limits_are_honoured, stub_setup,
-						stub_teardown),
-		cmocka_unit_test_setup_teardown(each_by_itself, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(old_cqe_version_is_refused, stub_setup,
-						stub_teardown),
-		cmocka_unit_test_setup_teardown(nonsense_is_refused, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(atomics_need_all_three, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(time_stamps, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(device_memory, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(paging_by_scheme, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(no_counters_is_no_error, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(counters_do_not_wrap, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(each_counter, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(congestion, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(open_unwinds, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(statuses_become_errnos, stub_setup, stub_teardown),
-	};
-	int skip = stub_eal_init("mlx5_caps");
-
-	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(stub_eal_init("mlx5_caps"))

@@ -5,25 +5,23 @@
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
-static void
-nothing(void **state)
+#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+
+T(nothing)
 {
 	struct bb_event ev;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
 	close_dev(&f);
 }
 
-static void
-of_the_device(void **state)
+T(of_the_device)
 {
 	struct bb_event ev;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	stub_event(BB_PRM_EVENT_PORT_CHANGE, 0, 1);
 	stub_event(MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
@@ -35,8 +33,7 @@ of_the_device(void **state)
 	close_dev(&f);
 }
 
-static void
-of_objects(void **state)
+T(of_objects)
 {
 	static const struct {
 		uint16_t prm;
@@ -54,7 +51,6 @@ of_objects(void **state)
 	uint64_t cq_cookie;
 	size_t i;
 
-	(void)state;
 	open_dev(&f);
 	bb_qp_init_attr_init(&init);
 	make_qp(&f, &init);
@@ -75,13 +71,11 @@ of_objects(void **state)
 }
 
 /* A type that is not the object's, one that is unknown, and cookies nobody has. */
-static void
-strange_ones_are_dropped(void **state)
+T(strange_ones_are_dropped)
 {
 	struct bb_event ev;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	stub_event(BB_PRM_EVENT_CQ_ERROR, stub.cookie, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie - 1, 0);
@@ -97,15 +91,13 @@ strange_ones_are_dropped(void **state)
 	close_dev(&f);
 }
 
-static void
-late_ones_are_dropped(void **state)
+T(late_ones_are_dropped)
 {
 	struct bb_qp_init_attr init;
 	uint64_t old, last;
 	struct bb_event ev;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	old = stub.cookie;
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
@@ -129,15 +121,13 @@ late_ones_are_dropped(void **state)
 }
 
 /* A flood of late events costs several calls, not an endless one. */
-static void
-a_flood_is_bounded(void **state)
+T(a_flood_is_bounded)
 {
 	struct bb_event ev;
 	struct fixture f;
 	unsigned int i;
 	int ret;
 
-	(void)state;
 	open_qp(&f);
 	for (i = 0; i < 200; i++)
 		stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 77, 0);
@@ -154,14 +144,12 @@ a_flood_is_bounded(void **state)
 	close_dev(&f);
 }
 
-static void
-device_without_events(void **state)
+T(device_without_events)
 {
 	struct bb_qp_init_attr init;
 	struct bb_event ev;
 	struct fixture f;
 
-	(void)state;
 	bb_qp_init_attr_init(&init);
 	stub.subscribe_errno = -EOPNOTSUPP;
 	log_begin();
@@ -176,15 +164,13 @@ device_without_events(void **state)
 }
 
 /* Only what event_cap names is asked for: one type beyond it fails the whole subscription. */
-static void
-events_of_capabilities(void **state)
+T(events_of_capabilities)
 {
 	const uint64_t catas = UINT64_C(1) << BB_PRM_EVENT_WQ_CATAS_ERROR;
 	const uint64_t cq = UINT64_C(1) << BB_PRM_EVENT_CQ_ERROR;
 	struct bb_qp_init_attr init;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	assert_int_equal(stub.types, 1u << 2 | 1u << 5 | 1u << 16 | 1u << 17);
 	close_dev(&f);
@@ -204,22 +190,4 @@ events_of_capabilities(void **state)
 	close_dev(&f);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(nothing),
-		T(of_the_device),
-		T(of_objects),
-		T(strange_ones_are_dropped),
-		T(late_ones_are_dropped),
-		T(a_flood_is_bounded),
-		T(device_without_events),
-		T(events_of_capabilities),
-	};
-	int skip = stub_eal_init("mlx5_event");
-
-	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(stub_eal_init("mlx5_event"))

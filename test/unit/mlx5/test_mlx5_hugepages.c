@@ -26,12 +26,12 @@ hugepages_free(void)
 	return n;
 }
 
-static void
-whole_pages(void **state)
+#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+
+T(whole_pages)
 {
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	assert_int_equal(stub.umem_len, PAGE);
 	assert_int_equal((uintptr_t)stub.umem_addr % PAGE, 0);
@@ -44,13 +44,11 @@ whole_pages(void **state)
 	close_dev(&f);
 }
 
-static void
-large_ring(void **state)
+T(large_ring)
 {
 	struct bb_cq_attr attr;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = 1 << 16; /* 4 MiB; the record's slab comes behind it */
@@ -62,15 +60,13 @@ large_ring(void **state)
 }
 
 /* When EAL has no whole page left, a ring takes what there is, in pages of 4 KiB at least. */
-static void
-scarce(void **state)
+T(scarce)
 {
 	struct bb_cq_attr attr;
 	struct fixture f;
 	void *hog[64];
 	unsigned int i, n = 0;
 
-	(void)state;
 	open_dev(&f);
 	while (n < RTE_DIM(hog) && (hog[n] = rte_malloc(NULL, PAGE - 256 * 1024, 0)) != NULL)
 		n++;
@@ -86,8 +82,6 @@ scarce(void **state)
 	close_dev(&f);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
-
 int
 main(void)
 {
@@ -101,11 +95,6 @@ main(void)
 				  "0",
 				  "--no-telemetry",
 				  "--log-level=5"};
-	const struct CMUnitTest tests[] = {
-		T(whole_pages),
-		T(large_ring),
-		T(scarce),
-	};
 	char *argv[RTE_DIM(args) + 1] = {0};
 	unsigned int i;
 
@@ -119,5 +108,5 @@ main(void)
 		printf("SKIP: EAL does not start on hugepages\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

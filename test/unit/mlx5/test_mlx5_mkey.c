@@ -40,9 +40,10 @@ make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t
 	return stub_box(BB_PRM_OP_CREATE_MKEY);
 }
 
+#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+
 /* Pieces of one power of two, but for a shorter last one, are KSM; all others are KLM. */
-static void
-kinds(void **state)
+T(kinds)
 {
 	static const struct {
 		uint32_t log; /* of the pieces, 0: KLM */
@@ -67,7 +68,6 @@ kinds(void **state)
 	uint32_t last = 0, ksm, i, k;
 	struct fixture f;
 
-	(void)state;
 	for (ksm = 0; ksm < 2; ksm++) {
 		open_with(&f, ksm);
 		for (i = 0; i < RTE_DIM(cases); i++) {
@@ -111,8 +111,7 @@ kinds(void **state)
 }
 
 /* A key that begins within an entry's size has that much less room in its entries, or is KLM. */
-static void
-unaligned(void **state)
+T(unaligned)
 {
 	static const struct {
 		uint32_t off, log, n, len[3];
@@ -133,7 +132,6 @@ unaligned(void **state)
 	struct fixture f;
 	uint32_t i, key;
 
-	(void)state;
 	open_with(&f, true);
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		const uint8_t *in = make(&f, IOVA + cases[i].off, cases[i].len, cases[i].n, &key);
@@ -148,8 +146,7 @@ unaligned(void **state)
 }
 
 /* One to be laid out later, as mlx5dv_create_mkey() makes it: free, in blocks of four. */
-static void
-empty(void **state)
+T(empty)
 {
 	static const uint32_t pieces[] = {1, 4, 5, 64}, octowords[] = {4, 4, 8, 64};
 	struct bb_mkey_attr attr;
@@ -157,7 +154,6 @@ empty(void **state)
 	struct fixture f;
 	uint32_t ksm, i;
 
-	(void)state;
 	for (ksm = 0; ksm < 2; ksm++) {
 		open_with(&f, ksm);
 		for (i = 0; i < RTE_DIM(pieces); i++) {
@@ -184,8 +180,7 @@ empty(void **state)
 }
 
 /* What lib/core refuses, on a device that refuses nothing; its edges are taken. */
-static void
-refused(void **state)
+T(refused)
 {
 	struct bb_sge piece = {0x10000, 4096, 0x4500}, many[65];
 	struct bb_mkey_attr good, a;
@@ -193,7 +188,6 @@ refused(void **state)
 	struct fixture f;
 	uint32_t i;
 
-	(void)state;
 	open_with(&f, true);
 	for (i = 0; i < RTE_DIM(many); i++)
 		many[i] = piece;
@@ -256,8 +250,7 @@ refused(void **state)
 }
 
 /* Layouts that are refused before anything is posted. */
-static void
-layout_refused(void **state)
+T(layout_refused)
 {
 	struct bb_interleaved block[4] = {{.addr = 0x10000, .bytes = 8, .lkey = 0x4500}};
 	struct bb_sge piece[4] = {{0x10000, 64, 0x4500}};
@@ -267,7 +260,6 @@ layout_refused(void **state)
 	struct bb_pd *pd;
 	struct fixture f;
 
-	(void)state;
 	open_with(&f, true);
 	bb_qp_init_attr_init(&init);
 	make_qp(&f, &init);
@@ -297,14 +289,4 @@ layout_refused(void **state)
 	close_dev(&f);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {T(kinds), T(unaligned), T(empty), T(refused),
-					   T(layout_refused)};
-	int skip = stub_eal_init("mlx5_mkey");
-
-	return skip != 0 ? skip : cmocka_run_group_tests_name("mlx5_mkey", tests, NULL, NULL);
-}
+TEST_MAIN(stub_eal_init("mlx5_mkey"))

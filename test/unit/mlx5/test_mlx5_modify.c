@@ -68,14 +68,14 @@ context(uint16_t op, uint32_t qpn, uint32_t opt)
 	return in + BB_PRM_MODIFY_QP_QPC.byte;
 }
 
-static void
-rst2init(void **state)
+#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+
+T(rst2init)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	a.pkey_index = 3;
 	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
@@ -122,14 +122,12 @@ path_back(const struct fixture *f, const uint8_t *ads, const struct bb_path *wan
 	assert_memory_equal(p.dgid, want->dgid, sizeof(p.dgid));
 }
 
-static void
-init2rtr_roce(void **state)
+T(init2rtr_roce)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
 	struct fixture f;
 
-	(void)state;
 	memcpy(stub.dmac, "\x02\x11\x22\x33\x44\x55", 6);
 	open_qp(&f);
 	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
@@ -162,14 +160,12 @@ init2rtr_roce(void **state)
 }
 
 /* RoCE v1 has no UDP port and no DSCP. */
-static void
-init2rtr_roce_v1(void **state)
+T(init2rtr_roce_v1)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *ads;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	a.path.sgid_index = 0;
 	a.path.hop_limit = 0;
@@ -187,14 +183,12 @@ init2rtr_roce_v1(void **state)
 }
 
 /* Who serves no READs and atomics gives no right to them, whatever the access says. */
-static void
-no_reads_served(void **state)
+T(no_reads_served)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	a.access |= BB_ACCESS_REMOTE_READ;
 	a.max_dest_rd_atomic = 0;
@@ -215,15 +209,13 @@ no_reads_served(void **state)
 }
 
 /* The port of a flow label 0 is made of the QP numbers and stays in the device's range. */
-static void
-udp_ports(void **state)
+T(udp_ports)
 {
 	struct bb_qp_attr a = attributes();
 	uint32_t port, ports[2];
 	struct fixture f;
 	unsigned int i;
 
-	(void)state;
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, 0xf000);
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, 0xf00f);
 	open_qp(&f);
@@ -245,8 +237,7 @@ udp_ports(void **state)
 }
 
 /* The static rate is the device's code, or that of the next lower rate that it has. */
-static void
-init2rtr_static_rate(void **state)
+T(init2rtr_static_rate)
 {
 	/* Values of enum ibv_rate and codes: kernel, ib_to_mlx5_rate_map(). */
 	static const struct {
@@ -282,7 +273,6 @@ init2rtr_static_rate(void **state)
 	struct fixture f;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(rates); i++) {
 		bb_prm_set(stub.general, BB_PRM_HCA_STAT_RATE_SUPPORT, rates[i].support);
 		open_qp(&f);
@@ -299,8 +289,7 @@ init2rtr_static_rate(void **state)
 }
 
 /* The UDP source port: of the flow label or else both numbers, in the range that the device has. */
-static void
-init2rtr_source_port(void **state)
+T(init2rtr_source_port)
 {
 	static const struct {
 		uint32_t min, max, flow_label, port;
@@ -320,7 +309,6 @@ init2rtr_source_port(void **state)
 	struct fixture f;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		stub_reset();
 		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, cases[i].min);
@@ -338,14 +326,12 @@ init2rtr_source_port(void **state)
 	}
 }
 
-static void
-init2rtr_infiniband(void **state)
+T(init2rtr_infiniband)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *ads;
 	struct fixture f;
 
-	(void)state;
 	stub.port.link_layer = BB_LINK_INFINIBAND;
 	memcpy(stub.dmac, "\x02\x11\x22\x33\x44\x55", 6);
 	open_qp(&f);
@@ -377,14 +363,12 @@ init2rtr_infiniband(void **state)
 	close_dev(&f);
 }
 
-static void
-rtr2rts_and_on(void **state)
+T(rtr2rts_and_on)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	to_rts(&f, &a);
 	c = context(BB_PRM_OP_RTR2RTS_QP, f.qp->qpn, 0);
@@ -414,14 +398,12 @@ rtr2rts_and_on(void **state)
 }
 
 /* Without the capability: not in the context, and not to be had. */
-static void
-no_atomics(void **state)
+T(no_atomics)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c;
 	struct fixture f;
 
-	(void)state;
 	bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 0);
 	open_qp(&f);
 	a.state = BB_QP_INIT;
@@ -433,13 +415,11 @@ no_atomics(void **state)
 	close_dev(&f);
 }
 
-static void
-refusals_change_nothing(void **state)
+T(refusals_change_nothing)
 {
 	struct bb_qp_attr a = attributes();
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	stub.fail_op = BB_PRM_OP_RST2INIT_QP;
 	stub.fail_status = BB_PRM_STAT_BAD_QP_STATE;
@@ -457,8 +437,7 @@ refusals_change_nothing(void **state)
 	close_dev(&f);
 }
 
-static void
-query(void **state)
+T(query)
 {
 	static const struct {
 		uint32_t prm;
@@ -474,7 +453,6 @@ query(void **state)
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	open_qp(&f);
 	to_rts(&f, &a);
 	bb_prm_set(c, BB_PRM_QPC_STATE, BB_PRM_QP_RTS);
@@ -515,26 +493,4 @@ query(void **state)
 	close_dev(&f);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(rst2init),
-		T(init2rtr_roce),
-		T(init2rtr_roce_v1),
-		T(no_reads_served),
-		T(udp_ports),
-		T(init2rtr_infiniband),
-		T(rtr2rts_and_on),
-		T(init2rtr_static_rate),
-		T(init2rtr_source_port),
-		T(no_atomics),
-		T(refusals_change_nothing),
-		T(query),
-	};
-	int skip = stub_eal_init("mlx5_modify");
-
-	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(stub_eal_init("mlx5_modify"))

@@ -77,14 +77,12 @@ static const struct {
 	{qp, BB_PRM_OP_CREATE_QP},
 };
 
-static void
-given_back(void **state)
+TEST_WITH(stub_setup, stub_teardown, given_back)
 {
 	struct place first, p;
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	open_qp(&f); /* so that pages of records stay */
 	for (i = 0; i < RTE_DIM(kinds); i++) {
 		unsigned int alive = stub_alive();
@@ -117,15 +115,13 @@ cq_make(struct fixture *f, uint32_t depth, struct bb_cq **q)
 }
 
 /* A CQ that could not be resized keeps its ring alone; one that was half-way gives back both. */
-static void
-resized(void **state)
+TEST_WITH(stub_setup, stub_teardown, resized)
 {
 	struct place first, p;
 	struct fixture f;
 	const uint8_t *in;
 	struct bb_cq *q;
 
-	(void)state;
 	bb_prm_set(stub.general, BB_PRM_HCA_CQ_RESIZE, 1);
 	open_qp(&f);
 	assert_int_equal(cq(&f, &first), 0);
@@ -150,16 +146,4 @@ resized(void **state)
 	close_dev(&f);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(given_back),
-		T(resized),
-	};
-	int skip = stub_eal_init("mlx5_places");
-
-	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(stub_eal_init("mlx5_places"))

@@ -10,8 +10,9 @@
 
 #define MANY 700 /* more records than a page of them has */
 
-static void
-cq_mailbox(void **state)
+#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+
+T(cq_mailbox)
 {
 	struct bb_cq_attr attr;
 	const uint8_t *in, *c;
@@ -19,7 +20,6 @@ cq_mailbox(void **state)
 	struct fixture f;
 	uint64_t at;
 
-	(void)state;
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = 100;
@@ -51,14 +51,12 @@ cq_mailbox(void **state)
 }
 
 /* A device that takes the new ring and never ends the old one: the CQ is not resized again. */
-static void
-resize_fails_half_way(void **state)
+T(resize_fails_half_way)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
 	struct fixture f;
 
-	(void)state;
 	bb_prm_set(stub.general, BB_PRM_HCA_CQ_RESIZE, 1);
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
@@ -71,15 +69,13 @@ resize_fails_half_way(void **state)
 	close_dev(&f);
 }
 
-static void
-qp_mailbox(void **state)
+T(qp_mailbox)
 {
 	struct bb_qp_init_attr init;
 	const uint8_t *in, *c;
 	struct fixture f;
 	uint64_t at;
 
-	(void)state;
 	open_dev(&f);
 	bb_qp_init_attr_init(&init);
 	init.sq_depth = 100;
@@ -127,8 +123,7 @@ qp_mailbox(void **state)
  * Which types have data in CQEs: the kernel's rule (create_user_qp()), of the requester RC alone,
  * of the responder RC and UC.
  */
-static void
-qp_scatter_to_cqe(void **state)
+T(qp_scatter_to_cqe)
 {
 	static const struct {
 		enum bb_qp_type type;
@@ -139,7 +134,6 @@ qp_scatter_to_cqe(void **state)
 	const uint8_t *c;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(types); i++) {
 		stub_reset();
 		open_dev(&f);
@@ -154,14 +148,12 @@ qp_scatter_to_cqe(void **state)
 	}
 }
 
-static void
-qp_without_receives(void **state)
+T(qp_without_receives)
 {
 	struct bb_qp_init_attr init;
 	const uint8_t *c;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	bb_qp_init_attr_init(&init);
 	init.rq_depth = 0;
@@ -175,13 +167,11 @@ qp_without_receives(void **state)
 }
 
 /* RQ bytes are whole blocks, however small the RQ is. */
-static void
-smallest_rq(void **state)
+T(smallest_rq)
 {
 	struct bb_qp_init_attr init;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	bb_qp_init_attr_init(&init);
 	init.rq_depth = 1;
@@ -193,14 +183,12 @@ smallest_rq(void **state)
 	close_dev(&f);
 }
 
-static void
-largest_wqe(void **state)
+T(largest_wqe)
 {
 	struct bb_qp_init_attr init;
 	struct bb_dev_attr attr;
 	struct fixture f;
 
-	(void)state;
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP_SZ, 6);
 	open_dev(&f);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
@@ -222,14 +210,12 @@ largest_wqe(void **state)
 }
 
 /* One UAR per lcore, freed with its last queue; queues of another get another. */
-static void
-uar_per_lcore(void **state)
+T(uar_per_lcore)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *a, *b, *c;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	assert_int_equal(bb_cq_create(f.dev, &attr, &a), 0);
@@ -253,12 +239,10 @@ uar_per_lcore(void **state)
 	close_dev(&f);
 }
 
-static void
-uar_falls_back(void **state)
+T(uar_falls_back)
 {
 	struct fixture f;
 
-	(void)state;
 	stub.no_bf = true;
 	open_qp(&f);
 	assert_int_equal(f.qp->sq.bf_size, 0);
@@ -270,15 +254,13 @@ uar_falls_back(void **state)
 	close_dev(&f);
 }
 
-static void
-progress_runs_the_callers_device(void **state)
+T(progress_runs_the_callers_device)
 {
 	struct bb_cq_attr attr;
 	struct bb_event ev;
 	struct bb_cq *cq;
 	struct fixture f;
 
-	(void)state;
 	stub.inline_progress = true;
 	open_dev(&f);
 	bb_dev_progress(f.dev);
@@ -328,8 +310,7 @@ run_device(void *arg)
 }
 
 /* A thread runs the device while another makes and destroys the thread's only queue. */
-static void
-progress_while_queues_go(void **state)
+T(progress_while_queues_go)
 {
 	struct runner r = {0};
 	struct bb_cq_attr attr;
@@ -339,7 +320,6 @@ progress_while_queues_go(void **state)
 	void *ok;
 	int i;
 
-	(void)state;
 	stub.inline_progress = true;
 	open_dev(&f);
 	r.dev = f.dev;
@@ -367,8 +347,7 @@ progress_while_queues_go(void **state)
 }
 
 /* Records are packed, eight bytes apart; memory is registered by slabs, not by QPs. */
-static void
-many_qps(void **state)
+T(many_qps)
 {
 	static struct bb_qp *qps[MANY];
 	struct bb_qp_init_attr init;
@@ -377,7 +356,6 @@ many_qps(void **state)
 	uint32_t umems;
 	unsigned int i;
 
-	(void)state;
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = MANY * 8;
@@ -408,14 +386,12 @@ many_qps(void **state)
 }
 
 /* The record of a QP that is gone is zero for the next. */
-static void
-records_are_zeroed(void **state)
+T(records_are_zeroed)
 {
 	struct bb_qp_init_attr init;
 	uint32_t *rec;
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	rec = f.qp->rq.conf_dbrec;
 	rec[0] = 0x12345678;
@@ -434,13 +410,11 @@ records_are_zeroed(void **state)
  * No page above the real one is offered to the kernel, nor one that would cut a slab; that one is,
  * as it is the smallest that kernels with pages of 64 KiB take.
  */
-static void
-page_sizes(void **state)
+T(page_sizes)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE); /* --no-huge */
 	struct fixture f;
 
-	(void)state;
 	open_qp(&f);
 	assert_int_equal(stub.umem_pgsz, 2 * page - 4096);
 	assert_int_equal(stub.umem_len, 2 << 20);
@@ -448,14 +422,12 @@ page_sizes(void **state)
 	close_dev(&f);
 }
 
-static void
-large_ring(void **state)
+T(large_ring)
 {
 	struct bb_cq_attr attr;
 	struct fixture f;
 	struct bb_cq *cq;
 
-	(void)state;
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = 1 << 17;
@@ -469,8 +441,7 @@ large_ring(void **state)
 }
 
 /* Each step of making a QP fails in turn; the device is as before and can make one then. */
-static void
-qp_create_unwinds(void **state)
+T(qp_create_unwinds)
 {
 	static const struct {
 		uint16_t op;
@@ -485,7 +456,6 @@ qp_create_unwinds(void **state)
 	struct bb_qp *qp;
 	size_t i;
 
-	(void)state;
 	open_qp(&f);
 	bb_qp_init_attr_init(&init);
 	init.send_cq = f.cq;
@@ -506,15 +476,13 @@ qp_create_unwinds(void **state)
 	close_dev(&f);
 }
 
-static void
-cq_create_unwinds(void **state)
+T(cq_create_unwinds)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
 	struct fixture f;
 	unsigned int alive;
 
-	(void)state;
 	open_dev(&f);
 	alive = stub_alive();
 	bb_cq_attr_init(&attr);
@@ -533,15 +501,13 @@ cq_create_unwinds(void **state)
 	close_dev(&f);
 }
 
-static void
-pd_and_mr_errors(void **state)
+T(pd_and_mr_errors)
 {
 	static uint8_t mem[64];
 	struct bb_mr *mr;
 	struct bb_pd *pd;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	stub.pd_errno = -ENOMEM;
 	assert_int_equal(bb_pd_alloc(f.dev, &pd), -ENOMEM);
@@ -554,32 +520,4 @@ pd_and_mr_errors(void **state)
 	close_dev(&f);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(cq_mailbox),
-		T(resize_fails_half_way),
-		T(qp_mailbox),
-		T(qp_scatter_to_cqe),
-		T(qp_without_receives),
-		T(smallest_rq),
-		T(largest_wqe),
-		T(uar_per_lcore),
-		T(uar_falls_back),
-		T(progress_runs_the_callers_device),
-		T(progress_while_queues_go),
-		T(many_qps),
-		T(records_are_zeroed),
-		T(page_sizes),
-		T(large_ring),
-		T(qp_create_unwinds),
-		T(cq_create_unwinds),
-		T(pd_and_mr_errors),
-	};
-	int skip = stub_eal_init("mlx5_queues");
-
-	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(stub_eal_init("mlx5_queues"))

@@ -16,8 +16,9 @@ make_srq(struct fixture *f, uint32_t depth, uint32_t max_sge, uint32_t limit, st
 	assert_int_equal(bb_srq_create(f->pd, &attr, srq), 0);
 }
 
-static void
-mailboxes(void **state)
+#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+
+T(mailboxes)
 {
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr got;
@@ -25,7 +26,6 @@ mailboxes(void **state)
 	struct bb_srq *srq;
 	struct fixture f;
 
-	(void)state;
 	open_dev(&f);
 	make_srq(&f, 32, 2, 7, &srq);
 	/* As create_rmp_cmd() of the kernel's srq_cmd.c. */
@@ -79,15 +79,13 @@ mailboxes(void **state)
 }
 
 /* Whatever fails, nothing is left behind, and a destroy may be tried again. */
-static void
-failures(void **state)
+T(failures)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq = NULL;
 	struct fixture f;
 	unsigned int objs;
 
-	(void)state;
 	open_dev(&f);
 	objs = stub.objs;
 	bb_srq_attr_init(&attr);
@@ -120,15 +118,13 @@ failures(void **state)
 	close_dev(&f);
 }
 
-static void
-events(void **state)
+T(events)
 {
 	struct bb_event ev;
 	struct bb_srq *srq;
 	struct fixture f;
 	uint64_t cookie;
 
-	(void)state;
 	open_dev(&f);
 	make_srq(&f, 8, 1, 0, &srq);
 	cookie = stub.cookie;
@@ -155,8 +151,7 @@ events(void **state)
 }
 
 /* What the device must have, and what it has. */
-static void
-capabilities(void **state)
+T(capabilities)
 {
 	static const struct {
 		struct bb_prm_field f;
@@ -173,7 +168,6 @@ capabilities(void **state)
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		stub_reset();
 		bb_prm_set(stub.general, cases[i].f, cases[i].value);
@@ -196,16 +190,4 @@ capabilities(void **state)
 	close_dev(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(mailboxes, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(failures, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(events, stub_setup, stub_teardown),
-		cmocka_unit_test_setup_teardown(capabilities, stub_setup, stub_teardown),
-	};
-	int ret = stub_eal_init("mlx5_srq");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(stub_eal_init("mlx5_srq"))

@@ -8,20 +8,14 @@
 #ifndef QUEUE_TEST_H
 #define QUEUE_TEST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <rte_log.h>
+
+#include "bb_test.h"
 
 #define GUARD_PAGE 4096u
 

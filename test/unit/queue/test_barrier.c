@@ -14,14 +14,12 @@
 
 #define ROUNDS 20000u
 
-static void
-test_widths(void **state)
+TEST(test_widths)
 {
 	uint64_t mem[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	uint32_t rec[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
 	uint8_t *byte = (uint8_t *)&mem[1];
 
-	(void)state;
 	bb_dbrec_store(&rec[1], 0x01020304);
 	assert_int_equal(bb_dbrec_load(&rec[1]), 0x01020304);
 	assert_true(rec[0] == UINT32_MAX && rec[2] == UINT32_MAX);
@@ -83,8 +81,7 @@ device(void *arg)
 	return NULL;
 }
 
-static void
-test_two_threads(void **state)
+TEST(test_two_threads)
 {
 	uint64_t posted = 0, done = 0;
 	struct bb_sq_conf conf = {0};
@@ -93,7 +90,6 @@ test_two_threads(void **state)
 	struct guarded cq_ring = guarded_alloc(8 * 64, false);
 	pthread_t thread;
 
-	(void)state;
 	p.sq_buf = sq_ring.p;
 	p.cq_buf = cq_ring.p;
 	conf.buf = p.sq_buf;
@@ -135,13 +131,4 @@ test_two_threads(void **state)
 	guarded_free(&cq_ring);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_widths),
-		cmocka_unit_test(test_two_threads),
-	};
-
-	return cmocka_run_group_tests_name("barrier", tests, NULL, NULL);
-}
+TEST_MAIN(0)

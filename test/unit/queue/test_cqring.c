@@ -36,13 +36,11 @@ produce(struct fixture *f, uint64_t pi, uint8_t opcode, uint32_t user_index, uin
 	c[63] = (uint8_t)(opcode << 4 | (pi >> f->log_size & 1));
 }
 
-static void
-test_init(void **state)
+TEST(test_init)
 {
 	struct fixture f;
 	uint32_t log_size, i;
 
-	(void)state;
 	for (log_size = 0; log_size <= 10; log_size++) {
 		start(&f, log_size);
 		for (i = 0; i < 1u << log_size; i++)
@@ -54,15 +52,13 @@ test_init(void **state)
 	}
 }
 
-static void
-test_init_refuses(void **state)
+TEST(test_init_refuses)
 {
 	static uint8_t mem[256] __attribute__((aligned(64)));
 	struct bb_cqring cq, before;
 	uint32_t dbrec[2] __attribute__((aligned(8))) = {5, 6};
 	struct log_text log;
 
-	(void)state;
 	memset(&cq, 0x5a, sizeof(cq));
 	before = cq;
 	log_start(&log);
@@ -78,12 +74,10 @@ test_init_refuses(void **state)
 }
 
 /* Fill and empty at random distances over laps, for the smallest rings too. */
-static void
-test_laps(void **state)
+TEST(test_laps)
 {
 	uint32_t log_size;
 
-	(void)state;
 	for (log_size = 0; log_size <= 6; log_size++) {
 		uint64_t seed = 11, pi = 0, ci = 0, size = 1u << log_size;
 		struct fixture f;
@@ -115,12 +109,10 @@ test_laps(void **state)
 }
 
 /* An entry the device is writing: opcode still invalid, whatever the owner bit. */
-static void
-test_invalid_opcode(void **state)
+TEST(test_invalid_opcode)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, 2);
 	f.ring.p[63] = 0xf0;
 	assert_null(bb_cqring_peek(&f.cq));
@@ -134,14 +126,12 @@ test_invalid_opcode(void **state)
 }
 
 /* Past 2^24: the record wraps, the owner bit goes on by the ring's own laps. */
-static void
-test_index_wrap(void **state)
+TEST(test_index_wrap)
 {
 	const uint64_t last = (1u << 24) + 1000;
 	struct fixture f;
 	uint64_t i;
 
-	(void)state;
 	start(&f, 6);
 	for (i = 0; i < last; i++) {
 		struct bb_cqe *cqe;
@@ -162,13 +152,11 @@ test_index_wrap(void **state)
 }
 
 /* The software's 32-bit count wraps as well. */
-static void
-test_count_wrap(void **state)
+TEST(test_count_wrap)
 {
 	struct fixture f;
 	uint64_t i;
 
-	(void)state;
 	start(&f, 3);
 	f.cq.ci = UINT32_MAX - 20;
 	for (i = 0; i < 8; i++) /* what the lap before left */
@@ -184,12 +172,10 @@ test_count_wrap(void **state)
 }
 
 /* Only CQEs of that user index, valid and not consumed; over the ring's end. */
-static void
-test_purge(void **state)
+TEST(test_purge)
 {
 	uint32_t at, k;
 
-	(void)state;
 	for (at = 0; at < 24; at++) {
 		uint8_t before[8 * 64];
 		struct fixture f;
@@ -225,13 +211,11 @@ test_purge(void **state)
 }
 
 /* A full ring: the walk ends after one lap. */
-static void
-test_purge_full(void **state)
+TEST(test_purge_full)
 {
 	struct fixture f;
 	uint32_t i;
 
-	(void)state;
 	start(&f, 4);
 	for (i = 0; i < 16; i++)
 		produce(&f, i, BB_CQE_REQ, 3, (uint16_t)i);
@@ -239,15 +223,4 @@ test_purge_full(void **state)
 	guarded_free(&f.ring);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_init),       cmocka_unit_test(test_init_refuses),
-		cmocka_unit_test(test_laps),       cmocka_unit_test(test_invalid_opcode),
-		cmocka_unit_test(test_index_wrap), cmocka_unit_test(test_count_wrap),
-		cmocka_unit_test(test_purge),      cmocka_unit_test(test_purge_full),
-	};
-
-	return cmocka_run_group_tests_name("cqring", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -76,12 +76,10 @@ check_block(struct fixture *f, uint32_t n, uint16_t counter)
 }
 
 /* Every length, at every place, in laps of both owners. */
-static void
-test_expand(void **state)
+TEST(test_expand)
 {
 	uint32_t n, place;
 
-	(void)state;
 	for (n = 2; n <= 64; n++) {
 		for (place = 0; place < 64; place += n % 3 + 1) {
 			struct fixture f;
@@ -101,15 +99,13 @@ test_expand(void **state)
 }
 
 /* Counts and titles that make no sense leave the ring as it is, but for the title's format. */
-static void
-test_expand_hostile(void **state)
+TEST(test_expand_hostile)
 {
 	static const uint32_t counts[] = {0, 1, 17, 1u << 24, 0x80000000, UINT32_MAX};
 	uint8_t before[16 * 64];
 	struct fixture f;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(counts) + 16; i++) {
 		struct bb_cqe *title;
 		uint8_t opcode =
@@ -133,13 +129,11 @@ test_expand_hostile(void **state)
 	}
 }
 
-static void
-test_purge_expands(void **state)
+TEST(test_purge_expands)
 {
 	struct fixture f;
 	uint32_t i;
 
-	(void)state;
 	start(&f, 5, 30);
 	block(&f, 30, 20, 5);
 	assert_int_equal(bb_cqring_purge(&f.cq, 0x1234), 20);
@@ -149,13 +143,11 @@ test_purge_expands(void **state)
 }
 
 /* Unread CQEs, a block among them, stand one place on in the new ring. */
-static void
-test_move(void **state)
+TEST(test_move)
 {
 	static const uint32_t sizes[] = {4, 5, 6, 9};
 	uint32_t ci, plain, s;
 
-	(void)state;
 	for (s = 0; s < RTE_DIM(sizes); s++) {
 		for (ci = 0; ci < 100; ci += 7) {
 			for (plain = 0; plain < 6; plain++) {
@@ -205,14 +197,12 @@ test_move(void **state)
 	}
 }
 
-static void
-test_move_too_small(void **state)
+TEST(test_move_too_small)
 {
 	struct guarded to = guarded_alloc(64 * 4, false);
 	struct fixture f;
 	uint32_t i;
 
-	(void)state;
 	start(&f, 4, 8);
 	for (i = 8; i < 13; i++)
 		at(&f.cq, i)->op_own = own(&f.cq, i);
@@ -225,14 +215,4 @@ test_move_too_small(void **state)
 	guarded_free(&to);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_expand),         cmocka_unit_test(test_expand_hostile),
-		cmocka_unit_test(test_purge_expands),  cmocka_unit_test(test_move),
-		cmocka_unit_test(test_move_too_small),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -61,13 +61,11 @@ start(struct sq_fixture *f, uint32_t blocks, enum bb_db_mode mode, uint32_t bf_s
 	sq_fixture_start(f);
 }
 
-static void
-test_doorbell(void **state)
+TEST(test_doorbell)
 {
 	struct sq_fixture f;
 	uint16_t at;
 
-	(void)state;
 	start(&f, 32, BB_DB_DOORBELL, SQ_BF_HALF);
 	post_ds(&f, 3);
 	assert_int_equal(f.dbrec[1], 0); /* nothing reaches the device before the ring */
@@ -96,13 +94,11 @@ test_doorbell(void **state)
 }
 
 /* One WQE of 2 to 16 segments goes whole, in blocks; others as 8 bytes. */
-static void
-test_blueflame_sizes(void **state)
+TEST(test_blueflame_sizes)
 {
 	struct sq_fixture f;
 	uint32_t ds, half = 0;
 
-	(void)state;
 	start(&f, 64, BB_DB_BLUEFLAME, SQ_BF_HALF);
 	for (ds = 1; ds <= 21; ds++) {
 		uint16_t at = f.sq.pi;
@@ -116,12 +112,10 @@ test_blueflame_sizes(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_blueflame_list(void **state)
+TEST(test_blueflame_list)
 {
 	struct sq_fixture f;
 
-	(void)state;
 	start(&f, 64, BB_DB_BLUEFLAME, SQ_BF_HALF);
 	post_ds(&f, 3);
 	post_ds(&f, 4);
@@ -134,12 +128,10 @@ test_blueflame_list(void **state)
 }
 
 /* A copy of several blocks, from every block of the ring, over its end. */
-static void
-test_blueflame_wrap(void **state)
+TEST(test_blueflame_wrap)
 {
 	uint32_t at, ds;
 
-	(void)state;
 	for (at = 0; at < 8; at++) {
 		for (ds = 2; ds <= 16; ds++) {
 			struct sq_fixture f;
@@ -156,12 +148,10 @@ test_blueflame_wrap(void **state)
 }
 
 /* A register with no BlueFlame, or a small one. */
-static void
-test_small_registers(void **state)
+TEST(test_small_registers)
 {
 	struct sq_fixture f;
 
-	(void)state;
 	start(&f, 16, BB_DB_BLUEFLAME, 0);
 	post_ds(&f, 3);
 	bb_sq_ring(&f.sq);
@@ -184,14 +174,12 @@ test_small_registers(void **state)
 }
 
 /* Halves alternate per register, whichever queue rings it, with a copy or without. */
-static void
-test_shared_register(void **state)
+TEST(test_shared_register)
 {
 	struct sq_fixture a, b, c;
 	uint16_t half = 0, at;
 	uint32_t i;
 
-	(void)state;
 	sq_fixture_conf(&a, 8);
 	sq_fixture_conf(&b, 8);
 	sq_fixture_conf(&c, 8);
@@ -242,13 +230,11 @@ test_shared_register(void **state)
 }
 
 /* A kind that the build does not have, or a register that the stores do not fit, is refused. */
-static void
-test_conf_refused(void **state)
+TEST(test_conf_refused)
 {
 	enum bb_bf_copy i;
 	struct sq_fixture f;
 
-	(void)state;
 	start(&f, 8, BB_DB_BLUEFLAME, SQ_BF_HALF);
 	for (i = 0; i <= BB_BF_COPY_KINDS; i++) {
 		f.conf.bf_copy = i;
@@ -264,13 +250,11 @@ test_conf_refused(void **state)
 }
 
 /* The queue's doorbell function is that of its kind, and no other queue's. */
-static void
-test_kind_is_the_queues_own(void **state)
+TEST(test_kind_is_the_queues_own)
 {
 	enum bb_bf_copy i;
 	struct sq_fixture f;
 
-	(void)state;
 	start(&f, 8, BB_DB_BLUEFLAME, SQ_BF_HALF);
 	assert_ptr_equal(f.sq.ring, bb_bf_ring(kind));
 	for (i = 0; i < BB_BF_COPY_KINDS; i++)
@@ -281,17 +265,6 @@ test_kind_is_the_queues_own(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_doorbell),
-		cmocka_unit_test(test_blueflame_sizes),
-		cmocka_unit_test(test_blueflame_list),
-		cmocka_unit_test(test_blueflame_wrap),
-		cmocka_unit_test(test_small_registers),
-		cmocka_unit_test(test_shared_register),
-		cmocka_unit_test(test_conf_refused),
-		cmocka_unit_test(test_kind_is_the_queues_own),
-	};
-
 	while (argc == 2 && kind < BB_BF_COPY_KINDS && strcmp(argv[1], bb_bf_copy_name(kind)) != 0)
 		kind++;
 	if (!bb_bf_copy_has(kind)) {
@@ -299,5 +272,5 @@ main(int argc, char **argv)
 		return kind < BB_BF_COPY_KINDS ? 77 : 2;
 	}
 
-	return cmocka_run_group_tests_name("doorbell", tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

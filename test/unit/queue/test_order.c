@@ -46,15 +46,13 @@ expect_ring_final(const void *ring)
 		assert_memory_equal(order.seen[i], ring, order.ring_size);
 }
 
-static void
-test_doorbell(void **state)
+TEST(test_doorbell)
 {
 	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB, ORDER_UAR,
 						ORDER_WC_FLUSH};
 	const struct bb_sge sge = {0x1000, 8, 5};
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 8);
 	sq_fixture_start(&f);
 	record(f.ring.p, f.size);
@@ -94,14 +92,12 @@ ring_wide(struct bb_sq *sq)
 	bb_bf_doorbell(sq, whole_block);
 }
 
-static void
-test_blueflame(void **state)
+TEST(test_blueflame)
 {
 	uint8_t data[60] = {1, 2, 3};
 	struct sq_fixture f;
 	unsigned int i;
 
-	(void)state;
 	sq_fixture_conf(&f, 8);
 	f.conf.max_inline = 60;
 	f.conf.db_mode = BB_DB_BLUEFLAME;
@@ -128,8 +124,7 @@ test_blueflame(void **state)
 }
 
 /* Wide stores have the fences of narrow ones; a WQE that is not copied is rung for with 8 bytes. */
-static void
-test_blueflame_of_wide_stores(void **state)
+TEST(test_blueflame_of_wide_stores)
 {
 	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB,
 						ORDER_UAR,     ORDER_UAR,   ORDER_WC_FLUSH};
@@ -138,7 +133,6 @@ test_blueflame_of_wide_stores(void **state)
 	uint8_t data[60] = {1, 2, 3};
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 8);
 	f.conf.max_inline = 60;
 	f.conf.db_mode = BB_DB_BLUEFLAME;
@@ -161,8 +155,7 @@ test_blueflame_of_wide_stores(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_receive(void **state)
+TEST(test_receive)
 {
 	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC};
 	static uint8_t ring[64] __attribute__((aligned(64)));
@@ -181,7 +174,6 @@ test_receive(void **state)
 	const struct bb_sge sge[2] = {{1, 2, 3}, {4, 5, 6}};
 	struct bb_rq rq;
 
-	(void)state;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
 	bb_rq_enable(&rq);
 	record(ring, sizeof(ring));
@@ -195,8 +187,7 @@ test_receive(void **state)
 	expect_ring_final(ring);
 }
 
-static void
-test_poll(void **state)
+TEST(test_poll)
 {
 	static const enum order_event want[] = {ORDER_OWN_LOAD, ORDER_DMA_RMB, ORDER_OWN_LOAD,
 						ORDER_DMA_RMB, ORDER_DBREC};
@@ -204,7 +195,6 @@ test_poll(void **state)
 	uint32_t rec[2] __attribute__((aligned(8)));
 	struct bb_cqring cq;
 
-	(void)state;
 	assert_int_equal(bb_cqring_init(&cq, ring, 2, rec), 0);
 	ring[63] = 0;
 	record(NULL, 0);
@@ -218,16 +208,4 @@ test_poll(void **state)
 	assert_int_equal(order.value[4], bb_be32(1));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_doorbell),
-		cmocka_unit_test(test_blueflame),
-		cmocka_unit_test(test_blueflame_of_wide_stores),
-		cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_poll),
-	};
-
-	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
-}
+TEST_MAIN(0)

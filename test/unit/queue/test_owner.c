@@ -10,13 +10,11 @@
 #include "bb_rq.h"
 #include "sq_fixture.h"
 
-static void
-test_sq(void **state)
+TEST(test_sq)
 {
 	struct sq_fixture f;
 	struct log_text log;
 
-	(void)state;
 	sq_fixture_conf(&f, 4);
 	f.conf.owner = 3;
 	sq_fixture_start(&f);
@@ -45,8 +43,7 @@ test_sq(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_rq(void **state)
+TEST(test_rq)
 {
 	static uint8_t ring[256] __attribute__((aligned(64)));
 	static uint64_t wr_ids[4];
@@ -66,7 +63,6 @@ test_rq(void **state)
 	struct log_text log;
 	struct bb_rq rq;
 
-	(void)state;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
 	bb_rq_enable(&rq);
 	RTE_PER_LCORE(_lcore_id) = 1;
@@ -78,13 +74,4 @@ test_rq(void **state)
 	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sq),
-		cmocka_unit_test(test_rq),
-	};
-
-	return cmocka_run_group_tests_name("owner", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -69,13 +69,11 @@ expect_wqe(const struct fixture *f, uint32_t idx, const struct bb_sge *sge, uint
 	assert_memory_equal(f->ring.p + idx * stride, e.b, stride);
 }
 
-static void
-test_bytes(void **state)
+TEST(test_bytes)
 {
 	struct bb_sge sge[32];
 	uint32_t log_stride, n, i;
 
-	(void)state;
 	for (i = 0; i < 32; i++)
 		sge[i] = (struct bb_sge){0x1000ull * (i + 1), 100 + i, 0x700 + i};
 	for (log_stride = 4; log_stride <= 9; log_stride++) {
@@ -94,13 +92,11 @@ test_bytes(void **state)
 	}
 }
 
-static void
-test_empty_and_2g_pieces(void **state)
+TEST(test_empty_and_2g_pieces)
 {
 	const struct bb_sge sge[4] = {{1, 0, 1}, {2, 0x80000000u, 2}, {3, 0, 3}, {4, 9, 4}};
 	struct fixture f;
 
-	(void)state;
 	conf(&f, 4, 6, 4);
 	start(&f);
 	assert_int_equal(bb_rq_post(&f.rq, 1, sge, 4), 0);
@@ -111,13 +107,11 @@ test_empty_and_2g_pieces(void **state)
 }
 
 /* Laps of the 16-bit counter; completions may name any WQE, in the order they come. */
-static void
-test_wrap_and_depth(void **state)
+TEST(test_wrap_and_depth)
 {
 	uint64_t seed = 3, posted = 0, completed = 0;
 	struct fixture f;
 
-	(void)state;
 	conf(&f, 64, 5, 2);
 	f.conf.depth = 50;
 	start(&f);
@@ -153,13 +147,11 @@ test_wrap_and_depth(void **state)
 	guarded_free(&f.ring);
 }
 
-static void
-test_ring(void **state)
+TEST(test_ring)
 {
 	const struct bb_sge sge = {1, 1, 1};
 	struct fixture f;
 
-	(void)state;
 	conf(&f, 4, 4, 1);
 	start(&f);
 	assert_int_equal(f.dbrec[0], 0);
@@ -190,14 +182,12 @@ take(struct bb_rq *rq)
 
 /* By the record, then by a driver's ring: what is rung before the queue is enabled waits for that.
  */
-static void
-test_receives_rung_before_enable_are_handed_over_by_it(void **state)
+TEST(test_receives_rung_before_enable_are_handed_over_by_it)
 {
 	const struct bb_sge sge = {0x1000, 64, 7};
 	struct fixture f;
 	int by_ring;
 
-	(void)state;
 	for (by_ring = 0; by_ring < 2; by_ring++) {
 		conf(&f, 4, 4, 1);
 		start(&f);
@@ -247,8 +237,7 @@ test_receives_rung_before_enable_are_handed_over_by_it(void **state)
 	}
 }
 
-static void
-test_refusals(void **state)
+TEST(test_refusals)
 {
 	const struct bb_sge many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
 	const struct bb_sge big[2] = {{1, 1, 1}, {2, 0x80000001u, 2}};
@@ -257,7 +246,6 @@ test_refusals(void **state)
 	struct fixture f;
 	int i, round;
 
-	(void)state;
 	conf(&f, 4, 5, 2);
 	start(&f);
 	memcpy(before, f.ring.p, sizeof(before));
@@ -285,14 +273,12 @@ test_refusals(void **state)
 	guarded_free(&f.ring);
 }
 
-static void
-test_init_refuses(void **state)
+TEST(test_init_refuses)
 {
 	struct bb_rq rq, before;
 	struct bb_rq_conf c;
 	struct fixture f;
 
-	(void)state;
 	conf(&f, 16, 5, 2);
 	start(&f);
 	memset(&rq, 0x5a, sizeof(rq));
@@ -326,18 +312,4 @@ test_init_refuses(void **state)
 	guarded_free(&f.ring);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_empty_and_2g_pieces),
-		cmocka_unit_test(test_wrap_and_depth),
-		cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_receives_rung_before_enable_are_handed_over_by_it),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_init_refuses),
-	};
-
-	return cmocka_run_group_tests_name("rq", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -8,8 +8,7 @@
 #define RKEY  0x99aabbccu
 #define IMM   0x04030201u /* travels as 01 02 03 04 */
 
-static void
-test_ctrl_flags(void **state)
+TEST(test_ctrl_flags)
 {
 	static const struct {
 		uint32_t flags;
@@ -25,7 +24,6 @@ test_ctrl_flags(void **state)
 	struct sq_fixture f;
 	unsigned int i;
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	f.conf.sig_every = 16;
 	sq_fixture_start(&f);
@@ -40,8 +38,7 @@ test_ctrl_flags(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_sgl_opcodes(void **state)
+TEST(test_sgl_opcodes)
 {
 	static const struct {
 		uint8_t opcode;
@@ -55,7 +52,6 @@ test_sgl_opcodes(void **state)
 	struct sq_fixture f;
 	unsigned int i;
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	sq_fixture_start(&f);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -78,14 +74,12 @@ test_sgl_opcodes(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_atomics(void **state)
+TEST(test_atomics)
 {
 	const struct bb_sge sge = {0xc0de, 8, 0x77};
 	struct bytes e = {.len = 0};
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 4);
 	sq_fixture_start(&f);
 	assert_int_equal(bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_CS, 1, &sge, RADDR, RKEY, 0x51,
@@ -112,8 +106,7 @@ test_atomics(void **state)
 }
 
 /* Gather lists of every length, started on every block of the ring. */
-static void
-test_sgl_wrap(void **state)
+TEST(test_sgl_wrap)
 {
 	enum {
 		BLOCKS = 8,
@@ -123,7 +116,6 @@ test_sgl_wrap(void **state)
 	uint32_t start, n, i;
 	int raddr;
 
-	(void)state;
 	for (i = 0; i < MAX; i++)
 		sge[i] = (struct bb_sge){0x100000ull * (i + 1), 1000 + i, 0x50 + i};
 	for (start = 0; start < BLOCKS; start++) {
@@ -154,8 +146,7 @@ test_sgl_wrap(void **state)
 }
 
 /* Inline data of every length, started on every block; the padding is not touched. */
-static void
-test_inline_wrap(void **state)
+TEST(test_inline_wrap)
 {
 	enum {
 		BLOCKS = 4,
@@ -165,7 +156,6 @@ test_inline_wrap(void **state)
 	uint32_t start, len, i;
 	int raddr;
 
-	(void)state;
 	for (i = 0; i < MAX; i++)
 		data[i] = (uint8_t)(i * 7 + 1);
 	for (start = 0; start < BLOCKS; start++) {
@@ -204,8 +194,7 @@ test_inline_wrap(void **state)
 }
 
 /* The data may be a constant length known to the compiler: the same bytes. */
-static void
-test_inline_constant(void **state)
+TEST(test_inline_constant)
 {
 	static const uint8_t data[32] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
 					 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
@@ -213,7 +202,6 @@ test_inline_constant(void **state)
 	struct sq_fixture f;
 	uint16_t at = 0;
 
-	(void)state;
 	sq_fixture_conf(&f, 32);
 	f.conf.max_inline = 44;
 	sq_fixture_start(&f);
@@ -245,8 +233,7 @@ test_inline_constant(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_zero_and_2g_pieces(void **state)
+TEST(test_zero_and_2g_pieces)
 {
 	const struct bb_sge sge[5] = {{0x1000, 0, 1},
 				      {0x2000, 0x80000000u, 2},
@@ -256,7 +243,6 @@ test_zero_and_2g_pieces(void **state)
 	struct bytes e = {.len = 0};
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	f.conf.max_sge = 5;
 	sq_fixture_start(&f);
@@ -278,8 +264,7 @@ test_zero_and_2g_pieces(void **state)
 }
 
 /* Every refusal: errno, ring and queue as before, one line in the log. */
-static void
-test_refusals(void **state)
+TEST(test_refusals)
 {
 	const struct bb_sge ok = {8, 8, 1}, many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
 	const struct bb_sge big[2] = {{1, 5, 1}, {2, 0x80000001u, 2}}, odd = {8, 4, 1};
@@ -289,7 +274,6 @@ test_refusals(void **state)
 	struct bb_sq sq;
 	int i, round;
 
-	(void)state;
 	sq_fixture_conf(&f, 8);
 	f.conf.sig_every = 3;
 	sq_fixture_start(&f);
@@ -341,13 +325,11 @@ test_refusals(void **state)
 }
 
 /* Limits of 0 leave atomics and NOPs: a full queue of them is full, not too small. */
-static void
-test_no_pieces(void **state)
+TEST(test_no_pieces)
 {
 	const struct bb_sge ok = {8, 8, 1};
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 1);
 	f.conf.max_sge = 0;
 	f.conf.max_inline = 0;
@@ -358,8 +340,7 @@ test_no_pieces(void **state)
 }
 
 /* A full queue refuses without a trace too, and without a word. */
-static void
-test_full_untouched(void **state)
+TEST(test_full_untouched)
 {
 	uint8_t before[2 * 64], data[8] = {0};
 	const struct bb_sge ok = {8, 8, 1};
@@ -367,7 +348,6 @@ test_full_untouched(void **state)
 	struct log_text log;
 	struct bb_sq sq;
 
-	(void)state;
 	sq_fixture_conf(&f, 2);
 	sq_fixture_start(&f);
 	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 0);
@@ -386,21 +366,4 @@ test_full_untouched(void **state)
 	sq_fixture_end(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ctrl_flags),
-		cmocka_unit_test(test_sgl_opcodes),
-		cmocka_unit_test(test_atomics),
-		cmocka_unit_test(test_sgl_wrap),
-		cmocka_unit_test(test_inline_wrap),
-		cmocka_unit_test(test_inline_constant),
-		cmocka_unit_test(test_zero_and_2g_pieces),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_no_pieces),
-		cmocka_unit_test(test_full_untouched),
-	};
-
-	return cmocka_run_group_tests_name("sq", tests, NULL, NULL);
-}
+TEST_MAIN(0)

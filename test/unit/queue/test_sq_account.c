@@ -8,8 +8,7 @@
 #define RKEY  0x99aabbccu
 
 /* Random WQEs over many laps of the 16-bit block index, completed by wqe_counter. */
-static void
-test_index_wrap(void **state)
+TEST(test_index_wrap)
 {
 	struct {
 		uint16_t idx;
@@ -23,7 +22,6 @@ test_index_wrap(void **state)
 	struct sq_fixture f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 6; i++)
 		sge[i] = (struct bb_sge){i, i + 1, i};
 	sq_fixture_conf(&f, 64);
@@ -72,13 +70,11 @@ test_index_wrap(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_full(void **state)
+TEST(test_full)
 {
 	struct sq_fixture f;
 	uint32_t i;
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	f.conf.depth = 5;
 	f.conf.sig_every = 5;
@@ -97,13 +93,11 @@ test_full(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_forced_signalling(void **state)
+TEST(test_forced_signalling)
 {
 	struct sq_fixture f;
 	uint32_t i;
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	f.conf.sig_every = 4;
 	sq_fixture_start(&f);
@@ -123,13 +117,11 @@ test_forced_signalling(void **state)
  * Whatever a queue is made of: WQEs outstanding never overlap in the ring, and a
  * full queue has one in it that will give a CQE.
  */
-static void
-test_never_full_unseen(void **state)
+TEST(test_never_full_unseen)
 {
 	uint64_t seed = 7;
 	uint32_t round;
 
-	(void)state;
 	for (round = 0; round < 3000; round++) {
 		uint16_t idx[64];
 		struct bb_sge sge[20];
@@ -174,15 +166,13 @@ test_never_full_unseen(void **state)
 	}
 }
 
-static void
-test_reset(void **state)
+TEST(test_reset)
 {
 	struct sq_fixture f;
 	struct bb_sq fresh;
 	struct log_text log;
 	uint32_t i;
 
-	(void)state;
 	sq_fixture_conf(&f, 4);
 	f.conf.db_mode = BB_DB_BLUEFLAME;
 	f.conf.sig_every = 4; /* three WQEs into a round when it is reset */
@@ -213,14 +203,12 @@ test_reset(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_init_refuses(void **state)
+TEST(test_init_refuses)
 {
 	struct sq_fixture f;
 	struct bb_sq_conf c;
 	struct bb_sq sq, before;
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	f.conf.depth = 4;
 	f.conf.sig_every = 4;
@@ -283,13 +271,11 @@ test_init_refuses(void **state)
 }
 
 /* The largest ring there is: used blocks and the 16-bit index stay apart. */
-static void
-test_largest_ring(void **state)
+TEST(test_largest_ring)
 {
 	struct sq_fixture f;
 	uint32_t i, lap;
 
-	(void)state;
 	sq_fixture_conf(&f, 32768);
 	f.conf.sig_every = 32768;
 	sq_fixture_start(&f);
@@ -306,14 +292,12 @@ test_largest_ring(void **state)
 
 /* The count of WQEs runs over its 32 bits between two doorbells, and the ring's index is as ever.
  */
-static void
-test_count_runs_over(void **state)
+TEST(test_count_runs_over)
 {
 	const uint64_t start = (UINT64_C(7) << 32) - 20;
 	struct sq_fixture f;
 	uint32_t laps, i;
 
-	(void)state;
 	sq_fixture_conf(&f, 64);
 	f.conf.sig_every = 8;
 	sq_fixture_start(&f);
@@ -346,19 +330,4 @@ test_count_runs_over(void **state)
 	sq_fixture_end(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_index_wrap),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_forced_signalling),
-		cmocka_unit_test(test_never_full_unseen),
-		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_init_refuses),
-		cmocka_unit_test(test_largest_ring),
-		cmocka_unit_test(test_count_runs_over),
-	};
-
-	return cmocka_run_group_tests_name("sq_account", tests, NULL, NULL);
-}
+TEST_MAIN(0)

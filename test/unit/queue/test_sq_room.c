@@ -221,14 +221,12 @@ step(struct world *w)
 		poll_one(w);
 }
 
-static void
-test_full_queue_gets_room_by_a_cqe(void **state)
+TEST(test_full_queue_gets_room_by_a_cqe)
 {
 	uint64_t posted = 0, own = 0, umrs = 0;
 	struct log_text log;
 	uint32_t round, i;
 
-	(void)state;
 	/* Requests that never fit are refused, in words. */
 	log_start(&log);
 	for (round = 0; round < 3000; round++) {
@@ -258,8 +256,7 @@ test_full_queue_gets_room_by_a_cqe(void **state)
 }
 
 /* The fewest requests that show it, kind by kind: unsignalled ones, then one of several slots. */
-static void
-test_large_request_after_unsignalled_ones(void **state)
+TEST(test_large_request_after_unsignalled_ones)
 {
 	static const struct {
 		const char *what;
@@ -278,7 +275,6 @@ test_large_request_after_unsignalled_ones(void **state)
 	size_t c;
 	uint32_t i, ring;
 
-	(void)state;
 	for (c = 0; c < 2 * sizeof(cases) / sizeof(cases[0]); c++) {
 		ring = c % 2;
 		memset(&w, 0, sizeof(w));
@@ -309,13 +305,4 @@ test_large_request_after_unsignalled_ones(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_full_queue_gets_room_by_a_cqe),
-		cmocka_unit_test(test_large_request_after_unsignalled_ones),
-	};
-
-	return cmocka_run_group_tests_name("sq_room", tests, NULL, NULL);
-}
+TEST_MAIN(0)

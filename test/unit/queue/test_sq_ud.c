@@ -51,15 +51,13 @@ ud_start(struct sq_fixture *f, uint32_t blocks)
 }
 
 /* A QP that the device took from RTR to ERR: datagrams are taken, to be flushed. */
-static void
-test_error(void **state)
+TEST(test_error)
 {
 	const struct bb_wqe_av av = some_av();
 	const struct bb_sge sge = {0x1000, 8, 5};
 	struct sq_fixture f;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		int ret;
 
@@ -84,8 +82,7 @@ test_error(void **state)
 }
 
 /* A WQE of one to three blocks at every place of the ring. */
-static void
-test_datagrams(void **state)
+TEST(test_datagrams)
 {
 	const struct bb_wqe_av av = some_av();
 	struct bb_sge sge[8];
@@ -93,7 +90,6 @@ test_datagrams(void **state)
 	uint32_t n, i;
 	uint16_t at;
 
-	(void)state;
 	ud_start(&f, 16);
 	for (i = 0; i < 8; i++)
 		sge[i] = (struct bb_sge){0xa000 + i, i == 3 ? 0 : 10 + i, 0x100 + i};
@@ -119,8 +115,7 @@ test_datagrams(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_inline(void **state)
+TEST(test_inline)
 {
 	const struct bb_wqe_av av = some_av();
 	uint8_t data[125];
@@ -128,7 +123,6 @@ test_inline(void **state)
 	uint32_t len, i;
 	uint16_t at;
 
-	(void)state;
 	ud_start(&f, 16);
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i + 1);
@@ -172,15 +166,13 @@ test_inline(void **state)
 }
 
 /* RC: the pieces of an inline list over the end of the ring, with a remote address. */
-static void
-test_inline_list(void **state)
+TEST(test_inline_list)
 {
 	uint8_t data[200];
 	struct sq_fixture f;
 	uint32_t len, i, cut;
 	uint16_t at;
 
-	(void)state;
 	sq_fixture_conf(&f, 8);
 	f.conf.max_inline = 200;
 	f.conf.depth = 2;
@@ -216,14 +208,12 @@ test_inline_list(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_masked(void **state)
+TEST(test_masked)
 {
 	const struct bb_sge four = {0xa000, 4, 0x11}, eight = {0xb000, 8, 0x22};
 	struct sq_fixture f;
 	uint16_t at;
 
-	(void)state;
 	sq_fixture_conf(&f, 8);
 	sq_fixture_start(&f);
 	for (at = 0; at < 8; at++) {
@@ -275,14 +265,12 @@ test_masked(void **state)
 }
 
 /* What a type does not do is refused before anything is written, enabled or full or not. */
-static void
-test_types(void **state)
+TEST(test_types)
 {
 	const struct bb_wqe_av av = some_av();
 	const struct bb_sge sge = {0xa000, 8, 1};
 	unsigned int type, i, round;
 
-	(void)state;
 	for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 		struct sq_fixture f;
 		uint8_t before[8 * 64];
@@ -341,13 +329,11 @@ test_types(void **state)
 }
 
 /* Every WQE asks for a CQE and is remembered as signalled. */
-static void
-test_signal_all(void **state)
+TEST(test_signal_all)
 {
 	struct sq_fixture f;
 	unsigned int i;
 
-	(void)state;
 	sq_fixture_conf(&f, 8);
 	f.conf.signal_all = true;
 	sq_fixture_start(&f);
@@ -371,8 +357,7 @@ test_signal_all(void **state)
 }
 
 /* Man ibv_post_send: opcodes by service type, and which flags go with which. */
-static void
-test_tables(void **state)
+TEST(test_tables)
 {
 	static const struct {
 		enum bb_wr_opcode op;
@@ -396,7 +381,6 @@ test_tables(void **state)
 						 BB_WR_ATOMIC_WRITE};
 	unsigned int i, type;
 
-	(void)state;
 	assert_int_equal(sizeof(man) / sizeof(man[0]) + 4, BB_WR_OPCODES);
 	for (i = 0; i < sizeof(man) / sizeof(man[0]); i++) {
 		const bool types[] = {man[i].rc, man[i].uc, man[i].ud};
@@ -428,8 +412,7 @@ test_tables(void **state)
 }
 
 /* The count is looked at first: the list may not be as long as that, and ends at a page here. */
-static void
-test_too_long_list_is_refused_unread(void **state)
+TEST(test_too_long_list_is_refused_unread)
 {
 	const struct bb_wqe_av av = some_av();
 	struct guarded page = guarded_alloc(sizeof(struct bb_sge), false);
@@ -441,7 +424,6 @@ test_too_long_list_is_refused_unread(void **state)
 	struct log_text log;
 	size_t i;
 
-	(void)state;
 	*sge = (struct bb_sge){0x1000, 125, 5};
 	sq_fixture_conf(&f, 32);
 	f.conf.max_sge = 8;
@@ -477,20 +459,4 @@ test_too_long_list_is_refused_unread(void **state)
 	guarded_free(&page);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_datagrams),
-		cmocka_unit_test(test_inline),
-		cmocka_unit_test(test_inline_list),
-		cmocka_unit_test(test_masked),
-		cmocka_unit_test(test_types),
-		cmocka_unit_test(test_signal_all),
-		cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_error),
-		cmocka_unit_test(test_too_long_list_is_refused_unread),
-	};
-
-	return cmocka_run_group_tests_name("sq_ud", tests, NULL, NULL);
-}
+TEST_MAIN(0)

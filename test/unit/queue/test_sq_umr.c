@@ -54,14 +54,12 @@ list_bytes(struct bytes *e, uint16_t idx)
 static const struct bb_sge pieces[] = {
 	{0x1000, 1, 0x11}, {0x2000, 2, 0x22}, {0x3000, 0x80000000, 0x33}};
 
-static void
-test_list(void **state)
+TEST(test_list)
 {
 	struct sq_fixture f;
 	struct bytes e;
 	uint16_t idx;
 
-	(void)state;
 	/* From each block of the ring: its end falls into each of the segments' blocks. */
 	for (idx = 0; idx < 16; idx++) {
 		sq_fixture_conf(&f, 16);
@@ -78,15 +76,13 @@ test_list(void **state)
 	}
 }
 
-static void
-test_interleaved(void **state)
+TEST(test_interleaved)
 {
 	static const struct bb_interleaved block[] = {{0x1000, 16, 48, 0x11},
 						      {0x2000, 65535, 0, 0x22}};
 	struct sq_fixture f;
 	struct bytes e = {.len = 0};
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	sq_fixture_start(&f);
 	assert_int_equal(bb_sq_post_mkey_interleaved(&f.sq, 7, 0x1200, 1, 3, block, 2, 0), 0);
@@ -109,15 +105,13 @@ test_interleaved(void **state)
 }
 
 /* Where UMRs may not name the right to atomics, masks are without it (bit 21), and no more. */
-static void
-test_no_atomic(void **state)
+TEST(test_no_atomic)
 {
 	const struct bb_bind to = {.addr = 0x1000, .len = 64, .lkey = 0x11, .access = 2};
 	struct sq_fixture f;
 	uint64_t mask[3], is;
 	unsigned int round, i;
 
-	(void)state;
 	for (round = 0; round < 2; round++) {
 		sq_fixture_conf(&f, 32);
 		f.conf.umr_no_atomic = round == 1;
@@ -137,15 +131,13 @@ test_no_atomic(void **state)
 }
 
 /* As long as a WQE can be; one piece more is refused. */
-static void
-test_longest(void **state)
+TEST(test_longest)
 {
 	struct bb_interleaved block[BB_UMR_MAX_PIECES];
 	struct bb_sge sge[BB_UMR_MAX_PIECES + 1];
 	struct sq_fixture f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i <= BB_UMR_MAX_PIECES; i++)
 		sge[i] = (struct bb_sge){i, 1, 1};
 	for (i = 0; i < BB_UMR_MAX_PIECES; i++)
@@ -167,8 +159,7 @@ test_longest(void **state)
 	sq_fixture_end(&f);
 }
 
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		uint32_t bytes, skip, repeat, n;
@@ -178,7 +169,6 @@ test_refused(void **state)
 	struct sq_fixture f;
 	size_t i;
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	sq_fixture_start(&f);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -202,14 +192,12 @@ test_refused(void **state)
 }
 
 /* A WQE that fills its blocks leaves the one behind it alone; a bind may be of 2^31 bytes. */
-static void
-test_neighbour(void **state)
+TEST(test_neighbour)
 {
 	struct bb_bind bind = {.addr = 4096, .len = 0x80000000};
 	uint8_t was[BB_WQE_BB];
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 16);
 	sq_fixture_start(&f);
 	memset(was, 0xa5, sizeof(was));
@@ -223,13 +211,11 @@ test_neighbour(void **state)
 }
 
 /* A WQE of 3 blocks in a queue of WQEs of 1 takes the room of 3. */
-static void
-test_room(void **state)
+TEST(test_room)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 8);
 	f.conf.depth = 8;
 	sq_fixture_start(&f);
@@ -263,14 +249,12 @@ test_room(void **state)
 }
 
 /* However WQEs of all sizes follow each other, a CQE is asked for in time. */
-static void
-test_cqe_in_time(void **state)
+TEST(test_cqe_in_time)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};
 	uint32_t every, i, since;
 	uint64_t seed = 5;
 
-	(void)state;
 	for (every = 1; every <= 16; every++) {
 		struct sq_fixture f;
 
@@ -302,13 +286,11 @@ test_cqe_in_time(void **state)
 }
 
 /* Whatever is posted behind gets a small fence, once; FENCE is enough by itself. */
-static void
-test_fence(void **state)
+TEST(test_fence)
 {
 	struct bb_sge sge[2] = {{0x1000, 8, 1}, {0x2000, 8, 1}};
 	unsigned int kind, fence;
 
-	(void)state;
 	for (kind = 0; kind < 6; kind++) {
 		for (fence = 0; fence < 2; fence++) {
 			uint32_t flags = fence != 0 ? BB_SEND_FENCE : 0;
@@ -359,12 +341,10 @@ test_fence(void **state)
 }
 
 /* A reset, or a QP that takes no posts for a while, forgets the fence. */
-static void
-test_fence_forgotten(void **state)
+TEST(test_fence_forgotten)
 {
 	struct sq_fixture f;
 
-	(void)state;
 	sq_fixture_conf(&f, 64);
 	f.conf.sig_every = 30;
 	sq_fixture_start(&f);
@@ -382,16 +362,4 @@ test_fence_forgotten(void **state)
 	sq_fixture_end(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),      cmocka_unit_test(test_interleaved),
-		cmocka_unit_test(test_no_atomic), cmocka_unit_test(test_longest),
-		cmocka_unit_test(test_refused),   cmocka_unit_test(test_room),
-		cmocka_unit_test(test_neighbour), cmocka_unit_test(test_cqe_in_time),
-		cmocka_unit_test(test_fence),     cmocka_unit_test(test_fence_forgotten),
-	};
-
-	return cmocka_run_group_tests_name("sq_umr", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -42,8 +42,7 @@ start(struct fixture *f, uint32_t wqes, uint32_t depth, uint32_t log_stride)
 	assert_int_equal(bb_srqring_init(&f->srq, &f->conf), 0);
 }
 
-static void
-test_bytes(void **state)
+TEST(test_bytes)
 {
 	const struct bb_sge sge[] = {{0x1122334455667788, 0x80000000, 0x01020304},
 				     {0x99, 0, 0x5},
@@ -51,7 +50,6 @@ test_bytes(void **state)
 	struct fixture f;
 	struct bytes e = {.len = 0};
 
-	(void)state;
 	start(&f, 4, 3, 6);
 	/* The second WQE: links from the beginning, the rest of the ring is zero. */
 	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 0), 0);
@@ -90,13 +88,11 @@ test_bytes(void **state)
 }
 
 /* A full list has no end mark: it would lie in the next WQE. */
-static void
-test_full_list(void **state)
+TEST(test_full_list)
 {
 	struct bb_sge sge[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
 	struct fixture f;
 
-	(void)state;
 	start(&f, 2, 1, 6);
 	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 3), 0);
 	assert_memory_equal(f.ring.p + 48, "\0\0\0\3\0\0\0\3\0\0\0\0\0\0\0\3", 16);
@@ -108,15 +104,13 @@ test_full_list(void **state)
  * Posts and completions in random order against a model of the device, which follows the
  * links from WQE 0, and of the application. Over 65,536 posts, so that counters wrap.
  */
-static void
-test_random(void **state)
+TEST(test_random)
 {
 	uint32_t head = 0, taken = 0, posted = 0, n_held = 0, i;
 	uint16_t held[64];
 	uint64_t ids[64], rng = 88172645463325252ull, next_id = 1, expect_id = 1, wr_id;
 	struct fixture f;
 
-	(void)state;
 	start(&f, 64, 63, 5);
 	for (i = 0; i < 400000; i++) {
 		uint32_t what = rnd_below(&rng, 3);
@@ -159,8 +153,7 @@ test_random(void **state)
 	guarded_free(&f.ring);
 }
 
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	struct bb_sge sge[4] = {{1, 0x80000001, 1}};
 	struct log_text log;
@@ -168,7 +161,6 @@ test_refused(void **state)
 	uint64_t wr_id = 77;
 	uint32_t i;
 
-	(void)state;
 	start(&f, 4, 3, 5);
 	/* Not outstanding, outside the ring: nothing changes. */
 	assert_false(bb_srqring_complete(&f.srq, 0, &wr_id));
@@ -193,8 +185,7 @@ test_refused(void **state)
 	guarded_free(&f.ring);
 }
 
-static void
-test_conf(void **state)
+TEST(test_conf)
 {
 	struct fixture f;
 	struct bb_srqring srq;
@@ -202,7 +193,6 @@ test_conf(void **state)
 	struct log_text log;
 	unsigned int i;
 
-	(void)state;
 	start(&f, 8, 7, 6);
 	for (i = 0; i < 12; i++)
 		bad[i] = f.conf;
@@ -237,15 +227,13 @@ expect_at(const uint8_t *p, uint32_t from, uint32_t n)
 	assert_int_equal(p[n], 0);
 }
 
-static void
-test_scatter_srq(void **state)
+TEST(test_scatter_srq)
 {
 	uint8_t to[3][40] = {{0}};
 	struct bb_sge sge[3];
 	struct fixture f;
 	uint32_t i;
 
-	(void)state;
 	start(&f, 2, 1, 6);
 	f.srq.head = 1;
 	for (i = 0; i < 3; i++)
@@ -262,8 +250,7 @@ test_scatter_srq(void **state)
 	guarded_free(&f.ring);
 }
 
-static void
-test_scatter_rq(void **state)
+TEST(test_scatter_rq)
 {
 	uint8_t to[2][40] = {{0}};
 	struct guarded ring = guarded_alloc(64, false);
@@ -278,7 +265,6 @@ test_scatter_rq(void **state)
 	struct bb_sge sge[2] = {{(uintptr_t)to[0], 3, 1}, {(uintptr_t)to[1], 0x80000000, 1}};
 	struct bb_rq rq;
 
-	(void)state;
 	conf.wr_ids = wr_ids;
 	conf.dbrec = &dbrec;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
@@ -296,8 +282,7 @@ test_scatter_rq(void **state)
 }
 
 /* A READ's list passes the ring's end; an atomic's piece is its last segment. */
-static void
-test_scatter_sq(void **state)
+TEST(test_scatter_sq)
 {
 	static uint8_t to[6][40];
 	struct guarded ring = guarded_alloc(256, false);
@@ -316,7 +301,6 @@ test_scatter_sq(void **state)
 	struct bb_sge sge[6];
 	struct bb_sq sq;
 
-	(void)state;
 	memset(to, 0, sizeof(to));
 	assert_int_equal(bb_sq_init(&sq, &conf), 0);
 	bb_sq_enable(&sq, true);
@@ -338,15 +322,4 @@ test_scatter_sq(void **state)
 	guarded_free(&ring);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes),      cmocka_unit_test(test_full_list),
-		cmocka_unit_test(test_random),     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_conf),       cmocka_unit_test(test_scatter_srq),
-		cmocka_unit_test(test_scatter_rq), cmocka_unit_test(test_scatter_sq),
-	};
-
-	return cmocka_run_group_tests_name("srqring", tests, NULL, NULL);
-}
+TEST_MAIN(0)

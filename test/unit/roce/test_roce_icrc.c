@@ -85,25 +85,21 @@ icrc_plain(const uint8_t *raw, uint32_t n, uint8_t out[4])
 		out[i] = (uint8_t)(crc >> 8 * i);
 }
 
-static void
-test_check_value(void **state)
+TEST(test_check_value)
 {
 	uint8_t out[4];
 
-	(void)state;
 	/* The check value that catalogues of CRCs give for this one. */
 	bb_roce_icrc_end(bb_roce_icrc_more(0, "123456789", 9), out);
 	assert_memory_equal(out, "\x26\x39\xf4\xcb", 4);
 	assert_int_equal(bb_roce_icrc_more(0x12345678, NULL, 0), 0x12345678);
 }
 
-static void
-test_known_packets(void **state)
+TEST(test_known_packets)
 {
 	uint8_t raw[256], out[4];
 	uint32_t i, n;
 
-	(void)state;
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		n = from_hex(known[i], raw) - 4;
 		icrc(raw, n, 12, 1000, out);
@@ -127,14 +123,12 @@ random_packet(uint64_t *seed, uint8_t *raw, size_t size)
 }
 
 /* IPv4 with and without options, IPv6, any length: as the plain one, however it is cut. */
-static void
-test_pieces(void **state)
+TEST(test_pieces)
 {
 	uint64_t seed = 3;
 	uint8_t raw[600], want[4], out[4];
 	uint32_t round, n, from, hdr;
 
-	(void)state;
 	for (round = 0; round < 3000; round++) {
 		n = random_packet(&seed, raw, sizeof(raw));
 		from = ip_len_of(raw) + 8;
@@ -148,14 +142,12 @@ test_pieces(void **state)
 }
 
 /* Each bit: those that may change on the way do not count, each other one does. */
-static void
-test_each_bit(void **state)
+TEST(test_each_bit)
 {
 	uint64_t seed = 4;
 	uint8_t raw[160], first[4], out[4];
 	uint32_t round, n, bit, free_bits, ip;
 
-	(void)state;
 	for (round = 0; round < 20; round++) {
 		n = random_packet(&seed, raw, sizeof(raw));
 		ip = ip_len_of(raw);
@@ -182,15 +174,13 @@ test_each_bit(void **state)
 }
 
 /* The caller's bytes are not changed, and nothing is read beyond their ends. */
-static void
-test_reads_only(void **state)
+TEST(test_reads_only)
 {
 	struct guarded ip = guarded_alloc(20, false), udp = guarded_alloc(8, false),
 		       bth = guarded_alloc(40, false);
 	uint8_t raw[256], out[4];
 	uint32_t n = from_hex(known[0], raw) - 4;
 
-	(void)state;
 	memcpy(ip.p, raw, 20);
 	memcpy(udp.p, raw + 20, 8);
 	memcpy(bth.p, raw + 28, 32);
@@ -208,14 +198,4 @@ test_reads_only(void **state)
 	guarded_free(&bth);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_check_value), cmocka_unit_test(test_known_packets),
-		cmocka_unit_test(test_pieces),      cmocka_unit_test(test_each_bit),
-		cmocka_unit_test(test_reads_only),
-	};
-
-	return cmocka_run_group_tests_name("roce_icrc", tests, NULL, NULL);
-}
+TEST_MAIN(0)

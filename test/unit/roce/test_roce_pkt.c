@@ -172,8 +172,7 @@ assert_same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b)
 	assert_int_equal(a->len, b->len);
 }
 
-static void
-test_table(void **state)
+TEST(test_table)
 {
 	static const struct {
 		char letter;
@@ -194,7 +193,6 @@ test_table(void **state)
 		       {CNP_PAD, 0, 16}};
 	uint32_t byte, flags, len, i;
 
-	(void)state;
 	for (byte = 0; byte < 256; byte++) {
 		const struct opcode *op = row_of(byte);
 
@@ -222,13 +220,11 @@ test_table(void **state)
 }
 
 /* Each opcode many times: the bytes are the right ones, and parsing gives back what was put in. */
-static void
-test_round_trip(void **state)
+TEST(test_round_trip)
 {
 	uint64_t seed = 11;
 	uint32_t i, n;
 
-	(void)state;
 	for (i = 0; i < OPCODES; i++) {
 		for (n = 0; n < 500; n++) {
 			uint8_t hdr[BB_ROCE_MAX_HDR + 1];
@@ -257,13 +253,11 @@ test_round_trip(void **state)
 }
 
 /* What an opcode has no header for does not get into the packet. */
-static void
-test_build_takes_only_its_fields(void **state)
+TEST(test_build_takes_only_its_fields)
 {
 	uint64_t seed = 12;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < OPCODES; i++) {
 		uint8_t hdr[BB_ROCE_MAX_HDR];
 		struct bb_roce_pkt sent;
@@ -277,13 +271,11 @@ test_build_takes_only_its_fields(void **state)
 }
 
 /* Numbers wider than their field do not reach its neighbours. */
-static void
-test_build_cuts_to_24_bits(void **state)
+TEST(test_build_cuts_to_24_bits)
 {
 	struct bb_roce_pkt sent = {.opcode = 0x64, .dqpn = ~0u, .psn = ~0u, .sqpn = ~0u}, got;
 	uint8_t hdr[BB_ROCE_MAX_HDR];
 
-	(void)state;
 	assert_int_equal(bb_roce_build(hdr, &sent), 20);
 	assert_int_equal(hdr[4], 0);
 	assert_int_equal(hdr[8], 0);
@@ -295,15 +287,13 @@ test_build_cuts_to_24_bits(void **state)
 	assert_int_equal(got.msn, 0xffffff);
 }
 
-static void
-test_unknown_opcodes(void **state)
+TEST(test_unknown_opcodes)
 {
 	struct bb_roce_pkt pkt, before;
 	uint8_t raw[64], hdr[BB_ROCE_MAX_HDR];
 	uint32_t byte, known = 0;
 	size_t i;
 
-	(void)state;
 	for (byte = 0; byte < 256; byte++) {
 		memset(raw, 0, sizeof(raw));
 		raw[0] = (uint8_t)byte;
@@ -342,14 +332,12 @@ test_unknown_opcodes(void **state)
  * Every length from nothing to a full packet, each in memory that ends with it: what is not a
  * whole packet is dropped for the right reason, and nothing behind it is looked at.
  */
-static void
-test_truncation(void **state)
+TEST(test_truncation)
 {
 	struct guarded mem = guarded_alloc(128, false);
 	uint64_t seed = 13;
 	uint32_t i, pad, len;
 
-	(void)state;
 	for (i = 0; i < OPCODES; i++) {
 		const struct opcode *op = &opcodes[i];
 		uint32_t hdr_len = bb_roce_ops[op->byte].hdr_len;
@@ -388,14 +376,12 @@ test_truncation(void **state)
 	guarded_free(&mem);
 }
 
-static void
-test_version(void **state)
+TEST(test_version)
 {
 	uint8_t raw[12] = {0x04};
 	struct bb_roce_pkt pkt;
 	uint32_t tver;
 
-	(void)state;
 	assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)), BB_ROCE_OK);
 	for (tver = 1; tver < 16; tver++) {
 		raw[1] = (uint8_t)tver;
@@ -407,13 +393,11 @@ test_version(void **state)
 }
 
 /* What is reserved is sent as 0 and not looked at (9.2.5, 9.2.8, 9.3.1). */
-static void
-test_reserved(void **state)
+TEST(test_reserved)
 {
 	uint8_t raw[20] = {0x64, 0, 0xff, 0xff, 0, 1, 2, 3, 0, 4, 5, 6, 0, 0, 0, 7, 0, 8, 9, 10};
 	struct bb_roce_pkt want, got;
 
-	(void)state;
 	assert_int_equal(bb_roce_parse(&want, raw, sizeof(raw)), BB_ROCE_OK);
 	assert_int_equal(want.dqpn, 0x010203);
 	assert_int_equal(want.psn, 0x040506);
@@ -426,13 +410,11 @@ test_reserved(void **state)
 }
 
 /* One that no IP packet can carry: its length is not trusted to be sane. */
-static void
-test_huge(void **state)
+TEST(test_huge)
 {
 	uint8_t *raw = calloc(1, 1u << 17);
 	struct bb_roce_pkt pkt;
 
-	(void)state;
 	assert_non_null(raw);
 	raw[0] = 0x04;
 	assert_int_equal(bb_roce_parse(&pkt, raw, 65532), BB_ROCE_OK);
@@ -442,25 +424,21 @@ test_huge(void **state)
 	free(raw);
 }
 
-static void
-test_pad(void **state)
+TEST(test_pad)
 {
 	static const uint32_t want[] = {0, 3, 2, 1, 0, 3};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 6; i++)
 		assert_int_equal(bb_roce_pad(i), want[i]);
 	assert_int_equal(bb_roce_pad(4096), 0);
 	assert_int_equal(bb_roce_pad(0xffffffff), 1);
 }
 
-static void
-test_drop_texts(void **state)
+TEST(test_drop_texts)
 {
 	int i, j;
 
-	(void)state;
 	for (i = 0; i < BB_ROCE_DROPS; i++) {
 		assert_string_not_equal(bb_roce_drop_str((enum bb_roce_drop)i), "unknown reason");
 		for (j = 0; j < i; j++)
@@ -471,22 +449,4 @@ test_drop_texts(void **state)
 	assert_string_equal(bb_roce_drop_str((enum bb_roce_drop)99), "unknown reason");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_build_takes_only_its_fields),
-		cmocka_unit_test(test_build_cuts_to_24_bits),
-		cmocka_unit_test(test_unknown_opcodes),
-		cmocka_unit_test(test_truncation),
-		cmocka_unit_test(test_version),
-		cmocka_unit_test(test_reserved),
-		cmocka_unit_test(test_huge),
-		cmocka_unit_test(test_pad),
-		cmocka_unit_test(test_drop_texts),
-	};
-
-	return cmocka_run_group_tests_name("roce_pkt", tests, NULL, NULL);
-}
+TEST_MAIN(0)

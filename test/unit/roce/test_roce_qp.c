@@ -6,13 +6,11 @@
 
 #include "req/roce_req_fake.h"
 
-static void
-test_attributes(void **state)
+TEST(test_attributes)
 {
 	static struct rf f;
 	struct bb_roce_attr a;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), -EINVAL);
 #define REFUSED(call, field, value)                                                                \
@@ -49,13 +47,11 @@ test_attributes(void **state)
 }
 
 /* In RTR and RTS, and of what a packet comes to next. */
-static void
-test_change(void **state)
+TEST(test_change)
 {
 	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY, .pkey = 0xffff};
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	assert_int_equal(bb_roce_qp_change(&f.qp, 7, 1), -EINVAL);
 	assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0);
@@ -87,8 +83,7 @@ post(struct rf *f, enum bb_roce_kind kind, uint32_t len)
 	return bb_roce_post(&f->qp, &msg);
 }
 
-static void
-test_post(void **state)
+TEST(test_post)
 {
 	/* By kind: which types have it. */
 	static const struct {
@@ -104,7 +99,6 @@ test_post(void **state)
 	static struct rf f;
 	uint32_t t, k;
 
-	(void)state;
 	for (t = 0; t < 3; t++) {
 		rf_init(&f, types[t]);
 		f.attr.max_dest_rd_atomic = 0;
@@ -132,12 +126,10 @@ test_post(void **state)
 }
 
 /* Posted before RTS it waits for it; in ERR for the flush. */
-static void
-test_states(void **state)
+TEST(test_states)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	assert_false(bb_roce_busy(&f.qp));
 	assert_int_equal(rf_run(&f), 0);
@@ -165,8 +157,7 @@ test_states(void **state)
 	assert_int_equal(f.nfailed, 0); /* the caller did it itself */
 }
 
-static void
-test_checks(void **state)
+TEST(test_checks)
 {
 	/* The queue pair's key, the packet's; is it let in? */
 	static const struct {
@@ -181,7 +172,6 @@ test_checks(void **state)
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	pkt.syndrome = RF_ACK;
 	for (i = 0; i < sizeof(pkeys) / sizeof(pkeys[0]); i++) {
 		rf_init(&f, BB_ROCE_RC);
@@ -233,8 +223,7 @@ test_checks(void **state)
 }
 
 /* A marked packet is answered by a CNP, one in 50 us; what comes of them is counted. */
-static void
-test_congestion(void **state)
+TEST(test_congestion)
 {
 	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_UC};
 	struct bb_roce_pkt pkt = {.pkey = 0xffff, .rkey = RF_RKEY};
@@ -242,7 +231,6 @@ test_congestion(void **state)
 	static struct rf f;
 	uint32_t t, i;
 
-	(void)state;
 	for (t = 0; t < 2; t++) {
 		rf_init(&f, types[t]);
 		f.attr.rq_psn = 0;
@@ -311,13 +299,11 @@ test_congestion(void **state)
 }
 
 /* A budget is kept, and a long READ of the peer's leaves room for what this side asks. */
-static void
-test_budget(void **state)
+TEST(test_budget)
 {
 	static struct rf f;
 	uint32_t i, mine = 0;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	rf_start(&f);
 	for (i = 0; i < 8; i++)
@@ -335,15 +321,4 @@ test_budget(void **state)
 	assert_false(bb_roce_busy(&f.qp));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_attributes), cmocka_unit_test(test_post),
-		cmocka_unit_test(test_states),     cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_congestion), cmocka_unit_test(test_budget),
-		cmocka_unit_test(test_change),
-	};
-
-	return cmocka_run_group_tests_name("roce_qp", tests, NULL, NULL);
-}
+TEST_MAIN(0)

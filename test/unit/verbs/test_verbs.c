@@ -9,8 +9,9 @@
 
 #include "verbs_fixture.h"
 
-static void
-test_moves(void **state)
+#define T(name) TEST_WITH(setup, teardown, name)
+
+T(test_moves)
 {
 	const uint32_t sig = BB_SEND_SIGNALED;
 	struct fixture f;
@@ -18,7 +19,6 @@ test_moves(void **state)
 	uint64_t *word = (uint64_t *)(void *)(mem + LEN);
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		/* Pieces of lengths of their own, one empty. */
@@ -53,15 +53,13 @@ test_moves(void **state)
 }
 
 /* Inline data that goes over the end of the ring. */
-static void
-test_inline_wraps(void **state)
+T(test_inline_wraps)
 {
 	struct fixture f;
 	struct bb_wc wc;
 	uint32_t i;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		for (i = 0; i < 200; i++) {
@@ -125,14 +123,12 @@ messages(struct fixture *f)
 	assert_int_equal(wc[0].flags, BB_WC_WITH_INV);
 }
 
-static void
-test_messages(void **state)
+T(test_messages)
 {
 	struct fixture f;
 	size_t k;
 	int srq;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (srq = 0; srq < 2; srq++) {
 			make(&f, BB_QPT_RC, srq, k);
@@ -146,8 +142,7 @@ test_messages(void **state)
 }
 
 /* A handle that is destroyed stays while requests may need it. */
-static void
-test_datagram(void **state)
+T(test_datagram)
 {
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct fixture f;
@@ -156,7 +151,6 @@ test_datagram(void **state)
 	struct bb_ah *ah, *other;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_UD, false, k);
 		sge = piece(&f, FROM, 30);
@@ -183,15 +177,13 @@ test_datagram(void **state)
 	}
 }
 
-static void
-test_windows(void **state)
+T(test_windows)
 {
 	struct fixture f;
 	struct bb_mw *one_mw, *two;
 	uint32_t key;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &one_mw), 0);
@@ -217,8 +209,7 @@ test_windows(void **state)
 }
 
 /* A NOP waits for what is in front of it, signalled or not, and lets nothing pass. */
-static void
-test_nops(void **state)
+T(test_nops)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -226,7 +217,6 @@ test_nops(void **state)
 	size_t k;
 	uint64_t i;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		sge = piece(&f, FROM, 8);
@@ -256,15 +246,13 @@ test_nops(void **state)
 }
 
 /* Unsignalled requests in one doorbell, as WQEs: one of them is signalled, and none is told. */
-static void
-test_cadence(void **state)
+T(test_cadence)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc;
 	uint32_t i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 3);
 	sge = piece(&f, FROM, 8);
 	for (i = 0; i < 3; i++)
@@ -281,8 +269,7 @@ test_cadence(void **state)
 	fixture_free(&f);
 }
 
-static void
-test_events(void **state)
+T(test_events)
 {
 	struct pollfd pfd = {.events = POLLIN};
 	struct bb_event event;
@@ -291,7 +278,6 @@ test_events(void **state)
 	struct bb_sge sge;
 	struct bb_wc wc[2];
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	pfd.fd = bb_channel_fd(f.ch);
@@ -340,8 +326,7 @@ test_events(void **state)
 }
 
 /* Each event that has a name of ours, and what it is of. */
-static void
-test_event_types(void **state)
+T(test_event_types)
 {
 	enum of {
 		QP,
@@ -376,7 +361,6 @@ test_event_types(void **state)
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, true, 0);
 	for (i = 0; i < RTE_DIM(types); i++) {
 		struct ibv_qp qp = {.qp_context = f.qp};
@@ -397,14 +381,12 @@ test_event_types(void **state)
 	fixture_free(&f);
 }
 
-static void
-test_names(void **state)
+T(test_names)
 {
 	struct bb_dev_info info[4];
 	struct bb_dev *dev;
 	int i, n, found = 0;
 
-	(void)state;
 	n = bb_dev_list(info, RTE_DIM(info));
 	for (i = 0; i < n; i++)
 		found += strcmp(info[i].name, "verbs:" NULL_NAME) == 0;
@@ -419,8 +401,7 @@ test_names(void **state)
 }
 
 /* What libibverbs does not have is refused in words, with -ENOTSUP. */
-static void
-test_lacks(void **state)
+T(test_lacks)
 {
 	struct bb_cq_attr cattr;
 	struct bb_dev_attr attr;
@@ -430,7 +411,6 @@ test_lacks(void **state)
 	struct fixture f;
 	struct bb_cq *cq;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 	assert_int_equal(attr.max_inline, 256);
@@ -444,24 +424,4 @@ test_lacks(void **state)
 	fixture_free(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_moves, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_inline_wraps, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_messages, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_datagram, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_windows, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nops, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cadence, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_event_types, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_lacks, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -94,15 +94,15 @@ tell(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 		memcpy((char *)a + told->theirs, &told->told, told->their_size);
 }
 
-static void
-test_limits(void **state)
+#define T(name) TEST_WITH(setup, teardown, name)
+
+T(test_limits)
 {
 	struct bb_dev_attr attr;
 	struct bb_dev *dev;
 	uint64_t is;
 	size_t i;
 
-	(void)state;
 	null_dev.attr = tell;
 	for (i = 0; i < RTE_DIM(limits); i++) {
 		told = &limits[i];
@@ -120,8 +120,7 @@ test_limits(void **state)
 }
 
 /* A device that has none of what everything needs does not open. */
-static void
-test_senseless(void **state)
+T(test_senseless)
 {
 	static const struct limit none[] = {
 		{THEIRS(orig_attr.phys_port_cnt), 0, 0, 0, 0},
@@ -132,7 +131,6 @@ test_senseless(void **state)
 	struct bb_dev *dev = NULL;
 	size_t i;
 
-	(void)state;
 	null_dev.attr = tell;
 	for (i = 0; i < RTE_DIM(none); i++) {
 		told = &none[i];
@@ -145,8 +143,7 @@ test_senseless(void **state)
 }
 
 /* What it cannot do without is its answer, what only tells of an ability is not. */
-static void
-test_open_calls(void **state)
+T(test_open_calls)
 {
 	static const char *const needed[] = {"ibv_get_device_list", "ibv_open_device",
 					     "query_device", "ibv_query_port", "cq_make"};
@@ -154,7 +151,6 @@ test_open_calls(void **state)
 	unsigned int n, i, must, failed = 0;
 	int ret;
 
-	(void)state;
 	for (n = 2;; n++) {
 		null_reset();
 		null_dev.fail_errno = EPERM;
@@ -186,8 +182,7 @@ tell_odp(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 }
 
 /* On-demand paging counts where an RC QP may write or read so. */
-static void
-test_odp(void **state)
+T(test_odp)
 {
 	static const struct {
 		uint64_t general;
@@ -208,7 +203,6 @@ test_odp(void **state)
 	struct bb_dev *dev;
 	size_t i;
 
-	(void)state;
 	null_dev.attr = tell_odp;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		odp_told.general_caps = cases[i].general;
@@ -225,8 +219,7 @@ test_odp(void **state)
 }
 
 /* Tried from many bytes down: what is said works, and may be less than there is. */
-static void
-test_inline(void **state)
+T(test_inline)
 {
 	static const struct {
 		uint32_t theirs, ours;
@@ -235,7 +228,6 @@ test_inline(void **state)
 	struct bb_dev *dev;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		null_dev.max_inline = cases[i].theirs;
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
@@ -257,15 +249,13 @@ tell_port(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 		*port = port_told;
 }
 
-static void
-test_port(void **state)
+T(test_port)
 {
 	struct bb_dev_attr attr;
 	struct bb_port_attr port;
 	struct bb_gid gid;
 	struct bb_dev *dev;
 
-	(void)state;
 	null_dev.attr = tell_port;
 	port_told = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE,
 					   .max_mtu = IBV_MTU_4096,
@@ -330,8 +320,7 @@ deep(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 }
 
 /* A ring is of 2 MiB at most: long WQEs are fewer. */
-static void
-test_sq_depth(void **state)
+T(test_sq_depth)
 {
 	static const struct {
 		enum bb_qp_type type;
@@ -350,7 +339,6 @@ test_sq_depth(void **state)
 	struct bb_qp *qp;
 	size_t i;
 
-	(void)state;
 	null_dev.attr = deep;
 	make(&f, BB_QPT_RC, false, 0);
 	bb_cq_attr_init(&cattr);
@@ -377,8 +365,7 @@ test_sq_depth(void **state)
 }
 
 /* The provider gets the sizes that were asked for, and one piece at least. */
-static void
-test_qp_init(void **state)
+T(test_qp_init)
 {
 	static const enum ibv_qp_type types[] = {
 		[BB_QPT_RC] = IBV_QPT_RC, [BB_QPT_UC] = IBV_QPT_UC, [BB_QPT_UD] = IBV_QPT_UD};
@@ -388,7 +375,6 @@ test_qp_init(void **state)
 	struct bb_qp *qp;
 	size_t k, type;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (type = 0; type < RTE_DIM(types); type++) {
 			make(&f, BB_QPT_RC, true, k);
@@ -429,14 +415,12 @@ test_qp_init(void **state)
 }
 
 /* libmlx5 would copy short receives to addresses that are no pointers: see verbs_qp.c. */
-static void
-test_qp_of_libmlx5_is_made_without_scatter_to_cqe(void **state)
+T(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
 {
 	struct fixture f;
 	size_t k;
 	int type, srq, mlx5;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 			for (srq = 0; srq < 2; srq++) {
@@ -456,15 +440,13 @@ test_qp_of_libmlx5_is_made_without_scatter_to_cqe(void **state)
 }
 
 /* A limit that a provider refuses is its word, not a lack of extended post. */
-static void
-test_qp_refused(void **state)
+T(test_qp_refused)
 {
 	struct bb_qp_init_attr init;
 	struct fixture f;
 	struct bb_qp *qp = NULL;
 	uint32_t n;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = f.cq;
@@ -492,14 +474,12 @@ test_qp_refused(void **state)
 }
 
 /* One owner's CQ is told to be that, where the provider knows the flag. */
-static void
-test_cq_init(void **state)
+T(test_cq_init)
 {
 	struct bb_cq_attr cattr;
 	struct fixture f;
 	struct bb_cq *cq = NULL;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	bb_cq_attr_init(&cattr);
 	cattr.depth = 100;
@@ -524,25 +504,4 @@ test_cq_init(void **state)
 	fixture_free(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_senseless, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_open_calls, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_odp, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_port, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_sq_depth, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_qp_init, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_qp_of_libmlx5_is_made_without_scatter_to_cqe,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_qp_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cq_init, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_attr", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -65,12 +65,13 @@ remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uin
 	assert_int_equal(connect_to_itself(f->qp), 0);
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /*
  * Plain completions, which need no CQE, and others in one stream, polled in parts: the order
  * of each queue holds, with what the driver completes itself in its place.
  */
-static void
-test_order(void **state)
+T(test_order)
 {
 	uint64_t sent, received, want_send, want_recv;
 	unsigned int i, n, k, turn, what;
@@ -81,7 +82,6 @@ test_order(void **state)
 	struct fixture f;
 	size_t kind;
 
-	(void)state;
 	for (kind = 0; kind < RTE_DIM(kinds); kind++) {
 		make(&f, BB_QPT_RC, false, kind);
 		sge = piece(&f, FROM, 8);
@@ -132,14 +132,12 @@ test_order(void **state)
 }
 
 /* What is promised to queues fits at the provider: a depth is rounded up there, too. */
-static void
-test_depth(void **state)
+T(test_depth)
 {
 	struct bb_cq_attr cattr;
 	struct fixture f;
 	size_t k;
 
-	(void)state;
 	bb_cq_attr_init(&cattr);
 	cattr.depth = 33;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
@@ -157,8 +155,7 @@ test_depth(void **state)
 }
 
 /* What waits in the ring and at the provider stays, in its order. */
-static void
-test_resize(void **state)
+T(test_resize)
 {
 	static const uint32_t depths[] = {512, 32, 64, 300, 2048, 33};
 	uint64_t next = 0, want = 0;
@@ -166,7 +163,6 @@ test_resize(void **state)
 	struct fixture f;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		for (i = 0; i < 100; i++) {
@@ -194,14 +190,12 @@ test_resize(void **state)
 }
 
 /* A NOP and an error, which the driver completes, come out of the new ring, too. */
-static void
-test_resize_own(void **state)
+T(test_resize_own)
 {
 	const struct bb_sge sge[] = {{FROM, 8, 1}};
 	struct bb_wc wc[3];
 	struct fixture f;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	assert_int_equal(bb_post_nop(f.qp, 1, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(f.qp);
@@ -218,14 +212,12 @@ test_resize_own(void **state)
 	fixture_free(&f);
 }
 
-static void
-test_resize_refused(void **state)
+T(test_resize_refused)
 {
 	struct bb_dev_attr attr;
 	struct bb_cq_attr cattr;
 	struct fixture f;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 	assert_true(attr.cq_resize);
@@ -259,14 +251,12 @@ test_resize_refused(void **state)
 	fixture_free(&f);
 }
 
-static void
-test_moderation(void **state)
+T(test_moderation)
 {
 	struct bb_dev_attr attr;
 	struct fixture f;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
@@ -287,8 +277,7 @@ test_moderation(void **state)
 }
 
 /* Each completion has the time that the provider gave it, NOPs that of what ended before them. */
-static void
-test_timestamps(void **state)
+T(test_timestamps)
 {
 	uint64_t hz = 0, now = 0, ts[8] = {0};
 	struct bb_cq_attr cattr;
@@ -296,7 +285,6 @@ test_timestamps(void **state)
 	struct fixture f;
 	unsigned int i;
 
-	(void)state;
 	null_dev.clock = UINT64_C(5000000000);
 	bb_cq_attr_init(&cattr);
 	cattr.timestamps = true;
@@ -381,8 +369,7 @@ bad_plain(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 }
 
 /* The provider's poll fails: nothing is found, the log says why once per CQ, and it goes on. */
-static void
-test_poll_fails(void **state)
+T(test_poll_fails)
 {
 	static const struct {
 		size_t kind;
@@ -400,7 +387,6 @@ test_poll_fails(void **state)
 	struct fixture f;
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		int (*plain)(struct ibv_cq *, int, struct ibv_wc *);
 		struct verbs_cq *c;
@@ -443,21 +429,4 @@ test_poll_fails(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_depth, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_resize, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_resize_own, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_resize_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_moderation, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_timestamps, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_poll_fails, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

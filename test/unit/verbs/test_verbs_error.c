@@ -8,16 +8,16 @@
 #include "../../fakes/log_catch.h"
 #include "verbs_fixture.h"
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* An error, then what is behind it, and the receives. */
-static void
-test_error(void **state)
+T(test_error)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		sge = piece(&f, FROM, 8);
@@ -49,8 +49,7 @@ test_error(void **state)
 }
 
 /* After a reset the QP is as new, whatever it held. */
-static void
-test_reset(void **state)
+T(test_reset)
 {
 	struct bb_qp_attr attr;
 	struct fixture f;
@@ -58,7 +57,6 @@ test_reset(void **state)
 	struct bb_wc wc[2];
 	uint64_t i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	for (i = 0; i < 5; i++)
@@ -89,8 +87,7 @@ test_reset(void **state)
 }
 
 /* The provider refuses one of four: it and all behind it fail here, in order. */
-static void
-test_refused(void **state)
+T(test_refused)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -98,7 +95,6 @@ test_refused(void **state)
 	uint64_t i;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		sge = piece(&f, FROM, 8);
@@ -135,8 +131,7 @@ test_refused(void **state)
 }
 
 /* Each call of libibverbs fails in turn: an error comes out, and nothing stays behind. */
-static void
-test_each_call_fails(void **state)
+T(test_each_call_fails)
 {
 	static const int errs[] = {ENOMEM, EINVAL};
 	struct fixture f;
@@ -144,7 +139,6 @@ test_each_call_fails(void **state)
 	size_t k;
 	int ret, srq;
 
-	(void)state;
 	for (e = 0; e < RTE_DIM(errs); e++) {
 		for (k = 0; k < 2 * RTE_DIM(kinds); k++) {
 			srq = k >= RTE_DIM(kinds);
@@ -176,8 +170,7 @@ test_each_call_fails(void **state)
 }
 
 /* A provider that changes no keys by ibv_wr_*(): that alone is refused, what was before it goes. */
-static void
-test_no_keys(void **state)
+T(test_no_keys)
 {
 	struct bb_wc wc[3];
 	struct fixture f;
@@ -186,7 +179,6 @@ test_no_keys(void **state)
 	unsigned int what;
 	int ret;
 
-	(void)state;
 	for (what = 0; what < 3; what++) {
 		null_dev.no_keys = true;
 		make(&f, BB_QPT_RC, false, 0);
@@ -273,12 +265,10 @@ many_receives(bool srq, uint32_t pieces)
 	null_reset();
 }
 
-static void
-test_many_receives(void **state)
+T(test_many_receives)
 {
 	uint32_t pieces;
 
-	(void)state;
 	for (pieces = 0; pieces <= 4; pieces++) {
 		many_receives(false, pieces);
 		if (pieces <= 2)
@@ -287,8 +277,7 @@ test_many_receives(void **state)
 }
 
 /* What only librdmacm can connect is refused, and left as it was. */
-static void
-test_iwarp(void **state)
+TEST(test_iwarp)
 {
 	struct bb_qp_addr addr = {.mtu = 1024, .gid = {[15] = 1}}, none;
 	struct bb_cm_attr cm_attr;
@@ -296,7 +285,6 @@ test_iwarp(void **state)
 	struct fixture f;
 	struct bb_cm *cm;
 
-	(void)state;
 	null_reset();
 	null_dev.iwarp = true;
 	assert_int_equal(fixture_make(&f, BB_QPT_RC, false), -ENOTSUP);
@@ -312,20 +300,4 @@ test_iwarp(void **state)
 	assert_int_equal(null_dev.objects, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_error, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-		cmocka_unit_test(test_iwarp),
-		cmocka_unit_test_setup_teardown(test_no_keys, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_many_receives, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_each_call_fails, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_error", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -65,13 +65,13 @@ check_attr(int max_sge_rd, uint32_t want)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* A limit that is not told, or larger than that of any request, is no limit of READs. */
-static void
-test_attr(void **state)
+T(test_attr)
 {
 	int i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		null_dev.iwarp = i != 0;
 		check_attr(0, 0);
@@ -82,8 +82,7 @@ test_attr(void **state)
 	}
 }
 
-static void
-test_types(void **state)
+T(test_types)
 {
 	static const struct {
 		enum bb_qp_type type;
@@ -97,7 +96,6 @@ test_types(void **state)
 	struct fixture f;
 	uint32_t i, objects;
 
-	(void)state;
 	make_iwarp(&f, 0);
 	bb_qp_init_attr_init(&init);
 	init.send_cq = f.cq;
@@ -250,8 +248,7 @@ check_lacking(size_t kind, size_t k, bool list)
 }
 
 /* Whatever the provider offers: also where it would have ibv_wr_*(). */
-static void
-test_lacking(void **state)
+T(test_lacking)
 {
 	size_t kind, k;
 	int list;
@@ -266,8 +263,7 @@ test_lacking(void **state)
 }
 
 /* What an iWARP device says that it has is not refused: atomics, READs of three pieces. */
-static void
-test_has(void **state)
+T(test_has)
 {
 	struct bb_sge s[4] = {0};
 	struct bb_send_wr wr = write_wr(5, s);
@@ -276,7 +272,6 @@ test_has(void **state)
 	uint32_t i;
 	int err;
 
-	(void)state;
 	null_dev.max_sge_rd = 3;
 	make_iwarp(&f, 0);
 	memset(mem, 0, sizeof(mem));
@@ -314,8 +309,7 @@ test_has(void **state)
 /* ---- siw */
 
 /* A peer's WRITE to a region of another address would not land. */
-static void
-test_iova(void **state)
+T(test_iova)
 {
 	const uint64_t elsewhere = UINT64_C(0x100000) + (TO & 0xfff);
 	struct fixture f;
@@ -358,8 +352,7 @@ test_iova(void **state)
 }
 
 /* siw refuses a READ with a fence, and takes other requests with one. */
-static void
-test_fence(void **state)
+T(test_fence)
 {
 	struct fixture f;
 	struct bb_sge s;
@@ -383,8 +376,7 @@ test_fence(void **state)
 }
 
 /* siw and rxe would raise no event for flushed receives: they are asked for all completions. */
-static void
-test_solicited_only(void **state)
+T(test_solicited_only)
 {
 	enum {
 		OTHER,
@@ -454,16 +446,14 @@ check_query(void **state, enum ibv_qp_state said)
 	fixture_free(&f);
 }
 
-static void
-test_query(void **state)
+T(test_query)
 {
 	check_query(state, IBV_QPS_RESET);
 	check_query(state, IBV_QPS_INIT);
 }
 
 /* Made before all other queues, deep enough for the offset, there as long as the device. */
-static void
-test_low_cq(void **state)
+T(test_low_cq)
 {
 	struct bb_dev *dev;
 	uint32_t n;
@@ -507,22 +497,4 @@ test_low_cq(void **state)
 	assert_true(n > 5);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_attr, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_types, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_lacking, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_has, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_iova, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fence, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_solicited_only, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_low_cq, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_iwarp", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -89,8 +89,7 @@ control_calls_fail(struct fixture *f)
  * The device is taken away with requests under way: the event comes, requests fail, and all can
  * be given back; the event read or not.
  */
-static void
-test_gone(void **state)
+TEST(test_gone)
 {
 	struct bb_event event;
 	struct fixture f;
@@ -99,7 +98,6 @@ test_gone(void **state)
 	unsigned int fds;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < 4 * RTE_DIM(kinds); k++) {
 		const bool told = (k & 1) != 0, srq = (k & 2) != 0;
 
@@ -129,12 +127,13 @@ test_gone(void **state)
 	}
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /*
  * EIO of a device that is there is an error as others are, and so is EBUSY: what is not given back
  * is as it was.
  */
-static void
-test_not_gone(void **state)
+T(test_not_gone)
 {
 	static const int errs[] = {EIO, EBUSY, EINVAL};
 	struct fixture f;
@@ -142,7 +141,6 @@ test_not_gone(void **state)
 	unsigned int fds;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(errs); i++) {
 		make(&f, BB_QPT_RC, true, 0);
 		more_make(&f, &m);
@@ -176,8 +174,7 @@ test_not_gone(void **state)
 
 /* ---- Devices */
 
-static void
-test_open_fails(void **state)
+T(test_open_fails)
 {
 	static const struct {
 		uint32_t call;
@@ -194,7 +191,6 @@ test_open_fails(void **state)
 	struct bb_dev *dev = NULL;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		null_dev.fail_errno = cases[i].err;
 		null_dev.fail_at = cases[i].call;
@@ -211,8 +207,7 @@ test_open_fails(void **state)
 }
 
 /* No counters are zeros; a clock that cannot be read is none, or an error. */
-static void
-test_numbers(void **state)
+T(test_numbers)
 {
 	static const struct {
 		int err, want;
@@ -223,7 +218,6 @@ test_numbers(void **state)
 	uint64_t now = 7;
 	int i, n;
 
-	(void)state;
 	null_dev.clock = 1000;
 	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
 	memset(&stats, 0xff, sizeof(stats));
@@ -251,8 +245,7 @@ test_numbers(void **state)
 /* ---- Channels and events */
 
 /* As descriptors get few, one call after another fails: nothing stays open. */
-static void
-test_channel_fds(void **state)
+T(test_channel_fds)
 {
 	struct rlimit before, few;
 	struct bb_channel *ch = NULL;
@@ -261,7 +254,6 @@ test_channel_fds(void **state)
 	unsigned int fds;
 	int ret;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	fds = open_fds();
 	objects = null_dev.objects;
@@ -295,14 +287,12 @@ get_event(struct fixture *f, bool async)
 	return async ? bb_event_get(f->dev, &event) : bb_channel_get(f->ch, &cq);
 }
 
-static void
-test_event_errors(void **state)
+T(test_event_errors)
 {
 	struct bb_event event;
 	struct fixture f;
 	int i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	for (i = 0; i < 2; i++) {
 		log_begin();
@@ -334,8 +324,7 @@ test_event_errors(void **state)
 static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
 
 /* A device that does not flush: what was rung may have been carried out, the rest was not. */
-static void
-test_stuck(void **state)
+T(test_stuck)
 {
 	struct bb_wr_end ends[8];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
@@ -352,7 +341,6 @@ test_stuck(void **state)
 	struct bb_sge sge;
 	uint32_t i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	null_dev.hold = true;
@@ -413,8 +401,7 @@ make_elsewhere(void *arg)
 }
 
 /* One thread domain for each lcore that owns queues, in which the provider takes no locks. */
-static void
-test_domains(void **state)
+T(test_domains)
 {
 	/* A QP is one; the first of an lcore makes a domain and its PD as well. */
 	static const uint32_t objects[] = {3, 3, 1, 1};
@@ -423,7 +410,6 @@ test_domains(void **state)
 	uint32_t i, all;
 	pthread_t t;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
 	f.qp = NULL;
@@ -449,14 +435,12 @@ test_domains(void **state)
 }
 
 /* A CQ goes while its event is raised: nobody is told of it. */
-static void
-test_raised(void **state)
+T(test_raised)
 {
 	struct bb_cq_attr cattr;
 	struct bb_cq *cq, *got = NULL;
 	struct fixture f;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	bb_cq_attr_init(&cattr);
 	cattr.channel = f.ch;
@@ -480,8 +464,7 @@ on_alarm(int sig)
 }
 
 /* A signal ends a wait, and takes no event away. */
-static void
-test_signal(void **state)
+T(test_signal)
 {
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
 	const struct sigaction act = {.sa_handler = on_alarm};
@@ -492,7 +475,6 @@ test_signal(void **state)
 	struct bb_wc wc;
 	int i, ret;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
@@ -516,23 +498,4 @@ test_signal(void **state)
 	fixture_free(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test_setup_teardown(test_not_gone, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_open_fails, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_channel_fds, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_event_errors, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_raised, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_life", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -8,9 +8,10 @@
 
 static uint8_t page[4096] __attribute__((aligned(4096)));
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* Device memory by copies, and as the target and the source of requests. */
-static void
-test_device_memory(void **state)
+T(test_device_memory)
 {
 	uint8_t data[256], back[256];
 	struct bb_dev_attr attr;
@@ -22,7 +23,6 @@ test_device_memory(void **state)
 	uint32_t i;
 	size_t k;
 
-	(void)state;
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i ^ 0x5a);
 	for (k = 0; k < RTE_DIM(kinds); k++) {
@@ -74,15 +74,13 @@ test_device_memory(void **state)
 }
 
 /* What the provider refuses comes out as it says, and leaves everything as it was. */
-static void
-test_device_memory_refused(void **state)
+T(test_device_memory_refused)
 {
 	uint8_t word[4] = {1, 2, 3, 4}, back[4] = {0};
 	struct bb_dm *dm = NULL;
 	struct bb_mr *mr = NULL;
 	struct fixture f;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
@@ -109,8 +107,7 @@ test_device_memory_refused(void **state)
 }
 
 /* libhns copies short receives to the address that a request names: it must be a pointer. */
-static void
-test_region_with_other_iova_is_refused_over_libhns(void **state)
+T(test_region_with_other_iova_is_refused_over_libhns)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE;
 	const uint64_t elsewhere = UINT64_C(0x100000) + (TO & 0xfff);
@@ -121,7 +118,6 @@ test_region_with_other_iova_is_refused_over_libhns(void **state)
 	uint32_t objects, i;
 	int ret[5], hns;
 
-	(void)state;
 	for (hns = 0; hns < 2; hns++) {
 		null_dev.vendor_id = hns ? 0x19e5 : 0;
 		make(&f, BB_QPT_RC, false, 0);
@@ -153,15 +149,13 @@ test_region_with_other_iova_is_refused_over_libhns(void **state)
 }
 
 /* Linux 6.12's rxe refuses the right; the iova says the same. Device memory needs it. */
-static void
-test_zero_based_right_is_left_out_beside_an_iova(void **state)
+T(test_zero_based_right_is_left_out_beside_an_iova)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ZERO_BASED;
 	struct bb_dm *dm;
 	struct bb_mr *mr;
 	struct fixture f;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	assert_int_equal(bb_mr_reg(f.pd, page, sizeof(page), access, &mr), 0);
 	assert_int_equal(null_dev.reg_access, IBV_ACCESS_LOCAL_WRITE);
@@ -194,8 +188,7 @@ lkey_of(struct bb_pd *pd, const void *ptr, uint64_t len)
 }
 
 /* New keys name the region from then on, also to what has a key only: binds. */
-static void
-test_rereg(void **state)
+T(test_rereg)
 {
 	static uint8_t other[LEN] __attribute__((aligned(64)));
 	const uint32_t rights = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ;
@@ -206,7 +199,6 @@ test_rereg(void **state)
 	struct bb_mw *mw;
 	struct fixture f;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 	assert_true(attr.mr_rereg);
@@ -256,15 +248,13 @@ test_rereg(void **state)
 }
 
 /* The new region is there when only the fork() advice of the old memory was not taken. */
-static void
-test_rereg_fork(void **state)
+T(test_rereg_fork)
 {
 	static uint8_t other[LEN] __attribute__((aligned(64)));
 	struct bb_mr *mr;
 	struct fixture f;
 	uint32_t lkey;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	assert_int_equal(bb_mr_reg(f.pd, mem, LEN, BB_ACCESS_LOCAL_WRITE, &mr), 0);
 	lkey = mr->lkey;
@@ -280,8 +270,7 @@ test_rereg_fork(void **state)
 }
 
 /* A right that a device may ignore reaches the provider: nothing tells whether it does. */
-static void
-test_relaxed(void **state)
+T(test_relaxed)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
 	struct bb_mr *mr;
@@ -306,8 +295,7 @@ test_relaxed(void **state)
 }
 
 /* It is nobody's error, whichever call an old kernel gets it by. */
-static void
-test_relaxed_refused(void **state)
+T(test_relaxed_refused)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
 	struct bb_mr *mr[3];
@@ -316,7 +304,6 @@ test_relaxed_refused(void **state)
 	bool old;
 	size_t i;
 
-	(void)state;
 	for (old = false;; old = true) {
 		const unsigned int want = old ? BB_ACCESS_LOCAL_WRITE : access;
 
@@ -371,15 +358,13 @@ to_rts_again(struct fixture *f)
  * Of a window of type 1 libibverbs chooses the key. It is ours also behind a bind that was refused,
  * and behind one that a reset took away.
  */
-static void
-test_window_key(void **state)
+T(test_window_key)
 {
 	struct bb_mw *mw = NULL;
 	struct bb_wc wc;
 	struct fixture f;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw), 0);
@@ -408,15 +393,13 @@ test_window_key(void **state)
 }
 
 /* A window that the provider gives no more of, and a bind whose region it refuses. */
-static void
-test_window_refused(void **state)
+T(test_window_refused)
 {
 	struct bb_mw *mw = NULL;
 	struct bb_wc wc[2];
 	struct fixture f;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		null_dev.fail_errno = ENOMEM;
@@ -444,25 +427,4 @@ test_window_refused(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_device_memory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_device_memory_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_region_with_other_iova_is_refused_over_libhns,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_zero_based_right_is_left_out_beside_an_iova,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rereg, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rereg_fork, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_relaxed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_relaxed_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_window_key, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_window_refused, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

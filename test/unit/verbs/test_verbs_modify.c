@@ -56,9 +56,10 @@ check_path(const struct ibv_ah_attr *a, const struct bb_path *p, bool ib)
 	assert_int_equal(a->grh.hop_limit, p->hop_limit != 0 ? p->hop_limit : 64);
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* Ethernet has GIDs alone, InfiniBand LIDs and, if asked for, GIDs. */
-static void
-test_path(void **state)
+T(test_path)
 {
 	struct bb_path p;
 	struct bb_pd *pd;
@@ -66,7 +67,6 @@ test_path(void **state)
 	struct bb_ah *ah;
 	int ib, n;
 
-	(void)state;
 	null_dev.attr = wide;
 	for (ib = 0; ib < 2; ib++) {
 		null_dev.infiniband = ib != 0;
@@ -234,12 +234,10 @@ steps(enum bb_qp_type type, const struct step *s, size_t n, bool ib)
 	null_reset();
 }
 
-static void
-test_attributes(void **state)
+T(test_attributes)
 {
 	int ib;
 
-	(void)state;
 	for (ib = 0; ib < 2; ib++) {
 		steps(BB_QPT_RC, rc, RTE_DIM(rc), ib != 0);
 		steps(BB_QPT_UC, uc, RTE_DIM(uc), ib != 0);
@@ -247,8 +245,7 @@ test_attributes(void **state)
 	}
 }
 
-static void
-test_mtu(void **state)
+T(test_mtu)
 {
 	static const enum ibv_mtu mtus[] = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048,
 					    IBV_MTU_4096};
@@ -256,7 +253,6 @@ test_mtu(void **state)
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	null_dev.attr = wide;
 	for (i = 0; i < RTE_DIM(mtus); i++) {
 		fresh(&f, BB_QPT_UC);
@@ -275,8 +271,7 @@ test_mtu(void **state)
 /* ---- To ERR, and what a query says */
 
 /* rxe has no way from RESET to ERR: it goes by INIT, and whatever is posted then is flushed. */
-static void
-test_reset_to_err(void **state)
+T(test_reset_to_err)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_RC, BB_QPT_UC, BB_QPT_UD};
 	struct bb_qp_attr attr;
@@ -284,7 +279,6 @@ test_reset_to_err(void **state)
 	struct bb_wc wc;
 	size_t i;
 
-	(void)state;
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
 	for (i = 0; i < RTE_DIM(types); i++) {
@@ -326,15 +320,13 @@ test_reset_to_err(void **state)
 }
 
 /* Who is not reached is a matter of the network, and the log says so. */
-static void
-test_unreachable(void **state)
+T(test_unreachable)
 {
 	static const int errs[] = {ENETUNREACH, EHOSTUNREACH, ETIMEDOUT};
 	struct bb_qp_attr attr;
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(errs) + 1; i++) {
 		const int err = i < RTE_DIM(errs) ? errs[i] : EINVAL;
 
@@ -354,8 +346,7 @@ test_unreachable(void **state)
 	}
 }
 
-static void
-test_query(void **state)
+T(test_query)
 {
 	static const struct {
 		enum ibv_qp_state theirs;
@@ -369,7 +360,6 @@ test_query(void **state)
 	struct fixture f;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(states); i++) {
 		struct ibv_qp_attr a = {.qp_state = states[i].theirs};
 
@@ -413,14 +403,12 @@ ready_at_last(struct bb_dev *dev, const struct bb_path *to)
 	return ret;
 }
 
-static void
-test_path_is_asked_for_by_another_thread(void **state)
+TEST(test_path_is_asked_for_by_another_thread)
 {
 	struct bb_path to = path;
 	struct bb_dev *dev;
 	int i, asked;
 
-	(void)state;
 	null_reset();
 	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
 	assert_int_equal(sem_init(&kernel_answers, 0, 0), 0);
@@ -461,20 +449,4 @@ test_path_is_asked_for_by_another_thread(void **state)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_path, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_attributes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_mtu, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reset_to_err, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unreachable, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
-		cmocka_unit_test(test_path_is_asked_for_by_another_thread),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_modify", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

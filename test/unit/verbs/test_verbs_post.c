@@ -20,9 +20,10 @@ state_to(struct fixture *f, enum bb_qp_state state)
 	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* Nothing moves before the doorbell, inline data is copied at the post, and no plain post. */
-static void
-test_doorbell(void **state)
+T(test_doorbell)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -30,7 +31,6 @@ test_doorbell(void **state)
 	uint8_t data[40];
 	uint64_t i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 100);
 	memset(data, 7, sizeof(data));
@@ -66,15 +66,13 @@ test_doorbell(void **state)
 }
 
 /* Requests with WQEs and without, by turns, in one doorbell and in several. */
-static void
-test_mixed(void **state)
+T(test_mixed)
 {
 	struct fixture f;
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
 	uint64_t i, n, round;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	two[0] = sge;
@@ -112,15 +110,13 @@ test_mixed(void **state)
 }
 
 /* NOPs wait for all doorbells of the short way, and for none of what they do not stand behind. */
-static void
-test_behind(void **state)
+T(test_behind)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[8];
 	uint64_t i, round;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	for (round = 0; round < 3; round++) {
@@ -152,15 +148,13 @@ test_behind(void **state)
 }
 
 /* Whatever is in front of a WRITE of the short way: its flags are its own. */
-static void
-test_flags(void **state)
+T(test_flags)
 {
 	struct bb_sge sge, two[2];
 	struct fixture f;
 	struct bb_wc wc[4];
 	unsigned int front, rung;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	two[0] = sge;
@@ -196,15 +190,13 @@ test_flags(void **state)
 }
 
 /* A doorbell may end unsignalled, and its end is found all the same. */
-static void
-test_silent(void **state)
+T(test_silent)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc;
 	uint32_t i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	for (i = 0; i < 3; i++)
@@ -235,15 +227,13 @@ test_silent(void **state)
 }
 
 /* Full is full, a completion makes room; ends of the ring do not matter. */
-static void
-test_room(void **state)
+T(test_room)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[16];
 	uint64_t i, round;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	for (round = 0; round < 9; round++) {
@@ -277,14 +267,12 @@ test_room(void **state)
 }
 
 /* States that take no posts, arguments that no state takes, and posts that nobody rings. */
-static void
-test_states(void **state)
+T(test_states)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 0);
@@ -326,8 +314,7 @@ test_states(void **state)
 }
 
 /* What a recovery says of each. */
-static void
-test_fates(void **state)
+T(test_fates)
 {
 	struct bb_wr_end ends[32];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
@@ -337,7 +324,6 @@ test_fates(void **state)
 	struct bb_sge sge, two[2];
 	uint32_t i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	two[0] = sge;
@@ -362,15 +348,13 @@ test_fates(void **state)
 }
 
 /* The provider takes none of a doorbell in which WQEs stand behind others. */
-static void
-test_refused(void **state)
+T(test_refused)
 {
 	struct fixture f;
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
 	uint64_t i;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	two[0] = sge;
@@ -403,15 +387,13 @@ test_refused(void **state)
  * The provider takes none of a doorbell in which nothing is a WQE, behind one without and with,
  * and behind a NOP. All before is known to have completed: nothing is asked.
  */
-static void
-test_refused_direct(void **state)
+T(test_refused_direct)
 {
 	struct fixture f;
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
 	uint64_t i, round;
 
-	(void)state;
 	for (round = 0; round < 3; round++) {
 		make(&f, BB_QPT_RC, false, 0);
 		sge = piece(&f, FROM, 8);
@@ -444,8 +426,7 @@ test_refused_direct(void **state)
 }
 
 /* A reset or the end is refused: what was posted and not rung ends in error, and is not lost. */
-static void
-test_stays(void **state)
+T(test_stays)
 {
 	struct fixture f;
 	struct bb_qp_attr attr;
@@ -454,7 +435,6 @@ test_stays(void **state)
 	uint64_t i;
 	int end;
 
-	(void)state;
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	for (end = 0; end < 2; end++) {
@@ -491,15 +471,13 @@ test_stays(void **state)
 }
 
 /* The count of requests passes 2^32 while it is rung, alone and in a batch. */
-static void
-test_wrap(void **state)
+T(test_wrap)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[8];
 	uint32_t ahead, i;
 
-	(void)state;
 	for (ahead = 1; ahead < 4; ahead++) {
 		struct verbs_qp *q;
 
@@ -527,15 +505,13 @@ test_wrap(void **state)
 }
 
 /* A NOP behind an unsignalled WRITE whose doorbell was that of the wrap, and has ended. */
-static void
-test_wrap_silent(void **state)
+T(test_wrap_silent)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct verbs_qp *q;
 	struct bb_wc wc;
 
-	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	q = verbs_qp_of(f.qp);
@@ -556,26 +532,4 @@ test_wrap_silent(void **state)
 	fixture_free(&f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_doorbell, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_mixed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_behind, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_flags, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fates, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused_direct, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wrap_silent, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stays, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_post", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -71,15 +71,15 @@ static const struct {
 	{BB_SEND_FENCE | BB_SEND_SOLICITED, IBV_SEND_FENCE | IBV_SEND_SOLICITED},
 };
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* Each flag of each request, and none of the one in front of it. */
-static void
-test_flags(void **state)
+T(test_flags)
 {
 	struct fixture f;
 	struct bb_wc wc[4];
 	size_t k, i, before, v;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		for (v = 0; v < VERBS; v++) {
@@ -108,8 +108,7 @@ test_flags(void **state)
 /* ---- Binds */
 
 /* The window, and its rights, that the provider is told. */
-static void
-test_bind(void **state)
+T(test_bind)
 {
 	static const struct {
 		uint32_t ours;
@@ -127,7 +126,6 @@ test_bind(void **state)
 	uint32_t key;
 	size_t k, i;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw[0]), 0);
@@ -184,8 +182,7 @@ post_bad(struct fixture *f, enum bad bad, struct bb_mw *mw)
 }
 
 /* It fails by itself: what is in front of it goes, what is behind it does not. */
-static void
-test_impossible(void **state)
+T(test_impossible)
 {
 	static const struct {
 		const char *text;
@@ -200,7 +197,6 @@ test_impossible(void **state)
 	struct bb_mw *mw;
 	size_t k, i, front;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (i = 0; i < 2 * BADS; i++) {
 			front = i / BADS;
@@ -234,8 +230,7 @@ test_impossible(void **state)
 }
 
 /* In front of what cannot be given stands what the provider does not take: that is the error. */
-static void
-test_refused_before(void **state)
+T(test_refused_before)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc[3];
@@ -243,7 +238,6 @@ test_refused_before(void **state)
 	struct bb_mw *mw;
 	size_t k, i;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (i = 0; i < BADS; i++) {
 			make(&f, BB_QPT_RC, false, k);
@@ -269,15 +263,13 @@ test_refused_before(void **state)
 /* ---- Who waits */
 
 /* A NOP behind an unsignalled WQE in the middle of a doorbell: it is known when that is over. */
-static void
-test_nop_in_the_middle(void **state)
+T(test_nop_in_the_middle)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc[4];
 	struct fixture f;
 	size_t k, pieces;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (pieces = 1; pieces < 3; pieces++) {
 			make(&f, BB_QPT_RC, false, k);
@@ -323,8 +315,7 @@ make_small(struct fixture *f, bool signal_all)
 }
 
 /* A bind is three WQEs here. It gets its room behind any number of unsignalled requests. */
-static void
-test_large_request_gets_room_after_unsignalled_ones(void **state)
+T(test_large_request_gets_room_after_unsignalled_ones)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -333,7 +324,6 @@ test_large_request_gets_room_after_unsignalled_ones(void **state)
 	uint32_t before, i, kind_of_write, calls;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		make_small(&f, false);
@@ -361,8 +351,7 @@ test_large_request_gets_room_after_unsignalled_ones(void **state)
 }
 
 /* The NOP of a drain is never reported, even on a queue that reports every request. */
-static void
-test_drain_of_a_queue_that_reports_all(void **state)
+T(test_drain_of_a_queue_that_reports_all)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -370,7 +359,6 @@ test_drain_of_a_queue_that_reports_all(void **state)
 	uint32_t flags;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (flags = 0; flags <= SIG; flags += SIG) {
 			make(&f, BB_QPT_RC, false, k);
@@ -392,22 +380,4 @@ test_drain_of_a_queue_that_reports_all(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_flags, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bind, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_impossible, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused_before, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nop_in_the_middle, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_large_request_gets_room_after_unsignalled_ones,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_drain_of_a_queue_that_reports_all, setup,
-						teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_send", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

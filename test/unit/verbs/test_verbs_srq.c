@@ -34,9 +34,10 @@ recv_round(struct fixture *f, uint32_t depth, uint32_t round)
 	assert_int_equal(null_dev.recvs, i);
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* It holds as many as were asked for, whatever its ring is, lap by lap. */
-static void
-test_depth(void **state)
+T(test_depth)
 {
 	static const uint32_t depths[] = {1, 15, 16, 17};
 	struct bb_qp_init_attr init;
@@ -44,7 +45,6 @@ test_depth(void **state)
 	struct fixture f;
 	uint32_t i, round;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(depths); i++) {
 		make(&f, BB_QPT_RC, true, 0);
 		assert_int_equal(bb_qp_destroy(f.qp), 0);
@@ -83,15 +83,13 @@ limit_of(struct bb_srq *srq)
 	return attr.limit;
 }
 
-static void
-test_limit(void **state)
+T(test_limit)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq = NULL;
 	struct fixture f;
 	uint32_t objects;
 
-	(void)state;
 	make(&f, BB_QPT_RC, true, 0);
 	assert_int_equal(limit_of(f.srq), 0);
 	assert_int_equal(bb_srq_modify(f.srq, 7), 0);
@@ -130,14 +128,12 @@ test_limit(void **state)
 }
 
 /* What the provider does not take or give back is as it was. */
-static void
-test_refused(void **state)
+T(test_refused)
 {
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[2];
 
-	(void)state;
 	make(&f, BB_QPT_RC, true, 0);
 	sge = piece(&f, FROM, 8);
 	post_recv(&f, 1);
@@ -243,8 +239,7 @@ end_of(struct three *t, uint32_t q, enum end end)
 }
 
 /* A handle goes when the last QP is done that had requests under way, in whatever order. */
-static void
-test_handles(void **state)
+T(test_handles)
 {
 	static const uint32_t orders[][QPS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					       {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -253,7 +248,6 @@ test_handles(void **state)
 	struct three t;
 	uint32_t o, i, end;
 
-	(void)state;
 	for (end = 0; end < ENDS; end++) {
 		for (o = 0; o < RTE_DIM(orders); o++) {
 			three_make(&t);
@@ -279,15 +273,13 @@ test_handles(void **state)
 }
 
 /* Those that wait to the end go with the PD, each for its own requests. */
-static void
-test_handles_of_pd(void **state)
+T(test_handles_of_pd)
 {
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_ah *ah[2];
 	struct three t;
 	uint32_t i;
 
-	(void)state;
 	three_make(&t);
 	for (i = 0; i < RTE_DIM(ah); i++) {
 		assert_int_equal(bb_ah_create(t.f.pd, &path, &ah[i]), 0);
@@ -305,18 +297,4 @@ test_handles_of_pd(void **state)
 	assert_int_equal(null_dev.ah_destroyed, 2);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_depth, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_handles, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_handles_of_pd, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_srq", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -86,12 +86,12 @@ recv_status(size_t kind, size_t i, bool srq)
 	null_reset();
 }
 
-static void
-test_statuses(void **state)
+#define T(name) TEST_WITH(setup, teardown, name)
+
+T(test_statuses)
 {
 	size_t k, i;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (i = 0; i < RTE_DIM(statuses); i++) {
 			send_status(k, i);
@@ -105,8 +105,7 @@ test_statuses(void **state)
  * A failed request stops the send queue of an unreliable QP alone (SQE); here it is the QP's end as
  * on others, so receives come back, too.
  */
-static void
-test_unreliable(void **state)
+T(test_unreliable)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_UC, BB_QPT_UD};
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
@@ -118,7 +117,6 @@ test_unreliable(void **state)
 	size_t i, k;
 	int ret;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		for (i = 0; i < RTE_DIM(types); i++) {
 			make(&f, types[i], false, k);
@@ -189,13 +187,11 @@ datagram(size_t kind, bool ib, bool imm)
 	null_reset();
 }
 
-static void
-test_datagrams(void **state)
+T(test_datagrams)
 {
 	size_t k;
 	int n;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++)
 		for (n = 0; n < 4; n++)
 			datagram(k, (n & 1) != 0, (n & 2) != 0);
@@ -263,13 +259,11 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 	null_reset();
 }
 
-static void
-test_leave(void **state)
+T(test_leave)
 {
 	size_t k;
 	int n;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++)
 		for (n = 0; n < 8; n++)
 			leave(k, (n & 1) != 0, (n & 2) != 0, (n & 4) != 0);
@@ -278,8 +272,7 @@ test_leave(void **state)
 /* ---- Receives that the provider does not take */
 
 /* They end behind those that it has, which come back as the QP goes to ERR. */
-static void
-test_recv_refused(void **state)
+T(test_recv_refused)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -287,7 +280,6 @@ test_recv_refused(void **state)
 	unsigned int i;
 	size_t k;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		sge = piece(&f, TO, 8);
@@ -314,18 +306,4 @@ test_recv_refused(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_statuses, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unreliable, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_datagrams, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_leave, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_recv_refused, setup, teardown),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_wc", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -6,14 +6,10 @@
 #define VERBS_FIXTURE_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "bare_eal.h"
+#include "bb_test.h"
 #include "bluebell.h"
 #include "verbs_null.h"
 

@@ -8,17 +8,11 @@
 #ifndef ROCE_REQ_FAKE_H
 #define ROCE_REQ_FAKE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
+#include "bb_test.h"
 
 enum {
 	RF_SLOTS = 32,

@@ -13,12 +13,10 @@
 #define HOLD_OFF 64
 
 /* One packet, the newest one, and what is new behind it; the peer has kept the others. */
-static void
-test_kept(void **state)
+TEST(test_kept)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, 0);
 	rf_writes(&f, 5);
 	lost(&f, RF_PSN + 1);
@@ -49,8 +47,7 @@ test_kept(void **state)
 }
 
 /* Any packet of a message, with what is its own: opcode, bytes, headers. */
-static void
-test_parts(void **state)
+TEST(test_parts)
 {
 	static const uint8_t sends[] = {BB_ROCE_SEND_FIRST, BB_ROCE_SEND_MIDDLE,
 					BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_LAST_IMM};
@@ -61,7 +58,6 @@ test_parts(void **state)
 	static struct rf f;
 	uint32_t i, k;
 
-	(void)state;
 	for (k = 0; k < 2; k++)
 		for (i = 0; i < 4; i++) {
 			rf_init(&f, BB_ROCE_RC);
@@ -92,12 +88,10 @@ test_parts(void **state)
 }
 
 /* It alone is acknowledged: all behind it again. What else says so then is old. */
-static void
-test_dropped(void **state)
+TEST(test_dropped)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, 0);
 	rf_writes(&f, 5);
 	lost(&f, RF_PSN + 1);
@@ -120,12 +114,10 @@ test_dropped(void **state)
 }
 
 /* The next one is missing too: that alone. With the last there is nothing to find out. */
-static void
-test_next_too(void **state)
+TEST(test_next_too)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, 0);
 	rf_writes(&f, 6);
 	lost(&f, RF_PSN);
@@ -150,13 +142,11 @@ test_next_too(void **state)
 }
 
 /* Of one window where the peer keeps each loss doubles what is sent again in a row. */
-static void
-test_rows(void **state)
+TEST(test_rows)
 {
 	static struct rf f;
 	uint32_t psn;
 
-	(void)state;
 	begin(&f, 0);
 	keep(&f);
 	psn = f.qp.req.una;
@@ -187,13 +177,11 @@ test_rows(void **state)
 }
 
 /* One of a row is missing: half as many from it on, and once, whatever has been said before. */
-static void
-test_row_lost(void **state)
+TEST(test_row_lost)
 {
 	static struct rf f;
 	uint32_t psn, acked;
 
-	(void)state;
 	for (acked = 0; acked < 2; acked++) {
 		begin(&f, 0);
 		keep(&f);
@@ -230,13 +218,11 @@ test_row_lost(void **state)
 }
 
 /* A row goes from message to message, up to a READ, and to one whose memory is gone. */
-static void
-test_row_ends(void **state)
+TEST(test_row_ends)
 {
 	static struct rf f;
 	uint32_t i, psn;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		begin(&f, 0);
 		keep(&f);
@@ -272,13 +258,11 @@ test_row_ends(void **state)
 }
 
 /* A peer that drops: three round trips in vain, then a loss in so many. */
-static void
-test_chances(void **state)
+TEST(test_chances)
 {
 	static struct rf f;
 	uint32_t i, round;
 
-	(void)state;
 	begin(&f, 0);
 	for (i = 0; i < CHANCES; i++)
 		dropped(&f, true);
@@ -318,14 +302,12 @@ behind(struct rf *f, enum bb_roce_kind kind)
 }
 
 /* A READ or an atomic is asked for again with all behind it. */
-static void
-test_read(void **state)
+TEST(test_read)
 {
 	static const enum bb_roce_kind kinds[] = {BB_ROCE_MSG_READ, BB_ROCE_MSG_FETCH_ADD};
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		uint8_t request = i == 0 ? BB_ROCE_READ_REQUEST : BB_ROCE_FETCH_ADD;
 
@@ -368,12 +350,10 @@ test_read(void **state)
 }
 
 /* No room on the way out: it waits, before all that is new. */
-static void
-test_full(void **state)
+TEST(test_full)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, 0);
 	rf_writes(&f, 4);
 	f.room = 0;
@@ -414,12 +394,10 @@ test_full(void **state)
 }
 
 /* Its payload cannot be had any more. */
-static void
-test_gather(void **state)
+TEST(test_gather)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, 0);
 	rf_writes(&f, 4);
 	lost(&f, RF_PSN + 1);
@@ -430,12 +408,10 @@ test_gather(void **state)
 }
 
 /* No receive: all waits, and then goes again. */
-static void
-test_rnr(void **state)
+TEST(test_rnr)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, 0);
 	rf_writes(&f, 4);
 	lost(&f, RF_PSN);
@@ -458,13 +434,11 @@ test_rnr(void **state)
 }
 
 /* Retries are used up as they are without it: a NAK until the timer ends, and a timeout. */
-static void
-test_retries(void **state)
+TEST(test_retries)
 {
 	uint32_t left, selective;
 	static struct rf f;
 
-	(void)state;
 	for (selective = 0; selective < 2; selective++) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.selective = selective;
@@ -489,13 +463,11 @@ test_retries(void **state)
  * To a peer that is not known to keep, the newest packet shows that this side repeats selectively;
  * not if it follows the lost one, or is a READ or an atomic, which cannot go by itself.
  */
-static void
-test_newest_packet_follows_the_lost_one_until_the_peer_keeps(void **state)
+TEST(test_newest_packet_follows_the_lost_one_until_the_peer_keeps)
 {
 	static struct rf f;
 	uint32_t kind, n;
 
-	(void)state;
 	for (kind = BB_ROCE_MSG_SEND; kind <= BB_ROCE_MSG_FETCH_ADD; kind++) {
 		for (n = 1; n < 4; n++) {
 			const bool shows = n > 1 && kind < BB_ROCE_MSG_READ;
@@ -535,12 +507,10 @@ test_newest_packet_follows_the_lost_one_until_the_peer_keeps(void **state)
 }
 
 /* Not asked for, or of a type that has no answers: as ever. */
-static void
-test_off(void **state)
+TEST(test_off)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_begin(&f);
 	rf_writes(&f, 4);
 	lost(&f, RF_PSN + 1);
@@ -558,26 +528,4 @@ test_off(void **state)
 	all_again(&f, RF_PSN + 1, 4);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_dropped),
-		cmocka_unit_test(test_next_too),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_row_ends),
-		cmocka_unit_test(test_chances),
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_newest_packet_follows_the_lost_one_until_the_peer_keeps),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_gather),
-		cmocka_unit_test(test_rnr),
-		cmocka_unit_test(test_retries),
-		cmocka_unit_test(test_off),
-		cmocka_unit_test(test_row_lost),
-	};
-
-	return cmocka_run_group_tests_name("roce_again", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -21,13 +21,11 @@ begin_near(struct rf *f)
 }
 
 /* By time only where the peer keeps, and then soon. */
-static void
-test_time(void **state)
+TEST(test_time)
 {
 	static struct rf f;
 	uint32_t i, psn;
 
-	(void)state;
 	begin_near(&f);
 	psn = f.qp.req.una;
 	rf_writes(&f, 3);
@@ -93,14 +91,12 @@ kind_of(char c)
  * Early is only what costs one packet. A READ or an atomic is asked for again with all behind it,
  * and that is answered again: it waits as long as where the peer does not keep.
  */
-static void
-test_early(void **state)
+TEST(test_early)
 {
 	static const char *const kinds[] = {"WWWW", "WRRR", "W", "RRRR", "RWWW", "AWWW", "R"};
 	static struct rf f;
 	uint32_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		bool is_early = kinds[i][0] == 'W';
 
@@ -134,12 +130,10 @@ test_early(void **state)
 
 /* The answer to what was sent again is the round trip: where packets are always lost, the only one.
  */
-static void
-test_measured(void **state)
+TEST(test_measured)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, BB_ROCE_ADAPTIVE);
 	rf_writes(&f, 8);
 	f.now += 10 * RF_US;
@@ -161,12 +155,10 @@ test_measured(void **state)
 }
 
 /* Packets that asked for no answer, and one sent again that does: the interval runs for it. */
-static void
-test_unasked(void **state)
+TEST(test_unasked)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, BB_ROCE_ADAPTIVE);
 	rf_post(&f, BB_ROCE_MSG_SEND, 8 * RF_MTU, 0);
 	f.room = 3;
@@ -185,13 +177,11 @@ test_unasked(void **state)
  * An ACK that stops short of what went out before the packet sent again: where the peer keeps, the
  * next one is missing as well, and the NAK that says so has been lost.
  */
-static void
-test_ack_short(void **state)
+TEST(test_ack_short)
 {
 	static struct rf f;
 	uint32_t psn;
 
-	(void)state;
 	begin(&f, BB_ROCE_ADAPTIVE);
 	keep(&f);
 	psn = f.qp.req.una;
@@ -220,12 +210,10 @@ test_ack_short(void **state)
  * No timer runs: a NAK that is ignored, or an answer that is lost, would be the end. All is sent
  * again then, and each packet that is lost has a NAK of its own.
  */
-static void
-test_no_timer(void **state)
+TEST(test_no_timer)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.selective = true;
 	f.attr.ack_timeout = 0;
@@ -249,14 +237,4 @@ test_no_timer(void **state)
 	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_time),      cmocka_unit_test(test_early),
-		cmocka_unit_test(test_measured),  cmocka_unit_test(test_unasked),
-		cmocka_unit_test(test_ack_short), cmocka_unit_test(test_no_timer),
-	};
-
-	return cmocka_run_group_tests_name("roce_again_time", tests, NULL, NULL);
-}
+TEST_MAIN(0)

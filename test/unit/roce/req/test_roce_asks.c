@@ -15,13 +15,11 @@ expect_asks(struct rf *f, uint32_t n, uint64_t asks)
 }
 
 /* One answer for messages that are sent together; each for what nothing must keep waiting. */
-static void
-test_asks(void **state)
+TEST(test_asks)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = 256;
 	f.attr.max_rd_atomic = 1;
@@ -55,10 +53,4 @@ test_asks(void **state)
 	expect_asks(&f, 24, 1u << 15 | 1u << 23);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_asks)};
-
-	return cmocka_run_group_tests_name("roce_asks", tests, NULL, NULL);
-}
+TEST_MAIN(0)

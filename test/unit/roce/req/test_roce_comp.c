@@ -11,12 +11,10 @@ atomic_ack(struct rf *f, uint32_t psn, uint64_t orig)
 }
 
 /* One ACK is for all before it, in the order of posting, over the wrap of PSNs. */
-static void
-test_ack(void **state)
+TEST(test_ack)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.sq_psn = 0xfffffe;
 	rf_start(&f);
@@ -35,15 +33,13 @@ test_ack(void **state)
 }
 
 /* Answers for what was not sent, or is done. */
-static void
-test_ghosts(void **state)
+TEST(test_ghosts)
 {
 	static const uint8_t ops[] = {BB_ROCE_ACK, BB_ROCE_READ_RESP_ONLY, BB_ROCE_ATOMIC_ACK,
 				      BB_ROCE_READ_RESP_MIDDLE};
 	static struct rf f;
 	uint32_t i, psn;
 
-	(void)state;
 	rf_begin(&f);
 	rf_writes(&f, 4);
 	rf_ack(&f, RF_PSN + 1, RF_ACK);
@@ -64,12 +60,10 @@ test_ghosts(void **state)
 }
 
 /* A READ's data, with what else a queue pair can have under way. */
-static void
-test_read(void **state)
+TEST(test_read)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_begin(&f);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(&f, BB_ROCE_MSG_READ, 2 * RF_MTU + 5, 0);
@@ -117,8 +111,7 @@ bad_read(uint32_t n, uint8_t opcode, uint32_t len, uint8_t syndrome)
 	rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
 }
 
-static void
-test_bad_read(void **state)
+TEST(test_bad_read)
 {
 	static struct rf f;
 	static const uint8_t good[] = {BB_ROCE_READ_RESP_FIRST, BB_ROCE_READ_RESP_MIDDLE,
@@ -126,7 +119,6 @@ test_bad_read(void **state)
 	static const uint32_t lens[] = {RF_MTU, RF_MTU, 5};
 	uint32_t n, op;
 
-	(void)state;
 	for (n = 0; n < 3; n++) {
 		for (op = BB_ROCE_READ_RESP_FIRST; op <= BB_ROCE_READ_RESP_ONLY; op++)
 			if (op != good[n])
@@ -155,15 +147,13 @@ test_bad_read(void **state)
 }
 
 /* Answers of another kind than the request, and codes that nobody has given a meaning. */
-static void
-test_bad_kind(void **state)
+TEST(test_bad_kind)
 {
 	static const uint8_t synds[] = {RF_NAK(4), RF_NAK(5), RF_NAK(31), 0x40, 0x5f,
 					0x80,      0x9f,      0xa0,       0xff};
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(synds); i++) {
 		rf_begin(&f);
 		rf_writes(&f, 2);
@@ -186,12 +176,10 @@ test_bad_kind(void **state)
 }
 
 /* An ACK does not answer a READ or an atomic; one for something behind it says it got lost. */
-static void
-test_implied_nak(void **state)
+TEST(test_implied_nak)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_begin(&f);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(&f, BB_ROCE_MSG_READ, 2, 0);
@@ -229,12 +217,10 @@ test_implied_nak(void **state)
 }
 
 /* An ACK that comes when all is to be sent again does not answer a READ, though none is out. */
-static void
-test_late_ack(void **state)
+TEST(test_late_ack)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_begin(&f);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(&f, BB_ROCE_MSG_READ, 2, 0);
@@ -257,12 +243,10 @@ test_late_ack(void **state)
  * What an answer acknowledges may end it all: the message behind has lost its payload before it
  * could be sent again. The rest of what the answer says is then for nobody.
  */
-static void
-test_ends_by_progress(void **state)
+TEST(test_ends_by_progress)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_begin(&f);
 	rf_writes(&f, 2);
 	rf_ack(&f, RF_PSN, RF_NAK(BB_ROCE_NAK_PSN));
@@ -275,13 +259,11 @@ test_ends_by_progress(void **state)
 }
 
 /* A READ counts as often as it is asked for: what is behind it is numbered by that. */
-static void
-test_ssn(void **state)
+TEST(test_ssn)
 {
 	static struct rf f;
 	uint32_t chunk;
 
-	(void)state;
 	rf_begin(&f);
 	chunk = f.qp.req.chunk;
 	f.blind = true;
@@ -299,14 +281,12 @@ test_ssn(void **state)
 }
 
 /* A READ goes on where it was when a part of its response is lost. */
-static void
-test_read_resumed(void **state)
+TEST(test_read_resumed)
 {
 	const struct bb_roce_pkt *pkt;
 	static struct rf f;
 	uint32_t stale;
 
-	(void)state;
 	for (stale = 0; stale < 2; stale++) {
 		rf_begin(&f);
 		rf_post(&f, BB_ROCE_MSG_READ, 10 * RF_MTU, 0);
@@ -371,13 +351,11 @@ test_read_resumed(void **state)
 	assert_int_equal(f.qp.req.rd_atomic, 0);
 }
 
-static void
-test_nak_sequence(void **state)
+TEST(test_nak_sequence)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_begin(&f);
 	rf_writes(&f, 5);
 	rf_ack(&f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
@@ -412,8 +390,7 @@ test_nak_sequence(void **state)
 }
 
 /* The message that is named fails, those before it have been done, those behind are flushed. */
-static void
-test_nak_fatal(void **state)
+TEST(test_nak_fatal)
 {
 	static const struct {
 		uint8_t nak, synd;
@@ -425,7 +402,6 @@ test_nak_fatal(void **state)
 	static struct rf f;
 	uint32_t i, k;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		rf_begin(&f);
 		rf_writes(&f, 2);
@@ -461,12 +437,10 @@ test_nak_fatal(void **state)
 	}
 }
 
-static void
-test_local_error(void **state)
+TEST(test_local_error)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_begin(&f);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(&f, BB_ROCE_MSG_READ, 2 * RF_MTU, 0);
@@ -496,14 +470,12 @@ end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, ui
  * A completion that cannot be told ends it, whatever was to be done behind: no timer runs on, and
  * the message behind that could not be sent is not told of.
  */
-static void
-test_ended_by_completion(void **state)
+TEST(test_ended_by_completion)
 {
 	struct bb_roce_ops ops = rf_ops;
 	static struct rf f;
 	uint32_t bad;
 
-	(void)state;
 	ops.complete = end_complete;
 	for (bad = 0; bad <= 1; bad++) {
 		rf_init(&f, BB_ROCE_RC);
@@ -532,18 +504,4 @@ test_ended_by_completion(void **state)
 	assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ack),          cmocka_unit_test(test_ghosts),
-		cmocka_unit_test(test_read),         cmocka_unit_test(test_bad_read),
-		cmocka_unit_test(test_bad_kind),     cmocka_unit_test(test_implied_nak),
-		cmocka_unit_test(test_late_ack),     cmocka_unit_test(test_ends_by_progress),
-		cmocka_unit_test(test_ssn),          cmocka_unit_test(test_read_resumed),
-		cmocka_unit_test(test_nak_sequence), cmocka_unit_test(test_nak_fatal),
-		cmocka_unit_test(test_local_error),  cmocka_unit_test(test_ended_by_completion),
-	};
-
-	return cmocka_run_group_tests_name("roce_comp", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -66,14 +66,12 @@ check_message(struct rf *f, uint32_t k, uint32_t len, uint32_t psn, uint64_t coo
 	}
 }
 
-static void
-test_segments(void **state)
+TEST(test_segments)
 {
 	static const uint32_t lens[] = {0, 1, RF_MTU - 1, RF_MTU, RF_MTU + 1, 3 * RF_MTU, 1000};
 	static struct rf f;
 	uint32_t i, k, uc, psn;
 
-	(void)state;
 	for (uc = 0; uc < 2; uc++) {
 		rf_init(&f, uc ? BB_ROCE_UC : BB_ROCE_RC);
 		f.attr.sq_psn = psn = 0xfffff0; /* wraps on the way */
@@ -95,12 +93,10 @@ test_segments(void **state)
 	assert_true(psn > BB_ROCE_PSN_MASK);
 }
 
-static void
-test_not_solicited(void **state)
+TEST(test_not_solicited)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	rf_start(&f);
 	rf_post(&f, BB_ROCE_MSG_SEND, 10, 0);
@@ -108,13 +104,11 @@ test_not_solicited(void **state)
 	assert_int_equal(rf_expect(&f, BB_ROCE_SEND_ONLY, RF_PSN)->flags & BB_ROCE_SE, 0);
 }
 
-static void
-test_atomics(void **state)
+TEST(test_atomics)
 {
 	const struct bb_roce_pkt *pkt;
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	rf_start(&f);
 	rf_post(&f, BB_ROCE_MSG_CMP_SWAP, 8, 0);
@@ -132,13 +126,11 @@ test_atomics(void **state)
 }
 
 /* At most window packets are out; the last that fits asks for an answer, and some before it. */
-static void
-test_window(void **state)
+TEST(test_window)
 {
 	uint32_t i, una = RF_PSN, asked = 0;
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = 8;
 	rf_start(&f);
@@ -185,13 +177,11 @@ expect_read(struct rf *f, uint32_t psn, uint64_t off, uint32_t len)
 }
 
 /* A READ takes the PSNs of its response, and is asked for in parts that fit the window. */
-static void
-test_read_parts(void **state)
+TEST(test_read_parts)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = 8;
 	rf_start(&f);
@@ -235,15 +225,13 @@ test_read_parts(void **state)
 }
 
 /* 2 GiB at the smallest MTU is all of the PSNs that may be told apart: never so many at once. */
-static void
-test_read_longest(void **state)
+TEST(test_read_longest)
 {
 	const uint32_t part = BB_ROCE_MAX_WINDOW / 2;
 	const struct bb_roce_pkt *pkt;
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = BB_ROCE_MAX_WINDOW;
 	rf_start(&f);
@@ -280,12 +268,10 @@ test_read_longest(void **state)
 	assert_int_equal(rf_next(&f)->pkt.dmalen, 1u << 31);
 }
 
-static void
-test_rd_atomic(void **state)
+TEST(test_rd_atomic)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.max_rd_atomic = 2;
 	rf_start(&f);
@@ -321,12 +307,10 @@ test_rd_atomic(void **state)
 }
 
 /* A peer that takes no READs at all: not for ever in the queue. */
-static void
-test_no_rd_atomic(void **state)
+TEST(test_no_rd_atomic)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.max_rd_atomic = 0;
 	rf_start(&f);
@@ -337,12 +321,10 @@ test_no_rd_atomic(void **state)
 	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_QP_OP);
 }
 
-static void
-test_fence(void **state)
+TEST(test_fence)
 {
 	static struct rf f;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	rf_start(&f);
 	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
@@ -366,13 +348,11 @@ test_fence(void **state)
 }
 
 /* When there is no room nothing is lost and nothing is sent twice. */
-static void
-test_no_room(void **state)
+TEST(test_no_room)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	rf_start(&f);
 	f.room = 0;
@@ -395,13 +375,11 @@ test_no_room(void **state)
 }
 
 /* Memory that cannot be read: the message fails, those before it do not. */
-static void
-test_gather_fails(void **state)
+TEST(test_gather_fails)
 {
 	static struct rf f;
 	uint32_t at;
 
-	(void)state;
 	for (at = 0; at < 3; at++) {
 		rf_init(&f, BB_ROCE_RC);
 		rf_start(&f);
@@ -436,13 +414,11 @@ test_gather_fails(void **state)
 }
 
 /* UC: done when it is sent. */
-static void
-test_uc(void **state)
+TEST(test_uc)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_UC);
 	f.attr.window = 0;
 	rf_start(&f);
@@ -463,14 +439,12 @@ test_uc(void **state)
 }
 
 /* AETH with credits (9.7.7.2 table 46): how many more SENDs may go than messages are done. */
-static void
-test_credits(void **state)
+TEST(test_credits)
 {
 	static const uint32_t table[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24};
 	static struct rf f;
 	uint32_t code, i;
 
-	(void)state;
 	for (code = 0; code < 10; code++) {
 		uint32_t more;
 
@@ -501,13 +475,11 @@ credit(struct rf *f, uint32_t psn, uint32_t msn, uint8_t code)
 	rf_rx(f, BB_ROCE_ACK, psn, (struct bb_roce_pkt){.syndrome = code, .msn = msn});
 }
 
-static void
-test_credits_of(void **state)
+TEST(test_credits_of)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = 8;
 	rf_start(&f);
@@ -563,18 +535,4 @@ test_credits_of(void **state)
 	assert_int_equal(f.qp.stats.drop_ghost, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_segments),     cmocka_unit_test(test_not_solicited),
-		cmocka_unit_test(test_atomics),      cmocka_unit_test(test_window),
-		cmocka_unit_test(test_read_parts),   cmocka_unit_test(test_read_longest),
-		cmocka_unit_test(test_rd_atomic),    cmocka_unit_test(test_no_rd_atomic),
-		cmocka_unit_test(test_fence),        cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_gather_fails), cmocka_unit_test(test_uc),
-		cmocka_unit_test(test_credits),      cmocka_unit_test(test_credits_of),
-	};
-
-	return cmocka_run_group_tests_name("roce_req", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -36,14 +36,12 @@ round_trip(struct rf *f, uint64_t ns)
 }
 
 /* A dead peer: so many early tries, and the error when it would come without them. */
-static void
-test_dead(void **state)
+TEST(test_dead)
 {
 	uint32_t retries, i, early, tries;
 	static struct rf f;
 	uint64_t ns, start;
 
-	(void)state;
 	for (retries = 0; retries < 8; retries++) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.adaptive = FLOOR;
@@ -80,13 +78,11 @@ test_dead(void **state)
 }
 
 /* RFC 6298, with another round trip as the least spread, and no less than what was asked for. */
-static void
-test_measured(void **state)
+TEST(test_measured)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	begin(&f, 14);
 	round_trip(&f, 10 * RF_US);
 	rf_writes(&f, 1);
@@ -141,13 +137,11 @@ test_measured(void **state)
 }
 
 /* What was sent again is not timed, and until something else was it stays doubled. */
-static void
-test_karn(void **state)
+TEST(test_karn)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	begin(&f, 14);
 	round_trip(&f, 10 * RF_US); /* from now on 30 us */
 	rf_writes(&f, 3);
@@ -182,14 +176,12 @@ test_karn(void **state)
 }
 
 /* It runs from the first packet that asks for an answer, and anew from each that comes. */
-static void
-test_progress(void **state)
+TEST(test_progress)
 {
 	static struct rf f;
 	uint64_t due;
 	uint32_t i;
 
-	(void)state;
 	begin(&f, 14);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 20 * RF_MTU, 0);
 	f.room = 15;
@@ -237,13 +229,11 @@ test_progress(void **state)
 }
 
 /* A NAK after it is old, and uses up nothing; one after progress shows that it is losses. */
-static void
-test_nak(void **state)
+TEST(test_nak)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	begin(&f, 14);
 	round_trip(&f, 10 * RF_US);
 	rf_writes(&f, 4);
@@ -270,12 +260,10 @@ test_nak(void **state)
 }
 
 /* Told to wait it waits. */
-static void
-test_rnr(void **state)
+TEST(test_rnr)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, 14);
 	round_trip(&f, 10 * RF_US);
 	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
@@ -295,14 +283,12 @@ test_rnr(void **state)
 }
 
 /* Without an ack timeout it tries for ever, seldom in the end. */
-static void
-test_for_ever(void **state)
+TEST(test_for_ever)
 {
 	static struct rf f;
 	uint64_t ns = INITIAL;
 	uint32_t i;
 
-	(void)state;
 	begin(&f, 0);
 	rf_writes(&f, 1);
 	for (i = 0; i < 100; i++) {
@@ -319,13 +305,11 @@ test_for_ever(void **state)
 }
 
 /* A packet that is lost while there is no room to send it again: nothing is out, nothing runs. */
-static void
-test_no_room(void **state)
+TEST(test_no_room)
 {
 	static struct rf f;
 	uint64_t start;
 
-	(void)state;
 	begin(&f, 14);
 	start = f.now;
 	rf_writes(&f, 2);
@@ -356,14 +340,12 @@ waited(struct rf *f, uint64_t at, uint64_t ns)
  * The ack timeout is twice the longest wait of this window of 64 timeouts and the one before, but
  * no less than asked for and no more than four times that.
  */
-static void
-test_windows(void **state)
+TEST(test_windows)
 {
 	const uint64_t ms = 1000 * RF_US, window = 64 * RF_TIMEOUT;
 	static struct rf f;
 	uint64_t at;
 
-	(void)state;
 	begin(&f, 14);
 	at = f.now;
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
@@ -399,12 +381,10 @@ test_windows(void **state)
 }
 
 /* A peer that is not ready has answered: how long it is to be left alone is no wait for it. */
-static void
-test_rnr_is_no_wait(void **state)
+TEST(test_rnr_is_no_wait)
 {
 	static struct rf f;
 
-	(void)state;
 	begin(&f, 14);
 	rf_writes(&f, 1);
 	rf_ack(&f, RF_PSN, BB_ROCE_AETH_RNR | 31); /* 491.52 ms */
@@ -416,16 +396,4 @@ test_rnr_is_no_wait(void **state)
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dead),     cmocka_unit_test(test_measured),
-		cmocka_unit_test(test_karn),     cmocka_unit_test(test_progress),
-		cmocka_unit_test(test_nak),      cmocka_unit_test(test_rnr),
-		cmocka_unit_test(test_for_ever), cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_windows),  cmocka_unit_test(test_rnr_is_no_wait),
-	};
-
-	return cmocka_run_group_tests_name("roce_rto", tests, NULL, NULL);
-}
+TEST_MAIN(0)

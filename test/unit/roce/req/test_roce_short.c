@@ -20,8 +20,7 @@ dice(uint32_t n)
 
 /* ---- Packets */
 
-static void
-test_bytes(void **st)
+TEST(test_bytes)
 {
 	static const uint8_t flags[] = {0, BB_ROCE_SE, BB_ROCE_MIGREQ, BB_ROCE_ACKREQ,
 					BB_ROCE_SE | BB_ROCE_MIGREQ | BB_ROCE_ACKREQ};
@@ -29,7 +28,6 @@ test_bytes(void **st)
 	struct bb_roce_short s, back;
 	uint32_t i;
 
-	(void)st;
 	for (i = 0; i < 1000; i++) {
 		const struct bb_roce_pkt pkt = {
 			.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY,
@@ -55,15 +53,13 @@ test_bytes(void **st)
 }
 
 /* Whatever bytes come: what it takes is a packet, and that one. */
-static void
-test_any_bytes(void **st)
+TEST(test_any_bytes)
 {
 	uint8_t hdr[BB_ROCE_MAX_HDR];
 	struct bb_roce_short s;
 	struct bb_roce_pkt pkt;
 	uint32_t i, k, took = 0;
 
-	(void)st;
 	for (i = 0; i < 400000; i++) {
 		/* The length of the shortest, and on; most are what they should be. */
 		size_t len = BB_ROCE_BTH_LEN + (dice(4) == 0 ? dice(70000) : 4 * dice(1100));
@@ -228,12 +224,10 @@ answer_both(void)
 	return true;
 }
 
-static void
-test_requester(void **st)
+TEST(test_requester)
 {
 	uint32_t i, shorts = 0, plains = 0, longs = 0, acks = 0;
 
-	(void)st;
 	for (i = 0; i < 100000; i++) {
 		uint32_t what = dice(10);
 		uint8_t flags = dice(3) == 0 ? BB_ROCE_SOLICITED : 0;
@@ -348,8 +342,7 @@ receive(struct bb_roce_pkt *pkt)
 	return false;
 }
 
-static void
-test_responder(void **st)
+TEST(test_responder)
 {
 	static const uint8_t opcodes[] = {BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST, BB_ROCE_WRITE_ONLY,
 					  BB_ROCE_READ_REQUEST};
@@ -357,7 +350,6 @@ test_responder(void **st)
 	uint32_t i, round, shorts = 0, longs = 0, acks = 0;
 	uint8_t data[2 * RF_MTU] = {0};
 
-	(void)st;
 	ops.recv_take = take;
 	ops.recv_place = place;
 	ops.recv_done = done;
@@ -410,15 +402,4 @@ test_responder(void **st)
 	assert_true(shorts > 1000 && longs > 1000 && acks > 1000);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_requester),
-		cmocka_unit_test(test_responder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -5,13 +5,11 @@
 #include "roce_req_fake.h"
 
 /* A NAK that tells of progress costs nothing; seven without are followed, the eighth is not. */
-static void
-test_retry_count(void **state)
+TEST(test_retry_count)
 {
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_begin(&f);
 	rf_writes(&f, 20);
 	for (i = 0; i < 20; i++) {
@@ -34,13 +32,11 @@ test_retry_count(void **state)
 	assert_int_equal(f.qp.stats.retry_exceeded, 1);
 }
 
-static void
-test_timeout(void **state)
+TEST(test_timeout)
 {
 	static struct rf f;
 	uint32_t retries, i;
 
-	(void)state;
 	for (retries = 0; retries <= 7; retries += 7) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.retry_cnt = retries;
@@ -93,8 +89,7 @@ test_timeout(void **state)
 	assert_int_equal(f.nfailed, 0);
 }
 
-static void
-test_rnr(void **state)
+TEST(test_rnr)
 {
 	/* 9.7.5.2.8 table 45, in microseconds. */
 	static const uint32_t us[] = {
@@ -105,7 +100,6 @@ test_rnr(void **state)
 	static struct rf f;
 	uint32_t i;
 
-	(void)state;
 	rf_begin(&f); /* with 7 retries: any number */
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
@@ -156,13 +150,11 @@ test_rnr(void **state)
 	assert_int_equal(f.qp.stats.packet_seq_err, 2);
 }
 
-static void
-test_rnr_count(void **state)
+TEST(test_rnr_count)
 {
 	static struct rf f;
 	uint32_t retries, i, done;
 
-	(void)state;
 	for (retries = 0; retries < 7; retries += 3) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.rnr_retry = retries;
@@ -200,13 +192,11 @@ stays_full(struct rf *f, uint32_t retries)
 	rf_expect_failed(f, 0, 0, BB_SYN_RETRY_EXC);
 }
 
-static void
-test_full_link_ends_with_retry_exceeded_for_any_number_in_flight(void **state)
+TEST(test_full_link_ends_with_retry_exceeded_for_any_number_in_flight)
 {
 	static struct rf f;
 	uint32_t sent, kind;
 
-	(void)state;
 	for (kind = 0; kind < 8; kind++) {
 		for (sent = 0; sent < RF_SLOTS; sent += 1 + sent / 2) {
 			rf_init(&f, BB_ROCE_RC);
@@ -228,12 +218,10 @@ test_full_link_ends_with_retry_exceeded_for_any_number_in_flight(void **state)
 }
 
 /* What else there is to send first, and ends of other waits. */
-static void
-test_full_link_ends_with_retry_exceeded_after_any_wait(void **state)
+TEST(test_full_link_ends_with_retry_exceeded_after_any_wait)
 {
 	static struct rf f;
 
-	(void)state;
 	/* A congestion notification that finds no room either. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.retry_cnt = 1;
@@ -266,17 +254,4 @@ test_full_link_ends_with_retry_exceeded_after_any_wait(void **state)
 	assert_int_equal(rf_run(&f), 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_retry_count),
-		cmocka_unit_test(test_timeout),
-		cmocka_unit_test(test_rnr),
-		cmocka_unit_test(test_rnr_count),
-		cmocka_unit_test(test_full_link_ends_with_retry_exceeded_for_any_number_in_flight),
-		cmocka_unit_test(test_full_link_ends_with_retry_exceeded_after_any_wait),
-	};
-
-	return cmocka_run_group_tests_name("roce_time", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -9,16 +9,11 @@
 #define ROCE_FAKE_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../../../fakes/roce_keep.h"
 #include "bb_roce_priv.h"
+#include "bb_test.h"
 
 #define FAKE_MTU        256u
 #define FAKE_MEM        8192u

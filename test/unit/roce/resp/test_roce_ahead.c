@@ -46,13 +46,11 @@ expect_kept(const struct fake *f, uint32_t n)
 }
 
 /* Nothing acts before its turn, then all do; one NAK, and one ACK that nobody asked for. */
-static void
-test_order(void **state)
+TEST(test_order)
 {
 	static struct fake f;
 	int i;
 
-	(void)state;
 	begin(&f);
 	send(&f, 0);
 	for (i = 4; i >= 2; i--) {
@@ -81,13 +79,11 @@ test_order(void **state)
 }
 
 /* A packet of each kind of message, and what it carries. */
-static void
-test_messages(void **state)
+TEST(test_messages)
 {
 	const struct bb_roce_pkt more = {.va = FAKE_VA, .rkey = FAKE_KEY, .dmalen = 3 * FAKE_MTU};
 	static struct fake f;
 
-	(void)state;
 	begin(&f);
 	fake_rx(&f, RC(SEND_LAST), 2, 9, NULL);
 	fake_rx(&f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
@@ -107,12 +103,10 @@ test_messages(void **state)
 }
 
 /* A NAK for each gap as soon as it is known, and once. */
-static void
-test_gaps(void **state)
+TEST(test_gaps)
 {
 	static struct fake f;
 
-	(void)state;
 	begin(&f);
 	send(&f, 1);
 	fake_expect(&f, NAK(PSN), 0, 0);
@@ -137,12 +131,10 @@ test_gaps(void **state)
 }
 
 /* What comes twice is kept once, and acknowledged again when it has acted. */
-static void
-test_duplicate(void **state)
+TEST(test_duplicate)
 {
 	static struct fake f;
 
-	(void)state;
 	begin(&f);
 	send(&f, 1);
 	send(&f, 1);
@@ -170,13 +162,11 @@ test_duplicate(void **state)
 }
 
 /* As far ahead as there is room, and no further; it comes again if it is not kept. */
-static void
-test_room(void **state)
+TEST(test_room)
 {
 	static struct fake f;
 	int i;
 
-	(void)state;
 	begin(&f);
 	for (i = 2 * (int)FAKE_AHEADS; i > 0; i--)
 		send(&f, i);
@@ -213,14 +203,12 @@ test_room(void **state)
 }
 
 /* READs and atomics: answers in the order of PSNs, and nothing acts twice. */
-static void
-test_reads(void **state)
+TEST(test_reads)
 {
 	const struct fake_sent *s;
 	static struct fake f;
 	uint64_t was;
 
-	(void)state;
 	begin(&f);
 	memcpy(&was, f.mem + FAKE_START + 512, 8);
 	send(&f, 5);
@@ -274,12 +262,10 @@ test_reads(void **state)
 }
 
 /* No receive for one of them: that comes again, the others stay. */
-static void
-test_rnr(void **state)
+TEST(test_rnr)
 {
 	static struct fake f;
 
-	(void)state;
 	begin(&f);
 	f.recvs = 2;
 	send(&f, 1);
@@ -306,12 +292,10 @@ test_rnr(void **state)
 }
 
 /* A key that cannot be invalidated now: its packet counts as lost, those before it do not. */
-static void
-test_again(void **state)
+TEST(test_again)
 {
 	static struct fake f;
 
-	(void)state;
 	begin(&f);
 	send(&f, 1);
 	fake_rx(&f, RC(SEND_ONLY_INV), 2, 8, NULL);
@@ -346,13 +330,11 @@ refused_packet(struct fake *f, uint32_t i)
  * One that was kept and would be refused is asked for again. If it comes so once more: a NAK,
  * nothing behind it acts, and all is given back.
  */
-static void
-test_kept_packet_that_is_refused_is_asked_for_again(void **state)
+TEST(test_kept_packet_that_is_refused_is_asked_for_again)
 {
 	static struct fake f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		begin(&f);
 		send(&f, 1);
@@ -378,12 +360,10 @@ test_kept_packet_that_is_refused_is_asked_for_again(void **state)
 }
 
 /* The expected packet itself is refused, or has no receive: what is kept stays where it is. */
-static void
-test_first(void **state)
+TEST(test_first)
 {
 	static struct fake f;
 
-	(void)state;
 	begin(&f);
 	f.recvs = 0;
 	send(&f, 1);
@@ -400,13 +380,11 @@ test_first(void **state)
 }
 
 /* To ERR and away with all that is kept, and for a new life of the queue pair. */
-static void
-test_err(void **state)
+TEST(test_err)
 {
 	static struct fake f;
 	int i;
 
-	(void)state;
 	begin(&f);
 	for (i = 1; i < (int)FAKE_AHEADS; i++)
 		send(&f, i);
@@ -426,12 +404,10 @@ test_err(void **state)
 }
 
 /* Answers and what nobody has assigned are no requests. */
-static void
-test_requests_only(void **state)
+TEST(test_requests_only)
 {
 	static struct fake f;
 
-	(void)state;
 	begin(&f);
 	fake_rx(&f, BB_ROCE_RC | 0x1f, 1, 8, NULL);
 	fake_expect(&f, NAK(PSN), 0, 0);
@@ -440,14 +416,12 @@ test_requests_only(void **state)
 }
 
 /* Types that have no answers go on with the next message. */
-static void
-test_types(void **state)
+TEST(test_types)
 {
 	const struct bb_roce_pkt more = {.qkey = FAKE_QKEY, .sqpn = 3};
 	static struct fake f;
 	int n;
 
-	(void)state;
 	fake_init_ahead(&f, BB_ROCE_UC, FAKE_AHEADS);
 	f.recvs = 8;
 	for (n = 4; n >= 1; n--)
@@ -462,12 +436,10 @@ test_types(void **state)
 }
 
 /* Short ways know nothing of what is kept. */
-static void
-test_short(void **state)
+TEST(test_short)
 {
 	static struct fake f;
 
-	(void)state;
 	begin(&f);
 	assert_true(bb_roce_short_next(&f.qp, fake_psn(0)));
 	send(&f, 1);
@@ -480,25 +452,4 @@ test_short(void **state)
 	expect_sends(&f, 0, 0, 3);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_gaps),
-		cmocka_unit_test(test_duplicate),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_rnr),
-		cmocka_unit_test(test_again),
-		cmocka_unit_test(test_kept_packet_that_is_refused_is_asked_for_again),
-		cmocka_unit_test(test_first),
-		cmocka_unit_test(test_err),
-		cmocka_unit_test(test_requests_only),
-		cmocka_unit_test(test_types),
-		cmocka_unit_test(test_short),
-	};
-
-	return cmocka_run_group_tests_name("roce_ahead", tests, NULL, NULL);
-}
+TEST_MAIN(0)

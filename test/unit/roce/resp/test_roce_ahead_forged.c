@@ -52,13 +52,11 @@ begin_unproven(struct fake *f)
 	send(f, 0);
 }
 
-static void
-test_peer_that_goes_back_is_granted_no_window(void **state)
+TEST(test_peer_that_goes_back_is_granted_no_window)
 {
 	static struct fake f;
 	int i, gap;
 
-	(void)state;
 	begin_unproven(&f);
 	for (i = 1; i < 60; i += 6) {
 		/* Losses of one to four packets; then all from there on again. */
@@ -80,12 +78,10 @@ test_peer_that_goes_back_is_granted_no_window(void **state)
 	expect_kept(&f, 0);
 }
 
-static void
-test_peer_that_repeats_selectively_is_granted_a_window(void **state)
+TEST(test_peer_that_repeats_selectively_is_granted_a_window)
 {
 	static struct fake f;
 
-	(void)state;
 	begin_unproven(&f);
 	send(&f, 2);
 	send(&f, 3);
@@ -113,13 +109,11 @@ test_peer_that_repeats_selectively_is_granted_a_window(void **state)
 }
 
 /* Up to 15 packets in a row may be lost; of what is further ahead nothing is kept. */
-static void
-test_packets_far_ahead_are_not_kept(void **state)
+TEST(test_packets_far_ahead_are_not_kept)
 {
 	static struct fake f;
 	int i;
 
-	(void)state;
 	for (i = 1; i < (int)FAKE_MAX_AHEADS; i++) {
 		begin(&f);
 		f.qp.resp.aheads = FAKE_MAX_AHEADS;
@@ -220,13 +214,11 @@ two_packets(struct fake *f, uint32_t kind, uint32_t n)
 	expect_sends(f, 0, 0, 2);
 }
 
-static void
-test_two_packets_of_one_psn_that_differ_are_both_dropped(void **state)
+TEST(test_two_packets_of_one_psn_that_differ_are_both_dropped)
 {
 	static struct fake f;
 	uint32_t kind, n;
 
-	(void)state;
 	for (kind = 0; kind < 4; kind++) {
 		for (n = 0; n < 10; n++) {
 			begin(&f);
@@ -236,15 +228,4 @@ test_two_packets_of_one_psn_that_differ_are_both_dropped(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peer_that_goes_back_is_granted_no_window),
-		cmocka_unit_test(test_peer_that_repeats_selectively_is_granted_a_window),
-		cmocka_unit_test(test_packets_far_ahead_are_not_kept),
-		cmocka_unit_test(test_two_packets_of_one_psn_that_differ_are_both_dropped),
-	};
-
-	return cmocka_run_group_tests_name("roce_ahead_forged", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -5,12 +5,10 @@
 #include "roce_fake.h"
 
 /* Lengths around the MTU, and the opcodes of their answers. */
-static void
-test_read(void **state)
+TEST(test_read)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 10, 255);
 	assert_int_equal(fake_run(&f, 64), 1);
@@ -39,13 +37,11 @@ test_read(void **state)
 }
 
 /* No bytes: the key is not looked at, nor the memory; the right is. */
-static void
-test_read_nothing(void **state)
+TEST(test_read_nothing)
 {
 	const struct bb_roce_pkt pkt = {.va = 3, .rkey = 0xdead};
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx(&f, RC(READ_REQUEST), 0, 0, &pkt);
 	assert_int_equal(fake_run(&f, 64), 1);
@@ -56,12 +52,10 @@ test_read_nothing(void **state)
 }
 
 /* As much as the budget and the network take, and on from there. */
-static void
-test_read_budget(void **state)
+TEST(test_read_budget)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 1280);
 	assert_int_equal(fake_run(&f, 2), 2);
@@ -80,8 +74,7 @@ test_read_budget(void **state)
 	fake_quiet(&f);
 }
 
-static void
-test_read_refused(void **state)
+TEST(test_read_refused)
 {
 	static const struct {
 		uint64_t off;
@@ -97,7 +90,6 @@ test_read_refused(void **state)
 	struct fake f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		const struct bb_roce_pkt pkt = {
 			.va = FAKE_VA + c[i].off, .rkey = c[i].rkey, .dmalen = c[i].len};
@@ -111,13 +103,11 @@ test_read_refused(void **state)
 }
 
 /* As many under way as there are replays; one more is a wrong request, when all are unanswered. */
-static void
-test_too_many(void **state)
+TEST(test_too_many)
 {
 	struct fake f;
 	int i;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	for (i = 0; i < (int)FAKE_READS; i++)
 		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
@@ -138,12 +128,10 @@ test_too_many(void **state)
 }
 
 /* Answers leave in the order of PSNs, whatever was ready first. */
-static void
-test_order(void **state)
+TEST(test_order)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
@@ -165,12 +153,10 @@ test_order(void **state)
 }
 
 /* A NAK that ends it waits for the answers before it. */
-static void
-test_fatal_behind_read(void **state)
+TEST(test_fatal_behind_read)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
 	fake_rx(&f, RC(SEND_LAST), 2, 4, NULL);
@@ -183,12 +169,10 @@ test_fatal_behind_read(void **state)
 }
 
 /* The whole READ again, its end, and while it is being answered. */
-static void
-test_read_again(void **state)
+TEST(test_read_again)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
 	assert_int_equal(fake_run(&f, 64), 4);
@@ -221,12 +205,10 @@ test_read_again(void **state)
 }
 
 /* What the peer has got of a later READ, it does not get again by asking for an earlier one. */
-static void
-test_go_back_to_part(void **state)
+TEST(test_go_back_to_part)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 300);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 512, 1024);
@@ -244,14 +226,12 @@ test_go_back_to_part(void **state)
 }
 
 /* The stream goes back and on over all that comes behind, once for requests that come with it. */
-static void
-test_go_back(void **state)
+TEST(test_go_back)
 {
 	uint8_t old[8];
 	struct fake f;
 	int round;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	memcpy(old, f.mem + FAKE_START, 8);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
@@ -280,8 +260,7 @@ test_go_back(void **state)
 }
 
 /* What does not ask for the same as the first time, or for what is forgotten, is dropped. */
-static void
-test_again_refused(void **state)
+TEST(test_again_refused)
 {
 	static const struct {
 		int n;
@@ -301,7 +280,6 @@ test_again_refused(void **state)
 	uint32_t i;
 	int n;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
 	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 0, 1, 2);
@@ -336,12 +314,10 @@ test_again_refused(void **state)
 }
 
 /* The memory has gone: before the first answer it is refused, later an old request is dropped. */
-static void
-test_key_gone(void **state)
+TEST(test_key_gone)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
 	(void)fake_run(&f, 64);
@@ -364,13 +340,11 @@ test_key_gone(void **state)
 }
 
 /* An old READ that is answered again does not use up the place of a new one. */
-static void
-test_again_is_not_outstanding(void **state)
+TEST(test_again_is_not_outstanding)
 {
 	struct fake f;
 	int i;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	for (i = 0; i < (int)FAKE_READS; i++)
 		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
@@ -387,12 +361,10 @@ test_again_is_not_outstanding(void **state)
 }
 
 /* A SEND that comes again is not acknowledged beyond a READ, whose answer may have been lost. */
-static void
-test_ack_limit(void **state)
+TEST(test_ack_limit)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	f.recvs = 8;
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
@@ -433,13 +405,11 @@ test_ack_limit(void **state)
 }
 
 /* The limit of what was asked for at this queue pair, fewer than there is memory for. */
-static void
-test_limit_below_memory(void **state)
+TEST(test_limit_below_memory)
 {
 	struct fake f;
 	int i;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	f.qp.attr.max_dest_rd_atomic = 2;
 	/* What came before the first packet is not mistaken for a READ. */
@@ -472,13 +442,11 @@ word(const struct fake *f, uint32_t off)
 	return v;
 }
 
-static void
-test_atomic(void **state)
+TEST(test_atomic)
 {
 	uint64_t old;
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	old = word(&f, 8);
 	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
@@ -507,8 +475,7 @@ test_atomic(void **state)
 	assert_int_equal(f.atomics, 4);
 }
 
-static void
-test_atomic_refused(void **state)
+TEST(test_atomic_refused)
 {
 	static const struct {
 		uint64_t off;
@@ -523,7 +490,6 @@ test_atomic_refused(void **state)
 	struct fake f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		f.no_right = c[i].right ? 0 : 1u << BB_ROCE_ACCESS_ATOMIC;
@@ -534,12 +500,10 @@ test_atomic_refused(void **state)
 }
 
 /* PSNs go round, replays do not come back with them. */
-static void
-test_forgotten_by_wrap(void **state)
+TEST(test_forgotten_by_wrap)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
 	(void)fake_run(&f, 64);
@@ -553,29 +517,4 @@ test_forgotten_by_wrap(void **state)
 	fake_expect(&f, ACK, 0, 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_read_nothing),
-		cmocka_unit_test(test_read_budget),
-		cmocka_unit_test(test_read_refused),
-		cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_fatal_behind_read),
-		cmocka_unit_test(test_read_again),
-		cmocka_unit_test(test_go_back),
-		cmocka_unit_test(test_go_back_to_part),
-		cmocka_unit_test(test_again_refused),
-		cmocka_unit_test(test_key_gone),
-		cmocka_unit_test(test_again_is_not_outstanding),
-		cmocka_unit_test(test_ack_limit),
-		cmocka_unit_test(test_limit_below_memory),
-		cmocka_unit_test(test_atomic),
-		cmocka_unit_test(test_atomic_refused),
-		cmocka_unit_test(test_forgotten_by_wrap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

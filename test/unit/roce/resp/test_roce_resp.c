@@ -7,14 +7,12 @@
 static const uint32_t IMM = 0xa1b2c3d4;
 
 /* One request each, and what is said of it. */
-static void
-test_only(void **state)
+TEST(test_only)
 {
 	static const struct bb_roce_pkt imm = {.flags = BB_ROCE_ACKREQ | BB_ROCE_SE,
 					       .imm = 0xa1b2c3d4};
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 100);
 	fake_expect(&f, ACK, 0, 1);
@@ -43,12 +41,10 @@ test_only(void **state)
 }
 
 /* Many packets, across the wrap of the PSN; the receive is taken with the first. */
-static void
-test_long_send(void **state)
+TEST(test_long_send)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	assert_int_equal(f.takes, 1);
@@ -64,13 +60,11 @@ test_long_send(void **state)
 	fake_expect_data(f.recv_data, 0, 3, 1);
 }
 
-static void
-test_long_write(void **state)
+TEST(test_long_write)
 {
 	const struct bb_roce_pkt imm = {.flags = BB_ROCE_SE, .imm = IMM};
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 8, 2 * FAKE_MTU + 256);
 	/* The message is not over, its packet is acknowledged. */
@@ -91,13 +85,11 @@ test_long_write(void **state)
 }
 
 /* One ACK for all that came, of the newest, and again for what comes again. */
-static void
-test_coalesce(void **state)
+TEST(test_coalesce)
 {
 	struct fake f;
 	int i;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	f.recvs = 8;
 	for (i = 0; i < 5; i++)
@@ -118,12 +110,10 @@ test_coalesce(void **state)
 }
 
 /* A repeated WRITE, message or part, does not write again. */
-static void
-test_duplicate_write(void **state)
+TEST(test_duplicate_write)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 5);
 	fake_rx_ack(&f, RC(WRITE_LAST), 1, 5);
@@ -144,12 +134,10 @@ test_duplicate_write(void **state)
 }
 
 /* Behind a gap: one NAK until the missing packet comes, and nothing is executed. */
-static void
-test_gap(void **state)
+TEST(test_gap)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	f.recvs = 8;
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
@@ -172,12 +160,10 @@ test_gap(void **state)
 }
 
 /* It comes late, before the NAK has left: the NAK is not true any more. */
-static void
-test_reordered(void **state)
+TEST(test_reordered)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx(&f, RC(SEND_ONLY), 1, 4, NULL);
 	fake_rx(&f, RC(SEND_ONLY), 0, 4, NULL);
@@ -185,12 +171,10 @@ test_reordered(void **state)
 }
 
 /* The farthest PSNs on both sides of the expected one. */
-static void
-test_psn_window(void **state)
+TEST(test_psn_window)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx(&f, RC(SEND_ONLY), -0x800000, 4, NULL);
 	fake_expect(&f, ACK, -1, 0);
@@ -212,8 +196,7 @@ struct bad {
 };
 
 /* Orders, lengths and opcodes that no requester makes: NAK invalid request. */
-static void
-test_invalid(void **state)
+TEST(test_invalid)
 {
 	static const struct bad bad[] = {
 		{"MIDDLE alone", {{RC(SEND_MIDDLE), 256, 0}}, 1},
@@ -261,7 +244,6 @@ test_invalid(void **state)
 	struct fake f, before;
 	uint32_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const struct bad *b = &bad[i];
 		uint32_t msn = 0, takes;
@@ -292,12 +274,10 @@ test_invalid(void **state)
 }
 
 /* After a NAK that ends it, and before it has left, nothing is done any more. */
-static void
-test_after_fatal(void **state)
+TEST(test_after_fatal)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	f.room = 0;
 	fake_rx(&f, RC(SEND_LAST), 0, 4, NULL);
@@ -319,14 +299,12 @@ test_after_fatal(void **state)
 }
 
 /* No receive: RNR with the timer, nothing is taken; it comes again. */
-static void
-test_rnr(void **state)
+TEST(test_rnr)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_ONLY_IMM), RC(WRITE_ONLY_IMM)};
 	struct fake f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(op); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		f.recvs = 0;
@@ -348,12 +326,10 @@ test_rnr(void **state)
 }
 
 /* The last packet of a WRITE with immediate waits for a receive, those before are written. */
-static void
-test_rnr_write_imm(void **state)
+TEST(test_rnr_write_imm)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	f.recvs = 0;
 	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 3);
@@ -368,8 +344,7 @@ test_rnr_write_imm(void **state)
 }
 
 /* What a receive does not take: its completion, and what the sender is told. */
-static void
-test_recv_fails(void **state)
+TEST(test_recv_fails)
 {
 	static const struct {
 		uint8_t status, nak, synd;
@@ -381,7 +356,6 @@ test_recv_fails(void **state)
 	struct fake f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
@@ -403,14 +377,12 @@ test_recv_fails(void **state)
 }
 
 /* The queue is broken, the completion cannot be told: remote operational error. */
-static void
-test_own_fault(void **state)
+TEST(test_own_fault)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(WRITE_ONLY_IMM)};
 	struct fake f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(op); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		f.recv_broken = true;
@@ -426,13 +398,11 @@ test_own_fault(void **state)
 }
 
 /* The key is invalidated behind the data and before the completion. */
-static void
-test_invalidate(void **state)
+TEST(test_invalidate)
 {
 	const struct bb_roce_pkt inv = {.flags = BB_ROCE_ACKREQ, .imm = FAKE_KEY};
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	fake_rx(&f, RC(SEND_LAST_INV), 1, 4, &inv);
@@ -467,8 +437,7 @@ test_invalidate(void **state)
 }
 
 /* Keys, bounds and rights, at the first packet for all of it. */
-static void
-test_write_refused(void **state)
+TEST(test_write_refused)
 {
 	static const struct {
 		uint64_t off;
@@ -487,7 +456,6 @@ test_write_refused(void **state)
 	struct fake f;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		const struct bb_roce_pkt pkt = {
 			.va = FAKE_VA + c[i].off, .rkey = c[i].rkey, .dmalen = c[i].len};
@@ -514,13 +482,11 @@ test_write_refused(void **state)
 }
 
 /* No bytes: the key is not looked at, the right is. */
-static void
-test_write_nothing(void **state)
+TEST(test_write_nothing)
 {
 	const struct bb_roce_pkt pkt = {.va = 77, .rkey = 0xdead, .flags = BB_ROCE_ACKREQ};
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx(&f, RC(WRITE_ONLY), 0, 0, &pkt);
 	fake_expect(&f, ACK, 0, 1);
@@ -535,12 +501,10 @@ test_write_nothing(void **state)
 }
 
 /* No room in the network: the answer waits, and takes in what comes meanwhile. */
-static void
-test_no_room(void **state)
+TEST(test_no_room)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	f.room = 0;
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
@@ -553,29 +517,4 @@ test_no_room(void **state)
 	fake_expect(&f, ACK, 1, 2);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_only),
-		cmocka_unit_test(test_long_send),
-		cmocka_unit_test(test_long_write),
-		cmocka_unit_test(test_coalesce),
-		cmocka_unit_test(test_duplicate_write),
-		cmocka_unit_test(test_gap),
-		cmocka_unit_test(test_reordered),
-		cmocka_unit_test(test_psn_window),
-		cmocka_unit_test(test_invalid),
-		cmocka_unit_test(test_after_fatal),
-		cmocka_unit_test(test_rnr),
-		cmocka_unit_test(test_rnr_write_imm),
-		cmocka_unit_test(test_recv_fails),
-		cmocka_unit_test(test_own_fault),
-		cmocka_unit_test(test_invalidate),
-		cmocka_unit_test(test_write_refused),
-		cmocka_unit_test(test_write_nothing),
-		cmocka_unit_test(test_no_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

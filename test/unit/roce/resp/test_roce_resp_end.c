@@ -8,12 +8,10 @@
 #include "roce_fake.h"
 
 /* Full packets one after another: the one that goes beyond the RETH is not written. */
-static void
-test_write_beyond(void **state)
+TEST(test_write_beyond)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 44);
 	fake_rx(&f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
@@ -22,12 +20,10 @@ test_write_beyond(void **state)
 }
 
 /* A SEND says nowhere how long it will be: it ends at 2^31 bytes. */
-static void
-test_longest_send(void **state)
+TEST(test_longest_send)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	f.qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
@@ -48,13 +44,11 @@ test_longest_send(void **state)
 }
 
 /* The receive of a message that fails is completed as one of its kind, with all that has come. */
-static void
-test_kinds(void **state)
+TEST(test_kinds)
 {
 	const struct bb_roce_pkt inv = {.imm = FAKE_KEY};
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	f.recv_status = BB_SYN_LOCAL_PROT;
@@ -83,14 +77,12 @@ test_kinds(void **state)
 }
 
 /* A queue pair that has no receive queue: nobody can ask for one. */
-static void
-test_no_queue(void **state)
+TEST(test_no_queue)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_FIRST), RC(WRITE_ONLY_IMM)};
 	struct fake f;
 	uint32_t i, len;
 
-	(void)state;
 	for (i = 0; i < sizeof(op); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		f.recv_never = true;
@@ -124,13 +116,11 @@ odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t
 }
 
 /* What is wrong with this side's memory is for the peer an error of this side. */
-static void
-test_own_memory(void **state)
+TEST(test_own_memory)
 {
 	struct bb_roce_ops ops = fake_ops;
 	struct fake f;
 
-	(void)state;
 	ops.remote_check = odd_check;
 	fake_init(&f, BB_ROCE_RC);
 	f.qp.ops = &ops;
@@ -139,12 +129,10 @@ test_own_memory(void **state)
 }
 
 /* UC: a message that is dropped at its second packet is dropped to its end. */
-static void
-test_uc_rest(void **state)
+TEST(test_uc_rest)
 {
 	struct fake f;
 
-	(void)state;
 	/* It does not fit its receive; what comes would. */
 	fake_init(&f, BB_ROCE_UC);
 	f.recv_room = FAKE_MTU + 44;
@@ -178,13 +166,11 @@ test_uc_rest(void **state)
  * READs that are answered again make way for new ones: what is left of the first is not sent, and
  * the next begins with its first packet.
  */
-static void
-test_makes_way(void **state)
+TEST(test_makes_way)
 {
 	struct fake f;
 	int i;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	for (i = 0; i < (int)FAKE_READS; i++)
 		fake_rx_rdma(&f, RC(READ_REQUEST), 3 * i, 0, (uint64_t)i * 8, 3 * FAKE_MTU);
@@ -204,13 +190,11 @@ test_makes_way(void **state)
 }
 
 /* As many as may be under way: each goes on where it was. */
-static void
-test_all_under_way(void **state)
+TEST(test_all_under_way)
 {
 	struct fake f;
 	int i;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
 	assert_int_equal(fake_run(&f, 1), 1);
@@ -222,12 +206,10 @@ test_all_under_way(void **state)
 }
 
 /* A READ that is answered again says nothing of a gap behind it: the NAK goes, too. */
-static void
-test_again_and_gap(void **state)
+TEST(test_again_and_gap)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 4);
 	assert_int_equal(fake_run(&f, 64), 1);
@@ -239,16 +221,4 @@ test_again_and_gap(void **state)
 	fake_expect(&f, NAK(PSN), 1, 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_write_beyond),  cmocka_unit_test(test_longest_send),
-		cmocka_unit_test(test_kinds),         cmocka_unit_test(test_own_memory),
-		cmocka_unit_test(test_uc_rest),       cmocka_unit_test(test_makes_way),
-		cmocka_unit_test(test_all_under_way), cmocka_unit_test(test_again_and_gap),
-		cmocka_unit_test(test_no_queue),
-	};
-
-	return cmocka_run_group_tests_name("roce_resp_end", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -4,13 +4,11 @@
 /* The responder of UC: what is wrong drops a message, and never says a word. */
 #include "roce_fake.h"
 
-static void
-test_messages(void **state)
+TEST(test_messages)
 {
 	const struct bb_roce_pkt imm = {.imm = 0x55667788, .flags = BB_ROCE_SE};
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_UC);
 	fake_rx_ack(&f, UC(SEND_FIRST), 0, FAKE_MTU);
 	fake_rx(&f, UC(SEND_LAST_IMM), 1, 9, &imm);
@@ -32,12 +30,10 @@ test_messages(void **state)
 }
 
 /* A message begins anywhere, a gap inside drops it, and its receive serves the next. */
-static void
-test_gap(void **state)
+TEST(test_gap)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_UC);
 	fake_rx(&f, UC(SEND_MIDDLE), 0, FAKE_MTU, NULL);
 	fake_rx(&f, UC(SEND_LAST), 1, 4, NULL);
@@ -65,8 +61,7 @@ test_gap(void **state)
 }
 
 /* Wrong orders and lengths drop the message up to the next that begins. */
-static void
-test_dropped(void **state)
+TEST(test_dropped)
 {
 	static const struct {
 		struct {
@@ -96,7 +91,6 @@ test_dropped(void **state)
 	struct fake f;
 	uint32_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		uint32_t before;
 
@@ -118,14 +112,12 @@ test_dropped(void **state)
 }
 
 /* Keys and rights: nothing is written, of all packets of the message. */
-static void
-test_write_refused(void **state)
+TEST(test_write_refused)
 {
 	uint8_t before[FAKE_MEM];
 	struct fake f;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		fake_init(&f, BB_ROCE_UC);
 		memcpy(before, f.mem, sizeof(before));
@@ -147,13 +139,11 @@ test_write_refused(void **state)
 }
 
 /* The key goes while the message comes: the rest is dropped, though it comes back. */
-static void
-test_key_gone(void **state)
+TEST(test_key_gone)
 {
 	uint8_t before[FAKE_MEM];
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_UC);
 	fake_rx_rdma(&f, UC(WRITE_FIRST), 0, FAKE_MTU, 0, 2 * FAKE_MTU + 4);
 	memcpy(before, f.mem, sizeof(before));
@@ -170,12 +160,10 @@ test_key_gone(void **state)
 }
 
 /* No receive, or one that is too small: the message is dropped, the receive stays. */
-static void
-test_receives(void **state)
+TEST(test_receives)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_UC);
 	f.recvs = 0;
 	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
@@ -204,14 +192,4 @@ test_receives(void **state)
 	assert_int_equal(f.n_sent, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_messages), cmocka_unit_test(test_gap),
-		cmocka_unit_test(test_dropped),  cmocka_unit_test(test_write_refused),
-		cmocka_unit_test(test_key_gone), cmocka_unit_test(test_receives),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

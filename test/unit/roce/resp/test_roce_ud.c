@@ -13,12 +13,10 @@ rx(struct fake *f, uint8_t opcode, uint32_t len, uint32_t qkey)
 	fake_rx(f, opcode, 0x1000, len, &pkt);
 }
 
-static void
-test_receive(void **state)
+TEST(test_receive)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_UD);
 	rx(&f, UD(SEND_ONLY), 100, FAKE_QKEY);
 	rx(&f, UD(SEND_ONLY_IMM), 0, FAKE_QKEY);
@@ -39,12 +37,10 @@ test_receive(void **state)
 }
 
 /* What drops a datagram, and the counter that says so. */
-static void
-test_drop(void **state)
+TEST(test_drop)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_UD);
 	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY + 1);
 	assert_int_equal(f.qp.stats.drop_qkey, 1);
@@ -81,12 +77,10 @@ test_drop(void **state)
 }
 
 /* What is this side's fault fails the queue pair. */
-static void
-test_own_fault(void **state)
+TEST(test_own_fault)
 {
 	struct fake f;
 
-	(void)state;
 	fake_init(&f, BB_ROCE_UD);
 	f.recv_status = BB_SYN_LOCAL_PROT;
 	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
@@ -136,13 +130,11 @@ post(struct fake *f, uint64_t cookie, uint8_t kind, uint32_t len, uint32_t qkey,
 	return bb_roce_post(&f->qp, &m);
 }
 
-static void
-test_send(void **state)
+TEST(test_send)
 {
 	const struct bb_roce_pkt *p;
 	struct fake f;
 
-	(void)state;
 	ready(&f);
 	assert_int_equal(post(&f, 1, BB_ROCE_MSG_SEND, 100, 0x22222222, 0), 0);
 	assert_int_equal(post(&f, 2, BB_ROCE_MSG_SEND_IMM, 0, 0x80000000, BB_ROCE_SOLICITED), 0);
@@ -181,13 +173,11 @@ test_send(void **state)
 }
 
 /* Budget, no room, a full ring. */
-static void
-test_send_slowly(void **state)
+TEST(test_send_slowly)
 {
 	struct fake f;
 	uint32_t i;
 
-	(void)state;
 	ready(&f);
 	for (i = 0; i < 8; i++)
 		assert_int_equal(post(&f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
@@ -207,12 +197,10 @@ test_send_slowly(void **state)
 	assert_false(bb_roce_busy(&f.qp));
 }
 
-static void
-test_send_fails(void **state)
+TEST(test_send_fails)
 {
 	struct fake f;
 
-	(void)state;
 	ready(&f);
 	assert_int_equal(post(&f, 1, BB_ROCE_MSG_SEND, 0, 1, 0), 0);
 	assert_int_equal(post(&f, 2, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
@@ -232,12 +220,10 @@ test_send_fails(void **state)
 }
 
 /* Another Q_Key from now on: to be let in by, and to send as its own. */
-static void
-test_change(void **state)
+TEST(test_change)
 {
 	struct fake f;
 
-	(void)state;
 	ready(&f);
 	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
 	assert_int_equal(bb_roce_qp_change(&f.qp, FAKE_QKEY + 1, 0), 0);
@@ -259,14 +245,12 @@ end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, ui
 }
 
 /* A completion that cannot be told ends it: no other datagram leaves. */
-static void
-test_ended_by_completion(void **state)
+TEST(test_ended_by_completion)
 {
 	struct bb_roce_ops ops = fake_ops;
 	struct fake f;
 	uint32_t i;
 
-	(void)state;
 	ready(&f);
 	ops.complete = end_complete;
 	f.qp.ops = &ops;
@@ -277,15 +261,4 @@ test_ended_by_completion(void **state)
 	assert_int_equal(f.failed, 0); /* its caller knows */
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_receive),     cmocka_unit_test(test_drop),
-		cmocka_unit_test(test_own_fault),   cmocka_unit_test(test_send),
-		cmocka_unit_test(test_send_slowly), cmocka_unit_test(test_send_fails),
-		cmocka_unit_test(test_change),      cmocka_unit_test(test_ended_by_completion),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

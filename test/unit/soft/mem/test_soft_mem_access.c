@@ -2,12 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Copies of payload: each length and alignment that takes a way of its own, byte by byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "soft_access.h"
 
 #define MAX  (2u << 20)
@@ -43,8 +39,7 @@ check_alignments(const uint32_t *lens, uint32_t n, uint32_t step)
 				check_copy(src, dst, lens[i]);
 }
 
-static void
-test_copy(void **state)
+TEST(test_copy)
 {
 	static const uint32_t lens[] = {1,   2,   3,   4,   7,   8,   9,   15,  16,  17,
 					63,  64,  65,  72,  128, 255, 256, 257, 263, 264,
@@ -52,32 +47,27 @@ test_copy(void **state)
 	static const uint32_t more[] = {4088, 4095, 4096, 4097, 65536};
 	static const uint32_t most[] = {MAX / 2 - 8, MAX / 2, MAX / 2 + 8, MAX};
 
-	(void)state;
 	check_alignments(lens, RTE_DIM(lens), 1);
 	check_alignments(more, RTE_DIM(more), 7);
 	check_alignments(most, RTE_DIM(most), 36);
 }
 
-static void
-test_copy_shuffled(void **state)
+TEST(test_copy_shuffled)
 {
 	static const uint32_t lens[] = {9, 64, 65, 255, 256, 300, 1001};
 
-	(void)state;
 	dev.opts.shuffle = true;
 	check_alignments(lens, RTE_DIM(lens), 3);
 	dev.opts.shuffle = false;
 }
 
 /* Memory that overlaps: WRITEs to oneself. */
-static void
-test_copy_overlap(void **state)
+TEST(test_copy_overlap)
 {
 	static const int32_t shifts[] = {-300, -64, -8, -1, 1, 8, 64, 300};
 	static uint8_t was[2048], now[2048];
 	uint32_t i, k, len;
 
-	(void)state;
 	for (k = 0; k < RTE_DIM(shifts); k++)
 		for (len = 1; len < 1024; len += 51) {
 			for (i = 0; i < sizeof(now); i++)
@@ -90,14 +80,9 @@ test_copy_overlap(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_copy),
-		cmocka_unit_test(test_copy_shuffled),
-		cmocka_unit_test(test_copy_overlap),
-	};
 	uint32_t i;
 
 	for (i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 31 + (i >> 8));
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

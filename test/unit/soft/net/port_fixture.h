@@ -5,19 +5,13 @@
 #ifndef PORT_FIXTURE_H
 #define PORT_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <rte_eal.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
 
+#include "bb_test.h"
 #include "frames.h"
 #include "soft_port.h"
 
@@ -418,6 +412,6 @@ check_packet(const struct frame *f, const struct out *o, const void *dst_mac, ui
 	assert_memory_equal(pkt.payload, data, pkt.len);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(name) TEST_WITH(setup, teardown, name)
 
 #endif

@@ -5,15 +5,9 @@
 #ifndef STACK_FIXTURE_H
 #define STACK_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <rte_common.h>
 
+#include "bb_test.h"
 #include "frames.h"
 #include "soft_port_stack.h"
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "frames.h"
 #include "soft_neigh.h"
 
@@ -48,7 +42,7 @@ find(const char *addr, uint64_t now)
 }
 
 static enum soft_neigh_state
-state(const char *addr)
+state_of(const char *addr)
 {
 	const struct soft_neigh_entry *e = soft_neigh_peek(&t, ip_of(addr));
 
@@ -64,10 +58,10 @@ setup(void **st)
 	return 0;
 }
 
-static void
-test_asks_and_learns(void **st)
+#define T(name) TEST_WITH(setup, NULL, name)
+
+T(test_asks_and_learns)
 {
-	(void)st;
 	assert_int_equal(find("192.0.2.2", 5), SOFT_NEIGH_PENDING);
 	assert_int_equal(asked.n, 1);
 	assert_false(asked.unicast);
@@ -84,12 +78,10 @@ test_asks_and_learns(void **st)
 	assert_int_equal(asked.n, 1);
 }
 
-static void
-test_retries_then_fails(void **st)
+T(test_retries_then_fails)
 {
 	uint64_t i;
 
-	(void)st;
 	assert_int_equal(find("2001:db8::2", 0), SOFT_NEIGH_PENDING);
 	for (i = 1; i < SOFT_NEIGH_TRIES; i++) {
 		soft_neigh_tick(&t, i * SEC);
@@ -113,12 +105,10 @@ test_retries_then_fails(void **st)
 }
 
 /* A question that found no room leaves when there is some, and not a second later. */
-static void
-test_full(void **st)
+T(test_full)
 {
 	uint64_t now;
 
-	(void)st;
 	asked.full = true;
 	assert_int_equal(find("192.0.2.2", SEC), SOFT_NEIGH_PENDING);
 	soft_neigh_tick(&t, SEC + SOFT_NEIGH_FULL_NS - 1);
@@ -158,22 +148,20 @@ test_full(void **st)
 	soft_neigh_tick(&t, now);
 	asked.full = true;
 	assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_FOUND);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_PROBE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_PROBE);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of("\2\0\0\0\0\2"), SOFT_NEIGH_ANSWERED, now);
 	asked.n = 0;
 	soft_neigh_tick(&t, now + SOFT_NEIGH_FULL_NS);
 	assert_int_equal(asked.n, 0);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_REACHABLE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_REACHABLE);
 }
 
-static void
-test_confirms_what_is_used(void **st)
+T(test_confirms_what_is_used)
 {
-	(void)st;
 	find("192.0.2.2", 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
 	soft_neigh_tick(&t, 30 * SEC);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_STALE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	assert_int_equal(asked.n, 1);
 	/* Used: the MAC still serves while the neighbour itself is asked. */
 	assert_int_equal(find("192.0.2.2", 31 * SEC), SOFT_NEIGH_FOUND);
@@ -181,7 +169,7 @@ test_confirms_what_is_used(void **st)
 	assert_int_equal(asked.n, 2);
 	assert_true(asked.unicast);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 32 * SEC);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_REACHABLE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_REACHABLE);
 	/* No answer this time: it is forgotten, and everybody is asked. */
 	soft_neigh_tick(&t, 62 * SEC);
 	assert_int_equal(find("192.0.2.2", 63 * SEC), SOFT_NEIGH_FOUND);
@@ -190,39 +178,35 @@ test_confirms_what_is_used(void **st)
 	assert_int_equal(asked.n, 5);
 	assert_int_equal(find("192.0.2.2", 65 * SEC), SOFT_NEIGH_FOUND);
 	soft_neigh_tick(&t, 66 * SEC);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_FREE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_FREE);
 	assert_int_equal(find("192.0.2.2", 67 * SEC), SOFT_NEIGH_PENDING);
 	assert_false(asked.unicast);
 }
 
-static void
-test_idle_expires(void **st)
+T(test_idle_expires)
 {
-	(void)st;
 	find("192.0.2.2", 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
 	soft_neigh_tick(&t, 30 * SEC);
 	soft_neigh_tick(&t, 30 * SEC + SOFT_NEIGH_IDLE_NS - 1);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_STALE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	soft_neigh_tick(&t, 30 * SEC + SOFT_NEIGH_IDLE_NS);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_FREE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_FREE);
 	assert_int_equal(t.count, 0);
 	assert_int_equal(t.stats.expired, 1);
 	assert_true(t.next_deadline == SOFT_NEIGH_NEVER);
 }
 
-static void
-test_who_may_teach(void **st)
+T(test_who_may_teach)
 {
 	const char *other = "\x02\xcc\x00\x00\x00\x03";
 
-	(void)st;
 	/* Nobody looked for it: an answer and a mention make no entry, a question does. */
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_MENTIONED, 0);
 	assert_int_equal(t.count, 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ASKED_US, 0);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_STALE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	/* A mention changes what is known; what may not override does not. */
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(other), SOFT_NEIGH_MENTIONED, 0);
 	find("192.0.2.2", 0);
@@ -230,7 +214,7 @@ test_who_may_teach(void **st)
 	assert_int_equal(t.stats.changed, 1);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(other), SOFT_NEIGH_ANSWERED, 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_WEAKLY, 0);
-	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_STALE);
+	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	find("192.0.2.2", 0);
 	assert_memory_equal(mac, other, 6);
 	/* Where no MAC is known it is as good as any. */
@@ -239,10 +223,8 @@ test_who_may_teach(void **st)
 	assert_int_equal(find("192.0.2.9", 0), SOFT_NEIGH_FOUND);
 }
 
-static void
-test_static_stays(void **st)
+T(test_static_stays)
 {
-	(void)st;
 	assert_int_equal(soft_neigh_add_static(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER)), 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_US), SOFT_NEIGH_ANSWERED, 0);
 	soft_neigh_tick(&t, 1000000 * SEC);
@@ -251,13 +233,11 @@ test_static_stays(void **st)
 	assert_int_equal(asked.n, 0);
 }
 
-static void
-test_resolutions_are_bounded(void **st)
+T(test_resolutions_are_bounded)
 {
 	char addr[32];
 	unsigned int i;
 
-	(void)st;
 	for (i = 0; i < SOFT_NEIGH_ASKING; i++) {
 		snprintf(addr, sizeof(addr), "198.51.100.%u", i + 1);
 		assert_int_equal(find(addr, 0), SOFT_NEIGH_PENDING);
@@ -272,13 +252,11 @@ test_resolutions_are_bounded(void **st)
 }
 
 /* Whoever asks us makes an entry; the table stays as large as it is, and keeps what is used. */
-static void
-test_flood_evicts_the_unused(void **st)
+T(test_flood_evicts_the_unused)
 {
 	char addr[32];
 	unsigned int i;
 
-	(void)st;
 	assert_int_equal(soft_neigh_add_static(&t, ip_of("192.0.2.250"), mac_of(MAC_PEER)), 0);
 	assert_int_equal(find("192.0.2.251", 1), SOFT_NEIGH_PENDING);
 	find("192.0.2.252", 1);
@@ -290,20 +268,18 @@ test_flood_evicts_the_unused(void **st)
 	}
 	assert_int_equal(t.count, SOFT_NEIGH_MAX);
 	assert_int_equal(t.stats.evicted, 3 * SOFT_NEIGH_MAX + 3);
-	assert_int_equal(state("192.0.2.250"), SOFT_NEIGH_STATIC);
-	assert_int_equal(state("192.0.2.251"), SOFT_NEIGH_INCOMPLETE);
-	assert_int_equal(state(addr), SOFT_NEIGH_STALE);
-	assert_int_equal(state("198.51.0.0"), SOFT_NEIGH_FREE);
+	assert_int_equal(state_of("192.0.2.250"), SOFT_NEIGH_STATIC);
+	assert_int_equal(state_of("192.0.2.251"), SOFT_NEIGH_INCOMPLETE);
+	assert_int_equal(state_of(addr), SOFT_NEIGH_STALE);
+	assert_int_equal(state_of("198.51.0.0"), SOFT_NEIGH_FREE);
 }
 
 /* A hint is only one: it may be of another neighbour, of a free entry, or beyond the table. */
-static void
-test_hints(void **st)
+T(test_hints)
 {
 	uint16_t hint = 7, wrong[] = {0, 1, 2, SOFT_NEIGH_MAX - 1, SOFT_NEIGH_MAX, UINT16_MAX};
 	unsigned int i;
 
-	(void)st;
 	soft_neigh_add_static(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER));
 	soft_neigh_add_static(&t, ip_of("192.0.2.3"), mac_of(MAC_US));
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -315,21 +291,4 @@ test_hints(void **st)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_asks_and_learns, setup),
-		cmocka_unit_test_setup(test_retries_then_fails, setup),
-		cmocka_unit_test_setup(test_full, setup),
-		cmocka_unit_test_setup(test_confirms_what_is_used, setup),
-		cmocka_unit_test_setup(test_idle_expires, setup),
-		cmocka_unit_test_setup(test_who_may_teach, setup),
-		cmocka_unit_test_setup(test_static_stays, setup),
-		cmocka_unit_test_setup(test_resolutions_are_bounded, setup),
-		cmocka_unit_test_setup(test_flood_evicts_the_unused, setup),
-		cmocka_unit_test_setup(test_hints, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -3,12 +3,12 @@
  */
 #include "stack_fixture.h"
 
-static void
-test_arp_answered(void **st)
+#define T(name) TEST_WITH(setup, NULL, name)
+
+T(test_arp_answered)
 {
 	uint8_t mac[6];
 
-	(void)st;
 	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
 	f.len += 18; /* 60 bytes, as Ethernet pads */
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
@@ -20,12 +20,10 @@ test_arp_answered(void **st)
 	assert_memory_equal(mac, MAC_PEER, 6);
 }
 
-static void
-test_arp_rules(void **st)
+T(test_arp_rules)
 {
 	uint8_t mac[6];
 
-	(void)st;
 	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", "192.0.2.7");
 	dropped(SOFT_DROP_ARP_TARGET);
 	arp(&f, MAC_ALL, 3, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
@@ -67,12 +65,10 @@ test_arp_rules(void **st)
 	assert_memory_equal(mac, "\x02\xcc\0\0\0\x08", 6);
 }
 
-static void
-test_arp_asked(void **st)
+T(test_arp_asked)
 {
 	uint8_t mac[6];
 
-	(void)st;
 	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), SEC, NULL, mac), SOFT_NEIGH_PENDING);
 	arp(&f, MAC_ALL, 1, MAC_US, US4, "\0\0\0\0\0\0", PEER4);
 	assert_int_equal(out.len, f.len);
@@ -90,12 +86,10 @@ test_arp_asked(void **st)
 	assert_memory_equal(out.b, MAC_PEER, 6);
 }
 
-static void
-test_nd_answered(void **st)
+T(test_nd_answered)
 {
 	uint8_t mac[6];
 
-	(void)st;
 	nd(&f, "\x33\x33\xff\0\0\x01", PEER6, "ff02::1:ff00:1", 135, 0, US6, MAC_PEER);
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
 	assert_memory_equal(out.b, MAC_PEER, 6);
@@ -131,10 +125,8 @@ nd_sum(void)
 	set16(&f, 56, l4_sum(&f, 14, 54, IPPROTO_ICMPV6));
 }
 
-static void
-test_nd_rules(void **st)
+T(test_nd_rules)
 {
-	(void)st;
 	nd(&f, MAC_US, PEER6, US6, 135, 0, "2001:db8::7", MAC_PEER);
 	dropped(SOFT_DROP_ND_TARGET);
 	nd(&f, MAC_US, PEER6, US6, 135, 0, US4, MAC_PEER);
@@ -176,12 +168,10 @@ test_nd_rules(void **st)
 	assert_int_equal(s.neigh.count, 1);
 }
 
-static void
-test_nd_asked(void **st)
+T(test_nd_asked)
 {
 	uint8_t mac[6];
 
-	(void)st;
 	assert_int_equal(soft_port_resolve(&s, ip_of(PEER6), SEC, NULL, mac), SOFT_NEIGH_PENDING);
 	assert_memory_equal(out.b, "\x33\x33\xff\0\0\x02", 6);
 	assert_memory_equal(out.b + 22, ip_of(US6), 16);
@@ -212,8 +202,7 @@ test_nd_asked(void **st)
 	assert_memory_equal(out.b + 38, ip_of(PEER6), 16);
 }
 
-static void
-test_who_can_be_reached(void **st)
+T(test_who_can_be_reached)
 {
 	static const char *const no[] = {
 		"198.51.100.2",  "192.0.2.0", "192.0.2.255", US4,      US6, LL,
@@ -221,7 +210,6 @@ test_who_can_be_reached(void **st)
 	uint8_t mac[6];
 	unsigned int i;
 
-	(void)st;
 	for (i = 0; i < RTE_DIM(no); i++)
 		assert_int_equal(soft_port_resolve(&s, ip_of(no[i]), SEC, NULL, mac),
 				 SOFT_NEIGH_UNREACHABLE);
@@ -232,18 +220,4 @@ test_who_can_be_reached(void **st)
 	assert_memory_equal(mac, "\x02\xdd\0\0\0\x09", 6);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_arp_answered, setup),
-		cmocka_unit_test_setup(test_arp_rules, setup),
-		cmocka_unit_test_setup(test_arp_asked, setup),
-		cmocka_unit_test_setup(test_nd_answered, setup),
-		cmocka_unit_test_setup(test_nd_rules, setup),
-		cmocka_unit_test_setup(test_nd_asked, setup),
-		cmocka_unit_test_setup(test_who_can_be_reached, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -5,20 +5,15 @@
  * EAL's interrupt thread at the gate: it does its work with the locks of ports whose engines poll
  * without a pause, and does not spend a CPU on getting them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <rte_alarm.h>
 #include <rte_eal.h>
 #include <rte_ticketlock.h>
 
+#include "bb_test.h"
 #include "soft_netif.h"
 #include "soft_wire.h"
 
@@ -231,34 +226,26 @@ polled(uint32_t ports, uint32_t long_of)
 	assert_true(w.had >= w.turns / 2);
 }
 
-static void
-test_always_polled(void **st)
+TEST(test_always_polled)
 {
-	(void)st;
 	polled(1, 0);
 }
 
-static void
-test_two_ports(void **st)
+TEST(test_two_ports)
 {
-	(void)st;
 	polled(2, 0);
 }
 
-static void
-test_long_turns(void **st)
+TEST(test_long_turns)
 {
-	(void)st;
 	polled(2, 10);
 }
 
 /* An engine that keeps the port and polls no more. */
-static void
-test_polled_no_more(void **st)
+TEST(test_polled_no_more)
 {
 	uint64_t percent;
 
-	(void)st;
 	world_start(1, 0);
 	engine_turn(0);
 	percent = share();
@@ -286,12 +273,10 @@ want_both(void *arg)
 	return NULL;
 }
 
-static void
-test_wanted_in_turn(void **st)
+TEST(test_wanted_in_turn)
 {
 	uint64_t percent;
 
-	(void)st;
 	world_start(2, 0);
 	assert_int_equal(pthread_create(&w.poller, NULL, want_both, NULL), 0);
 	percent = share_once();
@@ -305,11 +290,6 @@ test_wanted_in_turn(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_always_polled),  cmocka_unit_test(test_two_ports),
-		cmocka_unit_test(test_long_turns),     cmocka_unit_test(test_polled_no_more),
-		cmocka_unit_test(test_wanted_in_turn),
-	};
 	const char *argv[] = {"gate",
 			      "--no-huge",
 			      "-m",
@@ -321,5 +301,5 @@ main(void)
 
 	if (rte_eal_init(RTE_DIM(argv), (char **)(uintptr_t)argv) < 0)
 		return 1;
-	return cmocka_run_group_tests(tests, nobody_polls, NULL);
+	return bb_test_run(__FILE__, nobody_polls, NULL);
 }

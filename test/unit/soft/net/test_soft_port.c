@@ -5,8 +5,7 @@
 
 #include "port_fixture.h"
 
-static void
-test_open(void **st)
+T(test_open)
 {
 	struct soft_port_opts o = r->o;
 	struct soft_port_info info;
@@ -14,7 +13,6 @@ test_open(void **st)
 	uint8_t gid[16], ll[16];
 	uint16_t id;
 
-	(void)st;
 	rig_open(r);
 	soft_port_info(r->p, &info);
 	assert_string_equal(info.driver, "net_ring");
@@ -42,15 +40,13 @@ test_open(void **st)
 	rig_open(r);
 }
 
-static void
-test_mtu_by_framesz(void **st)
+T(test_mtu_by_framesz)
 {
 	static const uint32_t want[][2] = {
 		{358, 256}, {1518, 1024}, {4197, 2048}, {4198, 4096}, {9728, 4096}};
 	struct soft_port_info info;
 	unsigned int i;
 
-	(void)st;
 	for (i = 0; i < RTE_DIM(want); i++) {
 		r->o.framesz = want[i][0];
 		rig_open(r);
@@ -66,14 +62,12 @@ test_mtu_by_framesz(void **st)
 	assert_int_equal(info.mtu, 512);
 }
 
-static void
-test_receive(void **st)
+T(test_receive)
 {
 	static const uint32_t segs[] = {0, 1, 13, 100};
 	unsigned int i;
 	struct frame f;
 
-	(void)st;
 	rig_open(r);
 	for (i = 0; i < RTE_DIM(segs); i++) {
 		eth(&f, (char *)r->mac, MAC_PEER, 0x0800);
@@ -97,13 +91,11 @@ test_receive(void **st)
 }
 
 /* Of long frames a poll takes fewer, from the one behind the first of them to short ones. */
-static void
-test_receive_long(void **st)
+T(test_receive_long)
 {
 	struct frame lengthy, brief;
 	uint32_t i;
 
-	(void)st;
 	rig_open(r);
 	eth(&lengthy, (char *)r->mac, MAC_PEER, 0x0800);
 	udp(&lengthy, PEER4, US4, 4791, SOFT_PORT_LONG, false);
@@ -126,12 +118,10 @@ test_receive_long(void **st)
 }
 
 /* A chain whose first mbuf has no room for the rest. */
-static void
-test_receive_too_long(void **st)
+T(test_receive_too_long)
 {
 	struct rte_mbuf *a = rte_pktmbuf_alloc(test_pool), *b = rte_pktmbuf_alloc(test_pool);
 
-	(void)st;
 	rig_open(r);
 	assert_non_null(rte_pktmbuf_append(a, 9000));
 	assert_non_null(rte_pktmbuf_append(b, 9000));
@@ -142,12 +132,10 @@ test_receive_too_long(void **st)
 	assert_int_equal(rte_mempool_avail_count(test_pool), 511);
 }
 
-static void
-test_ping_over_port(void **st)
+T(test_ping_over_port)
 {
 	struct frame f, out;
 
-	(void)st;
 	rig_open(r);
 	eth(&f, (char *)r->mac, MAC_PEER, 0x86dd);
 	echo(&f, PEER6, US6, 1400);
@@ -163,15 +151,13 @@ test_ping_over_port(void **st)
 
 #define MAC_MOVED "\x02\xbb\x00\x00\x0f\x01"
 
-static void
-test_resolves(void **st)
+T(test_resolves)
 {
 	struct frame f, ask;
 	struct soft_port_path path = {0};
 	unsigned int i;
 	struct out o;
 
-	(void)st;
 	rig_open(r);
 	out_init(&o, US4, PEER4, 8, NULL);
 	o.tx.path = &path;
@@ -214,13 +200,11 @@ test_resolves(void **st)
 	assert_false(rig_take(r, &f));
 }
 
-static void
-test_link(void **st)
+T(test_link)
 {
 	struct out o;
 	uint16_t id;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
 	soft_port_poll(r->p, r->now);
@@ -267,8 +251,7 @@ poll_at(uint64_t now, uint32_t links, bool up)
 }
 
 /* It is down on purpose for three of four seconds: nothing leaves, nothing comes in. */
-static void
-test_flap(void **st)
+T(test_flap)
 {
 	struct soft_flap flap = {.up = SEC, .down = 3 * SEC};
 	struct out o, ask;
@@ -276,7 +259,6 @@ test_flap(void **st)
 	uint32_t i;
 	uint16_t id;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
 	r->up = true;
@@ -328,15 +310,13 @@ test_flap(void **st)
 }
 
 /* Who receives from a ring still has mbufs when the port is closed; and is opened again. */
-static void
-test_close_with_mbufs_out(void **st)
+T(test_close_with_mbufs_out)
 {
 	struct soft_port_hold hold;
 	struct rte_mbuf *m;
 	struct frame f;
 	struct out o;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
 	soft_port_hold_init(&hold);
@@ -376,14 +356,12 @@ test_close_with_mbufs_out(void **st)
 }
 
 /* Two ports back to back: one writes, the other reads, over zero-copy mbufs of the first. */
-static void
-test_pair(void **st)
+T(test_pair)
 {
 	struct rig *b = rig_new(from, to), *a = r;
 	struct soft_port_hold hold;
 	struct out o;
 
-	(void)st;
 	memcpy(b->o.ip[0].addr, ip_of(PEER4), 16);
 	memcpy(b->o.ip[1].addr, ip_of(PEER6), 16);
 	rig_open(a);
@@ -404,19 +382,4 @@ test_pair(void **st)
 	rig_free(b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_open),           T(test_mtu_by_framesz),
-		T(test_receive),        T(test_receive_too_long),
-		T(test_ping_over_port), T(test_resolves),
-		T(test_link),           T(test_close_with_mbufs_out),
-		T(test_pair),           T(test_receive_long),
-		T(test_flap),
-	};
-
-	if (rig_eal(NULL, 0) != 0)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(rig_eal(NULL, 0))

@@ -274,29 +274,23 @@ need_rings(void)
 	}
 }
 
-static void
-test_af_packet(void **st)
+TEST(test_af_packet)
 {
-	(void)st;
 	need_rings();
 	with_linux(&veth);
 }
 
 /* net_af_packet cannot be started twice: it goes on running between two devices. */
-static void
-test_af_packet_again(void **st)
+TEST(test_af_packet_again)
 {
-	(void)st;
 	need_rings();
 	assert_int_equal(shell("ip addr flush dev vb; ip neigh flush dev vb"), 0);
 	with_linux(&veth);
 }
 
 /* Frames that the PMD does not report: its own option, the interface's MTU, and framesz=. */
-static void
-test_af_packet_jumbo(void **st)
+TEST(test_af_packet_jumbo)
 {
-	(void)st;
 	need_rings();
 	with_linux(&jumbo_veth);
 }
@@ -314,12 +308,10 @@ tap_jumbo(void)
 }
 
 /* What it takes is said; test_af_packet_jumbo() has it. */
-static void
-test_af_packet_jumbo_refused(void **st)
+TEST(test_af_packet_jumbo_refused)
 {
 	struct soft_port_opts o = {.name = "net_af_packet0", .mtu = 4096};
 
-	(void)st;
 	need_rings();
 	rig_address(&o, US4, 24);
 	rig_refused(&o, -EINVAL,
@@ -332,10 +324,8 @@ test_af_packet_jumbo_refused(void **st)
 }
 
 /* That of DPDK 22.11 keeps what is longer than it reports, so it is not let in. */
-static void
-test_tap_jumbo_refused(void **st)
+TEST(test_tap_jumbo_refused)
 {
-	(void)st;
 	if (tap_jumbo())
 		skip();
 	memset(&host, 0, sizeof(host));
@@ -348,12 +338,10 @@ test_tap_jumbo_refused(void **st)
 	assert_null(host.p);
 }
 
-static void
-test_tap(void **st)
+TEST(test_tap)
 {
 	struct net n = tap;
 
-	(void)st;
 	if (tap_jumbo())
 		n.max = 4096;
 	with_linux(&n);
@@ -377,10 +365,8 @@ has_xdp(void)
 	return map >= 0 && fd >= 0;
 }
 
-static void
-test_af_xdp(void **st)
+TEST(test_af_xdp)
 {
-	(void)st;
 	if (!has_xdp())
 		skip();
 	if (rte_eal_hotplug_add("vdev", xdp.vdev, "iface=vx") != 0) {
@@ -416,15 +402,6 @@ __lsan_default_suppressions(void)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_af_packet),
-		cmocka_unit_test(test_af_packet_again),
-		cmocka_unit_test(test_af_packet_jumbo),
-		cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_tap_jumbo_refused),
-		cmocka_unit_test(test_af_xdp),
-		cmocka_unit_test(test_af_packet_jumbo_refused),
-	};
 	const char *const vdevs[] = {"--vdev=net_af_packet0,iface=va",
 				     "--vdev=net_af_packet1,iface=vc,framesz=8192,blocksz=8192",
 				     "--vdev=net_tap0,iface=bbtap"};
@@ -450,5 +427,5 @@ main(void)
 		give_up("no veth pair can be made here");
 	if (rig_eal(vdevs, 3) != 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -59,13 +59,11 @@ send_it(const struct out *o)
 	}
 }
 
-static void
-test_mtu_by_options(void **st)
+TEST(test_mtu_by_options)
 {
 	struct soft_port_info info;
 	struct soft_port *p = NULL;
 
-	(void)st;
 	/* It says 1518 bytes. */
 	options(&ends[0], 0, 0);
 	assert_int_equal(soft_port_open("soft0", &ends[0].o, &rig_ops, &ends[0], &p), 0);
@@ -90,13 +88,11 @@ test_mtu_by_options(void **st)
 }
 
 /* The one that connects does so once, when it starts. */
-static void
-test_nobody_listens(void **st)
+TEST(test_nobody_listens)
 {
 	struct soft_port_opts o = {.name = "net_memif3"};
 	char args[64];
 
-	(void)st;
 	snprintf(args, sizeof(args), "id=3,role=client,socket=@bb%d-nobody", getpid());
 	assert_int_equal(rte_eal_hotplug_add("vdev", o.name, args), 0);
 	rig_address(&o, US4, 24);
@@ -104,8 +100,7 @@ test_nobody_listens(void **st)
 	assert_int_equal(rte_eal_hotplug_remove("vdev", o.name), 0);
 }
 
-static void
-test_carries(void **st)
+TEST(test_carries)
 {
 	static const uint32_t sizes[] = {0, 8, 257, 2000, 4096};
 	struct soft_port_hold hold;
@@ -114,7 +109,6 @@ test_carries(void **st)
 	uint32_t i, v6, n = 0;
 	struct out o;
 
-	(void)st;
 	for (i = 0; i < 2; i++) {
 		options(&ends[i], 4198, 0);
 		rig_open(&ends[i]);
@@ -149,11 +143,6 @@ test_carries(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mtu_by_options),
-		cmocka_unit_test(test_nobody_listens),
-		cmocka_unit_test(test_carries),
-	};
 	char server[128], client[128];
 	const char *const vdevs[] = {server, client, "--vdev=net_memif2,id=2"};
 
@@ -166,5 +155,5 @@ main(void)
 		 getpid());
 	if (rig_eal(vdevs, 3) != 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -62,8 +62,7 @@ close_port(void)
 }
 
 /* Payload goes as it lies where the PMD takes chains, and is one of those tested for it. */
-static void
-test_chains(void **st)
+T(test_chains)
 {
 	static const struct {
 		const char *driver;
@@ -82,7 +81,6 @@ test_chains(void **st)
 	unsigned int i;
 	struct out o;
 
-	(void)st;
 	rig_neigh(&r->o, PEER6, MAC_PEER);
 	soft_port_hold_init(&hold);
 	for (i = 0; i < RTE_DIM(pmds); i++) {
@@ -106,8 +104,7 @@ test_chains(void **st)
 }
 
 /* The header's checksum is left to a PMD that makes it, with all that it needs for that. */
-static void
-test_sums_out(void **st)
+T(test_sums_out)
 {
 	static const uint32_t vlans[] = {0, 100}, sizes[] = {8, 2000};
 	unsigned int i, k, by_pmd;
@@ -117,7 +114,6 @@ test_sums_out(void **st)
 	struct frame f;
 	struct out o;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_neigh(&r->o, PEER6, MAC_PEER);
 	soft_port_hold_init(&hold);
@@ -162,8 +158,7 @@ give(const struct frame *f, uint64_t flags, uint16_t tci)
 }
 
 /* What the PMD has checked is not checked again; what it has not said is. */
-static void
-test_sums_in(void **st)
+T(test_sums_in)
 {
 	static const struct {
 		bool ip, udp; /* wrong */
@@ -188,7 +183,6 @@ test_sums_in(void **st)
 	unsigned int i;
 	struct frame f;
 
-	(void)st;
 	open_as("net_ring", CHAINS, IP_IN | UDP_IN | RTE_ETH_RX_OFFLOAD_TCP_CKSUM);
 	assert_int_equal(pmd.asked_rx, IP_IN | UDP_IN);
 	for (i = 0; i < RTE_DIM(frames); i++) {
@@ -209,12 +203,10 @@ test_sums_in(void **st)
 }
 
 /* A tag that the PMD has taken off stands in the mbuf. */
-static void
-test_tag_in(void **st)
+T(test_tag_in)
 {
 	struct frame f;
 
-	(void)st;
 	r->o.vlan = 100;
 	open_as("net_ring", CHAINS, 0);
 	assert_int_equal(pmd.asked_rx, 0);
@@ -229,17 +221,4 @@ test_tag_in(void **st)
 	assert_int_equal(r->roce, 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_chains),
-		T(test_sums_out),
-		T(test_sums_in),
-		T(test_tag_in),
-	};
-
-	if (rig_eal(NULL, 0) != 0)
-		return 1;
-	return cmocka_run_group_tests_name("soft_port_offload", tests, NULL, NULL);
-}
+TEST_MAIN(rig_eal(NULL, 0))

@@ -3,15 +3,10 @@
  */
 #define _GNU_SOURCE /* fopencookie */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
-#include <cmocka.h>
 #include <rte_log.h>
 
+#include "bb_test.h"
 #include "frames.h"
 #include "soft_ctl.h"
 #include "soft_port_opts.h"
@@ -61,10 +56,10 @@ refused(const char *args, const char *word)
 		fail_msg("\"%s\": no \"%s\" in: %s", args, word, log_text);
 }
 
-static void
-test_accepts(void **st)
+#define T(name) TEST_WITH(setup, NULL, name)
+
+T(test_accepts)
 {
-	(void)st;
 	assert_int_equal(parse("port=net_memif0,ip=192.0.2.1/24,ip=2001:db8::1/64,vlan=12,"
 			       "mtu=2048,framesz=2400,neigh=192.0.2.2@02:00:00:00:00:02,"
 			       "neigh=2001:db8::2@02:00:00:00:00:03,progress=inline"),
@@ -86,8 +81,7 @@ test_accepts(void **st)
 	assert_int_equal(opts.port.name[0], '\0');
 }
 
-static void
-test_refuses(void **st)
+T(test_refuses)
 {
 	static const char *const bad[][2] = {
 		{"port=", "port needs a value"},
@@ -131,7 +125,6 @@ test_refuses(void **st)
 	char args[1024] = "port=x";
 	unsigned int i;
 
-	(void)st;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		refused(bad[i][0], bad[i][1]);
 	memset(args + 5, 'n', SOFT_PORT_NAME);
@@ -148,12 +141,10 @@ test_refuses(void **st)
 }
 
 /* A device that is opened again: lists that are named are compared as a whole. */
-static void
-test_named_again(void **st)
+T(test_named_again)
 {
 	struct soft_opts first;
 
-	(void)st;
 	assert_int_equal(parse("port=x,ip=192.0.2.1/24,neigh=192.0.2.2@02:00:00:00:00:02"), 0);
 	first = opts;
 	assert_int_equal(soft_opts_parse("soft0", "ip=192.0.2.1/24", &opts), 0);
@@ -165,10 +156,8 @@ test_named_again(void **st)
 	assert_false(soft_port_opts_equal(&first.port, &opts.port));
 }
 
-static void
-test_mtu_of(void **st)
+TEST(test_mtu_of)
 {
-	(void)st;
 	assert_int_equal(soft_port_mtu_of(1500), 1024); /* as rdma_rxe on Ethernet */
 	assert_int_equal(soft_port_mtu_of(4200), 4096); /* as rdma_rxe at 4200 */
 	assert_int_equal(soft_port_mtu_of(4180), 4096);
@@ -178,12 +167,10 @@ test_mtu_of(void **st)
 	assert_int_equal(soft_port_mtu_of(9000), 4096);
 }
 
-static void
-test_addresses(void **st)
+TEST(test_addresses)
 {
 	uint8_t ll[16];
 
-	(void)st;
 	soft_port_link_local((const uint8_t *)"\x52\x54\x00\x12\x34\x56", ll);
 	assert_memory_equal(ll, ip_of("fe80::5054:ff:fe12:3456"), 16);
 	assert_true(soft_ip_in_prefix(ip_of("192.0.2.77"), ip_of("192.0.2.1"), 96 + 24));
@@ -198,13 +185,6 @@ test_addresses(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_accepts, setup),
-		cmocka_unit_test_setup(test_refuses, setup),
-		cmocka_unit_test_setup(test_named_again, setup),
-		cmocka_unit_test(test_mtu_of),
-		cmocka_unit_test(test_addresses),
-	};
 	cookie_io_functions_t io = {.write = log_write};
 	FILE *f = fopencookie(NULL, "w", io);
 
@@ -212,5 +192,5 @@ main(void)
 		return 1;
 	setvbuf(f, NULL, _IONBF, 0);
 	rte_openlog_stream(f);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

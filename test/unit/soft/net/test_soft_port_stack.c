@@ -24,10 +24,10 @@ csum4(void)
 	set16(&f, 24, fold16(sum16(0, f.b + 14, 20)));
 }
 
-static void
-test_roce_v4(void **st)
+#define T(name) TEST_WITH(setup, NULL, name)
+
+T(test_roce_v4)
 {
-	(void)st;
 	roce4(60);
 	f.b[15] = 0x6b; /* DSCP 26, CE */
 	csum4();
@@ -49,10 +49,8 @@ test_roce_v4(void **st)
 	assert_int_equal(s.stats.roce, 1);
 }
 
-static void
-test_roce_v6(void **st)
+T(test_roce_v6)
 {
-	(void)st;
 	roce6(33);
 	f.b[14] = 0x6a;
 	f.b[15] = 0xb3;
@@ -73,12 +71,10 @@ test_roce_v6(void **st)
 }
 
 /* Every length shorter than the frame is refused, and nothing behind it read. */
-static void
-test_truncated(void **st)
+T(test_truncated)
 {
 	uint32_t len;
 
-	(void)st;
 	roce4(20);
 	for (len = f.len; f.len > 0;) {
 		f.len = --len;
@@ -102,10 +98,8 @@ test_truncated(void **st)
 	assert_int_equal(sent, 0);
 }
 
-static void
-test_macs(void **st)
+T(test_macs)
 {
-	(void)st;
 	roce4(8);
 	memcpy(f.b, "\x02\xbb\x00\x00\x00\x02", 6);
 	dropped(SOFT_DROP_DST_MAC);
@@ -126,12 +120,10 @@ test_macs(void **st)
 	dropped(SOFT_DROP_ETHERTYPE);
 }
 
-static void
-test_vlan(void **st)
+T(test_vlan)
 {
 	struct soft_port_hw hw = {.vlan_stripped = true, .tci = 0x600c};
 
-	(void)st;
 	eth_vlan(&f, MAC_US, MAC_PEER, 0x600c, 0x0800);
 	udp(&f, PEER4, US4, ROCE, 8, false);
 	dropped(SOFT_DROP_VLAN);
@@ -159,12 +151,10 @@ test_vlan(void **st)
 	assert_int_equal(out.len, 18 + 20 + 8 + 5);
 }
 
-static void
-test_ipv4_rules(void **st)
+T(test_ipv4_rules)
 {
 	struct soft_port_hw good = {.ip_good = true}, bad = {.ip_bad = true};
 
-	(void)st;
 	roce4(8);
 	f.b[14] = 0x46; /* options */
 	csum4();
@@ -202,10 +192,8 @@ test_ipv4_rules(void **st)
 	dropped(SOFT_DROP_PROTOCOL);
 }
 
-static void
-test_ipv6_rules(void **st)
+T(test_ipv6_rules)
 {
-	(void)st;
 	roce6(8);
 	f.b[14] = 0x50;
 	dropped(SOFT_DROP_IP_HEADER);
@@ -228,8 +216,7 @@ test_ipv6_rules(void **st)
 	dropped(SOFT_DROP_DST_IP);
 }
 
-static void
-test_addresses(void **st)
+T(test_addresses)
 {
 	static const char *const src4[] = {"0.0.0.0",         "127.0.0.1", "224.0.0.1",
 					   "255.255.255.255", US4,         "240.0.0.1"};
@@ -239,7 +226,6 @@ test_addresses(void **st)
 	static const char *const dst6[] = {"2001:db8::3", "ff02::1", "::"};
 	unsigned int i;
 
-	(void)st;
 	for (i = 0; i < RTE_DIM(src4); i++) {
 		eth(&f, MAC_US, MAC_PEER, 0x0800);
 		udp(&f, src4[i], US4, ROCE, 8, false);
@@ -262,13 +248,11 @@ test_addresses(void **st)
 	}
 }
 
-static void
-test_udp_rules(void **st)
+T(test_udp_rules)
 {
 	struct soft_port_hw good = {.l4_good = true}, bad = {.l4_bad = true};
 	int v6;
 
-	(void)st;
 	for (v6 = 0; v6 < 2; v6++) {
 		uint32_t l4 = v6 ? 54 : 34;
 
@@ -299,14 +283,12 @@ test_udp_rules(void **st)
 	dropped(SOFT_DROP_SHORT);
 }
 
-static void
-test_ping(void **st)
+T(test_ping)
 {
 	static const uint32_t sizes[] = {0, 1, 56, 1471};
 	unsigned int i;
 	int v6;
 
-	(void)st;
 	for (v6 = 0; v6 < 2; v6++) {
 		uint32_t l4 = v6 ? 54 : 34;
 		uint8_t proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
@@ -380,14 +362,12 @@ guessed(const struct soft_port_hw *hw)
 }
 
 /* A frame that is as one before it is taken by that, whatever else is changed. */
-static void
-test_guesses(void **st)
+T(test_guesses)
 {
 	static const struct soft_port_hw none, good = {.ip_good = true}, bad = {.ip_bad = true};
 	const struct soft_port_hw stripped = {.vlan_stripped = true};
 	uint32_t rng = 1, i, k, at, taken = 0;
 
-	(void)st;
 	/* Nothing is known: not even a frame of zeros with a right sum. */
 	memset(&f, 0, sizeof(f));
 	f.len = 100;
@@ -430,22 +410,4 @@ test_guesses(void **st)
 	assert_int_equal(s.stats.roce, 3);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_roce_v4, setup),
-		cmocka_unit_test_setup(test_roce_v6, setup),
-		cmocka_unit_test_setup(test_truncated, setup),
-		cmocka_unit_test_setup(test_macs, setup),
-		cmocka_unit_test_setup(test_vlan, setup),
-		cmocka_unit_test_setup(test_ipv4_rules, setup),
-		cmocka_unit_test_setup(test_ipv6_rules, setup),
-		cmocka_unit_test_setup(test_addresses, setup),
-		cmocka_unit_test_setup(test_udp_rules, setup),
-		cmocka_unit_test_setup(test_ping, setup),
-		cmocka_unit_test_setup(test_guesses, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -3,8 +3,7 @@
  */
 #include "port_fixture.h"
 
-static void
-test_send(void **st)
+T(test_send)
 {
 	static const uint32_t sizes[] = {0, 1, 61, 255, 256, 257, 1023, 1024, 4095, 4096};
 	struct soft_port_hold hold;
@@ -12,7 +11,6 @@ test_send(void **st)
 	struct out o;
 	struct frame f;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_neigh(&r->o, PEER6, MAC_PEER);
 	rig_open(r);
@@ -35,8 +33,7 @@ test_send(void **st)
 }
 
 /* Payload in pieces: as they lie while there are few, else put together. */
-static void
-test_send_pieces(void **st)
+T(test_send_pieces)
 {
 	static const uint32_t cuts[] = {1, 2, 6, 7, 16};
 	struct soft_port_hold hold;
@@ -45,7 +42,6 @@ test_send_pieces(void **st)
 	struct frame f;
 	struct out o;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	r->o.vlan = 100;
 	rig_open(r);
@@ -69,15 +65,13 @@ test_send_pieces(void **st)
 }
 
 /* Several packets of a message: it is busy until the last of its mbufs is gone. */
-static void
-test_hold_counts(void **st)
+T(test_hold_counts)
 {
 	struct soft_port_hold hold, other;
 	struct rte_mbuf *m[3];
 	struct out o;
 	unsigned int i;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
 	soft_port_hold_init(&hold);
@@ -105,8 +99,7 @@ test_hold_counts(void **st)
 }
 
 /* The ring takes 15, the port 64 more; nothing is lost and the order is kept. */
-static void
-test_backpressure(void **st)
+T(test_backpressure)
 {
 	struct soft_port_tx tx[100];
 	static struct out o[100];
@@ -115,7 +108,6 @@ test_backpressure(void **st)
 	struct frame f;
 	uint32_t i, n;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
 	for (i = 0; i < 100; i++) {
@@ -142,8 +134,7 @@ test_backpressure(void **st)
 }
 
 /* What the PMD has not taken when a turn ends is copied: nothing of it refers to the memory. */
-static void
-test_settle(void **st)
+T(test_settle)
 {
 	struct soft_port_hold hold;
 	enum soft_port_sent why;
@@ -152,7 +143,6 @@ test_settle(void **st)
 	struct out o;
 	uint32_t i;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
 	soft_port_hold_init(&hold);
@@ -182,15 +172,13 @@ test_settle(void **st)
 }
 
 /* Some long packets or many short ones do not wait for the end of the turn, a few short ones do. */
-static void
-test_many_leave_early(void **st)
+T(test_many_leave_early)
 {
 	const uint32_t len = 4080, n = 4; /* so many are SOFT_PORT_FLUSH and more */
 	struct frame f;
 	struct out o;
 	uint32_t i, got;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	r->o.framesz = 4198;
 	rig_open(r);
@@ -221,13 +209,11 @@ test_many_leave_early(void **st)
 	}
 }
 
-static void
-test_refuses(void **st)
+T(test_refuses)
 {
 	struct frame f;
 	struct out o;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_neigh(&r->o, PEER6, MAC_PEER);
 	r->o.framesz = 4198;
@@ -264,8 +250,7 @@ test_refuses(void **st)
 }
 
 /* Without mbufs nothing is taken, and nothing is lost for good. */
-static void
-test_no_mbufs(void **st)
+T(test_no_mbufs)
 {
 	struct rte_mempool *pool;
 	struct rte_mbuf *all[2047];
@@ -276,7 +261,6 @@ test_no_mbufs(void **st)
 	uint16_t id;
 	uint32_t n;
 
-	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
 	soft_port_hold_init(&hold);
@@ -307,15 +291,4 @@ test_no_mbufs(void **st)
 	assert_int_equal(rte_mempool_avail_count(pool), 2047);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_send),    T(test_send_pieces), T(test_hold_counts), T(test_backpressure),
-		T(test_refuses), T(test_no_mbufs),    T(test_settle),      T(test_many_leave_early),
-	};
-
-	if (rig_eal(NULL, 0) != 0)
-		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(rig_eal(NULL, 0))

@@ -4,20 +4,14 @@
 #define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../../../fakes/descriptors.h"
+#include "bb_test.h"
 #include "soft_shm_mem.h"
 #include "soft_shm_msg.h"
 
@@ -45,10 +39,8 @@ good(enum soft_shm_type type)
 		m.u.segment.len = 4096;
 }
 
-static void
-test_check(void **st)
+TEST(test_check)
 {
-	(void)st;
 	good(SOFT_SHM_HELLO);
 	assert_null(soft_shm_msg_check(&m, sizeof(m), 2, false));
 	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 2, true));
@@ -97,14 +89,12 @@ test_check(void **st)
 	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
 }
 
-static void
-test_address(void **st)
+TEST(test_address)
 {
 	struct sockaddr_un a, b;
 	uint8_t other[16];
 	socklen_t len, len_b;
 
-	(void)st;
 	len = soft_shm_address("x", gid, &a);
 	assert_int_equal(a.sun_path[0], 0);
 	assert_string_equal(a.sun_path + 1, "bluebell/x/00000000000000000000ffffc0000201");
@@ -130,14 +120,12 @@ pair(int *listener, int *out, int *in)
 	assert_int_equal(soft_shm_accept(*listener, in), 0);
 }
 
-static void
-test_in_use(void **st)
+TEST(test_in_use)
 {
 	int listener, other, ready[2];
 	pid_t pid = -1, child;
 	char c = 0;
 
-	(void)st;
 	assert_int_equal(soft_shm_connect(fabric(), gid, &other), -ECONNREFUSED);
 	assert_int_equal(soft_shm_listen(fabric(), gid, &listener, &pid), 0);
 	assert_int_equal(soft_shm_listen(fabric(), gid, &other, &pid), -EADDRINUSE);
@@ -169,8 +157,7 @@ test_in_use(void **st)
 	close(ready[1]);
 }
 
-static void
-test_exchange(void **st)
+TEST(test_exchange)
 {
 	int listener, out, in, fds[SOFT_SHM_MAX_FDS], send[4];
 	const char *why;
@@ -180,7 +167,6 @@ test_exchange(void **st)
 	uid_t uid;
 	int before = descriptors();
 
-	(void)st;
 	pair(&listener, &out, &in);
 	assert_int_equal(soft_shm_peer(out, &pid, &uid), 0);
 	assert_int_equal(pid, getpid());
@@ -219,8 +205,7 @@ test_exchange(void **st)
 }
 
 /* An empty message is the end of a connection, whatever comes with it. */
-static void
-test_empty(void **st)
+TEST(test_empty)
 {
 	int listener, out, in, fds[SOFT_SHM_MAX_FDS], mem[2], before, n;
 	union {
@@ -239,7 +224,6 @@ test_empty(void **st)
 	const char *why = NULL;
 	struct soft_shm_msg got;
 
-	(void)st;
 	pair(&listener, &out, &in);
 	assert_int_equal(pipe(mem), 0);
 	c->cmsg_level = SOL_SOCKET;
@@ -260,12 +244,10 @@ test_empty(void **st)
 }
 
 /* Who sends without end, to one who does not read, does not wait. */
-static void
-test_no_wait(void **st)
+TEST(test_no_wait)
 {
 	int listener, out, in, ret, n = 0;
 
-	(void)st;
 	pair(&listener, &out, &in);
 	good(SOFT_SHM_REFUSED);
 	do {
@@ -288,14 +270,12 @@ test_no_wait(void **st)
 }
 
 /* Who made it writes, who has it reads, and nobody cuts it short. */
-static void
-test_seals(void **st)
+TEST(test_seals)
 {
 	const void *theirs;
 	void *ours, *other;
 	int fd, plain;
 
-	(void)st;
 	assert_int_equal(soft_shm_create("dir", 8192, &fd, &ours), 0);
 	theirs = soft_shm_reserve(8192);
 	assert_non_null(theirs);
@@ -332,12 +312,10 @@ test_seals(void **st)
 }
 
 /* An entry is read whole or not at all. */
-static void
-test_entry(void **st)
+TEST(test_entry)
 {
 	struct soft_shm_key e = {0}, got;
 
-	(void)st;
 	assert_false(soft_shm_read(&got, &e, sizeof(e)));
 	e.key = 7;
 	soft_shm_publish(&e.seq);
@@ -353,15 +331,4 @@ test_entry(void **st)
 	assert_int_equal(got.seq, 3);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_check),  cmocka_unit_test(test_address),
-		cmocka_unit_test(test_in_use), cmocka_unit_test(test_exchange),
-		cmocka_unit_test(test_seals),  cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_empty),  cmocka_unit_test(test_no_wait),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

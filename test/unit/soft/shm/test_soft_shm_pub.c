@@ -6,18 +6,12 @@
  * been inside is waited for, and who does not leave is cut off, alone.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "soft_shm.h"
 
 #define PEERS 2
@@ -106,7 +100,7 @@ word(uint32_t peer, uint64_t v)
 }
 
 static uint32_t
-state(uint32_t peer)
+state_of(uint32_t peer)
 {
 	return __atomic_load_n(&w->peer[peer].rx.state, __ATOMIC_ACQUIRE);
 }
@@ -118,7 +112,7 @@ comes_later(void *arg)
 	(void)arg;
 	usleep(SOFT_SHM_HOLD_NS / 1000 / 2);
 	word(1, 1);
-	while (state(0) == SOFT_SHM_UP)
+	while (state_of(0) == SOFT_SHM_UP)
 		;
 	usleep(20000);
 	word(1, 2);
@@ -138,67 +132,61 @@ comes_and_goes(void *arg)
 	return NULL;
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* The process of peer 0 is stopped inside. It alone is cut off, in the time there is for all. */
-static void
-test_stopped(void **st)
+T(test_stopped)
 {
 	uint64_t began = rte_rdtsc();
 	pthread_t other;
 
-	(void)st;
 	word(0, 7);
 	assert_int_equal(pthread_create(&other, NULL, comes_later, NULL), 0);
 	soft_shm_wait(&w->dev);
 	pthread_join(other, NULL);
-	assert_int_equal(state(0), SOFT_SHM_IDLE);
-	assert_int_equal(state(1), SOFT_SHM_UP);
+	assert_int_equal(state_of(0), SOFT_SHM_IDLE);
+	assert_int_equal(state_of(1), SOFT_SHM_UP);
 	assert_true(rte_rdtsc() - began >= soft_time_cycles(SOFT_SHM_HOLD_NS));
 }
 
 /* Who was inside and leaves in time stays, also when the one before it has used the time up. */
-static void
-test_busy(void **st)
+T(test_busy)
 {
 	uint64_t stop = 0;
 	pthread_t other;
 
-	(void)st;
 	word(0, 7);
 	word(1, 1);
 	assert_int_equal(pthread_create(&other, NULL, comes_and_goes, &stop), 0);
 	soft_shm_wait(&w->dev);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	pthread_join(other, NULL);
-	assert_int_equal(state(0), SOFT_SHM_IDLE);
-	assert_int_equal(state(1), SOFT_SHM_UP);
+	assert_int_equal(state_of(0), SOFT_SHM_IDLE);
+	assert_int_equal(state_of(1), SOFT_SHM_UP);
 }
 
 /* Nobody is inside, or only one whose process has ended. */
-static void
-test_nobody(void **st)
+T(test_nobody)
 {
 	uint64_t began = rte_rdtsc();
 
-	(void)st;
 	word(0, 2);
 	word(1, 5);
 	close(w->peer[1].sock);
 	w->peer[1].sock = -1;
 	soft_shm_wait(&w->dev);
-	assert_int_equal(state(0), SOFT_SHM_UP);
-	assert_int_equal(state(1), SOFT_SHM_UP);
+	assert_int_equal(state_of(0), SOFT_SHM_UP);
+	assert_int_equal(state_of(1), SOFT_SHM_UP);
 	assert_true(rte_rdtsc() - began < soft_time_cycles(SOFT_SHM_HOLD_NS));
 }
 
 /* Engines come and go: each has the first word that is free, and peers look at no more of them. */
-static void
-test_words(void **st)
+T(test_words)
 {
 	struct soft_shm_dir *dir = w->peer[0].dir;
 	struct soft_engine *e[3];
 	uint32_t i, round;
 
-	(void)st;
 	w->shm.dir = dir;
 	dir->engines = 0;
 	for (i = 0; i < 3; i++) {
@@ -223,17 +211,4 @@ test_words(void **st)
 		free(e[i]);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_stopped),
-		T(test_busy),
-		T(test_nobody),
-		T(test_words),
-	};
-
-	return cmocka_run_group_tests_name("soft_shm_pub", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "soft_shm_ring.h"
 
 struct world {
@@ -87,11 +81,12 @@ get(struct world *w, uint32_t len, uint32_t tag)
 	return true;
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* Every length, many laps, any filling: what goes in comes out, in order. */
-static void
-test_laps(void **st)
+T(test_laps)
 {
-	struct world *w = *st;
+	struct world *w = *state;
 	uint32_t len[1u << 16], in = 0, out = 0, full = 0;
 
 	while (in < 60000) {
@@ -119,10 +114,9 @@ test_laps(void **st)
 }
 
 /* Full until the consumer hands something back, and never one byte beyond. */
-static void
-test_full(void **st)
+T(test_full)
 {
-	struct world *w = *st;
+	struct world *w = *state;
 	uint32_t n = 0, i;
 
 	while (put(w, SOFT_RING_MAX, n))
@@ -139,10 +133,9 @@ test_full(void **st)
 	assert_false(soft_ring_waiting(&w->rx));
 }
 
-static void
-test_too_long(void **st)
+T(test_too_long)
 {
-	struct world *w = *st;
+	struct world *w = *state;
 
 	assert_null(soft_ring_reserve(&w->tx, SOFT_RING_MAX + 1));
 	assert_null(soft_ring_reserve(&w->tx, UINT32_MAX));
@@ -151,12 +144,11 @@ test_too_long(void **st)
 }
 
 /* The consumer's word says what cannot be. */
-static void
-test_hostile_consumer(void **st)
+T(test_hostile_consumer)
 {
 	static const uint64_t words[] = {UINT64_C(1) << 63, UINT64_C(1) << 40,
 					 -(UINT64_C(2) << 20)};
-	struct world *w = *st;
+	struct world *w = *state;
 	uint32_t i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -175,13 +167,12 @@ test_hostile_consumer(void **st)
 }
 
 /* Lengths that cannot be: whatever they are, nothing outside the ring is given. */
-static void
-test_hostile_producer(void **st)
+T(test_hostile_producer)
 {
 	static const uint32_t lens[] = {SOFT_RING_MAX + 1, SOFT_RING_SIZE, 0x7fffffff,
 					0x80000000,        0xfffffff0,     0xfffffffe,
 					SOFT_RING_WRAP};
-	struct world *w = *st;
+	struct world *w = *state;
 	struct soft_ring_rec rec;
 	uint32_t i;
 
@@ -211,10 +202,9 @@ test_hostile_producer(void **st)
 }
 
 /* A packet that is being written is not there yet; the one behind the last is not an old one. */
-static void
-test_publish(void **st)
+T(test_publish)
 {
-	struct world *w = *st;
+	struct world *w = *state;
 	struct soft_ring_rec *rec;
 
 	memset(w->data + 16, 0xff, SOFT_RING_SIZE - 16);
@@ -232,17 +222,4 @@ test_publish(void **st)
 	assert_int_equal(w->head, 48);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_laps, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_too_long, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hostile_consumer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hostile_producer, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -6,18 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "soft_shm.h"
 
 #define SKIPPED 77
@@ -55,8 +48,7 @@ put(const char *path, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-static void
-test_only_a_complete_map_makes_every_number_an_identity(void **state)
+TEST(test_only_a_complete_map_makes_every_number_an_identity)
 {
 	static const struct {
 		const char *map;
@@ -72,7 +64,6 @@ test_only_a_complete_map_makes_every_number_an_identity(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	put(overflow_path, "4711\n");
 	for (i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
 		put(map_path, maps[i].map);
@@ -186,8 +177,7 @@ in_namespace(const struct trial *t)
 	return WEXITSTATUS(status);
 }
 
-static void
-test_a_number_of_unmapped_users_is_refused_in_a_user_namespace(void **state)
+TEST(test_a_number_of_unmapped_users_is_refused_in_a_user_namespace)
 {
 	static const struct trial trials[] = {
 		/* The device is an unmapped user, or has the number of unmapped users. */
@@ -210,7 +200,6 @@ test_a_number_of_unmapped_users_is_refused_in_a_user_namespace(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	for (i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
@@ -223,13 +212,4 @@ test_a_number_of_unmapped_users_is_refused_in_a_user_namespace(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_only_a_complete_map_makes_every_number_an_identity),
-		cmocka_unit_test(test_a_number_of_unmapped_users_is_refused_in_a_user_namespace),
-	};
-
-	return cmocka_run_group_tests_name("soft_shm_user", tests, setup, teardown);
-}
+TEST_MAIN_WITH(setup, teardown, 0)

@@ -8,18 +8,12 @@
 #define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "soft_shm.h"
 
 #define PAGE  ((uint64_t)65536) /* a multiple of any host's */
@@ -123,13 +117,13 @@ find(struct soft_shm_near *n)
 
 /* ---- Keys */
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* The place in our mapping is that of the peer's byte, and of no other. */
-static void
-test_found(void **st)
+T(test_found)
 {
 	struct soft_shm_near n;
 
-	(void)st;
 	w->file[6 * PAGE + 99] = 1;
 	w->file[6 * PAGE + 100] = 2;
 	w->file[6 * PAGE + 100 + LEN - 1] = 3;
@@ -148,12 +142,10 @@ test_found(void **st)
 }
 
 /* What the QP may and what the key allows: both. */
-static void
-test_rights(void **st)
+T(test_rights)
 {
 	struct soft_shm_near n;
 
-	(void)st;
 	w->key->rights = SOFT_SHM_READ | SOFT_SHM_WRITE;
 	assert_true(soft_shm_near_find(&w->tx, PDN, SOFT_SHM_WRITE | SOFT_SHM_ATOMIC, KEY, &n));
 	assert_int_equal(n.rights, SOFT_SHM_WRITE);
@@ -166,12 +158,10 @@ test_rights(void **st)
 }
 
 /* No key of the peer's is found that is not as it was asked for, or was taken away. */
-static void
-test_not_found(void **st)
+T(test_not_found)
 {
 	struct soft_shm_near n;
 
-	(void)st;
 	assert_false(soft_shm_near_find(&w->tx, PDN + 1, ALL, KEY, &n));
 	assert_null(n.now);
 	/* The same index: one that was there before it, another variant. */
@@ -196,8 +186,7 @@ test_not_found(void **st)
 }
 
 /* Whatever a directory says, nothing outside the window comes of it. */
-static void
-test_hostile(void **st)
+T(test_hostile)
 {
 	static const struct {
 		uint64_t off, len, start;
@@ -224,7 +213,6 @@ test_hostile(void **st)
 	struct soft_shm_near n;
 	unsigned int i;
 
-	(void)st;
 	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		w->key->off = ranges[i].off;
 		w->key->len = ranges[i].len;
@@ -264,15 +252,13 @@ on_trap(int sig)
 	straddles->seq = straddles->seq == 1 ? 3 : 2;
 }
 
-static void
-test_torn(void **st)
+TEST(test_torn)
 {
 	struct sigaction act = {.sa_handler = on_trap}, old, old_bus;
 	uint8_t *mem = zeros(2 * PAGE);
 	struct soft_shm_key copy;
 	uint32_t seq;
 
-	(void)st;
 	trap = mem + PAGE;
 	/* Its first two words are in the page before. */
 	straddles = (struct soft_shm_key *)(void *)(trap - 16);
@@ -302,14 +288,12 @@ mapped(const void *at)
 }
 
 /* One that is replaced stays until who was inside has left: not longer for who comes later. */
-static void
-test_replaced(void **st)
+T(test_replaced)
 {
 	uint64_t *first = &w->ours->engine[2].v, *second = &w->ours->engine[9].v;
 	struct soft_shm_near before, after;
 	uint32_t rev = w->tx.rev;
 
-	(void)st;
 	assert_true(find(&before));
 	*first = 5;  /* inside */
 	*second = 8; /* not */
@@ -332,13 +316,11 @@ test_replaced(void **st)
 	assert_int_equal(after.base[0], 77);
 }
 
-static void
-test_dropped(void **st)
+T(test_dropped)
 {
 	struct soft_shm_near n, other;
 	uint32_t rev;
 
-	(void)st;
 	assert_null(take(SEG + 1, GEN, 0, PAGE));
 	assert_true(find(&n));
 	rev = w->tx.rev;
@@ -355,8 +337,7 @@ test_dropped(void **st)
 }
 
 /* A piece of a file that it does not have; what was handed over before stays. */
-static void
-test_no_window(void **st)
+T(test_no_window)
 {
 	static const struct {
 		uint64_t off, len;
@@ -375,7 +356,6 @@ test_no_window(void **st)
 	void *map;
 	int p[2];
 
-	(void)st;
 	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (take(SEG, GEN, parts[i].off, parts[i].len) == NULL)
 			fail_msg("part %u", i);
@@ -393,15 +373,13 @@ test_no_window(void **st)
 /* ---- What peers make for each other */
 
 /* It keeps its size, and only who made it can write to it. */
-static void
-test_sealed(void **st)
+T(test_sealed)
 {
 	const void *at = soft_shm_reserve(2 * PAGE);
 	uint8_t *mine;
 	void *map;
 	int fd, other;
 
-	(void)st;
 	assert_non_null(at);
 	assert_int_equal(soft_shm_create("t", 2 * PAGE, &fd, &map), 0);
 	mine = map;
@@ -430,22 +408,4 @@ test_sealed(void **st)
 	munmap((void *)(uintptr_t)at, 2 * PAGE);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_found),
-		T(test_rights),
-		T(test_not_found),
-		T(test_hostile),
-		cmocka_unit_test(test_torn),
-		T(test_replaced),
-		T(test_dropped),
-		T(test_no_window),
-		T(test_sealed),
-	};
-
-	return cmocka_run_group_tests_name("soft_shm_win", tests, NULL, NULL);
-}
+TEST_MAIN(0)

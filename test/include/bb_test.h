@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Tests of cmocka that register themselves: no list of them is kept.
+ *
+ *     TEST(test_name)                              a test
+ *     {
+ *     	...
+ *     }
+ *     TEST_WITH(setup, teardown, test_name)        a test with a fixture, in *state
+ *     TEST_STATE(setup, teardown, start, test_name)  the same, *state is start before setup
+ *     TEST_MAIN(0)                                 main(), at the end of the file
+ *
+ * The tests of a file run in the order of the file.
+ */
+#ifndef BB_TEST_H
+#define BB_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define BB_TEST_MAX 128
+
+static struct CMUnitTest bb_tests[BB_TEST_MAX];
+static int bb_test_lines[BB_TEST_MAX], bb_test_count;
+
+/* Called by constructors, in any order: sorts by line. */
+static inline void
+bb_test_add(int line, struct CMUnitTest test)
+{
+	int i;
+
+	if (bb_test_count == BB_TEST_MAX)
+		abort();
+	for (i = bb_test_count++; i > 0 && bb_test_lines[i - 1] > line; i--) {
+		bb_tests[i] = bb_tests[i - 1];
+		bb_test_lines[i] = bb_test_lines[i - 1];
+	}
+	bb_tests[i] = test;
+	bb_test_lines[i] = line;
+}
+
+#define TEST_STATE(setup_, teardown_, state_, name_)                                               \
+	static void name_(void **state);                                                           \
+	static void __attribute__((constructor)) bb_test_add_##name_(void)                         \
+	{                                                                                          \
+		bb_test_add(__LINE__,                                                              \
+			    (struct CMUnitTest){#name_, name_, setup_, teardown_, state_});        \
+	}                                                                                          \
+	static void name_(void **state __attribute__((unused)))
+
+#define TEST_WITH(setup_, teardown_, name_) TEST_STATE(setup_, teardown_, NULL, name_)
+#define TEST(name_)                         TEST_WITH(NULL, NULL, name_)
+
+/* Runs the tests of this file, with @setup before and @teardown after all. Returns the failures. */
+static inline int
+bb_test_run(const char *file, CMFixtureFunction setup, CMFixtureFunction teardown)
+{
+	if (bb_test_count == 0)
+		return 1;
+	return _cmocka_run_group_tests(file, bb_tests, (size_t)bb_test_count, setup, teardown);
+}
+
+/* @ready_: an expression, as a call that starts EAL. If it is not 0 it is the exit status. */
+#define TEST_MAIN(ready_) TEST_MAIN_WITH(NULL, NULL, ready_)
+#define TEST_MAIN_WITH(setup_, teardown_, ready_)                                                  \
+	int main(void)                                                                             \
+	{                                                                                          \
+		const int not_ready = (ready_);                                                    \
+                                                                                                   \
+		return not_ready != 0 ? not_ready : bb_test_run(__FILE__, setup_, teardown_);      \
+	}
+
+#endif
