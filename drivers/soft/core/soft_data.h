@@ -180,6 +180,13 @@ struct soft_recv {
 	const uint8_t *list; /* in the ring of an own RQ, in the engine's copy of an RMP's WQE */
 };
 
+/* Half @half, 0 to 3, of the two registers of a page. */
+static inline uint64_t *
+soft_page_half(uint8_t *page, uint32_t half)
+{
+	return (uint64_t *)(void *)(page + SOFT_BF_OFFSET + half * SOFT_BF_HALF);
+}
+
 /* One register page and the records of its QPs, packed for the scan. */
 struct soft_watch {
 	struct soft_uar_page *uar;
@@ -477,9 +484,6 @@ void soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_
 		   uint8_t synd, const char *why);
 /* What a peer's NAK means, for the log. */
 const char *soft_nak_text(uint32_t synd);
-/* ---- soft_req_fast.c: the plain RDMA WRITEs at the head of the queue, at most @budget */
-uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget);
-
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_resp.c */

@@ -3,7 +3,7 @@
  */
 /* Copies of WQEs in the registers: soft_bf.h has the rules. */
 #include "soft_bf.h"
-#include "soft_req_fast.h"
+#include "soft_fast.h"
 
 static void
 fill(uint64_t *reg, uint32_t words, uint64_t v)
@@ -20,7 +20,7 @@ soft_bf_forget(struct soft_watch *w)
 	uint32_t half;
 
 	for (half = 0; half < 4; half++)
-		fill(soft_bf_half(w->uar, half), SOFT_BF_HALF / 8, 0);
+		fill(soft_page_half(w->uar->base, half), SOFT_BF_HALF / 8, 0);
 	/* A copy may be under way. */
 	w->bf = 0;
 }
@@ -62,15 +62,10 @@ keep(struct soft_qp *qp, const uint64_t *copy, bool only)
 void
 soft_bf_take(struct soft_watch *w, uint64_t *reg, uint64_t head)
 {
-	uint64_t copy[SOFT_BF_HALF / 8], any = 0;
+	uint64_t copy[SOFT_BF_HALF / 8];
 	const uint32_t blocks = bb_wqe_blocks(soft_be32((uint8_t *)&head + 4) & 0xff);
 	uint32_t i, words = blocks * SOFT_BF_WORDS;
 
-	for (i = 1; i < SOFT_BF_WORDS; i++)
-		any |= __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
-	/* Just the 8 bytes of a doorbell. */
-	if (any == 0)
-		return;
 	if (words < SOFT_BF_WORDS || words > SOFT_BF_HALF / 8)
 		words = SOFT_BF_HALF / 8;
 	copy[0] = head;
@@ -84,8 +79,8 @@ soft_bf_take(struct soft_watch *w, uint64_t *reg, uint64_t head)
 bool
 soft_bf_look(struct soft_watch *w, uint32_t half, uint64_t head, uint64_t copy[SOFT_BF_WORDS])
 {
-	const uint64_t *reg = soft_bf_half(w->uar, half);
-	uint64_t *other = soft_bf_half(w->uar, half ^ 1);
+	const uint64_t *reg = soft_page_half(w->uar->base, half);
+	uint64_t *other = soft_page_half(w->uar->base, half ^ 1);
 	const bool older = (w->bf & SOFT_BF_OLDER(half)) != 0;
 	uint32_t i;
 
@@ -153,7 +148,7 @@ void
 soft_bf_release(struct soft_watch *w, uint32_t half, bool copied)
 {
 	if (copied)
-		fill(soft_bf_half(w->uar, half), SOFT_BF_WORDS, SOFT_BF_NONE);
+		fill(soft_page_half(w->uar->base, half), SOFT_BF_WORDS, SOFT_BF_NONE);
 	else
 		w->bf &= ~SOFT_BF_CLEAN(half);
 }

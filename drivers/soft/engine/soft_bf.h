@@ -48,19 +48,12 @@
 #define SOFT_BF_OLDER(half) (0x10u << (half))
 #define SOFT_BF_SHARED      0x100u /* SOFT_BF_NONE may stand in the page */
 
-/* The words of half @half, 0 to 3, of the two registers of a page. */
-static inline uint64_t *
-soft_bf_half(const struct soft_uar_page *uar, uint32_t half)
-{
-	return (uint64_t *)(void *)(uar->base + SOFT_BF_OFFSET + half * SOFT_BF_HALF);
-}
-
 /* A page has one QP or one owner from now on: no old copy shall be taken for one of its. */
 void soft_bf_forget(struct soft_watch *w);
 
 /*
- * Takes the copy, if there is one, out of a half whose head was @head and to which no thread
- * stores, and keeps it for the QP if it is complete and differs from the ring.
+ * Takes the copy out of a half whose head was @head and to which no thread stores, and keeps it for
+ * the QP if it is complete and differs from the ring.
  */
 void soft_bf_take(struct soft_watch *w, uint64_t *reg, uint64_t head);
 

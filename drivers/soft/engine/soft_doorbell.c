@@ -109,6 +109,18 @@ soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 	soft_qp_look(e, qp);
 }
 
+/* Returns true if words after the head of a half are not 0, as a copy of a WQE leaves them. */
+static inline bool
+soft_reg_copied(const uint64_t *reg)
+{
+	uint64_t any = 0;
+	uint32_t i;
+
+	for (i = 1; i < SOFT_BF_WORDS; i++)
+		any |= __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
+	return any != 0;
+}
+
 /* A register was stored to that the device has for itself once it is seen. */
 static void
 soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
@@ -119,7 +131,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	/* Until now the page had another owner. */
 	if (unlikely(w->bf != 0))
 		soft_bf_forget(w);
-	if (w->n == 1 && w->uar->bf)
+	if (w->n == 1 && w->uar->bf && unlikely(soft_reg_copied(reg)))
 		soft_bf_take(w, reg, head);
 	soft_doorbell(e, w, head);
 }
@@ -140,7 +152,7 @@ soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint32_t half,
 static inline void
 soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t half)
 {
-	uint64_t *reg = soft_bf_half(w->uar, half);
+	uint64_t *reg = soft_page_half(w->uar->base, half);
 
 	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
 		return;

@@ -3,10 +3,12 @@
  */
 /* The requester: have a decoded WQE carried out, complete it. */
 #include "bb_roce_pkt.h"
-#include "soft_resp.h"
+#include "soft_fast.h"
 #include "soft_ud.h"
 
-#include "soft_access.h"
+/* WQEs from the one that is executed to the one that is fetched. */
+#define AHEAD 6u
+
 static void
 soft_req_count(struct soft_qp *qp, uint8_t synd)
 {
@@ -286,6 +288,30 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	soft_req_try(e, qp);
 	soft_keys_done(e);
+}
+
+/* The short cut: the plain RDMA WRITEs at the head of the queue, at most @budget. Returns how many.
+ */
+static inline uint32_t
+soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
+{
+	const uint32_t mask = (1u << qp->log_sq) - 1, posted = (uint16_t)(qp->sq_pi - qp->sq_ci);
+	struct soft_fast_run r;
+	uint32_t at = 0, blocks;
+
+	if (unlikely(!soft_fast_begin(&r, qp)))
+		return 0;
+	do {
+		/* From another core's cache: the CPU does not look ahead over a loop this long. */
+		if (at + AHEAD < posted)
+			rte_prefetch0(qp->sq + ((size_t)((r.ci + AHEAD) & mask) << 6));
+		blocks = soft_fast_one(e, &r, qp, qp->sq + ((size_t)(r.ci & mask) << 6),
+				       posted - at);
+		if (unlikely(blocks == 0))
+			break;
+		at += blocks;
+	} while (at != posted && r.done != budget && likely(r.alive));
+	return soft_fast_end(e, &r, qp);
 }
 
 /* What the short cut leaves of a turn of @budget WQEs. */
