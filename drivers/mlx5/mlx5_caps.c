@@ -188,7 +188,8 @@ roce(struct mlx5_dev *d, const uint8_t *cap)
 	 * clock_hz.
 	 */
 	if (bb_prm_get(cap, BB_PRM_ROCE_CAP_QP_TS_FORMAT) == TS_CAP_REAL_TIME) {
-		BB_LOG(INFO, "%s: stamps completions with real time only: no timestamps",
+		BB_LOG(INFO,
+		       "%s: completion timestamps are off: the device has them in real time only",
 		       d->ctx->name);
 		d->caps.qp_ts_format = TS_DEFAULT;
 		d->caps.clock_hz = 0;

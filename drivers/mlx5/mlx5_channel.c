@@ -75,7 +75,7 @@ mlx5_channel_add(struct mlx5_dev *d, struct bb_cq *cq)
 
 	ret = d->cmd->channel_subscribe(cq->ctrl->channel->priv, c->obj, c->cookie);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot put CQ 0x%x on its channel: %s", d->ctx->name, c->cqn,
+		BB_LOG(ERR, "%s: cannot attach CQ 0x%x to its channel: %s", d->ctx->name, c->cqn,
 		       strerror(-ret));
 		return ret;
 	}

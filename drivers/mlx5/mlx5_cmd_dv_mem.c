@@ -98,7 +98,10 @@ dv_umem_reg_dmabuf(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len, ui
 	(void)access;
 	(void)pgsz_bitmap;
 	(void)umem;
-	BB_LOG(ERR, "%s: no umem of a dma-buf: built with an rdma-core before 44", ctx->name);
+	BB_LOG(ERR,
+	       "%s: cannot register a dma-buf as umem: this library was built with an rdma-core "
+	       "older than 44",
+	       ctx->name);
 	return -EOPNOTSUPP;
 #endif
 }

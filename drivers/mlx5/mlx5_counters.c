@@ -52,7 +52,7 @@ mlx5_counters_init(struct mlx5_dev *d)
 	ret = d->cmd->obj_create(d->ctx, in, sizeof(in), out, sizeof(out), &c->obj);
 	if (ret != 0) {
 		c->obj = NULL;
-		BB_LOG(WARNING, "%s: no counter set to be had: bb_dev_stats() gives zeroes",
+		BB_LOG(WARNING, "%s: cannot allocate a counter set: bb_dev_stats() returns zeros",
 		       d->ctx->name);
 		return;
 	}

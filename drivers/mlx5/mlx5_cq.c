@@ -157,7 +157,9 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 
 	/* Software still reads the old ring, while the device writes to the new one. */
 	if (c->left.slab != NULL) {
-		BB_LOG(ERR, "%s: CQ 0x%x: a resize failed half-way: rebuild the CQ and its QPs",
+		BB_LOG(ERR,
+		       "%s: CQ 0x%x: an earlier resize failed after the device took the new ring: "
+		       "rebuild the CQ and its QPs",
 		       d->ctx->name, c->cqn);
 		return -EIO;
 	}
@@ -180,8 +182,8 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 	}
 	if (ret != 0) {
 		BB_LOG(ERR,
-		       "%s: CQ 0x%x was resized, but its old ring was not ended: rebuild the CQ "
-		       "and its QPs",
+		       "%s: CQ 0x%x was resized, but the device did not end the old ring: rebuild "
+		       "the CQ and its QPs",
 		       d->ctx->name, c->cqn);
 		c->left = old;
 		return -EIO;

@@ -99,6 +99,6 @@ mlx5_umem_dereg(struct bb_umem_ctrl *umem)
 
 	if (ret != 0)
 		BB_LOG(ERR, "%s: cannot deregister umem 0x%x: %s%s", d->ctx->name, umem->pub.id,
-		       strerror(-ret), ret == -EBUSY ? ": destroy what lies in it first" : "");
+		       strerror(-ret), ret == -EBUSY ? ": destroy the objects in it first" : "");
 	return ret;
 }

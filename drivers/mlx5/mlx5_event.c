@@ -108,8 +108,7 @@ subscribe(struct mlx5_dev *d, struct mlx5_obj *obj, const uint16_t *types, unsig
 	if (ret == -EOPNOTSUPP) {
 		d->evts.off = true;
 		BB_LOG(WARNING,
-		       "%s: kernel or firmware reports no events: bb_event_get() stays "
-		       "silent",
+		       "%s: kernel or firmware reports no events: bb_event_get() returns none",
 		       d->ctx->name);
 		return 0;
 	}

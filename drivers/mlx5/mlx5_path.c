@@ -56,8 +56,8 @@ mlx5_path_mac(struct mlx5_dev *d, struct mlx5_pd *pd, const struct bb_path *path
 	ret = d->cmd->av_resolve(d->ctx, pd, path->port, path->sgid_index, path->dgid, &av);
 	if (ret != 0) {
 		BB_LOG(ERR,
-		       "%s: no MAC for the peer's GID: %s; is it in the neighbour table, and "
-		       "routed through this port?",
+		       "%s: no MAC for the peer's GID: %s; check the neighbour table and the route "
+		       "through this port",
 		       d->ctx->name, strerror(-ret));
 		return ret;
 	}

@@ -59,9 +59,9 @@ uar_alloc(struct mlx5_dev *d, struct mlx5_lcore *l)
 			return 0;
 		}
 		BB_LOG(INFO,
-		       "%s: no BlueFlame UAR (%s): lcore rings through the uncached UAR that all "
-		       "lcores of the process share; BlueFlame for it needs fewer processes or "
-		       "lcores on the device",
+		       "%s: no BlueFlame UAR (%s): this lcore uses the uncached UAR that all "
+		       "lcores of the process share; for BlueFlame, let fewer processes or lcores "
+		       "use the device",
 		       d->ctx->name, strerror(-ret));
 	}
 	ret = d->cmd->uar_alloc(d->ctx, MLX5_UAR_NC, &l->uar);

@@ -282,8 +282,8 @@ loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
 			return -EBUSY;
 		}
 		BB_LOG(ERR,
-		       "loop of lcore %u did not come round in %u ms: is its service lcore "
-		       "started, does a callback block?",
+		       "loop of lcore %u did not handle a change within %u ms: start its service "
+		       "lcore, check that no callback blocks",
 		       loop->lcore, LOOP_CONTROL_TIMEOUT_MS);
 		return -ETIMEDOUT;
 	}
@@ -299,7 +299,9 @@ loop_control(struct bb_loop *loop, struct loop_cmd *cmd)
 	if (current == loop)
 		return cmd->apply(loop, cmd);
 	if (current != NULL) {
-		BB_LOG(ERR, "loop of lcore %u: not to be changed from a callback of lcore %u's",
+		BB_LOG(ERR,
+		       "loop of lcore %u: cannot be changed from a callback of the loop of lcore "
+		       "%u",
 		       loop->lcore, current->lcore);
 		return -EBUSY;
 	}

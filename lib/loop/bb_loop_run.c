@@ -59,7 +59,7 @@ static int
 loop_check_caller(const struct bb_loop *loop)
 {
 	if (unlikely(RTE_PER_LCORE(bb_loop_current) != NULL)) {
-		BB_LOG(ERR, "loop of lcore %u: not to be run from a callback", loop->lcore);
+		BB_LOG(ERR, "loop of lcore %u: cannot be run from a callback", loop->lcore);
 		return -EBUSY;
 	}
 	if (unlikely(rte_lcore_id() != loop->lcore)) {
@@ -168,7 +168,7 @@ loop_service_add(struct bb_loop *loop)
 	snprintf(spec.name, sizeof(spec.name), "bb_loop_%u_%p", loop->lcore, (void *)loop);
 	rc = rte_service_component_register(&spec, &loop->service);
 	if (rc != 0) {
-		BB_LOG(ERR, "loop of lcore %u: EAL takes no further service (%d)", loop->lcore, rc);
+		BB_LOG(ERR, "loop of lcore %u: EAL accepts no more services (%d)", loop->lcore, rc);
 		return -ENOMEM;
 	}
 	rc = rte_service_map_lcore_set(loop->service, loop->lcore, 1);
@@ -244,7 +244,7 @@ bb_loop_wait(struct bb_loop *loop)
 	enum loop_mode mode;
 
 	if (RTE_PER_LCORE(bb_loop_current) != NULL) {
-		BB_LOG(ERR, "loop of lcore %u: not to be waited for from a callback", loop->lcore);
+		BB_LOG(ERR, "loop of lcore %u: a callback cannot wait for a loop", loop->lcore);
 		return -EBUSY;
 	}
 	while (__atomic_load_n(&loop->state, __ATOMIC_ACQUIRE) == LOOP_RUNNING)

@@ -84,7 +84,7 @@ loop_info(const char *cmd, const char *params, struct rte_tel_data *d)
 	(void)cmd;
 	if (!bb_tel_args_init(&args, params) || !bb_tel_arg_uint(&args, UINT32_MAX, &number) ||
 	    args.next != NULL)
-		return bb_tel_refuse(d, "the one parameter is a number of /bluebell/loop/list");
+		return bb_tel_refuse(d, "the only parameter is a number from /bluebell/loop/list");
 	pthread_mutex_lock(&loops_lock);
 	LIST_FOREACH(loop, &loops, link)
 		if (loop->number == number)

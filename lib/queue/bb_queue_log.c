@@ -14,7 +14,7 @@ static const struct {
 	int err;
 	const char *text;
 } refusals[] = {
-	[BB_REFUSED_STATE] = {-ENOTCONN, "the QP's state takes no posts: sends need RTS"},
+	[BB_REFUSED_STATE] = {-ENOTCONN, "the QP's state allows no sends: they need RTS"},
 	[BB_REFUSED_OWNER] = {-EPERM, "posted by a thread that does not own the queue: post from "
 				      "its owner, or hand the queue over first"},
 	[BB_REFUSED_MAX_SGE] = {-EINVAL, "more pieces than the queue has room for: create the QP "
@@ -36,18 +36,20 @@ static const struct {
 	[BB_REFUSED_MKEY_BLOCK] = {-EINVAL, "invalid layout of a memory key: a piece has 1 to 2^31 "
 					    "bytes, a block of a pattern 1 to 65535 with its gap, "
 					    "and a pattern repeats at least once"},
-	[BB_REFUSED_OPCODE] = {-EINVAL, "the QP's type does not do this operation: RC does all, "
-					"UC no READs and no atomics, UD only SENDs with an address "
-					"handle"},
-	[BB_REFUSED_FLAGS] = {-EINVAL, "a flag does not go with the operation: FENCE is for RC, "
-				       "SOLICITED for SENDs and writes with immediate, INLINE for "
-				       "SENDs and writes"},
+	[BB_REFUSED_OPCODE] =
+		{-EINVAL,
+		 "the QP's type does not support this operation: RC supports all, UC no READs and "
+		 "no atomics, UD only SENDs with an address handle"},
+	[BB_REFUSED_FLAGS] =
+		{-EINVAL,
+		 "a flag is not allowed for the operation: FENCE is for RC, SOLICITED for SENDs "
+		 "and writes with immediate, INLINE for SENDs and writes"},
 	[BB_REFUSED_AH] = {-EINVAL, "a datagram needs an address handle of the QP's PD"},
 	[BB_REFUSED_WQE_SIZE] = {-EINVAL,
 				 "the request needs a WQE of 128 bytes: create the QP with "
 				 "a max_sge of 3, or an sq_depth of 2, or more"},
-	[BB_REFUSED_LACKED] = {-ENOTSUP, "the device does not do this operation: see "
-					 "bb_dev_query()"},
+	[BB_REFUSED_LACKED] = {-ENOTSUP,
+			       "the device does not support this operation: see bb_dev_query()"},
 };
 
 void

@@ -84,7 +84,8 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 	/* Otherwise a full queue could have no WQE that yields a CQE. */
 	if (conf->sig_every == 0 || conf->sig_every > conf->depth) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: a CQE is due every 1 to %u WQEs, not %u",
+			     "send queue of QP 0x%06x: there must be a CQE every 1 to %u WQEs, not "
+			     "every %u",
 			     conf->qpn, conf->depth, conf->sig_every);
 		return -EINVAL;
 	}
@@ -115,7 +116,7 @@ check_doorbell(const struct bb_sq_conf *conf)
 		return -EINVAL;
 	}
 	if (conf->db_mode != BB_DB_DOORBELL && conf->db_mode != BB_DB_BLUEFLAME) {
-		BB_QUEUE_LOG(ERR, "send queue of QP 0x%06x: no doorbell mode %d", conf->qpn,
+		BB_QUEUE_LOG(ERR, "send queue of QP 0x%06x: unknown doorbell mode %d", conf->qpn,
 			     (int)conf->db_mode);
 		return -EINVAL;
 	}

@@ -187,7 +187,7 @@ check_list(struct fixture *f, const struct bb_sge *s, size_t k)
 	}
 	log_begin();
 	assert_int_equal(bb_qp_post_list(f->qp, wr, 3, &err), 1);
-	log_expect("the device does not do this operation");
+	log_expect("the device does not support this operation");
 	assert_int_equal(err, -ENOTSUP);
 	one(f, 0, 1, BB_WC_RDMA_WRITE);
 	assert_int_equal(null_dev.wr_opcodes, 1u << IBV_WR_RDMA_WRITE);
