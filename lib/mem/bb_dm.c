@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Device memory: allocation and the process' own copies. */
+/* Allocates device memory and copies to and from it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ bb_dm_free(struct bb_dm *pub)
 	return ret;
 }
 
-/* The errors, and which goes first, are those of libmlx5's copies. */
+/* Errors and their order are those of libmlx5's copies. */
 static int
 copy_check(const struct bb_dm *dm, const void *mem, uint64_t off, size_t len)
 {
@@ -171,7 +171,7 @@ bb_mr_reg_dm(struct bb_pd *pd, struct bb_dm *dm, uint64_t off, size_t len, uint3
 		       pd->dev->name, len, off, access, why);
 		return ret;
 	}
-	/* Of the optional rights, which a device may ignore, the kernel refuses each. */
+	/* The kernel refuses every optional right here, although a device may ignore them. */
 	attr.access = (access & DM_ACCESS) | BB_ACCESS_ZERO_BASED;
 	return bb_mr_create(pd, &attr, mr);
 }

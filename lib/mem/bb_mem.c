@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Protection domains, and what all registrations have in common. */
+/* Protection domains, and the common part of all registrations. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ free_pd:
 	return ret;
 }
 
-/* Deregister what was registered automatically. */
+/* Deregisters all automatic registrations. */
 static int
 pd_empty(struct bb_pd *pd)
 {
@@ -139,7 +139,7 @@ bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_m
 		return -ENOMEM;
 	reg->kind = kind;
 	bb_mem_reg_range(reg, (uintptr_t)attr->addr, attr->len, attr->iova, attr->access);
-	/* Memory that is not the process's has no addresses to be looked up by. */
+	/* Only memory of the process has addresses to look up. */
 	if (attr->kind != BB_DRV_MR_MEM)
 		reg->listed = false;
 	ret = pd->dev->drv->mr_reg(pd, attr, &reg->drv_mr);
@@ -192,7 +192,7 @@ bb_mem_reap_locked(struct bb_pd *pd)
 	if (TAILQ_EMPTY(&work))
 		return 0;
 
-	/* Without t->lock: mr_dereg may wait for a thread that waits in an event. */
+	/* Without t->lock: mr_dereg may wait for a thread that waits in a memory event. */
 	while ((reg = TAILQ_FIRST(&work)) != NULL) {
 		int ret;
 

@@ -3,11 +3,10 @@
  */
 /**
  * @file
- * Protection domains, memory registration, and address to lkey.
+ * Protection domains, memory registration, and the lookup from address to lkey.
  *
- * Control path rules are those of bb_dev.h. Keys: an lkey names memory for this
- * side's WQEs, an rkey lets a peer reach it. rkeys come from explicit registrations
- * only.
+ * Control path rules are those of bb_dev.h. An lkey names memory for this side's WQEs, an rkey
+ * lets a peer access it. Only explicit registrations have rkeys.
  */
 #ifndef BB_MEM_H
 #define BB_MEM_H
@@ -22,11 +21,13 @@ extern "C" {
 
 struct bb_pd;
 
-/** Allocate a protection domain (man ibv_alloc_pd). */
+/** Allocates a protection domain (man ibv_alloc_pd). */
 int bb_pd_alloc(struct bb_dev *dev, struct bb_pd **pd);
 
-/** Free it. -EBUSY while MRs, QPs, SRQs or address handles live. Automatic registrations go with
- * it. */
+/**
+ * Frees a PD and its automatic registrations. -EBUSY while MRs, QPs, SRQs or address handles
+ * live.
+ */
 int bb_pd_free(struct bb_pd *pd);
 
 /** Access rights (man ibv_reg_mr: IBV_ACCESS_*; the same bits). Local read is always on. */
@@ -35,26 +36,24 @@ enum bb_access {
 	BB_ACCESS_REMOTE_WRITE = 1 << 1, /**< needs LOCAL_WRITE */
 	BB_ACCESS_REMOTE_READ = 1 << 2,
 	BB_ACCESS_REMOTE_ATOMIC = 1 << 3, /**< needs LOCAL_WRITE */
-	BB_ACCESS_MW_BIND = 1 << 4,       /**< memory windows may be bound to it */
-	/** Keys name its first byte as 0, not by its address. It must start on a page. */
+	BB_ACCESS_MW_BIND = 1 << 4,       /**< allows binding memory windows */
+	/** Addresses count from 0 at its first byte. It must start on a page. */
 	BB_ACCESS_ZERO_BASED = 1 << 5,
 	/**
-	 * Pages are not pinned but looked up when a peer accesses them
-	 * (@ref bb_dev_attr odp). No lkey: the kernel resolves no page faults of queues
-	 * made by DEVX.
+	 * The kernel does not pin pages; it looks them up at each access of a peer (@ref
+	 * bb_dev_attr odp). There is no lkey: the kernel resolves no page faults of DEVX queues.
 	 */
 	BB_ACCESS_ON_DEMAND = 1 << 6,
-	BB_ACCESS_HUGETLB = 1 << 7, /**< hint for ON_DEMAND: all of it is hugepages */
+	BB_ACCESS_HUGETLB = 1 << 7, /**< hint for ON_DEMAND: all pages are hugepages */
 	/**
-	 * What peers write may become visible in any order until a completion says that
-	 * it is there. Has no effect without @ref bb_dev_attr relaxed_ordering, and maybe none
-	 * with it: where no call tells who has it, as in libibverbs, it is true, and the right
-	 * is left out if it is refused.
+	 * Writes of peers may become visible in any order before their completion. It has no
+	 * effect without @ref bb_dev_attr relaxed_ordering. That is true where no call reports
+	 * the capability, as in libibverbs; there the right is left out if it is refused.
 	 */
 	BB_ACCESS_RELAXED_ORDERING = 1 << 20,
 };
 
-/** Rights that a device may ignore: those it does not know are no error. */
+/** Optional rights: a device ignores those that it does not know. */
 #define BB_ACCESS_OPTIONAL_RANGE 0x3ff00000u
 
 /** A memory region; read-only for the application. */
@@ -63,38 +62,36 @@ struct bb_mr {
 	void *addr;
 	size_t len;
 	uint64_t iova;   /**< address of the first byte in WQEs and for peers */
-	uint32_t lkey;   /**< BB_LKEY_NONE when it cannot be used locally */
-	uint32_t rkey;   /**< 0 unless a REMOTE right was asked for */
-	uint32_t access; /**< in force: without optional rights the device lacks */
+	uint32_t lkey;   /**< BB_LKEY_NONE if it cannot be used locally */
+	uint32_t rkey;   /**< 0 without a REMOTE right */
+	uint32_t access; /**< rights in force: without optional rights that the device lacks */
 };
 
 /**
- * Register @p len bytes at @p addr (man ibv_reg_mr). The memory stays the
- * caller's and must not be unmapped before bb_mr_dereg(). It may be any of the
- * process: EAL's, anonymous, of a file, or external memory (rte_extmem_register()).
+ * Registers @p len bytes at @p addr (man ibv_reg_mr). The caller keeps the memory and must not
+ * unmap it before bb_mr_dereg(). Any memory of the process will do: EAL's, anonymous, a mapped
+ * file, or external memory (rte_extmem_register()).
  *
- * With ON_DEMAND it need not be mapped yet, and may be unmapped before; a peer that
- * then accesses it gets an error. NULL with SIZE_MAX stands for the whole address
- * space (@ref bb_dev_attr odp_implicit).
- * @return 0; -EINVAL empty, overflowing, longer than max_mr_size, unknown right, a
- *   REMOTE right that needs LOCAL_WRITE, or ZERO_BASED memory that does not start on
- *   a page; -EFAULT not mapped, or not writable as asked; -ENOTSUP ON_DEMAND on a
- *   device without it; -ENOMEM, also when all max_mr keys are in use or when no more
- *   memory may be locked.
+ * With ON_DEMAND the memory need not be mapped yet and may be unmapped earlier; a peer that then
+ * accesses it gets an error. NULL with SIZE_MAX registers the whole address space (@ref
+ * bb_dev_attr odp_implicit).
+ * @return 0; -EINVAL empty, overflowing, longer than max_mr_size, unknown right, a REMOTE right
+ *   that needs LOCAL_WRITE, or ZERO_BASED memory that does not start on a page; -EFAULT not
+ *   mapped, or not writable as requested; -ENOTSUP ON_DEMAND on a device without it; -ENOMEM,
+ *   also when all max_mr keys are in use or the limit of locked memory is reached.
  */
 int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
 
 /**
- * Register as bb_mr_reg(), but keys name the first byte as @p iova (man
- * ibv_reg_mr_iova). bb_mem_lkey() does not find such a region unless @p iova is
- * @p addr.
- * @return as bb_mr_reg(); -EINVAL also when @p iova and @p addr differ in their
- *   offset in a page, or @p iova + @p len overflows.
+ * Registers as bb_mr_reg(), with @p iova as the address of the first byte (man ibv_reg_mr_iova).
+ * bb_mem_lkey() does not find such a region unless @p iova equals @p addr.
+ * @return as bb_mr_reg(); -EINVAL also when @p iova and @p addr differ in their offset in a page,
+ *   or @p iova + @p len overflows.
  */
 int bb_mr_reg_iova(struct bb_pd *pd, void *addr, size_t len, uint64_t iova, uint32_t access,
 		   struct bb_mr **mr);
 
-/** What bb_mr_rereg() is to change, or-ed (man ibv_rereg_mr: IBV_REREG_MR_CHANGE_*). */
+/** Changes that bb_mr_rereg() makes, or-ed (man ibv_rereg_mr: IBV_REREG_MR_CHANGE_*). */
 enum bb_mr_rereg_flags {
 	BB_MR_REREG_TRANSLATION = 1 << 0, /**< the memory */
 	BB_MR_REREG_PD = 1 << 1,
@@ -123,87 +120,86 @@ int bb_mr_rereg(struct bb_mr *mr, uint32_t flags, struct bb_pd *pd, void *addr, 
 		uint32_t access);
 
 /**
- * Deregister. Returns after the last access through the keys has ended; a WQE
- * that names them later fails. Must not be called from an EAL memory callback.
+ * Deregisters a region. It returns after the last access through the keys has ended; a WQE that
+ * uses them later fails. Do not call it from an EAL memory callback.
  * @return 0; -EBUSY while a memory window is bound to it or another key refers to it.
  */
 int bb_mr_dereg(struct bb_mr *mr);
 
 /**
- * Register the memory of a mempool with LOCAL_WRITE, for lkeys only: its chunks, or, for a
- * pool of mbufs with pinned external buffers (rte_pktmbuf_pool_create_extbuf()), the buffers.
- * Neighbouring pieces share a registration. Chunks added to the pool later are not seen. The
- * buffers must stay mapped until bb_mem_del_mempool().
+ * Registers the memory of a mempool with LOCAL_WRITE, for lkeys only: its chunks, or the buffers
+ * of a pool of mbufs with pinned external buffers (rte_pktmbuf_pool_create_extbuf()).
+ * Neighbouring pieces share a registration. Chunks that the pool gets later are not registered.
+ * The buffers must stay mapped until bb_mem_del_mempool().
  * @return 0; -EEXIST it is registered; -EINVAL it has no memory yet, or it is a pool of mbufs
- *   without a data room, whose data are another pool's; an error of the device, which leaves
+ *   without a data room, whose data belong to another pool; an error of the device, which leaves
  *   nothing registered.
  */
 int bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
-/** Undo it. The pool must outlive the registration. -ENOENT if it was not. */
+/** Deregisters a mempool, which must still exist. -ENOENT if it is not registered. */
 int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
 /**
- * Register the whole EAL heap with LOCAL_WRITE, for lkeys only, and follow its
- * memory events: what EAL maps later is registered before it is handed out,
- * what it unmaps gets no key any more and is deregistered by the next control
- * call on the PD or bb_mem_reap(). Heaps of external memory
- * (rte_malloc_heap_memory_add()) are followed too. Memory that is only known to
- * rte_extmem_register() is not heap: use bb_mr_reg() for it.
+ * Registers the whole EAL heap with LOCAL_WRITE, for lkeys only, and follows its memory events.
+ * Memory that EAL maps later is registered before it is handed out. Memory that EAL unmaps loses
+ * its key at once, and the next control call on the PD, or bb_mem_reap(), deregisters it. Heaps
+ * of external memory (rte_malloc_heap_memory_add()) are followed, too. Memory that only
+ * rte_extmem_register() knows is not part of a heap: use bb_mr_reg() for it.
  *
- * Under --no-huge and --legacy-mem EAL reports no events. Its own heap does not change
- * there and is registered once, by a walk. External memory of a heap can go without notice,
- * so the application names it: bb_mem_add_heap() before this call for what is there, and
- * whenever it adds memory later.
- * @return 0; -EALREADY; -ENOTSUP EAL reports no events, and a heap has external memory that
- *   was not named; an error of the device. Nothing was registered by this call then.
+ * With --no-huge and --legacy-mem EAL reports no events. Its own heap does not change then, and
+ * is registered once, by a walk. External memory of a heap may go without notice, so the caller
+ * names it: call bb_mem_add_heap() before this call for existing memory, and whenever you add
+ * memory later.
+ * @return 0; -EALREADY; -ENOTSUP EAL reports no events, and a heap has external memory that was
+ *   not named; an error of the device. On an error this call has registered nothing.
  */
 int bb_mem_follow_heap(struct bb_pd *pd);
 
 /**
- * Register memory of a heap, [@p addr, @p addr + @p len), as bb_mem_follow_heap() does, where
- * EAL reports no events. Call it after rte_malloc_heap_memory_add(). What is registered
- * already, as by events, stays as it is, so a program may call it in every EAL mode.
+ * Registers memory of a heap, [@p addr, @p addr + @p len), like bb_mem_follow_heap(), where EAL
+ * reports no events. Call it after rte_malloc_heap_memory_add(). Memory that is registered
+ * already, for example by events, is left as it is, so a program may call it in every EAL mode.
  * The memory must stay mapped until bb_mem_del_heap() or bb_pd_free() returns.
  * @return 0; -EINVAL empty or past the end of the address space; an error of the device.
  */
 int bb_mem_add_heap(struct bb_pd *pd, const void *addr, size_t len);
 
 /**
- * Undo it, for the same range. Call it before rte_malloc_heap_memory_remove(). It returns after
- * the last access through the keys has ended; the memory may be unmapped then.
+ * Deregisters the same range. Call it before rte_malloc_heap_memory_remove(). It returns after
+ * the last access through the keys has ended; then the memory may be unmapped.
  * @return 0; -ENOENT none of the range is registered as heap; -EINVAL as above; an error of the
- *   device: the lookup finds no key any more, but the device may still use it, so the memory
- *   must stay mapped until bb_mem_reap() or bb_pd_free() succeeds.
+ *   device: the lookup finds no key any more, but the device may still use the memory, so it must
+ *   stay mapped until bb_mem_reap() or bb_pd_free() succeeds.
  */
 int bb_mem_del_heap(struct bb_pd *pd, const void *addr, size_t len);
 
 /**
- * Deregister what the heap gave back since the last call.
- * @return how many registrations went; a negative errno when the device keeps one,
- *   which is tried again by the next call.
+ * Deregisters memory that the heap returned since the last call.
+ * @return number of deregistered pieces; a negative errno if the device keeps one, which the next
+ *   call tries again.
  */
 int bb_mem_reap(struct bb_pd *pd);
 
-/** Registrations of a PD, explicit and automatic, and how they came about. */
+/** Registrations of a PD by kind. */
 struct bb_mem_stats {
 	uint32_t mrs;     /**< explicit, bb_mr_reg() */
 	uint32_t heap;    /**< automatic, heap */
 	uint32_t mempool; /**< automatic, mempools */
 	uint32_t retired; /**< waiting for bb_mem_reap() */
-	uint64_t bytes;   /**< of all live ones */
+	uint64_t bytes;   /**< bytes of all live registrations */
 };
 
-/** Read them. */
+/** Reads the registrations of a PD. Any thread. */
 int bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats);
 
-/** lkey that bb_mem_lkey() returns when no registration holds the range. */
+/** Return value of bb_mem_lkey() if no registration holds the range. */
 #define BB_LKEY_NONE UINT32_MAX
 
 /** Entries of a lookup cache. */
 #define BB_LKEY_CACHE_ENTRIES 4
 
-/** One registered range, as a cache keeps it. */
+/** One registered range of a lookup cache. */
 struct bb_lkey_range {
 	uint64_t start, len; /**< bytes; empty: len 0 */
 	uint32_t lkey;
@@ -211,27 +207,29 @@ struct bb_lkey_range {
 };
 
 /**
- * Address → lkey cache. One per thread (or queue) and PD, set up by
- * bb_lkey_cache_init(); lives in the caller's memory, not longer than the PD.
+ * Lookup cache from address to lkey: one for each thread (or queue) and PD, set up by
+ * bb_lkey_cache_init(). The caller owns its memory, and uses it no longer than the PD lives.
  */
 struct bb_lkey_cache {
-	const uint32_t *seq; /**< changes of the PD's table */
-	uint32_t seen;       /**< *seq when the entries were filled */
-	uint32_t last;       /**< entry of the last hit: tried first */
+	const uint32_t *seq; /**< sequence count of the PD's table */
+	uint32_t seen;       /**< value of *seq when the entries were filled */
+	uint32_t last;       /**< entry of the last hit, tried first */
 	struct bb_lkey_range range[BB_LKEY_CACHE_ENTRIES];
 	/* Not touched by a hit. */
 	uint32_t next; /**< entry to replace next */
 	struct bb_pd *pd;
-	uint64_t misses; /**< statistics: lookups that searched the table */
+	uint64_t misses; /**< lookups that searched the table */
 };
 
-/** Set up a cache for @p pd, empty. */
+/** Sets up an empty cache for @p pd. */
 void bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd);
 
-/** Slow half of bb_mem_lkey(): searches the PD's table. */
+/** Searches the PD's table: the slow path of bb_mem_lkey(). */
 uint32_t bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len);
 
-/** Does a range hold all of [@p addr, @p addr + @p len)? Its first byte at least. */
+/**
+ * Returns true if a range holds all of [@p addr, @p addr + @p len), and at least its first byte.
+ */
 static inline bool
 bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
 {
@@ -241,15 +239,15 @@ bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
 }
 
 /**
- * The lkey of a registration that holds all of [@p addr, @p addr + @p len) and names
- * it by its addresses. One with LOCAL_WRITE goes before one without.
+ * Returns the lkey of a registration that holds all of [@p addr, @p addr + @p len) and uses its
+ * own addresses. A registration with LOCAL_WRITE takes precedence.
  *
- * No lock. A hit costs about 1 ns for the range of the last lookup, 4 ns for another
- * one in the cache; a miss searches a sorted table, 10 to 20 ns. Ranges without
- * LOCAL_WRITE are not cached. The owner of the cache calls it, and keeps the memory
- * allocated while it uses the key.
- * @return the key; BB_LKEY_NONE when no single registration holds the range
- *   (not registered, or it crosses two: split it).
+ * It takes no lock. A hit costs about 1 ns for the range of the last lookup, and 4 ns for another
+ * cached range; a miss searches a sorted table, 10 to 20 ns. Ranges without LOCAL_WRITE are not
+ * cached. Only the owner of the cache calls it, and keeps the memory allocated while it uses the
+ * key.
+ * @return the key; BB_LKEY_NONE if no single registration holds the range (not registered, or it
+ *   crosses two: split it).
  */
 static inline uint32_t
 bb_mem_lkey(struct bb_lkey_cache *cache, const void *ptr, uint64_t len)
@@ -262,7 +260,7 @@ bb_mem_lkey(struct bb_lkey_cache *cache, const void *ptr, uint64_t len)
 		return bb_mem_lkey_miss(cache, addr, len);
 	if (bb_lkey_range_holds(r, addr, len))
 		return r->lkey;
-	/* Without a branch per entry: which one it is cannot be predicted. */
+	/* No branch for each entry: the matching entry cannot be predicted. */
 	for (i = 0; i < BB_LKEY_CACHE_ENTRIES; i++)
 		hit = addr - cache->range[i].start < cache->range[i].len ? i : hit;
 	r = &cache->range[hit];

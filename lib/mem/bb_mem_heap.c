@@ -4,14 +4,14 @@
 /*
  * A PD that follows the EAL heap: one walk, then EAL's memory events.
  *
- * EAL refuses event callbacks under --no-huge and --legacy-mem. EAL's own heap does not change
- * there, so the walk is enough. Heaps of external memory do: their memory is not registered by
- * the walk, as the key would outlive the mapping. The application names it then,
+ * EAL refuses event callbacks with --no-huge and --legacy-mem. EAL's own heap does not change
+ * then, so the walk is enough. Heaps of external memory do change. The walk does not register
+ * their memory, because a key would outlive the mapping; the application names it with
  * bb_mem_add_heap().
  *
- * Inside a callback EAL holds its memory lock, the thread may be any that called
- * rte_malloc() or rte_free(), and dev->lock may be its own or another's: only
- * t->lock is taken, memory comes from libc, and nothing is deregistered.
+ * In a callback EAL holds its memory lock. Any thread that calls rte_malloc() or rte_free() may
+ * run it, and that thread or another may hold dev->lock. So a callback takes t->lock only,
+ * allocates from libc, and deregisters nothing.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +40,7 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 			TAILQ_INSERT_TAIL(&t->heap, reg, link);
 			t->stats.heap++;
 		} else {
-			/* No mr_dereg here: the next control call does it. */
+			/* No mr_dereg here: the next control call makes it. */
 			TAILQ_INSERT_TAIL(&t->retired, reg, link);
 			t->stats.retired++;
 			t->stats.bytes -= len;
@@ -54,7 +54,10 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 	return ret;
 }
 
-/* Registers what of [start, end) is not yet: walk and events may both report it. t->lock held. */
+/*
+ * Registers the parts of [start, end) without a registration, because walk and events may report
+ * the same memory. t->lock held.
+ */
 static int
 heap_add_gaps(struct bb_mem_table *t, uint64_t start, uint64_t end, bool named)
 {
@@ -89,7 +92,8 @@ event_cb(enum rte_mem_event event, const void *addr, size_t len, void *arg)
 
 struct walk {
 	struct bb_mem_table *t;
-	int err; /* rte_memseg_contig_walk() itself reports only that there was one */
+	int err; /* error of the callback; rte_memseg_contig_walk() reports only that one
+		  * occurred */
 };
 
 /* Refuses external memory whose removal EAL would not report. t->lock held. */
@@ -98,7 +102,7 @@ external_check(const struct bb_mem_table *t, uint64_t start, uint64_t end)
 {
 	uint64_t gap_end;
 
-	/* Memory of bb_mem_add_heap() is the application's to take back. */
+	/* The application removes memory of bb_mem_add_heap(). */
 	if (!bb_mem_table_gap(t, &start, end, &gap_end))
 		return 0;
 	BB_LOG(ERR,
@@ -109,7 +113,7 @@ external_check(const struct bb_mem_table *t, uint64_t start, uint64_t end)
 	return -ENOTSUP;
 }
 
-/* Memory of rte_extmem_register() is the application's, not a heap's. */
+/* Memory of rte_extmem_register() belongs to the application, not to a heap. */
 static int
 walk_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t len, void *arg)
 {
@@ -127,13 +131,13 @@ walk_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t l
 	return w->err;
 }
 
-/* Events first, then the walk: what EAL maps in between is told by one or both. */
+/* Starts events before the walk: memory that EAL maps in between is reported by one or both. */
 static int
 follow(struct bb_mem_table *t)
 {
 	struct walk w = {.t = t};
 
-	/* Unique, as EAL finds callbacks by name and argument. */
+	/* Unique, because EAL finds callbacks by name and argument. */
 	snprintf(t->callback, sizeof(t->callback), "bluebell-pd-%p", (void *)t);
 	if (rte_mem_event_callback_register(t->callback, event_cb, t) == 0) {
 		t->events = true;
@@ -149,14 +153,14 @@ follow(struct bb_mem_table *t)
 void
 bb_mem_heap_unfollow(struct bb_mem_table *t)
 {
-	/* Returns when no callback runs any more; t->lock must not be held. */
+	/* It returns when no callback is running; t->lock must not be held. */
 	if (t->events)
 		rte_mem_event_callback_unregister(t->callback, t);
 	t->events = false;
 	t->following = false;
 }
 
-/* Retires all that bb_mem_add_heap() did not register. */
+/* Retires all registrations but those of bb_mem_add_heap(). */
 static void
 heap_retire_followed(struct bb_mem_table *t)
 {

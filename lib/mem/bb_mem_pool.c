@@ -2,9 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Registration of mempools. A mempool holds its objects in chunks. An mbuf pool with pinned
- * external buffers (rte_pktmbuf_pool_create_extbuf()) holds only the mbufs there; the buffers
- * are in areas that DPDK does not record, so each mbuf is asked for its own.
+ * Registration of mempools.
+ *
+ * A mempool holds its objects in chunks. A pool of mbufs with pinned external buffers
+ * (rte_pktmbuf_pool_create_extbuf()) holds only the mbufs there. DPDK does not record the areas
+ * of the buffers, so the buffer address comes from each mbuf.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -93,8 +95,8 @@ range_cmp(const void *a, const void *b)
 }
 
 /*
- * Returns true if one registration can hold all from @end to @start: both are on neighbouring
- * pages or, for a stride of buffers that leaves pages out, in one area known to EAL.
+ * Returns true if one registration can hold everything from @end to @start. Both must lie on
+ * neighbouring pages or, for a stride of buffers that skips pages, in one area that EAL knows.
  */
 static bool
 joinable(uint64_t end, uint64_t start)

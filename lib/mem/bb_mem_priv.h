@@ -17,43 +17,52 @@ struct bb_mr_priv {
 	struct bb_mem_reg *reg;
 	uint32_t windows;      /* memory windows that hold it; __atomic */
 	uint32_t mkeys;        /* keys that refer to it */
-	struct bb_dm_ctrl *dm; /* of device memory, else NULL */
+	struct bb_dm_ctrl *dm; /* device memory, else NULL */
 };
 
-/* Rights of @access that the device honours: optional ones it lacks go. */
+/* Returns @access without optional rights that the device lacks. */
 uint32_t bb_mr_access_in_force(const struct bb_dev *dev, uint32_t access);
-/* 0, -EINVAL or -ENOTSUP; then *why says why, for the caller's line in the log. */
+/*
+ * Checks rights. Returns 0, or -EINVAL or -ENOTSUP with the reason in *why, for the caller's log
+ * line.
+ */
 int bb_mr_access_check(const struct bb_dev *dev, uint32_t access, const char **why);
-/* Register with the driver; @attr is checked, its access is what is in force. */
+/* Registers with the driver. @attr has been checked; its access is in force. */
 int bb_mr_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_mr **mr);
-/* Put the driver's keys into mr->pub, those that the rights give. */
+/* Copies the driver's keys that the rights allow into mr->pub. */
 void bb_mr_keys(struct bb_mr_priv *mr);
-/* What it adds to struct bb_mem_stats; nothing for the whole address space. */
+/* Returns its share of bb_mem_stats.bytes; 0 for the whole address space. */
 uint64_t bb_mr_bytes(const struct bb_mr *mr);
-/* The key it is listed by: its lkey, or its rkey if it has no other. */
+/* Returns the key that identifies it: its lkey, or its rkey without one. */
 static inline uint32_t
 bb_mr_name(const struct bb_mr *mr)
 {
 	return mr->lkey != BB_LKEY_NONE ? mr->lkey : mr->rkey;
 }
-/* The explicit registration of any PD that has the key, as lkey or rkey; dev->lock held. */
+/* Finds an explicit registration of any PD by lkey or rkey; dev->lock held. */
 const struct bb_mr_priv *bb_mr_by_key(const struct bb_dev *dev, uint32_t key);
-/* "local_write|remote_read", "none"; @buf of BB_ACCESS_TEXT_MAX bytes. */
+/*
+ * Formats rights, such as "local_write|remote_read" or "none"; @buf has BB_ACCESS_TEXT_MAX bytes.
+ */
 #define BB_ACCESS_TEXT_MAX 128
 void bb_access_text(uint32_t access, char *buf);
-/* -EBUSY, logged, while windows or keys refer to it; dev->lock held. */
+/* Returns -EBUSY, and logs, while windows or keys refer to it; dev->lock held. */
 int bb_mr_busy(const struct bb_mr_priv *mr, const char *what);
 
-/* A peer, or a request, has invalidated the key: if it is a window's, its region is free of it. */
+/*
+ * Releases the region of a window after a peer or a request has invalidated its key. Other keys
+ * have no effect.
+ */
 void bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey);
-/* Let regions go from which completed requests took windows; dev->lock held. */
+/* Releases regions whose windows completed requests have unbound; dev->lock held. */
 void bb_mw_settle(const struct bb_dev *dev);
-/* A QP is about to forget its requests; dev->lock held. */
+/* Handles the reset of a QP, which loses its requests; dev->lock held. */
 void bb_mw_qp_reset(const struct bb_qp *qp);
 
 /*
- * The number of a request with all its bits, while fewer than 2^31 lie between it and the last
- * doorbell: what is kept beyond that must not look new again. Any thread; @seq is read before.
+ * Extends the sequence number of a request to 64 bits. Valid while fewer than 2^31 requests lie
+ * between it and the last doorbell, so that an old number does not look new. Any thread; @seq was
+ * read before.
  */
 static inline uint64_t
 bb_sq_seq64(const struct bb_sq *sq, uint32_t seq)

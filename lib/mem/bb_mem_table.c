@@ -15,9 +15,9 @@
 #define FIRST_CAP 64
 
 /*
- * Orders, against bb_mem_table_find(): the odd sequence number is visible before any
- * changed field (each is a release store, each is loaded with acquire), and every
- * changed field before the next even one.
+ * Makes the odd sequence number visible to bb_mem_table_find() before any changed field, and
+ * every changed field before the next even number. Each field is stored with release and loaded
+ * with acquire order.
  */
 static void
 write_begin(struct bb_mem_table *t)
@@ -41,7 +41,7 @@ entry_store(struct bb_mem_entry *dst, const struct bb_mem_entry *src)
 	dst->reg = src->reg;
 }
 
-/* Set max_end of entry @from and all behind it. */
+/* Sets max_end of entry @from and all later entries. */
 static void
 max_end_update(struct bb_mem_array *a, uint32_t from)
 {
@@ -56,7 +56,7 @@ max_end_update(struct bb_mem_array *a, uint32_t from)
 	}
 }
 
-/* Index of the first entry that starts above @addr. */
+/* Returns the index of the first entry that starts above @addr. */
 static uint32_t
 upper_bound(const struct bb_mem_array *a, uint32_t n, uint64_t addr)
 {
@@ -96,7 +96,7 @@ entry_del(struct bb_mem_array *a, uint32_t at)
 	max_end_update(a, at);
 }
 
-/* Make room for @n entries. */
+/* Makes room for @n entries. */
 static int
 grow(struct bb_mem_table *t, uint32_t n)
 {
@@ -165,7 +165,7 @@ bb_mem_table_insert(struct bb_mem_table *t, struct bb_mem_reg *reg)
 				 .writable = reg->writable,
 				 .reg = reg};
 
-	/* One place more, so that a hole can be cut without memory. */
+	/* One more entry, so that a hole can be cut without an allocation. */
 	if (grow(t, t->arr->n + 2) != 0)
 		return -ENOMEM;
 	write_begin(t);
@@ -198,7 +198,7 @@ bb_mem_table_clear(struct bb_mem_table *t)
 	write_end(t);
 }
 
-/* Cut [start, end) out of entry @i, which overlaps it. True when entry @i went. */
+/* Cuts [start, end) out of entry @i, which overlaps it. Returns true if entry @i was removed. */
 static bool
 entry_cut(struct bb_mem_array *a, uint32_t i, uint64_t start, uint64_t end)
 {
@@ -280,8 +280,8 @@ bb_mem_table_gap(const struct bb_mem_table *t, uint64_t *start, uint64_t end, ui
 }
 
 /*
- * The registration that holds [addr, addr + len), writable ones first, as of an even
- * sequence number that is returned too. False: none.
+ * Finds the registration that holds [addr, addr + len), writable ones first, at an even sequence
+ * number, which it also returns. Returns false if there is none.
  */
 static bool
 find(const struct bb_mem_table *t, uint64_t addr, uint64_t len, struct bb_lkey_range *range,
@@ -328,7 +328,8 @@ bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd)
 	memset(cache, 0, sizeof(*cache));
 	cache->pd = pd;
 	cache->seq = &pd->mem->seq;
-	cache->seen = 1; /* never a finished table's: the first lookup misses */
+	cache->seen = 1; /* odd, so never the number of a finished table: the first lookup
+			  * misses */
 }
 
 uint32_t
@@ -348,8 +349,8 @@ bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len)
 	if (!found)
 		return BB_LKEY_NONE;
 	/*
-	 * A read-only range is not kept: part of it may also belong to a writable
-	 * registration, which a hit on this one would hide.
+	 * A read-only range is not cached: part of it may also belong to a writable registration,
+	 * which a hit here would hide.
 	 */
 	if (writable) {
 		cache->range[cache->next] = range;

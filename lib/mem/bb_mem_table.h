@@ -4,16 +4,15 @@
 /*
  * Registrations of a PD and the sorted address table over them.
  *
- * Readers are fast-path threads that missed in their cache: no lock, a sequence
- * count. Every field a reader loads is an atomic; a reader that raced with a
- * change sees mixed but mapped values and starts again. Arrays that were outgrown
- * are kept until the PD goes, so a reader never touches freed memory; they double,
- * so all of them together are no larger than the last.
+ * Readers are data-path threads that missed in their cache. They take no lock, and use a sequence
+ * count. Every field that a reader loads is atomic. A reader that races with a change sees mixed
+ * but mapped values and starts again. Outgrown arrays stay allocated until the PD is freed, so a
+ * reader never touches freed memory. Arrays double, so all outgrown ones together are no larger
+ * than the last.
  *
- * Writers hold bb_mem_table.lock. It is taken inside EAL's memory event callbacks,
- * under EAL's own memory lock: whoever holds it calls nothing that takes EAL's
- * (no rte_malloc, no walk), and not mr_dereg, which may wait.
- * Lock order: dev->lock, EAL's memory lock, bb_mem_table.lock.
+ * Writers hold bb_mem_table.lock. EAL's memory event callbacks take it under EAL's own memory
+ * lock. So the holder calls no function that takes EAL's lock (no rte_malloc, no walk), and not
+ * mr_dereg, which may wait. Lock order: dev->lock, EAL's memory lock, bb_mem_table.lock.
  */
 #ifndef BB_MEM_TABLE_H
 #define BB_MEM_TABLE_H
@@ -31,8 +30,8 @@
 struct rte_mempool;
 
 enum bb_mem_kind {
-	BB_MEM_EXPLICIT, /* bb_mr_reg() and its like */
-	BB_MEM_HEAP,     /* these never overlap each other */
+	BB_MEM_EXPLICIT, /* bb_mr_reg() and similar calls */
+	BB_MEM_HEAP,     /* heap entries never overlap */
 	BB_MEM_POOL,
 };
 
@@ -41,16 +40,16 @@ struct bb_mem_reg {
 	TAILQ_ENTRY(bb_mem_reg) link;
 	enum bb_mem_kind kind;
 	bool writable;
-	bool named;  /* heap: by bb_mem_add_heap() */
-	bool listed; /* belongs into the table: its lkey names memory by its addresses */
+	bool named;  /* heap: registered by bb_mem_add_heap() */
+	bool listed; /* belongs in the table: its lkey uses the memory's addresses */
 	struct bb_drv_mr *drv_mr;
 	uint64_t start, end;
-	uint64_t live;            /* bytes not freed yet; heap only shrinks it */
-	struct rte_mempool *pool; /* of BB_MEM_POOL */
+	uint64_t live;            /* bytes not freed yet; only heap registrations shrink */
+	struct rte_mempool *pool; /* pool of a BB_MEM_POOL */
 };
 TAILQ_HEAD(bb_mem_regs, bb_mem_reg);
 
-/* A range of the table. Several entries may name one registration: holes. */
+/* A range of the table. Several entries may belong to one registration, which then has holes. */
 struct bb_mem_entry {
 	uint64_t start, end;
 	uint64_t max_end; /* largest end of this entry and all before it */
@@ -67,70 +66,70 @@ struct bb_mem_array {
 };
 
 struct bb_mem_table {
-	/* Read by every lookup: a line of its own. */
-	uint32_t seq; /* odd while a writer is at it */
+	/* Read by every lookup: its own cache line. */
+	uint32_t seq; /* odd while a writer changes the table */
 	struct bb_mem_array *arr;
 
 	pthread_mutex_t lock __attribute__((aligned(64)));
 	struct bb_pd *pd;
 	struct bb_mem_regs heap;
 	struct bb_mem_regs pools;
-	struct bb_mem_regs retired; /* no entry left, not deregistered yet */
+	struct bb_mem_regs retired; /* registrations without an entry, not deregistered yet */
 	struct bb_mem_stats stats;
 	bool following; /* the heap */
-	bool events;    /* and its events: a callback is registered */
+	bool events;    /* true if a callback for heap events is registered */
 	char callback[RTE_MEM_EVENT_CALLBACK_NAME_LEN];
 };
 
 int bb_mem_table_create(struct bb_pd *pd, struct bb_mem_table **table);
-/* No reader is left; registrations are gone. */
+/* Frees the table. No reader is left, and all registrations are gone. */
 void bb_mem_table_free(struct bb_mem_table *t);
 
-/* The functions from here on are called with t->lock held. */
+/* Call the functions below with t->lock held. */
 
-/* Add [start, end) of @reg. -ENOMEM. */
+/* Adds the range of @reg. Returns 0 or -ENOMEM. */
 int bb_mem_table_insert(struct bb_mem_table *t, struct bb_mem_reg *reg);
-/* Remove every entry of @reg. */
+/* Removes every entry of @reg. */
 void bb_mem_table_remove(struct bb_mem_table *t, const struct bb_mem_reg *reg);
-/* Remove every entry. */
+/* Removes every entry. */
 void bb_mem_table_clear(struct bb_mem_table *t);
 /*
- * Cuts [start, end) out of heap entries. Registrations of which nothing is left
- * move from t->heap to t->retired. Returns the bytes that had an entry.
+ * Cuts [start, end) out of heap entries. Registrations without a remaining entry move from
+ * t->heap to t->retired. Returns the number of bytes that had an entry.
  */
 uint64_t bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end);
 /*
- * The first part of [start, end) that no heap entry holds, as [*start, *gap_end).
- * False when there is none.
+ * Finds the first part of [start, end) that no heap entry holds, as [*start, *gap_end). Returns
+ * false if there is none.
  */
 bool bb_mem_table_gap(const struct bb_mem_table *t, uint64_t *start, uint64_t end,
 		      uint64_t *gap_end);
 
 /* ---- bb_mem.c */
 
-/* Register with the driver; not in the table yet. Allocates from libc only. */
+/* Registers with the driver; does not add to the table. Allocates only from libc. */
 int bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_mr_attr *attr,
 		      struct bb_mem_reg **reg);
-/* The same with what automatic registrations have: LOCAL_WRITE. */
+/* Registers as bb_mem_reg_create(), with the rights of automatic registrations: LOCAL_WRITE. */
 int bb_mem_reg_auto(struct bb_pd *pd, enum bb_mem_kind kind, uint64_t start, uint64_t len,
 		    struct bb_mem_reg **reg);
-/* What @reg covers; it is in no table. */
+/* Sets the range of @reg, which is in no table. */
 void bb_mem_reg_range(struct bb_mem_reg *reg, uint64_t start, uint64_t len, uint64_t iova,
 		      uint32_t access);
-/* Deregister and free; on an error nothing has changed. Without t->lock. */
+/* Deregisters and frees; an error changes nothing. Call it without t->lock. */
 int bb_mem_reg_destroy(struct bb_pd *pd, struct bb_mem_reg *reg);
 /*
- * bb_mem_reap() with dev->lock held: every control call on a PD starts with it. What
- * cannot be deregistered stays retired; then the error is returned.
+ * Executes bb_mem_reap() with dev->lock held; every control call on a PD starts with it.
+ * Registrations that the device keeps stay retired, and its error is returned.
  */
 int bb_mem_reap_locked(struct bb_pd *pd);
 
 /* ---- bb_mem_heap.c */
 
-/* One EAL memory event. Called by EAL; by tests too, where no events come. */
+/* Handles one EAL memory event. EAL calls it, and so do tests where no events come. */
 void bb_mem_heap_event(struct bb_mem_table *t, enum rte_mem_event event, const void *addr,
 		       size_t len);
-/* Stop following; registrations stay. dev->lock held. */
+/* Stops following the heap; registrations stay. dev->lock held. */
 void bb_mem_heap_unfollow(struct bb_mem_table *t);
 
 #endif

@@ -19,7 +19,7 @@ struct bb_mkey_priv {
 	struct bb_mkey pub;
 	struct bb_drv_mr *drv;
 	uint32_t n;
-	struct bb_mr_priv *mr[]; /* of the pieces; NULL: not an MR's key */
+	struct bb_mr_priv *mr[]; /* MR behind each piece, NULL if the key is not an MR's */
 };
 
 static const char *
@@ -94,7 +94,10 @@ attr_check(const struct bb_dev *dev, const struct bb_mkey_attr *attr)
 	return -EINVAL;
 }
 
-/* The MRs whose keys the pieces name cannot go before this key. */
+/*
+ * Holds the MRs behind the pieces' keys: they cannot be deregistered before this key is
+ * destroyed.
+ */
 static void
 refer(struct bb_mkey_priv *k, const struct bb_sge *pieces)
 {
@@ -230,7 +233,7 @@ bb_post_mkey_interleaved(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey,
 		       qp->qpn, mkey->lkey);
 		return -ENOTSUP;
 	}
-	/* One place goes to the pattern's head. */
+	/* The pattern's header takes one entry. */
 	ret = layout_check(qp, mkey, access, n == UINT32_MAX ? n : n + 1);
 	if (ret != 0)
 		return ret;

@@ -12,7 +12,7 @@
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 
-/* The smallest page of the CPUs we run on; a larger one of the kernel is found out by it. */
+/* The smallest page of supported CPUs. The kernel checks larger ones. */
 #define PAGE_MASK UINT64_C(4095)
 
 #define ACCESS_REMOTE                                                                              \
@@ -63,7 +63,7 @@ bb_mr_access_check(const struct bb_dev *dev, uint32_t access, const char **why)
 	return 0;
 }
 
-/* Of man ibv_reg_mr, and what ib_uverbs_reg_mr() asks of an iova. */
+/* Checks the rules of man ibv_reg_mr, and those of ib_uverbs_reg_mr() for an iova. */
 static int
 range_check(const struct bb_dev *dev, const void *addr, uint64_t len, uint64_t iova,
 	    uint32_t access, const char **why)
@@ -246,7 +246,10 @@ bb_mr_dereg(struct bb_mr *pub)
 	ret = bb_mr_busy(mr, "deregistered");
 	if (ret != 0)
 		goto unlock;
-	/* Lookups stop finding the key before it dies, so that none dies in a hand. */
+	/*
+	 * Lookups stop finding the key before its deregistration, so that no caller holds a dead
+	 * key.
+	 */
 	pthread_mutex_lock(&t->lock);
 	bb_mem_table_remove(t, mr->reg);
 	pthread_mutex_unlock(&t->lock);
@@ -260,7 +263,7 @@ bb_mr_dereg(struct bb_mr *pub)
 		if (mr->dm != NULL)
 			mr->dm->mrs--;
 	} else if (mr->reg->listed) {
-		/* There is room: an entry went a moment ago, and arrays do not shrink. */
+		/* There is room: an entry was just removed, and arrays do not shrink. */
 		(void)bb_mem_table_insert(t, mr->reg);
 	}
 	pthread_mutex_unlock(&t->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Registrations for people: found by key, rights in words. */
+/* Looks up registrations by key, and formats rights, for logs and telemetry. */
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Re-registration. Lookups stop finding the old key before it dies and find the new one
- * once it lives; on an error the old one is back in the table.
+ * Re-registration. Lookups stop finding the old key before it becomes invalid, and find the new
+ * key after it is valid. On an error the old key returns to the table.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 #define REREG_ALL ((uint32_t)(BB_MR_REREG_TRANSLATION | BB_MR_REREG_PD | BB_MR_REREG_ACCESS))
 
-/* The region as it is to be. */
+/* The region after the change. */
 struct rereg {
 	struct bb_pd *pd;
 	void *addr;
@@ -24,7 +24,7 @@ struct rereg {
 };
 
 /*
- * Rules of ibv_rereg_mr() in libibverbs, ib_uverbs_rereg_mr(), and, for ON_DEMAND,
+ * Checks the rules of ibv_rereg_mr() in libibverbs, of ib_uverbs_rereg_mr(), and for ON_DEMAND of
  * mlx5_ib_rereg_user_mr().
  */
 static int
@@ -73,7 +73,10 @@ entry_remove(struct bb_mem_table *t, const struct bb_mem_reg *reg)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Registered, with the table entries of the old range gone and @hold in the new PD's. */
+/*
+ * Completes a re-registration: the entries of the old range are removed, and @hold is in the new
+ * PD's table.
+ */
 static void
 rereg_settle(struct bb_mr_priv *mr, const struct rereg *to, const struct bb_mem_reg *hold)
 {
@@ -110,7 +113,7 @@ rereg_locked(struct bb_mr_priv *mr, uint32_t flags, const struct rereg *to)
 	struct bb_pd *pd = mr->pub.pd;
 	bool trans = (flags & BB_MR_REREG_TRANSLATION) != 0;
 	bool access = (flags & BB_MR_REREG_ACCESS) != 0;
-	/* An entry that no lookup finds keeps the place of the one to come. */
+	/* An entry that no lookup finds reserves room for the new one. */
 	struct bb_mem_reg hold = {.kind = BB_MEM_EXPLICIT,
 				  .drv_mr = mr->reg->drv_mr,
 				  .start = UINT64_MAX,

@@ -2,24 +2,24 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory windows, and which regions they are bound to.
+ * Memory windows and the regions that they are bound to.
  *
- * A region counts the windows that are or may be bound to it, for bb_mr_dereg(): neither the
- * kernel nor, as far as is known, a card refuses to deregister a region with windows, as man
- * ibv_alloc_mw promises. What invalidates a window names it by its rkey, so windows are found by
- * their key's index, in a table of two levels that is read without a lock: a table's page is
- * never given back while the device is open.
+ * A region counts the windows that are or may be bound to it, for bb_mr_dereg(). Neither the
+ * kernel nor, as far as is known, a card refuses to deregister a region with windows, which man
+ * ibv_alloc_mw promises. An invalidation names a window by its rkey. So windows are found by the
+ * index of their key, in a table of two levels that is read without a lock: a page of the table
+ * is not freed while the device is open.
  *
- * A post changes nothing yet: until the request has completed the old region is held, and the
- * new one, too. Completions do not look for windows; who wants to know compares the request
- * with what its queue has completed, and with the first one that failed.
+ * A post changes nothing yet. Until the request has completed, both the old and the new region
+ * are held. Completions do not look for windows. Instead, a caller that needs to know compares
+ * the request with the requests that its queue has completed, and with the first failed one.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rte_log.h>
-#include <rte_ticketlock.h> /* whose stores ThreadSanitizer sees */
+#include <rte_ticketlock.h> /* a lock whose stores ThreadSanitizer sees */
 
 #include "bb_mem_priv.h"
 #include "bb_mw.h"
@@ -30,9 +30,9 @@
 #define PAGE_BITS 12
 #define MAX_OPS   8
 
-/* A request that binds the window to mr, or takes it back (NULL), and has not been settled. */
+/* A pending request that binds the window to mr, or unbinds it (NULL). */
 struct op {
-	const struct bb_qp *qp; /* NULL: it was reset, and what became of the request is unknown */
+	const struct bb_qp *qp; /* NULL if it was reset: the fate of the request is unknown */
 	uint64_t seq;
 	struct bb_mr_priv *mr;
 };
@@ -40,15 +40,18 @@ struct op {
 struct bb_mw_priv {
 	struct bb_mw pub;
 	struct bb_drv_mr *drv;
-	/* Owners of QPs post and poll while bb_mr_dereg() asks. */
+	/* Held because owners of QPs post and poll while bb_mr_dereg() runs. */
 	rte_ticketlock_t lock;
-	struct bb_mr_priv *mr; /* bound to by what has completed, NULL: none */
+	struct bb_mr_priv *mr; /* region of the last completed bind, NULL if none */
 	struct op ops[MAX_OPS];
 	uint32_t n_ops;
 };
 
 struct bb_mw_table {
-	/* A peer's invalidation, found by a poll, against bb_mw_free(). Before a window's lock. */
+	/*
+	 * Serializes a peer's invalidation, which a poll finds, with bb_mw_free(). Taken before a
+	 * window's lock.
+	 */
 	rte_ticketlock_t lock;
 	struct bb_mw_priv **page[1u << (24 - PAGE_BITS)];
 };
@@ -63,7 +66,7 @@ table_free(struct bb_mw_table *t)
 	free(t);
 }
 
-/* Where the window of a key is noted; NULL: its page does not exist. */
+/* Returns the table slot of a key, NULL if its page does not exist. */
 static struct bb_mw_priv **
 table_slot(const struct bb_dev *dev, uint32_t rkey)
 {
@@ -76,7 +79,7 @@ table_slot(const struct bb_dev *dev, uint32_t rkey)
 	return page == NULL ? NULL : &page[rkey >> 8 & ((1u << PAGE_BITS) - 1)];
 }
 
-/* The same, made if need be; dev->lock held. */
+/* Returns the slot of a key and allocates its page if needed; dev->lock held. */
 static struct bb_mw_priv **
 table_slot_make(struct bb_dev *dev, uint32_t rkey)
 {
@@ -145,7 +148,9 @@ fate_of(const struct op *op)
 
 	if (op->qp == NULL)
 		return PENDING;
-	/* The order of send_done(): what failed is noted before it is complete. */
+	/*
+	 * send_done() records a failure before it marks completion, so read in the reverse order.
+	 */
 	done = __atomic_load_n(&op->qp->sq.done, __ATOMIC_ACQUIRE);
 	if (bb_sq_seq64(&op->qp->sq, done) < op->seq)
 		return PENDING;
@@ -155,7 +160,7 @@ fate_of(const struct op *op)
 	return DONE;
 }
 
-/* Drop the first @n of those that nobody will see complete. Returns how many there were. */
+/* Drops the first @n operations whose completion will not be seen. Returns the number dropped. */
 static uint32_t
 drop_lost(struct bb_mw_priv *w, uint32_t n)
 {
@@ -174,8 +179,8 @@ drop_lost(struct bb_mw_priv *w, uint32_t n)
 }
 
 /*
- * Settle what is known; w->lock held. What succeeded puts an end to what was before: that is what
- * was carried out before it was posted, not what is pending on a queue that lives.
+ * Applies known completions; w->lock held. A successful operation ends earlier operations that
+ * executed before it was posted, but not operations that are pending on a live queue.
  */
 static void
 settle(struct bb_mw_priv *w)
@@ -202,8 +207,8 @@ settle(struct bb_mw_priv *w)
 }
 
 /*
- * Room for one more request: 1; 0: not before one completes. Each asks for a CQE, so room comes
- * when the owners of their queues ring and poll. w->lock held.
+ * Returns 1 if there is room for one more request, 0 if one must complete first. Each asks for a
+ * CQE, so room comes when the owners of their queues ring and poll. w->lock held.
  */
 static int
 has_room(struct bb_mw_priv *w)
@@ -231,7 +236,7 @@ add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr)
 		(struct op){.qp = qp, .seq = bb_sq_seq64(&qp->sq, qp->sq.seq), .mr = mr};
 }
 
-/* Call @fn for every window; dev->lock held. */
+/* Calls @fn for every window; dev->lock held. */
 static void
 for_each(const struct bb_dev *dev, void (*fn)(struct bb_mw_priv *w, const struct bb_qp *qp),
 	 const struct bb_qp *qp)
@@ -260,8 +265,9 @@ bb_mw_settle(const struct bb_dev *dev)
 }
 
 /*
- * What was not seen to complete may have been carried out: it holds its region on until something
- * that is posted from now on has succeeded, and stands behind all that was posted before.
+ * Handles the reset of a QP. An operation without a seen completion may have executed. It holds
+ * its region until a later operation, posted from now on and after all earlier ones, has
+ * succeeded.
  */
 static void
 forget_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
@@ -309,9 +315,9 @@ bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
 	if (w != NULL) {
 		rte_ticketlock_lock(&w->lock);
 		/*
-		 * Of the key that was posted last, all on it has been carried out. Another is one
-		 * of before: of a bind that a later one has followed, or of a window whose index
-		 * came back. That says nothing of what holds now.
+		 * If the key is that of the last post, all operations on it have executed.
+		 * Another key belongs to an earlier bind, or to a window whose index was reused,
+		 * and says nothing about the current state.
 		 */
 		if (w->pub.rkey == rkey)
 			release_all(w);
@@ -400,7 +406,7 @@ bb_mw_free(struct bb_mw *pub)
 	return ret;
 }
 
-/* Why the range of the MR cannot be bound; NULL: it can. */
+/* Returns why the range of the MR cannot be bound, NULL if it can. */
 static const char *
 range_bad(const struct bb_mw *mw, const struct bb_mr *mr, uint64_t addr, uint64_t len,
 	  uint32_t access)
@@ -409,7 +415,7 @@ range_bad(const struct bb_mw *mw, const struct bb_mr *mr, uint64_t addr, uint64_
 		return "the MR and the window have different PDs";
 	if ((mr->access & BB_ACCESS_MW_BIND) == 0)
 		return "the MR was registered without MW_BIND";
-	/* Which has no lkey, and that is how a bind names its region. */
+	/* An ON_DEMAND region has no lkey, and a bind names its region by the lkey. */
 	if ((mr->access & BB_ACCESS_ON_DEMAND) != 0)
 		return "the MR is ON_DEMAND";
 	if (addr < mr->iova || len > mr->len || addr - mr->iova > mr->len - len)
@@ -437,7 +443,7 @@ post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, stru
 	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
 	int ret;
 
-	/* It may ring, which must not be under the lock. */
+	/* May ring a doorbell, which must not happen under the lock. */
 	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, bind->len != 0));
 	rte_ticketlock_lock(&w->lock);
 	ret = has_room(w);

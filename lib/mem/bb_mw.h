@@ -3,12 +3,12 @@
  */
 /**
  * @file
- * Memory windows: rkeys of a part of a memory region, given and taken by requests.
+ * Memory windows: rkeys for a part of a memory region, granted and revoked by requests.
  *
- * A window of type 1 is bound by bb_mw_bind() for all QPs of its PD. One of type 2 is bound
- * by bb_post_bind_mw() for peers of that QP alone, is invalidated by bb_post_local_inv() or
- * by the peer's SEND with invalidate, and can then be bound again. Windows give remote rights
- * only. Control-path rules are those of bb_dev.h.
+ * bb_mw_bind() binds a window of type 1 for all QPs of its PD. bb_post_bind_mw() binds a window
+ * of type 2 for peers of that QP alone. bb_post_local_inv() or the peer's SEND with invalidate
+ * invalidates it, and then it can be bound again. Windows give remote rights only. Control-path
+ * rules are those of bb_dev.h.
  *
  * Source: man ibv_alloc_mw, ibv_bind_mw, ibv_post_send.
  */
@@ -25,29 +25,29 @@ extern "C" {
 /** Types of memory windows. */
 enum bb_mw_type {
 	BB_MW_TYPE_1 = 1,
-	BB_MW_TYPE_2 = 2, /**< 2B: only peers of the QP that bound it */
+	BB_MW_TYPE_2 = 2, /**< type 2B: only for peers of the QP that bound it */
 };
 
 /** A memory window; read-only for the application. */
 struct bb_mw {
 	struct bb_pd *pd;
-	uint32_t rkey; /**< as of the last bind that was posted */
+	uint32_t rkey; /**< key of the last posted bind */
 	enum bb_mw_type type;
 };
 
 /**
- * Allocate a window, not bound (man ibv_alloc_mw).
- * @return 0; -EINVAL no such type; -ENOTSUP the device has no windows; -ENOMEM.
+ * Allocates an unbound window (man ibv_alloc_mw).
+ * @return 0; -EINVAL unknown type; -ENOTSUP the device has no windows; -ENOMEM.
  */
 int bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **mw);
 
 /**
- * Free it; unbinds it first. Requests on it must have completed. It is the only way to take back
- * a type 2 window whose QP was destroyed: no other QP can (IBTA vol. 1, 10.6.7.2).
+ * Frees a window and unbinds it first. Requests on it must have completed. A type 2 window whose
+ * QP was destroyed can only be freed, as no other QP can invalidate it (IBTA vol. 1, 10.6.7.2).
  */
 int bb_mw_free(struct bb_mw *mw);
 
-/** The same key with the next low byte (man ibv_inc_rkey). */
+/** Returns the key with the next low byte (man ibv_inc_rkey). */
 static inline uint32_t
 bb_inc_rkey(uint32_t rkey)
 {
@@ -55,24 +55,25 @@ bb_inc_rkey(uint32_t rkey)
 }
 
 /**
- * Post a bind of a type 1 window to [@p addr, @p addr + @p len) of @p mr, in the MR's
- * addresses (man ibv_bind_mw). On success mw->rkey is the new key, the next one after the old,
- * which dies; give it to the peer by this QP, or after the completion (BB_WC_BIND_MW). A bind
- * that completes in error leaves the window as it was: keep the old key until then. A length
- * of 0 unbinds, @p mr may be NULL then. Until the completion was polled neither the old MR nor the
- * new one can be deregistered; an unsignalled bind completes with the next signalled request.
- * @param access BB_ACCESS_REMOTE_*; writes and atomics need an MR with LOCAL_WRITE.
- * REMOTE_ATOMIC where bb_dev_attr.memory_window_atomics says so.
- * @return as every post, -EAGAIN also when 8 requests wait on this window; -EINVAL (logged) a type
- * 2 window, an MR without MW_BIND or of another PD, one that is ON_DEMAND, a range that leaves the
- * MR, rights as above, a ZERO_BASED window or MR; -EOPNOTSUPP over 2^31 bytes.
+ * Posts a bind of a type 1 window to [@p addr, @p addr + @p len) of @p mr, in the MR's addresses
+ * (man ibv_bind_mw). On success mw->rkey is the new key, the old key plus 1 in its low byte, and
+ * the old key becomes invalid. Give the new key to the peer over this QP, or after the completion
+ * (BB_WC_BIND_MW). A bind that completes in error changes nothing, so keep the old key until
+ * then. A length of 0 unbinds; @p mr may be NULL then. Neither the old nor the new MR can be
+ * deregistered before the completion was polled. An unsignalled bind completes with the next
+ * signalled request.
+ * @param access BB_ACCESS_REMOTE_*; writes and atomics need an MR with LOCAL_WRITE. REMOTE_ATOMIC
+ *   needs bb_dev_attr.memory_window_atomics.
+ * @return as every post, -EAGAIN also when 8 requests are pending on this window; -EINVAL
+ *   (logged) a type 2 window, an MR without MW_BIND or of another PD, an ON_DEMAND MR, a range
+ *   that leaves the MR, rights as above, a ZERO_BASED window or MR; -EOPNOTSUPP over 2^31 bytes.
  */
 int bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr, uint64_t addr,
 	       uint64_t len, uint32_t access, uint32_t flags);
 
 /**
- * Post a bind of a type 2 window that is not bound (IBV_WR_BIND_MW). @p new_rkey differs from
- * mw->rkey in its low byte: bb_inc_rkey(). mw->rkey is @p new_rkey when this returns 0.
+ * Posts a bind of an unbound type 2 window (IBV_WR_BIND_MW). @p new_rkey differs from mw->rkey in
+ * its low byte: use bb_inc_rkey(). mw->rkey is @p new_rkey when this returns 0.
  * @param access as bb_mw_bind(), and BB_ACCESS_ZERO_BASED: the window's addresses start at 0.
  * @return as bb_mw_bind(); -EINVAL also a type 1 window, no MR, length 0, a key of another
  *   window.
@@ -81,9 +82,9 @@ int bb_post_bind_mw(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t
 		    struct bb_mr *mr, uint64_t addr, uint64_t len, uint32_t access, uint32_t flags);
 
 /**
- * Invalidate a type 2 window or an indirect key that requests lay out (IBV_WR_LOCAL_INV);
- * completes as BB_WC_LOCAL_INV, and no access through it happens from then on. The MR can be
- * deregistered when it has completed with success and was polled.
+ * Invalidates a type 2 window, or an indirect key that requests lay out (IBV_WR_LOCAL_INV). It
+ * completes as BB_WC_LOCAL_INV; no access passes through the key from then on. The MR can be
+ * deregistered after a successful completion was polled.
  */
 int bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flags);
 

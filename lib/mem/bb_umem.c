@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* umems of the application. */
+/* Registers umems of the application, and dma-bufs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,13 +13,13 @@
 
 #define PAGE_MASK UINT64_C(4095)
 
-/* IB_ACCESS_* that the kernel's devx_umem_get() lets pass. */
+/* IB_ACCESS_* rights that the kernel's devx_umem_get() accepts. */
 #define UMEM_ACCESS (BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ)
 
 #define DMABUF_ACCESS                                                                              \
 	((uint32_t)(UMEM_ACCESS | BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_RELAXED_ORDERING))
 
-/* Why a umem is refused before the device is asked; NULL: it is not. */
+/* Returns why the library refuses a umem, NULL if it does not. */
 static const char *
 umem_wrong(const struct bb_umem_attr *attr)
 {
