@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Converts devices, ports and GIDs of libibverbs to Bluebell's types. */
+#include <endian.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -91,8 +92,21 @@ bb_ibv_port(struct ibv_context *ctx, uint32_t port, struct bb_port_attr *attr)
 	attr->active_mtu = bb_ibv_mtu(a.active_mtu);
 	attr->lid = a.lid;
 	attr->gids = a.gid_tbl_len > 0 ? (uint32_t)a.gid_tbl_len : 0;
+	attr->pkeys = a.pkey_tbl_len;
 	attr->grh_required =
 		attr->link_layer == BB_LINK_INFINIBAND && (a.flags & IBV_QPF_GRH_REQUIRED) != 0;
+	return 0;
+}
+
+int
+bb_ibv_pkey(struct ibv_context *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	__be16 be;
+
+	/* -1 without a reliable errno: libibverbs reads a file of sysfs. */
+	if (ibv_query_pkey(ctx, (uint8_t)port, (int)index, &be) != 0)
+		return -EIO;
+	*pkey = be16toh(be);
 	return 0;
 }
 

@@ -34,6 +34,8 @@ uint32_t bb_ibv_mtu(enum ibv_mtu mtu);
 int bb_ibv_port(struct ibv_context *ctx, uint32_t port, struct bb_port_attr *attr);
 
 /* Returns 0, -ENOENT for an empty entry, or -errno. */
+/* @port and @index are in range. */
+int bb_ibv_pkey(struct ibv_context *ctx, uint32_t port, uint32_t index, uint16_t *pkey);
 int bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
 
 /*

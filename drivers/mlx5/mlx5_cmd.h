@@ -140,6 +140,7 @@ struct mlx5_port {
 	uint32_t max_mtu, active_mtu; /* bytes */
 	uint16_t lid;
 	uint32_t gids;
+	uint32_t pkeys;
 	bool grh_required; /* InfiniBand: see bb_port_attr */
 };
 
@@ -235,6 +236,8 @@ struct mlx5_cmd_if {
 	/* ibv_query_port(), ibv_query_gid_ex(). */
 	int (*port_query)(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
 	int (*gid_query)(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
+	/* ibv_query_pkey(), in host order; @port and @index are in range. */
+	int (*pkey_query)(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey);
 	/* Gets the destination MAC with ibv_create_ah() and mlx5dv_init_obj(). */
 	int (*av_resolve)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port,
 			  uint32_t sgid_index, const uint8_t dgid[16], struct mlx5_av *av);

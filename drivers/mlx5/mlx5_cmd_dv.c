@@ -287,6 +287,7 @@ static const struct mlx5_cmd_if dv_if = {
 	.mw_free = dv_mw_free,
 	.port_query = dv_port_query,
 	.gid_query = dv_gid_query,
+	.pkey_query = dv_pkey_query,
 	.av_resolve = dv_av_resolve,
 	.av_ready = dv_av_ready,
 	.event_subscribe = dv_event_subscribe,

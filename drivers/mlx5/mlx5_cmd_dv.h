@@ -108,6 +108,7 @@ void dv_dmabuf_probe_end(struct dv_ctx *c);
 
 /* mlx5_cmd_dv_port.c */
 int dv_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
+int dv_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey);
 int dv_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
 int dv_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
 		  const uint8_t dgid[16], struct mlx5_av *av);

@@ -23,9 +23,16 @@ dv_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 			.active_mtu = a.active_mtu,
 			.lid = a.lid,
 			.gids = a.gids,
+			.pkeys = a.pkeys,
 			.grh_required = a.grh_required,
 		};
 	return ret;
+}
+
+int
+dv_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	return bb_ibv_pkey(dv_ctx_of(ctx)->ibv, port, index, pkey);
 }
 
 int

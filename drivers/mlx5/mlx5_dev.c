@@ -106,6 +106,7 @@ mlx5_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 	attr->active_mtu = p.active_mtu;
 	attr->lid = p.lid;
 	attr->gids = p.gids;
+	attr->pkeys = p.pkeys;
 	attr->grh_required = p.grh_required;
 	return 0;
 }
@@ -119,6 +120,18 @@ mlx5_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid 
 	/* Not logged: callers that iterate over the table find empty entries. */
 	if (ret != 0 && ret != -ENOENT)
 		BB_LOG(ERR, "%s: cannot read GID %u of port %u: %s", d->ctx->name, index, port,
+		       strerror(-ret));
+	return ret;
+}
+
+static int
+mlx5_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	struct mlx5_dev *d = mlx5_dev_of(dev);
+	int ret = d->cmd->pkey_query(d->ctx, port, index, pkey);
+
+	if (ret != 0)
+		BB_LOG(ERR, "%s: cannot read P_Key %u of port %u: %s", d->ctx->name, index, port,
 		       strerror(-ret));
 	return ret;
 }
@@ -143,6 +156,7 @@ static const struct bb_driver mlx5_driver = {
 	.close = mlx5_close,
 	.port_query = mlx5_port_query,
 	.gid_query = mlx5_gid_query,
+	.pkey_query = mlx5_pkey_query,
 	.event_get = mlx5_event_get,
 	.stats = mlx5_stats,
 	.drops = mlx5_drops,

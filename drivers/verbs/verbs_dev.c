@@ -199,6 +199,7 @@ static const struct bb_driver verbs_driver = {
 	.close = verbs_close,
 	.port_query = verbs_port_query,
 	.gid_query = verbs_gid_query,
+	.pkey_query = verbs_pkey_query,
 	.event_get = verbs_event_get,
 	.stats = verbs_stats,
 	.pd_alloc = verbs_pd_alloc,

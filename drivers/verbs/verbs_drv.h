@@ -202,6 +202,7 @@ int verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr);
 
 /* ---- verbs_port.c */
 int verbs_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr);
+int verbs_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey);
 int verbs_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
 enum ibv_mtu verbs_mtu(uint32_t bytes);
 /* What libibverbs calls a path: an address vector. */

@@ -40,6 +40,17 @@ verbs_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid
 	return ret;
 }
 
+int
+verbs_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	int ret = bb_ibv_pkey(verbs_dev_of(dev)->ctx, port, index, pkey);
+
+	if (ret != 0)
+		BB_LOG(ERR, "%s: cannot read P_Key %u of port %u: %s", dev->name, index, port,
+		       strerror(-ret));
+	return ret;
+}
+
 void
 verbs_path(const struct bb_dev *dev, const struct bb_path *path, struct ibv_ah_attr *attr)
 {

@@ -91,9 +91,9 @@ bb_qp_init_attr_init(struct bb_qp_init_attr *attr)
 struct bb_qp_attr {
 	uint32_t size; /**< set by bb_qp_attr_init() */
 	enum bb_qp_state state;
-	uint32_t access; /**< enum bb_access REMOTE_* a peer gets; on UC, WRITE alone counts */
-	uint16_t pkey_index;
-	uint32_t path_mtu; /**< bytes: 256, 512, 1024, 2048, 4096 */
+	uint32_t access;     /**< enum bb_access REMOTE_* a peer gets; on UC, WRITE alone counts */
+	uint16_t pkey_index; /**< the partition: see bb_pkey_query() */
+	uint32_t path_mtu;   /**< bytes: 256, 512, 1024, 2048, 4096 */
 	uint32_t dest_qpn;
 	uint32_t rq_psn;            /**< 24 bits: the peer's sq_psn */
 	uint32_t sq_psn;            /**< 24 bits */

@@ -232,6 +232,24 @@ path_check(const struct bb_qp *qp, const struct bb_path *p, const struct bb_port
 	return bb_path_check(qp->ctrl->pd->dev, what, p, port);
 }
 
+/* Index 0 is in every port's table. */
+static int
+pkey_check(const struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask)
+{
+	struct bb_dev *dev = qp->ctrl->pd->dev;
+	struct bb_port_attr port = {0};
+	int ret;
+
+	if ((mask & BB_QP_PKEY_INDEX) == 0 || attr->pkey_index == 0)
+		return 0;
+	ret = dev->drv->port_query(
+		dev, (mask & BB_QP_PORT) ? attr->path.port : qp->ctrl->attr.path.port, &port);
+	if (ret == 0 && attr->pkey_index >= port.pkeys)
+		return out_of_range(qp, "pkey_index", attr->pkey_index,
+				    "past the port's P_Key table");
+	return ret;
+}
+
 static bool
 mtu_valid(uint32_t mtu)
 {
@@ -250,6 +268,9 @@ bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mas
 	if (ret != 0)
 		return ret;
 	ret = numbers_check(qp, attr, mask);
+	if (ret != 0)
+		return ret;
+	ret = pkey_check(qp, attr, mask);
 	if (ret != 0)
 		return ret;
 	if ((mask & (BB_QP_PATH | BB_QP_PATH_MTU)) == 0)

@@ -52,6 +52,16 @@ no_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *g
 }
 
 static int
+no_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	(void)dev;
+	(void)port;
+	(void)index;
+	(void)pkey;
+	return -ENOTSUP;
+}
+
+static int
 no_event_get(struct bb_dev *dev, struct bb_event *event)
 {
 	(void)dev;
@@ -215,6 +225,7 @@ bb_driver_register(const struct bb_driver *drv)
 	d->list = d->list != NULL ? d->list : no_list;
 	d->port_query = d->port_query != NULL ? d->port_query : no_port_query;
 	d->gid_query = d->gid_query != NULL ? d->gid_query : no_gid_query;
+	d->pkey_query = d->pkey_query != NULL ? d->pkey_query : no_pkey_query;
 	d->event_get = d->event_get != NULL ? d->event_get : no_event_get;
 	d->stats = d->stats != NULL ? d->stats : no_stats;
 	d->drops = d->drops != NULL ? d->drops : no_drops;

@@ -170,6 +170,7 @@ struct bb_port_attr {
 	uint32_t gids;       /**< entries of the GID table, empty ones too */
 	bool grh_required;   /**< InfiniBand: every path needs is_global and GIDs, as virtual
 			      *   functions do that share a LID (IBV_QPF_GRH_REQUIRED) */
+	uint32_t pkeys;      /**< entries of the P_Key table, empty ones too; RoCE: 1 */
 };
 
 /** @param port 1 to ports. */
@@ -190,6 +191,14 @@ struct bb_gid {
 
 /** -ENOENT for an empty entry, -EINVAL for an index out of the table. */
 int bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
+
+/**
+ * Read an entry of a port's P_Key table (man ibv_query_pkey): the partition that a queue pair with
+ * this pkey_index belongs to.
+ * @param pkey in host byte order; top bit: full member; 0: the entry is empty.
+ * @return 0; -EINVAL no such port or index; -ENOTSUP the device's driver has none.
+ */
+int bb_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey);
 
 /** Kinds of asynchronous events (man ibv_get_async_event). */
 enum bb_event_type {

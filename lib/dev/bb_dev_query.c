@@ -66,6 +66,28 @@ bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *g
 }
 
 int
+bb_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	struct bb_port_attr attr;
+	int ret;
+
+	if (pkey == NULL)
+		return -EINVAL;
+	ret = bb_port_query(dev, port, &attr);
+	if (ret != 0)
+		return ret;
+	if (index >= attr.pkeys) {
+		BB_LOG(ERR, "%s: P_Key index %u of port %u: the table has %u", dev->name, index,
+		       port, attr.pkeys);
+		return -EINVAL;
+	}
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->pkey_query(dev, port, index, pkey);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+int
 bb_event_get(struct bb_dev *dev, struct bb_event *event)
 {
 	struct bb_event ev = {0};

@@ -211,6 +211,8 @@ struct bb_driver {
 	int (*close)(struct bb_dev *dev);
 	int (*port_query)(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr);
 	int (*gid_query)(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
+	/* @index is below the port's pkeys. */
+	int (*pkey_query)(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey);
 	/* Never an event of an object that was destroyed. */
 	int (*event_get)(struct bb_dev *dev, struct bb_event *event);
 	int (*stats)(struct bb_dev *dev, struct bb_dev_stats *stats);
@@ -315,7 +317,7 @@ struct bb_driver {
 };
 
 /*
- * Called by constructors only. list, port_query, gid_query, event_get, stats, drops,
+ * Called by constructors only. list, port_query, gid_query, pkey_query, event_get, stats, drops,
  * progress, clock, channel_*, mr_rereg, ah_*, cq_arm, cq_resize, cq_moderate, qp_query and
  * qp_retries may be NULL; a driver that lacks another one is not taken.
  */

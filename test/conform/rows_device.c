@@ -62,6 +62,36 @@ run_gids(struct fx *fx, const struct row *row)
 	CHECK(fx, ret == -EINVAL, "a GID index past the table returned %d", ret);
 }
 
+/* The default partition is there; a queue pair takes an index inside the table only. */
+static void
+run_pkeys(struct fx *fx, const struct row *row)
+{
+	const uint32_t n = fx->a.port.pkeys;
+	struct bb_qp_init_attr init;
+	struct bb_qp_attr attr;
+	uint16_t pkey = 0;
+	struct bb_qp *qp;
+
+	(void)row;
+	CHECK(fx, n >= 1, "an empty P_Key table");
+	OK(fx, bb_pkey_query(fx->a.dev, 1, 0, &pkey));
+	CHECK(fx, pkey != 0, "P_Key 0 at index 0");
+	REFUSED(fx, bb_pkey_query(fx->a.dev, 1, n, &pkey), -EINVAL, "P_Key");
+	if (n > UINT16_MAX)
+		return;
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = fx->a.cq;
+	init.sq_depth = init.rq_depth = 4;
+	qp = fx_qp(fx, fx->a.pd, &init);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_INIT;
+	attr.pkey_index = (uint16_t)n;
+	REFUSED(fx,
+		bb_qp_modify(qp, &attr, BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS),
+		-EINVAL, "pkey_index");
+	check_state(fx, qp, BB_QP_RESET, "the refused");
+}
+
 /* Parents of something alive are kept, and say what lives. */
 static void
 run_busy(struct fx *fx, const struct row *row)
@@ -129,6 +159,7 @@ rows_device(struct rows *rows)
 	row_add(rows, "ibv_query_device(3)", run_attr, "device/query", "attributes");
 	row_add(rows, "ibv_query_port(3)", run_port, "device/query", "port");
 	row_add(rows, "ibv_query_gid(3)", run_gids, "device/query", "gids");
+	row_add(rows, "ibv_query_pkey(3)", run_pkeys, "device/query", "pkeys");
 	row_add(rows, "ibv_query_port(3)", run_no_port, "device/no-such-port", "0")->n = 0;
 	row_add(rows, "ibv_query_port(3)", run_no_port, "device/no-such-port", "past-the-last")->n =
 		1;

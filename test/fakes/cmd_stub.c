@@ -46,7 +46,8 @@ stub_reset(void)
 	bb_prm_set(stub.atomic, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, 0xc000);
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, 0xffff);
-	stub.port = (struct mlx5_port){.state = BB_PORT_ACTIVE,
+	stub.port = (struct mlx5_port){.pkeys = 8,
+				       .state = BB_PORT_ACTIVE,
 				       .link_layer = BB_LINK_ETHERNET,
 				       .max_mtu = 4096,
 				       .active_mtu = 4096,
@@ -288,12 +289,13 @@ stub_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **
 	if (stub.no_bf && type == MLX5_UAR_BF)
 		return -EOPNOTSUPP;
 	*uar = calloc(1, sizeof(**uar));
-	page = calloc(1, 4096);
+	page = aligned_alloc(4096, 4096);
 	if (*uar == NULL || page == NULL) {
 		free(*uar);
 		free(page);
 		return -ENOMEM;
 	}
+	memset(page, 0, 4096);
 	(*uar)->base_addr = page;
 	(*uar)->reg_addr = page + 0x800;
 	(*uar)->page_id = 0x30 + stub.uars++;
@@ -406,6 +408,15 @@ stub_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gi
 }
 
 static int
+stub_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	(void)ctx;
+	(void)port;
+	*pkey = (uint16_t)(0x8000 | index);
+	return 0;
+}
+
+static int
 stub_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
 		const uint8_t dgid[16], struct mlx5_av *av)
 {
@@ -485,6 +496,7 @@ static const struct mlx5_cmd_if stub_if = {
 	.mr_rereg = stub_mr_rereg,
 	.port_query = stub_port_query,
 	.gid_query = stub_gid_query,
+	.pkey_query = stub_pkey_query,
 	.av_resolve = stub_av_resolve,
 	.event_subscribe = stub_event_subscribe,
 	.event_get = stub_event_get,

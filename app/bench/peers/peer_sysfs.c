@@ -111,6 +111,7 @@ peer_sysfs_start(void)
 		{"class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n"},
 		{"class/infiniband_verbs/uverbs0/abi_version", "1\n"},
 		{"class/infiniband/mlx5_0/node_type", "1: CA\n"},
+		{"class/infiniband/mlx5_0/ports/1/pkeys/0", "0xffff\n"},
 		/* The PCI ID of a ConnectX-5. */
 		{"class/infiniband/mlx5_0/device/modalias",
 		 "pci:v000015B3d00001017sv000015B3sd00000007bc02sc07i00\n"},

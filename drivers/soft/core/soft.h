@@ -58,6 +58,7 @@
 #define SOFT_LOG_MAX_SRQ_SZ 15
 #define SOFT_ZIP_MAX        64 /* CQEs in a compressed block */
 #define SOFT_MAX_GIDS       16
+#define SOFT_PKEY           0xffff /* the default partition, full member (IBTA vol. 1, 10.9.1.2) */
 #define SOFT_UAR_PAGE       4096
 #define SOFT_ARM_OFFSET     0x20  /* where CQs are armed (libmlx5: MLX5_CQ_DOORBELL) */
 #define SOFT_BF_OFFSET      0x800 /* first register in the page; the second is at 0xa00 */

@@ -200,6 +200,7 @@ extern const struct mlx5_cmd_if soft_cmd_if;
 /* Fill the GID table; before the device's first context is there. */
 void soft_dev_fill_gids(struct soft_dev *dev);
 int soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
+int soft_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey);
 int soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
 int soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
 		    const uint8_t dgid[16], struct mlx5_av *av);

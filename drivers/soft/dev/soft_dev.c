@@ -373,6 +373,7 @@ const struct mlx5_cmd_if soft_cmd_if = {
 	.mw_free = soft_mw_free,
 	.port_query = soft_port_query,
 	.gid_query = soft_gid_query,
+	.pkey_query = soft_pkey_query,
 	.av_resolve = soft_av_resolve,
 	.av_ready = soft_av_ready,
 	.event_subscribe = soft_event_subscribe,

@@ -71,9 +71,26 @@ soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 		.active_mtu = 128u << dev->active_mtu,
 		.lid = dev->opts.link_ib ? dev->lid : 0,
 		.gids = SOFT_MAX_GIDS,
+		.pkeys = 1,
 		.grh_required = dev->opts.grh_required,
 	};
 	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
+/* The default partition alone, as on a RoCE port (kernel: mlx5_query_hca_port(), pkey_tbl_len). */
+int
+soft_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	int ret = check_port(ctx, port);
+
+	if (ret != 0)
+		return ret;
+	if (index != 0) {
+		SOFT_LOG(ERR, "%s: P_Key index %u: the table has one entry", ctx->name, index);
+		return -EINVAL;
+	}
+	*pkey = SOFT_PKEY;
 	return 0;
 }
 

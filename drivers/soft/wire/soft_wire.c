@@ -205,7 +205,7 @@ soft_wire_enter_state(struct soft_wire *w)
 	struct bb_roce_attr attr = {
 		.type = soft_wire_type(qp->st),
 		.mtu = qp->mtu,
-		.pkey = 0xffff,
+		.pkey = SOFT_PKEY,
 		.qpn = qp->qpn,
 		.dqpn = qp->remote_qpn,
 		.qkey = qp->q_key,

@@ -299,6 +299,7 @@ ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv
 	attr->active_mtu = p.active_mtu == 4096 ? IBV_MTU_4096 : IBV_MTU_1024;
 	attr->lid = p.lid;
 	attr->gid_tbl_len = (int)p.gids;
+	attr->pkey_tbl_len = (uint16_t)p.pkeys;
 	/* The kernel has it for every RoCE port (RDMA_CORE_CAP_IB_GRH_REQUIRED). */
 	attr->flags = p.grh_required ? IBV_QPF_GRH_REQUIRED : 0;
 	return 0;

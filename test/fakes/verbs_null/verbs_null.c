@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The null provider: device and objects. What queues do is in verbs_null_post.c. */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -287,11 +288,22 @@ ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_port_at
 	a->max_mtu = IBV_MTU_4096;
 	a->active_mtu = IBV_MTU_1024;
 	a->gid_tbl_len = 2;
+	a->pkey_tbl_len = NULL_PKEYS;
 	a->max_msg_sz = 1u << 31;
 	a->link_layer = null_dev.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
 	a->lid = null_dev.infiniband ? 7 : 0;
 	if (null_dev.attr != NULL)
 		null_dev.attr(NULL, a);
+	return 0;
+}
+
+int
+ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
+{
+	(void)ctx;
+	if (null_turn(__func__) != 0 || port != 1)
+		return -1;
+	*pkey = htobe16((uint16_t)(0x8000 | index));
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <infiniband/verbs.h>
 
 #define NULL_NAME     "null0"
+#define NULL_PKEYS    0x5000u  /* entries of its P_Key table */
 #define NULL_MODERATE 100u     /* completions at most */
 #define NULL_HZ       1000000u /* of its clock, which goes on by one with each completion */
 

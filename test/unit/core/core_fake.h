@@ -20,6 +20,7 @@
 
 #define FAKE_PORTS 2
 #define FAKE_GIDS  4
+#define FAKE_PKEYS 3
 #define FAKE_DM    4096
 
 /* Operations that can be told to fail. */
@@ -195,7 +196,16 @@ fake_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 	attr->active_mtu = 2048;
 	attr->lid = fake.link == BB_LINK_INFINIBAND ? 7 : 0;
 	attr->gids = FAKE_GIDS;
+	attr->pkeys = FAKE_PKEYS;
 	attr->grh_required = fake.grh_required;
+	return 0;
+}
+
+static int
+fake_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
+{
+	(void)dev;
+	*pkey = (uint16_t)(0x8000 | port << 8 | index);
 	return 0;
 }
 
@@ -548,6 +558,7 @@ static const struct bb_driver fake_driver = {
 	.close = fake_close,
 	.port_query = fake_port_query,
 	.gid_query = fake_gid_query,
+	.pkey_query = fake_pkey_query,
 	.event_get = fake_event_get,
 	.stats = fake_stats,
 	.progress = fake_progress,

@@ -193,6 +193,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	struct bb_dev_stats stats;
 	struct bb_dev_attr attr;
 	struct bb_gid gid;
+	uint16_t pkey;
 
 	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_int_equal(attr.max_cqe, 65536);
@@ -220,6 +221,15 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	assert_int_equal(bb_gid_query(f->dev, 1, FAKE_GIDS, &gid), -EINVAL);
 	assert_int_equal(bb_gid_query(f->dev, 3, 0, &gid), -EINVAL);
 	assert_int_equal(bb_gid_query(f->dev, 1, 0, NULL), -EINVAL);
+	assert_int_equal(port.pkeys, FAKE_PKEYS);
+	assert_int_equal(bb_pkey_query(f->dev, 2, FAKE_PKEYS - 1, &pkey), 0);
+	assert_int_equal(pkey, 0x8202);
+	log_begin();
+	assert_int_equal(bb_pkey_query(f->dev, 2, FAKE_PKEYS, &pkey), -EINVAL);
+	log_expect("P_Key index 3");
+	assert_int_equal(bb_pkey_query(f->dev, 3, 0, &pkey), -EINVAL);
+	assert_int_equal(bb_pkey_query(f->dev, 1, 0, NULL), -EINVAL);
+	assert_int_equal(bb_pkey_query(NULL, 1, 0, &pkey), -EINVAL);
 
 	assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
 	assert_int_equal(stats.flushed, 17);

@@ -254,6 +254,7 @@ T(test_port)
 	struct bb_dev_attr attr;
 	struct bb_port_attr port;
 	struct bb_gid gid;
+	uint16_t pkey;
 	struct bb_dev *dev;
 
 	null_dev.attr = tell_port;
@@ -261,6 +262,7 @@ T(test_port)
 					   .max_mtu = IBV_MTU_4096,
 					   .active_mtu = IBV_MTU_512,
 					   .gid_tbl_len = 3,
+					   .pkey_tbl_len = 6,
 					   .max_msg_sz = 1u << 30,
 					   .lid = 0x123,
 					   .link_layer = IBV_LINK_LAYER_INFINIBAND};
@@ -299,6 +301,13 @@ T(test_port)
 	log_begin();
 	assert_int_equal(bb_gid_query(dev, 1, 3, &gid), -EINVAL);
 	log_expect("cannot read GID 3 of port 1");
+	assert_int_equal(bb_pkey_query(dev, 1, 5, &pkey), 0);
+	assert_int_equal(pkey, 0x8005);
+	null_dev.fail_errno = EIO;
+	null_dev.fail_at = 2; /* behind the port's table */
+	log_begin();
+	assert_int_equal(bb_pkey_query(dev, 1, 5, &pkey), -EIO);
+	log_expect("cannot read P_Key 5 of port 1");
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
 	log_begin();

@@ -18,6 +18,7 @@ wide(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 		*port = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE,
 					       .active_mtu = IBV_MTU_4096,
 					       .gid_tbl_len = 3,
+					       .pkey_tbl_len = 0x5000,
 					       .link_layer = null_dev.infiniband
 								     ? IBV_LINK_LAYER_INFINIBAND
 								     : IBV_LINK_LAYER_ETHERNET};
@@ -334,7 +335,7 @@ T(test_unreachable)
 		fill(&attr);
 		attr.state = BB_QP_INIT;
 		null_dev.fail_errno = err;
-		null_dev.fail_at = 1;
+		null_dev.fail_at = 2; /* behind the port's P_Key table */
 		log_begin();
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE | rc[0].mask), -err);
 		fflush(log_file);
