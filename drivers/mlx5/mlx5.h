@@ -32,22 +32,26 @@
 #define MLX5_LOG_MSG_MAX 31u
 
 /* ---- The command interfaces of the process, mlx5_cmd_if.c */
-#define MLX5_SOFT "soft" /* name of the software device's interface; its devices are soft0, ... */
+#define MLX5_SOFT "soft" /* name of the software device's interface; devices: soft0, ... */
 
 unsigned int mlx5_cmd_count(void);
 bool mlx5_cmd_is_registered(const char *name);
-/* As list of struct bb_driver. */
+/* See list of struct bb_driver. */
 int mlx5_list(struct bb_dev_info *info, unsigned int n);
-/* Opens by the first interface that has the device, after loading that of a soft device. */
+/*
+ * Opens @name with the first interface that has it. Loads the software device's library first if
+ * @name is one of its devices.
+ */
 int mlx5_ctx_open(const char *name, const char *args, struct mlx5_ctx **ctx);
 
 /* ---- The library of the software device, mlx5_soft_load.c */
-/* Returns whether a file is where mlx5_soft_load() looks. */
+/* Returns true if mlx5_soft_load() would find a library file. */
 bool mlx5_soft_is_installed(void);
 /*
- * Loads the library, which registers MLX5_SOFT, for the device @name. Any thread. Errors are
- * logged and leave nothing loaded: -ELIBACC no library can be loaded, -ELIBBAD it is another
- * library, -ENAMETOOLONG.
+ * Loads the library of the software device, which registers MLX5_SOFT, for the device @name. Any
+ * thread.
+ * Errors are logged, and nothing stays loaded: -ELIBACC if no library can be loaded, -ELIBBAD if
+ * the file is another library, -ENAMETOOLONG.
  */
 int mlx5_soft_load(const char *name);
 

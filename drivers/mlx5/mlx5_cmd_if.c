@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The command interfaces of the process. Those of this library register before main(); that of the
- * software device registers when mlx5_soft_load() loads its library.
+ * The command interfaces of the process. The interfaces of this library register before main(), the
+ * interface of the software device when mlx5_soft_load() loads its library.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 
 #include "mlx5.h"
 
-/* Hardware by mlx5dv and the software device; a test may add one. */
+/* mlx5dv and the software device; a test may add one. */
 #define MAX_CMD_IFS 4
 
-/* An entry is written before the count that includes it; entries never go away. */
+/* An entry is written before the count that includes it. Entries are never removed. */
 static const struct mlx5_cmd_if *cmd_ifs[MAX_CMD_IFS];
 static unsigned int n_cmd_ifs; /* __atomic */
 
@@ -60,7 +60,7 @@ mlx5_list(struct bb_dev_info *info, unsigned int n)
 			return ret;
 		total += (unsigned int)ret;
 	}
-	/* A list loads nothing: the first device of the library is known. */
+	/* Listing loads no library: the name of the first software device is known without it. */
 	if (!mlx5_cmd_is_registered(MLX5_SOFT) && mlx5_soft_is_installed()) {
 		if (total < n) {
 			memset(&info[total], 0, sizeof(info[total]));
@@ -72,7 +72,10 @@ mlx5_list(struct bb_dev_info *info, unsigned int n)
 	return (int)total;
 }
 
-/* soft0 and the like. Other names may be those of verbs devices: the administrator names these. */
+/*
+ * Returns true for soft0, soft1 and so on. Other names may be verbs devices, whose names the
+ * administrator chooses.
+ */
 static bool
 is_soft_name(const char *name)
 {

@@ -2,10 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The software device is a library of its own, so that a program for cards carries neither it nor
- * ethdev. The first open of such a device loads it from the folder of this library, or from that
- * of BB_DRIVER_PATH. It needs a symbol of this library's private version node, which has the
- * release in its name: the dynamic linker refuses another release.
+ * Loads the library of the software device. It is separate, so that a program for cards contains
+ * neither the device nor ethdev.
+ *
+ * The first open of a software device loads it from the folder of this library, or from the folder
+ * in BB_DRIVER_PATH. The library needs a symbol of this library's private version node. The node's
+ * name includes the release, so the dynamic linker refuses a library of another release.
  */
 #define _GNU_SOURCE /* dladdr(), faccessat() with AT_EACCESS, secure_getenv() */
 #include <dlfcn.h>
@@ -25,8 +27,8 @@
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Writes the library's path. -ENOENT if this code is in no libbluebell.so: the program is linked
- * statically and has no loadable drivers.
+ * Writes the library's path. Returns -ENOENT if this code is not in libbluebell.so: a statically
+ * linked program has no loadable drivers.
  */
 static int
 soft_path(char *path, size_t size)
@@ -57,7 +59,7 @@ mlx5_soft_is_installed(void)
 	       faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
 }
 
-/* Under load_lock. */
+/* The caller holds load_lock. */
 static int
 load(const char *name, const char *path)
 {
@@ -68,7 +70,7 @@ load(const char *name, const char *path)
 		const char *cause = dlerror();
 		size_t len = strlen(path);
 
-		/* "PATH: cause", but only the cause if another file is at fault. */
+		/* The text is "PATH: cause", but only "cause" if the fault is in another file. */
 		if (strncmp(cause, path, len) == 0 && strncmp(cause + len, ": ", 2) == 0)
 			cause += len + 2;
 		BB_LOG(ERR,
@@ -78,8 +80,11 @@ load(const char *name, const char *path)
 		return -ELIBACC;
 	}
 	if (mlx5_cmd_is_registered(MLX5_SOFT))
-		return 0; /* The library stays. */
-	/* Of a library that registered another interface, the table has a pointer. */
+		return 0; /* The library stays loaded. */
+	/*
+	 * If the library registered another interface, the table points into it, so it stays
+	 * loaded.
+	 */
 	if (mlx5_cmd_count() == before)
 		dlclose(library);
 	BB_LOG(ERR,

@@ -20,7 +20,7 @@ static __attribute__((target("avx2"))) void
 ring_avx2(struct bb_sq *sq)
 {
 	bb_bf_doorbell(sq, bb_uar_block_avx2);
-	/* Compilers do so by themselves from -O2 on only. */
+	/* Compilers insert it only from -O2 on. */
 	_mm256_zeroupper();
 }
 
@@ -54,7 +54,7 @@ bb_bf_ring_head(struct bb_sq *sq)
 
 static const struct {
 	const char *name;
-	uint16_t bits; /* of the vectors, 0: none */
+	uint16_t bits; /* width of the vector registers, 0: none */
 	void (*ring)(struct bb_sq *sq);
 } kinds[BB_BF_COPY_KINDS] = {
 	[BB_BF_COPY_PLAIN] = {"plain", 0, ring_plain},
@@ -85,7 +85,7 @@ bb_bf_copy_has(enum bb_bf_copy how)
 		return rte_cpu_get_flag_enabled(RTE_CPUFLAG_NEON) > 0;
 #endif
 #ifdef BB_UAR_WIDE_X86
-	/* The compiler's test asks for the operating system's support, too; EAL's does not. */
+	/* The compiler's test includes the operating system's support; EAL's test does not. */
 	case BB_BF_COPY_AVX2:
 		return __builtin_cpu_supports("avx2");
 	case BB_BF_COPY_AVX512:

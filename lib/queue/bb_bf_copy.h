@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * BlueFlame: doorbells of queues whose register is used for copies of WQEs, and the choice of the
- * stores that make up a copy.
+ * BlueFlame: the doorbell functions of queues whose register takes copies of WQEs, and the choice
+ * of the store instructions for a copy.
  *
- * bb_sq_ring() calls bb_sq.ring for these queues. Each kind of store has such a function of its
- * own, so the kind costs the doorbell no branch and no field.
+ * bb_sq_ring() calls bb_sq.ring for these queues. Each kind of store has its own function, so the
+ * choice adds no branch and no field to the doorbell.
  */
 #ifndef BB_BF_COPY_H
 #define BB_BF_COPY_H
@@ -30,9 +30,10 @@ static inline void
 bb_bf_block_plain(volatile uint64_t *reg, const uint8_t *block)
 {
 	/*
-	 * In ascending order, as libmlx5 does, which warns that the order matters (mlx5_bf_copy()
-	 * of rdma-core's providers/mlx5/qp.c). All loads before all stores: with loads in between
-	 * many cores send the parts one by one (Linux, __iowrite64_copy() of arm64).
+	 * Stores in ascending order, as in libmlx5, which warns that the order matters
+	 * (mlx5_bf_copy() of rdma-core's providers/mlx5/qp.c). All loads come before all stores:
+	 * with loads in between, many cores send the parts one by one (Linux, __iowrite64_copy() of
+	 * arm64).
 	 */
 	const uint64_t w0 = bb_bf_word(block, 0), w1 = bb_bf_word(block, 1);
 	const uint64_t w2 = bb_bf_word(block, 2), w3 = bb_bf_word(block, 3);
@@ -50,7 +51,8 @@ bb_bf_block_plain(volatile uint64_t *reg, const uint8_t *block)
 }
 
 /*
- * Copies the last WQE, of @blocks, to the register block by block, wrapping at the end of the ring.
+ * Copies the last WQE, @blocks long, to the register block by block. The source wraps at the end of
+ * the ring.
  */
 static inline __attribute__((always_inline)) void
 bb_bf_blocks(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks, bb_bf_block *block)
@@ -68,10 +70,11 @@ bb_bf_blocks(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks, bb
 }
 
 /*
- * bb_sq.ring for a queue whose register is used for copies: by this queue with @block, or by
- * another one, @block NULL. Called through a pointer, so that programs need not inline it at each
- * doorbell. The device may still be reading the half used before. So the next user of the register
- * takes the other half, whatever it stores, as libmlx5 does (post_send_db() of rdma-core's
+ * bb_sq.ring for a queue whose register takes copies. @block is NULL if only other queues copy to
+ * it. Called through a pointer, so that programs need not inline it at each doorbell.
+ *
+ * The device may still read the half that was used last. So the next user of the register takes the
+ * other half, also for an 8-byte store, as libmlx5 does (post_send_db() of rdma-core's
  * providers/mlx5/qp.c).
  */
 static inline __attribute__((always_inline)) void
@@ -98,28 +101,29 @@ bb_bf_doorbell(struct bb_sq *sq, bb_bf_block *block)
 	bb_wc_flush();
 }
 
-/* Returns true if CPU, operating system and build have the stores of @how. */
+/* Returns true if the CPU, the operating system and the build support the stores of @how. */
 bool bb_bf_copy_has(enum bb_bf_copy how);
 
 /*
- * Returns the widest stores that the CPU has and EAL allows. --force-max-simd-bitwidth bounds
- * vectors; its default is 256 bits on x86. MOVDIR64B is not a vector store. @memory: the register
- * is ordinary memory, which a device on another core reads through the caches. MOVDIR64B takes the
- * line out of them, so it is left out then.
+ * Returns the widest stores that the CPU has and EAL allows. --force-max-simd-bitwidth limits
+ * vectors; its default is 256 bits on x86. MOVDIR64B is not a vector store.
+ *
+ * @memory: the register is ordinary memory, which a device on another core reads through the
+ * caches. MOVDIR64B is not chosen then, because it removes the line from the caches.
  */
 enum bb_bf_copy bb_bf_copy_best(bool memory);
 
 /*
- * Looks up a kind by its name, case matters: plain, neon, avx2, avx512 or movdir64b.
- * Returns 0; -EINVAL: no such name; -ENOTSUP: the CPU or the build does not have it; -ERANGE: EAL
- * allows no vectors of that width.
+ * Looks up a kind by its name: plain, neon, avx2, avx512 or movdir64b, in lower case.
+ * Returns 0, -EINVAL for an unknown name, -ENOTSUP if the CPU or the build does not have it, or
+ * -ERANGE if EAL allows no vectors of that width.
  */
 int bb_bf_copy_parse(const char *name, enum bb_bf_copy *how);
 
 /* Returns the name of a kind. */
 const char *bb_bf_copy_name(enum bb_bf_copy how);
 
-/* Returns bb_sq.ring for queues that copy by @how, NULL if the build does not have it. */
+/* Returns bb_sq.ring for queues that copy with @how, or NULL if the build does not have it. */
 void (*bb_bf_ring(enum bb_bf_copy how))(struct bb_sq *sq);
 
 /* bb_sq.ring for a queue that does not copy, but whose register other queues copy to. */

@@ -3,12 +3,12 @@
  */
 /**
  * @file
- * Numbers that one thread writes and other threads may read: statistics, indices.
+ * Numbers with one writing thread and any number of reading threads: statistics, indices.
  *
  * The owner of a queue writes them with plain aligned stores. A reader loads each number alone and
- * gets a value that it had at some time; two numbers may be of different times. They order
- * no other accesses. Under ThreadSanitizer the stores are __atomic too, because it cannot know that
- * there is one writer.
+ * gets a value that it had at some time; two numbers may be of different times. They order no other
+ * accesses. Under ThreadSanitizer the stores are __atomic too, because it cannot know that there is
+ * one writer.
  */
 #ifndef BB_COUNT_H
 #define BB_COUNT_H

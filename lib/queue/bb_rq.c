@@ -64,7 +64,7 @@ bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf)
 	return 0;
 }
 
-/* The ring of a queue whose QP is in RESET: what is rung stays until bb_rq_enable(). */
+/* bb_rq.ring while the QP is in RESET: rung receives stay in the ring until bb_rq_enable(). */
 static void
 hold(struct bb_rq *rq)
 {
@@ -94,7 +94,7 @@ bb_rq_enable(struct bb_rq *rq)
 		return;
 	rq->dbrec = rq->conf_dbrec;
 	rq->ring = rq->conf_ring;
-	/* What was posted and not rung stays. */
+	/* Receives that were posted but not rung stay so. */
 	rq->pi = rung;
 	rq->rung = 0;
 	bb_rq_ring(rq);

@@ -35,7 +35,7 @@ struct bb_rq {
 	uint64_t full;  /**< statistics: posts refused because the queue was full */
 	/* Not touched if a device reads the ring. */
 	void (*ring)(struct bb_rq *rq); /**< without dbrec: passes the posted WQEs to the driver */
-	uint32_t *conf_dbrec;           /**< dbrec and ring while the device takes receives */
+	uint32_t *conf_dbrec;           /**< dbrec and ring from bb_rq_enable() on */
 	void (*conf_ring)(struct bb_rq *rq);
 	uint8_t pad[40];
 };
@@ -58,20 +58,20 @@ struct bb_rq_conf {
 };
 
 /**
- * Initializes a receive queue. Posts are kept in the ring until bb_rq_enable(), also what is rung.
- * Returns 0 or -EINVAL.
+ * Initializes a receive queue. Receives stay in the ring until bb_rq_enable(), even if they are
+ * rung. Returns 0 or -EINVAL.
  */
 int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 /** Restores the state after bb_rq_init() and sets the doorbell record to 0. */
 void bb_rq_reset(struct bb_rq *rq);
 /**
- * Hands over what was rung since the reset; from now on bb_rq_ring() does so (QP in INIT or later).
- * Does nothing if it was called since the reset.
+ * Passes the receives that were rung since the reset to the device (QP in INIT or later). From then
+ * on bb_rq_ring() does so. Does nothing if it was called since the reset.
  */
 void bb_rq_enable(struct bb_rq *rq);
 /** Returns the reason for missing room: -EAGAIN if the queue is full, else another errno. */
 int bb_rq_refuse(struct bb_rq *rq);
-/** Refuses a request that more room would not help, as bb_sq_refuse_arg(). */
+/** Refuses a request that could not succeed with more room either; see bb_sq_refuse_arg(). */
 int bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why);
 
 /** Posts one receive. The device owns its buffers until its completion. */

@@ -6,15 +6,16 @@
  * @reg in ascending order, without a load between its stores. Both addresses are aligned to 64
  * bytes. The caller fences as for 8-byte stores: bb_db_wmb() before, bb_wc_flush() after.
  *
- * ThreadSanitizer sees no order in wide stores, so its builds have none.
+ * Builds with ThreadSanitizer have none of these functions, because it does not see the order of
+ * wide stores.
  *
- * None was run on a card. libmlx5 copies with NEON on Arm (mmio_memcpy_x64() of rdma-core's
- * util/mmio.h), and UCX with 16-byte SSE stores on x86 (uct_ib_mlx5_bf_copy_bb()). No open driver
- * of the card uses AVX or MOVDIR64B. Linux submits descriptors to other devices by MOVDIR64B
- * (iosubmit_cmds512()).
+ * No function was tested on a card. libmlx5 copies with NEON on Arm (mmio_memcpy_x64() of
+ * rdma-core's util/mmio.h), and UCX with 16-byte SSE stores on x86 (uct_ib_mlx5_bf_copy_bb()). No
+ * open driver of the card uses AVX or MOVDIR64B. Linux submits descriptors to other devices with
+ * MOVDIR64B (iosubmit_cmds512()).
  *
- * ST64B of Arm is left out. It faults on memory that does not support it, and a program cannot find
- * out whether a UAR does (Linux, Documentation/arch/arm64/elf_hwcaps.rst, HWCAP3_LS64).
+ * ST64B of Arm is not used. It faults on memory that does not support it, and a program cannot find
+ * out if a UAR supports it (Linux, Documentation/arch/arm64/elf_hwcaps.rst, HWCAP3_LS64).
  */
 #ifndef BB_UAR_WIDE_H
 #define BB_UAR_WIDE_H
@@ -50,8 +51,8 @@ bb_uar_block_avx512(volatile uint64_t *reg, const uint8_t *block)
 }
 
 /*
- * One write of 64 bytes whatever the memory type of @reg, which leaves the write-combining buffer
- * at once (Intel SDM vol. 2, MOVDIR64B). It takes the line out of all caches.
+ * One write of 64 bytes for every memory type of @reg. It leaves the write-combining buffer at once
+ * (Intel SDM vol. 2, MOVDIR64B) and removes the line from all caches.
  */
 static inline __attribute__((target("movdir64b"))) void
 bb_uar_block_movdir64b(volatile uint64_t *reg, const uint8_t *block)
@@ -67,7 +68,7 @@ bb_uar_block_neon(volatile uint64_t *reg, const uint8_t *block)
 	const uint8x16_t b0 = vld1q_u8(block), b1 = vld1q_u8(block + 16);
 	const uint8x16_t b2 = vld1q_u8(block + 32), b3 = vld1q_u8(block + 48);
 
-	/* Intrinsics would leave it to the compiler what stands between the pairs. */
+	/* With intrinsics the compiler could place other instructions between the pairs. */
 	__asm__ volatile("stp %q1, %q2, [%0]\n\tstp %q3, %q4, [%0, #32]"
 			 :
 			 : "r"(reg), "w"(b0), "w"(b1), "w"(b2), "w"(b3)

@@ -43,7 +43,10 @@ struct request {
 /* Posts a request. Returns what the functions of bb_post.h return. */
 typedef int (*post_one_fn)(const struct pair *p, const struct request *rq);
 
-/* What a burst of @done posts returns, the last of which gave @rc: a full queue is no error. */
+/*
+ * Returns the result of a burst: @rc is the result of the last of @done posts. A full queue is not
+ * an error.
+ */
 static inline int
 burst_result(int rc, uint32_t done)
 {
