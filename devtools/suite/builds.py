@@ -73,20 +73,22 @@ PLAIN_ONLY = ('test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall', 
 # A build: compiler, options, targets (all when there are none) or a function that finds them.
 BUILDS = {
     # Lines are enough of debug information, where one looks into no variable: a tenth of the time.
-    'gcc': (('gcc',), ['--prefix=' + os.path.join(WORK, 'prefix'), '-Dfio_src=', '-Dc_args=-g1', '-Dwerror=true'], []),
+    'gcc': (('gcc',), ['--prefix=' + os.path.join(WORK, 'prefix'), '-Dfio_src=', '-Dc_args=-g1', '-Dwerror=true',
+                       '-Ddefects=true'], []),
     # -O3: gcc warns of more, and the inlines of the data path are optimised hardest.
     'release': (('gcc',), ['--buildtype=release', '-Dwerror=true',
                            '-Dc_args=-Wdate-time -Wformat -Werror=format-security'],
                 without(*UNIT_AND_MODEL, 'test/interop/', 'test/uverbs/')),
     # clang warns of the same with -O1, and is through in two thirds of the time.
-    'fuzz': (('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1', '-Dc_args=-g1', '-Dwerror=true'], ['fuzzers']),
+    'fuzz': (('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1', '-Dc_args=-g1', '-Dwerror=true',
+                                           '-Ddefects=true'], ['fuzzers']),
     # gcc warns of pointers that only the sanitizer's own checks take for null. With -O2 -g it
     # takes nearly three times as long.
     'asan': (('gcc',), ['-Db_sanitize=address,undefined', '-Dwerror=false', '-Ddebug_checks=true',
-                        '-Doptimization=1', '-Dc_args=-g1'],
+                        '-Ddefects=true', '-Doptimization=1', '-Dc_args=-g1'],
              without('app/bench/', 'test/interop/', but=('test/interop/bb_peer',))),
     'tsan': (('clang-14', 'clang'), ['-Db_sanitize=thread', '-Db_lundef=false', '-Doptimization=1',
-                                     '-Dc_args=-g1', '-Dwerror=true'], programs_of('threads')),
+                                     '-Dc_args=-g1', '-Dwerror=true', '-Ddefects=true'], programs_of('threads')),
 }
 
 # Builds by devtools/cross. arm64: what runs in the time that there is. Newer Debians: what their headers

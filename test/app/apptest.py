@@ -2,6 +2,7 @@
 """What the smoke tests of the programs share. Only Python's standard library."""
 
 import fcntl
+import functools
 import json
 import os
 import random
@@ -112,6 +113,27 @@ def long(test):
     """Marks a test function that only the full form of its program runs."""
     test.long = True
     return test
+
+
+def seeded_defects(path):
+    """Whether the build that has @path compiles the seeded defects of the software device."""
+    while path != os.path.dirname(path):
+        path = os.path.dirname(path)
+        options = os.path.join(path, 'meson-info', 'intro-buildoptions.json')
+        if os.path.exists(options):
+            with open(options) as f:
+                return any(o['name'] == 'defects' and o['value'] for o in json.load(f))
+    return True  # Not in a build folder: the program says what it lacks.
+
+
+def needs_defects(test):
+    """Marks a test function that needs a device with a seeded defect."""
+    @functools.wraps(test)
+    def run(self):
+        if not seeded_defects(os.path.abspath(self.program)):
+            self.skipTest('the build has no seeded defects: configure it with -Ddefects=true')
+        test(self)
+    return run
 
 
 class ShortForm(unittest.TestLoader):

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-from apptest import ATOMICS, CPUS, LIMIT, OPS, long, main
+from apptest import ATOMICS, CPUS, LIMIT, OPS, long, main, needs_defects
 from pairtest import PairTest
 
 RECEIVED = ['send', 'send_imm', 'write_imm', 'pingpong']
@@ -137,6 +137,7 @@ class Pair(PairTest):
         mix = res.json['rows'][3]['mix']
         self.assertIn(' %d reads, %d atomics' % (mix['read'], mix['fetch_add']), out)
 
+    @needs_defects
     def test_the_target_finds_errors(self):
         res, server = self.both('', '--op', 'send', '--size', '64', rc=1,
                                 server_options=',defect=recv_len')
@@ -145,6 +146,7 @@ class Pair(PairTest):
         self.assertIn('bytes, expected 64', err)
         self.assertRegex(out, r'receives checked; [1-9]\d* errors\n')
 
+    @needs_defects
     def test_the_target_at_a_prompt_finds_errors(self):
         listen = self.commands(1, ['listen 127.0.0.1:0', 'wait'], ',defect=recv_len')
         _, port = self.port_of(listen)
@@ -203,6 +205,7 @@ class Pair(PairTest):
         self.assertIn('1 connection served', out)
         self.assertIn('broke', err)
 
+    @needs_defects
     def test_defect_is_found(self):
         """The copy that is checked comes from the other process."""
         for name, op, says in (('atomic_old', 'fetch_add', 'the old value returned'),
@@ -218,6 +221,7 @@ class Pair(PairTest):
             self.end(server)
 
     @long
+    @needs_defects
     def test_lost_completion(self):
         """A device that swallows a completion, of the initiator's or the target's: --patience
         ends the row, with the request that nothing came back of and what that may mean. Of one

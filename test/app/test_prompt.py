@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from apptest import CPUS, EAL, LIMIT, AppTest, lcores, long, main
+from apptest import CPUS, EAL, LIMIT, AppTest, lcores, long, main, needs_defects
 
 # Seconds that something is given to run, on a machine with CPUs free and on one that has none.
 WAITS = (0.5, 5, 50)
@@ -184,6 +184,7 @@ class Prompt(AppTest):
         self.assertIn('4096 at most', res.err)
         self.assertEqual(self.rows(res), [('write', 4096, 1, 1)])
 
+    @needs_defects
     def test_defects_are_found(self):
         res = self.script(['set op write', 'set size 64', 'set duration 0.05', 'start', 'wait'],
                           rc=1, args=['--device', 'soft0,defect=flip_bit', '--verify'])

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 
-from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, long, main
+from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, long, main, needs_defects
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 GUIDE = os.path.join(TOP, 'doc', 'guides', 'testrdma.rst')
@@ -312,6 +312,7 @@ class Results(AppTest):
                 self.assertGreater(row['rate']['ops'], 0)
 
     @long
+    @needs_defects
     def test_modes_find_damage(self):
         for op, defect in (('pingpong', 'recv_len'), ('pingpong', 'skip_cqe'),
                            ('bidirectional', 'flip_bit'), ('bidirectional', 'lose_write'),

@@ -69,7 +69,7 @@ static const char help[] =
 	"    conform --filter 'data/rc/write*' -v\n"
 	"  Two devices, and one that runs in a thread and shuffles payload:\n"
 	"    conform -d soft0+soft1 -d soft0,progress=thread,shuffle=1\n"
-	"  That the suite can fail: a device with a seeded defect\n"
+	"  That the suite can fail: a device with a seeded defect (a build with -Ddefects=true)\n"
 	"    conform -d soft0,defect=imm_swap\n"
 	"  A card, with hugepages:\n"
 	"    conform -d mlx5_0 --json card.json -- -l 2\n";

@@ -181,7 +181,7 @@ run_unknown_bit(struct fx *fx, const struct row *row)
 	attr.state = BB_QP_INIT;
 	REFUSED(fx,
 		bb_qp_modify(qp, &attr, BB_QP_STATE | steps_of[BB_QPT_RC][0].required | 1u << 30),
-		-EINVAL, "not defined");
+		-EINVAL, "an undefined bit");
 	check_state(fx, qp, BB_QP_RESET, "the refused");
 }
 

@@ -221,6 +221,10 @@ world_begin(struct world *w)
 	const uint8_t options = defect < 128 ? defect : 0;
 	uint32_t i;
 
+	/* A build without seeded defects takes none. */
+#ifndef SOFT_SEEDED
+	defect = 0;
+#endif
 	/* Without bounds the device would leave the memory of this process. */
 	defect = defect < 128 || defect % DEFECTS == NO_BOUNDS ? 0 : defect % DEFECTS;
 	if (w->open && (w->defect != defect || w->how != how || w->options != options))

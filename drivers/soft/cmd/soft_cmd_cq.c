@@ -122,7 +122,7 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	cq->mod_count = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT);
 	cq->mod_period = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_PERIOD);
 	cq->flags = bb_prm_get(cqc, BB_PRM_CQC_CQE_COMP_EN) ? SOFT_CQ_ZIP : 0;
-	if (cmd->dev->opts.defect != SOFT_DEFECT_NONE)
+	if (soft_opts_defect(&cmd->dev->opts) != SOFT_DEFECT_NONE)
 		cq->flags |= SOFT_CQ_DEFECT;
 	if (((cq->flags & SOFT_CQ_ZIP) != 0 && soft_zip_init(cq) != 0) || soft_cq_attach(cq) != 0) {
 		soft_zip_fini(cq);

@@ -123,13 +123,26 @@ struct soft_opts {
 	uint32_t capture_mib;            /* of it at most */
 	bool dmabuf_memfd; /* a sealed memfd passes for a dma-buf, for machines without udmabuf */
 	uint32_t log_max_mkey;
-	/* Seeded defects, for tests that must fail on them: see soft_opts.c. */
-	uint32_t defect; /* enum soft_defect */
+#ifdef SOFT_SEEDED
+	uint32_t defect; /* enum soft_defect, for tests that must fail on it */
+#endif
 	/* A fault that strikes at the request with this number, from 1; retries count. */
 	uint32_t fault; /* enum soft_fault_kind */
 	uint32_t fault_at;
 	struct soft_port_opts port;
 };
+
+/* Returns the seeded defect, SOFT_DEFECT_NONE in a build without any. */
+static inline uint32_t
+soft_opts_defect(const struct soft_opts *opts)
+{
+#ifdef SOFT_SEEDED
+	return opts->defect;
+#else
+	(void)opts;
+	return SOFT_DEFECT_NONE;
+#endif
+}
 
 /* How an indirect key finds the memory that other keys name. */
 enum soft_xlt_kind {

@@ -168,6 +168,10 @@ void soft_opts_default(struct soft_opts *opts);
 int soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts);
 /* The option flap, there too. -EINVAL. */
 int soft_flap_opt(const char *value, struct soft_opts *opts);
+/* Sets the option defect. -EINVAL, or -ENOTSUP in a build without -Ddefects=true. */
+int soft_defect_opt(const char *value, struct soft_opts *opts);
+/* Returns the name of the seeded defect if packets have no such step, else NULL. */
+const char *soft_defect_of_loop(const struct soft_opts *opts);
 
 /* ---- soft_registry.c */
 

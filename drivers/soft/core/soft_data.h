@@ -358,7 +358,7 @@ soft_qp_state(const struct soft_qp *qp)
 static inline bool
 soft_defect(struct soft_engine *e, enum soft_defect which)
 {
-	if (likely(e->dev->opts.defect != (uint32_t)which))
+	if (likely(soft_opts_defect(&e->dev->opts) != (uint32_t)which))
 		return false;
 	return ((e->defect_chances++ + e->dev->opts.seed) & 15) == 0;
 }
@@ -536,22 +536,12 @@ bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, u
 /* The device has the option fault and is about to execute a request. True: it does not. */
 bool soft_fault(struct soft_engine *e, struct soft_qp *qp);
 
-/* ---- soft_defect.c: what a device with a seeded defect does instead */
-/* Change a decoded request before it is carried out. */
-void soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft_req *r);
-/* Write the payload to @dst (NULL: there is none). False: it was not defective this time. */
-bool soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
-		       uint8_t *dst);
-/* Change what a receive's CQE says. */
-void soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, uint32_t *imm,
-		      uint32_t *len);
-/* Leave out the @left bytes that a receive has no room for. False: not this time. */
-bool soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left);
-
+/* Mask of expected PSNs: all bits with the defect psn_wrap. */
 static inline uint32_t
 soft_defect_psn_mask(const struct soft_engine *e)
 {
-	return unlikely(e->dev->opts.defect == SOFT_DEFECT_PSN_WRAP) ? UINT32_MAX : SOFT_PSN_MASK;
+	return unlikely(soft_opts_defect(&e->dev->opts) == SOFT_DEFECT_PSN_WRAP) ? UINT32_MAX
+										 : SOFT_PSN_MASK;
 }
 
 /* ---- soft_umr.c */

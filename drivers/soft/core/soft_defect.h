@@ -5,8 +5,16 @@
 #ifndef SOFT_DEFECT_H
 #define SOFT_DEFECT_H
 
+/* For the list of options that the device takes. */
+#ifdef SOFT_SEEDED
+#define SOFT_DEFECT_KNOWN "defect=NAME|N, "
+#else
+#define SOFT_DEFECT_KNOWN
+#endif
+
 /*
- * Seeded defects: what soft_opts.defect may be, one at a time. Each fires on the first
+ * Seeded defects: what soft_opts_defect() may be, one at a time; SOFT_DEFECT_NONE in a build
+ * without -Ddefects=true, whose compiler drops their code. Each fires on the first
  * of every 16 chances (the seed shifts which one) and stands behind one branch per WQE.
  */
 enum soft_defect {

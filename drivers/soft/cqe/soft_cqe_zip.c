@@ -122,7 +122,7 @@ soft_zip_take(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	struct soft_zip *z = cq->zip;
 
 	if (c->op_flags != BB_CQE_RESP_SEND << 4 || c->data != NULL ||
-	    e->dev->opts.defect != SOFT_DEFECT_NONE)
+	    soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_NONE)
 		return false;
 	if (z->n == SOFT_ZIP_MAX ||
 	    (z->n != 0 && (z->qpn != qpn || z->title.w4 != c->w4 ||

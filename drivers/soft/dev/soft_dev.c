@@ -71,7 +71,7 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->no_mw == b->no_mw && a->dm == b->dm && a->no_dmabuf == b->no_dmabuf &&
 	       a->dmabuf_memfd == b->dmabuf_memfd && a->no_odp == b->no_odp &&
 	       a->no_relaxed == b->no_relaxed && a->no_srq == b->no_srq &&
-	       a->log_max_mkey == b->log_max_mkey && a->defect == b->defect &&
+	       a->log_max_mkey == b->log_max_mkey && soft_opts_defect(a) == soft_opts_defect(b) &&
 	       a->fault == b->fault && a->fault_at == b->fault_at &&
 	       soft_port_opts_equal(&a->port, &b->port);
 }

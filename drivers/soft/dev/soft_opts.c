@@ -105,34 +105,12 @@ static const char *const keys[] = {"progress",
 	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, "       \
 	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
 	"no_clock, no_compress, no_cq_moderation, no_cq_resize, wire, "                            \
-	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N, "                                  \
+	"no_odp, no_relaxed, log_max_mkey=5..16, " SOFT_DEFECT_KNOWN                               \
 	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST (not with wire, port, shm), "         \
 	"tx_drop, tx_dup, tx_reorder, tx_corrupt, tx_ecn and the same with rx_=PERCENT, "          \
 	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, "                         \
 	"virtual_time, window=1..65536, no_keep, tx_stall, rx_stall=PERCENT:MS, "                  \
 	"tx_full, rx_full=PACKETS[:MS], flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
-
-/* In the order of enum soft_defect; for tests that must fail on them. */
-static const char *const defects[SOFT_DEFECTS] = {
-	"none",        "flip_bit",     "misplace",     "lose_write", "skip_cqe",    "early_cqe",
-	"wqe_counter", "owner_bit",    "no_bounds",    "no_pd",      "no_access",   "atomic_split",
-	"atomic_old",  "no_fence",     "no_doorbell",  "rnr_lost",   "imm_swap",    "recv_len",
-	"read_len",    "sge_lost",     "tail_lost",    "inline_pad", "empty_write", "tear",
-	"read_pd",     "qp_right",     "no_solicited", "retry_free", "quiet_error", "flush_lost",
-	"overfill",    "replay_twice", "event_lost",   "psn_wrap",
-};
-
-/* Of requests that are carried out from memory to memory: packets have no such step. */
-static const uint64_t loop_defects =
-	UINT64_C(1) << SOFT_DEFECT_EARLY_CQE | UINT64_C(1) << SOFT_DEFECT_NO_FENCE |
-	UINT64_C(1) << SOFT_DEFECT_RNR_LOST | UINT64_C(1) << SOFT_DEFECT_SGE_LOST |
-	UINT64_C(1) << SOFT_DEFECT_TAIL_LOST | UINT64_C(1) << SOFT_DEFECT_INLINE_PAD |
-	UINT64_C(1) << SOFT_DEFECT_EMPTY_WRITE | UINT64_C(1) << SOFT_DEFECT_TEAR |
-	UINT64_C(1) << SOFT_DEFECT_QP_RIGHT | UINT64_C(1) << SOFT_DEFECT_RETRY_FREE |
-	UINT64_C(1) << SOFT_DEFECT_OVERFILL | UINT64_C(1) << SOFT_DEFECT_REPLAY_TWICE |
-	UINT64_C(1) << SOFT_DEFECT_PSN_WRAP;
-
-static_assert(SOFT_DEFECTS <= 64, "a bit for each");
 
 /* "key", "key=1": true; "key=0": false. */
 static int
@@ -256,12 +234,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_u32(value, 1, 65536, &opts->scan);
 	if (strcmp(key, "log_max_msg") == 0)
 		return parse_u32(value, 0, 31, &opts->log_max_msg);
-	if (strcmp(key, "defect") == 0) {
-		ret = parse_choice(value, defects, SOFT_DEFECTS, &choice);
-		if (ret == 0)
-			opts->defect = choice;
-		return ret == 0 ? 0 : parse_u32(value, 0, SOFT_DEFECTS - 1, &opts->defect);
-	}
+	if (strcmp(key, "defect") == 0)
+		return soft_defect_opt(value, opts);
 	if (strcmp(key, "fault") == 0)
 		return parse_fault(value, opts);
 	if (strncmp(key, "tx_", 3) == 0 || strncmp(key, "rx_", 3) == 0)
@@ -368,6 +342,7 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	struct soft_opts parsed = *opts;
 	struct rte_kvargs *list;
 	unsigned int i;
+	int ret;
 
 	if (args == NULL || args[0] == '\0')
 		return 0;
@@ -382,14 +357,21 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		return -EINVAL;
 	}
 	for (i = 0; i < list->count; i++) {
-		if (!soft_port_opt_known(list->pairs[i].key) &&
-		    parse_one(list->pairs[i].key, list->pairs[i].value, &parsed) != 0) {
+		const char *key = list->pairs[i].key, *value = list->pairs[i].value;
+
+		ret = soft_port_opt_known(key) ? 0 : parse_one(key, value, &parsed);
+		if (ret == 0)
+			continue;
+		if (ret == -ENOTSUP)
+			SOFT_LOG(ERR,
+				 "%s: %s=%s: this build has no seeded defects: configure it with "
+				 "-Ddefects=true",
+				 name, key, value);
+		else
 			SOFT_LOG(ERR, "%s: bad value \"%s\" of option %s; known: %s", name,
-				 list->pairs[i].value == NULL ? "" : list->pairs[i].value,
-				 list->pairs[i].key, KNOWN);
-			rte_kvargs_free(list);
-			return -EINVAL;
-		}
+				 value == NULL ? "" : value, key, KNOWN);
+		rte_kvargs_free(list);
+		return ret;
 	}
 	rte_kvargs_free(list);
 	if ((parsed.progress == SOFT_PROGRESS_LCORE) != (parsed.lcore != LCORE_ID_ANY)) {
@@ -418,10 +400,10 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		SOFT_LOG(ERR, "%s: wire=1 is RoCE v2: leave out wire or link=ib", name);
 		return -EINVAL;
 	}
-	if (parsed.wire && (loop_defects >> parsed.defect & 1) != 0) {
+	if (parsed.wire && soft_defect_of_loop(&parsed) != NULL) {
 		SOFT_LOG(ERR,
 			 "%s: defect=%s is not of packets: leave out wire=, port= and shm=", name,
-			 defects[parsed.defect]);
+			 soft_defect_of_loop(&parsed));
 		return -EINVAL;
 	}
 	/* Packets leave and arrive between requests: there is no N-th one that all would see. */

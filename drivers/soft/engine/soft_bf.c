@@ -122,7 +122,7 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOF
 	    qp->wire != NULL)
 		return false;
 	if (qp->queued == SOFT_Q_NONE && qp->wait == SOFT_WAIT_NONE && qp->sq_pi == qp->sq_ci &&
-	    (o->defect | o->fault | o->wire) == 0) {
+	    (soft_opts_defect(o) | o->fault | o->wire) == 0) {
 		soft_now(e);
 		if (soft_fast_begin(&r, qp) &&
 		    soft_fast_one(e, &r, qp, (const uint8_t *)copy, 1) != 0) {

@@ -60,7 +60,7 @@ soft_engine_create(struct soft_dev *dev)
 	e->net.loses = dev->opts.tx_fault.drop != 0;
 	e->net.busy = dev->opts.virtual_time || soft_net_flaps(dev);
 	e->scan = RTE_MAX(dev->opts.scan, 1u);
-	e->always = dev->opts.defect == SOFT_DEFECT_NO_DOORBELL;
+	e->always = soft_opts_defect(&dev->opts) == SOFT_DEFECT_NO_DOORBELL;
 	e->turns = e->always | e->net.busy | (dev->link != NULL && dev->link->polled);
 	e->pending = e->turns;
 	rte_ticketlock_init(&e->lock);

@@ -9,6 +9,7 @@
 #include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
+#include "soft_seeded.h"
 
 /* Is the piece inline data, that is inside the WQE? */
 static bool

@@ -4,6 +4,7 @@
 /* The requester: have a decoded WQE carried out, complete it. */
 #include "bb_roce_pkt.h"
 #include "soft_fast.h"
+#include "soft_seeded.h"
 #include "soft_ud.h"
 
 /* WQEs from the one that is executed to the one that is fetched. */
@@ -142,7 +143,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 					      "the peer posted no receive in time");
 				break;
 			}
-			qp->rnr_left -= e->dev->opts.defect != SOFT_DEFECT_RETRY_FREE;
+			qp->rnr_left -= soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_RETRY_FREE;
 		}
 		qp->rnr_retries++;
 		qp->wait = SOFT_WAIT_RNR;
@@ -247,7 +248,7 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 		soft_req_complete(e, qp, &r->d);
 		return;
 	}
-	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE))
+	if (unlikely(soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_NONE))
 		soft_defect_request(e, qp, r);
 	r->d.reads = soft_req_reads(e, qp, &r->d);
 	if (unlikely(qp->st == BB_PRM_QP_ST_UD)) {
@@ -338,7 +339,7 @@ soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t bu
 				continue;
 		}
 		budget--;
-		if (unlikely(e->dev->opts.defect == SOFT_DEFECT_EARLY_CQE) &&
+		if (unlikely(soft_opts_defect(&e->dev->opts) == SOFT_DEFECT_EARLY_CQE) &&
 		    soft_req_decode(e, &e->req, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci)) ==
 			    0 &&
 		    soft_req_defect(e, qp, &e->req.d)) {
@@ -355,7 +356,7 @@ void
 soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 {
 	const struct soft_opts *o = &e->dev->opts;
-	bool plain = (o->defect | o->fault | o->wire) == 0 && !qp->bf_differs;
+	bool plain = (soft_opts_defect(o) | o->fault | o->wire) == 0 && !qp->bf_differs;
 	uint32_t done = 0;
 
 	if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
@@ -401,7 +402,7 @@ soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)
 	SOFT_COUNT(qp, ack_timeout);
 	if (qp->retries_left == 0)
 		return true;
-	qp->retries_left -= e->dev->opts.defect != SOFT_DEFECT_RETRY_FREE;
+	qp->retries_left -= soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_RETRY_FREE;
 	qp->retries++;
 	soft_peer_timer(e, qp);
 	return false;
@@ -456,7 +457,7 @@ soft_req_timeout(struct soft_engine *e, struct soft_qp *qp)
 				"to this QP?");
 			return;
 		}
-		qp->retries_left -= e->dev->opts.defect != SOFT_DEFECT_RETRY_FREE;
+		qp->retries_left -= soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_RETRY_FREE;
 		qp->retries++;
 	}
 	soft_req_run(e, qp);

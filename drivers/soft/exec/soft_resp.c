@@ -19,6 +19,7 @@
  */
 #include "soft_resp.h"
 #include "soft_access.h"
+#include "soft_seeded.h"
 
 /* The first message to a QP in RTR says so by an event (man ibv_get_async_event). */
 struct soft_qp *
@@ -121,7 +122,7 @@ soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *
 			return soft_resp_page_fault(e, p, qp, r);
 	} else if (unlikely(detour == SOFT_DETOUR_RELAXED)) {
 		soft_mem_gather_relaxed(e, dst, r->piece, r->n);
-	} else if (likely(e->dev->opts.defect == SOFT_DEFECT_NONE) ||
+	} else if (likely(soft_opts_defect(&e->dev->opts) == SOFT_DEFECT_NONE) ||
 		   (dst == NULL && r->d.len != 0) || !soft_defect_write(e, p, r, dst)) {
 		if (unlikely(dst == NULL && r->d.len != 0))
 			soft_mem_move(e, e->remote.p, r->piece, r->n);

@@ -14,6 +14,7 @@
  */
 #include "soft_access.h"
 #include "soft_resp.h"
+#include "soft_seeded.h"
 
 struct soft_answer
 soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len, const char *why)
@@ -111,7 +112,7 @@ soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p, const struct soft_
 	bool solicited = r->d.fm_ce_se & BB_WQE_SE;
 	uint32_t len = (uint32_t)r->d.len;
 
-	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE))
+	if (unlikely(soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_NONE))
 		soft_defect_recv(e, opcode, &solicited, &imm, &len);
 	if (unlikely(!soft_cqe_resp(e, p, opcode, solicited, imm, len, data))) {
 		soft_resp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);

@@ -26,8 +26,9 @@ by_packets(const struct soft_dev *dev)
 {
 	const struct soft_opts *o = &dev->opts;
 
-	return o->defect != 0 || soft_net_faulty(&o->tx_fault) || soft_net_faulty(&o->rx_fault) ||
-	       dev->capture != NULL || o->flap_up != 0 || o->port.shm_packets;
+	return soft_opts_defect(o) != SOFT_DEFECT_NONE || soft_net_faulty(&o->tx_fault) ||
+	       soft_net_faulty(&o->rx_fault) || dev->capture != NULL || o->flap_up != 0 ||
+	       o->port.shm_packets;
 }
 
 /* ---- Segments */

@@ -266,7 +266,7 @@ is_plain(const struct soft_wire *w, const struct soft_packet *p)
 	const struct soft_opts *o = &w->qp->dev->opts;
 	const uint8_t *udp = p->ip + p->ip_len, *bth = udp + UDP_LEN;
 
-	if (o->defect != 0 || soft_net_faulty(&o->rx_fault) ||
+	if (soft_opts_defect(o) != SOFT_DEFECT_NONE || soft_net_faulty(&o->rx_fault) ||
 	    p->l2_len != bth_at(p->ip - p->l2_len) - p->ip_len - UDP_LEN ||
 	    soft_be32(udp + 4) != (p->len - p->ip_len) << 16 || bth[4] != 0)
 		return false;

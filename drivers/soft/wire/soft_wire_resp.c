@@ -13,6 +13,7 @@
 #include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
+#include "soft_seeded.h"
 #include "soft_ud.h"
 
 /* ---- Receives */
@@ -141,7 +142,7 @@ soft_wire_recv_done(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_rec
 	if (qp->st == BB_PRM_QP_ST_UD) {
 		ok = soft_wire_ud_done(e, w, r);
 	} else {
-		if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE))
+		if (unlikely(soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_NONE))
 			soft_defect_recv(e, opcode, &solicited, &imm, &len);
 		ok = soft_cqe_resp(e, qp, opcode, solicited, imm, len, in_cqe ? w->in_cqe : NULL);
 	}
@@ -293,7 +294,7 @@ soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64
 	if (!soft_wire_is_checked(w, rkey, va, len) &&
 	    !soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_WRITE, &why))
 		return BB_SYN_REMOTE_ACCESS;
-	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE) &&
+	if (unlikely(soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_NONE) &&
 	    soft_wire_misplaced(w, rkey, va, &src))
 		return 0;
 	if (e->detour == SOFT_DETOUR_PAGED)

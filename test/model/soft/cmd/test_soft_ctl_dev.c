@@ -98,16 +98,20 @@ test_options_refused(void **state)
 		"bf_copy",
 		"bf_copy=",
 		"bf_copy=plain0123456789ab",
+		"defect",
+#ifdef SOFT_SEEDED
 		"defect=sneeze",
+		"defect=999",
+		"defect=-1",
+		"defect=",
 		"wire=1,defect=tear",
 		"defect=psn_wrap,wire=1",
 		"shm=fabric,ip=192.0.2.1/24,defect=early_cqe",
+#endif
 		"wire=1,fault=qp_fatal:1",
 		"fault=cq_error:1,wire=1",
 		"shm=fabric,ip=192.0.2.1/24,fault=dev_fatal:1",
 		"port=net_ring_no,ip=192.0.2.1/24,fault=port_down:1",
-		"defect=999",
-		"defect=",
 		"fault=",
 		"fault=dev_fatal",
 		"fault=dev_fatal:0",
@@ -147,6 +151,33 @@ test_options_refused(void **state)
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
+/* A build without -Ddefects=true refuses them. */
+static void
+test_option_defect(void **state)
+{
+#ifdef SOFT_SEEDED
+	const uint32_t flip_bit = SOFT_DEFECT_FLIP_BIT, rnr_lost = SOFT_DEFECT_RNR_LOST;
+	const int taken = 0;
+#else
+	const uint32_t flip_bit = SOFT_DEFECT_NONE, rnr_lost = SOFT_DEFECT_NONE;
+	const int taken = -ENOTSUP;
+#endif
+	struct soft_opts opts;
+
+	(void)state;
+	soft_opts_default(&opts);
+	assert_int_equal(soft_opts_parse("soft0", "defect=flip_bit", &opts), taken);
+	assert_int_equal(soft_opts_defect(&opts), flip_bit);
+	assert_int_equal(soft_opts_parse("soft0", "defect=none", &opts), 0);
+	assert_int_equal(soft_opts_defect(&opts), SOFT_DEFECT_NONE);
+	assert_int_equal(soft_opts_parse("soft0", "defect=rnr_lost", &opts), taken);
+	assert_int_equal(soft_opts_defect(&opts), rnr_lost);
+	assert_int_equal(soft_opts_parse("soft0", "defect=0", &opts), 0);
+	assert_int_equal(soft_opts_defect(&opts), SOFT_DEFECT_NONE);
+	assert_int_equal(soft_opts_parse("soft0", "wire=1,defect=1", &opts), taken);
+	assert_int_equal(soft_opts_defect(&opts), flip_bit);
+}
+
 static void
 test_options(void **state)
 {
@@ -160,7 +191,7 @@ test_options(void **state)
 		soft_opts_parse("soft0",
 				"progress=lcore,lcore=3,shuffle=1,scan=65536,seed=0x10,"
 				"link=ib,grh_required,log_max_msg=0,uar_share,no_atomic,no_bf=1,"
-				"no_counters,no_devx=0,defect=flip_bit,dm=0x2000,"
+				"no_counters,no_devx=0,dm=0x2000,"
 				"no_dm,dmabuf=memfd,no_dmabuf",
 				&opts),
 		0);
@@ -175,11 +206,6 @@ test_options(void **state)
 	assert_false(opts.no_devx);
 	assert_true(opts.no_dm && opts.no_dmabuf && opts.dmabuf_memfd);
 	assert_int_equal(opts.dm, 0x2000);
-	assert_int_equal(opts.defect, SOFT_DEFECT_FLIP_BIT);
-	assert_int_equal(soft_opts_parse("soft0", "defect=rnr_lost", &opts), 0);
-	assert_int_equal(opts.defect, SOFT_DEFECT_RNR_LOST);
-	assert_int_equal(soft_opts_parse("soft0", "defect=0", &opts), 0);
-	assert_int_equal(opts.defect, SOFT_DEFECT_NONE);
 	assert_int_equal(soft_opts_parse("soft0", "fault=cq_error:7", &opts), 0);
 	assert_int_equal(opts.fault, SOFT_FAULT_CQ_ERROR);
 	assert_int_equal(opts.fault_at, 7);
@@ -524,6 +550,7 @@ main(void)
 		LOGGED(test_names),
 		LOGGED(test_options_refused),
 		LOGGED(test_options),
+		LOGGED(test_option_defect),
 		LOGGED(test_no_devx),
 		LOGGED(test_port_unknown),
 		LOGGED(test_shared),

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What a device with a seeded defect does to a request, in soft_defect.c. A build without
+ * -Ddefects=true has functions in their place that do nothing.
+ */
+#ifndef SOFT_SEEDED_H
+#define SOFT_SEEDED_H
+
+#include "soft_data.h"
+
+#ifdef SOFT_SEEDED
+/* Changes a decoded request before it is executed. */
+void soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft_req *r);
+/* Writes the payload to @dst (NULL if there is none). Returns false if it did not strike this time.
+ */
+bool soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
+		       uint8_t *dst);
+/* Changes the fields of a receive's CQE. */
+void soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, uint32_t *imm,
+		      uint32_t *len);
+/* Drops the @left bytes that a receive has no room for. Returns false if it did not strike this
+ * time. */
+bool soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left);
+#else
+static inline void
+soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft_req *r)
+{
+	(void)e;
+	(void)qp;
+	(void)r;
+}
+
+static inline bool
+soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
+		  uint8_t *dst)
+{
+	(void)e;
+	(void)p;
+	(void)r;
+	(void)dst;
+	return false;
+}
+
+static inline void
+soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, uint32_t *imm,
+		 uint32_t *len)
+{
+	(void)e;
+	(void)opcode;
+	(void)solicited;
+	(void)imm;
+	(void)len;
+}
+
+static inline bool
+soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left)
+{
+	(void)e;
+	(void)r;
+	(void)left;
+	return false;
+}
+#endif
+
+#endif
