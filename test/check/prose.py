@@ -107,6 +107,8 @@ def faults(prose):
     for rule, pattern, advice in RULES:
         for m in pattern.finditer(flat):
             yield rule, m.group(0).strip('.;:?! '), advice
+    # The errors after @return are a list.
+    prose = re.sub(r'@return\b[^@]*', '', prose)
     for paragraph in re.split(r'\n\s*\n|\n\s*[-*#] |^\s*[-*] |\n\s*@|\n *\d\. ', prose):
         for sentence in re.split(r'[.;:?!](?:\s|$)', ' '.join(paragraph.split())):
             words = [w for w in sentence.split() if re.search('[A-Za-z]', w)]
