@@ -19,8 +19,8 @@
 struct dv_events {
 	LIST_ENTRY(dv_events) next;
 	struct mlx5dv_devx_event_channel *dv;
-	uint32_t kept; /* subscriptions made on it, including those of destroyed objects */
-	uint32_t objs; /* live objects with subscriptions on it */
+	uint32_t subscriptions; /* subscriptions made on it, including those of destroyed objects */
+	uint32_t objs;          /* live objects with subscriptions on it */
 };
 
 LIST_HEAD(dv_events_list, dv_events);

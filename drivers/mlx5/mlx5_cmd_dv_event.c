@@ -7,8 +7,8 @@
  *
  * The kernel holds a subscription, 128 bytes per type, until its channel is destroyed. Destroying
  * the object only removes the subscription from the lists (devx.c: devx_cleanup_subscription(), and
- * devx_async_event_destroy_uobj(), which frees it). So after MAX_KEPT subscriptions a new channel
- * is created; the old one is destroyed with the last of its objects.
+ * devx_async_event_destroy_uobj(), which frees it). So after MAX_SUBSCRIPTIONS subscriptions a new
+ * channel is created; the old one is destroyed with the last of its objects.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,11 +22,11 @@
 #include "mlx5_cmd_dv.h"
 
 /* An EQE is 64 bytes with its type in byte 1 (kernel: struct mlx5_eqe). */
-#define EQE_TYPE_BYTE 1
-#define EQE_BYTES     64
-#define MAX_TYPES     8u
-#define MAX_SKIPS     64    /* maximum irrelevant events skipped per call */
-#define MAX_KEPT      4096u /* subscriptions per channel: 512 KiB, for about 1000 QPs */
+#define EQE_TYPE_BYTE     1
+#define EQE_BYTES         64
+#define MAX_TYPES         8u
+#define MAX_SKIPS         64    /* maximum irrelevant events skipped per call */
+#define MAX_SUBSCRIPTIONS 4096u /* subscriptions per channel: 512 KiB, for about 1000 QPs */
 
 int
 dv_set_nonblock(int fd)
@@ -115,7 +115,7 @@ events_for(struct dv_ctx *c, const struct dv_obj *o)
 	if (o->events != NULL)
 		return o->events;
 	/* If no new descriptor is available, keep using this channel. */
-	if (e == NULL || e->kept < MAX_KEPT || events_add(c) != 0)
+	if (e == NULL || e->subscriptions < MAX_SUBSCRIPTIONS || events_add(c) != 0)
 		return e;
 	if (e->objs == 0)
 		events_remove(e);
@@ -145,7 +145,7 @@ dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *t
 			: -mlx5dv_devx_subscribe_devx_event(
 				  e->dv, o->dv, (uint16_t)(n * sizeof(list[0])), list, cookie);
 	if (ret == 0) {
-		e->kept += n;
+		e->subscriptions += n;
 		e->objs += o->events == NULL;
 		o->events = e;
 	}

@@ -68,9 +68,9 @@ struct rdma_ring_rx {
 	uint32_t batch; /* messages per credit */
 	uint64_t lap;   /* number of slots; 0 after an error, so that no slot counts as empty */
 	int error;
-	uint64_t tail;    /* messages consumed */
-	uint64_t told;    /* value of the last credit sent */
-	uint64_t credits; /* number of credit WRITEs */
+	uint64_t tail;        /* messages consumed */
+	uint64_t last_credit; /* value of the last credit sent */
+	uint64_t credits;     /* number of credit WRITEs */
 };
 
 /* Returns the bytes that a consumer registers with REMOTE_WRITE, aligned to RDMA_RING_SLOT. */
@@ -224,12 +224,12 @@ static inline void
 rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 {
 	/* If the send queue is full the next turn tries again with a larger credit. */
-	if (rx->tail - rx->told < rx->batch ||
+	if (rx->tail - rx->last_credit < rx->batch ||
 	    bb_post_write_inline(rx->qp, rx->tail, &rx->tail, sizeof(rx->tail), rx->raddr, rx->rkey,
 				 0) != 0)
 		return;
 	bb_qp_ring(rx->qp);
-	rx->told = rx->tail;
+	rx->last_credit = rx->tail;
 	rx->credits++;
 }
 

@@ -50,9 +50,9 @@ check_attr(const struct bb_cm_attr *attr)
 }
 
 static const struct bb_cm_ops *
-ops_of(enum bb_cm_way way)
+ops_of(enum bb_cm_transport transport)
 {
-	switch (way) {
+	switch (transport) {
 	case BB_CM_TCP:
 		return &bb_cm_tcp_ops;
 #ifdef HAVE_RDMACM
@@ -145,9 +145,9 @@ bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **o
 		ret = check_attr(attr);
 	if (ret != 0)
 		return ret;
-	if (dev->iwarp && attr->way == BB_CM_TCP)
+	if (dev->iwarp && attr->transport == BB_CM_TCP)
 		return bb_iwarp_refusal(dev);
-	if (ops_of(attr->way) == NULL) {
+	if (ops_of(attr->transport) == NULL) {
 		BB_LOG(ERR, "connect: this library was built without librdmacm");
 		return -ENOTSUP;
 	}
@@ -156,7 +156,7 @@ bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **o
 		return -ENOMEM;
 	cm->dev = dev;
 	cm->attr = *attr;
-	cm->ops = ops_of(attr->way);
+	cm->ops = ops_of(attr->transport);
 	cm->hz = rte_get_tsc_hz();
 	cm->poll_cycles = cm->hz / 1000000 * attr->poll_us;
 	TAILQ_INIT(&cm->conns);
@@ -409,7 +409,7 @@ bb_reject_name(uint32_t reason)
 }
 
 void
-bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why)
+bb_cm_report(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why)
 {
 	c->ev.type = type;
 	c->ev.status = status;

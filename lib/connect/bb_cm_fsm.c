@@ -48,8 +48,8 @@ choose_gid(struct bb_conn *c)
 		want.peer_given = true;
 		memcpy(want.peer, c->peer.addr.gid, sizeof(want.peer));
 	}
-	ret = bb_gid_choose_said(c->cm->dev, c->param.path.port, &want, &c->param.path.sgid_index,
-				 &c->no_gid);
+	ret = bb_gid_choose_logged(c->cm->dev, c->param.path.port, &want, &c->param.path.sgid_index,
+				   &c->no_gid);
 	if (ret == 0)
 		ret = bb_gid_query(c->cm->dev, c->param.path.port, c->param.path.sgid_index, &gid);
 	if (ret == 0)
@@ -198,14 +198,14 @@ fail(struct bb_conn *c, int status, const char *why)
 		return;
 	}
 	bb_cm_over(c);
-	bb_cm_tell(c, BB_CM_FAILED, status, why);
+	bb_cm_report(c, BB_CM_FAILED, status, why);
 }
 
 static void
 closed(struct bb_conn *c, int status, const char *why)
 {
 	bb_cm_over(c);
-	bb_cm_tell(c, BB_CM_DISCONNECTED, status, why);
+	bb_cm_report(c, BB_CM_DISCONNECTED, status, why);
 }
 
 /* ---- Messages */
@@ -239,7 +239,7 @@ take_req(struct bb_conn *c)
 	bb_cm_set_state(c, BB_CONN_REQUESTED);
 	c->ev.listener = c->listener;
 	c->ev.restarted = c->peer.session != 0;
-	bb_cm_tell(c, BB_CM_CONNECT_REQUEST, 0, "a peer requests a connection");
+	bb_cm_report(c, BB_CM_CONNECT_REQUEST, 0, "a peer requests a connection");
 }
 
 /*
@@ -303,7 +303,7 @@ take_rep(struct bb_conn *c)
 	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
 	c->deadline = 0;
 	c->cm->stats.established++;
-	bb_cm_tell(c, BB_CM_ESTABLISHED, 0, "established");
+	bb_cm_report(c, BB_CM_ESTABLISHED, 0, "established");
 }
 
 static void
@@ -349,7 +349,7 @@ heard_rtu(struct bb_conn *c)
 	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
 	c->deadline = 0;
 	c->cm->stats.established++;
-	bb_cm_tell(c, BB_CM_ESTABLISHED, 0, "established");
+	bb_cm_report(c, BB_CM_ESTABLISHED, 0, "established");
 }
 
 static void
@@ -359,7 +359,7 @@ heard_rej(struct bb_conn *c, const struct bb_cm_msg *msg)
 	(void)bb_cm_keep_peer(c, msg);
 	bb_cm_over(c);
 	c->ev.reason = msg->reason;
-	bb_cm_tell(c, BB_CM_REJECTED, -ECONNREFUSED, bb_reject_name(msg->reason));
+	bb_cm_report(c, BB_CM_REJECTED, -ECONNREFUSED, bb_reject_name(msg->reason));
 }
 
 static void
@@ -382,17 +382,17 @@ bb_cm_bad(struct bb_conn *c, const char *what, const char *why)
 	 * Limits the log: any host that can connect to the port may send any number of bad
 	 * messages.
 	 */
-	if (cm->said != 0 && now - cm->said < cm->hz) {
-		cm->unsaid++;
+	if (cm->last_log != 0 && now - cm->last_log < cm->hz) {
+		cm->suppressed++;
 		return;
 	}
 	bb_conn_query(c, &info);
-	if (cm->unsaid != 0)
+	if (cm->suppressed != 0)
 		BB_LOG(NOTICE, "connect: %u more invalid messages of peers were not logged",
-		       cm->unsaid);
+		       cm->suppressed);
 	BB_LOG(NOTICE, "connect: %s: its %s %s", info.peer, what, why);
-	cm->said = now;
-	cm->unsaid = 0;
+	cm->last_log = now;
+	cm->suppressed = 0;
 }
 
 void
@@ -504,7 +504,7 @@ bb_cm_expired(struct bb_conn *c)
 		bb_cm_end_of_trying(c, -ETIMEDOUT, "it was not recovered in time");
 		break;
 	case BB_CONN_CONNECTING:
-		if (c->half_open && cm->attr.way == BB_CM_TCP) {
+		if (c->half_open && cm->attr.transport == BB_CM_TCP) {
 			const char *why = c->resolving ? "your GID does not answer"
 						       : "your request did not arrive";
 

@@ -64,13 +64,13 @@ struct bb_listener {
 	LIST_ENTRY(bb_listener) link;
 	int fd;
 	uint16_t port;
-	uint64_t said; /* TSC of the last log line about a failed accept() */
+	uint64_t last_log; /* TSC of the last log line about a failed accept() */
 	/* Of the last connection accepted on this listener: */
 	bool accepted;       /* one was accepted */
 	bool path_sure;      /* its GID was chosen without a preference: see bb_conn.path_sure */
 	struct bb_path path; /* port and sgid_index */
 	uint8_t peer[16];    /* GID of the peer */
-	void *way;           /* the listener's rdma_cm_id */
+	void *transport_ctx; /* the listener's rdma_cm_id */
 };
 
 /*
@@ -107,7 +107,7 @@ struct bb_conn {
 	uint8_t *peer_private; /* last private data received; allocated */
 	uint32_t peer_private_len;
 	uint8_t sgid[16]; /* the GID in use, to find it again */
-	struct bb_gid_said no_gid;
+	struct bb_gid_last_log no_gid;
 	uint8_t rd_init, rd_resp; /* depths in force */
 	struct sockaddr_storage addr;
 	void *user;
@@ -129,7 +129,7 @@ struct bb_conn {
 	uint8_t *rx_body; /* NULL until the header is complete */
 	uint8_t *tx;
 	uint32_t tx_off, tx_len;
-	void *way; /* the connection's rdma_cm_id */
+	void *transport_ctx; /* the connection's rdma_cm_id */
 };
 
 struct bb_cm {
@@ -144,17 +144,17 @@ struct bb_cm {
 	struct bb_conn_list conns, half, ready, grave;
 	struct bb_conn *cursor; /* connection whose deadline is checked next */
 	LIST_HEAD(, bb_listener) listeners;
-	uint32_t pending;   /* connections being established */
-	uint32_t resolving; /* connections waiting for an address */
-	uint32_t asking;    /* half-open connections among them that resolve one */
-	uint32_t heirs;     /* half-open connections waiting to be taken over */
-	uint32_t unsaid;    /* bad messages not logged since the log line at said */
-	uint64_t said;
+	uint32_t pending;    /* connections being established */
+	uint32_t resolving;  /* connections waiting for an address */
+	uint32_t asking;     /* half-open connections among them that resolve one */
+	uint32_t heirs;      /* half-open connections waiting to be taken over */
+	uint32_t suppressed; /* bad messages not logged since last_log */
+	uint64_t last_log;
 	struct bb_cm_stats stats;
 	struct bb_loop *loop;
 	bb_cm_fn fn;
 	void *arg;
-	void *way;
+	void *transport_ctx;
 };
 
 /* ---- bb_cm.c */
@@ -172,7 +172,7 @@ void bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state);
 void bb_cm_own_qp(struct bb_conn *c, struct bb_qp *qp);
 void bb_cm_release_qp(struct bb_conn *c);
 /* Queues conn->ev, or changes it if it is queued already. */
-void bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
+void bb_cm_report(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
 /* Keeps bb_cm_fd() readable until no event and no heir is waiting. */
 void bb_cm_wake(struct bb_cm *cm);
 uint64_t bb_cm_now(void);

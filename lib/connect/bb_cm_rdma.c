@@ -106,7 +106,7 @@ iwarp_connect(struct bb_conn *c, struct rdma_conn_param *p)
 	};
 	int ret = iwarp_init(c);
 
-	if (ret != 0 || rdma_connect(c->way, p) == 0)
+	if (ret != 0 || rdma_connect(c->transport_ctx, p) == 0)
 		return ret;
 	if (errno != ECONNREFUSED)
 		return -errno;
@@ -117,7 +117,7 @@ iwarp_connect(struct bb_conn *c, struct rdma_conn_param *p)
 static int
 iwarp_accept(struct bb_conn *c, struct rdma_conn_param *p)
 {
-	if (rdma_accept(c->way, p) == 0)
+	if (rdma_accept(c->transport_ctx, p) == 0)
 		return bb_qp_adopt(c->qp);
 	/* the kernel's error for a peer that has already given up */
 	return errno == ECONNRESET ? -ENOTCONN : -errno;
@@ -176,7 +176,7 @@ connect_request(const struct heard *h)
 		return;
 	}
 	h->id->context = c;
-	c->way = h->id;
+	c->transport_ctx = h->id;
 	c->listener = l;
 	if (from->sa_family == AF_INET || from->sa_family == AF_INET6)
 		memcpy(&c->addr, from,
@@ -193,7 +193,7 @@ connect_request(const struct heard *h)
 static void
 address_resolved(struct bb_conn *c)
 {
-	struct rdma_cm_id *id = c->way;
+	struct rdma_cm_id *id = c->transport_ctx;
 
 	if (!is_device(c->cm, id)) {
 		BB_LOG(ERR, "connect: the route to the peer uses %s, not %s",
@@ -211,7 +211,7 @@ is_listener(const struct bb_cm *cm, const struct rdma_cm_id *id)
 	const struct bb_listener *l;
 
 	LIST_FOREACH(l, &cm->listeners, link)
-		if (l->way == id)
+		if (l->transport_ctx == id)
 			return true;
 	return false;
 }
@@ -232,7 +232,7 @@ hear(const struct bb_cm *cm, const struct heard *h)
 	if (is_listener(cm, h->id))
 		return;
 	c = h->id->context;
-	if (c == NULL || c->way != h->id)
+	if (c == NULL || c->transport_ctx != h->id)
 		return;
 	switch (h->type) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -348,14 +348,14 @@ rdma_open(struct bb_cm *cm)
 		free(chan);
 		return ret;
 	}
-	cm->way = chan;
+	cm->transport_ctx = chan;
 	return 0;
 }
 
 static void
 rdma_close(struct bb_cm *cm)
 {
-	struct channel *chan = cm->way;
+	struct channel *chan = cm->transport_ctx;
 
 	rdma_destroy_event_channel(chan->ch);
 	free(chan);
@@ -364,7 +364,7 @@ rdma_close(struct bb_cm *cm)
 static int
 rdma_listen_at(struct bb_listener *l, const struct sockaddr *addr)
 {
-	struct channel *chan = l->cm->way;
+	struct channel *chan = l->cm->transport_ctx;
 	struct rdma_cm_id *id;
 	int ret;
 
@@ -376,7 +376,7 @@ rdma_listen_at(struct bb_listener *l, const struct sockaddr *addr)
 		rdma_destroy_id(id);
 		return ret;
 	}
-	l->way = id;
+	l->transport_ctx = id;
 	l->port = ntohs(rdma_get_src_port(id));
 	return 0;
 }
@@ -384,7 +384,7 @@ rdma_listen_at(struct bb_listener *l, const struct sockaddr *addr)
 static void
 rdma_unlisten(struct bb_listener *l)
 {
-	rdma_destroy_id(l->way);
+	rdma_destroy_id(l->transport_ctx);
 }
 
 /* ---- Connections */
@@ -392,7 +392,7 @@ rdma_unlisten(struct bb_listener *l)
 static int
 rdma_dial(struct bb_conn *c)
 {
-	struct channel *chan = c->cm->way;
+	struct channel *chan = c->cm->transport_ctx;
 	struct rdma_cm_id *id;
 	int ret;
 
@@ -404,14 +404,14 @@ rdma_dial(struct bb_conn *c)
 		rdma_destroy_id(id);
 		return ret;
 	}
-	c->way = id;
+	c->transport_ctx = id;
 	return 0;
 }
 
 static int
 rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint32_t len)
 {
-	struct rdma_cm_id *id = c->way;
+	struct rdma_cm_id *id = c->transport_ctx;
 	struct rdma_conn_param p = {
 		.private_data = len != 0 ? priv : NULL,
 		.private_data_len = (uint8_t)len,
@@ -469,7 +469,7 @@ rdma_qp_up(struct bb_conn *c)
 	struct ibv_qp_attr init = {0}, rtr = {0}, rts = {0};
 	struct bb_qp_addr local = {0}, remote = {0};
 	const struct ibv_ah_attr *ah = &rtr.ah_attr;
-	struct rdma_cm_id *id = c->way;
+	struct rdma_cm_id *id = c->transport_ctx;
 	struct bb_qp_attr attr;
 	int ret;
 
@@ -529,10 +529,10 @@ rdma_qp_up(struct bb_conn *c)
 static void
 rdma_hang_up(struct bb_conn *c, bool abort)
 {
-	struct rdma_cm_id *id = c->way;
+	struct rdma_cm_id *id = c->transport_ctx;
 
 	(void)abort;
-	c->way = NULL;
+	c->transport_ctx = NULL;
 	if (id != NULL)
 		rdma_destroy_id(id);
 }

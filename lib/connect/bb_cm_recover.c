@@ -56,9 +56,9 @@ bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why)
 	c->cm->ops->hang_up(c, true);
 	bb_cm_over(c);
 	if (c->was_up)
-		bb_cm_tell(c, BB_CM_DISCONNECTED, status, why);
+		bb_cm_report(c, BB_CM_DISCONNECTED, status, why);
 	else
-		bb_cm_tell(c, BB_CM_FAILED, status != 0 ? status : -ECANCELED, why);
+		bb_cm_report(c, BB_CM_FAILED, status != 0 ? status : -ECANCELED, why);
 }
 
 /* Calls reset(). Returns false if it failed; the connection is then over. */
@@ -87,7 +87,7 @@ bb_cm_lost(struct bb_conn *c, int status, const char *why)
 	c->deadline = bb_cm_after(c->cm, c->param.recover_ms);
 	c->next_try = bb_cm_after(c->cm, c->backoff_ms);
 	BB_LOG(NOTICE, "QP 0x%x: connection lost: %s", c->qp->qpn, why);
-	bb_cm_tell(c, BB_CM_LOST, status, why);
+	bb_cm_report(c, BB_CM_LOST, status, why);
 }
 
 /*
@@ -119,7 +119,7 @@ bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
 	c->next_try = bb_cm_after(c->cm, pause_ms(c));
 	c->backoff_ms = RTE_MIN(2 * c->backoff_ms, c->param.backoff_max_ms);
 	if (c->ev.nends != 0)
-		bb_cm_tell(c, BB_CM_LOST, status, why);
+		bb_cm_report(c, BB_CM_LOST, status, why);
 }
 
 void
@@ -130,7 +130,7 @@ bb_cm_recovered(struct bb_conn *c)
 	c->recoveries++;
 	c->cm->stats.recovered++;
 	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
-	bb_cm_tell(c, BB_CM_RECOVERED, 0, "the connection recovered");
+	bb_cm_report(c, BB_CM_RECOVERED, 0, "the connection recovered");
 }
 
 /* ---- Connecting side */

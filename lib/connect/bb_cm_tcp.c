@@ -399,8 +399,8 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 		 * Out of descriptors: half-open connections may hold some. Logged once per second.
 		 */
 		if (errno == EMFILE || errno == ENFILE) {
-			if (bb_cm_now() - l->said >= cm->hz) {
-				l->said = bb_cm_now();
+			if (bb_cm_now() - l->last_log >= cm->hz) {
+				l->last_log = bb_cm_now();
 				BB_LOG(ERR, "connect: accept: %s: raise the limit (ulimit -n)",
 				       strerror(errno));
 			}

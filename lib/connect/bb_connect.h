@@ -45,7 +45,7 @@ struct bb_listener;
 struct bb_conn;
 
 /** How two sides find each other. */
-enum bb_cm_way {
+enum bb_cm_transport {
 	BB_CM_TCP,    /**< messages over a TCP connection: doc/guides/connect.rst */
 	BB_CM_RDMACM, /**< librdmacm, with QPs that it does not know (man rdma_connect: qp_num) */
 };
@@ -53,7 +53,7 @@ enum bb_cm_way {
 /** Attributes of a CM. */
 struct bb_cm_attr {
 	uint32_t size; /**< set by bb_cm_attr_init() */
-	enum bb_cm_way way;
+	enum bb_cm_transport transport;
 	uint32_t max_conns; /**< maximum connections; half-open ones do not count */
 	uint32_t
 		max_half_open; /**< maximum incoming connections that have not sent a request yet */
@@ -265,9 +265,9 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
  * Accepts a CONNECT_REQUEST. The QP is in RTS on return. ESTABLISHED follows. Depths are limited to
  * the peer's.
  *
- * Post receives before this call, and before bb_conn_connect() if the server sends first. An RC peer
- * that finds no receive gets an RNR NAK and retries. iWARP has no RNR: a SEND without a receive ends
- * the connection.
+ * Post receives before this call, and before bb_conn_connect() if the server sends first. An RC
+ * peer that finds no receive gets an RNR NAK and retries. iWARP has no RNR: a SEND without a
+ * receive ends the connection.
  * @return as bb_conn_connect(). -EAGAIN: the address of the peer's GID is being resolved; poll, and
  * call again. This happens if the request has waited a minute, or if @p param names an unexpected
  * GID: neither the default choice nor that of the listener's last accept. -ENOTCONN: the peer is

@@ -44,7 +44,7 @@ bb_ep_attr_init(struct bb_ep_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->size = sizeof(*attr);
-	attr->way = BB_CM_TCP;
+	attr->transport = BB_CM_TCP;
 	attr->timeout_ms = 10000;
 	bb_qp_init_attr_init(&attr->qp);
 }
@@ -208,7 +208,7 @@ bb_ep_create(struct bb_dev *dev, const char *addr, bool passive, const struct bb
 		return -ENOMEM;
 	ret = bb_cm_addr(addr, &ep->ctrl->addr);
 	bb_cm_attr_init(&cm);
-	cm.way = attr->way;
+	cm.transport = attr->transport;
 	if (ret == 0)
 		ret = bb_cm_create(dev, &cm, &ep->cm);
 	if (ret == 0 && passive)

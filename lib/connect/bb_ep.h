@@ -45,7 +45,7 @@ struct bb_ep {
 /** Attributes of an endpoint. */
 struct bb_ep_attr {
 	uint32_t size; /**< set by bb_ep_attr_init() */
-	enum bb_cm_way way;
+	enum bb_cm_transport transport;
 	struct bb_pd *pd;          /**< NULL: the endpoint creates one */
 	struct bb_qp_init_attr qp; /**< where its CQs are NULL the endpoint creates them */
 	uint32_t timeout_ms;       /**< time limit of every call that waits */

@@ -239,23 +239,23 @@ stands_for(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *l
 
 /* Returns true if the outcome differs from the last one, and records it. */
 static bool
-news(struct bb_dev *dev, uint32_t port, struct bb_gid_said *said, uint64_t what)
+news(struct bb_dev *dev, uint32_t port, struct bb_gid_last_log *last, uint64_t what)
 {
-	if (said->what == what) {
-		said->again += what != 0;
+	if (last->what == what) {
+		last->repeats += what != 0;
 		return false;
 	}
-	if (said->again != 0)
+	if (last->repeats != 0)
 		BB_LOG(NOTICE, "%s: the choice of a GID of port %u failed %u more times", dev->name,
-		       port, said->again);
-	said->what = what;
-	said->again = 0;
+		       port, last->repeats);
+	last->what = what;
+	last->repeats = 0;
 	return true;
 }
 
 int
-bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
-		   uint8_t *index, struct bb_gid_said *said)
+bb_gid_choose_logged(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
+		     uint8_t *index, struct bb_gid_last_log *last)
 {
 	struct bb_gid_entry list[BB_GID_MAX];
 	struct bb_gid_want any;
@@ -277,11 +277,11 @@ bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *
 		return n;
 	ret = bb_gid_pick(list, (unsigned int)n, want, &rank);
 	if (ret >= 0) {
-		(void)news(dev, port, said, 0);
+		(void)news(dev, port, last, 0);
 		*index = list[ret].index;
 		return 0;
 	}
-	if (!news(dev, port, said, stands_for(ret, want, list, (unsigned int)n)))
+	if (!news(dev, port, last, stands_for(ret, want, list, (unsigned int)n)))
 		return ret;
 	if (ret == -ENOTUNIQ) {
 		log_equals(dev->name, port, list, (unsigned int)n, want, rank);
@@ -296,7 +296,7 @@ bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *
 int
 bb_gid_choose(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want, uint8_t *index)
 {
-	struct bb_gid_said said = {0};
+	struct bb_gid_last_log last = {0};
 
-	return bb_gid_choose_said(dev, port, want, index, &said);
+	return bb_gid_choose_logged(dev, port, want, index, &last);
 }

@@ -22,18 +22,18 @@ const char *bb_kernel_name(const char *dev, const char *driver);
  */
 int bb_gid_pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *want,
 		uint32_t *rank);
-/* State of the last refusal that bb_gid_choose_said() logged. */
-struct bb_gid_said {
-	uint64_t what;  /* hash of the result and the list; 0 if there was no refusal */
-	uint32_t again; /* repetitions since then, which were not logged */
+/* State of the last refusal that bb_gid_choose_logged() logged. */
+struct bb_gid_last_log {
+	uint64_t what;    /* hash of the result and the list; 0 if there was no refusal */
+	uint32_t repeats; /* repetitions since then, which were not logged */
 };
 
 /*
  * bb_gid_choose() for callers that retry often. It logs a refusal only if it differs from the last
- * one in @said, and adds the number of its repetitions.
+ * one in @last, and adds the number of its repetitions.
  */
-int bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
-		       uint8_t *index, struct bb_gid_said *said);
+int bb_gid_choose_logged(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
+			 uint8_t *index, struct bb_gid_last_log *last);
 /* Returns 0 if the entry does not fit; otherwise larger is better. */
 uint32_t bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want);
 

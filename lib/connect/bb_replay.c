@@ -85,7 +85,7 @@ bb_replay_destroy(struct bb_replay *r)
 }
 
 uint32_t
-bb_replay_kept(const struct bb_replay *r)
+bb_replay_pending(const struct bb_replay *r)
 {
 	return r->tail - r->head;
 }
@@ -366,7 +366,7 @@ translate(const struct bb_conn *c, struct entry *e)
 }
 
 int
-bb_replay_again(struct bb_replay *r, bb_replay_fn fn, void *arg)
+bb_replay_resume(struct bb_replay *r, bb_replay_fn fn, void *arg)
 {
 	struct entry *e;
 	int n = 0, ret;

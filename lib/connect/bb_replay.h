@@ -96,10 +96,10 @@ void bb_replay_lost(struct bb_replay *replay, const struct bb_cm_event *event, b
  * it is too small now. That request is reported, as BB_WR_NOT_DONE, or as BB_WR_UNKNOWN if it may
  * have been executed before. Later requests are not posted yet: call again.
  */
-int bb_replay_again(struct bb_replay *replay, bb_replay_fn fn, void *arg);
+int bb_replay_resume(struct bb_replay *replay, bb_replay_fn fn, void *arg);
 
 /** Returns the number of retained requests: posted and not completed. */
-uint32_t bb_replay_kept(const struct bb_replay *replay);
+uint32_t bb_replay_pending(const struct bb_replay *replay);
 
 #ifdef __cplusplus
 }

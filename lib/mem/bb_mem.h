@@ -212,7 +212,7 @@ struct bb_lkey_range {
  */
 struct bb_lkey_cache {
 	const uint32_t *seq; /**< sequence count of the PD's table */
-	uint32_t seen;       /**< value of *seq when the entries were filled */
+	uint32_t seq_filled; /**< value of *seq when the entries were filled */
 	uint32_t last;       /**< entry of the last hit, tried first */
 	struct bb_lkey_range range[BB_LKEY_CACHE_ENTRIES];
 	/* Not touched by a hit. */
@@ -256,7 +256,7 @@ bb_mem_lkey(struct bb_lkey_cache *cache, const void *ptr, uint64_t len)
 	const struct bb_lkey_range *r = &cache->range[cache->last];
 	uint32_t i, hit = 0;
 
-	if (__builtin_expect(__atomic_load_n(cache->seq, __ATOMIC_ACQUIRE) != cache->seen, 0))
+	if (__builtin_expect(__atomic_load_n(cache->seq, __ATOMIC_ACQUIRE) != cache->seq_filled, 0))
 		return bb_mem_lkey_miss(cache, addr, len);
 	if (bb_lkey_range_holds(r, addr, len))
 		return r->lkey;

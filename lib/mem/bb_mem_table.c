@@ -328,8 +328,8 @@ bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd)
 	memset(cache, 0, sizeof(*cache));
 	cache->pd = pd;
 	cache->seq = &pd->mem->seq;
-	cache->seen = 1; /* odd, so never the number of a finished table: the first lookup
-			  * misses */
+	cache->seq_filled = 1; /* odd, so never the number of a finished table: the first lookup
+				* misses */
 }
 
 uint32_t
@@ -341,10 +341,10 @@ bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len)
 
 	cache->misses++;
 	found = find(cache->pd->mem, addr, len, &range, &writable, &seq);
-	if (seq != cache->seen) {
+	if (seq != cache->seq_filled) {
 		memset(cache->range, 0, sizeof(cache->range));
 		cache->next = 0;
-		cache->seen = seq;
+		cache->seq_filled = seq;
 	}
 	if (!found)
 		return BB_LKEY_NONE;

@@ -108,7 +108,7 @@ bb_tel_arg_uint(struct bb_tel_args *a, uint64_t max, uint64_t *v)
  */
 struct bb_tel_page {
 	struct rte_tel_data *numbers;
-	uint64_t start, seen;
+	uint64_t start, total;
 };
 
 /* False: refused, in @d. */
@@ -116,7 +116,7 @@ static inline bool
 bb_tel_page_begin(struct bb_tel_page *p, struct bb_tel_args *a, struct rte_tel_data *d)
 {
 	p->start = 0;
-	p->seen = 0;
+	p->total = 0;
 	if (a->next != NULL && (!bb_tel_arg_uint(a, UINT32_MAX, &p->start) || a->next != NULL)) {
 		bb_tel_refuse(d, "the last parameter is not the number of the first one to list");
 		return false;
@@ -133,9 +133,9 @@ bb_tel_page_begin(struct bb_tel_page *p, struct bb_tel_args *a, struct rte_tel_d
 static inline void
 bb_tel_page_add(struct bb_tel_page *p, uint64_t number)
 {
-	if (p->seen >= p->start && p->seen - p->start < BB_TEL_PAGE)
+	if (p->total >= p->start && p->total - p->start < BB_TEL_PAGE)
 		bb_tel_array_uint(p->numbers, number);
-	p->seen++;
+	p->total++;
 }
 
 static inline void
@@ -143,8 +143,8 @@ bb_tel_page_end(struct bb_tel_page *p, const char *name, struct rte_tel_data *d)
 {
 	rte_tel_data_start_dict(d);
 	rte_tel_data_add_dict_container(d, name, p->numbers, 0);
-	bb_tel_dict_uint(d, "total", p->seen);
-	if (p->seen > p->start && p->seen - p->start > BB_TEL_PAGE)
+	bb_tel_dict_uint(d, "total", p->total);
+	if (p->total > p->start && p->total - p->start > BB_TEL_PAGE)
 		bb_tel_dict_uint(d, "next", p->start + BB_TEL_PAGE);
 }
 

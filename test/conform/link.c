@@ -23,7 +23,7 @@ cm_open(struct bb_dev *dev, struct bb_cm **cm)
 	struct bb_cm_attr attr;
 
 	bb_cm_attr_init(&attr);
-	attr.way = BB_CM_RDMACM;
+	attr.transport = BB_CM_RDMACM;
 	return bb_cm_create(dev, &attr, cm);
 }
 

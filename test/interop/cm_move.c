@@ -72,7 +72,7 @@ event(const struct bb_cm_event *ev)
 	} else {
 		assert_int_equal(ev->type, BB_CM_RECOVERED);
 		assert_false(ev->restarted);
-		assert_true(bb_replay_again(f->replay, report, f) >= 0);
+		assert_true(bb_replay_resume(f->replay, report, f) >= 0);
 		f->back++;
 		f->heard = rte_get_tsc_cycles();
 	}

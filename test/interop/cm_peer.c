@@ -45,7 +45,7 @@ new_ep(bool passive, uint32_t timeout_ms, struct bb_ep **ep)
 	struct bb_ep_attr attr;
 
 	bb_ep_attr_init(&attr);
-	attr.way = BB_CM_RDMACM;
+	attr.transport = BB_CM_RDMACM;
 	attr.timeout_ms = timeout_ms;
 	return bb_ep_create(dev, where, passive, &attr, ep);
 }

@@ -350,7 +350,7 @@ test_arguments(void **st)
 	attr.half_open_ms = 0;
 	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -EINVAL);
 	bb_cm_attr_init(&attr);
-	attr.way = (enum bb_cm_way)7;
+	attr.transport = (enum bb_cm_transport)7;
 	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -ENOTSUP);
 	assert_null(cm);
 	bb_qp_destroy(qa);

@@ -60,7 +60,7 @@ open_pair(bool iwarp)
 	strcpy(rdmacm_subst.device, NULL_NAME);
 	rdmacm_subst.gid[15] = 1;
 	bb_cm_attr_init(&attr);
-	attr.way = BB_CM_RDMACM;
+	attr.transport = BB_CM_RDMACM;
 	attr.poll_us = 0;
 	pair_open_with(&p, NULL_NAME, NULL, &attr);
 }
@@ -107,7 +107,7 @@ make_ep(bool passive)
 	char where[64];
 
 	bb_ep_attr_init(&attr);
-	attr.way = BB_CM_RDMACM;
+	attr.transport = BB_CM_RDMACM;
 	attr.pd = p.a.pd;
 	attr.timeout_ms = WAIT_S * 1000;
 	attr.qp.sq_depth = 4;

@@ -19,7 +19,7 @@ open_pair(void)
 	struct bb_gid gid;
 
 	bb_cm_attr_init(&attr);
-	attr.way = BB_CM_RDMACM;
+	attr.transport = BB_CM_RDMACM;
 	attr.poll_us = 0;
 	strcpy(rdmacm_subst.device, "soft0");
 	pair_open_with(&p, "soft0", NULL, &attr);
@@ -241,7 +241,7 @@ test_no_kernel(void **st)
 	(void)st;
 	assert_int_equal(bb_dev_open("soft0", &dev), 0);
 	bb_cm_attr_init(&attr);
-	attr.way = BB_CM_RDMACM;
+	attr.transport = BB_CM_RDMACM;
 	rdmacm_subst.no_kernel = true;
 	assert_int_equal(bb_cm_create(dev, &attr, &cm), -ENOTSUP);
 	rdmacm_subst.no_kernel = false;

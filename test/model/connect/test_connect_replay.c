@@ -40,7 +40,7 @@ break_it(enum bb_replay_policy policy, unsigned int polled)
 		assert_false(bb_replay_completion(r, &wc));
 		assert_int_equal(wc.wr_id, 2000 + i);
 	}
-	assert_int_equal(bb_replay_kept(r), 3);
+	assert_int_equal(bb_replay_pending(r), 3);
 	return r;
 }
 
@@ -73,9 +73,9 @@ test_replayed(void **st)
 		bb_replay_lost(r, &ev, reported, &p);
 		assert_int_equal(put(r, 1, 1, 9, 0, false, &err), 0);
 		assert_int_equal(err, 0);
-		assert_int_equal(bb_replay_again(r, reported, &p), -ENOTCONN);
+		assert_int_equal(bb_replay_resume(r, reported, &p), -ENOTCONN);
 		expect(&p, &p.a, BB_CM_RECOVERED);
-		assert_int_equal(bb_replay_again(r, reported, &p), 3);
+		assert_int_equal(bb_replay_resume(r, reported, &p), 3);
 		assert_int_equal(nreports, 0);
 		wc = completion();
 		assert_true(bb_replay_completion(r, &wc));
@@ -84,7 +84,7 @@ test_replayed(void **st)
 		wc = completion();
 		assert_true(bb_replay_completion(r, &wc));
 		assert_int_equal(wc.wr_id, 2002);
-		assert_int_equal(bb_replay_kept(r), 0);
+		assert_int_equal(bb_replay_pending(r), 0);
 		places(14, 15, 16);
 		stop(r);
 	}
@@ -108,9 +108,9 @@ test_reported(void **st)
 			assert_int_equal(reports[i].fate, BB_WR_NOT_DONE);
 			assert_int_equal(reports[i].wc.status, BB_WC_WR_FLUSH_ERR);
 		}
-		assert_int_equal(bb_replay_kept(r), 0);
+		assert_int_equal(bb_replay_pending(r), 0);
 		expect(&p, &p.a, BB_CM_RECOVERED);
-		assert_int_equal(bb_replay_again(r, reported, &p), 0);
+		assert_int_equal(bb_replay_resume(r, reported, &p), 0);
 		places(0, 0, 0);
 		stop(r);
 	}
@@ -134,22 +134,22 @@ test_restarted(void **st)
 				 0);
 		restart(r);
 		if (n == 0) {
-			assert_int_equal(bb_replay_again(r, reported, &p), 3);
+			assert_int_equal(bb_replay_resume(r, reported, &p), 3);
 			(void)completion();
 			(void)completion();
 			assert_int_equal(((uint64_t *)(void *)(p.b.buf + 8192))[3], 14);
 			assert_int_equal(((uint64_t *)(void *)(p.b.buf + 8192))[5], 16);
 			places(0, 0, 0);
 		} else if (n == 1 || n == 3) {
-			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
-			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
-			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
-			assert_int_equal(bb_replay_again(r, reported, &p), 0);
+			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
+			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
+			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
+			assert_int_equal(bb_replay_resume(r, reported, &p), 0);
 			assert_int_equal(nreports, 3);
-			assert_int_equal(bb_replay_kept(r), 0);
+			assert_int_equal(bb_replay_pending(r), 0);
 		} else {
 			/* Two places of three are still there. */
-			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
 			assert_int_equal(nreports, 1);
 			assert_int_equal(reports[0].wc.wr_id, 2002);
 		}
@@ -178,24 +178,24 @@ test_maybe_done(void **st)
 		if (again) {
 			region.rkey += 77;
 			restart(r);
-			assert_int_equal(bb_replay_kept(r), 3);
-			assert_int_equal(bb_replay_again(r, reported, &p), 3);
+			assert_int_equal(bb_replay_pending(r), 3);
+			assert_int_equal(bb_replay_resume(r, reported, &p), 3);
 			wc = completion();
 			assert_true(bb_replay_completion(r, &wc));
 			assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
 		}
 		strcpy(region.name, "other");
 		restart(r);
-		assert_int_equal(bb_replay_kept(r), 3 - again);
+		assert_int_equal(bb_replay_pending(r), 3 - again);
 		assert_int_equal(nreports, 0);
 		for (i = again; i < 3; i++)
-			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
 		assert_int_equal(nreports, 3 - again);
 		for (i = 0; i < nreports; i++) {
 			assert_int_equal(reports[i].wc.wr_id, 2000 + again + i);
 			assert_int_equal(reports[i].fate, BB_WR_UNKNOWN);
 		}
-		assert_int_equal(bb_replay_kept(r), 0);
+		assert_int_equal(bb_replay_pending(r), 0);
 		stop(r);
 	}
 }
@@ -250,7 +250,7 @@ test_kinds(void **st)
 	assert_int_equal(nreports, 0);
 	assert_int_equal(bb_post_recv(l.qb, 1, &none, 0), 0);
 	bb_qp_ring_recv(l.qb);
-	assert_int_equal(bb_replay_again(r, reported, &p), RTE_DIM(kinds));
+	assert_int_equal(bb_replay_resume(r, reported, &p), RTE_DIM(kinds));
 	for (i = 0; i < RTE_DIM(kinds); i++) {
 		wc = completion();
 		assert_true(bb_replay_completion(r, &wc));
@@ -315,7 +315,7 @@ test_partly_written(void **st)
 		assert_int_equal(p.b.buf[768], 0);
 		ev = expect(&p, &p.a, BB_CM_LOST);
 		bb_replay_lost(r, &ev, reported, &p);
-		assert_int_equal(bb_replay_kept(r), again);
+		assert_int_equal(bb_replay_pending(r), again);
 		assert_int_equal(nreports, !again);
 		if (!again) {
 			assert_int_equal(reports[0].fate, BB_WR_UNKNOWN);
@@ -326,7 +326,7 @@ test_partly_written(void **st)
 		expect(&p, &p.a, BB_CM_RECOVERED);
 		assert_int_equal(bb_post_recv(l.qb, 1, &none, 0), 0);
 		bb_qp_ring_recv(l.qb);
-		assert_int_equal(bb_replay_again(r, reported, &p), again);
+		assert_int_equal(bb_replay_resume(r, reported, &p), again);
 		if (again) {
 			wc = completion();
 			assert_true(bb_replay_completion(r, &wc));
@@ -382,7 +382,7 @@ test_flap(void **st)
 				losses++;
 			} else {
 				assert_int_equal(ev.type, BB_CM_RECOVERED);
-				assert_true(bb_replay_again(r, reported, &p) >= 0);
+				assert_true(bb_replay_resume(r, reported, &p) >= 0);
 			}
 		}
 		assert_true(rte_get_tsc_cycles() < end);
@@ -440,19 +440,19 @@ test_arguments(void **st)
 	wr.flags = BB_SEND_INLINE;
 	assert_int_equal(bb_replay_post(none, &wr, 1, &err), 0);
 	assert_int_equal(err, -EINVAL);
-	assert_int_equal(bb_replay_kept(none), 0);
+	assert_int_equal(bb_replay_pending(none), 0);
 	bb_replay_destroy(none);
 	/* The ring is full before the queue is. */
 	for (i = 0; i < 16; i++)
 		if (put(r, i, i, i, BB_SEND_SIGNALED, false, &err) != 1)
 			break;
 	assert_int_equal(err, 0);
-	assert_int_equal(bb_replay_kept(r), i);
+	assert_int_equal(bb_replay_pending(r), i);
 	/* Somebody else's, whose number ends like one of ours. */
 	wc.wr_id = UINT64_C(1) << 32;
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.wr_id, UINT64_C(1) << 32);
-	assert_int_equal(bb_replay_kept(r), i);
+	assert_int_equal(bb_replay_pending(r), i);
 	assert_int_equal(put(r, 16, 16, 16, 0, false, &err), 0);
 	stop(r);
 }

@@ -77,7 +77,7 @@ test_found_done(void **st)
 		assert_int_equal(bb_post_write(l.qa, own[i], &sge, 1, region.addr, region.rkey, 0),
 				 0);
 	lose(r);
-	assert_int_equal(bb_replay_kept(r), 0);
+	assert_int_equal(bb_replay_pending(r), 0);
 	assert_int_equal(nreports, 2);
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(reports[i].wc.wr_id, 101 + i);
@@ -107,17 +107,17 @@ test_not_its_own(void **st)
 		wc.wr_id = numbers[i];
 		assert_true(bb_replay_completion(r, &wc));
 		assert_int_equal(wc.wr_id, numbers[i]);
-		assert_int_equal(bb_replay_kept(r), 2);
+		assert_int_equal(bb_replay_pending(r), 2);
 	}
 	wc = completion();
 	assert_true(bb_replay_completion(r, &wc));
 	lose(r);
-	assert_int_equal(bb_replay_kept(r), 1);
+	assert_int_equal(bb_replay_pending(r), 1);
 	/* It waits to be posted, so nothing of it completes. */
 	wc = (struct bb_wc){.wr_id = 2, .status = BB_WC_SUCCESS};
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.wr_id, 2);
-	assert_int_equal(bb_replay_kept(r), 1);
+	assert_int_equal(bb_replay_pending(r), 1);
 	stop(r);
 }
 
@@ -143,7 +143,7 @@ test_order(void **st)
 	back();
 	assert_int_equal(put(r, 102, 3, 0, BB_SEND_SIGNALED, false, &err), 0);
 	assert_int_equal(err, 0);
-	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 	assert_int_equal(put(r, 102, 3, 0, BB_SEND_SIGNALED, false, &err), 1);
 	completes(r, 101);
 	completes(r, 102);
@@ -176,7 +176,7 @@ test_no_room(void **st)
 		assert_int_equal(bb_post_write(l.qa, 1000, &sge, 1, region.addr + 1024, region.rkey,
 					       BB_SEND_SIGNALED),
 				 0);
-	assert_int_equal(bb_replay_again(r, reported, &p), -EAGAIN);
+	assert_int_equal(bb_replay_resume(r, reported, &p), -EAGAIN);
 	for (i = 0; i < 14; i++) {
 		wc = completion();
 		assert_true(bb_replay_completion(r, &wc));
@@ -185,7 +185,7 @@ test_no_room(void **st)
 	/* They were rung. */
 	completes(r, 101);
 	completes(r, 102);
-	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 	completes(r, 103);
 	assert_int_equal(nreports, 0);
 	stop(r);
@@ -214,7 +214,7 @@ test_used_again(void **st)
 	lose(r);
 	assert_int_equal(nreports, KEPT - 1);
 	back();
-	/* Without bb_replay_again(), which has nothing to do. */
+	/* Without bb_replay_resume(), which has nothing to do. */
 	for (i = 0; i < 2 * KEPT; i++) {
 		assert_int_equal(put(r, 200 + i, i, 0, BB_SEND_SIGNALED, false, &err), 1);
 		completes(r, 200 + i);
@@ -235,9 +235,9 @@ test_used_again_maybe(void **st)
 	r = start(BB_REPLAY_UNKNOWN, "soft0", NULL);
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
 	lose(r);
-	assert_int_equal(bb_replay_kept(r), 1);
+	assert_int_equal(bb_replay_pending(r), 1);
 	back();
-	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 	completes(r, 100);
 	for (i = 1; i < KEPT - 1; i++) {
 		assert_int_equal(put(r, 100 + i, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
@@ -249,7 +249,7 @@ test_used_again_maybe(void **st)
 	assert_true(bb_replay_completion(r, &wc));
 	strcpy(region.name, "other");
 	restart(r);
-	assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+	assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
 	assert_int_equal(nreports, 1);
 	assert_int_equal(reports[0].wc.wr_id, 201);
 	assert_int_equal(reports[0].fate, BB_WR_NOT_DONE);
@@ -283,12 +283,12 @@ test_no_receive(void **st)
 			assert_false(bb_replay_completion(r, &wc));
 		}
 		lose(r);
-		assert_int_equal(bb_replay_kept(r), 1);
+		assert_int_equal(bb_replay_pending(r), 1);
 		back();
 		sge = (struct bb_sge){(uintptr_t)p.b.buf, 8, p.b.mr->lkey};
 		assert_int_equal(bb_post_recv(l.qb, 1, &sge, 1), 0);
 		bb_qp_ring_recv(l.qb);
-		assert_int_equal(bb_replay_again(r, reported, &p), 1);
+		assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 		completes(r, 7);
 		assert_int_equal(nreports, 0);
 		stop(r);
@@ -321,7 +321,7 @@ test_fate_anew(void **st)
 	assert_false(bb_replay_completion(r, &wc));
 	lose(r);
 	back();
-	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
 	assert_int_equal(bb_qp_modify(l.qa, &attr, BB_QP_STATE), 0);
@@ -358,7 +358,7 @@ test_no_answer(void **st)
 		lose(r);
 		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 		l.qb = end_qp(&p.b);
-		assert_int_equal(bb_replay_kept(r), policy == BB_REPLAY_UNKNOWN);
+		assert_int_equal(bb_replay_pending(r), policy == BB_REPLAY_UNKNOWN);
 		assert_int_equal(nreports, policy != BB_REPLAY_UNKNOWN);
 		if (nreports != 0) {
 			assert_int_equal(reports[0].fate, BB_WR_UNKNOWN);
@@ -401,8 +401,8 @@ test_region_ends(void **st)
 		(void)completion();
 		strcpy(region.name, "other");
 		restart(r);
-		assert_int_equal(bb_replay_kept(r), 1);
-		assert_int_equal(bb_replay_again(r, reported, &p), at[i].inside ? -ENOENT : 1);
+		assert_int_equal(bb_replay_pending(r), 1);
+		assert_int_equal(bb_replay_resume(r, reported, &p), at[i].inside ? -ENOENT : 1);
 		stop(r);
 	}
 }
@@ -432,8 +432,8 @@ test_masked(void **st)
 		(void)completion();
 		strcpy(region.name, "other");
 		restart(r);
-		assert_int_equal(bb_replay_kept(r), 1);
-		assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+		assert_int_equal(bb_replay_pending(r), 1);
+		assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
 		stop(r);
 	}
 }
@@ -468,7 +468,7 @@ test_inline(void **st)
 	(void)completion();
 	lose(r);
 	back();
-	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 	completes(r, 5);
 	assert_memory_equal(p.b.buf, "Bluebell", 8);
 

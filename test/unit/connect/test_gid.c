@@ -332,7 +332,7 @@ lines(const char *what)
 TEST_WITH(fixture_setup, fixture_teardown, test_said)
 {
 	struct fixture *f = *state;
-	struct bb_gid_said said = {0};
+	struct bb_gid_last_log last = {0};
 	struct bb_gid_want want;
 	struct bb_gid gid;
 	uint8_t index = 77;
@@ -343,13 +343,13 @@ TEST_WITH(fixture_setup, fixture_teardown, test_said)
 	memset(want.raw, 0xcc, sizeof(want.raw));
 	log_begin();
 	for (i = 0; i < 100; i++)
-		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 1);
-	assert_int_equal(said.again, 99);
+	assert_int_equal(last.repeats, 99);
 	/* The list is another one, the answer is not. */
 	fake.gid_shift = 8;
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 2);
 	assert_int_equal(lines("99 more times"), 1);
 	assert_int_equal(index, 77);
@@ -357,12 +357,12 @@ TEST_WITH(fixture_setup, fixture_teardown, test_said)
 	assert_int_equal(bb_gid_query(f->dev, 1, 0, &gid), 0);
 	memcpy(want.raw, gid.raw, 16);
 	for (i = 0; i < 2; i++)
-		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), 0);
+		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), 0);
 	assert_int_equal(lines("2 more times"), 1);
-	assert_int_equal(said.what, 0);
+	assert_int_equal(last.what, 0);
 	fake.gid_shift = 0;
 	for (i = 0; i < 2; i++)
-		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 3);
 	/* Without a memory each is logged. */
 	for (i = 0; i < 2; i++)
