@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bb_wqe_priv.h"
 #include "verbs_req.h"
 
 /* Segments of a bind that are looked at: control, UMR, mkey, and the first translation. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bb_wqe_priv.h"
 #include "verbs_drv.h"
 #include "verbs_req.h"
 

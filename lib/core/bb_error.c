@@ -12,6 +12,7 @@
 #include "bb_error.h"
 #include "bb_mem_table.h"
 #include "bb_text.h"
+#include "bb_wqe_priv.h"
 
 /* Pieces told of; a WQE with more has the first ones. */
 #define PIECES_MAX 8

@@ -127,9 +127,6 @@ bb_cqe_vendor_syndrome(const struct bb_cqe *cqe)
 	return ((const uint8_t *)cqe)[BB_CQE_VENDOR_SYNDROME_BYTE];
 }
 
-/** Returns the name of a CQE opcode, "?" if it is unknown. */
-const char *bb_cqe_opcode_name(uint8_t opcode);
-
 /**
  * Writes a CQE as readable text into @p buf, always terminated.
  * @return length of the whole text, as snprintf().

@@ -11,6 +11,7 @@
 
 #include "bb_cqe.h"
 #include "bb_text.h"
+#include "bb_wqe_priv.h"
 #include "bb_wqe_shape.h"
 
 #define DUMP_DATA_MAX 32u /* bytes of inline data printed */

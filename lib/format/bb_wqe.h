@@ -287,9 +287,6 @@ BB_STATIC_ASSERT(sizeof(struct bb_wqe_repeat_entry) == 16, "repeat entry");
 /** Translations are padded to multiples of this many octowords: 64 bytes. */
 #define BB_WQE_XLT_ALIGN 4u
 
-/** Returns the name of a send WQE opcode, "?" if it is unknown. */
-const char *bb_wqe_opcode_name(uint8_t opcode);
-
 /**
  * Writes a send WQE as readable text into @p buf, always terminated. Never reads outside the ring,
  * whatever the WQE contains.
@@ -304,26 +301,6 @@ int bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint1
 
 /** Writes a receive WQE of @p stride bytes as readable text, as bb_wqe_dump() does. */
 int bb_recv_wqe_dump(char *buf, size_t size, const void *wqe, uint32_t stride);
-
-/** Memory that a WQE refers to by a key. */
-struct bb_wqe_piece {
-	uint64_t addr;
-	uint32_t len; /**< bytes; 0 for the peer's memory */
-	uint32_t key;
-	bool remote;  /**< true if the key is an rkey */
-	bool written; /**< true if data is written to it */
-};
-
-/**
- * Lists the pieces of a send WQE, the peer's memory first. Arguments as for bb_wqe_dump().
- * @return number of entries in @p pieces, at most @p max.
- */
-uint32_t bb_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *ring, uint32_t blocks,
-		       uint16_t idx, bool ud);
-
-/** Lists the pieces of a receive WQE of @p stride bytes, as bb_wqe_pieces() does. */
-uint32_t bb_recv_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *wqe,
-			    uint32_t stride);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "bb_wqe_priv.h"
 #include "bb_wqe_shape.h"
 
 /* Copies segment @i of the WQE at block @idx, wrapping at the end of the ring. */

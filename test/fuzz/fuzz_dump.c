@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "bb_cqe.h"
-#include "bb_wqe.h"
+#include "bb_wqe_priv.h"
 #include "fuzz.h"
 
 #define TEXT_MAX 8192

@@ -13,6 +13,7 @@
 #include "bb_sq.h"
 #include "bb_sq_atomic.h"
 #include "bb_sq_umr.h"
+#include "bb_wqe_priv.h"
 
 #define VECTORS  420u
 #define MAX_CQES 256u

@@ -5,6 +5,7 @@
 #include "../queue/sq_fixture.h"
 #include "bb_cqe.h"
 #include "bb_sq_ud.h"
+#include "bb_wqe_priv.h"
 
 /* A WQE's bytes at block @at of a ring of @blocks, joined over its end. */
 static void
