@@ -187,7 +187,7 @@ level_add(struct book *b, struct side *s, uint32_t rank, uint32_t shares)
 
 	if (i == s->n || l->rank != rank) {
 		if (s->n == NEAR + BOOK_LEVELS)
-			return "is at one price more than a side of the book has room for";
+			return "needs more prices than a side of the book has room for";
 		memmove(l + 1, l, (s->n - i) * sizeof(*l));
 		s->n++;
 		*l = (struct level){rank, 0, 0};
@@ -220,9 +220,9 @@ add(struct book *b, uint64_t ref, uint16_t locate, bool ask, uint32_t shares, ui
 	const char *wrong;
 
 	if (ref == 0 || o->ref != 0)
-		return "adds an order that is there already";
+		return "adds an order that exists already";
 	if (b->open == b->max_orders)
-		return "is one open order more than there is room for";
+		return "exceeds the maximum of open orders";
 	wrong = level_add(b, side_of(b, locate, ask), rank_of(price, ask), shares);
 	if (wrong != NULL)
 		return wrong;
@@ -252,14 +252,14 @@ book_apply(struct book *b, const struct itch_msg *m)
 	if (m->type == ITCH_SYSTEM)
 		return NULL;
 	if (m->locate == 0 || m->locate > b->symbols)
-		return "is of a symbol that there is no book of";
+		return "has a symbol without a book";
 	if (m->type == ITCH_ADD)
 		return add(b, m->ref, m->locate, m->side == 'S', m->shares, m->price);
 	o = order_find(b, m->ref);
 	if (m->ref == 0 || o->ref == 0)
-		return "is about an order that is not open";
+		return "refers to an order that is not open";
 	if (o->locate != m->locate)
-		return "is about an order of another symbol";
+		return "refers to an order of another symbol";
 	switch (m->type) {
 	case ITCH_EXECUTE:
 	case ITCH_CANCEL:
@@ -272,7 +272,7 @@ book_apply(struct book *b, const struct itch_msg *m)
 		return NULL;
 	case ITCH_REPLACE:
 		if (m->new_ref == m->ref || order_find(b, m->new_ref)->ref != 0)
-			return "replaces an order by one that is there already";
+			return "replaces an order by one that exists already";
 		old = *o;
 		take(b, o, old.shares);
 		wrong = add(b, m->new_ref, old.locate, old.ask, m->shares, m->price);
@@ -280,7 +280,7 @@ book_apply(struct book *b, const struct itch_msg *m)
 			add(b, old.ref, old.locate, old.ask, old.shares, old.price);
 		return wrong;
 	default:
-		return "is of a type the book does not know";
+		return "has a type that the book does not know";
 	}
 }
 

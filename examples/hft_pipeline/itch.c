@@ -100,9 +100,9 @@ itch_decode(const uint8_t *in, uint32_t len, struct itch_msg *m)
 	uint32_t want = len == 0 ? 0 : itch_len(in[0]);
 
 	if (want == 0)
-		return "is of an unknown type";
+		return "has an unknown type";
 	if (len != want)
-		return "has not the length of its type";
+		return "has a wrong length for its type";
 	memset(m, 0, sizeof(*m));
 	m->type = in[0];
 	m->locate = (uint16_t)get2(in + 1);
@@ -120,7 +120,7 @@ itch_decode(const uint8_t *in, uint32_t len, struct itch_msg *m)
 		memcpy(m->stock, in + 24, 8);
 		m->price = get4(in + 32);
 		if (m->side != 'B' && m->side != 'S')
-			return "is on neither side";
+			return "is neither buy nor sell";
 		break;
 	case ITCH_EXECUTE:
 		m->shares = get4(in + 19);
@@ -138,7 +138,7 @@ itch_decode(const uint8_t *in, uint32_t len, struct itch_msg *m)
 		break;
 	}
 	if (m->shares == 0)
-		return "is about no shares";
+		return "has no shares";
 	if (m->price == 0 && (m->type == ITCH_ADD || m->type == ITCH_REPLACE))
 		return "has no price";
 	return NULL;
@@ -168,7 +168,7 @@ const char *
 itch_header_decode(const uint8_t *in, size_t len, struct itch_header *h)
 {
 	if (len < sizeof(magic) || memcmp(in, magic, sizeof(magic)) != 0)
-		return "does not begin as a market data file of hft_pipeline";
+		return "is not a market data file of hft_pipeline";
 	if (len < ITCH_HEADER)
 		return "ends inside the header";
 	if (get4(in + 44) != itch_crc(0, in, 44) || get4(in + 40) != 0)
@@ -180,9 +180,9 @@ itch_header_decode(const uint8_t *in, size_t len, struct itch_header *h)
 	h->max_open = get4(in + 32);
 	h->crc = get4(in + 36);
 	if (h->symbols == 0 || h->symbols > ITCH_SYMBOLS)
-		return "has an impossible number of symbols";
+		return "has a number of symbols out of range";
 	if (h->messages > h->bytes / (2 + ITCH_MIN))
-		return "has more messages than bytes for them";
+		return "has fewer bytes than its messages need";
 	if (h->max_open > h->messages)
 		return "has more open orders than messages";
 	return NULL;

@@ -36,25 +36,25 @@ find_messages(struct itch_file *f, struct itch_fault *fault)
 		uint64_t at = (uint64_t)(p - f->image);
 
 		if (end - p < 2)
-			return fault_at(fault, "is not there: the file ends", at, i + 1);
+			return fault_at(fault, "is missing: the file ends", at, i + 1);
 		len = (uint32_t)p[0] << 8 | p[1];
 		p += 2;
 		if (len > (uint64_t)(end - p))
-			return fault_at(fault, "is cut short: the file ends", at, i + 1);
+			return fault_at(fault, "is incomplete: the file ends", at, i + 1);
 		wrong = itch_decode(p, len, &m);
 		if (wrong == NULL && m.locate > f->h.symbols)
-			wrong = "is of a symbol that the header does not count";
+			wrong = "has a symbol beyond the number in the header";
 		if (wrong == NULL && m.type != ITCH_SYSTEM && m.locate == 0)
-			wrong = "is of no symbol";
+			wrong = "has no symbol";
 		if (wrong == NULL && m.ns < ns)
-			wrong = "is older than the one before it";
+			wrong = "is older than the message before it";
 		if (wrong != NULL)
 			return fault_at(fault, wrong, at, i + 1);
 		ns = m.ns;
 		f->msg[i] = p;
 	}
 	if (p != end)
-		return fault_at(fault, "there is more behind the last message",
+		return fault_at(fault, "there is data after the last message",
 				(uint64_t)(p - f->image), 0);
 	return 0;
 }

@@ -91,7 +91,7 @@ end_open(struct place *p, struct end *e)
 	init.max_inline = RDMA_RING_SLOT;
 	rc = bb_qp_create(p->pd, &init, &e->qp);
 	if (rc != 0)
-		return place_fail(p, rc, "a queue pair cannot be made: %s", strerror(-rc));
+		return place_fail(p, rc, "a queue pair cannot be created: %s", strerror(-rc));
 	e->qp->user = e;
 	rc = end_memory(p, e);
 	if (rc != 0 || !e->listens)
@@ -148,7 +148,8 @@ links_open(struct place *p)
 	if (rc == 0 && runs(p, STAGE_GATEWAY))
 		rc = alloc_word(p, BB_ACCESS_LOCAL_WRITE, &p->gateway.old, &p->gateway.old_mr);
 	if (rc != 0)
-		return place_fail(p, rc, "%s: queues cannot be made: %s; the lines above say why",
+		return place_fail(p, rc,
+				  "%s: queues cannot be created: %s; the lines above say why",
 				  bb_dev_name(p->dev), strerror(-rc));
 	for (i = 0; i < LINKS && rc == 0; i++) {
 		struct end *e = &p->end[i];
@@ -202,7 +203,7 @@ end_call(struct place *p, struct end *e)
 	fill_param(p, e, &param, &h);
 	rc = bb_conn_connect(p->cm, (struct sockaddr *)&addr, e->qp, &param, &e->conn);
 	if (rc != 0)
-		return place_fail(p, rc, "the link from %s to %s cannot be made: %s",
+		return place_fail(p, rc, "the link from %s to %s cannot be connected: %s",
 				  stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
 	bb_conn_user_set(e->conn, e);
 	return 0;
@@ -223,7 +224,7 @@ answer(struct place *p, const struct bb_cm_event *ev)
 			e = &p->end[i];
 	mine = hello_of(p, e == NULL ? 0 : e->link);
 	if (e != NULL && e->conn != NULL)
-		no = "this link has a caller already";
+		no = "this link has a peer already";
 	else if (e == NULL || ev->private_len != sizeof(h) ||
 		 memcmp(ev->private_data, &mine, sizeof(h)) != 0)
 		no = "other parameters: give both sides the same options";
@@ -238,7 +239,7 @@ answer(struct place *p, const struct bb_cm_event *ev)
 	fill_param(p, e, &param, &h);
 	rc = bb_conn_accept(e->conn, e->qp, &param);
 	if (rc != 0)
-		return place_fail(p, rc, "the link from %s to %s cannot be made: %s",
+		return place_fail(p, rc, "the link from %s to %s cannot be connected: %s",
 				  stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
 	return 0;
 }
@@ -255,9 +256,7 @@ established(struct place *p, struct end *e)
 	if (rc == 0 && e->link == STAGE_RISK && !e->producer)
 		rc = bb_conn_region(e->conn, "kill", &e->region[1]);
 	if (rc != 0)
-		return place_fail(p, rc,
-				  "what the peer says of its end of the link from %s to "
-				  "%s is no ring",
+		return place_fail(p, rc, "the peer sent an invalid ring for the link from %s to %s",
 				  stage_name[e->link], stage_name[e->link + 1]);
 	e->up = true;
 	return 0;
@@ -286,8 +285,8 @@ handle(struct place *p, const struct bb_cm_event *ev)
 		return place_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
 				  stage_name[e->link], stage_name[e->link + 1], ev->why);
 	case BB_CM_REJECTED:
-		return place_fail(p, -ECONNREFUSED, "the peer has refused: %.*s",
-				  (int)ev->private_len, (const char *)ev->private_data);
+		return place_fail(p, -ECONNREFUSED, "the peer refused: %.*s", (int)ev->private_len,
+				  (const char *)ev->private_data);
 	case BB_CM_FAILED:
 		/* The peer does not listen yet: try again until --wait is over. */
 		if (!e->up && !e->listens && ev->status == -ECONNREFUSED) {
@@ -296,10 +295,11 @@ handle(struct place *p, const struct bb_cm_event *ev)
 			e->call = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
 			return 0;
 		}
-		return place_fail(p, ev->status,
-				  "the link from %s to %s was not made: %s; does the peer run, "
-				  "with --listen?",
-				  stage_name[e->link], stage_name[e->link + 1], ev->why);
+		return place_fail(
+			p, ev->status,
+			"the link from %s to %s was not connected: %s; start the peer with "
+			"--listen",
+			stage_name[e->link], stage_name[e->link + 1], ev->why);
 	default:
 		return 0;
 	}
@@ -360,7 +360,7 @@ links_error(struct place *p, const struct bb_wc *wc)
 		rdma_ring_tx_fail(&e->tx, -EPIPE);
 	else
 		rdma_ring_rx_fail(&e->rx, -EPIPE);
-	return place_fail(p, -EPIPE, "the link from %s to %s broke: %s: %s", stage_name[e->link],
+	return place_fail(p, -EPIPE, "the link from %s to %s failed: %s: %s", stage_name[e->link],
 			  stage_name[e->link + 1], bb_wc_status_name(wc->status),
 			  bb_wc_status_cause(wc->status, wc->vendor_err));
 }
@@ -410,10 +410,11 @@ links_disconnect(struct place *p)
 		const struct end *e = &p->end[i];
 
 		if (e->producer && e->up && !e->over)
-			place_fail(p, -ETIMEDOUT,
-				   "the other end of the link from %s to %s has not said in %u s "
-				   "that all has arrived",
-				   stage_name[i], stage_name[i + 1], p->o->wait_s);
+			place_fail(
+				p, -ETIMEDOUT,
+				"the other end of the link from %s to %s did not confirm within %u "
+				"s that all arrived",
+				stage_name[i], stage_name[i + 1], p->o->wait_s);
 	}
 }
 

@@ -91,9 +91,9 @@ parse_stages(struct options *o, const char *arg)
 			if (n == strlen(stage_name[s]) && strncmp(p, stage_name[s], n) == 0)
 				break;
 		if (s == STAGES)
-			wrong = "there is no such stage";
+			wrong = "unknown stage";
 		else if (seen[s])
-			wrong = "a stage is there twice";
+			wrong = "a stage is listed twice";
 		if (wrong != NULL)
 			break;
 		seen[s] = true;
@@ -106,7 +106,7 @@ parse_stages(struct options *o, const char *arg)
 		if (!seen[s])
 			wrong = "a stage is missing";
 	if (wrong == NULL && place == 0)
-		wrong = "all of it is one place, and nothing to join";
+		wrong = "all stages are in one place";
 	if (wrong != NULL) {
 		say("--stages %s: %s; give feed, book, strategy, risk and "
 		    "gateway, with + between those of a place and a comma between places",

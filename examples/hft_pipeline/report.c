@@ -108,7 +108,7 @@ check_replay(struct outcome *c)
 	for (i = 0; i < RISK_REASONS; i++)
 		c->stopped += risk->report.value[i];
 	if (risk->report.wrong + c->stopped != c->r.decisions)
-		fault(c, "risk has judged %" PRIu64 " orders, the strategy of the replay made %u",
+		fault(c, "risk checked %" PRIu64 " orders, the strategy of the replay made %u",
 		      risk->report.wrong + c->stopped, c->r.decisions);
 }
 
@@ -189,7 +189,7 @@ print_pauses(const struct outcome *c)
 		struct pauses_of s = pauses_of(c, i);
 
 		if (s.n != 0)
-			printf("%s did not run %u times, for %.0f us together, the longest %.0f us\n",
+			printf("%s did not run %u times, %.0f us in total, the longest %.0f us\n",
 			       s.stages, s.n, s.total_us, s.longest_us);
 	}
 }
@@ -264,7 +264,7 @@ print(const struct outcome *c)
 	print_pauses(c);
 	if (quiet->count == h->count)
 		return;
-	printf("no pause held up %" PRIu64 " of %" PRIu64 " orders\n", quiet->count, h->count);
+	printf("no pause delayed %" PRIu64 " of %" PRIu64 " orders\n", quiet->count, h->count);
 	if (quiet->count != 0)
 		print_points("tick to trade of those", quiet);
 }

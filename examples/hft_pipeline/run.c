@@ -63,7 +63,7 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 		return 0;
 	}
 	if (rc != 0)
-		return place_fail(p, rc, "the link from %s to %s is broken: %s", stage_name[s],
+		return place_fail(p, rc, "the link from %s to %s failed: %s", stage_name[s],
 				  stage_name[s + 1], strerror(-rc));
 	return 0;
 }
@@ -135,7 +135,7 @@ gateway(struct place *p, const union hft_msg *m)
 		return 0;
 	order_check(&g->in, m->order.seq);
 	if (g->norders == g->max_orders)
-		return place_fail(p, -EPROTO, "more orders have come than there were ticks");
+		return place_fail(p, -EPROTO, "more orders arrived than there were ticks");
 	g->orders[g->norders++] = order_out_of(m);
 	if (o->kill_after != 0 && g->norders >= o->kill_after && !g->kill_posted)
 		return kill_post(p);
@@ -185,7 +185,7 @@ backlog(struct place *p)
 		for (k = 0, rc = 0; k < e->nbacklog && rc == 0; k += rc == 0)
 			rc = rdma_ring_push(&e->tx, &e->backlog[k]);
 		if (rc != 0 && rc != -EAGAIN)
-			return place_fail(p, rc, "the link from %s to %s is broken: %s",
+			return place_fail(p, rc, "the link from %s to %s failed: %s",
 					  stage_name[e->link], stage_name[e->link + 1],
 					  strerror(-rc));
 		e->nbacklog -= k;
@@ -366,7 +366,7 @@ take_in(struct place *p)
 			if (rc == 0)
 				break;
 			if (rc < 0)
-				return place_fail(p, rc, "the link from %s to %s is broken: %s",
+				return place_fail(p, rc, "the link from %s to %s failed: %s",
 						  stage_name[e->link], stage_name[e->link + 1],
 						  strerror(-rc));
 			p->taken++;
