@@ -333,7 +333,7 @@ false_credit(struct rdma_ring_rx *rx)
 
 	rx->tail += 4 * (uint64_t)rx->slots;
 	rdma_ring_rx_flush(rx);
-	rx->tail = rx->told = tail;
+	rx->tail = rx->last_credit = tail;
 	rx->batch = UINT32_MAX;
 }
 

@@ -194,7 +194,7 @@ run_random(const char *device, uint32_t slots, uint32_t sq_depth, uint64_t messa
 	assert_int_equal(e.rx.tail, messages);
 	/* A batch may wait for the queue, so there are no more of them than batches. */
 	assert_true(e.rx.credits <= messages / e.rx.batch);
-	assert_true(messages - e.rx.told < e.rx.batch);
+	assert_true(messages - e.rx.last_credit < e.rx.batch);
 	ring_close();
 }
 
