@@ -15,6 +15,12 @@
  * - A call of the control path returns 0 or a negative errno. One that gives a number (a count, a
  *   descriptor) returns that number or a negative errno. An object comes out through the last
  *   argument, written only on success.
+ *
+ * A struct that the library fills begins with the number of its bytes, as one that it reads does:
+ * the functions of these headers set it. A program that was built with older headers gets the
+ * fields that it knows; fields that the library does not know are 0. struct bb_wc, struct bb_wr_end
+ * and struct bb_qp_addr have no such number: BB_LAYOUT_VERSION stands for them, and so for every
+ * program that has a queue.
  */
 #ifndef BLUEBELL_H
 #define BLUEBELL_H

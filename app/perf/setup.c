@@ -61,9 +61,9 @@ pick_gid(struct perf *p)
 	uint32_t found = GID_ANY;
 
 	for (i = 0; i < n; i++) {
-		if (list[i].gid.type != BB_GID_ROCE_V2)
+		if (list[i].type != BB_GID_ROCE_V2)
 			continue;
-		rank = 2 * !list[i].link_local + is_ipv4(list[i].gid.raw);
+		rank = 2 * !list[i].link_local + is_ipv4(list[i].raw);
 		if (rank <= best)
 			continue;
 		best = rank;

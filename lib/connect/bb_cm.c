@@ -218,9 +218,9 @@ bb_cm_destroy(struct bb_cm *cm)
 }
 
 void
-bb_cm_stats(const struct bb_cm *cm, struct bb_cm_stats *stats)
+bb_cm_stats_v(const struct bb_cm *cm, struct bb_cm_stats *stats)
 {
-	*stats = cm->stats;
+	(void)bb_out(stats, &cm->stats, sizeof(cm->stats));
 }
 
 /* ---- Time */
@@ -433,7 +433,7 @@ deliver(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
 			break;
 		TAILQ_REMOVE(&cm->ready, c, ready_link);
 		c->queued = false;
-		event[i] = c->ev;
+		(void)bb_out_at(event, i, &c->ev, sizeof(c->ev));
 		memset(&c->ev, 0, sizeof(c->ev));
 	}
 	return i;
@@ -457,7 +457,7 @@ work(struct bb_cm *cm)
 }
 
 unsigned int
-bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
+bb_cm_poll_v(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
 {
 	const uint64_t now = bb_cm_now();
 	unsigned int done;

@@ -391,9 +391,10 @@ addr_text(const struct sockaddr_storage *addr, char *buf, size_t len)
 }
 
 void
-bb_conn_query(const struct bb_conn *c, struct bb_conn_info *info)
+bb_conn_query_v(const struct bb_conn *c, struct bb_conn_info *out)
 {
-	memset(info, 0, sizeof(*info));
+	struct bb_conn_info now = {0}, *info = &now;
+
 	info->state = c->state;
 	info->qp = c->qp;
 	addr_text(&c->addr, info->peer, sizeof(info->peer));
@@ -413,6 +414,7 @@ bb_conn_query(const struct bb_conn *c, struct bb_conn_info *info)
 	info->sgid_index = c->param.path.sgid_index;
 	info->recoveries = c->recoveries;
 	info->tries = c->tries;
+	(void)bb_out(out, &now, sizeof(now));
 }
 
 int

@@ -140,6 +140,7 @@ const char *bb_reject_name(uint32_t reason);
 
 /** An event. Its pointers are valid until the next bb_cm_poll() or bb_conn_destroy(). */
 struct bb_cm_event {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_cm_poll() */
 	enum bb_cm_event_type type;
 	int status; /**< 0 or -errno */
 	struct bb_conn *conn;
@@ -159,13 +160,22 @@ struct bb_cm_event {
 	enum bb_wr_fate flushed; /**< LOST: meaning of flush errors already polled */
 };
 
+/** Use bb_cm_poll(). */
+unsigned int bb_cm_poll_v(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n);
+
 /**
  * Runs the CM and returns up to @p n events. Never waits. Runs the software device while
  * connections are being established. Each event is of a different connection. After you destroy a
  * connection, do not use its event.
  * @return number of events written.
  */
-unsigned int bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n);
+static inline unsigned int
+bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
+{
+	if (n != 0 && event != NULL)
+		event->size = sizeof(*event);
+	return bb_cm_poll_v(cm, event, n);
+}
 
 /** Event callback of a loop. It may destroy connections and detach the CM, but not destroy it. */
 typedef void (*bb_cm_fn)(struct bb_cm *cm, const struct bb_cm_event *event, void *arg);
@@ -315,6 +325,7 @@ enum bb_conn_state {
 
 /** Information on a connection. */
 struct bb_conn_info {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_conn_query() */
 	enum bb_conn_state state;
 	struct bb_qp *qp; /**< NULL before accept */
 	char peer[64];    /**< its address and port, in the format of bb_cm_addr() */
@@ -334,8 +345,17 @@ struct bb_conn_info {
 	uint32_t tries;      /**< tries of the last or current recovery */
 };
 
+/** Use bb_conn_query(). */
+void bb_conn_query_v(const struct bb_conn *conn, struct bb_conn_info *info);
+
 /** Reads the information. */
-void bb_conn_query(const struct bb_conn *conn, struct bb_conn_info *info);
+static inline void
+bb_conn_query(const struct bb_conn *conn, struct bb_conn_info *info)
+{
+	if (info != NULL)
+		info->size = sizeof(*info);
+	bb_conn_query_v(conn, info);
+}
 
 /**
  * Looks up a region that the peer has named. After RECOVERED with restarted: the peer's new region.
@@ -350,6 +370,7 @@ void *bb_conn_user(const struct bb_conn *conn);
 
 /** Counters of a CM. */
 struct bb_cm_stats {
+	uint32_t size;      /**< bytes of the caller's struct; set by bb_cm_stats() */
 	uint32_t conns;     /**< existing connections in all states */
 	uint32_t half_open; /**< incoming connections that have not sent a request yet */
 	uint64_t established;
@@ -360,8 +381,17 @@ struct bb_cm_stats {
 	uint64_t evicted;      /**< half-open connections closed to make room */
 };
 
+/** Use bb_cm_stats(). */
+void bb_cm_stats_v(const struct bb_cm *cm, struct bb_cm_stats *stats);
+
 /** Reads the counters. */
-void bb_cm_stats(const struct bb_cm *cm, struct bb_cm_stats *stats);
+static inline void
+bb_cm_stats(const struct bb_cm *cm, struct bb_cm_stats *stats)
+{
+	if (stats != NULL)
+		stats->size = sizeof(*stats);
+	bb_cm_stats_v(cm, stats);
+}
 
 #ifdef __cplusplus
 }

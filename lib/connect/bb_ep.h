@@ -36,10 +36,10 @@ struct bb_ep {
 	struct bb_qp *qp; /**< NULL if it listens */
 	struct bb_cq *send_cq;
 	struct bb_cq *recv_cq;
-	struct bb_conn *conn;     /**< NULL before bb_ep_connect() */
-	struct bb_cm_event event; /**< last event; its private data is valid until the next call */
+	struct bb_conn *conn; /**< NULL before bb_ep_connect() */
 	struct bb_ep_ctrl *ctrl;
-	void *context; /**< application's pointer */
+	void *context;            /**< application's pointer */
+	struct bb_cm_event event; /**< last event; its private data is valid until the next call */
 };
 
 /** Attributes of an endpoint. */

@@ -101,21 +101,21 @@ rank_of_address(const uint8_t raw[16], const struct bb_gid_want *want)
 uint32_t
 bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want)
 {
-	const bool ipv4 = bb_gid_is_ipv4(e->gid.raw);
-	const bool same = memcmp(e->gid.raw, want->raw, sizeof(want->raw)) == 0;
+	const bool ipv4 = bb_gid_is_ipv4(e->raw);
+	const bool same = memcmp(e->raw, want->raw, sizeof(want->raw)) == 0;
 	uint32_t rank = RANK_FITS;
 
 	if ((want->family == BB_GID_IPV4 && !ipv4) || (want->family == BB_GID_IPV6 && ipv4) ||
 	    (want->vlan != BB_GID_ANY_VLAN && want->vlan != (int)e->vlan) ||
-	    (want->only_roce_v2 && e->gid.type != BB_GID_ROCE_V2) || (want->exact && !same) ||
+	    (want->only_roce_v2 && e->type != BB_GID_ROCE_V2) || (want->exact && !same) ||
 	    (want->netdev[0] != '\0' && strcmp(want->netdev, e->netdev) != 0) ||
-	    (e->gid.type != BB_GID_IB && bb_gid_scope(e->gid.raw) == BB_GID_SCOPE_NONE))
+	    (e->type != BB_GID_IB && bb_gid_scope(e->raw) == BB_GID_SCOPE_NONE))
 		return 0;
 	rank |= ipv4 ? RANK_IPV4 : 0;
 	rank |= e->vlan == 0 ? RANK_UNTAGGED : 0;
-	rank |= rank_of_address(e->gid.raw, want);
+	rank |= rank_of_address(e->raw, want);
 	rank |= !e->bond_slave ? RANK_NO_SLAVE : 0;
-	rank |= e->gid.type == BB_GID_ROCE_V2 ? RANK_ROCE_V2 : 0;
+	rank |= e->type == BB_GID_ROCE_V2 ? RANK_ROCE_V2 : 0;
 	rank |= want->prefer && same ? RANK_PREFERRED : 0;
 	return rank;
 }
@@ -127,9 +127,8 @@ bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want)
 static bool
 same_gid(const struct bb_gid_entry *a, const struct bb_gid_entry *b)
 {
-	return memcmp(a->gid.raw, b->gid.raw, sizeof(a->gid.raw)) == 0 &&
-	       a->gid.type == b->gid.type && a->vlan == b->vlan &&
-	       strcmp(a->netdev, b->netdev) == 0;
+	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0 && a->type == b->type &&
+	       a->vlan == b->vlan && strcmp(a->netdev, b->netdev) == 0;
 }
 
 int
@@ -167,21 +166,21 @@ bb_gid_text(const struct bb_gid_entry *e, char *buf, size_t len)
 	};
 	char addr[INET6_ADDRSTRLEN], vlan[16] = "";
 
-	if (bb_gid_is_ipv4(e->gid.raw))
-		inet_ntop(AF_INET, e->gid.raw + 12, addr, sizeof(addr));
+	if (bb_gid_is_ipv4(e->raw))
+		inet_ntop(AF_INET, e->raw + 12, addr, sizeof(addr));
 	else
-		inet_ntop(AF_INET6, e->gid.raw, addr, sizeof(addr));
+		inet_ntop(AF_INET6, e->raw, addr, sizeof(addr));
 	if (e->vlan != 0)
 		snprintf(vlan, sizeof(vlan), ", VLAN %u", e->vlan);
 	snprintf(buf, len, "%s %s, index %u%s%s%s%s%s", addr,
-		 e->gid.type <= BB_GID_ROCE_V2 ? types[e->gid.type] : "?", e->index,
+		 e->type <= BB_GID_ROCE_V2 ? types[e->type] : "?", e->index,
 		 e->netdev[0] != '\0' ? ", " : "", e->netdev, vlan,
-		 e->bond_slave ? ", slave of a bond" : "", scopes[bb_gid_scope(e->gid.raw)]);
+		 e->bond_slave ? ", slave of a bond" : "", scopes[bb_gid_scope(e->raw)]);
 	return buf;
 }
 
 int
-bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsigned int n)
+bb_gid_list_v(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsigned int n)
 {
 	struct bb_port_attr attr;
 	unsigned int i, found = 0;
@@ -193,14 +192,18 @@ bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsign
 	if (ret != 0)
 		return ret;
 	for (i = 0; i < RTE_MIN(attr.gids, (uint32_t)BB_GID_MAX) && found < n; i++) {
-		struct bb_gid_entry *e = &list[found];
+		struct bb_gid_entry e = {.index = (uint8_t)i};
+		struct bb_gid gid;
 
-		memset(e, 0, sizeof(*e));
-		if (bb_gid_query(dev, port, i, &e->gid) != 0)
+		if (bb_gid_query(dev, port, i, &gid) != 0)
 			continue;
-		e->index = (uint8_t)i;
-		e->link_local = bb_gid_scope(e->gid.raw) == BB_GID_SCOPE_LINK;
-		bb_gid_sysfs("", bb_kernel_name(dev->name, dev->drv->name), port, e);
+		memcpy(e.raw, gid.raw, sizeof(e.raw));
+		e.type = gid.type;
+		e.link_local = bb_gid_scope(e.raw) == BB_GID_SCOPE_LINK;
+		bb_gid_sysfs("", bb_kernel_name(dev->name, dev->drv->name), port, &e);
+		ret = bb_out_at(list, found, &e, sizeof(e));
+		if (ret != 0)
+			return ret;
 		found++;
 	}
 	return (int)found;

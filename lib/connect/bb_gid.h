@@ -51,7 +51,9 @@ void bb_gid_want_init(struct bb_gid_want *want);
 
 /** A GID and data of its network interface. */
 struct bb_gid_entry {
-	struct bb_gid gid;
+	uint32_t size; /**< bytes of the caller's struct; set by bb_gid_list() */
+	uint8_t raw[16];
+	enum bb_gid_type type;
 	uint8_t index;
 	char netdev[16]; /**< "" if unknown: there is no kernel device */
 	uint16_t vlan;   /**< 0 if untagged or unknown */
@@ -62,12 +64,21 @@ struct bb_gid_entry {
 /** Maximum entries that bb_gid_list() examines. */
 #define BB_GID_MAX 256
 
+/** Use bb_gid_list(). */
+int bb_gid_list_v(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsigned int n);
+
 /**
  * Lists the GIDs of a port without empty ones.
  * @param list @p n entries.
  * @return number of entries written, or a negative errno of bb_port_query().
  */
-int bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsigned int n);
+static inline int
+bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsigned int n)
+{
+	if (n != 0 && list != NULL)
+		list->size = sizeof(*list);
+	return bb_gid_list_v(dev, port, list, n);
+}
 
 /**
  * Chooses a GID of a port. The requirements of @p want must hold. Then, in this order of

@@ -161,14 +161,16 @@ bb_cq_depth(const struct bb_cq *cq)
 }
 
 int
-bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats)
+bb_cq_stats_v(const struct bb_cq *cq, struct bb_cq_stats *stats)
 {
+	struct bb_cq_stats now = {0};
+
 	if (cq == NULL || stats == NULL)
 		return -EINVAL;
-	stats->cqes = bb_count_get(&cq->ring.ci) + bb_count_get(&cq->more);
-	stats->errors = bb_count_get(&cq->ctrl->errors);
-	stats->purged = bb_count_get(&cq->ctrl->purged);
-	return 0;
+	now.cqes = bb_count_get(&cq->ring.ci) + bb_count_get(&cq->more);
+	now.errors = bb_count_get(&cq->ctrl->errors);
+	now.purged = bb_count_get(&cq->ctrl->purged);
+	return bb_out(stats, &now, sizeof(now));
 }
 
 int

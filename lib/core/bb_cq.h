@@ -214,13 +214,23 @@ uint32_t bb_cq_depth(const struct bb_cq *cq);
 
 /** Per-CQ numbers, kept by software since the CQ was created. */
 struct bb_cq_stats {
+	uint32_t size;   /**< bytes of the caller's struct; set by bb_cq_stats() */
 	uint64_t cqes;   /**< CQEs consumed */
 	uint64_t errors; /**< of them error CQEs */
 	uint64_t purged; /**< dropped as their QP was reset or destroyed */
 };
 
+/** Use bb_cq_stats(). */
+int bb_cq_stats_v(const struct bb_cq *cq, struct bb_cq_stats *stats);
+
 /** Read them: any thread, also while the owner polls; the CQ must not be destroyed meanwhile. */
-int bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats);
+static inline int
+bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats)
+{
+	if (stats != NULL)
+		stats->size = sizeof(*stats);
+	return bb_cq_stats_v(cq, stats);
+}
 
 #ifdef __cplusplus
 }

@@ -264,7 +264,7 @@ bb_qp_destroy(struct bb_qp *qp)
 }
 
 int
-bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
+bb_qp_query_v(struct bb_qp *qp, struct bb_qp_attr *attr)
 {
 	struct bb_qp_attr tmp;
 	struct bb_dev *dev;
@@ -283,9 +283,7 @@ bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		return ret;
-	tmp.size = sizeof(tmp);
-	*attr = tmp;
-	return 0;
+	return bb_out(attr, &tmp, sizeof(tmp));
 }
 
 void
@@ -300,20 +298,20 @@ bb_qp_stats_fold(struct bb_qp *qp)
 }
 
 int
-bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats)
+bb_qp_stats_v(const struct bb_qp *qp, struct bb_qp_stats *out)
 {
+	struct bb_qp_stats now = {0}, *stats = &now;
 	const struct bb_qp_ctrl *ctrl;
 	const struct bb_sq *sq;
 	const struct bb_rq *rq;
 	uint32_t done, seq, ci;
 	uint64_t rung;
 
-	if (qp == NULL || stats == NULL)
+	if (qp == NULL || out == NULL)
 		return -EINVAL;
 	ctrl = qp->ctrl;
 	sq = &qp->sq;
 	rq = &qp->rq;
-	memset(stats, 0, sizeof(*stats));
 	/* What follows is read first: its owner may go on meanwhile, and no difference is below 0.
 	 */
 	done = bb_count_get32(&sq->done);
@@ -332,5 +330,5 @@ bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats)
 	stats->recv_outstanding = RTE_MIN(bb_count_get32(&rq->pi) - ci, ctrl->init.rq_depth);
 	stats->recv_posted += stats->recv_outstanding;
 	stats->errors = bb_count_get(&ctrl->errors);
-	return 0;
+	return bb_out(out, &now, sizeof(now));
 }

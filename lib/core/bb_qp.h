@@ -192,8 +192,17 @@ int bb_qp_destroy(struct bb_qp *qp);
  */
 int bb_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
 
+/** Use bb_qp_query(). */
+int bb_qp_query_v(struct bb_qp *qp, struct bb_qp_attr *attr);
+
 /** Ask the device for state and attributes. Any thread. */
-int bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
+static inline int
+bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
+{
+	if (attr != NULL)
+		attr->size = sizeof(*attr);
+	return bb_qp_query_v(qp, attr);
+}
 
 /**
  * Fill what the peer's bb_qp_connect() needs. The PSN is drawn at random.
@@ -251,6 +260,7 @@ int bb_qp_ud_up(struct bb_qp *qp, uint8_t port, uint16_t pkey_index, uint32_t qk
 
 /** Per-QP numbers, kept by software. */
 struct bb_qp_stats {
+	uint32_t size;   /**< bytes of the caller's struct; set by bb_qp_stats() */
 	uint64_t posted; /**< send requests */
 	uint64_t doorbells;
 	uint64_t full;        /**< posts refused for want of room */
@@ -261,11 +271,20 @@ struct bb_qp_stats {
 	uint64_t send_cqes; /**< CQEs that told of sends, of one or of many: the signalled ones */
 };
 
+/** Use bb_qp_stats(). */
+int bb_qp_stats_v(const struct bb_qp *qp, struct bb_qp_stats *stats);
+
 /**
  * Read them: any thread, also while the owner posts and polls; the QP must not be destroyed or
  * reset meanwhile. Numbers that belong together may be some posts apart then.
  */
-int bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats);
+static inline int
+bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats)
+{
+	if (stats != NULL)
+		stats->size = sizeof(*stats);
+	return bb_qp_stats_v(qp, stats);
+}
 
 #ifdef __cplusplus
 }

@@ -437,10 +437,17 @@ bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 }
 
 int
-bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
-	      const struct bb_qp_attr *attr, struct bb_qp_recovery *recovery)
+bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
+		const struct bb_qp_attr *attr, struct bb_qp_recovery *recovery)
 {
-	int ret = qp == NULL ? -EINVAL : bb_qp_unowned(qp, "bb_qp_recover()");
+	int ret = qp == NULL || recovery == NULL ? -EINVAL : bb_qp_unowned(qp, "bb_qp_recover()");
+	struct bb_qp_recovery r = {0};
+	int err;
 
-	return ret != 0 ? ret : bb_qp_recover_owned(qp, local, remote, attr, recovery);
+	if (ret != 0)
+		return ret;
+	memcpy(&r, recovery, RTE_MIN((size_t)recovery->size, sizeof(r)));
+	ret = bb_qp_recover_owned(qp, local, remote, attr, &r);
+	err = bb_out(recovery, &r, sizeof(r));
+	return ret != 0 ? ret : err;
 }

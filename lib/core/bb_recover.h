@@ -56,6 +56,7 @@ struct bb_wr_end {
 
 /** In: where to report. Out: what became of the requests. */
 struct bb_qp_recovery {
+	uint32_t size;          /**< bytes of the caller's struct; set by bb_qp_recover() */
 	struct bb_wr_end *ends; /**< the caller's array; sends in their order, receives in theirs */
 	uint32_t max;           /**< its entries; sq_depth + rq_depth is always enough, with an SRQ
 				 *   sq_depth and the SRQ's depth */
@@ -63,6 +64,11 @@ struct bb_qp_recovery {
 	/** What the flush errors mean that the application polled before this call. */
 	enum bb_wr_fate flushed;
 };
+
+/** Use bb_qp_recover(). */
+int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
+		    const struct bb_qp_addr *remote, const struct bb_qp_attr *attr,
+		    struct bb_qp_recovery *recovery);
 
 /**
  * Bring a QP back: to ERR, collect what became of every request that no poll has
@@ -85,8 +91,14 @@ struct bb_qp_recovery {
  *   QP is in ERR, call again for the rest; -EBUSY a connection owns the QP: bb_conn_recover(); else
  * as bb_qp_connect(), the QP is in RESET or ERR then, and the entries are valid.
  */
-int bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
-		  const struct bb_qp_attr *attr, struct bb_qp_recovery *recovery);
+static inline int
+bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
+	      const struct bb_qp_attr *attr, struct bb_qp_recovery *recovery)
+{
+	if (recovery != NULL)
+		recovery->size = sizeof(*recovery);
+	return bb_qp_recover_v(qp, local, remote, attr, recovery);
+}
 
 #ifdef __cplusplus
 }

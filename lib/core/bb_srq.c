@@ -162,8 +162,9 @@ bb_srq_modify(struct bb_srq *srq, uint32_t new_limit)
 }
 
 int
-bb_srq_query(struct bb_srq *srq, struct bb_srq_attr *attr)
+bb_srq_query_v(struct bb_srq *srq, struct bb_srq_attr *attr)
 {
+	struct bb_srq_attr now;
 	struct bb_dev *dev;
 	uint32_t armed = 0;
 	int ret;
@@ -176,22 +177,24 @@ bb_srq_query(struct bb_srq *srq, struct bb_srq_attr *attr)
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		return ret;
-	*attr = srq->ctrl->attr;
-	attr->limit = armed;
-	return 0;
+	now = srq->ctrl->attr;
+	now.limit = armed;
+	return bb_out(attr, &now, sizeof(now));
 }
 
 int
-bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats)
+bb_srq_stats_v(const struct bb_srq *srq, struct bb_srq_stats *stats)
 {
+	struct bb_srq_stats now = {0};
+
 	if (srq == NULL || stats == NULL)
 		return -EINVAL;
-	stats->outstanding = srq->ring.pi - srq->ring.ci;
-	stats->completed = srq->ctrl->completed;
-	stats->posted = stats->completed + stats->outstanding;
-	stats->full = srq->ring.full;
-	stats->qps = srq->ctrl->qps;
-	return 0;
+	now.outstanding = srq->ring.pi - srq->ring.ci;
+	now.completed = srq->ctrl->completed;
+	now.posted = now.completed + now.outstanding;
+	now.full = srq->ring.full;
+	now.qps = srq->ctrl->qps;
+	return bb_out(stats, &now, sizeof(now));
 }
 
 int

@@ -90,11 +90,21 @@ int bb_srq_destroy(struct bb_srq *srq);
  */
 int bb_srq_modify(struct bb_srq *srq, uint32_t limit);
 
+/** Use bb_srq_query(). */
+int bb_srq_query_v(struct bb_srq *srq, struct bb_srq_attr *attr);
+
 /** Ask for depth and max_sge as made, and the limit: 0 once it has fired (man ibv_query_srq). */
-int bb_srq_query(struct bb_srq *srq, struct bb_srq_attr *attr);
+static inline int
+bb_srq_query(struct bb_srq *srq, struct bb_srq_attr *attr)
+{
+	if (attr != NULL)
+		attr->size = sizeof(*attr);
+	return bb_srq_query_v(srq, attr);
+}
 
 /** Per-SRQ numbers, kept by software. */
 struct bb_srq_stats {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_srq_stats() */
 	uint64_t posted;
 	uint64_t completed;
 	uint64_t full;        /**< posts refused for want of room */
@@ -102,8 +112,17 @@ struct bb_srq_stats {
 	uint32_t qps;         /**< QPs that use it */
 };
 
+/** Use bb_srq_stats(). */
+int bb_srq_stats_v(const struct bb_srq *srq, struct bb_srq_stats *stats);
+
 /** Read them: owner only, or while the owner does not post or poll. */
-int bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats);
+static inline int
+bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats)
+{
+	if (stats != NULL)
+		stats->size = sizeof(*stats);
+	return bb_srq_stats_v(srq, stats);
+}
 
 /**
  * Post a receive (man ibv_post_srq_recv). Nothing is handed over before bb_srq_ring().

@@ -3,6 +3,7 @@
  */
 /* Checks that every kind of object makes of what it is asked for. */
 #include <errno.h>
+#include <string.h>
 
 #include <rte_log.h>
 
@@ -25,6 +26,41 @@ bb_attr_size_check(uint32_t size, size_t expected, const char *init)
 		return 0;
 	BB_LOG(ERR, "attributes of size %u, not %zu: set them up with %s()", size, expected, init);
 	return -EINVAL;
+}
+
+/* What no output struct exceeds: a larger number was not set by the inlines of the headers. */
+#define OUT_MAX 65536u
+
+static int
+out_copy(void *to, uint32_t room, const void *full, size_t size)
+{
+	const size_t n = room < size ? room : size;
+
+	if (room < 2 * sizeof(room) || room > OUT_MAX) {
+		BB_LOG(ERR,
+		       "output struct of %u bytes (%zu here): its first field must be its size",
+		       room, size);
+		return -EINVAL;
+	}
+	memcpy(to, full, n);
+	memset((uint8_t *)to + n, 0, room - n);
+	memcpy(to, &room, sizeof(room));
+	return 0;
+}
+
+int
+bb_out_at(void *out, unsigned int i, const void *full, size_t size)
+{
+	uint32_t room;
+
+	memcpy(&room, out, sizeof(room));
+	return out_copy((uint8_t *)out + (size_t)room * i, room, full, size);
+}
+
+int
+bb_out(void *out, const void *full, size_t size)
+{
+	return bb_out_at(out, 0, full, size);
 }
 
 int

@@ -246,24 +246,37 @@ bb_driver_register(const struct bb_driver *drv)
 }
 
 int
-bb_dev_list(struct bb_dev_info *info, unsigned int n)
+bb_dev_list_v(struct bb_dev_info *out, unsigned int n)
 {
+	struct bb_dev_info *info = NULL;
 	unsigned int i, total = 0;
-	int first_err = 0;
+	int first_err = 0, ret;
 
-	if (info == NULL && n != 0)
+	if (out == NULL && n != 0)
 		return -EINVAL;
+	if (n != 0) {
+		info = calloc(n, sizeof(*info));
+		if (info == NULL)
+			return -ENOMEM;
+	}
 	for (i = 0; i < n_drivers; i++) {
 		unsigned int room = total < n ? n - total : 0;
-		int ret = drivers[i].list(room != 0 ? info + total : NULL, room);
 
+		ret = drivers[i].list(room != 0 ? info + total : NULL, room);
 		/* One driver that cannot look does not hide the devices of the others. */
 		if (ret < 0 && first_err == 0)
 			first_err = ret;
 		if (ret > 0)
 			total += (unsigned int)ret;
 	}
-	return total == 0 && first_err != 0 ? first_err : (int)total;
+	ret = total == 0 && first_err != 0 ? first_err : (int)total;
+	for (i = 0; i < RTE_MIN(n, total); i++) {
+		const int err = bb_out_at(out, i, &info[i], sizeof(info[i]));
+
+		ret = err != 0 ? err : ret;
+	}
+	free(info);
+	return ret;
 }
 
 /* "soft0 (soft), mlx5_0 (mlx5 0000:3b:00.0)" of what could be opened. */

@@ -32,10 +32,14 @@ struct bb_channel;
 
 /** One line of bb_dev_list(). */
 struct bb_dev_info {
+	uint32_t size;              /**< bytes of the caller's struct; set by bb_dev_list() */
 	char name[BB_DEV_NAME_MAX]; /**< what bb_dev_open() takes */
 	char driver[16];
 	char bus[BB_DEV_NAME_MAX]; /**< PCI address, or empty */
 };
+
+/** Use bb_dev_list(). */
+int bb_dev_list_v(struct bb_dev_info *info, unsigned int n);
 
 /**
  * List devices that could be opened. The software ConnectX is there as soft0 if its library,
@@ -43,7 +47,13 @@ struct bb_dev_info {
  * @param info at most @p n entries are written; NULL with @p n 0 only counts.
  * @return how many there are, or a negative errno.
  */
-int bb_dev_list(struct bb_dev_info *info, unsigned int n);
+static inline int
+bb_dev_list(struct bb_dev_info *info, unsigned int n)
+{
+	if (n != 0 && info != NULL)
+		info->size = sizeof(*info);
+	return bb_dev_list_v(info, n);
+}
 
 /**
  * Open a device by its spec string: "mlx5_0", a PCI address "0000:3b:00.0", or
@@ -75,6 +85,7 @@ enum bb_link_layer {
 
 /** What a device can do (man ibv_query_device). */
 struct bb_dev_attr {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_dev_query() */
 	char driver[16];
 	uint32_t ports;
 	uint32_t max_qp;
@@ -151,8 +162,17 @@ struct bb_dev_attr {
 	bool atomics_global;
 };
 
+/** Use bb_dev_query(). */
+int bb_dev_query_v(struct bb_dev *dev, struct bb_dev_attr *attr);
+
 /** Read what the device can do. */
-int bb_dev_query(struct bb_dev *dev, struct bb_dev_attr *attr);
+static inline int
+bb_dev_query(struct bb_dev *dev, struct bb_dev_attr *attr)
+{
+	if (attr != NULL)
+		attr->size = sizeof(*attr);
+	return bb_dev_query_v(dev, attr);
+}
 
 /** Whether a port can carry traffic. */
 enum bb_port_state {
@@ -162,6 +182,7 @@ enum bb_port_state {
 
 /** State and limits of a port (man ibv_query_port). */
 struct bb_port_attr {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_port_query() */
 	enum bb_port_state state;
 	enum bb_link_layer link_layer;
 	uint32_t max_mtu;    /**< path MTU in bytes, 256 to 4096 */
@@ -173,8 +194,17 @@ struct bb_port_attr {
 	uint32_t pkeys;      /**< entries of the P_Key table, empty ones too; RoCE: 1 */
 };
 
+/** Use bb_port_query(). */
+int bb_port_query_v(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr);
+
 /** @param port 1 to ports. */
-int bb_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr);
+static inline int
+bb_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
+{
+	if (attr != NULL)
+		attr->size = sizeof(*attr);
+	return bb_port_query_v(dev, port, attr);
+}
 
 /** What packets to and from a GID are like. */
 enum bb_gid_type {
@@ -185,12 +215,22 @@ enum bb_gid_type {
 
 /** An entry of a GID table (man ibv_query_gid). */
 struct bb_gid {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_gid_query() */
 	uint8_t raw[16];
 	enum bb_gid_type type;
 };
 
+/** Use bb_gid_query(). */
+int bb_gid_query_v(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
+
 /** -ENOENT for an empty entry, -EINVAL for an index out of the table. */
-int bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
+static inline int
+bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
+{
+	if (gid != NULL)
+		gid->size = sizeof(*gid);
+	return bb_gid_query_v(dev, port, index, gid);
+}
 
 /**
  * Read an entry of a port's P_Key table (man ibv_query_pkey): the partition that a queue pair with
@@ -220,6 +260,7 @@ enum bb_event_type {
 
 /** An asynchronous event and what it is about. */
 struct bb_event {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_event_get() */
 	enum bb_event_type type;
 	struct bb_cq *cq;   /**< of CQ events */
 	struct bb_qp *qp;   /**< of QP events, and of SRQ_LAST_WQE */
@@ -227,11 +268,20 @@ struct bb_event {
 	struct bb_srq *srq; /**< of SRQ events */
 };
 
+/** Use bb_event_get(). */
+int bb_event_get_v(struct bb_dev *dev, struct bb_event *event);
+
 /**
  * Take one asynchronous event. Never blocks.
  * @return 0; -EAGAIN none.
  */
-int bb_event_get(struct bb_dev *dev, struct bb_event *event);
+static inline int
+bb_event_get(struct bb_dev *dev, struct bb_event *event)
+{
+	if (event != NULL)
+		event->size = sizeof(*event);
+	return bb_event_get_v(dev, event);
+}
 
 /** Name of an event type, for logs. */
 const char *bb_event_name(enum bb_event_type type);
@@ -254,6 +304,7 @@ int bb_dev_clock(struct bb_dev *dev, uint64_t *hz, uint64_t *now);
 
 /** Device-wide statistics. Counters from hardware are 0 without @ref bb_dev_attr counters. */
 struct bb_dev_stats {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_dev_stats() */
 	uint64_t rx_write, rx_read, rx_atomic; /**< requests served as target */
 	uint64_t out_of_buffer;                /**< RNR NAKs sent */
 	uint64_t out_of_sequence, duplicate;
@@ -270,8 +321,17 @@ struct bb_dev_stats {
 	uint64_t ecn_marked, cnp_sent, cnp_handled;
 };
 
+/** Use bb_dev_stats(). */
+int bb_dev_stats_v(struct bb_dev *dev, struct bb_dev_stats *stats);
+
 /** Read them, summed over the counter sets of the device. */
-int bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
+static inline int
+bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
+{
+	if (stats != NULL)
+		stats->size = sizeof(*stats);
+	return bb_dev_stats_v(dev, stats);
+}
 
 /** Where in a device a packet was dropped. */
 enum bb_drop_layer {
@@ -281,10 +341,14 @@ enum bb_drop_layer {
 
 /** Packets that came and were dropped without an answer, for one reason. */
 struct bb_dev_drop {
+	uint32_t size; /**< bytes of the caller's struct; set by bb_dev_drops() */
 	enum bb_drop_layer layer;
 	const char *reason; /**< its name in telemetry; lives as long as the process */
 	uint64_t count;     /**< since the device was opened */
 };
+
+/** Use bb_dev_drops(). */
+int bb_dev_drops_v(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
 
 /**
  * Read what a device has dropped. The software device alone tells; reasons of the port are there
@@ -292,7 +356,13 @@ struct bb_dev_drop {
  * @param drops at most @p n entries are written, those of 0 too; NULL with @p n 0 only counts.
  * @return how many reasons there are; -ENOTSUP the device does not tell.
  */
-int bb_dev_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
+static inline int
+bb_dev_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
+{
+	if (n != 0 && drops != NULL)
+		drops->size = sizeof(*drops);
+	return bb_dev_drops_v(dev, drops, n);
+}
 
 #ifdef __cplusplus
 }

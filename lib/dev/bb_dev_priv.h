@@ -20,6 +20,14 @@ int bb_process_owns(const struct bb_dev *dev);
 int bb_layout_check(uint32_t layout);
 /* @init: the function that would have set the size. */
 int bb_attr_size_check(uint32_t size, size_t expected, const char *init);
+/*
+ * Copies @full, an output struct of @size bytes, to the caller's @out, whose first field is the
+ * number of its bytes. A shorter one gets the fields that it has, the tail of a longer one is 0.
+ * Returns 0, or -EINVAL (logged) if that number cannot be a struct's.
+ */
+int bb_out(void *out, const void *full, size_t size);
+/* Entry @i of the caller's array @out, whose first entry has the number of bytes of each. */
+int bb_out_at(void *out, unsigned int i, const void *full, size_t size);
 int bb_limit_check(const struct bb_dev *dev, const char *name, uint32_t value, uint32_t min,
 		   uint32_t max);
 

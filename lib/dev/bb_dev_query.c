@@ -3,6 +3,7 @@
  */
 /* What a device says of itself: capabilities, ports, GIDs, events, numbers. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_log.h>
@@ -10,12 +11,11 @@
 #include "bb_dev_priv.h"
 
 int
-bb_dev_query(struct bb_dev *dev, struct bb_dev_attr *attr)
+bb_dev_query_v(struct bb_dev *dev, struct bb_dev_attr *attr)
 {
 	if (dev == NULL || attr == NULL)
 		return -EINVAL;
-	*attr = dev->attr;
-	return 0;
+	return bb_out(attr, &dev->attr, sizeof(dev->attr));
 }
 
 static int
@@ -28,7 +28,7 @@ port_check(const struct bb_dev *dev, uint32_t port)
 }
 
 int
-bb_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
+bb_port_query_v(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 {
 	struct bb_port_attr tmp = {0};
 	int ret;
@@ -41,13 +41,11 @@ bb_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->port_query(dev, port, &tmp);
 	pthread_mutex_unlock(&dev->lock);
-	if (ret == 0)
-		*attr = tmp;
-	return ret;
+	return ret != 0 ? ret : bb_out(attr, &tmp, sizeof(tmp));
 }
 
 int
-bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
+bb_gid_query_v(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
 {
 	struct bb_gid tmp = {0};
 	int ret;
@@ -60,9 +58,7 @@ bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *g
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->gid_query(dev, port, index, &tmp);
 	pthread_mutex_unlock(&dev->lock);
-	if (ret == 0)
-		*gid = tmp;
-	return ret;
+	return ret != 0 ? ret : bb_out(gid, &tmp, sizeof(tmp));
 }
 
 int
@@ -88,7 +84,7 @@ bb_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
 }
 
 int
-bb_event_get(struct bb_dev *dev, struct bb_event *event)
+bb_event_get_v(struct bb_dev *dev, struct bb_event *event)
 {
 	struct bb_event ev = {0};
 	int ret;
@@ -139,9 +135,7 @@ bb_event_get(struct bb_dev *dev, struct bb_event *event)
 		}
 	}
 	pthread_mutex_unlock(&dev->lock);
-	if (ret == 0)
-		*event = ev;
-	return ret;
+	return ret != 0 ? ret : bb_out(event, &ev, sizeof(ev));
 }
 
 const char *
@@ -209,7 +203,7 @@ bb_dev_clock(struct bb_dev *dev, uint64_t *hz, uint64_t *now)
 }
 
 int
-bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
+bb_dev_stats_v(struct bb_dev *dev, struct bb_dev_stats *stats)
 {
 	struct bb_dev_stats tmp = {0};
 	int ret;
@@ -219,20 +213,30 @@ bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->stats(dev, &tmp);
 	pthread_mutex_unlock(&dev->lock);
-	if (ret == 0)
-		*stats = tmp;
-	return ret;
+	return ret != 0 ? ret : bb_out(stats, &tmp, sizeof(tmp));
 }
 
 int
-bb_dev_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
+bb_dev_drops_v(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
 {
-	int ret;
+	struct bb_dev_drop *all = NULL;
+	unsigned int i;
+	int ret, err;
 
 	if (dev == NULL || (drops == NULL && n != 0))
 		return -EINVAL;
 	pthread_mutex_lock(&dev->lock);
-	ret = dev->drv->drops(dev, drops, n);
+	ret = dev->drv->drops(dev, NULL, 0);
+	n = ret > 0 ? RTE_MIN(n, (unsigned int)ret) : 0;
+	if (n != 0) {
+		all = bb_alloc(dev, "the list of drops", n * sizeof(*all));
+		ret = all != NULL ? dev->drv->drops(dev, all, n) : -ENOMEM;
+	}
 	pthread_mutex_unlock(&dev->lock);
+	for (i = 0; ret >= 0 && i < n; i++) {
+		err = bb_out_at(drops, i, &all[i], sizeof(all[i]));
+		ret = err != 0 ? err : ret;
+	}
+	free(all);
 	return ret;
 }

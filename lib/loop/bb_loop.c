@@ -14,7 +14,7 @@
 #include <rte_log.h>
 #include <rte_malloc.h>
 
-#include "bb_driver.h"
+#include "bb_dev_priv.h"
 #include "bb_loop.h"
 #include "bb_loop_priv.h"
 
@@ -425,11 +425,11 @@ loop_account(struct bb_loop *loop, unsigned int completions, unsigned int work)
 }
 
 void
-bb_loop_stats(const struct bb_loop *loop, struct bb_loop_stats *stats)
+bb_loop_stats_v(const struct bb_loop *loop, struct bb_loop_stats *stats)
 {
 	const struct loop_stats *st = &loop->stats;
 	const struct bb_loop_stats *s = &st->s;
-	struct bb_loop_stats r;
+	struct bb_loop_stats r = {0};
 	uint64_t seq;
 
 	do {
@@ -442,7 +442,7 @@ bb_loop_stats(const struct bb_loop *loop, struct bb_loop_stats *stats)
 		r.busy_cycles = __atomic_load_n(&s->busy_cycles, __ATOMIC_ACQUIRE);
 		r.idle_cycles = __atomic_load_n(&s->idle_cycles, __ATOMIC_ACQUIRE);
 	} while ((seq & 1) != 0 || __atomic_load_n(&st->seq, __ATOMIC_RELAXED) != seq);
-	*stats = r;
+	(void)bb_out(stats, &r, sizeof(r));
 }
 
 static void

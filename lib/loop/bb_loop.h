@@ -168,6 +168,7 @@ bool bb_loop_running(const struct bb_loop *loop);
 
 /** Counters of a loop since its creation. */
 struct bb_loop_stats {
+	uint32_t size;        /**< bytes of the caller's struct; set by bb_loop_stats() */
 	uint64_t iterations;  /**< since it was created */
 	uint64_t idle;        /**< iterations without work */
 	uint64_t completions; /**< completions passed to callbacks */
@@ -176,13 +177,22 @@ struct bb_loop_stats {
 	uint64_t idle_cycles; /**< TSC cycles of iterations without work */
 };
 
+/** Use bb_loop_stats(). */
+void bb_loop_stats_v(const struct bb_loop *loop, struct bb_loop_stats *stats);
+
 /**
  * Reads the accounting. Any thread, any time. All numbers are of the same iteration. For a running
  * loop it is at most 256 iterations old (and 10 us, with attr.accounting). With attr.accounting off
  * the cycles stay 0. Time between two calls of bb_loop_run_once(), and time of other services, is
  * not counted.
  */
-void bb_loop_stats(const struct bb_loop *loop, struct bb_loop_stats *stats);
+static inline void
+bb_loop_stats(const struct bb_loop *loop, struct bb_loop_stats *stats)
+{
+	if (stats != NULL)
+		stats->size = sizeof(*stats);
+	bb_loop_stats_v(loop, stats);
+}
 
 #ifdef __cplusplus
 }

@@ -230,12 +230,14 @@ bb_mem_reap(struct bb_pd *pd)
 }
 
 int
-bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats)
+bb_mem_stats_v(struct bb_pd *pd, struct bb_mem_stats *stats)
 {
+	struct bb_mem_stats now;
+
 	if (pd == NULL || stats == NULL)
 		return -EINVAL;
 	pthread_mutex_lock(&pd->mem->lock);
-	*stats = pd->mem->stats;
+	now = pd->mem->stats;
 	pthread_mutex_unlock(&pd->mem->lock);
-	return 0;
+	return bb_out(stats, &now, sizeof(now));
 }

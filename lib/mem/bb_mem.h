@@ -183,6 +183,7 @@ int bb_mem_reap(struct bb_pd *pd);
 
 /** Registrations of a PD by kind. */
 struct bb_mem_stats {
+	uint32_t size;    /**< bytes of the caller's struct; set by bb_mem_stats() */
 	uint32_t mrs;     /**< explicit, bb_mr_reg() */
 	uint32_t heap;    /**< automatic, heap */
 	uint32_t mempool; /**< automatic, mempools */
@@ -190,8 +191,17 @@ struct bb_mem_stats {
 	uint64_t bytes;   /**< bytes of all live registrations */
 };
 
+/** Use bb_mem_stats(). */
+int bb_mem_stats_v(struct bb_pd *pd, struct bb_mem_stats *stats);
+
 /** Reads the registrations of a PD. Any thread. */
-int bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats);
+static inline int
+bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats)
+{
+	if (stats != NULL)
+		stats->size = sizeof(*stats);
+	return bb_mem_stats_v(pd, stats);
+}
 
 /** Return value of bb_mem_lkey() if no registration holds the range. */
 #define BB_LKEY_NONE UINT32_MAX

@@ -22,7 +22,7 @@ drop_add(struct bb_dev_drop *drops, unsigned int n, unsigned int *at, enum bb_dr
 	 const char *reason, uint64_t count)
 {
 	if (*at < n)
-		drops[*at] = (struct bb_dev_drop){layer, reason, count};
+		drops[*at] = (struct bb_dev_drop){.layer = layer, .reason = reason, .count = count};
 	(*at)++;
 }
 

@@ -12,13 +12,13 @@
 static struct bb_gid_entry
 entry(const char *addr, enum bb_gid_type type, uint8_t index)
 {
-	struct bb_gid_entry e = {.gid.type = type, .index = index};
+	struct bb_gid_entry e = {.type = type, .index = index};
 
 	if (strchr(addr, ':') != NULL) {
-		assert_int_equal(inet_pton(AF_INET6, addr, e.gid.raw), 1);
+		assert_int_equal(inet_pton(AF_INET6, addr, e.raw), 1);
 	} else {
-		e.gid.raw[10] = e.gid.raw[11] = 0xff;
-		assert_int_equal(inet_pton(AF_INET, addr, e.gid.raw + 12), 1);
+		e.raw[10] = e.raw[11] = 0xff;
+		assert_int_equal(inet_pton(AF_INET, addr, e.raw + 12), 1);
 	}
 	return e;
 }
@@ -88,19 +88,19 @@ TEST(test_link_local_gives_way_and_no_host_is_never_chosen)
 	bb_gid_want_init(&want);
 	for (i = 0; i < RTE_DIM(link); i++) {
 		list[0] = entry(link[i], BB_GID_ROCE_V2, 0);
-		assert_int_equal(bb_gid_scope(list[0].gid.raw), BB_GID_SCOPE_LINK);
+		assert_int_equal(bb_gid_scope(list[0].raw), BB_GID_SCOPE_LINK);
 		assert_int_equal(pick(list, 1, &want), 0);
 		assert_non_null(strstr(bb_gid_text(&list[0], text, sizeof(text)), ", link-local"));
 		for (k = 0; k < RTE_DIM(global); k++) {
 			list[1] = entry(global[k], BB_GID_ROCE_V2, 1);
-			assert_int_equal(bb_gid_scope(list[1].gid.raw), BB_GID_SCOPE_GLOBAL);
+			assert_int_equal(bb_gid_scope(list[1].raw), BB_GID_SCOPE_GLOBAL);
 			assert_int_equal(pick(list, 2, &want), 1);
 		}
 	}
 	for (i = 0; i < RTE_DIM(none); i++) {
 		list[0] = entry(none[i], BB_GID_ROCE_V2, 0);
 		assert_int_equal(pick(list, 1, &want), -ENOENT);
-		memcpy(want.raw, list[0].gid.raw, 16);
+		memcpy(want.raw, list[0].raw, 16);
 		want.exact = true;
 		assert_int_equal(pick(list, 1, &want), -ENOENT);
 		assert_non_null(
@@ -139,16 +139,16 @@ TEST(test_address_follows_the_peer)
 		const struct bb_gid_entry peer = entry(cases[i].peer, BB_GID_ROCE_V2, 0);
 
 		bb_gid_want_init(&want);
-		want.family = bb_gid_is_ipv4(peer.gid.raw) ? BB_GID_IPV4 : BB_GID_IPV6;
+		want.family = bb_gid_is_ipv4(peer.raw) ? BB_GID_IPV4 : BB_GID_IPV6;
 		want.peer_given = true;
-		memcpy(want.peer, peer.gid.raw, 16);
+		memcpy(want.peer, peer.raw, 16);
 		assert_int_equal(pick(list, 5, &want), cases[i].want);
 	}
 	/* There is no address like the peer's. */
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV6;
 	want.peer_given = true;
-	memcpy(want.peer, entry("fe80::9", BB_GID_ROCE_V2, 0).gid.raw, 16);
+	memcpy(want.peer, entry("fe80::9", BB_GID_ROCE_V2, 0).raw, 16);
 	assert_int_equal(pick(list + 2, 3, &want), 0);
 }
 
@@ -163,7 +163,7 @@ TEST(test_ambiguous)
 	list[1] = entry("192.0.2.1", BB_GID_ROCE_V2, 1);
 	list[2] = entry("192.0.2.2", BB_GID_ROCE_V2, 2);
 	assert_int_equal(pick(list, 3, &want), -ENOTUNIQ);
-	memcpy(want.raw, list[2].gid.raw, 16);
+	memcpy(want.raw, list[2].raw, 16);
 	want.exact = true;
 	assert_int_equal(pick(list, 3, &want), 2);
 	want.exact = false;
@@ -286,7 +286,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_choose)
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
 	log_expect("no GID of port 1 matches");
 	assert_int_equal(index, 77);
-	memcpy(want.raw, list[0].gid.raw, 16);
+	memcpy(want.raw, list[0].raw, 16);
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), 0);
 	assert_int_equal(index, list[0].index);
 	want.vlan = 4095;
@@ -304,7 +304,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_choose)
 	fflush(log_file);
 	assert_non_null(strstr(log_text, bb_gid_text(&list[1], text, sizeof(text))));
 	assert_non_null(strstr(log_text, bb_gid_text(&list[2], text, sizeof(text))));
-	list[0].gid.type = BB_GID_ROCE_V1;
+	list[0].type = BB_GID_ROCE_V1;
 	assert_null(strstr(log_text, bb_gid_text(&list[0], text, sizeof(text))));
 	log_expect("several GIDs of port 1 match equally; give an address, netdev or VLAN:");
 	fake.gid_v1 = 0;
