@@ -46,6 +46,7 @@
 #include "bb_replay.h"
 #include "bb_srq.h"
 #include "bb_umem.h"
+#include "bb_version.h"
 #include "bb_wr.h"
 
 #endif
