@@ -69,6 +69,12 @@ bb_ibv_bus(const struct ibv_device *dev, char *bus, size_t size)
 }
 
 uint32_t
+bb_ibv_comp_vectors(const struct ibv_context *ctx)
+{
+	return ctx->num_comp_vectors > 0 ? (uint32_t)ctx->num_comp_vectors : 1;
+}
+
+uint32_t
 bb_ibv_mtu(enum ibv_mtu mtu)
 {
 	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;

@@ -27,6 +27,9 @@ int bb_ibv_reg_errno(const void *addr, uint64_t len);
 /* Writes the PCI address of a device, "" if it has none. rxe and siw have no underlying device. */
 void bb_ibv_bus(const struct ibv_device *dev, char *bus, size_t size);
 
+/* Returns the number of completion vectors of a device, at least 1. */
+uint32_t bb_ibv_comp_vectors(const struct ibv_context *ctx);
+
 /* Returns the MTU in bytes, 0 if it is not an InfiniBand MTU. */
 uint32_t bb_ibv_mtu(enum ibv_mtu mtu);
 

@@ -349,6 +349,7 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->max_qp = RTE_MIN(pow2(c->log_max_qp), BB_MAX_USER_INDEX);
 	attr->max_cq = pow2(c->log_max_cq);
 	attr->max_cqe = pow2(c->log_max_cq_sz);
+	attr->comp_vectors = d->ctx->comp_vectors;
 	attr->max_qp_wr = pow2(c->log_max_qp_sz);
 	attr->max_sge = (c->max_wqe_sq - WQE_HEAD) / BB_WQE_SEG;
 	attr->max_read_sge =

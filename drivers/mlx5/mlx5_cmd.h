@@ -30,10 +30,11 @@ struct mlx5_cmd_if;
 struct mlx5_ctx {
 	const struct mlx5_cmd_if *cmd;
 	char name[BB_DEV_NAME_MAX];
-	bool dmabuf;          /* kernel and library support dma-buf MRs */
-	bool target_progress; /* bb_dev_attr.target_progress */
-	bool cq_resize;       /* MODIFY_CQ may set another ring, if the capabilities allow it */
-	bool uar_memory;      /* UAR pages are ordinary memory, which the device reads */
+	uint32_t comp_vectors; /* completion vectors: query_eqn() knows 0 to comp_vectors - 1 */
+	bool dmabuf;           /* kernel and library support dma-buf MRs */
+	bool target_progress;  /* bb_dev_attr.target_progress */
+	bool cq_resize;        /* MODIFY_CQ may set another ring, if the capabilities allow it */
+	bool uar_memory;       /* UAR pages are ordinary memory, which the device reads */
 	char bf_copy[MLX5_BF_COPY_MAX]; /* device option: kind of BlueFlame copy, "": any */
 };
 

@@ -205,6 +205,7 @@ open_device(struct ibv_device *dev, const char *args, struct mlx5_ctx **out)
 		ret = open_error(dev->name, -bb_ibv_errno());
 		goto free_ctx;
 	}
+	c->base.comp_vectors = bb_ibv_comp_vectors(c->ibv);
 	ret = dv_events_open(c);
 	if (ret != 0)
 		goto close_dev;

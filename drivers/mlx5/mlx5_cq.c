@@ -14,7 +14,7 @@
 #define RESIZE_TRIES 100000 /* microseconds to wait for a CQE that should already exist */
 
 static int
-create(struct mlx5_dev *d, struct mlx5_cq *c, uint32_t log_size, bool compress)
+create(struct mlx5_dev *d, struct mlx5_cq *c, uint32_t log_size, bool compress, uint32_t eqn)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	void *cqc = bb_prm_sub(in, BB_PRM_CREATE_CQ_CQC);
@@ -27,7 +27,7 @@ create(struct mlx5_dev *d, struct mlx5_cq *c, uint32_t log_size, bool compress)
 	}
 	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, log_size);
 	bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, c->lcore->uar->page_id);
-	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, d->eqn);
+	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, eqn);
 	bb_prm_set(cqc, BB_PRM_CQC_DBR_UMEM_VALID, 1);
 	bb_prm_set(cqc, BB_PRM_CQC_DBR_UMEM_ID, c->dbr.umem_id);
 	bb_prm_set64(cqc, BB_PRM_CQC_DBR_ADDR, c->dbr.offset);
@@ -46,8 +46,15 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	struct mlx5_dev *d = mlx5_dev_of(cq->ctrl->dev);
 	const uint32_t log_size = rte_log2_u32(attr->depth);
 	struct mlx5_cq *c;
+	uint32_t eqn;
 	int ret;
 
+	ret = d->cmd->query_eqn(d->ctx, attr->comp_vector, &eqn);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: no CQ: no event queue of completion vector %u: %s", d->ctx->name,
+		       attr->comp_vector, strerror(-ret));
+		return ret;
+	}
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
 		BB_LOG(ERR, "%s: out of memory", d->ctx->name);
@@ -67,7 +74,7 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	ret = bb_cqring_init(&cq->ring, c->ring.addr, log_size, c->dbr.rec);
 	if (ret != 0)
 		goto free_dbr;
-	ret = create(d, c, log_size, attr->compress);
+	ret = create(d, c, log_size, attr->compress, eqn);
 	if (ret != 0)
 		goto free_dbr;
 	ret = mlx5_evt_add(d, MLX5_EVT_CQ, c->obj, cq, &c->cookie);

@@ -220,6 +220,7 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 		return -err;
 	}
 	fill(&d->attr, attr);
+	attr->comp_vectors = bb_ibv_comp_vectors(d->ctx);
 	attr->max_msg_size = port.max_msg_sz;
 	attr->iwarp = d->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	d->dev->iwarp = attr->iwarp;

@@ -25,6 +25,7 @@ create_ex(struct verbs_dev *d, struct bb_cq *cq, const struct bb_cq_attr *attr, 
 		.cqe = depth,
 		.cq_context = cq,
 		.channel = channel,
+		.comp_vector = attr->comp_vector,
 		.wc_flags = WC_FLAGS | (attr->timestamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0),
 		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
 		/* A CQ has one owner: no locks. */
@@ -69,7 +70,7 @@ create(struct verbs_dev *d, struct verbs_cq *c, struct bb_cq *cq, const struct b
 		return -ENOTSUP;
 	}
 	errno = 0;
-	c->cq = ibv_create_cq(d->ctx, (int)depth, cq, channel, 0);
+	c->cq = ibv_create_cq(d->ctx, (int)depth, cq, channel, (int)attr->comp_vector);
 	return c->cq != NULL ? 0 : bb_ibv_errno();
 }
 

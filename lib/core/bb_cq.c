@@ -23,6 +23,9 @@ cq_attr_check(const struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t 
 		ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_cq_attr_init");
 	if (ret == 0)
 		ret = bb_limit_check(dev, "CQ depth", attr->depth, 1, dev->attr.max_cqe);
+	if (ret == 0)
+		ret = bb_limit_check(dev, "completion vector", attr->comp_vector, 0,
+				     dev->attr.comp_vectors - 1);
 	if (ret != 0)
 		return ret;
 	if (attr->channel != NULL && attr->channel->dev != dev) {

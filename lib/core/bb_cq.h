@@ -35,6 +35,11 @@ struct bb_cq_attr {
 	uint32_t lcore; /**< owner, or BB_LCORE_SELF */
 	/** Where its events go, so that it can be armed; NULL: it is only polled. */
 	struct bb_channel *channel;
+	/**
+	 * Completion vector whose interrupt raises the CQ's events, 0 to
+	 * @ref bb_dev_attr.comp_vectors - 1 (man ibv_create_cq).
+	 */
+	uint32_t comp_vector;
 	/** Completions carry the device's time, for bb_cq_poll_ts(). */
 	bool timestamps;
 	/**
@@ -45,7 +50,7 @@ struct bb_cq_attr {
 	bool compress;
 };
 
-/** Defaults: 256 CQEs, owned by the calling thread, no events. */
+/** Defaults: 256 CQEs, owned by the calling thread, no events, completion vector 0. */
 static inline void
 bb_cq_attr_init(struct bb_cq_attr *attr)
 {
@@ -146,8 +151,8 @@ int bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t l
 
 /**
  * Create a CQ (man ibv_create_cq).
- * @return 0; -EINVAL depth 0 or over max_cqe, lcore not known, attr not set up by
- *   bb_cq_attr_init(), channel of another device, timestamps together with compress;
+ * @return 0; -EINVAL depth 0 or over max_cqe, comp_vector out of range, lcore not known, attr not
+ * set up by bb_cq_attr_init(), channel of another device, timestamps together with compress;
  *   -ENOTSUP the device has no clock, or no compressed CQEs; -ENOMEM;
  *   -EPROTO the program was built against another layout: rebuild it.
  */

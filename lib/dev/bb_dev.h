@@ -90,9 +90,10 @@ struct bb_dev_attr {
 	uint32_t ports;
 	uint32_t max_qp;
 	uint32_t max_cq;
-	uint32_t max_cqe;   /**< CQEs per CQ */
-	uint32_t max_qp_wr; /**< WQEs per queue */
-	uint32_t max_sge;   /**< pieces of a send WQE */
+	uint32_t max_cqe;      /**< CQEs per CQ */
+	uint32_t comp_vectors; /**< completion vectors, at least 1 (bb_cq_attr.comp_vector) */
+	uint32_t max_qp_wr;    /**< WQEs per queue */
+	uint32_t max_sge;      /**< pieces of a send WQE */
 	uint32_t max_recv_sge;
 	uint32_t max_inline;         /**< bytes of a send WQE */
 	uint64_t max_mr_size;        /**< bytes */

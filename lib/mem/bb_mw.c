@@ -207,8 +207,8 @@ settle(struct bb_mw_priv *w)
 }
 
 /*
- * Returns 1 if there is room for one more request, 0 if one must complete first. Each asks for a
- * CQE, so room comes when the owners of their queues ring and poll. w->lock held.
+ * Returns 0 if there is room for one more request, -EAGAIN if one must complete first. Each asks
+ * for a CQE, so room comes when the owners of their queues ring and poll. w->lock held.
  */
 static int
 has_room(struct bb_mw_priv *w)

@@ -38,26 +38,33 @@ undo_cq(void *cq)
 }
 
 static struct bb_cq *
-cq_on(struct fx *fx, struct side *s, struct bb_channel *ch)
+cq_at(struct fx *fx, struct side *s, struct bb_channel *ch, uint32_t vector)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
 
 	bb_cq_attr_init(&attr);
 	attr.channel = ch;
+	attr.comp_vector = vector;
 	OK(fx, bb_cq_create(s->dev, &attr, &cq));
 	fx_defer(fx, undo_cq, cq);
 	return cq;
 }
 
+static struct bb_cq *
+cq_on(struct fx *fx, struct side *s, struct bb_channel *ch)
+{
+	return cq_at(fx, s, ch, 0);
+}
+
 static void
-rig_make(struct fx *fx, struct rig *r)
+rig_make_at(struct fx *fx, struct rig *r, uint32_t vector)
 {
 	struct bb_qp_init_attr init;
 	struct pair_opts o;
 
 	r->ch = channel(fx, &fx->b);
-	r->cq = cq_on(fx, &fx->b, r->ch);
+	r->cq = cq_at(fx, &fx->b, r->ch, vector);
 	fx_pair_opts(fx, &o);
 	init = o.init;
 	init.send_cq = init.recv_cq = fx->a.cq;
@@ -66,6 +73,12 @@ rig_make(struct fx *fx, struct rig *r)
 	init.send_cq = init.recv_cq = r->cq;
 	r->p.b = fx_qp(fx, fx->b.pd, &init);
 	fx_connect(fx, r->p, &o);
+}
+
+static void
+rig_make(struct fx *fx, struct rig *r)
+{
+	rig_make_at(fx, r, 0);
 }
 
 static void
@@ -256,6 +269,29 @@ run_other_device(struct fx *fx, const struct row *row)
 	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
 }
 
+/* The first and the last completion vector raise events; there is none after the last. */
+static void
+run_vector(struct fx *fx, const struct row *row)
+{
+	struct bb_dev_attr dev;
+	struct bb_cq_attr attr;
+	struct bb_cq *cq = NULL;
+	struct rig r;
+
+	OK(fx, bb_dev_query(fx->b.dev, &dev));
+	CHECK(fx, dev.comp_vectors >= 1, "the device has no completion vector");
+	bb_cq_attr_init(&attr);
+	attr.comp_vector = dev.comp_vectors;
+	REFUSED(fx, bb_cq_create(fx->b.dev, &attr, &cq), -EINVAL, "completion vector");
+	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
+	rig_make_at(fx, &r, row->n == 0 ? 0 : dev.comp_vectors - 1);
+	receives(fx, &r, 1);
+	OK(fx, bb_cq_arm(r.cq, false));
+	send_one(fx, &r, 0);
+	check_event(fx, &r, "an armed CQ");
+	take(fx, &r, 1);
+}
+
 /* Two CQs on a channel: each event names its own. */
 static void
 run_two(struct fx *fx, const struct row *row)
@@ -294,6 +330,8 @@ rows_event(struct rows *rows)
 	row_add(rows, MAN, run_solicited_error, "event/rc/solicited-only", "error");
 	row_add(rows, MAN_GET, run_fd, "event/rc/descriptor", "readable");
 	row_add(rows, MAN_GET, run_two, "event/rc/two-cqs", "one-channel");
+	row_add(rows, "ibv_create_cq(3)", run_vector, "event/rc/comp-vector", "first");
+	row_add(rows, "ibv_create_cq(3)", run_vector, "event/rc/comp-vector", "last")->n = 1;
 	row_add(rows, "ibv_create_comp_channel(3)", run_busy, "event/children-live", "cq");
 	row_add(rows, MAN, run_no_channel, "event/refused", "no-channel");
 	row_add(rows, "ibv_create_cq(3)", run_other_device, "event/refused",

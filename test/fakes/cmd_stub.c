@@ -161,6 +161,7 @@ stub_open(const char *name, const char *args, struct mlx5_ctx **out)
 	ctx->cmd = &stub_if;
 	ctx->cq_resize = true;
 	snprintf(ctx->name, sizeof(ctx->name), "stub0");
+	ctx->comp_vectors = STUB_EQS;
 	stub.ctxs++;
 	*out = ctx;
 	return 0;

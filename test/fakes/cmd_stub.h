@@ -20,6 +20,7 @@
 #define STUB_EVENTS   256
 #define STUB_GIDS     4
 #define STUB_EQN      0x2a
+#define STUB_EQS      3 /* completion vectors */
 #define STUB_PDN      0x123456
 #define STUB_FIRST_ID 0x1000 /* of CQs, QPs and counter sets (their low 8 bits) */
 

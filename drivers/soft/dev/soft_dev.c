@@ -268,6 +268,7 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 	}
 	if (ret == 0) {
 		ctx->pub.cmd = &soft_cmd_if;
+		ctx->pub.comp_vectors = SOFT_EQS;
 		ctx->pub.dmabuf = !opts.no_dmabuf;
 		ctx->pub.cq_resize = true;
 		ctx->pub.uar_memory = true;

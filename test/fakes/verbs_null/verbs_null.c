@@ -247,6 +247,7 @@ ibv_open_device(struct ibv_device *dev)
 	dev->node_type = null_dev.iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
 	vctx->context.device = dev;
 	vctx->context.async_fd = null_async_pipe[0];
+	vctx->context.num_comp_vectors = NULL_VECTORS;
 	vctx->query_device_ex = query_device;
 	vctx->query_rt_values = query_rt_values;
 	vctx->alloc_td = alloc_td;

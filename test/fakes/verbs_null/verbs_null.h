@@ -14,6 +14,7 @@
 
 #include <infiniband/verbs.h>
 
+#define NULL_VECTORS  5 /* completion vectors */
 #define NULL_NAME     "null0"
 #define NULL_PKEYS    0x5000u  /* entries of its P_Key table */
 #define NULL_MODERATE 100u     /* completions at most */
@@ -89,6 +90,7 @@ struct null_dev {
 	struct ibv_qp_init_attr_ex qp_init;
 	uint32_t qp_dv_flags; /* MLX5DV_QP_CREATE_*; 0: it was not mlx5dv_create_qp() */
 	struct ibv_cq_init_attr_ex cq_init;
+	int cq_vector; /* of the last ibv_create_cq() */
 	struct ibv_mw_bind_info bind;
 	struct ibv_srq_init_attr srq_init;
 	struct ibv_td *td; /* of a parent domain */

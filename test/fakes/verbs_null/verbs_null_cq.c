@@ -196,7 +196,7 @@ struct ibv_cq *
 ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, struct ibv_comp_channel *channel,
 	      int vector)
 {
-	(void)vector;
+	null_dev.cq_vector = vector;
 	return cq_make(ctx, (uint32_t)cqe, user, channel);
 }
 

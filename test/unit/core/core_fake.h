@@ -105,6 +105,7 @@ fake_reset(void)
 	fake.attr.max_qp = 1000;
 	fake.attr.max_cq = 1000;
 	fake.attr.max_cqe = 65536;
+	fake.attr.comp_vectors = 4;
 	fake.attr.max_qp_wr = 8192;
 	fake.attr.max_sge = 8;
 	fake.attr.max_recv_sge = 4;

@@ -92,6 +92,11 @@ T(test_create_refuses)
 	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
 	log_expect("give 1 to 65536");
 	attr.depth = 16;
+	attr.comp_vector = f->dev->attr.comp_vectors;
+	log_begin();
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
+	log_expect("completion vector 4 is out of range: give 0 to 3");
+	attr.comp_vector = 3;
 	attr.lcore = 77;
 	log_begin();
 	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);

@@ -23,12 +23,13 @@ T(cq_mailbox)
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = 100;
+	attr.comp_vector = STUB_EQS - 1;
 	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
 	assert_int_equal(bb_cq_depth(cq), 128);
 	in = stub_box(BB_PRM_OP_CREATE_CQ);
 	c = in + BB_PRM_CREATE_CQ_CQC.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_LOG_CQ_SIZE), 7);
-	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_C_EQN), STUB_EQN);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_C_EQN), STUB_EQN + STUB_EQS - 1);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_UAR_PAGE), 0x30);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_DBR_UMEM_VALID), 1);
 	assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_CQ_UMEM_VALID), 1);

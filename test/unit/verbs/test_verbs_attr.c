@@ -492,8 +492,10 @@ T(test_cq_init)
 	make(&f, BB_QPT_RC, false, 0);
 	bb_cq_attr_init(&cattr);
 	cattr.depth = 100;
+	cattr.comp_vector = NULL_VECTORS - 1;
 	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
 	assert_int_equal(null_dev.cq_init.cqe, 128);
+	assert_int_equal(null_dev.cq_init.comp_vector, NULL_VECTORS - 1);
 	assert_int_equal(null_dev.cq_init.comp_mask, IBV_CQ_INIT_ATTR_MASK_FLAGS);
 	assert_int_equal(null_dev.cq_init.flags, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	assert_null(null_dev.cq_init.channel);
@@ -502,6 +504,16 @@ T(test_cq_init)
 	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
 	assert_int_equal(null_dev.cq_init.flags, 0);
 	assert_int_equal(bb_cq_destroy(cq), 0);
+	null_dev.no_cq_ex = true;
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
+	assert_int_equal(null_dev.cq_vector, NULL_VECTORS - 1);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	null_dev.no_cq_ex = false;
+	cattr.comp_vector = NULL_VECTORS;
+	log_begin();
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), -EINVAL);
+	log_expect("completion vector 5 is out of range: give 0 to 4");
+	cattr.comp_vector = 0;
 	/* Which is not ibv_create_cq(). */
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
