@@ -63,7 +63,10 @@ class Medium(StorageTest):
         size = ['--size', str(SIZE), '--io', 'sync']
 
         def refused(words):
-            rc, _, err = self.run_target(size).end()
+            target = self.run_target(size)
+            for line in target.proc.stdout:
+                self.assertNotIn('at port', line)  # it serves
+            rc, _, err = target.end()
             self.assertEqual(rc, 1, err)
             self.assertIn(words, err)
 
