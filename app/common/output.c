@@ -188,7 +188,7 @@ output_close(FILE *f, const char *option, const char *path)
 		return 0;
 	fprintf(stderr, "%s: --%s %s: %s; %sgive a file that has room\n",
 		program_invocation_short_name, option, path, why,
-		removed ? "cut short it is of no use, and removed; " : "");
+		removed ? "it is incomplete and was removed; " : "");
 	return rc;
 }
 

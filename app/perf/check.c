@@ -105,8 +105,8 @@ check_message(struct perf *p, uint64_t n, const uint8_t *data)
 	}
 	if (seen[0] == h)
 		return 0;
-	say("%s %" PRIu64 " from place %" PRIu64 " is not what came from there before", what, n,
-	    place);
+	say("%s %" PRIu64 " from place %" PRIu64 " differs from the value read there before", what,
+	    n, place);
 	return -1;
 }
 
@@ -121,7 +121,7 @@ check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t valu
 		if (place < used && (step > 0 ? i % step : i) < p->o.size)
 			continue;
 		if (half[i] != value) {
-			say("byte %zu, outside of all messages, has become 0x%02x", i, half[i]);
+			say("byte %zu, outside of all messages, changed to 0x%02x", i, half[i]);
 			return -1;
 		}
 	}
@@ -241,7 +241,7 @@ check_words(struct perf *p)
 	p->res.checked += p->half;
 	if (p->res.words_grown == want)
 		return 0;
-	say("the atomics have raised our words by %" PRIu64 ", not by %" PRIu64
+	say("the atomics have increased the local words by %" PRIu64 ", not by %" PRIu64
 	    "; did the peer run %" PRIu64 " of them, and is its -A the same?",
 	    p->res.words_grown, want, p->o.iters);
 	return -1;
@@ -263,7 +263,8 @@ check_target(struct perf *p)
 		p->res.checked += p->half;
 	for (i = 0; verb == VERB_READ && i < p->half; i++) {
 		if (p->in[i] != pattern(i)) {
-			say("byte %zu of our memory has changed, though the peer only reads", i);
+			say("byte %zu of the local memory has changed, but the peer may only read",
+			    i);
 			return -1;
 		}
 	}

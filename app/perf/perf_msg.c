@@ -169,7 +169,7 @@ size_decode(const uint8_t *msg, size_t len, uint32_t max, uint32_t *v)
 		return NULL;
 	}
 	if (got > max || (got & (got - 1)) != 0)
-		return "is not a power of two of a sensible size";
+		return "is not a power of two in the valid range";
 	*v = got;
 	return NULL;
 }
@@ -254,7 +254,7 @@ msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k)
 		if (msg[colons[i]] != ':')
 			return "is not of the form LID:READS:QPN:PSN:RKEY:VADDR:...";
 	if (msg[len - 1] != '\0')
-		return "does not end";
+		return "is not terminated";
 	if (!hex_field(msg + KEYS_LID, 4, &lid))
 		return "has a LID that is not hexadecimal";
 	if (!hex_field(msg + KEYS_READS, 4, &reads))
@@ -275,7 +275,7 @@ msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k)
 			if (msg[KEYS_REST + 3 * i + 2] != ':')
 				return "has a GID without colons";
 		if (msg[KEYS_SRQN + 8] != ':')
-			return "does not end";
+			return "is not terminated";
 	}
 	if (!hex_field(msg + srqn_at, 8, &srqn))
 		return "has an SRQ number that is not hexadecimal";

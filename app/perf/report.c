@@ -89,10 +89,9 @@ report_result(const struct perf *p)
 		print_bandwidth(r->peer.size, r->peer.iters, r->peer.peak, r->peer.average,
 				r->peer.rate);
 	if (p->server && r->messages == 0 && r->served > 0)
-		printf("the device has carried out %" PRIu64 " requests of the client\n",
-		       r->served);
+		printf("the device executed %" PRIu64 " requests of the client\n", r->served);
 	if (p->o.check)
 		printf("%" PRIu64 " bytes checked%s\n", r->checked,
-		       r->checked == 0 ? ": this end has none to look at" : "");
+		       r->checked == 0 ? ": this side has none to check" : "");
 	fflush(stdout);
 }

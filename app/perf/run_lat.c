@@ -23,7 +23,9 @@ post_timed(struct perf *p)
 	p->last_post = now;
 	rc = perf_post(p, true);
 	if (rc == -EAGAIN)
-		say("no room for message %" PRIu64 " though all before are done", p->posted);
+		say("the send queue is full at message %" PRIu64
+		    ", but all messages before it are complete",
+		    p->posted);
 	if (rc != 0)
 		return -1;
 	bb_qp_ring(p->qp);

@@ -388,8 +388,8 @@ perf_connect(struct perf *p)
 			return -1;
 		}
 		if (is_ipv4(p->peer.addr.gid) != is_ipv4(p->own.addr.gid)) {
-			say("our GID is of %s, the peer's of %s: pick another with -g here, or "
-			    "there with %s",
+			say("the local GID is of %s, the peer's of %s: pick another with -g here, "
+			    "or there with %s",
 			    is_ipv4(p->own.addr.gid) ? "IPv4" : "IPv6",
 			    is_ipv4(p->peer.addr.gid) ? "IPv4" : "IPv6",
 			    verb == VERB_PINGPONG ? "-g" : "-x");
@@ -430,5 +430,5 @@ perf_close(struct perf *p)
 	if (p->dev != NULL)
 		rc |= bb_dev_close(p->dev);
 	if (rc != 0)
-		say("something of the device could not be closed");
+		say("an object of the device could not be destroyed");
 }

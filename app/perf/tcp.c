@@ -270,7 +270,7 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR) {
-			say("the peer has closed the connection (%s); what does it say?",
+			say("the peer closed the connection (%s); what does it print?",
 			    strerror(errno));
 			return -1;
 		}
@@ -300,8 +300,8 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 			continue;
 		}
 		if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-			say("the peer has closed the connection in front of its %s; is it %s, and "
-			    "what does it say?",
+			say("the peer has closed the connection before its %s; is it %s, and what "
+			    "does it print?",
 			    what, p->o.proto->peer);
 			return -1;
 		}

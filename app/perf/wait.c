@@ -51,8 +51,8 @@ look_at_events(struct perf *p)
 			    p->o.seconds);
 			continue;
 		}
-		say("the device says \"%s\"; the peer sent what its rights or our memory do not "
-		    "allow: is its --size the same?",
+		say("the device says \"%s\"; the peer sent what its rights or the local memory do "
+		    "not allow: is its --size the same?",
 		    bb_event_name(event.type));
 		return -1;
 	}
@@ -78,7 +78,7 @@ perf_idle(struct perf *p)
 		/* Messages that it sent earlier may still be arriving: check once more. */
 		if (p->peer_gone) {
 			say("the peer has closed the connection after %" PRIu64
-			    " of our messages and %" PRIu64 " of its; what does it say?",
+			    " of this side's messages and %" PRIu64 " of its; what does it print?",
 			    p->done, p->recv_done);
 			return -1;
 		}

@@ -443,7 +443,7 @@ static void
 close_said(int rc)
 {
 	if (rc != 0)
-		say("something of the device could not be closed");
+		say("an object of the device could not be destroyed");
 }
 
 void

@@ -156,7 +156,7 @@ class Perf(AppTest):
         self.assertNotIn('peer_report', res.json)
 
     def test_check_of_a_target_can_fail(self):
-        for protocol, why in (('atomic_bw', 'raised our words by 0, not by 1000'),
+        for protocol, why in (('atomic_bw', 'increased the local words by 0, not by 1000'),
                               ('write_bw', 'nothing was written')):
             res, _ = self.serve(lambda conn: perfpeer.client(conn, protocol, perfpeer.keys()),
                                 '-P', protocol, '-n', '1000', '--check', rc=1)
@@ -196,7 +196,7 @@ class Perf(AppTest):
     def test_peers_that_close(self):
         for data in (b'', b'0000', perfpeer.address()[:-1]):
             res, _ = self.serve(lambda conn: conn.sendall(data), '-P', 'rc_pingpong', rc=1)
-            self.assertIn("closed the connection in front of its address", res.err)
+            self.assertIn("closed the connection before its address", res.err)
 
     @long
     def test_peers_that_talk_nonsense(self):
@@ -213,7 +213,7 @@ class Perf(AppTest):
                 (4, perfpeer.keys(gid='0' * 32), 'start it with -g N (perftest: -x N)'),
                 (4, perfpeer.keys(gid='fe80' + '0' * 27 + '1'), 'pick another with -g'),
                 (4, perfpeer.keys(reads=0), 'allows no READs'),
-                (5, perfpeer.keys(qpn=0x78), 'another queue pair than before')):
+                (5, perfpeer.keys(qpn=0x78), 'names a second queue pair')):
             def talk(conn, place=place, data=data):
                 for part in good[:place]:
                     perfpeer.exchange(conn, part)
