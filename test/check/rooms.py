@@ -8,10 +8,10 @@ OBJECTS is a folder of object files.
 
 The subdir() lines of drivers/soft/meson.build give the order, top first. The head of each room's
 meson.build ends with "May call: ROOM, ROOM." or "May call: nothing.", which names rooms below
-alone. Checked are the headers that each file includes, and the symbols that each object needs (nm). A reference to a room that is not named is an error, and so is a named room
-that nothing refers to.
+alone. Checked are the headers that each file includes, and the symbols that each object needs (nm).
+A reference to a room that is not named is an error, and so is a named room that nothing refers to.
 
---matrix  print the references between rooms as a table, and each upward one
+--matrix  print the references between rooms as a table, and each upward reference
 """
 
 import collections
@@ -72,7 +72,7 @@ class House:
         for folder in folders:
             for name in sorted(os.listdir(folder)):
                 source = re.match(r'drivers_soft_([a-z]+)_(\w+\.c)\.o$', name)
-                # What was moved or removed may have left an object in a build folder.
+                # A source that was moved may have left an object in the build folder.
                 if source is None or source.group(2) not in self.files.get(source.group(1), []):
                     continue
                 found['/'.join(source.groups())] = nm.symbols(os.path.join(folder, name))

@@ -25,6 +25,7 @@ import snippets
 import telemetry
 import texts
 import threads
+import turn
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../devtools/suite'))
 import tally
@@ -211,6 +212,87 @@ class Circles(Fixture):
         self.assertEqual(self.errors(sources), [])
         self.assertTrue(self.errors(sources, 'lib/'))
         self.assertEqual(self.errors(sources, 'drivers/'), [])
+
+
+TURN = '''
+One turn of the engine
+----------------------
+
+1. ``engine/a.c``: ``soft_engine_progress()``, ``run()``. The poll.
+2. ``lib/b.h``:
+   ``helper()``. Helps.
+
+Folders of the software device
+------------------------------
+
+   * - ``cmd``
+     - Commands
+     - mem, core
+   * - ``mem``
+     - Memory
+     - core
+   * - ``core``
+     - State
+     - nothing
+
+Another heading
+---------------
+
+3. ``none.c``: ``none()``. Of another list.
+'''
+PROFILE = '''
+fl=(1) ../drivers/soft/engine/a.c
+fn=(1) soft_engine_progress
+12 4
+cfi=(2) ../drivers/soft/core/never.c
+cfn=(2) never
+calls=1 5
+13 100
+fi=(3) /build/lib/queue/b.h
++2 1
+fe=(1)
+* 1
+fl=(4) /usr/include/string.h
+7 1
+'''
+
+
+class Turn(Fixture):
+    def errors(self, text=TURN, change=()):
+        write(self.top, ROOMS)
+        write(self.top, dict({
+            'drivers/soft/engine/a.c': 'static void\nrun(void)\n{\n\thelper();\n}\n\n'
+                                       'void\nsoft_engine_progress(void *e)\n{\n\trun();\n}\n',
+            'lib/b.h': 'static inline int\nhelper(void)\n{\n\treturn 1;\n}\n'}, **dict(change)))
+        return turn.check_path(self.top, turn.read_path(text)) + turn.check_rooms(self.top, text)
+
+    def test_good(self):
+        self.assertEqual(self.errors(), [])
+        self.assertEqual(turn.read_path(TURN),
+                         [('engine/a.c', ['soft_engine_progress', 'run']), ('lib/b.h', ['helper'])])
+
+    def test_each_difference(self):
+        for old, new in (('engine/a.c', 'engine/b.c'), ('``run()``', '``walk()``'),
+                         ('``soft_engine_progress()``, ', ''),
+                         ('``lib/b.h``:\n   ``helper', '``engine/a.c``: ``soft_engine_progress'),
+                         ('- Memory', '- Memories'),
+                         ('mem, core', 'core'), ('   * - ``core``\n     - State\n     - nothing\n', '')):
+            with self.subTest(old):
+                self.assertTrue(self.errors(TURN.replace(old, new, 1)))
+
+    def test_function_that_is_not_called(self):
+        self.assertTrue(self.errors(change={
+            'drivers/soft/engine/a.c':
+                'void\nrun(void)\n{\n}\n\nvoid\nsoft_engine_progress(void *e)\n{\n\trun();\n}\n'}))
+
+    def test_too_many_sources(self):
+        items = ''.join('%d. ``engine/f%d.c``: ``run()``. More.\n' % (i, i) for i in range(3, 20))
+        text = TURN.replace('\nFolders', items + '\nFolders', 1)
+        more = {'drivers/soft/engine/f%d.c' % i: 'void\nrun(void)\n{\n}\n' for i in range(3, 20)}
+        self.assertEqual(len(self.errors(text, more)), 1)
+
+    def test_sources_of_a_profile(self):
+        self.assertEqual(turn.sources_of(PROFILE), {'engine/a.c', 'lib/queue/b.h'})
 
 
 class Headers(Fixture):
