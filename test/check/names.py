@@ -61,6 +61,7 @@ def main():
     # Names of headers that are installed begin so.
     paths += [p for p in walk(os.path.join(tree, 'examples'), '.h') if os.path.basename(p).startswith('bb_')]
     headers = {os.path.basename(p) for p in paths}
+    headers |= {os.path.basename(p) for p in walk(os.path.join(tree, 'test/include'), '.h')}
     code = '\n'.join(LINE.sub('', read(p)) for p in paths)
     code += '\n'.join(name for folder in ('lib', 'drivers') for p in walk(os.path.join(tree, folder), '.c')
                       for name in VARIABLE.findall(read(p)))
