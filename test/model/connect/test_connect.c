@@ -98,6 +98,59 @@ test_connects(void **st)
 	pair_close(&p);
 }
 
+/* A receive that @to posted while its QP was in RESET takes the first message of the peer. */
+static void
+early_receive(struct end *to, struct end *from, struct bb_qp *qp, uint8_t byte)
+{
+	struct bb_sge sge = {(uintptr_t)from->buf, 64, from->mr->lkey};
+	const uint64_t end = wait_end();
+	struct bb_wc wc;
+
+	memset(from->buf, byte, 64);
+	memset(to->buf + 4096, 0, 64);
+	assert_int_equal(bb_post_send(qp, 1, &sge, 1, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(qp);
+	while (bb_cq_poll(to->cq, &wc, 1) == 0) {
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_int_equal(wc.wr_id, 77);
+	assert_int_equal(to->buf[4096 + 63], byte);
+	while (bb_cq_poll(from->cq, &wc, 1) == 0) {
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+}
+
+static void
+test_receives_posted_before_the_connection_take_its_first_messages(void **st)
+{
+	struct bb_sge a, b;
+	struct link l;
+
+	(void)st;
+	pair_open(&p);
+	l.qa = end_qp(&p.a);
+	l.qb = end_qp(&p.b);
+	a = (struct bb_sge){(uintptr_t)p.a.buf + 4096, 64, p.a.mr->lkey};
+	b = (struct bb_sge){(uintptr_t)p.b.buf + 4096, 64, p.b.mr->lkey};
+	assert_int_equal(bb_post_recv(l.qa, 77, &a, 1), 0);
+	assert_int_equal(bb_post_recv(l.qb, 77, &b, 1), 0);
+	bb_qp_ring_recv(l.qa);
+	bb_qp_ring_recv(l.qb);
+	l.a = call(&p, l.qa);
+	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	early_receive(&p.a, &p.b, l.qb, 0x31);
+	early_receive(&p.b, &p.a, l.qa, 0x32);
+	link_free(&l);
+	pair_close(&p);
+}
+
 /* A path MTU is at most what either side says; a number that is none is rounded down. */
 static void
 test_path_mtu(void **st)
@@ -512,10 +565,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_connects),  cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_rejects),   cmocka_unit_test(test_timeouts),
-		cmocka_unit_test(test_arguments), cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_untold),    cmocka_unit_test(test_path_mtu),
+		cmocka_unit_test(
+			test_receives_posted_before_the_connection_take_its_first_messages),
+		cmocka_unit_test(test_connects),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_rejects),
+		cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_path_mtu),
 		cmocka_unit_test(test_grh),
 	};
 

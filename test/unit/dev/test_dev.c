@@ -201,6 +201,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	assert_int_equal(bb_dev_query(f->dev, NULL), -EINVAL);
 
 	memset(&port, 0x5a, sizeof(port));
+	port.size = sizeof(port); /* the caller's, also of a call that fails */
 	before = port;
 	log_begin();
 	assert_int_equal(bb_port_query(f->dev, 0, &port), -EINVAL);
