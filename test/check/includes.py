@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold the dependency rules: who may include whom; and that all fences are in one header.
+"""Hold the dependency rules: which folder may include which; where public headers and fences are.
 
 usage: includes.py TREE [--objects FOLDER]... PUBLIC_HEADER...
 
-Folders may include their own headers and what RULES gives them. Headers that come in through
-an allowed header are looked at too where a folder must not know a thing at all (CLOSED). rooms.py
+The installed headers of a folder, and no other header, are in its folder include/, which counts as
+the same folder. Folders may include their own headers and what RULES gives them. Headers that come in
+through an allowed header are looked at too where a folder must not know a thing at all (CLOSED). rooms.py
 holds the order of the folders of drivers/soft, for headers and, in object files, for calls.
 """
 
@@ -33,7 +34,7 @@ RULES = [
     ('lib/loop', [PUBLIC, 'lib/dev/*', 'lib/tel/*', 'lib/queue/*', 'lib/format/*']),
     ('lib/connect', [PUBLIC, 'lib/dev/*', 'lib/mem/*', 'lib/core/*', 'lib/queue/*', 'lib/format/*']),
     ('lib', [PUBLIC]),
-    ('drivers/soft', ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
+    ('drivers/soft', ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/include/bb_barrier.h',
                       'lib/tel/bb_tel.h', 'drivers/mlx5/mlx5_cmd.h']),
     ('drivers/ibv', [PUBLIC]),
     ('drivers', ['lib/dev/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*',
@@ -49,8 +50,8 @@ RULES = [
 # mailboxes and memory, never an object or a queue of ours. bb_dev.h has only names, bb_tel.h
 # wraps DPDK's telemetry.
 CLOSED = {
-    'drivers/soft': ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
-                     'drivers/mlx5/mlx5_cmd.h', 'lib/dev/bb_dev.h', 'lib/tel/bb_tel.h'],
+    'drivers/soft': ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/include/bb_barrier.h',
+                     'drivers/mlx5/mlx5_cmd.h', 'lib/dev/include/bb_dev.h', 'lib/tel/bb_tel.h'],
 }
 
 # Headers that are not ours: pattern of the name, files that may include it, why no one else.
@@ -70,7 +71,7 @@ FENCE = re.compile(r'\b(__atomic_(?:thread|signal)_fence|atomic_(?:thread|signal
                    r'rte_(?:smp_|io_)?[rw]?mb|rte_atomic_thread_fence|_mm_[lsm]fence|'
                    r'__builtin_ia32_[lsm]fence)\s*\(|'
                    r'"\s*(?:[lsm]fence|d[ms]b)\b')
-FENCES = ['lib/queue/bb_barrier.h', 'app/bench/baselines/*']
+FENCES = ['lib/queue/include/bb_barrier.h', 'app/bench/baselines/*']
 
 
 def match(path, patterns):
@@ -120,6 +121,23 @@ class Tree:
         return seen
 
 
+def part(path):
+    """The folder of a file; that of a public header is the one that has include/."""
+    folder, name = os.path.split(os.path.dirname(path))
+    return folder if name == 'include' else os.path.join(folder, name)
+
+
+def check_places(tree, public):
+    """The rule for public headers. @public: as meson.build lists them."""
+    places = [path for path in tree.files if os.path.basename(os.path.dirname(path)) == 'include']
+    errors = ['%s: is not installed: headers of include/ are' % path for path in places
+              if path not in tree.public]
+    errors += ['%s: is installed: its place is the folder include/' % path
+               for path in sorted(tree.public) if path not in places]
+    errors += ['%s: is listed twice' % path for path in sorted(tree.public) if public.count(path) > 1]
+    return errors
+
+
 def folder_rule(path):
     for folder, allowed in RULES:
         if path.startswith(folder + '/'):
@@ -130,7 +148,6 @@ def folder_rule(path):
 def check_file(tree, path):
     errors = []
     folder, allowed = folder_rule(path)
-    here = os.path.dirname(path)
     is_public = path in tree.public
     for kind, name in tree.includes(path):
         target = tree.resolve(path, name)
@@ -144,7 +161,7 @@ def check_file(tree, path):
             continue
         if is_public and target not in tree.public:
             errors.append('%s: is installed, but includes %s, which is not' % (path, target))
-        if os.path.dirname(target) == here:
+        if part(target) == part(path):
             continue
         if target in tree.public and PUBLIC in allowed:
             continue
@@ -165,8 +182,9 @@ def check_file(tree, path):
 
 
 def check(top, public):
-    tree = Tree(top, {os.path.relpath(os.path.join(top, p), top) for p in public})
-    errors = []
+    public = [os.path.relpath(os.path.join(top, p), top) for p in public]
+    tree = Tree(top, set(public))
+    errors = check_places(tree, public)
     for path in tree.files:
         errors += check_file(tree, path)
     return errors, len(tree.files)

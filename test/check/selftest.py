@@ -32,13 +32,13 @@ import tally
 
 # A small tree that keeps all rules. Every case below breaks one.
 GOOD = {
-    'lib/bluebell.h': '#include "bb_dev.h"\n#include "bb_sq.h"\n',
-    'lib/format/bb_wqe.h': '#include <stdint.h>\n',
+    'lib/include/bluebell.h': '#include "bb_dev.h"\n#include "bb_sq.h"\n',
+    'lib/format/include/bb_wqe.h': '#include <stdint.h>\n',
     'lib/format/bb_prm.h': '#include <stdint.h>\n',
     'lib/format/bb_wqe.c': '#include "bb_wqe.h"\n',
-    'lib/queue/bb_barrier.h': '#include <stdint.h>\n',
-    'lib/queue/bb_sq.h': '#include "bb_barrier.h"\n#include "bb_wqe.h"\n',
-    'lib/dev/bb_dev.h': '#include <stdint.h>\n',
+    'lib/queue/include/bb_barrier.h': '#include <stdint.h>\n',
+    'lib/queue/include/bb_sq.h': '#include "bb_barrier.h"\n#include "bb_wqe.h"\n',
+    'lib/dev/include/bb_dev.h': '#include <stdint.h>\n',
     'lib/dev/bb_driver.h': '#include "bb_dev.h"\n#include "bb_sq.h"\n',
     'lib/dev/bb_dev.c': '#include <rte_malloc.h>\n#include "bb_driver.h"\n',
     'lib/loop/bb_loop.c': '#include "bb_dev.h"\n',
@@ -51,12 +51,12 @@ GOOD = {
     'app/tool/main.c': '#include "bb_dev.h"\n#include "tool.h"\n',
     'examples/hello/hello.c': '#include <bluebell.h>\n',
 }
-PUBLIC = ['lib/bluebell.h', 'lib/format/bb_wqe.h', 'lib/queue/bb_barrier.h',
-          'lib/queue/bb_sq.h', 'lib/dev/bb_dev.h']
+PUBLIC = ['lib/include/bluebell.h', 'lib/format/include/bb_wqe.h', 'lib/queue/include/bb_barrier.h',
+          'lib/queue/include/bb_sq.h', 'lib/dev/include/bb_dev.h']
 
 BAD_INCLUDES = {
-    'format includes queue': ('lib/format/bb_wqe.h', '"bb_sq.h"'),
-    'queue includes dev': ('lib/queue/bb_sq.h', '"bb_dev.h"'),
+    'format includes queue': ('lib/format/include/bb_wqe.h', '"bb_sq.h"'),
+    'queue includes dev': ('lib/queue/include/bb_sq.h', '"bb_dev.h"'),
     'dev includes a driver': ('lib/dev/bb_dev.c', '"mlx5_cmd.h"'),
     'dev includes a driver by path': ('lib/dev/bb_dev.c', '"../../drivers/soft/core/soft.h"'),
     'dev includes ethdev': ('lib/dev/bb_dev.c', '<rte_ethdev.h>'),
@@ -76,7 +76,7 @@ BAD_INCLUDES = {
     'an app includes a private header': ('app/tool/main.c', '"bb_driver.h"'),
     'an app includes a driver': ('app/tool/tool.h', '"mlx5_cmd.h"'),
     'an example includes a private header': ('examples/hello/hello.c', '<bb_prm.h>'),
-    'a public header includes a private one': ('lib/dev/bb_dev.h', '"bb_driver.h"'),
+    'a public header includes a private one': ('lib/dev/include/bb_dev.h', '"bb_driver.h"'),
     'an unknown header in quotes': ('lib/dev/bb_dev.c', '"nowhere.h"'),
 }
 
@@ -108,11 +108,22 @@ class Includes(Fixture):
         write(self.top, GOOD)
         self.assertEqual(includes.check(self.top, PUBLIC), ([], len(GOOD)))
 
+    def test_places_of_public_headers(self):
+        for path, public, words in (('lib/dev/include/bb_own.h', PUBLIC, 'is not installed'),
+                                    ('lib/dev/bb_own.h', PUBLIC + ['lib/dev/bb_own.h'], 'is the folder include/'),
+                                    ('lib/dev/bb_own.h', PUBLIC + PUBLIC[-1:], 'is listed twice')):
+            with self.subTest(words):
+                shutil.rmtree(self.top)
+                write(self.top, dict(GOOD, **{path: ''}))
+                errors, _ = includes.check(self.top, public)
+                self.assertEqual(len(errors), 1, errors)
+                self.assertIn(words, errors[0])
+
     def test_fences(self):
         """They are in one header."""
         for fence in FENCES:
             code = 'static inline void f(void) {%s;}\n' % fence
-            for path, bad in (('lib/queue/bb_barrier.h', 0), ('lib/dev/bb_dev.c', 1), ('drivers/soft/soft.c', 1)):
+            for path, bad in (('lib/queue/include/bb_barrier.h', 0), ('lib/dev/bb_dev.c', 1), ('drivers/soft/soft.c', 1)):
                 with self.subTest(fence=fence, path=path):
                     write(self.top, GOOD)
                     write(self.top, {path: GOOD[path] + code})

@@ -10,7 +10,7 @@ import re
 import sys
 
 GUIDE = 'doc/guides/troubleshooting.rst'
-STATUSES = 'lib/core/bb_cq.h'
+STATUSES = 'lib/core/include/bb_cq.h'
 
 
 def read(path):
