@@ -150,6 +150,90 @@ walk_begin(const struct bb_qp *qp, struct walk *w)
 	return -EIO;
 }
 
+static const struct bb_wqe_ctrl *
+walk_ctrl(const struct bb_sq *sq, const struct walk *w)
+{
+	return (const void *)(sq->buf + (size_t)(w->idx & sq->mask) * BB_WQE_BB);
+}
+
+/* Are the sends from @w on binds, invalidations or layouts, one at least? */
+static bool
+walk_changes_keys(const struct bb_sq *sq, struct walk w)
+{
+	for (; (int32_t)(sq->seq - w.done) > 0; walk_next(sq, &w))
+		if (sq->wqes[w.idx & sq->mask].opcode >= BB_SQ_BIND_MW)
+			return true;
+	return false;
+}
+
+/* Ends the queue in front of @w, the first send that was not rung. */
+static void
+cut(struct bb_sq *sq, const struct walk *w)
+{
+	const uint32_t rung = w->done;
+	uint16_t k;
+
+	/* Further slots, and NOPs of the library, are no requests. */
+	bb_count_add(&sq->extra, walk_reports(sq, *w, sq->seq) - (uint64_t)(sq->seq - rung));
+	for (k = w->idx; k != sq->pi; k++)
+		memset(&sq->wqes[k & sq->mask], 0, sizeof(sq->wqes[0]));
+	/* seq, carry and pi are one number. */
+	bb_count_store_pair(&sq->seq, (uint64_t)w->idx << 48 | rung);
+}
+
+int
+bb_qp_abort(struct bb_qp *qp)
+{
+	bool umr = false, fence;
+	struct bb_dev *dev;
+	uint32_t rung, asked;
+	struct bb_sq *sq;
+	struct walk w;
+	int ret;
+
+	if (qp == NULL)
+		return -EINVAL;
+	sq = &qp->sq;
+	dev = qp->ctrl->pd->dev;
+	if (sq->dbrec == NULL) {
+		BB_LOG(ERR, "%s: QP 0x%x: posts are not taken back on devices of the verbs driver",
+		       dev->name, qp->qpn);
+		return -ENOTSUP;
+	}
+	if (!bb_queue_check_owner(sq->owner))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+	rung = (uint32_t)sq->rung_seq;
+	if (sq->seq == rung)
+		return 0;
+	ret = walk_begin(qp, &w);
+	if (ret != 0)
+		return ret;
+	/* The last send that asks for a CQE is outstanding, or it is the last one known complete.
+	 */
+	for (asked = sq->done; (int32_t)(rung - w.done) > 0; walk_next(sq, &w)) {
+		if ((walk_ctrl(sq, &w)->fm_ce_se & BB_WQE_CE_CQE) != 0)
+			asked = walk_seq(sq, &w);
+		if (!is_own(sq, &w))
+			umr = sq->wqes[w.idx & sq->mask].opcode >= BB_SQ_BIND_MW;
+	}
+	/* The first aborted send took a fence that was due, unless it had a larger one itself. */
+	fence = (walk_ctrl(sq, &w)->fm_ce_se & BB_SEND_SMALL_FENCE) != 0 || umr;
+	if (walk_changes_keys(sq, w)) {
+		pthread_mutex_lock(&dev->lock);
+		bb_mw_qp_abort(qp);
+		pthread_mutex_unlock(&dev->lock);
+	}
+	if ((int32_t)(sq->sig_seq - rung) > 0)
+		sq->sig_seq = asked;
+	cut(sq, &w);
+	sq->fence = 0;
+	if (fence)
+		bb_sq_fence_next(sq);
+	else
+		bb_sq_enable(sq, sq->enabled);
+	return 0;
+}
+
 /* What a flush error means for a send. */
 static enum bb_wr_fate
 flushed_fate(const struct bb_qp *qp)

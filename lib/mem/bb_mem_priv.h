@@ -58,6 +58,8 @@ void bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey);
 void bb_mw_settle(const struct bb_dev *dev);
 /* Handles the reset of a QP, which loses its requests; dev->lock held. */
 void bb_mw_qp_reset(const struct bb_qp *qp);
+/* Takes back the unrung binds and invalidations of @qp; dev->lock held. */
+void bb_mw_qp_abort(const struct bb_qp *qp);
 
 /*
  * Extends the sequence number of a request to 64 bits. Valid while fewer than 2^31 requests lie

@@ -35,6 +35,7 @@ struct op {
 	const struct bb_qp *qp; /* NULL if it was reset: the fate of the request is unknown */
 	uint64_t seq;
 	struct bb_mr_priv *mr;
+	uint32_t rkey; /* window's key before it was posted */
 };
 
 struct bb_mw_priv {
@@ -229,11 +230,11 @@ has_room(struct bb_mw_priv *w)
 }
 
 static void
-add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr)
+add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr, uint32_t rkey)
 {
 	hold(mr);
-	w->ops[w->n_ops++] =
-		(struct op){.qp = qp, .seq = bb_sq_seq64(&qp->sq, qp->sq.seq), .mr = mr};
+	w->ops[w->n_ops++] = (struct op){
+		.qp = qp, .seq = bb_sq_seq64(&qp->sq, qp->sq.seq), .mr = mr, .rkey = rkey};
 }
 
 /* Calls @fn for every window; dev->lock held. */
@@ -292,6 +293,32 @@ void
 bb_mw_qp_reset(const struct bb_qp *qp)
 {
 	for_each(qp->ctrl->pd->dev, forget_qp, qp);
+}
+
+/* Takes back the requests that no doorbell has passed to the device. */
+static void
+abort_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
+{
+	const uint64_t rung = bb_count_get(&qp->sq.rung_seq);
+	uint32_t i;
+
+	for (i = w->n_ops; i-- > 0;) {
+		const struct op op = w->ops[i];
+
+		if (op.qp != qp || op.seq <= rung)
+			continue;
+		/* A later request of another QP was posted with the new key: that key stays. */
+		if (i == w->n_ops - 1)
+			w->pub.rkey = op.rkey;
+		remove_ops(w, i, 1);
+		release(op.mr);
+	}
+}
+
+void
+bb_mw_qp_abort(const struct bb_qp *qp)
+{
+	for_each(qp->ctrl->pd->dev, abort_qp, qp);
 }
 
 static struct bb_mw_priv *
@@ -451,8 +478,8 @@ post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, stru
 		ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey,
 				      bind, flags | BB_SQ_ASK_CQE);
 	if (ret == 0) {
+		add_op(w, qp, (struct bb_mr_priv *)mr, mw->rkey);
 		mw->rkey = new_rkey;
-		add_op(w, qp, (struct bb_mr_priv *)mr);
 	}
 	rte_ticketlock_unlock(&w->lock);
 	return ret;
@@ -532,7 +559,7 @@ bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flag
 	if (ret == 0)
 		ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags | BB_SQ_ASK_CQE);
 	if (ret == 0)
-		add_op(w, qp, NULL);
+		add_op(w, qp, NULL, rkey);
 	rte_ticketlock_unlock(&w->lock);
 	return ret;
 }

@@ -293,6 +293,17 @@ bb_qp_ring(struct bb_qp *qp)
 	bb_sq_ring(&qp->sq);
 }
 
+/**
+ * Takes back every send posted since the last bb_qp_ring() (man ibv_wr_post: ibv_wr_abort()). Room,
+ * signalling, numbers and dumps are as before those posts; none of them is executed or completes. A
+ * window that one of them binds has its previous key, unless another queue pair bound it since.
+ * Receives stay posted. Owner only; the cost grows with the sends that are outstanding.
+ * @return 0, also if there is nothing to take back; -EINVAL no QP; -EPERM another thread, in debug
+ *   builds; -ENOTSUP a device of the verbs driver, whose provider may have seen the requests; -EIO
+ *   the ring was damaged from outside.
+ */
+int bb_qp_abort(struct bb_qp *qp);
+
 /** Publish all receives posted since the last call. */
 static inline void
 bb_qp_ring_recv(struct bb_qp *qp)

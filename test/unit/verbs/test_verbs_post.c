@@ -5,6 +5,7 @@
  * Posts of the verbs driver that go to ibv_wr_*() without WQEs: what they share with those that
  * are WQEs - order, room, states, fates - and what becomes of them before the doorbell.
  */
+#include "../../fakes/log_catch.h"
 #include "verbs_drv.h"
 #include "verbs_fixture.h"
 
@@ -529,6 +530,22 @@ T(test_wrap_silent)
 	take(&f, &wc, 1);
 	assert_int_equal(wc.wr_id, 2);
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	fixture_free(&f);
+}
+
+/* The provider may have seen a post: it is not taken back, and goes out with the doorbell. */
+T(test_abort_is_refused)
+{
+	struct fixture f;
+	struct bb_sge sge;
+
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 0);
+	log_begin();
+	assert_int_equal(bb_qp_abort(f.qp), -ENOTSUP);
+	log_expect("not taken back");
+	one(&f, 0, 1, BB_WC_RDMA_WRITE);
 	fixture_free(&f);
 }
 
