@@ -16,7 +16,7 @@ wc_what(const struct test *t, const struct pair *p, const struct bb_wc *wc, char
 {
 	if (wc->wr_id == WR_ORDER)
 		snprintf(buf, size, "%s, of pair %u",
-			 t->cm != NULL ? "an order to the target" : "an answer to who connected",
+			 t->cm != NULL ? "an order to the target" : "an answer to the initiator",
 			 t->cm != NULL || p->twin == NULL ? p->index : p->twin->index);
 	else if (wc->wr_id == WR_COPY)
 		snprintf(buf, size, "a copy of the target's memory");

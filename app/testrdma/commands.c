@@ -220,7 +220,8 @@ help_run(struct session *s, unsigned int argc, char **argv)
 	}
 	for (c = commands; c->name != NULL; c++)
 		printf("  %-10s %-13s %s\n", c->name, c->form, c->help);
-	printf("TAB completes, ? lists what fits, arrow up brings back. # begins a comment.\n");
+	printf("TAB completes, ? lists the choices, arrow up recalls a line. # begins a "
+	       "comment.\n");
 }
 
 const struct command commands[] = {
@@ -231,16 +232,16 @@ const struct command commands[] = {
 	{"stop", "", "end what runs, or listens, with the summary", NULL, stop_run},
 	{"wait", "[SECONDS]", "wait for the end of the run or of the client, at most SECONDS", NULL,
 	 wait_run},
-	{"listen", "ADDRESS:PORT", "be the target of who connects there; :PORT is any address",
-	 NULL, listen_run},
-	{"connect", "ADDRESS:PORT", "the target of the next starts is who listens there", NULL,
-	 connect_run},
+	{"listen", "ADDRESS:PORT",
+	 "be the target of the programs that connect; :PORT is any address", NULL, listen_run},
+	{"connect", "ADDRESS:PORT", "run the next starts against the target that listens there",
+	 NULL, connect_run},
 	{"fault", "KIND VALUE",
 	 "what the network does to packets out, rx KIND VALUE: in; alone: all", fault_args,
 	 fault_run},
 	{"disconnect", "", "listen no more; the target of starts is in this process again", NULL,
 	 disconnect_run},
-	{"clear", "", "statistics and latencies begin anew", NULL, clear_run},
+	{"clear", "", "set statistics and latencies to zero", NULL, clear_run},
 	{"help", "[COMMAND]", "this, or more of one command", NULL, help_run},
 	{"quit", "", "end what runs, and the program", NULL, quit_run},
 	{NULL, NULL, NULL, NULL, NULL},

@@ -90,9 +90,9 @@ const struct argument fault_args[] = {
 	 "PACKETS[:MILLISECONDS], packets after which the link takes none, and for how long", NULL},
 	{"flap", "UP:DOWN, milliseconds that the port is up and down, in turn", NULL},
 	{"seed", "NUMBER that the faults are drawn from", NULL},
-	{"rx", "KIND VALUE, the same of packets that come in", packet_kinds},
+	{"rx", "KIND VALUE, the same for incoming packets", packet_kinds},
 	{"tx", "KIND VALUE, of those that go out, as without it", packet_kinds},
-	{"none", "none of these any more", NULL},
+	{"none", "no faults", NULL},
 	{NULL, NULL, NULL},
 };
 
@@ -191,12 +191,12 @@ show(const struct session *s)
 		printf("%-10s %-16s %-16s %-40s %s\n", kinds[i].name, out, in, kinds[i].value,
 		       fault_args[i].help);
 	}
-	printf("Set one with fault KIND VALUE, as fault %s %s, or of what comes in with fault rx KIND\n"
-	       "VALUE; fault none ends those. The device is opened anew for it, so nothing may run.\n"
-	       "What was lost and came twice: show errors.\n",
+	printf("Set one with fault KIND VALUE, as fault %s %s, or for incoming packets with\n"
+	       "fault rx KIND VALUE; fault none ends all. The device is opened again, so no test may\n"
+	       "run. show errors counts lost and duplicate packets.\n",
 	       kinds[0].name, kinds[0].example);
 	if (!s->t.attr.software)
-		printf("This device has none of them: only the software device has.\n");
+		printf("This device has no faults: only the software device has.\n");
 }
 
 /* Returns true if the device supports faults and can be opened again now. */
@@ -204,9 +204,9 @@ static bool
 may(struct session *s)
 {
 	if (s->run.running)
-		session_wrong(s, "fault: the device is opened anew for it; stop what runs first");
+		session_wrong(s, "fault: the device is opened again; stop what runs first");
 	else if (s->run.server != NULL)
-		session_wrong(s, "fault: the device is opened anew for it; disconnect first");
+		session_wrong(s, "fault: the device is opened again; disconnect first");
 	else if (!s->t.attr.software)
 		session_wrong(s, "fault: only the software device has faults on demand");
 	else
@@ -230,10 +230,11 @@ fault_take(struct session *s, unsigned int dir, unsigned int argc, char **argv, 
 		session_wrong(s, "fault: give a kind and how much, as in fault drop 1, or none; "
 				 "help fault lists them");
 	} else if (dir == IN && !kinds[i].packets) {
-		session_wrong(s,
-			      "fault rx %s: it is no fault of packets, and has no direction; "
-			      "leave out rx",
-			      kinds[i].name);
+		session_wrong(
+			s,
+			"fault rx %s: it is not a fault of packets and has no direction; leave out "
+			"rx",
+			kinds[i].name);
 	} else if (argc != 2 || !value_fits(i, argv[1])) {
 		session_wrong(s, "fault %s%s%s%s: give %s, as in fault %s%s %s", before, argv[0],
 			      argc > 1 ? " " : "", argc > 1 ? argv[1] : "", kinds[i].value, before,
@@ -268,7 +269,7 @@ fault_run(struct session *s, unsigned int argc, char **argv)
 	else if (!fault_take(s, dir, argc - skip, argv + skip, &set))
 		return;
 	if (!spec_make(s, &set, spec, sizeof(spec)) || reopen(s, spec) != 0) {
-		session_wrong(s, "fault: the device does not take it; it is as it was");
+		session_wrong(s, "fault: the device refuses it; nothing was changed");
 		return;
 	}
 	s->faults = set;

@@ -221,7 +221,8 @@ parse_mix(struct options *o, const char *arg)
 		if (item[n] == '\0')
 			break;
 	}
-	say("--mix %s: give weights of write, read, fetch_add, cmp_swap, together at most %u, as in "
+	say("--mix %s: give weights of write, read, fetch_add, cmp_swap, together at most %u, as "
+	    "in "
 	    "write:70,read:30",
 	    arg, MIX_MAX);
 	return -1;
@@ -431,9 +432,9 @@ options_fit(struct options *o)
 	uint32_t i;
 
 	if (o->listen != NULL && (o->connect != NULL || options_session(o))) {
-		say("--listen serves another testrdma, and does nothing else; %s",
+		say("--listen only serves another testrdma; %s",
 		    o->connect != NULL ? "leave out --connect"
-				       : "of the commands, there is listen ADDRESS:PORT");
+				       : "with commands, use listen ADDRESS:PORT");
 		return -1;
 	}
 	if (o->burst == 0)

@@ -39,7 +39,7 @@ refused(const struct test *t, const struct bb_cm_event *ev)
 	     i++)
 		;
 	if (ev->type == BB_CM_REJECTED && i > 0 && i == ev->private_len)
-		say("--connect %s: who listens refuses: %.*s", t->o.connect, (int)i, text);
+		say("--connect %s: the target refuses: %.*s", t->o.connect, (int)i, text);
 	else
 		say("--connect %s: %s: %s%s", t->o.connect, bb_cm_event_name(ev->type), ev->why,
 		    ev->status == -ECONNREFUSED ? "; start testrdma -- --listen there first" : "");

@@ -222,6 +222,6 @@ report_summary(struct test *t)
 		fprintf(out, "stopped by %s before the end\n",
 			stop_signal == SIGINT ? "Ctrl-C" : "SIGTERM");
 	if (t->fatal)
-		fprintf(out, "given up: the queue pairs are of no use any more\n");
+		fprintf(out, "given up: the queue pairs cannot be used again\n");
 	fflush(out);
 }

@@ -156,11 +156,11 @@ hello_check(const struct bb_cm_event *ev, struct remote_hello *hello)
 	if (hello->magic != rte_cpu_to_be_32(REMOTE_MAGIC))
 		return "it is no testrdma";
 	if (hello->version != rte_cpu_to_be_32(REMOTE_VERSION))
-		return "it is a testrdma of another version; run the same on both sides";
+		return "it is a testrdma of another version; run one version on both sides";
 	bytes = rte_be_to_cpu_64(hello->bytes);
 	conns = rte_be_to_cpu_32(hello->conns);
 	if (conns == 0 || conns > MAX_QPS || rte_be_to_cpu_32(hello->index) >= conns)
-		return "its number of connections cannot be";
+		return "its number of connections is out of range";
 	if (bytes < 2 * EDGE || bytes % 8 != 0 || bytes > REMOTE_MAX_BYTES)
 		return "no target has as much memory as it asks for, or as little";
 	return NULL;

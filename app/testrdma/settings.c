@@ -21,7 +21,7 @@ const struct argument setting_args[] = {
 	{"mix", "weights of op mixed: write:70,read:30", NULL},
 	{"rate", "operations a second, in an open loop; 0: as fast as it goes", NULL},
 	{"sgl", "pieces each message is gathered from", NULL},
-	{"offset", "bytes that data starts behind a 64-byte boundary", NULL},
+	{"offset", "bytes from a 64-byte boundary to the data", NULL},
 	{"db", "how a single WQE goes to the device", db_modes},
 	{"seed", "of the data patterns", NULL},
 	{"duration", "seconds of each test; 0: one test runs until you stop it", NULL},

@@ -18,9 +18,9 @@ served(const struct session *s, const char *head,
 	if (s->run.server == NULL && runner_test(&s->run, 0) != NULL)
 		return false;
 	if (s->run.server == NULL) {
-		printf("there are no queues; start makes them\n");
+		printf("there are no queues; start creates them\n");
 	} else if (serve_counted(s->run.server).present == 0) {
-		printf("there are no queues; who connects brings them about\n");
+		printf("there are no queues; a connection creates them\n");
 	} else {
 		fputs(head, stdout);
 		serve_each(s->run.server, look);

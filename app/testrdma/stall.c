@@ -67,7 +67,7 @@ stall_cause(const struct test *t, const struct pair *p)
 			       : "sends are complete and their receives are not: a completion of a "
 				 "receive is lost";
 	if (p->posted == p->done)
-		return "nothing is in flight: the target, or the other direction, has to go on "
+		return "nothing is in flight: the target, or the other direction, must continue "
 		       "first";
 	return "no error either, so the request is not executed (does the device progress?), or "
 	       "its completion is lost";

@@ -274,10 +274,10 @@ data_verify_behind_word(struct pair *p, uint64_t op)
 
 	pattern_fill(want, op_key(p, op), row->size);
 	bytes_check(p->t, p, (uint8_t *)(uintptr_t)slot_addr(p->far, p->remote, (uint32_t)slot) + 8,
-		    want + 8, len, op, "the target's memory behind the word");
+		    want + 8, len, op, "the target's memory after the word");
 	copy_inverted(want, want, row->size);
 	bytes_check(p->t, p, (uint8_t *)(uintptr_t)slot_addr(p->near, p->local, (uint32_t)slot) + 8,
-		    want + 8, len, op, "the initiator's memory behind the word");
+		    want + 8, len, op, "the initiator's memory after the word");
 }
 
 /*
@@ -334,7 +334,7 @@ side_guards_verify(struct test *t, const struct side *s, uint32_t nflows)
 		}
 	}
 	slot += (size_t)(t->nflows - nflows) * row->slots * lay->stride;
-	bytes_check(t, NULL, slot, t->edge, EDGE, 0, "memory behind the last slot");
+	bytes_check(t, NULL, slot, t->edge, EDGE, 0, "memory after the last slot");
 	t->row->res.guards += 2 * EDGE;
 }
 
@@ -374,8 +374,7 @@ round_verify(struct test *t, uint32_t nflows, uint64_t n)
 	if (res->late != 0 && res->errors == errors)
 		report_fail(t,
 			    "operation %" PRIu64 " and %" PRIu64
-			    " others: their results came behind "
-			    "their completions",
+			    " others: their results arrived after their completions",
 			    res->first_late, res->late - 1);
 	res->late = 0;
 	res->rounds++;

@@ -275,18 +275,18 @@ class Pair(PairTest):
                                    'listen :0', 'wait', 'listen :0', 'set op read', 'start',
                                    'wait', 'disconnect', 'start', 'wait'])
         out, err = self.end(client, 1)
-        self.assertEqual(re.findall(r'rows? ran, (\d) right, (\d) wrong', out),
+        self.assertEqual(re.findall(r'tests? ran, (\d) right, (\d) wrong', out),
                          [('2', '0'), ('1', '0'), ('1', '0')])
         self.assertIn('listen: stop what runs first', err)
         self.assertIn('listen: its target is 127.0.0.1:' + port, err)
         out, err = self.end(server, 1)
         self.assertRegex(out, r'connections 2, 0 of them there\nrequests of peers: [1-9]')
         self.assertIn('2 connections served', out)
-        self.assertIn('1 of 1 row', out)
+        self.assertIn('1 of 1 test', out)
         # What it has asked of itself in between is not a peer's.
         self.assertIn('0 connections served; requests of peers: 0 writes, 0 reads, 0 atomics; 0 rec', out)
-        for text in ('start: it listens', 'connect: it listens at port ' + port, 'listen: it listens',
-                     'fault: the device is opened anew', 'disconnect: it neither'):
+        for text in ('start: this side listens', 'connect: it listens at port ' + port, 'listen: it listens',
+                     'fault: the device is opened again', 'disconnect: it neither'):
             self.assertIn(text, err)
 
     @long

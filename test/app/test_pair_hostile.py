@@ -15,7 +15,7 @@ from apptest import LIMIT, long, main
 from cmtest import END, HEADER, REJ, REP, RTU, message
 from pairtest import PairTest
 
-QPN = HEADER + 8
+QPN = HEADER + 8 + 1  # after the version of the packed address
 HELLO = HEADER + END  # app/testrdma/remote.h: struct remote_hello; a REQ of testrdma has no regions
 FIELD = {'magic': ('>I', 0), 'version': ('>I', 4), 'token': ('>Q', 8), 'bytes': ('>Q', 16),
          'addr': ('>Q', 24), 'rkey': ('>I', 32), 'index': ('>I', 36), 'conns': ('>I', 40),
@@ -26,7 +26,7 @@ def lie(request, **fields):
     data = bytearray(request)
     for name, value in fields.items():
         if name == 'qpn':
-            struct.pack_into('>I', data, QPN, value)
+            data[QPN:QPN + 3] = value.to_bytes(3, 'big')
         else:
             form, at = FIELD[name]
             struct.pack_into(form, data, HELLO + at, value)
@@ -171,10 +171,10 @@ class Hostile(PairTest):
     def test_rows(self):
         """A peer whose rows and memory are not what it has said."""
         for change, args, says in (
-                ({'version': 9}, ['--op', 'write'], 'who listens refuses: it is a testrdma of another '
-                                                    'version; run the same on both sides'),
+                ({'version': 9}, ['--op', 'write'], 'the target refuses: it is a testrdma of another '
+                                                    'version; run one version on both sides'),
                 ({'depth': 4}, ['--op', 'send'], 'refuses to do its part'),
-                ({'bytes': 8192 + 64}, ['--op', 'send'], 'gives no memory'),
+                ({'bytes': 8192 + 64}, ['--op', 'send'], 'offers no memory'),
                 ({'conns': 2}, ['--op', 'send', '--depth', '128'], ''),
                 ({'rkey': 0xdead00}, ['--op', 'pingpong'], ''),
                 ({'addr': 0x1000}, ['--op', 'send'], '')):
@@ -188,7 +188,7 @@ class Hostile(PairTest):
         self.assertEqual(last.returncode, 0, err)
         _, err = self.over()
         self.assertIn('a test of connection 0 is refused', err)
-        self.assertEqual(err.count('an answer to who connected, of pair 0'), 2)
+        self.assertEqual(err.count('an answer to the initiator, of pair 0'), 2)
 
 
 if __name__ == '__main__':

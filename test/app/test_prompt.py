@@ -275,7 +275,7 @@ class Prompt(AppTest):
         self.assertEqual(len(re.findall(r'\nduplicate +- ', res.out)), 1)  # behind none
         for kind in ('reorder', 'corrupt', 'ecn', 'delay', 'stall', 'full', 'flap', 'seed'):
             self.assertEqual(len(re.findall(r'\n%s +- ' % kind, res.out)), 2, kind)
-        self.assertIn('fault none ends those', res.out)
+        self.assertIn('fault none ends all', res.out)
         lost = [int(n) for n in re.findall(r'out of sequence (\d+)', res.out)]
         twice = [int(n) for n in re.findall(r', duplicate (\d+)\n', res.out)]
         self.assertGreater(lost[0], 0)
@@ -305,11 +305,11 @@ class Prompt(AppTest):
         self.assertEqual(len(re.findall(r'\ndrop +- +- ', res.out)), 1)  # behind none
         self.assertRegex(res.out, r'out of sequence [1-9]\d*, duplicate [1-9]')
         for wrong in ('rx drop: give a percentage up to 100, as in fault rx drop 1', ': give a kind',
-                      'rx flap: it is no fault of packets', ': the device does not take it',
+                      'rx flap: it is not a fault of packets', ': the device refuses it',
                       'seed -1: give a whole number of 64 bits, as in fault seed 7',
                       'seed 99999999999999999999: give a whole number'):
             self.assertIn('testrdma: fault' + ' ' * (wrong[0] != ':') + wrong, res.err)
-        self.assertEqual(res.err.count('the device does not take it'), 1)  # a flap of 0
+        self.assertEqual(res.err.count('the device refuses it'), 1)  # a flap of 0
 
     def test_fault_full_ends_requests_by_retries_and_for_a_while_is_survived(self):
         """A link that takes nothing any more, and one that takes nothing for a while."""
@@ -325,7 +325,7 @@ class Prompt(AppTest):
         for wrong in ('full 1:', 'full x:1'):
             self.assertIn('testrdma: fault %s: give PACKETS or PACKETS:MILLISECONDS, as in fault full 1000:50'
                           % wrong, res.err)
-        self.assertEqual(res.err.count('the device does not take it'), 1)  # 0 packets
+        self.assertEqual(res.err.count('the device refuses it'), 1)  # 0 packets
 
     def test_fault_ecn_marks_packets(self):
         res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'fault ecn 100', 'start', 'wait',
