@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the library's own log lines read of WQEs and CQEs. Not installed. */
+/* Parts of WQEs and CQEs for log lines of the library. Not installed. */
 #ifndef BB_WQE_PRIV_H
 #define BB_WQE_PRIV_H
 
