@@ -271,7 +271,7 @@ pairs(FILE *f)
 		hi = j->row.p.pairs > hi ? j->row.p.pairs : hi;
 	}
 	if (hi <= 1)
-		fprintf(f, "each row a single pair, which tells little: no medians");
+		fprintf(f, "each row a single pair, so no medians");
 	else if (lo == hi)
 		fprintf(f, "medians of %u pairs, measured alternately", hi);
 	else
