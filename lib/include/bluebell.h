@@ -3,24 +3,23 @@
  */
 /**
  * @file
- * All of Bluebell's public API, but for bb_mbuf.h, which brings in rte_mbuf.h.
+ * All of Bluebell's public API except bb_mbuf.h, which includes rte_mbuf.h.
  *
- * What calls return, everywhere:
+ * Results of the calls:
  *
  * - A single post returns 0 when its request is queued, -EAGAIN when the queue is full, and
  *   another negative errno when the request can never be posted. Flags are its last argument.
- * - A burst (lists of posts, polls) returns how many it did, an unsigned number. Fewer than asked
- *   for means that there was no room, or nothing more to take; @p err of a list of posts tells a
- *   request that can never be posted.
- * - A call of the control path returns 0 or a negative errno. One that gives a number (a count, a
- *   descriptor) returns that number or a negative errno. An object comes out through the last
- *   argument, written only on success.
+ * - A burst (a list of posts, a poll) returns the number of entries done, unsigned. A smaller
+ *   number than requested means that there was no room, or no further entry. @p err of a list of
+ *   posts reports a request that can never be posted.
+ * - A call of the control path returns 0 or a negative errno. A call that returns a number (a
+ *   count, a descriptor) returns that number or a negative errno. A new object is returned through
+ *   the last argument, which is written only on success.
  *
- * A struct that the library fills begins with the number of its bytes, as one that it reads does:
- * the functions of these headers set it. A program that was built with older headers gets the
- * fields that it knows; fields that the library does not know are 0. struct bb_wc, struct bb_wr_end
- * and struct bb_qp_addr have no such number: BB_LAYOUT_VERSION stands for them, and so for every
- * program that has a queue.
+ * A struct that the library reads or fills begins with its size in bytes, which the functions of
+ * these headers set. A program that was built with older headers gets the fields that it knows.
+ * Fields that the library does not know are 0. struct bb_wc, struct bb_wr_end and struct bb_qp_addr
+ * have no size field: BB_LAYOUT_VERSION covers them, and so every program that has a queue.
  */
 #ifndef BLUEBELL_H
 #define BLUEBELL_H

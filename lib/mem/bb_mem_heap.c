@@ -92,8 +92,8 @@ event_cb(enum rte_mem_event event, const void *addr, size_t len, void *arg)
 
 struct walk {
 	struct bb_mem_table *t;
-	int err; /* error of the callback; rte_memseg_contig_walk() reports only that one
-		  * occurred */
+	int err; /* error of the callback; rte_memseg_contig_walk() reports only that there was
+		  * an error */
 };
 
 /* Refuses external memory whose removal EAL would not report. t->lock held. */

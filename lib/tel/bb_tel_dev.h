@@ -19,14 +19,14 @@ void bb_tel_end(struct bb_dev *dev);
 struct bb_tel_kind {
 	const char *list; /* name of the list of numbers */
 	const char *none; /* the refusal when there is none of a number */
-	/* bb_tel_page_add() for each. */
+	/* Calls bb_tel_page_add() for each object. */
 	void (*each)(const struct bb_dev *dev, struct bb_tel_page *page);
-	/* The one of that number, of 32 bits; or NULL. */
+	/* Returns the object with that 32-bit number, or NULL. */
 	const void *(*find)(struct bb_dev *dev, uint32_t number);
-	void (*add)(struct rte_tel_data *d, const void *object); /* its fields */
+	void (*add)(struct rte_tel_data *d, const void *object); /* adds the fields of an object */
 };
 
-/* What an endpoint of a list and of a single object does: its parameters in, an answer out. */
+/* Endpoints for a list and for a single object: read the parameters, write the answer to @d. */
 int bb_tel_list(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);
 int bb_tel_info(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);
 
