@@ -270,7 +270,7 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR) {
-			say("the peer closed the connection (%s); what does it print?",
+			say("the peer has closed the connection (%s); what does it print?",
 			    strerror(errno));
 			return -1;
 		}
