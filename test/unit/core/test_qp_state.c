@@ -192,7 +192,7 @@ T(test_driver_refuses)
 	fake_fail(FAKE_QP_QUERY, -EIO);
 	memset(&a, 0x5a, sizeof(a));
 	assert_int_equal(bb_qp_query(qp, &a), -EIO);
-	assert_int_equal(a.size, 0x5a5a5a5a);
+	assert_int_equal(a.access, 0x5a5a5a5a);
 	fake_fail(FAKE_NONE, 0);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }

@@ -439,6 +439,7 @@ T(each_counter)
 
 	open_dev(&f);
 	memset(&want, 0, sizeof(want));
+	want.size = sizeof(want);
 	for (i = 0; i < RTE_DIM(rows); i++) {
 		const uint32_t n = 1u << i;
 

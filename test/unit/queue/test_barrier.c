@@ -42,7 +42,7 @@ struct pair {
 	uint8_t *sq_buf, *cq_buf;
 	uint32_t sq_rec;
 	uint32_t cq_rec[2] __attribute__((aligned(8)));
-	uint64_t reg[64];
+	uint64_t reg[64] __attribute__((aligned(64)));
 	struct bb_sq_wqe wqes[16];
 	uint32_t bad;
 };

@@ -222,7 +222,7 @@ T(test_numbers)
 	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
 	memset(&stats, 0xff, sizeof(stats));
 	assert_int_equal(bb_dev_stats(dev, &stats), 0);
-	for (i = 0; i < (int)sizeof(stats); i++)
+	for (i = offsetof(struct bb_dev_stats, rx_write); i < (int)sizeof(stats); i++)
 		assert_int_equal(((uint8_t *)&stats)[i], 0);
 	for (i = 0; i < (int)RTE_DIM(cases); i++) {
 		null_dev.fail_errno = cases[i].err;
