@@ -194,6 +194,7 @@ static const struct soft_link_ops link_ops = {
 	.receive = link_receive,
 	.end = link_turn,
 	.polled = true,
+	.qp_size = sizeof(struct soft_shm_wire),
 };
 
 /* ---- The world */
@@ -229,7 +230,7 @@ world_connect(struct world *w)
 	l.sq_psn = PSN;
 	l.rq_psn = PSN;
 	rig_qp_up(&w->qp, &w->peer, PEER_QPN, &l);
-	wire_of(w)->direct.allowed = true;
+	soft_shm_wire(wire_of(w))->direct.allowed = true;
 }
 
 static void
