@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What bench makes of a pair of figures: a baseline that is not what it was recorded to be gives no
- * ratio and says so, and the target is held to the figure it was set by.
+ * How bench judges a result against its baseline. A baseline that differs from its recorded value
+ * gives no ratio and is reported. The target is judged by the recorded baseline.
  */
 #include <string.h>
 
 #include "bb_test.h"
 #include "bench.h"
 
-/* What the report takes from the rest of the program. */
+/* Variables that report.c uses from the rest of the program. */
 struct bench_opts opts;
 static bool stopped;
 
@@ -37,7 +37,7 @@ core_ghz(void)
 	return 1;
 }
 
-/* A row as it was judged. */
+/* Judges @row and returns the result. */
 static const struct judged *
 judged(const struct row *row)
 {
@@ -48,7 +48,10 @@ judged(const struct row *row)
 	return report_judged(n);
 }
 
-/* Recorded: 10 ns where the core is as fast as the recording's; the target is twice that. */
+/*
+ * A row with a recorded baseline of 10 ns on a core as fast as the recording's. The target is 20
+ * ns.
+ */
 static struct row
 time_row(double baseline, double ours)
 {
@@ -68,7 +71,7 @@ time_row(double baseline, double ours)
 	};
 }
 
-/* Recorded: 10 M/s; the target is half of it. */
+/* A row with a recorded baseline of 10 M/s. The target is 5 M/s. */
 static struct row
 rate_row(double baseline, double ours)
 {
@@ -96,7 +99,7 @@ check(const struct row *row, const char *verdict, bool ratio, const char *why)
 		fail_msg("\"%s\" is not in \"%s\"", why, j->why);
 }
 
-/* Up to 1.3 x to either side the ratio is shown, and judges. */
+/* Within a factor of 1.3 of the recorded baseline the ratio is shown and judged. */
 TEST(test_within)
 {
 	static const double baselines[] = {7.70, 10, 12.99};
@@ -115,7 +118,7 @@ TEST(test_within)
 	}
 }
 
-/* A slow baseline flatters: it judges nothing, however good or bad the ratio is. */
+/* A slow baseline makes the ratio look too good: there is no verdict, whatever the ratio is. */
 TEST(test_slow_baseline)
 {
 	struct row row;
@@ -130,8 +133,10 @@ TEST(test_slow_baseline)
 	check(&row, "not judged", false, "no ratio");
 }
 
-/* A fast one is unjust to us, so what reaches the target by it does; and what misses it even
- * by the recorded figure is missed. */
+/*
+ * A fast baseline makes the ratio look too bad. A result that still meets the target is reached.
+ * A result that misses even the target from the recorded baseline is missed.
+ */
 TEST(test_fast_baseline)
 {
 	struct row row;
@@ -150,7 +155,7 @@ TEST(test_fast_baseline)
 	check(&row, "missed", false, "no ratio");
 }
 
-/* A slower core, or a longer way between two, makes the recorded figure another one. */
+/* The recorded baseline is scaled for a slower core or a larger L. */
 TEST(test_scaled)
 {
 	struct row row;
@@ -161,14 +166,14 @@ TEST(test_scaled)
 	row = rate_row(5, 3);
 	row.p.baseline_limit_scale = 2;
 	check(&row, "reached", true, NULL);
-	/* In L: 10 of 100 ns each. */
+	/* L is 100 ns; the baseline spends 10 L. */
 	row = time_row(1000, 1500);
 	row.limit_by = LIMIT_L;
 	row.p.baseline_l = 10;
 	check(&row, "reached", true, NULL);
 	row.p.baseline_l = 13.1;
 	check(&row, "not judged", false, "slower");
-	/* At twice the L of the recording, half the rate. */
+	/* Twice the L of the recording halves the expected rate. */
 	row = rate_row(5, 3);
 	row.limit_by = LIMIT_RATE_L;
 	row.p.l_before = 240;
@@ -178,7 +183,7 @@ TEST(test_scaled)
 	check(&row, "not judged", false, "slower");
 }
 
-/* Goals that are no ratio are judged by the figure itself, whatever the baseline was. */
+/* Goals without a ratio are judged by the result alone, whatever the baseline was. */
 TEST(test_without_ratio)
 {
 	struct row row;
@@ -197,14 +202,14 @@ TEST(test_without_ratio)
 	check(&row, "reached", true, NULL);
 	row.goal = GOAL_NONE;
 	check(&row, "", true, NULL);
-	/* A baseline that has nothing of ours beside it. */
+	/* A row with a baseline but no result of Bluebell. */
 	row = time_row(13.1, 0);
 	row.goal = GOAL_NONE;
 	row.p.baseline_only = true;
 	check(&row, "", false, "off the recorded 10");
 }
 
-/* What was measured beside other work, not at all, or after the end of the run. */
+/* Results that were measured beside other work, not at all, or after the end of the run. */
 TEST(test_not_measured)
 {
 	struct row row = time_row(10, 11);

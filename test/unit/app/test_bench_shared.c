@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* How bench tells that other work had its CPUs: the texts of /proc, the rule, and a real thread. */
+/*
+ * How bench detects that other work used its CPUs: the texts of /proc, the rule, and a real
+ * thread.
+ */
 #define _GNU_SOURCE
 
 #include <pthread.h>
@@ -29,7 +32,7 @@ TEST(test_texts)
 	assert_int_equal(t.stolen, 7 + 400 * (uint64_t)MS);
 	assert_true(shared_add_cpu(stat_text, 1, 1000, &t));
 	assert_int_equal(t.stolen, 7 + 425 * (uint64_t)MS);
-	/* None such; cut off; a word within a line; no text; no unit. */
+	/* No such CPU; cut off; the name within a word; empty text; no unit. */
 	assert_false(shared_add_cpu(stat_text, 0, 100, &t));
 	assert_false(shared_add_cpu(stat_text, 2, 100, &t));
 	assert_false(shared_add_cpu(stat_text, 3, 100, &t));
@@ -46,20 +49,22 @@ TEST(test_rule)
 	const struct shared_time zero = {0, 0};
 	struct shared_time t;
 
-	/* A twentieth of a second. */
+	/* The threshold: a twentieth of a second. */
 	t = (struct shared_time){.waited = 49 * MS};
 	assert_float_equal(shared_part(&zero, &t, 1000 * MS), 0, 0);
 	t.waited = 50 * MS;
 	assert_float_equal(shared_part(&zero, &t, 1000 * MS), 0.05, 1e-9);
-	/* Both together. */
+	/* Waiting and stolen time add up. */
 	t = (struct shared_time){.waited = 30 * MS, .stolen = 30 * MS};
 	assert_float_equal(shared_part(&zero, &t, 1000 * MS), 0.06, 1e-9);
-	/* Of a short row too little to tell. */
+	/* In a short row, times below the resolution are not counted. */
 	t = (struct shared_time){.waited = 10 * MS - 1};
 	assert_float_equal(shared_part(&zero, &t, 20 * MS), 0, 0);
 	t.waited++;
 	assert_float_equal(shared_part(&zero, &t, 20 * MS), 0.5, 1e-9);
-	/* A thread that ended took what it had waited along. */
+	/*
+	 * A thread that ended took its waiting time with it, so the difference may be negative.
+	 */
 	assert_float_equal(shared_part(&t, &zero, 20 * MS), 0, 0);
 }
 
@@ -80,7 +85,7 @@ spin(void *stop)
 	return NULL;
 }
 
-/* Two threads on one CPU wait for each other, and that is seen. */
+/* Two threads on one CPU wait for each other, and bench detects that. */
 TEST(test_two_on_one)
 {
 	const unsigned int cpu = (unsigned int)sched_getcpu();
@@ -95,7 +100,8 @@ TEST(test_two_on_one)
 	CPU_SET(cpu, &one);
 	assert_int_equal(pthread_setaffinity_np(pthread_self(), sizeof(one), &one), 0);
 	shared_now(0, &cpu, 1, &before);
-	if (before.waited == 0) /* not counted by this kernel, else a thread has always waited */
+	if (before.waited == 0) /* this kernel does not count waiting time; otherwise a thread
+				 * has always waited */
 		skip();
 	assert_int_equal(pthread_create(&thread, NULL, spin, &stop), 0);
 	t = now_ns(CLOCK_MONOTONIC);
@@ -106,7 +112,7 @@ TEST(test_two_on_one)
 	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
-	/* The one or the other waited nearly all the time. */
+	/* One of the two threads waited nearly all the time. */
 	assert_true(shared_part(&before, &after, t) > 0.5);
 }
 

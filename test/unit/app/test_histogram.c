@@ -29,7 +29,7 @@ cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The exact value at a quantile: nearest rank in the sorted values. */
+/* Returns the exact value at a quantile: the nearest rank in the sorted values. */
 static uint64_t
 exact(uint32_t n, uint32_t ppm)
 {
@@ -113,7 +113,7 @@ TEST(test_every_magnitude)
 	check_against_exact(N);
 }
 
-/* The shape of latencies: a narrow body and a thin tail far away. */
+/* A distribution as latencies have it: a narrow body and a thin tail far away. */
 TEST(test_long_tail)
 {
 	uint32_t i;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Strings in JSON: whatever bytes a string has, what is written is UTF-8 and one JSON string. */
+/*
+ * Strings in JSON: the output is valid UTF-8 and one JSON string, whatever bytes the input has.
+ */
 #include <stdbool.h>
 #include <string.h>
 
 #include "bb_test.h"
 #include "json_string.h"
 
-/* Encodes a code point by its definition. Returns the length. */
+/* Encodes a code point by the definition of UTF-8. Returns the length in bytes. */
 static unsigned int
 encode(uint32_t c, unsigned char out[4])
 {
@@ -34,7 +36,10 @@ encode(uint32_t c, unsigned char out[4])
 	return 4;
 }
 
-/* Length that the first byte announces, if what it encodes encodes to the same bytes; else 0. */
+/*
+ * Returns the length that the first byte announces, or 0 if the decoded code point encodes to
+ * other bytes.
+ */
 static unsigned int
 expected(const unsigned char b[4])
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Files of results on a disk that is full, which a limit stands for, and where none can be. */
+/*
+ * Result files on a full disk, which a file size limit simulates, and paths that cannot be
+ * created.
+ */
 #include <string.h>
 
 #include <errno.h>
@@ -53,7 +56,7 @@ TEST(test_whole)
 	assert_non_null(f);
 	fputs("all of it", f);
 	assert_int_equal(output_close(f, "json", path), 0);
-	/* What is there stays when it is only asked for. */
+	/* Trying a path leaves an existing file's content alone. */
 	assert_true(output_try("json", path));
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_size, strlen("all of it"));
@@ -61,7 +64,9 @@ TEST(test_whole)
 	assert_null(output_open("json", folder));
 }
 
-/* `--json >(program)`: the program still gets what is written in the end. */
+/*
+ * `--json >(program)`: trying the pipe must not close it; the program still receives the output.
+ */
 TEST(test_pipe)
 {
 	struct pollfd end = {.events = POLLIN};
@@ -76,7 +81,7 @@ TEST(test_pipe)
 	unlink(path);
 }
 
-/* By one write that is too long, by many, and by what the end still had to write. */
+/* Cut short by one long write, by many short ones, and by the final flush. */
 TEST(test_cut_short)
 {
 	static const size_t pieces[][2] = {{4 * ROOM, 1}, {100, ROOM}, {ROOM + 1, 1}};
@@ -101,7 +106,7 @@ TEST(test_cut_short)
 		assert_true(rc == -EFBIG || rc == -EIO);
 		assert_int_not_equal(stat(path, &st), 0);
 	}
-	/* A device stays. */
+	/* A device file is not removed. */
 	f = output_open("json", "/dev/full");
 	assert_non_null(f);
 	fputs("x", f);
@@ -109,7 +114,7 @@ TEST(test_cut_short)
 	assert_int_equal(stat("/dev/full", &st), 0);
 }
 
-/* The file @named stays as it is: @path cannot be tried or opened. */
+/* Asserts that @path can be neither tried nor opened, and that the file @named is unchanged. */
 static void
 refused_as_it_was(const char *named)
 {
@@ -165,7 +170,7 @@ TEST(test_a_file_of_another_user_is_refused)
 	assert_int_equal(chown(path, 65534, 65534), 0);
 	refused_as_it_was(path);
 	unlink(path);
-	/* A pipe whose reader is another user. */
+	/* A pipe whose reader belongs to another user. */
 	assert_int_equal(mkfifo(path, 0666), 0);
 	assert_int_equal(chown(path, 65534, 65534), 0);
 	{
@@ -239,7 +244,7 @@ TEST(test_a_path_of_a_descriptor_is_that_descriptor)
 	close(ends[0]);
 }
 
-/* Exit status of a program that prints a line to @fd. */
+/* Returns the exit status of a program that prints a line to @fd. */
 static int
 printed_to(int fd)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What bb_perf and its peers say over TCP. The legal messages are those of ibv_rc_pingpong and
- * ib_write_lat, byte for byte; everything else is refused and changes nothing.
+ * The messages of bb_perf and its peers over TCP. The valid messages are those of ibv_rc_pingpong
+ * and ib_write_lat, byte for byte. All others are rejected and change nothing.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 /* ibv_rc_pingpong -g 1 on 192.0.2.2 */
 static const char pingpong[] = "0000:000011:2ab9f0:00000000000000000000ffffc0000202";
-/* ib_write_lat -x 1 there */
+/* ib_write_lat -x 1 on the same host */
 static const char keys_gid[] = "0000:0001:000012:9bd1c0:00001fc7:00005601c3a51000:"
 			       "00:00:00:00:00:00:00:00:00:00:ff:ff:c0:00:02:02:00000000:";
 /* ib_write_lat on InfiniBand */
@@ -82,7 +82,7 @@ TEST(test_keys)
 	assert_memory_equal(again, keys_lid, MSG_KEYS);
 }
 
-/* A decoder, seen from outside: does it take the bytes, and what is then different. */
+/* A decoder under test: returns whether it accepts the bytes. */
 typedef bool (*take_fn)(const uint8_t *msg, size_t len);
 
 static bool
@@ -113,7 +113,7 @@ take_keys(const uint8_t *msg, size_t len)
 	return why == NULL;
 }
 
-/* Cut at every byte, longer by one, and each byte in turn replaced by some that do not fit. */
+/* Messages cut at every byte, longer by one byte, and with each byte replaced by invalid ones. */
 static void
 check_hostile(const char *text, size_t len, take_fn take)
 {
@@ -123,7 +123,9 @@ check_hostile(const char *text, size_t len, take_fn take)
 
 	assert_non_null(msg);
 	for (i = 0; i <= len + 1; i++) {
-		/* As long as the message, so that a sanitizer sees a read behind its end. */
+		/*
+		 * Allocated with the exact size, so that a sanitizer detects a read past the end.
+		 */
 		uint8_t *exact = malloc(i > 0 ? i : 1);
 
 		assert_non_null(exact);
@@ -152,7 +154,7 @@ TEST(test_hostile)
 {
 	check_hostile(pingpong, sizeof(pingpong), take_pingpong);
 	check_hostile(keys_gid, sizeof(keys_gid), take_keys);
-	/* The first 59 bytes of the long form are not the short one. */
+	/* The first 59 bytes of the long form are not a valid short form. */
 	assert_false(take_keys(bytes(keys_gid), MSG_KEYS));
 }
 
@@ -297,7 +299,7 @@ TEST(test_cycle)
 	assert_int_equal(msg_place(&c, 7), 0);
 	msg_cycle_of(&c, 65536, 4096, 64);
 	assert_int_equal(msg_place(&c, 7), 0);
-	/* A line longer than half the buffer. */
+	/* A message longer than half the buffer leaves one place. */
 	msg_cycle_of(&c, 8, 4096, 4096);
 	assert_int_equal(c.places, 1);
 }

@@ -2,22 +2,23 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The open loop of testrdma --rate in virtual time: a device that takes SERVICE for each operation
- * and stands still once. What was due meanwhile has to show it; a closed loop hides it.
+ * The open loop of testrdma --rate in virtual time. The device takes SERVICE ticks per operation
+ * and stalls once. Operations that became due during the stall must show it; a closed loop hides
+ * it.
  */
 
 #include "bb_test.h"
 #include "histogram.h"
 #include "rate.h"
 
-#define HZ      1000000 /* a tick is a microsecond */
-#define RATE    10000   /* one in 100 ticks */
+#define HZ      1000000 /* ticks per second: a tick is a microsecond */
+#define RATE    10000   /* operations per second: one in 100 ticks */
 #define SERVICE 10
-#define STALL   200000 /* ticks: what is due in it is a tenth of all */
+#define STALL   200000 /* ticks; a tenth of all operations become due in the stall */
 #define AT      500000
 #define LENGTH  2000000
 
-/* When the device has done what it gets at @now, if it is free. */
+/* Returns when the device completes an operation that it gets at @now while idle. */
 static uint64_t
 device(uint64_t now)
 {
@@ -26,7 +27,7 @@ device(uint64_t now)
 	return now + SERVICE;
 }
 
-/* One at a time, each posted when it is due and the one before is done. */
+/* Runs one operation at a time: posts it when it is due and the previous one has completed. */
 static void
 open_loop(struct hist *lat)
 {
@@ -65,11 +66,14 @@ TEST(test_stall)
 	open_loop(&open);
 	assert_int_equal(open.count, (uint64_t)LENGTH * RATE / HZ);
 	assert_int_equal(open.max, STALL + SERVICE);
-	/* They waited 0 to STALL, evenly, and the queue behind it: a tenth of all, and some. */
+	/*
+	 * Operations due in the stall waited between 0 and STALL, evenly. The queue that built up
+	 * delays some more.
+	 */
 	assert_true(open.count / due_in_stall == 10);
 	assert_true(hist_quantile(&open, 950000) >= STALL / 2);
 	assert_true(hist_quantile(&open, 990000) >= STALL * 9 / 10);
-	/* Half of them had nothing to do with it. */
+	/* Half of the operations are not affected. */
 	assert_int_equal(hist_quantile(&open, 500000), SERVICE);
 
 	closed_loop(&closed);
@@ -77,7 +81,7 @@ TEST(test_stall)
 	assert_int_equal(hist_quantile(&closed, 999900), SERVICE);
 }
 
-/* No drift over a year, at rates that do not divide the clock. */
+/* The schedule does not drift over a year, at rates that do not divide the clock. */
 TEST(test_exact)
 {
 	static const uint64_t rates[] = {1, 3, 7, 999, 1000000, 33333333, 100000000};
@@ -97,7 +101,7 @@ TEST(test_exact)
 	}
 }
 
-/* Counted are exactly those that are due; behind the end none. */
+/* Exactly the due operations are counted; none is due after the end. */
 TEST(test_count)
 {
 	static const uint64_t rates[] = {1, 7, 999, 333333, 100000000};

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * testrdma --verify against memory alone: operations are done here by memcpy,
- * right or with one kind of damage, and every damage must be found.
+ * testrdma --verify on plain memory. memcpy does the operations here, correctly or with one kind
+ * of damage, and verification must find every damage.
  */
 
 #include "bb_test.h"
@@ -29,15 +29,15 @@ report_fail(struct test *test, const char *fmt, ...)
 
 enum damage {
 	NONE,
-	FLIP_FIRST, /* one bit of the result */
+	FLIP_FIRST, /* one bit of the result flipped */
 	FLIP_LAST,
 	LOST,
-	BEHIND, /* 8 bytes from its place */
+	BEHIND, /* result written 8 bytes too high */
 	BEFORE,
-	SHORT,  /* the last byte is missing */
+	SHORT,  /* last byte missing */
 	LONG,   /* one byte too many */
-	SOURCE, /* one bit of the source changes */
-	OTHER,  /* the result of the operation before */
+	SOURCE, /* one bit of the source changed */
+	OTHER,  /* result of the previous operation */
 	DAMAGES,
 };
 
@@ -83,7 +83,7 @@ setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
 		memset(p, 0, sizeof(*p));
 		p->t = &t;
 		p->index = i;
-		/* Where both sides initiate, the second one goes back. */
+		/* Where both ends initiate, the second pair runs in the reverse direction. */
 		p->reverse = e->two_way && i == 1;
 		p->near = p->reverse ? &t.remote : &t.local;
 		p->far = p->reverse ? &t.local : &t.remote;
@@ -104,7 +104,9 @@ teardown(void)
 	free(t.scratch);
 }
 
-/* A message out of, or into, the pieces of a slot; @shift moves the pieces written. */
+/*
+ * Copies a message from, or to, the pieces of a slot. @shift moves the pieces written, in bytes.
+ */
 static void
 gather(uint8_t *buf, const struct layout *lay, const uint8_t *base, uint64_t op)
 {
@@ -154,7 +156,7 @@ do_data(struct pair *p, uint64_t op, enum damage damage)
 	free(buf);
 }
 
-/* A round of all slots on both pairs; one operation of the second pair has the damage. */
+/* Runs one round of all slots on both pairs; one operation of the second pair has @damage. */
 static void
 data_round(enum damage damage)
 {
@@ -212,7 +214,7 @@ TEST(test_data)
 		check_data(engine_find(names[i], strlen(names[i])));
 }
 
-/* Every byte of a region, one after the other: none may change unnoticed. */
+/* Changes every byte of a region in turn; each change must be detected. */
 TEST(test_any_bit_anywhere)
 {
 	const struct engine *e = engine_find("read", 4);
@@ -235,7 +237,7 @@ TEST(test_any_bit_anywhere)
 	teardown();
 }
 
-/* A completion that was seen before its result is told when memory is right in the end. */
+/* A completion seen before its result counts as late if memory is right in the end. */
 TEST(test_late_result)
 {
 	setup(engine_find("write", 5), 64, 1, 0);
@@ -246,7 +248,7 @@ TEST(test_late_result)
 	teardown();
 }
 
-/* Completions of an operation that has moved nothing yet. */
+/* Checks completions of an operation whose data has not moved yet. */
 static void
 check_no_result_yet(const char *name)
 {
@@ -266,7 +268,7 @@ check_no_result_yet(const char *name)
 	wc = (struct bb_wc){.qp = &qp, .opcode = e->wc_opcode, .byte_len = row.size};
 	send_completed(&t, &wc);
 	assert_int_equal(p->done, 1);
-	/* Of a SEND's data the sender's completion says nothing. */
+	/* The sender's completion does not prove that the data of a SEND arrived. */
 	assert_int_equal(row.res.late, !e->recv_data);
 	if (e->recv) {
 		wc.wr_id = WR_RECV;
@@ -295,20 +297,20 @@ TEST(test_late_data_of_a_send_show_at_its_receive_alone)
 enum word_damage {
 	WORD_NONE,
 	ADD_LOST,    /* old value right, memory not changed */
-	ADD_TWICE,   /* memory changed twice */
+	ADD_TWICE,   /* memory changed twice by the same operation */
 	OLD_LOST,    /* memory right, no old value */
-	OLD_NEW,     /* the new value comes back */
-	OLD_BIT,     /* one bit of the old value */
-	OLD_BEHIND,  /* 8 bytes from its place */
-	WORD_BIT,    /* memory changes behind the operation */
-	NEIGHBOUR,   /* the word behind it changes */
-	UNNAMED,     /* the word that another slot would have */
-	SWAP_ALWAYS, /* without a comparison */
+	OLD_NEW,     /* new value returned instead of the old one */
+	OLD_BIT,     /* one bit of the old value flipped */
+	OLD_BEHIND,  /* old value written 8 bytes too high */
+	WORD_BIT,    /* memory changes after the operation */
+	NEIGHBOUR,   /* the following word changed */
+	UNNAMED,     /* the word of another slot changed */
+	SWAP_ALWAYS, /* swapped without comparison */
 	SWAP_NEVER,
 	WORD_DAMAGES,
 };
 
-/* What an atomic WQE asks for, as the device reads it. */
+/* Executes an atomic WQE as the device would, with @damage. */
 static void
 do_atomic(const uint8_t *wqe, enum word_damage damage)
 {
@@ -386,7 +388,7 @@ queue_init(struct bb_qp *qp)
 	bb_sq_enable(&qp->sq, true);
 }
 
-/* Damage at every place of the round; a refused CMP_SWAP hides what only a swap shows. */
+/* Damage at every slot of the round. A failed CMP_SWAP hides damage that only a swap shows. */
 static void
 check_atomic(const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The messages of lib/connect over TCP: positions, and everything that is refused. */
+/* The messages of lib/connect over TCP: field positions and every rejected value. */
 #include <errno.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ request(void)
 	return msg;
 }
 
-/* Decode a whole message; NULL or why not. */
+/* Decodes a whole message. Returns NULL, or the reason for the rejection. */
 static const char *
 decode(const uint8_t *buf, size_t len, struct bb_cm_msg *msg, struct bb_region *out)
 {
@@ -58,7 +58,7 @@ decode(const uint8_t *buf, size_t len, struct bb_cm_msg *msg, struct bb_region *
 	return why != NULL ? why : bb_cm_body_decode(h.type, buf + BB_CM_HEADER, h.len, msg, out);
 }
 
-/* Byte by byte: what the guide's table says, not what the encoder thinks. */
+/* Byte by byte, as the guide's table says, independent of the encoder. */
 TEST(test_positions)
 {
 	static const uint8_t want[] = {
@@ -114,7 +114,7 @@ TEST(test_roundtrip)
 	}
 }
 
-/* The longest there is fits; each count one higher does not. */
+/* The largest counts fit; each count one higher is rejected. */
 TEST(test_limits)
 {
 	struct bb_region many[BB_REGION_MAX], out[BB_REGION_MAX];
@@ -143,7 +143,7 @@ TEST(test_limits)
 	bb_cm_put32(buf + 8, BB_CM_BODY_MAX + 1);
 	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
 
-	/* One more than may be, of a length that agrees. */
+	/* One byte more than allowed, with a matching length. */
 	msg.nregions = 0;
 	i = (uint32_t)bb_cm_msg_encode(buf, &msg) + 1;
 	bb_cm_put16(buf + BB_CM_HEADER + 54, BB_CM_PRIVATE_MAX + 1);
@@ -157,7 +157,7 @@ TEST(test_limits)
 	assert_string_equal(decode(buf, i, &got, out), "has too many regions");
 }
 
-/* What the other kinds reserve; and each half of the decoder says no by itself. */
+/* Reserved fields of the other message kinds. Each half of the decoder rejects them by itself. */
 TEST(test_kinds)
 {
 	static const struct {
@@ -188,7 +188,7 @@ TEST(test_kinds)
 	assert_non_null(bb_cm_header_decode(buf, &h));
 }
 
-/* Cut anywhere, or with a length that is not true, it is refused and nothing is written. */
+/* A message cut anywhere, or with a wrong length, is rejected and writes nothing. */
 TEST(test_cut)
 {
 	struct bb_cm_msg msg = request(), got, was;
@@ -201,7 +201,7 @@ TEST(test_cut)
 	for (i = 0; i < n; i++) {
 		got = was;
 		memcpy(out, out_was, sizeof(out));
-		/* In memory of just that size, for a sanitizer. */
+		/* Allocated with the exact size, for a sanitizer. */
 		tight = malloc(i + 1);
 		assert_non_null(tight);
 		memcpy(tight, buf, i);
@@ -261,13 +261,13 @@ TEST(test_fields)
 	bad(r + 15, 'x', "name");
 	bad(r + 16 + 8, 0xff, "exceeds");
 	bad(r + 36, 1, "rights");
-	/* "ring" and "data" become one name. */
+	/* "ring" and "data" get the same name. */
 	memcpy(regions[1].name, "rinX", 4);
 	bad(r + 40 + 3, 'g', "same name");
 	memcpy(regions[1].name, "data", 4);
 }
 
-/* Of a version that is not ours so much is told that its sender can be. */
+/* Of another version only the fields are decoded that a reply needs. */
 TEST(test_version)
 {
 	struct bb_cm_msg msg = request();
@@ -305,7 +305,7 @@ TEST(test_regions)
 	mr.rkey = 0;
 	assert_int_equal(bb_region_of(&mr, "x", 0, 0, &r), -EINVAL);
 
-	/* To the last byte there is, and not beyond. */
+	/* A region may end at the last byte of the address space, not beyond. */
 	r = regions[0];
 	r.addr = UINT64_MAX - 7;
 	r.len = 8;

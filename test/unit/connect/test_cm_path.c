@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Which GID a connection takes, and what becomes of it when the table moves or the port is down
- * while it comes back. Both sides on the fake device, over TCP.
+ * GID choice of a connection, and recovery when the GID table moves or the port is down. Both
+ * ends use the fake device and talk over TCP.
  */
 #include <arpa/inet.h>
 
@@ -20,7 +20,7 @@ static struct bb_conn *conns[2];
 static struct bb_qp *qps[2];
 static struct bb_conn_param params[2];
 
-/* The next event of either CM; those of side 1's requests are accepted by themselves. */
+/* Returns the next event of either CM. Accepts the requests to side 1 itself. */
 static struct bb_cm_event
 next(unsigned int *side)
 {
@@ -40,7 +40,7 @@ next(unsigned int *side)
 	}
 }
 
-/* Events until both sides have had this one. */
+/* Processes events until both ends have had one of @type. */
 static void
 both(enum bb_cm_event_type type)
 {
@@ -66,7 +66,7 @@ gid_of(unsigned int side)
 {
 	struct bb_conn_info info;
 
-	/* What the other side was told. */
+	/* Returns the last GID byte that the peer was sent. */
 	bb_conn_query(conns[!side], &info);
 	return info.remote.gid[15];
 }
@@ -78,7 +78,7 @@ ethernet(struct fixture *f)
 	f->dev->ethernet = true;
 }
 
-/* Two CMs, of which the second listens, and a QP for each. */
+/* Two CMs and a QP for each. The second CM listens. */
 static struct bb_listener *listener;
 static struct sockaddr_storage addr;
 
@@ -133,15 +133,14 @@ T(test_moved)
 
 	pair_open(*state);
 
-	/* Three GIDs that nothing tells apart: they are listed, none is taken. */
+	/* Three GIDs of equal rank: they are listed and none is chosen. */
 	log_begin();
 	assert_int_equal(
 		bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &none),
 		-ENOTUNIQ);
 	log_expect("several GIDs of port 1 match equally");
 
-	/* Of one that is better than the others, the address is kept also when it is not any more.
-	 */
+	/* A GID chosen for its rank is kept by address, even when it no longer ranks best. */
 	fake.gid_v1 = 3;
 	assert_int_equal(
 		bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &conns[0]),
@@ -151,7 +150,7 @@ T(test_moved)
 	assert_int_equal(gid_of(0), 3);
 	assert_int_equal(fake.last_attr.path.sgid_index, 3);
 
-	/* The same address at another index. */
+	/* The address moves to another index. */
 	fake.gid_v1 = 0;
 	fake.gid_shift = 2;
 	assert_int_equal(bb_conn_recover(conns[0]), 0);
@@ -161,7 +160,10 @@ T(test_moved)
 	assert_int_equal(gid_of(0), 3);
 	assert_int_equal(fake.last_attr.path.sgid_index, 1);
 
-	/* Nobody is called while the port is down; then it comes back, also to another address. */
+	/*
+	 * There is no event while the port is down. Then the port comes back, also with another
+	 * address.
+	 */
 	fake.port_down = true;
 	assert_int_equal(bb_conn_recover(conns[0]), 0);
 	both(BB_CM_LOST);
@@ -187,8 +189,8 @@ T(test_moved)
 }
 
 /*
- * Each side has its own wishes: what its QP is told is what both agree on, and of RNR retries what
- * the peer asks for. While a connection is made its CM runs the device, and then no more.
+ * Each end asks for its own depths and retries. The QP gets what both agree on; the RNR retry
+ * count is the peer's. A CM runs the device only while its connection is being made.
  */
 T(test_terms)
 {
@@ -246,7 +248,7 @@ T(test_terms)
 	pair_close();
 }
 
-/* A GID that was asked for by index is not looked for. */
+/* A GID given by index is used as it is. */
 T(test_given)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Choice of a GID: rank, ambiguity, moved indexes; sysfs from a tree of the test's own. */
+/*
+ * Choice of a GID: rank, ambiguity and moved indexes. sysfs is a directory tree that the test
+ * makes.
+ */
 #include "../core/core_fixture.h"
 
 #include <arpa/inet.h>
@@ -31,7 +34,7 @@ pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *
 	return bb_gid_pick(list, n, want, &rank);
 }
 
-/* Each entry is better than those in front of it, in whatever order they stand. */
+/* Each entry ranks above those before it, in whatever order the list has them. */
 TEST(test_order)
 {
 	struct bb_gid_entry list[10], turned[10];
@@ -68,7 +71,7 @@ TEST(test_order)
 	assert_int_equal(pick(list, 2, &want), -ENOENT);
 }
 
-/* Addresses of each scope: what can be chosen at all, and what gives way to a global address. */
+/* Scopes of addresses: which may be chosen at all, and which rank below a global address. */
 TEST(test_link_local_gives_way_and_no_host_is_never_chosen)
 {
 	static const char *const link[] = {
@@ -109,8 +112,7 @@ TEST(test_link_local_gives_way_and_no_host_is_never_chosen)
 		list[1] = entry("fe80::1", BB_GID_ROCE_V2, 1);
 		assert_int_equal(pick(list, 2, &want), 1);
 	}
-	/* Two link-local addresses of a family are as good as each other; of two families they are
-	 * not. */
+	/* Two link-local addresses of one family rank equally; those of two families do not. */
 	list[0] = entry("169.254.1.1", BB_GID_ROCE_V2, 0);
 	list[1] = entry("169.254.1.2", BB_GID_ROCE_V2, 1);
 	assert_int_equal(pick(list, 2, &want), -ENOTUNIQ);
@@ -118,7 +120,7 @@ TEST(test_link_local_gives_way_and_no_host_is_never_chosen)
 	assert_int_equal(pick(list, 2, &want), 0);
 }
 
-/* The scope and the prefix of the peer's address decide where the peer is known. */
+/* The scope and prefix of the peer's address choose the local address that the peer can reach. */
 TEST(test_address_follows_the_peer)
 {
 	static const struct {
@@ -144,7 +146,7 @@ TEST(test_address_follows_the_peer)
 		memcpy(want.peer, peer.raw, 16);
 		assert_int_equal(pick(list, 5, &want), cases[i].want);
 	}
-	/* There is no address like the peer's. */
+	/* No address has the scope of the peer's. */
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV6;
 	want.peer_given = true;
@@ -152,7 +154,7 @@ TEST(test_address_follows_the_peer)
 	assert_int_equal(pick(list + 2, 3, &want), 0);
 }
 
-/* Two addresses that nothing tells apart are not chosen between; one address twice is one. */
+/* Two addresses of equal rank are ambiguous; one address listed twice is not. */
 TEST(test_ambiguous)
 {
 	struct bb_gid_entry list[3];
@@ -169,7 +171,10 @@ TEST(test_ambiguous)
 	want.exact = false;
 	want.prefer = true;
 	assert_int_equal(pick(list, 3, &want), 2);
-	/* It goes: the other is taken; with exact it is not. */
+	/*
+	 * The address disappears: the other one is chosen, unless the caller asked for an exact
+	 * match.
+	 */
 	assert_int_equal(pick(list, 2, &want), 1);
 	want.exact = true;
 	assert_int_equal(pick(list, 2, &want), -ENOENT);
@@ -241,7 +246,7 @@ TEST(test_sysfs)
 	assert_string_equal(bb_kernel_name("0000:3b:00.0", "mlx5"), "0000:3b:00.0");
 	bb_gid_sysfs(root, "../mlx5_0", 1, &e);
 	assert_string_equal(e.netdev, "");
-	/* Names that lead elsewhere, names and VLANs that there are none of. */
+	/* Names with a path in them, and names and VLANs that do not exist. */
 	e.index = 3;
 	bb_gid_sysfs(root, "x/../mlx5_0", 1, &e);
 	assert_string_equal(e.netdev, "");
@@ -293,13 +298,13 @@ TEST_WITH(fixture_setup, fixture_teardown, test_choose)
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -EINVAL);
 	want.vlan = BB_GID_ANY_VLAN - 1;
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -EINVAL);
-	/* Two of the four are as good as each other: those are named, the others are not. */
+	/* Two of the four rank equally: the log names these two only. */
 	assert_int_equal(n, 3);
 	fake.gid_v1 = 1u << list[0].index;
 	bb_gid_want_init(&want);
 	log_begin();
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOTUNIQ);
-	/* NULL requires nothing, as those attributes do. */
+	/* NULL sets no requirement, as the initialized attributes do. */
 	assert_int_equal(bb_gid_choose(f->dev, 1, NULL, &index), -ENOTUNIQ);
 	fflush(log_file);
 	assert_non_null(strstr(log_text, bb_gid_text(&list[1], text, sizeof(text))));
@@ -328,7 +333,7 @@ lines(const char *what)
 	return n;
 }
 
-/* Who tries again and again: each refusal is logged when it is new, and counted while it lasts. */
+/* Repeated calls: a new refusal is logged, repetitions are counted. */
 TEST_WITH(fixture_setup, fixture_teardown, test_said)
 {
 	struct fixture *f = *state;
@@ -346,14 +351,14 @@ TEST_WITH(fixture_setup, fixture_teardown, test_said)
 		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 1);
 	assert_int_equal(last.repeats, 99);
-	/* The list is another one, the answer is not. */
+	/* The list differs, the answer does not. */
 	fake.gid_shift = 8;
 	for (i = 0; i < 3; i++)
 		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 2);
 	assert_int_equal(lines("99 more times"), 1);
 	assert_int_equal(index, 77);
-	/* It is there, and gone again. */
+	/* The address appears and disappears again. */
 	assert_int_equal(bb_gid_query(f->dev, 1, 0, &gid), 0);
 	memcpy(want.raw, gid.raw, 16);
 	for (i = 0; i < 2; i++)
@@ -364,7 +369,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_said)
 	for (i = 0; i < 2; i++)
 		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 3);
-	/* Without a memory each is logged. */
+	/* Without a bb_gid_last_log each refusal is logged. */
 	for (i = 0; i < 2; i++)
 		assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 5);

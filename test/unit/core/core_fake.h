@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A driver for tests of core: it counts what lives, fails on demand, and lets a
- * test write CQEs by hand. No device stands behind it.
+ * A driver for tests of core, without a device. It counts live objects, fails on demand, and lets
+ * a test write CQEs by hand.
  */
 #ifndef CORE_FAKE_H
 #define CORE_FAKE_H
@@ -23,7 +23,7 @@
 #define FAKE_PKEYS 3
 #define FAKE_DM    4096
 
-/* Operations that can be told to fail. */
+/* Operations that a test can make fail. */
 enum fake_op {
 	FAKE_NONE,
 	FAKE_OPEN,
@@ -61,16 +61,16 @@ struct fake_cq {
 };
 
 static struct {
-	int devs, pds, mrs, cqs, qps; /* alive */
-	int dms, umems;               /* alive */
-	int regs, deregs, modifies;   /* calls that succeeded */
+	int devs, pds, mrs, cqs, qps; /* live objects */
+	int dms, umems;               /* live objects */
+	int regs, deregs, modifies;   /* successful calls */
 	enum fake_op fail;
 	int fail_err;
-	int fail_after; /* calls of that operation that still succeed */
-	char args[128]; /* of the last open */
+	int fail_after; /* calls of the failing operation that still succeed */
+	char args[128]; /* arguments of the last open */
 	enum bb_link_layer link;
 	bool grh_required;
-	uint32_t gid_shift; /* GIDs move to lower indexes by so many */
+	uint32_t gid_shift; /* GIDs move down by this number of indexes */
 	uint32_t gid_v1;    /* bit i: GID i is of RoCE v1 */
 	bool port_down;
 	struct bb_dev_attr attr;
@@ -82,17 +82,17 @@ static struct {
 	uint32_t last_mask;
 	struct bb_qp_attr last_attr;
 	uint32_t next_key;
-	bool rereg_new_key; /* a re-registration gives another key */
-	bool key_is_page;   /* lkey of a registration: its first page's number */
+	bool rereg_new_key; /* re-registration returns another key */
+	bool key_is_page;   /* an lkey is the number of the registration's first page */
 	uint32_t next_qpn;
 	struct fake_mr *mr_list;
 	int progressed;
-	uint8_t dm[FAKE_DM]; /* of every piece of device memory */
+	uint8_t dm[FAKE_DM]; /* content of all device memory */
 	int copies;
-	struct bb_umem_attr umem; /* last registered */
+	struct bb_umem_attr umem; /* attributes of the last registered umem */
 } fake;
 
-/* Capabilities of a fresh device. */
+/* Resets the fake to a fresh device's capabilities. */
 static inline void
 fake_reset(void)
 {
@@ -410,7 +410,7 @@ fake_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *pub, uint32_t flags, struct bb
 	return 0;
 }
 
-/* The registration behind a key; NULL when it is dead. */
+/* Returns the registration of a key, NULL if the key is dead. */
 static inline const struct fake_mr *
 fake_mr_of(uint32_t lkey)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The fake driver's CQEs: included by core_fake.h alone. */
+/* CQEs of the fake driver. Only core_fake.h includes this file. */
 #ifndef CORE_FAKE_CQE_H
 #define CORE_FAKE_CQE_H
 
-/* Write a CQE as the device does, owner bit last. */
+/* Writes a CQE as the device does, the owner bit last. */
 static inline struct bb_cqe *
 fake_cqe(struct bb_cq *cq, uint8_t opcode, uint32_t user_index, uint16_t counter)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The fake driver's SRQs: included by core_fake.h alone. */
+/* SRQs of the fake driver. Only core_fake.h includes this file. */
 #ifndef CORE_FAKE_SRQ_H
 #define CORE_FAKE_SRQ_H
 
@@ -10,7 +10,7 @@
 
 #include "bb_driver.h"
 
-/* SRQs, where fake.attr has them: one block of ring, tables and record. */
+/* SRQs, if fake.attr has them. One block of memory holds ring, tables and doorbell record. */
 #define FAKE_SRQ_WQES 8
 
 static int

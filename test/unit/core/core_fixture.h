@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * For tests of core: EAL, what was logged, and objects of the fake driver.
- */
+/* Fixture for tests of core: EAL, the captured log, and objects of the fake driver. */
 #ifndef CORE_FIXTURE_H
 #define CORE_FIXTURE_H
 
@@ -11,7 +9,7 @@
 #include "../../fakes/log_catch.h"
 #include "core_fake.h"
 
-/* EAL without hugepages, files or devices. */
+/* Starts EAL without hugepages, files or devices. */
 static inline int
 fake_eal_init(void)
 {
@@ -21,7 +19,7 @@ fake_eal_init(void)
 	return 1;
 }
 
-/* A PD made by hand, for tests that do without EAL. */
+/* A PD made by hand, for tests without EAL. */
 struct bare_pd {
 	struct bb_dev dev;
 	struct bb_pd pd;
@@ -51,7 +49,7 @@ bare_pd_fini(struct bare_pd *b)
 	pthread_mutex_destroy(&b->dev.lock);
 }
 
-/* A device with a PD and a CQ, for tests of what needs them. */
+/* A device with a PD and a CQ. */
 struct fixture {
 	struct bb_dev *dev;
 	struct bb_pd *pd;
@@ -84,7 +82,7 @@ fixture_setup(void **state)
 	return 0;
 }
 
-/* Also finds what a test left behind. */
+/* Fails if a test left objects behind. */
 static inline int
 fixture_teardown(void **state)
 {

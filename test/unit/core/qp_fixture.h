@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * QPs of the fake driver and the way through their states.
- */
+/* QPs of the fake driver and their state changes. */
 #ifndef QP_FIXTURE_H
 #define QP_FIXTURE_H
 
@@ -59,7 +57,7 @@ modify(struct bb_qp *qp, enum bb_qp_state to, uint32_t mask)
 	return bb_qp_modify(qp, &a, mask);
 }
 
-/* Take a QP in RESET to a state. */
+/* Moves a QP from RESET to state @to. */
 static inline void
 bring_to(struct bb_qp *qp, enum bb_qp_state to)
 {

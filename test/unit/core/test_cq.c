@@ -19,7 +19,7 @@ qp_create(struct fixture *f, uint32_t sq_depth, uint32_t rq_depth)
 	return qp;
 }
 
-/* A QP that may be posted to, whatever its state. */
+/* Creates a QP that accepts posts in any state. */
 static struct bb_qp *
 qp_ready(struct fixture *f, uint32_t sq_depth, uint32_t rq_depth)
 {
@@ -130,7 +130,7 @@ T(test_destroy_refuses)
 	assert_int_equal(f->dev->cqs, 1);
 }
 
-/* A CQ takes queues up to its depth, no further, and gives credits back. */
+/* A CQ accepts queues up to its depth, no further, and gets the credits back. */
 T(test_credits)
 {
 	struct fixture *f = *state;
@@ -150,7 +150,7 @@ T(test_credits)
 	assert_ptr_equal(c, (void *)1);
 	assert_int_equal(bb_qp_destroy(b), 0);
 
-	/* The send queue fits, the receive queue behind it does not: both go back. */
+	/* The send queue fits, the receive queue does not: the credits of both return. */
 	attr.sq_depth = 128;
 	attr.rq_depth = 1;
 	log_begin();
@@ -186,7 +186,7 @@ T(test_poll_sends)
 	assert_int_equal(wc[0].opcode, BB_WC_RDMA_WRITE);
 	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
 
-	/* A CQE of a WQE that only the library wanted signalled is accounted for. */
+	/* A CQE of a WQE that only the library signalled is accounted for. */
 	counter = qp->sq.pi;
 	post_sends(qp, 104, 1, 0);
 	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, counter);
@@ -238,7 +238,7 @@ T(test_poll_receives)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* The failed WQE and all behind it: one completion each, unsignalled ones too. */
+/* The failed WQE and all WQEs after it complete, one completion each, unsignalled ones too. */
 T(test_poll_errors)
 {
 	struct fixture *f = *state;
@@ -281,7 +281,7 @@ T(test_poll_errors)
 	assert_int_equal(bb_qp_stats(qp, &qstats), 0);
 	assert_int_equal(qstats.errors, 4);
 
-	/* Posting goes on, and the second error says nothing more. */
+	/* Posting continues; a second error is not logged. */
 	counter[0] = qp->sq.pi;
 	post_sends(qp, 210, 1, 0);
 	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, counter[0], BB_SYN_LOCAL_PROT, 0x52);
@@ -319,7 +319,7 @@ T(test_error_shows_wqe)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* A queue that the application moved to ERR only flushes: not a line. */
+/* A queue that the application moved to ERR only flushes, without a log line. */
 T(test_flush_is_quiet)
 {
 	struct fixture *f = *state;
@@ -335,7 +335,7 @@ T(test_flush_is_quiet)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* What a device must not write is dropped, once said, and nothing is lost by it. */
+/* CQEs that a device must not write are dropped, logged once, and nothing else is lost. */
 T(test_strays)
 {
 	struct fixture *f = *state;
@@ -343,11 +343,11 @@ T(test_strays)
 	struct bb_cq_stats stats;
 	struct bb_wc wc[8];
 
-	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index + 1, 0); /* nobody's */
-	fake_cqe(f->cq, BB_CQE_REQ, 0, 0);                  /* what zeroes name */
+	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index + 1, 0); /* user index of no QP */
+	fake_cqe(f->cq, BB_CQE_REQ, 0, 0);                  /* as an all-zero CQE would */
 	fake_cqe(f->cq, BB_CQE_RESP_SEND, BB_CQE_NO_USER - 1, 0);
-	fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, 0); /* no receive queue */
-	fake_cqe(f->cq, 9, qp->user_index, 0);                /* no such opcode */
+	fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, 0); /* the QP has no receive queue */
+	fake_cqe(f->cq, 9, qp->user_index, 0);                /* invalid opcode */
 	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 3, BB_SYN_REMOTE_OP, 0x89);
 	log_begin();
 	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 0);
@@ -362,7 +362,7 @@ T(test_strays)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* The title of a compressed block that the CQ was never to have takes no other CQE along. */
+/* The title of an unexpected compressed block is dropped alone; the CQEs after it stay. */
 T(test_compressed_stray)
 {
 	struct fixture *f = *state;
@@ -386,8 +386,8 @@ T(test_compressed_stray)
 }
 
 /*
- * Two QPs on one CQ, CQEs interleaved, one is destroyed unpolled: the other's all
- * arrive in order, and the ring has room for what the credits promise again.
+ * Two QPs on one CQ with interleaved CQEs; one QP is destroyed unpolled. The other QP's CQEs all
+ * arrive in order, and the ring has room for the returned credits.
  */
 T(test_purge)
 {
@@ -405,15 +405,17 @@ T(test_purge)
 
 			post_sends(a, 1000 + i, 1, BB_SEND_SIGNALED);
 			post_sends(b, 2000 + i, 1, BB_SEND_SIGNALED);
-			/* 121 each: the ring's end comes to lie everywhere. Some neighbours the
-			 * other way round. */
+			/*
+			 * 121 of each, so that the ring wraps at every slot. Some neighbours are
+			 * swapped.
+			 */
 			if (i % 3 == lap % 3)
 				fake_cqe(f->cq, BB_CQE_REQ, b->user_index, cb);
 			fake_cqe(f->cq, BB_CQE_REQ, a->user_index, ca);
 			if (i % 3 != lap % 3)
 				fake_cqe(f->cq, BB_CQE_REQ, b->user_index, cb);
 		}
-		/* A few are polled before, so that the ring's end moves through the slots. */
+		/* Polls a few first, so that the consumer index moves through the slots. */
 		n = bb_cq_poll(f->cq, wc, 10 + lap);
 		assert_int_equal(n, 10 + lap);
 		for (i = 0, n = 0; i < 10 + lap; i++)
@@ -437,8 +439,8 @@ T(test_purge)
 }
 
 /*
- * A purge returns slots at once: without that, a full CQ of a destroyed QP and a
- * new QP's full queue would not fit, although the credits say so.
+ * A purge frees slots at once. Otherwise the CQEs of a destroyed QP and of a new QP would not fit
+ * together, although the credits allow both.
  */
 T(test_purge_frees_slots)
 {
@@ -450,7 +452,7 @@ T(test_purge_frees_slots)
 
 		for (i = 0; i < 256; i++) {
 			post_sends(qp, i, 1, 0);
-			/* Asserts that the ring is not overrun. */
+			/* fake_cqe() asserts that the ring does not overrun. */
 			fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, (uint16_t)i);
 		}
 		assert_int_equal(bb_qp_destroy(qp), 0);

@@ -26,7 +26,7 @@ T(test_create)
 	assert_int_equal(bb_qp_destroy(NULL), -EINVAL);
 }
 
-/* What the application left to us. */
+/* Defaults of what the application left at zero. */
 T(test_create_defaults)
 {
 	struct fixture *f = *state;
@@ -86,7 +86,7 @@ T(test_create_refuses)
 	REFUSE(fake_fail(FAKE_QP_CREATE, -EREMOTEIO), -EREMOTEIO, NULL);
 	fake_fail(FAKE_NONE, 0);
 
-	/* A CQ of another device, and one of another owner. */
+	/* A CQ of another device and one of another owner. */
 	assert_int_equal(bb_dev_open("fake1", &other), 0);
 	cq = fixture_cq(other, 256);
 	REFUSE(attr.recv_cq = cq, -EINVAL, "another device");
@@ -106,7 +106,7 @@ T(test_create_refuses)
 	assert_int_equal(bb_qp_create(f->pd, &good, NULL), -EINVAL);
 }
 
-/* A user index is not used again until all others were. */
+/* A user index is reused only after all others were used. */
 T(test_user_index)
 {
 	struct fixture *f = *state;
@@ -120,7 +120,7 @@ T(test_user_index)
 	a = qp_create(f);
 	assert_int_equal(a->user_index, BB_MAX_USER_INDEX);
 	assert_int_equal(bb_qp_destroy(a), 0);
-	/* Round the end: 0 is never handed out, and what is in use is passed over. */
+	/* Across the wrap: index 0 is never used, and indexes in use are skipped. */
 	for (i = 0; i < 3; i++) {
 		a = qp_create(f);
 		assert_int_not_equal(a->user_index, 0);
@@ -170,13 +170,13 @@ T(test_query)
 	assert_int_equal(a.path_mtu, 1024);
 	assert_int_equal(a.timeout, 14);
 	assert_int_equal(a.path.port, 1);
-	/* The device knows better. */
+	/* The state that the device reports wins. */
 	fake.has_query_state = true;
 	fake.query_state = BB_QP_ERR;
 	assert_int_equal(bb_qp_query(qp, &a), 0);
 	assert_int_equal(a.state, BB_QP_ERR);
 	assert_int_equal(qp->state, BB_QP_ERR);
-	/* An answer that an error CQE has overtaken takes nothing back. */
+	/* A query answer that is older than an error CQE does not undo the error. */
 	fake.query_state = BB_QP_RTS;
 	assert_int_equal(bb_qp_query(qp, &a), 0);
 	assert_int_equal(qp->state, BB_QP_ERR);
@@ -185,7 +185,7 @@ T(test_query)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* Counted past 32 bits, whether rung or not. */
+/* The count goes past 32 bits, before and after the doorbell. */
 T(test_posted_is_64_bits)
 {
 	struct fixture *f = *state;
@@ -236,11 +236,11 @@ T(test_addr)
 	log_expect("no GID at index 2");
 	assert_int_equal(bb_qp_addr(qp, 9, 0, &b), -EINVAL);
 	assert_int_equal(bb_qp_addr(qp, 1, 0, NULL), -EINVAL);
-	/* InfiniBand does without. */
+	/* InfiniBand needs no GRH. */
 	fake.link = BB_LINK_INFINIBAND;
 	assert_int_equal(bb_qp_addr(qp, 1, 2, &b), 0);
 	assert_int_equal(b.lid, 7);
-	/* But for ports that take no path without a GRH. */
+	/* Except on ports that require a GRH on every path. */
 	fake.grh_required = true;
 	log_begin();
 	assert_int_equal(bb_qp_addr(qp, 1, 2, &b), -ENOENT);
@@ -250,7 +250,7 @@ T(test_addr)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* A peer that has seen PSNs of the process does not know the next one. */
+/* A peer that has seen PSNs of this process cannot predict the next one. */
 T(test_psns_do_not_come_from_rte_rand)
 {
 	struct fixture *f = *state;
@@ -265,12 +265,12 @@ T(test_psns_do_not_come_from_rte_rand)
 		assert_int_equal(bb_qp_addr(qp, 1, 3, &b), 0);
 		same += a.psn == b.psn;
 	}
-	/* By chance one in 2^24. */
+	/* One match is possible by chance: 1 in 2^24. */
 	assert_in_range(same, 0, 1);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* ERR takes posts, also when the device went there and no call did. */
+/* ERR accepts posts, also when the device and not a call caused it. */
 T(test_error_takes_posts)
 {
 	struct fixture *f = *state;
@@ -279,7 +279,7 @@ T(test_error_takes_posts)
 	struct bb_event ev;
 	struct bb_wc wc;
 
-	/* The CQE of a receive that a bad request failed. */
+	/* The CQE of a receive that failed by an invalid request. */
 	bring_to(qp, BB_QP_RTR);
 	assert_int_equal(bb_post_recv(qp, 5, &sge, 1), 0);
 	assert_int_equal(bb_post_nop(qp, 1, 0), -ENOTCONN);
@@ -287,7 +287,7 @@ T(test_error_takes_posts)
 	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
 	assert_int_equal(bb_post_nop(qp, 1, 0), 0);
 
-	/* An event; and nothing of it is left behind a reset, even when it comes late. */
+	/* An event. A reset discards its effect, even if the event arrives late. */
 	bring_to(qp, BB_QP_ERR);
 	assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), 0);
 	assert_int_equal(bb_post_nop(qp, 1, 0), -ENOTCONN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The bytes of a QP's address: their positions, and everything that is refused. */
+/* The serialized address of a QP: field positions and every rejected value. */
 #include <errno.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ TEST(test_bytes_out_of_range_are_refused_and_nothing_is_written)
 		memcpy(buf + bad[i].at, bad[i].value, bad[i].len);
 		assert_int_equal(bb_qp_addr_unpack(buf, sizeof(buf), &got), bad[i].err);
 	}
-	/* Neither GID nor LID. */
+	/* An address with neither GID nor LID. */
 	memcpy(buf, bytes, sizeof(buf));
 	memset(buf + 8, 0, 18);
 	assert_int_equal(bb_qp_addr_unpack(buf, sizeof(buf), &got), -EINVAL);

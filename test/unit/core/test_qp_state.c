@@ -4,7 +4,7 @@
 /* The state machine of queue pairs: transitions, ranges, reset, connect. */
 #include "qp_fixture.h"
 
-/* What the state machine is, written down once more: from, to, required, optional. */
+/* The state machine, written down a second time: from, to, required and optional attributes. */
 static const struct {
 	enum bb_qp_state from, to;
 	uint32_t required, optional;
@@ -26,7 +26,9 @@ static const struct {
 	{BB_QP_ERR, BB_QP_ERR, 0, 0},
 };
 
-/* Every pair of states with its required attributes, one less, and each one more. */
+/*
+ * Every pair of states with its required attributes, with one missing, and with each one added.
+ */
 T(test_transitions)
 {
 	static const enum bb_qp_state states[] = {BB_QP_RESET, BB_QP_INIT, BB_QP_RTR, BB_QP_RTS,
@@ -52,7 +54,7 @@ T(test_transitions)
 				calls = fake.modifies;
 				if (found >= 0)
 					mask |= legal[found].required;
-				/* Turn one attribute over; BB_QP_STATE: nothing. */
+				/* Toggles one attribute; BB_QP_STATE stands for none. */
 				if (one != st)
 					mask ^= one;
 				if (found < 0)
@@ -128,7 +130,7 @@ T(test_ranges)
 	f->dev->attr.atomics = true;
 	assert_int_equal(modify(qp, BB_QP_INIT, TO_INIT), 0);
 
-	OUT(BB_QP_RTR, TO_RTR, a.path_mtu = 4096, "path_mtu 4096"); /* active: 2048 */
+	OUT(BB_QP_RTR, TO_RTR, a.path_mtu = 4096, "path_mtu 4096"); /* the active MTU is 2048 */
 	OUT(BB_QP_RTR, TO_RTR, a.path_mtu = 1000, "path_mtu");
 	OUT(BB_QP_RTR, TO_RTR, a.path_mtu = 128, "path_mtu");
 	OUT(BB_QP_RTR, TO_RTR, a.path_mtu = 0, "path_mtu");
@@ -152,7 +154,7 @@ T(test_ranges)
 	fake.grh_required = true;
 	OUT(BB_QP_RTR, TO_RTR, a.path.is_global = 0, "is_global 0");
 	fake.grh_required = false;
-	/* Without a GRH the GIDs mean nothing. */
+	/* Without a GRH the GIDs are ignored. */
 	good_attr(&a);
 	a.state = BB_QP_RTR;
 	a.path.sgid_index = 2;
@@ -169,7 +171,7 @@ T(test_ranges)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* When the device refuses, the QP is as it was. */
+/* When the device refuses, the QP stays unchanged. */
 T(test_driver_refuses)
 {
 	struct fixture *f = *state;
@@ -197,7 +199,7 @@ T(test_driver_refuses)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* When posts are taken: sends from RTS on, receives in any state. */
+/* States that accept posts: sends from RTS on, receives in any state. */
 T(test_posting_by_state)
 {
 	static const struct {
@@ -217,7 +219,7 @@ T(test_posting_by_state)
 		bring_to(qp, table[i].state);
 		assert_int_equal(bb_post_nop(qp, 1, 0), table[i].send);
 		assert_int_equal(bb_post_recv(qp, 1, NULL, 0), table[i].recv);
-		/* A reset forgets all of it. */
+		/* A reset discards all posted requests. */
 		assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), 0);
 		assert_int_equal(bb_post_nop(qp, 1, 0), -ENOTCONN);
 		assert_int_equal(qp->rq.pi, 0);
@@ -227,7 +229,10 @@ T(test_posting_by_state)
 	rte_log_set_level_pattern("bluebell*", RTE_LOG_NOTICE);
 }
 
-/* A reset QP starts anew: no old CQE, records zero, the first error is told again. */
+/*
+ * A reset QP starts afresh: no old CQE, doorbell records zero, and the next first error is
+ * logged.
+ */
 T(test_reset)
 {
 	struct fixture *f = *state;
@@ -249,7 +254,7 @@ T(test_reset)
 		assert_int_equal(bb_cq_poll(f->cq, wc, 4), 1);
 		log_expect("retry counter exceeded");
 		assert_int_equal(wc[0].wr_id, life);
-		/* This one nobody polls any more. */
+		/* A CQE that the reset purges. */
 		fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 1, BB_SYN_WR_FLUSH, 0xf9);
 		assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), 0);
 		assert_int_equal(bb_cq_poll(f->cq, wc, 4), 0);
@@ -302,7 +307,7 @@ T(test_connect)
 	log_begin();
 	assert_int_equal(bb_qp_connect(a, &la, &lb, &attr), -EINVAL);
 	log_expect("in RTS");
-	/* A port that needs a GRH gets one, whatever the attributes say. */
+	/* A port that requires a GRH gets one, whatever the attributes say. */
 	fake.link = BB_LINK_INFINIBAND;
 	assert_int_equal(bb_qp_addr(b, 1, 1, &lb), 0);
 	la.lid = lb.lid;
@@ -321,7 +326,7 @@ T(test_connect)
 	assert_int_equal(bb_qp_destroy(b), 0);
 }
 
-/* Whatever step fails, the QP is back in RESET and can be connected again. */
+/* Whichever step fails, the QP returns to RESET and can be connected again. */
 T(test_connect_fails)
 {
 	struct fixture *f = *state;
@@ -335,7 +340,7 @@ T(test_connect_fails)
 	r.qpn = 0x99;
 	bb_qp_attr_init(&attr);
 	for (step = 0; step < 3; step++) {
-		/* All of the driver's later calls fail, that to RESET too. */
+		/* All later calls of the driver fail, the one to RESET too. */
 		fake_fail(FAKE_QP_MODIFY, -EREMOTEIO);
 		fake.fail_after = step;
 		assert_int_equal(bb_qp_connect(qp, &l, &r, &attr), -EREMOTEIO);
@@ -343,7 +348,7 @@ T(test_connect_fails)
 		if (qp->state != BB_QP_RESET)
 			assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), 0);
 	}
-	/* An attribute that the second step refuses. */
+	/* The second step rejects this attribute. */
 	attr.min_rnr_timer = 99;
 	assert_int_equal(bb_qp_connect(qp, &l, &r, &attr), -EINVAL);
 	assert_int_equal(qp->state, BB_QP_RESET);

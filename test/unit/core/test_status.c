@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion statuses: the map from syndromes, names, causes. */
+/* Completion statuses: the map from syndromes, their names and causes. */
 #include <string.h>
 
 #include "bb_core.h"
@@ -46,7 +46,7 @@ cause_has(enum bb_wc_status status, uint8_t vendor, const char *word)
 	return strstr(bb_wc_status_cause(status, vendor), word) != NULL;
 }
 
-/* Each status has a sentence of its own, which says more than its name. */
+/* Each status has a cause text of its own that says more than its name. */
 TEST(test_causes_differ)
 {
 	int i, j;
@@ -61,7 +61,7 @@ TEST(test_causes_differ)
 	}
 }
 
-/* Whatever the device says, there is a sentence. */
+/* Every pair of status and vendor code has a text. */
 TEST(test_every_pair)
 {
 	int status, vendor;
@@ -74,7 +74,7 @@ TEST(test_every_pair)
 
 TEST(test_causes)
 {
-	/* Reported with real cards: protection, access, invalid, retries, RNR. */
+	/* Codes reported from real cards: protection, access, invalid, retries, RNR. */
 	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x51, "PCIe"));
 	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x52, "PD"));
 	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x53, "LOCAL_WRITE"));
@@ -86,18 +86,18 @@ TEST(test_causes)
 	assert_true(cause_has(BB_WC_REM_INV_REQ_ERR, 0x8a, "max_dest_rd_atomic"));
 	assert_true(cause_has(BB_WC_RETRY_EXC_ERR, 0x81, "no answer"));
 	assert_true(cause_has(BB_WC_RNR_RETRY_EXC_ERR, 0x87, "rnr_retry"));
-	/* Without a vendor's code, too: what binds ask for, and a path MTU that does not fit. */
+	/* Texts without a vendor code: what a bind needs, and a path MTU that does not fit. */
 	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "MW_BIND"));
 	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "LOCAL_WRITE"));
 	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "bound already"));
 	assert_true(cause_has(BB_WC_BAD_RESP_ERR, 0, "MTU"));
 	assert_true(cause_has(BB_WC_REM_INV_REQ_ERR, 0, "MTU"));
 	assert_true(cause_has(BB_WC_RETRY_EXC_ERR, 0, "MTU"));
-	/* A flushed request never has a cause of its own, whatever its vendor byte. */
+	/* A flushed request has no cause of its own, whatever its vendor byte. */
 	assert_true(cause_has(BB_WC_WR_FLUSH_ERR, 0xf5, "first error"));
 	assert_true(cause_has(BB_WC_WR_FLUSH_ERR, 0xf9, "first error"));
 	assert_true(cause_has(BB_WC_WR_FLUSH_ERR, 0x88, "first error"));
-	/* A code that nobody publishes leaves the status's own sentence. */
+	/* An unpublished vendor code gives the text of the status. */
 	assert_string_equal(bb_wc_status_cause(BB_WC_REM_ACCESS_ERR, 0xee),
 			    bb_wc_status_cause(BB_WC_REM_ACCESS_ERR, 0));
 	assert_string_equal(bb_wc_status_cause(BB_WC_LOC_PROT_ERR, 0x57),

@@ -7,7 +7,7 @@
 
 #include "../core/core_fixture.h"
 
-/* Stands before EAL's own, so that a test can be a secondary process. */
+/* Overrides EAL's own function, so that a test can act as a secondary process. */
 static bool be_secondary;
 
 enum rte_proc_type_t
@@ -21,7 +21,7 @@ rte_eal_process_type(void)
 	return real();
 }
 
-/* Runs before rte_eal_init(): see main(). */
+/* Runs before rte_eal_init(); see main(). */
 static void
 before_eal(void)
 {
@@ -50,7 +50,7 @@ TEST_WITH(setup, NULL, test_no_hugepages_is_said)
 	assert_int_equal(bb_dev_open("fake0", &dev), 0);
 	log_expect("without hugepages");
 	assert_int_equal(bb_dev_close(dev), 0);
-	/* Once. */
+	/* The name is listed once. */
 	log_begin();
 	assert_int_equal(bb_dev_open("fake0", &dev), 0);
 	log_expect(NULL);
@@ -106,7 +106,7 @@ TEST_WITH(setup, NULL, test_bad_spec)
 	log_begin();
 	assert_int_equal(bb_dev_open(name, &dev), -EINVAL);
 	log_expect("the name is too long");
-	/* One shorter fits: it is only unknown. */
+	/* A name one byte shorter fits and is just unknown. */
 	name[BB_DEV_NAME_MAX - 1] = '\0';
 	assert_int_equal(bb_dev_open(name, &dev), -ENODEV);
 	assert_ptr_equal(dev, (void *)1);
@@ -122,7 +122,7 @@ TEST_WITH(setup, NULL, test_unknown_device)
 	assert_ptr_equal(dev, (void *)1);
 }
 
-/* An error of a driver that knows the name is passed on, without a second line. */
+/* An error of a driver that knows the name is returned without a second log line. */
 TEST_WITH(setup, NULL, test_driver_error)
 {
 	struct bb_dev *dev = (void *)1;
@@ -201,7 +201,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	assert_int_equal(bb_dev_query(f->dev, NULL), -EINVAL);
 
 	memset(&port, 0x5a, sizeof(port));
-	port.size = sizeof(port); /* the caller's, also of a call that fails */
+	port.size = sizeof(port); /* set by the caller, also for a call that fails */
 	before = port;
 	log_begin();
 	assert_int_equal(bb_port_query(f->dev, 0, &port), -EINVAL);
@@ -283,7 +283,7 @@ bare_open(const char *name, const char *args, struct bb_dev *dev)
 	return strcmp(name, "bare0") == 0 ? fake_open("fake0", args, dev) : -ENODEV;
 }
 
-/* A driver without what may be left out works; one without what may not is not taken. */
+/* A driver without optional operations works; one without a required operation is rejected. */
 TEST_WITH(setup, NULL, test_incomplete_driver)
 {
 	struct bb_driver bare = fake_driver, bad = fake_driver;

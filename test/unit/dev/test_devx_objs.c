@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Core's half of DEVX: what it checks, counts and passes on. */
+/* The part of DEVX in core: what it checks, counts and passes to the driver. */
 #include "../core/core_fixture.h"
 
 static struct {
 	int objs, uars, calls;
-	size_t inlen, outlen; /* of the last call */
+	size_t inlen, outlen; /* lengths of the last call */
 	bool modify;
 	int fail;
 } devx;
@@ -101,7 +101,7 @@ static const struct bb_devx_ops fake_devx = {
 
 static struct bb_driver with_devx;
 
-/* The fixture's device by a driver that has DEVX. */
+/* Gives the fixture's device a driver with DEVX. */
 static void
 devx_on(struct bb_dev *dev)
 {
@@ -187,7 +187,7 @@ T(test_close_is_refused_while_an_object_or_a_uar_lives)
 	log_begin();
 	assert_int_equal(bb_devx_uar_free(uar), -EBUSY);
 	log_expect("0x9");
-	/* What failed is as it was. */
+	/* A failed call changes nothing. */
 	devx.fail = -EREMOTEIO;
 	assert_int_equal(bb_devx_obj_create(dev, in, 16, out, 16, &none), -EREMOTEIO);
 	assert_null(none);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Log lines, and which lcore a queue belongs to. */
+/* Log lines, and the lcore that owns a queue. */
 #include <pthread.h>
 
 #include <rte_lcore.h>
@@ -18,7 +18,7 @@ TEST(test_line)
 	assert_string_equal(log_text, "BLUEBELL: number 7\n");
 	log_stop();
 
-	/* Too long: cut, one line still. */
+	/* A text that is too long is cut and stays one line. */
 	memset(longer, 'a', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = '\0';
 	log_begin();
@@ -79,7 +79,7 @@ thread(void *arg)
 	return NULL;
 }
 
-/* A thread owns queues once it is registered, and not before. */
+/* A thread can own queues only after it is registered. */
 TEST(test_thread)
 {
 	struct answer a = {0, -1, 0, 0};

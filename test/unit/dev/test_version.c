@@ -11,7 +11,7 @@
 #error "a version must compare in the preprocessor"
 #endif
 
-/* PROJECT_VERSION is that of meson.build, which names the library's file and the release. */
+/* The macros, the library and meson.build have the same PROJECT_VERSION. */
 TEST(test_header_and_library_have_the_version_of_the_project)
 {
 	unsigned int major, minor, patch;

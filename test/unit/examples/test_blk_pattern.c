@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The pattern of storage_client: what was written is found right, and nothing else is. */
+/* The data pattern of storage_client: written data verify, all other data do not. */
 #include <string.h>
 
 #include "bb_test.h"
@@ -48,7 +48,7 @@ TEST(test_wrong)
 	assert_int_equal(seq, 99);
 }
 
-/* One piece that is of the seed, wherever it is, and it is not foreign. */
+/* A single block of the right seed, at any position, is not foreign. */
 TEST(test_foreign)
 {
 	uint32_t at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Messages of the block target: there and back, and every field that is out of range. */
+/* Messages of the block target: encode and decode, and every field out of range. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const struct blk_command write_cmd = {.offset = 8192,
 					     .flags = BB_BLK_FUA,
 					     .op = BB_BLK_WRITE};
 
-/* Change bytes behind the checksum's back, then make it right again. */
+/* Changes bytes of a message and corrects its checksum. */
 static void
 poke(uint8_t *msg, uint32_t len, uint32_t at, uint32_t n, uint64_t v)
 {
@@ -34,13 +34,13 @@ poke(uint8_t *msg, uint32_t len, uint32_t at, uint32_t n, uint64_t v)
 
 TEST(test_crc)
 {
-	/* Of "123456789", as every catalogue of CRCs has it. */
+	/* The check value of "123456789" in the catalogues of CRCs. */
 	assert_int_equal(blk_crc("123456789", 9), 0xe3069283);
 }
 
 TEST(test_bytes)
 {
-	/* By hand from the table in blk_proto.h. */
+	/* Written by hand from the table in blk_proto.h. */
 	static const uint8_t want[BLK_COMMAND - 4] = {
 		'B',  'L',  'K',  'C',  1,    2,    1,    0,    31,   0,    0,
 		0,    0,    0x10, 0,    0,    0,    0x20, 0,    0,    0,    0,
@@ -89,7 +89,7 @@ TEST(test_there_and_back)
 	assert_int_equal(done2.status, done.status);
 }
 
-/* Every single bit and every other length is found by all four. */
+/* Each of the four decoders detects every single-bit error and every other length. */
 TEST(test_damage)
 {
 	static const uint32_t lens[] = {BLK_HELLO, BLK_WELCOME, BLK_COMMAND, BLK_COMPLETION};
@@ -138,7 +138,7 @@ TEST(test_damage)
 
 TEST(test_bad_fields)
 {
-	/* Field by field with a right checksum: kind, offset, bytes, value. */
+	/* Each field with a correct checksum: kind, offset, bytes, value. */
 	static const struct {
 		char kind;
 		uint32_t at, n;

@@ -52,7 +52,7 @@ load(struct itch_file *f, uint32_t messages, uint64_t seed)
 	assert_int_equal(f->h.seed, seed);
 }
 
-/* Bytes written out by hand from the specification's tables. */
+/* Bytes written by hand from the tables of the specification. */
 TEST(test_format)
 {
 	static const uint8_t add[36] = {
@@ -117,7 +117,7 @@ try_open(const uint8_t *image, size_t size, struct itch_fault *fault)
 	return rc;
 }
 
-/* Whatever byte is damaged, and wherever it is cut: an error, with a reason. */
+/* A file with any damaged byte, or cut anywhere, gives an error with a reason. */
 TEST(test_damaged)
 {
 	struct itch_fault fault;
@@ -132,7 +132,7 @@ TEST(test_damaged)
 		image[i] ^= (uint8_t)(1 + rnd(255));
 		fault.what = NULL;
 		assert_int_equal(try_open(image, size, &fault), -EBADMSG);
-		/* It may be the next message that does not fit any more. */
+		/* The error may be reported at the next message. */
 		assert_non_null(fault.what);
 		assert_true(fault.offset < size);
 		image[i] = whole;
@@ -150,7 +150,7 @@ TEST(test_damaged)
 	free(image);
 }
 
-/* Sums that are right over contents that are not. */
+/* Correct checksums over invalid contents. */
 TEST(test_lying_header)
 {
 	struct itch_fault fault;
@@ -222,7 +222,7 @@ TEST(test_read)
 	free(image);
 }
 
-/* The same books, kept by looking at all orders every time. */
+/* Reference books: look at all orders every time. */
 #define PLAIN 64
 static struct {
 	uint64_t ref;
@@ -257,7 +257,10 @@ plain_top(uint16_t locate)
 	return t;
 }
 
-/* Few, so that they are shared, more than are looked at first, and the ends of all there are. */
+/*
+ * Few prices, so that orders share them; more than the first search covers; and both ends of the
+ * range.
+ */
 static uint32_t
 any_price(void)
 {
@@ -317,12 +320,12 @@ TEST(test_book)
 		assert_int_equal(book_top_of(b, m.locate).ask, top.ask);
 		assert_int_equal(book_top_of(b, m.locate).ask_shares, top.ask_shares);
 	}
-	/* Turns without a message look at all of it, round and round, and change nothing. */
+	/* Turns without a message touch the whole book, repeatedly, and change nothing. */
 	before = book_digest(b);
 	for (i = 0; i < 100000; i++)
 		book_warm(b);
 	assert_int_equal(book_digest(b), before);
-	/* What does not fit is refused and changes nothing. */
+	/* A message that does not fit the book is rejected and changes nothing. */
 	for (i = 0; plain[i].ref == 0; i++)
 		;
 	{
@@ -396,7 +399,7 @@ TEST(test_book_full)
 	m.type = ITCH_REPLACE;
 	m.new_ref = m.ref;
 	m.ref = 5;
-	/* Its level goes, so there is room for another one. */
+	/* The price level is freed, so another one fits. */
 	assert_null(book_apply(b, &m));
 	assert_int_not_equal(book_digest(b), digest);
 	book_free(b);
@@ -409,7 +412,7 @@ TEST(test_book_full)
 	book_free(b);
 }
 
-/* A replay notices a message that is left out, and one that is another. */
+/* A replay detects a missing message and a replaced one. */
 TEST(test_replay)
 {
 	struct replay all, again, less;
@@ -439,7 +442,7 @@ TEST(test_replay)
 	assert_int_equal(replay(&again, &g, g.h.messages, &params), 0);
 	assert_int_not_equal(again.digest, all.digest);
 	replay_free(&again);
-	/* One message twice in place of another. */
+	/* One message twice in place of the next one. */
 	for (i = 100; i < 1100; i++) {
 		was = f.msg[i];
 		f.msg[i] = f.msg[i - 1];
@@ -489,7 +492,7 @@ TEST(test_risk)
 	m = order('B', 300, 1);
 	assert_int_equal(risk_stage(&s, &m, out), 1);
 	assert_int_equal(out->order.seq, 0);
-	/* Orders that are none pass, whatever they say, and change nothing. */
+	/* Warm-up orders pass, whatever they contain, and change nothing. */
 	for (i = 0; i < 10; i++) {
 		m = order('S', i % 2 == 0 ? 300 : 301, i % 3 == 0 ? 1 : 5000000000);
 		m.kind = MSG_WARM;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Dumps: their texts, truncation, and bytes made to lead them outside the ring. */
+/* Dumps: their texts, truncation, and bytes made to lead the dumper outside the ring. */
 #include "../queue/sq_fixture.h"
 #include "bb_cqe.h"
 #include "bb_sq_ud.h"
 #include "bb_wqe_priv.h"
 
-/* A WQE's bytes at block @at of a ring of @blocks, joined over its end. */
+/* Puts a WQE's bytes at block @at of a ring of @blocks blocks, wrapped at its end. */
 static void
 place(uint8_t *ring, uint32_t blocks, uint32_t at, const struct bytes *e)
 {
@@ -63,7 +63,7 @@ TEST(test_send_wqes)
 		   "solicited imm 0x11223344 | raddr 0xaabbccdd00112233 rkey 0x1234 | 100 bytes at "
 		   "0x7f0000001000 lkey 0x77 | inline 5 bytes: 01020304 05");
 
-	/* The same place a lap later: the index in the WQE is an old one. */
+	/* The same slot one lap later: the index in the WQE is stale. */
 	expect_wqe(ring, 4, 7,
 		   "WQE 7: RDMA_WRITE_IMM (opcode 0x09) index 3 QP 0x123456 ds 4 ce 2 fm 4 "
 		   "solicited imm 0x11223344 (bad: index is not its place) | raddr "
@@ -115,7 +115,7 @@ expect_piece(const struct bb_wqe_piece *p, uint64_t addr, uint32_t len, uint32_t
 	assert_int_equal(p->written, written);
 }
 
-/* Datagrams as the library builds them: where they go, then their data. */
+/* Datagrams as the library builds them: the address vector, then the data. */
 TEST(test_datagrams)
 {
 	const struct bb_sge sge[] = {{0x7000, 30, 0x88}, {0x9000, 2, 0x89}};
@@ -149,7 +149,9 @@ TEST(test_datagrams)
 	sq_fixture_end(&f);
 }
 
-/* Masked atomics as the library builds them: operands of 4 bytes, of 8, and masks behind these. */
+/*
+ * Masked atomics as the library builds them: operands of 4 and of 8 bytes, with masks after them.
+ */
 TEST(test_masked)
 {
 	static const struct {
@@ -241,7 +243,7 @@ TEST(test_umr)
 		   "free mask 0x203c6041 use it variant 0xaa QP 0x123456 start 0x1000 length 300 "
 		   "rights lw rw atomic | 300 bytes at 0x1000 lkey 0x77");
 
-	/* A pattern of two blocks of which the WQE holds one. */
+	/* A pattern of two blocks; the WQE holds one. */
 	e.len = 0;
 	ctrl(&e, 0x25, 1, 10, 0, 0x1200);
 	umr(&e, 0x80, 4, 0x20002001, 0, 0x28);
@@ -272,7 +274,7 @@ TEST(test_umr)
 		   "rkey 0x1200");
 }
 
-/* Inline data over the ring's end, more than is shown. */
+/* Inline data across the ring's end, longer than the dump shows. */
 TEST(test_inline_wrap)
 {
 	uint8_t ring[2 * 64] = {0};
@@ -329,7 +331,7 @@ TEST(test_bad_wqes)
 		   "2147483647 bytes (bad: the WQE ends after 28): 61626364 00000000 00000000 "
 		   "00000000 00000000 00000000 00000000");
 
-	/* One byte more than there is room for, and exactly as many. */
+	/* One byte more than fits, and exactly as much as fits. */
 	ring[16] = 0x80;
 	ring[17] = ring[18] = 0;
 	ring[19] = 29;
@@ -445,7 +447,10 @@ TEST(test_names)
 	assert_int_equal(known, 8);
 }
 
-/* For every size of the buffer: the start of the whole text, ended, and its length. */
+/*
+ * For every buffer size the text is the start of the whole text and terminated, and the returned
+ * length is the whole one.
+ */
 TEST(test_truncation)
 {
 	uint8_t ring[64] = {0, 0, 0, 0x08, 0, 0, 1, 3, [32] = 0, 0, 0, 8};
@@ -479,8 +484,8 @@ TEST(test_truncation)
 }
 
 /*
- * Random and half-random bytes in rings that end, or start, at a page that
- * faults: what reads outside dies.
+ * Random and half-random bytes in rings that end, or start, at a page that faults. A read outside
+ * crashes.
  */
 TEST(test_hostile)
 {
@@ -500,7 +505,7 @@ TEST(test_hostile)
 		for (i = 0; i < blocks * 64; i++)
 			g.p[i] = (uint8_t)rnd(&seed);
 		w[3] = opcodes[rnd_below(&seed, sizeof(opcodes))];
-		/* Inline lengths around the WQE's end and the ring's. */
+		/* Inline lengths around the end of the WQE and of the ring. */
 		for (i = 16; i < 64; i += 16) {
 			uint32_t len = rnd_below(&seed, blocks * 64 + 40);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Mailbox fields: every bit and width, and nothing beside them. */
+/* Mailbox fields: every bit and width, and no bit beside them. */
 #include "../queue/queue_test.h"
 #include "bb_prm.h"
 
@@ -53,7 +53,7 @@ TEST(test_sub)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0};
 
-	/* A context inside its mailbox, and the address path inside the context. */
+	/* A context inside its mailbox, and an address path inside the context. */
 	assert_ptr_equal(bb_prm_sub(in, BB_PRM_CREATE_QP_QPC), in + 0x18);
 	bb_prm_set(bb_prm_sub(bb_prm_sub(in, BB_PRM_CREATE_QP_QPC), BB_PRM_QPC_ADS),
 		   BB_PRM_ADS_RMAC_31_0, 0x01020304);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * For the tests of the poll loop: a CQ whose completions are written by hand, a
- * poller that counts, and EAL.
+ * Fixture for tests of the poll loop: a CQ with completions written by hand, a counting poller,
+ * and EAL.
  */
 #ifndef LOOP_FAKE_H
 #define LOOP_FAKE_H
@@ -24,7 +24,7 @@
 #define SIZE     (1u << LOG_SIZE)
 #define WORKER   1
 
-/* A CQ with one QP, user index 0, on plain memory. */
+/* A CQ with one QP, of user index 0, in plain memory. */
 struct fake {
 	struct bb_cq cq;
 	struct bb_qp qp;
@@ -35,7 +35,7 @@ struct fake {
 	uint64_t reg[128];
 	uint32_t sq_rec[2], cq_rec[2];
 	uint32_t written; /* CQEs */
-	/* What the callback saw. */
+	/* What the callback recorded. */
 	uint64_t next_wr_id;
 	unsigned int calls, completions, largest;
 	bool misordered;
@@ -56,7 +56,7 @@ fake_new(uint32_t owner)
 		.max_sge = 1,
 		.max_inline = 28,
 		.sig_every = 1,
-		.owner = UINT32_MAX, /* posted to here, before the loop runs */
+		.owner = UINT32_MAX, /* posted to by this thread before the loop runs */
 	};
 	uint32_t i;
 
@@ -89,7 +89,7 @@ fake_free(struct fake *f)
 	free(f);
 }
 
-/* What a device does: @n more NOPs are complete. Any thread, one at a time. */
+/* Completes @n more NOPs as a device does. Any thread, one at a time. */
 static inline void
 fake_complete(struct fake *f, uint32_t n)
 {
@@ -139,7 +139,7 @@ loop_new(uint32_t lcore)
 	return loop;
 }
 
-/* A poller that does, at its third call, what it is told. */
+/* A poller that runs an action at its third call. */
 struct poller {
 	struct bb_loop *loop, *other;
 	unsigned int calls;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Poll loop in one thread: attaching, bursts, accounting, changes from callbacks.
- */
+/* The poll loop in one thread: attaching, bursts, accounting, changes from callbacks. */
 #include "loop_fake.h"
 
 TEST(test_create_refuses)
@@ -108,7 +106,7 @@ TEST(test_no_accounting)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-/* A CQ that must not be polled any more: a poll of it would crash. */
+/* Makes any further poll of the CQ crash. */
 static void
 poison(struct fake *f)
 {
@@ -150,7 +148,7 @@ TEST(test_detach_in_callback)
 	assert_int_equal(bb_loop_detach_cq(loop, &b->cq), 0);
 	fake_free(a);
 
-	/* The first detaches the second, which has a completion waiting. */
+	/* The first poller detaches the second, which has a completion waiting. */
 	a = fake_new(0);
 	a->loop = loop;
 	a->hook = detach_other;

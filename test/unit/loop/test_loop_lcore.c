@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Poll loop on a second lcore, launched and as a service, with the first one
- * writing CQEs, changing what is attached and reading the accounting.
+ * The poll loop on a second lcore, launched and as a service. The first lcore writes CQEs,
+ * changes what is attached, and reads the accounting.
  */
 #include <rte_cycles.h>
 #include <rte_launch.h>
@@ -18,7 +18,9 @@ completions(const struct fake *f)
 	return __atomic_load_n(&f->completions, __ATOMIC_ACQUIRE);
 }
 
-/* Wait for a number that another lcore counts up; thirty seconds at most. */
+/*
+ * Waits up to 30 seconds for a counter of another lcore. Returns false if it does not get there.
+ */
 static bool
 wait_for(const unsigned int *v, unsigned int want)
 {
@@ -114,7 +116,7 @@ TEST(test_change_while_running)
 			assert_true(wait_for(&p->calls, 1));
 		assert_int_equal(bb_loop_attach_poller(loop, on_poll, p), -EALREADY);
 		assert_int_equal(bb_loop_detach_poller(loop, on_poll, p), 0);
-		/* Plain reads, then free: nothing of it may be in use any more. */
+		/* Plain reads, then free: the loop must no longer use the poller. */
 		seen = p->calls;
 		rte_delay_us_block(2);
 		assert_int_equal(p->calls, seen);
@@ -135,7 +137,10 @@ TEST(test_change_while_running)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-/* Attach while the loop is being stopped: done or refused, never lost or hung. */
+/*
+ * Attaching while the loop is being stopped succeeds or is refused. It is never lost and never
+ * hangs.
+ */
 TEST(test_change_races_stop)
 {
 	struct poller p = {.at_three = NULL};
@@ -170,10 +175,10 @@ TEST(test_stats_are_whole)
 	assert_int_equal(bb_loop_start(loop), 0);
 	assert_true(wait_for(&p.calls, 1));
 	end = rte_get_timer_cycles() + 60 * rte_get_timer_hz();
-	/* On a busy machine the loop may stand still for all of the first 20000. */
+	/* On a busy machine the loop may not run during the first 20000 reads. */
 	for (i = 0; i < 20000 || (moved <= 10 && rte_get_timer_cycles() < end); i++) {
 		bb_loop_stats(loop, &st);
-		/* One unit of work per iteration: a mix of two iterations shows. */
+		/* One unit of work per iteration: a torn read of the statistics would show. */
 		assert_int_equal(st.work, st.iterations);
 		assert_int_equal(st.idle, 0);
 		assert_true(st.iterations >= last.iterations);
@@ -201,7 +206,7 @@ TEST(test_service)
 	assert_int_equal(bb_loop_start(loop), -EINVAL);
 	assert_int_equal(bb_loop_attach_cq(loop, &f->cq, on_cq, f), 0);
 
-	/* The lcore does not run yet: nobody can carry out a change. */
+	/* The lcore does not run yet, so no thread can execute a change. */
 	assert_int_equal(bb_loop_service_start(loop), 0);
 	assert_int_equal(bb_loop_service_start(loop), -EBUSY);
 	assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), -ETIMEDOUT);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Core's half of device memory, umems and dma-buf MRs: what it checks, counts and passes on. */
+/*
+ * The part of device memory, umems and dma-buf MRs in core: what it checks, counts and passes to
+ * the driver.
+ */
 #include "../core/core_fixture.h"
 
 #define LW BB_ACCESS_LOCAL_WRITE
 
-/* A call that fails by @err, says @text and leaves @out alone. */
+/* Asserts that @call fails with @err, logs @text and leaves @out alone. */
 #define REFUSE(err, call, out, text)                                                               \
 	do {                                                                                       \
 		log_begin();                                                                       \
@@ -22,7 +25,7 @@ T(test_alloc)
 
 	assert_int_equal(bb_dm_alloc(NULL, 64, 0, &dm), -EINVAL);
 	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, NULL), -EINVAL);
-	/* libmlx5's alloc_dm_memic(), the kernel's mlx5_cmd_alloc_memic() */
+	/* Limits of libmlx5's alloc_dm_memic() and the kernel's mlx5_cmd_alloc_memic(). */
 	REFUSE(-EINVAL, bb_dm_alloc(f->dev, 0, 0, &dm), dm, "empty");
 	REFUSE(-EINVAL, bb_dm_alloc(f->dev, FAKE_DM + 1, 0, &dm), dm, "max_dm_size");
 	REFUSE(-EINVAL, bb_dm_alloc(f->dev, UINT64_MAX, 0, &dm), dm, "max_dm_size");
@@ -66,7 +69,7 @@ T(test_copy)
 	assert_memory_equal(out + 1, in, 60);
 	assert_memory_equal(out + 61, in, 4);
 	assert_int_equal(fake.copies, 3);
-	/* mlx5_access_dm(): the range first, then the alignment. */
+	/* As mlx5_access_dm(): the range is checked first, then the alignment. */
 	static const struct {
 		uint64_t off;
 		size_t len;
@@ -115,7 +118,7 @@ T(test_dm_mr)
 	assert_int_equal(bb_mr_reg_dm(NULL, dm, 0, 64, LW, &mr), -EINVAL);
 	assert_int_equal(bb_mr_reg_dm(f->pd, NULL, 0, 64, LW, &mr), -EINVAL);
 	assert_int_equal(bb_mr_reg_dm(f->pd, dm, 0, 64, LW, NULL), -EINVAL);
-	/* UVERBS_METHOD_DM_MR_REG, mlx5_reg_dm_mr() of libmlx5 */
+	/* Limits of UVERBS_METHOD_DM_MR_REG and libmlx5's mlx5_reg_dm_mr(). */
 	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 0, LW, &mr), mr, "empty");
 	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 101, LW, &mr), mr, "leaves");
 	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 100, 1, LW, &mr), mr, "leaves");
@@ -145,13 +148,13 @@ T(test_dm_mr)
 	assert_int_equal(drv->attr.offset, 36);
 	assert_int_equal(drv->attr.len, 64);
 	assert_int_equal(drv->attr.iova, 0);
-	/* man ibv_alloc_dm: the flag must be set. */
+	/* ZERO_BASED must be set (man ibv_alloc_dm). */
 	assert_int_equal(drv->attr.access, LW | BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_ZERO_BASED);
 	assert_null(mr->addr);
 	assert_int_equal(mr->iova, 0);
 	assert_int_equal(mr->len, 64);
 	assert_int_equal(mr->rkey, drv->pub.rkey);
-	/* Nobody's address. */
+	/* Device memory has no address of the process. */
 	bb_lkey_cache_init(&cache, f->pd);
 	assert_int_equal(bb_mem_lkey(&cache, NULL, 64), BB_LKEY_NONE);
 	REFUSE(-EINVAL, bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW), (void *)1,
@@ -183,7 +186,7 @@ T(test_umem)
 	assert_int_equal(bb_umem_reg(NULL, buf, 64, LW, &umem), -EINVAL);
 	assert_int_equal(bb_umem_reg(f->dev, buf, 64, LW, NULL), -EINVAL);
 	assert_int_equal(bb_umem_reg_ex(f->dev, NULL, &umem), -EINVAL);
-	/* devx_umem_get() */
+	/* Limits of devx_umem_get(). */
 	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, 0, LW, &umem), umem, "empty");
 	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, SIZE_MAX, LW, &umem), umem, "past the end");
 	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, 64, LW | BB_ACCESS_REMOTE_ATOMIC, &umem), umem,
@@ -243,7 +246,7 @@ T(test_dmabuf_mr)
 
 	assert_int_equal(bb_mr_reg_dmabuf(NULL, 0, 64, 0, 3, LW, &mr), -EINVAL);
 	assert_int_equal(bb_mr_reg_dmabuf(f->pd, 0, 64, 0, 3, LW, NULL), -EINVAL);
-	/* UVERBS_METHOD_REG_DMABUF_MR, ib_umem_dmabuf_get() */
+	/* Limits of UVERBS_METHOD_REG_DMABUF_MR and ib_umem_dmabuf_get(). */
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 0, 0, 3, LW, &mr), mr, "empty");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 64, 0x10001, 3, LW, &mr), mr, "page");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 8, 64, 0x10800, 3, LW, &mr), mr, "page");
@@ -277,14 +280,14 @@ T(test_dmabuf_mr)
 	assert_int_equal(drv->attr.access & ~(uint32_t)BB_ACCESS_RELAXED_ORDERING, rights);
 	assert_int_equal(mr->iova, 0x777010);
 	assert_ptr_equal(mr->addr, (void *)0x2010);
-	/* An offset is no address, nor is the iova. */
+	/* Neither the offset nor the iova is an address of the process. */
 	bb_lkey_cache_init(&cache, f->pd);
 	assert_int_equal(bb_mem_lkey(&cache, (void *)0x2010, 64), BB_LKEY_NONE);
 	assert_int_equal(bb_mem_lkey(&cache, (void *)0x777010, 64), BB_LKEY_NONE);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-/* A device keeps what was taken from it. */
+/* A device with live objects cannot be closed. */
 T(test_close)
 {
 	struct fixture *f = *state;

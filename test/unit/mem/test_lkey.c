@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Address to lkey: hits, misses, borders, overlaps, holes. */
+/* Address to lkey: hits, misses, boundaries, overlaps, holes. */
 #include "../core/core_fixture.h"
 
 #define P(addr) ((void *)(uintptr_t)(addr))
@@ -65,7 +65,7 @@ L(test_borders)
 	int pass;
 
 	bb_lkey_cache_init(&c, &b.pd);
-	/* The second time from the cache. */
+	/* The second pass hits the cache. */
 	for (pass = 0; pass < 2; pass++) {
 		assert_int_equal(bb_mem_lkey(&c, P(0x10000), 0x1000), mr->lkey);
 		assert_int_equal(bb_mem_lkey(&c, P(0x10fff), 1), mr->lkey);
@@ -81,7 +81,7 @@ L(test_borders)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-/* Neighbours with two keys: what crosses them has none. */
+/* Adjacent registrations with two keys: a range across both has no key. */
 L(test_crossing)
 {
 	struct bb_mr *x, *y, *z;
@@ -93,7 +93,7 @@ L(test_crossing)
 	assert_int_equal(bb_mem_lkey(&c, P(0x10ff8), 8), x->lkey);
 	assert_int_equal(bb_mem_lkey(&c, P(0x11000), 8), y->lkey);
 	assert_int_equal(bb_mem_lkey(&c, P(0x10ffc), 8), BB_LKEY_NONE);
-	/* Until one holds all of it. */
+	/* Until one registration covers the whole range. */
 	z = reg(0x10800, 0x1000, BB_ACCESS_LOCAL_WRITE);
 	assert_int_equal(bb_mem_lkey(&c, P(0x10ffc), 8), z->lkey);
 	assert_int_equal(bb_mr_dereg(z), 0);
@@ -124,7 +124,7 @@ L(test_nested)
 	assert_int_equal(bb_mr_dereg(big), 0);
 }
 
-/* A writable registration goes before a read-only one, cached or not. */
+/* A writable registration is preferred to a read-only one, cached or not. */
 L(test_read_only)
 {
 	struct bb_mr *ro = reg(0x10000, 0x4000, BB_ACCESS_REMOTE_READ), *rw;
@@ -140,7 +140,10 @@ L(test_read_only)
 	assert_int_equal(bb_mr_dereg(ro), 0);
 }
 
-/* As many ranges as entries: no miss after the first round; one more: some. */
+/*
+ * With as many ranges as entries there is no miss after the first round. With one more there are
+ * misses.
+ */
 L(test_hits)
 {
 	struct bb_mr *mr[BB_LKEY_CACHE_ENTRIES + 1];
@@ -160,12 +163,12 @@ L(test_hits)
 	assert_int_equal(c.misses, BB_LKEY_CACHE_ENTRIES + 1);
 	for (i = 0; i < RTE_DIM(mr); i++)
 		assert_int_equal(bb_mr_dereg(mr[i]), 0);
-	/* No key outlives its registration in a cache. */
+	/* A cache returns no key of a removed registration. */
 	for (i = 0; i < RTE_DIM(mr); i++)
 		assert_int_equal(bb_mem_lkey(&c, P(0x10080 + i * 0x10000), 64), BB_LKEY_NONE);
 }
 
-/* A hole in a heap registration: both sides keep their key, the hole has none. */
+/* A hole in a heap registration: both parts keep their key, the hole has none. */
 L(test_hole)
 {
 	struct bb_lkey_cache c;
@@ -185,14 +188,14 @@ L(test_hole)
 	assert_int_equal(bb_mem_reap(&b.pd), 0);
 	assert_int_equal(fake.mrs, 1);
 
-	/* Mapped again: a registration of its own, and no key across the borders. */
+	/* Mapped again: a new registration, and no key for a range across the boundaries. */
 	alloc_event(0x104000, 0x2000);
 	assert_int_equal(fake.mrs, 2);
 	assert_int_not_equal(bb_mem_lkey(&c, P(0x104000), 0x2000), BB_LKEY_NONE);
 	assert_int_not_equal(bb_mem_lkey(&c, P(0x104000), 0x2000), key);
 	assert_int_equal(bb_mem_lkey(&c, P(0x103000), 0x2000), BB_LKEY_NONE);
 
-	/* A free over both: the old one goes with its last byte only. */
+	/* A free of both: the old registration is retired with its last byte only. */
 	free_event(0x103000, 0xd000);
 	assert_int_equal(b.pd.mem->stats.retired, 1);
 	assert_int_equal(bb_mem_reap(&b.pd), 1);
@@ -203,7 +206,7 @@ L(test_hole)
 	assert_int_equal(fake.mrs, 0);
 }
 
-/* Told of the same range twice, or of one with old parts in it: only gaps are new. */
+/* A second event for a range, or one that covers old parts: only the gaps are registered. */
 L(test_told_twice)
 {
 	struct bb_lkey_cache c;
@@ -222,12 +225,12 @@ L(test_told_twice)
 	assert_int_equal(b.pd.mem->stats.bytes, 0x10000);
 	free_event(0x100000, 0x10000);
 	assert_int_equal(b.pd.mem->stats.retired, 3);
-	/* Freed twice, or never told of: nothing. */
+	/* A second free, or a free of unknown memory, changes nothing. */
 	free_event(0x100000, 0x10000);
 	assert_int_equal(b.pd.mem->stats.retired, 3);
 }
 
-/* A heap event leaves explicit registrations alone. */
+/* A heap event does not change explicit registrations. */
 L(test_free_and_explicit)
 {
 	struct bb_mr *mr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* PDs, explicit registrations, mempools, and the heap by one walk (--no-huge). */
+/* PDs, explicit registrations, mempools, and a heap that is walked once (--no-huge). */
 #define ALLOW_EXPERIMENTAL_API /* rte_pktmbuf_pool_create_extbuf() */
 #include <sys/mman.h>
 
@@ -120,7 +120,7 @@ T(test_mr_refuses)
 	assert_int_equal(f->pd->mrs, 0);
 	assert_int_equal(stats_of(f->pd).mrs, 0);
 
-	/* A key that does not die keeps its place in the table. */
+	/* A key that could not be destroyed keeps its entry in the table. */
 	assert_int_equal(bb_mr_reg(f->pd, buf, 64, BB_ACCESS_REMOTE_READ, &mr), 0);
 	fake_fail(FAKE_MR_DEREG, -EBUSY);
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
@@ -132,7 +132,7 @@ T(test_mr_refuses)
 	assert_int_equal(bb_mem_reap(NULL), -EINVAL);
 }
 
-/* One walk finds all of the heap; memory of rte_extmem_register() is not heap. */
+/* One walk finds the whole heap; memory of rte_extmem_register() does not belong to it. */
 T(test_follow_heap)
 {
 	struct fixture *f = *state;
@@ -168,7 +168,7 @@ T(test_follow_heap)
 	munmap(ext, 1 << 20);
 }
 
-/* What fails leaves nothing behind and can be tried again. */
+/* A failed call leaves nothing behind and can be repeated. */
 T(test_follow_heap_fails)
 {
 	struct fixture *f = *state;
@@ -211,7 +211,10 @@ external_remove(char *area)
 	assert_int_equal(munmap(area, EXT_LEN), 0);
 }
 
-/* Its key would outlive the mapping: nothing is registered until the application names it. */
+/*
+ * The key would outlive the mapping, so nothing is registered until the application names the
+ * memory.
+ */
 T(test_follow_heap_refuses_external_memory_without_events)
 {
 	struct fixture *f = *state;
@@ -223,14 +226,14 @@ T(test_follow_heap_refuses_external_memory_without_events)
 	log_expect("bb_mem_add_heap()");
 	assert_int_equal(fake.mrs, 0);
 	assert_int_equal(lookup(f->pd, x.one, 64), BB_LKEY_NONE);
-	/* Half of it is not enough. */
+	/* Half of the memory is not enough. */
 	assert_int_equal(bb_mem_add_heap(f->pd, x.one, EXT_LEN / 2), 0);
 	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOTSUP);
 	assert_int_not_equal(lookup(f->pd, x.one, 64), BB_LKEY_NONE);
 	assert_int_equal(fake.mrs, 1);
 	assert_int_equal(bb_mem_add_heap(f->pd, x.one, EXT_LEN), 0);
 	assert_int_equal(fake.mrs, 2);
-	/* A follow that fails otherwise leaves what was named, too. */
+	/* A follow that fails for another reason keeps the named memory, too. */
 	fake_fail(FAKE_MR_REG, -ENOMEM);
 	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOMEM);
 	fake_fail(FAKE_NONE, 0);
@@ -262,14 +265,14 @@ T(test_external_memory_has_a_key_from_add_to_del)
 	assert_int_equal(bb_mem_add_heap(f->pd, x.two, EXT_LEN), 0);
 	assert_int_equal(fake.mrs, regs + 1);
 	assert_int_not_equal(bb_mem_lkey(&cache, x.two, EXT_LEN), BB_LKEY_NONE);
-	/* The key is dead when the call returns, not only out of the lookup. */
+	/* The key is dead when the call returns, not only gone from the lookup. */
 	assert_int_equal(bb_mem_del_heap(f->pd, x.one, EXT_LEN), 0);
 	assert_int_equal(fake.mrs, regs);
 	assert_int_equal(bb_mem_lkey(&cache, x.one, 64), BB_LKEY_NONE);
 	assert_int_not_equal(bb_mem_lkey(&cache, x.two, EXT_LEN), BB_LKEY_NONE);
 	assert_int_equal(bb_mem_del_heap(f->pd, x.one, EXT_LEN), -ENOENT);
 	external_remove(x.one);
-	/* A device that keeps the key says so. */
+	/* A device that cannot destroy the key makes the call fail. */
 	fake_fail(FAKE_MR_DEREG, -EBUSY);
 	assert_int_equal(bb_mem_del_heap(f->pd, x.two, EXT_LEN), -EBUSY);
 	fake_fail(FAKE_NONE, 0);
@@ -296,7 +299,7 @@ T(test_heap_calls_refuse_bad_ranges)
 	assert_int_equal(fake.mrs, 0);
 }
 
-/* A PD that cannot give up a registration is not freed, and can be later. */
+/* A PD with a registration that cannot be destroyed is not freed; a later free succeeds. */
 T(test_pd_free_fails)
 {
 	struct fixture *f = *state;
@@ -312,7 +315,10 @@ T(test_pd_free_fails)
 	assert_int_equal(fake.mrs, 0);
 }
 
-/* Control calls on the PD reap what the heap gave back; the stats say what waits. */
+/*
+ * Control calls on the PD reap registrations that the heap retired; the statistics count the
+ * pending ones.
+ */
 T(test_reap)
 {
 	struct fixture *f = *state;
@@ -343,7 +349,7 @@ T(test_reap)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	assert_int_equal(fake.mrs, 0);
 
-	/* An event that cannot register says so; lookups find nothing. */
+	/* An event that cannot register memory logs it; lookups find nothing. */
 	fake_fail(FAKE_MR_REG, -ENOMEM);
 	log_begin();
 	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_ALLOC, heap, sizeof(heap));
@@ -389,7 +395,7 @@ T(test_mempool)
 	assert_int_equal(bb_mem_del_mempool(f->pd, mp), 0);
 	assert_int_equal(bb_mem_del_mempool(f->pd, mp), -ENOENT);
 	assert_int_equal(rte_mempool_obj_iter(mp2, obj_cb, &cache), 10);
-	/* The PD takes the rest along: fixture_teardown(). */
+	/* fixture_teardown() frees the PD with the remaining registrations. */
 	assert_int_equal(stats_of(f->pd).mempool, fake.mrs);
 	rte_mempool_free(mp);
 	assert_int_equal(bb_mem_del_mempool(f->pd, mp2), 0);
@@ -403,7 +409,7 @@ no_free(struct rte_mempool_memhdr *hdr, void *arg)
 	(void)arg;
 }
 
-/* Chunks in three places, two of them neighbours: two registrations, or none. */
+/* Chunks in three places, two of them adjacent: two registrations, or none. */
 T(test_mempool_chunks)
 {
 	struct fixture *f = *state;
@@ -470,7 +476,7 @@ pinned_pool(struct fixture *f, uint32_t areas, uint16_t stride, uint16_t room, b
 
 	assert_true(mem != MAP_FAILED);
 	for (i = 0; i < 4; i++) {
-		/* From the top down: the order of areas is not that of addresses. */
+		/* From the top down, so that the order of areas is not that of addresses. */
 		ext[i] = (struct rte_pktmbuf_extmem){mem + (6 - 2 * i) * len, RTE_BAD_IOVA, len,
 						     stride};
 		assert_int_equal(munmap(mem + (7 - 2 * i) * len, len), 0);
@@ -511,13 +517,16 @@ T(test_pinned_buffers_have_lkeys_in_every_area)
 	pinned_pool(f, 1, 2048, 2048, true, 1);
 	pinned_pool(f, 4, 2048, 2048, true, 4);
 	pinned_pool(f, 4, 2048, 2048, false, 4);
-	/* A stride that leaves pages out, and does not divide the area. */
+	/* A stride that skips pages and does not divide the area. */
 	pinned_pool(f, 3, 20000, 300, true, 3);
-	/* Memory that EAL does not know: nothing but the buffers is known to be mapped. */
+	/* EAL does not know this memory: only the buffers are known to be mapped. */
 	pinned_pool(f, 2, 20000, 300, false, 2 * ((1 << 18) / 20000));
 }
 
-/* The mbufs of such a pool point into another pool's memory: success would register nothing. */
+/*
+ * The mbufs of such a pool point to another pool's memory, so registering this pool would have no
+ * effect.
+ */
 T(test_pool_without_data_room_is_refused)
 {
 	struct fixture *f = *state;
@@ -531,7 +540,7 @@ T(test_pool_without_data_room_is_refused)
 	rte_mempool_free(mp);
 }
 
-/* Objects that are no mbufs, with private data that looks like an mbuf pool's. */
+/* Objects that are no mbufs, with private data that looks like that of an mbuf pool. */
 T(test_pool_of_other_objects_registers_its_chunks)
 {
 	const struct rte_pktmbuf_pool_private looks = {.flags = RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF};

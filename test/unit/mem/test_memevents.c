@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A PD that follows the heap through EAL's own memory events. Needs hugepages, as
- * EAL has no events without; skipped where there are none.
+ * A PD that follows the heap by EAL's memory events. EAL has events with hugepages only; without
+ * hugepages the test is skipped.
  */
 #include <pthread.h>
 
@@ -14,7 +14,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Free hugepages of 2 MiB. */
+/* Returns the number of free hugepages of 2 MiB. */
 static unsigned long
 hugepages_free(void)
 {
@@ -55,7 +55,7 @@ sum_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t le
 	return 0;
 }
 
-/* What EAL has mapped is what is registered. */
+/* Asserts that exactly EAL's mapped memory is registered. */
 static void
 assert_all_registered(struct bb_pd *pd)
 {
@@ -75,7 +75,7 @@ T(test_grow_and_shrink)
 {
 	struct fixture *f = *state;
 	void *before, *big, *bigger;
-	volatile uintptr_t gone; /* GCC 14 follows pointers through plain ones */
+	volatile uintptr_t gone; /* volatile: GCC 14 follows plain pointers */
 	uint32_t heap;
 
 	before = rte_malloc(NULL, 1000, 0);
@@ -107,7 +107,7 @@ T(test_grow_and_shrink)
 	rte_free(before);
 }
 
-/* Core's own rte_malloc, under dev->lock, may make the heap grow. */
+/* Core's own rte_malloc() under dev->lock may grow the heap. */
 T(test_event_under_lock)
 {
 	struct fixture *f = *state;
@@ -122,7 +122,7 @@ T(test_event_under_lock)
 	attr.recv_cq = f->cq;
 	attr.sq_depth = 1;
 	attr.rq_depth = 0;
-	/* Leave no room, then create: now and then it is the QP that maps a page. */
+	/* Fills the heap, then creates a QP: sometimes the QP is what maps a page. */
 	while (n < RTE_DIM(fill) && grown == 0) {
 		uint64_t bytes = stats_of(f->pd).bytes;
 
@@ -142,7 +142,7 @@ T(test_event_under_lock)
 		rte_free(fill[--n]);
 }
 
-/* Two PDs follow, one goes: the other still does. */
+/* Two PDs follow the heap, one is freed: the other still follows. */
 T(test_two_followers)
 {
 	struct fixture *f = *state;
@@ -164,14 +164,14 @@ T(test_two_followers)
 	rte_free(p);
 }
 
-/* A heap of external memory tells its events too; rte_extmem_register() does not. */
+/* A heap of external memory raises events too; rte_extmem_register() does not. */
 T(test_external_heap)
 {
 	struct fixture *f = *state;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *mem = aligned_alloc(2 * MIB, 4 * MIB);
 	void *p;
-	volatile uintptr_t gone; /* GCC 14 follows pointers through plain ones */
+	volatile uintptr_t gone; /* volatile: GCC 14 follows plain pointers */
 	uint32_t heap;
 
 	assert_non_null(mem);
@@ -181,7 +181,7 @@ T(test_external_heap)
 	p = rte_malloc_socket(NULL, 1000, 0, rte_malloc_heap_get_socket("bbheap"));
 	assert_non_null(p);
 	assert_int_not_equal(lookup(f->pd, p, 1000), BB_LKEY_NONE);
-	/* The calls for EAL without events change nothing here. */
+	/* The calls for EAL without events have no effect here. */
 	heap = stats_of(f->pd).heap;
 	assert_int_equal(bb_mem_add_heap(f->pd, mem, 2 * MIB), 0);
 	assert_int_equal(stats_of(f->pd).heap, heap);
@@ -218,8 +218,8 @@ churn(void *arg)
 }
 
 /*
- * While another thread makes the heap breathe, this one looks up and calls the
- * control path: no deadlock, and what stays allocated keeps its key.
+ * Another thread makes the heap grow and shrink while this one looks up keys and calls the
+ * control path. There is no deadlock, and memory that stays allocated keeps its key.
  */
 T(test_churn)
 {

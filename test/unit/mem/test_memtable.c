@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The address table against a map of pages, and against a reader that races. */
+/* The address table against a map of pages, and against a concurrent reader. */
 #include "../core/core_fixture.h"
 
 #define BASE    0x7f0000000000ull
@@ -23,7 +23,7 @@ rnd(uint32_t n)
 	return (uint32_t)(rng >> 33) % n;
 }
 
-/* The reference: whose page it is, and a list of explicit registrations. */
+/* The reference: the key of each page, and a list of explicit registrations. */
 static uint32_t heap_key[PAGES]; /* 0: not heap */
 static struct bb_mr *mrs[MAX_MRS];
 
@@ -38,7 +38,7 @@ model_alloc(uint32_t first, uint32_t n)
 
 		if (heap_key[i] != 0)
 			continue;
-		/* Exactly one of the registrations that the event made holds it. */
+		/* Exactly one of the registrations that the event made covers the page. */
 		for (mr = fake.mr_list; mr != NULL; mr = mr->next) {
 			if (mr->pub.lkey < old_key || mr->start > BASE + i * PAGE ||
 			    mr->end <= BASE + i * PAGE)
@@ -77,7 +77,7 @@ model_explicit(uint32_t slot)
 	assert_int_equal(bb_mr_reg(&b.pd, P(start), len, access, &mrs[slot]), 0);
 }
 
-/* Is @key a right answer for the range? Looks at the reference only. */
+/* Returns whether @key is a right answer for the range, by the reference only. */
 static bool
 model_right(uint64_t addr, uint64_t len, uint32_t key)
 {
@@ -118,7 +118,7 @@ model_right(uint64_t addr, uint64_t len, uint32_t key)
 	return readable ? key_readable : key == BB_LKEY_NONE;
 }
 
-/* Counters and the driver's own list agree with the reference. */
+/* Asserts that the counters and the driver's list agree with the reference. */
 static void
 model_counts(void)
 {
@@ -209,7 +209,7 @@ TEST(test_model)
 		model_run(seed);
 }
 
-/* More entries than the first arrays hold; every one is found, in any order. */
+/* More entries than the first arrays hold; each is found, in any order. */
 TEST(test_growth)
 {
 	const uint32_t n = 5000;
@@ -221,7 +221,8 @@ TEST(test_growth)
 	bare_pd_init(&b);
 	bb_lkey_cache_init(&cache, &b.pd);
 	for (i = 0; i < n; i++) {
-		j = i * 2053 % n; /* 2053 is prime to 5000: each once, scattered */
+		j = i * 2053 % n; /* 2053 and 5000 are coprime: visits each entry once,
+				   * scattered */
 		assert_int_equal(
 			bb_mr_reg(&b.pd, P(BASE + j * PAGE), PAGE, BB_ACCESS_LOCAL_WRITE, &many[j]),
 			0);
@@ -242,12 +243,12 @@ TEST(test_growth)
 }
 
 /*
- * A writer maps and unmaps chunks, pages of chunks, and explicit registrations, while
- * a reader looks up. A key says which chunk it is of, so the reader knows alone: a
- * stable chunk always has its key, a moving one has its own key or none.
+ * A writer maps and unmaps chunks, pages of chunks and explicit registrations while a reader
+ * looks up. A key encodes its chunk, so the reader can judge it alone: a stable chunk always has
+ * its key, a moving chunk has its own key or none.
  */
 #define CHUNK_PAGES 16u
-#define CHUNKS      200u /* outgrows the first arrays under the reader's eyes */
+#define CHUNKS      200u /* outgrows the first arrays while the reader runs */
 #define CHUNK       (CHUNK_PAGES * PAGE)
 
 static uint32_t writer_done;
@@ -259,7 +260,7 @@ writer(void *arg)
 
 	(void)arg;
 	for (i = 0; i < 20000; i++) {
-		/* Even chunks are stable. */
+		/* Even chunks are stable; this picks an odd one. */
 		uint64_t chunk = BASE + (rnd(CHUNKS / 2) * 2 + 1) * CHUNK;
 		uint32_t page = rnd(CHUNK_PAGES);
 
@@ -302,13 +303,13 @@ TEST(test_concurrent_reader)
 	fake.key_is_page = true;
 	writer_done = 0;
 	bb_lkey_cache_init(&cache, &b.pd);
-	/* A few first: the table must outgrow its array while the reader runs. */
+	/* A few stable chunks first; the table must outgrow its array while the reader runs. */
 	for (i = 0; i < CHUNKS; i += 2)
 		if (i < 40)
 			bb_mem_heap_event(b.pd.mem, RTE_MEM_EVENT_ALLOC, P(BASE + i * CHUNK),
 					  CHUNK);
 	assert_int_equal(pthread_create(&t, NULL, writer, NULL), 0);
-	/* The writer may be done before this thread gets its CPU back. */
+	/* The writer may finish before this thread gets its CPU back. */
 	for (i = 0; i < 1000 || !__atomic_load_n(&writer_done, __ATOMIC_ACQUIRE); i++) {
 		uint32_t chunk, key;
 

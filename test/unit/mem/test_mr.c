@@ -52,7 +52,7 @@ all_on(struct fixture *f)
 	f->dev->attr.relaxed_ordering = true;
 }
 
-/* Every combination: granted as asked, or refused by the rule that it breaks. */
+/* Every combination of rights: granted as requested, or rejected by the rule that it breaks. */
 T(test_rights)
 {
 	struct fixture *f = *state;
@@ -66,7 +66,7 @@ T(test_rights)
 		if ((a & (RW | RA)) != 0 && (a & LW) == 0)
 			want = -EINVAL; /* man ibv_reg_mr */
 		else if ((a & OD) != 0 && (a & RA) != 0)
-			want = -ENOTSUP; /* odp_atomic is not there */
+			want = -ENOTSUP; /* the device lacks odp_atomic */
 		log_begin();
 		ret = bb_mr_reg(f->pd, mem[0], 4096, a | RO, &mr);
 		assert_int_equal(ret, want);
@@ -80,13 +80,15 @@ T(test_rights)
 		assert_int_equal(driver_mr(mr)->access, a | RO);
 		assert_int_equal(mr->iova, (a & ZB) != 0 ? 0 : (uintptr_t)mem[0]);
 		assert_int_equal(driver_mr(mr)->iova, mr->iova);
-		/* What no WQE may use has no lkey; what no peer may use has no rkey. */
+		/*
+		 * A region that no WQE may use has no lkey; one that no peer may use has no rkey.
+		 */
 		if ((a & OD) != 0)
 			assert_int_equal(mr->lkey, BB_LKEY_NONE);
 		else
 			assert_int_equal(mr->lkey, driver_mr(mr)->pub.lkey);
 		assert_int_equal(mr->rkey, (a & (RW | RR | RA)) != 0 ? driver_mr(mr)->pub.rkey : 0);
-		/* Lookups give keys that name memory by its addresses alone. */
+		/* Lookups return only keys that address memory by its virtual address. */
 		assert_int_equal(lookup(f->pd, mem[0], 1),
 				 (a & (OD | ZB)) != 0 ? BB_LKEY_NONE : mr->lkey);
 		assert_int_equal(bb_mr_dereg(mr), 0);
@@ -96,7 +98,10 @@ T(test_rights)
 	assert_int_equal(stats_of(f->pd).bytes, 0);
 }
 
-/* The optional range is never refused (libibverbs and kernel drop what they lack). */
+/*
+ * Rights of the optional range are never rejected: libibverbs and the kernel drop unsupported
+ * ones.
+ */
 T(test_optional)
 {
 	struct fixture *f = *state;
@@ -115,7 +120,7 @@ T(test_optional)
 		log_expect(optional ? NULL : "not known");
 		if (!optional)
 			continue;
-		/* The device has none of them. */
+		/* The device supports none of them. */
 		assert_int_equal(mr->access, LW);
 		assert_int_equal(driver_mr(mr)->access, LW);
 		assert_int_equal(bb_mr_dereg(mr), 0);
@@ -138,7 +143,7 @@ T(test_on_demand)
 	struct fixture *f = *state;
 	struct bb_mr *mr = NULL;
 
-	/* ib_check_mr_access(): EOPNOTSUPP. */
+	/* ib_check_mr_access() returns EOPNOTSUPP. */
 	REFUSE(-ENOTSUP, "no on-demand paging", bb_mr_reg(f->pd, mem[0], 64, OD, &mr));
 	f->dev->attr.odp = true;
 	REFUSE(-ENOTSUP, "odp_write", bb_mr_reg(f->pd, mem[0], 64, OD | LW | RW, &mr));
@@ -151,7 +156,7 @@ T(test_on_demand)
 	assert_int_equal(bb_mr_reg(f->pd, mem[0], 64, OD | LW | RW | RR | RA, &mr), 0);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	mr = NULL;
-	/* The whole address space: NULL and SIZE_MAX, and only with ON_DEMAND. */
+	/* The whole address space: NULL and SIZE_MAX, with ON_DEMAND only. */
 	REFUSE(-ENOTSUP, "whole address space",
 	       bb_mr_reg(f->pd, NULL, SIZE_MAX, OD | LW | RW, &mr));
 	f->dev->attr.odp_implicit = true;
@@ -180,7 +185,7 @@ T(test_iova)
 	assert_int_equal(lookup(f->pd, mem[0] + 5, 1), BB_LKEY_NONE);
 	assert_int_equal(stats_of(f->pd).bytes, 64);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	/* Its own addresses. */
+	/* An iova equal to the virtual address. */
 	assert_int_equal(bb_mr_reg_iova(f->pd, mem[0], 64, (uintptr_t)mem[0], LW, &mr), 0);
 	assert_int_equal(lookup(f->pd, mem[0], 64), mr->lkey);
 	assert_int_equal(bb_mr_dereg(mr), 0);
@@ -193,7 +198,10 @@ T(test_iova)
 	assert_null(mr);
 	assert_int_equal(bb_mr_reg_iova(f->pd, mem[0], 4095, UINT64_MAX - 4095, LW, &mr), 0);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	/* Specifying 0 has the same effect as ZERO_BASED (man ibv_reg_mr); it goes first. */
+	/*
+	 * An iova of 0 has the effect of ZERO_BASED (man ibv_reg_mr); ZERO_BASED takes
+	 * precedence.
+	 */
 	assert_int_equal(bb_mr_reg_iova(f->pd, mem[0], 64, 0x7000000, LW | ZB, &mr), 0);
 	assert_int_equal(mr->iova, 0);
 	assert_int_equal(bb_mr_dereg(mr), 0);
@@ -207,7 +215,7 @@ same(const struct bb_mr *a, const struct bb_mr *b)
 	assert_memory_equal(a, b, sizeof(*a));
 }
 
-/* ibv_rereg_mr(), ib_uverbs_rereg_mr() and, for ON_DEMAND, mlx5_ib_rereg_user_mr(). */
+/* As ibv_rereg_mr(), ib_uverbs_rereg_mr() and, for ON_DEMAND, mlx5_ib_rereg_user_mr(). */
 T(test_rereg_refused)
 {
 	struct fixture *f = *state;
@@ -254,7 +262,7 @@ T(test_rereg_refused)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-/* Each thing that can change, and all at once, with the same key and another. */
+/* Each attribute that can change, and all at once, with the key unchanged and changed. */
 T(test_rereg)
 {
 	struct fixture *f = *state;
@@ -288,13 +296,13 @@ T(test_rereg)
 			assert_int_equal(mr->iova, (uintptr_t)at);
 			assert_int_equal(mr->access, access ? LW | RR : LW);
 			assert_int_equal(driver_mr(mr)->access, mr->access);
-			/* Found where it is, and nowhere else. */
+			/* Lookups find the new range in the new PD and nothing else. */
 			assert_int_equal(lookup(owner, at, len), mr->lkey);
 			if (trans)
 				assert_int_equal(lookup(owner, mem[0], 1), BB_LKEY_NONE);
 			if (pd)
 				assert_int_equal(lookup(f->pd, at, 1), BB_LKEY_NONE);
-			/* The place that was kept is given back. */
+			/* The reserved table entry was released. */
 			assert_int_equal(owner->mem->arr->n, 1);
 			assert_int_equal(f->pd->mem->arr->n + pd2->mem->arr->n, 1);
 			assert_int_equal(f->pd->mrs, pd ? 0 : 1);
@@ -310,7 +318,7 @@ T(test_rereg)
 	assert_int_equal(bb_pd_free(pd2), 0);
 }
 
-/* What the driver refuses changes nothing, in neither PD. */
+/* A re-registration that the driver refuses changes nothing in either PD. */
 T(test_rereg_fails)
 {
 	struct fixture *f = *state;
@@ -342,7 +350,7 @@ T(test_rereg_fails)
 	assert_int_equal(bb_pd_free(pd2), 0);
 }
 
-/* The iova stays until the memory changes; what becomes ON_DEMAND leaves the table. */
+/* The iova stays until the memory changes. A region that becomes ON_DEMAND leaves the table. */
 T(test_rereg_iova)
 {
 	struct fixture *f = *state;
@@ -369,7 +377,7 @@ T(test_rereg_iova)
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW), -ENOTSUP);
 	log_expect("only with TRANSLATION");
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	/* What the heap does meanwhile is not disturbed by a place that is kept. */
+	/* A reserved table entry does not disturb concurrent heap events. */
 	assert_int_equal(bb_mr_reg(f->pd, mem[0], 4096, LW, &mr), 0);
 	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_ALLOC, mem[2], 8192);
 	assert_int_equal(bb_mr_rereg(mr, TRANS, NULL, mem[1], 4096, 0), 0);
@@ -386,7 +394,7 @@ T(test_no_rereg)
 	const struct bb_driver *with = f->dev->drv;
 	struct bb_mr *mr;
 
-	/* The last driver taken is the one that lacks it. */
+	/* The driver registered last lacks the operation. */
 	without = fake_driver;
 	without.name = "lame";
 	without.mr_rereg = NULL;

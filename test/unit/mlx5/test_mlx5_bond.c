@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Which of the bonded ports a QP is given. */
+/* Choice of the bonded port for each QP. */
 #include "mlx5_fixture.h"
 
 #include <rte_random.h>
 
-/* The port that the QP is given as it goes to INIT. */
+/* Returns the port that the QP gets in the step to INIT. */
 static uint32_t
 port_of(struct fixture *f)
 {
@@ -25,9 +25,9 @@ port_of(struct fixture *f)
 }
 
 /*
- * QPs are dealt out to bonded ports in turn, unless the kernel would not do so: ports that are not
- * bonded, and a hash that the port of a QP would bypass. A function that may not ask goes by its
- * capabilities (kernel: mlx5_ib_lag_should_assign_affinity()).
+ * QPs are spread over bonded ports in turn, except where the kernel would not do so: ports that
+ * are not bonded, and a hash that the port of a QP would bypass. A function without the right to
+ * query goes by its capabilities (kernel: mlx5_ib_lag_should_assign_affinity()).
  */
 TEST_WITH(stub_setup, stub_teardown, bonded_ports)
 {
@@ -38,9 +38,9 @@ TEST_WITH(stub_setup, stub_teardown, bonded_ports)
 	};
 	static const struct {
 		uint32_t ports, state, mode;
-		int selection; /* port_selection_cap, and what it says */
+		int selection; /* port_selection_cap and the value of the bypass bit */
 		bool refused, affinity;
-		uint32_t want; /* ports that are dealt out to, 0: none */
+		uint32_t want; /* number of ports that QPs are spread over, 0: none */
 	} cases[] = {
 		{2, 1, 0, NO_CAP, false, false, 2},
 		{3, 1, 0, NO_CAP, false, false, 3},
@@ -49,9 +49,9 @@ TEST_WITH(stub_setup, stub_teardown, bonded_ports)
 		{2, 1, 0, NO_CAP, true, false, 0},
 		{2, 0, 0, NO_CAP, true, true, 2},
 		{1, 0, 0, NO_CAP, true, true, 0},
-		/* Queue affinity, whatever could bypass a hash. */
+		/* Queue affinity, whatever the bypass capability is. */
 		{2, 1, 0, BYPASS, false, true, 2},
-		/* A hash, and multi-port E-switch. */
+		/* Hash mode, and multi-port E-switch. */
 		{2, 1, 1, NO_CAP, false, true, 2},
 		{2, 1, 1, NO_BYPASS, false, false, 2},
 		{2, 1, 1, BYPASS, false, true, 0},
@@ -96,7 +96,7 @@ TEST_WITH(stub_setup, stub_teardown, bonded_ports)
 	}
 }
 
-/* Processes with one QP each do not all begin with the same port. */
+/* Processes with one QP each do not all start with the first port. */
 TEST_WITH(stub_setup, stub_teardown, bonded_ports_begin_anywhere)
 {
 	void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);

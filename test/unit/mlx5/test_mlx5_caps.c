@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Capabilities: what becomes of each, and which make a device unusable. */
+/* Capabilities: how each is used, and which values make a device unusable. */
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
@@ -22,7 +22,7 @@ T(limits_come_from_the_device)
 	assert_int_equal(attr.max_qp_wr, 1 << 15);
 	/* 63 segments, two of them control and remote address. */
 	assert_int_equal(attr.max_sge, 61);
-	/* Of a READ 32 segments. */
+	/* A READ has at most 32 segments. */
 	assert_int_equal(attr.max_read_sge, 30);
 	assert_int_equal(attr.max_inline, 61 * 16 - 4);
 	assert_int_equal(attr.max_recv_sge, 32);
@@ -35,7 +35,7 @@ T(limits_come_from_the_device)
 	assert_int_equal(attr.bf_size, 256);
 	assert_true(attr.atomics);
 	assert_true(attr.counters);
-	/* Current values were asked for, not maxima. */
+	/* The current values were queried, not the maxima. */
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_QUERY_HCA_CAP), BB_PRM_CMD_OP_MOD) & 1, 1);
 	close_dev(&f);
 }
@@ -66,7 +66,7 @@ T(smaller_limits_are_honoured)
 	close_dev(&f);
 }
 
-/* What each bit and size says of itself, beside those of the stub; and what is more than we can. */
+/* The effect of each capability bit and size alone, and of values beyond Bluebell's limits. */
 T(each_by_itself)
 {
 	enum {
@@ -151,7 +151,7 @@ T(each_by_itself)
 		{ATTR(max_mr_size), UINT64_MAX, {{BB_PRM_HCA_LOG_MAX_MRW_SZ, 64}}, 0},
 		{ATTR(max_mr_size), UINT64_C(1) << 63, {{BB_PRM_HCA_LOG_MAX_MRW_SZ, 63}}, 0},
 		{ATTR(max_msg_size), UINT64_C(1) << 31, {{BB_PRM_HCA_LOG_MAX_MSG, 31}}, 0},
-		/* Halves of a register: one that holds no WQE is none. */
+		/* Halves of a BlueFlame register: a half too small for a WQE counts as none. */
 		{ATTR(bf_size), 64, {{BB_PRM_HCA_LOG_BF_REG_SIZE, 7}}, 0},
 		{ATTR(bf_size), 0, {{BB_PRM_HCA_LOG_BF_REG_SIZE, 6}}, 0},
 		{ATTR(ports), 8, {{BB_PRM_HCA_NUM_PORTS, 8}}, 0},
@@ -177,7 +177,9 @@ T(each_by_itself)
 	}
 }
 
-/* The clock of completions is that of which the device lets QPs ask; real time has no ticks. */
+/*
+ * Completions use the clock whose format the device requires of QPs; real time has no tick rate.
+ */
 T(time_stamps)
 {
 	/* qp_ts_format: free running, real time, both; qpc.ts_format: 0 free running, 1 default */
@@ -204,7 +206,7 @@ T(time_stamps)
 	}
 }
 
-/* Device memory: none without the bit of either page, and its own page's limits. */
+/* Device memory: none unless both pages have their bit; limits come from the page of its own. */
 T(device_memory)
 {
 	struct bb_dev_attr attr;
@@ -229,7 +231,7 @@ T(device_memory)
 			assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), -ENOTSUP);
 		close_dev(&f);
 	}
-	/* The page is asked for if the bit says that there is one. */
+	/* The page is queried only if its bit is set. */
 	for (i = 0; i < 2; i++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_MEMORY, i);
@@ -297,12 +299,12 @@ T(atomics_need_all_three)
 	open_dev(&f);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 	assert_false(attr.atomics);
-	/* A device without the capability is not asked for its details. */
+	/* The details of a missing capability are not queried. */
 	assert_int_equal(stub_count(BB_PRM_OP_QUERY_HCA_CAP), 2);
 	close_dev(&f);
 }
 
-/* What the page of on-demand paging says, of the scheme that the device has. */
+/* On-demand paging: the limits are those of the scheme that the device has. */
 T(paging_by_scheme)
 {
 	struct bb_dev_attr attr;
@@ -323,7 +325,7 @@ T(paging_by_scheme)
 		assert_true(attr.odp && attr.odp_read);
 		assert_false(attr.odp_write || attr.odp_atomic || attr.odp_implicit);
 		close_dev(&f);
-		/* The other scheme's bits count for nothing. */
+		/* The bits of the other scheme are ignored. */
 		bb_prm_set(stub.odp, BB_PRM_ODP_CAP_MEM_PAGE_FAULT, (uint32_t)!mem);
 		open_dev(&f);
 		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
@@ -339,7 +341,7 @@ T(paging_by_scheme)
 		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 		assert_true(attr.odp_write && attr.odp_atomic && attr.odp_implicit);
 		close_dev(&f);
-		/* A device that has no atomics has none there. */
+		/* A device without atomics has no atomics on demand. */
 		bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 0);
 		open_dev(&f);
 		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
@@ -403,7 +405,7 @@ T(counters_do_not_wrap)
 	close_dev(&f);
 }
 
-/* Each counter of the set goes into its own statistic, and no other. */
+/* Each counter of the set goes into its own statistic only. */
 T(each_counter)
 {
 #define ROW(counter_, stat_)                                                                       \
@@ -452,7 +454,7 @@ T(each_counter)
 	close_dev(&f);
 }
 
-/* The port's congestion is asked for if the device says that it may be, until it is refused. */
+/* Congestion statistics are queried if the device allows it, until a query is refused. */
 T(congestion)
 {
 	struct bb_dev_stats stats;
@@ -475,7 +477,7 @@ T(congestion)
 	}
 }
 
-/* Whatever fails at open, nothing stays behind (see stub_teardown()). */
+/* Whichever step of open fails, nothing is left (see stub_teardown()). */
 T(open_unwinds)
 {
 	struct bb_dev *dev;
@@ -496,7 +498,7 @@ T(open_unwinds)
 	assert_int_equal(bb_dev_open("stub0", &dev), -EOPNOTSUPP);
 }
 
-/* How each status of a refused command is reported. */
+/* The errno of each status of a refused command. */
 T(statuses_become_errnos)
 {
 	static const struct {

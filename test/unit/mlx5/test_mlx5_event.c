@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Events: what they become, and that none reaches an object that is gone. */
+/* Events: their translation, and that no event reaches a destroyed object. */
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
@@ -54,7 +54,7 @@ T(of_objects)
 	open_dev(&f);
 	bb_qp_init_attr_init(&init);
 	make_qp(&f, &init);
-	/* The QP was the last to subscribe, the CQ stands one slot before it. */
+	/* The QP subscribed last; the CQ is one slot before it. */
 	cq_cookie = stub.cookie - 1;
 	for (i = 0; i < RTE_DIM(map); i++) {
 		stub_event(map[i].prm, stub.cookie, 0);
@@ -70,7 +70,10 @@ T(of_objects)
 	close_dev(&f);
 }
 
-/* A type that is not the object's, one that is unknown, and cookies nobody has. */
+/*
+ * Events of the wrong type for the object, of an unknown type, and with unknown cookies are
+ * dropped.
+ */
 T(strange_ones_are_dropped)
 {
 	struct bb_event ev;
@@ -81,8 +84,9 @@ T(strange_ones_are_dropped)
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie - 1, 0);
 	stub_event(BB_PRM_EVENT_SRQ_RQ_LIMIT, stub.cookie, 0);
 	stub_event(BB_PRM_EVENT_SRQ_CATAS_ERROR, stub.cookie, 0);
-	stub_event(0x03, stub.cookie, 0);                  /* SQ drained: of no queue of ours */
-	stub_event(BB_PRM_EVENT_PATH_MIG, stub.cookie, 0); /* no path has an alternative */
+	stub_event(0x03, stub.cookie, 0);                  /* SQ drained: not subscribed by any
+							    * queue */
+	stub_event(BB_PRM_EVENT_PATH_MIG, stub.cookie, 0); /* no alternate paths */
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 0, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_MAX, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie | 0xffff, 0);
@@ -104,7 +108,7 @@ T(late_ones_are_dropped)
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, old, 0);
 	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
 
-	/* The next QP has the slot, not the cookie. */
+	/* The next QP reuses the slot, not the cookie. */
 	bb_qp_init_attr_init(&init);
 	init.send_cq = f.cq;
 	init.recv_cq = f.cq;
@@ -120,7 +124,7 @@ T(late_ones_are_dropped)
 	close_dev(&f);
 }
 
-/* A flood of late events costs several calls, not an endless one. */
+/* A flood of stale events takes several calls to consume, not one endless call. */
 T(a_flood_is_bounded)
 {
 	struct bb_event ev;
@@ -155,7 +159,7 @@ T(device_without_events)
 	log_begin();
 	open_dev(&f);
 	log_expect("reports no events");
-	/* Said once. */
+	/* Logged once. */
 	log_begin();
 	make_qp(&f, &init);
 	log_expect(NULL);
@@ -163,7 +167,9 @@ T(device_without_events)
 	close_dev(&f);
 }
 
-/* Only what event_cap names is asked for: one type beyond it fails the whole subscription. */
+/*
+ * Only event types in event_cap are subscribed: one other type would fail the whole subscription.
+ */
 T(events_of_capabilities)
 {
 	const uint64_t catas = UINT64_C(1) << BB_PRM_EVENT_WQ_CATAS_ERROR;
@@ -180,7 +186,7 @@ T(events_of_capabilities)
 	open_qp(&f);
 	assert_int_equal(stub.types, catas);
 	close_dev(&f);
-	/* None at all: the objects are made all the same, and nothing is asked. */
+	/* With no event type the objects are created without a subscription. */
 	stub_reset();
 	bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
 	open_dev(&f);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Queue memory on hugepages: whole pages are registered, as such. */
+/* Queue memory on hugepages: whole pages are registered with their size. */
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
 #include "mlx5_fixture.h"
 
 #define PAGE (2u << 20)
-/* Rings start on 4 KiB, and a page of a umem has 64 places where one may start. */
+/* Page sizes for a umem: rings start on 4 KiB and a umem page has 64 possible start offsets. */
 #define UMEM_PAGES (2 * 64 * 4096 - 4096)
 
-/* Free hugepages of 2 MiB. */
+/* Returns the number of free hugepages of 2 MiB. */
 static long
 hugepages_free(void)
 {
@@ -35,9 +35,9 @@ T(whole_pages)
 	open_qp(&f);
 	assert_int_equal(stub.umem_len, PAGE);
 	assert_int_equal((uintptr_t)stub.umem_addr % PAGE, 0);
-	/* 4 to 256 KiB: the kernel takes the largest that holds. */
+	/* 4 to 256 KiB: the kernel uses the largest size that fits. */
 	assert_int_equal(stub.umem_pgsz, UMEM_PAGES);
-	/* Rings still start on 4 KiB: the device is told pages of that size. */
+	/* Rings still start on 4 KiB, so the device gets pages of that size. */
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte,
 				    BB_PRM_QPC_LOG_PAGE_SIZE),
 			 0);
@@ -51,7 +51,7 @@ T(large_ring)
 
 	open_dev(&f);
 	bb_cq_attr_init(&attr);
-	attr.depth = 1 << 16; /* 4 MiB; the record's slab comes behind it */
+	attr.depth = 1 << 16; /* 4 MiB; the slab of the doorbell record follows it */
 	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
 	assert_int_equal((uintptr_t)f.cq->ring.buf % PAGE, 0);
 	assert_int_equal(stub.umems, 2);
@@ -59,7 +59,7 @@ T(large_ring)
 	close_dev(&f);
 }
 
-/* When EAL has no whole page left, a ring takes what there is, in pages of 4 KiB at least. */
+/* Without a whole free hugepage a ring uses the memory there is, in pages of at least 4 KiB. */
 T(scarce)
 {
 	struct bb_cq_attr attr;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Keys over keys, on a stub of the command interface: CREATE_MKEY, and what comes not so far. */
+/*
+ * Indirect keys on a stub of the command interface: the CREATE_MKEY mailbox, and rejected calls.
+ */
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
@@ -18,7 +20,7 @@ open_with(struct fixture *f, bool ksm)
 
 #define IOVA UINT64_C(0xabcd00000000)
 
-/* The mailbox of a key over pieces of these lengths. */
+/* Creates a key over pieces of these lengths and returns its mailbox. */
 static const uint8_t *
 make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t *lkey)
 {
@@ -42,11 +44,11 @@ make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t
 
 #define T(name) TEST_WITH(stub_setup, stub_teardown, name)
 
-/* Pieces of one power of two, but for a shorter last one, are KSM; all others are KLM. */
+/* Pieces of one power of two make a KSM; the last piece may be shorter. All others make a KLM. */
 T(kinds)
 {
 	static const struct {
-		uint32_t log; /* of the pieces, 0: KLM */
+		uint32_t log; /* log2 of the piece size, 0: KLM */
 		uint32_t n, len[4];
 	} cases[] = {
 		{12, 1, {1}},
@@ -101,7 +103,7 @@ T(kinds)
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_RR), 1);
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_RW), 0);
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_A), 0);
-			/* An old key of the same index is not the next one. */
+			/* A new key of the same index differs from the old one. */
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_MKEY_7_0), key & 0xff);
 			assert_int_not_equal(key & 0xff, last);
 			last = key & 0xff;
@@ -110,7 +112,7 @@ T(kinds)
 	}
 }
 
-/* A key that begins within an entry's size has that much less room in its entries, or is KLM. */
+/* A key that begins inside an entry has less room in its entries by that offset, or is a KLM. */
 T(unaligned)
 {
 	static const struct {
@@ -145,7 +147,7 @@ T(unaligned)
 	close_dev(&f);
 }
 
-/* One to be laid out later, as mlx5dv_create_mkey() makes it: free, in blocks of four. */
+/* A key without layout, as mlx5dv_create_mkey() makes it: free, in blocks of four. */
 T(empty)
 {
 	static const uint32_t pieces[] = {1, 4, 5, 64}, octowords[] = {4, 4, 8, 64};
@@ -179,7 +181,10 @@ T(empty)
 	}
 }
 
-/* What lib/core refuses, on a device that refuses nothing; its edges are taken. */
+/*
+ * Arguments that lib/core rejects although the device would accept them. The limits themselves
+ * are accepted.
+ */
 T(refused)
 {
 	struct bb_sge piece = {0x10000, 4096, 0x4500}, many[65];
@@ -227,7 +232,7 @@ T(refused)
 	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_WRITE);
 	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_ATOMIC);
 	TRY(0, NULL, a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE);
-	/* Start and length of one with atomics; of others they are free. */
+	/* A key with atomics needs an aligned start and length; others do not. */
 	assert_int_equal(f.dev->attr.mkey_atomic_align, 16);
 #define ATOMIC (a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE)
 	TRY(0, NULL, (ATOMIC, a.iova = 0x1230, piece.len = 48));
@@ -235,7 +240,7 @@ T(refused)
 	TRY(-EINVAL, "multiples of mkey_atomic_align", (ATOMIC, piece.len = 4088));
 	TRY(-EINVAL, "multiples of mkey_atomic_align", (ATOMIC, piece.len = 1));
 	TRY(0, NULL, (a.access = BB_ACCESS_LOCAL_WRITE, a.iova = 1, piece.len = 1));
-	/* Its rights are the requests' that lay it out. */
+	/* An empty key gets its rights from the request that lays it out. */
 	TRY(0, NULL, (ATOMIC, a.iova = 1, a.n = 0, a.max_pieces = 1));
 	f.dev->attr.mkey_atomic_align = 0;
 	TRY(-EINVAL, "no atomics on indirect keys", ATOMIC);
@@ -249,7 +254,7 @@ T(refused)
 	close_dev(&f);
 }
 
-/* Layouts that are refused before anything is posted. */
+/* Layouts that are rejected before a WQE is posted. */
 T(layout_refused)
 {
 	struct bb_interleaved block[4] = {{.addr = 0x10000, .bytes = 8, .lkey = 0x4500}};
@@ -276,7 +281,7 @@ T(layout_refused)
 	} while (0)
 	NOT(-EINVAL, "different PDs", bb_post_mkey_list(f.qp, 0, other, 0, piece, 1, 0));
 	NOT(-EINVAL, "the key's max_pieces", bb_post_mkey_list(f.qp, 0, k, 0, piece, 4, 0));
-	/* The pattern's head takes one place; no number of blocks wraps. */
+	/* The head of the pattern takes one entry. No number of blocks overflows the check. */
 	NOT(-EINVAL, "the key's max_pieces",
 	    bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 3, 0));
 	NOT(-EINVAL, "the key's max_pieces",

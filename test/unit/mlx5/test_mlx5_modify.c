@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The mailboxes of the QP transitions, and what QUERY_QP is read as. */
+/* The mailboxes of the QP transitions, and the decoding of QUERY_QP. */
 #include "mlx5_fixture.h"
 
 #define ACCESS_BITS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
@@ -56,7 +56,10 @@ to_rts(struct fixture *f, struct bb_qp_attr *a)
 	to_state(f, a, BB_QP_RTS, RTS_MASK);
 }
 
-/* The context of the last mailbox of @op; its QP number and optional parameters hold. */
+/*
+ * Returns the context of the last mailbox of @op after checking its QP number and optional
+ * parameters.
+ */
 static const uint8_t *
 context(uint16_t op, uint32_t qpn, uint32_t opt)
 {
@@ -90,7 +93,7 @@ T(rst2init)
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM), 1);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX), 3);
 
-	/* INIT to INIT names what it changes. */
+	/* INIT to INIT names the changed attributes. */
 	a.pkey_index = 4;
 	to_state(&f, &a, BB_QP_INIT, BB_QP_STATE | BB_QP_PKEY_INDEX);
 	c = context(BB_PRM_OP_INIT2INIT_QP, f.qp->qpn, BB_PRM_OPTPAR_PKEY_INDEX);
@@ -102,7 +105,7 @@ T(rst2init)
 	close_dev(&f);
 }
 
-/* What was set is what a query gives back, of a link of either kind. */
+/* A query returns the path that was set, on each type of link. */
 static void
 path_back(const struct fixture *f, const uint8_t *ads, const struct bb_path *want)
 {
@@ -177,12 +180,12 @@ T(init2rtr_roce_v1)
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_DSCP), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX), 2);
-	/* 0 would be dropped by the first router. */
+	/* The first router would drop a hop limit of 0. */
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 64);
 	close_dev(&f);
 }
 
-/* Who serves no READs and atomics gives no right to them, whatever the access says. */
+/* A QP that serves no READs and atomics grants no right to them, whatever its access flags. */
 T(no_reads_served)
 {
 	struct bb_qp_attr a = attributes();
@@ -208,7 +211,7 @@ T(no_reads_served)
 	close_dev(&f);
 }
 
-/* The port of a flow label 0 is made of the QP numbers and stays in the device's range. */
+/* The port for flow label 0 is derived from the QP numbers and stays in the device's range. */
 T(udp_ports)
 {
 	struct bb_qp_attr a = attributes();
@@ -236,15 +239,15 @@ T(udp_ports)
 	close_dev(&f);
 }
 
-/* The static rate is the device's code, or that of the next lower rate that it has. */
+/* The static rate is the device's code, or that of the next lower rate that the device has. */
 T(init2rtr_static_rate)
 {
-	/* Values of enum ibv_rate and codes: kernel, ib_to_mlx5_rate_map(). */
+	/* enum ibv_rate values and device codes: kernel, ib_to_mlx5_rate_map(). */
 	static const struct {
 		uint32_t support;
 		uint8_t rate;
 		uint32_t code;
-		uint8_t back; /* what a query gives */
+		uint8_t back; /* rate that a query returns */
 	} rates[] = {
 		{0xfffe, 0, 0, 0},
 		{0xfffe, 2, 7, 2},
@@ -256,12 +259,12 @@ T(init2rtr_static_rate)
 		{0xfffe, 17, 4, 17},
 		{0xfffe, 20, 5, 20},
 		{0xfffe, 21, 6, 21},
-		/* No four bits for 14 Gb/s, 168, 600, 800: the next value below. */
+		/* 14, 168, 600 and 800 Gb/s have no code of four bits: the next lower rate. */
 		{0xfffe, 11, 15, 10},
 		{0xfffe, 14, 1, 12},
 		{0xfffe, 22, 6, 21},
 		{0xfffe, 23, 6, 21},
-		/* Some devices have a few, or none. */
+		/* Some devices support few rates, or none. */
 		{1 << 8, 10, 8, 3},
 		{1 << 8, 2, 0, 0},
 		{1 << 6 | 1 << 8, 2, 0, 0},
@@ -288,19 +291,19 @@ T(init2rtr_static_rate)
 	}
 }
 
-/* The UDP source port: of the flow label or else both numbers, in the range that the device has. */
+/* The UDP source port: from the flow label, else from both QP numbers, in the device's range. */
 T(init2rtr_source_port)
 {
 	static const struct {
 		uint32_t min, max, flow_label, port;
 	} cases[] = {
 		{0xc000, 0xffff, 0x3fff, 0xffff},
-		/* Of 0xabcdf1 * 0xfedcba, as the kernel's rdma_calc_flow_label(). */
+		/* From 0xabcdf1 * 0xfedcba, as the kernel's rdma_calc_flow_label(). */
 		{0xc000, 0xffff, 0, 0xdaef},
 		{0xd000, 0xd00f, 0x3fff, 0xd00f},
 		{0xd000, 0xd00f, 0x3ff0, 0xd000},
 		{0xd00f, 0xd00f, 0x3ff0, 0xd00f},
-		/* No range that makes sense: the dynamic ports. */
+		/* Invalid ranges: the dynamic ports are used. */
 		{0, 0xd00f, 0x3fff, 0xffff},
 		{0xd010, 0xd00f, 0, 0xdaef},
 	};
@@ -374,11 +377,11 @@ T(rtr2rts_and_on)
 	c = context(BB_PRM_OP_RTR2RTS_QP, f.qp->qpn, 0);
 	ads = c + BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_NEXT_SEND_PSN), 0x123456);
-	/* 5 READs: rounded down here, up at the target. */
+	/* 5 READs: rounded down at the initiator, up at the target. */
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_SRA_MAX), 2);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RETRY_COUNT), 6);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RNR_RETRY), 3);
-	/* An acknowledgement every 2^8 packets, not for each. */
+	/* Requests an acknowledgement every 2^8 packets. */
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_ACK_REQ_FREQ), 8);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_ACK_TIMEOUT), 17);
 
@@ -397,7 +400,7 @@ T(rtr2rts_and_on)
 	close_dev(&f);
 }
 
-/* Without the capability: not in the context, and not to be had. */
+/* Without the capability atomics are not in the context and cannot be requested. */
 T(no_atomics)
 {
 	struct bb_qp_attr a = attributes();
@@ -483,10 +486,13 @@ T(query)
 		bb_prm_set(c, BB_PRM_QPC_STATE, states[i].prm);
 		assert_int_equal(bb_qp_query(f.qp, &q), 0);
 		assert_int_equal(q.state, states[i].state);
-		/* That the device moved it to ERR is news; all else the owner does. */
+		/*
+		 * Only the move to ERR by the device is taken over; the owner makes all other
+		 * moves.
+		 */
 		assert_int_equal(f.qp->state, states[i].state == BB_QP_ERR ? BB_QP_ERR : BB_QP_RTS);
 	}
-	/* In ERR what was set last stays. */
+	/* In ERR the attributes set last remain. */
 	assert_int_equal(q.dest_qpn, 0x345678);
 	stub.fail_op = BB_PRM_OP_QUERY_QP;
 	stub.fail_errno = -EIO;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Places of rings and doorbell records, and slots of events: what a queue that goes, or was not
- * to be made, gives back is where the next one stands.
+ * Slots of rings, doorbell records and events. The next queue reuses what a destroyed or failed
+ * queue returned.
  */
 #include "mlx5_fixture.h"
 
@@ -83,7 +83,7 @@ TEST_WITH(stub_setup, stub_teardown, given_back)
 	struct fixture f;
 	size_t i;
 
-	open_qp(&f); /* so that pages of records stay */
+	open_qp(&f); /* keeps the pages of records alive */
 	for (i = 0; i < RTE_DIM(kinds); i++) {
 		unsigned int alive = stub_alive();
 
@@ -114,7 +114,10 @@ cq_make(struct fixture *f, uint32_t depth, struct bb_cq **q)
 	assert_int_equal(bb_cq_create(f->dev, &attr, q), 0);
 }
 
-/* A CQ that could not be resized keeps its ring alone; one that was half-way gives back both. */
+/*
+ * A CQ whose resize failed keeps its old ring only. A CQ destroyed during a resize returns both
+ * rings.
+ */
 TEST_WITH(stub_setup, stub_teardown, resized)
 {
 	struct place first, p;
@@ -138,7 +141,7 @@ TEST_WITH(stub_setup, stub_teardown, resized)
 	cq_make(&f, 64, &q);
 	assert_int_equal(bb_cq_resize(q, 128), -EIO);
 	in = stub_box(BB_PRM_OP_MODIFY_CQ);
-	/* The kernel sets it, too; who asks firmware without it has to. */
+	/* The kernel sets it, too; a direct firmware command must do so itself. */
 	assert_int_equal(bb_prm_get(in, BB_PRM_MODIFY_CQ_UMEM_VALID), 1);
 	assert_int_equal(bb_cq_destroy(q), 0);
 	assert_int_equal(cq(&f, &p), 0);

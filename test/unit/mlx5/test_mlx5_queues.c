@@ -8,7 +8,7 @@
 
 #include "mlx5_fixture.h"
 
-#define MANY 700 /* more records than a page of them has */
+#define MANY 700 /* more than the records of a page */
 
 #define T(name) TEST_WITH(stub_setup, stub_teardown, name)
 
@@ -38,7 +38,7 @@ T(cq_mailbox)
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_CC), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_CQE_COMP_EN), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_LOG_PAGE_SIZE), 0);
-	/* Ring and record stand where the mailbox says. */
+	/* Ring and record are where the mailbox says. */
 	at = bb_prm_get64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET);
 	assert_ptr_equal(cq->ring.buf, stub.umem_addr + at);
 	assert_int_equal(at % 4096, 0);
@@ -51,7 +51,9 @@ T(cq_mailbox)
 	close_dev(&f);
 }
 
-/* A device that takes the new ring and never ends the old one: the CQ is not resized again. */
+/*
+ * The device accepts the new ring and never finishes the old one: the CQ cannot be resized again.
+ */
 T(resize_fails_half_way)
 {
 	struct bb_cq_attr attr;
@@ -101,7 +103,7 @@ T(qp_mailbox)
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_REQ), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_RES), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CQN_SND), bb_prm_get(c, BB_PRM_QPC_CQN_RCV));
-	/* The kernel sets these, too; who asks firmware without it has to. */
+	/* The kernel sets these, too; a direct firmware command must do so itself. */
 	assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_QP_WQ_UMEM_VALID), 1);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_DBR_UMEM_VALID), 1);
 	at = bb_prm_get64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET);
@@ -113,7 +115,7 @@ T(qp_mailbox)
 	assert_ptr_equal(f.qp->sq.dbrec, stub.umem_addr + at + 4);
 	assert_int_equal(f.qp->sq.mask, 255);
 	assert_int_equal(f.qp->sq.depth, 100);
-	/* What was asked for, though two blocks take eight segments. */
+	/* The requested limits, although two blocks hold eight segments. */
 	assert_int_equal(f.qp->sq.max_sge, 3);
 	assert_int_equal(f.qp->sq.max_inline, 0);
 	assert_int_equal(f.qp->rq.max_sge, 3);
@@ -121,8 +123,8 @@ T(qp_mailbox)
 }
 
 /*
- * Which types have data in CQEs: the kernel's rule (create_user_qp()), of the requester RC alone,
- * of the responder RC and UC.
+ * QP types with data in CQEs, by the kernel's rule (create_user_qp()): the requester of RC only,
+ * the responder of RC and UC.
  */
 T(qp_scatter_to_cqe)
 {
@@ -162,12 +164,12 @@ T(qp_without_receives)
 	c = stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RQ_TYPE), BB_PRM_RQ_TYPE_ZERO);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_RQ_SIZE), 0);
-	/* Needed all the same. */
+	/* The device needs a receive CQ even without a receive queue. */
 	assert_int_not_equal(bb_prm_get(c, BB_PRM_QPC_CQN_RCV), 0);
 	close_dev(&f);
 }
 
-/* RQ bytes are whole blocks, however small the RQ is. */
+/* The RQ's bytes are whole blocks, however small the RQ is. */
 T(smallest_rq)
 {
 	struct bb_qp_init_attr init;
@@ -203,14 +205,14 @@ T(largest_wqe)
 	assert_int_equal(f.qp->sq.max_inline, attr.max_inline);
 	assert_int_equal(f.qp->sq.mask, 31);
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
-	/* 2^6 blocks do not hold 8 WQEs of 16. */
+	/* 2^6 blocks do not fit 8 WQEs of 16 blocks. */
 	init.sq_depth = 8;
 	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), -EINVAL);
 	f.qp = NULL;
 	close_dev(&f);
 }
 
-/* One UAR per lcore, freed with its last queue; queues of another get another. */
+/* One UAR per lcore, freed with its last queue. Queues of another lcore use another UAR. */
 T(uar_per_lcore)
 {
 	struct bb_cq_attr attr;
@@ -229,7 +231,7 @@ T(uar_per_lcore)
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_CREATE_CQ) + BB_PRM_CREATE_CQ_CQC.byte,
 				    BB_PRM_CQC_UAR_PAGE),
 			 0x31);
-	/* Records of two lcores share no cache line. */
+	/* Records of two lcores share no page. */
 	assert_true((uintptr_t)c->ring.dbrec / 4096 != (uintptr_t)a->ring.dbrec / 4096);
 	assert_int_equal(bb_cq_destroy(c), 0);
 	assert_int_equal(stub.uars, 1);
@@ -272,13 +274,13 @@ T(progress_runs_the_callers_device)
 	assert_int_equal(stub.progressed, 1);
 	cq->progress(cq->progress_arg);
 	assert_int_equal(stub.progressed, 2);
-	/* Who waits for events runs it as well. */
+	/* Waiting for events also runs the device. */
 	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
 	assert_int_equal(stub.progressed, 3);
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	bb_dev_progress(f.dev);
 	assert_int_equal(stub.progressed, 3);
-	/* Another lcore's queues do not make it ours. */
+	/* A queue of another lcore does not let this lcore run the device. */
 	attr.lcore = 1;
 	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
 	bb_dev_progress(f.dev);
@@ -310,7 +312,7 @@ run_device(void *arg)
 	return r;
 }
 
-/* A thread runs the device while another makes and destroys the thread's only queue. */
+/* A thread runs the device while another one creates and destroys its only queue. */
 T(progress_while_queues_go)
 {
 	struct runner r = {0};
@@ -336,7 +338,7 @@ T(progress_while_queues_go)
 			sched_yield();
 		assert_int_equal(bb_cq_destroy(cq), 0);
 	}
-	/* The thread did run it. */
+	/* Waits until the thread has run the device. */
 	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
 	while (__atomic_load_n(&stub.progressed, __ATOMIC_RELAXED) == 0)
 		sched_yield();
@@ -347,7 +349,7 @@ T(progress_while_queues_go)
 	close_dev(&f);
 }
 
-/* Records are packed, eight bytes apart; memory is registered by slabs, not by QPs. */
+/* Records are packed, eight bytes apart. Memory is registered per slab, not per QP. */
 T(many_qps)
 {
 	static struct bb_qp *qps[MANY];
@@ -373,7 +375,7 @@ T(many_qps)
 	/* 4 KiB each. */
 	assert_true(stub.umems <= MANY * 4096 / (2 << 20) + 2);
 	umems = stub.umems;
-	/* What is given back is used again. */
+	/* Freed slots are reused. */
 	for (i = 0; i < MANY; i += 2)
 		assert_int_equal(bb_qp_destroy(qps[i]), 0);
 	for (i = 0; i < MANY; i += 2)
@@ -386,7 +388,7 @@ T(many_qps)
 	close_dev(&f);
 }
 
-/* The record of a QP that is gone is zero for the next. */
+/* The record of a destroyed QP is zeroed for the next one. */
 T(records_are_zeroed)
 {
 	struct bb_qp_init_attr init;
@@ -408,8 +410,8 @@ T(records_are_zeroed)
 }
 
 /*
- * No page above the real one is offered to the kernel, nor one that would cut a slab; that one is,
- * as it is the smallest that kernels with pages of 64 KiB take.
+ * No page size above the real one is offered to the kernel, nor one that would split a slab. The
+ * real size is offered, as the smallest that kernels with pages of 64 KiB accept.
  */
 T(page_sizes)
 {
@@ -433,15 +435,18 @@ T(large_ring)
 	bb_cq_attr_init(&attr);
 	attr.depth = 1 << 17;
 	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
-	/* A slab of its own; the record is in another. */
+	/* The ring has a slab of its own; the record is in another one. */
 	assert_int_equal(stub.umems, 2);
-	/* More than EAL has. */
+	/* More memory than EAL has. */
 	attr.depth = 1 << 22;
 	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -ENOMEM);
 	close_dev(&f);
 }
 
-/* Each step of making a QP fails in turn; the device is as before and can make one then. */
+/*
+ * Each step of creating a QP fails in turn. The device stays unchanged and can create one
+ * afterwards.
+ */
 T(qp_create_unwinds)
 {
 	static const struct {
@@ -497,7 +502,7 @@ T(cq_create_unwinds)
 	stub.subscribe_errno = -EINVAL;
 	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -EINVAL);
 	stub.subscribe_errno = 0;
-	/* A slab stays for the next queue. */
+	/* A slab stays allocated for the next queue. */
 	assert_int_equal(stub_alive(), alive + 1);
 	close_dev(&f);
 }

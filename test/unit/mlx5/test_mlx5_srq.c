@@ -28,7 +28,7 @@ T(mailboxes)
 
 	open_dev(&f);
 	make_srq(&f, 32, 2, 7, &srq);
-	/* As create_rmp_cmd() of the kernel's srq_cmd.c. */
+	/* As create_rmp_cmd() in the kernel's srq_cmd.c. */
 	in = stub_box(BB_PRM_OP_CREATE_RMP);
 	c = in + BB_PRM_CREATE_RMP_CTX.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_RMPC_STATE), 1);
@@ -78,7 +78,7 @@ T(mailboxes)
 	close_dev(&f);
 }
 
-/* Whatever fails, nothing is left behind, and a destroy may be tried again. */
+/* Whichever step fails, nothing is left, and a failed destroy can be repeated. */
 T(failures)
 {
 	struct bb_srq_attr attr;
@@ -132,7 +132,7 @@ T(events)
 			 1u << BB_PRM_EVENT_SRQ_CATAS_ERROR | 1u << BB_PRM_EVENT_SRQ_RQ_LIMIT);
 	stub_event(BB_PRM_EVENT_SRQ_RQ_LIMIT, cookie, 0);
 	stub_event(BB_PRM_EVENT_SRQ_CATAS_ERROR, cookie, 0);
-	/* Not an SRQ's: passed over. */
+	/* Events of other objects are skipped. */
 	stub_event(BB_PRM_EVENT_CQ_ERROR, cookie, 0);
 	stub_event(BB_PRM_EVENT_SRQ_LAST_WQE, cookie, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, cookie, 0);
@@ -143,14 +143,14 @@ T(events)
 	assert_int_equal(ev.type, BB_EVENT_SRQ_ERROR);
 	assert_ptr_equal(ev.srq, srq);
 	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
-	/* Of one that is gone: never. */
+	/* No event of a destroyed SRQ is reported. */
 	assert_int_equal(bb_srq_destroy(srq), 0);
 	stub_event(BB_PRM_EVENT_SRQ_RQ_LIMIT, cookie, 0);
 	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
 	close_dev(&f);
 }
 
-/* What the device must have, and what it has. */
+/* Capabilities that the device must have, and the limits derived from them. */
 T(capabilities)
 {
 	static const struct {
@@ -181,7 +181,7 @@ T(capabilities)
 		assert_null(srq);
 		close_dev(&f);
 	}
-	/* The record counts 16 bits, half of which are told apart. */
+	/* The record counts 16 bits, so at most half of that range may be outstanding. */
 	stub_reset();
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_SRQ_SZ, 20);
 	open_dev(&f);

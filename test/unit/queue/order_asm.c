@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The inline data path as a program gets it: order_asm.py reads its machine code. Never run. */
+/*
+ * The inline data path as a program compiles it. order_asm.py reads its machine code; it never
+ * runs.
+ */
 #include "bb_bf_copy.h"
 #include "bb_post.h"
 #include "bb_uar_wide.h"

@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Stands in for lib/queue/bb_barrier.h: the same functions, which write down
- * what was called instead of fencing. Included first, its guard keeps the real
- * header out, and bb_sq.h, bb_rq.h and bb_cqring.h compile against it as they
- * are.
+ * Replaces lib/queue/bb_barrier.h: the same functions record their call instead of fencing.
+ * Included first, its guard keeps the real header out, so bb_sq.h, bb_rq.h and bb_cqring.h
+ * compile unchanged.
  */
 #ifndef BB_BARRIER_H
 #define BB_BARRIER_H
@@ -25,13 +24,13 @@ enum order_event {
 
 #define ORDER_MAX 64
 
-/* What was called, and how the ring looked at that moment. */
+/* The recorded calls, and copies of the ring at each call. */
 extern struct order_log {
 	unsigned int n;
 	enum order_event event[ORDER_MAX];
 	const void *where[ORDER_MAX];
 	uint64_t value[ORDER_MAX];
-	const uint8_t *ring; /* what to take pictures of, if not NULL */
+	const uint8_t *ring; /* memory to copy at each call, NULL if none */
 	size_t ring_size;
 	uint8_t seen[ORDER_MAX][1024];
 } order;

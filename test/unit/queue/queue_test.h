@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Shared by the tests of the rings: cmocka's includes, memory with guards,
- * reproducible random numbers, expected bytes, the log as text.
+ * Shared by the tests of the rings: cmocka's includes, guarded memory, reproducible random
+ * numbers, expected bytes, the captured log.
  */
 #ifndef QUEUE_TEST_H
 #define QUEUE_TEST_H
@@ -19,7 +19,7 @@
 
 #define GUARD_PAGE 4096u
 
-/* Memory that ends at (or, with @head, starts behind) a page that faults. */
+/* Memory that ends at a page that faults or, with @head, starts right after one. */
 struct guarded {
 	uint8_t *map;
 	size_t map_len;
@@ -62,7 +62,7 @@ rnd_below(uint64_t *state, uint32_t n)
 	return (uint32_t)(rnd(state) >> 32) % n;
 }
 
-/* Expected bytes, written by hand: nothing of the code under test is used. */
+/* Expected bytes, written by hand without the code under test. */
 struct bytes {
 	uint8_t b[2048];
 	size_t len;
@@ -107,7 +107,7 @@ put_pad16(struct bytes *e, uint8_t fill)
 		put8(e, fill);
 }
 
-/* What is logged between log_start() and log_stop(). */
+/* The text logged between log_start() and log_stop(). */
 struct log_text {
 	char *text;
 	size_t len;
@@ -123,7 +123,7 @@ log_start(struct log_text *l)
 	rte_openlog_stream(l->f);
 }
 
-/* Lines seen; @has, when given, must be in the text. */
+/* Returns the number of lines logged. Asserts that @has, if not NULL, is in the text. */
 static inline unsigned int
 log_stop(struct log_text *l, const char *has)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A send queue in plain memory, with everything around it that must stay as it is. */
+/* A send queue in plain memory, surrounded by bytes that must not change. */
 #ifndef SQ_FIXTURE_H
 #define SQ_FIXTURE_H
 
@@ -20,17 +20,17 @@ struct sq_fixture {
 	struct bb_sq_wqe *wqes;
 	uint32_t dbrec[2];
 	uint64_t reg[SQ_REG_SIZE / 8] __attribute__((aligned(BB_WQE_BB)));
-	size_t size; /* of the ring, bytes */
+	size_t size; /* of the ring, in bytes */
 };
 
-/* Defaults that a test changes before sq_fixture_start(). */
+/* Sets defaults that a test may change before sq_fixture_start(). */
 static inline void
 sq_fixture_conf(struct sq_fixture *f, uint32_t blocks)
 {
 	memset(f, 0, sizeof(*f));
 	f->conf.blocks = blocks;
 	f->conf.qpn = SQ_QPN;
-	f->conf.depth = 0; /* as many as fit */
+	f->conf.depth = 0; /* the largest depth that fits */
 	f->conf.max_sge = 2;
 	f->conf.max_inline = 28;
 	f->conf.sig_every = 1;
@@ -70,7 +70,7 @@ sq_fixture_end(struct sq_fixture *f)
 	free(f->wqes);
 }
 
-/* Make the next WQE start at block @idx of the 16-bit index: posted and completed NOPs. */
+/* Posts and completes NOPs until the next WQE starts at 16-bit block index @idx. */
 static inline void
 sq_fixture_seek(struct sq_fixture *f, uint16_t idx)
 {
@@ -83,7 +83,7 @@ sq_fixture_seek(struct sq_fixture *f, uint16_t idx)
 	f->sq.rung_seq = f->sq.seq;
 }
 
-/* The ring's bytes from block @idx on must be @e, over its end if need be. */
+/* Asserts that the ring holds @e from block @idx on, wrapped at its end. */
 static inline void
 sq_expect(const struct sq_fixture *f, uint16_t idx, const struct bytes *e)
 {
@@ -97,7 +97,7 @@ sq_expect(const struct sq_fixture *f, uint16_t idx, const struct bytes *e)
 	}
 }
 
-/* Expected control segment. */
+/* Appends the expected control segment. */
 static inline void
 put_ctrl(struct bytes *e, uint16_t idx, uint8_t opcode, uint32_t ds, uint8_t fm_ce_se, uint32_t imm)
 {

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Records, registers and owner bits: width of each access, and messages handed
- * over between two threads. Under TSan the latter shows that no access of a
- * handed-over WQE or CQE races.
+ * Doorbell records, registers and owner bits: the width of each access, and messages passed
+ * between two threads. TSan shows that no access to a WQE or CQE races after it was handed over.
  */
 #include <pthread.h>
 
@@ -32,9 +31,8 @@ TEST(test_widths)
 }
 
 /*
- * A queue and its device: one thread builds and rings, the other sees the
- * record, reads the WQEs, writes a CQE per signalled WQE. Small rings, so that
- * every slot is reused all the time.
+ * A queue and its device. One thread builds WQEs and rings. The other reads the record and the
+ * WQEs, and writes a CQE per signalled WQE. The rings are small, so every slot is reused often.
  */
 struct pair {
 	struct bb_sq sq;
@@ -62,7 +60,7 @@ device(void *arg)
 			struct bb_cqe *cqe;
 			uint64_t value;
 
-			/* index, then the 8 inline bytes that tell the same */
+			/* the index, and 8 inline bytes with the same value */
 			memcpy(&value, w + 36, sizeof(value));
 			if ((w[1] << 8 | w[2]) != ci || value != seen)
 				p->bad++;

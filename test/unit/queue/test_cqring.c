@@ -22,7 +22,7 @@ start(struct fixture *f, uint32_t log_size)
 	assert_int_equal(bb_cqring_init(&f->cq, f->ring.p, log_size, f->dbrec), 0);
 }
 
-/* What a device does: the CQE numbered @pi since the beginning. */
+/* Writes CQE number @pi, counted from 0, as a device does. */
 static void
 produce(struct fixture *f, uint64_t pi, uint8_t opcode, uint32_t user_index, uint16_t counter)
 {
@@ -73,7 +73,7 @@ TEST(test_init_refuses)
 	assert_true(dbrec[0] == 5 && dbrec[1] == 6);
 }
 
-/* Fill and empty at random distances over laps, for the smallest rings too. */
+/* Fills and empties the ring by random amounts over several laps, for the smallest rings too. */
 TEST(test_laps)
 {
 	uint32_t log_size;
@@ -108,7 +108,7 @@ TEST(test_laps)
 	}
 }
 
-/* An entry the device is writing: opcode still invalid, whatever the owner bit. */
+/* An entry that the device is still writing: its opcode is invalid, whatever the owner bit. */
 TEST(test_invalid_opcode)
 {
 	struct fixture f;
@@ -125,7 +125,7 @@ TEST(test_invalid_opcode)
 	guarded_free(&f.ring);
 }
 
-/* Past 2^24: the record wraps, the owner bit goes on by the ring's own laps. */
+/* Past 2^24 the record wraps; the owner bit follows the ring's own laps. */
 TEST(test_index_wrap)
 {
 	const uint64_t last = (1u << 24) + 1000;
@@ -151,7 +151,7 @@ TEST(test_index_wrap)
 	guarded_free(&f.ring);
 }
 
-/* The software's 32-bit count wraps as well. */
+/* The 32-bit count in software wraps as well. */
 TEST(test_count_wrap)
 {
 	struct fixture f;
@@ -159,7 +159,7 @@ TEST(test_count_wrap)
 
 	start(&f, 3);
 	f.cq.ci = UINT32_MAX - 20;
-	for (i = 0; i < 8; i++) /* what the lap before left */
+	for (i = 0; i < 8; i++) /* CQEs of the previous lap */
 		produce(&f, f.cq.ci - 8 + i, BB_CQE_REQ, 1, 0);
 	for (i = UINT32_MAX - 20; i < (uint64_t)UINT32_MAX + 20; i++) {
 		assert_null(bb_cqring_peek(&f.cq));
@@ -171,7 +171,7 @@ TEST(test_count_wrap)
 	guarded_free(&f.ring);
 }
 
-/* Only CQEs of that user index, valid and not consumed; over the ring's end. */
+/* A purge removes only valid unconsumed CQEs of the given user index, across the ring's end. */
 TEST(test_purge)
 {
 	uint32_t at, k;
@@ -185,7 +185,7 @@ TEST(test_purge)
 			produce(&f, k, BB_CQE_REQ, 5, (uint16_t)k);
 			f.cq.ci++;
 		}
-		/* 5 5 9 5(error) 9 5: then nothing new. */
+		/* 5 5 9 5(error) 9 5, then no new CQE. */
 		produce(&f, at, BB_CQE_REQ, 5, 0);
 		produce(&f, at + 1, BB_CQE_RESP_SEND, 5, 1);
 		produce(&f, at + 2, BB_CQE_REQ, 9, 2);
@@ -210,7 +210,7 @@ TEST(test_purge)
 	}
 }
 
-/* A full ring: the walk ends after one lap. */
+/* A full ring: the purge ends after one lap. */
 TEST(test_purge_full)
 {
 	struct fixture f;

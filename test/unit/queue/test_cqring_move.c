@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion ring: blocks of compressed CQEs, and going over to another ring. */
+/* Completion ring: blocks of compressed CQEs, and the switch to another ring. */
 #include "bb_cqring.h"
 #include "queue_test.h"
 
@@ -32,7 +32,10 @@ own(const struct bb_cqring *cq, uint32_t i)
 	return (i & cq->size) != 0 ? 1 : 0;
 }
 
-/* What a device does with a block: title, arrays at 1, 8, 16, ...; the rest stays. */
+/*
+ * Writes a block as a device does: the title, and arrays at 1, 8, 16, ...; other slots stay
+ * unchanged.
+ */
 static void
 block(struct fixture *f, uint32_t pi, uint32_t n, uint16_t counter)
 {
@@ -75,7 +78,7 @@ check_block(struct fixture *f, uint32_t n, uint16_t counter)
 	assert_null(bb_cqring_peek(&f->cq));
 }
 
-/* Every length, at every place, in laps of both owners. */
+/* Every block length, at every slot, in laps of both owners. */
 TEST(test_expand)
 {
 	uint32_t n, place;
@@ -86,7 +89,10 @@ TEST(test_expand)
 			uint32_t ci = (n & 1) * 64 + 640 + place, i;
 
 			start(&f, 6, ci);
-			/* A ring that has gone round: the places behind are of the lap before. */
+			/*
+			 * The ring has wrapped: the following slots hold CQEs of the previous
+			 * lap.
+			 */
 			for (i = 0; i < 64; i++)
 				at(&f.cq, ci + i)->op_own = (uint8_t)(!own(&f.cq, ci + i));
 			block(&f, ci, n, (uint16_t)(65530 + place));
@@ -98,7 +104,7 @@ TEST(test_expand)
 	}
 }
 
-/* Counts and titles that make no sense leave the ring as it is, but for the title's format. */
+/* An invalid count or title leaves the ring unchanged, except for the title's format. */
 TEST(test_expand_hostile)
 {
 	static const uint32_t counts[] = {0, 1, 17, 1u << 24, 0x80000000, UINT32_MAX};
@@ -142,7 +148,7 @@ TEST(test_purge_expands)
 	guarded_free(&f.ring);
 }
 
-/* Unread CQEs, a block among them, stand one place on in the new ring. */
+/* Unread CQEs, among them a block, move one slot on in the new ring. */
 TEST(test_move)
 {
 	static const uint32_t sizes[] = {4, 5, 6, 9};
@@ -162,7 +168,7 @@ TEST(test_move)
 				}
 				block(&f, ci + plain, 9, 300);
 				bb_cqring_clear(to.p, sizes[s]);
-				/* Not before the device has ended the old ring. */
+				/* -EAGAIN until the device has finished the old ring. */
 				assert_int_equal(bb_cqring_move(&f.cq, to.p, sizes[s]), -EAGAIN);
 				assert_ptr_equal(f.cq.buf, f.ring.p);
 				at(&f.cq, end)->op_own =
@@ -172,7 +178,7 @@ TEST(test_move)
 				assert_int_equal(f.cq.ci, ci + 1);
 				assert_int_equal(bb_be32(f.dbrec[0]), ci + 1);
 				assert_int_equal(f.cq.size, 1u << sizes[s]);
-				/* The device goes on behind the index of that CQE. */
+				/* The device continues after the index of that CQE. */
 				at(&f.cq, end + 1)->op_own =
 					(uint8_t)(BB_CQE_RESP_SEND << 4 | own(&f.cq, end + 1));
 				for (i = ci; i < ci + plain; i++, f.cq.ci++) {

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Doorbells of the send queue: record, register bytes, BlueFlame, halves.
+ * Doorbells of the send queue: record, register bytes, BlueFlame, register halves.
  *
- * usage: unit_doorbell [KIND]: copies are of this kind, by bb_bf_copy_name(), or plain. All kinds
- * store the same bytes. Exit status 77: the CPU or the build does not have the kind.
+ * usage: unit_doorbell [KIND]: uses copies of this kind, named as by bb_bf_copy_name(); default:
+ * plain. All kinds store the same bytes. Exit status 77: the CPU or the build lacks the kind.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,10 @@ expect_fill(const uint8_t *p, size_t len)
 		assert_int_equal(p[i], SQ_FILL);
 }
 
-/* The register holds @len bytes of the ring from block @idx in one half, else nothing. */
+/*
+ * Asserts that one half of the register holds @len bytes of the ring from block @idx, the other
+ * nothing.
+ */
 static void
 expect_reg(struct sq_fixture *f, uint32_t half, uint16_t idx, size_t len)
 {
@@ -38,7 +41,7 @@ expect_reg(struct sq_fixture *f, uint32_t half, uint16_t idx, size_t len)
 	memset(f->reg, SQ_FILL, sizeof(f->reg));
 }
 
-/* A SEND of @ds segments. */
+/* Posts a SEND of @ds segments. */
 static void
 post_ds(struct sq_fixture *f, uint32_t ds)
 {
@@ -68,13 +71,13 @@ TEST(test_doorbell)
 
 	start(&f, 32, BB_DB_DOORBELL, SQ_BF_HALF);
 	post_ds(&f, 3);
-	assert_int_equal(f.dbrec[1], 0); /* nothing reaches the device before the ring */
+	assert_int_equal(f.dbrec[1], 0); /* nothing reaches the device before the doorbell */
 	expect_fill((uint8_t *)f.reg, SQ_REG_SIZE);
 	bb_sq_ring(&f.sq);
 	assert_int_equal(bb_be32(f.dbrec[1]), 1);
 	expect_reg(&f, 0, 0, 8);
 
-	/* A batch: the record covers all, the register gets the last one's head. */
+	/* A batch: the record covers all WQEs, the register gets the head of the last one. */
 	post_ds(&f, 2);
 	post_ds(&f, 9);
 	at = f.sq.pi;
@@ -83,7 +86,7 @@ TEST(test_doorbell)
 	assert_int_equal(bb_be32(f.dbrec[1]), 7);
 	expect_reg(&f, 0, at, 8);
 
-	/* Nothing new: not a store. */
+	/* A doorbell without new WQEs stores nothing. */
 	f.dbrec[1] = 0x55;
 	bb_sq_ring(&f.sq);
 	assert_int_equal(f.dbrec[1], 0x55);
@@ -93,7 +96,7 @@ TEST(test_doorbell)
 	sq_fixture_end(&f);
 }
 
-/* One WQE of 2 to 16 segments goes whole, in blocks; others as 8 bytes. */
+/* A single WQE of 2 to 16 segments is copied whole, in blocks; others as 8 bytes. */
 TEST(test_blueflame_sizes)
 {
 	struct sq_fixture f;
@@ -127,7 +130,7 @@ TEST(test_blueflame_list)
 	sq_fixture_end(&f);
 }
 
-/* A copy of several blocks, from every block of the ring, over its end. */
+/* A copy of several blocks from every block of the ring, across its end. */
 TEST(test_blueflame_wrap)
 {
 	uint32_t at, ds;
@@ -147,7 +150,7 @@ TEST(test_blueflame_wrap)
 	}
 }
 
-/* A register with no BlueFlame, or a small one. */
+/* A register without BlueFlame, and a small one. */
 TEST(test_small_registers)
 {
 	struct sq_fixture f;
@@ -158,7 +161,7 @@ TEST(test_small_registers)
 	expect_reg(&f, 0, 0, 8);
 	post_ds(&f, 3);
 	bb_sq_ring(&f.sq);
-	expect_reg(&f, 0, 1, 8); /* one half only */
+	expect_reg(&f, 0, 1, 8); /* the register has one half only */
 	sq_fixture_end(&f);
 
 	start(&f, 16, BB_DB_BLUEFLAME, 64);
@@ -173,7 +176,7 @@ TEST(test_small_registers)
 	sq_fixture_end(&f);
 }
 
-/* Halves alternate per register, whichever queue rings it, with a copy or without. */
+/* The halves alternate per register, whichever queue rings it, with or without a copy. */
 TEST(test_shared_register)
 {
 	struct sq_fixture a, b, c;
@@ -202,12 +205,14 @@ TEST(test_shared_register)
 	bb_sq_post_nop(&b.sq, 0, 0);
 	bb_sq_ring(&b.sq);
 	assert_int_equal(half, 0);
-	expect_reg(&a, 1, 0, 8); /* the same 8 bytes: same QPN and index */
+	expect_reg(&a, 1, 0, 8); /* the same 8 bytes: the QPN and index are equal */
 	bb_sq_post_nop(&b.sq, 0, 0);
 	bb_sq_ring(&b.sq);
 	assert_memory_equal(a.reg, b.ring.p + 64, 8);
 	assert_int_equal(half, SQ_BF_HALF);
-	/* A queue that never copies takes its turn, too: no plain store lies over another's copy.
+	/*
+	 * A queue that never copies alternates, too, so its plain store never overwrites another
+	 * queue's copy.
 	 */
 	for (i = 0; i < 6; i++) {
 		memset(a.reg, SQ_FILL, sizeof(a.reg));
@@ -229,7 +234,7 @@ TEST(test_shared_register)
 	sq_fixture_end(&c);
 }
 
-/* A kind that the build does not have, or a register that the stores do not fit, is refused. */
+/* A kind that the build lacks, or a register that the stores do not fit, is rejected. */
 TEST(test_conf_refused)
 {
 	enum bb_bf_copy i;
@@ -239,7 +244,7 @@ TEST(test_conf_refused)
 	for (i = 0; i <= BB_BF_COPY_KINDS; i++) {
 		f.conf.bf_copy = i;
 		assert_int_equal(bb_sq_init(&f.sq, &f.conf), bb_bf_copy_has(i) ? 0 : -EINVAL);
-		assert_true(bb_bf_copy_has(i) || f.sq.ring != NULL); /* as it was */
+		assert_true(bb_bf_copy_has(i) || f.sq.ring != NULL); /* left unchanged */
 	}
 	f.conf.bf_copy = kind;
 	f.conf.reg = f.reg + 1;
@@ -249,7 +254,7 @@ TEST(test_conf_refused)
 	sq_fixture_end(&f);
 }
 
-/* The queue's doorbell function is that of its kind, and no other queue's. */
+/* A queue's doorbell function is that of its own kind. */
 TEST(test_kind_is_the_queues_own)
 {
 	enum bb_bf_copy i;

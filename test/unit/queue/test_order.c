@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Order of stores: WQE, fence, doorbell record, fence, register, flush; owner
- * bit, fence, CQE, fence, consumer record. The record may only cover WQEs whose
- * every byte is in the ring by then.
+ * Order of stores: WQE, fence, doorbell record, fence, register, flush; owner bit, fence, CQE,
+ * fence, consumer record. The record may cover only WQEs whose bytes are all in the ring.
  */
 #include "order_record.h"
 
@@ -36,7 +35,7 @@ expect_events(const enum order_event *want, unsigned int n)
 	}
 }
 
-/* Nothing may be written to the ring from the first fence on. */
+/* Asserts that nothing is written to the ring from the first fence on. */
 static void
 expect_ring_final(const void *ring)
 {
@@ -59,7 +58,7 @@ TEST(test_doorbell)
 	bb_sq_post_sgl(&f.sq, BB_WQE_RDMA_WRITE, true, 1, &sge, 1, 2, 3, 0, 0);
 	bb_sq_post_inline(&f.sq, BB_WQE_SEND, false, 2, &sge, 8, 0, 0, 0, 0);
 	bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_CS, 3, &sge, 8, 0, 1, 2, 0);
-	assert_int_equal(order.n, 0); /* building needs no fence and tells nobody */
+	assert_int_equal(order.n, 0); /* building a WQE needs no fence and no doorbell */
 	bb_sq_ring(&f.sq);
 	expect_events(want, 5);
 	assert_ptr_equal(order.where[1], &f.dbrec[1]);
@@ -76,7 +75,7 @@ ring_copy(struct bb_sq *sq)
 	bb_bf_doorbell(sq, bb_bf_block_plain);
 }
 
-/* A block in one store, as the widest stores of bb_uar_wide.h. */
+/* Stores a block at once, like the widest stores of bb_uar_wide.h. */
 static void
 whole_block(volatile uint64_t *reg, const uint8_t *block)
 {
@@ -102,8 +101,8 @@ TEST(test_blueflame)
 	f.conf.max_inline = 60;
 	f.conf.db_mode = BB_DB_BLUEFLAME;
 	sq_fixture_start(&f);
-	f.sq.ring = ring_copy;  /* the one of this file, which records */
-	sq_fixture_seek(&f, 7); /* two blocks over the ring's end */
+	f.sq.ring = ring_copy;  /* the recording function of this file */
+	sq_fixture_seek(&f, 7); /* two blocks across the ring's end */
 	record(f.ring.p, f.size);
 	bb_sq_post_inline(&f.sq, BB_WQE_RDMA_WRITE, true, 1, data, 60, 2, 3, 0, 0);
 	bb_sq_ring(&f.sq);
@@ -113,7 +112,10 @@ TEST(test_blueflame)
 	assert_int_equal(order.value[1], bb_be32(9));
 	assert_int_equal(order.event[2], ORDER_DB_WMB);
 	for (i = 0; i < 16; i++) {
-		/* Upwards, in one burst: a write-combining buffer is never evicted tail first. */
+		/*
+		 * Ascending, in one burst: a write-combining buffer must not be evicted tail
+		 * first.
+		 */
 		assert_int_equal(order.event[3 + i], ORDER_UAR);
 		assert_ptr_equal(order.where[3 + i], (uint8_t *)f.reg + 8 * i);
 		assert_memory_equal(&order.value[3 + i], f.ring.p + (7 * 64 + 8 * i) % f.size, 8);
@@ -123,7 +125,7 @@ TEST(test_blueflame)
 	sq_fixture_end(&f);
 }
 
-/* Wide stores have the fences of narrow ones; a WQE that is not copied is rung for with 8 bytes. */
+/* Wide stores need the fences of narrow ones. A WQE that is not copied is rung with 8 bytes. */
 TEST(test_blueflame_of_wide_stores)
 {
 	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB,
@@ -201,7 +203,7 @@ TEST(test_poll)
 	assert_non_null(bb_cqring_peek(&cq));
 	assert_ptr_equal(order.where[0], &ring[63]);
 	cq.ci++;
-	assert_null(bb_cqring_peek(&cq)); /* an empty CQ costs no fence */
+	assert_null(bb_cqring_peek(&cq)); /* polling an empty CQ needs no fence */
 	bb_cqring_update(&cq);
 	expect_events(want, 5);
 	assert_ptr_equal(order.where[4], rec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Debug builds catch a post from a thread that does not own the queue. */
+/* Debug builds reject a post from a thread that does not own the queue. */
 #ifndef BB_DEBUG
 #define BB_DEBUG 1
 #endif
@@ -33,7 +33,7 @@ TEST(test_sq)
 	assert_int_equal(f.sq.pi, 2);
 	assert_int_equal(f.dbrec[1], bb_be32(1));
 
-	/* A thread that EAL does not know. */
+	/* A thread that is not registered with EAL. */
 	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
 	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EPERM);
 	RTE_PER_LCORE(_lcore_id) = 3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Receive WQEs: bytes, terminator, wrap of ring and counter, depth, refusals. */
+/* Receive WQEs: bytes, terminator, wrap of ring and counter, depth, rejected posts. */
 #include "bb_rq.h"
 #include "queue_test.h"
 
@@ -32,7 +32,7 @@ static void
 start(struct fixture *f)
 {
 	f->size = (size_t)f->conf.wqes << f->conf.log_stride;
-	/* A ring starts on 64 bytes: a small one leaves room before the guard. */
+	/* A ring starts on 64 bytes, so a small one leaves room before the guard page. */
 	f->ring = guarded_alloc((f->size + 63) & ~(size_t)63, false);
 	memset(f->ring.p, FILL, f->size);
 	f->dbrec[0] = 0x11111111;
@@ -44,7 +44,7 @@ start(struct fixture *f)
 	bb_rq_enable(&f->rq);
 }
 
-/* A WQE's stride must hold the pieces, the end mark if there is room, and old bytes. */
+/* Asserts that a WQE's stride holds the pieces, the end mark if there is room, then old bytes. */
 static void
 expect_wqe(const struct fixture *f, uint32_t idx, const struct bb_sge *sge, uint32_t n)
 {
@@ -101,12 +101,12 @@ TEST(test_empty_and_2g_pieces)
 	start(&f);
 	assert_int_equal(bb_rq_post(&f.rq, 1, sge, 4), 0);
 	expect_wqe(&f, 0, sge, 4);
-	assert_int_equal(bb_rq_post(&f.rq, 2, sge, 1), 0); /* nothing but empty pieces */
+	assert_int_equal(bb_rq_post(&f.rq, 2, sge, 1), 0); /* empty pieces only */
 	expect_wqe(&f, 1, sge, 1);
 	guarded_free(&f.ring);
 }
 
-/* Laps of the 16-bit counter; completions may name any WQE, in the order they come. */
+/* Laps of the 16-bit counter. Completions may name any WQE, in any order. */
 TEST(test_wrap_and_depth)
 {
 	uint64_t seed = 3, posted = 0, completed = 0;
@@ -143,7 +143,8 @@ TEST(test_wrap_and_depth)
 		}
 	}
 	assert_true(f.rq.full > 0);
-	assert_int_equal(f.dbrec[1], 0x22222222); /* the send record is not ours */
+	assert_int_equal(f.dbrec[1], 0x22222222); /* the record of the send queue stays
+						   * unchanged */
 	guarded_free(&f.ring);
 }
 
@@ -161,7 +162,7 @@ TEST(test_ring)
 	bb_rq_ring(&f.rq);
 	assert_int_equal(f.dbrec[0], bb_be32(2));
 	f.dbrec[0] = 0x55;
-	bb_rq_ring(&f.rq); /* nothing new: not a store */
+	bb_rq_ring(&f.rq); /* no new WQE: no store */
 	assert_int_equal(f.dbrec[0], 0x55);
 	bb_rq_reset(&f.rq);
 	assert_int_equal(f.dbrec[0], 0);
@@ -170,7 +171,7 @@ TEST(test_ring)
 
 static uint32_t handed_from, handed_to, handings;
 
-/* A driver's ring: takes what lies between rung and pi. */
+/* A driver's ring function: takes the WQEs from rung to pi. */
 static void
 take(struct bb_rq *rq)
 {
@@ -180,7 +181,9 @@ take(struct bb_rq *rq)
 	rq->rung = rq->pi;
 }
 
-/* By the record, then by a driver's ring: what is rung before the queue is enabled waits for that.
+/*
+ * By the record, then by a driver's ring function: WQEs rung before the queue is enabled are
+ * passed on when it is.
  */
 TEST(test_receives_rung_before_enable_are_handed_over_by_it)
 {
@@ -204,7 +207,7 @@ TEST(test_receives_rung_before_enable_are_handed_over_by_it)
 		assert_int_equal(bb_rq_post(&f.rq, 3, &sge, 1), 0);
 		assert_int_equal(f.dbrec[0], 0);
 		assert_int_equal(handings, 0);
-		/* The third was not rung. */
+		/* The third WQE was not rung. */
 		bb_rq_enable(&f.rq);
 		assert_int_equal(f.rq.pi, 3);
 		assert_int_equal(f.rq.rung, 2);
@@ -221,7 +224,7 @@ TEST(test_receives_rung_before_enable_are_handed_over_by_it)
 		assert_int_equal(handings, by_ring ? 2 : 0);
 		assert_int_equal(bb_rq_post(&f.rq, 4, &sge, 1), 0);
 		assert_int_equal(bb_rq_post(&f.rq, 5, &sge, 1), -EAGAIN);
-		/* A reset drops all, and receives wait again. */
+		/* A reset drops all receives, and new ones wait again. */
 		bb_rq_reset(&f.rq);
 		handings = 0;
 		assert_int_equal(f.dbrec[0], 0);

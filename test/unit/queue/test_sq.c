@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Send WQEs: bytes of every builder, wrap at the end of the ring, refusals. */
+/* Send WQEs: bytes of every builder, wrap at the end of the ring, rejected posts. */
 #include "sq_fixture.h"
 
 #define RADDR 0x1122334455667788ull
 #define RKEY  0x99aabbccu
-#define IMM   0x04030201u /* travels as 01 02 03 04 */
+#define IMM   0x04030201u /* on the wire: 01 02 03 04 */
 
 TEST(test_ctrl_flags)
 {
@@ -19,7 +19,7 @@ TEST(test_ctrl_flags)
 		{BB_SEND_SOLICITED, 0x02},
 		{BB_SEND_FENCE, 0x80},
 		{BB_SEND_FENCE | BB_SEND_SIGNALED | BB_SEND_SOLICITED, 0x8a},
-		{0xffffff00u | BB_SEND_SIGNALED, 0x08}, /* bits that are no flags stay out */
+		{0xffffff00u | BB_SEND_SIGNALED, 0x08}, /* bits that are no flags are ignored */
 	};
 	struct sq_fixture f;
 	unsigned int i;
@@ -105,7 +105,7 @@ TEST(test_atomics)
 	sq_fixture_end(&f);
 }
 
-/* Gather lists of every length, started on every block of the ring. */
+/* Gather lists of every length, starting at every block of the ring. */
 TEST(test_sgl_wrap)
 {
 	enum {
@@ -145,7 +145,7 @@ TEST(test_sgl_wrap)
 	}
 }
 
-/* Inline data of every length, started on every block; the padding is not touched. */
+/* Inline data of every length, starting at every block; the padding is not written. */
 TEST(test_inline_wrap)
 {
 	enum {
@@ -182,7 +182,7 @@ TEST(test_inline_wrap)
 					put32(&e, 0x80000000u | len);
 					put_mem(&e, data, len);
 				}
-				/* Behind the data the ring is as it was, to its end. */
+				/* After the data the ring is unchanged up to its end. */
 				while (e.len < f.size)
 					put8(&e, SQ_FILL);
 				sq_expect(&f, (uint16_t)start, &e);
@@ -193,7 +193,7 @@ TEST(test_inline_wrap)
 	}
 }
 
-/* The data may be a constant length known to the compiler: the same bytes. */
+/* A length known at compile time gives the same bytes. */
 TEST(test_inline_constant)
 {
 	static const uint8_t data[32] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
@@ -254,7 +254,7 @@ TEST(test_zero_and_2g_pieces)
 	put8(&e, SQ_FILL);
 	sq_expect(&f, 0, &e);
 
-	/* One piece, and it is empty: nothing stands for it. */
+	/* A list with one empty piece adds no segment. */
 	e.len = 0;
 	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x0a, false, 0, sge, 1, 0, 0, 0, 0), 0);
 	put_ctrl(&e, 1, 0x0a, 1, 0x08, 0);
@@ -263,7 +263,7 @@ TEST(test_zero_and_2g_pieces)
 	sq_fixture_end(&f);
 }
 
-/* Every refusal: errno, ring and queue as before, one line in the log. */
+/* Every rejected post returns its errno, leaves ring and queue unchanged, and logs one line. */
 TEST(test_refusals)
 {
 	const struct bb_sge ok = {8, 8, 1}, many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
@@ -324,7 +324,9 @@ TEST(test_refusals)
 	sq_fixture_end(&f);
 }
 
-/* Limits of 0 leave atomics and NOPs: a full queue of them is full, not too small. */
+/*
+ * With limits of 0 only atomics and NOPs fit. A queue full of them reports full, not too small.
+ */
 TEST(test_no_pieces)
 {
 	const struct bb_sge ok = {8, 8, 1};
@@ -339,7 +341,7 @@ TEST(test_no_pieces)
 	sq_fixture_end(&f);
 }
 
-/* A full queue refuses without a trace too, and without a word. */
+/* A post to a full queue changes nothing and logs nothing. */
 TEST(test_full_untouched)
 {
 	uint8_t before[2 * 64], data[8] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The send queue's books: indices, depth, blocks, signalling, reset, limits. */
+/* Accounting of the send queue: indices, depth, blocks, signalling, reset, limits. */
 #include "sq_fixture.h"
 
 #define RADDR 0x1122334455667788ull
@@ -25,7 +25,7 @@ TEST(test_index_wrap)
 	for (i = 0; i < 6; i++)
 		sge[i] = (struct bb_sge){i, i + 1, i};
 	sq_fixture_conf(&f, 64);
-	f.conf.depth = 32; /* two blocks each: the ring holds no more of the largest */
+	f.conf.depth = 32; /* two blocks each: the ring holds no more WQEs of the largest size */
 	f.conf.max_sge = 6;
 	f.conf.sig_every = 9;
 	sq_fixture_start(&f);
@@ -50,7 +50,7 @@ TEST(test_index_wrap)
 			if (rnd_below(&seed, 3) != 0)
 				continue;
 		}
-		/* Complete up to the next WQE that asked for a CQE. */
+		/* Completes up to the next WQE that requests a CQE. */
 		bb_sq_ring(&f.sq);
 		assert_int_equal(bb_be32(f.dbrec[1]), f.sq.pi);
 		for (i = tail; i != head && !queue[i % 64].cqe; i++)
@@ -66,7 +66,7 @@ TEST(test_index_wrap)
 		assert_int_equal(bb_sq_outstanding(&f.sq), head - tail);
 	}
 	assert_true(seen > 1000);
-	assert_int_equal(f.dbrec[0], 0x11111111); /* the receive record is not ours */
+	assert_int_equal(f.dbrec[0], 0x11111111); /* the receive record stays unchanged */
 	sq_fixture_end(&f);
 }
 
@@ -102,20 +102,21 @@ TEST(test_forced_signalling)
 	f.conf.sig_every = 4;
 	sq_fixture_start(&f);
 	for (i = 0; i < 10; i++) {
-		/* 5 is signalled by the user: the count starts anew behind it. */
+		/* The user signals WQE 5, so the count restarts after it. */
 		uint32_t flags = i == 5 ? BB_SEND_SIGNALED : 0;
 		bool cqe = i == 3 || i == 5 || i == 9;
 
 		assert_int_equal(bb_sq_post_nop(&f.sq, i, flags), 0);
 		assert_int_equal(f.ring.p[i * 64 + 11], cqe ? 0x08 : 0);
-		assert_int_equal(f.wqes[i].flags, flags); /* forced ones are not reported */
+		assert_int_equal(f.wqes[i].flags, flags); /* forced signals are not reported as
+							   * the user's */
 	}
 	sq_fixture_end(&f);
 }
 
 /*
- * Whatever a queue is made of: WQEs outstanding never overlap in the ring, and a
- * full queue has one in it that will give a CQE.
+ * For any configuration: outstanding WQEs never overlap in the ring, and a full queue contains a
+ * WQE that will give a CQE.
  */
 TEST(test_never_full_unseen)
 {
@@ -175,7 +176,7 @@ TEST(test_reset)
 
 	sq_fixture_conf(&f, 4);
 	f.conf.db_mode = BB_DB_BLUEFLAME;
-	f.conf.sig_every = 4; /* three WQEs into a round when it is reset */
+	f.conf.sig_every = 4; /* reset after three WQEs of a signalling round */
 	sq_fixture_start(&f);
 	bb_sq_enable(&f.sq, false);
 	fresh = f.sq;
@@ -191,7 +192,7 @@ TEST(test_reset)
 	bb_sq_reset(&f.sq);
 	assert_int_equal(f.dbrec[1], 0);
 	assert_int_equal(f.dbrec[0], 0x11111111);
-	/* But for the half of the register to use next, which belongs to the register. */
+	/* Except for the register half to use next, which belongs to the register. */
 	fresh.own_offset = f.sq.own_offset;
 	assert_memory_equal(&fresh, &f.sq, sizeof(fresh));
 	log_start(&log);
@@ -237,7 +238,7 @@ TEST(test_init_refuses)
 	REFUSED(blocks, 65536);
 	REFUSED(qpn, 0x1000000);
 	REFUSED(depth, 0);
-	REFUSED(depth, 3); /* below sig_every */
+	REFUSED(depth, 3); /* less than sig_every */
 	REFUSED(sig_every, 0);
 	REFUSED(sig_every, 5);
 	REFUSED(max_sge, 62);
@@ -270,7 +271,7 @@ TEST(test_init_refuses)
 	sq_fixture_end(&f);
 }
 
-/* The largest ring there is: used blocks and the 16-bit index stay apart. */
+/* The largest ring: used blocks and the 16-bit index remain distinct. */
 TEST(test_largest_ring)
 {
 	struct sq_fixture f;
@@ -290,8 +291,7 @@ TEST(test_largest_ring)
 	sq_fixture_end(&f);
 }
 
-/* The count of WQEs runs over its 32 bits between two doorbells, and the ring's index is as ever.
- */
+/* The count of WQEs overflows 32 bits between two doorbells; the ring's index is unaffected. */
 TEST(test_count_runs_over)
 {
 	const uint64_t start = (UINT64_C(7) << 32) - 20;
@@ -324,7 +324,7 @@ TEST(test_count_runs_over)
 					 (uint32_t)posted);
 			assert_int_equal(bb_sq_outstanding(&f.sq), 0);
 		}
-		/* The index, too, runs over, in the second lap. */
+		/* In the second lap the index overflows, too. */
 		sq_fixture_seek(&f, (uint16_t)(laps == 0 ? 65536 - 30 : 100));
 	}
 	sq_fixture_end(&f);

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A full send queue gets room again: if a post returns "full", a WQE that was rung asks for a CQE,
- * and room comes of it. Held by random posts of every kind over queues of random sizes, against a
- * device that executes what the doorbell record covers and writes the CQEs that WQEs ask for.
+ * A full send queue always gets room again. If a post returns "full", a WQE that was rung
+ * requests a CQE, and that CQE frees room. Tested by random posts of every kind on queues of
+ * random sizes. The device executes what the doorbell record covers and writes the requested
+ * CQEs.
  */
 #include "bb_sq_ud.h"
 #include "bb_sq_umr.h"
@@ -13,10 +14,10 @@
 #define MAX_SGE   12u
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* The device's side: WQEs in front of the record, and their CQEs in order. */
+/* The device: WQEs up to the record, and their CQEs in order. */
 struct device {
 	uint16_t next;      /* block of the next WQE to execute */
-	uint16_t cqe[4096]; /* WQE counters of the CQEs that were not polled */
+	uint16_t cqe[4096]; /* WQE counters of CQEs not yet polled */
 	uint32_t head, tail;
 	uint32_t unknown; /* WQEs executed since the last CQE */
 };
@@ -26,7 +27,7 @@ struct world {
 	struct device dev;
 	uint64_t seed;
 	bool signal_all;
-	uint32_t signalled; /* of 8 requests */
+	uint32_t signalled; /* of 8 requests, the number signalled */
 	uint32_t posted, reports, reported, umrs;
 };
 
@@ -49,7 +50,7 @@ execute(struct world *w)
 	}
 }
 
-/* Poll one CQE, as bb_cq_poll() does. */
+/* Polls one CQE as bb_cq_poll() does. */
 static void
 poll_one(struct world *w)
 {
@@ -91,7 +92,7 @@ random_conf(struct world *w)
 	w->signalled = rnd_below(&w->seed, 2) == 0 ? 0 : rnd_below(&w->seed, 9);
 }
 
-/* One request; @kind is random and stays the same when it is tried again. */
+/* Posts one request. @kind is random and does not change when the post is repeated. */
 static int
 post(struct world *w, uint32_t kind, uint32_t n, uint32_t flags)
 {
@@ -166,7 +167,7 @@ explain(const struct world *w, uint32_t kind, uint32_t n, const char *what)
 		 kind % 16, n, bb_sq_outstanding(&w->f.sq));
 }
 
-/* @kind was refused for want of room, and is posted at last. */
+/* Repeats a request of @kind that found no room until it is posted. */
 static void
 until_posted(struct world *w, uint32_t kind, uint32_t n, uint32_t flags)
 {
@@ -180,7 +181,9 @@ until_posted(struct world *w, uint32_t kind, uint32_t n, uint32_t flags)
 			explain(w, kind, n, "full, and CQEs make no room");
 		poll_one(w);
 		ret = post(w, kind, n, flags);
-		/* What was rung before the post needs no doorbell of the application behind it. */
+		/*
+		 * The application need not ring again for WQEs that were rung before this post.
+		 */
 		execute(w);
 	}
 	assert_int_equal(ret, 0);
@@ -199,7 +202,7 @@ step(struct world *w)
 		bb_sq_ring(&w->f.sq);
 	ret = post(w, kind, n, flags);
 	if (ret == -EINVAL)
-		return; /* never fits, or not of this type */
+		return; /* never fits, or the QP type does not have it */
 	if (ret == -EAGAIN) {
 		if (!ring)
 			bb_sq_ring(&w->f.sq);
@@ -227,7 +230,7 @@ TEST(test_full_queue_gets_room_by_a_cqe)
 	struct log_text log;
 	uint32_t round, i;
 
-	/* Requests that never fit are refused, in words. */
+	/* Requests that can never fit are rejected with a log line. */
 	log_start(&log);
 	for (round = 0; round < 3000; round++) {
 		struct world w = {.seed = 1 + round * UINT64_C(0x9e3779b97f4a7c15)};
@@ -237,7 +240,7 @@ TEST(test_full_queue_gets_room_by_a_cqe)
 		sq_fixture_start(&w.f);
 		for (i = 0; i < 300; i++)
 			step(&w);
-		/* All that was to be reported is, once; a drain finds the rest. */
+		/* Every completion is reported once; a drain finds the remaining ones. */
 		bb_sq_ring(&w.f.sq);
 		execute(&w);
 		while (w.dev.head != w.dev.tail)
@@ -249,13 +252,13 @@ TEST(test_full_queue_gets_room_by_a_cqe)
 		sq_fixture_end(&w.f);
 	}
 	log_stop(&log, NULL);
-	/* It was no empty exercise. */
+	/* The run covered enough cases. */
 	assert_true(posted > 300000);
 	assert_true(umrs > 10000);
 	assert_true(own != 0);
 }
 
-/* The fewest requests that show it, kind by kind: unsignalled ones, then one of several slots. */
+/* The shortest sequences for each kind: unsignalled requests, then one of several slots. */
 TEST(test_large_request_after_unsignalled_ones)
 {
 	static const struct {
@@ -289,13 +292,13 @@ TEST(test_large_request_after_unsignalled_ones)
 		if (ring)
 			bb_sq_ring(&w.f.sq);
 		assert_int_equal(post(&w, cases[c / 2].kind, cases[c / 2].n, 0), -EAGAIN);
-		/* Nothing was sent that the application had not rung. */
+		/* Only WQEs that the application rang were sent. */
 		assert_int_equal(bb_be32(*w.f.sq.dbrec), ring ? cases[c / 2].before + 1 : 0);
 		if (!ring)
 			bb_sq_ring(&w.f.sq);
 		execute(&w);
 		assert_int_equal(w.dev.tail, 1);
-		/* Asked again, it posts no second NOP. */
+		/* A repeated post adds no second NOP. */
 		assert_int_equal(post(&w, cases[c / 2].kind, cases[c / 2].n, 0), -EAGAIN);
 		assert_int_equal(bb_sq_outstanding(&w.f.sq), cases[c / 2].before + 1);
 		assert_int_equal(w.f.sq.extra, 1);

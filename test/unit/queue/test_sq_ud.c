@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Datagrams, masked atomics, inline data of several pieces: bytes, wraps, refusals. And the
- * tables of man ibv_post_send, cell by cell.
+ * Datagrams, masked atomics, inline data of several pieces: bytes, wraps, rejected posts. Also
+ * each cell of the tables in man ibv_post_send.
  */
 #include "bb_rq.h"
 #include "bb_sq_ud.h"
@@ -13,7 +13,7 @@
 
 #define RADDR 0x1122334455667788ull
 #define RKEY  0x99aabbccu
-#define IMM   0x04030201u /* travels as 01 02 03 04 */
+#define IMM   0x04030201u /* on the wire: 01 02 03 04 */
 #define QKEY  0x80c0ffeeu
 #define DEST  0x123456u
 
@@ -50,7 +50,7 @@ ud_start(struct sq_fixture *f, uint32_t blocks)
 	sq_fixture_start(f);
 }
 
-/* A QP that the device took from RTR to ERR: datagrams are taken, to be flushed. */
+/* A QP that the device moved from RTR to ERR accepts datagrams, to flush them. */
 TEST(test_error)
 {
 	const struct bb_wqe_av av = some_av();
@@ -81,7 +81,7 @@ TEST(test_error)
 	}
 }
 
-/* A WQE of one to three blocks at every place of the ring. */
+/* A WQE of one to three blocks at every slot of the ring. */
 TEST(test_datagrams)
 {
 	const struct bb_wqe_av av = some_av();
@@ -127,7 +127,7 @@ TEST(test_inline)
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i + 1);
 	for (len = 0; len <= 124; len++) {
-		/* The data in one piece, and in three with an empty one between. */
+		/* The data in one piece, and in three pieces with an empty one among them. */
 		const struct bb_sge sge[4] = {
 			{(uintptr_t)data, len / 3, 1},
 			{0, 0, 2},
@@ -165,7 +165,7 @@ TEST(test_inline)
 	sq_fixture_end(&f);
 }
 
-/* RC: the pieces of an inline list over the end of the ring, with a remote address. */
+/* RC: an inline list with a remote address, across the end of the ring. */
 TEST(test_inline_list)
 {
 	uint8_t data[200];
@@ -264,7 +264,10 @@ TEST(test_masked)
 	sq_fixture_end(&f);
 }
 
-/* What a type does not do is refused before anything is written, enabled or full or not. */
+/*
+ * A request that the QP type does not have is rejected before anything is written, whatever the
+ * queue's state.
+ */
 TEST(test_types)
 {
 	const struct bb_wqe_av av = some_av();
@@ -328,7 +331,7 @@ TEST(test_types)
 	}
 }
 
-/* Every WQE asks for a CQE and is remembered as signalled. */
+/* Every WQE requests a CQE and is recorded as signalled. */
 TEST(test_signal_all)
 {
 	struct sq_fixture f;
@@ -411,7 +414,10 @@ TEST(test_tables)
 	assert_string_equal(bb_qp_type_name((enum bb_qp_type)3), "?");
 }
 
-/* The count is looked at first: the list may not be as long as that, and ends at a page here. */
+/*
+ * The count is checked first. The list may be shorter than the count, and here ends at a page
+ * that faults.
+ */
 TEST(test_too_long_list_is_refused_unread)
 {
 	const struct bb_wqe_av av = some_av();

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UMR WQEs: the bytes that libmlx5 writes for layouts (test/golden has the recorded binds and
- * invalidations), over the ring's end, the room they take, CQEs asked for in time, the fence.
+ * UMR WQEs: the bytes that libmlx5 writes for layouts, across the ring's end, the room they take,
+ * CQEs requested in time, the fence. test/golden has the recorded binds and invalidations.
  */
 #include "bb_sq_umr.h"
 #include "sq_fixture.h"
@@ -60,7 +60,7 @@ TEST(test_list)
 	struct bytes e;
 	uint16_t idx;
 
-	/* From each block of the ring: its end falls into each of the segments' blocks. */
+	/* From each block of the ring, so that the wrap falls into each block of the segments. */
 	for (idx = 0; idx < 16; idx++) {
 		sq_fixture_conf(&f, 16);
 		sq_fixture_start(&f);
@@ -104,7 +104,9 @@ TEST(test_interleaved)
 	sq_fixture_end(&f);
 }
 
-/* Where UMRs may not name the right to atomics, masks are without it (bit 21), and no more. */
+/*
+ * Where a UMR must not change the right to atomics, only that bit (21) is missing from the masks.
+ */
 TEST(test_no_atomic)
 {
 	const struct bb_bind to = {.addr = 0x1000, .len = 64, .lkey = 0x11, .access = 2};
@@ -130,7 +132,7 @@ TEST(test_no_atomic)
 	}
 }
 
-/* As long as a WQE can be; one piece more is refused. */
+/* The longest WQE; one more piece is rejected. */
 TEST(test_longest)
 {
 	struct bb_interleaved block[BB_UMR_MAX_PIECES];
@@ -185,13 +187,13 @@ TEST(test_refused)
 	assert_int_equal(bb_sq_post_bind(&f.sq, 0, true, 0, 0, &bind, 0), -EINVAL);
 	assert_int_equal(f.sq.seq, 0);
 	assert_int_equal(f.sq.fence, 0);
-	/* Not postable is not postable. */
+	/* A disabled queue rejects UMRs as it does other posts. */
 	bb_sq_enable(&f.sq, false);
 	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), -ENOTCONN);
 	sq_fixture_end(&f);
 }
 
-/* A WQE that fills its blocks leaves the one behind it alone; a bind may be of 2^31 bytes. */
+/* A WQE that fills its blocks does not touch the next one. A bind may have 2^31 bytes. */
 TEST(test_neighbour)
 {
 	struct bb_bind bind = {.addr = 4096, .len = 0x80000000};
@@ -210,7 +212,7 @@ TEST(test_neighbour)
 	sq_fixture_end(&f);
 }
 
-/* A WQE of 3 blocks in a queue of WQEs of 1 takes the room of 3. */
+/* A WQE of 3 blocks takes 3 slots of a queue with WQEs of 1 block. */
 TEST(test_room)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};
@@ -229,7 +231,7 @@ TEST(test_room)
 	assert_int_equal(f.sq.pi, 8);
 	assert_int_equal(bb_sq_post_nop(&f.sq, 4, 0), -EAGAIN);
 	assert_int_equal(bb_sq_post_local_inv(&f.sq, 4, 0, 0), -EAGAIN);
-	/* The first one's CQE gives all of its room back. */
+	/* The CQE of the first WQE frees all of its blocks. */
 	assert_int_equal(bb_sq_complete(&f.sq, 0)->wr_id, 1);
 	assert_int_equal(bb_sq_outstanding(&f.sq), 5);
 	assert_int_equal(bb_sq_post_bind(&f.sq, 5, true, 0, 0, &bind, 0), 0);
@@ -239,7 +241,7 @@ TEST(test_room)
 	assert_int_equal(bb_sq_outstanding(&f.sq), 0);
 	sq_fixture_end(&f);
 
-	/* One that never fits is no full queue. */
+	/* A WQE that never fits is not reported as a full queue. */
 	sq_fixture_conf(&f, 2);
 	f.conf.depth = 2;
 	sq_fixture_start(&f);
@@ -248,7 +250,7 @@ TEST(test_room)
 	sq_fixture_end(&f);
 }
 
-/* However WQEs of all sizes follow each other, a CQE is asked for in time. */
+/* A CQE is requested in time, for any sequence of WQE sizes. */
 TEST(test_cqe_in_time)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};
@@ -275,7 +277,7 @@ TEST(test_cqe_in_time)
 			else
 				assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
 			since += f.sq.seq - before;
-			/* At the latest with the WQE that reaches the number. */
+			/* At the latest the WQE that reaches the limit requests one. */
 			if ((f.ring.p[(size_t)(at & 63) * 64 + 11] & 0x0c) != 0)
 				since = 0;
 			assert_in_range(since, 0, every - 1);
@@ -285,7 +287,7 @@ TEST(test_cqe_in_time)
 	}
 }
 
-/* Whatever is posted behind gets a small fence, once; FENCE is enough by itself. */
+/* The next WQE gets a small fence, once; its own FENCE flag replaces it. */
 TEST(test_fence)
 {
 	struct bb_sge sge[2] = {{0x1000, 8, 1}, {0x2000, 8, 1}};
@@ -333,14 +335,14 @@ TEST(test_fence)
 			assert_int_equal(bb_sq_post_sgl(&f.sq, BB_WQE_RDMA_WRITE, true, 1, sge, 1,
 							0, 0, 0, 0),
 					 0);
-			/* Behind another UMR again. */
+			/* The next UMR gets the small fence again. */
 			assert_int_equal(f.ring.p[(size_t)at * 64 + 11], kind == 5 ? 0x20 : 0);
 			sq_fixture_end(&f);
 		}
 	}
 }
 
-/* A reset, or a QP that takes no posts for a while, forgets the fence. */
+/* A reset, or a QP that is disabled for a while, clears the pending fence. */
 TEST(test_fence_forgotten)
 {
 	struct sq_fixture f;
@@ -354,7 +356,7 @@ TEST(test_fence_forgotten)
 	bb_sq_enable(&f.sq, true);
 	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
 	assert_int_equal(f.ring.p[11], 0);
-	/* RTS to ERR: posts go on, and so does the fence. */
+	/* RTS to ERR: posts continue and the fence stays pending. */
 	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), 0);
 	bb_sq_enable(&f.sq, true);
 	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * WQEs of a shared receive queue: bytes, links, free list against a plain model, wrap of the
- * counter, refusals; and data from CQEs along the lists of all three queues.
+ * WQEs of a shared receive queue: bytes, links, the free list against a plain model, wrap of the
+ * counter, rejected posts. Also scattering of data from CQEs on all three kinds of queue.
  */
 #include "bb_scatter.h"
 #include "bb_sq_atomic.h"
@@ -51,7 +51,7 @@ TEST(test_bytes)
 	struct bytes e = {.len = 0};
 
 	start(&f, 4, 3, 6);
-	/* The second WQE: links from the beginning, the rest of the ring is zero. */
+	/* The second WQE: links set at creation; the rest of the ring is zero. */
 	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 0), 0);
 	assert_int_equal(bb_srqring_post(&f.srq, 2, sge, 3), 0);
 	put32(&e, 1);
@@ -76,7 +76,7 @@ TEST(test_bytes)
 	put64(&e, 0);
 	put32(&e, 3);
 	assert_memory_equal(f.ring.p, e.b, e.len);
-	/* Nothing is told to the device before the ring, once, in one word. */
+	/* Nothing reaches the device before the doorbell, which is one store. */
 	assert_int_equal(f.dbrec[0], 0);
 	bb_srqring_ring(&f.srq);
 	assert_int_equal(f.dbrec[0], htobe32(2));
@@ -87,7 +87,7 @@ TEST(test_bytes)
 	guarded_free(&f.ring);
 }
 
-/* A full list has no end mark: it would lie in the next WQE. */
+/* A full list has no end mark: it would be in the next WQE. */
 TEST(test_full_list)
 {
 	struct bb_sge sge[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
@@ -101,8 +101,8 @@ TEST(test_full_list)
 }
 
 /*
- * Posts and completions in random order against a model of the device, which follows the
- * links from WQE 0, and of the application. Over 65,536 posts, so that counters wrap.
+ * Random posts and completions against a model of the application and of a device that follows
+ * the links from WQE 0. More than 65,536 posts, so that counters wrap.
  */
 TEST(test_random)
 {
@@ -125,7 +125,7 @@ TEST(test_random)
 			next_id += room;
 			bb_srqring_ring(&f.srq);
 		} else if (what == 1 && taken != (uint32_t)posted) {
-			/* The device: what it finds at the head is the oldest post. */
+			/* The device finds the oldest post at the head. */
 			uint8_t *wqe = f.ring.p + (size_t)head * 32;
 			uint64_t addr;
 
@@ -142,7 +142,7 @@ TEST(test_random)
 
 			assert_true(bb_srqring_complete(&f.srq, held[k], &wr_id));
 			assert_int_equal(wr_id, ids[k]);
-			/* Twice is once too often. */
+			/* A second completion of the WQE is rejected. */
 			assert_false(bb_srqring_complete(&f.srq, held[k], &wr_id));
 			held[k] = held[--n_held];
 			ids[k] = ids[n_held];
@@ -162,7 +162,7 @@ TEST(test_refused)
 	uint32_t i;
 
 	start(&f, 4, 3, 5);
-	/* Not outstanding, outside the ring: nothing changes. */
+	/* A WQE that is not outstanding or outside the ring changes nothing. */
 	assert_false(bb_srqring_complete(&f.srq, 0, &wr_id));
 	assert_false(bb_srqring_complete(&f.srq, 4, &wr_id));
 	assert_false(bb_srqring_complete(&f.srq, 0xffff, &wr_id));
@@ -172,7 +172,7 @@ TEST(test_refused)
 	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 1), -EINVAL);
 	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 2), -EINVAL);
 	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 2), -EINVAL);
-	/* One line for each reason, which names the SRQ. */
+	/* One line per reason, with the SRQ's number. */
 	assert_int_equal(log_stop(&log, "SRQ 0x123456: more pieces"), 2);
 	assert_int_equal(f.srq.pi, 0);
 	assert_int_equal(f.srq.head, 0);
@@ -216,7 +216,7 @@ TEST(test_conf)
 	guarded_free(&f.ring);
 }
 
-/* ---- Data from CQEs. Lists of the WQE at the ring's end, so that an overrun faults. */
+/* ---- Data from CQEs, by lists of the last WQE in the ring, so that an overrun faults. */
 
 static uint8_t data[32] = "0123456789abcdefghijklmnopqrstuv";
 
@@ -243,7 +243,7 @@ TEST(test_scatter_srq)
 	expect_at(to[0], 0, 4);
 	expect_at(to[1], 4, 5);
 	expect_at(to[2], 9, 6);
-	/* What finds no room is told, and stays away. */
+	/* Returns the number of bytes that did not fit; they are not written. */
 	assert_int_equal(bb_srqring_scatter(&f.srq, 1, data, 32), 17);
 	expect_at(to[2], 9, 6);
 	assert_int_equal(bb_srqring_scatter(&f.srq, 1, data, 0), 0);
@@ -269,19 +269,19 @@ TEST(test_scatter_rq)
 	conf.dbrec = &dbrec;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
 	bb_rq_enable(&rq);
-	/* One piece and the end mark; then two, one of 2^31. */
+	/* One piece and the end mark; then two pieces, one of 2^31 bytes. */
 	assert_int_equal(bb_rq_post(&rq, 1, sge, 1), 0);
 	assert_int_equal(bb_rq_post(&rq, 2, sge, 2), 0);
 	assert_int_equal(bb_rq_scatter(&rq, 0, data, 10), 7);
 	expect_at(to[0], 0, 3);
 	assert_int_equal(to[1][0], 0);
-	/* The counter runs on, the place does not. */
+	/* The counter exceeds the ring size; the slot is the counter modulo the size. */
 	assert_int_equal(bb_rq_scatter(&rq, 0xffff, data, 32), 0);
 	expect_at(to[1], 3, 29);
 	guarded_free(&ring);
 }
 
-/* A READ's list passes the ring's end; an atomic's piece is its last segment. */
+/* A READ's list crosses the ring's end; an atomic's piece is its last segment. */
 TEST(test_scatter_sq)
 {
 	static uint8_t to[6][40];

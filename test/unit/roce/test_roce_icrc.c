@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The invariant CRC: known packets, a plain bit-by-bit CRC, and what it must not depend on. */
+/* The invariant CRC: known packets, a bit-by-bit CRC for comparison, and the masked fields. */
 #include "../queue/queue_test.h"
 #include "bb_roce_pkt.h"
 
-/* Of test/golden/data/rxe-6.1-conversations.pcap, from the IP header to the ICRC. */
+/* From test/golden/data/rxe-6.1-conversations.pcap, from the IP header to the ICRC. */
 static const char *const known[] = {
 	/* WRITE_ONLY_IMM without payload, IPv4 */
 	"4500005071be4000401144d9c0000203c0000202f31e12b7003c00000b00ffff0000001e80991c8b"
@@ -44,7 +44,10 @@ ip_len_of(const uint8_t *raw)
 	return raw[0] >> 4 == 6 ? 40 : (raw[0] & 0xfu) * 4;
 }
 
-/* @hdr of the bytes from the BTH on in the first call, the rest in pieces of @piece. */
+/*
+ * Computes the ICRC: @hdr bytes after the UDP header in the first call, the rest in pieces of
+ * @piece.
+ */
 static void
 icrc(const uint8_t *raw, uint32_t n, uint32_t hdr, uint32_t piece, uint8_t out[4])
 {
@@ -58,7 +61,7 @@ icrc(const uint8_t *raw, uint32_t n, uint32_t hdr, uint32_t piece, uint8_t out[4
 	bb_roce_icrc_end(crc, out);
 }
 
-/* CRC-32 one bit at a time, over the packet with the fields masked here once more. */
+/* CRC-32 one bit at a time, with its own masking of the variant fields. */
 static void
 icrc_plain(const uint8_t *raw, uint32_t n, uint8_t out[4])
 {
@@ -89,7 +92,7 @@ TEST(test_check_value)
 {
 	uint8_t out[4];
 
-	/* The check value that catalogues of CRCs give for this one. */
+	/* The check value in catalogues of CRCs. */
 	bb_roce_icrc_end(bb_roce_icrc_more(0, "123456789", 9), out);
 	assert_memory_equal(out, "\x26\x39\xf4\xcb", 4);
 	assert_int_equal(bb_roce_icrc_more(0x12345678, NULL, 0), 0x12345678);
@@ -122,7 +125,10 @@ random_packet(uint64_t *seed, uint8_t *raw, size_t size)
 	return n;
 }
 
-/* IPv4 with and without options, IPv6, any length: as the plain one, however it is cut. */
+/*
+ * IPv4 with and without options, and IPv6, of any length: equal to the bit-by-bit CRC for any
+ * split into pieces.
+ */
 TEST(test_pieces)
 {
 	uint64_t seed = 3;
@@ -141,7 +147,7 @@ TEST(test_pieces)
 	}
 }
 
-/* Each bit: those that may change on the way do not count, each other one does. */
+/* Flips each bit: variant fields do not change the CRC, each other bit does. */
 TEST(test_each_bit)
 {
 	uint64_t seed = 4;
@@ -154,8 +160,7 @@ TEST(test_each_bit)
 		icrc(raw, n, 12, 64, first);
 		free_bits = 0;
 		for (bit = 0; bit < 8 * n; bit++) {
-			/* Of version and header length nothing can be asked: they say what this is.
-			 */
+			/* Version and header length cannot be flipped: they define the packet. */
 			if (bit < 4 || (raw[0] >> 4 == 4 && bit < 8))
 				continue;
 			raw[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
@@ -173,7 +178,7 @@ TEST(test_each_bit)
 	}
 }
 
-/* The caller's bytes are not changed, and nothing is read beyond their ends. */
+/* The caller's bytes are not changed, and no byte past their ends is read. */
 TEST(test_reads_only)
 {
 	struct guarded ip = guarded_alloc(20, false), udp = guarded_alloc(8, false),

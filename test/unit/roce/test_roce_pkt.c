@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Headers of RoCEv2 packets: each opcode, each field, and all that makes one be dropped. */
+/* Headers of RoCEv2 packets: each opcode, each field, and each reason for a drop. */
 #include "../queue/queue_test.h"
 #include "bb_roce_pkt.h"
 
-/* Extended headers of an opcode as table 38 lists them, one letter each. */
+/* Extended headers of an opcode as in table 38, one letter each. */
 enum {
 	DETH = 'D',
 	RETH = 'R',
@@ -63,7 +63,7 @@ has(const struct opcode *op, char what)
 	return strchr(op->headers, what) != NULL;
 }
 
-/* The headers of *k as the specification draws them. */
+/* Appends the headers of *k as the specification draws them. */
 static void
 expect_headers(struct bytes *e, const struct opcode *op, const struct bb_roce_pkt *k)
 {
@@ -114,7 +114,7 @@ expect_headers(struct bytes *e, const struct opcode *op, const struct bb_roce_pk
 	}
 }
 
-/* Random fields, in those that the opcode has; @all: in all others too. */
+/* Sets random fields: those of the opcode or, with @all, all fields. */
 static void
 random_pkt(struct bb_roce_pkt *k, const struct opcode *op, uint64_t *seed, bool all)
 {
@@ -219,7 +219,7 @@ TEST(test_table)
 	}
 }
 
-/* Each opcode many times: the bytes are the right ones, and parsing gives back what was put in. */
+/* Each opcode many times: building gives the right bytes, parsing returns the fields. */
 TEST(test_round_trip)
 {
 	uint64_t seed = 11;
@@ -252,7 +252,7 @@ TEST(test_round_trip)
 	}
 }
 
-/* What an opcode has no header for does not get into the packet. */
+/* Fields without a header in the opcode do not get into the packet. */
 TEST(test_build_takes_only_its_fields)
 {
 	uint64_t seed = 12;
@@ -270,7 +270,7 @@ TEST(test_build_takes_only_its_fields)
 	}
 }
 
-/* Numbers wider than their field do not reach its neighbours. */
+/* Numbers wider than their field do not overwrite neighbouring fields. */
 TEST(test_build_cuts_to_24_bits)
 {
 	struct bb_roce_pkt sent = {.opcode = 0x64, .dqpn = ~0u, .psn = ~0u, .sqpn = ~0u}, got;
@@ -304,7 +304,7 @@ TEST(test_unknown_opcodes)
 		memset(&pkt, 0x3c, sizeof(pkt));
 		before = pkt;
 		if (byte < 0x20) {
-			/* RC: the responder refuses it, whatever follows the BTH. */
+			/* RC: the responder rejects it, whatever follows the BTH. */
 			raw[11] = 0x77;
 			assert_int_equal(bb_roce_parse(&pkt, raw, 13), BB_ROCE_OK);
 			assert_int_equal(pkt.opcode, byte);
@@ -329,8 +329,8 @@ TEST(test_unknown_opcodes)
 }
 
 /*
- * Every length from nothing to a full packet, each in memory that ends with it: what is not a
- * whole packet is dropped for the right reason, and nothing behind it is looked at.
+ * Every length from zero to a full packet, each in memory that ends with it. An incomplete packet
+ * is dropped for the right reason and nothing past its end is read.
  */
 TEST(test_truncation)
 {
@@ -387,12 +387,12 @@ TEST(test_version)
 		raw[1] = (uint8_t)tver;
 		assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)), BB_ROCE_DROP_VERSION);
 	}
-	/* Said of a packet whose opcode a later version might have. */
+	/* The version is checked first: a later version might define this opcode. */
 	raw[0] = 0xff;
 	assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)), BB_ROCE_DROP_VERSION);
 }
 
-/* What is reserved is sent as 0 and not looked at (9.2.5, 9.2.8, 9.3.1). */
+/* Reserved fields are sent as 0 and ignored when received (9.2.5, 9.2.8, 9.3.1). */
 TEST(test_reserved)
 {
 	uint8_t raw[20] = {0x64, 0, 0xff, 0xff, 0, 1, 2, 3, 0, 4, 5, 6, 0, 0, 0, 7, 0, 8, 9, 10};
@@ -409,7 +409,7 @@ TEST(test_reserved)
 	assert_same(&got, &want);
 }
 
-/* One that no IP packet can carry: its length is not trusted to be sane. */
+/* Longer than any IP packet: the length must still be handled. */
 TEST(test_huge)
 {
 	uint8_t *raw = calloc(1, 1u << 17);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A queue pair of the RoCEv2 engine as its caller sees it: states, posting, common checks. */
+/* A queue pair of the RoCEv2 engine as its caller uses it: states, posting, common checks. */
 #include <errno.h>
 
 #include "req/roce_req_fake.h"
@@ -46,7 +46,7 @@ TEST(test_attributes)
 	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), -EINVAL);
 }
 
-/* In RTR and RTS, and of what a packet comes to next. */
+/* Attributes changed in RTR and RTS, and their effect on the next packet. */
 TEST(test_change)
 {
 	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY, .pkey = 0xffff};
@@ -59,7 +59,7 @@ TEST(test_change)
 	assert_int_equal(f.qp.attr.qkey, 0);
 	assert_int_equal(bb_roce_qp_change(&f.qp, 7, 31), 0);
 	assert_int_equal(f.qp.attr.qkey, 7);
-	/* What INIT to RTR gave is not taken back. */
+	/* The attributes set from INIT to RTR stay. */
 	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), 0);
 	assert_int_equal(f.qp.attr.qkey, 7);
 	pkt.psn = 500;
@@ -85,7 +85,7 @@ post(struct rf *f, enum bb_roce_kind kind, uint32_t len)
 
 TEST(test_post)
 {
-	/* By kind: which types have it. */
+	/* QP types that have each kind. */
 	static const struct {
 		enum bb_roce_kind kind;
 		bool uc, ud;
@@ -125,7 +125,7 @@ TEST(test_post)
 	assert_int_equal(post(&f, BB_ROCE_MSG_WRITE, 1), -ENOBUFS);
 }
 
-/* Posted before RTS it waits for it; in ERR for the flush. */
+/* A message posted before RTS waits for RTS; in ERR it waits for the flush. */
 TEST(test_states)
 {
 	static struct rf f;
@@ -154,12 +154,12 @@ TEST(test_states)
 	assert_int_equal(f.ndone, 3);
 	assert_int_equal(f.done[0].status, BB_SYN_WR_FLUSH);
 	assert_int_equal(f.done[2].cookie, 2);
-	assert_int_equal(f.nfailed, 0); /* the caller did it itself */
+	assert_int_equal(f.nfailed, 0); /* the caller moved it itself */
 }
 
 TEST(test_checks)
 {
-	/* The queue pair's key, the packet's; is it let in? */
+	/* P_Keys of the queue pair and of the packet; whether the packet is accepted. */
 	static const struct {
 		uint16_t ours, theirs;
 		bool ok;
@@ -190,7 +190,7 @@ TEST(test_checks)
 	assert_int_equal(f.qp.stats.drop_state, 1);
 	assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0);
 	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
-	assert_int_equal(f.qp.stats.drop_state, 2); /* an answer, and nothing was asked */
+	assert_int_equal(f.qp.stats.drop_state, 2); /* a response without a request */
 	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), 0);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_run(&f);
@@ -201,13 +201,13 @@ TEST(test_checks)
 		assert_int_equal(f.qp.stats.drop_type, i);
 	}
 	pkt.opcode = BB_ROCE_ACK;
-	/* Each byte of the peer's address. */
+	/* Changes each byte of the peer's address. */
 	for (i = 0; i < 16; i++) {
 		f.net.src[i] ^= 0x10;
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 		assert_int_equal(f.qp.stats.drop_source, i + 1);
 		f.net.src[i] ^= 0x10;
-		/* And of ours: the port may have others. */
+		/* Changes each byte of the own address: the port may have others. */
 		f.net.dst[i] ^= 0x10;
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 		assert_int_equal(f.qp.stats.drop_dest, i + 1);
@@ -222,7 +222,7 @@ TEST(test_checks)
 	assert_int_equal(f.qp.stats.rx_packets, 2 + 7 + 32 + 2);
 }
 
-/* A marked packet is answered by a CNP, one in 50 us; what comes of them is counted. */
+/* A marked packet is answered by a CNP, at most one in 50 us. CNPs received are counted. */
 TEST(test_congestion)
 {
 	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_UC};
@@ -234,7 +234,7 @@ TEST(test_congestion)
 	for (t = 0; t < 2; t++) {
 		rf_init(&f, types[t]);
 		f.attr.rq_psn = 0;
-		assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0); /* it is told in RTR too */
+		assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0); /* reported in RTR too */
 		pkt.opcode = (uint8_t)(types[t] | BB_ROCE_WRITE_ONLY);
 		for (i = 0; i < 4; i++) { /* not ECT, ECT(1), ECT(0), CE */
 			f.net.tclass = (uint8_t)(0xa0 | i);
@@ -269,7 +269,7 @@ TEST(test_congestion)
 		assert_int_equal(f.qp.stats.tx_cnp, 2);
 		assert_int_equal(f.qp.stats.rx_write, 6);
 		pkt.flags = 0;
-		/* Only the peer slows it down. */
+		/* Only a CNP from the peer lowers the rate. */
 		pkt.opcode = BB_ROCE_CNP;
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 		f.net.src[3] = 1;
@@ -277,7 +277,7 @@ TEST(test_congestion)
 		assert_int_equal(f.qp.stats.cnp, 1);
 		assert_int_equal(f.qp.stats.drop_source, 1);
 		assert_false(bb_roce_busy(&f.qp));
-		/* It counts as a packet. */
+		/* A CE-marked packet is delivered and counted as any other. */
 		f.net.src[3] = 0;
 		f.net.tclass = 3;
 		f.now += 50 * RF_US;
@@ -288,7 +288,7 @@ TEST(test_congestion)
 		assert_int_equal(bb_roce_run(&f.qp, 2, f.now), 2);
 		assert_int_equal(bb_roce_run(&f.qp, 2, f.now), 1);
 	}
-	/* A datagram is nobody's stream. */
+	/* A datagram gets no CNP: UD has no stream to slow down. */
 	rf_init(&f, BB_ROCE_UD);
 	rf_start(&f);
 	f.net.tclass = 3;
@@ -298,7 +298,7 @@ TEST(test_congestion)
 	assert_false(f.qp.cnp_due);
 }
 
-/* A budget is kept, and a long READ of the peer's leaves room for what this side asks. */
+/* The budget is respected, and a long READ of the peer leaves room for the own requests. */
 TEST(test_budget)
 {
 	static struct rf f;

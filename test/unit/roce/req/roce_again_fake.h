@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A requester of the RoCEv2 engine with selective repeat, whose peer keeps what comes ahead of a
- * lost packet or drops it, as the test says.
+ * A requester of the RoCEv2 engine with selective repeat. The test decides whether the peer keeps
+ * or drops packets that arrive out of order after a lost one.
  */
 #ifndef ROCE_AGAIN_FAKE_H
 #define ROCE_AGAIN_FAKE_H
@@ -26,14 +26,16 @@ lost(struct rf *f, uint32_t psn)
 	rf_ack(f, psn, RF_NAK(BB_ROCE_NAK_PSN));
 }
 
-/* The @n packets from the oldest one, @psn, on go out, and ask for answers; all else is where it
- * was. */
+/*
+ * Asserts that @n packets from the oldest, @psn, are sent again and request acknowledgements. No
+ * other state moves.
+ */
 static inline const struct rf_tx *
 row(struct rf *f, uint8_t opcode, uint32_t psn, uint32_t n)
 {
 	uint32_t nxt = f->qp.req.nxt, next = f->qp.req.next, i;
 	uint64_t again = f->qp.stats.retransmitted;
-	/* While the peer is not known to keep the newest packet follows. */
+	/* The newest packet follows until the peer is known to keep packets. */
 	bool shows = !f->qp.req.keeps && ((f->qp.req.sent - psn) & BB_ROCE_PSN_MASK) > 2;
 	const struct rf_tx *tx;
 
@@ -53,7 +55,7 @@ row(struct rf *f, uint8_t opcode, uint32_t psn, uint32_t n)
 	return tx;
 }
 
-/* One packet. */
+/* Asserts that one packet is sent again. */
 static inline const struct rf_tx *
 alone(struct rf *f, uint8_t opcode, uint32_t psn)
 {
@@ -71,7 +73,7 @@ check_payload(const struct rf_tx *tx, uint64_t cookie, uint32_t off, uint32_t le
 		assert_int_equal(tx->payload[i], rf_byte(cookie, off + i));
 }
 
-/* @n packets from @psn on are sent again, each a WRITE, and no more. */
+/* Asserts that exactly @n packets from @psn are sent again, each a WRITE. */
 static inline void
 all_again(struct rf *f, uint32_t psn, uint32_t n)
 {
@@ -81,7 +83,7 @@ all_again(struct rf *f, uint32_t psn, uint32_t n)
 	rf_expect_none(f);
 }
 
-/* Four WRITEs, the first is lost, and all were kept. */
+/* Four WRITEs; the first is lost and the peer kept the others. */
 static inline void
 keep(struct rf *f)
 {
@@ -95,7 +97,7 @@ keep(struct rf *f)
 	rf_expect_idle(f);
 }
 
-/* Four WRITEs, the first is lost, and the others have been dropped. */
+/* Four WRITEs; the first is lost and the peer dropped the others. */
 static inline void
 dropped(struct rf *f, bool tried)
 {

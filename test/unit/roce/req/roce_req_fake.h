@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A queue pair of the RoCEv2 engine with a caller that writes down what it is asked for. The
- * peer is the test: it looks at what was sent and makes up the answers.
+ * A queue pair of the RoCEv2 engine with a caller that records the calls. The test is the peer:
+ * it checks what was sent and builds the answers.
  */
 #ifndef ROCE_REQ_FAKE_H
 #define ROCE_REQ_FAKE_H
@@ -44,10 +44,10 @@ struct rf {
 	struct bb_roce_msg ring[RF_SLOTS];
 	struct bb_roce_replay replay[4];
 	struct bb_roce_attr attr;
-	struct bb_roce_net net; /* of what comes */
+	struct bb_roce_net net; /* addresses of received packets */
 	uint64_t now, posted;
 
-	uint32_t room; /* packets that tx takes; UINT32_MAX: all */
+	uint32_t room; /* packets that tx accepts; UINT32_MAX: unlimited */
 	struct rf_tx tx[RF_LOG];
 	uint32_t ntx, seen;
 	struct rf_done done[RF_LOG];
@@ -56,15 +56,16 @@ struct rf {
 	bool failed_responder;
 	uint8_t failed_synd;
 
-	uint64_t bad_cookie; /* gather, place and atomic_result of it answer bad */
+	uint64_t bad_cookie; /* gather, place and atomic_result fail with status bad for this
+			      * cookie */
 	uint8_t bad;
 	uint8_t scratch[4096];
-	uint32_t placed; /* bytes of the READ under way, in order and each once */
-	bool blind;      /* their values are not looked at */
+	uint32_t placed; /* bytes of the current READ placed so far, in order and each once */
+	bool blind;      /* skip the check of their values */
 	uint64_t orig;
 };
 
-/* Byte @off of the memory of message @cookie. */
+/* Returns byte @off of the memory of message @cookie. */
 static inline uint8_t
 rf_byte(uint64_t cookie, uint32_t off)
 {
@@ -232,7 +233,7 @@ static const struct bb_roce_ops rf_ops = {
 	.established = rf_op_established,
 };
 
-/* Attributes to change before rf_start(). */
+/* Sets attributes that a test may change before rf_start(). */
 static inline void
 rf_init(struct rf *f, enum bb_roce_type type)
 {
@@ -294,7 +295,7 @@ rf_post(struct rf *f, enum bb_roce_kind kind, uint32_t len, uint8_t flags)
 	f->posted++;
 }
 
-/* Send what can be sent. */
+/* Sends until nothing more can be sent. Returns the number of packets. */
 static inline uint32_t
 rf_run(struct rf *f)
 {
@@ -321,7 +322,7 @@ rf_ack(struct rf *f, uint32_t psn, uint8_t syndrome)
 	rf_rx(f, BB_ROCE_ACK, psn, (struct bb_roce_pkt){.syndrome = syndrome});
 }
 
-/* Data of message @cookie from @off on. */
+/* Receives a packet with data of message @cookie from @off. */
 static inline void
 rf_data(struct rf *f, uint8_t opcode, uint32_t psn, uint64_t cookie, uint32_t off, uint32_t len)
 {
@@ -336,7 +337,7 @@ rf_data(struct rf *f, uint8_t opcode, uint32_t psn, uint64_t cookie, uint32_t of
 	free(data);
 }
 
-/* The next packet sent that has not been looked at. */
+/* Returns the next sent packet that was not yet checked. */
 static inline const struct rf_tx *
 rf_next(struct rf *f)
 {
@@ -360,7 +361,9 @@ rf_expect_none(const struct rf *f)
 	assert_int_equal(f->ntx, f->seen);
 }
 
-/* Completions since the last look: @n with success, then, if not 0, one with @status. */
+/*
+ * Expects @n successful completions since the last check, then one with @status unless it is 0.
+ */
 static inline void
 rf_expect_done(struct rf *f, uint32_t from, uint32_t n, uint8_t status)
 {
@@ -377,7 +380,7 @@ rf_expect_done(struct rf *f, uint32_t from, uint32_t n, uint8_t status)
 	assert_int_equal(f->done[from + n].status, status);
 }
 
-/* The queue pair failed by message @from + @n, those before it are done. */
+/* Expects that message @from + @n failed the queue pair and those before it succeeded. */
 static inline void
 rf_expect_failed(struct rf *f, uint32_t from, uint32_t n, uint8_t status)
 {
@@ -391,7 +394,7 @@ rf_expect_failed(struct rf *f, uint32_t from, uint32_t n, uint8_t status)
 	assert_int_equal(rf_run(f), 0);
 }
 
-/* Nothing has failed, and all messages are done. */
+/* Expects no failure and no pending message. */
 static inline void
 rf_expect_idle(struct rf *f)
 {
@@ -402,7 +405,7 @@ rf_expect_idle(struct rf *f)
 	rf_expect_none(f);
 }
 
-/* RC with all as it is by default. */
+/* Starts an RC queue pair with the defaults. */
 static inline void
 rf_begin(struct rf *f)
 {
@@ -410,7 +413,7 @@ rf_begin(struct rf *f)
 	rf_start(f);
 }
 
-/* @n WRITEs of one packet each, sent. */
+/* Posts and sends @n WRITEs of one packet each. */
 static inline void
 rf_writes(struct rf *f, uint32_t n)
 {
@@ -420,14 +423,14 @@ rf_writes(struct rf *f, uint32_t n)
 	f->seen = f->ntx;
 }
 
-/* To the deadline, and not before it. */
+/* Runs the clock to the deadline; nothing happens before it. */
 static inline void
 rf_timeout(struct rf *f)
 {
 	assert_int_not_equal(bb_roce_deadline(&f->qp), UINT64_MAX);
 	f->now = bb_roce_deadline(&f->qp);
 	bb_roce_tick(&f->qp, f->now - 1);
-	assert_int_equal(bb_roce_deadline(&f->qp), f->now); /* not before its time */
+	assert_int_equal(bb_roce_deadline(&f->qp), f->now); /* not before the deadline */
 	bb_roce_tick(&f->qp, f->now);
 }
 

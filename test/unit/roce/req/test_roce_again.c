@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Selective repeat, the requester's half: what is sent again when a packet was lost, and what it
- * concludes from the answers about the peer.
+ * Selective repeat at the requester: which packets are sent again after a loss, and how it
+ * concludes from answers what the peer keeps.
  */
 #include "bb_roce_short.h"
 #include "roce_again_fake.h"
@@ -12,7 +12,7 @@
 #define KEPT     12
 #define HOLD_OFF 64
 
-/* One packet, the newest one, and what is new behind it; the peer has kept the others. */
+/* One packet, the newest one, and new packets after it; the peer kept the others. */
 TEST(test_kept)
 {
 	static struct rf f;
@@ -34,7 +34,7 @@ TEST(test_kept)
 	rf_expect_none(&f);
 	assert_int_equal(f.qp.stats.retransmitted, 2);
 	assert_int_not_equal(bb_roce_short_room(&f.qp), 0);
-	/* One that came late tells nothing new. */
+	/* A packet that was only late proves nothing. */
 	lost(&f, RF_PSN + 1);
 	assert_int_equal(rf_run(&f), 0);
 	assert_false(f.qp.req.keeps);
@@ -46,7 +46,7 @@ TEST(test_kept)
 	assert_int_equal(f.qp.stats.packet_seq_err, 1);
 }
 
-/* Any packet of a message, with what is its own: opcode, bytes, headers. */
+/* Any packet of a message is repeated with its own opcode, bytes and headers. */
 TEST(test_parts)
 {
 	static const uint8_t sends[] = {BB_ROCE_SEND_FIRST, BB_ROCE_SEND_MIDDLE,
@@ -87,7 +87,10 @@ TEST(test_parts)
 		}
 }
 
-/* It alone is acknowledged: all behind it again. What else says so then is old. */
+/*
+ * Only the repeated packet is acknowledged: all packets after it are sent again. Later answers of
+ * that kind are stale.
+ */
 TEST(test_dropped)
 {
 	static struct rf f;
@@ -104,7 +107,7 @@ TEST(test_dropped)
 	lost(&f, RF_PSN + 2);
 	assert_int_equal(rf_run(&f), 0);
 	assert_int_equal(f.qp.stats.packet_seq_err, 1);
-	/* What has been sent twice and is missing says nothing about what the peer keeps. */
+	/* A packet lost after a repeat of all proves nothing about what the peer keeps. */
 	lost(&f, RF_PSN + 3);
 	all_again(&f, RF_PSN + 3, 2);
 	rf_ack(&f, RF_PSN + 4, RF_ACK);
@@ -113,7 +116,10 @@ TEST(test_dropped)
 	rf_expect_idle(&f);
 }
 
-/* The next one is missing too: that alone. With the last there is nothing to find out. */
+/*
+ * The next packet is missing too: only it is sent again. After the last packet there is nothing
+ * to find out.
+ */
 TEST(test_next_too)
 {
 	static struct rf f;
@@ -131,7 +137,7 @@ TEST(test_next_too)
 	lost(&f, RF_PSN + 6);
 	all_again(&f, RF_PSN + 6, 1);
 	rf_ack(&f, RF_PSN + 6, RF_ACK);
-	/* Nor while it is going back. */
+	/* Nothing is concluded while the requester goes back, either. */
 	rf_writes(&f, 4);
 	bb_roce_req_rewind(&f.qp);
 	f.room = 2;
@@ -141,7 +147,9 @@ TEST(test_next_too)
 	all_again(&f, RF_PSN + 7, 4);
 }
 
-/* Of one window where the peer keeps each loss doubles what is sent again in a row. */
+/*
+ * In one window of a peer that keeps packets, each loss doubles the number sent again in a row.
+ */
 TEST(test_rows)
 {
 	static struct rf f;
@@ -155,20 +163,20 @@ TEST(test_rows)
 	alone(&f, BB_ROCE_WRITE_ONLY, psn);
 	lost(&f, psn + 2);
 	row(&f, BB_ROCE_WRITE_ONLY, psn + 2, 2);
-	/* The second of them is on the way. */
+	/* The second packet of the row is still on its way. */
 	rf_ack(&f, psn + 2, RF_ACK);
 	assert_int_equal(rf_run(&f), 0);
 	rf_ack(&f, psn + 3, RF_ACK);
 	assert_int_equal(rf_run(&f), 0);
 	lost(&f, psn + 6);
 	row(&f, BB_ROCE_WRITE_ONLY, psn + 6, 4);
-	/* There are no more. */
+	/* No more packets are outstanding. */
 	lost(&f, psn + 11);
 	row(&f, BB_ROCE_WRITE_ONLY, psn + 11, 5);
 	assert_true(f.qp.req.keeps);
 	rf_ack(&f, psn + 15, RF_ACK);
 	rf_expect_idle(&f);
-	/* Another window. */
+	/* A new window. */
 	rf_writes(&f, 4);
 	lost(&f, psn + 16);
 	alone(&f, BB_ROCE_WRITE_ONLY, psn + 16);
@@ -176,7 +184,9 @@ TEST(test_rows)
 	rf_expect_idle(&f);
 }
 
-/* One of a row is missing: half as many from it on, and once, whatever has been said before. */
+/*
+ * A packet of the row is lost: half as many are sent from it on, once, whatever NAKs came before.
+ */
 TEST(test_row_lost)
 {
 	static struct rf f;
@@ -206,10 +216,10 @@ TEST(test_row_lost)
 		row(&f, BB_ROCE_WRITE_ONLY, psn + 14, 2);
 		lost(&f, psn + 15);
 		alone(&f, BB_ROCE_WRITE_ONLY, psn + 15);
-		/* That was the end of it. */
+		/* The window ends here. */
 		lost(&f, psn + 18);
 		row(&f, BB_ROCE_WRITE_ONLY, psn + 18, 2);
-		/* Of all these the second alone could have said something of what it keeps. */
+		/* Of all these losses only the second could have shown what the peer keeps. */
 		assert_int_equal(f.qp.req.chances, KEPT - 1);
 		assert_int_equal(f.qp.stats.packet_seq_err, 9);
 		rf_ack(&f, psn + 23, RF_ACK);
@@ -217,7 +227,7 @@ TEST(test_row_lost)
 	}
 }
 
-/* A row goes from message to message, up to a READ, and to one whose memory is gone. */
+/* A row continues from message to message, up to a READ or a message whose memory is gone. */
 TEST(test_row_ends)
 {
 	static struct rf f;
@@ -257,7 +267,7 @@ TEST(test_row_ends)
 	}
 }
 
-/* A peer that drops: three round trips in vain, then a loss in so many. */
+/* A peer that drops packets: three repeats in vain, then one try in HOLD_OFF losses. */
 TEST(test_chances)
 {
 	static struct rf f;
@@ -271,12 +281,12 @@ TEST(test_chances)
 			dropped(&f, false);
 		dropped(&f, true);
 	}
-	/* And one that begins to keep. */
+	/* The peer begins to keep packets. */
 	for (i = 1; i < HOLD_OFF; i++)
 		dropped(&f, false);
 	keep(&f);
 	keep(&f);
-	/* That it could not once is no reason. */
+	/* One failure to keep is no reason to stop. */
 	for (i = 0; i < 2 * CHANCES; i++)
 		dropped(&f, true);
 	assert_true(f.qp.req.keeps);
@@ -287,7 +297,7 @@ TEST(test_chances)
 	dropped(&f, false);
 }
 
-/* A WRITE, one of @kind and another WRITE, and the first was lost. */
+/* A WRITE, a message of @kind and another WRITE; the first was lost. */
 static void
 behind(struct rf *f, enum bb_roce_kind kind)
 {
@@ -301,7 +311,7 @@ behind(struct rf *f, enum bb_roce_kind kind)
 	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN);
 }
 
-/* A READ or an atomic is asked for again with all behind it. */
+/* A READ or an atomic is requested again with all messages after it. */
 TEST(test_read)
 {
 	static const enum bb_roce_kind kinds[] = {BB_ROCE_MSG_READ, BB_ROCE_MSG_FETCH_ADD};
@@ -324,7 +334,7 @@ TEST(test_read)
 		rf_expect_none(&f);
 		assert_int_equal(f.qp.req.rd_atomic, 1);
 
-		/* Behind a WRITE that was lost its answer says that it was kept. */
+		/* Its answer after the lost WRITE shows that the peer kept it. */
 		behind(&f, kinds[i]);
 		assert_int_equal(f.qp.req.rd_atomic, 1);
 		if (i == 0)
@@ -338,7 +348,7 @@ TEST(test_read)
 		rf_ack(&f, RF_PSN + 2, RF_ACK);
 		rf_expect_idle(&f);
 
-		/* So does the ACK of what is behind it, if its answer was lost. */
+		/* The ACK of the message after it shows the same if its answer was lost. */
 		behind(&f, kinds[i]);
 		rf_ack(&f, RF_PSN + 2, RF_ACK);
 		assert_true(f.qp.req.keeps);
