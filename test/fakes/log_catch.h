@@ -5,17 +5,12 @@
 #ifndef LOG_CATCH_H
 #define LOG_CATCH_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <rte_log.h>
+
+#include "bb_test.h"
 
 /* What Bluebell logged since log_begin(). */
 static FILE *log_file;

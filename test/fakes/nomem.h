@@ -10,18 +10,13 @@
 #define NOMEM_H
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <rte_common.h>
 #include <rte_log.h>
+
+#include "bb_test.h"
 
 /* ---- Allocations of our objects: counted, and the one that is to fail */
 

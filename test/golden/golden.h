@@ -8,17 +8,12 @@
 #ifndef GOLDEN_H
 #define GOLDEN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
+
+#include "bb_test.h"
 
 /* One vector, or an object inside one. */
 struct vec {

@@ -542,13 +542,11 @@ one(const struct vec *v, void *arg)
 	}
 }
 
-static void
-test_vectors(void **state)
+TEST(test_vectors)
 {
 	static struct tallies t;
 	unsigned int i, n = 0;
 
-	(void)state;
 	golden_each("cqe.jsonl", VECTORS, one, &t);
 	tally_print(&t.done, "compared");
 	tally_print(&t.done_data, "and");
@@ -558,10 +556,4 @@ test_vectors(void **state)
 	assert_int_equal(n, VECTORS);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_vectors)};
-
-	return cmocka_run_group_tests_name("cqe", tests, NULL, NULL);
-}
+TEST_MAIN(0)

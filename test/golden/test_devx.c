@@ -442,13 +442,11 @@ one(const struct vec *v, void *arg)
 	}
 }
 
-static void
-test_vectors(void **state)
+TEST(test_vectors)
 {
 	static struct run r;
 	unsigned int i, n = 0;
 
-	(void)state;
 	golden_each("devx_ucx.jsonl", VECTORS, one, &r);
 	tally_print(&r.done, "compared");
 	tally_print(&r.open, "not covered");
@@ -460,10 +458,4 @@ test_vectors(void **state)
 	assert_int_equal(n, VECTORS);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_vectors)};
-
-	return cmocka_run_group_tests_name("devx", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -145,8 +145,7 @@ expect(const struct tally *t, const struct count *want, unsigned int rows)
 				 want[i].n);
 }
 
-static void
-test_conversations(void **state)
+TEST(test_conversations)
 {
 	static const struct count want[] = {
 		{"RC WRITE_ONLY, IPv4", 13},
@@ -177,13 +176,11 @@ test_conversations(void **state)
 	};
 	struct tally t = {.rows = 0};
 
-	(void)state;
 	assert_int_equal(read_all("rxe-6.1-conversations.pcap", &t), 246);
 	expect(&t, want, sizeof(want) / sizeof(want[0]));
 }
 
-static void
-test_loss(void **state)
+TEST(test_loss)
 {
 	static const struct count want[] = {
 		{"RC WRITE_FIRST, IPv4", 6},
@@ -202,14 +199,12 @@ test_loss(void **state)
 	};
 	struct tally t = {.rows = 0};
 
-	(void)state;
 	assert_int_equal(read_all("rxe-6.1-loss.pcap", &t), 175);
 	expect(&t, want, sizeof(want) / sizeof(want[0]));
 }
 
 /* Conversations of test/interop/conversations.py: what each has that the others have not. */
-static void
-test_by_purpose(void **state)
+TEST(test_by_purpose)
 {
 	static const struct {
 		const char *file;
@@ -259,7 +254,6 @@ test_by_purpose(void **state)
 	};
 	unsigned int i, j;
 
-	(void)state;
 	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct tally t = {.rows = 0};
 
@@ -272,14 +266,4 @@ test_by_purpose(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_conversations),
-		cmocka_unit_test(test_loss),
-		cmocka_unit_test(test_by_purpose),
-	};
-
-	return cmocka_run_group_tests_name("roce", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -248,8 +248,7 @@ check_line(const struct sent *s, char *line)
 	expect(s, col, F_IP6_FLOW, s->ip6, s->net.flow_label);
 }
 
-static void
-test_every_opcode(void **state)
+TEST(test_every_opcode)
 {
 	char path[] = "/tmp/bluebell-tshark-XXXXXX", line[MAX_LINE];
 	int fd = mkstemp(path), opcode, i;
@@ -258,7 +257,6 @@ test_every_opcode(void **state)
 	char *cmd;
 	FILE *f;
 
-	(void)state;
 	assert_true(fd >= 0);
 	f = fdopen(fd, "wb");
 	assert_non_null(f);
@@ -298,13 +296,9 @@ test_every_opcode(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_opcode),
-	};
-
 	if (system("tshark -v >/dev/null 2>&1") != 0) {
 		printf("SKIP: tshark is not installed\n");
 		return SKIP;
 	}
-	return cmocka_run_group_tests_name("roce_tshark", tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

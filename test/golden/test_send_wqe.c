@@ -434,14 +434,12 @@ one(const struct vec *v, void *arg)
 	}
 }
 
-static void
-test_vectors(void **state)
+TEST(test_vectors)
 {
 	static struct post p;
 	static const char *const types[] = {"RC", "UC", "UD"};
 	unsigned int i, k, n = 0;
 
-	(void)state;
 	golden_each("send_wqe.jsonl", VECTORS, one, &p);
 	assert_int_equal(p.next, 0);
 	tally_print(&p.done, "compared");
@@ -464,10 +462,4 @@ test_vectors(void **state)
 	assert_int_equal(n, VECTORS);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_vectors)};
-
-	return cmocka_run_group_tests_name("send_wqe", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -117,8 +117,7 @@ peer_inline(struct peer *p, const uint8_t *data, uint32_t len)
 		p->ring[(at + i) % sizeof(p->ring)] = data[i];
 }
 
-static void
-test_send(void **state)
+TEST(test_send)
 {
 	static const uint8_t sgl_ops[] = {MLX5_OPCODE_SEND, MLX5_OPCODE_SEND_IMM,
 					  MLX5_OPCODE_RDMA_WRITE, MLX5_OPCODE_RDMA_WRITE_IMM,
@@ -142,7 +141,6 @@ test_send(void **state)
 	};
 	struct bb_sq sq;
 
-	(void)state;
 	assert_int_equal(bb_sq_init(&sq, &conf), 0);
 	bb_sq_enable(&sq, true);
 	sq.sig_seq = UINT32_MAX;
@@ -227,8 +225,7 @@ test_send(void **state)
 	}
 }
 
-static void
-test_receive(void **state)
+TEST(test_receive)
 {
 	static uint8_t ring[4 * 128] __attribute__((aligned(64)));
 	uint64_t wr_ids[4];
@@ -245,7 +242,6 @@ test_receive(void **state)
 	};
 	struct bb_rq rq;
 
-	(void)state;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
 	bb_rq_enable(&rq);
 	for (round = 0; round < ROUNDS; round++) {
@@ -269,12 +265,10 @@ test_receive(void **state)
 	}
 }
 
-static void
-test_cqe(void **state)
+TEST(test_cqe)
 {
 	uint32_t round;
 
-	(void)state;
 	for (round = 0; round < ROUNDS; round++) {
 		struct mlx5_cqe64 c;
 		struct mlx5_err_cqe e;
@@ -304,14 +298,4 @@ test_cqe(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send),
-		cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_cqe),
-	};
-
-	return cmocka_run_group_tests_name("setters", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -12,21 +12,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
+#include "bb_test.h"
 #include "bluebell.h"
 
 #define WAIT_S 30

@@ -15,15 +15,13 @@ name_buffer(struct bb_region *r)
 	p.b.param.nregions = 1;
 }
 
-static void
-test_connects(void **st)
+TEST(test_connects)
 {
 	struct bb_conn_info info;
 	struct bb_cm_event ev;
 	struct bb_region r, got;
 	struct link l;
 
-	(void)st;
 	pair_open(&p);
 	name_buffer(&r);
 	p.a.param.private_data = "who is there";
@@ -124,13 +122,11 @@ early_receive(struct end *to, struct end *from, struct bb_qp *qp, uint8_t byte)
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
 }
 
-static void
-test_receives_posted_before_the_connection_take_its_first_messages(void **st)
+TEST(test_receives_posted_before_the_connection_take_its_first_messages)
 {
 	struct bb_sge a, b;
 	struct link l;
 
-	(void)st;
 	pair_open(&p);
 	l.qa = end_qp(&p.a);
 	l.qb = end_qp(&p.b);
@@ -152,8 +148,7 @@ test_receives_posted_before_the_connection_take_its_first_messages(void **st)
 }
 
 /* A path MTU is at most what either side says; a number that is none is rounded down. */
-static void
-test_path_mtu(void **st)
+TEST(test_path_mtu)
 {
 	static const uint32_t said[][3] = {
 		{1500, 0, 1024}, {0, 1023, 512}, {256, 4096, 256}, {9000, 511, 256}};
@@ -162,7 +157,6 @@ test_path_mtu(void **st)
 	struct link l;
 	size_t i;
 
-	(void)st;
 	pair_open(&p);
 	for (i = 0; i < RTE_DIM(said); i++) {
 		p.a.param.path_mtu = said[i][0];
@@ -178,14 +172,12 @@ test_path_mtu(void **st)
 }
 
 /* Both disconnect at once; the other side first; destroyed without a word. */
-static void
-test_ends(void **st)
+TEST(test_ends)
 {
 	struct bb_cm_stats stats;
 	struct link l;
 	int i;
 
-	(void)st;
 	pair_open(&p);
 	link_up(&p, &l);
 	assert_int_equal(bb_conn_disconnect(l.b, NULL, 0), 0);
@@ -214,14 +206,12 @@ test_ends(void **st)
 	pair_close(&p);
 }
 
-static void
-test_rejects(void **st)
+TEST(test_rejects)
 {
 	struct bb_cm_event ev;
 	struct bb_conn *a, *b;
 	struct bb_qp *qa, *qb;
 
-	(void)st;
 	pair_open(&p);
 	qa = end_qp(&p.a);
 	a = call(&p, qa);
@@ -267,8 +257,7 @@ test_rejects(void **st)
 }
 
 /* Nobody listens; somebody listens and says nothing; nobody accepts. */
-static void
-test_timeouts(void **st)
+TEST(test_timeouts)
 {
 	struct sockaddr_storage silent;
 	socklen_t len = sizeof(silent);
@@ -277,7 +266,6 @@ test_timeouts(void **st)
 	struct bb_qp *qa;
 	int fd;
 
-	(void)st;
 	pair_open(&p);
 	qa = end_qp(&p.a);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -319,8 +307,7 @@ test_timeouts(void **st)
 }
 
 /* What is refused at once leaves nothing behind. */
-static void
-test_arguments(void **st)
+TEST(test_arguments)
 {
 	static uint8_t data[1025];
 	struct bb_conn_param param;
@@ -335,7 +322,6 @@ test_arguments(void **st)
 	struct bb_cm *cm = NULL;
 	struct bb_dev *other;
 
-	(void)st;
 	pair_open(&p);
 	qa = end_qp(&p.a);
 	p.a.init.type = BB_QPT_UD;
@@ -424,8 +410,7 @@ test_arguments(void **st)
 }
 
 /* A connection goes while an event of it waits: nobody gets to see that. */
-static void
-test_untold(void **st)
+TEST(test_untold)
 {
 	const uint64_t end = wait_end();
 	struct bb_conn_param param;
@@ -433,7 +418,6 @@ test_untold(void **st)
 	struct bb_cm_event ev;
 	struct link l;
 
-	(void)st;
 	pair_open(&p);
 	/* The way it comes back is not open while one waits. */
 	p.a.param.recover_ms = p.b.param.recover_ms = WAIT_S * 1000;
@@ -489,8 +473,7 @@ on_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	}
 }
 
-static void
-test_loop(void **st)
+TEST(test_loop)
 {
 	struct bb_loop_attr attr;
 	struct bb_loop *loop, *second;
@@ -500,7 +483,6 @@ test_loop(void **st)
 	uint64_t end;
 	unsigned int i;
 
-	(void)st;
 	pair_open(&p);
 	bb_loop_attr_init(&attr);
 	assert_int_equal(bb_loop_create(&attr, &loop), 0);
@@ -537,8 +519,7 @@ test_loop(void **st)
 }
 
 /* A side whose port needs a GRH has its peer send one, too. */
-static void
-test_grh(void **st)
+TEST(test_grh)
 {
 	static const char *const near[] = {"soft0,link=ib,grh_required", "soft0,link=ib"};
 	struct bb_cm_attr attr;
@@ -546,7 +527,6 @@ test_grh(void **st)
 	struct link l;
 	unsigned int i;
 
-	(void)st;
 	bb_cm_attr_init(&attr);
 	attr.poll_us = 0;
 	for (i = 0; i < 2; i++) {
@@ -564,22 +544,8 @@ test_grh(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_receives_posted_before_the_connection_take_its_first_messages),
-		cmocka_unit_test(test_connects),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_rejects),
-		cmocka_unit_test(test_timeouts),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_untold),
-		cmocka_unit_test(test_path_mtu),
-		cmocka_unit_test(test_grh),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_ERR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

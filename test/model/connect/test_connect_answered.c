@@ -11,14 +11,12 @@
 #include "connect_known.h"
 
 /* It is answered, and silent: the next one is answered as well, and then time is up. */
-static void
-test_silent(void **st)
+TEST(test_silent)
 {
 	struct bb_cm_event ev;
 	struct known k;
 	unsigned int i;
 
-	(void)st;
 	open_pair(50, 1000);
 	up(&k);
 	close(k.fd);
@@ -47,13 +45,11 @@ test_silent(void **st)
 }
 
 /* It is answered, and says good-bye instead of RTU; RTU behind that brings nothing back. */
-static void
-test_goodbye(void **st)
+TEST(test_goodbye)
 {
 	struct bb_cm_msg msg;
 	struct known k;
 
-	(void)st;
 	open_pair(30000, 30000);
 	up(&k);
 	close(k.fd);
@@ -112,13 +108,11 @@ post_recv(struct bb_qp *qp, uint64_t wr_id)
 }
 
 /* It is answered, a receive is posted, and it goes: that is told, and the next one is answered. */
-static void
-test_gone_again(void **st)
+TEST(test_gone_again)
 {
 	struct bb_cm_event ev;
 	struct known k;
 
-	(void)st;
 	open_pair(30000, 30000);
 	answered(&k);
 	post_recv(k.qp, 7);
@@ -135,15 +129,13 @@ test_gone_again(void **st)
 }
 
 /* It is answered, and calls once more: the last call is answered, the one before closed. */
-static void
-test_called_twice(void **st)
+TEST(test_called_twice)
 {
 	struct pollfd wakes = {.events = POLLIN};
 	struct bb_cm_event ev;
 	struct known k;
 	int fd, posted;
 
-	(void)st;
 	for (posted = 0; posted < 2; posted++) {
 		open_pair(30000, 30000);
 		wakes.fd = bb_cm_fd(p.b.cm);
@@ -205,8 +197,7 @@ peer_qp(struct known *k)
 
 /* It hears the answer, sends a message, which takes a receive of the SRQ, and goes: told as done.
  */
-static void
-test_gone_with_message(void **st)
+TEST(test_gone_with_message)
 {
 	const uint64_t end = wait_end();
 	struct bb_srq_attr attr;
@@ -217,7 +208,6 @@ test_gone_with_message(void **st)
 	struct known k;
 	struct bb_wc wc;
 
-	(void)st;
 	open_pair(30000, 30000);
 	bb_srq_attr_init(&attr);
 	attr.depth = 16;
@@ -257,8 +247,7 @@ test_gone_with_message(void **st)
 }
 
 /* What it says this time counts; and once it is back, RTU is not due any more. */
-static void
-test_other_words(void **st)
+TEST(test_other_words)
 {
 	struct sockaddr_in at;
 	socklen_t len = sizeof(at);
@@ -269,7 +258,6 @@ test_other_words(void **st)
 	struct known k;
 	char text[64];
 
-	(void)st;
 	open_pair(30000, 30000);
 	up(&k);
 	assert_int_equal(bb_conn_region(k.conn, "x", &region), 0);
@@ -298,13 +286,11 @@ test_other_words(void **st)
 }
 
 /* The application gives it up: the peer sees that at once, and what was posted is flushed. */
-static void
-test_given_up(void **st)
+TEST(test_given_up)
 {
 	struct known k;
 	struct bb_wc wc;
 
-	(void)st;
 	open_pair(30000, 30000);
 	answered(&k);
 	post_recv(k.qp, 7);
@@ -322,15 +308,8 @@ test_given_up(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_silent),       cmocka_unit_test(test_goodbye),
-		cmocka_unit_test(test_gone_again),   cmocka_unit_test(test_gone_with_message),
-		cmocka_unit_test(test_called_twice), cmocka_unit_test(test_other_words),
-		cmocka_unit_test(test_given_up),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -26,15 +26,13 @@ open_pair(uint32_t half_open_ms)
 }
 
 /* Cut at every byte, the connection ends there; the same bytes one at a time are a request. */
-static void
-test_cut(void **st)
+TEST(test_cut)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
 	struct bb_cm_event ev;
 	size_t i, n = request(buf);
 	int fd;
 
-	(void)st;
 	open_pair(30000);
 	for (i = 0; i < n; i++) {
 		fd = raw_connect();
@@ -62,8 +60,7 @@ test_cut(void **st)
 }
 
 /* Any byte of it damaged: refused, or a request all the same; nothing else. */
-static void
-test_damaged(void **st)
+TEST(test_damaged)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
 	size_t i, n = request(buf);
@@ -71,7 +68,6 @@ test_damaged(void **st)
 	struct bb_cm_event ev;
 	int fd;
 
-	(void)st;
 	open_pair(30000);
 	for (i = 0; i < n; i++) {
 		const uint64_t bad = stats().bad_messages, end = wait_end();
@@ -105,8 +101,7 @@ test_damaged(void **st)
 }
 
 /* Another version is told so in a message that says ours. */
-static void
-test_version(void **st)
+TEST(test_version)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
 	struct bb_region regions[BB_REGION_MAX];
@@ -115,7 +110,6 @@ test_version(void **st)
 	size_t n = request(buf);
 	int fd;
 
-	(void)st;
 	open_pair(30000);
 	buf[4] = 2;
 	fd = raw_connect();
@@ -142,8 +136,7 @@ test_version(void **st)
 }
 
 /* The log names who it was, and a flood of them is one line a second. */
-static void
-test_said(void **st)
+TEST(test_said)
 {
 	struct sockaddr_in from;
 	socklen_t len = sizeof(from);
@@ -154,7 +147,6 @@ test_said(void **st)
 	FILE *log;
 	int fd;
 
-	(void)st;
 	open_pair(30000);
 	log = open_memstream(&text, &size);
 	assert_non_null(log);
@@ -191,8 +183,7 @@ test_said(void **st)
 }
 
 /* One byte after the other of an answer, then the end; and all of it, twice. */
-static void
-test_cut_answer(void **st)
+TEST(test_cut_answer)
 {
 	struct sockaddr_storage addr;
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -202,7 +193,6 @@ test_cut_answer(void **st)
 	size_t i, n = reply(buf);
 	int fd, in;
 
-	(void)st;
 	open_pair(30000);
 	qp = end_qp(&p.a);
 	fd = raw_listen(&addr);
@@ -247,8 +237,7 @@ flood(void *arg)
 }
 
 /* A peer that says without end what is harmless, as the connection is over: polls return. */
-static void
-test_flood(void **st)
+TEST(test_flood)
 {
 	const struct bb_cm_msg bye = {.type = BB_CM_DREQ};
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -257,7 +246,6 @@ test_flood(void **st)
 	size_t i, n = request(buf);
 	int fd;
 
-	(void)st;
 	open_pair(30000);
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
@@ -282,8 +270,7 @@ test_flood(void **st)
 }
 
 /* The side that connects: answers that are wrong, or cut. */
-static void
-test_bad_answers(void **st)
+TEST(test_bad_answers)
 {
 	static const uint8_t types[] = {BB_CM_REQ, BB_CM_RTU, BB_CM_DREQ, BB_CM_DREP, BB_CM_REP};
 	struct sockaddr_storage addr;
@@ -293,7 +280,6 @@ test_bad_answers(void **st)
 	size_t i, n;
 	int fd, in;
 
-	(void)st;
 	open_pair(30000);
 	qp = end_qp(&p.a);
 	fd = raw_listen(&addr);
@@ -331,15 +317,13 @@ test_bad_answers(void **st)
  * A thousand that connect and say nothing: never more than max_half_open of them are held, a
  * real peer still gets through, and all are gone in the end.
  */
-static void
-test_half_open(void **st)
+TEST(test_half_open)
 {
 	struct rlimit lim;
 	struct link l;
 	int fds[1000];
 	unsigned int i;
 
-	(void)st;
 	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_max < 2048) {
 		print_message("skipped: the limit of descriptors is %lu\n",
 			      (unsigned long)lim.rlim_max);
@@ -365,14 +349,12 @@ test_half_open(void **st)
 }
 
 /* One that comes in and is silent is closed after half_open_ms, and told why. */
-static void
-test_silent(void **st)
+TEST(test_silent)
 {
 	struct bb_cm_msg msg;
 	char byte;
 	int fd;
 
-	(void)st;
 	open_pair(20);
 	fd = raw_connect();
 	assert_true(hear(fd, &msg));
@@ -386,8 +368,7 @@ test_silent(void **st)
 }
 
 /* One that has said what it wants waits for the application, however long that takes. */
-static void
-test_patient(void **st)
+TEST(test_patient)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
@@ -395,7 +376,6 @@ test_patient(void **st)
 	unsigned int i;
 	int fd;
 
-	(void)st;
 	open_pair(20);
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
@@ -414,16 +394,8 @@ test_patient(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut),       cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_version),   cmocka_unit_test(test_bad_answers),
-		cmocka_unit_test(test_half_open), cmocka_unit_test(test_silent),
-		cmocka_unit_test(test_said),      cmocka_unit_test(test_cut_answer),
-		cmocka_unit_test(test_flood),     cmocka_unit_test(test_patient),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_ERR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -116,13 +116,11 @@ close_pair(void)
 }
 
 /* Before there is a connection; also when bb_ep_connect() has given up to wait for that. */
-static void
-test_before(void **st)
+TEST(test_before)
 {
 	static const uint64_t first[] = {0};
 	struct bb_wc wc;
 
-	(void)st;
 	open_pair();
 	sends(&a, &b, first, 1);
 	sends(&b, &a, first, 1);
@@ -139,15 +137,13 @@ test_before(void **st)
  * posted then goes behind those that were kept. The second time the way to the peer breaks there:
  * they wait on.
  */
-static void
-test_lost(void **st)
+TEST(test_lost)
 {
 	static const uint64_t contexts[] = {1, 2, 3};
 	struct bb_sge sge = {0};
 	struct bb_wc wc;
 	int again;
 
-	(void)st;
 	for (again = 0; again < 2; again++) {
 		open_pair();
 		assert_int_equal(bb_conn_recover(a.ep->conn), 0);
@@ -242,8 +238,7 @@ listens(void)
 }
 
 /* What is on the PD or completes into the CQs of an endpoint: it stays until that is gone. */
-static void
-test_used(void **st)
+TEST(test_used)
 {
 	struct bb_ep_attr attr;
 	struct bb_srq_attr srq_attr;
@@ -254,7 +249,6 @@ test_used(void **st)
 	struct bb_mw *mw;
 	struct bb_ah *ah;
 
-	(void)st;
 	assert_int_equal(bb_dev_open("soft0", &dev), 0);
 	bb_ep_attr_init(&attr);
 	attr.qp.sq_depth = 4;
@@ -310,15 +304,13 @@ number_of(const struct bb_ep *ep)
 }
 
 /* Of peers that wait the first goes: the others are got in their order. */
-static void
-test_waiting(void **st)
+TEST(test_waiting)
 {
 	struct bb_ep *ep[2], *none;
 	struct bb_conn_info info;
 	uint32_t i;
 	int fds[3];
 
-	(void)st;
 	listens();
 	for (i = 0; i < 3; i++) {
 		fds[i] = raw_request(i);
@@ -348,14 +340,12 @@ test_waiting(void **st)
 }
 
 /* So many wait, and the next is refused. A listener that goes takes those along that wait. */
-static void
-test_many_waiting(void **st)
+TEST(test_many_waiting)
 {
 	int fds[MANY + 1];
 	uint32_t i;
 	char byte;
 
-	(void)st;
 	listens();
 	for (i = 0; i < MANY; i++) {
 		fds[i] = raw_request(i);
@@ -374,8 +364,7 @@ test_many_waiting(void **st)
 }
 
 /* Without parameters of the application's: all that the type and the device have. Once alone. */
-static void
-test_own_parameters(void **st)
+TEST(test_own_parameters)
 {
 	const uint32_t all =
 		BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
@@ -385,7 +374,6 @@ test_own_parameters(void **st)
 	char where[32];
 	int uc;
 
-	(void)st;
 	listens();
 	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_ep_port(listener));
 	for (uc = 0; uc < 2; uc++) {
@@ -412,14 +400,8 @@ test_own_parameters(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before),         cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_waiting),        cmocka_unit_test(test_many_waiting),
-		cmocka_unit_test(test_own_parameters), cmocka_unit_test(test_used),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

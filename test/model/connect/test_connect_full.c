@@ -76,15 +76,13 @@ open_pair(uint32_t max_conns, uint32_t half_open_ms)
 }
 
 /* Whatever a socket takes at a time, each message arrives as it was sent. */
-static void
-test_piecemeal(void **st)
+TEST(test_piecemeal)
 {
 	static const size_t cuts[] = {0, 1, 2, 7, 15, 16, 17, 63, 64, 300};
 	struct bb_region r;
 	struct link l;
 	size_t i;
 
-	(void)st;
 	open_pair(8, 30000);
 	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 64, &r), 0);
 	p.b.param.regions = &r;
@@ -105,14 +103,12 @@ test_piecemeal(void **st)
 }
 
 /* Messages that wait for the socket go in their order: RTU, and DREQ behind it. */
-static void
-test_stalled(void **st)
+TEST(test_stalled)
 {
 	struct bb_cm_event ev;
 	unsigned int i;
 	struct link l;
 
-	(void)st;
 	open_pair(8, 30000);
 	l.qa = end_qp(&p.a);
 	l.qb = end_qp(&p.b);
@@ -138,14 +134,12 @@ test_stalled(void **st)
 }
 
 /* The peer goes while something waits for the socket; and before anything is sent. */
-static void
-test_gone(void **st)
+TEST(test_gone)
 {
 	struct bb_conn *c;
 	struct bb_qp *qp;
 	size_t cut;
 
-	(void)st;
 	open_pair(8, 30000);
 	qp = end_qp(&p.a);
 	for (cut = 0; cut < 40; cut += 13) {
@@ -173,8 +167,7 @@ test_gone(void **st)
 }
 
 /* A CM with all its connections refuses a peer in words, and takes the next when one has gone. */
-static void
-test_max_conns(void **st)
+TEST(test_max_conns)
 {
 	struct bb_cm_event ev;
 	struct bb_cm_msg msg;
@@ -185,7 +178,6 @@ test_max_conns(void **st)
 	struct bb_qp *qp;
 	int fd;
 
-	(void)st;
 	open_pair(2, 30000);
 	link_up(&p, &l[0]);
 	link_up(&p, &l[1]);
@@ -222,8 +214,7 @@ test_max_conns(void **st)
  * No descriptor for one that comes in: it waits, the log says so once, and it gets that of a
  * half-open one that has said nothing for a while.
  */
-static void
-test_descriptors(void **st)
+TEST(test_descriptors)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
@@ -233,7 +224,6 @@ test_descriptors(void **st)
 	const char *at;
 	int fds[2], next;
 
-	(void)st;
 	open_pair(8, 30000);
 	begin = rte_get_tsc_cycles();
 	fds[0] = raw_connect();
@@ -278,8 +268,7 @@ test_descriptors(void **st)
 }
 
 /* A listener goes with its half-open connections; what the application has stays. */
-static void
-test_unlisten(void **st)
+TEST(test_unlisten)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
@@ -288,7 +277,6 @@ test_unlisten(void **st)
 	struct bb_cm_event ev;
 	int fds[3], i;
 
-	(void)st;
 	open_pair(8, 30000);
 	/* Half-open ones of the other listener stay with that. */
 	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
@@ -324,14 +312,8 @@ test_unlisten(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_piecemeal),   cmocka_unit_test(test_stalled),
-		cmocka_unit_test(test_gone),        cmocka_unit_test(test_max_conns),
-		cmocka_unit_test(test_descriptors), cmocka_unit_test(test_unlisten),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_ERR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

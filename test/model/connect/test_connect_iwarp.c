@@ -156,13 +156,11 @@ accept_peer(void)
 }
 
 /* Without parameters: an endpoint asks for no right that the device has not. */
-static void
-test_ep_connect(void **st)
+TEST(test_ep_connect)
 {
 	struct bb_ep *ep;
 	int iwarp;
 
-	(void)st;
 	for (iwarp = 0; iwarp < 2; iwarp++) {
 		open_pair(iwarp != 0);
 		peer.qb = end_qp(&p.b);
@@ -188,14 +186,12 @@ caller_hears(void)
 	expect(&p, &p.a, BB_CM_ESTABLISHED);
 }
 
-static void
-test_ep_accept(void **st)
+TEST(test_ep_accept)
 {
 	struct bb_ep *listener, *ep;
 	uint64_t end;
 	int iwarp;
 
-	(void)st;
 	for (iwarp = 0; iwarp < 2; iwarp++) {
 		open_pair(iwarp != 0);
 		listener = make_ep(true);
@@ -223,15 +219,13 @@ test_ep_accept(void **st)
 /* ---- Connections */
 
 /* A QP with receives is one in INIT: taken on iWARP alone, on both sides. */
-static void
-test_init(void **st)
+TEST(test_init)
 {
 	struct bb_qp_attr attr;
 	struct bb_conn *c = NULL;
 	struct link l;
 	int iwarp;
 
-	(void)st;
 	for (iwarp = 0; iwarp < 2; iwarp++) {
 		open_pair(iwarp != 0);
 		l.qa = end_qp(&p.a);
@@ -271,14 +265,12 @@ test_init(void **st)
 }
 
 /* An answer that fails leaves a queue pair that can be taken again, with receives anew. */
-static void
-test_accept_again(void **st)
+TEST(test_accept_again)
 {
 	struct link l;
 	struct bb_wc wc;
 	int iwarp;
 
-	(void)st;
 	for (iwarp = 0; iwarp < 2; iwarp++) {
 		open_pair(iwarp != 0);
 		watch(NULL, NULL);
@@ -304,14 +296,12 @@ test_accept_again(void **st)
 }
 
 /* In no other state, on iWARP neither. */
-static void
-test_error_state(void **st)
+TEST(test_error_state)
 {
 	struct bb_qp_attr attr;
 	struct bb_conn *c = NULL;
 	struct bb_qp *qp;
 
-	(void)st;
 	open_pair(true);
 	qp = end_qp(&p.a);
 	to_init(qp);
@@ -326,15 +316,13 @@ test_error_state(void **st)
 }
 
 /* What TCP says of a port where nobody listens is an answer; another error is none. */
-static void
-test_refused(void **st)
+TEST(test_refused)
 {
 	struct bb_cm_event ev;
 	struct bb_conn *a;
 	struct bb_ep *ep;
 	struct bb_qp *qp;
 
-	(void)st;
 	open_pair(true);
 	watch(NULL, NULL);
 	((struct sockaddr_in *)&p.addr)->sin_port = htons(7);
@@ -362,12 +350,10 @@ test_refused(void **st)
 }
 
 /* A peer that has given up before it is accepted. */
-static void
-test_gone(void **st)
+TEST(test_gone)
 {
 	struct link l;
 
-	(void)st;
 	open_pair(true);
 	watch(NULL, NULL);
 	l.qa = end_qp(&p.a);
@@ -383,14 +369,12 @@ test_gone(void **st)
 }
 
 /* Both sides know the same of the READs that may be under way, each way another number. */
-static void
-test_depths(void **st)
+TEST(test_depths)
 {
 	struct bb_conn_info a, b;
 	struct link l;
 	int iwarp;
 
-	(void)st;
 	for (iwarp = 0; iwarp < 2; iwarp++) {
 		open_pair(iwarp != 0);
 		watch(NULL, NULL);
@@ -420,14 +404,12 @@ on_ah(void)
 	__atomic_add_fetch(&ahs, 1, __ATOMIC_RELAXED);
 }
 
-static void
-test_kernel_is_asked_before_a_request_is_reported(void **st)
+TEST(test_kernel_is_asked_before_a_request_is_reported)
 {
 	struct bb_cm_attr attr;
 	struct link l;
 	unsigned int i;
 
-	(void)st;
 	null_reset();
 	null_dev.no_atomics = true;
 	null_dev.on_ah = on_ah;
@@ -445,22 +427,4 @@ test_kernel_is_asked_before_a_request_is_reported(void **st)
 	assert_int_equal(null_dev.objects, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ep_connect),
-		cmocka_unit_test(test_ep_accept),
-		cmocka_unit_test(test_init),
-		cmocka_unit_test(test_error_state),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_depths),
-		cmocka_unit_test(test_accept_again),
-		cmocka_unit_test(test_kernel_is_asked_before_a_request_is_reported),
-	};
-
-	if (bare_eal_init() < 0)
-		return 77;
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 77 : 0)

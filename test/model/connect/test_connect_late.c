@@ -36,8 +36,7 @@ say_rep(int fd)
 }
 
 /* Who connects calls again, and is told good-bye: an answer behind that brings nothing back. */
-static void
-test_answer(void **st)
+TEST(test_answer)
 {
 	struct sockaddr_storage addr;
 	struct bb_cm_msg msg;
@@ -45,7 +44,6 @@ test_answer(void **st)
 	struct bb_qp *qp;
 	int listener, fd;
 
-	(void)st;
 	pair_open(&p);
 	p.a.param.recover_ms = WAIT_S * 1000;
 	listener = raw_listen(&addr);
@@ -76,15 +74,13 @@ test_answer(void **st)
  * Who is called again says what only a caller says: the queue pair is in RESET, and nothing is
  * back. It is hung up, and called anew.
  */
-static void
-test_wrong_side(void **st)
+TEST(test_wrong_side)
 {
 	struct sockaddr_storage addr;
 	struct bb_conn *c;
 	struct bb_qp *qp;
 	int listener, fd, i;
 
-	(void)st;
 	pair_open(&p);
 	p.a.param.recover_ms = WAIT_S * 1000;
 	listener = raw_listen(&addr);
@@ -111,8 +107,7 @@ test_wrong_side(void **st)
 }
 
 /* It is disconnected, to a peer that has gone, before its beginning was told: that comes first. */
-static void
-test_end_before_beginning(void **st)
+TEST(test_end_before_beginning)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -124,7 +119,6 @@ test_end_before_beginning(void **st)
 	struct bb_qp *qp;
 	int fd;
 
-	(void)st;
 	pair_open(&p);
 	qp = end_qp(&p.b);
 	fd = raw_connect();
@@ -149,15 +143,13 @@ test_end_before_beginning(void **st)
 }
 
 /* Who is called again says nothing: it is hung up after timeout_ms, and called anew. */
-static void
-test_no_answer(void **st)
+TEST(test_no_answer)
 {
 	struct sockaddr_storage addr;
 	struct bb_conn *c;
 	struct bb_qp *qp;
 	int listener, fd, i;
 
-	(void)st;
 	pair_open(&p);
 	p.a.param.recover_ms = WAIT_S * 1000;
 	listener = raw_listen(&addr);
@@ -182,8 +174,7 @@ test_no_answer(void **st)
 }
 
 /* The peer has gone, and the application answers it before a poll has told: accepts, or rejects. */
-static void
-test_gone(void **st)
+TEST(test_gone)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -193,7 +184,6 @@ test_gone(void **st)
 	struct bb_qp *qp;
 	int fd, i;
 
-	(void)st;
 	pair_open(&p);
 	qp = end_qp(&p.b);
 	for (i = 0; i < 2; i++) {
@@ -258,15 +248,13 @@ on_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 }
 
 /* A request waits while the listener that it came in at is destroyed: by a poll, by a loop. */
-static void
-test_listener(void **st)
+TEST(test_listener)
 {
 	struct bb_loop_attr attr;
 	struct bb_cm_event ev;
 	struct bb_loop *loop;
 	int fds[2], i;
 
-	(void)st;
 	for (i = 0; i < 2; i++) {
 		pair_open(&p);
 		two_requests(fds);
@@ -307,14 +295,12 @@ on_last_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 }
 
 /* A callback detaches the CM: what waits behind its event is for a poll, or another loop. */
-static void
-test_detached(void **st)
+TEST(test_detached)
 {
 	struct bb_loop_attr attr;
 	struct bb_loop *loop;
 	int fds[2], i;
 
-	(void)st;
 	pair_open(&p);
 	two_requests(fds);
 	/* Where it cannot be attached it is not. */
@@ -354,15 +340,13 @@ tcp_option(int fd, int name)
  * A machine that died is noticed in 25 s, by either side, also where something waits for its
  * acknowledgement; but who is called has timeout_ms to be there.
  */
-static void
-test_dead(void **st)
+TEST(test_dead)
 {
 	struct bb_conn *c;
 	struct bb_qp *qp;
 	struct link l;
 	int fds[2], i;
 
-	(void)st;
 	pair_open(&p);
 	qp = end_qp(&p.a);
 	c = call(&p, qp);
@@ -391,8 +375,7 @@ wakes(const struct end *e)
 }
 
 /* The descriptor tells of events that no socket tells: of own calls, and of those not taken. */
-static void
-test_descriptor(void **st)
+TEST(test_descriptor)
 {
 	struct sockaddr_storage silent;
 	struct bb_cm_event ev;
@@ -400,7 +383,6 @@ test_descriptor(void **st)
 	struct bb_qp *qp;
 	int listener, fds[2], i;
 
-	(void)st;
 	pair_open(&p);
 	listener = raw_listen(&silent);
 	qp = end_qp(&p.a);
@@ -440,8 +422,7 @@ test_descriptor(void **st)
  * A child of fork() has all descriptors, too. What is destroyed in the parent is not told of any
  * more, whatever comes for it.
  */
-static void
-test_forked(void **st)
+TEST(test_forked)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
@@ -449,7 +430,6 @@ test_forked(void **st)
 	pid_t child;
 	int fds[2];
 
-	(void)st;
 	pair_open(&p);
 	fds[0] = raw_connect();
 	assert_int_equal(send(fds[0], buf, n, 0), n);
@@ -475,8 +455,7 @@ test_forked(void **st)
 }
 
 /* One that sleeps on it brings a connection back, all but the pauses, which are time. */
-static void
-test_sleeper(void **st)
+TEST(test_sleeper)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct bb_cm_msg msg;
@@ -488,7 +467,6 @@ test_sleeper(void **st)
 	size_t n;
 	int fd[2];
 
-	(void)st;
 	pair_open(&p);
 	p.b.param.recover_ms = WAIT_S * 1000;
 	fd[0] = raw_connect();
@@ -529,22 +507,8 @@ test_sleeper(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answer),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_dead),
-		cmocka_unit_test(test_listener),
-		cmocka_unit_test(test_descriptor),
-		cmocka_unit_test(test_sleeper),
-		cmocka_unit_test(test_detached),
-		cmocka_unit_test(test_no_answer),
-		cmocka_unit_test(test_forked),
-		cmocka_unit_test(test_wrong_side),
-		cmocka_unit_test(test_end_before_beginning),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -65,13 +65,11 @@ assert_free(struct bb_qp *qp)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-static void
-test_qp_of_a_connection_is_refused_in_every_state(void **st)
+TEST(test_qp_of_a_connection_is_refused_in_every_state)
 {
 	struct bb_conn *third;
 	struct link l;
 
-	(void)st;
 	open_pair();
 	l.qa = end_qp(&p.a);
 	l.qb = end_qp(&p.b);
@@ -128,15 +126,13 @@ test_qp_of_a_connection_is_refused_in_every_state(void **st)
 }
 
 /* A connection that fails or is given up leaves its queue pair to the next one. */
-static void
-test_qp_is_free_after_a_connection_that_was_not_made(void **st)
+TEST(test_qp_is_free_after_a_connection_that_was_not_made)
 {
 	const uint16_t port = (open_pair(), ((struct sockaddr_in *)&p.addr)->sin_port);
 	struct bb_conn *a, *b;
 	struct bb_qp *qp = end_qp(&p.a);
 	struct link l;
 
-	(void)st;
 	((struct sockaddr_in *)&p.addr)->sin_port = htons(1);
 	a = call(&p, qp);
 	assert_refused(qp);
@@ -191,15 +187,13 @@ drop_requests(void)
 }
 
 /* An endpoint takes a connection for its queue pair, and is refused where there is one. */
-static void
-test_endpoint_of_an_owned_qp_is_refused(void **st)
+TEST(test_endpoint_of_an_owned_qp_is_refused)
 {
 	struct bb_ep_attr attr;
 	struct bb_conn *c;
 	struct bb_ep *ep;
 	char where[32];
 
-	(void)st;
 	open_pair();
 	bb_ep_attr_init(&attr);
 	attr.timeout_ms = 1;
@@ -217,14 +211,8 @@ test_endpoint_of_an_owned_qp_is_refused(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_qp_of_a_connection_is_refused_in_every_state),
-		cmocka_unit_test(test_qp_is_free_after_a_connection_that_was_not_made),
-		cmocka_unit_test(test_endpoint_of_an_owned_qp_is_refused),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

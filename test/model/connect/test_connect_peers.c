@@ -122,8 +122,7 @@ use(struct bb_conn **conns, uint32_t n)
 }
 
 /* So many connections at once; each carries a write; then none is left on either side. */
-static void
-test_many(void **st)
+TEST(test_many)
 {
 	struct bb_conn **conns = calloc(nconns, sizeof(struct bb_conn *));
 	uint32_t begun = 0, up = 0, down = 0;
@@ -133,7 +132,6 @@ test_many(void **st)
 	struct server s;
 	uint64_t stop, start;
 
-	(void)st;
 	assert_non_null(conns);
 	if (!peers_descriptors(nconns + 100)) {
 		print_message("skipped: the limit of descriptors is below %u\n", nconns + 100);
@@ -193,8 +191,7 @@ test_many(void **st)
 }
 
 /* Set up and tear down, with a few at a time; nothing is lost and nothing is left. */
-static void
-test_cycles(void **st)
+TEST(test_cycles)
 {
 	uint32_t begun = 0, up = 0, down = 0, before;
 	struct server_says says;
@@ -202,7 +199,6 @@ test_cycles(void **st)
 	struct server s;
 	uint64_t stop, start;
 
-	(void)st;
 	open_near(2 * WINDOW);
 	assert_true(start_server(&s, 2, 0, 2 * WINDOW));
 	before = descriptors();
@@ -255,8 +251,7 @@ test_cycles(void **st)
  * The peer is killed in the middle of a stream of writes and comes again, each time with another
  * address and other keys. All that did not complete is posted anew.
  */
-static void
-test_killed(void **st)
+TEST(test_killed)
 {
 	uint32_t round, next = 0, done = 0, target;
 	struct bb_conn_info info;
@@ -268,7 +263,6 @@ test_killed(void **st)
 	bool up = false;
 	uint64_t stop, value, expect_gid = 2;
 
-	(void)st;
 	open_near(8);
 	assert_true(start_server(&s, 2, 0, 8));
 	begin(&c);
@@ -334,12 +328,6 @@ test_killed(void **st)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_cycles),
-		cmocka_unit_test(test_killed),
-	};
-
 	if (argc == 5 && strcmp(argv[1], "serve") == 0)
 		return server_main(argv + 2);
 	if (argc == 4) {
@@ -349,5 +337,5 @@ main(int argc, char **argv)
 	}
 	if (peers_eal(nconns > 1000 ? 2048 : 256) != 0)
 		return 77;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

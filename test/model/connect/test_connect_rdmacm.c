@@ -38,8 +38,7 @@ close_pair(void)
 	assert_int_equal(rdmacm_subst.channels, 0);
 }
 
-static void
-test_connects(void **st)
+TEST(test_connects)
 {
 	struct bb_region r, got;
 	struct bb_qp_attr qa, qb;
@@ -50,7 +49,6 @@ test_connects(void **st)
 	struct bb_wc wc;
 	uint64_t end;
 
-	(void)st;
 	open_pair();
 	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, &r), 0);
 	assert_int_equal(bb_region_pack(&r, 1, packed, sizeof(packed)), sizeof(packed));
@@ -112,8 +110,7 @@ test_connects(void **st)
 }
 
 /* Each step that can fail; nobody listens; rejected. */
-static void
-test_failures(void **st)
+TEST(test_failures)
 {
 	static uint8_t data[57];
 	struct bb_cm_event ev;
@@ -123,7 +120,6 @@ test_failures(void **st)
 	struct link l;
 	uint16_t port;
 
-	(void)st;
 	open_pair();
 	qa = end_qp(&p.a);
 	rdmacm_subst.addr_error = EADDRNOTAVAIL;
@@ -198,14 +194,12 @@ test_failures(void **st)
 }
 
 /* librdmacm asks the kernel nothing for a queue pair that another connection owns. */
-static void
-test_qp_of_a_connection_is_refused(void **st)
+TEST(test_qp_of_a_connection_is_refused)
 {
 	struct bb_conn *a, *b, *none = NULL;
 	struct bb_qp *other;
 	struct link l;
 
-	(void)st;
 	open_pair();
 	link_up(&p, &l);
 	assert_int_equal(
@@ -231,14 +225,12 @@ test_qp_of_a_connection_is_refused(void **st)
 	close_pair();
 }
 
-static void
-test_no_kernel(void **st)
+TEST(test_no_kernel)
 {
 	struct bb_cm_attr attr;
 	struct bb_dev *dev;
 	struct bb_cm *cm;
 
-	(void)st;
 	assert_int_equal(bb_dev_open("soft0", &dev), 0);
 	bb_cm_attr_init(&attr);
 	attr.transport = BB_CM_RDMACM;
@@ -251,15 +243,8 @@ test_no_kernel(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_connects),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_qp_of_a_connection_is_refused),
-		cmocka_unit_test(test_no_kernel),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -65,8 +65,7 @@ both_back(struct link *l, unsigned int nends)
 }
 
 /* A request is refused: its QP is in ERR, what stands behind it is reported as not done. */
-static void
-test_error(void **st)
+TEST(test_error)
 {
 	struct bb_conn_info info;
 	struct bb_region r;
@@ -76,7 +75,6 @@ test_error(void **st)
 	unsigned int i, k;
 	uint64_t end;
 
-	(void)st;
 	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	for (i = 0; i < rounds; i++) {
@@ -105,8 +103,7 @@ test_error(void **st)
 }
 
 /* What is not done is told, and can be posted again by its number. */
-static void
-test_replay(void **st)
+TEST(test_replay)
 {
 	struct bb_cm_event ev;
 	struct bb_region r;
@@ -117,7 +114,6 @@ test_replay(void **st)
 	struct bb_wc wc;
 	unsigned int done = 0;
 
-	(void)st;
 	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	memset(p.b.buf, 0, BUF);
@@ -156,8 +152,7 @@ test_replay(void **st)
 }
 
 /* All that the queues hold is told: both are full, or the receives are an SRQ's. */
-static void
-test_full(void **st)
+TEST(test_full)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq;
@@ -167,7 +162,6 @@ test_full(void **st)
 	struct link l;
 	uint32_t i, shared, nrecvs;
 
-	(void)st;
 	for (shared = 0; shared < 2; shared++) {
 		open_pair("soft0", NULL, &r);
 		p.a.init.rq_depth = 32;
@@ -206,14 +200,12 @@ test_full(void **st)
 }
 
 /* Either side asks for it, also in the middle of coming back. */
-static void
-test_asked(void **st)
+TEST(test_asked)
 {
 	struct bb_region r;
 	struct link l;
 	unsigned int i;
 
-	(void)st;
 	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	for (i = 0; i < rounds; i++) {
@@ -237,15 +229,13 @@ test_asked(void **st)
 }
 
 /* Several break at once: each comes back to its own peer. */
-static void
-test_several(void **st)
+TEST(test_several)
 {
 	struct bb_qp_attr qa, qb;
 	struct bb_region r;
 	struct link l[3];
 	unsigned int i;
 
-	(void)st;
 	open_pair("soft0", NULL, &r);
 	for (i = 0; i < 3; i++)
 		link_up(&p, &l[i]);
@@ -284,14 +274,12 @@ test_several(void **st)
 }
 
 /* The peer is gone for good: both sides give up, each in its time; or this side gives it up. */
-static void
-test_gives_up(void **st)
+TEST(test_gives_up)
 {
 	struct bb_cm_event ev;
 	struct bb_region r;
 	struct link l;
 
-	(void)st;
 	open_pair("soft0", NULL, &r);
 	p.a.param.recover_ms = 30;
 	link_up(&p, &l);
@@ -337,8 +325,7 @@ lines(const char *text, const char *what)
 }
 
 /* The address is taken away: each try looks for it, and the first says so. */
-static void
-test_no_gid(void **st)
+TEST(test_no_gid)
 {
 	struct bb_conn_info info = {0};
 	char *text = NULL;
@@ -348,7 +335,6 @@ test_no_gid(void **st)
 	struct link l;
 	FILE *log;
 
-	(void)st;
 	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	log = open_memstream(&text, &size);
@@ -377,15 +363,13 @@ test_no_gid(void **st)
 }
 
 /* One that accepted is gone, and another one answers: it does not know the session. */
-static void
-test_restarted(void **st)
+TEST(test_restarted)
 {
 	struct bb_cm_event ev;
 	struct bb_region r, got;
 	struct link l;
 	unsigned int i;
 
-	(void)st;
 	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	for (i = 0; i < rounds; i++) {
@@ -409,15 +393,13 @@ test_restarted(void **st)
 }
 
 /* Nobody listens any more: the pauses between the tries double, up to the longest. */
-static void
-test_backoff(void **st)
+TEST(test_backoff)
 {
 	struct bb_listener *other;
 	struct bb_region r;
 	uint64_t begin, ms;
 	struct link l;
 
-	(void)st;
 	open_pair("soft0", NULL, &r);
 	p.a.param.backoff_min_ms = 40;
 	p.a.param.backoff_max_ms = 160;
@@ -455,8 +437,7 @@ test_backoff(void **st)
  */
 #define WRITES 400u
 
-static void
-test_flap(void **st)
+TEST(test_flap)
 {
 	struct bb_conn_info info;
 	struct bb_cm_event ev;
@@ -468,7 +449,6 @@ test_flap(void **st)
 	uint64_t end;
 	struct bb_wc wc;
 
-	(void)st;
 	open_pair("soft0,wire=1,flap=12:30", "soft1,wire=1", &r);
 	p.a.param.ack_timeout = 4; /* 65 us, and 7 retries: less than the port is down */
 	p.b.param.ack_timeout = 4;
@@ -539,18 +519,10 @@ test_flap(void **st)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_error),    cmocka_unit_test(test_no_gid),
-		cmocka_unit_test(test_replay),   cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_gives_up), cmocka_unit_test(test_restarted),
-		cmocka_unit_test(test_several),  cmocka_unit_test(test_flap),
-		cmocka_unit_test(test_backoff),  cmocka_unit_test(test_full),
-	};
-
 	if (argc > 1)
 		rounds = (unsigned int)strtoul(argv[1], NULL, 10);
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -57,8 +57,7 @@ places(uint64_t a, uint64_t b, uint64_t c)
 	assert_int_equal(at[5], c);
 }
 
-static void
-test_replayed(void **st)
+TEST(test_replayed)
 {
 	struct bb_cm_event ev;
 	struct bb_replay *r;
@@ -66,7 +65,6 @@ test_replayed(void **st)
 	unsigned int polled;
 	int err;
 
-	(void)st;
 	for (polled = 0; polled <= 3; polled++) {
 		r = break_it(BB_REPLAY_NOT_DONE, polled);
 		ev = expect(&p, &p.a, BB_CM_LOST);
@@ -90,14 +88,12 @@ test_replayed(void **st)
 	}
 }
 
-static void
-test_reported(void **st)
+TEST(test_reported)
 {
 	struct bb_cm_event ev;
 	struct bb_replay *r;
 	unsigned int i, polled;
 
-	(void)st;
 	for (polled = 0; polled <= 3; polled++) {
 		r = break_it(BB_REPLAY_NONE, polled);
 		ev = expect(&p, &p.a, BB_CM_LOST);
@@ -117,13 +113,11 @@ test_reported(void **st)
 }
 
 /* The peer has started again: its region is elsewhere, or gone, or too small. */
-static void
-test_restarted(void **st)
+TEST(test_restarted)
 {
 	struct bb_replay *r;
 	uint32_t n;
 
-	(void)st;
 	for (n = 0; n < 4; n++) {
 		r = break_it(BB_REPLAY_NOT_DONE, 1);
 		assert_int_equal(bb_region_of(p.b.mr, n == 1 ? "other" : "buf", 8192,
@@ -161,15 +155,13 @@ test_restarted(void **st)
  * Requests that may have been carried out, and then have nowhere to go: that is what is said of
  * them, also when nobody has seen anything of a second try.
  */
-static void
-test_maybe_done(void **st)
+TEST(test_maybe_done)
 {
 	struct bb_replay *r;
 	unsigned int again, i;
 	struct bb_wc wc;
 	int err;
 
-	(void)st;
 	for (again = 0; again < 2; again++) {
 		r = start(BB_REPLAY_UNKNOWN, "soft0", NULL);
 		for (i = 0; i < 3; i++)
@@ -201,8 +193,7 @@ test_maybe_done(void **st)
 }
 
 /* Every kind of request finds the region where the peer has it now; its key was another one. */
-static void
-test_kinds(void **st)
+TEST(test_kinds)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_RDMA_READ, BB_WR_ATOMIC_FETCH_AND_ADD,
 						  BB_WR_ATOMIC_CMP_AND_SWP,
@@ -214,7 +205,6 @@ test_kinds(void **st)
 	uint32_t i;
 	int err;
 
-	(void)st;
 	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	from = (uint64_t *)(void *)p.b.buf;
 	there = (uint64_t *)(void *)(p.b.buf + 8192);
@@ -272,8 +262,7 @@ test_kinds(void **st)
  * A WRITE_WITH_IMM of four packets finds no receive: three of them have been written, so it is not
  * one of which nobody has seen anything. The application polls its failure, or the event has it.
  */
-static void
-test_partly_written(void **st)
+TEST(test_partly_written)
 {
 	struct bb_sge sge, none = {0};
 	struct bb_replay *r;
@@ -283,7 +272,6 @@ test_partly_written(void **st)
 	struct bb_wc wc;
 	int err;
 
-	(void)st;
 	for (i = 0; i < 4; i++) {
 		again = i % 2 != 0;
 		polled = i / 2 != 0;
@@ -344,8 +332,7 @@ test_partly_written(void **st)
  */
 #define STREAM 3000u
 
-static void
-test_flap(void **st)
+TEST(test_flap)
 {
 	struct bb_replay *r;
 	struct bb_conn_info info;
@@ -355,7 +342,6 @@ test_flap(void **st)
 	struct bb_wc wc;
 	int err, ret;
 
-	(void)st;
 	r = start(BB_REPLAY_UNKNOWN, "soft0,wire=1,flap=12:30", "soft1,wire=1");
 	end = wait_end() + 3 * WAIT_S * rte_get_tsc_hz();
 	while (done < STREAM || losses < 3) {
@@ -394,8 +380,7 @@ test_flap(void **st)
 	stop(r);
 }
 
-static void
-test_arguments(void **st)
+TEST(test_arguments)
 {
 	struct bb_send_wr wr = {.opcode = BB_WR_SEND};
 	static struct bb_sge sge[4096];
@@ -404,7 +389,6 @@ test_arguments(void **st)
 	uint32_t i;
 	int err;
 
-	(void)st;
 	r = start(BB_REPLAY_NONE, "soft0", NULL);
 	assert_int_equal(bb_replay_create(l.a, 0, BB_REPLAY_NONE, &none), -EINVAL);
 	assert_int_equal(bb_replay_create(NULL, 1, BB_REPLAY_NONE, &none), -EINVAL);
@@ -460,15 +444,8 @@ test_arguments(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replayed),       cmocka_unit_test(test_reported),
-		cmocka_unit_test(test_restarted),      cmocka_unit_test(test_flap),
-		cmocka_unit_test(test_arguments),      cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_partly_written), cmocka_unit_test(test_maybe_done),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

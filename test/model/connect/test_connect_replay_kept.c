@@ -54,8 +54,7 @@ completes(struct bb_replay *r, uint64_t wr_id)
  * What is found complete is reported if it was signalled. Receives, and requests that the
  * application has posted itself, are none of the replay's, whatever numbers they have.
  */
-static void
-test_found_done(void **st)
+TEST(test_found_done)
 {
 	const uint64_t own[] = {1, 1 + KEPT, (1ull << 32) + 1};
 	struct bb_sge sge;
@@ -63,7 +62,6 @@ test_found_done(void **st)
 	unsigned int i;
 	int err;
 
-	(void)st;
 	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(
@@ -88,8 +86,7 @@ test_found_done(void **st)
 }
 
 /* Completions of the application's own, in front of those that are kept, behind, and far off. */
-static void
-test_not_its_own(void **st)
+TEST(test_not_its_own)
 {
 	struct bb_wc wc = {.status = BB_WC_SUCCESS};
 	uint64_t numbers[] = {0, KEPT, 1000, UINT32_MAX, 1ull << 32};
@@ -97,7 +94,6 @@ test_not_its_own(void **st)
 	unsigned int i;
 	int err;
 
-	(void)st;
 	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
 	completes(r, 100);
@@ -122,14 +118,12 @@ test_not_its_own(void **st)
 }
 
 /* While it is LOST nothing is posted, and then not in front of what waits. */
-static void
-test_order(void **st)
+TEST(test_order)
 {
 	struct bb_replay *r;
 	struct bb_wc wc;
 	int err;
 
-	(void)st;
 	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	lose(r);
 	assert_int_equal(put(r, 99, 1, 0, 0, false, &err), 0);
@@ -153,8 +147,7 @@ test_order(void **st)
 }
 
 /* The queue has no room for all that waits: those in front go, the rest when there is some. */
-static void
-test_no_room(void **st)
+TEST(test_no_room)
 {
 	struct bb_replay *r;
 	struct bb_sge sge;
@@ -162,7 +155,6 @@ test_no_room(void **st)
 	unsigned int i;
 	int err;
 
-	(void)st;
 	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
@@ -192,15 +184,13 @@ test_no_room(void **st)
 }
 
 /* A place of the ring that was used by one that failed, and was polled and reported, is as new. */
-static void
-test_used_again(void **st)
+TEST(test_used_again)
 {
 	struct bb_replay *r;
 	struct bb_wc wc;
 	unsigned int i;
 	int err;
 
-	(void)st;
 	r = start(BB_REPLAY_NONE, "soft0", NULL);
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
 	for (i = 1; i < KEPT; i++)
@@ -223,15 +213,13 @@ test_used_again(void **st)
 }
 
 /* Nor is it one that may have been done, for having held such a one. */
-static void
-test_used_again_maybe(void **st)
+TEST(test_used_again_maybe)
 {
 	struct bb_replay *r;
 	struct bb_wc wc;
 	unsigned int i;
 	int err;
 
-	(void)st;
 	r = start(BB_REPLAY_UNKNOWN, "soft0", NULL);
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
 	lose(r);
@@ -257,8 +245,7 @@ test_used_again_maybe(void **st)
 }
 
 /* A SEND that found no receive, as the event has it, was seen by nobody. */
-static void
-test_no_receive(void **st)
+TEST(test_no_receive)
 {
 	struct bb_replay *r;
 	struct bb_sge sge;
@@ -267,7 +254,6 @@ test_no_receive(void **st)
 	struct bb_wc wc;
 	int err;
 
-	(void)st;
 	for (polled = 0; polled < 2; polled++) {
 		open_pair("soft0", NULL);
 		p.b.param.rnr_retry_count = 0;
@@ -297,8 +283,7 @@ test_no_receive(void **st)
 
 /* Of a second post the second loss tells: it was under way, also if the first was seen by nobody.
  */
-static void
-test_fate_anew(void **st)
+TEST(test_fate_anew)
 {
 	struct bb_send_wr wr = {
 		.wr_id = 7, .opcode = BB_WR_SEND, .flags = BB_SEND_SIGNALED, .nsge = 1};
@@ -309,7 +294,6 @@ test_fate_anew(void **st)
 	struct bb_wc wc;
 	int err;
 
-	(void)st;
 	open_pair("soft0", NULL);
 	p.b.param.rnr_retry_count = 0;
 	r = begin(BB_REPLAY_NOT_DONE);
@@ -337,15 +321,13 @@ test_fate_anew(void **st)
 }
 
 /* The peer does not answer any more, and the event has it: nobody knows what that has seen. */
-static void
-test_no_answer(void **st)
+TEST(test_no_answer)
 {
 	enum bb_replay_policy policy;
 	struct bb_replay *r;
 	unsigned int i;
 	int err;
 
-	(void)st;
 	for (policy = BB_REPLAY_NOT_DONE; policy <= BB_REPLAY_UNKNOWN; policy++) {
 		r = start(policy, "soft0", NULL);
 		bb_conn_destroy(l.b);
@@ -369,8 +351,7 @@ test_no_answer(void **st)
 }
 
 /* To the last byte of the region a request is one into it; a byte outside it is not. */
-static void
-test_region_ends(void **st)
+TEST(test_region_ends)
 {
 	static const struct {
 		int32_t off;
@@ -385,7 +366,6 @@ test_region_ends(void **st)
 	unsigned int i;
 	int err;
 
-	(void)st;
 	for (i = 0; i < RTE_DIM(at); i++) {
 		struct bb_send_wr wr = {.opcode = BB_WR_RDMA_WRITE, .nsge = 1};
 
@@ -408,8 +388,7 @@ test_region_ends(void **st)
 }
 
 /* Masked atomics go where the region is, too. */
-static void
-test_masked(void **st)
+TEST(test_masked)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_MASKED_CMP_AND_SWP,
 						  BB_WR_MASKED_FETCH_AND_ADD};
@@ -417,7 +396,6 @@ test_masked(void **st)
 	unsigned int i;
 	int err;
 
-	(void)st;
 	for (i = 0; i < RTE_DIM(kinds); i++) {
 		struct bb_send_wr wr = {.opcode = kinds[i], .nsge = 1};
 		struct bb_sge sge;
@@ -439,8 +417,7 @@ test_masked(void **st)
 }
 
 /* Inline data of several pieces, one of them empty, is kept as one. */
-static void
-test_inline(void **st)
+TEST(test_inline)
 {
 	struct bb_sge sge[BB_REPLAY_MAX_SGE + 1];
 	struct bb_send_wr wr = {.wr_id = 5,
@@ -451,7 +428,6 @@ test_inline(void **st)
 	struct bb_replay *r;
 	int err;
 
-	(void)st;
 	open_pair("soft0", NULL);
 	p.a.init.max_sge = BB_REPLAY_MAX_SGE + 1;
 	p.a.init.max_inline = BB_REPLAY_MAX_INLINE;
@@ -491,17 +467,8 @@ test_inline(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found_done), cmocka_unit_test(test_not_its_own),
-		cmocka_unit_test(test_order),      cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_used_again), cmocka_unit_test(test_no_receive),
-		cmocka_unit_test(test_no_answer),  cmocka_unit_test(test_region_ends),
-		cmocka_unit_test(test_inline),     cmocka_unit_test(test_used_again_maybe),
-		cmocka_unit_test(test_fate_anew),  cmocka_unit_test(test_masked),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

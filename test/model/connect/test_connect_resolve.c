@@ -158,8 +158,7 @@ name_buffer(struct bb_region *r)
 	p.b.param.nregions = 1;
 }
 
-static void
-test_request_is_reported_when_its_gid_is_known(void **st)
+TEST(test_request_is_reported_when_its_gid_is_known)
 {
 	struct bb_region region;
 	struct bb_conn *conn;
@@ -169,7 +168,6 @@ test_request_is_reported_when_its_gid_is_known(void **st)
 	struct link l;
 	int fd;
 
-	(void)st;
 	open_pair(WAIT_S * 1000);
 	name_buffer(&region);
 	link_up(&p, &l);
@@ -193,14 +191,12 @@ test_request_is_reported_when_its_gid_is_known(void **st)
 	pair_close(&p);
 }
 
-static void
-test_request_by_an_unreachable_gid_is_refused_in_words(void **st)
+TEST(test_request_by_an_unreachable_gid_is_refused_in_words)
 {
 	struct bb_cm_msg msg;
 	struct rule *r;
 	int fd;
 
-	(void)st;
 	open_pair(WAIT_S * 1000);
 	r = gid_rule(100, -EAGAIN);
 	fd = requests(r);
@@ -219,14 +215,12 @@ test_request_by_an_unreachable_gid_is_refused_in_words(void **st)
 }
 
 /* No answer, not even a refusal: the time of a half-open connection ends it. */
-static void
-test_request_whose_gid_never_answers_times_out(void **st)
+TEST(test_request_whose_gid_never_answers_times_out)
 {
 	struct bb_cm_msg msg;
 	struct rule *r;
 	int fd;
 
-	(void)st;
 	open_pair(100);
 	r = gid_rule(100, -EAGAIN);
 	fd = requests(r);
@@ -257,8 +251,7 @@ all_taken(void)
 
 /* One host asks for a few addresses at a time; the next request has its turn when one is answered.
  */
-static void
-test_requests_of_one_host_wait_for_their_turn(void **st)
+TEST(test_requests_of_one_host_wait_for_their_turn)
 {
 	enum {
 		N = 40
@@ -267,7 +260,6 @@ test_requests_of_one_host_wait_for_their_turn(void **st)
 	struct bb_cm_msg msg;
 	int fd[N];
 
-	(void)st;
 	open_pair(WAIT_S * 1000);
 	for (i = 0; i < N; i++)
 		(void)gid_rule((uint8_t)(100 + i), -EAGAIN);
@@ -291,14 +283,12 @@ test_requests_of_one_host_wait_for_their_turn(void **st)
 }
 
 /* A listener that goes, or a peer, while an address is asked for. */
-static void
-test_listener_and_peer_may_go_meanwhile(void **st)
+TEST(test_listener_and_peer_may_go_meanwhile)
 {
 	struct sockaddr_storage addr;
 	struct rule *r;
 	int fd;
 
-	(void)st;
 	open_pair(WAIT_S * 1000);
 	r = gid_rule(100, -EAGAIN);
 	fd = requests(r);
@@ -322,8 +312,7 @@ test_listener_and_peer_may_go_meanwhile(void **st)
 
 /* Accept names another GID of this side than the one that was asked by: it asks, and does not wait.
  */
-static void
-test_accept_by_another_gid_asks_first(void **st)
+TEST(test_accept_by_another_gid_asks_first)
 {
 	struct bb_gid_want want;
 	struct bb_conn *conn;
@@ -332,7 +321,6 @@ test_accept_by_another_gid_asks_first(void **st)
 	uint8_t chosen;
 	int fd;
 
-	(void)st;
 	open_pair(WAIT_S * 1000);
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV4;
@@ -358,8 +346,7 @@ test_accept_by_another_gid_asks_first(void **st)
 }
 
 /* A listener whose program names its GIDs may name one that reaches the peer: it decides. */
-static void
-test_request_is_reported_where_accept_may_name_another_gid(void **st)
+TEST(test_request_is_reported_where_accept_may_name_another_gid)
 {
 	struct bb_gid_want want;
 	struct bb_conn *conn;
@@ -369,7 +356,6 @@ test_request_is_reported_where_accept_may_name_another_gid(void **st)
 	uint8_t chosen;
 	int fd;
 
-	(void)st;
 	open_pair(WAIT_S * 1000);
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV4;
@@ -420,8 +406,7 @@ answered_by(struct rule *r, struct bb_qp *qp, int *fd)
 	return c;
 }
 
-static void
-test_answer_by_a_gid_that_is_not_known_waits(void **st)
+TEST(test_answer_by_a_gid_that_is_not_known_waits)
 {
 	struct bb_region region;
 	struct bb_cm_msg msg;
@@ -431,7 +416,6 @@ test_answer_by_a_gid_that_is_not_known_waits(void **st)
 	struct link l;
 	int fd;
 
-	(void)st;
 	open_pair(WAIT_S * 1000);
 	name_buffer(&region);
 	link_up(&p, &l);
@@ -487,15 +471,13 @@ test_answer_by_a_gid_that_is_not_known_waits(void **st)
 }
 
 /* Both sides of a connection that comes back ask for each other anew. */
-static void
-test_recovery_waits_for_the_gid_of_the_peer(void **st)
+TEST(test_recovery_waits_for_the_gid_of_the_peer)
 {
 	struct bb_conn_info info;
 	struct bb_region region;
 	struct rule *r;
 	struct link l;
 
-	(void)st;
 	open_pair(WAIT_S * 1000);
 	name_buffer(&region);
 	p.a.param.recover_ms = p.b.param.recover_ms = 4 * WAIT_S * 1000;
@@ -525,20 +507,8 @@ test_recovery_waits_for_the_gid_of_the_peer(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_request_is_reported_when_its_gid_is_known),
-		cmocka_unit_test(test_request_by_an_unreachable_gid_is_refused_in_words),
-		cmocka_unit_test(test_request_whose_gid_never_answers_times_out),
-		cmocka_unit_test(test_requests_of_one_host_wait_for_their_turn),
-		cmocka_unit_test(test_listener_and_peer_may_go_meanwhile),
-		cmocka_unit_test(test_accept_by_another_gid_asks_first),
-		cmocka_unit_test(test_request_is_reported_where_accept_may_name_another_gid),
-		cmocka_unit_test(test_answer_by_a_gid_that_is_not_known_waits),
-		cmocka_unit_test(test_recovery_waits_for_the_gid_of_the_peer),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -9,8 +9,7 @@
 #include "connect_known.h"
 
 /* The same request, replayed while the connection stands: each time it breaks and is back. */
-static void
-test_replayed(void **st)
+TEST(test_replayed)
 {
 	struct sockaddr_in from;
 	socklen_t len = sizeof(from);
@@ -20,7 +19,6 @@ test_replayed(void **st)
 	char text[32];
 	int fd;
 
-	(void)st;
 	open_pair(30000, 30000);
 	up(&k);
 	for (i = 0; i < 20; i++) {
@@ -46,15 +44,13 @@ test_replayed(void **st)
 }
 
 /* Two of them in one poll: the last one is answered, the other closed. */
-static void
-test_two(void **st)
+TEST(test_two)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct known k;
 	size_t n;
 	int fds[2];
 
-	(void)st;
 	open_pair(30000, 30000);
 	up(&k);
 	fds[0] = raw_connect();
@@ -81,15 +77,13 @@ test_two(void **st)
  * A peer that is slow to say what it came for, and is heard just when half_open_ms is over: that it
  * has taken the connection up counts, and nobody refuses it.
  */
-static void
-test_heard_late(void **st)
+TEST(test_heard_late)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct known k;
 	size_t n;
 	int fd;
 
-	(void)st;
 	open_pair(30000, 30000);
 	up(&k);
 	p.b.cm->attr.half_open_ms = 20;
@@ -111,14 +105,12 @@ test_heard_late(void **st)
  * The application ends the connection while a request to take it up waits: disconnects it, or
  * destroys it. The peer sees that end, and what it says then is heard by nobody.
  */
-static void
-test_dropped(void **st)
+TEST(test_dropped)
 {
 	struct known k;
 	unsigned int i;
 	int fd;
 
-	(void)st;
 	for (i = 0; i < 4; i++) {
 		open_pair(30000, 30000);
 		up(&k);
@@ -147,8 +139,7 @@ test_dropped(void **st)
 }
 
 /* A session with another end than it had is a new request, and says that it does not know it. */
-static void
-test_other_end(void **st)
+TEST(test_other_end)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct bb_cm_event ev;
@@ -157,7 +148,6 @@ test_other_end(void **st)
 	size_t n;
 	int fd;
 
-	(void)st;
 	open_pair(30000, 30000);
 	up(&k);
 	for (i = 0; i < 3; i++) {
@@ -191,8 +181,7 @@ is_new(uint64_t session)
 
 /* Not yet established, or not any more; one that does not come back; one that this side has made.
  */
-static void
-test_not_taken_up(void **st)
+TEST(test_not_taken_up)
 {
 	struct sockaddr_storage addr;
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -200,7 +189,6 @@ test_not_taken_up(void **st)
 	int listener;
 	size_t n;
 
-	(void)st;
 	open_pair(30000, 30000);
 	accepted(&k);
 	is_new(k.session);
@@ -248,13 +236,11 @@ to_err(struct bb_qp *qp)
  * The QP goes to ERR. In front of RTU: the application hears that the connection was made, and
  * then that it broke; of one that does not come back it hears nothing, as it has seen to that.
  */
-static void
-test_qp_error(void **st)
+TEST(test_qp_error)
 {
 	struct known k;
 	unsigned int i;
 
-	(void)st;
 	open_pair(30000, 30000);
 	accepted(&k);
 	to_err(k.qp);
@@ -274,15 +260,13 @@ test_qp_error(void **st)
 }
 
 /* Another version in the middle: only who has just come in is told of ours. */
-static void
-test_other_version(void **st)
+TEST(test_other_version)
 {
 	const struct bb_cm_msg rtu = {.type = BB_CM_RTU};
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct known k;
 	size_t n;
 
-	(void)st;
 	open_pair(30000, 0);
 	up(&k);
 	n = bb_cm_msg_encode(buf, &rtu);
@@ -294,15 +278,13 @@ test_other_version(void **st)
 }
 
 /* A request that takes a connection up, and the same behind it: that is not due. */
-static void
-test_asked_twice(void **st)
+TEST(test_asked_twice)
 {
 	uint8_t buf[2 * BB_CM_MSG_MAX];
 	struct known k;
 	size_t n;
 	int fd;
 
-	(void)st;
 	open_pair(30000, 30000);
 	up(&k);
 	n = request_of(buf, k.session, BB_CM_COMES_BACK);
@@ -330,8 +312,7 @@ begins_behind_first(void)
  * More connections than a poll looks at. One is ended before it is seen that its peer has begun
  * anew: that peer sees it end. Another goes just as it is next to be looked at.
  */
-static void
-test_many(void **st)
+TEST(test_many)
 {
 	int fds[SILENT], fd, i;
 	struct bb_conn *next;
@@ -339,7 +320,6 @@ test_many(void **st)
 	struct known k;
 	size_t n;
 
-	(void)st;
 	open_pair(30000, 30000);
 	up(&k);
 	fd = raw_connect();
@@ -374,12 +354,10 @@ test_many(void **st)
 }
 
 /* RTU once more, where it is not due any more. */
-static void
-test_ready_twice(void **st)
+TEST(test_ready_twice)
 {
 	struct known k;
 
-	(void)st;
 	open_pair(30000, 0);
 	up(&k);
 	say(k.fd, BB_CM_RTU);
@@ -392,14 +370,12 @@ test_ready_twice(void **st)
 }
 
 /* A peer that resets the connection. */
-static void
-test_reset(void **st)
+TEST(test_reset)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
 	struct known k;
 	int fd;
 
-	(void)st;
 	open_pair(30000, 0);
 	fd = raw_connect();
 	until(one_half_open);
@@ -415,13 +391,11 @@ test_reset(void **st)
 }
 
 /* Refused where RTU is due: it was never made. */
-static void
-test_refused(void **st)
+TEST(test_refused)
 {
 	struct bb_cm_event ev;
 	struct known k;
 
-	(void)st;
 	open_pair(30000, 30000);
 	accepted(&k);
 	say(k.fd, BB_CM_REJ);
@@ -434,15 +408,13 @@ test_refused(void **st)
 }
 
 /* We disconnect; the peer closes instead of an answer, or never says anything. */
-static void
-test_no_goodbye(void **st)
+TEST(test_no_goodbye)
 {
 	struct bb_cm_event ev;
 	struct bb_cm_msg msg;
 	struct known k;
 	unsigned int i;
 
-	(void)st;
 	for (i = 0; i < 2; i++) {
 		open_pair(i == 0 ? 30000 : 50, 30000);
 		up(&k);
@@ -466,18 +438,8 @@ test_no_goodbye(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replayed),      cmocka_unit_test(test_two),
-		cmocka_unit_test(test_dropped),       cmocka_unit_test(test_other_end),
-		cmocka_unit_test(test_not_taken_up),  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_no_goodbye),    cmocka_unit_test(test_ready_twice),
-		cmocka_unit_test(test_reset),         cmocka_unit_test(test_qp_error),
-		cmocka_unit_test(test_other_version), cmocka_unit_test(test_heard_late),
-		cmocka_unit_test(test_asked_twice),   cmocka_unit_test(test_many),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	rte_log_set_global_level(RTE_LOG_CRIT);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

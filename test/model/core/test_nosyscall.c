@@ -9,17 +9,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <sys/syscall.h>
-
-#include <cmocka.h>
 
 #include <rte_eal.h>
 #include <rte_lcore.h>
@@ -28,6 +21,7 @@
 
 #include "bb_loop.h"
 #include "bb_post.h"
+#include "bb_test.h"
 #include "step.h"
 
 #define BLOCKS 256
@@ -127,12 +121,10 @@ do_mutex(void *arg)
 	pthread_mutex_unlock(&mutex);
 }
 
-static void
-test_counting(void **state)
+TEST(test_counting)
 {
 	struct step_counts none = {0}, c;
 
-	(void)state;
 	step_run(do_nothing, NULL, &none);
 	assert_true(none.instructions > 0 && none.instructions < 100);
 	assert_int_equal(none.locks + none.syscalls + none.divisions, 0);
@@ -259,8 +251,7 @@ null_loop(void *arg)
 	}
 }
 
-static void
-test_post_and_poll(void **state)
+TEST(test_post_and_poll)
 {
 	static const uint32_t batches[] = {1, 16, 32};
 	struct step_counts app, device;
@@ -268,7 +259,6 @@ test_post_and_poll(void **state)
 	unsigned int i;
 	char what[64];
 
-	(void)state;
 	for (i = 0; i < 24; i++) {
 		r = null_new(i & 1 ? BB_DB_BLUEFLAME : BB_DB_DOORBELL);
 		memset(&app, 0, sizeof(app));
@@ -299,13 +289,11 @@ empty_loop(void *arg)
 		r->completions += bb_cq_poll(&r->cq, wc, 32);
 }
 
-static void
-test_poll_empty(void **state)
+TEST(test_poll_empty)
 {
 	struct null_rig *r = null_new(BB_DB_DOORBELL);
 	struct step_counts app = {0};
 
-	(void)state;
 	step_run(empty_loop, r, &app);
 	assert_int_equal(r->completions, 0);
 	assert_clean("empty CQ", &app);
@@ -347,15 +335,13 @@ iterate_loop(void *arg)
 	}
 }
 
-static void
-test_loop_iteration(void **state)
+TEST(test_loop_iteration)
 {
 	struct null_rig *r = null_new(BB_DB_DOORBELL);
 	struct step_counts app = {0}, device = {0};
 	struct bb_loop_attr attr;
 	struct bb_loop_stats st;
 
-	(void)state;
 	bb_loop_attr_init(&attr);
 	assert_int_equal(bb_loop_create(&attr, &r->loop), 0);
 	assert_int_equal(bb_loop_attach_cq(r->loop, &r->cq, on_cq, r), 0);
@@ -499,12 +485,10 @@ dev_loop(void *arg)
 	}
 }
 
-static void
-test_soft_device(void **state)
+TEST(test_soft_device)
 {
 	struct dev_rig r;
 
-	(void)state;
 	dev_open(&r);
 	dev_loop(&r); /* once without counting: caches, first-use work */
 	assert_int_equal(r.rc, 0);
@@ -541,14 +525,4 @@ teardown(void **state)
 	return rte_eal_cleanup();
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counting),    cmocka_unit_test(test_post_and_poll),
-		cmocka_unit_test(test_poll_empty),  cmocka_unit_test(test_loop_iteration),
-		cmocka_unit_test(test_soft_device),
-	};
-
-	return cmocka_run_group_tests_name("nosyscall", tests, setup, teardown);
-}
+TEST_MAIN_WITH(setup, teardown, 0)

@@ -3,18 +3,13 @@
  */
 /* examples/common/rdma_ring: both sides in one thread, on one device. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <rte_cycles.h>
 #include <rte_malloc.h>
 
 #include "../../fakes/bare_eal.h"
+#include "bb_test.h"
 #include "rdma_ring.h"
 
 #define WAIT_S    30
@@ -147,14 +142,12 @@ pop(uint64_t n)
 	assert_memory_equal(got, want, sizeof(got));
 }
 
-static void
-test_code(void **st)
+TEST(test_code)
 {
 	uint64_t slot[RDMA_RING_UNITS], seen[RDMA_RING_UNITS], w[RDMA_RING_UNITS], n;
 	uint8_t m[RDMA_RING_DATA], got[RDMA_RING_DATA];
 	unsigned int missing, i;
 
-	(void)st;
 	for (n = 0; n < 200000; n += 1 + n / 7) {
 		message(n, m);
 		rdma_ring_encode(slot, n, m);
@@ -198,10 +191,8 @@ run_random(const char *device, uint32_t slots, uint32_t sq_depth, uint64_t messa
 	ring_close();
 }
 
-static void
-test_random(void **st)
+TEST(test_random)
 {
-	(void)st;
 	run_random("soft0", 4, 16, 70000);
 	run_random("soft0", 64, 128, 140000);
 	run_random("soft0,shuffle=1", MAX_SLOTS, 512, 20000);
@@ -209,21 +200,17 @@ test_random(void **st)
 	run_random("soft0", 64, 4, 20000);
 }
 
-static void
-test_packets(void **st)
+TEST(test_packets)
 {
-	(void)st;
 	run_random("soft0,wire=1", 16, 32, 2000);
 }
 
-static void
-test_full_and_credit(void **st)
+TEST(test_full_and_credit)
 {
 	const uint32_t slots = 64, batch = slots / 4;
 	uint64_t in = 0, out = 0;
 	uint32_t i, round;
 
-	(void)st;
 	ring_open("soft0", slots, 256);
 	while (push(in) == 0)
 		in++;
@@ -269,14 +256,12 @@ test_full_and_credit(void **st)
 }
 
 /* What a producer or consumer that is not ours may do. */
-static void
-test_hostile(void **st)
+TEST(test_hostile)
 {
 	uint8_t m[RDMA_RING_DATA] = {0};
 	struct bb_region good, bad;
 	unsigned int i;
 
-	(void)st;
 	/* A number that is neither due nor of the round before, in any unit. */
 	for (i = 0; i < RDMA_RING_UNITS; i++) {
 		ring_open("soft0", 8, 16);
@@ -343,15 +328,13 @@ test_hostile(void **st)
 }
 
 /* The peer's queue pair dies: known from a completion, and both sides end. */
-static void
-test_peer_gone(void **st)
+TEST(test_peer_gone)
 {
 	const uint64_t end = rte_get_tsc_cycles() + WAIT_S * rte_get_tsc_hz();
 	uint8_t m[RDMA_RING_DATA] = {0};
 	struct bb_qp_attr attr;
 	struct bb_wc wc;
 
-	(void)st;
 	ring_open("soft0", 8, 16);
 	assert_int_equal(push(0), 0);
 	turn();
@@ -373,16 +356,4 @@ test_peer_gone(void **st)
 	ring_close();
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_code),    cmocka_unit_test(test_random),
-		cmocka_unit_test(test_packets), cmocka_unit_test(test_full_and_credit),
-		cmocka_unit_test(test_hostile), cmocka_unit_test(test_peer_gone),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("rdma_ring", tests, NULL, NULL);
-}
+TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

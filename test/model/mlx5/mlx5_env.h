@@ -12,21 +12,15 @@
 #define MLX5_ENV_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include "bb_test.h"
 #include "bluebell.h"
 
 #define ENV_BUF    (256 * 1024)

@@ -16,18 +16,11 @@
 #ifndef ROCE_SIM_H
 #define ROCE_SIM_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
+#include "bb_test.h"
 
 #define SIM_US     UINT64_C(1000)
 #define SIM_MS     UINT64_C(1000000)

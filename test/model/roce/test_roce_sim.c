@@ -147,39 +147,31 @@ sizes(uint32_t loss)
 	}
 }
 
-static void
-test_sizes(void **state)
+TEST(test_sizes)
 {
-	(void)state;
 	sizes(0);
 }
 
-static void
-test_sizes_loss(void **state)
+TEST(test_sizes_loss)
 {
-	(void)state;
 	sizes(10000);
 }
 
-static void
-test_no_faults(void **state)
+TEST(test_no_faults)
 {
 	struct outcome sum;
 
-	(void)state;
 	sum = run_seeds("no faults", 1, 50, &usual);
 	assert_int_equal(sum.qp[0].retransmitted, 0);
 	assert_int_equal(sum.qp[0].duplicate, 0);
 	assert_int_equal(sum.qp[0].ack_timeout, 0);
 }
 
-static void
-test_loss_1(void **state)
+TEST(test_loss_1)
 {
 	struct plan p = usual;
 	struct outcome sum;
 
-	(void)state;
 	p.faults.loss = 10000;
 	p.messages = 1000;
 	sum = run_seeds("1 % loss", 100, 50, &p);
@@ -187,13 +179,11 @@ test_loss_1(void **state)
 	assert_true(sum.qp[0].duplicate > 100);
 }
 
-static void
-test_loss_10(void **state)
+TEST(test_loss_10)
 {
 	struct plan p = usual;
 	struct outcome sum;
 
-	(void)state;
 	p.faults.loss = 100000;
 	run_seeds("10 % loss", 200, 100, &p);
 	p.not_adaptive = true;
@@ -202,12 +192,10 @@ test_loss_10(void **state)
 }
 
 /* Loss of one direction only: of requests, or of answers. */
-static void
-test_one_way_loss(void **state)
+TEST(test_one_way_loss)
 {
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 300; seed < 340; seed++) {
 		struct sim *s = sim_open(seed, 2, false);
 		struct bb_roce_attr a;
@@ -229,12 +217,10 @@ test_one_way_loss(void **state)
  * Requests are lost, and no timer runs: the NAK of each loss is enough, whether the peer keeps what
  * is behind it or drops it.
  */
-static void
-test_no_timer(void **state)
+TEST(test_no_timer)
 {
 	uint64_t seed, lost = 0;
 
-	(void)state;
 	for (seed = 340; seed < 370; seed++) {
 		struct sim *s = sim_open(seed, 2, false);
 		struct bb_roce_attr a;
@@ -256,13 +242,11 @@ test_no_timer(void **state)
 	assert_true(lost > 1000);
 }
 
-static void
-test_reorder_dup_corrupt(void **state)
+TEST(test_reorder_dup_corrupt)
 {
 	struct plan p = usual;
 	struct outcome sum;
 
-	(void)state;
 	p.faults = (struct sim_faults){.dup = 50000};
 	run_seeds("5 % doubled", 400, 40, &p);
 	p.faults = (struct sim_faults){.reorder = 50000};
@@ -280,14 +264,12 @@ test_reorder_dup_corrupt(void **state)
 }
 
 /* PSNs pass 2^24 and 2^23, where signed distances turn, under loss and duplicates. */
-static void
-test_psn_wrap(void **state)
+TEST(test_psn_wrap)
 {
 	static const uint32_t starts[] = {0xffffff, 0xfffff0, 0xffff00, 0x7fffff, 0x7fff80, 0};
 	struct plan p = usual;
 	uint64_t seed;
 
-	(void)state;
 	p.faults = (struct sim_faults){.loss = 20000, .dup = 20000, .reorder = 10000};
 	for (seed = 0; seed < 60; seed++) {
 		struct sim *s = sim_open(seed, 2, false);
@@ -301,13 +283,11 @@ test_psn_wrap(void **state)
 }
 
 /* Windows, limits of READs, MTUs and timers of all sorts. */
-static void
-test_attributes(void **state)
+TEST(test_attributes)
 {
 	struct plan p = usual;
 	uint64_t seed;
 
-	(void)state;
 	p.faults = (struct sim_faults){.loss = 10000, .dup = 10000, .reorder = 10000};
 	p.messages = 150;
 	for (seed = 900; seed < 1050; seed++) {
@@ -333,13 +313,11 @@ test_attributes(void **state)
 }
 
 /* One receive at a time, each late: the peer is told to wait, and none is lost. */
-static void
-test_rnr(void **state)
+TEST(test_rnr)
 {
 	struct plan p = usual;
 	struct outcome sum;
 
-	(void)state;
 	p.recvs = 1;
 	p.recv_delay = 200 * SIM_US;
 	p.messages = 100;
@@ -350,13 +328,11 @@ test_rnr(void **state)
 }
 
 /* Hours between and during messages: nothing depends on how long it is. */
-static void
-test_hours(void **state)
+TEST(test_hours)
 {
 	struct plan p = usual;
 	struct outcome sum;
 
-	(void)state;
 	p.faults.loss = 20000;
 	p.messages = 3000;
 	p.think = 7 * SIM_SEC;
@@ -366,13 +342,11 @@ test_hours(void **state)
 }
 
 /* The same seed is the same run, to the byte and the nanosecond; another is another. */
-static void
-test_deterministic(void **state)
+TEST(test_deterministic)
 {
 	struct plan p = usual;
 	struct outcome a, b, c;
 
-	(void)state;
 	p.faults = (struct sim_faults){.loss = 20000, .dup = 20000, .corrupt = 20000};
 	a = run_pair(1400, &p, NULL);
 	b = run_pair(1400, &p, NULL);
@@ -381,18 +355,4 @@ test_deterministic(void **state)
 	assert_true(a.digest != c.digest);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),         cmocka_unit_test(test_sizes_loss),
-		cmocka_unit_test(test_no_faults),     cmocka_unit_test(test_loss_1),
-		cmocka_unit_test(test_loss_10),       cmocka_unit_test(test_one_way_loss),
-		cmocka_unit_test(test_no_timer),      cmocka_unit_test(test_reorder_dup_corrupt),
-		cmocka_unit_test(test_psn_wrap),      cmocka_unit_test(test_attributes),
-		cmocka_unit_test(test_rnr),           cmocka_unit_test(test_hours),
-		cmocka_unit_test(test_deterministic),
-	};
-
-	return cmocka_run_group_tests_name("roce_sim", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -65,14 +65,12 @@ time_of_failure(struct pair *p)
 }
 
 /* Nothing arrives: as many tries as were asked for, each after its time. */
-static void
-test_requests_lost(void **state)
+TEST(test_requests_lost)
 {
 	uint32_t retries, i;
 	struct pair p;
 	uint64_t ns;
 
-	(void)state;
 	for (retries = 0; retries <= 7; retries++) {
 		open_pair(&p, retries, retries, 7);
 		p.s->hosts[0].out.loss = 1000000;
@@ -91,13 +89,11 @@ test_requests_lost(void **state)
 }
 
 /* All arrives and nothing comes back: it fails, and each message has acted once. */
-static void
-test_answers_lost(void **state)
+TEST(test_answers_lost)
 {
 	struct pair p;
 	uint8_t kind;
 
-	(void)state;
 	for (kind = 0; kind < 8; kind++) {
 		open_pair(&p, 10 + kind, 7, 7);
 		p.s->hosts[1].out.loss = 1000000;
@@ -114,14 +110,12 @@ test_answers_lost(void **state)
 }
 
 /* The link dies for a while, less long than the retries last: nobody notices. */
-static void
-test_outage(void **state)
+TEST(test_outage)
 {
 	const struct sim_faults dead = {.loss = 1000000}, alive = {0};
 	struct pair p;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 20; seed < 40; seed++) {
 		open_pair(&p, seed, 7, 7);
 		p.q[0]->may_fail = p.q[1]->may_fail = false;
@@ -173,15 +167,13 @@ stalled_for_ever(uint64_t seed, uint32_t host, uint8_t kind, uint32_t n, bool lo
 	sim_close(p.s);
 }
 
-static void
-test_stalled_link_ends_with_retry_exceeded(void **state)
+TEST(test_stalled_link_ends_with_retry_exceeded)
 {
 	static const uint32_t in_flight[] = {1, 5, 12};
 	uint64_t seed = 1000;
 	uint32_t i, host;
 	uint8_t kind;
 
-	(void)state;
 	for (kind = 0; kind < 8; kind++)
 		for (i = 0; i < 3; i++)
 			for (host = 0; host < 2; host++, seed++)
@@ -189,13 +181,11 @@ test_stalled_link_ends_with_retry_exceeded(void **state)
 }
 
 /* Both directions, and shorter than the retries last: all is delivered once, and in order. */
-static void
-test_link_stalled_for_less_than_the_retries_loses_nothing(void **state)
+TEST(test_link_stalled_for_less_than_the_retries_loses_nothing)
 {
 	struct pair p;
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 2000; seed < 2040; seed++) {
 		open_pair(&p, seed, 7, 7);
 		p.q[0]->may_fail = p.q[1]->may_fail = false;
@@ -216,8 +206,7 @@ test_link_stalled_for_less_than_the_retries_loses_nothing(void **state)
 	}
 }
 
-static void
-test_rnr_exhausted(void **state)
+TEST(test_rnr_exhausted)
 {
 	static const uint8_t kinds[] = {BB_ROCE_MSG_SEND, BB_ROCE_MSG_SEND_IMM,
 					BB_ROCE_MSG_WRITE_IMM};
@@ -225,7 +214,6 @@ test_rnr_exhausted(void **state)
 	struct pair p;
 	uint64_t ns;
 
-	(void)state;
 	for (retries = 0; retries < 7; retries++) {
 		open_pair(&p, 50 + retries, 7, retries);
 		sim_recvs(p.q[1], 1);
@@ -246,12 +234,10 @@ test_rnr_exhausted(void **state)
 }
 
 /* 7 is any number. */
-static void
-test_rnr_for_ever(void **state)
+TEST(test_rnr_for_ever)
 {
 	struct pair p;
 
-	(void)state;
 	open_pair(&p, 60, 7, 7);
 	p.q[0]->may_fail = false;
 	post(p.q[0], BB_ROCE_MSG_SEND, 1500);
@@ -294,14 +280,12 @@ refused(uint64_t seed, uint8_t kind, uint32_t loss)
 	sim_close(p.s);
 }
 
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	static const uint8_t kinds[] = {BB_ROCE_MSG_READ, BB_ROCE_MSG_CMP_SWAP,
 					BB_ROCE_MSG_FETCH_ADD};
 	uint64_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		refused(70 + i, kinds[i], 0);
 	for (i = 0; i < 150; i++)
@@ -309,13 +293,11 @@ test_refused(void **state)
 }
 
 /* A message longer than the receive: both sides fail, the requester by an invalid request. */
-static void
-test_too_long(void **state)
+TEST(test_too_long)
 {
 	struct pair p;
 	uint32_t len;
 
-	(void)state;
 	for (len = 1001; len < 6000; len += 999) {
 		open_pair(&p, 300 + len, 7, 7);
 		p.q[1]->recv_size = 1000;
@@ -332,20 +314,4 @@ test_too_long(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests_lost),
-		cmocka_unit_test(test_answers_lost),
-		cmocka_unit_test(test_outage),
-		cmocka_unit_test(test_rnr_exhausted),
-		cmocka_unit_test(test_rnr_for_ever),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_stalled_link_ends_with_retry_exceeded),
-		cmocka_unit_test(test_link_stalled_for_less_than_the_retries_loses_nothing),
-	};
-
-	return cmocka_run_group_tests_name("roce_sim_fail", tests, NULL, NULL);
-}
+TEST_MAIN(0)

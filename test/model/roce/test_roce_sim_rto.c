@@ -80,13 +80,11 @@ print(const char *what, const struct result *r)
 }
 
 /* At 1 % loss, with default timeouts, half the goodput of no loss is left. */
-static void
-test_goodput(void **state)
+TEST(test_goodput)
 {
 	const struct sim_faults none = {0}, loss = {.loss = 10000};
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= (sim_share() > 1 ? 1 : 5); seed++) {
 		struct result best = run(seed, BB_ROCE_ADAPTIVE, &none, 50000);
 		struct result on = run(seed, BB_ROCE_ADAPTIVE, &loss, 50000);
@@ -103,13 +101,11 @@ test_goodput(void **state)
 }
 
 /* Where nothing is lost it sends hardly more than without: a NAK for what overtook does that. */
-static void
-test_reordered(void **state)
+TEST(test_reordered)
 {
 	const struct sim_faults f = {.reorder = 50000}, g = {.reorder = 500000, .dup = 50000};
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 10; seed < 15; seed++) {
 		struct result on = run(seed, BB_ROCE_ADAPTIVE, &f, 10000);
 		struct result off = run(seed, 0, &f, 10000);
@@ -128,13 +124,11 @@ test_reordered(void **state)
 }
 
 /* A way that is long, and one that becomes so: once it is known nothing is sent twice. */
-static void
-test_delay(void **state)
+TEST(test_delay)
 {
 	static const uint64_t delays[] = {10 * SIM_US, 300 * SIM_US, 5 * SIM_MS, 20 * SIM_MS};
 	uint32_t i, later;
 
-	(void)state;
 	for (i = 0; i < 4; i++)
 		for (later = 0; later < 2; later++) {
 			struct sim_faults f = {.delay = later ? 0 : delays[i]};
@@ -161,8 +155,7 @@ test_delay(void **state)
 }
 
 /* A peer that is slow, and says so or goes on: one that waits for it need not ask again. */
-static void
-test_slow_responder(void **state)
+TEST(test_slow_responder)
 {
 	struct sim_qp *q[2];
 	struct sim_msg m;
@@ -170,7 +163,6 @@ test_slow_responder(void **state)
 	struct sim *s;
 	uint32_t i;
 
-	(void)state;
 	/* Receives that come late, one by one: what is sent again is what the waits ask for. */
 	for (i = 0; i < 2; i++) {
 		s = open_pair(30, i == 0 ? BB_ROCE_ADAPTIVE : 0, ACK_TIMEOUT, q);
@@ -195,13 +187,11 @@ test_slow_responder(void **state)
 }
 
 /* Nobody answers: the error comes when it would without, and few packets are in vain. */
-static void
-test_dead(void **state)
+TEST(test_dead)
 {
 	uint64_t ns[2], packets[2];
 	uint32_t i, used;
 
-	(void)state;
 	for (used = 0; used < 2; used++) { /* the round trip is known, or not */
 		for (i = 0; i < 2; i++) {
 			const struct sim_faults dead = {.loss = 1000000};
@@ -242,13 +232,11 @@ test_dead(void **state)
 }
 
 /* Without an ack timeout losses and a link that is dead for a minute are got over. */
-static void
-test_for_ever(void **state)
+TEST(test_for_ever)
 {
 	const struct sim_faults dead = {.loss = 1000000}, loss = {.loss = 20000};
 	uint64_t seed;
 
-	(void)state;
 	for (seed = 50; seed < 60; seed++) {
 		struct sim_qp *q[2];
 		struct sim *s = open_pair(seed, BB_ROCE_ADAPTIVE, 0, q);
@@ -275,14 +263,12 @@ test_for_ever(void **state)
  * losses and do not use up the retries; of these seeds the second needs more than seven if the
  * ack timeout is not longer than asked for.
  */
-static void
-test_starved(void **state)
+TEST(test_starved)
 {
 	const struct sim_faults loss = {.loss = 100000};
 	uint64_t seed, stalls = 0, timeouts = 0;
 	int i;
 
-	(void)state;
 	for (seed = 1; seed <= 4; seed++) {
 		struct sim *s = sim_open(seed, 2, false);
 		struct bb_roce_attr a;
@@ -366,8 +352,7 @@ add(struct result *sum, const struct result *r)
  * nothing, and a window that goes twice fills more gaps at once, which rows make up for. One that
  * does not keep costs what it did before.
  */
-static void
-test_selective(void **state)
+TEST(test_selective)
 {
 	static const struct sim_faults faults[] = {{.loss = 10000},
 						   {.loss = 100000},
@@ -376,7 +361,6 @@ test_selective(void **state)
 	static const char *const names[] = {"1 % lost", "10 % lost", "reordered", "much reordered"};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		/* Of queue pairs that drop and that keep, without and with it. */
 		struct result sum[2][2] = {0}, r;
@@ -418,13 +402,11 @@ test_selective(void **state)
 
 /* A peer that keeps, and then has no room any more: no slower than one that never did, or hardly.
  */
-static void
-test_out_of_room(void **state)
+TEST(test_out_of_room)
 {
 	static const struct sim_faults faults[] = {{.loss = 10000}, {.loss = 100000}};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		struct result sum[2] = {0}, r;
 		uint64_t seed, lost;
@@ -442,16 +424,4 @@ test_out_of_room(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_goodput),     cmocka_unit_test(test_reordered),
-		cmocka_unit_test(test_delay),       cmocka_unit_test(test_slow_responder),
-		cmocka_unit_test(test_dead),        cmocka_unit_test(test_for_ever),
-		cmocka_unit_test(test_starved),     cmocka_unit_test(test_selective),
-		cmocka_unit_test(test_out_of_room),
-	};
-
-	return cmocka_run_group_tests_name("roce_sim_rto", tests, NULL, NULL);
-}
+TEST_MAIN(0)

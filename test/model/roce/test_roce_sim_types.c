@@ -46,8 +46,7 @@ uc_pair(uint64_t seed, const struct sim_faults *f, uint64_t recvs, uint64_t sum[
 	sim_close(s);
 }
 
-static void
-test_uc(void **state)
+TEST(test_uc)
 {
 	static const struct sim_faults faults[] = {
 		{0},
@@ -64,7 +63,6 @@ test_uc(void **state)
 	};
 	uint32_t i, seed;
 
-	(void)state;
 	for (i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		uint64_t sum[2] = {0, 0};
 
@@ -81,14 +79,12 @@ test_uc(void **state)
 }
 
 /* Receives run out: messages are dropped, WRITEs go on, and the queue pair lives. */
-static void
-test_uc_no_receive(void **state)
+TEST(test_uc_no_receive)
 {
 	static const struct sim_faults none = {0};
 	uint64_t sum[2] = {0, 0};
 	uint32_t seed;
 
-	(void)state;
 	for (seed = 0; seed < 10; seed++)
 		uc_pair(1000 + seed, &none, 0, sum);
 	assert_true(sum[1] > 0 && sum[1] < sum[0] / 2);
@@ -129,15 +125,13 @@ ud_hosts(uint64_t seed, const struct sim_faults *f, uint64_t sum[2])
 	sim_close(s);
 }
 
-static void
-test_ud(void **state)
+TEST(test_ud)
 {
 	static const struct sim_faults none = {0}, lossy = {.loss = 50000, .corrupt = 50000},
 				       odd = {.dup = 50000, .reorder = 200000, .tx_full = 100000};
 	uint64_t sum[2] = {0, 0};
 	uint32_t seed;
 
-	(void)state;
 	ud_hosts(2000, &none, sum);
 	assert_true(sum[0] == 4000 && sum[1] == sum[0]);
 	for (seed = 2001; seed < 2010; seed++)
@@ -148,8 +142,7 @@ test_ud(void **state)
 }
 
 /* 300 hosts: RC with two others each, and datagrams to anybody. */
-static void
-test_many_hosts(void **state)
+TEST(test_many_hosts)
 {
 	const struct sim_faults f = {
 		.loss = 10000, .dup = 10000, .reorder = 10000, .corrupt = 10000};
@@ -157,7 +150,6 @@ test_many_hosts(void **state)
 	uint64_t rc = 0;
 	uint32_t i, j;
 
-	(void)state;
 	/* Datagrams go to the first queue pairs. */
 	for (i = 0; i < 300; i++)
 		for (j = 0; j < 2; j++) {
@@ -217,28 +209,14 @@ million(uint32_t loss, uint64_t seed)
 	sim_close(s);
 }
 
-static void
-test_million_1(void **state)
+TEST(test_million_1)
 {
-	(void)state;
 	million(10000, 4000);
 }
 
-static void
-test_million_10(void **state)
+TEST(test_million_10)
 {
-	(void)state;
 	million(100000, 4001);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_uc),        cmocka_unit_test(test_uc_no_receive),
-		cmocka_unit_test(test_ud),        cmocka_unit_test(test_many_hosts),
-		cmocka_unit_test(test_million_1), cmocka_unit_test(test_million_10),
-	};
-
-	return cmocka_run_group_tests_name("roce_sim_types", tests, NULL, NULL);
-}
+TEST_MAIN(0)

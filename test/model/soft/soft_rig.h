@@ -9,18 +9,14 @@
 #ifndef SOFT_RIG_H
 #define SOFT_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <infiniband/mlx5dv.h>
 
 #include "bb_mem.h"
 #include "bb_prm.h"
+#include "bb_test.h"
 #include "mlx5_cmd.h"
 
 extern const struct mlx5_cmd_if soft_cmd_if;
@@ -246,12 +242,9 @@ struct rig_pair {
 void rig_pair_open(struct rig_pair *p, const char *args, bool two_uars, const struct rig_link *l);
 void rig_pair_close(struct rig_pair *p);
 /* A test whose state is a pair, opened with @args. TWO: each end has a UAR of its own. */
-#define RIG_TEST(name, args)                                                                       \
-	cmocka_unit_test_prestate_setup_teardown(name, rig_setup, rig_teardown,                    \
-						 (void *)(uintptr_t)(args))
+#define RIG_TEST(name, args) TEST_STATE(rig_setup, rig_teardown, (void *)(uintptr_t)(args), name)
 #define RIG_TEST_TWO(name, args)                                                                   \
-	cmocka_unit_test_prestate_setup_teardown(name, rig_setup_two, rig_teardown,                \
-						 (void *)(uintptr_t)(args))
+	TEST_STATE(rig_setup_two, rig_teardown, (void *)(uintptr_t)(args), name)
 int rig_setup(void **state);
 int rig_setup_two(void **state);
 int rig_teardown(void **state);

@@ -16,14 +16,12 @@
 static struct tel client;
 static struct ring_port port;
 
-static void
-test_devices(void **state)
+TEST(test_devices)
 {
 	struct bb_dev *again;
 	json_t *a;
 	struct env e;
 
-	(void)state;
 	a = tel_ask(&client, "/bluebell/device/list");
 	assert_int_equal(json_array_size(a), 0);
 	json_decref(a);
@@ -77,14 +75,12 @@ write_eight(struct env *e, unsigned int wait)
 	expect(&wc, e->a.qp, 7, BB_WC_SUCCESS);
 }
 
-static void
-test_qp(void **state)
+TEST(test_qp)
 {
 	struct bb_sge sge;
 	struct env e;
 	json_t *a;
 
-	(void)state;
 	env_open(&e);
 	e.init.sq_depth = 16;
 	e.init.signal_every = 16;
@@ -132,13 +128,11 @@ test_qp(void **state)
 	env_stop(&e);
 }
 
-static void
-test_cq(void **state)
+TEST(test_cq)
 {
 	struct env e;
 	json_t *a;
 
-	(void)state;
 	env_start(&e);
 	a = tel_ask(&client, "/bluebell/cq/list,soft0");
 	assert_int_equal(tel_uint(a, "total"), 2);
@@ -156,14 +150,12 @@ test_cq(void **state)
 	env_stop(&e);
 }
 
-static void
-test_mr(void **state)
+TEST(test_mr)
 {
 	struct bb_mr *mr;
 	struct env e;
 	json_t *a;
 
-	(void)state;
 	env_open(&e);
 	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf + 4096, 8192, BB_ACCESS_REMOTE_READ, &mr), 0);
 	a = tel_ask(&client, "/bluebell/mr/list,soft0");
@@ -194,8 +186,7 @@ one(void *arg)
 	return *left != 0 ? (*left)--, 1 : 0;
 }
 
-static void
-test_loop(void **state)
+TEST(test_loop)
 {
 	struct bb_loop_attr attr;
 	unsigned int left = 3;
@@ -204,7 +195,6 @@ test_loop(void **state)
 	json_t *a;
 	int i;
 
-	(void)state;
 	bb_loop_attr_init(&attr);
 	assert_int_equal(bb_loop_create(&attr, &loop), 0);
 	assert_int_equal(bb_loop_attach_poller(loop, one, &left), 0);
@@ -231,8 +221,7 @@ test_loop(void **state)
 }
 
 /* Requests for a QP in ERR are dropped by the peer, and asked for again. */
-static void
-test_roce(void **state)
+TEST(test_roce)
 {
 	struct bb_qp_attr attr;
 	struct bb_sge sge;
@@ -240,7 +229,6 @@ test_roce(void **state)
 	struct env e;
 	json_t *a;
 
-	(void)state;
 	env_open_spec(&e, "soft0,wire");
 	env_qps(&e);
 	/* 17 ms: a thread that is kept from running for that long just asks again. */
@@ -285,8 +273,7 @@ test_roce(void **state)
 	env_stop(&e);
 }
 
-static void
-test_bad(void **state)
+TEST(test_bad)
 {
 	static const char *const of_dev[] = {"/bluebell/device/info", "/bluebell/qp/list",
 					     "/bluebell/cq/list",     "/bluebell/mr/list",
@@ -306,7 +293,6 @@ test_bad(void **state)
 	json_t *a;
 	size_t i, j;
 
-	(void)state;
 	memset(filler, 'a', sizeof(filler));
 	filler[sizeof(filler) - 1] = '\0';
 	env_start(&e);
@@ -349,8 +335,7 @@ test_bad(void **state)
 }
 
 /* More QPs than an array of DPDK holds. */
-static void
-test_pages(void **state)
+TEST(test_pages)
 {
 	enum {
 		MANY = 1100
@@ -364,7 +349,6 @@ test_pages(void **state)
 	unsigned int i;
 	json_t *a;
 
-	(void)state;
 	env_open(&e);
 	bb_cq_attr_init(&cq_attr);
 	cq_attr.depth = 2048;
@@ -447,8 +431,7 @@ ask_on(void *arg)
 	return NULL;
 }
 
-static void
-test_meanwhile(void **state)
+TEST(test_meanwhile)
 {
 	struct asker asker = {0};
 	char spec[128];
@@ -456,7 +439,6 @@ test_meanwhile(void **state)
 	uint64_t end;
 	unsigned int i, j;
 
-	(void)state;
 	snprintf(spec, sizeof(spec), "soft0,port=%s,ip=192.0.2.1/24", port.name);
 	assert_int_equal(pthread_create(&asker.thread, NULL, ask_on, &asker), 0);
 	/* On and on until it has seen enough. */
@@ -489,13 +471,6 @@ test_meanwhile(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_devices),   cmocka_unit_test(test_qp),
-		cmocka_unit_test(test_cq),        cmocka_unit_test(test_mr),
-		cmocka_unit_test(test_loop),      cmocka_unit_test(test_roce),
-		cmocka_unit_test(test_bad),       cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_meanwhile),
-	};
 	char program[32];
 	int ret;
 
@@ -507,7 +482,7 @@ main(void)
 	if (!ring_port_open(&port))
 		return 1;
 	tel_connect(&client);
-	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	ret = bb_test_run(__FILE__, NULL, NULL);
 	tel_close(&client);
 	rte_eal_cleanup();
 	return ret;

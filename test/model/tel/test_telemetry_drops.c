@@ -28,8 +28,7 @@ dropped(struct bb_dev *dev, enum bb_drop_layer layer, const char *reason)
 }
 
 /* A fragment comes to the port: no packet of RoCE is lost, a frame is. */
-static void
-test_port(void **state)
+TEST(test_port)
 {
 	struct bb_dev_drop two[2] = {{.reason = NULL}};
 	char spec[128];
@@ -37,7 +36,6 @@ test_port(void **state)
 	struct env e;
 	json_t *a;
 
-	(void)state;
 	env_open_spec(&e, "soft0,wire");
 	a = tel_ask(&client, "/bluebell/port/drops,soft0");
 	assert_non_null(strstr(tel_text(a, "error"), "port="));
@@ -129,10 +127,8 @@ retries_of(const char *spec)
 	env_stop(&e);
 }
 
-static void
-test_retries(void **state)
+TEST(test_retries)
 {
-	(void)state;
 	retries_of("soft0");
 	retries_of("soft0,wire");
 }
@@ -140,10 +136,6 @@ test_retries(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_port),
-		cmocka_unit_test(test_retries),
-	};
 	char program[32];
 	int ret;
 
@@ -155,7 +147,7 @@ main(void)
 	if (!ring_port_open(&port))
 		return 1;
 	tel_connect(&client);
-	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	ret = bb_test_run(__FILE__, NULL, NULL);
 	tel_close(&client);
 	rte_eal_cleanup();
 	return ret;

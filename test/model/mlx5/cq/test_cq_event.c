@@ -119,12 +119,10 @@ one_event(struct ev_env *v)
 	assert_int_equal(bb_channel_get(v->ch, &cq), -EAGAIN);
 }
 
-static void
-test_once_per_arming(void **state)
+TEST(test_once_per_arming)
 {
 	struct ev_env v;
 
-	(void)state;
 	start(&v, 64);
 	/* Not armed: polling is all there is. */
 	send_one(&v, 0);
@@ -156,14 +154,12 @@ test_once_per_arming(void **state)
 }
 
 /* More armings than the two bits of their number count to, and than the ring is deep. */
-static void
-test_many_armings(void **state)
+TEST(test_many_armings)
 {
 	struct ev_env v;
 	struct bb_sge sge;
 	unsigned int i;
 
-	(void)state;
 	start(&v, 64);
 	sge = sge_of(&v.e.b, 0, 64);
 	for (i = 0; i < 2500; i++) {
@@ -177,14 +173,12 @@ test_many_armings(void **state)
 	stop(&v);
 }
 
-static void
-test_solicited_only(void **state)
+TEST(test_solicited_only)
 {
 	struct bb_qp_attr attr;
 	struct bb_wc wc[8];
 	struct ev_env v;
 
-	(void)state;
 	start(&v, 8);
 	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
 	send_one(&v, 0);
@@ -220,8 +214,7 @@ test_solicited_only(void **state)
 }
 
 /* Two CQs on one channel, each told apart; a third without one. */
-static void
-test_two_cqs(void **state)
+TEST(test_two_cqs)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq = NULL;
@@ -230,7 +223,6 @@ test_two_cqs(void **state)
 	struct ev_env v;
 	struct bb_wc wc;
 
-	(void)state;
 	start(&v, 8);
 	assert_int_equal(bb_cq_arm(v.e.a.cq, false), -EINVAL);
 	bb_cq_attr_init(&attr);
@@ -257,15 +249,13 @@ test_two_cqs(void **state)
 	stop(&v);
 }
 
-static void
-test_bad_calls(void **state)
+TEST(test_bad_calls)
 {
 	struct bb_channel *ch = NULL;
 	struct bb_dev *dev, *far;
 	struct bb_cq_attr attr;
 	struct bb_cq *cq = NULL;
 
-	(void)state;
 	assert_int_equal(bb_dev_open("soft4", &dev), 0);
 	assert_int_equal(bb_dev_open("soft5", &far), 0);
 	assert_int_equal(bb_channel_create(NULL, &ch), -EINVAL);
@@ -340,8 +330,7 @@ sender(void *arg)
 	return NULL;
 }
 
-static void
-test_no_lost_wakeup(void **state)
+TEST(test_no_lost_wakeup)
 {
 	struct bb_wc wc[16];
 	struct stress s = {.total = STRESS};
@@ -350,7 +339,6 @@ test_no_lost_wakeup(void **state)
 	pthread_t thread;
 	int ret;
 
-	(void)state;
 	start(&s.v, 64);
 	/* Handed over to the thread, which builds with owner checks would refuse. */
 	s.v.e.a.qp->sq.owner = LCORE_ID_ANY;
@@ -382,12 +370,10 @@ test_no_lost_wakeup(void **state)
 }
 
 /* Whether the device has seen the arming or not: an armed CQ waits for a completion as before. */
-static void
-test_resize_of_an_armed_cq_raises_no_event(void **state)
+TEST(test_resize_of_an_armed_cq_raises_no_event)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 8; i++) {
 		const bool solicited = (i & 1) != 0, seen = (i & 2) != 0, before = (i & 4) != 0;
 		struct ev_env v;
@@ -431,19 +417,4 @@ test_resize_of_an_armed_cq_raises_no_event(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_once_per_arming),
-		cmocka_unit_test(test_many_armings),
-		cmocka_unit_test(test_solicited_only),
-		cmocka_unit_test(test_two_cqs),
-		cmocka_unit_test(test_resize_of_an_armed_cq_raises_no_event),
-		cmocka_unit_test(test_bad_calls),
-		cmocka_unit_test(test_no_lost_wakeup),
-	};
-	int ret = env_eal_init("cq_event");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("cq_event"))

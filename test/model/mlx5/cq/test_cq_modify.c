@@ -19,8 +19,7 @@ recreate(struct side *s, const struct bb_cq_attr *attr)
 	assert_int_equal(bb_cq_create(s->dev, attr, &s->cq), 0);
 }
 
-static void
-test_resize_keeps_unread(void **state)
+TEST(test_resize_keeps_unread)
 {
 	static const uint32_t depths[] = {2048, 256, 512, 300, 65536, 128};
 	uint64_t next = 0, want = 0;
@@ -28,7 +27,6 @@ test_resize_keeps_unread(void **state)
 	unsigned int i, k;
 	struct env e;
 
-	(void)state;
 	env_open(&e);
 	e.init.sq_depth = 100;
 	e.init.rq_depth = 0;
@@ -55,8 +53,7 @@ test_resize_keeps_unread(void **state)
 }
 
 /* Resized while requests are on their way, thousands of them: none lost, none twice. */
-static void
-test_resize_in_traffic(void **state)
+TEST(test_resize_in_traffic)
 {
 	uint64_t next = 0, want = 0, end;
 	struct bb_wc wc[16];
@@ -64,7 +61,6 @@ test_resize_in_traffic(void **state)
 	struct bb_cq_stats stats;
 	struct env e;
 
-	(void)state;
 	env_open(&e);
 	e.init.sq_depth = 64;
 	e.init.rq_depth = 0;
@@ -92,14 +88,12 @@ test_resize_in_traffic(void **state)
 	env_stop(&e);
 }
 
-static void
-test_resize_refused(void **state)
+TEST(test_resize_refused)
 {
 	struct bb_dev_attr attr;
 	struct bb_wc wc[64];
 	struct env e;
 
-	(void)state;
 	env_open(&e);
 	e.init.sq_depth = 64;
 	e.init.rq_depth = 64;
@@ -130,8 +124,7 @@ test_resize_refused(void **state)
 	env_stop(&e);
 }
 
-static void
-test_switched_off(void **state)
+TEST(test_switched_off)
 {
 	struct bb_cq *cq = NULL;
 	struct bb_dev_attr attr;
@@ -139,7 +132,6 @@ test_switched_off(void **state)
 	uint64_t now = 5, hz = 6;
 	struct bb_dev *dev;
 
-	(void)state;
 	assert_int_equal(
 		bb_dev_open("soft6,no_cq_resize,no_cq_moderation,no_compress,no_clock", &dev), 0);
 	assert_int_equal(bb_dev_query(dev, &attr), 0);
@@ -164,15 +156,13 @@ test_switched_off(void **state)
 }
 
 /* Moderation names the ring that the CQ has now, as MODIFY_CQ carries one in any case. */
-static void
-test_moderation_after_a_resize_keeps_the_ring(void **state)
+TEST(test_moderation_after_a_resize_keeps_the_ring)
 {
 	static const uint32_t depths[] = {2048, 1024, 4096};
 	struct bb_wc wc[16];
 	struct env e;
 	uint64_t i;
 
-	(void)state;
 	env_open(&e);
 	env_qps(&e);
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
@@ -189,8 +179,7 @@ test_moderation_after_a_resize_keeps_the_ring(void **state)
 	env_stop(&e);
 }
 
-static void
-test_moderation(void **state)
+TEST(test_moderation)
 {
 	struct bb_cq_attr attr;
 	struct bb_channel *ch;
@@ -199,7 +188,6 @@ test_moderation(void **state)
 	uint64_t start;
 	struct env e;
 
-	(void)state;
 	env_open(&e);
 	assert_int_equal(bb_channel_create(e.a.dev, &ch), 0);
 	bb_cq_attr_init(&attr);
@@ -269,8 +257,7 @@ poll_ts(struct env *e, struct side *s, struct bb_wc *wc, uint64_t *ts)
 	return n;
 }
 
-static void
-test_timestamps(void **state)
+TEST(test_timestamps)
 {
 	uint64_t hz = 0, before, after, ts[2], last = 0;
 	struct bb_cq_attr attr;
@@ -280,7 +267,6 @@ test_timestamps(void **state)
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_open(&e);
 	bb_cq_attr_init(&attr);
 	attr.depth = 1024;
@@ -408,15 +394,13 @@ block_waits(const struct bb_cq *cq)
 	return cqe != NULL && bb_cqe_is_compressed(cqe);
 }
 
-static void
-test_compressed(void **state)
+TEST(test_compressed)
 {
 	unsigned int i, seen = 0;
 	struct bb_cq *send_cq;
 	uint64_t next = 0;
 	struct env e;
 
-	(void)state;
 	start_compressed(&e, &send_cq);
 	/* Every size to 100, so that blocks lie over the end of the ring in all ways. */
 	for (i = 1; i <= 300; i++) {
@@ -441,8 +425,7 @@ test_compressed(void **state)
 }
 
 /* An arming is answered by a block, and by what cannot be compressed, in order. */
-static void
-test_compressed_mixed(void **state)
+TEST(test_compressed_mixed)
 {
 	static const uint32_t flags[] = {0, 0, 0, BB_SEND_SOLICITED, 0, 0};
 	struct bb_cq *send_cq;
@@ -451,7 +434,6 @@ test_compressed_mixed(void **state)
 	unsigned int i;
 	struct env e;
 
-	(void)state;
 	start_compressed(&e, &send_cq);
 	for (i = 0; i < 60; i++) {
 		sge = sge_of(&e.b, 64 * (size_t)i, 64);
@@ -486,8 +468,7 @@ test_compressed_mixed(void **state)
 }
 
 /* The short form of a CQE does not name a receive of an SRQ. */
-static void
-test_srq_on_a_compressed_cq_is_refused(void **state)
+TEST(test_srq_on_a_compressed_cq_is_refused)
 {
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr attr;
@@ -495,7 +476,6 @@ test_srq_on_a_compressed_cq_is_refused(void **state)
 	struct bb_cq *send_cq;
 	struct env e;
 
-	(void)state;
 	start_compressed(&e, &send_cq);
 	init = e.init;
 	init.send_cq = send_cq;
@@ -513,8 +493,7 @@ test_srq_on_a_compressed_cq_is_refused(void **state)
 }
 
 /* Datagrams of two senders on a CQ that may be compressed: each tells whose it is, and its GRH. */
-static void
-test_compressed_ud(void **state)
+TEST(test_compressed_ud)
 {
 	static const unsigned int bursts[] = {1, 8, 1, 1, 8, 8};
 	struct side from[2], to;
@@ -524,7 +503,6 @@ test_compressed_ud(void **state)
 	struct bb_sge sge;
 	unsigned int b, i;
 
-	(void)state;
 	types_start(&t, BB_QPT_UD);
 	from[0] = from[1] = t.e.a;
 	to = t.e.b;
@@ -570,23 +548,4 @@ test_compressed_ud(void **state)
 	types_stop(&t);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_resize_keeps_unread),
-		cmocka_unit_test(test_resize_in_traffic),
-		cmocka_unit_test(test_resize_refused),
-		cmocka_unit_test(test_switched_off),
-		cmocka_unit_test(test_moderation),
-		cmocka_unit_test(test_moderation_after_a_resize_keeps_the_ring),
-		cmocka_unit_test(test_timestamps),
-		cmocka_unit_test(test_compressed),
-		cmocka_unit_test(test_compressed_mixed),
-		cmocka_unit_test(test_srq_on_a_compressed_cq_is_refused),
-		cmocka_unit_test(test_compressed_ud),
-	};
-	int ret = env_eal_init("cq_modify");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("cq_modify"))

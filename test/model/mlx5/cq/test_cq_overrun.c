@@ -78,8 +78,7 @@ start(struct env *e, struct bb_cq_attr *attr)
 }
 
 /* To the last place: strays are dropped, and the CQ lives. */
-static void
-test_full(void **state)
+TEST(test_full)
 {
 	struct bb_wc wc[DEPTH];
 	struct bb_cq_attr attr;
@@ -87,7 +86,6 @@ test_full(void **state)
 	struct raw r;
 	unsigned int i;
 
-	(void)state;
 	start(&e, &attr);
 	raw_open(&r, &e.a);
 	write_some(&e, 0, KNOWN);
@@ -110,8 +108,7 @@ test_full(void **state)
  * One more: an event names the CQ, what is in its ring can be read, its QPs go down with it,
  * and a new CQ and new QPs do.
  */
-static void
-test_overrun_and_rebuild(void **state)
+TEST(test_overrun_and_rebuild)
 {
 	struct bb_wc wc[DEPTH];
 	struct bb_qp *second = NULL;
@@ -123,7 +120,6 @@ test_overrun_and_rebuild(void **state)
 	uint64_t end;
 	unsigned int i;
 
-	(void)state;
 	start(&e, &attr);
 	/* Not by the library. */
 	e.init.send_cq = e.a.cq;
@@ -168,14 +164,4 @@ test_overrun_and_rebuild(void **state)
 	env_stop(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_overrun_and_rebuild),
-	};
-	int ret = env_eal_init("cq_overrun");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("cq_overrun"))

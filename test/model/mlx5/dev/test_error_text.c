@@ -49,13 +49,11 @@ write_of(struct bb_sge *sge, uint64_t raddr, uint32_t rkey)
 	assert_int_equal(bb_post_write(e.a.qp, 1, sge, 1, raddr, rkey, BB_SEND_SIGNALED), 0);
 }
 
-static void
-unknown_lkey(void **state)
+TEST(unknown_lkey)
 {
 	struct bb_sge sge;
 	size_t len;
 
-	(void)state;
 	start();
 	sge = sge_of(&e.a, 0, 64);
 	sge.lkey = 0x12345600;
@@ -77,15 +75,13 @@ unknown_lkey(void **state)
 }
 
 /* What was posted and not reported: the oldest of it, until its completion is polled. */
-static void
-pending(void **state)
+TEST(pending)
 {
 	struct bb_sge sge;
 	struct bb_wc wc;
 	char want[64];
 	int len, i;
 
-	(void)state;
 	start();
 	sge = sge_of(&e.a, 0, 64);
 	assert_int_equal(bb_qp_pending_text(e.a.qp, text, sizeof(text)), -ENOENT);
@@ -116,13 +112,11 @@ pending(void **state)
 	env_stop(&e);
 }
 
-static void
-past_the_end(void **state)
+TEST(past_the_end)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	(void)state;
 	start();
 	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, 0, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf + 4090, 16, mr->lkey};
@@ -133,13 +127,11 @@ past_the_end(void **state)
 	env_stop(&e);
 }
 
-static void
-before_the_start(void **state)
+TEST(before_the_start)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	(void)state;
 	start();
 	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf + 4096, 4096, 0, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
@@ -149,14 +141,12 @@ before_the_start(void **state)
 	env_stop(&e);
 }
 
-static void
-another_pd(void **state)
+TEST(another_pd)
 {
 	struct bb_sge sge;
 	struct bb_pd *pd;
 	struct bb_mr *mr;
 
-	(void)state;
 	start();
 	assert_int_equal(bb_pd_alloc(e.a.dev, &pd), 0);
 	assert_int_equal(bb_mr_reg(pd, e.a.buf, 4096, 0, &mr), 0);
@@ -168,13 +158,11 @@ another_pd(void **state)
 	env_stop(&e);
 }
 
-static void
-no_local_write(void **state)
+TEST(no_local_write)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	(void)state;
 	start();
 	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, BB_ACCESS_REMOTE_READ, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
@@ -186,12 +174,10 @@ no_local_write(void **state)
 	env_stop(&e);
 }
 
-static void
-wrong_rkey(void **state)
+TEST(wrong_rkey)
 {
 	struct bb_sge sge;
 
-	(void)state;
 	start();
 	sge = sge_of(&e.a, 0, 64);
 	write_of(&sge, raddr_of(&e.b, 0), 0x7654ff00);
@@ -200,13 +186,11 @@ wrong_rkey(void **state)
 	env_stop(&e);
 }
 
-static void
-rkey_without_right(void **state)
+TEST(rkey_without_right)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	(void)state;
 	start();
 	sge = sge_of(&e.a, 0, 64);
 	assert_int_equal(bb_mr_reg(e.b.pd, e.b.buf, 4096, BB_ACCESS_REMOTE_READ, &mr), 0);
@@ -221,12 +205,10 @@ rkey_without_right(void **state)
 }
 
 /* Both sides have an error: the receiver's names its receive. */
-static void
-receive_too_short(void **state)
+TEST(receive_too_short)
 {
 	struct bb_sge sge;
 
-	(void)state;
 	start();
 	sge = sge_of(&e.b, 0, 16);
 	assert_int_equal(bb_post_recv(e.b.qp, 1, &sge, 1), 0);
@@ -239,12 +221,10 @@ receive_too_short(void **state)
 	env_stop(&e);
 }
 
-static void
-no_receive(void **state)
+TEST(no_receive)
 {
 	struct bb_sge sge;
 
-	(void)state;
 	env_open(&e);
 	env_qps(&e);
 	e.attr.rnr_retry = 1;
@@ -255,13 +235,11 @@ no_receive(void **state)
 	env_stop(&e);
 }
 
-static void
-peer_silent(void **state)
+TEST(peer_silent)
 {
 	struct bb_qp_attr attr;
 	struct bb_sge sge;
 
-	(void)state;
 	env_open(&e);
 	env_qps(&e);
 	e.attr.timeout = 1;
@@ -278,12 +256,10 @@ peer_silent(void **state)
 	env_stop(&e);
 }
 
-static void
-right_of_the_qp(void **state)
+TEST(right_of_the_qp)
 {
 	struct bb_sge sge;
 
-	(void)state;
 	env_open(&e);
 	env_qps(&e);
 	e.attr.access = 0;
@@ -297,14 +273,12 @@ right_of_the_qp(void **state)
 }
 
 /* Of the heap that the PD follows: the key is one of no bb_mr. */
-static void
-heap_key(void **state)
+TEST(heap_key)
 {
 	struct bb_lkey_cache cache;
 	struct bb_sge sge;
 	void *p;
 
-	(void)state;
 	start();
 	p = rte_malloc("heap_key", 64, 64);
 	assert_non_null(p);
@@ -321,20 +295,11 @@ heap_key(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pending),           cmocka_unit_test(unknown_lkey),
-		cmocka_unit_test(past_the_end),      cmocka_unit_test(before_the_start),
-		cmocka_unit_test(another_pd),        cmocka_unit_test(no_local_write),
-		cmocka_unit_test(wrong_rkey),        cmocka_unit_test(rkey_without_right),
-		cmocka_unit_test(receive_too_short), cmocka_unit_test(no_receive),
-		cmocka_unit_test(peer_silent),       cmocka_unit_test(right_of_the_qp),
-		cmocka_unit_test(heap_key),
-	};
 	int ret = env_eal_init("error_text");
 
 	if (ret != 0)
 		return ret;
-	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	ret = bb_test_run(__FILE__, NULL, NULL);
 	rte_eal_cleanup();
 	return ret;
 }

@@ -72,9 +72,10 @@ write_ns(struct env *e, uint32_t len, enum bb_wc_status status)
 	return now_ns() - start;
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* A message takes as many PSNs as packets of the path MTU: what QUERY_QP shows of both. */
-static void
-path_mtu(void **state)
+T(path_mtu)
 {
 	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
 	static const uint32_t lens[] = {0, 1, 255, 256, 257, 4096, 4097, 65536};
@@ -109,8 +110,7 @@ path_mtu(void **state)
 }
 
 /* A larger path MTU than the port's is refused at RTR, and the QP stays in INIT's reach. */
-static void
-path_mtu_refused(void **state)
+T(path_mtu_refused)
 {
 	struct env *e = *state;
 	struct bb_qp_addr a, b;
@@ -128,8 +128,7 @@ path_mtu_refused(void **state)
 }
 
 /* Nobody answers: retry_cnt + 1 tries, each 4.096 us << timeout at least. */
-static void
-timeouts(void **state)
+T(timeouts)
 {
 	struct env *e = *state;
 	struct bb_dev_stats s0, s1;
@@ -155,8 +154,7 @@ timeouts(void **state)
 }
 
 /* timeout 0: no try is repeated, and the request waits until the QP is reset. */
-static void
-no_timeout(void **state)
+T(no_timeout)
 {
 	struct bb_qp_addr a, b;
 	struct env *e = *state;
@@ -179,8 +177,7 @@ no_timeout(void **state)
 }
 
 /* No receive: rnr_retry + 1 tries, and a peer that posts one in time gets the message. */
-static void
-rnr(void **state)
+T(rnr)
 {
 	struct env *e = *state;
 	struct bb_dev_stats s0, s1, b0, b1;
@@ -230,8 +227,7 @@ rnr(void **state)
 }
 
 /* Rights are taken away from a QP in RTS, and given. */
-static void
-rights_in_rts(void **state)
+T(rights_in_rts)
 {
 	struct env *e = *state;
 	struct bb_qp_attr attr;
@@ -257,8 +253,7 @@ drain_events(struct bb_dev *dev)
 }
 
 /* A message to a QP in RTR is taken, and its owner told once that it may go on to RTS. */
-static void
-comm_est(void **state)
+T(comm_est)
 {
 	const uint32_t to_rts = BB_QP_STATE | BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY |
 				BB_QP_SQ_PSN | BB_QP_MAX_RD_ATOMIC;
@@ -304,19 +299,4 @@ comm_est(void **state)
 	assert_int_equal(bb_event_get(e->b.dev, &ev), -EAGAIN);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(path_mtu, setup, teardown),
-		cmocka_unit_test_setup_teardown(path_mtu_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(timeouts, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_timeout, setup, teardown),
-		cmocka_unit_test_setup_teardown(rnr, setup, teardown),
-		cmocka_unit_test_setup_teardown(rights_in_rts, setup, teardown),
-		cmocka_unit_test_setup_teardown(comm_est, setup, teardown),
-	};
-	int ret = env_eal_init("life");
-
-	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_life", tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("life"))

@@ -14,22 +14,16 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
 #include "bb_driver.h"
+#include "bb_test.h"
 #include "bluebell.h"
 #include "ibv_subst.h"
 #include "mlx5.h"
@@ -472,7 +466,7 @@ eal_init(const char *name)
 
 /* Run a program's tests with EAL up and its log in log_text. */
 static inline int
-run_group(const char *name, const struct CMUnitTest *tests, size_t n)
+run_group(const char *name)
 {
 	int ret;
 
@@ -485,7 +479,7 @@ run_group(const char *name, const struct CMUnitTest *tests, size_t n)
 	if (log_file == NULL || buf == NULL || rte_openlog_stream(log_file) != 0)
 		return 1;
 	fflush(log_file);
-	ret = _cmocka_run_group_tests(name, tests, n, NULL, NULL);
+	ret = bb_test_run(name, NULL, NULL);
 	rte_openlog_stream(NULL);
 	fclose(log_file);
 	free(log_text);
@@ -493,6 +487,6 @@ run_group(const char *name, const struct CMUnitTest *tests, size_t n)
 	return ret;
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(name) TEST_WITH(setup, teardown, name)
 
 #endif

@@ -6,13 +6,11 @@
 
 #define MAX_CALLS 500
 
-static void
-undisturbed(void **state)
+T(undisturbed)
 {
 	struct bb_dev_attr attr;
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_dev_query(x.dev, &attr), 0);
 	assert_false(attr.software);
@@ -26,12 +24,10 @@ undisturbed(void **state)
 	assert_int_equal(finish(&x), 0);
 }
 
-static void
-by_pci_address(void **state)
+T(by_pci_address)
 {
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_BUS ",cq_resize"), 0);
 	assert_int_equal(finish(&x), 0);
 }
@@ -94,49 +90,37 @@ each_call_fails(int err)
 	assert_in_range(degraded, 5, err == EOPNOTSUPP ? 13 : 7);
 }
 
-static void
-each_call_fails_enomem(void **state)
+T(each_call_fails_enomem)
 {
-	(void)state;
 	each_call_fails(ENOMEM);
 }
 
-static void
-each_call_fails_eperm(void **state)
+T(each_call_fails_eperm)
 {
-	(void)state;
 	each_call_fails(EPERM);
 }
 
-static void
-each_call_fails_einval(void **state)
+T(each_call_fails_einval)
 {
-	(void)state;
 	each_call_fails(EINVAL);
 }
 
-static void
-each_call_fails_eopnotsupp(void **state)
+T(each_call_fails_eopnotsupp)
 {
-	(void)state;
 	each_call_fails(EOPNOTSUPP);
 }
 
-static void
-each_call_fails_eremoteio(void **state)
+T(each_call_fails_eremoteio)
 {
-	(void)state;
 	each_call_fails(EREMOTEIO);
 }
 
 /* Kernels without page size bitmaps, and without events. */
-static void
-older_kernels(void **state)
+T(older_kernels)
 {
 	struct bb_event ev;
 	struct ex x;
 
-	(void)state;
 	subst.no_bitmap = true;
 	subst.no_dmabuf = true;
 	subst.no_channel = true;
@@ -156,16 +140,5 @@ older_kernels(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		T(undisturbed),
-		T(by_pci_address),
-		T(each_call_fails_enomem),
-		T(each_call_fails_eperm),
-		T(each_call_fails_einval),
-		T(each_call_fails_eopnotsupp),
-		T(each_call_fails_eremoteio),
-		T(older_kernels),
-	};
-
-	return run_group("mlx5_dv", tests, RTE_DIM(tests));
+	return run_group("mlx5_dv");
 }

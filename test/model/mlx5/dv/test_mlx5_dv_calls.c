@@ -15,13 +15,11 @@ listed(const struct bb_dev_info *info, int n)
 	return NULL;
 }
 
-static void
-list(void **state)
+T(list)
 {
 	struct bb_dev_info info[32];
 	int n;
 
-	(void)state;
 	n = bb_dev_list(info, RTE_DIM(info));
 	assert_in_range(n, 1, RTE_DIM(info));
 	assert_non_null(listed(info, n));
@@ -39,8 +37,7 @@ list(void **state)
 	assert_null(listed(info, n));
 }
 
-static void
-open_errors(void **state)
+T(open_errors)
 {
 	static const struct {
 		int err, ret;
@@ -63,7 +60,6 @@ open_errors(void **state)
 	struct bb_dev *dev = NULL;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(map); i++) {
 		forget_log();
 		subst.open_errno = map[i].err;
@@ -97,14 +93,12 @@ open_errors(void **state)
 }
 
 /* A command that the firmware refuses: by status, and by errno from an older kernel. */
-static void
-refused_commands(void **state)
+T(refused_commands)
 {
 	uint8_t in[16] = {0x0b, 0x00}, out[16];
 	struct mlx5_ctx *ctx;
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	ctx = ctx_of(&x);
 	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EREMOTEIO);
@@ -126,15 +120,13 @@ refused_commands(void **state)
 }
 
 /* A handle is not to be used for another object's command. */
-static void
-handle_checks(void **state)
+T(handle_checks)
 {
 	uint8_t in[16] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
 	struct mlx5_qp *a, *b;
 	struct mlx5_ctx *ctx;
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	ctx = ctx_of(&x);
 	a = x.a->ctrl->priv;
@@ -150,15 +142,13 @@ handle_checks(void **state)
 	assert_int_equal(finish(&x), 0);
 }
 
-static void
-ports_and_gids(void **state)
+T(ports_and_gids)
 {
 	struct mlx5_port port;
 	struct mlx5_ctx *ctx;
 	struct bb_gid gid;
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	ctx = ctx_of(&x);
 	assert_int_equal(ctx->cmd->port_query(ctx, 1, &port), 0);
@@ -180,8 +170,7 @@ ports_and_gids(void **state)
 }
 
 /* What the kernel says of memory, and what an older one does not know. */
-static void
-memory_errors(void **state)
+T(memory_errors)
 {
 	struct bb_umem *umem = NULL;
 	struct bb_umem_attr attr;
@@ -190,7 +179,6 @@ memory_errors(void **state)
 	struct bb_mr *mr = NULL;
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_dev_query(x.dev, &da), 0);
 	assert_true(da.dmabuf);
@@ -230,8 +218,7 @@ memory_errors(void **state)
 	assert_int_equal(bb_dev_close(x.dev), 0);
 }
 
-static void
-test_resizing_a_cq_of_a_card_needs_the_option_cq_resize(void **state)
+T(test_resizing_a_cq_of_a_card_needs_the_option_cq_resize)
 {
 	static const char *const specs[] = {SUBST_NAME, SUBST_NAME ",cq_resize"};
 	struct bb_cq_attr ca;
@@ -240,7 +227,6 @@ test_resizing_a_cq_of_a_card_needs_the_option_cq_resize(void **state)
 	struct bb_cq *cq;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(specs); i++) {
 		assert_int_equal(bb_dev_open(specs[i], &dev), 0);
 		assert_int_equal(bb_dev_query(dev, &da), 0);
@@ -258,14 +244,12 @@ test_resizing_a_cq_of_a_card_needs_the_option_cq_resize(void **state)
 }
 
 /* An InfiniBand port: no address handles, GIDs of another type. */
-static void
-infiniband(void **state)
+T(infiniband)
 {
 	struct bb_port_attr port;
 	struct bb_gid gid;
 	struct ex x;
 
-	(void)state;
 	snprintf(subst.args, sizeof(subst.args), "link=ib,dmabuf=memfd");
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
@@ -282,8 +266,7 @@ infiniband(void **state)
 	assert_int_equal(finish(&x), 0);
 }
 
-static void
-events(void **state)
+T(events)
 {
 	static const struct {
 		enum ibv_event_type verbs;
@@ -302,7 +285,6 @@ events(void **state)
 	struct ex x;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	for (i = 0; i < RTE_DIM(port_types); i++) {
 		subst_async(IBV_EVENT_SM_CHANGE, 1); /* of no interest */
@@ -345,14 +327,12 @@ events(void **state)
 }
 
 /* The card is pulled: said once, and what the kernel destroyed can be closed. */
-static void
-device_removed(void **state)
+T(device_removed)
 {
 	struct bb_event ev;
 	struct ex x;
 	int how;
 
-	(void)state;
 	for (how = 0; how < 2; how++) {
 		subst_reset();
 		assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
@@ -371,14 +351,12 @@ device_removed(void **state)
 }
 
 /* Whoever waits for a completion learns of it, and does not spin on a readable descriptor. */
-static void
-removed_while_waiting(void **state)
+T(removed_while_waiting)
 {
 	struct bb_cq *cq = NULL;
 	struct bb_event ev;
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_channel_get(x.ch, &cq), -EAGAIN);
 	subst_remove();
@@ -394,13 +372,11 @@ removed_while_waiting(void **state)
  * Nobody asked for events: what the kernel destroyed can be destroyed and closed all the same, and
  * who asks later is still told.
  */
-static void
-removed_unseen(void **state)
+T(removed_unseen)
 {
 	struct bb_event ev;
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	subst_remove();
 	assert_int_equal(finish(&x), 0);
@@ -418,12 +394,10 @@ removed_unseen(void **state)
 }
 
 /* EIO of a device that is there is a failure: what is not destroyed may be in use. */
-static void
-destroy_fails(void **state)
+T(destroy_fails)
 {
 	struct ex x;
 
-	(void)state;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	subst.fail_at = 1;
 	subst.fail_errno = EIO;
@@ -434,21 +408,5 @@ destroy_fails(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		T(list),
-		T(open_errors),
-		T(refused_commands),
-		T(handle_checks),
-		T(ports_and_gids),
-		T(infiniband),
-		T(test_resizing_a_cq_of_a_card_needs_the_option_cq_resize),
-		T(memory_errors),
-		T(events),
-		T(device_removed),
-		T(removed_while_waiting),
-		T(removed_unseen),
-		T(destroy_fails),
-	};
-
-	return run_group("mlx5_dv_calls", tests, RTE_DIM(tests));
+	return run_group("mlx5_dv_calls");
 }

@@ -82,13 +82,11 @@ expect_event(struct world *w, struct bb_qp *qp, uint64_t cookie)
 }
 
 /* No path has an alternative: nobody subscribes to what would tell of it. */
-static void
-per_object(void **state)
+T(per_object)
 {
 	struct world w;
 	struct bb_qp *qp;
 
-	(void)state;
 	world_open(&w);
 	assert_int_equal(subst.subscriptions, 1);
 	qp = qp_make(&w);
@@ -97,14 +95,12 @@ per_object(void **state)
 	world_close(&w);
 }
 
-static void
-bounded(void **state)
+T(bounded)
 {
 	uint64_t old_cookie, new_cookie;
 	struct bb_qp *old, *new;
 	struct world w;
 
-	(void)state;
 	world_open(&w);
 	old = qp_make(&w);
 	old_cookie = subst.cookie;
@@ -126,14 +122,12 @@ bounded(void **state)
 }
 
 /* A process that has no descriptor left goes on with the channel that it has. */
-static void
-no_further_channel(void **state)
+T(no_further_channel)
 {
 	uint64_t cookie;
 	struct bb_qp *qp;
 	struct world w;
 
-	(void)state;
 	world_open(&w);
 	subst.no_channel = true;
 	assert_true(churn(&w, ROUNDS / 2) > 4096 + 64);
@@ -153,7 +147,5 @@ no_further_channel(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {T(per_object), T(bounded), T(no_further_channel)};
-
-	return run_group("mlx5_dv_event", tests, RTE_DIM(tests));
+	return run_group("mlx5_dv_event");
 }

@@ -79,13 +79,11 @@ close_all(struct mrs *m)
 	return first;
 }
 
-static void
-undisturbed(void **state)
+T(undisturbed)
 {
 	struct bb_dev_attr attr;
 	struct mrs m;
 
-	(void)state;
 	assert_int_equal(open_all(&m), 0);
 	assert_int_equal(bb_dev_query(m.dev, &attr), 0);
 	assert_int_equal(attr.max_mr, 1 << 16);
@@ -100,15 +98,13 @@ undisturbed(void **state)
 	assert_int_equal(close_all(&m), 0);
 }
 
-static void
-each_call_fails(void **state)
+T(each_call_fails)
 {
 	static const int errs[] = {ENOMEM, EINVAL, EPERM, EFAULT};
 	unsigned int reregs = 0;
 	size_t i;
 	uint32_t k;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(errs); i++) {
 		for (k = 1; k < MAX_CALLS; k++) {
 			struct mrs m;
@@ -147,13 +143,11 @@ each_call_fails(void **state)
 }
 
 /* ibv_rereg_mr(): "New MR is valid, failed via do fork on old address range". */
-static void
-fork_mark_stays(void **state)
+T(fork_mark_stays)
 {
 	struct bb_mr *mr;
 	struct mrs m;
 
-	(void)state;
 	assert_int_equal(open_all(&m), 0);
 	mr = m.plain;
 	subst.rereg_code = IBV_REREG_MR_ERR_DO_FORK_OLD;
@@ -165,13 +159,11 @@ fork_mark_stays(void **state)
 }
 
 /* Kernels before 6.2 call it EINVAL, later ones EOPNOTSUPP; core asks neither. */
-static void
-no_paging(void **state)
+T(no_paging)
 {
 	struct bb_mr *mr = NULL;
 	struct mrs m;
 
-	(void)state;
 	snprintf(subst.args, sizeof(subst.args), "no_odp,no_relaxed");
 	assert_int_equal(open_all(&m), 0);
 	assert_false(m.odp_there);
@@ -186,12 +178,5 @@ no_paging(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		T(undisturbed),
-		T(each_call_fails),
-		T(fork_mark_stays),
-		T(no_paging),
-	};
-
-	return run_group("mlx5_dv_mr", tests, RTE_DIM(tests));
+	return run_group("mlx5_dv_mr");
 }

@@ -110,6 +110,6 @@ stopped(void **state)
 	return 0;
 }
 
-#define TEST(f_) cmocka_unit_test_setup_teardown(f_, started, stopped)
+#define T(name) TEST_WITH(started, stopped, name)
 
 #endif

@@ -80,9 +80,10 @@ refused(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* WRITE and READ of every kind of length; the owner sees them, its neighbours stay. */
-static void
-remote_write_read(void **state)
+T(remote_write_read)
 {
 	static const uint32_t lens[] = {1, 3, 4, 8, 63, 64, 100, 4096, LEN - OFF - 5};
 	uint8_t want[LEN], got[LEN];
@@ -123,8 +124,7 @@ remote_write_read(void **state)
 	assert_memory_equal(got + 3, "inline", 6);
 }
 
-static void
-remote_atomics(void **state)
+T(remote_atomics)
 {
 	uint64_t v, *old = NULL;
 	struct dm_env *d = *state;
@@ -152,8 +152,7 @@ remote_atomics(void **state)
 }
 
 /* Device memory as this side's own: gathered from, scattered to, received into. */
-static void
-local(void **state)
+T(local)
 {
 	struct dm_env *d = *state;
 	struct env *e = &d->e;
@@ -201,8 +200,7 @@ local(void **state)
 }
 
 /* The key holds what was registered and no more, by addresses that begin with 0. */
-static void
-bounds(void **state)
+T(bounds)
 {
 	struct dm_env *d = *state;
 	struct env *e = &d->e;
@@ -252,8 +250,7 @@ bounds(void **state)
 }
 
 /* Children keep what they use; what is free can be had again, all of it. */
-static void
-lifetime(void **state)
+T(lifetime)
 {
 	struct dm_env *d = *state;
 	struct bb_dev *dev = d->e.b.dev;
@@ -280,14 +277,12 @@ lifetime(void **state)
 }
 
 /* A device without any says so at the first call. */
-static void
-without(void **state)
+TEST(without)
 {
 	struct bb_dev_attr attr;
 	struct bb_dm *dm = NULL;
 	struct bb_dev *dev;
 
-	(void)state;
 	assert_int_equal(bb_dev_open("soft5,no_dm", &dev), 0);
 	assert_int_equal(bb_dev_query(dev, &attr), 0);
 	assert_int_equal(attr.max_dm_size, 0);
@@ -379,8 +374,7 @@ add_one(struct dm_env *d, struct side *s, uint64_t wr_id)
 	bb_qp_ring(s->qp);
 }
 
-static void
-counter(void **state)
+T(counter)
 {
 	struct dm_env *d = *state;
 	struct env *e = &d->e;
@@ -422,16 +416,4 @@ counter(void **state)
 	assert_int_equal(neighbours[0] | neighbours[1], 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(remote_write_read), TEST(remote_atomics),      TEST(local),   TEST(bounds),
-		TEST(lifetime),          cmocka_unit_test(without), TEST(counter),
-	};
-	int ret = env_eal_init("mlx5_dm");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_dm"))

@@ -108,9 +108,10 @@ from_b(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 	expect(&wc, e->b.qp, wr_id, status);
 }
 
+#define T(name) TEST_WITH(setup, teardown, name)
+
 /* A peer writes, reads and adds, by the iova; the file is closed long since. */
-static void
-remote(void **state)
+T(remote)
 {
 	const uint64_t iova = UINT64_C(0x7000000000) + 72;
 	struct buf_env *b = *state;
@@ -156,8 +157,7 @@ remote(void **state)
 }
 
 /* As this side's own memory; rights as asked for. */
-static void
-local(void **state)
+T(local)
 {
 	struct buf_env *b = *state;
 	struct env *e = &b->e;
@@ -199,8 +199,7 @@ local(void **state)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-static void
-refused(void **state)
+T(refused)
 {
 	struct bb_mr *mr = NULL;
 	struct buf_env *b = *state;
@@ -266,8 +265,7 @@ raw_cq_destroy(struct mlx5_dev *d, struct raw_cq *cq)
 }
 
 /* An object lies in a umem of a dma-buf, and in one of the process' memory. */
-static void
-umems(void **state)
+T(umems)
 {
 	struct buf_env *b = *state;
 	struct env *e = &b->e;
@@ -315,8 +313,7 @@ umems(void **state)
 
 #ifndef UDMABUF
 /* As it is by default: a memfd is no dma-buf. And a kernel without any of it. */
-static void
-strict(void **state)
+TEST(strict)
 {
 	struct bb_umem_attr attr;
 	struct bb_umem *umem = NULL;
@@ -326,7 +323,6 @@ strict(void **state)
 	struct bb_pd *pd;
 	int fd = sealed_memfd(), i;
 
-	(void)state;
 	assert_true(fd >= 0);
 	bb_umem_attr_init(&attr);
 	attr.len = PAGE;
@@ -349,20 +345,9 @@ strict(void **state)
 }
 #endif
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(remote),
-		TEST(local),
-		TEST(refused),
-		TEST(umems),
-#ifndef UDMABUF
-		cmocka_unit_test(strict),
-#endif
-	};
 	int memfd = sealed_memfd(), fd = dmabuf_of(memfd), ret;
 
 	if (fd < 0) {
@@ -374,5 +359,5 @@ main(void)
 	close(memfd);
 	close(fd);
 	ret = env_eal_init("mlx5_dmabuf");
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+	return ret != 0 ? ret : bb_test_run(__FILE__, NULL, NULL);
 }

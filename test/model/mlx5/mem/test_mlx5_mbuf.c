@@ -78,8 +78,7 @@ check_same(const struct rte_mbuf *got, const struct rte_mbuf *want)
 			    rte_pktmbuf_read(want, 0, want->pkt_len, b), want->pkt_len);
 }
 
-static void
-send_chains(void **state)
+TEST(send_chains)
 {
 	static const uint32_t shapes[][4] = {
 		{1, 0, 0, 0}, {256, 0, 0, 0},       {256, 1, 0, 0}, {3, 250, 7, 0},
@@ -91,7 +90,6 @@ send_chains(void **state)
 	struct rig r;
 	size_t i;
 
-	(void)state;
 	rig_open(&r, true);
 	for (i = 0; i < RTE_DIM(shapes); i++) {
 		out = chain(&r, shapes[i], 4, (uint32_t)i * 10);
@@ -120,8 +118,7 @@ send_chains(void **state)
 	rig_close(&r);
 }
 
-static void
-write_chain(void **state)
+TEST(write_chain)
 {
 	static const uint32_t lens[] = {100, 0, 256, 17};
 	struct rte_mbuf *m;
@@ -129,7 +126,6 @@ write_chain(void **state)
 	struct bb_wc wc;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, true);
 	m = chain(&r, lens, 4, 5);
 	assert_int_equal(bb_post_write_mbuf(r.e.a.qp, &r.cache_a, 3, m, raddr_of(&r.e.b, 77),
@@ -146,12 +142,10 @@ write_chain(void **state)
 }
 
 /* One mbuf for each receive, refilled as they come in: of an RQ and of an SRQ. */
-static void
-refill(void **state)
+TEST(refill)
 {
 	int shared;
 
-	(void)state;
 	for (shared = 0; shared < 2; shared++) {
 		struct bb_srq *srq = NULL;
 		struct bb_srq_attr attr;
@@ -226,8 +220,7 @@ refill(void **state)
 	}
 }
 
-static void
-refusals(void **state)
+TEST(refusals)
 {
 	static const uint32_t ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
 	struct rte_mbuf *m;
@@ -236,7 +229,6 @@ refusals(void **state)
 	struct rig r;
 	int err;
 
-	(void)state;
 	rig_open(&r, true);
 	assert_true(r.e.a.qp->sq.max_sge < 8 && r.e.b.qp->rq.max_sge < 8);
 	m = chain(&r, ones, 8, 1);
@@ -278,12 +270,10 @@ refusals(void **state)
 
 /* ---- scatter_to_cqe: whether data came in the CQE or not cannot be seen. */
 
-static void
-in_cqe_receive(void **state)
+TEST(in_cqe_receive)
 {
 	int shared;
 
-	(void)state;
 	for (shared = 0; shared < 2; shared++) {
 		struct bb_srq *srq = NULL;
 		struct bb_srq_attr attr;
@@ -359,8 +349,7 @@ in_cqe_receive(void **state)
 	}
 }
 
-static void
-in_cqe_request(void **state)
+TEST(in_cqe_request)
 {
 	struct bb_sge sge[3];
 	struct bb_wc wc[2];
@@ -368,7 +357,6 @@ in_cqe_request(void **state)
 	uint64_t v = 41, old;
 	uint32_t len, i;
 
-	(void)state;
 	env_open(&e);
 	e.init.scatter_to_cqe = true;
 	/* Small, so that WQEs wrap in their segments; one in four asks for a CQE by itself. */
@@ -421,15 +409,4 @@ in_cqe_request(void **state)
 	env_stop(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(send_chains),    cmocka_unit_test(write_chain),
-		cmocka_unit_test(refill),         cmocka_unit_test(refusals),
-		cmocka_unit_test(in_cqe_receive), cmocka_unit_test(in_cqe_request),
-	};
-	int ret = env_eal_init("mlx5_mbuf");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_mbuf"))

@@ -12,8 +12,7 @@
 #include "mem_env.h"
 
 /* Each set of rights that the man page allows, and each operation of a peer. */
-static void
-rights(void **state)
+T(rights)
 {
 	static const uint32_t sets[] = {0,
 					LW,
@@ -48,8 +47,7 @@ rights(void **state)
 }
 
 /* Local read is always on; what comes in needs LOCAL_WRITE. */
-static void
-local_rights(void **state)
+T(local_rights)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
@@ -76,8 +74,7 @@ local_rights(void **state)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-static void
-iova(void **state)
+T(iova)
 {
 	struct env *e = *state;
 	struct bb_sge sge;
@@ -128,8 +125,7 @@ has_odp(struct env *e)
 #define OD (BB_ACCESS_ON_DEMAND | LW | RW | RR)
 
 /* Pages that nobody has touched, are not there yet, are gone, or may only be read. */
-static void
-on_demand(void **state)
+T(on_demand)
 {
 	struct env *e = *state;
 	struct bb_event ev;
@@ -198,8 +194,7 @@ on_demand(void **state)
 }
 
 /* Every form of a message; a MR of the whole address space. */
-static void
-on_demand_forms(void **state)
+T(on_demand_forms)
 {
 	struct env *e = *state;
 	struct bb_sge sge[2] = {sge_of(&e->a, 0, 3000), sge_of(&e->a, 8192, 5001)};
@@ -309,8 +304,7 @@ descents(struct env *e, uint32_t access)
 }
 
 /* A completion says that all is there; before it, nothing says what is. */
-static void
-relaxed(void **state)
+T(relaxed)
 {
 	struct env *e = *state;
 	struct sigaction old;
@@ -330,8 +324,7 @@ relaxed(void **state)
 }
 
 /* Beyond 4 GiB on both sides. */
-static void
-large(void **state)
+T(large)
 {
 	const size_t len = (size_t)6 << 30, edge = (size_t)4 << 30;
 	struct env *e = *state;
@@ -364,8 +357,7 @@ large(void **state)
 }
 
 /* A file, shared and read-only; external memory that EAL knows. */
-static void
-kinds_of_memory(void **state)
+T(kinds_of_memory)
 {
 	struct env *e = *state;
 	struct bb_mr *mr = NULL;
@@ -408,14 +400,4 @@ kinds_of_memory(void **state)
 	munmap(p, 16 * PAGE);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(rights),          TEST(local_rights), TEST(iova),  TEST(on_demand),
-		TEST(on_demand_forms), TEST(relaxed),      TEST(large), TEST(kinds_of_memory),
-	};
-	int ret = env_eal_init("mlx5_mem");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_mem"))

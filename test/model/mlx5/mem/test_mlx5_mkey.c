@@ -90,8 +90,9 @@ block(const struct env *e, size_t off, uint32_t bytes, uint32_t skip)
 	return (struct bb_interleaved){(uintptr_t)e->b.buf + off, bytes, skip, e->b.mr->lkey};
 }
 
-static void
-test_fixed(void **state)
+#define T(name) TEST_WITH(keys_setup, keys_teardown, name)
+
+T(test_fixed)
 {
 	struct env *e = *state;
 	/* Odd sizes: KLM. Equal powers of two and a shorter one: KSM. One: KSM. */
@@ -140,8 +141,7 @@ test_fixed(void **state)
 }
 
 /* With atomics start and length are multiples of 8: KLM, KSM, and a KSM that begins in between. */
-static void
-test_fixed_atomic(void **state)
+T(test_fixed_atomic)
 {
 	static const struct {
 		uint64_t iova;
@@ -182,8 +182,7 @@ test_fixed_atomic(void **state)
 }
 
 /* Each set of rights of the key, over a region that has none but LOCAL_WRITE. */
-static void
-test_fixed_rights(void **state)
+T(test_fixed_rights)
 {
 	struct env *e = *state;
 	struct bb_mkey_attr attr;
@@ -240,8 +239,7 @@ layout(struct env *e, struct bb_mkey *k, uint32_t repeat, const struct bb_interl
 	assert_int_equal(done(e, &e->b, BB_WC_MKEY), BB_WC_SUCCESS);
 }
 
-static void
-test_layout(void **state)
+T(test_layout)
 {
 	struct env *e = *state;
 	struct bb_interleaved b[9];
@@ -286,8 +284,7 @@ test_layout(void **state)
 }
 
 /* A change and its use in one doorbell: the fence comes by itself. */
-static void
-test_layout_and_use(void **state)
+T(test_layout_and_use)
 {
 	struct env *e = *state;
 	struct bb_interleaved b = block(e, 0, 16, 48);
@@ -320,8 +317,7 @@ test_layout_and_use(void **state)
 	assert_int_equal(bb_mkey_destroy(k), 0);
 }
 
-static void
-test_mkey_refused(void **state)
+T(test_mkey_refused)
 {
 	struct env *e = *state;
 	struct bb_interleaved b = block(e, 0, 16, 48);
@@ -385,14 +381,12 @@ test_mkey_refused(void **state)
 }
 
 /* Each capability can be missing. */
-static void
-test_without(void **state)
+TEST(test_without)
 {
 	static const char *const specs[] = {"soft2,no_mkey", "soft2,no_umr", "soft2,no_interleaved",
 					    "soft2,no_mw",   "soft2,no_ksm", "soft2,no_umr_atomic"};
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(specs); i++) {
 		bool mkey = i != 0, atomic = i != 5, umr = i > 1, mw = i != 1 && i != 3;
 		struct bb_mkey_attr attr;
@@ -443,19 +437,4 @@ test_without(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_fixed, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_fixed_atomic, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_fixed_rights, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_layout, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_layout_and_use, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_mkey_refused, keys_setup, keys_teardown),
-		cmocka_unit_test(test_without),
-	};
-	int ret = env_eal_init("mlx5_mkey");
-
-	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_mkey", tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_mkey"))

@@ -118,15 +118,13 @@ batch(struct env *e, struct bb_mkey *k, const char *what)
 }
 
 /* The fence is at the first request behind the layout: all behind that may use the key. */
-static void
-test_use(void **state)
+TEST(test_use)
 {
 	static const char *const what[] = {"LK", "LWK", "LKK", "LNK", "LWWK", "K", "LKLKK"};
 	unsigned int i, b, round;
 	struct bb_mkey *k;
 	struct env e;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(ways); i++) {
 		open_way(&e, &ways[i], BB_QPT_RC);
 		k = key_of(&e);
@@ -143,8 +141,7 @@ test_use(void **state)
  * A key that a request of the same queue uses is laid out anew and taken back behind it. What is
  * unreliable has completed when it is sent, and nothing says when it arrives.
  */
-static void
-test_change(void **state)
+TEST(test_change)
 {
 	static const char *const what[] = {"LKI", "LKLKI", "LKKI", "LI"};
 	enum bb_qp_type type;
@@ -152,7 +149,6 @@ test_change(void **state)
 	struct bb_mkey *k;
 	struct env e;
 
-	(void)state;
 	for (i = 0; i < 2 * RTE_DIM(ways); i++) {
 		type = i % 2 == 0 ? BB_QPT_RC : BB_QPT_UC;
 		open_way(&e, &ways[i / 2], type);
@@ -178,8 +174,7 @@ reset(struct env *e)
 }
 
 /* A queue that failed behind a layout remembers nothing of it in its next life. */
-static void
-test_reset(void **state)
+TEST(test_reset)
 {
 	struct bb_sge sge;
 	struct bb_mkey *k;
@@ -187,7 +182,6 @@ test_reset(void **state)
 	struct env e;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(ways); i++) {
 		open_way(&e, &ways[i], BB_QPT_RC);
 		k = key_of(&e);
@@ -209,15 +203,4 @@ test_reset(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_use),
-		cmocka_unit_test(test_change),
-		cmocka_unit_test(test_reset),
-	};
-	int ret = env_eal_init("mlx5_mkey_order");
-
-	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_mkey_order", tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_mkey_order"))

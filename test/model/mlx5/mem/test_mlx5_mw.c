@@ -69,8 +69,9 @@ rights(struct env *e, enum bb_mw_type type)
 			      op);
 }
 
-static void
-test_type1(void **state)
+#define T(name) TEST_WITH(keys_setup, keys_teardown, name)
+
+T(test_type1)
 {
 	struct env *e = *state;
 	struct bb_mw *mw;
@@ -98,8 +99,7 @@ test_type1(void **state)
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
-static void
-test_type2(void **state)
+T(test_type2)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
@@ -162,8 +162,7 @@ test_type2(void **state)
 }
 
 /* Bad input costs nothing: -EINVAL, and the window and the QP are as they were. */
-static void
-test_bind_refused(void **state)
+T(test_bind_refused)
 {
 	struct env *e = *state;
 	struct bb_mr *plain, *ro, *foreign, *paged;
@@ -277,8 +276,7 @@ post1(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 }
 
 /* What is posted holds its region until it is known what became of it. */
-static void
-test_pending(void **state)
+T(test_pending)
 {
 	struct env *e = *state;
 	struct bb_mr *mr = region(e);
@@ -354,8 +352,7 @@ pending_end(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 }
 
 /* One that was posted behind it, on the other queue, has succeeded. */
-static void
-test_pending_elsewhere(void **state)
+T(test_pending_elsewhere)
 {
 	struct env *e = *state;
 	struct bb_mr *mr = region(e);
@@ -370,8 +367,7 @@ test_pending_elsewhere(void **state)
 }
 
 /* One that was posted before the queue went succeeds: it does not tell of that. */
-static void
-test_pending_until_later(void **state)
+T(test_pending_until_later)
 {
 	struct env *e = *state;
 	struct bb_mr *mr = region(e);
@@ -385,8 +381,7 @@ test_pending_until_later(void **state)
 }
 
 /* What completed and was never asked for is settled after any number of requests. */
-static void
-test_settled_late(void **state)
+T(test_settled_late)
 {
 	struct env *e = *state;
 	struct bb_sq *sq = &e->b.qp->sq;
@@ -442,8 +437,7 @@ alloc_same(struct env *e, uint32_t rkey)
  * That the peer has invalidated a key is polled when the window has another one already, bound
  * anew, or when it was freed and its index is that of another window: the region of now is held.
  */
-static void
-test_invalidated_late(void **state)
+T(test_invalidated_late)
 {
 	struct env *e = *state;
 	struct bb_sge sge;
@@ -491,8 +485,7 @@ free_mw(void *mw)
 }
 
 /* One thread frees a window while another is told that the peer has invalidated it. */
-static void
-test_free_while_polled(void **state)
+T(test_free_while_polled)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
@@ -521,8 +514,7 @@ test_free_while_polled(void **state)
 #define OPS_MAX 8 /* of one window that are not settled */
 
 /* So many requests of one window are kept; more wait for completions, or for nothing at all. */
-static void
-test_many_pending(void **state)
+T(test_many_pending)
 {
 	struct env *e = *state;
 	struct bb_mr *mr = region(e);
@@ -568,23 +560,4 @@ test_many_pending(void **state)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_type1, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_type2, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_pending, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_pending_elsewhere, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_pending_until_later, keys_setup,
-						keys_teardown),
-		cmocka_unit_test_setup_teardown(test_settled_late, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_free_while_polled, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_invalidated_late, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_many_pending, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_bind_refused, keys_setup, keys_teardown),
-	};
-	int ret = env_eal_init("mlx5_mw");
-
-	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_mw", tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_mw"))

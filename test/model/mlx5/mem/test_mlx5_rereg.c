@@ -5,8 +5,7 @@
 #include "mem_env.h"
 
 /* The key stays, and means something else the moment the call returns. */
-static void
-rereg_in_place(void **state)
+T(rereg_in_place)
 {
 	struct env *e = *state;
 	uint64_t at = raddr_of(&e->b, 0), there = raddr_of(&e->b, 8 * PAGE);
@@ -42,8 +41,7 @@ rereg_in_place(void **state)
 }
 
 /* More memory than the key has room for, or another kind: the old key dies. */
-static void
-rereg_new_key(void **state)
+T(rereg_new_key)
 {
 	struct env *e = *state;
 	uint64_t at = raddr_of(&e->b, 0);
@@ -67,8 +65,7 @@ rereg_new_key(void **state)
 }
 
 /* Refused by the device: the region is as it was. */
-static void
-rereg_refused(void **state)
+T(rereg_refused)
 {
 	struct env *e = *state;
 	uint8_t *ro = map(PAGE, PROT_READ);
@@ -91,15 +88,4 @@ rereg_refused(void **state)
 	munmap(ro, PAGE);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(rereg_in_place),
-		TEST(rereg_new_key),
-		TEST(rereg_refused),
-	};
-	int ret = env_eal_init("mlx5_rereg");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_rereg"))

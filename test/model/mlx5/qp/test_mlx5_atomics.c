@@ -62,15 +62,13 @@ result(const struct bb_dev_attr *attr, const uint8_t *p, uint32_t len)
 	return len == 4 ? bb_be32((uint32_t)v) : bb_be64(v);
 }
 
-static void
-masked(void **state)
+TEST(masked)
 {
 	struct bb_dev_attr attr;
 	unsigned int len, i, swapped = 0;
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_open(&e);
 	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
 	assert_int_equal(attr.masked_atomics, 4 | 8);
@@ -127,8 +125,7 @@ masked(void **state)
 }
 
 /* The room of two, in a queue that is nearly full; and what can never be posted. */
-static void
-room(void **state)
+TEST(room)
 {
 	struct bb_qp_stats stats;
 	struct bb_sge sge;
@@ -136,7 +133,6 @@ room(void **state)
 	struct env e;
 	int n;
 
-	(void)state;
 	env_open(&e);
 	e.init.max_sge = 1;
 	e.init.max_inline = 28;
@@ -195,8 +191,7 @@ room(void **state)
 }
 
 /* A device without them. */
-static void
-lacked(void **state)
+TEST(lacked)
 {
 	struct bb_send_wr wr = {.opcode = BB_WR_MASKED_FETCH_AND_ADD, .nsge = 1};
 	struct bb_dev_attr attr;
@@ -205,7 +200,6 @@ lacked(void **state)
 	struct env e;
 	int err;
 
-	(void)state;
 	env_open_spec(&e,
 		      env_thread() ? "soft0,progress=thread,no_ext_atomic" : "soft0,no_ext_atomic");
 	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
@@ -236,15 +230,4 @@ lacked(void **state)
 	env_stop(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(masked),
-		cmocka_unit_test(room),
-		cmocka_unit_test(lacked),
-	};
-	int ret = env_eal_init("mlx5_atomics");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_atomics"))

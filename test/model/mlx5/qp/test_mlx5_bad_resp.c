@@ -206,10 +206,8 @@ bad(bool read, uint8_t opcode, uint8_t syndrome, uint32_t len)
 
 #define ACK (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF)
 
-static void
-test_read(void **st)
+TEST(test_read)
 {
-	(void)st;
 	bad(true, BB_ROCE_READ_RESP_ONLY, ACK, LEN - 4);
 	bad(true, BB_ROCE_READ_RESP_ONLY, ACK, LEN - 1);
 	bad(true, BB_ROCE_READ_RESP_ONLY, ACK, LEN + 4);
@@ -218,22 +216,18 @@ test_read(void **st)
 	bad(true, BB_ROCE_ATOMIC_ACK, ACK, 0);
 }
 
-static void
-test_write(void **st)
+TEST(test_write)
 {
-	(void)st;
 	bad(false, BB_ROCE_READ_RESP_ONLY, ACK, LEN);
 	bad(false, BB_ROCE_ACK, BB_ROCE_AETH_NAK | 5, 0);
 }
 
 /* The peer's answers are good but for that. */
-static void
-test_good(void **st)
+TEST(test_good)
 {
 	struct bb_roce_pkt pkt;
 	unsigned int i;
 
-	(void)st;
 	begin();
 	post(1, true);
 	request(&pkt);
@@ -252,11 +246,6 @@ test_good(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_write),
-	};
 	int ret = env_eal_init("bad_resp");
 
 	if (ret != 0)
@@ -267,5 +256,5 @@ main(void)
 	if (e.to == NULL || e.from == NULL || e.pool == NULL ||
 	    rte_eth_from_rings("bad_resp", &e.to, 1, &e.from, 1, 0) != 0)
 		return 1;
-	return cmocka_run_group_tests_name("mlx5_bad_resp", tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

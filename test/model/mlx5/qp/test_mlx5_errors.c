@@ -73,8 +73,9 @@ write_fails(struct env *e, const struct bb_sge *sge, uint64_t raddr, uint32_t rk
 	recover(e);
 }
 
-static void
-wrong_rkey(void **state)
+#define T(name) TEST_WITH(setup, teardown, name)
+
+T(wrong_rkey)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
@@ -84,8 +85,7 @@ wrong_rkey(void **state)
 	write_fails(e, &sge, raddr_of(&e->b, 0), 0, BB_WC_REM_ACCESS_ERR);
 }
 
-static void
-wrong_lkey(void **state)
+T(wrong_lkey)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
@@ -96,8 +96,7 @@ wrong_lkey(void **state)
 	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
 }
 
-static void
-key_of_another_pd(void **state)
+T(key_of_another_pd)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
@@ -118,8 +117,7 @@ key_of_another_pd(void **state)
 	assert_int_equal(bb_pd_free(pd), 0);
 }
 
-static void
-right_not_granted_by_the_key(void **state)
+T(right_not_granted_by_the_key)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 8);
@@ -150,8 +148,7 @@ right_not_granted_by_the_key(void **state)
 }
 
 /* The result of a READ needs LOCAL_WRITE. */
-static void
-read_into_read_only(void **state)
+T(read_into_read_only)
 {
 	struct env *e = *state;
 	struct bb_mr *mr;
@@ -174,8 +171,7 @@ read_into_read_only(void **state)
 }
 
 /* The peer's QP, not its key, withholds the right. */
-static void
-right_not_granted_by_the_qp(void **state)
+T(right_not_granted_by_the_qp)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 8);
@@ -197,8 +193,7 @@ right_not_granted_by_the_qp(void **state)
 	recover(e);
 }
 
-static void
-remote_range(void **state)
+T(remote_range)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
@@ -212,8 +207,7 @@ remote_range(void **state)
 	write_fails(e, &sge, 0, rkey, BB_WC_REM_ACCESS_ERR);
 }
 
-static void
-local_range(void **state)
+T(local_range)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, ENV_BUF - 63, 64);
@@ -228,8 +222,7 @@ local_range(void **state)
 	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_LEN_ERR);
 }
 
-static void
-last_byte_is_inside(void **state)
+T(last_byte_is_inside)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, ENV_BUF - 64, 64);
@@ -243,8 +236,7 @@ last_byte_is_inside(void **state)
 	expect(&wc, e->a.qp, 1, BB_WC_SUCCESS);
 }
 
-static void
-key_that_was_deregistered(void **state)
+T(key_that_was_deregistered)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
@@ -257,8 +249,7 @@ key_that_was_deregistered(void **state)
 	write_fails(e, &sge, raddr_of(&e->b, 0), rkey, BB_WC_REM_ACCESS_ERR);
 }
 
-static void
-posts_that_never_go(void **state)
+T(posts_that_never_go)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 8), many[64] = {{0}};
@@ -281,8 +272,7 @@ posts_that_never_go(void **state)
 	assert_int_equal(bb_sq_outstanding(&e->a.qp->sq), 0);
 }
 
-static void
-full_queues(void **state)
+T(full_queues)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
@@ -308,8 +298,7 @@ full_queues(void **state)
 	assert_int_equal(stats.full, 1);
 }
 
-static void
-no_receive_posted(void **state)
+T(no_receive_posted)
 {
 	struct env *e = *state;
 	struct bb_qp_attr attr = e->attr;
@@ -328,8 +317,7 @@ no_receive_posted(void **state)
 }
 
 /* Retried for ever (7) until the receive comes. */
-static void
-late_receive(void **state)
+T(late_receive)
 {
 	struct env *e = *state;
 	struct bb_sge rsge = sge_of(&e->b, 0, 64);
@@ -347,8 +335,7 @@ late_receive(void **state)
 	assert_memory_equal(e->b.buf, "hello", 5);
 }
 
-static void
-peer_does_not_answer(void **state)
+T(peer_does_not_answer)
 {
 	struct env *e = *state;
 	struct bb_qp_attr attr = e->attr;
@@ -371,8 +358,7 @@ peer_does_not_answer(void **state)
 	recover(e);
 }
 
-static void
-receive_too_small(void **state)
+T(receive_too_small)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 100), rsge = sge_of(&e->b, 0, 99);
@@ -389,8 +375,7 @@ receive_too_small(void **state)
 	recover(e);
 }
 
-static void
-receive_with_a_wrong_key(void **state)
+T(receive_with_a_wrong_key)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 100), rsge = sge_of(&e->b, 0, 100);
@@ -409,8 +394,7 @@ receive_with_a_wrong_key(void **state)
 }
 
 /* 2ERR: one flush for each WQE the device was told of, and for those posted afterwards. */
-static void
-flush_counts(void **state)
+T(flush_counts)
 {
 	struct env *e = *state;
 	struct bb_sge rsge = sge_of(&e->a, 0, 64);
@@ -446,8 +430,7 @@ flush_counts(void **state)
 }
 
 /* Completions that nobody polled do not reach the next life of the QP. */
-static void
-reset_purges(void **state)
+T(reset_purges)
 {
 	struct env *e = *state;
 	struct bb_cqring last = e->a.cq->ring;
@@ -472,33 +455,4 @@ reset_purges(void **state)
 	recover(e);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(wrong_rkey),
-		T(wrong_lkey),
-		T(key_of_another_pd),
-		T(right_not_granted_by_the_key),
-		T(right_not_granted_by_the_qp),
-		T(read_into_read_only),
-		T(remote_range),
-		T(local_range),
-		T(last_byte_is_inside),
-		T(key_that_was_deregistered),
-		T(posts_that_never_go),
-		T(full_queues),
-		T(no_receive_posted),
-		T(late_receive),
-		T(peer_does_not_answer),
-		T(receive_too_small),
-		T(receive_with_a_wrong_key),
-		T(flush_counts),
-		T(reset_purges),
-	};
-	int skip = env_eal_init("mlx5_errors");
-
-	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_errors"))

@@ -126,9 +126,10 @@ writes(struct env *e, uint32_t n)
 			0);
 }
 
+#define T(name) TEST_WITH(keys_setup, keys_teardown, name)
+
 /* Behind any number of unsignalled requests, at the default pace and at the slowest one. */
-static void
-test_large_request_gets_room_after_unsignalled_ones(void **state)
+T(test_large_request_gets_room_after_unsignalled_ones)
 {
 	static const uint32_t paces[] = {0, 16};
 	struct env *e = *state;
@@ -164,8 +165,7 @@ test_large_request_gets_room_after_unsignalled_ones(void **state)
 }
 
 /* A window takes a few binds that are not known complete, signalled or not. */
-static void
-test_window_gets_room_after_unsignalled_binds(void **state)
+T(test_window_gets_room_after_unsignalled_binds)
 {
 	struct env *e = *state;
 	uint32_t i, calls;
@@ -194,8 +194,7 @@ test_window_gets_room_after_unsignalled_binds(void **state)
 }
 
 /* In ERR each request is reported, but the library's NOPs are no requests. */
-static void
-test_own_nops_are_not_reported_when_they_are_flushed(void **state)
+T(test_own_nops_are_not_reported_when_they_are_flushed)
 {
 	struct env *e = *state;
 	struct bb_qp_stats stats;
@@ -228,8 +227,7 @@ test_own_nops_are_not_reported_when_they_are_flushed(void **state)
 }
 
 /* Nor has a recovery an entry for them, wherever they stand. */
-static void
-test_own_nops_are_not_recovered(void **state)
+T(test_own_nops_are_not_recovered)
 {
 	struct bb_qp_recovery rec = {.ends = NULL};
 	struct env *e = *state;
@@ -257,21 +255,4 @@ test_own_nops_are_not_recovered(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_large_request_gets_room_after_unsignalled_ones,
-						keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_window_gets_room_after_unsignalled_binds,
-						keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(
-			test_own_nops_are_not_reported_when_they_are_flushed, keys_setup,
-			keys_teardown),
-		cmocka_unit_test_setup_teardown(test_own_nops_are_not_recovered, keys_setup,
-						keys_teardown),
-	};
-	int ret = env_eal_init("mlx5_full");
-
-	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_full", tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_full"))

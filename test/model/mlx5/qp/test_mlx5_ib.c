@@ -5,15 +5,13 @@
 #include "../mlx5_env.h"
 
 /* LIDs, with a GRH and without. */
-static void
-infiniband(void **state)
+TEST(infiniband)
 {
 	struct bb_port_attr port;
 	struct bb_wc wc;
 	struct env e;
 	unsigned int i;
 
-	(void)state;
 	env_open_spec(&e, "soft0,link=ib");
 	assert_int_equal(bb_port_query(e.a.dev, 1, &port), 0);
 	assert_int_equal(port.link_layer, BB_LINK_INFINIBAND);
@@ -40,8 +38,7 @@ infiniband(void **state)
  * A port that takes no path without a GRH, as those of virtual functions: bb_qp_connect() sees to
  * it, who gives paths by himself is told.
  */
-static void
-infiniband_grh(void **state)
+TEST(infiniband_grh)
 {
 	struct bb_port_attr port;
 	struct bb_path path;
@@ -50,7 +47,6 @@ infiniband_grh(void **state)
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_open_spec(&e, "soft0,link=ib,grh_required");
 	assert_int_equal(bb_port_query(e.a.dev, 1, &port), 0);
 	assert_true(port.grh_required);
@@ -77,14 +73,4 @@ infiniband_grh(void **state)
 	env_stop(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(infiniband),
-		cmocka_unit_test(infiniband_grh),
-	};
-	int skip_all = env_eal_init("mlx5_ib");
-
-	return skip_all != 0 ? skip_all : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_ib"))

@@ -4,14 +4,12 @@
 /* Every operation of an RC queue pair on the software device, with data checked. */
 #include "../mlx5_env.h"
 
-static void
-write_one(void **state)
+TEST(write_one)
 {
 	struct bb_sge sge;
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	fill(e.a.buf, 4096, 1);
 	sge = sge_of(&e.a, 0, 4096);
@@ -33,8 +31,7 @@ write_one(void **state)
 	env_stop(&e);
 }
 
-static void
-write_sizes(void **state)
+TEST(write_sizes)
 {
 	static const uint32_t sizes[] = {1, 2, 7, 8, 63, 64, 65, 1023, 1024, 1025, 4097, 200000};
 	struct bb_sge sge;
@@ -42,7 +39,6 @@ write_sizes(void **state)
 	struct env e;
 	size_t i;
 
-	(void)state;
 	env_start(&e);
 	for (i = 0; i < RTE_DIM(sizes); i++) {
 		fill(e.a.buf, sizes[i], (uint32_t)i + 1);
@@ -61,14 +57,12 @@ write_sizes(void **state)
 	env_stop(&e);
 }
 
-static void
-write_nothing(void **state)
+TEST(write_nothing)
 {
 	struct bb_sge sge;
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	sge = sge_of(&e.a, 0, 0);
 	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
@@ -83,14 +77,12 @@ write_nothing(void **state)
 	env_stop(&e);
 }
 
-static void
-write_gather(void **state)
+TEST(write_gather)
 {
 	struct bb_sge sge[4];
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	fill(e.a.buf, 8192, 3);
 	sge[0] = sge_of(&e.a, 100, 10);
@@ -110,15 +102,13 @@ write_gather(void **state)
 	env_stop(&e);
 }
 
-static void
-write_inline(void **state)
+TEST(write_inline)
 {
 	uint8_t data[64];
 	struct bb_wc wc;
 	struct env e;
 	uint32_t len;
 
-	(void)state;
 	env_start(&e);
 	for (len = 1; len <= sizeof(data); len++) {
 		fill(data, len, len);
@@ -137,14 +127,12 @@ write_inline(void **state)
 	env_stop(&e);
 }
 
-static void
-write_imm(void **state)
+TEST(write_imm)
 {
 	struct bb_sge sge, rsge;
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	fill(e.a.buf, 100, 4);
 	sge = sge_of(&e.a, 0, 100);
@@ -181,14 +169,12 @@ write_imm(void **state)
 	env_stop(&e);
 }
 
-static void
-read_scatter(void **state)
+TEST(read_scatter)
 {
 	struct bb_sge sge[3];
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	fill(e.b.buf, 10000, 9);
 	sge[0] = sge_of(&e.a, 1, 5);
@@ -210,14 +196,12 @@ read_scatter(void **state)
 	env_stop(&e);
 }
 
-static void
-send_recv(void **state)
+TEST(send_recv)
 {
 	struct bb_sge sge[2], rsge[2];
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	fill(e.a.buf, 4096, 6);
 	rsge[0] = sge_of(&e.b, 0, 100);
@@ -259,14 +243,12 @@ send_recv(void **state)
 	env_stop(&e);
 }
 
-static void
-send_inline(void **state)
+TEST(send_inline)
 {
 	struct bb_sge rsge;
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	rsge = sge_of(&e.b, 0, 64);
 	assert_int_equal(bb_post_recv(e.b.qp, 9, &rsge, 1), 0);
@@ -280,15 +262,13 @@ send_inline(void **state)
 	env_stop(&e);
 }
 
-static void
-atomics(void **state)
+TEST(atomics)
 {
 	uint64_t *remote, *local;
 	struct bb_sge sge;
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	remote = (uint64_t *)(void *)(e.b.buf + 64);
 	local = (uint64_t *)(void *)e.a.buf;
@@ -337,13 +317,11 @@ atomics(void **state)
 	env_stop(&e);
 }
 
-static void
-nop(void **state)
+TEST(nop)
 {
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	assert_int_equal(bb_post_nop(e.a.qp, 77, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e.a.qp);
@@ -354,14 +332,12 @@ nop(void **state)
 }
 
 /* Requests of all kinds in one doorbell complete in order, unsignalled ones silently. */
-static void
-in_order(void **state)
+TEST(in_order)
 {
 	struct bb_sge sge;
 	struct bb_wc wc[3];
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	sge = sge_of(&e.a, 0, 64);
 	fill(e.a.buf, 64, 1);
@@ -430,29 +406,23 @@ doorbell_mode(enum bb_db_mode mode)
 	env_stop(&e);
 }
 
-static void
-doorbells(void **state)
+TEST(doorbells)
 {
-	(void)state;
 	doorbell_mode(BB_DB_DOORBELL);
 }
 
-static void
-blueflame(void **state)
+TEST(blueflame)
 {
-	(void)state;
 	doorbell_mode(BB_DB_BLUEFLAME);
 }
 
 /* Both sides send to each other at once. */
-static void
-both_ways(void **state)
+TEST(both_ways)
 {
 	uint64_t va = 0x0a0a, vb = 0x0b0b;
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	env_start(&e);
 	assert_int_equal(bb_post_write_inline(e.a.qp, 1, &va, 8, raddr_of(&e.b, 0), e.b.mr->rkey,
 					      BB_SEND_SIGNALED),
@@ -472,8 +442,7 @@ both_ways(void **state)
 }
 
 /* What a queue pair was asked for is what posts may use, where its WQEs have room for more, too. */
-static void
-test_post_over_the_limits_asked_for_is_refused(void **state)
+TEST(test_post_over_the_limits_asked_for_is_refused)
 {
 	static const uint32_t inline_bytes[] = {0, 1, 12, 13, 28, 30, 64, 100};
 	static const uint8_t data[128];
@@ -481,7 +450,6 @@ test_post_over_the_limits_asked_for_is_refused(void **state)
 	struct env e;
 	uint32_t i, n;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(inline_bytes); i++) {
 		const uint32_t len = inline_bytes[i], pieces = 1 + i % 4;
 		const struct bb_sge two[2] = {{(uintptr_t)data, len, 0}, {(uintptr_t)data, 1, 0}};
@@ -511,28 +479,4 @@ test_post_over_the_limits_asked_for_is_refused(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_post_over_the_limits_asked_for_is_refused),
-		cmocka_unit_test(write_one),
-		cmocka_unit_test(write_sizes),
-		cmocka_unit_test(write_nothing),
-		cmocka_unit_test(write_gather),
-		cmocka_unit_test(write_inline),
-		cmocka_unit_test(write_imm),
-		cmocka_unit_test(read_scatter),
-		cmocka_unit_test(send_recv),
-		cmocka_unit_test(send_inline),
-		cmocka_unit_test(atomics),
-		cmocka_unit_test(nop),
-		cmocka_unit_test(in_order),
-		cmocka_unit_test(doorbells),
-		cmocka_unit_test(blueflame),
-		cmocka_unit_test(both_ways),
-	};
-	int skip = env_eal_init("mlx5_ops");
-
-	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_ops"))

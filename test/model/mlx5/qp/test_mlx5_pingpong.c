@@ -127,12 +127,10 @@ get_ready(void *arg)
 	return 0;
 }
 
-static void
-pingpong(void **state)
+TEST(pingpong)
 {
 	unsigned int type;
 
-	(void)state;
 	for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 		struct types_env t = {0};
 		struct env *e = &t.e;
@@ -175,11 +173,4 @@ pingpong(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(pingpong)};
-	int ret = env_eal_init("mlx5_pingpong");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_pingpong"))

@@ -9,15 +9,13 @@
 #include "mlx5_srq_env.h"
 
 /* Messages of all QPs take the receives in the order posted, and each lands whole. */
-static void
-many_qps(void **state)
+TEST(many_qps)
 {
 	struct bb_srq_stats stats;
 	struct bb_wc wc;
 	struct rig r;
 	uint32_t i;
 
-	(void)state;
 	rig_open(&r, QPS, 1);
 	for (i = 0; i < 200; i++) {
 		uint32_t qp = (i * 5 + i / 7) % QPS;
@@ -57,8 +55,7 @@ many_qps(void **state)
  * Completions of two CQs are polled in an order of their own, so receives come back out of
  * order; the queue stays usable through its whole depth, over several wraps of its counter.
  */
-static void
-recycle_out_of_order(void **state)
+TEST(recycle_out_of_order)
 {
 	struct bb_cq *other;
 	struct bb_cq_attr cq;
@@ -67,7 +64,6 @@ recycle_out_of_order(void **state)
 	uint64_t seen;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, 1, 1);
 	bb_cq_attr_init(&cq);
 	cq.depth = 64;
@@ -121,14 +117,12 @@ recycle_out_of_order(void **state)
 }
 
 /* More than 65,536 receives: counters of 16 bits wrap. */
-static void
-counter_wraps(void **state)
+TEST(counter_wraps)
 {
 	struct bb_wc wc[16];
 	uint32_t i, k;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, 2, 1);
 	for (i = 0; i < 70000 / 16; i++) {
 		post_some(&r, 0, 16);
@@ -171,14 +165,12 @@ message(struct rig *r, uint32_t qp)
 }
 
 /* The limit fires once for each arming, when fewer receives are left than it says. */
-static void
-limit_event(void **state)
+TEST(limit_event)
 {
 	struct bb_srq_attr attr;
 	struct bb_event ev;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, 2, 1);
 	post_some(&r, 0, 10);
 	assert_int_equal(bb_srq_modify(r.srq, 8), 0);
@@ -217,15 +209,13 @@ limit_event(void **state)
 }
 
 /* An empty SRQ: the sender waits, and goes on when a receive is posted. */
-static void
-empty_is_not_ready(void **state)
+TEST(empty_is_not_ready)
 {
 	struct bb_dev_stats before, after;
 	struct bb_wc wc;
 	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, 2, 1);
 	assert_int_equal(bb_dev_stats(r.e.b.dev, &before), 0);
 	send_from(&r, 1, 77);
@@ -256,15 +246,13 @@ to_state(struct bb_qp *qp, enum bb_qp_state state)
 }
 
 /* A QP in ERR flushes nothing of the SRQ, says so by an event, and the others run on. */
-static void
-error_of_one(void **state)
+TEST(error_of_one)
 {
 	struct bb_event ev;
 	struct bb_wc wc;
 	struct rig r;
 	uint32_t i;
 
-	(void)state;
 	rig_open(&r, 3, 1);
 	post_some(&r, 0, 4);
 	to_state(r.b[1], BB_QP_ERR);
@@ -293,14 +281,12 @@ error_of_one(void **state)
 }
 
 /* A receive that is too short, or whose key is wrong, fails its message only. */
-static void
-bad_receives(void **state)
+TEST(bad_receives)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, 3, 2);
 	sge[0] = sge_of(&r.e.b, 0, 10);
 	sge[1] = sge_of(&r.e.b, 100, LEN - 11);
@@ -330,15 +316,13 @@ bad_receives(void **state)
 }
 
 /* Completions that a reset or destroyed QP leaves in the CQ give their receives back. */
-static void
-purge_gives_back(void **state)
+TEST(purge_gives_back)
 {
 	struct bb_srq_stats stats;
 	struct bb_wc wc[DEPTH];
 	struct rig r;
 	uint32_t i;
 
-	(void)state;
 	rig_open(&r, 2, 1);
 	post_some(&r, 0, DEPTH);
 	for (i = 0; i < 12; i++)
@@ -372,8 +356,7 @@ purge_gives_back(void **state)
 }
 
 /* bb_qp_recover() tells of the receives that messages had taken, and takes no others. */
-static void
-recovery(void **state)
+TEST(recovery)
 {
 	struct bb_wr_end ends_a[64], ends_b[64];
 	struct bb_qp_recovery ra = {.ends = ends_a, .max = 64}, rb = {.ends = ends_b, .max = 64};
@@ -382,7 +365,6 @@ recovery(void **state)
 	struct bb_wc wc[2];
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, 2, 1);
 	post_some(&r, 0, 8);
 	send_from(&r, 1, 1);
@@ -408,17 +390,4 @@ recovery(void **state)
 	rig_close(&r);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_qps),           cmocka_unit_test(recycle_out_of_order),
-		cmocka_unit_test(counter_wraps),      cmocka_unit_test(limit_event),
-		cmocka_unit_test(empty_is_not_ready), cmocka_unit_test(error_of_one),
-		cmocka_unit_test(bad_receives),       cmocka_unit_test(purge_gives_back),
-		cmocka_unit_test(recovery),
-	};
-	int ret = env_eal_init("mlx5_srq");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_srq"))

@@ -6,8 +6,7 @@
 #include "mlx5_srq_env.h"
 
 /* A CQ promises the depth of an SRQ once, and gives it back with the last QP. */
-static void
-credits(void **state)
+TEST(credits)
 {
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
@@ -15,7 +14,6 @@ credits(void **state)
 	struct bb_cq *cq;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, 0, 1);
 	bb_cq_attr_init(&attr);
 	attr.depth = 64;
@@ -50,8 +48,7 @@ credits(void **state)
 	rig_close(&r);
 }
 
-static void
-refusals(void **state)
+TEST(refusals)
 {
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr attr;
@@ -61,7 +58,6 @@ refusals(void **state)
 	struct bb_sge sge;
 	struct rig r;
 
-	(void)state;
 	rig_open(&r, 1, 1);
 	assert_int_equal(bb_dev_query(r.e.b.dev, &dev), 0);
 	assert_true(dev.max_srq > 0 && dev.max_srq_wr > 0 && dev.max_srq_sge > 0);
@@ -115,8 +111,7 @@ refusals(void **state)
 	rig_close(&r);
 }
 
-static void
-without_srqs(void **state)
+TEST(without_srqs)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq = NULL;
@@ -124,7 +119,6 @@ without_srqs(void **state)
 	struct bb_dev *d;
 	struct bb_pd *pd;
 
-	(void)state;
 	assert_int_equal(bb_dev_open("soft3,no_srq", &d), 0);
 	assert_int_equal(bb_dev_query(d, &dev), 0);
 	assert_int_equal(dev.max_srq, 0);
@@ -137,8 +131,7 @@ without_srqs(void **state)
 }
 
 /* The largest the device has: every piece used, keys of the SRQ's PD. */
-static void
-limits(void **state)
+TEST(limits)
 {
 	struct bb_dev_attr dev;
 	struct bb_sge sge[64];
@@ -149,7 +142,6 @@ limits(void **state)
 	struct rig r;
 	uint32_t i;
 
-	(void)state;
 	memset(&r, 0, sizeof(r));
 	env_open(&r.e);
 	assert_int_equal(bb_dev_query(r.e.b.dev, &dev), 0);
@@ -200,12 +192,10 @@ limits(void **state)
 }
 
 /* UC and UD: a message too long is lost, and the receive it met waits for the next one. */
-static void
-other_types(void **state)
+TEST(other_types)
 {
 	enum bb_qp_type type;
 
-	(void)state;
 	for (type = BB_QPT_UC; type <= BB_QPT_UD; type++) {
 		uint32_t head = types_head(type), i;
 		struct bb_srq_attr attr;
@@ -275,15 +265,4 @@ other_types(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(credits),      cmocka_unit_test(refusals),
-		cmocka_unit_test(without_srqs), cmocka_unit_test(limits),
-		cmocka_unit_test(other_types),
-	};
-	int ret = env_eal_init("mlx5_srq_ctl");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_srq_ctl"))

@@ -56,14 +56,12 @@ ends(struct env *e, uint32_t n, uint32_t ok, enum bb_wc_status status)
 	}
 }
 
-static void
-test_stalled_link_ends_rc_with_retry_exceeded(void **state)
+TEST(test_stalled_link_ends_rc_with_retry_exceeded)
 {
 	static const char *const faults[] = {"tx_full=1", "rx_full=1"};
 	struct env e;
 	uint32_t i, n;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(faults); i++) {
 		for (n = 1; n <= MANY; n += MANY - 1) {
 			stalled_open(&e, BB_QPT_RC, faults[i]);
@@ -76,15 +74,13 @@ test_stalled_link_ends_rc_with_retry_exceeded(void **state)
 }
 
 /* They get no ACK: a packet without room is dropped in the end. */
-static void
-test_stalled_link_drops_packets_of_uc_and_ud(void **state)
+TEST(test_stalled_link_drops_packets_of_uc_and_ud)
 {
 	struct bb_path path = {.port = 1, .is_global = 1, .hop_limit = 64};
 	struct bb_gid gid;
 	struct bb_ah *ah;
 	struct env e;
 
-	(void)state;
 	stalled_open(&e, BB_QPT_UC, "rx_full=2");
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
 	post(&e, NULL, MANY);
@@ -103,14 +99,4 @@ test_stalled_link_drops_packets_of_uc_and_ud(void **state)
 	env_stop(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stalled_link_ends_rc_with_retry_exceeded),
-		cmocka_unit_test(test_stalled_link_drops_packets_of_uc_and_ud),
-	};
-	int ret = env_eal_init("stalled");
-
-	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_stalled", tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("stalled"))

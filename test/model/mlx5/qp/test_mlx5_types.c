@@ -162,15 +162,13 @@ run(struct types_env *t, enum bb_qp_type type, enum bb_wr_opcode op, uint32_t le
 	assert_int_equal(op == BB_WR_RDMA_READ ? src[len] : dst[head + len], GUARD);
 }
 
-static void
-legal(void **state)
+TEST(legal)
 {
 	static const uint32_t lens[] = {0, 1, 44, 1023, 1024, 1025, 4095, 4096, 4097, 65536};
 	static const uint32_t inline_lens[] = {0, 1, 12, 44, 60, 64, 188};
 	unsigned int type, i, k, done = 0;
 	struct types_env t;
 
-	(void)state;
 	for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 		types_start(&t, type);
 		for (i = 0; i < RTE_DIM(table); i++) {
@@ -240,8 +238,7 @@ expect_refused(struct types_env *t, const struct bb_send_wr *wr, int errno_)
 }
 
 /* Every illegal cell of the table, and every illegal flag of the legal ones. */
-static void
-illegal(void **state)
+TEST(illegal)
 {
 	static const uint32_t flags[] = {BB_SEND_FENCE, BB_SEND_SOLICITED, BB_SEND_INLINE,
 					 1u << 20};
@@ -250,7 +247,6 @@ illegal(void **state)
 	struct bb_send_wr wr;
 	struct bb_sge sge[4];
 
-	(void)state;
 	for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 		types_start(&t, type);
 		for (i = 0; i < RTE_DIM(table); i++) {
@@ -284,15 +280,13 @@ illegal(void **state)
 }
 
 /* The same by the functions of bb_post.h, which look at nothing else. */
-static void
-illegal_direct(void **state)
+TEST(illegal_direct)
 {
 	struct types_env t;
 	struct bb_sge sge;
 	struct env *e = &t.e;
 	struct bb_wc wc;
 
-	(void)state;
 	types_start(&t, BB_QPT_UC);
 	sge = sge_of(&e->a, 0, 8);
 	assert_int_equal(bb_post_read(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0),
@@ -340,8 +334,7 @@ illegal_direct(void **state)
 }
 
 /* The index of the first bad request; those before it go out, of itself nothing. */
-static void
-lists(void **state)
+TEST(lists)
 {
 	struct types_env t;
 	struct env *e = &t.e;
@@ -352,7 +345,6 @@ lists(void **state)
 	unsigned int i;
 	int err;
 
-	(void)state;
 	types_start(&t, BB_QPT_RC);
 	for (i = 0; i < 3; i++) {
 		rsge[i] = sge_of(&e->b, AT_DST + i * 100, 100);
@@ -408,8 +400,7 @@ lists(void **state)
 }
 
 /* A READ has max_read_sge pieces, as many as its WQE may hold; SEND and WRITE have max_sge. */
-static void
-most_pieces(void **state)
+TEST(most_pieces)
 {
 	static const enum bb_wr_opcode opcode[] = {BB_WR_SEND, BB_WR_RDMA_WRITE, BB_WR_RDMA_READ};
 	const uint32_t part = 50;
@@ -420,7 +411,6 @@ most_pieces(void **state)
 	unsigned int op, i;
 	int err;
 
-	(void)state;
 	env_open(&e);
 	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
 	assert_int_equal(attr.max_sge, RTE_DIM(sge));
@@ -470,8 +460,7 @@ most_pieces(void **state)
 }
 
 /* Too much inline data, in one piece and in several; keys are not looked at. */
-static void
-inline_rules(void **state)
+TEST(inline_rules)
 {
 	struct types_env t;
 	struct env *e = &t.e;
@@ -481,7 +470,6 @@ inline_rules(void **state)
 	unsigned int type;
 	int err;
 
-	(void)state;
 	for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 		uint32_t max;
 
@@ -506,8 +494,7 @@ inline_rules(void **state)
 }
 
 /* Every send is reported, whatever its flags. */
-static void
-signal_all(void **state)
+TEST(signal_all)
 {
 	struct types_env t = {0};
 	struct env *e = &t.e;
@@ -516,7 +503,6 @@ signal_all(void **state)
 	struct bb_qp *qp;
 	unsigned int i;
 
-	(void)state;
 	env_open(e);
 	e->init.signal_all = true;
 	bad = e->init;
@@ -538,16 +524,4 @@ signal_all(void **state)
 	env_stop(e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(legal),          cmocka_unit_test(illegal),
-		cmocka_unit_test(illegal_direct), cmocka_unit_test(lists),
-		cmocka_unit_test(most_pieces),    cmocka_unit_test(inline_rules),
-		cmocka_unit_test(signal_all),
-	};
-	int ret = env_eal_init("mlx5_types");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_types"))

@@ -8,12 +8,10 @@
 #include "../mlx5_types.h"
 
 /* A receive whose key is bad is this side's own error: it fails, and the QP with it. */
-static void
-bad_receive(void **state)
+TEST(bad_receive)
 {
 	unsigned int type;
 
-	(void)state;
 	for (type = BB_QPT_UC; type <= BB_QPT_UD; type++) {
 		struct types_env t;
 		struct bb_sge sge, from;
@@ -65,8 +63,7 @@ uc_write(struct types_env *t, uint64_t raddr, uint32_t rkey, uint32_t len, bool 
 }
 
 /* UC: what the target does not take is dropped; the sender completes, both QPs live on. */
-static void
-uc_drops(void **state)
+TEST(uc_drops)
 {
 	struct bb_dev_stats before, after;
 	struct bb_qp_attr attr;
@@ -75,7 +72,6 @@ uc_drops(void **state)
 	struct env *e = &t.e;
 	struct bb_event ev;
 
-	(void)state;
 	types_start(&t, BB_QPT_UC);
 	fill(e->a.buf, 8192, 3);
 	memset(e->b.buf, 0xee, 8192);
@@ -132,14 +128,12 @@ uc_drops(void **state)
 }
 
 /* PSNs that do not fit: a message is taken whatever its PSN. */
-static void
-uc_psn(void **state)
+TEST(uc_psn)
 {
 	struct bb_qp_addr a, b;
 	struct types_env t = {0};
 	struct env *e = &t.e;
 
-	(void)state;
 	env_open(e);
 	e->init.type = BB_QPT_UC;
 	env_qps(e);
@@ -159,14 +153,12 @@ uc_psn(void **state)
 }
 
 /* What each type wants of bb_qp_modify(), and what it does not take. */
-static void
-attributes(void **state)
+TEST(attributes)
 {
 	struct types_env t = {0};
 	struct bb_qp_attr attr;
 	struct env *e = &t.e;
 
-	(void)state;
 	env_open(e);
 	e->init.type = BB_QPT_UD;
 	side_qp(e, &e->a);
@@ -230,16 +222,4 @@ attributes(void **state)
 	env_stop(e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bad_receive),
-		cmocka_unit_test(uc_drops),
-		cmocka_unit_test(uc_psn),
-		cmocka_unit_test(attributes),
-	};
-	int ret = env_eal_init("mlx5_uc");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_uc"))

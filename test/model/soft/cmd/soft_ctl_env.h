@@ -13,18 +13,13 @@
 #endif
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <rte_common.h>
 #include <rte_log.h>
 
 #include "bb_mem.h"
+#include "bb_test.h"
 #include "soft_ctl.h"
 
 #define ENV_BYTES  (64 * 1024) /* of the umem */

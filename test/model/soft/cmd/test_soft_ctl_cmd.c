@@ -76,8 +76,9 @@ cq_legal(struct env *env, const char *what)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 }
 
-static void
-test_cq_refused(void **state)
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
+T(test_cq_refused)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
@@ -112,8 +113,7 @@ test_cq_refused(void **state)
 }
 
 /* An event queue that is not there fails in the kernel, without an output mailbox. */
-static void
-test_cq_eqn(void **state)
+T(test_cq_eqn)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
@@ -140,8 +140,7 @@ test_cq_eqn(void **state)
 	assert_int_equal(soft_cmd_if.query_eqn(env->ctx, SOFT_EQS, &eqn), -EINVAL);
 }
 
-static void
-test_cq_layout(void **state)
+T(test_cq_layout)
 {
 	struct env *env = *state;
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
@@ -163,8 +162,7 @@ test_cq_layout(void **state)
 }
 
 /* Pages above 4 KiB: as far as the umem has them, offsets in 64ths of the umem's. */
-static void
-test_page_size(void **state)
+T(test_page_size)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
@@ -216,8 +214,7 @@ cap(const uint8_t *out, struct bb_prm_field f)
 	return bb_prm_get(out + BB_PRM_HCA_CAP_OUT_CAPS, f);
 }
 
-static void
-test_caps(void **state)
+T(test_caps)
 {
 	struct env *env = *state;
 	uint8_t max[BB_PRM_SZ_QUERY_HCA_CAP_OUT], cur[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
@@ -274,8 +271,7 @@ test_caps(void **state)
 }
 
 /* Capabilities that options switch off. */
-static void
-test_caps_off(void **state)
+TEST(test_caps_off)
 {
 	uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT], in[BB_PRM_SZ_SHORT] = {0};
 	struct mlx5_obj *obj = NULL;
@@ -284,7 +280,6 @@ test_caps_off(void **state)
 	struct mlx5_mr_attr attr;
 	struct env env;
 
-	(void)state;
 	env_open(
 		&env,
 		"no_atomic,no_bf,no_counters,link=ib,log_max_msg=12,no_odp,no_relaxed,log_max_mkey=7");
@@ -325,8 +320,7 @@ alloc_set(struct env *env, uint8_t *out, struct mlx5_obj **set)
 	return soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, BB_PRM_SZ_SHORT, set);
 }
 
-static void
-test_counters(void **state)
+T(test_counters)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
@@ -383,8 +377,7 @@ test_counters(void **state)
 	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
 }
 
-static void
-test_counters_exhausted(void **state)
+T(test_counters_exhausted)
 {
 	struct env *env = *state;
 	struct mlx5_obj *set[SOFT_MAX_COUNTER_SETS - 1], *more = NULL;
@@ -404,8 +397,7 @@ test_counters_exhausted(void **state)
 		assert_int_equal(soft_cmd_if.obj_destroy(set[i]), 0);
 }
 
-static void
-test_cq_numbers_exhausted(void **state)
+T(test_cq_numbers_exhausted)
 {
 	struct env *env = *state;
 	struct soft_ids *ids = &env->dev->ctl->cq_ids;
@@ -429,8 +421,7 @@ test_cq_numbers_exhausted(void **state)
 }
 
 /* QUERY_CQ passes the kernel by the CQ's handle alone; the firmware does not know it. */
-static void
-test_query_cq(void **state)
+T(test_query_cq)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[0x100];
@@ -445,8 +436,7 @@ test_query_cq(void **state)
 }
 
 /* Destroying what is gone cannot be asked by a handle; the firmware refuses it all the same. */
-static void
-test_firmware_unknown_numbers(void **state)
+T(test_firmware_unknown_numbers)
 {
 	struct env *env = *state;
 	static const struct {
@@ -491,24 +481,4 @@ test_firmware_unknown_numbers(void **state)
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_cq_refused),
-		TEST(test_cq_eqn),
-		TEST(test_cq_layout),
-		TEST(test_page_size),
-		TEST(test_caps),
-		cmocka_unit_test(test_caps_off),
-		TEST(test_counters),
-		TEST(test_counters_exhausted),
-		TEST(test_cq_numbers_exhausted),
-		TEST(test_query_cq),
-		TEST(test_firmware_unknown_numbers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

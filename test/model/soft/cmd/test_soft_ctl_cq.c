@@ -44,8 +44,9 @@ modify(const struct env *env, const uint8_t *in, uint8_t *out)
 	return soft_cmd_if.obj_modify(env->cq, in, BB_PRM_SZ_MODIFY_CQ_IN, out, BB_PRM_SZ_SHORT);
 }
 
-static void
-test_resize_refused(void **state)
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
+T(test_resize_refused)
 {
 	static const struct bad bad[] = {
 		{"op_mod", BB_PRM_STAT_BAD_PARAM, {TOP(CMD_OP_MOD, 2)}},
@@ -95,8 +96,7 @@ test_resize_refused(void **state)
 }
 
 /* The old ring ends with a RESIZE CQE, at the place and with the owner of the next one. */
-static void
-test_resize(void **state)
+T(test_resize)
 {
 	struct env *env = *state;
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
@@ -132,8 +132,7 @@ test_resize(void **state)
 	env_refused(env, "dead", modify(env, in, out), out, BB_PRM_STAT_BAD_RES_STATE, "MODIFY_CQ");
 }
 
-static void
-test_moderate(void **state)
+T(test_moderate)
 {
 	struct env *env = *state;
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
@@ -168,8 +167,7 @@ test_moderate(void **state)
  * The kernel sets cq_umem_valid in every MODIFY_CQ: one that names no ring, or another one, is
  * refused, and the CQ stays as it is, before and after it was resized.
  */
-static void
-test_moderate_without_the_cqs_ring_is_refused(void **state)
+T(test_moderate_without_the_cqs_ring_is_refused)
 {
 	struct env *env = *state;
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
@@ -235,8 +233,7 @@ arm(struct env *env, uint8_t *page, uint32_t cqn, uint32_t word)
 	arm_at(env, env->uar, page, cqn, word);
 }
 
-static void
-test_arm(void **state)
+T(test_arm)
 {
 	struct env *env = *state;
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
@@ -289,8 +286,7 @@ test_arm(void **state)
 }
 
 /* Solicited-only counts solicited CQEs and errors behind the index. */
-static void
-test_arm_solicited(void **state)
+T(test_arm_solicited)
 {
 	struct env *env = *state;
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
@@ -314,8 +310,7 @@ test_arm_solicited(void **state)
  * What may share a block: one queue's receives whose WQE counters follow each other, as a
  * block has only the first one's. Those of a shared receive queue need not.
  */
-static void
-test_blocks(void **state)
+T(test_blocks)
 {
 	static const struct {
 		uint32_t qpn, user;
@@ -380,8 +375,7 @@ test_blocks(void **state)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 }
 
-static void
-test_subscribe_refused(void **state)
+T(test_subscribe_refused)
 {
 	struct env *env = *state;
 	struct mlx5_ctx *other;
@@ -395,21 +389,4 @@ test_subscribe_refused(void **state)
 	assert_int_equal(soft_cmd_if.close(other), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_resize_refused),
-		TEST(test_resize),
-		TEST(test_moderate),
-		TEST(test_moderate_without_the_cqs_ring_is_refused),
-		TEST(test_arm),
-		TEST(test_arm_solicited),
-		TEST(test_subscribe_refused),
-		TEST(test_blocks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -26,12 +26,10 @@ log_teardown(void **state)
 	return 0;
 }
 
-static void
-test_list(void **state)
+TEST(test_list)
 {
 	struct bb_dev_info info[2];
 
-	(void)state;
 	memset(info, 0xee, sizeof(info));
 	assert_int_equal(soft_cmd_if.list(NULL, 0), 1);
 	assert_int_equal(soft_cmd_if.list(info, 0), 1);
@@ -43,8 +41,7 @@ test_list(void **state)
 	assert_int_equal((uint8_t)info[1].name[0], 0xee);
 }
 
-static void
-test_names(void **state)
+TEST_WITH(log_setup, log_teardown, test_names)
 {
 	static const char *const bad[] = {"soft16", "soft",   "soft00", "soft01",      "soft-1",
 					  "soft0x", "mlx5_0", "",       "0000:3b:00.0"};
@@ -52,7 +49,6 @@ test_names(void **state)
 	char name[16];
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(bad); i++) {
 		assert_int_equal(soft_cmd_if.open(bad[i], NULL, &none), -ENODEV);
 		assert_null(none);
@@ -67,8 +63,7 @@ test_names(void **state)
 		assert_int_equal(soft_cmd_if.close(ctx[i]), 0);
 }
 
-static void
-test_options_refused(void **state)
+TEST_WITH(log_setup, log_teardown, test_options_refused)
 {
 	static const char *const bad[] = {
 		"colour=red",
@@ -152,8 +147,7 @@ test_options_refused(void **state)
 }
 
 /* A build without -Ddefects=true refuses them. */
-static void
-test_option_defect(void **state)
+TEST_WITH(log_setup, log_teardown, test_option_defect)
 {
 #ifdef SOFT_SEEDED
 	const uint32_t flip_bit = SOFT_DEFECT_FLIP_BIT, rnr_lost = SOFT_DEFECT_RNR_LOST;
@@ -164,7 +158,6 @@ test_option_defect(void **state)
 #endif
 	struct soft_opts opts;
 
-	(void)state;
 	soft_opts_default(&opts);
 	assert_int_equal(soft_opts_parse("soft0", "defect=flip_bit", &opts), taken);
 	assert_int_equal(soft_opts_defect(&opts), flip_bit);
@@ -178,12 +171,10 @@ test_option_defect(void **state)
 	assert_int_equal(soft_opts_defect(&opts), flip_bit);
 }
 
-static void
-test_options(void **state)
+TEST_WITH(log_setup, log_teardown, test_options)
 {
 	struct soft_opts opts;
 
-	(void)state;
 	soft_opts_default(&opts);
 	assert_int_equal(opts.progress, SOFT_PROGRESS_INLINE);
 	assert_int_equal(opts.log_max_msg, 30);
@@ -214,8 +205,7 @@ test_options(void **state)
 	assert_int_equal(opts.scan, 65536);
 }
 
-static void
-test_no_devx(void **state)
+TEST_WITH(log_setup, log_teardown, test_no_devx)
 {
 	struct env *env = *state;
 	struct mlx5_ctx *ctx = NULL;
@@ -228,8 +218,7 @@ test_no_devx(void **state)
 }
 
 /* A port needs an ethdev. */
-static void
-test_port_unknown(void **state)
+TEST_WITH(log_setup, log_teardown, test_port_unknown)
 {
 	struct env *env = *state;
 	struct mlx5_ctx *ctx = NULL;
@@ -241,8 +230,7 @@ test_port_unknown(void **state)
 	assert_null(ctx);
 }
 
-static void
-test_shared(void **state)
+TEST_WITH(log_setup, log_teardown, test_shared)
 {
 	struct env *env = *state;
 	struct mlx5_ctx *a, *b, *c = NULL;
@@ -272,15 +260,13 @@ test_shared(void **state)
 }
 
 /* Without EAL there are neither lcores nor control threads; inline progress needs none. */
-static void
-test_progress(void **state)
+TEST_WITH(log_setup, log_teardown, test_progress)
 {
 	void (*fn)(void *arg) = NULL;
 	struct mlx5_ctx *ctx = NULL;
 	struct mlx5_uar *uar;
 	void *arg = NULL;
 
-	(void)state;
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=1", &ctx), -EINVAL);
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=thread", &ctx), -EINVAL);
 	assert_null(ctx);
@@ -294,8 +280,7 @@ test_progress(void **state)
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
-static void
-test_uar_pages(void **state)
+TEST_WITH(env_setup, env_teardown, test_uar_pages)
 {
 	struct env *env = *state;
 	struct mlx5_uar *uar[3];
@@ -317,15 +302,13 @@ test_uar_pages(void **state)
 }
 
 /* Two registers of a page, as mlx5dv_devx_alloc_uar() gives them out. */
-static void
-test_uar_share(void **state)
+TEST(test_uar_share)
 {
 	struct mlx5_ctx *ctx, *other;
 	struct mlx5_uar *a, *b, *c, *nc, *theirs;
 	void (*fn_a)(void *), (*fn_b)(void *);
 	void *arg_a, *arg_b;
 
-	(void)state;
 	assert_int_equal(soft_cmd_if.open("soft0", "uar_share", &ctx), 0);
 	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
 	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &a), 0);
@@ -359,8 +342,7 @@ test_uar_share(void **state)
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
-static void
-test_port(void **state)
+TEST_WITH(env_setup, env_teardown, test_port)
 {
 	struct env *env = *state;
 	struct mlx5_port port;
@@ -389,8 +371,7 @@ test_port(void **state)
 	assert_int_equal(soft_cmd_if.close(ib), 0);
 }
 
-static void
-test_gids(void **state)
+TEST_WITH(env_setup, env_teardown, test_gids)
 {
 	static const uint8_t local[16] = {0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe};
 	static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
@@ -418,8 +399,7 @@ test_gids(void **state)
 	}
 }
 
-static void
-test_av_resolve(void **state)
+TEST_WITH(env_setup, env_teardown, test_av_resolve)
 {
 	static const struct {
 		uint8_t dgid[16];
@@ -467,13 +447,11 @@ test_av_resolve(void **state)
 	assert_int_equal(soft_cmd_if.close(ib), 0);
 }
 
-static void
-test_ids(void **state)
+TEST(test_ids)
 {
 	struct soft_ids ids;
 	uint32_t id, i;
 
-	(void)state;
 	assert_int_equal(soft_ids_init(&ids, 3, 70), 0);
 	for (i = 3; i < 70; i++) {
 		assert_int_equal(soft_ids_alloc(&ids, &id), 0);
@@ -498,8 +476,7 @@ test_ids(void **state)
 }
 
 /* One place in the code cannot fill the log; another is still heard. */
-static void
-test_log_limit(void **state)
+TEST_WITH(log_setup, log_teardown, test_log_limit)
 {
 	struct env *env = *state;
 	uint32_t i, lines = 0;
@@ -523,8 +500,7 @@ test_log_limit(void **state)
 }
 
 /* What was held back is told of when the place speaks again. */
-static void
-test_log_dropped(void **state)
+TEST_WITH(log_setup, log_teardown, test_log_dropped)
 {
 	struct env *env = *state;
 	uint32_t i;
@@ -539,31 +515,4 @@ test_log_dropped(void **state)
 	assert_non_null(strstr(env_log(env), "lines like the next dropped"));
 }
 
-#define TEST(f)   cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-#define LOGGED(f) cmocka_unit_test_setup_teardown(f, log_setup, log_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),
-		LOGGED(test_names),
-		LOGGED(test_options_refused),
-		LOGGED(test_options),
-		LOGGED(test_option_defect),
-		LOGGED(test_no_devx),
-		LOGGED(test_port_unknown),
-		LOGGED(test_shared),
-		LOGGED(test_progress),
-		TEST(test_uar_pages),
-		cmocka_unit_test(test_uar_share),
-		TEST(test_port),
-		TEST(test_gids),
-		TEST(test_av_resolve),
-		cmocka_unit_test(test_ids),
-		LOGGED(test_log_limit),
-		LOGGED(test_log_dropped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -45,9 +45,10 @@ dm_free(struct env *env, struct mlx5_dm *dm)
 	assert_int_equal(soft_cmd_if.dm_free(env->ctx, dm), 0);
 }
 
+#define T(name) TEST_WITH(dm_setup, dm_teardown, name)
+
 /* Pages are handed out whole, in a row, and come back. */
-static void
-test_pages(void **state)
+T(test_pages)
 {
 	struct env *env = *state;
 	struct mlx5_dm *dm[9] = {NULL}, *big = NULL;
@@ -74,8 +75,7 @@ test_pages(void **state)
 	dm_free(env, big);
 }
 
-static void
-test_alloc_refused(void **state)
+T(test_alloc_refused)
 {
 	static const struct {
 		uint64_t len;
@@ -94,8 +94,7 @@ test_alloc_refused(void **state)
 }
 
 /* Words, from and to any address of the process; bounds are those asked for, not the page's. */
-static void
-test_copy(void **state)
+T(test_copy)
 {
 	struct env *env = *state;
 	uint8_t in[140], out[140];
@@ -124,8 +123,7 @@ test_copy(void **state)
 	dm_free(env, dm);
 }
 
-static void
-test_copy_refused(void **state)
+T(test_copy_refused)
 {
 	/* mlx5_access_dm(): bounds first. */
 	static const struct {
@@ -162,8 +160,7 @@ test_copy_refused(void **state)
 	dm_free(env, dm);
 }
 
-static void
-test_other_context(void **state)
+T(test_other_context)
 {
 	struct env *env = *state;
 	struct mlx5_ctx *other;
@@ -182,15 +179,13 @@ test_other_context(void **state)
 }
 
 /* Without device memory the capability is gone, and its page too. */
-static void
-test_no_dm(void **state)
+TEST(test_no_dm)
 {
 	uint8_t in[BB_PRM_SZ_QUERY_HCA_CAP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	const uint8_t *cap = out + BB_PRM_HCA_CAP_OUT_CAPS;
 	struct mlx5_dm *dm = NULL;
 	struct mlx5_ctx *ctx;
 
-	(void)state;
 	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);
 	assert_int_equal(soft_cmd_if.open("soft3", "no_dm", &ctx), 0);
 	assert_int_equal(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)), 0);
@@ -230,8 +225,7 @@ umem_of(struct env *env, int fd, uint64_t off, size_t len, uint32_t access, uint
 }
 
 /* A CQ and its record in a dma-buf, at an offset that is not a page's. */
-static void
-test_dmabuf_umem(void **state)
+T(test_dmabuf_umem)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT], *mem, *mapped;
 	int fd = memfd(8 * PAGE, F_SEAL_SHRINK);
@@ -272,8 +266,7 @@ test_dmabuf_umem(void **state)
 	munmap(mem, 8 * PAGE);
 }
 
-static void
-test_dmabuf_refused(void **state)
+T(test_dmabuf_refused)
 {
 	int fd = memfd(2 * PAGE, F_SEAL_SHRINK), open_fd = memfd(2 * PAGE, 0);
 	int ro = memfd(2 * PAGE, F_SEAL_SHRINK | F_SEAL_WRITE), pipes[2];
@@ -336,8 +329,7 @@ mr_reg(struct env *env, const struct mlx5_mr_attr *attr, struct mlx5_mr **mr)
 }
 
 /* Zero-based, whatever part of the device memory it is. */
-static void
-test_dm_mr(void **state)
+T(test_dm_mr)
 {
 	struct env *env = *state;
 	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DM,
@@ -368,8 +360,7 @@ test_dm_mr(void **state)
 	dm_free(env, attr.dm);
 }
 
-static void
-test_dm_mr_refused(void **state)
+T(test_dm_mr_refused)
 {
 	const uint32_t zb = BB_ACCESS_ZERO_BASED;
 	const struct {
@@ -422,8 +413,7 @@ test_dm_mr_refused(void **state)
 	assert_int_equal(soft_cmd_if.close(other), 0);
 }
 
-static void
-test_dmabuf_mr(void **state)
+T(test_dmabuf_mr)
 {
 	int fd = memfd(4 * PAGE, F_SEAL_SHRINK);
 	struct env *env = *state;
@@ -488,14 +478,12 @@ test_dmabuf_mr(void **state)
 }
 
 /* By default only a dma-buf is one; and a kernel may have none of it. */
-static void
-test_dmabuf_strict(void **state)
+TEST(test_dmabuf_strict)
 {
 	int fd = memfd(PAGE, F_SEAL_SHRINK);
 	struct mlx5_umem *umem = NULL;
 	struct mlx5_ctx *ctx;
 
-	(void)state;
 	assert_int_equal(soft_cmd_if.open("soft3", NULL, &ctx), 0);
 	assert_true(ctx->dmabuf);
 	assert_int_equal(soft_cmd_if.umem_reg_dmabuf(ctx, fd, 0, PAGE, 0, PAGE, &umem), -EINVAL);
@@ -509,19 +497,4 @@ test_dmabuf_strict(void **state)
 	close(fd);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, dm_setup, dm_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_pages),         TEST(test_alloc_refused),
-		TEST(test_copy),          TEST(test_copy_refused),
-		TEST(test_other_context), cmocka_unit_test(test_no_dm),
-		TEST(test_dmabuf_umem),   TEST(test_dmabuf_refused),
-		TEST(test_dm_mr),         TEST(test_dm_mr_refused),
-		TEST(test_dmabuf_mr),     cmocka_unit_test(test_dmabuf_strict),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -68,13 +68,11 @@ test_mode(const char *args)
  * With every processor an lcore's, EAL puts control threads on the main lcore's: the two
  * would wait for each other's time slices. The worker's is idle now.
  */
-static void
-test_thread(void **state)
+TEST(test_thread)
 {
 	const rte_cpuset_t own = rte_lcore_cpuset(rte_get_main_lcore());
 	rte_cpuset_t other;
 
-	(void)state;
 	if (worker != RTE_MAX_LCORE) {
 		other = rte_lcore_cpuset(worker);
 		pthread_setaffinity_np(pthread_self(), sizeof(other), &other);
@@ -85,12 +83,10 @@ test_thread(void **state)
 	pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
 }
 
-static void
-test_lcore(void **state)
+TEST(test_lcore)
 {
 	char args[64];
 
-	(void)state;
 	if (worker == RTE_MAX_LCORE)
 		skip();
 	snprintf(args, sizeof(args), "progress=lcore,lcore=%u", worker);
@@ -98,13 +94,11 @@ test_lcore(void **state)
 	test_mode(args);
 }
 
-static void
-test_lcore_refused(void **state)
+TEST(test_lcore_refused)
 {
 	struct mlx5_ctx *ctx = NULL, *second = NULL;
 	char args[64];
 
-	(void)state;
 	snprintf(args, sizeof(args), "progress=lcore,lcore=%u", rte_get_main_lcore());
 	assert_int_equal(soft_cmd_if.open("soft0", args, &ctx), -EINVAL);
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=127", &ctx), -EINVAL);
@@ -123,8 +117,7 @@ test_lcore_refused(void **state)
 }
 
 /* EAL's memory: its heap, and what it has reserved and not mapped. */
-static void
-test_eal_memory(void **state)
+TEST_WITH(env_setup, env_teardown, test_eal_memory)
 {
 	struct env *env = *state;
 	void *p = rte_malloc(NULL, 1 << 20, 0);
@@ -152,12 +145,6 @@ main(void)
 			(char[]){"--no-shconf"},
 			(char[]){"--log-level=lib.eal:error"},
 			NULL};
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_thread),
-		cmocka_unit_test(test_lcore),
-		cmocka_unit_test(test_lcore_refused),
-		cmocka_unit_test_setup_teardown(test_eal_memory, env_setup, env_teardown),
-	};
 	int ret;
 
 	if (rte_eal_init((int)RTE_DIM(argv) - 1, argv) < 0) {
@@ -165,7 +152,7 @@ main(void)
 		return 77;
 	}
 	worker = rte_get_next_lcore(-1, 1, 0);
-	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	ret = bb_test_run(__FILE__, NULL, NULL);
 	rte_eal_cleanup();
 	return ret;
 }

@@ -4,8 +4,9 @@
 /* Events: who is told, in what order, and what is lost. */
 #include "soft_ctl_env.h"
 
-static void
-test_event_subscribe(void **state)
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
+T(test_event_subscribe)
 {
 	struct env *env = *state;
 	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port = BB_PRM_EVENT_PORT_CHANGE;
@@ -43,8 +44,7 @@ expect_event(struct mlx5_ctx *ctx, uint16_t type, uint64_t cookie, uint32_t port
 	assert_int_equal(event.port, port);
 }
 
-static void
-test_events(void **state)
+T(test_events)
 {
 	struct env *env = *state;
 	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port_type = BB_PRM_EVENT_PORT_CHANGE;
@@ -95,8 +95,7 @@ test_events(void **state)
 	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
 }
 
-static void
-test_events_lost(void **state)
+T(test_events_lost)
 {
 	struct env *env = *state;
 	const uint16_t type = BB_PRM_EVENT_CQ_ERROR;
@@ -118,16 +117,4 @@ test_events_lost(void **state)
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_event_subscribe),
-		TEST(test_events),
-		TEST(test_events_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

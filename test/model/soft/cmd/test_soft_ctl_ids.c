@@ -18,8 +18,7 @@ mr_reg(struct env *env)
  * Every number is drawn, none twice, and one that was given back rests while others go: a device
  * of few numbers, so that they come round often.
  */
-static void
-test_drawn_numbers_rest_before_they_return(void **state)
+TEST(test_drawn_numbers_rest_before_they_return)
 {
 	enum {
 		FIRST = 7,
@@ -32,7 +31,6 @@ test_drawn_numbers_rest_before_they_return(void **state)
 	struct soft_draw d;
 	uint64_t r;
 
-	(void)state;
 	assert_int_equal(soft_draw_init(&d, FIRST, FIRST + N), 0);
 	for (step = 0; step < 20000; step++) {
 		assert_int_equal(soft_random(&random, &r), 0);
@@ -66,15 +64,13 @@ test_drawn_numbers_rest_before_they_return(void **state)
 }
 
 /* A key that was given back finds nothing, also when its index is given out again. */
-static void
-test_key_that_was_given_back_finds_nothing(void **state)
+TEST(test_key_that_was_given_back_finds_nothing)
 {
 	const uint32_t keys = (1u << 5) - 0x10;
 	uint32_t last[1u << 5] = {0}, again = 0, i;
 	struct mlx5_mr *mr;
 	struct env env;
 
-	(void)state;
 	env_open(&env, "log_max_mkey=5");
 	for (i = 0; i < 5000; i++) {
 		uint32_t key, index;
@@ -127,12 +123,10 @@ numbers_of(const char *options, uint32_t out[24])
 }
 
 /* Only the option seed makes numbers repeat, and says so. */
-static void
-test_numbers_repeat_with_a_seed_only(void **state)
+TEST(test_numbers_repeat_with_a_seed_only)
 {
 	uint32_t a[24], b[24], i, same = 0, in_sequence = 0;
 
-	(void)state;
 	numbers_of("seed=7", a);
 	numbers_of("seed=7", b);
 	assert_memory_equal(a, b, sizeof(a));
@@ -149,14 +143,4 @@ test_numbers_repeat_with_a_seed_only(void **state)
 	assert_in_range(in_sequence, 0, 5);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drawn_numbers_rest_before_they_return),
-		cmocka_unit_test(test_key_that_was_given_back_finds_nothing),
-		cmocka_unit_test(test_numbers_repeat_with_a_seed_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -5,9 +5,10 @@
 #include "soft_ctl_env.h"
 #include "soft_kernel.h"
 
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
 /* Which opcode passes by which method, as far as the firmware. */
-static void
-test_kernel_methods(void **state)
+T(test_kernel_methods)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
@@ -75,8 +76,7 @@ test_kernel_methods(void **state)
 }
 
 /* The mailbox names the object of the handle, or nothing happens. */
-static void
-test_kernel_handle(void **state)
+T(test_kernel_handle)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_QUERY_QP_OUT];
@@ -105,8 +105,7 @@ test_kernel_handle(void **state)
 	assert_int_equal(soft_cmd_if.obj_destroy(first), 0);
 }
 
-static void
-test_kernel_uid(void **state)
+T(test_kernel_uid)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
@@ -124,10 +123,8 @@ test_kernel_uid(void **state)
 }
 
 /* What a destroy that the firmware refuses gives (cmd_status_to_err()). */
-static void
-test_kernel_errno(void **state)
+TEST(test_kernel_errno)
 {
-	(void)state;
 	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_OK), 0);
 	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_RES_BUSY), -EBUSY);
 	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_BAD_RES), -EINVAL);
@@ -138,17 +135,4 @@ test_kernel_errno(void **state)
 	assert_int_equal(soft_kernel_status_errno(0xee), -EIO);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_kernel_methods),
-		TEST(test_kernel_handle),
-		TEST(test_kernel_uid),
-		cmocka_unit_test(test_kernel_errno),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -188,8 +188,7 @@ ask(struct env *env, const struct row *row, uint8_t *out, struct mlx5_obj **obj)
 	return -EINVAL;
 }
 
-static void
-test_lacks(void **state)
+TEST(test_lacks)
 {
 	uint8_t out[BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT];
 	struct mlx5_obj *obj;
@@ -197,7 +196,6 @@ test_lacks(void **state)
 	struct env env;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(rows); i++) {
 		const struct row *row = &rows[i];
 		char what[64];
@@ -226,15 +224,13 @@ test_lacks(void **state)
 }
 
 /* What is no mailbox: memory windows, for which the kernel asks the device. */
-static void
-test_windows(void **state)
+TEST(test_windows)
 {
 	static const char *const options[] = {"no_mw", "no_umr"};
 	struct mlx5_mw *mw = NULL;
 	struct env env;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(options); i++) {
 		env_open(&env, options[i]);
 		env_log(&env);
@@ -246,8 +242,7 @@ test_windows(void **state)
 }
 
 /* Numbers of RMPs and keys that are all in use. */
-static void
-test_exhausted(void **state)
+TEST(test_exhausted)
 {
 	static const struct row ask_for[] = {
 		{"RMPs", "CREATE_RMP", rmp, CREATE, BB_PRM_STAT_NO_RES, NULL},
@@ -259,7 +254,6 @@ test_exhausted(void **state)
 	struct env env;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(ask_for); i++) {
 		const struct row *row = &ask_for[i];
 		struct soft_ids *ids;
@@ -306,14 +300,4 @@ test_exhausted(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lacks),
-		cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_exhausted),
-	};
-
-	return cmocka_run_group_tests_name("soft_ctl_lacks", tests, NULL, NULL);
-}
+TEST_MAIN(0)

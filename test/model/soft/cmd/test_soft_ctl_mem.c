@@ -25,8 +25,9 @@ mr_reg(struct env *env, void *addr, size_t len, uint32_t access, struct mlx5_mr 
 	return soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, mr);
 }
 
-static void
-test_mr(void **state)
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
+T(test_mr)
 {
 	static const uint32_t access[] = {0, LW, RR, LW | RW, LW | RA, LW | RR | RW | RA};
 	struct env *env = *state;
@@ -55,8 +56,7 @@ test_mr(void **state)
 	}
 }
 
-static void
-test_mr_refused(void **state)
+T(test_mr_refused)
 {
 	struct env *env = *state;
 	uint8_t *hole, *ro;
@@ -114,8 +114,7 @@ test_mr_refused(void **state)
 }
 
 /* Once memory is gone it can no longer be registered. */
-static void
-test_mr_unmapped(void **state)
+T(test_mr_unmapped)
 {
 	struct env *env = *state;
 	struct mlx5_mr *mr = NULL;
@@ -131,14 +130,12 @@ test_mr_unmapped(void **state)
 }
 
 /* Thousands of mappings side by side, so that the list is read in many pieces. */
-static void
-test_maps_many(void **state)
+TEST(test_maps_many)
 {
 	const uint32_t n = 3000;
 	uint8_t *p;
 	uint32_t i;
 
-	(void)state;
 	p = mmap(NULL, (size_t)n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		 0);
 	assert_ptr_not_equal(p, MAP_FAILED);
@@ -158,8 +155,7 @@ test_maps_many(void **state)
 }
 
 /* With no file descriptor left, registration fails by that, and says so. */
-static void
-test_maps_no_fd(void **state)
+T(test_maps_no_fd)
 {
 	struct env *env = *state;
 	struct rlimit old, none;
@@ -178,8 +174,7 @@ test_maps_no_fd(void **state)
 	assert_non_null(strstr(env_log(env), "/proc/self/maps"));
 }
 
-static void
-test_maps_hugepage(void **state)
+TEST(test_maps_hugepage)
 {
 	const size_t len = 2 << 20;
 	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
@@ -187,7 +182,6 @@ test_maps_hugepage(void **state)
 	uint64_t page;
 	void *next;
 
-	(void)state;
 	if (p == MAP_FAILED) {
 		print_message("no 2 MiB hugepage to try\n");
 		skip();
@@ -209,13 +203,11 @@ test_maps_hugepage(void **state)
 }
 
 /* Pages of memory that is not of hugepages, and where there is none. */
-static void
-test_maps_page(void **state)
+TEST(test_maps_page)
 {
 	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t page = 1;
 
-	(void)state;
 	assert_ptr_not_equal(p, MAP_FAILED);
 	assert_int_equal(soft_maps_page(p + 1, 3 * PAGE - 1, &page), 0);
 	assert_int_equal(page, PAGE);
@@ -227,8 +219,7 @@ test_maps_page(void **state)
 }
 
 /* All numbers of a kind in use: -ENOMEM, and nothing is lost. */
-static void
-test_exhausted(void **state)
+T(test_exhausted)
 {
 	struct env *env = *state;
 	struct soft_ctl *ctl = env->dev->ctl;
@@ -277,8 +268,7 @@ test_exhausted(void **state)
 	}
 }
 
-static void
-test_pd_busy(void **state)
+T(test_pd_busy)
 {
 	struct env *env = *state;
 	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, PAGE, LW);
@@ -295,8 +285,7 @@ test_pd_busy(void **state)
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), 0);
 }
 
-static void
-test_other_context(void **state)
+T(test_other_context)
 {
 	struct env *env = *state;
 	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, PAGE, LW);
@@ -316,8 +305,7 @@ test_other_context(void **state)
 	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
 }
 
-static void
-test_umem_refused(void **state)
+T(test_umem_refused)
 {
 	struct env *env = *state;
 	uint8_t *ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -364,8 +352,7 @@ test_umem_refused(void **state)
 	munmap(ro, PAGE);
 }
 
-static void
-test_umem_page_sizes(void **state)
+TEST(test_umem_page_sizes)
 {
 	const uint64_t m2 = 2 << 20, g1 = 1 << 30, all = ~UINT64_C(4095), whole = UINT64_C(1) << 63;
 	const struct {
@@ -414,7 +401,6 @@ test_umem_page_sizes(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		uint64_t got = soft_kernel_umem_pgsz(0x1000, cases[i].addr, cases[i].len,
 						     cases[i].real, cases[i].bitmap);
@@ -425,12 +411,10 @@ test_umem_page_sizes(void **state)
 }
 
 /* Of a host with pages of 64 KiB none is cut. */
-static void
-test_umem_page_64k(void **state)
+TEST(test_umem_page_64k)
 {
 	const uint64_t host = 0x10000, all = UINT64_MAX, m2 = 2 << 20;
 
-	(void)state;
 	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, host, 0x1000), 0);
 	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, host, 0xf000), 0);
 	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, host, 0x11000), host);
@@ -442,8 +426,7 @@ test_umem_page_64k(void **state)
 }
 
 /* A umem may begin inside a page, but what lies in it is aligned by address, too. */
-static void
-test_umem_unaligned(void **state)
+T(test_umem_unaligned)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
@@ -467,27 +450,4 @@ test_umem_unaligned(void **state)
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_mr),
-		TEST(test_mr_refused),
-		TEST(test_mr_unmapped),
-		cmocka_unit_test(test_maps_many),
-		TEST(test_maps_no_fd),
-		cmocka_unit_test(test_maps_hugepage),
-		cmocka_unit_test(test_maps_page),
-		TEST(test_exhausted),
-		TEST(test_pd_busy),
-		TEST(test_other_context),
-		TEST(test_umem_refused),
-		cmocka_unit_test(test_umem_page_sizes),
-		cmocka_unit_test(test_umem_page_64k),
-		TEST(test_umem_unaligned),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

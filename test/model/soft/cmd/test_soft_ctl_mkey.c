@@ -31,8 +31,9 @@ mkey_in(const struct env *env, bool ksm, uint8_t in[MAX])
 	return ENTRY + 32;
 }
 
-static void
-test_refused(void **state)
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
+T(test_refused)
 {
 	static const struct {
 		bool ksm;
@@ -116,8 +117,7 @@ test_refused(void **state)
 }
 
 /* Two fields each, so that one rule alone refuses; and the last values that are taken. */
-static void
-test_edges(void **state)
+T(test_edges)
 {
 	static const struct {
 		bool ksm;
@@ -185,8 +185,7 @@ test_edges(void **state)
 	}
 }
 
-static void
-test_life(void **state)
+T(test_life)
 {
 	struct env *env = *state;
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
@@ -231,8 +230,7 @@ test_life(void **state)
 }
 
 /* What is destroyed makes room: a device of 32 keys makes more than that, one after the other. */
-static void
-test_again(void **state)
+TEST(test_again)
 {
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
 	struct mlx5_obj *obj;
@@ -240,7 +238,6 @@ test_again(void **state)
 	struct env env;
 	unsigned int i;
 
-	(void)state;
 	env_open(&env, "log_max_mkey=5");
 	for (i = 0; i < 64; i++) {
 		size_t len = mkey_in(&env, i % 2 != 0, in);
@@ -254,15 +251,4 @@ test_again(void **state)
 	env_close(&env);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_refused, env_setup, env_teardown),
-		cmocka_unit_test_setup_teardown(test_edges, env_setup, env_teardown),
-		cmocka_unit_test(test_again),
-		cmocka_unit_test_setup_teardown(test_life, env_setup, env_teardown),
-	};
-
-	return cmocka_run_group_tests_name("soft_ctl_mkey", tests, NULL, NULL);
-}
+TEST_MAIN(0)

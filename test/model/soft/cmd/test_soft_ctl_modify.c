@@ -32,9 +32,10 @@ state_of(const struct env *env)
 	return env->dev->qps[env->qpn]->state;
 }
 
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
 /* Every command from every state. */
-static void
-test_states(void **state)
+T(test_states)
 {
 	static const uint32_t from[] = {BB_PRM_QP_RST, BB_PRM_QP_INIT, BB_PRM_QP_RTR, BB_PRM_QP_RTS,
 					BB_PRM_QP_ERR};
@@ -214,18 +215,15 @@ refuse_all(struct env *env, const struct bad *bad, size_t n)
 	}
 }
 
-static void
-test_refused_eth(void **state)
+T(test_refused_eth)
 {
 	refuse_all(*state, bad_eth, RTE_DIM(bad_eth));
 }
 
-static void
-test_refused_ib(void **state)
+TEST(test_refused_ib)
 {
 	struct env env;
 
-	(void)state;
 	env_open(&env, "link=ib");
 	refuse_all(&env, bad_ib, RTE_DIM(bad_ib));
 	refuse_all(&env, bad_grh, RTE_DIM(bad_grh));
@@ -236,19 +234,16 @@ test_refused_ib(void **state)
 	env_close(&env);
 }
 
-static void
-test_refused_no_atomic(void **state)
+TEST(test_refused_no_atomic)
 {
 	struct env env;
 
-	(void)state;
 	env_open(&env, "no_atomic");
 	refuse_all(&env, bad_no_atomic, RTE_DIM(bad_no_atomic));
 	env_close(&env);
 }
 
-static void
-test_empty_gid_refused(void **state)
+T(test_empty_gid_refused)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -262,8 +257,7 @@ test_empty_gid_refused(void **state)
 		    BB_PRM_STAT_BAD_PARAM, "INIT2RTR_QP");
 }
 
-static void
-test_lengths(void **state)
+T(test_lengths)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
@@ -289,8 +283,7 @@ test_lengths(void **state)
 }
 
 /* The largest and the smallest that may be. */
-static void
-test_edges(void **state)
+T(test_edges)
 {
 	static const struct bad good[] = {
 		{"mtu 256", RTR, {QPC(MTU, 1)}},
@@ -326,8 +319,7 @@ test_edges(void **state)
 }
 
 /* After RST2INIT, rights count only with their bits (MLX5_QP_OPTPAR_*). */
-static void
-test_optional(void **state)
+T(test_optional)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -375,8 +367,7 @@ test_optional(void **state)
 }
 
 /* What UCX sends at INIT2RTR: mask 0xe and all rights. */
-static void
-test_ucx(void **state)
+T(test_ucx)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -397,8 +388,7 @@ test_ucx(void **state)
 }
 
 /* Peers: by GID and MAC, by LID; nobody there is no refusal, messages get lost. */
-static void
-test_peers(void **state)
+T(test_peers)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -434,14 +424,12 @@ test_peers(void **state)
 	}
 }
 
-static void
-test_peers_ib(void **state)
+TEST(test_peers_ib)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct env env;
 	uint32_t lid;
 
-	(void)state;
 	env_open(&env, "link=ib");
 	for (lid = 1; lid <= 18; lid++) {
 		env_qp_to(&env, BB_PRM_QP_INIT);
@@ -457,8 +445,7 @@ test_peers_ib(void **state)
 }
 
 /* An InfiniBand port and an Ethernet port share no network. */
-static void
-test_peers_apart(void **state)
+T(test_peers_apart)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct env *env = *state;
@@ -475,8 +462,7 @@ test_peers_apart(void **state)
 }
 
 /* Counter sets are bound at RST2INIT or CREATE_QP, and kept while bound. */
-static void
-test_counter_set(void **state)
+T(test_counter_set)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT], alloc[BB_PRM_SZ_SHORT] = {0};
 	struct env *env = *state;
@@ -513,26 +499,4 @@ test_counter_set(void **state)
 	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_states),
-		TEST(test_refused_eth),
-		cmocka_unit_test(test_refused_ib),
-		cmocka_unit_test(test_refused_no_atomic),
-		TEST(test_empty_gid_refused),
-		TEST(test_lengths),
-		TEST(test_edges),
-		TEST(test_optional),
-		TEST(test_ucx),
-		TEST(test_peers),
-		cmocka_unit_test(test_peers_ib),
-		TEST(test_peers_apart),
-		TEST(test_counter_set),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

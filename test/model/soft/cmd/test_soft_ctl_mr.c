@@ -39,30 +39,9 @@ dereg(struct env *env, struct mlx5_mr *mr)
 	assert_null(soft_mkey_find(env->dev, key));
 }
 
-/* ib_check_mr_access() on every combination, the optional range included. */
-static void
-test_access(void **state)
-{
-	uint32_t a, odp;
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
 
-	(void)state;
-	for (odp = 0; odp < 2; odp++) {
-		for (a = 0; a < 256; a++) {
-			int want = (a & (RW | RA)) != 0 && (a & LW) == 0 ? -EINVAL
-				   : (a & OD) != 0 && !odp               ? -EOPNOTSUPP
-									 : 0;
-
-			assert_int_equal(soft_kernel_mr_access(a, odp), want);
-			assert_int_equal(soft_kernel_mr_access(a | 0x3ff00000, odp), want);
-			assert_int_equal(soft_kernel_mr_access(a | 1u << 8, odp), -EINVAL);
-			assert_int_equal(soft_kernel_mr_access(a | 1u << 19, odp), -EINVAL);
-			assert_int_equal(soft_kernel_mr_access(a | 1u << 30, odp), -EINVAL);
-		}
-	}
-}
-
-static void
-test_key(void **state)
+T(test_key)
 {
 	struct env *env = *state;
 	const struct soft_mkey *key;
@@ -90,8 +69,7 @@ test_key(void **state)
 	dereg(env, mr);
 }
 
-static void
-test_iova(void **state)
+T(test_iova)
 {
 	static const struct {
 		uint64_t iova;
@@ -128,8 +106,7 @@ test_iova(void **state)
 	}
 }
 
-static void
-test_on_demand(void **state)
+T(test_on_demand)
 {
 	struct env *env = *state;
 	struct mlx5_mr *mr = NULL;
@@ -159,14 +136,12 @@ test_on_demand(void **state)
 }
 
 /* Options switch it off: refused by the kernel's errno. */
-static void
-test_off(void **state)
+TEST(test_off)
 {
 	struct mlx5_mr_attr attr;
 	struct mlx5_mr *mr = NULL;
 	struct env env;
 
-	(void)state;
 	env_open(&env, "no_odp,no_relaxed");
 	attr = mlx5_mr_mem(env.mem, PAGE, LW | OD);
 	assert_int_equal(soft_cmd_if.mr_reg(env.ctx, env.pd, &attr, &mr), -EOPNOTSUPP);
@@ -182,8 +157,7 @@ test_off(void **state)
 }
 
 /* All keys in use: -ENOMEM and how many there are; one given back can be had again. */
-static void
-test_limit(void **state)
+TEST(test_limit)
 {
 	struct mlx5_mr *mrs[64];
 	struct mlx5_mr_attr attr;
@@ -191,7 +165,6 @@ test_limit(void **state)
 	struct env env;
 	unsigned int n;
 
-	(void)state;
 	env_open(&env, "log_max_mkey=6");
 	attr = mlx5_mr_mem(env.mem, PAGE, LW);
 	for (n = 0; n < 64; n++)
@@ -217,8 +190,7 @@ test_limit(void **state)
 }
 
 /* mlx5_ib_rereg_user_mr(), its branches: the key stays, or another comes. */
-static void
-test_rereg(void **state)
+T(test_rereg)
 {
 	static const struct {
 		const char *what;
@@ -286,8 +258,7 @@ test_rereg(void **state)
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), 0);
 }
 
-static void
-test_rereg_refused(void **state)
+T(test_rereg_refused)
 {
 	struct env *env = *state;
 	uint8_t *ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -353,22 +324,27 @@ test_rereg_refused(void **state)
 	munmap(ro, PAGE);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
+/*
+ * ib_check_mr_access() on every combination, the optional range included. The last test: it logs so
+ * much that the log is cut short.
+ */
+TEST(test_access)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_key),
-		TEST(test_iova),
-		TEST(test_on_demand),
-		cmocka_unit_test(test_off),
-		cmocka_unit_test(test_limit),
-		TEST(test_rereg),
-		TEST(test_rereg_refused),
-		/* Says so much that the log is cut short. */
-		cmocka_unit_test(test_access),
-	};
+	uint32_t a, odp;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (odp = 0; odp < 2; odp++) {
+		for (a = 0; a < 256; a++) {
+			int want = (a & (RW | RA)) != 0 && (a & LW) == 0 ? -EINVAL
+				   : (a & OD) != 0 && !odp               ? -EOPNOTSUPP
+									 : 0;
+
+			assert_int_equal(soft_kernel_mr_access(a, odp), want);
+			assert_int_equal(soft_kernel_mr_access(a | 0x3ff00000, odp), want);
+			assert_int_equal(soft_kernel_mr_access(a | 1u << 8, odp), -EINVAL);
+			assert_int_equal(soft_kernel_mr_access(a | 1u << 19, odp), -EINVAL);
+			assert_int_equal(soft_kernel_mr_access(a | 1u << 30, odp), -EINVAL);
+		}
+	}
 }
+
+TEST_MAIN(0)

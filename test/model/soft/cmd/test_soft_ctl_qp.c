@@ -119,8 +119,9 @@ create_legal(struct env *env, const char *what)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 }
 
-static void
-test_create_refused(void **state)
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
+T(test_create_refused)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -144,8 +145,7 @@ test_create_refused(void **state)
 	}
 }
 
-static void
-test_create_lengths(void **state)
+T(test_create_lengths)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN + 64] = {0}, out[BB_PRM_SZ_SHORT];
@@ -169,8 +169,7 @@ test_create_lengths(void **state)
 }
 
 /* Numbers of another context are as good as none. */
-static void
-test_create_other_context(void **state)
+T(test_create_other_context)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], cq_in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
@@ -226,8 +225,7 @@ test_create_other_context(void **state)
 }
 
 /* What CREATE_QP leaves in the object that the data path runs. */
-static void
-test_create_layout(void **state)
+T(test_create_layout)
 {
 	struct env *env = *state;
 	const struct soft_qp *qp;
@@ -249,8 +247,7 @@ test_create_layout(void **state)
 }
 
 /* Largest ring that fits, no RQ, no SQ. */
-static void
-test_create_edges(void **state)
+T(test_create_edges)
 {
 	static const struct bad good[] = {
 		{"ring at the end", 0, {TOP(CREATE_QP_WQ_UMEM_OFFSET, ENV_BYTES - 512 - 1024)}},
@@ -285,8 +282,7 @@ test_create_edges(void **state)
 }
 
 /* A device that stamps with real time refuses the free-running clock, which 0 asks for. */
-static void
-test_real_time(void **state)
+TEST(test_real_time)
 {
 	static const bool good[] = {false, true, true, false};
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -294,7 +290,6 @@ test_real_time(void **state)
 	struct env env;
 	uint32_t ts;
 
-	(void)state;
 	env_open(&env, "no_clock");
 	for (ts = 0; ts < RTE_DIM(good); ts++) {
 		env_qp_in(&env, in);
@@ -313,8 +308,7 @@ test_real_time(void **state)
 }
 
 /* 1000 QPs made one after another have 1000 numbers, which do not count up. */
-static void
-test_numbers_do_not_count_up_and_rest(void **state)
+T(test_numbers_do_not_count_up_and_rest)
 {
 	struct env *env = *state;
 	uint8_t *used = calloc(1u << SOFT_LOG_MAX_QP, 1);
@@ -335,8 +329,7 @@ test_numbers_do_not_count_up_and_rest(void **state)
 	free(used);
 }
 
-static void
-test_numbers_exhausted(void **state)
+T(test_numbers_exhausted)
 {
 	struct env *env = *state;
 	struct soft_draw *draw = &env->dev->ctl->qp_draw;
@@ -356,8 +349,7 @@ test_numbers_exhausted(void **state)
 }
 
 /* Children keep their parents. */
-static void
-test_parents_busy(void **state)
+T(test_parents_busy)
 {
 	struct env *env = *state;
 	struct census before;
@@ -378,8 +370,7 @@ test_parents_busy(void **state)
 }
 
 /* A connected QP, and what QUERY_QP says of it. */
-static void
-test_query(void **state)
+T(test_query)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
@@ -458,8 +449,7 @@ test_query(void **state)
 	assert_null(qp->peer_dev);
 }
 
-static void
-test_query_refused(void **state)
+T(test_query_refused)
 {
 	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_SHORT + 16] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
@@ -488,24 +478,4 @@ test_query_refused(void **state)
 	assert_int_equal(soft_cmd_if.obj_query(env->qp, q, 16, out, 0x110), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_create_refused),
-		TEST(test_create_lengths),
-		TEST(test_create_other_context),
-		TEST(test_create_layout),
-		TEST(test_create_edges),
-		cmocka_unit_test(test_real_time),
-		TEST(test_numbers_do_not_count_up_and_rest),
-		TEST(test_numbers_exhausted),
-		TEST(test_parents_busy),
-		TEST(test_query),
-		TEST(test_query_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

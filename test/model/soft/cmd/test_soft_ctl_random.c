@@ -71,8 +71,9 @@ run_engine(struct env *env)
 	fn(arg);
 }
 
-static void
-test_create(void **state)
+#define T(name) TEST_WITH(env_setup, env_teardown, name)
+
+T(test_create)
 {
 	struct env *env = *state;
 	struct census before = env_census(env);
@@ -113,8 +114,7 @@ test_create(void **state)
 	assert_in_range(made, ROUNDS / 10, ROUNDS * 9 / 10);
 }
 
-static void
-test_modify(void **state)
+T(test_modify)
 {
 	static const uint16_t ops[] = {
 		BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2RTR_QP,  BB_PRM_OP_RTR2RTS_QP,
@@ -156,8 +156,7 @@ test_modify(void **state)
 	assert_int_not_equal(states[BB_PRM_QP_ERR], 0);
 }
 
-static void
-test_query(void **state)
+T(test_query)
 {
 	struct env *env = *state;
 	uint8_t alloc[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
@@ -201,16 +200,4 @@ test_query(void **state)
 	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_create),
-		TEST(test_modify),
-		TEST(test_query),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

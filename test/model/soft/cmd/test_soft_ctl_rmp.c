@@ -101,8 +101,9 @@ teardown(void **state)
 		BB_PRM_##f, WQ, v                                                                  \
 	}
 
-static void
-test_create_refused(void **state)
+#define T(name) TEST_WITH(setup, teardown, name)
+
+T(test_create_refused)
 {
 	static const struct {
 		const char *what;
@@ -140,7 +141,6 @@ test_create_refused(void **state)
 	struct mlx5_obj *obj = NULL;
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		rmp_in(in);
 		for (k = 0; k < 2; k++)
@@ -161,8 +161,7 @@ test_create_refused(void **state)
 }
 
 /* What is taken, at the edges: both kinds, with and without a head. */
-static void
-test_create(void **state)
+T(test_create)
 {
 	static const struct edit kinds[][3] = {
 		{W(WQ_TYPE, 0)},
@@ -178,7 +177,6 @@ test_create(void **state)
 	struct census before = env_census(&env);
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(kinds); i++) {
 		rmp_in(in);
 		for (k = 0; k < 3; k++)
@@ -197,8 +195,7 @@ test_create(void **state)
 	}
 }
 
-static void
-test_modify(void **state)
+T(test_modify)
 {
 	static const struct {
 		const char *what;
@@ -215,7 +212,6 @@ test_modify(void **state)
 	uint8_t in[BB_PRM_SZ_RMP], out[BB_PRM_SZ_SHORT], got[BB_PRM_SZ_RMP];
 	size_t i;
 
-	(void)state;
 	make();
 	modify_in(in, 9);
 	assert_int_equal(soft_cmd_if.obj_modify(rmp, in, sizeof(in), out, sizeof(out)), 0);
@@ -247,14 +243,12 @@ test_modify(void **state)
 }
 
 /* devx.c: handles and numbers belong together; ARM_RQ is not of an RMP's handle. */
-static void
-test_kernel(void **state)
+T(test_kernel)
 {
 	uint8_t in[BB_PRM_SZ_RMP], out[BB_PRM_SZ_RMP];
 	struct mlx5_obj *first, *obj = NULL;
 	uint32_t first_n;
 
-	(void)state;
 	make();
 	first = rmp;
 	first_n = rmpn;
@@ -284,8 +278,7 @@ test_kernel(void **state)
 }
 
 /* A QP on an RMP, and what keeps what alive. */
-static void
-test_qp(void **state)
+T(test_qp)
 {
 	static const struct {
 		const char *what;
@@ -314,7 +307,6 @@ test_qp(void **state)
 	struct census before;
 	size_t i;
 
-	(void)state;
 	make();
 	before = env_census(&env);
 	env_qp_in(&env, good);
@@ -344,16 +336,4 @@ test_qp(void **state)
 	assert_int_equal(soft_cmd_if.umem_dereg(env.ctx, env.umem), -EBUSY);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_create, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_create_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_modify, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_kernel, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_qp, setup, teardown),
-	};
-
-	return cmocka_run_group_tests_name("soft_ctl_rmp", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -80,8 +80,7 @@ in_step(struct rig_pair *p)
 	assert_int_equal(with_copy(p), 'c');
 }
 
-static void
-test_copy(void **state)
+RIG_TEST_TWO(test_copy, SHARED)
 {
 	struct rig_pair *p = *state;
 	unsigned int i;
@@ -93,8 +92,7 @@ test_copy(void **state)
 }
 
 /* What a copy left in a half is no copy when 8 bytes come. */
-static void
-test_plain(void **state)
+RIG_TEST_TWO(test_plain, SHARED)
 {
 	struct rig_pair *p = *state;
 	unsigned int i;
@@ -109,8 +107,7 @@ test_plain(void **state)
 }
 
 /* Both halves stored to before the device looks: it cannot know which was first. */
-static void
-test_pending(void **state)
+RIG_TEST_TWO(test_pending, SHARED)
 {
 	struct rig_pair *p = *state;
 	unsigned int i;
@@ -136,8 +133,7 @@ test_pending(void **state)
 }
 
 /* The same from two QPs, of which the older is in the half that is looked at last. */
-static void
-test_pending_two(void **state)
+RIG_TEST_TWO(test_pending_two, SHARED)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};
 	struct rig_pair *p = *state;
@@ -171,8 +167,7 @@ test_pending_two(void **state)
 }
 
 /* A copy for which another WQE has to run first, one of two blocks, one that is refused. */
-static void
-test_not_for_it(void **state)
+RIG_TEST_TWO(test_not_for_it, SHARED)
 {
 	static const uint8_t text[80] = "two blocks";
 	struct rig_pair *p = *state;
@@ -216,8 +211,7 @@ test_not_for_it(void **state)
  * of two. Each WQE is executed once, in order, as its copy or as the ring has it, and without a
  * copy as the ring has it. Words behind the 3 segments of a copy are 0 or not.
  */
-static void
-test_looks_between_the_words_of_a_copy(void **state)
+RIG_TEST_TWO(test_looks_between_the_words_of_a_copy, SHARED)
 {
 	enum {
 		ROUNDS = 30000,
@@ -317,8 +311,7 @@ in_time(uint64_t end)
 }
 
 /* Two QPs through one register, with copies, plain doorbells and batches in any order. */
-static void
-test_stress(void **state)
+TEST(test_stress)
 {
 	const struct rig_qp_attr attr = {.log_sq = 5, .no_rq = true, .log_stride = 4, .uidx = 3};
 	static struct rig_pair p;
@@ -328,7 +321,6 @@ test_stress(void **state)
 	struct rig_link l;
 	struct rig_qp x;
 
-	(void)state;
 	rig_pair_open(&p, "progress=thread", true, NULL);
 	rig_link_default(&l);
 	rig_qp_open(&x, p.u[0], &p.ca, &p.ca, &attr);
@@ -379,15 +371,6 @@ int
 main(int argc, char **argv)
 {
 	const int status = rig_copies_by(argc, argv);
-	const struct CMUnitTest tests[] = {
-		RIG_TEST_TWO(test_copy, SHARED),
-		RIG_TEST_TWO(test_plain, SHARED),
-		RIG_TEST_TWO(test_pending, SHARED),
-		RIG_TEST_TWO(test_pending_two, SHARED),
-		RIG_TEST_TWO(test_not_for_it, SHARED),
-		RIG_TEST_TWO(test_looks_between_the_words_of_a_copy, SHARED),
-		cmocka_unit_test(test_stress),
-	};
 	/* For the device's thread. */
 	char args[][16] = {"test",     "--no-huge",      "-m",         "256",
 			   "--no-pci", "--no-telemetry", "--no-shconf"};
@@ -406,5 +389,5 @@ main(int argc, char **argv)
 		printf("EAL does not start\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -24,8 +24,7 @@ nothing_happened(struct rig_pair *p)
 	assert_memory_equal(p->mb.p, zero, 8);
 }
 
-static void
-test_no_record(void **state)
+RIG_TEST(test_no_record, "scan=16")
 {
 	struct rig_pair *p = *state;
 
@@ -37,8 +36,7 @@ test_no_record(void **state)
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
 
-static void
-test_no_store(void **state)
+RIG_TEST(test_no_store, "scan=16")
 {
 	struct rig_pair *p = *state;
 
@@ -49,8 +47,7 @@ test_no_store(void **state)
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
 
-static void
-test_wrong_uar(void **state)
+RIG_TEST(test_wrong_uar, "scan=16")
 {
 	struct rig_pair *p = *state;
 	struct rig_uar other;
@@ -69,8 +66,7 @@ test_wrong_uar(void **state)
 }
 
 /* Every register and half of the page counts, no other place of it. */
-static void
-test_registers(void **state)
+RIG_TEST(test_registers, "scan=16")
 {
 	static const uint32_t offsets[] = {0x800, 0x900, 0xa00, 0xb00, 0x0, 0x808, 0xc00, 0x20};
 	struct rig_pair *p = *state;
@@ -97,8 +93,7 @@ test_registers(void **state)
 }
 
 /* A doorbell that names a QP that is not there, and one in which all bits are set. */
-static void
-test_bad_qpn(void **state)
+RIG_TEST(test_bad_qpn, "scan=16")
 {
 	struct rig_pair *p = *state;
 	uint64_t *reg = (uint64_t *)(void *)p->ua.uar->reg_addr;
@@ -112,8 +107,7 @@ test_bad_qpn(void **state)
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
 
-static void
-test_record_too_far(void **state)
+RIG_TEST(test_record_too_far, "scan=16")
 {
 	struct rig_pair *p = *state;
 
@@ -127,8 +121,7 @@ test_record_too_far(void **state)
 }
 
 /* The upper half of the record is nobody's. */
-static void
-test_record_upper_half(void **state)
+RIG_TEST(test_record_upper_half, "scan=16")
 {
 	struct rig_pair *p = *state;
 
@@ -139,8 +132,7 @@ test_record_upper_half(void **state)
 }
 
 /* Neither in INIT nor in RTR does a doorbell count. */
-static void
-test_not_in_rts(void **state)
+RIG_TEST(test_not_in_rts, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_pair *p = *state;
@@ -164,8 +156,7 @@ test_not_in_rts(void **state)
 }
 
 /* A later store runs what an earlier record covers, in order, once. */
-static void
-test_records_add_up(void **state)
+RIG_TEST(test_records_add_up, "scan=16")
 {
 	struct rig_pair *p = *state;
 	uint32_t i;
@@ -186,8 +177,7 @@ test_records_add_up(void **state)
  * 300 QPs ring through one register before the device looks: one store is left, and
  * every WQE runs within ceil(2n / scan) + 1 polls.
  */
-static void
-test_merged(void **state)
+RIG_TEST(test_merged, "scan=16")
 {
 	enum {
 		N = 300,
@@ -249,8 +239,7 @@ test_merged(void **state)
 }
 
 /* The store of another page's QP merges with, and hides, that of the only QP here. */
-static void
-test_merged_with_foreign(void **state)
+RIG_TEST(test_merged_with_foreign, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_pair *p = *state;
@@ -275,8 +264,7 @@ test_merged_with_foreign(void **state)
 
 /* ---- BlueFlame */
 
-static void
-test_blueflame(void **state)
+RIG_TEST(test_blueflame, "scan=16")
 {
 	struct rig_pair *p = *state;
 	uint32_t i, k;
@@ -303,8 +291,7 @@ test_blueflame(void **state)
  * the copy is executed. It may ask for a CQE that the ring does not ask for, as Linux's wc.c has
  * it, be of several blocks, and an operation other than a WRITE. What follows is executed as ever.
  */
-static void
-test_blueflame_copy_that_differs_is_executed(void **state)
+RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	static const uint8_t text[100] = "several blocks";
@@ -362,8 +349,7 @@ test_blueflame_copy_that_differs_is_executed(void **state)
 }
 
 /* A copy of a WQE behind another that was not rung for may be merged of two: the ring counts. */
-static void
-test_blueflame_copy_that_may_be_merged_is_not_executed(void **state)
+RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_pair *p = *state;
@@ -390,8 +376,7 @@ test_blueflame_copy_that_may_be_merged_is_not_executed(void **state)
 
 /* The only QP of a page: a plain doorbell over an old copy is no copy, nor is one that an
  * earlier second QP left. */
-static void
-test_blueflame_then_plain(void **state)
+RIG_TEST(test_blueflame_then_plain, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_pair *p = *state;
@@ -427,8 +412,7 @@ test_blueflame_then_plain(void **state)
 }
 
 /* BlueFlame of one QP under a plain doorbell of another: no copy of the second at all. */
-static void
-test_blueflame_merged(void **state)
+RIG_TEST(test_blueflame_merged, "scan=16")
 {
 	struct rig_pair *p = *state;
 
@@ -444,26 +428,8 @@ int
 main(int argc, char **argv)
 {
 	const int status = rig_copies_by(argc, argv);
-	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_no_record, "scan=16"),
-		RIG_TEST(test_no_store, "scan=16"),
-		RIG_TEST(test_wrong_uar, "scan=16"),
-		RIG_TEST(test_registers, "scan=16"),
-		RIG_TEST(test_bad_qpn, "scan=16"),
-		RIG_TEST(test_record_too_far, "scan=16"),
-		RIG_TEST(test_record_upper_half, "scan=16"),
-		RIG_TEST(test_not_in_rts, "scan=16"),
-		RIG_TEST(test_records_add_up, "scan=16"),
-		RIG_TEST(test_merged, "scan=16"),
-		RIG_TEST(test_merged_with_foreign, "scan=16"),
-		RIG_TEST(test_blueflame, "scan=16"),
-		RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16"),
-		RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16"),
-		RIG_TEST(test_blueflame_then_plain, "scan=16"),
-		RIG_TEST(test_blueflame_merged, "scan=16"),
-	};
 
 	if (status != 0)
 		return status;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -27,8 +27,7 @@ in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
 }
 
 /* RDMA WRITE, READ and atomics complete although the target's owner never polls. */
-static void
-test_one_sided(void **state)
+RIG_TEST_TWO(test_one_sided, NULL)
 {
 	struct rig_pair *p = *state;
 
@@ -41,8 +40,7 @@ test_one_sided(void **state)
 	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 2);
 }
 
-static void
-test_send_both_ways(void **state)
+RIG_TEST_TWO(test_send_both_ways, NULL)
 {
 	struct rig_pair *p = *state;
 	uint32_t i;
@@ -69,8 +67,7 @@ test_send_both_ways(void **state)
 }
 
 /* The WQE behind a SEND waits for its answer, whatever it is. */
-static void
-test_order(void **state)
+RIG_TEST_TWO(test_order, NULL)
 {
 	struct rig_pair *p = *state;
 
@@ -85,8 +82,7 @@ test_order(void **state)
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 1);
 }
 
-static void
-test_requester_destroyed(void **state)
+RIG_TEST_TWO(test_requester_destroyed, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_qp x, y;
@@ -99,8 +95,7 @@ test_requester_destroyed(void **state)
 }
 
 /* The answer is on its way back. */
-static void
-test_requester_destroyed_late(void **state)
+RIG_TEST_TWO(test_requester_destroyed_late, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_qp x, y;
@@ -116,8 +111,7 @@ test_requester_destroyed_late(void **state)
 }
 
 /* What the old life asked for is not done, what the new one asks for is, once. */
-static void
-test_requester_reset(void **state)
+RIG_TEST_TWO(test_requester_reset, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_link l;
@@ -143,8 +137,7 @@ test_requester_reset(void **state)
 }
 
 /* Its fate is told first, then the rest is flushed. */
-static void
-test_requester_in_error(void **state)
+RIG_TEST_TWO(test_requester_in_error, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_qp x, y;
@@ -160,8 +153,7 @@ test_requester_in_error(void **state)
 	rig_qp_close(&y);
 }
 
-static void
-test_target_destroyed(void **state)
+RIG_TEST_TWO(test_target_destroyed, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_qp x, y;
@@ -174,8 +166,7 @@ test_target_destroyed(void **state)
 	rig_qp_close(&x);
 }
 
-static void
-test_target_reset(void **state)
+RIG_TEST_TWO(test_target_reset, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_qp x, y;
@@ -187,8 +178,7 @@ test_target_reset(void **state)
 	rig_qp_close(&x);
 }
 
-static void
-test_target_in_error(void **state)
+RIG_TEST_TWO(test_target_in_error, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_qp x, y;
@@ -204,8 +194,7 @@ test_target_in_error(void **state)
 }
 
 /* Both QPs and their engines go, the request and an answer still under way. */
-static void
-test_engines_destroyed(void **state)
+RIG_TEST_TWO(test_engines_destroyed, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_uar u, v;
@@ -248,8 +237,7 @@ test_engines_destroyed(void **state)
 }
 
 /* The WQE or its keys change between the two engines: refused, not used unchecked. */
-static void
-test_changed_in_flight(void **state)
+RIG_TEST_TWO(test_changed_in_flight, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_qp x, y;
@@ -299,8 +287,7 @@ counter(struct rig_dev *d, struct mlx5_obj *obj, uint32_t id, struct bb_prm_fiel
 }
 
 /* The target's owner does not poll: the request ends by the ack timeout and its retries. */
-static void
-test_send_to_an_engine_that_does_not_run_ends_by_retries(void **state)
+RIG_TEST_TWO(test_send_to_an_engine_that_does_not_run_ends_by_retries, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_qp_attr counted = attr;
@@ -333,8 +320,7 @@ test_send_to_an_engine_that_does_not_run_ends_by_retries(void **state)
 }
 
 /* Ack timeout 0 is for ever (IBTA vol. 1, 9.7.6.1.3): the request waits, and is executed once. */
-static void
-test_send_without_an_ack_timeout_waits_for_the_engine(void **state)
+RIG_TEST_TWO(test_send_without_an_ack_timeout_waits_for_the_engine, NULL)
 {
 	struct rig_pair *p = *state;
 	const uint64_t start = rig_now_us();
@@ -363,8 +349,7 @@ test_send_without_an_ack_timeout_waits_for_the_engine(void **state)
 }
 
 /* UC has no retries: the message is lost, the receive stays, and the next message takes it. */
-static void
-test_uc_message_to_an_engine_that_does_not_run_is_lost(void **state)
+RIG_TEST_TWO(test_uc_message_to_an_engine_that_does_not_run_is_lost, NULL)
 {
 	struct rig_qp_attr uc = attr;
 	struct rig_pair *p = *state;
@@ -392,26 +377,4 @@ test_uc_message_to_an_engine_that_does_not_run_is_lost(void **state)
 	rig_qp_close(&y);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RIG_TEST_TWO(test_one_sided, NULL),
-		RIG_TEST_TWO(test_send_both_ways, NULL),
-		RIG_TEST_TWO(test_order, NULL),
-		RIG_TEST_TWO(test_requester_destroyed, NULL),
-		RIG_TEST_TWO(test_requester_destroyed_late, NULL),
-		RIG_TEST_TWO(test_requester_reset, NULL),
-		RIG_TEST_TWO(test_requester_in_error, NULL),
-		RIG_TEST_TWO(test_target_destroyed, NULL),
-		RIG_TEST_TWO(test_target_reset, NULL),
-		RIG_TEST_TWO(test_target_in_error, NULL),
-		RIG_TEST_TWO(test_engines_destroyed, NULL),
-		RIG_TEST_TWO(test_changed_in_flight, NULL),
-		RIG_TEST_TWO(test_send_to_an_engine_that_does_not_run_ends_by_retries, NULL),
-		RIG_TEST_TWO(test_send_without_an_ack_timeout_waits_for_the_engine, NULL),
-		RIG_TEST_TWO(test_uc_message_to_an_engine_that_does_not_run_is_lost, NULL),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

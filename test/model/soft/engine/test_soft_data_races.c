@@ -90,8 +90,7 @@ side_run(void *arg)
 	return NULL;
 }
 
-static void
-test_threads_send(void **state)
+RIG_TEST_TWO(test_threads_send, NULL)
 {
 	struct rig_pair *p = *state;
 	struct side a = {.p = p, .q = &p->a, .c = &p->ca, .m = &p->ma, .total = ROUNDS};
@@ -130,8 +129,7 @@ cpu_adds(void *arg)
 }
 
 /* Device atomics and lock-prefixed instructions of a CPU on the same word. */
-static void
-test_threads_atomics(void **state)
+RIG_TEST_TWO(test_threads_atomics, NULL)
 {
 	struct rig_pair *p = *state;
 	uint64_t *target = (uint64_t *)(void *)p->mb.p;
@@ -188,8 +186,7 @@ watcher_run(void *arg)
 }
 
 /* Whatever the alignment of the payload around it, an aligned 8-byte unit is written at once. */
-static void
-test_threads_units(void **state)
+RIG_TEST_TWO(test_threads_units, NULL)
 {
 	static const struct {
 		uint32_t offset, len, unit; /* of the payload, and of the unit behind its start */
@@ -270,8 +267,7 @@ ringer_run(void *arg)
 }
 
 /* The two registers of one page belong to two threads: either polls for both. */
-static void
-test_threads_one_page(void **state)
+TEST(test_threads_one_page)
 {
 	static struct ringer r[2];
 	static struct rig_mem m;
@@ -280,7 +276,6 @@ test_threads_one_page(void **state)
 	pthread_t t;
 	uint32_t i;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_dev_open(&d, "soft2", "uar_share=1");
 	rig_mem_open(&m, &d, NULL, 4096, RIG_ALL);
@@ -341,8 +336,7 @@ control_run(void *arg)
 }
 
 /* Each round of b's life meets a's requests at some point; a is revived when it failed. */
-static void
-test_threads_control(void **state)
+RIG_TEST_TWO(test_threads_control, NULL)
 {
 	struct rig_pair *p = *state;
 	struct control c = {.p = p};
@@ -386,14 +380,4 @@ test_threads_control(void **state)
 	printf("%u requests done, %u failed, %u lives of the peer\n", good, bad, c.rounds);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RIG_TEST_TWO(test_threads_send, NULL),    RIG_TEST_TWO(test_threads_atomics, NULL),
-		RIG_TEST_TWO(test_threads_units, NULL),   cmocka_unit_test(test_threads_one_page),
-		RIG_TEST_TWO(test_threads_control, NULL),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

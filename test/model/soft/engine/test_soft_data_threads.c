@@ -61,13 +61,11 @@ traffic(struct rig_pair *p)
 	rig_expect_ok(&p->a, MLX5_OPCODE_NOP, (uint16_t)(3 * ROUNDS + 1));
 }
 
-static void
-test_thread(void **state)
+TEST(test_thread)
 {
 	static struct rig_pair p;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		rig_pair_open(&p, "progress=thread", true, NULL);
 		traffic(&p);
@@ -75,13 +73,11 @@ test_thread(void **state)
 	}
 }
 
-static void
-test_lcore(void **state)
+TEST(test_lcore)
 {
 	static struct rig_pair p;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		rig_pair_open(&p, "progress=lcore,lcore=1", true, NULL);
 		traffic(&p);
@@ -99,13 +95,11 @@ busy(void *stop)
 }
 
 /* An lcore that is not there, the main lcore, one that is busy. */
-static void
-test_bad_lcore(void **state)
+TEST(test_bad_lcore)
 {
 	struct mlx5_ctx *ctx;
 	bool stop = false;
 
-	(void)state;
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=7", &ctx), -EINVAL);
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=9999", &ctx), -EINVAL);
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=0", &ctx), -EINVAL);
@@ -120,11 +114,6 @@ test_bad_lcore(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_thread),
-		cmocka_unit_test(test_lcore),
-		cmocka_unit_test(test_bad_lcore),
-	};
 	/* Two lcores, also on a machine with one CPU. */
 	const char *lcores =
 		sysconf(_SC_NPROCESSORS_ONLN) > 1 ? "--lcores=0,1" : "--lcores=0@0,1@0";
@@ -148,5 +137,5 @@ main(void)
 		printf("EAL does not start\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

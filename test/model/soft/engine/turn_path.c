@@ -15,8 +15,7 @@
 
 static bool two_pieces;
 
-static void
-test_writes(void **state)
+RIG_TEST_TWO(test_writes, NULL)
 {
 	struct rig_pair *p = *state;
 	int i;
@@ -41,12 +40,10 @@ test_writes(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {RIG_TEST_TWO(test_writes, NULL)};
-
 	two_pieces = argc == 2 && strcmp(argv[1], "long") == 0;
 	if (argc > 2 || (argc == 2 && !two_pieces)) {
 		fprintf(stderr, "usage: turn_path [long]\n");
 		return 2;
 	}
-	return cmocka_run_group_tests_name("turn_path", tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -13,8 +13,7 @@
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 9};
 
 /* CQs of 1, 2, 4, 8 CQEs, filled to the last one and emptied, many laps. */
-static void
-test_laps(void **state)
+RIG_TEST(test_laps, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_link l;
@@ -46,8 +45,7 @@ test_laps(void **state)
 }
 
 /* The consumer index has 24 bits: a CQ that runs past 2^24 CQEs goes on. */
-static void
-test_index_24_bits(void **state)
+RIG_TEST(test_index_24_bits, NULL)
 {
 	struct rig_pair *p = *state;
 	const struct rig_qp_attr deep = {.log_sq = 12, .log_rq = 2, .log_stride = 6, .uidx = 9};
@@ -145,16 +143,14 @@ overrun(struct rig_pair *p, bool nop)
 	rig_cq_close(&c);
 }
 
-static void
-test_overrun(void **state)
+RIG_TEST(test_overrun, NULL)
 {
 	overrun(*state, true);
 	overrun(*state, false);
 }
 
 /* A receiver's CQ overruns: the sender is told, the receiver goes down. */
-static void
-test_overrun_receive(void **state)
+RIG_TEST(test_overrun_receive, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_link l;
@@ -186,8 +182,7 @@ test_overrun_receive(void **state)
 }
 
 /* A consumer index ahead of what was produced counts as an overrun, too. */
-static void
-test_consumer_ahead(void **state)
+RIG_TEST(test_consumer_ahead, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_link l;
@@ -211,8 +206,7 @@ test_consumer_ahead(void **state)
 }
 
 /* Flushing more WQEs than the CQ holds overruns it, and that is all. */
-static void
-test_flush_overrun(void **state)
+RIG_TEST(test_flush_overrun, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_link l;
@@ -239,8 +233,7 @@ test_flush_overrun(void **state)
 }
 
 /* Two engines complete into one CQ: nothing is lost, nothing torn. */
-static void
-test_shared_by_engines(void **state)
+RIG_TEST(test_shared_by_engines, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_uar other;
@@ -281,8 +274,7 @@ test_shared_by_engines(void **state)
 }
 
 /* Counters of a set: what was served, what went wrong. */
-static void
-test_counters(void **state)
+RIG_TEST(test_counters, NULL)
 {
 	struct rig_pair *p = *state;
 	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
@@ -328,19 +320,4 @@ test_counters(void **state)
 	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_laps, NULL),
-		RIG_TEST(test_index_24_bits, NULL),
-		RIG_TEST(test_overrun, NULL),
-		RIG_TEST(test_overrun_receive, NULL),
-		RIG_TEST(test_consumer_ahead, NULL),
-		RIG_TEST(test_flush_overrun, NULL),
-		RIG_TEST(test_shared_by_engines, NULL),
-		RIG_TEST(test_counters, NULL),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -36,8 +36,7 @@ wrong_bytes(void)
 }
 
 /* Chances 0 and 16 strike, those between do not. */
-static void
-test_payload(void **state)
+TEST(test_payload)
 {
 	static const struct {
 		const char *args;
@@ -50,7 +49,6 @@ test_payload(void **state)
 	};
 	uint32_t c, i;
 
-	(void)state;
 	for (c = 0; c < 4; c++) {
 		open_with(cases[c].args, NULL);
 		for (i = 0; i < 18; i++) {
@@ -67,12 +65,10 @@ test_payload(void **state)
 	}
 }
 
-static void
-test_seed(void **state)
+TEST(test_seed)
 {
 	uint32_t i;
 
-	(void)state;
 	open_with("defect=lose_write,seed=13", NULL);
 	for (i = 0; i < 8; i++) {
 		memset(p.mb.p, 0xee, 2048);
@@ -83,12 +79,10 @@ test_seed(void **state)
 	rig_pair_close(&p);
 }
 
-static void
-test_cqes(void **state)
+TEST(test_cqes)
 {
 	uint32_t i;
 
-	(void)state;
 	open_with("defect=skip_cqe,seed=0", NULL);
 	write_at_1000(RIG_CQE);
 	write_at_1000(RIG_CQE);
@@ -116,12 +110,10 @@ test_cqes(void **state)
 	rig_pair_close(&p);
 }
 
-static void
-test_early_cqe(void **state)
+TEST(test_early_cqe)
 {
 	struct rig_cqe e;
 
-	(void)state;
 	open_with("defect=early_cqe,seed=0", NULL);
 	memset(p.mb.p, 0xee, 2048);
 	rig_write(&p.a, &p.ma, 0, 64, &p.mb, 1000, RIG_CQE);
@@ -136,15 +128,13 @@ test_early_cqe(void **state)
 }
 
 /* What would be refused goes through. */
-static void
-test_keys(void **state)
+TEST(test_keys)
 {
 	struct rig_mem half, other, ro;
 	struct mlx5_mr_attr attr;
 	struct mlx5_mr *mr;
 	struct mlx5_pd *pd;
 
-	(void)state;
 	open_with("defect=no_bounds,seed=0", NULL);
 	half = p.mb;
 	attr = mlx5_mr_mem(p.mb.p, 1024, RIG_ALL);
@@ -176,12 +166,10 @@ test_keys(void **state)
 	rig_pair_close(&p);
 }
 
-static void
-test_atomics(void **state)
+TEST(test_atomics)
 {
 	uint64_t *target, old;
 
-	(void)state;
 	open_with("defect=atomic_old,seed=0", NULL);
 	target = (uint64_t *)(void *)p.mb.p;
 	*target = 5;
@@ -205,13 +193,11 @@ test_atomics(void **state)
 	rig_pair_close(&p);
 }
 
-static void
-test_no_fence(void **state)
+TEST(test_no_fence)
 {
 	struct rig_link l;
 	uint32_t i;
 
-	(void)state;
 	rig_link_default(&l);
 	l.log_sra = 3;
 	l.log_rra = 2;
@@ -223,10 +209,8 @@ test_no_fence(void **state)
 	rig_pair_close(&p);
 }
 
-static void
-test_no_doorbell(void **state)
+TEST(test_no_doorbell)
 {
-	(void)state;
 	open_with("defect=no_doorbell", NULL);
 	rig_nop(&p.a, RIG_CQE);
 	rig_record(&p.a);
@@ -234,10 +218,8 @@ test_no_doorbell(void **state)
 	rig_pair_close(&p);
 }
 
-static void
-test_rnr_lost(void **state)
+TEST(test_rnr_lost)
 {
-	(void)state;
 	open_with("defect=rnr_lost,seed=0", NULL);
 	rig_send(&p.a, &p.ma, 0, 8, RIG_CQE);
 	rig_ring(&p.a);
@@ -246,16 +228,4 @@ test_rnr_lost(void **state)
 	rig_pair_close(&p);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_payload),  cmocka_unit_test(test_seed),
-		cmocka_unit_test(test_cqes),     cmocka_unit_test(test_early_cqe),
-		cmocka_unit_test(test_keys),     cmocka_unit_test(test_atomics),
-		cmocka_unit_test(test_no_fence), cmocka_unit_test(test_no_doorbell),
-		cmocka_unit_test(test_rnr_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

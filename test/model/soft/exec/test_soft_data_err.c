@@ -227,8 +227,7 @@ local_second_piece(struct rig_pair *p)
 	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 4, 0);
 }
 
-static void
-test_requester(void **state)
+TEST(test_requester)
 {
 	static const struct {
 		const char *name;
@@ -264,7 +263,6 @@ test_requester(void **state)
 	};
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rig_pair *p = open_pair(false, NULL);
 		struct rig_cqe e;
@@ -296,13 +294,11 @@ test_requester(void **state)
 }
 
 /* The longest message a QP may send, and one byte more: each operation. */
-static void
-test_message_length(void **state)
+TEST(test_message_length)
 {
 	struct rig_link l;
 	uint32_t op, n;
 
-	(void)state;
 	rig_link_default(&l);
 	l.log_msg_max = 10;
 	for (op = 0; op < 3; op++) {
@@ -326,14 +322,12 @@ test_message_length(void **state)
 }
 
 /* READ, atomic result and receive need a key that allows local writes; WRITE does not. */
-static void
-test_local_read_only(void **state)
+TEST(test_local_read_only)
 {
 	struct rig_pair *p;
 	struct rig_mem ro;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		p = open_pair(false, NULL);
 		rig_mem_open(&ro, &p->d, NULL, 4096, BB_ACCESS_REMOTE_READ);
@@ -354,14 +348,12 @@ test_local_read_only(void **state)
 }
 
 /* A key of another PD, on each side. */
-static void
-test_other_pd(void **state)
+TEST(test_other_pd)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_mem other;
 	struct mlx5_pd *pd;
 
-	(void)state;
 	assert_int_equal(soft_cmd_if.pd_alloc(p->d.ctx, &pd), 0);
 	rig_mem_open(&other, &p->d, pd, 4096, RIG_ALL);
 	rig_write(&p->a, &other, 0, 8, &p->mb, 0, RIG_CQE);
@@ -384,13 +376,11 @@ test_other_pd(void **state)
 }
 
 /* A key that was deregistered is gone for both sides. */
-static void
-test_deregistered(void **state)
+TEST(test_deregistered)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_mem m;
 
-	(void)state;
 	rig_mem_open(&m, &p->d, NULL, 4096, RIG_ALL);
 	rig_write(&p->a, &p->ma, 0, 8, &m, 0, RIG_CQE);
 	rig_write(&p->b, &m, 0, 8, &p->ma, 0, RIG_CQE);
@@ -403,15 +393,13 @@ test_deregistered(void **state)
 /* ---- Flush */
 
 /* One CQE per WQE in order, unsignalled ones too, then those posted later, on both queues. */
-static void
-test_flush(void **state)
+TEST(test_flush)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_cqe e;
 	uint16_t first;
 	uint32_t i;
 
-	(void)state;
 	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, 0);
 	lkey_unknown(p);
 	/* Two blocks, one, one. */
@@ -455,14 +443,12 @@ test_flush(void **state)
 }
 
 /* 2ERR flushes, 2RST does not, and counts from 0 again. */
-static void
-test_to_error_and_reset(void **state)
+TEST(test_to_error_and_reset)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_link l;
 	struct rig_cqe e;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_recv(&p->a, &p->ma, 0, 8);
 	rig_nop(&p->a, 0);
@@ -489,15 +475,4 @@ test_to_error_and_reset(void **state)
 	rig_pair_close(p);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requester),          cmocka_unit_test(test_message_length),
-		cmocka_unit_test(test_local_read_only),    cmocka_unit_test(test_other_pd),
-		cmocka_unit_test(test_deregistered),       cmocka_unit_test(test_flush),
-		cmocka_unit_test(test_to_error_and_reset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

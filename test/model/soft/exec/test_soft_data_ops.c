@@ -21,8 +21,7 @@ check_written(struct rig_pair *p, size_t at, size_t off, size_t len)
 	memset(p->mb.p + at, 0, len);
 }
 
-static void
-test_write_sizes(void **state)
+RIG_TEST(test_write_sizes, NULL)
 {
 	static const uint32_t sizes[] = {1,   2,    3,    4,    5,    7,    8,    9,     15,
 					 16,  17,   31,   63,   64,   65,   100,  127,   128,
@@ -42,8 +41,7 @@ test_write_sizes(void **state)
 	rig_expect_none(&p->cb, p->u[1]);
 }
 
-static void
-test_read(void **state)
+RIG_TEST(test_read, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_cqe e;
@@ -60,8 +58,7 @@ test_read(void **state)
 	check_written(p, 64, 77, 3000);
 }
 
-static void
-test_atomics(void **state)
+RIG_TEST(test_atomics, NULL)
 {
 	struct rig_pair *p = *state;
 	uint64_t *target = (uint64_t *)(void *)(p->mb.p + 512);
@@ -92,8 +89,7 @@ test_atomics(void **state)
 	assert_int_equal(*target, 9);
 }
 
-static void
-test_send(void **state)
+RIG_TEST(test_send, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_cqe e;
@@ -125,8 +121,7 @@ test_send(void **state)
 	check_written(p, 100, 10, 40);
 }
 
-static void
-test_write_imm(void **state)
+RIG_TEST(test_write_imm, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_cqe e;
@@ -146,8 +141,7 @@ test_write_imm(void **state)
 }
 
 /* Literal bytes, for once: an RDMA WRITE of 8 inline bytes with a CQE. */
-static void
-test_literal(void **state)
+RIG_TEST(test_literal, NULL)
 {
 	struct rig_pair *p = *state;
 	uint8_t wqe[64] = {
@@ -177,8 +171,7 @@ test_literal(void **state)
 	assert_memory_equal(p->mb.p, want, sizeof(want));
 }
 
-static void
-test_inline(void **state)
+RIG_TEST(test_inline, NULL)
 {
 	static const uint32_t sizes[] = {1, 3, 4, 11, 12, 13, 28, 29, 60, 100, 188, 828, 956};
 	struct rig_pair *p = *state;
@@ -219,8 +212,7 @@ test_inline(void **state)
 }
 
 /* As many pieces as a WQE can hold: 61 of an RDMA WRITE, 30 of a READ; gathered and scattered. */
-static void
-test_many_pieces(void **state)
+RIG_TEST(test_many_pieces, NULL)
 {
 	struct rig_pair *p = *state;
 	uint32_t i;
@@ -243,8 +235,7 @@ test_many_pieces(void **state)
 }
 
 /* Pieces of the sender and of the receiver that do not match. */
-static void
-test_send_scatter(void **state)
+RIG_TEST(test_send_scatter, NULL)
 {
 	struct rig_pair *p = *state;
 	struct mlx5_wqe_data_seg *s = (void *)p->b.rq;
@@ -267,8 +258,7 @@ test_send_scatter(void **state)
 }
 
 /* Zero bytes: no key is looked at, on either side; a SEND still takes a receive. */
-static void
-test_zero_length(void **state)
+RIG_TEST(test_zero_length, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_cqe e;
@@ -288,8 +278,7 @@ test_zero_length(void **state)
 	assert_int_equal(e.bytes, 0);
 }
 
-static void
-test_unsignalled(void **state)
+RIG_TEST(test_unsignalled, NULL)
 {
 	struct rig_pair *p = *state;
 	uint32_t i;
@@ -308,8 +297,7 @@ test_unsignalled(void **state)
  * 70,000 WQEs of 1 to 4 blocks in a ring of 64: every WQE offset at the ring's end, and
  * the 16-bit index past its own. CQEs of 256 lap the CQ 273 times.
  */
-static void
-test_wraps(void **state)
+RIG_TEST(test_wraps, NULL)
 {
 	struct rig_pair *p = *state;
 	uint32_t i;
@@ -331,8 +319,7 @@ test_wraps(void **state)
 	assert_true(p->ca.ci == 70000);
 }
 
-static void
-test_inline_wrap(void **state)
+RIG_TEST(test_inline_wrap, NULL)
 {
 	struct rig_pair *p = *state;
 	uint32_t i, len;
@@ -352,8 +339,7 @@ test_inline_wrap(void **state)
 }
 
 /* 70,000 receives: the 16-bit WQE counter of the RQ wraps, too. */
-static void
-test_rq_wrap(void **state)
+RIG_TEST(test_rq_wrap, NULL)
 {
 	struct rig_pair *p = *state;
 	struct rig_cqe e;
@@ -371,8 +357,7 @@ test_rq_wrap(void **state)
 }
 
 /* A full ring under one doorbell, and more than one turn's worth of WQEs. */
-static void
-test_full_ring(void **state)
+RIG_TEST(test_full_ring, NULL)
 {
 	struct rig_pair *p = *state;
 	const struct rig_qp_attr attr = {.log_sq = 8, .log_rq = 2, .log_stride = 6, .uidx = 1};
@@ -393,8 +378,7 @@ test_full_ring(void **state)
 }
 
 /* A QP connected to itself. */
-static void
-test_self(void **state)
+RIG_TEST(test_self, NULL)
 {
 	struct rig_pair *p = *state;
 	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 2, .log_stride = 6, .uidx = 1};
@@ -430,8 +414,7 @@ test_self(void **state)
 }
 
 /* Two devices of the process: the network connects them. */
-static void
-test_two_devices(void **state)
+RIG_TEST(test_two_devices, NULL)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 7};
 	struct rig_pair *p = *state;
@@ -467,13 +450,11 @@ test_two_devices(void **state)
 }
 
 /* With "shuffle" every byte still arrives, from pieces of every size and to every place. */
-static void
-test_shuffle(void **state)
+TEST(test_shuffle)
 {
 	static struct rig_pair p;
 	uint32_t len, at, i;
 
-	(void)state;
 	rig_pair_open(&p, "shuffle=1,seed=7", false, NULL);
 	for (len = 1; len < 5000; len += 1 + len / 7) {
 		for (at = 0; at < 130; at += 13) {
@@ -497,20 +478,4 @@ test_shuffle(void **state)
 	rig_pair_close(&p);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		RIG_TEST(test_write_sizes, NULL),  RIG_TEST(test_read, NULL),
-		RIG_TEST(test_atomics, NULL),      RIG_TEST(test_send, NULL),
-		RIG_TEST(test_write_imm, NULL),    RIG_TEST(test_literal, NULL),
-		RIG_TEST(test_inline, NULL),       RIG_TEST(test_many_pieces, NULL),
-		RIG_TEST(test_send_scatter, NULL), RIG_TEST(test_zero_length, NULL),
-		RIG_TEST(test_unsignalled, NULL),  RIG_TEST(test_wraps, NULL),
-		RIG_TEST(test_inline_wrap, NULL),  RIG_TEST(test_rq_wrap, NULL),
-		RIG_TEST(test_full_ring, NULL),    RIG_TEST(test_self, NULL),
-		RIG_TEST(test_two_devices, NULL),  cmocka_unit_test(test_shuffle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

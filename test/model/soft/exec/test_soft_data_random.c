@@ -107,8 +107,7 @@ revive(struct rig_pair *p)
 	rig_connect(&p->a, &p->b, &l);
 }
 
-static void
-test_random(void **state)
+TEST(test_random)
 {
 	const char *rounds = getenv("BB_ROUNDS"), *start = getenv("BB_SEED");
 	uint32_t n = rounds != NULL ? (uint32_t)atoi(rounds) : 30000, i, k, good = 0, bad = 0;
@@ -116,7 +115,6 @@ test_random(void **state)
 	struct rig_mem inside[2];
 	struct mlx5_mr_attr attr;
 
-	(void)state;
 	if (start != NULL)
 		seed = strtoull(start, NULL, 0);
 	rig_pair_open(&p, "scan=4", true, NULL);
@@ -188,12 +186,4 @@ test_random(void **state)
 	rig_pair_close(&p);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -142,8 +142,7 @@ subscribe(struct rig_pair *p)
 	rig_subscribe(&p->d, p->a.obj, EVENT_CATAS, 0xa);
 }
 
-static void
-test_responder(void **state)
+TEST(test_responder)
 {
 	static const struct {
 		const char *name;
@@ -165,7 +164,6 @@ test_responder(void **state)
 						 "fails by a request of its peer, syndrome"};
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (k = 0; k < 2 * PORTS; k++) {
 			struct rig_pair *p = open_port(ports[k / 2], k % 2 != 0, NULL);
@@ -184,14 +182,12 @@ test_responder(void **state)
 }
 
 /* Rights: of the QP, then of the key, for each operation. */
-static void
-test_rights(void **state)
+TEST(test_rights)
 {
 	static const uint32_t rights[] = {BB_ACCESS_REMOTE_WRITE, BB_ACCESS_REMOTE_READ,
 					  BB_ACCESS_REMOTE_ATOMIC};
 	uint32_t op, of, two;
 
-	(void)state;
 	for (op = 0; op < 3; op++) {
 		for (of = 0; of < 3; of++) {
 			for (two = 0; two < 2; two++) {
@@ -228,13 +224,11 @@ test_rights(void **state)
 }
 
 /* A right that goes while the QP is in RTS. */
-static void
-test_rights_change(void **state)
+TEST(test_rights_change)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_link l;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
 	rig_ring(&p->a);
@@ -249,8 +243,7 @@ test_rights_change(void **state)
 
 /* ---- Receives that fail: an error CQE on both sides. */
 
-static void
-test_receive(void **state)
+TEST(test_receive)
 {
 	static const struct {
 		const char *name;
@@ -266,7 +259,6 @@ test_receive(void **state)
 	size_t i;
 	int two;
 
-	(void)state;
 	for (i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t c = i / 2;
 		struct rig_pair *p;
@@ -306,14 +298,12 @@ test_receive(void **state)
 }
 
 /* Entries of the list that a message does not reach are not looked at. */
-static void
-test_receive_unused_entry(void **state)
+TEST(test_receive_unused_entry)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct mlx5_wqe_data_seg *s = (void *)p->b.rq;
 	struct rig_cqe e;
 
-	(void)state;
 	rig_recv(&p->b, &p->mb, 0, 64);
 	mlx5dv_set_data_seg(&s[1], 64, 0x777700, 0);
 	rig_send(&p->a, &p->ma, 0, 64, RIG_CQE);
@@ -353,23 +343,19 @@ no_receive_queue(const char *port)
 	rig_pair_close(p);
 }
 
-static void
-test_no_receive_queue(void **state)
+TEST(test_no_receive_queue)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < PORTS; i++)
 		no_receive_queue(ports[i]);
 }
 
 /* The receive record is more than a ring ahead. */
-static void
-test_receive_record(void **state)
+TEST(test_receive_record)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < PORTS; i++) {
 		struct rig_pair *p = open_port(ports[i], false, NULL);
 
@@ -386,15 +372,13 @@ test_receive_record(void **state)
 }
 
 /* Path MTUs that differ: a message of one packet may pass, a longer one cannot. */
-static void
-test_mtu_mismatch(void **state)
+TEST(test_mtu_mismatch)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_link l;
 	struct rig_qp x, y;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
 	rig_qp_open(&y, p->u[0], &p->cb, &p->cb, &attr);
@@ -412,19 +396,4 @@ test_mtu_mismatch(void **state)
 	rig_pair_close(p);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_responder),
-		cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_rights_change),
-		cmocka_unit_test(test_receive),
-		cmocka_unit_test(test_receive_unused_entry),
-		cmocka_unit_test(test_no_receive_queue),
-		cmocka_unit_test(test_receive_record),
-		cmocka_unit_test(test_mtu_mismatch),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

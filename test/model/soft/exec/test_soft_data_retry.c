@@ -42,13 +42,11 @@ wait_both(struct rig_pair *p, struct rig_cq *c, struct rig_cqe *e)
 
 /* ---- Receiver not ready */
 
-static void
-test_rnr_then_success(void **state)
+TEST(test_rnr_then_success)
 {
 	struct rig_link l;
 	int two;
 
-	(void)state;
 	rig_link_default(&l);
 	l.min_rnr = 14; /* 1 ms by the table: 1.28 */
 	l.rnr_retry = 7;
@@ -80,13 +78,11 @@ test_rnr_then_success(void **state)
 }
 
 /* RDMA WRITE with immediate needs a receive, too; nothing is written before it is there. */
-static void
-test_rnr_write_imm(void **state)
+TEST(test_rnr_write_imm)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_cqe e;
 
-	(void)state;
 	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
 	rig_data(&p->a, 2, &p->ma, 0, 8);
 	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE_IMM, RIG_CQE, 3, 5);
@@ -101,13 +97,11 @@ test_rnr_write_imm(void **state)
 }
 
 /* rnr_retry retries of min_rnr_nak each, then the error; with 0, at once. */
-static void
-test_rnr_exhausted(void **state)
+TEST(test_rnr_exhausted)
 {
 	static const uint32_t retries[] = {0, 1, 3};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 2 * 3; i++) {
 		struct rig_link l;
 		struct rig_pair *p;
@@ -133,15 +127,13 @@ test_rnr_exhausted(void **state)
 }
 
 /* A receive in time resets the count. */
-static void
-test_rnr_count_resets(void **state)
+TEST(test_rnr_count_resets)
 {
 	struct rig_link l;
 	struct rig_pair *p;
 	struct rig_cqe e;
 	uint32_t i;
 
-	(void)state;
 	rig_link_default(&l);
 	l.min_rnr = 20; /* 10 ms */
 	l.rnr_retry = 1;
@@ -173,15 +165,13 @@ expect_retry_exceeded(struct rig_pair *p, struct rig_qp *q, uint32_t timeout, ui
 	assert_true(took + least / 20 >= least);
 }
 
-static void
-test_silence(void **state)
+TEST(test_silence)
 {
 	static const char *const names[] = {"peer in ERR", "peer in RST", "peer in INIT",
 					    "peer connected elsewhere", "no such QP"};
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 5; i++) {
 		struct rig_link l;
 		struct rig_pair *p;
@@ -213,8 +203,7 @@ test_silence(void **state)
 }
 
 /* The peer comes up in time: nothing is lost. */
-static void
-test_late_peer(void **state)
+TEST(test_late_peer)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_pair *p = open_pair(false, NULL);
@@ -222,7 +211,6 @@ test_late_peer(void **state)
 	struct rig_link l;
 	struct rig_cqe e;
 
-	(void)state;
 	rig_link_default(&l);
 	l.timeout = 12; /* 17 ms */
 	l.retry = 7;
@@ -242,15 +230,13 @@ test_late_peer(void **state)
 }
 
 /* ack_timeout 0: for ever; a reset ends it. */
-static void
-test_timeout_0(void **state)
+TEST(test_timeout_0)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_link l;
 	struct rig_cqe e;
 	uint64_t start;
 
-	(void)state;
 	rig_link_default(&l);
 	l.timeout = 0;
 	rig_qp_reset(&p->a);
@@ -272,13 +258,11 @@ test_timeout_0(void **state)
 /* ---- PSNs */
 
 /* Ahead of what the peer expects: NAK after NAK, and no time to wait for. */
-static void
-test_psn_ahead(void **state)
+TEST(test_psn_ahead)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_link l;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_qp_reset(&p->a);
 	l.sq_psn = (l.sq_psn + 1) & 0xffffff;
@@ -295,14 +279,12 @@ test_psn_ahead(void **state)
  * Behind by three packets: acknowledged, not executed, until the PSN is the expected
  * one. A SEND takes no receive, a READ is served again.
  */
-static void
-test_psn_behind(void **state)
+TEST(test_psn_behind)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_link l;
 	struct rig_cqe e;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_qp_reset(&p->a);
 	l.sq_psn = (l.sq_psn - 3) & 0xffffff;
@@ -331,15 +313,13 @@ test_psn_behind(void **state)
 }
 
 /* A duplicate atomic gets the old answer and is not done twice; an unknown one, none. */
-static void
-test_psn_atomic_replay(void **state)
+TEST(test_psn_atomic_replay)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	uint64_t *target = (uint64_t *)(void *)p->mb.p, *result = (uint64_t *)(void *)p->ma.p;
 	struct rig_link l;
 	struct rig_cqe e;
 
-	(void)state;
 	rig_link_default(&l);
 	*target = 100;
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
@@ -372,13 +352,11 @@ test_psn_atomic_replay(void **state)
 }
 
 /* Half of a message is old, half of it new. */
-static void
-test_psn_partly_behind(void **state)
+TEST(test_psn_partly_behind)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_link l;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_qp_reset(&p->a);
 	l.sq_psn--;
@@ -391,13 +369,11 @@ test_psn_partly_behind(void **state)
 }
 
 /* A message takes as many PSNs as packets, wrapping at 24 bits, at every mtu. */
-static void
-test_psn_wrap(void **state)
+TEST(test_psn_wrap)
 {
 	static const uint32_t sizes[] = {20000, 1, 4096, 4097, 256, 257, 0};
 	uint32_t mtu;
 
-	(void)state;
 	for (mtu = 1; mtu <= 5; mtu++) {
 		uint32_t bytes = 128u << mtu, psn = 0xfffffe, i, k;
 		struct rig_link l;
@@ -466,14 +442,12 @@ burst(uint8_t first, uint8_t second, uint32_t log_sra, uint32_t log_rra, uint32_
 	return p;
 }
 
-static void
-test_responder_resources(void **state)
+TEST(test_responder_resources)
 {
 	static const uint8_t kinds[][2] = {{READ, READ}, {ATOMIC, ATOMIC}, {READ, ATOMIC}};
 	struct rig_pair *p = NULL;
 	uint32_t i, k;
 
-	(void)state;
 	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 		const uint8_t one = kinds[k][0], two = kinds[k][1];
 		uint64_t word, adds = (one == ATOMIC) + (two == ATOMIC);
@@ -518,24 +492,4 @@ test_responder_resources(void **state)
 	rig_pair_close(p);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rnr_then_success),
-		cmocka_unit_test(test_rnr_write_imm),
-		cmocka_unit_test(test_rnr_exhausted),
-		cmocka_unit_test(test_rnr_count_resets),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_late_peer),
-		cmocka_unit_test(test_timeout_0),
-		cmocka_unit_test(test_psn_ahead),
-		cmocka_unit_test(test_psn_behind),
-		cmocka_unit_test(test_psn_atomic_replay),
-		cmocka_unit_test(test_psn_partly_behind),
-		cmocka_unit_test(test_psn_wrap),
-		cmocka_unit_test(test_responder_resources),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -24,8 +24,7 @@ expect_format(const struct rig_cq *c, const uint8_t *data, uint32_t len)
 		assert_memory_equal(cqe, data, len);
 }
 
-static void
-test_scatter_request(void **state)
+TEST(test_scatter_request)
 {
 	struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 2, .log_stride = 6, .cs_req = 0x11};
 	static struct rig_pair p;
@@ -33,7 +32,6 @@ test_scatter_request(void **state)
 	struct rig_qp a;
 	uint64_t old = 0x1122334455667788, now;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_pair_open(&p, NULL, false, NULL);
 	rig_qp_open(&a, p.u[0], &p.ca, &p.ca, &attr);
@@ -81,8 +79,7 @@ test_scatter_request(void **state)
 }
 
 /* Gathered from several pieces and inline data, into a receive of an own RQ. */
-static void
-test_own_rq(void **state)
+TEST(test_own_rq)
 {
 	struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .cs_res = 1};
 	static struct rig_pair p;
@@ -91,7 +88,6 @@ test_own_rq(void **state)
 	struct rig_qp b;
 	uint8_t want[32];
 
-	(void)state;
 	rig_link_default(&l);
 	rig_pair_open(&p, NULL, false, NULL);
 	rig_qp_open(&b, p.u[1], &p.cb, &p.cb, &attr);
@@ -127,13 +123,4 @@ test_own_rq(void **state)
 	rig_pair_close(&p);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_scatter_request),
-		cmocka_unit_test(test_own_rq),
-	};
-
-	return cmocka_run_group_tests_name("soft_data_scatter", tests, NULL, NULL);
-}
+TEST_MAIN(0)

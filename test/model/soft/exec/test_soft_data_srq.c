@@ -150,14 +150,12 @@ send_ok(struct shared *s, bool second, size_t off, uint32_t len, uint16_t idx)
 }
 
 /* The device follows the links, in whatever order they lead, for whichever QP. */
-static void
-test_list(void **state)
+TEST(test_list)
 {
 	static const uint16_t order[] = {0, 5, 2, 7, 1, 6, 3, 4};
 	struct shared *s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 7; i++)
 		rmp_wqe(&s->r, order[i], order[i + 1], &s->p.mb, order[i] * 256u, 100);
 	rmp_record(&s->r, 7);
@@ -178,13 +176,11 @@ test_list(void **state)
 }
 
 /* Cyclic: one behind the other, with a head that is not looked at, and without. */
-static void
-test_cyclic(void **state)
+TEST(test_cyclic)
 {
 	int basic;
 	uint32_t i;
 
-	(void)state;
 	for (basic = 0; basic < 2; basic++) {
 		struct shared *s = open_shared(BB_PRM_WQ_TYPE_CYCLIC, basic != 0);
 
@@ -199,13 +195,11 @@ test_cyclic(void **state)
 }
 
 /* A record or link that cannot be: the RMP is dead, and who needs a receive with it. */
-static void
-test_broken(void **state)
+TEST(test_broken)
 {
 	static struct shared shared, *s = &shared;
 	int kind;
 
-	(void)state;
 	for (kind = 0; kind < 4; kind++) {
 		shared_open_port(s, kind < 2 ? NULL : "wire=1", false, BB_PRM_WQ_TYPE_LIST, false,
 				 3, 6, 0);
@@ -235,13 +229,11 @@ test_broken(void **state)
 }
 
 /* What is wrong with one receive concerns the message that took it. */
-static void
-test_bad_wqe(void **state)
+TEST(test_bad_wqe)
 {
 	static const uint8_t want[][2] = {{LENGTH, INVALID}, {PROT, OP_ERR}, {QP_OP, OP_ERR}};
 	uint32_t kind;
 
-	(void)state;
 	for (kind = 0; kind < 3; kind++) {
 		struct shared *s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
 		struct mlx5_wqe_data_seg *seg = (void *)(s->r.mem + 16);
@@ -275,15 +267,13 @@ test_bad_wqe(void **state)
 }
 
 /* A message that fails behind its receive: that one is flushed, the RMP's others are not. */
-static void
-test_taken_is_flushed(void **state)
+TEST(test_taken_is_flushed)
 {
 	struct shared *s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
 	struct mlx5_mr_attr attr;
 	struct mlx5_mr *mr;
 	uint8_t *two;
 
-	(void)state;
 	two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(two != MAP_FAILED);
 	attr = mlx5_mr_mem(two, 8192, RIG_ALL | BB_ACCESS_ON_DEMAND);
@@ -308,13 +298,11 @@ test_taken_is_flushed(void **state)
 	shared_close(s);
 }
 
-static void
-test_limit(void **state)
+TEST(test_limit)
 {
 	struct shared *s = open_shared(BB_PRM_WQ_TYPE_CYCLIC, false);
 	uint32_t i;
 
-	(void)state;
 	rig_subscribe(&s->p.d, s->r.obj, BB_PRM_EVENT_SRQ_RQ_LIMIT, 9);
 	for (i = 0; i < 8; i++)
 		rmp_wqe(&s->r, i, 0, &s->p.mb, 0, 8);
@@ -344,13 +332,11 @@ test_limit(void **state)
 }
 
 /* The record's 16 bits and the ring's end, many times over, with one WQE in the ring. */
-static void
-test_wraps(void **state)
+TEST(test_wraps)
 {
 	static struct shared s;
 	uint32_t i, k;
 
-	(void)state;
 	shared_open(&s, false, BB_PRM_WQ_TYPE_CYCLIC, false, 4, 5, 0);
 	for (i = 0; i < 16; i++)
 		rmp_wqe(&s.r, i, 0, &s.p.mb, i * 8u, 8);
@@ -412,8 +398,7 @@ run_one(void *arg)
 	return NULL;
 }
 
-static void
-test_two_engines(void **state)
+TEST(test_two_engines)
 {
 	static uint8_t seen[1u << 15];
 	static struct shared s;
@@ -421,7 +406,6 @@ test_two_engines(void **state)
 	pthread_t thread;
 	uint32_t i;
 
-	(void)state;
 	memset(seen, 0, sizeof(seen));
 	shared_open(&s, true, BB_PRM_WQ_TYPE_LIST, false, 15, 5, 0);
 	/* Every WQE once, in a scrambled order that begins at 0. */
@@ -465,14 +449,12 @@ expect_format(const struct rig_cq *c, const uint8_t *data, uint32_t len)
 		assert_memory_equal(cqe, data, len);
 }
 
-static void
-test_scatter_receive(void **state)
+TEST(test_scatter_receive)
 {
 	static const uint32_t lens[] = {1, 7, 8, 31, 32};
 	static struct shared s;
 	uint32_t i;
 
-	(void)state;
 	shared_open(&s, false, BB_PRM_WQ_TYPE_CYCLIC, false, 3, 6, 1);
 	memset(s.p.mb.p, 0xee, 4096);
 	for (i = 0; i < 5; i++) {
@@ -503,20 +485,4 @@ test_scatter_receive(void **state)
 	shared_close(&s);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_cyclic),
-		cmocka_unit_test(test_broken),
-		cmocka_unit_test(test_bad_wqe),
-		cmocka_unit_test(test_taken_is_flushed),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_wraps),
-		cmocka_unit_test(test_two_engines),
-		cmocka_unit_test(test_scatter_receive),
-	};
-
-	return cmocka_run_group_tests_name("soft_data_srq", tests, NULL, NULL);
-}
+TEST_MAIN(0)

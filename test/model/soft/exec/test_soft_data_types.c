@@ -94,8 +94,7 @@ datagram(struct rig *r, uint8_t opcode, uint32_t len, uint32_t qkey)
 }
 
 /* By rdma-core's own setter: what arrives, and what its CQE says. */
-static void
-test_datagram(void **state)
+TEST(test_datagram)
 {
 	/* Of soft0. */
 	static const uint8_t link_local[16] = {0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe};
@@ -103,7 +102,6 @@ test_datagram(void **state)
 	struct rig r;
 	unsigned int i;
 
-	(void)state;
 	rig_start(&r, BB_PRM_QP_ST_UD);
 	for (i = 0; i < 100; i++)
 		r.m.p[i] = (uint8_t)(i + 1);
@@ -134,12 +132,10 @@ test_datagram(void **state)
 }
 
 /* To the right GID with another MAC, or with no hops left: lost on the way. */
-static void
-test_lost_on_the_way(void **state)
+TEST(test_lost_on_the_way)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		struct rig r;
 		uint8_t *seg;
@@ -356,8 +352,7 @@ refused_wqe(const struct wqe_case *c, const char *args)
 	rig_end(&r);
 }
 
-static void
-test_refused_wqes(void **state)
+TEST(test_refused_wqes)
 {
 	static const struct wqe_case cases[] = {
 		{"UC READ", BB_PRM_QP_ST_UC, read_wqe, QP_OP, 0x6d},
@@ -390,7 +385,6 @@ test_refused_wqes(void **state)
 						    QP_OP, 0x68};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refused_wqe(&cases[i], NULL);
 	refused_wqe(&need_grh, "link=ib,grh_required");
@@ -416,8 +410,7 @@ struct edit {
 	}
 
 /* Each is refused as BAD_PARAM, and the same command without it goes. */
-static void
-test_refused_mailboxes(void **state)
+TEST(test_refused_mailboxes)
 {
 	static const struct {
 		const char *name;
@@ -467,7 +460,6 @@ test_refused_mailboxes(void **state)
 	struct rig_link l;
 	size_t i, k;
 
-	(void)state;
 	rig_link_default(&l);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rig r;
@@ -490,8 +482,7 @@ test_refused_mailboxes(void **state)
 }
 
 /* The Q_Key counts with its bit only, in every transition behind RST2INIT. */
-static void
-test_qkey_optional(void **state)
+TEST(test_qkey_optional)
 {
 	static const uint16_t way[] = {BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2INIT_QP,
 				       BB_PRM_OP_INIT2RTR_QP, BB_PRM_OP_RTR2RTS_QP,
@@ -502,7 +493,6 @@ test_qkey_optional(void **state)
 	struct rig r;
 	size_t i;
 
-	(void)state;
 	rig_link_default(&l);
 	rig_start(&r, BB_PRM_QP_ST_UD);
 	rig_qp_reset(&r.a);
@@ -526,8 +516,7 @@ test_qkey_optional(void **state)
  * The receiver's engine does not run: the sender completes all the same, in order, and what
  * is more than the device keeps is lost.
  */
-static void
-test_idle_receiver(void **state)
+TEST(test_idle_receiver)
 {
 	const unsigned int many = 5000;
 	struct rig_qp_attr attr = {
@@ -538,7 +527,6 @@ test_idle_receiver(void **state)
 	unsigned int i, n;
 	struct rig r;
 
-	(void)state;
 	rig_start(&r, BB_PRM_QP_ST_UD);
 	rig_qp_close(&r.b);
 	rig_cq_close(&r.rcq);
@@ -584,14 +572,4 @@ test_idle_receiver(void **state)
 	rig_dev_close(&r.d);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_datagram),      cmocka_unit_test(test_lost_on_the_way),
-		cmocka_unit_test(test_refused_wqes),  cmocka_unit_test(test_refused_mailboxes),
-		cmocka_unit_test(test_qkey_optional), cmocka_unit_test(test_idle_receiver),
-	};
-
-	return cmocka_run_group_tests_name("soft_data_types", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -76,8 +76,7 @@ BAD(pattern_hollow, pattern_make(k), BIND,
     (ENTRY(w)[1].byte_count = 0, REPEAT(w)->byte_count = htobe32(8)))
 BAD(pattern_overlap, pattern_make(k), BIND, ENTRY(w)[0].stride = htobe16(7))
 
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 #define ROW(name_, synd_)                                                                          \
 	{                                                                                          \
@@ -114,7 +113,6 @@ test_refused(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct keys *k = keys_open(false);
 		struct umr w;
@@ -148,15 +146,13 @@ write_through(struct keys *k, uint32_t rkey, uint64_t addr, uint32_t len, uint8_
 }
 
 /* What is right is done, and only what the mask names. */
-static void
-test_accepted(void **state)
+TEST(test_accepted)
 {
 	struct keys *k = keys_open(false);
 	uint64_t base = (uintptr_t)k->mem.p;
 	struct umr w;
 	uint32_t i;
 
-	(void)state;
 	/* Bytes that the mask does not name may be anything. */
 	w = inv_make(k->two->rkey);
 	w.m.access_flags = 0xff;
@@ -198,13 +194,11 @@ test_accepted(void **state)
 }
 
 /* A stale key, and one in use, at the second UMR. */
-static void
-test_states(void **state)
+TEST(test_states)
 {
 	static const uint8_t flags[] = {MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE, 0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		struct keys *k = keys_open(false);
 		struct umr w = bind_make(k, true);
@@ -226,8 +220,7 @@ test_states(void **state)
 }
 
 /* A use of a key behind its UMR, in one doorbell: only with a fence, there or in between. */
-static void
-test_fence(void **state)
+TEST(test_fence)
 {
 	/* A WRITE that does not use the key, and one that does. */
 	static const struct {
@@ -241,7 +234,6 @@ test_fence(void **state)
 	static const char *const ports[] = {NULL, "wire=1"};
 	unsigned int i, row;
 
-	(void)state;
 	for (i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
 		struct keys *k = keys_open_args(ports[i % 2], false);
 		struct rig_qp *q = &k->p.b;
@@ -266,14 +258,12 @@ test_fence(void **state)
 }
 
 /* Keys over keys: as deep as the device says, no deeper, and not in a circle. */
-static void
-test_depth(void **state)
+TEST(test_depth)
 {
 	struct keys *k = keys_open(false);
 	struct mlx5_obj *obj[5];
 	uint32_t key[6], i;
 
-	(void)state;
 	key[0] = k->mem.mr->lkey;
 	for (i = 0; i < 5; i++)
 		obj[i] = key_over(k, k->p.d.pd, false, false, key[i],
@@ -298,8 +288,7 @@ test_depth(void **state)
 }
 
 /* Each key on the way must be of the QP's PD. */
-static void
-test_foreign_pd(void **state)
+TEST(test_foreign_pd)
 {
 	struct keys *k = keys_open(false);
 	struct mlx5_obj *obj;
@@ -308,7 +297,6 @@ test_foreign_pd(void **state)
 	struct umr w;
 	uint32_t key;
 
-	(void)state;
 	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
 	obj = used_key(k, pd, false, false, &key);
 	write_through(k, key, 0, 8, ACCESS);
@@ -344,15 +332,13 @@ test_foreign_pd(void **state)
 }
 
 /* Windows are for peers. */
-static void
-test_window_as_lkey(void **state)
+TEST(test_window_as_lkey)
 {
 	struct keys *k = keys_open(false);
 	struct rig_qp *q = &k->p.b;
 	struct umr w = bind_make(k, false);
 	uint16_t at;
 
-	(void)state;
 	umr_ok(q, &w);
 	at = q->pi;
 	rig_raddr(q, (uintptr_t)k->p.ma.p, k->p.ma.mr->rkey);
@@ -365,12 +351,10 @@ test_window_as_lkey(void **state)
 }
 
 /* SEND with invalidate of what a peer may not invalidate, and of what it may. */
-static void
-test_send_inv(void **state)
+TEST(test_send_inv)
 {
 	unsigned int row;
 
-	(void)state;
 	for (row = 0; row < 8; row++) {
 		struct keys *k = keys_open(row == 7);
 		struct rig_qp *a = &k->p.a, *b = &k->p.b;
@@ -440,15 +424,4 @@ test_send_inv(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),        cmocka_unit_test(test_accepted),
-		cmocka_unit_test(test_states),         cmocka_unit_test(test_fence),
-		cmocka_unit_test(test_depth),          cmocka_unit_test(test_foreign_pd),
-		cmocka_unit_test(test_window_as_lkey), cmocka_unit_test(test_send_inv),
-	};
-
-	return cmocka_run_group_tests_name("soft_data_umr", tests, NULL, NULL);
-}
+TEST_MAIN(0)

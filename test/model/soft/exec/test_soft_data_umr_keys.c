@@ -28,8 +28,7 @@ rights_make(uint32_t key)
 	return umr_make(key, 0, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ, 0);
 }
 
-static void
-test_whose(void **state)
+TEST(test_whose)
 {
 	struct keys *k = keys_open(false);
 	struct mlx5_obj *obj;
@@ -37,7 +36,6 @@ test_whose(void **state)
 	struct umr w;
 	uint32_t key;
 
-	(void)state;
 	/* Another PD's; the same key of the QP's own PD goes. */
 	obj = used_key(k, k->p.d.pd, true, true, &key);
 	w = rights_make(key);
@@ -97,8 +95,7 @@ window(struct keys *k, const struct rig_mem *m, size_t off, uint32_t len)
 }
 
 /* A window holds at most its region, up to the last byte, and one block of translations. */
-static void
-test_window_edges(void **state)
+TEST(test_window_edges)
 {
 	static const struct {
 		size_t off;
@@ -117,7 +114,6 @@ test_window_edges(void **state)
 	struct umr w;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		k = keys_open(false);
 		w = window(k, &k->mem, cases[i].off, cases[i].len);
@@ -161,14 +157,12 @@ test_window_edges(void **state)
 }
 
 /* A pattern fills its WQE to the last entry, and takes none from behind it. */
-static void
-test_pattern_edges(void **state)
+TEST(test_pattern_edges)
 {
 	struct mlx5_wqe_umr_repeat_block_seg *rb;
 	struct mlx5_wqe_umr_repeat_ent_seg *e;
 	uint32_t n, i;
 
-	(void)state;
 	for (n = 0; n < 5; n++) {
 		struct keys *k = keys_open(false);
 		struct umr w = pattern_make(k);
@@ -212,8 +206,7 @@ invalidate(struct keys *k, uint32_t key)
 	return true;
 }
 
-static void
-test_peer_invalidates(void **state)
+TEST(test_peer_invalidates)
 {
 	struct keys *k = keys_open(false);
 	struct mlx5_obj *obj;
@@ -223,7 +216,6 @@ test_peer_invalidates(void **state)
 	struct umr w;
 	uint32_t key;
 
-	(void)state;
 	/* A key of another PD. */
 	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
 	obj = used_key(k, pd, true, true, &key);
@@ -306,12 +298,10 @@ usable(struct keys *k)
 static const char *const ports[] = {NULL, "wire=1"};
 
 /* A change waits for who is inside, and leaves the key as it is if it is given up meanwhile. */
-static void
-test_given_up(void **state)
+TEST(test_given_up)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		struct keys *k = keys_open_args(ports[i % 2], true);
 		struct rig_qp *a = &k->p.a, *b = &k->p.b;
@@ -345,12 +335,10 @@ test_given_up(void **state)
 }
 
 /* When who was inside has gone: the receive that is tried again is named by the key, too. */
-static void
-test_waits(void **state)
+TEST(test_waits)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		struct keys *k = keys_open_args(ports[i], true);
 		struct rig_qp *a = &k->p.a, *b = &k->p.b;
@@ -387,13 +375,11 @@ test_waits(void **state)
 }
 
 /* A device whose UMRs change no atomic right: one that names it fails, one that does not goes. */
-static void
-test_without_atomic(void **state)
+TEST(test_without_atomic)
 {
 	const uint64_t a = MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;
 	unsigned int row;
 
-	(void)state;
 	for (row = 0; row < 4; row++) {
 		struct keys *k = keys_open_args("no_umr_atomic", false);
 		struct umr w = row < 2 ? bind_make(k, row == 1) : list_make(k);
@@ -410,18 +396,4 @@ test_without_atomic(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whose),
-		cmocka_unit_test(test_without_atomic),
-		cmocka_unit_test(test_window_edges),
-		cmocka_unit_test(test_pattern_edges),
-		cmocka_unit_test(test_peer_invalidates),
-		cmocka_unit_test(test_given_up),
-		cmocka_unit_test(test_waits),
-	};
-
-	return cmocka_run_group_tests_name("soft_data_umr_keys", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -24,15 +24,13 @@ rnd(uint32_t n)
 	return (uint32_t)((seed >> 33) % n);
 }
 
-static void
-test_random(void **state)
+TEST(test_random)
 {
 	const char *rounds = getenv("BB_ROUNDS");
 	unsigned int n = rounds != NULL ? (unsigned int)atoi(rounds) : 3000, i, good = 0;
 	struct keys *k = keys_open(false);
 	struct rig_link link;
 
-	(void)state;
 	rig_link_default(&link);
 	for (i = 0; i < n; i++) {
 		struct umr w;
@@ -116,8 +114,7 @@ writer(void *arg)
 }
 
 /* After an invalidation's completion the memory does not change any more. */
-static void
-test_race(void **state)
+TEST(test_race)
 {
 	struct race r = {.k = keys_open(true)};
 	struct rig_qp *q = &r.k->p.b;
@@ -127,7 +124,6 @@ test_race(void **state)
 	uint32_t i, round, seen = 0, checked = 0;
 	uint64_t end;
 
-	(void)state;
 	rig_link_default(&link);
 	for (round = 0; round < 30; round++) {
 		struct umr lay = list_make(r.k), inv = inv_make(r.k->key);
@@ -177,13 +173,4 @@ test_race(void **state)
 	keys_close(r.k);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_race),
-	};
-
-	return cmocka_run_group_tests_name("soft_data_umr_races", tests, NULL, NULL);
-}
+TEST_MAIN(0)

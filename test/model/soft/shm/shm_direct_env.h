@@ -14,9 +14,9 @@
 #include "shm_env.h"
 
 /* An MR in the middle of pages that are handed over, which ends at half an atomic. */
-#define OFF  4160u
-#define LEN  8060u
-#define TEST 0xffu /* what bad requests would write */
+#define OFF      4160u
+#define LEN      8060u
+#define BAD_BYTE 0xffu /* what bad requests would write */
 
 static inline struct soft_shm *
 ours(void)
@@ -95,7 +95,7 @@ begin_two(const char *ours, const char *theirs)
 	mr_b.rkey = m.rkey;
 	m.x = 0;
 	m.y = ACTOR_BUF;
-	m.a = TEST;
+	m.a = BAD_BYTE;
 	do_ok(&a, ACTOR_SET);
 	blank(&b);
 }
@@ -202,6 +202,6 @@ leave(void **st)
 	return 0;
 }
 
-#define T(f) cmocka_unit_test_teardown(f, leave)
+#define T(name) TEST_WITH(NULL, leave, name)
 
 #endif

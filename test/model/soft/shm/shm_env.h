@@ -8,18 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "bb_test.h"
 #include "shm_actor.h"
 
 #define GUARD 0xee
@@ -188,7 +182,7 @@ completes(struct actor *s, enum bb_wc_status status)
 }
 
 static inline uint32_t
-state(struct actor *s)
+state_of(struct actor *s)
 {
 	do_ok(s, ACTOR_STATE);
 	return m.a;

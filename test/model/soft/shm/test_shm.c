@@ -94,10 +94,8 @@ atomics(struct actor *s, struct actor *t, uint64_t raddr, uint32_t rkey)
 	assert_int_equal(word(t, 8), 0);
 }
 
-static void
-test_rc(void **st)
+TEST(test_rc)
 {
-	(void)st;
 	start(BB_QPT_RC, "");
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
 	one_way(&b, &a, mr_a.raddr, mr_a.rkey);
@@ -107,10 +105,8 @@ test_rc(void **st)
 }
 
 /* Both devices run in threads of their own. */
-static void
-test_rc_thread(void **st)
+TEST(test_rc_thread)
 {
-	(void)st;
 	start(BB_QPT_RC, ",progress=thread");
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
 	one_way(&b, &a, mr_a.raddr, mr_a.rkey);
@@ -119,20 +115,16 @@ test_rc_thread(void **st)
 }
 
 /* One packet in twenty is lost, on each side: nobody notices. */
-static void
-test_rc_loss(void **st)
+TEST(test_rc_loss)
 {
-	(void)st;
 	start(BB_QPT_RC, ",tx_drop=2,tx_corrupt=1,rx_drop=1,tx_reorder=1,rx_dup=1");
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
 	atomics(&a, &b, mr_b.raddr, mr_b.rkey);
 	stop();
 }
 
-static void
-test_uc(void **st)
+TEST(test_uc)
 {
-	(void)st;
 	start(BB_QPT_UC, "");
 	fill(&a, 0, 5000, 3);
 	blank(&b);
@@ -149,10 +141,8 @@ test_uc(void **st)
 	stop();
 }
 
-static void
-test_ud(void **st)
+TEST(test_ud)
 {
-	(void)st;
 	start(BB_QPT_UD, "");
 	blank(&b);
 	m.x = 0;
@@ -168,10 +158,8 @@ test_ud(void **st)
 }
 
 /* Memory without a descriptor: the target's CPU does it. */
-static void
-test_no_descriptor(void **st)
+TEST(test_no_descriptor)
 {
-	(void)st;
 	setenv("ACTOR_MALLOC", "1", 1);
 	start(BB_QPT_RC, "");
 	unsetenv("ACTOR_MALLOC");
@@ -181,10 +169,8 @@ test_no_descriptor(void **st)
 	stop();
 }
 
-static void
-test_packets(void **st)
+TEST(test_packets)
 {
-	(void)st;
 	start(BB_QPT_RC, ",shm_packets");
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
 	atomics(&a, &b, mr_b.raddr, mr_b.rkey);
@@ -192,10 +178,8 @@ test_packets(void **st)
 }
 
 /* The target's process does not run: what it handed over is accessed all the same. */
-static void
-test_target_sleeps(void **st)
+TEST(test_target_sleeps)
 {
-	(void)st;
 	start(BB_QPT_RC, "");
 	/* What it has to say at the beginning is said. */
 	post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
@@ -228,28 +212,24 @@ refuses(uint64_t off, uint64_t len, uint32_t rkey, enum actor_verb verb, enum bb
 	blank(&b);
 	post(&a, verb, 0, len, mr_b.raddr + off, rkey);
 	completes(&a, status);
-	assert_int_equal(state(&a), BB_QP_ERR);
+	assert_int_equal(state_of(&a), BB_QP_ERR);
 	do_ok(&b, ACTOR_EVENT);
 	assert_int_equal(m.a,
 			 status == BB_WC_REM_ACCESS_ERR ? BB_EVENT_QP_ACCESS : BB_EVENT_QP_REQUEST);
-	assert_int_equal(state(&b), BB_QP_ERR);
+	assert_int_equal(state_of(&b), BB_QP_ERR);
 	stop();
 }
 
-static void
-test_refused(void **st)
+TEST(test_refused)
 {
-	(void)st;
 	refuses(0, 8, 1, ACTOR_WRITE, BB_WC_REM_ACCESS_ERR);
 	refuses(ACTOR_BUF - 7, 8, 0, ACTOR_WRITE, BB_WC_REM_ACCESS_ERR);
 	refuses(ACTOR_BUF - 4095, 4096, 0, ACTOR_READ_VERB, BB_WC_REM_ACCESS_ERR);
 	refuses(0, 8, 0x100, ACTOR_FETCH_ADD, BB_WC_REM_ACCESS_ERR);
 }
 
-static void
-test_rnr(void **st)
+TEST(test_rnr)
 {
-	(void)st;
 	memset(&a, 0, sizeof(a));
 	actor_spawn(&b, EAL);
 	memset(&m, 0, sizeof(m));
@@ -268,15 +248,7 @@ test_rnr(void **st)
 static int
 tests(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rc),      cmocka_unit_test(test_rc_thread),
-		cmocka_unit_test(test_rc_loss), cmocka_unit_test(test_uc),
-		cmocka_unit_test(test_ud),      cmocka_unit_test(test_no_descriptor),
-		cmocka_unit_test(test_packets), cmocka_unit_test(test_target_sleeps),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_rnr),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }
 
 int

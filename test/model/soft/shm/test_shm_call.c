@@ -81,9 +81,10 @@ __wrap_soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uin
 	return hangs_up == UNREAD ? ret : __real_soft_shm_send(sock, m, fds, n);
 }
 
+#define T(name) TEST_WITH(open_port, close_port, name)
+
 /* Whoever is refused so hears why all the same. */
-static void
-test_refused_early(void **st)
+T(test_refused_early)
 {
 	int before = descriptors();
 	char *text;
@@ -91,7 +92,6 @@ test_refused_early(void **st)
 	FILE *log;
 	pid_t pid;
 
-	(void)st;
 	for (hangs_up = BEFORE; hangs_up <= UNREAD; hangs_up++) {
 		assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
 		log = log_begin(&text, &len);
@@ -133,15 +133,13 @@ dropped(const struct soft_shm_tx *tx, int sock, uint32_t deaths)
 	assert_int_equal(shm->deaths, deaths);
 }
 
-static void
-test_listeners(void **st)
+T(test_listeners)
 {
 	struct soft_shm_tx *tx;
 	struct soft_shm_msg m;
 	int sock, before;
 	pid_t pid;
 
-	(void)st;
 	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
 	before = descriptors();
 	/* Its word would be past the end of the directory. */
@@ -186,8 +184,7 @@ test_listeners(void **st)
 }
 
 /* What a process has handed over goes with it: who answers at its address next has other memory. */
-static void
-test_window(void **st)
+T(test_window)
 {
 	struct soft_shm_tx *tx;
 	struct soft_shm_msg m;
@@ -196,7 +193,6 @@ test_window(void **st)
 	pid_t pid;
 	void *base;
 
-	(void)st;
 	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
 	for (round = 0; round < 2; round++) {
 		tx = called(&sock);
@@ -255,8 +251,7 @@ visitor(int step, bool hang_up_first)
 }
 
 /* One line of its death, also if somebody else has its slot before its other half is missed. */
-static void
-test_gone_once(void **st)
+T(test_gone_once)
 {
 	char *text = NULL, line[64], *at, c = 0;
 	int step[2], sock, first, status;
@@ -265,7 +260,6 @@ test_gone_once(void **st)
 	FILE *log;
 	pid_t pid;
 
-	(void)st;
 	for (first = 0; first < 2; first++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, step), 0);
 		pid = fork();
@@ -319,8 +313,7 @@ fill_queue(const uint8_t gid[16], uint32_t max)
 }
 
 /* The peer's queue is full: the device asks again, waits with patience, and is let in. */
-static void
-test_full_queue_is_asked_again(void **st)
+T(test_full_queue_is_asked_again)
 {
 	enum {
 		MAX = 8192
@@ -332,7 +325,6 @@ test_full_queue_is_asked_again(void **st)
 	uint32_t i, n;
 	pid_t pid;
 
-	(void)st;
 	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
 	n = fill_queue(theirs, MAX);
 	/* A burst of processes that start together has room. */
@@ -360,8 +352,7 @@ test_full_queue_is_asked_again(void **st)
 }
 
 /* Users that are not trusted are turned away faster than peers are taken in. */
-static void
-test_strangers_leave_the_queue_quickly(void **st)
+T(test_strangers_leave_the_queue_quickly)
 {
 	enum {
 		STRANGERS = 200
@@ -371,7 +362,6 @@ test_strangers_leave_the_queue_quickly(void **st)
 	pid_t pid;
 	char c = 0;
 
-	(void)st;
 	if (geteuid() != 0) {
 		print_message("skipped: only root can be another user\n");
 		skip();
@@ -402,8 +392,7 @@ test_strangers_leave_the_queue_quickly(void **st)
 }
 
 /* A peer that closes its device says so, on either connection: no error is logged. */
-static void
-test_a_peer_that_closes_its_device_is_not_reported_dead(void **st)
+T(test_a_peer_that_closes_its_device_is_not_reported_dead)
 {
 	char *text, line[64];
 	struct soft_shm_msg m;
@@ -411,7 +400,6 @@ test_a_peer_that_closes_its_device_is_not_reported_dead(void **st)
 	size_t len;
 	FILE *log;
 
-	(void)st;
 	rte_log_set_level((uint32_t)soft_logtype, RTE_LOG_INFO);
 	log = log_begin(&text, &len);
 	rte_log_set_global_level(RTE_LOG_INFO);
@@ -438,23 +426,4 @@ test_a_peer_that_closes_its_device_is_not_reported_dead(void **st)
 	rte_log_set_level((uint32_t)soft_logtype, RTE_LOG_NOTICE);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_listeners, open_port, close_port),
-		cmocka_unit_test_setup_teardown(test_window, open_port, close_port),
-		cmocka_unit_test_setup_teardown(test_refused_early, open_port, close_port),
-		cmocka_unit_test_setup_teardown(test_gone_once, open_port, close_port),
-		cmocka_unit_test_setup_teardown(test_full_queue_is_asked_again, open_port,
-						close_port),
-		cmocka_unit_test_setup_teardown(test_strangers_leave_the_queue_quickly, open_port,
-						close_port),
-		cmocka_unit_test_setup_teardown(
-			test_a_peer_that_closes_its_device_is_not_reported_dead, open_port,
-			close_port),
-	};
-	int ret = env_eal_init("shm_call");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("shm_call"))

@@ -25,13 +25,13 @@ over(int sock)
 	close(sock);
 }
 
-static void
-test_twice(void **st)
+#define T(name) TEST_WITH(open_port, close_port, name)
+
+T(test_twice)
 {
 	struct soft_shm_msg m = hello();
 	int fds[2], sock, before, round;
 
-	(void)st;
 	before = descriptors();
 	for (round = 0; round < 3; round++) {
 		sock = welcome(0);
@@ -43,13 +43,11 @@ test_twice(void **st)
 }
 
 /* It connects and says nothing: it has its time, and no more. */
-static void
-test_silent(void **st)
+T(test_silent)
 {
 	struct soft_shm_msg m;
 	int sock = call();
 
-	(void)st;
 	chores(0);
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_GREETING);
 	chores(SOFT_SHM_PATIENCE_S - 1);
@@ -63,13 +61,11 @@ test_silent(void **st)
 }
 
 /* What it says is no greeting. One of another version learns that it is refused, and why. */
-static void
-test_nonsense(void **st)
+T(test_nonsense)
 {
 	struct soft_shm_msg m;
 	int fds[2], sock, what, before = descriptors();
 
-	(void)st;
 	for (what = 0; what < 5; what++) {
 		m = hello();
 		share(fds);
@@ -101,13 +97,11 @@ test_nonsense(void **st)
 }
 
 /* What it shares is not what it should be: no memory, too little of it, some that it can shrink. */
-static void
-test_shares(void **st)
+T(test_shares)
 {
 	struct soft_shm_msg m = hello();
 	int fds[2], sock, what, other, before = descriptors();
 
-	(void)st;
 	for (what = 0; what < 6; what++) {
 		share(fds);
 		switch (what / 2) {
@@ -136,16 +130,4 @@ test_shares(void **st)
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_IDLE);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_twice, open_port, close_port),
-		cmocka_unit_test_setup_teardown(test_silent, open_port, close_port),
-		cmocka_unit_test_setup_teardown(test_nonsense, open_port, close_port),
-		cmocka_unit_test_setup_teardown(test_shares, open_port, close_port),
-	};
-	int ret = env_eal_init("shm_greet");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("shm_greet"))

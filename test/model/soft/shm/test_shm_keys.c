@@ -50,10 +50,8 @@ bounds(bool by_itself)
 	part();
 }
 
-static void
-test_bounds(void **st)
+T(test_bounds)
 {
-	(void)st;
 	twice(bounds);
 }
 
@@ -98,10 +96,8 @@ keys(bool by_itself)
 	}
 }
 
-static void
-test_keys(void **st)
+T(test_keys)
 {
-	(void)st;
 	twice(keys);
 }
 
@@ -145,10 +141,8 @@ key_rights(bool by_itself)
 	}
 }
 
-static void
-test_key_rights(void **st)
+T(test_key_rights)
 {
-	(void)st;
 	twice(key_rights);
 }
 
@@ -171,10 +165,8 @@ qp_rights(bool by_itself)
 	}
 }
 
-static void
-test_qp_rights(void **st)
+T(test_qp_rights)
 {
-	(void)st;
 	twice(qp_rights);
 }
 
@@ -206,22 +198,15 @@ no_bytes(bool by_itself)
 	part();
 }
 
-static void
-test_no_bytes(void **st)
+T(test_no_bytes)
 {
-	(void)st;
 	twice(no_bytes);
 }
 
 static int
 tests(void)
 {
-	const struct CMUnitTest tests[] = {
-		T(test_bounds),    T(test_keys),     T(test_key_rights),
-		T(test_qp_rights), T(test_no_bytes),
-	};
-
-	return cmocka_run_group_tests_name("shm_keys", tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }
 
 int

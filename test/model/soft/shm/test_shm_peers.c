@@ -63,10 +63,8 @@ dereg_under_fire(const char *more, uint32_t rounds)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
-static void
-test_dereg(void **st)
+TEST(test_dereg)
 {
-	(void)st;
 	dereg_under_fire("", 16);
 	dereg_under_fire(",shm_packets", 2);
 }
@@ -82,14 +80,12 @@ static uint32_t c_rkey;
  * oldest request, the others are flushed, an event tells; the third process is not disturbed, and
  * nothing of the dead one is left.
  */
-static void
-test_killed(void **st)
+TEST(test_killed)
 {
 	struct actor second = {0};
 	struct bb_qp *other;
 	int before = 0, round, n;
 
-	(void)st;
 	memset(&a, 0, sizeof(a));
 	actor_spawn(&c, EAL);
 	assert_int_equal(open_dev(&a, 1, ""), 0);
@@ -121,7 +117,7 @@ test_killed(void **st)
 		completes(&a, BB_WC_RETRY_EXC_ERR);
 		completes(&a, BB_WC_WR_FLUSH_ERR);
 		completes(&a, BB_WC_WR_FLUSH_ERR);
-		assert_int_equal(state(&a), BB_QP_ERR);
+		assert_int_equal(state_of(&a), BB_QP_ERR);
 		do_ok(&a, ACTOR_EVENT);
 		assert_int_equal(m.a, BB_EVENT_QP_FATAL);
 		do_ok(&a, ACTOR_QP_DESTROY);
@@ -131,7 +127,7 @@ test_killed(void **st)
 		fill(&c, 0, 100, (uint32_t)round);
 		post(&second, ACTOR_READ_VERB, 0, 100, c_raddr, c_rkey);
 		completes(&second, BB_WC_SUCCESS);
-		assert_int_equal(state(&second), BB_QP_RTS);
+		assert_int_equal(state_of(&second), BB_QP_RTS);
 		for (n = 0; n < 100; n++)
 			actor_run(&a);
 		if (round == 0)
@@ -145,10 +141,8 @@ test_killed(void **st)
 }
 
 /* A QP that has nothing under way learns it, too, and so does one that only receives. */
-static void
-test_killed_idle(void **st)
+TEST(test_killed_idle)
 {
-	(void)st;
 	start(BB_QPT_RC, "");
 	post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
 	completes(&a, BB_WC_SUCCESS);
@@ -160,7 +154,7 @@ test_killed_idle(void **st)
 	do_ok(&a, ACTOR_EVENT);
 	assert_int_equal(m.a, BB_EVENT_QP_FATAL);
 	completes(&a, BB_WC_WR_FLUSH_ERR);
-	assert_int_equal(state(&a), BB_QP_ERR);
+	assert_int_equal(state_of(&a), BB_QP_ERR);
 	do_ok(&a, ACTOR_CLOSE);
 }
 
@@ -215,7 +209,7 @@ counted(enum end how)
 	case BY_OUR_ERROR:
 		post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr, mr_b.rkey ^ 1);
 		completes(&a, BB_WC_REM_ACCESS_ERR);
-		assert_int_equal(state(&a), BB_QP_ERR);
+		assert_int_equal(state_of(&a), BB_QP_ERR);
 		break;
 	}
 	while (how != BY_OUR_ERROR && rx->state != SOFT_SHM_IDLE)
@@ -233,10 +227,8 @@ counted(enum end how)
 		actor_kill(&b);
 }
 
-static void
-test_counted(void **st)
+TEST(test_counted)
 {
-	(void)st;
 	counted(BY_KILL);
 	counted(BY_CLOSE);
 	counted(BY_OUR_ERROR);
@@ -255,8 +247,7 @@ handed_over(uint32_t key)
 }
 
 /* What nobody may access from outside is not handed over: memory that has no rights for peers. */
-static void
-test_handed_over(void **st)
+TEST(test_handed_over)
 {
 	static const struct {
 		uint32_t access, n;
@@ -269,7 +260,6 @@ test_handed_over(void **st)
 	};
 	uint32_t i;
 
-	(void)st;
 	memset(&a, 0, sizeof(a));
 	assert_int_equal(open_dev(&a, 1, ""), 0);
 	for (i = 0; i < sizeof(mrs) / sizeof(mrs[0]); i++) {
@@ -286,15 +276,13 @@ test_handed_over(void **st)
 }
 
 /* Another user is refused on either side, unless it is named. */
-static void
-test_other_user(void **st)
+TEST(test_other_user)
 {
 	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
 	char fabric[SOFT_SHM_NAME];
 	pid_t child;
 	int status, n;
 
-	(void)st;
 	if (geteuid() != 0)
 		skip();
 	snprintf(fabric, sizeof(fabric), "test%d", (int)getpid());
@@ -367,8 +355,7 @@ flood(const char *fabric, uint32_t times)
 }
 
 /* Another user that connects again and again costs no descriptors, and no line for each time. */
-static void
-test_flood(void **st)
+TEST(test_flood)
 {
 	char fabric[SOFT_SHM_NAME], line[256];
 	int before, status, lines = 0;
@@ -376,7 +363,6 @@ test_flood(void **st)
 	FILE *log;
 	pid_t child;
 
-	(void)st;
 	if (geteuid() != 0)
 		skip();
 	snprintf(fabric, sizeof(fabric), "test%d", (int)getpid());
@@ -412,13 +398,11 @@ test_flood(void **st)
 }
 
 /* An address belongs to one process, until that is gone; nobody answers at one that is free. */
-static void
-test_addresses(void **st)
+TEST(test_addresses)
 {
 	struct bb_qp_addr none = {
 		.qpn = 1, .mtu = 4096, .gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 77}};
 
-	(void)st;
 	memset(&a, 0, sizeof(a));
 	actor_spawn(&b, EAL);
 	assert_int_equal(open_dev(&b, 2, ""), 0);
@@ -437,8 +421,7 @@ test_addresses(void **st)
 }
 
 /* Addresses that nobody has take no room from those that somebody has. */
-static void
-test_nobody(void **st)
+TEST(test_nobody)
 {
 	struct bb_path path = {.sgid_index = 1, .port = 1};
 	uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 198, 51, 100, 0};
@@ -446,7 +429,6 @@ test_nobody(void **st)
 	struct bb_ah *ah;
 	uint32_t i;
 
-	(void)st;
 	memset(&a, 0, sizeof(a));
 	actor_spawn(&b, EAL);
 	assert_int_equal(open_dev(&a, 1, ""), 0);
@@ -473,15 +455,7 @@ test_nobody(void **st)
 static int
 tests(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dereg),       cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_killed_idle), cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_other_user),  cmocka_unit_test(test_handed_over),
-		cmocka_unit_test(test_flood),       cmocka_unit_test(test_counted),
-		cmocka_unit_test(test_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }
 
 int

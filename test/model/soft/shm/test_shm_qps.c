@@ -36,21 +36,17 @@ other_qp(bool by_itself)
 	part();
 }
 
-static void
-test_other_qp(void **st)
+T(test_other_qp)
 {
-	(void)st;
 	twice(other_qp);
 }
 
 /* It allows one READ or atomic at a time, and we would have more: these are done by packets. */
-static void
-test_reads(void **st)
+T(test_reads)
 {
 	static const struct differ one = {.reads = 1};
 	uint64_t before;
 
-	(void)st;
 	begin("");
 	join(&one);
 	warm(ACTOR_WRITE, mr_b.raddr, mr_b.rkey);
@@ -84,21 +80,17 @@ all_by_packets(const char *theirs)
 }
 
 /* A target whose port flaps: who wrote there by himself would do it while that is down, too. */
-static void
-test_flap(void **st)
+T(test_flap)
 {
-	(void)st;
 	all_by_packets(",flap=3600000:1");
 }
 
 /* One that captures all its packets: what is written by itself would not be there. */
-static void
-test_captured(void **st)
+T(test_captured)
 {
 	char file[] = "/tmp/bb_shm_XXXXXX", more[64];
 	int fd = mkstemp(file);
 
-	(void)st;
 	assert_true(fd >= 0);
 	close(fd);
 	snprintf(more, sizeof(more), ",capture=%s", file);
@@ -107,14 +99,12 @@ test_captured(void **st)
 }
 
 /* What is behind a packet that has no answer yet waits for that. */
-static void
-test_order(void **st)
+T(test_order)
 {
 	static const struct differ none;
 	uint64_t before;
 	uint32_t i;
 
-	(void)st;
 	begin("");
 	ready(true, &none);
 	m.b = 5;
@@ -136,12 +126,10 @@ test_order(void **st)
 }
 
 /* The QP of the target is gone; its memory and keys are there. */
-static void
-test_qp_gone(void **st)
+T(test_qp_gone)
 {
 	static const struct differ soon = {.timeout = 16};
 
-	(void)st;
 	begin("");
 	ready(true, &soon);
 	do_ok(&b, ACTOR_QP_DESTROY);
@@ -159,30 +147,26 @@ qp_error(bool by_itself)
 	/* Not in its MR. */
 	post(&b, ACTOR_WRITE, 0, 8, mr_a.raddr, mr_a.rkey);
 	completes(&b, BB_WC_LOC_PROT_ERR);
-	assert_int_equal(state(&b), BB_QP_ERR);
+	assert_int_equal(state_of(&b), BB_QP_ERR);
 	bad(ACTOR_WRITE, mr_b.raddr, 8, mr_b.rkey, BB_WC_RETRY_EXC_ERR);
 	part();
 }
 
-static void
-test_qp_error(void **st)
+T(test_qp_error)
 {
-	(void)st;
 	twice(qp_error);
 }
 
 /* ---- What is handed over */
 
 /* MRs before and behind the first, of the same file: each by itself, as soon as told of. */
-static void
-test_grows(void **st)
+T(test_grows)
 {
 	static const struct differ none;
 	static const uint64_t offs[] = {OFF, 0, 6 << 20, 1 << 16, 7 << 20};
 	uint64_t raddr[5];
 	uint32_t rkey[5], i, k;
 
-	(void)st;
 	begin("");
 	ready(true, &none);
 	raddr[0] = mr_b.raddr;
@@ -218,14 +202,12 @@ our_segment(void)
  * A file that was handed over is not in use for a moment: who has it mapped must look anew, as it
  * might be another one, and then goes into it by himself again.
  */
-static void
-test_anew(void **st)
+T(test_anew)
 {
 	static const struct differ none;
 	struct actor *sides[] = {&a, &b};
 	uint32_t gen, i;
 
-	(void)st;
 	begin("");
 	ready(true, &none);
 	gen = our_segment()->gen;
@@ -290,19 +272,17 @@ owner_waits(enum actor_op op)
 	if (in_time) {
 		assert_false(early);
 		/* Nothing has happened to the connection. */
-		assert_int_equal(state(&a), BB_QP_RTS);
+		assert_int_equal(state_of(&a), BB_QP_RTS);
 	}
 	stop();
 	return in_time;
 }
 
-static void
-test_owner_waits(void **st)
+T(test_owner_waits)
 {
 	static const enum actor_op ops[] = {ACTOR_DEREG, ACTOR_QP_DESTROY};
 	uint32_t i, times;
 
-	(void)st;
 	for (i = 0; i < RTE_DIM(ops); i++) {
 		for (times = 0; times < 10 && !owner_waits(ops[i]); times++)
 			;
@@ -311,13 +291,11 @@ test_owner_waits(void **st)
 }
 
 /* One that does not leave is cut off after two seconds: nothing it asks for is heard any more. */
-static void
-test_cut_off(void **st)
+T(test_cut_off)
 {
 	static const struct differ none;
 	uint64_t *word;
 
-	(void)st;
 	begin("");
 	ready(true, &none);
 	word = &ours()->dir->engine[0].v;
@@ -331,7 +309,7 @@ test_cut_off(void **st)
 	__atomic_store_n(word, *word + 1, __ATOMIC_SEQ_CST);
 	do_ok(&a, ACTOR_EVENT);
 	assert_int_equal(m.a, BB_EVENT_QP_FATAL);
-	assert_int_equal(state(&a), BB_QP_ERR);
+	assert_int_equal(state_of(&a), BB_QP_ERR);
 	stop();
 }
 
@@ -371,12 +349,10 @@ b_writes(void)
 }
 
 /* The same two connect again, in any order, or a new one that has the number of one of them. */
-static void
-test_counted_once(void **st)
+T(test_counted_once)
 {
 	uint64_t before;
 
-	(void)st;
 	begin("");
 	m.a = BB_QPT_RC;
 	do_ok(&a, ACTOR_QP);
@@ -421,13 +397,7 @@ test_counted_once(void **st)
 static int
 tests(void)
 {
-	const struct CMUnitTest tests[] = {
-		T(test_other_qp), T(test_reads),        T(test_order),       T(test_qp_gone),
-		T(test_qp_error), T(test_grows),        T(test_owner_waits), T(test_cut_off),
-		T(test_flap),     T(test_counted_once), T(test_captured),    T(test_anew),
-	};
-
-	return cmocka_run_group_tests_name("shm_qps", tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }
 
 int

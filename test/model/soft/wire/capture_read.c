@@ -2,14 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 #include "capture_read.h"
+#include "bb_test.h"
 
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LINKTYPE_RAW 101u
 

@@ -80,14 +80,12 @@ finish(struct rig_pair *p, const struct soft_engine *e, uint32_t *most)
 	return qp_of(&p->a)->wire->roce.stats.retransmitted;
 }
 
-static void
-test_reset(void **state)
+TEST(test_reset)
 {
 	struct soft_engine *e;
 	struct rig_pair p;
 	uint32_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= SEEDS; seed++) {
 		e = begin(&p, "", seed);
 		until_kept(&p, e);
@@ -102,13 +100,11 @@ test_reset(void **state)
 	}
 }
 
-static void
-test_error(void **state)
+TEST(test_error)
 {
 	struct soft_engine *e;
 	struct rig_pair p;
 
-	(void)state;
 	e = begin(&p, "", 1);
 	until_kept(&p, e);
 	rig_qp_error(&p.b);
@@ -116,14 +112,12 @@ test_error(void **state)
 	rig_pair_close(&p);
 }
 
-static void
-test_destroy(void **state)
+TEST(test_destroy)
 {
 	struct soft_engine *e;
 	struct rig_pair p;
 	uint32_t seed;
 
-	(void)state;
 	for (seed = 1; seed <= SEEDS; seed++) {
 		e = begin(&p, "", seed);
 		until_kept(&p, e);
@@ -142,14 +136,12 @@ test_destroy(void **state)
 }
 
 /* Other queue pairs of the engine have nearly all there may be: it gets by with what is left. */
-static void
-test_bound(void **state)
+TEST(test_bound)
 {
 	struct soft_engine *e;
 	struct rig_pair p;
 	uint32_t left, most;
 
-	(void)state;
 	for (left = 0; left < 4; left++) {
 		e = begin(&p, "", 1 + left);
 		e->kept_packets = SOFT_WIRE_QUEUE - left;
@@ -165,8 +157,7 @@ test_bound(void **state)
  * All there may be is kept, and some of it waits for a packet that never comes, its sender having
  * died. Who waits for a short time has that left; in the end others get the room.
  */
-static void
-test_dead_peer(void **state)
+TEST(test_dead_peer)
 {
 	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
 	struct soft_wire *dead, *alive;
@@ -178,7 +169,6 @@ test_dead_peer(void **state)
 	struct rig_cqe cqe;
 	int late;
 
-	(void)state;
 	e = begin(&p, "", 1);
 	until_kept(&p, e);
 	rig_qp_error(&p.a);
@@ -219,15 +209,13 @@ test_dead_peer(void **state)
 }
 
 /* As an adapter that drops what is ahead: nothing is kept, and much more sent. */
-static void
-test_no_keep(void **state)
+TEST(test_no_keep)
 {
 	uint64_t again[2] = {0};
 	struct soft_engine *e;
 	struct rig_pair p;
 	uint32_t seed, i, most;
 
-	(void)state;
 	for (seed = 1; seed <= SEEDS; seed++)
 		for (i = 0; i < 2; i++) {
 			e = begin(&p, i == 0 ? "" : ",no_keep", seed);
@@ -244,14 +232,4 @@ test_no_keep(void **state)
 	assert_true(again[0] * 4 < again[1]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reset),   cmocka_unit_test(test_error),
-		cmocka_unit_test(test_destroy), cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_no_keep), cmocka_unit_test(test_dead_peer),
-	};
-
-	return cmocka_run_group_tests_name("soft_ahead", tests, NULL, NULL);
-}
+TEST_MAIN(0)

@@ -86,14 +86,12 @@ lost(const struct net *n, uint32_t why)
 	return soft_ctx(n->p.d.ctx)->dev->lost[why];
 }
 
-static void
-test_lost(void **state)
+TEST(test_lost)
 {
 	struct rig_link l;
 	struct capture c;
 	struct net n;
 
-	(void)state;
 	net_link(&l);
 	net_open(&n, "rx_corrupt=30,seed=5", &l);
 	writes(&n, 20, 3000);
@@ -111,8 +109,7 @@ test_lost(void **state)
 
 /* ---- What a path says stands in its packets */
 
-static void
-test_path(void **state)
+TEST(test_path)
 {
 	static const uint32_t sports[] = {0xc000, 0xd00d, 0xffff};
 	const struct bb_roce_net *net;
@@ -121,7 +118,6 @@ test_path(void **state)
 	struct net n;
 	uint32_t i, k;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(sports); i++) {
 		net_link(&l);
 		l.tclass = DSCP << 2;
@@ -191,12 +187,10 @@ same(const struct capture *a, const struct capture *b)
 	return a->n == b->n;
 }
 
-static void
-test_same_again(void **state)
+TEST(test_same_again)
 {
 	struct capture a, b, c;
 
-	(void)state;
 	faulty_run(&a, 7);
 	faulty_run(&b, 7);
 	faulty_run(&c, 8);
@@ -209,8 +203,7 @@ test_same_again(void **state)
 }
 
 /* How long a WRITE and its answer take: each packet waits as its network says, out and in. */
-static void
-test_delay(void **state)
+TEST(test_delay)
 {
 	static const struct {
 		const char *args;
@@ -227,7 +220,6 @@ test_delay(void **state)
 	struct net n;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(runs); i++) {
 		net_link(&l);
 		net_open(&n, runs[i].args, &l);
@@ -326,8 +318,7 @@ marked_run(const char *args, uint32_t tclass, struct capture *c, struct congesti
 	net_close(&n, c);
 }
 
-static void
-test_marks(void **state)
+TEST(test_marks)
 {
 	static const struct {
 		const char *args;
@@ -343,7 +334,6 @@ test_marks(void **state)
 	uint64_t us;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(runs); i++) {
 		marked_run(runs[i].args, DSCP << 2 | runs[i].ecn, &c, &told);
 		count_congestion(&c, &seen);
@@ -367,14 +357,12 @@ test_marks(void **state)
 }
 
 /* What comes marked by the receiver's own network: the same, and the file has it unmarked. */
-static void
-test_marks_in(void **state)
+TEST(test_marks_in)
 {
 	struct congestion told;
 	struct capture c;
 	uint32_t i;
 
-	(void)state;
 	marked_run("rx_ecn=100", DSCP << 2 | ECT0, &c, &told);
 	for (i = 0; i < c.n; i++) {
 		assert_int_equal(c.pkt[i].tclass & CE, ECT0);
@@ -427,8 +415,7 @@ longest_gap(const struct capture *c)
 }
 
 /* Retries last 8 times 4.2 ms: what stops for less goes on, what stops for more has failed. */
-static void
-test_outcomes(void **state)
+TEST(test_outcomes)
 {
 	static const struct {
 		const char *args;
@@ -450,7 +437,6 @@ test_outcomes(void **state)
 	struct capture c, again;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(runs); i++) {
 		assert_int_equal(outcome(runs[i].args, &c), runs[i].synd);
 		assert_int_equal(outcome(runs[i].args, &again), runs[i].synd);
@@ -463,14 +449,12 @@ test_outcomes(void **state)
 }
 
 /* The port tells of it each time. */
-static void
-test_flap_events(void **state)
+TEST(test_flap_events)
 {
 	struct mlx5_port port;
 	struct rig_pair p;
 	uint32_t i;
 
-	(void)state;
 	rig_pair_open(&p, "wire=1,virtual_time,flap=3:2", false, NULL);
 	rig_subscribe(&p.d, NULL, BB_PRM_EVENT_PORT_CHANGE, 7);
 	for (i = 0; i < 4; i++) {
@@ -504,8 +488,7 @@ most_in_flight(const struct capture *c, uint32_t a, uint32_t psn)
 	return most;
 }
 
-static void
-test_window(void **state)
+TEST(test_window)
 {
 	static const uint32_t windows[] = {1, 4, 63};
 	struct rig_link l;
@@ -514,7 +497,6 @@ test_window(void **state)
 	struct net n;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(windows); i++) {
 		net_link(&l);
 		/* Nothing is sent twice. */
@@ -529,8 +511,7 @@ test_window(void **state)
 	}
 }
 
-static void
-test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const bad[] = {
 		"wire=1,window=0",
@@ -558,21 +539,8 @@ test_refused(void **state)
 	struct mlx5_ctx *ctx;
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(bad); i++)
 		assert_int_equal(soft_cmd_if.open("soft0", bad[i], &ctx), -EINVAL);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_again),  cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_marks_in),    cmocka_unit_test(test_outcomes),
-		cmocka_unit_test(test_flap_events), cmocka_unit_test(test_window),
-		cmocka_unit_test(test_refused),     cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_path),        cmocka_unit_test(test_delay),
-	};
-
-	return cmocka_run_group_tests_name("soft_net", tests, NULL, NULL);
-}
+TEST_MAIN(0)

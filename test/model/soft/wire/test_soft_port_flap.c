@@ -150,13 +150,11 @@ ask(void)
 }
 
 /* Nothing leaves, nothing comes in, all of it is counted, and then all goes on. */
-static void
-test_down(void **st)
+TEST(test_down)
 {
 	uint64_t before;
 	uint8_t old[8];
 
-	(void)st;
 	open_both(HOURS);
 	write_one(0);
 	write_one(1);
@@ -188,14 +186,12 @@ test_down(void **st)
 }
 
 /* Down for less than the retries last: they go through. */
-static void
-test_short(void **st)
+TEST(test_short)
 {
 	uint64_t end = rig_now_us() + RIG_WAIT_US;
 	uint8_t change, last = UINT8_MAX;
 	uint32_t i, changes = 0;
 
-	(void)st;
 	open_both(",flap=4:3");
 	for (i = 0; i < 20 || changes < 6; i++) {
 		assert_true(rig_now_us() < end);
@@ -214,12 +210,10 @@ test_short(void **st)
 }
 
 /* And for longer: on both sides nobody acknowledges. */
-static void
-test_long(void **st)
+TEST(test_long)
 {
 	uint32_t i;
 
-	(void)st;
 	open_both(HOURS);
 	write_one(0);
 	hour(BB_PORT_DOWN);
@@ -234,12 +228,6 @@ test_long(void **st)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_down),
-		cmocka_unit_test(test_short),
-		cmocka_unit_test(test_long),
-	};
-
 	if (bare_eal_init() < 0)
 		return 77;
 	pool = rte_pktmbuf_pool_create("test", 63, 0, 0, 2048 + RTE_PKTMBUF_HEADROOM, 0);
@@ -247,5 +235,5 @@ main(void)
 		return 1;
 	if (!make_rings())
 		return 1;
-	return cmocka_run_group_tests_name("soft_port_flap", tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

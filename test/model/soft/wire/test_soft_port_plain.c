@@ -357,39 +357,29 @@ random_traffic(const char *ours, const char *theirs, bool tagged)
 	assert_int_equal(faults[0] != '\0', holes > 100);
 }
 
-static void
-test_v4(void **st)
+TEST(test_v4)
 {
-	(void)st;
 	random_traffic("192.0.2.1", "192.0.2.2", false);
 }
 
-static void
-test_v4_vlan(void **st)
+TEST(test_v4_vlan)
 {
-	(void)st;
 	random_traffic("192.0.2.1", "192.0.2.2", true);
 }
 
-static void
-test_v6(void **st)
+TEST(test_v6)
 {
-	(void)st;
 	random_traffic("2001:db8::1", "2001:db8::2", false);
 }
 
-static void
-test_v6_vlan(void **st)
+TEST(test_v6_vlan)
 {
-	(void)st;
 	random_traffic("2001:db8::1", "2001:db8::2", true);
 }
 
 /* The same by a PMD that makes the checksums of IPv4. */
-static void
-test_pmd_sums(void **st)
+TEST(test_pmd_sums)
 {
-	(void)st;
 	by_pmd = true;
 	random_traffic("192.0.2.1", "192.0.2.2", false);
 	random_traffic("192.0.2.1", "192.0.2.2", true);
@@ -398,10 +388,8 @@ test_pmd_sums(void **st)
 }
 
 /* Packets that are lost on purpose, requests and answers: the same of both. */
-static void
-test_lossy(void **st)
+TEST(test_lossy)
 {
-	(void)st;
 	faults = ",tx_drop=5,seed=4";
 	random_traffic("192.0.2.1", "192.0.2.2", false);
 	random_traffic("2001:db8::1", "2001:db8::2", true);
@@ -433,14 +421,12 @@ one_write(struct frame *f)
 		;
 }
 
-static void
-test_changes(void **st)
+TEST(test_changes)
 {
 	const uint32_t l3 = 14, bth = l3 + 28;
 	struct frame f;
 	uint32_t i;
 
-	(void)st;
 	open_both("192.0.2.1", "192.0.2.2", false);
 	for (i = 0; i < 4; i++) {
 		const char *mac = i % 2 == 0 ? MAC_B : MAC_A;
@@ -475,17 +461,11 @@ main(void)
 			      "--no-shconf",
 			      "--no-telemetry",
 			      "--log-level=lib.eal:4"};
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_v4),       cmocka_unit_test(test_v4_vlan),
-		cmocka_unit_test(test_v6),       cmocka_unit_test(test_v6_vlan),
-		cmocka_unit_test(test_pmd_sums), cmocka_unit_test(test_lossy),
-		cmocka_unit_test(test_changes),
-	};
 
 	if (rte_eal_init(sizeof(args) / sizeof(args[0]), (char **)(uintptr_t)args) < 0)
 		return 77;
 	pool = rte_pktmbuf_pool_create("test", 511, 0, 0, 2048 + RTE_PKTMBUF_HEADROOM, 0);
 	if (pool == NULL)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -84,10 +84,8 @@ warm(void)
 	assert_int_equal(rte_ring_count(s[0].in) + rte_ring_count(s[1].in), 0);
 }
 
-static void
-test_post_before_receive(void **st)
+TEST(test_post_before_receive)
 {
-	(void)st;
 	open_both(0);
 	warm();
 	post(0);
@@ -102,12 +100,10 @@ test_post_before_receive(void **st)
 }
 
 /* The answer came in time, and the owner looks at it too late: with a post, as ever. */
-static void
-test_answer_before_timeout(void **st)
+TEST(test_answer_before_timeout)
 {
 	uint32_t k;
 
-	(void)st;
 	open_both(TIMEOUT);
 	/* A resend that is a stray one of a machine with no time for us is not repeated 20 times.
 	 */
@@ -131,14 +127,12 @@ test_answer_before_timeout(void **st)
 }
 
 /* Completions have the time of the turn they are made in, whatever made them. */
-static void
-test_time(void **st)
+TEST(test_time)
 {
 	uint64_t before, last = 0;
 	struct rig_cqe e;
 	uint32_t k;
 
-	(void)st;
 	open_both(0);
 	warm();
 	for (k = 0; k < 8; k++) {
@@ -198,10 +192,8 @@ ask(void)
 	return rte_ring_count(s[0].in);
 }
 
-static void
-test_ack_behind_answer(void **st)
+TEST(test_ack_behind_answer)
 {
-	(void)st;
 	open_both(0);
 	talk();
 	assert_int_equal(ask(), 0);
@@ -214,10 +206,8 @@ test_ack_behind_answer(void **st)
 }
 
 /* An answer that takes the long way, and may fail: the ACK goes first. */
-static void
-test_ack_before_failure(void **st)
+TEST(test_ack_before_failure)
 {
-	(void)st;
 	open_both(0);
 	talk();
 	assert_int_equal(ask(), 0);
@@ -231,10 +221,8 @@ test_ack_before_failure(void **st)
 }
 
 /* Without an answer it is one turn late, and only once. */
-static void
-test_ack_without_answer(void **st)
+TEST(test_ack_without_answer)
 {
-	(void)st;
 	open_both(0);
 	talk();
 	assert_int_equal(ask(), 0);
@@ -247,12 +235,10 @@ test_ack_without_answer(void **st)
 }
 
 /* Who has what it waited for may poll no more. */
-static void
-test_ack_at_the_end(void **st)
+TEST(test_ack_at_the_end)
 {
 	uint32_t k;
 
-	(void)st;
 	for (k = 0; k < 3; k++) {
 		open_both(0);
 		talk();
@@ -273,8 +259,7 @@ test_ack_at_the_end(void **st)
 }
 
 /* An address is asked for once; calls that look for the answer never wait for it. */
-static void
-test_av_ready_asks_once_and_never_waits(void **st)
+TEST(test_av_ready_asks_once_and_never_waits)
 {
 	const uint8_t peer[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 77};
 	const uint8_t nobody[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 200};
@@ -286,7 +271,6 @@ test_av_ready_asks_once_and_never_waits(void **st)
 	struct mlx5_av av;
 	uint32_t k;
 
-	(void)st;
 	open_side(0, "");
 	open_side(1, ",ip=192.0.2.77/24");
 	nif = soft_ctx(s[0].d.ctx)->dev->netif;
@@ -318,20 +302,10 @@ main(void)
 			      "--no-shconf",
 			      "--no-telemetry",
 			      "--log-level=lib.eal:4"};
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_post_before_receive),
-		cmocka_unit_test(test_answer_before_timeout),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_ack_behind_answer),
-		cmocka_unit_test(test_ack_before_failure),
-		cmocka_unit_test(test_ack_without_answer),
-		cmocka_unit_test(test_ack_at_the_end),
-		cmocka_unit_test(test_av_ready_asks_once_and_never_waits),
-	};
 
 	if (rte_eal_init(sizeof(args) / sizeof(args[0]), (char **)(uintptr_t)args) < 0)
 		return 77;
 	if (!make_rings())
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }
