@@ -20,8 +20,10 @@ import nm
 
 def graph(build, target, prefix):
     """{node: {node it needs: symbols}}; a node is a file, or with a prefix a folder."""
-    table = {source: nm.symbols(path) for source, path in nm.of_target(build, target).items()
+    paths = {source: path for source, path in nm.of_target(build, target).items()
              if prefix is None or source.startswith(prefix)}
+    symbols = nm.symbols(paths.values())
+    table = {source: symbols[path] for source, path in paths.items()}
     home = {symbol: source for source, (_, defines) in table.items() for symbol in defines}
     node = str if prefix is None else os.path.dirname
     needs = {node(source): collections.defaultdict(set) for source in table}

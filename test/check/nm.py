@@ -6,16 +6,18 @@ import os
 import subprocess
 
 
-def symbols(path):
-    """The symbols that an object file needs and those that it defines."""
-    needs, defines = set(), set()
-    for line in subprocess.check_output(['nm', '-P', path], text=True).splitlines():
-        symbol, kind = line.split()[:2]
+def symbols(paths):
+    """{object file: (the symbols that it needs, those that it defines)}"""
+    found = {path: (set(), set()) for path in paths}
+    if not found:
+        return found
+    for line in subprocess.check_output(['nm', '-A', '-P', *found], text=True).splitlines():
+        path, symbol, kind = line.split()[:3]
         if kind == 'U':
-            needs.add(symbol)
+            found[path[:-1]][0].add(symbol)
         elif kind in 'TDBRCVW':
-            defines.add(symbol)
-    return needs, defines
+            found[path[:-1]][1].add(symbol)
+    return found
 
 
 def source_tree(build):

@@ -73,15 +73,16 @@ class House:
 
     def objects(self, folders):
         """{source file: (needed symbols, defined symbols)} of the object files in @folders."""
-        found = {}
+        paths = {}
         for folder in folders:
             for name in sorted(os.listdir(folder)):
                 source = re.match(r'drivers_soft_([a-z]+)_(\w+\.c)\.o$', name)
                 # A source that was moved may have left an object in the build folder.
                 if source is None or source.group(2) not in self.files.get(source.group(1), []):
                     continue
-                found['/'.join(source.groups())] = nm.symbols(os.path.join(folder, name))
-        return found
+                paths['/'.join(source.groups())] = os.path.join(folder, name)
+        symbols = nm.symbols(paths.values())
+        return {source: symbols[path] for source, path in paths.items()}
 
     def symbol_refs(self, objects):
         home = {s: source.split('/')[0] for source, (_, defines) in objects.items() for s in defines}
