@@ -12,7 +12,7 @@
 #include "bb_core.h"
 #include "bb_mem_table.h"
 
-/* dev->lock held. */
+/* Resolves the path to an address vector. Call with dev->lock held. */
 static int
 resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion channels: create, destroy, take an event, wait for one. */
+/* Completion channels: create, destroy, take an event, wait for an event. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "bb_core.h"
 
 /*
- * Rounds of running an inline device without an event before the thread lets go of its
- * core, and for how long each time: what the others on that core send comes no later.
+ * Limits for running an inline device without an event: rounds before the thread yields its core,
+ * and nanoseconds of each sleep. The sleep bounds the delay for peers that run on the same core.
  */
 #define IDLE_ROUNDS 4096
 #define IDLE_NS     50000
@@ -93,7 +93,9 @@ bb_channel_get(struct bb_channel *ch, struct bb_cq **out)
 	ret = ch->dev->drv->channel_get(ch, &cq);
 	if (ret != 0)
 		return ret;
-	/* The next time it is armed is another one: see bb_cqring_arm(). */
+	/*
+	 * bb_cqring_arm() writes this count, so that the device sees the next arming as a new one.
+	 */
 	__atomic_fetch_add(&cq->arm_sn, 1, __ATOMIC_RELAXED);
 	*out = cq;
 	return 0;
@@ -108,7 +110,7 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Milliseconds left until @end, rounded up; -1: for ever. */
+/* Returns the milliseconds left until @end, rounded up; -1 if there is no end. */
 static int
 ms_left(uint64_t end)
 {
@@ -120,7 +122,7 @@ ms_left(uint64_t end)
 	return now >= end ? 0 : (int)((end - now + 999999) / 1000000);
 }
 
-/* Sleep for a moment. -EINTR: a signal came. */
+/* Sleeps for IDLE_NS. Returns -EINTR if a signal arrived. */
 static int
 nap(void)
 {
@@ -129,7 +131,7 @@ nap(void)
 	return nanosleep(&ts, NULL) != 0 ? -errno : 0;
 }
 
-/* The device does nothing unless its owner runs it: never sleep for longer than a nap. */
+/* Waits on a device that runs only inside its owner's calls, so never sleeps longer than nap(). */
 static int
 wait_inline(struct bb_channel *ch, uint64_t end, struct bb_cq **cq)
 {
@@ -165,7 +167,9 @@ wait_fd(struct bb_channel *ch, uint64_t end, struct bb_cq **cq)
 		ret = poll(&pfd, 1, left);
 		if (ret < 0)
 			return -errno;
-		/* Readable may also mean that an event came of a CQ that is gone. */
+		/*
+		 * The descriptor is also readable if the event belonged to a CQ that was destroyed.
+		 */
 		ret = bb_channel_get(ch, cq);
 		if (ret != -EAGAIN || left == 0)
 			return ret;

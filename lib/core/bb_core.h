@@ -10,73 +10,82 @@
 #include "bb_mem_priv.h"
 #include "bb_recover.h"
 
-/* @wc from a CQE of any kind. 1: it was written; 0: there is nothing to report. */
+/* Translates a CQE of any kind. Returns 1 if @wc was written, 0 if nothing is to be reported. */
 int bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc);
 
 /*
- * CQ credits, dev->lock held. A CQ takes a queue only if a completion for every WQE
- * of all its queues fits: on an error each of them yields one, unsignalled or not.
+ * CQ credits; call with dev->lock held. A CQ accepts a queue only if it can hold a completion for
+ * every WQE of all its queues. After an error each WQE produces one, signalled or not.
  */
 int bb_cq_attach(struct bb_cq *cq, uint32_t depth, const char *queue);
 void bb_cq_detach(struct bb_cq *cq, uint32_t depth);
 
 /*
- * The same for the SRQ of a QP, dev->lock held: a CQ promises its depth once. -ENOSPC,
- * -ENOMEM.
+ * CQ credits of a QP's SRQ; call with dev->lock held. A CQ reserves the SRQ's depth once. Returns
+ * 0, -ENOSPC or -ENOMEM.
  */
 int bb_srq_attach(struct bb_srq *srq, struct bb_cq *cq);
 void bb_srq_detach(struct bb_srq *srq, struct bb_cq *cq);
 
 /*
- * Drop what the CQ holds of a QP whose device object writes no more; receives of its SRQ
- * go back there.
+ * Drops the CQEs of a QP whose device object no longer writes any. Returns the receives of its SRQ
+ * to the SRQ.
  */
 void bb_cq_purge(struct bb_cq *cq, const struct bb_qp *qp);
 
-/* Give the slots of CQEs back that bb_cqring_purge() or its like has marked. */
+/* Frees the slots of CQEs that bb_cqring_purge() or bb_cq_purge() has marked. */
 void bb_cq_compact(struct bb_cq *cq);
 
-/* enum bb_wc_status of a CQE's error syndrome. */
+/* Returns the status for the error syndrome of a CQE. */
 enum bb_wc_status bb_wc_status_of(uint8_t syndrome);
 
-/* The send with number @seq, and all behind it, is not carried out; the owner. */
+/* Records that the send with number @seq and all later ones are not executed. Owner only. */
 void bb_qp_send_failed(struct bb_qp *qp, uint32_t seq);
-/* bb_qp_modify() with dev->lock held. */
+/* bb_qp_modify() for callers that hold dev->lock. */
 int bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
-/* iWARP: what is in INIT here is in RTS, as librdmacm has connected it. -EINVAL if it is not so. */
+/*
+ * iWARP: moves a QP from INIT to RTS in the library only, after librdmacm has connected it. Returns
+ * 0, or -EINVAL if the device is not an iWARP device or the QP is not in INIT.
+ */
 int bb_qp_adopt(struct bb_qp *qp);
 
-/* Returns 0, or -EBUSY and logs it if a connection owns the QP. @call: the refused function. */
+/*
+ * Returns 0, or -EBUSY (logged) if a connection owns the QP. @call is the function that was
+ * rejected.
+ */
 int bb_qp_unowned(const struct bb_qp *qp, const char *call);
-/* bb_qp_connect() and bb_qp_recover(), called by the connection that owns the QP. */
+/* bb_qp_connect() and bb_qp_recover() for the connection that owns the QP. */
 int bb_qp_connect_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 			const struct bb_qp_addr *remote, const struct bb_qp_attr *attr);
 int bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 			const struct bb_qp_addr *remote, const struct bb_qp_attr *attr,
 			struct bb_qp_recovery *recovery);
 
-/* What bb_qp_modify() would say of a transition and its attributes; logs the reason. */
+/*
+ * Checks a transition and its attributes without executing it. Logs the reason and returns as
+ * bb_qp_modify() would.
+ */
 int bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
 		       enum bb_qp_state to);
 
 /*
- * Limits of a path through a port, the GID's existence among them. 0 or -EINVAL, logged as
- * of @what ("QP 0x12").
+ * Checks the limits of a path on a port, including that the GID exists. Returns 0, or -EINVAL after
+ * a log line about @what ("QP 0x12").
  */
 int bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *path,
 		  const struct bb_port_attr *port);
 
-/* How many requests have no completion, and the first block of the oldest of them. */
-uint32_t bb_sq_pending(const struct bb_sq *sq, uint16_t *counter);
 /*
- * Keep and log the WQE at @counter, for bb_qp_error_text(): the owner, once from reset to
- * reset.
+ * Returns the number of requests without a completion, and in @counter the first block of the
+ * oldest.
  */
+uint32_t bb_sq_pending(const struct bb_sq *sq, uint16_t *counter);
+/* Records and logs the WQE at @counter, for bb_qp_error_text(). Owner only, once between resets. */
 void bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter);
-/* dev->lock held. */
+/* Deletes the recorded error. Call with dev->lock held. */
 void bb_qp_error_forget(struct bb_qp *qp);
 
-/* Fold the rings' numbers into ctrl->past; the rings are about to be reset. */
+/* Adds the rings' statistics to ctrl->past. Called before the rings are reset. */
 void bb_qp_stats_fold(struct bb_qp *qp);
 
 #endif

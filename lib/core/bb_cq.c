@@ -103,7 +103,10 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 		LIST_INSERT_HEAD(&dev->cq_list, cq->ctrl, link);
 		if (attr->channel != NULL) {
 			attr->channel->cqs++;
-			/* Without a register to arm it by, an event comes without our help. */
+			/*
+			 * Without arm_reg, events arrive although the owner does not run the
+			 * device.
+			 */
 			attr->channel->run |= cq->progress != NULL && cq->arm_reg != NULL;
 		}
 	}
@@ -203,10 +206,9 @@ bb_cq_detach(struct bb_cq *cq, uint32_t depth)
 }
 
 /*
- * Close the gaps that purged CQEs leave: move the others towards the newest, then
- * give the freed slots at the front back. Left in the ring they would take room that
- * the credits of the next queue count on. Slots keep their own owner bit; the device
- * writes only behind the newest valid CQE.
+ * Closes the gaps that purged CQEs leave. It moves the other CQEs towards the newest, then frees
+ * the slots at the front. Gaps would take room that the credits of the next queue count on. Each
+ * slot keeps its owner bit. The device writes only after the newest valid CQE.
  */
 void
 bb_cq_compact(struct bb_cq *cq)
@@ -241,7 +243,10 @@ bb_cq_compact(struct bb_cq *cq)
 	}
 }
 
-/* Receives of the QP's SRQ that are about to be dropped: nobody else gives them back. */
+/*
+ * Returns receives to the QP's SRQ whose CQEs are about to be dropped. Without this they would stay
+ * taken.
+ */
 static void
 srq_reclaim(struct bb_cq *cq, const struct bb_qp *qp, struct bb_srq *srq)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion queues that live: another depth, fewer events. */
+/* Changes to an existing completion queue: depth and event moderation. */
 #include <errno.h>
 
 #include <rte_bitops.h>
@@ -11,7 +11,7 @@
 #include "bb_core.h"
 #include "bb_post.h"
 
-/* cqc.cq_max_count and cqc.cq_period have 16 and 12 bits. */
+/* Widths: cqc.cq_max_count has 16 bits, cqc.cq_period has 12 bits. */
 #define MAX_COUNT  0xffffu
 #define MAX_PERIOD 0xfffu
 
@@ -26,8 +26,8 @@ bb_cq_arm_slow(struct bb_cq *cq, bool solicited_only)
 }
 
 /*
- * CQEs that may come or lie unread: one for each WQE that is posted and not known
- * complete. Nobody posts meanwhile, as the caller owns all these queues.
+ * Returns the number of CQEs that may arrive or are unread: one for each posted WQE that is not
+ * known to be complete. The caller owns all these queues, so no thread posts meanwhile.
  */
 static uint64_t
 outstanding(const struct bb_cq *cq)
@@ -47,7 +47,10 @@ outstanding(const struct bb_cq *cq)
 		if (qp->ctrl->recv_cq != cq)
 			continue;
 		n += qp->rq.pi - qp->rq.ci;
-		/* Counted more than once when its QPs lie among others: too much is safe. */
+		/*
+		 * An SRQ is counted more than once if QPs of other SRQs lie between its own in the
+		 * table. An overestimate is safe.
+		 */
 		srq = qp->ctrl->init.srq;
 		if (srq != NULL && srq != last)
 			n += srq->ring.pi - srq->ring.ci;
@@ -56,7 +59,7 @@ outstanding(const struct bb_cq *cq)
 	return n;
 }
 
-/* dev->lock held. */
+/* Call with dev->lock held. */
 static int
 resize_check(const struct bb_cq *cq, uint32_t depth)
 {
@@ -80,7 +83,7 @@ resize_check(const struct bb_cq *cq, uint32_t depth)
 		return -EINVAL;
 	}
 	out = outstanding(cq);
-	/* In either ring the CQE that marks the change takes an index for a moment. */
+	/* During the change the CQE that marks the resize takes one slot of either ring. */
 	if (out >= RTE_MIN(ctrl->depth, rte_align32pow2(depth))) {
 		BB_LOG(ERR,
 		       "%s: CQ 0x%x is not resized from %u to %u CQEs: %llu requests are "
@@ -117,7 +120,8 @@ bb_cq_resize(struct bb_cq *cq, uint32_t depth)
 	if (ret == 0)
 		ret = dev->drv->cq_resize(cq, rte_align32pow2(depth));
 	if (ret == 0)
-		bb_count_add(&cq->more, UINT64_MAX); /* the mark at the end of the old ring */
+		bb_count_add(&cq->more, UINT64_MAX); /* does not count the resize mark at the end
+						      * of the old ring */
 	pthread_mutex_unlock(&dev->lock);
 	return ret;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What went wrong on a queue pair: kept when it happens, put into words when asked for. */
+/* Errors of queue pairs: recorded when they occur, formatted as text on request. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include "bb_text.h"
 #include "bb_wqe_priv.h"
 
-/* Pieces told of; a WQE with more has the first ones. */
+/* Pieces of a WQE that the text lists; further pieces are left out. */
 #define PIECES_MAX 8
 
-/* The poll keeps it, under no lock; it stays until the QP is reset or destroyed. */
+/* Written by the poll without a lock. Lives until the QP is reset or destroyed. */
 struct bb_qp_error {
 	struct bb_wc wc;
 	bool send;
@@ -26,7 +26,7 @@ struct bb_qp_error {
 	char wqe[640];
 };
 
-/* The WQE at @counter in words, and its pieces. */
+/* Formats the WQE at @counter and its pieces. */
 static void
 wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t counter)
 {
@@ -44,7 +44,7 @@ wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t coun
 		e->n = bb_wqe_pieces(e->pieces, PIECES_MAX, qp->sq.buf, qp->sq.mask + 1, counter,
 				     ud);
 	} else if (qp->ctrl->init.srq != NULL) {
-		/* The scatter list, without the segment in front of it. */
+		/* The scatter list follows the WQE's first segment. */
 		srq = &qp->ctrl->init.srq->ring;
 		wqe = (const uint8_t *)(bb_srqring_wqe(srq, counter) + 1);
 		bb_recv_wqe_dump(e->wqe, sizeof(e->wqe), wqe, (1u << srq->log_stride) - BB_WQE_SEG);
@@ -62,7 +62,7 @@ bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t c
 {
 	struct bb_qp_error *e;
 
-	/* Off the fast path, as the log is. Without memory what is logged already must do. */
+	/* Not on the fast path, like the log line. Without memory only the log line remains. */
 	e = calloc(1, sizeof(*e));
 	if (e == NULL)
 		return;
@@ -81,7 +81,7 @@ bb_qp_error_forget(struct bb_qp *qp)
 static void
 add_range(struct bb_text *t, const struct bb_wqe_piece *p, uint64_t start, uint64_t len)
 {
-	/* Of a peer's key the length is not in the segment. */
+	/* The segment does not contain the length that a peer's key covers. */
 	if (p->addr < start || p->addr - start > len)
 		bb_text_add(t, "; the piece begins outside it%s",
 			    p->remote ? ", so the key meant may be another device's" : "");
@@ -116,7 +116,7 @@ find_in(const struct bb_mem_regs *regs, uint32_t key)
 	return NULL;
 }
 
-/* Automatic registrations, of the QP's PD. */
+/* Describes the piece by the automatic registrations of the QP's PD. */
 static bool
 add_auto(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 {

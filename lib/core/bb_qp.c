@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Queue pairs: create, destroy, ask. */
+/* Queue pairs: create, destroy, query. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,9 @@ cqs_check(const struct bb_dev *dev, const struct bb_qp_init_attr *attr)
 		return refuse(dev, "its SRQ belongs to another owner than its CQs; one thread owns "
 				   "an SRQ and all its QPs");
 	/*
-	 * The short form has no WQE index: it counts up from the first, as receives of one queue
-	 * do. No public source says so of a queue that others take from, too.
+	 * The short form of a CQE has no WQE index: the index counts up from the first CQE, as
+	 * receives of one queue do. No public source says this for a queue that several QPs take
+	 * from.
 	 */
 	if (attr->srq != NULL && attr->recv_cq->ctrl->compress)
 		return refuse(dev, "its recv_cq takes compressed CQEs, which do not name a receive "
@@ -46,7 +47,7 @@ cqs_check(const struct bb_dev *dev, const struct bb_qp_init_attr *attr)
 	return 0;
 }
 
-/* Check what was asked and fill in what was left to us. */
+/* Checks the requested attributes and fills in the defaults. */
 static int
 attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
 {
@@ -57,7 +58,7 @@ attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
 		return refuse(dev, "its type is not known: give BB_QPT_RC, _UC or _UD");
 	if (attr->db_mode != BB_DB_DOORBELL && attr->db_mode != BB_DB_BLUEFLAME)
 		return refuse(dev, "its db_mode is not known");
-	/* As man ibv_create_qp has it of max_recv_wr and max_recv_sge. */
+	/* As man ibv_create_qp defines it for max_recv_wr and max_recv_sge. */
 	if (attr->srq != NULL) {
 		attr->rq_depth = 0;
 		attr->max_recv_sge = 0;
@@ -92,8 +93,8 @@ attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
 }
 
 /*
- * Take a slot of the table of QPs, the one unused for longest as the search goes
- * round: a late CQE of a QP that is gone then meets an empty slot.
+ * Takes a free slot of the QP table. The search continues where the last one ended, so a slot is
+ * reused as late as possible. A late CQE of a destroyed QP then finds an empty slot.
  */
 static int
 user_index_take(struct bb_dev *dev, uint32_t *index)
@@ -138,7 +139,7 @@ credits_give(const struct bb_qp_init_attr *attr)
 	bb_cq_detach(attr->send_cq, attr->sq_depth);
 }
 
-/* dev->lock held. */
+/* Call with dev->lock held. */
 static int
 qp_make(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp *qp)
 {
@@ -161,7 +162,7 @@ qp_make(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp *qp)
 	ret = dev->drv->qp_create(qp, attr);
 	if (ret != 0)
 		goto give_credits;
-	/* Without an RQ: for what a post to it says. */
+	/* Without a receive queue, qpn serves only the log line of a post to it. */
 	if (attr->rq_depth == 0) {
 		qp->rq.qpn = qp->qpn;
 		qp->rq.owner = attr->recv_cq->owner;
@@ -242,7 +243,7 @@ bb_qp_destroy(struct bb_qp *qp)
 		return ret;
 	pthread_mutex_lock(&dev->lock);
 	(void)bb_mem_reap_locked(ctrl->pd);
-	/* First the device object, so that no CQE comes behind the purge. */
+	/* Destroys the device object first, so that no CQE arrives after the purge. */
 	ret = dev->drv->qp_destroy(qp);
 	if (ret == 0) {
 		bb_cq_purge(ctrl->send_cq, qp);
@@ -277,7 +278,7 @@ bb_qp_query_v(struct bb_qp *qp, struct bb_qp_attr *attr)
 	tmp = qp->ctrl->attr;
 	tmp.state = __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
 	ret = dev->drv->qp_query(qp, &tmp);
-	/* The owner may have polled an error CQE since the device answered. */
+	/* The owner may have polled an error CQE after the device answered. */
 	if (ret == 0 && tmp.state == BB_QP_ERR)
 		bb_qp_failed(qp);
 	pthread_mutex_unlock(&dev->lock);
@@ -293,7 +294,7 @@ bb_qp_stats_fold(struct bb_qp *qp)
 
 	(void)bb_qp_stats(qp, &now);
 	qp->ctrl->past = now;
-	/* WQEs that will never complete: posted all the same. */
+	/* Receives that will never complete count as posted. */
 	bb_count_add(&qp->ctrl->recv_done, now.recv_outstanding);
 }
 
@@ -312,7 +313,9 @@ bb_qp_stats_v(const struct bb_qp *qp, struct bb_qp_stats *out)
 	ctrl = qp->ctrl;
 	sq = &qp->sq;
 	rq = &qp->rq;
-	/* What follows is read first: its owner may go on meanwhile, and no difference is below 0.
+	/*
+	 * Reads the trailing counters first: the owner may post meanwhile, and no difference may
+	 * become negative.
 	 */
 	done = bb_count_get32(&sq->done);
 	rung = bb_count_get(&sq->rung_seq);

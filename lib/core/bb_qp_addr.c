@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The bytes of a QP's address. Pure functions. */
+/* Byte format of a QP's address. Pure functions. */
 #include <errno.h>
 #include <string.h>
 
 #include "bb_qp.h"
 
 /*
- * Layout: version (1), QP number (3), reserved (1), PSN (3), GID (16), LID (2), MTU (2); big
+ * Layout: version (1), QP number (3), reserved (1), PSN (3), GID (16), LID (2), MTU (2 bytes); big
  * endian.
  */
 #define VERSION 1u
@@ -16,7 +16,10 @@
 #define LID     24u
 #define MTU     26u
 
-/* 0 and 1 are management QPs, 0xffffff is a multicast group (IBTA vol. 1, 10.2.4, 11.4.3). */
+/*
+ * QP numbers 0 and 1 are management QPs, 0xffffff is a multicast group (IBTA vol. 1, 10.2.4,
+ * 11.4.3).
+ */
 #define FIRST_QPN 2u
 #define LAST_QPN  0xfffffeu
 
@@ -69,7 +72,7 @@ bb_qp_addr_unpack(const void *buf, size_t len, struct bb_qp_addr *addr)
 	memcpy(&word, p, sizeof(word));
 	a.qpn = bb_be32(word) & 0xffffff;
 	memcpy(&word, p + 4, sizeof(word));
-	a.psn = bb_be32(word); /* the reserved byte, if it is not 0, is out of range */
+	a.psn = bb_be32(word); /* a reserved byte other than 0 makes the PSN out of range */
 	memcpy(a.gid, p + GID, sizeof(a.gid));
 	memcpy(&a.lid, p + LID, sizeof(a.lid));
 	memcpy(&a.mtu, p + MTU, sizeof(a.mtu));

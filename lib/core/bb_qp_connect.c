@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What two peers exchange, and the three transitions made of it. */
+/* Connection of a QP with addresses that two peers exchange: three transitions in one call. */
 #include <errno.h>
 #include <string.h>
 
@@ -62,7 +62,10 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 		return ret;
 	}
 	a.qpn = qp->qpn;
-	/* Not rte_rand(): a peer that has seen some of its numbers computes the next ones. */
+	/*
+	 * rte_rand() is not used: a peer that has seen some of its numbers can compute the next
+	 * ones.
+	 */
 	ret = bb_random(dev, &random, sizeof(random));
 	if (ret != 0)
 		return ret;
@@ -73,7 +76,7 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 	return 0;
 }
 
-/* INIT, RTR, RTS with the attributes of @masks; on an error back to RESET. */
+/* Moves the QP to INIT, RTR and RTS with the attributes of @masks. On an error resets the QP. */
 static int
 bring_up(struct bb_qp *qp, const char *caller, struct bb_qp_attr *a, const uint32_t *masks)
 {
@@ -100,7 +103,7 @@ bring_up(struct bb_qp *qp, const char *caller, struct bb_qp_attr *a, const uint3
 	return ret;
 }
 
-/* RoCE has one in any case. */
+/* Sets is_global if the port requires a GRH. On RoCE a path always has one. */
 static int
 grh_where_required(struct bb_dev *dev, struct bb_path *path)
 {

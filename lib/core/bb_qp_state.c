@@ -15,8 +15,8 @@
 #define ROCE_SL_MAX 7
 
 /*
- * Attributes by transition: man ibv_modify_qp for those required, Linux's
- * ib_modify_qp_is_ok() for those allowed. Any state goes to RESET and to ERR.
+ * Attributes of each transition. Required attributes: man ibv_modify_qp. Allowed attributes:
+ * ib_modify_qp_is_ok() of Linux. Every state may go to RESET and to ERR.
  */
 struct transition {
 	enum bb_qp_state from, to;
@@ -76,7 +76,7 @@ bb_qp_state_name(enum bb_qp_state state)
 	return (unsigned int)state < RTE_DIM(names) ? names[state] : "?";
 }
 
-/* Name of the lowest attribute of a mask that is not empty. */
+/* Returns the name of the lowest attribute in a non-empty mask. */
 static const char *
 mask_name(uint32_t mask)
 {
@@ -142,7 +142,7 @@ out_of_range(const struct bb_qp *qp, const char *name, uint32_t value, const cha
 	return out_of_range_of(what, name, value, range);
 }
 
-/* Limits that do not depend on the port. */
+/* Checks the limits that do not depend on the port. */
 static int
 numbers_check(const struct bb_qp *qp, const struct bb_qp_attr *a, uint32_t mask)
 {
@@ -203,7 +203,7 @@ bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *p,
 				       "this port needs a GRH: give 1 and the peer's GID");
 	if (!roce && !p->is_global)
 		return 0;
-	/* The unspecified address is nobody's (IBTA vol. 1, 4.1.1). */
+	/* The unspecified address belongs to no port (IBTA vol. 1, 4.1.1). */
 	if (memcmp(p->dgid, none, sizeof(none)) == 0)
 		return out_of_range_of(what, "path.dgid", 0,
 				       roce ? "RoCE sends by it: give the peer's GID"
@@ -225,14 +225,14 @@ path_check(const struct bb_qp *qp, const struct bb_path *p, const struct bb_port
 
 	if (p->port != qp->ctrl->attr.path.port)
 		return out_of_range(qp, "path.port", p->port, "not the port given at INIT");
-	/* From IB_RATE_2_5_GBPS to IB_RATE_800_GBPS (kernel: mlx5r_ib_rate()). */
+	/* IB_RATE_2_5_GBPS to IB_RATE_800_GBPS (kernel: mlx5r_ib_rate()). */
 	if (p->static_rate == 1 || p->static_rate > 23)
 		return out_of_range(qp, "path.static_rate", p->static_rate, "0, or 2 to 23");
 	snprintf(what, sizeof(what), "QP 0x%x", qp->qpn);
 	return bb_path_check(qp->ctrl->pd->dev, what, p, port);
 }
 
-/* Index 0 is in every port's table. */
+/* Checks pkey_index. Index 0 is valid on every port. */
 static int
 pkey_check(const struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask)
 {
@@ -286,7 +286,7 @@ bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mas
 	return (mask & BB_QP_PATH) ? path_check(qp, &attr->path, &port) : 0;
 }
 
-/* Remember what was set, for queries and for the driver's next transition. */
+/* Stores the attributes that were set, for queries and for the driver's next transition. */
 static void
 attr_merge(struct bb_qp_attr *to, const struct bb_qp_attr *from, uint32_t mask)
 {
@@ -322,7 +322,7 @@ attr_merge(struct bb_qp_attr *to, const struct bb_qp_attr *from, uint32_t mask)
 		to->qkey = from->qkey;
 }
 
-/* The device forgot all: so do the CQs, the rings and the attributes. */
+/* Resets the library's state after the device's reset: CQEs, rings and attributes. */
 static void
 after_reset(struct bb_qp *qp)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Drain a send queue; bring a queue pair back and say what became of its requests. */
+/* Send queues: drain and abort. Queue pairs: recover and report the fate of each request. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "bb_post.h"
 #include "bb_recover.h"
 
-/* How long a device may take to flush a queue before it is taken for stuck. [A] */
+/* Milliseconds that a device gets to flush a queue before it is considered stuck. [A] */
 #define FLUSH_MS 1000u
 
 int
@@ -29,7 +29,7 @@ bb_qp_drain(struct bb_qp *qp)
 	}
 	if (bb_qp_drained(qp))
 		return 0;
-	/* Full: some send in it has a CQE to come, which makes room. */
+	/* If the queue is full, some send in it has a pending CQE, which will make room. */
 	ret = sq->sig_seq != sq->seq ? bb_sq_post_own_nop(sq) : 0;
 	bb_qp_ring(qp);
 	return ret == 0 ? -EAGAIN : ret;
@@ -51,13 +51,13 @@ bb_wr_fate_name(enum bb_wr_fate fate)
 	return "?";
 }
 
-/* Where a walk over the sends that are outstanding stands. */
+/* Position of a walk over the outstanding sends. */
 struct walk {
-	uint32_t done; /* seq of the send in front of block idx */
-	uint16_t idx;  /* 16 bits, as the queue counts blocks */
+	uint32_t done; /* seq of the send before block idx */
+	uint16_t idx;  /* 16 bits, like the block counters of the queue */
 };
 
-/* At least one block and one slot on, whatever is in the ring. */
+/* Moves to the next send: at least one block and one slot, whatever the ring contains. */
 static void
 walk_next(const struct bb_sq *sq, struct walk *w)
 {
@@ -69,14 +69,14 @@ walk_next(const struct bb_sq *sq, struct walk *w)
 	w->done += bb_sq_slots(sq, ds);
 }
 
-/* seq of the send that @w stands on. */
+/* Returns the seq of the send at @w. */
 static uint32_t
 walk_seq(const struct bb_sq *sq, const struct walk *w)
 {
 	return sq->wqes[w->idx & sq->mask].seq;
 }
 
-/* How many sends there are from @w to the one with number @seq, that one included. */
+/* Returns the number of sends from @w to the send with number @seq, inclusive. */
 static uint32_t
 walk_count(const struct bb_sq *sq, struct walk w, uint32_t seq)
 {
@@ -87,14 +87,14 @@ walk_count(const struct bb_sq *sq, struct walk w, uint32_t seq)
 	return n;
 }
 
-/* Is the send that @w stands on a NOP of the library, of which nothing is reported? */
+/* Returns true if the send at @w is a NOP of the library, which is never reported. */
 static bool
 is_own(const struct bb_sq *sq, const struct walk *w)
 {
 	return sq->wqes[w->idx & sq->mask].wc_opcode == BB_SQ_OWN;
 }
 
-/* How many of the sends that walk_count() counts are the application's. */
+/* Returns how many of the sends that walk_count() counts are the application's. */
 static uint32_t
 walk_reports(const struct bb_sq *sq, struct walk w, uint32_t seq)
 {
@@ -105,7 +105,7 @@ walk_reports(const struct bb_sq *sq, struct walk w, uint32_t seq)
 	return n;
 }
 
-/* Do the sends from @w on end where the queue ends? */
+/* Returns true if the chain of sends from @w ends exactly at the end of the queue. */
 static bool
 walk_holds(const struct bb_sq *sq, struct walk w)
 {
@@ -120,8 +120,8 @@ walk_holds(const struct bb_sq *sq, struct walk w)
 }
 
 /*
- * A block inside a longer WQE keeps the seq of some lap before, so a candidate counts only if the
- * chain from it holds.
+ * Tries the blocks from the newest back. A block inside a longer WQE has a seq of an earlier lap,
+ * so a candidate counts only if walk_holds().
  */
 uint32_t
 bb_sq_pending(const struct bb_sq *sq, uint16_t *counter)
@@ -156,7 +156,7 @@ walk_ctrl(const struct bb_sq *sq, const struct walk *w)
 	return (const void *)(sq->buf + (size_t)(w->idx & sq->mask) * BB_WQE_BB);
 }
 
-/* Are the sends from @w on binds, invalidations or layouts, one at least? */
+/* Returns true if a send from @w on is a bind, an invalidation or a layout. */
 static bool
 walk_changes_keys(const struct bb_sq *sq, struct walk w)
 {
@@ -166,18 +166,18 @@ walk_changes_keys(const struct bb_sq *sq, struct walk w)
 	return false;
 }
 
-/* Ends the queue in front of @w, the first send that was not rung. */
+/* Ends the queue before @w, the first send that was not rung. */
 static void
 cut(struct bb_sq *sq, const struct walk *w)
 {
 	const uint32_t rung = w->done;
 	uint16_t k;
 
-	/* Further slots, and NOPs of the library, are no requests. */
+	/* NOPs of the library, and the further slots of a send, are not requests. */
 	bb_count_add(&sq->extra, walk_reports(sq, *w, sq->seq) - (uint64_t)(sq->seq - rung));
 	for (k = w->idx; k != sq->pi; k++)
 		memset(&sq->wqes[k & sq->mask], 0, sizeof(sq->wqes[0]));
-	/* seq, carry and pi are one number. */
+	/* seq, carry and pi are stored as one number. */
 	bb_count_store_pair(&sq->seq, (uint64_t)w->idx << 48 | rung);
 }
 
@@ -208,7 +208,9 @@ bb_qp_abort(struct bb_qp *qp)
 	ret = walk_begin(qp, &w);
 	if (ret != 0)
 		return ret;
-	/* The last send that asks for a CQE is outstanding, or it is the last one known complete.
+	/*
+	 * Finds the last rung send that asks for a CQE. If none is outstanding, it is the last send
+	 * known to be complete.
 	 */
 	for (asked = sq->done; (int32_t)(rung - w.done) > 0; walk_next(sq, &w)) {
 		if ((walk_ctrl(sq, &w)->fm_ce_se & BB_WQE_CE_CQE) != 0)
@@ -216,7 +218,7 @@ bb_qp_abort(struct bb_qp *qp)
 		if (!is_own(sq, &w))
 			umr = sq->wqes[w.idx & sq->mask].opcode >= BB_SQ_BIND_MW;
 	}
-	/* The first aborted send took a fence that was due, unless it had a larger one itself. */
+	/* The first aborted send consumed a pending fence, unless its own fence was larger. */
 	fence = (walk_ctrl(sq, &w)->fm_ce_se & BB_SEND_SMALL_FENCE) != 0 || umr;
 	if (walk_changes_keys(sq, w)) {
 		pthread_mutex_lock(&dev->lock);
@@ -234,7 +236,7 @@ bb_qp_abort(struct bb_qp *qp)
 	return 0;
 }
 
-/* What a flush error means for a send. */
+/* Returns the fate of a send that was flushed. */
 static enum bb_wr_fate
 flushed_fate(const struct bb_qp *qp)
 {
@@ -253,7 +255,7 @@ flushed_fate(const struct bb_qp *qp)
 	}
 }
 
-/* Was a send rung before the recovery began? */
+/* Returns true if the send was rung before the recovery began. */
 static bool
 was_rung(const struct bb_qp *qp, const struct walk *w)
 {
@@ -276,7 +278,7 @@ report(struct bb_qp_recovery *r, const struct bb_wc *wc, enum bb_wr_fate fate, b
 	end->recv = recv;
 }
 
-/* A send of which no CQE tells by itself. Reports nothing of a NOP of the library. */
+/* Reports a send that has no CQE of its own. Skips NOPs of the library. */
 static void
 report_send(struct bb_qp *qp, struct bb_qp_recovery *r, struct walk *w, enum bb_wr_fate fate)
 {
@@ -305,7 +307,10 @@ cqe_seq(const struct bb_qp *qp, const struct bb_cqe *cqe)
 	return qp->sq.wqes[bb_be16(cqe->wqe_counter) & qp->sq.mask].seq;
 }
 
-/* Sends that a CQE completes, itself included; 0: one of the receive queue, or stray. */
+/*
+ * Returns the number of sends that a CQE completes, including its own. 0 for a CQE of the receive
+ * queue and for a stray one.
+ */
 static uint32_t
 cqe_sends(const struct bb_qp *qp, const struct bb_cqe *cqe, const struct walk *w)
 {
@@ -325,7 +330,7 @@ wc_fate(const struct bb_qp *qp, const struct bb_wc *wc, const struct walk *w, bo
 	return recv || !was_rung(qp, w) ? BB_WR_NOT_DONE : flushed_fate(qp);
 }
 
-/* One CQE of @qp, and the unsignalled sends in front of its own. */
+/* Reports one CQE of @qp, and the unsignalled sends before its own. */
 static void
 take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends, struct walk *w,
 	 struct bb_qp_recovery *r)
@@ -343,13 +348,13 @@ take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends,
 		if (!recv)
 			walk_next(&qp->sq, w);
 	} else if (sends != 0) {
-		/* A send that succeeded and was not signalled. */
+		/* An unsignalled send that succeeded. */
 		report_send(qp, r, w, BB_WR_DONE);
 	}
 	cqe->srqn_uidx = bb_be32(BB_CQE_NO_USER);
 }
 
-/* Take the CQEs of @qp that wait in @cq, out of turn: those of other QPs stay. */
+/* Takes the pending CQEs of @qp out of @cq. CQEs of other QPs stay. */
 static int
 take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
@@ -383,20 +388,21 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 }
 
 /*
- * Unsignalled sends that succeeded have no CQE, and no later one may tell of them. In ERR a
- * NOP behind them is flushed in its turn, as the kernel's ib_drain_sq() relies on.
+ * Posts a NOP that reports the last unsignalled sends. Those that succeeded have no CQE, and there
+ * may be no later CQE that completes them. In ERR a NOP after them is flushed in order;
+ * ib_drain_sq() of the kernel relies on the same.
  */
 static void
 post_marker(struct bb_qp *qp)
 {
-	/* No room: what makes some is a CQE to come. */
+	/* If the queue is full, a pending CQE will make room. */
 	if (qp->ctrl->recovery.marked || bb_sq_post_own_nop(&qp->sq) != 0)
 		return;
 	qp->ctrl->recovery.marked = true;
 	bb_qp_ring(qp);
 }
 
-/* Collect CQEs until the device owes none, or does not bring them. */
+/* Collects CQEs until none is outstanding, or until FLUSH_MS have passed. */
 static int
 collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
@@ -429,7 +435,9 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 	}
 }
 
-/* What no CQE came for: sends of a device that is stuck, receives that were never rung. */
+/*
+ * Reports the requests without a CQE: sends of a stuck device, and receives that were never rung.
+ */
 static int
 collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
@@ -465,7 +473,7 @@ to_state(struct bb_qp *qp, enum bb_qp_state state)
 	return bb_qp_modify(qp, &attr, BB_QP_STATE);
 }
 
-/* To ERR, and report everything. */
+/* Moves the QP to ERR and reports every request. */
 static int
 give_up(struct bb_qp *qp, struct bb_qp_recovery *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared receive queues: create, destroy, limit, and the CQs they complete into. */
+/* Shared receive queues: create, destroy, limit, and the CQs that receive their completions. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ attr_check(const struct bb_dev *dev, const struct bb_srq_attr *attr, uint32_t la
 	return ret;
 }
 
-/* dev->lock held. */
+/* Call with dev->lock held. */
 static int
 srq_make(struct bb_srq *srq)
 {
@@ -45,7 +45,10 @@ srq_make(struct bb_srq *srq)
 	if (ret != 0 || ctrl->attr.limit == 0)
 		return ret;
 	ret = dev->drv->srq_modify(srq, ctrl->attr.limit);
-	/* What cannot be destroyed the device may still read: it stays. */
+	/*
+	 * If the SRQ cannot be destroyed, the device may still read its memory, so the memory stays
+	 * allocated.
+	 */
 	if (ret != 0)
 		(void)dev->drv->srq_destroy(srq);
 	return ret;

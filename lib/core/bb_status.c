@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion statuses: from the CQE's syndrome, and in words. */
+/* Completion statuses: the mapping from a CQE's syndrome, and their texts. */
 #include "bb_core.h"
 
-/* The map of libmlx5 (providers/mlx5/cq.c, handling of error CQEs). */
+/* Mapping of libmlx5 (providers/mlx5/cq.c, error CQEs). */
 enum bb_wc_status
 bb_wc_status_of(uint8_t syndrome)
 {
@@ -132,10 +132,10 @@ status_cause(enum bb_wc_status status)
 }
 
 /*
- * Vendor syndromes. Source: NVIDIA's libdpcp (err_cqe decoding, BSD-3-Clause), which
- * publishes the codes; their cause in the sentences below is our reading of them.
+ * Vendor syndromes. NVIDIA's libdpcp publishes the codes (err_cqe decoding, BSD-3-Clause). The
+ * causes in the texts below are this library's interpretation.
  *
- * In these groups of eight the low three bits say what the check of a key found.
+ * In the groups below the low three bits give the result of a key check.
  */
 static bool
 vendor_is_key_check(uint8_t v)

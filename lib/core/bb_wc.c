@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CQEs that are not a plain success of a send: receives, errors, strays. */
+/* CQEs other than the plain success of a send: receives, errors, strays. */
 #include <rte_log.h>
 
 #include "bb_core.h"
 #include "bb_post.h"
 #include "bb_scatter.h"
 
-/* Bytes of data in a CQE: the first half, whatever fields other CQEs have there. */
+/* Data bytes that a CQE can hold: its first half, which has other fields in other CQEs. */
 #define CQE_DATA offsetof(struct bb_cqe, srqn_uidx)
 
 /*
- * Say once in a QP's life what failed and what to look at. A queue that the
- * application itself moved to ERR only flushes: nothing to explain.
+ * Logs once between resets what failed and what to check. A queue that the application itself moved
+ * to ERR only flushes, so nothing is logged.
  */
 static void
 error_explain(struct bb_qp *qp, const struct bb_cqe *cqe, const struct bb_wc *wc, bool send)
@@ -27,7 +27,7 @@ error_explain(struct bb_qp *qp, const struct bb_cqe *cqe, const struct bb_wc *wc
 	bb_qp_error_note(qp, wc, send, bb_be16(cqe->wqe_counter));
 }
 
-/* A CQE that no living queue explains: a device gone wrong, or a bug of ours. */
+/* Handles a CQE that belongs to no live queue: a device fault or a bug of the library. */
 static int
 stray(struct bb_cq *cq, const struct bb_cqe *cqe, const char *why)
 {
@@ -41,8 +41,8 @@ stray(struct bb_cq *cq, const struct bb_cqe *cqe, const char *why)
 }
 
 /*
- * Data that the device put into the CQE goes to the buffers now. More of it than they
- * hold was noticed by nobody before (libmlx5 has the same status for it).
+ * Sets the status after data from the CQE was copied to the buffers. @left is the number of bytes
+ * that did not fit; overflow is first detected here (libmlx5 reports the same status).
  */
 static void
 scatter_status(struct bb_wc *wc, uint32_t left)
@@ -58,7 +58,7 @@ has_data(const struct bb_cqe *cqe, const struct bb_wc *wc)
 	       (cqe->op_own & BB_CQE_FORMAT_MASK) == BB_CQE_SCATTER_32;
 }
 
-/* Bytes of such data; what is longer than its place never was there. */
+/* Returns the number of data bytes in the CQE. A CQE cannot hold more than CQE_DATA. */
 static uint32_t
 data_len(const struct bb_cqe *cqe)
 {
@@ -68,8 +68,8 @@ data_len(const struct bb_cqe *cqe)
 }
 
 /*
- * May the library write where the WQE says? A request that takes nothing in has inline
- * data there, or a buffer that is only to be read.
+ * Returns true if the request returns data, so that the library may write to the WQE's buffers.
+ * Other requests have inline data there, or buffers that are only read.
  */
 static bool
 takes_data(const struct bb_qp *qp, const struct bb_sq_wqe *w)
@@ -88,11 +88,17 @@ bb_qp_send_failed(struct bb_qp *qp, uint32_t seq)
 		return;
 	ctrl->failed_seq = bb_sq_seq64(&qp->sq, seq);
 	__atomic_store_n(&ctrl->send_failed, true, __ATOMIC_RELEASE);
-	/* Before the send counts as complete, which a relaxed store says. */
+	/*
+	 * A relaxed store then counts the send as complete. This barrier orders failed_seq before
+	 * it.
+	 */
 	bb_smp_wmb();
 }
 
-/* A completion of the send queue, good or bad; wc->status is set. */
+/*
+ * Completes sends after a CQE of the send queue. The caller has set wc->status. Returns 1 if @wc is
+ * to be reported, else 0.
+ */
 static int
 send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct bb_wc *wc)
 {
@@ -129,7 +135,7 @@ srq_done(struct bb_cq *cq, struct bb_srq *srq, const struct bb_cqe *cqe, struct 
 
 	if (!bb_srqring_complete(&srq->ring, idx, &wc->wr_id))
 		return stray(cq, cqe, "it names a receive of the SRQ that is not outstanding");
-	/* Given back, the WQE is as it was until the next post. */
+	/* The returned WQE stays unchanged until the next post. */
 	if (has_data(cqe, wc))
 		scatter_status(wc, bb_srqring_scatter(&srq->ring, idx, cqe, data_len(cqe)));
 	srq->ctrl->completed++;
@@ -144,7 +150,7 @@ recv_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 	if (qp->rq.pi == qp->rq.ci)
 		return stray(cq, cqe, "no receive is outstanding");
 	if (has_data(cqe, wc)) {
-		/* A WQE that is not posted may have no buffers, or those of another time. */
+		/* The WQE of a receive that is not posted may have no buffers or stale ones. */
 		if ((uint16_t)(bb_be16(cqe->wqe_counter) - qp->rq.ci) >=
 		    (uint16_t)(qp->rq.pi - qp->rq.ci))
 			return stray(cq, cqe, "it has data for a receive that is not outstanding");
@@ -175,7 +181,7 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 	return 1;
 }
 
-/* What a receive CQE says of a datagram's sender. */
+/* Fills in the sender of a datagram. */
 static void
 datagram(const struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 {
@@ -186,14 +192,14 @@ datagram(const struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 		wc->flags |= BB_WC_GRH;
 	if ((wc->flags & BB_WC_WITH_IMM) == 0)
 		wc->pkey_index = (uint16_t)bb_be32(cqe->imm);
-	/* On Ethernet the bits of the SL tell RoCE v1 and v2 apart. */
+	/* On Ethernet these bits distinguish RoCE v1 from v2; there is no SL and no SLID. */
 	if (cq->ctrl->dev->ethernet)
 		return;
 	wc->sl = from >> BB_CQE_RQPN_SL_SHIFT & 0xf;
 	wc->slid = bb_be16(cqe->slid);
 }
 
-/* The others of the block are found in the ring, each by its own poll. */
+/* Expands a block of compressed CQEs in the ring; each of its CQEs is then polled by itself. */
 static int
 expand(struct bb_cq *cq, const struct bb_cqe *cqe)
 {
@@ -288,7 +294,7 @@ bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 		ci++;
 		if (bb_cq_translate(cq, cqe, &wc[done]) == 0)
 			continue;
-		/* An error CQE has its syndromes there. */
+		/* In an error CQE the syndromes occupy this field. */
 		ts[done] = wc[done].status == BB_WC_SUCCESS ? time : 0;
 		done++;
 	}

@@ -6,7 +6,7 @@
 #include "bb_core.h"
 #include "bb_mw.h"
 
-/* Of WRITEs, SENDs and READs: does the device say that it has no such one? */
+/* Returns true if the device does not support this WRITE, SEND or READ. */
 static bool
 lacked(const struct bb_qp *qp, const struct bb_send_wr *wr)
 {
@@ -15,7 +15,7 @@ lacked(const struct bb_qp *qp, const struct bb_send_wr *wr)
 
 	if (wr->opcode == BB_WR_SEND_WITH_IMM || wr->opcode == BB_WR_RDMA_WRITE_WITH_IMM)
 		return dev->iwarp;
-	/* More than the queue takes is refused for that, and not read. */
+	/* A list longer than max_sge is rejected later for its length, so it is not read here. */
 	if (wr->opcode != BB_WR_RDMA_READ || wr->nsge <= dev->attr.max_read_sge ||
 	    wr->nsge > qp->sq.max_sge)
 		return false;
@@ -94,7 +94,7 @@ post_atomic(struct bb_qp *qp, const struct bb_send_wr *wr, uint8_t opcode)
 				 swap ? wr->atomic.compare_add : 0, wr->flags);
 }
 
-/* What changes a key of this side. */
+/* Posts a request that changes a key of the local device. */
 static int
 post_key(struct bb_qp *qp, const struct bb_send_wr *wr)
 {
@@ -112,7 +112,7 @@ post_key(struct bb_qp *qp, const struct bb_send_wr *wr)
 			       wr->bind_mw.addr, wr->bind_mw.len, wr->bind_mw.access, wr->flags);
 }
 
-/* Returns what the functions of bb_post.h return. */
+/* Posts one request. Returns what the functions of bb_post.h return. */
 static int
 post_one(struct bb_qp *qp, const struct bb_send_wr *wr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Checks that every kind of object makes of what it is asked for. */
+/* Argument checks that all kinds of objects share. */
 #include <errno.h>
 #include <string.h>
 
@@ -28,7 +28,10 @@ bb_attr_size_check(uint32_t size, size_t expected, const char *init)
 	return -EINVAL;
 }
 
-/* What no output struct exceeds: a larger number was not set by the inlines of the headers. */
+/*
+ * Upper bound for the size of an output struct. A larger number was not set by the inline functions
+ * of the headers.
+ */
 #define OUT_MAX 65536u
 
 static int

@@ -16,14 +16,14 @@
 
 #define BB_MAX_DRIVERS 8
 
-/* Constructors fill it before main(); read-only after that. */
+/* Filled by constructors before main(), then read-only. */
 static struct bb_driver drivers[BB_MAX_DRIVERS];
 static unsigned int n_drivers;
 
-/* One line per process is enough. */
+/* The notice about missing hugepages is logged once per process. */
 static bool no_huge_said;
 
-/* What stands in for an operation that a driver leaves out. */
+/* Default operations, for those that a driver leaves out. */
 static int
 no_list(struct bb_dev_info *info, unsigned int n)
 {
@@ -107,7 +107,7 @@ no_channel_create(struct bb_channel *ch)
 	return -ENOTSUP;
 }
 
-/* No channel was ever made. */
+/* Never called: no channel can exist. */
 static int
 no_channel_destroy(struct bb_channel *ch)
 {
@@ -263,7 +263,7 @@ bb_dev_list_v(struct bb_dev_info *out, unsigned int n)
 		unsigned int room = total < n ? n - total : 0;
 
 		ret = drivers[i].list(room != 0 ? info + total : NULL, room);
-		/* One driver that cannot look does not hide the devices of the others. */
+		/* A driver that fails to list does not hide the devices of other drivers. */
 		if (ret < 0 && first_err == 0)
 			first_err = ret;
 		if (ret > 0)
@@ -279,7 +279,7 @@ bb_dev_list_v(struct bb_dev_info *out, unsigned int n)
 	return ret;
 }
 
-/* "soft0 (soft), mlx5_0 (mlx5 0000:3b:00.0)" of what could be opened. */
+/* Writes a list of the available devices: "soft0 (soft), mlx5_0 (mlx5 0000:3b:00.0)". */
 static void
 devices_text(char *buf, size_t size)
 {
@@ -300,7 +300,7 @@ devices_text(char *buf, size_t size)
 	}
 }
 
-/* Split "name,key=value,..." at the first comma. */
+/* Splits "name,key=value,..." at the first comma. */
 static int
 spec_split(const char *spec, char name[BB_DEV_NAME_MAX], const char **args)
 {
@@ -322,7 +322,10 @@ spec_split(const char *spec, char name[BB_DEV_NAME_MAX], const char **args)
 	return 0;
 }
 
-/* By the first driver that has the name, of those that are the last to be asked or the others. */
+/*
+ * Opens the device through the first driver that knows the name, among the drivers whose flag
+ * `last` equals @last. Returns -ENODEV if none knows it.
+ */
 static int
 open_by(struct bb_dev *dev, const char *name, const char *args, bool last)
 {

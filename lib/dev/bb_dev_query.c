@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a device says of itself: capabilities, ports, GIDs, events, numbers. */
+/* Queries of a device: capabilities, ports, GIDs, events, statistics. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +119,7 @@ bb_event_get_v(struct bb_dev *dev, struct bb_event *event)
 			       bb_event_name(ev.type));
 			break;
 		case BB_EVENT_SRQ_LAST_WQE:
-			/* A QP on no SRQ has no such event. */
+			/* This event is raised only for a QP that has an SRQ. */
 			ev.srq = ev.qp->ctrl->init.srq;
 			BB_LOG(DEBUG, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
 			       bb_event_name(ev.type));
@@ -177,7 +177,7 @@ bb_event_name(enum bb_event_type type)
 void
 bb_dev_progress(struct bb_dev *dev)
 {
-	/* No lock: a data-path call of the lcore whose UAR it is. */
+	/* Takes no lock: a data-path call by the lcore that owns the UAR. */
 	dev->drv->progress(dev);
 }
 

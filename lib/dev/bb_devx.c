@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* DEVX objects of the application: checks, and the count that bb_dev_close() looks at. */
+/* DEVX objects of the application: argument checks, and the count that bb_dev_close() checks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,13 @@
 
 struct bb_devx_obj {
 	struct bb_dev *dev;
-	void *priv; /* the driver's */
+	void *priv; /* the driver's data */
 };
 
-/* An argument is NULL, the process is not the device's, or the device has no DEVX. */
+/*
+ * Returns 0 if the arguments are not NULL, this process opened the device, and the device has DEVX;
+ * otherwise a negative errno.
+ */
 static int
 devx_check(const struct bb_dev *dev, bool args)
 {
@@ -32,8 +35,8 @@ devx_check(const struct bb_dev *dev, bool args)
 }
 
 /*
- * The smallest size is that of general_obj_in_cmd_hdr in include/linux/mlx5/mlx5_ifc.h, the largest
- * that of the 16-bit length of an ioctl attribute (struct ib_uverbs_attr).
+ * The smallest size is that of general_obj_in_cmd_hdr in include/linux/mlx5/mlx5_ifc.h. The largest
+ * is that of the 16-bit length of an ioctl attribute (struct ib_uverbs_attr).
  */
 static int
 mailboxes_check(const struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen)

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a driver gives to the library, and the objects both know. Not installed.
+ * Interface between the library and its drivers, and the objects that both know. Not installed.
  *
- * Core checks arguments, keeps parents and children, the state machine, CQ
- * credits and the address table; a driver makes device objects and sets up the
- * rings. A driver that decides an error logs it; core passes it on.
+ * The core checks arguments, and manages parents and children, the state machine, CQ credits and
+ * the address table. A driver creates device objects and sets up the rings. A driver logs the
+ * errors that it finds itself; the core passes them on.
  */
 #ifndef BB_DRIVER_H
 #define BB_DRIVER_H
@@ -26,7 +26,7 @@
 #include "bb_srq.h"
 #include "bb_umem.h"
 
-/* Largest user index handed to a QP; the table of a device has this many slots + 1. */
+/* Largest user index of a QP; a device's table has one slot more. */
 #define BB_MAX_USER_INDEX 0xffffu
 
 struct bb_mem_table;
@@ -35,34 +35,34 @@ struct bb_qp_error;
 struct bb_dev {
 	char name[BB_DEV_NAME_MAX];
 	const struct bb_driver *drv;
-	void *priv;              /* the driver's */
-	struct bb_dev_attr attr; /* filled by the driver's open */
-	bool ethernet;           /* what its ports speak; the driver's, too */
-	bool iwarp;              /* QPs are connected through librdmacm alone; the driver's, too */
-	pthread_mutex_t lock;    /* control path; driver ops are called under it */
-	uint32_t pds;            /* children alive */
+	void *priv;              /* the driver's data */
+	struct bb_dev_attr attr; /* set by the driver's open */
+	bool ethernet;           /* link layer of its ports; set by the driver */
+	bool iwarp;              /* QPs are connected only through librdmacm; set by the driver */
+	pthread_mutex_t lock;    /* serializes the control path; held while driver operations run */
+	uint32_t pds;            /* live child objects */
 	uint32_t cqs;
 	uint32_t dms;
 	uint32_t umems;
 	uint32_t devx_objs;
-	uint32_t devx_uars; /* references */
+	uint32_t devx_uars; /* references held by the application */
 	uint32_t channels;
 	uint32_t qps_used;
 	struct bb_qp **qps;      /* by user index, BB_MAX_USER_INDEX + 1 slots; 0 is never used */
 	uint32_t qps_next;       /* where the search for a free slot starts */
-	struct bb_mw_table *mws; /* windows by key, NULL: there were none; __atomic */
-	void (*mws_free)(struct bb_mw_table *t); /* set with mws */
+	struct bb_mw_table *mws; /* memory windows by key, NULL before the first one; __atomic */
+	void (*mws_free)(struct bb_mw_table *t); /* frees mws; set together with it */
 	LIST_HEAD(, bb_pd) pd_list;
 	LIST_HEAD(, bb_cq_ctrl) cq_list;
-	uint32_t generation;     /* bb_process_generation() as it was opened */
-	uint32_t instance;       /* 1, or 2 and on: opened again under its name */
-	LIST_ENTRY(bb_dev) open; /* bb_open_devs_lock() */
+	uint32_t generation;     /* bb_process_generation() at the time of opening */
+	uint32_t instance;       /* 1, or a larger number if the name was already open */
+	LIST_ENTRY(bb_dev) open; /* entry of the list of open devices, under bb_open_devs_lock() */
 };
 
 struct bb_pd {
 	struct bb_dev *dev;
 	LIST_ENTRY(bb_pd) link;
-	void *priv;   /* the driver's */
+	void *priv;   /* the driver's data */
 	uint32_t mrs; /* explicit registrations */
 	LIST_HEAD(, bb_mr_priv) mr_list;
 	uint32_t mkeys;
@@ -70,33 +70,33 @@ struct bb_pd {
 	uint32_t qps;
 	uint32_t srqs;
 	uint32_t ahs;
-	struct bb_mem_table *mem; /* automatic registrations, address table */
+	struct bb_mem_table *mem; /* automatic registrations and the address table */
 };
 
 struct bb_channel {
 	struct bb_dev *dev;
-	void *priv; /* the driver's */
+	void *priv; /* the driver's data */
 	int fd;
-	uint32_t cqs; /* on it */
-	bool run;     /* its device runs in its owners' calls: see bb_channel_wait() */
+	uint32_t cqs; /* CQs attached to the channel */
+	bool run;     /* the device runs inside its owners' calls: see bb_channel_wait() */
 };
 
 struct bb_cq_ctrl {
 	struct bb_dev *dev;
 	struct bb_cq *cq;
 	LIST_ENTRY(bb_cq_ctrl) link;
-	struct bb_channel *channel; /* NULL: none */
-	void *priv;                 /* the driver's */
-	uint32_t depth;             /* CQEs that fit */
-	uint32_t reserved;          /* CQEs promised to the queues attached */
-	uint32_t queues;            /* send and receive queues attached */
+	struct bb_channel *channel; /* NULL if none */
+	void *priv;                 /* the driver's data */
+	uint32_t depth;             /* capacity in CQEs */
+	uint32_t reserved;          /* CQEs reserved for the attached queues */
+	uint32_t queues;            /* attached send and receive queues */
 	uint64_t errors;            /* error CQEs consumed */
-	uint64_t purged;            /* CQEs dropped */
-	bool compress;              /* receive queues only */
-	bool stray_logged;          /* a CQE that belongs to no QP was reported */
+	uint64_t purged;            /* CQEs discarded by a purge */
+	bool compress;              /* compression is on; receive queues only */
+	bool stray_logged;          /* a CQE that belongs to no QP was logged */
 };
 
-/* A receive CQ that the QPs of an SRQ complete into. */
+/* Receive CQ of the QPs that use an SRQ. */
 struct bb_srq_cq {
 	LIST_ENTRY(bb_srq_cq) link;
 	struct bb_cq *cq;
@@ -105,10 +105,11 @@ struct bb_srq_cq {
 
 struct bb_srq_ctrl {
 	struct bb_pd *pd;
-	void *priv;              /* the driver's */
-	struct bb_srq_attr attr; /* as created, max_sge as it came out; lcore is resolved */
+	void *priv;              /* the driver's data */
+	struct bb_srq_attr attr; /* attributes at creation, with the max_sge granted and lcore
+				  * resolved */
 	uint32_t qps;
-	uint64_t completed; /* receives given back, purged ones too */
+	uint64_t completed; /* receives returned to the SRQ, including purged ones */
 	LIST_HEAD(, bb_srq_cq) cqs;
 };
 
@@ -116,96 +117,109 @@ struct bb_qp_ctrl {
 	struct bb_pd *pd;
 	struct bb_cq *send_cq;
 	struct bb_cq *recv_cq;
-	void *priv;                  /* the driver's */
+	void *priv;                  /* the driver's data */
 	const void *conn;            /* connection that owns the QP (lib/connect), NULL if none */
-	struct bb_qp_init_attr init; /* as created, rounded limits filled in */
-	struct bb_qp_attr attr;      /* as last set */
+	struct bb_qp_init_attr init; /* attributes at creation, with the rounded limits */
+	struct bb_qp_attr attr;      /* attributes as last set */
 	uint64_t errors;
-	uint64_t recv_done;        /* receive completions, errors too */
-	struct bb_qp_stats past;   /* of the queues before the last reset */
-	bool error_logged;         /* once from reset to reset */
-	struct bb_qp_error *error; /* what was logged then, NULL: nothing; __atomic */
-	/* enum bb_wc_status of the first send since the reset that failed by itself; 0: none. */
+	uint64_t recv_done;        /* receive completions, including errors */
+	struct bb_qp_stats past;   /* statistics accumulated before the last reset */
+	bool error_logged;         /* the first error since the reset was logged */
+	struct bb_qp_error *error; /* the error that was logged, NULL if none; __atomic */
+	/*
+	 * Status (enum bb_wc_status) of the first send since the reset that failed by itself, 0 if
+	 * none.
+	 */
 	uint8_t send_error;
-	/* The first send since the reset that has no success; failed_seq is set first. */
+	/*
+	 * Set once a send has failed or was flushed since the reset; failed_seq is written before
+	 * it.
+	 */
 	bool send_failed;    /* __atomic */
-	uint64_t failed_seq; /* bb_sq_seq64() */
-	/* Of bb_qp_recover(), kept from call to call until the reset. */
+	uint64_t failed_seq; /* bb_sq_seq64() of the first such send */
+	/* State of bb_qp_recover() between its calls, until the reset. */
 	struct {
 		bool begun, marked;
-		uint32_t rung; /* seq of the last send rung before it began */
+		uint32_t rung; /* sequence number of the last send rung before the recovery began */
 	} recovery;
 };
 
 struct bb_dm_ctrl {
 	struct bb_dm pub;
-	void *priv;   /* the driver's */
-	uint32_t mrs; /* that name it */
+	void *priv;   /* the driver's data */
+	uint32_t mrs; /* MRs on this device memory */
 };
 
 struct bb_umem_ctrl {
 	struct bb_umem pub;
-	void *priv; /* the driver's */
+	void *priv; /* the driver's data */
 };
 
-/* Registration handle of a driver: embedded first in what the driver keeps. */
+/* A driver's registration handle: first member of the driver's own struct. */
 struct bb_drv_mr {
 	uint32_t lkey;
 	uint32_t rkey;
 };
 
-/* What a memory key names. */
+/* Kind of memory behind a key. */
 enum bb_drv_mr_kind {
 	BB_DRV_MR_MEM,      /* process memory, [addr, addr + len) */
-	BB_DRV_MR_DM,       /* device memory, from offset on */
-	BB_DRV_MR_DMABUF,   /* a dma-buf, from offset on */
-	BB_DRV_MR_INDIRECT, /* pieces of other keys' memory, or none yet */
-	BB_DRV_MR_MW,       /* a memory window, not bound */
+	BB_DRV_MR_DM,       /* device memory, from offset */
+	BB_DRV_MR_DMABUF,   /* a dma-buf, from offset */
+	BB_DRV_MR_INDIRECT, /* pieces of other keys' memory, possibly none yet */
+	BB_DRV_MR_MW,       /* a memory window, created unbound */
 };
 
-/* What a memory key is to be; a kind's own fields stand behind the common ones. */
+/* Attributes of a new memory key; the fields of single kinds follow the common ones. */
 struct bb_drv_mr_attr {
 	enum bb_drv_mr_kind kind;
-	void *addr; /* of MEM */
+	void *addr; /* MEM only */
 	uint64_t len;
-	uint64_t iova;               /* address that names the first byte */
+	uint64_t iova;               /* address of the first byte in requests */
 	uint32_t access;             /* enum bb_access */
-	uint64_t offset;             /* of DM and DMABUF */
-	struct bb_dm_ctrl *dm;       /* of DM, else NULL */
-	int fd;                      /* of DMABUF */
-	const struct bb_sge *pieces; /* of INDIRECT: n of them, */
+	uint64_t offset;             /* DM and DMABUF only; bytes */
+	struct bb_dm_ctrl *dm;       /* DM only, else NULL */
+	int fd;                      /* DMABUF only */
+	const struct bb_sge *pieces; /* INDIRECT only: n pieces */
 	uint32_t n;
-	uint32_t max_pieces; /* or 0, and room for so many */
-	uint32_t mw_type;    /* of MW: 1 or 2 */
+	uint32_t max_pieces; /* INDIRECT: 0, or the capacity in pieces */
+	uint32_t mw_type;    /* MW only: 1 or 2 */
 };
 
-/* Mailboxes of the application: sizes are checked, the contents are not. See bb_devx.h. */
+/*
+ * Passes the application's mailboxes to the device. The core has checked their sizes, not their
+ * contents. See bb_devx.h.
+ */
 struct bb_devx_ops {
 	int (*general)(struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen);
 	int (*obj_create)(struct bb_dev *dev, const void *in, size_t inlen, void *out,
 			  size_t outlen, void **obj);
-	/* Modify, or query. */
+	/* Modifies or queries the object. */
 	int (*obj_cmd)(struct bb_dev *dev, void *obj, bool modify, const void *in, size_t inlen,
 		       void *out, size_t outlen);
 	int (*obj_destroy)(struct bb_dev *dev, void *obj);
-	/* Without dev->lock. */
+	/* Called without dev->lock. */
 	int (*query_eqn)(struct bb_dev *dev, uint32_t vector, uint32_t *eqn);
 	uint32_t (*pd_number)(const struct bb_pd *pd);
-	/* Fills in the page of uar->lcore. */
+	/* Fills in the doorbell page of uar->lcore. */
 	int (*uar_alloc)(struct bb_devx_uar *uar);
 	void (*uar_free)(struct bb_devx_uar *uar);
 };
 
 struct bb_driver {
 	const char *name;
-	/* Takes devices that others drive better: asked by open when none of these has the name. */
+	/*
+	 * The driver opens devices that other drivers support better. It is asked only if none of
+	 * these knows the name.
+	 */
 	bool last;
 
-	/* List devices; as bb_dev_list(). */
+	/* Lists devices, as bb_dev_list() does. */
 	int (*list)(struct bb_dev_info *info, unsigned int n);
 	/*
-	 * -ENODEV, and no line in the log, when @name is none of this driver's. @args is
-	 * what stands behind the first comma, "" for nothing. Fills dev->priv, dev->attr.
+	 * Opens the device; fills dev->priv and dev->attr. @args is the text after the first comma
+	 * of the spec, "" if none. Returns -ENODEV without a log line if the driver does not know
+	 * @name.
 	 */
 	int (*open)(const char *name, const char *args, struct bb_dev *dev);
 	int (*close)(struct bb_dev *dev);
@@ -213,33 +227,37 @@ struct bb_driver {
 	int (*gid_query)(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
 	/* @index is below the port's pkeys. */
 	int (*pkey_query)(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey);
-	/* Never an event of an object that was destroyed. */
+	/* Never returns an event of a destroyed object. */
 	int (*event_get)(struct bb_dev *dev, struct bb_event *event);
 	int (*stats)(struct bb_dev *dev, struct bb_dev_stats *stats);
-	/* As bb_dev_drops(); -ENOTSUP, and no line in the log: the device does not tell. */
+	/*
+	 * As bb_dev_drops(). Returns -ENOTSUP without a log line if the device does not count
+	 * drops.
+	 */
 	int (*drops)(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
 	void (*progress)(struct bb_dev *dev);
 
 	int (*pd_alloc)(struct bb_pd *pd);
 	int (*pd_free)(struct bb_pd *pd);
 	/*
-	 * May run inside an EAL memory event callback, then without dev->lock and while
-	 * EAL holds its memory lock: no rte_malloc, no memseg walk, no wait for another
-	 * lcore, no lock under which the driver calls rte_malloc or rte_free elsewhere.
-	 * mr_dereg may wait and is never called there.
+	 * Registers memory. It may run inside an EAL memory event callback: then without dev->lock,
+	 * and while EAL holds its memory lock. There it must not call rte_malloc, walk memsegs,
+	 * wait for another lcore, or take a lock under which the driver elsewhere calls rte_malloc
+	 * or rte_free. mr_dereg may wait and is never called from such a callback.
 	 */
 	int (*mr_reg)(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **mr);
 	int (*mr_dereg)(struct bb_pd *pd, struct bb_drv_mr *mr);
 	/*
-	 * Of MEM; flags of bb_mr_rereg(), what they do not name is NULL or 0. On success
-	 * the keys are in @mr, and nothing works with the old ones any more. May wait.
+	 * Re-registers a key of kind MEM. @flags are those of bb_mr_rereg(); arguments that they do
+	 * not name are NULL or 0. On success @mr has the keys, and the old keys are invalid. May
+	 * wait.
 	 */
 	int (*mr_rereg)(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags,
 			struct bb_pd *new_pd, void *addr, uint64_t len, uint32_t access);
 
 	/*
-	 * NULL where the device has none: then attr.max_dm_size is 0. Length and alignment
-	 * are within the device's limits; copies are in bounds, aligned, not empty, and come
+	 * NULL if the device has no device memory; attr.max_dm_size is then 0. Length and alignment
+	 * are within the device's limits. Copies are in bounds, aligned and not empty. They come
 	 * from any thread, without dev->lock.
 	 */
 	int (*dm_alloc)(struct bb_dm_ctrl *dm);
@@ -247,69 +265,87 @@ struct bb_driver {
 	int (*dm_write)(struct bb_dm_ctrl *dm, uint64_t off, const void *src, size_t len);
 	int (*dm_read)(struct bb_dm_ctrl *dm, void *dst, uint64_t off, size_t len);
 
-	/* NULL where there are none: then attr.max_umem is 0. @attr is checked. Sets pub.id. */
+	/*
+	 * NULL if the device has no umems; attr.max_umem is then 0. @attr is checked. Sets pub.id.
+	 */
 	int (*umem_reg)(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr);
 	int (*umem_dereg)(struct bb_umem_ctrl *umem);
 
-	/* NULL where the device has no command mailboxes. */
+	/* NULL if the device has no command mailboxes. */
 	const struct bb_devx_ops *devx;
 
-	/* The device's clock: dev->attr.clock_hz is not 0. */
+	/* Reads the device's clock. dev->attr.clock_hz is not 0. */
 	int (*clock)(struct bb_dev *dev, uint64_t *now);
 
-	/* Sets up ch->fd, ch->priv. -ENOTSUP, logged: no completion events. */
+	/*
+	 * Sets up ch->fd and ch->priv. Returns -ENOTSUP (logged) if the device has no completion
+	 * events.
+	 */
 	int (*channel_create)(struct bb_channel *ch);
 	int (*channel_destroy)(struct bb_channel *ch);
-	/* -EAGAIN none. Never an event of a CQ that was destroyed. Without dev->lock. */
+	/*
+	 * Returns -EAGAIN if no event is pending. Never returns an event of a destroyed CQ. Called
+	 * without dev->lock.
+	 */
 	int (*channel_get)(struct bb_channel *ch, struct bb_cq **cq);
 
 	/*
-	 * Asks for what qp_modify() to RTR and ah_resolve() would wait for, and never waits. 0:
-	 * they do not wait for @path; -EAGAIN: call again; else why the peer cannot be reached. Any
-	 * thread, without dev->lock. NULL: nothing ever waits.
+	 * Starts the address resolution that qp_modify() to RTR and ah_resolve() would wait for;
+	 * never waits. Returns 0 if they need not wait for @path, -EAGAIN to call again, or the
+	 * errno that says why the peer is unreachable. Any thread, without dev->lock. NULL if
+	 * nothing ever waits.
 	 */
 	int (*path_ready)(struct bb_dev *dev, const struct bb_path *path);
-	/* The address vector of @path, which is checked; key and QP number stay 0. */
+	/* Resolves @path, which is checked, to an address vector. Key and QP number stay 0. */
 	int (*ah_resolve)(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
-	/* Its handle is destroyed; requests that were posted with it still go out. */
+	/*
+	 * Releases the address vector of a destroyed handle. Requests already posted with it are
+	 * still sent.
+	 */
 	void (*ah_release)(struct bb_pd *pd, const struct bb_wqe_av *av);
 
 	/*
-	 * Sets up cq->ring, cq->progress, cq->cqn and ctrl->depth, ctrl->priv; with a channel
-	 * cq->arm_reg, unless there is cq_arm. Owner is resolved, capabilities that @attr needs are
-	 * there.
+	 * Sets up cq->ring, cq->progress, cq->cqn, ctrl->depth and ctrl->priv. With a channel it
+	 * also sets cq->arm_reg, unless the driver has cq_arm. The owner is resolved and the device
+	 * has the capabilities that @attr needs.
 	 */
 	int (*cq_create)(struct bb_cq *cq, const struct bb_cq_attr *attr);
 	int (*cq_destroy)(struct bb_cq *cq);
-	/* Of a CQ with a channel and no arm_reg; the owner, without dev->lock. */
+	/* Arms a CQ that has a channel and no arm_reg. Called by the owner, without dev->lock. */
 	int (*cq_arm)(struct bb_cq *cq, bool solicited_only);
-	/* @depth is a power of two, another one than now; there is room for a CQE. */
+	/* @depth is a power of two and differs from the current depth. At least one CQE is free. */
 	int (*cq_resize)(struct bb_cq *cq, uint32_t depth);
 	int (*cq_moderate)(struct bb_cq *cq, uint16_t count, uint16_t period_us);
 	/*
-	 * Sets up qp->sq, qp->rq, qpn; user_index is given. Queues take exactly sq_depth
-	 * and rq_depth WQEs outstanding: CQ credits are counted by them. @attr is checked,
-	 * with signal_every resolved and recv_cq never NULL.
+	 * Sets up qp->sq, qp->rq and qpn; user_index is given. The queues hold exactly sq_depth and
+	 * rq_depth outstanding WQEs, because CQ credits are counted by these numbers. @attr is
+	 * checked, signal_every is resolved and recv_cq is never NULL.
 	 */
 	int (*qp_create)(struct bb_qp *qp, const struct bb_qp_init_attr *attr);
 	/*
-	 * The transition is legal and the attributes complete; @to may equal the state.
-	 * Core resets and enables the rings afterwards, also the records on RESET.
+	 * The transition is legal and the attributes are complete. @to may equal the current state.
+	 * The core resets and enables the rings afterwards, and on RESET the doorbell records too.
 	 */
 	int (*qp_modify)(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
 			 enum bb_qp_state to);
-	/* @attr comes filled with what was last set; the driver puts in what it knows better. */
+	/*
+	 * @attr comes with the values last set. The driver overwrites those that the device knows
+	 * better.
+	 */
 	int (*qp_query)(struct bb_qp *qp, struct bb_qp_attr *attr);
 	/*
-	 * How often its requests were sent again since it was created: after silence or an answer
-	 * that says that something is missing, and as the peer had no receive. -ENOTSUP, and no
-	 * line in the log: the device does not tell of one QP.
+	 * Returns how often requests were retransmitted since the QP was created. @retries counts
+	 * timeouts and NAKs for missing packets, @rnr_retries counts RNR NAKs. Returns -ENOTSUP
+	 * without a log line if the device has no counters per QP.
 	 */
 	int (*qp_retries)(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries);
-	/* No CQE of the QP is written after it returns. */
+	/* After it returns, the device writes no CQE of the QP. */
 	int (*qp_destroy)(struct bb_qp *qp);
 
-	/* Optional, all or none. Sets up srq->ring, srqn, ctrl->priv and attr.max_sge. */
+	/*
+	 * Optional: all four or none. srq_create sets up srq->ring, srqn, ctrl->priv and
+	 * attr.max_sge.
+	 */
 	int (*srq_create)(struct bb_srq *srq);
 	int (*srq_modify)(struct bb_srq *srq, uint32_t limit);
 	int (*srq_query)(struct bb_srq *srq, uint32_t *limit);
@@ -317,9 +353,10 @@ struct bb_driver {
 };
 
 /*
- * Called by constructors only. list, port_query, gid_query, pkey_query, event_get, stats, drops,
- * progress, clock, channel_*, mr_rereg, ah_*, cq_arm, cq_resize, cq_moderate, qp_query and
- * qp_retries may be NULL; a driver that lacks another one is not taken.
+ * Registers a driver. Called by constructors only. These may be NULL: list, port_query, gid_query,
+ * pkey_query, event_get, stats, drops, progress, clock, channel_*, mr_rereg, path_ready, ah_*,
+ * cq_arm, cq_resize, cq_moderate, qp_query and qp_retries. A driver that lacks another operation is
+ * rejected.
  */
 void bb_driver_register(const struct bb_driver *drv);
 
@@ -329,25 +366,28 @@ void bb_driver_register(const struct bb_driver *drv);
 		bb_driver_register(&(drv_));                                                       \
 	}
 
-/* Logging: one type for the library's control path, "bluebell". */
+/* Log type of the library's control path: "bluebell". */
 extern int bb_logtype;
 
 #define BB_LOG(level, ...) bb_log(RTE_LOG_##level, __VA_ARGS__)
 void bb_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Fills @buf from getrandom(). -EIO, logged. */
+/* Fills @buf from getrandom(). Returns 0, or -EIO (logged). */
 int bb_random(const struct bb_dev *dev, void *buf, size_t len);
 
-/* The lcore id a queue belongs to; -EINVAL (logged) for one EAL does not know. */
+/*
+ * Resolves BB_LCORE_SELF and checks the lcore. Returns 0, or -EINVAL (logged) if EAL does not use
+ * the lcore.
+ */
 int bb_lcore_resolve(uint32_t lcore, uint32_t *resolved);
 
-/* -ENOTSUP, and a line that says how QPs of an iWARP device are connected. */
+/* Logs how QPs of an iWARP device are connected; returns -ENOTSUP. */
 int bb_iwarp_refusal(const struct bb_dev *dev);
 
 /*
- * Returns the likely cause of @err, a negative errno with which the kernel has refused memory (a
- * PD, region, window or umem; @dmabuf: of a dma-buf), and what to do: the end of a line of the log,
- * "" if nothing is known. The kernel says no more than the number.
+ * Returns the likely cause of @err and what to do, as the end of a log line; "" if nothing is
+ * known. @err is the negative errno with which the kernel refused memory (a PD, region, window or
+ * umem; @dmabuf: of a dma-buf). The kernel reports only this number.
  */
 const char *bb_mem_hint(int err, bool dmabuf);
 

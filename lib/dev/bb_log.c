@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Log lines and thread identity: what core asks of EAL for every object. */
+/* Log lines, lcore lookup, and hints for memory errors. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The devices that are open. */
+/* List of the open devices of this process. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ bb_open_devs_next(const struct bb_dev *dev)
 	return dev == NULL ? LIST_FIRST(&open_devs) : LIST_NEXT(dev, open);
 }
 
-/* The smallest number that no open device of the name has. */
+/* Returns the smallest instance number that no open device of this name has. */
 static uint32_t
 instance_of(const char *name)
 {

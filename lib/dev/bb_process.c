@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Which processes may use a device. */
+/* Checks which processes may use a device. */
 #include <errno.h>
 #include <pthread.h>
 
@@ -10,9 +10,11 @@
 
 #include "bb_dev_priv.h"
 
-/* fork() calls between this process and the one that was started as a program. */
+/* Number of fork() calls between the process that was started as a program and this process. */
 static uint32_t generation;
-/* EAL was initialised before the fork(): it, its memory and its threads are an ancestor's. */
+/*
+ * True if EAL was initialised before fork(): EAL, its memory and its threads belong to an ancestor.
+ */
 static bool eal_inherited;
 
 static void

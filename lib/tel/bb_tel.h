@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * How an endpoint of rte_telemetry reads its parameters and answers. They come from a
- * socket: bounded, and refused with a text. A refusal is an answer with the one field
- * "error"; an error code would reach the client as null, without a reason.
+ * Parameters and answers of rte_telemetry endpoints. Parameters come from a socket: their length is
+ * bounded and invalid ones are rejected with a text. A rejection is an answer with the single field
+ * "error". DPDK would send an error code to the client as null, without a reason.
  *
- * Of DPDK and libc only, so that the software device may use it too.
+ * Depends on DPDK and libc only, so that the software device can use it too.
  */
 #ifndef BB_TEL_H
 #define BB_TEL_H
@@ -20,9 +20,9 @@
 #include <rte_telemetry.h>
 #include <rte_version.h>
 
-/* Longer parameters mean nothing here. */
+/* Bytes of an endpoint's parameters, including the final zero. No valid parameters are longer. */
 #define BB_TEL_PARAMS_MAX 160
-/* Numbers of one answer: fewer than an array of DPDK has, and within its 16 KiB of JSON. */
+/* Numbers in one answer: fewer than a DPDK array holds, and less than its 16 KiB of JSON. */
 #define BB_TEL_PAGE 500u
 
 /* Renamed in DPDK 23.03. */
@@ -36,7 +36,10 @@
 #define bb_tel_array_uint rte_tel_data_add_array_u64
 #endif
 
-/* The answer is that there is none. At most 127 characters, no bytes of the client's. */
+/*
+ * Writes the error text @why to the answer and returns 0. At most 127 characters, without text from
+ * the client.
+ */
 static inline int
 bb_tel_refuse(struct rte_tel_data *d, const char *why)
 {
@@ -45,13 +48,13 @@ bb_tel_refuse(struct rte_tel_data *d, const char *why)
 	return 0;
 }
 
-/* Parameters, separated by commas. */
+/* Parameters separated by commas. */
 struct bb_tel_args {
 	char text[BB_TEL_PARAMS_MAX];
-	char *next; /* NULL: no more */
+	char *next; /* NULL if no parameter is left */
 };
 
-/* False: they are too long. @params may be NULL. */
+/* Starts to parse @params, which may be NULL. Returns false if they are too long. */
 static inline bool
 bb_tel_args_init(struct bb_tel_args *a, const char *params)
 {
@@ -68,7 +71,7 @@ bb_tel_args_init(struct bb_tel_args *a, const char *params)
 	return true;
 }
 
-/* The next one; NULL: there is none. */
+/* Returns the next parameter, NULL if none is left. */
 static inline const char *
 bb_tel_arg(struct bb_tel_args *a)
 {
@@ -83,7 +86,10 @@ bb_tel_arg(struct bb_tel_args *a)
 	return arg;
 }
 
-/* The next one as a number, decimal or 0x and hexadecimal. False: it is none, or over @max. */
+/*
+ * Parses the next parameter as a number: decimal, or hexadecimal with 0x. Returns false if it is
+ * missing, not a number, or larger than @max.
+ */
 static inline bool
 bb_tel_arg_uint(struct bb_tel_args *a, uint64_t max, uint64_t *v)
 {
@@ -91,7 +97,7 @@ bb_tel_arg_uint(struct bb_tel_args *a, uint64_t max, uint64_t *v)
 	unsigned long long n;
 	char *end;
 
-	/* strtoull() would take a sign and spaces. */
+	/* strtoull() alone would accept a sign and spaces. */
 	if (s == NULL || *s < '0' || *s > '9')
 		return false;
 	errno = 0;
@@ -103,15 +109,15 @@ bb_tel_arg_uint(struct bb_tel_args *a, uint64_t max, uint64_t *v)
 }
 
 /*
- * A list of numbers in pages: {"NAME": [...], "total": N} and, when there are more, "next":
- * the second parameter that gives the page behind.
+ * A page of a list of numbers: {"NAME": [...], "total": N}. If more numbers follow, the answer also
+ * has "next": the second parameter that requests the next page.
  */
 struct bb_tel_page {
 	struct rte_tel_data *numbers;
 	uint64_t start, total;
 };
 
-/* False: refused, in @d. */
+/* Returns false if the parameters were rejected; @d then has the error. */
 static inline bool
 bb_tel_page_begin(struct bb_tel_page *p, struct bb_tel_args *a, struct rte_tel_data *d)
 {
@@ -148,7 +154,7 @@ bb_tel_page_end(struct bb_tel_page *p, const char *name, struct rte_tel_data *d)
 		bb_tel_dict_uint(d, "next", p->start + BB_TEL_PAGE);
 }
 
-/* @part of @whole in thousandths; 0 of nothing. */
+/* Returns @part of @whole in thousandths, 0 if @whole is 0. */
 static inline uint64_t
 bb_tel_permille(uint64_t part, uint64_t whole)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Endpoints of an open device. */
+/* Telemetry endpoints of an open device. */
 #ifndef BB_TEL_DEV_H
 #define BB_TEL_DEV_H
 
@@ -9,16 +9,17 @@
 #include "bb_tel.h"
 
 /*
- * The device that the first parameter names. It stays, and so do its objects: the lock of
- * the open devices and its own are held until bb_tel_end(). NULL: refused, in @d.
+ * Returns the device that the first parameter names, NULL if the parameters were rejected (@d has
+ * the error). Holds bb_open_devs_lock() and the device's lock until bb_tel_end(), so that neither
+ * the device nor its objects are destroyed.
  */
 struct bb_dev *bb_tel_begin(struct bb_tel_args *a, const char *params, struct rte_tel_data *d);
 void bb_tel_end(struct bb_dev *dev);
 
-/* A kind of objects of a device, which have numbers. */
+/* A kind of device objects that have numbers. */
 struct bb_tel_kind {
 	const char *list; /* name of the list of numbers */
-	const char *none; /* the refusal when there is none of a number */
+	const char *none; /* error text if no object has the number */
 	/* Calls bb_tel_page_add() for each object. */
 	void (*each)(const struct bb_dev *dev, struct bb_tel_page *page);
 	/* Returns the object with that 32-bit number, or NULL. */

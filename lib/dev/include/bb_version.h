@@ -3,10 +3,11 @@
  */
 /**
  * @file
- * Version of Bluebell: of the headers when a program is compiled, of the library when it runs.
+ * Version of Bluebell. The macros give the version of the headers at compile time, the functions
+ * that of the library at run time.
  *
- * BB_LAYOUT_VERSION of bb_cq.h is something else: headers and library of different versions work
- * together if their layout versions are equal.
+ * BB_LAYOUT_VERSION of bb_cq.h is separate: headers and library of different versions work together
+ * if their layout versions are equal.
  */
 #ifndef BB_VERSION_H
 #define BB_VERSION_H
