@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Memory that requests name by keys: who may, where it is, and how it is copied. */
+/* Access to memory that requests name by keys: rights, translation and copies. */
 #ifndef SOFT_ACCESS_H
 #define SOFT_ACCESS_H
 
 #include "soft_data.h"
 
 /* ---- soft_mem_access.c */
-/* What an access through a key needs. */
+/* Right that an access through a key needs. */
 enum soft_right {
 	SOFT_RIGHT_LOCAL_READ,
 	SOFT_RIGHT_LOCAL_WRITE,
@@ -17,8 +17,9 @@ enum soft_right {
 	SOFT_RIGHT_ATOMIC,
 };
 /*
- * The checks of soft_mem_find() again, one by one; @why names the one that failed. NULL
- * and a detour in the engine: all passed, but the memory is not accessed as others are.
+ * Repeats the checks of soft_mem_find() one by one; *why names the check that failed. Returns the
+ * address, or NULL if the access is refused. NULL with e->detour set: all checks passed, but the
+ * key's memory needs another path of access.
  */
 uint8_t *soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn,
 			 uint64_t addr, uint64_t len, enum soft_right right, const char **why);
@@ -40,7 +41,10 @@ soft_mkey_allows(const struct soft_mkey *m, enum soft_right right)
 	}
 }
 
-/* Is [addr, addr + len) of PD @pdn plain memory of the key that may be used so? */
+/*
+ * Returns true if the key covers [addr, addr + len) directly, belongs to PD @pdn and gives
+ * @right.
+ */
 static __rte_always_inline bool
 soft_mkey_plain(const struct soft_mkey *m, uint32_t pdn, uint64_t addr, uint64_t len,
 		enum soft_right right)
@@ -51,7 +55,10 @@ soft_mkey_plain(const struct soft_mkey *m, uint32_t pdn, uint64_t addr, uint64_t
 	return soft_mkey_allows(m, right);
 }
 
-/* Translate [addr, addr + len) of a key of PD @pdn. NULL: refused, *why says why. */
+/*
+ * Translates [addr, addr + len) of a key of PD @pdn. Returns NULL if the access is refused; *why
+ * says the cause.
+ */
 static inline uint8_t *
 soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, uint32_t pdn,
 	      uint64_t addr, uint64_t len, enum soft_right right, const char **why)
@@ -64,13 +71,14 @@ soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, u
 }
 
 /* ---- soft_xlt.c */
-/* soft_mem_map() of a key that is indirect, or refused, or when the list is full. */
+/* Slow path of soft_mem_map(): the key is indirect or refused, or the list is full. */
 bool soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
 		  uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
 		  struct soft_pieces *to, const char **why);
 /*
- * The memory of @p that a request names by an indirect key or a window. Where that is one
- * piece it is *at, else NULL and it is e->remote. False: refused.
+ * Resolves the memory that request @r of @p names by an indirect key or a window. One piece: *at
+ * is its address. Several pieces: *at is NULL and e->remote lists them. Returns false if the
+ * access is refused.
  */
 bool soft_xlt_remote(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
 		     uint64_t len, enum soft_right right, uint8_t **at, const char **why);
@@ -78,8 +86,9 @@ void soft_xlt_release(struct soft_engine *e);
 bool soft_pieces_add(struct soft_pieces *to, uint8_t *p, uint64_t len);
 
 /*
- * Append the memory of [addr, addr + len) of a key that a QP of PD @pdn uses. False: refused,
- * *why says why. Indirect keys are held until soft_keys_done().
+ * Appends the memory of [addr, addr + len) of a key that a QP of PD @pdn uses. Returns false if
+ * the access is refused; *why says the cause. The request holds references to indirect keys until
+ * soft_keys_done().
  */
 static inline bool
 soft_mem_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
@@ -96,7 +105,7 @@ soft_mem_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, ui
 	return soft_xlt_map(e, dev, pdn, qpn, key, addr, len, right, to, why);
 }
 
-/* The request is done with the memory. */
+/* Drops the references to indirect keys that the request holds. */
 static inline void
 soft_keys_done(struct soft_engine *e)
 {
@@ -104,16 +113,19 @@ soft_keys_done(struct soft_engine *e)
 		soft_xlt_release(e);
 }
 
-/* ---- soft_paged.c: each false if some of the paged memory is not mapped for that */
+/*
+ * ---- soft_paged.c: each returns false if a part of the paged memory is not mapped for the
+ * access
+ */
 bool soft_paged_write(uint8_t *dst, const struct soft_piece *src, uint32_t n);
 bool soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len);
-/* The data of a READ, into its pieces or @in_cqe. */
+/* Copies the data of a READ from @src into its pieces, or with @in_cqe into the CQE. */
 bool soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src);
 
 /* ---- soft_pieces.c */
 /*
- * [off, off + len) of a payload in pieces: up to @max pieces in @to. Returns their number, max + 1
- * if it takes more.
+ * Finds the part [off, off + len) of a payload in pieces; writes up to @max pieces to @to.
+ * Returns their number, or max + 1 if the part needs more.
  */
 uint32_t soft_pieces_part(const struct soft_piece *p, uint32_t n, uint64_t off, uint64_t len,
 			  struct soft_piece *to, uint32_t max);
@@ -122,10 +134,13 @@ void soft_pieces_copy_out(uint8_t *dst, const struct soft_piece *p, uint32_t n, 
 void soft_pieces_copy_in(struct soft_engine *e, const struct soft_piece *p, uint32_t n,
 			 uint64_t off, const uint8_t *src, uint64_t len);
 
-/* As soft_mem_gather(), each piece in shuffled order. */
+/* Works as soft_mem_gather(), but copies the lines of each piece in shuffled order. */
 void soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src,
 			     uint32_t n);
-/* Copy pieces to contiguous memory, the reverse, and pieces to pieces of the same sum. */
+/*
+ * Copy pieces to contiguous memory, contiguous memory to pieces, and pieces to pieces of the same
+ * total length.
+ */
 void soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src, uint32_t n);
 void soft_mem_scatter(struct soft_engine *e, const struct soft_piece *dst, uint32_t n,
 		      const uint8_t *src);
@@ -133,7 +148,7 @@ void soft_mem_move(struct soft_engine *e, const struct soft_piece *dst,
 		   const struct soft_piece *src, uint32_t n_src);
 void soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len);
 
-/* Copy contiguous memory; soft_mem_access.c says what is promised. */
+/* Copies contiguous memory. The head of soft_mem_access.c states the guarantees. */
 static inline void
 soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Device memory (memic): memory of the device's own, in pages, as the kernel hands it out
- * (drivers/infiniband/hw/mlx5/dm.c). Every allocation takes whole pages of the window and
- * starts with one, which is all the alignment the device claims to have.
+ * Device memory (memic): memory of the device, allocated in pages as the kernel does
+ * (drivers/infiniband/hw/mlx5/dm.c). Every allocation takes whole pages of the window and starts
+ * at a page boundary. The device reports no larger alignment.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* What new device memory is full of: nobody is promised zeros. [A] */
+/* Fill byte of new device memory: a card does not promise zeros. [A] */
 #define FRESH 0xd3
 
 int
@@ -50,7 +50,10 @@ soft_dm_stop(struct soft_dev *dev)
 	memset(m, 0, sizeof(*m));
 }
 
-/* bitmap_find_next_zero_area(): the first @n free pages in a row; m->pages: there are none. */
+/*
+ * Returns the first of @n consecutive free pages, or m->pages if there are none
+ * (bitmap_find_next_zero_area() of the kernel).
+ */
 static uint32_t
 find_pages(const struct soft_memic *m, uint32_t n)
 {
@@ -120,7 +123,7 @@ soft_dm_free(struct mlx5_ctx *ctx_, struct mlx5_dm *dm)
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
-	/* uverbs_free_dm() */
+	/* Same check as uverbs_free_dm(). */
 	if (d->mrs != 0) {
 		pthread_mutex_unlock(&dev->lock);
 		SOFT_LOG(ERR, "%s: %u MRs name the device memory: deregister them first", dev->name,
@@ -146,7 +149,10 @@ soft_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void
 	if (ret != 0)
 		return ret;
 	to = (uint32_t *)(void *)(d->base + off);
-	/* As libmlx5 does it, word by word; it promises no order, so here it is backwards. */
+	/*
+	 * Word by word, as libmlx5 copies. libmlx5 promises no order, so this loop runs
+	 * backwards.
+	 */
 	for (i = len / sizeof(word); i-- > 0;) {
 		memcpy(&word, from + i * sizeof(word), sizeof(word));
 		__atomic_store_n(&to[i], word, __ATOMIC_RELEASE);

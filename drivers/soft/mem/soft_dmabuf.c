@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * dma-bufs: the software device is a CPU, so it maps them. What its exporter does not let a
- * CPU map cannot be used here, and caches are taken to be coherent.
+ * dma-bufs. The software device is a CPU, so it maps a dma-buf with mmap(). It cannot use a
+ * buffer whose exporter has no mmap(), and it assumes coherent caches.
  *
- * Checks and their order: ib_umem_dmabuf_get() and dma_buf_get() of the kernel.
+ * The checks and their order are those of ib_umem_dmabuf_get() and dma_buf_get() of the kernel.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* F_GET_SEALS */
@@ -24,7 +24,10 @@
 
 #define DMA_BUF_FS_MAGIC 0x444d4142 /* linux/magic.h: DMA_BUF_MAGIC */
 
-/* With dmabuf=memfd: a memfd that udmabuf would make a dma-buf of, which cannot shrink. */
+/*
+ * Returns true for a memfd that the option dmabuf=memfd accepts in place of a dma-buf: sealed
+ * against shrinking, not against writes, as udmabuf requires.
+ */
 static bool
 stand_in(const struct soft_dev *dev, int fd)
 {
@@ -33,7 +36,7 @@ stand_in(const struct soft_dev *dev, int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & F_SEAL_WRITE) == 0;
 }
 
-/* Bytes of the dma-buf behind @fd; a negative errno, logged, if it is none. */
+/* Returns the size of dma-buf @fd in bytes, or a negative errno if @fd is no dma-buf (logged). */
 static int64_t
 dmabuf_size(const struct soft_dev *dev, const char *what, int fd)
 {

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Is memory mapped, and by what pages? What the kernel finds out by pinning, read from
- * /proc/self/maps and smaps: only they show hugepages and reserved ranges for what they are,
- * without touching them. No allocation and no stdio, as it runs inside EAL's memory
- * callbacks.
+ * Checks whether memory is mapped, and finds its page size. The kernel learns both by pinning.
+ * Here they come from /proc/self/maps and smaps, which show hugepages and reserved ranges without
+ * touching the memory. The code allocates nothing and uses no stdio, because it runs inside EAL's
+ * memory callbacks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,21 +14,24 @@
 
 #include "soft_ctl.h"
 
-/* A file of /proc is read line by line: 0 goes on, 1 ends it, a negative errno too. */
+/* Takes one line of a /proc file. Returns 0 to continue; 1 or a negative errno ends the scan. */
 typedef int take_line_fn(void *arg, const char *line, size_t len);
 
 struct range {
-	uint64_t need, end; /* still to be covered: [need, end) */
+	uint64_t need, end; /* Rest of the range that no mapping has covered yet: [need, end). */
 	bool write;
 };
 
 struct pages {
 	uint64_t start, end;
 	uint64_t page;
-	bool here; /* the mapping that is told of holds a part of [start, end) */
+	bool here; /* The current mapping overlaps [start, end). */
 };
 
-/* Numbers of "start-end rwxp ..." lines. Where the rights are; 0: no such line. */
+/*
+ * Parses the two addresses of a line "start-end rwxp ..." into @num. Returns the offset of the
+ * rights, or 0 if the line has another form.
+ */
 static size_t
 mapping(const char *line, size_t len, uint64_t num[2])
 {
@@ -85,7 +88,7 @@ take_page(void *arg, const char *line, size_t len)
 	return 0;
 }
 
-/* 1: a line ended it; 0: all were read. */
+/* Returns 1 if @take ended the scan, 0 at the end of the file, or a negative errno. */
 static int
 scan_fd(int fd, take_line_fn *take, void *arg)
 {

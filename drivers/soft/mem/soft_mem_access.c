@@ -2,13 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Access to registered memory: why a key is refused, and how payload is copied.
+ * Access to registered memory: the reasons to refuse a key, and the copy of payload.
  *
- * Promised of a copy: an aligned unit of 8 bytes that lies wholly inside the payload
- * is written at once, and a payload of 1, 2, 4 or 8 bytes at an aligned address is one
- * store; source and destination that overlap are promised neither. Nothing else is promised about
- * the order inside one payload; with the option "shuffle" the 64-byte lines come in an order of
- * their own.
+ * Guarantees of a copy: an aligned 8-byte unit that lies wholly inside the payload is written at
+ * once. A payload of 1, 2, 4 or 8 bytes at an aligned address is one store. Neither holds if
+ * source and destination overlap. The order inside one payload is otherwise undefined; with the
+ * option "shuffle" the 64-byte lines are written in a random order.
  */
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -47,11 +46,11 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 		e->key_fault = SOFT_KEY_RIGHT;
 		return NULL;
 	}
-	/* Not as a pointer: the base of the whole address space is NULL. */
+	/* Integer arithmetic, because the base of a key over the whole address space is NULL. */
 	at = (uint8_t *)((uintptr_t)m->base + (addr - m->start));
 	if (m->detour == SOFT_DETOUR_PAGED &&
 	    (right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_LOCAL_WRITE)) {
-		/* mlx5_ib_mr_wqe_pfault_handler() knows the QPs of the kernel's alone [A]. */
+		/* mlx5_ib_mr_wqe_pfault_handler() knows only QPs that the kernel created. [A] */
 		*why = "an ON_DEMAND key in a WQE of a DEVX queue, whose page faults the kernel "
 		       "does not resolve";
 		e->key_fault = SOFT_KEY_RIGHT;
@@ -69,8 +68,8 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 
 #if defined(__SSE2__) && !defined(BB_TSAN)
 /*
- * 64 bytes, @dst aligned to 8, in order; the two may overlap. x86 splits a store of 16 bytes only
- * between two lines, and no unit lies in both.
+ * Copies 64 bytes in ascending order; @dst is aligned to 8. The buffers may overlap. x86 splits a
+ * 16-byte store only at a cache line boundary, and no aligned 8-byte unit crosses one.
  */
 static inline void
 soft_copy_line(uint8_t *dst, const uint8_t *src)
@@ -89,9 +88,9 @@ soft_copy_line(uint8_t *dst, const uint8_t *src)
 }
 
 /*
- * What a loop of 32-byte moves is better at than memcpy(), which from 2 KiB on is one REP MOVSB on
- * many CPUs: work on the next message hardly overlaps with that, and at 4 KiB it counts. Of less
- * than the lower bound memcpy() is short; beyond the upper one it knows how large caches are.
+ * Lengths for which a loop of 32-byte moves beats memcpy(). From 2 KiB on memcpy() is one REP
+ * MOVSB on many CPUs. Work on the next message hardly overlaps with REP MOVSB, which matters at 4
+ * KiB. Below WIDE_MIN memcpy() is fast enough; above WIDE_MAX memcpy() knows the cache sizes.
  */
 #define WIDE_MIN 256u
 #define WIDE_MAX (1u << 20)
@@ -102,7 +101,10 @@ soft_wide(uint64_t len)
 	return len - WIDE_MIN <= WIDE_MAX - WIDE_MIN && __builtin_cpu_supports("avx2");
 }
 
-/* Whole units, @dst aligned to them, in order: none is split, as no store crosses a line. */
+/*
+ * Copies whole 8-byte units in ascending order; @dst is aligned to 8. No store crosses a cache
+ * line, so no unit is split.
+ */
 __attribute__((target("avx2"))) static void
 soft_copy_wide(uint8_t *dst, const uint8_t *src, uint64_t len)
 {
@@ -133,8 +135,9 @@ soft_copy_wide(uint8_t *dst, const uint8_t *src, uint64_t len)
 #endif
 
 /*
- * Whole units, @dst aligned to them. Who looks at the target meanwhile may see any unit old or
- * new; that is no race to ThreadSanitizer if the stores are atomic, which memcpy's are, too.
+ * Copies whole 8-byte units; @dst is aligned to 8. A concurrent reader may see each unit old or
+ * new. ThreadSanitizer accepts that only for atomic stores; memcpy() is in effect atomic per
+ * unit, too.
  */
 static inline void
 soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
@@ -143,8 +146,8 @@ soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
 
 #if !defined(BB_TSAN) && defined(__x86_64__)
 	/*
-	 * memcpy() may move bytes where the two are not aligned alike, as packets are; on Arm
-	 * glibc's does so with SVE up to 32 bytes, aligned or not.
+	 * memcpy() may move single bytes if the two addresses differ in alignment, as in packets.
+	 * On Arm glibc does so with SVE up to 32 bytes at any alignment.
 	 */
 	if (likely(((uintptr_t)src & 7) == 0)) {
 		memcpy(dst, src, len);
@@ -165,8 +168,8 @@ soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
 }
 
 /*
- * Every line once, in an order drawn from the seed: x = a * x + c modulo a power of two
- * runs through all values if c is odd and a is 1 modulo 4.
+ * Copies each line once, in an order drawn from the seed. The sequence x = a * x + c modulo a
+ * power of two visits all values if c is odd and a is 1 modulo 4.
  */
 static void
 soft_copy_shuffled(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
@@ -225,8 +228,9 @@ soft_copy_small(uint8_t *dst, const uint8_t *src, uint64_t len)
 }
 
 /*
- * memcpy() writes in pieces of its own sizes from both ends. They split no aligned unit
- * only if address and length are multiples of 8: what sticks out goes apart.
+ * Copies with the guarantees of this file's head. memcpy() writes blocks of its own choice from
+ * both ends. They split no aligned unit only if address and length are multiples of 8, so the
+ * unaligned head and tail are copied separately.
  */
 static inline void
 soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len, bool shuffle)
@@ -250,8 +254,9 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 #endif
 	} else if (likely(tail == 0) && len > 8) {
 		/*
-		 * Not promised, but programs wait for a WRITE's last byte, as cards that write in
-		 * order let them (perftest does); memcpy() begins with the end.
+		 * Writes the last unit last. This is no guarantee, but programs such as perftest
+		 * poll the last byte of a WRITE, as cards that write in order allow. memcpy()
+		 * begins with the end.
 		 */
 		soft_copy_whole(dst, src, len - 8);
 		bb_dma_wmb();
@@ -259,7 +264,7 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 	} else {
 		soft_copy_whole(dst, src, len);
 	}
-	/* Likewise behind all others. */
+	/* The tail also comes after all other bytes. */
 	bb_dma_wmb();
 	if (unlikely(tail != 0))
 		soft_copy_small(dst + len, src + len, tail);
@@ -269,7 +274,10 @@ void
 soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
 {
 #if defined(__SSE2__) && !defined(BB_TSAN)
-	/* A line, as rings of messages have them: all that is promised, without a question. */
+	/*
+	 * One cache line, as rings of messages use. soft_copy_line() gives all guarantees, so no
+	 * further checks are needed.
+	 */
 	if (len == 64 && ((uintptr_t)dst & 7) == 0 && likely(!e->dev->opts.shuffle)) {
 		soft_copy_line(dst, src);
 		return;
@@ -330,7 +338,7 @@ void
 soft_mem_move(struct soft_engine *e, const struct soft_piece *dst, const struct soft_piece *src,
 	      uint32_t n_src)
 {
-	uint64_t used = 0; /* of *dst */
+	uint64_t used = 0; /* Bytes of *dst that are filled. */
 	uint32_t i;
 
 	for (i = 0; i < n_src; i++) {

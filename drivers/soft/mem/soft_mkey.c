@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Keys that are not memory's own: memory windows, and what keys over keys are made of. */
+/* Keys over other keys: memory windows, and allocation of indirect keys. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "soft_ctl.h"
 
-/* What a window is made of (Linux mlx5_ib_alloc_mw()): one piece, rounded up to 64 bytes. */
+/* Entries of a window: one piece, rounded up to 64 bytes (Linux mlx5_ib_alloc_mw()). */
 #define MW_ENTRIES 4
 
 struct soft_mkey *
@@ -36,7 +36,10 @@ soft_indirect_free(struct soft_mkey *m)
 
 /* ---- Memory windows */
 
-/* Linux mlx5_ib_alloc_mw() */
+/*
+ * Makes the key of an unbound window with the values of Linux mlx5_ib_alloc_mw(). Returns NULL
+ * without memory.
+ */
 static struct soft_mkey *
 window_make(uint32_t pdn, uint32_t type)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory regions: ibv_reg_mr_iova2(), ibv_rereg_mr() and ibv_dereg_mr() with what the
- * kernel decides of them (Linux drivers/infiniband/hw/mlx5/mr.c), and the key table.
+ * Memory regions: ibv_reg_mr_iova2(), ibv_rereg_mr() and ibv_dereg_mr(), with the kernel's rules
+ * (Linux drivers/infiniband/hw/mlx5/mr.c), and the key table.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,10 +12,10 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* The kernel's caches hold keys for at least so many pages (mlx5_mkey_cache_init()). */
+/* Smallest number of pages for which the kernel caches keys (mlx5_mkey_cache_init()). */
 #define MIN_ROOM 4u
 
-/* Tell other processes of a key that is in the table. */
+/* Publishes a key of the table to other processes. */
 static void
 mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
 {
@@ -23,7 +23,7 @@ mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
 		dev->share->key_add(dev, m);
 }
 
-/* A key is out of the table: returns when no engine works with it any more, nor a peer. */
+/* Waits until no engine and no peer uses a key that was removed from the table. */
 static void
 mkey_wait(struct soft_dev *dev, uint32_t id)
 {
@@ -32,7 +32,7 @@ mkey_wait(struct soft_dev *dev, uint32_t id)
 		dev->share->wait(dev);
 }
 
-/* Gives @m a key and publishes it. -ENOSPC, -EIO. */
+/* Allocates a key for @m and publishes it. Errors: -ENOSPC, -EIO. */
 static int
 mkey_add(struct soft_dev *dev, struct soft_mkey *m)
 {
@@ -57,8 +57,8 @@ has_windows(struct soft_dev *dev, const struct soft_mkey *m)
 }
 
 /*
- * Put @next, or nothing, in the place of @m, for all engines at once, and free @m. -EBUSY
- * while windows are bound to it (man ibv_dereg_mr, NOTES; the errno is [A]).
+ * Replaces @m by @next (may be NULL) for all engines at once, and frees @m. Returns -EBUSY while
+ * windows are bound to @m (man ibv_dereg_mr, NOTES; the errno is [A]).
  */
 static int
 mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
@@ -74,7 +74,7 @@ mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 			free(m);
 			return 0;
 		}
-		/* One was bound meanwhile. */
+		/* A window was bound during the wait: restores the key. */
 		__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
 		soft_quiesce();
 		mkey_share(dev, m);
@@ -84,7 +84,10 @@ mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 	return -EBUSY;
 }
 
-/* A key over process memory, in no table yet. NULL: no memory, logged. */
+/*
+ * Allocates a key over process memory; the caller publishes it. Returns NULL without memory,
+ * logged.
+ */
 static struct soft_mkey *
 mkey_make(const struct soft_dev *dev, const struct soft_pd *pd, const struct mlx5_mr_attr *attr)
 {
@@ -108,7 +111,7 @@ mkey_make(const struct soft_dev *dev, const struct soft_pd *pd, const struct mlx
 	};
 	if ((access & MLX5_ACCESS_ON_DEMAND) != 0) {
 		m->detour = SOFT_DETOUR_PAGED;
-		/* rc_odp_caps.atomic is 0. What a card does with such a key is [A]. */
+		/* rc_odp_caps.atomic is 0. A card's handling of atomics on such a key is [A]. */
 		m->atomic = false;
 	} else if ((access & MLX5_ACCESS_RELAXED_ORDERING) != 0 && !dev->opts.no_relaxed) {
 		m->detour = SOFT_DETOUR_RELAXED;
@@ -137,7 +140,7 @@ rights_check(const struct soft_dev *dev, uint32_t access)
 	return soft_kernel_mr_access(access, dev->odp);
 }
 
-/* What may be registered: arguments first, then the memory, as the kernel goes. */
+/* Checks the arguments, then the memory, in the kernel's order. */
 static int
 mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 {
@@ -159,7 +162,7 @@ mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 			 dev->name, attr->iova, attr->len);
 		return -EINVAL;
 	}
-	/* Pages on demand are looked at when they are accessed. */
+	/* Pages on demand are checked at each access instead. */
 	if ((attr->access & MLX5_ACCESS_ON_DEMAND) != 0)
 		return soft_mem_range(dev->name, "MR", attr->addr, attr->len);
 	return soft_mem_check(dev->name, "MR", attr->addr, attr->len,
@@ -167,8 +170,8 @@ mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 }
 
 /*
- * Check what m->attr asks for and find the memory: then it says where that is in the process,
- * and by which address it is named.
+ * Checks m->attr and finds the memory. Then m->attr holds its address in this process (addr) and
+ * the address that requests use (iova).
  */
 static int
 mr_memory(const struct soft_ctx *ctx, struct soft_mr *m)
@@ -194,7 +197,7 @@ mr_memory(const struct soft_ctx *ctx, struct soft_mr *m)
 	return ret;
 }
 
-/* Pages that @attr covers. */
+/* Returns the number of pages that @attr covers. */
 static uint64_t
 pages_of(const struct mlx5_mr_attr *attr)
 {
@@ -203,7 +206,7 @@ pages_of(const struct mlx5_mr_attr *attr)
 	return whole_address_space(attr) ? 0 : (attr->len - 1 + off) / 4096 + 1;
 }
 
-/* The translation entries that a new key gets, a power of two [A]. */
+/* Returns the number of translation entries of a new key, a power of two. [A] */
 static uint64_t
 room_of(const struct mlx5_mr_attr *attr)
 {
@@ -313,7 +316,7 @@ soft_mr_dereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr)
 }
 
 /*
- * Can the key stay (mlx5_ib_rereg_user_mr())? 1 yes, 0 no: another key over the memory;
+ * Returns 1 if the key can stay (mlx5_ib_rereg_user_mr()), 0 if the memory needs another key, or
  * -EOPNOTSUPP.
  */
 static int
@@ -365,7 +368,7 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 	return 0;
 }
 
-/* The key stays, what it means changes. */
+/* Keeps the key and replaces its memory and rights. */
 static int
 rereg_same_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 {
@@ -373,7 +376,7 @@ rereg_same_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 	return mkey_retire(dev, old, m);
 }
 
-/* Another key first, so that nothing is lost when there is none. */
+/* Allocates the new key first, so that the MR stays valid if no key is left. */
 static int
 rereg_other_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 {
@@ -413,7 +416,7 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 	if ((flags & MLX5_REREG_ACCESS) != 0)
 		to.access = access;
 	if ((flags & MLX5_REREG_TRANSLATION) != 0) {
-		/* mlx5_rereg_mr() of libmlx5 gives the address as iova. */
+		/* mlx5_rereg_mr() of libmlx5 passes the address as iova. */
 		to = mlx5_mr_mem(addr, len, to.access);
 	}
 	ret = soft_fault_check(dev, "MR");

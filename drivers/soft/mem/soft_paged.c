@@ -2,14 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory that is paged on demand, as a peer accesses it.
+ * Access by peers to memory that is paged on demand (ODP).
  *
- * It may be unmapped at any moment, so it is never touched directly: the kernel copies,
- * by process_vm_writev() and process_vm_readv() on this very process, and says what it
- * could not reach. To look into /proc/self/maps first, or to populate the pages, would
- * leave a gap before the access. The price is a system call, and that an aligned unit
- * of 8 bytes is written at once only as far as the kernel's copy does so. Atomics
- * would need the CPU's: there are none (rc_odp_caps.atomic is 0).
+ * The memory may be unmapped at any moment, so the device never touches it directly. The kernel
+ * copies instead, by process_vm_writev() and process_vm_readv() on this process, and reports
+ * ranges that it could not reach. A check of /proc/self/maps or populating the pages first would
+ * leave a gap before the access.
+ *
+ * Cost: one system call. An aligned 8-byte unit is written at once only if the kernel's copy does
+ * so. Atomics need CPU instructions on the memory, so there are none (rc_odp_caps.atomic is 0).
  */
 #define _GNU_SOURCE /* process_vm_writev() */
 #include <sys/uio.h>
@@ -17,7 +18,7 @@
 
 #include "soft_access.h"
 
-/* The kernel copies at most 2 GiB less a page at a time. */
+/* Bytes of one copy. The kernel's limit is 2 GiB less one page. */
 #define COPY_MAX (UINT64_C(1) << 30)
 
 static bool
@@ -31,7 +32,7 @@ copy(uint8_t *own, uint8_t *paged, uint64_t len, bool write)
 		ssize_t done = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
 				     : process_vm_readv(pid, &here, 1, &there, 1, 0);
 
-		/* What was copied of a piece that ends in a hole stays, as on a card. */
+		/* Bytes copied before an unmapped hole stay written, as on a card. */
 		if (done < 0 || (uint64_t)done != n)
 			return false;
 		own += n;

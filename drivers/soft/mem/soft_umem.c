@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* umems: memory, the process' own or of a dma-buf, for rings and records. */
+/* umems: memory of the process or of a dma-buf, for rings and doorbell records. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* The page size that the device maps a umem by. 0, or a negative errno, logged. */
+/*
+ * Chooses the page size by which the device maps a umem. Returns 0, or a negative errno, logged.
+ */
 static int
 choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, uint64_t pgsz_bitmap,
 	    uint64_t *pgsz)
@@ -28,7 +30,7 @@ choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, u
 	return -EINVAL;
 }
 
-/* Give @u a number; it is freed on an error. */
+/* Allocates a number for @u and enters it in the table. On an error the caller frees @u. */
 static int
 publish(struct soft_ctx *ctx, struct soft_umem *u, struct mlx5_umem **umem)
 {
@@ -84,7 +86,7 @@ soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, ui
 	if (ret == 0)
 		ret = soft_mem_check(dev->name, "umem", addr, len,
 				     (access & MLX5_ACCESS_LOCAL_WRITE) != 0);
-	/* Reading what pages the memory has takes long: only where it matters. */
+	/* Reading smaps is slow, so the page size is read only if the choice depends on it. */
 	if (ret == 0 && pgsz_bitmap != host && len > host) {
 		ret = soft_maps_page(addr, len, &page);
 		if (ret != 0)
@@ -127,7 +129,7 @@ soft_umem_reg_dmabuf(struct mlx5_ctx *ctx_, int fd, uint64_t offset, size_t len,
 	if (ret != 0)
 		goto free_umem;
 	u->base = u->map.base;
-	/* Which pages an exporter has cannot be seen: the smallest are sure. */
+	/* The exporter's page size is unknown, so assume the smallest. */
 	ret = choose_page(dev->name, offset, len, soft_kernel_host_page(), pgsz_bitmap, &u->pgsz);
 	if (ret == 0)
 		ret = publish(ctx, u, umem);

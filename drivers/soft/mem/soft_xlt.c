@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Keys over keys: what memory a range of an indirect key is.
+ * Translation of a range of an indirect key to memory.
  *
- * Rights are those of the key that the request names; of the keys below it a write needs
- * local write and a read local read, as a memory window needs of its region (man ibv_bind_mw)
- * and Linux' signature keys of theirs, which have no remote rights. Each key below must be of
- * the QP's PD and cover its part. That a card checks like this at every access, and not when
- * the key is made, is [A].
+ * The key that the request names must give the access right. Of a key below it, a write needs
+ * local write and a read needs local read. A memory window has the same rule for its region (man
+ * ibv_bind_mw), and so have Linux' signature keys, which have no remote rights. Each key below
+ * must belong to the QP's PD and cover its part. That a card makes these checks at every access,
+ * and not when the key is made, is [A].
  */
 #include <stdlib.h>
 
@@ -17,9 +17,9 @@
 struct walk {
 	struct soft_engine *e;
 	const struct soft_dev *dev;
-	uint32_t pdn, qpn; /* of who asks */
+	uint32_t pdn, qpn; /* Of the QP that makes the access. */
 	struct soft_pieces *to;
-	uint32_t first; /* of this call's pieces */
+	uint32_t first; /* Index of the first piece that this call adds. */
 	const char **why;
 };
 
@@ -73,7 +73,10 @@ add(struct walk *w, uint8_t *p, uint64_t len)
 	return true;
 }
 
-/* Keep a key as it is until the request is done. False: it is free, or about to change. */
+/*
+ * Holds a reference to a key, so that no UMR changes it before the request is done. Returns false
+ * if the key is free, or if a UMR is about to change it.
+ */
 static bool
 hold(struct walk *w, const struct soft_mkey *m, uint32_t key)
 {

@@ -9,7 +9,7 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* Opcodes that bb_prm.h does not know because the software device does not. */
+/* Opcodes that bb_prm.h does not define, because the software device does not execute them. */
 #define OP_GENERAL_FIRST 0xb00
 #define OP_GENERAL_END   0xd00
 #define MKC_END          0x50 /* create_mkey_in.reserved_at_280 */
@@ -34,7 +34,7 @@ static const uint16_t general_ops[] = {
 	0x842, /* QUERY_LAG */
 };
 
-/* devx_is_obj_create_cmd(), without flow steering, SRQs of other kinds than RMP */
+/* devx_is_obj_create_cmd(), without flow steering and without SRQs other than RMPs. */
 static const uint16_t create_ops[] = {
 	BB_PRM_OP_CREATE_MKEY,
 	BB_PRM_OP_CREATE_CQ,
@@ -97,8 +97,8 @@ allowed(enum soft_kernel_method method, uint16_t op)
 }
 
 /*
- * mlx5_create_cq() looks for the event queue itself (mlx5_eqn2comp_eq()), and fails
- * before the firmware hears of the CQ.
+ * mlx5_create_cq() looks up the event queue itself (mlx5_eqn2comp_eq()). It fails before the
+ * firmware sees the command.
  */
 static int
 check_eqn(const void *in, size_t inlen)
@@ -114,7 +114,10 @@ check_eqn(const void *in, size_t inlen)
 	return -ENOENT;
 }
 
-/* devx_get_obj_id(): the object that a modify or query mailbox names. 0: none. */
+/*
+ * Returns the object that a modify or query mailbox names, or 0 if it names none
+ * (devx_get_obj_id()).
+ */
 static uint64_t
 named_obj(const void *in)
 {
@@ -150,11 +153,12 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 		  size_t outlen)
 {
 	static const char *const names[] = {"general_cmd", "obj_create", "obj_modify", "obj_query"};
-	uint8_t head[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}; /* names lie inside */
+	uint8_t head[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}; /* Holds every field that named_obj()
+							   * reads. */
 	uint64_t named;
 	uint16_t op;
 
-	/* The ioctl's attributes: UVERBS_ATTR_MIN_SIZE of the command headers. */
+	/* UVERBS_ATTR_MIN_SIZE of the ioctl's attributes: the size of the command headers. */
 	if (in == NULL || inlen < SOFT_KERNEL_MIN_BOX || outlen < SOFT_KERNEL_MIN_BOX) {
 		SOFT_LOG(ERR, "DEVX %s: a mailbox is shorter than the %d bytes of its header",
 			 names[method], SOFT_KERNEL_MIN_BOX);
@@ -167,8 +171,8 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 		return -EINVAL;
 	}
 	/*
-	 * The kernel overwrites the uid with the context's own; whoever fills it in
-	 * expects something else, so that is refused here.
+	 * The kernel overwrites the uid with the context's own. A caller that sets the uid
+	 * expects its value to be used, so the software device rejects it.
 	 */
 	if (op != BB_PRM_OP_QUERY_QP && op != BB_PRM_OP_QUERY_Q_COUNTER &&
 	    op != BB_PRM_OP_QUERY_RMP && bb_prm_get(in, BB_PRM_CMD_UID) != 0) {
@@ -186,7 +190,7 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 			 names[method], op, (uint32_t)named, (uint32_t)obj_id);
 		return -EINVAL;
 	}
-	/* devx_handle_mkey_create(): the whole context */
+	/* devx_handle_mkey_create() reads the whole context. */
 	if (op == BB_PRM_OP_CREATE_MKEY && inlen < MKC_END) {
 		SOFT_LOG(ERR, "DEVX %s: CREATE_MKEY of %zu bytes ends inside its context",
 			 names[method], inlen);
@@ -322,7 +326,10 @@ soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj)
 	const uint64_t mask = has_obj ? SOFT_EVENTS_OBJ | 1u << BB_PRM_EVENT_COMP : SOFT_EVENTS_DEV;
 	unsigned int i;
 
-	/* MAX_NUM_EVENTS; is_valid_events(): by the device's event_cap, and CQEs always */
+	/*
+	 * Limit: MAX_NUM_EVENTS. Types: is_valid_events() allows those of the device's event_cap,
+	 * and CQE events always.
+	 */
 	if (types == NULL || n == 0 || n > 16) {
 		SOFT_LOG(ERR, "event subscription: between 1 and 16 types, not %u", n);
 		return -EINVAL;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What kernel and libmlx5 check before memory is registered, and how they lay it out: rights
- * of umems and MRs, page sizes, device memory, dma-bufs. Sources are named at each rule.
+ * Checks of the kernel and libmlx5 before memory is registered, and their layout of it: rights of
+ * umems and MRs, page sizes, device memory, dma-bufs. Each rule names its source.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +46,10 @@ soft_kernel_umem_access(uint32_t access)
 int
 soft_kernel_mr_access(uint32_t access, bool odp)
 {
-	/* IB_ACCESS_SUPPORTED: bits 0 to 7 and, never refused, the optional ones 20 to 29. */
+	/*
+	 * IB_ACCESS_SUPPORTED: bits 0 to 7, and the optional bits 20 to 29, which the kernel
+	 * never rejects.
+	 */
 	const uint32_t known = 0xffu | 0x3ffu << 20;
 
 	if ((access & ~known) != 0) {
@@ -120,20 +123,27 @@ soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_
 	uint64_t differ = addr ^ (addr + len - 1);
 	uint64_t top, page;
 
-	/* devx_umem_find_best_pgsize(): nothing above the length rounded up. */
+	/*
+	 * devx_umem_find_best_pgsize(): no page size above the length rounded up to a power of
+	 * two.
+	 */
 	top = len <= host ? host : rte_align64pow2(len);
 	if (top != 0)
 		pgsz_bitmap &= top | (top - 1);
 	/*
-	 * ib_umem_find_best_pgsz(): of several pieces, nothing above their size, nothing below the
-	 * host's pages. What holds one piece whole is no larger than the length rounded up.
+	 * ib_umem_find_best_pgsz(): if the umem spans several memory pages, no size above theirs.
+	 * No size below the host's pages. One memory page that holds the whole umem sets no limit
+	 * beyond the rounded length.
 	 */
 	if (differ >= real_page)
 		pgsz_bitmap &= real_page | (real_page - 1);
 	pgsz_bitmap &= ~(host - 1);
 	if (pgsz_bitmap == 0)
 		return 0;
-	/* Back again: larger pages must start with the umem and divide its length. */
+	/*
+	 * devx_umem_find_best_pgsize() again: pages larger than the host's must be aligned with
+	 * the umem's start and divide its length.
+	 */
 	page = UINT64_C(1) << (63 - __builtin_clzll(pgsz_bitmap));
 	while (page > host && ((addr | len) & (page - 1)) != 0)
 		page >>= 1;
@@ -168,13 +178,13 @@ soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
 int
 soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len, uint64_t dm_len)
 {
-	/* MLX5_IB_DM_MEMIC_ALLOWED_ACCESS, which has none of IB_ACCESS_OPTIONAL */
+	/* MLX5_IB_DM_MEMIC_ALLOWED_ACCESS, which contains no bit of IB_ACCESS_OPTIONAL. */
 	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
 			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC |
 			       MLX5_ACCESS_ZERO_BASED;
 	const char *why = NULL;
 
-	/* UVERBS_METHOD_DM_MR_REG. What firmware makes of an empty one is not known [A]. */
+	/* UVERBS_METHOD_DM_MR_REG. The firmware's answer to an empty range is unknown. [A] */
 	if ((access & MLX5_ACCESS_ZERO_BASED) == 0)
 		why = "ZERO_BASED must be set";
 	else if ((access & ~known) != 0)
