@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The verbs driver on the null provider: every operation by either way of posting, completions
- * and their order, events, and what is not there.
+ * The verbs driver on the null provider: every operation by either posting API, completions and
+ * their order, events, and missing features.
  */
 #include <poll.h>
 
@@ -21,7 +21,7 @@ T(test_moves)
 
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
-		/* Pieces of lengths of their own, one empty. */
+		/* Pieces of different lengths, one of them empty. */
 		sge[0] = piece(&f, FROM, 100);
 		sge[1] = piece(&f, FROM, 0);
 		sge[2] = piece(&f, FROM + 200, 33);
@@ -43,7 +43,7 @@ T(test_moves)
 		one(&f, bb_post_cmp_swap(f.qp, 5, sge, TO, 9, 42, 7, sig), 5, BB_WC_CMP_SWAP);
 		assert_int_equal(*word, 7);
 		assert_int_equal(word[8], 42);
-		/* rxe gets requests of several pieces by the plain post. */
+		/* rxe gets requests of several pieces by ibv_post_send(). */
 		assert_int_equal(null_dev.wr_plain, kinds[k].no_qp_ex ? 5 : kinds[k].rxe ? 1 : 0);
 		assert_int_equal(null_dev.wr_ex + null_dev.wr_plain, 5);
 		fixture_free(&f);
@@ -52,7 +52,7 @@ T(test_moves)
 	}
 }
 
-/* Inline data that goes over the end of the ring. */
+/* Inline data across the end of the ring. */
 T(test_inline_wraps)
 {
 	struct fixture f;
@@ -63,7 +63,7 @@ T(test_inline_wraps)
 	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		for (i = 0; i < 200; i++) {
-			/* Of two blocks, at the last one of the ring, again and again. */
+			/* Two blocks at the last one of the ring, repeatedly. */
 			const uint32_t len = 1 + i * 23 % 63;
 
 			memset(mem + LEN, 0, 80);
@@ -84,7 +84,7 @@ T(test_inline_wraps)
 static void
 recv_check(struct fixture *f, struct bb_wc *wc, enum bb_wc_opcode opcode, uint32_t len)
 {
-	/* The receive completes first: the provider carries requests out as they are posted. */
+	/* The receive completes first: the provider executes requests when they are posted. */
 	take(f, wc, 2);
 	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
 	assert_int_equal(wc[0].opcode, opcode);
@@ -141,7 +141,7 @@ T(test_messages)
 	}
 }
 
-/* A handle that is destroyed stays while requests may need it. */
+/* A destroyed handle remains while outstanding requests may use it. */
 T(test_datagram)
 {
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
@@ -208,7 +208,7 @@ T(test_windows)
 	}
 }
 
-/* A NOP waits for what is in front of it, signalled or not, and lets nothing pass. */
+/* A NOP waits for earlier requests, signalled or not, and later ones do not pass it. */
 T(test_nops)
 {
 	struct fixture f;
@@ -222,7 +222,7 @@ T(test_nops)
 		sge = piece(&f, FROM, 8);
 		one(&f, bb_post_nop(f.qp, 1, BB_SEND_SIGNALED), 1, BB_WC_NOP);
 		null_dev.hold = true;
-		/* A doorbell without a NOP first, so that nobody could know of it. */
+		/* A doorbell without a NOP first, so that its end is unknown. */
 		assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 0);
 		bb_qp_ring(f.qp);
 		assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 0);
@@ -245,7 +245,7 @@ T(test_nops)
 	}
 }
 
-/* Unsignalled requests in one doorbell, as WQEs: one of them is signalled, and none is told. */
+/* Unsignalled requests in one doorbell, as WQEs: one of them is signalled, none is reported. */
 T(test_cadence)
 {
 	struct fixture f;
@@ -260,7 +260,7 @@ T(test_cadence)
 	bb_qp_ring(f.qp);
 	assert_int_equal(null_dev.signaled, 1);
 	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
-	/* A ring of 16 that nobody asks about is never found full. */
+	/* A ring of 16 that the application never polls is never found full. */
 	for (i = 0; i < 100; i++) {
 		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 0);
 		bb_qp_ring(f.qp);
@@ -290,12 +290,12 @@ T(test_events)
 	assert_int_equal(bb_channel_wait(f.ch, -1, &cq), 0);
 	assert_ptr_equal(cq, f.cq);
 	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
-	/* Of one that was not asked for there is none, whoever completes it. */
+	/* An unsignalled request has no completion, even when a later NOP reveals its end. */
 	take(&f, wc, 1);
 	assert_int_equal(bb_post_nop(f.qp, 9, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(f.qp);
 	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
-	/* One that is there and not polled raises the event at once, and one only. */
+	/* An unpolled completion raises the event at once, and only once. */
 	assert_int_equal(bb_cq_arm(f.cq, false), 0);
 	assert_int_equal(poll(&pfd, 1, 0), 1);
 	assert_int_equal(bb_channel_get(f.ch, &cq), 0);
@@ -304,7 +304,9 @@ T(test_events)
 	one(&f, bb_post_write(f.qp, 2, &sge, 1, TO, 1, BB_SEND_SIGNALED), 2, BB_WC_RDMA_WRITE);
 	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
 
-	/* Of a completion that no provider has made, too. A resize raises none and disarms nothing.
+	/*
+	 * So does a completion made by the driver itself. A resize raises none and disarms
+	 * nothing.
 	 */
 	assert_int_equal(bb_cq_arm(f.cq, false), 0);
 	assert_int_equal(bb_cq_resize(f.cq, 2048), 0);
@@ -319,13 +321,13 @@ T(test_events)
 	assert_int_equal(bb_event_get(f.dev, &event), 0);
 	assert_int_equal(event.type, BB_EVENT_PORT_DOWN);
 	assert_int_equal(event.port, 1);
-	/* One without a name of ours is passed over. */
+	/* An event that Bluebell does not know is skipped. */
 	null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
 	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
 	fixture_free(&f);
 }
 
-/* Each event that has a name of ours, and what it is of. */
+/* Each event that Bluebell knows, and its object. */
 T(test_event_types)
 {
 	enum of {
@@ -373,7 +375,7 @@ T(test_event_types)
 		assert_int_equal(event.type, types[i].ours);
 		assert_ptr_equal(event.qp, types[i].of == QP ? f.qp : NULL);
 		assert_ptr_equal(event.cq, types[i].of == CQ ? f.cq : NULL);
-		/* Of the last receive it is the SRQ of that QP. */
+		/* The event of the last receive names the QP's SRQ. */
 		assert_ptr_equal(event.srq, types[i].of == SRQ || i == 6 ? f.srq : NULL);
 		assert_int_equal(event.port, types[i].of == PORT);
 	}
@@ -400,7 +402,7 @@ T(test_names)
 	assert_int_equal(null_dev.objects, 0);
 }
 
-/* What libibverbs does not have is refused in words, with -ENOTSUP. */
+/* Features missing in libibverbs are refused with -ENOTSUP and a log line. */
 T(test_lacks)
 {
 	struct bb_cq_attr cattr;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The verbs driver on the null provider: what it makes of what libibverbs tells of a device and
- * a port, and what it asks libibverbs for when it makes queues.
+ * The verbs driver on the null provider: limits that it derives from libibverbs's device and port
+ * attributes, and what it requests when it creates queues.
  */
 #include <infiniband/mlx5dv.h>
 
@@ -12,7 +12,7 @@
 
 /* ---- Limits of a device */
 
-/* A number of libibverbs, and what comes of it. Numbers are in this machine's order. */
+/* A number of libibverbs and the limit derived from it. Numbers are in native byte order. */
 struct limit {
 	size_t theirs, their_size;
 	uint64_t told;
@@ -22,14 +22,14 @@ struct limit {
 #define THEIRS(m_)                                                                                 \
 	offsetof(struct ibv_device_attr_ex, m_), sizeof(((struct ibv_device_attr_ex *)0)->m_)
 #define OURS(m_) offsetof(struct bb_dev_attr, m_), sizeof(((struct bb_dev_attr *)0)->m_)
-#define LESS     (uint64_t)(int64_t) - 1 /* what a 32-bit number below 0 is */
+#define LESS     (uint64_t)(int64_t) - 1 /* a negative 32-bit number */
 
 static const struct limit limits[] = {
 	{THEIRS(orig_attr.phys_port_cnt), 3, OURS(ports), 3},
 	{THEIRS(orig_attr.max_qp), 77, OURS(max_qp), 77},
 	{THEIRS(orig_attr.max_qp), 1 << 20, OURS(max_qp), 0xffff},
 	{THEIRS(orig_attr.max_cq), 78, OURS(max_cq), 78},
-	/* A CQ is as deep as a power of two. */
+	/* The depth of a CQ is a power of two. */
 	{THEIRS(orig_attr.max_cqe), 1024, OURS(max_cqe), 1024},
 	{THEIRS(orig_attr.max_cqe), 1023, OURS(max_cqe), 512},
 	{THEIRS(orig_attr.max_cqe), INT32_MAX, OURS(max_cqe), 1 << 22},
@@ -50,7 +50,7 @@ static const struct limit limits[] = {
 	{THEIRS(max_dm_size), 0, OURS(max_dm_log_align), 0},
 	{THEIRS(orig_attr.max_srq), 6, OURS(max_srq), 6},
 	{THEIRS(orig_attr.max_srq), LESS, OURS(max_srq), 0},
-	/* Of the ring of an SRQ one WQE stays free. */
+	/* One WQE of an SRQ's ring stays free. */
 	{THEIRS(orig_attr.max_srq_wr), 99, OURS(max_srq_wr), 99},
 	{THEIRS(orig_attr.max_srq_wr), 1 << 20, OURS(max_srq_wr), 32767},
 	{THEIRS(orig_attr.max_srq_wr), 0, OURS(max_srq), 0},
@@ -73,7 +73,7 @@ static const struct limit limits[] = {
 	 OURS(memory_windows), 1},
 	{THEIRS(cq_mod_caps.max_cq_count), 1, OURS(cq_moderation), 1},
 	{THEIRS(cq_mod_caps.max_cq_count), 0, OURS(cq_moderation), 0},
-	/* kHz; without stamps there is no clock. */
+	/* kHz; without timestamps there is no clock. */
 	{THEIRS(completion_timestamp_mask), UINT64_MAX, OURS(clock_hz), NULL_HZ},
 	{THEIRS(completion_timestamp_mask), 0, OURS(clock_hz), 0},
 	{THEIRS(orig_attr.vendor_id), 0, OURS(relaxed_ordering), 1},
@@ -119,7 +119,7 @@ T(test_limits)
 	}
 }
 
-/* A device that has none of what everything needs does not open. */
+/* A device without a basic resource does not open. */
 T(test_senseless)
 {
 	static const struct limit none[] = {
@@ -142,7 +142,9 @@ T(test_senseless)
 	}
 }
 
-/* What it cannot do without is its answer, what only tells of an ability is not. */
+/*
+ * A failed call that is required makes open fail; one that reports an optional feature does not.
+ */
 T(test_open_calls)
 {
 	static const char *const needed[] = {"ibv_get_device_list", "ibv_open_device",
@@ -181,7 +183,7 @@ tell_odp(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 		a->odp_caps = odp_told;
 }
 
-/* On-demand paging counts where an RC QP may write or read so. */
+/* On-demand paging counts if RC supports it for WRITE or READ. */
 T(test_odp)
 {
 	static const struct {
@@ -218,7 +220,10 @@ T(test_odp)
 	}
 }
 
-/* Tried from many bytes down: what is said works, and may be less than there is. */
+/*
+ * Inline sizes are tried from large to small: the reported one works and may be less than the
+ * maximum.
+ */
 T(test_inline)
 {
 	static const struct {
@@ -289,10 +294,10 @@ T(test_port)
 	assert_int_equal(port.state, BB_PORT_DOWN);
 	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
 	assert_int_equal(port.gids, 0);
-	/* RoCE has one always. */
+	/* RoCE always has a GRH. */
 	assert_false(port.grh_required);
 
-	/* An empty entry is no news, an error is. */
+	/* An empty entry is not logged, an error is. */
 	log_begin();
 	assert_int_equal(bb_gid_query(dev, 1, 0, &gid), 0);
 	assert_int_equal(gid.type, BB_GID_ROCE_V2);
@@ -304,7 +309,7 @@ T(test_port)
 	assert_int_equal(bb_pkey_query(dev, 1, 5, &pkey), 0);
 	assert_int_equal(pkey, 0x8005);
 	null_dev.fail_errno = EIO;
-	null_dev.fail_at = 2; /* behind the port's table */
+	null_dev.fail_at = 2; /* beyond the port's table */
 	log_begin();
 	assert_int_equal(bb_pkey_query(dev, 1, 5, &pkey), -EIO);
 	log_expect("cannot read P_Key 5 of port 1");
@@ -316,7 +321,7 @@ T(test_port)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-/* ---- What queues are asked for as */
+/* ---- Attributes requested for queues */
 
 static void
 deep(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
@@ -328,14 +333,16 @@ deep(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 	a->orig_attr.max_cqe = 1 << 17;
 }
 
-/* A ring is of 2 MiB at most: long WQEs are fewer. */
+/* A ring has at most 2 MiB, so long WQEs are fewer. */
 T(test_sq_depth)
 {
 	static const struct {
 		enum bb_qp_type type;
 		uint32_t max_sge, max_inline, most;
 	} cases[] = {
-		/* Two segments in front of the pieces, four of a datagram; four in a block. */
+		/*
+		 * Two segments before the pieces, four for a datagram; four segments per block.
+		 */
 		{BB_QPT_RC, 0, 0, 32768},      {BB_QPT_RC, 2, 0, 32768},
 		{BB_QPT_RC, 3, 0, 32768 / 2},  {BB_QPT_UD, 2, 0, 32768 / 2},
 		{BB_QPT_UD, 4, 0, 32768 / 2},  {BB_QPT_UD, 5, 0, 32768 / 3},
@@ -373,7 +380,7 @@ T(test_sq_depth)
 	fixture_free(&f);
 }
 
-/* The provider gets the sizes that were asked for, and one piece at least. */
+/* The provider gets the requested sizes, and at least one piece. */
 T(test_qp_init)
 {
 	static const enum ibv_qp_type types[] = {
@@ -423,7 +430,7 @@ T(test_qp_init)
 	}
 }
 
-/* libmlx5 would copy short receives to addresses that are no pointers: see verbs_qp.c. */
+/* libmlx5 would copy short receives to addresses that are not pointers: see verbs_qp.c. */
 T(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
 {
 	struct fixture f;
@@ -448,7 +455,10 @@ T(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
 	}
 }
 
-/* A limit that a provider refuses is its word, not a lack of extended post. */
+/*
+ * A limit that the provider refuses is returned as its error, not taken for a missing extended
+ * API.
+ */
 T(test_qp_refused)
 {
 	struct bb_qp_init_attr init;
@@ -465,7 +475,7 @@ T(test_qp_refused)
 	log_begin();
 	assert_int_equal(bb_qp_create(f.pd, &init, &qp), -ENOMEM);
 	log_expect("raise the locked memory limit");
-	/* All three ways that there are. */
+	/* All three ways to create it. */
 	null_dev.no_keys = null_dev.no_qp_ex = true;
 	null_dev.fail_errno = EINVAL;
 	null_dev.fail_at = 1;
@@ -482,7 +492,7 @@ T(test_qp_refused)
 	fixture_free(&f);
 }
 
-/* One owner's CQ is told to be that, where the provider knows the flag. */
+/* A CQ with a single owner is flagged so, if the provider knows the flag. */
 T(test_cq_init)
 {
 	struct bb_cq_attr cattr;
@@ -514,7 +524,7 @@ T(test_cq_init)
 	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), -EINVAL);
 	log_expect("completion vector 5 is out of range: give 0 to 4");
 	cattr.comp_vector = 0;
-	/* Which is not ibv_create_cq(). */
+	/* No fallback to ibv_create_cq(). */
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
 	cq = NULL;

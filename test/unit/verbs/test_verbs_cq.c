@@ -43,7 +43,7 @@ silent(struct fixture *f)
 	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
 }
 
-/* The fixture's CQ and QP anew. */
+/* Replaces the fixture's CQ and QP. */
 static void
 remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uint32_t rq_depth)
 {
@@ -68,8 +68,8 @@ remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uin
 #define T(name) TEST_WITH(setup, teardown, name)
 
 /*
- * Plain completions, which need no CQE, and others in one stream, polled in parts: the order
- * of each queue holds, with what the driver completes itself in its place.
+ * Completions without CQE and others in one stream, polled in parts. The order of each queue is
+ * preserved, with the driver's own completions in place.
  */
 T(test_order)
 {
@@ -131,7 +131,7 @@ T(test_order)
 	}
 }
 
-/* What is promised to queues fits at the provider: a depth is rounded up there, too. */
+/* The promised depth fits at the provider; it rounds depths up, too. */
 T(test_depth)
 {
 	struct bb_cq_attr cattr;
@@ -154,7 +154,7 @@ T(test_depth)
 	}
 }
 
-/* What waits in the ring and at the provider stays, in its order. */
+/* Completions in the ring and at the provider stay, in order. */
 T(test_resize)
 {
 	static const uint32_t depths[] = {512, 32, 64, 300, 2048, 33};
@@ -169,14 +169,14 @@ T(test_resize)
 			const uint32_t depth = depths[i % RTE_DIM(depths)];
 
 			write_some(&f, next, 9);
-			/* Some are polled, others are in the ring by that. */
+			/* Some are polled, which puts others into the ring. */
 			part = i % 10;
 			check(&f, want, part);
 			write_some(&f, next + 9, 4);
 			assert_int_equal(bb_cq_resize(f.cq, depth), 0);
 			assert_int_equal(bb_cq_depth(f.cq), rte_align32pow2(depth));
 			assert_int_equal(null_dev.resized, rte_align32pow2(depth));
-			/* Two in a row, in the end. */
+			/* Every seventh time, two resizes in a row. */
 			if (i % 7 == 0)
 				assert_int_equal(bb_cq_resize(f.cq, 128), 0);
 			check(&f, want + part, 13 - part);
@@ -189,7 +189,7 @@ T(test_resize)
 	}
 }
 
-/* A NOP and an error, which the driver completes, come out of the new ring, too. */
+/* A NOP and an error, which the driver completes, are in the new ring, too. */
 T(test_resize_own)
 {
 	const struct bb_sge sge[] = {{FROM, 8, 1}};
@@ -231,7 +231,7 @@ T(test_resize_refused)
 	assert_int_equal(bb_cq_resize(f.cq, 128), -EBUSY);
 	check(&f, 0, 5);
 
-	/* The provider's word, and nothing lost by it. */
+	/* Returns the provider's error, and no completion is lost. */
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
 	assert_int_equal(bb_cq_resize(f.cq, 128), -ENOMEM);
@@ -264,7 +264,7 @@ T(test_moderation)
 		assert_int_equal(bb_cq_moderate(f.cq, 16, 4095), 0);
 		assert_int_equal(null_dev.cq_count, 16);
 		assert_int_equal(null_dev.cq_period, 4095);
-		/* More than this device takes: it stays as it was. */
+		/* More than the device accepts: the moderation stays unchanged. */
 		assert_int_equal(bb_cq_moderate(f.cq, NULL_MODERATE + 1, 1), -EINVAL);
 		assert_int_equal(null_dev.cq_count, 16);
 		assert_int_equal(bb_cq_moderate(f.cq, 0, 0), 0);
@@ -276,7 +276,7 @@ T(test_moderation)
 	}
 }
 
-/* Each completion has the time that the provider gave it, NOPs that of what ended before them. */
+/* Each completion has the provider's time. A NOP has that of the last request before it. */
 T(test_timestamps)
 {
 	uint64_t hz = 0, now = 0, ts[8] = {0};
@@ -297,7 +297,7 @@ T(test_timestamps)
 	post_recv(&f, 50);
 	assert_int_equal(bb_post_send_inline(f.qp, 3, "x", 1, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(f.qp);
-	/* The receive completes in front of its SEND. */
+	/* The receive completes before its SEND. */
 	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 5);
 	for (i = 0; i < 5; i++)
 		assert_int_equal(ts[i], now + 1 + i);
@@ -305,7 +305,7 @@ T(test_timestamps)
 	assert_int_equal(wc[3].wr_id, 50);
 	assert_int_equal(wc[4].wr_id, 3);
 
-	/* A time goes with its completion into another ring. */
+	/* A time moves with its completion to another ring. */
 	write_some(&f, 10, 4);
 	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 1), 1);
 	assert_int_equal(bb_cq_resize(f.cq, 1024), 0);
@@ -314,7 +314,10 @@ T(test_timestamps)
 		assert_int_equal(wc[i].wr_id, 10 + i);
 		assert_int_equal(ts[i], now + 6 + i);
 	}
-	/* One that waits for nothing: now. One behind a request: when that ended. */
+	/*
+	 * A NOP that waits for nothing has the present time; one after a request has the
+	 * request's.
+	 */
 	assert_int_equal(bb_dev_clock(f.dev, NULL, &now), 0);
 	assert_int_equal(bb_post_nop(f.qp, 20, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(f.qp);
@@ -335,7 +338,7 @@ T(test_timestamps)
 	assert_int_equal(ts[0], 0);
 	fixture_free(&f);
 
-	/* A provider without extended CQs stamps none. */
+	/* A provider without extended CQs has no timestamps. */
 	null_dev.no_cq_ex = true;
 	make(&f, BB_QPT_RC, false, 1);
 	assert_int_equal(bb_cq_create(f.dev, &cattr, &f.cq), -ENOTSUP);
@@ -368,7 +371,10 @@ bad_plain(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	return bad_poll;
 }
 
-/* The provider's poll fails: nothing is found, the log says why once per CQ, and it goes on. */
+/*
+ * The provider's poll fails: no completion is found, the cause is logged once per CQ, and polling
+ * continues.
+ */
 T(test_poll_fails)
 {
 	static const struct {
@@ -406,7 +412,9 @@ T(test_poll_fails)
 				c->ex->start_poll = bad_start;
 		}
 		log_begin();
-		/* The first one of a burst is there before the next is asked for. */
+		/*
+		 * The first completion of a burst is delivered before the next one is requested.
+		 */
 		assert_int_equal(bb_cq_poll(f.cq, wc, 4), cases[i].next);
 		log_expect(cases[i].said);
 		log_begin();
@@ -418,9 +426,9 @@ T(test_poll_fails)
 			c->ex->next_poll = good.next_poll;
 		}
 		c->cq->context->ops.poll_cq = plain;
-		/* The null provider has lost none. */
+		/* The null provider lost none. */
 		check(&f, cases[i].next, 4 - cases[i].next);
-		/* What is empty is no failure. */
+		/* An empty CQ is no failure. */
 		log_begin();
 		silent(&f);
 		log_expect(NULL);

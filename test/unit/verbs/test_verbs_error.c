@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The verbs driver on the null provider: errors, resets, what the provider refuses, and each of
- * its calls failing in turn.
+ * The verbs driver on the null provider: errors, resets, requests that the provider refuses, and
+ * each of its calls failing in turn.
  */
 #include "../../fakes/log_catch.h"
 #include "verbs_fixture.h"
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* An error, then what is behind it, and the receives. */
+/* An error, then the requests after it, and the receives. */
 T(test_error)
 {
 	struct fixture f;
@@ -48,7 +48,7 @@ T(test_error)
 	}
 }
 
-/* After a reset the QP is as new, whatever it held. */
+/* After a reset the QP is as new, whatever was outstanding. */
 T(test_reset)
 {
 	struct bb_qp_attr attr;
@@ -71,7 +71,7 @@ T(test_reset)
 	assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
 	assert_int_equal(bb_cq_poll(f.cq, wc, 1), 0);
 	assert_int_equal(connect_to_itself(f.qp), 0);
-	/* A NOP waits for what is in front of it since then, and for no more. */
+	/* A NOP waits only for requests posted after the reset. */
 	one(&f, bb_post_nop(f.qp, 8, BB_SEND_SIGNALED), 8, BB_WC_NOP);
 	null_dev.hold = true;
 	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
@@ -86,7 +86,7 @@ T(test_reset)
 	fixture_free(&f);
 }
 
-/* The provider refuses one of four: it and all behind it fail here, in order. */
+/* The provider refuses one of four: it and all after it fail, in order. */
 T(test_refused)
 {
 	struct fixture f;
@@ -104,7 +104,7 @@ T(test_refused)
 					 0);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 4);
-		/* By ibv_wr_complete() all are refused together. */
+		/* ibv_wr_complete() refuses all of them together. */
 		for (i = 0; i < 4; i++)
 			assert_int_equal(wc[i].wr_id, i);
 		i = kinds[k].no_qp_ex ? 2 : 0;
@@ -130,7 +130,7 @@ T(test_refused)
 	}
 }
 
-/* Each call of libibverbs fails in turn: an error comes out, and nothing stays behind. */
+/* Each call of libibverbs fails in turn: an error is returned, and no object leaks. */
 T(test_each_call_fails)
 {
 	static const int errs[] = {ENOMEM, EINVAL};
@@ -155,9 +155,11 @@ T(test_each_call_fails)
 				fixture_free(&f);
 				if (!null_dev.failed)
 					break;
-				/* What only tells of an ability, or has another way. */
+				/*
+				 * Calls that report an optional feature, or have an alternative.
+				 */
 				assert_true(ret < 0 || kept > 0);
-				/* A handle that cannot be given back is the provider's. */
+				/* A handle that could not be destroyed stays at the provider. */
 				if (strncmp(null_dev.failed_call, "ibv_de", 6) != 0)
 					assert_int_equal(null_dev.objects, 0);
 				else
@@ -169,7 +171,10 @@ T(test_each_call_fails)
 	}
 }
 
-/* A provider that changes no keys by ibv_wr_*(): that alone is refused, what was before it goes. */
+/*
+ * A provider whose ibv_wr_*() cannot change keys: only that request is refused; those before it
+ * execute.
+ */
 T(test_no_keys)
 {
 	struct bb_wc wc[3];
@@ -211,8 +216,8 @@ T(test_no_keys)
 }
 
 /*
- * Far more receives by one doorbell than the provider is given at a time: none is lost, be they
- * many or long.
+ * Far more receives in one doorbell than the provider is given at a time: none is lost, many or
+ * long.
  */
 static void
 many_receives(bool srq, uint32_t pieces)
@@ -276,7 +281,7 @@ T(test_many_receives)
 	}
 }
 
-/* What only librdmacm can connect is refused, and left as it was. */
+/* A QP that only librdmacm can connect is refused and left unchanged. */
 TEST(test_iwarp)
 {
 	struct bb_qp_addr addr = {.mtu = 1024, .gid = {[15] = 1}}, none;

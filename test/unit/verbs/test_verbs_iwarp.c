@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The verbs driver on a null provider that is iWARP: what it lacks is refused here, in words, and
- * nothing of it reaches the provider; and what is done for the kernel's siw.
+ * The verbs driver on a null provider that is iWARP. What iWARP lacks is refused with a log line
+ * and does not reach the provider. Also the workarounds for the kernel's siw.
  */
 #include "../../fakes/log_catch.h"
 #include "bb_core.h"
@@ -14,7 +14,7 @@
 /* drivers/infiniband/sw/siw/siw.h: SIW_VENDOR_ID; rdma-abi/siw-abi.h: SIW_INVAL_UOBJ_KEY */
 #define SIW_VENDOR_ID 0x626d74u
 #define SIW_NO_OFFSET 0x90000u
-#define SIW_CQE       32u /* the least that a CQE takes */
+#define SIW_CQE       32u /* the least size of a CQE */
 
 static void
 state_to(struct bb_qp *qp, enum bb_qp_state state)
@@ -31,7 +31,7 @@ state_to(struct bb_qp *qp, enum bb_qp_state state)
 			 0);
 }
 
-/* As librdmacm does it. */
+/* Connects as librdmacm does. */
 static void
 up(struct bb_qp *qp)
 {
@@ -67,7 +67,7 @@ check_attr(int max_sge_rd, uint32_t want)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* A limit that is not told, or larger than that of any request, is no limit of READs. */
+/* A READ limit that is not reported, or above the general one, is no limit. */
 T(test_attr)
 {
 	int i;
@@ -118,7 +118,7 @@ T(test_types)
 
 static const struct {
 	enum bb_wr_opcode opcode;
-	enum ibv_wr_opcode never; /* reaches the provider */
+	enum ibv_wr_opcode never; /* must not reach the provider */
 	uint32_t flags, nsge;
 	const char *text;
 } lacking[] = {
@@ -135,7 +135,7 @@ static const struct {
 	 "iWARP has READs of max_read_sge pieces (bb_dev_query()) and no more"},
 };
 
-/* By the function of bb_post.h. */
+/* Posts by the function of bb_post.h. */
 static int
 post_one(struct bb_qp *qp, uint64_t id, const struct bb_sge *s, size_t k)
 {
@@ -169,7 +169,7 @@ write_wr(uint64_t id, const struct bb_sge *s)
 	return wr;
 }
 
-/* In a list, between two that it has: it is refused at once, and the queue goes on. */
+/* In a list, between two valid requests: rejected at once, and the queue continues. */
 static void
 check_list(struct fixture *f, const struct bb_sge *s, size_t k)
 {
@@ -220,11 +220,11 @@ check_lacking(size_t kind, size_t k, bool list)
 	assert_int_equal(bb_post_write(f.qp, 3, s, 1, TO + 2048, 1, SIG), 0);
 	log_begin();
 	bb_qp_ring(f.qp);
-	/* One line: nobody blames the provider. */
+	/* One line, which does not blame the provider. */
 	fflush(log_file);
 	assert_null(strstr(log_text, "provider"));
 	log_expect(lacking[k].text);
-	/* The one in front is carried out; what is behind it is flushed. */
+	/* The request before it executes; those after it are flushed. */
 	take(&f, wc, 3);
 	assert_int_equal(wc[0].wr_id, 1);
 	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
@@ -237,7 +237,7 @@ check_lacking(size_t kind, size_t k, bool list)
 	assert_int_equal(mem[LEN + 1024], 0x11);
 	assert_int_equal(mem[LEN + 2048], 0);
 	assert_int_equal(mem[0], 0x11);
-	/* After a reset the queue is as new, and takes a READ of one piece. */
+	/* After a reset the queue is as new, and accepts a READ of one piece. */
 	state_to(f.qp, BB_QP_RESET);
 	up(f.qp);
 	one(&f, bb_post_write(f.qp, 4, s, 1, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
@@ -247,7 +247,7 @@ check_lacking(size_t kind, size_t k, bool list)
 	fixture_free(&f);
 }
 
-/* Whatever the provider offers: also where it would have ibv_wr_*(). */
+/* Whatever the provider offers, also with ibv_wr_*(). */
 T(test_lacking)
 {
 	size_t kind, k;
@@ -262,7 +262,7 @@ T(test_lacking)
 			}
 }
 
-/* What an iWARP device says that it has is not refused: atomics, READs of three pieces. */
+/* Features that an iWARP device reports are not refused: atomics, READs of three pieces. */
 T(test_has)
 {
 	struct bb_sge s[4] = {0};
@@ -285,7 +285,7 @@ T(test_has)
 	assert_int_equal(mem[128 + 7], 0x33);
 	/* WRITEs and SENDs have no such limit. */
 	one(&f, bb_post_write(f.qp, 4, s, 4, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
-	/* A READ's empty pieces are none, in a list either; this one has four. */
+	/* Empty pieces of a READ do not count, also in a list; this READ has four others. */
 	wr.rdma.raddr = TO;
 	wr.opcode = BB_WR_RDMA_READ;
 	wr.nsge = 4;
@@ -294,7 +294,7 @@ T(test_has)
 	s[1].len = 8;
 	assert_int_equal(bb_qp_post_list(f.qp, &wr, 1, &err), 0);
 	assert_int_equal(err, -ENOTSUP);
-	/* More than the queue takes is that, and the list is not read. */
+	/* More than the queue's limit is rejected without reading the list. */
 	wr.nsge = 5;
 	wr.sge = NULL;
 	assert_int_equal(bb_qp_post_list(f.qp, &wr, 1, &err), 0);
@@ -308,7 +308,7 @@ T(test_has)
 
 /* ---- siw */
 
-/* A peer's WRITE to a region of another address would not land. */
+/* A peer's WRITE to a region with another address would not arrive. */
 T(test_iova)
 {
 	const uint64_t elsewhere = UINT64_C(0x100000) + (TO & 0xfff);
@@ -337,7 +337,7 @@ T(test_iova)
 		assert_int_equal(
 			bb_mr_reg_iova(f.pd, mem + LEN, 64, TO, BB_ACCESS_LOCAL_WRITE, &mr), 0);
 		assert_int_equal(bb_mr_dereg(mr), 0);
-		/* That of a dma-buf or of device memory is its own. */
+		/* A dma-buf or device memory has addresses of its own. */
 		assert_int_equal(bb_mr_reg_dmabuf(f.pd, 0, LEN, 0, 1, BB_ACCESS_LOCAL_WRITE, &mr),
 				 0);
 		assert_int_equal(bb_mr_dereg(mr), 0);
@@ -351,7 +351,7 @@ T(test_iova)
 	}
 }
 
-/* siw refuses a READ with a fence, and takes other requests with one. */
+/* siw refuses a fenced READ, and accepts other fenced requests. */
 T(test_fence)
 {
 	struct fixture f;
@@ -375,7 +375,7 @@ T(test_fence)
 	}
 }
 
-/* siw and rxe would raise no event for flushed receives: they are asked for all completions. */
+/* siw and rxe raise no event for flushed receives, so all completions are requested. */
 T(test_solicited_only)
 {
 	enum {
@@ -412,7 +412,9 @@ asked(struct bb_qp *qp)
 	return attr.state;
 }
 
-/* A provider that reports no state, as RESET or as INIT: then it is the library's, on iWARP alone.
+/*
+ * A provider that reports no state, but RESET or INIT. Then the library's state is used, on iWARP
+ * only.
  */
 static void
 check_query(void **state, enum ibv_qp_state said)
@@ -431,7 +433,7 @@ check_query(void **state, enum ibv_qp_state said)
 	assert_int_equal(asked(f.qp), BB_QP_RESET);
 	state_to(f.qp, BB_QP_INIT);
 	assert_int_equal(asked(f.qp), BB_QP_INIT);
-	/* One that tells is believed. */
+	/* A provider that reports a state is believed. */
 	null_dev.no_state = false;
 	up(f.qp);
 	assert_int_equal(ibv_modify_qp(verbs_qp_of(f.qp)->ib, &theirs, IBV_QP_STATE), 0);
@@ -452,7 +454,9 @@ T(test_query)
 	check_query(state, IBV_QPS_INIT);
 }
 
-/* Made before all other queues, deep enough for the offset, there as long as the device. */
+/*
+ * Created before all other queues, deep enough for the offset, and kept until the device closes.
+ */
 T(test_low_cq)
 {
 	struct bb_dev *dev;
@@ -464,7 +468,7 @@ T(test_low_cq)
 		null_dev.iwarp = true;
 		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
-		/* The context, and it. */
+		/* The context and this CQ. */
 		assert_int_equal(null_dev.objects, siw ? 2 : 1);
 		if (siw != 0) {
 			assert_int_equal(null_dev.objects_before_cq, 1);
@@ -476,8 +480,10 @@ T(test_low_cq)
 		assert_int_equal(bb_dev_close(dev), 0);
 		assert_int_equal(null_dev.objects, 0);
 	}
-	/* Without it, as when memory is short, the device opens; and an open that fails leaves
-	 * none. */
+	/*
+	 * If it cannot be created, as without memory, the device still opens. A failed open
+	 * leaves none.
+	 */
 	for (n = 1;; n++) {
 		setup(state);
 		null_dev.iwarp = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The verbs driver on the null provider: a device that is taken away, and signals. */
+/* The verbs driver on the null provider: a device that is removed, and signals. */
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "verbs_drv.h"
 #include "verbs_fixture.h"
 
-/* More than a fixture has. */
+/* Objects beyond those of a fixture. */
 struct more {
 	struct bb_mw *mw;
 	struct bb_dm *dm;
@@ -56,7 +56,7 @@ open_fds(void)
 	return n;
 }
 
-/* What is posted now completes, in error. */
+/* Asserts that new posts complete in error. */
 static void
 posts_fail(struct fixture *f)
 {
@@ -86,8 +86,8 @@ control_calls_fail(struct fixture *f)
 }
 
 /*
- * The device is taken away with requests under way: the event comes, requests fail, and all can
- * be given back; the event read or not.
+ * The device is removed with outstanding requests. The event is raised, requests fail, and all
+ * objects can be destroyed, whether the event was read or not.
  */
 TEST(test_gone)
 {
@@ -130,8 +130,8 @@ TEST(test_gone)
 #define T(name) TEST_WITH(setup, teardown, name)
 
 /*
- * EIO of a device that is there is an error as others are, and so is EBUSY: what is not given back
- * is as it was.
+ * EIO or EBUSY of a present device is an ordinary error: an object that could not be destroyed
+ * stays usable.
  */
 T(test_not_gone)
 {
@@ -146,7 +146,7 @@ T(test_not_gone)
 		more_make(&f, &m);
 		null_dev.fail_errno = errs[i];
 		fds = open_fds();
-/* Not given back the first time, and not there the third. */
+/* The call fails the first time, succeeds the second, and finds no object the third. */
 #define FAILS(call_, name_, text_)                                                                 \
 	do {                                                                                       \
 		null_dev.fail_at = 1;                                                              \
@@ -183,7 +183,7 @@ T(test_open_fails)
 	} cases[] = {
 		{3, EACCES, -EACCES, true},
 		{3, EPERM, -EPERM, true},
-		/* libibverbs' word for what it may not open. */
+		/* errno of libibverbs for a device that it may not open. */
 		{3, ENOENT, -EACCES, true},
 		{3, EMFILE, -EMFILE, false},
 		{2, ENOMEM, -ENOMEM, false},
@@ -206,7 +206,7 @@ T(test_open_fails)
 	}
 }
 
-/* No counters are zeros; a clock that cannot be read is none, or an error. */
+/* Missing counters read as zeros. A clock that cannot be read is either missing or an error. */
 T(test_numbers)
 {
 	static const struct {
@@ -244,7 +244,7 @@ T(test_numbers)
 
 /* ---- Channels and events */
 
-/* As descriptors get few, one call after another fails: nothing stays open. */
+/* With fewer and fewer descriptors one call after another fails; none leaks a descriptor. */
 T(test_channel_fds)
 {
 	struct rlimit before, few;
@@ -272,7 +272,7 @@ T(test_channel_fds)
 		assert_int_equal(null_dev.objects, objects);
 	}
 	assert_true(failed > 3);
-	assert_int_equal(open_fds(), fds + 4); /* the provider's two, and two of ours */
+	assert_int_equal(open_fds(), fds + 4); /* two of the provider and two of the driver */
 	assert_int_equal(bb_channel_destroy(ch), 0);
 	assert_int_equal(open_fds(), fds);
 	fixture_free(&f);
@@ -306,7 +306,7 @@ T(test_event_errors)
 		log_expect("cannot read");
 		null_dev.event_errno = 0;
 	}
-	/* A call passes over some that have no name of ours, and not for ever. */
+	/* A call skips a limited number of unknown events. */
 	for (i = 0; i < 65; i++)
 		null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
 	null_async(IBV_EVENT_PORT_ERR, (void *)(uintptr_t)1);
@@ -321,9 +321,9 @@ T(test_event_errors)
 	fixture_free(&f);
 }
 
-static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
+static unsigned int alarms; /* __atomic: threads of EAL take signals, too */
 
-/* A device that does not flush: what was rung may have been carried out, the rest was not. */
+/* A device that does not flush: requests that were rung may have executed, the others did not. */
 T(test_stuck)
 {
 	struct bb_wr_end ends[8];
@@ -370,7 +370,7 @@ struct queues {
 	struct fixture *f;
 	struct bb_cq *cq;
 	struct bb_qp *qp;
-	uint32_t objects; /* that the QP took */
+	uint32_t objects; /* that creating the QP added */
 };
 
 static void *
@@ -390,7 +390,7 @@ make_queues(void *arg)
 	return NULL;
 }
 
-/* The same by another lcore; it is the same one each time. */
+/* Creates the same on another lcore, the same one each time. */
 static void *
 make_elsewhere(void *arg)
 {
@@ -400,10 +400,10 @@ make_elsewhere(void *arg)
 	return NULL;
 }
 
-/* One thread domain for each lcore that owns queues, in which the provider takes no locks. */
+/* One thread domain per lcore with queues; in it the provider takes no locks. */
 T(test_domains)
 {
-	/* A QP is one; the first of an lcore makes a domain and its PD as well. */
+	/* A QP is one object; the first QP of an lcore adds a domain and its PD. */
 	static const uint32_t objects[] = {3, 3, 1, 1};
 	struct queues q[RTE_DIM(objects)];
 	struct fixture f;
@@ -434,7 +434,7 @@ T(test_domains)
 	fixture_free(&f);
 }
 
-/* A CQ goes while its event is raised: nobody is told of it. */
+/* A CQ is destroyed while its event is raised: the event is not reported. */
 T(test_raised)
 {
 	struct bb_cq_attr cattr;
@@ -463,7 +463,7 @@ on_alarm(int sig)
 	__atomic_fetch_add(&alarms, 1, __ATOMIC_RELAXED);
 }
 
-/* A signal ends a wait, and takes no event away. */
+/* A signal interrupts a wait without losing an event. */
 T(test_signal)
 {
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};

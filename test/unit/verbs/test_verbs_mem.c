@@ -10,7 +10,7 @@ static uint8_t page[4096] __attribute__((aligned(4096)));
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* Device memory by copies, and as the target and the source of requests. */
+/* Device memory by copies, and as target and source of requests. */
 T(test_device_memory)
 {
 	uint8_t data[256], back[256];
@@ -29,7 +29,7 @@ T(test_device_memory)
 		make(&f, BB_QPT_RC, false, k);
 		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 		assert_int_equal(attr.max_dm_size, 4096);
-		/* What atomics want, at least. */
+		/* At least the alignment that atomics need. */
 		assert_true(attr.max_dm_log_align >= 3);
 		assert_int_equal(bb_dm_alloc(f.dev, 4097, 0, &dm), -EINVAL);
 		assert_int_equal(bb_dm_alloc(f.dev, 1024, 6, &dm), 0);
@@ -41,7 +41,7 @@ T(test_device_memory)
 		assert_memory_equal(back, data + 4, sizeof(back) - 4);
 		assert_int_equal(bb_dm_write(dm, 1020, data, 8), -EFAULT);
 
-		/* Its second half, named from 0 on. */
+		/* Its second half, with addresses from 0. */
 		assert_int_equal(bb_mr_reg_dm(f.pd, dm, 512, 512,
 					      BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &mr),
 				 0);
@@ -63,7 +63,7 @@ T(test_device_memory)
 		assert_int_equal(bb_dm_read(dm, back, 512 + 8, sizeof(counter)), 0);
 		assert_int_equal(memcmp(back, &(uint64_t){42}, sizeof(counter)), 0);
 
-		/* It stays while keys name it. */
+		/* It stays while keys refer to it. */
 		assert_int_equal(bb_dm_free(dm), -EBUSY);
 		assert_int_equal(bb_mr_dereg(mr), 0);
 		assert_int_equal(bb_dm_free(dm), 0);
@@ -73,7 +73,7 @@ T(test_device_memory)
 	}
 }
 
-/* What the provider refuses comes out as it says, and leaves everything as it was. */
+/* An error of the provider is returned unchanged, and everything stays as it was. */
 T(test_device_memory_refused)
 {
 	uint8_t word[4] = {1, 2, 3, 4}, back[4] = {0};
@@ -106,7 +106,7 @@ T(test_device_memory_refused)
 	fixture_free(&f);
 }
 
-/* libhns copies short receives to the address that a request names: it must be a pointer. */
+/* libhns copies short receives to the address in the request, so that must be a pointer. */
 T(test_region_with_other_iova_is_refused_over_libhns)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE;
@@ -148,7 +148,10 @@ T(test_region_with_other_iova_is_refused_over_libhns)
 	}
 }
 
-/* Linux 6.12's rxe refuses the right; the iova says the same. Device memory needs it. */
+/*
+ * rxe of Linux 6.12 refuses the right; the iova has the same effect. Device memory needs the
+ * right.
+ */
 T(test_zero_based_right_is_left_out_beside_an_iova)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ZERO_BASED;
@@ -187,7 +190,7 @@ lkey_of(struct bb_pd *pd, const void *ptr, uint64_t len)
 	return bb_mem_lkey(&cache, ptr, len);
 }
 
-/* New keys name the region from then on, also to what has a key only: binds. */
+/* Later requests use the new keys of the region; so do binds, which have a key only. */
 T(test_rereg)
 {
 	static uint8_t other[LEN] __attribute__((aligned(64)));
@@ -219,7 +222,7 @@ T(test_rereg)
 	    bb_mw_bind(f.qp, 1, mw, mr, (uintptr_t)other, 64, BB_ACCESS_REMOTE_READ,
 		       BB_SEND_SIGNALED),
 	    1, BB_WC_BIND_MW);
-	/* A window holds it. */
+	/* A window is bound to it. */
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, mem, 64, 0), -EBUSY);
 	assert_int_equal(bb_mw_free(mw), 0);
 
@@ -247,7 +250,7 @@ T(test_rereg)
 	fixture_free(&f);
 }
 
-/* The new region is there when only the fork() advice of the old memory was not taken. */
+/* The new region exists even if only the fork() advice for the old memory failed. */
 T(test_rereg_fork)
 {
 	static uint8_t other[LEN] __attribute__((aligned(64)));
@@ -269,7 +272,7 @@ T(test_rereg_fork)
 	fixture_free(&f);
 }
 
-/* A right that a device may ignore reaches the provider: nothing tells whether it does. */
+/* An optional right reaches the provider: there is no way to query its support. */
 T(test_relaxed)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
@@ -294,7 +297,7 @@ T(test_relaxed)
 	}
 }
 
-/* It is nobody's error, whichever call an old kernel gets it by. */
+/* An old kernel's refusal of the right is no error of the caller, by either call. */
 T(test_relaxed_refused)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
@@ -313,7 +316,7 @@ T(test_relaxed_refused)
 		assert_int_equal(null_dev.reg_access, want);
 		assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
 		assert_int_equal(bb_mr_reg_dm(f.pd, dm, 0, 64, access, &mr[1]), 0);
-		/* Of device memory every kernel refuses it. */
+		/* Every kernel refuses the right for device memory. */
 		assert_int_equal(null_dev.reg_access, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ZERO_BASED);
 		assert_int_equal(bb_mr_reg_dmabuf(f.pd, 0, 4096, 0, 1, access, &mr[2]), 0);
 		assert_int_equal(null_dev.reg_access, want);
@@ -321,7 +324,7 @@ T(test_relaxed_refused)
 		assert_int_equal(bb_mr_rereg(mr[0], BB_MR_REREG_ACCESS, NULL, NULL, 0, access), 0);
 		log_expect(NULL);
 		assert_int_equal(null_dev.reg_access, want);
-		/* What else is wrong stays an error. */
+		/* Other errors are returned. */
 		null_dev.fail_errno = EINVAL;
 		null_dev.fail_at = 1;
 		if (!old)
@@ -355,8 +358,8 @@ to_rts_again(struct fixture *f)
 }
 
 /*
- * Of a window of type 1 libibverbs chooses the key. It is ours also behind a bind that was refused,
- * and behind one that a reset took away.
+ * libibverbs chooses the key of a type 1 window. The library has it also after a refused bind,
+ * and after one that a reset discarded.
  */
 T(test_window_key)
 {
@@ -392,7 +395,7 @@ T(test_window_key)
 	}
 }
 
-/* A window that the provider gives no more of, and a bind whose region it refuses. */
+/* The provider cannot allocate another window; it refuses the region of a bind. */
 T(test_window_refused)
 {
 	struct bb_mw *mw = NULL;
@@ -416,7 +419,7 @@ T(test_window_refused)
 		take(&f, wc, 1);
 		assert_int_equal(wc[0].wr_id, 7);
 		assert_int_equal(wc[0].status, BB_WC_MW_BIND_ERR);
-		/* It was not bound: the region is free of it. */
+		/* The bind failed, so the region can be deregistered. */
 		assert_int_equal(bb_mr_dereg(f.mr), 0);
 		f.mr = NULL;
 		assert_int_equal(bb_mw_free(mw), 0);

@@ -24,7 +24,7 @@ wide(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 								     : IBV_LINK_LAYER_ETHERNET};
 }
 
-/* Every byte of it another. */
+/* Every byte of it differs. */
 static const struct bb_path path = {
 	.dgid = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
 	.sgid_index = 2,
@@ -59,7 +59,7 @@ check_path(const struct ibv_ah_attr *a, const struct bb_path *p, bool ib)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* Ethernet has GIDs alone, InfiniBand LIDs and, if asked for, GIDs. */
+/* Ethernet uses GIDs only, InfiniBand LIDs and, on request, GIDs. */
 T(test_path)
 {
 	struct bb_path p;
@@ -85,7 +85,7 @@ T(test_path)
 		}
 		ah = NULL;
 		null_dev.fail_errno = ETIMEDOUT;
-		null_dev.fail_at = 3; /* behind the port and the GID */
+		null_dev.fail_at = 3; /* after the queries of port and GID */
 		log_begin();
 		assert_int_equal(bb_ah_create(pd, &p, &ah), -ETIMEDOUT);
 		log_expect("is the peer in the neighbour table");
@@ -95,7 +95,7 @@ T(test_path)
 	}
 }
 
-/* ---- Attributes: each reaches its place, and its bit of the mask */
+/* ---- Attributes: each reaches its field and its bit of the mask */
 
 static void
 fill(struct bb_qp_attr *attr)
@@ -196,7 +196,7 @@ static const struct step ud[] = {
 	{BB_QP_ERR, 0, IBV_QPS_ERR, 0},
 };
 
-/* A QP in RESET. */
+/* Makes a QP in RESET. */
 static void
 fresh(struct fixture *f, enum bb_qp_type type)
 {
@@ -218,7 +218,7 @@ steps(enum bb_qp_type type, const struct step *s, size_t n, bool ib)
 	null_dev.attr = wide;
 	fresh(&f, type);
 	fill(&attr);
-	/* The fixture's address is an Ethernet's, of an InfiniBand port it has none. */
+	/* The fixture's address is of an Ethernet port; an InfiniBand port has none. */
 	f.dev->ethernet = !ib;
 	if (!ib)
 		attr.path.src_path_bits = 0;
@@ -269,9 +269,9 @@ T(test_mtu)
 	}
 }
 
-/* ---- To ERR, and what a query says */
+/* ---- To ERR, and the state that a query returns */
 
-/* rxe has no way from RESET to ERR: it goes by INIT, and whatever is posted then is flushed. */
+/* rxe cannot go from RESET to ERR: the driver goes through INIT, and later posts are flushed. */
 T(test_reset_to_err)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_RC, BB_QPT_UC, BB_QPT_UD};
@@ -285,7 +285,7 @@ T(test_reset_to_err)
 	for (i = 0; i < RTE_DIM(types); i++) {
 		null_dev.no_reset_to_err = true;
 		fresh(&f, types[i]);
-		/* Its first step is refused, and its second, which leaves it in INIT. */
+		/* The first step is refused, then the second, which leaves the QP in INIT. */
 		null_dev.fail_errno = EPERM;
 		null_dev.fail_at = 2;
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), -EPERM);
@@ -304,7 +304,7 @@ T(test_reset_to_err)
 		fixture_free(&f);
 		null_reset();
 	}
-	/* No other refusal has a way around. */
+	/* Any other refusal is returned. */
 	make(&f, BB_QPT_RC, false, 0);
 	null_dev.fail_errno = EINVAL;
 	null_dev.fail_at = 1;
@@ -320,7 +320,7 @@ T(test_reset_to_err)
 	fixture_free(&f);
 }
 
-/* Who is not reached is a matter of the network, and the log says so. */
+/* An unreachable peer is a network problem, and the log says so. */
 T(test_unreachable)
 {
 	static const int errs[] = {ENETUNREACH, EHOSTUNREACH, ETIMEDOUT};
@@ -335,7 +335,7 @@ T(test_unreachable)
 		fill(&attr);
 		attr.state = BB_QP_INIT;
 		null_dev.fail_errno = err;
-		null_dev.fail_at = 2; /* behind the port's P_Key table */
+		null_dev.fail_at = 2; /* beyond the port's P_Key table */
 		log_begin();
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE | rc[0].mask), -err);
 		fflush(log_file);
@@ -379,7 +379,7 @@ T(test_query)
 	}
 }
 
-/* ---- The address behind a GID, asked for by a thread: the caller never waits */
+/* ---- The address of a GID, which a thread resolves so that the caller never waits */
 
 static sem_t kernel_answers, kernel_asked;
 
@@ -420,18 +420,23 @@ TEST(test_path_is_asked_for_by_another_thread)
 		assert_int_equal(dev->drv->path_ready(dev, &to), -EAGAIN);
 	while (sem_wait(&kernel_asked) != 0)
 		;
-	/* All of them were one question. */
+	/* All calls share one query. */
 	assert_int_equal(dev->drv->path_ready(dev, &to), -EAGAIN);
 	sem_post(&kernel_answers);
 	assert_int_equal(ready_at_last(dev, &to), 0);
 	assert_int_equal(sem_getvalue(&kernel_asked, &asked), 0);
 	assert_int_equal(asked, 0);
-	/* The answer holds for as long as the kernel keeps a neighbour: accept asks again. */
+	/*
+	 * The answer is valid for as long as the kernel retains a neighbour; accept queries
+	 * again.
+	 */
 	for (i = 0; i < 100; i++)
 		assert_int_equal(dev->drv->path_ready(dev, &to), 0);
 	assert_int_equal(sem_getvalue(&kernel_asked, &asked), 0);
 	assert_int_equal(asked, 0);
-	/* The second call of libibverbs is that for the address handle. A refusal is told once. */
+	/*
+	 * The second call of libibverbs creates the address handle. A refusal is reported once.
+	 */
 	to.dgid[15]++;
 	null_dev.fail_at = 2;
 	null_dev.fail_errno = EHOSTUNREACH;
@@ -442,7 +447,7 @@ TEST(test_path_is_asked_for_by_another_thread)
 	sem_post(&kernel_answers);
 	assert_int_equal(bb_dev_close(dev), 0);
 	assert_int_equal(null_dev.objects, 0);
-	/* InfiniBand has no address to ask for. */
+	/* InfiniBand has no address to resolve. */
 	null_reset();
 	null_dev.infiniband = true;
 	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);

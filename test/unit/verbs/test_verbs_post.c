@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Posts of the verbs driver that go to ibv_wr_*() without WQEs: what they share with those that
- * are WQEs - order, room, states, fates - and what becomes of them before the doorbell.
+ * Posts of the verbs driver that go to ibv_wr_*() without WQEs. They share order, room, states
+ * and fates with posts that use WQEs. Also posts that were not rung.
  */
 #include "../../fakes/log_catch.h"
 #include "verbs_drv.h"
@@ -23,7 +23,10 @@ state_to(struct fixture *f, enum bb_qp_state state)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* Nothing moves before the doorbell, inline data is copied at the post, and no plain post. */
+/*
+ * Nothing is sent before the doorbell; inline data is copied at the post; ibv_post_send() is not
+ * used.
+ */
 T(test_doorbell)
 {
 	struct fixture f;
@@ -66,7 +69,7 @@ T(test_doorbell)
 	fixture_free(&f);
 }
 
-/* Requests with WQEs and without, by turns, in one doorbell and in several. */
+/* Requests with and without WQEs in turn, in one doorbell and in several. */
 T(test_mixed)
 {
 	struct fixture f;
@@ -110,7 +113,7 @@ T(test_mixed)
 	fixture_free(&f);
 }
 
-/* NOPs wait for all doorbells of the short way, and for none of what they do not stand behind. */
+/* A NOP waits for all earlier doorbells of direct posts, and for no later one. */
 T(test_behind)
 {
 	struct fixture f;
@@ -134,7 +137,7 @@ T(test_behind)
 		null_release();
 		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 		bb_qp_ring(f.qp);
-		/* The last one is held, and nothing else. */
+		/* Only the last one is held back. */
 		take(&f, wc, 5);
 		for (i = 0; i < 5; i++) {
 			assert_int_equal(wc[i].wr_id, i);
@@ -148,7 +151,7 @@ T(test_behind)
 	fixture_free(&f);
 }
 
-/* Whatever is in front of a WRITE of the short way: its flags are its own. */
+/* A direct WRITE has its own flags, whatever request precedes it. */
 T(test_flags)
 {
 	struct bb_sge sge, two[2];
@@ -164,7 +167,7 @@ T(test_flags)
 		for (rung = 0; rung < 2; rung++) {
 			bool told = front == 1 || front == 2;
 
-			/* This one begins it, if nothing else has. */
+			/* This WRITE starts the doorbell, unless an earlier request did. */
 			assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 0);
 			if (front == 0)
 				assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 0);
@@ -190,7 +193,7 @@ T(test_flags)
 	fixture_free(&f);
 }
 
-/* A doorbell may end unsignalled, and its end is found all the same. */
+/* A doorbell may end with an unsignalled request; its end is still found. */
 T(test_silent)
 {
 	struct fixture f;
@@ -208,14 +211,14 @@ T(test_silent)
 	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
 	assert_int_equal(bb_qp_drain(f.qp), 0);
 	assert_int_equal(null_dev.wr_ex, 4);
-	/* The end is signalled: nothing more is needed. */
+	/* The last request is signalled, so no further one is needed. */
 	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
 	assert_int_equal(bb_qp_drain(f.qp), 0);
 	assert_int_equal(bb_post_nop(f.qp, 10, SIG), 0);
 	bb_qp_ring(f.qp);
 	assert_int_equal(null_dev.wr_ex, 5);
 	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 1);
-	/* A SEND that nobody asks about is signalled, as a peer need not take WRITEs. */
+	/* A SEND that no completion waits for is signalled: a peer need not accept WRITEs. */
 	post_recv(&f, 1);
 	assert_int_equal(bb_post_send(f.qp, 11, &sge, 1, 0), 0);
 	i = null_dev.signaled;
@@ -227,7 +230,7 @@ T(test_silent)
 	fixture_free(&f);
 }
 
-/* Full is full, a completion makes room; ends of the ring do not matter. */
+/* A full queue gets room by a completion, also across the end of the ring. */
 T(test_room)
 {
 	struct fixture f;
@@ -255,7 +258,7 @@ T(test_room)
 		take(&f, wc, 16);
 		assert_int_equal(wc[15].wr_id, 99);
 	}
-	/* Nobody asks, and the ring is never found full. */
+	/* Without polls the ring is never found full. */
 	for (i = 0; i < 1000; i++) {
 		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i % 37 == 0 ? SIG : 0), 0);
 		if (i % 3 == 0)
@@ -267,7 +270,7 @@ T(test_room)
 	fixture_free(&f);
 }
 
-/* States that take no posts, arguments that no state takes, and posts that nobody rings. */
+/* States that accept no posts, arguments that no state accepts, and posts that are not rung. */
 T(test_states)
 {
 	struct fixture f;
@@ -291,7 +294,7 @@ T(test_states)
 	one(&f, bb_post_write(f.qp, 6, &sge, 1, TO, 1, SIG), 6, BB_WC_RDMA_WRITE);
 	one(&f, bb_post_write_inline(f.qp, 7, NULL, 0, TO, 1, SIG), 7, BB_WC_RDMA_WRITE);
 	sge.len = 8;
-	/* Posted before ERR, rung in it; and posted in it. */
+	/* Posted before ERR and rung in it; posted in ERR. */
 	assert_int_equal(bb_post_write(f.qp, 8, &sge, 1, TO, 1, 0), 0);
 	state_to(&f, BB_QP_ERR);
 	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 0);
@@ -303,7 +306,7 @@ T(test_states)
 	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
 	state_to(&f, BB_QP_RESET);
 	assert_int_equal(connect_to_itself(f.qp), 0);
-	/* Left to the end of the QP. */
+	/* Pending until the QP is destroyed. */
 	assert_int_equal(bb_post_write(f.qp, 10, &sge, 1, TO, 1, SIG), 0);
 	fixture_free(&f);
 	null_reset();
@@ -314,7 +317,7 @@ T(test_states)
 	fixture_free(&f);
 }
 
-/* What a recovery says of each. */
+/* The fate that a recovery reports for each request. */
 T(test_fates)
 {
 	struct bb_wr_end ends[32];
@@ -348,7 +351,7 @@ T(test_fates)
 	fixture_free(&f);
 }
 
-/* The provider takes none of a doorbell in which WQEs stand behind others. */
+/* The provider refuses a doorbell in which requests with WQEs follow direct ones. */
 T(test_refused)
 {
 	struct fixture f;
@@ -373,7 +376,7 @@ T(test_refused)
 		assert_int_equal(wc[i].status, i == 0 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
 	}
 	assert_int_equal(null_dev.wr_ex, 1);
-	/* Nothing is given to it any more, until a reset. */
+	/* Nothing more is passed to the provider until a reset. */
 	assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f.qp);
 	take(&f, wc, 1);
@@ -385,8 +388,8 @@ T(test_refused)
 }
 
 /*
- * The provider takes none of a doorbell in which nothing is a WQE, behind one without and with,
- * and behind a NOP. All before is known to have completed: nothing is asked.
+ * The provider refuses a doorbell without WQEs: after one without and one with WQEs, and after a
+ * NOP. All earlier requests are known to be complete: no query is needed.
  */
 T(test_refused_direct)
 {
@@ -426,7 +429,7 @@ T(test_refused_direct)
 	}
 }
 
-/* A reset or the end is refused: what was posted and not rung ends in error, and is not lost. */
+/* A reset or destroy is refused: requests that were not rung end in error and are not lost. */
 T(test_stays)
 {
 	struct fixture f;
@@ -441,7 +444,7 @@ T(test_stays)
 	for (end = 0; end < 2; end++) {
 		make(&f, BB_QPT_RC, false, 0);
 		sge = piece(&f, FROM, 8);
-		/* Nothing is under way: it goes on. */
+		/* Nothing is outstanding, so the QP continues. */
 		one(&f, bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 1, BB_WC_RDMA_WRITE);
 		null_dev.fail_errno = EBUSY;
 		null_dev.fail_at = 1;
@@ -471,7 +474,7 @@ T(test_stays)
 	}
 }
 
-/* The count of requests passes 2^32 while it is rung, alone and in a batch. */
+/* The count of requests passes 2^32 while rung, alone and in a batch. */
 T(test_wrap)
 {
 	struct fixture f;
@@ -496,7 +499,7 @@ T(test_wrap)
 		assert_int_equal(wc[4].wr_id, 4);
 		assert_true(f.qp->sq.rung_seq == (UINT64_C(1) << 32) + 8 - ahead);
 		assert_int_equal(f.qp->sq.doorbells, 4);
-		/* It is caught up with when somebody is to wait for it. */
+		/* The count catches up as soon as a request must wait for it. */
 		one(&f, bb_post_nop(f.qp, 9, SIG), 9, BB_WC_NOP);
 		assert_int_equal(q->given, 8 - ahead);
 		fixture_free(&f);
@@ -505,7 +508,7 @@ T(test_wrap)
 	}
 }
 
-/* A NOP behind an unsignalled WRITE whose doorbell was that of the wrap, and has ended. */
+/* A NOP after an unsignalled WRITE; the WRITE's doorbell crossed the wrap and has ended. */
 T(test_wrap_silent)
 {
 	struct fixture f;
@@ -533,7 +536,7 @@ T(test_wrap_silent)
 	fixture_free(&f);
 }
 
-/* The provider may have seen a post: it is not taken back, and goes out with the doorbell. */
+/* The provider may have seen the post: it cannot be taken back, and is sent with the doorbell. */
 T(test_abort_is_refused)
 {
 	struct fixture f;

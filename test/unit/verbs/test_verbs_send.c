@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The verbs driver on the null provider: what a request is to libibverbs - flags, binds - and
- * requests that cannot be one, by each way of posting.
+ * The verbs driver on the null provider: how a request is translated for libibverbs - flags,
+ * binds - and requests that cannot be translated, by each posting API.
  */
 #include "../../fakes/log_catch.h"
 #include "verbs_drv.h"
@@ -15,7 +15,7 @@
 
 enum verb {
 	WRITE,
-	WRITE_TWO, /* pieces */
+	WRITE_TWO, /* two pieces */
 	WRITE_INLINE,
 	WRITE_IMM,
 	READ,
@@ -73,7 +73,7 @@ static const struct {
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* Each flag of each request, and none of the one in front of it. */
+/* Each flag of each request; flags of the previous request do not leak. */
 T(test_flags)
 {
 	struct fixture f;
@@ -107,7 +107,7 @@ T(test_flags)
 
 /* ---- Binds */
 
-/* The window, and its rights, that the provider is told. */
+/* The provider gets the window with its rights. */
 T(test_bind)
 {
 	static const struct {
@@ -162,11 +162,11 @@ T(test_bind)
 	}
 }
 
-/* ---- Requests that cannot be given */
+/* ---- Requests that libibverbs cannot express */
 
 enum bad {
 	MASKED,      /* libibverbs has no such operation */
-	GONE_WINDOW, /* freed behind the post */
+	GONE_WINDOW, /* freed after the post */
 	BADS
 };
 
@@ -181,7 +181,7 @@ post_bad(struct fixture *f, enum bad bad, struct bb_mw *mw)
 			       BB_ACCESS_REMOTE_WRITE, SIG);
 }
 
-/* It fails by itself: what is in front of it goes, what is behind it does not. */
+/* Only that request fails: those before it execute, those after it do not. */
 T(test_impossible)
 {
 	static const struct {
@@ -229,7 +229,7 @@ T(test_impossible)
 	}
 }
 
-/* In front of what cannot be given stands what the provider does not take: that is the error. */
+/* A request before it is refused by the provider: this is the reported error. */
 T(test_refused_before)
 {
 	struct bb_sge sge[2];
@@ -260,9 +260,9 @@ T(test_refused_before)
 	}
 }
 
-/* ---- Who waits */
+/* ---- NOPs that wait */
 
-/* A NOP behind an unsignalled WQE in the middle of a doorbell: it is known when that is over. */
+/* A NOP after an unsignalled WQE in the middle of a doorbell completes when the WQE has. */
 T(test_nop_in_the_middle)
 {
 	struct bb_sge sge[2];
@@ -294,7 +294,10 @@ T(test_nop_in_the_middle)
 	}
 }
 
-/* Another queue pair in its place, of one piece, which asks for CQEs as late as can be. */
+/*
+ * Replaces the queue pair by one with one piece per request that requests CQEs as late as
+ * possible.
+ */
 static void
 make_small(struct fixture *f, bool signal_all)
 {
@@ -314,7 +317,7 @@ make_small(struct fixture *f, bool signal_all)
 	assert_int_equal(connect_to_itself(f->qp), 0);
 }
 
-/* A bind is three WQEs here. It gets its room behind any number of unsignalled requests. */
+/* A bind takes three WQEs here. It gets room after any number of unsignalled requests. */
 T(test_large_request_gets_room_after_unsignalled_ones)
 {
 	struct fixture f;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The verbs driver on the null provider: SRQs, and address handles that outlive their destroy. */
+/*
+ * The verbs driver on the null provider: SRQs, and address handles that outlive their destroy
+ * call.
+ */
 #include "../../fakes/log_catch.h"
 #include "verbs_drv.h"
 #include "verbs_fixture.h"
@@ -28,7 +31,7 @@ recv_round(struct fixture *f, uint32_t depth, uint32_t round)
 		assert_int_equal(wc[0].wr_id, 100 * round + i);
 		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
 	}
-	/* Nothing new is nothing to give. */
+	/* Without new receives nothing is passed on. */
 	i = null_dev.recvs;
 	bb_srq_ring(f->srq);
 	assert_int_equal(null_dev.recvs, i);
@@ -36,7 +39,7 @@ recv_round(struct fixture *f, uint32_t depth, uint32_t round)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* It holds as many as were asked for, whatever its ring is, lap by lap. */
+/* It holds the requested number, whatever the size of its ring, in every lap. */
 T(test_depth)
 {
 	static const uint32_t depths[] = {1, 15, 16, 17};
@@ -58,7 +61,7 @@ T(test_depth)
 		assert_int_equal(null_dev.srq_init.attr.max_wr, depths[i]);
 		assert_int_equal(null_dev.srq_init.attr.max_sge, 1);
 		assert_ptr_equal(null_dev.srq_init.srq_context, f.srq);
-		/* One piece there is. */
+		/* A receive has at least one piece. */
 		assert_int_equal(bb_srq_query(f.srq, &attr), 0);
 		assert_int_equal(attr.depth, depths[i]);
 		assert_int_equal(attr.max_sge, 1);
@@ -107,7 +110,7 @@ T(test_limit)
 	log_expect("cannot query SRQ");
 	assert_int_equal(attr.limit, 33);
 
-	/* Made with one, or not made. */
+	/* The SRQ is created with its limit, or not at all. */
 	bb_srq_attr_init(&attr);
 	attr.limit = 3;
 	objects = null_dev.objects;
@@ -127,7 +130,7 @@ T(test_limit)
 	fixture_free(&f);
 }
 
-/* What the provider does not take or give back is as it was. */
+/* If the provider refuses a call, the object stays unchanged. */
 T(test_refused)
 {
 	struct fixture f;
@@ -154,7 +157,7 @@ T(test_refused)
 	log_begin();
 	assert_int_equal(bb_srq_destroy(f.srq), -EINVAL);
 	log_expect("cannot destroy SRQ");
-	/* It may be tried again. */
+	/* The destroy may be repeated. */
 	fixture_free(&f);
 }
 
@@ -212,7 +215,7 @@ three_post(struct three *t, const struct bb_ah *ah)
 	}
 }
 
-/* How a QP's requests end. */
+/* Ways in which a QP's requests end. */
 enum end {
 	COMPLETED,
 	RESET,
@@ -238,7 +241,7 @@ end_of(struct three *t, uint32_t q, enum end end)
 	}
 }
 
-/* A handle goes when the last QP is done that had requests under way, in whatever order. */
+/* A handle is freed when the last QP with outstanding requests is done, in any order. */
 T(test_handles)
 {
 	static const uint32_t orders[][QPS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
@@ -256,10 +259,10 @@ T(test_handles)
 			assert_int_equal(bb_ah_destroy(ah), 0);
 			for (i = 0; i < QPS; i++) {
 				assert_int_equal(null_dev.ah_destroyed, 0);
-				/* One ends in another way. */
+				/* One QP ends in another way. */
 				end_of(&t, orders[o][i],
 				       (enum end)(i == 1 ? (end + 1) % ENDS : end));
-				/* Making another one looks after those that wait. */
+				/* Creating a handle checks those that are pending. */
 				assert_int_equal(bb_ah_create(t.f.pd, &path, &look[i]), 0);
 			}
 			assert_int_equal(null_dev.ah_destroyed, 1);
@@ -272,7 +275,7 @@ T(test_handles)
 	}
 }
 
-/* Those that wait to the end go with the PD, each for its own requests. */
+/* Handles still pending are freed with the PD, each for its own requests. */
 T(test_handles_of_pd)
 {
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
@@ -289,7 +292,7 @@ T(test_handles_of_pd)
 	for (i = 0; i < QPS; i++) {
 		struct bb_wc wc;
 
-		/* The second one waits for the second request. */
+		/* The second handle waits for the second request. */
 		assert_int_equal(bb_cq_poll(t.cq[i], &wc, 1), 1);
 	}
 	assert_int_equal(null_dev.ah_destroyed, 0);

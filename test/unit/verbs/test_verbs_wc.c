@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The verbs driver on the null provider: completions as they reach the application - statuses,
- * what a receive tells of its sender, and what becomes of those of a QP that is reset or goes.
+ * The verbs driver on the null provider: completions as the application gets them. Statuses, the
+ * sender's address of a receive, and completions of a QP that is reset or destroyed.
  */
 #include "../../fakes/log_catch.h"
 #include "verbs_drv.h"
@@ -32,7 +32,7 @@ static const struct {
 	{IBV_WC_GENERAL_ERR, BB_WC_GENERAL_ERR},
 };
 
-/* Of a request: what was before it has gone well, what is behind it is flushed. */
+/* A failed request: those before it succeeded, those after it are flushed. */
 static void
 send_status(size_t kind, size_t i)
 {
@@ -102,8 +102,8 @@ T(test_statuses)
 }
 
 /*
- * A failed request stops the send queue of an unreliable QP alone (SQE); here it is the QP's end as
- * on others, so receives come back, too.
+ * A failed request stops only the send queue of an unreliable QP (SQE). The driver moves the QP
+ * to ERR as other types, so receives are flushed, too.
  */
 T(test_unreliable)
 {
@@ -145,7 +145,7 @@ T(test_unreliable)
 	}
 }
 
-/* ---- What a datagram's receive tells */
+/* ---- Fields of a datagram's receive */
 
 static void
 datagram(size_t kind, bool ib, bool imm)
@@ -178,7 +178,10 @@ datagram(size_t kind, bool ib, bool imm)
 	assert_int_equal(wc[0].src_qp, f.qp->qpn);
 	assert_int_equal(wc[0].flags, (imm ? BB_WC_WITH_IMM : 0) | (ib ? 0 : BB_WC_GRH));
 	assert_int_equal(wc[0].imm, imm ? 7 : 0);
-	/* LIDs and levels are InfiniBand's; an extended CQ does not tell the index of the P_Key. */
+	/*
+	 * LIDs and service levels exist on InfiniBand only. An extended CQ does not report the
+	 * P_Key index.
+	 */
 	assert_int_equal(wc[0].slid, ib ? 0x1234 : 0);
 	assert_int_equal(wc[0].sl, ib ? 9 : 0);
 	assert_int_equal(wc[0].pkey_index, kinds[kind].no_cq_ex && !imm ? 0x77 : 0);
@@ -197,7 +200,7 @@ T(test_datagrams)
 			datagram(k, (n & 1) != 0, (n & 2) != 0);
 }
 
-/* ---- A QP with a CQ of its own for receives goes, or is reset, before they are polled */
+/* ---- A QP with its own receive CQ is destroyed or reset before its receives are polled */
 
 static void
 leave(size_t kind, bool srq, bool reset, bool cleans)
@@ -239,7 +242,7 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 		assert_int_equal(bb_qp_destroy(f.qp), 0);
 		f.qp = NULL;
 	}
-	/* The log would tell of one that belongs to no QP, or to no receive of it. */
+	/* The log would report a completion of no QP, or of no receive. */
 	log_begin();
 	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
 	assert_int_equal(bb_cq_poll(rcq, &wc, 1), 0);
@@ -247,7 +250,7 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 	if (srq) {
 		struct bb_srq_stats stats;
 
-		/* They are the SRQ's again. */
+		/* The receives belong to the SRQ again. */
 		assert_int_equal(bb_srq_stats(f.srq, &stats), 0);
 		assert_int_equal(stats.outstanding, 0);
 	}
@@ -269,9 +272,12 @@ T(test_leave)
 			leave(k, (n & 1) != 0, (n & 2) != 0, (n & 4) != 0);
 }
 
-/* ---- Receives that the provider does not take */
+/* ---- Receives that the provider refuses */
 
-/* They end behind those that it has, which come back as the QP goes to ERR. */
+/*
+ * They end after the receives that the provider accepted, which are flushed as the QP goes to
+ * ERR.
+ */
 T(test_recv_refused)
 {
 	struct fixture f;
@@ -298,7 +304,7 @@ T(test_recv_refused)
 			assert_int_equal(wc[i].status,
 					 i < 3 ? BB_WC_WR_FLUSH_ERR : BB_WC_LOC_QP_OP_ERR);
 		}
-		/* Nothing to give is nothing to ask. */
+		/* Without new receives the provider is not called. */
 		bb_qp_ring_recv(f.qp);
 		assert_int_equal(null_dev.recvs, 3);
 		fixture_free(&f);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a write costs by drivers/verbs above bare ibv_wr_*() on the same provider, the null
- * provider: for devtools/instructions --bench, which wants these options and names of functions.
- * Both sides' counts contain the provider.
+ * The cost of a write by drivers/verbs above bare ibv_wr_*() on the same provider, the null
+ * provider. devtools/instructions --bench runs it and needs these options and function names.
+ * Both counts include the provider.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "verbs_null.h"
 
 #ifdef __clang__
-#define NOINLINE __attribute__((noinline)) /* it makes no clones */
+#define NOINLINE __attribute__((noinline)) /* clang makes no clones */
 #else
 #define NOINLINE __attribute__((noinline, noclone))
 #endif
@@ -28,7 +28,7 @@ static struct bb_qp *qp;
 static struct bb_cq *cq;
 static struct bb_mr *mr;
 
-/* Collected. */
+/* Counted. */
 static NOINLINE unsigned int
 count_post(uint64_t i, uint32_t batch)
 {
@@ -43,7 +43,7 @@ count_post(uint64_t i, uint32_t batch)
 	return bad;
 }
 
-/* Collected. */
+/* Counted. */
 static NOINLINE unsigned int
 count_post_sge(uint64_t i)
 {
@@ -55,14 +55,14 @@ count_post_sge(uint64_t i)
 	return 0;
 }
 
-/* Collected. */
+/* Counted. */
 static NOINLINE unsigned int
 count_poll(struct bb_wc *wc, unsigned int n)
 {
 	return bb_cq_poll(cq, wc, n);
 }
 
-/* Collected: the baselines, on the very QP and CQ. */
+/* Counted: the baselines, on the same QP and CQ. */
 static NOINLINE int
 count_baseline_post(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch)
 {
@@ -78,7 +78,7 @@ count_baseline_post(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch)
 	return ibv_wr_complete(ex);
 }
 
-/* Collected. */
+/* Counted. */
 static NOINLINE int
 count_baseline_post_sge(struct ibv_qp_ex *ex, uint64_t i)
 {
@@ -90,7 +90,7 @@ count_baseline_post_sge(struct ibv_qp_ex *ex, uint64_t i)
 	return ibv_wr_complete(ex);
 }
 
-/* Collected. */
+/* Counted. */
 static NOINLINE unsigned int
 count_baseline_poll(struct ibv_cq_ex *ex, uint64_t *wr_ids)
 {

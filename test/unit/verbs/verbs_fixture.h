@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A device on the null provider, with all that a QP needs; the QP is its own peer. */
+/* A device on the null provider and all objects that a QP needs. The QP is its own peer. */
 #ifndef VERBS_FIXTURE_H
 #define VERBS_FIXTURE_H
 
@@ -15,7 +15,7 @@
 
 #define LEN 4096u
 
-/* How the provider is; each test runs on all of them. */
+/* Kinds of provider; each test runs on all of them. */
 static const struct {
 	bool no_cq_ex, no_qp_ex, no_td, rxe;
 } kinds[] = {{false, false, false, false},
@@ -73,7 +73,7 @@ connect_to_itself(struct bb_qp *qp)
 	return ret == 0 ? bb_qp_connect(qp, &addr, &addr, &attr) : ret;
 }
 
-/* Everything that a QP needs; the first error. */
+/* Makes everything that a QP needs. Returns 0 or the first error. */
 static inline int
 fixture_make(struct fixture *f, enum bb_qp_type type, bool srq)
 {
@@ -141,7 +141,7 @@ piece(const struct fixture *f, uintptr_t addr, uint32_t len)
 	return (struct bb_sge){addr, len, f->mr->lkey};
 }
 
-/* Exactly @n completions. */
+/* Takes exactly @n completions. */
 static inline void
 take(struct fixture *f, struct bb_wc *wc, unsigned int n)
 {
@@ -187,7 +187,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Nothing that the provider gave out may be left, and no CQ may have overrun. */
+/* Asserts that no object of the provider is left and no CQ has overrun. */
 static int
 teardown(void **state)
 {

@@ -267,7 +267,7 @@ TEST(test_row_ends)
 	}
 }
 
-/* A peer that drops packets: three repeats in vain, then one try in HOLD_OFF losses. */
+/* A peer that drops packets: CHANCES repeats in vain, then one try in HOLD_OFF losses. */
 TEST(test_chances)
 {
 	static struct rf f;
@@ -359,7 +359,7 @@ TEST(test_read)
 	}
 }
 
-/* No room on the way out: it waits, before all that is new. */
+/* The port is full: the repeated packet waits, ahead of all new ones. */
 TEST(test_full)
 {
 	static struct rf f;
@@ -382,7 +382,7 @@ TEST(test_full)
 	assert_int_equal(rf_run(&f), 1);
 	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
 	rf_ack(&f, RF_PSN + 4, RF_ACK);
-	/* It came after all, before it could be sent again. */
+	/* The missing packet arrived before it could be sent again. */
 	rf_writes(&f, 4);
 	f.room = 0;
 	lost(&f, RF_PSN + 5);
@@ -391,7 +391,7 @@ TEST(test_full)
 	assert_int_equal(f.qp.req.again, 0);
 	f.room = UINT32_MAX;
 	rf_expect_idle(&f);
-	/* A full window is no hindrance. */
+	/* A full window does not hold back a repeat. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.selective = true;
 	f.attr.window = 4;
@@ -403,7 +403,7 @@ TEST(test_full)
 	all_again(&f, RF_PSN + 4, 1);
 }
 
-/* Its payload cannot be had any more. */
+/* The payload of the packet is no longer accessible. */
 TEST(test_gather)
 {
 	static struct rf f;
@@ -417,7 +417,7 @@ TEST(test_gather)
 	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_PROT);
 }
 
-/* No receive: all waits, and then goes again. */
+/* The peer has no receive: everything waits, then is sent again. */
 TEST(test_rnr)
 {
 	static struct rf f;
@@ -432,7 +432,7 @@ TEST(test_rnr)
 	all_again(&f, RF_PSN, 4);
 	rf_ack(&f, RF_PSN + 3, RF_ACK);
 	assert_int_equal(f.qp.req.chances, CHANCES);
-	/* Of the next one: that was kept, else it would be missing. */
+	/* An RNR NAK of the next packet: the peer kept it, else it would report it missing. */
 	rf_writes(&f, 4);
 	lost(&f, RF_PSN + 4);
 	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
@@ -443,7 +443,9 @@ TEST(test_rnr)
 	all_again(&f, RF_PSN + 5, 3);
 }
 
-/* Retries are used up as they are without it: a NAK until the timer ends, and a timeout. */
+/*
+ * Retries are counted as without selective repeat: a NAK until the timer expires, and a timeout.
+ */
 TEST(test_retries)
 {
 	uint32_t left, selective;
@@ -457,7 +459,7 @@ TEST(test_retries)
 		for (left = 7; left != UINT32_MAX; left -= 2) {
 			assert_int_equal(f.qp.req.retries, left);
 			lost(&f, RF_PSN);
-			/* What the timer has made it send again may have come since. */
+			/* Packets sent again by the timer may have arrived since. */
 			assert_int_equal(rf_run(&f), selective && left == 7 ? 2 : 3);
 			lost(&f, RF_PSN);
 			assert_int_equal(rf_run(&f), 0);
@@ -470,8 +472,9 @@ TEST(test_retries)
 }
 
 /*
- * To a peer that is not known to keep, the newest packet shows that this side repeats selectively;
- * not if it follows the lost one, or is a READ or an atomic, which cannot go by itself.
+ * Until the peer is known to keep packets, the newest packet shows it that this side repeats
+ * selectively. The newest packet does not follow if it comes right after the lost one. It does
+ * not follow either if it is a READ or an atomic, which cannot be sent alone.
  */
 TEST(test_newest_packet_follows_the_lost_one_until_the_peer_keeps)
 {
@@ -493,7 +496,7 @@ TEST(test_newest_packet_follows_the_lost_one_until_the_peer_keeps)
 			if (shows)
 				assert_int_equal(rf_next(&f)->pkt.psn, RF_PSN + n);
 			rf_expect_none(&f);
-			/* Between packets of the newest message, too. */
+			/* The lost packet is in the newest message. */
 			assert_int_equal(f.qp.req.again, 0);
 			f.qp.req.keeps = true;
 			lost(&f, RF_PSN);
@@ -516,7 +519,7 @@ TEST(test_newest_packet_follows_the_lost_one_until_the_peer_keeps)
 	rf_expect(&f, BB_ROCE_SEND_LAST, RF_PSN + 4);
 }
 
-/* Not asked for, or of a type that has no answers: as ever. */
+/* Not enabled, or a type without answers: all is sent again as before. */
 TEST(test_off)
 {
 	static struct rf f;
@@ -528,7 +531,7 @@ TEST(test_off)
 	rf_ack(&f, RF_PSN + 3, RF_ACK);
 	assert_false(f.qp.req.keeps);
 	rf_expect_idle(&f);
-	/* A peer that counts credits may want what is sent in another order. */
+	/* A peer that counts credits may need packets in order. */
 	begin(&f, 0);
 	rf_writes(&f, 1);
 	rf_ack(&f, RF_PSN, BB_ROCE_AETH_ACK | 20);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Selective repeat, the requester's half: what it does by time, and without a NAK. */
+/* Selective repeat at the requester: what the timers do, and losses without a NAK. */
 #include "roce_again_fake.h"
 
 #define FLOOR (100 * RF_US)
 
-/* The round trip is 1 us. */
+/* Measures a round trip of 1 us. */
 static void
 begin_near(struct rf *f)
 {
@@ -20,7 +20,7 @@ begin_near(struct rf *f)
 	}
 }
 
-/* By time only where the peer keeps, and then soon. */
+/* A timer repeats one packet only if the peer keeps packets; then it is short. */
 TEST(test_time)
 {
 	static struct rf f;
@@ -42,13 +42,13 @@ TEST(test_time)
 	rf_timeout(&f);
 	assert_int_equal(f.qp.req.retries, 7);
 	alone(&f, BB_ROCE_WRITE_ONLY, psn);
-	/* The next one takes twice as long. */
+	/* The next timeout is twice as long. */
 	assert_int_equal(bb_roce_deadline(&f.qp), f.now + 2 * BB_ROCE_ADAPTIVE);
 	rf_timeout(&f);
 	row(&f, BB_ROCE_WRITE_ONLY, psn, 2);
 	rf_ack(&f, psn + 2, RF_ACK);
 	rf_expect_idle(&f);
-	/* That is for a peer that has become slow; a NAK says that it has not. */
+	/* The long timeout is for a peer that became slow; a NAK shows that it is not. */
 	psn = f.qp.req.una;
 	rf_writes(&f, 5);
 	rf_timeout(&f);
@@ -62,7 +62,10 @@ TEST(test_time)
 	rf_ack(&f, psn + 4, RF_ACK);
 	rf_expect_idle(&f);
 	psn += 2;
-	/* If all was lost, as an ACK of the first says, all again; it may well keep. */
+	/*
+	 * An ACK of the first packet shows that all were lost: all are sent again. The peer may
+	 * still keep packets.
+	 */
 	i = (uint32_t)f.qp.req.chances;
 	rf_writes(&f, 3);
 	rf_timeout(&f);
@@ -73,7 +76,7 @@ TEST(test_time)
 	assert_int_equal(f.qp.req.chances, i);
 	rf_ack(&f, psn + 5, RF_ACK);
 	rf_expect_idle(&f);
-	/* The ack timeout does it all at once. */
+	/* The ack timeout sends all again at once. */
 	rf_writes(&f, 3);
 	f.now = f.qp.req.deadline;
 	bb_roce_tick(&f.qp, f.now);
@@ -88,8 +91,9 @@ kind_of(char c)
 }
 
 /*
- * Early is only what costs one packet. A READ or an atomic is asked for again with all behind it,
- * and that is answered again: it waits as long as where the peer does not keep.
+ * The early timer is only for a repeat of one packet. A READ or an atomic is requested again with
+ * everything after it, and the peer answers all of it again. So it waits as long as with a peer
+ * that drops packets.
  */
 TEST(test_early)
 {
@@ -110,7 +114,7 @@ TEST(test_early)
 		bb_roce_tick(&f.qp, f.now + BB_ROCE_ADAPTIVE);
 		assert_int_equal(rf_run(&f), is_early);
 	}
-	/* What is the oldest now decides. */
+	/* The kind of the oldest outstanding message decides. */
 	begin_near(&f);
 	keep(&f);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 8, 0);
@@ -118,7 +122,7 @@ TEST(test_early)
 	rf_run(&f);
 	rf_ack(&f, f.qp.req.una, RF_ACK);
 	assert_int_equal(f.qp.req.rto.deadline, f.now + FLOOR);
-	/* While it goes back little has been sent again. */
+	/* While the requester goes back, few packets have been sent again. */
 	begin_near(&f);
 	keep(&f);
 	rf_writes(&f, 4);
@@ -128,7 +132,9 @@ TEST(test_early)
 	assert_int_equal(f.qp.req.rto.deadline, f.now + BB_ROCE_ADAPTIVE);
 }
 
-/* The answer to what was sent again is the round trip: where packets are always lost, the only one.
+/*
+ * The answer to a repeated packet measures the round trip. Where packets are always lost it is
+ * the only measurement.
  */
 TEST(test_measured)
 {
@@ -145,7 +151,7 @@ TEST(test_measured)
 	assert_int_equal(f.qp.req.rto.srtt, 20 * RF_US);
 	row(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3, 2);
 	assert_int_equal(bb_roce_deadline(&f.qp), f.now + 30 * RF_US);
-	/* One by time is not: the answer may be to the one before it. */
+	/* A repeat by timer is not measured: the answer may belong to the first copy. */
 	rf_timeout(&f);
 	row(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3, 4);
 	f.now += RF_US;
@@ -154,7 +160,7 @@ TEST(test_measured)
 	rf_expect_idle(&f);
 }
 
-/* Packets that asked for no answer, and one sent again that does: the interval runs for it. */
+/* Packets that requested no answer, and a repeated one that does: the timer runs for it. */
 TEST(test_unasked)
 {
 	static struct rf f;
@@ -174,8 +180,8 @@ TEST(test_unasked)
 }
 
 /*
- * An ACK that stops short of what went out before the packet sent again: where the peer keeps, the
- * next one is missing as well, and the NAK that says so has been lost.
+ * An ACK that ends before packets sent ahead of the repeated one. If the peer keeps packets, then
+ * the next packet is missing too, and its NAK was lost.
  */
 TEST(test_ack_short)
 {
@@ -190,13 +196,13 @@ TEST(test_ack_short)
 	alone(&f, BB_ROCE_WRITE_ONLY, psn);
 	rf_ack(&f, psn + 2, RF_ACK);
 	row(&f, BB_ROCE_WRITE_ONLY, psn + 3, 2);
-	/* The NAK comes after all. */
+	/* The NAK arrives late. */
 	lost(&f, psn + 3);
 	assert_int_equal(rf_run(&f), 0);
 	assert_int_equal(f.qp.req.retries, 7);
 	rf_ack(&f, psn + 5, RF_ACK);
 	row(&f, BB_ROCE_WRITE_ONLY, psn + 6, 2);
-	/* What is behind the last one is new. */
+	/* Packets after the last repeated one are new. */
 	rf_writes(&f, 4);
 	rf_ack(&f, psn + 7, RF_ACK);
 	assert_int_equal(rf_run(&f), 0);
@@ -207,8 +213,8 @@ TEST(test_ack_short)
 }
 
 /*
- * No timer runs: a NAK that is ignored, or an answer that is lost, would be the end. All is sent
- * again then, and each packet that is lost has a NAK of its own.
+ * Without a timer an ignored NAK or a lost answer would stall the queue pair. So all is sent
+ * again, and each lost packet has a NAK of its own.
  */
 TEST(test_no_timer)
 {
@@ -226,7 +232,7 @@ TEST(test_no_timer)
 	all_again(&f, RF_PSN + 2, 2);
 	rf_ack(&f, RF_PSN + 3, RF_ACK);
 	rf_expect_idle(&f);
-	/* One of the two is enough. */
+	/* One of the two timers is enough. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.selective = true;
 	f.attr.ack_timeout = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The requester of the RoCEv2 engine: which packets ask for an answer. */
+/* The requester of the RoCEv2 engine: which packets request an acknowledgement (AckReq). */
 #include "roce_req_fake.h"
 
-/* Which of the next @n packets ask for an answer: bit i of @asks the i-th. */
+/* Asserts which of the next @n packets have AckReq: bit i of @asks stands for packet i. */
 static void
 expect_asks(struct rf *f, uint32_t n, uint64_t asks)
 {
@@ -14,7 +14,7 @@ expect_asks(struct rf *f, uint32_t n, uint64_t asks)
 		assert_int_equal((rf_next(f)->pkt.flags & BB_ROCE_ACKREQ) != 0, asks >> i & 1);
 }
 
-/* One answer for messages that are sent together; each for what nothing must keep waiting. */
+/* Messages sent together get one answer. A message that must not wait for others gets its own. */
 TEST(test_asks)
 {
 	static struct rf f;
@@ -28,13 +28,16 @@ TEST(test_asks)
 		rf_post(&f, i % 2 ? BB_ROCE_MSG_WRITE : BB_ROCE_MSG_SEND, 8, 0);
 	assert_int_equal(rf_run(&f), 8);
 	expect_asks(&f, 8, 0x80);
-	/* Lost: all of them ask now. */
+	/* After a loss every packet requests one. */
 	rf_timeout(&f);
 	assert_int_equal(rf_run(&f), 8);
 	expect_asks(&f, 8, 0xff);
 	rf_ack(&f, RF_PSN + 7, RF_ACK);
 	assert_int_equal(f.ndone, 8);
-	/* What may have to wait for other answers does not keep back the one before it. */
+	/*
+	 * A message that may have to wait for other answers does not hold back the answer of the
+	 * previous one.
+	 */
 	rf_post(&f, BB_ROCE_MSG_WRITE, 8, 0);
 	rf_post(&f, BB_ROCE_MSG_READ, 8, 0);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 8, 0);
@@ -43,7 +46,7 @@ TEST(test_asks)
 	expect_asks(&f, 3, 7);
 	rf_ack(&f, RF_PSN + 8, RF_ACK);
 	assert_int_equal(f.ndone, 9);
-	/* Not for long. */
+	/* The wait for an answer is bounded. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = 256;
 	rf_start(&f);

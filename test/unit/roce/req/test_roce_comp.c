@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The completer of the RoCEv2 engine: answers and losses. Time: test_roce_time.c. */
+/* The completer of the RoCEv2 engine: answers and losses. test_roce_time.c has the timers. */
 #include "roce_req_fake.h"
 
 static void
@@ -10,7 +10,7 @@ atomic_ack(struct rf *f, uint32_t psn, uint64_t orig)
 	rf_rx(f, BB_ROCE_ATOMIC_ACK, psn, (struct bb_roce_pkt){.syndrome = RF_ACK, .orig = orig});
 }
 
-/* One ACK is for all before it, in the order of posting, over the wrap of PSNs. */
+/* One ACK completes all messages before it, in posting order, across the wrap of PSNs. */
 TEST(test_ack)
 {
 	static struct rf f;
@@ -32,7 +32,7 @@ TEST(test_ack)
 	rf_expect_idle(&f);
 }
 
-/* Answers for what was not sent, or is done. */
+/* Answers to PSNs that were not sent or are done. */
 TEST(test_ghosts)
 {
 	static const uint8_t ops[] = {BB_ROCE_ACK, BB_ROCE_READ_RESP_ONLY, BB_ROCE_ATOMIC_ACK,
@@ -45,7 +45,7 @@ TEST(test_ghosts)
 	rf_ack(&f, RF_PSN + 1, RF_ACK);
 	for (i = 0; i < 4; i++) {
 		for (psn = 0; psn < 1 << 24; psn += 1 + psn / 2) {
-			if (psn == 2 || psn == 3) /* waited for */
+			if (psn == 2 || psn == 3) /* these two are outstanding */
 				continue;
 			rf_rx(&f, ops[i], RF_PSN + psn,
 			      (struct bb_roce_pkt){.syndrome = RF_NAK(2)});
@@ -59,7 +59,7 @@ TEST(test_ghosts)
 	rf_expect_idle(&f);
 }
 
-/* A READ's data, with what else a queue pair can have under way. */
+/* The data of a READ, beside other outstanding messages. */
 TEST(test_read)
 {
 	static struct rf f;
@@ -72,11 +72,11 @@ TEST(test_read)
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_run(&f);
 	f.seen = f.ntx;
-	/* It acknowledges the WRITE. */
+	/* The first response packet acknowledges the WRITE before it. */
 	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
 	rf_expect_done(&f, 0, 1, 0);
 	rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 2, 1, RF_MTU, RF_MTU);
-	/* Twice: once only is it placed. */
+	/* A repeated response packet is placed only once. */
 	rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 2, 1, RF_MTU, RF_MTU);
 	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
 	assert_int_equal(f.placed, 2 * RF_MTU);
@@ -90,7 +90,9 @@ TEST(test_read)
 	rf_expect_idle(&f);
 }
 
-/* A READ of three packets; @n of them came. The next is as in the arguments: refused. */
+/*
+ * A READ of three packets, of which @n arrived. Asserts that the next one, as given, is rejected.
+ */
 static void
 bad_read(uint32_t n, uint8_t opcode, uint32_t len, uint8_t syndrome)
 {
@@ -128,14 +130,14 @@ TEST(test_bad_read)
 		bad_read(n, good[n], 0, RF_ACK);
 		bad_read(n, good[n], 4096, RF_ACK);
 		bad_read(n, BB_ROCE_ATOMIC_ACK, 0, RF_ACK);
-		if (n != 1) { /* a middle one has no AETH */
+		if (n != 1) { /* a middle packet has no AETH */
 			bad_read(n, good[n], lens[n], RF_NAK(0));
 			bad_read(n, good[n], lens[n], BB_ROCE_AETH_RNR);
 			bad_read(n, good[n], lens[n], 0x5f);
 			bad_read(n, good[n], lens[n], 0x80);
 		}
 	}
-	/* PSN 0 is a PSN like others. */
+	/* PSN 0 is an ordinary PSN. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.sq_psn = BB_ROCE_PSN_MASK;
 	rf_start(&f);
@@ -146,7 +148,7 @@ TEST(test_bad_read)
 	rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
 }
 
-/* Answers of another kind than the request, and codes that nobody has given a meaning. */
+/* Answers that do not fit the request, and reserved syndromes. */
 TEST(test_bad_kind)
 {
 	static const uint8_t synds[] = {RF_NAK(4), RF_NAK(5), RF_NAK(31), 0x40, 0x5f,
@@ -175,7 +177,7 @@ TEST(test_bad_kind)
 	rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
 }
 
-/* An ACK does not answer a READ or an atomic; one for something behind it says it got lost. */
+/* An ACK does not answer a READ or an atomic. An ACK past it shows that the answer was lost. */
 TEST(test_implied_nak)
 {
 	static struct rf f;
@@ -198,14 +200,14 @@ TEST(test_implied_nak)
 	rf_expect(&f, BB_ROCE_FETCH_ADD, RF_PSN + 2);
 	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
 	assert_int_equal(f.qp.stats.retransmitted, 3);
-	/* The same news again, while that is under way. */
+	/* A second such ACK changes nothing while the request is being sent again. */
 	atomic_ack(&f, RF_PSN + 2, 9);
 	rf_ack(&f, RF_PSN + 3, RF_ACK);
 	assert_int_equal(rf_run(&f), 0);
 	assert_int_equal(f.qp.stats.implied_nak_seq, 1);
 	assert_int_equal(f.orig, 0);
 	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 2);
-	rf_ack(&f, RF_PSN + 3, RF_ACK); /* and this is news: the atomic's got lost */
+	rf_ack(&f, RF_PSN + 3, RF_ACK); /* this ACK shows that the atomic's answer was lost */
 	assert_int_equal(f.qp.stats.implied_nak_seq, 2);
 	rf_run(&f);
 	rf_expect(&f, BB_ROCE_FETCH_ADD, RF_PSN + 2);
@@ -216,7 +218,10 @@ TEST(test_implied_nak)
 	rf_expect_idle(&f);
 }
 
-/* An ACK that comes when all is to be sent again does not answer a READ, though none is out. */
+/*
+ * An ACK that arrives when all must be sent again does not answer a READ, although none is
+ * outstanding.
+ */
 TEST(test_late_ack)
 {
 	static struct rf f;
@@ -240,8 +245,8 @@ TEST(test_late_ack)
 }
 
 /*
- * What an answer acknowledges may end it all: the message behind has lost its payload before it
- * could be sent again. The rest of what the answer says is then for nobody.
+ * An acknowledgement may end the queue pair: the payload of the next message vanished before it
+ * could be sent again. The rest of the answer is then ignored.
  */
 TEST(test_ends_by_progress)
 {
@@ -258,7 +263,7 @@ TEST(test_ends_by_progress)
 	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_PROT);
 }
 
-/* A READ counts as often as it is asked for: what is behind it is numbered by that. */
+/* A READ counts once per request sent: the SSN of later messages includes these requests. */
 TEST(test_ssn)
 {
 	static struct rf f;
@@ -280,7 +285,7 @@ TEST(test_ssn)
 	assert_int_equal(f.ring[1].ssn, 3);
 }
 
-/* A READ goes on where it was when a part of its response is lost. */
+/* A READ continues where its lost response packet was. */
 TEST(test_read_resumed)
 {
 	const struct bb_roce_pkt *pkt;
@@ -302,16 +307,16 @@ TEST(test_read_resumed)
 		assert_int_equal(pkt->va, RF_RADDR + 2 * RF_MTU);
 		assert_int_equal(pkt->dmalen, 8 * RF_MTU);
 		rf_expect_none(&f);
-		/* What comes late of the first is as good as what comes for the second. */
+		/* Late packets of the first response are as valid as those of the second. */
 		rf_data(&f, stale ? BB_ROCE_READ_RESP_MIDDLE : BB_ROCE_READ_RESP_FIRST, RF_PSN + 2,
 			0, 2 * RF_MTU, RF_MTU);
 		rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 3, 0, 3 * RF_MTU, RF_MTU);
 		assert_int_equal(f.placed, 4 * RF_MTU);
-		/* But a response begins only where it was asked to. */
+		/* But a response may start only where a request started. */
 		rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 4, 0, 4 * RF_MTU, RF_MTU);
 		rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
 	}
-	/* Its last packet alone. */
+	/* The last packet of the READ alone. */
 	rf_begin(&f);
 	rf_post(&f, BB_ROCE_MSG_READ, RF_MTU + 7, 0);
 	rf_run(&f);
@@ -322,7 +327,7 @@ TEST(test_read_resumed)
 	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 0, RF_MTU, 7);
 	f.seen = f.ntx;
 	rf_expect_idle(&f);
-	/* Up to where the first request did. */
+	/* A repeated request ends where the first one ended. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = 8;
 	rf_start(&f);
@@ -333,7 +338,7 @@ TEST(test_read_resumed)
 	assert_int_equal(rf_run(&f), 2);
 	assert_int_equal(f.tx[2].pkt.dmalen, 3 * RF_MTU);
 	assert_int_equal(f.tx[3].pkt.dmalen, 4 * RF_MTU);
-	/* READs do not count twice when they are sent again. */
+	/* A READ that is sent again does not count twice against the limit. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.max_rd_atomic = 2;
 	rf_start(&f);
@@ -342,7 +347,7 @@ TEST(test_read_resumed)
 	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
 	assert_int_equal(rf_run(&f), 2);
 	rf_timeout(&f);
-	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 1); /* late, not asked again yet */
+	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 1); /* late, not yet requested again */
 	assert_int_equal(rf_run(&f), 2);
 	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 1);
 	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 2, 2, 0, 1);
@@ -360,7 +365,7 @@ TEST(test_nak_sequence)
 	rf_writes(&f, 5);
 	rf_ack(&f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
 	rf_expect_done(&f, 0, 2, 0);
-	/* Once more, before and after it was followed. */
+	/* The same NAK again, before and after the repeat. */
 	rf_ack(&f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
 	assert_int_equal(rf_run(&f), 3);
 	rf_ack(&f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
@@ -379,9 +384,9 @@ TEST(test_nak_sequence)
 	rf_expect(&f, BB_ROCE_WRITE_MIDDLE, RF_PSN + 7);
 	assert_int_equal(f.tx[f.seen - 1].payload[3], rf_byte(5, 2 * RF_MTU + 3));
 	rf_expect(&f, BB_ROCE_WRITE_LAST, RF_PSN + 8);
-	/* What was sent first came after all, while it is being sent again. */
+	/* The first copies arrive after all while they are being sent again. */
 	rf_timeout(&f);
-	rf_ack(&f, RF_PSN + 7, RF_NAK(BB_ROCE_NAK_PSN)); /* an old one */
+	rf_ack(&f, RF_PSN + 7, RF_NAK(BB_ROCE_NAK_PSN)); /* a stale NAK */
 	assert_int_equal(f.qp.stats.packet_seq_err, 2);
 	assert_int_equal(bb_roce_run(&f.qp, 1, f.now), 1);
 	rf_expect(&f, BB_ROCE_WRITE_MIDDLE, RF_PSN + 7);
@@ -389,7 +394,7 @@ TEST(test_nak_sequence)
 	rf_expect_idle(&f);
 }
 
-/* The message that is named fails, those before it have been done, those behind are flushed. */
+/* The named message fails, those before it succeed, those after it are flushed. */
 TEST(test_nak_fatal)
 {
 	static const struct {
@@ -408,13 +413,14 @@ TEST(test_nak_fatal)
 		rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);
 		rf_post(&f, BB_ROCE_MSG_READ, 3 * RF_MTU, 0);
 		rf_run(&f);
-		rf_ack(&f, RF_PSN + 3, RF_NAK(fatal[i].nak)); /* of its second packet */
+		rf_ack(&f, RF_PSN + 3, RF_NAK(fatal[i].nak)); /* names the second packet of the
+							       * message */
 		rf_expect_failed(&f, 0, 2, fatal[i].synd);
 		bb_roce_qp_flush(&f.qp, BB_SYN_WR_FLUSH);
 		assert_int_equal(f.ndone, 4);
 		assert_int_equal(f.done[3].cookie, 3);
 		assert_int_equal(f.done[3].status, BB_SYN_WR_FLUSH);
-		/* Of a READ, whatever packet of it. */
+		/* Any packet of a READ may be named. */
 		for (k = 0; k < 3; k++) {
 			rf_begin(&f);
 			rf_writes(&f, 1);
@@ -423,7 +429,7 @@ TEST(test_nak_fatal)
 			rf_ack(&f, RF_PSN + 1 + k, RF_NAK(fatal[i].nak));
 			rf_expect_failed(&f, 0, 1, fatal[i].synd);
 		}
-		/* Not before the READ that is still to be answered. */
+		/* A message before it, a READ, is still unanswered. */
 		rf_begin(&f);
 		rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
 		rf_writes(&f, 1);
@@ -467,8 +473,8 @@ end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, ui
 }
 
 /*
- * A completion that cannot be told ends it, whatever was to be done behind: no timer runs on, and
- * the message behind that could not be sent is not told of.
+ * A completion that cannot be written ends the queue pair, whatever remained to be done. No timer
+ * runs, and a later message that failed to be sent is not reported.
  */
 TEST(test_ended_by_completion)
 {
@@ -490,10 +496,10 @@ TEST(test_ended_by_completion)
 		assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
 		assert_int_equal(f.ndone, 2 + bad);
 		assert_int_equal(f.done[1].status, 0);
-		assert_int_equal(f.nfailed, 0); /* its caller knows */
+		assert_int_equal(f.nfailed, 0); /* the caller already knows */
 		assert_false(bb_roce_busy(&f.qp));
 	}
-	/* The answer of a READ, in whose place nothing is waited for any more. */
+	/* The answer of a READ that is no longer outstanding. */
 	rf_begin(&f);
 	f.qp.ops = &ops;
 	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The requester of the RoCEv2 engine: which packets it makes of messages, and when. */
+/* The requester of the RoCEv2 engine: the packets of each message, and when they are sent. */
 #include "roce_req_fake.h"
 
-/* What the packets of a message are, by its kind. */
+/* Opcodes of the packets of a message, by its kind. */
 static const struct {
 	enum bb_roce_kind kind;
 	bool uc;
@@ -74,7 +74,7 @@ TEST(test_segments)
 
 	for (uc = 0; uc < 2; uc++) {
 		rf_init(&f, uc ? BB_ROCE_UC : BB_ROCE_RC);
-		f.attr.sq_psn = psn = 0xfffff0; /* wraps on the way */
+		f.attr.sq_psn = psn = 0xfffff0; /* wraps within the test */
 		rf_start(&f);
 		for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 			if (uc && !kinds[k].uc)
@@ -125,7 +125,10 @@ TEST(test_atomics)
 	assert_int_equal(pkt->compare, 0);
 }
 
-/* At most window packets are out; the last that fits asks for an answer, and some before it. */
+/*
+ * At most window packets are outstanding. The last one that fits requests an acknowledgement, as
+ * do some before it.
+ */
 TEST(test_window)
 {
 	uint32_t i, una = RF_PSN, asked = 0;
@@ -149,7 +152,7 @@ TEST(test_window)
 		assert_int_equal(f.tx[f.ntx - 1].pkt.psn, una + 7);
 		assert_int_not_equal(f.tx[f.ntx - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
 	}
-	/* Between messages too. */
+	/* The window also ends between messages. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = 3;
 	rf_start(&f);
@@ -176,7 +179,7 @@ expect_read(struct rf *f, uint32_t psn, uint64_t off, uint32_t len)
 	assert_int_equal(pkt->len, 0);
 }
 
-/* A READ takes the PSNs of its response, and is asked for in parts that fit the window. */
+/* A READ takes the PSNs of its response and is requested in parts that fit the window. */
 TEST(test_read_parts)
 {
 	static struct rf f;
@@ -193,7 +196,7 @@ TEST(test_read_parts)
 	expect_read(&f, RF_PSN, 0, 0);
 	expect_read(&f, RF_PSN + 1, 0, 2 * RF_MTU);
 	expect_read(&f, RF_PSN + 3, 0, 4 * RF_MTU);
-	rf_expect_none(&f); /* 7 of 8 are taken, the next part needs 4 */
+	rf_expect_none(&f); /* 7 of 8 PSNs are in use, the next part needs 4 */
 	assert_false(bb_roce_busy(&f.qp));
 	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 0);
 	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
@@ -224,7 +227,10 @@ TEST(test_read_parts)
 	rf_expect_idle(&f);
 }
 
-/* 2 GiB at the smallest MTU is all of the PSNs that may be told apart: never so many at once. */
+/*
+ * 2 GiB at the smallest MTU needs as many PSNs as can be distinguished: fewer are outstanding at
+ * once.
+ */
 TEST(test_read_longest)
 {
 	const uint32_t part = BB_ROCE_MAX_WINDOW / 2;
@@ -258,7 +264,7 @@ TEST(test_read_longest)
 	assert_int_equal(pkt->dmalen, 1);
 	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 4 * part, 1, 0, 1);
 	rf_expect_idle(&f);
-	/* One request cannot ask for more than 2 GiB. */
+	/* One request asks for at most 2 GiB. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = BB_ROCE_MAX_WINDOW;
 	f.attr.mtu = 4096;
@@ -287,7 +293,7 @@ TEST(test_rd_atomic)
 	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 1);
 	rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN + 2, (struct bb_roce_pkt){.syndrome = RF_ACK});
 	rf_expect_done(&f, 0, 3, 0);
-	/* With one at a time the next part of a READ waits for the one before it. */
+	/* With a limit of one, the next part of a READ waits for the previous one. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.max_rd_atomic = 1;
 	f.attr.window = 4;
@@ -306,7 +312,7 @@ TEST(test_rd_atomic)
 	rf_expect_idle(&f);
 }
 
-/* A peer that takes no READs at all: not for ever in the queue. */
+/* The peer accepts no READs: they fail instead of staying queued forever. */
 TEST(test_no_rd_atomic)
 {
 	static struct rf f;
@@ -336,10 +342,10 @@ TEST(test_fence)
 	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 1);
 	assert_int_equal(rf_run(&f), 0);
 	rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN + 1, (struct bb_roce_pkt){.syndrome = RF_ACK});
-	/* The WRITE before it need not be acknowledged. */
+	/* The preceding WRITE need not be acknowledged. */
 	rf_expect_done(&f, 0, 2, 0);
 	assert_int_equal(rf_run(&f), 1);
-	/* A fenced READ of several parts does not wait for itself. */
+	/* A fenced READ of several parts does not wait for its own parts. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.window = 8;
 	rf_start(&f);
@@ -347,7 +353,7 @@ TEST(test_fence)
 	assert_int_equal(rf_run(&f), 2);
 }
 
-/* When there is no room nothing is lost and nothing is sent twice. */
+/* When the port is full, no packet is lost or sent twice. */
 TEST(test_no_room)
 {
 	static struct rf f;
@@ -374,7 +380,7 @@ TEST(test_no_room)
 	assert_int_equal(f.qp.stats.retransmitted, 0);
 }
 
-/* Memory that cannot be read: the message fails, those before it do not. */
+/* A payload that cannot be read: the message fails, those before it succeed. */
 TEST(test_gather_fails)
 {
 	static struct rf f;
@@ -388,7 +394,7 @@ TEST(test_gather_fails)
 		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
 		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
 		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
-		/* Those before went out without asking for an answer: once more, now they do. */
+		/* The packets before it had no AckReq: they are sent once more with it. */
 		assert_int_equal(rf_run(&f), 2 * at);
 		if (at > 0) {
 			assert_int_equal(f.tx[at - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
@@ -413,7 +419,7 @@ TEST(test_gather_fails)
 	rf_expect_failed(&f, 0, 0, BB_SYN_LOCAL_LENGTH);
 }
 
-/* UC: done when it is sent. */
+/* UC: a message completes when it is sent. */
 TEST(test_uc)
 {
 	static struct rf f;
@@ -438,7 +444,7 @@ TEST(test_uc)
 	rf_expect_idle(&f);
 }
 
-/* AETH with credits (9.7.7.2 table 46): how many more SENDs may go than messages are done. */
+/* AETH credits (9.7.7.2 table 46): number of SENDs that may follow the last completed message. */
 TEST(test_credits)
 {
 	static const uint32_t table[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24};
@@ -456,19 +462,19 @@ TEST(test_credits)
 		      (struct bb_roce_pkt){.syndrome = (uint8_t)code, .msn = 1});
 		for (i = 0; i < 30; i++)
 			rf_post(&f, BB_ROCE_MSG_SEND_IMM, 1, 0);
-		/* With none at all one goes, and asks. */
+		/* With no credit one SEND is sent, and requests an acknowledgement. */
 		more = table[code] == 0 ? 1 : table[code];
 		assert_int_equal(rf_run(&f), more);
 		assert_false(bb_roce_busy(&f.qp));
 		assert_int_not_equal(f.tx[f.ntx - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
-		/* Nobody counts any more. */
+		/* The peer stopped counting credits. */
 		rf_rx(&f, BB_ROCE_ACK, RF_PSN + 1,
 		      (struct bb_roce_pkt){.syndrome = RF_ACK, .msn = 2});
 		assert_int_equal(rf_run(&f), 30 - more);
 	}
 }
 
-/* MSN and credit of the last thing acknowledged, @psn. */
+/* Receives an ACK of @psn with MSN and credit. */
 static void
 credit(struct rf *f, uint32_t psn, uint32_t msn, uint8_t code)
 {
@@ -486,13 +492,16 @@ TEST(test_credits_of)
 	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
 	rf_run(&f);
 	credit(&f, RF_PSN, 1, 0);
-	/* WRITEs, READs and atomics need none; parts of a READ count as the peer counts them. */
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);              /* 2 */
-	rf_post(&f, BB_ROCE_MSG_READ, 5 * RF_MTU, 0);      /* 3 and 4 */
-	rf_post(&f, BB_ROCE_MSG_FETCH_ADD, 8, 0);          /* 5 */
-	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);      /* 6 */
-	rf_post(&f, BB_ROCE_MSG_WRITE_IMM, 3 * RF_MTU, 0); /* 7 */
-	rf_post(&f, BB_ROCE_MSG_SEND_INV, 1, 0);           /* 8 */
+	/*
+	 * WRITEs, READs and atomics need no credit; each request of a READ counts as the peer
+	 * counts it.
+	 */
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);              /* MSN 2 */
+	rf_post(&f, BB_ROCE_MSG_READ, 5 * RF_MTU, 0);      /* MSNs 3 and 4 */
+	rf_post(&f, BB_ROCE_MSG_FETCH_ADD, 8, 0);          /* MSN 5 */
+	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);      /* MSN 6 */
+	rf_post(&f, BB_ROCE_MSG_WRITE_IMM, 3 * RF_MTU, 0); /* MSN 7 */
+	rf_post(&f, BB_ROCE_MSG_SEND_INV, 1, 0);           /* MSN 8 */
 	assert_int_equal(rf_run(&f), 4);
 	credit(&f, RF_PSN + 1, 2, 0);
 	assert_int_equal(rf_run(&f), 0);
@@ -504,30 +513,32 @@ TEST(test_credits_of)
 					   : BB_ROCE_READ_RESP_MIDDLE),
 			RF_PSN + 2 + i, 2, i * RF_MTU, RF_MTU);
 	rf_expect_done(&f, 0, 3, 0);
-	/* The atomic's answer has room for one more: the SEND goes whole, no more does. */
+	/* The atomic's answer grants one credit: the whole SEND is sent, nothing after it. */
 	rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN + 7, (struct bb_roce_pkt){.syndrome = 1, .msn = 5});
 	assert_int_equal(rf_run(&f), 3);
 	assert_false(bb_roce_busy(&f.qp));
-	/* A late answer that promised less changes nothing; this one takes nothing back. */
+	/* A late answer with fewer credits changes nothing; neither does this one. */
 	credit(&f, RF_PSN + 7, 1, 0);
 	credit(&f, RF_PSN + 10, 6, 0);
-	/* Out of credits: all of a WRITE with immediate, of a SEND the first packet. */
+	/*
+	 * Out of credits: a WRITE with immediate is sent whole, of a SEND the first packet only.
+	 */
 	assert_int_equal(rf_run(&f), 3);
 	assert_false(bb_roce_busy(&f.qp));
 	credit(&f, RF_PSN + 13, 7, 0);
-	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0); /* 9 */
+	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0); /* MSN 9 */
 	assert_int_equal(rf_run(&f), 1);
 	credit(&f, RF_PSN + 14, 8, 0);
 	assert_int_equal(rf_run(&f), 1);
 	assert_int_equal(f.tx[f.ntx - 1].pkt.opcode, BB_ROCE_SEND_FIRST);
 	assert_int_not_equal(f.tx[f.ntx - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
-	/* It had a receive: the rest needs no credit. */
+	/* The SEND had a receive: its other packets need no credit. */
 	credit(&f, RF_PSN + 15, 8, 0);
 	assert_int_equal(rf_run(&f), 2);
 	credit(&f, RF_PSN + 17, 9, 0);
-	/* Credits can come by themselves. */
+	/* Credits may arrive unsolicited. */
 	for (i = 0; i < 5; i++)
-		rf_post(&f, BB_ROCE_MSG_SEND, 1, 0); /* 10 to 14 */
+		rf_post(&f, BB_ROCE_MSG_SEND, 1, 0); /* MSNs 10 to 14 */
 	assert_int_equal(rf_run(&f), 1);
 	credit(&f, RF_PSN + 17, 9, 3);
 	credit(&f, RF_PSN + 17, 9, 0); /* late */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Adaptive retransmission of the RoCEv2 engine: when it goes back early, and what that changes. */
+/*
+ * Adaptive retransmission of the RoCEv2 engine: when it goes back before the ack timeout, and the
+ * effects.
+ */
 #include "bb_roce_priv.h"
 #include "roce_req_fake.h"
 
@@ -25,7 +28,7 @@ until_deadline(const struct rf *f)
 	return bb_roce_deadline(&f->qp) - f->now;
 }
 
-/* The next WRITE is answered after @ns. */
+/* Posts a WRITE that is answered after @ns. */
 static void
 round_trip(struct rf *f, uint64_t ns)
 {
@@ -35,7 +38,7 @@ round_trip(struct rf *f, uint64_t ns)
 	rf_expect_idle(f);
 }
 
-/* A dead peer: so many early tries, and the error when it would come without them. */
+/* A dead peer: a limited number of early tries, and the error at the time of the ack timeouts. */
 TEST(test_dead)
 {
 	uint32_t retries, i, early, tries;
@@ -77,7 +80,7 @@ TEST(test_dead)
 	}
 }
 
-/* RFC 6298, with another round trip as the least spread, and no less than what was asked for. */
+/* RFC 6298. One further round trip is the least spread, and the requested minimum applies. */
 TEST(test_measured)
 {
 	static struct rf f;
@@ -89,11 +92,11 @@ TEST(test_measured)
 	assert_int_equal(until_deadline(&f), 30 * RF_US);
 	f.now += 18 * RF_US;
 	rf_ack(&f, RF_PSN + 1, RF_ACK);
-	rf_writes(&f, 1); /* 11 us, and 4 times (3 * 5 + 8) / 4 */
+	rf_writes(&f, 1); /* 11 us, plus 4 * (3 * 5 + 8) / 4 */
 	assert_int_equal(until_deadline(&f), 34 * RF_US);
 	f.now += 3 * RF_US;
 	rf_ack(&f, RF_PSN + 2, RF_ACK);
-	rf_writes(&f, 1); /* 10 us, and 4 times (3 * 5.75 + 8) / 4 */
+	rf_writes(&f, 1); /* 10 us, plus 4 * (3 * 5.75 + 8) / 4 */
 	assert_int_equal(until_deadline(&f), 10 * RF_US + 25248);
 	rf_ack(&f, RF_PSN + 3, RF_ACK);
 	for (i = 0; i < 100; i++)
@@ -113,11 +116,13 @@ TEST(test_measured)
 	rf_ack(&f, f.qp.req.una, RF_ACK);
 	for (i = 0; i < 100; i++)
 		round_trip(&f, RF_TIMEOUT - 1);
-	/* As long as the ack timeout, which then waits twice the longest. */
+	/*
+	 * The round trip is as long as the ack timeout, which then waits twice the longest one.
+	 */
 	rf_writes(&f, 1);
 	assert_in_range(until_deadline(&f), 2 * RF_TIMEOUT - 1000, 2 * RF_TIMEOUT - 2);
 	rf_ack(&f, f.qp.req.una, RF_ACK);
-	/* Not more than four times what was asked for. */
+	/* At most four times the requested timeout. */
 	for (i = 0; i < 10; i++)
 		round_trip(&f, 5 * RF_TIMEOUT);
 	rf_writes(&f, 1);
@@ -128,7 +133,7 @@ TEST(test_measured)
 	assert_int_equal(rf_run(&f), 1);
 	rf_ack(&f, f.qp.req.una, RF_ACK);
 	f.seen = f.ntx;
-	/* That is forgotten when answers have come soon for a while. */
+	/* The longest wait is dropped after a while of quick answers. */
 	for (i = 0; i < 200; i++) {
 		f.now += RF_TIMEOUT;
 		round_trip(&f, 10 * RF_US);
@@ -136,14 +141,14 @@ TEST(test_measured)
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
 }
 
-/* What was sent again is not timed, and until something else was it stays doubled. */
+/* A repeated packet is not timed. The interval stays doubled until a new packet is timed. */
 TEST(test_karn)
 {
 	static struct rf f;
 	uint32_t i;
 
 	begin(&f, 14);
-	round_trip(&f, 10 * RF_US); /* from now on 30 us */
+	round_trip(&f, 10 * RF_US); /* 30 us from now on */
 	rf_writes(&f, 3);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(until_deadline(&f), 30 * RF_US << i);
@@ -157,14 +162,14 @@ TEST(test_karn)
 	rf_ack(&f, RF_PSN + 3, RF_ACK);
 	f.seen = f.ntx;
 	rf_expect_idle(&f);
-	/* The first that is new tells: 13 us, and 4 times (3 * 5 + 24) / 4. */
+	/* The first new packet is timed: 13 us, plus 4 * (3 * 5 + 24) / 4. */
 	rf_writes(&f, 1);
 	rf_writes(&f, 1);
 	assert_int_equal(until_deadline(&f), 240 * RF_US);
 	f.now += 34 * RF_US;
 	rf_ack(&f, RF_PSN + 4, RF_ACK);
 	assert_int_equal(until_deadline(&f), 52 * RF_US);
-	/* Doubled by the next, too, though there was progress before it: the peer may be slow. */
+	/* The next timeout doubles it, too, despite progress before it: the peer may be slow. */
 	rf_timeout(&f);
 	assert_int_equal(rf_run(&f), 1);
 	rf_writes(&f, 1);
@@ -175,7 +180,7 @@ TEST(test_karn)
 	assert_int_equal(until_deadline(&f), 208 * RF_US);
 }
 
-/* It runs from the first packet that asks for an answer, and anew from each that comes. */
+/* The timer runs from the first packet that requests an answer, and restarts with each answer. */
 TEST(test_progress)
 {
 	static struct rf f;
@@ -192,7 +197,7 @@ TEST(test_progress)
 	assert_int_equal(rf_run(&f), 3);
 	assert_int_equal(until_deadline(&f), INITIAL);
 	f.now += 7 * RF_US;
-	rf_ack(&f, RF_PSN + 15, RF_ACK); /* the two behind it ask for nothing */
+	rf_ack(&f, RF_PSN + 15, RF_ACK); /* the two packets after it request no answer */
 	assert_int_equal(until_deadline(&f), RF_TIMEOUT);
 	f.room = UINT32_MAX;
 	assert_int_equal(rf_run(&f), 2);
@@ -201,7 +206,7 @@ TEST(test_progress)
 	rf_ack(&f, RF_PSN + 19, RF_ACK);
 	f.seen = f.ntx;
 	rf_expect_idle(&f);
-	/* A READ: what counts is the first packet of the answer, then each. */
+	/* A READ: the timer restarts with the first response packet, then with each. */
 	rf_post(&f, BB_ROCE_MSG_READ, 20 * RF_MTU, 0);
 	assert_int_equal(rf_run(&f), 1);
 	for (i = 0; i < 20; i++) {
@@ -218,7 +223,7 @@ TEST(test_progress)
 	}
 	f.seen = f.ntx;
 	rf_expect_idle(&f);
-	/* Packets that go out later do not put it off. */
+	/* Packets sent later do not postpone the timeout. */
 	rf_writes(&f, 1);
 	due = bb_roce_deadline(&f.qp);
 	f.now += 5 * RF_US;
@@ -228,7 +233,10 @@ TEST(test_progress)
 	assert_int_equal(f.qp.stats.retransmitted, 0);
 }
 
-/* A NAK after it is old, and uses up nothing; one after progress shows that it is losses. */
+/*
+ * A NAK after the timeout is stale and uses no retry. A NAK after progress shows that packets
+ * were lost.
+ */
 TEST(test_nak)
 {
 	static struct rf f;
@@ -259,7 +267,7 @@ TEST(test_nak)
 	assert_int_equal(f.qp.req.rto.srtt, 10 * RF_US); /* sent again: not timed */
 }
 
-/* Told to wait it waits. */
+/* After an RNR NAK the requester waits. */
 TEST(test_rnr)
 {
 	static struct rf f;
@@ -282,7 +290,7 @@ TEST(test_rnr)
 	assert_int_equal(f.qp.req.rto.srtt, 10 * RF_US);
 }
 
-/* Without an ack timeout it tries for ever, seldom in the end. */
+/* Without an ack timeout it retries forever, at ever longer intervals. */
 TEST(test_for_ever)
 {
 	static struct rf f;
@@ -304,7 +312,7 @@ TEST(test_for_ever)
 	rf_expect_idle(&f);
 }
 
-/* A packet that is lost while there is no room to send it again: nothing is out, nothing runs. */
+/* A packet is lost while the port is full: nothing is outstanding and no timer runs. */
 TEST(test_no_room)
 {
 	static struct rf f;
@@ -317,7 +325,7 @@ TEST(test_no_room)
 	rf_timeout(&f);
 	assert_int_equal(rf_run(&f), 0);
 	assert_int_equal(bb_roce_deadline(&f.qp), start + RF_TIMEOUT);
-	/* Came after all: only what has not is sent again. */
+	/* It arrived after all: only the missing packets are sent again. */
 	rf_ack(&f, RF_PSN, RF_ACK);
 	f.room = UINT32_MAX;
 	assert_int_equal(rf_run(&f), 1);
@@ -327,18 +335,18 @@ TEST(test_no_room)
 	rf_expect_idle(&f);
 }
 
-/* The peer makes progress @ns after it began to be waited for, at @at. */
+/* Makes the peer progress @ns after the wait that began at @at. */
 static void
 waited(struct rf *f, uint64_t at, uint64_t ns)
 {
 	bb_roce_rto_waits(&f->qp, at);
-	bb_roce_rto_waits(&f->qp, at + ns / 2); /* it has begun */
+	bb_roce_rto_waits(&f->qp, at + ns / 2); /* the wait has already begun */
 	bb_roce_rto_waited(&f->qp, at + ns);
 }
 
 /*
- * The ack timeout is twice the longest wait of this window of 64 timeouts and the one before, but
- * no less than asked for and no more than four times that.
+ * The ack timeout is twice the longest wait of this window of 64 timeouts and of the previous
+ * one. It lies between the requested timeout and four times that.
  */
 TEST(test_windows)
 {
@@ -353,15 +361,15 @@ TEST(test_windows)
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
 	waited(&f, at + 100 * ms, 100 * ms);
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
-	/* Shorter ones of the same window. */
+	/* Shorter waits of the same window. */
 	waited(&f, at + 300 * ms, ms);
 	waited(&f, at + 400 * ms, ms);
 	waited(&f, at + window - ms, ms / 2);
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
-	/* Nobody waits: that is no wait. */
+	/* Progress without a wait changes nothing. */
 	bb_roce_rto_waited(&f.qp, at + window);
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
-	/* The next window remembers it, the one behind does not. */
+	/* The next window still includes this wait, the one after it does not. */
 	waited(&f, at + 2 * window, 50 * ms);
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
 	waited(&f, at + 2 * window + 100 * ms, ms);
@@ -372,7 +380,7 @@ TEST(test_windows)
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
 	waited(&f, at + 7 * window, 1000 * ms);
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 4 * RF_TIMEOUT);
-	/* Without the adaptive ones, and without any. */
+	/* Without adaptive timeouts, and without any timeout. */
 	f.qp.attr.adaptive = 0;
 	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
 	begin(&f, 0);
@@ -380,7 +388,7 @@ TEST(test_windows)
 	assert_int_equal(f.qp.req.rto.gap[0], 0);
 }
 
-/* A peer that is not ready has answered: how long it is to be left alone is no wait for it. */
+/* An RNR NAK is an answer: the delay that it asks for does not count as a wait. */
 TEST(test_rnr_is_no_wait)
 {
 	static struct rf f;

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The short cuts for SENDs and WRITEs of one packet, and for ACKs, against what they stand for: of
- * two queue pairs that meet the same, one is served by them where they say yes, the other never.
- * They stay the same.
+ * The fast paths for one-packet SENDs and WRITEs and for ACKs, compared with the general code.
+ * Two queue pairs get the same input. One uses a fast path wherever it applies, the other never
+ * does. Their states must stay equal.
  */
 #include "bb_roce_short.h"
 #include "roce_req_fake.h"
@@ -52,7 +52,7 @@ TEST(test_bytes)
 	}
 }
 
-/* Whatever bytes come: what it takes is a packet, and that one. */
+/* Random bytes: what the fast path accepts is a packet, and parses to the same fields. */
 TEST(test_any_bytes)
 {
 	uint8_t hdr[BB_ROCE_MAX_HDR];
@@ -61,7 +61,7 @@ TEST(test_any_bytes)
 	uint32_t i, k, took = 0;
 
 	for (i = 0; i < 400000; i++) {
-		/* The length of the shortest, and on; most are what they should be. */
+		/* Lengths from the shortest packet up; most are valid. */
 		size_t len = BB_ROCE_BTH_LEN + (dice(4) == 0 ? dice(70000) : 4 * dice(1100));
 
 		for (k = 0; k < sizeof(hdr); k++)
@@ -87,7 +87,7 @@ TEST(test_any_bytes)
 	assert_true(took > 100000);
 }
 
-/* ---- Two alike */
+/* ---- Two queue pairs in the same state */
 
 static struct rf one, two;
 
@@ -161,7 +161,7 @@ send_both(uint32_t len, uint8_t flags)
 	assert_int_equal(tx->pkt.flags, s.flags);
 }
 
-/* Up to @n messages, of which each knows whether another one goes behind it. Returns how many. */
+/* Posts up to @n messages; each knows whether another one follows. Returns the number posted. */
 static uint32_t
 plain_both(uint32_t n)
 {
@@ -203,14 +203,14 @@ plain_both(uint32_t n)
 	return n;
 }
 
-/* An answer of any kind for any packet that is out. True: the short way took it. */
+/* Receives a random answer to any outstanding packet. Returns true if the fast path took it. */
 static bool
 answer_both(void)
 {
 	static const uint8_t kinds[] = {RF_ACK, RF_ACK, RF_ACK, BB_ROCE_AETH_RNR | 5,
 					RF_NAK(BB_ROCE_NAK_PSN)};
 	uint32_t out = (one.qp.req.sent - one.qp.req.una) & BB_ROCE_PSN_MASK;
-	/* A peer that counts credits, once it begins to. */
+	/* Rarely, the peer starts to count credits. */
 	uint8_t kind = dice(200) == 0 ? BB_ROCE_AETH_ACK | 3 : kinds[dice(sizeof(kinds))];
 	uint32_t psn = one.qp.req.una + (out == 0 ? 0 : dice(out));
 
@@ -268,7 +268,7 @@ TEST(test_requester)
 
 /* ---- Responder */
 
-/* Send what is due. True: an ACK alone, by the short way. */
+/* Sends what is due. Returns true if it was a single ACK by the fast path. */
 static bool
 answer(void)
 {
@@ -319,7 +319,7 @@ done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 	return 0;
 }
 
-/* A packet for both. True: the short way took it. */
+/* Both receive the packet. Returns true if the fast path took it. */
 static bool
 receive(struct bb_roce_pkt *pkt)
 {
@@ -370,7 +370,7 @@ TEST(test_responder)
 				.len = 1 + dice(RF_MTU),
 			};
 
-			/* Inside a message, now and then, another one: that is fatal. */
+			/* Rarely, a new message starts inside another one, which is fatal. */
 			if ((r->in_message && dice(50) != 0) || dice(8) == 0) {
 				pkt.opcode = opcodes[r->in_message ? dice(2) : 2 * dice(2)];
 				if (pkt.opcode == BB_ROCE_WRITE_ONLY)

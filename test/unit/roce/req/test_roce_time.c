@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The completer of the RoCEv2 engine: timers, and how often it tries again. */
+/* The completer of the RoCEv2 engine: timers and the number of retries. */
 #include "roce_req_fake.h"
 
-/* A NAK that tells of progress costs nothing; seven without are followed, the eighth is not. */
+/*
+ * A NAK that reports progress uses no retry. Seven without progress are followed, the eighth is
+ * not.
+ */
 TEST(test_retry_count)
 {
 	static struct rf f;
@@ -21,7 +24,7 @@ TEST(test_retry_count)
 		}
 	}
 	assert_int_equal(f.nfailed, 0);
-	for (i = 0; i < 3; i++) { /* of the seven one went with the NAK */
+	for (i = 0; i < 3; i++) { /* the NAK used one of the seven */
 		rf_timeout(&f);
 		assert_int_equal(rf_run(&f), 1);
 		rf_ack(&f, RF_PSN + 19, RF_NAK(BB_ROCE_NAK_PSN));
@@ -46,7 +49,7 @@ TEST(test_timeout)
 			assert_int_equal(bb_roce_deadline(&f.qp), f.now + RF_TIMEOUT);
 			rf_timeout(&f);
 			assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
-			f.now += 5 * RF_TIMEOUT; /* it does not run while nothing is out */
+			f.now += 5 * RF_TIMEOUT; /* no timer runs while nothing is outstanding */
 			assert_int_equal(rf_run(&f), 2);
 			rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
 			rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
@@ -55,7 +58,7 @@ TEST(test_timeout)
 		rf_expect_failed(&f, 0, 0, BB_SYN_RETRY_EXC);
 		assert_int_equal(f.qp.stats.ack_timeout, retries + 1);
 	}
-	/* From the last progress on; later packets do not put it off. */
+	/* The timeout starts at the last progress; later packets do not postpone it. */
 	rf_begin(&f);
 	rf_writes(&f, 2);
 	f.now += 1000;
@@ -64,11 +67,11 @@ TEST(test_timeout)
 	rf_ack(&f, RF_PSN, RF_ACK);
 	assert_int_equal(bb_roce_deadline(&f.qp), f.now + RF_TIMEOUT);
 	f.now += 1000;
-	rf_ack(&f, RF_PSN, RF_ACK); /* nothing new */
+	rf_ack(&f, RF_PSN, RF_ACK); /* no progress */
 	assert_int_equal(bb_roce_deadline(&f.qp), f.now - 1000 + RF_TIMEOUT);
 	rf_ack(&f, RF_PSN + 2, RF_ACK);
 	rf_expect_idle(&f);
-	/* By code; 0 waits for ever. */
+	/* The timeout by code; 0 waits forever. */
 	for (i = 0; i < 32; i++) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.ack_timeout = i;
@@ -77,7 +80,7 @@ TEST(test_timeout)
 		assert_int_equal(bb_roce_deadline(&f.qp),
 				 i == 0 ? UINT64_MAX : f.now + (UINT64_C(4096) << i));
 	}
-	/* Progress gives all retries back. */
+	/* Progress restores all retries. */
 	rf_begin(&f);
 	rf_writes(&f, 3);
 	for (i = 0; i < 21; i++) {
@@ -91,7 +94,7 @@ TEST(test_timeout)
 
 TEST(test_rnr)
 {
-	/* 9.7.5.2.8 table 45, in microseconds. */
+	/* RNR timers of 9.7.5.2.8 table 45, in microseconds. */
 	static const uint32_t us[] = {
 		655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,    320,
 		480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240,  15360,
@@ -100,7 +103,7 @@ TEST(test_rnr)
 	static struct rf f;
 	uint32_t i;
 
-	rf_begin(&f); /* with 7 retries: any number */
+	rf_begin(&f); /* 7 means unlimited RNR retries */
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
 	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
@@ -112,7 +115,7 @@ TEST(test_rnr)
 		rf_expect_done(&f, 0, 1, 0);
 		assert_int_equal(bb_roce_deadline(&f.qp), f.now + us[i] * RF_US);
 		assert_false(bb_roce_busy(&f.qp));
-		/* The peer drops what is behind it, and may say so. */
+		/* The peer drops the packets after it and may NAK them. */
 		rf_ack(&f, RF_PSN + 1, RF_NAK(BB_ROCE_NAK_PSN));
 		rf_ack(&f, RF_PSN + 1, BB_ROCE_AETH_RNR);
 		assert_int_equal(rf_run(&f), 0);
@@ -134,12 +137,12 @@ TEST(test_rnr)
 	rf_expect_idle(&f);
 	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
 	assert_int_equal(rf_run(&f), 1);
-	/* Between the end of the wait and sending again it is an old one. */
+	/* Between the end of the wait and the repeat an RNR NAK is stale. */
 	rf_ack(&f, RF_PSN + 4, BB_ROCE_AETH_RNR);
 	rf_timeout(&f);
 	rf_ack(&f, RF_PSN + 4, BB_ROCE_AETH_RNR);
 	assert_int_equal(rf_run(&f), 1);
-	/* After the wait the packet can be lost. */
+	/* After the wait the repeated packet may be lost. */
 	rf_ack(&f, RF_PSN + 4, RF_NAK(BB_ROCE_NAK_PSN));
 	assert_int_equal(rf_run(&f), 1);
 	rf_ack(&f, RF_PSN + 4, BB_ROCE_AETH_RNR);
@@ -160,7 +163,8 @@ TEST(test_rnr_count)
 		f.attr.rnr_retry = retries;
 		rf_start(&f);
 		rf_writes(&f, 3);
-		for (done = 0; done < 3; done++) { /* all again after each message */
+		for (done = 0; done < 3; done++) { /* everything is sent again after each
+						    * message */
 			for (i = 0; i < retries; i++) {
 				rf_ack(&f, RF_PSN + done, BB_ROCE_AETH_RNR | 1);
 				rf_timeout(&f);
@@ -176,7 +180,7 @@ TEST(test_rnr_count)
 	}
 }
 
-/* @retries timeouts with a link that takes nothing, and the one after them ends it. */
+/* Expects @retries timeouts on a link that accepts nothing; the next one ends the queue pair. */
 static void
 stays_full(struct rf *f, uint32_t retries)
 {
@@ -204,7 +208,7 @@ TEST(test_full_link_ends_with_retry_exceeded_for_any_number_in_flight)
 			f.attr.max_rd_atomic = RF_SLOTS;
 			rf_start(&f);
 			rf_writes(&f, sent);
-			if (sent != 0) { /* the first timeout has been when it begins */
+			if (sent != 0) { /* the first timeout has already passed */
 				f.room = 0;
 				rf_timeout(&f);
 			}
@@ -217,7 +221,7 @@ TEST(test_full_link_ends_with_retry_exceeded_for_any_number_in_flight)
 	}
 }
 
-/* What else there is to send first, and ends of other waits. */
+/* What may be sent first instead, and how other waits end. */
 TEST(test_full_link_ends_with_retry_exceeded_after_any_wait)
 {
 	static struct rf f;
@@ -232,7 +236,7 @@ TEST(test_full_link_ends_with_retry_exceeded_after_any_wait)
 	assert_true(f.qp.cnp_due);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 8, 0);
 	stays_full(&f, 1);
-	/* The peer was out of receives. */
+	/* The peer had no receive. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.retry_cnt = 1;
 	rf_start(&f);
@@ -242,7 +246,7 @@ TEST(test_full_link_ends_with_retry_exceeded_after_any_wait)
 	f.room = 0;
 	rf_timeout(&f);
 	stays_full(&f, 1);
-	/* Without a timeout it waits for ever (9.7.6.1.3). */
+	/* Without a timeout it waits forever (9.7.6.1.3). */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.ack_timeout = 0;
 	rf_start(&f);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A queue pair of the RoCEv2 engine and all it asks for: one key over a part of an array, a
- * number of receives of one size, a record of what was sent, completed and told.
+ * A queue pair of the RoCEv2 engine with all that it needs: one key for a part of an array,
+ * receives of one size, and a record of sent packets, completions and failures.
  */
 #ifndef ROCE_FAKE_H
 #define ROCE_FAKE_H
@@ -17,8 +17,8 @@
 
 #define FAKE_MTU        256u
 #define FAKE_MEM        8192u
-#define FAKE_VA         0x7000000000001000ull /* of the key's first byte */
-#define FAKE_START      1024u                 /* where it is in the array */
+#define FAKE_VA         0x7000000000001000ull /* address of the key's first byte */
+#define FAKE_START      1024u                 /* its offset in the array */
 #define FAKE_LEN        4096u
 #define FAKE_KEY        0x1234u
 #define FAKE_PSN        0xfffffeu /* the second packet after it wraps */
@@ -48,21 +48,21 @@ struct fake {
 	struct bb_roce_net net;
 
 	struct bb_roce_pkt *ahead[FAKE_MAX_AHEADS];
-	uint32_t keep_room; /* packets that it has room for */
-	uint32_t n_kept;    /* that it has, and in all */
+	uint32_t keep_room; /* packets that it may hold */
+	uint32_t n_kept;    /* packets held now, and in all */
 	uint32_t n_keeps;
 
 	uint8_t mem[FAKE_MEM];
-	uint32_t no_right; /* bits of enum bb_roce_access that the queue pair does not give */
+	uint32_t no_right; /* bits of enum bb_roce_access that the queue pair lacks */
 	bool key_gone;
 	uint32_t checks, writes, atomics;
 
 	uint32_t recvs, recv_room;
 	bool recv_broken, recv_never;
-	uint8_t recv_status; /* of recv_place() */
+	uint8_t recv_status; /* result of recv_place() */
 	uint8_t recv_data[FAKE_MEM];
 	uint32_t takes, places;
-	uint8_t done_status; /* of recv_done() */
+	uint8_t done_status; /* result of recv_done() */
 	struct bb_roce_recv done[FAKE_LOG];
 	uint32_t n_done;
 	uint8_t invalidate_status;
@@ -70,8 +70,8 @@ struct fake {
 	uint32_t done_at_invalidate;
 
 	struct fake_sent sent[FAKE_LOG];
-	uint32_t n_sent, seen; /* seen: looked at by the test */
-	uint32_t room;         /* packets that the network takes */
+	uint32_t n_sent, seen; /* seen: checked by the test */
+	uint32_t room;         /* packets that the port accepts */
 
 	uint8_t gather_status;
 	uint64_t completed[FAKE_LOG];
@@ -110,7 +110,7 @@ fake_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	return true;
 }
 
-/* In two pieces where it can. */
+/* Returns the memory in two pieces where possible. */
 static inline int
 fake_pieces(const uint8_t *p, uint32_t len, struct bb_roce_iov *iov)
 {
@@ -189,7 +189,7 @@ fake_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 	struct fake *f = ctx;
 
 	(void)qp;
-	assert_true(f->n_done < f->takes); /* each receive once */
+	assert_true(f->n_done < f->takes); /* each receive completes once */
 	f->done[f->n_done++] = *r;
 	return f->done_status;
 }
@@ -206,7 +206,7 @@ fake_invalidate(void *ctx, struct bb_roce_qp *qp, uint32_t rkey)
 	return f->invalidate_status;
 }
 
-/* Where the key has it; NULL: nowhere. */
+/* Returns the address behind the key, NULL if it is out of range. */
 static inline uint8_t *
 fake_at(struct fake *f, uint32_t rkey, uint64_t va, uint64_t len)
 {
@@ -342,7 +342,7 @@ static const struct bb_roce_ops fake_ops = {
 	.unkeep = fake_unkeep,
 };
 
-/* A queue pair in RTR, with two receives of 1024 bytes, that keeps packets up to @aheads. */
+/* Makes a queue pair in RTR with two receives of 1024 bytes. It keeps up to @aheads packets. */
 static inline void
 fake_init_ahead(struct fake *f, enum bb_roce_type type, uint32_t aheads)
 {
@@ -372,28 +372,30 @@ fake_init_ahead(struct fake *f, enum bb_roce_type type, uint32_t aheads)
 	assert_int_equal(bb_roce_qp_rtr(&f->qp, &attr), 0);
 }
 
-/* One that does not keep. */
+/* Makes a queue pair that keeps no packets. */
 static inline void
 fake_init(struct fake *f, enum bb_roce_type type)
 {
 	fake_init_ahead(f, type, 0);
 }
 
-/* PSN @n packets after the first. */
+/* Returns the PSN of packet @n. */
 static inline uint32_t
 fake_psn(int n)
 {
 	return (FAKE_PSN + (uint32_t)n) & BB_ROCE_PSN_MASK;
 }
 
-/* Payload byte @i of the packet @n. */
+/* Returns payload byte @i of packet @n. */
 static inline uint8_t
 fake_byte(int n, uint32_t i)
 {
 	return (uint8_t)(n * 31 + (int)i * 3 + 1);
 }
 
-/* Packet @n of the stream arrives, @len bytes of payload. @pkt: what else it has, or NULL. */
+/*
+ * Receives packet @n of the stream with @len bytes of payload. @more: its other fields, or NULL.
+ */
 static inline void
 fake_rx(struct fake *f, uint8_t opcode, int n, uint32_t len, const struct bb_roce_pkt *more)
 {
@@ -413,10 +415,10 @@ fake_rx(struct fake *f, uint8_t opcode, int n, uint32_t len, const struct bb_roc
 	pkt.len = len;
 	pkt.payload = data;
 	bb_roce_rx(&f->qp, &pkt, &f->net, 0);
-	memset(data, 0xdd, sizeof(data)); /* nobody keeps a pointer */
+	memset(data, 0xdd, sizeof(data)); /* the queue pair must not hold a pointer to it */
 }
 
-/* With AckReq. */
+/* Receives a packet with AckReq. */
 static inline void
 fake_rx_ack(struct fake *f, uint8_t opcode, int n, uint32_t len)
 {
@@ -450,7 +452,7 @@ fake_run(struct fake *f, uint32_t budget)
 	return bb_roce_run(&f->qp, budget, 0);
 }
 
-/* The next packet sent, which must be there. */
+/* Returns the next sent packet, which must exist. */
 static inline const struct fake_sent *
 fake_next(struct fake *f)
 {
@@ -458,7 +460,7 @@ fake_next(struct fake *f)
 	return &f->sent[f->seen++];
 }
 
-/* Nothing else is sent. */
+/* Asserts that nothing else is sent. */
 static inline void
 fake_quiet(struct fake *f)
 {
@@ -467,7 +469,7 @@ fake_quiet(struct fake *f)
 	assert_false(bb_roce_busy(&f->qp));
 }
 
-/* All that is sent is one ACK or NAK. */
+/* Asserts that exactly one ACK or NAK is sent. */
 static inline void
 fake_expect(struct fake *f, uint8_t syndrome, int n, uint32_t msn)
 {
@@ -484,7 +486,7 @@ fake_expect(struct fake *f, uint8_t syndrome, int n, uint32_t msn)
 	fake_quiet(f);
 }
 
-/* The NAK that ends it: first the NAK, then the failure. */
+/* Asserts that a fatal NAK is sent and the queue pair fails afterwards. */
 static inline void
 fake_expect_fatal(struct fake *f, uint8_t syndrome, int n, uint32_t msn, uint8_t synd)
 {
@@ -498,7 +500,7 @@ fake_expect_fatal(struct fake *f, uint8_t syndrome, int n, uint32_t msn, uint8_t
 	assert_int_equal(f->sent_at_failed, before + 1);
 }
 
-/* A packet of a READ's answer: the data from byte @off of the key on. */
+/* Asserts that the next packet is part of a READ response, from byte @off of the key. */
 static inline void
 fake_expect_read(struct fake *f, uint8_t opcode, int n, uint32_t off, uint32_t len)
 {
@@ -512,7 +514,7 @@ fake_expect_read(struct fake *f, uint8_t opcode, int n, uint32_t off, uint32_t l
 		assert_int_equal(s->pkt.syndrome, ACK);
 }
 
-/* The message of packets @n to the @last has come as sent, at @p. */
+/* Asserts that @p holds the message of packets @n to @last as sent. */
 static inline void
 fake_expect_data(const uint8_t *p, int n, int last, uint32_t last_len)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Selective repeat, the responder's half: packets that come ahead of one that is missing are kept,
- * act when it is their turn, and are given back once each.
+ * Selective repeat at the responder: packets that arrive ahead of a missing one are kept, execute
+ * in order, and are released once each.
  */
 #include "bb_roce_short.h"
 #include "roce_fake.h"
@@ -17,7 +17,7 @@ begin(struct fake *f)
 	f->qp.resp.keep_until = UINT64_MAX;
 }
 
-/* A SEND of one packet that names itself and asks for nothing. */
+/* Receives a SEND of one packet, with its number as immediate and without AckReq. */
 static void
 send(struct fake *f, int n)
 {
@@ -26,7 +26,7 @@ send(struct fake *f, int n)
 	fake_rx(f, RC(SEND_ONLY_IMM), n, 8, &more);
 }
 
-/* The SENDs of packets @first to @last have come, in their order, as receive @done and on. */
+/* Asserts that the SENDs of packets @first to @last arrived in order, from receive @done on. */
 static void
 expect_sends(const struct fake *f, uint32_t done, int first, int last)
 {
@@ -37,7 +37,7 @@ expect_sends(const struct fake *f, uint32_t done, int first, int last)
 	}
 }
 
-/* So many are kept, and no more are held by the caller. */
+/* Asserts that @n packets are kept and the caller holds no others. */
 static void
 expect_kept(const struct fake *f, uint32_t n)
 {
@@ -45,7 +45,7 @@ expect_kept(const struct fake *f, uint32_t n)
 	assert_int_equal(f->n_kept, n);
 }
 
-/* Nothing acts before its turn, then all do; one NAK, and one ACK that nobody asked for. */
+/* No packet executes early, then all do. There is one NAK, and one unsolicited ACK. */
 TEST(test_order)
 {
 	static struct fake f;
@@ -67,7 +67,7 @@ TEST(test_order)
 	expect_sends(&f, 0, 0, 4);
 	expect_kept(&f, 0);
 	fake_expect(&f, ACK, 4, 5);
-	/* And it is as ever. */
+	/* Then it continues as usual. */
 	send(&f, 5);
 	fake_quiet(&f);
 	send(&f, 7);
@@ -78,7 +78,7 @@ TEST(test_order)
 	expect_kept(&f, 0);
 }
 
-/* A packet of each kind of message, and what it carries. */
+/* Packets of each kind of message, with their fields. */
 TEST(test_messages)
 {
 	const struct bb_roce_pkt more = {.va = FAKE_VA, .rkey = FAKE_KEY, .dmalen = 3 * FAKE_MTU};
@@ -102,7 +102,7 @@ TEST(test_messages)
 	expect_kept(&f, 0);
 }
 
-/* A NAK for each gap as soon as it is known, and once. */
+/* Each gap gets one NAK as soon as it is known. */
 TEST(test_gaps)
 {
 	static struct fake f;
@@ -130,7 +130,7 @@ TEST(test_gaps)
 	expect_kept(&f, 0);
 }
 
-/* What comes twice is kept once, and acknowledged again when it has acted. */
+/* A duplicate is kept once, and acknowledged again after the packet has executed. */
 TEST(test_duplicate)
 {
 	static struct fake f;
@@ -151,7 +151,10 @@ TEST(test_duplicate)
 	fake_expect(&f, ACK, 1, 2);
 	expect_kept(&f, 0);
 	assert_int_equal(f.qp.stats.duplicate, 2);
-	/* The same while others are kept: it says no more than what has acted. */
+	/*
+	 * A duplicate of an executed packet while others are kept: the ACK covers executed
+	 * packets only.
+	 */
 	send(&f, 3);
 	fake_expect(&f, NAK(PSN), 2, 2);
 	send(&f, 1);
@@ -161,7 +164,7 @@ TEST(test_duplicate)
 	expect_kept(&f, 0);
 }
 
-/* As far ahead as there is room, and no further; it comes again if it is not kept. */
+/* Packets are kept as far ahead as there is room; one beyond that must be sent again. */
 TEST(test_room)
 {
 	static struct fake f;
@@ -176,7 +179,7 @@ TEST(test_room)
 	send(&f, 0);
 	expect_sends(&f, 0, 0, FAKE_AHEADS - 1);
 	fake_expect(&f, ACK, FAKE_AHEADS - 1, FAKE_AHEADS);
-	/* The caller has no room for them. */
+	/* The caller has no room for more packets. */
 	f.keep_room = 1;
 	for (i = 9; i <= 11; i++)
 		send(&f, i);
@@ -192,7 +195,7 @@ TEST(test_room)
 	send(&f, 10);
 	fake_quiet(&f);
 	expect_sends(&f, 0, 0, 10);
-	/* None at all. */
+	/* A queue pair without room. */
 	fake_init(&f, BB_ROCE_RC);
 	send(&f, 1);
 	fake_expect(&f, NAK(PSN), 0, 0);
@@ -202,7 +205,7 @@ TEST(test_room)
 	assert_int_equal(f.n_keeps, 0);
 }
 
-/* READs and atomics: answers in the order of PSNs, and nothing acts twice. */
+/* READs and atomics: answers in the order of PSNs, each executed once. */
 TEST(test_reads)
 {
 	const struct fake_sent *s;
@@ -214,7 +217,7 @@ TEST(test_reads)
 	send(&f, 5);
 	fake_rx_atomic(&f, RC(FETCH_ADD), 4, 512, 3, 0);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 2 * FAKE_MTU + 1);
-	/* In its place nothing can come but another peer's. */
+	/* A different packet with this PSN can only be from another host. */
 	send(&f, 3);
 	send(&f, 2);
 	fake_expect(&f, NAK(PSN), 0, 0);
@@ -235,7 +238,7 @@ TEST(test_reads)
 	assert_int_equal(s->pkt.psn, fake_psn(4));
 	assert_true(s->pkt.orig == was);
 	fake_expect(&f, ACK, 5, 4);
-	/* A READ that is the expected one, over what is kept. */
+	/* A READ that is the expected packet spans kept ones. */
 	send(&f, 7);
 	send(&f, 8);
 	send(&f, 9);
@@ -247,7 +250,7 @@ TEST(test_reads)
 	fake_run(&f, 64);
 	f.seen += 3;
 	fake_expect(&f, ACK, 9, 6);
-	/* One that is longer than what can be kept. */
+	/* A READ that is longer than the range that can be kept. */
 	send(&f, 11);
 	send(&f, 17);
 	expect_kept(&f, 2);
@@ -256,12 +259,12 @@ TEST(test_reads)
 	expect_kept(&f, 0);
 	assert_int_equal(f.n_done, 3);
 	assert_int_equal(f.qp.resp.epsn, fake_psn(22));
-	/* Its data is the answer: no ACK behind it. */
+	/* Its data are the answer: no ACK follows. */
 	assert_int_equal(fake_run(&f, 64), 12);
 	assert_int_equal(f.sent[f.n_sent - 1].pkt.opcode, RC(READ_RESP_LAST));
 }
 
-/* No receive for one of them: that comes again, the others stay. */
+/* One packet has no receive: it must be sent again, the others stay kept. */
 TEST(test_rnr)
 {
 	static struct fake f;
@@ -280,7 +283,7 @@ TEST(test_rnr)
 	send(&f, 5);
 	fake_quiet(&f);
 	expect_kept(&f, 3);
-	/* Nor is there one when it comes again. */
+	/* It has no receive the second time, either. */
 	send(&f, 2);
 	fake_expect(&f, BB_ROCE_AETH_RNR | 12, 2, 2);
 	expect_kept(&f, 3);
@@ -318,17 +321,17 @@ TEST(test_again)
 static void
 refused_packet(struct fake *f, uint32_t i)
 {
-	if (i == 0) /* beyond the key */
+	if (i == 0) /* outside the key */
 		fake_rx_rdma(f, RC(WRITE_ONLY), 2, 8, FAKE_LEN, 8);
-	else if (i == 1) /* in no message */
+	else if (i == 1) /* outside any message */
 		fake_rx(f, RC(SEND_LAST), 2, 8, NULL);
-	else /* too much of it */
+	else /* too long */
 		fake_rx(f, RC(SEND_ONLY), 2, FAKE_MTU + 1, NULL);
 }
 
 /*
- * One that was kept and would be refused is asked for again. If it comes so once more: a NAK,
- * nothing behind it acts, and all is given back.
+ * A kept packet that would be rejected is requested again. If it arrives the same way again, it
+ * gets a NAK, nothing after it executes, and all kept packets are released.
  */
 TEST(test_kept_packet_that_is_refused_is_asked_for_again)
 {
@@ -347,7 +350,7 @@ TEST(test_kept_packet_that_is_refused_is_asked_for_again)
 		fake_expect(&f, NAK(PSN), 2, 2);
 		expect_kept(&f, 2);
 		refused_packet(&f, i);
-		/* The NAK has to leave first. */
+		/* The NAK must be sent first. */
 		expect_kept(&f, 2);
 		send(&f, 4);
 		expect_kept(&f, 2);
@@ -359,7 +362,7 @@ TEST(test_kept_packet_that_is_refused_is_asked_for_again)
 	}
 }
 
-/* The expected packet itself is refused, or has no receive: what is kept stays where it is. */
+/* The expected packet is rejected, or has no receive: kept packets stay. */
 TEST(test_first)
 {
 	static struct fake f;
@@ -379,7 +382,7 @@ TEST(test_first)
 	assert_int_equal(f.n_done, 0);
 }
 
-/* To ERR and away with all that is kept, and for a new life of the queue pair. */
+/* The move to ERR releases all kept packets; the queue pair can be reused. */
 TEST(test_err)
 {
 	static struct fake f;
@@ -403,7 +406,7 @@ TEST(test_err)
 	expect_sends(&f, 0, 0, 1);
 }
 
-/* Answers and what nobody has assigned are no requests. */
+/* Responses and unassigned opcodes are not requests. */
 TEST(test_requests_only)
 {
 	static struct fake f;
@@ -415,7 +418,7 @@ TEST(test_requests_only)
 	assert_int_equal(f.n_keeps, 0);
 }
 
-/* Types that have no answers go on with the next message. */
+/* Types without answers continue with the next message. */
 TEST(test_types)
 {
 	const struct bb_roce_pkt more = {.qkey = FAKE_QKEY, .sqpn = 3};
@@ -435,7 +438,7 @@ TEST(test_types)
 	assert_int_equal(f.n_keeps, 0);
 }
 
-/* Short ways know nothing of what is kept. */
+/* The fast paths are not used while packets are kept. */
 TEST(test_short)
 {
 	static struct fake f;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Selective repeat and packets that a third host sends with the peer's address: what the window of
- * kept packets gives away, and to whom it is open.
+ * Selective repeat against packets that a third host forges with the peer's address: what the
+ * window of kept packets exposes, and who may use it.
  */
 #include "roce_fake.h"
 
@@ -16,7 +16,7 @@ begin(struct fake *f)
 	f->qp.resp.keep_until = UINT64_MAX;
 }
 
-/* A SEND of one packet that names itself and asks for nothing. */
+/* Receives a SEND of one packet, with its number as immediate and without AckReq. */
 static void
 send(struct fake *f, int n)
 {
@@ -25,7 +25,7 @@ send(struct fake *f, int n)
 	fake_rx(f, RC(SEND_ONLY_IMM), n, 8, &more);
 }
 
-/* The SENDs of packets @first to @last have come, in their order, as receive @done and on. */
+/* Asserts that the SENDs of packets @first to @last arrived in order, from receive @done on. */
 static void
 expect_sends(const struct fake *f, uint32_t done, int first, int last)
 {
@@ -36,7 +36,7 @@ expect_sends(const struct fake *f, uint32_t done, int first, int last)
 	}
 }
 
-/* So many are kept, and no more are held by the caller. */
+/* Asserts that @n packets are kept and the caller holds no others. */
 static void
 expect_kept(const struct fake *f, uint32_t n)
 {
@@ -59,7 +59,7 @@ TEST(test_peer_that_goes_back_is_granted_no_window)
 
 	begin_unproven(&f);
 	for (i = 1; i < 60; i += 6) {
-		/* Losses of one to four packets; then all from there on again. */
+		/* Losses of one to four packets; then all packets from there again. */
 		gap = 1 + i % 4;
 		send(&f, i + gap);
 		fake_expect(&f, NAK(PSN), i, (uint32_t)i);
@@ -70,7 +70,7 @@ TEST(test_peer_that_goes_back_is_granted_no_window)
 		expect_kept(&f, 0);
 	}
 	assert_int_equal(f.qp.stats.kept, 0);
-	/* A packet, the expected one, and one that does not follow the first. */
+	/* One packet ahead, the expected one, and one that does not follow the first. */
 	send(&f, i + 2);
 	fake_expect(&f, NAK(PSN), i, (uint32_t)i);
 	send(&f, i);
@@ -87,7 +87,7 @@ TEST(test_peer_that_repeats_selectively_is_granted_a_window)
 	send(&f, 3);
 	fake_expect(&f, NAK(PSN), 1, 1);
 	expect_kept(&f, 0);
-	/* The one that was lost, and what is new: that is kept already. */
+	/* The lost packet, then a new one: this is already kept. */
 	send(&f, 1);
 	send(&f, 4);
 	fake_expect(&f, NAK(PSN), 2, 2);
@@ -102,13 +102,13 @@ TEST(test_peer_that_repeats_selectively_is_granted_a_window)
 	send(&f, 5);
 	fake_expect(&f, ACK, 6, 7);
 	expect_sends(&f, 0, 0, 6);
-	/* Not for ever. */
+	/* The permission to keep expires. */
 	f.qp.resp.keep_until = f.qp.resp.seq;
 	send(&f, 8);
 	expect_kept(&f, 0);
 }
 
-/* Up to 15 packets in a row may be lost; of what is further ahead nothing is kept. */
+/* Up to 15 packets in a row may be lost; packets further ahead are not kept. */
 TEST(test_packets_far_ahead_are_not_kept)
 {
 	static struct fake f;
@@ -124,7 +124,10 @@ TEST(test_packets_far_ahead_are_not_kept)
 	}
 }
 
-/* One of each kind, and another with the same PSN that differs from it in field @n. 0: in none. */
+/*
+ * Receives one packet of each kind. @n > 0: then another with the same PSN that differs in field
+ * @n. Returns false if there is no such field.
+ */
 static bool
 packet_of(struct fake *f, uint32_t kind, uint32_t n)
 {
@@ -203,7 +206,7 @@ two_packets(struct fake *f, uint32_t kind, uint32_t n)
 		fake_quiet(f);
 		return;
 	}
-	/* The peer must send both again, and no packet is kept ahead any more. */
+	/* The peer must send both again, and no packet is kept any more. */
 	fake_expect(f, NAK(PSN), 0, 0);
 	send(f, 2);
 	send(f, 3);

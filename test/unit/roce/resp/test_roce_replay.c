@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* READs and atomics at the responder: answers, their order, and asking again. */
+/* READs and atomics at the responder: responses, their order, and repeated requests. */
 #include "roce_fake.h"
 
-/* Lengths around the MTU, and the opcodes of their answers. */
+/* Lengths around the MTU, and the opcodes of their responses. */
 TEST(test_read)
 {
 	struct fake f;
@@ -29,14 +29,14 @@ TEST(test_read)
 	fake_expect_read(&f, RC(READ_RESP_LAST), 7, 769, 256);
 	assert_int_equal(f.sent[f.n_sent - 1].pkt.msn, 4);
 	fake_quiet(&f);
-	/* The PSNs of the answer are taken. */
+	/* The PSNs of the response are used up. */
 	fake_rx_ack(&f, RC(SEND_ONLY), 8, 4);
 	fake_expect(&f, ACK, 8, 5);
 	assert_int_equal(f.qp.stats.rx_read, 4);
 	assert_int_equal(f.established, 1);
 }
 
-/* No bytes: the key is not looked at, nor the memory; the right is. */
+/* Zero bytes: key and memory are not checked, the right is. */
 TEST(test_read_nothing)
 {
 	const struct bb_roce_pkt pkt = {.va = 3, .rkey = 0xdead};
@@ -51,7 +51,7 @@ TEST(test_read_nothing)
 	fake_expect_fatal(&f, NAK(INVALID), 1, 1, BB_SYN_REMOTE_INVAL_REQ);
 }
 
-/* As much as the budget and the network take, and on from there. */
+/* A response is sent as far as budget and port allow, and continued later. */
 TEST(test_read_budget)
 {
 	struct fake f;
@@ -102,7 +102,10 @@ TEST(test_read_refused)
 	}
 }
 
-/* As many under way as there are replays; one more is a wrong request, when all are unanswered. */
+/*
+ * The limit is the number of replay entries; one more request is invalid while all are
+ * unanswered.
+ */
 TEST(test_too_many)
 {
 	struct fake f;
@@ -120,14 +123,14 @@ TEST(test_too_many)
 	for (i = 0; i < (int)FAKE_READS + 1; i++)
 		fake_expect_read(&f, RC(READ_RESP_ONLY), i, 0, 8);
 	fake_expect_fatal(&f, NAK(INVALID), i, 5, BB_SYN_REMOTE_INVAL_REQ);
-	/* A queue pair that takes none. */
+	/* A queue pair that serves no READs. */
 	fake_init(&f, BB_ROCE_RC);
 	f.qp.attr.max_dest_rd_atomic = 0;
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 8);
 	fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
 }
 
-/* Answers leave in the order of PSNs, whatever was ready first. */
+/* Responses are sent in the order of PSNs, whichever was ready first. */
 TEST(test_order)
 {
 	struct fake f;
@@ -148,11 +151,11 @@ TEST(test_order)
 	assert_int_equal(fake_next(&f)->pkt.opcode, RC(ATOMIC_ACK));
 	assert_int_equal(f.sent[2].pkt.psn, fake_psn(3));
 	assert_int_equal(f.sent[2].pkt.msn, 3);
-	/* The first SEND is covered by the READ's answer, the WRITE by the NAK. */
+	/* The READ's response covers the first SEND, the NAK covers the WRITE. */
 	fake_expect(&f, NAK(PSN), 5, 4);
 }
 
-/* A NAK that ends it waits for the answers before it. */
+/* A fatal NAK waits for the responses before it. */
 TEST(test_fatal_behind_read)
 {
 	struct fake f;
@@ -168,7 +171,7 @@ TEST(test_fatal_behind_read)
 	fake_expect_fatal(&f, NAK(INVALID), 2, 1, BB_SYN_REMOTE_INVAL_REQ);
 }
 
-/* The whole READ again, its end, and while it is being answered. */
+/* Requests the whole READ again, its end, and either while it is being answered. */
 TEST(test_read_again)
 {
 	struct fake f;
@@ -181,7 +184,7 @@ TEST(test_read_again)
 	assert_int_equal(fake_run(&f, 2), 2);
 	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 100, 256);
 	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 1, 356, 256);
-	/* Back to the second. */
+	/* Back to the second packet. */
 	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 356, 744);
 	assert_int_equal(fake_run(&f, 64), 3);
 	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 356, 256);
@@ -190,21 +193,23 @@ TEST(test_read_again)
 	fake_rx_rdma(&f, RC(READ_REQUEST), 3, 0, 868, 232);
 	assert_int_equal(fake_run(&f, 64), 1);
 	fake_expect_read(&f, RC(READ_RESP_ONLY), 3, 868, 232);
-	/* From the start, and before that has left, from further on. */
+	/* From the start, then from further on before that response was sent. */
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 612, 488);
 	assert_int_equal(fake_run(&f, 64), 2);
 	fake_expect_read(&f, RC(READ_RESP_FIRST), 2, 612, 256);
 	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 868, 232);
 	fake_quiet(&f);
-	/* It is not a new request. */
+	/* It does not count as a new request. */
 	assert_int_equal(f.qp.resp.msn, 1);
 	assert_int_equal(f.qp.resp.epsn, fake_psn(4));
 	assert_int_equal(f.qp.stats.rx_read, 1);
 	assert_int_equal(f.qp.stats.duplicate, 5);
 }
 
-/* What the peer has got of a later READ, it does not get again by asking for an earlier one. */
+/*
+ * A repeated earlier READ does not send again the part of a later READ that the peer already has.
+ */
 TEST(test_go_back_to_part)
 {
 	struct fake f;
@@ -225,7 +230,10 @@ TEST(test_go_back_to_part)
 	fake_quiet(&f);
 }
 
-/* The stream goes back and on over all that comes behind, once for requests that come with it. */
+/*
+ * The responder goes back and on over all later requests, once for repeated requests that arrive
+ * together.
+ */
 TEST(test_go_back)
 {
 	uint8_t old[8];
@@ -244,7 +252,7 @@ TEST(test_go_back)
 
 		fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 256, 256);
 		fake_rx_atomic(&f, RC(FETCH_ADD), 2, 0, 1, 0);
-		/* Lost the second time: it is answered with those before it. */
+		/* Lost in the second round: the responder answers it with those before it. */
 		if (round == 0)
 			fake_rx_rdma(&f, RC(READ_REQUEST), 3, 0, 512, 8);
 		assert_int_equal(fake_run(&f, 64), 3);
@@ -259,7 +267,9 @@ TEST(test_go_back)
 	assert_int_equal(f.atomics, 1);
 }
 
-/* What does not ask for the same as the first time, or for what is forgotten, is dropped. */
+/*
+ * A repeated request that differs from the first one, or whose replay entry is gone, is dropped.
+ */
 TEST(test_again_refused)
 {
 	static const struct {
@@ -267,13 +277,14 @@ TEST(test_again_refused)
 		uint64_t off;
 		uint32_t len, rkey;
 	} c[] = {
-		{0, 101, 999, FAKE_KEY},                                 /* another address */
-		{0, 100, 1001, FAKE_KEY},                                /* longer */
-		{0, 100, 999, FAKE_KEY},                                 /* shorter */
-		{1, 356, 745, FAKE_KEY},                                 /* the end, and beyond */
-		{1, 100, 744, FAKE_KEY},                                 /* the end, at the start */
-		{0, 100, 1000, FAKE_KEY + 1},                            /* another key */
-		{0, 100, 0, FAKE_KEY},        {-1, 100, 1000, FAKE_KEY}, /* never asked for */
+		{0, 101, 999, FAKE_KEY},      /* different address */
+		{0, 100, 1001, FAKE_KEY},     /* longer */
+		{0, 100, 999, FAKE_KEY},      /* shorter */
+		{1, 356, 745, FAKE_KEY},      /* the end, too long */
+		{1, 100, 744, FAKE_KEY},      /* the end, with the address of
+					       * the start */
+		{0, 100, 1000, FAKE_KEY + 1}, /* different key */
+		{0, 100, 0, FAKE_KEY},        {-1, 100, 1000, FAKE_KEY}, /* never requested */
 		{4, 0, 8, FAKE_KEY},                                     /* an atomic */
 	};
 	struct fake f;
@@ -293,10 +304,10 @@ TEST(test_again_refused)
 		fake_quiet(&f);
 		assert_int_equal(f.qp.stats.drop_replay, i + 1);
 	}
-	fake_rx_atomic(&f, RC(FETCH_ADD), 4, 0, 1, 2); /* the other kind */
-	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 8, 1, 2);  /* another place */
+	fake_rx_atomic(&f, RC(FETCH_ADD), 4, 0, 1, 2); /* other kind of atomic */
+	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 8, 1, 2);  /* different address */
 	fake_rx_atomic(&f, RC(CMP_SWAP), 0, 0, 1, 2);  /* a READ */
-	fake_rx(&f, 0x1f, 0, 0, NULL);                 /* nothing at all */
+	fake_rx(&f, 0x1f, 0, 0, NULL);                 /* unassigned opcode */
 	fake_quiet(&f);
 	assert_int_equal(f.qp.stats.drop_replay, i + 4);
 	assert_int_equal(f.atomics, 1);
@@ -313,7 +324,10 @@ TEST(test_again_refused)
 	assert_int_equal(f.failed, 0);
 }
 
-/* The memory has gone: before the first answer it is refused, later an old request is dropped. */
+/*
+ * The memory is gone: before the first response the request is rejected; a repeated request is
+ * dropped.
+ */
 TEST(test_key_gone)
 {
 	struct fake f;
@@ -334,12 +348,12 @@ TEST(test_key_gone)
 	fake_expect_read(&f, RC(READ_RESP_FIRST), 2, 0, 256);
 	f.key_gone = true;
 	fake_expect_fatal(&f, NAK(ACCESS), 3, 2, BB_SYN_REMOTE_ACCESS);
-	/* The receive of the SEND behind it has its completion. */
+	/* The receive of the following SEND completes in error. */
 	assert_int_equal(f.n_done, 1);
 	assert_int_equal(f.done[0].status, BB_SYN_REMOTE_ACCESS);
 }
 
-/* An old READ that is answered again does not use up the place of a new one. */
+/* A READ that is answered again does not use the slot of a new one. */
 TEST(test_again_is_not_outstanding)
 {
 	struct fake f;
@@ -352,7 +366,7 @@ TEST(test_again_is_not_outstanding)
 	f.seen = f.n_sent;
 	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 8);
 	fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
-	/* The oldest has made way. */
+	/* The oldest one lost its replay entry. */
 	assert_int_equal(fake_run(&f, 64), (int)FAKE_READS);
 	for (i = 1; i <= (int)FAKE_READS; i++)
 		fake_expect_read(&f, RC(READ_RESP_ONLY), i, 0, 8);
@@ -360,7 +374,7 @@ TEST(test_again_is_not_outstanding)
 	assert_int_equal(f.failed, 0);
 }
 
-/* A SEND that comes again is not acknowledged beyond a READ, whose answer may have been lost. */
+/* The ACK of a repeated SEND does not cover a later READ, whose response may be lost. */
 TEST(test_ack_limit)
 {
 	struct fake f;
@@ -374,7 +388,9 @@ TEST(test_ack_limit)
 	f.seen = f.n_sent;
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
 	fake_expect(&f, ACK, 0, 3);
-	/* With the READ behind it, the answer is enough, before and while it is sent. */
+	/*
+	 * With the READ repeated after it, the response is enough, before and while it is sent.
+	 */
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
 	assert_int_equal(fake_run(&f, 1), 1);
@@ -388,7 +404,7 @@ TEST(test_ack_limit)
 	assert_int_equal(fake_run(&f, 2), 2);
 	f.seen = f.n_sent;
 	fake_expect(&f, ACK, 3, 3);
-	/* An older one does not take the place of a newer, nor of a NAK. */
+	/* An old ACK does not replace a newer one or a NAK. */
 	fake_rx_ack(&f, RC(SEND_ONLY), 4, 4);
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
 	fake_expect(&f, ACK, 4, 4);
@@ -396,7 +412,7 @@ TEST(test_ack_limit)
 	fake_rx_ack(&f, RC(SEND_ONLY), 4, 4);
 	fake_expect(&f, NAK(PSN), 5, 4);
 	assert_int_equal(f.n_done, 3);
-	/* A new READ covers what is older, too. */
+	/* A new READ's response covers older messages, too. */
 	fake_rx_ack(&f, RC(SEND_ONLY), 5, 4);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 6, 0, 0, 8);
 	assert_int_equal(fake_run(&f, 64), 1);
@@ -404,7 +420,7 @@ TEST(test_ack_limit)
 	fake_quiet(&f);
 }
 
-/* The limit of what was asked for at this queue pair, fewer than there is memory for. */
+/* The queue pair's limit is lower than the number of replay entries. */
 TEST(test_limit_below_memory)
 {
 	struct fake f;
@@ -412,7 +428,7 @@ TEST(test_limit_below_memory)
 
 	fake_init(&f, BB_ROCE_RC);
 	f.qp.attr.max_dest_rd_atomic = 2;
-	/* What came before the first packet is not mistaken for a READ. */
+	/* A PSN before the first packet is not mistaken for a READ. */
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
 	fake_rx_ack(&f, RC(SEND_ONLY), -3, 4);
 	fake_expect(&f, ACK, 0, 1);
@@ -462,7 +478,7 @@ TEST(test_atomic)
 	assert_int_equal(f.sent[2].pkt.msn, 3);
 	assert_int_equal(word(&f, 8), 77);
 	assert_int_equal(f.qp.stats.rx_atomic, 3);
-	/* Once only, answered or not. */
+	/* An atomic executes once, answered or not. */
 	f.seen = f.n_sent;
 	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 8, 5, 0);
 	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 8, 5, 0);
@@ -499,7 +515,7 @@ TEST(test_atomic_refused)
 	}
 }
 
-/* PSNs go round, replays do not come back with them. */
+/* After a wrap of the PSNs old replay entries do not match. */
 TEST(test_forgotten_by_wrap)
 {
 	struct fake f;
@@ -508,7 +524,7 @@ TEST(test_forgotten_by_wrap)
 	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
 	(void)fake_run(&f, 64);
 	f.seen = f.n_sent;
-	/* All PSNs once, as if by SENDs. */
+	/* Moves through all PSNs once, as SENDs would. */
 	f.qp.resp.seq += 1u << 24;
 	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
 	fake_quiet(&f);

@@ -6,7 +6,7 @@
 
 static const uint32_t IMM = 0xa1b2c3d4;
 
-/* One request each, and what is said of it. */
+/* One request of each kind and its response. */
 TEST(test_only)
 {
 	static const struct bb_roce_pkt imm = {.flags = BB_ROCE_ACKREQ | BB_ROCE_SE,
@@ -40,7 +40,7 @@ TEST(test_only)
 	assert_int_equal(f.established, 1);
 }
 
-/* Many packets, across the wrap of the PSN; the receive is taken with the first. */
+/* Many packets, across the wrap of the PSN; the first one takes the receive. */
 TEST(test_long_send)
 {
 	struct fake f;
@@ -51,7 +51,7 @@ TEST(test_long_send)
 	fake_rx(&f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
 	fake_rx(&f, RC(SEND_MIDDLE), 2, FAKE_MTU, NULL);
 	assert_int_equal(f.n_done, 0);
-	fake_quiet(&f); /* nobody asked for an ACK */
+	fake_quiet(&f); /* no AckReq */
 	fake_rx_ack(&f, RC(SEND_LAST), 3, 1);
 	fake_expect(&f, ACK, 3, 1);
 	assert_int_equal(f.takes, 1);
@@ -67,7 +67,7 @@ TEST(test_long_write)
 
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 8, 2 * FAKE_MTU + 256);
-	/* The message is not over, its packet is acknowledged. */
+	/* A packet within a message is acknowledged. */
 	fake_expect(&f, ACK, 0, 0);
 	fake_rx(&f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
 	assert_int_equal(f.takes, 0);
@@ -84,7 +84,7 @@ TEST(test_long_write)
 	assert_int_equal(f.qp.resp.msn, 1);
 }
 
-/* One ACK for all that came, of the newest, and again for what comes again. */
+/* One ACK covers all packets received, and is sent again for duplicates. */
 TEST(test_coalesce)
 {
 	struct fake f;
@@ -95,7 +95,7 @@ TEST(test_coalesce)
 	for (i = 0; i < 5; i++)
 		fake_rx_ack(&f, RC(SEND_ONLY), i, 4);
 	fake_expect(&f, ACK, 4, 5);
-	/* Asked for by the one before: what is newer is acknowledged with it only if asked. */
+	/* The previous packet had AckReq: a newer packet without it is not covered. */
 	fake_rx_ack(&f, RC(SEND_ONLY), 5, 4);
 	fake_rx(&f, RC(SEND_ONLY), 6, 4, NULL);
 	fake_expect(&f, ACK, 5, 7);
@@ -109,7 +109,7 @@ TEST(test_coalesce)
 	assert_int_equal(f.qp.stats.duplicate, 2);
 }
 
-/* A repeated WRITE, message or part, does not write again. */
+/* A repeated WRITE, whole or in part, does not write again. */
 TEST(test_duplicate_write)
 {
 	struct fake f;
@@ -133,7 +133,7 @@ TEST(test_duplicate_write)
 	fake_expect_data(f.mem + FAKE_START, 2, 3, 5);
 }
 
-/* Behind a gap: one NAK until the missing packet comes, and nothing is executed. */
+/* After a gap: one NAK until the missing packet arrives, and nothing executes. */
 TEST(test_gap)
 {
 	struct fake f;
@@ -142,7 +142,7 @@ TEST(test_gap)
 	f.recvs = 8;
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
 	fake_rx_ack(&f, RC(SEND_ONLY), 2, 4);
-	/* It says what an ACK of the first would have. */
+	/* The NAK acknowledges the first packet as an ACK would. */
 	fake_expect(&f, NAK(PSN), 1, 1);
 	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
 	fake_rx_ack(&f, RC(SEND_ONLY), 2, 4);
@@ -152,14 +152,14 @@ TEST(test_gap)
 	fake_rx_ack(&f, RC(SEND_ONLY), 2, 4);
 	fake_expect(&f, ACK, 2, 3);
 	assert_int_equal(f.n_done, 3);
-	/* And a new one for a new gap. */
+	/* A new gap gets a new NAK. */
 	fake_rx_ack(&f, RC(SEND_ONLY), 4, 4);
 	fake_expect(&f, NAK(PSN), 3, 3);
 	assert_int_equal(f.qp.stats.out_of_sequence, 4);
 	assert_int_equal(f.failed, 0);
 }
 
-/* It comes late, before the NAK has left: the NAK is not true any more. */
+/* The missing packet arrives before the NAK is sent: the NAK is dropped. */
 TEST(test_reordered)
 {
 	struct fake f;
@@ -191,11 +191,11 @@ struct bad {
 	struct {
 		uint8_t opcode;
 		uint32_t len, dmalen;
-	} pkt[3]; /* the last of them is bad */
+	} pkt[3]; /* the last one is invalid */
 	uint32_t n;
 };
 
-/* Orders, lengths and opcodes that no requester makes: NAK invalid request. */
+/* Sequences, lengths and opcodes that no requester sends: NAK invalid request. */
 TEST(test_invalid)
 {
 	static const struct bad bad[] = {
@@ -260,7 +260,7 @@ TEST(test_invalid)
 		if (!f.qp.resp.ack_due || f.qp.resp.ack_syndrome != NAK(INVALID))
 			print_error("%s\n", b->what);
 		fake_expect_fatal(&f, NAK(INVALID), (int)k, msn, BB_SYN_REMOTE_INVAL_REQ);
-		/* Nothing was written, taken or checked; a receive in hand has its completion. */
+		/* Nothing was written, taken or checked; a receive already taken completes. */
 		assert_memory_equal(f.mem, before.mem, sizeof(f.mem));
 		assert_memory_equal(f.recv_data, before.recv_data, sizeof(f.recv_data));
 		assert_int_equal(f.takes, takes);
@@ -273,7 +273,7 @@ TEST(test_invalid)
 	}
 }
 
-/* After a NAK that ends it, and before it has left, nothing is done any more. */
+/* After a fatal NAK was queued, and before it is sent, no packet executes. */
 TEST(test_after_fatal)
 {
 	struct fake f;
@@ -298,7 +298,7 @@ TEST(test_after_fatal)
 	assert_int_equal(f.takes, 0);
 }
 
-/* No receive: RNR with the timer, nothing is taken; it comes again. */
+/* No receive: RNR NAK with the timer, and nothing is taken. The packet then arrives again. */
 TEST(test_rnr)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_ONLY_IMM), RC(WRITE_ONLY_IMM)};
@@ -310,7 +310,7 @@ TEST(test_rnr)
 		f.recvs = 0;
 		fake_rx_rdma(&f, op[i], 0, 32, 0, 32);
 		fake_expect(&f, BB_ROCE_AETH_RNR | 12, 0, 0);
-		/* Those behind come again after the time that the RNR NAK gives. */
+		/* The packets after it are sent again after the time in the RNR NAK. */
 		fake_rx_ack(&f, RC(SEND_ONLY), 1, 4);
 		fake_quiet(&f);
 		assert_int_equal(f.writes, 0);
@@ -325,7 +325,7 @@ TEST(test_rnr)
 	}
 }
 
-/* The last packet of a WRITE with immediate waits for a receive, those before are written. */
+/* The last packet of a WRITE with immediate waits for a receive; those before it are written. */
 TEST(test_rnr_write_imm)
 {
 	struct fake f;
@@ -343,7 +343,7 @@ TEST(test_rnr_write_imm)
 	assert_int_equal(f.n_done, 1);
 }
 
-/* What a receive does not take: its completion, and what the sender is told. */
+/* Data that a receive does not accept: its completion, and the sender's NAK. */
 TEST(test_recv_fails)
 {
 	static const struct {
@@ -368,7 +368,7 @@ TEST(test_recv_fails)
 		assert_int_equal(f.qp.stats.resp_local_prot, i == 1);
 		assert_int_equal(f.qp.stats.resp_remote_invalid, 0); /* as on the loop port */
 	}
-	/* Too long by itself. */
+	/* Too long for the receive from the start. */
 	fake_init(&f, BB_ROCE_RC);
 	f.recv_room = 99;
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 100);
@@ -376,7 +376,7 @@ TEST(test_recv_fails)
 	assert_int_equal(f.done[0].status, BB_SYN_LOCAL_LENGTH);
 }
 
-/* The queue is broken, the completion cannot be told: remote operational error. */
+/* The queue is broken and the completion cannot be written: remote operational error. */
 TEST(test_own_fault)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(WRITE_ONLY_IMM)};
@@ -397,7 +397,7 @@ TEST(test_own_fault)
 	}
 }
 
-/* The key is invalidated behind the data and before the completion. */
+/* The key is invalidated after the data and before the completion. */
 TEST(test_invalidate)
 {
 	const struct bb_roce_pkt inv = {.flags = BB_ROCE_ACKREQ, .imm = FAKE_KEY};
@@ -414,7 +414,7 @@ TEST(test_invalidate)
 	assert_int_equal(f.done[0].imm, FAKE_KEY);
 	assert_int_equal(f.done[0].len, FAKE_MTU + 4);
 
-	/* Not now: as if it had been lost, and the receive stays in hand. */
+	/* Not possible now: treated as lost, and the receive stays taken. */
 	f.invalidate_status = BB_ROCE_AGAIN;
 	fake_rx(&f, RC(SEND_ONLY_INV), 2, 4, &inv);
 	fake_quiet(&f);
@@ -427,7 +427,7 @@ TEST(test_invalidate)
 	assert_int_equal(f.takes, 2);
 	assert_int_equal(f.n_done, 2);
 
-	/* Refused: the receive fails, the sender is told, as on the loop port. */
+	/* Rejected: the receive fails and the sender gets a NAK, as on the loop port. */
 	f.recvs = 1;
 	f.invalidate_status = BB_SYN_REMOTE_ACCESS;
 	fake_rx(&f, RC(SEND_ONLY_INV), 3, 4, &inv);
@@ -436,7 +436,7 @@ TEST(test_invalidate)
 	assert_int_equal(f.done[2].status, BB_SYN_REMOTE_INVAL_REQ);
 }
 
-/* Keys, bounds and rights, at the first packet for all of it. */
+/* Keys, bounds and rights are checked at the first packet for the whole message. */
 TEST(test_write_refused)
 {
 	static const struct {
@@ -471,7 +471,7 @@ TEST(test_write_refused)
 		assert_int_equal(f.qp.stats.resp_remote_access, access);
 		assert_int_equal(f.qp.stats.resp_remote_invalid, !access);
 	}
-	/* The key goes while the message comes. */
+	/* The key is destroyed in the middle of a message. */
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 4);
 	f.key_gone = true;
@@ -481,7 +481,7 @@ TEST(test_write_refused)
 	assert_memory_equal(f.mem, before, sizeof(before));
 }
 
-/* No bytes: the key is not looked at, the right is. */
+/* Zero bytes: the key is not checked, the right is. */
 TEST(test_write_nothing)
 {
 	const struct bb_roce_pkt pkt = {.va = 77, .rkey = 0xdead, .flags = BB_ROCE_ACKREQ};
@@ -500,7 +500,7 @@ TEST(test_write_nothing)
 	fake_expect_fatal(&f, NAK(INVALID), 2, 2, BB_SYN_REMOTE_INVAL_REQ);
 }
 
-/* No room in the network: the answer waits, and takes in what comes meanwhile. */
+/* The port is full: the acknowledgement waits and covers packets that arrive meanwhile. */
 TEST(test_no_room)
 {
 	struct fake f;

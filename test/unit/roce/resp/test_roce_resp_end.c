@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * How messages end that the responder refuses in the middle: what the receive in hand says of
- * them, and what the peer hears.
+ * Messages that the responder rejects in the middle: the completion of the receive already taken,
+ * and the NAK.
  */
 #include "roce_fake.h"
 
-/* Full packets one after another: the one that goes beyond the RETH is not written. */
+/* Full packets in a row: the one that exceeds the RETH's length is not written. */
 TEST(test_write_beyond)
 {
 	struct fake f;
@@ -19,7 +19,7 @@ TEST(test_write_beyond)
 	fake_expect_fatal(&f, NAK(INVALID), 1, 0, BB_SYN_REMOTE_INVAL_REQ);
 }
 
-/* A SEND says nowhere how long it will be: it ends at 2^31 bytes. */
+/* A SEND has no length field: it ends at 2^31 bytes. */
 TEST(test_longest_send)
 {
 	struct fake f;
@@ -43,7 +43,9 @@ TEST(test_longest_send)
 	assert_int_equal(f.failed, 0);
 }
 
-/* The receive of a message that fails is completed as one of its kind, with all that has come. */
+/*
+ * The receive of a failed message completes with the message's kind and the bytes that arrived.
+ */
 TEST(test_kinds)
 {
 	const struct bb_roce_pkt inv = {.imm = FAKE_KEY};
@@ -65,7 +67,7 @@ TEST(test_kinds)
 	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND_INV);
 	assert_int_equal(f.done[0].len, FAKE_MTU + 4);
 
-	/* A WRITE has a receive in hand for its immediate alone. */
+	/* A WRITE takes a receive only for its immediate. */
 	fake_init(&f, BB_ROCE_RC);
 	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 4);
 	f.key_gone = true;
@@ -76,7 +78,7 @@ TEST(test_kinds)
 	assert_int_equal(f.done[0].len, FAKE_MTU);
 }
 
-/* A queue pair that has no receive queue: nobody can ask for one. */
+/* A queue pair without a receive queue: an RNR NAK would never end. */
 TEST(test_no_queue)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_FIRST), RC(WRITE_ONLY_IMM)};
@@ -115,7 +117,7 @@ odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t
 	return BB_SYN_LOCAL_PROT;
 }
 
-/* What is wrong with this side's memory is for the peer an error of this side. */
+/* Faults in the responder's own memory are reported to the peer as remote operational errors. */
 TEST(test_own_memory)
 {
 	struct bb_roce_ops ops = fake_ops;
@@ -128,12 +130,12 @@ TEST(test_own_memory)
 	fake_expect_fatal(&f, NAK(OP), 0, 0, BB_SYN_REMOTE_OP);
 }
 
-/* UC: a message that is dropped at its second packet is dropped to its end. */
+/* UC: a message that fails at its second packet is dropped to its end. */
 TEST(test_uc_rest)
 {
 	struct fake f;
 
-	/* It does not fit its receive; what comes would. */
+	/* The message does not fit its receive; the remaining packets would. */
 	fake_init(&f, BB_ROCE_UC);
 	f.recv_room = FAKE_MTU + 44;
 	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
@@ -149,7 +151,8 @@ TEST(test_uc_rest)
 	assert_int_equal(f.n_done, 0);
 	assert_int_equal(f.qp.stats.drop_length, 2);
 	assert_int_equal(f.qp.stats.drop_order, 2);
-	/* No receive for its immediate: it is not there for another end of it, either. */
+	/* No receive for the immediate: the message ends. A second last packet does not revive it.
+	 */
 	f.recvs = 0;
 	f.qp.resp.have_recv = false;
 	fake_rx_rdma(&f, UC(WRITE_FIRST), 6, FAKE_MTU, 0, FAKE_MTU + 4);
@@ -163,8 +166,8 @@ TEST(test_uc_rest)
 }
 
 /*
- * READs that are answered again make way for new ones: what is left of the first is not sent, and
- * the next begins with its first packet.
+ * READs that are answered again make way for new ones: the rest of the first is not sent, and the
+ * next starts with its first packet.
  */
 TEST(test_makes_way)
 {
@@ -189,7 +192,7 @@ TEST(test_makes_way)
 	fake_quiet(&f);
 }
 
-/* As many as may be under way: each goes on where it was. */
+/* The maximum number of READs in progress: each continues where it was. */
 TEST(test_all_under_way)
 {
 	struct fake f;
@@ -205,7 +208,7 @@ TEST(test_all_under_way)
 	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 1, FAKE_MTU, FAKE_MTU);
 }
 
-/* A READ that is answered again says nothing of a gap behind it: the NAK goes, too. */
+/* A READ that is answered again does not hide a later gap: the NAK is sent, too. */
 TEST(test_again_and_gap)
 {
 	struct fake f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The responder of UC: what is wrong drops a message, and never says a word. */
+/* The responder of UC: errors drop a message without an answer. */
 #include "roce_fake.h"
 
 TEST(test_messages)
@@ -29,7 +29,7 @@ TEST(test_messages)
 	fake_quiet(&f);
 }
 
-/* A message begins anywhere, a gap inside drops it, and its receive serves the next. */
+/* A message may start at any PSN. A gap inside drops it, and its receive serves the next one. */
 TEST(test_gap)
 {
 	struct fake f;
@@ -41,7 +41,7 @@ TEST(test_gap)
 	assert_int_equal(f.qp.stats.drop_order, 2);
 	fake_rx(&f, UC(SEND_FIRST), 100, FAKE_MTU, NULL);
 	fake_rx(&f, UC(SEND_MIDDLE), 102, FAKE_MTU, NULL);
-	/* In order again, and of no use. */
+	/* Back in sequence, but the message is already dropped. */
 	fake_rx(&f, UC(SEND_MIDDLE), 101, FAKE_MTU, NULL);
 	fake_rx(&f, UC(SEND_LAST), 102, 4, NULL);
 	assert_int_equal(f.n_done, 0);
@@ -52,7 +52,7 @@ TEST(test_gap)
 	assert_int_equal(f.takes, 1);
 	assert_int_equal(f.done[0].len, 50);
 	fake_expect_data(f.recv_data, 103, 103, 50);
-	/* Behind: new as well, there is no telling. */
+	/* A PSN behind the expected one: treated as new, since they cannot be distinguished. */
 	fake_rx(&f, UC(SEND_ONLY), 0, 50, NULL);
 	assert_int_equal(f.n_done, 2);
 	assert_int_equal(f.qp.stats.out_of_sequence, 4);
@@ -60,7 +60,7 @@ TEST(test_gap)
 	assert_int_equal(f.failed, 0);
 }
 
-/* Wrong orders and lengths drop the message up to the next that begins. */
+/* Wrong sequences and lengths drop the message up to the start of the next one. */
 TEST(test_dropped)
 {
 	static const struct {
@@ -111,7 +111,7 @@ TEST(test_dropped)
 	}
 }
 
-/* Keys and rights: nothing is written, of all packets of the message. */
+/* Wrong keys and rights: no packet of the message is written. */
 TEST(test_write_refused)
 {
 	uint8_t before[FAKE_MEM];
@@ -138,7 +138,7 @@ TEST(test_write_refused)
 	}
 }
 
-/* The key goes while the message comes: the rest is dropped, though it comes back. */
+/* The key vanishes within a message: the rest is dropped, even if the key returns. */
 TEST(test_key_gone)
 {
 	uint8_t before[FAKE_MEM];
@@ -177,12 +177,12 @@ TEST(test_receives)
 	fake_rx(&f, UC(SEND_LAST), 3, 45, NULL);
 	assert_int_equal(f.n_done, 0);
 	assert_int_equal(f.qp.stats.resp_local_length, 1);
-	/* A WRITE takes it too. */
+	/* A WRITE with immediate may take it, too. */
 	fake_rx_rdma(&f, UC(WRITE_ONLY_IMM), 4, 8, 0, 8);
 	assert_int_equal(f.takes, 1);
 	assert_int_equal(f.n_done, 1);
 	assert_int_equal(f.done[0].status, 0);
-	/* A receive that is wrong in itself is this side's fault. */
+	/* An invalid receive is a local error. */
 	f.recvs = 1;
 	f.recv_status = BB_SYN_LOCAL_PROT;
 	fake_rx(&f, UC(SEND_ONLY), 5, 4, NULL);

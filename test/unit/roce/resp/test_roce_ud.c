@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Datagrams: sent as one packet, received with the Q_Key, dropped without a word. */
+/* Datagrams: sent as one packet, received with the Q_Key, dropped without an answer. */
 #include "roce_fake.h"
 
 static void
@@ -21,7 +21,7 @@ TEST(test_receive)
 	rx(&f, UD(SEND_ONLY), 100, FAKE_QKEY);
 	rx(&f, UD(SEND_ONLY_IMM), 0, FAKE_QKEY);
 	assert_int_equal(f.n_done, 2);
-	assert_int_equal(f.places, 2); /* the GRH needs room when there is no data too */
+	assert_int_equal(f.places, 2); /* the GRH needs room even without data */
 	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND);
 	assert_int_equal(f.done[0].status, 0);
 	assert_int_equal(f.done[0].len, 100);
@@ -33,10 +33,10 @@ TEST(test_receive)
 	assert_int_equal(f.done[1].imm, 0x12345678);
 	assert_int_equal(f.done[1].len, 0);
 	assert_int_equal(f.established, 1);
-	fake_quiet(&f); /* nobody is answered */
+	fake_quiet(&f); /* no answer is sent */
 }
 
-/* What drops a datagram, and the counter that says so. */
+/* Each reason to drop a datagram, and its counter. */
 TEST(test_drop)
 {
 	struct fake f;
@@ -53,7 +53,7 @@ TEST(test_drop)
 	assert_int_equal(f.takes + f.places, 0);
 	assert_int_equal(f.established, 0);
 
-	/* Too small a receive stays for the next. */
+	/* A receive that was too small stays for the next datagram. */
 	f.recv_room = 139;
 	rx(&f, UD(SEND_ONLY), 100, FAKE_QKEY);
 	assert_int_equal(f.qp.stats.drop_length, 2);
@@ -76,7 +76,7 @@ TEST(test_drop)
 	fake_quiet(&f);
 }
 
-/* What is this side's fault fails the queue pair. */
+/* A local error fails the queue pair. */
 TEST(test_own_fault)
 {
 	struct fake f;
@@ -159,20 +159,20 @@ TEST(test_send)
 	p = &f.sent[1].pkt;
 	assert_int_equal(p->opcode, UD(SEND_ONLY_IMM));
 	assert_int_equal(p->psn, 0);
-	assert_int_equal(p->qkey, FAKE_QKEY); /* 10.2.5: its own */
+	assert_int_equal(p->qkey, FAKE_QKEY); /* 10.2.5: the QP's own Q_Key */
 	assert_int_equal(p->imm, 0xabcdef01);
 	assert_int_equal(p->flags & BB_ROCE_SE, BB_ROCE_SE);
 	p = &f.sent[2].pkt;
 	assert_int_equal(p->psn, 1);
 	assert_int_equal(p->qkey, 0x7fffffff);
 	assert_int_equal(f.sent[2].len, FAKE_MTU);
-	/* They are complete when they have left. */
+	/* Datagrams complete when they were sent. */
 	assert_int_equal(f.n_completed, 3);
 	assert_int_equal(f.completed[2], 3);
 	assert_int_equal(f.status[2], 0);
 }
 
-/* Budget, no room, a full ring. */
+/* Sending with a budget, a full port, and a full ring. */
 TEST(test_send_slowly)
 {
 	struct fake f;
@@ -219,7 +219,7 @@ TEST(test_send_fails)
 	assert_int_equal(f.status[2], BB_SYN_WR_FLUSH);
 }
 
-/* Another Q_Key from now on: to be let in by, and to send as its own. */
+/* A new Q_Key applies to received datagrams and to the own ones. */
 TEST(test_change)
 {
 	struct fake f;
@@ -244,7 +244,7 @@ end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, ui
 	bb_roce_qp_err(qp);
 }
 
-/* A completion that cannot be told ends it: no other datagram leaves. */
+/* A completion that cannot be written ends the queue pair: no further datagram is sent. */
 TEST(test_ended_by_completion)
 {
 	struct bb_roce_ops ops = fake_ops;
@@ -258,7 +258,7 @@ TEST(test_ended_by_completion)
 		assert_int_equal(post(&f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
 	assert_int_equal(fake_run(&f, 64), 1);
 	assert_int_equal(f.n_completed, 1);
-	assert_int_equal(f.failed, 0); /* its caller knows */
+	assert_int_equal(f.failed, 0); /* the caller already knows */
 }
 
 TEST_MAIN(0)

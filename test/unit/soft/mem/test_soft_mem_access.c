@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Copies of payload: each length and alignment that takes a way of its own, byte by byte. */
+/* Copies of payload: each length and alignment with a code path of its own, byte by byte. */
 
 #include "bb_test.h"
 #include "soft_access.h"
@@ -13,7 +13,7 @@ static struct soft_dev dev;
 static struct soft_engine engine = {.dev = &dev, .shuffle = 1};
 static uint8_t from[MAX + 2 * ROOM] __rte_cache_aligned, to[MAX + 2 * ROOM] __rte_cache_aligned;
 
-/* The payload has arrived, and nothing beside it has changed. */
+/* Asserts that the payload arrived and no byte beside it changed. */
 static void
 check_copy(uint32_t src, uint32_t dst, uint32_t len)
 {
@@ -61,7 +61,7 @@ TEST(test_copy_shuffled)
 	dev.opts.shuffle = false;
 }
 
-/* Memory that overlaps: WRITEs to oneself. */
+/* Overlapping memory: a QP that WRITEs to its own process. */
 TEST(test_copy_overlap)
 {
 	static const int32_t shifts[] = {-300, -64, -8, -1, 1, 8, 64, 300};

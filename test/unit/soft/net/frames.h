@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Frames of a peer, built and taken apart without the code under test. */
+/* Frames of a peer, built and parsed without the code under test. */
 #ifndef FRAMES_H
 #define FRAMES_H
 
@@ -34,7 +34,7 @@ put16(struct frame *f, uint16_t v)
 	put(f, &v, 2);
 }
 
-/* The address in the form of a GID. */
+/* Returns the address as a GID. */
 static inline const uint8_t *
 ip_of(const char *text)
 {
@@ -52,7 +52,7 @@ ip_of(const char *text)
 	return ip;
 }
 
-/* RFC 1071, byte by byte. */
+/* Computes the sum of RFC 1071, byte by byte. */
 static inline uint32_t
 sum16(uint32_t sum, const uint8_t *p, uint32_t len)
 {
@@ -101,7 +101,7 @@ eth_vlan(struct frame *f, const char *dst, const char *src, uint16_t tci, uint16
 	put16(f, type);
 }
 
-/* IP header for @len bytes of payload; completes a frame of eth(). */
+/* Appends an IP header for @len bytes of payload to a frame of eth(). */
 static inline void
 ip(struct frame *f, const char *src, const char *dst, uint8_t proto, uint32_t len)
 {
@@ -127,7 +127,7 @@ ip(struct frame *f, const char *src, const char *dst, uint8_t proto, uint32_t le
 	set16(f, at + 10, fold16(sum16(0, f->b + at, 20)));
 }
 
-/* Sum over what stands at @l4 to the end, with the pseudo header of the IP header at @l3. */
+/* Returns the checksum from @l4 to the end, with the pseudo header of the IP header at @l3. */
 static inline uint16_t
 l4_sum(const struct frame *f, uint32_t l3, uint32_t l4, uint8_t proto)
 {
@@ -140,7 +140,7 @@ l4_sum(const struct frame *f, uint32_t l3, uint32_t l4, uint8_t proto)
 					 : sum16(sum, f->b + l3 + 8, 32));
 }
 
-/* UDP with @len bytes of a pattern; checksum only if asked for. */
+/* Appends UDP with @len pattern bytes, and a checksum if @csum. */
 static inline void
 udp(struct frame *f, const char *src, const char *dst, uint16_t dport, uint32_t len, bool csum)
 {
@@ -186,7 +186,7 @@ arp(struct frame *f, const char *eth_dst, uint16_t op, const char *src_mac, cons
 	put(f, ip_of(dst) + 12, 4);
 }
 
-/* A neighbour message; @mac NULL: without the option. */
+/* Builds a neighbour discovery message, without the MAC option if @mac is NULL. */
 static inline void
 nd(struct frame *f, const char *eth_dst, const char *src, const char *dst, uint8_t type,
    uint8_t flags, const char *target, const char *mac)

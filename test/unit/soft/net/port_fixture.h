@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Ports on net_ring: what a port sends the test finds in a ring, and the other way round. */
+/*
+ * Ports on net_ring. The test reads what a port sends from a ring, and feeds the port by another.
+ */
 #ifndef PORT_FIXTURE_H
 #define PORT_FIXTURE_H
 
@@ -20,11 +22,11 @@
 #define US6   "2001:db8::1"
 #define PEER4 "192.0.2.2"
 #define PEER6 "2001:db8::2"
-#define RINGS 16 /* entries, one of which stays free */
+#define RINGS 16 /* entries, of which one stays free */
 
 static struct rte_mempool *test_pool;
 
-/* One port and the ends of its rings. */
+/* A port and the test's ends of its rings. */
 struct rig {
 	struct rte_ring *to, *from;
 	char name[RTE_ETH_NAME_MAX_LEN];
@@ -33,7 +35,7 @@ struct rig {
 	uint8_t mac[6];
 	uint64_t now;
 
-	/* Of the callbacks. */
+	/* Recorded by the callbacks. */
 	uint32_t roce, links, lost;
 	bool up;
 	struct soft_port_rx rx;
@@ -98,7 +100,7 @@ rig_open(struct rig *r)
 	r->now += SEC;
 }
 
-/* The port cannot be opened: @ret, and the log has @hint, which says what to do. */
+/* Asserts that opening the port fails with @ret and logs @hint, which says what to do. */
 static inline void
 rig_refused(struct soft_port_opts *o, int ret, const char *hint)
 {
@@ -118,7 +120,7 @@ rig_refused(struct soft_port_opts *o, int ret, const char *hint)
 	free(text);
 }
 
-/* An ethdev between two rings; options are set, the port is not open. */
+/* Makes an ethdev between two rings, with options set and the port not yet open. */
 static inline struct rig *
 rig_new(struct rte_ring *to, struct rte_ring *from)
 {
@@ -153,7 +155,7 @@ rig_ring(void)
 	return ring;
 }
 
-/* What is left in a ring goes back to its pool. */
+/* Frees the mbufs left in a ring. */
 static inline void
 rig_drain(struct rte_ring *ring)
 {
@@ -175,7 +177,7 @@ rig_free(struct rig *r)
 	free(r);
 }
 
-/* A frame comes in, in segments of @seg bytes (0: one). */
+/* Feeds a frame to the port in segments of @seg bytes (0: one segment). */
 static inline void
 rig_give(struct rig *r, const struct frame *f, uint32_t seg)
 {
@@ -195,7 +197,7 @@ rig_give(struct rig *r, const struct frame *f, uint32_t seg)
 	assert_int_equal(rte_ring_enqueue(r->to, head), 0);
 }
 
-/* What the port sent. NULL: nothing. */
+/* Returns the next mbuf that the port sent, NULL if none. */
 static inline struct rte_mbuf *
 rig_take_mbuf(struct rig *r)
 {
@@ -244,7 +246,7 @@ rig_eal(const char *const *extra, unsigned int n)
 	return test_pool == NULL ? -1 : 0;
 }
 
-/* ---- Of every test */
+/* ---- For every test */
 
 #define MS UINT64_C(1000000)
 
@@ -314,7 +316,7 @@ out_init(struct out *o, const char *src, const char *dst, uint32_t len, struct s
 				      .hold = hold};
 }
 
-/* Send up to @n packets in their order: how many went, and what stopped the next one. */
+/* Sends up to @n packets in order. Returns how many were sent; *why says why it stopped. */
 static inline uint32_t
 rig_send(struct soft_port *p, const struct soft_port_tx *tx, uint32_t n, uint64_t now,
 	 enum soft_port_sent *why)
@@ -363,7 +365,9 @@ drops(enum soft_port_drop why)
 	return stack.drop[why];
 }
 
-/* Is @f what @o asked for? Bytes of the header literally, ICRC and the rest by lib/roce. */
+/*
+ * Asserts that @f is the packet of @o: header bytes literally, the ICRC and the rest by lib/roce.
+ */
 static inline void
 check_packet(const struct frame *f, const struct out *o, const void *dst_mac, uint32_t vlan)
 {

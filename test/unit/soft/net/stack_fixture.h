@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A port's stack between frames of frames.h and what it sends. */
+/* A port's stack between frames of frames.h and the frames that it sends. */
 #ifndef STACK_FIXTURE_H
 #define STACK_FIXTURE_H
 
@@ -15,13 +15,13 @@
 #define ROCE  BB_ROCE_UDP_PORT
 #define US4   "192.0.2.1"
 #define US6   "2001:db8::1"
-#define LL    "fe80::bb:ff:fe00:1" /* of MAC_US */
+#define LL    "fe80::bb:ff:fe00:1" /* link-local address of MAC_US */
 #define PEER4 "192.0.2.2"
 #define PEER6 "2001:db8::2"
 
 static struct soft_port_stack s;
 static struct soft_port_rx rx;
-static struct frame out; /* the last one sent */
+static struct frame out; /* the last frame sent */
 static unsigned int sent;
 static bool no_room;
 static struct frame f;
@@ -62,7 +62,7 @@ setup(void **st)
 	return 0;
 }
 
-/* From memory that ends where the frame does: a read behind it is seen by ASan. */
+/* The frame is copied to memory of its exact size, so that ASan detects a read past its end. */
 static enum soft_port_in
 input_hw(const struct soft_port_hw *hw, uint64_t now)
 {

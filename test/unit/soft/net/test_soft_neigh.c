@@ -10,7 +10,7 @@
 
 static struct {
 	uint32_t n;
-	bool full; /* there is no room for it */
+	bool full; /* the port has no room for a request */
 	bool unicast;
 	uint8_t ip[16];
 } asked;
@@ -66,7 +66,7 @@ T(test_asks_and_learns)
 	assert_int_equal(asked.n, 1);
 	assert_false(asked.unicast);
 	assert_memory_equal(asked.ip, ip_of("192.0.2.2"), 16);
-	/* Once per second, however often it is looked for. */
+	/* One request per second, however often the address is looked up. */
 	assert_int_equal(find("192.0.2.2", 6), SOFT_NEIGH_PENDING);
 	soft_neigh_tick(&t, 5 + SEC - 1);
 	assert_int_equal(asked.n, 1);
@@ -92,19 +92,19 @@ T(test_retries_then_fails)
 	assert_int_equal(asked.n, 3);
 	assert_int_equal(find("2001:db8::2", 3 * SEC), SOFT_NEIGH_UNREACHABLE);
 	assert_int_equal(t.stats.failed, 1);
-	/* Not asked again at once; after a while, anew. */
+	/* Not requested again at once, only after a while. */
 	soft_neigh_tick(&t, 6 * SEC - 1);
 	assert_int_equal(find("2001:db8::2", 6 * SEC - 1), SOFT_NEIGH_UNREACHABLE);
 	assert_int_equal(asked.n, 3);
 	soft_neigh_tick(&t, 6 * SEC);
 	assert_int_equal(find("2001:db8::2", 6 * SEC), SOFT_NEIGH_PENDING);
 	assert_int_equal(asked.n, 4);
-	/* An answer that comes late is an answer. */
+	/* A late answer is accepted. */
 	soft_neigh_heard(&t, ip_of("2001:db8::2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 7 * SEC);
 	assert_int_equal(find("2001:db8::2", 7 * SEC), SOFT_NEIGH_FOUND);
 }
 
-/* A question that found no room leaves when there is some, and not a second later. */
+/* A request that found no room is sent as soon as there is room, not a second later. */
 T(test_full)
 {
 	uint64_t now;
@@ -120,13 +120,15 @@ T(test_full)
 	soft_neigh_tick(&t, SEC + 2 * SOFT_NEIGH_FULL_NS);
 	assert_int_equal(asked.n, 3);
 	assert_int_equal(t.stats.asked, 1);
-	/* The time of a try is not longer for it. */
+	/* That does not prolong the time of the try. */
 	soft_neigh_tick(&t, 2 * SEC - 1);
 	assert_int_equal(asked.n, 3);
 	soft_neigh_tick(&t, 2 * SEC);
 	assert_int_equal(asked.n, 4);
 
-	/* A port that stays full is given up as one that nobody answers on. */
+	/*
+	 * On a port that stays full the neighbour becomes unreachable, as one that never answers.
+	 */
 	asked.full = true;
 	for (now = 2 * SEC; now <= 5 * SEC; now += SOFT_NEIGH_FULL_NS) {
 		assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_PENDING);
@@ -138,7 +140,7 @@ T(test_full)
 	assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_UNREACHABLE);
 	assert_int_equal(t.stats.asked, 2);
 
-	/* What is probed stays in use meanwhile, and an answer ends the question. */
+	/* An entry stays usable while it is probed; an answer ends the probe. */
 	asked.full = false;
 	now += SOFT_NEIGH_FAILED_NS;
 	soft_neigh_tick(&t, now);
@@ -163,14 +165,14 @@ T(test_confirms_what_is_used)
 	soft_neigh_tick(&t, 30 * SEC);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	assert_int_equal(asked.n, 1);
-	/* Used: the MAC still serves while the neighbour itself is asked. */
+	/* The entry is in use: the MAC still serves while the neighbour is probed by unicast. */
 	assert_int_equal(find("192.0.2.2", 31 * SEC), SOFT_NEIGH_FOUND);
 	assert_memory_equal(mac, MAC_PEER, 6);
 	assert_int_equal(asked.n, 2);
 	assert_true(asked.unicast);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 32 * SEC);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_REACHABLE);
-	/* No answer this time: it is forgotten, and everybody is asked. */
+	/* No answer this time: the entry is dropped, and a broadcast request is sent. */
 	soft_neigh_tick(&t, 62 * SEC);
 	assert_int_equal(find("192.0.2.2", 63 * SEC), SOFT_NEIGH_FOUND);
 	soft_neigh_tick(&t, 64 * SEC);
@@ -201,13 +203,16 @@ T(test_who_may_teach)
 {
 	const char *other = "\x02\xcc\x00\x00\x00\x03";
 
-	/* Nobody looked for it: an answer and a mention make no entry, a question does. */
+	/*
+	 * Without a lookup, an answer or a mention makes no entry; a request from the neighbour
+	 * does.
+	 */
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_MENTIONED, 0);
 	assert_int_equal(t.count, 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ASKED_US, 0);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
-	/* A mention changes what is known; what may not override does not. */
+	/* A mention updates a known entry; a message without override does not. */
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(other), SOFT_NEIGH_MENTIONED, 0);
 	find("192.0.2.2", 0);
 	assert_memory_equal(mac, other, 6);
@@ -217,7 +222,7 @@ T(test_who_may_teach)
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	find("192.0.2.2", 0);
 	assert_memory_equal(mac, other, 6);
-	/* Where no MAC is known it is as good as any. */
+	/* Where no MAC is known, any is used. */
 	find("192.0.2.9", 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.9"), mac_of(MAC_PEER), SOFT_NEIGH_WEAKLY, 0);
 	assert_int_equal(find("192.0.2.9", 0), SOFT_NEIGH_FOUND);
@@ -245,13 +250,16 @@ T(test_resolutions_are_bounded)
 	assert_int_equal(find("198.51.100.200", 0), SOFT_NEIGH_BUSY);
 	assert_int_equal(asked.n, SOFT_NEIGH_ASKING);
 	assert_int_equal(t.stats.full, 1);
-	/* One is answered: there is room for one. */
+	/* One request is answered, so there is room for one. */
 	soft_neigh_heard(&t, ip_of("198.51.100.1"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
 	assert_int_equal(find("198.51.100.200", 0), SOFT_NEIGH_PENDING);
 	assert_int_equal(find("198.51.100.201", 0), SOFT_NEIGH_BUSY);
 }
 
-/* Whoever asks us makes an entry; the table stays as large as it is, and keeps what is used. */
+/*
+ * Every request from a neighbour makes an entry. The table has a fixed size and keeps the used
+ * entries.
+ */
 T(test_flood_evicts_the_unused)
 {
 	char addr[32];
@@ -274,7 +282,7 @@ T(test_flood_evicts_the_unused)
 	assert_int_equal(state_of("198.51.0.0"), SOFT_NEIGH_FREE);
 }
 
-/* A hint is only one: it may be of another neighbour, of a free entry, or beyond the table. */
+/* A hint may be wrong: of another neighbour, of a free entry, or beyond the table. */
 T(test_hints)
 {
 	uint16_t hint = 7, wrong[] = {0, 1, 2, SOFT_NEIGH_MAX - 1, SOFT_NEIGH_MAX, UINT16_MAX};

@@ -15,7 +15,7 @@ T(test_arp_answered)
 	arp(&f, MAC_PEER, 2, MAC_US, US4, MAC_PEER, PEER4);
 	assert_int_equal(out.len, f.len);
 	assert_memory_equal(out.b, f.b, f.len);
-	/* Who asks is known from then on: no question of our own. */
+	/* The sender of a request is known from then on: no request is needed. */
 	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), SEC, NULL, mac), SOFT_NEIGH_FOUND);
 	assert_memory_equal(mac, MAC_PEER, 6);
 }
@@ -40,7 +40,7 @@ T(test_arp_rules)
 	memset(f.b + 22, 0, 6);
 	dropped(SOFT_DROP_ARP);
 	arp(&f, MAC_ALL, 1, MAC_PEER, "198.51.100.2", "\0\0\0\0\0\0", US4);
-	dropped(SOFT_DROP_ARP); /* not of our network */
+	dropped(SOFT_DROP_ARP); /* not on our network */
 	arp(&f, MAC_ALL, 1, MAC_PEER, "192.0.2.255", "\0\0\0\0\0\0", US4);
 	dropped(SOFT_DROP_ARP);
 	arp(&f, MAC_ALL, 1, MAC_PEER, US4, "\0\0\0\0\0\0", US4);
@@ -50,12 +50,12 @@ T(test_arp_rules)
 	dropped(SOFT_DROP_NO_BUFFER);
 	no_room = false;
 	assert_int_equal(s.neigh.count, 2);
-	/* Is the address in use? It is; and nobody is learned of. */
+	/* An address probe is answered; the sender is not learned. */
 	arp(&f, MAC_ALL, 1, "\x02\xcc\0\0\0\x07", "0.0.0.0", "\0\0\0\0\0\0", US4);
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
 	assert_int_equal(sent, 1);
 	assert_int_equal(s.neigh.count, 2);
-	/* An answer that was not asked for makes no entry, and changes a known one. */
+	/* An unsolicited answer makes no entry and updates a known one. */
 	arp(&f, MAC_US, 2, MAC_PEER, "192.0.2.8", MAC_US, US4);
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
 	assert_int_equal(s.neigh.count, 2);
@@ -78,7 +78,7 @@ T(test_arp_asked)
 	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), SEC, NULL, mac), SOFT_NEIGH_FOUND);
 	assert_memory_equal(mac, MAC_PEER, 6);
 	assert_int_equal(s.stats.questions, 1);
-	/* Later the neighbour itself is asked. */
+	/* Later the neighbour is probed by unicast. */
 	soft_neigh_tick(&s.neigh, 40 * SEC);
 	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), 41 * SEC, NULL, mac),
 			 SOFT_NEIGH_FOUND);
@@ -103,11 +103,14 @@ T(test_nd_answered)
 	assert_memory_equal(out.b + 78, "\x02\x01" MAC_US, 8);
 	assert_int_equal(l4_sum(&out, 14, 54, IPPROTO_ICMPV6), 0);
 	assert_int_equal(soft_port_resolve(&s, ip_of(PEER6), SEC, NULL, mac), SOFT_NEIGH_FOUND);
-	/* To the link-local address, without the option: answered to who sent it. */
+	/*
+	 * A solicitation to the link-local address without the option is answered to the sender's
+	 * MAC.
+	 */
 	nd(&f, MAC_US, "fe80::2", LL, 135, 0, LL, NULL);
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
 	assert_memory_equal(out.b, MAC_PEER, 6);
-	/* Another host tries to take our address: everybody is told. */
+	/* Duplicate address detection for our address is answered to all nodes. */
 	nd(&f, "\x33\x33\xff\0\0\x01", "::", "ff02::1:ff00:1", 135, 0, US6, NULL);
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
 	assert_memory_equal(out.b, "\x33\x33\0\0\0\x01", 6);
@@ -117,7 +120,7 @@ T(test_nd_answered)
 	assert_int_equal(s.stats.nd_answered, 3);
 }
 
-/* Sum anew what was changed behind nd(). */
+/* Recomputes the checksum after a change to the message of nd(). */
 static void
 nd_sum(void)
 {
@@ -132,7 +135,7 @@ T(test_nd_rules)
 	nd(&f, MAC_US, PEER6, US6, 135, 0, US4, MAC_PEER);
 	dropped(SOFT_DROP_ND_TARGET);
 	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_PEER);
-	f.b[21] = 254; /* came through a router */
+	f.b[21] = 254; /* passed a router */
 	dropped(SOFT_DROP_ND);
 	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_PEER);
 	f.b[55] = 1; /* code */
@@ -142,7 +145,7 @@ T(test_nd_rules)
 	f.b[57] ^= 1;
 	dropped(SOFT_DROP_ICMP_CSUM);
 	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_PEER);
-	f.b[79] = 0; /* an option without length would be read for ever */
+	f.b[79] = 0; /* an option of length 0 would loop forever */
 	nd_sum();
 	dropped(SOFT_DROP_ND);
 	f.b[79] = 2; /* longer than the message */
@@ -151,14 +154,14 @@ T(test_nd_rules)
 	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_ALL);
 	dropped(SOFT_DROP_ND);
 	nd(&f, MAC_US, "2001:db8:1::2", US6, 135, 0, US6, MAC_PEER);
-	dropped(SOFT_DROP_ND); /* not of our network */
-	/* Detection of duplicates: with the option, or not to the group. */
+	dropped(SOFT_DROP_ND); /* not on our network */
+	/* Duplicate detection with the option, or not to the group. */
 	nd(&f, "\x33\x33\xff\0\0\x01", "::", "ff02::1:ff00:1", 135, 0, US6, MAC_PEER);
 	dropped(SOFT_DROP_ND);
 	nd(&f, MAC_US, "::", US6, 135, 0, US6, NULL);
 	dropped(SOFT_DROP_ND);
 	nd(&f, "\x33\x33\0\0\0\x01", PEER6, "ff02::1", 136, 0x40, PEER6, MAC_PEER);
-	dropped(SOFT_DROP_ND); /* asked for by a group */
+	dropped(SOFT_DROP_ND); /* a group asks */
 	nd(&f, MAC_US, PEER6, US6, 136, 0x60, "ff02::5", MAC_PEER);
 	dropped(SOFT_DROP_ND);
 	nd(&f, MAC_US, PEER6, US6, 136, 0x60, PEER4, MAC_PEER);
@@ -184,11 +187,11 @@ T(test_nd_asked)
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
 	assert_int_equal(soft_port_resolve(&s, ip_of(PEER6), SEC, NULL, mac), SOFT_NEIGH_FOUND);
 	assert_memory_equal(mac, "\x02\xcc\0\0\0\x05", 6);
-	/* Link-local ones are asked by the link-local address. */
+	/* Link-local addresses are solicited from the link-local address. */
 	assert_int_equal(soft_port_resolve(&s, ip_of("fe80::9"), SEC, NULL, mac),
 			 SOFT_NEIGH_PENDING);
 	assert_memory_equal(out.b + 22, ip_of(LL), 16);
-	/* One that was asked itself may leave its MAC out. */
+	/* The answer to a unicast solicitation may omit the MAC. */
 	nd(&f, MAC_US, "fe80::9", LL, 136, 0x60, "fe80::9", NULL);
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
 	assert_int_equal(soft_port_resolve(&s, ip_of("fe80::9"), SEC, NULL, mac), SOFT_NEIGH_FOUND);
@@ -214,7 +217,7 @@ T(test_who_can_be_reached)
 		assert_int_equal(soft_port_resolve(&s, ip_of(no[i]), SEC, NULL, mac),
 				 SOFT_NEIGH_UNREACHABLE);
 	assert_int_equal(sent, 0);
-	/* Off our networks: by a static neighbour, a router's MAC. */
+	/* Addresses off our networks: by a static neighbour, the MAC of a router. */
 	assert_int_equal(soft_port_resolve(&s, ip_of("203.0.113.9"), SEC, NULL, mac),
 			 SOFT_NEIGH_FOUND);
 	assert_memory_equal(mac, "\x02\xdd\0\0\0\x09", 6);

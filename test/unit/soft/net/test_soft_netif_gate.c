@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * EAL's interrupt thread at the gate: it does its work with the locks of ports whose engines poll
- * without a pause, and does not spend a CPU on getting them.
+ * EAL's interrupt thread at the gate of ports whose engines poll without a pause. It gets the
+ * ports' locks for its work, and does not spend a CPU on waiting for them.
  */
 #include <string.h>
 #include <time.h>
@@ -19,36 +19,37 @@
 
 #define PORTS   2
 #define TURN_NS 3000
-#define LONG_NS 1000000 /* of a turn that is not short */
-#define WORK_US 1000    /* from one piece of work of the interrupt thread to the next */
+#define LONG_NS 1000000 /* length of a long turn, ns */
+#define WORK_US 1000    /* interval between pieces of work of the interrupt thread, us */
 #define SEC     UINT64_C(1000000000)
 /*
- * Percent of a CPU; it was 20 to 40 when it tried for the locks. A sanitizer or an emulator costs
- * some itself: as much as that where nobody polls, and so many times.
+ * Limit in percent of a CPU; trying for the locks took 20 to 40 %. A sanitizer or emulator has a
+ * cost of its own, so the limit is at least TIMES the share without polling engines.
  */
 #define MOST   12
 #define TIMES  3
 #define ROUNDS 8
-#define LEAST  10 /* pieces of work in a round: a turn in 20 ms, were the CPUs ours alone */
+#define LEAST  10 /* pieces of work in a round: a turn in 20 ms on unshared CPUs */
 
 struct world {
 	struct soft_dev *dev[PORTS];
 	struct soft_engine *engine[PORTS];
 	struct soft_netif nif[PORTS];
 	uint32_t ports;
-	uint32_t long_of; /* of so many turns of an engine one is long; 0: none */
+	uint32_t long_of; /* one of this many turns of an engine is long; 0: none */
 	pthread_t poller;
 	bool stop;             /* __atomic */
-	uint32_t turns, had;   /* of the engines, with the port */
-	uint32_t inside;       /* ports that an engine has; __atomic */
-	uint32_t works, wrong; /* of the interrupt thread, while an engine had a port; __atomic */
+	uint32_t turns, had;   /* turns of the engines, and those with the port */
+	uint32_t inside;       /* number of ports held by an engine; __atomic */
+	uint32_t works, wrong; /* of the interrupt thread, in all and while an engine had a
+				* port; __atomic */
 	bool works_end, ended; /* __atomic */
-	uint64_t spent;        /* ns of CPU, by the interrupt thread up to now; __atomic */
+	uint64_t spent;        /* CPU time of the interrupt thread, ns; __atomic */
 };
 
 static uint64_t most = MOST;
 
-/* Not on the stack: the interrupt thread goes on when a test fails. */
+/* Not on the stack: the interrupt thread continues when a test fails. */
 static struct world w;
 
 static uint64_t
@@ -60,7 +61,7 @@ clock_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
 }
 
-/* A PMD's, of which nothing says when it comes. */
+/* Work of a PMD, at unpredictable times. */
 static void
 work(void *arg)
 {
@@ -83,7 +84,7 @@ spend(uint64_t ns)
 		;
 }
 
-/* As soft_link_port.c has it, without a port. */
+/* A turn as in soft_link_port.c, without a port. */
 static void
 engine_turn(uint32_t i)
 {
@@ -152,7 +153,7 @@ world_end(void)
 		usleep(100);
 	for (i = 0; i < w.ports; i++) {
 		soft_netif_gate_leave(&w.nif[i]);
-		/* Nobody has it now. */
+		/* No engine holds the port now. */
 		soft_netif_leave(w.engine[i]);
 		assert_true(rte_spinlock_trylock(&w.nif[i].lock));
 		free(w.engine[i]);
@@ -160,7 +161,7 @@ world_end(void)
 	}
 }
 
-/* Until it has worked often enough; its share of that time, in percent. */
+/* Waits until the thread has worked often enough. Returns its share of that time, in percent. */
 static uint64_t
 share_once(void)
 {
@@ -171,7 +172,7 @@ share_once(void)
 	while (clock_ns(CLOCK_MONOTONIC) < before + SEC / 2 ||
 	       __atomic_load_n(&w.works, __ATOMIC_RELAXED) - works < LEAST) {
 		if (clock_ns(CLOCK_MONOTONIC) > end)
-			return UINT64_MAX; /* to fail where nothing is left behind */
+			return UINT64_MAX; /* the caller fails after it has cleaned up */
 		usleep(1000);
 	}
 	spent = __atomic_load_n(&w.spent, __ATOMIC_RELAXED) - spent;
@@ -179,8 +180,8 @@ share_once(void)
 }
 
 /*
- * The least of some rounds: a machine that others use counts for ours what is theirs now and then;
- * who tries for the locks spends it in each round.
+ * Returns the least share of several rounds. On a shared machine other work sometimes adds to it,
+ * but waiting for the locks would add to every round.
  */
 static uint64_t
 share(void)
@@ -241,7 +242,7 @@ TEST(test_long_turns)
 	polled(2, 10);
 }
 
-/* An engine that keeps the port and polls no more. */
+/* An engine that holds the port and no longer polls. */
 TEST(test_polled_no_more)
 {
 	uint64_t percent;
@@ -255,7 +256,7 @@ TEST(test_polled_no_more)
 	assert_true(percent <= most);
 }
 
-/* Who has the second port wants the first. */
+/* An engine that holds the second port and wants the first. */
 static void *
 want_both(void *arg)
 {

@@ -26,7 +26,7 @@ T(test_open)
 	assert_true(soft_port_gid(r->p, 2, gid));
 	assert_memory_equal(gid, ip_of(US6), 16);
 	assert_false(soft_port_gid(r->p, 3, gid));
-	/* Another device has it; and, below, the application has. */
+	/* Another device owns it; below, the application does. */
 	assert_int_equal(soft_port_open("soft1", &o, &rig_ops, r, &p), -EBUSY);
 	strcpy(o.name, "net_nothing0");
 	assert_int_equal(soft_port_open("soft1", &o, &rig_ops, r, &p), -EINVAL);
@@ -81,7 +81,7 @@ T(test_receive)
 		assert_memory_equal(r->rx.net.src, ip_of(PEER4), 16);
 	}
 	assert_int_equal(stats().rx_frames, RTE_DIM(segs));
-	/* Not for us: counted, and nobody hears of it. */
+	/* A frame for another MAC is counted and not delivered. */
 	f.b[0] ^= 2;
 	rig_give(r, &f, 0);
 	assert_int_equal(soft_port_poll(r->p, r->now), 1);
@@ -90,7 +90,7 @@ T(test_receive)
 	assert_int_equal(rte_mempool_avail_count(test_pool), 511);
 }
 
-/* Of long frames a poll takes fewer, from the one behind the first of them to short ones. */
+/* A poll takes fewer long frames: from the second long one on, until short ones come. */
 T(test_receive_long)
 {
 	struct frame lengthy, brief;
@@ -171,20 +171,20 @@ T(test_resolves)
 	arp(&f, (char *)r->mac, 2, MAC_PEER, PEER4, (char *)r->mac, US4);
 	rig_give(r, &f, 0);
 	soft_port_poll(r->p, r->now);
-	/* The headers of the second packet are those of the first. */
+	/* The second packet has the headers of the first. */
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 		assert_true(rig_take(r, &f));
 		check_packet(&f, &o, MAC_PEER, 0);
 	}
-	/* Its MAC is another one now: what was remembered of it does not count. */
+	/* The peer's MAC changes: the cached headers are not used. */
 	arp(&f, (char *)r->mac, 2, MAC_MOVED, PEER4, (char *)r->mac, US4);
 	rig_give(r, &f, 0);
 	soft_port_poll(r->p, r->now);
 	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 	assert_true(rig_take(r, &f));
 	check_packet(&f, &o, MAC_MOVED, 0);
-	/* Nobody there: three questions, then a clear answer. */
+	/* No host there: three requests, then the destination is unreachable. */
 	out_init(&o, US6, "2001:db8::77", 8, NULL);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
@@ -225,7 +225,7 @@ T(test_link)
 	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 }
 
-/* Ping, a question about us, a packet. */
+/* Feeds a ping, a neighbour solicitation and a packet. */
 static void
 give_all(void)
 {
@@ -250,7 +250,7 @@ poll_at(uint64_t now, uint32_t links, bool up)
 	assert_int_equal(r->up, up);
 }
 
-/* It is down on purpose for three of four seconds: nothing leaves, nothing comes in. */
+/* A flapping link is down for three of four seconds: nothing is sent or received. */
 T(test_flap)
 {
 	struct soft_flap flap = {.up = SEC, .down = 3 * SEC};
@@ -270,7 +270,7 @@ T(test_flap)
 	poll_at(r->now, 0, true);
 	assert_int_equal(r->roce, 1);
 	assert_true(rig_take(r, &f) && rig_take(r, &f));
-	/* A neighbour that is being asked for, and what the PMD has not taken. */
+	/* A pending neighbour request, and packets that the PMD has not taken. */
 	out_init(&ask, US4, "192.0.2.77", 8, NULL);
 	assert_int_equal(send_one(&ask), SOFT_PORT_PENDING);
 	out_init(&o, US4, PEER4, 8, NULL);
@@ -281,7 +281,7 @@ T(test_flap)
 	assert_int_equal(r->lost, SOFT_PORT_TXQ);
 	rig_drain(from);
 	give_all();
-	/* The question would be repeated now. */
+	/* The request would be repeated now. */
 	poll_at(flap.start + 3 * SEC, 1, false);
 	assert_int_equal(r->lost, SOFT_PORT_TXQ + 3);
 	assert_int_equal(send_one(&o), SOFT_PORT_DOWN);
@@ -297,7 +297,7 @@ T(test_flap)
 	assert_true(rig_take(r, &f) && rig_take(r, &f));
 	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 	assert_int_equal(r->lost, SOFT_PORT_TXQ + 3);
-	/* The link's own state counts beside it. */
+	/* The link state of the ethdev counts as well. */
 	assert_int_equal(rte_eth_dev_get_port_by_name(r->name, &id), 0);
 	assert_int_equal(rte_eth_dev_set_link_down(id), 0);
 	poll_at(flap.start + 4 * SEC + 50 * MS, 3, false);
@@ -309,7 +309,7 @@ T(test_flap)
 	assert_int_equal(rte_mempool_avail_count(test_pool), 511);
 }
 
-/* Who receives from a ring still has mbufs when the port is closed; and is opened again. */
+/* The reader of a ring still has mbufs when the port is closed and opened again. */
 T(test_close_with_mbufs_out)
 {
 	struct soft_port_hold hold;
@@ -332,7 +332,7 @@ T(test_close_with_mbufs_out)
 	check_packet(&f, &o, MAC_PEER, 0);
 	soft_port_close(r->p);
 	r->p = NULL;
-	/* With larger mbufs, while the small ones are out. */
+	/* With larger mbufs, while the small ones are still in use. */
 	r->o.framesz = 9000;
 	rig_open(r);
 	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
@@ -344,7 +344,7 @@ T(test_close_with_mbufs_out)
 	rte_pktmbuf_free(m);
 	assert_false(soft_port_hold_busy(&hold));
 	rig_open(r);
-	/* What was not taken by the PMD goes with the port. */
+	/* Packets that the PMD has not taken are freed with the port. */
 	out_init(&o, US4, PEER4, 1000, &hold);
 	while (send_one(&o) == SOFT_PORT_SENT)
 		;
@@ -355,7 +355,7 @@ T(test_close_with_mbufs_out)
 	assert_false(soft_port_hold_busy(&hold));
 }
 
-/* Two ports back to back: one writes, the other reads, over zero-copy mbufs of the first. */
+/* Two ports back to back: one writes, the other reads, with zero-copy mbufs of the first. */
 T(test_pair)
 {
 	struct rig *b = rig_new(from, to), *a = r;
@@ -369,7 +369,7 @@ T(test_pair)
 	assert_memory_not_equal(a->mac, b->mac, 6);
 	soft_port_hold_init(&hold);
 	out_init(&o, US4, PEER4, 4000, &hold);
-	/* Asked, answered, and the one who asked is known to the other. */
+	/* A request and its answer; the other port learns the requester's address. */
 	assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
 	soft_port_poll(b->p, b->now);
 	soft_port_poll(a->p, a->now);

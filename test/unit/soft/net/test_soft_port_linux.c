@@ -3,8 +3,8 @@
  */
 /*
  * Ports against Linux's own stack, in a network namespace of this process: af_packet and af_xdp
- * ports on one end of a veth pair, and a tap. Pings are ping's, ARP and neighbour entries the
- * kernel's.
+ * ports on one end of a veth pair, and a tap. ping sends the pings; ARP and neighbour entries are
+ * the kernel's.
  */
 #define _GNU_SOURCE /* unshare() */
 #include <errno.h>
@@ -28,11 +28,12 @@
 #define UDP_NO_CHECK6_RX 102
 #endif
 
-/* Linux has .1, the port .2, in a network for each kind of port. */
+/* Linux has address .1, the port .2, in a network for each kind of port. */
 struct net {
 	const char *vdev, *linux_if;
 	const char *linux4, *port4, *linux6, *port6;
-	const char *set_up; /* of Linux's interface, once the port has started */
+	const char *set_up; /* command that configures Linux's interface after the port has
+			     * started */
 	uint32_t framesz, max;
 };
 static const struct net veth = {
@@ -63,12 +64,12 @@ static const struct net tap = {
 	.port4 = "198.51.100.2",
 	.linux6 = "2001:db8:1::1",
 	.port6 = "2001:db8:1::2",
-	/* The PMD gives its own MAC to Linux's end when it starts; two hosts must differ. */
+	/* The PMD gives its own MAC to Linux's end when it starts, but two hosts must differ. */
 	.set_up = "ip link set bbtap address 02:00:00:00:00:77",
 	.max = 1024,
 };
 
-/* The PMD says 3502 bytes, and sets the MTU of its interface to what the port needs. */
+/* The PMD reports 3502 bytes, and sets the MTU of its interface to what the port needs. */
 static const struct net xdp = {
 	.vdev = "net_af_xdp0",
 	.linux_if = "vy",
@@ -91,7 +92,7 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
 }
 
-/* The line's exit status, while the port is polled. */
+/* Runs a command line while the port is polled. Returns its exit status. */
 static int
 shell(const char *fmt, ...)
 {
@@ -130,7 +131,7 @@ mac_of_if(const char *name, uint8_t mac[6])
 	close(fd);
 }
 
-/* The port asks, Linux answers. */
+/* The port sends requests, Linux answers. */
 static void
 asks(const struct net *n, const char *addr)
 {
@@ -147,7 +148,7 @@ asks(const struct net *n, const char *addr)
 	assert_memory_equal(mac, want, 6);
 }
 
-/* A UDP socket of Linux on the RoCE port, and its peer. */
+/* Returns a UDP socket of Linux on the RoCE port, and its peer. */
 static int
 udp_socket(const char *local, const char *remote, struct sockaddr_storage *peer, socklen_t *len)
 {
@@ -157,7 +158,7 @@ udp_socket(const char *local, const char *remote, struct sockaddr_storage *peer,
 	int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0), one = 1, ret;
 
 	assert_true(fd >= 0);
-	/* As rdma_rxe: without UDP checksum, out and in. */
+	/* Without UDP checksums in both directions, as rdma_rxe. */
 	if (v6) {
 		assert_int_equal(setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, &one, 4), 0);
 		assert_int_equal(setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX - 1, &one, 4), 0);
@@ -204,7 +205,7 @@ carries(const char *local, const char *remote, uint32_t max)
 		assert_int_equal(n, o.tx.hdr_len + sizes[i] + bb_roce_pad(sizes[i]) + 4);
 		assert_memory_equal(got, o.hdr, o.tx.hdr_len);
 		assert_memory_equal(got + o.tx.hdr_len, data, sizes[i]);
-		/* And back. */
+		/* In the other direction. */
 		seen = host.roce;
 		assert_int_equal(sendto(fd, got, (size_t)n, 0, (struct sockaddr *)&peer, to_len),
 				 n);
@@ -250,7 +251,7 @@ with_linux(const struct net *n)
 	assert_int_equal(shell("ping -6 -q -c 3 -i 0.2 -W 60 %s >/dev/null", n->port6), 0);
 	assert_int_equal(shell("ip neigh show %s | grep -q 'lladdr %s'", n->port4, mac), 0);
 	assert_int_equal(shell("ip -6 neigh show %s | grep -q 'lladdr %s'", n->port6, mac), 0);
-	/* Nobody there. */
+	/* No host has this address. */
 	assert_int_not_equal(shell("ping -q -c 1 -W 1 %s9 >/dev/null", n->port4), 0);
 	asks(n, n->linux4);
 	asks(n, n->linux6);
@@ -260,7 +261,7 @@ with_linux(const struct net *n)
 	host.p = NULL;
 }
 
-/* Has the kernel packet sockets with rings? QEMU's emulation of Linux has none. */
+/* Skips if the kernel has no packet rings, as QEMU's emulation of Linux. */
 static void
 need_rings(void)
 {
@@ -280,7 +281,7 @@ TEST(test_af_packet)
 	with_linux(&veth);
 }
 
-/* net_af_packet cannot be started twice: it goes on running between two devices. */
+/* net_af_packet cannot be started twice: it keeps running between two devices. */
 TEST(test_af_packet_again)
 {
 	need_rings();
@@ -288,7 +289,7 @@ TEST(test_af_packet_again)
 	with_linux(&veth);
 }
 
-/* Frames that the PMD does not report: its own option, the interface's MTU, and framesz=. */
+/* Frames longer than the PMD reports need its own option, the interface's MTU, and framesz=. */
 TEST(test_af_packet_jumbo)
 {
 	need_rings();
@@ -307,7 +308,7 @@ tap_jumbo(void)
 	return info.max_rx_pktlen >= 4198;
 }
 
-/* What it takes is said; test_af_packet_jumbo() has it. */
+/* The refusal names the options that test_af_packet_jumbo() uses. */
 TEST(test_af_packet_jumbo_refused)
 {
 	struct soft_port_opts o = {.name = "net_af_packet0", .mtu = 4096};
@@ -323,7 +324,7 @@ TEST(test_af_packet_jumbo_refused)
 		    "interface an MTU of 2132");
 }
 
-/* That of DPDK 22.11 keeps what is longer than it reports, so it is not let in. */
+/* net_tap of DPDK 22.11 receives frames longer than it reports, so it is refused. */
 TEST(test_tap_jumbo_refused)
 {
 	if (tap_jumbo())
@@ -347,7 +348,7 @@ TEST(test_tap)
 	with_linux(&n);
 }
 
-/* Does this kernel have XDP, and let us load programs for it? */
+/* Returns whether this kernel has XDP and may load programs. */
 static bool
 has_xdp(void)
 {
@@ -374,10 +375,10 @@ TEST(test_af_xdp)
 		skip();
 	}
 	with_linux(&xdp);
-	/* Its queues go on, and the port is opened again. */
+	/* Its queues stay, and the port is opened again. */
 	assert_int_equal(shell("ip addr flush dev vy; ip neigh flush dev vy"), 0);
 	with_linux(&xdp);
-	/* The XDP program goes with the ethdev. */
+	/* The XDP program is removed with the ethdev. */
 	assert_int_equal(shell("ip -d link show vx | grep -q prog/xdp"), 0);
 	assert_int_equal(rte_eal_hotplug_remove("vdev", xdp.vdev), 0);
 	assert_int_not_equal(shell("ip -d link show vx | grep -q prog/xdp"), 0);
@@ -390,7 +391,7 @@ give_up(const char *why)
 	exit(77);
 }
 
-/* net_af_xdp of DPDK 22.11 keeps a struct of libxdp's when its ethdev is closed. */
+/* net_af_xdp of DPDK 22.11 leaks a struct of libxdp when its ethdev is closed. */
 const char *__lsan_default_suppressions(void);
 
 const char *
@@ -412,9 +413,7 @@ main(void)
 		give_up("iproute2 or iputils-ping is not installed");
 	if (access("/dev/net/tun", R_OK | W_OK) != 0)
 		give_up("no /dev/net/tun");
-	/*
-	 * The kernel must not have addresses on the port's own interface: it would answer too.
-	 */
+	/* The kernel must have no address on the port's own interface: it would answer too. */
 	if (shell("ip link set lo up && ip link add va type veth peer name vb && "
 		  "echo 1 >/proc/sys/net/ipv6/conf/va/disable_ipv6 && "
 		  "ip link set va up && ip link set vb up && "

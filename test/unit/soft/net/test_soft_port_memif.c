@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Ports on net_memif, both ends in one process: a PMD that reports less than it carries, that
- * copies in the burst, whose link is up when the other end is there, and whose buffers say how long
- * a frame may be.
+ * Ports on net_memif, both ends in one process. Its PMD reports a smaller limit than it carries
+ * and copies in the burst. Its link is up when the other end is connected, and its buffers limit
+ * the frame size.
  */
 #include <errno.h>
 #include <time.h>
@@ -43,7 +43,7 @@ poll_both(void)
 	soft_port_poll(ends[1].p, now_ns());
 }
 
-/* Send; a neighbour that is asked for, a full ring or a link that comes up is waited for. */
+/* Sends; waits for a neighbour, a full ring or the link. */
 static void
 send_it(const struct out *o)
 {
@@ -64,7 +64,7 @@ TEST(test_mtu_by_options)
 	struct soft_port_info info;
 	struct soft_port *p = NULL;
 
-	/* It says 1518 bytes. */
+	/* The PMD reports 1518 bytes. */
 	options(&ends[0], 0, 0);
 	assert_int_equal(soft_port_open("soft0", &ends[0].o, &rig_ops, &ends[0], &p), 0);
 	soft_port_info(p, &info);
@@ -80,14 +80,14 @@ TEST(test_mtu_by_options)
 	soft_port_info(p, &info);
 	assert_int_equal(info.mtu, 2048);
 	soft_port_close(p);
-	/* A frame must fit one of its buffers, of 2048 bytes where nothing else is said. */
+	/* A frame must fit one of its buffers, which have 2048 bytes by default. */
 	p = NULL;
 	strcpy(ends[0].o.name, "net_memif2");
 	assert_int_equal(soft_port_open("soft0", &ends[0].o, &rig_ops, &ends[0], &p), -EINVAL);
 	assert_null(p);
 }
 
-/* The one that connects does so once, when it starts. */
+/* The connecting end connects once, when it starts. */
 TEST(test_nobody_listens)
 {
 	struct soft_port_opts o = {.name = "net_memif3"};
@@ -122,16 +122,19 @@ TEST(test_carries)
 			out_init(&o, v6 ? US6 : US4, v6 ? PEER6 : PEER4, sizes[i], &hold);
 			send_it(&o);
 			n++;
-			/* memif has no loss: what it took arrives. */
+			/* memif has no loss: every packet it took arrives. */
 			for (end = now_ns() + 60 * SEC; ends[1].roce != n && now_ns() < end;)
 				poll_both();
 			assert_int_equal(ends[1].roce, n);
 			check_packet(&ends[1].got, &o, ends[1].mac, 0);
-			/* Copied, and given back, when it was taken. */
+			/* Copied, and released, when the PMD took it. */
 			assert_false(soft_port_hold_busy(&hold));
 		}
 	}
-	/* Those of 257 bytes and more, where net_memif sends chains right: see soft_port_eth.c. */
+	/*
+	 * Zero copy from 257 bytes on, where net_memif sends chains correctly: see
+	 * soft_port_eth.c.
+	 */
 	soft_port_info(ends[0].p, &info);
 	assert_int_equal(info.zero_copy, RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0) ||
 						 RTE_VERSION >= RTE_VERSION_NUM(26, 3, 0, 0));
@@ -146,7 +149,7 @@ main(void)
 	char server[128], client[128];
 	const char *const vdevs[] = {server, client, "--vdev=net_memif2,id=2"};
 
-	/* An abstract socket of this process: no file is left behind. */
+	/* An abstract socket of this process: it leaves no file. */
 	snprintf(server, sizeof(server),
 		 "--vdev=net_memif0,role=server,socket=@bb%d,socket-abstract=yes,bsize=4224",
 		 getpid());

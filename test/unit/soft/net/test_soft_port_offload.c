@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a PMD says that it can do, and what follows: chains of mbufs, memory of others in them,
- * checksums. The PMD is net_ring; what ethdev says of it, and hears, passes through this file.
+ * Capabilities that a PMD reports, and their effect: chains of mbufs, external memory, checksums.
+ * The PMD is net_ring. This file wraps ethdev and changes what it reports and is asked for.
  */
 #include "port_fixture.h"
 #include "wrap_ethdev.h"
@@ -14,7 +14,7 @@
 #define UDP_IN   RTE_ETH_RX_OFFLOAD_UDP_CKSUM
 #define PMD_SUMS (RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM)
 
-/* What ethdev is to say, and the offloads that were asked for. */
+/* What ethdev reports, and the offloads that were requested. */
 static struct {
 	const char *driver;
 	uint64_t tx, rx;
@@ -32,7 +32,7 @@ __wrap_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info)
 	return ret;
 }
 
-/* net_ring itself has no more than chains. */
+/* net_ring itself has only chains. */
 int
 __wrap_rte_eth_dev_configure(uint16_t id, uint16_t rx, uint16_t tx, const struct rte_eth_conf *conf)
 {
@@ -61,7 +61,7 @@ close_port(void)
 	r->p = NULL;
 }
 
-/* Payload goes as it lies where the PMD takes chains, and is one of those tested for it. */
+/* Payload is sent in place if the PMD supports chains and is on the list of tested ones. */
 T(test_chains)
 {
 	static const struct {
@@ -103,7 +103,7 @@ T(test_chains)
 	}
 }
 
-/* The header's checksum is left to a PMD that makes it, with all that it needs for that. */
+/* A PMD that offloads the header checksum computes it, and gets all that it needs for that. */
 T(test_sums_out)
 {
 	static const uint32_t vlans[] = {0, 100}, sizes[] = {8, 2000};
@@ -157,7 +157,7 @@ give(const struct frame *f, uint64_t flags, uint16_t tci)
 	assert_int_equal(soft_port_poll(r->p, r->now), 1);
 }
 
-/* What the PMD has checked is not checked again; what it has not said is. */
+/* A checksum that the PMD verified is not verified again; others are. */
 T(test_sums_in)
 {
 	static const struct {
@@ -202,7 +202,7 @@ T(test_sums_in)
 	}
 }
 
-/* A tag that the PMD has taken off stands in the mbuf. */
+/* A tag that the PMD stripped is in the mbuf. */
 T(test_tag_in)
 {
 	struct frame f;

@@ -42,7 +42,7 @@ parse(const char *args)
 	return soft_opts_parse("soft0", args, &opts);
 }
 
-/* Refused, by a line that has @word. */
+/* Asserts that the options are rejected with a line that has @word. */
 static void
 refused(const char *args, const char *word)
 {
@@ -140,7 +140,7 @@ T(test_refuses)
 	refused(args, "at most 16 static neighbours");
 }
 
-/* A device that is opened again: lists that are named are compared as a whole. */
+/* A device that is opened again: its lists are compared as a whole. */
 T(test_named_again)
 {
 	struct soft_opts first;

@@ -31,7 +31,7 @@ T(test_roce_v4)
 	roce4(60);
 	f.b[15] = 0x6b; /* DSCP 26, CE */
 	csum4();
-	f.len += 3; /* what Ethernet pads */
+	f.len += 3; /* Ethernet padding */
 	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 	assert_true(rx.v4);
 	assert_int_equal(rx.l3_off, 14);
@@ -70,7 +70,7 @@ T(test_roce_v6)
 	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 }
 
-/* Every length shorter than the frame is refused, and nothing behind it read. */
+/* Every shorter length of the frame is rejected without a read past its end. */
 T(test_truncated)
 {
 	uint32_t len;
@@ -105,7 +105,7 @@ T(test_macs)
 	dropped(SOFT_DROP_DST_MAC);
 	memcpy(f.b, "\x01\x00\x5e\x00\x00\x01", 6);
 	dropped(SOFT_DROP_DST_MAC);
-	/* One host's IP address in a frame to all. */
+	/* A unicast IP address in a broadcast frame. */
 	memcpy(f.b, MAC_ALL, 6);
 	dropped(SOFT_DROP_DST_MAC);
 	roce4(8);
@@ -127,7 +127,7 @@ T(test_vlan)
 	eth_vlan(&f, MAC_US, MAC_PEER, 0x600c, 0x0800);
 	udp(&f, PEER4, US4, ROCE, 8, false);
 	dropped(SOFT_DROP_VLAN);
-	f.b[15] = 0; /* only a priority */
+	f.b[15] = 0; /* priority tag without a VLAN */
 	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 	assert_int_equal(rx.l3_off, 18);
 	start(12);
@@ -137,11 +137,11 @@ T(test_vlan)
 	assert_int_equal(input_hw(&hw, SEC), SOFT_PORT_IN_DROPPED); /* a second tag */
 	roce4(8);
 	dropped(SOFT_DROP_VLAN);
-	/* The PMD took the tag off. */
+	/* The PMD stripped the tag. */
 	assert_int_equal(input_hw(&hw, SEC), SOFT_PORT_IN_ROCE);
 	hw.tci = 13;
 	assert_int_equal(input_hw(&hw, SEC), SOFT_PORT_IN_DROPPED);
-	/* Answers carry ours. */
+	/* Answers carry the port's tag. */
 	eth_vlan(&f, MAC_US, MAC_PEER, 12, 0x0800);
 	echo(&f, PEER4, US4, 5);
 	assert_int_equal(input(), SOFT_PORT_IN_DONE);
@@ -175,13 +175,13 @@ T(test_ipv4_rules)
 	roce4(8);
 	assert_int_equal(input_hw(&bad, SEC), SOFT_PORT_IN_DROPPED);
 	assert_int_equal(s.stats.drop[SOFT_DROP_IP_CSUM], 2);
-	set16(&f, 20, 0x2000); /* more fragments */
+	set16(&f, 20, 0x2000); /* not the last fragment */
 	csum4();
 	dropped(SOFT_DROP_FRAGMENT);
-	set16(&f, 20, 0x0001); /* the last one */
+	set16(&f, 20, 0x0001); /* last fragment */
 	csum4();
 	dropped(SOFT_DROP_FRAGMENT);
-	set16(&f, 20, 0); /* may be fragmented, is not */
+	set16(&f, 20, 0); /* fragmentable, but whole */
 	csum4();
 	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 	f.b[23] = 6;
@@ -207,7 +207,7 @@ T(test_ipv6_rules)
 	dropped(SOFT_DROP_PROTOCOL);
 	f.b[20] = IPPROTO_ICMP;
 	dropped(SOFT_DROP_PROTOCOL);
-	/* IPv4 hosts do not speak IPv6. */
+	/* An IPv4-mapped source in an IPv6 packet. */
 	roce6(8);
 	memcpy(f.b + 22, ip_of(PEER4), 16);
 	dropped(SOFT_DROP_SRC_IP);
@@ -263,12 +263,12 @@ T(test_udp_rules)
 		dropped(SOFT_DROP_UDP_LENGTH);
 		set16(&f, l4 + 4, 17);
 		dropped(SOFT_DROP_UDP_LENGTH);
-		/* Shorter than the packet: UDP ends where it says. */
+		/* Shorter than the packet: the UDP length counts. */
 		v6 ? roce6(8) : roce4(8);
 		set16(&f, l4 + 4, 12);
 		assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 		assert_int_equal(rx.l4_len, 12);
-		/* With a checksum, of odd length too. */
+		/* With a checksum, also for an odd length. */
 		eth(&f, MAC_US, MAC_PEER, v6 ? 0x86dd : 0x0800);
 		udp(&f, v6 ? PEER6 : PEER4, v6 ? US6 : US4, ROCE, 33, true);
 		assert_int_equal(input(), SOFT_PORT_IN_ROCE);
@@ -332,7 +332,10 @@ T(test_ping)
 		f.len += 7;
 		dropped(SOFT_DROP_SHORT);
 	}
-	/* Neither asked by nobody nor as one of a group: no amplifier. */
+	/*
+	 * Neither an unspecified source nor a group address is answered, so the port is no
+	 * amplifier.
+	 */
 	eth(&f, "\x33\x33\0\0\0\x01", MAC_PEER, 0x86dd);
 	echo(&f, PEER6, "ff02::1", 8);
 	dropped(SOFT_DROP_DST_IP);
@@ -342,7 +345,10 @@ T(test_ping)
 	assert_int_equal(s.stats.echo_answered, 8);
 }
 
-/* Where both take a frame they say the same of it, and a guess takes none that is refused. */
+/*
+ * Compares the guess with the full parse: equal results where both accept, and the guess accepts
+ * no frame that the parse rejects.
+ */
 static bool
 guessed(const struct soft_port_hw *hw)
 {
@@ -361,14 +367,14 @@ guessed(const struct soft_port_hw *hw)
 	return true;
 }
 
-/* A frame that is as one before it is taken by that, whatever else is changed. */
+/* A frame with the headers of an earlier one is taken by the guess, whatever else changes. */
 T(test_guesses)
 {
 	static const struct soft_port_hw none, good = {.ip_good = true}, bad = {.ip_bad = true};
 	const struct soft_port_hw stripped = {.vlan_stripped = true};
 	uint32_t rng = 1, i, k, at, taken = 0;
 
-	/* Nothing is known: not even a frame of zeros with a right sum. */
+	/* Nothing is cached: not even a zero frame with a correct checksum is taken. */
 	memset(&f, 0, sizeof(f));
 	f.len = 100;
 	f.b[17] = 50;
@@ -398,7 +404,10 @@ T(test_guesses)
 		taken += guessed(i & 8 ? &good : &none);
 	}
 	assert_true(taken > 1000 && taken < 100000);
-	/* One that a switch has marked is not as the others, but as the next that it marks. */
+	/*
+	 * A frame that a switch marked (CE) does not match unmarked ones, but matches the next
+	 * marked one.
+	 */
 	roce4(60);
 	f.b[15] = 3;
 	csum4();

@@ -32,7 +32,7 @@ T(test_send)
 	assert_int_equal(stats().tx_frames, 4 * RTE_DIM(sizes));
 }
 
-/* Payload in pieces: as they lie while there are few, else put together. */
+/* Payload in pieces: sent in place if there are few, else copied together. */
 T(test_send_pieces)
 {
 	static const uint32_t cuts[] = {1, 2, 6, 7, 16};
@@ -64,7 +64,7 @@ T(test_send_pieces)
 	}
 }
 
-/* Several packets of a message: it is busy until the last of its mbufs is gone. */
+/* Several packets of a message: it is busy until the last of its mbufs is freed. */
 T(test_hold_counts)
 {
 	struct soft_port_hold hold, other;
@@ -89,7 +89,7 @@ T(test_hold_counts)
 		rte_pktmbuf_free(m[(i + 1) % 3]);
 	}
 	assert_false(soft_port_hold_busy(&hold));
-	/* A reader that never gives back: from some number on packets are copied. */
+	/* A reader that never frees mbufs: from a certain number on packets are copied. */
 	rte_mbuf_ext_refcnt_set(&hold.shinfo, 60000);
 	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 	m[0] = rig_take_mbuf(r);
@@ -98,7 +98,7 @@ T(test_hold_counts)
 	assert_int_equal(rte_mbuf_ext_refcnt_read(&hold.shinfo), 60000);
 }
 
-/* The ring takes 15, the port 64 more; nothing is lost and the order is kept. */
+/* The ring takes 15, the port 64 more; no packet is lost and the order is preserved. */
 T(test_backpressure)
 {
 	struct soft_port_tx tx[100];
@@ -133,7 +133,10 @@ T(test_backpressure)
 	assert_int_equal(stats().tx_frames, 100);
 }
 
-/* What the PMD has not taken when a turn ends is copied: nothing of it refers to the memory. */
+/*
+ * Packets that the PMD has not taken by the end of a turn are copied and no longer refer to the
+ * memory.
+ */
 T(test_settle)
 {
 	struct soft_port_hold hold;
@@ -155,7 +158,7 @@ T(test_settle)
 	assert_true(soft_port_hold_busy(&hold));
 	soft_port_settle(r->p);
 	assert_int_equal(stats().tx_unsettled, 5);
-	/* The ring keeps what it took. */
+	/* The ring retains the mbufs it took. */
 	for (i = 0; i < RINGS - 1; i++) {
 		assert_true(soft_port_hold_busy(&hold));
 		assert_true(rig_take(r, &f));
@@ -171,10 +174,13 @@ T(test_settle)
 	assert_false(rig_take(r, &f));
 }
 
-/* Some long packets or many short ones do not wait for the end of the turn, a few short ones do. */
+/*
+ * Some long packets or many short ones are sent before the end of the turn, a few short ones are
+ * not.
+ */
 T(test_many_leave_early)
 {
-	const uint32_t len = 4080, n = 4; /* so many are SOFT_PORT_FLUSH and more */
+	const uint32_t len = 4080, n = 4; /* 4 of these are at least SOFT_PORT_FLUSH bytes */
 	struct frame f;
 	struct out o;
 	uint32_t i, got;
@@ -218,7 +224,7 @@ T(test_refuses)
 	rig_neigh(&r->o, PEER6, MAC_PEER);
 	r->o.framesz = 4198;
 	rig_open(r);
-	/* The longest there is, and one byte more. */
+	/* The longest packet, and one byte more. */
 	out_init(&o, US6, PEER6, 4096, NULL);
 	o.pkt.opcode = BB_ROCE_WRITE_ONLY_IMM;
 	o.tx.hdr_len = bb_roce_build(o.hdr, &o.pkt);
@@ -240,7 +246,7 @@ T(test_refuses)
 	out_init(&o, US4, PEER4, 8, NULL);
 	o.tx.n = BB_ROCE_MAX_IOV + 1;
 	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
-	/* Somebody else's address; the other family's. */
+	/* A foreign source address, and one of the other family. */
 	out_init(&o, "192.0.2.3", PEER4, 8, NULL);
 	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
 	out_init(&o, US6, PEER4, 8, NULL);
@@ -249,7 +255,7 @@ T(test_refuses)
 	assert_false(rig_take(r, &f));
 }
 
-/* Without mbufs nothing is taken, and nothing is lost for good. */
+/* Without mbufs no packet is taken, and none is lost for good. */
 T(test_no_mbufs)
 {
 	struct rte_mempool *pool;
@@ -265,7 +271,7 @@ T(test_no_mbufs)
 	rig_open(r);
 	soft_port_hold_init(&hold);
 	assert_int_equal(rte_eth_dev_get_port_by_name(r->name, &id), 0);
-	/* 4198 bytes, in whole cache lines, and headroom. */
+	/* 4198 bytes, rounded up to whole cache lines, and headroom. */
 	snprintf(name, sizeof(name), "bb_port_%u_%u", id, 4224u + RTE_PKTMBUF_HEADROOM);
 	pool = rte_mempool_lookup(name);
 	assert_non_null(pool);
@@ -273,11 +279,11 @@ T(test_no_mbufs)
 		;
 	out_init(&o, US4, PEER4, 1000, &hold);
 	assert_int_equal(send_one(&o), SOFT_PORT_FULL);
-	/* One for the headers, none for the end of the packet. */
+	/* One mbuf for the headers, none for the end of the packet. */
 	rte_pktmbuf_free(all[--n]);
 	assert_int_equal(send_one(&o), SOFT_PORT_FULL);
 	assert_false(soft_port_hold_busy(&hold));
-	/* An answer that cannot be given is counted. */
+	/* An answer that cannot be sent is counted. */
 	all[n++] = rte_pktmbuf_alloc(pool);
 	eth(&f, (char *)r->mac, MAC_PEER, 0x0800);
 	echo(&f, PEER4, US4, 8);

@@ -17,7 +17,7 @@
 
 static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
 
-/* A name of this process's alone. */
+/* Returns a fabric name that only this process uses. */
 static const char *
 fabric(void)
 {
@@ -104,7 +104,7 @@ TEST(test_address)
 	len_b = soft_shm_address("x", other, &b);
 	assert_int_equal(len, len_b);
 	assert_memory_not_equal(&a, &b, sizeof(a));
-	/* The longest name there is fits. */
+	/* The longest name fits. */
 	assert_in_range(soft_shm_address("0123456789012345678901234567890", gid, &b), len + 30,
 			sizeof(b));
 }
@@ -131,7 +131,7 @@ TEST(test_in_use)
 	assert_int_equal(soft_shm_listen(fabric(), gid, &other, &pid), -EADDRINUSE);
 	assert_int_equal(pid, getpid());
 	close(listener);
-	/* Another process has it, until it is gone. */
+	/* Another process owns the name until it exits. */
 	assert_int_equal(pipe(ready), 0);
 	fabric();
 	child = fork();
@@ -177,7 +177,7 @@ TEST(test_exchange)
 	good(SOFT_SHM_HELLO);
 	memcpy(m.u.hello.gids[0], gid, 16);
 	assert_int_equal(soft_shm_send(out, &m, send, 2), 0);
-	/* Too few descriptors, too many bytes, none: refused, and none is left open. */
+	/* Too few descriptors, too many bytes, no message: rejected, and no descriptor leaks. */
 	assert_int_equal(soft_shm_send(out, &m, send, 1), 0);
 	assert_int_equal(soft_shm_send(out, &m, NULL, 0), 0);
 	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), 1);
@@ -204,7 +204,7 @@ TEST(test_exchange)
 	assert_int_equal(descriptors(), before);
 }
 
-/* An empty message is the end of a connection, whatever comes with it. */
+/* An empty message ends the connection, whatever comes with it. */
 TEST(test_empty)
 {
 	int listener, out, in, fds[SOFT_SHM_MAX_FDS], mem[2], before, n;
@@ -212,7 +212,7 @@ TEST(test_empty)
 		struct cmsghdr align;
 		char room[CMSG_SPACE(sizeof(mem))];
 	} control = {.room = {0}};
-	/* QEMU's emulation sends nothing where there is no piece at all. */
+	/* QEMU's emulation sends nothing if there is no iovec at all. */
 	struct iovec iov = {.iov_base = &control, .iov_len = 0};
 	struct msghdr msg = {
 		.msg_iov = &iov,
@@ -243,7 +243,7 @@ TEST(test_empty)
 	close(listener);
 }
 
-/* Who sends without end, to one who does not read, does not wait. */
+/* Sending does not block when the receiver does not read. */
 TEST(test_no_wait)
 {
 	int listener, out, in, ret, n = 0;
@@ -258,7 +258,7 @@ TEST(test_no_wait)
 	assert_true(n > 1);
 	close(in);
 	close(out);
-	/* Nor who connects when nobody accepts. */
+	/* Connecting does not block when the listener does not accept. */
 	for (n = 0; n < 8192; n++) {
 		ret = soft_shm_connect(fabric(), gid, &out);
 		if (ret != 0)
@@ -269,7 +269,7 @@ TEST(test_no_wait)
 	close(listener);
 }
 
-/* Who made it writes, who has it reads, and nobody cuts it short. */
+/* The creator can write, the receiver can read, and neither can truncate the file. */
 TEST(test_seals)
 {
 	const void *theirs;
@@ -294,12 +294,12 @@ TEST(test_seals)
 	assert_int_equal(soft_shm_map(fd, 16384, theirs), -EINVAL);
 	munmap(ours, 8192);
 	close(fd);
-	/* Without seals, of no file. */
+	/* A file without seals, and no file. */
 	plain = memfd_create("plain", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(plain, 8192), 0);
 	assert_int_equal(soft_shm_map(plain, 8192, theirs), -EPERM);
 	assert_true(soft_shm_map(0, 8192, theirs) < 0);
-	/* Application memory: any part of it, and nothing behind it. */
+	/* Application memory: any part of the file, and nothing past its end. */
 	assert_int_equal(soft_shm_map_segment(plain, 4096, 4096, &other), 0);
 	memset(other, 1, 4096);
 	munmap(other, 4096);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Waiting for peers that are inside this process's memory when a key or QP is taken away: who has
- * been inside is waited for, and who does not leave is cut off, alone.
+ * Waiting for peers inside this process's memory when a key or QP is removed. Peers that were
+ * inside are waited for, and only a peer that does not leave is cut off.
  */
 #include <pthread.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 
 struct peer {
 	struct soft_shm_rx rx;
-	struct soft_shm_dir *dir; /* as it writes it */
-	int sock;                 /* its end */
+	struct soft_shm_dir *dir; /* as the peer writes it */
+	int sock;                 /* the peer's end of the socket */
 };
 
 static struct world {
@@ -105,7 +105,7 @@ state_of(uint32_t peer)
 	return __atomic_load_n(&w->peer[peer].rx.state, __ATOMIC_ACQUIRE);
 }
 
-/* Comes in long after the key was taken away, and leaves a moment after another one is cut off. */
+/* Enters long after the key was removed, and leaves a moment after another peer was cut off. */
 static void *
 comes_later(void *arg)
 {
@@ -119,7 +119,7 @@ comes_later(void *arg)
 	return NULL;
 }
 
-/* Leaves after a moment, and is inside again and again. */
+/* Leaves after a moment, and enters again repeatedly. */
 static void *
 comes_and_goes(void *arg)
 {
@@ -134,7 +134,10 @@ comes_and_goes(void *arg)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* The process of peer 0 is stopped inside. It alone is cut off, in the time there is for all. */
+/*
+ * The process of peer 0 is stopped inside. Only this peer is cut off, within the time limit for
+ * all.
+ */
 T(test_stopped)
 {
 	uint64_t began = rte_rdtsc();
@@ -149,7 +152,7 @@ T(test_stopped)
 	assert_true(rte_rdtsc() - began >= soft_time_cycles(SOFT_SHM_HOLD_NS));
 }
 
-/* Who was inside and leaves in time stays, also when the one before it has used the time up. */
+/* A peer that leaves in time stays connected, even if the peer before it used up the time. */
 T(test_busy)
 {
 	uint64_t stop = 0;
@@ -165,7 +168,7 @@ T(test_busy)
 	assert_int_equal(state_of(1), SOFT_SHM_UP);
 }
 
-/* Nobody is inside, or only one whose process has ended. */
+/* No peer is inside, or only one whose process has ended. */
 T(test_nobody)
 {
 	uint64_t began = rte_rdtsc();
@@ -180,7 +183,7 @@ T(test_nobody)
 	assert_true(rte_rdtsc() - began < soft_time_cycles(SOFT_SHM_HOLD_NS));
 }
 
-/* Engines come and go: each has the first word that is free, and peers look at no more of them. */
+/* Each new engine takes the first free epoch, and peers read only the epochs in use. */
 T(test_words)
 {
 	struct soft_shm_dir *dir = w->peer[0].dir;
@@ -200,7 +203,7 @@ T(test_words)
 			assert_ptr_equal(e[i]->shm_word, &dir->engine[i].v);
 			assert_int_equal(dir->engines, round == 0 ? i + 1 : 3);
 		}
-		/* One that goes in the middle leaves its word to the next. */
+		/* An engine that is removed from the middle leaves its epoch to the next. */
 		soft_shm_engine_del(e[1]);
 		soft_shm_engine_add(e[1]);
 		assert_ptr_equal(e[1]->shm_word, &dir->engine[1].v);

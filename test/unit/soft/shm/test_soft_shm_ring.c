@@ -83,7 +83,7 @@ get(struct world *w, uint32_t len, uint32_t tag)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* Every length, many laps, any filling: what goes in comes out, in order. */
+/* Every length, many laps, any fill level: records come out as they went in, in order. */
 T(test_laps)
 {
 	struct world *w = *state;
@@ -113,7 +113,7 @@ T(test_laps)
 	assert_false(w->tx.broken || w->rx.broken);
 }
 
-/* Full until the consumer hands something back, and never one byte beyond. */
+/* Full until the consumer returns space, and never one byte more. */
 T(test_full)
 {
 	struct world *w = *state;
@@ -143,7 +143,7 @@ T(test_too_long)
 	assert_true(put(w, 1, 1));
 }
 
-/* The consumer's word says what cannot be. */
+/* The consumer's index has an impossible value. */
 T(test_hostile_consumer)
 {
 	static const uint64_t words[] = {UINT64_C(1) << 63, UINT64_C(1) << 40,
@@ -166,7 +166,7 @@ T(test_hostile_consumer)
 	}
 }
 
-/* Lengths that cannot be: whatever they are, nothing outside the ring is given. */
+/* Impossible lengths: whatever they are, no byte outside the ring is returned. */
 T(test_hostile_producer)
 {
 	static const uint32_t lens[] = {SOFT_RING_MAX + 1, SOFT_RING_SIZE, 0x7fffffff,
@@ -185,7 +185,7 @@ T(test_hostile_producer)
 		soft_ring_at(w->data, 0)->len = 4;
 		assert_null(soft_ring_peek(&w->rx, &rec));
 	}
-	/* One that would go on behind the end. */
+	/* A record that would exceed the end of the ring. */
 	soft_ring_rx_init(&w->rx, w->data, &w->head);
 	w->rx.head = SOFT_RING_SIZE - 32;
 	soft_ring_at(w->data, w->rx.head)->len = 17;
@@ -194,14 +194,17 @@ T(test_hostile_producer)
 	w->rx.broken = false;
 	soft_ring_at(w->data, w->rx.head)->len = 16;
 	assert_non_null(soft_ring_peek(&w->rx, &rec));
-	/* From the end to the start, which says the same. */
+	/* A wrap mark at the end leads to the start, which has another wrap mark. */
 	soft_ring_at(w->data, w->rx.head)->len = SOFT_RING_WRAP;
 	soft_ring_at(w->data, 0)->len = SOFT_RING_WRAP;
 	assert_null(soft_ring_peek(&w->rx, &rec));
 	assert_true(w->rx.broken);
 }
 
-/* A packet that is being written is not there yet; the one behind the last is not an old one. */
+/*
+ * A packet that is still being written is not visible; after the last one no stale record is
+ * visible.
+ */
 T(test_publish)
 {
 	struct world *w = *state;

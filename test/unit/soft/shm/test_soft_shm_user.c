@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Users that a fabric of processes trusts, in user namespaces that do not number all users. */
+/* Users that a shared-memory fabric trusts, in user namespaces that do not map all users. */
 #define _GNU_SOURCE /* unshare(), setresuid() */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,13 +89,13 @@ enum what {
 
 struct trial {
 	const char *map;
-	uid_t uid;  /* of the device, as the namespace numbers it */
-	uid_t peer; /* of the peer, as the host numbers it */
+	uid_t uid;  /* of the device, as numbered in the namespace */
+	uid_t peer; /* of the peer, as numbered on the host */
 	enum what what;
 	int err;
 };
 
-/* Returns -errno of soft_shm_start(), or of soft_shm_user() with the peer of @sock. */
+/* Returns -errno of soft_shm_start(), or of soft_shm_user() for the peer of @sock. */
 static int
 look(enum what what, int sock)
 {
@@ -142,7 +142,7 @@ in_namespace(const struct trial *t)
 
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
-	/* Both ends have the user that makes them (unix(7), SO_PEERCRED). */
+	/* The creator's user is that of both ends (unix(7), SO_PEERCRED). */
 	assert_int_equal(seteuid(t->peer), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	assert_int_equal(seteuid(0), 0);
@@ -180,7 +180,7 @@ in_namespace(const struct trial *t)
 TEST(test_a_number_of_unmapped_users_is_refused_in_a_user_namespace)
 {
 	static const struct trial trials[] = {
-		/* The device is an unmapped user, or has the number of unmapped users. */
+		/* The device's user is unmapped, or has the number of unmapped users. */
 		{"", 0, 0, OPEN_DEV, EPERM},
 		{"65534 165534 1\n", 65534, 0, OPEN_DEV, EPERM},
 		{"0 100000 65536\n", 65534, 0, OPEN_DEV, EPERM},
@@ -189,7 +189,7 @@ TEST(test_a_number_of_unmapped_users_is_refused_in_a_user_namespace)
 		{"1000 7777 1\n", 1000, 0, OPEN_DEV, 0},
 		{"0 0 4294967295\n", 65534, 0, OPEN_DEV, 0},
 		{"0 0 4294967295\n", 0, 0, OPEN_SHM_UID, 0},
-		/* Peers: the same user, one of another number, one without, one of shm_uid. */
+		/* Peers: the same user, another user, an unmapped one, the one of shm_uid. */
 		{"1000 7777 1\n", 1000, 7777, PEER, 0},
 		{"1000 7777 2\n", 1000, 7778, PEER, EACCES},
 		{"1000 7777 1\n", 1000, 4242, PEER, EACCES},
@@ -206,7 +206,7 @@ TEST(test_a_number_of_unmapped_users_is_refused_in_a_user_namespace)
 		int err = in_namespace(&trials[i]);
 
 		if (err == SKIPPED)
-			skip(); /* the kernel gives no user namespaces */
+			skip(); /* the kernel provides no user namespaces */
 		if (err != trials[i].err)
 			fail_msg("trial %zu: errno %d, not %d", i, err, trials[i].err);
 	}

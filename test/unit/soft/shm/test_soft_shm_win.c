@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory of peers: what a directory may say and what comes of it, windows that are replaced while
- * somebody is inside, and files that are not what they should be.
+ * Memory of peers: hostile directories, windows that are replaced while a peer is inside, and
+ * invalid files.
  */
 #define _GNU_SOURCE /* memfd_create() */
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "bb_test.h"
 #include "soft_shm.h"
 
-#define PAGE  ((uint64_t)65536) /* a multiple of any host's */
+#define PAGE  ((uint64_t)65536) /* a multiple of every host's page size */
 #define PAGES 16
 #define SEG   3u
 #define GEN   7u
@@ -61,7 +61,7 @@ take(uint32_t slot, uint32_t gen, uint64_t off, uint64_t len)
 	return soft_shm_win_take(&w->shm, &w->tx, &m, w->fd);
 }
 
-/* A good key over the middle of a window that is the middle of a file. */
+/* A valid key for the middle of a window that is the middle of a file. */
 static int
 setup(void **st)
 {
@@ -119,7 +119,7 @@ find(struct soft_shm_near *n)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* The place in our mapping is that of the peer's byte, and of no other. */
+/* The address in our mapping is that of the peer's byte. */
 T(test_found)
 {
 	struct soft_shm_near n;
@@ -141,7 +141,7 @@ T(test_found)
 	assert_int_equal(w->file[6 * PAGE + 101], 9);
 }
 
-/* What the QP may and what the key allows: both. */
+/* Access needs the QP's right and the key's. */
 T(test_rights)
 {
 	struct soft_shm_near n;
@@ -157,21 +157,21 @@ T(test_rights)
 	assert_int_equal(n.rights, 0);
 }
 
-/* No key of the peer's is found that is not as it was asked for, or was taken away. */
+/* A key is not found if it differs from the requested one or was removed. */
 T(test_not_found)
 {
 	struct soft_shm_near n;
 
 	assert_false(soft_shm_near_find(&w->tx, PDN + 1, ALL, KEY, &n));
 	assert_null(n.now);
-	/* The same index: one that was there before it, another variant. */
+	/* The same index: an older key, and another variant. */
 	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY - 1, &n));
 	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 1, &n));
-	/* Another index, with an entry that says something else, and one without. */
+	/* Another index, with an entry that has another key, and without an entry. */
 	w->theirs->keys[(KEY >> 8) + 1] = *w->key;
 	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 0x100, &n));
 	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 0x200, &n));
-	/* Beyond the table, where others are. */
+	/* Beyond the table, in the memory of other tables. */
 	memcpy(&w->theirs->qps[0], w->key, sizeof(*w->key));
 	((struct soft_shm_key *)(void *)&w->theirs->qps[0])->key = 1u << (SOFT_LOG_MAX_MKEY + 8);
 	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, 1u << (SOFT_LOG_MAX_MKEY + 8), &n));
@@ -185,7 +185,7 @@ T(test_not_found)
 	assert_int_equal(n.seq, 3);
 }
 
-/* Whatever a directory says, nothing outside the window comes of it. */
+/* Whatever the directory says, no address outside the window is returned. */
 T(test_hostile)
 {
 	static const struct {
@@ -230,7 +230,7 @@ T(test_hostile)
 	}
 	w->key->seg = SEG;
 	assert_true(find(&n));
-	/* Another file is in the slot: the message that brings it, or told of it, is late. */
+	/* The slot holds another file: the message that brings or announces it is late. */
 	w->key->gen = GEN + 1;
 	assert_false(find(&n));
 	w->key->gen = GEN - 1;
@@ -242,7 +242,7 @@ T(test_hostile)
 static uint8_t *trap;
 static struct soft_shm_key *straddles;
 
-/* The reader has come to the second page: now the peer changes the entry. */
+/* The reader has reached the second page: now the peer changes the entry. */
 static void
 on_trap(int sig)
 {
@@ -260,7 +260,7 @@ TEST(test_torn)
 	uint32_t seq;
 
 	trap = mem + PAGE;
-	/* Its first two words are in the page before. */
+	/* The entry's first two words are in the previous page. */
 	straddles = (struct soft_shm_key *)(void *)(trap - 16);
 	assert_int_equal(sigaction(SIGSEGV, &act, &old), 0);
 	assert_int_equal(sigaction(SIGBUS, &act, &old_bus), 0);
@@ -287,7 +287,10 @@ mapped(const void *at)
 	return msync((void *)(uintptr_t)at, 4096, MS_ASYNC) == 0;
 }
 
-/* One that is replaced stays until who was inside has left: not longer for who comes later. */
+/*
+ * A replaced window stays mapped until engines inside it have left; later entries do not prolong
+ * that.
+ */
 T(test_replaced)
 {
 	uint64_t *first = &w->ours->engine[2].v, *second = &w->ours->engine[9].v;
@@ -296,7 +299,7 @@ T(test_replaced)
 
 	assert_true(find(&before));
 	*first = 5;  /* inside */
-	*second = 8; /* not */
+	*second = 8; /* outside */
 	assert_null(take(SEG, GEN, 2 * PAGE, 12 * PAGE));
 	assert_int_not_equal(w->tx.rev, rev);
 	assert_true(find(&after));
@@ -308,7 +311,7 @@ T(test_replaced)
 	*second = 9;
 	soft_shm_win_chores(&w->shm, false);
 	assert_int_equal(before.base[0], 77);
-	/* It has left, and is inside again. */
+	/* The engine has left and entered again. */
 	*first = 7;
 	soft_shm_win_chores(&w->shm, false);
 	assert_null(w->shm.old);
@@ -336,7 +339,7 @@ T(test_dropped)
 	assert_false(mapped((void *)((uintptr_t)(n.base - 100))));
 }
 
-/* A piece of a file that it does not have; what was handed over before stays. */
+/* A range that the file does not have; earlier windows stay. */
 T(test_no_window)
 {
 	static const struct {
@@ -370,9 +373,9 @@ T(test_no_window)
 	munmap(map, PAGE);
 }
 
-/* ---- What peers make for each other */
+/* ---- Memory that peers make for each other */
 
-/* It keeps its size, and only who made it can write to it. */
+/* The file has a fixed size, and only its creator can write to it. */
 T(test_sealed)
 {
 	const void *at = soft_shm_reserve(2 * PAGE);
@@ -395,7 +398,7 @@ T(test_sealed)
 	assert_int_equal(((const uint8_t *)at)[PAGE], 5);
 	assert_int_equal(soft_shm_unmap(2 * PAGE, at), 0);
 	assert_int_equal(((const uint8_t *)at)[PAGE], 0);
-	/* A file that could be cut short under us. */
+	/* A file that the peer could truncate. */
 	other = memfd_create("o", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	assert_true(other >= 0 && ftruncate(other, (off_t)(2 * PAGE)) == 0);
 	assert_int_equal(soft_shm_map(other, 2 * PAGE, at), -EPERM);
