@@ -5,7 +5,7 @@
 usage: order_asm.py OBJDUMP ARCHIVE
 
 order_asm.c has the functions. A processor with weak order, and a device, would show a fence that
-is missing now and then; QEMU on x86 never does, and test_order.c sees the calls of fences, not what
+is missing now and then; QEMU on x86 never does, and test_store_order.c sees the calls of fences, not what
 they become. The instructions are those of rdma-core (util/udma_barrier.h, for aarch64):
 
   dmb oshst  udma_to_device_barrier()    the device sees stores before it first

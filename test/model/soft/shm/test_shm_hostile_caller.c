@@ -130,4 +130,4 @@ T(test_shares)
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_IDLE);
 }
 
-TEST_MAIN(env_eal_init("shm_greet"))
+TEST_MAIN(env_eal_init("shm_hostile_caller"))

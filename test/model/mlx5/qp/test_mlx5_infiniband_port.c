@@ -73,4 +73,4 @@ TEST(infiniband_grh)
 	env_stop(&e);
 }
 
-TEST_MAIN(env_eal_init("mlx5_ib"))
+TEST_MAIN(env_eal_init("mlx5_infiniband_port"))

@@ -255,4 +255,4 @@ T(test_own_nops_are_not_recovered)
 	}
 }
 
-TEST_MAIN(env_eal_init("mlx5_full"))
+TEST_MAIN(env_eal_init("mlx5_full_send_queue"))

@@ -426,4 +426,4 @@ T(test_a_peer_that_closes_its_device_is_not_reported_dead)
 	rte_log_set_level((uint32_t)soft_logtype, RTE_LOG_NOTICE);
 }
 
-TEST_MAIN(env_eal_init("shm_call"))
+TEST_MAIN(env_eal_init("shm_hostile_acceptor"))

@@ -169,8 +169,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(pieces), cmocka_unit_test(whole)};
-	int ret = env_eal_init("mlx5_long");
+	int ret = env_eal_init("mlx5_2gib_messages");
 
 	return ret != 0 ? ret
-			: env_run("mlx5_long", tests, getenv("BB_TEST_SHORT") != NULL ? 1 : 0);
+			: env_run("mlx5_2gib_messages", tests,
+				  getenv("BB_TEST_SHORT") != NULL ? 1 : 0);
 }

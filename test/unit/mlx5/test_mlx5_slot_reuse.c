@@ -149,4 +149,4 @@ TEST_WITH(stub_setup, stub_teardown, resized)
 	close_dev(&f);
 }
 
-TEST_MAIN(stub_eal_init("mlx5_places"))
+TEST_MAIN(stub_eal_init("mlx5_slot_reuse"))
