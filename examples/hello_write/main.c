@@ -97,7 +97,7 @@ hello(const char *device)
 	 * call goes through RESET, INIT, RTR and RTS.                     ibv_modify_qp
 	 */
 	bb_qp_attr_init(&attr); /* port 1 */
-	/* The best GID of the port: a place in the table means nothing. ibv_query_gid_table */
+	/* The best GID of the port, by its properties.                     ibv_query_gid_table */
 	TRY(bb_gid_choose(dev, attr.path.port, NULL, &gid));
 	attr.path.sgid_index = gid;
 	TRY(bb_qp_addr(a, attr.path.port, gid, &addr_a));
@@ -108,11 +108,7 @@ hello(const char *device)
 
 	/* Build the request in the send queue, then ring the doorbell.    ibv_post_send */
 	sge = (struct bb_sge){(uintptr_t)from, sizeof(GREETING), src->lkey};
-	if (bb_post_write(a, 1, &sge, 1, (uintptr_t)to, dst->rkey, BB_SEND_SIGNALED) != 0) {
-		fprintf(stderr, "the write was not accepted, see the log\n");
-		rc = -EIO;
-		goto out;
-	}
+	TRY(bb_post_write(a, 1, &sge, 1, (uintptr_t)to, dst->rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(a);
 	TRY(wait_completion(cq, &wc));
 	printf("write %lu completed; the target's memory says: %s\n", (unsigned long)wc.wr_id, to);

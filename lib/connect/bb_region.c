@@ -113,11 +113,12 @@ bb_region_unpack(const void *buf, size_t len, struct bb_region *regions, uint32_
 	if (len / BB_REGION_PACKED > BB_REGION_MAX || len / BB_REGION_PACKED > max)
 		return -ENOSPC;
 	n = (uint32_t)(len / BB_REGION_PACKED);
+	if (n == 0)
+		return 0;
 	for (i = 0; i < n; i++)
 		bb_region_get((const uint8_t *)buf + (size_t)i * BB_REGION_PACKED, &all[i]);
 	if (bb_region_check(all, n) != NULL)
 		return -EINVAL;
-	if (n != 0)
-		memcpy(regions, all, n * sizeof(all[0]));
+	memcpy(regions, all, n * sizeof(all[0]));
 	return (int)n;
 }

@@ -153,8 +153,8 @@ judge(unsigned int i)
 void
 report_header(void)
 {
-	printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", "case", "baseline", "bluebell", "ratio", "target",
-	       "", "unit; L before / after, ns");
+	printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", "case", "baseline", "bluebell", "ratio",
+	       "target", "", "unit; L before / after, ns");
 }
 
 static void

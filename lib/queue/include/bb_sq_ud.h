@@ -27,8 +27,8 @@ int bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 
 /**
  * Slow path of a datagram without room. Returns -EAGAIN if the queue is full, or another errno.
- * Returns 0 if there is room after all: the device moved the QP to ERR, where posts are accepted and
- * flushed. A UD queue never has a pending fence.
+ * Returns 0 if there is room after all: the device moved the QP to ERR, where posts are accepted
+ * and flushed. A UD queue never has a pending fence.
  */
 int bb_sq_no_room_ud(struct bb_sq *sq);
 
