@@ -14,7 +14,10 @@ bucket_of(const uint8_t ip[16])
 	uint32_t w[4];
 
 	memcpy(w, ip, sizeof(w));
-	/* Addresses of a network differ in the last word; 2^32 / golden ratio spreads it. */
+	/*
+	 * Addresses of one network differ in the last word; the multiplier 2^32 / golden ratio
+	 * spreads them.
+	 */
 	return ((w[0] ^ w[1] ^ w[2] ^ w[3]) * UINT32_C(2654435769)) >> 16 &
 	       (SOFT_NEIGH_BUCKETS - 1);
 }
@@ -30,7 +33,7 @@ lookup(const struct soft_neigh *t, const uint8_t ip[16])
 	return i;
 }
 
-/* An entry keeps its state until @deadline. */
+/* Moves an entry to @state until @deadline. */
 static void
 enter(struct soft_neigh *t, struct soft_neigh_entry *e, enum soft_neigh_state state,
       uint64_t deadline)
@@ -59,8 +62,9 @@ drop(struct soft_neigh *t, uint16_t idx)
 }
 
 /*
- * Make room: what nobody looked for longest goes. Static entries stay, and those being asked
- * for, or a flood of questions would end the resolutions that are under way.
+ * Evicts the entry with the oldest lookup. Keeps static entries and resolutions in progress;
+ * otherwise a flood of questions would end those resolutions. Returns false if nothing can be
+ * evicted.
  */
 static bool
 evict(struct soft_neigh *t)
@@ -111,7 +115,10 @@ ask(struct soft_neigh *t, struct soft_neigh_entry *e, enum soft_neigh_state stat
 		e->next_try = now + SOFT_NEIGH_RETRY_NS;
 	e->unsent = !t->ask(t->arg, e->ip, state == SOFT_NEIGH_PROBE ? e->mac : NULL);
 	t->stats.asked += !e->unsent;
-	/* A port that is full is so for a moment: a second of silence would cost connections. */
+	/*
+	 * A full port frees up within moments. A full retry interval of one second would cost
+	 * connections.
+	 */
 	if (e->unsent && now + SOFT_NEIGH_FULL_NS < e->next_try) {
 		enter(t, e, state, now + SOFT_NEIGH_FULL_NS);
 		return;
@@ -196,7 +203,7 @@ soft_neigh_heard(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6
 	bool known, same;
 
 	if (idx == SOFT_NEIGH_NONE) {
-		/* What nobody asked for makes no entry: that would let anybody fill the table. */
+		/* Unsolicited messages create no entry, or any host could fill the table. */
 		if (how != SOFT_NEIGH_ASKED_US)
 			return;
 		idx = insert(t, ip, now);
@@ -210,7 +217,9 @@ soft_neigh_heard(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6
 		e->state == SOFT_NEIGH_PROBE;
 	same = known && memcmp(e->mac, mac, 6) == 0;
 	if (known && !same && how == SOFT_NEIGH_WEAKLY) {
-		/* RFC 4861, 7.2.5: another MAC that may not override makes the known one doubtful.
+		/*
+		 * RFC 4861, 7.2.5: another MAC without the override flag makes the known one
+		 * stale.
 		 */
 		if (e->state == SOFT_NEIGH_REACHABLE)
 			enter(t, e, SOFT_NEIGH_STALE, now + SOFT_NEIGH_IDLE_NS);

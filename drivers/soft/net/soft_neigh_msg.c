@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The messages behind the neighbour table: ARP (RFC 826), ICMPv6 types 135 and 136 (RFC 4861). */
+/* Messages of the neighbour table: ARP (RFC 826), ICMPv6 types 135 and 136 (RFC 4861). */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -13,15 +13,15 @@
 #define ARP_REQUEST 1
 #define ARP_REPLY   2
 
-#define ND_LEN        24 /* of both messages, options not counted */
+#define ND_LEN        24 /* Bytes of either message without options. */
 #define ND_SOLICIT    135
 #define ND_ADVERTISE  136
 #define ND_SOLICITED  0x40
 #define ND_OVERRIDE   0x20
-#define ND_OPT_SOURCE 1 /* link-layer address of the sender, or of the target */
+#define ND_OPT_SOURCE 1 /* Option: link-layer address of the sender; OPT_TARGET: of the target. */
 #define ND_OPT_TARGET 2
 #define ND_OPT_LEN    8
-#define ND_HOP_LIMIT  255 /* has crossed no router */
+#define ND_HOP_LIMIT  255 /* The hop limit of a message that has crossed no router. */
 
 static bool
 mac_of_host(const uint8_t mac[6])
@@ -68,14 +68,15 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 		return SOFT_DROP_ARP;
 	soft_ip_map_v4(sender, arp + 14);
 	soft_ip_map_v4(target, arp + 24);
-	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: is the address in use? */
+	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: the sender probes whether the
+						 * address is in use. */
 	ours = soft_port_is_ours(s, target);
 	if (soft_port_is_ours(s, sender))
 		return SOFT_DROP_ADDR_IN_USE;
 	if (!probe) {
 		if (!soft_ip_is_host(sender) || soft_port_on_link(s, sender) == NULL)
 			return SOFT_DROP_ARP;
-		/* A reply that nobody asked for, or to somebody else, is no more than a mention. */
+		/* A message for another host counts as a mention only. */
 		soft_neigh_heard(&s->neigh, sender, mac,
 				 !ours                   ? SOFT_NEIGH_MENTIONED
 				 : arp[7] == ARP_REQUEST ? SOFT_NEIGH_ASKED_US
@@ -94,7 +95,7 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 
 /* ---- Neighbour discovery */
 
-/* ff02::1:ffXX:XXXX of an address (RFC 4291, 2.7.1). */
+/* Returns ff02::1:ffXX:XXXX, the solicited-node group of an address (RFC 4291, 2.7.1). */
 static void
 solicited_node(const uint8_t ip[16], uint8_t group[16])
 {
@@ -104,7 +105,10 @@ solicited_node(const uint8_t ip[16], uint8_t group[16])
 	memcpy(group, raw, 16);
 }
 
-/* Send a message about @target; to the group's MAC (RFC 2464, 7) if @eth_dst is NULL. */
+/*
+ * Sends a message about @target, to the MAC of the group @dst (RFC 2464, 7) if @eth_dst is NULL.
+ * Returns false without a buffer.
+ */
 static bool
 nd_send(struct soft_port_stack *s, const uint8_t *eth_dst, const uint8_t src[16],
 	const uint8_t dst[16], uint8_t type, uint8_t flags, const uint8_t target[16])
@@ -127,14 +131,17 @@ nd_send(struct soft_port_stack *s, const uint8_t *eth_dst, const uint8_t src[16]
 	nd[4] = flags;
 	memcpy(nd + 8, target, 16);
 	nd[24] = type == ND_SOLICIT ? ND_OPT_SOURCE : ND_OPT_TARGET;
-	nd[25] = 1; /* of 8 bytes */
+	nd[25] = 1; /* Units of 8 bytes. */
 	memcpy(nd + 26, s->mac, 6);
 	sum = soft_port_csum(src, dst, 16, IPPROTO_ICMPV6, nd, len);
 	memcpy(nd + 2, &sum, 2);
 	return true;
 }
 
-/* The MAC of option @kind in *mac, NULL if there is none. False: the options are malformed. */
+/*
+ * Finds the MAC of option @kind; *mac is NULL if there is none. Returns false if the options are
+ * malformed.
+ */
 static bool
 nd_options(const uint8_t *p, uint32_t len, uint8_t kind, const uint8_t **mac)
 {
@@ -193,7 +200,7 @@ nd_advertised(struct soft_port_stack *s, const uint8_t *nd, const struct soft_po
 {
 	const uint8_t *target = nd + 8, *mac;
 
-	/* RFC 4861, 7.1.2: a group cannot have asked. */
+	/* RFC 4861, 7.1.2: an advertisement to a group cannot be a solicited one. */
 	if (!nd_options(nd + ND_LEN, rx->l4_len - ND_LEN, ND_OPT_TARGET, &mac) ||
 	    !soft_ip_is_host(target) || soft_ip_is_v4(target) || !soft_ip_is_host(rx->net.src) ||
 	    (rx->net.dst[0] == 0xff && (nd[4] & ND_SOLICITED) != 0))

@@ -12,17 +12,17 @@
 
 #include "soft_ctl.h"
 
-/* As Linux: three questions, a second apart; and as long for a link that comes up. */
+/* As Linux: three questions, one second apart; the same limit for a link that comes up. */
 #define RESOLVE_NS ((SOFT_NEIGH_TRIES + 1) * SOFT_NEIGH_RETRY_NS)
-#define RESOLVE_US 20 /* between two looks */
+#define RESOLVE_US 20 /* Pause between two checks. */
 
-/* Taken before a port's lock, and before nothing else. */
+/* Taken before a port's lock, and before no other lock. */
 static pthread_mutex_t netifs_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_netif) netifs = LIST_HEAD_INITIALIZER(netifs);
 
 /* ---- The lock */
 
-/* From an engine that keeps it and is in no turn. */
+/* Takes the lock from the keeper if the keeper is in no turn. */
 static bool
 take_from_keeper(struct soft_netif *nif)
 {
@@ -146,7 +146,7 @@ soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops)
 	return 0;
 }
 
-/* What came and went, and by reason what was not used: one line each. */
+/* Logs the frames received and sent, and the dropped frames by reason: one line each. */
 static void
 tell(const struct soft_netif *nif)
 {
@@ -203,7 +203,7 @@ soft_netif_drops(const struct soft_dev *dev, uint64_t drop[SOFT_DROPS])
 	struct soft_port_stats port;
 	struct soft_netif *nif;
 
-	/* It does not go while the list is locked, and nobody counts while it is. */
+	/* The list's lock keeps @nif alive; the port's lock stops its counters. */
 	pthread_mutex_lock(&netifs_lock);
 	LIST_FOREACH(nif, &netifs, link)
 		if (nif->dev == dev)
@@ -281,8 +281,8 @@ soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16])
 	if (why == SOFT_PORT_UNREACHABLE)
 		return refuse(dev, ip, why);
 	/*
-	 * A link that is down may come up, as that of a memif peer that has just started. The
-	 * device that answers may be another one of this thread.
+	 * A link that is down may come up, such as that of a memif peer that has just started.
+	 * The device that answers may be another device of this thread.
 	 */
 	soft_netif_poll_all();
 	return -EAGAIN;
@@ -300,7 +300,7 @@ soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
 			return 0;
 		if (why == SOFT_PORT_UNREACHABLE || soft_dev_ns(dev) > end)
 			return refuse(dev, ip, why);
-		/* Who is to answer may be another device of this very thread. */
+		/* The device that answers may be another device of this thread. */
 		soft_netif_poll_all();
 		usleep(RESOLVE_US);
 	}

@@ -2,18 +2,19 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The ethdev of a device (soft_port.h), which its engines and the control path share.
+ * The ethdev of a device (soft_port.h), shared by its engines and the control path.
  *
- * Whoever polls or sends has the lock, and nobody waits for it in the data path: an engine has it
- * for the whole of its turn or goes on without, and sends in a later turn. The control path takes
- * it for a poll, with no other lock that an engine may want. With the lock QPs may be looked up,
- * as with that of an engine: soft_quiesce() passes here too.
+ * The lock's holder may poll and send. No engine waits for the lock: it holds the lock for a
+ * whole turn, or runs the turn without the port and sends in a later turn. The control path takes
+ * the lock for one poll, with no other lock that an engine may want. The lock also protects
+ * lookups of QPs, as an engine's lock does: soft_quiesce() passes through it.
  *
- * An engine that is alone with the port keeps the lock between its turns, so that it need not take
- * two locks in each of them. Who wants it takes it from the keeper, under the keeper's own lock,
- * which says that it is in no turn. Between the turns of an engine that always polls is next to
- * no time: EAL's interrupt thread, which must have it (soft_netif_gate.c), asks for it and is
- * given it, locked as it is, at the end of a turn.
+ * An engine that uses the port alone retains the lock between its turns, so that a turn takes one
+ * lock, not two. Such an engine is the keeper. A thread that wants the port takes it from the
+ * keeper under the keeper's own lock, which proves that the keeper is in no turn. An engine that
+ * polls without a pause leaves almost no time between turns. EAL's interrupt thread must get the
+ * lock (soft_netif_gate.c), so it requests it, and the engine passes it on, locked, at the end of
+ * a turn.
  */
 #ifndef SOFT_NETIF_H
 #define SOFT_NETIF_H
@@ -23,47 +24,54 @@
 #include "soft_data.h"
 #include "soft_port.h"
 
-/* A port whose PMD works on EAL's interrupt thread, see soft_netif_gate.c. */
+/* States of a port whose PMD works on EAL's interrupt thread, see soft_netif_gate.c. */
 enum soft_netif_gate {
-	SOFT_NETIF_FREE, /* not under the gate, as most are */
+	SOFT_NETIF_FREE, /* Not under the gate, as most ports. */
 	SOFT_NETIF_JOINS,
 	SOFT_NETIF_GATED,
 	SOFT_NETIF_LEAVES,
 };
 
-/* What an engine is asked at the end of its turn. */
+/* Requests that an engine serves at the end of its turn. */
 enum {
-	SOFT_NETIF_SHARED = 1, /* several engines want the lock: nobody keeps it */
-	SOFT_NETIF_WANTED = 2, /* the interrupt thread waits for it */
+	SOFT_NETIF_SHARED = 1, /* Several engines want the lock: no engine may retain it. */
+	SOFT_NETIF_WANTED = 2, /* The interrupt thread waits for the lock. */
 };
 
 struct soft_netif {
 	struct soft_dev *dev;
 	struct soft_port *port;
 	rte_spinlock_t lock;
-	/* Who keeps it; NULL: nobody. Changed under that engine's lock. __atomic */
+	/*
+	 * Engine that retains the lock, NULL if none. Written under that engine's lock. __atomic
+	 */
 	struct soft_engine *keeper;
 	uint8_t asked;         /* SOFT_NETIF_SHARED, SOFT_NETIF_WANTED. __atomic */
-	bool given;            /* to the interrupt thread, which has not seen it yet. __atomic */
-	rte_spinlock_t takers; /* while somebody looks at the keeper: it does not go */
+	bool given;            /* The lock was passed to the interrupt thread, which has not
+				* noticed yet. __atomic */
+	rte_spinlock_t takers; /* Held by a thread that reads the keeper; the keeper is not
+				* freed meanwhile. */
 	/*
-	 * Of all payload that is sent from where it lies: until the turn ends, when none refers to
-	 * it any more. Keys, queue pairs and their memory go only between turns, and completions
-	 * come from packets that were received, before any is sent: nothing need wait for it.
+	 * Hold of all payload that is sent without a copy; idle when the turn ends. Keys, queue
+	 * pairs and their memory are freed only between turns. Completions come from received
+	 * packets, before any packet is sent. So no thread has to wait for this hold.
 	 */
 	struct soft_port_hold hold;
-	bool refer;                 /* the PMD can do it, and keeps nothing */
-	bool plain;                 /* what is sent may be lost on purpose, and no more */
-	struct soft_engine *poller; /* who has the lock; NULL: nobody, or the control path */
-	uint64_t now;               /* ns, when it was polled last */
+	bool refer;                 /* The PMD sends payload without a copy, and retains no
+				     * mbuf after the burst. */
+	bool plain;                 /* The only injected fault of sent packets is loss. */
+	struct soft_engine *poller; /* Engine that holds the lock; NULL if none, or if the
+				     * control path does. */
+	uint64_t now;               /* Time of the last poll, ns. */
 	LIST_ENTRY(soft_netif) link;
 	struct soft_reader reader;
 	enum soft_netif_gate gate;
-	bool gate_has, gate_asked; /* the interrupt thread has the lock, waits for it; its own */
+	bool gate_has, gate_asked; /* The interrupt thread holds the lock, or waits for it;
+				    * private to that thread. */
 	LIST_ENTRY(soft_netif) gate_link;
 };
 
-/* Has the engine the port in this turn? */
+/* Returns true if the engine holds the port's lock in this turn. */
 static inline bool
 soft_netif_mine(const struct soft_engine *e)
 {
@@ -71,8 +79,8 @@ soft_netif_mine(const struct soft_engine *e)
 }
 
 /*
- * Give the lock back by a store, on every machine. DPDK has an exchange for it on x86, which waits
- * until the other end has given up all cache lines that a burst was written to.
+ * Releases the lock by a store on every machine. DPDK uses an exchange on x86. The exchange would
+ * wait until the peer has given up all cache lines that the burst wrote.
  */
 static inline void
 soft_netif_unlock(struct soft_netif *nif)
@@ -82,15 +90,21 @@ soft_netif_unlock(struct soft_netif *nif)
 
 /* ---- soft_netif.c: any thread */
 
-/* Take the lock, unless who has it works with it now. Does not wait. */
+/* Takes the lock, unless its holder is in a turn. Does not wait. */
 bool soft_netif_trylock(struct soft_netif *nif);
 void soft_netif_lock(struct soft_netif *nif);
-/* An engine's turn ends, and it was asked for something: unlock, or give it to who waits. */
+/*
+ * Ends a turn with a pending request: releases the lock, or passes it to the waiting interrupt
+ * thread.
+ */
 void soft_netif_pass(struct soft_netif *nif);
-/* The engine, in no turn, gives back what it keeps, and nobody looks at it any more. */
+/*
+ * Releases the lock that an engine retains between turns. On return no thread reads the engine as
+ * keeper.
+ */
 void soft_netif_leave(struct soft_engine *e);
 
-/* Nothing leaves, as the device says or the packet. */
+/* Returns true if the packet must not leave: the port is down, or the hop limit is 0. */
 static inline bool
 soft_netif_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
 {
@@ -100,35 +114,41 @@ soft_netif_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
 /* ---- soft_netif.c: control path */
 
 /*
- * Open the port of the device's options; its addresses, MAC, MTU. What comes goes to @ops, with the
- * struct soft_netif as their argument. 0, -errno, logged.
+ * Opens the port of the device's options, with its addresses, MAC and MTU. Received frames go to
+ * @ops, with the struct soft_netif as argument. Returns 0 or a negative errno, logged.
  */
 int soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops);
-/* No engine of the device is left. Nothing to do for a device without a port. */
+/* Closes the port; no engine of the device is left. Does nothing for a device without a port. */
 void soft_netif_close(struct soft_dev *dev);
 /*
- * The frames that the device's port has dropped, by reason, also while somebody polls it. False:
- * it has no port now.
+ * Reads the port's count of dropped frames by reason, also during polls. Returns false if the
+ * device has no port now.
  */
 bool soft_netif_drops(const struct soft_dev *dev, uint64_t drop[SOFT_DROPS]);
-/* Poll all ports of the process that nobody polls. */
+/* Polls each port of the process that no other thread polls. */
 void soft_netif_poll_all(void);
 /* ---- soft_netif_gate.c: control path */
 
 /*
- * From here on EAL's interrupt thread does nothing without the lock of @nif, which it takes for
- * some 50 us every 20 ms; other work there, alarms too, is late by as much. For a port that nobody
- * polls yet, and not on that thread. 0 or -ENOMEM.
+ * Keeps EAL's interrupt thread idle unless it holds the lock of @nif. The thread takes the lock
+ * for about 50 us every 20 ms; alarms and other work there are late by as much. Call it before
+ * any poll of the port, and not on that thread. Returns 0 or -ENOMEM.
  */
 int soft_netif_gate_join(struct soft_netif *nif);
-/* Nobody polls the port any more. Nothing to do for one that did not join. */
+/* Ends soft_netif_gate_join() after the last poll. Does nothing for a port that did not join. */
 void soft_netif_gate_leave(struct soft_netif *nif);
 
 /* ---- soft_netif.c */
 
-/* Asks for an address; never waits. 0, -EAGAIN, or -EHOSTUNREACH, -ENETDOWN, logged. */
+/*
+ * Starts the resolution of an address; never waits. Returns 0 if resolved, -EAGAIN, or
+ * -EHOSTUNREACH or -ENETDOWN, logged.
+ */
 int soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16]);
-/* The MAC of the owner of an address; waits for it. -EHOSTUNREACH, -ENETDOWN, logged. */
+/*
+ * Resolves an address to a MAC and waits for the answer. Returns 0, or -EHOSTUNREACH or
+ * -ENETDOWN, logged.
+ */
 int soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6]);
 
 #endif

@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A PMD that works on EAL's interrupt thread has no lock against bursts. When the other end of a
- * net_memif goes, memif_disconnect() of DPDK 22.11 unmaps the rings there, though a thread may be
- * in the middle of memif_tx(): SIGSEGV.
+ * A PMD that works on EAL's interrupt thread has no lock against bursts. When the peer of a
+ * net_memif disconnects, memif_disconnect() of DPDK 22.11 unmaps the rings there. A thread in the
+ * middle of memif_tx() then gets SIGSEGV.
  *
- * Nothing of EAL is called around such work. So the interrupt thread itself takes part: it waits
- * in an alarm of ours most of the time, and whatever else it does, it does with the locks of these
- * ports, which an engine does not wait for. It runs for a moment of 20 us or so, then comes back.
+ * EAL offers no hook around such work, so the interrupt thread takes part itself. It spends most
+ * of the time waiting in an alarm of this file. It does all other work while it holds the locks
+ * of these ports, for which no engine waits. It works for about 20 us, then the alarm fires
+ * again.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -19,22 +20,23 @@
 #include "soft_netif.h"
 
 #define MOMENT_US 20
-/* A connection takes a dozen turns; that it ended may be seen later. */
+/* A connection needs a dozen rounds; its end may be noticed later. */
 #define WAIT_DOWN_US 500
 #define WAIT_UP_US   20000
-/* A turn of an engine is some microseconds, or as long as that has to wait for a CPU. */
+/* An engine's turn takes some microseconds, or as long as the engine waits for a CPU. */
 #define FIRST_US    10
 #define TRIES       6
 #define BACK_OFF_US 20
 
-/* Taken with no other lock, or by the interrupt thread before those of the ports. */
+/* Taken with no other lock held; the interrupt thread takes it before the ports' locks. */
 static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_netif) gated = LIST_HEAD_INITIALIZER(gated);
 static bool turning;
 
 /*
- * Who has the locks and no CPU keeps the ports from everybody, on a busy machine for a second: a
- * requester's retries do not last that long. So it goes before all others meanwhile, if it may.
+ * A preempted holder of the locks blocks the ports for all threads, up to a second on a busy
+ * machine. A requester's retries do not last a second. So the interrupt thread runs at real-time
+ * priority while it holds the locks, if the process may.
  */
 static struct {
 	int policy;
@@ -74,9 +76,10 @@ gate_of(const struct soft_netif *nif)
 }
 
 /*
- * Between the turns of an engine that polls without a pause there is next to no time: trying for
- * the lock would fail for milliseconds, at the cost of the CPU that both may share. So the engine
- * is asked for it and gives it, locked, at the end of its turn; nobody may have to, too.
+ * Takes the lock, or requests it; returns true if the interrupt thread holds it. An engine that
+ * polls without a pause leaves almost no time between turns. Trying for the lock would fail for
+ * milliseconds and burn a CPU that both may share. So the engine is asked for the lock and passes
+ * it, locked, at the end of its turn. If no engine holds the lock, trylock succeeds.
  */
 static bool
 take(struct soft_netif *nif)
@@ -104,7 +107,7 @@ give(struct soft_netif *nif)
 	nif->gate_has = false;
 }
 
-/* Ask no more; an engine may be about to give it. */
+/* Withdraws the request. If an engine is already passing the lock, waits for it. */
 static void
 stop_asking(struct soft_netif *nif)
 {
@@ -128,7 +131,7 @@ take_each(void)
 	return all;
 }
 
-/* Not for long: who has the second may want the first. */
+/* Tries for a limited time: the holder of one lock may want another. */
 static bool
 try_hard(void)
 {
@@ -163,7 +166,7 @@ take_all(void)
 			set_gate(nif, SOFT_NETIF_GATED);
 }
 
-/* What they did not have before, they joined without. */
+/* Releases the locks. Skips ports that still join: their lock is not held yet. */
 static void
 give_all(void)
 {
@@ -196,7 +199,7 @@ wait_us(void)
 	return WAIT_UP_US;
 }
 
-/* On the interrupt thread. */
+/* Runs one round, on the interrupt thread. */
 static void
 turn(void *arg)
 {

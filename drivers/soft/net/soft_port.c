@@ -15,7 +15,7 @@ link_up(const struct soft_port *p)
 {
 	struct rte_eth_link link;
 
-	/* A PMD that cannot tell is taken for up: its queues are the truth. */
+	/* A PMD without link status counts as up: its queues show the real state. */
 	return rte_eth_link_get_nowait(p->eth.id, &link) != 0 || link.link_status != 0;
 }
 
@@ -44,7 +44,7 @@ soft_port_open(const char *dev, const struct soft_port_opts *o, const struct sof
 	return 0;
 }
 
-/* Packets not yet taken by the PMD. Returns how many. */
+/* Drops the packets that the PMD has not accepted. Returns their number. */
 static uint32_t
 drop_queue(struct soft_port *p)
 {
@@ -110,7 +110,10 @@ soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16])
 
 /* ---- Poll */
 
-/* False: it is down on purpose, and every poll looks again. */
+/*
+ * Checks the link. Returns false while soft_port_flap() has the port down; then every poll checks
+ * again.
+ */
 static __rte_noinline bool
 look_at_link(struct soft_port *p, uint64_t now)
 {
@@ -128,7 +131,10 @@ look_at_link(struct soft_port *p, uint64_t now)
 	return !off;
 }
 
-/* Down on purpose: all that waits, on either side, is lost. */
+/*
+ * Drops all waiting frames, received and queued, while soft_port_flap() has the port down.
+ * Returns the number of received frames.
+ */
 static __rte_noinline uint32_t
 lose(struct soft_port *p)
 {
@@ -143,7 +149,10 @@ lose(struct soft_port *p)
 	return n;
 }
 
-/* What the PMD checked of a frame. Unknown and none are both: we check. */
+/*
+ * Returns the PMD's checks of a frame. For UNKNOWN and NONE both flags are false, and the stack
+ * checks.
+ */
 static struct soft_port_hw
 hw_of(const struct rte_mbuf *m)
 {
@@ -172,8 +181,8 @@ receive(struct soft_port *p, struct rte_mbuf *m, bool last, uint64_t now)
 	struct soft_port_rx rx;
 
 	/*
-	 * Rings and PMDs with small buffers give chains. The first segment of one that is longer
-	 * than our frames has no room for the rest.
+	 * Rings and PMDs with small buffers deliver chains. If a chain is longer than the port's
+	 * frames, its first segment has no room for the rest.
 	 */
 	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0) {
 		p->stack.stats.frames++;
@@ -213,7 +222,10 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 	else
 		for (i = 0; i < n; i++)
 			soft_port_give_back(p, m[i]);
-	/* Of long ones fewer at a time: they are answered, and the peer goes on, meanwhile. */
+	/*
+	 * Fewer long frames per burst: their answers leave earlier, and the peer continues
+	 * meanwhile.
+	 */
 	p->burst = bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
 	p->stats.rx_frames += n;
 }

@@ -2,15 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A device's port on a DPDK ethdev: one receive and one transmit queue of it, the mbufs, and the
- * stack of soft_port_stack.h between.
+ * A device's port on a DPDK ethdev: one receive and one transmit queue, the mbufs, and the stack
+ * of soft_port_stack.h between them.
  *
- * Who may call: soft_port_open() and _close() are control path, any thread, not while the port is
- * polled. Everything else belongs to one poller at a time, the owner's soft_engine_progress() or
- * the device's lcore or thread: the ethdev's queues and the stack have no lock. A poller hands
- * over by ending its last call before the next one's first, with a lock or a join between.
+ * Thread rule: soft_port_open() and soft_port_close() are control path, on any thread, and never
+ * during a poll. All other calls belong to one poller at a time: the owner's
+ * soft_engine_progress(), or the device's lcore or thread. The ethdev's queues and the stack have
+ * no lock. A poller hands over the port when its last call has ended, with a lock or a join
+ * before the next poller's first call.
  *
- * Time is nanoseconds from any start and does not go back: a parameter, so that tests decide it.
+ * Time is a parameter, so that tests control it: nanoseconds from any start, never going back.
  */
 #ifndef SOFT_PORT_H
 #define SOFT_PORT_H
@@ -20,20 +21,33 @@
 #include "soft_net_fault.h"
 #include "soft_port_stack.h"
 
-#define SOFT_PORT_BURST    32
-#define SOFT_PORT_LONG     1024               /* bytes: frames as long on average are long */
-#define SOFT_PORT_LONGS    8                  /* a burst of those */
-#define SOFT_PORT_FLUSH    16384              /* bytes of packets built and not yet given away */
-#define SOFT_PORT_EACH     512                /* of them, that a packet counts more than it has */
-#define SOFT_PORT_TXQ      64                 /* packets built and not yet taken by the PMD */
-#define SOFT_PORT_DESC     512                /* asked of the PMD, each direction */
-#define SOFT_PORT_MAX_SEGS 6                  /* pieces of payload that are sent as they lie */
-#define SOFT_PORT_COPY     256                /* bytes of payload up to which a copy is cheaper */
-#define SOFT_PORT_LINK_NS  UINT64_C(50000000) /* between two looks at the link */
+#define SOFT_PORT_BURST 32
+#define SOFT_PORT_LONG                                                                             \
+	1024                  /* Average frame length, in bytes, from which                        \
+			       * frames count as long. */
+#define SOFT_PORT_LONGS 8     /* Frames of a burst of long frames. */
+#define SOFT_PORT_FLUSH 16384 /* Bytes of built packets that trigger a flush. */
+#define SOFT_PORT_EACH                                                                             \
+	512              /* Bytes that each packet adds to that count                              \
+			  * beyond its length. */
+#define SOFT_PORT_TXQ 64 /* Packets built and not yet accepted by the PMD. */
+#define SOFT_PORT_DESC                                                                             \
+	512 /* Descriptors requested from the PMD, per                                             \
+	     * direction. */
+#define SOFT_PORT_MAX_SEGS                                                                         \
+	6 /* Pieces of payload that are sent without a                                             \
+	   * copy. */
+#define SOFT_PORT_COPY                                                                             \
+	256                                  /* Bytes of payload up to which a copy is             \
+					      * cheaper. */
+#define SOFT_PORT_LINK_NS UINT64_C(50000000) /* Interval between checks of the link. */
 
 struct soft_port;
 
-/* Of a tag, or of a sum that is wrong or that it has not looked at, the PMD would say so. */
+/*
+ * Returns true if the PMD reported neither a stripped VLAN tag nor an IP checksum that is bad or
+ * not in the packet.
+ */
 static inline bool
 soft_port_said_nothing(const struct rte_mbuf *m)
 {
@@ -42,125 +56,152 @@ soft_port_said_nothing(const struct rte_mbuf *m)
 
 struct soft_port_ops {
 	/*
-	 * A frame of which soft_port_said_nothing(), before anything of it is looked at; @last of
-	 * those that came with it. True: it is a RoCE datagram for on_roce() and was taken. May be
-	 * NULL.
+	 * Offers a frame with soft_port_said_nothing() before the stack parses it. @last: the
+	 * last frame of its burst. Returns true if the frame is a RoCE datagram for on_roce() and
+	 * was consumed. May be NULL.
 	 */
 	bool (*on_frame)(void *arg, const uint8_t *frame, uint32_t len, bool last);
 	/*
-	 * A RoCE datagram for one of our addresses: @m is one segment, *rx says where everything
-	 * stands in it. UDP and IP are checked, the ICRC is not. @m is freed after the call.
+	 * Takes a RoCE datagram for one of the port's addresses. @m is one segment; *rx holds the
+	 * offsets in it. IP and UDP are checked, the ICRC is not. The port frees @m after the
+	 * call.
 	 */
 	void (*on_roce)(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx);
-	/* The link went up or down; the device tells it by soft_dev_port_set(). May be NULL. */
+	/*
+	 * Reports that the link went up or down; the device passes it to soft_dev_port_set(). May
+	 * be NULL.
+	 */
 	void (*on_link)(void *arg, bool up);
-	/* A frame came, or was about to leave, while soft_port_flap() had it down. May be NULL. */
+	/*
+	 * Reports one frame lost, received or queued, while soft_port_flap() had the port down.
+	 * May be NULL.
+	 */
 	void (*on_lost)(void *arg);
 };
 
 struct soft_port_stats {
 	uint64_t rx_frames, tx_frames;
-	uint64_t tx_zero_copy, tx_copied; /* packets with payload */
-	uint64_t tx_unsettled;            /* soft_port_settle() copied */
-	uint64_t tx_full;                 /* asked for, no room in the PMD or no mbuf */
+	uint64_t tx_zero_copy, tx_copied; /* Packets with payload. */
+	uint64_t tx_unsettled;            /* Packets that soft_port_settle() copied. */
+	uint64_t tx_full;                 /* Sends that found no room in the PMD or no mbuf. */
 	uint64_t tx_pending, tx_unreachable, tx_down;
 };
 
-/* What a port turned out to be. */
+/* Attributes of an open port. */
 struct soft_port_info {
 	uint8_t mac[6];
 	uint32_t mtu; /* of RoCE */
 	bool up;
 	bool zero_copy, multi_segs, ip_csum;
-	bool keeps;         /* mbufs are not free when the burst ends */
-	bool on_interrupts; /* EAL's interrupt thread must not work on it during a call here */
+	bool keeps;         /* The PMD retains mbufs after the burst. */
+	bool on_interrupts; /* EAL's interrupt thread must not work on the ethdev during a call
+			     * of this file. */
 	const char *driver;
 };
 
 /*
- * Take the ethdev that @o names. -ENODEV no such; -EBUSY somebody has started it; -EINVAL an
- * option that it cannot do, -ENOMEM, or what the PMD says: with a line in the log.
+ * Opens the ethdev that @o names. Returns 0; -EINVAL if there is no such ethdev or it cannot meet
+ * an option; -EBUSY if it is already owned or started; -ENOMEM; or the PMD's errno. Each error is
+ * logged.
  */
 int soft_port_open(const char *dev, const struct soft_port_opts *o, const struct soft_port_ops *ops,
 		   void *arg, struct soft_port **out);
 /*
- * Stop the ethdev. Packets not yet taken by the PMD are lost. A struct soft_port_hold may stay
- * busy until who has its mbufs frees them.
+ * Stops the ethdev. Packets that the PMD has not accepted are lost. A struct soft_port_hold may
+ * stay busy until the holder of its mbufs frees them.
  */
 void soft_port_close(struct soft_port *p);
 
 /*
- * From here on it is down when @f says so, and its link tells when it is not: nothing leaves then
- * and what comes is lost, questions of neighbours included. @f stays the caller's.
+ * Makes the port follow the flap schedule @f from now on. While @f has the port down, no frame
+ * leaves and received frames are lost, neighbour discovery included; otherwise the ethdev's link
+ * decides. The caller keeps @f alive until soft_port_close().
  */
 void soft_port_flap(struct soft_port *p, const struct soft_flap *f);
 
 void soft_port_info(const struct soft_port *p, struct soft_port_info *info);
 void soft_port_stats(const struct soft_port *p, struct soft_port_stats *port,
 		     struct soft_port_stack_stats *stack, struct soft_neigh_stats *neigh);
-/* GID @index of the port, all RoCE v2: 0 the link-local one, then the ip options. False: none. */
+/*
+ * Reads GID @index of the port, all RoCE v2: index 0 is link-local, then the ip options follow.
+ * Returns false if there is none.
+ */
 bool soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16]);
 
-/* Receive, answer, ask, send what is left. Returns how many frames came. */
+/*
+ * Receives frames, answers, retries questions and flushes queued packets. Returns the number of
+ * frames received.
+ */
 uint32_t soft_port_poll(struct soft_port *p, uint64_t now);
 
 /* ---- soft_port_tx.c */
 
 /*
- * Of a message whose memory the network reads: lives in the message, at the same address until
- * soft_port_hold_busy() says no. Its count is one for the message and one for each mbuf that
- * refers to the memory; PMDs free mbufs on any thread.
+ * Reference count of a message whose memory mbufs refer to. It lies in the message and keeps its
+ * address until soft_port_hold_busy() returns false. The count is one for the message, plus one
+ * for each mbuf; PMDs free mbufs on any thread.
  */
 struct soft_port_hold {
 	struct rte_mbuf_ext_shared_info shinfo;
 };
 void soft_port_hold_init(struct soft_port_hold *h);
-/* Does an mbuf still refer to the message's memory? Any thread. */
+/* Returns true while an mbuf refers to the message's memory. Any thread. */
 static inline bool
 soft_port_hold_busy(const struct soft_port_hold *h)
 {
-	/* Acquire: what the mbufs' readers did comes before what the caller does to the memory. */
+	/* Acquire: reads by the mbufs' holders come before the caller's writes to the memory. */
 	return __atomic_load_n(&h->shinfo.refcnt, __ATOMIC_ACQUIRE) > 1;
 }
 
-/* A packet to be sent. The port adds Ethernet, IP, UDP, padding and ICRC. */
+/* A packet to send. The port adds Ethernet, IP, UDP, padding and ICRC. */
 struct soft_port_tx {
-	const struct bb_roce_net *net; /* src is one of ours */
-	struct soft_port_path *path;   /* of *net; may be NULL */
-	const uint8_t *hdr;            /* BTH and what follows, by bb_roce_build() */
-	uint32_t hdr_len;              /* up to BB_ROCE_MAX_HDR */
-	const struct bb_roce_iov *iov; /* payload */
-	uint32_t n;                    /* up to BB_ROCE_MAX_IOV */
-	struct soft_port_hold *hold;   /* NULL: the payload is copied */
+	const struct bb_roce_net *net; /* net->src must be one of the port's addresses. */
+	struct soft_port_path *path;   /* Cached path to net->dst; may be NULL. */
+	const uint8_t *hdr;            /* BTH and extension headers, by bb_roce_build(). */
+	uint32_t hdr_len;              /* Bytes, at most BB_ROCE_MAX_HDR. */
+	const struct bb_roce_iov *iov; /* Pieces of payload. */
+	uint32_t n;                    /* Number of pieces, at most BB_ROCE_MAX_IOV. */
+	struct soft_port_hold *hold;   /* NULL: the payload is copied. */
 };
 
 enum soft_port_sent {
 	SOFT_PORT_SENT,
-	SOFT_PORT_FULL,        /* try again after a poll */
-	SOFT_PORT_PENDING,     /* the neighbour is being asked for; others can be sent to */
-	SOFT_PORT_UNREACHABLE, /* nobody answers, or not of our networks */
-	SOFT_PORT_DOWN,        /* no link */
-	SOFT_PORT_REFUSED,     /* longer than a frame, headers out of range, a source not ours */
+	SOFT_PORT_FULL,        /* Try again after a poll. */
+	SOFT_PORT_PENDING,     /* Resolution in progress; packets to other neighbours can be
+				* sent. */
+	SOFT_PORT_UNREACHABLE, /* No host answers, or the address is in none of the port's
+				* networks. */
+	SOFT_PORT_DOWN,        /* No link. */
+	SOFT_PORT_REFUSED,     /* Packet longer than a frame, headers out of range, or a
+				* foreign source address. */
 };
 
 /*
- * Queue a packet behind those before it; the next soft_port_flush() or poll gives it to the PMD,
- * or the packet that makes it SOFT_PORT_FLUSH bytes, with SOFT_PORT_EACH for each.
- * Pieces are read during the call only, but for those under a hold. FULL, PENDING: try again.
+ * Queues a packet. soft_port_flush() or the next poll passes it to the PMD; so does the packet
+ * that brings the queue to SOFT_PORT_FLUSH bytes, with SOFT_PORT_EACH added for each packet. The
+ * port reads the pieces during the call only, except for pieces under a hold. After FULL or
+ * PENDING the caller tries again.
  */
 enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,
 				   uint64_t now);
-/* The same of @len bytes from the IP header on, for the neighbour @dst. A copy is taken. */
+/*
+ * Queues a copy of an IP packet of @len bytes for the neighbour @dst. Same results as
+ * soft_port_send().
+ */
 enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len,
 				      const uint8_t dst[16], uint64_t now);
-/* Give the PMD what it takes. */
+/* Passes queued packets to the PMD until it is full. */
 void soft_port_flush(struct soft_port *p);
 /*
- * The same, and copy what is left and refers to memory under a hold, or lose it without an mbuf:
- * unless the PMD keeps what it took (soft_port_info.keeps), no hold is busy any more.
+ * Flushes, then copies each queued packet that still refers to memory under a hold; a packet
+ * without an mbuf for its copy is lost. Afterwards no hold is busy, unless the PMD retains mbufs
+ * (soft_port_info.keeps).
  */
 void soft_port_settle(struct soft_port *p);
-/* Can an address be sent to? As soft_port_send() finds out, and asks if need be. */
+/*
+ * Returns whether packets can be sent to @ip, as soft_port_send() does; starts a resolution if
+ * needed.
+ */
 enum soft_port_sent soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now,
 				    uint8_t mac[6]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The ethdev behind a port: what it can do, its queues and mbufs. Public API of ethdev only. */
+/* The ethdev of a port: capabilities, queues and mbufs. Uses the public API of ethdev only. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,51 +21,52 @@
 #include "soft_port_priv.h"
 
 /*
- * From 23.03, when it learnt to send a segment per slot, to 26.03 net_memif left the flag "more
- * slots follow" of a ring's last round in its slots: chains ran together, and the receiver wrote
+ * net_memif has chained transmit slots since 23.03. Until 26.03 it left the flag "more slots
+ * follow" of a ring's previous round in its slots. Chains ran together, and the receiver wrote
  * past its mbufs.
  */
 #define MEMIF_CHAINS                                                                               \
 	(RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0) || RTE_VERSION >= RTE_VERSION_NUM(26, 3, 0, 0))
 
 /*
- * PMDs that were looked at and tested.
+ * PMDs whose source was read and that were tested.
  *
- * zero_copy: an mbuf may refer to memory of others (external buffer), in a chain. They read it by
- * its virtual address, and copy it in the burst.
+ * zero_copy: mbufs of a chain may refer to foreign memory (external buffers). The PMD reads that
+ * memory by virtual address, and copies it in the burst.
  *
- * keeps: does not copy it: net_ring hands it to who receives.
+ * keeps: the PMD does not copy; net_ring passes the mbuf to the receiver.
  *
- * any_frame: carries more than the 1518 bytes that DPDK 22.11 reports, as its own options allow,
- * so framesz= may be more. (net_tap does not: longer frames stay in its queue for ever.)
+ * any_frame: the PMD carries more than the 1518 bytes that DPDK 22.11 reports, as its own options
+ * allow, so framesz= may be larger. (net_tap does not: longer frames stay in its queue for ever.)
  *
- * buffers: a frame must fit one of its buffers. (net_memif of DPDK 22.11 writes past the free slots
- * of a ring that is nearly full when a frame takes several: eth_memif_tx() does not count the
- * first.) The option of the vdev that says how large they are, and what they are without.
+ * buffers: a frame must fit one buffer of the PMD. If a frame takes several, net_memif of DPDK
+ * 22.11 writes past the free slots of a nearly full ring: eth_memif_tx() does not count the first
+ * slot. buffer_key is the vdev's option for the buffer size, buffer_size its default in bytes.
  *
- * on_interrupts: works on EAL's interrupt thread whenever the other end does something, and has no
- * lock against a stop: it frees what the stop frees (both ends in one process, or a peer that goes
- * at the same time). So it is started and stopped on that thread; soft_netif_gate.c keeps it off
- * while the port is polled.
+ * on_interrupts: the PMD works on EAL's interrupt thread whenever the peer acts, without a lock
+ * against a stop. It frees what the stop frees, if both ends are in one process or the peer
+ * disconnects at the same time. So the port starts and stops the PMD on that thread, and
+ * soft_netif_gate.c keeps the thread off during polls.
  *
- * no_restart: stopping closes its sockets for ever (eth_dev_stop() of net_af_packet), so it is
- * left running for the next one who opens it here.
+ * no_restart: a stop closes the PMD's sockets for ever (eth_dev_stop() of net_af_packet). So the
+ * PMD keeps running for the next open in this process.
  *
- * once: its queues are set up once, as their sockets have the interface until the ethdev is closed.
- * It may be stopped, and must be: rte_eal_cleanup() closes no ethdev that runs.
+ * once: the queues are set up once, because their sockets own the interface until the ethdev is
+ * closed. The PMD may be stopped, and must be: rte_eal_cleanup() closes no ethdev that runs.
  *
- * mbufs: of its pool, if it wants more. (net_af_xdp keeps 2048 for the kernel to fill, up to 2048
- * that the kernel sends, and as many that it received.)
+ * mbufs: size of the pool if the PMD needs more than POOL_MBUFS. (net_af_xdp holds 2048 for the
+ * kernel to fill, up to 2048 that the kernel sends, and as many received.)
  *
- * front: bytes of each before the frame that are not ours. (The kernel writes a frame behind
- * XDP_PACKET_HEADROOM, and drops one for which the rest is too short.)
+ * front: bytes of each mbuf before the frame that the PMD reserves. (The kernel writes a frame
+ * after XDP_PACKET_HEADROOM, and drops a frame that does not fit the rest.)
  */
 static const struct pmd {
 	const char *driver;
 	bool zero_copy, keeps, any_frame, no_restart, once, on_interrupts;
-	bool own_frames;        /* of its vdev: a power of two, with a header, and in blocks */
-	const char *frame_hint; /* where it has its own limit */
-	const char *start_hint; /* why it may not start */
+	bool own_frames;        /* Frame size is an option of the vdev: a power of two,
+				 * includes a header, in blocks. */
+	const char *frame_hint; /* Advice if the PMD has a limit of its own. */
+	const char *start_hint; /* Likely cause if the PMD does not start. */
 	const char *buffer_key;
 	uint32_t buffer_size, mbufs, front;
 } pmds[] = {
@@ -87,12 +88,15 @@ static const struct pmd {
 	{.driver = "net_af_xdp", .once = true, .mbufs = 8191, .front = 256},
 };
 
-#define POOL_MBUFS 2047 /* both rings, a burst each way, what waits in the PMD */
+#define POOL_MBUFS 2047 /* Both rings, a burst in each direction, and mbufs in the PMD. */
 #define POOL_CACHE 64
-/* net_af_packet wants mbufs as large as its frames are by default. */
+/* net_af_packet needs mbufs as large as its default frames. */
 #define MIN_FRAME 2048u
 
-/* net_af_packet is left as it is, and the queues of net_af_xdp; their mbufs are too. */
+/*
+ * State of no_restart and once PMDs after a close: their queues stay set up, and so do their
+ * mbufs.
+ */
 static struct {
 	struct rte_mempool *pool;
 	uint32_t room;
@@ -110,7 +114,7 @@ find_pmd(const char *driver)
 	return &other;
 }
 
-/* Bytes of the longest IP packet that the PMD reports, as ethdev itself counts. */
+/* Returns the bytes of the longest IP packet that the PMD reports, computed as ethdev does. */
 static uint32_t
 reported_l3(const struct rte_eth_dev_info *info)
 {
@@ -123,7 +127,7 @@ reported_l3(const struct rte_eth_dev_info *info)
 	return RTE_MIN((uint32_t)info->max_mtu, info->max_rx_pktlen - overhead);
 }
 
-/* Do the PMD's buffers hold our frames? */
+/* Checks that the PMD's buffers hold the port's frames. Returns 0 or -EINVAL, logged. */
 static int
 check_buffers(const char *dev, const struct soft_port_opts *o, const struct pmd *pmd,
 	      const struct rte_eth_dev_info *info, const struct soft_port_eth *eth)
@@ -200,7 +204,7 @@ choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pm
 			 dev, o->name, eth->driver, l3, SOFT_PORT_MIN_FRAME);
 		return -EINVAL;
 	}
-	/* What pings fill, too: no more than a full RoCE packet needs, or Ethernet's own. */
+	/* Limits the length of pings, too: a full RoCE packet, or Ethernet's default MTU. */
 	l3 = RTE_MIN(l3, RTE_MAX(eth->mtu + SOFT_PORT_L3_OVERHEAD, 1500u));
 	eth->frame = l3 + SOFT_PORT_L2_OVERHEAD;
 	return 0;
@@ -214,8 +218,8 @@ make_pool(const char *dev, const char *kind, uint16_t id, uint32_t mbufs, uint32
 
 	snprintf(name, sizeof(name), "bb_%s_%u_%u", kind, id, room);
 	/*
-	 * Left behind by an earlier port here, because somebody had mbufs of it: a receiver of
-	 * net_ring, or a PMD that keeps what it was set up with (net_tap). One for each size.
+	 * An earlier port of this process left the pool, because a receiver of net_ring held its
+	 * mbufs or a PMD retains it (net_tap). There is one pool per size.
 	 */
 	pool = rte_mempool_lookup(name);
 	if (pool != NULL)
@@ -227,7 +231,7 @@ make_pool(const char *dev, const char *kind, uint16_t id, uint32_t mbufs, uint32
 	return pool;
 }
 
-/* Mbufs that a receiver of net_ring has, or a PMD keeps, still name their pool. */
+/* Frees a pool, unless a receiver of net_ring or a PMD still holds its mbufs. */
 static void
 drop_pool(const struct soft_port_eth *eth, struct rte_mempool *pool)
 {
@@ -235,7 +239,10 @@ drop_pool(const struct soft_port_eth *eth, struct rte_mempool *pool)
 		rte_mempool_free(pool);
 }
 
-/* Bytes of an mbuf: a whole frame, so that what is received is one segment. */
+/*
+ * Returns the bytes of an mbuf: room for a whole frame, so that each received frame is one
+ * segment.
+ */
 static uint32_t
 room_of(const struct soft_port_opts *o, const struct pmd *pmd, const struct soft_port_eth *eth)
 {
@@ -303,7 +310,7 @@ set_up_queues(const char *dev, const struct soft_port_opts *o, const struct rte_
 	return ret;
 }
 
-/* The PMD's own MTU and filters, where it has such things. */
+/* Sets the PMD's MTU and filters, if it has them. */
 static int
 set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_eth_dev_info *info,
 	    const struct soft_port_eth *eth)
@@ -311,7 +318,7 @@ set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_et
 	uint32_t l3 = eth->frame - SOFT_PORT_L2_OVERHEAD;
 	int ret = 0;
 
-	/* ethdev lets nobody set more than is reported; then it is set where the frames go. */
+	/* ethdev rejects an MTU above the reported one; then the vdev's own option sets it. */
 	if (l3 <= reported_l3(info))
 		ret = rte_eth_dev_set_mtu(eth->id, (uint16_t)l3);
 	if (ret != 0 && ret != -ENOTSUP) {
@@ -320,13 +327,15 @@ set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_et
 			 o->name, eth->driver, l3, rte_strerror(-ret));
 		return ret;
 	}
-	/* Neighbour discovery comes to groups. What has no filter lets everything in. */
+	/*
+	 * Neighbour discovery uses multicast groups. A PMD without a filter lets all frames in.
+	 */
 	if (rte_eth_allmulticast_enable(eth->id) != 0)
 		(void)rte_eth_promiscuous_enable(eth->id);
 	return 0;
 }
 
-/* What the PMD says, and what follows from it. */
+/* Reads the PMD's capabilities and derives the port's. */
 static int
 look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
      struct rte_eth_dev_info *info, struct soft_port_eth *eth)
@@ -341,7 +350,7 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 		SOFT_LOG(ERR, "%s: port=%s: %s", dev, o->name, rte_strerror(-ret));
 		return ret;
 	}
-	/* net_ring has none. It lets everything pass, so any is as good. */
+	/* net_ring has no MAC and passes all frames, so any MAC works. */
 	if (!rte_is_valid_assigned_ether_addr(&mac))
 		mac = (struct rte_ether_addr){
 			{0x02, 0xbb, 0, 1, (uint8_t)(eth->id >> 8), (uint8_t)eth->id}};
@@ -357,7 +366,10 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 	return ret != 0 ? ret : check_buffers(dev, o, *pmd, info, eth);
 }
 
-/* No second device, nor anything else that keeps to ethdev's owners, may use it now. */
+/*
+ * Takes ownership, so that no other device and no other user of ethdev's ownership can use the
+ * port.
+ */
 static int
 own(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
 {
@@ -376,7 +388,7 @@ own(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
 	return -EBUSY;
 }
 
-/* A call that is made on EAL's interrupt thread. */
+/* A call to make on EAL's interrupt thread. */
 struct call {
 	int (*fn)(uint16_t id);
 	uint16_t id;
@@ -418,7 +430,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 			 "%s: port=%s: there is no such ethdev; vdevs are made by EAL's --vdev "
 			 "option, and why one was not is in its lines above",
 			 dev, o->name);
-		return -EINVAL; /* -ENODEV says that the device itself is not there */
+		return -EINVAL; /* -ENODEV would mean that the device itself does not exist. */
 	}
 	ret = own(dev, o, eth);
 	if (ret != 0)
@@ -447,7 +459,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		goto drop_pools;
 	ret = start_or_stop(pmd, rte_eth_dev_start, eth->id);
 	if (ret != 0) {
-		/* A PMD's -1 says nothing, and is no -EPERM. */
+		/* -1 of a PMD is a generic error, not -EPERM. */
 		if (ret == -1 && pmd->start_hint != NULL)
 			ret = -ECONNREFUSED;
 		SOFT_LOG(ERR, "%s: port=%s: %s does not start: %s%s", dev, o->name, eth->driver,

@@ -55,7 +55,9 @@ soft_ip_is_host(const uint8_t ip[16])
 
 	if (soft_ip_is_v4(ip))
 		return ip[12] != 0 && ip[12] != 127 && ip[12] < 224;
-	/* Also no IPv4-compatible address, ::1 among them (RFC 4291, 2.5.5.1: deprecated). */
+	/*
+	 * Rejects IPv4-compatible addresses, too, ::1 among them (RFC 4291, 2.5.5.1: deprecated).
+	 */
 	return ip[0] != 0xff && memcmp(ip, zero, 12) != 0;
 }
 
@@ -100,7 +102,7 @@ parse_number(const char *value, uint32_t min, uint32_t max, uint32_t *number)
 	return 0;
 }
 
-/* The text before @sep; the rest is behind *rest. */
+/* Copies the text before @sep to @head; *rest points after @sep. Returns -EINVAL without @sep. */
 static int
 split(const char *value, char sep, char *head, size_t size, const char **rest)
 {
@@ -184,7 +186,7 @@ parse_neigh(const char *dev, const char *value, struct soft_port_opts *o)
 	return 0;
 }
 
-/* The name goes into the address of a socket. */
+/* Parses a fabric's name, which becomes part of a socket's address. */
 static int
 parse_fabric(const char *value, char name[SOFT_PORT_FABRIC])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Frames from the wire, down to what stands above IP. */
+/* Parser of received frames, down to the protocol above IP. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ soft_port_drop_str(enum soft_port_drop why)
 	return (unsigned int)why < SOFT_DROPS ? text[why] : "?";
 }
 
-/* One's complement sum (RFC 1071) of bytes in network order. */
+/* Adds bytes in network order to a one's complement sum (RFC 1071). */
 static uint32_t
 sum_add(uint32_t sum, const uint8_t *p, uint32_t len)
 {
@@ -87,14 +87,14 @@ soft_port_l4_sum(const uint8_t *p, const struct soft_port_rx *rx)
 	uint32_t addr_len = rx->v4 ? 4 : 16;
 	const uint8_t *src = p + rx->l3_off + (rx->v4 ? 12 : 8);
 
-	/* ICMP has no pseudo header, ICMPv6 has (RFC 4443, 2.3). */
+	/* ICMP has no pseudo header, ICMPv6 has one (RFC 4443, 2.3). */
 	if (rx->proto == IPPROTO_ICMP)
 		addr_len = 0;
 	return soft_port_csum(src, src + (rx->v4 ? 4 : 16), addr_len, rx->proto, p + rx->l4_off,
 			      rx->l4_len);
 }
 
-/* Frames to us, to everybody, and to groups of IPv6: those of solicited nodes. */
+/* Returns true for the port's MAC, broadcast, and IPv6 multicast, which solicited nodes use. */
 static bool
 mac_for_us(const struct soft_port_stack *s, const uint8_t mac[6])
 {
@@ -105,8 +105,8 @@ mac_for_us(const struct soft_port_stack *s, const uint8_t mac[6])
 }
 
 /*
- * The tag: ours if we have a VLAN; else none, or VID 0, which only gives a priority
- * (802.1Q, 9.6). Two tags are another network's.
+ * Parses the VLAN tag. A port with a VLAN accepts its own tag only. A port without accepts no
+ * tag, or VID 0, which only sets a priority (802.1Q, 9.6). Two tags belong to another network.
  */
 static enum soft_port_drop
 parse_tag(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
@@ -137,7 +137,7 @@ parse_ipv4(const uint8_t *ip, uint32_t len, const struct soft_port_hw *hw, struc
 
 	if (len < 20)
 		return SOFT_DROP_SHORT;
-	/* Without options: the ICRC is defined over a header of 20 bytes (annex A17.3.3). */
+	/* No options: the ICRC is defined over a header of 20 bytes (annex A17.3.3). */
 	if (ip[0] != 0x45)
 		return SOFT_DROP_IP_HEADER;
 	total = be16(ip + 2);
@@ -145,7 +145,7 @@ parse_ipv4(const uint8_t *ip, uint32_t len, const struct soft_port_hw *hw, struc
 		return SOFT_DROP_IP_LENGTH;
 	if (hw->ip_bad || (!hw->ip_good && sum_fold(sum_add(0, ip, 20)) != 0))
 		return SOFT_DROP_IP_CSUM;
-	if ((be16(ip + 6) & 0x3fff) != 0) /* MF and the offset */
+	if ((be16(ip + 6) & 0x3fff) != 0) /* MF and the fragment offset. */
 		return SOFT_DROP_FRAGMENT;
 	rx->v4 = true;
 	rx->proto = ip[9];
@@ -183,20 +183,23 @@ parse_ipv6(const uint8_t *ip, uint32_t len, struct soft_port_rx *rx)
 	rx->net.tclass = (uint8_t)(be16(ip) >> 4);
 	rx->net.flow_label = (uint32_t)(ip[1] & 0xf) << 16 | be16(ip + 2);
 	rx->net.hop_limit = ip[7];
-	/* An IPv4 address that came in an IPv6 header is not that IPv4 host (RFC 4942, 2.2). */
+	/*
+	 * An IPv4-mapped address in an IPv6 header does not belong to that IPv4 host (RFC 4942,
+	 * 2.2).
+	 */
 	if (soft_ip_is_v4(rx->net.src))
 		return SOFT_DROP_SRC_IP;
 	return soft_ip_is_v4(rx->net.dst) ? SOFT_DROP_DST_IP : SOFT_DROP_NONE;
 }
 
-/* Who sent it, and is it for us? Groups are for neighbour discovery only. */
+/* Checks source and destination. Groups are for neighbour discovery only. */
 static enum soft_port_drop
 check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 {
 	static const uint8_t unspecified[16];
 	bool nd = rx->proto == IPPROTO_ICMPV6 && !rx->v4;
 
-	/* Duplicate address detection asks from :: (RFC 4861, 4.3). */
+	/* Duplicate address detection sends from :: (RFC 4861, 4.3). */
 	if (!soft_ip_is_host(rx->net.src) && !(nd && memcmp(rx->net.src, unspecified, 16) == 0))
 		return SOFT_DROP_SRC_IP;
 	if (soft_port_is_ours(s, rx->net.src))
@@ -205,7 +208,7 @@ check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 		return SOFT_DROP_NONE;
 	if (!soft_port_is_ours(s, rx->net.dst))
 		return SOFT_DROP_DST_IP;
-	/* RFC 1122, 3.3.6: one host's address in a frame to everybody. */
+	/* RFC 1122, 3.3.6: rejects a unicast IP address in a broadcast frame. */
 	return memcmp(rx->dst_mac, s->mac, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;
 }
 
@@ -225,7 +228,9 @@ parse_udp(const uint8_t *p, const struct soft_port_hw *hw, struct soft_port_rx *
 	rx->dport = be16(udp + 2);
 	if (rx->dport != BB_ROCE_UDP_PORT)
 		return SOFT_DROP_UDP_PORT;
-	/* 0: not used, over IPv6 too, as annex A17 wants it: the ICRC covers the packet. */
+	/*
+	 * 0: no UDP checksum, over IPv6 too, as annex A17 requires: the ICRC covers the packet.
+	 */
 	if (be16(udp + 6) != 0 && (hw->l4_bad || (!hw->l4_good && soft_port_l4_sum(p, rx) != 0)))
 		return SOFT_DROP_UDP_CSUM;
 	return SOFT_DROP_NONE;
@@ -274,9 +279,9 @@ soft_port_parse(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 	return SOFT_DROP_PROTOCOL;
 }
 
-/* ---- As the one before */
+/* ---- Cached headers */
 
-/* Of the words of a guess, what is compared: not the lengths of IP and UDP, not IP's checksum. */
+/* Mask of the compared bytes: all but the lengths of IP and UDP, and the IP checksum. */
 static const uint8_t compared[SOFT_PORT_GUESS] = {
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	0xff, 0xff, 0xff, 0xff, 0,    0,    0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -288,7 +293,10 @@ static const uint8_t compared[SOFT_PORT_GUESS] = {
 #define GUESS_UDP 34u
 #define GUESS_BTH 42u
 
-/* Peers and their queue pairs differ in the last bytes of address and port. */
+/*
+ * Returns the slot of a datagram. Peers and their queue pairs differ in the last bytes of source
+ * address and port.
+ */
 static inline uint32_t
 guess_of(const uint8_t *p)
 {
@@ -313,7 +321,7 @@ soft_port_learn(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 	uint8_t ip[20];
 	uint32_t i;
 
-	/* Of a tag, and of a checksum of UDP, the words say too little. */
+	/* The compared words cover neither a VLAN tag nor a UDP checksum. */
 	if (!rx->v4 || rx->l3_off != GUESS_L3 || hw->vlan_stripped || len < SOFT_PORT_GUESS ||
 	    be16(p + GUESS_UDP + 6) != 0)
 		return;

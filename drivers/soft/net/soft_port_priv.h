@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Between soft_port.c, soft_port_eth.c, soft_port_tx.c, soft_port_plain.c and soft_link_port.c. */
+/*
+ * Declarations shared by soft_port.c, soft_port_eth.c, soft_port_tx.c, soft_port_plain.c and
+ * soft_link_port.c.
+ */
 #ifndef SOFT_PORT_PRIV_H
 #define SOFT_PORT_PRIV_H
 
@@ -11,18 +14,18 @@
 
 #include "soft_port.h"
 
-/* What soft_port_eth.c finds out about an ethdev and sets up. */
+/* Capabilities of an ethdev and the resources set up for it, by soft_port_eth.c. */
 struct soft_port_eth {
 	uint16_t id;
 	uint64_t owner;
 	char driver[32];
 	uint8_t mac[6];
-	uint32_t frame; /* bytes of the longest frame, CRC not counted */
+	uint32_t frame; /* Bytes of the longest frame, without CRC. */
 	uint32_t mtu;   /* of RoCE */
-	bool ip_csum;   /* the PMD writes IPv4 header checksums */
+	bool ip_csum;   /* The PMD writes IPv4 header checksums. */
 	bool multi_segs, zero_copy, keeps, on_interrupts;
-	struct rte_mempool *pool; /* headers, copies and what is received */
-	struct rte_mempool *ext;  /* mbufs without memory of their own; zero_copy only */
+	struct rte_mempool *pool; /* Mbufs of headers, copies and received frames. */
+	struct rte_mempool *ext;  /* Mbufs without data room; zero_copy only. */
 };
 
 #define SOFT_PORT_SPARES 4
@@ -34,14 +37,14 @@ struct soft_port {
 	void *arg;
 	bool up;
 	uint64_t link_next;
-	uint16_t burst; /* frames that the next poll takes */
+	uint16_t burst; /* Frames that the next poll receives at most. */
 	uint32_t txq_first, txq_n;
-	uint32_t txq_bytes;                  /* built since the PMD was last asked */
-	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* a ring */
+	uint32_t txq_bytes;                  /* Bytes built since the last flush. */
+	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* A ring. */
 	uint32_t spares;
-	struct rte_mbuf *spare[SOFT_PORT_SPARES]; /* for the next frames */
+	struct rte_mbuf *spare[SOFT_PORT_SPARES]; /* Free mbufs for the next frames to send. */
 	struct soft_port_stats stats;
-	const struct soft_flap *flap; /* NULL: it does not */
+	const struct soft_flap *flap; /* Flap schedule, NULL if none. */
 };
 
 /* ---- soft_port_eth.c */
@@ -49,8 +52,8 @@ int soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct 
 void soft_port_eth_stop(struct soft_port_eth *eth);
 
 /*
- * An mbuf for a frame of ours. One that a frame has come in just now is as good as a new one and in
- * the cache: neither pool nor list stands between a message and its answer, nor its ACK.
+ * Returns an mbuf for a frame to send, or NULL. A spare mbuf, just received, is in the cache. It
+ * saves the pool's work between a message and its answer or ACK.
  */
 static inline struct rte_mbuf *
 soft_port_mbuf(struct soft_port *p)
@@ -60,7 +63,7 @@ soft_port_mbuf(struct soft_port *p)
 	return p->spare[--p->spares];
 }
 
-/* An mbuf of which nothing is needed any more. */
+/* Frees an mbuf, or keeps it as a spare. */
 static inline void
 soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
 {
@@ -74,17 +77,20 @@ soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
 }
 
 /* ---- soft_port_tx.c */
-/* soft_port_settle(), which most often has nothing to do. */
+/* Calls soft_port_settle() if packets are queued, which is rare. */
 static inline void
 soft_port_settle_inline(struct soft_port *p)
 {
 	if (unlikely(p->txq_n != 0))
 		soft_port_settle(p);
 }
-/* Room for a frame of @len bytes at the end of the queue. NULL: none. A room() of the stack. */
+/*
+ * Appends a frame of @len bytes to the queue. Returns its memory, or NULL without room. The
+ * room() of the stack.
+ */
 uint8_t *soft_port_room(void *port, uint32_t len);
 
-/* Behind those that wait for the PMD, where there is room. */
+/* Appends a frame to the queue; the caller has checked for room. */
 static inline void
 soft_port_enqueue(struct soft_port *p, struct rte_mbuf *m)
 {
@@ -92,9 +98,9 @@ soft_port_enqueue(struct soft_port *p, struct rte_mbuf *m)
 }
 
 /*
- * The same of a packet. The peer is to work on the first of many while more are built, which takes
- * as long, and to say early that it misses one; the PMD is to copy what is in the first cache
- * still.
+ * Appends a packet to the queue, and flushes after SOFT_PORT_FLUSH bytes. The early flush lets
+ * the peer process the first packets of many while this side builds more, and report a missing
+ * packet early. It also lets the PMD copy packets while they are in the first-level cache.
  */
 static inline void
 soft_port_push(struct soft_port *p, struct rte_mbuf *m)
@@ -112,7 +118,7 @@ soft_port_put16(uint8_t *p, uint32_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* Lengths, and the checksum that one of them changes, into the headers of a path. */
+/* Writes the lengths, and the IPv4 checksum that depends on them, into the headers of a path. */
 static inline void
 soft_port_put_lengths(const struct soft_port *p, const struct soft_port_path *path,
 		      struct rte_mbuf *m, uint8_t *head, uint32_t udp_len)
@@ -133,7 +139,7 @@ soft_port_put_lengths(const struct soft_port *p, const struct soft_port_path *pa
 		m->l3_len = 20;
 		return;
 	}
-	/* RFC 1624: the sum of the others stays. */
+	/* RFC 1624: the sum of the other words stays the same. */
 	sum = (sum & 0xffff) + (sum >> 16);
 	total = (uint16_t) ~((sum & 0xffff) + (sum >> 16));
 	memcpy(ip + 10, &total, sizeof(total));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Packets out: headers, payload by reference or copied, ICRC; and the queue before the PMD. */
+/*
+ * Packets to send: headers, payload by reference or copied, ICRC; and the queue before the PMD.
+ */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -9,10 +11,10 @@
 
 #include "soft_port_priv.h"
 
-/* Mbufs of one message that may be under way: the count has 16 bits. */
+/* Limit of mbufs in flight per message: the count has 16 bits. */
 #define HOLD_MAX 60000
 
-/* The message itself has a reference as long as it lives, so the count cannot reach 0. */
+/* Never called: the message holds a reference for its whole life, so the count cannot reach 0. */
 static void
 hold_lost(void *addr, void *hold)
 {
@@ -49,7 +51,9 @@ soft_port_flush(struct soft_port *p)
 	}
 }
 
-/* Of what the PMD did not take, nothing refers to memory of others any more. */
+/*
+ * Replaces queued packets that refer to foreign memory by copies; drops a packet without an mbuf.
+ */
 static __rte_noinline void
 copy_rest(struct soft_port *p)
 {
@@ -104,7 +108,7 @@ soft_port_room(void *port, uint32_t len)
 
 /* ---- Packets */
 
-/* May the payload be sent as it lies? */
+/* Returns true if the payload can be sent without a copy. */
 static bool
 can_refer(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t len)
 {
@@ -113,7 +117,9 @@ can_refer(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t len
 	       rte_mbuf_ext_refcnt_read(&tx->hold->shinfo) < HOLD_MAX;
 }
 
-/* Hang the pieces behind @head, and a segment with padding and ICRC. False: no mbufs. */
+/*
+ * Appends the pieces to @head, and a segment with padding and ICRC. Returns false without mbufs.
+ */
 static bool
 refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
       const uint8_t *trailer, uint32_t trailer_len)
@@ -133,7 +139,7 @@ refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
 		const struct bb_roce_iov *iov = &tx->iov[i];
 
 		rte_mbuf_ext_refcnt_update(shinfo, 1);
-		/* The PMDs that this is done for read by address, not by IOVA. */
+		/* These PMDs read by virtual address, not by IOVA. */
 		rte_pktmbuf_attach_extbuf(seg[i], (void *)(uintptr_t)iov->p, (uintptr_t)iov->p,
 					  (uint16_t)iov->len, shinfo);
 		seg[i]->data_len = (uint16_t)iov->len;
@@ -149,7 +155,10 @@ refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
 	return true;
 }
 
-/* What follows the BTH's start is nearly always one of these: moves instead of a call. */
+/*
+ * Copies the transport headers. Nearly all have one of these lengths, which compile to moves
+ * instead of a call.
+ */
 static inline void
 copy_hdr(uint8_t *to, const uint8_t *from, uint32_t len)
 {
@@ -174,7 +183,7 @@ copy_payload(uint8_t *at, const struct soft_port_tx *tx)
 	uint32_t i;
 
 	for (i = 0; i < tx->n; i++) {
-		if (tx->iov[i].len == 8) /* of all lengths the one that a call costs most */
+		if (tx->iov[i].len == 8) /* The length for which a call costs relatively most. */
 			memcpy(at, tx->iov[i].p, 8);
 		else if (tx->iov[i].len != 0)
 			memcpy(at, tx->iov[i].p, tx->iov[i].len);
@@ -182,7 +191,10 @@ copy_payload(uint8_t *at, const struct soft_port_tx *tx)
 	}
 }
 
-/* The lengths of a packet, which come from the engine, are in range. */
+/*
+ * Checks the lengths that the engine passed, and sums the payload to *len. Returns false if out
+ * of range.
+ */
 static bool
 measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t l3, uint32_t *len)
 {
@@ -191,7 +203,7 @@ measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t l3, u
 	if (tx->n > BB_ROCE_MAX_IOV || tx->hdr_len < BB_ROCE_BTH_LEN ||
 	    tx->hdr_len > BB_ROCE_MAX_HDR)
 		return false;
-	/* eth.frame has a tag in it, sent or not. */
+	/* eth.frame includes room for a VLAN tag, used or not. */
 	room = p->eth.frame - SOFT_PORT_L2_OVERHEAD - l3 - SOFT_UDP_HDR - tx->hdr_len -
 	       BB_ROCE_ICRC_LEN;
 	*len = 0;
@@ -203,7 +215,7 @@ measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t l3, u
 	return bb_roce_pad(*len) <= room - *len;
 }
 
-/* NULL: no mbuf. */
+/* Builds a packet of @len bytes of payload. Returns NULL without an mbuf. */
 static struct rte_mbuf *
 build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port_path *path,
       uint32_t len)
@@ -217,7 +229,7 @@ build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port
 	if (m == NULL)
 		return NULL;
 	at = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)(path->len + tx->hdr_len + copied));
-	memcpy(at, path->head, SOFT_PORT_HEAD); /* an mbuf has that room */
+	memcpy(at, path->head, SOFT_PORT_HEAD); /* Every mbuf has SOFT_PORT_HEAD bytes of room. */
 	soft_port_put_lengths(p, path, m, at,
 			      SOFT_UDP_HDR + tx->hdr_len + len + pad + BB_ROCE_ICRC_LEN);
 	ip = at + path->l2_len;
@@ -266,7 +278,10 @@ soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint8_t
 	return reach(p, ip, now, NULL, mac);
 }
 
-/* Find the way to a destination, or why there is none now, and what its packets begin with. */
+/*
+ * Finds the path to a destination and builds the packets' first headers, or returns the reason
+ * why there is no path now.
+ */
 static __rte_noinline enum soft_port_sent
 find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 	  struct soft_port_path *path)
@@ -294,7 +309,7 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 	udp = ip + path->l3_len;
 	soft_port_put16(udp, net->sport);
 	soft_port_put16(udp + 2, BB_ROCE_UDP_PORT);
-	soft_port_put16(udp + 6, 0); /* not used: the ICRC covers more (annex A17) */
+	soft_port_put16(udp + 6, 0); /* No UDP checksum: the ICRC covers more (annex A17). */
 	path->len = (uint8_t)(path->l2_len + path->l3_len + SOFT_UDP_HDR);
 	return SOFT_PORT_SENT;
 }
@@ -312,7 +327,7 @@ soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 		return SOFT_PORT_DOWN;
 	}
 	if (likely(path != NULL && path->len != 0 && path->gen == p->stack.neigh.gen)) {
-		/* What makes room for another neighbour is one that is not used. */
+		/* Marks the neighbour as used: eviction takes the least recently used entry. */
 		p->stack.neigh.entry[path->hint].used = now;
 		if (unlikely(!measure(p, tx, path->l3_len, &len)))
 			return SOFT_PORT_REFUSED;

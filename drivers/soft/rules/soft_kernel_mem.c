@@ -131,9 +131,9 @@ soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_
 	if (top != 0)
 		pgsz_bitmap &= top | (top - 1);
 	/*
-	 * ib_umem_find_best_pgsz(): if the umem spans several memory pages, no size above theirs.
-	 * No size below the host's pages. One memory page that holds the whole umem sets no limit
-	 * beyond the rounded length.
+	 * ib_umem_find_best_pgsz(): if the umem spans several memory pages, no size above the
+	 * size of those pages. No size below the host's pages. One memory page that holds the
+	 * whole umem sets no limit beyond the rounded length.
 	 */
 	if (differ >= real_page)
 		pgsz_bitmap &= real_page | (real_page - 1);
