@@ -3,7 +3,7 @@
  */
 /**
  * @file
- * Address handles: where datagrams of UD queue pairs go.
+ * Address handles: destinations of the datagrams of UD queue pairs.
  *
  * Control-path rules are those of bb_dev.h.
  */
@@ -18,27 +18,25 @@
 extern "C" {
 #endif
 
-/** An address handle; read-only for the application. Any number of QPs of its PD use it. */
+/** An address handle; read-only for the application. Any number of QPs of its PD may use it. */
 struct bb_ah {
-	struct bb_wqe_av av; /**< what a post copies into the WQE */
+	struct bb_wqe_av av; /**< address vector that a post copies into the WQE */
 	struct bb_pd *pd;
 };
 
 /**
- * Create an address handle for the way that @p path describes (man ibv_create_ah).
- * On RoCE it may wait for the destination to tell its MAC, as bb_qp_connect(): up to 3 s on the
- * software device, about 1 s in the kernel. Create handles of peers that may be gone on a thread
- * that serves no others.
- * @return 0; -EINVAL the port, the GID index or another field is out of range;
- *   -ENOMEM; what resolving the MAC gave, as -EHOSTUNREACH; -ENOTSUP no such thing on
- *   the device.
+ * Creates an address handle for @p path (man ibv_create_ah). On RoCE the call may wait until the
+ * destination's MAC is resolved, as bb_qp_connect() does: up to 3 s on the software device, about 1
+ * s in the kernel. Create handles of peers that may be down on a thread that serves no other peers.
+ * @return 0; -EINVAL the port, the GID index or another field is out of range; -ENOMEM; an errno of
+ * the MAC resolution, such as -EHOSTUNREACH; -ENOTSUP the device has no UD queue pairs.
  */
 int bb_ah_create(struct bb_pd *pd, const struct bb_path *path, struct bb_ah **ah);
 
 /**
- * Destroy it. A post copies the address, so this may be done as soon as no post uses
- * the handle any more: requests posted before go out all the same (man ibv_post_send
- * asks to wait for their completions; here there is no need to).
+ * Destroys the handle. A post copies the address, so the handle may be destroyed as soon as no
+ * further post uses it. Requests posted before are still sent. man ibv_post_send asks to wait for
+ * their completions; that is not necessary here.
  */
 int bb_ah_destroy(struct bb_ah *ah);
 

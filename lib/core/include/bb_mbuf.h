@@ -5,15 +5,15 @@
  * @file
  * Mbuf chains as the data of sends and writes, and as the buffers of receives.
  *
- * A chain becomes a list of pieces, one per segment that is not empty; nothing is
- * copied. Keys come from a @ref bb_lkey_cache of the calling thread, so the mempool must be
- * registered (bb_mem_add_mempool()) or the heap followed. A chain belongs to the device
- * from the post to the completion: then it is the application's again, to free or to use.
- * A natural wr_id is the address of the first segment.
+ * A chain becomes a list of pieces, one per non-empty segment; nothing is copied. Keys come from a
+ * @ref bb_lkey_cache of the calling thread. So the mempool must be registered
+ * (bb_mem_add_mempool()), or the heap must be followed. The device owns a chain from the post to
+ * its completion; after that the application owns it again. The address of the first segment can
+ * serve as wr_id.
  *
- * Returns are those of bb_post.h. The mbufs are the caller's unless it is 0. -EINVAL: more
- * segments than the queue's max_sge or max_recv_sge; -EFAULT: no registration holds a segment.
- * The log says it once.
+ * Return values are those of bb_post.h. If a call fails, the caller still owns the mbufs. -EINVAL:
+ * more segments than the queue's max_sge or max_recv_sge; -EFAULT: no registration contains a
+ * segment. Each reason is logged once.
  */
 #ifndef BB_MBUF_H
 #define BB_MBUF_H
@@ -28,14 +28,14 @@
 extern "C" {
 #endif
 
-/** Bytes that a segment can take behind its headroom. */
+/** Returns the bytes of a segment after its headroom. */
 static inline uint32_t
 bb_mbuf_room(const struct rte_mbuf *seg)
 {
 	return seg->data_off < seg->buf_len ? (uint32_t)(seg->buf_len - seg->data_off) : 0;
 }
 
-/** One piece of a list. @return the list's new length, or a negative errno. */
+/** Appends a segment to a list of pieces. @return the list's new length, or a negative errno. */
 static inline int
 bb_mbuf_add(struct bb_lkey_cache *cache, const struct rte_mbuf *seg, uint32_t len,
 	    struct bb_sge *sge, uint32_t n, uint32_t max)
@@ -55,9 +55,9 @@ bb_mbuf_add(struct bb_lkey_cache *cache, const struct rte_mbuf *seg, uint32_t le
 }
 
 /**
- * The data of a chain as a list of at most @p max pieces.
- * @return how many there are, 0 for an empty chain; -EINVAL more than @p max; -EFAULT a
- *   segment is not registered.
+ * Lists the data of a chain as at most @p max pieces.
+ * @return the number of pieces, 0 for an empty chain; -EINVAL more than @p max; -EFAULT a segment
+ * is not registered.
  */
 static inline int
 bb_mbuf_data_sge(struct bb_lkey_cache *cache, const struct rte_mbuf *m, struct bb_sge *sge,
@@ -70,7 +70,7 @@ bb_mbuf_data_sge(struct bb_lkey_cache *cache, const struct rte_mbuf *m, struct b
 	return n;
 }
 
-/** The room of a chain, behind the headroom of each segment; as bb_mbuf_data_sge(). */
+/** Lists the room of a chain, after the headroom of each segment; as bb_mbuf_data_sge(). */
 static inline int
 bb_mbuf_room_sge(struct bb_lkey_cache *cache, const struct rte_mbuf *m, struct bb_sge *sge,
 		 uint32_t max)
@@ -82,14 +82,14 @@ bb_mbuf_room_sge(struct bb_lkey_cache *cache, const struct rte_mbuf *m, struct b
 	return n;
 }
 
-/** What a list that was refused counts as. */
+/** Returns the reason that is counted and logged for error @p err of a list. */
 static inline enum bb_refusal
 bb_mbuf_refusal(int err)
 {
 	return err == -EINVAL ? BB_REFUSED_MAX_SGE : BB_REFUSED_LKEY;
 }
 
-/** SEND the data of a chain. */
+/** Posts a SEND of the data of a chain. */
 static inline int
 bb_post_send_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 		  const struct rte_mbuf *m, uint32_t flags)
@@ -102,7 +102,7 @@ bb_post_send_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 	return bb_post_send(qp, wr_id, sge, (uint32_t)n, flags);
 }
 
-/** SEND_WITH_IMM the data of a chain. @p imm in network order. */
+/** Posts a SEND_WITH_IMM of the data of a chain. @p imm in network order. */
 static inline int
 bb_post_send_imm_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 		      const struct rte_mbuf *m, uint32_t imm, uint32_t flags)
@@ -115,7 +115,7 @@ bb_post_send_imm_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr
 	return bb_post_send_imm(qp, wr_id, sge, (uint32_t)n, imm, flags);
 }
 
-/** RDMA_WRITE the data of a chain to @p raddr. */
+/** Posts an RDMA_WRITE of the data of a chain to @p raddr. */
 static inline int
 bb_post_write_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 		   const struct rte_mbuf *m, uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -128,7 +128,7 @@ bb_post_write_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id
 	return bb_post_write(qp, wr_id, sge, (uint32_t)n, raddr, rkey, flags);
 }
 
-/** Post the room of a chain as a receive; bb_mbuf_set_len() when it has completed. */
+/** Posts the room of a chain as a receive. Call bb_mbuf_set_len() when it has completed. */
 static inline int
 bb_post_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 		  const struct rte_mbuf *m)
@@ -141,7 +141,7 @@ bb_post_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 	return bb_post_recv(qp, wr_id, sge, (uint32_t)n);
 }
 
-/** The same for a shared receive queue. */
+/** Posts the room of a chain to a shared receive queue; as bb_post_recv_mbuf(). */
 static inline int
 bb_post_srq_recv_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, uint64_t wr_id,
 		      const struct rte_mbuf *m)
@@ -156,9 +156,9 @@ bb_post_srq_recv_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, uint64_t 
 
 /**
  * Posts up to @p n receives of one mbuf each from @p mp, with the mbuf as wr_id. The caller rings.
- * @param err 0 when all were posted, or when the queue is full or the pool empty; else why a
- *   receive can never be posted, as bb_post_recv_mbuf().
- * @return how many were posted.
+ * @param err 0 if all were posted, the queue is full or the pool is empty; otherwise why a receive
+ * can never be posted, as bb_post_recv_mbuf().
+ * @return the number of receives posted.
  */
 static inline uint32_t
 bb_fill_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, struct rte_mempool *mp, uint32_t n,
@@ -183,7 +183,7 @@ bb_fill_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, struct rte_memp
 	return done;
 }
 
-/** The same for a shared receive queue. */
+/** Fills a shared receive queue; as bb_fill_recv_mbuf(). */
 static inline uint32_t
 bb_fill_srq_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, struct rte_mempool *mp,
 		 uint32_t n, int *err)
@@ -208,10 +208,9 @@ bb_fill_srq_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, struct rte_mem
 }
 
 /**
- * Set data_len along a chain that was posted as a receive, and pkt_len, to @p len bytes
- * received (byte_len of its completion). Segments behind the data become empty; they stay
- * in the chain.
- * @return 0, or -EMSGSIZE when the chain has no room for so many: it is left as it was.
+ * Sets pkt_len, and data_len along a chain that was posted as a receive, for @p len received bytes
+ * (byte_len of its completion). Segments after the data become empty; they stay in the chain.
+ * @return 0, or -EMSGSIZE if the chain has less room; it is then unchanged.
  */
 static inline int
 bb_mbuf_set_len(struct rte_mbuf *m, uint32_t len)

@@ -5,33 +5,35 @@
  * @file
  * The data path: post, ring, poll. Inline; no lock, allocation or system call.
  *
- * What calls return:
+ * Return values:
  *
- * - A single post returns 0 when the request is queued; -EAGAIN when the queue is full: ring, poll,
- *   then post again; another negative errno when the request can never be posted: the log says why.
- *   On an error nothing of the request is in the queue. Flags are the last argument.
- * - A poll, and a list of posts (bb_wr.h, bb_mbuf.h), returns how many it did. Fewer than asked for
- *   means nothing more to take, or no room; @p err of a list tells a request that can never be
- *   posted.
+ * - A single post returns 0 when its request is queued. It returns -EAGAIN when the queue is
+ *   full: ring, poll, then post again. It returns another negative errno when the request can never
+ *   be posted; the log says why. After an error nothing of the request is in the queue. Flags are
+ *   the last argument.
+ * - A poll and a list of posts (bb_wr.h, bb_mbuf.h) return the number of entries done. A smaller
+ *   number than requested means that there was no further entry, or no room. @p err of a list
+ *   reports a request that can never be posted.
  *
- * Nothing is sent before bb_qp_ring(). Called by the owner only.
+ * Nothing is sent before bb_qp_ring(). Owner only.
  *
- * A full queue gets room: a request in it asks for a CQE. A request that takes the room of several
- * - masked atomics, binds, invalidations, key layouts - may find too little after requests that
- * ask for none. The library then posts a NOP that asks, and rings it if all before it were rung.
- * That NOP takes the room of one request and is never reported.
+ * A full queue always gets room again, because a request in it asks for a CQE. Masked atomics,
+ * binds, invalidations and key layouts take the room of several requests. They may find too little
+ * room after requests that ask for no CQE. The library then posts a NOP that asks for one, and
+ * rings it if all requests before it were rung. That NOP takes the room of one request and is never
+ * reported.
  *
- * An operation that the QP's type does not do is refused (-EINVAL; the table is in
- * bb_op.h). FENCE on a QP that is not RC, and SOLICITED with an operation that
- * consumes no receive, mean nothing and are left to the device, which ignores them;
- * bb_qp_post_list() of bb_wr.h refuses them.
+ * An operation that the QP's type does not support is rejected (-EINVAL; the table is in bb_op.h).
+ * FENCE has no effect on a QP that is not RC. SOLICITED has no effect with an operation that
+ * consumes no receive. The device ignores both; bb_qp_post_list() of bb_wr.h rejects them.
  *
- * What bb_dev_query() says the device does not do - atomics, on iWARP immediate data, a READ of
- * more than max_read_sge pieces - is not looked for at each post: it is queued, and completes with
- * BB_WC_LOC_QP_OP_ERR or another error, which takes the QP to ERR; on devices of the verbs driver
- * the log says what was lacking. bb_qp_post_list() refuses it, -ENOTSUP.
+ * Posts do not check whether the device supports an operation, as bb_dev_query() reports it:
+ * atomics, immediate data on iWARP, a READ of more than max_read_sge pieces. An unsupported request
+ * is queued. It completes with BB_WC_LOC_QP_OP_ERR or another error, which moves the QP to ERR. On
+ * devices of the verbs driver the log says what is not supported. bb_qp_post_list() rejects such a
+ * request with -ENOTSUP.
  *
- * Source of all: man ibv_post_send, ibv_post_recv, ibv_poll_cq.
+ * Sources: man ibv_post_send, ibv_post_recv, ibv_poll_cq.
  */
 #ifndef BB_POST_H
 #define BB_POST_H
@@ -47,7 +49,7 @@
 extern "C" {
 #endif
 
-/** RDMA_WRITE of a gather list to @p raddr. */
+/** Posts an RDMA_WRITE of a gather list to @p raddr. */
 static inline __attribute__((always_inline)) int
 bb_post_write(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 	      uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -56,7 +58,9 @@ bb_post_write(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32
 			      flags);
 }
 
-/** RDMA_WRITE_WITH_IMM: also consumes a receive of the peer. @p imm in network order. */
+/**
+ * Posts an RDMA_WRITE_WITH_IMM, which also consumes a receive of the peer. @p imm in network order.
+ */
 static inline int
 bb_post_write_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 		  uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
@@ -65,7 +69,7 @@ bb_post_write_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, ui
 			      imm, flags);
 }
 
-/** RDMA_WRITE with the data in the WQE: @p data may be reused on return. */
+/** Posts an RDMA_WRITE with the data in the WQE: @p data may be reused on return. */
 static inline int
 bb_post_write_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 		     uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -74,7 +78,7 @@ bb_post_write_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_
 				 flags);
 }
 
-/** RDMA_WRITE_WITH_IMM with the data in the WQE. */
+/** Posts an RDMA_WRITE_WITH_IMM with the data in the WQE. */
 static inline int
 bb_post_write_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 			 uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
@@ -83,7 +87,7 @@ bb_post_write_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uin
 				 rkey, imm, flags);
 }
 
-/** RDMA_READ from @p raddr into a scatter list (its MRs need LOCAL_WRITE). */
+/** Posts an RDMA_READ from @p raddr into a scatter list (its MRs need LOCAL_WRITE). */
 static inline int
 bb_post_read(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 	     uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -92,7 +96,7 @@ bb_post_read(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_
 			      flags);
 }
 
-/** SEND a gather list into a receive of the peer. */
+/** Posts a SEND of a gather list into a receive of the peer. */
 static inline int
 bb_post_send(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 	     uint32_t flags)
@@ -100,7 +104,7 @@ bb_post_send(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_
 	return bb_sq_post_sgl(&qp->sq, BB_WQE_SEND, false, wr_id, sge, nsge, 0, 0, 0, flags);
 }
 
-/** SEND_WITH_IMM. @p imm in network order. */
+/** Posts a SEND_WITH_IMM. @p imm in network order. */
 static inline int
 bb_post_send_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 		 uint32_t imm, uint32_t flags)
@@ -108,7 +112,7 @@ bb_post_send_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uin
 	return bb_sq_post_sgl(&qp->sq, BB_WQE_SEND_IMM, false, wr_id, sge, nsge, 0, 0, imm, flags);
 }
 
-/** SEND with the data in the WQE. */
+/** Posts a SEND with the data in the WQE. */
 static inline int
 bb_post_send_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 		    uint32_t flags)
@@ -116,7 +120,7 @@ bb_post_send_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t
 	return bb_sq_post_inline(&qp->sq, BB_WQE_SEND, false, wr_id, data, len, 0, 0, 0, flags);
 }
 
-/** SEND_WITH_IMM with the data in the WQE. */
+/** Posts a SEND_WITH_IMM with the data in the WQE. */
 static inline int
 bb_post_send_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 			uint32_t imm, uint32_t flags)
@@ -126,9 +130,9 @@ bb_post_send_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint
 }
 
 /**
- * SEND that also invalidates the peer's @p rkey, a type 2 window bound by the QP it arrives
- * at: before the completion of the receive (BB_WC_WITH_INV) nobody can use it any more. A key
- * that cannot be invalidated fails the receive and this request.
+ * Posts a SEND that also invalidates the peer's @p rkey: a type 2 window bound by the QP at which
+ * the SEND arrives. The key is invalid before the peer's receive completes (BB_WC_WITH_INV). A key
+ * that cannot be invalidated makes both the receive and this request fail.
  */
 static inline int
 bb_post_send_inv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
@@ -138,7 +142,7 @@ bb_post_send_inv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uin
 			      bb_be32(rkey), flags);
 }
 
-/** The same with the data in the WQE. */
+/** Posts a SEND that invalidates @p rkey, with the data in the WQE. */
 static inline int
 bb_post_send_inv_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 			uint32_t rkey, uint32_t flags)
@@ -148,10 +152,10 @@ bb_post_send_inv_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint
 }
 
 /**
- * If *raddr == @p compare then *raddr = @p swap; the old value lands in @p sge, of 8 bytes.
- * @p raddr must be a multiple of 8, else the post is refused (-EINVAL) and the QP stays as it is.
- * libibverbs posts such an atomic, and the responder refuses it (IBTA vol. 1, 9.4.5), which takes
- * the QP to ERR.
+ * Posts a CMP_SWAP: if *raddr equals @p compare, it becomes @p swap. The old value is written to @p
+ * sge, of 8 bytes. @p raddr must be a multiple of 8, otherwise the post is rejected (-EINVAL) and
+ * the QP is unchanged. libibverbs would post such an atomic; the responder then rejects it (IBTA
+ * vol. 1, 9.4.5), which moves the QP to ERR.
  */
 static inline int
 bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
@@ -161,7 +165,10 @@ bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uin
 				 flags);
 }
 
-/** *raddr += @p add; the old value lands in @p sge. Size and address as of bb_post_cmp_swap(). */
+/**
+ * Posts a FETCH_ADD: *raddr += @p add. The old value is written to @p sge. Size and address as for
+ * bb_post_cmp_swap().
+ */
 static inline int
 bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
 		  uint32_t rkey, uint64_t add, uint32_t flags)
@@ -170,12 +177,12 @@ bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, ui
 }
 
 /**
- * CMP_SWAP under masks: if *raddr and @p compare agree in the bits of @p compare_mask,
- * the bits of @p swap_mask are taken from @p swap. The size is that of @p sge, one of
- * @ref bb_dev_attr masked_atomics; the old value lands there, in network order if
+ * Posts a masked CMP_SWAP: if *raddr and @p compare agree in the bits of @p compare_mask, the bits
+ * of @p swap_mask are taken from @p swap. The operand size is that of @p sge, one of @ref
+ * bb_dev_attr masked_atomics. The old value is written to @p sge, in network order if
  * masked_atomics_be says so. @p raddr must be a multiple of the size (-EINVAL). With 8 bytes and a
- * max_sge below 3, a request takes the room of two. -ENOTSUP where the device has none is said by
- * the completion of the request and by bb_qp_post_list().
+ * max_sge below 3, a request takes the room of two. Without device support the request completes
+ * with an error, and bb_qp_post_list() returns -ENOTSUP.
  */
 static inline int
 bb_post_masked_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
@@ -187,8 +194,8 @@ bb_post_masked_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *s
 }
 
 /**
- * FETCH_ADD of several fields at once: a bit set in @p boundary is the highest bit of
- * a field, over which no carry passes. Size and result as of bb_post_masked_cmp_swap().
+ * Posts a FETCH_ADD on several fields at once. A bit set in @p boundary is the highest bit of a
+ * field; no carry crosses it. Size and result as for bb_post_masked_cmp_swap().
  */
 static inline int
 bb_post_masked_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
@@ -198,9 +205,12 @@ bb_post_masked_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *
 				 boundary, 0, 0, flags);
 }
 
-/** Use bb_post_send_ud(): -EINVAL for no address handle or one of another PD, else 0. */
+/**
+ * Use bb_post_send_ud(). Returns 0, or -EINVAL if there is no address handle or it is of another
+ * PD.
+ */
 int bb_ah_refuse(struct bb_qp *qp, const struct bb_ah *ah);
-/** Debug builds (BB_DEBUG) catch address handles that do not go with the QP. */
+/** Checks in debug builds (BB_DEBUG) that the address handle fits the QP. */
 static inline int
 bb_ah_check(struct bb_qp *qp, const struct bb_ah *ah)
 {
@@ -214,10 +224,11 @@ bb_ah_check(struct bb_qp *qp, const struct bb_ah *ah)
 }
 
 /**
- * SEND a datagram to the UD queue pair @p dest_qpn at @p ah, which must be of the QP's
- * PD (debug builds refuse another, -EINVAL); at most an active MTU of the port. It is lost, and
- * this side completes, when the receiver has no receive posted, too short a one, or another Q_Key.
- * @param qkey the receiver's Q_Key; with the top bit set, the QP's own is sent instead
+ * Posts a SEND of a datagram to UD queue pair @p dest_qpn at @p ah. The handle must be of the QP's
+ * PD (debug builds reject another, -EINVAL). At most the active MTU of the port. If the receiver
+ * has no receive posted, too short a receive, or another Q_Key, the datagram is lost and the
+ * request still completes.
+ * @param qkey the receiver's Q_Key; with the top bit set, the QP's own Q_Key is sent instead
  */
 static inline int
 bb_post_send_ud(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
@@ -231,7 +242,7 @@ bb_post_send_ud(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint
 			     flags);
 }
 
-/** SEND_WITH_IMM of a datagram. @p imm in network order. */
+/** Posts a SEND_WITH_IMM of a datagram. @p imm in network order. */
 static inline int
 bb_post_send_ud_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 		    const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t imm,
@@ -245,7 +256,7 @@ bb_post_send_ud_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, 
 			     imm, flags);
 }
 
-/** SEND of a datagram with the data in the WQE. */
+/** Posts a SEND of a datagram with the data in the WQE. */
 static inline int
 bb_post_send_ud_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 		       const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t flags)
@@ -258,7 +269,7 @@ bb_post_send_ud_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint3
 				    0, flags);
 }
 
-/** SEND_WITH_IMM of a datagram with the data in the WQE. */
+/** Posts a SEND_WITH_IMM of a datagram with the data in the WQE. */
 static inline int
 bb_post_send_ud_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 			   const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t imm,
@@ -272,21 +283,21 @@ bb_post_send_ud_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, u
 				    len, imm, flags);
 }
 
-/** Completes in order and does nothing else. */
+/** Posts a NOP: it completes in order and has no other effect. */
 static inline int
 bb_post_nop(struct bb_qp *qp, uint64_t wr_id, uint32_t flags)
 {
 	return bb_sq_post_nop(&qp->sq, wr_id, flags);
 }
 
-/** Post a receive. */
+/** Posts a receive. */
 static inline int
 bb_post_recv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
 {
 	return bb_rq_post(&qp->rq, wr_id, sge, nsge);
 }
 
-/** Publish all sends posted since the last call: one doorbell. */
+/** Passes all sends posted since the last call to the device, with one doorbell. */
 static inline void
 bb_qp_ring(struct bb_qp *qp)
 {
@@ -294,17 +305,17 @@ bb_qp_ring(struct bb_qp *qp)
 }
 
 /**
- * Takes back every send posted since the last bb_qp_ring() (man ibv_wr_post: ibv_wr_abort()). Room,
- * signalling, numbers and dumps are as before those posts; none of them is executed or completes. A
- * window that one of them binds has its previous key, unless another queue pair bound it since.
- * Receives stay posted. Owner only; the cost grows with the sends that are outstanding.
+ * Takes back every send posted since the last bb_qp_ring() (man ibv_wr_post: ibv_wr_abort()). None
+ * of them is executed or completes. Room, signalling, statistics and dumps are as before those
+ * posts. A window bound by one of them has its previous key, unless another queue pair bound it
+ * since. Receives stay posted. Owner only; the cost grows with the number of outstanding sends.
  * @return 0, also if there is nothing to take back; -EINVAL no QP; -EPERM another thread, in debug
- *   builds; -ENOTSUP a device of the verbs driver, whose provider may have seen the requests; -EIO
- *   the ring was damaged from outside.
+ * builds; -ENOTSUP a device of the verbs driver, whose provider may have seen the requests; -EIO
+ * the ring was damaged from outside.
  */
 int bb_qp_abort(struct bb_qp *qp);
 
-/** Publish all receives posted since the last call. */
+/** Passes all receives posted since the last call to the device. */
 static inline void
 bb_qp_ring_recv(struct bb_qp *qp)
 {
@@ -312,9 +323,9 @@ bb_qp_ring_recv(struct bb_qp *qp)
 }
 
 /**
- * Take a CQE that is there and plain (bb_cqring_is_plain()).
- * @return 1 if @p wc was written, 0 if there is nothing to report, -1 if it is of no queue: then
- * nothing has been done.
+ * Consumes a plain CQE (bb_cqring_is_plain()).
+ * @return 1 if @p wc was written, 0 if there is nothing to report, -1 if the CQE belongs to no
+ * queue; nothing was changed then.
  */
 static inline int
 bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
@@ -341,13 +352,16 @@ bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 	wc->wr_id = w->wr_id;
 	wc->qp = qp;
 	wc->byte_len = bb_be32(cqe->byte_cnt);
-	/* Status, opcode, and no flags. */
+	/* Copies status and opcode, and clears the flags. */
 	what &= 0xff00;
 	memcpy(&wc->status, &what, sizeof(what));
 	return 1;
 }
 
-/** Give back the CQEs from the ring's next to before @p ci, of which there are some. */
+/**
+ * Frees the CQEs from the ring's consumer index up to but not including @p ci. There is at least
+ * one.
+ */
 static inline void
 bb_cq_taken(struct bb_cq *cq, uint64_t ci)
 {
@@ -356,13 +370,13 @@ bb_cq_taken(struct bb_cq *cq, uint64_t ci)
 }
 
 /**
- * The rest of bb_cq_poll_ring() from a CQE of any kind on, the one numbered @p ci. @p done
- * completions have been written.
+ * Continues bb_cq_poll_ring() at CQE number @p ci, which may be of any kind. @p done completions
+ * have been written.
  */
 unsigned int bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done,
 			     uint64_t ci);
 
-/** What bb_cq_poll() finds in the ring as it stands: it calls this. */
+/** Polls the ring without running the device; part of bb_cq_poll(). */
 static inline unsigned int
 bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
@@ -372,7 +386,7 @@ bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 	unsigned int done = 0;
 	struct bb_wc *at = wc;
 
-	/* Nothing is called and returns: no register is saved for it. */
+	/* Both calls on this path are tail calls, so that no register is saved. */
 	if (!bb_cqring_is_plain(own) || n == 0)
 		return bb_cqring_is_there(own) ? bb_cq_poll_rest(cq, wc, n, 0, ci) : 0;
 	do {
@@ -397,9 +411,9 @@ bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 }
 
 /**
- * Take up to @p n completions. Unsignalled requests that succeeded are accounted
- * for and not reported; on an error every request of the queue is reported.
- * @return how many were written to @p wc.
+ * Takes up to @p n completions. Unsignalled requests that succeeded are accounted for and not
+ * reported. After an error every request of the queue is reported.
+ * @return the number of completions written to @p wc.
  */
 static inline unsigned int
 bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
@@ -413,9 +427,9 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 }
 
 /**
- * bb_cq_poll() that tells when the device wrote each completion, by the clock of
- * bb_dev_clock() (man ibv_wc_read_completion_ts). Errors have no time: 0. A call costs
- * more than bb_cq_poll().
+ * Polls as bb_cq_poll() does, and also returns when the device wrote each completion, by the clock
+ * of bb_dev_clock() (man ibv_wc_read_completion_ts). Errors have time 0. A call costs more than
+ * bb_cq_poll().
  * @param ts @p n values.
  */
 unsigned int bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n);

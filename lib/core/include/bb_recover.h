@@ -3,9 +3,9 @@
  */
 /**
  * @file
- * Drain a send queue, and bring a queue pair back after an error.
+ * Drain a send queue, and recover a queue pair after an error.
  *
- * All calls are the owner's: the thread that posts to the QP and polls its CQs.
+ * Only the owner may call these functions: the thread that posts to the QP and polls its CQs.
  */
 #ifndef BB_RECOVER_H
 #define BB_RECOVER_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/** Is every send known complete? Says nothing of the receives. */
+/** Returns true if every send is known to be complete. Does not cover receives. */
 static inline bool
 bb_qp_drained(const struct bb_qp *qp)
 {
@@ -24,44 +24,45 @@ bb_qp_drained(const struct bb_qp *qp)
 }
 
 /**
- * Get the last sends to complete: what SQD does on other devices. Rings what is not
- * rung, and when the last send asks for no CQE posts a NOP that does; its completion is
- * not reported, not even if it is flushed. Never waits: poll the send CQ, and call again while it
- * returns -EAGAIN.
+ * Makes the last sends complete, as SQD does on other devices. Rings all posted sends. If the last
+ * send asks for no CQE, posts a NOP that does; its completion is never reported, even if it is
+ * flushed. Never waits: while the call returns -EAGAIN, poll the send CQ and call again.
  * @return 0 drained; -EAGAIN not yet; -ENOTCONN the QP is neither in RTS nor in ERR.
  */
 int bb_qp_drain(struct bb_qp *qp);
 
-/** What became of a request. */
+/** Fate of a request. */
 enum bb_wr_fate {
-	/** It completed with success; of an RC send the peer has acknowledged it. */
+	/** Completed successfully; the peer has acknowledged an RC send. */
 	BB_WR_DONE,
-	/** It failed, and wc.status says how. The peer may have seen a part of a WRITE. */
+	/** Failed; wc.status has the reason. The peer may have received a part of a WRITE. */
 	BB_WR_FAILED,
-	/** Neither the peer nor local memory has seen anything of it: post it again. */
+	/** Not executed at all, neither at the peer nor in local memory: post it again. */
 	BB_WR_NOT_DONE,
-	/** It was under way: the peer may have carried it out, whole, in part or not. */
+	/** In flight at the error: the peer may have executed all of it, a part, or nothing. */
 	BB_WR_UNKNOWN,
 };
 
-/** Name of a fate: "not done". */
+/** Returns the name of a fate: "not done". */
 const char *bb_wr_fate_name(enum bb_wr_fate fate);
 
-/** A request that bb_qp_recover() gave up, or found complete. */
+/** A request that bb_qp_recover() ended, or found complete. */
 struct bb_wr_end {
-	struct bb_wc wc; /**< as a poll would give it; unsignalled sends too */
+	struct bb_wc
+		wc; /**< completion as a poll would return it; unsignalled sends have one too */
 	enum bb_wr_fate fate;
-	bool recv; /**< a receive; NOT_DONE is then one that no message has reached */
+	bool recv; /**< true for a receive; NOT_DONE then means that no message reached it */
 };
 
-/** In: where to report. Out: what became of the requests. */
+/** In: where to report. Out: the fates of the requests. */
 struct bb_qp_recovery {
 	uint32_t size;          /**< bytes of the caller's struct; set by bb_qp_recover() */
-	struct bb_wr_end *ends; /**< the caller's array; sends in their order, receives in theirs */
-	uint32_t max;           /**< its entries; sq_depth + rq_depth is always enough, with an SRQ
-				 *   sq_depth and the SRQ's depth */
+	struct bb_wr_end *ends; /**< the caller's array; sends are in order, and receives are in
+				 * order */
+	uint32_t max;           /**< entries of the array. Sufficient: sq_depth + rq_depth, with an
+				 * SRQ sq_depth + the SRQ's depth */
 	uint32_t n;             /**< entries written */
-	/** What the flush errors mean that the application polled before this call. */
+	/** Fate of the requests whose flush errors the application polled before this call. */
 	enum bb_wr_fate flushed;
 };
 
@@ -71,25 +72,25 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
 		    struct bb_qp_recovery *recovery);
 
 /**
- * Bring a QP back: to ERR, collect what became of every request that no poll has
- * reported yet, to RESET and, with @p remote, to RTS as bb_qp_connect() does. Completions
- * of other QPs stay in the CQs. The peer's QP needs a new beginning, too: exchange
- * fresh bb_qp_addr() first (the QP number stays, GIDs and PSN may not), then call it on both sides.
+ * Recovers a QP. Moves it to ERR, collects the fate of every request that no poll has reported yet,
+ * and moves it to RESET. With @p remote it then connects the QP as bb_qp_connect() does.
+ * Completions of other QPs stay in the CQs. The peer's QP must be recovered too. First exchange new
+ * bb_qp_addr() (the QP number stays, GID and PSN may change), then call this on both peers.
  *
- * How fates are told. Sends complete in their order, so all in front of the failed one are
- * DONE. Behind an error of the request itself or a NAK of the peer nothing was carried out:
- * NOT_DONE (IBTA vol. 1, 9.9.3: the responder executes nothing behind it).
- * Behind a lost answer (retries exceeded), or when the QP was moved to ERR for
- * another reason, the rest may have been under way: UNKNOWN. What was never rung is NOT_DONE.
+ * Rules for fates. Sends complete in order, so all sends before the failed one are DONE. After an
+ * error of the request itself, or a NAK of the peer, no later send was executed: NOT_DONE (IBTA
+ * vol. 1, 9.9.3: the responder executes nothing after it). After a lost answer (retries exceeded),
+ * or if the QP was moved to ERR for another reason, later sends may have been in flight: UNKNOWN. A
+ * send that was never rung is NOT_DONE.
  *
- * Cost: control path; milliseconds on a card [A], up to a second when it is stuck. With @p remote
- * it may wait for a neighbour, as bb_qp_connect(); bb_conn_recover() does not.
- * @param remote NULL: leave the QP in RESET; @p local and @p attr are not used then.
- * @param attr as for bb_qp_connect(); NULL: rights, retries and path as set before; not from RESET,
- *   which forgets them.
- * @return 0; -ENOSPC more than recovery->max requests: the entries written are final, the
- *   QP is in ERR, call again for the rest; -EBUSY a connection owns the QP: bb_conn_recover(); else
- * as bb_qp_connect(), the QP is in RESET or ERR then, and the entries are valid.
+ * Cost: control path; milliseconds on a card [A], up to a second when the device is stuck. With @p
+ * remote it may wait for a neighbour, as bb_qp_connect() does; bb_conn_recover() does not.
+ * @param remote the peer's address; NULL: leave the QP in RESET, @p local and @p attr are ignored.
+ * @param attr as for bb_qp_connect(); NULL: rights, retries and path as set before. A QP in RESET
+ * has lost them, so it needs @p attr.
+ * @return 0; -ENOSPC more than recovery->max requests: the entries written are final, the QP is in
+ * ERR, call again for the rest; -EBUSY a connection owns the QP: use bb_conn_recover(); otherwise
+ * as bb_qp_connect(). The QP is then in RESET or ERR, and the entries are valid.
  */
 static inline int
 bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,

@@ -5,19 +5,18 @@
  * @file
  * Shared receive queues: one pool of receives for many QPs.
  *
- * Make one, name it in @ref bb_qp_init_attr.srq of QPs, post receives to it. Each
- * message takes the receive at the head, whichever QP it came for; completions come
- * in the receive CQs of the QPs, in any order among these, and with a poll the
- * receive goes back to the SRQ's free ones.
+ * Create an SRQ, set it in @ref bb_qp_init_attr.srq of QPs, and post receives to it. Each message
+ * takes the receive at the head, whichever QP it is for. Completions arrive in the receive CQs of
+ * the QPs, in no fixed order between these CQs. The poll of a completion frees its receive in the
+ * SRQ.
  *
- * An SRQ, its QPs and their CQs belong to one thread. A receive CQ counts the depth
- * of an SRQ once, however many QPs bring the two together: all receives of the SRQ
- * may complete into it.
+ * An SRQ, its QPs and their CQs belong to one thread. A receive CQ counts the depth of an SRQ once,
+ * however many of its QPs use the SRQ: all receives of the SRQ may complete into it.
  *
- * A QP in ERR gives no completions for receives of its SRQ: they stay for the others.
- * BB_EVENT_SRQ_LAST_WQE says that it takes none any more. Wait for it, then poll the
- * receive CQ, before destroying a QP that was in the middle of a message: the card
- * does not give back a receive it had begun to fill.
+ * A QP in ERR gives no completions for receives of its SRQ: they stay for the other QPs.
+ * BB_EVENT_SRQ_LAST_WQE reports that the QP takes no further receive. Before destroying a QP that
+ * was in the middle of a message, wait for this event, then poll the receive CQ. Otherwise a
+ * receive that the card had begun to fill is lost.
  */
 #ifndef BB_SRQ_H
 #define BB_SRQ_H
@@ -30,16 +29,16 @@
 extern "C" {
 #endif
 
-/** What an SRQ is to be like (man ibv_create_srq). */
+/** Attributes of an SRQ (man ibv_create_srq). */
 struct bb_srq_attr {
 	uint32_t size;    /**< set by bb_srq_attr_init() */
-	uint32_t depth;   /**< receives outstanding, 1 to @ref bb_dev_attr.max_srq_wr */
-	uint32_t max_sge; /**< pieces of a receive, to @ref bb_dev_attr.max_srq_sge */
-	uint32_t limit;   /**< as bb_srq_modify(); 0: not armed */
+	uint32_t depth;   /**< receives that can be outstanding, 1 to @ref bb_dev_attr.max_srq_wr */
+	uint32_t max_sge; /**< pieces of a receive, up to @ref bb_dev_attr.max_srq_sge */
+	uint32_t limit;   /**< as in bb_srq_modify(); 0: not armed */
 	uint32_t lcore;   /**< owner, or BB_LCORE_SELF */
 };
 
-/** Defaults: 128 receives of 1 piece, no limit, owned by the calling thread. */
+/** Sets the defaults: 128 receives of 1 piece, no limit, owned by the calling thread. */
 static inline void
 bb_srq_attr_init(struct bb_srq_attr *attr)
 {
@@ -67,11 +66,10 @@ int bb_srq_create_v(struct bb_pd *pd, const struct bb_srq_attr *attr, uint32_t l
 		    struct bb_srq **srq);
 
 /**
- * Create an SRQ (man ibv_create_srq). Keys of its receives are those of @p pd, whichever
- * PD the QPs belong to.
- * @return 0; -EINVAL depth, max_sge or limit out of range, attr not set up by
- *   bb_srq_attr_init(); -ENOTSUP the device has none; -ENOMEM; -EPROTO rebuild the
- *   program.
+ * Creates an SRQ (man ibv_create_srq). The keys of its receives must be keys of @p pd, whichever PD
+ * the QPs belong to.
+ * @return 0; -EINVAL depth, max_sge or limit is out of range, or attr was not set up by
+ * bb_srq_attr_init(); -ENOTSUP the device has no SRQs; -ENOMEM; -EPROTO rebuild the program.
  */
 static inline int
 bb_srq_create(struct bb_pd *pd, const struct bb_srq_attr *attr, struct bb_srq **srq)
@@ -79,13 +77,13 @@ bb_srq_create(struct bb_pd *pd, const struct bb_srq_attr *attr, struct bb_srq **
 	return bb_srq_create_v(pd, attr, BB_LAYOUT_VERSION, srq);
 }
 
-/** Destroy it; receives still posted are dropped. -EBUSY while QPs use it. */
+/** Destroys the SRQ and drops its posted receives. Returns 0, or -EBUSY while QPs use it. */
 int bb_srq_destroy(struct bb_srq *srq);
 
 /**
- * Arm the limit (man ibv_modify_srq, IBV_SRQ_LIMIT): one BB_EVENT_SRQ_LIMIT comes when a
- * message takes a receive and fewer than @p limit are left; arm again after that. 0 disarms.
- * Receives that are few already are not reported before the next one is taken.
+ * Arms the limit (man ibv_modify_srq, IBV_SRQ_LIMIT). One BB_EVENT_SRQ_LIMIT is raised when a
+ * message takes a receive and fewer than @p limit are left; then arm again. 0 disarms. If fewer are
+ * left already, the event is raised only when the next receive is taken.
  * @return 0; -EINVAL over the depth.
  */
 int bb_srq_modify(struct bb_srq *srq, uint32_t limit);
@@ -93,7 +91,10 @@ int bb_srq_modify(struct bb_srq *srq, uint32_t limit);
 /** Use bb_srq_query(). */
 int bb_srq_query_v(struct bb_srq *srq, struct bb_srq_attr *attr);
 
-/** Ask for depth and max_sge as made, and the limit: 0 once it has fired (man ibv_query_srq). */
+/**
+ * Reads the granted depth and max_sge, and the limit, which is 0 after its event (man
+ * ibv_query_srq).
+ */
 static inline int
 bb_srq_query(struct bb_srq *srq, struct bb_srq_attr *attr)
 {
@@ -102,20 +103,20 @@ bb_srq_query(struct bb_srq *srq, struct bb_srq_attr *attr)
 	return bb_srq_query_v(srq, attr);
 }
 
-/** Per-SRQ numbers, kept by software. */
+/** Statistics of an SRQ, counted by software. */
 struct bb_srq_stats {
 	uint32_t size; /**< bytes of the caller's struct; set by bb_srq_stats() */
 	uint64_t posted;
 	uint64_t completed;
-	uint64_t full;        /**< posts refused for want of room */
-	uint32_t outstanding; /**< receives posted and not polled */
-	uint32_t qps;         /**< QPs that use it */
+	uint64_t full;        /**< posts rejected because the queue was full */
+	uint32_t outstanding; /**< receives posted and not yet polled */
+	uint32_t qps;         /**< QPs that use the SRQ */
 };
 
 /** Use bb_srq_stats(). */
 int bb_srq_stats_v(const struct bb_srq *srq, struct bb_srq_stats *stats);
 
-/** Read them: owner only, or while the owner does not post or poll. */
+/** Reads the statistics. Owner only, or while the owner does not post or poll. */
 static inline int
 bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats)
 {
@@ -125,7 +126,7 @@ bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats)
 }
 
 /**
- * Post a receive (man ibv_post_srq_recv). Nothing is handed over before bb_srq_ring().
+ * Posts a receive (man ibv_post_srq_recv). bb_srq_ring() passes it to the device.
  * @return as the posts of bb_post.h.
  */
 static inline int
@@ -134,7 +135,7 @@ bb_post_srq_recv(struct bb_srq *srq, uint64_t wr_id, const struct bb_sge *sge, u
 	return bb_srqring_post(&srq->ring, wr_id, sge, nsge);
 }
 
-/** Publish all receives posted since the last call. */
+/** Passes all receives posted since the last call to the device. */
 static inline void
 bb_srq_ring(struct bb_srq *srq)
 {

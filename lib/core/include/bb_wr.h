@@ -3,9 +3,9 @@
  */
 /**
  * @file
- * Work requests as data, and lists of them: what man ibv_post_send and ibv_post_recv
- * have. For programs that queue or generate requests; the functions of bb_post.h are
- * shorter and faster. Called by the owner only.
+ * Work requests as structs, and lists of them, as man ibv_post_send and ibv_post_recv have them.
+ * For programs that queue or generate requests; the functions of bb_post.h are shorter and faster.
+ * Owner only.
  */
 #ifndef BB_WR_H
 #define BB_WR_H
@@ -23,22 +23,24 @@ struct bb_send_wr {
 	uint64_t wr_id;
 	enum bb_wr_opcode opcode;
 	uint32_t flags;           /**< enum bb_send_flags */
-	const struct bb_sge *sge; /**< with INLINE the keys are not looked at, and the memory
-				   *   may be reused on return */
+	const struct bb_sge *sge; /**< with INLINE the keys are ignored, and the memory may be
+				   * reused on return */
 	uint32_t nsge;
-	uint32_t imm_or_inv; /**< _WITH_IMM: in network order; SEND_WITH_INV, LOCAL_INV: the key */
+	uint32_t imm_or_inv; /**< immediate in network order (_WITH_IMM), or the key
+			      * (SEND_WITH_INV, LOCAL_INV) */
 	union {
 		/** RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ */
 		struct {
 			uint64_t raddr;
 			uint32_t rkey;
 		} rdma;
-		/** Atomics; one piece of 8 bytes, of masked ones 4 or 8 */
+		/** Atomics: one piece of 8 bytes; masked atomics: 4 or 8 bytes */
 		struct {
 			uint64_t raddr;
-			uint64_t compare_add;  /**< to compare with, or to add */
+			uint64_t compare_add;  /**< value to compare with, or to add */
 			uint64_t swap;         /**< CMP_AND_SWP */
-			uint64_t compare_mask; /**< masked; FETCH_AND_ADD: field boundaries */
+			uint64_t compare_mask; /**< masked atomics; for FETCH_AND_ADD the field
+						* boundaries */
 			uint64_t swap_mask;    /**< masked CMP_AND_SWP */
 			uint32_t rkey;
 		} atomic;
@@ -46,14 +48,14 @@ struct bb_send_wr {
 		struct {
 			const struct bb_ah *ah;
 			uint32_t qpn;
-			uint32_t qkey; /**< top bit set: the QP's own */
+			uint32_t qkey; /**< with the top bit set, the QP's own Q_Key is sent */
 		} ud;
 		/** BIND_MW of a window of type 2 */
 		struct {
 			struct bb_mw *mw;
 			struct bb_mr *mr;
 			uint64_t addr, len;
-			uint32_t rkey; /**< the window's new one */
+			uint32_t rkey; /**< the window's new rkey */
 			uint32_t access;
 		} bind_mw;
 	};
@@ -67,20 +69,23 @@ struct bb_recv_wr {
 };
 
 /**
- * Post @p n requests in order, up to the first that cannot be posted. Of that one
- * nothing is in the queue; those before it are, and bb_qp_ring() hands them over.
- * Every request is held against the tables of bb_op.h.
- * @param err 0 when all were posted or the queue is full; else why the request at the
- *   index returned can never be posted: -EINVAL an operation or flag that the type of
- *   QP does not take, too many pieces, too much inline data, a bad piece, no address
- *   handle or one of another PD; -ENOTSUP the device does not do it, as bb_dev_query() tells:
- *   atomics, windows, on iWARP immediate data, a READ of more than max_read_sge pieces that are
- *   not empty; -ENOTCONN the state. The log says why, once per queue and reason.
- * @return how many were posted: the index of the first that was not.
+ * Posts @p n requests in order, up to the first that cannot be posted. Nothing of the failed
+ * request is in the queue. The requests before it are, and bb_qp_ring() passes them to the device.
+ * Every request is checked against the tables of bb_op.h.
+ * @param err 0 if all were posted or the queue is full; otherwise why the request at the returned
+ * index can never be posted. -EINVAL: the QP's type does not support the operation or flag, there
+ * are too many pieces or inline bytes, or a piece is invalid; also no address handle, or one of
+ * another PD. -ENOTSUP: the device does not support the operation (see bb_dev_query()): atomics,
+ * windows, immediate data on iWARP, a READ of more than max_read_sge non-empty pieces. -ENOTCONN:
+ * the state. The log has the reason, once per queue and reason.
+ * @return the number of requests posted: the index of the first that was not.
  */
 uint32_t bb_qp_post_list(struct bb_qp *qp, const struct bb_send_wr *wr, uint32_t n, int *err);
 
-/** The same for receives; bb_qp_ring_recv() hands them over. */
+/**
+ * Posts @p n receives as bb_qp_post_list() posts sends; bb_qp_ring_recv() passes them to the
+ * device.
+ */
 uint32_t bb_qp_post_recv_list(struct bb_qp *qp, const struct bb_recv_wr *wr, uint32_t n, int *err);
 
 #ifdef __cplusplus
