@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The completer of the RoCEv2 engine: answers and losses. test_roce_retry_timer.c has the timers. */
+/* The completer of the RoCEv2 engine: answers and losses. test_roce_retry_timer.c has the timers.
+ */
 #include "roce_req_fake.h"
 
 static void
