@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a device can do: ibv_query_device_ex(), and what only trying tells. */
+/* Capabilities of a device: ibv_query_device_ex(), and probing where no call reports them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,35 +13,40 @@
 #include "verbs_drv.h"
 
 #define LOG_MAX_CQE 22u
-/* Of device memory: no call tells what a device takes, which refuses more itself. */
+/*
+ * Limit for device memory: no call reports the device's own limit. The device rejects larger
+ * alignments itself.
+ */
 #define LOG_MAX_DM_ALIGN 12u
 
 /*
- * What the kernel's rxe says of itself (drivers/infiniband/sw/rxe/rxe_param.h). Its provider in
- * rdma-core 44 has two faults, which later ones have not, but nothing tells them apart:
- * ibv_next_poll(), when nothing is left, moves on, and ibv_end_poll() does again, so that a
- * completion is skipped and empty places follow for ever; and ibv_wr_set_sge_list() takes all
- * pieces to be as long as the first. So there completions are taken one at a time, and requests
- * of several pieces are posted by ibv_post_send().
+ * Vendor id of the kernel's rxe (drivers/infiniband/sw/rxe/rxe_param.h). Its provider in rdma-core
+ * 44 has two faults. Later providers do not, but no call distinguishes the versions.
+ *
+ * - At the end of a CQ, ibv_next_poll() moves on and ibv_end_poll() moves on again. One
+ *   completion is skipped, and empty entries follow from then on. So completions are polled one at
+ *   a time.
+ * - ibv_wr_set_sge_list() gives all pieces the length of the first. So requests of several pieces
+ *   are posted by ibv_post_send().
  */
 #define RXE_VENDOR_ID 0xffffffu
 
 /*
- * siw's provider maps queues at offsets that the kernel gives, and takes one of them for "none"
- * (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY): the creation of a queue that gets it fails, each time.
- * A process met it with its 25th CQ. The kernel gives the lowest room that is free, so a CQ that
- * covers the offset from 0 on, made before all else, keeps it from the rest: SIW_LOW_CQES entries
- * of at least 32 bytes. 1 MB of kernel memory.
+ * siw's provider maps queues at offsets that the kernel assigns, and treats one valid offset as
+ * "none" (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY). The creation of a queue at that offset always fails;
+ * one process met it with its 25th CQ. The kernel assigns the lowest free range. So a CQ that
+ * covers the range from offset 0, created before all others, keeps that offset away from other
+ * queues. It has SIW_LOW_CQES entries of at least 32 bytes: 1 MB of kernel memory.
  */
 #define SIW_VENDOR_ID 0x626d74u
 #define SIW_LOW_CQES  (1 << 15)
 
 /*
- * libhns, as libmlx5 (verbs_qp.c), finds short receives in the CQE or the WQE and copies them to
- * the address that the request names (rdma-core providers/hns/hns_roce_u_hw_v2.c,
- * handle_recv_inl_data()). No call of it switches that off.
+ * libhns, like libmlx5 (verbs_qp.c), takes short receives from the CQE or the WQE. It copies them
+ * to the address in the request (rdma-core providers/hns/hns_roce_u_hw_v2.c,
+ * handle_recv_inl_data()). No call of it turns this off.
  */
-#define HNS_VENDOR_ID 0x19e5u /* [A] PCI's number of Huawei */
+#define HNS_VENDOR_ID 0x19e5u /* [A] PCI vendor id of Huawei */
 
 static uint32_t
 at_most(int value, uint32_t limit)
@@ -50,9 +55,9 @@ at_most(int value, uint32_t limit)
 }
 
 /*
- * Bytes of inline data that QPs take: no call tells, so try, from many down. What the provider
- * rounds the number to is not counted on. -errno if not even a QP without can be made. And
- * whether CQs can be resized, on the way.
+ * Probes the inline bytes that QPs support, from large to small, because no call reports them. The
+ * result does not rely on the provider's rounding. Also probes whether CQs can be resized. Returns
+ * 0, or a negative errno if no QP can be created even without inline data.
  */
 static int
 probe_queues(struct verbs_dev *d, struct bb_dev_attr *attr)
@@ -101,7 +106,10 @@ free_pd:
 	return ret;
 }
 
-/* Whether the kernel's driver knows dma-bufs: it tells one that is none from no such call. */
+/*
+ * Returns true if the kernel's driver supports dma-bufs: it then distinguishes an invalid dma-buf
+ * from a missing call.
+ */
 static bool
 probe_dmabuf(struct ibv_pd *pd)
 {
@@ -123,7 +131,10 @@ probe_rereg(struct ibv_pd *pd)
 
 	if (mr == NULL)
 		return false;
-	/* To less: memory that was pinned for reading is not made writable in place. */
+	/*
+	 * Probes with fewer rights: memory that was pinned for reading cannot be made writable in
+	 * place.
+	 */
 	known = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0) == 0;
 	(void)ibv_dereg_mr(mr);
 	return known;
@@ -165,12 +176,12 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	a->ports = o->phys_port_cnt;
 	a->max_qp = at_most(o->max_qp, BB_MAX_USER_INDEX);
 	a->max_cq = at_most(o->max_cq, INT32_MAX);
-	/* CQs are as deep as a power of two. */
+	/* Depths of CQs are powers of two. */
 	a->max_cqe = rte_align32prevpow2(at_most(o->max_cqe, 1u << LOG_MAX_CQE));
 	a->max_qp_wr = at_most(o->max_qp_wr, VERBS_MAX_WR);
 	a->max_sge = at_most(o->max_sge, VERBS_MAX_SGE);
 	a->max_read_sge = RTE_MIN(at_most(o->max_sge_rd, VERBS_MAX_SGE), a->max_sge);
-	/* Devices that have no limit of their own leave it out. */
+	/* Devices without a separate limit report 0. */
 	if (a->max_read_sge == 0)
 		a->max_read_sge = a->max_sge;
 	a->max_recv_sge = a->max_sge;
@@ -224,7 +235,7 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	attr->max_msg_size = port.max_msg_sz;
 	attr->iwarp = d->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	d->dev->iwarp = attr->iwarp;
-	/* What iWARP lacks is looked for in front of ibv_post_send() alone. */
+	/* Operations that iWARP lacks are checked only before ibv_post_send(). */
 	d->no_qp_ex = attr->iwarp;
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret = probe_queues(d, attr);
@@ -234,9 +245,12 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 		return ret;
 	}
 	probe_mrs(d, attr);
-	/* Those two ignore it. Of others nothing tells, and who has it not may ignore it. */
+	/*
+	 * rxe and siw ignore the flag. No call reports it for other devices; a device without it
+	 * may ignore it.
+	 */
 	attr->relaxed_ordering = !d->rxe && !d->siw;
-	/* rxe tells of none; of others no call says whether they do. */
+	/* rxe raises no such events. For other devices no call reports whether they do. */
 	attr->refusal_events = !d->rxe;
 	if (attr->ports == 0 || attr->max_cqe == 0 || attr->max_qp_wr == 0 || attr->max_sge == 0) {
 		BB_LOG(ERR, "%s: impossible limits: %u ports, %u CQEs, %u WQEs, %u pieces",

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Completion channels: one of libibverbs, and the events that this driver raises.
+ * Completion channels: a channel of libibverbs plus the events that this driver raises.
  *
- * A CQ of libibverbs tells of completions that come after it was armed. One of Bluebell's tells
- * of those, too, that were there and not yet polled (bb_cq_arm()): if arming finds any, the
- * event is raised here. The application waits on an epoll descriptor that has both sources.
- * Whichever comes first is the event; what comes behind it, of a CQ that was not armed again,
- * is dropped.
+ * A CQ of libibverbs raises an event only for completions that arrive after it was armed. A CQ of
+ * Bluebell also raises one for earlier completions that are not polled (bb_cq_arm()). If arming
+ * finds such completions, this driver raises the event. The application waits on an epoll
+ * descriptor that has both sources. The first event to arrive counts. A later one, of a CQ that was
+ * not armed again, is dropped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #include "verbs_drv.h"
 
-#define MAX_DROPS 64u /* per call */
+#define MAX_DROPS 64u /* dropped events per call */
 
 static int
 watch(int epfd, int fd)
@@ -98,7 +98,7 @@ verbs_channel_destroy(struct bb_channel *ch)
 	return 0;
 }
 
-/* Out of the list; its lock held. */
+/* Removes the CQ from the list of raised events. Call with the channel's lock held. */
 static void
 unraise(struct verbs_channel *h, struct verbs_cq *c)
 {
@@ -110,7 +110,7 @@ unraise(struct verbs_channel *h, struct verbs_cq *c)
 		BB_LOG(DEBUG, "nothing to read of an event descriptor");
 }
 
-/* An event of ours; NULL: none. */
+/* Takes an event that this driver raised; NULL if none. */
 static struct verbs_cq *
 take_raised(struct verbs_channel *h)
 {
@@ -126,7 +126,10 @@ take_raised(struct verbs_channel *h)
 	return c;
 }
 
-/* Is an event of libibverbs the one that is owed? */
+/*
+ * Returns true if the CQ is armed, so that an event of libibverbs for it must be reported. Disarms
+ * it.
+ */
 static bool
 owed(struct verbs_channel *h, struct verbs_cq *c)
 {
@@ -174,8 +177,8 @@ verbs_channel_get(struct bb_channel *ch, struct bb_cq **cq)
 }
 
 /*
- * Is there something unread that an event is due for? Of a receive nobody says whether its
- * sender asked for the event, so it counts.
+ * Returns true if the CQ has an unread completion that must raise the event. No call reports
+ * whether a receive was solicited, so every receive counts.
  */
 static bool
 unread(const struct bb_cq *cq, bool solicited_only)
@@ -193,7 +196,7 @@ unread(const struct bb_cq *cq, bool solicited_only)
 	return false;
 }
 
-/* The event that is owed, if none was taken since by another thread. */
+/* Raises the event if the CQ is still armed: another thread may have taken an event since. */
 static void
 raise_event(struct verbs_channel *h, struct verbs_cq *c)
 {
@@ -221,10 +224,10 @@ verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
 	c->solicited_only = solicited_only;
 	pthread_mutex_unlock(&h->lock);
 	/*
-	 * siw counts each receive as unsolicited, a failed one too (siw_rqe_complete()), and so
-	 * does Linux 6.12's rxe with those it flushes (flush_recv_wqe()); no call tells one rxe
-	 * from another. An event too many wakes a sleeper for nothing; without it the sleeper
-	 * sleeps on.
+	 * siw counts every receive as unsolicited, also a failed one (siw_rqe_complete()). rxe of
+	 * Linux 6.12 does the same for receives that it flushes (flush_recv_wqe()), and no call
+	 * reports the version of rxe. So both are armed for every completion. A superfluous event
+	 * only wakes the waiting thread; a missing one would leave it asleep.
 	 */
 	err = ibv_req_notify_cq(c->cq, solicited_only && !c->d->siw && !c->d->rxe);
 	if (err != 0) {
@@ -232,7 +235,7 @@ verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
 		       strerror(err));
 		return -err;
 	}
-	/* In this order: what comes after the poll raises an event by itself. */
+	/* Arms first, then polls: a completion after this poll raises an event by itself. */
 	verbs_drain(c);
 	if (unread(cq, solicited_only))
 		raise_event(h, c);

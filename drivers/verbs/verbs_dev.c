@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The verbs driver: devices found, opened and closed.
+ * The verbs driver: lists, opens and closes devices.
  *
- * "verbs:mlx5_0" is the device mlx5_0 of libibverbs by this driver; a name without the prefix
- * comes here when no other driver has it, as "rxe0".
+ * "verbs:mlx5_0" opens the device mlx5_0 of libibverbs with this driver. A name without the prefix,
+ * such as "rxe0", is looked up here if no other driver knows it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ verbs_list(struct bb_dev_info *info, unsigned int n)
 	struct ibv_device **list;
 	int i, num = 0;
 
-	/* Fails without the kernel's verbs: then there are no devices. */
+	/* Fails if the kernel has no verbs; then there are no devices. */
 	list = ibv_get_device_list(&num);
 	if (list == NULL)
 		return 0;
@@ -46,7 +46,10 @@ open_ctx(const char *name, struct ibv_context **ctx)
 
 	errno = ENOSYS;
 	list = ibv_get_device_list(&num);
-	/* Without the kernel's verbs there are no devices; else it is an error as others are. */
+	/*
+	 * ENOSYS means that the kernel has no verbs, so there are no devices. Any other errno is an
+	 * error.
+	 */
 	if (list == NULL && errno != ENOSYS)
 		ret = bb_ibv_errno();
 	for (i = 0; i < num && ret == -ENODEV; i++) {
@@ -60,7 +63,10 @@ open_ctx(const char *name, struct ibv_context **ctx)
 		ibv_free_device_list(list);
 	if (ret == 0 || ret == -ENODEV)
 		return ret;
-	/* What it may not open libibverbs looks for in other places, and finds no such file. */
+	/*
+	 * If libibverbs may not open the device file, it searches other folders and reports that no
+	 * file exists.
+	 */
 	if (ret == -ENOENT)
 		ret = -EACCES;
 	BB_LOG(ERR, "%s: cannot open it: %s%s", name, strerror(-ret),
@@ -101,7 +107,7 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 	for (i = 0; i < RTE_DIM(d->keys); i++)
 		LIST_INIT(&d->keys[i]);
 	dev->priv = d;
-	/* Asked for events, a caller never waits. */
+	/* Reading events must never block the caller. */
 	if (fcntl(ctx->async_fd, F_SETFL, fcntl(ctx->async_fd, F_GETFL) | O_NONBLOCK) != 0) {
 		ret = -errno;
 		BB_LOG(ERR, "%s: cannot read events without waiting: %s", name, strerror(-ret));
@@ -132,7 +138,10 @@ verbs_gone(struct verbs_dev *d, int err)
 	if (err != EIO && err != EBUSY)
 		return err;
 	if (!__atomic_load_n(&d->gone, __ATOMIC_RELAXED)) {
-		/* Nobody has read its last event: another command tells. */
+		/*
+		 * The device's last event may be unread, so another command checks whether the
+		 * device is gone.
+		 */
 		if (ibv_query_device_ex(d->ctx, NULL, &attr) != EIO)
 			return err;
 		__atomic_store_n(&d->gone, true, __ATOMIC_RELAXED);
@@ -163,7 +172,7 @@ verbs_close(struct bb_dev *dev)
 	return 0;
 }
 
-/* libibverbs has no counters: as on a device without. */
+/* libibverbs has no counters; all values stay 0. */
 static int
 verbs_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 {
@@ -172,7 +181,7 @@ verbs_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 	return 0;
 }
 
-/* The device's clock is what stamps completions. */
+/* Reads the clock that stamps completions. */
 int
 verbs_clock(struct bb_dev *dev, uint64_t *now)
 {
@@ -186,7 +195,7 @@ verbs_clock(struct bb_dev *dev, uint64_t *now)
 		BB_LOG(ERR, "%s: cannot read the device's clock: %s", dev->name, strerror(err));
 		return -err;
 	}
-	/* Ticks, in the seconds' and nanoseconds' places as libibverbs' providers put them. */
+	/* Providers put the ticks into the fields for seconds and nanoseconds. */
 	*now = (uint64_t)v.raw_clock.tv_sec * UINT64_C(1000000000) + (uint64_t)v.raw_clock.tv_nsec;
 	return 0;
 }

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Asynchronous events. The kernel drops those of an object that is destroyed before they are
- * read, and each is acknowledged at once, so none names an object that is gone.
+ * Asynchronous events. When an object is destroyed, the kernel drops its unread events. Each event
+ * read here is acknowledged at once. So no event names a destroyed object.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "verbs_drv.h"
 
-#define MAX_DROPS 64u /* per call: events that Bluebell has no name for */
+#define MAX_DROPS 64u /* unknown events skipped per call */
 
 static bool
 of_qp(const struct ibv_async_event *e, struct bb_event *event)
@@ -43,7 +43,7 @@ of_qp(const struct ibv_async_event *e, struct bb_event *event)
 	}
 }
 
-/* What an event means; false for one that is not reported. */
+/* Translates an event; returns false if it is not reported. */
 static bool
 translate(const struct ibv_async_event *e, struct bb_event *event)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* QP transitions, by ibv_modify_qp(). */
+/* QP transitions through ibv_modify_qp(). */
 #include <errno.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ state_from(enum ibv_qp_state state)
 	}
 }
 
-/* Bits of Bluebell's mask, those of libibverbs. */
+/* Attribute bits of Bluebell and the corresponding bits of libibverbs. */
 static const struct {
 	uint32_t ours;
 	int theirs;
@@ -77,7 +77,7 @@ fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enu
 
 	memset(a, 0, sizeof(*a));
 	a->qp_state = state_to(to);
-	/* Of the others the kernel has checked no bit, and needs none. */
+	/* For RESET and ERR the kernel needs no other attribute and checks none. */
 	if (to == BB_QP_RESET || to == BB_QP_ERR)
 		return theirs;
 	for (i = 0; i < RTE_DIM(masks); i++)
@@ -101,7 +101,7 @@ fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enu
 	return theirs;
 }
 
-/* The provider has forgotten all requests: so does this. */
+/* The provider has dropped all requests; resets the driver's state to match. */
 static void
 after_reset(struct bb_qp *qp, struct verbs_qp *q)
 {
@@ -117,8 +117,8 @@ after_reset(struct bb_qp *qp, struct verbs_qp *q)
 }
 
 /*
- * From RESET to ERR, which the kernel's table has and rxe has not: by INIT, of which nothing is
- * left in ERR.
+ * Moves a QP from RESET to ERR, which the kernel's table allows and rxe does not. The QP passes
+ * through INIT, whose attributes have no effect in ERR.
  */
 static int
 reset_to_err(struct verbs_qp *q, enum bb_qp_type type)
@@ -141,7 +141,7 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	int theirs = fill(dev, attr, mask, to, &a), err;
 	bool open = false;
 
-	/* What RTR and RTS are on a TCP connection the kernel does, asked by librdmacm. */
+	/* On iWARP the kernel makes these transitions itself, at the request of librdmacm. */
 	if (dev->iwarp && (to == BB_QP_RTR || to == BB_QP_RTS))
 		return bb_iwarp_refusal(dev);
 	if (to == BB_QP_RESET) {
@@ -184,7 +184,10 @@ verbs_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 		return -err;
 	}
 	attr->state = state_from(a.qp_state);
-	/* siw reports no state, which reads as RESET (Linux 6.1), or its IDLE as INIT (6.12). */
+	/*
+	 * siw reports no state, which reads as RESET (Linux 6.1), or reports its IDLE as INIT
+	 * (6.12).
+	 */
 	if (qp->ctrl->pd->dev->iwarp && (attr->state == BB_QP_RESET || attr->state == BB_QP_INIT))
 		attr->state = qp->state;
 	return 0;

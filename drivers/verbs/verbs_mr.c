@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory regions and windows, and the way from a key back to its object, which libibverbs wants
- * where a request has a key only: binds.
+ * Memory regions and windows, and the lookup from a key to its object. libibverbs needs the object
+ * for binds, whose WQE has only a key.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #include "verbs_drv.h"
 
-/* An access right is the same bit to applications and to libibverbs; see bb_mem.h. */
+/* Access rights have the same bits in bb_mem.h and in libibverbs. */
 BB_STATIC_ASSERT((int)BB_ACCESS_LOCAL_WRITE == (int)IBV_ACCESS_LOCAL_WRITE &&
 			 (int)BB_ACCESS_REMOTE_WRITE == (int)IBV_ACCESS_REMOTE_WRITE &&
 			 (int)BB_ACCESS_REMOTE_READ == (int)IBV_ACCESS_REMOTE_READ &&
@@ -94,9 +94,9 @@ region_call(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, uint32_t acce
 }
 
 /*
- * Is it worth another try without the rights that a device may ignore? Where a kernel before 5.7
- * knows none, ibv_reg_mr_iova2() leaves them out; the other calls hand them on, and the kernel, or
- * a driver of it, refuses them.
+ * Returns true if the registration may be tried again without the rights that a device may ignore.
+ * On a kernel before 5.7, which knows none of them, ibv_reg_mr_iova2() leaves them out. The other
+ * calls pass them on, and the kernel or its driver rejects them.
  */
 static bool
 without_optional(uint32_t access)
@@ -105,9 +105,10 @@ without_optional(uint32_t access)
 }
 
 /*
- * ZERO_BASED says no more than the iova 0 that is passed beside it, and Linux 6.12's rxe refuses it
- * for all but windows (drivers/infiniband/sw/rxe/rxe_verbs.h, RXE_ACCESS_SUPPORTED_MR). Device
- * memory needs it: ibv_reg_dm_mr() takes no iova.
+ * Removes ZERO_BASED for regions other than device memory. The flag only repeats the iova 0 that is
+ * passed with it, and rxe of Linux 6.12 rejects it except for windows
+ * (drivers/infiniband/sw/rxe/rxe_verbs.h, RXE_ACCESS_SUPPORTED_MR). Device memory needs the flag,
+ * because ibv_reg_dm_mr() takes no iova.
  */
 static uint32_t
 without_zero_based(enum bb_drv_mr_kind kind, uint32_t access)
@@ -126,7 +127,7 @@ region_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr)
 	return mr;
 }
 
-/* 0, or a negative errno. */
+/* Creates the provider's object. Returns 0 or a negative errno. */
 static int
 object_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, struct verbs_mr *m)
 {
@@ -163,14 +164,17 @@ refused(const struct bb_dev *dev, const struct bb_drv_mr_attr *attr, int ret)
 		       bb_mem_hint(ret, attr->kind == BB_DRV_MR_DMABUF));
 }
 
-/* Why a device takes no region whose iova is not its address; NULL if it takes this one. */
+/*
+ * Returns why the device does not support a region whose iova differs from its address, NULL if
+ * this region is supported.
+ */
 static const char *
 refuse_iova(const struct verbs_dev *d, const struct bb_drv_mr_attr *attr)
 {
 	if (attr->kind == BB_DRV_MR_MW ||
 	    (attr->kind == BB_DRV_MR_MEM && attr->iova == (uintptr_t)attr->addr))
 		return NULL;
-	/* siw_reg_user_mr() leaves the iova out: a peer's WRITE does not land. */
+	/* siw_reg_user_mr() ignores the iova, so a peer's WRITE would not arrive. */
 	if (d->siw && attr->kind == BB_DRV_MR_MEM)
 		return "siw ignores the iova";
 	return d->hns ? "libhns copies short receives to the address that a request names" : NULL;
@@ -243,12 +247,12 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 		ret = ibv_rereg_mr(m->mr, (int)flags, np != NULL ? np->pd : NULL, addr, len,
 				   (int)(access & ~BB_ACCESS_OPTIONAL_RANGE));
 	}
-	/* The new registration is valid; only MADV_DOFORK of the old memory failed. */
+	/* The new registration is valid; only MADV_DOFORK for the old memory failed. */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD) {
 		BB_LOG(WARNING, "%s: memory of a deregistered region stays hidden from fork()",
 		       pd->dev->name);
 	} else if (ret != 0) {
-		/* An enum ibv_rereg_mr_err_code, and errno. */
+		/* @ret is an enum ibv_rereg_mr_err_code; errno has the cause. */
 		ret = (flags & BB_MR_REREG_TRANSLATION) != 0 ? bb_ibv_reg_errno(addr, len)
 							     : bb_ibv_errno();
 		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", pd->dev->name,

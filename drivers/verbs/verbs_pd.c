@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Protection domains, thread domains in them, address handles.
+ * Protection domains, their thread domains, and address handles.
  *
- * A QP belongs to one thread (its owner), so it is made in a parent domain with a thread domain
- * of that owner: the provider then takes no locks when it posts. Providers without them are
- * used as they are.
+ * A QP belongs to one thread, its owner. So it is created in a parent domain with a thread domain
+ * of that owner, in which the provider takes no locks when it posts. If the provider has no thread
+ * domains, the QP is created in the plain PD.
  *
- * libibverbs wants an address handle to stay until the requests that name it have completed
- * (man ibv_destroy_ah); Bluebell does not (bb_ah.h). So a handle that is destroyed while
- * requests of UD QPs are under way leaves when these have completed.
+ * libibverbs requires that an address handle exists until the requests that name it have completed
+ * (man ibv_destroy_ah); Bluebell does not (bb_ah.h). So a handle that is destroyed while UD QPs
+ * have outstanding requests is freed when these have completed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ verbs_pd_alloc(struct bb_pd *pd)
 	return 0;
 }
 
-/* Those whose requests have completed. */
+/* Frees the handles whose requests have completed. */
 static void
 ah_reap(const struct bb_dev *dev, struct verbs_pd *p)
 {
@@ -101,7 +101,7 @@ verbs_pd_free(struct bb_pd *pd)
 	struct verbs_pd *p = pd->priv;
 	int err;
 
-	/* Its QPs are gone, and what they waited for. */
+	/* All QPs of the PD are destroyed, so no handle has requests left. */
 	ah_reap(pd->dev, p);
 	err = verbs_gone(verbs_dev_of(pd->dev), ibv_dealloc_pd(p->pd));
 	if (err != 0) {
@@ -238,7 +238,7 @@ verbs_ah_release(struct bb_pd *pd, const struct bb_wqe_av *av)
 	a->n = 0;
 	LIST_FOREACH(q, &p->ud, link) {
 		a->wait[a->n].q = q;
-		/* Posted and not rung counts, too. */
+		/* Includes requests that are posted but not rung. */
 		a->wait[a->n++].seq = __atomic_load_n(&q->bb->sq.seq, __ATOMIC_RELAXED);
 	}
 	LIST_INSERT_HEAD(&p->leaving, a, link);

@@ -4,14 +4,15 @@
 /*
  * Completions: from the provider's CQ to the application, or to CQEs in the ring that it polls.
  *
- * A request that has simply succeeded goes straight to the application's struct bb_wc while the
- * ring is empty. Everything else becomes a CQE: receives, errors, what is complete behind
- * others, what finds no room; and what comes behind a CQE, as order is kept.
+ * While the ring is empty, the completion of a request that succeeded goes directly to the
+ * application's struct bb_wc. All others become CQEs in the ring: receives, errors, requests that
+ * complete through a later one, and completions for which the application's array has no room. To
+ * keep the order, completions that follow a CQE become CQEs too.
  *
- * A request whose completion nobody asked for may have been given to the provider signalled all
- * the same (verbs_send.c): its completion moves verbs_qp.done on and makes no CQE. What the
- * provider does not complete, NOPs above all, stands in verbs_qp.own and completes when all in
- * front of it has.
+ * A request that asks for no completion may have been posted to the provider as signalled
+ * (verbs_send.c). Its completion advances verbs_qp.done and makes no CQE. Requests that the
+ * provider does not complete, mainly NOPs, are in verbs_qp.own. They complete when all earlier
+ * requests have.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,9 +20,9 @@
 #include "bb_post.h"
 #include "verbs_drv.h"
 
-#define BURST 32u /* completions of a poll */
+#define BURST 32u /* completions taken per poll */
 
-/* The syndrome that bb_wc_status_of() makes the same status of. */
+/* Returns the syndrome that bb_wc_status_of() maps back to this status. */
 static uint8_t
 syndrome_of(enum ibv_wc_status status)
 {
@@ -57,21 +58,21 @@ syndrome_of(enum ibv_wc_status status)
 	}
 }
 
-/* What a poll gives the application. */
+/* Results of one poll for the application. */
 struct polled {
 	struct bb_wc *wc;
 	unsigned int n, done;
-	uint32_t cqes; /* that there would have been */
+	uint32_t cqes; /* CQEs that these completions would have needed */
 };
 
-/* Where the next CQE goes; CQ credits say that there is room. */
+/* Returns the slot for the next CQE. CQ credits guarantee that it is free. */
 static inline struct bb_cqe *
 cqe_next(const struct verbs_cq *c)
 {
 	return (struct bb_cqe *)(void *)c->bb->ring.buf + (c->pi & c->bb->ring.mask);
 }
 
-/* Its last byte, which makes it valid. */
+/* Writes the last byte of the CQE, which makes it valid. */
 static inline void
 cqe_publish(struct verbs_cq *c, struct bb_cqe *cqe, uint8_t opcode, uint8_t flags)
 {
@@ -115,7 +116,10 @@ verbs_ring_end(struct verbs_cq *c)
 	cqe_publish(c, cqe, BB_CQE_RESIZE, 0);
 }
 
-/* Complete those whose last request before is in front of @upto, and was over at @time. */
+/*
+ * Completes the entries of own[] whose last earlier request precedes @upto. That request completed
+ * at @time.
+ */
 static void
 own_done(struct verbs_qp *q, uint32_t upto, uint64_t time)
 {
@@ -141,7 +145,7 @@ verbs_own_done(struct verbs_qp *q)
 	const uint64_t before = q->scq->pi;
 	uint64_t now = 0;
 
-	/* There is nothing in front whose time they would have. */
+	/* No earlier completion gives a time stamp, so the clock does. */
 	if (bb_unlikely(q->scq->timestamps))
 		(void)verbs_clock(q->scq->d->dev, &now);
 	own_done(q, q->done, now);
@@ -149,7 +153,10 @@ verbs_own_done(struct verbs_qp *q)
 		verbs_raise(q->scq, q->failed);
 }
 
-/* Bytes that came in; other requests tell none (struct bb_wc), and are not asked. */
+/*
+ * Returns the bytes received. Other requests report no length (struct bb_wc), so it is not read for
+ * them.
+ */
 static inline uint32_t
 send_len(struct verbs_cq *c, const struct bb_sq_wqe *w, const struct ibv_wc *wc)
 {
@@ -159,7 +166,10 @@ send_len(struct verbs_cq *c, const struct bb_sq_wqe *w, const struct ibv_wc *wc)
 	return wc != NULL ? wc->byte_len : ibv_wc_read_byte_len(c->ex);
 }
 
-/* A request has succeeded, so all before it have. @wc is NULL for the current one of c->ex. */
+/*
+ * Completes a successful request and all earlier ones. @wc is NULL for the current completion of
+ * c->ex.
+ */
 static inline void
 send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t time)
 {
@@ -183,7 +193,7 @@ send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t 
 		own_done(q, seq, time);
 }
 
-/* The same without a CQE, if that may be. */
+/* Completes a successful request without a CQE, if possible. Returns false if it needs a CQE. */
 static inline __attribute__((always_inline)) bool
 send_direct(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *from, struct polled *p)
 {
@@ -241,13 +251,16 @@ send_failed(struct verbs_cq *c, const struct ibv_wc *wc)
 	cqe_error(c, uidx, (uint16_t)wc->wr_id, BB_CQE_REQ_ERR, syndrome_of(wc->status),
 		  (uint8_t)wc->vendor_err);
 	__atomic_store_n(&q->done, seq, __ATOMIC_RELAXED);
-	/* libibverbs would have it in SQE, which Bluebell has not: no CQE without the others. */
+	/*
+	 * libibverbs moves the QP to SQE, which Bluebell does not have: the QP is moved to ERR, so
+	 * every request gets a CQE.
+	 */
 	if (first && qp->sq.type != BB_QPT_RC)
 		verbs_qp_stop(qp, NULL, 0);
 	own_done(q, seq, 0);
 }
 
-/* The QP that a receive of an SRQ came for. */
+/* Returns the user index of the QP to which a receive of an SRQ belongs. */
 static uint32_t
 user_of_qpn(const struct verbs_dev *d, uint32_t qpn)
 {
@@ -320,7 +333,7 @@ take(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time, struct polled *
 		send_done(c, wc->wr_id, wc, time);
 }
 
-/* The current completion of an extended CQ, read whole. */
+/* Takes the current completion of an extended CQ, with all its fields. */
 static __attribute__((noinline)) void
 take_ex(struct verbs_cq *c, struct polled *p)
 {
@@ -347,9 +360,9 @@ take_ex(struct verbs_cq *c, struct polled *p)
 }
 
 /*
- * The provider's poll failed, and not because there is nothing: to the application it is a poll
- * that finds nothing, as a CQ has no state of its own in which it says more. What was in the CQ
- * may be lost with it. mlx5's provider has negative codes, which are no errno.
+ * Logs a failed poll of the provider. The application sees a poll that finds nothing, because a CQ
+ * has no error state. The completions in the CQ may be lost. mlx5's provider returns negative
+ * codes, which are not errno values.
  */
 static __attribute__((noinline, cold)) void
 poll_failed(struct verbs_cq *c, const char *call, int err)
@@ -364,8 +377,8 @@ poll_failed(struct verbs_cq *c, const char *call, int err)
 }
 
 /*
- * Up to @room completions of an extended CQ; no more when the application has what it asked for.
- * Nobody else gets @p, a copy if need be, so that compilers keep it in registers.
+ * Takes up to @room completions of an extended CQ, and stops when the application's array is full.
+ * @p is not passed to other functions, only a copy, so that compilers keep it in registers.
  */
 static inline __attribute__((always_inline)) uint32_t
 poll_ex(struct verbs_cq *c, uint32_t room, bool one_by_one, struct polled *p)
@@ -422,8 +435,8 @@ poll_plain(struct verbs_cq *c, uint32_t room, struct polled *p)
 }
 
 /*
- * At most so many that their CQEs, and those of what they let go, find room: a CQE is owed to
- * each request once, so there are never more than the ring holds.
+ * Takes only as many completions as the ring has room for, including CQEs of requests that complete
+ * through them. Each request gets at most one CQE, so the ring never needs more than its capacity.
  */
 static uint32_t
 poll_some(struct verbs_cq *c, struct polled *p)
@@ -453,7 +466,7 @@ ring_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 	return bb_cq_poll_ring(cq, wc, n);
 }
 
-/* What was polled, and what stands in the ring. */
+/* Returns the completions polled directly plus those in the ring. */
 static inline unsigned int
 polled_end(struct bb_cq *cq, const struct verbs_cq *c, const struct polled *p)
 {

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Sends without WQEs: a post of one piece goes to ibv_wr_*() at once, and the doorbell calls
- * ibv_wr_complete(), then ibv_wr_start() for the posts to come. Only on a QP of a thread domain:
- * there the provider takes no lock between them (man ibv_wr_post, CONCURRENCY), so that a program
- * may do what it likes meanwhile. Nothing is executed before ibv_wr_complete().
+ * Sends without WQEs. A post of one piece calls ibv_wr_*() at once. The doorbell calls
+ * ibv_wr_complete(), then ibv_wr_start() for the next posts. Used only on a QP of a thread domain:
+ * there the provider holds no lock between these calls (man ibv_wr_post, CONCURRENCY), so the
+ * program may do other work meanwhile. Nothing is executed before ibv_wr_complete().
  *
- * Whether the last request of a doorbell is to be signalled, as verbs_send.c has it, is not known
- * here when it is posted. A WRITE may end a doorbell unsignalled all the same: where a NOP comes
- * behind it, a WRITE of no bytes stands for the NOP, which the peer has given the right to. Other
- * requests come this way signalled only.
+ * The last request of a doorbell should be signalled (verbs_send.c), but a post does not know that
+ * it is the last. A WRITE may still end a doorbell unsignalled. If a NOP follows it, a WRITE of
+ * zero bytes replaces the NOP; the peer has granted the right for it. Other requests take this path
+ * only if they are signalled.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@
 
 #define WRITE (BB_WQE_RDMA_WRITE | BB_SQ_RADDR)
 
-/* Take the next block, at @where, and write down what its completion needs. */
+/* Takes the next block, at @where, and records what its completion needs. */
 static inline void
 note(struct bb_sq *sq, uint64_t where, uint8_t opcode, uint8_t flags, enum bb_sq_direct how,
      uint64_t wr_id)
@@ -33,7 +33,7 @@ note(struct bb_sq *sq, uint64_t where, uint8_t opcode, uint8_t flags, enum bb_sq
 		offsetof(struct bb_sq_wqe, opcode) == offsetof(struct bb_sq_wqe, flags) + 2 &&
 			offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, flags) + 3,
 		"written together");
-	/* In this order, and with seq loaded again, gcc needs the fewest registers. */
+	/* This order, and loading seq again, need the fewest registers with gcc. */
 	bb_sq_advance(sq, where, 1);
 	w = &sq->wqes[where >> 48 & sq->mask];
 	w->wr_id = wr_id;
@@ -41,7 +41,7 @@ note(struct bb_sq *sq, uint64_t where, uint8_t opcode, uint8_t flags, enum bb_sq
 	w->seq = sq->seq;
 }
 
-/* May a post go on? */
+/* Returns true if a batch is open and has room for a post. */
 static inline bool
 begun(const struct bb_sq *sq)
 {
@@ -49,8 +49,8 @@ begun(const struct bb_sq *sq)
 }
 
 /*
- * Begin what the doorbell ends, if the last one has not. false: there is no room, the queue takes
- * no posts, or WQEs are in front.
+ * Opens the batch that the doorbell ends, unless it is open. Returns false if there is no room, the
+ * queue accepts no posts, or WQEs precede.
  */
 static bool
 begin(struct bb_sq *sq)
@@ -66,14 +66,17 @@ begin(struct bb_sq *sq)
 	}
 	sq->ex = q->ex;
 	sq->piece = q->ex->wr_set_sge;
-	/* Of all that verbs_write() takes; who sets others puts these back, or ends this. */
+	/*
+	 * Flags of every request of verbs_write(). Code that sets other flags restores these or
+	 * ends the batch.
+	 */
 	q->ex->wr_flags = IBV_SEND_SIGNALED;
 	q->open = true;
 	sq->direct_limit = sq->depth;
 	return true;
 }
 
-/* Those that verbs_write() is not for. */
+/* Posts a request that verbs_write() does not handle. */
 static int
 post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 	   uint64_t raddr, uint64_t keys)
@@ -83,7 +86,7 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 	struct ibv_qp_ex *ex = q->ex;
 	uint8_t flags = (uint8_t)(what >> 16);
 	const bool write = opcode == BB_WQE_RDMA_WRITE || opcode == BB_WQE_RDMA_WRITE_IMM;
-	/* verbs_write() leaves sig_seq behind: then one is due a little early. */
+	/* verbs_write() does not update sig_seq; a CQE may then be requested a little early. */
 	const bool due = sq->seq + 1 - sq->sig_seq >= sq->sig_every;
 
 	if ((flags & ~BB_SEND_SIGNALED) != 0 || opcode == BB_WQE_SEND_INV ||
@@ -135,7 +138,7 @@ verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id, uin
 	note(sq, where, BB_WQE_RDMA_WRITE, BB_SEND_SIGNALED, BB_SQ_DIRECT, wr_id);
 	q = sq->driver;
 	ex = sq->ex;
-	/* Its flags stand there: see begin(). */
+	/* begin() has set the flags. */
 	ex->wr_id = q->wr_told | where >> 48;
 	ibv_wr_rdma_write(ex, rkey, raddr);
 }
@@ -146,7 +149,7 @@ verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 {
 	if (what != BB_SQ_WHAT(WRITE, BB_SEND_SIGNALED))
 		return post_other(sq, what, wr_id, piece, raddr, keys);
-	/* The first since something stood in the way. */
+	/* First post after the batch was closed. */
 	if (!begin(sq))
 		return bb_sq_post_slow(sq, what, wr_id, piece, raddr, keys);
 	verbs_write(sq, (uint32_t)keys, raddr, wr_id, bb_sq_where(sq));
@@ -159,7 +162,7 @@ verbs_sq_ring(struct bb_sq *sq)
 {
 	int err;
 
-	/* Nothing was posted, WQEs were, or the count is about to wrap. */
+	/* Nothing was posted, WQEs were posted, or the count is about to wrap. */
 	if (bb_unlikely(sq->seq <= (uint32_t)sq->rung_seq || sq->built != BB_SQ_NONE ||
 			!bb_queue_check_owner(sq->owner))) {
 		verbs_sq_give(sq);
@@ -170,7 +173,10 @@ verbs_sq_ring(struct bb_sq *sq)
 		verbs_sq_refused(sq, err);
 		return;
 	}
-	/* Loaded again: registers kept over the call cost more. verbs_sq_give() will set given. */
+	/*
+	 * Loads seq again, because keeping it in a register over the call costs more.
+	 * verbs_sq_give() will set given.
+	 */
 	bb_sq_rung_to(sq, sq->seq);
 	ibv_wr_start(sq->ex);
 }

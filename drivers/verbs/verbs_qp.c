@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Queue pairs: the rings that the application posts to, and the provider's QP. */
+/* Queue pairs: the rings to which the application posts, and the provider's QP. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #include "verbs_drv.h"
 
-/* In front of the data of the largest WQEs, as bb_sq.c counts; and of an atomic. */
+/* Segments before the data of the largest WQEs, as in bb_sq.c, and segments of an atomic. */
 #define HEAD_DS    2u
 #define UD_HEAD_DS 4u
 #define ATOMIC_DS  4u
@@ -25,13 +25,13 @@
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 #define OPS_KEYS (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
 
-/* How large the queues of a QP are. */
+/* Sizes of a QP's queues. */
 struct sizes {
-	uint32_t blocks; /* SQ */
-	uint32_t wqes;   /* RQ, 0: none */
+	uint32_t blocks; /* blocks of the SQ */
+	uint32_t wqes;   /* WQEs of the RQ, 0 for none */
 	uint32_t log_stride;
 	size_t rq_bytes, sq_bytes;
-	uint32_t own; /* places of verbs_qp.own */
+	uint32_t own; /* entries of verbs_qp.own */
 };
 
 static int
@@ -55,7 +55,7 @@ sizes_of(const struct bb_dev *dev, const struct bb_qp_init_attr *attr, struct si
 	if (attr->rq_depth == 0)
 		return 0;
 	s->log_stride = rte_log2_u32(rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG));
-	/* The SQ follows the RQ and must start on a block. */
+	/* The SQ follows the RQ and starts on a block boundary. */
 	s->wqes = RTE_MAX(rte_align32pow2(attr->rq_depth), BB_WQE_BB >> s->log_stride);
 	s->rq_bytes = (size_t)s->wqes << s->log_stride;
 	return 0;
@@ -74,10 +74,11 @@ caps_of(const struct bb_qp_init_attr *attr)
 }
 
 /*
- * Makes a QP with extended post if @ops is not 0. libmlx5 by default has the device put receives of
- * up to 32 bytes into the CQE (64 with CQEs of 128) and copies them to the address that the request
- * names (rdma-core providers/mlx5/cq.c, handle_responder()). That address is no pointer where a
- * region is zero-based, has another iova or is device memory: no QP is made with it.
+ * Creates a QP, with extended post if @ops is not 0. By default libmlx5 has the device write
+ * receives of up to 32 bytes into the CQE (64 with CQEs of 128 bytes). It then copies them to the
+ * address in the request (rdma-core providers/mlx5/cq.c, handle_responder()). That address is not a
+ * pointer if a region is zero-based, has another iova, or is device memory. So every QP is created
+ * without this feature.
  */
 static struct ibv_qp *
 create_qp(struct verbs_dev *d, struct bb_qp *qp, struct ibv_pd *pd, uint64_t ops)
@@ -111,7 +112,10 @@ unknown(void)
 	return errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL;
 }
 
-/* With extended post if the provider has it, and with what changes keys if it has that there. */
+/*
+ * Creates the QP with extended post if the provider supports it, and with the key operations if it
+ * supports these too.
+ */
 static int
 create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd *pd)
 {
@@ -135,7 +139,7 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 	q->ib = create_qp(d, qp, pd, 0);
 	if (q->ib == NULL)
 		return bb_ibv_errno();
-	/* It was not a limit that was refused. */
+	/* Creation without extended post succeeded, so no limit was the cause. */
 	if (!d->no_qp_ex)
 		BB_LOG(INFO, "%s: the provider has no extended post: ibv_post_send() serves",
 		       d->ibname);
@@ -160,7 +164,7 @@ qpn_note(struct verbs_dev *d, uint32_t qpn, uint16_t user_index)
 	return 0;
 }
 
-/* Fill the structs that the data path works on. */
+/* Initializes the structs that the data path uses. */
 static int
 init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 {

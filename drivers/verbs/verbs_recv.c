@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Receives: WQEs of a receive queue or an SRQ to ibv_post_recv() and ibv_post_srq_recv(). */
+/*
+ * Receives: posts WQEs of a receive queue or SRQ through ibv_post_recv() and ibv_post_srq_recv().
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 #include "verbs_drv.h"
 
 #define CHAIN     16u
-#define CHAIN_SGE 64u /* of a chain; one request has at most VERBS_MAX_SGE */
+#define CHAIN_SGE 64u /* pieces of a chain; one request has at most VERBS_MAX_SGE */
 BB_STATIC_ASSERT(CHAIN_SGE >= VERBS_MAX_SGE, "a request fits into an empty chain");
 
 struct chain {
@@ -18,7 +20,7 @@ struct chain {
 	uint32_t n, n_sge;
 };
 
-/* Append the WQE whose scatter list is of @segs places at @seg. */
+/* Appends the WQE whose scatter list has @segs segments at @seg. */
 static void
 chain_add(struct chain *ch, uint64_t wr_id, const struct bb_wqe_data *seg, uint32_t segs)
 {
@@ -50,12 +52,14 @@ chain_full(const struct chain *ch, uint32_t segs)
 	return ch->n == CHAIN || ch->n_sge + segs > CHAIN_SGE;
 }
 
-/* Those that were refused complete with an error, as they would on a card. */
+/* Completes the receives that the provider rejected with an error, as a card would. */
 static void
 rq_refused(struct bb_qp *qp, const struct ibv_recv_wr *bad, int err)
 {
 	verbs_qp_stop(qp, "a receive", err);
-	/* Behind those that it did take, which this flushed. */
+	/*
+	 * First takes the completions of receives that the provider did accept and has now flushed.
+	 */
 	verbs_drain(qp->ctrl->recv_cq->ctrl->priv);
 	for (; bad != NULL; bad = bad->next)
 		verbs_recv_refused(qp, (uint16_t)bad->wr_id);
@@ -70,7 +74,7 @@ rq_give(struct bb_qp *qp, struct chain *ch)
 	if (ch->n == 0)
 		return;
 	err = ibv_post_recv(verbs_qp_of(qp)->ib, ch->wr, &bad);
-	/* siw's provider has negative ones. */
+	/* siw's provider returns negative errno values. */
 	if (err != 0)
 		rq_refused(qp, bad != NULL ? bad : ch->wr, abs(err));
 	ch->n = 0;
@@ -98,7 +102,7 @@ verbs_rq_ring(struct bb_rq *rq)
 	rq_give(qp, &ch);
 }
 
-/* A receive that an SRQ does not take belongs to no QP that could say so. */
+/* Posts the chain to the SRQ. A rejected receive is only logged, because no QP owns it. */
 static void
 srq_give(struct bb_srqring *ring, struct verbs_srq *s, struct chain *ch)
 {
@@ -132,7 +136,7 @@ verbs_srq_ring(struct bb_srqring *ring)
 			srq_give(ring, s, &ch);
 		chain_add(&ch, VERBS_WR_RECV | VERBS_WR_SRQ | s->head,
 			  (const struct bb_wqe_data *)(const void *)(wqe + 1), segs);
-		/* Links of WQEs that are posted stay as they were until their completion. */
+		/* The link of a posted WQE stays unchanged until its completion. */
 		s->head = bb_be16(wqe->next_wqe_index);
 	}
 	srq_give(ring, s, &ch);

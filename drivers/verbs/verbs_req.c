@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Send WQEs, read back: datagrams, atomics, and what changes keys. */
+/* Decoding of send WQEs: datagrams, atomics, and requests that change keys. */
 #include <errno.h>
 #include <string.h>
 
 #include "bb_wqe_priv.h"
 #include "verbs_req.h"
 
-/* Segments of a bind that are looked at: control, UMR, mkey, and the first translation. */
+/* Segments of a bind that are read: control, UMR, mkey, and the first translation. */
 #define BIND_DS (BB_WQE_UMR_DS + 1)
 
 static void
@@ -36,7 +36,7 @@ atomic(const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint32_t ds, struct ver
 	verbs_req_data(sq, ctrl + 3, ds - 3, r);
 }
 
-/* The bits of an mkey segment to IBV_ACCESS_*. */
+/* Converts the access bits of an mkey segment to IBV_ACCESS_*. */
 static unsigned int
 access_of(uint8_t bits)
 {
@@ -46,7 +46,7 @@ access_of(uint8_t bits)
 	       ((bits & BB_MKEY_A) != 0 ? IBV_ACCESS_REMOTE_ATOMIC : 0u);
 }
 
-/* What bb_sq_post_bind() has written: no object stands there, so they are looked up by key. */
+/* Decodes the WQE of bb_sq_post_bind(). The WQE names keys only, so the objects are looked up. */
 static int
 bind(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint32_t ds,
      struct verbs_req *r)
@@ -85,7 +85,7 @@ bind(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint3
 	memset(&r->bind, 0, sizeof(r->bind));
 	r->n = 0;
 	if (mr == NULL) {
-		/* The window is taken back, with no region; rxe's provider looks into one. */
+		/* The bind removes the window's region. rxe's provider reads the region even so. */
 		d->no_mr.pd = r->mw->pd;
 		r->bind.mr = d->rxe ? &d->no_mr : NULL;
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A send WQE, read back: what libibverbs wants to know of a request. */
+/* A decoded send WQE, as libibverbs needs it. */
 #ifndef VERBS_REQ_H
 #define VERBS_REQ_H
 
@@ -9,30 +9,30 @@
 #include "verbs_drv.h"
 
 struct verbs_req {
-	uint64_t wr_id; /* VERBS_WR_REPORT, if so */
+	uint64_t wr_id; /* includes VERBS_WR_REPORT if the completion is reported */
 	uint32_t flags; /* enum ibv_send_flags */
-	uint8_t opcode; /* of struct bb_sq_wqe */
-	bool is_inline; /* data, else sge */
-	uint32_t n;     /* pieces */
-	uint32_t imm;   /* in network order, a key too */
-	uint32_t rkey;  /* of a bind: the window's new one */
+	uint8_t opcode; /* as in struct bb_sq_wqe */
+	bool is_inline; /* true: data is valid; false: sge is valid */
+	uint32_t n;     /* number of pieces */
+	uint32_t imm;   /* in network order, also if it is a key */
+	uint32_t rkey;  /* for a bind the window's new key */
 	uint64_t raddr;
-	uint64_t swap_add; /* of atomics */
+	uint64_t swap_add; /* atomics only */
 	uint64_t compare;
-	struct ibv_ah *ah; /* NULL: not a datagram */
+	struct ibv_ah *ah; /* UD only, else NULL */
 	uint32_t dest_qpn;
 	uint32_t qkey;
-	struct ibv_mw *mw; /* of binds */
+	struct ibv_mw *mw; /* binds only */
 	struct ibv_mw_bind_info bind;
-	struct ibv_data_buf data[2]; /* over the end of the ring */
+	struct ibv_data_buf data[2]; /* two parts if the data wraps at the end of the ring */
 	struct ibv_sge sge[VERBS_MAX_SGE];
 };
 
-/* A WQE that is not a WRITE, READ or SEND on a connected QP. 0, or VERBS_SAID. */
+/* Decodes a WQE other than a WRITE, READ or SEND on a connected QP. Returns 0 or VERBS_SAID. */
 int verbs_req_other(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl,
 		    uint32_t ds, struct verbs_req *r);
 
-/* Inline data behind @seg. */
+/* Reads inline data after the segment @seg. */
 static inline void
 verbs_req_inline(const struct bb_sq *sq, const void *seg, uint32_t len, struct verbs_req *r)
 {
@@ -40,7 +40,10 @@ verbs_req_inline(const struct bb_sq *sq, const void *seg, uint32_t len, struct v
 	const size_t room = (size_t)(sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB - from);
 
 	r->is_inline = true;
-	/* ibv_wr_set_inline_data() says so, too; rxe's kernel driver goes by the flag. */
+	/*
+	 * ibv_wr_set_inline_data() implies the flag, but rxe's kernel driver checks the flag
+	 * itself.
+	 */
 	r->flags |= IBV_SEND_INLINE;
 	r->data[0].addr = (void *)(uintptr_t)from;
 	r->data[0].length = RTE_MIN((size_t)len, room);
@@ -49,7 +52,7 @@ verbs_req_inline(const struct bb_sq *sq, const void *seg, uint32_t len, struct v
 	r->n = r->data[1].length != 0 ? 2 : 1;
 }
 
-/* The pieces, or the data, from @seg on: @segs segments. */
+/* Reads the pieces or the inline data in @segs segments from @seg on. */
 static inline void
 verbs_req_data(const struct bb_sq *sq, void *seg, uint32_t segs, struct verbs_req *r)
 {
@@ -63,7 +66,7 @@ verbs_req_data(const struct bb_sq *sq, void *seg, uint32_t segs, struct verbs_re
 			verbs_req_inline(sq, seg, len & ~BB_WQE_INLINE, r);
 			return;
 		}
-		/* One of 2^31 is written as 0: see bb_sq_fill_data(). */
+		/* A length of 2^31 is stored as 0: see bb_sq_fill_data(). */
 		r->sge[i].length = len != 0 ? len : BB_WQE_MAX_SGE_LEN;
 		r->sge[i].lkey = bb_be32(d->lkey);
 		r->sge[i].addr = bb_be64(d->addr);
@@ -72,7 +75,7 @@ verbs_req_data(const struct bb_sq *sq, void *seg, uint32_t segs, struct verbs_re
 	r->n = segs;
 }
 
-/* Read the WQE at @ctrl. 0, or VERBS_SAID. */
+/* Decodes the WQE at @ctrl. Returns 0 or VERBS_SAID. */
 static inline int
 verbs_req_read(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl,
 	       const struct bb_sq_wqe *w, uint32_t ds, struct verbs_req *r)

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Sends: WQEs of a send queue to ibv_wr_*(), or to ibv_post_send() where the provider has no
- * extended post.
+ * Sends: posts WQEs of a send queue through ibv_wr_*(), or through ibv_post_send() if the provider
+ * has no extended post.
  *
- * The last request of a doorbell, and each in front of a NOP, is given to the provider signalled
- * whether the application asked or not: so it is always known when all that was given has
- * completed, which a NOP waits for, and nothing else tells.
+ * The last request of a doorbell, and each request before a NOP, is posted as signalled even if the
+ * application did not ask for it. Without this the driver could not detect that all posted requests
+ * have completed, which a NOP waits for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "verbs_drv.h"
 #include "verbs_req.h"
 
-/* One that the provider does not get: it completes in its turn, here. */
+/* Adds a request that is not posted to the provider. The driver completes it in order. */
 static void
 own_add(struct verbs_qp *q, uint16_t idx, bool told, uint8_t syndrome)
 {
@@ -46,8 +46,8 @@ after(const struct bb_sq *sq, uint16_t idx)
 }
 
 /*
- * The QP is in ERR, where each request is flushed: one more, of which nobody else knows, tells
- * when all in front of it are over, the last of which may have succeeded in silence.
+ * Posts a marker request on a QP in ERR, where every request is flushed. Its completion shows that
+ * all earlier requests have completed; the last of these may be unsignalled.
  */
 static void
 mark(const struct bb_qp *qp, struct verbs_qp *q)
@@ -58,12 +58,15 @@ mark(const struct bb_qp *qp, struct verbs_qp *q)
 					 .send_flags = IBV_SEND_SIGNALED,
 				 };
 
-	/* A datagram would need somewhere to go. */
+	/* A datagram would need a destination. */
 	if (qp->sq.type == BB_QPT_UD || ibv_post_send(q->ib, &wr, &bad) != 0)
 		__atomic_store_n(&q->done, q->given, __ATOMIC_RELAXED);
 }
 
-/* The provider refused @from, and gets nothing any more; all up to @end ends in error here. */
+/*
+ * Handles a rejection by the provider at block @from. Nothing more is posted to the provider, and
+ * all requests up to @end complete with an error.
+ */
 static void
 refused(struct bb_qp *qp, struct verbs_qp *q, uint16_t from, uint16_t end, int err)
 {
@@ -84,7 +87,7 @@ refused(struct bb_qp *qp, struct verbs_qp *q, uint16_t from, uint16_t end, int e
 	}
 }
 
-/* ---- By ibv_wr_*() */
+/* ---- Extended post: ibv_wr_*() */
 
 static inline void
 ex_data(struct ibv_qp_ex *ex, const struct verbs_req *r)
@@ -99,7 +102,7 @@ ex_data(struct ibv_qp_ex *ex, const struct verbs_req *r)
 		ibv_wr_set_inline_data_list(ex, r->n, r->data);
 }
 
-/* The provider has told that its extended post has no such operation. */
+/* The provider reported that its extended post does not support this operation. */
 static int
 ex_lacks(const struct verbs_qp *q, const struct verbs_req *r)
 {
@@ -108,7 +111,7 @@ ex_lacks(const struct verbs_qp *q, const struct verbs_req *r)
 	return VERBS_SAID;
 }
 
-/* What is not a message; 0, or VERBS_SAID. */
+/* Posts a request that is not a message. Returns 0 or VERBS_SAID. */
 static int
 ex_other(struct verbs_qp *q, const struct verbs_req *r)
 {
@@ -176,7 +179,7 @@ ex_put(struct verbs_qp *q, const struct verbs_req *r)
 	return 0;
 }
 
-/* ---- By ibv_post_send(), one at a time: a provider without more is not waited for */
+/* ---- ibv_post_send(), one request per call: such a provider is not optimized for */
 
 static const struct {
 	uint8_t wqe;
@@ -228,7 +231,7 @@ plain_args(const struct verbs_req *r, struct ibv_send_wr *wr)
 	}
 }
 
-/* Providers of iWARP are not trusted with what it has not: some would take it, and break. */
+/* Checks operations that iWARP does not support: some providers would accept them and break. */
 static const char *
 iwarp_lacks(const struct bb_dev *dev, const struct verbs_req *r)
 {
@@ -269,8 +272,8 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 		return EOPNOTSUPP;
 	wr.opcode = plain_opcodes[i].wr;
 	/*
-	 * siw takes no fence with a READ ("A READ cannot be fenced", siw_activate_tx()), which
-	 * iWARP carries out in their order anyhow, without a look at this side's memory.
+	 * siw accepts no fence with a READ ("A READ cannot be fenced", siw_activate_tx()). iWARP
+	 * executes READs in order in any case, independent of local memory.
 	 */
 	if (r->opcode == BB_WQE_RDMA_READ && verbs_dev_of(dev)->siw)
 		wr.send_flags &= ~(unsigned int)IBV_SEND_FENCE;
@@ -285,14 +288,15 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 			sge[i].lkey = 0;
 		}
 	}
-	/* siw's provider has negative ones. */
+	/* siw's provider returns negative errno values. */
 	return abs(ibv_post_send(q->ib, &wr, &bad));
 }
 
 /*
- * A window of type 1 has a call of its own, which chooses the key, by ibv_inc_rkey() of the one in
- * the window. That is the key in front of ours, except behind a bind that failed or was never
- * posted: then "fix the mw structure" (man ibv_bind_mw).
+ * Binds a window of type 1, which has its own call. ibv_bind_mw() chooses the key with
+ * ibv_inc_rkey() from the key in the window. That is the predecessor of Bluebell's key, except
+ * after a bind that failed or was never posted. So the field is set first: "fix the mw structure"
+ * (man ibv_bind_mw).
  */
 static int
 bind_put(struct verbs_qp *q, const struct verbs_req *r)
@@ -303,16 +307,16 @@ bind_put(struct verbs_qp *q, const struct verbs_req *r)
 	return ibv_bind_mw(q->ib, r->mw, &b);
 }
 
-/* ---- The ring */
+/* ---- Rings */
 
-/* Requests that are between ibv_wr_start() and ibv_wr_complete(). */
+/* Requests between ibv_wr_start() and ibv_wr_complete(). */
 struct batch {
 	bool open;
-	uint16_t from;  /* the first of them */
-	uint32_t given; /* q->given before it */
+	uint16_t from;  /* first block of the batch */
+	uint32_t given; /* value of q->given before the batch */
 };
 
-/* End the batch; an errno: the provider took none of it. */
+/* Ends the batch. Returns an errno if the provider took none of its requests. */
 static int
 batch_end(struct verbs_qp *q, struct batch *b)
 {
@@ -355,7 +359,7 @@ put(struct verbs_qp *q, struct batch *b, const struct verbs_req *r, uint16_t idx
 	}
 	err = ex_put(q, r);
 	if (bb_unlikely(err != 0)) {
-		/* It alone is refused: what was put before it goes. */
+		/* Only this request is rejected; the requests before it are posted. */
 		int first = batch_end(q, b);
 
 		if (first != 0)
@@ -365,7 +369,7 @@ put(struct verbs_qp *q, struct batch *b, const struct verbs_req *r, uint16_t idx
 	return err;
 }
 
-/* A NOP behind a request of which nothing tells when it is over: see verbs_post.c. */
+/* Posts a NOP after an unsignalled request as a WRITE of zero bytes: see verbs_post.c. */
 static void
 nop_put(struct verbs_qp *q, struct batch *b, const struct bb_sq_wqe *w, uint16_t idx, bool told)
 {
@@ -384,17 +388,17 @@ nop_put(struct verbs_qp *q, struct batch *b, const struct bb_sq_wqe *w, uint16_t
 	__atomic_store_n(&q->given, w->seq, __ATOMIC_RELAXED);
 }
 
-/* Is the request in front of @idx the last that was given, and nothing tells when it is over? */
+/* Returns true if the request before @idx is the last one posted, and is unsignalled. */
 static bool
 silent(const struct bb_sq *sq, const struct verbs_qp *q, uint16_t idx)
 {
-	/* Inside a longer WQE stands what was there a lap before: another seq. */
+	/* A block inside a longer WQE has data of an earlier lap, with another seq. */
 	const struct bb_sq_wqe *w = &sq->wqes[(idx - 1u) & sq->mask];
 
 	return w->direct == BB_SQ_DIRECT_SILENT && w->seq == q->given;
 }
 
-/* Somebody is going to wait for the request in front of @next, see the top of the file. */
+/* Returns true if the completion of the request before @next is needed: see the top of the file. */
 static inline bool
 awaited(const struct bb_sq *sq, uint16_t next, uint16_t end)
 {
@@ -402,8 +406,8 @@ awaited(const struct bb_sq *sq, uint16_t next, uint16_t end)
 }
 
 /*
- * The short way of most requests: those from @idx on that are WRITEs or SENDs of one piece, with
- * no flag but that they are to be reported, up to the first that is another. Its index, or @end.
+ * Fast path: posts WRITEs and SENDs of one piece from @idx on, with no flag except the request for
+ * a CQE. Stops at the first other request. Returns its index, or @end.
  */
 static inline uint16_t
 put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16_t end)
@@ -425,7 +429,7 @@ put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t 
 		else if (opcode != BB_WQE_RDMA_WRITE || ds != 3)
 			break;
 		len = bb_be32(d->byte_count);
-		/* One of 2^31 is written as 0; above that it is inline. */
+		/* A length of 2^31 is stored as 0; larger values mean inline data. */
 		if (len - 1 >= BB_WQE_INLINE - 1 || (ctrl->fm_ce_se & ~BB_WQE_CE_CQE) != 0)
 			break;
 		if (!b->open) {
@@ -453,7 +457,7 @@ put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t 
 	return idx;
 }
 
-/* Give those from @idx on that are WQEs; an errno: the provider refuses those from b->from on. */
+/* Posts the WQEs from @idx on. Returns an errno if the provider rejected those from b->from on. */
 static __attribute__((noinline)) int
 give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16_t end)
 {
@@ -505,8 +509,8 @@ give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16
 }
 
 /*
- * Where the requests begin that verbs_post() has taken since the last doorbell, which end in front
- * of @end. Each took one block, and nothing else is among them.
+ * Returns the first block of the requests that verbs_post() took since the last doorbell; they end
+ * before @end. Each took one block, and nothing else lies between them.
  */
 static uint16_t
 direct_from(const struct bb_sq *sq, uint16_t end)
@@ -514,14 +518,14 @@ direct_from(const struct bb_sq *sq, uint16_t end)
 	const uint32_t n = sq->wqes[(end - 1u) & sq->mask].seq - (uint32_t)sq->rung_seq;
 	const struct bb_sq_wqe *first = &sq->wqes[(end - n) & sq->mask];
 
-	/* There may be none: then a former request stands in front of @end, or nothing. */
+	/* If there are none, the block before @end has an earlier request or is unused. */
 	if (n - 1 >= sq->depth || first->direct == BB_SQ_BUILT ||
 	    first->seq != (uint32_t)sq->rung_seq + 1)
 		return end;
 	return (uint16_t)(end - n);
 }
 
-/* The block where what the doorbell hands over begins. */
+/* Returns the first block of this doorbell. */
 static uint16_t
 first_of(const struct bb_sq *sq, const struct verbs_qp *q)
 {
@@ -542,7 +546,10 @@ hand_over(struct bb_sq *sq, int err)
 	uint16_t idx = first_of(sq, q);
 	struct batch b = {.open = q->open, .from = idx};
 
-	/* Doorbells of verbs_sq_ring() have been since, which hand over nothing but requests. */
+	/*
+	 * verbs_sq_ring() has run since. It rings only requests of the provider, so the last send
+	 * rung was also the last one posted.
+	 */
 	if (q->open && q->opened != (uint32_t)sq->rung_seq) {
 		q->opened = (uint32_t)sq->rung_seq;
 		__atomic_store_n(&q->given, q->opened, __ATOMIC_RELAXED);
