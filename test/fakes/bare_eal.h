@@ -11,7 +11,10 @@
 #include <rte_common.h>
 #include <rte_eal.h>
 
-/* EAL of one lcore without hugepages, files or devices. What rte_eal_init() returns. */
+/*
+ * Starts EAL with one lcore and without hugepages, files or devices. Returns the result of
+ * rte_eal_init().
+ */
 static inline int
 bare_eal_init(void)
 {

@@ -115,7 +115,7 @@ stub_eal_init(const char *program)
 	return 77;
 }
 
-/* Keep a mailbox; 0, or the failure that the test asked for. */
+/* Records a mailbox. Returns 0, or the failure that the test requested. */
 static int
 take(const void *in, size_t inlen, void *out)
 {
@@ -213,7 +213,7 @@ stub_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, s
 	if (obj == NULL)
 		return -ENOMEM;
 	obj->ctx = ctx;
-	/* All creators answer with a number that ends at bit 31 of dword 8. */
+	/* The number of a created object is in dword 8 of all these outputs, up to bit 31. */
 	bb_prm_set(out, BB_PRM_CREATE_QP_OUT_QPN, stub.next_id++);
 	stub.objs++;
 	*out_obj = obj;
@@ -437,7 +437,7 @@ stub_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t 
 	unsigned int i;
 
 	(void)ctx;
-	/* The kernel takes no empty list. */
+	/* The kernel rejects an empty list. */
 	if (n == 0)
 		return -EINVAL;
 	if (obj != NULL) {
@@ -462,7 +462,7 @@ stub_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event)
 static void
 run(void *arg)
 {
-	/* In the UAR page: to run a device whose page is gone shows under ASan. */
+	/* In the UAR page, so that ASan reports progress on a device whose page was freed. */
 	(*(uint32_t *)arg)++;
 	__atomic_add_fetch(&stub.progressed, 1, __ATOMIC_RELAXED);
 }

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A command interface for unit tests of the mlx5 driver: device "stub0". It keeps
- * the mailboxes it is given, answers each with success or as the test wants, and
- * counts what is alive. It knows nothing of what the mailboxes mean.
+ * A command interface for unit tests of the mlx5 driver: device "stub0". It records the
+ * mailboxes, answers each with success or as the test wants, and counts live objects. It does not
+ * interpret the mailboxes.
  */
 #ifndef CMD_STUB_H
 #define CMD_STUB_H
@@ -31,10 +31,10 @@ struct stub_box {
 };
 
 struct stub {
-	/* What it says of itself; the test changes it before open. */
+	/* Capabilities that it reports; a test changes them before open. */
 	uint8_t general[STUB_CAPS], atomic[STUB_CAPS], roce[STUB_CAPS], dev_mem[STUB_CAPS];
 	uint8_t odp[STUB_CAPS], dev_event[STUB_CAPS], port_selection[STUB_CAPS];
-	uint8_t lag[BB_PRM_SZ_SHORT]; /* what QUERY_LAG gives */
+	uint8_t lag[BB_PRM_SZ_SHORT]; /* output of QUERY_LAG */
 	struct mlx5_port port;
 	struct bb_gid gids[STUB_GIDS];
 	uint8_t dmac[6];
@@ -42,7 +42,10 @@ struct stub {
 	uint8_t query_qpc[BB_PRM_SZ_QUERY_QP_OUT];
 	uint8_t counters[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
 
-	/* What it refuses: commands of an opcode, with a status or else an errno; or calls. */
+	/*
+	 * Commands of this opcode fail with a status or, without one, an errno. Other calls fail
+	 * by name.
+	 */
 	uint16_t fail_op;
 	uint8_t fail_status;
 	int fail_errno;
@@ -50,7 +53,7 @@ struct stub {
 	int umem_errno, mr_errno, pd_errno, eqn_errno, subscribe_errno, av_errno, port_errno;
 	int close_errno;
 
-	/* What it was asked. */
+	/* Mailboxes received. */
 	struct stub_box boxes[STUB_BOXES];
 	unsigned int n_boxes;
 	uint64_t umem_pgsz;
@@ -60,26 +63,26 @@ struct stub {
 	uint64_t cookie, types; /* of the last subscription to an object; 1 << type */
 	uint32_t progressed;
 
-	/* Events to give. */
+	/* Pending events. */
 	struct mlx5_cmd_event events[STUB_EVENTS];
 	unsigned int n_events, next_event;
 
-	/* Alive. */
+	/* Live objects. */
 	unsigned int ctxs, objs, umems, uars, pds, mrs;
 	uint32_t next_id, next_umem;
 };
 
 extern struct stub stub;
 
-/* Back to a device that can do everything and refuses nothing. */
+/* Resets to a device that supports everything and refuses nothing. */
 void stub_reset(void);
 unsigned int stub_alive(void);
-/* The last mailbox of an opcode; NULL: none. */
+/* Returns the last mailbox of an opcode, NULL if there is none. */
 const uint8_t *stub_box(uint16_t op);
 unsigned int stub_count(uint16_t op);
 void stub_event(uint16_t type, uint64_t cookie, uint32_t port);
 
-/* Initialise EAL for a test program: no hugepages, no devices. 0, or 77 with the reason. */
+/* Starts EAL without hugepages and devices. Returns 0, or 77 after printing the reason. */
 int stub_eal_init(const char *program);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* To who asks sysconf(), by -Wl,--wrap=sysconf: a host with pages of 64 KiB, as some of Arm are. */
+/*
+ * Replaces sysconf() by -Wl,--wrap=sysconf: a host with pages of 64 KiB, as some Arm hosts have.
+ */
 #include <unistd.h>
 
 long __real_sysconf(int name);

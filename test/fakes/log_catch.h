@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* For tests of what is logged. */
+/* Captures the log for tests. */
 #ifndef LOG_CATCH_H
 #define LOG_CATCH_H
 
@@ -12,7 +12,7 @@
 
 #include "bb_test.h"
 
-/* What Bluebell logged since log_begin(). */
+/* Text that Bluebell logged since log_begin(). */
 static FILE *log_file;
 static char *log_text;
 static size_t log_size;
@@ -34,7 +34,7 @@ log_stop(void)
 	log_text = NULL;
 }
 
-/* Stop, and fail unless the log has @want in it (NULL: nothing at all). */
+/* Stops the capture. Fails unless the log contains @want or, if @want is NULL, is empty. */
 static inline void
 log_expect(const char *want)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Every allocation of every call that makes something fails once, be it of the C library or of
- * EAL: the call says -ENOMEM and the log why, nothing is left behind, its pointer is as it was, and
- * the same call goes afterwards. For programs linked with --wrap of the allocators.
+ * Makes each allocation of each call that creates an object fail once, both of the C library and
+ * of EAL. The call returns -ENOMEM, logs the cause, leaks nothing and leaves its output pointer
+ * alone. The same call succeeds afterwards. For programs linked with --wrap of the allocators.
  */
 #ifndef NOMEM_H
 #define NOMEM_H
@@ -18,10 +18,10 @@
 
 #include "bb_test.h"
 
-/* ---- Allocations of our objects: counted, and the one that is to fail */
+/* ---- Allocations of our objects: counted, and one of them fails */
 
-static uint32_t fail_in; /* calls until one fails; 0: none does */
-static int64_t live;     /* pieces of memory that are in use */
+static uint32_t fail_in; /* calls until one fails; 0: none fails */
+static int64_t live;     /* allocations in use */
 
 static bool
 fails(void)
@@ -36,7 +36,7 @@ counted(void *p)
 	return p;
 }
 
-/* Calls of @name with the arguments @call, whose types are @proto, come here. */
+/* Wraps allocator @name with the arguments @call of the types @proto. */
 #define WRAP(name, proto, call)                                                                    \
 	void *__real_##name proto;                                                                 \
 	void *__wrap_##name proto;                                                                 \
@@ -100,7 +100,7 @@ __wrap_rte_free(void *p)
 	__real_rte_free(p);
 }
 
-/* ---- The log, without memory of its own */
+/* ---- The log, which allocates no memory */
 
 static char log_text[8192];
 static size_t log_len;
@@ -117,7 +117,7 @@ log_write(void *cookie, const char *text, size_t len)
 	return (ssize_t)len;
 }
 
-/* From now on the log comes here. */
+/* Redirects the log to here. */
 static inline int
 nomem_log(void)
 {
@@ -128,7 +128,7 @@ nomem_log(void)
 	return rte_openlog_stream(f);
 }
 
-/* ---- Calls that make something, and what undoes them. All into this: */
+/* ---- Calls that create an object, and the calls that destroy it. They store it in @made. */
 
 static void *made;
 
@@ -144,11 +144,11 @@ struct maker {
 	const char *what;
 	int (*make)(void);
 	int (*undo)(void);
-	uint32_t least; /* allocations that it cannot do without */
-	bool keeps;     /* of what is made at the first use something stays */
+	uint32_t least; /* lower bound of the allocations that must succeed */
+	bool keeps;     /* objects of the first use stay */
 };
 
-/* All complaints are shown, not the first alone. */
+/* Shows all failures, not only the first. */
 static unsigned int complaints;
 
 #define COMPLAIN(m, k, ...)                                                                        \
@@ -159,7 +159,7 @@ static unsigned int complaints;
 		print_error("; the log has \"%s\"\n", log_text);                                   \
 	} while (0)
 
-/* Whether the call went well before any allocation was left to fail. */
+/* Returns whether the call succeeded because it had fewer than @k allocations. */
 static inline bool
 fail_one(const struct maker *m, uint32_t k, bool first, uint32_t *without)
 {
@@ -191,7 +191,7 @@ fail_one(const struct maker *m, uint32_t k, bool first, uint32_t *without)
 	return left;
 }
 
-/* Each allocation of each. */
+/* Tests each allocation of each maker. */
 static inline void
 nomem_each(const struct maker *makers, uint32_t n)
 {
@@ -201,7 +201,7 @@ nomem_each(const struct maker *makers, uint32_t n)
 	for (i = 0; i < n; i++) {
 		const struct maker *m = &makers[i];
 
-		/* Twice: what stays of a first use must not grow. */
+		/* Twice: what stays after the first use must not grow. */
 		for (first = 1; first >= 0; first--) {
 			without = 0;
 			for (k = 1; !fail_one(m, k, first, &without); k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* An ethdev on rings, to which a test gives frames of its own. */
+/* An ethdev on rings into which a test puts frames. */
 #ifndef RING_PORT_H
 #define RING_PORT_H
 
@@ -21,7 +21,7 @@ struct ring_port {
 	struct rte_mempool *pool;
 };
 
-/* @return whether it was made. */
+/* Returns whether the port was made. */
 static inline bool
 ring_port_open(struct ring_port *p)
 {
@@ -39,8 +39,8 @@ ring_port_open(struct ring_port *p)
 }
 
 /*
- * A datagram of RoCE comes to 192.0.2.1, from 192.0.2.9, for QP 0, which is not there; or it is a
- * fragment. The MAC is what soft_port_eth.c gives to a port without one.
+ * Feeds a RoCE datagram from 192.0.2.9 to 192.0.2.1 for the missing QP 0, or a fragment. The MAC
+ * is the one that soft_port_eth.c gives to a port without one.
  */
 static inline bool
 ring_port_give(struct ring_port *p, bool fragment)

@@ -24,7 +24,7 @@ get16(const uint8_t *p)
 	return (uint32_t)p[0] << 8 | p[1];
 }
 
-/* The ones' complement sum of RFC 791. */
+/* Returns the ones' complement sum of RFC 791. */
 static uint16_t
 ip_checksum(const uint8_t *p, size_t len)
 {
@@ -38,7 +38,7 @@ ip_checksum(const uint8_t *p, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* @len bytes follow the header. */
+/* Builds the IP header before @len bytes. */
 static size_t
 build_ip(uint8_t *out, const struct bb_roce_net *net, size_t len)
 {

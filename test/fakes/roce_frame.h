@@ -12,7 +12,7 @@
 /* IPv6, UDP, headers, payload of 4096 bytes, ICRC. */
 #define ROCE_FRAME_MAX (40u + 8u + BB_ROCE_MAX_HDR + 4096u + BB_ROCE_ICRC_LEN)
 
-/* Where the parts of a frame are, and its sender's and receiver's addresses. */
+/* Parts of a frame, and the addresses of its sender and receiver. */
 struct roce_frame {
 	size_t ip_len;
 	const uint8_t *udp, *bth;
@@ -22,19 +22,19 @@ struct roce_frame {
 };
 
 /*
- * Write the packet to @out, ROCE_FRAME_MAX bytes of room: over IPv4 if both addresses are
- * mapped ones. Returns its length.
+ * Writes the packet to @out, which has room for ROCE_FRAME_MAX bytes. Uses IPv4 if both addresses
+ * are IPv4-mapped. Returns the length.
  */
 size_t roce_frame_build(uint8_t *out, const struct bb_roce_net *net, const struct bb_roce_pkt *pkt,
 			const struct bb_roce_iov *iov, uint32_t n);
 
 /*
- * Find the parts: false if this is no RoCEv2 packet of @len bytes, whatever is behind the UDP
- * header. The ICRC is not looked at.
+ * Finds the parts of a frame. Returns false if these @len bytes are no RoCEv2 packet. Checks
+ * neither the ICRC nor anything after the UDP header.
  */
 bool roce_frame_split(struct roce_frame *f, const uint8_t *p, size_t len);
 
-/* Recompute the ICRC and compare. */
+/* Recomputes the ICRC and returns whether it matches. */
 bool roce_frame_icrc_ok(const struct roce_frame *f, const uint8_t *p);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A copy of a packet and its payload, as bb_roce_ops.keep() makes one; free() gives it back. */
+/*
+ * Copies a packet and its payload as bb_roce_ops.keep() does. The caller releases it by free().
+ */
 #ifndef ROCE_KEEP_H
 #define ROCE_KEEP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a test puts before ethdev, by the linker's --wrap of both names. */
+/* Functions that a test puts before ethdev's by the linker's --wrap. */
 #ifndef WRAP_ETHDEV_H
 #define WRAP_ETHDEV_H
 

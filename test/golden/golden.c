@@ -40,7 +40,7 @@ golden_each(const char *name, unsigned int n, void (*fn)(const struct vec *v, vo
 		fail_msg("%s has %u lines, not %u", name, lines, n);
 }
 
-/* Those that are still to be filled. */
+/* An array of vectors being filled. */
 struct kept {
 	struct vec *next;
 	unsigned int room;

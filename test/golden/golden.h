@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Recorded vectors: JSON lines read strictly. A field that is missing, has
- * another type, or that nobody asked for fails the test with the vector's id.
+ * Recorded vectors: JSON lines, read strictly. A field that is missing, has another type or was
+ * not asked for fails the test with the vector's id.
  */
 #ifndef GOLDEN_H
 #define GOLDEN_H
@@ -22,42 +22,42 @@ struct vec {
 };
 
 /*
- * Call @fn for every line of data file @name; the number of lines must be @n,
- * so that a truncated file is no success.
+ * Calls @fn for every line of data file @name. Fails unless there are @n lines, so that a
+ * truncated file is detected.
  */
 void golden_each(const char *name, unsigned int n, void (*fn)(const struct vec *v, void *arg),
 		 void *arg);
-/* All @n of them, to be kept: their objects are the caller's. */
+/* Reads all @n vectors into @all; the caller owns their objects. */
 void golden_all(const char *name, struct vec *all, unsigned int n);
 
 bool vec_has(const struct vec *v, const char *key);
 /* Fails unless every key of the object is in @keys, which ends with NULL. */
 void vec_only(const struct vec *v, const char *const *keys);
 const char *vec_str(const struct vec *v, const char *key);
-/* A JSON number, not negative. */
+/* Returns a JSON number that is not negative. */
 uint64_t vec_num(const struct vec *v, const char *key);
-/* A string "0x..." */
+/* Returns the value of a string "0x...". */
 uint64_t vec_hex(const struct vec *v, const char *key);
-/* Absent: false. */
+/* Returns false if the field is absent. */
 bool vec_flag(const struct vec *v, const char *key);
-/* Bytes written as hex digits; returns their number. */
+/* Reads bytes written as hex digits. Returns their number. */
 size_t vec_bytes(const struct vec *v, const char *key, uint8_t *buf, size_t size);
 size_t vec_array_len(const struct vec *v, const char *key);
-/* Element @i of an array of objects. */
+/* Returns element @i of an array of objects. */
 struct vec vec_at(const struct vec *v, const char *key, size_t i);
 struct vec vec_sub(const struct vec *v, const char *key);
-/* True if the array of strings @key has @s. */
+/* Returns true if the array of strings @key contains @s. */
 bool vec_lists(const struct vec *v, const char *key, const char *s);
-/* Mark in @mask (1 per byte) the ranges of "unwritten": [[offset, count], ...]. */
+/* Marks in @mask (1 per byte) the ranges of "unwritten": [[offset, count], ...]. */
 void vec_unwritten(const struct vec *v, uint8_t *mask, size_t size);
 
 #define vec_fail(v, fmt, ...) fail_msg("%s: " fmt, (v)->id, ##__VA_ARGS__)
 
-/* Compare @n bytes but for those that @mask (may be NULL) marks. */
+/* Compares @n bytes except those that @mask marks; @mask may be NULL. */
 void vec_compare(const struct vec *v, const char *what, const uint8_t *got, const uint8_t *want,
 		 const uint8_t *mask, size_t n);
 
-/* How many vectors were of which sort: what a test has not covered is printed. */
+/* Counts vectors by kind; the vectors that a test does not cover are printed. */
 struct tally {
 	struct {
 		char name[64];

@@ -23,8 +23,8 @@ struct live_answers live;
 /* ---- the kernel */
 
 /*
- * What a file that is no device of libibverbs' says: it takes the older calls then. QEMU's
- * emulation of Linux says something else.
+ * The errno of a file that is not a libibverbs device: libibverbs then uses the older calls.
+ * QEMU's emulation of Linux returns another one.
  */
 int
 ioctl(int fd, unsigned long request, ...)
@@ -47,7 +47,7 @@ get_context(const struct uverbs_cmd *c)
 	uverbs_context(&drv);
 	drv.tot_bfregs = 16;
 	drv.max_sq_desc_sz = 1024;
-	/* Ethernet addresses are the kernel's to resolve. */
+	/* The kernel resolves Ethernet addresses. */
 	drv.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
@@ -79,7 +79,7 @@ query_port(const struct uverbs_cmd *c)
 	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
 }
 
-/* @caps: max_send_wr to max_inline_data; what the provider has made of them stays. */
+/* @caps: max_send_wr to max_inline_data; the provider's values stay unchanged. */
 static int
 create_qp(const struct uverbs_cmd *c, const uint32_t *caps, const uint8_t *drv_in, size_t drv_len,
 	  bool ex)

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * libibverbs and libmlx5 as they are installed, over a kernel that says what a test wants it to:
- * numbers, keys and addresses of a recording. There is no device behind; nothing reads the queues.
+ * The installed libibverbs and libmlx5 over a kernel that answers as a test wants, with the
+ * numbers, keys and addresses of a recording. There is no device; the queues are not read.
  */
 #ifndef GOLDEN_LIVE_H
 #define GOLDEN_LIVE_H
@@ -14,27 +14,30 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
-/* What the kernel answers from now on. */
+/* Answers of the kernel from now on. */
 struct live_answers {
-	bool ethernet; /* port 1, asked for when the device is opened */
+	bool ethernet; /* link of port 1, queried when the device is opened */
 	uint32_t qpn;  /* of the next QP */
 	uint32_t key;  /* of the next region or window */
 	uint8_t dmac[6];
-	uint32_t user_index; /* not an answer: what libmlx5 calls its last QP */
+	uint32_t user_index; /* not an answer: libmlx5's index of its last QP */
 };
 extern struct live_answers live;
 
-/* main() of a program with one test, with what libibverbs looks for in /sys: its exit status. */
+/*
+ * main() of a program with one test, after it sets up what libibverbs reads in /sys. Returns the
+ * exit status.
+ */
 int live_main(const char *name, void (*test)(void **state));
-/* A new context of the one device. NULL: there is none; is libmlx5 installed? */
+/* Opens a new context of the one device. Returns NULL if there is none, as without libmlx5. */
 struct ibv_context *live_open(void);
-/* GID @index of port 1 is of this type, a line of /sys: "RoCE v2", "IB/RoCE v1". */
+/* Sets the type of GID @index of port 1 to a line of /sys: "RoCE v2", "IB/RoCE v1". */
 void live_gid_type(unsigned int index, const char *type);
 
-/* Take @qp where libmlx5 lets it send and receive; the kernel has nothing against it. */
+/* Moves @qp to the state in which libmlx5 sends and receives; the kernel accepts each step. */
 bool live_ready(struct ibv_qp *qp);
 
-/* A CQ whose completions the test makes. */
+/* A CQ whose completions the test writes. */
 struct live_cq {
 	struct ibv_cq *cq;
 	struct mlx5dv_cq dv;
@@ -42,8 +45,8 @@ struct live_cq {
 };
 bool live_cq_create(struct live_cq *c, struct ibv_context *ctx);
 /*
- * The request that ended with block @index of the QP with @user_index is over, or the receive of
- * that index, or of an SRQ's WQE: libmlx5 polls it.
+ * Completes the request that ends with block @index of the QP with @user_index, or the receive of
+ * that index or SRQ slot. libmlx5 then polls it.
  */
 bool live_cq_done(struct live_cq *c, uint32_t user_index, uint16_t index, bool receive);
 

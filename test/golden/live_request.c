@@ -6,7 +6,7 @@
 static const struct {
 	const char *name;
 	enum ibv_wr_opcode opcode;
-	const char *imm; /* the vector's name of what stands in the immediate's place */
+	const char *imm; /* name in the vector of the field in the immediate's position */
 	uint64_t op;
 } opcodes[] = {
 	{"SEND", IBV_WR_SEND, NULL, IBV_QP_EX_WITH_SEND},

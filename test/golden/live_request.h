@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A recorded send request as libibverbs takes it. */
+/* A recorded send request in the form that libibverbs takes. */
 #ifndef GOLDEN_LIVE_REQUEST_H
 #define GOLDEN_LIVE_REQUEST_H
 
@@ -20,15 +20,15 @@ struct live_request {
 };
 
 enum ibv_qp_type live_qp_type(const struct vec *v);
-/* IBV_QP_EX_WITH_* of the requests that were recorded of a type. */
+/* Returns IBV_QP_EX_WITH_* of the requests recorded for a type. */
 uint64_t live_send_ops(enum ibv_qp_type type);
-/* Name of the @i-th opcode; NULL: there are no more. */
+/* Returns the name of opcode @i, NULL after the last one. */
 const char *live_opcode(unsigned int i);
-/* The address handle of a datagram. */
+/* Creates the address handle of a datagram. */
 struct ibv_ah *live_ah(const struct vec *v, struct ibv_pd *pd);
-/* Pieces of inline data are in @r itself. */
+/* Parses a vector; pieces of inline data are stored in @r itself. */
 void live_parse(const struct vec *v, struct ibv_pd *pd, struct live_request *r);
-/* By ibv_wr_*(), between its start and its complete. */
+/* Builds the request by ibv_wr_*(), between start and complete. */
 void live_build(struct ibv_qp_ex *ex, const struct live_request *r);
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CQEs and what libmlx5 made of them: our ring and fields must come to the same
- * status, lengths, immediates, work request and consumer index.
+ * CQEs and the completions that libmlx5 made of them: our ring must give the same status,
+ * lengths, immediates, work request and consumer index.
  */
 #include "golden.h"
 
@@ -56,7 +56,7 @@ static const char *const known_wc[] = {
 	"vendor_err",
 	"invalidated_rkey",
 	"completion_ts",
-	/* No place in struct bb_cqe: datagrams and InfiniBand headers. */
+	/* Not in struct bb_cqe: fields of datagrams and InfiniBand headers. */
 	"src_qp",
 	"pkey_index",
 	"slid",
@@ -97,8 +97,8 @@ status_of(uint8_t syndrome)
 }
 
 /*
- * A CQE of a key that was changed says UMR and no more. What for, the queue remembers of the
- * request at the CQE's counter: it is posted here and completed.
+ * The CQE of a key change says only UMR. The queue remembers the kind of request at the CQE's
+ * counter, so the request is posted and completed here.
  */
 static const char *
 umr_opcode_of(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx)
@@ -184,8 +184,8 @@ compare_num(const struct vec *v, const char *what, uint64_t got, uint64_t want)
 }
 
 /*
- * Data in the CQE, to the pieces of the request that @ctx describes: the same bytes at the
- * same places. Our CQEs have 64 bytes: of 128-byte ones the format is all that is looked at.
+ * Checks that data in the CQE go to the right bytes of the pieces of the request in @ctx. Our
+ * CQEs have 64 bytes: of 128-byte ones only the format is checked.
  */
 static void
 check_data(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx, bool too_long,
@@ -235,7 +235,7 @@ check_data(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx,
 		assert_int_equal(bb_sq_init(&sq, &conf), 0);
 		bb_sq_enable(&sq, true);
 		sq.pi = idx;
-		/* Operands, not looked at, in front of an atomic's piece. */
+		/* Before an atomic's piece are its operands, which are not checked. */
 		if (atomic)
 			assert_int_equal(
 				bb_sq_post_atomic(&sq, BB_WQE_ATOMIC_CS, 1, sge, 0, 0, 1, 2, 0), 0);
@@ -298,7 +298,7 @@ check_data(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx,
 	tally_add(&t->done_data, "data in the CQE, %s", queue);
 }
 
-/* @cqe against the work completion that libmlx5 returned for it. */
+/* Compares @cqe with the work completion that libmlx5 returned for it. */
 static void
 check_wc(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx, struct tallies *t)
 {
@@ -311,7 +311,7 @@ check_wc(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx, s
 	compare_num(v, "user index", bb_be32(cqe->srqn_uidx) & 0xffffff,
 		    vec_hex(ctx, "user_index"));
 	compare_num(v, "QP number", bb_be32(cqe->sop_qpn) & 0xffffff, vec_hex(&wc, "qp_num"));
-	/* The request is found by the counter: SQ and RQ by index, an SRQ by slot. */
+	/* The counter finds the request: SQ and RQ by index, an SRQ by slot. */
 	compare_num(v, "WQE counter", bb_be16(cqe->wqe_counter),
 		    strcmp(vec_str(ctx, "queue"), "SRQ") == 0 ? vec_num(ctx, "slot")
 							      : vec_num(ctx, "wqe_index"));
@@ -337,7 +337,7 @@ check_wc(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx, s
 		uint32_t sop = bb_be32(cqe->sop_qpn) >> 24;
 		bool atomic = opcode == BB_CQE_REQ && sop >= 0x11 && sop <= 0x15;
 
-		/* libmlx5 returns 8 for an atomic whatever the CQE says. */
+		/* libmlx5 returns 8 for an atomic, whatever the CQE says. */
 		if (!(atomic && vec_num(&wc, "byte_len") == 8))
 			compare_num(v, "byte count", bb_be32(cqe->byte_cnt),
 				    vec_num(&wc, "byte_len"));
@@ -362,7 +362,7 @@ check_wc(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx, s
 	tally_add(&t->done, "%s", vec_str(v, "kind"));
 }
 
-/* The ring as it was when libmlx5 polled: @index CQEs are behind it. */
+/* Puts the ring into its state when libmlx5 polled, with @index CQEs consumed. */
 static void
 ring_at(struct bb_cqring *cq, uint8_t *buf, uint32_t *rec, const struct vec *ctx, uint64_t index)
 {
@@ -379,7 +379,7 @@ place(uint8_t *buf, const struct bb_cqring *cq, uint32_t index, const uint8_t *c
 	memcpy(buf + (size_t)(index & cq->mask) * 64, cqe, 64);
 }
 
-/* Several CQEs, one call; requests that were not signalled lie between. */
+/* Several CQEs in one call, with unsignalled requests among them. */
 static void
 burst(const struct vec *v, struct tallies *t)
 {
@@ -454,7 +454,7 @@ burst(const struct vec *v, struct tallies *t)
 	tally_add(&t->done, "burst");
 }
 
-/* ibv_req_notify_cq: the record, and 8 bytes to one place of the UAR page. */
+/* ibv_req_notify_cq: the record, and 8 bytes at one place of the UAR page. */
 static void
 arm(const struct vec *v, struct tallies *t)
 {
@@ -507,7 +507,7 @@ one(const struct vec *v, void *arg)
 	if (size != vec_num(v, "cqe_size") || (size != 64 && size != 128))
 		vec_fail(v, "CQE of %zu bytes", size);
 	ring_at(&cq, buf, rec, &ctx, vec_num(&ctx, "cq_index"));
-	/* Of a large CQE the second half is the 64-byte one. */
+	/* The second half of a 128-byte CQE is the 64-byte one. */
 	place(buf, &cq, cq.ci, bytes + size - 64);
 	cqe = bb_cqring_peek(&cq);
 
@@ -519,7 +519,7 @@ one(const struct vec *v, void *arg)
 	if (cqe != NULL)
 		cq.ci++;
 	bb_cqring_update(&cq);
-	/* ibv_start_poll that fails leaves the record to an ibv_end_poll that never comes. */
+	/* A failed ibv_start_poll leaves the record to an ibv_end_poll that never follows. */
 	if (strcmp(vec_str(v, "api"), "ibv_start_poll") == 0 &&
 	    json_integer_value(json_object_get(v->obj, "returns")) == -2)
 		tally_add(&t->open, "consumer record of a failed ibv_start_poll");
@@ -533,7 +533,7 @@ one(const struct vec *v, void *arg)
 			vec_fail(v, "the user index is known");
 		tally_add(&t->done, "%s", kind);
 	} else if (strncmp(kind, "opcode_", 7) == 0) {
-		/* A better reader: these are no completions, and have no name. */
+		/* Our reader differs: these are no completions and have no name. */
 		if (strcmp(bb_cqe_opcode_name(cqe->op_own >> 4), "?") != 0)
 			vec_fail(v, "opcode %u has a name", cqe->op_own >> 4);
 		tally_add(&t->done, "%s", kind);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Mailboxes of a proven DEVX user (UCX rc_mlx5), read with our field positions:
- * the values must make sense together, and written back with the same fields
- * they must give the recorded bytes, so that no bit set by UCX has escaped.
+ * Mailboxes of a proven DEVX user (UCX rc_mlx5), read by our field positions. The values must be
+ * consistent. Written back with the same fields they must give the recorded bytes, so that no bit
+ * set by UCX is missed.
  */
 #include "golden.h"
 
@@ -33,7 +33,7 @@ struct run {
 	unsigned int bf_pages;
 	uint32_t rmpn, qpn;
 	unsigned int state; /* enum bb_prm_qp_state */
-	unsigned int qps;   /* of all runs, brought to RTS and to ERR */
+	unsigned int qps;   /* in all runs, moved to RTS and to ERR */
 	struct tally done, open;
 };
 
@@ -58,7 +58,7 @@ find_umem(const struct vec *v, const struct run *r, uint64_t id)
 	return NULL;
 }
 
-/* @in with nothing in it but the fields in question. */
+/* Fails unless @in contains only these fields. */
 static void
 expect_all(const struct vec *v, const uint8_t *in, size_t len, const struct bb_prm_field *fields,
 	   unsigned int n, const struct bb_prm_field *ads, unsigned int n_ads)
@@ -68,7 +68,7 @@ expect_all(const struct vec *v, const uint8_t *in, size_t len, const struct bb_p
 	const void *qpc_in = bb_prm_csub(in, BB_PRM_CREATE_QP_QPC);
 	unsigned int i;
 
-	/* The first four: the command's own; the others: of the QP context. */
+	/* The first four fields are the command's own, the others are in the QP context. */
 	for (i = 0; i < n; i++) {
 		void *to = i < 4 ? (void *)copy : qpc;
 		const void *from = i < 4 ? (const void *)in : qpc_in;
@@ -127,7 +127,7 @@ create_qp(const struct vec *v, struct run *r, const uint8_t *in, size_t len, con
 		page = page || r->bf_page[i] == bb_prm_get(qpc, BB_PRM_QPC_UAR_PAGE);
 	if (!page)
 		vec_fail(v, "no UAR page 0x%x in this run", bb_prm_get(qpc, BB_PRM_QPC_UAR_PAGE));
-	/* The send queue fills its umem; the record lies in the other. */
+	/* The send queue fills its umem; the record is in the other one. */
 	wq = find_umem(v, r, bb_prm_get(in, BB_PRM_CREATE_QP_WQ_UMEM_ID));
 	expect(v, "offset of the ring", bb_prm_get64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET), 0);
 	expect(v, "bytes of the ring", 64ull << bb_prm_get(qpc, BB_PRM_QPC_LOG_SQ_SIZE), wq->len);
@@ -182,7 +182,7 @@ create_rmp(const struct vec *v, struct run *r, const uint8_t *in, size_t len, co
 	expect(v, "stride", bb_prm_get(wq, BB_PRM_WQ_LOG_STRIDE), 5);
 	expect(v, "WQEs", bb_prm_get(wq, BB_PRM_WQ_LOG_SZ), 12);
 	assert_true(bb_prm_get(wq, BB_PRM_WQ_PD) != 0);
-	/* The ring fills its umem; the record lies in the other. */
+	/* The ring fills its umem; the record is in the other one. */
 	ring = find_umem(v, r, bb_prm_get(wq, BB_PRM_WQ_UMEM_ID));
 	expect(v, "offset of the ring", bb_prm_get64(wq, BB_PRM_WQ_UMEM_OFFSET), 0);
 	expect(v, "bytes of the ring", bytes, ring->len);
@@ -193,7 +193,7 @@ create_rmp(const struct vec *v, struct run *r, const uint8_t *in, size_t len, co
 	assert_true(r->rmpn != 0);
 }
 
-/* A key over another that names the same memory 0x76 bytes further on: KSM with one entry. */
+/* A key over another key, with the same memory 0x76 bytes higher: KSM with one entry. */
 static void
 create_mkey(const struct vec *v, const uint8_t *in, size_t len, const uint8_t *out)
 {
@@ -244,13 +244,13 @@ create_mkey(const struct vec *v, const uint8_t *in, size_t len, const uint8_t *o
 	expect(v, "KSM entry's byte count", bb_prm_dword(entry, 0), 0);
 	assert_true(bb_prm_dword(entry, 4) != 0);
 	assert_true(bb_prm_get(mkc, BB_PRM_MKC_PD) != 0);
-	/* UCX shifts the keys of atomics, by an offset of its own choice below a page. */
+	/* UCX shifts the keys of atomics by an offset of its choice below a page. */
 	assert_in_range(start - addr, 0, 4095);
 	assert_in_range(bb_prm_get64(mkc, BB_PRM_MKC_LEN), 1, 1ull << 31);
 	assert_true(bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) != 0);
 }
 
-/* From @from to @to, for the QP that was created. */
+/* Checks the step from state @from to @to of the created QP. */
 static void
 step(const struct vec *v, struct run *r, const uint8_t *in, size_t len, unsigned int from,
      unsigned int to)
@@ -311,7 +311,7 @@ init2rtr(const struct vec *v, struct run *r, const uint8_t *in, size_t len)
 	expect(v, "mtu", bb_prm_get(qpc, BB_PRM_QPC_MTU), r->eth ? 3 : 5); /* 1024, 4096 */
 	expect(v, "log_msg_max", bb_prm_get(qpc, BB_PRM_QPC_LOG_MSG_MAX), 30);
 	expect(v, "log_rra_max", bb_prm_get(qpc, BB_PRM_QPC_LOG_RRA_MAX), 4);
-	/* Both ends are QPs of one device: neighbours. */
+	/* Both ends are QPs of one device with adjacent numbers. */
 	if (bb_prm_get(qpc, BB_PRM_QPC_REMOTE_QPN) != (r->qpn ^ 1))
 		vec_fail(v, "remote QP 0x%x of QP 0x%x", bb_prm_get(qpc, BB_PRM_QPC_REMOTE_QPN),
 			 r->qpn);

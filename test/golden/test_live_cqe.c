@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Every recorded CQE that stands alone, put into the ring of the libmlx5 that is installed: does it
- * still say of it what was recorded? golden_cqe compares our reader with the same recording.
+ * Puts every single recorded CQE into the ring of the installed libmlx5 and compares its
+ * completion with the recorded one. golden_cqe compares our reader with the same recording.
  *
- * Of a CQE the user index, the index of the WQE and the owner bit are those of this run. The six
- * doorbells that arm a CQ and the bursts are not here. Permitted to differ: data of CQEs of 128
- * bytes that the recording calls suspect may be as corrected in rdma-core 64.
+ * User index, WQE index and owner bit of a CQE are those of this run. The six doorbells that arm
+ * a CQ and the bursts are not covered. Permitted to differ: data of 128-byte CQEs that the
+ * recording calls suspect may be corrected, as in rdma-core 64.
  */
 #include "golden.h"
 #include "live.h"
@@ -22,13 +22,13 @@ struct queue {
 	struct ibv_srq *srq;
 	struct mlx5dv_qp dv;
 	uint32_t user_index;
-	uint16_t sq_index; /* of the next request */
-	uint64_t wr_id;    /* of what is posted */
+	uint16_t sq_index; /* index of the next request */
+	uint64_t wr_id;    /* of the posted request */
 	uint16_t at;       /* its index */
 	bool posted;
 };
 
-/* A CQ of CQEs of one size, with a QP of each sort. */
+/* A CQ with CQEs of one size, and a QP of each kind. */
 static struct {
 	uint32_t cqe_size;
 	struct ibv_cq_ex *ex;
@@ -134,7 +134,7 @@ queue_make(struct queue *q, enum ibv_qp_type type, bool srq, uint32_t qpn)
 	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
 }
 
-/* Everything for CQEs of @size bytes; QPNs as recorded. */
+/* Makes all objects for CQEs of @size bytes, with the recorded QPNs. */
 static void
 make(uint32_t size)
 {
@@ -164,7 +164,7 @@ make(uint32_t size)
 	queue_make(&c.ud, IBV_QPT_UD, false, qpn + 2);
 }
 
-/* ---- what is outstanding */
+/* ---- outstanding requests */
 
 static void
 post_send(const struct vec *v, struct queue *q, const char *op, struct ibv_sge *sge, int n)
@@ -211,7 +211,7 @@ post_recv(const struct vec *v, struct queue *q, struct ibv_sge *sge, int n)
 		vec_fail(v, "the receive is refused: %s", strerror(errno));
 }
 
-/* What the CQE ends is there, with its pieces one behind another in @memory. */
+/* Posts the request that the CQE ends, with its pieces one after another in @memory. */
 static void
 outstanding(const struct vec *v, const struct vec *context, struct queue *q)
 {
@@ -240,7 +240,7 @@ outstanding(const struct vec *v, const struct vec *context, struct queue *q)
 		post_recv(v, q, sge, n);
 }
 
-/* ---- the CQE, and what is said of it */
+/* ---- the CQE and its completion */
 
 static uint8_t *
 put(const struct vec *v, const struct vec *context, const struct queue *q)
@@ -291,7 +291,7 @@ check_wc(const struct vec *v, const struct ibv_wc *got)
 		flags = (vec_lists(&wc, "wc_flags", "GRH") ? IBV_WC_GRH : 0u) |
 			(vec_lists(&wc, "wc_flags", "WITH_IMM") ? IBV_WC_WITH_IMM : 0u) |
 			(vec_lists(&wc, "wc_flags", "WITH_INV") ? IBV_WC_WITH_INV : 0u);
-		/* What checksums are worth is not of RDMA. */
+		/* The validity of checksums is no matter of RDMA. */
 		if ((got->wc_flags & ~(unsigned int)IBV_WC_IP_CSUM_OK) != flags)
 			vec_fail(v, "wc_flags are 0x%x", got->wc_flags);
 	}
@@ -308,7 +308,7 @@ check_wc(const struct vec *v, const struct ibv_wc *got)
 	field(v, &wc, "dlid_path_bits", got->dlid_path_bits);
 }
 
-/* The current completion of the extended CQ, as far as it was recorded. */
+/* Reads the current completion of the extended CQ, as far as it was recorded. */
 static void
 read_wc(const struct vec *v, struct ibv_wc *wc)
 {
@@ -340,7 +340,7 @@ read_wc(const struct vec *v, struct ibv_wc *wc)
 	field(v, &want, "completion_ts", ibv_wc_read_completion_ts(c.ex));
 }
 
-/* Are the pieces in @memory what field @name says, from byte @from on? */
+/* Returns whether the pieces in @memory hold field @name from byte @from on. */
 static bool
 scattered(const struct vec *v, const struct vec *context, const char *name, size_t from)
 {
@@ -420,7 +420,7 @@ one(const struct vec *v, void *arg)
 		check_wc(v, &wc);
 	if (vec_has(v, "scattered") &&
 	    !scattered(v, &context, "scattered",
-		       /* Suspect ones of 64 bytes begin with a byte of the CQE before. */
+		       /* Suspect ones of 64 bytes begin with a byte of the previous CQE. */
 		       vec_flag(v, "suspect") && strcmp(kind, "requester_scatter64") == 0)) {
 		if (!scattered(v, &context, "scattered_corrected", 0))
 			vec_fail(v, "its data");
@@ -429,7 +429,7 @@ one(const struct vec *v, void *arg)
 	want = (int64_t)vec_hex(v, "ci_dbrec_after") - (int64_t)vec_num(&context, "cq_index");
 	if (be32toh(c.dv.dbrec[0]) != ((c.ci + (uint64_t)want) & 0xffffff))
 		vec_fail(v, "the consumer index is 0x%x", be32toh(c.dv.dbrec[0]));
-	/* Taken, or not there yet: then the next one comes into its place. */
+	/* Consumed, or not yet valid: the next CQE goes into its slot. */
 	if (ret == -2 || ret == taken) {
 		c.ci++;
 		if (vec_has(&context, "wr_id"))

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Every recorded receive request, posted once more by the libmlx5 that is installed, to an RQ or an
- * SRQ: WQEs, links and doorbell records must be those recorded, byte for byte. What
- * golden_recv_wqe holds of our builders holds so of this libmlx5, too.
+ * Posts every recorded receive again by the installed libmlx5, to an RQ or an SRQ. WQEs, links
+ * and doorbell records must be the recorded ones, byte for byte. So the results of
+ * golden_recv_wqe for our builders also hold for this libmlx5.
  *
- * Permitted to differ: which WQE of an SRQ it is, and the link in it, behind receives that were not
- * recorded, as their order made the list (in front of the index that goes from 65535 to 0); and
- * behind the first that is given back, of a libmlx5 from 48 on, which links such WQEs when it
- * posts.
+ * Permitted to differ, for an SRQ, are the WQE used and the link in it. That is so after receives
+ * that were not recorded, since their order made the list (before the index wraps from 65535 to
+ * 0). It is also so after the first receive is returned to a libmlx5 from 48 on, which links such
+ * WQEs when it posts.
  */
 #include "golden.h"
 #include "live.h"
@@ -18,7 +18,7 @@
 #define MAX_LIST   16u
 #define MAX_SGE    8u
 #define MAX_STRIDE 512u
-#define LINK       16u /* bytes of an SRQ's WQE in front of its list */
+#define LINK       16u /* bytes of an SRQ's WQE before its list */
 #define SRQ_WQES   32u
 #define FILL       0xee
 
@@ -27,16 +27,17 @@ static struct ibv_context *ctx;
 static struct tally done, differs;
 
 static struct {
-	char name[64]; /* what of a vector makes it another one */
+	char name[64]; /* key of the queue: vectors with another one use another queue */
 	struct live_cq cq;
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* NULL: an RQ */
 	struct mlx5dv_qp dv;
 	struct mlx5dv_srq dv_srq;
 	uint16_t index;           /* of the next receive */
-	uint8_t out[SRQ_WQES];    /* WQEs that are posted, oldest first */
-	unsigned int outstanding; /* how many */
-	bool other_list;          /* of an SRQ: it has another order than the recorded one */
+	uint8_t out[SRQ_WQES];    /* posted WQEs, oldest first */
+	unsigned int outstanding; /* number of posted WQEs */
+	/* of an SRQ: its list has another order than the recorded one */
+	bool other_list;
 	uint32_t user_index;
 	uint8_t *ring;
 	uint32_t *dbrec;
@@ -65,7 +66,7 @@ queue_for(const struct vec *v)
 	char name[sizeof(q.name)];
 	struct ibv_pd *pd;
 
-	/* An event is of the SRQ that there is. */
+	/* The SRQ of an event exists already. */
 	if (vec_has(v, "event"))
 		return;
 	snprintf(name, sizeof(name), "%s %s %u", vec_str(v, "queue"),
@@ -100,7 +101,7 @@ queue_for(const struct vec *v)
 		vec_fail(v, "its ring has another form");
 }
 
-/* A receive has come by WQE @slot. */
+/* Completes a receive by WQE @slot. */
 static void
 receive(const struct vec *v, unsigned int slot)
 {
@@ -133,7 +134,10 @@ post(struct ibv_recv_wr *wr)
 	return q.srq != NULL ? ibv_post_srq_recv(q.srq, wr, &bad) : ibv_post_recv(q.qp, wr, &bad);
 }
 
-/* As the recorder did: take what is posted, then receives one by one, up to the vector's index. */
+/*
+ * Does what the recorder did: consumes the posted receives, then posts and consumes single ones
+ * up to the vector's index.
+ */
 static void
 fill(const struct vec *v, unsigned int n)
 {
@@ -155,7 +159,7 @@ fill(const struct vec *v, unsigned int n)
 	}
 }
 
-/* What comes behind WQE @slot. */
+/* Returns the WQE that follows WQE @slot in the list. */
 static unsigned int
 behind(unsigned int slot)
 {
@@ -192,7 +196,7 @@ check_free(const struct vec *v)
 
 	receive(v, (unsigned int)vec_num(v, "slot"));
 	look();
-	/* It is only noted to be free: its place in the list comes with a post. */
+	/* libmlx5 only marks it as free; a later post links it. */
 	q.other_list = q.other_list || q.dv_srq.tail == vec_num(v, "tail_before");
 	if (q.other_list) {
 		tally_add(&differs, "SRQ, linked later");
@@ -244,7 +248,7 @@ one_post(unsigned int first, unsigned int n)
 	if (post(wr) != 0)
 		vec_fail(v, "it is refused: %s", strerror(errno));
 	for (i = 0; i < n; i++) {
-		/* Now the links are there. */
+		/* Now the links are written. */
 		if (i > 0)
 			slot[i] = behind(slot[i - 1]);
 		q.out[q.outstanding++] = (uint8_t)slot[i];

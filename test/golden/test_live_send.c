@@ -2,15 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Every recorded send request, posted once more by the libmlx5 that is installed: is the recording
- * still what it writes? golden_send_wqe compares the same recording with our builders, so what
- * holds here holds between those and this libmlx5. See data/README.md for the fields.
+ * Posts every recorded send request again by the installed libmlx5 and compares. golden_send_wqe
+ * compares the same recording with our builders, so its results also hold for this libmlx5. See
+ * data/README.md for the fields.
  *
- * Queue, QPN, index and keys are those of the recording, so WQE, doorbell record and register are
+ * Queue, QPN, index and keys are those of the recording. So WQE, doorbell record and register are
  * compared byte for byte. Permitted to differ:
- *
- * - the UDP source port of a datagram without a flow label, which libmlx5 draws;
- * - which half of the BlueFlame register comes next: it depends on the doorbells before.
+ * - the UDP source port of a datagram without a flow label, which libmlx5 draws at random;
+ * - the next half of the BlueFlame register, which depends on earlier doorbells.
  */
 #include "live_request.h"
 
@@ -19,15 +18,15 @@
 #define BF_HALF  256u
 #define FILL     0xee
 
-/* A queue as it was recorded. */
+/* A queue as recorded. */
 struct queue {
-	char name[64]; /* what of a vector makes it another one */
+	char name[64]; /* key of the queue: vectors with another one use another queue */
 	struct ibv_pd *pd;
 	struct live_cq cq;
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *ex;
 	struct mlx5dv_qp dv;
-	struct ibv_ah *ah; /* UD: of fillers */
+	struct ibv_ah *ah; /* UD: address handle of filler requests */
 	uint32_t user_index;
 	uint16_t index; /* of the next block */
 };
@@ -35,12 +34,12 @@ struct queue {
 static struct vec all[VECTORS];
 static struct queue q;
 static struct ibv_context *ctx;
-static char context[32]; /* what of a vector makes @ctx another one */
+static char context[32]; /* key of @ctx: vectors with another one use another context */
 static struct tally done, differs;
 
 /* ---- objects */
 
-/* The context that the recording was made in: link and kind of doorbell. */
+/* Opens a context as in the recording: link and kind of doorbell. */
 static void
 context_for(const struct vec *v)
 {
@@ -65,7 +64,7 @@ context_for(const struct vec *v)
 	assert_non_null(ctx);
 }
 
-/* As many pieces and inline bytes as the queue's vectors have. */
+/* Finds the largest number of pieces and inline bytes in the queue's vectors. */
 static void
 needs(unsigned int first, uint32_t *sge, uint32_t *inline_data)
 {
@@ -88,7 +87,7 @@ needs(unsigned int first, uint32_t *sge, uint32_t *inline_data)
 	}
 }
 
-/* The queue of vector @first, as long as it was; behind it is another one. */
+/* Makes the queue of vector @first in its recorded size, unless it is the current one. */
 static void
 queue_for(unsigned int first)
 {
@@ -155,7 +154,9 @@ post(const struct vec *v, struct live_request *r, unsigned int n)
 	return ibv_wr_complete(q.ex);
 }
 
-/* Requests of a block each, and at last one that changes a key, until the index is the vector's. */
+/*
+ * Posts requests of one block each, the last one a key change, until the index is the vector's.
+ */
 static void
 fill(const struct vec *v)
 {
@@ -181,7 +182,7 @@ fill(const struct vec *v)
 	}
 }
 
-/* ---- what was written */
+/* ---- bytes that were written */
 
 static void
 check_wqe(const struct vec *v)
@@ -200,7 +201,7 @@ check_wqe(const struct vec *v)
 	if (q.ah != NULL && live.ethernet) {
 		struct vec a = vec_sub(v, "ah");
 
-		/* Bytes 14 and 15 of the address vector, which is behind the control segment. */
+		/* Bytes 14 and 15 of the address vector, which follows the control segment. */
 		if (vec_num(&a, "udp_sport") != 0 && vec_hex(&a, "flow_label") == 0) {
 			if (got[30] < 0xc0)
 				vec_fail(v, "UDP source port 0x%02x%02x", got[30], got[31]);
@@ -249,7 +250,7 @@ one_post(unsigned int first, unsigned int n)
 	fill(v);
 	for (i = 0; i < n; i++)
 		live_parse(v + i, q.pd, &r[i]);
-	/* libmlx5 may not change what it does not write. */
+	/* libmlx5 must not change bytes outside its WQE. */
 	memset(q.dv.sq.buf, FILL, (size_t)q.dv.sq.wqe_cnt * 64);
 	memset(q.dv.bf.reg, FILL, (size_t)2 * BF_HALF);
 	if (post(v, r, n) != 0)

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Every recorded receive request of an RC or UC queue pair or an SRQ, posted with our builders:
- * the same stride and doorbell record, and the same links as receives are given back. Only
- * an SRQ's empty pieces differ: libmlx5 writes them with byte count 0, which a device reads
- * as 2^31; we leave them out.
+ * Every recorded receive of an RC or UC queue pair or an SRQ, posted with our builders. Stride,
+ * doorbell record, and the links after receives are returned must be the same. Only empty pieces
+ * of an SRQ differ: libmlx5 writes them with byte count 0, which a device reads as 2^31. Our
+ * builder omits them.
  */
 #include "golden.h"
 
@@ -72,7 +72,7 @@ get_sge(const struct vec *v, struct bb_sge *sge)
 	return n;
 }
 
-/* An SRQ as large as a recorded index can be, with nothing written in it. */
+/* An SRQ of the largest recorded index, with no WQE written. */
 struct srq {
 	uint8_t ring[64 * MAX_STRIDE] __attribute__((aligned(64)));
 	uint64_t wr_ids[64];
@@ -112,7 +112,7 @@ has_empty(const struct bb_sge *sge, uint32_t n)
 	return false;
 }
 
-/* What libmlx5 would have written without the empty pieces: those, then the end mark. */
+/* Computes the WQE of libmlx5 without its empty pieces: the other pieces, then the end mark. */
 static void
 leave_out_empty(const struct vec *v, uint8_t *want, uint8_t *mask, size_t stride)
 {
@@ -149,7 +149,7 @@ srq_post(const struct vec *v, struct tallies *t)
 	s.r.pi = (uint32_t)vec_num(v, "wqe_index");
 	s.r.ci = s.r.pi;
 	s.r.rung = s.r.pi;
-	/* The link stood there before. */
+	/* The link was there before. */
 	bb_srqring_wqe(&s.r, slot)->next_wqe_index =
 		bb_be16((uint16_t)vec_num(v, "next_wqe_index"));
 	n = get_sge(v, sge);
@@ -181,7 +181,7 @@ srq_post(const struct vec *v, struct tallies *t)
 	}
 }
 
-/* A receive given back hangs behind what was the last one. */
+/* A returned receive is linked after the last one. */
 static void
 srq_free(const struct vec *v, struct tallies *t)
 {
@@ -201,7 +201,7 @@ srq_free(const struct vec *v, struct tallies *t)
 		vec_fail(v, "the tail is %u", s.r.tail);
 	if (vec_bytes(v, "old_tail_hex", want, sizeof(want)) != sizeof(want))
 		vec_fail(v, "\"old_tail_hex\" is not a segment");
-	/* Two bytes are written, the others are as they were. */
+	/* Two bytes are written, the others stay unchanged. */
 	if (memcmp(s.ring + ((size_t)tail << s.r.log_stride) + 2, want + 2, 2) != 0)
 		vec_fail(v, "the old tail links to another WQE");
 	for (i = 0; i < sizeof(s.ring); i++)
@@ -231,7 +231,7 @@ one(const struct vec *v, void *arg)
 			srq_post(v, t);
 		return;
 	}
-	/* The RQ of a UC queue pair is no different. */
+	/* The RQ of a UC queue pair is the same. */
 	if (strcmp(vec_str(v, "qp_type"), "RC") != 0 && strcmp(vec_str(v, "qp_type"), "UC") != 0) {
 		tally_add(&t->open, "RQ of a %s queue pair", vec_str(v, "qp_type"));
 		return;
@@ -262,7 +262,7 @@ one(const struct vec *v, void *arg)
 		vec_fail(v, "\"wqe_hex\" is not a stride");
 	vec_unwritten(v, mask, stride);
 	vec_compare(v, "WQE", ring + vec_num(v, "slot") * stride, want, mask, stride);
-	/* What libmlx5 does not write we do not write either. */
+	/* Bytes that libmlx5 does not write must not be written by our builder. */
 	for (i = 0; i < sizeof(ring); i++) {
 		size_t at = i - vec_num(v, "slot") * stride;
 

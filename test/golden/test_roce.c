@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What Linux's rdma_rxe put on the wire: each packet is parsed, built again from what was
- * understood, and compared byte for byte; its ICRC is computed again. A packet that is not
- * understood fails the test, and the numbers of each opcode are those of the recordings.
+ * Packets that Linux's rdma_rxe sent. Each is parsed, built again from the parsed fields and
+ * compared byte for byte; its ICRC is recomputed. A packet that cannot be parsed fails the test.
+ * The number of packets of each opcode must be that of the recordings.
  */
 #include "golden.h"
 #include "roce_frame.h"
@@ -45,12 +45,12 @@ open_recording(struct recording *r, const char *name)
 	assert_non_null(r->bytes);
 	assert_int_equal(fread(r->bytes, 1, r->len, f), r->len);
 	fclose(f);
-	/* Classic, microseconds, little-endian, Ethernet. */
+	/* Format of the file: classic, microseconds, little-endian, Ethernet. */
 	assert_int_equal(le32(r->bytes), 0xa1b2c3d4);
 	assert_int_equal(le32(r->bytes + 20), 1);
 }
 
-/* The next Ethernet frame; false at the end. One cut short fails. */
+/* Reads the next Ethernet frame. Returns false at the end; a truncated frame fails the test. */
 static bool
 next_frame(struct recording *r, const uint8_t **p, size_t *len)
 {
@@ -83,7 +83,7 @@ check_packet(const struct roce_frame *f, const uint8_t *ip, const struct bb_roce
 	len = roce_frame_build(out, &f->net, pkt, &iov, 1);
 	assert_int_equal(len, f->ip_len + 8 + f->bth_len + BB_ROCE_ICRC_LEN);
 	assert_true(roce_frame_split(&again, out, len));
-	/* The UDP checksum is the kernel's choice, the ID of IPv4 its count. */
+	/* The UDP checksum is the kernel's choice, the IPv4 ID its counter. */
 	assert_memory_equal(out, ip, ip_bytes);
 	assert_memory_equal(again.udp, f->udp, 6);
 	if (memcmp(again.bth, f->bth, f->bth_len) != 0)
@@ -203,7 +203,7 @@ TEST(test_loss)
 	expect(&t, want, sizeof(want) / sizeof(want[0]));
 }
 
-/* Conversations of test/interop/conversations.py: what each has that the others have not. */
+/* Conversations of test/interop/conversations.py and the opcodes that distinguish each. */
 TEST(test_by_purpose)
 {
 	static const struct {

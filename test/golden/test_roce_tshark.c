@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A second reader of our packets, which nobody here wrote: tshark dissects one packet of each
- * opcode, over IPv4 and IPv6, and must find what was put in, field by field. Without tshark the
- * test is skipped.
+ * An independent reader of our packets. tshark dissects one packet of each opcode, over IPv4 and
+ * IPv6, and must find every field as it was built. Without tshark the test is skipped.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -17,7 +16,7 @@
 #define IP6_ETHER 0x86ddu
 #define IP4_ETHER 0x0800u
 
-/* What is asked of tshark, in this order; a field that the packet has not is empty. */
+/* Fields requested from tshark, in this order; a field that the packet lacks is empty. */
 enum {
 	F_OPCODE,
 	F_SE,
@@ -80,7 +79,7 @@ struct sent {
 	struct bb_roce_pkt pkt;
 	struct bb_roce_net net;
 	bool ip6;
-	uint32_t icrc; /* first byte on the wire uppermost */
+	uint32_t icrc; /* first byte on the wire in the most significant byte */
 };
 static struct sent sent[128];
 static unsigned int sent_n;
@@ -181,7 +180,7 @@ expect(const struct sent *s, char *const *col, int field, bool has, uint64_t wan
 			 names[field], col[field], want);
 }
 
-/* Bytes are printed as hex digits without a prefix. */
+/* tshark prints bytes as hex digits without a prefix. */
 static void
 expect_bytes(const struct sent *s, char *const *col, int field, bool has, uint32_t value)
 {
@@ -240,7 +239,7 @@ check_line(const struct sent *s, char *line)
 	expect(s, col, F_ORIG, f & BB_ROCE_F_ATOMICACK, k->orig);
 	expect_bytes(s, col, F_IMM, f & BB_ROCE_F_IMM, in_wire_order(k->imm));
 	expect_bytes(s, col, F_IETH, f & BB_ROCE_F_IETH, k->imm);
-	/* It stops at the zeros of a CNP. */
+	/* tshark stops at the zeros of a CNP. */
 	expect(s, col, F_ICRC, k->opcode != BB_ROCE_CNP, s->icrc);
 	expect(s, col, F_SPORT, true, s->net.sport);
 	expect(s, col, F_IP4_DSFIELD, !s->ip6, s->net.tclass);
@@ -274,7 +273,9 @@ TEST(test_every_opcode)
 	assert_int_equal(fclose(f), 0);
 
 	f = open_memstream(&cmd, &cmd_len);
-	/* It shows immediate data twice, the header and its content: the first. */
+	/*
+	 * tshark shows immediate data twice, the header and its content; the first one is used.
+	 */
 	fprintf(f, "tshark -n -r %s -T fields -E occurrence=f", path);
 	for (i = 0; i < FIELDS; i++)
 		fprintf(f, " -e %s", names[i]);

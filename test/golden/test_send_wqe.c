@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Every recorded send request of libmlx5, posted with our builders: the same
- * WQE, doorbell record and register bytes. See data/README.md for the fields.
+ * Every recorded send request of libmlx5, posted with our builders: WQE, doorbell record and
+ * register bytes must be the same. See data/README.md for the fields.
  */
 #include "golden.h"
 
@@ -20,16 +20,16 @@
 #define BF_HALF    256u
 #define FILL       0xee
 
-/* One ibv_post_send list, or one request. */
+/* One ibv_post_send list, or one single request. */
 struct post {
 	struct bb_sq sq;
 	uint8_t ring[MAX_BLOCKS * BB_WQE_BB] __attribute__((aligned(64)));
 	struct bb_sq_wqe wqes[MAX_BLOCKS];
 	uint32_t dbrec;
 	uint64_t reg[2 * BF_HALF / 8] __attribute__((aligned(BB_WQE_BB)));
-	uint16_t half;     /* of the register, which comes next */
-	unsigned int next; /* position in the list that comes next; 0: none is open */
-	uint8_t want[MAX_WQE], mask[MAX_WQE]; /* of the last WQE, known defects put right */
+	uint16_t half;     /* half of the register to use next */
+	unsigned int next; /* position of the next request in the list; 0: no list is open */
+	uint8_t want[MAX_WQE], mask[MAX_WQE]; /* the last WQE, with known defects corrected */
 	struct tally done, open, differs;
 };
 
@@ -70,7 +70,7 @@ static const struct {
 	const char *name;
 	uint8_t opcode;
 	bool raddr, atomic;
-	const char *imm; /* the vector's name of what stands in the immediate's place */
+	const char *imm; /* name in the vector of the field in the immediate's position */
 } opcodes[] = {
 	{"SEND", BB_WQE_SEND, false, false, NULL},
 	{"SEND_WITH_IMM", BB_WQE_SEND_IMM, false, false, "imm"},
@@ -84,7 +84,7 @@ static const struct {
 	{"BIND_MW", BB_WQE_UMR, false, false, NULL},
 };
 
-/* False, with a line in the tally, for what Bluebell does not have. */
+/* Returns false for a request that Bluebell lacks, and counts it. */
 static bool
 covered(const struct vec *v, struct tally *t)
 {
@@ -124,7 +124,10 @@ parse_bind(const struct vec *v, struct request *r)
 	r->bind.zero_based = (r->bind.access & 0x20) != 0; /* IBV_ACCESS_ZERO_BASED */
 }
 
-/* Where a datagram goes: what an address handle is made of, and what is resolved. */
+/*
+ * Parses a datagram's destination: the attributes of its address handle, and the resolved
+ * address.
+ */
 static void
 parse_ah(const struct vec *v, struct request *r)
 {
@@ -158,7 +161,7 @@ parse_ah(const struct vec *v, struct request *r)
 		resolved.udp_sport = (uint16_t)vec_num(&ah, "udp_sport");
 	}
 	mlx5_av_fill(&path, eth ? &resolved : NULL, &r->av);
-	/* 0 is what nobody wants: Bluebell takes it for "not given". */
+	/* 0 is useless: Bluebell treats it as not given. */
 	if (path.is_global && path.hop_limit == 0)
 		r->av.hop_limit = 0;
 	r->dest_qpn = (uint32_t)vec_hex(&ah, "remote_qpn");
@@ -245,7 +248,7 @@ build(struct bb_sq *sq, const struct request *r)
 			      r->imm, r->flags);
 }
 
-/* A queue in the state in which libmlx5's was before the first request of the post. */
+/* Puts a queue into the state of libmlx5's queue before the first request of the post. */
 static void
 open_post(struct post *p, const struct vec *v)
 {
@@ -283,13 +286,13 @@ open_post(struct post *p, const struct vec *v)
 	p->dbrec = UINT32_MAX;
 	assert_int_equal(bb_sq_init(&p->sq, &conf), 0);
 	bb_sq_enable(&p->sq, true);
-	/* libmlx5 never signals what was not asked for; its limits are not recorded. */
+	/* libmlx5 never adds a signal; its limits are not recorded. */
 	p->sq.sig_seq = UINT32_MAX;
 	p->sq.sig_every = UINT16_MAX;
 	p->sq.max_sge = MAX_SGE;
 	p->sq.max_inline = MAX_WQE;
 	p->sq.slot_blocks = MAX_WQE / BB_WQE_BB;
-	/* The request before, on this queue, was of another post. */
+	/* The previous request on this queue belonged to another post. */
 	if (vec_flag(v, "after_umr"))
 		bb_sq_fence_next(&p->sq);
 	p->sq.pi = (uint16_t)vec_num(v, "wqe_index");
@@ -308,10 +311,10 @@ check_wqe(struct post *p, const struct vec *v, const struct request *r)
 	at = (vec_num(v, "wqe_index") & p->sq.mask) * BB_WQE_BB;
 	for (i = 0; i < len; i++)
 		got[i] = p->ring[(at + i) % ring];
-	/* The flag is only set where a WQE passes the ring's end. */
+	/* The flag is set exactly if the WQE wraps at the ring's end. */
 	if (vec_flag(v, "wrap") != (at + len > ring))
 		vec_fail(v, "\"wrap\" is wrong");
-	/* A known defect: 2^31 bytes written as such reads as an inline segment. */
+	/* A known defect of libmlx5: a length of 2^31 bytes reads as an inline segment. */
 	for (i = 0, at = (r->ud ? 4 : 1 + (size_t)r->raddr_seg) * BB_WQE_SEG;
 	     i < r->nsge && !r->atomic; i++) {
 		if (r->sge[i].len == 0)
@@ -328,7 +331,7 @@ check_wqe(struct post *p, const struct vec *v, const struct request *r)
 	vec_compare(v, "WQE", got, want, mask, len);
 	if (p->sq.pi != vec_num(v, "next_index"))
 		vec_fail(v, "next index is %u", p->sq.pi);
-	/* What libmlx5 leaves stale we write as 0, but for inline padding. */
+	/* Bytes that libmlx5 leaves stale are 0 in our WQE, except for inline padding. */
 	for (i = 0; i < len; i++) {
 		if (mask[i] != 0 && got[i] != 0 && !(r->is_inline && got[i] == FILL))
 			vec_fail(v, "byte %zu, unwritten by libmlx5, is 0x%02x", i, got[i]);
@@ -348,11 +351,10 @@ check_doorbell(struct post *p, const struct vec *v, const struct request *r, boo
 	if (vec_has(v, "bell_mode") && strcmp(vec_str(v, "bell_mode"), "nobf") == 0 && alone &&
 	    r->is_inline &&
 	    (strcmp(vec_str(v, "api"), "ibv_wr") == 0 || vec_array_len(v, "inline_parts") > 0))
-		p->sq.ring =
-			bb_bf_ring(BB_BF_COPY_PLAIN); /* without preference: inline data only */
+		p->sq.ring = bb_bf_ring(BB_BF_COPY_PLAIN); /* only for inline data */
 	if (p->sq.bf_size == 0)
 		assert_int_equal(half, 0);
-	/* Without copies libmlx5 takes turns between the halves, too. */
+	/* libmlx5 alternates the halves without copies, too. */
 	if (p->sq.ring != NULL)
 		*p->sq.bf_offset = (uint16_t)half;
 	else
@@ -365,7 +367,7 @@ check_doorbell(struct post *p, const struct vec *v, const struct request *r, boo
 		vec_fail(v, "%zu register bytes shown", shown);
 	if (*p->sq.bf_offset != (p->sq.ring != NULL ? half ^ p->sq.bf_size : 0))
 		vec_fail(v, "next half is %u", *p->sq.bf_offset);
-	/* As many bytes as recorded, in the recorded half, equal to the ring's. */
+	/* The recorded number of bytes, in the recorded half, equals the ring's. */
 	for (i = 0; i < sizeof(p->reg); i++) {
 		uint8_t byte =
 			i >= half && i < half + bytes ? p->ring[(at + i - half) % ring] : FILL;
@@ -373,7 +375,7 @@ check_doorbell(struct post *p, const struct vec *v, const struct request *r, boo
 		if (reg[i] != byte)
 			vec_fail(v, "register byte %zu is 0x%02x, not 0x%02x", i, reg[i], byte);
 	}
-	/* libmlx5 sent what it had written; ours is to be the same. */
+	/* libmlx5 copied the WQE that it had written; ours must be the same. */
 	if (vec_bytes(v, "wqe_hex", wqe, sizeof(wqe)) < shown)
 		shown = ds_bytes;
 	vec_compare(v, "recorded register", sent, wqe, NULL, shown);
@@ -405,7 +407,7 @@ one(const struct vec *v, void *arg)
 		vec_fail(v, "index %u does not follow", p->sq.pi);
 
 	if (!covered(v, &p->open)) {
-		/* Step over it: others of its list are ours. */
+		/* Skips it: other requests of its list are covered. */
 		p->sq.last = p->ring + (size_t)(p->sq.pi & p->sq.mask) * BB_WQE_BB;
 		p->sq.pi = (uint16_t)vec_num(v, "next_index");
 		p->sq.seq++;
@@ -445,13 +447,13 @@ TEST(test_vectors)
 	tally_print(&p.done, "compared");
 	tally_print(&p.differs, "different on purpose");
 	tally_print(&p.open, "not covered");
-	/* Nothing falls between the sorts: every vector is counted once. */
+	/* Every vector is counted in exactly one kind. */
 	for (i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
 		for (k = 0; k < 3; k++) {
 			char name[64];
 
 			snprintf(name, sizeof(name), "%s %s", types[k], opcodes[i].name);
-			/* On RC every one is there. */
+			/* RC has all of them. */
 			assert_true(k != 0 || tally_get(&p.done, name) > 0);
 			n += tally_get(&p.done, name);
 		}

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Formats against rdma-core's own header: constants, random requests built by
- * mlx5dv_set_*() and its structs, random CQEs filled in through its structs.
+ * Formats against rdma-core's own header: constants, random requests built by mlx5dv_set_*() and
+ * its structs, and random CQEs filled through its structs.
  */
 #include <endian.h>
 
@@ -81,10 +81,10 @@ below(uint32_t n)
 	return (uint32_t)(rnd() >> 32) % n;
 }
 
-/* A ring filled by rdma-core's setters, a segment at a time. */
+/* A ring filled by rdma-core's setters, one segment at a time. */
 struct peer {
 	uint8_t ring[BLOCKS * MLX5_SEND_WQE_BB] __attribute__((aligned(64)));
-	uint32_t seg; /* next, in segments from the ring's start */
+	uint32_t seg; /* next segment, counted from the ring's start */
 };
 
 static void *
@@ -152,7 +152,7 @@ TEST(test_send)
 		uint16_t pi = sq.pi;
 		struct bb_sge sge[20];
 		uint8_t data[300], op;
-		static struct peer p; /* on a stack of ASan it is not aligned */
+		static struct peer p; /* static: ASan's stack would not align it */
 		bool remote;
 		int rc;
 
@@ -217,7 +217,7 @@ TEST(test_send)
 					    flags);
 		}
 		mlx5dv_set_ctrl_seg(ctrl, pi, op, 0, conf.qpn, (uint8_t)flags, (uint8_t)ds, 0, imm);
-		/* The setter leaves these two bytes alone. */
+		/* The setter does not write these two bytes. */
 		memset(&ctrl->dci_stream_channel_id, 0, 2);
 		assert_int_equal(rc, 0);
 		assert_memory_equal(ring, p.ring, sizeof(ring));

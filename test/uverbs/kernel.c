@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The mlx5 side of the kernel's verbs, over the software ConnectX: what libmlx5 asks by ioctl()
- * and write() becomes a call of the software device's command interface. So the driver's own
- * rdma-core calls run in rdma-core as it is installed, and the device behind is as strict as ever.
+ * The mlx5 part of the kernel's verbs over the software ConnectX. Each ioctl() and write() of
+ * libmlx5 becomes a call of the software device's command interface. So the driver's rdma-core
+ * calls run through the installed rdma-core, with the strict checks of the software device.
  *
  * Methods and attributes: <rdma/mlx5_user_ioctl_cmds.h>, <rdma/ib_user_ioctl_cmds.h>; commands:
- * <rdma/ib_user_verbs.h>, <rdma/mlx5-abi.h>. What is not here is refused as by a kernel that does
- * not know it. UVERBS_TRACE in the environment lists the calls.
+ * <rdma/ib_user_verbs.h>, <rdma/mlx5-abi.h>. Other calls are refused as by a kernel that does not
+ * know them. UVERBS_TRACE in the environment lists the calls.
  */
 #define _GNU_SOURCE
-#undef _FILE_OFFSET_BITS /* it would give calls of libc other names */
+#undef _FILE_OFFSET_BITS /* it would rename calls of libc */
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@
 
 #define MAX_HANDLES 65536
 #define MAX_PAGES   4096
-/* Bits 8 to 15 of the page: MLX5_IB_MMAP_CORE_CLOCK, MLX5_IB_MMAP_DEVICE_MEM. */
+/* Bits 8 to 15 of the page number: MLX5_IB_MMAP_CORE_CLOCK, MLX5_IB_MMAP_DEVICE_MEM. */
 #define MAP_CLOCK  5
 #define MAP_DM     8
 #define MAX_EVENTS 1024
@@ -42,7 +42,7 @@ struct mlx5_ctx *kernel_soft;
 
 static struct kernel_handle handles[MAX_HANDLES];
 static unsigned int used = 1;
-/* What is called under it opens and closes files. */
+/* Recursive: code under this lock opens and closes files. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 uint32_t
@@ -127,7 +127,7 @@ kernel_channel(enum kernel_kind kind)
 	uint32_t handle;
 	int fd, ret;
 
-	/* Of others only the descriptor is needed: who asks for an event reads it. */
+	/* Other kinds need only the descriptor, from which the caller reads events. */
 	if (kind == CHANNEL || kind == COMP) {
 		ret = kernel_soft->cmd->channel_create(kernel_soft, &ch);
 		if (ret != 0)
@@ -158,7 +158,7 @@ page_of(void *addr)
 	return (void *)((uintptr_t)addr & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1));
 }
 
-/* The page that begins what @h names; NULL: nothing that is mapped. */
+/* Returns the first page of the object of @h, NULL if the object is not mapped. */
 static void *
 mapped(const struct kernel_handle *h)
 {
@@ -168,8 +168,8 @@ mapped(const struct kernel_handle *h)
 }
 
 /*
- * Pages that were ever mapped are the software device's, which keeps them; libmlx5 unmaps some
- * before, some behind the end of what they hold.
+ * Pages that were ever mapped belong to the software device, which retains them. libmlx5 unmaps
+ * some of them before, some after the end of the object.
  */
 static void *page_list[MAX_PAGES];
 static unsigned int pages;
@@ -256,13 +256,13 @@ ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* Events that were read in search of one of the other sort: for DEVX channels, for ASYNC. */
+/* Events read while looking for one of the other kind: for DEVX channels, or for ASYNC. */
 static struct {
 	struct mlx5_cmd_event e[MAX_EVENTS];
 	unsigned int first, n;
 } waiting[2];
 
-/* The next one for ASYNC, or for the others. */
+/* Reads the next event for ASYNC, or for the other channels. */
 static int
 next_event(bool async, struct mlx5_cmd_event *event)
 {
@@ -287,7 +287,7 @@ next_event(bool async, struct mlx5_cmd_event *event)
 	}
 }
 
-/* An event: of a channel of completions the cookie, else an EQE behind it. */
+/* Reads an event: for a completion channel the cookie, otherwise followed by an EQE. */
 static ssize_t
 read_event(const struct kernel_handle *to, void *buf, size_t len)
 {
@@ -364,7 +364,7 @@ close(int fd)
 		to->kind = FREE;
 	}
 	pthread_mutex_unlock(&lock);
-	/* It calls this function. */
+	/* channel_destroy() calls this function. */
 	if (ch != NULL)
 		(void)kernel_soft->cmd->channel_destroy(kernel_soft, ch);
 	return (int)syscall(SYS_close, fd);

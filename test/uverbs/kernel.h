@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the parts of the kernel in its place share; see README.md. */
+/* Shared by the parts of the substitute kernel; see README.md. */
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -34,27 +34,27 @@ enum kernel_kind {
 struct kernel_handle {
 	enum kernel_kind kind;
 	void *p;
-	int fd; /* from ASYNC on */
+	int fd; /* for ASYNC and the following kinds */
 };
 
-/* The software device behind all; NULL before the first opening. One thread at a time. */
+/* The software device, NULL before the first open. One thread at a time. */
 extern struct mlx5_ctx *kernel_soft;
 
-/* 0: there are too many. */
+/* Stores an object and returns its handle, 0 if the table is full. */
 uint32_t kernel_keep(enum kernel_kind kind, void *p);
-/* NULL: it is of another kind, or of nothing. */
+/* Returns the object, NULL if the handle is free or of another kind. */
 void *kernel_get(enum kernel_kind kind, uint64_t handle);
 struct kernel_handle *kernel_handle(uint64_t handle);
-/* Destroy what @handle names. 0 or an errno. */
+/* Destroys the object of @handle. Returns 0 or an errno. */
 int kernel_destroy(enum kernel_kind kind, uint64_t handle);
-/* Of an event descriptor; NULL: it is none. */
+/* Returns the handle of an event descriptor, NULL if @fd is none. */
 struct kernel_handle *kernel_by_fd(int fd);
 
-/* Of a UAR in the offset of mmap(): its handle, from bit KERNEL_MAP_SHIFT on. */
+/* A UAR in the offset of mmap(): its handle starts at bit KERNEL_MAP_SHIFT. */
 #define KERNEL_MAP_UAR   ((uint64_t)1 << 40)
 #define KERNEL_MAP_SHIFT 20
 
-/* CQs, QPs and SRQs, other than those by DEVX. 0 or an errno. */
+/* CQs, QPs and SRQs that are not made by DEVX. Return 0 or an errno. */
 int kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int channel,
 		     bool ex);
 int kernel_resize_cq(const struct uverbs_cmd *c);
@@ -66,22 +66,24 @@ int kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_q
 int kernel_modify_qp(const struct ib_uverbs_modify_qp *m);
 int kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle);
 int kernel_end_queue(void *p);
-/* How many events of it were told. */
+/* Returns the number of events reported for the queue. */
 void kernel_queue_events(const void *p, struct ib_uverbs_destroy_cq_resp *told);
-/* What ibv_get_cq_event() reads; false: the CQ is gone. */
+/* Makes the event that ibv_get_cq_event() reads. Returns false if the CQ is destroyed. */
 bool kernel_comp_event(uint64_t cookie, struct ib_uverbs_comp_event_desc *to);
-/* In the cookie of events for ibv_get_async_event(), beside the handle. */
+/* Set in the cookie of events for ibv_get_async_event(), beside the handle. */
 #define KERNEL_COOKIE ((uint64_t)1 << 63)
-/* What ibv_get_async_event() reads; false: nobody asked for this one. */
+/* Makes the event that ibv_get_async_event() reads. Returns false if it was not subscribed. */
 bool kernel_async_event(const struct mlx5_cmd_event *event, struct ib_uverbs_async_event_desc *to);
 
-/* What is mapped for the clock of the device; NULL: there is no way on this machine. */
+/*
+ * Returns the page that is mapped for the device's clock, NULL if this machine cannot emulate it.
+ */
 void *kernel_clock_page(void);
 
-/* A channel of completions as @kind: its descriptor, or a negative errno. */
+/* Makes a completion channel as @kind. Returns its descriptor or a negative errno. */
 int kernel_channel(enum kernel_kind kind);
 
-/* A method of an ioctl(), a command by write(). 0 or an errno. */
+/* Execute a method of ioctl(), or a command of write(). Return 0 or an errno. */
 int kernel_ioctl(struct ib_uverbs_ioctl_hdr *h);
 int kernel_write(uint32_t command, const struct uverbs_cmd *c);
 

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The page of a card's registers from which libmlx5 reads the clock. A page of memory does not run,
- * so reading faults: the fault writes the time, opens the page, and lets the one instruction that
- * reads it pass, behind which the page is closed again. For tests, where another thread that reads
- * in between may have the time of a moment ago.
+ * The page of a card's registers from which libmlx5 reads the clock. Plain memory does not count,
+ * so each read faults. The fault handler writes the time, opens the page, and single-steps the
+ * instruction that reads it; then the page is closed again. For tests: another thread that reads
+ * in between may get a slightly older time.
  */
 #define _GNU_SOURCE /* REG_EFL */
 #include <endian.h>
@@ -21,11 +21,11 @@
 
 #define TRAP_FLAG 0x100
 
-static uint32_t *seen, *own; /* the same page: libmlx5's, ours */
+static uint32_t *seen, *own; /* the same page, mapped for libmlx5 and for this file */
 static size_t page;
 static struct sigaction before[2]; /* of SIGSEGV, SIGTRAP */
 
-/* Not ours: as it would have been. */
+/* Passes a signal of another cause to the previous handler. */
 static void
 pass_on(int sig, siginfo_t *info, void *context)
 {
@@ -36,7 +36,10 @@ pass_on(int sig, siginfo_t *info, void *context)
 	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
 		old->sa_handler(sig);
 	} else {
-		/* The instruction is tried again, and ends us; what somebody sent comes again. */
+		/*
+		 * The instruction runs again and ends the process; a signal sent by a process is
+		 * raised again.
+		 */
 		(void)sigaction(sig, old, NULL);
 		if (info->si_code <= 0)
 			raise(sig);

@@ -3,7 +3,7 @@
  */
 /*
  * CQs that the kernel makes for ibv_create_cq(), resizes and moderates, after Linux
- * drivers/infiniband/hw/mlx5/cq.c. What is unread is carried from ring to ring by libmlx5.
+ * drivers/infiniband/hw/mlx5/cq.c. libmlx5 moves unread CQEs from ring to ring.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,7 +34,7 @@ kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int
 	int ret;
 
 	memcpy(&q, c->drv_in, c->drv_len < sizeof(q) ? c->drv_len : sizeof(q));
-	/* As many as the power of two behind what is asked for. */
+	/* The smallest power of two above the requested number. */
 	cqe = 1u << (kernel_log2(cqe) + 1);
 	if (q.cqe_size != CQE || (channel >= 0 && (ch == NULL || ch->kind != COMP)) ||
 	    kernel_soft->cmd->query_eqn(kernel_soft, 0, &eqn) != 0)
@@ -76,7 +76,7 @@ kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int
 	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
-/* mlx5_ib_resize_cq(), with a umem in the pages' place. */
+/* As mlx5_ib_resize_cq(), with a umem instead of pages. */
 int
 kernel_resize_cq(const struct uverbs_cmd *c)
 {
@@ -125,8 +125,8 @@ kernel_resize_cq(const struct uverbs_cmd *c)
 }
 
 /*
- * mlx5_ib_modify_cq(), which does not go through DEVX: there the kernel sets no cq_umem_valid. This
- * command does, so it names the ring.
+ * As mlx5_ib_modify_cq(), except that this command goes through DEVX: there the kernel does not
+ * set cq_umem_valid, so this mailbox names the ring.
  */
 int
 kernel_modify_cq(const struct uverbs_cmd *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What libmlx5 asks by ioctl(). */
+/* Calls of libmlx5 by ioctl(). */
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -27,7 +27,7 @@ attr(struct ib_uverbs_ioctl_hdr *h, uint16_t id)
 	return NULL;
 }
 
-/* Up to 8 bytes are in the attribute itself. */
+/* A value of up to 8 bytes is in the attribute itself. */
 static const void *
 in(struct ib_uverbs_ioctl_hdr *h, uint16_t id, size_t *len)
 {
@@ -81,7 +81,7 @@ out_num(struct ib_uverbs_ioctl_hdr *h, uint16_t id, uint64_t v)
 		memcpy(p, &v, len < sizeof(v) ? len : sizeof(v));
 }
 
-/* A handle of what was made goes out. */
+/* Returns the handle of a new object to the caller. */
 static int
 out_handle(struct ib_uverbs_ioctl_hdr *h, uint16_t id, enum kernel_kind kind, void *p)
 {
@@ -179,7 +179,7 @@ dm_alloc(struct ib_uverbs_ioctl_hdr *h)
 		ret = -out_handle(h, UVERBS_ATTR_ALLOC_DM_HANDLE, DM, dm);
 	if (ret != 0)
 		return -ret;
-	/* Where it begins in the page that is mapped. */
+	/* Offset in the mapped page. */
 	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET,
 		(uintptr_t)((struct soft_dm *)(void *)dm)->base % (uint64_t)sysconf(_SC_PAGESIZE));
 	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX,
@@ -187,7 +187,7 @@ dm_alloc(struct ib_uverbs_ioctl_hdr *h)
 	return 0;
 }
 
-/* A key of what is no memory of the process; @ids: attributes of the method. */
+/* Registers memory that is not the process's own; @ids: attributes of the method. */
 struct mr_ids {
 	uint16_t handle, pd, lkey, rkey;
 };
@@ -241,7 +241,7 @@ dmabuf_mr(struct ib_uverbs_ioctl_hdr *h)
 	return make_mr(h, &a, &ids);
 }
 
-/* The mapping of a page is found again by its handle. */
+/* The handle finds the mapping of a page again. */
 static int
 uar_alloc(struct ib_uverbs_ioctl_hdr *h)
 {
@@ -369,7 +369,7 @@ kernel_ioctl(struct ib_uverbs_ioctl_hdr *h)
 	case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_ENTRY:
 		return query_gid(h);
 	default:
-		/* The kernel's answer to what it does not know: then libibverbs tries write(). */
+		/* The kernel's errno for an unknown method: libibverbs then tries write(). */
 		return EPROTONOSUPPORT;
 	}
 }

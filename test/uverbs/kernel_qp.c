@@ -3,7 +3,7 @@
  */
 /*
  * QPs that the kernel makes for ibv_create_qp(), after Linux drivers/infiniband/hw/mlx5/qp.c, and
- * what it allows of ibv_modify_qp().
+ * the transitions that it permits in ibv_modify_qp().
  */
 #include <errno.h>
 #include <string.h>
@@ -33,9 +33,9 @@ service(uint8_t type)
 }
 
 /*
- * Short data in CQEs of 64 bytes, which libmlx5 asks for by default: of receives
- * of RC and UC, and of answers to RC if each request has a CQE or the flag ALLOW says that libmlx5
- * copes without (create_user_qp(), configure_requester_scat_cqe()).
+ * Short data in CQEs of 64 bytes, which libmlx5 requests by default. It applies to receives of RC
+ * and UC. It applies to answers to RC if each request has a CQE, or if the flag ALLOW says that
+ * libmlx5 copies without one (create_user_qp(), configure_requester_scat_cqe()).
  */
 static void
 scatter_to_cqe(const struct ib_uverbs_create_qp *a, const struct mlx5_ib_create_qp *q, void *qpc)
@@ -87,7 +87,9 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	bb_prm_set(qpc, BB_PRM_QPC_UAR_PAGE, q.bfreg_index);
 	bb_prm_set(qpc, BB_PRM_QPC_USER_INDEX, q.uidx);
 	scatter_to_cqe(a, &q, qpc);
-	/* MLX5_TIMESTAMP_FORMAT_FREE_RUNNING where the device has it, _DEFAULT: get_qp_ts_format()
+	/*
+	 * MLX5_TIMESTAMP_FORMAT_FREE_RUNNING if the device has it, else _DEFAULT:
+	 * get_qp_ts_format()
 	 */
 	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, kernel_clock_page() == NULL);
 	if (q.sq_wqe_count != 0)
@@ -132,7 +134,8 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	core.base.max_send_sge = a->max_send_sge;
 	core.base.max_recv_sge = a->max_recv_sge;
 	core.base.max_inline_data = a->max_inline_data;
-	drv.bfreg_index = UINT32_MAX; /* MLX5_IB_INVALID_BFREG: the library brought its own */
+	/* MLX5_IB_INVALID_BFREG: the library uses its own register */
+	drv.bfreg_index = UINT32_MAX;
 	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
@@ -167,7 +170,7 @@ path(const struct kernel_queue *qp, const struct ib_uverbs_qp_dest *d, void *ads
 }
 
 /*
- * Attributes that a transition must and may have, of those that are used here: qp_state_table of
+ * Attributes that a transition requires and permits, among those used here: qp_state_table of
  * Linux drivers/infiniband/core/verbs.c.
  */
 #define INIT   (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
@@ -229,7 +232,10 @@ rights(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, void 
 	bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE, 1);
 }
 
-/* What a transition says; its opcode and optional parameters, or an errno below 0. */
+/*
+ * Fills the context of a transition. Returns its opcode and optional parameters, or a negative
+ * errno.
+ */
 static int
 fill(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t to, void *qpc,
      uint32_t *opt)

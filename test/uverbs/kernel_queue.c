@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Queues that the kernel makes for verbs: rings and doorbell records lie in libmlx5's memory, which
- * becomes umems of the software device, and the mailboxes are made in kernel_cq.c, kernel_qp.c and
- * kernel_srq.c, after the kernel's. Here is what they share, and their events.
+ * Queues that the kernel makes for verbs. Rings and doorbell records are in libmlx5's memory,
+ * which becomes umems of the software device. kernel_cq.c, kernel_qp.c and kernel_srq.c build the
+ * mailboxes as the kernel does. This file has the shared parts and the events.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ kernel_end_queue(void *p)
 	struct kernel_queue *q = p;
 	int ret = q->obj != NULL ? kernel_soft->cmd->obj_destroy(q->obj) : 0;
 
-	/* Others of its kind hold it. */
+	/* Other objects still refer to it. */
 	if (ret != 0)
 		return -ret;
 	if (q->ring != NULL)

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * SRQs that the kernel makes for ibv_create_srq(), RMPs to the device, after Linux
- * drivers/infiniband/hw/mlx5/{srq,srq_cmd}.c. libmlx5 links the WQEs and posts them.
+ * SRQs that the kernel makes for ibv_create_srq(), which are RMPs to the device, after Linux
+ * drivers/infiniband/hw/mlx5/{srq,srq_cmd}.c. libmlx5 links and posts the WQEs.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,7 +44,7 @@ kernel_create_srq(const struct uverbs_cmd *c)
 		return EINVAL;
 	if ((d.flags & MLX5_SRQ_FLAG_SIGNATURE) != 0)
 		return EOPNOTSUPP;
-	/* What the library means by these, it has sized its ring by: powers of two above them. */
+	/* The library has sized its ring as powers of two above these numbers. */
 	wqes = 1u << (kernel_log2(q.max_wr) + 1);
 	log_stride = kernel_log2((1 + q.max_sge) * BB_WQE_SEG - 1) + 1;
 	srq = kernel_queue_begin(d.buf_addr, (uint64_t)wqes << log_stride, d.db_addr, &ring_at,
@@ -85,7 +85,7 @@ kernel_create_srq(const struct uverbs_cmd *c)
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
-/* arm_rmp_cmd(). SRQs are not resized. */
+/* As arm_rmp_cmd(). SRQs are not resized. */
 int
 kernel_modify_srq(const struct uverbs_cmd *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What libibverbs and libmlx5 ask by write(). */
+/* Calls of libibverbs and libmlx5 by write(). */
 #include <errno.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 #include "bb_prm.h"
 #include "kernel.h"
 
-#define MAX_DM (1u << 17) /* as the software device has */
-/* ib_user_verbs.h has no names for them. */
+#define MAX_DM (1u << 17) /* the software device's limit */
+/* ib_user_verbs.h has no names for these. */
 #define PORT_DOWN     1
 #define IB_ATOMIC_HCA 1
 #define PORT_ACTIVE   4
@@ -54,7 +54,10 @@ query_caps(enum bb_prm_cap type, uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT])
 					 BB_PRM_SZ_QUERY_HCA_CAP_OUT) == 0;
 }
 
-/* Of ON_DEMAND regions, from the device's mailbox; the whole address space is the kernel's. */
+/*
+ * Capabilities of ON_DEMAND regions from the device's mailbox; the kernel provides the whole
+ * address space.
+ */
 static void
 odp_caps(struct ib_uverbs_odp_caps *to)
 {
@@ -72,7 +75,7 @@ odp_caps(struct ib_uverbs_odp_caps *to)
 		(bb_prm_get(rc, BB_PRM_ODP_SERVICE_ATOMIC) != 0 ? IBV_ODP_SUPPORT_ATOMIC : 0);
 }
 
-/* 0: it has none, or none that can be read. */
+/* Returns the clock's rate, 0 if there is no readable clock. */
 static uint32_t
 clock_khz(void)
 {
@@ -84,7 +87,7 @@ clock_khz(void)
 		       : 0;
 }
 
-/* Of what libmlx5 asks for at the opening; capabilities are read from the device's mailbox. */
+/* Answers what libmlx5 queries at open, from the capabilities in the device's mailbox. */
 static int
 query_device(const struct uverbs_cmd *c)
 {
@@ -255,7 +258,7 @@ create_ah(const struct uverbs_cmd *c)
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
-/* Those that end something are of one form: the handle, in front or behind a response. */
+/* Destroy commands have one form: the handle, before or after a response. */
 static int
 end(const struct uverbs_cmd *c, enum kernel_kind kind)
 {
@@ -267,7 +270,7 @@ end(const struct uverbs_cmd *c, enum kernel_kind kind)
 	return kernel_destroy(kind, handle);
 }
 
-/* The same with a response in front, which tells how many events there were. */
+/* As end(), with a response that contains the number of events. */
 static int
 end_queue(const struct uverbs_cmd *c, enum kernel_kind kind)
 {
@@ -320,7 +323,7 @@ create_cq_ex(const struct uverbs_cmd *c)
 	struct ib_uverbs_ex_create_cq q;
 
 	memcpy(&q, c->in, sizeof(q));
-	/* Each CQE has its time. */
+	/* Each CQE has a timestamp. */
 	return (q.flags & ~(uint32_t)IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) == 0
 		       ? kernel_create_cq(c, q.user_handle, q.cqe, q.comp_channel, true)
 		       : EOPNOTSUPP;

@@ -29,7 +29,7 @@ subst_reset(void)
 	snprintf(device.name, sizeof(device.name), SUBST_NAME);
 	if (made)
 		return;
-	/* A sysfs folder whose "device" names the PCI address. */
+	/* Makes a sysfs folder whose "device" link names the PCI address. */
 	made = mkdtemp(dir) != NULL;
 	snprintf(device.ibdev_path, sizeof(device.ibdev_path), "%s", dir);
 	snprintf(link, sizeof(link), "%s/device", device.ibdev_path);
@@ -61,7 +61,9 @@ turn(const char *call)
 	return subst.fail_errno;
 }
 
-/* A command's turn to fail: EREMOTEIO comes with what the device said. */
+/*
+ * Returns the errno if this command must fail. EREMOTEIO comes with the device's status in @out.
+ */
 static int
 box_turn(const char *call, void *out)
 {
@@ -74,7 +76,7 @@ box_turn(const char *call, void *out)
 	return err;
 }
 
-/* An outcome of the software device as libmlx5 gives it: a positive errno. */
+/* Converts a result of the software device to a positive errno, as libmlx5 returns it. */
 static int
 result(int ret, void *out, size_t outlen)
 {
@@ -160,7 +162,7 @@ mlx5dv_is_supported(struct ibv_device *dev)
 	return dev == &device && !subst.foreign;
 }
 
-/* drivers/verbs is not what is tested: it does not get the device. */
+/* drivers/verbs is not under test and does not get the device. */
 struct ibv_context *
 ibv_open_device(struct ibv_device *dev)
 {
@@ -208,7 +210,7 @@ ibv_close_device(struct ibv_context *context)
 	struct ctx *c = ctx_of(context);
 	int err = turn(__func__), ret;
 
-	/* A device that still has objects would show here. */
+	/* Fails if the device still has objects. */
 	ret = soft_cmd_if.close(c->soft);
 	if (ret != 0)
 		return -ret;

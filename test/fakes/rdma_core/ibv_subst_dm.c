@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Device memory, and dma-bufs as MRs. */
+/* Device memory, and MRs of dma-bufs. */
 #include <errno.h>
 
 #include "ibv_subst_priv.h"
@@ -78,7 +78,7 @@ reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset, size_t lengt
 	};
 	int err = turn("ibv_reg_dm_mr");
 
-	/* ibv_cmd_reg_dm_mr() */
+	/* As ibv_cmd_reg_dm_mr(). */
 	if (err == 0 && (access & IBV_ACCESS_ZERO_BASED) == 0)
 		err = EINVAL;
 	return err != 0 ? null(err) : subst_reg_mr(pd, &attr);
@@ -108,7 +108,7 @@ ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t io
 
 	if (err == 0 && subst.no_dmabuf)
 		err = EOPNOTSUPP;
-	/* The attempt of the open, which must not be logged. */
+	/* The probe at open, which must not be logged. */
 	if (err == 0 && fd == -1)
 		err = EBADF;
 	return err != 0 ? null(err) : subst_reg_mr(pd, &attr);

@@ -56,7 +56,7 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 
 		if (soft_cmd_if.channel_create(ch->ctx->soft, &ch->comp) != 0)
 			abort();
-		/* As the kernel's: blocking until somebody says otherwise. */
+		/* Blocking, as the kernel's, until the caller changes it. */
 		ch->pub.fd = subst.bad_channel_fd ? -1 : ch->comp->fd;
 		fl = fcntl(ch->comp->fd, F_GETFL);
 		if (fcntl(ch->comp->fd, F_SETFL, fl & ~O_NONBLOCK) != 0)
@@ -85,8 +85,8 @@ mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *channel)
 }
 
 /*
- * As devx.c has it once is_destroyed: poll() gives POLLIN and POLLRDHUP for ever, what waited is
- * lost. A socket that is shut down does the same, in the place of the channel's descriptor.
+ * As devx.c after is_destroyed: poll() always returns POLLIN and POLLRDHUP, pending events are
+ * lost. A socket after shutdown behaves so, and replaces the channel's descriptor.
  */
 void
 subst_remove(void)
@@ -127,7 +127,10 @@ has(const struct channel *ch, uint64_t cookie)
 	return false;
 }
 
-/* An event that came by another channel; one of which nobody knows comes by any. */
+/*
+ * Returns whether an event belongs to another channel. An event without an owner comes on any
+ * channel.
+ */
 static bool
 of_another(const struct channel *ch, uint64_t cookie)
 {
@@ -155,7 +158,7 @@ mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *channel,
 	if (err != 0)
 		return err;
 	if (ch->comp != NULL) {
-		/* The kernel takes other types too; nothing would be known of them. */
+		/* The kernel accepts other types too; this substitute knows completions only. */
 		if (n != 1 || events_num[0] != BB_PRM_EVENT_COMP)
 			abort();
 		err = -soft_cmd_if.channel_subscribe(ch->comp, obj->soft, cookie);
@@ -219,8 +222,8 @@ mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *channel,
 	uint64_t cookie;
 
 	if (!nonblocking(channel->fd))
-		abort(); /* would block */
-	/* O_NONBLOCK comes before is_destroyed (devx.c: devx_async_event_read()). */
+		abort(); /* would block forever */
+	/* O_NONBLOCK is checked before is_destroyed (devx.c: devx_async_event_read()). */
 	if (subst.gone) {
 		errno = EAGAIN;
 		return -1;
@@ -262,7 +265,7 @@ ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 	int err = turn(__func__);
 
 	if (!nonblocking(context->async_fd))
-		abort(); /* would block */
+		abort(); /* would block forever */
 	sort_events(ctx_of(context));
 	if (err == 0 && next_async == n_async)
 		err = EAGAIN;
@@ -271,7 +274,7 @@ ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 		return -1;
 	}
 	*event = async[next_async++ % QUEUE];
-	subst.handles++; /* to be acknowledged */
+	subst.handles++; /* must be acknowledged */
 	return 0;
 }
 
@@ -292,7 +295,7 @@ query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 		err = EINVAL;
 	if (err == 0)
 		err = -soft_cmd_if.clock(ctx_of(context)->soft, &now);
-	/* As libmlx5's: a negative errno when there is no clock page. */
+	/* As libmlx5: a negative errno if there is no clock page. */
 	if (err != 0)
 		return err == EOPNOTSUPP ? -err : err;
 	values->raw_clock.tv_sec = 0;

@@ -7,7 +7,7 @@
 
 #include "ibv_subst_priv.h"
 
-/* The headers wrap these in macros; here are the functions themselves. */
+/* The headers wrap these in macros; this file defines the functions themselves. */
 #undef ibv_query_port
 #undef ibv_reg_mr
 
@@ -37,7 +37,7 @@ mlx5dv_devx_umem_reg_ex(struct ibv_context *context, struct mlx5dv_devx_umem_in 
 
 	subst.umem_reg_ex++;
 	subst.pgsz_bitmap = in->pgsz_bitmap;
-	/* The kernel's answer to an attribute it does not know. */
+	/* The kernel's errno for an unknown attribute. */
 	if (err == 0 && (subst.no_bitmap || (subst.no_dmabuf && dmabuf)))
 		err = EPROTONOSUPPORT;
 	if (err == 0 && in->comp_mask != 0 && !dmabuf)
@@ -64,10 +64,10 @@ mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size, uint3
 	subst.umem_reg++;
 	if (err != 0)
 		return null(err);
-	/* What the kernel takes when none is given: whatever fits. */
+	/* Without a bitmap the kernel chooses any size that fits. */
 	ret = soft_cmd_if.umem_reg(ctx_of(context)->soft, addr, size, access, ~UINT64_C(0xfff),
 				   &umem);
-	/* Where it cannot be given, a large one, as hugepages make it: objects at its start. */
+	/* Without a bitmap: a large page, as hugepages make it; objects are at its start. */
 	if (ret == 0 && subst.no_bitmap)
 		((struct soft_umem *)umem)->pgsz = UINT64_C(1) << 40;
 	return umem_made(context, umem, ret);
@@ -90,7 +90,7 @@ mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
 struct mlx5dv_devx_uar *
 mlx5dv_devx_alloc_uar(struct ibv_context *context, uint32_t flags)
 {
-	/* The first UAR of a 64 KiB page of the host: not that of the register. */
+	/* The first UAR of a 64 KiB page of the host is not that of the register. */
 	static uint64_t first[4096 / 8];
 	struct mlx5_uar *soft;
 	struct uar *u;
@@ -119,7 +119,7 @@ mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *uar)
 	struct uar *u = (struct uar *)(void *)uar;
 
 	if (soft_cmd_if.uar_free(u->ctx->soft, u->soft) != 0)
-		return; /* leaks, and shows as a live handle */
+		return; /* leaks, which shows as a live handle */
 	LIST_REMOVE(u, link);
 	release(u);
 }
@@ -197,7 +197,7 @@ ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t
 	struct mr *m = (struct mr *)(void *)mr;
 	int err = turn(__func__), ret;
 
-	/* libibverbs's own rules. */
+	/* Rules of libibverbs itself. */
 	if (err == 0 &&
 	    ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 ||
 	     ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (length == 0 || addr == NULL)) ||
@@ -300,7 +300,7 @@ ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv
 	attr->lid = p.lid;
 	attr->gid_tbl_len = (int)p.gids;
 	attr->pkey_tbl_len = (uint16_t)p.pkeys;
-	/* The kernel has it for every RoCE port (RDMA_CORE_CAP_IB_GRH_REQUIRED). */
+	/* The kernel reports it for every RoCE port (RDMA_CORE_CAP_IB_GRH_REQUIRED). */
 	attr->flags = p.grh_required ? IBV_QPF_GRH_REQUIRED : 0;
 	return 0;
 }

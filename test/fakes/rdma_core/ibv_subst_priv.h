@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the files of the substitute share. */
+/* Declarations shared by the files of the substitute. */
 #ifndef IBV_SUBST_PRIV_H
 #define IBV_SUBST_PRIV_H
 
@@ -16,7 +16,7 @@ extern const struct mlx5_cmd_if soft_cmd_if;
 
 struct ctx {
 	struct mlx5_ctx *soft;
-	struct verbs_context verbs; /* its last member is the context that is given out */
+	struct verbs_context verbs; /* its last member is the context that callers get */
 };
 
 struct mlx5dv_devx_obj {
@@ -64,10 +64,11 @@ struct ah {
 struct channel {
 	struct mlx5dv_devx_event_channel pub;
 	struct ctx *ctx;
-	struct mlx5_channel *comp; /* of channels without event data */
-	int peer;                  /* of the socket that a channel becomes, or -1 */
+	struct mlx5_channel *comp; /* for channels without event data */
+	/* peer of the socket that replaces the channel after removal, or -1 */
+	int peer;
 	/*
-	 * Subscriptions, each of an object and a type: the kernel frees them with the channel and
+	 * Subscriptions, each of an object and a type. The kernel frees them with the channel,
 	 * not with the object (devx.c: devx_async_event_destroy_uobj()).
 	 */
 	uint64_t *cookies;
@@ -84,28 +85,28 @@ ctx_of(struct ibv_context *context)
 	return container_of(context, struct ctx, verbs.context);
 }
 
-/* Calls that libibverbs makes through the context: device memory. */
+/* Sets the calls that libibverbs makes through the context: device memory, the clock. */
 void subst_dm_ops(struct verbs_context *verbs);
 void subst_clock_ops(struct verbs_context *verbs);
-/* And memory windows. */
+/* Sets the calls for memory windows. */
 void subst_mw_ops(struct ibv_context *context);
 
-/* An MR of the software device, as libibverbs gives it. */
+/* Returns an MR of the software device as libibverbs returns it. */
 struct ibv_mr *subst_reg_mr(struct ibv_pd *pd, const struct mlx5_mr_attr *attr);
 
-/* Is it this call's turn to fail? Returns the errno, or 0. */
+/* Returns the errno if this call must fail, else 0. */
 int turn(const char *call);
-/* Memory of a handle, counted. */
+/* Allocates and frees the counted memory of a handle. */
 void *handle(size_t size);
 void release(void *p);
-/* NULL, and errno. */
+/* Sets errno and returns NULL. */
 void *null(int err);
 /*
- * Destroy by @destroy(h), unless it is the call's turn to fail, and release @mem. When
- * the device is gone, the kernel has destroyed the object: so does this.
+ * Destroys by @destroy(h), unless this call must fail, and frees @mem. After removal the kernel
+ * has destroyed the object, and so does this function.
  */
 int destroyed(const char *call, int (*destroy)(void *h), void *h, void *mem);
-/* Forget the events that wait. */
+/* Discards pending events. */
 void subst_events_reset(void);
 
 #endif

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * librdmacm in one process, for tests: the functions a program calls, and a "kernel" behind
- * them that carries connections between its ids. It keeps to man rdma_connect and the like for
- * ids without a QP: CONNECT_RESPONSE at the side that connects, ESTABLISHED at the other after
- * rdma_establish(). On iWARP both sides hear ESTABLISHED of rdma_accept(), and that nobody listens
- * is what rdma_connect() returns. rdma_destroy_id() with an event that was not acknowledged, which
- * would wait for ever, ends the program.
+ * librdmacm in one process, for tests: the functions that a program calls, and a "kernel" that
+ * connects its ids. It follows man rdma_connect and the like for ids without a QP:
+ * CONNECT_RESPONSE at the connecting end, ESTABLISHED at the other end after rdma_establish(). On
+ * iWARP both ends get ESTABLISHED after rdma_accept(), and rdma_connect() itself fails if there
+ * is no listener. rdma_destroy_id() with an unacknowledged event would wait forever and ends the
+ * program.
  */
 #include "rdmacm_subst.h"
 
@@ -34,13 +34,13 @@ enum state {
 	ROUTE,
 	CALLS,
 	CALLED,
-	ANSWERED, /* accepted, or got the answer */
+	ANSWERED, /* accepted, or received the answer */
 	UP,
 	DOWN,
 };
 
 struct id {
-	struct rdma_cm_id pub; /* first */
+	struct rdma_cm_id pub; /* must be first */
 	LIST_ENTRY(id) link;
 	enum state state;
 	struct id *peer;
@@ -51,13 +51,13 @@ struct id {
 };
 
 struct event {
-	struct rdma_cm_event pub; /* first */
+	struct rdma_cm_event pub; /* must be first */
 	TAILQ_ENTRY(event) link;
 	uint8_t priv[256];
 };
 
 struct chan {
-	struct rdma_event_channel pub; /* first */
+	struct rdma_event_channel pub; /* must be first */
 	TAILQ_HEAD(, event) events;
 };
 
@@ -88,7 +88,7 @@ raise_event(struct id *id, enum rdma_cm_event_type type, int status,
 	e->pub.status = status;
 	if (p != NULL) {
 		e->pub.param.conn = *p;
-		/* What is asked of who hears it. */
+		/* Parameters that the receiver of the event gets. */
 		e->pub.param.conn.private_data = NULL;
 		if (p->private_data != NULL) {
 			memcpy(e->priv, p->private_data, p->private_data_len);
@@ -200,7 +200,7 @@ rdma_destroy_id(struct rdma_cm_id *pub)
 		fprintf(stderr, "rdma_destroy_id: an event of it was not acknowledged\n");
 		abort();
 	}
-	/* The kernel drops what nobody has taken. */
+	/* The kernel drops events that were not fetched. */
 	for (e = TAILQ_FIRST(&ch->events); e != NULL; e = next) {
 		next = TAILQ_NEXT(e, link);
 		if (e->pub.id != pub && e->pub.listen_id != pub)
@@ -342,7 +342,7 @@ rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *p)
 	return 0;
 }
 
-/* What is in force of the depths is told the side that it is in force at, and not swapped. */
+/* Reports the depths in force at each end for that end, not swapped. */
 static void
 established(struct id *id, const struct rdma_conn_param *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The null provider: device and objects. What queues do is in verbs_null_post.c. */
+/* The null provider: device and objects. verbs_null_post.c has the queues. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 struct null_dev null_dev;
 
-/* Larger than what libmlx5 looks at to see that it is none of its devices. */
+/* Larger than what libmlx5 reads to see that the device is not its own. */
 static union {
 	struct ibv_device dev;
 	uint8_t room[4096];
@@ -72,7 +72,10 @@ null_fail(int err)
 int
 null_destroy(const char *call, void *p)
 {
-	/* What nobody can give back stays the provider's: no leak of the driver. */
+	/*
+	 * An object that could not be destroyed stays the provider's and is no leak of the
+	 * driver.
+	 */
 	static void *kept[1024];
 	static unsigned int n_kept;
 	int err = null_turn(call);

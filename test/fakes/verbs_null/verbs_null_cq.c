@@ -131,7 +131,7 @@ read_time(struct ibv_cq_ex *ex)
 	return c->time[c->head % NULL_RING];
 }
 
-/* What is not asked for is not there, as of a provider's. */
+/* Functions for fields that were not requested are missing, as with other providers. */
 static void
 ex_ops(struct null_cq *c, uint64_t flags)
 {
@@ -200,7 +200,7 @@ ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, struct ibv_comp_chan
 	return cq_make(ctx, (uint32_t)cqe, user, channel);
 }
 
-/* As deep as was asked for, no more. */
+/* Exactly the requested depth. */
 int
 ibv_resize_cq(struct ibv_cq *cq, int cqe)
 {

@@ -42,7 +42,10 @@ ibv_destroy_comp_channel(struct ibv_comp_channel *ch)
 	struct channel *c = outer_of(ch, struct channel, ch);
 	int err;
 
-	/* The kernel is not asked; libibverbs counts the CQs that it could not give back. */
+	/*
+	 * After removal the kernel is not called; libibverbs still counts CQs that could not be
+	 * destroyed.
+	 */
 	if (null_dev.gone) {
 		close(c->in);
 		(void)null_destroy(__func__, c);

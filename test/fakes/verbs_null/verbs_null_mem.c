@@ -13,7 +13,7 @@ struct dm {
 	uint8_t mem[NULL_DM];
 };
 
-/* Of device memory its addresses count from 0. */
+/* Addresses in device memory count from 0. */
 struct null_mr {
 	struct ibv_mr mr;
 	uint8_t *base; /* NULL: process memory */
@@ -106,7 +106,7 @@ mr_make(struct ibv_pd *pd, void *addr, size_t len, uint8_t *base)
 	return &m->mr;
 }
 
-/* A kernel before 5.7 knows no optional right, and libibverbs leaves it out in one call only. */
+/* A kernel before 5.7 knows no optional right, and libibverbs drops it in one call only. */
 static bool
 refuses_access(unsigned int access)
 {
@@ -114,7 +114,7 @@ refuses_access(unsigned int access)
 	return null_dev.no_optional && (access & IBV_ACCESS_OPTIONAL_RANGE) != 0;
 }
 
-/* The kernel takes no other of device memory (mlx5_ib_reg_dm_mr()). */
+/* The kernel accepts no other rights for device memory (mlx5_ib_reg_dm_mr()). */
 static struct ibv_mr *
 reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t len, unsigned int access)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The null provider's queues: requests are carried out when they are posted. */
+/* The null provider's queues: requests execute when they are posted. */
 #include <errno.h>
 #include <string.h>
 
 #include "verbs_null_priv.h"
 
-/* Those that completions are held in, newest first. */
+/* CQs with held completions, newest first. */
 static struct null_cq *holders;
 
 static void
@@ -63,7 +63,7 @@ null_flush(struct null_qp *q)
 	}
 }
 
-/* Between pieces and one buffer. */
+/* Copy between pieces and one buffer. */
 static uint32_t
 gather(const struct ibv_sge *sge, int n, uint8_t *to)
 {
@@ -91,7 +91,7 @@ scatter(const struct ibv_sge *sge, int n, const uint8_t *from, uint32_t len)
 	}
 }
 
-/* The receive of a message; a status for the sender. */
+/* Receives a message. Returns the status for the sender. */
 static enum ibv_wc_status
 receive(struct null_qp *q, const struct ibv_send_wr *wr, const uint8_t *data, uint32_t len)
 {
@@ -194,7 +194,7 @@ run(struct null_qp *q, const struct ibv_send_wr *wr)
 	else if (!null_dev.silent)
 		wc.status = execute(q, wr);
 	null_dev.status = IBV_WC_SUCCESS;
-	/* Of others it is not defined. */
+	/* For other opcodes it is undefined. */
 	wc.byte_len = 0x5a5a5a;
 	if (wr->opcode == IBV_WR_RDMA_READ)
 		wc.byte_len = wr->num_sge > 0 ? wr->sg_list[0].length : 0;
@@ -212,7 +212,7 @@ run(struct null_qp *q, const struct ibv_send_wr *wr)
 	complete(q->qp.send_cq, &wc);
 	if (wc.status == IBV_WC_SUCCESS || q->qp.state == IBV_QPS_ERR)
 		return;
-	/* Of an unreliable one only the send queue. */
+	/* A failed request stops only the send queue of an unreliable QP. */
 	q->qp.state = q->qp.qp_type == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE;
 	if (q->qp.state == IBV_QPS_ERR)
 		null_flush(q);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the files of the null provider share. */
+/* Declarations shared by the files of the null provider. */
 #ifndef VERBS_NULL_PRIV_H
 #define VERBS_NULL_PRIV_H
 
@@ -25,7 +25,7 @@ struct null_cq {
 	};
 	struct ibv_wc wc[NULL_RING];
 	uint64_t time[NULL_RING];
-	uint32_t head, tail; /* of wc, and what may be seen of it */
+	uint32_t head, tail; /* of wc, and the part visible to the application */
 	uint32_t shown;
 	uint32_t depth;
 	bool armed;
@@ -66,16 +66,16 @@ struct null_qp {
 	int err;
 };
 
-/* Is it this call's turn to fail? Returns the errno, or 0. */
+/* Returns the errno if this call must fail, else 0. */
 int null_turn(const char *call);
 void *null_object(size_t size);
 void null_gone(void *p);
 void *null_fail(int err);
 int null_destroy(const char *call, void *p);
-/* What a key and an address name. */
+/* Returns the memory that a key and an address name. */
 void *null_at(uint32_t key, uint64_t addr);
 
-/* Make an object of a type, or fail if it is this call's turn or there is no memory. */
+/* Makes an object of a type, or fails if this call must fail or memory is short. */
 #define MAKE(type_, var_)                                                                          \
 	type_ *var_;                                                                               \
 	int err_ = null_turn(__func__);                                                            \
@@ -85,18 +85,18 @@ void *null_at(uint32_t key, uint64_t addr);
 	if (var_ == NULL)                                                                          \
 	return NULL
 
-/* Asynchronous events come out of the first. */
+/* Pipe of asynchronous events; the reader uses the first end. */
 extern int null_async_pipe[2];
 
 /* Set the calls that libibverbs makes through the context, and those of a QP. */
 void null_post_ops(struct verbs_context *v);
 void null_cq_ops(struct verbs_context *v);
 void null_mem_ops(struct verbs_context *v);
-/* Calls of the operations @ops (IBV_QP_EX_WITH_*) alone, as of a provider's. */
+/* Sets only the calls of the operations @ops (IBV_QP_EX_WITH_*), as a provider does. */
 void null_qp_ops(struct null_qp *q, uint64_t ops);
-/* Flush the receives of a QP that goes to ERR. */
+/* Flushes the receives of a QP that goes to ERR. */
 void null_flush(struct null_qp *q);
-/* Take a QP's completions out of a CQ. */
+/* Removes a QP's completions from a CQ. */
 void null_clean(struct ibv_cq *cq, uint32_t qpn);
 void null_notify(struct null_cq *c);
 

@@ -35,7 +35,7 @@ struct fake {
 	uint64_t reg[128];
 	uint32_t sq_rec[2], cq_rec[2];
 	uint32_t written; /* CQEs */
-	/* What the callback recorded. */
+	/* Recorded by the callback. */
 	uint64_t next_wr_id;
 	unsigned int calls, completions, largest;
 	bool misordered;

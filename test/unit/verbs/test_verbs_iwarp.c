@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The verbs driver on a null provider that is iWARP. What iWARP lacks is refused with a log line
- * and does not reach the provider. Also the workarounds for the kernel's siw.
+ * The verbs driver on a null provider that is iWARP. Features that iWARP lacks are refused with a
+ * log line and do not reach the provider. Also the workarounds for the kernel's siw.
  */
 #include "../../fakes/log_catch.h"
 #include "bb_core.h"

@@ -390,7 +390,7 @@ make_queues(void *arg)
 	return NULL;
 }
 
-/* Creates the same on another lcore, the same one each time. */
+/* Creates the objects on another lcore, the same lcore each time. */
 static void *
 make_elsewhere(void *arg)
 {

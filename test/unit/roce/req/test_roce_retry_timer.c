@@ -221,7 +221,7 @@ TEST(test_full_link_ends_with_retry_exceeded_for_any_number_in_flight)
 	}
 }
 
-/* What may be sent first instead, and how other waits end. */
+/* Packets that are sent first instead, and the ends of other waits. */
 TEST(test_full_link_ends_with_retry_exceeded_after_any_wait)
 {
 	static struct rf f;

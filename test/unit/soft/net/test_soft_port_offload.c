@@ -14,7 +14,7 @@
 #define UDP_IN   RTE_ETH_RX_OFFLOAD_UDP_CKSUM
 #define PMD_SUMS (RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM)
 
-/* What ethdev reports, and the offloads that were requested. */
+/* Values that ethdev reports, and the offloads that were requested. */
 static struct {
 	const char *driver;
 	uint64_t tx, rx;
