@@ -23,14 +23,12 @@
 /* RFC 4861, 10: MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT, RETRANS_TIMER, REACHABLE_TIME. */
 #define SOFT_NEIGH_TRIES    3
 #define SOFT_NEIGH_RETRY_NS UINT64_C(1000000000)
-#define SOFT_NEIGH_FULL_NS                                                                         \
-	UINT64_C(1000000) /* Delay before a retry if the port had no                               \
-			   * room for the question. */
+/* Delay before a retry if the port had no room for the question. */
+#define SOFT_NEIGH_FULL_NS      UINT64_C(1000000)
 #define SOFT_NEIGH_REACHABLE_NS UINT64_C(30000000000)
-#define SOFT_NEIGH_FAILED_NS                                                                       \
-	UINT64_C(3000000000) /* Delay before an address that did not                               \
-			      * answer is asked again. */
-#define SOFT_NEIGH_IDLE_NS UINT64_C(600000000000)
+/* Delay before an address that did not answer is asked again. */
+#define SOFT_NEIGH_FAILED_NS UINT64_C(3000000000)
+#define SOFT_NEIGH_IDLE_NS   UINT64_C(600000000000)
 
 enum soft_neigh_state {
 	SOFT_NEIGH_FREE,

@@ -18,10 +18,10 @@
 #define ND_ADVERTISE  136
 #define ND_SOLICITED  0x40
 #define ND_OVERRIDE   0x20
-#define ND_OPT_SOURCE 1 /* Option: link-layer address of the sender; OPT_TARGET: of the target. */
+#define ND_OPT_SOURCE 1 /* Option: link-layer address of the sender; of the target below. */
 #define ND_OPT_TARGET 2
 #define ND_OPT_LEN    8
-#define ND_HOP_LIMIT  255 /* The hop limit of a message that has crossed no router. */
+#define ND_HOP_LIMIT  255 /* Hop limit of a message that has crossed no router. */
 
 static bool
 mac_of_host(const uint8_t mac[6])
@@ -68,8 +68,7 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 		return SOFT_DROP_ARP;
 	soft_ip_map_v4(sender, arp + 14);
 	soft_ip_map_v4(target, arp + 24);
-	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: the sender probes whether the
-						 * address is in use. */
+	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: a probe of the address. */
 	ours = soft_port_is_ours(s, target);
 	if (soft_port_is_ours(s, sender))
 		return SOFT_DROP_ADDR_IN_USE;
@@ -207,7 +206,7 @@ nd_advertised(struct soft_port_stack *s, const uint8_t *nd, const struct soft_po
 		return SOFT_DROP_ND;
 	if (soft_port_is_ours(s, target))
 		return SOFT_DROP_ADDR_IN_USE;
-	/* Who is asked itself need not repeat its MAC (RFC 4861, 4.4). */
+	/* A neighbour that was asked by unicast may leave out its MAC (RFC 4861, 4.4). */
 	if (mac == NULL)
 		mac = rx->src_mac;
 	soft_neigh_heard(&s->neigh, target, mac,

@@ -22,24 +22,19 @@
 #include "soft_port_stack.h"
 
 #define SOFT_PORT_BURST 32
-#define SOFT_PORT_LONG                                                                             \
-	1024                  /* Average frame length, in bytes, from which                        \
-			       * frames count as long. */
+/* Average frame length, in bytes, from which frames count as long. */
+#define SOFT_PORT_LONG  1024
 #define SOFT_PORT_LONGS 8     /* Frames of a burst of long frames. */
 #define SOFT_PORT_FLUSH 16384 /* Bytes of built packets that trigger a flush. */
-#define SOFT_PORT_EACH                                                                             \
-	512              /* Bytes that each packet adds to that count                              \
-			  * beyond its length. */
-#define SOFT_PORT_TXQ 64 /* Packets built and not yet accepted by the PMD. */
-#define SOFT_PORT_DESC                                                                             \
-	512 /* Descriptors requested from the PMD, per                                             \
-	     * direction. */
-#define SOFT_PORT_MAX_SEGS                                                                         \
-	6 /* Pieces of payload that are sent without a                                             \
-	   * copy. */
-#define SOFT_PORT_COPY                                                                             \
-	256                                  /* Bytes of payload up to which a copy is             \
-					      * cheaper. */
+/* Bytes that each packet adds to the count of SOFT_PORT_FLUSH beyond its length. */
+#define SOFT_PORT_EACH 512
+#define SOFT_PORT_TXQ  64 /* Packets built and not yet accepted by the PMD. */
+/* Descriptors requested from the PMD, per direction. */
+#define SOFT_PORT_DESC 512
+/* Pieces of payload that are sent without a copy. */
+#define SOFT_PORT_MAX_SEGS 6
+/* Bytes of payload up to which a copy is cheaper. */
+#define SOFT_PORT_COPY    256
 #define SOFT_PORT_LINK_NS UINT64_C(50000000) /* Interval between checks of the link. */
 
 struct soft_port;

@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The link of shm=FABRIC: packets go through rings in shared memory to other processes, from BTH
- * to the padding. The ICRC is left out: nothing on the way can damage a packet. What else the
- * headers below would say stands in the ring's record; the source is one of the addresses that the
- * sender's HELLO has told.
+ * The link of shm=FABRIC: rings in shared memory carry packets to other processes, from BTH to
+ * padding. There is no ICRC, because the path cannot damage a packet. The ring's record holds the
+ * fields of the lower headers that matter. The source is one of the addresses of the sender's
+ * HELLO.
  *
- * Any engine of a device takes in what has come for all of them. Packets for another engine's QPs
- * go on through its inbox, in the order they came, as the ring is under a lock meanwhile.
+ * Any engine of a device receives packets for all of them. It posts packets for another engine's
+ * QPs to that engine's inbox. They stay in order, because the engine holds the ring's lock
+ * meanwhile.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 
 #define BURST   32u
 #define UDP_LEN 8u
-/* Polls to a look at the clock, of an engine that is polled so often. */
+/* Polls per reading of the clock, for an engine that is polled without a pause. */
 #define CLOCK_POLLS 16u
 #define CLOCK_NS    (SOFT_SHM_CHORES_NS / 4)
 
@@ -29,7 +30,7 @@ static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets
 
 /* ---- Out */
 
-/* Nobody is there, or somebody is again: ask now and then. */
+/* Tries to connect again from time to time: the address has no owner, or a new one. */
 static enum soft_link_sent
 link_shm_again(struct soft_shm *shm, struct soft_shm_tx *tx)
 {
@@ -47,7 +48,7 @@ link_shm_again(struct soft_shm *shm, struct soft_shm_tx *tx)
 	return tx->state == SOFT_SHM_IDLE ? SOFT_LINK_LOST : SOFT_LINK_FULL;
 }
 
-/* The connection that leads to an address. SENT: it is up. */
+/* Finds the connection to an address. Returns SENT if it is up. */
 static enum soft_link_sent
 link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
 	    struct soft_shm_tx **out)
@@ -71,7 +72,9 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t 
 	}
 }
 
-/* The place of a source address in our HELLO. False: it is not ours. */
+/*
+ * Finds the index of a source address in this device's HELLO. Returns false for a foreign address.
+ */
 static bool
 link_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *index)
 {
@@ -87,8 +90,8 @@ link_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *inde
 }
 
 /*
- * A record for a packet of @len bytes, under the connection's lock then. NULL: *sent says what
- * became of it.
+ * Reserves a record for a packet of @len bytes; on success the connection's lock is held. Returns
+ * NULL otherwise; *sent is then the packet's result.
  */
 static struct soft_ring_rec *
 link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
@@ -182,7 +185,7 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 	uint8_t icrc[BB_ROCE_ICRC_LEN];
 	struct soft_shm_tx *tx;
 
-	/* What a fault has damaged ends here instead of at the other side. */
+	/* A packet that fault injection damaged is dropped here, not by the peer. */
 	bb_roce_icrc_end(bb_roce_icrc_begin(m->data, m->ip_len, udp, bth, len), icrc);
 	if (memcmp(icrc, bth + len, sizeof(icrc)) != 0) {
 		free(m);
@@ -201,8 +204,10 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 
 /* ---- In */
 
-/* A packet that is not for a QP of this engine, meets faults or is captured: as bytes, as on a
- * wire. */
+/*
+ * Passes on a packet as bytes, as on a wire: it is for another engine's QP, is subject to fault
+ * injection, or is captured.
+ */
 static void
 link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, struct soft_wire_dest *to,
 	      const struct bb_roce_pkt *pkt)
@@ -211,7 +216,7 @@ link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, struct soft_wire_
 	const struct soft_link_pkt p = {.to = to, .pkt = pkt, .iov = &iov, .n = 1};
 	struct soft_packet_msg *m;
 
-	/* An engine that does not run drops what it has no room for. */
+	/* If an engine does not run, packets beyond its inbox's limit are dropped. */
 	m = qp->engine == e || soft_packet_room(qp->engine) ? soft_packet_build(&p) : NULL;
 	if (m == NULL) {
 		soft_wire_lost(e->dev, SOFT_LOST_NO_ROOM);
@@ -246,7 +251,9 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 	};
 	memcpy(from.net.src, rx->gids[rec->sgid], 16);
 	memcpy(from.net.dst, rx->dst, 16);
-	/* The headers are looked at in a copy; the payload is only copied on. */
+	/*
+	 * Parses a copy of the headers, which the peer may change. The payload is only copied on.
+	 */
 	memcpy(hdr, p, RTE_MIN(rec->len, (uint32_t)sizeof(hdr)));
 	drop = bb_roce_parse(&pkt, hdr, rec->len);
 	if (unlikely(drop != BB_ROCE_OK)) {
@@ -281,11 +288,13 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 	const uint8_t *p;
 	uint32_t n;
 
-	/* Whoever has it is taking them in. */
+	/* The holder of the lock receives the packets. */
 	if (!rte_ticketlock_trylock(&rx->lock))
 		return;
 	if (rx->state == SOFT_SHM_UP) {
-		/* What another engine took out of the ring came before what is in it. */
+		/*
+		 * Packets that another engine took from the ring are older than those in the ring.
+		 */
 		if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 			soft_inbox_drain(e);
 		soft_now(e);
@@ -301,7 +310,10 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 
 /* ---- Peers that went away */
 
-/* What the requester does by itself, from 0 on; who finds the new time finds the zeros. */
+/*
+ * Restarts the counts of direct accesses at 0. Release: a reader that sees the new time sees the
+ * zeros.
+ */
 static void
 link_shm_count_anew(struct soft_shm_count *n)
 {
@@ -331,7 +343,7 @@ link_shm_connected(struct soft_wire *w)
 	link_shm_count_anew(&shm->dir->count[w->qp->qpn]);
 }
 
-/* The QP's peer is gone: as if nobody had acknowledged any more. */
+/* Fails a QP whose peer is gone, with the error of exhausted retries. */
 static void
 link_shm_lose(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -340,7 +352,7 @@ link_shm_lose(struct soft_engine *e, struct soft_qp *qp)
 
 	if (qp->state != BB_PRM_QP_RTR && qp->state != BB_PRM_QP_RTS)
 		return;
-	/* What is posted and not yet looked at is flushed too, behind the oldest. */
+	/* WQEs that are posted but not read yet are flushed too, after the oldest. */
 	if (qp->has_sq)
 		left = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
 	if (left > 1u << qp->log_sq)
@@ -377,8 +389,8 @@ link_shm_bury(struct soft_engine *e, struct soft_shm *shm)
 /* ---- Turns */
 
 /*
- * Is it time for the chores? The clock is dear: an engine that is polled without a pause asks it in
- * one poll out of CLOCK_POLLS. Polls of several threads may be counted as one.
+ * Returns true if the chores are due. The clock is expensive, so an engine that is polled without a
+ * pause reads it in one of CLOCK_POLLS polls. Polls of several threads may count as one.
  */
 static inline bool
 link_shm_due(struct soft_engine *e)
@@ -441,7 +453,7 @@ link_shm_turn(struct soft_engine *e)
 	link_shm_take(e, shm);
 }
 
-/* With the option rx_full: what has come stays in the ring. */
+/* With the option rx_full: received packets stay in the ring. */
 static void
 link_shm_turn_unless_full(struct soft_engine *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A device on a fabric of processes: joining, leaving, and looking at the sockets. */
+/* A device on a fabric of processes: join, leave, and service of the sockets. */
 #define _GNU_SOURCE /* EPOLLRDHUP */
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -52,7 +52,7 @@ soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16])
 	return true;
 }
 
-/* ---- What ends */
+/* ---- Ends of connections */
 
 const char soft_shm_died[] = "died";
 const char soft_shm_closed[] = "closed its device";
@@ -91,7 +91,7 @@ soft_shm_bye(int sock)
 {
 	struct soft_shm_msg m;
 
-	/* A peer that does not read what it was sent misses this, and takes us for dead. */
+	/* A peer with a full socket misses this message and takes the device for dead. */
 	soft_shm_msg_init(&m, SOFT_SHM_BYE);
 	(void)soft_shm_send(sock, &m, NULL, 0);
 }
@@ -241,7 +241,7 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 	struct epoll_event ev[EVENTS];
 	int i, n;
 
-	/* Somebody else is at it. */
+	/* Another engine does the chores. */
 	if (pthread_mutex_trylock(&shm->lock) != 0)
 		return;
 	__atomic_store_n(&shm->chores_at, now + soft_time_cycles(SOFT_SHM_CHORES_NS),

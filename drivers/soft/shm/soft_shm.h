@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A device's port to other processes of the host, option shm=FABRIC. Where to start reading:
- * soft_shm_msg.h (how two devices meet), soft_shm_ring.h (packets), soft_shm_mem.h (what is
- * shared), soft_link_shm.c (where the RoCEv2 engine's packets come and go).
+ * A device's port to other processes of the host, option shm=FABRIC. Start reading at
+ * soft_shm_msg.h (the handshake of two devices), soft_shm_ring.h (packets), soft_shm_mem.h (shared
+ * memory) and soft_link_shm.c (the link to the RoCEv2 engine).
  *
- * A connection carries packets one way: each device connects to whom it sends to. Both sides have
- * a struct for it, of the sender's (tx) or the receiver's (rx) view.
+ * A connection carries packets one way: a device connects to each peer that it sends to. The sender
+ * has a struct soft_shm_tx for it, the receiver a struct soft_shm_rx.
  *
- * Locks: soft_shm.lock is over the sockets and over which connections there are; engines only try
- * it. A connection's lock is over its ring, taken for a moment. Order: soft_dev.lock, an engine's,
- * soft_shm.lock (tried), an rx lock, a tx lock. What is read without a lock stays mapped: see
- * soft_shm_reserve().
+ * Locks: soft_shm.lock covers the sockets and the set of connections; engines only try it. A
+ * connection's lock covers its ring, for short sections. Order: soft_dev.lock, an engine's lock,
+ * soft_shm.lock (tried), an rx lock, a tx lock. Memory that is read without a lock stays mapped:
+ * see soft_shm_reserve().
  */
 #ifndef SOFT_SHM_H
 #define SOFT_SHM_H
@@ -23,77 +23,87 @@
 #include "soft_shm_ring.h"
 #include "soft_wire.h"
 
-#define SOFT_SHM_CHORES_NS  1000000u  /* between two looks at the sockets */
-#define SOFT_SHM_AGAIN_NS   10000000u /* between two attempts to connect */
-#define SOFT_SHM_FULL_NS    1000000u  /* the same, while the peer's queue is full */
-#define SOFT_SHM_PATIENCE_S 5u        /* for the other side's half of a handshake */
-/* For a peer that is inside when its right to be there ends; then it is cut off. */
+#define SOFT_SHM_CHORES_NS 1000000u  /* Interval of socket checks. */
+#define SOFT_SHM_AGAIN_NS  10000000u /* Interval of connection attempts. */
+/* Interval of connection attempts while the peer's queue is full. */
+#define SOFT_SHM_FULL_NS    1000000u
+#define SOFT_SHM_PATIENCE_S 5u /* Timeout of the peer's half of a handshake, seconds. */
+/* Timeout for a peer's access after its right ended; then the peer is disconnected. Nanoseconds. */
 #define SOFT_SHM_HOLD_NS UINT64_C(2000000000)
 
 enum soft_shm_state {
 	SOFT_SHM_IDLE,
-	SOFT_SHM_GREETING, /* HELLO is sent, or is to come */
+	SOFT_SHM_GREETING, /* Handshake: HELLO is sent, or expected. */
 	SOFT_SHM_UP,
 };
 
-/* A part of a file of application memory that a device hands over. */
+/* A part of a file of application memory that a device shares. */
 struct soft_shm_seg {
 	int fd;
 	dev_t dev;
 	ino_t ino;
-	uint64_t off, end; /* whole pages */
-	uint32_t gen;      /* of the slot: another file has another one */
-	uint32_t rev;      /* who was sent an older one gets it again */
-	uint32_t refs;     /* keys */
+	uint64_t off, end; /* Offsets in the file: whole pages from off to end. */
+	uint32_t gen;      /* Generation of the slot; changes with the file. */
+	uint32_t rev;      /* Revision; a peer with an older one gets the segment again. */
+	uint32_t refs;     /* Number of keys in the segment. */
 };
 
-/* The same as a peer has mapped it. Does not change; it is replaced by another one. */
+/*
+ * A peer's segment, mapped in this process. Never changes; a new segment replaces it by a new
+ * window.
+ */
 struct soft_shm_window {
 	uint8_t *base;
 	uint64_t off, len;
 	uint32_t gen;
-	/* Once replaced, it goes when every engine that was inside then has left. */
+	/*
+	 * After a replacement: next old window, and the epochs of the engines at that time. The
+	 * window is unmapped when each engine that was inside has left.
+	 */
 	struct soft_shm_window *next;
 	uint64_t inside[SOFT_SHM_ENGINES];
 };
 
 /*
- * A connection that this device made, to send. Lives as long as the device is open, as an address:
- * the device does not learn when the last address vector with it goes.
+ * A connection made by this device, for sending. Lives until the device is closed, because its
+ * address does: the device does not learn when the last address vector with that address is
+ * destroyed.
  */
 struct soft_shm_tx {
 	rte_ticketlock_t lock;
-	uint32_t state;  /* __atomic; changed under both locks */
-	uint32_t deaths; /* __atomic; how often the other side went away */
+	uint32_t state;  /* enum soft_shm_state. __atomic; written under both locks. */
+	uint32_t deaths; /* Number of times the peer went away. __atomic */
 	uint8_t dst[16];
-	uint8_t mac[6]; /* that goes with it */
+	uint8_t mac[6]; /* MAC of dst. */
 	/* Under the lock of the connection. */
 	struct soft_ring_tx ring;
 	/* Under soft_shm.lock. */
 	int sock;
-	uint64_t again; /* TSC: when to connect again, or to give up; __atomic */
+	uint64_t again; /* Time of the next connection attempt, or of the handshake's timeout,
+			 * TSC. __atomic */
 	pid_t pid;
-	const struct soft_shm_dir *dir; /* the other side's; zeros when there is none */
+	const struct soft_shm_dir *dir; /* Directory of the peer; zeros if not connected. */
 	/* Read without a lock by engines that are inside. */
 	struct soft_shm_window *win[SOFT_SHM_SEGS]; /* __atomic */
-	uint32_t rev;                               /* __atomic; new with every change of these */
+	uint32_t rev;                               /* Revision of win; changes with each change
+						     * of a window. __atomic */
 };
 
-/* A connection that somebody made to this device. */
+/* A connection that a peer made to this device. */
 struct soft_shm_rx {
 	rte_ticketlock_t lock;
-	uint32_t state; /* as above */
+	uint32_t state; /* enum soft_shm_state. __atomic; written under both locks. */
 	struct soft_ring_rx ring;
-	uint8_t dst[16]; /* our address that it was made to */
+	uint8_t dst[16]; /* Address of this device that the peer connected to. */
 	uint32_t n_gids;
 	uint8_t gids[SOFT_SHM_GIDS][16];
 	/* Under soft_shm.lock. */
 	int sock;
-	uint64_t give_up; /* TSC */
+	uint64_t give_up; /* Handshake's timeout, TSC. */
 	uint32_t seg_rev[SOFT_SHM_SEGS];
 	pid_t pid;
 	const struct soft_shm_dir *dir;
-	/* The words of its engines, as soft_shm_wait() has found them. */
+	/* Epochs of the peer's engines, as soft_shm_wait() read them. */
 	uint32_t n_inside;
 	uint64_t inside[SOFT_SHM_ENGINES];
 };
@@ -101,12 +111,12 @@ struct soft_shm_rx {
 struct soft_shm {
 	struct soft_dev *dev;
 	pthread_mutex_t lock;
-	uint64_t chores_at;  /* TSC; __atomic */
-	uint32_t deaths;     /* of connections made, together; __atomic */
-	uint32_t n_tx, n_rx; /* slots that have been in use; __atomic */
+	uint64_t chores_at;  /* Time of the next chores, TSC. __atomic */
+	uint32_t deaths;     /* Sum of the deaths of all tx. __atomic */
+	uint32_t n_tx, n_rx; /* Slots ever used. __atomic */
 	struct soft_shm_tx *tx[SOFT_SHM_PEERS];
 	struct soft_shm_rx *rx[SOFT_SHM_PEERS];
-	/* Control path's, and under the lock. */
+	/* Used by the control path and the chores, under the lock. */
 	int epoll;
 	int listener[SOFT_SHM_GIDS];
 	uint32_t n_listeners;
@@ -114,21 +124,24 @@ struct soft_shm {
 	struct soft_shm_dir *dir;
 	bool slot_used[SOFT_SHM_ENGINES];
 	struct soft_shm_seg seg[SOFT_SHM_SEGS];
-	struct soft_shm_window *old; /* windows that were replaced */
-	uint64_t said;               /* TSC of the last line about a user that is not trusted */
-	uint32_t unsaid;             /* connections of such, since */
-	/* Number of every user that has none of its own here; SOFT_SHM_NO_USER if all have one. */
+	struct soft_shm_window *old; /* Replaced windows that are still mapped. */
+	uint64_t said;               /* Time of the last log line about an untrusted user, TSC. */
+	uint32_t unsaid;             /* Connections of untrusted users since that line. */
+	/*
+	 * uid by which the user namespace shows all users without a number; SOFT_SHM_NO_USER if
+	 * every user has one.
+	 */
 	uid_t unnamed;
 };
 
-#define SOFT_SHM_NEAR 4u /* power of two */
+#define SOFT_SHM_NEAR 4u /* Power of two. */
 
-/* What an engine remembers to carry out a QP's requests in the peer's memory. */
+/* State of a QP whose requests an engine executes in the peer's memory. */
 struct soft_shm_direct {
 	bool allowed;
-	bool fenced;     /* who retires an entry fences for us, too */
-	uint32_t rev;    /* soft_shm_tx.rev when the rest was found */
-	uint32_t qp_seq; /* of the peer's QP; 0: not found */
+	bool fenced;     /* A peer that retires an entry fences this CPU, too. */
+	uint32_t rev;    /* soft_shm_tx.rev at the lookup of the fields below. */
+	uint32_t qp_seq; /* seq of the peer's QP, 0 if not found. */
 	uint32_t pdn, rights;
 	struct soft_shm_near near[SOFT_SHM_NEAR];
 };
@@ -136,9 +149,9 @@ struct soft_shm_direct {
 /* A QP on this link. */
 struct soft_shm_wire {
 	struct soft_wire w;
-	uint32_t deaths; /* of w.shm_tx, as the QP got to RTR */
+	uint32_t deaths; /* w.shm_tx->deaths when the QP entered RTR. */
 	struct soft_shm_direct direct;
-	struct soft_shm_count served; /* of what its peer has done by itself, counted already */
+	struct soft_shm_count served; /* Direct accesses of the peer that are already counted. */
 };
 
 static inline struct soft_shm_wire *
@@ -149,37 +162,39 @@ soft_shm_wire(struct soft_wire *w)
 
 /* ---- soft_shm.c */
 
-/* GID @index of a device with these options. False: none. */
+/* Writes GID @index of a device with these options to @gid. Returns false if there is none. */
 bool soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16]);
 /*
- * The MAC that goes with an address. Nothing goes by it here, but address vectors have one; a
- * device's own is that of its first ip option.
+ * Returns the MAC of an address. Shared memory does not use it, but address vectors have one. A
+ * device's own MAC is that of its first ip option.
  */
 void soft_shm_mac(const uint8_t gid[16], uint8_t mac[6]);
-/* Join the fabric that the options name. -EADDRINUSE, -errno, logged. */
+/*
+ * Joins the fabric that the options name. Returns 0, -EADDRINUSE or another negative errno, logged.
+ */
 int soft_shm_start(struct soft_dev *dev);
-/* No engine is left. */
+/* Leaves the fabric; no engine of the device is left. */
 void soft_shm_stop(struct soft_dev *dev);
 /*
- * Resolves an address for an address vector: connects to its owner, and waits SOFT_SHM_PATIENCE_S
- * for a place in its queue. -EHOSTUNREACH: no owner yet; -EAGAIN: the queue stayed full; -EACCES: a
- * user that is not trusted; -errno; logged.
+ * Resolves an address for an address vector: connects to its owner. Waits up to SOFT_SHM_PATIENCE_S
+ * for room in the owner's queue. Returns 0, -EHOSTUNREACH (no owner yet), -EAGAIN (the queue stayed
+ * full), -EACCES (untrusted user) or another negative errno, logged.
  */
 int soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6]);
-/* What is to be done now and then; from an engine's turn. */
+/* Serves the sockets and timeouts. Called from an engine's turn. */
 void soft_shm_chores(struct soft_shm *shm, uint64_t now);
 void soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what);
-/* Why a connection ends whose other side has hung up: without BYE, and with it. */
+/* Reasons of a connection that the peer closed: without BYE, and with BYE. */
 extern const char soft_shm_died[], soft_shm_closed[];
 /*
- * Logs why a connection of @pid has ended, unless @why is NULL. That a process died or closed its
- * device is logged once, at the end of its last connection.
+ * Logs why a connection of @pid has ended, unless @why is NULL. The death of a process or the close
+ * of its device is logged once, at the end of its last connection.
  */
 void soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why);
-/* Says that this device is closed. */
+/* Sends BYE: this device is closed. */
 void soft_shm_bye(int sock);
 
-/* What an epoll event is of: one of these, and an index. */
+/* Data of an epoll event: one of these values plus an index. */
 enum {
 	SOFT_SHM_EV_LISTENER = 0 << 16,
 	SOFT_SHM_EV_TX = 1 << 16,
@@ -200,23 +215,26 @@ enum {
 uid_t soft_shm_unnamed(const char *map_path, const char *overflow_path);
 /* Checks that the device's own user and that of shm_uid are identities. -EPERM: logged. */
 int soft_shm_user_start(struct soft_shm *shm);
-/* Checks that the process at the other end of @sock may be a peer. 0; -EACCES; -errno. */
+/*
+ * Checks that the process at the far end of @sock is a trusted user's. Returns 0, -EACCES or
+ * another negative errno; *pid and *uid identify the process.
+ */
 int soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid);
-/* Returns what would make a refused user a trusted one, for a line of the log. */
+/* Returns advice for the log: the way to make a refused user trusted. */
 const char *soft_shm_user_hint(const struct soft_shm *shm, uid_t uid, char hint[SOFT_SHM_HINT]);
 
 /* ---- soft_link_shm.c */
 
 /*
- * The connection that leads there, locked, and the place of the source among our addresses. NULL:
- * it is not up, or nothing can be sent there.
+ * Returns the connection to @to, locked, and in *sgid the index of the source among this device's
+ * addresses. Returns NULL if the connection is not up or the destination is unreachable.
  */
 struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, const struct soft_wire_dest *to,
 				     uint8_t *sgid);
 
 /*
- * Takes a packet of @rec->len bytes at @p in the ring of @rx, where it may change at any time: all
- * of the peer's bytes come in here.
+ * Takes a packet of @rec->len bytes at @p in the ring of @rx. The peer may change the bytes at any
+ * time. All packets of peers enter here.
  */
 void soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
 		    const struct soft_ring_rec *rec, const uint8_t *p);
@@ -224,90 +242,102 @@ void soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
 /* ---- soft_shm_tx.c */
 
 /*
- * Connect to an address, if that is not done or under way; @keep: and if nobody is there now, be
- * ready for who comes later. As soft_shm_resolve(), but it never waits: -EAGAIN the peer's queue of
- * connections is full. Takes soft_shm.lock.
+ * Connects to an address unless it is connected or connecting. With @keep the entry stays if the
+ * address has no owner now, for a later owner. Same results as soft_shm_resolve(), but never waits:
+ * -EAGAIN if the peer's queue of connections is full. Takes soft_shm.lock.
  */
 int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep);
-/* The connection to an address, without the lock. NULL: nobody has asked for it. */
+/* Returns the connection to an address, or NULL if no caller has requested one. Takes no lock. */
 struct soft_shm_tx *soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16]);
-/* Under soft_shm.lock: connect if it is time. 0: it is up, or under way. */
+/*
+ * Starts a connection if it is idle. Returns 0 if it is up or in progress, or a negative errno.
+ * Under soft_shm.lock.
+ */
 int soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now);
 void soft_shm_tx_event(struct soft_shm *shm, uint32_t index);
 void soft_shm_tx_chores(struct soft_shm *shm, uint64_t now);
 void soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why);
 
-/* ---- soft_shm_win.c: what peers have handed over */
+/* ---- soft_shm_win.c: memory that peers share */
 
-/* Map a part of a file that a SEGMENT message came with. NULL, or why it cannot be. */
+/*
+ * Maps the part of a file that a SEGMENT message brought. Returns NULL, or the reason to close the
+ * connection.
+ */
 const char *soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx,
 			      const struct soft_shm_msg *m, int fd);
 /*
- * Look a peer's key up, for a QP of PD @pdn there with these rights. False: it is none of memory
- * that is mapped here. The entry may be anything; the result is inside a window.
+ * Looks up a peer's key for a QP of PD @pdn with @rights at the peer. Returns false if its memory
+ * is not mapped here. The peer controls the entry's content; the result always lies inside a
+ * window.
  */
 bool soft_shm_near_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
 			struct soft_shm_near *n);
-/* Forget all that a peer has handed over. */
+/* Drops all windows of a peer. */
 void soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx);
-/* Unmap what nobody uses any more; @all: no engine is left. */
+/* Unmaps replaced windows that no engine uses; with @all every one, because no engine is left. */
 void soft_shm_win_chores(struct soft_shm *shm, bool all);
 
 /* ---- soft_shm_rx.c */
 void soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now);
 void soft_shm_rx_event(struct soft_shm *shm, uint32_t index);
 void soft_shm_rx_chores(struct soft_shm *shm, uint64_t now);
-/* Under soft_shm.lock and, if it is up, what soft_shm_collect_all() takes. */
+/*
+ * Closes a connection. Under soft_shm.lock and, if the connection is up, the locks that
+ * soft_shm_collect_all() needs.
+ */
 void soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why);
 
-/* ---- soft_shm_pub.c: what peers may access themselves; each nothing without the option shm */
+/*
+ * ---- soft_shm_pub.c: memory for direct access by peers; each call does nothing without option shm
+ */
 
 extern const struct soft_share_ops soft_shm_share;
-/* A QP's state or rights have changed, under its engine's lock. */
+/* Publishes a QP after a change of its state or rights. Under its engine's lock. */
 void soft_shm_qp_update(struct soft_qp *qp);
 /*
- * Count what peers have done by themselves: to @qp, which leaves RTS, or NULL: to all QPs. Under
- * soft_dev.lock, and no engine's.
+ * Counts direct accesses of peers: to @qp, which leaves RTS, or to all QPs if @qp is NULL. Under
+ * soft_dev.lock and no engine's lock.
  */
 void soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp);
 /*
- * What the peer of @qp, which is in RTR, has done by itself until now was for an earlier
- * connection, and has been counted. Under soft_dev.lock, and no engine's.
+ * Skips the direct accesses of the peer of @qp until now: they belong to an earlier connection and
+ * are counted already. @qp is in RTR. Under soft_dev.lock and no engine's lock.
  */
 void soft_shm_skip(struct soft_dev *dev, const struct soft_qp *qp);
 /*
- * The same for all QPs, under soft_shm.lock and, so that none of them goes meanwhile, soft_dev.lock
- * or an engine's.
+ * Counts direct accesses of peers to all QPs. Under soft_shm.lock, and under soft_dev.lock or an
+ * engine's lock, so that no QP is destroyed meanwhile.
  */
 void soft_shm_collect_all(const struct soft_shm *shm);
-/* It has no engine any more. */
+/* Withdraws a QP that has no engine any more, and waits for peers. */
 void soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn);
 /*
- * Returns when no peer is doing any more what it began while a key or QP was published that is not
- * now. One that is dead is not waited for, one that stays inside is cut off. No engine's lock may
- * be held.
+ * Waits until no peer executes an access that it began while a withdrawn key or QP was published.
+ * Skips dead peers, and disconnects a peer that stays inside for SOFT_SHM_HOLD_NS. The caller holds
+ * no engine's lock.
  */
 void soft_shm_wait(struct soft_dev *dev);
-/* Tell a peer of segments that are new to it; under soft_shm.lock. */
+/* Sends a peer the segments that are new to it. Under soft_shm.lock. */
 void soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx);
 void soft_shm_engine_add(struct soft_engine *e);
 void soft_shm_engine_del(struct soft_engine *e);
-/* May requests of this device be carried out by other means than packets? */
+/* Returns true if peers and this device may execute requests without packets. */
 bool soft_shm_direct_allowed(const struct soft_dev *dev);
 
 /* ---- soft_shm_direct.c */
 
 /*
- * The requests at the head of the queue that this engine can carry out itself in the peer's memory,
- * at most @budget. Returns how many; the QP may have failed.
+ * Executes requests from the head of the send queue in the peer's memory, at most @budget. Returns
+ * their number; the QP may have failed.
  */
 uint32_t soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 
 /* ---- soft_shm_send.c */
 
-/* Send what is posted and plain, up to the first that is not, to a peer in shared memory. */
+/* Sends plain posted SENDs to a peer in shared memory, up to the first WQE of another kind. */
 void soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now);
-/* Take a packet that is such a SEND. False: it is not taken. */
+/* Takes a packet that is such a SEND. Returns false if the packet needs the long path. */
 bool soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 		      const struct soft_ring_rec *rec, const uint8_t *p);
 

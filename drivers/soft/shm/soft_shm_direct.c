@@ -2,17 +2,19 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Requests that the requester's CPU carries out in the memory of another process: RDMA WRITE, READ
- * and atomics of RC with one copy, as on the loop port. They begin only when no packet of the QP is
- * under way, so that all comes in the order it was posted.
+ * Requests that the requester's CPU executes in the memory of another process: RDMA WRITE, READ and
+ * atomics of RC with one copy, as on the loop port. They start only when no packet of the QP is in
+ * flight, so that all requests execute in the order of posting.
  *
- * The checks are those of a target, by what it publishes; all must pass. The first request that
- * does not, whatever the reason, goes as packets: then the target itself does or refuses it.
+ * The requester makes the target's checks, from the entries that the target publishes; all must
+ * pass. The first request that fails a check, for any reason, goes as packets. Then the target
+ * itself executes or rejects it.
  *
- * While this engine is inside, its word in the directory is odd. Entering has a full fence between
- * the word and the first look at an entry of the peer's, and who retires an entry has one between
- * that and its look at our word: either it waits for us, or we find the entry gone. Where the
- * peer's fence is one on our CPU, too (soft_shm_fence()), ours need only keep the compiler's order.
+ * While an engine is inside, its epoch in the directory is odd. Entering has a full fence between
+ * the store of the epoch and the first read of a peer's entry. A peer that retires an entry has a
+ * full fence between that store and its read of the epoch. So either the peer waits for this
+ * engine, or this engine finds the entry invalid. If the peer's fence covers this CPU
+ * (soft_shm_fence()), this side needs only a compiler barrier.
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
@@ -34,13 +36,13 @@ direct_enter(struct soft_engine *e, struct soft_wire *w)
 static inline void
 direct_leave(struct soft_engine *e)
 {
-	/* Release: what was done inside comes before. */
+	/* Release: all accesses made inside come before. */
 	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELEASE);
 }
 
-/* ---- What the peer publishes. All of it may be anything. */
+/* ---- Entries that the peer publishes. The peer may write any content. */
 
-/* Look the peer's QP up anew. Is it connected to ours? */
+/* Looks up the peer's QP again. Returns true if it is connected to this QP. */
 static __rte_noinline bool
 direct_find_qp(struct soft_wire *w)
 {
@@ -49,7 +51,7 @@ direct_find_qp(struct soft_wire *w)
 	struct soft_shm_qp p;
 
 	d->qp_seq = 0;
-	/* Keys were looked up for its rights. */
+	/* The cached keys were checked against the old access rights. */
 	memset(d->near, 0, sizeof(d->near));
 	if (qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP ||
 	    !soft_shm_read(&p, &w->shm_tx->dir->qps[qp->remote_qpn], sizeof(p)))
@@ -60,13 +62,16 @@ direct_find_qp(struct soft_wire *w)
 	d->qp_seq = p.seq;
 	d->pdn = p.pdn;
 	d->rights = p.rights;
-	/* More READs at a time than it answers, it refuses. */
+	/* The target rejects more outstanding READs than its limit. */
 	if (1u << qp->log_sra_max > p.max_rd_atomic)
 		d->rights &= SOFT_SHM_WRITE;
 	return true;
 }
 
-/* Is the other side there, and its QP as when it was looked up? Inside. */
+/*
+ * Returns true if the peer is connected and its QP accepts the next request; looks up the QP again
+ * after a change. The caller is inside.
+ */
 static inline bool
 direct_ready(struct soft_wire *w)
 {
@@ -81,7 +86,10 @@ direct_ready(struct soft_wire *w)
 	if (unlikely(rev != d->rev)) {
 		d->qp_seq = 0;
 		d->rev = rev;
-		/* Of another process, perhaps; what follows is behind a fence in any case. */
+		/*
+		 * The peer may be a new process. The full fence below makes the lookup safe in
+		 * either case.
+		 */
 		d->fenced = soft_shm_fenced() &&
 			    __atomic_load_n(&tx->dir->fences, __ATOMIC_RELAXED) == 1;
 		bb_smp_mb();
@@ -91,14 +99,18 @@ direct_ready(struct soft_wire *w)
 	    !direct_find_qp(w))
 		return false;
 	/*
-	 * A target that expects another PSN takes what comes for a duplicate or for too early. Both
-	 * sides agree when all is acknowledged, unless they were not set up alike.
+	 * A target that expects another PSN would treat the request as a duplicate or as out of
+	 * order. When all is acknowledged both sides agree, unless they were set up with different
+	 * PSNs.
 	 */
 	return __atomic_load_n(&tx->dir->epsn[w->qp->remote_qpn], __ATOMIC_RELAXED) ==
 	       w->roce.req.psn;
 }
 
-/* The peer's memory at [addr, addr + len), mapped here. NULL: by packets. */
+/*
+ * Returns the address of the peer's memory [addr, addr + len) in this process, or NULL if the
+ * request must go as packets.
+ */
 static inline uint8_t *
 direct_find(struct soft_wire *w, uint32_t key, uint64_t addr, uint64_t len, uint32_t right)
 {
@@ -129,7 +141,7 @@ direct_count(uint64_t *n, uint64_t more)
 	__atomic_store_n(n, *n + more, __ATOMIC_RELAXED);
 }
 
-/* Plain WRITEs. Returns how many. */
+/* Executes plain WRITEs. Returns their number. */
 static uint32_t
 direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 {
@@ -150,10 +162,13 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 		if (unlikely(dst == NULL))
 			break;
 		soft_mem_copy(e, dst, r.src, r.len);
-		/* The next message's payload shall not be seen before this one's. */
+		/* The peer must not see the next message's payload before this payload. */
 		bb_dma_wmb();
 		if (fm_ce_se & BB_WQE_CE_CQE) {
-			/* Behind the first payload, which is not to wait for the clock. */
+			/*
+			 * After the first payload, so that it does not wait for the reading of the
+			 * clock.
+			 */
 			if (!stamped)
 				soft_now(e);
 			stamped = true;
@@ -184,7 +199,7 @@ direct_answer(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r, con
 	}
 }
 
-/* The decoded request, in the peer's memory. False: it goes as packets. */
+/* Executes the decoded request in the peer's memory. Returns false if it must go as packets. */
 static bool
 direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 {
@@ -194,7 +209,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 
 	switch (r->d.opcode) {
 	case BB_WQE_RDMA_WRITE:
-		/* The key of a message without payload is not looked at (9.7.4.1.4). */
+		/* A message without payload has no check of its key (9.7.4.1.4). */
 		if (r->d.len == 0)
 			return (soft_shm_wire(w)->direct.rights & SOFT_SHM_WRITE) != 0;
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_WRITE);
@@ -224,7 +239,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 	}
 }
 
-/* One request of any kind. False: the head of the queue is not for us. */
+/* Executes one request of any kind. Returns false if the head of the queue must go as packets. */
 static bool
 direct_one(struct soft_engine *e, struct soft_wire *w)
 {
@@ -251,7 +266,10 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 	return true;
 }
 
-/* Is the next WQE of a kind that is done here? Others are not worth a look at the peer. */
+/*
+ * Returns true if the next WQE is of a kind that this file executes. For other kinds a look at the
+ * peer is not worth the cost.
+ */
 static inline bool
 direct_kind(const struct soft_qp *qp)
 {
@@ -281,7 +299,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	direct_enter(e, w);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
 	       direct_ready(w)) {
-		/* soft_req_decode() knows what a UMR keeps waiting. */
+		/* soft_req_decode() handles WQEs that wait for a UMR. */
 		uint32_t n = likely(qp->umr_index == 0) ? direct_writes(e, w, budget - done) : 0;
 
 		done += n;

@@ -19,7 +19,7 @@ static_assert(sizeof(struct soft_shm_key) == SOFT_SHM_LINE, "an entry has a line
 static_assert(sizeof(struct soft_shm_qp) == SOFT_SHM_LINE, "an entry has a line");
 static_assert(offsetof(struct soft_shm_dir, engine) == SOFT_SHM_LINE, "lines of their own");
 
-/* The size stays, and so do these. */
+/* Seals of the size, and of the seals themselves. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static bool fenced;
@@ -46,7 +46,7 @@ void
 soft_shm_fence(void)
 {
 	bb_smp_mb();
-	/* It has been there once: it does not fail (membarrier(2)). */
+	/* Cannot fail after the registration succeeded (membarrier(2)). */
 	if (soft_shm_fenced())
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
@@ -69,7 +69,7 @@ soft_shm_create(const char *name, size_t len, int *out, void **map)
 		ret = -errno;
 		goto close_fd;
 	}
-	/* This mapping goes on writing; nobody makes another one that does. */
+	/* This mapping stays writable; no process can make another writable one. */
 	if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) != 0) {
 		ret = -errno;
 		goto unmap;
@@ -96,7 +96,7 @@ soft_shm_reserve(size_t len)
 int
 soft_shm_unmap(size_t len, const void *at)
 {
-	/* In the place of what is there: who reads meanwhile finds one or the other. */
+	/* Replaces the mapping in place: a concurrent reader finds the old content or zeros. */
 	void *mem = mmap((void *)(uintptr_t)at, len, PROT_READ,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
@@ -131,7 +131,7 @@ soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map)
 	if (!S_ISREG(st.st_mode) || st.st_size < 0 || len == 0 || len > (uint64_t)st.st_size ||
 	    off > (uint64_t)st.st_size - len)
 		return -EINVAL;
-	/* Pages that nobody has touched are not reserved a second time. */
+	/* MAP_NORESERVE: does not reserve untouched pages a second time. */
 	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)off);
 	if (mem == MAP_FAILED)
 		return -errno;

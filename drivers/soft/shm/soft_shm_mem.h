@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory that processes of one host share: what a device publishes of itself (its directory), and
- * the checks of what others hand over.
+ * Memory shared by processes of one host: the directory that a device publishes, and the checks of
+ * memory from peers.
  *
- * Nothing of this is writable by two: a directory and a ring are sealed so that only the mapping
- * of who made them can write (F_SEAL_FUTURE_WRITE), and that they keep their size, so that no
- * access to a peer's can fault. The memory of applications that is handed over has no seals: it is
- * EAL's. A peer is trusted not to cut that short, see doc/guides/software-device.rst.
+ * No two processes write the same memory. Seals on a directory and a ring let only their creator's
+ * mapping write (F_SEAL_FUTURE_WRITE), and fix their size, so that no access to a peer's memory can
+ * fault. Shared application memory has no seals, because EAL owns it. A peer is trusted not to
+ * truncate that memory, see doc/guides/software-device.rst.
  */
 #ifndef SOFT_SHM_MEM_H
 #define SOFT_SHM_MEM_H
@@ -21,13 +21,14 @@
 #include "bb_barrier.h"
 #include "soft.h"
 
-#define SOFT_SHM_PEERS   256 /* connections of a device in each direction */
-#define SOFT_SHM_ENGINES 256 /* that may access peers' memory */
+#define SOFT_SHM_PEERS   256 /* Connections of a device in each direction. */
+#define SOFT_SHM_ENGINES 256 /* Engines that may access peers' memory. */
 #define SOFT_SHM_LINE    64
 
 /*
- * One number that others watch, alone in its line. Of an engine: odd while it may be accessing
- * the memory of peers. Of a connection that came in: how far its ring is read.
+ * A number that peers watch, in a cache line of its own. An engine's epoch: odd while the engine is
+ * inside, which means that it may access the memory of peers. A received connection's head:
+ * position up to which its ring is read.
  */
 struct soft_shm_word {
 	uint64_t v;
@@ -38,102 +39,111 @@ enum {
 	SOFT_SHM_READ = 1 << 0,
 	SOFT_SHM_WRITE = 1 << 1,
 	SOFT_SHM_ATOMIC = 1 << 2,
-	SOFT_SHM_RC = 1 << 3, /* of a QP */
+	SOFT_SHM_RC = 1 << 3, /* Right of a QP. */
 };
 
-/* A key over memory that is handed over. Entries are read as soft_shm_read() says. */
+/* A key over shared memory. Read entries by soft_shm_read(). */
 struct soft_shm_key {
-	uint32_t seq; /* even: there is none */
+	uint32_t seq; /* Even if the entry is invalid. */
 	uint32_t key;
 	uint32_t pdn;
-	uint32_t rights; /* SOFT_SHM_* */
-	uint64_t start;  /* address of the first byte */
+	uint32_t rights; /* SOFT_SHM_* flags. */
+	uint64_t start;  /* Address of the first byte, as requests name it. */
 	uint64_t len;
-	uint32_t seg, gen; /* where it is */
-	uint64_t off;      /* in the file */
+	uint32_t seg, gen; /* Slot and generation of the segment. */
+	uint64_t off;      /* Offset in the file. */
 	uint8_t pad[16];
 };
 
-/* A QP in RTS. */
+/* A published QP, in RTS. */
 struct soft_shm_qp {
-	uint32_t seq; /* even: there is none */
+	uint32_t seq; /* Even if the entry is invalid. */
 	uint32_t remote_qpn;
 	uint32_t pdn;
 	uint32_t rights;
 	uint32_t mtu;
 	uint32_t max_rd_atomic;
-	uint8_t dgid[16]; /* of its peer */
+	uint8_t dgid[16]; /* GID of the QP's peer. */
 	uint8_t pad[24];
 };
 
 /*
- * What a QP's requester has done by itself since it was connected; the peer counts it as served.
+ * Direct accesses of a QP's requester since its connection; the peer counts them as served.
  * __atomic
  */
 struct soft_shm_count {
 	uint64_t writes, reads, atomics;
-	uint64_t since; /* when that was (TSC): another one with each connection */
+	uint64_t since; /* Time of the connection, TSC; identifies it. */
 };
 
 struct soft_shm_dir {
 	uint32_t magic, version;
-	uint32_t engines; /* in use, from 0 on */
-	uint32_t fences;  /* 1: soft_shm_fence() of this process is one for others, too */
+	uint32_t engines; /* Engines in use: 0 to engines - 1. */
+	uint32_t fences;  /* 1 if soft_shm_fence() of this process fences other processes, too. */
 	uint8_t pad[SOFT_SHM_LINE - 16];
 	struct soft_shm_word engine[SOFT_SHM_ENGINES];
 	struct soft_shm_word head[SOFT_SHM_PEERS];
 	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];
 	struct soft_shm_qp qps[1u << SOFT_LOG_MAX_QP];
-	/* By QP, too, apart from what does not change with each request. */
-	uint32_t epsn[1u << SOFT_LOG_MAX_QP]; /* that its responder expects; __atomic */
+	/* Indexed by QPN, too. Separate from qps, which do not change with each request. */
+	uint32_t epsn[1u << SOFT_LOG_MAX_QP]; /* PSN that the responder expects. __atomic */
 	struct soft_shm_count count[1u << SOFT_LOG_MAX_QP];
 };
 
-/* A peer's key as last looked up, and where its memory is mapped here. */
+/* A cached key of a peer, and the address of its memory in this process. */
 struct soft_shm_near {
 	uint32_t key, seq, rights;
 	uint64_t start, len;
 	uint8_t *base;
-	const uint32_t *now; /* seq of the peer's entry */
+	const uint32_t *now; /* Address of seq in the peer's entry. */
 };
 
-/* Make memory of @len bytes that only this mapping can write. -errno. */
+/* Creates memory of @len bytes that only this mapping can write. Returns 0 or a negative errno. */
 int soft_shm_create(const char *name, size_t len, int *fd, void **map);
 
 /*
- * What is read without a lock while it comes and goes has one address as long as the device: zeros
- * where nothing is mapped, which say that there is nothing.
+ * Reserves address space for memory that engines read without a lock while peers come and go. Reads
+ * as zeros, which mean "no entry", while nothing is mapped. Stays reserved while the device is
+ * open. Returns NULL without memory.
  */
 const void *soft_shm_reserve(size_t len);
-/* Map there what somebody else made by soft_shm_create(), to read. -errno: it is not such. */
+/*
+ * Maps memory that a peer made by soft_shm_create() read-only at @at. Returns 0, or a negative
+ * errno if its seals or size are wrong.
+ */
 int soft_shm_map(int fd, size_t len, const void *at);
-/* Zeros again. */
+/* Replaces a mapping by zeros. Returns 0 or a negative errno. */
 int soft_shm_unmap(size_t len, const void *at);
 /*
- * Map [off, off + len) of a file of application memory, to read and write. -errno: it is no part
- * of it, or it cannot be mapped.
+ * Maps [off, off + len) of a file of application memory for reading and writing. Returns 0, or a
+ * negative errno if the range is outside the file or the mapping fails.
  */
 int soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map);
 
 /*
- * An engine that goes inside and who retires an entry must each see the other's store: both need a
- * full fence between a store and a load. The one who retires, which is rare, can do it for both:
- * the kernel lets every CPU that runs a process of a fabric pass a barrier (membarrier(2)).
+ * An engine that enters and a process that retires an entry must each see the other's store. Both
+ * need a full fence between a store and a load. Retiring is rare, so the retiring process can fence
+ * for both: membarrier(2) makes each CPU that runs a process of the fabric execute a barrier.
  *
- * Can this process be made to pass one? From the first call on, if ever. Any thread.
+ * Returns true if this process takes part in such barriers: from the first call on, or never. Any
+ * thread.
  */
 bool soft_shm_fenced(void);
-/* A full fence here and, where membarrier(2) can, on the CPUs of all such processes. */
+/*
+ * Executes a full fence on this CPU and, if membarrier(2) works, on the CPUs of all processes that
+ * take part.
+ */
 void soft_shm_fence(void);
 
 /*
- * Change an entry: between these it is none. Who reads it after soft_shm_retire() finds out, and
- * the fence behind it makes that so for everybody whose engine's word is seen even afterwards.
+ * Withdraws an entry; soft_shm_publish() makes it valid again after a change. A peer that reads the
+ * entry afterwards sees the change. The fence extends that to every peer whose engine's epoch reads
+ * as even afterwards.
  */
 static inline void
 soft_shm_retire(uint32_t *seq)
 {
-	/* What is none already was retired with all this. */
+	/* An invalid entry was retired, with a fence, before. */
 	if ((*seq & 1) == 0)
 		return;
 	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELAXED);
@@ -149,8 +159,8 @@ soft_shm_publish(uint32_t *seq)
 typedef uint64_t soft_shm_word64 __attribute__((may_alias));
 
 /*
- * Copy a peer's entry whose first word is its seq. False: there is none, or it is changing. The
- * peer may have written anything into it.
+ * Copies a peer's entry, whose first word is its seq. Returns false if the entry is invalid or
+ * changes meanwhile. The peer may have written any content.
  */
 static inline bool
 soft_shm_read(void *to, const void *entry, size_t len)
@@ -168,7 +178,7 @@ soft_shm_read(void *to, const void *entry, size_t len)
 		memcpy((uint8_t *)to + i * sizeof(v), &v, sizeof(v));
 	}
 	bb_smp_rmb();
-	/* The seq in the copy is the one that users compare with later. */
+	/* Users compare this seq later. */
 	memcpy(to, &before, sizeof(before));
 	return __atomic_load_n(seq, __ATOMIC_RELAXED) == before;
 }

@@ -14,7 +14,9 @@
 
 static_assert(sizeof(struct soft_shm_msg) == 256, "all messages have one size");
 
-/* Room for a burst of strangers; the kernel cuts it to net.core.somaxconn. */
+/*
+ * Room for a burst of connections from untrusted users; the kernel limits it to net.core.somaxconn.
+ */
 #define BACKLOG 1024
 
 /* ---- Addresses */
@@ -26,7 +28,7 @@ soft_shm_address(const char *fabric, const uint8_t gid[16], struct sockaddr_un *
 
 	memset(sun, 0, sizeof(*sun));
 	sun->sun_family = AF_UNIX;
-	/* The first byte is 0: a name that the network namespace has, not a file. */
+	/* The first byte is 0: an abstract name of the network namespace, not a file. */
 	at += (size_t)snprintf(sun->sun_path + at, sizeof(sun->sun_path) - at, "bluebell/%.*s/",
 			       SOFT_SHM_NAME - 1, fabric);
 	for (i = 0; i < 16; i++)
@@ -118,7 +120,10 @@ soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uint32_t n
 	return sent < 0 ? -errno : 0;
 }
 
-/* The descriptors that came. What does not fit, the kernel has not made. */
+/*
+ * Extracts the descriptors of a message. Returns their number. The kernel creates no descriptor
+ * beyond the buffer's size.
+ */
 static uint32_t
 take_fds(struct msghdr *msg, int fds[SOFT_SHM_MAX_FDS])
 {
@@ -161,13 +166,18 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 	uint32_t n, i;
 	ssize_t len;
 
-	/* Somebody who has hung up without reading all: told once, and before what he has said. */
+	/*
+	 * ECONNRESET: the peer closed with unread data. The kernel reports it once, before the
+	 * peer's messages.
+	 */
 	do {
 		len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	} while (len < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (len < 0)
 		return errno == EAGAIN ? 0 : errno == EPIPE ? -ECONNRESET : -errno;
-	/* First of all: whatever else it is, it may have brought some, and they are ours now. */
+	/*
+	 * Takes the descriptors first: any message may carry some, and this process owns them now.
+	 */
 	for (i = 0; i < SOFT_SHM_MAX_FDS; i++)
 		fds[i] = -1;
 	n = take_fds(&msg, fds);
@@ -178,7 +188,10 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 		return 1;
 	for (i = 0; i < n; i++)
 		close(fds[i]);
-	/* No message is empty: it is the end, or somebody's who shall be taken for gone. */
+	/*
+	 * No message is empty. Length 0 means the end of the connection, or a peer that wants to
+	 * appear gone.
+	 */
 	return len == 0 ? -ECONNRESET : -EPROTO;
 }
 

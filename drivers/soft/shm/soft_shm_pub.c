@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a device publishes to its peers, so that they access its memory themselves: keys over
- * memory with rights for peers, the segments of EAL they lie in, and queue pairs in RTS. Whatever
- * is not published goes as packets and is refused, or done, by this device.
+ * Entries that a device publishes for direct access by its peers: keys over memory with remote
+ * rights, the EAL segments of that memory, and queue pairs in RTS. Requests to anything else come
+ * as packets, and this device executes or rejects them.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -20,7 +20,10 @@
 
 #define SPINS 64
 
-/* What changes how requests are carried out, or shows them, is done by packets alone. */
+/*
+ * Returns true if the options need packets: seeded defects, fault injection, capture, flaps, or
+ * shm_packets.
+ */
 static bool
 by_packets(const struct soft_dev *dev)
 {
@@ -33,13 +36,16 @@ by_packets(const struct soft_dev *dev)
 
 /* ---- Segments */
 
-/* A part of a file that an address range of this process is mapped from. */
+/* Part of a file that backs an address range of this process. */
 struct part {
 	int fd;
 	uint64_t page, off;
 };
 
-/* Where EAL has [addr, addr + len). False: not in one file, or in none. */
+/*
+ * Finds the file of EAL that backs [addr, addr + len). Returns false if there is none, or more than
+ * one.
+ */
 static bool
 find_part(const uint8_t *addr, uint64_t len, struct part *p)
 {
@@ -59,7 +65,7 @@ find_part(const uint8_t *addr, uint64_t len, struct part *p)
 	if (p->fd < 0 || fd_last != p->fd || rte_memseg_get_fd_offset(first, &off) != 0 ||
 	    rte_memseg_get_fd_offset(last, &off_last) != 0)
 		return false;
-	/* One file has its list's pages in order. */
+	/* The pages must be contiguous in the file, as in the list. */
 	if (off_last - off != (uintptr_t)last->addr - (uintptr_t)first->addr)
 		return false;
 	p->page = first->hugepage_sz;
@@ -67,7 +73,7 @@ find_part(const uint8_t *addr, uint64_t len, struct part *p)
 	return true;
 }
 
-/* The slot of a file, or a free one. -1: none. */
+/* Returns the slot of a file, or a free slot, or -1 if there is none. */
 static int
 seg_slot(const struct soft_shm *shm, const struct stat *st)
 {
@@ -84,7 +90,10 @@ seg_slot(const struct soft_shm *shm, const struct stat *st)
 	return free_slot;
 }
 
-/* Hand [off, off + len) of a file over, with what is handed over of it already. -1: cannot. */
+/*
+ * Adds @len bytes of a file to its shared segment, which grows to hold all shared parts of the
+ * file. Returns the slot, or -1 on failure.
+ */
 static int
 seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
 {
@@ -126,7 +135,7 @@ seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
 static void
 seg_put(struct soft_shm *shm, uint32_t slot)
 {
-	/* Who has it mapped keeps that until the slot is another file's. */
+	/* A peer keeps its mapping until another file uses the slot. */
 	if (--shm->seg[slot].refs == 0)
 		close(shm->seg[slot].fd);
 }
@@ -147,7 +156,7 @@ soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
 		m.u.segment.gen = s->gen;
 		m.u.segment.off = s->off;
 		m.u.segment.len = s->end - s->off;
-		/* No room now: the chores come by again. */
+		/* The socket is full; the next chores send the rest. */
 		if (soft_shm_send(rx->sock, &m, &s->fd, 1) != 0)
 			return;
 		rx->seg_rev[i] = s->rev;
@@ -259,7 +268,7 @@ soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn)
 	soft_shm_wait(dev);
 }
 
-/* The connection that a QP's peer made. NULL: it has none. */
+/* Returns the connection that a QP's peer made, or NULL if there is none. */
 static const struct soft_shm_rx *
 rx_of(const struct soft_shm *shm, const uint8_t gid[16])
 {
@@ -275,7 +284,10 @@ rx_of(const struct soft_shm *shm, const uint8_t gid[16])
 	return NULL;
 }
 
-/* Is the peer's QP connected to ours, as far as it has said? Its number may be of another one. */
+/*
+ * Returns true if the peer's entry names this QP as its remote end. The QPN alone could belong to
+ * another QP.
+ */
 static bool
 is_twin(const struct soft_shm_qp *p, const struct soft_qp *qp)
 {
@@ -283,7 +295,10 @@ is_twin(const struct soft_shm_qp *p, const struct soft_qp *qp)
 	       memcmp(p->dgid, qp->wire->path.net.src, sizeof(p->dgid)) == 0;
 }
 
-/* A peer's numbers, which may be anything. False: they begin anew while they are looked at. */
+/*
+ * Reads a peer's counts; the peer may write any value. Returns false if a new connection restarts
+ * them meanwhile.
+ */
 static bool
 read_count(const struct soft_shm_count *from, struct soft_shm_count *n)
 {
@@ -295,7 +310,7 @@ read_count(const struct soft_shm_count *from, struct soft_shm_count *n)
 	return __atomic_load_n(&from->since, __ATOMIC_RELAXED) == n->since;
 }
 
-/* What is new in one of them; it may have gone back. */
+/* Returns the increment of a count since its last reading; a count that decreased has restarted. */
 static uint64_t
 more_than(uint64_t told, uint64_t now)
 {
@@ -303,8 +318,8 @@ more_than(uint64_t told, uint64_t now)
 }
 
 /*
- * What the peer of a QP has done by itself since this was asked last: into *more. False: nobody
- * knows.
+ * Reads the direct accesses of a QP's peer since the last call into *more. Returns false if they
+ * are unknown.
  */
 static bool
 news(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count *more)
@@ -336,7 +351,7 @@ collect(const struct soft_shm *shm, const struct soft_qp *qp)
 	struct soft_shm_count more;
 	struct soft_counters *c;
 
-	/* One that failed was in RTS before. In other states more of it may be changing. */
+	/* A failed QP was in RTS before. In other states more of its fields may be changing. */
 	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_ERR)
 		return;
 	c = soft_counters_of(qp);
@@ -388,7 +403,7 @@ soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp)
 
 /* ---- Waiting for peers */
 
-/* Has the other side gone meanwhile? */
+/* Returns true if the peer has closed the connection. */
 static bool
 gone(const struct soft_shm_rx *rx)
 {
@@ -397,7 +412,10 @@ gone(const struct soft_shm_rx *rx)
 	return recv(rx->sock, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* An engine of a peer is inside, as @seen says, until its word moves. False: not in time. */
+/*
+ * Waits until a peer's engine changes its epoch from @seen, or the peer is gone. Returns false
+ * after @end, TSC.
+ */
 static bool
 wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uint64_t end)
 {
@@ -417,7 +435,7 @@ wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uin
 	return true;
 }
 
-/* Which engines of a peer are inside now? */
+/* Records which engines of a peer are inside now. */
 static void
 look_inside(struct soft_shm_rx *rx)
 {
@@ -438,7 +456,10 @@ wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
 		if ((rx->inside[i] & 1) == 0 ||
 		    wait_word(rx, &rx->dir->engine[i].v, rx->inside[i], end))
 			continue;
-		/* Its mapping cannot be taken away; nothing it asks for is heard any more. */
+		/*
+		 * This process cannot revoke the peer's mapping, but it ignores all further
+		 * requests of the peer.
+		 */
 		soft_shm_rx_close(shm, rx,
 				  "it does not release deregistered memory, and is disconnected: "
 				  "it may still write there");
@@ -457,7 +478,7 @@ soft_shm_wait(struct soft_dev *dev)
 		return;
 	end = rte_rdtsc() + soft_time_cycles(SOFT_SHM_HOLD_NS);
 	pthread_mutex_lock(&shm->lock);
-	/* All of them first: who comes in while one is waited for finds nothing any more. */
+	/* Reads all epochs before it waits: an engine that enters later finds no entry. */
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)
 			look_inside(shm->rx[i]);

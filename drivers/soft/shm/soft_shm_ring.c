@@ -10,7 +10,7 @@
 
 static_assert(sizeof(struct soft_ring_rec) == SOFT_RING_ALIGN, "a record's header");
 
-/* Bytes that a packet takes with its header. */
+/* Returns the bytes of a record for a packet of @len bytes, header included. */
 static inline uint32_t
 record_size(uint32_t len)
 {
@@ -30,20 +30,23 @@ soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_ou
 	r->head_out = head_out;
 	r->next = 0;
 	r->broken = false;
-	/* soft_ring_waiting() may look at an older ring at the same place. */
+	/* soft_ring_waiting() may read an older ring at the same time. */
 	__atomic_store_n(&r->data, data, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
 }
 
-/* Are @bytes free? The consumer's word is read only when it matters. */
+/*
+ * Returns true if @bytes are free. Reads the consumer's head only if the cached value shows no
+ * room.
+ */
 static inline bool
 room_for(struct soft_ring_tx *r, uint32_t bytes)
 {
 	if (likely(bytes <= SOFT_RING_SIZE - (r->tail - r->seen)))
 		return true;
-	/* Acquire: what it has read is read before it is overwritten. */
+	/* Acquire: the consumer's reads come before the producer overwrites the bytes. */
 	r->seen = __atomic_load_n(r->head, __ATOMIC_ACQUIRE);
-	/* It may not have read what is not written, nor what was handed back long ago. */
+	/* Rejects a head past the tail, or one whose bytes were released long ago. */
 	if (unlikely(r->tail - r->seen > SOFT_RING_SIZE)) {
 		r->broken = true;
 		return false;
@@ -58,7 +61,10 @@ soft_ring_reserve(struct soft_ring_tx *r, uint32_t len)
 	uint32_t to_end = SOFT_RING_SIZE - (uint32_t)(r->tail & (SOFT_RING_SIZE - 1));
 	uint32_t skip = size > to_end ? to_end : 0;
 
-	/* With the header of the next one, which is to be 0 when this one is seen. */
+	/*
+	 * Includes the next record's header, whose length must be 0 when this record becomes
+	 * visible.
+	 */
 	if (unlikely(r->broken || len > SOFT_RING_MAX) ||
 	    !room_for(r, skip + size + (uint32_t)sizeof(struct soft_ring_rec)))
 		return NULL;
@@ -94,10 +100,10 @@ soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
 
 	if (unlikely(r->broken))
 		return NULL;
-	/* Acquire: the packet is written before its length. */
+	/* Acquire: the producer wrote the packet before its length. */
 	len = __atomic_load_n(&at->len, __ATOMIC_ACQUIRE);
 	if (unlikely(len == SOFT_RING_WRAP)) {
-		/* Not from the start to the start: that could go on for ever. */
+		/* A wrap at the start would repeat for ever. */
 		if (to_end == SOFT_RING_SIZE) {
 			r->broken = true;
 			return NULL;
@@ -114,7 +120,7 @@ soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
 		return NULL;
 	}
 	memcpy(rec, at, sizeof(*rec));
-	/* As it was when it was checked. */
+	/* The checked value; the copy may hold another. */
 	rec->len = len;
 	r->next = record_size(len);
 	return (const uint8_t *)(at + 1);

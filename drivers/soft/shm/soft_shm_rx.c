@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Connections that others make to a device, to send to it. */
+/* Connections that peers make to a device, to send to it. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,16 +9,16 @@
 #include "soft_shm.h"
 
 /*
- * Connections taken in at a time, and those looked at, of users that are not trusted too: they cost
- * less, and what they leave in the queue keeps peers out. Who connects without end does not stop
- * us.
+ * Connections accepted per event, and connections checked per event, untrusted users included. A
+ * check is cheaper, and unchecked connections in the queue keep peers out. The limits protect
+ * against a process that connects without end.
  */
 #define ACCEPTS 16
 #define LOOKS   64
-/* Between two lines about users that are not trusted. */
+/* Interval of log lines about untrusted users. */
 #define UNTRUSTED_NS UINT64_C(1000000000)
 
-/* A slot that is free, or a new one. -1: none. */
+/* Returns a free slot or a new one, or -1 if there is none. */
 static int
 free_slot(struct soft_shm *shm)
 {
@@ -52,7 +52,10 @@ free_slot(struct soft_shm *shm)
 void
 soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 {
-	/* What it has done by itself since somebody asked last is in the directory that goes. */
+	/*
+	 * Counts the peer's last direct accesses: their counts are in the directory that is
+	 * unmapped below.
+	 */
 	if (rx->state == SOFT_SHM_UP)
 		soft_shm_collect_all(shm);
 	rte_ticketlock_lock(&rx->lock);
@@ -64,7 +67,9 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 	soft_shm_say_end(shm, rx->pid, why);
 }
 
-/* Say no, whether it has said HELLO already or not: soft_shm_recv() of its side finds the answer.
+/*
+ * Sends a refusal, before or after the peer's HELLO; the peer's soft_shm_recv() finds it in both
+ * cases.
  */
 static void
 refuse(int sock, enum soft_shm_refusal why)
@@ -77,7 +82,10 @@ refuse(int sock, enum soft_shm_refusal why)
 	close(sock);
 }
 
-/* Any user of the host can connect any number of times. */
+/*
+ * Logs a refused user; limits the rate of lines, because any user of the host can connect without
+ * end.
+ */
 static void
 say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 {
@@ -124,7 +132,7 @@ take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	soft_shm_gid(&shm->dev->opts.port, listener, rx->dst);
 	__atomic_store_n(&rx->state, SOFT_SHM_GREETING, __ATOMIC_RELEASE);
 	soft_shm_watch(shm, sock, SOFT_SHM_EV_RX | (uint32_t)slot);
-	/* It has said HELLO before we looked, as a rule. */
+	/* HELLO usually arrives with the connection. */
 	soft_shm_rx_event(shm, (uint32_t)slot);
 	return true;
 }
@@ -187,7 +195,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 		for (i = 0; i < SOFT_SHM_MAX_FDS && fds[i] >= 0; i++)
 			close(fds[i]);
 	} else if (ret == -EPROTO) {
-		/* One of another version understands at least that this is one. */
+		/* Another version of the library understands at least the refusal. */
 		soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
 		m.u.refused.why = SOFT_SHM_REFUSED_VERSION;
 		(void)soft_shm_send(rx->sock, &m, NULL, 0);

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Plain SENDs of one packet, the short way: the requester's WQE goes into the ring, the packet in
- * the ring goes into the responder's receive. They are the packets that lib/roce would have made,
- * and both queue pairs are afterwards as it would have left them (bb_roce_short_send(),
- * bb_roce_short_taken()), so that each side may take the long way with any of them: a WQE or
- * packet of another kind, one that meets no receive, one that something is wrong with.
+ * Short path of plain SENDs of one packet. The requester copies the WQE's data into the ring; the
+ * responder copies the packet from the ring into its receive. The packets are those that lib/roce
+ * would build. Both QPs end in the state that lib/roce would leave (bb_roce_short_send(),
+ * bb_roce_short_taken()). So either side may use the long path at any time: for a WQE or packet of
+ * another kind, without a receive, or on any fault.
  */
 #include "bb_roce_short.h"
 #include "soft_recv_fast.h"
@@ -15,7 +15,7 @@
 
 /* ---- Out */
 
-/* The WQE that is next, into the ring. False: the long way, or no room. */
+/* Sends the next WQE. Returns false if it needs the long path or the ring is full. */
 static inline bool
 send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uint8_t sgid,
 	 uint64_t now)
@@ -30,7 +30,7 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	uint32_t len;
 	uint8_t *at;
 
-	/* Fences are for others to heed. */
+	/* WQEs with a fence take the long path. */
 	if (fm_ce_se >> 5 != 0 || !soft_fast_decode_send(e, qp, b, w->sq_next, &r) ||
 	    r.len > qp->mtu)
 		return false;
@@ -67,7 +67,7 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	uint32_t room, posted;
 	uint8_t sgid;
 
-	/* soft_req_decode() knows what a UMR keeps waiting. */
+	/* soft_req_decode() handles WQEs that wait for a UMR. */
 	if (qp->state != BB_PRM_QP_RTS || !soft_shm_wire(w)->direct.allowed ||
 	    w->sq_next == qp->sq_pi || unlikely(qp->umr_index != 0))
 		return;
@@ -98,7 +98,7 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 	if (unlikely(rec->len < sizeof(bth) || rec->sgid >= rx->n_gids ||
 		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
 		return false;
-	/* Looked at in a copy; the payload is only copied on. */
+	/* Parses a copy of the header, which the peer may change. The payload is only copied on. */
 	memcpy(bth, p, sizeof(bth));
 	if (!bb_roce_short_parse(&s, bth, rec->len))
 		return false;

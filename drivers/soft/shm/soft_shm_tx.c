@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Connections that a device makes, to whom its packets are for. */
+/* Connections that a device makes to the peers that it sends to. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include "soft_shm.h"
 
-#define RETRY_US 1000 /* between two attempts to join a queue that is full */
+#define RETRY_US 1000 /* Pause between two attempts to join a full queue. */
 
 struct soft_shm_tx *
 soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
@@ -22,7 +22,7 @@ soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
 	return NULL;
 }
 
-/* Not yet among those that are found. */
+/* Creates a connection; soft_shm_find() does not find it before n_tx counts it. */
 static struct soft_shm_tx *
 tx_create(struct soft_shm *shm, const uint8_t gid[16])
 {
@@ -50,7 +50,7 @@ tx_create(struct soft_shm *shm, const uint8_t gid[16])
 	return tx;
 }
 
-/* The one that was made last, and which nobody else has seen, if it is no good. */
+/* Frees the newest connection, which is not published yet. */
 static void
 tx_free(struct soft_shm_tx *tx)
 {
@@ -95,7 +95,7 @@ say_hello(struct soft_shm *shm, int sock, int ring_fd)
 	return soft_shm_send(sock, &m, fds, RTE_DIM(fds));
 }
 
-/* Connect to the other side, if it may be a peer. */
+/* Connects to the peer and checks its user. Returns 0 or a negative errno. */
 static int
 call(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 {
@@ -125,7 +125,10 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 		return 0;
 	__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_AGAIN_NS), __ATOMIC_RELAXED);
 	ret = call(shm, tx, &sock);
-	/* The peer's queue of connections is full: strangers may fill it, and it empties soon. */
+	/*
+	 * The peer's queue of connections is full: untrusted users may fill it, and it empties
+	 * soon.
+	 */
 	if (ret == -EAGAIN)
 		__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_FULL_NS),
 				 __ATOMIC_RELAXED);
@@ -135,9 +138,9 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 	if (ret != 0)
 		goto close_sock;
 	ret = say_hello(shm, sock, ring_fd);
-	/* The other side's mapping, and ours, keep it. */
+	/* The mappings of both sides keep the memory. */
 	close(ring_fd);
-	/* Refused before it was said: the answer is there, and says why. */
+	/* EPIPE: the peer refused before HELLO; its answer gives the reason. */
 	if (ret != 0 && ret != -EPIPE)
 		goto unmap_ring;
 	tx->sock = sock;
@@ -168,7 +171,7 @@ tx_index(const struct soft_shm *shm, const struct soft_shm_tx *tx)
 	return i;
 }
 
-/* Under the lock. */
+/* Connects to an address, as soft_shm_reach(). Under the lock. */
 static int
 reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 {
@@ -178,7 +181,7 @@ reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 
 	if (tx != NULL) {
 		i = tx_index(shm, tx);
-		/* Who had the address may be gone, and somebody else have it since. */
+		/* The former owner may be gone, and another process may own the address now. */
 		soft_shm_tx_event(shm, i);
 		return soft_shm_tx_connect(shm, i, rte_rdtsc());
 	}
@@ -191,7 +194,7 @@ reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 		tx_free(tx);
 		return ret;
 	}
-	/* Release: who sees the number sees the connection. */
+	/* Release: a reader of the number sees the connection. */
 	__atomic_store_n(&shm->n_tx, shm->n_tx + 1, __ATOMIC_RELEASE);
 	return ret;
 }
@@ -232,7 +235,7 @@ soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 	return ret;
 }
 
-/* ---- What the other side says */
+/* ---- Messages of the peer */
 
 static const char *
 welcomed(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
@@ -261,7 +264,7 @@ refused(const struct soft_shm_msg *m)
 	}
 }
 
-/* One message. NULL: go on; else why the connection ends. */
+/* Processes one message. Returns NULL, or the reason to close the connection. */
 static const char *
 heard(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_msg *m, const int *fds)
 {
@@ -285,7 +288,7 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 	struct soft_shm_msg m;
 	const char *why = NULL;
 
-	/* A few at a time: who talks without end does not stop us. */
+	/* Limited per event: protects against a peer that sends without end. */
 	for (i = 0; i < SOFT_SHM_SEGS && tx->state != SOFT_SHM_IDLE && why == NULL; i++) {
 		ret = soft_shm_recv(tx->sock, true, &m, fds, &why);
 		if (ret == 0)

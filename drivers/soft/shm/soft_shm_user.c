@@ -16,15 +16,15 @@
 
 #include "soft_shm.h"
 
-#define OVERFLOW_UID 65534u     /* the kernel's default */
-#define ALL_USERS    UINT32_MAX /* user numbers: 0 to 2^32 - 2 */
+#define OVERFLOW_UID 65534u     /* Default of the kernel. */
+#define ALL_USERS    UINT32_MAX /* Count of user numbers: 0 to 2^32 - 2. */
 
 static bool
 names_all_users(FILE *map)
 {
 	uint64_t inside, outside, count, sum = 0;
 
-	/* The kernel refuses a map whose ranges overlap (user_namespaces(7)). */
+	/* The kernel rejects a map whose ranges overlap (user_namespaces(7)). */
 	while (fscanf(map, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inside, &outside, &count) == 3)
 		sum += count;
 	return sum == ALL_USERS;

@@ -3,8 +3,8 @@
  */
 /*
  * Windows onto the memory of peers. Engines find them without a lock while they are inside, as
- * their word in the directory says. One that is replaced is unmapped when each engine that was
- * inside then has left: who comes in later does not find it.
+ * their epoch in the directory shows. A replaced window is unmapped when each engine that was
+ * inside at the replacement has left; an engine that enters later does not find it.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx, const struct sof
 		return NULL;
 	ret = soft_shm_map_segment(fd, m->u.segment.off, m->u.segment.len, &base);
 	if (ret != 0) {
-		/* Its memory is accessed by packets then. */
+		/* Requests to this memory go as packets. */
 		SOFT_LOG(WARNING, "%s: memory of process %d cannot be mapped: %s", shm->dev->name,
 			 (int)tx->pid, strerror(-ret));
 		free(w);
@@ -70,7 +70,7 @@ soft_shm_near_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, 
 	if (k.key != key || k.pdn != pdn || k.len > UINT64_MAX - k.start || k.seg >= SOFT_SHM_SEGS)
 		return false;
 	win = __atomic_load_n(&tx->win[k.seg], __ATOMIC_ACQUIRE);
-	/* The message that brings it may be on its way. */
+	/* The SEGMENT message may not have arrived yet. */
 	if (win == NULL || win->gen != k.gen || k.off < win->off || k.len > win->len ||
 	    k.off - win->off > win->len - k.len)
 		return false;
@@ -98,7 +98,7 @@ soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx)
 	}
 }
 
-/* Has everybody left who was inside when it was replaced? */
+/* Returns true if each engine that was inside at the replacement has left. */
 static bool
 win_unused(const struct soft_shm *shm, const struct soft_shm_window *w)
 {
