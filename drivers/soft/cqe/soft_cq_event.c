@@ -2,34 +2,37 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Armed CQs: what a store to offset 0x20 of a UAR page does, and when an event goes out.
+ * Arming of CQs: handles a store to offset 0x20 of a UAR page, and decides when an event is raised.
  *
- * The 8 bytes are cmd_sn<<28 | solicited<<24 | consumer index, then the CQ's number, both
- * big endian, the first of them the same as the CQ's arm record (libmlx5: mlx5_arm_cq(),
- * kernel: mlx5_cq_arm()). All CQs of a page share the register and their stores merge, so
- * that, as with send doorbells, any store has the arm records of the page's CQs scanned.
- * A CQ is armed through the page that its context names; another page is refused [A].
+ * Software stores 8 bytes, big endian: cmd_sn<<28 | solicited<<24 | consumer index, then the CQ's
+ * number. The first word equals the CQ's arm record (libmlx5: mlx5_arm_cq(), kernel:
+ * mlx5_cq_arm()). All CQs of a page share the register and their stores merge. So any store makes
+ * the device scan the arm records of the page's CQs, as for send doorbells. A CQ is armed through
+ * the page that its context names; a store to another page is rejected [A].
  *
- * One event per arming. What counts is behind the consumer index of the arming: CQEs that
- * are there already raise the event at once. cmd_sn tells a new arming from one that was
- * answered: software counts the events it took, and an arming with the number of the one
- * that fired last is an old one that came late, and ignored [A].
+ * Each arming raises one event. It is for CQEs after the consumer index of the arming; CQEs that
+ * are already there raise it at once. cmd_sn distinguishes a new arming from one that was answered,
+ * because software counts the events that it took. An arming with the cmd_sn of the last event is a
+ * late repetition and is ignored [A].
  *
- * A solicited-only arming is answered by CQEs of solicited receives and by errors. Held
- * back events (cq_max_count, cq_period) go out when as many CQEs are there as the count
- * says, or the period after the first; a criterion that is 0 is not looked at [A].
+ * A solicited-only arming is answered by CQEs of solicited receives and of errors. With moderation
+ * (cq_max_count, cq_period) the event is raised when the count of CQEs is reached, or the period
+ * after the first CQE has passed. A criterion of 0 is not checked [A].
  *
  * The CQE that ends the old ring of a resized CQ is no completion: it raises no event, and an armed
- * CQ stays armed. Of a card that is [A]: man ibv_req_notify_cq knows completions only.
+ * CQ stays armed. For cards this is [A]: man ibv_req_notify_cq mentions completions only.
  *
- * The CQ's fields are under the lock of the engine of its page and, when it is shared,
- * under its own too.
+ * The CQ's fields are protected by the lock of its page's engine, and by the CQ's own lock if it is
+ * shared.
  */
 #include <stdlib.h>
 
 #include "soft_cqe.h"
 
-/* True if it was to be locked: SHARED may turn on until it is unlocked. */
+/*
+ * Takes the CQ's lock if the CQ is shared, and returns true if it did. SOFT_CQ_SHARED may be set
+ * before the unlock, so the caller passes the result to cq_unlock().
+ */
 static bool
 cq_lock(struct soft_cq *cq)
 {
@@ -72,7 +75,7 @@ soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
 		cq->due = rte_rdtsc() + soft_time_cycles(cq->mod_period * 1000ull);
 }
 
-/* Events of the CQ may be held back while it is armed: the engine looks at the time. */
+/* Puts an armed CQ with a period on the engine's list, so that the engine checks its deadline. */
 static void
 moderate(struct soft_engine *e, struct soft_cq *cq)
 {
@@ -103,7 +106,7 @@ soft_cq_moderated_run(struct soft_engine *e)
 	}
 }
 
-/* The CQ's arm record holds something new, or its doorbell was rung. */
+/* Handles a changed arm record or a store to the arm register. */
 static void
 arm(struct soft_engine *e, struct soft_cq *cq)
 {
@@ -111,7 +114,7 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	uint8_t sn = word >> 28 & 3;
 	bool locked;
 
-	/* A store to the register of which the record was seen before, see soft_cq_move(). */
+	/* The register was stored to, but this record was handled before: see soft_cq_move(). */
 	if (rec == cq->arm_seen &&
 	    (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
 		return;
@@ -163,11 +166,13 @@ soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 			 e->dev->name, cqn, w->uar->id, cq->uar->id);
 	} else {
 		arm(e, cq);
-		/* The only one there: no other's store can have merged with this one. */
+		/*
+		 * The page has only this CQ, so no other CQ's store can have merged with this one.
+		 */
 		if (w->n_cq == 1)
 			w->cq_left = 0;
 	}
-	/* Fails when another store came meanwhile: the next poll sees that one. */
+	/* Fails if another store arrived meanwhile; the next poll handles it. */
 	__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
@@ -226,7 +231,7 @@ soft_cq_detach(struct soft_cq *cq)
 	soft_engine_lock(e);
 	w->cq[slot] = w->cq[--w->n_cq];
 	w->cq[slot]->scan_slot = slot;
-	/* The one moved may have been ahead of the scan: begin the round again. */
+	/* The CQ that was moved may not have been scanned yet: restarts the scan. */
 	w->cq_pos = 0;
 	w->cq_left = w->cq_left != 0 ? w->n_cq : 0;
 	if (cq->moderated)
@@ -261,12 +266,12 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 	int ret = 0;
 
 	soft_engine_lock(e);
-	/* What software armed before it asked for the resize counts CQEs of the old ring. */
+	/* An arming before the resize counts CQEs of the old ring, so it is handled first. */
 	if (bb_dbrec_load(&cq->dbrec[1]) != cq->arm_seen)
 		arm(e, cq);
 	rte_ticketlock_lock(&cq->lock);
 	soft_zip_end(e, cq);
-	/* Read again, as the new ring may be smaller than what was free before. */
+	/* Reads the index again: the new ring may be smaller than the room that was free before. */
 	cq->ci_seen = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
 	cqe = soft_cqe_slot(cq);
 	if (cq->error)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The kinds of CQEs, and vendor syndromes. */
+/* Contents of each kind of CQE, and vendor syndromes. */
 #include "soft_cqe.h"
 
-/* A seeded defect: changes a CQE for @cq; false: it is not written. */
+/* Applies a seeded defect to a CQE for @cq. Returns false if the CQE is not to be written. */
 static bool
 soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe_parts *c)
 {
@@ -17,7 +17,7 @@ soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe
 	return true;
 }
 
-/* Under the CQ's lock, if it is shared. */
+/* Call with the CQ's lock held, if the CQ is shared. */
 static bool
 soft_cqe_write_locked(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq, uint32_t flags,
 		      const struct soft_cqe_parts *c, bool *died)
@@ -37,7 +37,7 @@ soft_cqe_write_locked(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq, u
 	}
 	if (!soft_cqe_put(e, qpn, cq, c, died))
 		return false;
-	/* Again, as the lock is what holds it still. */
+	/* Checks the flag again, because only the lock keeps it stable. */
 	if ((__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
 		soft_cq_notify(e, cq);
 	return true;

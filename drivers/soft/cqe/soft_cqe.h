@@ -2,15 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Writing CQEs: 64 bytes, the owner bit last.
+ * Writing of CQEs: 64 bytes, the owner bit last.
  *
- * The consumer index in the CQ's doorbell record is read only when the ring looks full
- * by the index read before. A CQ that is full when a CQE is due is overrun: it dies, and
- * with it the QPs that complete into it.
+ * The consumer index in the CQ's doorbell record is read only if the ring is full by the index read
+ * before. If a CQE is due and the CQ is full, the CQ overruns: the CQ and the QPs that complete
+ * into it go to the error state.
  *
- * The clock is the TSC. A CQE's time is that of the look at the queue that found its
- * request, or of the first CQE that the look led to [A]: later than its post, earlier than the
- * CQE can be polled.
+ * The clock is the TSC. A CQE's time is the time of the turn that found its request, or of the
+ * first CQE of that turn [A]. It is later than the post and earlier than the CQE can be polled.
  */
 #ifndef SOFT_CQE_H
 #define SOFT_CQE_H
@@ -20,17 +19,17 @@
 #define SOFT_CQE_SE (1u << 1) /* op_own: solicited */
 
 struct soft_cqe_parts;
-/* To a CQ that has flags. */
+/* Writes a CQE to a CQ that has flags set. */
 bool soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
 			 const struct soft_cqe_parts *c);
 
-/* Take a CQE into the block that is open, or open one. False: it is not for a block. */
+/* Adds a CQE to the open block, or opens a block. Returns false if the CQE cannot be compressed. */
 bool soft_zip_take(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 		   const struct soft_cqe_parts *c);
-/* Write the block that is open, if there is one. */
+/* Writes the open block, if there is one. */
 void soft_zip_end(struct soft_engine *e, struct soft_cq *cq);
 
-/* The place of the next CQE. NULL: there is none. */
+/* Returns the slot of the next CQE, NULL if the CQ is full. */
 static inline struct bb_cqe *
 soft_cqe_slot(struct soft_cq *cq)
 {
@@ -48,15 +47,15 @@ soft_cqe_slot(struct soft_cq *cq)
 
 struct soft_cqe_parts {
 	uint64_t w4, w5;     /* bytes 32 to 47 in memory order */
-	uint64_t w6;         /* bytes 48 to 55, of errors: else the time stands there */
-	const uint8_t *data; /* bytes 0 to 31, NULL for zero */
+	uint64_t w6;         /* bytes 48 to 55 of an error CQE; other CQEs have the time there */
+	const uint8_t *data; /* bytes 0 to 31, NULL for zeros */
 	uint8_t sop;
 	uint8_t op_flags; /* op_own without the owner bit */
 	uint16_t counter;
 	uint8_t owner_flip; /* SOFT_DEFECT_OWNER_BIT */
 };
 
-/* False, and *died, if the CQ overran with this CQE. */
+/* Writes a CQE. Returns false if the CQ is in error; *died is set if it overran with this CQE. */
 static inline bool
 soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	     const struct soft_cqe_parts *c, bool *died)
@@ -87,7 +86,7 @@ soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	return true;
 }
 
-/* False: the CQ overran, now or before. */
+/* Writes a CQE. Returns false if the CQ has overrun, now or before. */
 static inline bool
 soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq, uint64_t w4,
 		    uint64_t w5, uint64_t w6, uint8_t sop, uint16_t counter, uint8_t op_flags,
@@ -96,9 +95,9 @@ soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *c
 	const struct soft_cqe_parts c = {w4, w5, w6, data, sop, op_flags, counter, 0};
 	bool died = false, ok;
 
-	/* SHARED may turn on while this CQE is written, by nobody else yet. */
+	/* SOFT_CQ_SHARED may be set while this CQE is written; no other engine writes yet. */
 	if (unlikely(__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) != 0)) {
-		/* A copy: parts whose address is given away must be written to memory. */
+		/* Passes a copy: parts whose address is passed on could not stay in registers. */
 		const struct soft_cqe_parts parts = c;
 
 		return soft_cqe_write_slow(e, qp, cq, &parts);

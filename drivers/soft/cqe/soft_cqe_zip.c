@@ -2,26 +2,26 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Compressed CQEs, in the basic layout (cqe_comp_layout 0): a block of n CQEs takes the n places
- * that they would take one by one. The first holds the title, a CQE with format 3 and n for its
- * byte count; eight mini CQEs of 8 bytes each stand in the places 1, 8, 16 and so on of the block.
- * What is in the other places is old. A mini CQE is checksum, stride index (both 0 here) and
- * byte count; the WQE counter of CQE i is that of the title plus i.
+ * Compressed CQEs in the basic layout (cqe_comp_layout 0). A block of n CQEs takes n slots of the
+ * ring. The first slot has the title, a CQE with format 3 and n as its byte count. Slots 1, 8, 16
+ * and so on of the block each have eight mini CQEs of 8 bytes. The other slots keep stale data. A
+ * mini CQE has a checksum and a stride index (both 0 here) and a byte count. The WQE counter of CQE
+ * i is that of the title plus i.
  *
  * Linux's mlx5e reads this layout (en_rx.c, mlx5e_decompress_cqes_start() and
- * mlx5e_decompress_cqe()), and so does DPDK's mlx5 Rx unless rxq_cqe_comp_en has bit 0x80
- * (drivers/net/mlx5/mlx5_rx.c, mlx5_rx_poll_len(): the count, the places of the arrays, and for
- * shared queues the title's counter plus i). Both read receive queues of Ethernet only; no open
- * driver reads one of an RC queue pair so. With that bit DPDK asks for layout 1, as UCX always does
- * (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()): another layout, which is refused here. libmlx5
- * (providers/mlx5/cq.c) reads neither.
+ * mlx5e_decompress_cqe()). So does DPDK's mlx5 Rx unless rxq_cqe_comp_en has bit 0x80
+ * (drivers/net/mlx5/mlx5_rx.c, mlx5_rx_poll_len(): the count, the slots of the arrays, and for
+ * shared queues the title's counter plus i). Both read Ethernet receive queues only; no open driver
+ * reads compressed CQEs of an RC queue pair. With bit 0x80 DPDK requests layout 1, and UCX always
+ * does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). Layout 1 is rejected here. libmlx5
+ * (providers/mlx5/cq.c) reads neither layout.
  *
- * What a card compresses, and when it ends a block, is [A]. Here: plain SENDs into receives
- * that follow each other in one receive queue, without immediate, not solicited, no datagrams,
- * whose CQEs tell of their senders; a block ends with any other CQE, at SOFT_ZIP_MAX, and when
- * the engine has nothing more to do. A block of one is written as the CQE it is.
+ * What a card compresses, and when it ends a block, is [A]. This device compresses plain SENDs into
+ * consecutive receives of one receive queue: no immediate, not solicited, no datagrams, and a CQE
+ * that names the sender. A block ends with any other CQE, at SOFT_ZIP_MAX, and when the engine has
+ * no more work. A block of one CQE is written as a plain CQE.
  *
- * Under the CQ's lock, if it is shared, and the engine's.
+ * Call with the engine's lock held, and the CQ's lock if the CQ is shared.
  */
 #include <stdlib.h>
 
@@ -30,11 +30,11 @@
 #define MINIS 8u
 
 struct soft_zip {
-	uint32_t n; /* CQEs that wait; 0: no block is open */
+	uint32_t n; /* pending CQEs, 0 if no block is open */
 	uint32_t qpn;
 	struct soft_cqe_parts title;
 	uint32_t len[SOFT_ZIP_MAX]; /* byte counts, big endian */
-	bool queued;                /* on some engine's list */
+	bool queued;                /* on the list of an engine */
 };
 
 int
@@ -93,7 +93,7 @@ soft_zip_end(struct soft_engine *e, struct soft_cq *cq)
 	if (z == NULL || z->n == 0)
 		return;
 	if (z->n == 1)
-		/* There was room for it when it came: this cannot overrun. */
+		/* has_room() was true when the CQE was taken, so this cannot overrun. */
 		(void)soft_cqe_put(e, z->qpn, cq, &z->title, &died);
 	else
 		write_block(e, cq);
@@ -102,7 +102,7 @@ soft_zip_end(struct soft_engine *e, struct soft_cq *cq)
 		soft_cq_notify(e, cq);
 }
 
-/* Is there a place for one more CQE behind those that wait? */
+/* Returns true if the ring has room for one CQE after the pending ones. */
 static bool
 has_room(struct soft_cq *cq)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Copies of WQEs in the registers: soft_bf.h has the rules. */
+/* Reads WQE copies from the BlueFlame registers. soft_bf.h has the rules. */
 #include "soft_bf.h"
 #include "soft_fast.h"
 
@@ -21,14 +21,14 @@ soft_bf_forget(struct soft_watch *w)
 
 	for (half = 0; half < 4; half++)
 		fill(soft_page_half(w->uar->base, half), SOFT_BF_HALF / 8, 0);
-	/* A copy may be under way. */
+	/* A copy may be in flight. */
 	w->bf = 0;
 }
 
 /*
- * Keeps a complete copy for soft_req_decode(), unless the ring says the same: then all may be done
- * from the ring. @only: nothing else may be posted. Not while a request of the QP is elsewhere: who
- * has it reads the copy.
+ * Keeps a complete copy for soft_req_decode(), unless it equals the ring: then the WQE can be
+ * executed from the ring. @only: no other WQE may be posted. Does nothing while a request of the QP
+ * is at another engine, which reads the kept copy.
  */
 static void
 keep(struct soft_qp *qp, const uint64_t *copy, bool only)
@@ -126,14 +126,16 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOF
 		soft_now(e);
 		if (soft_fast_begin(&r, qp) &&
 		    soft_fast_one(e, &r, qp, (const uint8_t *)copy, 1) != 0) {
-			/* Also before the record is read: it covers this WQE. */
+			/*
+			 * The doorbell record, which may not have been read yet, covers this WQE.
+			 */
 			qp->sq_pi = r.ci;
 			soft_fast_end(e, &r, qp);
 			qp->bf_differs = false;
 			qp->umr_index = 0;
 			qp->reads_in_burst = 0;
 			e->work++;
-			/* Nothing to fetch early: the next one comes this way, too. */
+			/* Prefetches nothing: the next WQE arrives through the register, too. */
 			w->hot = UINT32_MAX;
 			w->left = w->n == 1 ? 0 : w->n;
 			return true;

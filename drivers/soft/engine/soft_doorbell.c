@@ -2,23 +2,22 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What makes a WQE run.
+ * Doorbells: detects posted WQEs and starts them.
  *
- * A store to a register of the UAR page is the hint, the send doorbell record the
- * truth. The register holds the first 8 bytes of a control segment, never 0; the
- * device puts a 0 there when it has seen them. With inline progress and one owner of the
- * page that is a plain store, as the thread that rings is the one that polls. Else it is
- * an exchange behind the work, which fails if another doorbell came meanwhile: the next
- * poll sees that one. The QP they name is looked at first, if it names this page: a doorbell
- * through another page is lost, as on a card.
+ * A store to a register of the UAR page is a hint; the send doorbell record is authoritative. The
+ * register holds the first 8 bytes of a control segment, which are never 0. The device clears it
+ * after reading. With inline progress and one owner of the page this is a plain store, because the
+ * thread that rings is the one that polls. Otherwise it is a compare-and-exchange after the work,
+ * which fails if another doorbell arrived meanwhile; the next poll handles that one. The QP that
+ * the register names is run first, if it belongs to this page. A doorbell through another page is
+ * lost, as on a card.
  *
- * Stores of several QPs to one register merge when they come faster than polls. So
- * after any store the records of the page's QPs are scanned, opts.scan of them per poll
- * (half of that in a poll that took a store, which has done work already), until every
- * one was seen once since the last store: with n QPs on a page, a WQE whose store was
- * merged starts within ceil(2n / scan) + 1 polls.
- * A record that a scan finds changed although its own store is still to come runs at
- * once: the WQEs under it are complete.
+ * Stores of several QPs to one register merge if they come faster than polls. So after any store
+ * the records of the page's QPs are scanned, opts.scan of them per poll, until each was read once
+ * since the last store. A poll that took a store scans half as many, because it has done work
+ * already. With n QPs on a page, a WQE whose store was merged starts within ceil(2n / scan) + 1
+ * polls. If a scan finds a changed record before the register is stored to, its WQEs run at once:
+ * they are complete.
  *
  * A doorbell for a QP that is neither in RTS nor in ERR is lost [A].
  */
@@ -39,7 +38,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 			soft_qp_flush(e, qp);
 		return;
 	}
-	/* Record and WQE come from another core, if the device has one of its own. */
+	/* Record and WQE come from another core if the device has its own. */
 	rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
 	rec = bb_dbrec_load(&qp->dbrec[1]);
 	qp->uar->watch->last[qp->scan_slot] = rec;
@@ -56,7 +55,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	}
 	qp->sq_pi = pi;
 	if (qp->queued == SOFT_Q_NONE) {
-		/* On a port: nothing has come for it and nothing is under way. */
+		/* On a port: the QP has received nothing and has no request outstanding. */
 		if (qp->wire != NULL && qp->wire->shm_tx != NULL) {
 			uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
 
@@ -68,7 +67,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	} else if (qp->wire == NULL) {
 		return;
 	}
-	/* On a port a timer runs while answers are out, and does not keep new WQEs back. */
+	/* On a port a timer runs while answers are outstanding; it does not delay new WQEs. */
 	if (qp->wire == NULL || e->page == NULL)
 		soft_now(e);
 	if (qp->wire != NULL)
@@ -77,7 +76,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 		soft_req_run(e, qp);
 }
 
-/* A doorbell whose first word is @head came through the page. */
+/* Handles a doorbell through the page; @head is its first word. */
 static void
 soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 {
@@ -103,13 +102,13 @@ soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 		return;
 	}
 	w->hot = qp->scan_slot;
-	/* A store of the only QP there is merged with none that counts. */
+	/* With one QP on the page, no merged store can be lost. */
 	if (w->n == 1)
 		w->left = 0;
 	soft_qp_look(e, qp);
 }
 
-/* Returns true if words after the head of a half are not 0, as a copy of a WQE leaves them. */
+/* Returns true if words after the head of a half are not 0: the store was a copy of a WQE. */
 static inline bool
 soft_reg_copied(const uint64_t *reg)
 {
@@ -121,14 +120,14 @@ soft_reg_copied(const uint64_t *reg)
 	return any != 0;
 }
 
-/* A register was stored to that the device has for itself once it is seen. */
+/* Handles a store to a register that no thread can store to meanwhile. */
 static void
 soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 {
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
-	/* Until now the page had another owner. */
+	/* The page had another owner before. */
 	if (unlikely(w->bf != 0))
 		soft_bf_forget(w);
 	if (w->n == 1 && w->uar->bf && unlikely(soft_reg_copied(reg)))
@@ -136,7 +135,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	soft_doorbell(e, w, head);
 }
 
-/* One that may be stored to meanwhile. */
+/* Handles a store to a register that software may be storing to. */
 static void
 soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t *reg)
 {
@@ -156,14 +155,17 @@ soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t half)
 
 	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
 		return;
-	/* The second register of the page may be another thread's; who rings it had it first. */
+	/*
+	 * The page's second register may belong to another thread, which took it before its first
+	 * doorbell.
+	 */
 	if (soft_engine_alone(e))
 		soft_reg_take(e, w, reg);
 	else
 		soft_reg_take_shared(e, w, half, reg);
 }
 
-/* Look at the records whose turn it is. */
+/* Reads the next records of the scan. */
 static void
 soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 {
@@ -178,15 +180,17 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 			pos = 0;
 	}
 	w->pos = pos;
-	/* What the next poll looks at: with thousands of QPs it is not in the cache. */
+	/*
+	 * Prefetches the records of the next poll: with thousands of QPs they are not in the cache.
+	 */
 	for (i = 0, n = RTE_MIN(w->left, e->scan); i < n; i++, pos++)
 		rte_prefetch0(w->rec[pos < w->n ? pos : pos - w->n]);
 }
 
 /*
- * A device on another core than its software: the record is written before the register, so
- * what the next doorbell is about can be fetched while that is still on its way. A hint: only
- * the register, or a scan that it has begun, makes anything run.
+ * Prefetches the WQE of the next doorbell, on a device that runs on another core than its software.
+ * Software writes the record before the register, so the WQE can be fetched early. This is only a
+ * hint: nothing runs before the register, or a scan that it started, is read.
  */
 static inline void
 soft_watch_warm(const struct soft_watch *w)
@@ -209,7 +213,7 @@ soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 		soft_arm_take(e, w, arm);
 	if (unlikely(w->cq_left != 0))
 		soft_arm_scan(e, w);
-	/* Two registers, two halves each. */
+	/* Two registers of two halves each. */
 	soft_reg_poll(e, w, 0);
 	soft_reg_poll(e, w, 1);
 	soft_reg_poll(e, w, 2);

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Engines: what runs the QPs of one UAR page (inline progress) or of a device.
+ * Engines: run the QPs of one UAR page (inline progress) or of a whole device.
  *
- * soft_engine_progress() is one poll: messages of other engines, timers, QPs with work
- * left, registers and records, QPs in ERR; on a port registers and records first. With nothing to
- * do and inline progress it reads five registers and three words and takes no lock. A poll that
- * finds the engine locked does nothing. In one poll a QP executes at most SOFT_RUN_WQES WQEs per
- * look.
+ * soft_engine_progress() is one poll. A turn of the engine handles messages of other engines,
+ * expired timers, QPs with work left, registers and records, then QPs in ERR. On a port it handles
+ * registers and records first. With nothing to do and inline progress, a poll reads five registers
+ * and three words and takes no lock. A poll that finds the engine locked returns. In one turn a QP
+ * executes at most SOFT_RUN_WQES WQEs per look.
  */
 #include <rte_tailq.h>
 
@@ -16,7 +16,7 @@
 
 /* ---- Timers */
 
-/* QPs whose time has come take their turn with those that have work. */
+/* Queues the QPs whose timers have expired among those with work. */
 static void
 soft_timers_run(struct soft_engine *e)
 {
@@ -39,7 +39,7 @@ soft_timers_run(struct soft_engine *e)
 
 /* ---- Lists */
 
-/* Every QP that is on the list now has one turn. */
+/* Runs one turn of every QP that is on the list now. */
 static void
 soft_run_list(struct soft_engine *e)
 {
@@ -60,7 +60,7 @@ soft_run_list(struct soft_engine *e)
 	}
 }
 
-/* Receives have no doorbell: look for new ones at QPs in ERR, a few per poll. */
+/* Looks for new receives of QPs in ERR, a few per poll, because receives have no doorbell. */
 static void
 soft_err_list(struct soft_engine *e)
 {
@@ -81,7 +81,7 @@ soft_err_list(struct soft_engine *e)
 
 /* ---- Progress */
 
-/* What hardly any poll has to do, behind the rest. Is there more of it for the next one? */
+/* Does the rare work of a poll. Returns true if the next poll has more of it. */
 static __rte_noinline uint32_t
 soft_engine_chores(struct soft_engine *e)
 {
@@ -101,8 +101,8 @@ soft_engine_chores(struct soft_engine *e)
 }
 
 /*
- * An atomic per poll would be dear: the last of some polls with nothing else to do does it. Is it
- * still to be done?
+ * Updates shared counters, only after some polls without other work, because an atomic per poll is
+ * expensive. Returns 1 while the update is still due.
  */
 static inline uint32_t
 soft_engine_counts(struct soft_engine *e)
@@ -119,7 +119,7 @@ soft_engine_counts(struct soft_engine *e)
 	return 0;
 }
 
-/* Has anybody stored to a register of the page, or armed a CQ through it? */
+/* Returns true if software has stored to a register of the page or to its arm register. */
 static inline bool
 soft_page_rung(const uint8_t *page)
 {
@@ -133,7 +133,7 @@ soft_page_rung(const uint8_t *page)
 				__ATOMIC_RELAXED)) != 0;
 }
 
-/* The registers and records of all pages. Is there more for the next poll? */
+/* Polls the registers and records of all pages. Returns true if the next poll has more to scan. */
 static inline uint32_t
 soft_engine_watch(struct soft_engine *e)
 {
@@ -142,7 +142,7 @@ soft_engine_watch(struct soft_engine *e)
 	for (i = 0; i < e->n_watch; i++) {
 		struct soft_watch *w = e->watch[i];
 
-		/* An engine with a page of its own finds it as it was in most polls. */
+		/* An engine with one page finds it unchanged in most polls. */
 		if (e->page != NULL && (w->left | w->cq_left | e->always) == 0 &&
 		    !soft_page_rung(e->page))
 			continue;
@@ -152,7 +152,7 @@ soft_engine_watch(struct soft_engine *e)
 	return left;
 }
 
-/* Has it chores? One test for what no poll has as a rule. */
+/* Returns true if there is rare work; one test for all kinds. */
 static inline bool
 soft_engine_has_chores(const struct soft_engine *e)
 {
@@ -161,7 +161,7 @@ soft_engine_has_chores(const struct soft_engine *e)
 		(uintptr_t)e->failures | (uintptr_t)e->net.busy) != 0;
 }
 
-/* Timers, then who has work to do. */
+/* Runs expired timers, then the QPs with work. */
 static inline void
 soft_engine_lists(struct soft_engine *e)
 {
@@ -172,9 +172,10 @@ soft_engine_lists(struct soft_engine *e)
 }
 
 /*
- * The time of a turn that will ask for it: of each on a port; else of one for which a doorbell of
- * this thread's has come. Read here the counter costs next to nothing, as it does not wait for the
- * post's stores, for which the lock does; behind that it is a sixth of a WRITE.
+ * Reads the time at the start of a turn that will need it: on a port in each turn, otherwise only
+ * if this thread has rung a doorbell. Reading the counter here is nearly free, because it does not
+ * wait for the post's stores. The lock waits for them; after the lock, reading costs a sixth of a
+ * WRITE.
  */
 static inline void
 soft_engine_stamp(struct soft_engine *e, const struct soft_link_ops *link)
@@ -225,8 +226,10 @@ soft_engine_run(struct soft_engine *e)
 		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
 }
 
-/* Nothing was left to do: is there now what to take the lock for? May miss what comes now: the next
- * poll sees it. */
+/*
+ * Returns true if an idle engine has work again, so that the lock must be taken. May miss work that
+ * arrives now; the next poll sees it.
+ */
 static inline bool
 soft_engine_awake(struct soft_engine *e)
 {
@@ -250,11 +253,11 @@ soft_engine_progress(void *engine)
 	    __atomic_load_n(&e->page, __ATOMIC_RELAXED) != NULL && !soft_engine_awake(e))
 		return;
 	/*
-	 * Who holds the lock is polling for us, or is a control command about to let go: never
-	 * wait for it, it may not be running. What it has passed by already is still in its
-	 * register, on its list or in the inbox for the next poll of anybody, and who waits for
-	 * a completion polls again. It takes no turn from a control command, which draws a
-	 * ticket: that fails our try until it had its turn.
+	 * Does not wait for the lock. Its holder is polling this engine, or is a control command
+	 * that soon releases it, and may not be running. Work that the holder has already passed
+	 * stays in its register, list or inbox for the next poll of any thread. A thread that waits
+	 * for a completion polls again. Polls cannot starve a control command: its ticket makes the
+	 * trylock fail until the command had its turn.
 	 */
 	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
 		return;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Life of engines, and of QPs on them: what the control path calls.
- */
+/* Control path of engines: creation, pages, QPs, state changes, threads. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -21,7 +19,7 @@
 
 static uint32_t soft_last_gen;
 
-/* ---- Life */
+/* ---- Engines */
 
 static soft_msg_taker *const soft_takers[SOFT_MSG_STATES] = {
 	[SOFT_MSG_PENDING] = soft_msg_serve,  [SOFT_MSG_CANCELLED] = soft_msg_serve,
@@ -29,7 +27,7 @@ static soft_msg_taker *const soft_takers[SOFT_MSG_STATES] = {
 	[SOFT_MSG_PACKET] = soft_packet_take,
 };
 
-/* soft_reader.pass */
+/* Implements soft_reader.pass. */
 static void
 soft_engine_pass(struct soft_reader *r)
 {
@@ -84,7 +82,7 @@ soft_engine_create(struct soft_dev *dev)
 void
 soft_engine_destroy(struct soft_engine *e)
 {
-	/* Requests for QPs that are gone are answered, answers to them freed. */
+	/* Answers requests for destroyed QPs, and frees answers to them. */
 	rte_ticketlock_lock(&e->lock);
 	soft_inbox_drain(e);
 	soft_net_fault_drop_all(e);
@@ -140,7 +138,7 @@ soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	for (i = 0; e->watch[i] != w; i++)
 		;
 	e->watch[i] = e->watch[--e->n_watch];
-	/* Read without the lock by a thread that may be polling for other pages. */
+	/* Read without the lock by a thread that may be polling other pages. */
 	__atomic_store_n(&e->page, NULL, __ATOMIC_RELAXED);
 	uar->watch = NULL;
 	rte_ticketlock_unlock(&e->lock);
@@ -184,7 +182,10 @@ soft_watch_grow(struct soft_watch *w)
 	return 0;
 }
 
-/* True when another engine than that of its UAR page begins to use the CQ. */
+/*
+ * Returns true if the CQ becomes shared: an engine other than that of its UAR page begins to use
+ * it.
+ */
 static bool
 soft_cq_join(struct soft_cq *cq, struct soft_engine *e)
 {
@@ -230,13 +231,13 @@ soft_qp_attach(struct soft_qp *qp)
 			 __ATOMIC_RELEASE);
 out:
 	rte_ticketlock_unlock(&e->lock);
-	/* The first user stops writing the CQ without its lock before the second starts. */
+	/* The first user stops writing the CQ without its lock before the second user starts. */
 	if (shared)
 		soft_quiesce();
 	return ret;
 }
 
-/* Forget everything that is under way. */
+/* Drops all outstanding work of the QP. */
 static void
 soft_qp_forget(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -279,19 +280,22 @@ soft_qp_detach(struct soft_qp *qp)
 		w->qp[slot]->scan_slot = slot;
 		if (w->n == 1)
 			soft_bf_forget(w);
-		/* The one moved may have been ahead of the scan: begin the round again. */
+		/* The QP that was moved may not have been scanned yet: restarts the scan. */
 		w->pos = 0;
 		w->left = w->left != 0 ? w->n : 0;
 		__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 	}
-	/* What others want of this QP is answered now: the owner may poll no more. */
+	/*
+	 * Answers the requests of other engines for this QP now, because its owner may not poll
+	 * again.
+	 */
 	soft_inbox_drain(e);
 	soft_failures_run(e);
 	soft_zip_run(e);
 	rte_ticketlock_unlock(&e->lock);
 }
 
-/* What a new state brings with it. */
+/* Does the work that a new state requires. */
 static void
 soft_qp_enter_state(struct soft_qp *qp)
 {
@@ -318,15 +322,15 @@ soft_qp_enter_state(struct soft_qp *qp)
 		break;
 	case BB_PRM_QP_ERR:
 		/*
-		 * A request that its target has not looked at is taken back, so that the
-		 * flush needs no other engine; one that it has keeps being looked after.
+		 * Cancels a request that its target has not yet read, so that the flush needs no
+		 * other engine. A request that the target is working on stays outstanding.
 		 */
 		if (qp->wait != SOFT_WAIT_PEER || soft_msg_cancel(qp)) {
 			soft_qp_unqueue(e, qp);
 			qp->wait = SOFT_WAIT_NONE;
 		}
 		soft_qp_flush(e, qp);
-		/* Of an RMP's receives only the one is flushed that this QP has taken. */
+		/* Of an RMP's receives only the one that this QP has taken is flushed. */
 		if (qp->rmp_holds) {
 			SOFT_COUNT(qp, resp_flush);
 			soft_cqe_error(e, qp, true, qp->rmp_idx, 0, BB_SYN_WR_FLUSH);
@@ -351,7 +355,10 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 	if (qp->state == old_state)
 		return;
 	soft_qp_enter_state(qp);
-	/* What others want of it gets no answer, which is told now: its owner may poll no more. */
+	/*
+	 * Answers the requests of other engines for this QP now, with a failure: its owner may not
+	 * poll again.
+	 */
 	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
 		soft_inbox_drain(qp->engine);
 	soft_failures_run(qp->engine);
@@ -366,7 +373,10 @@ soft_cq_dead(const struct soft_cq *cq)
 	return cq != NULL && __atomic_load_n(&cq->error, __ATOMIC_RELAXED);
 }
 
-/* QPs of this engine go down with their CQ; another engine's find out at their next CQE. */
+/*
+ * Moves the QPs of this engine to ERR whose CQ has failed. QPs of other engines detect it at their
+ * next CQE.
+ */
 static void
 soft_cq_sweep(struct soft_engine *e)
 {
@@ -385,7 +395,7 @@ soft_failures_run(struct soft_engine *e)
 	struct soft_qp *qp;
 	uint8_t failures;
 
-	/* A flush may break another CQ. Each of them breaks once, and each QP fails once. */
+	/* A flush may make another CQ fail. The loop ends: each CQ and each QP fails once. */
 	while ((failures = e->failures) != 0) {
 		e->failures = 0;
 		if ((failures & SOFT_CQ_FAILED) != 0)
@@ -393,7 +403,7 @@ soft_failures_run(struct soft_engine *e)
 		while ((qp = TAILQ_FIRST(&e->failed)) != NULL) {
 			TAILQ_REMOVE(&e->failed, qp, err);
 			qp->has_failed = false;
-			/* The control path may have moved it on. */
+			/* The control path may have changed the state meanwhile. */
 			if (qp->state == BB_PRM_QP_ERR)
 				soft_qp_enter_state(qp);
 		}
@@ -402,7 +412,10 @@ soft_failures_run(struct soft_engine *e)
 
 /* ---- Threads */
 
-/* Idle polls before a thread of its own yields, and before it sleeps. */
+/*
+ * Idle polls of the device's own thread before it yields and before it sleeps; sleep in
+ * microseconds.
+ */
 #define SOFT_IDLE_YIELD 2000
 #define SOFT_IDLE_SLEEP 20000
 #define SOFT_SLEEP_US   50
@@ -412,7 +425,10 @@ soft_engine_lcore(void *arg)
 {
 	struct soft_engine *e = arg;
 
-	/* Several to a lock, which costs as much as a turn; a control command waits for no more. */
+	/*
+	 * Runs several turns per lock, because a lock costs as much as a turn. A control command
+	 * waits at most that long.
+	 */
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
 		soft_engine_turns(e, 16);
 	__atomic_store_n(&e->ended, true, __ATOMIC_RELEASE);
@@ -444,7 +460,7 @@ soft_engine_thread(void *arg)
 	return 0;
 }
 
-/* On the CPUs that are no lcore's. */
+/* Starts a thread on the CPUs that no lcore uses. */
 static int
 soft_control_thread(struct soft_engine *e)
 {
@@ -461,8 +477,9 @@ soft_control_thread(struct soft_engine *e)
 }
 
 /*
- * A thread that runs no handler of the application: it holds locks which that may want. But for
- * faults of its own: who has set a handler for accesses to his memory gets those of the device.
+ * Starts a thread with signals blocked: it holds locks that a handler of the application may need.
+ * Signals of its own faults stay unblocked, so a handler for accesses to the application's memory
+ * also gets those of the device.
  */
 static int
 soft_engine_thread_start(struct soft_engine *e)
@@ -528,8 +545,8 @@ soft_engine_stop(struct soft_engine *e)
 	else
 		rte_eal_wait_lcore(e->dev->opts.lcore);
 	/*
-	 * EAL's wait orders its last accesses before ours, too, but inside librte_eal, where
-	 * ThreadSanitizer does not look.
+	 * EAL's wait orders its last accesses before this thread's, but inside librte_eal, which
+	 * ThreadSanitizer does not see.
 	 */
 	(void)__atomic_load_n(&e->ended, __ATOMIC_ACQUIRE);
 	e->started = false;
