@@ -16,10 +16,10 @@
  * does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). Layout 1 is rejected here. libmlx5
  * (providers/mlx5/cq.c) reads neither layout.
  *
- * What a card compresses, and when it ends a block, is [A]. This device compresses plain SENDs into
- * consecutive receives of one receive queue: no immediate, not solicited, no datagrams, and a CQE
- * that names the sender. A block ends with any other CQE, at SOFT_ZIP_MAX, and when the engine has
- * no more work. A block of one CQE is written as a plain CQE.
+ * Which CQEs a card compresses, and when it ends a block, is [A]. This device compresses plain
+ * SENDs into consecutive receives of one receive queue: no immediate, not solicited, no datagrams,
+ * and a CQE that names the sender. A block ends with any other CQE, at SOFT_ZIP_MAX, and when the
+ * engine has no more work. A block of one CQE is written as a plain CQE.
  *
  * Call with the engine's lock held, and the CQ's lock if the CQ is shared.
  */

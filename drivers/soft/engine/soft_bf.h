@@ -15,10 +15,10 @@
  *   after a head are 0 unless a copy wrote them. They belong to the head if no other store to the
  *   half was missed. So the page must have one QP, and the record must cover just this WQE.
  * - Otherwise (progress on a thread or lcore, or a page with several owners) software stores
- *   while the device reads. On a CPU that makes stores visible in order (BB_STORES_IN_ORDER), a
- *   copy of one block is complete once none of its words is SOFT_BF_NONE, the value that the device
- *   leaves there. If a copy contains that value itself, no harm is done: the ring is executed. A
- *   half is clean (SOFT_BF_CLEAN) if all its words other than SOFT_BF_NONE are newer than the
+ *   while the device reads. The device leaves the value SOFT_BF_NONE there. On a CPU that makes
+ * stores visible in order (BB_STORES_IN_ORDER), a copy of one block is complete once none of its
+ * words has this value. If a copy contains the value itself, no harm is done: the ring is executed.
+ * A half is clean (SOFT_BF_CLEAN) if all its words other than SOFT_BF_NONE are newer than the
  *   device's. Stores to a register alternate between its halves, as a card requires. From this
  *   follow these rules:
  * - If all words 1 to 7 of a copy in a clean half were seen, no store to the half is in flight,

@@ -8,9 +8,9 @@
  * register holds the first 8 bytes of a control segment, which are never 0. The device clears it
  * after reading. With inline progress and one owner of the page this is a plain store, because the
  * thread that rings is the one that polls. Otherwise it is a compare-and-exchange after the work,
- * which fails if another doorbell arrived meanwhile; the next poll handles that one. The QP that
- * the register names is run first, if it belongs to this page. A doorbell through another page is
- * lost, as on a card.
+ * which fails if another doorbell arrived meanwhile. The next poll handles the new doorbell. The QP
+ * that the register names is run first, if it belongs to this page. A doorbell through another page
+ * is lost, as on a card.
  *
  * Stores of several QPs to one register merge if they come faster than polls. So after any store
  * the records of the page's QPs are scanned, opts.scan of them per poll, until each was read once

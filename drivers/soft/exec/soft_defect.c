@@ -2,16 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Seeded defects: what a device that is wrong on purpose does, so that tests can show that
- * they notice. Only reached with the option "defect"; what needs one line stands where it
- * happens.
+ * Seeded defects: deliberate faults of the device, so that tests can show that they detect them.
+ * Reached only with the option "defect". A defect of a single line is placed where it takes effect.
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
 #include "soft_seeded.h"
 
-/* Is the piece inline data, that is inside the WQE? */
+/* Returns true if the piece is inline data, that is, inside the WQE. */
 static bool
 soft_piece_is_inline(const struct soft_req *r, const struct soft_piece *p)
 {
@@ -56,7 +55,7 @@ soft_defect_empty_write(struct soft_engine *e, const struct soft_qp *p, const st
 	return true;
 }
 
-/* Each byte on its own, with time for others to look at the first unit half done. */
+/* Writes byte by byte and pauses, so that other threads can see the first unit half written. */
 static void
 soft_defect_tear(uint8_t *dst, const struct soft_req *r)
 {
@@ -92,7 +91,10 @@ soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct s
 		return true;
 	}
 	if (soft_defect(e, SOFT_DEFECT_MISPLACE)) {
-		/* Never outside the region: then the write is only 8 bytes early. */
+		/*
+		 * Stays inside the region: the data is written 8 bytes later, or 8 bytes earlier if
+		 * later does not fit.
+		 */
 		if (soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr + 8, r->d.len,
 				  SOFT_RIGHT_REMOTE_WRITE, &why) != NULL)
 			soft_mem_gather(e, dst + 8, r->piece, r->n);

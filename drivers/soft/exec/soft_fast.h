@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The short cut: plain RDMA WRITEs and SENDs, decoded where they stand: of one block with one
- * piece, or with inline data, which of a WRITE may take two, that nothing is wrong with. WRITEs are
- * executed here, too: every check of soft_req.c and soft_resp.c is made, several at once. The first
- * WQE that does not pass is left to soft_req_decode(), which says why.
+ * Fast path: plain RDMA WRITEs and SENDs without errors, decoded in the ring. They take one block
+ * with one piece, or have inline data, with which a WRITE may take two blocks. WRITEs are executed
+ * here, too: every check of soft_req.c and soft_resp.c is made, several at once. The first WQE that
+ * fails a check is left to soft_req_decode(), which reports the reason.
  */
 #ifndef SOFT_FAST_H
 #define SOFT_FAST_H
@@ -15,8 +15,8 @@
 #include "soft_resp.h"
 
 /*
- * Fields of a WQE are read once, as software may change them under our eyes, and in the
- * sizes they are written in: a load over two fresh stores waits until both left the core.
+ * Reads a field of a WQE once, because software may change the ring at the same time. Reads have
+ * the size of the writes: a load across two recent stores waits until both have left the core.
  */
 static inline uint64_t
 soft_ring64(const uint8_t *p)
@@ -38,7 +38,10 @@ struct soft_write {
 	uint32_t blocks;
 };
 
-/* The data of the WQE in block @b of @ds segments: one piece from @at on, to its end. */
+/*
+ * Reads the data of the WQE in block @b, of @ds segments: one piece or inline data, from offset @at
+ * to its end. Returns false if it is not for the fast path.
+ */
 static inline bool
 soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint32_t at,
 	       uint32_t ds, struct soft_write *w)
@@ -66,8 +69,8 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 }
 
 /*
- * The WQE in block @b at index @idx, of which @left are posted, as far as it is ours. False: not
- * for the short cut.
+ * Decodes a WRITE in block @b at index @idx; @left blocks are posted. Returns false if it is not
+ * for the fast path.
  */
 static inline bool
 soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint16_t idx,
@@ -76,13 +79,16 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t 
 	uint64_t head = soft_ring64(b);
 	uint32_t ds;
 
-	/* Opmod 0, the right index, RDMA WRITE; the right QP, 3 to 8 segments. */
+	/* Checks opmod 0, the index, RDMA WRITE, the QP number, and 3 to 8 segments. */
 	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_RDMA_WRITE))
 		return false;
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
 	w->blocks = 1;
 	if (ds - 3 > 1) {
-		/* Two blocks hold inline data alone, and follow each other in memory. */
+		/*
+		 * A WQE of two blocks has only inline data, and its blocks must be adjacent in
+		 * memory.
+		 */
 		if (ds - 5 > 3 || left < 2 || ((idx + 1u) & ((1u << qp->log_sq) - 1)) == 0)
 			return false;
 		w->blocks = 2;
@@ -94,7 +100,7 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t 
 	return true;
 }
 
-/* The same of a SEND without immediate. */
+/* Decodes a SEND without immediate; as soft_fast_decode(). */
 static inline bool
 soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b,
 		      uint16_t idx, struct soft_write *w)
@@ -104,20 +110,20 @@ soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uin
 
 	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_SEND))
 		return false;
-	/* 2 to 4 segments: one block. */
+	/* 2 to 4 segments make one block. */
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
 	return ds - 2 <= 2 && soft_fast_data(e, qp, b, 16, ds, w);
 }
 
-/* A WQE for one packet of a port. */
+/* A WQE that is sent as one packet on a port. */
 struct soft_plain {
 	struct soft_write w;
-	uint32_t imm; /* as it travels */
+	uint32_t imm; /* in network order */
 	uint8_t opcode;
 	uint8_t fm_ce_se;
 };
 
-/* The same of SENDs and WRITEs, with immediate too, without a fence. */
+/* Decodes a SEND or WRITE without a fence, with or without immediate; as soft_fast_decode(). */
 static inline bool
 soft_fast_decode_plain(struct soft_engine *e, const struct soft_qp *qp, uint16_t idx, uint32_t left,
 		       struct soft_plain *p)
@@ -155,9 +161,9 @@ soft_fast_decode_plain(struct soft_engine *e, const struct soft_qp *qp, uint16_t
 	return true;
 }
 
-/* ---- RDMA WRITEs, executed where they stand */
+/* ---- RDMA WRITEs, executed from the ring */
 
-/* Some WQEs in a row. */
+/* A run of consecutive WQEs. */
 struct soft_fast_run {
 	struct soft_qp *peer;
 	uint32_t psn, done;
@@ -165,7 +171,10 @@ struct soft_fast_run {
 	bool alive; /* the CQ has not overrun */
 };
 
-/* What holds for one WQE holds for all: the lock is held until the end. */
+/*
+ * Starts a run. The checks hold for the whole run, because the lock is held until its end. Returns
+ * false if the QP is not for the fast path.
+ */
 static __rte_always_inline bool
 soft_fast_begin(struct soft_fast_run *r, struct soft_qp *qp)
 {
@@ -177,7 +186,10 @@ soft_fast_begin(struct soft_fast_run *r, struct soft_qp *qp)
 		      __atomic_load_n(&p->epsn, __ATOMIC_RELAXED) == r->psn);
 }
 
-/* Execute the WQE at r->ci, in @b, of @left posted blocks. Its blocks; 0: it is not for this. */
+/*
+ * Executes the WQE at r->ci, in block @b; @left blocks are posted. Returns its number of blocks, 0
+ * if it is not for the fast path.
+ */
 static __rte_always_inline uint32_t
 soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp, const uint8_t *b,
 	      uint32_t left)
@@ -193,11 +205,11 @@ soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp
 			    &why);
 	if (unlikely(dst == NULL))
 		return 0;
-	/* A fence resets what soft_req.c counts. */
+	/* A fence resets the counter of soft_req.c. */
 	if (unlikely(fm_ce_se >> 5 >= 2))
 		qp->reads_in_burst = 0;
 	soft_mem_copy(e, dst, w.src, w.len);
-	/* The next message's payload shall not be seen before this one's. */
+	/* This payload must be visible before the next message's payload. */
 	bb_dma_wmb();
 	r->psn++;
 	if (unlikely(w.len > qp->mtu))
@@ -210,7 +222,7 @@ soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp
 	return w.blocks;
 }
 
-/* Returns how many were executed. */
+/* Ends a run. Returns the number of WQEs executed. */
 static __rte_always_inline uint32_t
 soft_fast_end(struct soft_engine *e, const struct soft_fast_run *r, struct soft_qp *qp)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* WQEs of a QP in ERR: each gets a CQE that says it was flushed. */
+/* Flushing of a QP in ERR: each posted WQE gets a flush CQE. */
 #include "soft_data.h"
 
-/* WQEs of a QP in ERR that nobody has flushed yet. */
+/* Flushes the send WQEs that are not yet flushed. */
 static void
 soft_flush_sq(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -21,7 +21,7 @@ soft_flush_sq(struct soft_engine *e, struct soft_qp *qp)
 		const uint8_t *wqe = qp->sq + ((size_t)(qp->sq_ci & mask) << 6);
 		uint32_t blocks = bb_wqe_blocks(wqe[7] & BB_WQE_MAX_DS);
 
-		/* A size of 0 cannot be stepped over: count one block. */
+		/* A size of 0 would not advance, so it counts as one block. */
 		if (blocks == 0)
 			blocks = 1;
 		if (blocks > posted)
@@ -52,7 +52,7 @@ soft_flush_rq(struct soft_engine *e, struct soft_qp *qp)
 void
 soft_qp_flush(struct soft_engine *e, struct soft_qp *qp)
 {
-	/* A WQE at another engine has no fate yet: those behind it wait for the answer. */
+	/* The fate of a WQE at another engine is open; the WQEs after it wait for the answer. */
 	if (qp->has_sq && qp->wait != SOFT_WAIT_PEER)
 		soft_flush_sq(e, qp);
 	if (qp->has_rq)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What an engine does with the messages in its inbox that are not packets. */
+/* Handling of messages in an engine's inbox other than packets. */
 #include <stdlib.h>
 
 #include "soft_access.h"
@@ -62,7 +62,7 @@ soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp
 	return ans;
 }
 
-/* A request of another engine's QP for one of ours. */
+/* Serves a request from a QP of another engine for a QP of this engine. */
 void
 soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 {
@@ -74,7 +74,7 @@ soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 		free(m);
 		return;
 	}
-	/* Found now, the QP and its engine stay until this engine leaves its lock. */
+	/* The QP was found, so it and its engine exist until this engine releases its lock. */
 	qp = soft_msg_qp(m->dev, m->qpn, m->gen);
 	if (qp == NULL) {
 		free(m);
@@ -85,7 +85,7 @@ soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 	soft_msg_push(qp->engine, m);
 }
 
-/* An answer to one of our QPs. */
+/* Handles an answer for a QP of this engine. */
 void
 soft_msg_answer(struct soft_engine *e, struct soft_msg *m)
 {
@@ -100,7 +100,9 @@ soft_msg_answer(struct soft_engine *e, struct soft_msg *m)
 	soft_req_answer(e, qp, &m->d, m->ans);
 }
 
-/* A datagram of another engine's QP for one of ours, if it is still there. */
+/*
+ * Delivers a datagram from a QP of another engine to a QP of this engine, if the QP still exists.
+ */
 void
 soft_dgram_take(struct soft_engine *e, struct soft_msg *msg)
 {

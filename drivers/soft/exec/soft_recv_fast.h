@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Messages of one packet that take a receive, the short way: into the first entry of the receive
- * that is next in a QP's own queue, with room for its completion in a CQ that nobody waits for or
- * shares. What is otherwise is left to soft_wire_resp.c, before anything has been done.
+ * Fast path of messages of one packet that consume a receive. The data must fit into the first
+ * entry of the next receive of the QP's own queue. The CQ must have room, and must be neither armed
+ * nor shared. All other messages are left to soft_wire_resp.c, before anything was changed.
  */
 #ifndef SOFT_RECV_FAST_H
 #define SOFT_RECV_FAST_H
@@ -13,7 +13,7 @@
 #include "soft_cqe.h"
 #include "soft_fast.h"
 
-/* The list of the receive that is next. NULL: the long way. */
+/* Returns the scatter list of the next receive, NULL if the message is not for the fast path. */
 static inline const uint8_t *
 soft_recv_next(const struct soft_qp *qp)
 {
@@ -24,14 +24,17 @@ soft_recv_next(const struct soft_qp *qp)
 	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[0])) - qp->rq_ci);
 	if (unlikely(posted == 0 || posted > 1u << qp->log_rq))
 		return NULL;
-	/* With room in a CQ of its own its completion cannot fail. */
+	/* With room in an unshared CQ the completion cannot fail. */
 	if (unlikely(__atomic_load_n(&qp->rcq->flags, __ATOMIC_RELAXED) != 0 ||
 		     soft_cqe_slot(qp->rcq) == NULL))
 		return NULL;
 	return qp->rq + ((size_t)(qp->rq_ci & ((1u << qp->log_rq) - 1)) << qp->log_rq_stride);
 }
 
-/* Where @len bytes go by that list, all of them into its first entry. NULL: the long way. */
+/*
+ * Returns the address for @len bytes in the first entry of the list. NULL if the message is not for
+ * the fast path.
+ */
 static inline uint8_t *
 soft_recv_place(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *list, uint32_t len)
 {
@@ -44,7 +47,10 @@ soft_recv_place(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *
 			     bb_be64(soft_ring64(list + 8)), len, SOFT_RIGHT_LOCAL_WRITE, &why);
 }
 
-/* The message's data is in place: its completion. @imm: as it travels. False: the QP has failed. */
+/*
+ * Completes the receive of a message whose data was written. @imm in network order. Returns false
+ * if the QP has failed.
+ */
 static inline bool
 soft_recv_complete(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
 		   uint32_t imm, uint32_t len)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The requester: have a decoded WQE carried out, complete it. */
+/* The requester: has decoded WQEs executed, and completes them. */
 #include "bb_roce_pkt.h"
 #include "soft_fast.h"
 #include "soft_seeded.h"
 #include "soft_ud.h"
 
-/* WQEs from the one that is executed to the one that is fetched. */
+/* Distance of the prefetch, in WQEs after the current one. */
 #define AHEAD 6u
 
 static void
@@ -56,11 +56,11 @@ soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done 
 	soft_qp_fail(qp, 0);
 }
 
-/* The WQE succeeded. */
+/* Completes a WQE that succeeded. */
 static inline void
 soft_req_complete(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
-	/* The next message's payload shall not be seen before this one's. */
+	/* This payload must be visible before the next message's payload. */
 	bb_dma_wmb();
 	qp->sq_psn = (d->psn + d->packets) & SOFT_PSN_MASK;
 	qp->sq_ci = (uint16_t)(qp->sq_ci + d->blocks);
@@ -80,7 +80,7 @@ soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done 
 	soft_req_complete(e, qp, d);
 }
 
-/* Nobody answers, which on an unreliable connection is as good as an answer. */
+/* Handles a missing answer. An unreliable connection expects none, so its request completes. */
 static void
 soft_req_silence(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
@@ -90,12 +90,12 @@ soft_req_silence(struct soft_engine *e, struct soft_qp *qp, const struct soft_do
 	}
 	qp->wait = SOFT_WAIT_ACK;
 	qp->reads_in_burst = 0;
-	/* 0: no timer, wait for ever (IBTA vol. 1, 9.7.6.1.3). */
+	/* 0 means no timer: wait without limit (IBTA vol. 1, 9.7.6.1.3). */
 	if (qp->ack_timeout != 0)
 		soft_qp_timer(e, qp, 4096ull << qp->ack_timeout);
 }
 
-/* Starts the ack timer of a request that goes to another engine. 0: for ever, as above. */
+/* Starts the ack timer of a request that goes to another engine. 0 means no limit, as above. */
 static void
 soft_peer_timer(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -123,7 +123,7 @@ soft_nak_text(uint32_t synd)
 	}
 }
 
-/* Act on the answer to the WQE at sq_ci. */
+/* Handles the answer to the WQE at sq_ci. */
 static void
 soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		struct soft_answer ans)
@@ -151,7 +151,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		soft_qp_timer(e, qp, bb_roce_rnr_ns(ans.code));
 		break;
 	case SOFT_NAK_SEQ:
-		/* The NAK comes back at once, and so does the next one. */
+		/* NAKs arrive at once, so the retries are used up without delay. */
 		SOFT_COUNT(qp, packet_seq_err);
 		if (qp->retries_left == 0) {
 			soft_req_fail(
@@ -164,7 +164,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		qp->retries++;
 		break;
 	case SOFT_BUSY:
-		/* At once: whoever uses the key is at it this moment. */
+		/* Retries at once: the key is in use only for a moment. */
 		break;
 	default:
 		soft_req_silence(e, qp, d);
@@ -172,11 +172,13 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 	}
 }
 
-/* READs and atomics that a card would have under way, counting this one. */
+/*
+ * Returns the number of READs and atomics that a card would have outstanding, including this one.
+ */
 static inline uint32_t
 soft_req_reads(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
-	bool fence = d->fm_ce_se >> 5 >= 2; /* fm 2 to 4; 1 orders behind a UMR only */
+	bool fence = d->fm_ce_se >> 5 >= 2; /* fm 2 to 4 are fences; 1 orders only after a UMR */
 
 	if (unlikely(fence) && !soft_defect(e, SOFT_DEFECT_NO_FENCE))
 		qp->reads_in_burst = 0;
@@ -188,7 +190,7 @@ soft_req_reads(struct soft_engine *e, struct soft_qp *qp, const struct soft_done
 	return qp->reads_in_burst;
 }
 
-/* Defects of the requester. True: leave the WQE for now. */
+/* Applies defects of the requester. Returns true if the WQE must wait. */
 static bool
 soft_req_defect(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
@@ -201,7 +203,10 @@ soft_req_defect(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 	return true;
 }
 
-/* Change a key: nobody else is asked. Left for the next turn when it is in use. */
+/*
+ * Executes a UMR, which needs no other engine. If the key is in use, the WQE waits for the next
+ * turn.
+ */
 static void
 soft_req_umr(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r)
 {
@@ -217,7 +222,10 @@ soft_req_umr(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r)
 	soft_req_complete(e, qp, &r->d);
 }
 
-/* It is on its way, and may have been for the QP itself, which that may have moved to ERR. */
+/*
+ * Handles a request that was sent. If the QP sent to itself, the request may have moved the QP to
+ * ERR.
+ */
 static void
 soft_req_gone(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
@@ -281,7 +289,7 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 	soft_req_finish(e, qp, &r->d, ans);
 }
 
-/* One WQE. */
+/* Executes one WQE. */
 static void
 soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -291,7 +299,9 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 	soft_keys_done(e);
 }
 
-/* The short cut: the plain RDMA WRITEs at the head of the queue, at most @budget. Returns how many.
+/*
+ * Executes plain RDMA WRITEs at the head of the queue on the fast path, at most @budget. Returns
+ * their number.
  */
 static inline uint32_t
 soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
@@ -303,7 +313,10 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	if (unlikely(!soft_fast_begin(&r, qp)))
 		return 0;
 	do {
-		/* From another core's cache: the CPU does not look ahead over a loop this long. */
+		/*
+		 * Prefetches the WQE, which may be in another core's cache: this loop is too long
+		 * for the CPU to look ahead.
+		 */
 		if (at + AHEAD < posted)
 			rte_prefetch0(qp->sq + ((size_t)((r.ci + AHEAD) & mask) << 6));
 		blocks = soft_fast_one(e, &r, qp, qp->sq + ((size_t)(r.ci & mask) << 6),
@@ -315,11 +328,11 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	return soft_fast_end(e, &r, qp);
 }
 
-/* What the short cut leaves of a turn of @budget WQEs. */
+/* Executes the rest of a turn of @budget WQEs, after the fast path. */
 static __rte_noinline void
 soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
 {
-	/* The copy was executed, if it was for a WQE before this one. */
+	/* The copy was for an earlier WQE, so it has been executed. */
 	if (unlikely(qp->bf_differs) && (uint16_t)(qp->sq_ci - qp->bf_idx - 1) < 0x8000)
 		qp->bf_differs = false;
 	while (qp->sq_ci != qp->sq_pi) {
@@ -330,7 +343,7 @@ soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t bu
 			soft_qp_queue(e, qp);
 			return;
 		}
-		/* soft_req_decode() knows what a UMR keeps waiting. */
+		/* Only soft_req_decode() knows which WQEs must wait for a UMR. */
 		if (likely(plain && qp->umr_index == 0)) {
 			uint32_t n = soft_req_fast(e, qp, budget);
 
@@ -376,7 +389,10 @@ soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		struct soft_answer ans)
 {
 	if (unlikely(qp->state == BB_PRM_QP_ERR)) {
-		/* It failed for another reason meanwhile: tell this WQE's fate if known. */
+		/*
+		 * The QP failed for another reason meanwhile: completes this WQE with its own
+		 * result if that is known.
+		 */
 		if (ans.kind == SOFT_ACK)
 			soft_req_complete(e, qp, d);
 		else if (ans.kind == SOFT_NAK)
@@ -389,8 +405,8 @@ soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 }
 
 /*
- * Whether a request at an engine that does not run has waited for as long as its QP allows. Each
- * ack timeout counts as a retry; the request itself stays where it is.
+ * Returns true if a request at an engine that does not run has waited as long as its QP allows.
+ * Each ack timeout counts as a retry; the request stays at the other engine.
  */
 static bool
 soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)
@@ -408,7 +424,7 @@ soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)
 	return false;
 }
 
-/* Time to look after a request at another engine. */
+/* Checks a request at another engine when its timer expires. */
 static void
 soft_peer_check(struct soft_engine *e, struct soft_qp *qp)
 {

@@ -4,15 +4,15 @@
 /*
  * The requester's decoder of WQEs.
  *
- * The bytes of a WQE are anybody's. It is copied out of the ring first, block by block
- * over the ring's end, so that checks and use see the same bytes, and what does not fit
- * the rules is refused with LOCAL_QP_OP (an inconsistent WQE, IBTA vol. 1, 10.10.2).
- * Which of the rules a card checks, and in which order, is [A] where a comment says so.
+ * The bytes of a WQE are untrusted. The WQE is first copied out of the ring, block by block because
+ * it may wrap, so that checks and use see the same bytes. An invalid WQE is rejected with
+ * LOCAL_QP_OP (an inconsistent WQE, IBTA vol. 1, 10.10.2). Which rules a card checks, and in which
+ * order, is [A] where a comment says so.
  */
 #include "soft_access.h"
 #include "soft_ud.h"
 
-#define SOFT_UD_SEG 4u /* of the data, behind control segment and address vector */
+#define SOFT_UD_SEG 4u /* first data segment, after control segment and address vector */
 
 static uint8_t
 soft_req_refuse(struct soft_req *r, uint8_t synd, const char *why)
@@ -21,7 +21,7 @@ soft_req_refuse(struct soft_req *r, uint8_t synd, const char *why)
 	return synd;
 }
 
-/* Length of the payload and where its pieces are described; keys come later. */
+/* Computes the payload length and finds the pieces' segments; keys are checked later. */
 static uint8_t
 soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, uint64_t *pointers)
 {
@@ -54,7 +54,7 @@ soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, u
 	return 0;
 }
 
-/* Did a UMR just change a key that this WQE uses, with no fence between them? */
+/* Returns true if a UMR has just changed a key of this WQE, without a fence between them. */
 static bool
 soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t pointers)
 {
@@ -69,7 +69,7 @@ soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t p
 	return false;
 }
 
-/* The pieces again, of which those in @pointers are not looked up yet and one is indirect. */
+/* Resolves the pieces again if one has an indirect key. Those in @pointers are not yet resolved. */
 static uint8_t
 soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
 		  enum soft_right right, uint64_t pointers)
@@ -94,7 +94,7 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 	return 0;
 }
 
-/* What UC and UD do of what RC does (man ibv_post_send). */
+/* Returns true if UC or UD supports the operation of RC (man ibv_post_send). */
 static bool
 soft_req_type_does(uint32_t st, uint8_t opcode)
 {
@@ -114,8 +114,8 @@ soft_req_type_does(uint32_t st, uint8_t opcode)
 }
 
 /*
- * The operands of an atomic; masked ones are laid out as UCX's rc_mlx5 writes them. Returns the
- * segment of its piece, 0 if refused.
+ * Reads the operands of an atomic; the layout of masked ones is that of UCX's rc_mlx5. Returns the
+ * segment of the piece, 0 if the WQE is invalid.
  */
 static uint32_t
 soft_req_atomic(struct soft_req *r, const struct soft_qp *qp, uint32_t opmod, uint32_t ds)
@@ -138,7 +138,7 @@ soft_req_atomic(struct soft_req *r, const struct soft_qp *qp, uint32_t opmod, ui
 	}
 	if (r->d.opcode == BB_WQE_ATOMIC_MASKED_CS && r->atomic_len == 8)
 		seg = 4;
-	/* One piece: that more are refused is [A]. */
+	/* Exactly one piece: that a card rejects more is [A]. */
 	if (ds != seg + 1) {
 		r->why = "an atomic is ctrl, raddr, operands and one data segment";
 		return 0;
@@ -203,7 +203,7 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 		       copied ? qp->bf_copy + i * BB_WQE_BB
 			      : qp->sq + ((size_t)((idx + i) & mask) << 6),
 		       BB_WQE_BB);
-	/* Holds the compiler to the copy: the ring may change under our eyes. */
+	/* Makes the compiler use the copy: software may change the ring at the same time. */
 	bb_dma_rmb();
 
 	memcpy(&r->imm, r->wqe + 12, sizeof(r->imm));
@@ -230,7 +230,7 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	case BB_WQE_RDMA_WRITE_IMM:
 		break;
 	case BB_WQE_RDMA_READ:
-		/* [A] of what a card does about it: that it is too much, the kernel says. */
+		/* The limit is known from the kernel; what a card does beyond it is [A]. */
 		if (unlikely(ds > BB_WQE_READ_MAX_DS))
 			return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
 					       "the WQE of a READ is over 512 bytes: it has 30 "

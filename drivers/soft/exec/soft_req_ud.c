@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The requester of UD queue pairs: from address vector to packet.
+ * The requester of UD queue pairs: builds the packet from the address vector.
  *
- * Layout of the address vector: rdma-core's mlx5dv.h (struct mlx5_wqe_av) and what libmlx5
- * writes there. Q_Keys: IBTA vol. 1, 10.2.5, a Q_Key whose top bit is set is replaced by
- * the QP's own. What stands in front of the data at the receiver: a GRH (IBTA vol. 1, 8.3);
- * on RoCE v2 the IP header, IPv4 in the last 20 of the 40 bytes (annex A17, and Linux's rxe).
+ * Layout of the address vector: rdma-core's mlx5dv.h (struct mlx5_wqe_av) and what libmlx5 writes.
+ * Q_Keys: a Q_Key with the top bit set is replaced by the QP's own (IBTA vol. 1, 10.2.5). At the
+ * receiver a GRH precedes the data (IBTA vol. 1, 8.3). On RoCE v2 it is the IP header; an IPv4
+ * header is in the last 20 of the 40 bytes (annex A17, and Linux's rxe).
  */
 #include <netinet/in.h>
 
@@ -33,14 +33,16 @@ soft_ud_sgid(const struct bb_wqe_av *av)
 	return bb_be32(av->grh_gid_fl) >> 20 & 0xff;
 }
 
-/* Does the packet have a GRH? On Ethernet every one has. */
+/* Returns true if the packet has a GRH. On Ethernet every packet has one. */
 static bool
 soft_ud_has_grh(const struct soft_qp *qp, const struct bb_wqe_av *av)
 {
 	return !qp->dev->opts.link_ib || (bb_be32(av->grh_gid_fl) & BB_WQE_AV_GRH) != 0;
 }
 
-/* Which of these a card checks, and with which syndrome, is [A]. */
+/*
+ * Checks the address vector. Which of these checks a card makes, and with which syndrome, is [A].
+ */
 uint8_t
 soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 {
@@ -56,7 +58,9 @@ soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 			 "grh_gid_fl, and the peer's GID";
 		return BB_SYN_LOCAL_QP_OP;
 	}
-	/* On Ethernet no bit says whether there is a GRH, but without one this is zero. */
+	/*
+	 * On Ethernet no bit says whether there is a GRH, but rgid is zero if the GRH is missing.
+	 */
 	if (soft_ud_has_grh(qp, av) && soft_gid_empty(av->rgid)) {
 		r->why = "the address vector has no GID of the peer: rgid is zero, as without a "
 			 "GRH";
@@ -69,7 +73,7 @@ soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 	return 0;
 }
 
-/* Who has the address. NULL: nobody, or not with that MAC. */
+/* Returns the device with the destination address, NULL if there is none or it has another MAC. */
 static struct soft_dev *
 soft_ud_dest(const struct soft_qp *qp, const struct bb_wqe_av *av)
 {
@@ -93,7 +97,7 @@ soft_ud_target(const struct soft_qp *qp, const struct bb_wqe_av *av)
 	if (dest == NULL)
 		return NULL;
 	p = soft_qp_find(dest, bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV);
-	/* With a QP the device is open, and what it was opened with stays. */
+	/* The QP keeps the device open, and the options of an open device do not change. */
 	if (p == NULL || p->st != BB_PRM_QP_ST_UD || p->wire != NULL ||
 	    dest->opts.link_ib != qp->dev->opts.link_ib)
 		return NULL;
@@ -113,7 +117,7 @@ put32(uint8_t *at, uint32_t v)
 	soft_put16(at + 2, v);
 }
 
-/* A GRH has the layout of an IPv6 header. */
+/* Writes a GRH, which has the layout of an IPv6 header. */
 static void
 soft_ud_grh(uint8_t *head, const struct bb_roce_net *net, uint8_t next_header, uint32_t bytes)
 {
@@ -151,7 +155,7 @@ soft_ud_net(const struct soft_qp *qp, const struct bb_wqe_av *av, struct bb_roce
 	net->tclass = av->tclass;
 	net->hop_limit = av->hop_limit;
 	net->flow_label = bb_be32(av->grh_gid_fl) & 0xfffff;
-	/* RoCE has no LID: the place is the UDP source port's (libmlx5, mlx5_create_ah()). */
+	/* RoCE has no LID; the field has the UDP source port (libmlx5, mlx5_create_ah()). */
 	net->sport = bb_be16(av->rlid);
 }
 

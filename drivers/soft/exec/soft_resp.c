@@ -2,26 +2,26 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The responder: what the connected peer does with a request.
+ * The responder: executes a request of the connected peer.
  *
- * RDMA WRITE, READ and atomics that succeed need nothing that belongs to the target's
- * engine, so the requester's engine carries them out. All that touches the target's
- * receive queue, its CQ or its state is done by the target's engine: another one gets
- * SOFT_OWNER and sends the request there, where all checks are made again.
+ * Successful RDMA WRITEs, READs and atomics use nothing of the target's engine, so the requester's
+ * engine executes them. The target's engine does everything that uses the target's receive queue,
+ * CQ or state. Another engine gets SOFT_OWNER and sends the request there, where all checks are
+ * made again.
  *
- * PSNs, NAKs and what they do to the two QPs: IBTA vol. 1, 9.7.4 and 9.9.3. RDMA without
- * the QP's right (rre, rwe, rae) is a request that the QP does not support, so it is
- * answered with an invalid request, as Linux's rxe does; a card's answer is [A].
+ * PSNs, NAKs and their effect on the two QPs: IBTA vol. 1, 9.7.4 and 9.9.3. RDMA without the QP's
+ * right (rre, rwe, rae) is a request that the QP does not support. So it is answered with an
+ * invalid request, as in Linux's rxe; a card's answer is [A].
  *
- * An unreliable peer (UC) is told nothing: what is wrong with its message drops it, and the
- * next one is taken whatever its PSN (IBTA vol. 1, 9.8.2.2 and 9.9.3, class D; every message
- * begins with a packet that may begin one).
+ * An unreliable peer (UC) gets no answer. An error drops its message, and the next message is
+ * accepted whatever its PSN (IBTA vol. 1, 9.8.2.2 and 9.9.3, class D; every message begins with a
+ * packet that may begin one).
  */
 #include "soft_resp.h"
 #include "soft_access.h"
 #include "soft_seeded.h"
 
-/* The first message to a QP in RTR says so by an event (man ibv_get_async_event). */
+/* Raises the event for the first message to a QP in RTR (man ibv_get_async_event). */
 struct soft_qp *
 soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p)
 {
@@ -35,7 +35,10 @@ soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p)
 void
 soft_resp_fail(struct soft_qp *p, uint16_t event)
 {
-	/* On a port the peer is told first: soft_wire_failed() comes when the NAK has left. */
+	/*
+	 * On a port the NAK is sent to the peer first; soft_wire_failed() is called when it has
+	 * left.
+	 */
 	if (p->wire == NULL)
 		soft_qp_fail(p, event);
 }
@@ -64,7 +67,9 @@ soft_resp_refuse(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
 	return soft_nak(synd);
 }
 
-/* Part of what an ON_DEMAND key names is not mapped, or not for this access [A]. */
+/*
+ * Rejects a request for memory of an ON_DEMAND key that is not mapped, or not for this access [A].
+ */
 static struct soft_answer
 soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		     const struct soft_req *r)
@@ -97,7 +102,7 @@ soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *
 	    !soft_defect(e, SOFT_DEFECT_QP_RIGHT))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP does not allow remote writes");
-	/* The key of a message without payload is not looked at (IBTA vol. 1, 9.7.4.1.4). */
+	/* The key of a message without payload is not checked (IBTA vol. 1, 9.7.4.1.4). */
 	if (r->d.len != 0) {
 		dst = soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr, r->d.len,
 				    SOFT_RIGHT_REMOTE_WRITE, &why);
@@ -150,7 +155,7 @@ soft_resp_to_cqe(const struct soft_qp *qp, const struct soft_req *r)
 	return qp->cs_req && r->d.len <= sizeof(qp->cs_data) && (r->d.fm_ce_se & BB_WQE_CE_CQE);
 }
 
-/* @src: all of it; NULL: it is e->remote. */
+/* Returns the data of a READ. @src has all of it; NULL if the data is in e->remote. */
 static void
 soft_resp_read_data(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r,
 		    const uint8_t *src)
@@ -222,9 +227,9 @@ soft_resp_dispatch(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 }
 
 /*
- * A PSN that is not the expected one. Behind it: a duplicate, acknowledged and not
- * executed; a READ is served again, an atomic replayed, if it is among the last ones.
- * Ahead of it: something was lost, as it seems.
+ * Handles a PSN other than the expected one. A smaller PSN is a duplicate, which is acknowledged
+ * and not executed. A duplicate READ is served again, and a duplicate atomic is replayed if it is
+ * among the last ones. For a larger PSN, packets seem to be lost.
  */
 static struct soft_answer
 soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
@@ -236,7 +241,10 @@ soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp 
 		SOFT_COUNT(p, out_of_sequence);
 		return (struct soft_answer){.kind = SOFT_NAK_SEQ};
 	}
-	/* Its first packets are old and the next one is new: a middle without a first. */
+	/*
+	 * The message's first packets are duplicates and later ones are new: a middle without a
+	 * first packet.
+	 */
 	if (unlikely(r->d.packets > behind))
 		return soft_resp_refuse(
 			e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
@@ -259,7 +267,7 @@ soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp 
 	}
 }
 
-/* A message of an unreliable connection: whatever becomes of it, nobody answers. */
+/* Handles a message of an unreliable connection, which is never answered. */
 static struct soft_answer
 soft_resp_unreliable(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 		     struct soft_req *r)
@@ -284,7 +292,10 @@ soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, 
 
 	if (unlikely(p->st != BB_PRM_QP_ST_RC))
 		return soft_resp_unreliable(e, p, qp, r);
-	/* Packets of a message are full but for the last; both sides must agree on how full. */
+	/*
+	 * All packets of a message except the last are full, so both QPs must use the same path
+	 * MTU.
+	 */
 	if (unlikely(p->mtu != qp->mtu && r->d.len > RTE_MIN(p->mtu, qp->mtu)))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the two QPs have different path MTUs");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The responder: what its files share. */
+/* Shared declarations of the responder. */
 #ifndef SOFT_RESP_H
 #define SOFT_RESP_H
 
@@ -16,7 +16,7 @@ soft_nak(uint8_t synd)
 	return (struct soft_answer){.kind = SOFT_NAK, .code = synd};
 }
 
-/* Is @p connected to @qp, and the cable plugged in? */
+/* Returns true if @p is connected to @qp and the port is up. */
 static inline bool
 soft_resp_linked(const struct soft_qp *qp, const struct soft_qp *p)
 {
@@ -30,8 +30,8 @@ soft_resp_linked(const struct soft_qp *qp, const struct soft_qp *p)
 struct soft_qp *soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p);
 
 /*
- * Find the QP that @qp is connected to, for a request that is sent: the first to a QP in RTR
- * raises an event. NULL: nobody answers.
+ * Returns the QP to which @qp is connected, for a request that is sent; NULL if none answers. The
+ * first request to a QP in RTR raises an event.
  */
 static inline struct soft_qp *
 soft_resp_find(const struct soft_qp *qp)
@@ -48,7 +48,10 @@ soft_resp_find(const struct soft_qp *qp)
 	return soft_resp_linked(qp, p) ? p : NULL;
 }
 
-/* Only one in RTS, and nothing is raised: the request may turn out to be none. */
+/*
+ * Returns the peer only if it is in RTS, and raises no event, because the WQE may turn out to be
+ * invalid.
+ */
 static inline struct soft_qp *
 soft_resp_find_rts(const struct soft_qp *qp)
 {
@@ -62,30 +65,30 @@ soft_resp_find_rts(const struct soft_qp *qp)
 	return soft_resp_linked(qp, p) ? p : NULL;
 }
 
-/* The target goes to ERR. A QP on a port is left to its RoCEv2 engine, which is told of it. */
+/* Moves the target to ERR. A QP on a port is left to its RoCEv2 engine, which is notified. */
 void soft_resp_fail(struct soft_qp *p, uint16_t event);
 /*
- * Refuse a request that needs no receive: tell the requester, raise the event. Only a
- * reliable peer is told; what an unreliable one wants is dropped.
+ * Rejects a request that needs no receive and raises the event. A reliable peer gets a NAK; the
+ * message of an unreliable peer is dropped.
  */
 struct soft_answer soft_resp_refuse(struct soft_engine *e, struct soft_qp *p,
 				    const struct soft_qp *qp, const struct soft_req *r,
 				    uint8_t synd, const char *why);
-/* More READs and atomics under way than the responder has resources for? */
+/* Returns true if more READs and atomics are outstanding than the responder has resources for. */
 bool soft_resp_too_many(const struct soft_qp *p, const struct soft_req *r);
-/* Does the answer travel in the requester's CQE? Only where there is one (cs_req). */
+/* Returns true if the answer is written into the requester's CQE, which needs cs_req and a CQE. */
 bool soft_resp_to_cqe(const struct soft_qp *qp, const struct soft_req *r);
 
 /* ---- soft_resp_recv.c */
-/* A message of an unreliable peer that comes to nothing: one line, and SOFT_SILENCE. */
+/* Drops a message of an unreliable peer. Logs one line and returns SOFT_SILENCE. */
 struct soft_answer soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len,
 				  const char *why);
-/* Is there a receive for a message of @qp (NULL: a datagram)? Then it is e->recv. */
+/* Takes a receive for a message of @qp (NULL: a datagram) into e->recv. */
 struct soft_answer soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p,
 					const struct soft_qp *qp, const struct soft_req *r);
 /*
- * Where @len bytes of its message from @off on go: e->remote. 0, or what is wrong with the
- * receive.
+ * Resolves the receive's buffers for @len bytes of the message, from offset @off on, into
+ * e->remote. Returns 0 or the syndrome of the receive's error.
  */
 uint8_t soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r,
 			     uint64_t off, uint64_t len, const char **why);
@@ -95,11 +98,11 @@ soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_re
 {
 	return soft_resp_scatter_at(e, p, r, 0, len, why);
 }
-/* The receive taken fails: its CQE, then ERR. */
+/* Completes the taken receive with an error CQE and moves the QP to ERR. */
 struct soft_answer soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p,
 				       const struct soft_qp *qp, uint64_t len, uint8_t synd,
 				       const char *why);
-/* The completion of a receive. */
+/* Completes a receive. */
 struct soft_answer soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p,
 				       const struct soft_req *r, uint8_t opcode, uint32_t imm,
 				       const uint8_t *data);
@@ -107,12 +110,14 @@ struct soft_answer soft_resp_send(struct soft_engine *e, struct soft_qp *p,
 				  const struct soft_qp *qp, struct soft_req *r);
 
 /* ---- soft_resp_atomic.c */
-/* A plain one of 8 bytes: what was there before. Memory and operands are in host order. */
+/*
+ * Executes a plain atomic of 8 bytes; returns the old value. Memory and operands are in host order.
+ */
 uint64_t soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add,
 		     uint64_t compare);
 struct soft_answer soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 				    struct soft_req *r);
-/* The same answer again. False: it is not remembered. */
+/* Repeats the answer of an atomic. Returns false if the answer is no longer stored. */
 bool soft_resp_atomic_replay(struct soft_engine *e, const struct soft_qp *p, struct soft_qp *qp,
 			     const struct soft_req *r);
 

@@ -14,7 +14,7 @@ soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add, ui
 
 	if (unlikely(soft_defect(e, SOFT_DEFECT_ATOMIC_SPLIT))) {
 		old = __atomic_load_n(at, __ATOMIC_RELAXED);
-		/* Others get at it meanwhile, on a machine with one CPU too. */
+		/* Lets other threads access the memory meanwhile, on a machine with one CPU too. */
 		rte_delay_us_sleep(1000);
 		new = add ? old + swap_add : swap_add;
 		if (add || old == compare)
@@ -33,15 +33,20 @@ soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add, ui
 	return unlikely(soft_defect(e, SOFT_DEFECT_ATOMIC_OLD)) ? new : old;
 }
 
-/* Add field by field: a bit of @boundary is the highest of a field, no carry leaves it. */
+/*
+ * Adds field by field: a bit of @boundary is the highest of a field, and no carry leaves the field.
+ */
 static uint64_t
 soft_add_fields(uint64_t a, uint64_t b, uint64_t boundary)
 {
-	/* Without the highest bits nothing carries over them; they are added without a carry. */
+	/*
+	 * Without their highest bits the fields cannot carry into each other; these bits are added
+	 * with XOR.
+	 */
 	return ((a & ~boundary) + (b & ~boundary)) ^ ((a ^ b) & boundary);
 }
 
-/* What a masked atomic makes of @old. */
+/* Returns the new value that a masked atomic computes from @old. */
 static uint64_t
 soft_masked(const struct soft_req *r, uint64_t old)
 {
@@ -53,9 +58,9 @@ soft_masked(const struct soft_req *r, uint64_t old)
 }
 
 /*
- * A result of 4 bytes lands big endian, one of 8 in host order: what the device says of
- * itself (atomic_req_8B_endianness_mode) is about 8 bytes only, and UCX takes all others for
- * big endian [A]. Memory and operands are in host order.
+ * Executes a masked atomic. A result of 4 bytes is written big endian, one of 8 bytes in host
+ * order. The device's atomic_req_8B_endianness_mode covers 8 bytes only, and UCX treats all other
+ * sizes as big endian [A]. Memory and operands are in host order.
  */
 static uint64_t
 soft_atomic_masked(const struct soft_req *r, uint8_t *at)
@@ -91,7 +96,7 @@ soft_resp_atomic_result(struct soft_engine *e, struct soft_qp *qp, const struct 
 	}
 }
 
-/* What an atomic needs of the QP. NULL: it has it. */
+/* Checks that the QP allows the atomic. Returns the reason if it does not, else NULL. */
 static const char *
 soft_resp_atomic_right(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r)
 {
@@ -100,7 +105,7 @@ soft_resp_atomic_right(struct soft_engine *e, const struct soft_qp *p, const str
 	if ((!__atomic_load_n(&p->rae, __ATOMIC_RELAXED) || mode == 0) &&
 	    !soft_defect(e, SOFT_DEFECT_QP_RIGHT))
 		return "the QP does not allow remote atomics";
-	/* MLX5_ATOMIC_MODE_8B: up to 8 bytes, in the ways of extended atomics [A]. */
+	/* MLX5_ATOMIC_MODE_8B allows up to 8 bytes, including extended atomics [A]. */
 	if ((r->d.opcode == BB_WQE_ATOMIC_MASKED_CS || r->d.opcode == BB_WQE_ATOMIC_MASKED_FA) &&
 	    mode < 3)
 		return "the QP's atomic_mode does not allow masked atomics";
@@ -134,7 +139,7 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, s
 	if (unlikely(at == NULL) &&
 	    !soft_xlt_remote(e, p, r, r->atomic_len, SOFT_RIGHT_ATOMIC, &at, &why))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS, why);
-	/* Memory in two pieces is none that an atomic could be made on. */
+	/* An atomic needs aligned memory in one piece. */
 	if (unlikely(at == NULL || ((uintptr_t)at & low) != 0))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"an atomic's memory is not aligned to its size, or not in "

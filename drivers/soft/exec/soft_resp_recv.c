@@ -4,13 +4,13 @@
 /*
  * The responder's receives: find one, fill it, complete it.
  *
- * What an unreliable peer sends and no receive takes is dropped, and the receive stays for
- * the next message (class D of IBTA vol. 1, 9.9.3, as in Linux's rxe); one of an RMP stays
- * this QP's.
+ * If no receive takes the message of an unreliable peer, the message is dropped. The receive stays
+ * for the next message (class D of IBTA vol. 1, 9.9.3, as in Linux's rxe). A receive of an RMP
+ * stays assigned to this QP.
  *
- * A SEND whose key cannot be invalidated (class J in IBTA's and rxe's terms) fails its receive
- * with a remote invalid request, as in rxe, and the sender with a remote operation error [A]:
- * rxe acknowledges the sender before.
+ * A SEND whose key cannot be invalidated (class J in IBTA's and rxe's terms) fails its receive with
+ * a remote invalid request, as in rxe. The sender gets a remote operation error [A]; rxe
+ * acknowledges the sender before.
  */
 #include "soft_access.h"
 #include "soft_resp.h"
@@ -24,7 +24,7 @@ soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len, const char 
 	return (struct soft_answer){.kind = SOFT_SILENCE};
 }
 
-/* The receive taken fails: its CQE, then ERR. */
+/* Completes the taken receive with an error CQE and moves the QP to ERR. */
 struct soft_answer
 soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		    uint64_t len, uint8_t synd, const char *why)
@@ -57,7 +57,7 @@ soft_resp_rnr(struct soft_qp *p, const struct soft_qp *qp)
 				    .code = __atomic_load_n(&p->min_rnr_nak, __ATOMIC_RELAXED)};
 }
 
-/* The receive of an RMP is taken here, and the QP's until it has a CQE. */
+/* Takes a receive of an RMP. It stays assigned to the QP until it has a CQE. */
 static struct soft_answer
 soft_resp_recv_shared(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp)
 {
@@ -82,7 +82,7 @@ soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft
 		return soft_resp_recv_shared(e, p, qp);
 	if (unlikely(!p->has_rq) && p->st != BB_PRM_QP_ST_RC)
 		return soft_resp_rnr(p, qp);
-	/* "Not supported by this receive queue": it has none at all [A]. */
+	/* "Not supported by this receive queue": the QP has none [A]. */
 	if (unlikely(!p->has_rq))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP was created without a receive queue");
@@ -154,7 +154,7 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 		len -= off;
 		if (len > left)
 			len = left;
-		/* Only what is written is checked [A]. */
+		/* Only the entries that are written are checked [A]. */
 		if (unlikely(!soft_mem_map(e, p->dev, e->recv.pdn, p->qpn, lkey,
 					   soft_be64(s + 8) + off, len, SOFT_RIGHT_LOCAL_WRITE,
 					   &e->remote, why)))
@@ -167,7 +167,7 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 									     : 0;
 }
 
-/* The CQE's opcode for a SEND. */
+/* Returns the CQE opcode for a SEND. */
 static uint8_t
 soft_resp_send_opcode(uint8_t wqe_opcode)
 {
@@ -186,7 +186,7 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	       struct soft_req *r)
 {
 	uint8_t opcode = soft_resp_send_opcode(r->d.opcode);
-	/* The immediate, or the key that is invalidated. */
+	/* The immediate, or the key to invalidate. */
 	uint32_t imm = r->d.opcode == BB_WQE_SEND ? 0 : r->imm;
 	bool in_cqe = p->cs_res && r->d.len != 0 && r->d.len <= 32;
 	uint8_t data[32] = {0}, synd;
@@ -198,14 +198,14 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	ans = soft_resp_recv_ready(e, p, qp, r);
 	if (unlikely(ans.kind != SOFT_ACK))
 		return ans;
-	/* The list of such a receive is software's to follow; a card does not look at it [A]. */
+	/* Software follows the list of such a receive; a card does not read it [A]. */
 	if (likely(!in_cqe)) {
 		synd = soft_resp_scatter(e, p, r, r->d.len, &why);
 		if (unlikely(synd != 0))
 			return soft_resp_recv_fail(e, p, qp, r->d.len, synd, why);
 	}
 	if (unlikely(opcode == BB_CQE_RESP_SEND_INV)) {
-		/* Before its completion is seen nobody uses the key any more. */
+		/* The key must be unusable before the completion is visible. */
 		int ret = soft_key_invalidate(e, p, bb_be32(r->imm), &why);
 
 		if (ret == -EAGAIN)

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The responder of UD queue pairs: a datagram that fits goes into the next receive, behind
- * 40 bytes for a GRH; any other is dropped, and nobody is told (IBTA vol. 1, 9.8.3).
+ * The responder of UD queue pairs. A datagram that fits is written to the next receive, after 40
+ * bytes for a GRH. Any other datagram is dropped without an answer (IBTA vol. 1, 9.8.3).
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
 #include "soft_ud.h"
 
-/* Leave out the first bytes of the receive: without a GRH nothing is written there. */
+/* Skips the first @bytes of the receive: without a GRH nothing is written there. */
 static void
 soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
 {
@@ -29,7 +29,7 @@ soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
 	memmove(to->p, to->p + i, to->n * sizeof(*to->p));
 }
 
-/* The head and the data behind it, into e->remote. */
+/* Writes the head and then the data to e->remote. */
 static void
 soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct soft_piece *piece,
 	      uint32_t n)
@@ -41,7 +41,7 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 		soft_mem_move(e, e->remote.p, piece, n);
 		return;
 	}
-	/* Read only. */
+	/* Only read, although the field is not const. */
 	all[0].p = (uint8_t *)(uintptr_t)d->head;
 	all[0].len = SOFT_GRH;
 	if (n <= SOFT_MAX_PIECES) {
@@ -49,7 +49,7 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 		soft_mem_move(e, e->remote.p, all, n + 1);
 		return;
 	}
-	/* Through an indirect key. */
+	/* The receive has an indirect key: writes in two steps. */
 	soft_mem_move(e, e->remote.p, all, 1);
 	soft_ud_skip(&e->remote, SOFT_GRH);
 	soft_mem_move(e, e->remote.p, piece, n);
@@ -67,7 +67,7 @@ soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgr
 	memcpy(head + offsetof(struct bb_cqe, slid), &slid, sizeof(slid));
 	memcpy(head + offsetof(struct bb_cqe, flags_rqpn), &rqpn, sizeof(rqpn));
 	p->rmp_holds = false;
-	/* Without an immediate its place has the P_Key's index: 0, the only one. */
+	/* Without an immediate the field has the P_Key index: 0, the only one. */
 	return soft_cqe_write_data(
 		e, p, p->rcq, soft_pair(bb_be32(p->user_index), imm ? d->imm : 0),
 		soft_pair(0, bb_be32((uint32_t)d->len + SOFT_GRH)), 0, 0, e->recv.idx,

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Taking receives from a queue that QPs share, QPs of several engines too: under the
- * RMP's own lock, which is the last one taken.
+ * Takes receives from a shared queue (RMP), also for QPs of several engines: under the RMP's own
+ * lock, which is last in the lock order.
  *
- * A WQE is copied out as a whole with the index of the one behind it. A linked list is
- * followed from WQE 0 on (libmlx5 posts its first receive there); an index outside the
- * queue, and a record further ahead than the queue has WQEs, put it into ERR, which a
- * card tells as SRQ_CATAS_ERROR (mlx5_ib_srq_event()); when exactly it notices is [A].
+ * The whole WQE is copied, including the index of the next one. The linked list starts at WQE 0,
+ * where libmlx5 posts its first receive. An index outside the queue, or a record more WQEs ahead
+ * than the queue has, moves the RMP to ERR. A card reports it as SRQ_CATAS_ERROR
+ * (mlx5_ib_srq_event()); when exactly it detects it is [A].
  */
 #include "soft_data.h"
 
@@ -20,14 +20,14 @@ soft_rmp_fail(struct soft_rmp *rmp, const char *why)
 	return SOFT_TAKE_FAILED;
 }
 
-/* A copy of WQE @idx, and what of it the responder uses. */
+/* Copies WQE @idx and sets the fields that the responder uses. */
 static void
 soft_rmp_load(struct soft_engine *e, const struct soft_rmp *rmp, uint16_t idx)
 {
 	uint32_t stride = 1u << rmp->log_stride;
 
 	memcpy(e->rmp_wqe, rmp->buf + ((size_t)idx << rmp->log_stride), stride);
-	/* Holds the compiler to the copy: the ring may change under our eyes. */
+	/* Makes the compiler use the copy: software may change the ring at the same time. */
 	bb_dma_rmb();
 	e->recv.idx = idx;
 	e->recv.list = e->rmp_wqe + rmp->head_bytes;
@@ -35,7 +35,9 @@ soft_rmp_load(struct soft_engine *e, const struct soft_rmp *rmp, uint16_t idx)
 	e->recv.pdn = rmp->pdn;
 }
 
-/* Under the lock. *event: to be raised behind it. */
+/*
+ * Takes the next receive. Call with the RMP's lock held. *event is to be raised after the unlock.
+ */
 static enum soft_take
 soft_rmp_next(struct soft_engine *e, struct soft_rmp *rmp, uint16_t *event)
 {
@@ -62,7 +64,7 @@ soft_rmp_next(struct soft_engine *e, struct soft_rmp *rmp, uint16_t *event)
 	rmp->head = next;
 	rmp->taken++;
 	*event = 0;
-	/* Fires once; IBTA vol. 1, 10.2.9: when fewer are left than the limit. */
+	/* Raised once, when fewer are left than the limit (IBTA vol. 1, 10.2.9). */
 	if (rmp->lwm != 0 && posted - 1u < rmp->lwm) {
 		rmp->lwm = 0;
 		*event = BB_PRM_EVENT_SRQ_RQ_LIMIT;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a device with a seeded defect does to a request, in soft_defect.c. A build without
- * -Ddefects=true has functions in their place that do nothing.
+ * Effects of seeded defects on a request, implemented in soft_defect.c. A build without
+ * -Ddefects=true has empty functions instead.
  */
 #ifndef SOFT_SEEDED_H
 #define SOFT_SEEDED_H
@@ -13,15 +13,19 @@
 #ifdef SOFT_SEEDED
 /* Changes a decoded request before it is executed. */
 void soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft_req *r);
-/* Writes the payload to @dst (NULL if there is none). Returns false if it did not strike this time.
+/*
+ * Writes the payload to @dst (NULL if there is none). Returns false if the defect does not apply
+ * this time.
  */
 bool soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
 		       uint8_t *dst);
 /* Changes the fields of a receive's CQE. */
 void soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, uint32_t *imm,
 		      uint32_t *len);
-/* Drops the @left bytes that a receive has no room for. Returns false if it did not strike this
- * time. */
+/*
+ * Drops the @left bytes for which a receive has no room. Returns false if the defect does not apply
+ * this time.
+ */
 bool soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left);
 #else
 static inline void

@@ -2,16 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UMR WQEs: bind memory windows, lay out indirect keys, invalidate both.
+ * UMR WQEs: bind memory windows, set the layout of indirect keys, invalidate both.
  *
  * Segments and masks: rdma-core's mlx5dv.h and libmlx5, and the kernel's
- * include/linux/mlx5/device.h (MLX5_UMR_*, MLX5_MKEY_MASK_*). The check of free is two bits:
- * 1 fails on a key in use, 2 on a free one (the kernel's comments in its mr.c). Rules of
- * binding and invalidating windows: IBTA vol. 1, 10.6.7.2 and o10-37.2.x, man ibv_bind_mw;
- * who breaks one gets syndrome 6, a bind error, with any UMR (kernel logs of failed ones show
- * it). That a card checks a window against its region when it is bound is [A]: libmlx5 checks
- * in debug builds only. The kernel tells the card nothing of MW_BIND; it is refused here as
- * the manual page says.
+ * include/linux/mlx5/device.h (MLX5_UMR_*, MLX5_MKEY_MASK_*). The check of the free state has two
+ * bits: 1 fails on a key in use, 2 on a free key (comments in the kernel's mr.c). Rules for binding
+ * and invalidating windows: IBTA vol. 1, 10.6.7.2 and o10-37.2.x, man ibv_bind_mw. A violation
+ * gives syndrome 6, a bind error, with any UMR (kernel logs of failed UMRs show it). That a card
+ * checks a window against its region at the bind is [A]: libmlx5 checks it in debug builds only.
+ * The kernel does not pass MW_BIND to the card; it is rejected here, as the manual page says.
  */
 #include "soft_data.h"
 
@@ -21,7 +20,10 @@
 
 #define CHECK_BITS  (BB_UMR_CHECK_FREE | BB_UMR_CHECK_USED)
 #define KNOWN_FLAGS (BB_UMR_INLINE | BB_UMR_XLT_OFFSET | BB_UMR_CHECK_QPN | CHECK_BITS)
-/* Others change what these keys do not have, or the device does not let users change [A]. */
+/*
+ * Other bits change fields that these keys do not have, or that the device does not let users
+ * change [A].
+ */
 #define KNOWN_MASK                                                                                 \
 	(BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | BB_MKEY_MASK_KEY | BB_MKEY_MASK_QPN |        \
 	 BB_MKEY_MASK_ACCESS | BB_MKEY_MASK_FREE)
@@ -34,13 +36,13 @@ struct umr {
 	struct soft_indirect *ind;
 	uint8_t flags;
 	uint64_t mask;
-	uint32_t key; /* as the control segment names it */
+	uint32_t key; /* key in the control segment */
 	bool to_free;
 	uint8_t access;
 	uint32_t qpn, variant;
 	uint64_t start, len;
 	uint32_t octowords;
-	struct soft_mkey *mr; /* of a window to be bound */
+	struct soft_mkey *mr; /* region of a window to be bound */
 };
 
 static uint8_t
@@ -61,7 +63,7 @@ all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* The key at an index, whatever its low byte. */
+/* Returns the key at an index, ignoring its low byte. */
 static struct soft_mkey *
 find(const struct soft_dev *dev, uint32_t key)
 {
@@ -70,7 +72,9 @@ find(const struct soft_dev *dev, uint32_t key)
 		       : NULL;
 }
 
-/* The segments. What the mask does not name stays unread: libmlx5 leaves it stale. */
+/*
+ * Decodes the segments. Fields that the mask does not name stay unread: libmlx5 leaves them stale.
+ */
 static uint8_t
 decode(struct umr *u)
 {
@@ -88,14 +92,17 @@ decode(struct umr *u)
 		return BAD_WQE(u, "translations must stand in the WQE");
 	if (!all_zero(umr + 1, 3) || !all_zero(umr + 16, 32))
 		return BAD_WQE(u, "reserved bytes of the UMR segment are not 0");
-	/* An offset, or without its flag the size of signature data: neither is there. */
+	/*
+	 * The field is an offset, or without its flag the size of signature data; neither is
+	 * supported.
+	 */
 	if ((soft_be32(umr + 4) & 0xffff) != 0)
 		return BAD_WQE(u, "translations can only be changed from the first on");
 	if (u->octowords % BB_WQE_XLT_ALIGN != 0 || ds != BB_WQE_UMR_DS + u->octowords)
 		return BAD_WQE(u, "translations are whole blocks of 64 bytes, and ds counts them");
 	if ((u->mask & ~(uint64_t)KNOWN_MASK) != 0)
 		return BAD_BIND(u, "the mask names a field that a UMR may not change here");
-	/* The kernel posts none such (umr_check_mkey_mask()); the syndrome is [A]. */
+	/* The kernel posts no such UMR (umr_check_mkey_mask()); the syndrome is [A]. */
 	if ((u->mask & BB_MKEY_MASK_A) != 0 && u->qp->dev->opts.no_umr_atomic)
 		return BAD_BIND(u,
 				"the mask names the atomic right, which a UMR of this device may "
@@ -111,7 +118,7 @@ decode(struct umr *u)
 	return 0;
 }
 
-/* The key, and whether its state allows the change. Under the lock. */
+/* Checks that the key exists and its state allows the change. Call with the lock held. */
 static uint8_t
 check_key(struct umr *u)
 {
@@ -126,7 +133,7 @@ check_key(struct umr *u)
 	if (ind == NULL || !ind->umr)
 		return BAD_BIND(u, "the key was not made to be changed: it is no window and no "
 				   "indirect key with umr_en");
-	/* LOCAL_INV leaves its own low byte: that of a free key is anybody's guess. */
+	/* LOCAL_INV does not change the low byte, so the low byte of a free key is not checked. */
 	if (!ind->free && u->m->key != u->key)
 		return BAD_BIND(u, "the low byte is not the key's: an old rkey");
 	if ((u->flags & BB_UMR_CHECK_FREE) != 0 && !ind->free)
@@ -141,11 +148,11 @@ check_key(struct umr *u)
 	return 0;
 }
 
-/* A type 1 or 2 window's own rules. */
+/* Checks the rules of type 1 and type 2 windows. */
 static uint8_t
 check_window(struct umr *u)
 {
-	/* Where a UMR may not name the right to atomics, a bind does without. */
+	/* If a UMR may not name the atomic right, a bind does not include it. */
 	const uint64_t rights = BB_MKEY_MASK_ACCESS &
 				~(uint64_t)(u->qp->dev->opts.no_umr_atomic ? BB_MKEY_MASK_A : 0);
 	const uint64_t bind =
@@ -156,7 +163,7 @@ check_window(struct umr *u)
 	uint32_t len;
 	bool type2 = u->ind->mw_type == 2;
 
-	/* o10-37.2.26: only a bind takes a type 1 window back. */
+	/* o10-37.2.26: only a bind can unbind a type 1 window. */
 	if (((u->mask & BB_MKEY_MASK_QPN) != 0) != type2)
 		return BAD_BIND(u, type2 ? "a type 2 window is bound as one of type 1"
 					 : "a type 1 window is bound or invalidated as one of "
@@ -200,7 +207,7 @@ check_window(struct umr *u)
 	return 0;
 }
 
-/* A pattern's rules; nothing is written yet. */
+/* Checks the rules of a pattern; writes nothing yet. */
 static uint8_t
 check_pattern(struct umr *u)
 {
@@ -277,13 +284,14 @@ take_pattern(struct umr *u)
 }
 
 /*
- * Let nobody in, if nobody but @own is. Else the gate stays as it is: who finds it in use may come
- * back with the key for its own buffers, or give up and never come back. Under the lock.
+ * Closes the gate of a key if only @own users are inside; returns false otherwise. It then leaves
+ * the gate open: a WQE that finds the key in use may retry with the key for its own buffers, or
+ * never retry. Call with the lock held.
  */
 static bool
 close_gate(struct soft_indirect *ind, uint32_t own)
 {
-	/* That of a free key is closed; who knocks there is gone in a moment. */
+	/* The gate of a free key is closed. A user that tries to enter leaves in a moment. */
 	uint32_t now = own | (ind->free ? SOFT_GATE_CLOSED : 0);
 
 	return __atomic_compare_exchange_n(&ind->gate, &now, own | SOFT_GATE_CLOSED, false,
@@ -298,7 +306,7 @@ unbind(struct soft_indirect *ind)
 	ind->bound = NULL;
 }
 
-/* Nobody is inside. */
+/* Applies the change. No user is inside. */
 static void
 apply(struct umr *u)
 {
@@ -367,7 +375,7 @@ soft_umr_execute(struct soft_qp *qp, struct soft_req *r)
 	return synd;
 }
 
-/* What a remote invalidation asks of a key. NULL: it may be invalidated. */
+/* Checks that a peer may invalidate a key. Returns the reason if not, else NULL. */
 static const char *
 not_invalidated(const struct soft_mkey *m, const struct soft_qp *p)
 {
@@ -400,7 +408,7 @@ soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32
 		ret = -EACCES;
 		goto out;
 	}
-	/* The receive's own buffers may be named by it. */
+	/* The receive's own buffers may use the key. */
 	for (i = 0; i < e->n_held; i++)
 		own += e->held[i] == m->ind;
 	if (!close_gate(m->ind, own)) {
