@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Two sides, their memory and their pairs of queue pairs; and what undoes them. */
+/* Two sides, their memory and pairs of queue pairs, and the deferred destruction. */
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ fx_forget(struct fx *fx, const void *arg)
 void
 fx_undo(struct fx *fx)
 {
-	/* Connections go in front of their QPs. */
+	/* Connections end before their QPs. */
 	link_end(fx, false);
 	while (fx->n_defer != 0) {
 		struct deferred *d = &fx->defer[--fx->n_defer];
@@ -60,7 +60,7 @@ fx_undo(struct fx *fx)
 	}
 }
 
-/* What cannot be destroyed here keeps the device from closing, which is noticed. */
+/* An object that cannot be destroyed here keeps the device from closing, which is reported. */
 static void
 undo_pd(void *pd)
 {
@@ -153,7 +153,7 @@ fx_pair_opts(const struct fx *fx, struct pair_opts *o)
 	o->pd_b = fx->b.pd;
 	bb_qp_attr_init(&o->a);
 	o->a.access = fx->access;
-	o->a.timeout = 18; /* 1 s: nothing of a working pair takes so long */
+	o->a.timeout = 18; /* 1 s: longer than any operation of a working pair */
 	o->a.max_rd_atomic = (uint8_t)RTE_MIN(fx->a.attr.max_rd_atomic, 16u);
 	o->a.max_dest_rd_atomic = (uint8_t)RTE_MIN(fx->a.attr.max_dest_rd_atomic, 16u);
 	o->a.path.sgid_index = fx->a.gid;
@@ -252,7 +252,7 @@ check_state(struct fx *fx, struct bb_qp *qp, enum bb_qp_state want, const char *
 	      bb_qp_state_name(want));
 }
 
-/* Open a device; %p in its name is this process, so that those run at a time do not meet. */
+/* Opens a device. %p in its name becomes the process id, so that parallel runs do not collide. */
 static int
 open_here(const char *spec, struct bb_dev **dev)
 {
@@ -304,7 +304,7 @@ side_open(struct side *s, const char *spec, struct bb_dev *dev)
 	return bb_mr_reg(s->pd, s->mem, ARENA, access, &s->mr);
 }
 
-/* Two ends of a wire find each other when both are there. */
+/* The two ends of a wire connect when both exist. */
 static bool
 link_up(struct fx *fx, struct side *s)
 {

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The GIDs that pairs use. Linux lists each address of a RoCE port twice, as v1 and as v2, the
- * default GID of the MAC first: what runs on index 0 alone is RoCE v1, which hardly a network has.
+ * The GIDs that pairs use. Linux lists each address of a RoCE port twice, as v1 and as v2, and
+ * first the default GID of the MAC. A run on index 0 alone would test RoCE v1, which few networks
+ * use.
  */
 #include "conform.h"
 
@@ -35,7 +36,7 @@ next_gid(const struct side *s, enum bb_gid_type type, uint32_t *index, struct bb
 	return false;
 }
 
-/* The first of @type at A that has one of its address family at B, and that one. */
+/* Chooses A's first GID of @type whose address family B has, and B's first one of that family. */
 static bool
 choose(struct fx *fx, enum bb_gid_type type)
 {

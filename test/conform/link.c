@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Pairs that are connected by librdmacm: A calls, B listens at an address of its device. */
+/* Pairs connected by librdmacm: A connects, B listens at an address of its device. */
 #include <sys/socket.h>
 
 #include "conform.h"
@@ -9,7 +9,7 @@
 #define CONNS 256
 
 struct link {
-	struct bb_cm *a, *b; /* the same where A and B are one device */
+	struct bb_cm *a, *b; /* equal if A and B are one device */
 	struct bb_listener *listener;
 	struct sockaddr_storage addr;
 	struct bb_conn *conn[CONNS];
@@ -117,7 +117,7 @@ param_of(const struct bb_qp_attr *attr, struct bb_conn_param *param)
 	param->timeout_ms = 30000;
 }
 
-/* What comes of @p's connection alone; connections of earlier rows may still end. */
+/* Handles events of @p's connection; connections of earlier rows may still end. */
 static unsigned int
 hear(struct fx *fx, struct bb_cm *cm, struct pair p, const struct pair_opts *o,
      const struct bb_conn *calling, bool kept)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* EAL's log goes to memory, so that rows can hold what the library says. */
+/* Captures EAL's log in memory, so that rows can check what the library logs. */
 #include <ctype.h>
 #include <strings.h>
 
@@ -15,8 +15,8 @@
 /* The device may log from a thread of its own. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char line[LINES][WIDTH];
-static unsigned int n_lines; /* since log_clear(); the last LINES are kept */
-static size_t at;            /* bytes of the line that is being written */
+static unsigned int n_lines; /* since log_clear(); the last LINES are stored */
+static size_t at;            /* bytes of the line being written */
 static FILE *stream;
 
 static ssize_t
@@ -88,15 +88,14 @@ first_kept(void)
 	return n_lines > LINES ? n_lines - LINES : 0;
 }
 
-/* Whether a line is of the software device, which says what a card or the kernel keeps to itself.
- */
+/* Returns whether the software device logged the line; a card or the kernel would not log it. */
 static bool
 of_device(const char *text)
 {
 	return strncmp(text, "soft: ", 6) == 0;
 }
 
-/* Counts lines with @word, those of the software device left out if @own. */
+/* Counts lines with @word, without those of the software device if @own. */
 static unsigned int
 having(const char *word, bool own)
 {
@@ -161,7 +160,7 @@ check_refused(struct fx *fx, const char *call, int got, int want, const char *wo
 	      "%s: refused as it should be, but %u lines were logged (and %u by the software "
 	      "device), the last: %s",
 	      call, lines - device, device, last);
-	/* By the library or its driver: on a card nothing else speaks. */
+	/* The library or its driver must log it: on a card there is no other log. */
 	CHECK(fx, having(word, true) != 0, "%s: the library's log says nothing of \"%s\": %s", call,
 	      word, last);
 }

@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * conform: run the rows of the conformance suite on devices.
+ * conform: runs the rows of the conformance suite on devices.
  *
- * Read next: conform.h (what a row and a fixture are), ops.c (the verbs), rows_data.c
- * (the plainest area).
+ * Read next: conform.h (rows and fixtures), ops.c (the verbs), rows_data.c (the plainest area).
  */
 #include <getopt.h>
 #include <sched.h>
@@ -167,8 +166,8 @@ parse(int argc, char **argv)
 }
 
 /*
- * Lcores that may run on every CPU this process has: 0, that of the rows, which start threads of
- * their own, and 1 for progress=lcore.
+ * Starts EAL with two lcores that may run on every CPU of this process: 0 for the rows, which
+ * start threads of their own, and 1 for progress=lcore.
  */
 static int
 eal_start(char *name, int argc, char **argv)
@@ -225,7 +224,7 @@ run_row(struct fx *fx, struct row *row, const char *spec)
 		row->result = PASS;
 	} else {
 		snprintf(row->why, sizeof(row->why), "over %s: %s", fx->gid_kind, fx->why);
-		/* What a card does is not known; what the software device does is. */
+		/* The behaviour of a card is unknown, that of the software device is known. */
 		row->result = row_assumed(row) && !(fx->a.attr.software && fx->b.attr.software)
 				      ? DIFFERS
 				      : FAIL;
@@ -253,7 +252,7 @@ print_row(const struct fx *fx, const struct row *row, const char *spec)
 	fflush(stdout);
 }
 
-/* After a failure nothing of the devices can be trusted: begin anew. */
+/* After a failure the state of the devices is unknown: open them again. */
 static int
 reopen(struct fx *fx, const char *spec, unsigned int nth)
 {
@@ -262,7 +261,9 @@ reopen(struct fx *fx, const char *spec, unsigned int nth)
 	return fx_open(fx, spec, o.timeout, o.address, nth);
 }
 
-/* Runs the rows over the @nth kind of GID: on later ones those that ask for each and hold so far.
+/*
+ * Runs the rows over the @nth kind of GID. Later kinds run only the rows that ask for each kind
+ * and pass so far.
  */
 static int
 run_rows(struct fx *fx, struct column *col, unsigned int nth)
@@ -346,7 +347,7 @@ run_all(struct column *col)
 		if (rc != 1 && ret != 0)
 			rc = ret;
 	}
-	/* Only a run of everything can tell that a line is not needed any more. */
+	/* Only a complete run shows that a line of the list is unused. */
 	if (o.table != NULL && o.skips != NULL && o.filter == NULL && skips_unused() != 0)
 		rc = 1;
 	if (o.json != NULL && report_json(o.json, col, o.n) != 0)
@@ -386,7 +387,7 @@ main(int argc, char **argv)
 	if (wires_make(o.device, o.n) == 0 && log_start() == 0)
 		rc = run_all(col);
 	log_stop();
-	/* net_memif works on EAL's interrupt thread, for which the cleanup does not wait. */
+	/* net_memif uses EAL's interrupt thread, for which the cleanup does not wait. */
 	if (!wires_in_eal())
 		rte_eal_cleanup();
 free_rows:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Capabilities that rows need, or need to be absent to see a refusal. */
+/* Capabilities that rows need, or whose absence they need to see a refusal. */
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@ both(const struct fx *fx, bool a, bool b)
 }
 
 /*
- * Two of them, and the 5 GiB of the largest region: their address space, and that what is no
- * software device may pin them, all of them.
+ * Two long buffers and the 5 GiB of the largest region: address space, and the right to pin all
+ * of it on a real device.
  */
 static bool
 long_buffers(const struct fx *fx)
@@ -26,7 +26,7 @@ long_buffers(const struct fx *fx)
 	void *p;
 
 #if defined(__SANITIZE_THREAD__)
-	/* It keeps four bytes for each byte that is touched. */
+	/* ThreadSanitizer adds four bytes per touched byte. */
 	return false;
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -127,7 +127,7 @@ met(const struct fx *fx, enum need need)
 	case NEED_UMEM:
 		return both(fx, a->max_umem != 0, b->max_umem != 0);
 	case NEED_PSNS:
-		/* Nothing else tells. */
+		/* The only indication is in the spec. */
 		return strstr(fx->spec, "shm=") == NULL || strstr(fx->spec, "shm_packets") != NULL;
 	case NEED_PASSIVE:
 		return !b->target_progress;
@@ -152,7 +152,7 @@ met(const struct fx *fx, enum need need)
 	case NEED_QP_CONNECT:
 		return fx->link == NULL;
 	case NEED_GLOBAL_ATOMICS:
-		/* The target's device carries them out. */
+		/* The target's device executes them. */
 		return b->atomics_global;
 	case NEED_SOFTWARE:
 		return both(fx, a->software, b->software);
@@ -163,7 +163,7 @@ met(const struct fx *fx, enum need need)
 
 static const struct {
 	enum need need;
-	const char *name; /* as in the list of allowed skips */
+	const char *name; /* as in the list of permitted skips */
 	const char *text;
 } needs_text[] = {
 	{NEED_ATOMICS, "atomics", "bb_dev_attr.atomics is false"},
@@ -217,7 +217,7 @@ static const struct {
 	{NEED_RNR, "rnr", "bb_dev_attr.iwarp is true: no RNR"},
 	{NEED_READ_LIST, "read-list", "bb_dev_attr.max_read_sge is 1"},
 	{NEED_QP_CONNECT, "qp-connect", "--address: pairs are connected by librdmacm"},
-	/* Last: the machine is asked when the device has everything. */
+	/* Last: the machine matters only if the device has everything. */
 	{NEED_UDMABUF, "machine-udmabuf", "/dev/udmabuf cannot be opened"},
 	{NEED_MEMORY, "machine-memory",
 	 "5 GiB cannot be mapped, and locked and pinned for a device"},

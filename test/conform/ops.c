@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The verbs of man ibv_post_send: what each does, where it is legal, how it is posted. */
+/* The verbs of man ibv_post_send: effect, legal types, and how each is posted. */
 #include "conform.h"
 
 #define RC (1u << BB_QPT_RC)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Results for people (list, table) and programs (JSON). */
+/* Results as text (list, table) and as JSON. */
 #include "conform.h"
 
 static const char *const result_name[] = {
@@ -96,9 +96,9 @@ report_json(const char *path, const struct column *col, unsigned int n)
 	return close_out(f, path);
 }
 
-/* ---- The table: a line per group, a column per device. */
+/* ---- The table: one line per group, one column per device. */
 
-/* The texts are the rows', which outlive the table, or constants. */
+/* The texts are constants or belong to the rows, which outlive the table. */
 struct reasons {
 	const char *text[64];
 	unsigned int n;
@@ -140,7 +140,7 @@ table_cell(FILE *f, const struct rows *rows, const char *group, struct reasons *
 		count[rows->row[i].result]++;
 		if (rows->row[i].result == SKIP)
 			why = rows->row[i].why;
-		/* Of a row that the device can do only the machine is in question. */
+		/* If the device supports a row, only the machine can be the cause. */
 		text = need_of_machine(rows->row[i].needs);
 		if (text != NULL && (rows->row[i].result == PASS || strcmp(why, text) == 0))
 			machine = text;
@@ -152,7 +152,7 @@ table_cell(FILE *f, const struct rows *rows, const char *group, struct reasons *
 	else if (count[NOT_RUN] != 0)
 		fputs(", not run", f);
 	else if (machine != NULL)
-		/* The table is of devices, not of the machine that made it. */
+		/* The table describes devices, not the machine that made it. */
 		fprintf(f, ", pass or skip [%u]", reason_number(reasons, machine));
 	else if (count[SKIP] == 0)
 		fputs(", pass", f);
@@ -173,7 +173,7 @@ group_size(const struct rows *rows, const char *group)
 	return n;
 }
 
-/* Where the rules of a group are written, each place once. */
+/* Prints the sources of the rules of a group, each once. */
 static void
 group_sources(FILE *f, const struct rows *rows, const char *group)
 {

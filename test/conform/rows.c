@@ -121,7 +121,7 @@ rows_free(struct rows *rows)
 	memset(rows, 0, sizeof(*rows));
 }
 
-/* A filter is a list of patterns with commas between; one without '*' matches anywhere. */
+/* A filter is a comma-separated list of patterns; a pattern without '*' matches anywhere. */
 bool
 row_matches(const struct row *row, const char *filter)
 {

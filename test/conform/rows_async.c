@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Asynchronous events that are no consequence of a bad request: a first message in RTR, and
- * what breaks by itself. The latter a program cannot bring about, so the rows ask a software
- * device of their own for it (option fault).
+ * Asynchronous events without an invalid request: a first message in RTR, and failures of the
+ * hardware. A program cannot cause the latter, so these rows open a software device with option
+ * fault.
  */
 #include "conform.h"
 
 #define MAN    "ibv_get_async_event(3)"
-#define FAULTY "soft15" /* nobody else's */
+#define FAULTY "soft15" /* not used by other rows */
 
-/* One WRITE that has a completion. */
+/* One WRITE and its completion. */
 static void
 write_one(struct fx *fx, struct pair p, uint64_t id)
 {
@@ -58,7 +58,7 @@ want_event(struct fx *fx, enum bb_event_type type, struct bb_qp *qp, struct bb_c
 
 /* ---- A first message */
 
-/* The target stays in RTR; the first message to it says so, and only that one. */
+/* The target stays in RTR; the first message raises the event, later ones do not. */
 static void
 run_comm_est(struct fx *fx, const struct row *row)
 {
@@ -103,7 +103,7 @@ run_comm_est(struct fx *fx, const struct row *row)
 	event = wait_event(fx, s, "the first message");
 	CHECK(fx, event.type == BB_EVENT_QP_COMM_EST && event.qp == p.b, "event \"%s\"",
 	      bb_event_name(event.type));
-	/* The completion of an unreliable one says nothing of the target. */
+	/* Completions on an unreliable QP prove nothing about the target. */
 	wait_data(fx, 1);
 	write_done(fx, p, fx->a.cq, 1, BB_WC_SUCCESS);
 	write_one(fx, p, 2);
@@ -113,15 +113,15 @@ run_comm_est(struct fx *fx, const struct row *row)
 	check_state(fx, p.b, BB_QP_RTR, "the target's");
 }
 
-/* ---- What breaks */
+/* ---- Hardware failures */
 
-/* How a faulty device is made and what must come of it. */
+/* Options of a faulty device, and the function that checks it. */
 struct fault {
 	const char *cell, *option;
 	void (*run)(struct fx *fx);
 };
 
-/* The row on a device of its own, which closes whatever has happened to it. */
+/* Runs the row on a device of its own; it must close whatever happened to it. */
 static void
 run_fault(struct fx *fx, const struct row *row)
 {
@@ -153,7 +153,7 @@ port_state(struct fx *fx)
 	return attr.state;
 }
 
-/* The second request meets a port that is down: it is repeated until it gets through. */
+/* The second request finds the port down and is repeated until it gets through. */
 static void
 port_flaps(struct fx *fx)
 {
@@ -193,7 +193,7 @@ recover(struct fx *fx, struct pair p, const struct pair_opts *o, struct bb_qp_re
 	OK(fx, bb_qp_recover(p.b, &b, &a, &o->b, &rb));
 }
 
-/* It stays down for longer than the request is repeated. */
+/* The port stays down for longer than the request is repeated. */
 static void
 port_down_too_long(struct fx *fx)
 {
@@ -220,7 +220,7 @@ port_down_too_long(struct fx *fx)
 	check_alive(fx, p);
 }
 
-/* Nothing goes any more but to destroy, which the end of the row does. */
+/* Only destroy calls work, which the end of the row makes. */
 static void
 device_dies(struct fx *fx)
 {
@@ -257,7 +257,7 @@ device_dies(struct fx *fx)
 	check_no_event(fx, &fx->a, "a dead device");
 }
 
-/* A CQ takes its QPs with it; CQ and QPs are made anew (IBTA vol. 1, 11.6.3.3). */
+/* A failed CQ fails its QPs; CQ and QPs must be created anew (IBTA vol. 1, 11.6.3.3). */
 static void
 cq_breaks(struct fx *fx)
 {
@@ -306,7 +306,7 @@ cq_breaks(struct fx *fx)
 	write_done(fx, p, o.init.send_cq, 3, BB_WC_SUCCESS);
 }
 
-/* No completion says why: what was under way is unknown. */
+/* No completion gives a cause: the fate of outstanding requests is unknown. */
 static void
 qp_breaks(struct fx *fx)
 {

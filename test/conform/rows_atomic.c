@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Atomics: what they return, what they leave behind, and that they are atomic. */
+/* Atomics: returned value, memory, and atomicity. */
 #include "conform.h"
 
 #define MAN "ibv_post_send(3)"
@@ -45,12 +45,13 @@ run(struct fx *fx, const struct row *row)
 	xfer_run(fx, &x);
 }
 
-/* ---- Masked ones: bits of a word, fields of a word */
+/* ---- Masked atomics: bits of a word, fields of a word */
 
 static const struct {
 	const char *name;
 	bool add;
-	uint64_t start, operand, compare, compare_mask, swap_mask; /* add: boundaries in compare */
+	/* add: boundaries in compare */
+	uint64_t start, operand, compare, compare_mask, swap_mask;
 } masked[] = {
 	{"swap-all", false, 0x1122334455667788, 0x99aabbccddeeff00, 0x1122334455667788, UINT64_MAX,
 	 UINT64_MAX},
@@ -64,7 +65,7 @@ static const struct {
 	{"add-bytes", true, 0xff01ff02ff03ff04, 0x0101010101010101, 0x8080808080808080, 0, 0},
 };
 
-/* @bits wide; a bit of @boundary is the highest of its field. */
+/* Adds fields in @bits; a bit of @boundary is the highest of its field. */
 static uint64_t
 add_fields(uint64_t a, uint64_t b, uint64_t boundary, uint32_t bits)
 {
@@ -147,7 +148,10 @@ run_masked_refused(struct fx *fx, const struct row *row)
 	check_alive(fx, p);
 }
 
-/* Without the capability: -EINVAL for keys and QPs that would grant it, one line each. */
+/*
+ * Without the capability keys and QPs that would grant atomics are rejected with -EINVAL and one
+ * line each.
+ */
 static void
 run_refused(struct fx *fx, const struct row *row)
 {
@@ -169,7 +173,7 @@ run_refused(struct fx *fx, const struct row *row)
 	check_alive(fx, p);
 }
 
-/* Without the capability a request is refused by the requester's device. */
+/* Without the capability the requester's device rejects the request. */
 static void
 run_refused_post(struct fx *fx, const struct row *row)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion queues: how completions are counted, ordered and told apart. */
+/* Completion queues: number, order and identification of completions. */
 #include <sched.h>
 
 #include "conform.h"
@@ -52,7 +52,7 @@ run_depth(struct fx *fx, const struct row *row)
 
 /* ---- Polling */
 
-/* As many as asked for, in order, whatever the size of the array. */
+/* A poll returns the requested number, in order, for any array size. */
 static void
 run_burst(struct fx *fx, const struct row *row)
 {
@@ -82,7 +82,7 @@ run_burst(struct fx *fx, const struct row *row)
 	check_quiet(fx, fx->a.cq, "30 NOPs");
 }
 
-/* Unsignalled requests give their room back without a word, for ever. */
+/* Unsignalled requests free their room without a completion, without end. */
 static void
 run_unsignaled(struct fx *fx, const struct row *row)
 {
@@ -98,7 +98,7 @@ run_unsignaled(struct fx *fx, const struct row *row)
 	o.init.send_cq = o.init.recv_cq = fx_cq(fx, &fx->a, row->n + o.rq_depth_a);
 	p = fx_pair(fx, &o);
 	for (i = 0; i <= 600; i++) {
-		/* The last one is waited for. */
+		/* The last request is waited for. */
 		uint32_t flags = i == 600 ? BB_SEND_SIGNALED : 0;
 
 		while (bb_post_nop(p.a, i, flags) != 0) {
@@ -119,7 +119,7 @@ run_unsignaled(struct fx *fx, const struct row *row)
 	      stats.outstanding);
 }
 
-/* Two QPs on one CQ: each one's completions in its order, each with its QP. */
+/* Two QPs on one CQ: each QP's completions are in order and name their QP. */
 static void
 run_two_qps(struct fx *fx, const struct row *row)
 {
@@ -148,7 +148,7 @@ run_two_qps(struct fx *fx, const struct row *row)
 	}
 }
 
-/* Sends into one CQ, receives into another. */
+/* Sends complete into one CQ, receives into another. */
 static void
 run_two_cqs(struct fx *fx, const struct row *row)
 {
@@ -223,7 +223,7 @@ run_both_ways(struct fx *fx, const struct row *row)
 	}
 }
 
-/* Receives are taken in the order they were posted in, by messages in theirs. */
+/* Messages consume receives in posting order. */
 static void
 run_recv_order(struct fx *fx, const struct row *row)
 {
@@ -251,7 +251,7 @@ run_recv_order(struct fx *fx, const struct row *row)
 	settle(fx, p.a, fx->a.cq);
 }
 
-/* Every status has a name and a cause that no other one has. */
+/* Every status has a name and a cause of its own. */
 static void
 run_texts(struct fx *fx, const struct row *row)
 {

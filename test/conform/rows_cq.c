@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CQs that change (resize, moderation) and that say more or less (time, compression). */
+/* Attributes of CQs: resize, moderation, timestamps, compression. */
 #include "conform.h"
 
-/* NOPs; of the verbs driver, which completes those itself, WRITEs of no bytes. */
+/* Posts NOPs; for the verbs driver, which completes NOPs itself, empty WRITEs. */
 static void
 nops(struct fx *fx, struct pair p, uint64_t first, uint32_t n)
 {
@@ -31,7 +31,7 @@ take(struct fx *fx, struct bb_cq *cq, struct bb_qp *qp, uint64_t first, uint32_t
 		check_wc(fx, &wc[i], qp, first + i, BB_WC_SUCCESS, "NOPs");
 }
 
-/* ---- Resize: what waits stays, in order; traffic goes on; the new depth counts. */
+/* ---- Resize: unpolled completions stay in order, traffic continues, the new depth applies. */
 
 static void
 run_resize(struct fx *fx, const struct row *row)
@@ -44,12 +44,12 @@ run_resize(struct fx *fx, const struct row *row)
 	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq;
 	p = fx_pair(fx, &o);
-	/* Not at the ring's beginning. */
+	/* Not at the start of the ring. */
 	nops(fx, p, 0, 7);
 	take(fx, cq, p.a, 0, 7);
 	nops(fx, p, 100, waiting);
 	fx_progress(fx);
-	/* Where the device is another thread, or a card: most have completed then. */
+	/* If the device is another thread or a card, most requests have completed then. */
 	if (!fx->a.attr.software)
 		rte_delay_us_block(1000);
 	OK(fx, bb_cq_resize(cq, row->n));
@@ -95,7 +95,7 @@ run_no_resize(struct fx *fx, const struct row *row)
 	CHECK(fx, bb_cq_depth(cq) == 64, "a refused bb_cq_resize() changed the depth");
 }
 
-/* ---- Moderation delays events, never what a poll sees. */
+/* ---- Moderation delays events, but not what a poll finds. */
 
 static void
 run_moderate(struct fx *fx, const struct row *row)
@@ -130,7 +130,7 @@ undo_channel(void *ch)
 	(void)bb_channel_destroy(ch);
 }
 
-/* No event before the count or the time is reached. */
+/* No event before the count or the period is reached. */
 static void
 run_moderated_event(struct fx *fx, const struct row *row)
 {
@@ -268,7 +268,7 @@ run_compressed(struct fx *fx, const struct row *row)
 		for (i = 0; i < row->n; i++) {
 			uint8_t data[64];
 
-			/* Lengths alike and not alike, immediate data in between. */
+			/* Equal and unequal lengths, with immediate data among them. */
 			len = i % 5 == 4 ? 3 : 40;
 			memset(data, (int)(round * 32 + i), sizeof(data));
 			CHECK(fx,
@@ -353,7 +353,7 @@ rows_cq(struct rows *rows)
 	row->needs = NEED_CQ_MODERATION;
 	row_add(rows, "ibv_modify_cq(3)", run_no_moderation, "cq/no-moderation", "refused")->needs =
 		NEED_NO_CQ_MODERATION;
-	/* The man page has the clock, and not that a QP's times go up. */
+	/* The man page has the clock, but does not state that a QP's timestamps increase. */
 	row_add(rows, ASSUMED, run_time, "cq/timestamps", "in-order")->needs = NEED_CLOCK;
 	row_add(rows, "ibv_create_cq_ex(3)", run_no_time, "cq/no-timestamps", "refused")->needs =
 		NEED_NO_CLOCK;

@@ -3,7 +3,7 @@
  */
 /*
  * Data: every verb that moves bytes, in every size, with every flag and shape that man
- * ibv_post_send allows it. A row posts one request and looks at everything.
+ * ibv_post_send permits. A row posts one request and checks everything.
  */
 #include "conform.h"
 
@@ -14,7 +14,7 @@ enum size {
 	SIZE_1,
 	SIZE_4,
 	SIZE_8,
-	SIZE_INLINE, /* the most that goes inline */
+	SIZE_INLINE, /* the largest inline size */
 	SIZE_MTU_LESS,
 	SIZE_MTU,
 	SIZE_MTU_MORE,
@@ -45,9 +45,9 @@ enum flag {
 	SOLICITED,
 	INLINE,
 	INLINE_UNSIGNALED,
-	SIGNAL_ALL, /* of the QP; the request has no flag */
+	SIGNAL_ALL, /* attribute of the QP; the request has no flag */
 	LIST,
-	LIST_INLINE, /* of a gather list */
+	LIST_INLINE, /* inline data from a gather list */
 	FLAGS,
 };
 
@@ -66,7 +66,7 @@ static const struct {
 	{"list-inline", BB_SEND_SIGNALED},
 };
 
-#define MOST UINT32_MAX /* as many pieces as the queue and the operation take */
+#define MOST UINT32_MAX /* as many pieces as queue and operation accept */
 
 static uint32_t
 most_pieces(const struct fx *fx, const struct op *op)
@@ -92,11 +92,11 @@ run(struct fx *fx, const struct row *row)
 		       row->flags == LIST_INLINE;
 	x.use_list = row->flags >= LIST;
 	x.nsge = row->pieces == MOST ? most_pieces(fx, row->op) : row->pieces;
-	/* The other way round at the receiver, so that pieces do not meet pieces. */
+	/* Different pieces at the receiver, so that their boundaries do not match. */
 	x.nrecv = row->pieces == 1   ? RTE_MIN(3u, fx->max_rsge)
 		  : row->pieces == 2 ? fx->max_rsge
 				     : 1;
-	/* Every place in a cache line has its turn. */
+	/* Every offset in a cache line is used in turn. */
 	x.shift = (uint32_t)(fx->wr_id * 7 % 64);
 	xfer_run(fx, &x);
 }
@@ -117,7 +117,7 @@ legal(const struct op *op, enum bb_qp_type type, enum size size, enum flag flag,
 	return true;
 }
 
-/* A message without payload names no memory: its key and address are not looked at. */
+/* A message without payload addresses no memory: its key and address are not checked. */
 static void
 run_empty_key(struct fx *fx, const struct row *row)
 {
@@ -134,7 +134,7 @@ run_empty_key(struct fx *fx, const struct row *row)
 	xfer_check_data(fx, &x);
 }
 
-/* Many requests of one doorbell: each is done, in order, each completion is its own. */
+/* Many requests in one doorbell: each executes in order and has its own completion. */
 static void
 run_burst(struct fx *fx, const struct row *row)
 {

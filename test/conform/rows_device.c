@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Devices and ports: what they say of themselves, and what they refuse. */
+/* Devices and ports: their attributes, and rejected calls. */
 #include "conform.h"
 
 static void
@@ -62,7 +62,7 @@ run_gids(struct fx *fx, const struct row *row)
 	CHECK(fx, ret == -EINVAL, "a GID index past the table returned %d", ret);
 }
 
-/* The default partition is there; a queue pair takes an index inside the table only. */
+/* The default partition exists; a queue pair accepts only an index in the table. */
 static void
 run_pkeys(struct fx *fx, const struct row *row)
 {
@@ -92,7 +92,7 @@ run_pkeys(struct fx *fx, const struct row *row)
 	check_state(fx, qp, BB_QP_RESET, "the refused");
 }
 
-/* Parents of something alive are kept, and say what lives. */
+/* A parent of a live object cannot be destroyed, and the error names the object. */
 static void
 run_busy(struct fx *fx, const struct row *row)
 {
@@ -108,7 +108,7 @@ run_busy(struct fx *fx, const struct row *row)
 	check_alive(fx, p);
 }
 
-/* A PD is kept by an MR alone, a device by a PD alone. */
+/* One MR holds a PD, one PD holds a device. */
 static void
 run_busy_one(struct fx *fx, const struct row *row)
 {

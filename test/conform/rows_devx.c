@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * DEVX: a CQ and an RC QP made by mailboxes of the application's own, in a umem, moving data to and
- * from a QP of the library; and what is refused.
+ * DEVX: a CQ and an RC QP that the application creates by its own mailboxes in a umem. They
+ * exchange data with a QP of the library. Also rejected mailboxes.
  *
- * Positions of fields are those of include/linux/mlx5/mlx5_ifc.h of Linux, written down here once
- * more: bytes, bits from the top of the big-endian dword, width.
+ * Field positions are those of include/linux/mlx5/mlx5_ifc.h of Linux, written here a second
+ * time: byte, bit from the top of the big-endian dword, width.
  */
 #include <rte_lcore.h>
 
@@ -41,7 +41,7 @@ enum command {
 	OP_QUERY_QP = 0x50b,
 };
 
-/* What a row has made by hand. */
+/* Objects that a row made by mailboxes. */
 struct hand {
 	struct fx *fx;
 	uint8_t *mem;
@@ -108,8 +108,8 @@ cq_box(const struct hand *h, uint8_t box[MAILBOX])
 	put(box, CQC + 0x0c, 3, 5, LOG_CQ);       /* log_cq_size */
 	put(box, CQC + 0x0c, 8, 24, h->uar->page_id);
 	put(box, CQC + 0x14, 24, 8, eqn);
-	put(box, CQC + 0x3c, 0, 32, CQ_DB); /* dbr_addr, its low half */
-	put(box, 0x54, 0, 32, CQ_AT);       /* cq_umem_offset, its low half */
+	put(box, CQC + 0x3c, 0, 32, CQ_DB); /* dbr_addr, low half */
+	put(box, 0x54, 0, 32, CQ_AT);       /* cq_umem_offset, low half */
 	put(box, 0x58, 0, 32, h->umem->id); /* cq_umem_id */
 }
 
@@ -141,22 +141,22 @@ create_qp(struct hand *h)
 	put(box, QPC + 0x08, 9, 4, LOG_RQ);
 	put(box, QPC + 0x08, 13, 3, 2); /* log_rq_stride: 64 bytes */
 	put(box, QPC + 0x08, 17, 4, LOG_SQ);
-	/* ts_format: a device that stamps with real time alone takes 1, its default. */
+	/* ts_format: a device with real-time stamps only takes 1, its default. */
 	put(box, QPC + 0x08, 24, 2, h->fx->a.attr.clock_hz == 0);
 	put(box, QPC + 0x0c, 8, 24, h->uar->page_id);
 	put(box, QPC + 0x10, 8, 24, UIDX);
 	put(box, QPC + 0x7c, 8, 24, h->cqn);
 	put(box, QPC + 0x9c, 8, 24, h->cqn);
-	put(box, QPC + 0xa4, 0, 32, QP_DB); /* dbr_addr, its low half */
+	put(box, QPC + 0xa4, 0, 32, QP_DB); /* dbr_addr, low half */
 	put(box, QPC + 0xe4, 0, 32, h->umem->id);
-	put(box, 0x104, 0, 32, QP_AT); /* wq_umem_offset, its low half */
+	put(box, 0x104, 0, 32, QP_AT); /* wq_umem_offset, low half */
 	put(box, 0x108, 0, 32, h->umem->id);
 	OK(h->fx, bb_devx_obj_create(h->fx->a.dev, box, sizeof(box), out, sizeof(out), &h->qp));
 	fx_defer(h->fx, undo_obj, h->qp);
 	h->qpn = get(out, 0x08, 8, 24);
 }
 
-/* One transition: its mailbox has the opcode, the QP's number and what @box has already. */
+/* Executes a transition: adds the opcode and the QP's number to the contents of @box. */
 static void
 modify(struct hand *h, enum command op, uint8_t box[MAILBOX])
 {
@@ -186,7 +186,9 @@ put_path(struct hand *h, uint8_t *ads)
 	put(ads, 0x08, 8, 8, fx->a.gid);
 	put(ads, 0x08, 24, 8, 64); /* hop_limit */
 	memcpy(ads + 0x10, h->remote.gid, sizeof(h->remote.gid));
-	/* RoCE v1 has no UDP port; an address handle has it where InfiniBand has the LID. */
+	/*
+	 * RoCE v1 has no UDP port; in an address handle it is in the field of InfiniBand's LID.
+	 */
 	put(ads, 0x20, 16, 16, bb_be16(ah->av.rlid));
 	memcpy(ads + 0x26, ah->av.rmac, sizeof(ah->av.rmac));
 }
@@ -259,7 +261,7 @@ setup(struct fx *fx, struct hand *h)
 	init.sq_depth = 8;
 	init.rq_depth = 8;
 	h->peer = fx_qp(fx, fx->b.pd, &init);
-	/* The QP at hand has the address of any QP of A, but for the number. */
+	/* The QP has the address of any QP of A, except for the number. */
 	OK(fx, bb_qp_addr(h->peer, 1, fx->b.gid, &h->remote));
 	init.send_cq = fx->a.cq;
 	init.recv_cq = fx->a.cq;
@@ -271,7 +273,7 @@ setup(struct fx *fx, struct hand *h)
 	connect_both(h);
 }
 
-/* The next CQE of the CQ at hand. */
+/* Returns the next CQE of the application's CQ. */
 static const struct bb_cqe *
 wait_cqe(struct hand *h, const char *what)
 {
@@ -304,7 +306,7 @@ put_data(uint8_t *seg, const struct bb_sge *sge)
 	memcpy(seg, &d, sizeof(d));
 }
 
-/* A WRITE of one piece, and its doorbell. */
+/* Posts a WRITE of one piece and rings its doorbell. */
 static void
 post_write(struct hand *h, const struct bb_sge *sge, uint64_t raddr, uint32_t rkey)
 {
@@ -356,7 +358,7 @@ no_devx(struct fx *fx)
 	CHECK(fx, obj == NULL && uar == NULL, "a refused call wrote its out-pointer");
 }
 
-/* A WRITE goes out and a SEND comes in, on queues that only the application knows. */
+/* A WRITE is sent and a SEND received on queues that only the application knows. */
 static void
 run_by_hand(struct fx *fx, const struct row *row)
 {
@@ -390,7 +392,7 @@ run_by_hand(struct fx *fx, const struct row *row)
 	      "a SEND to a QP made by hand is not in its buffer");
 }
 
-/* The answer of a query, and what holds what. */
+/* A query's answer, and which objects hold others. */
 static void
 run_owned(struct fx *fx, const struct row *row)
 {
@@ -410,7 +412,7 @@ run_owned(struct fx *fx, const struct row *row)
 	CHECK(fx, bb_devx_obj_destroy(h.cq) != 0, "a CQ is destroyed while a QP names it");
 }
 
-/* Mailboxes that a device, or the kernel in front of it, refuses; nothing is created. */
+/* Mailboxes that the device, or the kernel before it, rejects; no object is created. */
 static void
 run_refused(struct fx *fx, const struct row *row)
 {
@@ -448,7 +450,7 @@ run_refused(struct fx *fx, const struct row *row)
 	REFUSED(fx, bb_devx_obj_create(fx->a.dev, longest, sizeof(longest), out, sizeof(out), &obj),
 		-EINVAL, "mailboxes");
 	CHECK(fx, obj == NULL, "a refused bb_devx_obj_create() wrote its out-pointer");
-	/* With no object alive the page goes back. */
+	/* Without live objects the page can be freed. */
 	OK(fx, bb_devx_uar_free(h.uar));
 	fx_forget(fx, h.uar);
 }

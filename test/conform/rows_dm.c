@@ -71,7 +71,7 @@ run_alloc_refused(struct fx *fx, const struct row *row)
 	CHECK(fx, dm == NULL, "a refused bb_dm_alloc() wrote its out-pointer");
 }
 
-/* All of it may be had, once; what is freed may be had again. */
+/* All of it can be allocated once; freed memory can be allocated again. */
 static void
 run_exhaust(struct fx *fx, const struct row *row)
 {
@@ -199,7 +199,7 @@ run_mr_other_device(struct fx *fx, const struct row *row)
 	REFUSED(fx, bb_mr_reg_dm(fx->b.pd, dm, 0, LEN, LW, &mr), -EINVAL, "device");
 }
 
-/* ---- Requests: the MR begins at 0, wherever in the memory it lies */
+/* ---- Requests: addresses of the MR start at 0, whatever its offset in the memory */
 
 #define OFF 256u
 
@@ -242,7 +242,7 @@ run_remote(struct fx *fx, const struct row *row)
 		xfer_check_recv(fx, &x);
 }
 
-/* As the requester's own memory: gathered from, and scattered into. */
+/* As the requester's own memory: gathered from and scattered into. */
 static void
 run_local(struct fx *fx, const struct row *row)
 {
@@ -273,7 +273,7 @@ run_local(struct fx *fx, const struct row *row)
 	CHECK(fx, memcmp(got, want, LEN) == 0, "the device memory is not as it should be");
 }
 
-/* Past the MR is past the key, though the memory goes on. */
+/* The end of the MR is the end of the key, although the memory continues. */
 static void
 run_range(struct fx *fx, const struct row *row)
 {

@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Requests that a device must refuse: bad local keys, bad remote keys, rights of the
- * target's QP, a target that is gone. Each yields its error completion, signalled or
- * not; the request behind it is flushed; no byte moves; both QPs are where the rules
- * put them, and the log says what failed.
+ * Requests that a device must reject: bad local keys, bad remote keys, missing rights of the
+ * target's QP, a target that is gone. Each gives its error completion, signalled or not. The
+ * request after it is flushed and no byte moves. Both QPs are in the required states, and the log
+ * says what failed.
  */
 #include "conform.h"
 
 #define MAN "ibv_post_send(3), ibv_poll_cq(3)"
 
 enum fault {
-	/* The local key. */
+	/* Faults of the local key. */
 	LKEY_UNKNOWN,
 	LKEY_ALL_ONES,
 	LKEY_OTHER_PD,
@@ -21,7 +21,7 @@ enum fault {
 	LOCAL_END,
 	LOCAL_START,
 	LOCAL_WRAP,
-	/* The remote key. */
+	/* Faults of the remote key. */
 	RKEY_UNKNOWN,
 	RKEY_ZERO,
 	RKEY_OTHER_PD,
@@ -32,9 +32,9 @@ enum fault {
 	REMOTE_START,
 	REMOTE_WRAP,
 	REMOTE_NULL,
-	/* The target's QP. */
+	/* Faults of the target's QP. */
 	QP_NO_RIGHT,
-	/* Nobody answers. */
+	/* No target answers. */
 	PEER_RESET,
 	PEER_ERR,
 	PEER_DESTROYED,
@@ -43,7 +43,7 @@ enum fault {
 static const struct {
 	const char *name;
 	enum bb_wc_status status;
-	enum bb_qp_state peer; /* where the target's QP is then */
+	enum bb_qp_state peer; /* final state of the target's QP */
 	enum bb_event_type event;
 	bool has_event;
 } fault_cell[] = {
@@ -81,7 +81,7 @@ static const struct {
 	[PEER_DESTROYED] = {"peer-gone/destroyed", BB_WC_RETRY_EXC_ERR, BB_QP_RESET, 0, false},
 };
 
-/* Does it make sense to ask this of the verb? */
+/* Returns whether the fault can occur with the verb. */
 static bool
 applies(const struct op *op, enum fault fault)
 {
@@ -99,7 +99,7 @@ applies(const struct op *op, enum fault fault)
 	}
 }
 
-/* Memory of its own, so that the arena's keys do not cover what lies around it. */
+/* Separate memory, so that the arena's keys do not cover its surroundings. */
 #define REGION 4096
 
 static struct bb_mr *
@@ -111,7 +111,7 @@ gone(struct fx *fx, struct bb_pd *pd, void *mem, bool reuse)
 	OK(fx, bb_mr_reg(pd, mem, REGION, fx->access, &mr));
 	copy = *mr;
 	OK(fx, bb_mr_dereg(mr));
-	/* Keys are short: another region may get the index, not the whole key. */
+	/* Keys are short: another region may get the same index, but not the same key. */
 	if (reuse)
 		fx_mr(fx, pd, mem, REGION, fx->access);
 	return &copy;
@@ -157,7 +157,7 @@ break_remote(struct fx *fx, struct xfer *x, enum fault fault)
 {
 	struct target *t = &x->t;
 	struct bb_mr *mr;
-	/* Atomics would be refused at post for less. */
+	/* A post would reject an atomic with a smaller offset. */
 	uint32_t step = x->op->atomic ? 8 : 1;
 
 	switch (fault) {
@@ -194,7 +194,7 @@ break_remote(struct fx *fx, struct xfer *x, enum fault fault)
 	}
 }
 
-/* @p.b stops to answer; a PEER_DESTROYED one is gone afterwards. */
+/* Stops @p.b from answering; PEER_DESTROYED destroys it. */
 static void
 break_peer(struct fx *fx, struct pair *p, enum fault fault)
 {
@@ -209,7 +209,7 @@ break_peer(struct fx *fx, struct pair *p, enum fault fault)
 		OK(fx, bb_qp_destroy(p->b));
 		p->b = NULL;
 	}
-	/* What waited at the target is flushed with it. */
+	/* Pending requests of the target are flushed with it. */
 	while (fault == PEER_ERR && fx_poll(fx, fx->b.cq, wc, RTE_DIM(wc)) != 0)
 		;
 }
@@ -280,8 +280,8 @@ run(struct fx *fx, const struct row *row)
 }
 
 /*
- * An atomic whose result has no place: that the target's word stays as it was. A device may look at
- * the local key when the answer comes, as rxe does.
+ * Assumed: an atomic without a valid place for the result leaves the target's word unchanged. A
+ * device may check the local key only when the answer arrives, as rxe does.
  */
 static bool
 assumed(const struct op *op, enum fault fault)
@@ -289,7 +289,7 @@ assumed(const struct op *op, enum fault fault)
 	return op->atomic && fault < RKEY_UNKNOWN;
 }
 
-/* The last byte that a key covers is still good, at both ends and on both sides. */
+/* The last byte that a key covers is accessible, at both ends and on both sides. */
 static void
 run_edge(struct fx *fx, const struct row *row)
 {

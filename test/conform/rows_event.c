@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion channels: arm, event, wake up; together with polling; solicited only. */
+/* Completion channels: arm, event, wake-up; with polling; solicited only. */
 #include <poll.h>
 
 #include "conform.h"
@@ -11,7 +11,7 @@
 
 struct rig {
 	struct bb_channel *ch;
-	struct bb_cq *cq; /* of B: what is armed */
+	struct bb_cq *cq; /* of B: the CQ that is armed */
 	struct pair p;    /* B's QP completes into it */
 };
 
@@ -91,7 +91,7 @@ receives(struct fx *fx, struct rig *r, uint32_t n)
 	bb_qp_ring_recv(r->p.b);
 }
 
-/* A sends; its completion shows that the message is with B. */
+/* A sends; its completion shows that B has the message. */
 static void
 send_one(struct fx *fx, struct rig *r, uint32_t flags)
 {
@@ -161,7 +161,7 @@ run_arm(struct fx *fx, const struct row *row)
 	take(fx, &r, 1);
 }
 
-/* Completions that nobody polled raise the event: nothing falls between poll and arm. */
+/* Unpolled completions raise the event: none is lost between poll and arm. */
 static void
 run_late(struct fx *fx, const struct row *row)
 {
@@ -193,7 +193,7 @@ run_solicited(struct fx *fx, const struct row *row)
 	take(fx, &r, 2);
 }
 
-/* An error wakes who waits for solicited ones only. */
+/* An error wakes a waiter for solicited completions. */
 static void
 run_solicited_error(struct fx *fx, const struct row *row)
 {
@@ -212,7 +212,7 @@ run_solicited_error(struct fx *fx, const struct row *row)
 	wait_wc(fx, r.cq, wc, 2, "the flush");
 }
 
-/* The descriptor is readable while an event waits, and not otherwise. */
+/* The descriptor is readable exactly while an event is pending. */
 static void
 run_fd(struct fx *fx, const struct row *row)
 {
@@ -269,7 +269,7 @@ run_other_device(struct fx *fx, const struct row *row)
 	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
 }
 
-/* The first and the last completion vector raise events; there is none after the last. */
+/* The first and the last completion vector raise events; a higher one is rejected. */
 static void
 run_vector(struct fx *fx, const struct row *row)
 {
@@ -292,7 +292,7 @@ run_vector(struct fx *fx, const struct row *row)
 	take(fx, &r, 1);
 }
 
-/* Two CQs on a channel: each event names its own. */
+/* Two CQs on one channel: each event names its CQ. */
 static void
 run_two(struct fx *fx, const struct row *row)
 {

@@ -62,7 +62,7 @@ run_limit(struct fx *fx, const struct row *row)
 	CHECK(fx, qp == NULL, "a refused bb_qp_create() wrote its out-pointer");
 }
 
-/* Each WQE may yield a completion: a CQ takes no more queues than fit. */
+/* Each WQE may yield a completion: a CQ accepts no more queues than fit. */
 static void
 run_credits(struct fx *fx, const struct row *row)
 {
@@ -126,7 +126,7 @@ set_state(struct fx *fx, struct bb_qp *qp, enum bb_qp_state state)
 	OK(fx, bb_qp_modify(qp, &attr, BB_QP_STATE));
 }
 
-/* In ERR every request gives a completion, signalled or not, also those posted later. */
+/* In ERR every request completes, signalled or not, including later posts. */
 static void
 run_flush(struct fx *fx, const struct row *row)
 {
@@ -142,7 +142,7 @@ run_flush(struct fx *fx, const struct row *row)
 	for (i = 0; i < 3; i++)
 		CHECK(fx, bb_post_recv(p.a, 100 + i, &sge, 1) == 0, "the receive is not taken");
 	bb_qp_ring_recv(p.a);
-	/* The target has no receive: they wait. */
+	/* The target has no receive, so the requests wait. */
 	for (i = 0; i < 5; i++)
 		CHECK(fx,
 		      bb_post_send_inline(p.a, i, "x", 1, i % 2 != 0 ? BB_SEND_SIGNALED : 0) == 0,
@@ -168,7 +168,7 @@ run_flush(struct fx *fx, const struct row *row)
 	check_state(fx, p.b, BB_QP_RTS, "the target's");
 }
 
-/* RESET drops what nobody polled, and the next life begins with nothing. */
+/* RESET discards unpolled completions, and the QP starts with none. */
 static void
 run_reset(struct fx *fx, const struct row *row)
 {
@@ -200,7 +200,7 @@ run_reset(struct fx *fx, const struct row *row)
 	check_alive(fx, p);
 }
 
-/* Error, RESET, connect, traffic: over and over, the same QPs. */
+/* Error, RESET, connect, traffic: repeatedly, with the same QPs. */
 static void
 run_again(struct fx *fx, const struct row *row)
 {
@@ -229,7 +229,7 @@ run_again(struct fx *fx, const struct row *row)
 	check_alive(fx, p);
 }
 
-/* Completions of a QP that is destroyed do not reach its CQ's other QPs, nor the next one. */
+/* Completions of a destroyed QP reach neither other QPs of its CQ nor the next QP. */
 static void
 run_destroy(struct fx *fx, const struct row *row)
 {
@@ -256,7 +256,7 @@ run_destroy(struct fx *fx, const struct row *row)
 	check_alive(fx, p);
 }
 
-/* ---- A target that never calls the library after it has handed out its keys */
+/* ---- A target that makes no library call after it has passed on its keys */
 
 struct passive {
 	pthread_t thread;
@@ -296,7 +296,7 @@ passive_wait(struct passive *t, int step)
 			(t)->failed = #call;                                                       \
 	} while (0)
 
-/* CQ, QP and memory are this thread's, and so, with inline progress, is their engine. */
+/* This thread owns CQ, QP and memory and so, with inline progress, their engine. */
 static void *
 passive_target(void *arg)
 {
@@ -322,7 +322,7 @@ passive_target(void *arg)
 	passive_wait(t, 2);
 	TRY(t, bb_qp_connect(qp, &t->target, &t->requester, &t->attr));
 	passive_step(t, 3);
-	/* From here on nothing but sleep. */
+	/* From here on it only sleeps. */
 	passive_wait(t, 4);
 	if (qp != NULL)
 		bb_qp_destroy(qp);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Lists of requests: posted in order up to the first bad one, whose index is told. And
- * the table of man ibv_post_send: an operation or flag that does not go with the type of
- * QP is refused, and nothing of it is in the queue.
+ * Lists of requests: posted in order up to the first invalid one, whose index is returned. Also
+ * the table of man ibv_post_send: an operation or flag that the QP type does not have is
+ * rejected, and the queue stays unchanged.
  */
 #include "conform.h"
 
@@ -22,7 +22,7 @@ static const char *const bad_name[] = {"opcode", "flag", "pieces", "length", "in
 
 #define N 6u
 
-/* N good WRITEs, each of its own 32 bytes. */
+/* N valid WRITEs of 32 bytes each. */
 static void
 good_list(struct fx *fx, struct xfer *x, struct bb_send_wr *wr, struct bb_sge *sge)
 {
@@ -75,7 +75,7 @@ run_all(struct fx *fx, const struct row *row)
 	check_list(fx, &x, N);
 }
 
-/* The bad one's index, its errno, and exactly those before it are carried out. */
+/* Returns the invalid request's index and errno; exactly those before it execute. */
 static void
 run_bad(struct fx *fx, const struct row *row)
 {
@@ -114,7 +114,7 @@ run_bad(struct fx *fx, const struct row *row)
 		wr[at].flags |= BB_SEND_INLINE;
 		break;
 	}
-	/* What stands at and behind it is not written. */
+	/* Memory of the invalid request and of those after it is not written. */
 	memcpy(fx->b.want + (x.t.raddr - (uintptr_t)fx->b.mem) + at * 32,
 	       (const uint8_t *)(uintptr_t)x.t.raddr + at * 32, (N - at) * 32);
 	log_clear();
@@ -125,7 +125,7 @@ run_bad(struct fx *fx, const struct row *row)
 	check_list(fx, &x, at);
 }
 
-/* Full is no error: as many as fit, and the rest later. */
+/* A full queue is no error: as many as fit are posted, the rest later. */
 static void
 run_full(struct fx *fx, const struct row *row)
 {
@@ -232,7 +232,7 @@ run_illegal(struct fx *fx, const struct row *row)
 	check_cell(fx, &wr, illegal[row->n].err);
 }
 
-/* INLINE where data comes in, SOLICITED where no receive is consumed. */
+/* INLINE with incoming data, SOLICITED where no receive is consumed. */
 static void
 run_illegal_flag(struct fx *fx, const struct row *row)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Messages of 2 GiB, the longest there are (IBTA vol. 1, 9.7.1). The buffers are a file of a
- * few MiB that is mapped over and over: MiBs of their own at both ends, one and the same in
- * between. So they need address space and time, but no memory to speak of.
+ * Messages of 2 GiB, the longest possible (IBTA vol. 1, 9.7.1). The buffers are mappings of a
+ * file of a few MiB: different MiBs at both ends, the same MiB repeated in between. So they need
+ * address space and time, but little memory.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 #define PART (UINT64_C(1) << 20)
 
 /*
- * A side's buffer. Stays for the other rows: to touch each of its pages for the first time takes
- * longer than the copy. The file's parts are first, middle, last.
+ * Returns a side's buffer, which stays for other rows: touching each page the first time takes
+ * longer than the copy. The file has three parts: first, middle, last.
  */
 static uint8_t *
 buffer(struct fx *fx, unsigned int side)
@@ -51,7 +51,7 @@ buffer(struct fx *fx, unsigned int side)
 	return base;
 }
 
-/* The three MiBs there are. */
+/* Fills the three MiBs of the file. */
 static void
 fill(uint8_t *p, uint64_t seed)
 {
@@ -81,7 +81,7 @@ run_long(struct fx *fx, const struct row *row)
 
 	fx_pair_opts(fx, &o);
 	o.init.type = row->type;
-	o.a.timeout = 0; /* it takes as long as it takes */
+	o.a.timeout = 0; /* no time limit */
 	ma = fx_mr(fx, fx->a.pd, a, LONG, BB_ACCESS_LOCAL_WRITE);
 	mb = fx_mr(fx, fx->b.pd, b, LONG,
 		   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ);
@@ -115,11 +115,11 @@ run_long(struct fx *fx, const struct row *row)
 		check_wc(fx, &wc, p.b, 7, BB_WC_SUCCESS, "the receive");
 		CHECK(fx, wc.byte_len == LONG, "the receive: byte_len %u", wc.byte_len);
 	}
-	/* A completion of an unreliable one says nothing of the target. */
+	/* A completion on an unreliable QP proves nothing about the target. */
 	for (end = now_s() + fx->timeout; row->type == BB_QPT_UC && !same(a, b) && now_s() < end;)
 		fx_progress(fx);
 	CHECK(fx, same(a, b), "the data differ");
-	/* The packets were counted: what follows has the PSN that the target expects. */
+	/* The packets were counted: the next request has the PSN that the target expects. */
 	for (i = 0; i < 2; i++) {
 		CHECK(fx,
 		      bb_post_write_inline(p.a, 9, "behind", 6, t.raddr + i * 8, t.rkey,
@@ -131,7 +131,7 @@ run_long(struct fx *fx, const struct row *row)
 	}
 }
 
-/* One byte more: in one piece a post refuses it, in two it fails and nothing is moved. */
+/* One byte more: a post of one piece rejects it, one of two pieces fails and moves no data. */
 static void
 run_too_long(struct fx *fx, const struct row *row)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Memory regions: what is registered and what is refused, and what the keys then do. */
+/* Memory regions: valid and rejected registrations, and the keys' effect. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -89,7 +89,7 @@ enum hole {
 	READ_ONLY_TO_WRITE,
 };
 
-/* Memory that is not there, or not writable: -EFAULT (mm/gup.c by ib_umem_get()). */
+/* Memory that is unmapped or read-only: -EFAULT (mm/gup.c by ib_umem_get()). */
 static void
 run_fault(struct fx *fx, const struct row *row)
 {
@@ -188,7 +188,10 @@ one_wc(struct fx *fx, struct pair p, int posted, uint64_t id, const char *what)
 	check_wc(fx, &wc, p.a, id, BB_WC_SUCCESS, what);
 }
 
-/* It is source at A, and target and source at B; not on a page, not whole pages. */
+/*
+ * The memory is source at A, and target and source at B; neither start nor end is at a page
+ * boundary.
+ */
 static void
 run_kind(struct fx *fx, const struct row *row)
 {
@@ -221,7 +224,7 @@ run_kind(struct fx *fx, const struct row *row)
 	CHECK(fx, memcmp(m, fx->a.mem + GUARD, len) == 0, "READ of it brought other bytes");
 }
 
-/* More than 4 GiB in one region: both ends and the places where 32 bits would wrap. */
+/* More than 4 GiB in one region: both ends, and the offsets where 32 bits would wrap. */
 static void
 undo_huge(void *arg)
 {
@@ -272,7 +275,7 @@ run_many(struct fx *fx, const struct row *row)
 	}
 }
 
-/* An rkey is given for a REMOTE right only. */
+/* Only a REMOTE right gives an rkey. */
 static void
 run_rkey(struct fx *fx, const struct row *row)
 {
@@ -284,7 +287,7 @@ run_rkey(struct fx *fx, const struct row *row)
 	(void)row;
 }
 
-/* ---- Mempools, the heap, and address to key */
+/* ---- Mempools, the heap, and lookup of a key by address */
 
 static void
 undo_pool(void *mp)

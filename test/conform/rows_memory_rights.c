@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Every combination of a key's rights, a QP's rights and a verb: allowed exactly when
- * both have the verb's right.
+ * Every combination of a key's rights, a QP's rights and a verb: permitted exactly if both have
+ * the verb's right.
  */
 #include "conform.h"
 
@@ -23,7 +23,7 @@ static const struct {
 	{"all", ACCESS_ALL},
 };
 
-/* Rights without a key for peers: the number that a peer could guess is the lkey. */
+/* Returns the rkey. Without remote rights it returns the lkey, which a peer could guess. */
 static uint32_t
 key_for_peers(const struct bb_mr *mr)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Indirect keys: one key over many pieces, fixed or laid out by requests. */
+/* Indirect keys: one key over many pieces, with a fixed layout or one set by requests. */
 #include "conform.h"
 
 #define MAN     "mlx5dv_create_mkey(3)"
 #define MAN_WR  "mlx5dv_wr_mr_list(3)"
 #define MAN_INT "mlx5dv_wr_mr_interleaved(3)"
 #define IOVA    0x400000000ull
-#define TOP     1024u /* bytes of an arena that rows look at, in KiB */
+#define TOP     1024u /* bytes of an arena that rows check, in KiB */
 
 static void
 undo_mkey(void *mkey)
@@ -26,14 +26,14 @@ make(struct fx *fx, struct bb_pd *pd, const struct bb_sge *pieces, uint32_t n, u
 	attr.pieces = pieces;
 	attr.n = n;
 	attr.iova = IOVA;
-	/* Atomics ask for a length that most of these have not. */
+	/* Atomics require a length that most of these keys lack. */
 	attr.access = access & ~(uint32_t)BB_ACCESS_REMOTE_ATOMIC;
 	OK(fx, bb_mkey_create(pd, &attr, &mkey));
 	fx_defer(fx, undo_mkey, mkey);
 	return mkey;
 }
 
-/* Of a layout: all that the device has for such keys. */
+/* All rights that the device supports for keys laid out by requests. */
 static uint32_t
 rights(const struct fx *fx)
 {
@@ -55,7 +55,7 @@ make_empty(struct fx *fx, struct bb_pd *pd, uint32_t max_pieces)
 	return mkey;
 }
 
-/* Pieces of unequal length, the first one last in memory; their sum. */
+/* Makes pieces of unequal length, the first one last in memory. Returns the sum of lengths. */
 static uint32_t
 pieces_of(const struct side *s, struct bb_sge *sge, uint32_t n)
 {
@@ -69,7 +69,7 @@ pieces_of(const struct side *s, struct bb_sge *sge, uint32_t n)
 	return sum;
 }
 
-/* Byte @k of what a list of pieces names. */
+/* Returns byte @k of a list of pieces. */
 static uint8_t *
 byte_of(const struct bb_sge *sge, uint32_t k)
 {
@@ -78,7 +78,9 @@ byte_of(const struct bb_sge *sge, uint32_t k)
 	return (uint8_t *)(uintptr_t)(sge->addr + k);
 }
 
-/* WRITE @len bytes at @off of B's key; they are in the pieces and nowhere else. */
+/*
+ * WRITEs @len bytes at @off of B's key and checks that they are in the pieces and nowhere else.
+ */
 static void
 write_check(struct fx *fx, struct pair p, const struct bb_mkey *mkey, const struct bb_sge *pieces,
 	    uint32_t off, uint32_t len)
@@ -115,7 +117,7 @@ run_fixed(struct fx *fx, const struct row *row)
 	write_check(fx, p, mkey, pieces, 0, sum);
 	write_check(fx, p, mkey, pieces, 0, 1);
 	write_check(fx, p, mkey, pieces, sum - 1, 1);
-	/* Over the seam of two pieces. */
+	/* Across the boundary of two pieces. */
 	write_check(fx, p, mkey, pieces, 190, RTE_MIN(sum - 190, 100u));
 }
 
@@ -208,7 +210,7 @@ run_fault(struct fx *fx, const struct row *row)
 	CHECK(fx, memcmp(fx->b.mem, fx->b.want, TOP * 64) == 0, "bytes have moved");
 }
 
-/* The regions under it stay while it lives. */
+/* The regions under it cannot be deregistered while it exists. */
 static void
 run_held(struct fx *fx, const struct row *row)
 {
@@ -297,7 +299,7 @@ run_none(struct fx *fx, const struct row *row)
 	CHECK(fx, mkey == NULL, "a refused bb_mkey_create() wrote its out-pointer");
 }
 
-/* ---- Laid out by requests of B */
+/* ---- Layout by requests of B */
 
 static void
 laid_out(struct fx *fx, struct bb_qp *qp, int posted)
@@ -323,14 +325,14 @@ run_list(struct fx *fx, const struct row *row)
 		 bb_post_mkey_list(p.b, 41, mkey, rights(fx), pieces, row->n, BB_SEND_SIGNALED));
 	write_check(fx, p, mkey, pieces, 0, sum);
 	write_check(fx, p, mkey, pieces, sum - 7, 7);
-	/* Over other memory, as often as one likes. */
+	/* Over other memory, repeatedly. */
 	again[0] = sge_of(&fx->b, GUARD + 3000, 10);
 	again[1] = sge_of(&fx->b, GUARD, 500);
 	laid_out(fx, p.b, bb_post_mkey_list(p.b, 41, mkey, rights(fx), again, 2, BB_SEND_SIGNALED));
 	write_check(fx, p, mkey, again, 0, 510);
 }
 
-/* Requests behind the layout on the same queue see it. */
+/* Later requests on the same queue see the layout. */
 static void
 run_behind(struct fx *fx, const struct row *row)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Regions that are named otherwise than by their addresses (ZERO_BASED, an iova), that
- * change (re-registration), and whose pages come and go (ON_DEMAND).
+ * Regions with addresses other than their virtual ones (ZERO_BASED, an iova), re-registration,
+ * and pages that come and go (ON_DEMAND).
  */
 #include <sys/mman.h>
 
@@ -32,7 +32,9 @@ mr_iova(struct fx *fx, struct bb_pd *pd, void *addr, size_t len, uint64_t iova, 
 	return mr;
 }
 
-/* WRITE 100 bytes of A's arena to @raddr of @rkey; they land at @at, or the status is @want. */
+/*
+ * WRITEs 100 bytes of A's arena to @raddr of @rkey. They arrive at @at, or the status is @want.
+ */
 static void
 write_to(struct fx *fx, struct pair p, uint64_t raddr, uint32_t rkey, const uint8_t *at,
 	 enum bb_wc_status want)
@@ -54,7 +56,7 @@ write_to(struct fx *fx, struct pair p, uint64_t raddr, uint32_t rkey, const uint
 		wait_refusal(fx, "a WRITE");
 }
 
-/* A pair of the row's own, to be broken. */
+/* Makes a pair that the row may break. */
 static struct pair
 own_pair(struct fx *fx, struct bb_pd *pd_b)
 {
@@ -66,7 +68,7 @@ own_pair(struct fx *fx, struct bb_pd *pd_b)
 	return fx_pair(fx, &o);
 }
 
-/* ---- Other names for the memory */
+/* ---- Other addresses of the memory */
 
 static void
 run_named(struct fx *fx, const struct row *row)
@@ -97,7 +99,7 @@ run_named(struct fx *fx, const struct row *row)
 	check_wc(fx, &wc, p.b, 8, BB_WC_SUCCESS, "the receive");
 	CHECK(fx, memcmp(mem + 500, "named", 5) == 0, "the receive is not where it belongs");
 	settle(fx, p.a, fx->a.cq);
-	/* Whoever looks an address up gets a key that names it by its address. */
+	/* A lookup returns only a key that uses the virtual address. */
 	bb_lkey_cache_init(&cache, fx->b.pd);
 	CHECK(fx, bb_mem_lkey(&cache, mem, 100) != mr->lkey, "the lookup gives its key");
 }
@@ -144,7 +146,7 @@ run_relaxed(struct fx *fx, const struct row *row)
 		 BB_WC_SUCCESS);
 }
 
-/* Bits of the optional range that a device does not know are no error. */
+/* Unknown bits of the optional range are no error. */
 static void
 run_optional(struct fx *fx, const struct row *row)
 {
@@ -202,14 +204,14 @@ run_rereg(struct fx *fx, const struct row *row)
 	p = own_pair(fx, mr->pd);
 	write_to(fx, p, (uintptr_t)now, mr->rkey, now,
 		 (flags & BB_MR_REREG_ACCESS) ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR);
-	/* The old key is dead, or means what the new one means. */
+	/* The old key is dead, or has the meaning of the new one. */
 	if (flags & BB_MR_REREG_TRANSLATION)
 		write_to(fx, own_pair(fx, mr->pd), (uintptr_t)old, old_key, NULL,
 			 BB_WC_REM_ACCESS_ERR);
 	if (flags & BB_MR_REREG_PD)
 		write_to(fx, own_pair(fx, fx->b.pd), (uintptr_t)now, mr->rkey, NULL,
 			 BB_WC_REM_ACCESS_ERR);
-	/* A PD that has an MR again is kept by it. */
+	/* The PD holds the MR again and cannot be freed. */
 	if (flags & BB_MR_REREG_PD)
 		REFUSED(fx, bb_pd_free(pd), -EBUSY, "MR");
 	fx_forget(fx, mr);
@@ -277,7 +279,10 @@ map(struct fx *fx)
 	return p;
 }
 
-/* Take the pages back. The addresses stay ours: another thread, or a sanitizer, may map memory. */
+/*
+ * Removes the pages but keeps the addresses reserved: another thread or a sanitizer may map
+ * memory.
+ */
 static void
 unmap(struct fx *fx, uint8_t *mem)
 {
@@ -287,7 +292,7 @@ unmap(struct fx *fx, uint8_t *mem)
 	      "mmap(): %s", strerror(errno));
 }
 
-/* A peer reaches pages that nobody has touched, or that came after the registration. */
+/* A peer reaches pages that were never touched, or were mapped after the registration. */
 static void
 run_paged(struct fx *fx, const struct row *row)
 {
@@ -316,7 +321,7 @@ run_paged(struct fx *fx, const struct row *row)
 	CHECK(fx, memcmp(mem + 4000, fx->a.mem + GUARD, 64) == 0, "a READ brought other bytes");
 }
 
-/* What was unmapped is gone for the peer, and for nobody else's harm. */
+/* Unmapped memory fails for the peer, without any other harm. */
 static void
 run_unmapped(struct fx *fx, const struct row *row)
 {
@@ -392,7 +397,7 @@ rows_mr(struct rows *rows)
 		row->n = i;
 		row->needs = NEED_ODP;
 	}
-	/* The status that the peer gets of a page fault that fails. */
+	/* Assumed: the status that a peer gets for a failed page fault. */
 	row_add(rows, ASSUMED, run_unmapped, "memory/mr/on-demand", "unmapped")->needs = NEED_ODP;
 	row_add(rows, "ibv_reg_mr(3)", run_implicit, "memory/mr/on-demand", "whole-address-space")
 		->needs = NEED_ODP_IMPLICIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Memory windows: bound by requests of the target, used by its peer, and taken back. */
+/* Memory windows: bound by requests of the target, used by its peer, and invalidated. */
 #include "conform.h"
 
 #define MAN        "ibv_alloc_mw(3)"
@@ -9,7 +9,7 @@
 #define MAN_DEREG  "ibv_dereg_mr(3)"
 #define GROUP_HELD "window/rc/region-is-held"
 #define LEN        4096u
-#define OFF        8192u /* of the window in B's arena */
+#define OFF        8192u /* offset of the window in B's arena */
 #define RW         BB_ACCESS_REMOTE_WRITE
 #define RR         BB_ACCESS_REMOTE_READ
 
@@ -46,7 +46,7 @@ win_make(struct fx *fx, struct win *w, enum bb_mw_type type)
 	w->mw = mw_of(fx, fx->b.pd, type);
 }
 
-/* What @qp of B has posted goes through, as @opcode. */
+/* The request posted on @qp of B completes as @opcode. */
 static void
 b_done(struct fx *fx, struct bb_qp *qp, int posted, enum bb_wc_opcode opcode)
 {
@@ -77,7 +77,7 @@ bind(struct fx *fx, struct win *w, uint64_t off, uint64_t len, uint32_t access)
 	      "the key went from 0x%x to 0x%x", old, w->mw->rkey);
 }
 
-/* One request of A through @rkey: done, or refused and nothing moved. */
+/* One request of A through @rkey: it succeeds, or is rejected and moves nothing. */
 static void
 use(struct fx *fx, struct pair p, const struct op *op, uint64_t raddr, uint32_t rkey, bool allowed)
 {
@@ -87,7 +87,7 @@ use(struct fx *fx, struct pair p, const struct op *op, uint64_t raddr, uint32_t 
 	xfer_init(&x, op, p);
 	x.len = op->atomic ? 8 : 100;
 	xfer_prepare(fx, &x);
-	/* xfer.c puts it at the guard; here it is moved by hand to where the window is. */
+	/* xfer.c places the data at the guard; this moves them to the window. */
 	memcpy(fx->b.mem + OFF, (const void *)(uintptr_t)x.t.raddr, x.len);
 	memcpy(fx->b.want + OFF, fx->b.want + (x.t.raddr - (uintptr_t)fx->b.mem), x.len);
 	x.window = OFF + LEN;
@@ -106,7 +106,7 @@ use(struct fx *fx, struct pair p, const struct op *op, uint64_t raddr, uint32_t 
 		wait_refusal(fx, op->name);
 }
 
-/* On a device without them, or of a type that is none. */
+/* On a device without windows, or of an invalid type. */
 static void
 run_alloc_refused(struct fx *fx, const struct row *row)
 {
@@ -118,7 +118,7 @@ run_alloc_refused(struct fx *fx, const struct row *row)
 	CHECK(fx, mw == NULL, "a refused bb_mw_alloc() wrote its out-pointer");
 }
 
-/* The window's rights, not the region's, decide. */
+/* The rights of the window count, not those of the region. */
 static void
 run_rights(struct fx *fx, const struct row *row)
 {
@@ -177,7 +177,7 @@ enum taken {
 	FREED,
 };
 
-/* A key that was taken back does nothing, whichever way it was taken. */
+/* An invalidated key is dead, whatever invalidated it. */
 static void
 run_taken(struct fx *fx, const struct row *row)
 {
@@ -223,7 +223,7 @@ run_taken(struct fx *fx, const struct row *row)
 		OK(fx, bb_mw_free(w.mw));
 		break;
 	}
-	/* The region may be deregistered when no window is left on it. */
+	/* The region can be deregistered when no window is bound to it. */
 	if (row->n != REBOUND) {
 		fx_forget(fx, w.mr);
 		OK(fx, bb_mr_dereg(w.mr));
@@ -296,7 +296,7 @@ b_fails(struct fx *fx, struct bb_qp *qp, int posted)
 	check_wc(fx, &wc, qp, 31, BB_WC_MW_BIND_ERR, "a request that fails");
 }
 
-/* Posted is not done: the region is held until the completion is polled. */
+/* A posted bind holds the region until its completion is polled. */
 static void
 held_until_done(struct fx *fx, struct win *w, bool signaled)
 {
@@ -332,7 +332,7 @@ held_unsignaled(struct fx *fx, struct win *w)
 	held_until_done(fx, w, false);
 }
 
-/* An old key is refused by the device, a window of type 1 cannot be invalidated. */
+/* The device rejects an old key; a window of type 1 cannot be invalidated. */
 static void
 held_failed(struct fx *fx, struct win *w)
 {
@@ -345,7 +345,7 @@ held_failed(struct fx *fx, struct win *w)
 	dereg(fx, w->mr);
 }
 
-/* From one region to another: both are held until it is done, or has failed. */
+/* From one region to another: both are held until the bind completes or fails. */
 static void
 held_moved(struct fx *fx, struct win *w)
 {
@@ -372,7 +372,7 @@ held_moved(struct fx *fx, struct win *w)
 	dereg(fx, to);
 }
 
-/* What the QP has not reported when it goes may have been carried out or not. */
+/* Requests that the QP did not report before it was destroyed may have executed or not. */
 static void
 held_by_lost_qp(struct fx *fx, struct win *w)
 {
@@ -388,7 +388,7 @@ held_by_lost_qp(struct fx *fx, struct win *w)
 	fx_forget(fx, b);
 	OK(fx, bb_qp_destroy(b));
 	HELD(fx, w->mr);
-	/* Bound to a QP that is no more, type 2 can only be freed (man ibv_alloc_mw). */
+	/* A type 2 window bound to a destroyed QP can only be freed (man ibv_alloc_mw). */
 	fx_pair_opts(fx, &o);
 	w->p = fx_pair(fx, &o);
 	if (w->mw->type == BB_MW_TYPE_2)
@@ -399,7 +399,7 @@ held_by_lost_qp(struct fx *fx, struct win *w)
 	dereg(fx, w->mr);
 }
 
-/* The QP of the same number takes it back after a reset. */
+/* The QP of the same number invalidates it after a reset. */
 static void
 held_over_reset(struct fx *fx, struct win *w)
 {
@@ -420,7 +420,7 @@ held_over_reset(struct fx *fx, struct win *w)
 	dereg(fx, w->mr);
 }
 
-/* More requests on a window than are kept count of: full, until they complete. */
+/* More requests on a window than are tracked: the queue is full until they complete. */
 static void
 held_many(struct fx *fx, struct win *w)
 {
@@ -441,8 +441,8 @@ static const struct held {
 	const char *name;
 	void (*run)(struct fx *fx, struct win *w);
 	/*
-	 * Bits: 1 and 2. Assumed: the status of a LOCAL_INV that fails (rxe has another), and that
-	 * a reset leaves a window of type 2 bound.
+	 * Bits 1 and 2: window types. Assumed: the status of a failed LOCAL_INV (rxe has another
+	 * one), and that a reset leaves a type 2 window bound.
 	 */
 	uint32_t types, assumed;
 } held[] = {

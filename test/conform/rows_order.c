@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Order and atomicity, as a thread sees them that only looks at memory: payload before
- * the completion and before later messages, aligned units of 8 bytes whole, atomics
- * against the CPU and each other, fences, PSNs, requests that are repeated.
+ * Order and atomicity as seen by a thread that only reads memory. A payload comes before its
+ * completion and before later messages. Aligned units of 8 bytes are whole. Atomics work against
+ * the CPU and each other. Also fences, PSNs, and repeated requests.
  */
 #include <sched.h>
 
 #include "conform.h"
 
-/* Threads of a row; joined behind it. */
+/* A thread of a row; joined after the row. */
 struct watcher {
 	pthread_t thread;
 	uint32_t stop;
@@ -39,8 +39,8 @@ watch(struct fx *fx, struct watcher *w, void *(*fn)(void *arg), uint8_t *mem, ui
 }
 
 /*
- * Has the thread seen enough to be worth something? The CPUs may be busy: of what must be seen
- * at least once the first is waited for as long as for anything else.
+ * Returns whether the thread must look longer to be conclusive. The CPUs may be busy: for a
+ * required observation the first one is awaited as long as any other event.
  */
 static bool
 watching(const struct fx *fx, const struct watcher *w, uint64_t enough, bool must, double start)
@@ -59,7 +59,7 @@ saw(struct watcher *w, uint64_t n)
 	__atomic_store_n(&w->seen, w->seen + n, __ATOMIC_RELAXED);
 }
 
-/* Stop it and keep what it saw. */
+/* Stops the thread; its results stay. */
 static void
 watched(struct fx *fx, struct watcher *w)
 {
@@ -80,7 +80,7 @@ post_ring_wait(struct fx *fx, struct pair p, const struct op *op, const struct b
 	check_wc(fx, &wc, p.a, id, BB_WC_SUCCESS, op->name);
 }
 
-/* ---- A WRITE's payload is whole before a later WRITE of the QP is seen. */
+/* ---- The payload of a WRITE is complete before a later WRITE of the QP is visible. */
 
 #define BLOCK 8192u
 
@@ -98,7 +98,7 @@ look_behind_flag(void *arg)
 			continue;
 		last = now;
 		saw(w, 1);
-		/* Later rounds may have begun: older than the flag is what must not be. */
+		/* Later rounds may have begun; data older than the flag is an error. */
 		for (i = 0; i < BLOCK; i += 8)
 			w->bad += __atomic_load_n((uint64_t *)(void *)(w->mem + i),
 						  __ATOMIC_RELAXED) < now;
@@ -145,9 +145,9 @@ run_later_message(struct fx *fx, const struct row *row)
 	CHECK(fx, w.bad == 0, "%" PRIu64 " units were older than the flag behind them", w.bad);
 }
 
-/* ---- Aligned units of 8 bytes are never half old, half new. */
+/* ---- Aligned units of 8 bytes are never partly old and partly new. */
 
-/* Counts the looks that saw old and new units: a WRITE was under way. */
+/* Counts reads that found both old and new units, that is, during a WRITE. */
 static void *
 look_for_torn(void *arg)
 {
@@ -193,7 +193,7 @@ run_torn(struct fx *fx, const struct row *row)
 	      w.bad, w.seen);
 }
 
-/* ---- Atomics: every increment counts, whoever makes it. */
+/* ---- Atomics: every increment counts, from any initiator. */
 
 #define ADDS 300u
 
@@ -284,9 +284,9 @@ run_against_each_other(struct fx *fx, const struct row *row)
 	CHECK(fx, sum == n, "%u additions of 1 made %" PRIu64, n, sum);
 }
 
-/* ---- Fence, PSN, repetition. */
+/* ---- Fence, PSN, repeated requests */
 
-/* The target serves one READ at a time, the requester would send 4: fences keep it right. */
+/* The target serves one READ at a time, the requester may send 4: fences make it work. */
 static void
 run_fence_depth(struct fx *fx, const struct row *row)
 {
@@ -313,7 +313,7 @@ run_fence_depth(struct fx *fx, const struct row *row)
 		xfer_check_data(fx, &x);
 }
 
-/* What a READ brings is there for a fenced request behind it. */
+/* A fenced request sends the data that the READ before it has fetched. */
 static void
 run_fence_data(struct fx *fx, const struct row *row)
 {
@@ -328,7 +328,7 @@ run_fence_data(struct fx *fx, const struct row *row)
 	x.len = 2000;
 	xfer_prepare(fx, &x);
 	sge = x.sge[0];
-	/* Back to the target, behind where it came from. */
+	/* Back to the target, after the original data. */
 	CHECK(fx, op_post(x.op, p.a, 0, x.sge, 1, &x.t, 0) == 0, "the READ is not taken");
 	CHECK(fx,
 	      bb_post_write(p.a, id, &sge, 1, x.t.raddr + 4096, x.t.rkey,
@@ -368,7 +368,7 @@ reset(struct fx *fx, struct bb_qp *qp)
 	OK(fx, bb_qp_modify(qp, &attr, BB_QP_STATE));
 }
 
-/* 24-bit PSNs go round in the midst of traffic. */
+/* 24-bit PSNs wrap during traffic. */
 static void
 run_psn_wrap(struct fx *fx, const struct row *row)
 {
@@ -391,9 +391,8 @@ run_psn_wrap(struct fx *fx, const struct row *row)
 }
 
 /*
- * The requester begins anew with the PSN it had: to the target that is a repeated
- * request. An atomic is answered with the old result and not executed again; a WRITE is
- * acknowledged and not written.
+ * The requester starts again with its first PSN: the target sees a repeated request. It answers
+ * an atomic with the old result without executing it, and acknowledges a WRITE without writing.
  */
 static void
 run_repeated(struct fx *fx, const struct row *row)
@@ -427,7 +426,7 @@ run_repeated(struct fx *fx, const struct row *row)
 	check_wc(fx, &wc, p.a, x.wr_id, BB_WC_SUCCESS, "the repeated");
 	if (!row->op->atomic)
 		memcpy((void *)(uintptr_t)x.sge[0].addr, first, x.len);
-	/* The target is as the first one left it, and an atomic gave the first one's result. */
+	/* The target's memory is unchanged, and an atomic returned the first result. */
 	xfer_check_data(fx, &x);
 }
 
@@ -445,7 +444,7 @@ rows_order(struct rows *rows)
 		"order/rc/payload-before-later-message", "two-doorbells")
 		->n = 1;
 	for (i = 0; i < RTE_DIM(one_sided); i++) {
-		/* Applications build on it (FaRM, UCX); neither verbs nor IBTA promise it. */
+		/* Applications rely on it (FaRM, UCX); neither verbs nor IBTA promise it. */
 		row = row_add(rows, ASSUMED, run_torn, "order/rc/aligned-8-bytes-whole", "%s",
 			      one_sided[i]);
 		row->op = op_find(one_sided[i]);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a post refuses: the errno, one line for each queue and reason, a ring that is as
- * it was, and a queue that goes on working.
+ * Rejected posts: the errno, one line per queue and reason, an unchanged ring, and a queue that
+ * continues to work.
  */
 #include "conform.h"
 
@@ -24,7 +24,7 @@ enum bad {
 
 static const struct {
 	const char *name;
-	const char *word; /* of the line */
+	const char *word; /* expected in the log line */
 } bad_cell[BADS] = {
 	[MANY_PIECES] = {"over-max_sge", "max_sge"},
 	[LONG_PIECE] = {"piece-over-2^31", "2^31"},
@@ -108,14 +108,16 @@ run_bad(struct fx *fx, const struct row *row)
 	struct xfer x;
 
 	fx_pair_opts(fx, &o);
-	/* As much as the device has: a queue that asks for less may be given more. */
+	/* The device's maximum: a queue that requests less may get more. */
 	op.takes_recv = false;
 	xfer_init(&x, &op, fx_pair(fx, &o));
 	xfer_prepare(fx, &x);
 	xfer_expect_nothing(fx, &x);
 	OK(fx, bb_qp_stats(x.p.a, &before));
 	REFUSED(fx, post_bad(&x, &o, row->n), -EINVAL, bad_cell[row->n].word);
-	/* Once for each queue and reason: a loop that posts wrongly does not fill a disk. */
+	/*
+	 * Once per queue and reason: a program that posts wrongly in a loop does not fill a disk.
+	 */
 	CHECK(fx, post_bad(&x, &o, row->n) == -EINVAL, "the second time it is not refused");
 	CHECK(fx, log_lines() == 1, "the second time it is logged again");
 	check_same_stats(fx, x.p.a, &before);
@@ -149,7 +151,7 @@ run_bad_recv(struct fx *fx, const struct row *row)
 	check_alive(fx, p);
 }
 
-/* States that do not take a request: the library's own rule, -ENOTCONN. */
+/* States that accept no request: the library's own rule, -ENOTCONN. */
 static void
 run_state(struct fx *fx, const struct row *row)
 {
@@ -180,8 +182,8 @@ run_state(struct fx *fx, const struct row *row)
 }
 
 /*
- * Receives that are posted in RESET wait for the peer's messages; RESET drops them. The last one is
- * rung after the QP is up, with what was posted before.
+ * Receives posted in RESET wait for the peer's messages; RESET discards them. The last one is
+ * rung after the QP is up, together with the earlier ones.
  */
 static void
 run_early_recv(struct fx *fx, const struct row *row)
@@ -224,7 +226,9 @@ run_early_recv(struct fx *fx, const struct row *row)
 	}
 }
 
-/* A full queue says 0, not an error, logs nothing, and takes posts again when polled. */
+/*
+ * A full queue returns 0 instead of an error, logs nothing, and accepts posts again after a poll.
+ */
 static void
 run_full(struct fx *fx, const struct row *row)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The state machine of man ibv_modify_qp: every transition, every attribute that one
- * needs or does not take, every value out of range. What is refused changes nothing.
+ * The state machine of man ibv_modify_qp: every transition, every attribute that one requires or
+ * forbids, and every value out of range. A rejected call changes nothing.
  */
 #include "conform.h"
 
@@ -68,7 +68,7 @@ step_of(enum bb_qp_type type, enum bb_qp_state from, enum bb_qp_state to)
 	return NULL;
 }
 
-/* Attributes of a QP that talks to itself. */
+/* Returns the attributes of a QP that is connected to itself. */
 static struct bb_qp_attr
 attr_self(struct fx *fx, struct bb_qp *qp)
 {
@@ -149,7 +149,7 @@ run_transition(struct fx *fx, const struct row *row)
 	check_state(fx, qp, from, "the refused");
 }
 
-/* One attribute too few or too many. */
+/* One attribute missing or forbidden. */
 static void
 run_mask(struct fx *fx, const struct row *row)
 {
@@ -168,7 +168,7 @@ run_mask(struct fx *fx, const struct row *row)
 	}
 	REFUSED(fx, bb_qp_modify(qp, &attr, mask), -EINVAL, bit_name[row->n]);
 	check_state(fx, qp, step->from, "the refused");
-	/* It is as it was: the right call goes through. */
+	/* The state is unchanged: the correct call succeeds. */
 	OK(fx, bb_qp_modify(qp, &attr, BB_QP_STATE | step->required));
 }
 
@@ -262,7 +262,7 @@ run_value(struct fx *fx, const struct row *row)
 	OK(fx, bb_qp_modify(qp, &attr, BB_QP_STATE | step_of(BB_QPT_RC, from, v->to)->required));
 }
 
-/* The device is asked, and says what was set. */
+/* A query reads the device and returns the attributes that were set. */
 static void
 run_query(struct fx *fx, const struct row *row)
 {
@@ -275,7 +275,7 @@ run_query(struct fx *fx, const struct row *row)
 	attr.min_rnr_timer = 12;
 	attr.sq_psn = 0xabcdef;
 	attr.rq_psn = 0x123456;
-	attr.path.static_rate = 3; /* 10 Gb/s, or what the device has below */
+	attr.path.static_rate = 3; /* 10 Gb/s, or the device's next lower rate */
 	go(fx, row->type, qp, &attr, BB_QP_RTS);
 	OK(fx, bb_qp_query(qp, &got));
 	CHECK(fx, got.state == BB_QP_RTS, "state");
@@ -289,7 +289,7 @@ run_query(struct fx *fx, const struct row *row)
 	CHECK(fx, got.sq_psn == 0xabcdef, "sq_psn is 0x%x, 0xabcdef was set", got.sq_psn);
 }
 
-/* Rights may change while traffic flows; the next request meets the new ones. */
+/* Rights may change during traffic; the next request meets the new ones. */
 static void
 run_change_access(struct fx *fx, const struct row *row)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Back from an error in one call, told what became of each request; a send queue that is
- * drained; data that came in the CQE; chains of mbufs.
+ * Recovery from an error in one call, with the fate of each request; draining of a send queue;
+ * data in the CQE; chains of mbufs.
  */
 #include <rte_mbuf.h>
 
@@ -34,7 +34,7 @@ recover(struct fx *fx, struct pair p, const struct pair_opts *o, struct bb_qp_re
 	check_alive(fx, p);
 }
 
-/* Done, failed, not done: in order, unsignalled ones too, and memory agrees. */
+/* Done, failed, not done: in order, unsignalled ones too, and consistent with memory. */
 static void
 run_fates(struct fx *fx, const struct row *row)
 {
@@ -81,7 +81,7 @@ undo_mw(void *mw)
 	(void)bb_mw_free(mw);
 }
 
-/* A bind takes the room of several requests, and is one: behind a failure, and never rung. */
+/* A bind takes several slots and is one request: after a failure, and when not rung. */
 static void
 run_fates_window(struct fx *fx, const struct row *row)
 {
@@ -135,7 +135,7 @@ run_no_room(struct fx *fx, const struct row *row)
 	(void)row;
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
-	/* Not rung: none of them was carried out. */
+	/* Not rung: none of them executed. */
 	for (i = 0; i < 5; i++)
 		put(fx, p, i, 8 * i, fx->b.mr->rkey, 0);
 	while ((ret = bb_qp_recover(p.a, NULL, NULL, NULL, &r)) == -ENOSPC) {
@@ -251,7 +251,7 @@ undo_registered(void *arg)
 	(void)bb_mem_del_mempool(p->fx->b.pd, p->b);
 }
 
-/* A chain goes out, and in, segment by segment. */
+/* A chain is sent and received segment by segment. */
 static void
 run_mbuf(struct fx *fx, const struct row *row)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Receives that are missing, too small, or name memory that the device may not write. */
+/* Receives that are missing, too small, or of memory that the device must not write. */
 #include "conform.h"
 
 #define MAN "ibv_post_recv(3), ibv_poll_cq(3)"
@@ -72,7 +72,7 @@ run_bad(struct fx *fx, const struct row *row)
 	uint32_t n;
 
 	fx_pair_opts(fx, &o);
-	/* The receive is posted here. */
+	/* This function posts the receive. */
 	op.takes_recv = false;
 	xfer_init(&x, &op, fx_pair(fx, &o));
 	x.flags = row->flags;
@@ -80,7 +80,7 @@ run_bad(struct fx *fx, const struct row *row)
 	xfer_expect_nothing(fx, &x);
 	n = bad_receive(fx, &x, row->n, sge);
 	CHECK(fx, bb_post_recv(x.p.b, 11, sge, n) == 0, "the receive is not taken");
-	/* One behind it, which is flushed. */
+	/* A further receive, which is flushed. */
 	CHECK(fx, bb_post_recv(x.p.b, 12, sge, n) == 0, "the receive is not taken");
 	bb_qp_ring_recv(x.p.b);
 	log_clear();
@@ -94,7 +94,7 @@ run_bad(struct fx *fx, const struct row *row)
 	check_quiet(fx, fx->b.cq, "the bad receive");
 	check_state(fx, x.p.a, BB_QP_ERR, "the requester's");
 	check_state(fx, x.p.b, BB_QP_ERR, "the receiver's");
-	/* What fits may have been written before the device knew: the guard may not. */
+	/* Data that fit may have been written before the error; the guard may not. */
 	if (row->n > EMPTY)
 		xfer_check_data(fx, &x);
 	CHECK(fx, log_having(bb_wc_status_name(fault_cell[row->n].recv)) == 1,
@@ -103,7 +103,7 @@ run_bad(struct fx *fx, const struct row *row)
 	      "the log does not say once that the request failed");
 }
 
-/* No receive: retried as often as was agreed, then an error, and the target goes on. */
+/* No receive: retried as often as agreed, then an error; the target continues. */
 static void
 run_rnr(struct fx *fx, const struct row *row)
 {
@@ -121,7 +121,7 @@ run_rnr(struct fx *fx, const struct row *row)
 	x.flags = row->flags;
 	xfer_prepare(fx, &x);
 	xfer_expect_nothing(fx, &x);
-	/* The payload of a WRITE_WITH_IMM may be there before the receive is missed. */
+	/* The payload of a WRITE_WITH_IMM may arrive before the missing receive is found. */
 	if (op.has_raddr)
 		x.len = 0, x.sge[0].len = 0;
 	OK(fx, bb_dev_stats(fx->a.dev, &before));
@@ -142,13 +142,13 @@ run_rnr(struct fx *fx, const struct row *row)
 	      "the log does not say once that the request failed");
 }
 
-/* Six retries last at least six times 20.48 ms; some of it is left for the receive to be posted. */
+/* Six retries take at least six times 20.48 ms, long enough to post the receive. */
 #define LATE_S     0.06
 #define LATE_TRIES 100
 
 /*
- * Post a request whose receive is missing, and look for 2 ms that it does not complete. False if
- * this thread was kept from running for so long that it may rightly have given up meanwhile.
+ * Posts a request without a receive and checks for 2 ms that it does not complete. Returns false
+ * if this thread was suspended for so long that the request may have given up.
  */
 static bool
 post_without_recv(struct fx *fx, const struct row *row, const struct pair_opts *o,
@@ -177,7 +177,7 @@ post_without_recv(struct fx *fx, const struct row *row, const struct pair_opts *
 	return false;
 }
 
-/* rnr_retry 7 is for ever: the request waits for the receive, and is done once. */
+/* rnr_retry 7 means forever: the request waits for the receive and executes once. */
 static void
 run_late(struct fx *fx, const struct row *row)
 {
@@ -203,8 +203,8 @@ run_late(struct fx *fx, const struct row *row)
 }
 
 /*
- * The target's timer becomes a long one, in RTS or on the way there: the one retry waits for so
- * long. How much longer than that depends on who else runs on the machine.
+ * The target's timer becomes a long one, in RTS or on the way there, and the single retry waits
+ * as long. The rest of the time depends on the load of the machine.
  */
 static void
 run_timer(struct fx *fx, const struct row *row)
@@ -245,7 +245,7 @@ run_timer(struct fx *fx, const struct row *row)
 	start = now_s();
 	xfer_post(fx, &x);
 	wait_wc(fx, fx->a.cq, &wc, 1, op.name);
-	/* Two clocks: a hundredth. */
+	/* Two clocks: a tolerance of one in a hundred. */
 	CHECK(fx, now_s() - start > 0.0405, "it failed after %.3f ms, not 40.96",
 	      (now_s() - start) * 1e3);
 	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_RNR_RETRY_EXC_ERR, op.name);

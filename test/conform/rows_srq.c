@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared receive queues: who takes which receive, the limit, and what is refused. */
+/* Shared receive queues: the order of receives, the limit, and rejected calls. */
 #include "conform.h"
 
 #define MAN      "ibv_create_srq(3)"
@@ -29,7 +29,7 @@ srq_of(struct fx *fx, uint32_t limit)
 	return srq;
 }
 
-/* B's QPs take their receives from the SRQ. */
+/* Makes a pair whose B takes its receives from the SRQ. */
 static struct pair
 pair_on(struct fx *fx, struct bb_srq *srq, struct pair_opts *o)
 {
@@ -103,11 +103,11 @@ run_busy(struct fx *fx, const struct row *row)
 	(void)row;
 	REFUSED(fx, bb_srq_destroy(srq), -EBUSY, "QP");
 	REFUSED(fx, bb_pd_free(fx->b.pd), -EBUSY, "SRQ");
-	/* Its QP has no receive queue of its own. */
+	/* Its QP has no receive queue. */
 	REFUSED(fx, bb_post_recv(p.b, 1, &sge, 1), -EINVAL, "receive queue");
 }
 
-/* Every message takes the head, whichever QP it is for. */
+/* Every message takes the oldest receive, whichever QP it is for. */
 static void
 run_share(struct fx *fx, const struct row *row)
 {
@@ -148,7 +148,7 @@ run_share(struct fx *fx, const struct row *row)
 	check_quiet(fx, fx->b.cq, "an SRQ");
 }
 
-/* Full is 0; an empty one makes senders wait. */
+/* A full SRQ returns 0; an empty one makes senders wait. */
 static void
 run_full_and_empty(struct fx *fx, const struct row *row)
 {
@@ -197,7 +197,7 @@ send_one(struct fx *fx, struct pair p)
 	CHECK(fx, wc.status == BB_WC_SUCCESS, "the receive: %s", bb_wc_status_name(wc.status));
 }
 
-/* One event when fewer are left than the limit; none again before it is armed anew. */
+/* One event when fewer than the limit are left; none again before it is armed again. */
 static void
 run_limit(struct fx *fx, const struct row *row)
 {
@@ -235,7 +235,7 @@ run_limit(struct fx *fx, const struct row *row)
 	REFUSED(fx, bb_srq_modify(srq, 10000), -EINVAL, "limit");
 }
 
-/* A QP that fails leaves the receives to the others, and says when it takes no more. */
+/* A QP that fails leaves its receives to the others, and reports when it takes no more. */
 static void
 run_last_wqe(struct fx *fx, const struct row *row)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* umems: explicit registration, page sizes, dma-bufs, and the order of taking down. */
+/* umems: explicit registration, page sizes, dma-bufs, and the order of destruction. */
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
@@ -44,7 +44,7 @@ run_reg(struct fx *fx, const struct row *row)
 	uint8_t *mem = map(fx, PROT_READ | PROT_WRITE);
 	struct bb_umem *a, *b;
 
-	/* Not on a page and not whole pages: the device is told page and offset. */
+	/* Not page-aligned: the device gets page and offset. */
 	OK(fx, bb_umem_reg(fx->a.dev, mem + 64, 1000, row->n, &a));
 	fx_defer(fx, undo_umem, a);
 	OK(fx, bb_umem_reg(fx->a.dev, mem, SIZE, row->n, &b));
@@ -160,7 +160,7 @@ run_no_dmabuf(struct fx *fx, const struct row *row)
 	REFUSED(fx, bb_mr_reg_dmabuf(fx->a.pd, 0, 4096, 0, 0, LW, &mr), -ENOTSUP, "dma-buf");
 }
 
-/* Pages of a memfd as a dma-buf. */
+/* Makes a dma-buf of the pages of a memfd. */
 static int
 dmabuf(struct fx *fx, uint8_t **mem)
 {
@@ -189,7 +189,7 @@ undo_mr(void *mr)
 	(void)bb_mr_dereg(mr);
 }
 
-/* WRITE into a dma-buf by its offset, seen through a mapping of the same pages. */
+/* WRITEs to a dma-buf by its offset; a mapping of the same pages shows the data. */
 static void
 run_dmabuf(struct fx *fx, const struct row *row)
 {

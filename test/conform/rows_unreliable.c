@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Unreliable queue pairs: what is lost without a word (UC), datagrams with their address
- * handles, Q_Keys and 40 bytes of head (UD), and the operations that neither does.
+ * Unreliable queue pairs: silent losses (UC); datagrams with address handles, Q_Keys and 40 bytes
+ * of GRH (UD); and operations that these types lack.
  */
 #include "conform.h"
 
@@ -12,7 +12,7 @@
 #define GRH    40u
 #define QKEY   0x1234567u
 
-/* ---- UC: bad at this side is an error, bad at the target is lost */
+/* ---- UC: a fault at the sender is an error, a fault at the target is a silent loss */
 
 enum fault {
 	NO_RECEIVE,
@@ -67,7 +67,7 @@ run_uc(struct fx *fx, const struct row *row)
 		attr.state = BB_QP_RESET;
 		OK(fx, bb_qp_modify(x.p.b, &attr, BB_QP_STATE));
 	}
-	/* Without data there is nothing to write before the receive is missed. */
+	/* Without data nothing is written before the missing receive is found. */
 	if (row->n == NO_RECEIVE && op.has_raddr)
 		x.sge[0].len = 0;
 	xfer_post(fx, &x);
@@ -84,7 +84,7 @@ run_uc(struct fx *fx, const struct row *row)
 
 struct ud {
 	struct bb_qp *a, *b;
-	struct bb_ah *ah; /* of A: to B */
+	struct bb_ah *ah; /* A's handle for B */
 	uint32_t qpn;     /* B's */
 };
 
@@ -126,7 +126,7 @@ ud_qp(struct fx *fx, struct side *s)
 	return qp;
 }
 
-/* Back to RTR, by hand. */
+/* Moves the QP back to RTR. */
 static void
 ud_reset(struct fx *fx, struct bb_qp *qp, struct bb_qp_attr *attr)
 {
@@ -151,14 +151,14 @@ ud_make(struct fx *fx, struct ud *u)
 	fx_defer(fx, undo_ah, u->ah);
 }
 
-/* A receive of @len bytes behind the head, guard around it. */
+/* Posts a receive of @len bytes after the GRH, with guard bytes around it. */
 static void
 ud_receive(struct fx *fx, struct ud *u, uint32_t len, uint32_t pieces)
 {
 	struct bb_sge sge[3];
 	uint32_t i;
 
-	/* The head and a little data, then the rest. */
+	/* The GRH with a few bytes of data, then the rest. */
 	sge[0] = sge_of(&fx->b, GUARD, pieces > 1 ? GRH - 7 : GRH + len);
 	sge[1] = sge_of(&fx->b, GUARD + GRH - 7, pieces > 1 ? 7 + len : 0);
 	for (i = pieces; i < RTE_DIM(sge); i++)
@@ -288,7 +288,7 @@ enum lost {
 	LOST_QKEY,
 	LOST_NO_RECEIVE,
 	LOST_NO_QP,
-	LOST_OWN_QKEY, /* not lost: the top bit asks for the QP's own */
+	LOST_OWN_QKEY, /* not lost: the top bit selects the QP's own Q_Key */
 };
 
 static void
@@ -319,7 +319,7 @@ run_lost(struct fx *fx, const struct row *row)
 	check_quiet(fx, fx->b.cq, "a lost datagram");
 	check_state(fx, u.a, BB_QP_RTS, "the sender's");
 	check_state(fx, u.b, BB_QP_RTS, "the receiver's");
-	/* The receive waits for the next one. */
+	/* The receive waits for the next message. */
 	if (row->n == LOST_NO_RECEIVE)
 		ud_receive(fx, &u, 33, 1);
 	CHECK(fx, ud_post(fx, &u, &dgrams[0], 33, QKEY, 0) == 0, "the SEND is not taken");
@@ -327,7 +327,10 @@ run_lost(struct fx *fx, const struct row *row)
 	check_dgram(fx, &u, &dgrams[0], 33, 0);
 }
 
-/* B's, on the way to RTS or in it: what comes with the old one is lost, the new one is let in. */
+/*
+ * B's Q_Key changes, on the way to RTS or in it: messages with the old one are lost, those with
+ * the new one arrive.
+ */
 static void
 run_change_qkey(struct fx *fx, const struct row *row)
 {
@@ -348,7 +351,7 @@ run_change_qkey(struct fx *fx, const struct row *row)
 	OK(fx, bb_qp_modify(u.b, &attr, mask));
 	pattern(fx->a.mem + GUARD, 33, fx->seed++);
 	ud_receive(fx, &u, 33, 1);
-	/* The immediates tell them apart. */
+	/* The immediates distinguish the messages. */
 	CHECK(fx, ud_post(fx, &u, &dgrams[1], 33, QKEY, 1) == 0, "the SEND is not taken");
 	check_sent(fx, &u, BB_WC_SUCCESS);
 	fx_progress(fx);
@@ -373,7 +376,7 @@ run_too_long(struct fx *fx, const struct row *row)
 	check_quiet(fx, fx->b.cq, "a datagram over the MTU");
 }
 
-/* The address was copied: the handle may go before the doorbell. */
+/* The address was copied: the handle may be destroyed before the doorbell. */
 static void
 run_ah_gone(struct fx *fx, const struct row *row)
 {
@@ -400,7 +403,7 @@ run_ah_refused(struct fx *fx, const struct row *row)
 
 	ud_make(fx, &u);
 	path_to(fx, u.b, &path);
-	/* With a GRH on InfiniBand too, or its fields do not count. */
+	/* With a GRH on InfiniBand too, as its fields would be ignored otherwise. */
 	path.is_global = 1;
 	if (row->n == 0)
 		path.port = 9;
@@ -438,7 +441,7 @@ run_ah_list(struct fx *fx, const struct row *row)
 	      "the log does not say once that it is the address handle");
 }
 
-/* ---- Operations that do not go with the type */
+/* ---- Operations that the type lacks */
 
 static void
 run_illegal(struct fx *fx, const struct row *row)
@@ -482,7 +485,7 @@ add_illegal(struct rows *rows, enum bb_qp_type type, const char *group)
 	unsigned int i, k;
 
 	for (i = 0; i < n_ops; i++) {
-		/* A SEND without address is not told from one by its own function. */
+		/* The function of a SEND without address cannot detect this. */
 		if ((type == BB_QPT_UC && (ops[i].types & 1u << type) != 0) ||
 		    (type == BB_QPT_UD && ops[i].recv_data))
 			continue;
@@ -508,7 +511,7 @@ rows_unreliable(struct rows *rows)
 		for (i = 0; i < n_ops; i++) {
 			if (!applies(&ops[i], k))
 				continue;
-			/* IBTA vol. 1, 10.3.1 has SQE after a send's error; here it is ERR. */
+			/* After a send error IBTA vol. 1, 10.3.1 has SQE; here it is ERR. */
 			row = row_add(
 				rows, k == LKEY_UNKNOWN ? ASSUMED : "IBTA vol. 1, 9.8.2", run_uc,
 				k == LKEY_UNKNOWN ? "unreliable/uc/error" : "unreliable/uc/lost",

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The list of skips that are allowed: lines of "device need: reason", the device a pattern
- * as of a shell. A row that skips for want of what is not on the list fails.
+ * The list of permitted skips: lines of "device need: reason", the device as a shell pattern. A
+ * row that skips for another need fails.
  */
 #include <ctype.h>
 #include <fnmatch.h>

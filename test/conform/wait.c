@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completions and events: the ones expected, in order, and no others. */
+/* Completions and events: exactly the expected ones, in order. */
 #include <sched.h>
 
 #include "conform.h"

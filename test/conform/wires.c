@@ -35,7 +35,7 @@ wires_eal(const char *const *spec, unsigned int n, char *argv[WIRE_ARGS])
 	if (!named(spec, n, "port=net_memif"))
 		return 0;
 	for (i = 0; i < WIRE_ARGS; i++) {
-		/* An abstract socket of this process: no file is left behind. */
+		/* An abstract socket of this process: it leaves no file. */
 		snprintf(arg[i], sizeof(arg[i]), "--vdev=%s,role=%s,socket=@conform%d,%s", memif[i],
 			 i == 0 ? "server" : "client", getpid(), "socket-abstract=yes,bsize=4224");
 		argv[i] = arg[i];

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One request from A to B. Both arenas get a pattern of their own as far as the row
- * looks at them; a copy of each is changed by hand to what the request must make of it;
- * at the end every byte is compared.
+ * One request from A to B. Both arenas get their own pattern in the window that the row checks. A
+ * copy of each is changed as the request should change it. At the end every byte is compared.
  */
 #include "conform.h"
 
@@ -60,7 +59,7 @@ xfer_init(struct xfer *x, const struct op *op, struct pair p)
 	x->flags = BB_SEND_SIGNALED;
 }
 
-/* Pieces of unequal length, the first one last in memory, with gaps. Returns their end. */
+/* Places pieces of unequal length, the first one last in memory, with gaps. Returns their end. */
 static uint32_t
 place(const struct side *s, struct bb_sge *sge, uint32_t n, uint32_t off, uint32_t len)
 {
@@ -75,7 +74,7 @@ place(const struct side *s, struct bb_sge *sge, uint32_t n, uint32_t off, uint32
 	return at;
 }
 
-/* In @dst's image, what moving the bytes would do. */
+/* Moves the bytes in @dst's expected copy. */
 static void
 image_move(struct side *dst, const struct bb_sge *to, const struct bb_sge *from, uint32_t n_from)
 {
@@ -148,7 +147,7 @@ xfer_prepare(struct fx *fx, struct xfer *x)
 	memcpy(fx->b.want, fx->b.mem, x->window);
 	x->t.raddr = addr_of(&fx->b, off);
 	x->t.rkey = fx->b.mr->rkey;
-	/* No two bytes alike: a wrong order shows. */
+	/* All bytes differ, so that a wrong order shows. */
 	x->t.imm = 0x01020304u * (uint32_t)(x->wr_id % 63 + 1);
 	if (op->atomic) {
 		memcpy(&x->t.compare, fx->b.mem + off, 8);
@@ -189,7 +188,7 @@ xfer_post(struct fx *fx, struct xfer *x)
 			      ? 0
 			      : -EAGAIN;
 		CHECK(fx, err == 0, "posting a list: error %d", err);
-		/* Copied: the pieces may change before the doorbell. */
+		/* Inline data are copied: the pieces may change before the doorbell. */
 		for (i = 0; x->use_inline && i < x->nsge; i++) {
 			memset((void *)(uintptr_t)x->sge[i].addr, 0xee, x->sge[i].len);
 			memset(fx->a.want + (x->sge[i].addr - (uintptr_t)fx->a.mem), 0xee,
@@ -252,8 +251,8 @@ xfer_check_recv(struct fx *fx, struct xfer *x)
 }
 
 /*
- * Memory that a device's thread may be writing. memcmp() may answer 0 where a byte that differs
- * changes before it is looked at again (glibc bug 29863).
+ * Compares memory that a device's thread may be writing. memcmp() may return 0 if a differing
+ * byte changes before it is read again (glibc bug 29863).
  */
 static bool
 arrived(const uint8_t *mem, const uint8_t *want, uint32_t len)
@@ -266,7 +265,7 @@ arrived(const uint8_t *mem, const uint8_t *want, uint32_t len)
 	return true;
 }
 
-/* Nobody says when a message of an unreliable connection is there. */
+/* There is no notice when a message on an unreliable connection arrives. */
 static void
 wait_data(struct fx *fx, const struct xfer *x)
 {
@@ -281,7 +280,7 @@ xfer_check_data(struct fx *fx, const struct xfer *x)
 {
 	CHECK(fx, !x->op->recv_data || x->received,
 	      "the row looks at a SEND's data before its receive has completed");
-	/* A completion of iWARP says that the bytes are TCP's, not that they have arrived. */
+	/* An iWARP completion means that TCP has the bytes, not that they arrived. */
 	if (fx->b.attr.iwarp)
 		wait_data(fx, x);
 	compare(fx, &fx->b, x->window, "the target's");
@@ -297,7 +296,7 @@ settle_one(struct fx *fx, struct xfer *x)
 		wait_wc(fx, fx->a.cq, &wc, 1, x->op->name);
 		if (x->unreliable && !x->op->recv_data)
 			wait_data(fx, x);
-		/* At once: a completion that comes before the data shows here. */
+		/* Checked at once, so that a completion before its data shows. */
 		if (!x->op->recv_data)
 			xfer_check_data(fx, x);
 		check_wc(fx, &wc, x->p.a, x->wr_id, BB_WC_SUCCESS, x->op->name);

@@ -375,7 +375,7 @@ check_doorbell(struct post *p, const struct vec *v, const struct request *r, boo
 		if (reg[i] != byte)
 			vec_fail(v, "register byte %zu is 0x%02x, not 0x%02x", i, reg[i], byte);
 	}
-	/* libmlx5 copied the WQE that it had written; ours must be the same. */
+	/* libmlx5 copied the WQE that it had written; our copy must be the same. */
 	if (vec_bytes(v, "wqe_hex", wqe, sizeof(wqe)) < shown)
 		shown = ds_bytes;
 	vec_compare(v, "recorded register", sent, wqe, NULL, shown);

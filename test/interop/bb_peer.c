@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A peer of the conversations on Bluebell: what verbs_peer.c is on libibverbs. See peer_line.h.
+ * A peer of the conversations on Bluebell, as verbs_peer.c is on libibverbs. See peer_line.h.
  *
  *   bb_peer -l 0 --no-huge -m 256 --no-pci -- DEVICE [DEVICE]
  *
- * Between commands it runs its devices: who only waits is a target all the same.
+ * Between commands it runs its devices, so it is a target even while it waits.
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <infiniband/verbs.h> /* only the numbers of struct ibv_wc */
+#include <infiniband/verbs.h> /* only for the numbers of struct ibv_wc */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 #include "peer_line.h"
 
 #define CQ_DEPTH 4096
-/* How often the devices are run between two looks at stdin, which sleep a millisecond. */
+/* Runs of the devices between two checks of stdin, each of which sleeps 1 ms. */
 #define TURNS 64
 
 struct side {
@@ -162,7 +162,7 @@ cmd_qp(void)
 		line_ok("qpn=0x%x", qps[n]->qpn);
 }
 
-/* gid=, sgid=: where packets of a QP or an address handle go. */
+/* gid=, sgid=: destination of packets of a QP or an address handle. */
 static int
 address(struct bb_path *path)
 {
@@ -297,7 +297,7 @@ static const enum bb_wr_opcode opcodes[LINE_OPS] = {
 	[LINE_BIND] = BB_WR_BIND_MW,
 };
 
-/* What depends on the opcode; 0 or a negative errno. */
+/* Fills the fields that depend on the opcode. Returns 0 or a negative errno. */
 static int
 fill_request(struct bb_send_wr *wr)
 {
@@ -336,7 +336,7 @@ fill_request(struct bb_send_wr *wr)
 	}
 }
 
-/* Where a datagram goes. */
+/* Fills a datagram's destination. */
 static int
 fill_dgram(struct bb_send_wr *wr, struct bb_ah **ah)
 {
@@ -476,7 +476,7 @@ BB_STATIC_ASSERT((int)LINE_ACCESS_LOCAL_WRITE == (int)BB_ACCESS_LOCAL_WRITE &&
 			 (int)LINE_ACCESS_MW_BIND == (int)BB_ACCESS_MW_BIND,
 		 "passed on as they are");
 
-/* Whole lines of stdin, to its end. */
+/* Reads whole lines of stdin up to its end. */
 static void
 serve(void)
 {
@@ -550,8 +550,8 @@ close_all(void)
 }
 
 /*
- * What net_af_xdp has of libxdp and libbpf stays, as the ethdev is not closed (below), and only
- * EAL's memory refers to it, which LeakSanitizer does not look through.
+ * Objects of libxdp and libbpf in net_af_xdp stay, as the ethdev is not closed (below). Only
+ * EAL's memory refers to them, which LeakSanitizer does not scan.
  */
 const char *__lsan_default_suppressions(void);
 
@@ -581,8 +581,8 @@ main(int argc, char **argv)
 	}
 	close_all();
 	/*
-	 * No rte_eal_cleanup(): that of DPDK 22.11 unmaps memory while EAL's interrupt thread still
-	 * looks at what net_memif registered there.
+	 * No rte_eal_cleanup(): that of DPDK 22.11 unmaps memory that EAL's interrupt thread
+	 * still uses for net_memif.
 	 */
 	return rc == 0 ? 0 : 1;
 }

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Traffic on connections by TCP that come back, on one device whose address somebody changes
- * meanwhile, for moves.py. Two streams of WRITEs, each numbered: of one, requests that did not
- * complete are posted again, of the other they are reported.
+ * Traffic on TCP connections that recover, on one device whose address another process changes,
+ * for moves.py. There are two streams of numbered WRITEs. In one, requests that did not complete
+ * are posted again; in the other they are reported.
  *
  *   cm_move EAL-OPTIONS -- DEVICE
  *
- * Answers each line of its input by one: for each stream, how often it was lost and came back,
- * its requests that completed, failed and were reported, and the index of its GID. After "end" it
- * ends the connections, and looks at what the WRITEs have left.
+ * Answers each input line with one line. It has, for each stream: how often it was lost and
+ * recovered; its requests completed, failed and reported; and the index of its GID. After "end"
+ * it ends the connections and checks the memory that the WRITEs left.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -18,17 +18,17 @@
 #include "../model/connect/connect_env.h"
 
 #define FLOWS     2u
-#define SLOTS     64u /* of a stream, one for each number; more than are under way */
-#define AWAY      8u  /* requests under way */
+#define SLOTS     64u /* slots of a stream, one per number; more than are in flight */
+#define AWAY      8u  /* requests in flight */
 #define SILENCE_S 5
 
 struct flow {
 	struct link l;
 	struct bb_replay *replay;
-	uint64_t posted, next; /* number of the next to post, and to end */
+	uint64_t posted, next; /* number of the next request to post, and to end */
 	uint64_t done, failed, reported;
 	unsigned int lost, back;
-	uint64_t heard; /* when it last ended one, or came back */
+	uint64_t heard; /* time of the last completion or recovery */
 };
 
 static struct pair p;
@@ -40,7 +40,7 @@ slot(uint8_t *buf, const struct flow *f, uint64_t number)
 	return (uint64_t *)(void *)buf + (size_t)(f - flows) * SLOTS + number % SLOTS;
 }
 
-/* Each request ends once, and in order. */
+/* Each request ends once, in order. */
 static void
 ended(struct flow *f, uint64_t number, uint64_t *count)
 {
@@ -79,8 +79,8 @@ event(const struct bb_cm_event *ev)
 }
 
 /*
- * rxe may send again without an end, whatever the retry count: while the address is gone, requests
- * still find a way and acknowledgements none. Then it is the application that says that it broke.
+ * rxe may retry without end, whatever the retry count: while the address is gone, requests get
+ * through and acknowledgements do not. Then the application declares the connection broken.
  */
 static void
 watch(struct flow *f)
@@ -88,7 +88,7 @@ watch(struct flow *f)
 	if (f->lost != f->back || rte_get_tsc_cycles() - f->heard < SILENCE_S * rte_get_tsc_hz())
 		return;
 	f->heard = rte_get_tsc_cycles();
-	/* It may have broken a moment ago. */
+	/* It may already be broken. */
 	(void)bb_conn_recover(f->l.a);
 }
 
@@ -136,7 +136,7 @@ work(bool posts)
 	}
 	while (take(&p.a, &ev))
 		event(&ev);
-	/* Those of the other side are the same. */
+	/* The events of the peer's end are the same. */
 	while (take(&p.b, &ev))
 		assert_true(ev.type == BB_CM_LOST || ev.type == BB_CM_RECOVERED);
 	for (i = 0; i < FLOWS; i++) {
@@ -164,7 +164,7 @@ tell(void)
 	printf("\n");
 }
 
-/* Until "end", or the end of the input. */
+/* Runs until "end" or the end of the input. */
 static void
 serve(void)
 {
@@ -193,7 +193,7 @@ check(const struct flow *f)
 	assert_int_equal(f->posted, f->next);
 	assert_int_equal(f->done + f->failed + f->reported, f->next);
 	assert_true(f->done > SLOTS);
-	/* The last ones are from a time when nothing moved. */
+	/* The last WRITEs were posted when no address moved. */
 	for (i = 0; i < SLOTS; i++)
 		assert_int_equal(*slot(p.b.buf, f, i), *slot(p.a.buf, f, i));
 }
@@ -216,7 +216,7 @@ test_moves(void **st)
 		param->backoff_min_ms = 10;
 		param->backoff_max_ms = 100;
 		param->ack_timeout = 14;
-		param->retry_count = 3; /* rxe takes 7 for no end */
+		param->retry_count = 3; /* rxe takes 7 for unlimited retries */
 		param->gid.family = BB_GID_IPV4;
 	}
 	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, &r), 0);
@@ -232,7 +232,7 @@ test_moves(void **st)
 	}
 	printf("connected\n");
 	serve();
-	/* Each slot once more, then nothing is under way. */
+	/* Each slot once more, then no request is in flight. */
 	more = RTE_MAX(flows[0].posted, flows[1].posted) + 2 * SLOTS;
 	for (end = wait_end(); flows[0].next < more || flows[1].next < more;) {
 		work(true);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A program that connects by librdmacm, for test_rdmacm.py: one side of a test, whose other side
- * is this again or a program of Debian's rdmacm-utils.
+ * One end of a connection by librdmacm, for test_rdmacm.py. The peer is this program, too, or a
+ * program of Debian's rdmacm-utils.
  *
  *   cm_peer EAL-OPTIONS -- DEVICE ADDRESS:PORT SIDE [N]
  *
@@ -13,10 +13,10 @@
  *   many-server        many-client     N connections at a time
  *   no-server          no-client       rejected, with all the private data that fits
  *   mute-server        mute-client     the client gives up after N ms, then the server answers
- *   hold-server        hold-client     an established connection whose other side is killed
- *                      nobody          to a port where nobody listens
+ *   hold-server        hold-client     an established connection whose peer is killed
+ *                      nobody          to a port without a listener
  *
- * Says "listening", then what it saw; ends with 0 if that is right.
+ * Prints "listening" and its results. Exit status 0: the results are right.
  */
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@
 #include "cm_peer.h"
 
 #define MANY_MAX 256
-/* What the service of RDMA_PS_TCP leaves of the messages' private data. */
+/* Private data that the service of RDMA_PS_TCP leaves in each message. */
 #define PRIVATE_REQ 56
 #define PRIVATE_REP 196
 #define PRIVATE_REJ 148
@@ -70,7 +70,7 @@ param_init(struct bb_conn_param *param)
 	param->access = BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_WRITE;
 }
 
-/* Bytes that tell which message they are. */
+/* Fills memory with bytes that identify the message. */
 static void
 pattern(uint8_t *p, uint32_t len, uint32_t seed)
 {
@@ -127,7 +127,7 @@ drop(struct bb_ep *ep, struct bb_mr *mr)
 		bb_ep_destroy(ep);
 }
 
-/* A listening endpoint, and its first request. */
+/* Opens a listening endpoint and takes its first request. */
 static int
 first_request(struct bb_ep **listener, struct bb_ep **ep)
 {
@@ -151,7 +151,7 @@ let_accept(const struct bb_ep *ep)
 		rte_delay_us_sleep(SIW_ACCEPT_US);
 }
 
-/* A new endpoint tries to connect, that long. */
+/* Connects a new endpoint, with this time limit. */
 static int
 call(uint32_t timeout_ms, struct bb_ep **ep)
 {
@@ -180,7 +180,7 @@ hear_pattern(struct bb_ep *ep, uint32_t seed)
 	return rc < 0 ? rc : rc == 64 && is_pattern(buf + IN, 64, seed) ? 0 : -EPROTO;
 }
 
-/* On iWARP the calling side has to be the first to send; for a talk that the other one begins. */
+/* On iWARP the connecting end must send first; used when the other end starts the exchange. */
 static int
 call_out(struct bb_ep *ep, struct bb_mr *mr, bool calls, uint32_t seed)
 {
@@ -200,8 +200,8 @@ out:
 }
 
 /*
- * Three SENDs, then the one side disconnects. The other's last one may be flushed, as the end
- * may overtake the ACK; the two before are known to have arrived.
+ * Three SENDs, then one end disconnects. The peer's last SEND may be flushed, as the disconnect
+ * may overtake the ACK; the two before it have arrived.
  */
 static int
 talk_and_end(struct bb_ep *ep, struct bb_mr *mr, bool calls, bool disconnects, uint32_t seed)
@@ -296,7 +296,7 @@ cycle_connect(uint32_t i)
 	param.private_len = sizeof(private);
 	TRY(bb_ep_connect(ep, &param));
 	let_accept(ep);
-	/* The kernel may send more than was given, with zeros behind it. */
+	/* The kernel may send more than was given, padded with zeros. */
 	CHECK(ep->event.private_len >= PRIVATE_REP);
 	CHECK(is_pattern(ep->event.private_data, PRIVATE_REP, i + 1));
 	bb_conn_query(ep->conn, &info);
@@ -320,9 +320,9 @@ out:
 	return rc;
 }
 
-/* ---- Many at a time */
+/* ---- Many connections at a time */
 
-/* As ucmatose: when all are there the server disconnects. */
+/* As ucmatose: when all are connected the server disconnects. */
 static int
 many_server(void)
 {
@@ -366,7 +366,7 @@ many_client(void)
 		TRY(new_ep(false, WAIT_MS, &ep[i]));
 		TRY(bb_ep_reg_msgs(ep[i], buf, BUF_SIZE, &mr[i]));
 		rc = bb_ep_connect(ep[i], &param);
-		/* The last one may be over by the time that this process runs again. */
+		/* The last one may already be disconnected when this process runs again. */
 		if (rc == -ENOTCONN && ep[i]->event.type == BB_CM_DISCONNECTED)
 			rc = ep[i]->event.status;
 		TRY(rc);
@@ -383,7 +383,7 @@ out:
 	return rc;
 }
 
-/* ---- What does not come about */
+/* ---- Connections that fail */
 
 static int
 no_server(void)
@@ -402,7 +402,7 @@ out:
 	return rc;
 }
 
-/* As the client of nobody: rejected with that reason, and at least that much of pattern 5. */
+/* As the client of "no": rejected with that reason, and at least that much of pattern 5. */
 static int
 expect_no(uint32_t reason, uint32_t len)
 {
@@ -447,7 +447,7 @@ mute_server(void)
 	param_init(&param);
 	rc = bb_ep_accept(ep, &param);
 	printf("accept: %s\n", strerror(-rc));
-	/* The kernel has heard of it, or the answer to the answer is that. */
+	/* The kernel has the end of the connection, or reports it as the answer. */
 	CHECK(rc == -ENOTCONN || rc == -ECONNREFUSED);
 	rc = 0;
 out:
@@ -473,7 +473,7 @@ out:
 	return rc;
 }
 
-/* Established, until the other side is gone. */
+/* Stays established until the peer is gone. */
 static int
 held(struct bb_ep *ep)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the sides of cm_peer share. */
+/* Declarations shared by the sides of cm_peer. */
 #ifndef CM_PEER_H
 #define CM_PEER_H
 
@@ -13,7 +13,7 @@
 
 #define WAIT_MS  120000
 #define BUF_SIZE 16384
-/* Of buf: what the peer may read and write, what goes out, what comes in. */
+/* Offsets in buf: memory that the peer may access, sent data, received data. */
 #define TEXT 0
 #define OUT  8192
 #define IN   12288
@@ -36,20 +36,20 @@
 	} while (0)
 
 extern uint32_t count;
-extern char *buf; /* of BUF_SIZE */
+extern char *buf; /* BUF_SIZE bytes */
 
 int new_ep(bool passive, uint32_t timeout_ms, struct bb_ep **ep);
-/* A listening endpoint, and a line that says so. */
+/* Opens a listening endpoint and prints "listening". */
 int listen_at(struct bb_ep **listener);
 void param_init(struct bb_conn_param *param);
-/* Wait until the other side has ended the connection. */
+/* Waits until the peer has ended the connection. */
 int wait_end(struct bb_ep *ep);
-/* Bytes of the next completion, which must be a good one. */
+/* Returns the bytes of the next completion, which must be successful, or a negative errno. */
 int wait_wc(struct bb_ep *ep, bool sent);
 /*
- * Before the calling side's first message on iWARP: siw_accept() of Linux 6.1 answers before it
- * takes over what wakes it for messages. One that comes in between is not read until another one
- * comes.
+ * Waits before the connecting end's first message on iWARP. siw_accept() of Linux 6.1 answers
+ * before it installs the callback for messages. A message that arrives in between is not read
+ * until another one arrives.
  */
 #define SIW_ACCEPT_US 100000
 void let_accept(const struct bb_ep *ep);

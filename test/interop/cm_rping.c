@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* rping's protocol (rdma-core: librdmacm/examples/rping.c), both sides of it. */
+/* Both sides of rping's protocol (rdma-core: librdmacm/examples/rping.c). */
 #include <endian.h>
 #include <stdlib.h>
 
 #include "cm_peer.h"
 
-/* What its two sides send each other; big endian. */
+/* Message between the two sides; big endian. */
 struct rping_info {
 	uint64_t addr;
 	uint32_t rkey;
@@ -27,7 +27,7 @@ rping_tell(struct bb_ep *ep, struct bb_mr *mr, uint32_t size)
 	return rc < 0 ? rc : wait_wc(ep, true);
 }
 
-/* The next message, and a receive for the one behind it. */
+/* Waits for the next message and posts a receive for the one after it. */
 static int
 rping_hear(struct bb_ep *ep, struct bb_mr *mr, struct rping_info *info)
 {
@@ -71,14 +71,14 @@ rping_server(void)
 		snprintf(start, sizeof(start), "rdma-ping-%u: ", i);
 		CHECK(strncmp(buf + TEXT, start, strlen(start)) == 0);
 		CHECK(strnlen(buf + TEXT, info.size) == info.size - 1);
-		/* Its turn: it names where the text is to be written to. */
+		/* The client names the buffer to write the text to. */
 		TRY(rping_tell(ep, mr, info.size));
 		TRY(rping_hear(ep, mr, &info));
 		TRY(bb_ep_post_write(ep, NULL, buf + TEXT, info.size, mr, info.addr, info.rkey,
 				     BB_SEND_SIGNALED));
 		TRY(wait_wc(ep, true));
 		rc = rping_tell(ep, mr, info.size);
-		/* Who has the last word may disconnect before its ACK is here. */
+		/* The sender of the last message may disconnect before its ACK arrives. */
 		if (i < count - 1)
 			TRY(rc);
 	}
@@ -115,10 +115,10 @@ rping_client(void)
 			text[j] = (char)('A' + (i + j) % 58);
 		text[j] = '\0';
 		TRY(rping_tell(ep, mr, size));
-		TRY(rping_hear(ep, mr, &info)); /* it has read */
+		TRY(rping_hear(ep, mr, &info)); /* the peer has read the text */
 		memset(text, '?', size);
 		TRY(rping_tell(ep, mr, size));
-		TRY(rping_hear(ep, mr, &info)); /* it has written the text back */
+		TRY(rping_hear(ep, mr, &info)); /* the peer has written the text back */
 		j = (uint32_t)strlen("rdma-ping-");
 		CHECK(memcmp(text, "rdma-ping-", j) == 0 && strtoul(text + j, NULL, 10) == i);
 		for (j = (uint32_t)(strchr(text, ':') - text) + 2; j < size - 1; j++)

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The GIDs of a device's first port and which of them is chosen, for gids.py.
+ * Lists the GIDs of a device's first port and chooses one, for gids.py.
  *
  *   gids EAL-OPTIONS -- DEVICE
  *
- * Answers the lines of its input, until its end: "list" with the GIDs and an empty line, a wish
- * with the GID that is chosen, or the error. A wish is "any", "ipv4", "ipv6", "vlan=N",
- * "netdev=NAME" or "addr=IPV4", or several of them with commas.
+ * Answers each input line. For "list" it prints the GIDs and an empty line. For a wish it prints
+ * the chosen GID or the error. A wish is "any", "ipv4", "ipv6", "vlan=N", "netdev=NAME" or
+ * "addr=IPV4", or several of them separated by commas.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -51,7 +51,7 @@ parse(char *text, struct bb_gid_want *want)
 	return 0;
 }
 
-/* The table may be another one than it was last. */
+/* The table may have changed. */
 static int
 read_list(struct bb_dev *dev, bool show)
 {

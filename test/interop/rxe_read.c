@@ -3,13 +3,13 @@
  */
 /*
  * Shows that a READ of Linux's rdma_rxe completes with success while part of its data is missing.
- * Needs libibverbs and nothing else of this tree. rxe_read.txt tells how to run it and why it
+ * Needs libibverbs and nothing else of this tree. rxe_read.txt says how to run it and why it
  * fails.
  *
  *   rxe_read answer INTERFACE IPV4          answers READs on raw frames, and ARP for IPV4
  *   rxe_read ask DEVICE GID_INDEX IPV4      posts one READ per case to IPV4, reports each
  *
- * "ask" exits with 0 if every READ that succeeds has all of its data, with 1 if one has not, and
+ * "ask" exits with 0 if every READ that succeeds has all of its data, with 1 if one lacks some, and
  * with 2 if it cannot run.
  */
 #include <arpa/inet.h>
@@ -43,11 +43,11 @@ enum opcode {
 	ACKNOWLEDGE,
 };
 
-/* Answers to the first request of a READ: parts of the data in order, and A, an ACK. */
+/* Answers to the first request of a READ: parts of the data in order; A is an ACK. */
 static const struct {
 	const char *name;
 	const char *order;
-	uint32_t acked; /* PSN of the ACK, from the READ's first */
+	uint32_t acked; /* PSN of the ACK, relative to the READ's first */
 } cases[] = {
 	{"no ACK", "0123", 0},
 	{"ACK of the READ's last PSN before the last part", "012A3", 3},
@@ -103,8 +103,7 @@ crc32(uint32_t crc, const uint8_t *p, size_t len)
 	return crc;
 }
 
-/* Returns the ICRC of a frame with @len bytes of body: fields that change on the way count as ones.
- */
+/* Returns the ICRC of a frame with @len bytes of body: variant fields count as ones. */
 static uint32_t
 icrc(const struct frame *frame, size_t len)
 {
@@ -131,7 +130,7 @@ ip_checksum(const struct frame *f)
 	return htons(~sum & 0xffff);
 }
 
-/* Sends a packet with the body that @f has; the rest is made from @request. */
+/* Sends a packet with the body in @f; the headers are derived from @request. */
 static void
 reply(int fd, const struct frame *request, struct frame *f, enum opcode opcode, uint32_t qpn,
       uint32_t psn, size_t len)
@@ -158,9 +157,9 @@ reply(int fd, const struct frame *request, struct frame *f, enum opcode opcode, 
 }
 
 /*
- * Answers a READ request. The request's key is the QPN of the asking QP, its address the case; the
- * low bits of the address are the offset from which a repeated request asks. Only the first request
- * of a QP gets the order of the case. @answered: the last QP of each case.
+ * Answers a READ request. The request's key is the QPN of the requester. Its address has the
+ * case, and in the low bits the offset from which a repeated request starts. Only the first
+ * request of a QP gets the order of the case. @answered: the last QP of each case.
  */
 static void
 answer_read(int fd, const struct frame *request, uint32_t *answered)
@@ -326,7 +325,7 @@ ask_one(unsigned int n, int gid_index, const struct in_addr *ip)
 	while (right < SIZE && buffer[right] == pattern(right))
 		right++;
 	wrong = found == 1 && wc.status == IBV_WC_SUCCESS && right < SIZE;
-	/* The error that ends a READ moves the QP a moment later. */
+	/* After the error that ends a READ the QP changes state a moment later. */
 	nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
 	if (ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) != 0)
 		die("ibv_query_qp");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* An RC queue pair of a device of the kernel that is connected to itself. */
+/* An RC queue pair of a kernel device that is connected to itself. */
 #ifndef SELF_H
 #define SELF_H
 
@@ -16,9 +16,11 @@ struct self {
 	struct bb_qp *qp;
 };
 
-/* @mem may be written by the peer; *gid is the index of the GID that was chosen. 0 or -errno. */
+/*
+ * Opens it; the peer may write to @mem. *gid is the index of the chosen GID. Returns 0 or -errno.
+ */
 int self_open(struct self *s, const char *device, void *mem, size_t len, uint8_t *gid);
-/* All of it. 0 or -errno. */
+/* Closes everything. Returns 0 or -errno. */
 int self_close(struct self *s);
 
 #endif

@@ -2,15 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What WRITEs cost by drivers/verbs beside bare ibv_wr_*() and ibv_start_poll(), on one device.
+ * Cost of WRITEs by drivers/verbs compared with bare ibv_wr_*() and ibv_start_poll() on one
+ * device.
  *
  *   verbs_cost EAL-OPTIONS -- DEVICE [ROUNDS [WRITES]]
  *
- * Each side has a QP of its own that is connected to itself. Rounds alternate, each of WRITES
- * signalled WRITEs of 64 bytes in batches of 16; the medians of their times are compared. The
- * time is that of everything between the first post and the last completion: the kernel's and
- * the device's work is in it. Completions are taken one by one on both sides (see
- * verbs_caps.c on rxe's provider).
+ * Each side has a QP of its own that is connected to itself. Rounds alternate between the sides.
+ * A round has WRITES signalled WRITEs of 64 bytes in batches of 16. The medians of their times
+ * are compared. The time runs from the first post to the last completion, so it includes the
+ * kernel's and the device's work. Both sides take completions one by one (see verbs_caps.c on
+ * rxe's provider).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -211,7 +212,7 @@ run(unsigned int rounds, unsigned int batches)
 					return -1;
 				}
 			}
-			/* The first of each side warms up. */
+			/* The first round of each side warms up. */
 			if (r != 0)
 				ns[side][r - 1] = now_ns() - start;
 		}

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What happens to a process on a device of the kernel: children are forked in the middle of
- * traffic, and signals end waits.
+ * Process events on a kernel device: children forked during traffic, and signals that interrupt
+ * waits.
  *
  *   verbs_life EAL-OPTIONS -- DEVICE [init]
  *
- * With "init" ibv_fork_init() is called before anything is registered. What is registered is
- * memory of malloc()'s kind, which is not shared with a child. Some children write into all of
- * it and end, some live on, some are other programs.
+ * With "init" it calls ibv_fork_init() before it registers memory. The registered memory is like
+ * malloc()'s and not shared with a child. Some children write to all of it and exit, some live
+ * on, some execute other programs.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@
 static uint8_t *mem;
 static struct self self;
 
-/* Wait by events: none is lost to a signal. */
+/* Waits by events: no signal makes it lose one. */
 static int
 completion(void)
 {
@@ -88,7 +88,7 @@ forks(void)
 	uint32_t k;
 
 	for (i = 0; i < ROUNDS && rc == 0; i++) {
-		/* In front of a post, and behind one. */
+		/* Forks before or after a post. */
 		if (i % 2 == 0)
 			rc = write_half((uint8_t)(i + 1));
 		pids[i] = fork();
@@ -118,7 +118,7 @@ on_signal(int sig)
 	got = sig;
 }
 
-/* A wait for what does not come, which SIGINT ends, again and again; then for what does. */
+/* A wait without an event, which SIGINT interrupts repeatedly; then one with an event. */
 static int
 signals(void)
 {

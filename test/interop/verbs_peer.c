@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A peer of the conversations on libibverbs: runs in the guest. See peer_line.h. */
+/* A peer of the conversations on libibverbs, which runs in the guest. See peer_line.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -123,7 +123,7 @@ cmd_qp(void)
 		line_ok("qpn=0x%x", (*qp)->qp_num);
 }
 
-/* gid=, sgid=: where packets of a QP or an address handle go. */
+/* gid=, sgid=: destination of packets of a QP or an address handle. */
 static int
 address(struct ibv_ah_attr *ah)
 {
@@ -241,7 +241,7 @@ static const enum ibv_wr_opcode opcodes[LINE_OPS] = {
 	[LINE_BIND] = IBV_WR_BIND_MW,
 };
 
-/* What depends on the opcode; 0 or an errno. */
+/* Fills the fields that depend on the opcode. Returns 0 or an errno. */
 static int
 fill_request(struct ibv_send_wr *wr)
 {
@@ -306,7 +306,7 @@ cmd_send(void)
 		wr.wr.ud.remote_qpn = line_number("dqpn", 0);
 		wr.wr.ud.remote_qkey = line_number("qkey", LINE_QKEY);
 		rc = address(&attr);
-		/* It stays until the program ends: the request refers to it. */
+		/* The handle stays until the program ends: the request refers to it. */
 		wr.wr.ud.ah = rc == 0 ? ibv_create_ah(pd, &attr) : NULL;
 		if (rc == 0 && wr.wr.ud.ah == NULL)
 			rc = errno;

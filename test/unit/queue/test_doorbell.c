@@ -25,7 +25,7 @@ expect_fill(const uint8_t *p, size_t len)
 }
 
 /*
- * Asserts that one half of the register holds @len bytes of the ring from block @idx, the other
+ * Asserts: one half of the register holds @len bytes of the ring from block @idx, the other
  * nothing.
  */
 static void

@@ -333,7 +333,7 @@ deep(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 	a->orig_attr.max_cqe = 1 << 17;
 }
 
-/* A ring has at most 2 MiB, so long WQEs are fewer. */
+/* A ring has at most 2 MiB, so it has fewer slots for long WQEs. */
 T(test_sq_depth)
 {
 	static const struct {

@@ -55,7 +55,7 @@ row(struct rf *f, uint8_t opcode, uint32_t psn, uint32_t n)
 	return tx;
 }
 
-/* Asserts that one packet is sent again. */
+/* Asserts that exactly one packet is sent again. */
 static inline const struct rf_tx *
 alone(struct rf *f, uint8_t opcode, uint32_t psn)
 {
