@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Commands: from the DEVX call through the kernel's checks to the firmware's, and
- * what the functions of all commands share.
+ * Commands: the path from a DEVX call through the kernel's checks to the firmware, and functions
+ * that all commands share.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,10 +18,15 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* Syndromes: this, the file in bits 16..23, the line below. A card's are its own. */
+/*
+ * Syndromes: this value, the file in bits 16..23, the line in the bits below. A card has its own
+ * syndromes.
+ */
 #define SOFT_SYNDROME 0xbb000000u
 
-/* Without an extended context and without pages behind: the QP lives in umems. */
+/*
+ * Bytes of QUERY_QP's output without an extended context and without pages: the QP lies in umems.
+ */
 #define SOFT_SZ_QUERY_QP_OUT 0x110
 
 static const struct soft_cmd_desc commands[] = {
@@ -115,7 +120,10 @@ soft_cmd_refuse(struct soft_cmd *cmd, enum bb_prm_status status, uint32_t syndro
 	return -EREMOTEIO;
 }
 
-/* Fields up to 64 bits by their width; a wider one is the 128 bits of a GID. */
+/*
+ * Sets the bits of a field in @mask: up to 64 bits by the field's width. Width 0 means the 128 bits
+ * of a GID.
+ */
 static void
 mark_field(uint8_t *mask, const struct soft_field *f)
 {
@@ -226,8 +234,8 @@ soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t 
 				   " byte pages of umem 0x%x; 0 always goes",
 				   log_page_size, page, umem->pgsz, umem->pub.id);
 	/*
-	 * page_offset counts 64ths of a page, of the umem's own whatever the object names: UCX
-	 * allows pages up to 64 times its offsets' alignment (UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT),
+	 * page_offset counts 64ths of a page of the umem, whatever page size the object names. UCX
+	 * limits pages to 64 times the alignment of its offsets (UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT),
 	 * after CQs at 64 bytes had failed in 64 KiB pages.
 	 */
 	if (offset % (umem->pgsz / 64) != 0)
@@ -239,7 +247,7 @@ soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t 
 	return 0;
 }
 
-/* The firmware: lengths, then the command. Called with dev->lock held. */
+/* Executes a command as the firmware does: checks the lengths first. Under dev->lock. */
 static int
 execute(struct soft_cmd *cmd, size_t inlen)
 {
@@ -273,8 +281,8 @@ takes_down(const void *in)
 }
 
 /*
- * One DEVX call: the kernel's checks, its copy of the mailbox with the bits it sets,
- * the firmware.
+ * Makes one DEVX call: the kernel's checks, its copy of the mailbox with the bits that it sets,
+ * then the firmware.
  */
 static int
 call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, struct mlx5_obj *obj,
@@ -296,10 +304,15 @@ call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, stru
 		return ret;
 	if (unlikely(soft_fault_dead(cmd.dev))) {
 		memset(out, 0, outlen);
-		/* mlx5_internal_err_ret_value(): what takes down is done, all else fails. */
+		/*
+		 * mlx5_internal_err_ret_value(): commands that tear down succeed, all others fail.
+		 */
 		return takes_down(in) ? 0 : soft_fault_check(cmd.dev, "command");
 	}
-	/* What is longer than any command only needs its length refused. */
+	/*
+	 * An input longer than any command is rejected by its length, so its content does not
+	 * matter.
+	 */
 	memcpy(copy, in, RTE_MIN(inlen, sizeof(copy)));
 	soft_kernel_fill(copy, inlen);
 	pthread_mutex_lock(&cmd.dev->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* QUERY_HCA_CAP: what the device says it can do. */
+/* QUERY_HCA_CAP: the capabilities that the device reports. */
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
@@ -28,7 +28,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ, SOFT_LOG_MAX_CQ);
 	set(caps, BB_PRM_HCA_RELAXED_ORDERING_WRITE, !opts->no_relaxed);
 	set(caps, BB_PRM_HCA_LOG_MAX_MKEY, opts->log_max_mkey);
-	/* These, fixed_buffer_size and UMR: the whole address space on demand. */
+	/* An MR over the whole address space on demand needs these, fixed_buffer_size and UMR. */
 	set(caps, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, dev->odp);
 	set(caps, BB_PRM_HCA_NULL_MKEY, dev->odp);
 	set(caps, BB_PRM_HCA_PG, dev->odp);
@@ -41,7 +41,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_PORT_TYPE, opts->link_ib ? 0 : 1);
 	set(caps, BB_PRM_HCA_NUM_PORTS, 1);
 	set(caps, BB_PRM_HCA_LOG_MAX_MSG, opts->log_max_msg);
-	/* Every rate there is; no packet waits for its turn here. */
+	/* All rates are accepted; the device limits none. */
 	set(caps, BB_PRM_HCA_STAT_RATE_SUPPORT, 0xfffe);
 	/* Version 1: CQEs carry the user index. */
 	set(caps, BB_PRM_HCA_CQE_VERSION, 1);
@@ -54,7 +54,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, opts->no_umr);
 	set(caps, BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED, opts->no_umr_atomic);
 	set(caps, BB_PRM_HCA_REPEATED_BLOCK_DISABLED, opts->no_interleaved);
-	/* MLX5_CAP_UMR_FENCE_SMALL: what uses a key behind a UMR needs a small fence */
+	/* MLX5_CAP_UMR_FENCE_SMALL: a WQE that uses a key after a UMR needs a small fence. */
 	set(caps, BB_PRM_HCA_UMR_FENCE, 1);
 	/* Memory windows of type 2B (Linux mlx5_ib_query_device()). */
 	set(caps, BB_PRM_HCA_IMAICL, !opts->no_mw && !opts->no_umr);
@@ -66,7 +66,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, opts->no_clock ? 0 : soft_clock_khz());
 	set(caps, BB_PRM_HCA_UAR_4K, 1);
 	set(caps, BB_PRM_HCA_BF, !opts->no_bf);
-	/* Both halves of a register. */
+	/* Size of both halves of a register. */
 	set(caps, BB_PRM_HCA_LOG_BF_REG_SIZE, opts->no_bf ? 0 : 9);
 	set(caps, BB_PRM_HCA_MAX_WQE_SZ_SQ, SOFT_MAX_SQ_WQE);
 	set(caps, BB_PRM_HCA_MAX_WQE_SZ_RQ, SOFT_MAX_RQ_STRIDE);
@@ -89,7 +89,7 @@ atomic_caps(const struct soft_opts *opts, void *caps)
 	set(caps, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
 }
 
-/* Of the transport scheme, RC: writes and reads of peers; no atomics (soft_paged.c). */
+/* ODP for RC: WRITEs and READs of peers, no atomics (soft_paged.c). */
 static void
 odp_caps(void *caps)
 {
@@ -111,7 +111,7 @@ roce_caps(const struct soft_opts *opts, void *caps)
 	set(caps, BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE, SOFT_MAX_GIDS);
 }
 
-/* Of the first 64 types; there is no path migration. */
+/* Event types 0 to 63; there are no path migration events. */
 static void
 dev_event_caps(void *caps)
 {
@@ -125,7 +125,7 @@ static void
 dev_mem_caps(const struct soft_opts *opts, void *caps)
 {
 	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC, 1);
-	/* MLX5_MEMIC_BASE_SIZE, and alignments as powers of two from there */
+	/* MLX5_MEMIC_BASE_SIZE; alignments are logarithms relative to it. */
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MIN_MEMIC_ALLOC_SIZE, 6);
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT, SOFT_LOG_DM_ALIGN - 6);
 	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC_BAR_SIZE, opts->dm);
@@ -137,7 +137,7 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 {
 	static const struct soft_field fields[] = {{BB_PRM_CMD_OP_MOD, 0}};
 	const struct soft_opts *opts = &cmd->dev->opts;
-	/* Bit 0 asks for the current values instead of the largest: there is no difference. */
+	/* Bit 0 selects the current values instead of the largest; both are equal here. */
 	uint32_t type = bb_prm_get(cmd->in, BB_PRM_CMD_OP_MOD) >> 1;
 	uint8_t *caps = cmd->out + BB_PRM_HCA_CAP_OUT_CAPS;
 	int ret;

@@ -64,7 +64,7 @@ soft_cmd_dealloc_q_counter(struct soft_cmd *cmd)
 
 struct place {
 	struct bb_prm_field f;
-	size_t counter; /* inside struct soft_counters */
+	size_t counter; /* Offset in struct soft_counters. */
 };
 
 #define AT(name) offsetof(struct soft_counters, name)
@@ -111,7 +111,7 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 		return ret;
 	if (set == NULL || cmd->dev->ctl->counter_ctx[id] != cmd->ctx)
 		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
-	/* Engines add what they served now and then: at the latest here. */
+	/* Engines add their counts from time to time; the wait makes them current. */
 	soft_quiesce();
 	soft_shm_collect(cmd->dev, NULL);
 	for (i = 0; i < RTE_DIM(places); i++) {
@@ -119,7 +119,7 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 		uint64_t v = clear ? __atomic_exchange_n(counter, 0, __ATOMIC_RELAXED)
 				   : __atomic_load_n(counter, __ATOMIC_RELAXED);
 
-		/* 32 bits wide, wrapping, as on a card. */
+		/* Counters have 32 bits and wrap, as on a card. */
 		bb_prm_set(cmd->out, places[i].f, (uint32_t)v);
 	}
 	return 0;

@@ -14,8 +14,8 @@
 #define CQE    64u
 
 /*
- * Absent: collapsed CQs, overrun ignored, the enhanced layout of compressed CQEs, period
- * modes. The device has none of them, and page_offset has no place beside a umem offset.
+ * Not accepted, because the device has none of them: collapsed CQs, ignored overrun, the enhanced
+ * layout of compressed CQEs, period modes. page_offset has no meaning beside a umem offset.
  */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0},
@@ -35,7 +35,10 @@ static const struct soft_field create_fields[] = {
 	{BB_PRM_CQC_MINI_CQE_RES_FORMAT, CQC_AT},
 };
 
-/* Format of the mini CQEs of responders: with checksum, no stride index, is the one it has. */
+/*
+ * Checks moderation and compression. The only format of responders' mini CQEs is the one with
+ * checksum; there is no stride index.
+ */
 static int
 create_features(struct soft_cmd *cmd, const void *cqc)
 {
@@ -168,7 +171,7 @@ soft_cmd_destroy_cq(struct soft_cmd *cmd)
 	return 0;
 }
 
-/* What the kernel gives for a resize: mlx5_ib_resize_cq(), with a umem in the pages' place. */
+/* Resizes a CQ with the fields of mlx5_ib_resize_cq(), but with a umem instead of pages. */
 static int
 resize(struct soft_cmd *cmd, struct soft_cq *cq)
 {
@@ -198,7 +201,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 		return ret;
 	if (cmd->dev->opts.no_cq_resize)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not resize CQs");
-	/* Size and place change together [A]. */
+	/* Size and buffer change together. [A] */
 	if (select != all)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "resize field select 0x%x: log size, page offset and page size "
@@ -228,7 +231,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 				   "CQ 0x%x holds more unread CQEs than the %u of the new ring",
 				   cq->cqn, 1u << log_size);
 	case -ENOSPC:
-		/* What a card does then is [A]. */
+		/* A card's result in this case is [A]. */
 		return SOFT_REFUSE(cmd, BAD_SIZE_OUTS_CQES,
 				   "CQ 0x%x is full: there is no place for the RESIZE CQE",
 				   cq->cqn);
@@ -265,8 +268,8 @@ moderate(struct soft_cmd *cmd, struct soft_cq *cq)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "field select 0x%x: period (1) and count (2)",
 				   select);
 	/*
-	 * The umem is valid in every MODIFY_CQ, as the kernel passes it on. Whether firmware looks
-	 * at it beside a field select without the ring is [A]; one that does moves the ring.
+	 * The kernel sets cq_umem_valid in every MODIFY_CQ. Whether firmware uses the umem without
+	 * a field select of the ring is [A]. If it does, another umem would move the ring.
 	 */
 	if (umem_id != cq->umem->pub.id || cq->umem->base + offset != cq->buf)
 		return SOFT_REFUSE(cmd, BAD_PARAM,

@@ -10,14 +10,16 @@
 
 #define SOFT_SYNDROME 0xbb030000u
 
-/* Linux drivers/infiniband/hw/mlx5/mlx5_ib.h: MLX5_REQ_SCAT_DATA32_CQE and _RES_. */
+/*
+ * MLX5_REQ_SCAT_DATA32_CQE and MLX5_RES_SCAT_DATA32_CQE of Linux
+ * drivers/infiniband/hw/mlx5/mlx5_ib.h.
+ */
 #define CS_REQ_DATA32 0x11
 #define CS_RES_DATA32 0x1
 
 /*
- * Absent: what the transitions set, WQE signatures, the reserved lkey, end
- * padding. Connection attributes here would be lost
- * silently on a card.
+ * Not accepted: fields that transitions set, WQE signatures, the reserved lkey, end padding. A card
+ * would silently drop connection attributes here.
  */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_QP_WQ_UMEM_OFFSET, 0},     {BB_PRM_CREATE_QP_WQ_UMEM_ID, 0},
@@ -34,7 +36,7 @@ static const struct soft_field create_fields[] = {
 	{BB_PRM_QPC_CS_REQ, SOFT_QPC_AT},         {BB_PRM_QPC_CS_RES, SOFT_QPC_AT},
 };
 
-/* What a QP names, looked up and counted. */
+/* Objects that a QP refers to; each counts the QP. */
 struct parts {
 	struct soft_pd *pd;
 	struct soft_cq *scq, *rcq;
@@ -43,7 +45,7 @@ struct parts {
 	struct soft_rmp *rmp;
 	uint32_t counter_set;
 	uint64_t offset, dbr_addr;
-	/* Bytes; the RQ comes first, the SQ right behind it. */
+	/* Bytes. The RQ comes first, the SQ directly after it. */
 	uint64_t rq_bytes, sq_bytes;
 };
 
@@ -100,21 +102,21 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	if (pm != BB_PRM_QP_PM_MIGRATED)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "pm_state %u: without path migration it is MIGRATED (3)", pm);
-	/* What fits beside the fields of a 64-byte CQE: 32 bytes. */
+	/* A 64-byte CQE has room for 32 bytes of data beside its fields. */
 	if (cs_req != 0 && cs_req != CS_REQ_DATA32)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req 0x%x: with 64-byte CQEs 0 or 0x%x",
 				   cs_req, CS_REQ_DATA32);
 	if (cs_res != 0 && cs_res != CS_RES_DATA32)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res 0x%x: with 64-byte CQEs 0 or 0x%x",
 				   cs_res, CS_RES_DATA32);
-	/* As the kernel sets them for a card: create_user_qp(). */
+	/* Same rules as create_user_qp() of the kernel. */
 	if (cs_req != 0 && st != BB_PRM_QP_ST_RC)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req: only RC has answers with data");
 	if (cs_res != 0 && st == BB_PRM_QP_ST_UD)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res: datagrams are not put into CQEs");
 	/*
-	 * 0 free running, 1 default, 2 real time. Without the first, as on a card with
-	 * REAL_TIME_CLOCK_ENABLE, 0 is refused, too (mlx5_ib: get_qp_ts_format()).
+	 * 0 free running, 1 default, 2 real time. A device without free running timestamps rejects
+	 * 0, too, as a card with REAL_TIME_CLOCK_ENABLE does (mlx5_ib: get_qp_ts_format()).
 	 */
 	if (ts > 1 && !real_time)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "ts_format %u: there is no real time clock", ts);
@@ -151,7 +153,7 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 				   "log_rq_size or log_rq_stride without an own RQ");
 	if (no_sq && log_sq != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sq_size %u with no_sq", log_sq);
-	/* The fields have four bits: no queue is too large. */
+	/* The size fields have four bits, so no queue is too large. */
 	RTE_BUILD_BUG_ON(SOFT_LOG_MAX_QP_SZ < 15);
 	if (stride > SOFT_MAX_RQ_STRIDE)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "RQ stride of %u bytes is above %d", stride,
@@ -183,7 +185,7 @@ check_memory(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	return ret;
 }
 
-/* The numbers of a QP's parts, taken (1) or given back (-1). */
+/* Adds @change, 1 or -1, to the reference counts of a QP's parts. */
 static void
 count_parts(struct soft_qp *qp, int change)
 {
@@ -325,7 +327,7 @@ soft_cmd_query_qp(struct soft_cmd *cmd)
 	bb_prm_set(qpc, BB_PRM_QPC_STATE, __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE));
 	bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, out);
 	bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, in);
-	/* How far the device is, and how far the records say software is. */
+	/* Counters of the device, and of software from the doorbell records. */
 	bb_prm_set(qpc, BB_PRM_QPC_HW_SQ_WQEBB_COUNTER, qp->sq_ci);
 	bb_prm_set(qpc, BB_PRM_QPC_SW_SQ_WQEBB_COUNTER,
 		   bb_be32(__atomic_load_n(&qp->dbrec[1], __ATOMIC_ACQUIRE)) & 0xffff);

@@ -4,8 +4,8 @@
 /*
  * CREATE_RMP, MODIFY_RMP, QUERY_RMP, DESTROY_RMP: receive queues that QPs share.
  *
- * Linked lists are what mlx5_ib makes of verbs' SRQs (srq_cmd.c, create_rmp_cmd()), cyclic
- * ones what UCX uses. The limit is armed as its arm_rmp_cmd() does it.
+ * mlx5_ib makes linked lists for SRQs of verbs (srq_cmd.c, create_rmp_cmd()); UCX uses cyclic
+ * queues. The limit is armed as in arm_rmp_cmd() of mlx5_ib.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define WQ_AT      (CTX_AT + 0x30)
 #define BITMASK_AT 0x10
 
-/* Absent: signatures, striding, header split, page_offset beside a umem offset. */
+/* Not accepted: signatures, striding, header split, page_offset beside a umem offset. */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_RMPC_STATE, CTX_AT},   {BB_PRM_RMPC_BASIC_CYCLIC, CTX_AT},
 	{BB_PRM_WQ_TYPE, WQ_AT},       {BB_PRM_WQ_LWM, WQ_AT},
@@ -37,7 +37,7 @@ soft_cmd_rmp(const struct soft_cmd *cmd, uint32_t rmpn)
 	return rmp != NULL && rmp->obj->ctx == &cmd->ctx->pub ? rmp : NULL;
 }
 
-/* What kind of queue, and how large. */
+/* Checks the type and size of the queue, and stores them in @rmp. */
 static int
 check_kind(struct soft_cmd *cmd, const void *ctx, const void *wq, struct soft_rmp *rmp)
 {
@@ -230,7 +230,7 @@ soft_cmd_destroy_rmp(struct soft_cmd *cmd)
 	if (rmp->refs != 0)
 		return SOFT_REFUSE(cmd, RES_BUSY, "RMP 0x%x gives receives to %u QPs", rmpn,
 				   rmp->refs);
-	/* Engines reach it through its QPs only: none is left. */
+	/* Engines reach an RMP only through its QPs, and none is left. */
 	cmd->dev->ctl->rmps[rmpn] = NULL;
 	soft_ids_free(&cmd->dev->ctl->rmp_ids, rmpn);
 	rmp->pd->rmps--;
