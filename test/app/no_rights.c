@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Preloaded into testrdma: connects every queue pair without the rights it asks
- * for, so that the first operation ends in a completion error.
+ * Preloaded into testrdma: connects every queue pair without the requested rights, so that the
+ * first operation ends in a completion error.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A target that lies to its clients: one connection for each of its arguments, in their order. Its
- * disk is of zeros.
+ * A target that lies to its clients: one connection for each of its arguments, in order. Its disk
+ * contains zeros.
  *
  *   storage_false EAL_OPTIONS -- DEVICE LIE...
  */
@@ -24,7 +24,7 @@
 #define MSG     64u
 #define RECVS   8u
 #define MEM     (64u * 1024)
-#define ANSWER  (32u * 1024) /* offset of completions; behind it the data */
+#define ANSWER  (32u * 1024) /* offset of completions; the data follow */
 #define DATA    (48u * 1024)
 #define WAIT_MS 120000u
 #define DEAF_MS 4000u
@@ -73,7 +73,7 @@ welcome(struct conn *c)
 	return bb_ep_accept(c->ep, &param);
 }
 
-/* To the command in receive @slot. Its answer's bytes stay until they have gone out. */
+/* Answers the command in receive @slot. The answer's bytes stay until they are sent. */
 static int
 answer(struct conn *c, const struct blk_command *cmd, uint64_t slot)
 {
@@ -96,7 +96,7 @@ answer(struct conn *c, const struct blk_command *cmd, uint64_t slot)
 	return rc;
 }
 
-/* When its answer has left it hears nothing for a while. */
+/* Stops polling for a while after its answer was sent. */
 static void
 deaf(struct conn *c)
 {
@@ -153,7 +153,7 @@ lie_once(struct bb_ep *listener, const char *lie)
 		rc = bb_ep_post_recv(c.ep, (void *)i, c.mem + i * MSG, MSG, c.mr);
 	if (rc == 0)
 		rc = welcome(&c);
-	/* A client that does not like the welcome may be gone before the accept is through. */
+	/* A client that rejects the welcome may be gone before the accept finishes. */
 	if (rc == 0)
 		rc = serve(&c);
 	else if (c.mr != NULL && !is(&c, "none"))

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A client of storage_target that lies, over a connection for each of its arguments. It prints what
- * comes of it: "LIE: status N ..." for a completion, "LIE: over: ..." for the end of the
+ * A client of storage_target that lies, with a connection for each of its arguments. It prints
+ * the outcome: "LIE: status N ..." for a completion, "LIE: over: ..." for the end of the
  * connection, "LIE: refused: ...".
  *
  *   storage_liar EAL_OPTIONS -- DEVICE ADDRESS:PORT LIE...
@@ -29,7 +29,7 @@
 struct liar {
 	struct bb_dev *dev;
 	struct bb_ep *ep;
-	struct bb_pd *other_pd; /* another client's */
+	struct bb_pd *other_pd; /* the PD of another client */
 	struct bb_mr *mr, *other_mr;
 	uint8_t *mem, *other_mem;
 	struct bb_blk_shape shape;
@@ -37,11 +37,11 @@ struct liar {
 
 struct lie {
 	const char *name;
-	struct blk_command cmd; /* that is sent; addr and rkey are made right, if 0 */
+	struct blk_command cmd; /* the command; addr and rkey are filled in if 0 */
 	bool damaged, other_key, closed_key, bad_digest;
-	uint32_t bytes;   /* of the SEND; 0: as it must be */
-	uint32_t times;   /* sent so often at once */
-	uint32_t answers; /* completions to wait for; else it is the end */
+	uint32_t bytes;   /* length of the SEND; 0: the correct one */
+	uint32_t times;   /* number of copies sent at once */
+	uint32_t answers; /* completions to wait for; 0: wait for the end of the connection */
 };
 
 static const struct lie lies[] = {
@@ -157,7 +157,7 @@ out:
 	return rc;
 }
 
-/* The honest part: what does the target say? */
+/* The valid part: waits for the target's answer. */
 static int
 listen(struct liar *l, const struct lie *lie)
 {

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A client whose target breaks their connection and then hears nothing: its polls do not wait.
+ * A client whose target breaks the connection and then stops answering: its polls must not block.
  *
  *   storage_wait EAL_OPTIONS -- DEVICE ADDR:PORT
  */
@@ -20,7 +20,7 @@
 #define BS     4096u
 #define WAIT_S 30u
 
-/* Until its request is back: the longest poll in milliseconds, or an errno. */
+/* Polls until the request returns. Returns the longest poll in milliseconds, or an errno. */
 static int
 longest_poll(struct bb_blk *blk, struct bb_blk_done *done)
 {

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Has the library fill every struct that begins with its size, in memory with guard bytes behind.
- * structs.py builds it against shorter and longer structs than the library's: DELTA is the number
- * of bytes that structs have more (> 0) or fewer (< 0). It prints what the library wrote where that
- * is the same in every run, and exits with 1 if the library touched guard bytes, left a part of the
- * struct unwritten, or filled the tail of a longer one.
+ * Lets the library fill every struct that begins with its size, in memory followed by guard
+ * bytes. structs.py builds it against shorter and longer structs than the library's: DELTA is the
+ * number of bytes that structs have more (> 0) or fewer (< 0). It prints the values that are the
+ * same in every run. Exit status 1: the library changed guard bytes, left a part of the struct
+ * unwritten, or filled the tail of a longer one.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define GUARD 256u
 #define FILL  0xa5
 
-/* Structs that are also given to the library do not change: their size does. */
+/* Structs that the library also reads have unchanged fields, only another size. */
 #define IN_OUT(type) ((uint32_t)(sizeof(type) + (size_t)DELTA))
 
 static bool failed;
@@ -43,7 +43,10 @@ fresh(void)
 	return room.bytes;
 }
 
-/* @n entries of @size bytes, @entries of them in the caller's memory; @tail bytes are new. */
+/*
+ * Checks @n entries of @size bytes, @entries of them in the caller's memory; the last @tail bytes
+ * of an entry are new.
+ */
 static void
 check(const char *name, size_t size, size_t n, size_t entries, bool show)
 {
@@ -177,7 +180,7 @@ queues(struct bb_dev *dev)
 	OK(bb_pd_free(pd));
 }
 
-/* Nothing listens: the connection fails, which is an event. */
+/* No process listens: the connection fails, which is an event. */
 static void
 connections(struct bb_dev *dev)
 {

@@ -9,10 +9,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* What libFuzzer calls; replay.c calls it for each file of a corpus. */
+/* The entry point of libFuzzer; replay.c calls it for each file of a corpus. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* What must hold, whatever the input. */
+/* Aborts unless @ok, a property that must hold for any input. */
 static inline void
 fuzz_check(bool ok)
 {
@@ -20,7 +20,7 @@ fuzz_check(bool ok)
 		abort();
 }
 
-/* Are these bytes what FUZZ_FILL left there? */
+/* Returns whether the bytes still have the value FUZZ_FILL. */
 #define FUZZ_FILL 0x5a
 static inline bool
 fuzz_untouched(const void *v, size_t len)
@@ -34,7 +34,7 @@ fuzz_untouched(const void *v, size_t len)
 	return true;
 }
 
-/* The rest of an input. Behind its end come zeros. */
+/* The rest of an input. After its end zeros are read. */
 struct fuzz_in {
 	const uint8_t *p;
 	size_t left;

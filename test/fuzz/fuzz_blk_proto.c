@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What clients and the block target say to each other: the first byte picks the decoder, and
- * whether the checksum is made right, so that inputs get behind it. What is taken is the same
- * after it was encoded once more, byte for byte; what is refused leaves the caller's values alone;
- * a command that is said to be in bounds is.
+ * Messages between clients and the block target. The first byte selects the decoder, and whether
+ * the checksum is corrected, so that inputs get past it. An accepted message gives the same bytes
+ * when encoded again. A rejected message leaves the caller's values alone. A command that is
+ * reported to be in bounds must be.
  */
 #include <stdlib.h>
 #include <string.h>

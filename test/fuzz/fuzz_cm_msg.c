@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a peer of lib/connect may send over TCP. What is refused leaves the caller's values alone;
- * what is taken is the same bytes when it is encoded again, and inside the body.
+ * Messages that a peer of lib/connect may send over TCP. A rejected message leaves the caller's
+ * values alone. An accepted one stays inside the body and gives the same bytes when encoded
+ * again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	}
 	fuzz_check(h.len <= BB_CM_BODY_MAX);
-	/* A body is as long as its header says; a fuzzer need not find that length. */
+	/* The body's length is set in the header; a fuzzer need not find it. */
 	data += BB_CM_HEADER;
 	len -= BB_CM_HEADER;
 	memset(&msg, FUZZ_FILL, sizeof(msg));

@@ -2,15 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The library's reading of CQEs that a device gone wrong writes: any bytes, in any order,
- * for queues in any state. Core stands on the fake driver of the unit tests. Steps are
- * enum step below; a CQE starts as a right one for its queue, and is spoiled.
+ * The library reads CQEs of a faulty device: any bytes, in any order, for queues in any state.
+ * Core uses the fake driver of the unit tests. Steps are in enum step below. A CQE starts as a
+ * valid one for its queue and is then corrupted.
  *
- * What must hold: a poll gives no more than it was asked for, completions name queues
- * that live and statuses and opcodes that exist, CQEs are given back, and objects can be
- * destroyed at the end; data in a CQE lands in buffers that were posted for it, and
- * nowhere else. Queue 0 receives from an SRQ, 1 is of type UD, 3 has no receive queue.
- * Which wr_id a hostile CQE gets is not promised.
+ * Invariants: a poll returns at most the requested number. Completions name live queues, and
+ * valid statuses and opcodes. CQE slots are returned, and objects can be destroyed at the end.
+ * Data in a CQE go only to buffers posted for it. Queue 0 receives from an SRQ, 1 is of type UD,
+ * 3 has no receive queue. The wr_id for an invalid CQE is undefined.
  */
 #include "../unit/core/core_fixture.h"
 #include "fuzz.h"
@@ -38,10 +37,10 @@ struct world {
 	struct bb_cq *cq;
 	struct bb_srq *srq;
 	struct bb_qp *qp[QPS]; /* the last one has no receive queue */
-	uint32_t written;      /* CQEs, since the ring began */
+	uint32_t written;      /* CQEs written since the ring was created */
 };
 
-/* Where requests read and write: data in a CQE is copied by the library itself. */
+/* Buffers of requests: the library itself copies data in a CQE. */
 static uint8_t taken[64], source[64];
 
 static void
@@ -117,7 +116,7 @@ known_qp(const struct world *w, const struct bb_qp *qp)
 	return false;
 }
 
-/* Write a CQE with the owner bit of its place; not more than the ring has room for. */
+/* Writes a CQE with the owner bit of its slot, if the ring has room. */
 static void
 write_cqe(struct world *w, const struct bb_cqe *cqe, uint8_t op_own)
 {
@@ -224,7 +223,7 @@ step_poll(struct world *w, bool times)
 	memset(wc, 0xff, sizeof(wc));
 	n = times ? bb_cq_poll_ts(w->cq, wc, ts, want) : bb_cq_poll(w->cq, wc, want);
 	check(n <= want, "more completions than were asked for");
-	/* A title of compressed CQEs may claim all of the ring, and not more. */
+	/* A title of compressed CQEs may claim the whole ring, but not more. */
 	check(w->cq->ring.ci - before <= w->cq->ring.size, "more CQEs taken than the ring has");
 	check(n <= w->cq->ring.ci - before, "more completions than CQEs");
 	for (i = 0; i < sizeof(source); i++)
@@ -235,14 +234,14 @@ step_poll(struct world *w, bool times)
 		check(wc[i].opcode <= BB_WC_RECV_RDMA_IMM, "an opcode that is none");
 		check(wc[i].wr_id <= 6, "a wr_id that nobody gave");
 		check(bb_wc_status_cause(wc[i].status, wc[i].vendor_err)[0] != '\0', "no cause");
-		/* More data in a CQE than its buffers hold: only the library has noticed. */
+		/* More data in a CQE than its buffers hold: only the library detects it. */
 		if (wc[i].status != BB_WC_SUCCESS &&
 		    (wc[i].status != BB_WC_LOC_LEN_ERR || wc[i].syndrome != 0))
 			check(wc[i].qp->state == BB_QP_ERR, "an error, and the QP is not in ERR");
 	}
 }
 
-/* The QP's CQEs go, those of others stay. */
+/* The QP's CQEs are purged, those of other QPs stay. */
 static void
 step_reset(struct world *w)
 {
@@ -282,7 +281,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	start();
 	world_open(&w);
-	/* In ERR posts go through, and the fake driver flushes nothing. */
+	/* In ERR posts are accepted, and the fake driver flushes none. */
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
 	for (i = 0; i < QPS; i++)

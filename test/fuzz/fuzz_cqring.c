@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A completion ring full of any bytes, walked as core walks it: compressed blocks are
- * written out, one queue is purged, the rest moves to another ring. Byte 0: log2 of the
- * ring's CQEs (0 to 5); byte 1: that of the other ring; byte 2: CQEs consumed before, byte 3:
- * how many are consumed before the ring moves. The rest fills the ring, again and again if it
- * is short. Memory is as large as it is said to be, so that AddressSanitizer sees every byte
- * touched beside it.
+ * A completion ring of random bytes, walked as core does: compressed blocks are expanded, one
+ * queue is purged, the rest moves to another ring. Byte 0: log2 of the ring's CQEs (0 to 5). Byte
+ * 1: the same for the other ring. Byte 2: CQEs consumed before the start. Byte 3: CQEs consumed
+ * before the move. The rest fills the ring, repeated if it is short. Memory has the exact size,
+ * so that AddressSanitizer detects every access outside it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,7 @@ consume(struct bb_cqring *cq, uint32_t n)
 			uint8_t own = cqe->op_own & 1;
 
 			(void)bb_cqring_expand(cq, cqe);
-			/* Written out or not a block: in either case a CQE of its own. */
+			/* Expanded or not a block: in both cases a single CQE. */
 			if (bb_cqe_is_compressed(cqe) || (cqe->op_own & 1) != own)
 				abort();
 		}

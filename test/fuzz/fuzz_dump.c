@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Dumps of WQEs and CQEs made of any bytes. Byte 0: log2 of the ring's blocks
- * (0 to 4), bytes 1 and 2: index of the WQE; the rest fills the ring, again and
- * again if it is short. Memory is as large as it is said to be, so that
- * AddressSanitizer sees every byte read beside it.
+ * Dumps of WQEs and CQEs of random bytes. Byte 0: log2 of the ring's blocks (0 to 4). Bytes 1 and
+ * 2: index of the WQE. The rest fills the ring, repeated if it is short. Memory has the exact
+ * size, so that AddressSanitizer detects every read outside it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +24,7 @@ check(bool ok)
 		abort();
 }
 
-/* The text has the length that was returned, and a short buffer gets its start. */
+/* The text has the returned length, and a short buffer gets its start. */
 #define CHECK_DUMP(call_)                                                                          \
 	do {                                                                                       \
 		size_t size = TEXT_MAX;                                                            \

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Frames from the wire: any bytes, in any order, at any time, to a port's stack. The first
- * byte is the port (enum option); then come steps: a frame is its kind, its length in two
- * bytes and as many bytes. Checksums can be set right, so that mutations get behind them.
+ * Frames from the wire to a port's stack: any bytes, in any order, at any time. The first byte
+ * selects the port's options (enum option). Steps follow: a frame has its kind, its length in two
+ * bytes, and its bytes. Checksums can be corrected, so that mutations get past them.
  *
- * What must hold: nothing outside the frame is read and nothing outside an answer written; each
- * frame is a RoCE datagram for one of our addresses that lies in it, dealt with, or counted as
- * dropped by one reason; answers are whole frames from our MAC, at most one per frame; the
- * neighbour table keeps its bounds and what is static.
+ * Invariants: no byte outside the frame is read, none outside an answer written. Each frame is a
+ * RoCE datagram for one of our addresses inside the frame, or handled, or counted as dropped for
+ * one reason. Answers are whole frames from our MAC, at most one per frame. The neighbour table
+ * keeps its bounds and its static entries.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -27,13 +27,13 @@
 
 enum option {
 	OPTION_VLAN = 1,
-	OPTION_NO_ROOM = 2, /* now and then there is no memory for an answer */
+	OPTION_NO_ROOM = 2, /* sometimes there is no memory for an answer */
 };
 
 enum step {
 	STEP_FRAME,   /* the upper bits: enum frame_flags */
-	STEP_TIME,    /* goes on by a number of 256 ms */
-	STEP_RESOLVE, /* one of sixteen neighbours */
+	STEP_TIME,    /* advances by a multiple of 256 ms */
+	STEP_RESOLVE, /* looks up one of sixteen neighbours */
 	STEPS,
 };
 
@@ -65,7 +65,7 @@ check(bool ok, const char *what)
 	}
 }
 
-/* The last answer is looked at when the next is begun, or at the end. */
+/* Checks the last answer, when the next one is begun or at the end. */
 static void
 look_at_answer(struct world *w)
 {
@@ -138,7 +138,7 @@ put16(uint8_t *p, uint16_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* IPv4 header, ICMP or ICMPv6 of what looks like it. */
+/* Corrects the checksums of IPv4, ICMP or ICMPv6 in what looks like one. */
 static void
 set_sums(uint8_t *p, uint32_t len)
 {
@@ -188,7 +188,7 @@ step_frame(struct world *w, uint8_t flags)
 	};
 	uint32_t i, len = fuzz_u16(&w->in) % (MAX_FRAME + 1), sent = w->sent;
 	uint64_t dropped = drops(w);
-	/* Room for set_sums() while it works; then as long as the frame. */
+	/* Room for set_sums(); then memory of the frame's exact size. */
 	uint8_t *scratch = calloc(1, MAX_FRAME), *p = malloc(len > 0 ? len : 1);
 	struct soft_port_rx rx, again;
 	enum soft_port_in in;
@@ -206,7 +206,7 @@ step_frame(struct world *w, uint8_t flags)
 	check(w->sent <= sent + 1 && (in == SOFT_PORT_IN_DONE || w->sent == sent),
 	      "an answer to what is not dealt with");
 	if (in == SOFT_PORT_IN_ROCE) {
-		/* Taken for being as one before it, or not: it is what a parser makes of it. */
+		/* Taken by the guess or not: the result must be that of the full parser. */
 		check(soft_port_parse(&w->s, p, len, &hw, &again) == SOFT_DROP_NONE &&
 			      memcmp(&rx, &again, sizeof(rx)) == 0,
 		      "a datagram that was taken for another");
@@ -217,7 +217,7 @@ step_frame(struct world *w, uint8_t flags)
 			      rx.l4_off + rx.l4_len <= rx.l3_off + rx.l3_len,
 		      "a datagram that is not in its frame");
 		check(soft_ip_is_host(rx.net.src), "a datagram of no host");
-		/* What the engine reads of it. */
+		/* Bytes that the engine reads. */
 		for (i = 0; i < rx.l4_len; i++)
 			sent += p[rx.l4_off + i];
 	}

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The software device's command decoder: a sequence of calls of its command interface.
- * Each input starts from a device with memory and a CQ. A call begins with a byte,
- * enum call below; a mailbox starts as one that the device accepts and is spoiled byte by
- * byte as the input says. Between calls the device runs on the memory, of which the
- * input writes parts, too: records, rings and all.
+ * The software device's command decoder: a sequence of calls of its command interface. Each input
+ * starts with a device that has memory and a CQ. A call starts with a byte, enum call below. A
+ * mailbox starts as one that the device accepts, and the input corrupts bytes of it. Between
+ * calls the device runs on the memory. The input also writes parts of that memory, with its
+ * records and rings.
  *
- * What must hold: a refusal says so in the output mailbox and gives no object, what
- * is destroyed is gone, and at the end the device can be closed: nothing is counted twice.
+ * Invariants: a refusal is in the output mailbox and gives no object. A destroyed object is gone.
+ * At the end the device can be closed: no object is counted twice.
  */
 #include "../model/soft/cmd/soft_ctl_env.h"
 #include "bb_barrier.h"
@@ -22,7 +22,7 @@
 #define MAX_HANDLES 6
 #define OUT_MAX     (BB_PRM_SZ_QUERY_HCA_CAP_OUT + 64)
 #define BOX_MAX     (SOFT_KERNEL_MAX_IN + 64)
-#define SPOIL_AT    0x140 /* behind the longest mailbox of a command */
+#define SPOIL_AT    0x140 /* after the longest mailbox of a command */
 
 enum call {
 	CALL_CREATE,
@@ -36,7 +36,7 @@ enum call {
 	CALL_PD,
 	CALL_DM,
 	CALL_EVENT,
-	CALL_MEMORY, /* bytes into the memory */
+	CALL_MEMORY, /* writes bytes to the memory */
 	CALL_RUN,
 	CALL_PORT,
 	CALLS,
@@ -44,7 +44,7 @@ enum call {
 
 struct obj {
 	struct mlx5_obj *obj;
-	uint16_t op; /* that created it */
+	uint16_t op; /* opcode of the command that created it */
 	uint32_t num;
 };
 
@@ -69,7 +69,7 @@ check(bool ok, const char *what)
 	}
 }
 
-/* Spoil the mailbox: how many bytes, then place and value of each. Returns its length. */
+/* Corrupts the mailbox: a count, then offset and value of each byte. Returns its length. */
 static size_t
 spoil(struct world *w, size_t right)
 {
@@ -99,7 +99,7 @@ out_len(struct world *w, size_t right)
 	return RTE_MIN(right + (size_t)longer, sizeof(w->out));
 }
 
-/* The kernel's refusals leave the output alone, the device's fill it. */
+/* A refusal of the kernel leaves the output alone, one of the device fills it. */
 static void
 check_answer(const struct world *w, int ret, size_t outlen)
 {
@@ -121,7 +121,7 @@ some_obj(struct world *w)
 
 #define RMP_LOG 3
 
-/* A CREATE_RMP that the device accepts: on the memory of the send queue's. */
+/* Builds a valid CREATE_RMP on the memory of the send queue. */
 static size_t
 rmp_in(const struct env *env, uint8_t *in)
 {
@@ -139,7 +139,7 @@ rmp_in(const struct env *env, uint8_t *in)
 	return BB_PRM_SZ_RMP;
 }
 
-/* A new low watermark. */
+/* Sets a new low watermark. */
 static size_t
 rmp_modify_in(uint8_t *in, uint32_t rmpn)
 {
@@ -150,7 +150,7 @@ rmp_modify_in(uint8_t *in, uint32_t rmpn)
 	return BB_PRM_SZ_RMP;
 }
 
-/* A new ring, or moderation. */
+/* Sets a new ring, or moderation. */
 static size_t
 cq_modify_in(const struct env *env, uint8_t *in, uint32_t cqn, bool resize)
 {
@@ -311,7 +311,7 @@ call_destroy(struct world *w)
 		memset(o, 0, sizeof(*o));
 }
 
-/* An address that is mapped, mostly: parts of the memory, of nothing, or NULL. */
+/* Returns mostly mapped memory: a part of the memory, an unmapped address, or NULL. */
 static uint8_t *
 some_memory(struct world *w, size_t *len)
 {
@@ -452,7 +452,7 @@ call_memory(struct world *w)
 		w->env.mem[at++] = fuzz_u8(&w->in);
 }
 
-/* Ring for a QP, run the device. */
+/* Rings for a QP and runs the device. */
 static void
 call_run(struct world *w)
 {
@@ -484,7 +484,7 @@ call_port(struct world *w)
 	(void)soft_cmd_if.query_eqn(w->env.ctx, fuzz_u8(&w->in), &eqn);
 }
 
-/* Whatever is left goes, in some order, and the device closes. */
+/* Destroys the remaining objects in some order and closes the device. */
 static void
 world_close(struct world *w)
 {

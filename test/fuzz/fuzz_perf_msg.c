@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a peer of bb_perf may say over TCP: the first byte picks the decoder, the rest is the
- * message. What is refused leaves the caller's values alone; what is taken is the same after it
- * was encoded and decoded once more, and within what the program goes on to compute with.
+ * Messages of a peer of bb_perf over TCP. The first byte selects the decoder, the rest is the
+ * message. A rejected message leaves the caller's values alone. An accepted one is the same after
+ * encoding and decoding again, and within the ranges that the program computes with.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ check_version(const uint8_t *msg, size_t len)
 	fuzz_check(msg_version_decode(again, sizeof(again), &w) == NULL && v == w);
 }
 
-/* Any sizes that are taken make places inside the cycle buffer. */
+/* Any accepted sizes give places inside the cycle buffer. */
 static void
 check_sizes(const uint8_t *msg, size_t len)
 {

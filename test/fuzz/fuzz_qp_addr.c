@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A packed QP address from anybody. What is refused leaves the caller's values alone; what is taken
- * is in range and the same bytes when it is packed again.
+ * A packed QP address from an untrusted source. A rejected one leaves the caller's values alone.
+ * An accepted one is in range and gives the same bytes when packed again.
  */
 #include <stdlib.h>
 #include <string.h>

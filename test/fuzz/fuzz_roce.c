@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * RoCEv2 packets of any bytes, from the BTH to the end of the padding. What is taken is built
- * again from what was understood: the same bytes but for those that are reserved, and parsed
- * once more the same packet. What is dropped leaves the caller's struct alone. The first byte
- * says where the bytes are cut for the ICRC, which must not depend on it.
+ * RoCEv2 packets of random bytes, from the BTH to the end of the padding. An accepted packet is
+ * built again from its parsed fields. It gives the same bytes except reserved ones, and parses to
+ * the same fields. A dropped packet leaves the caller's struct alone. The first byte is the split
+ * for the ICRC, whose value must not depend on it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ check(bool ok)
 		abort();
 }
 
-/* Reserved bits of the BTH, the DETH and the CNP; the padding has any content. */
+/* Clears reserved bits of BTH, DETH and CNP; the padding has any content. */
 static void
 clear_reserved(uint8_t *p, const struct bb_roce_pkt *pkt)
 {
@@ -80,7 +80,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len == 0)
 		return 0;
 	cut = *data++;
-	/* As large as it is said to be, so that AddressSanitizer sees every byte beyond. */
+	/*
+	 * Allocated with the exact size, so that AddressSanitizer detects every access past it.
+	 */
 	p = malloc(--len);
 	check(p != NULL);
 	memcpy(p, data, len);

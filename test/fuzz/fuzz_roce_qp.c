@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One queue pair of the RoCEv2 engine and a peer, network, caller and clock that do anything. The
- * input is a sequence of steps: post, take a packet, send, let time pass. Packets and the memory
- * of both sides are as large as they are said to be, so that AddressSanitizer sees every byte
- * beside them. What must hold whatever comes is in check(): messages complete in order and once,
- * limits are kept, and a message that is posted is always waited for by something.
+ * One queue pair of the RoCEv2 engine with an arbitrary peer, network, caller and clock. The
+ * input is a sequence of steps: post, receive a packet, send, advance the time. Packets and the
+ * memory of both sides have exact sizes, so that AddressSanitizer detects every access outside
+ * them. invariants() checks what must always hold: messages complete in order and once, limits
+ * are respected, and a posted message is always awaited by a timer or work.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define AHEADS  16u
 #define REMOTE  8192u /* bytes of memory that the peer may use */
 #define RKEY    1u
-#define VA      UINT64_C(0xfffffffffffff000) /* its address: what is behind it wraps */
+#define VA      UINT64_C(0xfffffffffffff000) /* its address: the end of the memory wraps to 0 */
 
 struct world {
 	struct bb_roce_qp qp;
@@ -36,8 +36,8 @@ struct world {
 	struct bb_roce_pkt *ahead[AHEADS];
 	uint32_t kept;
 	bool has_recv, failed;
-	volatile uint8_t sum; /* so that what is sent has to be read */
-	uint8_t fault;        /* of the next access to memory */
+	volatile uint8_t sum; /* forces the sent bytes to be read */
+	uint8_t fault;        /* status of the next memory access */
 };
 
 static void
@@ -47,7 +47,7 @@ check(bool ok)
 		abort();
 }
 
-/* A status that the step before asked for. */
+/* Returns the status that the previous step requested. */
 static uint8_t
 fault(struct world *w)
 {
@@ -216,7 +216,7 @@ op_remote_write(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, co
 {
 	struct world *w = ctx;
 
-	/* Never but what was allowed. */
+	/* Only permitted memory. */
 	check(rkey == RKEY && va - VA <= REMOTE && len <= REMOTE - (va - VA) && len != 0);
 	check(len <= qp->attr.mtu);
 	memcpy(w->remote + (va - VA), data, len);
@@ -311,7 +311,7 @@ static const struct bb_roce_ops ops = {
 	.unkeep = op_unkeep,
 };
 
-/* Lengths around those that matter, or any. */
+/* Returns a length near the important ones, or any. */
 static uint32_t
 length(struct world *w)
 {
@@ -414,7 +414,7 @@ start(struct world *w, uint8_t b)
 		.max_dest_rd_atomic = b >> 5 & 3,
 		.min_rnr_timer = 1,
 		.max_rd_atomic = c & 3,
-		.ack_timeout = (d & 3) == 3 ? 0 : 1, /* with adaptive retransmission: for ever */
+		.ack_timeout = (d & 3) == 3 ? 0 : 1, /* with adaptive retransmission: forever */
 		.retry_cnt = c >> 2 & 7,
 		.rnr_retry = c >> 5,
 		.window = 1 + d,
@@ -428,7 +428,7 @@ start(struct world *w, uint8_t b)
 		check(bb_roce_qp_rts(&w->qp, &attr) == 0);
 }
 
-/* Holds after every step. */
+/* Checks what must hold after every step. */
 static void
 invariants(struct world *w)
 {
@@ -441,7 +441,7 @@ invariants(struct world *w)
 	check(w->qp.resp.have_recv == w->has_recv);
 	check(w->kept == w->qp.resp.n_ahead && w->kept < AHEADS);
 	check(w->kept == 0 || (w->qp.attr.type == BB_ROCE_RC && w->qp.state != BB_ROCE_ERR));
-	/* What is sent again alone has been sent, and others with it. */
+	/* A packet repeated alone was sent before, and others with it. */
 	check(!req->again || w->qp.state == BB_ROCE_ERR ||
 	      (req->nxt == req->sent && outstanding(&w->qp, req->nxt) > 1 &&
 	       req->tail != req->head));
@@ -449,7 +449,7 @@ invariants(struct world *w)
 		check(outstanding(&w->qp, req->nxt) <= outstanding(&w->qp, req->sent));
 		check(outstanding(&w->qp, req->sent) <= w->qp.attr.window);
 		check(req->rd_atomic <= w->qp.attr.max_rd_atomic);
-		/* Something will happen: an answer is waited for, or there is work to do. */
+		/* Progress is certain: an answer is awaited, or there is work to do. */
 		check(w->posted == w->done || bb_roce_deadline(&w->qp) != UINT64_MAX ||
 		      bb_roce_busy(&w->qp));
 	}
@@ -457,7 +457,7 @@ invariants(struct world *w)
 		check(w->posted == w->done || bb_roce_busy(&w->qp));
 }
 
-/* With room, work is always done: else a poll loop would spin. */
+/* With room each run does work; otherwise a poll loop would spin. */
 static void
 run(struct world *w)
 {

@@ -2,20 +2,21 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A responder of the RoCEv2 engine, and a peer that sends anything. What it must keep to:
+ * A responder of the RoCEv2 engine with an arbitrary peer. Invariants:
  *
- * - memory is touched only inside what was checked for that request, and changes only inside
- *   what a key grants; atomics are aligned;
- * - only the packet with the expected PSN (UC: or one that begins a message) has an effect, when
- *   it comes or later: an atomic happens once, and its result is the same when answered again;
- * - what is kept is a request of RC with room, and is given back once;
+ * - memory is accessed only inside ranges checked for that request, and changes only inside what
+ *   a key grants; atomics are aligned;
+ * - only the packet with the expected PSN (UC: or one that begins a message) has an effect, on
+ *   arrival or later; an atomic executes once, and a repeated answer has the same result;
+ * - kept packets are requests of RC with room, and are released once each;
  * - a READ is answered with the bytes of the memory it named, packet by packet, whatever is
- *   asked again;
- * - an ACK names nothing that was not executed, and nobody but an RC peer is answered;
- * - a receive completes once; after a failure nothing happens; it always comes to rest.
+ *   requested again;
+ * - an ACK names only executed packets, and only an RC peer gets answers;
+ * - a receive completes once; nothing happens after a failure; the responder always becomes idle.
  *
- * Byte 0: type (0 RC, 1 UC, 2 UD), bit 2: RTS, bit 4: it keeps; byte 1: PSN offset from the wrap.
- * Then steps, by the low two bits of a byte: 0 and 1 a packet, 2 run, 3 receives, keys, room.
+ * Byte 0: type (0 RC, 1 UC, 2 UD), bit 2: RTS, bit 4: it keeps packets; byte 1: PSN offset from
+ * the wrap. Then steps, by the low two bits of a byte: 0 and 1 a packet, 2 run, 3 receives, keys,
+ * room.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +27,14 @@
 
 #define MTU     256u
 #define MEM     8192u
-#define VA      0x100000ull /* of the array */
+#define VA      0x100000ull /* address of the array */
 #define READS   4u
-#define HISTORY 64u /* READs and atomics the model remembers: more than the engine */
+#define HISTORY 64u /* READs and atomics that the model remembers, more than the engine does */
 #define QKEY    0x1111u
 #define AHEADS  8u
 #define AT_LEN  2048u
 
-/* What keys grant: rkey is the index. */
+/* Rights of the keys; the rkey is the index. */
 static const struct {
 	uint32_t at, len, access;
 } grants[] = {
@@ -56,7 +57,7 @@ struct world {
 	struct bb_roce_msg ring[2];
 	struct bb_roce_net net;
 	uint8_t *mem, *before;
-	uint32_t gone; /* keys */
+	uint32_t gone; /* destroyed keys, a bit each */
 	uint32_t no_right;
 	uint32_t recvs, recv_room, takes, dones;
 	uint8_t invalidate_status;
@@ -64,7 +65,7 @@ struct world {
 	struct bb_roce_pkt *ahead[AHEADS];
 	uint32_t kept, keep_room;
 
-	/* The packet that is being delivered: may it have an effect? */
+	/* The packet being delivered, and whether it may have an effect. */
 	bool delivering, effect;
 	uint32_t psn, epsn;
 	bool checked[3];
@@ -94,7 +95,7 @@ asked_new(struct world *w)
 	return a;
 }
 
-/* The newest that has the PSN. */
+/* Returns the newest request with the PSN. */
 static const struct asked *
 asked_find(const struct world *w, uint32_t psn)
 {
@@ -111,8 +112,8 @@ asked_find(const struct world *w, uint32_t psn)
 }
 
 /*
- * Only while a packet that may is delivered. When that has acted those that were kept have their
- * turns.
+ * Asserts that an effect is permitted: a suitable packet is being delivered. After it has
+ * executed, kept packets may follow.
  */
 static struct world *
 effect(void *ctx)
@@ -162,7 +163,7 @@ on_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	int32_t diff = bb_roce_psn_diff(pkt->psn, qp->resp.epsn);
 	const struct asked *a;
 
-	/* No answer to a request: the network marked a packet, whatever became of it. */
+	/* A CNP answers a marked packet, not a request. */
 	if (pkt->opcode == BB_ROCE_CNP)
 		return n == 0 && w->room != 0 && w->room-- != 0;
 	hold(!w->failed && !w->delivering && msg == NULL && qp->attr.type == BB_ROCE_RC);
@@ -233,7 +234,7 @@ on_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 	struct world *w = ctx;
 
 	(void)qp;
-	/* A READ that fails later ends the receive of a SEND behind it. */
+	/* A READ that fails later also ends the receive of a later SEND. */
 	hold(!w->failed && (w->delivering ? effect(w) != NULL : r->status != 0));
 	w->dones++;
 	hold(w->takes == w->dones);
@@ -284,7 +285,7 @@ on_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t 
 	return 0;
 }
 
-/* Is it part of what was checked? */
+/* Asserts that the range is part of a checked one. */
 static void
 was_checked(const struct world *w, enum bb_roce_access access, uint32_t rkey, uint64_t va,
 	    uint32_t len)
@@ -318,7 +319,7 @@ on_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, uint32_t l
 
 	(void)qp;
 	hold(!w->delivering && !w->failed && len != 0 && len <= MTU);
-	/* Of a READ that was checked, however long ago. */
+	/* Part of a READ that was checked at any earlier time. */
 	for (i = 0; i < w->n_asked && i < HISTORY && n == 0; i++) {
 		const struct asked *a = &w->asked[i];
 		uint64_t off = va - a->va;
@@ -350,7 +351,7 @@ on_atomic(void *ctx, struct bb_roce_qp *qp, uint8_t kind, uint32_t rkey, uint64_
 	a->atomic = true;
 	a->len = 8;
 	a->orig = v;
-	/* One packet, one atomic. */
+	/* One atomic per packet. */
 	w->effect = false;
 	if (kind == BB_ROCE_MSG_FETCH_ADD)
 		v += swap_add;
@@ -415,7 +416,7 @@ static const struct bb_roce_ops ops = {
 	.unkeep = on_unkeep,
 };
 
-/* Memory that no key lets anybody write is as it was. */
+/* Asserts that memory that no key lets a peer write is unchanged. */
 static void
 check_memory(const struct world *w)
 {
@@ -453,8 +454,8 @@ deliver(struct world *w, const uint8_t *p, size_t len)
 }
 
 /*
- * A packet: flags, opcode, PSN from the expected one, place and length of the RETH, payload
- * bytes, and then edits of the bytes made of that.
+ * A packet: flags, opcode, PSN relative to the expected one, address and length of the RETH,
+ * payload bytes. Then the input edits the resulting bytes.
  */
 static void
 step_packet(struct world *w, struct fuzz_in *in)
@@ -482,7 +483,7 @@ step_packet(struct world *w, struct fuzz_in *in)
 	if (!(bb_roce_ops[pkt.opcode].flags & BB_ROCE_F_PAYLOAD))
 		pkt.len = 0;
 	n = hdr_len + pkt.len + bb_roce_pad(pkt.len);
-	/* As large as it is, for AddressSanitizer. */
+	/* Allocated with the exact size, for AddressSanitizer. */
 	p = malloc(n);
 	hold(p != NULL);
 	memcpy(p, hdr, hdr_len);
@@ -585,7 +586,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			step_change(&w, &in);
 		}
 	}
-	/* It comes to rest: READs of at most 64 KiB each, and one more answer. */
+	/* It becomes idle after READs of at most 64 KiB each and one more answer. */
 	for (i = 0, sent = 0; bb_roce_busy(&w.qp); i++) {
 		hold(i < 4 && sent <= READS * 256 + 1);
 		w.room = UINT32_MAX;

@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a process of the same host can write at a device of ours: the messages of a handshake, the
- * ring that its packets are in, the word that says how far it has read ours, and the tables of keys
- * and QPs that it publishes.
+ * Memory that another process of the host can write: handshake messages, the ring with its
+ * packets, the index up to which it has read ours, and its tables of keys and QPs.
  *
- * What must hold: nothing is read or written outside the ring, packets and memory that are found
- * lie in the ring or in a window, and no number of steps goes on for ever.
+ * Invariants: no access outside the ring. Packets and memory that are found lie in the ring or in
+ * a window. Every step ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +19,12 @@
 #define WINDOW    65536u
 
 enum step {
-	STEP_WRITE,   /* some bytes into its ring, near where we read or anywhere */
-	STEP_RECEIVE, /* take packets */
-	STEP_HEAD,    /* its word */
-	STEP_SEND,    /* packets to it */
-	STEP_MESSAGE, /* of a handshake */
-	STEP_KEY,     /* an entry, and look it up */
+	STEP_WRITE,   /* writes bytes to its ring, near our read position or anywhere */
+	STEP_RECEIVE, /* receives packets */
+	STEP_HEAD,    /* writes the index up to which it has read our ring */
+	STEP_SEND,    /* sends packets to it */
+	STEP_MESSAGE, /* a handshake message */
+	STEP_KEY,     /* writes an entry and looks it up */
 	STEPS,
 };
 
@@ -46,7 +45,7 @@ check(bool ok, const char *what)
 	}
 }
 
-/* Exactly as large as it says: a sanitizer sees what goes beyond. */
+/* Allocated with the exact size, so that a sanitizer detects accesses outside it. */
 static uint8_t *
 ring(void)
 {

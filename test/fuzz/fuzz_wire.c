@@ -2,15 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The whole way of a packet into the software device: frames from a peer that sends anything, by
- * the stack of a port, a queue pair of the device, its receives and its keys, to memory and CQEs.
+ * The whole path of a packet into the software device. Frames of an arbitrary peer go through a
+ * port's stack, a queue pair, its receives and keys, to memory and CQEs.
  *
- * Byte 0: enum option; then steps, by the low three bits of a byte: enum step.
+ * Byte 0: enum option. Then steps, by the low three bits of a byte: enum step.
  *
- * What must hold: nothing is written but where a key lets the peer, or a receive, write, and no
- * READ is answered from where none lets it read; if the queue pair gives no rights, nothing is
- * written; a CQE is written for what was posted, and for nothing else; everything can be destroyed
- * at the end.
+ * Invariants: only memory that a key or a receive opens to the peer is written, and a READ is
+ * answered only from readable memory. A queue pair without rights writes nothing. CQEs are
+ * written only for posted requests. All objects can be destroyed at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@
 #include "soft_wire.h"
 
 #define MAX_STEPS 64
-/* The memory: GAP, what everything may be done with, GAP, what may be read, what nobody may. */
+/* The memory: GAP, a range with all rights, GAP, a read-only range, an inaccessible range. */
 #define GAP       4096u
 #define KEYED     8192u
 #define SECRET    2048u
@@ -37,28 +36,28 @@
 #define FRAMES    8u
 #define ETH       14u
 #define PEER_QPN  0x321u
-#define PSN       0xfffffcu /* of both: it wraps soon */
+#define PSN       0xfffffcu /* of both ends; it wraps soon */
 
 enum option {
 	OPT_UC = 1,
-	OPT_UD = 2, /* before OPT_UC */
+	OPT_UD = 2, /* takes precedence over OPT_UC */
 	OPT_IN_CQE = 4,
 	OPT_NO_RQ = 8,
-	OPT_DETOUR = 16, /* of RELAXED memory */
-	OPT_MTU = 32,    /* 1024, not 256 */
-	OPT_RIGHTS = 64, /* the queue pair lets the peer do nothing */
-	OPT_KEYS = 128,  /* a window */
+	OPT_DETOUR = 16, /* memory is registered RELAXED */
+	OPT_MTU = 32,    /* MTU 1024 instead of 256 */
+	OPT_RIGHTS = 64, /* the queue pair gives the peer no rights */
+	OPT_KEYS = 128,  /* with a memory window */
 };
 
 enum step {
 	STEP_PACKET,
 	STEP_PACKET_TOO,
-	STEP_ANSWER, /* the same, with a PSN from the requester's side */
+	STEP_ANSWER, /* a packet with a PSN of the requester */
 	STEP_RECV,
 	STEP_POST,
 	STEP_RUN,
 	STEP_REVIVE,
-	STEP_ROOM, /* packets that the link takes */
+	STEP_ROOM, /* packets that the link accepts */
 };
 
 static struct world {
@@ -69,8 +68,8 @@ static struct world {
 	struct rig_uar u;
 	struct rig_cq cq;
 	struct rig_qp qp;
-	struct mlx5_pd *pd;                /* another */
-	struct rig_mem mem;                /* of all rights */
+	struct mlx5_pd *pd;                /* another PD */
+	struct rig_mem mem;                /* with all rights */
 	struct mlx5_mr *ro, *none, *other; /* other: of pd */
 	struct keys keys;                  /* with OPT_KEYS */
 	uint8_t *all;
@@ -78,10 +77,10 @@ static struct world {
 	struct {
 		uint8_t *p;
 		uint32_t len;
-		bool shm, pass; /* it stands in a shared ring; and is built anew as bytes */
+		bool shm, pass; /* the packet comes in a shared ring; it is rebuilt as bytes */
 	} frame[FRAMES];
 	uint32_t frames, room, posted, cqes;
-	bool asked; /* something was posted that may write */
+	bool asked; /* a posted request may write memory */
 } world;
 
 static void
@@ -148,7 +147,7 @@ no_room(void *arg, uint32_t len)
 	return NULL;
 }
 
-/* As soft_port.c and soft_netif.c take a frame in. */
+/* Receives a frame as soft_port.c and soft_netif.c do. */
 static void
 take(struct world *w, struct soft_engine *e, const uint8_t *p, uint32_t len)
 {
@@ -223,7 +222,7 @@ world_connect(struct world *w)
 	struct rig_link l;
 
 	rig_link_default(&l);
-	/* Without timers: what happens depends on the input alone. */
+	/* No timers: the result depends on the input only. */
 	l.timeout = 0;
 	l.mtu = (w->options & OPT_MTU) != 0 ? 3 : 1;
 	l.access = (w->options & OPT_RIGHTS) != 0 ? 0 : RIG_ALL;
@@ -307,7 +306,7 @@ world_poll(struct world *w)
 	check(w->cqes <= w->posted, "a CQE of what was not posted");
 }
 
-/* The window, if it is not there already: over the first 256 bytes. */
+/* Binds the window over the first 256 bytes, unless it is bound. */
 static void
 bind_window(struct world *w)
 {
@@ -324,11 +323,13 @@ bind_window(struct world *w)
 	world_poll(w);
 }
 
-/* The objects of the input before stay if they fit: making them takes longer than most inputs. */
+/*
+ * Reuses the previous input's objects if they fit: creating them takes longer than most inputs.
+ */
 static void
 world_begin(struct world *w, uint8_t options)
 {
-	/* What became of a window is not for the next input. */
+	/* The state of a window must not leak into the next input. */
 	if (w->open && (w->options != options || (options & OPT_KEYS) != 0))
 		world_close(w);
 	if (!w->open)
@@ -386,7 +387,9 @@ some_key(struct world *w, uint8_t kind)
 	}
 }
 
-/* Of what some_key() of that kind names: from its start, or from its end. */
+/*
+ * Returns an address in the memory of some_key() of that kind, relative to its start or its end.
+ */
 static uint64_t
 some_address(struct world *w, uint8_t kind, bool end)
 {
@@ -400,7 +403,7 @@ some_address(struct world *w, uint8_t kind, bool end)
 	return (uintptr_t)w->all + (end ? to : from) + (uint64_t)(int64_t)off;
 }
 
-/* After bytes were changed: the sums that make the rest be looked at. */
+/* Corrects the checksums after bytes were changed, so that the rest is parsed. */
 static void
 mend(uint8_t *ip, uint32_t len)
 {
@@ -424,7 +427,7 @@ give(struct world *w, const uint8_t *frame, uint32_t len, bool shm, bool pass)
 {
 	if (w->frames == FRAMES)
 		world_poll(w);
-	/* As large as it is, for AddressSanitizer. */
+	/* Allocated with the exact size, for AddressSanitizer. */
 	w->frame[w->frames].p = malloc(len);
 	check(w->frame[w->frames].p != NULL, "malloc");
 	memcpy(w->frame[w->frames].p, frame, len);
@@ -434,9 +437,9 @@ give(struct world *w, const uint8_t *frame, uint32_t len, bool shm, bool pass)
 }
 
 /*
- * Flags: bit 0 asks for an ACK, 1 is solicited; 2 to 4 some_key(); 5 the end of memory; 6 and 7
- * as many edits of three bytes: place, what is changed there; the last one's third bit of place
- * says that all sums stay as they were.
+ * Flags: bit 0 requests an ACK, bit 1 is solicited, bits 2 to 4 select some_key(), bit 5 the end
+ * of its memory. Bits 6 and 7 are the number of edits of three bytes: offset and change. The
+ * third bit of the last edit's offset leaves all checksums as they were.
  */
 static void
 step_packet(struct world *w, bool answer, bool shm, bool pass)
@@ -461,7 +464,7 @@ step_packet(struct world *w, bool answer, bool shm, bool pass)
 	pkt.va = some_address(w, flags >> 2, (flags >> 5 & 1) != 0);
 	pkt.len = fuzz_u16(&w->in) % 1040;
 	pkt.dmalen = pkt.len;
-	/* Of what has no payload of its own, or not all. */
+	/* Opcodes without payload have none; packets before the last one are full. */
 	if ((bb_roce_ops[opcode].flags & BB_ROCE_F_PAYLOAD) == 0)
 		pkt.len = 0;
 	else if ((bb_roce_ops[opcode].flags & BB_ROCE_F_LAST) == 0)
@@ -490,7 +493,7 @@ step_packet(struct world *w, bool answer, bool shm, bool pass)
 	give(w, frame, ETH + len - (flags >> 6 == 3 && !mended ? len / 2 : 0), shm, pass);
 }
 
-/* ---- What is posted */
+/* ---- Posted requests */
 
 static void
 step_recv(struct world *w)
@@ -517,14 +520,14 @@ step_recv(struct world *w)
 	__atomic_store_n(&q->dbrec[0], htobe32(q->rq_pi), __ATOMIC_RELEASE);
 }
 
-/* For the peer to answer. */
+/* Posts a request for the peer to answer. */
 static void
 step_post(struct world *w)
 {
 	uint8_t kind = fuzz_u8(&w->in);
 	uint32_t len = kind % 5 == 4 ? 8 : 8u * fuzz_u8(&w->in), at = 8u * (kind >> 3);
 
-	/* Its ring is as long as all that may wait in it. */
+	/* Its ring has room for all pending requests. */
 	if (type_of(w) == BB_PRM_QP_ST_UD || w->posted - w->cqes > 32)
 		return;
 	switch (kind % 5) {
@@ -586,7 +589,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static FILE *quiet;
 	uint32_t n;
 
-	/* What the device says is formed, and not shown. */
+	/* The device's log lines are formatted, but not shown. */
 	if (quiet == NULL) {
 		quiet = fopen("/dev/null", "w");
 		rte_openlog_stream(quiet);

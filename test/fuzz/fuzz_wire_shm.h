@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A frame as a process of the same host would put it into our ring: for fuzz_wire.c. */
+/* Puts a frame into our ring as another process of the host would: for fuzz_wire.c. */
 #ifndef FUZZ_WIRE_SHM_H
 #define FUZZ_WIRE_SHM_H
 
@@ -12,9 +12,9 @@
 #include "soft_shm.h"
 
 /*
- * The transport part of an IP packet, from @src to @dst, as it stands in a ring. False: there is
- * none. @sgid: which of its addresses, of one, the peer says it has sent it from. @pass: it is
- * built anew as bytes, as for a capture, faults and other engines.
+ * Puts the transport part of an IP packet from @src to @dst into a ring. Returns false if there
+ * is none. @sgid: index of the peer's address, of which it has one, that it claims to send from.
+ * @pass: the packet is rebuilt as bytes, as for a capture, faults and other engines.
  */
 static inline bool
 take_shm(struct soft_engine *e, const uint8_t *ip, uint32_t len, const uint8_t src[16],
@@ -31,12 +31,12 @@ take_shm(struct soft_engine *e, const uint8_t *ip, uint32_t len, const uint8_t s
 	memcpy(rx.dst, dst, 16);
 	rec.len = (uint32_t)f.bth_len;
 	rec.tclass = ip[0] >> 4 == 4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
-	/* As large as it is, for AddressSanitizer; a NULL is none. */
+	/* Allocated with the exact size, for AddressSanitizer; at least one byte. */
 	p = malloc(rec.len + (rec.len == 0));
 	if (p == NULL)
 		abort();
 	memcpy(p, f.bth, rec.len);
-	/* A fault that never strikes: only what a switch may mark can be marked. */
+	/* A fault that is never applied: only packets that a switch could mark can be marked. */
 	e->dev->opts.rx_fault.ecn = pass;
 	soft_shm_input(e, &rx, &rec, p);
 	e->dev->opts.rx_fault.ecn = 0;

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the software device reads of queues: send WQEs, receive WQEs, doorbell records,
- * registers. Each input has two connected QPs, a and b, with keys for the middle of
- * their memory. First come options: the device's, then how the QPs are connected;
- * then steps, enum step below. Bit 7 of a step's byte: b is the one that posts.
+ * Queues that the software device reads: send WQEs, receive WQEs, doorbell records, registers.
+ * Each input has two connected QPs, a and b, with keys for the middle of their memory. First come
+ * options, of the device and of the connection. Then come steps, enum step below; bit 7 of a
+ * step's byte selects b as the poster.
  *
- * What must hold: nothing outside the keys is written, the device writes no more CQEs than
- * there were blocks, and everything can be destroyed at the end.
+ * Invariants: no byte outside the keys is written, the device writes at most as many CQEs as
+ * there were blocks, and all objects can be destroyed at the end.
  */
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ enum step {
 	STEP_BLUEFLAME,
 	STEP_RECV,
 	STEP_RUN,
-	STEP_RAW_RECORD, /* both records as the input says */
+	STEP_RAW_RECORD, /* both records with values of the input */
 	STEP_RAW_STORE,
 	STEP_MODIFY,
 	STEP_REVIVE,
@@ -49,7 +49,7 @@ some_address(struct world *w, const struct side *s)
 	return kind < 240 ? UINT64_MAX - fuzz_u8(&w->in) : fuzz_u64(&w->in);
 }
 
-/* Keys that UMRs change, as the WQEs of soft_umr_env.h leave them. */
+/* Returns a key that UMRs change, in its state after the WQEs of soft_umr_env.h. */
 static uint32_t
 changed_key(const struct world *w, uint8_t kind)
 {
@@ -91,27 +91,27 @@ data_seg(struct world *w, void *seg, const struct side *mine, const struct side 
 	mlx5dv_set_data_seg(seg, len, lkey, some_address(w, mine));
 }
 
-/* The address of the other QP, with mistakes: a bit each. */
+/* Writes the address of the other QP, with an error per bit. */
 static void
 address_vector(struct world *w, struct rig_qp *q, const struct side *its, uint32_t ds)
 {
 	uint8_t wrong = fuzz_u8(&w->in), gid = fuzz_u8(&w->in), seg[48], i;
 	uint64_t qkey = wrong & 1 ? 0x22222222u : wrong & 2 ? 0x80000000u : RIG_QKEY;
 
-	/* The setter writes 64 bits, of which the first half is the Q_Key. */
+	/* The setter writes 64 bits; the first half is the Q_Key. */
 	mlx5dv_set_dgram_seg((void *)seg, qkey << 32, wrong & 4 ? 0xffffff : its->qp.qpn,
 			     wrong & 8 ? 0 : 1, 0, 0, w->d.lid != 0 ? w->d.lid : 0xc001, w->d.mac,
 			     0, wrong & 16 ? 0 : 64, (gid & 15u) << 20 | (gid & 16u) << 26,
 			     w->d.gid.raw);
 	if (wrong & 32)
-		seg[20] ^= 1; /* a byte of the MAC */
+		seg[20] ^= 1; /* an error in the MAC */
 	if (wrong & 64)
-		seg[40] ^= 1; /* and of the GID */
+		seg[40] ^= 1; /* an error in the GID */
 	for (i = 0; i < 3; i++)
 		memcpy(rig_seg(q, q->pi, ds + i), seg + (size_t)16 * i, 16);
 }
 
-/* Fills one segment or, inline, several; returns how many. */
+/* Fills one segment or, for inline data, several. Returns their number. */
 static uint32_t
 segment(struct world *w, struct side *mine, const struct side *its, uint32_t ds)
 {
@@ -141,7 +141,7 @@ segment(struct world *w, struct side *mine, const struct side *its, uint32_t ds)
 		for (i = 0; i < n; i++)
 			data[i] = (uint8_t)(i + kind);
 		return rig_inline(q, ds, data, n);
-	case 4: /* swap, compare: small numbers, or they never meet */
+	case 4: /* swap, compare: small numbers, so that they sometimes match */
 		memset(seg, 0, 16);
 		seg[7] = fuzz_u8(&w->in);
 		seg[15] = fuzz_u8(&w->in);
@@ -153,7 +153,7 @@ segment(struct world *w, struct side *mine, const struct side *its, uint32_t ds)
 	}
 }
 
-/* One of soft_umr_env.h, on keys of the one who posts; then bytes of it are changed. */
+/* Posts a WQE of soft_umr_env.h on keys of the poster; the input then changes bytes of it. */
 static void
 step_umr(struct world *w, struct side *mine)
 {
@@ -208,7 +208,7 @@ step_wqe(struct world *w, struct side *mine, struct side *its)
 		imm = htobe32(some_key(w, its, mine));
 	more = fuzz_u8(&w->in);
 	if (more >= 200)
-		ds = more & 63; /* says another size than was filled */
+		ds = more & 63; /* announces another size than was filled */
 	if (ds > 63)
 		ds = 63;
 	rig_wqe(&mine->qp, opcode, fm, ds, imm);
@@ -217,7 +217,7 @@ step_wqe(struct world *w, struct side *mine, struct side *its)
 		ctrl[edits & 15] ^= fuzz_u8(&w->in);
 }
 
-/* The next of the RMP, linked in a ring unless the input says otherwise. */
+/* Posts the next WQE of the RMP, linked in a ring unless the input says otherwise. */
 static void
 step_recv_shared(struct world *w, struct side *mine, struct side *its, uint32_t n)
 {
@@ -233,7 +233,7 @@ step_recv_shared(struct world *w, struct side *mine, struct side *its, uint32_t 
 		mlx5dv_set_data_seg((void *)(segs + (size_t)i * 16), 0, MLX5_INVALID_LKEY, 0);
 	more = fuzz_u8(&w->in);
 	if (more >= 240 && r->head != 0)
-		wqe[2] ^= more; /* the link */
+		wqe[2] ^= more; /* an error in the link */
 	rmp_record(r, more >= 224 && more < 240 ? more & 15 : 1);
 }
 
@@ -276,7 +276,7 @@ step_raw_store(struct world *w, struct side *s)
 	}
 }
 
-/* One transition, the peer or not; a refusal changes nothing. */
+/* Executes one transition, towards the peer or not; a refusal changes nothing. */
 static void
 step_modify(struct world *w, struct side *mine, const struct side *its)
 {
@@ -327,7 +327,7 @@ step(struct world *w)
 		rig_store(&mine->qp, what & 64 ? its->u : mine->u);
 		break;
 	case STEP_BLUEFLAME:
-		/* The register takes four blocks. */
+		/* The register holds four blocks. */
 		if ((uint16_t)(mine->qp.pi - mine->qp.last) <= 4)
 			rig_ring_bf(&mine->qp);
 		else
@@ -369,7 +369,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static FILE *quiet;
 	uint32_t n;
 
-	/* What the device says is formed, and not shown. */
+	/* The device's log lines are formatted, but not shown. */
 	if (quiet == NULL) {
 		quiet = fopen("/dev/null", "w");
 		rte_openlog_stream(quiet);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The set-up of fuzz_wqe.c: a device and its objects, kept from input to input. */
+/* Setup of fuzz_wqe.c: a device and its objects, reused from input to input. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,7 +42,7 @@ world_link(struct world *w)
 	rig_link_default(l);
 	l->access = w->rights;
 	l->atomic_mode = w->options & OPT_IN_CQE ? 3 : 1;
-	/* Times that a test can wait for. */
+	/* Times short enough for a test. */
 	l->timeout = 1;
 	l->retry = how & 1;
 	l->rnr_retry = how >> 1 & 1 ? 7 : how >> 2 & 1;
@@ -61,7 +61,7 @@ world_link(struct world *w)
 		l->timeout = 0;
 }
 
-/* Both to RTS; b with the default MTU. */
+/* Moves both to RTS; b with the default MTU. */
 void
 world_connect(struct world *w)
 {
@@ -154,7 +154,9 @@ world_open(struct world *w, uint8_t defect, uint8_t how, uint8_t options)
 	world_check(soft_cmd_if.pd_alloc(w->d.ctx, &w->pd) == 0, "pd_alloc");
 	for (i = 0; i < 2; i++)
 		rig_uar_open(&w->uar[i], &w->d, how & 4 ? MLX5_UAR_NC : MLX5_UAR_BF);
-	/* One register page, or one each: then two engines talk through their inboxes. */
+	/*
+	 * One shared register page, or one each: then two engines communicate by their inboxes.
+	 */
 	side_open(w, &w->side[0], &w->uar[0], how & 64 ? 2 : 7, false, 6, 0);
 	if (options & OPT_SRQ)
 		rmp_open(&w->rmp, &w->d,
@@ -195,7 +197,7 @@ world_poll(struct world *w, struct side *s)
 	world_check(w->cqes <= 65536, "CQEs without end");
 }
 
-/* Bit 7: until the times of world_link() are over. */
+/* Bit 7: runs until the timeouts of world_link() are over. */
 void
 world_run(struct world *w)
 {
@@ -210,8 +212,8 @@ world_run(struct world *w)
 }
 
 /*
- * The objects of the input before stay if they fit: making them takes longer than what
- * most inputs do. QPs start anew in any case.
+ * Reuses the previous input's objects if they fit: creating them takes longer than most inputs.
+ * QPs always start afresh.
  */
 void
 world_begin(struct world *w)
@@ -221,11 +223,11 @@ world_begin(struct world *w)
 	const uint8_t options = defect < 128 ? defect : 0;
 	uint32_t i;
 
-	/* A build without seeded defects takes none. */
+	/* A build without seeded defects has none. */
 #ifndef SOFT_SEEDED
 	defect = 0;
 #endif
-	/* Without bounds the device would leave the memory of this process. */
+	/* Without bounds checks the device would leave the memory of this process. */
 	defect = defect < 128 || defect % DEFECTS == NO_BOUNDS ? 0 : defect % DEFECTS;
 	if (w->open && (w->defect != defect || w->how != how || w->options != options))
 		world_close(w);
@@ -250,7 +252,7 @@ world_end(struct world *w)
 	for (i = 0; i < 2; i++) {
 		struct side *s = &w->side[i];
 
-		/* What a defective device writes elsewhere is no finding. */
+		/* Writes of a defective device elsewhere are no finding. */
 		if (w->defect != 0)
 			memset(s->all, GUARD, ALL_MEM);
 		check_guards(s);
@@ -259,8 +261,8 @@ world_end(struct world *w)
 		memset(s->qp.sq, 0, (size_t)64 << s->qp.log_sq);
 	}
 	/*
-	 * Small CQs may have overrun: they are dead then. What became of an RMP and of keys is
-	 * not for the next input.
+	 * Small CQs may have overrun and are then dead. The state of an RMP and of keys must not
+	 * leak into the next input.
 	 */
 	if (w->how & 0xc0 || w->options & (OPT_SRQ | OPT_KEYS))
 		world_close(w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Run a fuzz target over the files of folders, without libFuzzer: its corpus as a test. */
+/* Runs a fuzz target over the files of folders, without libFuzzer: its corpus as a test. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ replay(const char *path)
 	}
 	len = fread(data, 1, INPUT_MAX, f);
 	fclose(f);
-	/* As long as the input: a read behind it is seen. */
+	/* Allocated with the input's size, so that a read past it is detected. */
 	exact = realloc(data, len > 0 ? len : 1);
 	if (exact == NULL)
 		exit(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the device did against what the model says, and how long to wait for it. */
+/* Compares the device with the model, and says how long to wait for the device. */
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -9,14 +9,14 @@
 #include "exec.h"
 
 /*
- * Until something counts as lost. A device that runs in our polls needs these, and its timers
- * time; one that runs by itself may have to wait for a CPU.
+ * Limits after which a completion counts as lost. A device that runs in our polls needs the
+ * polls, and time for its timers. A device that runs by itself may wait for a CPU.
  */
 #define SETTLE_NS    2000000000ull
 #define HURRY_NS     100000000ull
 #define SETTLE_POLLS 20000u
 #define PACE_NS      30000000000ull
-#define EXTRA_POLLS  6 /* after all is as it should be: nothing more may come */
+#define EXTRA_POLLS  6 /* after everything agrees, to detect unexpected completions */
 
 bool
 exec_fail(char *why, size_t size, const char *fmt, ...)
@@ -135,7 +135,7 @@ count(const struct m_event *list, uint32_t n, const struct m_event *e)
 	return same;
 }
 
-/* Take the events that are there. False: one that is not due. */
+/* Takes the pending events. Returns false for an unexpected one. */
 static bool
 take_events(struct exec *x, const struct model *m, char *why, size_t size)
 {
@@ -156,7 +156,10 @@ take_events(struct exec *x, const struct model *m, char *why, size_t size)
 	return true;
 }
 
-/* Has the library heard of every QP that is in ERR? Otherwise the number of one, else QPS. */
+/*
+ * Returns the number of a QP in ERR that the library does not know to be in ERR, QPS if there is
+ * none.
+ */
 static uint32_t
 not_told(const struct exec *x, const struct model *m)
 {
@@ -168,7 +171,7 @@ not_told(const struct exec *x, const struct model *m)
 	return i;
 }
 
-/* An event that is due and has not come; NULL: none. */
+/* Returns an event that is due and missing, NULL if there is none. */
 static const struct m_event *
 event_due(const struct exec *x, const struct model *m)
 {
@@ -195,7 +198,7 @@ first_due(const struct model *m, uint32_t *qp)
 	return NULL;
 }
 
-/* Memory as the devices have it: that of the process, and theirs. */
+/* Copies the memory that devices see: of the process, and their own. */
 static void
 memory_of(const struct exec *x, uint8_t mem[MEM])
 {
@@ -208,7 +211,7 @@ memory_of(const struct exec *x, uint8_t mem[MEM])
 					 x->dm[i]->len / BB_DM_COPY_ALIGN * BB_DM_COPY_ALIGN);
 }
 
-/* Is it what the model has? */
+/* Returns whether memory agrees with the model. */
 static bool
 memory_agrees(const struct exec *x, const struct model *m)
 {
@@ -331,7 +334,7 @@ exec_settle(struct exec *x, struct model *m, char *why, size_t size)
 			calm++;
 			continue;
 		}
-		/* A completion says that its data is there, and what was there stays. */
+		/* A completion means that its data are there, and older data stay. */
 		if (due == NULL && deaf == QPS && event == NULL && (quiet == 0 || calm != 0))
 			return memory_differs(x, m, why, size);
 		if (++polls % 64 != 0)

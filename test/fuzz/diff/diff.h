@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The differential fuzzer: the same sequence of calls on a device, through the public API,
- * and on a model of what the man pages and the IBTA specification say (vol. 1, chapters 9
- * and 10). After each step the two must agree.
+ * The differential fuzzer. It runs one sequence of calls on a device, through the public API, and
+ * on a model of the man pages and the IBTA specification (vol. 1, chapters 9 and 10). After each
+ * step the two must agree.
  *
- * Objects live in numbered slots, so that a step is a line of small numbers that means
- * the same in every run. A step on an empty slot, or one that makes an object in a full one,
- * does nothing: so any subset of a sequence is a sequence.
+ * Objects have numbered slots, so that a step is a line of small numbers with the same meaning in
+ * every run. A step on an empty slot does nothing, and so does a step that creates an object in a
+ * full one. So any subset of a sequence is a sequence.
  */
 #ifndef DIFF_H
 #define DIFF_H
@@ -23,14 +23,14 @@
 #include "bb_post.h"
 
 #define DIFF_DEVS 2
-#define PDS       4 /* slot i is of device i % devices; CQs likewise */
+#define PDS       4 /* slot i belongs to device i % devices; CQs likewise */
 #define MRS       8
 #define CQS       4
 #define QPS       4
 #define AHS       4
 #define SRQS      2
 #define GIDS      4   /* of each device */
-#define NO_KEY    MRS /* a key that was never there */
+#define NO_KEY    MRS /* a key that never existed */
 #define MWS       4
 #define KEY_MW    (NO_KEY + 1) /* keys of windows */
 #define MKEYS     2
@@ -39,25 +39,25 @@
 #define DMS       2
 #define DM_LEN    256u
 
-/* Memory: buffers with as much around each of them that nothing may touch. */
+/* Memory: buffers, each surrounded by as much memory that must not change. */
 #define BUFS     4
 #define BUF_LEN  4096u
 #define ARENA    ((2 * BUFS + 1) * BUF_LEN)
-#define RECV_BUF 3    /* receives only go here, and no send reads it */
-#define ZERO_BUF BUFS /* addresses from 0 on: of keys that are zero-based */
-/* What the model has of memory: the buffers, then device memory. */
-#define DM_ROOM   (DM_LEN + 64) /* apart from each other */
+#define RECV_BUF 3    /* the only buffer for receives; no send reads it */
+#define ZERO_BUF BUFS /* addresses from 0 on, of zero-based keys */
+/* Memory of the model: the buffers, then device memory. */
+#define DM_ROOM   (DM_LEN + 64) /* with gaps */
 #define MEM       (ARENA + DMS * DM_ROOM)
 #define DM_AT(dm) (ARENA + (dm)*DM_ROOM)
 
 #define MTU        1024u
-#define PSN_START  0xfffffau /* the 24 bits wrap soon */
+#define PSN_START  0xfffffau /* so that the 24 bits wrap soon */
 #define MAX_ARGS   19
 #define MAX_SGE    3
 #define MAX_INLINE 256
 #define MAX_STEPS  2000
 #define MAX_QUEUE  16 /* WQEs of a queue */
-#define FIFO       64 /* power of two: completions due per queue */
+#define FIFO       64 /* power of two: pending completions per queue */
 
 enum op {
 	OP_PD_ALLOC,
@@ -120,7 +120,7 @@ enum op {
 
 struct step {
 	uint32_t op;
-	uint32_t a[MAX_ARGS]; /* as ops.c names them */
+	uint32_t a[MAX_ARGS]; /* with the names in ops.c */
 };
 
 struct seq {
@@ -128,7 +128,7 @@ struct seq {
 	struct step s[MAX_STEPS];
 };
 
-/* Places of arguments. Posts of lists: qp flags n, 4 per piece, remote key, buffer, offset. */
+/* Indexes of arguments. Posts of lists: qp flags n, 4 per piece, remote key, buffer, offset. */
 enum {
 	A_QP = 0,
 	A_FLAGS = 1,
@@ -139,8 +139,8 @@ enum {
 	A_ROFF,
 	A_IMM,
 };
-/* Datagrams have address handle, QP and Q_Key in place of remote key, buffer and offset. */
-/* Inline ones: qp flags len seed. Atomics have one piece and two operands. */
+/* Datagrams have address handle, QP and Q_Key instead of remote key, buffer and offset. */
+/* Inline posts: qp flags len seed. Atomics have one piece and two operands. */
 enum {
 	I_LEN = 2,
 	I_SEED,
@@ -154,11 +154,11 @@ enum {
 	AT_ROFF,
 	AT_X,
 	AT_Y,
-	AT_X_MASK, /* of masked ones */
+	AT_X_MASK, /* of masked atomics */
 	AT_Y_MASK,
 };
 
-/* In the flags of a request: it is put aside for post_list or recv_list. */
+/* In the flags of a request: it is saved for post_list or recv_list. */
 #define LISTED   (1u << 16)
 #define MAX_LIST 8
 
@@ -167,12 +167,12 @@ const char *op_name(uint32_t op);
 uint32_t op_args(uint32_t op);
 void step_print(FILE *f, const struct step *s);
 int seq_save(const char *path, const struct seq *seq, const char *spec, const char *why);
-/* 0 or -errno, said on stderr. */
+/* Returns 0, or -errno after printing the cause. */
 int seq_load(const char *path, struct seq *seq);
 
 /* ---- model */
 struct m_sge {
-	uint32_t key, gen; /* slot and which of its lives */
+	uint32_t key, gen; /* slot and generation */
 	uint32_t buf, off, len;
 };
 
@@ -182,7 +182,7 @@ struct m_ah {
 };
 
 #define MAX_BLOCKS 2
-/* Pieces one behind the other, or rounds of blocks. */
+/* Consecutive pieces, or rounds of blocks. */
 struct m_layout {
 	uint32_t n, repeat;
 	struct m_sge piece[MAX_SGE];
@@ -199,13 +199,13 @@ struct m_wqe {
 	uint32_t rkey, rgen, rbuf, roff;
 	uint32_t imm;
 	uint64_t x, y, x_mask, y_mask;
-	/* Datagrams: the way, and to whom. */
+	/* Datagrams: path and destination. */
 	struct m_ah ah;
 	uint32_t dest, dest_gen, qkey;
-	/* Binds: rkey and rgen are of the window before. */
+	/* Binds: rkey and rgen are those of the window before. */
 	uint32_t mw, access, tag;
 	struct m_sge bind;
-	bool wrong_call; /* that of the other type */
+	bool wrong_call; /* the call for the other type */
 	struct m_layout layout;
 };
 
@@ -214,7 +214,7 @@ struct m_wc {
 	uint8_t status, opcode, flags;
 	bool has_len;
 	uint32_t len, imm; /* imm with WITH_INV: slot of the key */
-	uint32_t from;     /* of datagrams: QP and one */
+	uint32_t from;     /* of datagrams: QP + 1 */
 };
 
 struct m_fifo {
@@ -241,16 +241,16 @@ struct m_mr {
 	bool live, writable;
 	uint32_t gen, pd, buf, off, len, access;
 	uint32_t base; /* in model.mem */
-	uint32_t dm;   /* device memory and one */
+	uint32_t dm;   /* device memory + 1 */
 };
 
 struct m_mw {
 	bool live;
 	uint32_t gen, pd, type; /* enum bb_mw_type */
-	uint32_t tag;           /* how far posts took the low byte of the key */
-	uint32_t touched;       /* regions that requests bound it to, a bit each */
-	uint32_t requests;      /* since it was made, or invalidated by a peer */
-	/* As the device has it. */
+	uint32_t tag;           /* low byte of the key after the last post */
+	uint32_t touched;       /* regions to which requests bound it, a bit each */
+	uint32_t requests;      /* since it was created, or a peer invalidated it */
+	/* State at the device. */
 	bool bound;
 	uint32_t dev_gen, access, qp, qp_gen;
 	struct m_sge to;
@@ -294,12 +294,12 @@ struct m_qp {
 	uint32_t rnr_retry;
 	struct m_queue sq, rq;
 	struct m_list send_list, recv_list;
-	uint32_t srq; /* slot and one; 0: none */
-	bool holds;   /* a receive of the SRQ, in held */
+	uint32_t srq; /* slot + 1; 0: none */
+	bool holds;   /* the QP has taken a receive of the SRQ, in held */
 	struct m_wqe held;
-	bool comm_est;              /* the first message in RTR came */
-	struct m_fifo sends, recvs; /* completions due */
-	uint32_t quiet;             /* executed behind the last completion */
+	bool comm_est;              /* the first message in RTR arrived */
+	struct m_fifo sends, recvs; /* pending completions */
+	uint32_t quiet;             /* executed after the last completion */
 	uint64_t posted, recv_posted, errors;
 };
 
@@ -310,19 +310,19 @@ struct m_srq {
 	struct m_queue q;
 };
 
-/* Of a QP or an SRQ, as the type has it. */
+/* The slot of a QP or an SRQ, by type. */
 struct m_event {
 	uint32_t type, slot;
 };
 #define MAX_EVENTS 32
 
-/* What the devices are like. */
+/* Properties of the devices. */
 struct world {
 	uint32_t devs;
 	bool own_pace, ib;
 	bool mkeys;
 	bool dm;                    /* has enough device memory */
-	uint32_t ud_mtu;            /* bytes of a datagram */
+	uint32_t ud_mtu;            /* largest datagram in bytes */
 	uint32_t masked, masked_be; /* sizes of masked atomics */
 	struct {
 		uint8_t raw[16];
@@ -333,8 +333,10 @@ struct world {
 
 struct model {
 	uint32_t devs;
-	/* Work goes on between polls: every send must be signalled, or nobody knows when
-	 * it is done and what it may be flushed by. */
+	/*
+	 * Devices work between polls: then every send must be signalled, as its end would be
+	 * unknown otherwise.
+	 */
 	bool own_pace;
 	uint64_t next_wr;
 	const struct world *world;
@@ -349,45 +351,45 @@ struct model {
 	struct m_srq srq[SRQS];
 	uint32_t n_events; /* of this step */
 	struct m_event event[MAX_EVENTS];
-	/* What memory holds is open after this step: the device's answer is taken over. */
+	/* Memory is undefined after this step: the device's content is taken over. */
 	bool blur;
 	uint32_t receivers; /* of datagrams in this step, a bit each */
 	uint8_t mem[MEM];
 };
 
-/* ib_access_writable(): rights that need memory which can be written. */
+/* Rights that need writable memory: ib_access_writable(). */
 #define WRITES                                                                                     \
 	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC |                \
 	 BB_ACCESS_MW_BIND)
 
-/* What a call may return: any of these. */
+/* Return values that a call may have. */
 struct verdict {
 	uint32_t n;
 	int ret[8];
-	bool list; /* model_list_post() tells */
-	bool skip; /* nothing to do, or what comes of it is not defined */
+	bool list; /* model_list_post() decides */
+	bool skip; /* no operation, or the result is undefined */
 };
 
 #define ARENA_OF(buf, off) ((2 * (size_t)(buf) + 1) * BUF_LEN + (off))
 
-/* What memory is at first. */
+/* Sets the initial content of memory. */
 void memory_init(uint8_t mem[ARENA]);
 void model_init(struct model *m, const struct world *world);
-/* What the step may return; nothing changes. */
+/* Computes what the step may return; changes nothing. */
 void model_judge(const struct model *m, const struct step *s, struct verdict *v);
-/* The step was made and returned @ret, one of the verdict's: carry it out. */
+/* Executes the step, which returned @ret, one of the verdict's values. */
 void model_step(struct model *m, const struct step *s, int ret);
 /* Queues the request of a post that returned 0. */
 void model_post(struct model *m, const struct step *s);
-/* A post alone, or one of a list. */
+/* Judges a post by itself, or one of a list. */
 void model_judge_post(const struct model *m, const struct step *s, bool list, struct verdict *v);
-/* Run until nothing moves any more, all timers run out. */
+/* Runs until no request can move and all timers have expired. */
 void model_run(struct model *m);
 void model_fail_qp(struct model *m, struct m_qp *qp);
 void model_due(struct m_fifo *f, const struct m_wc *wc);
 bool model_is_post(uint32_t op);
 bool model_is_inline(uint32_t op);
-/* The request that a post describes. False: it is none that this model covers. */
+/* Translates a post to its request. Returns false if the model does not cover it. */
 bool model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w);
 uint32_t model_seq_sges(const struct step *s, struct m_sge *sge);
 uint8_t model_pattern(uint32_t seed, uint32_t i);
@@ -403,22 +405,24 @@ enum answer {
 bool model_has_imm(uint32_t op);
 bool model_takes_receive(uint32_t op);
 bool model_is_ud(uint32_t op);
-/* What the calls check of a request by itself; and copies that are not defined. */
+/* Checks of a request by itself; and copies with undefined results. */
 bool model_request_ok(const struct m_wqe *w);
 bool model_entangled(const struct m_wqe *w);
 
 /* ---- model_key.c */
 uint32_t model_key_gen(const struct model *m, uint32_t key);
-/* Append the memory that a piece names. False: its key does not allow @right there. */
+/*
+ * Appends the memory that a piece names. Returns false if its key does not permit @right there.
+ */
 bool model_map(const struct model *m, uint32_t pd, const struct m_qp *qp, const struct m_sge *g,
 	       uint32_t right, struct m_places *to);
 bool model_map_mr(const struct model *m, uint32_t pd, const struct m_sge *g, uint32_t right,
 		  struct m_places *to);
-/* The first @len bytes of a list. */
+/* Maps the first @len bytes of a list. */
 bool model_map_list(const struct model *m, uint32_t pd, const struct m_qp *qp,
 		    const struct m_sge *sge, uint32_t n, uint32_t len, uint32_t right,
 		    struct m_places *to);
-/* The same of a receive: its status. */
+/* Maps a receive. Returns its status. */
 uint8_t model_recv_map(const struct model *m, const struct m_qp *p, const struct m_wqe *r,
 		       uint32_t len, struct m_places *to);
 void model_get(const struct model *m, const struct m_places *from, uint8_t *to);
@@ -430,7 +434,7 @@ uint32_t model_mw_gen(const struct m_mw *w);
 bool model_bind_of(const struct model *m, const struct step *s, struct m_wqe *w);
 bool model_bind_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, bool list);
 void model_mw_posted(struct model *m, const struct m_wqe *w);
-/* Does a window keep a region from being deregistered? */
+/* Whether a window keeps a region from being deregistered. */
 enum m_hold {
 	NOT_HELD,
 	MAYBE_HELD,
@@ -439,7 +443,7 @@ enum m_hold {
 enum m_hold model_mr_hold(const struct model *m, uint32_t mr);
 bool model_mw_full(const struct model *m, const struct m_wqe *w);
 bool model_mw_in_use(const struct model *m, uint32_t mw);
-/* Carry out a bind or an invalidation; its status. */
+/* Executes a bind or an invalidation. Returns its status. */
 uint8_t model_mw_run(struct model *m, const struct m_qp *qp, const struct m_wqe *w);
 bool model_remote_inv(struct model *m, const struct m_qp *p, const struct m_wqe *w);
 bool model_map_mw(const struct model *m, const struct m_qp *qp, const struct m_sge *g,
@@ -462,14 +466,16 @@ void model_mkey_step(struct model *m, const struct step *s);
 
 /* ---- model_srq.c */
 void model_event(struct model *m, uint32_t type, uint32_t slot);
-/* Can it receive at all? */
+/* Returns whether the QP can receive at all. */
 bool model_has_recvs(const struct m_qp *p);
 uint32_t model_recv_pd(const struct model *m, const struct m_qp *p);
-/* The receive for a message, taken from an SRQ; NULL: there is none. */
+/*
+ * Returns the receive for a message, taken from an SRQ if there is one; NULL if none is posted.
+ */
 const struct m_wqe *model_recv_next(struct model *m, struct m_qp *p);
-/* It completes; fills in wr_id. */
+/* Completes the receive; fills in wr_id. */
 void model_recv_due(struct model *m, struct m_qp *p, struct m_wc *wc);
-/* Room in a CQ that one more QP of an SRQ (slot and one) takes for its receives. */
+/* Returns the CQ entries that one more QP of an SRQ (slot + 1) needs for its receives. */
 uint32_t model_srq_credits(const struct model *m, uint32_t srq, uint32_t cq);
 void model_judge_srq(const struct model *m, const struct step *s, struct verdict *v);
 void model_srq_step(struct model *m, const struct step *s, int ret);
@@ -479,10 +485,16 @@ void model_judge_dm(const struct model *m, const struct step *s, struct verdict 
 void model_dm_step(struct model *m, const struct step *s);
 
 /* ---- model_list.c */
-/* What post_list would post now: those put aside whose outcome is defined. @s: MAX_LIST. */
+/*
+ * Returns the requests that post_list would post now: saved ones with a defined outcome. @s has
+ * MAX_LIST entries.
+ */
 uint32_t model_list_get(const struct model *m, uint32_t qp, bool recv, struct step *s);
 void model_list_add(struct model *m, const struct step *s);
-/* It returned @ret: how many << 8 | -error. False: it must not, *why says why. */
+/*
+ * Takes the result @ret: number posted << 8 | -error. Returns false with the reason if it is
+ * wrong.
+ */
 bool model_list_post(struct model *m, const struct step *s, int ret, char *why, size_t size);
 
 /* ---- model_atomic.c */
@@ -491,7 +503,7 @@ bool model_is_masked(uint32_t op);
 bool model_is_cmp_swap(uint32_t op);
 uint64_t model_wide(uint32_t v);
 uint64_t model_wide_mask(uint32_t v);
-/* Change what is at @at. */
+/* Executes the atomic on the memory at @at. */
 void model_atomic(const struct model *m, const struct m_wqe *w, uint8_t *at, uint8_t result[8]);
 
 /* ---- model_ud.c */
@@ -508,16 +520,22 @@ model_waiting(const struct m_queue *q)
 struct exec;
 struct exec *exec_open(const char *spec, char *why, size_t size);
 const struct world *exec_world(const struct exec *x);
-/* Make the step's call. */
+/* Executes the step's call. */
 int exec_step(struct exec *x, const struct model *m, const struct step *s);
-/* Poll until the model's completions have come, then compare all. False: *why says what. */
+/*
+ * Polls until the model's completions have arrived, then compares everything. Returns false with
+ * the reason.
+ */
 bool exec_settle(struct exec *x, struct model *m, char *why, size_t size);
-/* Between sequences: all objects go, memory is as new. False: one does not go. */
+/*
+ * Between sequences: destroys all objects and resets memory. Returns false if one cannot be
+ * destroyed.
+ */
 bool exec_clear(struct exec *x, char *why, size_t size);
 void exec_close(struct exec *x);
-/* Wait less for what does not come: of hundreds of tries to make a sequence smaller. */
+/* Shortens waits, for the hundreds of tries that make a sequence smaller. */
 void exec_hurry(struct exec *x, bool on);
-/* Completions seen: successes by enum bb_wc_opcode, errors by enum bb_wc_status. */
+/* Completions polled: successes by enum bb_wc_opcode, errors by enum bb_wc_status. */
 #define EXEC_OPCODES 32
 struct exec_counts {
 	uint64_t good[EXEC_OPCODES], bad[EXEC_OPCODES];
@@ -533,14 +551,14 @@ uint32_t rng_below(struct rng *r, uint32_t n);
 
 /* ---- run.c */
 struct failure {
-	uint32_t at; /* step */
+	uint32_t at; /* number of the step */
 	char why[512];
 };
-/* True: it failed. */
+/* Returns true if the sequence failed. */
 bool run_seq(struct exec *x, const struct seq *seq, struct failure *f);
-/* Make a sequence as it runs. */
+/* Generates a sequence while it runs. */
 bool run_random(struct exec *x, uint64_t seed, uint32_t steps, struct seq *seq, struct failure *f);
-/* Fewer steps, then smaller numbers, that still fail. */
+/* Removes steps, then lowers numbers, while the sequence still fails. */
 void minimise(struct exec *x, struct seq *seq, struct failure *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The device under test, through the public API alone: open, make the calls, clear. */
+/* The device under test, through the public API only: open, calls, clear. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define NO_GID 255 /* past the table */
 
-/* Port and GIDs of device @i. */
+/* Reads port and GIDs of device @i. */
 static bool
 look_at(struct exec *x, uint32_t i, char *why, size_t size)
 {
@@ -43,7 +43,7 @@ look_at(struct exec *x, uint32_t i, char *why, size_t size)
 	       exec_fail(why, size, "no GID 0: %s", strerror(-ret));
 }
 
-/* Specs of one or two devices, joined by '+': "soft0,shuffle=1+soft1". */
+/* Opens one or two devices, whose specs are joined by '+': "soft0,shuffle=1+soft1". */
 struct exec *
 exec_open(const char *spec, char *why, size_t size)
 {
@@ -63,7 +63,7 @@ exec_open(const char *spec, char *why, size_t size)
 			exec_fail(why, size, "%s: more than %d devices", spec, DIFF_DEVS);
 			goto close;
 		}
-		/* Only a soft device that nobody else runs does nothing between polls. */
+		/* Only a soft device without a progress thread is idle between polls. */
 		x->world.own_pace |=
 			strncmp(one, "soft", 4) != 0 || strstr(one, ",progress=") != NULL;
 		ret = bb_dev_open(one, &x->dev[x->world.devs]);
@@ -158,7 +158,10 @@ qp_create(struct exec *x, const uint32_t *a)
 	return bb_qp_create(x->pd[a[1]], &attr, &x->qp[a[0]]);
 }
 
-/* The attributes of a transition, in the order that "drop" counts; UC needs the first ones. */
+/*
+ * Returns the attributes of a transition. "drop" counts them in this order; UC needs the first
+ * ones.
+ */
 static uint32_t
 mask_of(uint32_t type, uint32_t from, uint32_t to, uint32_t drop)
 {
@@ -211,7 +214,7 @@ modify(struct exec *x, const struct model *m, const uint32_t *a)
 	attr.timeout = 1;
 	attr.rnr_retry = (uint8_t)a[6];
 	attr.retry_cnt = (uint8_t)a[7];
-	if (a[5] != 0) /* an attribute that does not belong there */
+	if (a[5] != 0) /* an attribute that the transition does not permit */
 		mask |= a[1] == BB_QP_INIT || a[1] == BB_QP_RTS ? BB_QP_DEST_QPN : BB_QP_SQ_PSN;
 	return bb_qp_modify(x->qp[a[0]], &attr, mask);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the files of the device side share. */
+/* Declarations shared by the files of the device side. */
 #ifndef DIFF_EXEC_H
 #define DIFF_EXEC_H
 
@@ -15,8 +15,8 @@ struct exec {
 	uint16_t lid[DIFF_DEVS];
 	struct bb_pd *pd[PDS];
 	struct bb_mr *mr[MRS];
-	uint32_t lkey[KEYS], rkey[KEYS]; /* as last seen, also of dead objects */
-	uint32_t key_dev[KEYS];          /* whose numbers these are */
+	uint32_t lkey[KEYS], rkey[KEYS]; /* last known values, also of destroyed objects */
+	uint32_t key_dev[KEYS];          /* device of these keys */
 	struct bb_mw *mw[MWS];
 	uint32_t mw_first[MWS]; /* its first key */
 	struct bb_dm *dm[DMS];
@@ -25,7 +25,7 @@ struct exec {
 	struct bb_qp *qp[QPS];
 	struct bb_ah *ah[AHS];
 	struct bb_srq *srq[SRQS];
-	uint32_t n_events; /* seen in this step */
+	uint32_t n_events; /* events of this step */
 	struct m_event event[MAX_EVENTS];
 	uint8_t *arena;
 	struct exec_counts counts;
@@ -34,7 +34,7 @@ struct exec {
 
 #define NO_QPN 0xfffff0u
 
-/* The address of a place in a request. */
+/* Returns the address of a buffer's offset in a request. */
 static inline uintptr_t
 exec_addr(const struct exec *x, uint32_t buf, uint32_t off)
 {
@@ -46,15 +46,15 @@ int exec_mem(struct exec *x, const struct model *m, const struct step *s);
 int exec_mem_clear(struct exec *x);
 
 /* ---- exec_post.c */
-/* A key for a device: those of the other one are no test. */
+/* Returns a key for a device. Keys of the other device are not tested. */
 uint32_t exec_key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev);
 int exec_srq(struct exec *x, const struct model *m, const struct step *s);
-/* How many << 8 | -error. */
+/* Returns the number posted << 8 | -error. */
 int exec_list(struct exec *x, const struct model *m, const struct step *s);
 int exec_post(struct exec *x, const struct model *m, const struct step *s);
 
 /* ---- compare.c */
-/* Write the reason; returns false. */
+/* Writes the reason and returns false. */
 bool exec_fail(char *why, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

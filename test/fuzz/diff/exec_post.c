@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Requests: from a step to work requests, and to the calls of bb_post.h. */
+/* Requests: translates a step to work requests and to the calls of bb_post.h. */
 #include <string.h>
 
 #include "exec.h"
 
-/* A work request and what it points to. */
+/* A work request and the memory it points to. */
 struct request {
 	struct bb_send_wr wr;
 	struct bb_sge sge[MAX_SGE + 1];
@@ -14,8 +14,8 @@ struct request {
 };
 
 /*
- * A key's number. Each device counts its keys by itself, so that of another device may by
- * chance be one of this device's: no test of anything.
+ * Returns a key's number. Each device numbers its keys by itself, so a key of the other device
+ * may by chance be valid here, which would test nothing.
  */
 uint32_t
 exec_key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev)
@@ -104,12 +104,12 @@ request_of(const struct exec *x, const struct model *m, const struct step *s, ui
 		r->sge[0] = (struct bb_sge){(uintptr_t)r->data, w.len, 0};
 		r->wr.nsge = 1;
 	} else if (w.n == MAX_SGE && s->a[A_N] > MAX_SGE) {
-		/* More pieces than there can be: the last ones are empty. */
+		/* More pieces than the limit: the last ones are empty. */
 		r->wr.nsge = MAX_SGE + 1;
 	}
 	if (model_is_ud(s->op)) {
 		r->wr.ud.ah = x->ah[s->a[w.is_inline ? I_RKEY : A_RKEY]];
-		/* As with keys: a number of the other device may be one of this. */
+		/* As with keys: a number of the other device may be valid here. */
 		r->wr.ud.qpn = x->qp[w.dest] != NULL && m->qp[w.dest].pd % m->devs == w.ah.dev
 				       ? x->qp[w.dest]->qpn
 				       : NO_QPN;
@@ -167,7 +167,7 @@ post_inline(struct bb_qp *qp, const struct step *s, const struct request *r)
 	}
 }
 
-/* Binds change the window's key. */
+/* Reads the windows' keys, which binds change. */
 static void
 keys_of_windows(struct exec *x)
 {
@@ -185,7 +185,7 @@ bind(struct exec *x, const struct step *s, const struct bb_send_wr *w)
 	struct bb_mw *mw = w->bind_mw.mw;
 	int ret;
 
-	/* The call of its type, unless the step says otherwise. */
+	/* The call for its type, unless the step says otherwise. */
 	if ((mw->type == BB_MW_TYPE_1) != (s->a[9] != 0))
 		ret = bb_mw_bind(qp, w->wr_id, mw, w->bind_mw.mr, w->bind_mw.addr, w->bind_mw.len,
 				 w->bind_mw.access, w->flags);

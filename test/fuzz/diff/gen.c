@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Random steps, most of them legal as the model stands: it takes connected queue pairs
- * to see much, so what is missing is made first, and about one step in ten is odd.
+ * Random steps, most of them legal in the model's state. Coverage needs connected queue pairs, so
+ * missing objects are created first. About one step in ten is unusual.
  */
 #include <string.h>
 
@@ -19,14 +19,14 @@ rng_below(struct rng *r, uint32_t n)
 static struct need
 need_of(const struct m_qp *qp, uint32_t rights, bool recv)
 {
-	/* What a peer needs is a right of its own. */
+	/* A remote right of the region is needed for the peer. */
 	return (struct need){.pd = qp->pd,
 			     .rights = rights,
 			     .recv = recv,
 			     .remote = (rights & ~(uint32_t)BB_ACCESS_LOCAL_WRITE) != 0};
 }
 
-/* Each returns false when a region is missing. */
+/* Each returns false if it lacks a region. */
 static bool
 gen_list(struct rng *r, const struct model *m, const struct m_qp *qp, struct step *s)
 {
@@ -101,7 +101,7 @@ gen_atomic(struct rng *r, const struct model *m, const struct m_qp *qp, struct s
 		a[AT_ROFF] &= ~(size - 1);
 	a[AT_X] = 1 + rng_below(r, 100);
 	a[AT_Y] = rng_below(r, 100);
-	/* A comparison that can hold: 32 bits of what is there. */
+	/* A comparison that can succeed: 32 bits of the present value. */
 	memcpy(&now, &m->mem[ARENA_OF(a[AT_RBUF] % BUFS, a[AT_ROFF] % BUF_LEN)], sizeof(now));
 	if (s->op == OP_CMP_SWAP && odd(r, 2))
 		a[AT_X] = (uint32_t)now;
@@ -114,7 +114,7 @@ gen_atomic(struct rng *r, const struct model *m, const struct m_qp *qp, struct s
 	return !mine.missing && !its.missing;
 }
 
-/* The Q_Key that the receiver has, or the sender's own; rarely another one. */
+/* The receiver's Q_Key, or the sender's own; rarely another one. */
 static bool
 gen_datagram(struct rng *r, const struct model *m, const struct m_qp *qp, struct step *s)
 {
@@ -143,7 +143,7 @@ gen_datagram(struct rng *r, const struct model *m, const struct m_qp *qp, struct
 	return ok;
 }
 
-/* An address handle for the next try. */
+/* Creates an address handle for the next try. */
 static void
 gen_ah(struct rng *r, const struct model *m, const struct m_qp *qp, struct step *s)
 {
@@ -162,7 +162,7 @@ gen_ah(struct rng *r, const struct model *m, const struct m_qp *qp, struct step 
 	s->a[6] = odd(r, 2) ? 0 : 1 + rng_below(r, 255);
 }
 
-/* One that the type does, mostly. */
+/* Returns an operation that mostly is legal for the type. */
 static uint32_t
 some_op(struct rng *r, uint32_t type)
 {
@@ -193,7 +193,7 @@ gen_lacks_recv(const struct model *m, const struct m_qp *p)
 	return p->rq_depth != 0 && p->rq.done == p->rq.rung;
 }
 
-/* Everything about SRQ @srq. */
+/* A step for SRQ @srq. */
 static void
 gen_srq(struct rng *r, const struct model *m, uint32_t srq, struct step *s)
 {
@@ -213,7 +213,7 @@ gen_srq(struct rng *r, const struct model *m, uint32_t srq, struct step *s)
 		a[1] = rng_below(r, m->srq[srq].depth + (odd(r, 6) ? 2 : 1));
 }
 
-/* A receive for QP @q: into its SRQ, if it has one. */
+/* A receive for QP @q, in its SRQ if it has one. */
 static bool
 gen_recv(struct rng *r, const struct model *m, const struct m_qp *q, struct step *s)
 {
@@ -242,7 +242,7 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 
 	s->a[A_QP] = qp;
 	s->op = odd(r, 4) ? (uint32_t)OP_RECV : some_op(r, q->type);
-	/* Without a receive for it: rather post one. */
+	/* The peer lacks a receive: post one instead. */
 	if (model_takes_receive(s->op) && gen_lacks_recv(m, peer) && peer->state != BB_QP_RESET &&
 	    !odd(r, 12)) {
 		s->op = OP_RECV;
@@ -261,7 +261,7 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 		s->a[A_FLAGS] = (odd(r, 3) ? 0 : BB_SEND_SIGNALED) |
 				(odd(r, 6) ? BB_SEND_FENCE : 0) |
 				(odd(r, 4) ? BB_SEND_SOLICITED : 0);
-	/* Mostly not without anything to invalidate. */
+	/* Rarely without a window to invalidate. */
 	if ((s->op == OP_LOCAL_INV && !gen_has_window(m, q) && !odd(r, 12)) ||
 	    ((s->op == OP_SEND_INV || s->op == OP_SEND_INV_INLINE) && !gen_has_window(m, peer) &&
 	     !odd(r, 12)))
@@ -297,7 +297,7 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 		s->a[A_FLAGS] |= LISTED;
 	if (ok || odd(r, 20))
 		return;
-	/* A region for the next try, with all rights. */
+	/* Registers a region for the next try, with all rights. */
 	memset(s, 0, sizeof(*s));
 	s->a[0] = rng_below(r, MRS);
 	s->op = m->mr[s->a[0]].live ? OP_MR_DEREG : OP_MR_REG;
@@ -330,7 +330,7 @@ gen_modify(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	a[8] = rng_below(r, 3) | (odd(r, 4) ? 0x80000000u : 0);
 }
 
-/* As many WQEs as the CQ takes, or fewer; rarely more. */
+/* At most as many WQEs as the CQ has room for; rarely more. */
 static uint32_t
 some_depth(struct rng *r, const struct m_cq *cq, uint32_t share)
 {
@@ -364,13 +364,13 @@ gen_qp(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	for (i = 0; i < SRQS && odd(r, 3); i++)
 		if (m->srq[i].live && (m->srq[i].pd % m->devs == a[1] % m->devs || odd(r, 10)))
 			a[13] = i + 1;
-	/* Mostly as the other one. */
+	/* Mostly the type of the other QP. */
 	a[12] = m->qp[qp ^ 1].live && !odd(r, 20)
 			? m->qp[qp ^ 1].type
 			: PICK(r, BB_QPT_RC, BB_QPT_RC, BB_QPT_RC, BB_QPT_UC, BB_QPT_UD);
 }
 
-/* What is missing for traffic. False: nothing is. */
+/* Creates an object that traffic needs. Returns false if none is missing. */
 static bool
 gen_missing(struct rng *r, const struct model *m, struct step *s)
 {
@@ -387,7 +387,7 @@ gen_missing(struct rng *r, const struct model *m, struct step *s)
 			return true;
 		s->a[1] = 0;
 	}
-	/* For each PD: to send from, to receive into, and one that lacks rights. */
+	/* For each PD: regions to send from, to receive into, and one that lacks rights. */
 	for (i = 0; i < 6; i++) {
 		uint32_t pd = i % 2, k, live = NO_KEY;
 		bool recv = i == 2 || i == 3, few = i >= 4;
@@ -479,7 +479,7 @@ gen_other(struct rng *r, const struct model *m, struct step *s)
 	}
 }
 
-/* Is it connected, with the other end ready for its requests? */
+/* Returns whether the QP is connected and its peer ready for requests. */
 static bool
 ready(const struct model *m, uint32_t qp)
 {
@@ -499,7 +499,7 @@ gen_connect(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	const struct m_qp *q = &m->qp[qp];
 	uint32_t peer = q->state >= BB_QP_RTR && q->peer < QPS ? q->peer : qp ^ 1;
 
-	/* Up, but not with one that knows it: begin again. */
+	/* Up, but connected to an old generation of the peer: start again. */
 	if (q->state == BB_QP_RTS && m->qp[peer].live && m->qp[peer].state < BB_QP_RTR &&
 	    m->qp[peer].gen == q->peer_gen) {
 		gen_modify(r, m, peer, s);

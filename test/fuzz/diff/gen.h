@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the files of the generator share. */
+/* Declarations shared by the files of the generator. */
 #ifndef DIFF_GEN_H
 #define DIFF_GEN_H
 
@@ -22,11 +22,11 @@ pick(struct rng *r, const uint32_t *list, uint32_t n)
 	pick(r, (const uint32_t[]){__VA_ARGS__},                                                   \
 	     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-/* What a request needs of a region. */
+/* Requirements of a request on a region. */
 struct need {
 	uint32_t pd, rights;
 	bool remote;
-	bool recv; /* the receives' buffer */
+	bool recv; /* in the buffer for receives */
 	bool missing;
 };
 
@@ -34,19 +34,19 @@ struct need {
 uint32_t gen_access(struct rng *r);
 uint32_t gen_len(struct rng *r);
 void gen_mr(struct rng *r, struct step *s);
-/* A key and a range in its memory, mostly; *len becomes less if that helps. */
+/* Picks a key and a range that mostly is in its memory; may reduce *len. */
 void gen_range(struct rng *r, const struct model *m, struct need *need, uint32_t *len,
 	       uint32_t *key, uint32_t *buf, uint32_t *off);
 void gen_mw(struct rng *r, const struct model *m, struct step *s);
 void gen_dm(struct rng *r, const struct model *m, struct step *s);
-/* Each returns false if something is missing for it. */
+/* Each returns false if it lacks an object. */
 bool gen_mkey(struct rng *r, const struct model *m, struct step *s);
 bool gen_layout(struct rng *r, const struct model *m, uint32_t qp, struct step *s);
-/* False: there is nothing to bind, and @s makes it. */
+/* Returns false if there is nothing to bind; @s then creates it. */
 bool gen_bind(struct rng *r, const struct model *m, uint32_t qp, struct step *s);
-/* Has @qp bound a window that can be invalidated? */
+/* Returns whether @qp has bound a window that can be invalidated. */
 bool gen_has_window(const struct model *m, const struct m_qp *qp);
-/* The key of such a window, mostly. */
+/* Returns mostly the key of such a window. */
 uint32_t gen_window(struct rng *r, const struct model *m, const struct m_qp *qp);
 
 #endif

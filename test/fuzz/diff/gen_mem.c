@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The generator's memory: regions, windows, device memory, and ranges for requests. */
+/* Memory in the generator: regions, windows, device memory, and ranges for requests. */
 #include <string.h>
 
 #include "gen.h"
@@ -34,7 +34,10 @@ gen_mr(struct rng *r, struct step *s)
 	a[5] = gen_access(r);
 }
 
-/* Another kind of key that gives what is needed: windows for peers, device memory. NO_KEY: none. */
+/*
+ * Returns a suitable key of another kind: a window for peers, or device memory. Returns NO_KEY if
+ * there is none.
+ */
 static uint32_t
 special_key(struct rng *r, const struct model *m, const struct need *need, uint32_t *buf,
 	    uint32_t *off, uint32_t *len)
@@ -78,7 +81,7 @@ special_key(struct rng *r, const struct model *m, const struct need *need, uint3
 	return NO_KEY;
 }
 
-/* A region and a range in it, mostly; *len becomes less if that helps. */
+/* Picks a region and a range mostly inside it; may reduce *len. */
 void
 gen_range(struct rng *r, const struct model *m, struct need *need, uint32_t *len, uint32_t *key,
 	  uint32_t *buf, uint32_t *off)
@@ -95,7 +98,7 @@ gen_range(struct rng *r, const struct model *m, struct need *need, uint32_t *len
 			k = (start + i) % MRS;
 	}
 	need->missing |= k == NO_KEY;
-	/* One that lacks a right, or is of another PD, and nothing else. */
+	/* A key that lacks only a right, or only belongs to another PD. */
 	for (i = 0; i < MRS && need->rights != 0 && odd_one; i++) {
 		bool lacks;
 
@@ -107,7 +110,7 @@ gen_range(struct rng *r, const struct model *m, struct need *need, uint32_t *len
 			break;
 		}
 	}
-	/* One of another PD, or without the rights. */
+	/* A key of another PD, or without the rights. */
 	i = rng_below(r, MRS);
 	if (odd(r, 30) && m->mr[i].live && (m->mr[i].buf == RECV_BUF) == need->recv)
 		k = i;
@@ -144,7 +147,7 @@ gen_range(struct rng *r, const struct model *m, struct need *need, uint32_t *len
 		*len = mr->len;
 	if (mr->len > *len)
 		*off += rng_below(r, mr->len - *len + 1) & ~(odd(r, 3) ? 0u : 7u);
-	/* One byte, or eight, over an end. */
+	/* One or eight bytes across an end. */
 	if (odd(r, 60))
 		*off = mr->off + mr->len - *len + PICK(r, 1, 8);
 	else if (odd(r, 60) && mr->off >= 8)
@@ -238,7 +241,7 @@ gen_bind(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	for (i = 0; i < MWS; i++) {
 		const struct m_mw *w = &m->mw[(start + i) % MWS];
 
-		/* One of type 2 that is bound is mostly left alone. */
+		/* A bound window of type 2 is mostly left alone. */
 		if (w->live && (w->pd == pd || odd(r, 20)) &&
 		    (w->type == BB_MW_TYPE_1 || !w->bound || odd(r, 8)))
 			break;
@@ -277,7 +280,7 @@ gen_bind(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	return true;
 }
 
-/* A piece of a region of @pd; false: it has none. */
+/* Picks a piece of a region of @pd. Returns false if there is none. */
 static bool
 gen_piece(struct rng *r, const struct model *m, uint32_t pd, uint32_t most, uint32_t *p)
 {
@@ -323,7 +326,7 @@ gen_mkey(struct rng *r, const struct model *m, struct step *s)
 			return false;
 		len += a[5 + 4 * i + 3];
 	}
-	/* Lengths that are no multiple of 8 have no atomics. */
+	/* Atomics need a length that is a multiple of 8. */
 	if (len % 8 != 0 && !odd(r, 20))
 		a[2] &= ~(uint32_t)BB_ACCESS_REMOTE_ATOMIC;
 	return true;

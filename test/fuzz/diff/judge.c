@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What each call may return, as the model stands. Sources: the man pages of the ibv_* calls that
- * the headers name, and the headers' own promises where they go beyond.
+ * Values that each call may return in the model's state. Sources: the man pages of the ibv_*
+ * calls that the headers name, and the headers' own promises beyond these.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,7 +33,7 @@ may(struct verdict *v, int ret)
 	v->ret[v->n++] = ret;
 }
 
-/* The call's only answer. */
+/* Sets the only permitted value. */
 static void
 must(struct verdict *v, int ret)
 {
@@ -92,7 +92,10 @@ queue_names(const struct m_queue *q, uint32_t mr)
 	return false;
 }
 
-/* Does a WQE that is not done name the region? Then what a rereg makes of it is open. */
+/*
+ * Returns whether a pending WQE names the region; the effect of a re-registration on it is
+ * undefined.
+ */
 static bool
 in_use(const struct model *m, uint32_t mr)
 {
@@ -171,7 +174,7 @@ judge_qp_create(const struct model *m, const struct step *s, struct verdict *v)
 				: -ENOSPC);
 }
 
-/* man ibv_modify_qp: transitions, and how many attributes they need by the type of QP. */
+/* man ibv_modify_qp: transitions, and the number of required attributes by QP type. */
 static void
 judge_modify(const struct model *m, const struct step *s, struct verdict *v)
 {
@@ -200,7 +203,7 @@ judge_modify(const struct model *m, const struct step *s, struct verdict *v)
 		legal = to == BB_QP_RTS, needs = to_rts[qp->type];
 	else
 		legal = qp->state == BB_QP_RTS && to == BB_QP_RTS;
-	/* One of the needed attributes is left out; one is given that does not belong there. */
+	/* A required attribute is missing, or a forbidden one is given. */
 	if (!legal || (needs != 0 && a[4] != 0) || a[5] != 0)
 		must(v, -EINVAL);
 	else
@@ -232,7 +235,7 @@ model_is_inline(uint32_t op)
 	       op == OP_SEND_UD_IMM_INLINE || op == OP_SEND_INV_INLINE;
 }
 
-/* The way of a datagram is copied by the post. */
+/* The post copies the path of a datagram. */
 static bool
 datagram_of(const struct model *m, const uint32_t *r, struct m_wqe *w)
 {
@@ -245,7 +248,7 @@ datagram_of(const struct model *m, const uint32_t *r, struct m_wqe *w)
 	return true;
 }
 
-/* The operands; without masks all bits count, and 64 bits are one field. */
+/* Sets the operands. Without masks all bits count, and 64 bits are one field. */
 static void
 atomic_of(const struct step *s, struct m_wqe *w)
 {
@@ -336,8 +339,8 @@ overlap(uint32_t buf, uint32_t off, uint32_t len, uint32_t buf2, uint32_t off2, 
 }
 
 /*
- * Copies whose source and destination meet, or pieces that do: not defined. Of addresses that
- * start at 0 it is known when they are used.
+ * Copies with overlapping source and destination, or overlapping pieces, are undefined. Addresses
+ * that start at 0 are resolved when they are used.
  */
 bool
 model_entangled(const struct m_wqe *w)
@@ -373,7 +376,7 @@ type_does(uint32_t type, uint32_t op)
 	return type == BB_QPT_RC;
 }
 
-/* What man ibv_post_send has as EINVAL, of the request alone. */
+/* EINVAL by man ibv_post_send, for the request by itself. */
 bool
 model_request_ok(const struct m_wqe *w)
 {
@@ -389,7 +392,7 @@ model_request_ok(const struct m_wqe *w)
 	return true;
 }
 
-/* More than was asked for at creation: a queue may be made for more (man ibv_create_qp). */
+/* More than was requested at creation: a queue may have higher limits (man ibv_create_qp). */
 static bool
 over_limits(const struct m_qp *qp, const struct step *s, const struct m_wqe *w)
 {
@@ -401,7 +404,7 @@ over_limits(const struct m_qp *qp, const struct step *s, const struct m_wqe *w)
 	return s->a[A_N] > (w->op == OP_RECV ? qp->max_recv_sge : qp->max_sge);
 }
 
-/* Man ibv_post_send, send_flags: what a list is held against. */
+/* Man ibv_post_send, send_flags: the rules that a list is checked against. */
 static bool
 flags_ok(uint32_t type, const struct m_wqe *w)
 {
@@ -411,8 +414,8 @@ flags_ok(uint32_t type, const struct m_wqe *w)
 }
 
 /*
- * WQEs that a request may take the room of, beyond one, where the queue is made for short ones:
- * of blocks of 64 bytes, masked CMP_SWAP has two, an invalidation two and a bind three.
+ * Returns the WQEs whose room a request may take, beyond one, in a queue for short requests. In
+ * blocks of 64 bytes, masked CMP_SWAP has two, an invalidation two and a bind three.
  */
 static uint32_t
 may_be_more(const struct m_wqe *w)
@@ -422,7 +425,7 @@ may_be_more(const struct m_wqe *w)
 	return (w->op == OP_MASKED_CMP_SWAP && w->len == 8) || w->op == OP_LOCAL_INV;
 }
 
-/* A queue that is there, and a request that means something. */
+/* Returns whether the queue exists and the result of the request is defined. */
 static bool
 post_defined(const struct model *m, const struct step *s, bool list, struct m_wqe *w)
 {
@@ -433,7 +436,7 @@ post_defined(const struct model *m, const struct step *s, bool list, struct m_wq
 	    (list && (w->op == OP_NOP || model_is_layout(w->op))) ||
 	    (model_is_masked(w->op) && m->world->masked != 12))
 		return false;
-	/* A single post takes any handle as it is. */
+	/* A single post takes any handle unchecked. */
 	return list || !model_is_ud(w->op) || w->ah.pd == qp->pd;
 }
 
@@ -473,7 +476,7 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 		return;
 	}
 	may(v, 0);
-	/* Unsignalled ones that are done may still count as outstanding: sig_every - 1. */
+	/* Unsignalled requests that are done may still count as outstanding: sig_every - 1. */
 	most = waiting + (recv ? 0 : qp->sig_every - 1) + may_be_more(&w);
 	for (i = q->done; i != q->posted; i++)
 		most += may_be_more(&q->wqe[i % MAX_QUEUE]);
@@ -481,7 +484,7 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 		may(v, -EAGAIN);
 }
 
-/* One that is put aside, or posted alone. */
+/* Judges a request that is saved or posted by itself. */
 static void
 judge_request(const struct model *m, const struct step *s, struct verdict *v)
 {
@@ -566,8 +569,7 @@ model_judge(const struct model *m, const struct step *s, struct verdict *v)
 	case OP_AH_CREATE:
 		v->skip = a[0] >= AHS || m->ah[a[0]].live || a[1] >= PDS || !m->pd[a[1]].live ||
 			  a[2] >= m->devs || a[3] > GIDS || a[4] > 255 || a[6] > 255;
-		/* An entry of the GID table that is empty, or not there; without a GRH it is
-		 * not looked at. */
+		/* A GID table entry that is empty or missing; it is not checked without a GRH. */
 		if (!v->skip && !m->world->ib &&
 		    (a[3] == GIDS || !m->world->gid[dev_of(m, a[1])][a[3]].there))
 			must(v, -EINVAL);

@@ -69,7 +69,7 @@ static struct {
 	char **files;
 } opt = {.device = "soft0", .save = ".", .first = 1, .last = 200, .steps = 120};
 
-/* What runs now, for when the process dies in it. */
+/* The running sequence, printed if the process crashes. */
 static struct seq seq;
 static uint64_t running;
 
@@ -256,7 +256,7 @@ save(struct exec *x, struct failure *f)
 		printf("replay with: diff --device %s --replay %s\n", opt.device, path);
 }
 
-/* How much of it was real traffic. */
+/* Prints how much real traffic there was. */
 static void
 print_counts(const struct exec *x)
 {
@@ -276,7 +276,7 @@ print_counts(const struct exec *x)
 			       (unsigned long long)c->bad[i]);
 }
 
-/* Seeds until one fails. 0 none did, 1 one did. */
+/* Runs seeds until one fails. Returns 1 if one failed, else 0. */
 static int
 run_seeds(struct exec *x, bool quiet)
 {
@@ -318,7 +318,7 @@ run_seeds(struct exec *x, bool quiet)
 	return 0;
 }
 
-/* One device after the other, each with one defect. */
+/* Runs one device after the other, each with one defect. */
 static int
 try_defects(void)
 {
@@ -355,7 +355,7 @@ main(int argc, char **argv)
 		return ret;
 	if (bare_eal_init() < 0)
 		return usage("EAL does not start", "");
-	/* Refusals are what most of the log would be about. */
+	/* Otherwise refused calls would fill the log. */
 	if (!opt.log)
 		rte_openlog_stream(fopen("/dev/null", "w"));
 	signal(SIGSEGV, on_signal);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What calls that succeeded change in the model. */
+/* Changes of the model's state by successful calls. */
 #include <string.h>
 
 #include "diff.h"
 
-/* No two places near each other alike: what lands in the wrong one is seen. */
+/* Nearby bytes differ, so that data at a wrong address are detected. */
 void
 memory_init(uint8_t mem[ARENA])
 {
@@ -46,7 +46,7 @@ qp_create(struct model *m, const uint32_t *a)
 	qp->type = a[12];
 	qp->srq = a[13];
 	if (qp->srq != 0) {
-		/* As man ibv_create_qp has it of max_recv_wr and max_recv_sge. */
+		/* max_recv_wr and max_recv_sge as in man ibv_create_qp. */
 		qp->rq_depth = qp->max_recv_sge = 0;
 		m->srq[qp->srq - 1].refs++;
 		m->cq[qp->rcq].refs++;
@@ -93,7 +93,7 @@ modify(struct model *m, const uint32_t *a)
 		memset(&qp->sq, 0, sizeof(qp->sq));
 		memset(&qp->rq, 0, sizeof(qp->rq));
 		qp->peer = QPS;
-		/* What it had begun to fill is not given back. */
+		/* A receive already taken is not returned. */
 		qp->holds = false;
 		qp->comm_est = false;
 		break;
@@ -101,7 +101,7 @@ modify(struct model *m, const uint32_t *a)
 		model_fail_qp(m, qp);
 		break;
 	case BB_QP_RTR:
-		/* The numbers that the two would have agreed on: exec.c gives the same. */
+		/* The values that the two QPs would have agreed on; exec.c uses the same. */
 		qp->peer = ud ? QPS : a[2];
 		qp->peer_gen = peer->live ? peer->gen : 0;
 		qp->sq_psn = peer->state == BB_QP_RTR || peer->state == BB_QP_RTS ? peer->epsn
@@ -130,7 +130,7 @@ model_post(struct model *m, const struct step *s)
 
 	(void)model_wqe_of(m, s, w);
 	model_mw_posted(m, w);
-	/* Bit 0 tells the direction; a failed completion tells no opcode. */
+	/* Bit 0 is the direction; a failed completion has no opcode. */
 	w->wr_id = ++m->next_wr << 1 | recv;
 	q->posted++;
 	if (recv)

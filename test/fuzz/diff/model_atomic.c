@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Atomics (IBTA vol. 1, 9.4.5), and those under masks (doc comments of bb_post.h, after the
- * "extended atomics" of the kernel's IB_WR_MASKED_*), which are done bit by bit here.
+ * Atomics (IBTA vol. 1, 9.4.5) and masked ones (doc comments of bb_post.h, after the "extended
+ * atomics" of the kernel's IB_WR_MASKED_*), computed bit by bit here.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ model_is_cmp_swap(uint32_t op)
 	return op == OP_CMP_SWAP || op == OP_MASKED_CMP_SWAP;
 }
 
-/* Arguments are of 32 bits: the other half is made of them. */
+/* Arguments have 32 bits: derives the other half. */
 uint64_t
 model_wide(uint32_t v)
 {
@@ -52,14 +52,14 @@ swapped(const struct m_wqe *w, uint64_t old)
 		if ((w->y_mask & bit) != 0)
 			new = (new & ~bit) | (w->y & bit);
 	}
-	/* All bits that count must agree. */
+	/* All bits in the mask must be equal. */
 	for (i = 0; i < w->len * 8; i++)
 		if ((w->x_mask >> i & 1) != 0 && (old >> i & 1) != (w->x >> i & 1))
 			return old;
 	return new;
 }
 
-/* A ripple adder whose carry stops behind each boundary. */
+/* A ripple-carry adder whose carry stops after each boundary. */
 static uint64_t
 added(const struct m_wqe *w, uint64_t old)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Device memory (man ibv_alloc_dm): its own bytes behind the buffers, and zero-based keys. */
+/* Device memory (man ibv_alloc_dm): its own bytes after the buffers, and zero-based keys. */
 #include <errno.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ model_judge_dm(const struct model *m, const struct step *s, struct verdict *v)
 			v->ret[0] = -EFAULT;
 		else if (a[1] % BB_DM_COPY_ALIGN != 0 || a[2] % BB_DM_COPY_ALIGN != 0)
 			v->ret[0] = -EINVAL;
-		/* Both are wrong. */
+		/* Both errors apply. */
 		if (v->ret[0] == -EFAULT)
 			v->ret[v->n++] = -EINVAL;
 		return;
@@ -77,7 +77,7 @@ model_dm_step(struct model *m, const struct step *s)
 	switch (s->op) {
 	case OP_DM_ALLOC:
 		m->dm[a[0]] = (struct m_dm){.live = true, .len = a[1]};
-		/* Its content is not defined: exec.c writes zeroes. */
+		/* Its content is undefined: exec.c writes zeroes. */
 		memset(&m->mem[DM_AT(a[0])], 0, DM_LEN);
 		return;
 	case OP_DM_FREE:

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What memory an address is, through a key: of memory regions, of device memory, of windows, of
- * indirect keys. And copies through keys.
+ * Resolves addresses through keys: of memory regions, device memory, windows and indirect keys.
+ * Also copies through keys.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ model_key_gen(const struct model *m, uint32_t key)
 static bool
 add_place(struct m_places *to, uint32_t at, uint32_t len)
 {
-	/* Memory that is in one piece, whatever the keys say. */
+	/* Adjacent memory is joined, whatever the keys are. */
 	if (to->n != 0 && to->p[to->n - 1].at + to->p[to->n - 1].len == at) {
 		to->p[to->n - 1].len += len;
 		return true;
@@ -71,7 +71,7 @@ model_map_list(const struct model *m, uint32_t pd, const struct m_qp *qp, const 
 
 		if (g.len > len)
 			g.len = len;
-		/* Pieces without a byte are no pieces. */
+		/* Empty pieces are ignored. */
 		if (g.len != 0 && !model_map(m, pd, qp, &g, right, to))
 			return false;
 		len -= g.len;
@@ -102,7 +102,7 @@ model_put(struct model *m, const struct m_places *to, const uint8_t *from)
 	}
 }
 
-/* Copies whose ends meet, or that write a place twice, are not defined. */
+/* Copies that overlap, or write a byte twice, are undefined. */
 void
 model_clash(struct model *m, const struct m_places *a, const struct m_places *b)
 {

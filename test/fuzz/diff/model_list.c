@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Lists of requests (man ibv_post_send: bad_wr): steps with LISTED put requests aside, and
- * post_list or recv_list posts what is there, up to the first that is refused.
+ * Lists of requests (man ibv_post_send: bad_wr). Steps with LISTED save requests; post_list or
+ * recv_list posts the saved ones up to the first that is rejected.
  */
 #include <string.h>
 
@@ -35,7 +35,10 @@ model_list_get(const struct model *m, uint32_t qp, bool recv, struct step *s)
 		uint32_t at = model_is_inline(l->s[i].op) ? I_RKEY : A_RKEY;
 
 		s[n] = l->s[i];
-		/* What is a SEND goes by the type of QP; where to is not looked at on others. */
+		/*
+		 * The QP type decides the kind of SEND; types other than UD ignore the
+		 * destination.
+		 */
 		if (model_is_ud(s[n].op) && m->qp[qp].type != BB_QPT_UD) {
 			s[n].op = plain(s[n].op);
 			memset(&s[n].a[at], 0, 3 * sizeof(s[n].a[0]));

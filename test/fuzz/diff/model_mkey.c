@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Indirect keys: man mlx5dv_create_mkey, mlx5dv_wr_mr_list, mlx5dv_wr_mr_interleaved, and the
- * doc comments of bb_mkey.h. A key of pieces that never change keeps its regions; one that requests
- * lay out keeps nothing, and its pieces are looked at by every access. All are zero-based.
+ * Indirect keys: man mlx5dv_create_mkey, mlx5dv_wr_mr_list, mlx5dv_wr_mr_interleaved, and the doc
+ * comments of bb_mkey.h. A key with fixed pieces holds its regions. A key that requests lay out
+ * holds none, and every access resolves its pieces. All are zero-based.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,10 @@ access_ok(uint32_t access)
 	       (!(access & REMOTE_WRITES) || access & BB_ACCESS_LOCAL_WRITE);
 }
 
-/* Pieces of @words arguments each: key buf off len, and of blocks skip. False: not defined here. */
+/*
+ * Parses pieces of @words arguments each: key buf off len, and for blocks skip. Returns false if
+ * the result is undefined.
+ */
 static bool
 pieces_of(const struct model *m, const uint32_t *a, uint32_t n, uint32_t words, struct m_layout *l)
 {
@@ -47,7 +50,7 @@ round_len(const struct m_layout *l)
 	return len;
 }
 
-/* Steps that make keys: mkey pd access max_pieces n, and pieces. */
+/* Steps that create keys: mkey pd access max_pieces n, and pieces. */
 bool
 model_mkey_of(const struct model *m, const struct step *s, struct m_mkey *k)
 {
@@ -94,7 +97,7 @@ model_layout_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe
 
 	if (!model_is_layout(w->op))
 		return true;
-	/* The head of a pattern takes a place, too. */
+	/* The head of a pattern takes an entry, too. */
 	if (k->max_pieces == 0 || k->pd != qp->pd || l->n + !list > k->max_pieces || l->n == 0 ||
 	    l->repeat == 0 || !access_ok(w->access))
 		return false;
@@ -110,7 +113,7 @@ model_is_layout(uint32_t op)
 	return op == OP_MKEY_LIST || op == OP_MKEY_INTERLEAVED;
 }
 
-/* The request is carried out; its status. */
+/* Executes the request. Returns its status. */
 uint8_t
 model_layout_run(struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 {
@@ -128,7 +131,7 @@ model_layout_run(struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 	return BB_WC_SUCCESS;
 }
 
-/* The part of [@off, @off + @len) of the key that is in one piece of it. */
+/* Maps the start of [@off, @off + @len) of the key, as far as it is in one piece. */
 static bool
 map_part(const struct model *m, const struct m_mkey *k, uint32_t off, uint32_t *len, uint32_t right,
 	 struct m_places *to)
@@ -185,7 +188,7 @@ names(const struct m_layout *l, uint32_t mr)
 	return false;
 }
 
-/* A key of pieces that never change holds the regions that were there. */
+/* A key with fixed pieces holds its regions. */
 bool
 model_mkey_holds(const struct model *m, uint32_t mr)
 {
@@ -202,7 +205,7 @@ model_mkey_holds(const struct model *m, uint32_t mr)
 	return false;
 }
 
-/* Does a key that requests lay out, or such a request, name it? */
+/* Returns whether a key that requests lay out, or such a request, names the region. */
 bool
 model_mkey_names(const struct model *m, uint32_t mr)
 {
@@ -255,7 +258,7 @@ model_judge_mkey(const struct model *m, const struct step *s, struct verdict *v)
 		return;
 	if (!access_ok(k.access) || (k.layout.n != 0) == (k.max_pieces != 0))
 		v->ret[0] = -EINVAL;
-	/* Atomics: of a key that is fixed, the length is a multiple of theirs. */
+	/* Atomics: the length of a fixed key must be a multiple of 8. */
 	if ((k.access & BB_ACCESS_REMOTE_ATOMIC) != 0 && round_len(&k.layout) % 8 != 0)
 		v->ret[0] = -EINVAL;
 	for (i = 0; i < k.layout.n; i++)

@@ -5,7 +5,8 @@
  * Memory windows: IBTA vol. 1, 10.6.7.2 and o10-37.2.x, man ibv_alloc_mw, ibv_bind_mw and
  * ibv_post_send.
  *
- * A window has two lives: what posts made of it (its rkey), and what the device has executed.
+ * A window has two states: after the posted requests (its rkey), and after those that the device
+ * has executed.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +22,7 @@ is_window(uint32_t key)
 	return key >= KEY_MW && key < KEY_MW + MWS;
 }
 
-/* Of the key as the last bind that was posted left it. */
+/* Returns the generation of the key after the last posted bind. */
 uint32_t
 model_mw_gen(const struct m_mw *w)
 {
@@ -34,7 +35,7 @@ holds(const struct m_mr *mr, uint32_t buf, uint32_t off, uint32_t len)
 	return mr->buf == buf && off >= mr->off && len <= mr->len && off - mr->off <= mr->len - len;
 }
 
-/* What the calls refuse: the rules of a bind, by type. 0 or -errno. */
+/* Returns whether a bind follows the rules of its type, which the calls check. */
 static bool
 bind_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, bool list)
 {
@@ -82,7 +83,7 @@ model_bind_of(const struct model *m, const struct step *s, struct m_wqe *w)
 	return true;
 }
 
-/* A request on a window was posted. */
+/* Records a posted request on a window. */
 void
 model_mw_posted(struct model *m, const struct m_wqe *w)
 {
@@ -118,8 +119,9 @@ bind_waits(const struct model *m, uint32_t mr)
 }
 
 /*
- * Man ibv_dereg_mr: not while a window is bound to it. Nor while one may be: what an
- * unsignalled request, or one of a queue that was reset, has done is not known at once (bb_mw.h).
+ * Man ibv_dereg_mr: not while a window is bound to the region. Also not while one may be: the
+ * effect of an unsignalled request, or of one on a queue that was reset, is not known at once
+ * (bb_mw.h).
  */
 enum m_hold
 model_mr_hold(const struct model *m, uint32_t mr)
@@ -140,7 +142,7 @@ model_mr_hold(const struct model *m, uint32_t mr)
 	return hold;
 }
 
-/* A window remembers eight requests whose outcome it does not know. */
+/* A window tracks at most eight requests with unknown outcome. */
 bool
 model_mw_full(const struct model *m, const struct m_wqe *w)
 {
@@ -176,7 +178,9 @@ run_bind(struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 	struct m_mw *mw = &m->mw[w->mw];
 	struct m_places at = {0};
 
-	/* An old rkey; or type 2 that is bound: invalidate it first (o10-37.2.21). */
+	/*
+	 * An old rkey; or a bound type 2 window, which must be invalidated first (o10-37.2.21).
+	 */
 	if (mw->bound && (mw->type == BB_MW_TYPE_2 || mw->dev_gen != w->rgen))
 		return BB_WC_MW_BIND_ERR;
 	if (w->bind.len == 0) {
@@ -241,7 +245,7 @@ model_map_mw(const struct model *m, const struct m_qp *qp, const struct m_sge *g
 	uint32_t start = zero ? 0 : b->off;
 	struct m_sge below = *b;
 
-	/* For peers alone. */
+	/* For peers only. */
 	if (!mw->live || !mw->bound || mw->dev_gen != g->gen || mw->pd != qp->pd ||
 	    (right & ~(uint32_t)REMOTE) != 0 || right == 0 || (mw->access & right) != right)
 		return false;

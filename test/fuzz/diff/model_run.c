@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The model's data path: connections as IBTA vol. 1, chapter 9 has them, at the level of
- * messages. A request runs to its end or waits for a receive for ever; all
- * other timers run out at once.
+ * The model's data path: connections as in IBTA vol. 1, chapter 9, at the level of messages. A
+ * request runs to its end or waits for a receive forever; all other timers expire at once.
  *
- * Order of checks where the specification leaves it open: a request's own keys first,
- * then the target's state, its rights, the remote key, the receive.
+ * Order of checks where the specification leaves it open: the request's own keys, the target's
+ * state, its rights, the remote key, the receive.
  */
 #include <string.h>
 
@@ -75,7 +74,10 @@ model_takes_receive(uint32_t op)
 	return is_send(op) || op == OP_WRITE_IMM || op == OP_WRITE_IMM_INLINE;
 }
 
-/* To ERR: everything that the device knows of is flushed; of an SRQ what the QP holds. */
+/*
+ * To ERR: all requests that the device knows are flushed; of an SRQ, the receive that the QP has
+ * taken.
+ */
 void
 model_fail_qp(struct model *m, struct m_qp *qp)
 {
@@ -94,7 +96,7 @@ model_fail_qp(struct model *m, struct m_qp *qp)
 		model_event(m, BB_EVENT_SRQ_LAST_WQE, (uint32_t)(qp - m->qp));
 }
 
-/* The request at the head fails with @status. */
+/* Fails the request at the head with @status. */
 static void
 fail_send(struct model *m, struct m_qp *qp, uint8_t status)
 {
@@ -128,7 +130,7 @@ takes_in(uint32_t op)
 	return op == OP_READ || model_is_atomic(op);
 }
 
-/* The request's own pieces. */
+/* Maps the request's own pieces. */
 static bool
 local_map(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, struct m_places *to)
 {
@@ -143,11 +145,11 @@ remote_map(const struct model *m, const struct m_qp *p, const struct m_wqe *w, u
 	const struct m_sge g = {w->rkey, w->rgen, w->rbuf, w->roff, w->len};
 
 	to->n = 0;
-	/* The key of a message without payload is not looked at (9.7.4.1.4). */
+	/* The key of a message without payload is not checked (9.7.4.1.4). */
 	return w->len == 0 || model_map(m, p->pd, p, &g, right, to);
 }
 
-/* A refused request tells the side that refuses by an event, too; UC tells nobody. */
+/* A rejected request raises an event at the target, too; UC reports nothing. */
 static enum answer
 refuse(struct model *m, const struct m_qp *p, enum answer why)
 {
@@ -157,7 +159,7 @@ refuse(struct model *m, const struct m_qp *p, enum answer why)
 	return why;
 }
 
-/* Take a receive for a message. With @data it is scattered into its buffers. */
+/* Takes a receive for a message and, with @data, scatters the data into its buffers. */
 static enum answer
 receive(struct model *m, struct m_qp *p, const struct m_wqe *r, const struct m_wqe *w,
 	const struct m_places *own, const uint8_t *data)
@@ -167,10 +169,12 @@ receive(struct model *m, struct m_qp *p, const struct m_wqe *r, const struct m_w
 	uint8_t status = data != NULL ? model_recv_map(m, p, r, w->len, &to) : BB_WC_SUCCESS;
 	bool inv = w->op == OP_SEND_INV || w->op == OP_SEND_INV_INLINE;
 
-	/* A message too long for it is dropped, and the receive stays: class D, 9.9.3. */
+	/*
+	 * A message too long for the receive is dropped, and the receive stays: class D, 9.9.3.
+	 */
 	if (status == BB_WC_LOC_LEN_ERR && p->type == BB_QPT_UC)
 		return NOT_NOW;
-	/* Class J; rxe tells its own side so, too. */
+	/* Class J; rxe reports it at its own side, too. */
 	if (status == BB_WC_SUCCESS && inv && !model_remote_inv(m, p, w))
 		status = BB_WC_REM_INV_REQ_ERR;
 	if (status != BB_WC_SUCCESS) {
@@ -228,7 +232,7 @@ respond_atomic(struct model *m, struct m_qp *p, const struct m_wqe *w, const str
 		return refuse(m, p, INVALID);
 	if (!remote_map(m, p, w, BB_ACCESS_REMOTE_ATOMIC, &at))
 		return refuse(m, p, ACCESS);
-	/* Memory that is not aligned, or in two pieces (bb_mr_reg_dm(); 9.4.5). */
+	/* Memory that is unaligned or in two pieces (bb_mr_reg_dm(); 9.4.5). */
 	if (at.n != 1 || at.p[0].at % w->len != 0)
 		return refuse(m, p, INVALID);
 	model_clash(m, own, &at);
@@ -254,7 +258,7 @@ respond_read(struct model *m, const struct m_qp *p, const struct m_wqe *w,
 	return DONE;
 }
 
-/* @own: its pieces at the requester. */
+/* Executes the request at the target. @own: its pieces at the requester. */
 static enum answer
 respond(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_places *own)
 {
@@ -277,7 +281,7 @@ respond(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_p
 	return r == NULL ? NOT_NOW : receive(m, p, r, w, own, data);
 }
 
-/* Who answers to @qp: a QP that is connected to it and may receive. */
+/* Returns the QP that answers @qp: one that is connected to it and may receive. */
 static struct m_qp *
 target(struct model *m, const struct m_qp *qp)
 {
@@ -295,7 +299,7 @@ target(struct model *m, const struct m_qp *qp)
 	return p;
 }
 
-/* Nobody answers: it is done, unless it was for the QP itself, which failed by it. */
+/* No QP answers: the request is done, unless its own QP was the target and failed. */
 static void
 gone(struct m_qp *qp, const struct m_wqe *w)
 {
@@ -304,8 +308,8 @@ gone(struct m_qp *qp, const struct m_wqe *w)
 }
 
 /*
- * UC: what is wrong with a message drops it, and the next one is taken, whatever its PSN (IBTA
- * vol. 1, 9.8.2.2 and 9.9.3). Only a receive that cannot be written fails (class C).
+ * UC: an invalid message is dropped and the next one is accepted, whatever its PSN (IBTA vol. 1,
+ * 9.8.2.2 and 9.9.3). Only a receive that cannot be written fails (class C).
  */
 static void
 run_uc(struct model *m, struct m_qp *qp, const struct m_wqe *w, const struct m_places *own)
@@ -317,7 +321,7 @@ run_uc(struct model *m, struct m_qp *qp, const struct m_wqe *w, const struct m_p
 	gone(qp, w);
 }
 
-/* One request. False: nothing moved. */
+/* Executes one request. Returns false if none could move. */
 static bool
 run_one(struct model *m, struct m_qp *qp)
 {
@@ -361,7 +365,7 @@ run_one(struct model *m, struct m_qp *qp)
 		fail_send(m, qp, BB_WC_RETRY_EXC_ERR);
 		return true;
 	}
-	/* Ahead of what the peer expects. Behind it does not happen here. */
+	/* Ahead of the expected PSN. A PSN behind it does not occur here. */
 	if (qp->sq_psn != p->epsn) {
 		fail_send(m, qp, BB_WC_RETRY_EXC_ERR);
 		return true;

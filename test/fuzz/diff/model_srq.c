@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Shared receive queues (IBTA vol. 1, 10.2.9; man ibv_create_srq, ibv_modify_srq), and where a
- * message finds its receive. A receive is taken when a message comes for it and is then the
- * queue pair's until it has a completion.
+ * Shared receive queues (IBTA vol. 1, 10.2.9; man ibv_create_srq, ibv_modify_srq), and how a
+ * message finds its receive. A message takes a receive on arrival; the queue pair then has it
+ * until it completes.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,7 +45,7 @@ model_recv_next(struct model *m, struct m_qp *p)
 		return NULL;
 	p->held = srq->q.wqe[srq->q.done++ % MAX_QUEUE];
 	p->holds = true;
-	/* Once, when fewer are left than the limit. */
+	/* Once, when fewer receives than the limit are left. */
 	if (srq->limit != 0 && srq->q.rung - srq->q.done < srq->limit) {
 		srq->limit = 0;
 		model_event(m, BB_EVENT_SRQ_LIMIT, p->srq - 1);
@@ -53,7 +53,7 @@ model_recv_next(struct model *m, struct m_qp *p)
 	return &p->held;
 }
 
-/* Its completion: the receive is the application's again. */
+/* Completes the receive, which the application owns again. */
 void
 model_recv_due(struct model *m, struct m_qp *p, struct m_wc *wc)
 {
@@ -69,7 +69,7 @@ model_recv_due(struct model *m, struct m_qp *p, struct m_wc *wc)
 		p->errors++;
 }
 
-/* The first of the QPs that bring an SRQ and a CQ together counts its receives there. */
+/* The first QP that combines an SRQ and a CQ counts the SRQ's receives there. */
 uint32_t
 model_srq_credits(const struct model *m, uint32_t srq, uint32_t cq)
 {
@@ -81,7 +81,7 @@ model_srq_credits(const struct model *m, uint32_t srq, uint32_t cq)
 	return m->srq[srq - 1].depth;
 }
 
-/* Requests that wait for its receives: of two it is not known whose turn it is. */
+/* Returns the requests that wait for the SRQ's receives: the order of two is undefined. */
 static uint32_t
 waiting_for(const struct model *m, uint32_t srq)
 {
@@ -132,7 +132,7 @@ model_judge_srq(const struct model *m, const struct step *s, struct verdict *v)
 			v->ret[v->n++] = -EINVAL;
 			return;
 		}
-		/* A queue may be made for more than was asked for. */
+		/* A queue may have higher limits than requested. */
 		if (a[A_N] > srq->max_sge)
 			v->ret[v->n++] = -EINVAL;
 		v->ret[v->n++] = srq->outstanding < srq->depth ? 0 : -EAGAIN;

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Datagrams: what a receiver takes and what is lost without a word (IBTA vol. 1, 9.8.3), and
- * the 40 bytes in front of the data (vol. 1, 8.3; on RoCE v2 an IP header, annex A17 and RFC
- * 791).
+ * Datagrams: which are received and which are lost silently (IBTA vol. 1, 9.8.3), and the 40
+ * bytes before the data (vol. 1, 8.3; on RoCE v2 an IP header, annex A17 and RFC 791).
  */
 #include <string.h>
 
@@ -41,7 +40,7 @@ head_of(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, uin
 	const uint8_t *from = m->world->gid[qp->pd % m->devs][w->ah.gid].raw;
 	const uint8_t *to = m->world->gid[w->ah.dev][w->ah.gid].raw;
 	bool v2 = m->world->gid[qp->pd % m->devs][w->ah.gid].type == BB_GID_ROCE_V2;
-	/* BTH, DETH, immediate, data to whole words, ICRC. */
+	/* BTH, DETH, immediate, data padded to words, ICRC. */
 	uint32_t bytes = 12 + 8 + (model_has_imm(w->op) ? 4 : 0) + (w->len + 3) / 4 * 4 + 4;
 	uint32_t hops = w->ah.hops != 0 ? w->ah.hops : 64;
 
@@ -65,12 +64,12 @@ head_of(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, uin
 	memcpy(head + 24, to, 16);
 }
 
-/* Who takes it: a UD queue pair of the device that the address names. */
+/* Returns the receiver: a UD queue pair of the device that the address names. */
 static struct m_qp *
 receiver(struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 {
 	struct m_qp *p = &m->qp[w->dest];
-	/* A top bit says: my own (10.2.5). */
+	/* The top bit selects the sender's own Q_Key (10.2.5). */
 	uint32_t qkey = w->qkey >> 31 != 0 ? qp->qkey : w->qkey;
 
 	if (!p->live || p->gen != w->dest_gen || p->type != BB_QPT_UD ||
@@ -103,7 +102,7 @@ model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w, const str
 		return;
 	}
 	model_clash(m, own, &to);
-	/* On InfiniBand handles ask for no GRH, and nothing is written in its place. */
+	/* On InfiniBand the handles have no GRH, and its 40 bytes are not written. */
 	if (m->world->ib)
 		model_get(m, &to, data);
 	else
@@ -121,7 +120,7 @@ model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w, const str
 	}
 	if (w->flags & BB_SEND_SOLICITED)
 		wc.flags |= BB_WC_SOLICITED;
-	/* On two devices they write at the same time, and maybe to the same place. */
+	/* Two devices write at the same time, perhaps to the same memory. */
 	m->receivers |= 1u << w->dest;
 	m->blur |= m->devs > 1 && (m->receivers & (m->receivers - 1)) != 0;
 	model_recv_due(m, p, &wc);

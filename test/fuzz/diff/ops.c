@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Steps as text: "write qp=0 flags=8 n=1 key0=2 ...", one a line, '#' starts a comment. */
+/* Steps as text: "write qp=0 flags=8 n=1 key0=2 ...", one per line; '#' starts a comment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,7 @@ op_name(uint32_t op)
 	return op < OPS ? ops[op].name : "?";
 }
 
-/* The name of argument @i, of @len characters. NULL: there are fewer. */
+/* Returns the name of argument @i, of *@len characters. Returns NULL if there are fewer. */
 static const char *
 arg_name(uint32_t op, uint32_t i, size_t *len)
 {
@@ -116,7 +116,7 @@ step_print(FILE *f, const struct step *s)
 	size_t len;
 
 	fprintf(f, "%s", op_name(s->op));
-	/* What is 0 is not said. */
+	/* Arguments of 0 are omitted. */
 	for (i = 0; (name = arg_name(s->op, i, &len)) != NULL; i++)
 		if (s->a[i] != 0)
 			fprintf(f, " %.*s=%u", (int)len, name, s->a[i]);

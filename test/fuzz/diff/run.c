@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Run sequences step by step, and make one that fails smaller. */
+/* Runs sequences step by step, and makes failing ones smaller. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ failed(struct failure *f, uint32_t at, const char *fmt, int a, const char *b)
 	return true;
 }
 
-/* One step on both. True: they do not agree. */
+/* Runs one step on both. Returns true if they disagree. */
 static bool
 run_step(struct exec *x, struct model *m, const struct step *s, uint32_t at, struct failure *f)
 {
@@ -89,7 +89,7 @@ run_random(struct exec *x, uint64_t seed, uint32_t steps, struct seq *seq, struc
 	return finish(x, f, seq->n, bad);
 }
 
-/* Keep @try if it fails, too. */
+/* Keeps @try if it fails, too. */
 static bool
 keep(struct exec *x, struct seq *seq, const struct seq *try, struct failure *f)
 {
@@ -99,7 +99,7 @@ keep(struct exec *x, struct seq *seq, const struct seq *try, struct failure *f)
 		return false;
 	*f = g;
 	*seq = *try;
-	/* Nothing behind the step that fails matters. */
+	/* Steps after the failing one are irrelevant. */
 	if (g.at + 1 < seq->n)
 		seq->n = g.at + 1;
 	return true;

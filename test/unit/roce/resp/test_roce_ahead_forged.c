@@ -125,8 +125,8 @@ TEST(test_packets_far_ahead_are_not_kept)
 }
 
 /*
- * Receives one packet of each kind. @n > 0: then another with the same PSN that differs in field
- * @n. Returns false if there is no such field.
+ * Receives a packet of @kind. @n > 0: field @n differs from the packet with @n of 0, the PSN is
+ * the same. Returns false if there is no such field.
  */
 static bool
 packet_of(struct fake *f, uint32_t kind, uint32_t n)
