@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CQEs that come and are not polled for. */
+/* Helpers that produce CQEs without polling for them. */
 #ifndef CQ_ENV_H
 #define CQ_ENV_H
 
@@ -9,7 +9,7 @@
 
 #include "bb_core.h"
 
-/* @n WRITEs from a to b, rung for together. */
+/* Posts @n WRITEs from a to b and rings the doorbell once. */
 static inline void
 write_some(struct env *e, uint64_t first, unsigned int n)
 {
@@ -23,7 +23,7 @@ write_some(struct env *e, uint64_t first, unsigned int n)
 	bb_qp_ring(e->a.qp);
 }
 
-/* Let @n CQEs come without polling for them. */
+/* Waits until @n unread CQEs are in @cq, without polling the CQ. */
 static inline void
 wait_unread(struct env *e, const struct bb_cq *cq, unsigned int n)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Event-driven CQs through the public API: who gets an event, when, and how often. The
- * side b receives on a CQ with a channel; a sends.
+ * Event-driven CQs through the public API: which CQ raises an event, when, and how often. Side b
+ * receives on a CQ with a channel; side a sends.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ struct ev_env {
 	struct bb_channel *ch;
 };
 
-/* b's CQ on a channel, both sides connected, @recvs receives of 64 bytes at b. */
+/* Creates b's CQ on a channel, connects both sides and posts @recvs receives of 64 bytes at b. */
 static void
 start(struct ev_env *v, unsigned int recvs)
 {
@@ -49,7 +49,10 @@ stop(struct ev_env *v)
 	struct bb_channel *ch = v->ch;
 	struct bb_dev *dev = v->e.b.dev;
 
-	/* Not while a CQ is on it, nor is the device closed before it. */
+	/*
+	 * A channel cannot be destroyed while a CQ uses it. The device cannot be closed before
+	 * the channel is destroyed.
+	 */
 	assert_int_equal(bb_channel_destroy(ch), -EBUSY);
 	side_close(&v->e.a);
 	side_close(&v->e.b);
@@ -93,7 +96,7 @@ readable(struct ev_env *v)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-/* No event, although the device has had time to give one. */
+/* Checks that no event arrives, after the device has had time to raise one. */
 static void
 no_event(struct ev_env *v)
 {
@@ -124,26 +127,28 @@ TEST(test_once_per_arming)
 	struct ev_env v;
 
 	start(&v, 64);
-	/* Not armed: polling is all there is. */
+	/* An unarmed CQ raises no event; its CQEs are found by polling only. */
 	send_one(&v, 0);
 	no_event(&v);
 	recv_one(&v);
-	/* Armed on an empty CQ: nothing yet. */
+	/* Arming an empty CQ raises no event. */
 	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
 	no_event(&v);
 	send_one(&v, 0);
 	one_event(&v);
-	/* It has fired: two more say nothing, also if they were not polled. */
+	/*
+	 * The event disarmed the CQ: two more completions raise none, though they are not polled.
+	 */
 	send_one(&v, 0);
 	send_one(&v, 0);
 	no_event(&v);
-	/* What nobody has polled raises it at once. */
+	/* Arming a CQ with unpolled CQEs raises the event at once. */
 	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
 	one_event(&v);
 	recv_one(&v);
 	recv_one(&v);
 	recv_one(&v);
-	/* Polled empty, then armed, twice: one event. */
+	/* The CQ is polled empty, then armed twice: one event. */
 	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
 	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
 	no_event(&v);
@@ -153,7 +158,7 @@ TEST(test_once_per_arming)
 	stop(&v);
 }
 
-/* More armings than the two bits of their number count to, and than the ring is deep. */
+/* Arms more often than the two bits of the arming number can count and than the ring is deep. */
 TEST(test_many_armings)
 {
 	struct ev_env v;
@@ -185,16 +190,18 @@ TEST(test_solicited_only)
 	no_event(&v);
 	send_one(&v, BB_SEND_SOLICITED);
 	one_event(&v);
-	/* The solicited one is behind: it was polled, the next is a plain one. */
+	/* The solicited completion was polled already; the next completion is unsolicited. */
 	recv_one(&v);
 	recv_one(&v);
 	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
 	send_one(&v, 0);
 	no_event(&v);
-	/* From solicited to any: the one that lies there counts now. */
+	/*
+	 * Arming for any completion after arming for solicited ones: the unpolled CQE counts now.
+	 */
 	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
 	one_event(&v);
-	/* A solicited one that lies there unseen counts, too. */
+	/* An unpolled solicited completion counts, too. */
 	send_one(&v, BB_SEND_SOLICITED);
 	send_one(&v, 0);
 	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
@@ -202,7 +209,7 @@ TEST(test_solicited_only)
 	env_poll(&v.e, &v.e.b, wc, 3);
 	assert_int_equal(wc[0].flags & BB_WC_SOLICITED, 0);
 	assert_int_equal(wc[1].flags & BB_WC_SOLICITED, BB_WC_SOLICITED);
-	/* An error is always worth an event. */
+	/* A completion with an error always raises an event. */
 	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
@@ -213,7 +220,7 @@ TEST(test_solicited_only)
 	stop(&v);
 }
 
-/* Two CQs on one channel, each told apart; a third without one. */
+/* Two CQs share one channel and their events are told apart; a third CQ has no channel. */
 TEST(test_two_cqs)
 {
 	struct bb_cq_attr attr;
@@ -233,7 +240,7 @@ TEST(test_two_cqs)
 	send_one(&v, 0);
 	one_event(&v);
 	recv_one(&v);
-	/* An event of a CQ that is destroyed meanwhile is no event. */
+	/* The event of a CQ that was destroyed after it fired is not delivered. */
 	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
 	send_one(&v, 0);
 	while (!readable(&v))
@@ -279,21 +286,21 @@ TEST(test_bad_calls)
 }
 
 /*
- * No wake-up is lost: a sender in a thread of its own, a receiver that arms, polls until
- * nothing is left, and sleeps. The sender waits for an acknowledgement now and then, so
- * that both sides are idle again and again; a lost event is a wait that times out. Where
- * others have the CPUs each change of sides waits for a time slice: then as many messages as
- * fit into STRESS_S seconds.
+ * No wake-up is lost. A sender runs in its own thread; the receiver arms, polls until the CQ is
+ * empty, and sleeps. The sender waits for an acknowledgement now and then, so that both sides
+ * become idle again and again. A lost event shows as a wait that times out. On a loaded machine
+ * each change of sides waits for a time slice; the test then sends as many messages as fit into
+ * STRESS_S seconds.
  */
 #define STRESS                                                                                     \
-	(env_two_uars() ? 2000u : 100000u) /* with two each message waits for both threads         \
-					    */
+	(env_two_uars() ? 2000u : 100000u) /* with two engines each message waits for both         \
+					    * threads \ */
 #define STRESS_S     10
 #define STRESS_LEAST 500u
 
 struct stress {
 	struct ev_env v;
-	uint32_t total; /* __atomic: messages to send; falls once */
+	uint32_t total; /* Messages to send; reduced once, with __atomic. */
 	uint32_t got;
 };
 
@@ -307,7 +314,10 @@ sender(void *arg)
 	uint32_t i = 0, total = STRESS, pause = 12345;
 
 	while (i < total) {
-		/* Told before the last message is sent, which wakes who must know. */
+		/*
+		 * Set before the last message is sent: that message wakes the receiver, which
+		 * needs the total.
+		 */
 		if (total == STRESS && i >= STRESS_LEAST && rte_get_timer_cycles() > end) {
 			total = i + 1;
 			__atomic_store_n(&s->total, total, __ATOMIC_RELEASE);
@@ -340,7 +350,7 @@ TEST(test_no_lost_wakeup)
 	int ret;
 
 	start(&s.v, 64);
-	/* Handed over to the thread, which builds with owner checks would refuse. */
+	/* The thread takes over the QP. Builds with owner checks would refuse it otherwise. */
 	s.v.e.a.qp->sq.owner = LCORE_ID_ANY;
 	assert_int_equal(pthread_create(&thread, NULL, sender, &s), 0);
 	while (s.got < __atomic_load_n(&s.total, __ATOMIC_ACQUIRE)) {
@@ -369,7 +379,10 @@ TEST(test_no_lost_wakeup)
 	stop(&s.v);
 }
 
-/* Whether the device has seen the arming or not: an armed CQ waits for a completion as before. */
+/*
+ * An armed CQ still waits for its next completion after a resize, whether or not the device had
+ * seen the arming.
+ */
 TEST(test_resize_of_an_armed_cq_raises_no_event)
 {
 	unsigned int i;
@@ -379,7 +392,7 @@ TEST(test_resize_of_an_armed_cq_raises_no_event)
 		struct ev_env v;
 
 		start(&v, 16);
-		/* The consumer index is not 0. */
+		/* Moves the consumer index off 0. */
 		if (before) {
 			send_one(&v, 0);
 			recv_one(&v);
@@ -391,7 +404,7 @@ TEST(test_resize_of_an_armed_cq_raises_no_event)
 		no_event(&v);
 		assert_int_equal(bb_cq_resize(v.e.b.cq, 512), 0);
 		no_event(&v);
-		/* Nor do events that are held back for one CQE or two count it. */
+		/* Nor does a moderated event (one or two CQEs) count the resize as a completion. */
 		assert_int_equal(bb_cq_moderate(v.e.b.cq, 1, 0), 0);
 		no_event(&v);
 		if (solicited) {
@@ -403,7 +416,7 @@ TEST(test_resize_of_an_armed_cq_raises_no_event)
 		one_event(&v);
 		recv_one(&v);
 		no_event(&v);
-		/* Resized again after the event, it is not armed. */
+		/* After the event the CQ is not armed, and a second resize does not arm it. */
 		assert_int_equal(bb_cq_resize(v.e.b.cq, 1024), 0);
 		send_one(&v, BB_SEND_SOLICITED);
 		recv_one(&v);

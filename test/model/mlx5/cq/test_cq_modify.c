@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CQs through the public API: another depth in the middle of traffic, events held back,
- * times, compressed CQEs.
+ * CQs through the public API: resizing during traffic, moderated events, timestamps, compressed
+ * CQEs.
  */
 #include <rte_bitops.h>
 
@@ -38,7 +38,7 @@ TEST(test_resize_keeps_unread)
 		write_some(&e, next, 90);
 		next += 90;
 		wait_unread(&e, e.a.cq, 90);
-		/* Some were polled, the others move. */
+		/* Some CQEs are polled before the resize; the resize moves the rest. */
 		k = i % 4 == 0 ? 0 : i % 90;
 		if (k != 0)
 			env_poll(&e, &e.a, wc, k);
@@ -52,7 +52,7 @@ TEST(test_resize_keeps_unread)
 	env_stop(&e);
 }
 
-/* Resized while requests are on their way, thousands of them: none lost, none twice. */
+/* Resizes while thousands of requests are in flight: no completion is lost or reported twice. */
 TEST(test_resize_in_traffic)
 {
 	uint64_t next = 0, want = 0, end;
@@ -84,7 +84,7 @@ TEST(test_resize_in_traffic)
 	assert_int_equal(want, 20000);
 	assert_true(resized > 100);
 	assert_int_equal(bb_cq_stats(e.a.cq, &stats), 0);
-	assert_int_equal(stats.cqes, 20000); /* the marks between the rings are none */
+	assert_int_equal(stats.cqes, 20000); /* the marks between the rings do not count */
 	env_stop(&e);
 }
 
@@ -104,10 +104,10 @@ TEST(test_resize_refused)
 	assert_int_equal(bb_cq_resize(NULL, 64), -EINVAL);
 	assert_int_equal(bb_cq_resize(e.a.cq, 0), -EINVAL);
 	assert_int_equal(bb_cq_resize(e.a.cq, attr.max_cqe + 1), -EINVAL);
-	/* 128 WQEs may each yield a CQE. */
+	/* 128 WQEs may each produce a CQE. */
 	assert_int_equal(bb_cq_resize(e.a.cq, 64), -EINVAL);
 	assert_int_equal(bb_cq_depth(e.a.cq), 1024);
-	assert_int_equal(bb_cq_resize(e.a.cq, 1000), 0); /* as deep as it is */
+	assert_int_equal(bb_cq_resize(e.a.cq, 1000), 0); /* same depth as before */
 	assert_int_equal(bb_cq_resize(e.a.cq, 128), 0);
 	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
 	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
@@ -115,7 +115,7 @@ TEST(test_resize_refused)
 	env_qps(&e);
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
 	assert_int_equal(bb_cq_resize(e.a.cq, 64), 0);
-	/* The ring may be full when the device wants to end it. */
+	/* The ring may be full when the device has to write the CQE that ends it. */
 	write_some(&e, 0, 64);
 	assert_int_equal(bb_cq_resize(e.a.cq, 128), -EBUSY);
 	env_poll(&e, &e.a, wc, 1);
@@ -155,7 +155,7 @@ TEST(test_switched_off)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-/* Moderation names the ring that the CQ has now, as MODIFY_CQ carries one in any case. */
+/* Moderation after a resize keeps the current ring, although MODIFY_CQ always carries a ring. */
 TEST(test_moderation_after_a_resize_keeps_the_ring)
 {
 	static const uint32_t depths[] = {2048, 1024, 4096};
@@ -199,7 +199,7 @@ TEST(test_moderation)
 	assert_int_equal(bb_cq_moderate(e.a.cq, 65536, 0), -EINVAL);
 	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 4096), -EINVAL);
 
-	/* The fourth completion tells. */
+	/* The fourth completion raises the event. */
 	assert_int_equal(bb_cq_moderate(e.a.cq, 4, 0), 0);
 	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
 	write_some(&e, 0, 3);
@@ -209,7 +209,7 @@ TEST(test_moderation)
 	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
 	env_poll(&e, &e.a, wc, 4);
 
-	/* Or the time behind the first. */
+	/* Or the event is raised when the period after the first completion ends. */
 	assert_int_equal(bb_cq_moderate(e.a.cq, 1000, 4000), 0);
 	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
 	assert_int_equal(bb_channel_wait(ch, 10, &cq), -EAGAIN);
@@ -219,7 +219,7 @@ TEST(test_moderation)
 	assert_true(rte_get_timer_cycles() - start >= rte_get_timer_hz() * 4 / 1000);
 	env_poll(&e, &e.a, wc, 1);
 
-	/* Lifted while an event is held back: it goes out. */
+	/* Lifting moderation releases an event that is held back. */
 	assert_int_equal(bb_cq_moderate(e.a.cq, 1000, 0), 0);
 	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
 	write_some(&e, 5, 1);
@@ -228,7 +228,7 @@ TEST(test_moderation)
 	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 0), 0);
 	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
 	assert_ptr_equal(cq, e.a.cq);
-	/* Polling never waited. */
+	/* Polling was never delayed. */
 	env_poll(&e, &e.a, wc, 1);
 
 	side_close(&e.a);
@@ -293,12 +293,12 @@ TEST(test_timestamps)
 		last = ts[0];
 	}
 	assert_true(hz > 1000000);
-	/* Ten milliseconds by the device's clock and by ours: within a fifth. */
+	/* Ten milliseconds by the device's clock agree with the host's clock within a fifth. */
 	assert_int_equal(bb_dev_clock(e.a.dev, NULL, &before), 0);
 	rte_delay_us_block(10000);
 	assert_int_equal(bb_dev_clock(e.a.dev, NULL, &after), 0);
 	assert_true(after - before >= hz / 100 * 4 / 5);
-	/* Errors have no time. */
+	/* Completions with errors have no timestamp. */
 	bb_qp_attr_init(&err);
 	err.state = BB_QP_ERR;
 	assert_int_equal(bb_qp_modify(e.a.qp, &err, BB_QP_STATE), 0);
@@ -311,7 +311,7 @@ TEST(test_timestamps)
 	env_stop(&e);
 }
 
-/* b receives on a CQ that may be compressed; the sends go out by one doorbell. */
+/* Creates b's receive CQ with compression allowed; the sends go out by one doorbell. */
 static void
 start_compressed(struct env *e, struct bb_cq **send_cq)
 {
@@ -328,7 +328,7 @@ start_compressed(struct env *e, struct bb_cq **send_cq)
 	init = e->init;
 	init.send_cq = e->b.cq;
 	init.recv_cq = e->b.cq;
-	/* Requests do not complete into it. */
+	/* Requests cannot complete into a compressed CQ. */
 	assert_int_equal(bb_qp_create(e->b.pd, &init, &e->b.qp), -EINVAL);
 	init.send_cq = *send_cq;
 	assert_int_equal(bb_qp_create(e->b.pd, &init, &e->b.qp), 0);
@@ -385,7 +385,7 @@ take(struct env *e, uint64_t first, unsigned int n)
 	env_silent(e, &e->b);
 }
 
-/* Is the next CQE the title of a block? */
+/* Returns true if the next CQE is the title of a block. */
 static bool
 block_waits(const struct bb_cq *cq)
 {
@@ -402,18 +402,21 @@ TEST(test_compressed)
 	struct env e;
 
 	start_compressed(&e, &send_cq);
-	/* Every size to 100, so that blocks lie over the end of the ring in all ways. */
+	/* Every size up to 100, so that blocks cross the end of the ring at every offset. */
 	for (i = 1; i <= 300; i++) {
 		burst(&e, next, 1 + i % 100);
 		seen += block_waits(e.b.cq);
 		take(&e, next, 1 + i % 100);
 		next += 1 + i % 100;
 	}
-	/* With a requester at another engine or a device in a thread blocks may be short. */
+	/*
+	 * Blocks may be short if the requester is at another engine or the device runs in a
+	 * thread.
+	 */
 	if (!env_two_uars() && !env_thread())
 		assert_true(seen > 250);
 	printf("%u of 300 bursts were compressed\n", seen);
-	/* Unread blocks move to another ring, and go with their queue. */
+	/* Unread blocks are moved to the new ring by a resize and discarded with their queue. */
 	burst(&e, next, 40);
 	assert_int_equal(bb_cq_resize(e.b.cq, 1024), 0);
 	take(&e, next, 40);
@@ -424,7 +427,10 @@ TEST(test_compressed)
 	stop_compressed(&e, send_cq);
 }
 
-/* An arming is answered by a block, and by what cannot be compressed, in order. */
+/*
+ * Compressed blocks and CQEs that cannot be compressed both raise the event of an armed CQ, in
+ * order.
+ */
 TEST(test_compressed_mixed)
 {
 	static const uint32_t flags[] = {0, 0, 0, BB_SEND_SOLICITED, 0, 0};
@@ -467,7 +473,7 @@ TEST(test_compressed_mixed)
 	stop_compressed(&e, send_cq);
 }
 
-/* The short form of a CQE does not name a receive of an SRQ. */
+/* A compressed CQE has no field that names a receive of an SRQ. */
 TEST(test_srq_on_a_compressed_cq_is_refused)
 {
 	struct bb_qp_init_attr init;
@@ -484,7 +490,7 @@ TEST(test_srq_on_a_compressed_cq_is_refused)
 	assert_int_equal(bb_srq_create(e.b.pd, &attr, &init.srq), 0);
 	assert_int_equal(bb_qp_create(e.b.pd, &init, &qp), -EINVAL);
 	assert_null(qp);
-	/* Any other CQ will do. */
+	/* An uncompressed CQ is accepted. */
 	init.recv_cq = send_cq;
 	assert_int_equal(bb_qp_create(e.b.pd, &init, &qp), 0);
 	assert_int_equal(bb_qp_destroy(qp), 0);
@@ -492,7 +498,7 @@ TEST(test_srq_on_a_compressed_cq_is_refused)
 	stop_compressed(&e, send_cq);
 }
 
-/* Datagrams of two senders on a CQ that may be compressed: each tells whose it is, and its GRH. */
+/* Datagrams of two senders on a compressed CQ: each completion names its sender and has its GRH. */
 TEST(test_compressed_ud)
 {
 	static const unsigned int bursts[] = {1, 8, 1, 1, 8, 8};
@@ -523,7 +529,10 @@ TEST(test_compressed_ud)
 			assert_int_equal(bb_post_recv(to.qp, i, &sge, 1), 0);
 		}
 		bb_qp_ring_recv(to.qp);
-		/* The first half of one sender, the second of the other; their order is open. */
+		/*
+		 * The first half comes from one sender, the second from the other; their order is
+		 * undefined.
+		 */
 		for (i = 0; i < n; i++) {
 			sge = sge_of(&t.e.a, 0, 10 + i);
 			assert_int_equal(bb_post_send_ud(from[i < n / 2].qp, i, &sge, 1, t.to_b,

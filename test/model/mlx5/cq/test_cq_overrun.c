@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A CQ that overruns. The library keeps room for every completion of its own queues, so a raw
- * queue does it: a QP made by mailboxes on the same context, that completes into the library's
- * CQ and that the library knows nothing of.
+ * A CQ that overruns. The library leaves room for every completion of its own queues, so the test
+ * uses a raw queue: a QP made by mailboxes on the same context. It completes into the library's
+ * CQ, and the library does not know it.
  */
 #include "../../soft/soft_rig.h"
 #include "cq_env.h"
@@ -14,9 +14,9 @@
 
 #define DEPTH    64u
 #define KNOWN    60u
-#define RAW_UIDX 0x123456u /* nobody's */
+#define RAW_UIDX 0x123456u /* belongs to no QP of the library */
 
-/* What of the library's objects the rig needs to know. */
+/* The library's objects as the rig needs them. */
 struct raw {
 	struct rig_dev dev;
 	struct rig_uar uar;
@@ -77,7 +77,7 @@ start(struct env *e, struct bb_cq_attr *attr)
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
-/* To the last place: strays are dropped, and the CQ lives. */
+/* Fills the CQ to the last entry: CQEs of unknown QPs are dropped, and the CQ works on. */
 TEST(test_full)
 {
 	struct bb_wc wc[DEPTH];
@@ -105,8 +105,8 @@ TEST(test_full)
 }
 
 /*
- * One more: an event names the CQ, what is in its ring can be read, its QPs go down with it,
- * and a new CQ and new QPs do.
+ * One CQE more overruns the CQ. An event names the CQ, its CQEs can still be read, and its QPs
+ * fail. A new CQ with new QPs works.
  */
 TEST(test_overrun_and_rebuild)
 {
@@ -121,7 +121,7 @@ TEST(test_overrun_and_rebuild)
 	unsigned int i;
 
 	start(&e, &attr);
-	/* Not by the library. */
+	/* The library itself leaves no room to overrun the CQ. */
 	e.init.send_cq = e.a.cq;
 	assert_int_equal(bb_qp_create(e.a.pd, &e.init, &second), -ENOSPC);
 	raw_open(&r, &e.a);
@@ -140,7 +140,7 @@ TEST(test_overrun_and_rebuild)
 	}
 	assert_true(cq_error);
 	assert_int_equal(rig_qp_state(&r.qp), BB_PRM_QP_ERR);
-	/* What was in the ring can still be read; then nothing comes any more. */
+	/* The CQEs in the ring can still be read; after them no CQE arrives. */
 	env_poll(&e, &e.a, wc, KNOWN);
 	for (i = 0; i < KNOWN; i++)
 		expect(&wc[i], e.a.qp, i, BB_WC_SUCCESS);
@@ -148,7 +148,7 @@ TEST(test_overrun_and_rebuild)
 	assert_int_equal(e.a.cq->ctrl->purged, DEPTH - KNOWN);
 	write_some(&e, 80, 1);
 	env_silent(&e, &e.a);
-	/* A dead CQ is not resized: it is rebuilt, with its QPs. */
+	/* A CQ in error cannot be resized; it must be rebuilt with its QPs. */
 	assert_int_equal(bb_cq_resize(e.a.cq, 1024), -EINVAL);
 	raw_close(&r);
 	assert_int_equal(bb_qp_destroy(e.a.qp), 0);

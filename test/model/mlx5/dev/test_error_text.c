@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What bb_qp_error_text() says of one error of each kind: status and cause, the WQE, the key
- * it named and what is wrong with that.
+ * The text of bb_qp_error_text() for one error of each kind: status and cause, the WQE, the key
+ * that it named and what is wrong with the key.
  */
 #include "../mlx5_env.h"
 
@@ -19,7 +19,7 @@ start(void)
 	assert_int_equal(bb_qp_error_text(e.a.qp, text, sizeof(text)), -ENOENT);
 }
 
-/* The one request of A fails so; then the text has all of these. */
+/* Expects that A's only request fails with @status and that the text contains all of @want. */
 static void
 says(struct side *s, enum bb_wc_status status, const char *const *want)
 {
@@ -59,7 +59,7 @@ TEST(unknown_lkey)
 	sge.lkey = 0x12345600;
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "RDMA_WRITE", "lkey 0x12345600: no registration");
-	/* Kept until the reset: what is flushed behind it does not replace it. */
+	/* The text is held until the reset: flushed WQEs that follow do not replace it. */
 	assert_int_equal(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED), 0);
 	SAYS(&e.a, BB_WC_WR_FLUSH_ERR, "lkey 0x12345600");
 	len = strlen(text);
@@ -74,7 +74,10 @@ TEST(unknown_lkey)
 	env_stop(&e);
 }
 
-/* What was posted and not reported: the oldest of it, until its completion is polled. */
+/*
+ * Requests that are posted and not reported: the text describes the oldest of them until its
+ * completion is polled.
+ */
 TEST(pending)
 {
 	struct bb_sge sge;
@@ -204,7 +207,7 @@ TEST(rkey_without_right)
 	env_stop(&e);
 }
 
-/* Both sides have an error: the receiver's names its receive. */
+/* Both sides have an error; the receiver's text describes its receive. */
 TEST(receive_too_short)
 {
 	struct bb_sge sge;
@@ -251,7 +254,10 @@ TEST(peer_silent)
 	sge = sge_of(&e.a, 0, 64);
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_RETRY_EXC_ERR, "RDMA_WRITE");
-	/* B was moved there: it flushes, and there is nothing to explain. */
+	/*
+	 * B was moved to ERR by the user: its WQEs are flushed, and there is no error to
+	 * describe.
+	 */
 	assert_int_equal(bb_qp_error_text(e.b.qp, text, sizeof(text)), -ENOENT);
 	env_stop(&e);
 }
@@ -272,7 +278,7 @@ TEST(right_of_the_qp)
 	env_stop(&e);
 }
 
-/* Of the heap that the PD follows: the key is one of no bb_mr. */
+/* A key of the heap that the PD follows belongs to no bb_mr. */
 TEST(heap_key)
 {
 	struct bb_lkey_cache cache;

@@ -2,11 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The guide on troubleshooting quotes what is logged. Here a program of the public API makes those
- * mistakes, and the log has to have the guide's words. A quoted text that nobody provokes here is
- * in elsewhere[], with the reason.
- *
- * usage: model_guide_texts TROUBLESHOOTING_RST
+ * The troubleshooting guide quotes log lines. This program makes the described mistakes through
+ * the public API and checks that the log has the guide's words. Quoted texts that this program
+ * cannot provoke are in elsewhere[], with the reason. usage: model_guide_texts
+ * TROUBLESHOOTING_RST
  */
 #include <errno.h>
 #include <pthread.h>
@@ -39,7 +38,10 @@ static struct {
 	uint8_t *mem;
 } s;
 
-/* Does @log have @text, in which a conversion of printf() stands for anything of one line? */
+/*
+ * Returns true if @log contains @text. A printf() conversion in @text matches any text of one
+ * line.
+ */
 static bool
 says(const char *log, const char *text)
 {
@@ -61,7 +63,7 @@ says(const char *log, const char *text)
 	return true;
 }
 
-/* What was logged since log_begin() is what the guide quotes as @text. */
+/* Checks that the log since log_begin() contains @text, which the guide quotes. */
 static void
 told(const char *text)
 {
@@ -142,7 +144,7 @@ test_attributes(void **state)
 	log_begin();
 	assert_int_equal(bb_cq_create_v(s.dev, &attr, BB_LAYOUT_VERSION + 1, &cq), -EPROTO);
 	told("the program was built for queue layout %u, the library has %u");
-	attr.depth = 1u << 22; /* 256 MiB of CQEs: as much as EAL has */
+	attr.depth = 1u << 22; /* 256 MiB of CQEs: all of EAL's memory */
 	log_begin();
 	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), -ENOMEM);
 	told("no EAL memory for");
@@ -240,7 +242,7 @@ test_owners(void **state)
 	told("this thread is not an lcore");
 }
 
-/* Another's write into what the library knows of a request. */
+/* A stray write into the library's record of a request. */
 static void
 test_damage(void **state)
 {
@@ -273,7 +275,7 @@ test_fabric(void **state)
 	assert_int_equal(bb_dev_close(a), 0);
 }
 
-/* What came and was not used is told, at level info, when the device is closed. */
+/* Packets that were received and not used are reported at level info when the device is closed. */
 static void
 test_drops(void **state)
 {
@@ -317,22 +319,23 @@ test_end(void **state)
 	rte_free(s.mem);
 }
 
-/* Quoted texts that take more than one process, another user, seconds or a card. */
+/* Quoted texts that need more than one process, another user, seconds of time or a card. */
 static const char *const elsewhere[] = {
 	"secondary processes cannot open devices",
 	"give this user rights to /dev/infiniband/uverbs*", /* unit verbs_life */
 	"cannot load the software device from %s",          /* model soft_library */
 	"is not the software device of this libbluebell",   /* model soft_library */
 	"add bluebell-soft to the packages",                /* test/consumer/run */
-	"the process is at a limit",                        /* of ulimit -v: not under sanitizers */
+	"the process is at a limit",                        /* ulimit -v; does not work with
+							     * sanitizers */
 	"the locked memory limit is reached",               /* unit verbs_attr */
 	"lookups there find no lkey",                       /* unit mem */
-	"the CQ belongs to lcore %u",                       /* unit loop: takes two lcores */
+	"the CQ belongs to lcore %u",                       /* unit loop: needs two lcores */
 	"overrun, %u CQEs are not consumed",                /* model soft_*: raw commands */
 	"with role=client it needs one with role=server that runs already", /* soft_port_memif */
 	"no answer from",                                                   /* model, interop */
 	"mtu=%u does not fit",                                              /* soft_port_linux */
-	"and not trusted",                                                  /* another user */
+	"and not trusted",                                                  /* needs another user */
 	"queue of connections has been full",                               /* model shm_call */
 	"a child of fork() cannot open devices",                            /* model mlx5_process */
 	"a connection owns the QP", /* model connect_owner */
@@ -352,10 +355,10 @@ test_all_are_known(void **state)
 		else if (!terms[i].met)
 			fail_msg("nothing here provokes \"%s\"", terms[i].text);
 	}
-	assert_int_equal(known, RTE_DIM(elsewhere)); /* each of them is quoted */
+	assert_int_equal(known, RTE_DIM(elsewhere)); /* the guide quotes each of them */
 }
 
-/* Terms of definition lists that are one literal: ``text``, and an indented line behind it. */
+/* Reads definition lists whose term is one literal: ``text`` followed by an indented line. */
 static void
 read_guide(void)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* BlueFlame copies: which stores a device's send queues copy by, and that the device executes them.
+/*
+ * BlueFlame copies: which stores a device's send queues use, and that the device executes the
+ * copied WQEs.
  */
-#define ALLOW_EXPERIMENTAL_API /* to bound vectors */
+#define ALLOW_EXPERIMENTAL_API /* for the bound on vectors */
 #include "../mlx5_env.h"
 
 #include <rte_vect.h>
 
 #include "bb_bf_copy.h"
 
-/* WQEs by BlueFlame, one at a time, on a device opened with @args, and their CQEs. */
+/* Posts WQEs by BlueFlame, one at a time, on a device opened with @args, and polls their CQEs. */
 static void
 copies(const char *args, enum bb_bf_copy want)
 {
@@ -34,7 +36,7 @@ copies(const char *args, enum bb_bf_copy want)
 	env_stop(&e);
 }
 
-/* Every kind that the CPU has is taken when it is asked for; the others are refused. */
+/* Every kind that the CPU supports is used when the option names it; the others are refused. */
 static void
 test_kind_is_the_one_asked_for(void **state)
 {
@@ -55,7 +57,7 @@ test_kind_is_the_one_asked_for(void **state)
 	assert_null(dev);
 }
 
-/* A kind that EAL's bound on vectors forbids is refused; MOVDIR64B is no vector. */
+/* A kind that EAL's bound on vectors forbids is refused. MOVDIR64B is not a vector instruction. */
 static void
 test_vectors_that_eal_forbids_are_refused(void **state)
 {
@@ -80,7 +82,10 @@ test_vectors_that_eal_forbids_are_refused(void **state)
 	assert_null(dev);
 }
 
-/* Without the option: the widest that EAL allows. On ordinary memory MOVDIR64B is left out. */
+/*
+ * Without the option the widest kind that EAL allows is used. MOVDIR64B is not used on ordinary
+ * memory.
+ */
 static void
 test_kind_is_the_widest_allowed(void **state)
 {

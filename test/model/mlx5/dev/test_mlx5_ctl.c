@@ -6,7 +6,7 @@
 #include "soft_ctl.h"
 
 #define MANY   1000
-#define MANY_S 20 /* seconds of CPU for making, connecting and destroying them */
+#define MANY_S 20 /* CPU seconds for creating, connecting and destroying them */
 
 static void
 devices(void **state)
@@ -41,7 +41,7 @@ devices(void **state)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-/* The options of a device hold for its first open: these tests need it alone. */
+/* Device options apply at the device's first open, so these tests must be the first to open it. */
 static void
 missing_capabilities(void **state)
 {
@@ -107,7 +107,7 @@ parents_stay(void **state)
 	assert_int_equal(bb_pd_free(e.a.pd), -EBUSY);
 	assert_int_equal(bb_cq_destroy(e.a.cq), -EBUSY);
 	assert_int_equal(bb_dev_close(e.a.dev), -EBUSY);
-	/* Still all there. */
+	/* The objects still work. */
 	assert_int_equal(bb_post_nop(e.a.qp, 1, 0), 0);
 	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
 	e.a.qp = NULL;
@@ -148,7 +148,10 @@ limits(void **state)
 	init.max_inline = 0;
 	init.sq_depth = attr.max_qp_wr + 1;
 	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -EINVAL);
-	/* One CQE for every WQE that may be outstanding, or none at all. */
+	/*
+	 * The CQ needs one CQE for every WQE that may be outstanding; otherwise the QP is
+	 * refused.
+	 */
 	init.sq_depth = 128;
 	init.send_cq = cq;
 	init.recv_cq = cq;
@@ -161,7 +164,7 @@ limits(void **state)
 	env_stop(&e);
 }
 
-/* The largest WQEs that the device says it takes, moved. */
+/* Transfers the largest WQEs that the device reports as supported. */
 static void
 largest_wqe(void **state)
 {
@@ -238,7 +241,7 @@ query(void **state)
 	assert_int_equal(q.path.sl, 3);
 	assert_int_equal(q.path.hop_limit, 64);
 	assert_int_equal(q.path.port, 1);
-	/* One packet further. */
+	/* The PSN has advanced by one packet. */
 	psn = q.sq_psn;
 	assert_int_equal(bb_post_write_inline(e.a.qp, 1, "x", 1, raddr_of(&e.b, 0), e.b.mr->rkey,
 					      BB_SEND_SIGNALED),
@@ -256,7 +259,7 @@ query(void **state)
 	env_stop(&e);
 }
 
-/* As above, where packets carry it: three of a WRITE, three of a READ. */
+/* Same as above where packets carry the requests: three packets of a WRITE, three of a READ. */
 static void
 query_wire(void **state)
 {
@@ -281,7 +284,7 @@ query_wire(void **state)
 	assert_int_equal(q.rq_psn, before.rq_psn);
 	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
 	assert_int_equal(q.rq_psn, (before.sq_psn + 3) & 0xffffff);
-	/* A READ takes as many as its answer has packets (9.7.3.1). */
+	/* A READ consumes as many PSNs as its response has packets (9.7.3.1). */
 	assert_int_equal(
 		bb_post_read(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
 		0);
@@ -294,7 +297,9 @@ query_wire(void **state)
 	env_stop(&e);
 }
 
-/* A port that marks every packet that may be marked; without ECT in the traffic class none. */
+/*
+ * The port marks every packet that may be marked; without ECT in the traffic class it marks none.
+ */
 static void
 congestion(void **state)
 {
@@ -317,7 +322,7 @@ congestion(void **state)
 				 0);
 		bb_qp_ring(e.a.qp);
 		env_poll(&e, &e.a, &wc, 1);
-		/* The notification may be behind the ACK. */
+		/* The notification may arrive after the ACK. */
 		do {
 			bb_dev_progress(e.a.dev);
 			assert_int_equal(bb_dev_stats(e.a.dev, &stats), 0);
@@ -361,7 +366,7 @@ counters(void **state)
 	assert_int_equal(after.rx_write - before.rx_write, 1);
 	assert_int_equal(after.rx_read - before.rx_read, 2);
 	assert_int_equal(after.rx_atomic - before.rx_atomic, 1);
-	/* A refused request shows at the requester's device. */
+	/* A refused request shows in the counters of the requester's device. */
 	assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
 	assert_int_equal(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0), 0);
 	assert_int_equal(bb_post_nop(e.a.qp, 6, 0), 0);
@@ -396,7 +401,7 @@ events(void **state)
 	env_start(&e);
 	drain_events(e.a.dev);
 	drain_events(e.b.dev);
-	/* A peer's request was refused: its QP is told. */
+	/* The peer's request was refused; the responder's QP gets an event. */
 	sge = sge_of(&e.a, 0, 8);
 	assert_int_equal(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0), 0);
 	bb_qp_ring(e.a.qp);
@@ -418,7 +423,7 @@ events(void **state)
 	env_stop(&e);
 }
 
-/* An event that waits for a QP which is destroyed meanwhile is not delivered. */
+/* A pending event of a QP that is destroyed before delivery is discarded. */
 static void
 late_event(void **state)
 {
@@ -441,7 +446,10 @@ late_event(void **state)
 	env_stop(&e);
 }
 
-/* Opened twice, a device is one device with two users that do not see each other's objects. */
+/*
+ * A device that is opened twice is one device with two users, which do not see each other's
+ * objects.
+ */
 static void
 opened_twice(void **state)
 {

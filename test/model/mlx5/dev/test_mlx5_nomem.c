@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Allocations that fail (nomem.h): the library's, the mlx5 driver's and the software device's. */
+/* Failing allocations (nomem.h) of the library, the mlx5 driver and the software device. */
 #define _GNU_SOURCE /* fopencookie() */
 #include "../mlx5_env.h"
 
@@ -20,7 +20,7 @@ static struct bb_dev *fresh;
 static int
 make_dev(void)
 {
-	/* Opened here for the first time: its tables are made as well. */
+	/* The first open of this device also creates its tables. */
 	return bb_dev_open("soft7", (struct bb_dev **)(void *)&made);
 }
 UNDO(dev, bb_dev, bb_dev_close)
@@ -43,7 +43,7 @@ make_cq(void)
 }
 UNDO(cq, bb_cq, bb_cq_destroy)
 
-/* The first queue of a device: its tables are made as well. */
+/* The first queue of a device also creates its tables. */
 static int
 make_first_cq(void)
 {
@@ -169,7 +169,7 @@ make_loop(void)
 }
 UNDO(loop, bb_loop, bb_loop_destroy)
 
-/* Calls without an object; what they make is told by this. */
+/* Calls that return no object record what they made through this function. */
 static int
 set_made(int ret)
 {
@@ -190,10 +190,10 @@ undo_pool(void)
 	return bb_mem_del_mempool(e.a.pd, pool);
 }
 
-/* A ring of 4 MiB is a piece of EAL memory by itself. */
+/* A ring of 4 MiB is a separate piece of EAL memory. */
 #define LARGE_CQ 65536
 
-/* The rings move; a CQ of the old size is what there is when they cannot. */
+/* The resize moves the rings. If it fails, the CQ keeps its old depth. */
 static int
 make_resized(void)
 {

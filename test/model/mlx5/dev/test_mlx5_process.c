@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a process does besides: children are forked and signals come, in control calls, in traffic
- * and while it sleeps on a channel.
+ * Forks and signals during control calls, during traffic and while the process sleeps on a
+ * channel.
  */
 #include <glob.h>
 #include <signal.h>
@@ -49,8 +49,8 @@ finish_writes(struct env *e)
 }
 
 /*
- * Children between a post and its completion: what EAL's memory and the device write goes to the
- * parent's pages, and a child may write its own, whether it ends at once or lives on.
+ * Forks children between a post and its completion. EAL's memory and the device's writes go to
+ * the parent's pages. A child may write its own pages, whether it exits at once or lives on.
  */
 static void
 test_fork_in_traffic(void **state)
@@ -72,7 +72,7 @@ test_fork_in_traffic(void **state)
 			close(hold[1]);
 			if (i % 4 == 0)
 				execl("/bin/true", "true", (char *)NULL);
-			/* The others end now, or when the parent is done. */
+			/* The other children end at once, or when the parent is done. */
 			if (i % 4 == 1)
 				(void)!read(hold[0], own, 1);
 			_exit(0);
@@ -80,7 +80,7 @@ test_fork_in_traffic(void **state)
 		finish_writes(&e);
 		assert_int_equal(own[0], 0);
 	}
-	/* New queues and registrations, with children that live. */
+	/* New queues and registrations while children live. */
 	env_stop(&e);
 	env_start(&e);
 	post_writes(&e, 99);
@@ -94,7 +94,7 @@ test_fork_in_traffic(void **state)
 	close(hold[0]);
 }
 
-/* What a clean-up meets besides queues and registrations. */
+/* Objects other than queues and registrations that a child may try to destroy. */
 struct others {
 	struct bb_channel *ch;
 	struct bb_umem *umem;
@@ -103,7 +103,10 @@ struct others {
 	struct rte_mempool *mp;
 };
 
-/* The first of the calls that make or register something that is not refused; 0: all are. */
+/*
+ * Returns the number, from 1, of the first creating or registering call that is not refused; 0 if
+ * all are refused.
+ */
 static size_t
 others_made(const struct env *e, const struct others *o)
 {
@@ -146,7 +149,7 @@ others_made(const struct env *e, const struct others *o)
 	return 0;
 }
 
-/* The first of these calls that does not return @ret, counted from 1; else 0. */
+/* Returns the number, from 1, of the first of these calls that does not return @ret, else 0. */
 static int
 others_end(const struct others *o, int ret)
 {
@@ -159,7 +162,10 @@ others_end(const struct others *o, int ret)
 	return bb_mw_free(o->mw) != ret ? 4 : 0;
 }
 
-/* A child that changes or ends what the parent made is told so, and the parent is not disturbed. */
+/*
+ * A child that modifies or destroys the parent's objects gets an error, and the parent is not
+ * disturbed.
+ */
 static void
 test_child_is_refused(void **state)
 {
@@ -222,7 +228,7 @@ test_child_is_refused(void **state)
 	env_stop(&e);
 }
 
-/* A device name for each driver, ways of progress, and one that there is not. */
+/* Device names for each driver and each progress mode, and one unknown name. */
 static const char *const specs[] = {
 	"soft0",
 	"soft1",
@@ -233,7 +239,10 @@ static const char *const specs[] = {
 	"none",
 };
 
-/* The number of the first spec that is not refused with -ENOTSUP, from 1; 0: all are. */
+/*
+ * Returns the number, from 1, of the first spec that is not refused with -ENOTSUP; 0 if all are
+ * refused.
+ */
 static int
 opened(void)
 {
@@ -257,7 +266,10 @@ exit_of(pid_t child)
 	return WEXITSTATUS(status);
 }
 
-/* The parent has a device open, had one open, or none ever. A child's child is no better. */
+/*
+ * The parent has a device open, has closed one, or never opened one. A grandchild is refused,
+ * too.
+ */
 static void
 test_child_of_a_process_with_eal_cannot_open_a_device(void **state)
 {
@@ -292,14 +304,17 @@ test_child_of_a_process_with_eal_cannot_open_a_device(void **state)
 	if (child == 0)
 		_exit(opened());
 	assert_int_equal(exit_of(child), 0);
-	/* The parent is as it was. */
+	/* The parent still works. */
 	env_start(&e);
 	post_writes(&e, 2);
 	finish_writes(&e);
 	env_stop(&e);
 }
 
-/* Exit status of a child of main() that initialised EAL by itself; -1: it could not be made. */
+/*
+ * Exit status of a child of main() that initialised EAL itself; -1 if the child could not be
+ * made.
+ */
 static int early_child;
 
 static int
@@ -310,7 +325,7 @@ early(void)
 
 	if (env_eal_init("mlx5_process_early") != 0)
 		return 77;
-	/* By a device of its own thread, too, which is there. */
+	/* Also by a device with its own thread, which runs in this child. */
 	if (bb_dev_open("soft1,progress=thread", &dev) != 0 || bb_dev_close(dev) != 0)
 		return 1;
 	env_start(&e);
@@ -342,7 +357,8 @@ test_child_that_initialises_eal_itself_uses_devices(void **state)
 	assert_int_equal(early_child, 0);
 }
 
-static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
+static unsigned int alarms; /* Signals received; __atomic because EAL's threads take signals,
+			     * too. */
 
 static void
 on_alarm(int sig)
@@ -368,7 +384,7 @@ alarm_every(long us)
 	assert_int_equal(setitimer(ITIMER_REAL, &t, NULL), 0);
 }
 
-/* Everything from opening to closing works while a signal comes each millisecond. */
+/* Everything from open to close works while a signal arrives each millisecond. */
 static void
 test_signals_everywhere(void **state)
 {
@@ -388,7 +404,7 @@ test_signals_everywhere(void **state)
 	assert_true(alarm_count() >= 50);
 }
 
-/* A sleeper is woken, told, and may sleep again; no event is lost by it. */
+/* A signal wakes a sleeper, which gets an error and may sleep again; no event is lost. */
 static void
 test_signal_ends_a_wait(void **state)
 {
@@ -432,7 +448,7 @@ test_signal_ends_a_wait(void **state)
 		assert_int_equal(bb_dev_close(e.b.dev), 0);
 }
 
-/* The device's thread blocks each signal that can be blocked: no handler runs in it. */
+/* The device's thread blocks all signals that can be blocked, so no handler runs in it. */
 static void
 test_thread_blocks_signals(void **state)
 {

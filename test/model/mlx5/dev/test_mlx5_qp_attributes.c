@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the attributes of a QP do: path MTU and PSNs, timeouts and retries, RNR, rights that
- * change in RTS, and the event of a first message. Times are bounds that a loaded machine
- * cannot break: never too early, late only by the time of a test that hangs.
+ * Effects of QP attributes: path MTU and PSNs, timeouts and retries, RNR, access rights changed
+ * in RTS, and the event of a first message. Time bounds hold on a loaded machine: never too
+ * early, late only by the time limit of a hanging test.
  */
 #include "../mlx5_env.h"
 
@@ -55,7 +55,7 @@ now_ns(void)
 	return (uint64_t)((double)rte_get_timer_cycles() * 1e9 / (double)rte_get_timer_hz());
 }
 
-/* One write of @len bytes; how long until its completion, which is @status. */
+/* Returns the nanoseconds until one WRITE of @len bytes completes with @status. */
 static uint64_t
 write_ns(struct env *e, uint32_t len, enum bb_wc_status status)
 {
@@ -74,7 +74,7 @@ write_ns(struct env *e, uint32_t len, enum bb_wc_status status)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* A message takes as many PSNs as packets of the path MTU: what QUERY_QP shows of both. */
+/* A message consumes one PSN per packet of the path MTU; QUERY_QP shows both. */
 T(path_mtu)
 {
 	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
@@ -89,7 +89,7 @@ T(path_mtu)
 		reset(e->b.qp);
 		assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &a), 0);
 		assert_int_equal(bb_qp_addr(e->b.qp, 1, 0, &b), 0);
-		/* So that a PSN wraps on the way; the smaller MTU of the two counts. */
+		/* The PSN wraps during the message. The smaller MTU of the two sides counts. */
 		a.psn = 0xffffff;
 		a.mtu = (uint16_t)mtus[i];
 		assert_int_equal(bb_qp_connect(e->a.qp, &a, &b, &e->attr), 0);
@@ -109,7 +109,7 @@ T(path_mtu)
 	}
 }
 
-/* A larger path MTU than the port's is refused at RTR, and the QP stays in INIT's reach. */
+/* RTR with a path MTU above the port's is refused, and the QP can still be moved from INIT. */
 T(path_mtu_refused)
 {
 	struct env *e = *state;
@@ -127,7 +127,7 @@ T(path_mtu_refused)
 	(void)write_ns(e, 64, BB_WC_SUCCESS);
 }
 
-/* Nobody answers: retry_cnt + 1 tries, each 4.096 us << timeout at least. */
+/* No peer answers: retry_cnt + 1 attempts, each of at least 4.096 us << timeout. */
 T(timeouts)
 {
 	struct env *e = *state;
@@ -153,7 +153,7 @@ T(timeouts)
 	}
 }
 
-/* timeout 0: no try is repeated, and the request waits until the QP is reset. */
+/* timeout 0: no attempt is repeated, and the request waits until the QP is reset. */
 T(no_timeout)
 {
 	struct bb_qp_addr a, b;
@@ -176,7 +176,10 @@ T(no_timeout)
 	assert_int_equal(bb_cq_poll(e->a.cq, &wc, 1), 0);
 }
 
-/* No receive: rnr_retry + 1 tries, and a peer that posts one in time gets the message. */
+/*
+ * No receive is posted: rnr_retry + 1 attempts. A peer that posts a receive in time gets the
+ * message.
+ */
 T(rnr)
 {
 	struct env *e = *state;
@@ -206,7 +209,7 @@ T(rnr)
 		assert_int_equal(b1.out_of_buffer - b0.out_of_buffer, retry + 1);
 		assert_int_equal(s1.rnr_retry_exceeded - s0.rnr_retry_exceeded, 1);
 	}
-	/* 7: for ever. */
+	/* 7 means no limit. */
 	e->attr.rnr_retry = 7;
 	e->attr.min_rnr_timer = 1;
 	reconnect(e);
@@ -226,7 +229,7 @@ T(rnr)
 	expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
 }
 
-/* Rights are taken away from a QP in RTS, and given. */
+/* Access rights are taken from a QP in RTS and granted again. */
 T(rights_in_rts)
 {
 	struct env *e = *state;
@@ -252,7 +255,7 @@ drain_events(struct bb_dev *dev)
 		;
 }
 
-/* A message to a QP in RTR is taken, and its owner told once that it may go on to RTS. */
+/* A QP in RTR accepts a message, and its owner gets one event that the QP may be moved to RTS. */
 T(comm_est)
 {
 	const uint32_t to_rts = BB_QP_STATE | BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY |
@@ -280,7 +283,7 @@ T(comm_est)
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, to_rtr), 0);
 	drain_events(e->a.dev);
 	drain_events(e->b.dev);
-	/* What sends nothing tells the peer nothing. */
+	/* A request that sends no packet does not reach the peer. */
 	assert_int_equal(bb_post_nop(e->a.qp, 1, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A device behind mlx5_cmd_dv.c without a card: libibverbs and libmlx5 are replaced
- * (test/fakes/rdma_core/ibv_subst.c), the firmware is the software device. And an exchange of
- * data that goes through it.
+ * A device of mlx5_cmd_dv.c without a card: test/fakes/rdma_core/ibv_subst.c replaces libibverbs
+ * and libmlx5, and the software device is the firmware. Includes an exchange of data through this
+ * device.
  */
 #ifndef MLX5_DV_ENV_H
 #define MLX5_DV_ENV_H
@@ -36,7 +36,7 @@ static size_t log_len;
 static FILE *log_file;
 static uint8_t *buf;
 
-/* Memory of other kinds than the process' own. */
+/* Memory that is not the process's own: device memory and dma-bufs. */
 struct ex_mem {
 	struct bb_dm *dm;
 	struct bb_mr *dm_mr, *dmabuf_mr;
@@ -48,9 +48,9 @@ struct ex_mem {
 struct ex {
 	struct bb_dev *dev;
 	struct bb_pd *pd;
-	struct bb_channel *ch; /* where the kernel has them */
+	struct bb_channel *ch; /* NULL if the kernel has no event channels */
 	struct bb_cq *cq;
-	struct bb_srq *srq; /* of b */
+	struct bb_srq *srq; /* b's SRQ */
 	struct bb_qp *a, *b;
 	struct bb_mr *mr;
 	struct ex_mem mem;
@@ -76,7 +76,7 @@ teardown(void **state)
 	return subst.handles == 0 ? 0 : -1;
 }
 
-/* Was this said, since the test began? */
+/* Returns true if @text was logged since the test began. */
 static inline bool
 said(const char *text)
 {
@@ -92,7 +92,7 @@ forget_log(void)
 	log_text[0] = '\0';
 }
 
-/* The next completion is a success of @wr_id. */
+/* Polls the next completion and checks that it is a success of @wr_id. */
 static inline int
 complete(struct ex *x, uint64_t wr_id)
 {
@@ -111,7 +111,7 @@ complete(struct ex *x, uint64_t wr_id)
 	return -EIO;
 }
 
-/* WRITE, READ, FETCH_ADD and SEND between two QPs, checked byte for byte. */
+/* Runs WRITE, READ, FETCH_ADD and SEND between two QPs and checks every byte. */
 static inline int
 traffic(struct ex *x)
 {
@@ -148,7 +148,7 @@ traffic(struct ex *x)
 	return 0;
 }
 
-/* A completion of an armed CQ raises one event. */
+/* Checks that a completion of an armed CQ raises one event. */
 static inline int
 notify(struct ex *x)
 {
@@ -169,7 +169,7 @@ notify(struct ex *x)
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-/* Another depth, fewer events, and the clock. */
+/* Resizes the CQ, moderates its events and reads the clock. */
 static inline int
 reshape(struct ex *x)
 {
@@ -240,7 +240,7 @@ make(struct ex *x)
 	return bb_qp_create(x->pd, &init, &x->b);
 }
 
-/* A window and an indirect key. */
+/* Creates a memory window and an indirect key. */
 static inline int
 make_keys(struct ex *x)
 {
@@ -272,10 +272,10 @@ make_mem(struct ex *x)
 	if (ret == 0)
 		ret = bb_mr_reg_dm(x->pd, x->mem.dm, 8, 56,
 				   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_ATOMIC, &x->mem.dm_mr);
-	/* A device without dma-bufs: the open found out, and that is that. */
+	/* The device has no dma-bufs, as the open found out. */
 	if (ret != 0 || !x->dev->attr.dmabuf)
 		return ret;
-	/* The software device behind the calls takes it for a dma-buf. */
+	/* The software device accepts this memfd as a dma-buf. */
 	fd = memfd_create("bb_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || ftruncate(fd, BUF) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
 		return -errno;
@@ -291,7 +291,7 @@ make_mem(struct ex *x)
 	return ret;
 }
 
-/* Add to the device memory, with the result in the dma-buf. */
+/* Adds to device memory; the result goes to the dma-buf. */
 static inline int
 mem_traffic(struct ex *x)
 {
@@ -349,7 +349,7 @@ ask(struct ex *x)
 		ret = bb_srq_query(x->srq, &srq);
 	}
 	if (ret == 0) {
-		/* The only receive was taken: it has fired. */
+		/* The only receive was consumed, so the limit event was raised. */
 		assert_int_equal(srq.limit, 0);
 		ret = bb_event_get(x->dev, &ev);
 	}
@@ -390,7 +390,7 @@ exchange(struct ex *x, const char *spec)
 	return ret;
 }
 
-/* Destroying may fail once; it can then be tried again. */
+/* Destroys an object; a call that fails once is repeated. */
 #define DESTROY(call)                                                                              \
 	do {                                                                                       \
 		int ret_ = call;                                                                   \
@@ -464,7 +464,7 @@ eal_init(const char *name)
 	return rte_eal_init((int)n, argv);
 }
 
-/* Run a program's tests with EAL up and its log in log_text. */
+/* Runs a program's tests with EAL initialised and its log in log_text. */
 static inline int
 run_group(const char *name)
 {

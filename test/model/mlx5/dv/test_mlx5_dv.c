@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* An exchange of data through mlx5_cmd_dv.c: undisturbed, and with each call failing in turn. */
+/* An exchange of data through mlx5_cmd_dv.c: without faults, and with each call failing in turn. */
 #include "mlx5_dv_env.h"
 
 #define MAX_CALLS 500
@@ -15,11 +15,11 @@ T(undisturbed)
 	assert_int_equal(bb_dev_query(x.dev, &attr), 0);
 	assert_false(attr.software);
 	assert_string_equal(bb_dev_name(x.dev), SUBST_NAME);
-	/* Nobody but the device itself runs it. */
+	/* The device runs without help from the library. */
 	assert_null(x.cq->progress);
 	assert_int_equal(x.a->sq.bf_size, 256);
 	assert_int_equal(subst.pgsz_bitmap, 4096);
-	/* The one that takes any page. */
+	/* One umem covers all pages. */
 	assert_int_equal(subst.umem_reg, 1);
 	assert_int_equal(finish(&x), 0);
 }
@@ -32,7 +32,7 @@ T(by_pci_address)
 	assert_int_equal(finish(&x), 0);
 }
 
-/* Pieces of EAL's heap in use: what ASan does not see. */
+/* Returns the number of pieces in use in EAL's heap, which ASan does not check. */
 static unsigned int
 heap_pieces(void)
 {
@@ -68,7 +68,7 @@ each_call_fails(int err)
 			fail_msg("call %u (%s) leaks EAL memory", k, subst.failed_call);
 		if (!subst.failed)
 			break;
-		/* Either an error that the log explains, or it went without. */
+		/* The call failed and the log says why, or the library worked without it. */
 		if (ret != 0) {
 			assert_true(ret < 0);
 			refused++;
@@ -84,8 +84,9 @@ each_call_fails(int err)
 	print_message("%s: %u calls failed in turn, %u of them could be done without\n",
 		      strerror(err), k - 1, degraded);
 	/*
-	 * BlueFlame UAR, counter set, congestion and what finds out about dma-bufs; with EOPNOTSUPP
-	 * the page size bitmap and all that has to do with events. The rest is needed.
+	 * The library works without the BlueFlame UAR, the counter set, congestion control and
+	 * the query for dma-bufs. With EOPNOTSUPP it also works without the page size bitmap and
+	 * without events. All other calls are needed.
 	 */
 	assert_in_range(degraded, 5, err == EOPNOTSUPP ? 13 : 7);
 }
@@ -115,7 +116,7 @@ T(each_call_fails_eremoteio)
 	each_call_fails(EREMOTEIO);
 }
 
-/* Kernels without page size bitmaps, and without events. */
+/* Kernels without page size bitmaps and kernels without events. */
 T(older_kernels)
 {
 	struct bb_event ev;
@@ -126,11 +127,11 @@ T(older_kernels)
 	subst.no_channel = true;
 	subst.old_kernel = true;
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
-	/* Asked once; then each ring has a umem of its own. */
+	/* The library asks once; then each ring has its own umem. */
 	assert_int_equal(subst.umem_reg_ex, 1);
 	assert_true(subst.umem_reg > 4);
 	assert_true(said("no events"));
-	/* Ports are still told of. */
+	/* Port events are still delivered. */
 	subst_async(IBV_EVENT_PORT_ERR, 1);
 	assert_int_equal(bb_event_get(x.dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_PORT_DOWN);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* mlx5_cmd_dv.c call by call: what it makes of errors, refusals, ports, events. */
+/* Tests mlx5_cmd_dv.c call by call: errors, refusals, ports, events. */
 #include "mlx5_dv_env.h"
 
 static const struct bb_dev_info *
@@ -27,7 +27,7 @@ T(list)
 	assert_string_equal(listed(info, n)->driver, "mlx5");
 	assert_int_equal(bb_dev_list(NULL, 0), n);
 
-	/* A machine without verbs, and one with another vendor's card. */
+	/* A machine without verbs, and a machine with another vendor's card. */
 	subst.no_devices = true;
 	n = bb_dev_list(info, RTE_DIM(info));
 	assert_null(listed(info, n));
@@ -92,7 +92,7 @@ T(open_errors)
 	assert_null(dev);
 }
 
-/* A command that the firmware refuses: by status, and by errno from an older kernel. */
+/* A command that the firmware refuses: reported by status, and by errno on an older kernel. */
 T(refused_commands)
 {
 	uint8_t in[16] = {0x0b, 0x00}, out[16];
@@ -107,19 +107,19 @@ T(refused_commands)
 	memset(out, 0xff, sizeof(out));
 	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EINVAL);
 	assert_int_equal(bb_prm_get(out, BB_PRM_CMD_STATUS), 0);
-	/* EREMOTEIO without a status would be called a success further up. */
+	/* Callers would take EREMOTEIO without a status for a success. */
 	subst.fail_at = 1;
 	subst.fail_errno = EREMOTEIO;
 	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EIO);
 	subst.old_kernel = false;
-	/* What the kernel does not let pass. */
+	/* Commands that the kernel rejects. */
 	in[0] = 0x02;
 	in[1] = 0x03;
 	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EINVAL);
 	assert_int_equal(finish(&x), 0);
 }
 
-/* A handle is not to be used for another object's command. */
+/* A handle of one object is refused in another object's command. */
 T(handle_checks)
 {
 	uint8_t in[16] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
@@ -137,7 +137,7 @@ T(handle_checks)
 	assert_int_equal(ctx->cmd->obj_query(b->obj, in, sizeof(in), out, sizeof(out)), -EINVAL);
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_2ERR_QP);
 	assert_int_equal(ctx->cmd->obj_modify(b->obj, in, sizeof(in), out, sizeof(out)), -EINVAL);
-	/* Not closed while objects live. */
+	/* The device cannot be closed while objects exist. */
 	assert_int_equal(ctx->cmd->close(ctx), -EBUSY);
 	assert_int_equal(finish(&x), 0);
 }
@@ -169,7 +169,7 @@ T(ports_and_gids)
 	assert_int_equal(finish(&x), 0);
 }
 
-/* What the kernel says of memory, and what an older one does not know. */
+/* Memory errors of the kernel, and calls that an older kernel does not have. */
 T(memory_errors)
 {
 	struct bb_umem *umem = NULL;
@@ -210,7 +210,7 @@ T(memory_errors)
 	assert_null(mr);
 	assert_int_equal(finish(&x), 0);
 
-	/* The attempt at open left nothing, and every other answer means no. */
+	/* The attempt at open left nothing behind, and every other error means no support. */
 	subst.no_dmabuf = true;
 	assert_int_equal(bb_dev_open(SUBST_NAME, &x.dev), 0);
 	assert_int_equal(bb_dev_query(x.dev, &da), 0);
@@ -258,7 +258,7 @@ T(infiniband)
 	assert_false(port.grh_required);
 	assert_int_equal(finish(&x), 0);
 
-	/* One that takes no path without a GRH, as those of virtual functions. */
+	/* A port that needs a GRH on every path, as virtual functions do. */
 	snprintf(subst.args, sizeof(subst.args), "link=ib,grh_required,dmabuf=memfd");
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_port_query(x.dev, 1, &port), 0);
@@ -287,14 +287,14 @@ T(events)
 
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	for (i = 0; i < RTE_DIM(port_types); i++) {
-		subst_async(IBV_EVENT_SM_CHANGE, 1); /* of no interest */
+		subst_async(IBV_EVENT_SM_CHANGE, 1); /* an event that the library ignores */
 		subst_async(port_types[i].verbs, 1);
 		assert_int_equal(bb_event_get(x.dev, &ev), 0);
 		assert_int_equal(ev.type, port_types[i].ours);
 		assert_int_equal(ev.port, 1);
 	}
 	assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
-	/* Lost ones are told of, ones cut short are not guessed at. */
+	/* Lost events are reported; truncated events are not guessed at. */
 	q = x.a->ctrl->priv;
 	subst_devx_overflow();
 	subst_devx_event(q->cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 0);
@@ -303,13 +303,13 @@ T(events)
 	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
 	assert_ptr_equal(ev.qp, x.a);
 	assert_true(said("lost events"));
-	/* A flood of either kind ends a call. */
+	/* A flood of events of either kind ends the call. */
 	for (i = 0; i < 64; i++) {
 		subst_devx_event(q->cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 0);
 		subst_async(IBV_EVENT_SM_CHANGE, 1);
 	}
 	assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
-	/* A real one: the peer's request is refused. */
+	/* A real event: the responder refuses the peer's request. */
 	sge.lkey = x.mr->lkey;
 	assert_int_equal(bb_post_write(x.a, 9, &sge, 1, (uintptr_t)buf, 1, 0), 0);
 	bb_qp_ring(x.a);
@@ -319,14 +319,17 @@ T(events)
 	assert_int_equal(bb_event_get(x.dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
 	assert_ptr_equal(ev.qp, x.b);
-	/* More types than anybody has. */
+	/* More event types than any object has. */
 	assert_int_equal(
 		ctx_of(&x)->cmd->event_subscribe(ctx_of(&x), q->obj, (uint16_t[9]){0}, 9, 1),
 		-EINVAL);
 	assert_int_equal(finish(&x), 0);
 }
 
-/* The card is pulled: said once, and what the kernel destroyed can be closed. */
+/*
+ * The card is removed: the removal is reported once, and objects that the kernel destroyed can be
+ * closed.
+ */
 T(device_removed)
 {
 	struct bb_event ev;
@@ -350,7 +353,7 @@ T(device_removed)
 	}
 }
 
-/* Whoever waits for a completion learns of it, and does not spin on a readable descriptor. */
+/* A waiter for completions learns of the removal and does not spin on a readable descriptor. */
 T(removed_while_waiting)
 {
 	struct bb_cq *cq = NULL;
@@ -369,8 +372,8 @@ T(removed_while_waiting)
 }
 
 /*
- * Nobody asked for events: what the kernel destroyed can be destroyed and closed all the same, and
- * who asks later is still told.
+ * The removal without an event channel: objects that the kernel destroyed can still be destroyed
+ * and closed, and a later query still reports the removal.
  */
 T(removed_unseen)
 {
@@ -393,7 +396,7 @@ T(removed_unseen)
 	assert_int_equal(finish(&x), 0);
 }
 
-/* EIO of a device that is there is a failure: what is not destroyed may be in use. */
+/* EIO of a device that is present is a failure: the object was not destroyed and may be in use. */
 T(destroy_fails)
 {
 	struct ex x;

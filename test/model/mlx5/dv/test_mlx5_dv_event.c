@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Event channels of mlx5_cmd_dv_event.c: what the kernel keeps of queues that are made and
- * destroyed for ever stays bounded, and events of those that stay come, whichever channel they
- * have.
+ * Event channels of mlx5_cmd_dv_event.c. The kernel's state stays bounded while queues are made
+ * and destroyed without end, and events of the remaining queues arrive, whichever channel they
+ * use.
  */
 #include "mlx5_dv_env.h"
 
 #define ROUNDS 3000
-/* Two channels of 4096, and what was subscribed to in one go. */
+/* Upper bound: two channels of 4096, and the subscriptions of one call. */
 #define MOST (2 * 4096 + 64)
 
 struct world {
@@ -54,7 +54,10 @@ qp_make(struct world *w)
 	return qp;
 }
 
-/* Queue pairs come and go; the most that the kernel kept meanwhile. */
+/*
+ * Creates and destroys QPs for @rounds; returns the largest number of subscriptions that the
+ * kernel held.
+ */
 static uint32_t
 churn(struct world *w, uint32_t rounds)
 {
@@ -81,7 +84,7 @@ expect_event(struct world *w, struct bb_qp *qp, uint64_t cookie)
 	assert_int_equal(bb_event_get(w->dev, &ev), -EAGAIN);
 }
 
-/* No path has an alternative: nobody subscribes to what would tell of it. */
+/* No path has an alternate path, so the library does not subscribe to path migration events. */
 T(per_object)
 {
 	struct world w;
@@ -105,14 +108,14 @@ T(bounded)
 	old = qp_make(&w);
 	old_cookie = subst.cookie;
 	assert_in_range(churn(&w, ROUNDS), 4096, MOST);
-	/* The first channel lives on with what it has. */
+	/* The first channel stays open for its objects. */
 	expect_event(&w, old, old_cookie);
 	new = qp_make(&w);
 	new_cookie = subst.cookie;
 	expect_event(&w, new, new_cookie);
 	expect_event(&w, old, old_cookie);
 	assert_int_equal(bb_qp_destroy(new), 0);
-	/* Gone with the last of its objects. */
+	/* The channel is closed with the last of its objects. */
 	assert_int_equal(bb_qp_destroy(old), 0);
 	assert_int_equal(bb_cq_destroy(w.cq), 0);
 	assert_in_range(subst.subscriptions, 0, 4096 + 64);
@@ -121,7 +124,7 @@ T(bounded)
 	assert_int_equal(subst.subscriptions, 0);
 }
 
-/* A process that has no descriptor left goes on with the channel that it has. */
+/* A process without a free descriptor continues with its present channel. */
 T(no_further_channel)
 {
 	uint64_t cookie;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Memory regions through mlx5_cmd_dv.c: undisturbed, and with each call failing in turn. */
+/* Memory regions through mlx5_cmd_dv.c: without faults, and with each call failing in turn. */
 #include "mlx5_dv_env.h"
 
 #define LW        BB_ACCESS_LOCAL_WRITE
@@ -13,7 +13,7 @@ struct mrs {
 	struct bb_pd *pd, *pd2;
 	struct bb_mr *plain, *iova, *odp;
 	bool odp_there;
-	int rereg; /* the first error of a re-registration */
+	int rereg; /* First error of a re-registration, else 0. */
 };
 
 static void
@@ -132,7 +132,10 @@ T(each_call_fails)
 			}
 			if (strcmp(subst.failed_call, "ibv_reg_mr_iova2") == 0) {
 				assert_int_equal(ret, -errs[i]);
-				/* Both limits are named: which it is cannot be told. */
+				/*
+				 * The log names both limits, because ENOMEM does not say which
+				 * one was reached.
+				 */
 				if (errs[i] == ENOMEM)
 					assert_true(said("max_mr of 65536") && said("ulimit -l"));
 			}
@@ -158,7 +161,7 @@ T(fork_mark_stays)
 	assert_int_equal(close_all(&m), 0);
 }
 
-/* Kernels before 6.2 call it EINVAL, later ones EOPNOTSUPP; core asks neither. */
+/* Kernels before 6.2 return EINVAL, later ones EOPNOTSUPP; core uses neither. */
 T(no_paging)
 {
 	struct bb_mr *mr = NULL;
