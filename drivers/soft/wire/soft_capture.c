@@ -2,21 +2,21 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A capture of what a device sends and receives, as Wireshark reads it: pcapng
- * (draft-ietf-opsawg-pcapng), one section, one interface, an Enhanced Packet Block a packet, its
+ * Capture of the packets that a device sends and receives, for Wireshark: pcapng
+ * (draft-ietf-opsawg-pcapng). One section, one interface, an Enhanced Packet Block per packet, the
  * direction in epb_flags, times in nanoseconds.
  *
- * DPDK's librte_pcapng is not used. In 22.11 it makes the interfaces of the file of all ethdevs
- * there are, Ethernet all of them, takes mbufs of a mempool, and numbers interfaces by the mbuf's
- * port: packets that go through memory have neither.
+ * DPDK's librte_pcapng does not fit. Version 22.11 writes an interface for each ethdev, all of type
+ * Ethernet, takes mbufs of a mempool, and numbers interfaces by the mbuf's port. Packets through
+ * memory have neither ethdev nor mbuf.
  *
- * The link type is raw IP, for a port that has Ethernet below it too: what the file shows is the
- * RoCEv2 conversation, the same whatever carries it. An ethdev's ARP and tags are for tcpdump.
+ * The link type is raw IP, also for a port with Ethernet below. The file shows the RoCEv2
+ * conversation, which is the same on every link. Use tcpdump for an ethdev's ARP and VLAN tags.
  *
- * Packets collect in a buffer. It is written when it is full, when it has waited for
- * SOFT_CAPTURE_IDLE_NS and an engine is polled, and at the end; each write(2) ends with a whole
- * block. So the file of a process that was killed is complete up to the last write. A write that
- * fails ends the capture: what it left of a block is cut off.
+ * Packets collect in a buffer. The buffer is written when it is full, when its oldest packet has
+ * waited SOFT_CAPTURE_IDLE_NS and an engine is polled, and at the end. Each write(2) ends with a
+ * whole block, so the file of a killed process is complete up to the last write. A failed write
+ * ends the capture and truncates the file to whole blocks.
  */
 #include "soft_capture.h"
 
@@ -38,7 +38,7 @@
 #define BLOCK_INTERFACE 1u
 #define BLOCK_PACKET    6u
 #define BYTE_ORDER_OWN  0x1a2b3c4du
-#define LINKTYPE_RAW    101u /* IPv4 or IPv6, by its version */
+#define LINKTYPE_RAW    101u /* IPv4 or IPv6, by the header's version. */
 
 #define OPT_END         0u
 #define OPT_COMMENT     1u
@@ -46,8 +46,8 @@
 #define OPT_IF_NAME     2u
 #define OPT_IF_TSRESOL  9u
 #define OPT_EPB_FLAGS   2u
-#define NANOSECONDS     9u  /* 10 to the minus 9 */
-#define MAX_NOTE        64u /* bytes of a comment */
+#define NANOSECONDS     9u  /* Resolution 10^-9 s. */
+#define MAX_NOTE        64u /* Bytes of a comment. */
 #define PACKET_OVERHEAD (28u + 8u + 4u + MAX_NOTE + 4u + 4u)
 
 struct soft_capture {
@@ -55,13 +55,13 @@ struct soft_capture {
 	const struct soft_dev *dev;
 	char path[SOFT_CAPTURE_PATH];
 	int fd;
-	bool stopped;     /* full, or a write failed */
-	uint64_t max;     /* bytes of the file */
-	uint64_t written; /* of it, whole blocks */
-	uint64_t epoch;   /* what is added to soft_dev_ns() */
-	uint64_t oldest;  /* soft_dev_ns() of the first packet in the buffer */
+	bool stopped;     /* The file is full, or a write failed. */
+	uint64_t max;     /* Limit of the file, bytes. */
+	uint64_t written; /* Bytes written, whole blocks. */
+	uint64_t epoch;   /* Real time minus soft_dev_ns(), ns. */
+	uint64_t oldest;  /* Time of the first packet in the buffer, soft_dev_ns(). */
 	uint32_t used;
-	uint32_t packet; /* where the newest begins */
+	uint32_t packet; /* Offset of the newest packet in the buffer. */
 	uint8_t buf[BUF_LEN];
 };
 
@@ -138,14 +138,14 @@ put_head(struct soft_capture *c)
 	put32(c, BYTE_ORDER_OWN);
 	put16(c, 1);
 	put16(c, 0);
-	put32(c, UINT32_MAX); /* its length is not known */
+	put32(c, UINT32_MAX); /* Section length: unknown. */
 	put32(c, UINT32_MAX);
 	put_option(c, OPT_SHB_APPL, appl, sizeof(appl) - 1);
 	block_end(c, at);
 	at = block_begin(c, BLOCK_INTERFACE);
 	put16(c, LINKTYPE_RAW);
 	put16(c, 0);
-	put32(c, 0); /* packets are not cut */
+	put32(c, 0); /* No limit of packet length. */
 	put_option(c, OPT_IF_NAME, c->dev->name, (uint32_t)strlen(c->dev->name));
 	put_option(c, OPT_IF_TSRESOL, &resol, sizeof(resol));
 	block_end(c, at);
@@ -153,7 +153,7 @@ put_head(struct soft_capture *c)
 
 /* ---- The file */
 
-/* Whole blocks in the first @n bytes of the buffer. */
+/* Returns the bytes of whole blocks in the first @n bytes of the buffer. */
 static uint32_t
 whole_blocks(const struct soft_capture *c, uint32_t n)
 {
@@ -168,7 +168,7 @@ whole_blocks(const struct soft_capture *c, uint32_t n)
 	return at;
 }
 
-/* 0, or -errno of a write that failed. */
+/* Writes the buffer. Returns 0 or the negative errno of a failed write. */
 static int
 flush(struct soft_capture *c)
 {
@@ -187,7 +187,7 @@ flush(struct soft_capture *c)
 	}
 	if (ret != 0) {
 		done = whole_blocks(c, done);
-		/* Where even that fails, readers find the end cut short and say so. */
+		/* If truncation fails, too, readers report an incomplete last block. */
 		if (ftruncate(c->fd, (off_t)(c->written + done)) != 0)
 			ret = -errno;
 	}
@@ -209,8 +209,8 @@ flush_or_stop(struct soft_capture *c)
 }
 
 /*
- * Makes @path, or opens what is there, without following a link. Nothing of it is changed yet; a
- * FIFO does not block. Returns the descriptor, or -errno.
+ * Creates @path, or opens an existing file without following a link. Changes nothing in it; does
+ * not block on a FIFO. Returns the descriptor or a negative errno.
  */
 static int
 make_or_open(const char *path, bool *made)
@@ -225,11 +225,11 @@ make_or_open(const char *path, bool *made)
 }
 
 /*
- * Checks that only this user reads the file of a capture, even if it existed before. 0, or -errno
- * with @why.
+ * Ensures that only this user can read an existing file. Returns 0, or a negative errno with the
+ * reason in @why.
  *
- * The kernel compares the real owner for fchmod(), also where a user namespace shows several users
- * as one (drivers/soft/shm/soft_shm_user.c).
+ * fchmod() compares the real owner in the kernel, even if a user namespace shows several users as
+ * one (drivers/soft/shm/soft_shm_user.c).
  */
 static int
 check_existing(int fd, const char **why)
@@ -254,7 +254,10 @@ check_existing(int fd, const char **why)
 	return fchmod(fd, 0600) == 0 ? 0 : -errno;
 }
 
-/* Opens a file of this user that no other capture writes. The descriptor, or -errno; logged. */
+/*
+ * Opens a file of this user that no other capture writes. Returns the descriptor or a negative
+ * errno, logged.
+ */
 static int
 open_file(const char *name, const char *path)
 {
@@ -270,7 +273,7 @@ open_file(const char *name, const char *path)
 	ret = made ? 0 : check_existing(fd, &why);
 	if (ret != 0)
 		goto fail;
-	/* Of another device of this process too: the lock is the open file's. */
+	/* The lock belongs to the open file, so it also excludes another device of this process. */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		why = "another capture writes it";
 		ret = -EBUSY;
@@ -309,7 +312,7 @@ soft_capture_open(const struct soft_dev *dev, const char *path, uint32_t mib,
 		ret = c->fd;
 		goto free_it;
 	}
-	/* A disk that has no room says so now. */
+	/* Writes the head now, so that a full disk fails the open. */
 	put_head(c);
 	ret = flush(c);
 	if (ret != 0) {
@@ -327,7 +330,7 @@ free_it:
 	return ret;
 }
 
-/* Is there room for it? Else the capture ends. */
+/* Returns true if @len more bytes fit the file; otherwise ends the capture. */
 static bool
 fits(struct soft_capture *c, uint32_t len)
 {
@@ -358,13 +361,16 @@ soft_capture_begin(struct soft_capture *c, enum soft_capture_dir dir, const uint
 	c->packet = c->used;
 	if (c->stopped)
 		return;
-	/* Under the lock: packets of several engines stand in the order of their times. */
+	/*
+	 * Reads the clock under the lock, so that packets of several engines are in the order of
+	 * their times.
+	 */
 	now = soft_dev_ns(c->dev);
 	ns = c->epoch + now;
 	if (c->used == 0)
 		c->oldest = now;
 	block_begin(c, BLOCK_PACKET);
-	put32(c, 0); /* the interface */
+	put32(c, 0); /* Interface 0. */
 	put32(c, (uint32_t)(ns >> 32));
 	put32(c, (uint32_t)ns);
 	put32(c, len);

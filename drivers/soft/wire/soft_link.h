@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Where a device's packets go. Between the RoCEv2 engine and a link stands soft_wire_port.c,
- * through which every packet passes: out by soft_wire_tx() and soft_packet_go(), in by
- * soft_wire_input(). A link carries packets and knows no queue pair's
- * protocol.
+ * Links: the paths of a device's packets. soft_wire_port.c stands between the RoCEv2 engine and a
+ * link. Every packet passes through it: out by soft_wire_tx() and soft_packet_go(), in by
+ * soft_wire_input(). A link carries packets and knows nothing of a queue pair's protocol.
  *
- * All functions but waiting() are called by the engine @e, under its lock.
+ * The engine @e calls all functions but waiting() under its lock.
  */
 #ifndef SOFT_LINK_H
 #define SOFT_LINK_H
@@ -22,63 +21,69 @@ struct soft_wire;
 
 enum soft_link_sent {
 	SOFT_LINK_SENT,
-	SOFT_LINK_FULL, /* no room now: it stays the sender's, who tries again */
-	SOFT_LINK_LOST, /* as on any network: nobody there */
+	SOFT_LINK_FULL, /* No room now: the packet stays the caller's, which tries again. */
+	SOFT_LINK_LOST, /* Lost, as on any network: the destination does not exist. */
 };
 
-/* Where a datagram goes. */
+/* Destination of a packet. */
 struct soft_wire_dest {
 	struct bb_roce_net net;
 	uint8_t mac[6];
-	bool own; /* an address of the device itself */
+	bool own; /* The destination is an address of this device. */
 	struct soft_port_path path;
 };
 
-/* A packet as the RoCEv2 engine makes it: headers and pieces of its payload. */
+/* A packet as the RoCEv2 engine builds it: headers and pieces of payload. */
 struct soft_link_pkt {
 	struct soft_wire_dest *to;
 	const struct bb_roce_pkt *pkt;
 	const struct bb_roce_iov *iov;
 	uint32_t n;
-	bool stable; /* the pieces stay until the engine's turn ends, not only during the call */
+	bool stable; /* The pieces stay valid until the engine's turn ends, not only during the
+		      * call. */
 };
 
 struct soft_link_ops {
 	enum soft_link_sent (*send)(struct soft_engine *e, const struct soft_link_pkt *p);
-	/* The same of one in bytes, ICRC included, which is given away unless it is FULL. */
+	/* Sends a packet in bytes, ICRC included. Takes ownership of @m unless it returns FULL. */
 	enum soft_link_sent (*send_bytes)(struct soft_engine *e, struct soft_packet_msg *m);
 	/*
-	 * What can be sent the short way, of a queue pair's WQEs and answers: all that leaves is
-	 * done to the queue pair, and the rest is left. May be NULL.
+	 * Sends a queue pair's WQEs and answers by the short path, as far as possible. Updates the
+	 * queue pair for each sent packet; leaves the rest to the RoCEv2 engine. May be NULL.
 	 */
 	void (*plain)(struct soft_engine *e, struct soft_wire *w);
-	/* The engine's turn begins. Without receive() take in what has come. May be NULL. */
+	/* Begins the engine's turn. A link without receive() receives packets here. May be NULL. */
 	void (*begin)(struct soft_engine *e);
 	/*
-	 * Take in what has come, behind the doorbells: what they sent leaves now, not after the
-	 * look at a queue that is mostly empty. Before it no timer ends. May be NULL; if not, an
-	 * ACK may be put off, and none of plain(), begin() and end() is NULL.
+	 * Receives packets after the doorbells, so that new requests leave before the poll of a
+	 * queue that is mostly empty. No timer expires before it. May be NULL. A link with
+	 * receive() may delay ACKs, and must have plain(), begin() and end().
 	 */
 	void (*receive)(struct soft_engine *e);
-	/* It ends: what was sent leaves. May be NULL. */
+	/* Ends the engine's turn and flushes sent packets. May be NULL. */
 	void (*end)(struct soft_engine *e);
-	/* Bytes of the link's struct of a queue pair, which begins with a struct soft_wire; 0: it
-	 * is one. */
+	/*
+	 * Bytes of the link's queue pair struct, which begins with a struct soft_wire; 0 if it adds
+	 * nothing.
+	 */
 	size_t qp_size;
-	/* A queue pair is in RTR, and its path is known. May be NULL. */
+	/* Called when a queue pair is in RTR with a known path. May be NULL. */
 	void (*connected)(struct soft_wire *w);
 	/*
-	 * Of a queue pair with shm_tx: executes what goes without the RoCEv2 engine, at the head of
-	 * the queue, at most @budget WQEs, and returns how many; the QP may have failed.
+	 * Executes WQEs at the head of the queue without the RoCEv2 engine, at most @budget, for a
+	 * queue pair with shm_tx. Returns their number; the QP may have failed.
 	 */
 	uint32_t (*direct)(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
-	/* Packets come without a doorbell: an engine takes its turn in every poll. */
+	/* Packets arrive without a doorbell: an engine runs a turn in every poll. */
 	bool polled;
-	/* In those that this finds worth it, without the lock: it may miss what comes now. */
+	/*
+	 * Returns true if an idle engine should run a turn. Called without the lock, so it may miss
+	 * a packet that arrives now. May be NULL.
+	 */
 	bool (*waiting)(struct soft_engine *e);
 };
 
-/* Is that an address of the device? */
+/* Returns true if @gid is an address of the device. */
 static inline bool
 soft_dev_has_gid(const struct soft_dev *dev, const uint8_t gid[16])
 {
@@ -92,15 +97,15 @@ soft_dev_has_gid(const struct soft_dev *dev, const uint8_t gid[16])
 
 /* ---- soft_link_memory.c: to other devices of the process */
 extern const struct soft_link_ops soft_link_memory;
-/* To @dest, whose addresses are those of the packet. */
+/* Send a packet to @dest, which has the packet's destination address. */
 enum soft_link_sent soft_memory_send(struct soft_dev *dest, const struct soft_link_pkt *p);
 enum soft_link_sent soft_memory_send_bytes(struct soft_dev *dest, struct soft_packet_msg *m);
 
-/* ---- soft_link_port.c: by an ethdev */
+/* ---- soft_link_port.c: through an ethdev */
 extern const struct soft_link_ops soft_link_port;
-/* Takes what comes from a device's struct soft_netif. */
+/* Receives the frames of a device's struct soft_netif. */
 extern const struct soft_port_ops soft_link_port_rx;
-/* With the option rx_full, which costs no poll of other devices anything. */
+/* Variant for the option rx_full, so that other devices' polls pay nothing for it. */
 extern const struct soft_link_ops soft_link_port_fills;
 
 /* ---- soft_port_plain.c: soft_link_ops.plain of an ethdev */

@@ -2,15 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The link of wire=1: packets go as bytes through the inbox of the engine that runs their target,
- * which parses them as any that come from outside. An engine that does not run keeps
- * SOFT_WIRE_QUEUE packets; then who sends to it has no room and tries again.
+ * The link of wire=1: packets go as bytes through the inbox of the target's engine, which parses
+ * them like packets from outside. The inbox of an engine that does not run holds SOFT_WIRE_QUEUE
+ * packets; then senders find no room and try again.
  */
 #include <stdlib.h>
 
 #include "soft_wire.h"
 
-/* Where an address leads to inside the process. NULL: nowhere, or where nobody speaks packets. */
+/*
+ * Returns the device with the packet's destination address, or NULL if there is none in this
+ * process on this link.
+ */
 static struct soft_dev *
 memory_dest(const struct soft_dev *dev, const struct bb_roce_net *net, const uint8_t mac[6])
 {
@@ -25,7 +28,7 @@ memory_dest(const struct soft_dev *dev, const struct bb_roce_net *net, const uin
 	return dest;
 }
 
-/* SENT: there is room at *to. */
+/* Finds the target QP. Returns SENT if its engine has room. */
 static enum soft_link_sent
 memory_target(const struct soft_dev *dest, uint32_t dqpn, struct soft_qp **to)
 {

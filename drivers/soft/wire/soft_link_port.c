@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The link of port=: packets go by the device's ethdev. What a device sends to an address of its
- * own goes through memory, as no port gets its own frames back.
+ * The link of port=: the device's ethdev carries the packets. Packets to an address of the device
+ * itself go through memory, because no port receives its own frames.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "soft_port_priv.h"
 #include "soft_wire.h"
 
-/* ---- Frames that came */
+/* ---- Received frames */
 
 static void
 on_link(void *arg, bool up)
@@ -57,17 +57,18 @@ const struct soft_port_ops soft_link_port_rx = {
 
 /* ---- Turns */
 
-/* The lock, which the engine has not kept. */
+/* Takes the port's lock, which the engine has not retained. Returns false if it is busy. */
 static __rte_noinline bool
 link_take(struct soft_engine *e, struct soft_netif *nif)
 {
-	/* Somebody else's turn, or kept for it. */
+	/* Another engine holds or retains the lock. */
 	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) != NULL ||
 	    __atomic_load_n(&nif->poller, __ATOMIC_RELAXED) != NULL)
 		__atomic_fetch_or(&nif->asked, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
 	if (!soft_netif_trylock(nif))
 		return false;
-	__atomic_store_n(&nif->keeper, e, __ATOMIC_RELEASE); /* its lock is looked at */
+	__atomic_store_n(&nif->keeper, e, __ATOMIC_RELEASE); /* soft_netif_trylock() of other
+							      * threads reads it. */
 	return true;
 }
 
@@ -87,16 +88,18 @@ link_receive(struct soft_engine *e)
 
 	if (unlikely(!soft_netif_mine(e)))
 		return;
-	/* Requests leave before anything comes that may complete them: see struct soft_netif. */
+	/*
+	 * Requests leave before any packet arrives that could complete them: see struct soft_netif.
+	 */
 	soft_port_settle_inline(nif->port);
-	/* What another engine took from the port came before what is there now. */
+	/* Packets that another engine took from the port are older than those in the port now. */
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);
 	nif->now = soft_engine_ns(e);
 	soft_port_poll(nif->port, nif->now);
 }
 
-/* With the option rx_full: what has come stays with the PMD, whose sender finds no room then. */
+/* With the option rx_full: received packets stay in the PMD, so that the sender finds no room. */
 static void
 link_receive_unless_full(struct soft_engine *e)
 {
@@ -127,7 +130,7 @@ link_sent(struct soft_engine *e, enum soft_port_sent sent)
 	case SOFT_PORT_SENT:
 		return SOFT_LINK_SENT;
 	case SOFT_PORT_FULL:
-	case SOFT_PORT_PENDING: /* only its own QP waits for the answer */
+	case SOFT_PORT_PENDING: /* Only QPs with this destination wait for the resolution. */
 		return SOFT_LINK_FULL;
 	case SOFT_PORT_REFUSED:
 		SOFT_LOG(ERR, "%s: a packet does not fit port=%s, and is lost", e->dev->name,
@@ -138,7 +141,7 @@ link_sent(struct soft_engine *e, enum soft_port_sent sent)
 	}
 }
 
-/* What soft_netif_is_dead() stops. */
+/* Drops a packet that soft_netif_is_dead() stops, and counts it. */
 static __rte_noinline enum soft_link_sent
 link_dead(struct soft_dev *dev)
 {

@@ -2,13 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Short requests and ACKs by a port, the short way: a WQE goes straight into an mbuf, and so does
- * an ACK that is due. The frames are those that lib/roce and soft_port_tx.c would have made, and
- * queue pair and port are afterwards as they would have left them: what is out of the ordinary in
- * anything is left to them.
+ * Short path of short requests and ACKs through a port: a WQE goes directly into an mbuf, and so
+ * does a pending ACK. The frames are those that lib/roce and soft_port_tx.c would build. Queue pair
+ * and port end in the state that those would leave. Any unusual case is left to them.
  *
- * Packets of a queue pair mostly begin as the one before them began. That beginning is kept, with
- * the state that the ICRC has behind it: the CRC goes over what differs, the PSN and on.
+ * Most packets of a queue pair have the same first bytes. The link caches these bytes with the
+ * state of the ICRC after them, so that the CRC covers only the rest, from the PSN on.
  */
 #include "bb_roce_short.h"
 #include "soft_fast.h"
@@ -16,7 +15,7 @@
 #include "soft_port_priv.h"
 #include "soft_wire.h"
 
-/* Payloads up to there are always copied, and fit a frame of any port. */
+/* Largest payload of the short path, bytes. Always copied; fits a frame of any port. */
 #define PLAIN_MAX SOFT_PORT_COPY
 static_assert(PLAIN_MAX <= SOFT_PORT_MIN_MTU, "a plain packet may not fit a frame");
 
@@ -48,7 +47,10 @@ begin_anew(const struct soft_port *p, const struct soft_wire *w, struct soft_por
 	b->tx_offload = m.tx_offload;
 }
 
-/* A frame whose BTH has that first word, and is one of @len bytes to the padding. NULL: none. */
+/*
+ * Opens a frame with @bth as first word of its BTH; @len is the length from BTH to padding. Returns
+ * NULL without room or mbuf.
+ */
 static inline struct rte_mbuf *
 frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b, uint32_t bth,
 	   uint32_t len)
@@ -74,7 +76,10 @@ frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begi
 	return m;
 }
 
-/* The last word of its BTH; what stands behind that is written. It is sent, or lost on purpose. */
+/*
+ * Writes the last word of the BTH and the ICRC; the bytes between are written already. Queues the
+ * frame, or drops it for fault injection.
+ */
 static inline void
 frame_close(struct soft_engine *e, struct soft_port *p, struct rte_mbuf *m,
 	    const struct soft_port_begin *b, uint8_t *bth, uint32_t last, uint32_t len)
@@ -115,10 +120,10 @@ plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 
 /* ---- Requests */
 
-/* What a WQE says of its packet, by the opcodes that soft_fast_decode_plain() takes. */
+/* Packet of a WQE, by the opcodes that soft_fast_decode_plain() accepts. */
 static const struct plain_kind {
 	uint8_t kind, opcode;
-	uint8_t hdr_len; /* of BTH, RETH and ImmDt */
+	uint8_t hdr_len; /* Bytes of BTH, RETH and ImmDt. */
 	bool write, imm;
 } plain_kinds[] = {
 	[BB_WQE_RDMA_WRITE] = {BB_ROCE_MSG_WRITE, BB_ROCE_RC | BB_ROCE_WRITE_ONLY,
@@ -143,7 +148,7 @@ plain_payload(uint8_t *at, const struct soft_write *r)
 	memset(at + r->len, 0, bb_roce_pad((uint32_t)r->len));
 }
 
-/* Send it. False: there is no room, and nothing has happened. */
+/* Sends a request. Returns false without room; nothing has changed then. */
 static inline bool
 plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	      const struct soft_plain *r, bool more)
@@ -178,8 +183,8 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	plain_payload(at, &r->w);
 	frame_close(e, p, m, b, bth, bb_roce_bth_last(flags, psn), len);
 	/*
-	 * In a conversation the peer waits for it: all that is to be noted is noted meanwhile, and
-	 * the clock has not been asked yet.
+	 * In a conversation the peer waits for the packet. So it leaves now, before the bookkeeping
+	 * and before the reading of the clock.
 	 */
 	if (w->talks == SOFT_WIRE_TALKS && !more)
 		soft_port_flush(p);
@@ -196,14 +201,17 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	return true;
 }
 
-/* Is it one packet, which is copied? */
+/* Returns true if the request is one packet and its payload is copied. */
 static inline bool
 plain_fits(const struct soft_qp *qp, const struct soft_plain *r)
 {
 	return r->w.len <= PLAIN_MAX && r->w.len <= qp->mtu;
 }
 
-/* The WQEs of a queue, each when it is known whether another one goes behind it. */
+/*
+ * Sends the WQEs of a queue. A WQE is sent after the decode of the next one, which decides whether
+ * more follow.
+ */
 static inline void
 plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 {
@@ -213,7 +221,7 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 	uint32_t at = 0;
 	bool more;
 
-	/* soft_req_decode() knows what a UMR keeps waiting. */
+	/* soft_req_decode() handles WQEs that wait for a UMR. */
 	if (room == 0 || qp->state != BB_PRM_QP_RTS || unlikely(qp->umr_index != 0))
 		return;
 	more = soft_fast_decode_plain(e, qp, w->sq_next, left, &r[0]);
@@ -238,14 +246,14 @@ soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 	struct soft_netif *nif = e->dev->netif;
 	struct soft_port *p = nif->port;
 
-	/* The path is known when a packet has gone the long way. */
+	/* The first packet of a path takes the long path, which fills the cache. */
 	if (unlikely(path->len == 0 || path->gen != p->stack.neigh.gen || !nif->plain || !p->up ||
 		     w->path.own || soft_netif_is_dead(e->dev, &w->path.net) ||
 		     !soft_netif_mine(e)))
 		return;
-	/* What makes room for another neighbour is one that is not used. */
+	/* Marks the neighbour as used: eviction takes the least recently used entry. */
 	p->stack.neigh.entry[path->hint].used = nif->now;
-	/* Answers go first, but for an ACK that is put off. */
+	/* Answers go first, except a delayed ACK. */
 	if (w->qp->queued == SOFT_Q_LATE) {
 		if (w->sq_next != w->qp->sq_pi)
 			plain_requests(e, w, p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A QP on a port: its life, its turns, its time. */
+/* A QP on a port: creation and states, turns, timers. */
 #include "soft_wire.h"
 
 #include "bb_roce_short.h"
@@ -12,10 +12,13 @@
 #include "soft_ctl.h"
 #include "soft_ud.h"
 
-/* A few milliseconds: EAL's interrupt thread has some ports for 20 us. */
+/*
+ * Attempts to get the port, a few milliseconds: EAL's interrupt thread holds the lock of some ports
+ * for 20 us.
+ */
 #define LAST_ACK_TRIES 10000u
 
-/* What the engine itself decides has no other line. */
+/* Returns the cause of a failure that only the RoCEv2 engine detects, for the log. */
 static const char *
 soft_wire_cause(uint8_t synd)
 {
@@ -39,7 +42,7 @@ soft_wire_failed(void *ctx, struct bb_roce_qp *roce, bool responder, uint8_t syn
 	uint16_t event = 0;
 
 	(void)ctx;
-	/* The CQE of a receive that failed tells enough. */
+	/* The CQE of a failed receive reports the error already. */
 	if (responder && !w->recv_failed) {
 		if (synd == BB_SYN_REMOTE_ACCESS)
 			event = BB_PRM_EVENT_WQ_ACCESS_ERROR;
@@ -152,7 +155,7 @@ soft_wire_type(uint32_t st)
 	}
 }
 
-/* The primary path of the context. */
+/* Decodes the primary path of the QP context. */
 static void
 soft_wire_path(struct soft_wire *w)
 {
@@ -164,14 +167,17 @@ soft_wire_path(struct soft_wire *w)
 
 	memcpy(net->src, qp->dev->gids[sgid].raw, 16);
 	memcpy(net->dst, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), 16);
-	/* [A] Linux gives the DSCP alone; the ECN bits are then those of the traffic class. */
+	/* Linux sets the DSCP only; the ECN bits are then those of the traffic class. [A] */
 	ecn = bb_prm_get(ads, BB_PRM_ADS_ECN);
 	if (ecn == 0)
 		ecn = bb_prm_get(ads, BB_PRM_ADS_TCLASS) & 3;
 	net->tclass = (uint8_t)(bb_prm_get(ads, BB_PRM_ADS_DSCP) << 2 | ecn);
 	net->hop_limit = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT);
 	net->flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
-	/* Left to the device: what differs between queue pairs (annex A17.3.2). */
+	/*
+	 * UDP source port 0: the device chooses a port that differs between queue pairs (annex
+	 * A17.3.2).
+	 */
 	net->sport = (uint16_t)(sport != 0 ? sport
 					   : 0xc000 | ((qp->qpn ^ qp->remote_qpn * 31) & 0x3fff));
 	memset(&w->path.path, 0, sizeof(w->path.path));
@@ -187,7 +193,7 @@ soft_wire_bad_attr(const struct soft_qp *qp, int err)
 		 qp->qpn, strerror(-err));
 }
 
-/* The others are asked for each time, and not copied: rights. */
+/* Rights need no copy: each request reads them from the QP. */
 void
 soft_wire_changed(struct soft_wire *w)
 {
@@ -219,7 +225,7 @@ soft_wire_enter_state(struct soft_wire *w)
 		.rnr_retry = qp->rnr_retry,
 		.window = qp->dev->opts.window,
 		.selective = !qp->dev->opts.no_keep,
-		/* Without an ack timeout nothing is sent again by time (9.7.6.1.3). */
+		/* Without an ack timeout no timer causes a retransmission (9.7.6.1.3). */
 		.adaptive = qp->ack_timeout != 0 ? SOFT_WIRE_ADAPTIVE_NS : 0,
 	};
 	int ret = 0;
@@ -273,8 +279,8 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 /* ---- Turns */
 
 /*
- * It has nothing to do before its timer, if there is one. Each packet moves that, and hardly any
- * is needed in the end: one that runs already may end too early, and is set again then.
+ * Puts the QP to sleep until its timer, if there is one. Each packet moves the deadline, and few
+ * timers expire in the end. So a running timer stays, may expire too early, and is then set again.
  */
 static inline void
 soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
@@ -282,7 +288,7 @@ soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	const uint64_t deadline = bb_roce_deadline(&w->roce);
 
 	if (unlikely(e->early && now >= deadline)) {
-		/* What it waits for may have come. */
+		/* The awaited packet may have arrived: runs again after the receive. */
 		soft_qp_queue(e, w->qp);
 	} else if (w->qp->queued == SOFT_Q_TIMER && w->timer <= deadline && w->shm_tx == NULL) {
 		return;
@@ -294,14 +300,14 @@ soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	}
 }
 
-/* All that was posted has been sent, and nothing is to be answered. */
+/* Returns true if all posted WQEs are sent and no answer is pending. */
 static inline bool
 soft_wire_idle(const struct soft_wire *w)
 {
 	return w->sq_next == w->qp->sq_pi && bb_roce_idle(&w->roce);
 }
 
-/* Look at it again when there is something to do. */
+/* Schedules the QP's next turn. */
 static inline void
 soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 {
@@ -313,11 +319,12 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 }
 
 /*
- * A conversation: each message of the peer is answered by one of the application's, as of a call
- * and its return. There its ACK is put off for a turn, and leaves behind the answer: the
- * application gets the message and the peer the answer earlier by what an ACK takes.
+ * Returns true if the ACK is delayed for a turn. That is done in a conversation: each message of
+ * the peer is answered by a message of the application, like a call and its return. The ACK then
+ * leaves after the answer, so that both the application and the peer get their messages earlier by
+ * the cost of an ACK.
  *
- * One packet has come since the requester sent last, and what it asks for is an ACK alone.
+ * Conditions: one packet has arrived since the requester's last send, and only an ACK is due.
  */
 static inline bool
 soft_wire_puts_off(const struct soft_engine *e, const struct soft_wire *w)
@@ -327,7 +334,7 @@ soft_wire_puts_off(const struct soft_engine *e, const struct soft_wire *w)
 	       e->dev->link->receive != NULL;
 }
 
-/* A doorbell, before anything is received. */
+/* Updates the conversation's count at a doorbell, before packets are received. */
 static inline void
 soft_wire_speaks(struct soft_wire *w)
 {
@@ -340,7 +347,7 @@ soft_wire_speaks(struct soft_wire *w)
 		w->talks += heard;
 }
 
-/* What cannot go the short way; new WQEs if this turn has not had its share of them. */
+/* Runs the long path; with @post takes new WQEs if this turn has not used its share. */
 static __rte_noinline void
 soft_wire_rest(struct soft_engine *e, struct soft_wire *w, bool post, uint64_t now)
 {
@@ -348,7 +355,7 @@ soft_wire_rest(struct soft_engine *e, struct soft_wire *w, bool post, uint64_t n
 		soft_wire_post(e, w);
 	if (!bb_roce_idle(&w->roce))
 		bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
-	/* UC and UD complete as they are sent: there is room again. */
+	/* UC and UD complete when sent, so slots are free again. */
 	if (post && w->qp->st != BB_PRM_QP_ST_RC)
 		soft_wire_post(e, w);
 }
@@ -360,7 +367,7 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	uint64_t now;
 
 	soft_wire_turn(e);
-	/* Before anything is received no timer ends: what it waits for may have come. */
+	/* No timer expires before packets are received: the awaited packet may have arrived. */
 	if (e->early)
 		soft_wire_speaks(w);
 	else if (unlikely(soft_engine_ns(e) >= bb_roce_deadline(&w->roce)))
@@ -393,7 +400,7 @@ soft_wire_last_ack(struct soft_qp *qp)
 	if (qp->queued != SOFT_Q_LATE)
 		return;
 	soft_qp_unqueue(e, qp);
-	/* Who has the port meanwhile waits for nobody. */
+	/* The holder of the port's lock never waits for this engine, so this loop ends. */
 	for (i = 0; i < LAST_ACK_TRIES && bb_roce_short_ack_due(&w->roce); i++) {
 		e->timed = false;
 		e->dev->link->begin(e);
@@ -422,7 +429,7 @@ soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last)
 	soft_wire_count_later(e, w);
 	if (w->qp->queued == SOFT_Q_RUN)
 		return;
-	/* What has room now goes out when all that came is taken in. */
+	/* New sends leave after all received packets are processed. */
 	if (w->sq_next != w->qp->sq_pi || w->shm_tx != NULL) {
 		soft_qp_queue(e, w->qp);
 		return;
@@ -433,7 +440,7 @@ soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last)
 				soft_qp_later(e, w->qp);
 			return;
 		}
-		/* Likewise an answer, unless that was all. */
+		/* An answer, too, unless this packet was the last one. */
 		if (last)
 			e->dev->link->plain(e, w);
 	}

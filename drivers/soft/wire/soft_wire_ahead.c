@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Copies of packets that wait for one that was lost: the link's own memory, a PMD's or a
- * peer's, is not held for them. There are none where nothing is lost.
+ * Copies of out-of-order packets that wait for a lost one. Copies, so that the memory of the link,
+ * a PMD or a peer is not held. There are none without loss.
  *
- * There is room for so many of an engine. One that is lost comes again soon, unless the peer has
- * died, or means harm. So when there is no more room, who has waited for long gives back what it
- * has; not others, each of which would take from the next one what is needed in a moment.
+ * The number of copies per engine is limited. A lost packet is normally repeated soon, unless the
+ * peer has died or is hostile. So at the limit the queue pair that has waited longest drops its
+ * copies, if it has waited for LONG_NS. Other queue pairs keep their copies, because each needs
+ * them in a moment.
  */
 #include <stdlib.h>
 
@@ -15,7 +16,9 @@
 
 #define LONG_NS UINT64_C(100000000)
 
-/* It keeps one more. */
+/*
+ * Counts one more held packet of a queue pair, and moves it to the end of the list after progress.
+ */
 static void
 soft_wire_keeps(struct soft_engine *e, struct soft_wire *w)
 {
@@ -53,7 +56,10 @@ soft_wire_ahead_keep(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pk
 	struct bb_roce_pkt *copy;
 
 	(void)ctx;
-	/* Of all its queue pairs: a peer that sends nothing but what is ahead fills no memory. */
+	/*
+	 * The limit covers all queue pairs of the engine, so that a peer that sends only
+	 * out-of-order packets cannot fill the memory.
+	 */
 	if (!soft_wire_ahead_room(e))
 		return NULL;
 	copy = malloc(sizeof(*copy) + pkt->len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the RoCEv2 engine has counted of a QP, for the counters of the device. */
+/* Transfer of a QP's counts from the RoCEv2 engine to the counters of the device. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #define SERVED 3u
 
-/* Counters by their place in both structs. */
+/* Counters, by their offsets in both structs. */
 #define PAIR(soft, roce)                                                                           \
 	{                                                                                          \
 		offsetof(struct soft_counters, soft), offsetof(struct bb_roce_stats, roce)         \
@@ -19,7 +19,7 @@
 static const struct {
 	size_t soft, roce;
 } soft_wire_counters[] = {
-	/* SERVED of them count what is carried out. */
+	/* The first SERVED counters count executed requests. */
 	PAIR(rx_write, rx_write),
 	PAIR(rx_read, rx_read),
 	PAIR(rx_atomic, rx_atomic),
@@ -50,7 +50,7 @@ soft_wire_counter(void *base, size_t at)
 	return (uint64_t *)(void *)((uint8_t *)base + at);
 }
 
-/* What @roce has more than was told, to *to (NULL: nobody). */
+/* Adds the increment of counter @roce since the last report to *to; @to may be NULL. */
 static void
 soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
 {
@@ -64,7 +64,10 @@ soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
 	*told = now;
 }
 
-/* Why packets were dropped without an answer. First those of no QP, by enum bb_roce_drop. */
+/*
+ * Reasons of packets dropped without an answer. The reasons without a QP come first, by enum
+ * bb_roce_drop.
+ */
 #define LOST(roce, text)                                                                           \
 	{                                                                                          \
 		offsetof(struct bb_roce_stats, roce), #roce, text                                  \
@@ -152,7 +155,7 @@ soft_wire_told(const struct soft_wire *w)
 	return memcmp(&w->told, &w->roce.stats, offsetof(struct bb_roce_stats, tx_packets)) == 0;
 }
 
-/* The last one of its kind is the end of the queue pair, and no retry. */
+/* Returns the number of retries. The last event of its kind ends the queue pair and is no retry. */
 static uint64_t
 soft_wire_retries(const struct bb_roce_stats *s)
 {
@@ -173,13 +176,15 @@ soft_wire_count(struct soft_wire *w)
 	struct soft_dev *dev = w->qp->dev;
 	uint32_t i;
 
-	/* All that is told of stands in front. A requester alone changes none of it, */
+	/*
+	 * The reported counters come first in the struct. A requester alone changes none of them.
+	 */
 	if (likely(soft_wire_told(w)))
 		return;
 	for (i = 0; i < SERVED; i++)
 		soft_wire_tell(w, soft_wire_counters[i].roce,
 			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
-	/* a responder's what it has served. */
+	/* A responder usually changes only the first SERVED counters. */
 	if (likely(soft_wire_told(w)))
 		return;
 	w->qp->retries += soft_wire_retries(&w->roce.stats) - soft_wire_retries(&w->told);
@@ -193,7 +198,7 @@ soft_wire_count(struct soft_wire *w)
 			       soft_wire_counter(&dev->cong, soft_wire_congestion[i].soft));
 	for (i = 0; i < RTE_DIM(soft_wire_losses); i++)
 		soft_wire_tell(w, soft_wire_losses[i].roce, &dev->lost[SOFT_LOST_QP + i]);
-	/* What nobody asks for is in front as well. */
+	/* Copies also the leading counters that no table reports. */
 	w->told = w->roce.stats;
 }
 

@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Frames whose headers are those of the frame before, as Van Jacobson predicts those of TCP: of a
- * connection hardly anything but PSNs, addresses and payload differs from one packet to the next.
+ * Header prediction, as Van Jacobson's for TCP: within a connection hardly more than PSNs,
+ * addresses and payload differs from one packet to the next.
  *
- * Once a frame has gone through all checks, and its queue pair says what another one like it
- * would be, its first bytes are remembered, down to the queue pair's number, and the ICRC as far.
- * A frame that has the same has the same answers to all checks that look at these bytes alone. The
- * rest is asked each time. Whatever is not as expected is left to soft_port_input() and
- * soft_wire_deliver() before anything has been done: they refuse and count it.
+ * A frame that has passed all checks predicts the next one, if its queue pair agrees. The device
+ * caches its first bytes, up to the queue pair's number, and the ICRC's state after them. A frame
+ * with equal bytes passes all checks that depend on these bytes alone. The other checks run each
+ * time. A frame that does not match goes to soft_port_input() and soft_wire_deliver(), which reject
+ * and count it; nothing has changed before.
  *
- * Remembered are WRITEs and SENDs of one packet, and ACKs, as they come from a peer that gives all
- * IPv4 packets the same identification. (Linux' differ.)
+ * The cache covers WRITEs and SENDs of one packet, and ACKs, from peers that give all IPv4 packets
+ * the same identification. (Linux' identification differs.)
  */
 #include "soft_wire.h"
 
@@ -23,11 +23,11 @@
 #define ETH     14u
 #define TAG     4u
 #define UDP_LEN 8u
-#define PSN     8u /* in the BTH */
+#define PSN     8u /* Offset in the BTH. */
 #define NEXT    BB_ROCE_BTH_LEN
-#define SHORT   (ETH + 20u + UDP_LEN + NEXT) /* no frame of RoCE is as short */
+#define SHORT   (ETH + 20u + UDP_LEN + NEXT) /* A RoCE frame is longer. */
 
-/* What is compared ends in front of the lower two bytes of the QP number, which find the QP. */
+/* The comparison ends before the lower two bytes of the QP number, which find the QP. */
 #define COMPARED (PSN - 2)
 static_assert(SOFT_WIRE_HEAD == ETH + 20 + UDP_LEN + COMPARED, "the QP number is in between");
 static_assert(SOFT_WIRE_HEAD_MAX == ETH + TAG + 40 + UDP_LEN + COMPARED, "and with more in front");
@@ -36,7 +36,7 @@ static_assert(SOFT_WIRE_HEAD_MAX - SOFT_WIRE_HEAD <= 32, "and two more");
 
 #define LEARN_EVERY 16u
 
-/* By opcode of RC. What none of them has the expected bytes tell apart. */
+/* Kind by RC opcode. Other opcodes map to kind 0, and the comparison of the bytes excludes them. */
 static const uint8_t kinds[32] = {
 	[BB_ROCE_WRITE_ONLY] = SOFT_WIRE_WRITE, [BB_ROCE_WRITE_ONLY_IMM] = SOFT_WIRE_WRITE_IMM,
 	[BB_ROCE_SEND_ONLY] = SOFT_WIRE_SEND,   [BB_ROCE_SEND_ONLY_IMM] = SOFT_WIRE_SEND_IMM,
@@ -49,7 +49,7 @@ kind_of(uint8_t opcode)
 	return kinds[opcode & 31];
 }
 
-/* Where the BTH is, if it is a frame of ours. */
+/* Returns the offset of the BTH, if the frame is RoCEv2. */
 static inline uint32_t
 bth_at(const uint8_t *p)
 {
@@ -76,7 +76,7 @@ differ16(const uint8_t *a, const uint8_t *b)
 	return x ^ y;
 }
 
-/* Are the first @n bytes the same, SOFT_WIRE_HEAD to SOFT_WIRE_HEAD_MAX? */
+/* Returns true if the first @n bytes are equal; @n is SOFT_WIRE_HEAD to SOFT_WIRE_HEAD_MAX. */
 static inline bool
 same_head(const uint8_t *a, const uint8_t *b, uint32_t n)
 {
@@ -93,7 +93,7 @@ le32(const uint8_t *p)
 	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
-/* A frame that is as it should be so far. */
+/* A frame that has matched so far. */
 struct frame {
 	struct soft_engine *e;
 	struct soft_wire *w;
@@ -109,7 +109,7 @@ capture(const struct frame *f)
 	soft_packet_seen(f->e, SOFT_CAPTURE_IN, f->p + l2, f->x->end - l2, 0);
 }
 
-/* It is taken: the packet in it, as soft_wire_deliver() has it. */
+/* Accepts the frame, as soft_wire_deliver() does: captures it and begins a turn. */
 static inline void
 seen(const struct frame *f)
 {
@@ -118,7 +118,10 @@ seen(const struct frame *f)
 	soft_wire_turn(f->e);
 }
 
-/* Another one is missing that was sent before it. */
+/*
+ * Processes an out-of-order packet: an earlier one is missing. Returns false if it needs all
+ * checks.
+ */
 static __rte_noinline bool
 expect_ahead(const struct frame *f, uint32_t psn)
 {
@@ -179,7 +182,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 		uint8_t opcode = write ? BB_CQE_RESP_WR_IMM
 				       : (imm ? BB_CQE_RESP_SEND_IMM : BB_CQE_RESP_SEND);
 
-		/* The time of the turn. */
+		/* Reads the clock for the CQE's timestamp. */
 		(void)soft_engine_ns(f->e);
 		if (unlikely(!soft_recv_complete(f->e, qp, opcode,
 						 (soft_be32(f->bth) >> 23 & BB_ROCE_SE) != 0,
@@ -239,13 +242,13 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p
 		return false;
 	f.bth = p + at;
 	qp = soft_qp_find(dev, soft_be32(f.bth + 4) & BB_ROCE_QPN_MASK);
-	/* Without an engine it is the control path that polls. */
+	/* @e is NULL if the control path polls. */
 	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e))
 		return false;
 	f.w = qp->wire;
 	kind = kind_of(f.bth[0]);
 	f.x = &f.w->expect[kind];
-	/* None: end is 0. */
+	/* end is 0 if no frame is predicted. */
 	if (unlikely(f.x->end - 1 >= len || !same_head(p, f.x->head, at + COMPARED)))
 		return false;
 	if (unlikely(bb_roce_icrc_more(f.x->crc, f.bth + PSN,
@@ -259,7 +262,7 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p
 	return true;
 }
 
-/* Is its frame one that the first bytes of are enough to know another by? */
+/* Returns true if equal first bytes suffice to predict another frame like this. */
 static bool
 is_plain(const struct soft_wire *w, const struct soft_packet *p)
 {
@@ -272,7 +275,9 @@ is_plain(const struct soft_wire *w, const struct soft_packet *p)
 		return false;
 	if (p->ip_len == 40)
 		return soft_be32(p->ip + 4) >> 16 == p->len - 40;
-	/* The PMD may have checked the IP header and not found the right sum in it. */
+	/*
+	 * Checks the sum itself: the PMD may have verified a header that carries another checksum.
+	 */
 	return p->ip_len == 20 && soft_be32(p->ip) << 16 == p->len << 16 &&
 	       soft_port_csum(NULL, NULL, 0, 0, p->ip, 20) == 0;
 }
@@ -302,10 +307,10 @@ soft_wire_learn(struct soft_wire *w, const struct soft_packet *p)
 	uint8_t opcode = p->ip[p->ip_len + UDP_LEN];
 	enum soft_wire_kind kind = kind_of(opcode);
 
-	/* What is no kind is told to be the first one. */
+	/* Opcodes without a kind map to kind 0. */
 	if (opcode >= 32 || (kind == 0 && opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY)))
 		return;
-	/* What is of no use need not be learnt each time. */
+	/* Without matches, learns only every LEARN_EVERY frames. */
 	if (w->expect_met == 0 && w->expect_missed++ % LEARN_EVERY != 0)
 		return;
 	learn(w, p, &w->expect[kind]);

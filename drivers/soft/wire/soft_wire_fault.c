@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Faults of a network on purpose: packets that are lost, doubled, overtaken, damaged or late, and a
- * link that takes none, in each direction at a rate of its own. What strikes which packet is drawn
- * from the device's seed, so that the same packets in the same order meet the same faults.
+ * Fault injection: packets that are lost, duplicated, reordered, corrupted or late, and a link that
+ * accepts no packets. Each direction has its own rates. The device's seed selects the packets, so
+ * that the same packets in the same order meet the same faults.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "soft_ctl.h"
 
-/* A packet that is overtaken waits so long, beside the delay that all have. */
+/* Extra delay of a reordered packet, beside the delay of all packets. */
 #define REORDER_MIN_US 20u
 #define REORDER_MAX_US 500u
 #define MILLION        1000000u
@@ -33,7 +33,7 @@ static const struct {
 	{"ecn", offsetof(struct soft_net_fault, ecn)},
 };
 
-/* "1", "0.05": percent, in millionths. */
+/* Parses a percentage such as "1" or "0.05" to millionths. Returns 0 or -EINVAL. */
 static int
 parse_percent(const char *value, uint32_t *millionths)
 {
@@ -59,7 +59,7 @@ parse_percent(const char *value, uint32_t *millionths)
 	return 0;
 }
 
-/* A number from 1 to @max and no more. */
+/* Parses a number from 1 to @max, without other text. Returns 0 or -EINVAL. */
 static int
 parse_number(const char *value, uint32_t max, uint32_t *number)
 {
@@ -81,7 +81,10 @@ parse_ms(const char *value, uint32_t *ms)
 	return parse_number(value, MAX_MS, ms);
 }
 
-/* What stands before the colon; behind it: the result. NULL: there is none, or it is long. */
+/*
+ * Copies the text before the colon to @first. Returns the text after the colon, or NULL without a
+ * colon or if the text is too long.
+ */
 static const char *
 split(const char *value, char first[16])
 {
@@ -94,7 +97,7 @@ split(const char *value, char first[16])
 	return colon + 1;
 }
 
-/* "PERCENT:MS" */
+/* Parses "PERCENT:MS". Returns 0 or -EINVAL. */
 static int
 parse_stall(const char *value, struct soft_net_fault *f)
 {
@@ -106,7 +109,7 @@ parse_stall(const char *value, struct soft_net_fault *f)
 	return parse_ms(ms, &f->stall_ms);
 }
 
-/* "PACKETS" or "PACKETS:MS" */
+/* Parses "PACKETS" or "PACKETS:MS". Returns 0 or -EINVAL. */
 static int
 parse_full(const char *value, struct soft_net_fault *f)
 {
@@ -160,7 +163,7 @@ soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts)
 	return 0;
 }
 
-/* xorshift64*: every seed but 0 runs through all values. */
+/* Draws a random number, by xorshift64*: each seed but 0 runs through all values. */
 static uint32_t
 draw(struct soft_engine *e)
 {
@@ -189,7 +192,7 @@ soft_net_loses(struct soft_engine *e)
 	return strikes(e, e->dev->opts.tx_fault.drop);
 }
 
-/* Until @due. The packet is given away; false: it is lost. */
+/* Holds a packet until @due. Takes ownership; returns false if the packet is lost. */
 static bool
 hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t due)
 {
@@ -223,7 +226,10 @@ copy(const struct soft_packet_msg *m)
 	return twin;
 }
 
-/* A switch marks what says that its sender understands (RFC 3168, 5): ECT(0) or ECT(1). */
+/*
+ * Returns true if a switch may mark the packet: its sender understands ECN (RFC 3168, 5), ECT(0) or
+ * ECT(1).
+ */
 static bool
 may_be_marked(const struct soft_packet_msg *m)
 {
@@ -243,7 +249,7 @@ mark(struct soft_packet_msg *m)
 		ip[1] |= ECN_CE << 4;
 		return;
 	}
-	/* The checksum of the header, by what has changed (RFC 1624, equation 3). */
+	/* Updates the header's checksum incrementally (RFC 1624, equation 3). */
 	old = (uint32_t)ip[0] << 8 | ip[1];
 	ip[1] |= ECN_CE;
 	sum = (uint16_t) ~((uint32_t)ip[10] << 8 | ip[11]);
@@ -253,7 +259,7 @@ mark(struct soft_packet_msg *m)
 	soft_put16(ip + 10, ~sum);
 }
 
-/* The faults that strike the next packet: drawn all at once, a lost one meets no others. */
+/* Draws the faults of the next packet, all at once. A lost packet has no other faults. */
 static uint8_t
 draw_hits(struct soft_engine *e, const struct soft_packet_msg *m, const struct soft_net_fault *f)
 {
@@ -283,7 +289,7 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 	if ((m->hits & SOFT_HIT_REORDER) != 0)
 		us += REORDER_MIN_US + draw(e) % (REORDER_MAX_US - REORDER_MIN_US);
 	due = now + soft_time_cycles(us * 1000);
-	/* Behind those that wait already, also when the stall has just ended. */
+	/* Stays in order after packets that wait already, even if the stall has just ended. */
 	if (*stalled != 0 || now < *until) {
 		m->hits |= SOFT_HIT_STALL;
 		if (hold(e, m, RTE_MAX(due, *until)))
@@ -293,7 +299,10 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 	}
 }
 
-/* Another packet has passed, one way: was it the last one that the link takes? */
+/*
+ * Counts a passed packet of one direction. After the last packet that the link accepts, the link
+ * becomes full.
+ */
 static void
 count(struct soft_engine *e, bool rx, const struct soft_net_fault *f)
 {
@@ -322,7 +331,7 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 		free(m);
 		return;
 	}
-	/* Before it is damaged: what a switch marks is still an IP packet. */
+	/* Marks before corruption: a switch marks valid IP packets. */
 	if ((m->hits & SOFT_HIT_ECN) != 0)
 		mark(m);
 	if ((m->hits & SOFT_HIT_DUP) != 0) {
@@ -368,7 +377,7 @@ soft_packet_capture_end(struct soft_engine *e, bool keep)
 	e->net.busy = true;
 }
 
-/* The port goes down and comes up with the time, as the option flap says. */
+/* Takes the port down and up by the clock, as the option flap says. */
 static void
 flap(struct soft_dev *dev)
 {
@@ -377,7 +386,7 @@ flap(struct soft_dev *dev)
 
 	if (soft_fault_dead(dev) || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED) == down)
 		return;
-	/* Of the engines that see it, one tells. */
+	/* One of the engines that notice the change raises the event. */
 	if (__atomic_exchange_n(&dev->port_down, down, __ATOMIC_ACQ_REL) != down)
 		soft_event_raise(dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
 }

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets of a device, between its queue pairs and its link: every one that leaves and every one
- * that has come passes here, whatever the link is, but for those that soft_wire_expect.c takes.
+ * Packets of a device, between its queue pairs and its link. Every packet passes here in both
+ * directions, on every link, except frames that soft_wire_expect.c accepts.
  */
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ soft_packet_build(const struct soft_link_pkt *p)
 	soft_put16(udp, to->net.sport);
 	soft_put16(udp + 2, BB_ROCE_UDP_PORT);
 	soft_put16(udp + 4, m->len);
-	soft_put16(udp + 6, 0); /* the ICRC is there (annex A17.3.1.2) */
+	soft_put16(udp + 6, 0); /* No UDP checksum: the ICRC covers the packet (annex A17.3.1.2). */
 	bth = udp + UDP_LEN;
 	memcpy(bth, hdr, hdr_len);
 	at = bth + hdr_len;
@@ -60,7 +60,10 @@ soft_packet_build(const struct soft_link_pkt *p)
 
 /* ---- Out */
 
-/* The dice fall over bytes, if they may do more than lose them. False: there is no room. */
+/*
+ * Sends a packet under fault injection. Faults other than loss need a serialized packet. Returns
+ * false without room.
+ */
 static bool
 soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 {
@@ -69,7 +72,7 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 	if (soft_net_loses_only(e->dev)) {
 		if (soft_net_loses(e))
 			return true;
-		/* Drawn for once: without room it comes again. */
+		/* The draw counts once: a packet that finds no room comes again and is spared. */
 		e->net.spared = e->dev->link->send(e, p) == SOFT_LINK_FULL;
 		return !e->net.spared;
 	}
@@ -82,7 +85,7 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 	return true;
 }
 
-/* False: no room, it is not sent. */
+/* Sends a packet in bytes. Returns false without room; the caller keeps the packet. */
 static bool
 soft_packet_send(struct soft_engine *e, struct soft_packet_msg *m)
 {
@@ -90,14 +93,17 @@ soft_packet_send(struct soft_engine *e, struct soft_packet_msg *m)
 
 	if (likely(e->dev->capture == NULL))
 		return e->dev->link->send_bytes(e, m) != SOFT_LINK_FULL;
-	/* The capture's until it is sent: what comes in for it stands behind it. */
+	/*
+	 * Locks the capture until the packet is sent, so that its answer comes after it in the
+	 * file.
+	 */
 	soft_packet_capture_begin(e, SOFT_CAPTURE_OUT, m->data, m->len, m->hits);
 	sent = e->dev->link->send_bytes(e, m);
 	soft_packet_capture_end(e, sent != SOFT_LINK_FULL);
 	return sent != SOFT_LINK_FULL;
 }
 
-/* A capture wants bytes. */
+/* Sends a packet under capture, which needs bytes. Returns false without room. */
 static bool
 soft_wire_tx_captured(struct soft_engine *e, const struct soft_link_pkt *p)
 {
@@ -111,7 +117,7 @@ soft_wire_tx_captured(struct soft_engine *e, const struct soft_link_pkt *p)
 	return false;
 }
 
-/* Is it memory of the engine's, which the next packet may use? */
+/* Returns true if @p is scratch memory of the engine, which the next packet may overwrite. */
 static bool
 soft_wire_scratch(const struct soft_engine *e, const void *p)
 {
@@ -121,7 +127,7 @@ soft_wire_scratch(const struct soft_engine *e, const void *p)
 	       at - (uintptr_t)e->req.wqe < sizeof(e->req.wqe);
 }
 
-/* What an RC request sends is there until its answer comes. */
+/* Returns true if the payload stays valid: an RC request's memory does until its answer arrives. */
 static bool
 soft_wire_stable(const struct soft_engine *e, const struct soft_wire *w,
 		 const struct bb_roce_iov *iov, uint32_t n)
@@ -137,9 +143,10 @@ soft_wire_stable(const struct soft_engine *e, const struct soft_wire *w,
 }
 
 /*
- * The link has no room for a packet to @to. One of RC waits, and the ack timer ends that. UC and UD
- * have no timer: what finds no room for a head of queue's lifetime is dropped, as by a switch (IBTA
- * vol. 1, 18.2.5.4), so that a peer that takes nothing stops no other's datagrams. True: dropped.
+ * Handles a packet to @to for which the link has no room; returns true if it is dropped. A packet
+ * of RC waits, and the ack timer limits the wait. UC and UD have no timer. Their packet is dropped
+ * after a head of queue's lifetime, as in a switch (IBTA vol. 1, 18.2.5.4), so that a peer that
+ * accepts nothing does not block datagrams to others.
  */
 static __rte_noinline bool
 soft_wire_expired(struct soft_wire *w, const struct soft_wire_dest *to)
@@ -188,7 +195,7 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 
 /* ---- In */
 
-/* For @qp of the engine, found by the number that stands in the packet. */
+/* Checks and processes a packet for @qp, found by the QP number in the packet. */
 static inline void
 soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_packet *p)
 {
@@ -215,14 +222,14 @@ soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_pac
 		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
 }
 
-/* Is it as long as the shortest one? */
+/* Returns true if the packet has the length of the shortest valid packet. */
 static inline bool
 soft_wire_whole(const struct soft_packet *p)
 {
 	return p->len - p->ip_len >= UDP_LEN + BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN;
 }
 
-/* The QP that a packet names, which nobody has checked yet. NULL: none. */
+/* Returns the QP that an unchecked packet names, or NULL. */
 static inline struct soft_qp *
 soft_wire_named(const struct soft_dev *dev, const struct soft_packet *p)
 {
@@ -245,13 +252,13 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 		soft_wire_lost(dev, BB_ROCE_DROP_SHORT);
 		return;
 	}
-	/* A wrong one finds a wrong engine, which checks the ICRC. */
+	/* A corrupted QP number selects another engine, whose ICRC check drops the packet. */
 	qp = soft_wire_named(dev, p);
 	if (unlikely(qp == NULL || qp->wire == NULL)) {
 		soft_wire_lost(dev, SOFT_LOST_NO_QP);
 		return;
 	}
-	/* Faults strike what comes through the inbox. */
+	/* Faults apply only to packets of the inbox. */
 	if (likely(qp->engine == e && !soft_net_faulty(&dev->opts.rx_fault))) {
 		soft_packet_seen(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
 		soft_wire_input(e, qp, p);
@@ -273,7 +280,7 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 	soft_packet_post(qp, m);
 }
 
-/* ---- Of bytes */
+/* ---- Packets in bytes */
 
 bool
 soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)

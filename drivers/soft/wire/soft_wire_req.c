@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The requester's half of a QP on a port: WQEs become messages, and their memory is read and
- * written as the RoCEv2 engine asks.
+ * The requester's half of a QP on a port. It turns WQEs into messages, and reads and writes their
+ * memory for the RoCEv2 engine.
  *
- * What is no message (NOP, UMR), and a WQE that is refused, waits until all before it are
- * complete: completions come in the order of posting.
+ * WQEs without a message (NOP, UMR) and rejected WQEs wait until all WQEs before them are complete,
+ * because completions come in the order of posting.
  */
 #include "soft_wire.h"
 
@@ -14,9 +14,9 @@
 #include "soft_resp.h"
 #include "soft_ud.h"
 
-/* ---- WQEs that are given to the engine */
+/* ---- WQEs passed to the engine */
 
-/* The message kind of a WQE. False: it has none. */
+/* Finds the message kind of a WQE. Returns false if it has none. */
 static bool
 soft_wire_kind(uint8_t opcode, uint8_t *kind)
 {
@@ -50,14 +50,17 @@ soft_wire_kind(uint8_t opcode, uint8_t *kind)
 	}
 }
 
-/* A WQE at the head of the queue that ends here. False: not now, its key is in use. */
+/*
+ * Completes a WQE without a message, at the head of the queue. Returns false if its key is in use
+ * now.
+ */
 static bool
 soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, uint8_t synd)
 {
 	struct soft_qp *qp = w->qp;
 
 	if (synd == 0 && r->d.opcode == BB_WQE_UMR) {
-		/* What was sent before it is complete, and this engine has no use of the key. */
+		/* All earlier WQEs are complete, and this engine uses the key no more. */
 		soft_keys_done(e);
 		synd = soft_umr_execute(qp, r);
 		if (synd == SOFT_SYN_AGAIN)
@@ -73,8 +76,8 @@ soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, 
 }
 
 /*
- * What is sent in this very turn, as most is, need not be looked up again. Inline data is in
- * r->wqe, which the next WQE takes.
+ * Caches the payload's address for a send in the same turn, the usual case. Copies inline data,
+ * which lies in r->wqe and is overwritten by the next WQE.
  */
 static inline void
 soft_wire_keep(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
@@ -91,14 +94,14 @@ soft_wire_keep(const struct soft_engine *e, struct soft_wire *w, const struct so
 	if (at < sizeof(r->wqe)) {
 		if (keep->piece.len > SOFT_WIRE_INLINE || at > sizeof(r->wqe) - SOFT_WIRE_INLINE)
 			return;
-		/* Of one length, for a few moves instead of a call. */
+		/* Constant length: compiles to a few moves instead of a call. */
 		memcpy(w->inl[slot], keep->piece.p, SOFT_WIRE_INLINE);
 		keep->piece.p = w->inl[slot];
 	}
 	keep->turn = e->turn;
 }
 
-/* False: the wire has no such message. */
+/* Posts the message of a WQE to the RoCEv2 engine. Returns false if the engine rejects it. */
 static bool
 soft_wire_give(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
 	       uint8_t kind)
@@ -152,16 +155,16 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 			synd = BB_SYN_LOCAL_QP_OP;
 			r->why = "there are no packets for such an operation";
 		}
-		/* A key in use by another engine is tried in the QP's next turn. */
+		/* If another engine uses the key, the QP's next turn tries again. */
 		if (w->sq_next != qp->sq_ci || !soft_wire_local(e, w, r, synd))
 			return;
 	}
-	/* All that was posted when a UMR was executed is under way. */
+	/* All WQEs that were posted when a UMR was executed are in flight. */
 	if (w->sq_next == qp->sq_pi)
 		qp->umr_index = 0;
 }
 
-/* ---- Their memory */
+/* ---- Memory of WQEs */
 
 static const char *
 soft_wire_text(const struct soft_engine *e, uint8_t status)
@@ -183,7 +186,7 @@ soft_wire_text(const struct soft_engine *e, uint8_t status)
 	}
 }
 
-/* The WQE of a message in e->req. 0, or a syndrome. */
+/* Decodes the WQE of a message to e->req. Returns 0 or a syndrome. */
 static uint8_t
 soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_msg *msg)
 {
@@ -244,7 +247,7 @@ soft_wire_place(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *ms
 	(void)ctx;
 	if (unlikely(synd != 0))
 		return synd;
-	/* Such a message is one packet. */
+	/* A message whose data goes into the CQE is one packet. */
 	if (soft_resp_to_cqe(w->qp, &e->req)) {
 		memcpy(w->qp->cs_data, data, len);
 		w->qp->cs_len = (uint8_t)len;
@@ -269,7 +272,7 @@ soft_wire_complete(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg 
 	const struct soft_done *d = &w->done[msg->cookie];
 
 	(void)ctx;
-	/* It went down meanwhile: the flush has told of this WQE. */
+	/* The QP failed meanwhile, and the flush has completed this WQE. */
 	if (w->qp->state != BB_PRM_QP_RTS)
 		return;
 	if (status == 0)

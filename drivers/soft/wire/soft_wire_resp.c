@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The responder's half of a QP on a port: receives and remote access, by the keys and rules of
+ * The responder's half of a QP on a port: receives and remote access, with the keys and rules of
  * the loop port (soft_resp*.c, soft_mem_access.c).
  *
- * A message comes in packet by packet. The receive it goes into is looked up anew for each and
- * used up only when it is complete: the queue's index does not move before.
+ * A message arrives packet by packet. Each packet looks up the receive again. The receive is
+ * consumed only when the message is complete, so the queue's index stays until then.
  */
 #include "soft_wire.h"
 
@@ -44,7 +44,7 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 	}
 }
 
-/* [off, off + len) of the buffers of the receive taken: e->remote. 0, or a syndrome. */
+/* Maps [off, off + len) of the current receive's buffers to e->remote. Returns 0 or a syndrome. */
 static uint8_t
 soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
 {
@@ -54,7 +54,9 @@ soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
 	uint8_t synd;
 
 	w->checked.turn = 0;
-	/* The engine may have worked on another QP's receive meanwhile. */
+	/*
+	 * The engine may have processed another QP's receive meanwhile, so looks this one up again.
+	 */
 	if (soft_resp_recv_ready(e, qp, NULL, NULL).kind != SOFT_ACK)
 		return BB_SYN_LOCAL_QP_OP;
 	synd = soft_resp_scatter_at(e, qp, NULL, off, len, &why);
@@ -75,13 +77,16 @@ soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uin
 	uint8_t synd;
 
 	(void)ctx;
-	/* A first packet so small is the only one. The list is software's to follow then. */
+	/*
+	 * A first packet this short is the only packet. Software then copies the data from the CQE
+	 * to the buffers.
+	 */
 	if (qp->cs_res && off == 0 && len <= sizeof(w->in_cqe)) {
 		memcpy(w->in_cqe, data, len);
 		w->in_cqe_len = (uint8_t)len;
 		return 0;
 	}
-	/* Of a datagram once: there must be room for the GRH too. */
+	/* A datagram needs room for the GRH, too. */
 	synd = ud ? soft_wire_recv_map(w, 0, SOFT_GRH) : 0;
 	if (synd == 0)
 		synd = soft_wire_recv_map(w, off + (ud ? (uint64_t)SOFT_GRH : 0), len);
@@ -173,7 +178,10 @@ soft_wire_invalidate(void *ctx, struct bb_roce_qp *roce, uint32_t rkey)
 
 /* ---- Remote access */
 
-/* The memory that a request names: e->remote, and e->detour where it is not plain memory. */
+/*
+ * Maps the memory that a request names to e->remote, or sets e->detour if it is not plain memory.
+ * Returns false if the access is refused.
+ */
 static bool
 soft_wire_map(struct soft_wire *w, uint32_t rkey, uint64_t va, uint64_t len, enum soft_right right,
 	      const char **why)
@@ -225,7 +233,7 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 
 	(void)ctx;
 	if (soft_wire_qp_allows(qp, access)) {
-		/* The key of a message without payload is not looked at (9.7.4.1.4). */
+		/* A message without payload has no check of its key (9.7.4.1.4). */
 		if (len == 0)
 			return 0;
 		if (soft_wire_map(w, rkey, va, len, soft_wire_right(access), &why)) {
@@ -247,7 +255,10 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 	return synd;
 }
 
-/* Is it what was checked just now, for this very packet, whose message is no longer? */
+/*
+ * Returns true if soft_wire_remote_check() has just checked this range for this packet, as for
+ * single-packet messages.
+ */
 static bool
 soft_wire_is_checked(const struct soft_wire *w, uint32_t rkey, uint64_t va, uint32_t len)
 {
@@ -255,7 +266,10 @@ soft_wire_is_checked(const struct soft_wire *w, uint32_t rkey, uint64_t va, uint
 	       w->checked.rkey == rkey && w->checked.len == len;
 }
 
-/* A seeded defect of the target, in one packet. False: the packet is placed as it should be. */
+/*
+ * Applies a seeded defect of the target to one packet. Returns false if the packet must be placed
+ * correctly.
+ */
 static bool
 soft_wire_misplaced(struct soft_wire *w, uint32_t rkey, uint64_t va, const struct soft_piece *src)
 {
@@ -272,7 +286,7 @@ soft_wire_misplaced(struct soft_wire *w, uint32_t rkey, uint64_t va, const struc
 		e->remote.p[0].p[e->remote.p[0].len / 2] ^= 0x10;
 		return true;
 	}
-	/* As on the loop port: never outside the region. */
+	/* As on the loop port, stays inside the region. */
 	if (!soft_defect(e, SOFT_DEFECT_MISPLACE))
 		return false;
 	if (soft_wire_map(w, rkey, va + 8, len, SOFT_RIGHT_REMOTE_WRITE, &why) ||
@@ -347,7 +361,7 @@ soft_wire_remote_atomic(void *ctx, struct bb_roce_qp *roce, uint8_t kind, uint32
 	    e->detour == SOFT_DETOUR_PAGED || e->remote.n > 1)
 		return BB_SYN_REMOTE_ACCESS;
 	at = e->detour != SOFT_DETOUR_NONE ? e->detour_at : e->remote.p[0].p;
-	/* The address the key gives may be odd where that of the request is not. */
+	/* The key may map an aligned address of the request to an unaligned one. */
 	if (((uintptr_t)at & 7) != 0)
 		return BB_SYN_REMOTE_INVAL_REQ;
 	*orig = soft_atomic(e, kind == BB_ROCE_MSG_FETCH_ADD, (uint64_t *)(void *)at, swap_add,

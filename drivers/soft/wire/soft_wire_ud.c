@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Datagrams on a port: where the address vector sends them, and what a receive tells of them. */
+/*
+ * Datagrams on a port: their destination from the address vector, and the completion of their
+ * receives.
+ */
 #include "soft_wire.h"
 
 #include "soft_access.h"
@@ -15,8 +18,8 @@ soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_
 	struct bb_roce_net net;
 	const struct bb_wqe_av *av = (const struct bb_wqe_av *)(const void *)(r->wqe + BB_WQE_SEG);
 
-	/* soft_ud_check() has looked at it. */
-	memset(&net, 0, sizeof(net)); /* it is compared */
+	/* soft_ud_check() has checked the address vector. */
+	memset(&net, 0, sizeof(net)); /* memcmp() below compares padding, too. */
 	soft_ud_net(qp, av, &net);
 	if (net.sport == 0)
 		net.sport = (uint16_t)(0xc000 | (qp->qpn & 0x3fff));
