@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Completion channels, as the kernel's DEVX event files made without event data
- * (drivers/infiniband/hw/mlx5/devx.c): a subscription waits in its channel at most once,
- * however often its CQ fired; reading gives its cookie. The descriptor is an eventfd that
- * is readable while something waits.
+ * Completion channels. They behave like DEVX event files of the kernel created without event data
+ * (drivers/infiniband/hw/mlx5/devx.c). A subscription is pending in its channel at most once,
+ * however many events its CQ raised; reading returns its cookie. The descriptor is an eventfd that
+ * is readable while a subscription is pending.
  *
- * All lists are under soft_ctl.event_lock, which engines take under their own lock.
+ * All lists are protected by soft_ctl.event_lock, which engines take under their own lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@
 
 #include "soft_ctl.h"
 
-/* What one subscription is. */
+/* A subscription of a channel to a CQ. */
 struct soft_comp_sub {
 	LIST_ENTRY(soft_comp_sub) of_cq, of_channel;
 	TAILQ_ENTRY(soft_comp_sub) ready;
 	struct soft_channel *ch;
 	uint64_t cookie;
-	bool waits; /* on the channel's list "ready" */
+	bool waits; /* pending: on the channel's list "ready" */
 };
 
 struct soft_channel {
@@ -31,7 +31,7 @@ struct soft_channel {
 	struct soft_ctx *ctx;
 	LIST_HEAD(, soft_comp_sub) subs;
 	TAILQ_HEAD(, soft_comp_sub) ready;
-	bool raised; /* the eventfd counts something */
+	bool raised; /* the eventfd's counter is not 0 */
 };
 
 static struct soft_channel *
@@ -70,7 +70,7 @@ soft_channel_create(struct mlx5_ctx *ctx_, struct mlx5_channel **out)
 	return 0;
 }
 
-/* event_lock held. */
+/* Call with event_lock held. */
 static void
 sub_free(struct soft_comp_sub *sub)
 {
@@ -113,7 +113,7 @@ soft_channel_subscribe(struct mlx5_channel *ch_, struct mlx5_obj *obj, uint64_t 
 	struct soft_comp_sub *sub;
 	struct soft_cq *cq;
 
-	/* Of other objects the kernel takes the type too, but such an event never comes. */
+	/* The kernel accepts subscriptions to other objects, too, but their events never arrive. */
 	if (obj->ctx != &ch->ctx->pub || id >> 32 != BB_PRM_OP_CREATE_CQ) {
 		SOFT_LOG(ERR, "%s: completion events: the object is %s", dev->name,
 			 obj->ctx != &ch->ctx->pub ? "another context's" : "not a CQ");
@@ -151,7 +151,10 @@ soft_channel_get(struct mlx5_channel *ch_, uint64_t *cookie)
 		TAILQ_REMOVE(&ch->ready, sub, ready);
 		sub->waits = false;
 	}
-	/* Readable, too, when what waited was of a CQ that is gone. */
+	/*
+	 * The descriptor is also readable if the pending subscription belonged to a CQ that was
+	 * destroyed.
+	 */
 	if (TAILQ_EMPTY(&ch->ready) && ch->raised) {
 		if (read(ch->pub.fd, &count, sizeof(count)) < 0)
 			SOFT_LOG(ERR, "%s: completion channel: %s", ch->ctx->dev->name,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a device counts for those who ask by command: soft_cmd_counter.c. */
+/* Counters of a device, read by commands: soft_cmd_counter.c. */
 #ifndef SOFT_COUNTERS_H
 #define SOFT_COUNTERS_H
 
 #include <stdint.h>
 
-/* One set of counters, in the order of QUERY_Q_COUNTER; added to with __atomic. */
+/* One counter set, in the order of QUERY_Q_COUNTER; added to with __atomic. */
 struct soft_counters {
 	uint64_t rx_write, rx_read, rx_atomic;
 	uint64_t out_of_buffer, out_of_sequence, duplicate, rnr_nak_retry, packet_seq_err;
@@ -19,12 +19,15 @@ struct soft_counters {
 	uint64_t resp_flush, req_flush;
 };
 
-/* Congestion that a device has seen, in the words of QUERY_CONG_STATISTICS; __atomic. */
+/* Congestion counters, with the names of QUERY_CONG_STATISTICS; __atomic. */
 struct soft_congestion {
 	uint64_t rp_cnp_handled, np_ecn_marked_roce_packets, np_cnp_sent;
 };
 
-/* Why packets that came were dropped: enum bb_roce_drop, then these, then the QPs' reasons. */
+/*
+ * Reasons for dropping received packets: enum bb_roce_drop, then these values, then the reasons of
+ * QPs.
+ */
 enum soft_lost {
 	SOFT_LOST_NO_QP = 8,
 	SOFT_LOST_NO_ROOM,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a device does wrong on demand: options defect and fault. */
+/* Deliberate faults of a device: options defect and fault. */
 #ifndef SOFT_DEFECT_H
 #define SOFT_DEFECT_H
 
-/* For the list of options that the device takes. */
+/* Part of the list of options in the help text. */
 #ifdef SOFT_SEEDED
 #define SOFT_DEFECT_KNOWN "defect=NAME|N, "
 #else
@@ -13,55 +13,56 @@
 #endif
 
 /*
- * Seeded defects: what soft_opts_defect() may be, one at a time; SOFT_DEFECT_NONE in a build
- * without -Ddefects=true, whose compiler drops their code. Each fires on the first
- * of every 16 chances (the seed shifts which one) and stands behind one branch per WQE.
+ * Seeded defects: the values of soft_opts_defect(), one at a time. It is SOFT_DEFECT_NONE in a
+ * build without -Ddefects=true, whose compiler drops their code. A defect applies at the first of
+ * every 16 chances (the seed shifts which one) and costs one branch per WQE.
  */
 enum soft_defect {
 	SOFT_DEFECT_NONE,
 	SOFT_DEFECT_FLIP_BIT,     /* one bit of a written payload is wrong */
-	SOFT_DEFECT_MISPLACE,     /* a write lands 8 bytes after its ends place */
-	SOFT_DEFECT_LOSE_WRITE,   /* a write is completed and not done */
+	SOFT_DEFECT_MISPLACE,     /* a write is stored 8 bytes after its address */
+	SOFT_DEFECT_LOSE_WRITE,   /* a write completes without being executed */
 	SOFT_DEFECT_SKIP_CQE,     /* a CQE is not written */
-	SOFT_DEFECT_EARLY_CQE,    /* the CQE comes a poll before the payload */
+	SOFT_DEFECT_EARLY_CQE,    /* the CQE is written one poll before the payload */
 	SOFT_DEFECT_WQE_COUNTER,  /* a CQE names the next block */
 	SOFT_DEFECT_OWNER_BIT,    /* the owner bit does not change with the lap */
-	SOFT_DEFECT_NO_BOUNDS,    /* keys are not checked for their range */
-	SOFT_DEFECT_NO_PD,        /* nor for their protection domain */
-	SOFT_DEFECT_NO_ACCESS,    /* nor for their rights */
+	SOFT_DEFECT_NO_BOUNDS,    /* the range of keys is not checked */
+	SOFT_DEFECT_NO_PD,        /* the protection domain of keys is not checked */
+	SOFT_DEFECT_NO_ACCESS,    /* the rights of keys are not checked */
 	SOFT_DEFECT_ATOMIC_SPLIT, /* an atomic is a load and a store */
 	SOFT_DEFECT_ATOMIC_OLD,   /* an atomic returns the new value */
 	SOFT_DEFECT_NO_FENCE,     /* the fence bit is ignored */
-	SOFT_DEFECT_NO_DOORBELL,  /* records are enough, no store is waited for */
-	SOFT_DEFECT_RNR_LOST,     /* a request that met RNR is completed, not retried */
+	SOFT_DEFECT_NO_DOORBELL,  /* WQEs start without a store to the register */
+	SOFT_DEFECT_RNR_LOST,     /* a request that got an RNR NAK completes without a retry */
 	SOFT_DEFECT_IMM_SWAP,     /* immediate data arrives in the other byte order */
 	SOFT_DEFECT_RECV_LEN,     /* a receive's byte count is one too large */
 	SOFT_DEFECT_READ_LEN,     /* a READ's byte count is 0 */
 	SOFT_DEFECT_SGE_LOST,     /* the last piece of a list is left out */
 	SOFT_DEFECT_TAIL_LOST,    /* a last packet of one byte is left out */
-	SOFT_DEFECT_INLINE_PAD,   /* inline data is taken with its padding */
+	SOFT_DEFECT_INLINE_PAD,   /* inline data includes its padding */
 	SOFT_DEFECT_EMPTY_WRITE,  /* a WRITE without payload writes a byte */
 	SOFT_DEFECT_TEAR,         /* a payload is written byte by byte */
 	SOFT_DEFECT_READ_PD,      /* READs do not check the protection domain of the rkey */
 	SOFT_DEFECT_QP_RIGHT,     /* the rights of the target's QP are not checked */
 	SOFT_DEFECT_NO_SOLICITED, /* the solicited bit does not reach the CQE */
-	SOFT_DEFECT_RETRY_FREE,   /* retries are not counted; always */
+	SOFT_DEFECT_RETRY_FREE,   /* retries are not counted; applies always */
 	SOFT_DEFECT_QUIET_ERROR,  /* the error of an unsignalled request has no CQE */
-	SOFT_DEFECT_FLUSH_LOST,   /* nor has its flush */
-	SOFT_DEFECT_OVERFILL,     /* a receive that is too small is filled and completed */
+	SOFT_DEFECT_FLUSH_LOST,   /* a flushed unsignalled request has no CQE */
+	SOFT_DEFECT_OVERFILL,     /* a receive that is too small is filled and completes with
+				   * success */
 	SOFT_DEFECT_REPLAY_TWICE, /* a repeated atomic is executed again */
-	SOFT_DEFECT_EVENT_LOST,   /* a refused request raises no event */
-	SOFT_DEFECT_PSN_WRAP,     /* the expected PSN does not wrap at 2^24; always */
+	SOFT_DEFECT_EVENT_LOST,   /* a rejected request raises no event */
+	SOFT_DEFECT_PSN_WRAP,     /* the expected PSN does not wrap at 2^24; applies always */
 	SOFT_DEFECTS,
 };
 
-/* Faults of hardware that can be asked for: soft_fault.c. */
+/* Hardware faults that can be injected: soft_fault.c. */
 enum soft_fault_kind {
 	SOFT_FAULT_NONE,
-	SOFT_FAULT_PORT_DOWN, /* the port goes down, and up again after three lost requests */
+	SOFT_FAULT_PORT_DOWN, /* the port goes down, and comes up after three lost requests */
 	SOFT_FAULT_DEV_FATAL, /* the device dies */
-	SOFT_FAULT_CQ_ERROR,  /* the request's CQ breaks */
-	SOFT_FAULT_QP_FATAL,  /* the request's QP breaks */
+	SOFT_FAULT_CQ_ERROR,  /* the request's CQ fails */
+	SOFT_FAULT_QP_FATAL,  /* the request's QP fails */
 	SOFT_FAULTS,
 };
 

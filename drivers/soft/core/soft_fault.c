@@ -2,14 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Faults that hardware has and a program does not: a link that goes, a device that dies, a
- * queue that breaks. The option "fault" has one of them strike at a certain request, so that
- * software can be tested on what it does then. Unlike a seeded defect, a fault is no error of
- * the device: it tells of it as a card does.
+ * Hardware faults: a link that goes down, a device that dies, a CQ or QP that fails. The option
+ * "fault" injects one of them at a given request, so that tests can check how software reacts. A
+ * fault is not a seeded defect: the device reports it as a card does.
  */
 #include "soft_data.h"
 
-/* Requests that find the port down until it is up again. */
+/* Requests that are lost before the port comes up again. */
 #define SOFT_FAULT_LOST 3
 
 bool
@@ -28,7 +27,7 @@ soft_fault_check(const struct soft_dev *dev, const char *what)
 	return -EIO;
 }
 
-/* Nothing is executed any more, and no message arrives. */
+/* Stops the device: it executes nothing more and receives no message. */
 static void
 soft_fault_die(struct soft_dev *dev)
 {
@@ -38,7 +37,7 @@ soft_fault_die(struct soft_dev *dev)
 	soft_event_raise(dev, NULL, MLX5_CMD_EVENT_DEV_FATAL);
 }
 
-/* As an overrun, but the request is carried out. */
+/* Fails the CQ as an overrun does, but the request is executed. */
 static void
 soft_fault_cq(struct soft_engine *e, struct soft_cq *cq)
 {
@@ -59,7 +58,7 @@ soft_fault(struct soft_engine *e, struct soft_qp *qp)
 	bool now = n == dev->opts.fault_at;
 
 	if (soft_fault_dead(dev)) {
-		/* For ever: without a timer. */
+		/* Waits without a timer, so without end. */
 		qp->wait = SOFT_WAIT_ACK;
 		return true;
 	}

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Numbers of objects. Those that only the owner of a device sees count up; QP numbers and keys,
- * which let a remote in, are drawn at random.
+ * Numbers of objects. Numbers that only the device's owner sees count up. QP numbers and keys give
+ * a remote peer access, so they are random.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +46,7 @@ soft_ids_free(struct soft_ids *ids, uint32_t id)
 	ids->used[id / 64] &= ~(UINT64_C(1) << id % 64);
 }
 
-/* splitmix64, for the option seed: the numbers of a test can be repeated. */
+/* splitmix64, for the option seed: makes the numbers of a test repeatable. */
 static uint64_t
 seeded(struct soft_random *r)
 {
@@ -90,7 +90,7 @@ soft_draw_resize(struct soft_draw *d, uint32_t size)
 		memset(d->order, 0, d->n * sizeof(*d->order));
 }
 
-/* The place of the @i-th free number in the ring. */
+/* Returns the ring index of the @i-th free number. */
 static uint32_t
 place(const struct soft_draw *d, uint32_t i)
 {
@@ -99,7 +99,10 @@ place(const struct soft_draw *d, uint32_t i)
 	return at < d->n ? at : at - d->n;
 }
 
-/* Places that were never written stand for themselves: the array costs no memory until used. */
+/*
+ * An index that was never written (0) stands for its own number, so the array needs no memory until
+ * it is used.
+ */
 static uint32_t
 number_at(const struct soft_draw *d, uint32_t at)
 {
@@ -148,7 +151,7 @@ soft_key_take(struct soft_ctl *ctl, uint32_t *key)
 		soft_draw_give(&ctl->mkey_draw, id);
 		return ret;
 	}
-	/* Any variant but the last one: the key that was given back finds nothing. */
+	/* Takes any variant but the last one, so that the old key is invalid. */
 	ctl->mkey_variant[id] += (uint8_t)(1 + (random >> 32) * 255 / (UINT64_C(1) << 32));
 	*key = id << 8 | ctl->mkey_variant[id];
 	return 0;

@@ -2,20 +2,20 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Requests between engines: a stack per engine that anybody pushes to without a lock
- * and the engine takes as a whole. Nobody waits for another thread: a push is a
- * compare-and-swap that is lost only to another push that went through.
+ * Requests between engines. Each engine has a stack, to which any thread pushes without a lock; the
+ * engine takes the whole stack at once. No thread waits for another: the compare-and-swap of a push
+ * fails only if another push succeeded.
  *
- * A QP has one request in flight at most, as it works in order, so what an inbox holds
- * is bounded by the number of QPs, plus requests that were given up and not yet found.
+ * A QP works in order and has at most one request in flight. So an inbox holds at most one message
+ * per QP, plus cancelled requests that were not yet found.
  *
- * A datagram goes as a copy, as its sender completes at once; an engine that does not run
- * gets SOFT_MAX_DGRAMS of them, and those behind are lost.
+ * A datagram is sent as a copy, because its sender completes at once. An engine that does not run
+ * gets up to SOFT_MAX_DGRAMS of them; further ones are lost.
  *
  * A request for an engine that does not run ends by its QP's ack timeout and retries, as one to a
  * peer that does not answer. A UC message is lost. A card would execute it: a thread that pauses
- * polling needs enough retries for the pause. When the target QP is gone, the request is cancelled
- * and counts as not answered.
+ * polling needs enough retries for the pause. When the target QP is destroyed, the request is
+ * cancelled and counts as not answered.
  */
 #include <stdlib.h>
 
@@ -84,7 +84,7 @@ soft_msg_drop(struct soft_qp *qp)
 		free(qp->msg);
 	else
 		soft_msg_cancel(qp);
-	/* An answer under way finds the generation changed, and is freed there. */
+	/* An answer in flight has the old generation, so its receiver frees it. */
 	qp->msg = NULL;
 }
 
@@ -101,7 +101,7 @@ soft_inbox_drain(struct soft_engine *e)
 	struct soft_msg *in_order = NULL, *next;
 
 	soft_now(e);
-	/* The control path drains too, long after the last poll. */
+	/* The control path drains the inbox, too, long after the last poll. */
 	soft_engine_clock(e);
 	for (; m != NULL; m = next) {
 		next = m->next;

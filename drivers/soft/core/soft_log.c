@@ -12,8 +12,8 @@
 RTE_LOG_REGISTER(soft_logtype, bluebell.soft, NOTICE)
 
 /*
- * Lines that come from one place in the code are counted together, so that a
- * peer that sends one bad packet after another cannot fill a disk.
+ * Limits log lines per second. Lines from one place in the code share a limit, so that a peer that
+ * sends bad packets cannot fill a disk.
  */
 #define LINES_PER_SECOND 100
 #define PLACES           128
@@ -63,7 +63,7 @@ soft_log_text(uint32_t level, const void *key, const char *text)
 void
 soft_log(uint32_t level, const char *fmt, ...)
 {
-	char text[2048]; /* the longest names all options */
+	char text[2048]; /* the longest line lists all options */
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a network does to packets, on purpose as the options tx_* and rx_* say: soft_wire_fault.c.
- */
+/* Network faults, injected by the options tx_* and rx_*: soft_wire_fault.c. */
 #ifndef SOFT_NET_FAULT_H
 #define SOFT_NET_FAULT_H
 
@@ -13,26 +12,32 @@
 struct soft_packet_msg;
 TAILQ_HEAD(soft_packets, soft_packet_msg);
 
-#define SOFT_WINDOW     256u /* where nothing is said */
+#define SOFT_WINDOW     256u /* default of the option window */
 #define SOFT_MAX_WINDOW 65536u
 
-/* What happens to packets in one direction; rates in millionths. */
+/* Faults of one direction; rates in millionths of the packets. */
 struct soft_net_fault {
 	uint32_t drop, dup, reorder, corrupt;
-	uint32_t ecn;   /* of those that may be marked, RFC 3168 */
-	uint32_t delay; /* us, of all */
-	/* A packet that strikes, and those behind it, go on so many ms later. */
+	uint32_t ecn;   /* rate among packets that may be marked, RFC 3168 */
+	uint32_t delay; /* us, for all packets */
+	/*
+	 * Rate of stalls. A stall delays the packet that starts it, and all later ones, by
+	 * @stall_ms ms.
+	 */
 	uint32_t stall, stall_ms;
-	/* After so many packets of an engine the link takes none for @full_ms; 0: for ever. */
+	/*
+	 * After this many packets of an engine the link accepts none for @full_ms ms; 0: without
+	 * end.
+	 */
 	uint32_t full_after, full_ms;
 };
 
-/* A port that is up and down in turn: ns since @start. */
+/* A port that alternates between up and down; ns, counted from @start. */
 struct soft_flap {
-	uint64_t start, up, down; /* up 0: it does not flap */
+	uint64_t start, up, down; /* up 0: the port stays up */
 };
 
-/* Is it down? Until *edge it stays so. */
+/* Returns true if the port is down. The state lasts until *edge. */
 static inline bool
 soft_flap_down(const struct soft_flap *f, uint64_t now, uint64_t *edge)
 {
@@ -42,19 +47,19 @@ soft_flap_down(const struct soft_flap *f, uint64_t now, uint64_t *edge)
 	return at >= f->up;
 }
 
-/* An engine's part of it. */
+/* State of the faults in one engine. */
 struct soft_net_state {
-	uint64_t faults;         /* state of what is drawn */
-	uint64_t stall_until[2]; /* ticks; out, in */
-	uint32_t stalled[2];     /* held packets that one has stopped */
-	uint32_t passed[2];      /* packets, for soft_net_fault.full_after */
-	uint64_t full_until[2];  /* ticks; 0: the link has not been full yet; __atomic */
-	bool busy;               /* soft_net_run() in every poll */
-	bool spared;             /* the next packet out is drawn for, and not lost */
-	bool loses;              /* soft_net_loses() is to be asked for each packet out */
+	uint64_t faults;         /* state of the random sequence */
+	uint64_t stall_until[2]; /* ticks; index 0 out, 1 in */
+	uint32_t stalled[2];     /* packets held by a stall */
+	uint32_t passed[2];      /* packets passed, for soft_net_fault.full_after */
+	uint64_t full_until[2];  /* ticks; 0 if the link was never full; __atomic */
+	bool busy;               /* soft_net_run() must run in every poll */
+	bool spared;             /* the next packet out was drawn for already and is not lost */
+	bool loses;              /* soft_net_loses() must be called for each packet out */
 };
 
-/* Has a fault been asked for? */
+/* Returns true if any fault is configured. */
 static inline bool
 soft_net_faulty(const struct soft_net_fault *f)
 {

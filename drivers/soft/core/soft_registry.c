@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The devices of the process, and their addresses on the network that they share: device n has the
- * MAC 02:bb:00:00:00:n, the GIDs that follow of it and of 192.0.2.(n+1), and the LID n+1.
+ * Devices of the process and their addresses on its shared network. Device n has the MAC
+ * 02:bb:00:00:00:n, the GIDs formed from it and from 192.0.2.(n+1), and the LID n+1.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "soft_ctl.h"
 
-/* Leaf lock: which devices exist. No other lock is taken under it. */
+/* Protects the list of devices. Leaf lock: no other lock is taken under it. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_dev *registry[SOFT_MAX_DEVS];
 
@@ -36,7 +36,10 @@ ctl_destroy(struct soft_ctl *ctl)
 	free(ctl);
 }
 
-/* Numbers start apart, so that one kind taken for another finds nothing. */
+/*
+ * Each kind of number starts at another value, so that a number used for the wrong kind finds
+ * nothing.
+ */
 static struct soft_ctl *
 ctl_create(void)
 {
@@ -51,7 +54,7 @@ ctl_create(void)
 	ctl->pds = calloc(1u << SOFT_LOG_MAX_PD, sizeof(*ctl->pds));
 	if (ctl->mkey_variant != NULL && ctl->umems != NULL && ctl->pds != NULL &&
 	    ctl->rmps != NULL &&
-	    /* Key 0x100 ends a scatter list: index 1 is never given out. */
+	    /* Index 1 is never used, because key 0x100 ends a scatter list. */
 	    soft_draw_init(&ctl->mkey_draw, 0x10, 1u << SOFT_LOG_MAX_MKEY) == 0 &&
 	    soft_draw_init(&ctl->qp_draw, 0x100, 1u << SOFT_LOG_MAX_QP) == 0 &&
 	    soft_ids_init(&ctl->cq_ids, 0x400, 1u << SOFT_LOG_MAX_CQ) == 0 &&
@@ -122,7 +125,9 @@ soft_dev_peek(uint32_t index)
 	return index < SOFT_MAX_DEVS ? __atomic_load_n(&registry[index], __ATOMIC_ACQUIRE) : NULL;
 }
 
-/* A device that is open with the other kind of port is on another network. */
+/*
+ * Returns NULL for a device that is open with the other kind of port, which is on another network.
+ */
 struct soft_dev *
 soft_dev_reachable(uint32_t index, bool ib)
 {
@@ -155,7 +160,7 @@ soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts)
 
 /* ---- Addresses */
 
-/* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
+/* fe80::/64 with the MAC as EUI-64 (RFC 4291, appendix A). */
 void
 soft_dev_link_local_gid(uint32_t index, uint8_t gid[16])
 {
@@ -165,7 +170,7 @@ soft_dev_link_local_gid(uint32_t index, uint8_t gid[16])
 	memcpy(gid, raw, 16);
 }
 
-/* ::ffff:192.0.2.n (RFC 5737: for documentation). */
+/* ::ffff:192.0.2.n (RFC 5737, addresses for documentation). */
 void
 soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16])
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What an engine has to do next: its lock, its lists of QPs, and failures, which are marked here
- * and run at the end of its turn. And the other side of its lock: soft_quiesce().
+ * Scheduling of an engine: its lock, its lists of QPs, and failures, which are recorded here and
+ * handled at the end of the turn. Also soft_quiesce(), which waits for all holders of such locks.
  */
 #include "bb_roce_qp.h"
 #include "soft_data.h"
@@ -113,8 +113,8 @@ soft_qp_fail(struct soft_qp *qp, uint16_t event)
 	if (qp->roce != NULL)
 		bb_roce_qp_err(qp->roce);
 	/*
-	 * A request that its target has not looked at is taken back, so that the flush needs no
-	 * other engine; one that the target has is still waited for.
+	 * Cancels a request that its target has not yet read, so that the flush needs no other
+	 * engine. A request that the target is working on stays outstanding.
 	 */
 	if (qp->wait != SOFT_WAIT_PEER || soft_msg_cancel(qp)) {
 		soft_qp_unqueue(e, qp);
@@ -123,7 +123,7 @@ soft_qp_fail(struct soft_qp *qp, uint16_t event)
 	TAILQ_INSERT_TAIL(&e->failed, qp, err);
 	qp->has_failed = true;
 	e->failures |= SOFT_QP_FAILED;
-	/* The control path may fail one outside of a turn. */
+	/* The control path may fail a QP outside a turn. */
 	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 }
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The time of a device, of its TSC or virtual: what packets, timers and CQEs go by. */
+/* Time of a device for packets, timers and CQEs: the TSC or virtual time. */
 #include <pthread.h>
 #include <time.h>
 
 #include "soft_data.h"
 
-/* Arm's counters have odd frequencies, from 1 MHz on: in MHz one of 19.2 MHz is 1 % off. */
+/*
+ * In Hz, because Arm's counters have frequencies from 1 MHz that are no whole MHz: rounding 19.2
+ * MHz to MHz is 1 % off.
+ */
 static uint64_t soft_tsc_hz;
-static uint64_t soft_tsc_us; /* ticks of a microsecond, rounded up */
-static uint64_t soft_tsc_ns; /* of a tick, in 2^-20 ns */
+static uint64_t soft_tsc_us; /* ticks per microsecond, rounded up */
+static uint64_t soft_tsc_ns; /* duration of a tick, in 2^-20 ns */
 static pthread_once_t soft_tsc_once = PTHREAD_ONCE_INIT;
 
 static uint64_t
@@ -34,7 +37,7 @@ static void
 soft_tsc_init(void)
 {
 	soft_tsc_hz = rte_get_tsc_hz();
-	/* Without EAL there is no figure. */
+	/* Without EAL the frequency is unknown and is measured. */
 	if (soft_tsc_hz == 0)
 		soft_tsc_hz = soft_tsc_measure();
 	soft_tsc_us = (soft_tsc_hz - 1) / 1000000 + 1;
@@ -63,7 +66,10 @@ soft_time_cycles(uint64_t ns)
 	return (ns / 1000 + 1) * soft_tsc_us;
 }
 
-/* For every poll: no division. Halves, as the product has more than 64 bits. */
+/*
+ * Runs in every poll, so it does not divide. It multiplies in two halves, because the product has
+ * more than 64 bits.
+ */
 static inline uint64_t
 soft_tsc_to_ns(uint64_t tsc)
 {

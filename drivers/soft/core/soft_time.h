@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The time that packets and timers of a device go by: soft_time.c. */
+/* Time of a device for packets and timers: soft_time.c. */
 #ifndef SOFT_TIME_H
 #define SOFT_TIME_H
 
@@ -9,9 +9,9 @@
 
 #include "soft.h"
 
-/* Before any of the others. */
+/* Must be called before all other functions. */
 void soft_time_init(void);
-/* What packets and timers of a device go by, in TSC ticks. */
+/* Returns the device's time in TSC ticks. */
 static inline uint64_t
 soft_ticks(const struct soft_dev *dev)
 {
@@ -19,11 +19,11 @@ soft_ticks(const struct soft_dev *dev)
 		       ? __atomic_load_n(&dev->virtual_tsc, __ATOMIC_RELAXED)
 		       : rte_rdtsc();
 }
-/* The same in ns. */
+/* Returns the device's time in ns. */
 uint64_t soft_dev_ns(const struct soft_dev *dev);
-/* On a port all of a poll is at one time, in e->ticks and e->ns: when that was first asked. */
+/* Sets e->ticks and e->ns at the first call in a poll. On a port the whole poll has this time. */
 void soft_engine_clock(struct soft_engine *e);
-/* At least so many nanoseconds, in TSC ticks. */
+/* Returns the TSC ticks of at least @ns nanoseconds. */
 uint64_t soft_time_cycles(uint64_t ns);
 
 #endif

@@ -28,7 +28,7 @@ soft_list(struct bb_dev_info *info, unsigned int n)
 	return 1;
 }
 
-/* soft0 to soft15, no other spelling. */
+/* Parses a device name: soft0 to soft15, in no other spelling. */
 static int
 parse_name(const char *name, uint32_t *index)
 {
@@ -76,7 +76,7 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       soft_port_opts_equal(&a->port, &b->port);
 }
 
-/* Locally administered. */
+/* Sets a locally administered MAC address. */
 static void
 dev_mac(struct soft_dev *dev)
 {
@@ -88,7 +88,10 @@ dev_mac(struct soft_dev *dev)
 		soft_dev_own_mac(dev);
 }
 
-/* The port of its options, or its place on the network of the process. */
+/*
+ * Starts the device's network: the port of its options, or its address on the network of the
+ * process.
+ */
 static int
 net_start(struct soft_dev *dev)
 {
@@ -109,7 +112,10 @@ net_start(struct soft_dev *dev)
 	return 0;
 }
 
-/* No QP and no key is in use. Numbers that rest do so from one opening to the next. */
+/*
+ * Frees all numbers of QPs and keys. Numbers that rest keep resting from one opening of the device
+ * to the next.
+ */
 static int
 numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
 {
@@ -131,18 +137,21 @@ numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
 	return soft_random(&ctl->random, &unused);
 }
 
-/* First context: the device takes its options and, if it is to run by itself, runs. */
+/*
+ * Starts the device for its first context: sets its options and starts its thread or lcore, if it
+ * has one.
+ */
 static int
 dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 {
 	int ret;
 
 	if (opts->no_devx) {
-		/* As mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX fails. */
+		/* mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX fails in the same way. */
 		SOFT_LOG(ERR, "%s: no DEVX: option no_devx is set", dev->name);
 		return -EOPNOTSUPP;
 	}
-	/* lcores and control threads are EAL's. */
+	/* EAL provides lcores and control threads. */
 	if (opts->progress != SOFT_PROGRESS_INLINE && rte_lcore_count() == 0) {
 		SOFT_LOG(ERR, "%s: only progress=inline works before rte_eal_init()", dev->name);
 		return -EINVAL;
@@ -158,7 +167,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
 	memset(&dev->cong, 0, sizeof(dev->cong));
-	/* Not 0: what waits for 0 does not wait. */
+	/* Starts above 0, because a deadline of 0 means that none is set. */
 	soft_time_init();
 	dev->virtual_tsc = soft_time_cycles(0);
 	dev->flap = (struct soft_flap){
@@ -251,7 +260,9 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 		return -ENOMEM;
 	}
 	pthread_mutex_lock(&dev->lock);
-	/* Of a device that is open, only the options that are named must agree. */
+	/*
+	 * If the device is already open, only the options in the spec must agree with its options.
+	 */
 	if (dev->contexts != 0)
 		opts = dev->opts;
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The port as the command interface asks for it: its state, its GIDs, the way to an address. */
+/* The port at the command interface: its state, its GIDs, and the resolution of addresses. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 void
 soft_dev_fill_gids(struct soft_dev *dev)
 {
-	/* Packets are of RoCE v2 alone, so a device that makes any has no GID of v1. */
+	/* A device that sends packets supports RoCE v2 only, so it has no v1 GID. */
 	const bool v2_only = dev->opts.wire;
 	uint32_t i, max = dev->opts.link_ib ? 1 : v2_only ? 2 : 4;
 
@@ -59,7 +59,7 @@ soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 
 	if (ret != 0)
 		return ret;
-	/* A link that came up since anybody polled counts. */
+	/* Includes a link change since the last poll. */
 	if (dev->netif != NULL)
 		soft_netif_poll_all();
 	pthread_mutex_lock(&dev->lock);
@@ -78,7 +78,10 @@ soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 	return 0;
 }
 
-/* The default partition alone, as on a RoCE port (kernel: mlx5_query_hca_port(), pkey_tbl_len). */
+/*
+ * Only the default partition exists, as on a RoCE port (kernel: mlx5_query_hca_port(),
+ * pkey_tbl_len).
+ */
 int
 soft_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
 {
@@ -114,8 +117,8 @@ soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gi
 }
 
 /*
- * What keeps av_resolve() waiting: a neighbour on a wire that does not know us yet, a peer's socket
- * that is full. Arguments are checked by av_resolve().
+ * Returns -EAGAIN while soft_av_resolve() would wait: a neighbour on a wire has not answered, or a
+ * peer's socket is full. soft_av_resolve() checks the arguments.
  */
 int
 soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const uint8_t dgid[16])
@@ -132,8 +135,8 @@ soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const ui
 }
 
 /*
- * The kernel resolves the MAC when an AH is made (rdma_resolve_ip_route, or
- * rdma_get_ll_mac() from a link-local GID); an address nobody answers to fails.
+ * As the kernel does, resolves the MAC when an AH is created (rdma_resolve_ip_route, or
+ * rdma_get_ll_mac() from a link-local GID). Fails if no host answers to the address.
  */
 int
 soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,

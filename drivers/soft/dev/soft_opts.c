@@ -112,7 +112,7 @@ static const char *const keys[] = {"progress",
 	"virtual_time, window=1..65536, no_keep, tx_stall, rx_stall=PERCENT:MS, "                  \
 	"tx_full, rx_full=PACKETS[:MS], flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
 
-/* "key", "key=1": true; "key=0": false. */
+/* Parses a flag: "key" and "key=1" are true, "key=0" is false. */
 static int
 parse_flag(const char *value, bool *flag)
 {
@@ -166,11 +166,11 @@ parse_choice(const char *value, const char *const *choices, unsigned int n, unsi
 	return -EINVAL;
 }
 
-/* "kind:request" */
+/* Parses "kind:request". */
 static int
 parse_fault(const char *value, struct soft_opts *opts)
 {
-	/* In the order of enum soft_fault_kind, without the first. */
+	/* In the order of enum soft_fault_kind, without its first value. */
 	static const char *const kinds[SOFT_FAULTS - 1] = {"port_down", "dev_fatal", "cq_error",
 							   "qp_fatal"};
 	const char *colon = value != NULL ? strchr(value, ':') : NULL;
@@ -315,7 +315,10 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 	return parse_flag(value, &opts->no_devx);
 }
 
-/* Of a device that is open, lists that are named must agree as a whole: they begin anew. */
+/*
+ * Parses the options of the port. Lists start empty: if the device is already open, a list in the
+ * spec must agree as a whole.
+ */
 static int
 parse_port(const char *name, const struct rte_kvargs *list, struct soft_port_opts *port)
 {
@@ -406,7 +409,9 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 			 soft_defect_of_loop(&parsed));
 		return -EINVAL;
 	}
-	/* Packets leave and arrive between requests: there is no N-th one that all would see. */
+	/*
+	 * Packets are sent and received between requests, so request numbers have no fixed order.
+	 */
 	if (parsed.wire && parsed.fault != SOFT_FAULT_NONE) {
 		SOFT_LOG(ERR,
 			 "%s: fault= is of requests without packets: leave out wire=, port= and "
@@ -445,7 +450,7 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		SOFT_LOG(ERR, "%s: flap and fault=port_down exclude each other", name);
 		return -EINVAL;
 	}
-	/* There are no packets for masked atomics. */
+	/* RoCE has no packets for masked atomics. */
 	parsed.no_ext_atomic |= parsed.wire;
 	*opts = parsed;
 	return 0;

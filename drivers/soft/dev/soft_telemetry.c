@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets that a device dropped, by reason, and retries of each QP: for telemetry, and for who has
- * the device. A card does not tell, so it is no command of the device. Devices live as long as the
- * process: here nothing is locked, but a port, which goes when its device is closed (soft_netif.c).
+ * Dropped packets of a device, by reason, and retries of each QP: for telemetry and for the
+ * application. A card does not report them, so they are not a command of the device. Devices exist
+ * until the process ends, so nothing is locked here except a port, which is freed when its device
+ * is closed (soft_netif.c).
  */
 #include <rte_common.h>
 
@@ -13,10 +14,10 @@
 #include "soft_netif.h"
 #include "soft_wire.h"
 
-/* More than there are. */
+/* Upper bound of the number of reasons. */
 #define ALL_DROPS (SOFT_LOSTS + SOFT_DROPS)
 
-/* Behind those that are there; what has no room is counted only. */
+/* Appends an entry. Without room it is only counted. */
 static void
 drop_add(struct bb_dev_drop *drops, unsigned int n, unsigned int *at, enum bb_drop_layer layer,
 	 const char *reason, uint64_t count)
@@ -26,7 +27,7 @@ drop_add(struct bb_dev_drop *drops, unsigned int n, unsigned int *at, enum bb_dr
 	(*at)++;
 }
 
-/* @return how many there are. */
+/* Lists the drops of a device. @return the number of reasons. */
 static unsigned int
 drops_of(const struct soft_dev *dev, struct bb_dev_drop *drops, unsigned int n)
 {
@@ -35,7 +36,7 @@ drops_of(const struct soft_dev *dev, struct bb_dev_drop *drops, unsigned int n)
 	const char *reason;
 	uint32_t i;
 
-	/* What was found since is with the engines. */
+	/* Adds drops that the engines have counted since. */
 	soft_quiesce();
 	if (soft_netif_drops(dev, frames))
 		for (i = SOFT_DROP_NONE + 1; i < SOFT_DROPS; i++)
@@ -89,7 +90,7 @@ soft_telemetry_dev(const char *name)
 	return NULL;
 }
 
-/* The drops of a layer, of the device that the parameter names. */
+/* Answers with the drops of one layer, for the device that the parameter names. */
 static int
 soft_telemetry_layer(const char *params, enum bb_drop_layer layer, const char *none,
 		     struct rte_tel_data *d)
