@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The software ConnectX, control path only: handles, their owners, and the
- * command decoder. Nothing here is seen by the data path.
+ * The software ConnectX, control path only: handles, their owners, and the command decoder. The
+ * data path does not use this header.
  */
 #ifndef SOFT_CTL_H
 #define SOFT_CTL_H
@@ -12,8 +12,10 @@
 
 #define SOFT_PORT          1u
 #define SOFT_ACTIVE_MTU    5u      /* qpc.mtu: 128 << 5 bytes */
-#define SOFT_MIN_UDP_SPORT 0xc000u /* of RoCE v2 */
-#define SOFT_LOG_MAX_RA    4u      /* READs and atomics outstanding, log2, both directions */
+#define SOFT_MIN_UDP_SPORT 0xc000u /* smallest UDP source port of RoCE v2 */
+#define SOFT_LOG_MAX_RA                                                                            \
+	4u /* log2 of the outstanding READs and atomics, in each                                   \
+	    * direction */
 #define SOFT_LOG_MAX_PD    16
 #define SOFT_LOG_MAX_UMEM  17
 #define SOFT_LOG_MAX_UAR   16
@@ -23,40 +25,40 @@
 #define SOFT_ATOMIC_SIZE   8u /* bytes of the largest atomic */
 #define SOFT_EQS           8  /* completion vectors */
 #define SOFT_FIRST_EQN     0x10
-#define SOFT_EVENT_QUEUE   256 /* events that wait per context */
+#define SOFT_EVENT_QUEUE   256 /* pending events per context */
 
 /*
- * Numbers in use of one kind of object. The search goes on behind the number given
- * out last, so that a number comes back as late as can be.
+ * Numbers in use for one kind of object. The search continues after the number allocated last, so
+ * that a number is reused as late as possible.
  */
 struct soft_ids {
 	uint64_t *used;
 	uint32_t first, size, next;
 };
 
-/* Source of random numbers: getrandom(), or with the option seed a sequence that repeats. */
+/* Source of random numbers: getrandom(), or a repeatable sequence with option seed. */
 struct soft_random {
 	bool seeded;
-	uint64_t state; /* if seeded */
+	uint64_t state; /* valid if seeded */
 };
 
 /*
- * A number that was given back rests until n / SOFT_DRAW_HOLD others were given back after it, or
- * until fewer are free than that.
+ * A freed number rests until n / SOFT_DRAW_HOLD others were freed after it, or until fewer than
+ * that are free.
  */
 #define SOFT_DRAW_HOLD 4
 
 /*
- * Numbers of one kind that are drawn at random. The free ones are a ring in the order in which they
- * were given back; the last ones of it rest.
+ * Numbers of one kind that are drawn at random. The free numbers are a ring in the order in which
+ * they were freed; the last ones rest.
  */
 struct soft_draw {
-	uint32_t *order; /* [n]; 0: the number of its place */
+	uint32_t *order; /* [n]; 0 stands for the number of its own index */
 	uint32_t first, n;
-	uint32_t head, free; /* place of the first free number, and how many there are */
+	uint32_t head, free; /* index of the first free number, and number of free ones */
 };
 
-/* Device memory: whole pages, used or not. */
+/* Device memory: whole pages, with a map of used pages. */
 struct soft_memic {
 	uint8_t *mem, *used;
 	uint32_t pages;
@@ -65,17 +67,17 @@ struct soft_memic {
 struct soft_event_sub {
 	LIST_ENTRY(soft_event_sub) link;
 	struct soft_ctx *ctx;
-	struct mlx5_obj *obj; /* NULL: device-wide */
+	struct mlx5_obj *obj; /* NULL for device-wide events */
 	uint16_t type;
 	uint64_t cookie;
 };
 
-/* Of a device. Under soft_dev.lock, but for the events. */
+/* Control-path state of a device. Under soft_dev.lock, except for events. */
 struct soft_ctl {
 	struct soft_random random;
 	struct soft_draw mkey_draw, qp_draw;
 	struct soft_ids cq_ids, pd_ids, umem_ids, uar_ids, counter_ids, rmp_ids;
-	uint8_t *mkey_variant; /* by mkey index: low byte of the key given out last */
+	uint8_t *mkey_variant; /* by mkey index: low byte of the last key */
 	struct soft_umem **umems;
 	struct soft_pd **pds;
 	struct soft_rmp **rmps;
@@ -83,13 +85,13 @@ struct soft_ctl {
 	uint32_t counter_refs[SOFT_MAX_COUNTER_SETS]; /* QPs */
 	struct soft_memic memic;
 
-	/* Taken last, also by engines. */
+	/* Last in the lock order; engines take it too. */
 	pthread_mutex_t event_lock;
 	LIST_HEAD(, soft_event_sub) subs;
 	LIST_HEAD(, soft_ctx) ctxs;
 };
 
-/* What one soft_open() gave. */
+/* A context: the result of one soft_open(). */
 struct soft_ctx {
 	struct mlx5_ctx pub;
 	struct soft_dev *dev;
@@ -120,10 +122,10 @@ struct soft_mr {
 	struct soft_pd *pd;
 	struct soft_mkey *mkey;
 	struct mlx5_mr_attr attr;
-	bool writable;       /* the memory as it was pinned */
-	uint64_t room;       /* pages that it may grow to under the same key */
-	struct soft_dm *dm;  /* that it names, else NULL */
-	struct soft_map map; /* of a dma-buf */
+	bool writable;       /* access with which the memory was pinned */
+	uint64_t room;       /* pages to which it may grow under the same key */
+	struct soft_dm *dm;  /* device memory of the MR, else NULL */
+	struct soft_map map; /* mapping if the MR is a dma-buf */
 };
 
 struct soft_dm {
@@ -156,42 +158,45 @@ soft_ctx(struct mlx5_ctx *ctx)
 
 /* ---- soft_log.c */
 
-/* As soft_log(), with a text already formed; @key tells which lines are alike. */
+/* Logs a formatted text, as soft_log() does. Lines with the same @key share a limit. */
 void soft_log_text(uint32_t level, const void *key, const char *text);
 
 /* ---- soft_opts.c */
 
-/* Change @opts by "key=value,..."; NULL or "" changes nothing. -EINVAL, logged. */
+/* Changes @opts by "key=value,..."; NULL or "" changes nothing. Returns 0, or -EINVAL (logged). */
 int soft_opts_parse(const char *name, const char *args, struct soft_opts *opts);
 void soft_opts_default(struct soft_opts *opts);
-/* One of the options tx_* and rx_* (soft_wire_fault.c). -EINVAL. */
+/* Parses one of the options tx_* and rx_* (soft_wire_fault.c). Returns 0 or -EINVAL. */
 int soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts);
-/* The option flap, there too. -EINVAL. */
+/* Parses the option flap (soft_wire_fault.c). Returns 0 or -EINVAL. */
 int soft_flap_opt(const char *value, struct soft_opts *opts);
-/* Sets the option defect. -EINVAL, or -ENOTSUP in a build without -Ddefects=true. */
+/* Sets the option defect. Returns 0, -EINVAL, or -ENOTSUP in a build without -Ddefects=true. */
 int soft_defect_opt(const char *value, struct soft_opts *opts);
-/* Returns the name of the seeded defect if packets have no such step, else NULL. */
+/* Returns the name of the seeded defect if it does not exist for packets, else NULL. */
 const char *soft_defect_of_loop(const struct soft_opts *opts);
 
 /* ---- soft_registry.c */
 
-/* The device of a number, made at first use. NULL: no memory, or no such number. */
+/*
+ * Returns the device with that number and creates it at its first use. NULL without memory, or if
+ * there is no such number.
+ */
 struct soft_dev *soft_dev_get(uint32_t index);
-/* The same without making it. Takes no lock. */
+/* Returns the device with that number if it exists, else NULL. Takes no lock. */
 struct soft_dev *soft_dev_peek(uint32_t index);
-/* The same, if it is on the network of ports of that kind. */
+/* Returns the device as soft_dev_peek() does, if it is on the network of ports of that kind. */
 struct soft_dev *soft_dev_reachable(uint32_t index, bool ib);
-/* Options and count of contexts, which soft_dev_reachable() reads; under soft_dev.lock. */
+/* Set options and the count of contexts, which soft_dev_reachable() reads. Under soft_dev.lock. */
 void soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts);
 void soft_dev_count_contexts(struct soft_dev *dev, int change);
-/* The device's MAC on the network that all devices of the process share; locally administered. */
+/* Sets the device's MAC on the shared network of the process; locally administered. */
 void soft_dev_own_mac(struct soft_dev *dev);
-/* The GIDs of device @index there. */
+/* Write the GIDs of device @index on that network. */
 void soft_dev_link_local_gid(uint32_t index, uint8_t gid[16]);
 void soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16]);
 /*
- * Who answers to an address on the network that all devices of the process share.
- * NULL: nobody. @ib: the asker's port is InfiniBand.
+ * Returns the device that has an address on the shared network of the process, NULL if none. @ib:
+ * the requester's port is InfiniBand.
  */
 struct soft_dev *soft_dev_by_gid(const uint8_t gid[16], bool ib);
 struct soft_dev *soft_dev_by_lid(uint16_t lid);
@@ -201,7 +206,7 @@ extern const struct mlx5_cmd_if soft_cmd_if;
 
 /* ---- soft_net.c */
 
-/* Fill the GID table; before the device's first context is there. */
+/* Fills the GID table, before the device has its first context. */
 void soft_dev_fill_gids(struct soft_dev *dev);
 int soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
 int soft_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey);
@@ -212,36 +217,43 @@ int soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, cons
 
 /* ---- soft_ids.c */
 int soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size);
-/* -ENOSPC when all are used. */
+/* Allocates a number. Returns 0, or -ENOSPC if all are used. */
 int soft_ids_alloc(struct soft_ids *ids, uint32_t *id);
 void soft_ids_free(struct soft_ids *ids, uint32_t id);
-/* Draws 64 bits. -EIO, logged: getrandom() fails. */
+/* Draws 64 random bits. Returns 0, or -EIO (logged) if getrandom() fails. */
 int soft_random(struct soft_random *r, uint64_t *value);
-/* Sets up the numbers from @first to @size - 1, all free. -ENOMEM. */
+/* Sets up the numbers from @first to @size - 1, all free. Returns 0 or -ENOMEM. */
 int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t size);
 /* Frees all numbers and sets another @size, at most that of soft_draw_init(). */
 void soft_draw_resize(struct soft_draw *d, uint32_t size);
-/* Draws a free number. -ENOSPC when all are used, -EIO. */
+/* Draws a free number. Returns 0, -ENOSPC if all are used, or -EIO. */
 int soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id);
 void soft_draw_give(struct soft_draw *d, uint32_t id);
-/* Draws index and variant of a key. Give the index back to mkey_draw. As soft_draw_take(). */
+/*
+ * Draws index and variant of a key; returns as soft_draw_take(). The index is freed with mkey_draw.
+ */
 int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
 
 /* ---- soft_maps.c */
 
-/* Is [addr, addr + len) mapped for reading, and for writing if asked? 0, -EFAULT, -errno. */
+/*
+ * Checks that [addr, addr + len) is mapped for reading, and for writing if @write. Returns 0,
+ * -EFAULT, or another negative errno.
+ */
 int soft_maps_check(const void *addr, size_t len, bool write);
-/* The smallest page size of the mappings that hold it. 0, -errno. */
+/* Returns the smallest page size of the mappings of a range in @page. 0 or a negative errno. */
 int soft_maps_page(const void *addr, size_t len, uint64_t *page);
 
 /* ---- soft_dmabuf.c */
 
-/* Map a part of a dma-buf. 0, -errno, logged: @what wants it. */
+/*
+ * Maps a part of a dma-buf; @what is its user, for the log. Returns 0 or a negative errno (logged).
+ */
 int soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t offset,
 		    uint64_t len, bool write, struct soft_map *map);
-/* Nothing to do for a map that is not. */
+/* Unmaps a dma-buf. Does nothing if it is not mapped. */
 void soft_dmabuf_unmap(struct soft_map *map);
-/* Check an MR over a dma-buf and map it. 0, -errno, logged. */
+/* Checks an MR over a dma-buf and maps it. Returns 0 or a negative errno (logged). */
 int soft_dmabuf_mr(const struct soft_dev *dev, const struct mlx5_mr_attr *attr,
 		   struct soft_map *map);
 
@@ -253,7 +265,10 @@ int soft_dm_free(struct mlx5_ctx *ctx, struct mlx5_dm *dm);
 int soft_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void *src,
 		  size_t len);
 int soft_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off, size_t len);
-/* Check an MR over device memory and find its first byte. 0, -errno, logged. */
+/*
+ * Checks an MR over device memory and returns the address of its first byte. 0 or a negative errno
+ * (logged).
+ */
 int soft_dm_mr(const struct soft_ctx *ctx, const struct mlx5_mr_attr *attr, uint8_t **base);
 
 /* ---- soft_umem.c: the functions of struct mlx5_cmd_if */
@@ -265,9 +280,15 @@ int soft_umem_dereg(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
 
 /* ---- soft_mem.c: the functions of struct mlx5_cmd_if */
 
-/* What ib_umem_get() refuses before it pins: empty or impossible ranges. 0, -EINVAL, logged. */
+/*
+ * Rejects ranges that ib_umem_get() rejects before it pins: empty or impossible ones. Returns 0, or
+ * -EINVAL (logged).
+ */
 int soft_mem_range(const char *name, const char *what, const void *addr, size_t len);
-/* What ib_umem_get() refuses before and while it pins. 0, -errno, logged. */
+/*
+ * Rejects ranges that ib_umem_get() rejects before and while it pins. Returns 0 or a negative errno
+ * (logged).
+ */
 int soft_mem_check(const char *name, const char *what, const void *addr, size_t len, bool write);
 int soft_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 int soft_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
@@ -282,7 +303,7 @@ int soft_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, stru
 /* ---- soft_mkey.c */
 int soft_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5_mw **mw);
 int soft_mw_free(struct mlx5_ctx *ctx, struct mlx5_mw *mw);
-/* Makes a key over up to @entries keys, in no table yet. NULL: no memory. */
+/* Creates a key over up to @entries keys, not yet in a table. Returns NULL without memory. */
 struct soft_mkey *soft_indirect_make(uint32_t entries);
 void soft_indirect_free(struct soft_mkey *m);
 
@@ -298,7 +319,7 @@ int soft_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint1
 int soft_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 
 /* ---- soft_event.c */
-/* Forget the subscriptions of @ctx, or of @obj alone. */
+/* Removes the subscriptions of @ctx, or only those to @obj. */
 void soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj);
 
 /* ---- soft_telemetry.c */
@@ -310,12 +331,12 @@ int soft_channel_create(struct mlx5_ctx *ctx, struct mlx5_channel **ch);
 int soft_channel_destroy(struct mlx5_ctx *ctx, struct mlx5_channel *ch);
 int soft_channel_subscribe(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie);
 int soft_channel_get(struct mlx5_channel *ch, uint64_t *cookie);
-/* Forget the subscriptions to a CQ. */
+/* Removes the subscriptions to a CQ. */
 void soft_channel_forget(struct soft_dev *dev, struct soft_cq *cq);
 
 /* ---- soft_cmd.c */
 
-/* A command on its way through the device's firmware. */
+/* A command that the device executes. */
 struct soft_cmd {
 	struct soft_ctx *ctx;
 	struct soft_dev *dev;
@@ -324,38 +345,38 @@ struct soft_cmd {
 	size_t inlen;
 	uint8_t *out;
 	size_t outlen;
-	struct mlx5_obj *obj; /* of commands that create: the handle to be */
+	struct mlx5_obj *obj; /* for commands that create: the new handle */
 };
 
 struct soft_cmd_desc {
 	uint16_t op;
-	uint16_t inlen;  /* exact, but for CREATE_MKEY, whose entries follow */
-	uint16_t outlen; /* at least */
+	uint16_t inlen;  /* exact, except for CREATE_MKEY, whose entries follow */
+	uint16_t outlen; /* minimum */
 	const char *name;
 	int (*exec)(struct soft_cmd *cmd);
 };
 
-/* A field that a command may carry, @base bytes into its mailbox. */
+/* A field that a command may contain, at offset @base of its mailbox. */
 struct soft_field {
 	struct bb_prm_field f;
 	uint16_t base;
 };
 
 /*
- * Refuse: status and syndrome into the output mailbox, one line into the log.
- * @syndrome tells the refusals apart. Returns -EREMOTEIO.
+ * Rejects a command: writes status and syndrome to the output mailbox and logs one line. @syndrome
+ * identifies the reason. Returns -EREMOTEIO.
  */
 int soft_cmd_refuse(struct soft_cmd *cmd, enum bb_prm_status status, uint32_t syndrome,
 		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 #define SOFT_REFUSE(cmd, status, ...)                                                              \
 	soft_cmd_refuse(cmd, BB_PRM_STAT_##status, SOFT_SYNDROME | __LINE__, __VA_ARGS__)
 
-/* Refuse a mailbox in which a bit is set outside @fields and the header. */
+/* Rejects a mailbox with a bit set outside @fields and the header. */
 int soft_cmd_only(struct soft_cmd *cmd, const struct soft_field *fields, unsigned int n);
 
 /*
- * Objects named by number, of the context that issues the command: another user's
- * are refused as unknown ones are. NULL: none.
+ * Look up an object by number in the context of the command. Return NULL if there is none; objects
+ * of another user count as unknown.
  */
 struct soft_cq *soft_cmd_cq(const struct soft_cmd *cmd, uint32_t cqn);
 struct soft_rmp *soft_cmd_rmp(const struct soft_cmd *cmd, uint32_t rmpn);
@@ -364,10 +385,10 @@ struct soft_pd *soft_cmd_pd(const struct soft_cmd *cmd, uint32_t pdn);
 struct soft_umem *soft_cmd_umem(const struct soft_cmd *cmd, uint32_t id);
 struct soft_uar_page *soft_cmd_uar(const struct soft_cmd *cmd, uint32_t id);
 
-/* A queue's buffer or record inside a umem. 0, or refused. */
+/* Checks that a queue's buffer or record is inside a umem. Returns 0, or rejects the command. */
 int soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct soft_umem *umem,
 			uint64_t offset, uint64_t len, uint64_t align);
-/* The page size a queue states against its umem's, and the offset it allows. */
+/* Checks the page size of a queue against that of its umem, and the offset that it allows. */
 int soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t log_page_size,
 		       uint64_t offset);
 
@@ -399,7 +420,7 @@ int soft_cmd_modify_rmp(struct soft_cmd *cmd);
 int soft_cmd_query_rmp(struct soft_cmd *cmd);
 int soft_cmd_destroy_rmp(struct soft_cmd *cmd);
 
-/* The QP context inside a mailbox: position of its fields, and of its address path's. */
+/* Offsets of the QP context and of its address path in a mailbox. */
 #define SOFT_QPC_AT 0x18
 #define SOFT_ADS_AT (SOFT_QPC_AT + 0x18)
 

@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The software ConnectX, data path only. Where to start reading: soft_engine.c
- * (what one poll does), soft_doorbell.c (what makes a WQE run), soft_req.c (the
- * requester), soft_resp.c (the responder).
+ * The software ConnectX, data path only. Start reading with soft_engine.c (one poll),
+ * soft_doorbell.c (start of a WQE), soft_req.c (requester) and soft_resp.c (responder).
  *
- * The loop port is synchronous: a request is decoded, checked by the rules of both
- * sides, carried out and completed in one go, so that the requester's packets, the
- * responder's answers and their PSNs exist as rules, not as bytes. What a message
- * would meet on the wire (a peer that does not answer, a NAK, a receiver not ready)
- * it meets here as struct soft_answer.
+ * The loop port is synchronous. A request is decoded, checked by the rules of both peers, executed
+ * and completed in one step. The requester's packets, the responder's answers and their PSNs exist
+ * as rules, not as bytes. The possible answers on a wire (no answer, a NAK, an RNR NAK) are a
+ * struct soft_answer here.
  */
 #ifndef SOFT_DATA_H
 #define SOFT_DATA_H
@@ -27,23 +25,24 @@
 #include "soft_time.h"
 
 #define SOFT_PSN_MASK    0xffffffu
-#define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* of a send WQE */
-#define SOFT_MAX_RX      128                 /* of a receive WQE: 2048 bytes */
-#define SOFT_MAX_STRIDE  512                 /* of a receive WQE of an RMP, bytes */
-#define SOFT_RUN_WQES    64                  /* of one QP before the next one's turn */
+#define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* pieces of a send WQE */
+#define SOFT_MAX_RX      128                 /* entries of a receive WQE: 2048 bytes */
+#define SOFT_MAX_STRIDE  512                 /* bytes of a receive WQE of an RMP */
+#define SOFT_RUN_WQES    64                  /* WQEs of one QP before the next QP's turn */
 #define SOFT_NO_DEADLINE UINT64_MAX
-#define SOFT_IDLE_POLLS  16 /* behind which counters are added up */
+#define SOFT_IDLE_POLLS  16 /* idle polls before counters are added up */
 /*
- * How often a request at another engine looks whether its target still exists; and the least ack
- * timeout there, as that engine's owner may be off its CPU for a while. Cards round up, too.
+ * Interval in ns at which a request at another engine checks that its target exists. Also the
+ * smallest ack timeout there, because the other engine's owner may be off its CPU for a while.
+ * Cards round up, too.
  */
 #define SOFT_PEER_CHECK_NS 100000000
-/* UC: behind it, a message to an engine that does not run is lost. */
+/* UC: ns after which a message to an engine that does not run is lost. */
 #define SOFT_PEER_UC_NS 1000000000
 
 /* soft_engine.failures */
 enum {
-	SOFT_CQ_FAILED = 1, /* a CQ died: its QPs are to be found */
+	SOFT_CQ_FAILED = 1, /* a CQ failed: its QPs must be found */
 	SOFT_QP_FAILED = 2, /* QPs are on the list "failed" */
 };
 
@@ -52,18 +51,18 @@ enum {
 	SOFT_Q_NONE,
 	SOFT_Q_RUN,
 	SOFT_Q_TIMER,
-	SOFT_Q_LATE, /* on a port: has an ACK to send, behind what it sends in the next turn */
+	SOFT_Q_LATE, /* on a port: has an ACK to send, after what it sends in the next turn */
 };
 
 /*
- * Vendor syndromes, as NVIDIA's libdpcp names them (BSD-3-Clause). Those of a key are a
- * group, by what the access was for, and in the low three bits what was wrong with it.
- * Which of them a card gives in a case that several fit is [A].
+ * Vendor syndromes, with the names of NVIDIA's libdpcp (BSD-3-Clause). Those of keys form groups by
+ * the purpose of the access; the low three bits give the fault. Which one a card reports if several
+ * apply is [A].
  */
 enum soft_vendor {
 	SOFT_VEND_KEY_RECV = 0x28,   /* receive buffer */
-	SOFT_VEND_KEY_DATA = 0x30,   /* data of a READ or atomic comes in */
-	SOFT_VEND_KEY_GATHER = 0x50, /* data goes out */
+	SOFT_VEND_KEY_DATA = 0x30,   /* incoming data of a READ or atomic */
+	SOFT_VEND_KEY_GATHER = 0x50, /* outgoing data */
 	SOFT_VEND_LOCAL_QP_OP = 0x68,
 	SOFT_VEND_SEND_LENGTH = 0x69,
 	SOFT_VEND_QP_TYPE = 0x6d,
@@ -79,7 +78,7 @@ enum soft_vendor {
 };
 enum soft_key_fault {
 	SOFT_KEY_FREE = 1, /* [A] */
-	SOFT_KEY_PD = 2,   /* another PD's, or no such key */
+	SOFT_KEY_PD = 2,   /* key of another PD, or no such key */
 	SOFT_KEY_RIGHT = 3,
 	SOFT_KEY_RANGE = 4,
 };
@@ -92,75 +91,75 @@ struct soft_piece {
 	uint64_t len;
 };
 
-/* What completing a WQE needs, without the WQE. */
+/* Data for the completion of a WQE, without the WQE itself. */
 struct soft_done {
 	uint16_t idx;
 	uint16_t blocks;
 	uint8_t opcode;
 	uint8_t fm_ce_se;
 	uint64_t len;
-	uint32_t psn; /* of its first packet */
+	uint32_t psn; /* PSN of its first packet */
 	uint32_t packets;
-	uint32_t reads; /* READs and atomics under way, with this one */
+	uint32_t reads; /* outstanding READs and atomics, including this one */
 };
 
-/* A list of them that grows; starts on an array of its owner's. */
+/* A growing list of pieces, initially in an array of its owner. */
 struct soft_pieces {
 	struct soft_piece *p;
 	uint32_t n, cap;
-	bool grown; /* p is from malloc() */
+	bool grown; /* p was allocated by malloc() */
 };
-#define SOFT_MAX_PARTS (1u << 20) /* of one message, through indirect keys [A] */
+#define SOFT_MAX_PARTS (1u << 20) /* parts of one message, through indirect keys [A] */
 
 /* A send WQE, copied out of the ring and decoded. */
 struct soft_req {
 	struct soft_done d;
-	uint32_t imm; /* as it travels */
+	uint32_t imm; /* in network order */
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;
-	uint64_t swap_mask, compare_mask; /* of masked CMP_SWAP */
+	uint64_t swap_mask, compare_mask; /* masked CMP_SWAP only */
 	uint32_t atomic_len;
-	uint32_t n;               /* pieces */
-	struct soft_piece *piece; /* own, or the parts that indirect keys made of them */
+	uint32_t n;               /* number of pieces */
+	struct soft_piece *piece; /* own, or the parts found through indirect keys */
 	struct soft_piece own[SOFT_MAX_PIECES];
-	const char *why; /* of a refusal, for the log */
+	const char *why; /* reason of a rejection, for the log */
 	uint8_t wqe[BB_WQE_BB * 16] __rte_cache_aligned;
 };
 
-/* What comes back for a request. */
+/* Kinds of answers to a request. */
 enum soft_answer_kind {
 	SOFT_ACK,
 	SOFT_NAK,
-	SOFT_NAK_RNR, /* try again later */
+	SOFT_NAK_RNR, /* receiver not ready: retry later */
 	SOFT_NAK_SEQ,
-	SOFT_SILENCE, /* nobody answers */
-	SOFT_OWNER,   /* only the target's engine can tell: send it there */
-	SOFT_BUSY,    /* a key to invalidate is in use this moment: ask again */
+	SOFT_SILENCE, /* no answer */
+	SOFT_OWNER,   /* only the target's engine can execute it: send it there */
+	SOFT_BUSY,    /* a key to invalidate is in use: retry at once */
 };
 
-/* 8 bytes, so that it travels in a register. */
+/* 8 bytes, so that it fits into a register. */
 struct soft_answer {
 	uint32_t kind;
 	uint32_t code; /* NAK: the requester's syndrome; RNR: the timer code */
 };
 
 /*
- * A request on its way to the engine of the target, and back with the answer. It names
- * QPs by number and generation: any of them may be gone when it arrives. Who changes the
- * state from PENDING owns it next: the target's engine (TAKEN) or, when the requester
- * gave up (CANCELLED), the target's engine too, to free it.
+ * A request in flight to the target's engine, or back with the answer. It names QPs by number and
+ * generation, because a QP may be destroyed before the message arrives. The thread that changes the
+ * state from PENDING decides its fate. With TAKEN the target's engine owns the message. With
+ * CANCELLED, set by a requester that has given up, the target's engine only frees it.
  */
 enum {
 	SOFT_MSG_PENDING,
 	SOFT_MSG_TAKEN,
 	SOFT_MSG_CANCELLED,
 	SOFT_MSG_ANSWER,
-	SOFT_MSG_DGRAM,  /* not a struct soft_msg alone: struct soft_dgram_msg */
-	SOFT_MSG_PACKET, /* likewise: struct soft_packet_msg */
+	SOFT_MSG_DGRAM,  /* part of a struct soft_dgram_msg */
+	SOFT_MSG_PACKET, /* part of a struct soft_packet_msg */
 	SOFT_MSG_STATES,
 };
-/* Takes a message out of an inbox; it is the taker's then. */
+/* Handles a message from an inbox and takes its ownership. */
 typedef void soft_msg_taker(struct soft_engine *e, struct soft_msg *m);
 struct soft_msg {
 	struct soft_msg *next;
@@ -172,33 +171,34 @@ struct soft_msg {
 	struct soft_answer ans;
 };
 
-/* The receive that a message goes into. */
+/* The receive that a message consumes. */
 struct soft_recv {
-	uint16_t idx;        /* what its CQE names */
+	uint16_t idx;        /* WQE index for its CQE */
 	uint32_t max;        /* entries of the scatter list */
-	uint32_t pdn;        /* of its keys: the QP's; the RMP's, if it has one [A] */
-	const uint8_t *list; /* in the ring of an own RQ, in the engine's copy of an RMP's WQE */
+	uint32_t pdn;        /* PD of its keys: the QP's, or the RMP's if there is one [A] */
+	const uint8_t *list; /* in the ring of a receive queue, or in the engine's copy of an
+			      * RMP's WQE */
 };
 
-/* Half @half, 0 to 3, of the two registers of a page. */
+/* Returns half @half, 0 to 3, of the two registers of a page. */
 static inline uint64_t *
 soft_page_half(uint8_t *page, uint32_t half)
 {
 	return (uint64_t *)(void *)(page + SOFT_BF_OFFSET + half * SOFT_BF_HALF);
 }
 
-/* One register page and the records of its QPs, packed for the scan. */
+/* A register page and the records of its QPs, packed for the scan. */
 struct soft_watch {
 	struct soft_uar_page *uar;
 	uint32_t n, cap;
-	uint32_t pos;  /* next record to look at */
-	uint32_t left; /* records to go until a whole round since the last store */
-	uint32_t hot;  /* slot of the QP that was rung last; may be past the end */
-	uint32_t bf;   /* what is known of the registers' halves: soft_bf.h */
+	uint32_t pos;  /* next record to scan */
+	uint32_t left; /* records left in the scan since the last store */
+	uint32_t hot;  /* slot of the QP rung last; may exceed the table */
+	uint32_t bf;   /* state of the registers' halves: soft_bf.h */
 	const uint32_t **rec;
-	uint32_t *last; /* as last seen, big endian */
+	uint32_t *last; /* records as last seen, big endian */
 	struct soft_qp **qp;
-	/* The CQs that are armed through the page. */
+	/* CQs that are armed through the page. */
 	uint32_t n_cq, cap_cq, cq_pos, cq_left;
 	struct soft_cq **cq;
 };
@@ -209,71 +209,78 @@ struct soft_engine {
 	/* Read without the lock by soft_engine_progress(). */
 	uint8_t *page;          /* the only register page; NULL: always take the lock */
 	struct soft_msg *inbox; /* stack, pushed by other engines */
-	uint32_t dgrams;        /* in it; __atomic */
-	uint32_t packets;       /* likewise */
-	uint32_t pending;       /* something is left to do */
+	uint32_t dgrams;        /* datagrams in the inbox; __atomic */
+	uint32_t packets;       /* packets in the inbox; __atomic */
+	uint32_t pending;       /* not 0 if work is left */
 	uint64_t next_deadline; /* TSC */
-	uint32_t shm_polls;     /* to the next look at the clock, link_shm_due(); __atomic */
-	uint64_t shm_often;     /* TSC: polls are frequent if that look is before; __atomic */
+	uint32_t shm_polls;     /* polls until the next check of the clock, link_shm_due();
+				 * __atomic */
+	uint64_t shm_often;     /* TSC: polls are frequent if that check comes before it;
+				 * __atomic */
 
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
-	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: for the end of the turn */
-	bool alone;       /* it has one page, and that one owner; __atomic */
-	uint32_t always;  /* 1: SOFT_DEFECT_NO_DOORBELL */
-	uint32_t turns;   /* 1: it takes its turn in every poll */
+	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: handled at the end of the turn */
+	bool alone;       /* the engine has one page, which has one owner; __atomic */
+	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL */
+	uint32_t turns;   /* 1 if the engine runs a turn in every poll */
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;
 	struct soft_qp_list run, timers, late, errs;
-	struct soft_qp_list failed;       /* their move to ERR is due; by "err" */
-	struct soft_qp_list qps;          /* all, by "all" */
-	TAILQ_HEAD(, soft_cq) zips;       /* with a block of compressed CQEs not yet written */
-	uint64_t now;                     /* TSC of the work in hand: the stamp of CQEs */
-	TAILQ_HEAD(, soft_cq) moderated;  /* armed CQs whose events may be held back */
+	struct soft_qp_list failed;       /* QPs that must move to ERR, linked by "err" */
+	struct soft_qp_list qps;          /* all QPs, linked by "all" */
+	TAILQ_HEAD(, soft_cq) zips;       /* CQs with an unwritten block of compressed CQEs */
+	uint64_t now;                     /* TSC of the current work: time stamp of CQEs */
+	TAILQ_HEAD(, soft_cq) moderated;  /* armed CQs whose events may be delayed */
 	uint64_t work;                    /* doorbells and turns, for the idle thread */
-	uint64_t counted;                 /* work when the poll before ended */
-	uint32_t idle;                    /* polls since, with something to be counted */
-	LIST_HEAD(, soft_wire) uncounted; /* on a port: soft_wire_count() is due */
-	TAILQ_HEAD(, soft_wire) keepers;  /* of packets, by progress: soft_wire_ahead.c */
-	/* Requests served, not yet added to the counter set. */
+	uint64_t counted;                 /* value of work at the end of the previous poll */
+	uint32_t idle;                    /* polls since then with counts not yet added up */
+	LIST_HEAD(, soft_wire) uncounted; /* on a port: QPs for which soft_wire_count() must run */
+	TAILQ_HEAD(, soft_wire) keepers;  /* QPs that hold packets, by progress:
+					   * soft_wire_ahead.c */
+	/* Served requests that are not yet added to the counter set. */
 	struct soft_counters *served;
 	uint32_t served_write, served_read, served_atomic;
-	uint64_t shuffle; /* state of the order of lines */
+	uint64_t shuffle; /* state of the random order of lines */
 	uint32_t defect_chances;
 	uint8_t key_fault;           /* enum soft_key_fault of the last refusal */
-	uint8_t qp_op_fault;         /* vendor syndrome of a LOCAL_QP_OP */
-	enum soft_detour detour;     /* of the last refusal: it was none */
-	uint8_t *detour_at;          /* the memory that was asked for */
-	uint32_t scan;               /* records per poll */
-	uint32_t wrong_uar, bad_qpn; /* doorbells ignored or refused */
+	uint8_t qp_op_fault;         /* vendor syndrome of the last LOCAL_QP_OP */
+	enum soft_detour detour;     /* set if the last lookup needs a detour and was no
+				      * rejection */
+	uint8_t *detour_at;          /* memory that was requested */
+	uint32_t scan;               /* records scanned per poll */
+	uint32_t wrong_uar, bad_qpn; /* doorbells ignored or rejected */
 
 	struct soft_req req;
 	struct soft_recv recv;
 	uint8_t rmp_wqe[SOFT_MAX_STRIDE] __rte_cache_aligned;
-	struct soft_pieces local;  /* of req, where a key is indirect */
-	struct soft_pieces remote; /* of the target's memory, or of its receive */
+	struct soft_pieces local;  /* pieces of req if a key is indirect */
+	struct soft_pieces remote; /* pieces of the target's memory, or of its receive */
 	struct soft_piece local_own[SOFT_MAX_PIECES], remote_own[SOFT_MAX_RX];
-	/* Indirect keys that the request uses: they do not change before it is done. */
+	/* Indirect keys in use by the request: they cannot change before it is done. */
 	struct soft_indirect **held;
 	uint32_t n_held, cap_held;
-	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
+	struct soft_packets held_packets; /* on a port: sorted by due time; soft_wire_fault.c */
 	uint32_t n_held_packets, kept_packets;
-	uint64_t *shm_word;  /* odd while it is inside peers' memory; NULL: never */
-	uint32_t shm_deaths; /* of soft_shm.deaths: those it has seen to; __atomic */
+	uint64_t *shm_word;  /* odd while the engine accesses peers' memory; NULL if it never
+			      * does */
+	uint32_t shm_deaths; /* value of soft_shm.deaths already handled; __atomic */
 	struct soft_net_state net;
-	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */
-	uint64_t turn;                 /* on a port: turns of QPs, while no key changes */
-	uint64_t ticks, ns;            /* on a port, if timed: soft_engine_ticks(), _ns() */
+	const struct soft_qp *decoded; /* on a port: QP whose WQE is in req; NULL: decode again */
+	uint64_t turn;                 /* on a port: number of turns of QPs without a change of a
+					* key */
+	uint64_t ticks, ns;            /* on a port, valid if timed: soft_engine_ticks(), _ns() */
 	bool timed;
-	bool stamped;         /* now is of this turn, which began behind all posts it will find */
-	bool early;           /* on a port: nothing has been received in this turn yet */
-	uint8_t bounce[4096]; /* on a port: payload of a packet in too many pieces */
+	bool stamped;         /* now is of this turn, which began after all posts that it will
+			       * find */
+	bool early;           /* on a port: nothing was received yet in this turn */
+	uint8_t bounce[4096]; /* on a port: payload of a packet with too many pieces */
 
-	/* By state of a message in the inbox. */
+	/* By message state. */
 	soft_msg_taker *const *takers;
 
-	/* The control path's, and the thread's. */
+	/* Belong to the control path and the thread. */
 	struct soft_reader reader;
 	bool started, stop, ended;
 	pthread_t thread;
@@ -311,14 +318,14 @@ soft_is_atomic(uint8_t wqe_opcode)
 	       wqe_opcode == BB_WQE_ATOMIC_MASKED_CS || wqe_opcode == BB_WQE_ATOMIC_MASKED_FA;
 }
 
-/* Does all that it runs belong to the thread that runs it? */
+/* Returns true if everything that the engine runs belongs to the thread that runs it. */
 static inline bool
 soft_engine_alone(const struct soft_engine *e)
 {
 	return __atomic_load_n(&e->alone, __ATOMIC_RELAXED);
 }
 
-/* The time of CQEs from now on: what is found behind this was posted before it. */
+/* Sets the time for later CQEs: a request found after this call was posted before it. */
 static inline void
 soft_now(struct soft_engine *e)
 {
@@ -326,7 +333,7 @@ soft_now(struct soft_engine *e)
 		return;
 	if (e->stamped)
 		return;
-	/* Of another core's posts: not before the loads that showed them. */
+	/* Orders the counter after the loads that showed another core's posts. */
 	if (e->page == NULL)
 		bb_tsc_rmb();
 	e->now = rte_rdtsc();
@@ -354,7 +361,7 @@ soft_qp_state(const struct soft_qp *qp)
 	return __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
 }
 
-/* Does the device's seeded defect @which strike this time? */
+/* Returns true if the device's seeded defect @which applies this time. */
 static inline bool
 soft_defect(struct soft_engine *e, enum soft_defect which)
 {
@@ -364,8 +371,9 @@ soft_defect(struct soft_engine *e, enum soft_defect which)
 }
 
 /*
- * Are packets that leave only lost, and nobody looks at those? Then none is built to be lost, and
- * the others leave as without faults: a lossy network costs its hosts nothing else.
+ * Returns true if outgoing packets can only be lost and no capture records them. Then a lost packet
+ * is never built, and the others are sent as without faults, so that a lossy network costs its
+ * hosts nothing else.
  */
 static inline bool
 soft_net_loses_only(const struct soft_dev *dev)
@@ -377,7 +385,7 @@ soft_net_loses_only(const struct soft_dev *dev)
 	       dev->opts.capture[0] == '\0';
 }
 
-/* Add to a counter of a QP's set. */
+/* Adds to a counter of a QP's set. */
 #define SOFT_COUNT(qp, name)                                                                       \
 	do {                                                                                       \
 		struct soft_counters *c_ = soft_counters_of(qp);                                   \
@@ -408,10 +416,10 @@ soft_served_flush(struct soft_engine *e)
 	e->served_atomic = 0;
 }
 
-/* soft_wire_count.c: the same of the QPs on a port. */
+/* soft_wire_count.c: adds the counts of QPs on a port. */
 void soft_wire_count_all(struct soft_engine *e);
 
-/* Served requests are counted in the engine, for the set of @qp. */
+/* Makes the engine count served requests for the counter set of @qp. */
 static inline void
 soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
 {
@@ -426,68 +434,71 @@ soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
 /* ---- soft_sched.c */
 void soft_qp_queue(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp);
-/* For the next turn, behind doorbells and before what comes in. */
+/* Queues a QP for the next turn, after doorbells and before received packets. */
 void soft_qp_later(struct soft_engine *e, struct soft_qp *qp);
-/* Wait until @ns nanoseconds from now. */
+/* Starts the QP's timer, to expire in @ns nanoseconds. */
 void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
 /*
- * The QP fails, under its engine's lock: it is in ERR at once, and neither starts nor takes
- * anything any more. Its flush and what else the state brings come at the end of the engine's turn,
- * behind the CQE of the request that failed. @event 0: its CQEs tell enough.
+ * Fails a QP, under its engine's lock. It is in ERR at once, and neither starts nor receives
+ * requests. Its flush and the other work of the state follow at the end of the engine's turn, after
+ * the CQE of the failed request. @event 0: no event, because CQEs report the failure.
  */
 void soft_qp_fail(struct soft_qp *qp, uint16_t event);
-/* The CQ overran: its QPs are to fail. */
+/* Fails a CQ that has overrun, and its QPs. */
 void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq);
 
 /* ---- soft_engine_ctl.c */
-/* Move QPs that have failed, or whose CQ has, to ERR and flush them. */
+/* Moves QPs that have failed, or whose CQ has failed, to ERR and flushes them. */
 void soft_failures_run(struct soft_engine *e);
 
 /* ---- soft_cqe_zip.c */
-/* The engine's blocks are written: before it lets go of its lock. */
+/* Writes the engine's open blocks of compressed CQEs, before it releases its lock. */
 void soft_zip_run(struct soft_engine *e);
 
 /* ---- soft_cq_event.c */
-/* Something came through the arm register of the page. */
+/* Handles a store to the arm register of the page. */
 void soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg);
-/* Look at the arm records of some of the page's CQs. */
+/* Scans the arm records of some of the page's CQs. */
 void soft_arm_scan(struct soft_engine *e, struct soft_watch *w);
-/* CQEs were written to an armed CQ, under its lock if it is shared. */
+/* Raises the event for CQEs written to an armed CQ. Call under the CQ's lock if it is shared. */
 void soft_cq_notify(struct soft_engine *e, struct soft_cq *cq);
 void soft_cq_moderated_run(struct soft_engine *e);
 
 /* ---- soft_engine.c */
-/* Take @n turns under the lock, whether there is anything to do or not. */
+/* Runs @n turns under the lock, even without work. */
 void soft_engine_turns(struct soft_engine *e, uint32_t n);
 
 /* ---- soft_doorbell.c */
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
-/* Look at a QP's send record and run what is new. */
+/* Reads a QP's send record and runs new WQEs. */
 void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);
-/* Look at the records of a QP in ERR and flush what is new. */
+/* Flush new WQEs of a QP in ERR, as its records show them. */
 void soft_qp_flush(struct soft_engine *e, struct soft_qp *qp);
 void soft_flush_rq(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_req_decode.c */
-/* Decode the WQE of @qp at block @idx, @avail blocks known posted. 0, or a syndrome. */
+/*
+ * Decodes the WQE of @qp at block @idx; @avail blocks are known to be posted. Returns 0 or a
+ * syndrome.
+ */
 uint8_t soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
 			uint16_t idx, uint32_t avail);
 /* ---- soft_req.c */
-/* Execute up to SOFT_RUN_WQES WQEs. */
+/* Executes up to SOFT_RUN_WQES WQEs. */
 void soft_req_run(struct soft_engine *e, struct soft_qp *qp);
-/* An answer that came through the inbox. */
+/* Handles an answer that arrived through the inbox. */
 void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		     struct soft_answer ans);
-/* Complete a WQE with success; with an error, then the QP goes to ERR. */
+/* Complete a WQE with success, or with an error that moves the QP to ERR. */
 void soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
 void soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		   uint8_t synd, const char *why);
-/* What a peer's NAK means, for the log. */
+/* Returns the meaning of a peer's NAK, for the log. */
 const char *soft_nak_text(uint32_t synd);
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_resp.c */
-/* Carry out a request on its target @p, on the engine @e. */
+/* Executes a request on its target @p, on the engine @e. */
 struct soft_answer soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 				     struct soft_req *r);
 
@@ -498,45 +509,47 @@ enum soft_take {
 	SOFT_TAKE_FAILED, /* the RMP is in ERR */
 };
 /*
- * Take the next receive of a QP's RMP into e->recv. One that got no CQE, because its message
- * has to be tried again, is given to the QP's next message.
+ * Takes the next receive of a QP's RMP into e->recv. A receive without a CQE, because its message
+ * must be retried, is used for the QP's next message.
  */
 enum soft_take soft_rmp_take(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_inbox.c */
-/* Hand the request of @qp to the engine of @p. -ENOMEM. */
+/* Passes the request of @qp to the engine of @p. Returns 0 or -ENOMEM. */
 int soft_msg_send(struct soft_qp *qp, const struct soft_qp *p, const struct soft_done *d);
-/* Give up the request in flight. False: the target's engine has it already. */
+/* Cancels the request in flight. Returns false if the target's engine has already taken it. */
 bool soft_msg_cancel(struct soft_qp *qp);
-/* The QP goes, or begins a new life. */
+/* Drops the QP's message: the QP is being destroyed or reset. */
 void soft_msg_drop(struct soft_qp *qp);
-/* Is the target of the request in flight still there? */
+/* Returns true if the target of the request in flight still exists. */
 bool soft_msg_target_lives(const struct soft_qp *qp);
-/* Push to an inbox: any thread. */
+/* Pushes a message to an inbox. Any thread. */
 void soft_msg_push(struct soft_engine *to, struct soft_msg *m);
-/* The QP that a message names, if it is still the one. */
+/* Returns the QP that a message names, NULL if its number has another generation. */
 struct soft_qp *soft_msg_qp(const struct soft_dev *dev, uint32_t qpn, uint32_t gen);
-/* Take in all that is there: each message goes to e->takers[its state]. */
+/* Handles all messages in the inbox: each goes to e->takers[its state]. */
 void soft_inbox_drain(struct soft_engine *e);
 
-/* ---- soft_msg.c: takers of messages */
+/* ---- soft_msg.c: handlers of messages */
 void soft_msg_serve(struct soft_engine *e, struct soft_msg *m);
 void soft_msg_answer(struct soft_engine *e, struct soft_msg *m);
 void soft_dgram_take(struct soft_engine *e, struct soft_msg *m);
 
-/* ---- soft_cqe.c: each false if the CQE could not be written, as the CQ overran */
+/* ---- soft_cqe.c: each returns false if the CQ overran, so that no CQE was written */
 bool soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
-/* For the receive e->recv; @data (NULL: none): up to 32 bytes that are not in the buffer. */
+/* For the receive e->recv; @data (NULL: none) has up to 32 bytes that are not in the buffer. */
 bool soft_cqe_resp(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
 		   uint32_t imm, uint32_t len, const uint8_t *data);
 bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16_t idx,
 		    uint8_t wqe_opcode, uint8_t synd);
 
 /* ---- soft_fault.c */
-/* The device has the option fault and is about to execute a request. True: it does not. */
+/*
+ * Called with option fault before a request is executed. Returns true if it is not to be executed.
+ */
 bool soft_fault(struct soft_engine *e, struct soft_qp *qp);
 
-/* Mask of expected PSNs: all bits with the defect psn_wrap. */
+/* Returns the mask of expected PSNs: all bits with the defect psn_wrap. */
 static inline uint32_t
 soft_defect_psn_mask(const struct soft_engine *e)
 {
@@ -545,25 +558,31 @@ soft_defect_psn_mask(const struct soft_engine *e)
 }
 
 /* ---- soft_umr.c */
-#define SOFT_SYN_AGAIN 0xff /* no syndrome: the key is in use this moment */
-/* Execute the UMR WQE in @r. 0, a syndrome with r->why, or SOFT_SYN_AGAIN. */
+#define SOFT_SYN_AGAIN 0xff /* not a syndrome: the key is in use at the moment */
+/* Executes the UMR WQE in @r. Returns 0, a syndrome with r->why, or SOFT_SYN_AGAIN. */
 uint8_t soft_umr_execute(struct soft_qp *qp, struct soft_req *r);
-/* Has a card waited with this WQE for the QP's last UMR? With others it may have begun [A]. */
+/*
+ * Returns true if a card would have executed this WQE after the QP's last UMR. Other WQEs may have
+ * started before it ended [A].
+ */
 static inline bool
 soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
 {
-	/* At a fence, or as the WQE was posted when the UMR had been executed. */
+	/* The WQE has a fence, or was posted after the UMR was executed. */
 	return d->fm_ce_se >> 5 != 0 || (int16_t)(d->idx - qp->umr_end) >= 0;
 }
 
-/* A WQE that is in order has been decoded. One that waited has had all behind it wait. */
+/* Records that a WQE was decoded in order. If it waited for the UMR, so did all WQEs after it. */
 static inline void
 soft_umr_pass(struct soft_qp *qp, const struct soft_done *d)
 {
 	if (unlikely(qp->umr_index != 0) && soft_umr_waited(qp, d))
 		qp->umr_index = 0;
 }
-/* A peer's SEND with invalidate. 0; -EAGAIN; -EACCES, *why says why. */
+/*
+ * Invalidates a key for a peer's SEND with invalidate. Returns 0, -EAGAIN, or -EACCES with the
+ * reason in *why.
+ */
 int soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32_t rkey,
 			const char **why);
 
