@@ -37,7 +37,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_RA_RES_QP, SOFT_LOG_MAX_RA);
 	set(caps, BB_PRM_HCA_MAX_QP_CNT, opts->no_counters ? 0 : SOFT_MAX_COUNTER_SETS - 1);
 	set(caps, BB_PRM_HCA_CC_QUERY_ALLOWED, !opts->no_counters && !opts->link_ib);
-	/* MLX5_CAP_PORT_TYPE_IB 0, _ETH 1 */
+	/* Values: MLX5_CAP_PORT_TYPE_IB 0, MLX5_CAP_PORT_TYPE_ETH 1. */
 	set(caps, BB_PRM_HCA_PORT_TYPE, opts->link_ib ? 0 : 1);
 	set(caps, BB_PRM_HCA_NUM_PORTS, 1);
 	set(caps, BB_PRM_HCA_LOG_MAX_MSG, opts->log_max_msg);
@@ -56,7 +56,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_REPEATED_BLOCK_DISABLED, opts->no_interleaved);
 	/* MLX5_CAP_UMR_FENCE_SMALL: a WQE that uses a key after a UMR needs a small fence. */
 	set(caps, BB_PRM_HCA_UMR_FENCE, 1);
-	/* Memory windows of type 2B (Linux mlx5_ib_query_device()). */
+	/* Announces memory windows of type 2B (Linux mlx5_ib_query_device()). */
 	set(caps, BB_PRM_HCA_IMAICL, !opts->no_mw && !opts->no_umr);
 	set(caps, BB_PRM_HCA_CQ_RESIZE, !opts->no_cq_resize);
 	set(caps, BB_PRM_HCA_CQ_MODERATION, !opts->no_cq_moderation);
@@ -79,13 +79,13 @@ static void
 atomic_caps(const struct soft_opts *opts, void *caps)
 {
 	/*
-	 * MLX5_ATOMIC_OPS_CMP_SWAP 1 << 0, _FETCH_ADD 1 << 1, _EXTENDED_CMP_SWAP 1 << 2,
-	 * _EXTENDED_FETCH_ADD 1 << 3; sizes in bytes, which are powers of two
+	 * Bits: MLX5_ATOMIC_OPS_CMP_SWAP 0, FETCH_ADD 1, EXTENDED_CMP_SWAP 2, EXTENDED_FETCH_ADD 3.
+	 * Sizes are a sum of powers of two, in bytes.
 	 */
 	set(caps, BB_PRM_ATOMIC_CAP_MODE, opts->no_ext_atomic ? 0x3 : 0xf);
 	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP,
 	    opts->no_ext_atomic ? SOFT_ATOMIC_SIZE : 4 | SOFT_ATOMIC_SIZE);
-	/* MLX5_ATOMIC_REQ_MODE_HOST_ENDIANNESS: memory and result in host order */
+	/* MLX5_ATOMIC_REQ_MODE_HOST_ENDIANNESS: memory and result are in host byte order. */
 	set(caps, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
 }
 
@@ -102,9 +102,11 @@ odp_caps(void *caps)
 static void
 roce_caps(const struct soft_opts *opts, void *caps)
 {
-	/* MLX5_TIMESTAMP_FORMAT_CAP_FREE_RUNNING 0, _REAL_TIME 1 */
+	/*
+	 * Values: MLX5_TIMESTAMP_FORMAT_CAP_FREE_RUNNING 0, MLX5_TIMESTAMP_FORMAT_CAP_REAL_TIME 1.
+	 */
 	set(caps, BB_PRM_ROCE_CAP_QP_TS_FORMAT, opts->no_clock);
-	/* MLX5_ROCE_VERSION_1_CAP 1 << 0, _2_CAP 1 << 2 */
+	/* Bits: MLX5_ROCE_VERSION_1_CAP 0, MLX5_ROCE_VERSION_2_CAP 2. */
 	set(caps, BB_PRM_ROCE_CAP_VERSION, opts->wire ? 1 << 2 : 1 << 0 | 1 << 2);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, SOFT_MIN_UDP_SPORT);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, UINT16_MAX);

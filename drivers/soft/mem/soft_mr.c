@@ -12,7 +12,7 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* Smallest number of pages for which the kernel caches keys (mlx5_mkey_cache_init()). */
+/* Pages of the smallest key that the kernel caches (mlx5_mkey_cache_init()). */
 #define MIN_ROOM 4u
 
 /* Publishes a key of the table to other processes. */
@@ -344,7 +344,7 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 	ret = soft_kernel_mr_rereg(flags, to->addr, to->len);
 	if (ret != 0)
 		return ret;
-	/* ib_uverbs_rereg_mr(), and ibv_rereg_mr() of libibverbs for a dma-buf */
+	/* Same check as ib_uverbs_rereg_mr(), and as ibv_rereg_mr() of libibverbs for a dma-buf. */
 	if (m->attr.kind != MLX5_MR_MEM) {
 		SOFT_LOG(ERR, "%s: MR 0x%x is of device memory or a dma-buf: register it anew",
 			 dev->name, m->pub.lkey);
@@ -359,7 +359,7 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 	ret = rights_check(dev, to->access);
 	if (ret != 0)
 		return ret;
-	/* ib_umem_check_rereg() */
+	/* Same check as ib_umem_check_rereg(). */
 	if (soft_kernel_writable(to->access) && !m->writable) {
 		SOFT_LOG(ERR, "%s: MR 0x%x was registered for reading: it cannot become writable",
 			 dev->name, m->pub.lkey);

@@ -14,13 +14,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SOFT_NEIGH_MAX     256 /* entries */
+#define SOFT_NEIGH_MAX     256 /* Entries of the table. */
 #define SOFT_NEIGH_ASKING  32  /* Resolutions in progress without a MAC. */
 #define SOFT_NEIGH_BUCKETS 64
 #define SOFT_NEIGH_NONE    UINT16_MAX
 #define SOFT_NEIGH_NEVER   UINT64_MAX
 
-/* RFC 4861, 10: MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT, RETRANS_TIMER, REACHABLE_TIME. */
+/*
+ * Constants of RFC 4861, 10: MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT, RETRANS_TIMER,
+ * REACHABLE_TIME.
+ */
 #define SOFT_NEIGH_TRIES    3
 #define SOFT_NEIGH_RETRY_NS UINT64_C(1000000000)
 /* Delay before a retry if the port had no room for the question. */

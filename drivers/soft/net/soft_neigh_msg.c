@@ -170,7 +170,7 @@ nd_solicited(struct soft_port_stack *s, const uint8_t *nd, const struct soft_por
 	const uint8_t *target = nd + 8, *mac;
 	uint8_t group[16];
 
-	/* RFC 4861, 7.1.1 */
+	/* Checks of RFC 4861, 7.1.1. */
 	if (!nd_options(nd + ND_LEN, rx->l4_len - ND_LEN, ND_OPT_SOURCE, &mac))
 		return SOFT_DROP_ND;
 	solicited_node(target, group);

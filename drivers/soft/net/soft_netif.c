@@ -91,7 +91,7 @@ soft_netif_leave(struct soft_engine *e)
 
 /* ---- Life */
 
-/* soft_reader.pass */
+/* Passes through the port's lock; a soft_reader.pass. */
 static void
 pass(struct soft_reader *r)
 {

@@ -4,17 +4,18 @@
 /*
  * The ethdev of a device (soft_port.h), shared by its engines and the control path.
  *
- * The lock's holder may poll and send. No engine waits for the lock: it holds the lock for a
- * whole turn, or runs the turn without the port and sends in a later turn. The control path takes
- * the lock for one poll, with no other lock that an engine may want. The lock also protects
+ * Only the lock's holder polls and sends. No engine waits for the lock. An engine holds the lock
+ * for a whole turn, or runs the turn without the port and sends in a later turn. The control path
+ * takes the lock for one poll, with no other lock that an engine may want. The lock also protects
  * lookups of QPs, as an engine's lock does: soft_quiesce() passes through it.
  *
  * An engine that uses the port alone retains the lock between its turns, so that a turn takes one
  * lock, not two. Such an engine is the keeper. A thread that wants the port takes it from the
- * keeper under the keeper's own lock, which proves that the keeper is in no turn. An engine that
- * polls without a pause leaves almost no time between turns. EAL's interrupt thread must get the
- * lock (soft_netif_gate.c), so it requests it, and the engine passes it on, locked, at the end of
- * a turn.
+ * keeper under the keeper's own lock, which proves that the keeper is in no turn.
+ *
+ * An engine that polls without a pause leaves almost no time between turns. EAL's interrupt thread
+ * must get the lock (soft_netif_gate.c), so that thread requests the lock. The engine passes the
+ * lock on, still locked, at the end of a turn.
  */
 #ifndef SOFT_NETIF_H
 #define SOFT_NETIF_H
@@ -46,7 +47,8 @@ struct soft_netif {
 	 * Engine that retains the lock, NULL if none. Written under that engine's lock. __atomic
 	 */
 	struct soft_engine *keeper;
-	uint8_t asked;         /* SOFT_NETIF_SHARED, SOFT_NETIF_WANTED. __atomic */
+	uint8_t asked;         /* Pending requests: SOFT_NETIF_SHARED, SOFT_NETIF_WANTED.
+				* __atomic */
 	bool given;            /* The lock was passed to the interrupt thread, which has not
 				* noticed yet. __atomic */
 	rte_spinlock_t takers; /* Held by a thread that reads the keeper; the keeper is not

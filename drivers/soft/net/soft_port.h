@@ -85,7 +85,7 @@ struct soft_port_stats {
 /* Attributes of an open port. */
 struct soft_port_info {
 	uint8_t mac[6];
-	uint32_t mtu; /* of RoCE */
+	uint32_t mtu; /* RoCE MTU, bytes. */
 	bool up;
 	bool zero_copy, multi_segs, ip_csum;
 	bool keeps;         /* The PMD retains mbufs after the burst. */

@@ -21,7 +21,7 @@ struct soft_port_eth {
 	char driver[32];
 	uint8_t mac[6];
 	uint32_t frame; /* Bytes of the longest frame, without CRC. */
-	uint32_t mtu;   /* of RoCE */
+	uint32_t mtu;   /* RoCE MTU, bytes. */
 	bool ip_csum;   /* The PMD writes IPv4 header checksums. */
 	bool multi_segs, zero_copy, keeps, on_interrupts;
 	struct rte_mempool *pool; /* Mbufs of headers, copies and received frames. */

@@ -83,8 +83,8 @@ struct soft_shm_tx {
 			 * TSC. __atomic */
 	pid_t pid;
 	const struct soft_shm_dir *dir; /* Directory of the peer; zeros if not connected. */
-	/* Read without a lock by engines that are inside. */
-	struct soft_shm_window *win[SOFT_SHM_SEGS]; /* __atomic */
+	/* Engines that are inside read these fields without a lock. */
+	struct soft_shm_window *win[SOFT_SHM_SEGS]; /* Windows by slot, NULL if none. __atomic */
 	uint32_t rev;                               /* Revision of win; changes with each change
 						     * of a window. __atomic */
 };
@@ -207,13 +207,16 @@ enum {
 #define SOFT_SHM_HINT    64
 
 /*
- * Returns the number that stands for every user that a user namespace does not number, or
- * SOFT_SHM_NO_USER if it numbers all. Files as /proc/self/uid_map and
- * /proc/sys/kernel/overflowuid; one that cannot be read counts as an incomplete map or the
- * kernel's default.
+ * Returns the uid by which a user namespace shows all users without a number, or SOFT_SHM_NO_USER
+ * if every user has one. @map_path and @overflow_path name files with the format of
+ * /proc/self/uid_map and /proc/sys/kernel/overflowuid. An unreadable map counts as incomplete, and
+ * an unreadable overflow file as the kernel's default.
  */
 uid_t soft_shm_unnamed(const char *map_path, const char *overflow_path);
-/* Checks that the device's own user and that of shm_uid are identities. -EPERM: logged. */
+/*
+ * Checks that the uids of the device's user and of shm_uid identify one user each. Returns 0 or
+ * -EPERM, logged.
+ */
 int soft_shm_user_start(struct soft_shm *shm);
 /*
  * Checks that the process at the far end of @sock is a trusted user's. Returns 0, -EACCES or

@@ -38,7 +38,7 @@ struct soft_ring_rec {
 	uint8_t zero[3];
 };
 
-/* The producer's view: private to it. */
+/* State of the producer, private to it. */
 struct soft_ring_tx {
 	uint8_t *data;
 	const uint64_t *head; /* The consumer's head_out. */
@@ -47,7 +47,7 @@ struct soft_ring_tx {
 	bool broken;          /* The consumer wrote an impossible head. */
 };
 
-/* The consumer's view: private to it. */
+/* State of the consumer, private to it. */
 struct soft_ring_rx {
 	const uint8_t *data;
 	uint64_t *head_out; /* Head that the producer reads. */
@@ -56,7 +56,10 @@ struct soft_ring_rx {
 	bool broken;   /* The producer wrote a malformed record. */
 };
 
-/* Initialize the two views. The ring's memory and the consumer's head are zero. */
+/*
+ * Initialize the producer's and the consumer's state. The ring's memory and the consumer's head are
+ * zero.
+ */
 void soft_ring_tx_init(struct soft_ring_tx *r, uint8_t *data, const uint64_t *head);
 void soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_out);
 

@@ -26,7 +26,9 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 
 	(void)ctx;
 	soft_wire_of(roce)->checked.turn = 0;
-	/* "Not supported by this receive queue", as on the loop port. */
+	/*
+	 * NAKs without a receive queue, as on the loop port: "not supported by this receive queue".
+	 */
 	if (!qp->has_rq && qp->rmp == NULL && qp->st == BB_PRM_QP_ST_RC) {
 		SOFT_LOG(ERR, "%s QP 0x%x was created without a receive queue", qp->dev->name,
 			 qp->qpn);
