@@ -40,7 +40,7 @@ struct side {
 
 struct env {
 	struct side a, b;
-	struct bb_qp_attr attr; /* what both sides connect with */
+	struct bb_qp_attr attr; /* Attributes that both sides connect with. */
 	struct bb_qp_init_attr init;
 };
 
@@ -70,7 +70,7 @@ env_dev_a(void)
 	return env_thread() ? "soft0,progress=thread" : "soft0";
 }
 
-/* Runs the tests of group @name but the last @left_out. */
+/* Runs the tests of group @name except the last @left_out. */
 #define env_run(name, tests, left_out)                                                             \
 	_cmocka_run_group_tests(name, tests, RTE_DIM(tests) - (left_out), NULL, NULL)
 
@@ -121,8 +121,8 @@ side_open(struct side *s, struct bb_dev *dev, struct bb_pd *pd)
 }
 
 /*
- * Devices, PDs, CQs and buffers of both sides, which are on one device if @spec_b is NULL; no QPs.
- * Defaults in env->attr and init.
+ * Creates devices, PDs, CQs and buffers of both sides, but no QPs. Both sides are on one device
+ * if @spec_b is NULL. Sets defaults in env->attr and init.
  */
 static inline void
 env_open_two(struct env *e, const char *spec_a, const char *spec_b)
@@ -218,7 +218,7 @@ env_stop(struct env *e)
 		assert_int_equal(bb_dev_close(e->b.dev), 0);
 }
 
-/* Take exactly @n completions of one side, in the time of a test that hangs. */
+/* Polls exactly @n completions of one side; fails after the time limit of a hanging test. */
 static inline void
 env_poll(struct env *e, struct side *s, struct bb_wc *wc, unsigned int n)
 {
@@ -233,7 +233,10 @@ env_poll(struct env *e, struct side *s, struct bb_wc *wc, unsigned int n)
 	assert_int_equal(got, n);
 }
 
-/* What this thread has computed, spinning included; what others had of the CPU is no part of it. */
+/*
+ * Returns the CPU time of this thread, including time spent polling, excluding time that other
+ * threads had the CPU.
+ */
 static inline uint64_t
 env_cpu_ns(void)
 {
@@ -243,7 +246,7 @@ env_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Nothing (more) completes. */
+/* Checks that no further completion arrives. */
 static inline void
 env_silent(struct env *e, struct side *s)
 {
@@ -257,7 +260,7 @@ env_silent(struct env *e, struct side *s)
 	}
 }
 
-/* The next event of a device. */
+/* Waits for the next event of a device. */
 static inline void
 env_event(struct env *e, struct bb_dev *dev, struct bb_event *ev)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Pairs of any type for the tests of mlx5_env.h. */
+/* Pairs of QPs of any type, for the tests that use mlx5_env.h. */
 #ifndef MLX5_TYPES_H
 #define MLX5_TYPES_H
 
@@ -12,10 +12,10 @@
 
 struct types_env {
 	struct env e;
-	struct bb_ah *to_a, *to_b; /* of UD */
+	struct bb_ah *to_a, *to_b; /* Address handles; UD only. */
 };
 
-/* The way to side @to from @from: its GID at @gid, or its LID. */
+/* Fills the path to side @to: its GID at index @gid, or its LID. */
 static inline void
 types_path(const struct side *to, uint32_t gid, struct bb_path *path)
 {
@@ -31,7 +31,10 @@ types_path(const struct side *to, uint32_t gid, struct bb_path *path)
 	path->dlid = port.lid;
 }
 
-/* QPs of both sides, connected or, of UD, ready and with a handle of the other side. */
+/*
+ * Creates QPs of both sides. RC and UC are connected; UD is ready and has a handle of the other
+ * side.
+ */
 static inline void
 types_start_on(struct types_env *t, const char *spec, enum bb_qp_type type)
 {
@@ -69,7 +72,7 @@ types_stop(struct types_env *t)
 	env_stop(&t->e);
 }
 
-/* Room in front of the data of a receive. */
+/* Returns the bytes in front of the data of a receive. */
 static inline uint32_t
 types_head(enum bb_qp_type type)
 {
@@ -85,7 +88,10 @@ types_receive(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
 	bb_qp_ring_recv(t->e.b.qp);
 }
 
-/* A datagram of @len bytes from a to b; it completes, whatever becomes of it. */
+/*
+ * Sends a datagram of @len bytes from a to b and expects its completion, whether it arrives or
+ * not.
+ */
 static inline void
 types_send_ud(struct types_env *t, const struct bb_ah *ah, uint32_t qpn, uint32_t qkey,
 	      uint32_t len)

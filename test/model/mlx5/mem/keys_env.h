@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the tests of memory windows and indirect keys share; b's memory is what a works on. */
+/*
+ * Helpers of the tests of memory windows and indirect keys. Side a's operations access b's
+ * memory.
+ */
 #ifndef KEYS_ENV_H
 #define KEYS_ENV_H
 
@@ -22,7 +25,7 @@ static const uint32_t right_of[OPS] = {
 	[OP_ATOMIC] = BB_ACCESS_REMOTE_ATOMIC,
 };
 
-/* The MRs again, with MW_BIND; and QPs. */
+/* Registers the MRs again, with MW_BIND, and creates the QPs. */
 static inline void
 keys_start(struct env *e)
 {
@@ -41,7 +44,7 @@ keys_start(struct env *e)
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
-/* After an error: new QPs. */
+/* Replaces the QPs after an error. */
 static inline void
 fresh(struct env *e)
 {
@@ -64,7 +67,7 @@ done(struct env *e, struct side *s, enum bb_wc_opcode opcode)
 	return wc.status;
 }
 
-/* One operation of a on b's memory; the status. QPs are new after an error. */
+/* Runs one operation of a on b's memory and returns its status. Replaces the QPs after an error. */
 static inline uint8_t
 try(struct env *e, enum op op, uint64_t raddr, uint32_t rkey, uint32_t len)
 {

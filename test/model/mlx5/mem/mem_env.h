@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the tests of memory regions share; a's operations work on b's memory. */
+/* Helpers of the tests of memory regions. Side a's operations access b's memory. */
 #ifndef MEM_ENV_H
 #define MEM_ENV_H
 
@@ -34,7 +34,7 @@ again(struct env *e)
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
-/* One operation of @len bytes between a's memory and @raddr of b; its status. */
+/* Runs one operation of @len bytes between a's memory and @raddr of b; returns its status. */
 static inline enum bb_wc_status
 run(struct env *e, enum op op, struct bb_sge sge, uint64_t raddr, uint32_t rkey)
 {
@@ -72,7 +72,7 @@ check(struct env *e, enum op op, uint64_t raddr, uint32_t rkey, enum bb_wc_statu
 			 bb_wc_status_name(want));
 }
 
-/* WRITE and READ of 64 bytes at @raddr reach @mem. */
+/* Checks that WRITE and READ of 64 bytes at @raddr access @mem. */
 static inline void
 reaches(struct env *e, uint64_t raddr, uint32_t rkey, uint8_t *mem, uint32_t seed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Device memory through the public API: as target, as source, as a counter. */
+/* Device memory through the public API as target, as source and as a counter. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pthread_attr_setaffinity_np() */
 #endif
@@ -10,13 +10,13 @@
 #include <pthread.h>
 #include <sched.h>
 
-#define LEN 8192 /* of the target's device memory */
-#define OFF 104  /* where its MR begins */
+#define LEN 8192 /* size of the target's device memory */
+#define OFF 104  /* offset at which its MR begins */
 
 struct dm_env {
-	struct env e; /* first */
+	struct env e; /* must be first */
 	struct bb_dm *dm;
-	struct bb_mr *mr; /* of side b: all but the first OFF bytes */
+	struct bb_mr *mr; /* Side b's MR: all but the first OFF bytes. */
 };
 
 static int
@@ -31,7 +31,7 @@ setup(void **state)
 	env_start(&d->e);
 	assert_int_equal(bb_dm_alloc(d->e.b.dev, LEN, 6, &d->dm), 0);
 	assert_int_equal(bb_dm_write(d->dm, 0, zero, LEN), 0);
-	/* An optional right is left out. */
+	/* The device ignores an optional access right that it does not support. */
 	assert_int_equal(bb_mr_reg_dm(d->e.b.pd, d->dm, OFF, LEN - OFF,
 				      ENV_ALL | BB_ACCESS_RELAXED_ORDERING, &d->mr),
 			 0);
@@ -53,7 +53,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Ring a's doorbell and take its one completion. */
+/* Rings a's doorbell and expects one successful completion. */
 static void
 done(struct env *e, uint64_t wr_id)
 {
@@ -64,7 +64,7 @@ done(struct env *e, uint64_t wr_id)
 	expect(&wc, e->a.qp, wr_id, BB_WC_SUCCESS);
 }
 
-/* Ring it and find that the request was refused. */
+/* Rings a's doorbell and expects that the request completes with @status. */
 static void
 refused(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 {
@@ -82,7 +82,10 @@ refused(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* WRITE and READ of every kind of length; the owner sees them, its neighbours stay. */
+/*
+ * WRITE and READ of many lengths: the owner sees the bytes, and the bytes next to them do not
+ * change.
+ */
 T(remote_write_read)
 {
 	static const uint32_t lens[] = {1, 3, 4, 8, 63, 64, 100, 4096, LEN - OFF - 5};
@@ -110,7 +113,7 @@ T(remote_write_read)
 		assert_memory_equal(e->a.buf + 16384, want + OFF + 5, lens[i]);
 		assert_int_equal(e->a.buf[16384 + lens[i]], 0xee);
 	}
-	/* What the owner writes, the peer reads. */
+	/* The peer reads the bytes that the owner wrote. */
 	fill(want, 64, 99);
 	assert_int_equal(bb_dm_write(d->dm, OFF, want, 64), 0);
 	sge = sge_of(&e->a, 0, 64);
@@ -151,7 +154,9 @@ T(remote_atomics)
 	assert_int_equal(v, 7);
 }
 
-/* Device memory as this side's own: gathered from, scattered to, received into. */
+/*
+ * Device memory as local memory: the device gathers from it, scatters to it and receives into it.
+ */
 T(local)
 {
 	struct dm_env *d = *state;
@@ -174,7 +179,7 @@ T(local)
 	env_poll(e, &e->b, wc, 1);
 	expect(&wc[0], e->b.qp, 1, BB_WC_SUCCESS);
 	assert_memory_equal(e->a.buf + 64, want, 96);
-	/* READ into it. */
+	/* A READ scatters into it. */
 	fill(e->a.buf, 64, 6);
 	sge[0].addr = 2000;
 	sge[0].len = 64;
@@ -186,7 +191,7 @@ T(local)
 	expect(&wc[0], e->b.qp, 2, BB_WC_SUCCESS);
 	assert_int_equal(bb_dm_read(d->dm, got, OFF + 2000, 64), 0);
 	assert_memory_equal(got, e->a.buf, 64);
-	/* RECV into it. */
+	/* A receive scatters into it. */
 	sge[0].addr = 4000;
 	assert_int_equal(bb_post_recv(e->b.qp, 3, sge, 1), 0);
 	bb_qp_ring_recv(e->b.qp);
@@ -199,7 +204,7 @@ T(local)
 	assert_memory_equal(got, "to the device", 13);
 }
 
-/* The key holds what was registered and no more, by addresses that begin with 0. */
+/* The key covers the registered range only; its addresses begin at 0. */
 T(bounds)
 {
 	struct dm_env *d = *state;
@@ -228,7 +233,7 @@ T(bounds)
 	refused(e, 2, BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(bb_dm_read(d->dm, after, 0, LEN), 0);
 	assert_memory_equal(before, after, LEN);
-	/* The owner's WQEs are held to it as well: LOCAL_WRITE, and the end. */
+	/* The owner's WQEs obey LOCAL_WRITE and the end of the range, too. */
 	own = (struct bb_sge){60, 8, ro->lkey};
 	assert_int_equal(bb_post_write(e->b.qp, 3, &own, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
 				       BB_SEND_SIGNALED),
@@ -237,7 +242,7 @@ T(bounds)
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 3, BB_WC_LOC_PROT_ERR);
 	assert_int_equal(bb_mr_dereg(ro), 0);
-	/* A key that was given back finds nothing. */
+	/* A deregistered key is refused. */
 	rkey = d->mr->rkey;
 	assert_int_equal(bb_mr_dereg(d->mr), 0);
 	d->mr = NULL;
@@ -249,7 +254,9 @@ T(bounds)
 	refused(e, 4, BB_WC_REM_ACCESS_ERR);
 }
 
-/* Children keep what they use; what is free can be had again, all of it. */
+/*
+ * Device memory cannot be freed while an MR uses it. Afterwards all of it can be allocated again.
+ */
 T(lifetime)
 {
 	struct dm_env *d = *state;
@@ -276,7 +283,7 @@ T(lifetime)
 	assert_int_equal(bb_dm_free(dm), 0);
 }
 
-/* A device without any says so at the first call. */
+/* On a device without device memory the first call fails. */
 TEST(without)
 {
 	struct bb_dev_attr attr;
@@ -289,7 +296,7 @@ TEST(without)
 	assert_int_equal(bb_dm_alloc(dev, 64, 0, &dm), -ENOTSUP);
 	assert_null(dm);
 	assert_int_equal(bb_dev_close(dev), 0);
-	/* Half a page more than two pages hold: what the device rounds is its own. */
+	/* Half a page more than two pages: the device rounds up by itself. */
 	assert_int_equal(bb_dev_open("soft5,dm=8192", &dev), 0);
 	assert_int_equal(bb_dm_alloc(dev, 4097, 0, &dm), 0);
 	assert_int_equal(dm->len, 4097);
@@ -297,13 +304,13 @@ TEST(without)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-/* ---- A counter: peers add, the owner reads, nobody rings it. */
+/* ---- A counter: peers add to it, the owner reads it without any doorbell. */
 
 #define ADDS  3000                              /* by each side, at least */
-#define SEEN  100                               /* values that the reader saw, at least */
-#define START (UINT64_C(0xffffffff) - ADDS / 2) /* the carry comes early */
+#define SEEN  100                               /* distinct values that the reader saw, at least */
+#define START (UINT64_C(0xffffffff) - ADDS / 2) /* the carry into the upper half comes early */
 
-/* A counter that only grows, in reads of 4 bytes (bb_dm.h). */
+/* Reads a counter that only grows, 4 bytes at a time (see bb_dm.h). */
 static uint64_t
 counter_read(const struct bb_dm *dm, uint64_t off)
 {
@@ -321,7 +328,7 @@ counter_read(const struct bb_dm *dm, uint64_t off)
 struct reader {
 	const struct bb_dm *dm;
 	uint64_t off, last, falls;
-	uint32_t changes; /* __atomic, as stop is */
+	uint32_t changes; /* Distinct values seen; accessed with __atomic, as stop is. */
 	bool stop;
 };
 
@@ -346,10 +353,10 @@ read_on(void *arg)
 	return NULL;
 }
 
-/* Where the device has a thread of its own, reading is this one's: two are enough. */
+/* A device with its own thread leaves the reader to the main thread: two threads are enough. */
 #define READER_THREAD (!env_thread())
 
-/* Any CPU: the lcores of these tests share one. */
+/* May run on any CPU: the lcores of these tests share one. */
 static void
 reader_start(pthread_t *thread, struct reader *r)
 {
@@ -380,7 +387,7 @@ T(counter)
 	struct env *e = &d->e;
 	uint64_t start = START, added = 0, neighbours[2], end;
 	struct reader r = {.dm = d->dm, .off = 512, .last = START};
-	bool both = e->a.dev == e->b.dev; /* the owner's requests come back to it */
+	bool both = e->a.dev == e->b.dev; /* the owner's completions arrive at a's device */
 	struct bb_wc wc;
 	pthread_t thread;
 	uint32_t i;

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * dma-bufs and umems through the public API. With UDMABUF on dma-bufs that the kernel makes
- * of a memfd, else on the memfd itself, by the option dmabuf=memfd of the software device:
- * a real kernel takes no memfd for a dma-buf.
+ * dma-bufs and umems through the public API. With UDMABUF the tests use dma-bufs that the kernel
+ * makes of a memfd. Otherwise they use the memfd itself, with the software device's option
+ * dmabuf=memfd; a real kernel does not accept a memfd as a dma-buf.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create() */
@@ -30,12 +30,12 @@
 #define LEN  (8 * PAGE)
 
 struct buf_env {
-	struct env e; /* first */
-	uint8_t *mem; /* the process' own view of the dma-buf */
-	int fd;       /* of the dma-buf */
+	struct env e; /* must be first */
+	uint8_t *mem; /* The process's own mapping of the dma-buf. */
+	int fd;       /* File descriptor of the dma-buf. */
 };
 
-/* -1: no udmabuf here. */
+/* Returns a dma-buf of @memfd, or -1 if the machine has no udmabuf. */
 static int
 dmabuf_of(int memfd)
 {
@@ -97,7 +97,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Post from b, and its one completion. */
+/* Posts from b and expects one completion with @status. */
 static void
 from_b(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 {
@@ -110,7 +110,7 @@ from_b(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* A peer writes, reads and adds, by the iova; the file is closed long since. */
+/* A peer writes, reads and adds by iova after the file descriptor was closed. */
 T(remote)
 {
 	const uint64_t iova = UINT64_C(0x7000000000) + 72;
@@ -147,7 +147,7 @@ T(remote)
 	assert_int_equal(bb_post_read(e->b.qp, 3, &sge, 1, iova, mr->rkey, BB_SEND_SIGNALED), 0);
 	from_b(e, 3, BB_WC_SUCCESS);
 	assert_memory_equal(e->b.buf, b->mem + PAGE + 72, 64);
-	/* Its end, though the dma-buf goes on. */
+	/* The MR ends here, although the dma-buf is longer. */
 	assert_int_equal(bb_post_write(e->b.qp, 4, &sge, 1, iova + 6 * PAGE - 63, mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
@@ -156,7 +156,7 @@ T(remote)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-/* As this side's own memory; rights as asked for. */
+/* A dma-buf as local memory, with the access rights that the caller asked for. */
 T(local)
 {
 	struct buf_env *b = *state;
@@ -187,7 +187,7 @@ T(local)
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
 	assert_memory_equal(b->mem + 1000, e->b.buf, 300);
-	/* Without LOCAL_WRITE nothing is scattered there. */
+	/* Without LOCAL_WRITE the device scatters nothing into it. */
 	sge = (struct bb_sge){0, 8, ro->lkey};
 	assert_int_equal(bb_post_read(e->a.qp, 3, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
 				      BB_SEND_SIGNALED),
@@ -232,7 +232,7 @@ T(refused)
 	close(pipes[1]);
 }
 
-/* A CQ by DEVX commands, its ring and its record in @umem. */
+/* A CQ made by DEVX commands, with its ring and doorbell record in @umem. */
 struct raw_cq {
 	struct mlx5_uar *uar;
 	struct mlx5_obj *obj;
@@ -264,7 +264,7 @@ raw_cq_destroy(struct mlx5_dev *d, struct raw_cq *cq)
 	assert_int_equal(d->cmd->uar_free(d->ctx, cq->uar), 0);
 }
 
-/* An object lies in a umem of a dma-buf, and in one of the process' memory. */
+/* A raw CQ works in a umem of a dma-buf and in a umem of process memory. */
 T(umems)
 {
 	struct buf_env *b = *state;
@@ -296,7 +296,10 @@ T(umems)
 	raw_cq_destroy(d, &cq);
 	assert_int_equal(bb_umem_dereg(umem), 0);
 
-	/* Memory of 4 KiB pages is not mapped by larger ones, nor any by such as it has not. */
+	/*
+	 * Memory of 4 KiB pages cannot be mapped with larger pages, and no memory with a page
+	 * size that it does not have.
+	 */
 	attr.dmabuf_fd = -1;
 	attr.addr = e->a.buf;
 	attr.len = 4 * PAGE;
@@ -312,7 +315,7 @@ T(umems)
 }
 
 #ifndef UDMABUF
-/* As it is by default: a memfd is no dma-buf. And a kernel without any of it. */
+/* Default options: a memfd is refused as a dma-buf. Also a kernel without dma-bufs. */
 TEST(strict)
 {
 	struct bb_umem_attr attr;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Mbuf chains out and in, and data that travels in CQEs, through the public API. */
+/* Sends from and receives into mbuf chains, and data scattered to CQEs, through the public API. */
 #include "../mlx5_env.h"
 
 #include <rte_mbuf.h>
 
 #include "bb_mbuf.h"
 
-#define SEG 256u /* bytes of a segment behind its headroom */
+#define SEG 256u /* bytes of a segment after its headroom */
 
 struct rig {
 	struct env e;
@@ -36,7 +36,7 @@ rig_open(struct rig *r, bool registered)
 	bb_lkey_cache_init(&r->cache_b, r->e.b.pd);
 }
 
-/* Every mbuf is back. */
+/* Closes the rig and checks that every mbuf is back in its pool. */
 static void
 rig_close(struct rig *r)
 {
@@ -45,7 +45,7 @@ rig_close(struct rig *r)
 	rte_mempool_free(r->mp);
 }
 
-/* A chain with @lens[i] bytes in segment i; 0 is an empty segment. */
+/* Returns a chain with @lens[i] bytes in segment i; 0 gives an empty segment. */
 static struct rte_mbuf *
 chain(struct rig *r, const uint32_t *lens, uint32_t n, uint32_t seed)
 {
@@ -141,7 +141,7 @@ TEST(write_chain)
 	rig_close(&r);
 }
 
-/* One mbuf for each receive, refilled as they come in: of an RQ and of an SRQ. */
+/* One mbuf for each receive, refilled as receives complete, on an RQ and on an SRQ. */
 TEST(refill)
 {
 	int shared;
@@ -179,7 +179,10 @@ TEST(refill)
 			uint32_t n;
 			int err;
 
-			/* Fewer than asked for when it is full; never too many taken. */
+			/*
+			 * A full queue takes fewer mbufs than asked for, and never too many are
+			 * allocated.
+			 */
 			n = shared ? bb_fill_srq_mbuf(srq, &r.cache_b, r.mp, 3, &err)
 				   : bb_fill_recv_mbuf(qp, &r.cache_b, r.mp, 3, &err);
 			assert_int_equal(err, 0);
@@ -210,7 +213,7 @@ TEST(refill)
 			rte_pktmbuf_free(m);
 			env_poll(&r.e, &r.e.a, &wc, 1);
 		}
-		/* What is still posted comes back by destroying and freeing all. */
+		/* Destroying the queues and freeing the posted mbufs returns all of them. */
 		if (shared) {
 			assert_int_equal(bb_qp_destroy(qp), 0);
 			assert_int_equal(bb_srq_destroy(srq), 0);
@@ -237,7 +240,7 @@ TEST(refusals)
 					    r.e.b.mr->rkey, 0),
 			 -EINVAL);
 	assert_int_equal(bb_post_recv_mbuf(r.e.b.qp, &r.cache_b, 1, m), -EINVAL);
-	/* A list of one's own: as long as it may be. */
+	/* The caller's own list: up to the longest chain. */
 	assert_int_equal(bb_mbuf_data_sge(&r.cache_a, m, sge, 2), -EINVAL);
 	assert_int_equal(bb_mbuf_room_sge(&r.cache_a, m, sge, 2), -EINVAL);
 	/* Longer than the chain has room for. */
@@ -250,14 +253,14 @@ TEST(refusals)
 	assert_int_equal(m->next->next->data_len, 0);
 	assert_int_equal(bb_mbuf_set_len(m, 8 * SEG), 0);
 	rte_pktmbuf_free(m);
-	/* Nothing was posted. */
+	/* The refused calls posted nothing. */
 	assert_int_equal(bb_post_nop(r.e.a.qp, 9, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(r.e.a.qp);
 	env_poll(&r.e, &r.e.a, &wc, 1);
 	expect(&wc, r.e.a.qp, 9, BB_WC_SUCCESS);
 	rig_close(&r);
 
-	/* A pool that nobody registered. */
+	/* An mbuf of a pool that is not registered. */
 	rig_open(&r, false);
 	m = chain(&r, ones, 2, 1);
 	assert_int_equal(bb_post_send_mbuf(r.e.a.qp, &r.cache_a, 1, m, 0), -EFAULT);
@@ -268,7 +271,7 @@ TEST(refusals)
 	rig_close(&r);
 }
 
-/* ---- scatter_to_cqe: whether data came in the CQE or not cannot be seen. */
+/* ---- scatter_to_cqe: the user cannot see whether data came in the CQE. */
 
 TEST(in_cqe_receive)
 {
@@ -321,13 +324,13 @@ TEST(in_cqe_receive)
 				uint32_t n = RTE_MIN(sge[i].len, len - at);
 
 				assert_memory_equal(e.b.buf + i * 100, data + at, n);
-				/* Nothing behind it is touched. */
+				/* The bytes after the data are untouched. */
 				assert_memory_equal(e.b.buf + i * 100 + n, want, 60);
 				at += n;
 			}
 			env_poll(&e, &e.a, &wc, 1);
 		}
-		/* Too long for the list: nobody but the poll can notice. */
+		/* The message is too long for the receive's list; only the poll can detect that. */
 		if (shared) {
 			assert_int_equal(bb_post_srq_recv(srq, 9, sge, 1), 0);
 			bb_srq_ring(srq);
@@ -359,7 +362,10 @@ TEST(in_cqe_request)
 
 	env_open(&e);
 	e.init.scatter_to_cqe = true;
-	/* Small, so that WQEs wrap in their segments; one in four asks for a CQE by itself. */
+	/*
+	 * A short queue, so that WQEs wrap within their segments; the library asks for one CQE in
+	 * four requests.
+	 */
 	e.init.sq_depth = 6;
 	e.init.max_sge = 4;
 	env_qps(&e);
@@ -371,7 +377,10 @@ TEST(in_cqe_request)
 		sge[0] = sge_of(&e.a, 0, 1);
 		sge[1] = sge_of(&e.a, 100, 2);
 		sge[2] = sge_of(&e.a, 200, len - 3);
-		/* Unsignalled first: its data is there when the next one has completed. */
+		/*
+		 * The unsignalled READ comes first: its data is in place when the next request
+		 * has completed.
+		 */
 		assert_int_equal(
 			bb_post_read(e.a.qp, 1,
 				     &(struct bb_sge){(uintptr_t)e.a.buf + 512, 8, e.a.mr->lkey}, 1,

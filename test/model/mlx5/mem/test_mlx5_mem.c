@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Memory regions between two peers: rights, iova, kinds of memory, sizes. */
+/* Memory regions between two peers: access rights, iova, kinds of memory, sizes. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create() */
 #endif
@@ -11,7 +11,7 @@
 
 #include "mem_env.h"
 
-/* Each set of rights that the man page allows, and each operation of a peer. */
+/* Each set of access rights that the man page allows, with each operation of a peer. */
 T(rights)
 {
 	static const uint32_t sets[] = {0,
@@ -36,7 +36,7 @@ T(rights)
 		for (op = OP_WRITE; op <= OP_ATOMIC; op++) {
 			fill(e->a.buf, 64, (uint32_t)i * 3 + (uint32_t)op);
 			memcpy(keep, e->b.buf, sizeof(keep));
-			/* The number of a key that gives nothing remotely is its lkey's. */
+			/* The key of an MR without remote rights equals its lkey. */
 			check(e, op, raddr_of(&e->b, 0), mr->lkey,
 			      sets[i] & needs[op] ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR);
 			if (!(sets[i] & needs[op]))
@@ -46,7 +46,7 @@ T(rights)
 	}
 }
 
-/* Local read is always on; what comes in needs LOCAL_WRITE. */
+/* Local read is always allowed; scattered data needs LOCAL_WRITE. */
 T(local_rights)
 {
 	struct env *e = *state;
@@ -88,7 +88,7 @@ T(iova)
 	reaches(e, 2 * PAGE - 64, mr->rkey, e->b.buf + 2 * PAGE - 64, 2);
 	check(e, OP_WRITE, 2 * PAGE - 63, mr->rkey, BB_WC_REM_ACCESS_ERR);
 	check(e, OP_WRITE, UINT64_MAX - 63, mr->rkey, BB_WC_REM_ACCESS_ERR);
-	/* Its address means nothing. */
+	/* The virtual address is not an address of this MR. */
 	check(e, OP_WRITE, raddr_of(&e->b, 0), mr->rkey, BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 
@@ -98,13 +98,13 @@ T(iova)
 	reaches(e, UINT64_C(0xabcd00000011), mr->rkey, e->b.buf + 17, 3);
 	check(e, OP_READ, UINT64_C(0xabcd00000010), mr->rkey, BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	/* Up to the last byte of the address space. */
+	/* The MR reaches the last byte of the address space. */
 	assert_int_equal(
 		bb_mr_reg_iova(e->b.pd, e->b.buf, PAGE - 1, UINT64_MAX - 4095, LW | RW | RR, &mr),
 		0);
 	reaches(e, UINT64_MAX - 64, mr->rkey, e->b.buf + PAGE - 65, 4);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	/* For this side's WQEs too. */
+	/* The iova holds for local WQEs, too. */
 	assert_int_equal(bb_mr_reg_iova(e->a.pd, e->a.buf + PAGE, PAGE, 0x7000000, LW, &mr), 0);
 	fill(e->a.buf + PAGE, 64, 5);
 	sge = (struct bb_sge){0x7000000, 64, mr->lkey};
@@ -124,7 +124,7 @@ has_odp(struct env *e)
 
 #define OD (BB_ACCESS_ON_DEMAND | LW | RW | RR)
 
-/* Pages that nobody has touched, are not there yet, are gone, or may only be read. */
+/* On-demand pages that are untouched, not yet mapped, unmapped, or read-only. */
 T(on_demand)
 {
 	struct env *e = *state;
@@ -141,7 +141,7 @@ T(on_demand)
 	assert_int_equal(mprotect(p, PAGE, PROT_READ | PROT_WRITE), 0);
 	assert_int_equal(bb_mr_reg(e->b.pd, p, 8 * PAGE, OD, &mr), 0);
 	assert_int_equal(mr->lkey, BB_LKEY_NONE);
-	/* Short data of a READ comes in the CQE, if the QP asks for it. */
+	/* Short READ data comes in the CQE if the QP asks for it. */
 	e->init.scatter_to_cqe = true;
 	again(e);
 	fill(p, 64, 9);
@@ -152,7 +152,10 @@ T(on_demand)
 	e->init.scatter_to_cqe = false;
 	again(e);
 	reaches(e, at + 100, mr->rkey, p + 100, 1);
-	/* Not mapped for anything: no right is missing, so it is the responder that fails. */
+	/*
+	 * Nothing is mapped there. No access right is missing, so the responder reports an
+	 * operation error.
+	 */
 	check(e, OP_READ, at + PAGE, mr->rkey, BB_WC_REM_OP_ERR);
 	fill(e->a.buf, 64, 2);
 	assert_int_equal(bb_post_write(e->a.qp, 3,
@@ -166,11 +169,11 @@ T(on_demand)
 	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
 	assert_ptr_equal(ev.qp, e->b.qp);
 	again(e);
-	/* Mapped later than registered. */
+	/* Pages that are mapped after the registration. */
 	assert_int_equal(mprotect(p + PAGE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
 	reaches(e, at + PAGE - 32, mr->rkey, p + PAGE - 32, 3);
 	reaches(e, at + 3 * PAGE, mr->rkey, p + 3 * PAGE, 4);
-	/* Unmapped, and mapped again: new pages. */
+	/* Unmapped and mapped again: the MR uses the new pages. */
 	assert_int_equal(munmap(p + 2 * PAGE, PAGE), 0);
 	check(e, OP_WRITE, at + 2 * PAGE, mr->rkey, BB_WC_REM_OP_ERR);
 	check(e, OP_READ, at + 2 * PAGE, mr->rkey, BB_WC_REM_OP_ERR);
@@ -178,14 +181,14 @@ T(on_demand)
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 			 p + 2 * PAGE);
 	reaches(e, at + 2 * PAGE, mr->rkey, p + 2 * PAGE, 5);
-	/* Read-only: the key gives the right, the mapping does not. */
+	/* A read-only mapping: the key grants the right, the mapping does not. */
 	assert_int_equal(mprotect(p + 3 * PAGE, PAGE, PROT_READ), 0);
 	check(e, OP_READ, at + 3 * PAGE, mr->rkey, BB_WC_SUCCESS);
 	check(e, OP_WRITE, at + 3 * PAGE, mr->rkey, BB_WC_REM_OP_ERR);
-	/* The key's own rules come first. */
+	/* The key's range and rights are checked first. */
 	check(e, OP_WRITE, at + 8 * PAGE, mr->rkey, BB_WC_REM_ACCESS_ERR);
 	check(e, OP_ATOMIC, at, mr->rkey, BB_WC_REM_ACCESS_ERR);
-	/* No queue of ours may use it, whatever number one tries. */
+	/* No local queue may use the key, as an rkey or as an lkey. */
 	assert_int_equal(run(e, OP_WRITE, (struct bb_sge){at, 64, mr->rkey}, raddr_of(&e->b, 0),
 			     e->b.mr->rkey),
 			 BB_WC_LOC_PROT_ERR);
@@ -193,7 +196,7 @@ T(on_demand)
 	munmap(p, 8 * PAGE);
 }
 
-/* Every form of a message; a MR of the whole address space. */
+/* Every kind of message, with an MR of the whole address space. */
 T(on_demand_forms)
 {
 	struct env *e = *state;
@@ -236,14 +239,14 @@ T(on_demand_forms)
 	expect(&wc, e->a.qp, 4, BB_WC_SUCCESS);
 	assert_memory_equal(e->a.buf, p, 3000);
 	assert_memory_equal(e->a.buf + 8192, p + 3000, 5001);
-	/* Where nothing is: the first page, and beyond what a process can have. */
+	/* Unmapped addresses: the first page, and beyond the user's address space. */
 	check(e, OP_READ, 0, mr->rkey, BB_WC_REM_OP_ERR);
 	check(e, OP_WRITE, UINT64_C(1) << 63, mr->rkey, BB_WC_REM_OP_ERR);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	munmap(p, 4 * PAGE);
 }
 
-/* In which order the device touches pages: each faults once. */
+/* Records in which order the device touches pages: each page faults once. */
 #define WATCHED 64
 static uint8_t *watch_base;
 static unsigned int watch_n, watch_page[WATCHED];
@@ -262,7 +265,7 @@ watch_fault(int sig, siginfo_t *info, void *ctx)
 	mprotect(watch_base + off / PAGE * PAGE, PAGE, PROT_READ | PROT_WRITE);
 }
 
-/* Watch what is written to the pages from here to watch_end(). */
+/* Starts to record which pages are written; watch_end() stops it. */
 static void
 watch_begin(struct sigaction *old)
 {
@@ -273,7 +276,7 @@ watch_begin(struct sigaction *old)
 	assert_int_equal(sigaction(SIGSEGV, &act, old), 0);
 }
 
-/* Pages that were touched before one below them. */
+/* Stops the recording. Returns the number of pages that were touched before a lower page. */
 static unsigned int
 watch_end(const struct env *e, const struct sigaction *old)
 {
@@ -303,7 +306,7 @@ descents(struct env *e, uint32_t access)
 	return watch_end(e, &old);
 }
 
-/* A completion says that all is there; before it, nothing says what is. */
+/* A completion says that all data is there; before it, no byte is guaranteed. */
 T(relaxed)
 {
 	struct env *e = *state;
@@ -311,7 +314,7 @@ T(relaxed)
 	unsigned int libc, strict;
 
 	watch_base = map(WATCHED * PAGE, PROT_READ | PROT_WRITE);
-	/* The C library's copy may begin with the end, or go all the way backwards. */
+	/* memcpy() of the C library may begin at the end, or copy backwards. */
 	fill(e->a.buf, WATCHED * PAGE, 1);
 	watch_begin(&old);
 	memcpy(watch_base, e->a.buf, WATCHED * PAGE);
@@ -323,7 +326,7 @@ T(relaxed)
 	munmap(watch_base, WATCHED * PAGE);
 }
 
-/* Beyond 4 GiB on both sides. */
+/* Transfers beyond 4 GiB on both sides. */
 T(large)
 {
 	const size_t len = (size_t)6 << 30, edge = (size_t)4 << 30;
@@ -347,7 +350,7 @@ T(large)
 				 BB_WC_SUCCESS);
 		assert_memory_equal(from + off[i], to + off[i], 65536);
 	}
-	/* Nothing landed 4 GiB lower. */
+	/* No byte was written 4 GiB lower. */
 	assert_int_equal(to[65536], 0);
 	check(e, OP_WRITE, (uintptr_t)to + len - 63, dst->rkey, BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(bb_mr_dereg(src), 0);
@@ -356,7 +359,7 @@ T(large)
 	munmap(to, len);
 }
 
-/* A file, shared and read-only; external memory that EAL knows. */
+/* A file, shared and read-only; external memory that is registered with EAL. */
 T(kinds_of_memory)
 {
 	struct env *e = *state;

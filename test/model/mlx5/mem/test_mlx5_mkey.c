@@ -4,7 +4,7 @@
 /* Indirect keys through the public API. */
 #include "keys_env.h"
 
-/* Bytes of b's buffer that a pattern or a list covers, in its order. */
+/* Checks that the bytes of b's buffer which a pattern or a list covers hold @data, in order. */
 static void
 expect_scattered(const struct env *e, const struct bb_interleaved *b, uint32_t n, uint32_t repeat,
 		 const uint8_t *data)
@@ -24,7 +24,7 @@ expect_scattered(const struct env *e, const struct bb_interleaved *b, uint32_t n
 	assert_memory_equal(e->b.buf, want, ENV_BUF);
 }
 
-/* All of the key at once, in two halves, and backwards byte by byte where it is short. */
+/* Accesses the whole key at once, in two halves, and backwards byte by byte if it is short. */
 static void
 through_key(struct env *e, const struct bb_mkey *k, uint64_t iova, uint32_t len,
 	    const struct bb_interleaved *b, uint32_t n, uint32_t repeat)
@@ -57,7 +57,7 @@ through_key(struct env *e, const struct bb_mkey *k, uint64_t iova, uint32_t len,
 	assert_int_equal(done(e, &e->b, BB_WC_RDMA_WRITE), BB_WC_SUCCESS);
 	assert_memory_equal(e->a.buf, data, len);
 	assert_int_equal(e->a.buf[len], 0);
-	/* And scatters what it reads. */
+	/* b scatters the data of a READ. */
 	memset(e->b.buf, 0xee, ENV_BUF);
 	fill(e->a.buf, len, 9);
 	assert_int_equal(bb_post_read(e->b.qp, 6, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
@@ -65,7 +65,7 @@ through_key(struct env *e, const struct bb_mkey *k, uint64_t iova, uint32_t len,
 			 0);
 	assert_int_equal(done(e, &e->b, BB_WC_RDMA_READ), BB_WC_SUCCESS);
 	expect_scattered(e, b, n, repeat, e->a.buf);
-	/* And receives into it. */
+	/* b receives into it. */
 	memset(e->b.buf, 0xee, ENV_BUF);
 	sge = sge_of(&e->a, 0, len);
 	assert_int_equal(bb_post_recv(e->b.qp, 7, &local, 1), 0);
@@ -74,7 +74,7 @@ through_key(struct env *e, const struct bb_mkey *k, uint64_t iova, uint32_t len,
 	assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
 	assert_int_equal(done(e, &e->b, BB_WC_RECV), BB_WC_SUCCESS);
 	expect_scattered(e, b, n, repeat, e->a.buf);
-	/* One byte more than there is. */
+	/* One byte more than the key has. */
 	assert_int_equal(try(e, OP_WRITE, iova, k->rkey, len + 1), BB_WC_REM_ACCESS_ERR);
 	local.len = len + 1;
 	assert_int_equal(bb_post_write(e->b.qp, 5, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
@@ -95,7 +95,10 @@ block(const struct env *e, size_t off, uint32_t bytes, uint32_t skip)
 T(test_fixed)
 {
 	struct env *e = *state;
-	/* Odd sizes: KLM. Equal powers of two and a shorter one: KSM. One: KSM. */
+	/*
+	 * Entries of odd sizes: KLM. Equal powers of two with a shorter last entry: KSM. One
+	 * entry: KSM.
+	 */
 	static const struct {
 		uint32_t n, len[4];
 		size_t off[4];
@@ -103,7 +106,7 @@ T(test_fixed)
 		{3, {1, 4099, 300}, {8192, 3, 65536}},
 		{3, {8192, 8192, 100}, {100000, 7, 50001}},
 		{1, {5000}, {12345}},
-		/* These fill their entries, and the address is no multiple of their size: KLM. */
+		/* These fill their entries, but the iova is no multiple of the entry size: KLM. */
 		{2, {8192, 8192}, {100000, 7}},
 		{1, {4096}, {12345}},
 		{4, {7, 7, 7, 7}, {30, 20, 10, 0}},
@@ -125,14 +128,14 @@ T(test_fixed)
 		bb_mkey_attr_init(&attr);
 		attr.pieces = sge;
 		attr.n = cases[c].n;
-		/* Without atomics: these need an even start. */
+		/* Without atomics: with atomics the start must be even. */
 		attr.access = ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC;
 		attr.iova = 0x1234567;
 		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
 		assert_int_equal(k->len, len);
 		through_key(e, k, attr.iova, len, b, cases[c].n, 1);
 		assert_int_equal(try(e, OP_READ, attr.iova - 1, k->rkey, 8), BB_WC_REM_ACCESS_ERR);
-		/* It keeps the region; the region gone, it would find nothing. */
+		/* The key holds a reference on the region, so the region cannot be deregistered. */
 		assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
 		i = k->rkey;
 		assert_int_equal(bb_mkey_destroy(k), 0);
@@ -140,7 +143,10 @@ T(test_fixed)
 	}
 }
 
-/* With atomics start and length are multiples of 8: KLM, KSM, and a KSM that begins in between. */
+/*
+ * With atomics start and length are multiples of 8: KLM, KSM, and a KSM that begins within an
+ * entry.
+ */
 T(test_fixed_atomic)
 {
 	static const struct {
@@ -174,14 +180,14 @@ T(test_fixed_atomic)
 					 BB_WC_SUCCESS);
 			assert_int_equal(bb_mkey_destroy(k), 0);
 		}
-		/* Without that right all are made. */
+		/* Without atomics all of them are created. */
 		attr.access = ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC;
 		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
 		assert_int_equal(bb_mkey_destroy(k), 0);
 	}
 }
 
-/* Each set of rights of the key, over a region that has none but LOCAL_WRITE. */
+/* Each set of the key's access rights, over a region that has LOCAL_WRITE only. */
 T(test_fixed_rights)
 {
 	struct env *e = *state;
@@ -207,7 +213,7 @@ T(test_fixed_rights)
 		assert_int_equal(bb_mkey_destroy(k), 0);
 	}
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	/* A region that may not be written is not, whatever the key over it says. */
+	/* A key with LOCAL_WRITE over a read-only region does not make the region writable. */
 	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, 0, &mr), 0);
 	sge.lkey = mr->lkey;
 	attr.access = ENV_ALL;
@@ -251,23 +257,26 @@ T(test_layout)
 	attr.max_pieces = 10;
 	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
 	all_refused(e, 0, k->rkey);
-	/* Columns of 4 bytes of 64-byte rows, and of 12 of 100-byte rows elsewhere. */
+	/* Columns: 4 bytes of each 64-byte row, and 12 bytes of each 100-byte row elsewhere. */
 	b[0] = block(e, 17, 4, 60);
 	b[1] = block(e, 40000, 12, 88);
 	layout(e, k, 100, b, 2);
 	through_key(e, k, 0, 1600, b, 2, 100);
-	/* Laid out again, as a list, without an invalidation in between. */
+	/* The key is changed to a list without being invalidated first. */
 	b[0] = block(e, 90000, 5000, 0);
 	b[1] = block(e, 3, 1, 0);
 	b[2] = block(e, 70000, 12000, 0);
 	layout(e, k, 0, b, 3);
 	through_key(e, k, 0, 17001, b, 3, 1);
-	/* As many blocks as a key of ten has room for; the WQE takes several places. */
+	/*
+	 * As many blocks as a key of ten entries can have; the WQE takes several blocks of the
+	 * queue.
+	 */
 	for (i = 0; i < 9; i++)
 		b[i] = block(e, i * 1000, 1 + i, i);
 	layout(e, k, 20, b, 9);
 	through_key(e, k, 0, 20 * 45, b, 9, 20);
-	/* Whole rows: nothing is skipped, the parts are one. */
+	/* Whole rows: no byte is skipped, so the parts are contiguous. */
 	b[0] = block(e, 8, 4096, 0);
 	layout(e, k, 5, b, 1);
 	through_key(e, k, 0, 5 * 4096, b, 1, 5);
@@ -276,14 +285,14 @@ T(test_layout)
 	all_refused(e, 0, k->rkey);
 	layout(e, k, 5, b, 1);
 	assert_int_equal(try(e, OP_ATOMIC, 8, k->rkey, 8), BB_WC_SUCCESS);
-	/* 8 bytes in two places are no atomic's. */
+	/* 8 bytes in two parts cannot be the target of an atomic. */
 	b[0] = block(e, 8, 4, 4);
 	layout(e, k, 5, b, 1);
 	assert_int_equal(try(e, OP_ATOMIC, 0, k->rkey, 8), BB_WC_REM_INV_REQ_ERR);
 	assert_int_equal(bb_mkey_destroy(k), 0);
 }
 
-/* A change and its use in one doorbell: the fence comes by itself. */
+/* A layout change and a use of the key in one doorbell: the library adds the fence. */
 T(test_layout_and_use)
 {
 	struct env *e = *state;
@@ -372,7 +381,7 @@ T(test_mkey_refused)
 	b.bytes = 0;
 	assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 0, k, ENV_ALL, 1, &b, 1, 0), -EINVAL);
 	env_silent(e, &e->b);
-	/* What is no key of this kind is refused by the device. */
+	/* The device refuses a key of another kind. */
 	assert_int_equal(bb_post_local_inv(e->b.qp, 3, e->b.mr->rkey, BB_SEND_SIGNALED), 0);
 	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_MW_BIND_ERR);
 	fresh(e);
@@ -380,7 +389,7 @@ T(test_mkey_refused)
 	assert_int_equal(bb_mkey_destroy(fixed), 0);
 }
 
-/* Each capability can be missing. */
+/* Each capability can be absent. */
 TEST(test_without)
 {
 	static const char *const specs[] = {"soft2,no_mkey", "soft2,no_umr", "soft2,no_interleaved",

@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Keys that are laid out, used and taken back by requests of one doorbell: the library gives the
- * one behind a change its fence, and the device holds all others to it no longer than that.
+ * Keys that requests of one doorbell lay out, use and invalidate. The library fences the request
+ * after a change, and the device delays the other requests no longer than that needs.
  */
 #include <unistd.h>
 
 #include "../mlx5_env.h"
 
-#define PIECE 16u  /* bytes of a block of the key's */
-#define LEN   256u /* of the key */
-#define SLOT  512u /* of the target's memory, for one WRITE */
+#define PIECE 16u  /* bytes of a block of the key */
+#define LEN   256u /* bytes of the key */
+#define SLOT  512u /* bytes of the target's memory for one WRITE */
 
-/* Each way that requests take; with one device both sides are on it. */
+/* Each path that requests can take. If b is NULL both sides are on one device. */
 static const struct way {
 	const char *a, *b;
 } ways[] = {
@@ -39,7 +39,7 @@ open_way(struct env *e, const struct way *w, enum bb_qp_type type)
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
-/* b's key over every fourth 16 bytes of its buffer. */
+/* Creates b's key over every fourth 16 bytes of its buffer. */
 static struct bb_mkey *
 key_of(struct env *e)
 {
@@ -61,7 +61,7 @@ layout(struct env *e, struct bb_mkey *k, uint64_t wr_id)
 					BB_SEND_SIGNALED);
 }
 
-/* A WRITE to a's slot @i of what a key or, @k NULL, b's region names. */
+/* Posts a WRITE to a's slot @i from the key or, if @k is NULL, from b's region. */
 static int
 write_to(struct env *e, const struct bb_mkey *k, unsigned int i)
 {
@@ -71,7 +71,7 @@ write_to(struct env *e, const struct bb_mkey *k, unsigned int i)
 			     BB_SEND_SIGNALED);
 }
 
-/* What a write has to bring comes, at the latest with the next packets. */
+/* Checks that the WRITE's data arrives; the next packets may be needed for that. */
 static void
 expect_slot(struct env *e, bool by_key, unsigned int i)
 {
@@ -89,7 +89,10 @@ expect_slot(struct env *e, bool by_key, unsigned int i)
 	assert_memory_equal(at, want, LEN);
 }
 
-/* L: lay out, K: WRITE by the key, W: by the region, N: NOP, I: take the key back. */
+/*
+ * Posts @what: L lays out, K WRITEs by the key, W WRITEs by the region, N is a NOP, I invalidates
+ * the key.
+ */
 static void
 batch(struct env *e, struct bb_mkey *k, const char *what)
 {
@@ -117,7 +120,7 @@ batch(struct env *e, struct bb_mkey *k, const char *what)
 	}
 }
 
-/* The fence is at the first request behind the layout: all behind that may use the key. */
+/* The first request after the layout has the fence, so all requests after it may use the key. */
 TEST(test_use)
 {
 	static const char *const what[] = {"LK", "LWK", "LKK", "LNK", "LWWK", "K", "LKLKK"};
@@ -128,7 +131,10 @@ TEST(test_use)
 	for (i = 0; i < RTE_DIM(ways); i++) {
 		open_way(&e, &ways[i], BB_QPT_RC);
 		k = key_of(&e);
-		/* On shared memory the first requests go as packets, later ones directly. */
+		/*
+		 * On shared memory the first requests travel as packets, later ones are executed
+		 * directly.
+		 */
 		for (round = 0; round < 3; round++)
 			for (b = 0; b < RTE_DIM(what); b++)
 				batch(&e, k, what[b]);
@@ -138,8 +144,8 @@ TEST(test_use)
 }
 
 /*
- * A key that a request of the same queue uses is laid out anew and taken back behind it. What is
- * unreliable has completed when it is sent, and nothing says when it arrives.
+ * The key is laid out anew and invalidated after a request of the same queue that uses it. An
+ * unreliable request completes when it is sent; its arrival is not reported.
  */
 TEST(test_change)
 {
@@ -173,7 +179,7 @@ reset(struct env *e)
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
-/* A queue that failed behind a layout remembers nothing of it in its next life. */
+/* A queue that failed after a layout has no pending fence after its reset. */
 TEST(test_reset)
 {
 	struct bb_sge sge;

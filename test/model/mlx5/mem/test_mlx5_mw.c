@@ -31,7 +31,7 @@ bind2(struct env *e, struct bb_mw *mw, uint64_t addr, uint64_t len, uint32_t acc
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 }
 
-/* One operation on a window of so many rights, on its range and behind it. */
+/* Tries one operation on a window with rights @access, inside its range and past its end. */
 static void
 right(struct env *e, enum bb_mw_type type, uint32_t access, enum op op)
 {
@@ -81,7 +81,7 @@ T(test_type1)
 	all_refused(e, raddr_of(&e->b, 0), mw->rkey);
 	rights(e, BB_MW_TYPE_1);
 
-	/* The key before the last bind is dead, and after an unbind the last one too. */
+	/* Each bind invalidates the previous key, and an unbind invalidates the last key. */
 	bind1(e, mw, raddr_of(&e->b, 0), 4096, REMOTE);
 	old = mw->rkey;
 	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
@@ -91,7 +91,7 @@ T(test_type1)
 	assert_int_equal(try(e, OP_WRITE, raddr_of(&e->b, 4088), mw->rkey, 8), BB_WC_SUCCESS);
 	bind1(e, mw, 0, 0, 0);
 	all_refused(e, raddr_of(&e->b, 0), mw->rkey);
-	/* No window of type 1 is invalidated; the bind error is the sender's own. */
+	/* A window of type 1 cannot be invalidated; the sender gets the bind error. */
 	bind1(e, mw, raddr_of(&e->b, 0), 4096, REMOTE);
 	assert_int_equal(bb_post_local_inv(e->b.qp, 3, mw->rkey, BB_SEND_SIGNALED), 0);
 	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_MW_BIND_ERR);
@@ -115,7 +115,10 @@ T(test_type2)
 	assert_int_equal(bb_post_local_inv(e->b.qp, 3, mw->rkey, BB_SEND_SIGNALED), 0);
 	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_SUCCESS);
 	all_refused(e, at, mw->rkey);
-	/* Bound by a QP that is no more: not by this one, and not again before it is invalid. */
+	/*
+	 * A window that a destroyed QP bound: another QP cannot use it, nor bind it again before
+	 * it is invalidated.
+	 */
 	bind2(e, mw, at, 64, REMOTE);
 	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
 	fresh(e);
@@ -127,7 +130,7 @@ T(test_type2)
 	assert_int_equal(bb_mw_free(mw), 0);
 	fresh(e);
 
-	/* The peer invalidates it, and is told so. */
+	/* The peer invalidates the key, and the receiver's completion reports it. */
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
 	bind2(e, mw, at, 64, REMOTE);
 	assert_int_equal(try(e, OP_WRITE, at, mw->rkey, 64), BB_WC_SUCCESS);
@@ -145,7 +148,7 @@ T(test_type2)
 	assert_memory_equal(e->b.buf, "hello", 5);
 	all_refused(e, at, mw->rkey);
 
-	/* A second time there is nothing to invalidate: both ends fail. */
+	/* A second invalidation finds no valid key: both ends fail. */
 	assert_int_equal(bb_post_recv(e->b.qp, 8, &sge, 1), 0);
 	bb_qp_ring_recv(e->b.qp);
 	sge = sge_of(&e->a, 0, 8);
@@ -154,14 +157,14 @@ T(test_type2)
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 8, BB_WC_REM_INV_REQ_ERR);
 	fresh(e);
-	/* The region is free of it. */
+	/* The window does not hold the region any more. */
 	assert_int_equal(bb_mr_dereg(e->b.mr), 0);
 	assert_int_equal(
 		bb_mr_reg(e->b.pd, e->b.buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &e->b.mr), 0);
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
-/* Bad input costs nothing: -EINVAL, and the window and the QP are as they were. */
+/* Invalid arguments return -EINVAL and change neither the window nor the QP. */
 T(test_bind_refused)
 {
 	struct env *e = *state;
@@ -207,7 +210,7 @@ T(test_bind_refused)
 	NOT2(two, bb_inc_rkey(two->rkey), ro, 0);
 	NOT2(two, two->rkey + 0x100, ro, 64);
 	NOT2(two, bb_inc_rkey(two->rkey), plain, 64);
-	/* A region that has no lkey. */
+	/* An on-demand region has no lkey. */
 	assert_int_equal(bb_dev_query(e->b.dev, &attr), 0);
 	if (attr.odp) {
 		assert_int_equal(
@@ -223,7 +226,7 @@ T(test_bind_refused)
 		assert_int_equal(bb_mw_bind(e->a.qp, 0, one, e->a.mr, raddr_of(&e->a, 0), 64,
 					    BB_ACCESS_REMOTE_READ, 0),
 				 -EINVAL);
-	/* The region, the window, each of another PD than the rest. */
+	/* A region or a window of a PD other than the QP's. */
 	assert_int_equal(bb_pd_alloc(e->b.dev, &pd), 0);
 	assert_int_equal(bb_mr_reg(pd, e->b.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &foreign), 0);
 	NOT1(foreign, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
@@ -235,9 +238,9 @@ T(test_bind_refused)
 	assert_int_equal(bb_mw_free(theirs), 0);
 	assert_int_equal(bb_mr_dereg(foreign), 0);
 	assert_int_equal(bb_pd_free(pd), 0);
-	/* Nothing was posted. */
+	/* The refused calls posted nothing. */
 	env_silent(e, &e->b);
-	/* All of the region may be bound. */
+	/* The whole region may be bound. */
 	assert_int_equal(
 		bb_mw_bind(e->b.qp, 0, one, ro, at, 4096, BB_ACCESS_REMOTE_READ, BB_SEND_SIGNALED),
 		0);
@@ -250,7 +253,7 @@ T(test_bind_refused)
 	assert_int_equal(bb_mw_free(two), 0);
 }
 
-/* b's spare region, of the same memory. */
+/* Registers a second region of b over the same memory. */
 static struct bb_mr *
 region(struct env *e)
 {
@@ -275,7 +278,7 @@ post1(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 	return bb_mw_bind(e->b.qp, 2, mw, mr, raddr_of(&e->b, 0), 64, REMOTE, BB_SEND_SIGNALED);
 }
 
-/* What is posted holds its region until it is known what became of it. */
+/* A posted bind holds its region until its outcome is known. */
 T(test_pending)
 {
 	struct env *e = *state;
@@ -283,7 +286,10 @@ T(test_pending)
 	struct bb_mw *mw;
 
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
-	/* Bound and invalidated: held from the post of the one to the completion of the other. */
+	/*
+	 * Bind and invalidation: the region is held from the post of the bind to the completion
+	 * of the invalidation.
+	 */
 	post2(e, mw, mr);
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
@@ -293,7 +299,7 @@ T(test_pending)
 	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_SUCCESS);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 
-	/* One that fails holds its region no longer, and the window stays with the other one. */
+	/* A failed bind releases its region, and the window stays on the other region. */
 	mr = region(e);
 	post2(e, mw, e->b.mr);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
@@ -305,7 +311,10 @@ T(test_pending)
 	fresh(e);
 	assert_int_equal(bb_mw_free(mw), 0);
 
-	/* Of a queue that is gone nobody knows: held, until a later one has succeeded. */
+	/*
+	 * The outcome of a destroyed queue's bind is unknown: its region is held until a later
+	 * bind succeeds.
+	 */
 	mr = region(e);
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
 	post2(e, mw, mr);
@@ -318,7 +327,10 @@ T(test_pending)
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
-/* Two queues of b, whose binds nobody orders; that of the first one, to @mr, is still to come. */
+/*
+ * Two queues of b, whose binds have no order between them; the first queue's bind to @mr is
+ * outstanding.
+ */
 static struct bb_mw *
 pending_make(struct env *e, struct bb_mr *mr, struct side first[2])
 {
@@ -333,7 +345,7 @@ pending_make(struct env *e, struct bb_mr *mr, struct side first[2])
 	return mw;
 }
 
-/* The first queue goes: its bind may have been carried out, before the other one or behind it. */
+/* Destroys the first queue: its bind may have been executed, before or after the other queue's. */
 static void
 pending_lost(struct side first[2])
 {
@@ -341,7 +353,7 @@ pending_lost(struct side first[2])
 	assert_int_equal(bb_qp_destroy(first[1].qp), 0);
 }
 
-/* What succeeds from now on puts an end to it. */
+/* A bind that is posted from now on and succeeds ends the hold. */
 static void
 pending_end(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 {
@@ -351,7 +363,7 @@ pending_end(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
-/* One that was posted behind it, on the other queue, has succeeded. */
+/* A bind that was posted later, on the other queue, has succeeded. */
 T(test_pending_elsewhere)
 {
 	struct env *e = *state;
@@ -366,7 +378,10 @@ T(test_pending_elsewhere)
 	pending_end(e, mw, mr);
 }
 
-/* One that was posted before the queue went succeeds: it does not tell of that. */
+/*
+ * A bind that was posted before the first queue was destroyed succeeds: that proves nothing about
+ * the lost bind.
+ */
 T(test_pending_until_later)
 {
 	struct env *e = *state;
@@ -380,7 +395,7 @@ T(test_pending_until_later)
 	pending_end(e, mw, mr);
 }
 
-/* What completed and was never asked for is settled after any number of requests. */
+/* A completed bind that was never polled is settled after any number of requests. */
 T(test_settled_late)
 {
 	struct env *e = *state;
@@ -392,7 +407,7 @@ T(test_settled_late)
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
 	assert_int_equal(post1(e, mw, mr), 0);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
-	/* As these would count. */
+	/* Advances the counters as that many requests would. */
 	sq->seq += more;
 	sq->done += more;
 	sq->sig_seq += more;
@@ -401,7 +416,7 @@ T(test_settled_late)
 	bind1(e, mw, 0, 0, 0);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 
-	/* Nor does a failure make it one that failed. */
+	/* Nor does a failure make it a failed request. */
 	mr = region(e);
 	assert_int_equal(post1(e, mw, mr), 0);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
@@ -420,7 +435,7 @@ T(test_settled_late)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-/* A window at the same place of the table. */
+/* Allocates a window that has the index of @rkey in the table. */
 static struct bb_mw *
 alloc_same(struct env *e, uint32_t rkey)
 {
@@ -434,8 +449,8 @@ alloc_same(struct env *e, uint32_t rkey)
 }
 
 /*
- * That the peer has invalidated a key is polled when the window has another one already, bound
- * anew, or when it was freed and its index is that of another window: the region of now is held.
+ * The completion of a remote invalidation is polled late: the window was bound to a new key
+ * already, or was freed and its index belongs to another window. The current region stays held.
  */
 T(test_invalidated_late)
 {
@@ -468,10 +483,13 @@ T(test_invalidated_late)
 		for (i = 0; i < 2; i++)
 			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
 		assert_int_equal(wc[0].flags, BB_WC_WITH_INV);
-		/* By the library: the software device would refuse in any case, a card may not. */
+		/*
+		 * The library refuses this. The software device would refuse it, too; a card may
+		 * not.
+		 */
 		assert_int_equal(((struct bb_mr_priv *)mr)->windows, 1);
 		assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-		/* The region of before is not. */
+		/* The previous region is not held. */
 		assert_int_equal(bb_mr_dereg(e->b.mr), 0);
 		assert_int_equal(bb_mw_free(mw), 0);
 		e->b.mr = mr;
@@ -484,7 +502,7 @@ free_mw(void *mw)
 	return (void *)(intptr_t)bb_mw_free(mw);
 }
 
-/* One thread frees a window while another is told that the peer has invalidated it. */
+/* One thread frees a window while another polls the completion that the peer has invalidated it. */
 T(test_free_while_polled)
 {
 	struct env *e = *state;
@@ -511,9 +529,12 @@ T(test_free_while_polled)
 	}
 }
 
-#define OPS_MAX 8 /* of one window that are not settled */
+#define OPS_MAX 8 /* unsettled requests of one window */
 
-/* So many requests of one window are kept; more wait for completions, or for nothing at all. */
+/*
+ * The library tracks OPS_MAX unsettled requests of a window; further binds return -EAGAIN until a
+ * completion is polled, or until the window is freed.
+ */
 T(test_many_pending)
 {
 	struct env *e = *state;
@@ -539,7 +560,7 @@ T(test_many_pending)
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 	assert_int_equal(bb_mw_free(mw), 0);
 
-	/* Invalidations that nobody saw hold nothing and take no room. */
+	/* Unpolled invalidations hold no region and take no room. */
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two), 0);
 	for (i = 0; i < 2 * OPS_MAX; i++) {
 		assert_int_equal(bb_post_local_inv(e->b.qp, 3, two->rkey, 0), 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Memory regions that are registered again, while a peer uses them. */
+/* Memory regions that are registered again while a peer uses them. */
 #include "mem_env.h"
 
-/* The key stays, and means something else the moment the call returns. */
+/* The key stays, and covers the new range as soon as the call returns. */
 T(rereg_in_place)
 {
 	struct env *e = *state;
@@ -21,14 +21,14 @@ T(rereg_in_place)
 	check(e, OP_WRITE, at, rkey, BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | RW | RR), 0);
 	reaches(e, at, rkey, e->b.buf, 1);
-	/* Elsewhere, and shorter. */
+	/* A shorter range at another address. */
 	assert_int_equal(
 		bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, e->b.buf + 8 * PAGE, 100, 0), 0);
 	assert_int_equal(mr->rkey, rkey);
 	reaches(e, there + 36, rkey, e->b.buf + 8 * PAGE + 36, 2);
 	check(e, OP_READ, there + 37, rkey, BB_WC_REM_ACCESS_ERR);
 	check(e, OP_READ, at, rkey, BB_WC_REM_ACCESS_ERR);
-	/* Another PD: none of these QPs'. */
+	/* Another PD, which none of these QPs belongs to. */
 	assert_int_equal(bb_pd_alloc(e->b.dev, &pd), 0);
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_PD, pd, NULL, 0, 0), 0);
 	assert_int_equal(mr->rkey, rkey);
@@ -40,7 +40,7 @@ T(rereg_in_place)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-/* More memory than the key has room for, or another kind: the old key dies. */
+/* More memory than the key has room for, or another kind of memory: the old key becomes invalid. */
 T(rereg_new_key)
 {
 	struct env *e = *state;
@@ -64,7 +64,7 @@ T(rereg_new_key)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-/* Refused by the device: the region is as it was. */
+/* The device refuses the call: the region stays as it was. */
 T(rereg_refused)
 {
 	struct env *e = *state;

@@ -14,7 +14,7 @@
 #define DEPTH 32u
 #define LEN   64u
 
-/* QPs of side b share one SRQ; each is connected to one of side a. */
+/* Side b's QPs share one SRQ; each is connected to a QP of side a. */
 struct rig {
 	struct env e;
 	struct bb_srq *srq;
@@ -78,7 +78,7 @@ rig_close(struct rig *r)
 	env_stop(&r->e);
 }
 
-/* Receive number @n, its buffer at a place of its own. */
+/* Posts receive number @n, which has its own part of the buffer. */
 static inline int
 post(struct rig *r, uint32_t n)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Messages of 2 GiB, the longest there are (IBTA vol. 1, 9.7.1): one memfd of 2 MiB is
- * mapped over and over, so that they need no memory to speak of. What goes from the even
- * MiBs of the file to the odd ones is seen there.
+ * Messages of 2 GiB, the maximum (IBTA vol. 1, 9.7.1). One memfd of 2 MiB is mapped repeatedly,
+ * so that the messages need little memory. Data moves from the even MiB of the file to the odd
+ * MiB and is checked there.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -17,7 +17,10 @@
 #define FILE_BYTES (2ull << 20)
 #define LONG       (2ull << 30)
 
-/* @bytes of the file's bytes from @from on, again and again. NULL: no address space. */
+/*
+ * Maps @bytes that repeat the @part bytes of the file at @from. Returns NULL if the address space
+ * is too small.
+ */
 static uint8_t *
 map(int fd, uint64_t bytes, uint64_t from, uint64_t part)
 {
@@ -89,7 +92,7 @@ done(struct rig *r, uint64_t wr_id, enum bb_wc_status status)
 		assert_int_equal(wc.byte_len, LONG);
 }
 
-/* One piece of 2^31 bytes, which a WQE writes as 0. */
+/* One piece of 2^31 bytes, which a WQE encodes as 0. */
 static void
 whole(void **state)
 {
@@ -120,7 +123,7 @@ whole(void **state)
 		expect(&wc, r.e.b.qp, 2, BB_WC_SUCCESS);
 		assert_int_equal(wc.byte_len, LONG);
 		assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
-		/* The next message comes where it should: PSNs were counted. */
+		/* The next message arrives in the right place, so the PSNs were counted. */
 		assert_int_equal(bb_post_write_inline(r.e.a.qp, 4, "behind", 6, (uintptr_t)r.dst,
 						      r.dst_mr->rkey, BB_SEND_SIGNALED),
 				 0);
@@ -138,7 +141,7 @@ whole(void **state)
 	}
 }
 
-/* In pieces; and one byte more, which no device takes. */
+/* 2 GiB in several pieces; one byte more is refused by every device. */
 static void
 pieces(void **state)
 {

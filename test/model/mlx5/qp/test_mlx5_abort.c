@@ -2,18 +2,19 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * bb_qp_abort(). Two queue pairs make the same rung posts. One of them posts other requests in
- * between and takes them back: both must be the same in ring, room, cadence and completions.
+ * bb_qp_abort(). Two queue pairs make the same posts and ring the doorbell. One of them posts
+ * other requests in between and takes them back. Both must agree in ring contents, free room,
+ * signalling cadence and completions.
  */
 #include "../mem/keys_env.h"
 
 #define DEPTH   24u
 #define SLOT    64u
-#define ABORTED UINT64_MAX /* wr_id of posts that are taken back */
+#define ABORTED UINT64_MAX /* wr_id of requests that are taken back */
 
 struct twin {
 	struct env *e;
-	struct bb_qp *qp[2]; /* qp[1] posts and aborts in between */
+	struct bb_qp *qp[2]; /* qp[1] posts and aborts in between. */
 	uint64_t rng;
 	uint64_t wr_id;
 	uint32_t aborts;
@@ -26,7 +27,7 @@ below(struct twin *t, uint32_t n)
 	return (uint32_t)(t->rng >> 33) % n;
 }
 
-/* One request of a kind, whose data is @fill. Returns what the post returned. */
+/* Posts one request of a kind, with data @fill. Returns the post's result. */
 static int
 post(const struct twin *t, struct bb_qp *qp, uint32_t kind, uint32_t at, uint8_t fill,
      uint64_t wr_id, uint32_t flags)
@@ -54,7 +55,7 @@ post(const struct twin *t, struct bb_qp *qp, uint32_t kind, uint32_t at, uint8_t
 	}
 }
 
-/* The state that the next post and the next completion depend on. */
+/* Compares the state that the next post and the next completion depend on. */
 static void
 compare(const struct twin *t)
 {
@@ -79,7 +80,7 @@ compare(const struct twin *t)
 	assert_int_equal(sa.outstanding, sb.outstanding);
 	assert_int_equal(sa.doorbells, sb.doorbells);
 	assert_int_equal(sa.send_cqes, sb.send_cqes);
-	/* What a dump says of the requests outstanding, after the QP's number. */
+	/* Compares the dumps of outstanding requests, without the QP's number. */
 	la = bb_qp_pending_text(t->qp[0], ta, sizeof(ta));
 	assert_int_equal(bb_qp_pending_text(t->qp[1], tb, sizeof(tb)) < 0, la < 0);
 	if (la > 0) {
@@ -88,7 +89,7 @@ compare(const struct twin *t)
 		assert_string_equal(strchr(ta, ':'), strchr(tb, ':'));
 	}
 	for (i = 0; i <= a->mask; i++) {
-		/* Also not blocks that no request has begun in yet. */
+		/* Skips entries that are not outstanding, and blocks in which no request begins. */
 		if (a->wqes[i].seq - a->done - 1 >= a->seq - a->done || a->wqes[i].wr_id == 0)
 			continue;
 		assert_int_equal(a->wqes[i].wr_id, b->wqes[i].wr_id);
@@ -101,7 +102,7 @@ compare(const struct twin *t)
 	}
 }
 
-/* Requests that are posted and taken back; each would write 0xee, or complete as ABORTED. */
+/* Posts requests and takes them back; each would write 0xee, or complete with ABORTED. */
 static void
 post_and_abort(struct twin *t)
 {
@@ -109,8 +110,8 @@ post_and_abort(struct twin *t)
 	uint32_t i;
 
 	/*
-	 * A NOP first: a request that takes the room of two may have the library ring a NOP of its
-	 * own, which cannot be taken back, but not after a post that was not rung.
+	 * The first request is a NOP. A request of two slots may make the library ring a NOP of
+	 * its own, which cannot be taken back; it does not after a post that was not rung.
 	 */
 	for (i = 0; i < n; i++)
 		(void)post(t, t->qp[1],
@@ -166,7 +167,10 @@ start(struct twin *t, struct env *e, uint32_t signal_every, uint32_t max_inline)
 	}
 }
 
-/* The numbers of requests wrap soon: seq over 32 bits, its high half is in rung_seq. */
+/*
+ * Sets the request numbers close to their wrap: seq exceeds 32 bits, and its high half is in
+ * rung_seq.
+ */
 static void
 near_wrap(struct twin *t)
 {
@@ -191,7 +195,7 @@ stop(struct twin *t)
 	}
 }
 
-/* 4 times round the ring and more, with every kind of request in front of and in the abort. */
+/* More than 4 times round the ring, with every kind of request before and within the abort. */
 static void
 test_aborted_posts_leave_no_trace(void **state)
 {
@@ -200,7 +204,7 @@ test_aborted_posts_leave_no_trace(void **state)
 	struct twin t;
 	uint32_t c, i;
 
-	/* With 12 bytes inline, masked atomics and invalidations take the room of two. */
+	/* With 12 bytes inline, masked atomics and invalidations take two slots. */
 	for (c = 0; c < 2 * RTE_DIM(cadence); c++) {
 		start(&t, e, cadence[c / 2], c % 2 == 0 ? 40 : 12);
 		if (c >= RTE_DIM(cadence))
@@ -254,7 +258,7 @@ test_nothing_to_abort(void **state)
 	stop(&t);
 }
 
-/* A bind that was taken back: the window has its key again, and holds no region. */
+/* After a bind is taken back the window has its previous key and holds no region. */
 static void
 test_aborted_bind_gives_the_key_back(void **state)
 {
@@ -282,7 +286,7 @@ test_aborted_bind_gives_the_key_back(void **state)
 		assert_int_equal(bb_qp_abort(t.qp[0]), 0);
 		assert_int_equal(mw->rkey, rkey);
 	}
-	/* The next bind takes the key that the aborted one had. */
+	/* The next bind uses the key of the aborted bind. */
 	assert_int_equal(bb_mw_bind(t.qp[0], 2, mw, mr, (uintptr_t)e->a.buf, 64,
 				    BB_ACCESS_REMOTE_READ, BB_SEND_SIGNALED),
 			 0);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Masked atomics against a plain account of what they mean (UCX's uct/ib/rc/accel and the
- * InfiniBand extensions that the vendor published), by many random operands of each size.
+ * Masked atomics against a plain model of their definition (UCX's uct/ib/rc/accel and the
+ * vendor's published InfiniBand extensions), with many random operands of each size.
  */
 #include "../mlx5_env.h"
 
@@ -18,7 +18,7 @@ rnd(void)
 	return x;
 }
 
-/* Field by field, bit by bit: nothing clever. */
+/* Adds field by field and bit by bit, as plainly as possible. */
 static uint64_t
 add_fields(uint64_t a, uint64_t b, uint64_t boundary, unsigned int bits)
 {
@@ -51,7 +51,7 @@ load(const uint8_t *p, uint32_t len)
 	return v;
 }
 
-/* The result as a number. */
+/* Returns the result as a number. */
 static uint64_t
 result(const struct bb_dev_attr *attr, const uint8_t *p, uint32_t len)
 {
@@ -73,7 +73,7 @@ TEST(masked)
 	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
 	assert_int_equal(attr.masked_atomics, 4 | 8);
 	assert_int_equal(attr.masked_atomics_be, 4);
-	e.init.max_sge = 1; /* 64 bytes a WQE: a masked CMP_SWAP of 8 bytes takes two */
+	e.init.max_sge = 1; /* 64 bytes per WQE: a masked CMP_SWAP of 8 bytes takes two slots */
 	e.init.max_inline = 28;
 	e.init.sq_depth = 16;
 	env_qps(&e);
@@ -87,7 +87,7 @@ TEST(masked)
 			uint64_t c = rnd() & all, d = rnd() & all, want;
 			size_t at = 128 + (i & 7) * len;
 
-			/* Often enough it compares equal. */
+			/* Makes the comparison succeed half of the time. */
 			if (i % 2 == 0)
 				a = old ^ (~b & rnd() & all);
 			memset(e.a.buf + 64, 0xee, 16);
@@ -124,7 +124,7 @@ TEST(masked)
 	env_stop(&e);
 }
 
-/* The room of two, in a queue that is nearly full; and what can never be posted. */
+/* Requests of two slots in an almost full queue, and requests that can never be posted. */
 TEST(room)
 {
 	struct bb_qp_stats stats;
@@ -157,7 +157,7 @@ TEST(room)
 		env_poll(&e, &e.a, wc, 1);
 		expect(&wc[0], e.a.qp, 1, BB_WC_SUCCESS);
 	}
-	/* Requests count once, whatever room they take. */
+	/* A request counts once, whatever room it takes. */
 	assert_int_equal(bb_qp_stats(e.a.qp, &stats), 0);
 	assert_int_equal(stats.posted, 43);
 	assert_int_equal(stats.outstanding, 0);
@@ -190,7 +190,7 @@ TEST(room)
 	env_stop(&e);
 }
 
-/* A device without them. */
+/* A device without masked atomics. */
 TEST(lacked)
 {
 	struct bb_send_wr wr = {.opcode = BB_WR_MASKED_FETCH_AND_ADD, .nsge = 1};
@@ -213,14 +213,14 @@ TEST(lacked)
 	wr.atomic.rkey = e.b.mr->rkey;
 	assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 0);
 	assert_int_equal(err, -ENOTSUP);
-	/* The plain ones are there. */
+	/* Plain atomics work. */
 	wr.opcode = BB_WR_ATOMIC_FETCH_AND_ADD;
 	wr.flags = BB_SEND_SIGNALED;
 	assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 1);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 0, BB_WC_SUCCESS);
-	/* Posted all the same, the device does not know it. */
+	/* If it is posted nevertheless, the device does not know the opcode. */
 	assert_int_equal(
 		bb_post_masked_fetch_add(e.a.qp, 7, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1, 0, 0),
 		0);

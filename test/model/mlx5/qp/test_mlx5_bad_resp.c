@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A peer, made by hand on a net_ring, that answers a request with what is no answer to it: the
- * application gets a completion that says so, and no byte more.
+ * A hand-made peer on a net_ring sends malformed or mismatched responses. The application gets a
+ * completion that says so, and no byte of data.
  */
 #include "../mlx5_env.h"
 
@@ -30,7 +30,7 @@ static struct {
 	struct bb_qp *qp;
 	struct bb_mr *mr;
 	uint8_t *buf;
-	uint8_t mac[6]; /* the device's, as it writes it */
+	uint8_t mac[6]; /* The device's MAC address, as the device writes it. */
 	struct bb_qp_addr us, them;
 } e;
 
@@ -58,9 +58,9 @@ begin(void)
 	init.send_cq = init.recv_cq = e.cq;
 	assert_int_equal(bb_qp_create(e.pd, &init, &e.qp), 0);
 	bb_qp_attr_init(&attr);
-	/* Of its addresses the second: the first one is the link-local one. */
+	/* The second of its addresses: the first one is the link-local address. */
 	attr.path.sgid_index = 1;
-	attr.timeout = 0; /* nothing is sent again by time */
+	attr.timeout = 0; /* no retransmission by timeout */
 	assert_int_equal(bb_qp_addr(e.qp, 1, 1, &e.us), 0);
 	e.them = e.us;
 	e.them.qpn = PEER_QPN;
@@ -83,7 +83,7 @@ end(void)
 		rte_pktmbuf_free(m);
 }
 
-/* The next packet that the device sends, headers only. */
+/* Reads the next packet that the device sends, headers only. */
 static void
 request(struct bb_roce_pkt *pkt)
 {
@@ -139,7 +139,7 @@ answer(uint8_t opcode, uint32_t psn, uint8_t syndrome, uint32_t len)
 	assert_int_equal(rte_ring_enqueue(e.to, m), 0);
 }
 
-/* Returns its vendor_err. */
+/* Expects the completion of @wr_id with @status. Returns its vendor_err. */
 static uint8_t
 completes(uint64_t wr_id, enum bb_wc_status status)
 {
@@ -167,7 +167,10 @@ post(uint64_t wr_id, bool read)
 	bb_qp_ring(e.qp);
 }
 
-/* The request before it has failed so, in all that an application is told. */
+/*
+ * Checks that the preceding request failed as a bad response, in everything that an application
+ * can see.
+ */
 static void
 failed(void)
 {
@@ -222,7 +225,10 @@ TEST(test_write)
 	bad(false, BB_ROCE_ACK, BB_ROCE_AETH_NAK | 5, 0);
 }
 
-/* The peer's answers are good but for that. */
+/*
+ * Correct responses of this peer are accepted, so the errors below come from the seeded faults
+ * alone.
+ */
 TEST(test_good)
 {
 	struct bb_roce_pkt pkt;

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Bad input on the data path: each is a completion that names the cause, and the queue pair works
- * again after RESET. The rows error/rc and receive/rc of the conformance suite have the other
- * causes.
+ * Bad input on the data path: each error is a completion that names the cause, and the queue pair
+ * works again after RESET. The rows error/rc and receive/rc of the conformance suite cover the
+ * other causes.
  */
 #include <sched.h>
 
 #include "../mlx5_env.h"
 
-/* Start with a pair in RTS; stop after bringing both QPs out of ERR again. */
+/* Starts with a pair in RTS; the teardown brings both QPs out of ERR again. */
 static int
 setup(void **state)
 {
@@ -23,7 +23,7 @@ setup(void **state)
 	return 0;
 }
 
-/* RESET both, connect anew, and show that traffic flows. */
+/* Resets both QPs, connects them again, and checks that traffic flows. */
 static void
 recover(struct env *e)
 {
@@ -55,7 +55,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Post a write and one more behind it: the first fails as said, the second is flushed. */
+/* Posts two WRITEs: the first fails with @status, the second is flushed. */
 static void
 write_fails(struct env *e, const struct bb_sge *sge, uint64_t raddr, uint32_t rkey,
 	    enum bb_wc_status status)
@@ -99,7 +99,7 @@ T(local_range)
 	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
 	sge = sge_of(&e->a, 0, 1 << 30);
 	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
-	/* Longer than any message. */
+	/* Longer than the longest message. */
 	sge.len = 0x80000000;
 	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_LEN_ERR);
 }
@@ -110,7 +110,7 @@ T(posts_that_never_go)
 	struct bb_sge sge = sge_of(&e->a, 0, 8), many[64] = {{0}};
 	uint8_t big[1024] = {0};
 
-	/* Unaligned, wrong size, too many pieces, too much inline data, a piece over 2^31. */
+	/* Misaligned, wrong size, too many pieces, too much inline data, a piece over 2^31. */
 	assert_int_equal(
 		bb_post_fetch_add(e->a.qp, 1, &sge, raddr_of(&e->b, 4), e->b.mr->rkey, 1, 0),
 		-EINVAL);
@@ -153,7 +153,7 @@ T(full_queues)
 	assert_int_equal(stats.full, 1);
 }
 
-/* 2ERR: one flush for each WQE the device was told of, and for those posted afterwards. */
+/* 2ERR: one flush error for each WQE that was rung, and for each WQE posted afterwards. */
 T(flush_counts)
 {
 	struct env *e = *state;
@@ -165,7 +165,7 @@ T(flush_counts)
 	for (i = 0; i < 3; i++)
 		assert_int_equal(bb_post_recv(e->a.qp, 10 + i, &rsge, 1), 0);
 	bb_qp_ring_recv(e->a.qp);
-	/* No receive at the peer: they wait there. */
+	/* The peer has no receive, so the requests wait. */
 	for (i = 0; i < 5; i++)
 		assert_int_equal(bb_post_send_inline(e->a.qp, i, "x", 1, i & 1), 0);
 	bb_qp_ring(e->a.qp);
@@ -189,7 +189,7 @@ T(flush_counts)
 	recover(e);
 }
 
-/* Completions that nobody polled do not reach the next life of the QP. */
+/* Unpolled completions are removed from the CQ by a reset of the QP. */
 T(reset_purges)
 {
 	struct env *e = *state;

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Full send queues through the public API: a request that takes the room of several gets it, and
- * the NOPs that the library posts for it, for drains and for recoveries are never reported.
- * test/unit/queue/test_sq_room.c has the same of random queues.
+ * Full send queues through the public API. A request that takes several slots gets them. The NOPs
+ * that the library posts for such requests, for drains and for recoveries are never reported.
+ * test/unit/queue/test_sq_room.c checks the same with random queues.
  */
 #include "../mem/keys_env.h"
 
@@ -26,7 +26,7 @@ struct rig {
 	struct bb_mkey *key;
 };
 
-/* One request of @kind by b; signalled, wr_id 99. */
+/* Posts one signalled request of @kind at b, with wr_id 99. */
 static int
 post(const struct rig *r, enum kind kind)
 {
@@ -78,7 +78,7 @@ post(const struct rig *r, enum kind kind)
 	return err != 0 ? err : n == 1 ? 0 : -EAGAIN;
 }
 
-/* A window of type 2 that b's QP has bound, so that it can be invalidated. */
+/* Allocates a window of type 2 and binds it on b's QP, so that it can be invalidated. */
 static void
 bind_two(const struct rig *r)
 {
@@ -128,7 +128,10 @@ writes(struct env *e, uint32_t n)
 
 #define T(name) TEST_WITH(keys_setup, keys_teardown, name)
 
-/* Behind any number of unsignalled requests, at the default pace and at the slowest one. */
+/*
+ * After any number of unsignalled requests, with the default and with the slowest signalling
+ * cadence.
+ */
 T(test_large_request_gets_room_after_unsignalled_ones)
 {
 	static const uint32_t paces[] = {0, 16};
@@ -164,7 +167,7 @@ T(test_large_request_gets_room_after_unsignalled_ones)
 	}
 }
 
-/* A window takes a few binds that are not known complete, signalled or not. */
+/* A window allows a few binds that are not known to be complete, signalled or not. */
 T(test_window_gets_room_after_unsignalled_binds)
 {
 	struct env *e = *state;
@@ -193,7 +196,7 @@ T(test_window_gets_room_after_unsignalled_binds)
 	rig_free(&r);
 }
 
-/* In ERR each request is reported, but the library's NOPs are no requests. */
+/* In ERR each request is reported, but the library's NOPs are not. */
 T(test_own_nops_are_not_reported_when_they_are_flushed)
 {
 	struct env *e = *state;
@@ -226,7 +229,7 @@ T(test_own_nops_are_not_reported_when_they_are_flushed)
 	}
 }
 
-/* Nor has a recovery an entry for them, wherever they stand. */
+/* A recovery reports no entry for them either, at any position. */
 T(test_own_nops_are_not_recovered)
 {
 	struct bb_qp_recovery rec = {.ends = NULL};
@@ -239,7 +242,7 @@ T(test_own_nops_are_not_recovered)
 		rig_make(&r, e, 16);
 		writes(e, 15);
 		bb_qp_ring(e->b.qp);
-		assert_int_equal(post(&r, MASKED), -EAGAIN); /* a NOP */
+		assert_int_equal(post(&r, MASKED), -EAGAIN); /* the library posts a NOP */
 		rec.ends = ends;
 		rec.max = bad ? 14 : 15;
 		if (bad) {

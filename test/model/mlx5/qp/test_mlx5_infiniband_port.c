@@ -4,7 +4,7 @@
 /* The mlx5 driver on a software device with an InfiniBand port. */
 #include "../mlx5_env.h"
 
-/* LIDs, with a GRH and without. */
+/* Paths by LID, with and without a GRH. */
 TEST(infiniband)
 {
 	struct bb_port_attr port;
@@ -35,8 +35,8 @@ TEST(infiniband)
 }
 
 /*
- * A port that takes no path without a GRH, as those of virtual functions: bb_qp_connect() sees to
- * it, who gives paths by himself is told.
+ * A port that needs a GRH on every path, as virtual functions do. bb_qp_connect() adds the GRH; a
+ * caller that gives its own path without one gets an error.
  */
 TEST(infiniband_grh)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Operations of an RC queue pair on the software device, with data checked: what the rows data/rc
- * and atomic/rc of the conformance suite do not have.
+ * Operations of an RC queue pair on the software device, with data checked. Covers what the rows
+ * data/rc and atomic/rc of the conformance suite do not.
  */
 #include "../mlx5_env.h"
 
@@ -19,7 +19,7 @@ TEST(write_one)
 	assert_int_equal(bb_post_write(e.a.qp, 7, &sge, 1, raddr_of(&e.b, 512), e.b.mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
-	/* Nothing moves before the doorbell. */
+	/* No request is executed before the doorbell. */
 	env_silent(&e, &e.a);
 	assert_int_equal(e.b.buf[512 + 1], 0);
 	bb_qp_ring(e.a.qp);
@@ -29,7 +29,7 @@ TEST(write_one)
 	assert_memory_equal(e.b.buf + 512, e.a.buf, 4096);
 	assert_int_equal(e.b.buf[511], 0);
 	assert_int_equal(e.b.buf[512 + 4096], 0);
-	/* The target learns nothing. */
+	/* The target gets no completion. */
 	env_silent(&e, &e.b);
 	env_stop(&e);
 }
@@ -93,7 +93,7 @@ TEST(write_inline)
 						      raddr_of(&e.b, len * 64), e.b.mr->rkey,
 						      BB_SEND_SIGNALED),
 				 0);
-		/* The data was taken at the post. */
+		/* The post copied the data. */
 		memset(data, 0, sizeof(data));
 		bb_qp_ring(e.a.qp);
 		env_poll(&e, &e.a, &wc, 1);
@@ -137,7 +137,7 @@ TEST(write_imm)
 	assert_int_equal(wc.imm, 0x55667788);
 	assert_false(wc.flags & BB_WC_SOLICITED);
 	assert_memory_equal(e.b.buf + 200, "12345678", 8);
-	/* The receive buffers are not touched. */
+	/* The receive buffers are unchanged. */
 	assert_int_equal(e.b.buf[4096], 0);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
@@ -207,7 +207,10 @@ TEST(nop)
 	env_stop(&e);
 }
 
-/* Requests of all kinds in one doorbell complete in order, unsignalled ones silently. */
+/*
+ * Requests of all kinds in one doorbell complete in order; unsignalled requests have no
+ * completion.
+ */
 TEST(in_order)
 {
 	struct bb_sge sge;
@@ -237,7 +240,7 @@ TEST(in_order)
 	env_stop(&e);
 }
 
-/* Both ways of ringing, through ring ends and past 2^16 blocks. */
+/* Both doorbell modes, through ring ends and past 2^16 blocks. */
 static void
 doorbell_mode(enum bb_db_mode mode)
 {
@@ -292,7 +295,7 @@ TEST(blueflame)
 	doorbell_mode(BB_DB_BLUEFLAME);
 }
 
-/* Both sides send to each other at once. */
+/* Both sides send to each other at the same time. */
 TEST(both_ways)
 {
 	uint64_t va = 0x0a0a, vb = 0x0b0b;
@@ -317,7 +320,7 @@ TEST(both_ways)
 	env_stop(&e);
 }
 
-/* What a queue pair was asked for is what posts may use, where its WQEs have room for more, too. */
+/* Posts are limited to what the QP was created with, even where its WQEs have room for more. */
 TEST(test_post_over_the_limits_asked_for_is_refused)
 {
 	static const uint32_t inline_bytes[] = {0, 1, 12, 13, 28, 30, 64, 100};

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Two lcores, each with a queue pair, a UAR and an engine of the software device of its own:
- * messages to and fro over every type, each side polling for itself alone.
+ * Two lcores, each with its own queue pair, UAR and engine of the software device. They exchange
+ * messages over every QP type; each side polls only its own objects.
  */
 #include <sched.h>
 
@@ -22,10 +22,10 @@ struct player {
 	const struct bb_ah *ah;
 	uint32_t dest;
 	bool first;
-	int failed; /* line */
+	int failed; /* Line of the first failed check, 0 if none. */
 };
 
-/* No cmocka on another thread: the line is told afterwards. */
+/* cmocka cannot run on a second thread; the main thread reports the line. */
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
 		if (!(cond))                                                                       \
@@ -46,7 +46,7 @@ take(struct player *p, uint32_t round)
 			CHECK(wc.status == BB_WC_SUCCESS);
 			n = 0;
 		}
-		/* Both may be on one CPU. */
+		/* Both threads may share one CPU. */
 		if (n == 0)
 			sched_yield();
 	}
@@ -84,7 +84,7 @@ send_to_other(struct player *p, uint32_t round)
 		ret = p->type == BB_QPT_UD ? bb_post_send_ud_imm(p->me->qp, 1, &sge, 1, p->ah,
 								 p->dest, TYPES_QKEY, round, 0)
 					   : bb_post_send_imm(p->me->qp, 1, &sge, 1, round, 0);
-		/* Room comes back with the CQEs of unsignalled sends; a receive is not due. */
+		/* CQEs of unsignalled sends free room; no receive is due yet. */
 		if (ret == -EAGAIN)
 			CHECK(bb_cq_poll(p->me->cq, &wc, 1) == 0);
 	} while (ret == -EAGAIN && rte_get_timer_cycles() < end);
@@ -111,13 +111,13 @@ play(void *arg)
 		if (!p->first && p->failed == 0)
 			p->failed = send_to_other(p, round);
 	}
-	/* The other's last message to us may still need our engine. */
+	/* Our engine may still have to serve the last message of the other lcore. */
 	for (round = 0; round < 1000; round++)
 		bb_dev_progress(p->me->dev);
 	return 0;
 }
 
-/* The first receive, posted by the owner before anything is sent: UC and UD try once. */
+/* Posts the first receive before any message is sent: UC and UD do not retry. */
 static int
 get_ready(void *arg)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Drain, and recovery after an error: every request is accounted for, once and truly. */
+/*
+ * Drain, and recovery after an error: every request is reported exactly once, with its true
+ * outcome.
+ */
 #include "../mlx5_env.h"
 
 #define SLOT  512u
@@ -10,7 +13,9 @@
 
 static struct bb_wr_end ends[ENDS];
 
-/* What goes inline, if not 200 bytes: so a bind, of three blocks, has the room of 2 WQEs, or of 3.
+/*
+ * Inline limits below the default of 200 bytes. With them a bind, of three blocks, takes 2 or 3
+ * slots.
  */
 static uint32_t two_slots = 64, three_slots = 8;
 
@@ -75,7 +80,7 @@ expect_end(uint32_t i, uint64_t wr_id, enum bb_wr_fate fate, enum bb_wc_status s
 	assert_int_equal(ends[i].wc.status, status);
 }
 
-/* Both QPs to RTS again, and a write through them. */
+/* Moves both QPs to RTS again and writes through them. */
 static void
 bring_back(struct env *e, struct bb_qp *qa, struct bb_qp *qb, struct bb_qp_recovery *ra)
 {
@@ -124,7 +129,7 @@ access_error(void **state)
 	assert_int_equal(bb_post_read(e->a.qp, 15, &sge, 1, raddr_of(&e->b, 0), good, 0), 0);
 	bb_qp_ring(e->a.qp);
 	wait_cqes(e, &e->a, 4);
-	/* Posted to a queue that has failed, and never rung. */
+	/* Posted to a failed queue, and never rung. */
 	put(e, 16, 40, good, 0);
 	assert_int_equal(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r), 0);
 	assert_int_equal(e->a.qp->state, BB_QP_RESET);
@@ -141,7 +146,7 @@ access_error(void **state)
 	assert_int_equal(*(uint64_t *)(void *)(e->b.buf + 16), 12);
 	assert_int_equal(*(uint64_t *)(void *)(e->b.buf + 32), 0);
 	env_silent(e, &e->a);
-	/* The reset has forgotten what the QP was connected with. */
+	/* The reset has erased the address that the QP was connected with. */
 	assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &addr), 0);
 	assert_int_equal(bb_qp_recover(e->a.qp, &addr, &addr, NULL, &r), -EINVAL);
 	assert_int_equal(bb_qp_recover(e->a.qp, NULL, &addr, &e->attr, &r), -EINVAL);
@@ -151,7 +156,7 @@ access_error(void **state)
 	assert_int_equal(r.n, 0);
 }
 
-/* Flush errors that the application has polled itself. */
+/* The application has polled flush errors itself. */
 static void
 polled_before(void **state)
 {
@@ -171,7 +176,7 @@ polled_before(void **state)
 	expect_end(0, 3, BB_WR_NOT_DONE, BB_WC_WR_FLUSH_ERR);
 }
 
-/* Nobody answers: what is behind may have been under way. */
+/* The peer does not answer: later requests may have been executed or not. */
 static void
 lost_answers(void **state)
 {
@@ -195,7 +200,7 @@ lost_answers(void **state)
 	assert_int_equal(r.flushed, BB_WR_UNKNOWN);
 }
 
-/* A message that waits in the CQ is not lost; receives that nothing has reached come back. */
+/* A message that waits in the CQ is not lost; unused receives are returned. */
 static void
 receives(void **state)
 {
@@ -226,7 +231,7 @@ receives(void **state)
 	bring_back(e, e->a.qp, e->b.qp, &r);
 }
 
-/* Too little room: nothing is lost, the next call goes on. */
+/* Too few entries: no request is lost, and the next call continues. */
 static void
 little_room(void **state)
 {
@@ -240,7 +245,7 @@ little_room(void **state)
 	bb_qp_ring(e->a.qp);
 	wait_cqes(e, &e->a, 7);
 	put(e, 10, 80, e->b.mr->rkey, 0); /* not rung */
-	/* The CQE of request 3 speaks of four: three entries do not do. */
+	/* One CQE completes requests 0 to 3: three entries are not enough. */
 	assert_int_equal(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r), -ENOSPC);
 	assert_int_equal(r.n, 0);
 	assert_int_equal(e->a.qp->state, BB_QP_ERR);
@@ -264,7 +269,7 @@ little_room(void **state)
 	bring_back(e, e->a.qp, e->b.qp, &r);
 }
 
-/* Requests that no CQE comes for, as nobody rang: they need room as well. */
+/* Requests that have no CQE because they were never rung need entries, too. */
 static void
 no_room_for_rest(void **state)
 {
@@ -286,7 +291,7 @@ no_room_for_rest(void **state)
 	bring_back(e, e->a.qp, e->b.qp, &r);
 }
 
-/* A CQ shared with another QP: its completions stay, in order, before and behind. */
+/* A CQ shared with another QP: the other QP's completions stay, in order, before and after. */
 static void
 shared_cq(void **state)
 {
@@ -324,7 +329,7 @@ shared_cq(void **state)
 	e->b.qp = first_b;
 }
 
-/* The same with a receive CQ whose CQEs come compressed, several messages of a QP to a block. */
+/* Same as shared_cq() with a compressed receive CQ, with several messages of a QP in a block. */
 static void
 shared_compressed_cq(void **state)
 {
@@ -385,7 +390,7 @@ shared_compressed_cq(void **state)
 	e->b.qp = first_b;
 }
 
-/* What takes the room of several requests is one of them, wherever the recovery finds it. */
+/* A request of several slots counts as one request, wherever the recovery finds it. */
 static void
 several_slots(void **state)
 {
@@ -412,7 +417,7 @@ several_slots(void **state)
 		assert_int_equal(
 			bb_mr_reg(e->a.pd, e->a.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &mr), 0);
 		assert_int_equal(bb_mw_alloc(e->a.pd, BB_MW_TYPE_1, &mw), 0);
-		/* On and on, over the end of the ring. */
+		/* Advances through the ring, past its end. */
 		for (k = 0; k < 31 * i; k++) {
 			put(e, 0, 0, good, BB_SEND_SIGNALED);
 			bb_qp_ring(e->a.qp);
@@ -465,15 +470,15 @@ drain(void **state)
 		assert_false(bb_qp_drained(e->a.qp));
 		for (calls = 0; bb_qp_drain(e->a.qp) == -EAGAIN; calls++) {
 			assert_in_range(calls, 0, 100000000);
-			/* None of them was signalled, and the NOP is nobody's. */
+			/* None of them was signalled, and the library's NOP is not reported. */
 			assert_int_equal(bb_cq_poll(e->a.cq, &wc, 1), 0);
 		}
 		assert_true(bb_qp_drained(e->a.qp));
 	}
-	/* Called again and again it posts one NOP. */
+	/* Repeated calls post one NOP. */
 	assert_int_equal(bb_qp_stats(e->a.qp, &stats), 0);
 	assert_in_range(stats.posted, 1197, 1197 + 300);
-	/* A full queue is no error. */
+	/* A full queue is not an error. */
 	while (bb_post_nop(e->a.qp, 1, 0) == 0)
 		;
 	for (calls = 0; bb_qp_drain(e->a.qp) == -EAGAIN; calls++) {
@@ -495,7 +500,7 @@ rnd(uint32_t n)
 	return (uint32_t)((seed >> 33) % n);
 }
 
-/* Does the target hold what request @id of @len bytes wrote? */
+/* Returns true if the target's memory has the bytes that request @id of @len bytes wrote. */
 static bool
 slot_has(const struct env *e, uint64_t id, uint32_t len)
 {
@@ -506,8 +511,8 @@ slot_has(const struct env *e, uint64_t id, uint32_t len)
 }
 
 /*
- * Writes of one to four blocks, polled or not, one of them refused, some not rung: what
- * the recovery says is what the target's memory shows, for every request since the last poll.
+ * WRITEs of one to four blocks, polled or not, one of them refused, some not rung. For every
+ * request since the last poll the recovery's result agrees with the target's memory.
  */
 static void
 random_ends(void **state)
@@ -545,7 +550,7 @@ random_ends(void **state)
 		}
 		start = env_cpu_ns();
 		bring_back(e, e->a.qp, e->b.qp, &r);
-		/* No device is waited for that owes nothing. */
+		/* The recovery does not wait if the device owes no completion. */
 		slow += env_cpu_ns() - start > 500000000;
 		assert_true(r.n == 0 || ends[0].wc.wr_id > reported);
 		for (i = 0; i < r.n; i++) {
@@ -563,7 +568,7 @@ random_ends(void **state)
 			else
 				assert_int_not_equal(ends[i].fate, BB_WR_FAILED);
 		}
-		/* What was never rung is there to be posted again. */
+		/* Requests that were never rung are returned to be posted again. */
 		assert_true(r.n == 0 || ends[r.n - 1].wc.wr_id == id - 1);
 	}
 	assert_in_range(slow, 0, 10);

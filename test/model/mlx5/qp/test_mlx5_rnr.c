@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Receiver not ready, on the real clock: each code of min_rnr_timer waits as long as man
- * ibv_modify_qp says, and rnr_retry tries as often as it says. And what a receive queue takes:
- * the device's largest lists, messages that do not fit, counters that wrap.
+ * Receiver not ready, on the real clock. Each code of min_rnr_timer waits as long as man
+ * ibv_modify_qp says, and rnr_retry gives the number of retries. Also receive queues: the longest
+ * lists, messages that do not fit, counters that wrap.
  */
 #include "../mlx5_env.h"
 #include "bb_roce_pkt.h"
 #include "soft_data.h"
 
-/* man ibv_modify_qp, min_rnr_timer: 1/100 ms. */
+/* man ibv_modify_qp, min_rnr_timer, in units of 0.01 ms. */
 static const uint32_t delay[32] = {
 	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
 	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
@@ -53,7 +53,7 @@ now_us(void)
 	return rte_get_timer_cycles() * 1000000 / rte_get_timer_hz();
 }
 
-/* What the clock cannot tell apart. */
+/* The delay of each code, exactly: a measured time cannot show small differences. */
 static void
 table(void **state)
 {
@@ -64,7 +64,7 @@ table(void **state)
 		assert_int_equal(bb_roce_rnr_ns(i), delay[i] * UINT64_C(10000));
 }
 
-/* All codes at once, each by a pair of its own: one retry, then the error. */
+/* All codes at the same time, each with its own pair: one retry, then the error. */
 static void
 every_code(void **state)
 {
@@ -94,7 +94,10 @@ every_code(void **state)
 		got++;
 		took = now_us() - start[wc.wr_id];
 		expect(&wc, p[wc.wr_id].a, wc.wr_id, BB_WC_RNR_RETRY_EXC_ERR);
-		/* Two clocks: a hundredth. Late is who does not get the CPU. */
+		/*
+		 * Two clocks: allows one percent. No upper bound, because the thread may lose the
+		 * CPU.
+		 */
 		if (took * 101 < (uint64_t)delay[wc.wr_id] * 10 * 100)
 			fail_msg("code %u: after %u us, not %u", (unsigned int)wc.wr_id,
 				 (unsigned int)took, delay[wc.wr_id] * 10);
@@ -106,10 +109,10 @@ every_code(void **state)
 }
 
 /*
- * The short ones wait no longer than they have to. No bound on the time it takes, which a busy
- * machine has as much of as it likes: the wait began before the poll that counted the NAK had
- * returned, so a poll that begins a delay after that must find it over. Needs a device that
- * runs only when polled; the handful of polls is for the steps of the second attempt.
+ * Short delays are not longer than necessary. The elapsed time has no bound, because a busy
+ * machine can stretch it. The delay began before the poll that counted the NAK returned, so a
+ * poll that begins one delay later must find it expired. Needs a device that runs only when
+ * polled. A few polls are allowed for the steps of the second attempt.
  */
 static void
 short_codes_are_short(void **state)
@@ -138,7 +141,7 @@ short_codes_are_short(void **state)
 			bb_dev_progress(e.b.dev);
 			if (latest == UINT64_MAX) {
 				assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
-				/* Two clocks: a hundredth, and what either rounds. */
+				/* Two clocks: allows one percent and the rounding of both. */
 				if (after.rnr_nak_retry != before.rnr_nak_retry)
 					latest = now_us() + delay[i] * 10 * 101 / 100 + 4;
 			} else if (begins > latest && ++late > 8) {
@@ -147,14 +150,14 @@ short_codes_are_short(void **state)
 			}
 		}
 		expect(&wc, p.a, i, BB_WC_RNR_RETRY_EXC_ERR);
-		/* The poll that counted the NAK was not the last. */
+		/* The poll that counted the NAK was not the last one. */
 		assert_true(latest != UINT64_MAX);
 		pair_close(&p);
 	}
 	env_stop(&e);
 }
 
-/* rnr_retry + 1 attempts, counted by the device; 7 never ends. */
+/* rnr_retry + 1 attempts, counted by the device; 7 retries without end. */
 static void
 counts(void **state)
 {
@@ -206,7 +209,7 @@ counts(void **state)
 	env_stop(&e);
 }
 
-/* Given anew in RTS, the timer counts from the next NAK on. */
+/* A timer that is modified in RTS applies from the next NAK. */
 static void
 timer_changes(void **state)
 {
@@ -237,9 +240,9 @@ timer_changes(void **state)
 	env_stop(&e);
 }
 
-/* ---- The receive queue itself */
+/* ---- The receive queue */
 
-/* As many pieces as the device has, filled to the last; one more is refused. */
+/* Fills a receive with as many pieces as the device supports; one more piece is refused. */
 static void
 largest_list(void **state)
 {
@@ -289,7 +292,10 @@ largest_list(void **state)
 	env_stop(&e);
 }
 
-/* A message one byte longer than its receive; one as long; one of nothing into nothing. */
+/*
+ * A message one byte longer than its receive, one of equal length, and an empty message into an
+ * empty receive.
+ */
 static void
 too_long(void **state)
 {
@@ -321,7 +327,7 @@ too_long(void **state)
 		env_poll(&e, &e.a, &wc, 1);
 		expect(&wc, e.a.qp, 2, i == 0 ? BB_WC_SUCCESS : BB_WC_REM_INV_REQ_ERR);
 		if (i != 0) {
-			/* What was posted behind it is flushed. */
+			/* Receives posted after it are flushed. */
 			env_poll(&e, &e.b, &wc, 1);
 			expect(&wc, e.b.qp, 3, BB_WC_WR_FLUSH_ERR);
 		}
@@ -329,7 +335,7 @@ too_long(void **state)
 	}
 }
 
-/* More than 65,536 receives through a ring that is no power of two deep. */
+/* More than 65,536 receives through a ring whose depth is no power of two. */
 static void
 counter_wraps(void **state)
 {

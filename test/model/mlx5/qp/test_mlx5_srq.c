@@ -2,13 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Shared receive queues end to end: many QPs on one, what its limit and its errors do, and
- * in what order receives go and come back. Rules: man ibv_create_srq, ibv_modify_srq,
- * ibv_post_srq_recv, ibv_get_async_event; errnos as bb_srq.h names them.
+ * Shared receive queues end to end: many QPs on one SRQ, its limit, its errors, and the order in
+ * which receives are consumed and returned. Rules: man ibv_create_srq, ibv_modify_srq,
+ * ibv_post_srq_recv, ibv_get_async_event; errnos as in bb_srq.h.
  */
 #include "mlx5_srq_env.h"
 
-/* Messages of all QPs take the receives in the order posted, and each lands whole. */
+/*
+ * Messages of all QPs consume the receives in the order of their posts, and each message arrives
+ * whole.
+ */
 TEST(many_qps)
 {
 	struct bb_srq_stats stats;
@@ -34,7 +37,7 @@ TEST(many_qps)
 	assert_int_equal(stats.completed, 200);
 	assert_int_equal(stats.outstanding, 0);
 	assert_int_equal(stats.qps, QPS);
-	/* A write with immediate takes a receive and leaves its buffer alone. */
+	/* A WRITE with immediate consumes a receive and does not touch its buffer. */
 	memset(r.e.b.buf, 0x55, ENV_BUF);
 	post_some(&r, 3, 1);
 	assert_int_equal(bb_post_write_imm_inline(r.a[2], 9, "ABCDEFGH", 8,
@@ -52,8 +55,9 @@ TEST(many_qps)
 }
 
 /*
- * Completions of two CQs are polled in an order of their own, so receives come back out of
- * order; the queue stays usable through its whole depth, over several wraps of its counter.
+ * The completions of two CQs are polled in another order than they arrived, so receives are
+ * returned out of order. The whole depth of the queue stays usable over several wraps of its
+ * counter.
  */
 TEST(recycle_out_of_order)
 {
@@ -79,18 +83,18 @@ TEST(recycle_out_of_order)
 		connect_pair(r.a[1], r.b[1], &r.e.attr);
 	}
 	for (round = 0; round < 40; round++) {
-		/* Full, and not one more. */
+		/* The SRQ is full: one receive more is refused. */
 		for (i = 0; i < DEPTH; i++)
 			assert_int_equal(post(&r, i), 0);
 		assert_int_equal(post(&r, 0), -EAGAIN);
 		bb_srq_ring(r.srq);
 		for (i = 0; i < DEPTH; i++) {
-			/* Each sender's queue holds 16. */
+			/* Each sender's queue holds 16 requests. */
 			send_from(&r, i & 1, n + i);
 			if (i % 8 == 7)
 				env_poll(&r.e, &r.e.a, wc, 8);
 		}
-		/* The odd ones first. */
+		/* Polls the CQ of the odd QPs first. */
 		{
 			struct side s = {.cq = other};
 
@@ -101,7 +105,9 @@ TEST(recycle_out_of_order)
 		for (i = 0; i < DEPTH; i++) {
 			uint32_t odd = i < DEPTH / 2, k = i % (DEPTH / 2);
 
-			/* Each QP's messages in their order, whichever receives they took. */
+			/*
+			 * The messages of each QP are in order, whichever receives they consumed.
+			 */
 			assert_ptr_equal(wc[i].qp, r.b[odd]);
 			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
 			check_data(&r, &wc[i], n + 2 * k + odd);
@@ -116,7 +122,7 @@ TEST(recycle_out_of_order)
 	rig_close(&r);
 }
 
-/* More than 65,536 receives: counters of 16 bits wrap. */
+/* More than 65,536 receives, so that 16-bit counters wrap. */
 TEST(counter_wraps)
 {
 	struct bb_wc wc[16];
@@ -164,7 +170,7 @@ message(struct rig *r, uint32_t qp)
 	env_poll(&r->e, &r->e.a, &wc, 1);
 }
 
-/* The limit fires once for each arming, when fewer receives are left than it says. */
+/* The limit raises one event for each arming, when fewer receives are left than the limit. */
 TEST(limit_event)
 {
 	struct bb_srq_attr attr;
@@ -187,20 +193,20 @@ TEST(limit_event)
 	assert_null(ev.qp);
 	assert_int_equal(bb_srq_query(r.srq, &attr), 0);
 	assert_int_equal(attr.limit, 0);
-	message(&r, 1); /* 6, not armed */
+	message(&r, 1); /* 6; the limit is not armed */
 	no_event(&r);
-	/* Armed below the limit already: the next message tells. */
+	/* The limit is armed while the queue is below it: the next message raises the event. */
 	assert_int_equal(bb_srq_modify(r.srq, DEPTH), 0);
 	no_event(&r);
 	message(&r, 0);
 	env_event(&r.e, r.e.b.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_SRQ_LIMIT);
-	/* Disarmed in time: nothing. */
+	/* The limit is disarmed in time: no event. */
 	assert_int_equal(bb_srq_modify(r.srq, 5), 0);
 	assert_int_equal(bb_srq_modify(r.srq, 0), 0);
 	message(&r, 0);
 	no_event(&r);
-	/* Over the depth: refused, and what was armed stays. */
+	/* A limit above the depth is refused, and the armed limit stays. */
 	assert_int_equal(bb_srq_modify(r.srq, 2), 0);
 	assert_int_equal(bb_srq_modify(r.srq, DEPTH + 1), -EINVAL);
 	assert_int_equal(bb_srq_query(r.srq, &attr), 0);
@@ -208,7 +214,7 @@ TEST(limit_event)
 	rig_close(&r);
 }
 
-/* An empty SRQ: the sender waits, and goes on when a receive is posted. */
+/* An empty SRQ: the sender waits, and continues when a receive is posted. */
 TEST(empty_is_not_ready)
 {
 	struct bb_dev_stats before, after;
@@ -219,7 +225,7 @@ TEST(empty_is_not_ready)
 	rig_open(&r, 2, 1);
 	assert_int_equal(bb_dev_stats(r.e.b.dev, &before), 0);
 	send_from(&r, 1, 77);
-	/* A device with a thread of its own takes its time. */
+	/* A device with its own thread may need some time. */
 	do {
 		env_silent(&r.e, &r.e.b);
 		env_silent(&r.e, &r.e.a);
@@ -245,7 +251,7 @@ to_state(struct bb_qp *qp, enum bb_qp_state state)
 	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
 }
 
-/* A QP in ERR flushes nothing of the SRQ, says so by an event, and the others run on. */
+/* A QP in ERR flushes no receive of the SRQ. An event reports it, and the other QPs continue. */
 TEST(error_of_one)
 {
 	struct bb_event ev;
@@ -268,7 +274,7 @@ TEST(error_of_one)
 		check_data(&r, &wc, i);
 		env_poll(&r.e, &r.e.a, &wc, 1);
 	}
-	/* Destroyed, it takes nothing with it; a QP in its place uses the SRQ. */
+	/* Destroying the QP takes no receive with it; a new QP uses the SRQ. */
 	assert_int_equal(bb_qp_destroy(r.b[1]), 0);
 	r.b[1] = make_qp(&r, &r.e.b, r.srq);
 	to_state(r.a[1], BB_QP_RESET);
@@ -280,7 +286,7 @@ TEST(error_of_one)
 	rig_close(&r);
 }
 
-/* A receive that is too short, or whose key is wrong, fails its message only. */
+/* A receive that is too short, or has a bad key, fails only its message. */
 TEST(bad_receives)
 {
 	struct bb_sge sge[2];
@@ -309,13 +315,13 @@ TEST(bad_receives)
 	env_poll(&r.e, &r.e.b, &wc, 1);
 	expect(&wc, r.b[2], 1003, BB_WC_SUCCESS);
 	check_data(&r, &wc, 7);
-	/* All three are free again. */
+	/* All three receives are free again. */
 	post_some(&r, 0, DEPTH);
 	assert_int_equal(post(&r, 0), -EAGAIN);
 	rig_close(&r);
 }
 
-/* Completions that a reset or destroyed QP leaves in the CQ give their receives back. */
+/* The completions of a reset or destroyed QP that are purged from the CQ return their receives. */
 TEST(purge_gives_back)
 {
 	struct bb_srq_stats stats;
@@ -327,7 +333,7 @@ TEST(purge_gives_back)
 	post_some(&r, 0, DEPTH);
 	for (i = 0; i < 12; i++)
 		send_from(&r, i & 1, i);
-	/* Senders' completions: the device has done it all. */
+	/* The senders' completions show that the device has executed all messages. */
 	env_poll(&r.e, &r.e.a, wc, 12);
 	to_state(r.b[0], BB_QP_RESET);
 	assert_int_equal(bb_srq_stats(r.srq, &stats), 0);
@@ -339,10 +345,10 @@ TEST(purge_gives_back)
 	env_silent(&r.e, &r.e.b);
 	assert_int_equal(bb_srq_stats(r.srq, &stats), 0);
 	assert_int_equal(stats.outstanding, DEPTH - 12);
-	/* Twelve, and not one more, can be posted. */
+	/* Exactly twelve receives can be posted. */
 	post_some(&r, 32, 12);
 	assert_int_equal(post(&r, 0), -EAGAIN);
-	/* The rest still comes in order. */
+	/* The remaining completions arrive in order. */
 	to_state(r.a[0], BB_QP_RESET);
 	connect_pair(r.a[0], r.b[0], &r.e.attr);
 	for (i = 0; i < DEPTH; i++) {
@@ -355,7 +361,7 @@ TEST(purge_gives_back)
 	rig_close(&r);
 }
 
-/* bb_qp_recover() tells of the receives that messages had taken, and takes no others. */
+/* bb_qp_recover() reports the receives that messages had consumed, and no others. */
 TEST(recovery)
 {
 	struct bb_wr_end ends_a[64], ends_b[64];

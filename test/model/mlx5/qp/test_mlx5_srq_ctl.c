@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* SRQs of the public API: CQ credits, limits of the device, what is refused and how. */
+/* SRQs of the public API: CQ credits, limits of the device, and refused calls with their errors. */
 #include "../mlx5_types.h"
 #include "mlx5_srq_env.h"
 
-/* A CQ promises the depth of an SRQ once, and gives it back with the last QP. */
+/* A CQ reserves the depth of an SRQ once, and releases it with the last QP. */
 TEST(credits)
 {
 	struct bb_qp_init_attr init;
@@ -23,7 +23,7 @@ TEST(credits)
 	init.recv_cq = cq;
 	init.sq_depth = 16;
 	init.srq = r.srq;
-	/* 32 for the SRQ, however many QPs. */
+	/* 32 for the SRQ, whatever the number of QPs. */
 	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp[0]), 0);
 	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp[1]), 0);
 	init.send_cq = cq;
@@ -39,7 +39,7 @@ TEST(credits)
 	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &none), -ENOSPC);
 	assert_int_equal(bb_srq_destroy(r.srq), -EBUSY);
 	assert_int_equal(bb_qp_destroy(qp[0]), 0);
-	/* The SRQ's share is free: 64 for a queue without it. */
+	/* The SRQ's share is released: 64 entries for a queue without the SRQ. */
 	init.srq = NULL;
 	init.rq_depth = 31;
 	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &none), 0);
@@ -81,7 +81,10 @@ TEST(refusals)
 	attr.size++;
 	assert_int_equal(bb_srq_create_v(r.e.b.pd, &attr, BB_LAYOUT_VERSION + 1, &srq), -EPROTO);
 	assert_null(srq);
-	/* More pieces than it has room for; a QP's own RQ, which is not there. */
+	/*
+	 * More pieces than a receive of the SRQ has room for, and a post to the QP's own RQ,
+	 * which does not exist.
+	 */
 	sge = sge_of(&r.e.b, 0, 8);
 	{
 		struct bb_sge list[32];
@@ -93,7 +96,7 @@ TEST(refusals)
 	}
 	assert_int_equal(bb_post_recv(r.b[0], 1, &sge, 1), -EINVAL);
 	assert_int_equal(bb_post_recv(r.b[0], 1, &sge, 0), -EINVAL);
-	/* An SRQ of another thread, and none of its CQ. */
+	/* An SRQ of another thread, and an SRQ without a receive CQ, are refused. */
 	attr.lcore = 1;
 	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), 0);
 	init = r.e.init;
@@ -130,7 +133,7 @@ TEST(without_srqs)
 	assert_int_equal(bb_dev_close(d), 0);
 }
 
-/* The largest the device has: every piece used, keys of the SRQ's PD. */
+/* The largest SRQ of the device: every piece is used, with keys of the SRQ's PD. */
 TEST(limits)
 {
 	struct bb_dev_attr dev;
@@ -148,7 +151,7 @@ TEST(limits)
 	srq_open(&r, dev.max_srq_wr, dev.max_srq_sge, 0);
 	assert_int_equal(bb_pd_alloc(r.e.b.dev, &pd), 0);
 	{
-		/* The QP of another PD: the keys are the SRQ's. */
+		/* A QP of another PD: the keys belong to the SRQ's PD. */
 		struct bb_qp_init_attr init = r.e.init;
 		struct bb_cq_attr cq_attr;
 		struct bb_cq *cq;
@@ -168,7 +171,7 @@ TEST(limits)
 		bb_srq_ring(r.srq);
 		send_from(&r, 0, 11);
 		env_poll(&r.e, &(struct side){.cq = cq}, &wc, 1);
-		/* 31 pieces of 2 to 4 bytes, 22 of them filled. */
+		/* 31 pieces of 2 to 4 bytes; the message fills 22 of them. */
 		expect(&wc, r.b[0], 5, BB_WC_SUCCESS);
 		fill(want, LEN, 11);
 		for (i = 0; i < dev.max_srq_sge && at < LEN; i++) {
@@ -183,7 +186,7 @@ TEST(limits)
 		r.b[0] = NULL;
 		assert_int_equal(bb_cq_destroy(cq), 0);
 	}
-	/* Every one of the WQEs takes a receive. */
+	/* Every WQE of the SRQ accepts a receive. */
 	for (i = 0; i < dev.max_srq_wr; i++)
 		assert_int_equal(bb_post_srq_recv(r.srq, i, sge, 1), 0);
 	assert_int_equal(bb_post_srq_recv(r.srq, i, sge, 1), -EAGAIN);
@@ -191,7 +194,7 @@ TEST(limits)
 	rig_close(&r);
 }
 
-/* UC and UD: a message too long is lost, and the receive it met waits for the next one. */
+/* UC and UD: a message that is too long is lost, and the next message uses its receive. */
 TEST(other_types)
 {
 	enum bb_qp_type type;
@@ -252,7 +255,7 @@ TEST(other_types)
 				continue;
 			}
 			env_poll(e, &e->b, &wc, 1);
-			/* Behind a lost one: the receive posted for that. */
+			/* After a lost message, the receive that was posted for it is used. */
 			expect(&wc, e->b.qp, i % 9 == 5 ? i - 1 : i, BB_WC_SUCCESS);
 			assert_int_equal(wc.byte_len, 64 + head);
 			assert_memory_equal(e->b.buf + (wc.wr_id & 3) * 256 + head,

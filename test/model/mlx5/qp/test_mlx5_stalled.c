@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A link that takes nothing any more, in virtual time: each type's requests end all the same. */
+/* A link that stops taking packets, in virtual time: the requests of each QP type still end. */
 #include "../mlx5_env.h"
 
 #define QKEY 0x1234u
@@ -40,7 +40,7 @@ post(struct env *e, struct bb_ah *ah, uint32_t n)
 	bb_qp_ring(e->a.qp);
 }
 
-/* The first @ok succeed, the next one fails with @status and the rest is flushed. */
+/* Expects @ok successes, then one completion with @status, then flush errors up to @n. */
 static void
 ends(struct env *e, uint32_t n, uint32_t ok, enum bb_wc_status status)
 {
@@ -73,7 +73,7 @@ TEST(test_stalled_link_ends_rc_with_retry_exceeded)
 	}
 }
 
-/* They get no ACK: a packet without room is dropped in the end. */
+/* UC and UD get no ACK: a packet without room in the link is dropped in the end. */
 TEST(test_stalled_link_drops_packets_of_uc_and_ud)
 {
 	struct bb_path path = {.port = 1, .is_global = 1, .hop_limit = 64};

@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The table of man ibv_post_send: every operation on every type of queue pair, with every
- * length and flag; what is legal arrives byte for byte, what is not is refused and leaves
- * the queue as it was. Lists, and the modes of the send queue.
+ * The table of man ibv_post_send: every operation on every type of queue pair, with every length
+ * and flag. Legal requests arrive byte for byte; illegal requests are refused and leave the queue
+ * unchanged. Also lists, and the modes of the send queue.
  */
 #include "../mlx5_types.h"
 
 #define AT_SRC 0u
-#define AT_DST (128u * 1024) /* of the other side */
+#define AT_DST (128u * 1024) /* offset in the other side's buffer */
 #define GUARD  0xabu
 
-/* The table as the man page prints it, and the kernel's masked atomics: -ENOTSUP by 'n'. */
+/* The table as the man page prints it, and the kernel's masked atomics; 'n' is -ENOTSUP. */
 static const struct {
 	enum bb_wr_opcode opcode;
 	const char *rc_uc_ud;
@@ -46,7 +46,7 @@ consumes_receive(enum bb_wr_opcode op)
 	return op == BB_WR_SEND || op == BB_WR_SEND_WITH_IMM || op == BB_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* A request of @len bytes from side a to side b, in pieces of @sge (room for 4). */
+/* Builds a request of @len bytes from side a to side b, in pieces of @sge (room for 4). */
 static void
 make(struct types_env *t, enum bb_qp_type type, enum bb_wr_opcode op, uint32_t len, uint32_t flags,
      struct bb_sge *sge, struct bb_send_wr *wr)
@@ -67,7 +67,7 @@ make(struct types_env *t, enum bb_qp_type type, enum bb_wr_opcode op, uint32_t l
 		wr->atomic.compare_add = 5;
 		return;
 	}
-	/* Three pieces, one of them empty for the shortest, that follow each other. */
+	/* Three adjacent pieces; for the shortest length one of them is empty. */
 	sge[0] = sge_of(&e->a, AT_SRC, cut);
 	sge[1] = sge_of(&e->a, AT_SRC + cut, cut);
 	sge[2] = sge_of(&e->a, AT_SRC + 2 * cut, len - 2 * cut);
@@ -112,7 +112,7 @@ check_receive(struct types_env *t, enum bb_qp_type type, enum bb_wr_opcode op, u
 	assert_int_equal(wc.src_qp, type == BB_QPT_UD ? t->e.a.qp->qpn : 0);
 }
 
-/* One legal request, posted as a list of one, and what it does. */
+/* Posts one legal request as a list of one, and checks its effect. */
 static void
 run(struct types_env *t, enum bb_qp_type type, enum bb_wr_opcode op, uint32_t len, uint32_t flags)
 {
@@ -137,7 +137,7 @@ run(struct types_env *t, enum bb_qp_type type, enum bb_wr_opcode op, uint32_t le
 	make(t, type, op, len, flags, sge, &wr);
 	assert_int_equal(bb_qp_post_list(e->a.qp, &wr, 1, &err), 1);
 	assert_int_equal(err, 0);
-	/* The memory of inline data is ours again. */
+	/* The caller may reuse the memory of inline data. */
 	if ((flags & BB_SEND_INLINE) != 0)
 		memset(src, 0, len);
 	bb_qp_ring(e->a.qp);
@@ -195,7 +195,7 @@ TEST(legal)
 		assert_int_equal(bb_dev_open(env_dev_a(), &t.e.a.dev), 0);
 		assert_int_equal(bb_dev_close(t.e.a.dev), 0);
 
-		/* Inline, to the limit of the queue. */
+		/* Inline data up to the limit of the queue. */
 		memset(&t, 0, sizeof(t));
 		env_open(&t.e);
 		t.e.init.max_inline = 188;
@@ -220,7 +220,7 @@ TEST(legal)
 			}
 		types_stop(&t);
 	}
-	/* 4 of RC and UC, 2 of UD; READ and atomics of RC. */
+	/* 4 operations of RC and UC, 2 of UD; READ and atomics of RC only. */
 	assert_int_equal(done, 4 * 10 + 10 + 4 + 4 * 10 + 2 * 8 + (4 + 4 + 2) * 7);
 }
 
@@ -237,7 +237,7 @@ expect_refused(struct types_env *t, const struct bb_send_wr *wr, int errno_)
 	assert_int_equal(before.posted, after.posted);
 }
 
-/* Every illegal cell of the table, and every illegal flag of the legal ones. */
+/* Every illegal cell of the table, and every illegal flag of the legal cells. */
 TEST(illegal)
 {
 	static const uint32_t flags[] = {BB_SEND_FENCE, BB_SEND_SOLICITED, BB_SEND_INLINE,
@@ -279,7 +279,7 @@ TEST(illegal)
 	assert_int_equal(flag_cells, 20 + 9 + 4);
 }
 
-/* The same by the functions of bb_post.h, which look at nothing else. */
+/* Same as illegal() by the functions of bb_post.h, which check nothing else. */
 TEST(illegal_direct)
 {
 	struct types_env t;
@@ -318,7 +318,7 @@ TEST(illegal_direct)
 
 	types_start(&t, BB_QPT_RC);
 	sge = sge_of(&e->a, 0, 8);
-	/* A handle that there is no use for here. */
+	/* An address handle on a QP that does not use one. */
 	{
 		struct bb_path path;
 		struct bb_ah *ah;
@@ -333,7 +333,10 @@ TEST(illegal_direct)
 	types_stop(&t);
 }
 
-/* The index of the first bad request; those before it go out, of itself nothing. */
+/*
+ * The post returns the index of the first bad request; requests before it are posted, the bad
+ * request is not.
+ */
 TEST(lists)
 {
 	struct types_env t;
@@ -368,7 +371,7 @@ TEST(lists)
 	assert_memory_equal(e->b.buf + AT_DST + 100, e->a.buf, 30);
 	env_silent(e, &e->a);
 
-	/* A full queue is no error. */
+	/* A full queue is not an error. */
 	wr[2].nsge = 3;
 	for (i = 0; bb_qp_post_list(e->a.qp, &wr[2], 4, &err) == 4; i++)
 		assert_int_equal(err, 0);
@@ -376,12 +379,12 @@ TEST(lists)
 	assert_true(i >= 128 / 4 - 1);
 	types_stop(&t);
 
-	/* Nothing but a list that is refused: the doorbell rings for nothing. */
+	/* All requests of the list are refused; the doorbell then has nothing to ring. */
 	types_start(&t, BB_QPT_UD);
 	make(&t, BB_QPT_UD, BB_WR_SEND, 30, 0, sge[0], &wr[0]);
 	wr[0].ud.ah = NULL;
 	expect_refused(&t, &wr[0], -EINVAL);
-	/* Of another PD than the QP's. */
+	/* The address handle is of another PD than the QP's. */
 	wr[0].ud.ah = t.to_b;
 	{
 		struct bb_pd *pd;
@@ -399,7 +402,9 @@ TEST(lists)
 	types_stop(&t);
 }
 
-/* A READ has max_read_sge pieces, as many as its WQE may hold; SEND and WRITE have max_sge. */
+/*
+ * A READ may have max_read_sge pieces, as many as its WQE holds; SEND and WRITE may have max_sge.
+ */
 TEST(most_pieces)
 {
 	static const enum bb_wr_opcode opcode[] = {BB_WR_SEND, BB_WR_RDMA_WRITE, BB_WR_RDMA_READ};
@@ -449,7 +454,7 @@ TEST(most_pieces)
 		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 0);
 		assert_int_equal(err, read ? -ENOTSUP : -EINVAL);
 	}
-	/* Posted all the same, it fails. */
+	/* If it is posted nevertheless, the device fails it. */
 	assert_int_equal(bb_post_read(e.a.qp, 9, sge, 31, raddr_of(&e.b, AT_DST), e.b.mr->rkey,
 				      BB_SEND_SIGNALED),
 			 0);
@@ -459,7 +464,7 @@ TEST(most_pieces)
 	env_stop(&e);
 }
 
-/* Too much inline data, in one piece and in several; keys are not looked at. */
+/* Too much inline data, in one piece and in several; keys are not checked. */
 TEST(inline_rules)
 {
 	struct types_env t;

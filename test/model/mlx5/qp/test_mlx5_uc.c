@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What an unreliable peer does not say, and what each type wants of bb_qp_modify(). Sources:
- * man ibv_modify_qp; IBTA vol. 1, 9.8 and 9.9.3; Linux's rxe.
+ * Errors that an unreliable peer does not report, and the attributes that each type needs in
+ * bb_qp_modify(). Sources: man ibv_modify_qp; IBTA vol. 1, 9.8 and 9.9.3; Linux's rxe.
  */
 #include "../mlx5_types.h"
 
-/* A receive whose key is bad is this side's own error: it fails, and the QP with it. */
+/* A receive with a bad key is a local error: the receive fails, and so does its QP. */
 TEST(bad_receive)
 {
 	unsigned int type;
@@ -35,7 +35,7 @@ TEST(bad_receive)
 		env_poll(&t.e, &t.e.b, wc, 2);
 		expect(&wc[0], t.e.b.qp, 1, BB_WC_LOC_PROT_ERR);
 		expect(&wc[1], t.e.b.qp, 2, BB_WC_WR_FLUSH_ERR);
-		/* And the other side lives. */
+		/* The peer's QP is unaffected. */
 		assert_int_equal(bb_post_nop(t.e.a.qp, 4, BB_SEND_SIGNALED), 0);
 		bb_qp_ring(t.e.a.qp);
 		env_poll(&t.e, &t.e.a, wc, 1);
@@ -62,7 +62,10 @@ uc_write(struct types_env *t, uint64_t raddr, uint32_t rkey, uint32_t len, bool 
 	expect(&wc, t->e.a.qp, 9, BB_WC_SUCCESS);
 }
 
-/* UC: what the target does not take is dropped; the sender completes, both QPs live on. */
+/*
+ * UC: the target drops a message that it cannot take. The sender's request completes, and both
+ * QPs stay in RTS.
+ */
 TEST(uc_drops)
 {
 	struct bb_dev_stats before, after;
@@ -103,7 +106,7 @@ TEST(uc_drops)
 	expect(&wc, e->b.qp, 1, BB_WC_SUCCESS);
 	assert_int_equal(wc.byte_len, 99);
 
-	/* The right to write goes: nothing arrives, and nobody hears of it. */
+	/* The right to write is revoked: no message arrives, and no error is reported. */
 	bb_qp_attr_init(&attr);
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_ACCESS), 0);
 	memset(e->b.buf, 0xee, 100);
@@ -114,7 +117,7 @@ TEST(uc_drops)
 	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
 	assert_memory_equal(e->b.buf, e->a.buf, 100);
 
-	/* The peer goes: what is sent meanwhile is lost, what comes after it is back arrives. */
+	/* The peer's QP fails and returns: messages sent meanwhile are lost, later ones arrive. */
 	attr.state = BB_QP_ERR;
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
 	memset(e->b.buf, 0xee, 100);
@@ -127,7 +130,7 @@ TEST(uc_drops)
 	types_stop(&t);
 }
 
-/* PSNs that do not fit: a message is taken whatever its PSN. */
+/* Mismatched PSNs: UC accepts a message with any PSN. */
 TEST(uc_psn)
 {
 	struct bb_qp_addr a, b;
@@ -152,7 +155,7 @@ TEST(uc_psn)
 	env_stop(e);
 }
 
-/* What each type wants of bb_qp_modify(), and what it does not take. */
+/* The attributes that each type needs in bb_qp_modify(), and those that it refuses. */
 TEST(attributes)
 {
 	struct types_env t = {0};
@@ -202,7 +205,7 @@ TEST(attributes)
 	assert_int_equal(bb_qp_query(e->a.qp, &attr), 0);
 	assert_int_equal(attr.qkey, 6);
 
-	/* The helpers know each other's types. */
+	/* The helpers check the QP's type. */
 	assert_int_equal(bb_qp_ud_up(e->b.qp, 1, 0, 1, 1), -EINVAL);
 	assert_int_equal(bb_qp_ud_up(e->a.qp, 1, 0, 1, 1), -EINVAL);
 	{

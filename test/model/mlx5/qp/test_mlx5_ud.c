@@ -2,16 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What is particular to UD: Q_Keys, the GRH, address handles, and who hears of a datagram
- * that is lost. Sources: man ibv_post_send, ibv_create_ah, ibv_poll_cq; IBTA vol. 1, 9.8;
- * Linux's rxe.
+ * Properties of UD: Q_Keys, the GRH, address handles, and which side learns of a lost datagram.
+ * Sources: man ibv_post_send, ibv_create_ah, ibv_poll_cq; IBTA vol. 1, 9.8; Linux's rxe.
  */
 #ifndef BB_DEBUG
 #define BB_DEBUG 1
 #endif
 #include "../mlx5_types.h"
 
-#define OWN 0x80000000u /* send the QP's own Q_Key */
+#define OWN 0x80000000u /* sends the QP's own Q_Key */
 
 static void
 arrives(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
@@ -40,19 +39,19 @@ qkeys(void **state)
 	env_silent(&t.e, &t.e.b);
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
 	arrives(&t, 1, 0, 100);
-	/* Top bit set: the sender's own, whatever the rest says. */
+	/* Top bit set: the sender's own Q_Key is sent, whatever the other bits are. */
 	types_receive(&t, 2, 0, 140);
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 0x1234, 100);
 	arrives(&t, 2, 0, 100);
 
-	/* The receiver's changes: what has the old one is lost. */
+	/* The receiver's Q_Key changes: a datagram with the old Q_Key is lost. */
 	bb_qp_attr_init(&attr);
 	attr.qkey = OWN | 7;
 	assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_QKEY), 0);
 	types_receive(&t, 3, 0, 140);
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
 	env_silent(&t.e, &t.e.b);
-	/* A controlled Q_Key comes from a QP that has it only. */
+	/* Only a QP that has a controlled Q_Key can send it. */
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
 	env_silent(&t.e, &t.e.b);
 	assert_int_equal(bb_qp_modify(t.e.a.qp, &attr, BB_QP_QKEY), 0);
@@ -65,7 +64,7 @@ qkeys(void **state)
 	types_stop(&t);
 }
 
-/* Nobody is told, and the receives stay for the datagrams that fit. */
+/* Lost datagrams are reported to neither side, and the receives stay for datagrams that fit. */
 static void
 lost(void **state)
 {
@@ -78,17 +77,17 @@ lost(void **state)
 	types_start(&t, BB_QPT_UD);
 	fill(t.e.a.buf, 4096, 1);
 	assert_int_equal(bb_dev_stats(t.e.b.dev, &before), 0);
-	/* No receive. */
+	/* No receive is posted. */
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
 	env_silent(&t.e, &t.e.b);
 	assert_int_equal(bb_dev_stats(t.e.b.dev, &after), 0);
 	assert_int_equal(after.out_of_buffer, before.out_of_buffer + 1);
-	/* Too long for it, by one byte and by all of the GRH. */
+	/* The datagram is too long for the receive, by one byte and by the length of the GRH. */
 	types_receive(&t, 1, 0, 139);
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 139);
 	env_silent(&t.e, &t.e.b);
-	/* No such QP, the sender's own peer's number, nobody at the address. */
+	/* No such QP, the number of the sender's peer, and no device at the address. */
 	types_send_ud(&t, t.to_b, 0xfffffe, TYPES_QKEY, 10);
 	types_path(&t.e.b, 1, &path);
 	path.dgid[15] = 0x0e; /* soft14 */
@@ -98,7 +97,7 @@ lost(void **state)
 	env_silent(&t.e, &t.e.b);
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 99);
 	arrives(&t, 1, 0, 99);
-	/* A QP that is not up. */
+	/* A QP that is not in RTR or RTS. */
 	{
 		struct bb_qp_attr attr;
 
@@ -110,7 +109,7 @@ lost(void **state)
 	types_stop(&t);
 }
 
-/* Over the port's MTU: the sender's error, and an empty datagram is none. */
+/* A datagram above the port's MTU fails at the sender; an empty datagram is legal. */
 static void
 mtu(void **state)
 {
@@ -155,7 +154,7 @@ ones_complement(const uint8_t *p, uint32_t len)
 	return sum;
 }
 
-/* What stands in front of the data: RoCE v1, v2 over IPv6 and over IPv4. */
+/* The bytes in front of the data: RoCE v1, v2 over IPv6 and over IPv4. */
 static void
 heads(void **state)
 {
@@ -214,7 +213,7 @@ heads(void **state)
 	types_stop(&t);
 }
 
-/* On InfiniBand the GRH is there when it was asked for; LID and SL come with the datagram. */
+/* On InfiniBand the receive has a GRH if the sender asked for it; its completion has LID and SL. */
 static void
 infiniband(void **state)
 {
@@ -262,7 +261,7 @@ infiniband(void **state)
 	env_stop(e);
 }
 
-/* Handles: what is refused, and that a post has its own copy. */
+/* Address handles: refused arguments, and that a post copies its handle. */
 static void
 handles(void **state)
 {
@@ -310,7 +309,7 @@ handles(void **state)
 	types_stop(&t);
 }
 
-/* A QP that sends to itself, and one that answers whoever wrote to it. */
+/* A QP that sends to itself, and a QP that answers the sender of a datagram. */
 static void
 answers(void **state)
 {
@@ -355,7 +354,10 @@ answers(void **state)
 	types_stop(&t);
 }
 
-/* The largest WQEs of a UD queue have room for two pieces, or 32 bytes, less. */
+/*
+ * The largest WQEs of a UD queue have room for two pieces, or 32 bytes, less than those of other
+ * types.
+ */
 static void
 limits(void **state)
 {
@@ -393,7 +395,7 @@ limits(void **state)
 	fill(e->a.buf, 4096, 8);
 	for (i = 0; i < dev.max_sge - 2; i++)
 		sge[i] = sge_of(&e->a, i * 7, 7);
-	/* All the pieces, more often than the ring is long. */
+	/* Uses all pieces, for more messages than the ring is deep. */
 	for (i = 0; i < 20; i++) {
 		types_receive(&t, i, 0, 4096);
 		assert_int_equal(bb_post_send_ud(e->a.qp, i, sge, dev.max_sge - 2, t.to_b,
@@ -416,7 +418,7 @@ limits(void **state)
 	types_stop(&t);
 }
 
-/* Neither pieces nor inline data (man ibv_create_qp asks for no minimum): datagrams are empty. */
+/* Neither pieces nor inline data (man ibv_create_qp sets no minimum): all datagrams are empty. */
 static void
 empty_only(void **state)
 {
@@ -447,7 +449,7 @@ empty_only(void **state)
 	types_stop(&t);
 }
 
-/* In debug builds a post looks at whose the handle is; this file's posts are of one. */
+/* Debug builds check the handle's PD in each post. This file is compiled as a debug build. */
 static void
 handle_of_another_pd(void **state)
 {
@@ -485,8 +487,8 @@ handle_of_another_pd(void **state)
 }
 
 /*
- * The header in front of a datagram is of the kind that its GID says: of RoCE v1 a GRH whose next
- * header is IBA's transport (0x1b), of v2 one of UDP (17), or an IPv4 header.
+ * The header in front of a datagram follows the GID's type. RoCE v1 has a GRH whose next header
+ * is IBA's transport (0x1b). RoCE v2 has a GRH with next header UDP (17), or an IPv4 header.
  */
 static void
 headers_are_of_the_gid(const char *spec, bool v1)

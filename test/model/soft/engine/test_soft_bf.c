@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Copies of WQEs that the software device executes: those of a register that may be stored to
- * while it looks. Which of the two it took, the copy or the ring, is told by ring bytes that
- * are changed once the copy is made.
+ * Copies of WQEs that the software device executes, from a register that may be written while the
+ * device reads it. The tests change the ring after the copy is made; the executed data shows
+ * whether the device used the copy or the ring.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "bb_barrier.h"
 
 #define SLOT 64
-/* Two registers of one page: neither user may take the page for its own. */
+/* Two registers of one page: neither user may treat the page as its own. */
 #define SHARED "uar_share=1"
 
-/* An inline write of @v to slot @slot; its WQE is built, and not rung for. */
+/* Builds an inline WRITE of @v to slot @slot, without a doorbell. */
 static void
 post(struct rig_qp *q, const struct rig_mem *to, uint32_t slot, uint64_t v)
 {
@@ -28,7 +28,7 @@ post(struct rig_qp *q, const struct rig_mem *to, uint32_t slot, uint64_t v)
 	rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
 }
 
-/* What the ring says from now on is to be written by the last WQE. */
+/* Changes the last WQE in the ring so that it writes @v. */
 static void
 ring_says(struct rig_qp *q, uint64_t v)
 {
@@ -44,7 +44,7 @@ slot(const struct rig_mem *m, uint32_t i)
 	return v;
 }
 
-/* Ring with a copy, and tell what was executed: 'c', the copy, or 'r', the ring. */
+/* Rings with a copy and returns what was executed: 'c' for the copy or 'r' for the ring. */
 static char
 with_copy(struct rig_pair *p)
 {
@@ -69,7 +69,7 @@ plain(struct rig_pair *p)
 	memset(p->mb.p, 0, 8);
 }
 
-/* At the latest the fourth copy that comes alone is executed. */
+/* Checks that at the latest the fourth separate copy is executed. */
 static void
 in_step(struct rig_pair *p)
 {
@@ -91,7 +91,7 @@ RIG_TEST_TWO(test_copy, SHARED)
 		assert_int_equal(with_copy(p), 'c');
 }
 
-/* What a copy left in a half is no copy when 8 bytes come. */
+/* The remains of a copy in a half are not executed when an 8-byte doorbell arrives. */
 RIG_TEST_TWO(test_plain, SHARED)
 {
 	struct rig_pair *p = *state;
@@ -106,7 +106,7 @@ RIG_TEST_TWO(test_plain, SHARED)
 	}
 }
 
-/* Both halves stored to before the device looks: it cannot know which was first. */
+/* Both halves are written before the device looks: the device cannot know which was first. */
 RIG_TEST_TWO(test_pending, SHARED)
 {
 	struct rig_pair *p = *state;
@@ -114,7 +114,7 @@ RIG_TEST_TWO(test_pending, SHARED)
 
 	for (i = 0; i < 10; i++) {
 		in_step(p);
-		/* Begin with either half. */
+		/* Starts with either half. */
 		if (i & 1)
 			with_copy(p);
 		post(&p->a, &p->mb, 1, 'c');
@@ -127,12 +127,12 @@ RIG_TEST_TWO(test_pending, SHARED)
 		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(p->a.pi - 1));
 		assert_int_equal(slot(&p->mb, 1), 'r');
 		assert_int_equal(slot(&p->mb, 2), 's');
-		/* Nor whether the half of the next one is clean. */
+		/* Nor does it know whether the half of the next copy is clean. */
 		assert_int_equal(with_copy(p), 'r');
 	}
 }
 
-/* The same from two QPs, of which the older is in the half that is looked at last. */
+/* Same as test_pending from two QPs; the older copy is in the half that the device reads last. */
 RIG_TEST_TWO(test_pending_two, SHARED)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};
@@ -166,7 +166,7 @@ RIG_TEST_TWO(test_pending_two, SHARED)
 	in_step(p);
 }
 
-/* A copy for which another WQE has to run first, one of two blocks, one that is refused. */
+/* A copy whose predecessor must run first, a copy of two blocks, and a copy that is refused. */
 RIG_TEST_TWO(test_not_for_it, SHARED)
 {
 	static const uint8_t text[80] = "two blocks";
@@ -197,19 +197,19 @@ RIG_TEST_TWO(test_not_for_it, SHARED)
 	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
 	rig_ring_bf(&p->a);
 	rig_expect_error(&p->a, p->a.last, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR);
-	/* In ERR what a copy says is flushed. */
+	/* In ERR a copied WQE is flushed. */
 	post(&p->a, &p->mb, 4, 'c');
 	rig_ring_bf(&p->a);
 	rig_expect_error(&p->a, p->a.last, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
 	assert_int_equal(slot(&p->mb, 4), 0);
 }
 
-/* ---- A copy of which the device sees a part */
+/* ---- The device sees a part of a copy */
 
 /*
- * The device looks between any two words of any stores, copies and plain doorbells, of one WQE and
- * of two. Each WQE is executed once, in order, as its copy or as the ring has it, and without a
- * copy as the ring has it. Words behind the 3 segments of a copy are 0 or not.
+ * The device looks between any two words of any stores: copies and plain doorbells, of one and of
+ * two WQEs. Each WQE is executed once, in order, either as its copy or as the ring has it;
+ * without a copy, as the ring has it. Words after the 3 segments of a copy are 0 or random.
  */
 RIG_TEST_TWO(test_looks_between_the_words_of_a_copy, SHARED)
 {
@@ -241,11 +241,14 @@ RIG_TEST_TWO(test_looks_between_the_words_of_a_copy, SHARED)
 		for (k = 0; k < (copy ? 8 : 1); k++) {
 			__atomic_store_n(&reg[k], word[k], __ATOMIC_RELEASE);
 			rnd = rnd * 1664525 + 1013904223;
-			/* At times at each word, at times hardly ever. */
+			/*
+			 * In some rounds the device often looks between two words, in others
+			 * rarely.
+			 */
 			if ((rnd >> 24) < ((round >> 6 & 1) != 0 ? 100u : 8u))
 				rig_poll(p->u[0]);
 		}
-		/* At times it comes to a rest. */
+		/* In some rounds the device catches up. */
 		if (posted - done > SLOTS_USED - 4 || (round >> 7 & 1) != 0)
 			rig_polls(p->u[0], 4);
 		while (rig_cqe(&p->ca, &e)) {
@@ -261,12 +264,12 @@ RIG_TEST_TWO(test_looks_between_the_words_of_a_copy, SHARED)
 		}
 	}
 	rig_polls(p->u[0], 4);
-	/* Both happened often. */
+	/* Both outcomes were frequent. */
 	printf("%u from the ring, %u copies\n", ran[0], ran[1]);
 	assert_true(ran[0] > ROUNDS / 10 && ran[1] > ROUNDS / 10);
 }
 
-/* ---- With the device on a thread */
+/* ---- With the device in its own thread */
 
 #define POSTS  300000u
 #define WINDOW 20u
@@ -301,7 +304,7 @@ reap(struct poster *po, uint32_t n, struct rig_cq *c, const struct rig_mem *m)
 	}
 }
 
-/* Wait a little: the device's thread may need this CPU. */
+/* Waits briefly: the device's thread may need this CPU. */
 static void
 in_time(uint64_t end)
 {
@@ -310,7 +313,7 @@ in_time(uint64_t end)
 		fail_msg("a WQE does not complete");
 }
 
-/* Two QPs through one register, with copies, plain doorbells and batches in any order. */
+/* Two QPs use one register with copies, plain doorbells and batches in any order. */
 TEST(test_stress)
 {
 	const struct rig_qp_attr attr = {.log_sq = 5, .no_rq = true, .log_stride = 4, .uidx = 3};
@@ -331,7 +334,10 @@ TEST(test_stress)
 		struct poster *w;
 		uint32_t n, max;
 
-		/* Bursts, and at times one by one: in step, and out of it. */
+		/*
+		 * Bursts and single requests alternate, so that the device sees the halves in
+		 * step and out of step.
+		 */
 		if (left == 0) {
 			rnd = rnd * 1664525 + 1013904223;
 			left = rnd >> 16 & 255;
@@ -371,7 +377,7 @@ int
 main(int argc, char **argv)
 {
 	const int status = rig_copies_by(argc, argv);
-	/* For the device's thread. */
+	/* The device's thread needs EAL. */
 	char args[][16] = {"test",     "--no-huge",      "-m",         "256",
 			   "--no-pci", "--no-telemetry", "--no-shconf"};
 	char *eal_argv[RTE_DIM(args)];

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What makes a WQE run, and what does not: record, store, UAR page, merged stores. */
+/*
+ * What makes a WQE run, and what does not: doorbell record, doorbell store, UAR page, merged
+ * stores.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,7 +34,7 @@ RIG_TEST(test_no_record, "scan=16")
 	post(p);
 	rig_store(&p->a, p->u[0]);
 	nothing_happened(p);
-	/* With the record, the next store counts. */
+	/* With the record updated, the next store starts the WQE. */
 	rig_ring(&p->a);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
@@ -65,7 +68,7 @@ RIG_TEST(test_wrong_uar, "scan=16")
 	rig_uar_close(&other);
 }
 
-/* Every register and half of the page counts, no other place of it. */
+/* Every register and half of the page works as a doorbell; other offsets do not. */
 RIG_TEST(test_registers, "scan=16")
 {
 	static const uint32_t offsets[] = {0x800, 0x900, 0xa00, 0xb00, 0x0, 0x808, 0xc00, 0x20};
@@ -92,7 +95,7 @@ RIG_TEST(test_registers, "scan=16")
 	}
 }
 
-/* A doorbell that names a QP that is not there, and one in which all bits are set. */
+/* A doorbell with an unknown QP number, and one with all bits set. */
 RIG_TEST(test_bad_qpn, "scan=16")
 {
 	struct rig_pair *p = *state;
@@ -120,7 +123,7 @@ RIG_TEST(test_record_too_far, "scan=16")
 	assert_int_equal(rig_qp_state(&p->a), BB_PRM_QP_ERR);
 }
 
-/* The upper half of the record is nobody's. */
+/* The upper half of the record is ignored. */
 RIG_TEST(test_record_upper_half, "scan=16")
 {
 	struct rig_pair *p = *state;
@@ -131,7 +134,7 @@ RIG_TEST(test_record_upper_half, "scan=16")
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
 
-/* Neither in INIT nor in RTR does a doorbell count. */
+/* In INIT and RTR doorbells are ignored. */
 RIG_TEST(test_not_in_rts, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
@@ -155,7 +158,7 @@ RIG_TEST(test_not_in_rts, "scan=16")
 	rig_qp_close(&x);
 }
 
-/* A later store runs what an earlier record covers, in order, once. */
+/* A later store runs the WQEs that an earlier record covers, in order, once. */
 RIG_TEST(test_records_add_up, "scan=16")
 {
 	struct rig_pair *p = *state;
@@ -174,8 +177,8 @@ RIG_TEST(test_records_add_up, "scan=16")
 }
 
 /*
- * 300 QPs ring through one register before the device looks: one store is left, and
- * every WQE runs within ceil(2n / scan) + 1 polls.
+ * 300 QPs ring through one register before the device looks: only one store is left. Every WQE
+ * runs within ceil(2n / scan) + 1 polls.
  */
 RIG_TEST(test_merged, "scan=16")
 {
@@ -205,7 +208,7 @@ RIG_TEST(test_merged, "scan=16")
 			q[i].bf_offset = 0;
 			rig_ring(&q[i]);
 		}
-		/* And once more in the middle of the round. */
+		/* Rings once more in the middle of the round. */
 		for (polls = 0, i = 0; i < N; polls++) {
 			rig_poll(p->u[0]);
 			while (rig_cqe(&c, &e))
@@ -218,7 +221,10 @@ RIG_TEST(test_merged, "scan=16")
 		printf("%u merged doorbells: %u polls\n", N, polls);
 		rig_expect_none(&c, p->u[0]);
 	}
-	/* QPs that go during a round leave nothing behind and skip nobody. */
+	/*
+	 * QPs that are destroyed during a round leave no state behind, and no other QP is
+	 * skipped.
+	 */
 	for (i = 0; i < N; i++) {
 		rig_nop(&q[i], RIG_CQE);
 		q[i].bf_offset = 0;
@@ -238,7 +244,7 @@ RIG_TEST(test_merged, "scan=16")
 	free(q);
 }
 
-/* The store of another page's QP merges with, and hides, that of the only QP here. */
+/* The store for a QP of another page merges with, and hides, the store of this page's only QP. */
 RIG_TEST(test_merged_with_foreign, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
@@ -254,7 +260,7 @@ RIG_TEST(test_merged_with_foreign, "scan=16")
 	rig_nop(&x, RIG_CQE);
 	rig_ring(&x);
 	post(p);
-	rig_store(&p->a, &other); /* same half: x's is gone */
+	rig_store(&p->a, &other); /* same half: x's store is overwritten */
 	rig_polls(&other, 3);
 	rig_expect_ok(&x, MLX5_OPCODE_NOP, 0);
 	nothing_happened(p);
@@ -269,7 +275,7 @@ RIG_TEST(test_blueflame, "scan=16")
 	struct rig_pair *p = *state;
 	uint32_t i, k;
 
-	/* 1 to 4 blocks, alternating halves, over the ring's end; then a plain doorbell. */
+	/* 1 to 4 blocks in alternating halves, past the ring's end; then a plain doorbell. */
 	for (i = 0; i < 200; i++) {
 		uint32_t n = 1 + i % 13;
 
@@ -287,9 +293,9 @@ RIG_TEST(test_blueflame, "scan=16")
 }
 
 /*
- * The copy says something else than the ring: a card executes the copy, so of the only QP of a page
- * the copy is executed. It may ask for a CQE that the ring does not ask for, as Linux's wc.c has
- * it, be of several blocks, and an operation other than a WRITE. What follows is executed as ever.
+ * The copy differs from the ring. A card executes the copy, so the copy of a page's only QP is
+ * executed. The copy may ask for a CQE that the ring does not ask for, as in Linux's wc.c. It may
+ * have several blocks, and an operation other than WRITE. Later requests are executed as usual.
  */
 RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 {
@@ -318,7 +324,7 @@ RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 			assert_memory_equal(p->mb.p, "abcdefgh", 8);
 			break;
 		case 1:
-			/* A NOP with a CQE, padded to segments that a copy may have. */
+			/* A NOP with a CQE, padded to a length that a copy may have. */
 			rig_wqe(&x, MLX5_OPCODE_NOP, RIG_CQE, 2, 0);
 			rig_ring_bf(&x);
 			((uint8_t *)rig_seg(&x, x.last, 0))[11] = 0;
@@ -334,7 +340,7 @@ RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 			assert_memory_equal(p->mb.p, text, sizeof(text));
 			break;
 		default:
-			/* A plain doorbell for a WQE at the same place of the ring, later. */
+			/* Later, a plain doorbell for a WQE in the same slot of the ring. */
 			rig_raddr(&x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
 			rig_inline(&x, 2, "ABCDEFGH", 8);
 			rig_wqe(&x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
@@ -348,7 +354,10 @@ RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 	rig_uar_close(&other);
 }
 
-/* A copy of a WQE behind another that was not rung for may be merged of two: the ring counts. */
+/*
+ * The copy of a WQE whose predecessor was not rung may be merged of two copies: the ring is
+ * executed.
+ */
 RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
@@ -374,8 +383,10 @@ RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16")
 	rig_uar_close(&other);
 }
 
-/* The only QP of a page: a plain doorbell over an old copy is no copy, nor is one that an
- * earlier second QP left. */
+/*
+ * The only QP of a page: a plain doorbell over an old copy is not a copy. The same holds for a
+ * copy of an earlier second QP.
+ */
 RIG_TEST(test_blueflame_then_plain, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
@@ -411,7 +422,10 @@ RIG_TEST(test_blueflame_then_plain, "scan=16")
 	rig_uar_close(&other);
 }
 
-/* BlueFlame of one QP under a plain doorbell of another: no copy of the second at all. */
+/*
+ * BlueFlame of one QP merged with a plain doorbell of another QP: the device must not take it for
+ * a copy of the second QP.
+ */
 RIG_TEST(test_blueflame_merged, "scan=16")
 {
 	struct rig_pair *p = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Engines of two threads that work on each other, and on one page, at the same time. */
+/* Engines of two threads that work on each other's QPs, and on one page, at the same time. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -12,8 +12,8 @@ static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 6, .log_stride = 
 #define ROUNDS 20000
 
 /*
- * Where the threads share a CPU with others, each window of messages waits for a time slice
- * of the other thread: then as many messages as fit into SEND_US, but no fewer than LEAST.
+ * If the threads share a CPU, each window of messages waits for a time slice of the other thread.
+ * The test then sends as many messages as fit into SEND_US, but at least LEAST.
  */
 #define SEND_US 10000000u
 #define LEAST   400u
@@ -24,7 +24,8 @@ struct side {
 	struct rig_cq *c;
 	struct rig_mem *m;
 	const struct side *peer;
-	uint32_t total; /* __atomic: messages to send; falls once, never below sent */
+	uint32_t total; /* Messages to send; accessed with __atomic, reduced once, never below
+			 * sent. */
 	uint32_t sent, acked, received;
 	const char *failed;
 	bool done;
@@ -48,7 +49,7 @@ side_cqe(struct side *s, const struct rig_cqe *e)
 	return NULL;
 }
 
-/* SENDs of a running number to the other side, which checks that none is lost or doubled. */
+/* Sends a running number to the other side, which checks that no message is lost or duplicated. */
 static void *
 side_run(void *arg)
 {
@@ -101,7 +102,7 @@ RIG_TEST_TWO(test_threads_send, NULL)
 	b.peer = &a;
 	assert_int_equal(pthread_create(&t, NULL, side_run, &b), 0);
 	side_run(&a);
-	/* The other may still wait for us. */
+	/* The other side may still wait for this engine. */
 	while (!__atomic_load_n(&b.done, __ATOMIC_RELAXED))
 		rig_poll(p->u[0]);
 	pthread_join(t, NULL);
@@ -164,13 +165,14 @@ RIG_TEST_TWO(test_threads_atomics, NULL)
 
 struct watcher {
 	const uint8_t *word;
-	int stop; /* __atomic */
+	int stop; /* Accessed with __atomic. */
 	uint64_t torn;
 };
 
 /*
- * An aligned word that the device overwrites with equal bytes has equal bytes at all times.
- * Reading payload while it is written is the point, so ThreadSanitizer must not look.
+ * The device overwrites an aligned word with equal bytes, so the word has equal bytes at all
+ * times. The test reads payload while it is written on purpose, so ThreadSanitizer must not check
+ * it.
  */
 __attribute__((no_sanitize_thread)) static void *
 watcher_run(void *arg)
@@ -185,11 +187,15 @@ watcher_run(void *arg)
 	return NULL;
 }
 
-/* Whatever the alignment of the payload around it, an aligned 8-byte unit is written at once. */
+/*
+ * An aligned 8-byte unit is written in one store, whatever the alignment of the payload around
+ * it.
+ */
 RIG_TEST_TWO(test_threads_units, NULL)
 {
 	static const struct {
-		uint32_t offset, len, unit; /* of the payload, and of the unit behind its start */
+		uint32_t offset, len, unit; /* offset and length of the payload, and offset of
+					     * the unit from the payload's start */
 	} cases[] = {{4, 200, 60}, {4, 200, 28}, {1, 15, 7}, {0, 33, 0}, {5, 1001, 507}};
 	struct rig_pair *p = *state;
 	uint32_t i, k;
@@ -230,8 +236,9 @@ struct ringer {
 };
 
 /*
- * Four doorbells at a time, then all must be done: a lost one stays lost. A poll that finds
- * the other thread polling returns, so that neither waits for one that has no CPU.
+ * Rings four doorbells, then waits until all requests are complete; a lost doorbell would hang. A
+ * poll that finds the other thread polling returns, so that neither thread waits for one without
+ * a CPU.
  */
 #define RINGER_ROUNDS 20000u
 
@@ -266,7 +273,7 @@ ringer_run(void *arg)
 	return NULL;
 }
 
-/* The two registers of one page belong to two threads: either polls for both. */
+/* The two registers of one page belong to two threads; each thread's poll serves both. */
 TEST(test_threads_one_page)
 {
 	static struct ringer r[2];
@@ -310,7 +317,10 @@ struct control {
 	uint32_t rounds;
 };
 
-/* Control commands on b's engine while a's owner works: QPs, keys, transitions, states. */
+/*
+ * Runs control commands on b's engine while a's owner works: QPs, keys, state transitions,
+ * queries.
+ */
 static void *
 control_run(void *arg)
 {
@@ -325,7 +335,10 @@ control_run(void *arg)
 		struct rig_mem m;
 
 		rig_mem_open(&m, &c->p->d, NULL, 4096, RIG_ALL);
-		/* One of a's requests may take it to ERR at any time, and the rest is refused. */
+		/*
+		 * One of a's requests may move the QP to ERR at any time; then the remaining
+		 * transitions are refused.
+		 */
 		rig_qp_modify(&c->p->b, BB_PRM_OP_2RST_QP, &c->p->d, 0, &l);
 		for (i = 0; i < 4; i++)
 			rig_qp_modify(&c->p->b, ops[i], &c->p->d, c->p->a.qpn, &l);
@@ -335,7 +348,7 @@ control_run(void *arg)
 	return NULL;
 }
 
-/* Each round of b's life meets a's requests at some point; a is revived when it failed. */
+/* Each life of b meets a's requests at some point; a is reset when it failed. */
 RIG_TEST_TWO(test_threads_control, NULL)
 {
 	struct rig_pair *p = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The device on a thread or an lcore of its own: nobody polls for it. */
+/* The device in its own thread or on its own lcore: the test does not poll the device. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ traffic(struct rig_pair *p)
 		memcpy(&old, p->ma.p + 8192, 8);
 		assert_true(old == i && *word == i + 1);
 	}
-	/* Long idle, then work again; timers run on their own. */
+	/* Works again after a long idle time; timers run without polls. */
 	usleep(100000);
 	rig_send(&p->a, &p->ma, 0, 64, RIG_CQE);
 	rig_ring(&p->a);
@@ -51,7 +51,7 @@ traffic(struct rig_pair *p)
 	assert_false(rig_cqe(&p->ca, &e));
 	rig_recv(&p->b, &p->mb, 1024, 64);
 	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, (uint16_t)(3 * ROUNDS));
-	/* A store through another page is ignored here, too. */
+	/* A doorbell through another QP's page is ignored here, too. */
 	rig_nop(&p->a, RIG_CQE);
 	rig_record(&p->a);
 	rig_store(&p->a, &p->ub);
@@ -94,7 +94,7 @@ busy(void *stop)
 	return 0;
 }
 
-/* An lcore that is not there, the main lcore, one that is busy. */
+/* An lcore that does not exist, the main lcore, and a busy lcore. */
 TEST(test_bad_lcore)
 {
 	struct mlx5_ctx *ctx;

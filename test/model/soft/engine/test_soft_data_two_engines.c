@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* QPs on different engines, in one thread: requests in flight while one end goes away. */
+/*
+ * QPs on different engines, in one thread: one end is destroyed or reset while requests are in
+ * flight.
+ */
 #include "../soft_rig.h"
 
 #define FLUSH     MLX5_CQE_SYNDROME_WR_FLUSH_ERR
@@ -9,7 +12,10 @@
 
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 6, .log_stride = 6, .uidx = 9};
 
-/* A SEND of a third QP on a's engine to a fourth on b's, on its way and not yet seen. */
+/*
+ * Puts a SEND in flight from a third QP on a's engine to a fourth QP on b's engine, which has not
+ * seen it.
+ */
 static void
 in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
 {
@@ -54,9 +60,9 @@ RIG_TEST_TWO(test_send_both_ways, NULL)
 		rig_send(&p->b, &p->mb, i, 64, RIG_CQE);
 		rig_ring(&p->a);
 		rig_ring(&p->b);
-		rig_polls(p->u[0], 2); /* a's request goes out */
-		rig_polls(p->u[1], 2); /* b does it, and asks back */
-		rig_polls(p->u[0], 2); /* a is done, and does b's */
+		rig_polls(p->u[0], 2); /* a sends the request */
+		rig_polls(p->u[1], 2); /* b executes it and sends its own request */
+		rig_polls(p->u[0], 2); /* a completes its request and executes b's */
 		rig_polls(p->u[1], 2);
 		assert_true(rig_cqe(&p->ca, &e) && rig_cqe(&p->ca, &e));
 		assert_false(rig_cqe(&p->ca, &e));
@@ -66,7 +72,7 @@ RIG_TEST_TWO(test_send_both_ways, NULL)
 	}
 }
 
-/* The WQE behind a SEND waits for its answer, whatever it is. */
+/* The WQE after a SEND waits for the SEND's response, whatever the response is. */
 RIG_TEST_TWO(test_order, NULL)
 {
 	struct rig_pair *p = *state;
@@ -94,7 +100,7 @@ RIG_TEST_TWO(test_requester_destroyed, NULL)
 	rig_qp_close(&y);
 }
 
-/* The answer is on its way back. */
+/* The response is on its way back. */
 RIG_TEST_TWO(test_requester_destroyed_late, NULL)
 {
 	struct rig_pair *p = *state;
@@ -110,7 +116,7 @@ RIG_TEST_TWO(test_requester_destroyed_late, NULL)
 	rig_qp_close(&y);
 }
 
-/* What the old life asked for is not done, what the new one asks for is, once. */
+/* Requests from before the reset are not executed; the request after it is executed once. */
 RIG_TEST_TWO(test_requester_reset, NULL)
 {
 	struct rig_pair *p = *state;
@@ -136,7 +142,10 @@ RIG_TEST_TWO(test_requester_reset, NULL)
 	rig_qp_close(&y);
 }
 
-/* Its fate is told first, then the rest is flushed. */
+/*
+ * The outcome of the request in flight is reported first, then the remaining requests are
+ * flushed.
+ */
 RIG_TEST_TWO(test_requester_in_error, NULL)
 {
 	struct rig_pair *p = *state;
@@ -144,7 +153,10 @@ RIG_TEST_TWO(test_requester_in_error, NULL)
 
 	in_flight(p, &x, &y);
 	rig_qp_error(&x);
-	/* The target has not looked at it: it is taken back, and needs no other engine. */
+	/*
+	 * The target has not looked at the request: it is withdrawn without help of the other
+	 * engine.
+	 */
 	rig_expect_error(&x, 0, FLUSH);
 	rig_expect_error(&x, 1, FLUSH);
 	rig_poll(p->u[1]);
@@ -160,7 +172,7 @@ RIG_TEST_TWO(test_target_destroyed, NULL)
 
 	in_flight(p, &x, &y);
 	rig_qp_close(&y);
-	/* Nobody polls b's engine any more. */
+	/* b's engine is not polled any more. */
 	rig_expect_error(&x, 0, RETRY_EXC);
 	rig_expect_error(&x, 1, FLUSH);
 	rig_qp_close(&x);
@@ -193,7 +205,7 @@ RIG_TEST_TWO(test_target_in_error, NULL)
 	rig_qp_close(&x);
 }
 
-/* Both QPs and their engines go, the request and an answer still under way. */
+/* Both QPs and their engines are destroyed while the request and a response are in flight. */
 RIG_TEST_TWO(test_engines_destroyed, NULL)
 {
 	struct rig_pair *p = *state;
@@ -236,7 +248,10 @@ RIG_TEST_TWO(test_engines_destroyed, NULL)
 	}
 }
 
-/* The WQE or its keys change between the two engines: refused, not used unchecked. */
+/*
+ * The WQE or its keys change between the two engines: the request is refused, not executed
+ * unchecked.
+ */
 RIG_TEST_TWO(test_changed_in_flight, NULL)
 {
 	struct rig_pair *p = *state;
@@ -263,7 +278,7 @@ RIG_TEST_TWO(test_changed_in_flight, NULL)
 	rig_expect_error(&p->a, 0, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
 }
 
-/* A set of counters, and one of them. */
+/* Allocates a set of counters and returns the number of one of them. */
 static uint32_t
 counters_alloc(struct rig_dev *d, struct mlx5_obj **obj)
 {
@@ -311,7 +326,7 @@ RIG_TEST_TWO(test_send_to_an_engine_that_does_not_run_ends_by_retries, NULL)
 	assert_int_equal(
 		counter(&p->d, obj, counted.counter_set, BB_PRM_Q_COUNTER_LOCAL_ACK_TIMEOUT_ERR),
 		4);
-	/* It was taken back. */
+	/* The request was withdrawn. */
 	rig_expect_none(&p->cb, p->u[1]);
 	assert_int_equal(p->mb.p[0], 0);
 	rig_qp_close(&x);
@@ -319,7 +334,9 @@ RIG_TEST_TWO(test_send_to_an_engine_that_does_not_run_ends_by_retries, NULL)
 	assert_int_equal(p->d.ctx->cmd->obj_destroy(obj), 0);
 }
 
-/* Ack timeout 0 is for ever (IBTA vol. 1, 9.7.6.1.3): the request waits, and is executed once. */
+/*
+ * Ack timeout 0 means no limit (IBTA vol. 1, 9.7.6.1.3): the request waits, and is executed once.
+ */
 RIG_TEST_TWO(test_send_without_an_ack_timeout_waits_for_the_engine, NULL)
 {
 	struct rig_pair *p = *state;
@@ -348,7 +365,7 @@ RIG_TEST_TWO(test_send_without_an_ack_timeout_waits_for_the_engine, NULL)
 	rig_qp_close(&y);
 }
 
-/* UC has no retries: the message is lost, the receive stays, and the next message takes it. */
+/* UC has no retries: the message is lost, the receive stays, and the next message consumes it. */
 RIG_TEST_TWO(test_uc_message_to_an_engine_that_does_not_run_is_lost, NULL)
 {
 	struct rig_qp_attr uc = attr;

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * RDMA WRITEs of RC between two queue pairs of a process, each in one turn of the engine: for
- * test/check/turn.py, which looks under callgrind at the sources that the turn enters. With the
- * argument "long" each WRITE has two pieces, which the short cut leaves to the decoder.
+ * Runs RDMA WRITEs of RC between two queue pairs of a process, each in one turn of the engine.
+ * test/check/turn.py runs it under callgrind and checks which sources the turn enters. With the
+ * argument "long" each WRITE has two pieces, which the fast path leaves to the decoder.
  */
 #include <stdio.h>
 #include <string.h>

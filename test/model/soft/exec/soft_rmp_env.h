@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A queue of receives that QPs share, by mailbox and by hand. */
+/* A receive queue that QPs share (RMP), made by mailboxes and written by hand. */
 #ifndef SOFT_RMP_ENV_H
 #define SOFT_RMP_ENV_H
 
@@ -63,7 +63,7 @@ rmp_close(struct rmp *r)
 	free(r->mem);
 }
 
-/* WQE @idx, the one behind it, and one piece. */
+/* Writes WQE @idx with a link to @next and one piece. */
 static inline void
 rmp_wqe(struct rmp *r, uint32_t idx, uint16_t next, const struct rig_mem *m, size_t off,
 	uint32_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* UMR WQEs by rdma-core's segments, and a pair of QPs with keys to change. */
+/* UMR WQEs built with rdma-core's segments, and a pair of QPs with keys to change. */
 #ifndef SOFT_UMR_ENV_H
 #define SOFT_UMR_ENV_H
 
@@ -19,7 +19,7 @@
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |                                         \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC)
 
-/* A UMR WQE before it is in the ring. */
+/* A UMR WQE before it is written to the ring. */
 struct umr {
 	uint8_t opcode;
 	uint32_t ds, key;
@@ -30,13 +30,13 @@ struct umr {
 
 struct keys {
 	struct rig_pair p;
-	struct rig_mem mem;        /* of b's PD, with MW_BIND */
-	struct mlx5_mw *one, *two; /* windows of b's */
+	struct rig_mem mem;        /* b's memory: registered in b's PD, with MW_BIND. */
+	struct mlx5_mw *one, *two; /* b's windows */
 	struct mlx5_obj *obj;      /* an indirect key of 8 entries */
 	uint32_t key;
 };
 
-/* The windows and the indirect key. */
+/* Creates the windows and the indirect key. */
 static inline void
 keys_make(struct keys *k, struct rig_dev *d)
 {
@@ -110,7 +110,7 @@ umr_make(uint32_t key, uint8_t flags, uint64_t mask, uint16_t xlt)
 	return w;
 }
 
-/* A bind of b's window to the first 256 bytes of the memory. */
+/* Returns a bind of b's window to the first 256 bytes of the memory. */
 static inline struct umr
 bind_make(struct keys *k, bool type2)
 {
@@ -156,7 +156,7 @@ list_make(struct keys *k)
 	return w;
 }
 
-/* Blocks of 8 bytes every 32 and of 4 every 100, 5 times. */
+/* Returns a pattern: 8 bytes of every 32 and 4 bytes of every 100, 5 times. */
 static inline struct umr
 pattern_make(struct keys *k)
 {
@@ -180,7 +180,7 @@ pattern_make(struct keys *k)
 	return w;
 }
 
-/* Into the ring of @q, segment by segment over its end. */
+/* Writes the UMR into the ring of @q segment by segment, past the ring's end. */
 static inline void
 umr_put(struct rig_qp *q, const struct umr *w, uint8_t fm_ce_se)
 {
@@ -206,7 +206,7 @@ umr_ok(struct rig_qp *q, const struct umr *w)
 	rig_expect_ok(q, MLX5_OPCODE_UMR, at);
 }
 
-/* A key over 4 KiB of another one, in use from the start. */
+/* Creates a key over 4 KiB of another key, usable without a UMR. */
 static inline struct mlx5_obj *
 key_over(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32_t below,
 	 uint64_t addr, uint32_t *key)
@@ -234,7 +234,7 @@ key_over(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32
 	return obj;
 }
 
-/* One over the first 4 KiB of the memory. */
+/* Creates a key over the first 4 KiB of the memory. */
 static inline struct mlx5_obj *
 used_key(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32_t *key)
 {

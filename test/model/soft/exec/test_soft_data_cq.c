@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CQs: laps and the owner bit, overrun and what it takes down, CQs of several QPs. */
+/* CQs: wraps and the owner bit, overruns and what fails with the CQ, CQs of several QPs. */
 #include <stdio.h>
 
 #include "../soft_rig.h"
@@ -12,7 +12,7 @@
 
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 9};
 
-/* CQs of 1, 2, 4, 8 CQEs, filled to the last one and emptied, many laps. */
+/* CQs of 1, 2, 4, 8 CQEs, filled to the last entry and emptied, over many wraps. */
 RIG_TEST(test_laps, NULL)
 {
 	struct rig_pair *p = *state;
@@ -44,7 +44,7 @@ RIG_TEST(test_laps, NULL)
 	}
 }
 
-/* The consumer index has 24 bits: a CQ that runs past 2^24 CQEs goes on. */
+/* The consumer index has 24 bits: a CQ works past 2^24 CQEs. */
 RIG_TEST(test_index_24_bits, NULL)
 {
 	struct rig_pair *p = *state;
@@ -90,8 +90,8 @@ post(struct rig_pair *p, struct rig_qp *q, bool nop)
 }
 
 /*
- * One CQE more than the CQ holds: the CQ dies with an event, so do the QPs on it, those
- * that did nothing too; what is in it stays readable and nothing is added.
+ * One CQE more than the CQ holds. The CQ fails with an event, and so do all its QPs, idle ones
+ * too. Its CQEs stay readable, and no CQE is added.
  */
 static void
 overrun(struct rig_pair *p, bool nop)
@@ -119,7 +119,7 @@ overrun(struct rig_pair *p, bool nop)
 	memcpy(before, c.mem, sizeof(before));
 	rig_expect_no_event(&p->d);
 	assert_int_equal(rig_qp_state(&q), BB_PRM_QP_RTS);
-	/* The fifth. */
+	/* The fifth CQE. */
 	post(p, &q, nop);
 	post(p, &q, nop);
 	rig_ring(&q);
@@ -149,7 +149,7 @@ RIG_TEST(test_overrun, NULL)
 	overrun(*state, false);
 }
 
-/* A receiver's CQ overruns: the sender is told, the receiver goes down. */
+/* A receiver's CQ overruns: the sender's request fails, and the receiving QP goes to ERR. */
 RIG_TEST(test_overrun_receive, NULL)
 {
 	struct rig_pair *p = *state;
@@ -181,7 +181,7 @@ RIG_TEST(test_overrun_receive, NULL)
 	rig_cq_close(&c);
 }
 
-/* A consumer index ahead of what was produced counts as an overrun, too. */
+/* A consumer index ahead of the producer index counts as an overrun, too. */
 RIG_TEST(test_consumer_ahead, NULL)
 {
 	struct rig_pair *p = *state;
@@ -205,7 +205,7 @@ RIG_TEST(test_consumer_ahead, NULL)
 	rig_cq_close(&c);
 }
 
-/* Flushing more WQEs than the CQ holds overruns it, and that is all. */
+/* Flushing more WQEs than the CQ holds overruns the CQ and has no other effect. */
 RIG_TEST(test_flush_overrun, NULL)
 {
 	struct rig_pair *p = *state;
@@ -232,7 +232,7 @@ RIG_TEST(test_flush_overrun, NULL)
 	rig_cq_close(&c);
 }
 
-/* Two engines complete into one CQ: nothing is lost, nothing torn. */
+/* Two engines complete into one CQ: no CQE is lost or torn. */
 RIG_TEST(test_shared_by_engines, NULL)
 {
 	struct rig_pair *p = *state;
@@ -273,7 +273,7 @@ RIG_TEST(test_shared_by_engines, NULL)
 	rig_uar_close(&other);
 }
 
-/* Counters of a set: what was served, what went wrong. */
+/* Counters of a set: requests served and errors. */
 RIG_TEST(test_counters, NULL)
 {
 	struct rig_pair *p = *state;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The seeded defects, "defect=NAME": each does what its name says, and only that, on
- * the first of 16 chances. Tests of others rely on it to show that they can fail.
+ * The seeded defects, "defect=NAME": each does what its name says, and only that, at the first of
+ * 16 opportunities. Other tests rely on them to show that they can fail.
  */
 #include <stdio.h>
 
@@ -35,7 +35,7 @@ wrong_bytes(void)
 	return n;
 }
 
-/* Chances 0 and 16 strike, those between do not. */
+/* The defect applies at opportunities 0 and 16, not between. */
 TEST(test_payload)
 {
 	static const struct {
@@ -97,7 +97,10 @@ TEST(test_cqes)
 	rig_expect_ok(&p.a, MLX5_OPCODE_RDMA_WRITE, 1);
 	rig_pair_close(&p);
 
-	/* The second lap of 256 begins with an owner bit of the first: seen never. */
+	/*
+	 * The second lap of 256 begins with the owner bit of the first lap: the CQE is never
+	 * seen.
+	 */
 	open_with("defect=owner_bit,seed=0", NULL);
 	for (i = 0; i < 256; i++) {
 		rig_nop(&p.a, RIG_CQE);
@@ -127,7 +130,7 @@ TEST(test_early_cqe)
 	rig_pair_close(&p);
 }
 
-/* What would be refused goes through. */
+/* Requests that must be refused are executed. */
 TEST(test_keys)
 {
 	struct rig_mem half, other, ro;
@@ -180,7 +183,7 @@ TEST(test_atomics)
 	assert_true(old == 7 && *target == 7);
 	rig_pair_close(&p);
 
-	/* Right as long as nobody else writes there. */
+	/* Correct unless another writer uses the word. */
 	open_with("defect=atomic_split,seed=0", NULL);
 	target = (uint64_t *)(void *)p.mb.p;
 	*target = 5;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the requester refuses: the WQE, local keys; and the flush behind an error. */
+/* What the requester refuses: malformed WQEs and bad local keys. Also the flush after an error. */
 #include <stdio.h>
 
 #include "../soft_rig.h"
@@ -21,7 +21,7 @@ open_pair(bool two_uars, const struct rig_link *l)
 	return &p;
 }
 
-/* ---- The WQE itself. Each builder spoils one thing; a NOP behind it is flushed. */
+/* ---- The WQE itself. Each builder spoils one field; a NOP after it is flushed. */
 
 static void
 ds_zero(struct rig_pair *p)
@@ -49,7 +49,7 @@ read_too_large(struct rig_pair *p)
 	rig_wqe(&p->a, MLX5_OPCODE_RDMA_READ, RIG_CQE, 33, 0);
 }
 
-/* ds of three blocks, but the record covers this one and the NOP. */
+/* ds gives three blocks, but the record covers this block and the NOP's only. */
 static void
 beyond_record(struct rig_pair *p)
 {
@@ -155,7 +155,7 @@ inline_huge(struct rig_pair *p)
 	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 4, 0);
 }
 
-/* 2^31 bytes, written as 0; the link allows 2^30. */
+/* 2^31 bytes, encoded as 0; the link allows 2^30. */
 static void
 too_long(struct rig_pair *p)
 {
@@ -273,7 +273,10 @@ TEST(test_requester)
 		rig_nop(&p->a, 0);
 		rig_ring(&p->a);
 		assert_int_equal(rig_expect_error(&p->a, 0, cases[i].syndrome), cases[i].vendor);
-		/* What is behind it: the NOP, wherever the device takes it to be, the receive. */
+		/*
+		 * The requests after it are flushed: the NOP, at whichever index the device finds
+		 * it, and the receive.
+		 */
 		rig_wait(&p->ca, p->u[0], &e);
 		assert_int_equal(e.opcode, MLX5_CQE_REQ_ERR);
 		assert_int_equal(e.syndrome, FLUSH);
@@ -284,7 +287,7 @@ TEST(test_requester)
 		assert_int_equal(e.syndrome, FLUSH);
 		rig_expect_none(&p->ca, p->u[0]);
 		assert_int_equal(rig_qp_state(&p->a), BB_PRM_QP_ERR);
-		/* The peer saw nothing of it. */
+		/* The peer did not see the request. */
 		assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_RTS);
 		rig_expect_none(&p->cb, p->u[1]);
 		for (k = 0; k < RIG_MEM; k++)
@@ -293,7 +296,7 @@ TEST(test_requester)
 	}
 }
 
-/* The longest message a QP may send, and one byte more: each operation. */
+/* The longest message that a QP may send, and one byte more, for each operation. */
 TEST(test_message_length)
 {
 	struct rig_link l;
@@ -321,7 +324,7 @@ TEST(test_message_length)
 	}
 }
 
-/* READ, atomic result and receive need a key that allows local writes; WRITE does not. */
+/* READ, atomic result and receive need a key with LOCAL_WRITE; a WRITE does not. */
 TEST(test_local_read_only)
 {
 	struct rig_pair *p;
@@ -375,7 +378,7 @@ TEST(test_other_pd)
 	rig_pair_close(p);
 }
 
-/* A key that was deregistered is gone for both sides. */
+/* A deregistered key is refused on both sides. */
 TEST(test_deregistered)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -392,7 +395,7 @@ TEST(test_deregistered)
 
 /* ---- Flush */
 
-/* One CQE per WQE in order, unsignalled ones too, then those posted later, on both queues. */
+/* One CQE per WQE in order, unsignalled WQEs too, then one per WQE posted later, on both queues. */
 TEST(test_flush)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -402,7 +405,7 @@ TEST(test_flush)
 
 	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, 0);
 	lkey_unknown(p);
-	/* Two blocks, one, one. */
+	/* Two blocks, one block, one block. */
 	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
 	for (i = 0; i < 4; i++)
 		rig_data(&p->a, 2 + i, &p->ma, 0, 1);
@@ -424,7 +427,7 @@ TEST(test_flush)
 		assert_int_equal(e.uidx, 0xa11ce);
 	}
 	rig_expect_none(&p->ca, p->u[0]);
-	assert_memory_equal(p->mb.p, p->ma.p, 8); /* the one before went through */
+	assert_memory_equal(p->mb.p, p->ma.p, 8); /* the preceding request was executed */
 	assert_int_equal(p->mb.p[8], 0);
 
 	first = p->a.pi;
@@ -442,7 +445,7 @@ TEST(test_flush)
 	rig_pair_close(p);
 }
 
-/* 2ERR flushes, 2RST does not, and counts from 0 again. */
+/* 2ERR flushes. 2RST does not flush, and the counters start at 0 again. */
 TEST(test_to_error_and_reset)
 {
 	struct rig_pair *p = open_pair(false, NULL);

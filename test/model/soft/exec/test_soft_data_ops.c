@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a WQE does when all is well: operations, shapes, wraps. */
+/* Operations of valid WQEs: opcodes, shapes, wraps. */
 #include <stdio.h>
 
 #include "../soft_rig.h"
 
-/* [at, at + len) of b's memory is a's from off, and nothing around it was written. */
+/*
+ * Checks that [at, at + len) of b's memory equals a's memory from @off, and that the bytes around
+ * it are unchanged.
+ */
 static void
 check_written(struct rig_pair *p, size_t at, size_t off, size_t len)
 {
@@ -75,7 +78,7 @@ RIG_TEST(test_atomics, NULL)
 	assert_int_equal(*result, 0x1122334455667788);
 	assert_int_equal(*target, 0x112233445566778b);
 
-	/* Compare fails, compare holds. */
+	/* A comparison that fails, then one that succeeds. */
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_CS, &p->ma, 256, &p->mb, 512, 9, 5, RIG_CQE);
 	rig_ring(&p->a);
 	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_CS, 1);
@@ -140,7 +143,7 @@ RIG_TEST(test_write_imm, NULL)
 	check_written(p, 700, 11, 200);
 }
 
-/* Literal bytes, for once: an RDMA WRITE of 8 inline bytes with a CQE. */
+/* A WQE in literal bytes: an RDMA WRITE of 8 inline bytes with a CQE. */
 RIG_TEST(test_literal, NULL)
 {
 	struct rig_pair *p = *state;
@@ -150,7 +153,7 @@ RIG_TEST(test_literal, NULL)
 		0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* address */
 		0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* rkey */
 		0x80, 0x00, 0x00, 0x08, 0x10, 0x11, 0x12, 0x13, /* inline, 8 bytes */
-		0x14, 0x15, 0x16, 0x17, 0xee, 0xee, 0xee, 0xee, /* and padding */
+		0x14, 0x15, 0x16, 0x17, 0xee, 0xee, 0xee, 0xee, /* padding */
 	};
 	static const uint8_t want[12] = {0,    0,    0x10, 0x11, 0x12, 0x13,
 					 0x14, 0x15, 0x16, 0x17, 0,    0};
@@ -187,7 +190,7 @@ RIG_TEST(test_inline, NULL)
 		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
 		check_written(p, 40, 9, sizes[i]);
 	}
-	/* Inline, pointer, inline in one list, and an empty inline segment on the way. */
+	/* Inline, pointer and inline in one list, with an empty inline segment between them. */
 	rig_raddr(&p->a, (uintptr_t)p->mb.p + 40, p->mb.mr->rkey);
 	assert_int_equal(rig_inline(&p->a, 2, p->ma.p, 20), 2);
 	rig_inline(&p->a, 4, NULL, 0);
@@ -234,7 +237,7 @@ RIG_TEST(test_many_pieces, NULL)
 	check_written(p, 0, 5, 30 * 50);
 }
 
-/* Pieces of the sender and of the receiver that do not match. */
+/* Pieces of the sender and of the receiver with different sizes. */
 RIG_TEST(test_send_scatter, NULL)
 {
 	struct rig_pair *p = *state;
@@ -257,7 +260,7 @@ RIG_TEST(test_send_scatter, NULL)
 	check_written(p, 0, 0, 200);
 }
 
-/* Zero bytes: no key is looked at, on either side; a SEND still takes a receive. */
+/* Zero bytes: no key is checked on either side; a SEND still consumes a receive. */
 RIG_TEST(test_zero_length, NULL)
 {
 	struct rig_pair *p = *state;
@@ -294,8 +297,8 @@ RIG_TEST(test_unsignalled, NULL)
 }
 
 /*
- * 70,000 WQEs of 1 to 4 blocks in a ring of 64: every WQE offset at the ring's end, and
- * the 16-bit index past its own. CQEs of 256 lap the CQ 273 times.
+ * 70,000 WQEs of 1 to 4 blocks in a ring of 64: every WQE offset at the ring's end, and wraps of
+ * the 16-bit index. The CQ of 256 CQEs wraps 273 times.
  */
 RIG_TEST(test_wraps, NULL)
 {
@@ -327,7 +330,10 @@ RIG_TEST(test_inline_wrap, NULL)
 	for (i = 0; i < 600; i++) {
 		uint32_t ds = 2;
 
-		/* Blocks: 3 or 4; then 1 or 2, of which one in three is behind the ring's end. */
+		/*
+		 * Blocks: first 3 or 4; then 1 or 2, of which one WQE in three crosses the ring's
+		 * end.
+		 */
 		len = i < 300 ? 150 + i % 70 : i % 3 == 0 ? 8 : 29 + i % 64;
 		rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
 		ds += rig_inline(&p->a, 2, p->ma.p + i, len);
@@ -356,7 +362,7 @@ RIG_TEST(test_rq_wrap, NULL)
 	}
 }
 
-/* A full ring under one doorbell, and more than one turn's worth of WQEs. */
+/* A full ring under one doorbell, with more WQEs than one turn executes. */
 RIG_TEST(test_full_ring, NULL)
 {
 	struct rig_pair *p = *state;
@@ -396,7 +402,7 @@ RIG_TEST(test_self, NULL)
 	rig_wait(&p->cb, &p->ua, &e);
 	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
 	check_written(p, 0, 0, 100);
-	/* And when it fails: one error CQE, then one flush per WQE, on each queue. */
+	/* After an error: one error CQE, then one flush error per WQE, on each queue. */
 	rig_recv(&q, &p->mb, 0, 10);
 	rig_recv(&q, &p->mb, 0, 10);
 	rig_send(&q, &p->ma, 0, 100, 0);
@@ -413,7 +419,7 @@ RIG_TEST(test_self, NULL)
 	rig_qp_close(&q);
 }
 
-/* Two devices of the process: the network connects them. */
+/* Two devices of the process, connected by the network. */
 RIG_TEST(test_two_devices, NULL)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 7};
@@ -449,7 +455,7 @@ RIG_TEST(test_two_devices, NULL)
 	rig_dev_close(&d);
 }
 
-/* With "shuffle" every byte still arrives, from pieces of every size and to every place. */
+/* With "shuffle" every byte still arrives, for pieces of all sizes and all offsets. */
 TEST(test_shuffle)
 {
 	static struct rig_pair p;

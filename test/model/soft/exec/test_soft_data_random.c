@@ -2,11 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * WQEs, receives, records and doorbells of random bytes, most of them nearly right. The
- * device must not touch what no key gives (guard bytes, AddressSanitizer), must answer
- * every WQE that it takes with at most one CQE, and must work again after a reset.
- *
- * BB_SEED and BB_ROUNDS in the environment go further than the default.
+ * WQEs, receives, records and doorbells of random bytes, most of them almost valid. The device
+ * must not touch memory that no key covers (guard bytes, AddressSanitizer). It must complete
+ * every WQE with at most one CQE, and must work again after a reset. BB_SEED and BB_ROUNDS in the
+ * environment extend the run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +117,7 @@ TEST(test_random)
 	if (start != NULL)
 		seed = strtoull(start, NULL, 0);
 	rig_pair_open(&p, "scan=4", true, NULL);
-	/* Keys for the middle of the memory alone: what is around it stays as it is. */
+	/* The keys cover the middle of the memory only; the bytes around it must not change. */
 	assert_int_equal(soft_cmd_if.mr_dereg(p.d.ctx, p.ma.mr), 0);
 	assert_int_equal(soft_cmd_if.mr_dereg(p.d.ctx, p.mb.mr), 0);
 	inside[0] = p.ma;
@@ -165,7 +164,7 @@ TEST(test_random)
 			while (rig_cqe(&p.cb, &e))
 				;
 		}
-		/* A WQE of a size that cannot be told is flushed block by block. */
+		/* A WQE of unknown size is flushed block by block. */
 		if (cqes > 64)
 			fail_msg("round %u: %u CQEs for %u WQEs", i, cqes, posted);
 	}
@@ -178,7 +177,7 @@ TEST(test_random)
 	printf("%u rounds, seed %llu: %u successes, %u errors\n", n, (unsigned long long)seed, good,
 	       bad);
 	assert_true(good > n / 50 && bad > n / 50);
-	/* And all is well again. */
+	/* The QPs work again. */
 	revive(&p);
 	rig_write(&p.a, &inside[0], 0, 64, &inside[1], 0, RIG_CQE);
 	rig_ring(&p.a);

@@ -18,7 +18,7 @@
 #define EVENT_INVAL  0x10
 #define EVENT_ACCESS 0x11
 
-/* The loop port, and packets. */
+/* The port that loops back, and a port with packets. */
 static const char *const ports[] = {NULL, "wire=1"};
 #define PORTS (sizeof(ports) / sizeof(ports[0]))
 
@@ -29,7 +29,10 @@ open_port(const char *port, bool two_uars, const struct rig_link *l)
 	struct rig_link link;
 
 	rig_link_default(&link);
-	/* Packets have a clock: none is sent again because this thread did not run. */
+	/*
+	 * Packets have a timeout; it is long, so that no packet is repeated because this thread
+	 * did not run.
+	 */
 	link.timeout = 18;
 	printf("%s\n", port != NULL ? port : "loop");
 	rig_pair_open(&p, port, two_uars, l != NULL ? l : &link);
@@ -42,7 +45,7 @@ open_pair(bool two_uars, const struct rig_link *l)
 	return open_port(NULL, two_uars, l);
 }
 
-/* The state of a QP that another engine moves: its owner has to poll. */
+/* Waits for the state of a QP that another engine changes; the QP's owner has to poll. */
 static void
 expect_state(struct rig_pair *p, struct rig_qp *q, uint32_t state)
 {
@@ -51,7 +54,7 @@ expect_state(struct rig_pair *p, struct rig_qp *q, uint32_t state)
 	assert_int_equal(rig_qp_state(q), state);
 }
 
-/* ---- What the responder refuses: error here, event and ERR there. */
+/* ---- The responder refuses: an error at the requester, an event and ERR at the responder. */
 
 static void
 remote(struct rig_pair *p, uint32_t rkey, uint64_t addr, uint32_t len, uint8_t opcode)
@@ -159,7 +162,7 @@ TEST(test_responder)
 		{"atomic_past_end", atomic_past_end, REM_ACCESS, EVENT_ACCESS},
 		{"atomic_unaligned", atomic_unaligned, INVALID, EVENT_INVAL},
 	};
-	/* Each is told of, whoever notices it. */
+	/* Each refusal is logged, whichever side detects it. */
 	static const char *const lines[PORTS] = {"refuses a request of QP",
 						 "fails by a request of its peer, syndrome"};
 	size_t i, k;
@@ -181,7 +184,7 @@ TEST(test_responder)
 	}
 }
 
-/* Rights: of the QP, then of the key, for each operation. */
+/* Rights of the QP, then of the key, for each operation. */
 TEST(test_rights)
 {
 	static const uint32_t rights[] = {BB_ACCESS_REMOTE_WRITE, BB_ACCESS_REMOTE_READ,
@@ -223,7 +226,7 @@ TEST(test_rights)
 	}
 }
 
-/* A right that goes while the QP is in RTS. */
+/* A right that is revoked while the QP is in RTS. */
 TEST(test_rights_change)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -297,7 +300,7 @@ TEST(test_receive)
 	}
 }
 
-/* Entries of the list that a message does not reach are not looked at. */
+/* List entries that a message does not reach are not checked. */
 TEST(test_receive_unused_entry)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -314,7 +317,7 @@ TEST(test_receive_unused_entry)
 	rig_pair_close(p);
 }
 
-/* A QP without a receive queue cannot take a SEND at all. */
+/* A QP without a receive queue cannot accept a SEND. */
 static void
 no_receive_queue(const char *port)
 {
@@ -351,7 +354,7 @@ TEST(test_no_receive_queue)
 		no_receive_queue(ports[i]);
 }
 
-/* The receive record is more than a ring ahead. */
+/* The receive record is ahead by more than the ring's depth. */
 TEST(test_receive_record)
 {
 	size_t i;
@@ -371,7 +374,7 @@ TEST(test_receive_record)
 	}
 }
 
-/* Path MTUs that differ: a message of one packet may pass, a longer one cannot. */
+/* Different path MTUs: a message of one packet may arrive, a longer message cannot. */
 TEST(test_mtu_mismatch)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* RNR, silence, PSNs behind and ahead, responder resources and fences. */
+/* RNR, missing responses, duplicate and early PSNs, responder resources and fences. */
 #include <stdio.h>
 
 #include "../soft_rig.h"
@@ -26,7 +26,7 @@ poll_both(struct rig_pair *p)
 	rig_poll(p->u[1]);
 }
 
-/* The next CQE of @c, both ends polled; returns how long it took. */
+/* Polls both ends until the next CQE of @c; returns the elapsed time in microseconds. */
 static uint64_t
 wait_both(struct rig_pair *p, struct rig_cq *c, struct rig_cqe *e)
 {
@@ -48,7 +48,7 @@ TEST(test_rnr_then_success)
 	int two;
 
 	rig_link_default(&l);
-	l.min_rnr = 14; /* 1 ms by the table: 1.28 */
+	l.min_rnr = 14; /* code 14: 1.28 ms */
 	l.rnr_retry = 7;
 	for (two = 0; two < 2; two++) {
 		struct rig_pair *p = open_pair(two, &l);
@@ -77,7 +77,7 @@ TEST(test_rnr_then_success)
 	}
 }
 
-/* RDMA WRITE with immediate needs a receive, too; nothing is written before it is there. */
+/* RDMA WRITE with immediate needs a receive, too; it writes nothing before one is posted. */
 TEST(test_rnr_write_imm)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -96,7 +96,10 @@ TEST(test_rnr_write_imm)
 	rig_pair_close(p);
 }
 
-/* rnr_retry retries of min_rnr_nak each, then the error; with 0, at once. */
+/*
+ * rnr_retry retries with a delay of min_rnr_nak each, then the error; with 0 the error comes at
+ * once.
+ */
 TEST(test_rnr_exhausted)
 {
 	static const uint32_t retries[] = {0, 1, 3};
@@ -119,14 +122,14 @@ TEST(test_rnr_exhausted)
 		printf("%u retries: %u us\n", retries[i / 2], (unsigned int)took);
 		assert_int_equal(e.opcode, MLX5_CQE_REQ_ERR);
 		assert_int_equal(e.syndrome, RNR_EXC);
-		/* The clocks of the timer and of this test differ by a little. */
+		/* The clocks of the timer and of this test differ slightly. */
 		assert_true(took + least / 20 >= least);
 		assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_RTS);
 		rig_pair_close(p);
 	}
 }
 
-/* A receive in time resets the count. */
+/* A receive that is posted in time resets the retry count. */
 TEST(test_rnr_count_resets)
 {
 	struct rig_link l;
@@ -149,7 +152,7 @@ TEST(test_rnr_count_resets)
 	rig_pair_close(p);
 }
 
-/* ---- Nobody answers */
+/* ---- No response */
 
 static void
 expect_retry_exceeded(struct rig_pair *p, struct rig_qp *q, uint32_t timeout, uint32_t retry)
@@ -202,7 +205,7 @@ TEST(test_silence)
 	}
 }
 
-/* The peer comes up in time: nothing is lost. */
+/* The peer is ready in time: no request is lost. */
 TEST(test_late_peer)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
@@ -229,7 +232,7 @@ TEST(test_late_peer)
 	rig_pair_close(p);
 }
 
-/* ack_timeout 0: for ever; a reset ends it. */
+/* ack_timeout 0: the request waits without limit; a reset ends it. */
 TEST(test_timeout_0)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -257,7 +260,7 @@ TEST(test_timeout_0)
 
 /* ---- PSNs */
 
-/* Ahead of what the peer expects: NAK after NAK, and no time to wait for. */
+/* A PSN ahead of the expected one: each attempt gets a NAK at once, without a timeout. */
 TEST(test_psn_ahead)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -276,8 +279,8 @@ TEST(test_psn_ahead)
 }
 
 /*
- * Behind by three packets: acknowledged, not executed, until the PSN is the expected
- * one. A SEND takes no receive, a READ is served again.
+ * A PSN behind by three packets: requests are acknowledged and not executed until the PSN is the
+ * expected one. A SEND consumes no receive, a READ is served again.
  */
 TEST(test_psn_behind)
 {
@@ -302,7 +305,7 @@ TEST(test_psn_behind)
 	assert_int_equal(p->mb.p[0], 0);
 	assert_int_equal(p->mb.p[64], 0);
 	assert_int_equal(p->ma.p[100], 0x77);
-	/* From here on it is new. */
+	/* Requests from here on are new. */
 	rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
 	rig_ring(&p->a);
 	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, 3);
@@ -312,7 +315,10 @@ TEST(test_psn_behind)
 	rig_pair_close(p);
 }
 
-/* A duplicate atomic gets the old answer and is not done twice; an unknown one, none. */
+/*
+ * A duplicate atomic gets the stored response and is not executed again; an unknown duplicate
+ * gets no response.
+ */
 TEST(test_psn_atomic_replay)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -339,7 +345,7 @@ TEST(test_psn_atomic_replay)
 	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 2);
 	assert_true(result[0] == 100 && result[1] == 101 && result[2] == 102);
 	assert_true(*target == 103);
-	/* One that never was: silence. */
+	/* A duplicate of an atomic that was never executed: no response. */
 	rig_qp_reset(&p->a);
 	l.sq_psn -= 10;
 	rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
@@ -351,7 +357,7 @@ TEST(test_psn_atomic_replay)
 	rig_pair_close(p);
 }
 
-/* Half of a message is old, half of it new. */
+/* The first half of the message is a duplicate, the second half is new. */
 TEST(test_psn_partly_behind)
 {
 	struct rig_pair *p = open_pair(false, NULL);
@@ -368,7 +374,7 @@ TEST(test_psn_partly_behind)
 	rig_pair_close(p);
 }
 
-/* A message takes as many PSNs as packets, wrapping at 24 bits, at every mtu. */
+/* A message consumes one PSN per packet, wrapping at 24 bits, for every MTU. */
 TEST(test_psn_wrap)
 {
 	static const uint32_t sizes[] = {20000, 1, 4096, 4097, 256, 257, 0};
@@ -413,10 +419,10 @@ TEST(test_psn_wrap)
 #define READ   MLX5_OPCODE_RDMA_READ
 #define ATOMIC MLX5_OPCODE_ATOMIC_FA
 
-/* What request @i of a burst is; @first and @second take turns. */
+/* Opcode of request @i of a burst: alternates between @first and @second. */
 #define BURST_OP(first, second, i) ((uint8_t)((i) % 2 == 0 ? (first) : (second)))
 
-/* @n READs or atomics in one burst, the one at @fenced with a fence. */
+/* Sends @n READs or atomics in one burst; the request at @fenced has a fence. */
 static struct rig_pair *
 burst(uint8_t first, uint8_t second, uint32_t log_sra, uint32_t log_rra, uint32_t n,
       uint32_t fenced)
@@ -452,14 +458,17 @@ TEST(test_responder_resources)
 		const uint8_t one = kinds[k][0], two = kinds[k][1];
 		uint64_t word, adds = (one == ATOMIC) + (two == ATOMIC);
 
-		/* The requester's own limit holds it back. */
+		/* The requester's own limit delays the requests. */
 		p = burst(one, two, 2, 2, 20, 99);
 		for (i = 0; i < 20; i++)
 			rig_expect_ok(&p->a, BURST_OP(one, two, i), (uint16_t)i);
 		memcpy(&word, p->mb.p, 8);
 		assert_int_equal(word, 10 * adds);
 		rig_pair_close(p);
-		/* Its limit is 8, the peer's 4: the fifth is too many, and is not carried out. */
+		/*
+		 * The requester's limit is 8, the peer's 4: the fifth request is refused and not
+		 * executed.
+		 */
 		p = burst(one, two, 3, 2, 5, 99);
 		for (i = 0; i < 4; i++)
 			rig_expect_ok(&p->a, BURST_OP(one, two, i), (uint16_t)i);
@@ -468,7 +477,7 @@ TEST(test_responder_resources)
 		memcpy(&word, p->mb.p, 8);
 		assert_int_equal(word, 2 * adds);
 		rig_pair_close(p);
-		/* A fence before it waits for those before. */
+		/* A fence on the fifth request makes it wait for the previous ones. */
 		p = burst(one, two, 3, 2, 5, 4);
 		for (i = 0; i < 5; i++)
 			rig_expect_ok(&p->a, BURST_OP(one, two, i), (uint16_t)i);
@@ -483,7 +492,7 @@ TEST(test_responder_resources)
 	rig_ring(&p->a);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 9);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, 13);
-	/* As does an empty queue. */
+	/* An empty queue has the same effect. */
 	for (i = 0; i < 4; i++)
 		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
 	rig_ring(&p->a);

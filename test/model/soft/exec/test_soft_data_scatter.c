@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Data in CQEs where a QP asks for it (qpc cs_req, cs_res): of READs and atomics, and of
- * receives from an own RQ. Those from an RMP are in test_soft_data_srq.c.
+ * Data in CQEs for QPs that ask for it (qpc cs_req, cs_res): data of READs and atomics, and of
+ * receives from a QP's own RQ. Receives from an RMP are in test_soft_data_srq.c.
  */
 #include "../soft_rig.h"
 
-/* op_own bits 2 and 3, and the first bytes, of the CQE consumed last. */
+/* Returns bits 2 and 3 of op_own, and the first bytes, of the CQE consumed last. */
 static const uint8_t *
 last_cqe(const struct rig_cq *c)
 {
@@ -41,7 +41,10 @@ TEST(test_scatter_request)
 	memset(p.mb.p + 1000, 0x5a, 100);
 	memcpy(p.mb.p + 2000, &old, 8);
 
-	/* 32 bytes and a CQE: there. 33 bytes, or no CQE: in the buffer. */
+	/*
+	 * 32 bytes with a CQE are in the CQE; 33 bytes, or data of a request without a CQE, are
+	 * in the buffer.
+	 */
 	rig_read(&a, &p.ma, 0, 32, &p.mb, 1000, RIG_CQE);
 	rig_ring(&a);
 	rig_expect_ok(&a, MLX5_OPCODE_RDMA_READ, 0);
@@ -58,7 +61,7 @@ TEST(test_scatter_request)
 	rig_expect_ok(&a, MLX5_OPCODE_NOP, 3);
 	expect_format(&p.ca, NULL, 0);
 	assert_memory_equal(p.ma.p + 100, p.mb.p + 1000, 32);
-	/* Atomics, and what stands behind one in the queue. */
+	/* Atomics, and the request after one in the queue. */
 	rig_atomic(&a, MLX5_OPCODE_ATOMIC_FA, &p.ma, 200, &p.mb, 2000, 1, 0, RIG_CQE);
 	rig_write(&a, &p.mb, 0, 8, &p.mb, 3000, RIG_CQE);
 	rig_ring(&a);
@@ -78,7 +81,7 @@ TEST(test_scatter_request)
 	rig_pair_close(&p);
 }
 
-/* Gathered from several pieces and inline data, into a receive of an own RQ. */
+/* Data gathered from several pieces and inline data, to a receive of the QP's own RQ. */
 TEST(test_own_rq)
 {
 	struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .cs_res = 1};
@@ -109,7 +112,7 @@ TEST(test_own_rq)
 	expect_format(&p.cb, want, 32);
 	assert_int_equal(p.mb.p[0], 0xee);
 	rig_expect_ok(&p.a, MLX5_OPCODE_SEND_IMM, 0);
-	/* A write's data is nobody's CQE. */
+	/* The data of a WRITE goes to no CQE. */
 	rig_raddr(&p.a, (uintptr_t)p.mb.p + 2048, p.mb.mr->rkey);
 	rig_data(&p.a, 2, &p.ma, 0, 8);
 	rig_wqe(&p.a, MLX5_OPCODE_RDMA_WRITE_IMM, RIG_CQE, 3, 0);

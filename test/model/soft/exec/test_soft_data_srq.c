@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Receives that QPs share, and data in CQEs: WQEs and links written by hand, as rdma-core's
- * struct mlx5_wqe_srq_next_seg (kernel: mlx5_wqe_srq_next_seg) has them.
+ * Receives that QPs share, and data in CQEs. WQEs and links are written by hand in the format of
+ * rdma-core's struct mlx5_wqe_srq_next_seg (kernel: mlx5_wqe_srq_next_seg).
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -42,12 +42,12 @@ rmp_query(struct rmp *r, uint16_t base, struct bb_prm_field f)
 	return bb_prm_get(out + base, f);
 }
 
-/* A pair whose b has its receives from an RMP, and a second QP of the same kind. */
+/* A pair whose b takes its receives from an RMP, and a second QP of the same kind. */
 struct shared {
 	struct rig_pair p;
 	struct rmp r;
 	struct rig_qp a2, b2;
-	struct rig_cq cb2; /* of b2 */
+	struct rig_cq cb2; /* receive CQ of b2 */
 };
 
 static void
@@ -58,12 +58,15 @@ shared_open_port(struct shared *s, const char *port, bool two_uars, uint32_t typ
 	struct rig_link l;
 
 	rig_link_default(&l);
-	/* Packets have a clock: none is sent again because this thread did not run. */
+	/*
+	 * Packets have a timeout; it is long, so that no packet is repeated because this thread
+	 * did not run.
+	 */
 	l.timeout = 18;
 	rig_pair_open(&s->p, port, two_uars, NULL);
 	rmp_open(&s->r, &s->p.d, type, basic, log, log_stride);
 	rig_cq_open(&s->cb2, s->p.u[1], 8);
-	/* b of the pair gives way to one on the RMP. */
+	/* Replaces the pair's b by a QP on the RMP. */
 	rig_qp_close(&s->p.b);
 	rig_qp_reset(&s->p.a);
 	rig_qp_open(&s->a2, s->p.u[1], &s->p.cb, &s->p.cb, &attr);
@@ -93,7 +96,7 @@ shared_close(struct shared *s)
 	rig_qp_close(&s->p.b);
 	rig_cq_close(&s->cb2);
 	rmp_close(&s->r);
-	/* For rig_pair_close(). */
+	/* rig_pair_close() needs an open QP. */
 	rig_qp_open(&s->p.b, s->p.u[1], &s->p.cb, &s->p.cb,
 		    &(struct rig_qp_attr){.log_sq = 0, .log_rq = 2, .log_stride = 6});
 	rig_pair_close(&s->p);
@@ -108,7 +111,7 @@ open_shared(uint32_t type, bool basic)
 	return &s;
 }
 
-/* A receive's CQE of the first or second pair. */
+/* Expects the CQE of a receive of the first or second pair. */
 static void
 expect_recv(struct shared *s, bool second, uint16_t idx, uint32_t bytes)
 {
@@ -144,12 +147,12 @@ send_ok(struct shared *s, bool second, size_t off, uint32_t len, uint16_t idx)
 
 	rig_send(q, &s->p.ma, off, len, RIG_CQE);
 	rig_ring(q);
-	/* Sender's and receiver's completions share a CQ: the receiver's comes first. */
+	/* The sender's and receiver's completions share a CQ: the receiver's comes first. */
 	expect_recv(s, second, idx, len);
 	rig_expect_ok(q, MLX5_OPCODE_SEND, at);
 }
 
-/* The device follows the links, in whatever order they lead, for whichever QP. */
+/* The device follows the links in any order, for either QP. */
 TEST(test_list)
 {
 	static const uint16_t order[] = {0, 5, 2, 7, 1, 6, 3, 4};
@@ -164,7 +167,10 @@ TEST(test_list)
 		assert_memory_equal(s->p.mb.p + order[i] * 256, s->p.ma.p + i * 1000, 100);
 		assert_int_equal(rmp_query(&s->r, WQ, BB_PRM_WQ_HW_COUNTER), i + 1);
 	}
-	/* Empty: not ready, and the receive posted then is WQE 4, to which the list led. */
+	/*
+	 * The RMP is empty: receiver not ready. The receive posted then is WQE 4, the next one of
+	 * the list.
+	 */
 	rig_send(&s->p.a, &s->p.ma, 0, 8, RIG_CQE);
 	rig_ring(&s->p.a);
 	rig_expect_none(&s->p.ca, s->p.u[0]);
@@ -175,7 +181,7 @@ TEST(test_list)
 	shared_close(s);
 }
 
-/* Cyclic: one behind the other, with a head that is not looked at, and without. */
+/* Cyclic RMPs: consecutive WQEs, with a link segment that is ignored, and without one. */
 TEST(test_cyclic)
 {
 	int basic;
@@ -194,7 +200,7 @@ TEST(test_cyclic)
 	}
 }
 
-/* A record or link that cannot be: the RMP is dead, and who needs a receive with it. */
+/* An invalid record or link: the RMP fails, and each QP that needs a receive fails with it. */
 TEST(test_broken)
 {
 	static struct shared shared, *s = &shared;
@@ -216,7 +222,7 @@ TEST(test_broken)
 		assert_int_equal(rig_qp_state(&s->p.b), BB_PRM_QP_ERR);
 		assert_int_equal(rmp_query(&s->r, RMPC, BB_PRM_RMPC_STATE), BB_PRM_RMPC_ERR);
 		assert_int_equal(rmp_arm(&s->r, 1), -EREMOTEIO);
-		/* The other QP runs until it needs a receive. */
+		/* The other QP works until it needs a receive. */
 		rig_write(&s->a2, &s->p.ma, 0, 8, &s->p.mb, 0, RIG_CQE);
 		rig_ring(&s->a2);
 		rig_expect_ok(&s->a2, MLX5_OPCODE_RDMA_WRITE, 0);
@@ -228,7 +234,7 @@ TEST(test_broken)
 	}
 }
 
-/* What is wrong with one receive concerns the message that took it. */
+/* An invalid receive fails only the message that consumed it. */
 TEST(test_bad_wqe)
 {
 	static const uint8_t want[][2] = {{LENGTH, INVALID}, {PROT, OP_ERR}, {QP_OP, OP_ERR}};
@@ -254,7 +260,7 @@ TEST(test_bad_wqe)
 		rig_expect_error(&s->p.a, 0, want[kind][1]);
 		rig_expect_event(&s->p.d, BB_PRM_EVENT_SRQ_LAST_WQE, 5);
 		rig_expect_no_event(&s->p.d);
-		/* Nothing of the RMP is flushed; the next QP takes the next receive. */
+		/* No receive of the RMP is flushed; the next QP consumes the next receive. */
 		rig_expect_none(&s->p.ca, s->p.u[0]);
 		assert_int_equal(rig_qp_state(&s->p.b), BB_PRM_QP_ERR);
 		send_ok(s, true, 40, 100, 1);
@@ -266,7 +272,10 @@ TEST(test_bad_wqe)
 	}
 }
 
-/* A message that fails behind its receive: that one is flushed, the RMP's others are not. */
+/*
+ * A message that fails after it consumed its receive: that receive is flushed, other receives of
+ * the RMP are not.
+ */
 TEST(test_taken_is_flushed)
 {
 	struct shared *s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
@@ -317,7 +326,7 @@ TEST(test_limit)
 	assert_int_equal(rmp_query(&s->r, WQ, BB_PRM_WQ_LWM), 0);
 	send_ok(s, true, 0, 8, 3);
 	rig_expect_no_event(&s->p.d);
-	/* A message that finds no receive takes none: no event either. */
+	/* A message that finds no receive consumes none, and raises no event. */
 	for (i = 4; i < 8; i++)
 		send_ok(s, false, 0, 8, (uint16_t)i);
 	assert_int_equal(rmp_arm(&s->r, 8), 0);
@@ -331,7 +340,7 @@ TEST(test_limit)
 	shared_close(s);
 }
 
-/* The record's 16 bits and the ring's end, many times over, with one WQE in the ring. */
+/* The record's 16 bits and the ring's end wrap many times, with one WQE in the ring. */
 TEST(test_wraps)
 {
 	static struct shared s;
@@ -358,14 +367,14 @@ TEST(test_wraps)
 	shared_close(&s);
 }
 
-/* ---- Two engines, each with a QP on the RMP, each run by its thread */
+/* ---- Two engines, each with a QP on the RMP and its own thread */
 
 #define MESSAGES 12000u
 
 struct runner {
 	struct shared *s;
 	bool second;
-	uint8_t *seen; /* by WQE */
+	uint8_t *seen; /* Receives seen, by WQE index. */
 	uint32_t got, twice;
 };
 
@@ -408,7 +417,7 @@ TEST(test_two_engines)
 
 	memset(seen, 0, sizeof(seen));
 	shared_open(&s, true, BB_PRM_WQ_TYPE_LIST, false, 15, 5, 0);
-	/* Every WQE once, in a scrambled order that begins at 0. */
+	/* Links every WQE once, in a scrambled order that begins at 0. */
 	for (i = 0; i < 1u << 15; i++)
 		rmp_wqe(&s.r, i * 5 & 0x7fff, (uint16_t)((i + 1) * 5 & 0x7fff), &s.p.mb,
 			(size_t)(i & 1023) * 8, 8);
@@ -421,7 +430,7 @@ TEST(test_two_engines)
 	assert_int_equal(one.got, MESSAGES);
 	assert_int_equal(two.got, MESSAGES);
 	assert_int_equal(one.twice + two.twice, 0);
-	/* The first of the list were taken, none left out. */
+	/* The first WQEs of the list were consumed, without a gap. */
 	for (i = 0; i < 1u << 15; i++)
 		assert_int_equal(seen[i * 5 & 0x7fff], i < 2 * MESSAGES);
 	assert_int_equal(rmp_query(&s.r, WQ, BB_PRM_WQ_HW_COUNTER), 2 * MESSAGES);
@@ -432,7 +441,7 @@ TEST(test_two_engines)
 
 /* ---- Data in CQEs */
 
-/* op_own bits 2 and 3, and the first bytes, of the CQE consumed last. */
+/* Returns bits 2 and 3 of op_own, and the first bytes, of the CQE consumed last. */
 static const uint8_t *
 last_cqe(const struct rig_cq *c)
 {
@@ -464,10 +473,12 @@ TEST(test_scatter_receive)
 		rig_ring(&s.a2);
 		expect_recv(&s, true, i & 7, lens[i]);
 		expect_format(&s.cb2, s.p.ma.p + i * 3, lens[i]);
-		/* The buffer is software's to fill. */
+		/* The device leaves the buffer unchanged; software copies the data. */
 		assert_int_equal(s.p.mb.p[0], 0xee);
 	}
-	/* Longer: in the buffer, and the list counts again. Nothing: nowhere. */
+	/*
+	 * Longer data goes to the buffer, by the receive's list. An empty message writes nothing.
+	 */
 	rmp_wqe(&s.r, 5, 0, &s.p.mb, 0, 64);
 	rmp_wqe(&s.r, 6, 0, &s.p.mb, 0, 64);
 	rmp_wqe(&s.r, 7, 0, &s.p.mb, 0, 32);

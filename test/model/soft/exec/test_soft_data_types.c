@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UC and UD queue pairs of the software device, by mailboxes and WQEs made by hand: what
- * it refuses. Of the mailboxes the table is Linux's opt_mask[] of mlx5_ib.
+ * UC and UD queue pairs of the software device, made by hand with mailboxes and WQEs: what the
+ * device refuses. The table of mailboxes follows Linux's opt_mask[] of mlx5_ib.
  */
 #include <endian.h>
 #include <stdio.h>
@@ -65,14 +65,14 @@ rig_end(struct rig *r)
 	rig_dev_close(&r->d);
 }
 
-/* The address vector of a good datagram from a to b. */
+/* Writes the address vector of a valid datagram from a to b. */
 static void
 av_from(struct rig *r, uint32_t qkey, uint32_t sgid)
 {
 	uint8_t seg[48];
 	unsigned int i;
 
-	/* The setter writes 64 bits, of which the first half is the Q_Key. */
+	/* The setter writes 64 bits; the first half is the Q_Key. */
 	mlx5dv_set_dgram_seg((struct mlx5_wqe_datagram_seg *)(void *)seg, (uint64_t)qkey << 32,
 			     r->b.qpn, 1, 0, 0, 0xc001, r->d.mac, 0, 64, sgid << 20, r->d.gid.raw);
 	for (i = 0; i < 3; i++)
@@ -93,10 +93,10 @@ datagram(struct rig *r, uint8_t opcode, uint32_t len, uint32_t qkey)
 	rig_wqe(&r->a, opcode, RIG_CQE, 5, 0x55667788);
 }
 
-/* By rdma-core's own setter: what arrives, and what its CQE says. */
+/* The address vector is written by rdma-core's own setter; checks the arriving data and the CQE. */
 TEST(test_datagram)
 {
-	/* Of soft0. */
+	/* Link-local GID of soft0. */
 	static const uint8_t link_local[16] = {0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe};
 	struct rig_cqe e;
 	struct rig r;
@@ -117,7 +117,7 @@ TEST(test_datagram)
 	/* IPv6 header of RoCE v2: version, next header UDP. */
 	assert_int_equal(r.m.p[4096] >> 4, 6);
 	assert_int_equal(r.m.p[4096 + 6], 17);
-	/* From an IPv4 address to one of IPv6: 40 bytes in front of the data all the same. */
+	/* From an IPv4 address to an IPv6 address: the data still has 40 bytes in front. */
 	rig_recv(&r.b, &r.m, 4096, 200);
 	av_from(&r, RIG_QKEY, 3);
 	memcpy(rig_seg(&r.a, r.a.pi, 3), link_local, sizeof(link_local));
@@ -131,7 +131,7 @@ TEST(test_datagram)
 	rig_end(&r);
 }
 
-/* To the right GID with another MAC, or with no hops left: lost on the way. */
+/* Datagrams to the right GID with another MAC, or with hop limit 0, are lost. */
 TEST(test_lost_on_the_way)
 {
 	unsigned int i;
@@ -202,7 +202,7 @@ send_inv_wqe(struct rig *r)
 	rig_wqe(&r->a, MLX5_OPCODE_SEND_INVAL, RIG_CQE, 4, 0);
 }
 
-/* A SEND as RC has it: its data stands where the address vector should. */
+/* A SEND in RC format: its data is where the address vector should be. */
 static void
 no_av(struct rig *r)
 {
@@ -236,7 +236,7 @@ empty_gid(struct rig *r)
 	rig_wqe(&r->a, MLX5_OPCODE_SEND, RIG_CQE, 5, 0);
 }
 
-/* As libmlx5's without is_global. */
+/* As libmlx5 writes it without is_global. */
 static void
 no_grh(struct rig *r)
 {
@@ -287,7 +287,7 @@ opmod(struct rig *r)
 	*(uint8_t *)rig_seg(&r->a, at, 0) = 1;
 }
 
-/* Opmod says the size: 8 for 4 bytes, 9 for 8. */
+/* Opmod gives the size: 8 for 4 bytes, 9 for 8 bytes. */
 static void
 masked_opmod(struct rig *r, uint8_t v, uint32_t bytes, uint8_t opcode, uint32_t ds)
 {
@@ -325,7 +325,7 @@ masked_wrong_piece(struct rig *r)
 	masked_opmod(r, 0x08, 8, MLX5_OPCODE_ATOMIC_MASKED_CS, 4);
 }
 
-/* The QP was given atomic_mode 1, which has plain atomics only. */
+/* The QP has atomic_mode 1, which allows plain atomics only. */
 static void
 masked_mode(struct rig *r)
 {
@@ -344,7 +344,7 @@ refused_wqe(const struct wqe_case *c, const char *args)
 	rig_ring(&r.a);
 	assert_int_equal(rig_expect_error(&r.a, 0, c->syndrome), c->vendor);
 	assert_int_equal(rig_qp_state(&r.a), BB_PRM_QP_ERR);
-	/* The other side of an unreliable one hears nothing of it. */
+	/* The peer of an unreliable QP does not notice. */
 	if (c->st != BB_PRM_QP_ST_RC) {
 		assert_int_equal(rig_qp_state(&r.b), BB_PRM_QP_RTS);
 		rig_expect_none(&r.rcq, &r.u);
@@ -378,7 +378,7 @@ TEST(test_refused_wqes)
 		{"masked atomic, other piece", BB_PRM_QP_ST_RC, masked_wrong_piece, LENGTH, 0x69},
 		{"masked atomic, atomic_mode 1", BB_PRM_QP_ST_RC, masked_mode, 0x12, 0x8a},
 	};
-	/* InfiniBand tells by a bit whether there is one. */
+	/* On InfiniBand a bit says whether there is a GRH. */
 	static const struct wqe_case need_grh = {"no GRH where one is needed", BB_PRM_QP_ST_UD,
 						 no_grh, QP_OP, 0x68},
 				     grh_nowhere = {"GRH to nobody", BB_PRM_QP_ST_UD, grh_to_nobody,
@@ -409,7 +409,7 @@ struct edit {
 		0, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, v                                              \
 	}
 
-/* Each is refused as BAD_PARAM, and the same command without it goes. */
+/* Each mailbox is refused with BAD_PARAM; the same command without the bad field succeeds. */
 TEST(test_refused_mailboxes)
 {
 	static const struct {
@@ -481,7 +481,7 @@ TEST(test_refused_mailboxes)
 	}
 }
 
-/* The Q_Key counts with its bit only, in every transition behind RST2INIT. */
+/* The Q_Key is applied only with its bit, in every transition after RST2INIT. */
 TEST(test_qkey_optional)
 {
 	static const uint16_t way[] = {BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2INIT_QP,
@@ -500,7 +500,7 @@ TEST(test_qkey_optional)
 	for (i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
 		rig_qp_mailbox(&r.a, way[i], &r.d, 0, &l, in);
 		bb_prm_set(in + QPC, BB_PRM_QPC_Q_KEY, 0x100 + (uint32_t)i);
-		/* By turns with the bit and without; RST2INIT needs none. */
+		/* Alternates between the bit set and clear; RST2INIT does not need it. */
 		if (i % 2 == 1)
 			bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, BB_PRM_OPTPAR_Q_KEY);
 		if (i == 0 || i % 2 == 1)
@@ -513,8 +513,8 @@ TEST(test_qkey_optional)
 }
 
 /*
- * The receiver's engine does not run: the sender completes all the same, in order, and what
- * is more than the device keeps is lost.
+ * The receiver's engine does not run. The sender's requests complete in order; datagrams that the
+ * device cannot queue are lost.
  */
 TEST(test_idle_receiver)
 {
@@ -540,7 +540,7 @@ TEST(test_idle_receiver)
 	for (i = 0; i < many; i++) {
 		memcpy(r.m.p, &i, sizeof(i));
 		datagram(&r, MLX5_OPCODE_SEND_IMM, 8, RIG_QKEY);
-		/* The immediate tells them apart. */
+		/* The immediate value identifies the datagram. */
 		((uint32_t *)rig_seg(&r.a, r.a.last, 0))[3] = i;
 		rig_ring(&r.a);
 		rig_expect_ok(&r.a, MLX5_OPCODE_SEND_IMM, r.a.last);
@@ -552,13 +552,13 @@ TEST(test_idle_receiver)
 		assert_int_equal(e.imm, n);
 	}
 	rig_expect_none(&r.rcq, &u2);
-	/* And then it goes on. */
+	/* The receiver works again. */
 	datagram(&r, MLX5_OPCODE_SEND, 8, RIG_QKEY);
 	rig_ring(&r.a);
 	rig_expect_ok(&r.a, MLX5_OPCODE_SEND, r.a.last);
 	rig_wait(&r.rcq, &u2, &e);
 	assert_int_equal(e.bytes, 48);
-	/* What is under way to a QP that goes is freed. */
+	/* Datagrams in flight to a QP that is destroyed are freed. */
 	datagram(&r, MLX5_OPCODE_SEND, 8, RIG_QKEY);
 	rig_ring(&r.a);
 	rig_expect_ok(&r.a, MLX5_OPCODE_SEND, r.a.last);

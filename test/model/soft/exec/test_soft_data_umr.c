@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* UMR WQEs: what the device refuses, each by one wrong field; states, fences, depth. */
+/* UMR WQEs: refused ones, each with one wrong field; key states, fences, depth. */
 #include "soft_umr_env.h"
 
 #define BIND   MLX5_CQE_SYNDROME_MW_BIND_ERR
@@ -9,7 +9,7 @@
 #define PROT   MLX5_CQE_SYNDROME_LOCAL_PROT_ERR
 #define ACCESS MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR
 
-/* ---- One wrong field each: b's queue fails with @synd, and nothing has changed. */
+/* ---- One wrong field each: b's queue fails with @synd, and no key has changed. */
 
 #define BAD(name_, base_, synd_, ...)                                                              \
 	static void name_(struct keys *k, struct umr *w)                                           \
@@ -124,12 +124,12 @@ TEST(test_refused)
 		rig_ring(&k->p.b);
 		assert_int_equal(rig_expect_error(&k->p.b, at, rows[i].synd),
 				 rows[i].synd == BIND ? 0x78 : 0x68);
-		/* Nothing is bound: the memory can go. */
+		/* No window is bound, so the memory can be deregistered. */
 		keys_close(k);
 	}
 }
 
-/* A peer's write through a key: a's CQE. */
+/* A peer writes through a key; expects a's CQE with @synd. */
 static void
 write_through(struct keys *k, uint32_t rkey, uint64_t addr, uint32_t len, uint8_t synd)
 {
@@ -145,7 +145,7 @@ write_through(struct keys *k, uint32_t rkey, uint64_t addr, uint32_t len, uint8_
 		rig_expect_error(&k->p.a, at, synd);
 }
 
-/* What is right is done, and only what the mask names. */
+/* A valid UMR is applied, and only the fields that the mask names change. */
 TEST(test_accepted)
 {
 	struct keys *k = keys_open(false);
@@ -153,7 +153,7 @@ TEST(test_accepted)
 	struct umr w;
 	uint32_t i;
 
-	/* Bytes that the mask does not name may be anything. */
+	/* Fields that the mask does not name may have any value. */
 	w = inv_make(k->two->rkey);
 	w.m.access_flags = 0xff;
 	w.m.start_addr = UINT64_MAX;
@@ -163,10 +163,10 @@ TEST(test_accepted)
 	w.m.reserved2 = UINT32_MAX;
 	w.m.flags_pd = UINT32_MAX;
 	umr_ok(&k->p.b, &w);
-	/* The key's low byte is the WQE's now. */
+	/* The key's low byte is the one of the WQE. */
 	write_through(k, (k->two->rkey & ~0xffu) | 0x77, base + 8, 248, 0);
 	assert_memory_equal(k->mem.p + 8, k->p.ma.p, 248);
-	/* A free key's low byte does not matter, a bound one's does. */
+	/* The low byte of a free key is ignored; that of a bound key is checked. */
 	w = inv_make((k->two->rkey & ~0xffu) | 0x77);
 	umr_ok(&k->p.b, &w);
 	w = bind_make(k, true);
@@ -186,14 +186,14 @@ TEST(test_accepted)
 		assert_int_equal(k->mem.p[i * 32 + 8], 0);
 		assert_int_equal(k->mem.p[4096 + i * 100 + 4], 0);
 	}
-	/* Rights alone: the layout stays. */
+	/* A change of rights alone keeps the layout. */
 	w = umr_make(k->key, 0x40, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE, 0);
 	umr_ok(&k->p.b, &w);
 	write_through(k, k->key, 0, 60, ACCESS);
 	keys_close(k);
 }
 
-/* A stale key, and one in use, at the second UMR. */
+/* A stale key, and a key in use, in the second UMR. */
 TEST(test_states)
 {
 	static const uint8_t flags[] = {MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE, 0};
@@ -207,9 +207,10 @@ TEST(test_states)
 		umr_ok(&k->p.b, &w);
 		w = bind_make(k, true);
 		w.key = (w.key & ~0xffu) | 0x77;
-		if (i < 2) /* checked or not, a bound window of type 2 is not bound again */
+		if (i < 2) /* a bound window of type 2 cannot be bound again, with the check or
+			    * without */
 			w.u.flags = (uint8_t)(0x90 | flags[i]);
-		else /* an old low byte */
+		else /* a stale low byte */
 			w = inv_make(k->two->rkey ^ 0x80);
 		at = k->p.b.pi;
 		umr_put(&k->p.b, &w, RIG_CQE);
@@ -219,7 +220,7 @@ TEST(test_states)
 	}
 }
 
-/* A use of a key behind its UMR, in one doorbell: only with a fence, there or in between. */
+/* A use of a key after its UMR in one doorbell works only with a fence on the use or in between. */
 TEST(test_fence)
 {
 	/* A WRITE that does not use the key, and one that does. */
@@ -257,7 +258,7 @@ TEST(test_fence)
 	}
 }
 
-/* Keys over keys: as deep as the device says, no deeper, and not in a circle. */
+/* Keys over keys: up to the device's depth, no deeper, and not in a cycle. */
 TEST(test_depth)
 {
 	struct keys *k = keys_open(false);
@@ -275,7 +276,7 @@ TEST(test_depth)
 		assert_int_equal(soft_cmd_if.obj_destroy(obj[i - 1]), 0);
 	keys_close(k);
 
-	/* A key that is its own piece. */
+	/* A key whose piece is the key itself. */
 	k = keys_open(false);
 	{
 		struct umr w = list_make(k);
@@ -287,7 +288,7 @@ TEST(test_depth)
 	keys_close(k);
 }
 
-/* Each key on the way must be of the QP's PD. */
+/* Each key of the chain must be of the QP's PD. */
 TEST(test_foreign_pd)
 {
 	struct keys *k = keys_open(false);
@@ -303,7 +304,7 @@ TEST(test_foreign_pd)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
 	keys_close(k);
-	/* The key is the QP's, its second piece is not: nothing is written. */
+	/* The key is of the QP's PD, its second piece is not: no byte is written. */
 	k = keys_open(false);
 	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
 	rig_mem_open(&mem, &k->p.d, pd, 4096, ALL_MW);
@@ -316,7 +317,7 @@ TEST(test_foreign_pd)
 	rig_mem_close(&mem);
 	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
 	keys_close(k);
-	/* A region of another PD is bound to no window. */
+	/* A region of another PD cannot be bound to a window. */
 	k = keys_open(false);
 	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
 	rig_mem_open(&mem, &k->p.d, pd, 4096, ALL_MW);
@@ -331,7 +332,7 @@ TEST(test_foreign_pd)
 	keys_close(k);
 }
 
-/* Windows are for peers. */
+/* Windows are for remote access only. */
 TEST(test_window_as_lkey)
 {
 	struct keys *k = keys_open(false);
@@ -350,7 +351,7 @@ TEST(test_window_as_lkey)
 	keys_close(k);
 }
 
-/* SEND with invalidate of what a peer may not invalidate, and of what it may. */
+/* SEND with invalidate of keys that a peer may not invalidate, and of keys that it may. */
 TEST(test_send_inv)
 {
 	unsigned int row;
@@ -366,24 +367,24 @@ TEST(test_send_inv)
 		switch (row) {
 		case 0: /* no such key */
 			break;
-		case 1: /* a region's */
+		case 1: /* key of a region */
 			key = k->mem.mr->rkey;
 			break;
-		case 2: /* a type 1 window's */
+		case 2: /* key of a window of type 1 */
 			w = bind_make(k, false);
 			umr_ok(b, &w);
 			key = (k->one->rkey & ~0xffu) | 0x77;
 			break;
-		case 3: /* a type 2 window's that is not bound */
+		case 3: /* key of a window of type 2 that is not bound */
 			key = k->two->rkey;
 			break;
-		case 4: /* one that another QP has bound: the sender itself */
+		case 4: /* a window that another QP, here the sender, has bound */
 			w = bind_make(k, true);
 			w.m.qpn_mkey = htobe32(a->qpn << 8 | 0x77);
 			umr_ok(a, &w);
 			key = (k->two->rkey & ~0xffu) | 0x77;
 			break;
-		case 5: /* no en_rinval */
+		case 5: /* key without en_rinval */
 			obj = used_key(k, k->p.d.pd, true, false, &key);
 			break;
 		default:
@@ -407,7 +408,7 @@ TEST(test_send_inv)
 			assert_int_equal(be32toh(e.imm), key);
 			assert_int_equal(e.bytes, 5);
 			rig_expect_ok(a, MLX5_OPCODE_SEND_INVAL, (uint16_t)(a->pi - 1));
-			/* The region is free of the window. */
+			/* The window does not hold the region any more. */
 			assert_int_equal(soft_cmd_if.mr_dereg(k->p.d.ctx, k->mem.mr), 0);
 			{
 				struct mlx5_mr_attr attr =

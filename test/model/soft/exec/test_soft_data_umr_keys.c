@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Whose keys a UMR may change and in which state, and the edges of windows and patterns: each
- * refusal where no other rule would refuse as well.
+ * Which keys a UMR may change and in which state, and the limits of windows and patterns. Each
+ * refusal is provoked so that no other rule would refuse, too.
  */
 #include "soft.h"
 #include "soft_umr_env.h"
 
 #define BIND MLX5_CQE_SYNDROME_MW_BIND_ERR
 
-/* The UMR is refused, on a queue that is to be closed then. */
+/* Expects that the UMR is refused, on a queue that the test closes afterwards. */
 static void
 refused(struct rig_qp *q, const struct umr *w)
 {
@@ -21,7 +21,7 @@ refused(struct rig_qp *q, const struct umr *w)
 	assert_int_equal(rig_expect_error(q, at, BIND), 0x78);
 }
 
-/* Rights alone, of a key that names its own and no other thing. */
+/* Returns a UMR that changes only the rights of @key. */
 static struct umr
 rights_make(uint32_t key)
 {
@@ -36,7 +36,7 @@ TEST(test_whose)
 	struct umr w;
 	uint32_t key;
 
-	/* Another PD's; the same key of the QP's own PD goes. */
+	/* A key of another PD is refused; the same kind of key of the QP's own PD is accepted. */
 	obj = used_key(k, k->p.d.pd, true, true, &key);
 	w = rights_make(key);
 	umr_ok(&k->p.b, &w);
@@ -48,21 +48,21 @@ TEST(test_whose)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
 	keys_close(k);
-	/* One without umr_en. */
+	/* A key without umr_en. */
 	k = keys_open(false);
 	obj = used_key(k, k->p.d.pd, false, false, &key);
 	w = rights_make(key);
 	refused(&k->p.b, &w);
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 	keys_close(k);
-	/* One that is not free, if that is asked for. */
+	/* A key that is not free, if the UMR asks for the check. */
 	k = keys_open(false);
 	w = list_make(k);
 	w.u.flags |= MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE;
 	umr_ok(&k->p.b, &w);
 	refused(&k->p.b, &w);
 	keys_close(k);
-	/* A window that another QP has bound, by the queue pair that has not. */
+	/* A window that another QP has bound cannot be invalidated by this QP. */
 	k = keys_open(false);
 	w = bind_make(k, true);
 	umr_ok(&k->p.b, &w);
@@ -70,7 +70,10 @@ TEST(test_whose)
 	refused(&k->p.a, &w);
 	umr_ok(&k->p.b, &w);
 	keys_close(k);
-	/* A key that is no window, given to another QP; to the QP itself it may be. */
+	/*
+	 * The QP of an indirect key may be set to the posting QP, or to none, but not to another
+	 * QP.
+	 */
 	k = keys_open(false);
 	w = list_make(k);
 	w.u.mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN);
@@ -94,7 +97,7 @@ window(struct keys *k, const struct rig_mem *m, size_t off, uint32_t len)
 	return w;
 }
 
-/* A window holds at most its region, up to the last byte, and one block of translations. */
+/* A window covers at most its region, up to the last byte, and one block of translations. */
 TEST(test_window_edges)
 {
 	static const struct {
@@ -129,7 +132,9 @@ TEST(test_window_edges)
 	w.u.klm_octowords = htobe16(8);
 	refused(&k->p.b, &w);
 	keys_close(k);
-	/* Writes, or atomics, into a region that its owner may not write; reads may be. */
+	/*
+	 * Windows for WRITEs or atomics need a region with LOCAL_WRITE; windows for READs do not.
+	 */
 	for (i = 0; i < 3; i++) {
 		k = keys_open(false);
 		rig_mem_open(&mem, &k->p.d, NULL, 4096, BB_ACCESS_MW_BIND);
@@ -156,7 +161,7 @@ TEST(test_window_edges)
 	keys_close(k);
 }
 
-/* A pattern fills its WQE to the last entry, and takes none from behind it. */
+/* A pattern fills its WQE to the last entry, and uses no entry past its end. */
 TEST(test_pattern_edges)
 {
 	struct mlx5_wqe_umr_repeat_block_seg *rb;
@@ -174,7 +179,7 @@ TEST(test_pattern_edges)
 		rb->num_ent = htobe16((uint16_t)n);
 		rb->byte_count = htobe32(8 * n);
 		w.m.len = htobe64(40 * n);
-		/* An entry that would do stands behind the WQE. */
+		/* An entry that would be valid is placed after the WQE. */
 		memcpy(rig_seg(&k->p.b, k->p.b.pi, w.ds), &e[0], sizeof(e[0]));
 		if (n >= 1 && n <= 3)
 			umr_ok(&k->p.b, &w);
@@ -184,7 +189,7 @@ TEST(test_pattern_edges)
 	}
 }
 
-/* A SEND of @a's that invalidates @key; true if it did. */
+/* Posts a SEND of @a that invalidates @key; returns true if it did. */
 static bool
 invalidate(struct keys *k, uint32_t key)
 {
@@ -224,14 +229,17 @@ TEST(test_peer_invalidates)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
 	keys_close(k);
-	/* The rkey that the window had before. */
+	/* The previous rkey of the window. */
 	k = keys_open(false);
 	w = bind_make(k, true);
 	umr_ok(&k->p.b, &w);
 	rig_recv(&k->p.b, &k->p.mb, 0, 64);
 	assert_false(invalidate(k, (k->two->rkey & ~0xffu) | 0x76));
 	keys_close(k);
-	/* The key by which the receive itself names its memory: the bytes are there already. */
+	/*
+	 * The key through which the receive itself addresses its memory: the data is already
+	 * written.
+	 */
 	k = keys_open(false);
 	w = list_make(k);
 	umr_ok(&k->p.b, &w);
@@ -244,7 +252,7 @@ TEST(test_peer_invalidates)
 	assert_true(invalidate(k, k->key));
 	assert_memory_equal(k->mem.p + 1000, k->p.ma.p, 5);
 	keys_close(k);
-	/* What a peer made free belongs to no QP any more. */
+	/* A key that a peer has invalidated belongs to no QP any more. */
 	k = keys_open(false);
 	w = bind_make(k, true);
 	umr_ok(&k->p.b, &w);
@@ -255,7 +263,7 @@ TEST(test_peer_invalidates)
 	keys_close(k);
 }
 
-/* ---- While somebody uses the key */
+/* ---- While another engine uses the key */
 
 static uint32_t *
 gate_of(struct keys *k)
@@ -277,7 +285,7 @@ up_again(struct keys *k)
 		;
 }
 
-/* a writes through b's key. */
+/* Checks that a can write through b's key. */
 static void
 usable(struct keys *k)
 {
@@ -297,7 +305,10 @@ usable(struct keys *k)
 
 static const char *const ports[] = {NULL, "wire=1"};
 
-/* A change waits for who is inside, and leaves the key as it is if it is given up meanwhile. */
+/*
+ * A change waits for engines that use the key. If the change is cancelled meanwhile, the key
+ * stays as it is.
+ */
 TEST(test_given_up)
 {
 	unsigned int i;
@@ -334,7 +345,10 @@ TEST(test_given_up)
 	}
 }
 
-/* When who was inside has gone: the receive that is tried again is named by the key, too. */
+/*
+ * The change is applied after the last user has left; the repeated receive uses the changed key,
+ * too.
+ */
 TEST(test_waits)
 {
 	unsigned int i;
@@ -361,7 +375,7 @@ TEST(test_waits)
 		rig_poll(k->p.u[0]);
 		rig_expect_none(&k->p.cb, k->p.u[1]);
 		__atomic_sub_fetch(gate_of(k), 1, __ATOMIC_ACQ_REL);
-		/* The sender asks again. */
+		/* The sender repeats its request. */
 		for (end = rig_now_us() + RIG_WAIT_US; !rig_cqe(&k->p.cb, &e);) {
 			assert_true(rig_now_us() < end);
 			rig_poll(k->p.u[0]);
@@ -374,7 +388,10 @@ TEST(test_waits)
 	}
 }
 
-/* A device whose UMRs change no atomic right: one that names it fails, one that does not goes. */
+/*
+ * A device whose UMRs cannot change atomic rights: a UMR that names the right fails, another
+ * succeeds.
+ */
 TEST(test_without_atomic)
 {
 	const uint64_t a = MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UMR WQEs of random bytes, most of them nearly right; and keys that are taken away while
- * another engine writes through them. BB_ROUNDS in the environment goes further.
+ * UMR WQEs of random bytes, most of them almost valid. Also keys that are invalidated while
+ * another engine writes through them. BB_ROUNDS in the environment extends the run.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -60,7 +60,7 @@ TEST(test_random)
 		if (w.ds == 0 || w.ds > 63)
 			w.ds = 8;
 		umr_put(&k->p.b, &w, (uint8_t)(RIG_CQE | rnd(2) << 5));
-		/* And a use of one of the keys, far out at times. */
+		/* Also uses one of the keys, sometimes far out of its range. */
 		rig_raddr(&k->p.b, (uintptr_t)k->p.ma.p, k->p.ma.mr->rkey);
 		mlx5dv_set_data_seg(rig_seg(&k->p.b, k->p.b.pi, 2), 1 + rnd(300),
 				    rnd(2) != 0 ? k->key : k->two->rkey,
@@ -84,7 +84,7 @@ TEST(test_random)
 	keys_close(k);
 }
 
-/* ---- Taken away under a writer's hands */
+/* ---- Invalidation during a write */
 
 struct race {
 	struct keys *k;
@@ -92,7 +92,7 @@ struct race {
 	bool stop;
 };
 
-/* a's owner: writes through the key as long as it goes, then begins anew. */
+/* a's owner: writes through the key until a write is refused, then starts again. */
 static void *
 writer(void *arg)
 {
@@ -113,7 +113,7 @@ writer(void *arg)
 	return NULL;
 }
 
-/* After an invalidation's completion the memory does not change any more. */
+/* After the completion of an invalidation the memory does not change any more. */
 TEST(test_race)
 {
 	struct race r = {.k = keys_open(true)};
@@ -133,7 +133,7 @@ TEST(test_race)
 		umr_ok(q, &lay);
 		r.stop = false;
 		assert_int_equal(pthread_create(&thread, NULL, writer, &r), 0);
-		/* The writer is at it, for a while longer each time. */
+		/* The writer is writing, a while longer in each round. */
 		end = rig_now_us() + RIG_WAIT_US;
 		while (__atomic_load_n(&r.hits, __ATOMIC_RELAXED) < seen + 1 + round * 5 &&
 		       rig_now_us() < end)
@@ -144,14 +144,14 @@ TEST(test_race)
 		rig_ring(q);
 		do {
 			rig_wait(&r.k->p.cb, r.k->p.u[1], &e);
-			/* The writer's request may be refused here, by the target, first. */
+			/* The target may refuse the writer's request here first. */
 		} while (e.opcode == MLX5_CQE_RESP_ERR);
 		checked += e.opcode == MLX5_CQE_REQ && e.counter == at;
 		if (e.opcode == MLX5_CQE_REQ && e.counter == at) {
 			memset(r.k->mem.p, (int)round, sizeof(before));
 			memset(before, (int)round, sizeof(before));
 		}
-		/* Its engine answers the last request. */
+		/* b's engine answers the last request. */
 		for (i = 0; i < 2000; i++)
 			rig_poll(r.k->p.u[1]);
 		if (e.opcode == MLX5_CQE_REQ && e.counter == at)
@@ -164,7 +164,7 @@ TEST(test_race)
 		rig_connect(&r.k->p.a, &r.k->p.b, &link);
 		while (rig_cqe(&r.k->p.ca, &e) || rig_cqe(&r.k->p.cb, &e))
 			;
-		/* Whoever flushed it, the key is free for the next round. */
+		/* Whichever side flushed the invalidation, the key is free for the next round. */
 		umr_ok(q, &inv);
 	}
 	print_message("%u writes went through\n", r.hits);
