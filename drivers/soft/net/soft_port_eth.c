@@ -63,7 +63,7 @@
 static const struct pmd {
 	const char *driver;
 	bool zero_copy, keeps, any_frame, no_restart, once, on_interrupts;
-	bool own_frames;        /* Frame size is an option of the vdev: a power of two,
+	bool own_frames;        /* The vdev has a frame size of its own: a power of two,
 				 * includes a header, in blocks. */
 	const char *frame_hint; /* Advice if the PMD has a limit of its own. */
 	const char *start_hint; /* Likely cause if the PMD does not start. */

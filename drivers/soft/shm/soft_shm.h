@@ -184,7 +184,7 @@ int soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6]
 /* Serves the sockets and timeouts. Called from an engine's turn. */
 void soft_shm_chores(struct soft_shm *shm, uint64_t now);
 void soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what);
-/* Reasons of a connection that the peer closed: without BYE, and with BYE. */
+/* Reasons for the end of a connection: the peer left without BYE; the peer left with BYE. */
 extern const char soft_shm_died[], soft_shm_closed[];
 /*
  * Logs why a connection of @pid has ended, unless @why is NULL. The death of a process or the close

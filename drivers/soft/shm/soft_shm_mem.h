@@ -73,7 +73,7 @@ struct soft_shm_qp {
  */
 struct soft_shm_count {
 	uint64_t writes, reads, atomics;
-	uint64_t since; /* Time of the connection, TSC; identifies it. */
+	uint64_t since; /* Time of the connection, TSC; identifies the connection. */
 };
 
 struct soft_shm_dir {

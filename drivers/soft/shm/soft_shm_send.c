@@ -5,8 +5,8 @@
  * Short path of plain SENDs of one packet. The requester copies the WQE's data into the ring; the
  * responder copies the packet from the ring into its receive. The packets are those that lib/roce
  * would build. Both QPs end in the state that lib/roce would leave (bb_roce_short_send(),
- * bb_roce_short_taken()). So either side may use the long path at any time: for a WQE or packet of
- * another kind, without a receive, or on any fault.
+ * bb_roce_short_taken()). So either side may use the long path at any time. It does so for a WQE or
+ * packet of another kind, without a receive, and on any fault.
  */
 #include "bb_roce_short.h"
 #include "soft_recv_fast.h"

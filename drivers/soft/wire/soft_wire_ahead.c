@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Copies of out-of-order packets that wait for a lost one. Copies, so that the memory of the link,
- * a PMD or a peer is not held. There are none without loss.
+ * Copies of out-of-order packets that wait for a lost one. The engine copies them, so that it does
+ * not hold memory of the link, a PMD or a peer. Without loss there are no copies.
  *
  * The number of copies per engine is limited. A lost packet is normally repeated soon, unless the
  * peer has died or is hostile. So at the limit the queue pair that has waited longest drops its

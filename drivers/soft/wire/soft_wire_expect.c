@@ -25,7 +25,7 @@
 #define UDP_LEN 8u
 #define PSN     8u /* Offset in the BTH. */
 #define NEXT    BB_ROCE_BTH_LEN
-#define SHORT   (ETH + 20u + UDP_LEN + NEXT) /* A RoCE frame is longer. */
+#define SHORT   (ETH + 20u + UDP_LEN + NEXT) /* Every RoCE frame is longer. */
 
 /* The comparison ends before the lower two bytes of the QP number, which find the QP. */
 #define COMPARED (PSN - 2)
