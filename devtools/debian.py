@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Debian packages, downloaded by an apt of its own and unpacked; nothing is installed.
+"""Downloads and unpacks Debian packages by an apt of its own; nothing is installed.
 
-The system's apt sources name the mirror, its keyring is what packages are checked with.
+Uses the mirror in the system's apt sources, and its keyring to verify packages.
 """
 
 import glob
@@ -19,7 +19,7 @@ class DebianError(Exception):
 
 
 def mirror():
-    """The Debian mirror that the system's own apt sources name."""
+    """Returns the Debian mirror in the system's apt sources."""
     for path in ['/etc/apt/sources.list'] + sorted(glob.glob('/etc/apt/sources.list.d/*')):
         if os.path.isfile(path):
             with open(path) as f:
@@ -30,11 +30,8 @@ def mirror():
 
 
 class Apt:
-    """A private apt below `path`, for a machine on which nothing is installed.
-
-    `suite` is a release or its backports, as bookworm-backports; `arch` Debian's name of an
-    architecture.
-    """
+    """A private apt below `path`, for a machine without these packages installed. `suite` is a
+    release or its backports, as bookworm-backports; `arch` is Debian's name of an architecture."""
 
     def __init__(self, path, suite, arch='amd64'):
         for tool in ('apt-get', 'apt-cache', 'dpkg-deb'):
@@ -83,7 +80,8 @@ class Apt:
         self.call('apt-get', '-o', 'APT::Update::Error-Mode=any', 'update')
 
     def kernel(self):
-        """What the meta package linux-image-amd64 of the suite stands for: (name, version)."""
+        """Returns (name, version) of the package that the suite's meta package linux-image-amd64
+        stands for."""
         meta = 'linux-image-amd64'
         for text in self.call('apt-cache', 'show', meta).split('\n\n'):
             version = re.search(r'^Version: (\S+)', text, re.M)
@@ -93,17 +91,15 @@ class Apt:
         raise DebianError('no %s in %s' % (meta, self.path))
 
     def closure(self, packages):
-        """Packages and all that they depend on: {name: (version, bytes to download)}."""
+        """Returns packages with all their dependencies: {name: (version, bytes to download)}."""
         text = self.call('apt-get', 'install', '--no-install-recommends', '--print-uris', '-y',
                          *packages)
         found = re.findall(r"^'[^']*' ([^_\s]+)_([^_\s]+)_\w+\.deb (\d+)", text, re.M)
         return {name: (version.replace('%3a', ':'), int(size)) for name, version, size in found}
 
     def unpack(self, packages, into, tell=None, at_once=1000):
-        """Download packages ('name' or 'name=version') and unpack them into a folder.
-
-        `tell` is called with the number of those that are there, after every `at_once`.
-        """
+        """Downloads packages ('name' or 'name=version') and unpacks them into a folder. `tell` is
+        called with the number of packages so far, after every `at_once`."""
         os.makedirs(into)
         debs = os.path.join(into, '.debs')
         os.makedirs(debs)

@@ -19,11 +19,11 @@ import subprocess
 import sys
 import tempfile
 
-ABSENT = 77     # conform: there is no such device
+ABSENT = 77     # exit status of conform: no such device
 BUFFER = 8192   # bytes that hw_report registers
-MASKED_KEY = 0xffff00   # hw_report's wrong keys are right ones with these bits turned
+MASKED_KEY = 0xffff00   # hw_report's wrong keys are valid ones with these bits inverted
 SOFT = 'soft0'
-VERBS = 'verbs:'    # in front of a device: by the verbs driver
+VERBS = 'verbs:'    # prefix of a device for the verbs driver
 
 
 def say(text):
@@ -46,13 +46,13 @@ def devices():
 
 
 def plain(device):
-    """The name without options, and without the prefix that asks for the verbs driver."""
+    """Returns the name without options and without the prefix of the verbs driver."""
     name = device.split(',')[0]
     return name[len(VERBS):] if name.startswith(VERBS) else name
 
 
 def kernel_driver(name):
-    """The kernel's driver of a device, by its name or PCI address."""
+    """Returns the kernel's driver of a device, by its name or PCI address."""
     for path in ('/sys/class/infiniband/%s/device/driver', '/sys/bus/pci/devices/%s/driver'):
         try:
             return os.path.basename(os.readlink(path % name))
@@ -62,7 +62,7 @@ def kernel_driver(name):
 
 
 def with_resize(device):
-    """A card by DEVX with CQs that are resized, which is unproven and off without this option."""
+    """Adds the option for CQ resize, which is untested and off by default, to a card used by DEVX."""
     if device.startswith(VERBS) or ',' in device:
         return device
     card = device.startswith('mlx5') or kernel_driver(device) == 'mlx5_core'
@@ -70,7 +70,7 @@ def with_resize(device):
 
 
 def bus(name):
-    """The PCI address of a device, by which it can be opened, too."""
+    """Returns the PCI address of a device, which also opens it."""
     try:
         return os.path.basename(os.readlink('/sys/class/infiniband/%s/device' % name))
     except OSError:
@@ -78,7 +78,7 @@ def bus(name):
 
 
 def missing(device):
-    """Why it cannot be opened, as far as /sys tells without trying; None: perhaps it can."""
+    """Returns why the device cannot be opened, as far as /sys shows; None: it may work."""
     name, there = plain(device), devices()
     if name.startswith('soft') or name in there or name in [bus(d) for d in there]:
         return None
@@ -89,7 +89,7 @@ def missing(device):
 
 
 def machine(device):
-    """What of the machine bears on the results."""
+    """Returns facts about the machine that affect the results."""
     name = plain(device)
     facts = {'kernel': platform.release(), 'machine': platform.machine(),
              'memlock': resource.getrlimit(resource.RLIMIT_MEMLOCK)[0],
@@ -117,7 +117,7 @@ class Programs:
                               **how)
 
     def report(self, device):
-        """hw_report's JSON, or None."""
+        """Returns hw_report's JSON, or None."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             done = self.run([self.path('test/hw/hw_report')] + self.eal + ['--', device, f.name])
             if done.returncode != 0:
@@ -126,7 +126,7 @@ class Programs:
             return json.load(f)
 
     def conform(self, device, rows):
-        """Results by row, or None if the device is not there; and what conform said."""
+        """Returns results by row, or None if the device is missing; and conform's output."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             done = self.run([self.path('test/conform/conform'), '-d', device, '--json', f.name] +
                             (['--filter', rows] if rows else []) + ['--'] + self.eal)
@@ -140,7 +140,7 @@ class Programs:
 
 
 def masked_wqe(op, values):
-    """A WQE as words of 4 bytes, with names for what differs in each run."""
+    """Returns a WQE as words of 4 bytes, with names for values that differ in each run."""
     raw = bytes.fromhex(op['wqe'])
     words = ['%08x' % int.from_bytes(raw[i:i + 4], 'big') for i in range(0, len(raw), 4)]
     if len(words) > 1:
@@ -160,7 +160,7 @@ def masked_wqe(op, values):
 
 
 def masked_cqe(cqe):
-    """A CQE likewise; fields are those of struct mlx5_cqe64."""
+    """Returns a CQE likewise; the fields are those of struct mlx5_cqe64."""
     if not isinstance(cqe, dict):
         return [str(cqe)]
     raw = bytes.fromhex(cqe['cqe'])
@@ -173,7 +173,7 @@ def masked_cqe(cqe):
 
 
 def differing_words(ours, theirs):
-    """'at 0x10: a, software b', or None."""
+    """Returns 'at 0x10: a, software b', or None if there is no difference."""
     if len(ours) != len(theirs):
         return 'length %d, software %d' % (4 * len(ours), 4 * len(theirs))
     rows = ['at 0x%02x: %s, software %s' % (4 * i, a, b)
@@ -207,12 +207,12 @@ def compare_ops(ours, theirs):
 
 
 def opcode(command):
-    """The PRM's command opcode, the first 16 bits of a mailbox; the call for what has none."""
+    """Returns the PRM's command opcode, the first 16 bits of a mailbox, or the call if it has no mailbox."""
     return 'command 0x' + command['in'][:4] if 'in' in command else command['call']
 
 
 def compare_commands(ours, theirs):
-    """Commands that came out differently; lengths of the record may differ by capabilities."""
+    """Returns commands with different outcomes; the lengths of the recordings may differ by capabilities."""
     def outcomes(commands):
         found = {}
         for c in commands:
@@ -240,7 +240,7 @@ def count(rows):
 
 
 def brief(lines):
-    """The same to read: one line for all rows of an area that want what the device has not."""
+    """Shortens a report: one line for all rows of an area that lack the same capability."""
     areas = {}
     for line in lines:
         lack = re.match(r'(\w+)/.*: \w+ skip, software pass$', line)

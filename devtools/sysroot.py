@@ -28,9 +28,9 @@ import debian  # noqa: E402
 START = float(os.environ.get('SUITE_START', time.time()))
 PACKAGES = ['libc6-dev', 'libdpdk-dev', 'libibverbs-dev', 'librdmacm-dev', 'libisal-dev', 'liburing-dev',
             'libcmocka-dev', 'libjansson-dev']
-# Of what those depend on: no programs, as nothing is configured, and no scripting languages.
+# Dependencies to unpack: no programs, as no package is configured, and no scripting languages.
 WANTED = re.compile(r'(?!libperl|libpam)(lib|zlib1g|linux-libc-dev$|ibverbs-providers$)')
-# Part of the key of what is kept: count up when the folder comes to look otherwise.
+# Part of the key of an existing folder: increment when the folder's layout changes.
 LAYOUT = 2
 
 
@@ -39,7 +39,7 @@ def say(text):
 
 
 def release():
-    """Of this Debian: the compiler's own libraries are of the same."""
+    """Returns this Debian's release: the compiler's own libraries belong to this release."""
     found = re.search(r'^VERSION_CODENAME=(\w+)$', read_text('/etc/os-release') or '', re.M)
     if found is None:
         raise debian.DebianError('/etc/os-release names no release of Debian')
@@ -59,7 +59,7 @@ def read_text(path):
 
 
 def relative_links(root):
-    """Links to absolute paths mean those of the machine they are for: point them into the folder."""
+    """Links with absolute paths mean those of the target system: makes them relative to the folder."""
     for folder, _, names in os.walk(root):
         for name in names:
             path = os.path.join(folder, name)
@@ -106,7 +106,7 @@ def main():
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             suite, arch = (release(), what) if what == 'arm64' else (what, 'amd64')
-            # A tree that was moved has the old place in where.ini.
+            # In a tree that was moved, where.ini has the old path.
             if read_text(os.path.join(root, '.key')) == key(suite, arch) and \
                     "'%s'" % root in (read_text(os.path.join(root, 'where.ini')) or ''):
                 say('is there')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The builds of devtools/test: what each is made of, now or ahead of its stage."""
+"""The builds of devtools/test: the contents of each, built now or ahead of its stage."""
 
 import concurrent.futures
 import json
@@ -21,12 +21,12 @@ def read_text(path):
 
 def show_failure(log):
     text = read_text(log)
-    # What ninja did before something failed says nothing.
+    # The output of ninja before the first failure is not shown.
     print(text[max(0, text.find('\nFAILED: ')):][:20000], flush=True)
 
 
 def run(cmd, log=None, env=None, show=False, tell=True):
-    """Run a command in the tree. Output goes to a log that is shown when it fails (@tell)."""
+    """Runs a command in the tree. Its output goes to a log that is shown if it fails (@tell)."""
     full = dict(os.environ, **(env or {}))
     if show:
         return subprocess.call(cmd, cwd=TOP, env=full) == 0
@@ -47,7 +47,7 @@ def introspect(what, path):
 
 
 def without(*folders, but=()):
-    """Returns a function from a build to its targets but those of @folders."""
+    """Returns a function from a build to its targets except those of @folders."""
     def targets(path):
         names = [os.path.relpath(t['filename'][0], path) for t in introspect('targets', path)
                  if t['build_by_default']]
@@ -63,27 +63,28 @@ def programs_of(suite):
     return targets
 
 
-# Unit and model tests run under AddressSanitizer in --all: the plain build needs those that it excludes.
+# Unit and model tests run under AddressSanitizer in --all. The plain build needs the tests that it
+# excludes.
 UNIT_AND_MODEL = ('test/unit/', 'test/model/', 'test/fuzz/')
 PLAIN_ONLY = ('test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall', 'test/model/mlx5/qp/model_mlx5_2gib_messages',
               'test/model/roce/model_roce_sim_rto', 'test/model/roce/model_roce_sim_types',
               'test/model/soft/cmd/model_soft_ctl_mem', 'test/unit/mem/unit_memevents',
               'test/unit/mlx5/unit_mlx5_hugepages')
 
-# A build: compiler, options, targets (all when there are none) or a function that finds them.
+# A build: compiler, options, targets (none: all) or a function that finds them.
 BUILDS = {
-    # Lines are enough of debug information, where one looks into no variable: a tenth of the time.
+    # Line numbers are enough debug information here and take a tenth of the time.
     'gcc': (('gcc',), ['--prefix=' + os.path.join(WORK, 'prefix'), '-Dfio_src=', '-Dc_args=-g1', '-Dwerror=true',
                        '-Ddefects=true'], []),
-    # -O3: gcc warns of more, and the inlines of the data path are optimised hardest.
+    # -O3: gcc gives more warnings and optimises the inlines of the data path hardest.
     'release': (('gcc',), ['--buildtype=release', '-Dwerror=true',
                            '-Dc_args=-Wdate-time -Wformat -Werror=format-security'],
                 without(*UNIT_AND_MODEL, 'test/interop/', 'test/uverbs/')),
-    # clang warns of the same with -O1, and is through in two thirds of the time.
+    # clang gives the same warnings with -O1 and needs two thirds of the time.
     'fuzz': (('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1', '-Dc_args=-g1', '-Dwerror=true',
                                            '-Ddefects=true'], ['fuzzers']),
-    # gcc warns of pointers that only the sanitizer's own checks take for null. With -O2 -g it
-    # takes nearly three times as long.
+    # gcc warns about pointers that only the sanitizer's own checks take for null. -O2 -g takes
+    # nearly three times as long.
     'asan': (('gcc',), ['-Db_sanitize=address,undefined', '-Dwerror=false', '-Ddebug_checks=true',
                         '-Ddefects=true', '-Doptimization=1', '-Dc_args=-g1'],
              without('app/bench/', 'test/interop/', but=('test/interop/bb_peer',))),
@@ -91,8 +92,8 @@ BUILDS = {
                                      '-Dc_args=-g1', '-Dwerror=true', '-Ddefects=true'], programs_of('threads')),
 }
 
-# Builds by devtools/cross. arm64: what runs in the time that there is. Newer Debians: what their headers
-# are compiled into.
+# Builds by devtools/cross. arm64: the tests that fit the available time. Newer Debians: the
+# programs that include their headers.
 CROSS = {
     'arm64': ['suite:unit', 'suite:golden', 'test/conform/conform', 'examples/hello_write/hello_write',
               'app/testrdma/testrdma'],
@@ -102,14 +103,14 @@ CROSS = {
 
 
 class Builds:
-    """Builds of one run, each made once. @clock gets what their steps took."""
+    """Builds of one run, each made once. @clock gets the times of their steps."""
 
     def __init__(self, clock, form):
         self.clock = clock
         self.form = form
-        self.ahead = {}  # stage: future of its build, which runs beside the tests of those before it
-        self.made = {}  # stage: its build, None when it failed
-        self.cannot = {}  # stage: why there can be no build here
+        self.ahead = {}  # stage: future of its build, which runs beside the tests of earlier stages
+        self.made = {}  # stage: its build, None if it failed
+        self.cannot = {}  # stage: why it cannot be built here
 
     def targets(self, stage, path):
         targets = BUILDS[stage][2]
@@ -120,7 +121,7 @@ class Builds:
         return targets(path) if callable(targets) else targets
 
     def compile_stage(self, stage, nice=()):
-        """Configure build-test/<stage> and build what the stage needs; whether that went well."""
+        """Configures build-test/<stage> and builds what the stage needs. Returns whether that succeeded."""
         path = os.path.join(WORK, stage)
         ninja_log = os.path.join(path, '.ninja_log')
         before = os.path.getsize(ninja_log) if os.path.exists(ninja_log) else 0
@@ -138,7 +139,7 @@ class Builds:
                 f.write('%s is not installed\n' % names[0])
             return False
         say('%s: build with %s %s%s' % (stage, cc, ' '.join(options), ', ahead' if nice else ''))
-        # As meson finds a compiler by itself: through ccache where there is one.
+        # As meson finds a compiler by itself: through ccache if it is installed.
         env = {'CC': ('ccache ' if shutil.which('ccache') else '') + cc}
         begin = time.time()
         configured = os.path.exists(os.path.join(path, 'build.ninja'))
@@ -152,7 +153,7 @@ class Builds:
         return ok and run([*nice, 'ninja', '-C', path, *self.targets(stage, path)], log, env, tell=False)
 
     def cross(self, stage, nice):
-        """build-test/<stage> by devtools/cross, as native()."""
+        """Builds build-test/<stage> by devtools/cross, as native() does."""
         log = os.path.join(WORK, stage + '.log')
         if os.uname().machine != 'x86_64':
             self.cannot[stage] = 'it is made on x86-64'
@@ -166,14 +167,14 @@ class Builds:
         return rc == 0
 
     def build_ahead(self, stages):
-        """Begin the builds of @stages, one after the other, on the time that tests leave idle."""
+        """Starts the builds of @stages, one after the other, on processors that tests leave idle."""
         pool = concurrent.futures.ThreadPoolExecutor(1)
         for stage in stages:
             self.ahead[stage] = pool.submit(self.compile_stage, stage, ('nice', '-n', '15'))
         pool.shutdown(wait=False)
 
     def download_ahead(self, only):
-        """Begin what two stages of @only wait for, mostly the network."""
+        """Starts the downloads that two stages of @only need."""
         pool = concurrent.futures.ThreadPoolExecutor(1)
         if 'interop' in only and shutil.which('apt-get') and shutil.which('qemu-system-x86_64'):
             self.ahead['guest'] = pool.submit(run, ['nice', '-n', '15', os.path.join(TOP, 'test/interop/vm/build')],
@@ -184,7 +185,7 @@ class Builds:
         pool.shutdown(wait=False)
 
     def get(self, tally, stage):
-        """The build of a stage, build-test/<stage>; None when it failed."""
+        """Returns the build of a stage, build-test/<stage>; None if it failed."""
         if stage not in self.made:
             self.made[stage] = self.make(tally, stage)
         return self.made[stage]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the time of devtools/test went: per stage, by kind of work, and the slowest tests."""
+"""Time spent by devtools/test: per stage, by kind of work, and the slowest tests."""
 
 import os
 import time
@@ -13,20 +13,20 @@ def say(text):
 
 
 def kind_of(output):
-    """What a step of ninja does, by the name of its output."""
+    """Returns the kind of a step of ninja, by the name of its output."""
     if output.endswith('.o'):
         return 'compile'
     return 'other' if '.' in os.path.basename(output).replace('.so', '').replace('.a', '') else 'link'
 
 
 def ninja_seconds(text, before=0):
-    """Seconds of the steps of ninja's log, from byte @before on, by kind."""
+    """Returns seconds by kind for the steps in ninja's log from byte @before on."""
     sums = dict.fromkeys(KINDS, 0.0)
     steps = {}
     for line in text[before:].splitlines():
         fields = line.split('\t')
         if len(fields) == 5:
-            # A step with several outputs has a line for each.
+            # A step with several outputs has one line for each.
             steps[fields[0], fields[1], fields[4]] = fields[3]
     for (begin, end, _), output in steps.items():
         sums[kind_of(output)] += (int(end) - int(begin)) / 1000
@@ -34,10 +34,10 @@ def ninja_seconds(text, before=0):
 
 
 class Clock:
-    """Sums of one run of the suite. Kinds are seconds of one core, wall is what passed."""
+    """Sums of one run of the suite. Kinds are seconds of one core, wall is elapsed time."""
 
     def __init__(self, shares):
-        self.shares = shares  # stage: seconds that it may take
+        self.shares = shares  # stage: its share of the time, in seconds
         self.stages = {}  # stage: kind: seconds
         self.walls = {}
         self.tests = []  # seconds, name
@@ -51,7 +51,7 @@ class Clock:
             self.add(stage, kind, seconds)
 
     def ran(self, stage, tests, cpu):
-        """@tests: (seconds, name) of each; @cpu: seconds of a core that all of them took."""
+        """Adds tests. @tests: (seconds, name) of each; @cpu: core seconds of all of them."""
         self.tests += tests
         total = sum(seconds for seconds, _ in tests)
         self.add(stage, 'run', min(cpu, total))

@@ -11,7 +11,7 @@ from clock import say
 
 
 def build_api():
-    """The API reference. Every public name has a comment; members of structs need none."""
+    """Builds the API reference. Every public name has a comment; members of structs need none."""
     log = os.path.join(WORK, 'doxygen.log')
     path = os.path.join(WORK, 'docs')
     if not os.path.exists(os.path.join(path, 'build.ninja')):
@@ -34,7 +34,7 @@ def build_guides():
 
 
 def stage_docs(r):
-    """API reference (doxygen) and guides (sphinx), warnings as errors."""
+    """Builds the API reference (doxygen) and the guides (sphinx), warnings as errors."""
     for name, func, need in (('api', build_api, 'doxygen'),
                              ('guides', build_guides, 'sphinx-build')):
         if shutil.which(need) is None:

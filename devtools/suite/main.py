@@ -15,7 +15,7 @@ from builds import TOP, WORK, Builds
 from clock import Clock, say
 from tally import Tally
 
-# Stage: function, its share in seconds of each form: on two cores of a slow machine.
+# Stage: function, its share in seconds in each form, on two cores of a slow machine.
 STAGES = {
     'format': (stages.stage_format, {'quick': 20, 'all': 20}),
     'gcc': (stages.stage_gcc, {'quick': 580, 'all': 480}),
@@ -43,7 +43,7 @@ FORMS = {
 
 
 class Run:
-    """One run of the suite, as its stages see it."""
+    """One run of the suite, as its stages use it."""
 
     def __init__(self, form, only):
         self.form = form

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The stages of devtools/test but for builds: what each runs. A stage takes the run it is part of."""
+"""The stages of devtools/test except builds. A stage takes the run to which it belongs."""
 
 import concurrent.futures
 import glob
@@ -12,12 +12,12 @@ import subprocess
 from builds import BUILDS, CROSS, TOP, WORK, first_of, introspect, read_text, run, show_failure
 from clock import say
 
-# Of the processors, tests that wait or start leave about a third idle.
+# Tests that wait or start leave about a third of the processors idle.
 PROCESSES = os.cpu_count() + 1
 
 
 def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multiplier=1, more=()):
-    """One call of meson test in a build."""
+    """Calls meson test once in a build."""
     cmd = (wrapper or []) + ['meson', 'test', '-C', path, '--no-rebuild', '--print-errorlogs',
                              '--num-processes', str(processes), '-t', str(multiplier), *more]
     say('%s: %s (%d tests)' % (stage, ' '.join(cmd), len(names)))
@@ -43,7 +43,7 @@ def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multipl
 
 
 def meson_tests(r, stage, path, want, **how):
-    """The tests whose name and suites @want takes: first those that share the processors."""
+    """Runs the tests whose name and suites @want accepts, first those that share the processors."""
     parallel, alone = [], []
     for test in introspect('tests', path):
         suites = {suite.split(':')[-1] for suite in test['suite']}
@@ -61,7 +61,7 @@ def meson_tests(r, stage, path, want, **how):
 
 
 def in_suites(*names):
-    """Tests of these suites, as meson_tests() wants them."""
+    """Returns the filter of meson_tests() for tests of these suites."""
     return lambda name, suites: bool(suites & set(names))
 
 
@@ -70,7 +70,7 @@ def named(*names):
 
 
 def stage_format(r):
-    """clang-format 14 leaves every C file as it is."""
+    """Checks that clang-format 14 changes no C file."""
     tool = first_of('clang-format-14')
     if tool is None:
         say('format: skipped, clang-format-14 is not installed')
@@ -82,7 +82,7 @@ def stage_format(r):
     r.tally.ok() if ok else r.tally.fail('format: run clang-format-14 -i on the files above')
 
 
-# What a build with sanitizers leaves out, or sees no more in.
+# Suites that a build with sanitizers leaves out, or where it finds no more.
 PLAIN = {'plain', 'bench', 'check', 'table', 'defects', 'bulk'}
 
 
@@ -91,7 +91,7 @@ def quick_tests(_, suites):
 
 
 def plain_tests(_, suites):
-    """In --all: PLAIN, and each program once as users get it; the other tests are asan's."""
+    """In --all: PLAIN, and each program once as users get it; the asan stage runs the other tests."""
     if suites & {'interop', 'devices'}:
         return False  # suite "table" runs all devices
     if suites & PLAIN:
@@ -104,10 +104,10 @@ def asan_tests(_, suites):
 
 
 def stage_gcc(r):
-    """Build with gcc and run tests: all in their short form; with --all, what no other stage runs."""
+    """Builds with gcc, runs the short form of all tests; with --all, those of no other stage."""
     r.builds.download_ahead(r.only)
     path = r.builds.get(r.tally, 'gcc')
-    # Tests that run alone leave a core idle, for minutes.
+    # Tests that run alone leave a core idle for minutes.
     r.builds.build_ahead([stage for stage in [*BUILDS, *CROSS] if stage != 'gcc' and stage in r.only])
     if path:
         meson_tests(r, 'gcc', path, quick_tests if r.form == 'quick' else plain_tests)
@@ -123,7 +123,7 @@ def read_int(path):
 
 
 def stage_hugepages(r):
-    """Tests that need hugepages, and testrdma on them. 128 are reserved meanwhile (root)."""
+    """Runs tests that need hugepages, and testrdma on them. Reserves 128 hugepages meanwhile (root)."""
     path = os.path.join(WORK, 'gcc')
     want = 128
     try:
@@ -150,7 +150,7 @@ def stage_hugepages(r):
 
 
 def program(r, stage, cmd, eal, options):
-    """One run of a program; its exit status decides."""
+    """Runs a program once; its exit status decides."""
     name = os.path.basename(cmd[-1])
     say('%s: %s' % (stage, name))
     ok = run([*cmd, '-l', str(min(os.sched_getaffinity(0))), *eal, '--no-pci', '--no-telemetry', '--', *options],
@@ -159,20 +159,20 @@ def program(r, stage, cmd, eal, options):
 
 
 def stage_release(r):
-    """Build with -O3; golden suite and conformance."""
+    """Builds with -O3; runs the golden suite and conformance."""
     path = r.builds.get(r.tally, 'release')
     if path:
-        # Each link of the software device, but a port: its packets are the wire's.
+        # Each link of the software device except a port, whose packets are those of the wire.
         devices = named('soft0+soft1', 'soft0,progress=thread', 'soft0,wire=1', 'soft0,shm=%p,ip=192.0.2.1/24')
         meson_tests(r, 'release', path, lambda name, suites: 'golden' in suites or devices(name, suites))
 
 
 def stage_arm64(r):
-    """Build for 64-bit Arm; under QEMU unit and golden suites, conformance, hello_write, testrdma."""
+    """Builds for 64-bit Arm. Under QEMU: unit and golden suites, conformance, hello_write, testrdma."""
     path = r.builds.get(r.tally, 'arm64')
     if not path:
         return
-    # QEMU has not the call that pages on demand are reached by.
+    # QEMU lacks the system call for access to pages on demand.
     meson_tests(r, 'arm64', path, lambda name, suites: suites & {'unit', 'golden'} or name == 'soft0,no_odp',
                 multiplier=5)
     emulated = ['qemu-aarch64-static', '-L', path + '.sysroot']
@@ -184,12 +184,12 @@ def stage_arm64(r):
 
 
 def stage_trixie(r):
-    """Compile the library and testrdma against Debian 13's headers."""
+    """Compiles the library and testrdma against Debian 13's headers."""
     r.builds.get(r.tally, 'trixie')
 
 
 def stage_fuzz(r):
-    """Build the fuzz targets with clang and run each for 5 seconds."""
+    """Builds the fuzz targets with clang and runs each for 5 seconds."""
     path = r.builds.get(r.tally, 'fuzz')
     if not path:
         return
@@ -204,10 +204,10 @@ def stage_fuzz(r):
 
 
 def run_fuzzer(path, fuzzer):
-    """One libFuzzer program for 5 seconds at most; its name, and whether it found nothing."""
+    """Runs one libFuzzer program for at most 5 seconds. Returns its name and whether it found nothing."""
     name = os.path.basename(fuzzer)
     say('fuzz: ' + name)
-    # New inputs go to a copy of the corpus, so that every run starts from the same one.
+    # New inputs go to a copy of the corpus, so that every run starts with the same corpus.
     corpus = os.path.join(WORK, name)
     shutil.rmtree(corpus, ignore_errors=True)
     shutil.copytree(os.path.join(TOP, 'test', 'fuzz', 'corpus', name[len('fuzz_'):]), corpus)
@@ -219,7 +219,7 @@ def run_fuzzer(path, fuzzer):
 
 
 def stage_asan(r):
-    """AddressSanitizer and UndefinedBehaviorSanitizer (gcc), on all that is not left to gcc."""
+    """AddressSanitizer and UndefinedBehaviorSanitizer (gcc), on the tests not left to gcc."""
     path = r.builds.get(r.tally, 'asan')
     env = {'ASAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1',
            'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
@@ -228,10 +228,8 @@ def stage_asan(r):
 
 
 def clang_warnings(path, built):
-    """Sources of the tree that clang warns of, by the commands of its build: what it says of each.
-
-    The targets @built are made of sources that it has compiled, with warnings as errors.
-    """
+    """Returns clang's warnings for each source with any, by the build's commands. Skips sources of
+    the targets @built, which clang compiled with warnings as errors."""
     def check(entry):
         words = shlex.split(entry['command'])
         for option in ('-o', '-MF', '-MQ'):
@@ -250,11 +248,11 @@ def clang_warnings(path, built):
 
 
 def stage_tsan(r):
-    """clang's warnings, all of the tree; its ThreadSanitizer, on what has threads."""
+    """clang's warnings for the whole tree; ThreadSanitizer for tests with threads."""
     path = r.builds.get(r.tally, 'tsan')
     env = {'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1:suppressions='
                            + os.path.join(TOP, 'test', 'tsan.supp')}
-    # Its shadow does not fit the address layouts of kernels with more than 28 random bits.
+    # Its shadow memory does not fit address layouts with more than 28 random bits.
     fixed = ['setarch', '--addr-no-randomize']
     if subprocess.call(fixed + ['true'], stderr=subprocess.DEVNULL) != 0:
         fixed = None
@@ -268,7 +266,7 @@ def stage_tsan(r):
 
 
 def stage_interop(r):
-    """Against Linux's rdma_rxe in a QEMU guest: a boot with --all, every test with --long."""
+    """Interop with Linux's rdma_rxe in a QEMU guest: one boot with --all, every test with --long."""
     if r.form == 'long':
         r.builds.download_ahead(r.only)
     path = r.builds.get(r.tally, 'gcc')
@@ -291,12 +289,12 @@ def stage_interop(r):
         if not run(['test/interop/vm/build', newer], os.path.join(WORK, 'interop.log')):
             r.tally.fail('interop: test/interop/vm/build ' + newer)
             return
-        # The other tests' tables are of Linux 6.1.
+        # The tables of the other tests are of Linux 6.1.
         meson_tests(r, 'interop', path, named('verbs_rxe', 'verbs_siw'), more=('--test-args=' + newer,))
 
 
 def stage_fio(r):
-    """fio's verify= over the block target, by the engine built from the installed fio's source."""
+    """fio's verify= on the block target, with the engine built from the installed fio's source."""
     path = os.path.join(WORK, 'gcc')
     source = os.path.join(WORK, 'fio')
     got = r.builds.ahead['source'].result()
@@ -316,7 +314,7 @@ def stage_fio(r):
 
 
 def stage_consumer(r):
-    """Install, then build programs outside the tree from the .pc files, shared and static."""
+    """Installs, then builds programs outside the tree by the .pc files, shared and static."""
     path = os.path.join(WORK, 'gcc')
     prefix = os.path.join(WORK, 'prefix')
     shutil.rmtree(prefix, ignore_errors=True)

@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What devtools/test counts: of its stages, and of the programs that meson ran."""
+"""Counts of devtools/test: its stages, and the test functions that meson ran."""
 
 import re
 
-# Lines that cmocka closes a group of tests with.
+# Lines with which cmocka ends a group of tests.
 CMOCKA_CLOSING = re.compile(r'^\[ +(PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)', re.M)
 CMOCKA_SKIPPED = re.compile(r'^\[ +SKIPPED +\] (\w+)\s*$', re.M)
-# What a program of Python's unittest says with verbosity=2: its functions, those it skipped, its end.
+# Output of Python's unittest with verbosity=2: its functions, those skipped, its end.
 PYTHON_RUNS = re.compile(r'^(\w+) \(\S+\)')
 PYTHON_SKIPPED = re.compile(r'(?:^|\.\.\. )skipped ([\'"])(.*)\1$')
 PYTHON_CLOSING = re.compile(r'^Ran (\d+) tests? in .*\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$', re.M)
-# What any other test says before it ends with 77.
+# The reason in the output of any other test that exits with 77.
 SKIP_REASON = re.compile(r'^skipped: (.*)', re.M)
 
-# Lines that tell most of what went wrong: cmocka's, the sanitizers', the compilers', Python's.
+# Lines that show best what went wrong: cmocka's, the sanitizers', the compilers', Python's.
 TELLING = re.compile(r'ERROR|FAILED|SUMMARY|WARNING: |error: |Error: |^abort| line \d+|Test unit written|^Base64')
 
 
 def gist(text, most=8, width=160):
-    """The lines of an output that tell most, or its last ones."""
+    """Returns the most informative lines of an output, or its last ones."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if TELLING.search(line)]
     return [line[:width] for line in (telling[:most] if telling else lines[-most:])]
 
 
 def cmocka_sums(text):
-    """Of cmocka's output, None without any: functions that passed, that failed, who was skipped."""
+    """Returns functions passed, failed and skipped of cmocka's output; None if it has none."""
     closing = CMOCKA_CLOSING.findall(text)
     sums = {what: sum(int(n) for w, n in closing if w == what) for what in ('PASSED', 'FAILED')}
     skips = [(name, None) for name in sorted(set(CMOCKA_SKIPPED.findall(text)))]
@@ -33,7 +33,7 @@ def cmocka_sums(text):
 
 
 def python_sums(text):
-    """The same of unittest's, and why somebody was skipped."""
+    """Returns the same for unittest, with the reasons of skips."""
     closing = PYTHON_CLOSING.findall(text)
     name, skips = '', []
     for line in text.splitlines():
@@ -49,13 +49,13 @@ def python_sums(text):
         passed += max(0, int(ran) - wrong - count.get('skipped', 0))
         failed += wrong
         unnamed += count.get('skipped', 0)
-    # What a program under test writes in between may hide a line, but none that is counted.
+    # Output of the program under test may hide a line, but the counts stay right.
     skips += [('unknown', None)] * (unnamed - len(skips))
     return (passed, failed, skips) if closing else None
 
 
 class Tally:
-    """Sums over all stages. Programs of cmocka and unittest count functions, anything else 1."""
+    """Sums over all stages. Programs of cmocka and unittest count functions, any other program 1."""
 
     def __init__(self):
         self.passed = 0
@@ -70,7 +70,7 @@ class Tally:
         self.passed += count
 
     def fail(self, name, count=1, text=''):
-        """@text: what it printed; the end of the suite repeats a few lines of it."""
+        """Records a failure. @text: its output, of which the end of the suite repeats a few lines."""
         self.failed += count
         self.failures.append(name)
         self.gists[name] = gist(text)
@@ -81,8 +81,8 @@ class Tally:
         self.reasons[name] = why
 
     def meson_test(self, stage, test):
-        """Add one record of meson's testlog.json; returns cmocka's closing lines."""
-        # "bluebell:unit+threads / log": the first suite says which kind of test it is.
+        """Adds one record of meson's testlog.json. Returns cmocka's closing lines."""
+        # "bluebell:unit+threads / log": the first suite is the kind of test.
         suites, _, case = test['name'].split(':', 1)[-1].partition(' / ')
         name = '%s/%s/%s' % (stage, suites.split('+')[0], case)
         text = (test.get('stdout') or '') + '\n' + (test.get('stderr') or '')

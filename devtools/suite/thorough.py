@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Stages of devtools/test --long: what takes too long for each change."""
+"""Stages of devtools/test --long, which take too long for each change."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from clock import say
 
 
 def stage_seeds(r):
-    """Large seeds: the API against its model, on four devices; every test marked long."""
+    """Many seeds of the API against its model, on four devices; every test marked long."""
     path = r.builds.get(r.tally, 'gcc')
     if not path:
         return
@@ -24,7 +24,7 @@ def stage_seeds(r):
 
 
 def stage_fuzz_long(r):
-    """devtools/fuzz: all targets, a minute each."""
+    """Runs devtools/fuzz: all targets, a minute each."""
     say('fuzz_long: devtools/fuzz --minutes 15')
     ok = run([os.path.join(TOP, 'devtools/fuzz'), '--minutes', '15'], show=True)
     r.tally.ok() if ok else r.tally.fail('fuzz_long: devtools/fuzz')
@@ -43,7 +43,7 @@ TRIXIE = 'devtools/run && meson compile -C build && ' \
 
 
 def stage_debians(r):
-    """A new Debian 13 builds with its GCC and passes unit, golden and conformance; sid's headers compile."""
+    """A fresh Debian 13 builds, passes unit, golden and conformance; sid's headers compile."""
     r.builds.get(r.tally, 'sid')
     if os.geteuid() != 0 or shutil.which('debootstrap') is None:
         why = 'not root, or no debootstrap'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the smoke tests of the programs share. Only Python's standard library."""
+"""Shared by the smoke tests of the programs. Uses only Python's standard library."""
 
 import fcntl
 import functools
@@ -18,11 +18,11 @@ EAL = ['--no-huge', '-m', '512', '--no-pci', '--no-shconf', '--no-telemetry']
 OPS = ['write', 'read', 'fetch_add', 'cmp_swap', 'send', 'write_imm', 'send_imm']
 ATOMICS = ['fetch_add', 'cmp_swap']
 LIMIT = 240  # seconds; sanitizers are slow
-LEASE = []  # of own_cpu(): the processor, its lock
+LEASE = []  # of own_cpu(): the processor and its lock
 
 
 def own_cpu():
-    """A processor that no other test of this machine keeps busy, if there is one."""
+    """Returns a processor that no other test of this machine uses, if there is one."""
     if not LEASE:
         for cpu in CPUS:
             lock = open(os.path.join(tempfile.gettempdir(), 'bb_test_cpu%d.%d' % (cpu, os.getuid())), 'w')
@@ -39,13 +39,13 @@ def own_cpu():
 
 
 def lcores(n=1):
-    """EAL's -l for one processor, or the first @n that this process may use."""
+    """Returns EAL's -l for one processor, or for the first @n that this process may use."""
     return ['-l', str(own_cpu()) if n == 1 else ','.join(str(c) for c in CPUS[:n])]
 
 
 def free_ports(n=1):
-    """The first of @n TCP ports that follow each other and are free: none of those that the kernel
-    gives to who asks for any, so that nobody gets one before the program under test does."""
+    """Returns the first of @n consecutive free TCP ports. They are outside the range from which the
+    kernel assigns ports, so that no other program gets one before the program under test."""
     for _ in range(1000):
         port = random.randrange(10000, 32768 - n)
         socks = [socket.socket() for _ in range(n)]
@@ -80,7 +80,7 @@ class AppTest(unittest.TestCase):
     maxDiff = None
 
     def run_program(self, args, eal=None, **how):
-        """Run with options @args behind "--"; a sanitizer's report is a failure of its own."""
+        """Runs the program with @args after "--"; a sanitizer's report is a failure."""
         cmd = [self.program] + (lcores() + EAL if eal is None else eal) + ['--'] + args
         proc = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               errors='backslashreplace', timeout=LIMIT, **how)
@@ -90,7 +90,7 @@ class AppTest(unittest.TestCase):
         return res
 
     def run_json(self, args, eal=None, rc=0):
-        """The same with --json; its result is checked to agree with the exit status."""
+        """Runs with --json and checks that the result agrees with the exit status."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             res = self.run_program(args + ['--json', f.name], eal)
             self.assertEqual(res.rc, rc, str(res))
@@ -100,7 +100,7 @@ class AppTest(unittest.TestCase):
         return res
 
     def usage_error(self, args, *words, eal=None):
-        """Exit status 2, one line that has all of @words, and nothing on standard output."""
+        """Expects exit status 2, one line with all of @words, and no standard output."""
         res = self.run_program(args, eal)
         self.assertEqual(res.rc, 2, str(res))
         self.assertEqual(res.out, '', str(res))
@@ -110,20 +110,20 @@ class AppTest(unittest.TestCase):
 
 
 def long(test):
-    """Marks a test function that only the full form of its program runs."""
+    """Marks a test function that runs only in the full form of its program."""
     test.long = True
     return test
 
 
 def seeded_defects(path):
-    """Whether the build that has @path compiles the seeded defects of the software device."""
+    """Returns whether the build with @path compiles the software device's seeded defects."""
     while path != os.path.dirname(path):
         path = os.path.dirname(path)
         options = os.path.join(path, 'meson-info', 'intro-buildoptions.json')
         if os.path.exists(options):
             with open(options) as f:
                 return any(o['name'] == 'defects' and o['value'] for o in json.load(f))
-    return True  # Not in a build folder: the program says what it lacks.
+    return True  # Not in a build folder: the program reports what is missing.
 
 
 def needs_defects(test):
@@ -142,7 +142,7 @@ class ShortForm(unittest.TestLoader):
 
 
 def main():
-    """meson gives the program under test as the first argument; --short leaves out what is long."""
+    """meson passes the program under test as the first argument; --short leaves out long tests."""
     if len(sys.argv) < 2:
         sys.exit('usage: %s PROGRAM [--short] [unittest options]' % sys.argv[0])
     AppTest.program = sys.argv[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages of lib/connect, for tests that are a peer made of a socket and bytes."""
+"""Messages of lib/connect, for tests whose peer is a socket and bytes."""
 
 import struct
 
@@ -9,7 +9,7 @@ CONSUMER = 28  # enum bb_reject_reason
 
 
 def message(sock):
-    """A whole one, or what came before the end."""
+    """Returns a whole message, or the bytes before the end of the connection."""
     data = b''
     while len(data) < HEADER or len(data) < HEADER + struct.unpack_from('>I', data, 8)[0]:
         more = sock.recv(65536)
@@ -20,5 +20,5 @@ def message(sock):
 
 
 def reject():
-    """A REJ without private data."""
+    """Returns a REJ without private data."""
     return struct.pack('>4sBBHIIIHH', b'BBCM', 1, REJ, HEADER, 8, 0, CONSUMER, 0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of examples/hft_pipeline share: pairs of processes, and what is checked."""
+"""Shared by the tests of examples/hft_pipeline: pairs of processes, and checks of results."""
 
 import json
 import os
@@ -17,12 +17,12 @@ POINTS = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
 
 
 def lcores(n):
-    """EAL's option for @n lcores on the processors there are."""
+    """Returns EAL's option for @n lcores on the available processors."""
     return ['--lcores', ','.join('%d@%d' % (i, CPUS[i % len(CPUS)]) for i in range(n))]
 
 
 class HftTest(AppTest):
-    # Of the side that connects and the one that listens: what runs it, and more for EAL.
+    # For the connecting and the listening side: a command prefix and additional EAL options.
     ENTER = ([], [], [])
     MORE_EAL = ([], [], [])
     LISTEN = '127.0.0.1'
@@ -40,14 +40,14 @@ class HftTest(AppTest):
         seconds = re.search(r' symbols in ([\d.]+) s, ', res.out)
         self.assertTrue(seconds and float(seconds[1]) < 3600, res.out)
         self.assertIn('all %d ticks arrived once and in order' % ticks, res.out)
-        # Each place tells of its pauses; what they cost is the machine's.
+        # Each stage reports its pauses; their lengths depend on the machine.
         self.assertEqual(sorted('+'.join(p['stages'] for p in r['pauses']).split('+')),
                          ['book', 'feed', 'gateway', 'risk', 'strategy'])
         for p in r['pauses']:
             self.assertEqual(p['count'] == 0, p['longest_us'] == 0)
             self.assertGreaterEqual(p['total_us'], p['longest_us'])
             self.assertTrue(p['count'] == 0 or p['longest_us'] >= 5, p)
-        # Those that no pause held up are some of all.
+        # The samples outside pauses are some of all.
         quiet = r['quiet_ns']
         self.assertLessEqual(quiet['samples'], r['orders'])
         self.assertTrue(quiet['samples'] == 0 or (r['tick_to_trade_ns']['min'] <= quiet['min'] and
@@ -61,7 +61,7 @@ class HftTest(AppTest):
         return 'soft0,shm=hft%d,ip=192.0.2.%d/24' % (os.getpid(), side + 1)
 
     def start(self, side, args, port):
-        # A second lcore for a side with two places; without one it sleeps.
+        # A second lcore for a side with two stages; without one it sleeps.
         cmd = self.ENTER[side] + [self.program, '--lcores', '0@%d,1@%d' % (
             CPUS[side % len(CPUS)], CPUS[(side + 1) % len(CPUS)])] + EAL + \
             self.MORE_EAL[side] + ['--', '--device', self.device(side), '--wait', '120',
@@ -78,7 +78,7 @@ class HftTest(AppTest):
         proc.communicate()
 
     def pair(self, args, other=(), *more):
-        """Who connects, who listens, and more who do, with options of their own."""
+        """Starts the connecting side, the listening side and further ones, with their own options."""
         port = free_ports(4)
         there = []
         for side, own in enumerate((other, *more), 1):
@@ -87,7 +87,7 @@ class HftTest(AppTest):
         return self.start(0, args, port), *there
 
     def run_pair(self, *args, ticks=TICKS, others=((),)):
-        """A pair, or more of them, to the end, without an error; the checked result."""
+        """Runs a pair, or more processes, to the end without an error. Returns the checked result."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'result')
             procs = self.pair(list(args) + ['--messages', str(ticks), '--json', path], *others)

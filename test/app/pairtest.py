@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two processes of testrdma, of which one listens."""
+"""Two processes of testrdma, one of which listens."""
 
 import os
 import re
@@ -15,7 +15,7 @@ class PairTest(AppTest):
         return ['-l', str(cpu)] + EAL + ['--file-prefix=tr_%s_%d' % (name, os.getpid())]
 
     def listen(self, device, eal=(), args=()):
-        """A process that listens, and its port."""
+        """Starts a listening process. Returns it with its port."""
         proc = subprocess.Popen([self.program] + self.eal('server') + list(eal) +
                                 ['--', '--device', device, '--listen', '127.0.0.1:0'] + list(args),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -38,7 +38,7 @@ class PairTest(AppTest):
         return 'soft0,shm=tr%d,ip=192.0.2.%d/24%s' % (os.getpid(), host, options)
 
     def port_of(self, proc):
-        """Read up to the line that names it; also what was read."""
+        """Reads up to the line with the port. Returns the port and the lines read."""
         seen = ''
         while True:
             line = proc.stdout.readline()
@@ -49,7 +49,7 @@ class PairTest(AppTest):
                 return seen, found.group(1)
 
     def commands(self, host, lines, options=''):
-        """A process with commands of a file; it runs."""
+        """Starts a process with commands from a file."""
         with tempfile.NamedTemporaryFile('w', suffix='.cmd', delete=False) as f:
             f.write('\n'.join(lines))
         self.addCleanup(os.remove, f.name)

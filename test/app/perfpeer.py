@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The TCP side of pingpong and perftest in Python, for tests of bb_perf.
 
-A peer that sends back what it hears names bb_perf's own queue pair and memory, so that its RDMA
-goes to itself: that is a whole test in one process.
+A peer that echoes what it receives names bb_perf's own queue pair and memory, so the RDMA goes to
+bb_perf itself: a whole test in one process.
 """
 
 import socket
@@ -12,13 +12,13 @@ import threading
 WAIT = 120
 PINGPONG = 52
 KEYS = 108
-# How often perftest's keys go round before the RDMA.
+# Exchanges of perftest's keys before the RDMA.
 ROUNDS = {'write_lat': 4, 'read_lat': 4, 'atomic_lat': 4, 'write_bw': 3, 'read_bw': 3,
           'atomic_bw': 3, 'send_lat': 4, 'send_bw': 4}
 
 
 def read(conn, length):
-    """`length` bytes, fewer if the other end closes."""
+    """Reads `length` bytes, fewer if the other end closes."""
     data = b''
     while len(data) < length:
         more = conn.recv(length - len(data))
@@ -39,12 +39,12 @@ def keys(qpn=0x77, psn=5, reads=16, gid='00000000000000000000ffffc0000201'):
 
 
 def hello(mtu=b'3\0'):
-    """What perftest says first: version, cycle buffer, cache line, MTU."""
+    """Returns perftest's first messages: version, cycle buffer, cache line, MTU."""
     return [b'6.06'.ljust(16, b'\0'), struct.pack('>I', 4096), struct.pack('>I', 64), mtu]
 
 
 class Server(threading.Thread):
-    """Accepts one connection and talks; `talk(conn)` may raise what it likes."""
+    """Accepts one connection and calls `talk(conn)`, which may raise any exception."""
 
     def __init__(self, talk):
         super().__init__(daemon=True)
@@ -79,21 +79,21 @@ def echo(conn):
                 return
             conn.sendall(data)
     except ConnectionResetError:
-        pass    # it ends with our last words unread, as its peers do
+        pass    # the program may exit with our last message unread, as its peers do
 
 
 def exchange(conn, data):
-    """A perftest client's half of an exchange: speak, then listen."""
+    """A perftest client's half of an exchange: send, then receive."""
     conn.sendall(data)
     return read(conn, len(data))
 
 
 class Heard:
-    """What a server of bb_perf has said."""
+    """Messages that a server of bb_perf sent."""
 
 
 def client(conn, protocol, own=None, report=None):
-    """A perftest client that does no RDMA; with own=None it names the server's queue pair."""
+    """A perftest client that does no RDMA. With own=None it names the server's own queue pair."""
     heard = Heard()
     heard.hello = [exchange(conn, part) for part in hello()]
     heard.keys = [exchange(conn, own or keys())]

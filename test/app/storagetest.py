@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of examples/storage_plane share: a target, clients, and the data in the file."""
+"""Shared by the tests of examples/storage_plane: a target, clients, and the data in the file."""
 
 import ctypes
 import errno
@@ -18,23 +18,23 @@ import threading
 import cmtest
 from apptest import CPUS, AppTest
 
-TARGET = os.path.abspath(sys.argv.pop())  # the second argument that meson gives
+TARGET = os.path.abspath(sys.argv.pop())  # meson passes it as the second argument
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry',
        '--log-level=lib.eal:error']
 WAIT = 150  # seconds; sanitizers are slow
 BS = 4096
-UNIT = 512  # pattern.h: each has a stamp
+UNIT = 512  # pattern.h: each unit has a stamp
 STAMP = struct.Struct('<QQQQ')
 MAGIC = 0x6d7453656c754242
 
 
 def lcores(first, n=1):
-    """EAL's option for @n lcores on the processors there are."""
+    """Returns EAL's option for @n lcores on the available processors."""
     return ['--lcores', ','.join('%d@%d' % (i, CPUS[(first + i) % len(CPUS)]) for i in range(n))]
 
 
 class Process:
-    """A program that runs; its lines are read as they come, so that no pipe fills."""
+    """A running program. Its output is read as it arrives, so that no pipe fills up."""
 
     def __init__(self, cmd, **how):
         self.proc = subprocess.Popen(cmd, text=True, stdout=subprocess.PIPE,
@@ -51,7 +51,7 @@ class Process:
                 self.said.notify_all()
 
     def wait_err(self, pattern):
-        """Wait for a line on stderr."""
+        """Waits for a line on stderr."""
         with self.said:
             if not self.said.wait_for(lambda: any(re.search(pattern, l) for l in self.err), WAIT):
                 raise AssertionError('no %s in %s' % (pattern, self.err))
@@ -72,12 +72,13 @@ CALLS = {'io_uring_setup': (425, 425), 'fdatasync': (75, 83), 'pwritev2': (328, 
 
 
 def refuse(call, error, flags=None):
-    """For a child before exec: a filter of system calls, as containers have it. With @flags, a call
-    is refused only if its sixth argument has one of them."""
+    """Returns a function for a child before exec that installs a filter of system calls, as
+    containers have. With @flags a call is refused only if its sixth argument has one of them."""
     number = CALLS[call][platform.machine() == 'aarch64']
     ret = [(0x06, 0, 0, 0x00050000 | error),  # BPF_RET | BPF_K: SECCOMP_RET_ERRNO
            (0x06, 0, 0, 0x7fff0000)]          # SECCOMP_RET_ALLOW
-    # BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JSET | BPF_K; struct seccomp_data begins with the number.
+    # BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JSET | BPF_K; struct seccomp_data starts with the
+    # number.
     more = [] if flags is None else [(0x20, 0, 0, 16 + 5 * 8), (0x45, 0, 1, flags)]
     steps = [(0x20, 0, 0, 0), (0x15, 0, 1 + len(more), number)] + more + ret
 
@@ -104,7 +105,7 @@ def crc32c(data):
 
 
 def silent_client(port, gid):
-    """A connection that is accepted and sends no command; @gid is one that the target reaches."""
+    """Opens a connection that is accepted and sends no command. @gid: one that the target can reach."""
     hello = struct.pack('<4sB3xI', b'BLKH', 1, 8)
     hello += struct.pack('<I', crc32c(hello))
     end = struct.pack('>QII12s4sHHBBBBBBHIIHHQ', 0, 1 << 24 | 0x1234, 0x111111, bytes(10) + b'\xff\xff',
@@ -131,7 +132,7 @@ class StorageTest(AppTest):
         self.host = 1
 
     def device(self, i=0):
-        """The @i-th device of a process, a host of its own on the fabric of this test."""
+        """Returns device @i of a process, a host of its own on the fabric of this test."""
         self.host += 1
         return 'soft%d,shm=%s,ip=192.0.2.%d/24' % (i, self.fabric, self.host)
 
@@ -144,7 +145,7 @@ class StorageTest(AppTest):
         return target
 
     def target(self, *args, **how):
-        """Start one, and wait until it listens."""
+        """Starts a target and waits until it listens."""
         target = self.run_target(list(args), **how)
         for line in target.proc.stdout:
             found = re.search(r'queue 0 at port (\d+), (.*)', line)
@@ -155,9 +156,9 @@ class StorageTest(AppTest):
         self.fail('no target: %s' % (target.end(),))
 
     def uring_refused(self):
-        """Why io_uring cannot be used here, or False."""
+        """Returns why io_uring cannot be used here, or False."""
         if StorageTest.refused is None:
-            # A file of its own: the test may have made its disk already.
+            # A separate file: the test may have made its disk already.
             disk, self.disk = self.disk, self.disk + '.uring'
             target = self.run_target(['--size', '4096'])
             found = [line for line in target.proc.stdout if 'queue 0' in line and
@@ -171,7 +172,7 @@ class StorageTest(AppTest):
         return StorageTest.refused
 
     def io(self):
-        """io_uring, or where it is refused plain calls; storage_uring skips there."""
+        """Returns the option for io_uring or, where it is refused, plain calls; storage_uring then skips."""
         return ['--io', 'sync'] if self.uring_refused() else []
 
     def kill(self, process):
@@ -189,7 +190,7 @@ class StorageTest(AppTest):
         return client
 
     def client(self, *args, rc=0, n=1):
-        """Run one to its end: its JSON, and all it said."""
+        """Runs a client to its end. Returns its JSON and its output."""
         path = os.path.join(self.folder.name, 'result%d' % self.host)
         got, out, err = self.start_client(list(args) + ['--json', path], n).end()
         self.assertNotIn('Sanitizer', err)
@@ -200,7 +201,7 @@ class StorageTest(AppTest):
         return r, out + err
 
     def stop(self, target):
-        """End a target as a person would; what it counted."""
+        """Ends a target by SIGINT. Returns its counters."""
         rc, out, err = target.end(signal.SIGINT)
         self.assertEqual(rc, 0, out + err)
         self.assertNotIn('Sanitizer', err)
@@ -211,7 +212,7 @@ class StorageTest(AppTest):
         return dict(zip(names, map(int, found.groups()))), err
 
     def stamps(self, start=0):
-        """What is in the file from @start on, read without any of our code: write number of each block."""
+        """Returns the write number of each block of the file from @start on, read without Bluebell code."""
         found = {}
         with open(self.disk, 'rb') as f:
             f.seek(start)
@@ -230,7 +231,7 @@ class StorageTest(AppTest):
         return found
 
     def round_trip(self, size, *args):
-        """All of the file written, read and written at random, and the counts of the target."""
+        """Writes the whole file, reads and writes at random, and checks the target's counters."""
         blocks = size // BS
         target = self.target('--size', str(size), *args)
         r, _ = self.client('--rw', 'write', '--flush-every', '50')
@@ -245,6 +246,6 @@ class StorageTest(AppTest):
         self.assertEqual(r['reads'], r['verified'])
         self.assertEqual(r['flushes'], 0)
         counts, _ = self.stop(target)
-        # What the clients were told, and no more.
+        # Exactly the completions that the clients got.
         self.assertEqual(counts, {'reads': blocks + r['reads'], 'writes': blocks + r['writes'],
                                   'fua': r['writes'], 'flushes': -(-blocks // 50), 'refused': 0})

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bench runs every case, its output can be read, and posts stay within a number of
-instructions. What a machine under load measures is not judged here."""
+"""bench runs every case, its output is readable, and posts take at most a number of instructions.
+Times are not judged here, as the machine may be loaded.
+"""
 
 import csv
 import html.parser
@@ -25,8 +26,8 @@ INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '.
                             'instructions')
 CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'pauses', 'mapped',
          'memif', 'peers', 'wire', 'shm', 'loss', 'kernel', 'size', 'scale']
-# Per posted write, polled completion and executed write, measured with gcc 12 -O2, and a tenth
-# on top. Of wire/ and port/ it is with a CRC by carry-less multiplication.
+# Instructions per posted write, polled completion and executed write, measured with gcc 12 -O2,
+# plus a tenth. For wire/ and port/ with a CRC by carry-less multiplication.
 MOST = {
     'inline8/batch1/all': {'post': 116, 'poll': 90},
     'inline8/batch16/all': {'post': 67, 'poll': 51},
@@ -43,13 +44,13 @@ WITH_CRC = ('wire/', 'port/')
 
 
 def carryless():
-    """Whether this CPU has what the bounds of wire/ and port/ were measured with."""
+    """Returns whether this CPU has the instructions with which wire/ and port/ were measured."""
     with open('/proc/cpuinfo') as f:
         return re.search(r'^flags\s*:.*\bpclmulqdq\b', f.read(), re.M) is not None
 
 
 class Page(html.parser.HTMLParser):
-    """What bench --report writes: tags that are left open, names of rows."""
+    """Parses the output of bench --report: open tags, names of rows."""
 
     VOID = ('meta', 'rect', 'line')
 
@@ -65,7 +66,7 @@ class Page(html.parser.HTMLParser):
         self.tags.append(tag)
         self.row = tag == 'th' and ('scope', 'row') in attrs
         self.lines = ('class', 'lines') in attrs if tag == 'table' else self.lines
-        # Of the tables of rows th and td end with the next one.
+        # In tables of rows th and td end at the next one.
         if tag not in self.VOID and (self.lines or tag not in ('th', 'td')):
             self.open.append(tag)
 
@@ -124,19 +125,19 @@ class Bench(Base):
             self.usage_error(['--qps', qps], '--qps')
 
     def test_without_eal_options(self):
-        """The three cases that need no EAL; their options need no "--"."""
+        """The three cases without EAL need no "--" before their options."""
         proc = subprocess.run([self.program, '--quick', '--case', 'post,post_poll,poll'],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(proc.returncode, 0, proc.stderr)
         self.assertNotIn('EAL', proc.stdout + proc.stderr)
         self.assertIn('post/inline8/batch32', proc.stdout)
-        # The libmlx5 that is installed runs, and completes what it has posted.
+        # The installed libmlx5 runs and completes its requests.
         for point in ('batch1/all', 'batch16/all', 'batch16/last'):
             self.assertRegex(proc.stdout, r'post_poll/%s/libmlx5 +[0-9.]+ +[0-9.]+' % point)
 
     @long
     def test_every_case(self):
-        # But for two, which take their time where there is no CPU to spare.
+        # All cases except two, which take their time without a free CPU.
         names = [case for case in CASES if case not in ('loss', 'size')]
         cpus = min(2, len(CPUS))
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
@@ -158,18 +159,18 @@ class Bench(Base):
             if row['verdict'] == 'skipped' or 'L moved' in row['why']:
                 continue
             self.assertIn(row['verdict'], ('reached', 'missed', 'not judged', ''), name)
-            if row['shared'] > 0:  # by whoever else is on this machine
+            if row['shared'] > 0:  # shared with other work on this machine
                 self.assertIsNone(row['ratio'], name)
                 self.assertIn(row['verdict'], ('not judged', ''), name)
                 self.assertIn('shared', row['why'], name)
                 continue
-            if row['ours'] is None:  # a floor or a peer alone
-                # Of a machine that is left alone there may be nothing to tell.
+            if row['ours'] is None:  # a baseline or a peer alone
+                # On an idle machine there may be no pauses.
                 self.assertGreaterEqual(row['floor'], 0 if name.startswith('pauses/') else 1e-9, name)
                 self.assertIsNone(row['ratio'], name)
                 continue
             self.assertGreater(row['ours'], 0, name)
-            # A floor out of bounds gives no ratio, and then a reason.
+            # A baseline out of bounds gives no ratio but a reason.
             if row['ratio'] is None and row['floor'] > 0:
                 self.assertIn('recorded', row['why'], name)
         if cpus == 2:
@@ -185,15 +186,15 @@ class Bench(Base):
             self.quantiles(row, rows[row['case']])
 
     def quantiles(self, csv_row, row):
-        """Of a latency there are quantiles, in order, the same in CSV and JSON; else none."""
-        # inline/latency is of 20 ns: a reading of the TSC is as long.
+        """Latencies have quantiles in order, equal in CSV and JSON; other rows have none."""
+        # inline/latency is about 20 ns: reading the TSC takes as long.
         latency = (('/latency' in row['case'] or row['case'].startswith('mapped/')) and
                    row['case'] != 'inline/latency')
         for side in ('floor', 'ours'):
             tail = row[side + '_latency_ns']
             cells = [csv_row['%s_%s' % (side, q)] for q in ('p50', 'p90', 'p99', 'p999', 'max')]
             if tail is None:
-                # UCX's program times itself, and tells the mean.
+                # UCX's program measures itself and reports the mean.
                 self.assertTrue(not latency or row[side] is None or 'ucx' in row['case'] or
                                 'UCX' in row['unit'] or row['verdict'] in ('skipped', 'not judged'),
                                 row)
@@ -207,7 +208,7 @@ class Bench(Base):
             self.assertGreater(values[0], 0, row)
 
     def page(self, text, names):
-        """Whole, of nothing but itself, and every row is in it, once in a table."""
+        """The page is complete and self-contained, and every row is in it, once in a table."""
         page = Page()
         page.feed(text)
         page.close()
@@ -235,7 +236,7 @@ class Bench(Base):
             return res, out
 
     def test_config(self):
-        """Cases in the file's order; the JSON and the page go where it says."""
+        """Cases run in the file's order; JSON and page go to the paths in the file."""
         res, out = self.config('; a run\n[bench]\nrepeat = 2\njson = FOLDER/x.json\ncsv = FOLDER/x.csv\n'
                                'report = FOLDER/x.html\n\n[poll]\n[post]\nrepeat = 1\n')
         self.assertEqual(res.rc, 0, str(res))
@@ -259,7 +260,7 @@ class Bench(Base):
                     self.assertGreater(row['floor'], 0, row)
 
     def test_sweep(self):
-        """Points of a file's sweep are the rows, in order, and checked."""
+        """The points of a file's sweep are the rows, in order, and are checked."""
         res, out = self.config('[bench]\njson = FOLDER/x.json\nreport = FOLDER/x.html\n'
                                '[scale]\nqps = 1,3,20\n')
         self.assertEqual(res.rc, 0, str(res))
@@ -272,7 +273,7 @@ class Bench(Base):
         self.svg(out['x.html'])
 
     def svg(self, page):
-        """devtools/plot-svg makes a file of its own of a plot, with legend and machine."""
+        """devtools/plot-svg makes a separate file of a plot, with legend and machine."""
         with tempfile.NamedTemporaryFile('w', suffix='.html') as f:
             f.write(page)
             f.flush()
@@ -292,7 +293,7 @@ class Bench(Base):
         self.assertRegex(texts[-1], r'\d CPUs, Linux .*, 20\d\d-\d\d-\d\d')
 
     def test_example(self):
-        """The file that the sources have can be read; all its cases are there."""
+        """The example file in the sources is readable and contains all cases."""
         path = os.path.join(os.path.dirname(INSTRUCTIONS), '..', 'app', 'bench', 'report', 'report.ini')
         with open(path) as f:
             sections = re.findall(r'^\[(.*)\]', f.read(), re.M)
@@ -302,7 +303,7 @@ class Bench(Base):
         self.assertEqual(res.rc, 0, str(res))
 
     def test_interrupted(self):
-        """Ctrl-C and SIGTERM: rows that were finished are in all files, half a row is in none."""
+        """After Ctrl-C or SIGTERM all files contain the finished rows and no partial one."""
         for sig in (signal.SIGINT, signal.SIGTERM):
             with tempfile.TemporaryDirectory() as folder:
                 names = {kind: os.path.join(folder, 'x.' + kind) for kind in ('csv', 'json', 'html')}
@@ -322,7 +323,7 @@ class Bench(Base):
                 self.assertGreaterEqual(len(rows), 1)
                 self.assertIn('stopped; %d row' % len(rows), err)
                 self.assertNotIn('failed', [row['verdict'] for row in result['rows']])
-                # The case behind the one that was stopped does not begin.
+                # No case starts after the one that was stopped.
                 self.assertNotIn('poll', [row.split('/')[0] for row in rows])
                 with open(names['csv']) as f:
                     self.assertEqual([row['case'] for row in csv.DictReader(f)], rows)
@@ -356,7 +357,7 @@ class Bench(Base):
         self.usage_error(['--config', '/nonexistent.ini'], '/nonexistent.ini', 'No such file')
 
     def test_not_writable(self):
-        """Said before anything is measured."""
+        """Reported before any measurement."""
         for option in ('--report=', '--json=', '--csv='):
             res = self.run_program(['--quick', '--case', 'post', option + '/nonexistent/x'])
             self.assertEqual(res.rc, 1, str(res))
@@ -364,7 +365,7 @@ class Bench(Base):
             self.assertNotIn('post/', res.out)
 
     def test_full_disk(self):
-        """One file that cannot be written whole does not keep the others from being written."""
+        """A file that cannot be written completely does not keep the others from being written."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             for option in ('--report=', '--csv='):
                 res = self.run_program(['--quick', '--case', 'post', option + '/dev/full', '--json',
@@ -375,7 +376,7 @@ class Bench(Base):
                     self.assertFalse(json.load(again)['interrupted'])
 
 
-# Stands for ucx_perftest: the server waits for a client, which says what is in RESULT.
+# Replaces ucx_perftest: the server waits for a client, which prints RESULT.
 UCX = '''#!/usr/bin/env python3
 import os, socket, sys
 port = int(sys.argv[sys.argv.index('-p') + 1])
@@ -403,7 +404,7 @@ class TwoProcesses(Base):
             return [int(child) for child in f.read().split()]
 
     def start(self, *args):
-        """The bench, and its second process when that runs."""
+        """Starts bench and waits until its second process runs."""
         proc = subprocess.Popen([self.program, '--case', 'mapped', *args], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, start_new_session=True)
         end = time.monotonic() + LIMIT
@@ -417,8 +418,8 @@ class TwoProcesses(Base):
 
     @long
     def test_pauses(self):
-        """Stopped while it runs, it says for how long."""
-        for _ in range(10):  # nobody says when it has begun
+        """Stopped while it runs, it reports the length of the pause."""
+        for _ in range(10):  # the start of the measurement is unknown
             with tempfile.NamedTemporaryFile(suffix='.json') as f:
                 proc = subprocess.Popen([self.program, '--case', 'pauses', '--json', f.name],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -447,7 +448,7 @@ class TwoProcesses(Base):
 
     @long
     def test_kernel(self):
-        """In a network namespace of its own, which takes root; PMDs that do not run are skipped."""
+        """Runs in its own network namespace, which needs root; PMDs that do not run are skipped."""
         rows, proc = self.rows('kernel')
         if set(rows) == {'kernel'}:
             self.assertIn('namespace', rows['kernel']['why'])
@@ -466,7 +467,7 @@ class TwoProcesses(Base):
         self.assertIn('second process', err)
 
     def test_interrupted(self):
-        """A terminal's Ctrl-C goes to both: the second one ends as without it."""
+        """A terminal's Ctrl-C reaches both processes: the second one ends as usual."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             proc, child = self.start('--repeat', '1001', '--json', f.name)
             os.killpg(proc.pid, signal.SIGINT)
@@ -481,7 +482,7 @@ class TwoProcesses(Base):
     @long
     def test_first_process_dies(self):
         proc, child = self.start('--repeat', '1001')
-        time.sleep(1)  # so that it is likely to be at work
+        time.sleep(1)  # so that it is probably measuring
         proc.kill()
         proc.communicate(timeout=LIMIT)
         end = time.monotonic() + LIMIT
@@ -545,7 +546,7 @@ class Instructions(AppTest):
             self.assertIn(name, proc.stdout)
 
     def test_guide(self):
-        """The table of the tuning guide says what the bounds were made of."""
+        """The table in the tuning guide has the counts from which the bounds were derived."""
         with open(TUNING) as f:
             rows = re.findall(r'\* - (\d+)\n     - (\d+)\n     - (\d+)\n     - (\d+)\n', f.read())
         self.assertEqual([int(row[0]) for row in rows], [1, 16, 32])

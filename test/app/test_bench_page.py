@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A browser without a network draws the page of bench --report: the bars are there, in both
-colour schemes."""
+"""A browser without a network draws the page of bench --report, with its bars, in both colour schemes."""
 
 import collections
 import itertools
@@ -21,14 +20,14 @@ from apptest import LIMIT, AppTest, main
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser')
 BROWSE_LIMIT = 90  # seconds; it takes one to five
-SIZE = (640, 1500)  # down to the first bars
-# Of the style sheet: bars of ours, and the third line of a plot.
+SIZE = (640, 1500)  # includes the first bars
+# From the style sheet: Bluebell's bars, and the third line of a plot.
 OURS = {'light': ((0x2f, 0x6f, 0xde), (0x15, 0x80, 0x3d)),
         'dark': ((0x6e, 0xa0, 0xff), (0x4a, 0xde, 0x80))}
 
 
 def colours(path):
-    """How many pixels of each colour a PNG of 8 bits a sample has."""
+    """Returns the number of pixels of each colour in a PNG with 8 bits per sample."""
     with open(path, 'rb') as f:
         data = f.read()
     at, body, bpp, width = 8, b'', 0, 0
@@ -51,7 +50,7 @@ def colours(path):
 
 
 def unfilter(how, line, above, bpp):
-    """The samples of a row, of what a filter of PNG has made of them."""
+    """Returns the samples of a row from the output of a PNG filter."""
     if how == 1:
         for c in range(bpp):
             line[c::bpp] = bytes(v & 255 for v in itertools.accumulate(line[c::bpp]))
@@ -68,11 +67,11 @@ def unfilter(how, line, above, bpp):
     return line
 
 
-# Two phones and a window in half a screen.
+# Two phones, and a window of half a screen.
 WIDTHS = (360, 390, 1000)
-# From here on a bar would not show the smallest figure; html_bars.c.
+# Beyond this a bar would not show the smallest figure; html_bars.c.
 WIDE = 20
-# Opens the page in a frame of such a width and tells what of it is out of place.
+# Opens the page in a frame of this width and lists misplaced elements.
 FRAME = '''<!DOCTYPE html><body><iframe id=f style="width:WIDTHpx;height:900px;border:0" src="r.html">
 </iframe><p id=out></p><script>
 document.getElementById('f').onload = e => {
@@ -116,8 +115,8 @@ document.getElementById('f').onload = e => {
 
 class Page(AppTest):
     def browse(self, folder, page, *args):
-        """What the browser prints. It has processes of its own: all of them end in time."""
-        # Root has no sandbox, a container little of /dev/shm.
+        """Returns the browser's output. It starts processes of its own, which all end in time."""
+        # As root there is no sandbox; a container has little /dev/shm.
         cmd = [BROWSER, '--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
                '--no-first-run', '--hide-scrollbars', '--host-resolver-rules=MAP * ~NOTFOUND',
                '--user-data-dir=' + os.path.join(folder, 'profile'), *args]
@@ -136,21 +135,21 @@ class Page(AppTest):
             proc.wait()
 
     def report(self, folder, *args):
-        """A page. Its figures do not matter: one pair of each."""
+        """Makes a page from one pair per figure; the figures do not matter."""
         proc = subprocess.run([self.program, '--quick', '--repeat', '1', '--report',
                                os.path.join(folder, 'r.html'), *args], timeout=LIMIT,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(proc.returncode, 0, proc.stderr)
 
     def test_drawn(self):
-        """Bars and lines, in both colour schemes."""
+        """Bars and lines appear in both colour schemes."""
         with tempfile.TemporaryDirectory() as folder:
             self.report(folder, '--case', 'post,scale', '--qps', '1,10,100')
             with open(os.path.join(folder, 'r.html')) as f:
                 figures = re.findall(r'<figure>.*?</figure>', f.read(), re.S)
             self.assertGreater(len(figures), 0)
             for plot in figures:
-                # As many values of y as let one read off a point between them.
+                # Enough values on the y axis to read off a point between them.
                 marks = re.findall(r'<text class="e"[^>]*>([^<]*)<', plot)
                 self.assertGreaterEqual(len(set(marks)), 4, marks)
             for scheme, ours in OURS.items():
@@ -161,11 +160,11 @@ class Page(AppTest):
                 self.assertTrue(os.path.exists(shot), out)
                 drawn = colours(shot)
                 self.assertGreater(drawn[ours[0]], 1000, scheme)
-                # A line is thin, and its edges are of other colours.
+                # A line is thin, and its edges have other colours.
                 self.assertGreater(drawn[ours[1]], 100, scheme)
 
     def test_widths(self):
-        """Nothing is cut off, wider than its place, too small or on top of something else."""
+        """No element is cut off, wider than its place, too small or overlapping another one."""
         with tempfile.TemporaryDirectory() as folder:
             rows = os.path.join(folder, 'r.json')
             self.report(folder, '--case', 'post_poll,lcore,wire,size,scale', '--qps', '1,10,100,1000',
@@ -185,13 +184,13 @@ class Page(AppTest):
                     self.assertEqual(int(found.group(1)),
                                      text.count('<figure>') + text.count('<svg class="b"'))
                     self.assertGreaterEqual(int(found.group(2)), int(found.group(1)) + 2)
-            # Of two CPUs a plot may be missing: L moved all the time.
+            # With two CPUs a plot may be missing, if L varied all the time.
             self.assertIn('Scaling over queue pairs', text)
             with open(rows) as f:
                 self.scales(text, json.load(f)['rows'])
 
     def scales(self, text, rows):
-        """Bars begin at 0; figures too far apart for that are on a scale that says so."""
+        """Bars start at 0. Figures too far apart use a scale that is labelled."""
         groups = {}
         for row in rows:
             if row['verdict'] != 'skipped' and row['floor'] > 0:
@@ -206,7 +205,7 @@ class Page(AppTest):
                                  max(values) >= WIDE * min(values), (title, values))
 
     def test_pairs(self):
-        """One pair is no median."""
+        """One pair is not called a median."""
         with tempfile.TemporaryDirectory() as folder:
             for repeat, words in (('1', 'a single pair'), ('2', 'medians of 2 pairs')):
                 self.report(folder, '--case', 'post', '--repeat', repeat)

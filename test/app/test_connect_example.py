@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example of connections: two processes, and what they say when something is missing."""
+"""The connection example: two processes, and their messages when something is missing."""
 
 import os
 import re

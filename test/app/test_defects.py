@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Verification is no sham: a device with a seeded defect fails it, and testrdma exits with 1."""
+"""Verification finds defects: a device with a seeded defect fails, and testrdma exits with 1."""
 
 import os
 import re
@@ -10,11 +10,11 @@ from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, long, main
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
                       'core', 'soft_defect.h')
-# Payload defects of the device are in its RDMA writes. That damage to any operation's memory
-# is found is shown by test/unit/app/test_testrdma_verify.c.
+# The payload defects are in the device's RDMA writes. test/unit/app/test_testrdma_verify.c shows
+# that damage to any operation's memory is found.
 WRITES = ['write', 'write_imm']
 
-# Defect: operations that must fail under it, each in a run of its own.
+# Defect: operations that must fail with it, each in a run of its own.
 CAUGHT = {
     'flip_bit': WRITES,
     'misplace': WRITES,
@@ -24,13 +24,13 @@ CAUGHT = {
     'owner_bit': ['write'],
     'atomic_old': ATOMICS,
 }
-# Only a device that runs beside us shows it: inline, one poll does both.
+# Only a device with its own thread shows it: inline, one poll does both steps.
 BESIDE = ['early_cqe']
-# Newer ones are met by test/conform, which makes illegal requests too.
+# test/conform finds the newer ones; it also makes illegal requests.
 IN_CONFORM = ['imm_swap', 'recv_len', 'read_len', 'sge_lost', 'tail_lost', 'inline_pad',
               'empty_write', 'tear', 'read_pd', 'qp_right', 'no_solicited', 'retry_free',
               'quiet_error', 'flush_lost', 'overfill', 'replay_twice', 'event_lost', 'psn_wrap']
-# What requests that are all legal cannot show: it is tested where illegal ones are made.
+# Legal requests cannot show these; tests with illegal requests do.
 OUT_OF_REACH = {
     'no_bounds': 'no request passes the end of its memory',
     'no_pd': 'there is one protection domain',
@@ -43,7 +43,7 @@ OUT_OF_REACH = {
 
 
 def defects():
-    """Names of enum soft_defect."""
+    """Returns the names of enum soft_defect."""
     with open(SOFT_H) as f:
         body = re.search(r'enum soft_defect \{(.*?)\};', f.read(), re.S).group(1)
     names = re.findall(r'^\s*SOFT_DEFECT_(\w+)', body, re.M)
@@ -57,7 +57,7 @@ class Caught(AppTest):
 
     def check_caught(self, name, op, size, *more, **kw):
         with self.subTest(defect=name, op=op, size=size, more=more):
-            # Some defects end in silence, and what fails here is to fail.
+            # With some defects no completion arrives; the run must still fail.
             res = self.run_defect(name, op, size, '--patience', '1', *more, **kw)
             self.assertEqual(res.rc, 1, str(res))
             self.assertIn('FAIL', res.out, str(res))
@@ -81,7 +81,7 @@ class Defects(Caught):
             self.assertEqual(res.rc, 0, name + str(res))
 
     def test_words(self):
-        """The message says what kind of damage it was."""
+        """The message names the kind of damage."""
         self.assertIn('one bit is wrong', self.run_defect('flip_bit', 'write', 64).err)
         self.assertIn('was written', self.run_defect('lose_write', 'write', 64).err)
         self.assertIn('8 bytes after its address', self.run_defect('misplace', 'write', 64).err)
@@ -105,7 +105,7 @@ for defect, ops in CAUGHT.items():
 class Faults(AppTest):
     @long
     def test_said_by_the_device(self):
-        """What the device tells of its end, or of a CQ's, ends a row long before --patience does."""
+        """An event for the failure of the device or a CQ ends a row long before --patience."""
         for fault, event in (('dev_fatal', 'device fatal'), ('cq_error', 'CQ error')):
             for more in ([], ['--verify'], ['--burst', '1', '--depth', '1', '--signal-every', '1']):
                 with self.subTest(fault=fault, more=more):
@@ -120,7 +120,7 @@ class Faults(AppTest):
 
 
 class Variants(Caught):
-    """The same damage, met by other ways to post."""
+    """The same damage with other ways of posting."""
 
     def test_single_byte(self):
         for name in ('flip_bit', 'misplace', 'lose_write'):

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completion errors: testrdma names the cause, gives up and exits with 1."""
+"""Completion errors: testrdma names the cause, stops and exits with 1."""
 
 import os
 import sys
 
 from apptest import AppTest, main
 
-NO_RIGHTS = os.path.abspath(sys.argv.pop())  # the second argument that meson gives
+NO_RIGHTS = os.path.abspath(sys.argv.pop())  # meson passes it as the second argument
 os.environ['LD_PRELOAD'] = NO_RIGHTS
-# The preloaded library may come before the sanitizer's: it brings that along itself.
+# The preloaded library may precede the sanitizer's, which it loads itself.
 os.environ['ASAN_OPTIONS'] = os.environ.get('ASAN_OPTIONS', '') + ':verify_asan_link_order=0'
 
 
@@ -19,10 +19,10 @@ class Errors(AppTest):
                             list(more), rc=1)
         self.assertIn('remote invalid request error', res.err, str(res))
         self.assertIn('syndrome 0x12', res.err, str(res))
-        # The WQE, and what its keys allow.
+        # The WQE, and the rights of its keys.
         self.assertRegex(res.err, r'  the request: WQE \d+: \w+', str(res))
         self.assertRegex(res.err, r'  lkey 0x\w+: \d+ bytes at 0x\w+, rights local_write', str(res))
-        # One line for the cause, none for each operation that was flushed behind it.
+        # One line for the cause, none for operations flushed after it.
         lines = [line for line in res.err.splitlines() if line.startswith('testrdma: ' + op)]
         self.assertLessEqual(len(lines), 2, str(res))
         self.assertRegex(lines[0], r'vendor syndrome 0x\w\w: \w+')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example that newcomers read first."""
+"""The first example for newcomers."""
 
 import os
 import subprocess

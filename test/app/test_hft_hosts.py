@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/hft_pipeline where each side has a port of its own and speaks RoCEv2 to the other one."""
+"""examples/hft_pipeline with a port for each side, which exchange RoCEv2 packets."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from hfttest import HftTest
 
 
 class Wire(HftTest):
-    """Packets, and the same demands: nothing lost, nothing twice, books and orders as replayed."""
+    """The same checks with packets: no loss, no duplicates, books and orders as replayed."""
     FAULTS = ''
 
     def test_in_order(self):
@@ -30,19 +30,19 @@ class Wire(HftTest):
 
 
 class Memif(Wire):
-    """Two processes, joined by net_memif: needs no rights."""
+    """Two processes connected by net_memif, which needs no privileges."""
     def device(self, side):
         return 'soft0,port=net_memif0,ip=192.0.2.%d/24%s' % (side + 1, self.FAULTS)
 
     @property
     def MORE_EAL(self):
-        # The one that listens is there first.
+        # The listening one starts first.
         return [['--vdev=net_memif0,role=%s,socket=@hft%d,socket-abstract=yes' % (role, os.getpid())]
                 for role in ('client', 'server')]
 
 
 class Hosts(Wire):
-    """Two network namespaces: a cable for RoCEv2, and another one for the kernel's TCP."""
+    """Two network namespaces with one link for RoCEv2 and another one for the kernel's TCP."""
     LISTEN = '198.51.100.2'
     MORE_EAL = [['--vdev=net_af_packet0,iface=roce%d' % side] for side in (0, 1)]
     holders = []
@@ -52,7 +52,7 @@ class Hosts(Wire):
         cls.holders = []
         try:
             for _ in (0, 1):
-                # It has its namespace when it says something.
+                # The namespace exists once it prints a line.
                 p = subprocess.Popen(['unshare', '--net', 'sh', '-c', 'echo up; exec sleep 3600'],
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 cls.holders.append(p)
@@ -64,7 +64,7 @@ class Hosts(Wire):
                 cls.ip(0, 'link', 'add', kind + '0', 'type', 'veth', 'peer', 'name', kind + '1',
                        'netns', there)
             for side in (0, 1):
-                # The port must be the only one that answers there.
+                # Only the port may answer there.
                 cls.ip(side, 'link', 'set', 'roce%d' % side, 'addrgenmode', 'none')
                 cls.ip(side, 'addr', 'add', '198.51.100.%d/24' % (side + 1), 'dev', 'tcp%d' % side)
                 for kind in ('lo', 'roce%d' % side, 'tcp%d' % side):
@@ -86,7 +86,7 @@ class Hosts(Wire):
 
     @classmethod
     def give_up(cls, why):
-        """As a whole, so that meson counts it."""
+        """Skips the whole program, so that meson counts it."""
         print('skipped: ' + why.strip(), flush=True)
         cls.tearDownClass()
         os._exit(SKIP)
@@ -95,7 +95,7 @@ class Hosts(Wire):
         return 'soft0,port=net_af_packet0,ip=192.0.2.%d/24%s' % (side + 1, self.FAULTS)
 
 
-del Wire  # not a test of its own
+del Wire  # not a test by itself
 
 if __name__ == '__main__':
     if len(sys.argv) < 3:

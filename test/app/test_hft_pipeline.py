@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/hft_pipeline: results, defects that must be found, damaged input, two processes."""
+"""examples/hft_pipeline: results, seeded defects, damaged input, two processes."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from hfttest import EAL, TICKS, WAIT, HftTest, lcores
 
 
 def no_room():
-    """A disk that is soon full, for the program that is started."""
+    """Limits file sizes of the program that is started, as a full disk would."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
@@ -41,8 +41,8 @@ class HftPipeline(HftTest):
 
     @long
     def test_small_ring_and_pace(self):
-        # With fewer CPUs than places four messages go with each turn of the scheduler. Both rings
-        # are full at times, and neither place may wait for the other one then.
+        # With fewer CPUs than stages four messages pass per time slice. Both rings are full at
+        # times; neither stage may then wait for the other one.
         for stages in ('feed+gateway,book+strategy+risk', 'feed+strategy,book+risk+gateway'):
             self.check(self.pipeline('--slots', '4', '--messages', '4000', '--stages', stages), 4000)
         self.check(self.run_json(['--messages', '2000', '--rate', '100000', '--seed', '9'],
@@ -54,15 +54,15 @@ class HftPipeline(HftTest):
         self.assertEqual(cold['warm'], 0)
         self.assertGreater(warm['warm'], warm['orders'])
         self.assertLessEqual(warm['warm'] + warm['decisions'], warm['quotes'])
-        # What they are for changes nothing else.
+        # The purpose of warm-up orders changes no other result.
         for key in ('orders', 'decisions', 'stopped', 'book_digest'):
             self.assertEqual(warm[key], cold[key])
 
     @long
     def test_pauses(self):
-        """Each side is stopped for a while: what that held up is known, and nothing else is."""
+        """Each side is stopped for a while: the report counts exactly the delayed orders."""
         for side in (0, 1):
-            # Whether the other side has begun to poll when it is stopped, nobody tells: again, then.
+            # It is unknown whether the peer polls already when it is stopped, so this repeats.
             for _ in range(20):
                 r = self.stopped(side)
                 self.assertEqual(r['wrong'], 0)
@@ -74,7 +74,7 @@ class HftPipeline(HftTest):
             else:
                 self.fail('no pause was told of: %s' % r)
             self.assertGreater(r['tick_to_trade_ns']['max'], 200e6)
-            # A tick in 90 is an order: 3,000 were due meanwhile.
+            # One tick in 90 is an order: 3,000 ticks were due meanwhile.
             self.assertLess(r['quiet_ns']['samples'], r['orders'] - 15)
 
     def stopped(self, side):
@@ -120,7 +120,7 @@ class HftPipeline(HftTest):
             self.assertEqual(res.json['seed'], 5)
             with open(path, 'rb') as f:
                 whole = f.read()
-            # Every byte: test_hft.c. Here: that what it says reaches the user.
+            # test_hft.c checks every byte. This checks that the message reaches the user.
             for bad, words in ((whole[:-1], 'message 3000'), (whole[:20], 'inside the header'),
                                (whole[:5000], 'cut short'), (b'', 'is not a market data file'),
                                (whole + b'x', 'longer'),
@@ -161,11 +161,11 @@ class HftPipeline(HftTest):
         self.assertNotIn('--defect', res.out)
 
     def test_short_day(self):
-        """Over before ticks that have a rate would begin."""
+        """Ends before the ticks with a rate begin."""
         self.check(self.pipeline('--messages', '1000'), 1000)
 
     def test_generated_file_has_no_room(self):
-        """None is left that is cut short."""
+        """No truncated file is left."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'feed')
             res = self.run_program(['--generate', path, '--messages', '100000'], EAL, preexec_fn=no_room)
@@ -179,7 +179,7 @@ class HftPipeline(HftTest):
 
     @long
     def test_more_places_there(self):
-        """Three places: two lcores of the process that listens, and a process for each."""
+        """Three stages: two lcores of the listening process, and a process for each."""
         stages = ['--stages', 'feed+gateway,book,strategy+risk']
         digests = set()
         for others in ([stages], [stages + ['--place', '1'], stages + ['--place', '2']]):
@@ -191,7 +191,7 @@ class HftPipeline(HftTest):
 
     @long
     def test_one_of_more_dies(self):
-        """The third of three processes ends the others."""
+        """The death of the third process ends the other two."""
         both = ['--stages', 'feed+gateway,book,strategy+risk']
         here, book, risk = self.pair(both + ['--messages', '1M', '--rate', '1000'],
                                      both + ['--place', '1'], both + ['--place', '2'])
@@ -236,7 +236,7 @@ class HftPipeline(HftTest):
         for dies in (0, 1):
             here, there = self.pair(['--messages', '1M', '--rate', '1000'])
             first, second = (here, there) if dies == 0 else (there, here)
-            # Connected: the feed says when it begins.
+            # Connected: the feed prints its start.
             self.assertIn('connected', here.stdout.readline())
             first.kill()
             out, err = second.communicate(timeout=WAIT)
@@ -245,7 +245,7 @@ class HftPipeline(HftTest):
 
     @long
     def test_peer_lies(self):
-        # Either side; who is lied to says what it saw, and on which link.
+        # Either side may lie; the deceived side reports what it saw, and on which link.
         for liar in (0, 1):
             for lie, link in (('seq', ('feed to book', 'risk to gateway')),
                               ('credit', ('risk to gateway', 'feed to book'))):
@@ -259,9 +259,9 @@ class HftPipeline(HftTest):
 
     @long
     def test_peer_does_not_end(self):
-        """Who has sent its last is not done before the other side says that it has all."""
+        """A side that has sent its last message waits until the peer reports that it has all."""
         for kill in (True, False):
-            # What the side that connects sends lies in the ring until the other one is run again.
+            # Messages of the connecting side stay in the ring until the peer runs again.
             for nap in (0.3, 3, 20):
                 here, there = self.pair(['--messages', '1M', '--rate', '1000', '--slots', '32768'],
                                         ['--slots', '32768', '--wait', '10'])
@@ -278,7 +278,7 @@ class HftPipeline(HftTest):
                 try:
                     out, err = there.communicate(timeout=30 + nap)
                 except subprocess.TimeoutExpired:
-                    self.end(there)  # the last has not been sent
+                    self.end(there)  # the last message has not been sent
                     continue
                 finally:
                     self.end(here)
@@ -291,8 +291,8 @@ class HftPipeline(HftTest):
 
     @long
     def test_killed_at_any_moment(self):
-        # While they connect; while orders and the switch are under way, with rings full in some
-        # of them, as who dies has not run for a while.
+        # Dies while they connect; then while orders are in flight, with full rings in some cases,
+        # as a dead process has not run for a while.
         for i, after in enumerate((0, 0.15, 0, 0.001, 0.01, 0.03)):
             both = ['--slots', '4', '--wait', '2' if i < 2 else '120']
             sides = self.pair(['--messages', '300K', '--rate', '30K', '--kill-after', '50'] + both, both)

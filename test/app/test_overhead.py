@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What testrdma costs beside the operations that it measures, in instructions, as those do not
-depend on what else the machine does: a write against the bench's loop, and a mix against the
-operations that it is of."""
+"""Overhead of testrdma beside the measured operations, in instructions, as these do not depend on the
+load of the machine: a write against bench's loop, and a mix against its operations.
+"""
 
 import json
 import re
@@ -14,14 +14,14 @@ import tempfile
 
 from apptest import EAL, LIMIT, SKIP, AppTest, lcores, main
 
-BENCH = sys.argv.pop()  # the second argument that meson gives
-MOST = 1.05  # of an operation's instructions, together with what the device does for it
+BENCH = sys.argv.pop()  # meson passes it as the last argument
+MOST = 1.05  # of an operation's instructions, including the device's work
 N = 64000
 
 
 class Overhead(AppTest):
     def count(self, function, cmd):
-        """Instructions in @function and what it calls."""
+        """Returns the instructions in @function and its callees."""
         proc = subprocess.run(['valgrind', '--tool=callgrind', '--collect-atstart=no',
                                '--toggle-collect=' + function, '--callgrind-out-file=/dev/null'] +
                               cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -32,7 +32,7 @@ class Overhead(AppTest):
         return n
 
     def per_op(self, function, *args):
-        """The same for an operation of the rate phase."""
+        """Returns the instructions per operation in the rate phase."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             n = self.count(function, [self.program] + lcores() + EAL + [
                 '--', '--burst', '32', '--signal-every', '32', '--duration', '0.2', '--json',
@@ -49,18 +49,19 @@ class Overhead(AppTest):
         self.assertLessEqual(whole, MOST * bench)
         size = ['--size', '64']
         whole = self.per_op('span', '--op', 'write', *size)
-        # So much is always due, and an open loop has no latency phase, of one post at a time.
+        # At this rate an operation is always due; an open loop has no latency phase of single
+        # posts.
         size += ['--rate', '100000000']
         write = self.per_op('write_post', '--op', 'write', *size)
         mixed = self.per_op('mixed_post', '--op', 'mixed', '--mix', 'write:50,read:50', *size)
         print('posts: write %.1f, mixed %.1f; a whole write %.1f' % (write, mixed, whole))
-        # To post is what a mix does otherwise, and of its operations a WRITE takes least; the
-        # device's part is that of any application.
+        # Only posting differs in a mix, whose cheapest operation is a WRITE. The device's work is
+        # that of any application.
         self.assertLessEqual(mixed - write, (MOST - 1) * whole)
 
 
 class Times(AppTest):
-    """The same by the clock, for a machine with nothing else to do: meson does not run this."""
+    """The same in time, for an idle machine: meson does not run this."""
     PAIRS = 25
 
     def rows(self, cmd):
@@ -72,10 +73,8 @@ class Times(AppTest):
                 return json.load(again)['rows']
 
     def ours(self):
-        """
-        Millions of writes in a second, 32 under way as in bench; and for a millisecond, as short as
-        there: more would meet more pauses of the machine.
-        """
+        """Millions of writes per second, 32 in flight as in bench. It lasts a millisecond, as
+        there: a longer run would include more pauses of the machine."""
         rows = self.rows([self.program] + lcores() + EAL + [
             '--', '--op', 'write', '--size', '8', '--inline', '8', '--depth', '32', '--burst', '32',
             '--signal-every', '32', '--duration', '0.002'])

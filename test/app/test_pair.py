@@ -29,7 +29,7 @@ class Pair(PairTest):
             self.assertGreater(row['latency_ns']['samples'], 0)
 
     def served(self, proc, res, qps):
-        """The target has counted at least what the initiator says it has done."""
+        """Checks that the target counted at least the operations that the initiator reports."""
         out, _ = self.end(proc)
         found = re.search(r'(\d+) connections? served; requests of peers: (\d+) writes, (\d+) '
                           r'reads, (\d+) atomics; (\d+) receives checked', out)
@@ -43,7 +43,7 @@ class Pair(PairTest):
             self.assertGreaterEqual(counts[1 + i], done)
 
     def both(self, options, *args, rc=0, server_options=None):
-        """Rows of one process on another one; the result, and who listens."""
+        """Runs rows of one process against another one. Returns the result and the listening process."""
         server, where = self.listen(self.shm(1, options + (server_options or '')))
         res = self.run_json(['--device', self.shm(2, options), '--connect', where, '--verify',
                              '--duration', '0.05'] + list(args), self.eal('client'), rc=rc)
@@ -55,7 +55,7 @@ class Pair(PairTest):
         self.served(server, res, 3)
 
     def test_memif(self):
-        """Over net_memif; the end is clean, after a talk and when nobody came."""
+        """Over net_memif; the end is clean, after a connection and without one."""
         for talk in (True, False) * 3:
             vdev = '--vdev=net_memif0,socket=@tr%d%s,role=' % (os.getpid(), talk)
             server, where = self.listen('soft0,port=net_memif0,ip=192.0.2.1/24',
@@ -72,7 +72,7 @@ class Pair(PairTest):
 
     @long
     def test_memif_two_lcores(self):
-        """Two lcores poll queue pairs of one device, whose port only one of them has at a time."""
+        """Two lcores poll queue pairs of one device; only one of them has the port at a time."""
         vdev = '--vdev=net_memif0,socket=@trl%d,role=' % os.getpid()
         server, where = self.listen('soft0,port=net_memif0,ip=192.0.2.1/24', [vdev + 'server'])
         places = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[0], CPUS[-1])]
@@ -87,7 +87,7 @@ class Pair(PairTest):
 
     @long
     def test_memif_peer_goes(self):
-        """The rings go under a process that is sending: it sees its requests fail, no more."""
+        """The rings vanish under a sending process: its requests fail, and no more happens."""
         for i in range(2):
             vdev = '--vdev=net_memif0,socket=@trg%d_%d,role=' % (os.getpid(), i)
             server, where = self.listen('soft0,port=net_memif0,ip=192.0.2.1/24',
@@ -107,7 +107,7 @@ class Pair(PairTest):
 
     @long
     def test_modes(self):
-        """The target posts receives, answers and writes; with packets each needs its progress."""
+        """The target posts receives, answers and writes; with packets each needs the target's progress."""
         modes = ['pingpong', 'mixed', 'bidirectional', 'send']
         for options, args in (('', []), (',shm_packets=1', ['--sgl', '3', '--depth', '7']),
                               ('', ['--inline', '64', '--depth', '1'])):
@@ -133,7 +133,7 @@ class Pair(PairTest):
                             self.eal('client'))
         self.assertEqual([(r['op'], r['ok']) for r in res.json['rows']], [(m, True) for m in modes])
         out, _ = self.end(server)
-        # Nothing else reads, so the device's counts are those of the mix.
+        # There are no other reads, so the device's counters are those of the mix.
         mix = res.json['rows'][3]['mix']
         self.assertIn(' %d reads, %d atomics' % (mix['read'], mix['fetch_add']), out)
 
@@ -157,7 +157,7 @@ class Pair(PairTest):
 
     @long
     def test_stalled_target(self):
-        """An open loop: what was due while the target stood still has waited so long."""
+        """An open loop: operations due while the target stood still have waited as long."""
         server, where = self.listen(self.shm(1))
         cmd = [self.program] + self.eal('client') + [
             '--', '--device', self.shm(2), '--connect', where, '--op', 'send', '--size', '8',
@@ -181,15 +181,15 @@ class Pair(PairTest):
         self.assertTrue(row['ok'])
         lat = row['latency_ns']
         self.assertEqual(lat['of'], 'intended start')
-        # All that was due counts, a sixth of it was so in the stall: waits from 0 to half a second.
-        # The schedule begins later than the row's time where there is no processor for it.
+        # All due operations count, and a sixth became due in the stall, with waits from 0 to half a
+        # second. Without a free processor the schedule starts later than the row's time.
         self.assertGreaterEqual(lat['samples'], 4000)
-        # The first that waits may have been due a little after the stop.
+        # The first waiting operation may have become due a little after the stop.
         self.assertGreaterEqual(lat['max'], 0.45e9)
         self.assertGreaterEqual(lat['p99'], 0.4e9)
 
     def test_initiator_killed(self):
-        """Who listens outlives it, also in the middle of a row that it takes part in."""
+        """The listening process survives its death, also in the middle of a row that it takes part in."""
         server, where = self.listen(self.shm(1))
         cmd = [self.program] + self.eal('client') + [
             '--', '--device', self.shm(2), '--connect', where, '--op', 'pingpong', '--size', '8',
@@ -207,7 +207,7 @@ class Pair(PairTest):
 
     @needs_defects
     def test_defect_is_found(self):
-        """The copy that is checked comes from the other process."""
+        """The verified copy comes from the other process."""
         for name, op, says in (('atomic_old', 'fetch_add', 'the old value returned'),
                                ('flip_bit', 'write', 'one bit is wrong'),
                                ('lose_write', 'write', 'was written'),
@@ -223,9 +223,9 @@ class Pair(PairTest):
     @long
     @needs_defects
     def test_lost_completion(self):
-        """A device that swallows a completion, of the initiator's or the target's: --patience
-        ends the row, with the request that nothing came back of and what that may mean. Of one
-        operation at a time there is none behind it whose completion would show it first."""
+        """A device loses a completion of the initiator or the target: --patience ends the row. The
+        report names the outstanding request and possible causes. With one operation at a time no
+        later completion would show the loss."""
         for ours, theirs, op, causes in (
                 (',defect=skip_cqe', '', 'write', ['or its completion is lost', 'RDMA_WRITE',
                                                    "the peer's rkey"]),
@@ -244,7 +244,7 @@ class Pair(PairTest):
                 self.end(server)
 
     def test_prompt(self):
-        """A session connects at start, and can go back to one process."""
+        """A session connects at start and can return to one process."""
         server, where = self.listen(self.shm(1))
         script = ['set op write,send', 'set size 256', 'set verify on', 'set duration 0.05',
                   'connect ' + where, 'start', 'wait', 'show config', 'disconnect', 'set op send',
@@ -283,7 +283,7 @@ class Pair(PairTest):
         self.assertRegex(out, r'connections 2, 0 of them there\nrequests of peers: [1-9]')
         self.assertIn('2 connections served', out)
         self.assertIn('1 of 1 test', out)
-        # What it has asked of itself in between is not a peer's.
+        # Its own requests in between are not counted as a peer's.
         self.assertIn('0 connections served; requests of peers: 0 writes, 0 reads, 0 atomics; 0 rec', out)
         for text in ('start: this side listens', 'connect: it listens at port ' + port, 'listen: it listens',
                      'fault: the device is opened again', 'disconnect: it neither'):
@@ -291,7 +291,7 @@ class Pair(PairTest):
 
     @long
     def test_faults_of_a_direction(self):
-        """Of READs the answers come in: spoilt ones are found here. What goes out is missed there."""
+        """Answers to READs come in, so corrupted ones are found here. Outgoing packets are missed there."""
         server = self.commands(1, ['listen 127.0.0.1:0', 'wait', 'wait', 'show errors', 'disconnect'],
                                ',shm_packets=1')
         where = '127.0.0.1:' + self.port_of(server)[1]
@@ -307,7 +307,7 @@ class Pair(PairTest):
 
     @long
     def test_interval_of_a_target(self):
-        """What it has served since the line before; alone, and at a prompt."""
+        """Requests served since the previous line; alone, and at a prompt."""
         for session in (False, True):
             if session:
                 server = self.commands(1, ['set interval 0.05', 'listen 127.0.0.1:0'])
@@ -329,7 +329,7 @@ class Pair(PairTest):
             self.assertIn(served, range(1, done + 1), row['op'])
 
     def test_listen_as_the_last_command(self):
-        """Without a wait it goes on until who came has gone."""
+        """Without a wait it runs until the peer has gone."""
         server = self.commands(1, ['listen nowhere', 'listen 127.0.0.1:0'])
         _, port = self.port_of(server)
         client = self.commands(2, ['connect 127.0.0.1:' + port, 'set op send', 'set size 8',
@@ -341,14 +341,14 @@ class Pair(PairTest):
         self.assertIn('listen nowhere: give an address', err)
 
     def limit(self, proc):
-        """Its output ends in any case: who waits for a line of it does not wait for ever."""
+        """Ends the process after LIMIT, so that a reader of its output does not wait forever."""
         watch = threading.Timer(LIMIT, proc.kill)
         watch.daemon = True
         watch.start()
         self.addCleanup(watch.cancel)
 
     def test_shown_while_it_listens(self):
-        """Its queue pairs are those of who is there; Ctrl-C ends it with the summary."""
+        """Its queue pairs are those of the connected peer; Ctrl-C ends it with the summary."""
         server = subprocess.Popen([self.program] + self.eal('server') +
                                   ['--', '-i', '--device', self.shm(1)], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -406,7 +406,7 @@ class Pair(PairTest):
         self.assertIn('--listen nowhere', res.err)
 
     def test_strangers_and_stop(self):
-        """Who speaks otherwise does not disturb; Ctrl-C ends who listens, with the summary."""
+        """Other protocols do not disturb it; Ctrl-C ends the listening process with the summary."""
         server, where = self.listen(self.shm(1))
         host, port = where.split(':')
         for data in (b'GET / HTTP/1.0\r\n\r\n', b'\0' * 4096, b''):

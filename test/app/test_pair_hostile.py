@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""testrdma that listens, and those who mean it ill: who says garbage, cuts messages short, lies about
-sizes, keys and queue pairs, says nothing, or goes in the middle. It says what was wrong, goes on, and
-who works with it meanwhile loses nothing."""
+"""A listening testrdma with hostile peers: they send garbage, cut messages short, lie about sizes, keys
+and queue pairs, stay silent, or disconnect in the middle. It reports the error and goes on, and a
+peer that works with it meanwhile loses nothing.
+"""
 
 import os
 import re
@@ -48,7 +49,7 @@ class Hostile(PairTest):
         self.where = ('127.0.0.1', int(port))
 
     def over(self):
-        """End who listens; what it has said."""
+        """Ends the listening process and returns its output."""
         out, err = self.server.communicate('show stats\ndisconnect\nquit\n', timeout=LIMIT)
         self.assertEqual(self.server.returncode, 0, err)
         self.assertNotIn('Sanitizer', err)
@@ -61,7 +62,7 @@ class Hostile(PairTest):
             *args]
 
     def through(self, change, *args):
-        """A testrdma whose request to connect is changed on its way."""
+        """Runs a testrdma whose connection request is changed on its way."""
         with socket.create_server(('127.0.0.1', 0)) as s:
             cmd = self.client(s.getsockname()[1], '--patience', '1', *args)
             proc = subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -106,17 +107,17 @@ class Hostile(PairTest):
         return proc
 
     def test_requests(self):
-        """Lies in a request to connect, while another one works with the same process."""
+        """Lies in a connection request, while another peer works with the same process."""
         request, rc, _ = self.through(None, '--op', 'write', '--size', '64')
         self.assertEqual(rc, 1)
         self.assertEqual(len(request), HELLO + 56)
         worker = self.honest('--op', 'write,send,pingpong', '--size', '64', '--duration', '0.7')
-        # Its device is there, and so is the GID of the request.
+        # Its device exists, and so does the GID of the request.
         self.assertIn('testrdma', worker.stdout.readline())
         silent = [socket.create_connection(self.where) for _ in range(8)]
         self.addCleanup(lambda: [s.close() for s in silent])
         for i, s in enumerate(silent):
-            s.sendall(request[:i * 15])  # and not the rest
+            s.sendall(request[:i * 15])  # and not the remaining bytes
         for data in (b'GET / HTTP/1.0\r\n\r\n', os.urandom(4096), b'\xff' * 16,
                      request[:4] + b'\xff' * 200, request[:5] + b'\x09' + request[6:],
                      request[:8] + b'\xff\xff\xff\xff' + request[12:]):
@@ -140,7 +141,7 @@ class Hostile(PairTest):
                 answer = message(s)
                 self.assertEqual(answer[5], REJ, answer)
                 self.assertIn(says, answer.decode('latin-1'))
-        # Taken, as nothing is wrong to be seen; then nothing comes, or the end.
+        # Accepted, as no error is visible; then no data come, or the connection ends.
         for i, fields in enumerate(({'addr': 0}, {'rkey': 0xffffffff}, {'qpn': 0xfffffe},
                                     {'token': 1, 'bytes': 8192}, {'token': 1, 'bytes': 16384})):
             s = socket.create_connection(self.where)
@@ -169,7 +170,7 @@ class Hostile(PairTest):
 
     @long
     def test_rows(self):
-        """A peer whose rows and memory are not what it has said."""
+        """A peer whose rows and memory are not those that it announced."""
         for change, args, says in (
                 ({'version': 9}, ['--op', 'write'], 'the target refuses: it is a testrdma of another '
                                                     'version; run one version on both sides'),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""bb_perf and scripted peers: its words, its RDMA with itself, and peers that behave badly."""
+"""bb_perf and scripted peers: its messages, RDMA with itself, and misbehaving peers."""
 
 import json
 import os
@@ -20,7 +20,7 @@ GID = b':00:00:00:00:00:00:00:00:00:00:ff:ff:c0:00:02:01:'
 
 class Perf(AppTest):
     def client(self, talk, *args, rc=0):
-        """bb_perf as client of a scripted server; what it says as JSON is in .json."""
+        """Runs bb_perf as client of a scripted server; its JSON is in .json."""
         server = perfpeer.Server(talk)
         res = self.run_json(['-p', str(server.port), '127.0.0.1'] + list(args), rc=rc)
         server.end()
@@ -29,7 +29,7 @@ class Perf(AppTest):
         return res
 
     def serve(self, talk, *args, rc=0, port=None):
-        """bb_perf as server; `talk(conn)` is its client. The result and what talk returns."""
+        """Runs bb_perf as server; `talk(conn)` is its client. Returns the result and the value of talk."""
         port = port or free_ports()
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             proc = subprocess.Popen([self.program] + lcores() + EAL +
@@ -128,7 +128,7 @@ class Perf(AppTest):
             self.assertEqual(len(set(heard.keys)), 1)
 
     def test_words_of_a_server(self):
-        """Every byte that a server says in the handshake, as perftest would say it."""
+        """Every byte of a server in the handshake equals perftest's."""
         for protocol in ('read_lat', 'read_bw', 'write_bw', 'atomic_lat', 'atomic_bw'):
             res, heard = self.serve(lambda conn: perfpeer.client(conn, protocol, perfpeer.keys()),
                                     '-P', protocol, '-n', '1000')
@@ -170,13 +170,13 @@ class Perf(AppTest):
             self.assertRegex(answer, rb'\A0000:[0-9a-f]{6}:[0-9a-f]{6}:0{20}ffffc0000201\0\Z')
             conn.sendall(b'done\0')
             self.assertEqual(conn.recv(1), b'')
-        # Nobody sends then.
+        # Neither end sends then.
         res, _ = self.serve(talk, '-P', 'rc_pingpong', '--silence', '1', rc=1)
         self.assertIn('nothing has come for 1 s', res.err)
 
     @long
     def test_silent_peers(self):
-        """Each time the peer stops somewhere else; the program ends, and says where."""
+        """The peer stops at each point in turn; the program ends and reports where."""
         said = [perfpeer.hello()[0], perfpeer.hello()[1], perfpeer.hello()[2],
                 perfpeer.hello()[3], perfpeer.keys(), perfpeer.keys(), perfpeer.keys()]
         names = ['version', 'cycle buffer', 'cache line', 'MTU', 'keys', 'keys, round 2',
@@ -241,7 +241,7 @@ class Perf(AppTest):
         self.assertIn('give the name or the IP address', res.err)
 
     def start_server(self, *args):
-        """A server that listens, and its port."""
+        """Returns a listening server and its port."""
         port = free_ports()
         proc = subprocess.Popen([self.program] + lcores() + EAL + ['--', '-p', str(port)] + list(args),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -277,7 +277,7 @@ class Perf(AppTest):
         self.assertIn('--port %d: cannot listen' % port, res.err)
 
     def test_stops(self):
-        """Ctrl-C while it waits for a client: it ends in order, with the shells' status."""
+        """Ctrl-C while it waits for a client: it ends in order, with the shell's status."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             proc = subprocess.Popen([self.program] + lcores() + EAL + [
                 '--', '-P', 'write_bw', '-p', str(free_ports()), '--json', f.name],

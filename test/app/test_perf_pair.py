@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""bb_perf against bb_perf: two processes, a software device each, shared memory between.
+"""bb_perf against bb_perf: two processes, each with a software device, connected by shared memory.
 
-Not over net_memif: its DPDK 22.11 lets a process crash now and then when the other end goes.
+Not over net_memif: with that of DPDK 22.11 a process sometimes crashes when the other end exits.
 """
 
 import json
@@ -34,7 +34,7 @@ class Pair(AppTest):
 
     def start(self, side, args):
         name = ('server', 'client')[side]
-        # The EAL of the test; less memory, as there are two.
+        # The EAL options of the test with less memory, as there are two processes.
         eal = ['128' if arg == '512' else arg for arg in EAL]
         cmd = [self.program, '-l', str(CPUS[side % len(CPUS)])] + eal + [
             '--', '-p', str(self.port), '-d',
@@ -46,13 +46,13 @@ class Pair(AppTest):
         return proc
 
     def pair(self, *args):
-        """Both; the client when the server listens."""
+        """Starts both, the client once the server listens."""
         server = self.start(SERVER, list(args))
         self.assertIn('TCP port', server.stdout.readline())
         return server, self.start(CLIENT, list(args))
 
     def end(self, proc, side):
-        """Exit status and JSON, output on stderr."""
+        """Returns exit status, JSON and the output on stderr."""
         out, err = proc.communicate(timeout=WAIT)
         self.assertNotIn('Sanitizer', err)
         with open('%s/%s' % (self.folder.name, ('server', 'client')[side])) as f:
@@ -83,7 +83,7 @@ class Pair(AppTest):
             if passive:
                 self.assertGreaterEqual(server['served'], 200)
             elif protocol in ('write_lat', 'send_lat'):
-                # All bytes are known between two of us.
+                # Between two of these programs all bytes are known.
                 self.assertEqual(server['checked_bytes'], 200 * size)
                 self.assertEqual(client['checked_bytes'], 200 * size)
 
@@ -115,7 +115,7 @@ class Pair(AppTest):
                 self.assertEqual(report['checked_bytes'], 100 * size)
 
     def test_what_does_not_agree(self):
-        """Another size at the other end: both say so, or end because the other did."""
+        """Different sizes at both ends: both report it, or end because the other did."""
         for protocol, here, there in (('send_lat', '100', '200'), ('send_bw', '200', '100')):
             server = self.start(SERVER, ['-P', protocol, '-s', here])
             self.assertIn('TCP port', server.stdout.readline())
@@ -133,7 +133,7 @@ class Pair(AppTest):
     def test_peer_that_dies(self):
         for protocol in ('send_lat', 'write_lat', 'write_bw', 'rc_pingpong'):
             server, client = self.pair('-P', protocol, '-s', '64', '-n', '1000000000')
-            # Both are in the middle of it when they have told who they are.
+            # Both are in the middle of it once they have printed their addresses.
             while 'remote' not in server.stdout.readline():
                 self.assertIsNone(server.poll(), 'no RDMA')
             while 'remote' not in client.stdout.readline():

@@ -15,7 +15,7 @@ import time
 
 from apptest import CPUS, EAL, LIMIT, AppTest, lcores, long, main, needs_defects
 
-# Seconds that something is given to run, on a machine with CPUs free and on one that has none.
+# Seconds of running time: for a machine with free CPUs, and for ones without.
 WAITS = (0.5, 5, 50)
 
 
@@ -32,7 +32,7 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def until(self, pattern):
-        """Read up to what matches; returns that and all before it."""
+        """Reads up to a match. Returns the match and all output before it."""
         end = time.monotonic() + LIMIT
         while True:
             found = re.search(pattern, self.seen)
@@ -45,23 +45,23 @@ class Terminal:
                 self.seen += os.read(self.fd, 4096).decode()
 
     def status(self):
-        """Wait for its end; what it still writes is read."""
+        """Waits for its end, reading the remaining output."""
         try:
             while os.read(self.fd, 4096):
                 pass
-        except OSError:  # EIO: nobody has the other side any more
+        except OSError:  # EIO: no process has the other end open
             pass
         os.close(self.fd)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 def table(text, first):
-    """Lines of the table whose head begins with a word, by columns: what they have below it."""
+    """Returns the lines of the table whose head begins with @first, as {column: value}."""
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if re.match(first + r' .* of ', line))
     names, rows = lines[at].split(), []
     for line in lines[at + 1:]:
-        # Two words are one field where they say whose it is.
+        # Two words are one field where they name an owner.
         cells = re.sub(r'(lcore|connection|the) ', r'\1_', line).split()
         if len(cells) != len(names):
             break
@@ -71,7 +71,7 @@ def table(text, first):
 
 class Prompt(AppTest):
     def script(self, lines, rc=0, args=(), eal=None):
-        """Lines piped in; returns the result with its JSON."""
+        """Runs lines piped in. Returns the result with its JSON."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             res = self.run_program(['-i', '--json', f.name] + list(args), eal,
                                    input='\n'.join(lines))
@@ -101,7 +101,7 @@ class Prompt(AppTest):
             self.assertGreaterEqual(row['verified']['bytes'], row['size'] * row['slots'])
             self.assertGreater(row['latency_ns']['samples'], 0)
         self.assertEqual(rows[5]['window'], 8)
-        # Statistics count the operations of both phases, rows of the table those of one.
+        # Statistics count the operations of both phases, rows of the table those of one phase.
         done = [int(n) for n in re.findall(r'stopped; operations (\d+)', res.out)]
         self.assertEqual(done[0], sum(r['rate']['ops'] + r['latency_ns']['samples']
                                       for r in rows[:5]))
@@ -110,7 +110,7 @@ class Prompt(AppTest):
 
     @long
     def test_settings_take_effect(self):
-        """How operations are posted is as it was set, and the device as it says."""
+        """Settings change how operations are posted, as the device shows."""
         res = self.script(['set op write', 'set size 64,100', 'set duration 0.04', 'set inline 64',
                            'set signal-every 4', 'start', 'wait', 'show qp',
                            'set inline 0', 'set size 64', 'set rate 20000', 'start', 'wait',
@@ -120,7 +120,7 @@ class Prompt(AppTest):
         self.assertEqual([(r['size'], r['inline'], r['signal_every'], r['ok']) for r in rows],
                          [(64, True, 4, True), (100, False, 4, True), (64, False, 4, True),
                           (64, False, 4, False)])
-        # Each of the latency phase is signalled, of the rate phase one of four.
+        # Every operation of the latency phase is signalled, in the rate phase one of four.
         initiator = table(res.out, 'QP')[0]
         samples = sum(r['latency_ns']['samples'] for r in rows[:2])
         fast = int(initiator['posted']) - samples
@@ -129,7 +129,7 @@ class Prompt(AppTest):
         self.assertEqual([r['open_loop']['rate'] for r in rows if 'open_loop' in r], [20000])
         self.assertEqual(rows[2]['latency_ns']['of'], 'intended start')
         self.assertLess(rows[2]['rate']['ops'], 20000 * 0.04 * 2)
-        # Control, remote address, four pieces.
+        # Segments: control, remote address, four pieces.
         self.assertRegex(res.out, r'RDMA_WRITE \(opcode 0x08\) .* ds 6 ')
         self.assertIn('\ninline 0\nsignal-every 4\n', res.out)
         self.assertIn('\nsgl 4\n', res.out)
@@ -199,7 +199,7 @@ class Prompt(AppTest):
 
     @long
     def test_lcores(self):
-        """Two lcores of EAL on the processors there are, beside the main one."""
+        """Two lcores of EAL on the available processors, beside the main one."""
         eal = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[-1], CPUS[0])] + EAL
         res = self.script(['set op write,send', 'set size 64', 'set lcores 2', 'set verify on',
                            'set qps-per-lcore 2', 'set duration 0.05', 'start', 'wait', 'show qp'], eal=eal)
@@ -237,7 +237,7 @@ class Prompt(AppTest):
         self.assertIn(':ffff:c000:0201 192.0.2.1\n', res.out)
 
     def test_cut_short(self):
-        """A row that has no latencies yet does not show any."""
+        """A row without latencies yet shows none."""
         res = self.script(['set op write', 'set size 64', 'set duration 600', 'start', 'show latency',
                            'stop', 'show latency', 'help start'])
         self.assertRegex(res.out, r'write +64 .* +- +- +- +- .*cut short')
@@ -246,7 +246,7 @@ class Prompt(AppTest):
         self.assertIn('\nstart: run every', res.out)
 
     def test_show_wqe(self):
-        """A request that failed: its WQE, its keys and the device's count of the reason."""
+        """A failed request: its WQE, its keys and the device's counter of the cause."""
         res = self.script(['set op write', 'set size 64', 'set duration 0.05', 'fault drop 100',
                            'start', 'wait', 'show wqe', 'show errors', 'show qp'], rc=1)
         shown = res.out[res.out.index('testrdma> show wqe'):]
@@ -255,13 +255,13 @@ class Prompt(AppTest):
         self.assertRegex(shown, r'retries exceeded [1-9]')
         self.assertEqual(table(shown, 'QP')[0]['state'], 'ERR')
         self.assertGreater(int(table(shown, 'QP')[0]['errors']), 0)
-        # Of no operation there is no figure.
+        # Without an operation there is no figure.
         self.assertRegex(res.out, r'(?m)^write +64 +128 +0.000 +0.00( +-){7}  FAIL$')
         self.assertEqual((res.json['rows'][0]['rate']['ops'], res.json['rows'][0]['rate']['cycles_per_op']),
                          (0, 0))
 
     def test_fault(self):
-        """Packets are lost and come twice from the next start on, and no longer behind none."""
+        """Packets are lost and duplicated from the next start on, and no longer after "none"."""
         res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'set verify on',
                            'fault drop 2', 'fault duplicate 5', 'fault', 'start', 'fault none',
                            'wait', 'show errors', 'fault none', 'start', 'wait', 'show errors',
@@ -269,10 +269,10 @@ class Prompt(AppTest):
                            'fault stall 1', 'fault', 'fault melt 1'], rc=1)
         self.assertEqual([r['ok'] for r in res.json['rows']], [True, True])
         self.assertIn('device soft0,wire=1,tx_drop=2,tx_dup=5\n', res.out)
-        # What is set, and what can be.
+        # The present faults and the possible ones.
         self.assertRegex(res.out, r'\ndrop +2 % +- +a percentage up to 100 +PERCENT of packets are lost\n')
         self.assertRegex(res.out, r'\nduplicate +5 % ')
-        self.assertEqual(len(re.findall(r'\nduplicate +- ', res.out)), 1)  # behind none
+        self.assertEqual(len(re.findall(r'\nduplicate +- ', res.out)), 1)  # after "none"
         for kind in ('reorder', 'corrupt', 'ecn', 'delay', 'stall', 'full', 'flap', 'seed'):
             self.assertEqual(len(re.findall(r'\n%s +- ' % kind, res.out)), 2, kind)
         self.assertIn('fault none ends all', res.out)
@@ -290,7 +290,7 @@ class Prompt(AppTest):
         self.assertTrue(res.out.rstrip().endswith('testrdma> fault melt 1'), res.out)
 
     def test_fault_in(self):
-        """Of packets that come in; and beside them what has no direction."""
+        """Faults of incoming packets, and beside them one without direction."""
         res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'set verify on',
                            'fault rx drop 2', 'fault rx duplicate 5', 'fault seed 7', 'fault', 'start', 'wait',
                            'show errors', 'fault drop 1', 'fault tx drop 3', 'fault none',
@@ -302,7 +302,7 @@ class Prompt(AppTest):
             self.assertIn('\ndevice soft0%s\n' % spec, res.out)
         self.assertRegex(res.out, r'\ndrop +- +2 % +a percentage up to 100 ')
         self.assertRegex(res.out, r'\nseed +7 +a whole number ')
-        self.assertEqual(len(re.findall(r'\ndrop +- +- ', res.out)), 1)  # behind none
+        self.assertEqual(len(re.findall(r'\ndrop +- +- ', res.out)), 1)  # after "none"
         self.assertRegex(res.out, r'out of sequence [1-9]\d*, duplicate [1-9]')
         for wrong in ('rx drop: give a percentage up to 100, as in fault rx drop 1', ': give a kind',
                       'rx flap: it is not a fault of packets', ': the device refuses it',
@@ -312,7 +312,7 @@ class Prompt(AppTest):
         self.assertEqual(res.err.count('the device refuses it'), 1)  # a flap of 0
 
     def test_fault_full_ends_requests_by_retries_and_for_a_while_is_survived(self):
-        """A link that takes nothing any more, and one that takes nothing for a while."""
+        """A link that accepts nothing any more, and one that accepts nothing for a while."""
         res = self.script(['set op write', 'set size 64', 'set duration 0.05', 'set patience 20',
                            'fault full 100', 'start', 'wait', 'fault none', 'fault rx full 100:2',
                            'set verify on', 'start', 'wait', 'fault full 0', 'fault full 1:',
@@ -335,7 +335,7 @@ class Prompt(AppTest):
 
     @long
     def test_fault_flap(self):
-        """The port goes down and comes back, and what was lost is sent again; an ethdev's, too."""
+        """The port goes down and comes back, and lost packets are sent again; also with an ethdev."""
         res = self.script(['set op write', 'set size 64', 'set duration 0.3', 'set verify on',
                            'fault flap 30:30', 'start', 'wait', 'show errors'])
         self.assertIn('\ndevice soft0,flap=30:30\n', res.out)
@@ -351,14 +351,14 @@ class Prompt(AppTest):
         self.assertIn('fault flap 30: give UP:DOWN in milliseconds', res.err)
 
     def test_show_drops(self):
-        """What came and was not used, by reason: as a packet, and at the port as a frame."""
+        """Incoming packets that were dropped, by reason: as a packet, and as a frame at the port."""
         res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'show errors', 'fault corrupt 5',
                            'start', 'wait', 'show errors'])
         self.assertIn('packets dropped: none\n', res.out)
         self.assertRegex(res.out, r'\npackets dropped: (\w+ \d+, )*drop_icrc [1-9]')
         self.assertIn('\ncongestion: marked packets 0, notifications sent 0, received 0\n', res.out)
         self.assertNotIn('frames', res.out)  # it has no port
-        # A fragment to everybody.
+        # A broadcast fragment.
         ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 28, 0, 0x2000, 64, 17, 0, bytes([192, 0, 2, 9]),
                          bytes([192, 0, 2, 1]))
         words = sum(struct.unpack('>10H', ip))
@@ -376,11 +376,11 @@ class Prompt(AppTest):
 
     def test_file(self):
         with tempfile.NamedTemporaryFile('w', suffix='.cmd') as f:
-            f.write('set op read\nset size 256\nset duration 0.02\nstart')  # no end of line
+            f.write('set op read\nset size 256\nset duration 0.02\nstart')  # without a final newline
             f.flush()
             res = self.run_json(['--cmdline-file=' + f.name])
             self.assertEqual(self.rows(res), [('read', 256, 1, 1)])
-            # With -i, what is piped in follows it.
+            # With -i the piped lines follow the file.
             res = self.script(['wait', 'set size 512', 'start'],
                               args=['--cmdline-file', f.name])
         self.assertEqual([r['size'] for r in res.json['rows']], [256, 512])
@@ -400,7 +400,7 @@ class Prompt(AppTest):
         self.assertGreaterEqual(min(float(s) for _, s in lines), 0.05)
 
     def test_signal(self):
-        """Ctrl-C from outside: the summary, whole JSON, 130."""
+        """SIGINT from another process: the summary, complete JSON, status 130."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             cmd = [self.program] + lcores() + EAL + ['--', '-i', '--json', f.name]
             with subprocess.Popen(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -420,7 +420,7 @@ class Prompt(AppTest):
         self.assertEqual(len(result['rows']), 1)
 
     def test_terminal(self):
-        """Completion by TAB, history by arrow up, Ctrl-C ends what runs and not the program."""
+        """Completion by TAB, history by arrow up; Ctrl-C ends the test and not the program."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             t = Terminal([self.program] + lcores() + EAL + ['--', '-i', '--json', f.name])
             t.until(r'testrdma> ')
@@ -437,7 +437,7 @@ class Prompt(AppTest):
             t.until('set v')
             t.type('\t')
             t.until('erify ')
-            t.type('o\t\t')  # on and off: the two are listed
+            t.type('o\t\t')  # on and off: both are listed
             t.until(r'(?s)on .*off .*set verify o')
             t.type('n\n')
             t.until(r'testrdma> ')
@@ -473,7 +473,7 @@ class Prompt(AppTest):
             self.assertGreater(row['verified']['bytes'], 0)
 
     def test_terminal_of_a_script(self):
-        """At a terminal, too, what was not typed there and is wrong ends with 1."""
+        """At a terminal, too, an error in a script file gives exit status 1."""
         with tempfile.NamedTemporaryFile('w', suffix='.cmd') as cmd, \
                 tempfile.NamedTemporaryFile(suffix='.json') as f:
             cmd.write('set size 64\nfrob\nset op write\nset duration 0.02\nstart\n')

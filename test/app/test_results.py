@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""testrdma on the software device: every operation, its figures, its ways to post."""
+"""testrdma on the software device: every operation, its figures, and the ways of posting."""
 
 import csv
 import io
@@ -30,14 +30,14 @@ class Results(AppTest):
                             (rate['gbytes_per_s'], per_second * row['size'] / 1e9),
                             (rate['gbits_per_s'], 8 * per_second * row['size'] / 1e9)):
             self.assertAlmostEqual(value, want, delta=1e-5 + want * 1e-3, msg=where)
-        # Slower than a post every 30 s or faster than two in a cycle: not a measurement.
+        # Slower than one post in 30 s or faster than two per cycle is not a measurement.
         self.assertGreater(rate['cycles_per_op'], 0.5, where)
         self.assertLess(lat['min'], 3e10, where)
         self.assertGreater(lat['samples'], 0, where)
         order = [lat[k] for k in ('min', 'p50', 'p99', 'p99.9', 'max')]
         self.assertEqual(order, sorted(order), where)
         self.assertGreater(lat['min'], 0, where)
-        # One doorbell for each burst; short bursts can only raise the number.
+        # One doorbell per burst; short bursts can only raise the number.
         self.assertGreaterEqual(rate['doorbells_per_op'], 0.99 / row['burst'], where)
         self.assertLessEqual(rate['doorbells_per_op'], 1.0, where)
         if opts['verify']:
@@ -50,7 +50,7 @@ class Results(AppTest):
             self.assertEqual(verified['receives'], rate['ops'] + lat['samples'], where)
 
     def check(self, res, ops, sizes):
-        """The rows are those that were asked for, and each is sane."""
+        """Checks that the rows are the requested ones and each is plausible."""
         want = [(op, s) for op in ops for s in ([8] if op in ATOMICS else sizes)]
         rows = res.json['rows']
         self.assertEqual([(r['op'], r['size']) for r in rows], want)
@@ -97,7 +97,7 @@ class Results(AppTest):
         self.assertEqual(j['options']['op'], ['write'])
 
     def test_json_of_options_that_are_no_text(self):
-        """Bytes that are no UTF-8, quotes and control characters: the result is JSON all the same."""
+        """Bytes that are not UTF-8, quotes and control characters: the result is still JSON."""
         device = 'soft0,x\udcff"\udce2\udc82\\\x01'
         res = self.run_json(['--device', device], rc=2)
         self.assertEqual(res.json['options']['device'], 'soft0,x\ufffd"\ufffd\ufffd\\\x01')
@@ -116,9 +116,9 @@ class Results(AppTest):
 
     @long
     def test_interval(self):
-        """Statistics between the rows of a plain run; with CSV not among these."""
+        """Statistics between the rows of a plain run; not with CSV."""
         for options in ((), ('--csv', '--verify')):
-            for seconds in ('0.3', '3', '30'):  # on a machine that has no CPU free
+            for seconds in ('0.3', '3', '30'):  # for a machine without a free CPU
                 res = self.run_json(['--op', 'write,read', '--size', '64', '--duration', seconds,
                                      '--interval', '0.1'] + list(options))
                 said, other = (res.err, res.out) if options else (res.out, res.err)
@@ -182,7 +182,7 @@ class Results(AppTest):
 
     @long
     def test_the_time_is_looked_at_after_each_large_message(self):
-        """A row is over with the message during which its time ends, not many messages later."""
+        """A row ends with the message during which its time runs out, not many messages later."""
         for args in ([], ['--verify']):
             res = self.run_json(['--op', 'write,read,send,bidirectional,pingpong', '--size', '32M',
                                  '--duration', '0.001'] + args)
@@ -210,7 +210,7 @@ class Results(AppTest):
 
     @long
     def test_progress(self):
-        """While a row runs: a line every 10 s; at a terminal every second, in place."""
+        """Progress of a row: a line every 10 s; at a terminal every second, in place."""
         line = r'\[1/1\] write 8, \w+: (\d+) s of about %d s'
         res = self.run_json(['--op', 'write', '--size', '8', '--duration', '12'])
         self.assertRegex(res.err, '(?m)^' + line % 12 + '$')
@@ -223,13 +223,13 @@ class Results(AppTest):
             try:
                 while more := os.read(ours, 4096):
                     seen += more.decode()
-            except OSError:  # EIO: nobody has the other side any more
+            except OSError:  # EIO: no process has the other end open
                 pass
         os.close(ours)
         self.assertEqual(proc.returncode, 0, seen)
-        # Nobody says when it gets a processor.
+        # The time at which it gets a processor is unknown.
         self.assertGreaterEqual(len(set(re.findall(r'\r' + line % 4, seen))), 2, repr(seen))
-        # The last one is wiped away by what is printed next.
+        # The next output overwrites the last progress line.
         self.assertRegex(seen, r'\r\x1b\[K$', repr(seen))
 
     def mode(self, op, *options, rc=0, sizes=(3, 64, 5000)):
@@ -245,7 +245,7 @@ class Results(AppTest):
                 trips = row['rate']['ops'] + row['latency_ns']['samples']
                 self.assertTrue(row['ok'], row)
                 self.assertEqual(row['latency_ns']['of'], 'round trip')
-                # A message out and one back: each is received once, and every byte compared.
+                # A message out and one back: each is received once, and every byte is compared.
                 self.assertEqual(row['verified']['receives'], 2 * trips)
                 self.assertEqual(row['verified']['bytes'], 2 * trips * row['size'])
                 self.assertEqual(row['window'], 1)
@@ -259,7 +259,7 @@ class Results(AppTest):
         for options in ([], ['--qps', '5', '--sgl', '3', '--depth', '7']):
             for row in self.mode('bidirectional', '--verify', *options).json['rows']:
                 self.assertTrue(row['ok'], row)
-                # Both directions of a one by one operation, of which one is timed.
+                # Both directions of single operations, one of which is timed.
                 ops = row['rate']['ops'] + 2 * row['latency_ns']['samples']
                 self.assertEqual(row['verified']['bytes'], ops * row['size'])
 
@@ -276,7 +276,7 @@ class Results(AppTest):
                 ops = row['rate']['ops'] + row['latency_ns']['samples']
                 self.assertEqual(sum(kinds), ops)
                 for n, weight in zip(kinds, weights):
-                    # To a turn of the weights on each of the two pairs.
+                    # Within one round of the weights on each of the two pairs.
                     self.assertAlmostEqual(n, ops * weight / sum(weights), delta=2 * weight)
                 # Atomics: the old value and the new one.
                 self.assertEqual(row['verified']['bytes'],
@@ -284,7 +284,7 @@ class Results(AppTest):
 
     @long
     def test_rate(self):
-        """An open loop posts what is due, no more, and all of it is in the latencies."""
+        """An open loop posts exactly what is due, and all of it is in the latencies."""
         for op in ('write', 'send', 'mixed'):
             row = self.mode(op, '--rate', '20000', '--qps', '3', '--duration', '0.2',
                             sizes=(64,)).json['rows'][0]
@@ -297,7 +297,7 @@ class Results(AppTest):
             self.assertLessEqual(row['rate']['ops'], 20000 * row['rate']['seconds'] + 3)
         row = self.mode('write', '--rate', '1000', '--verify', sizes=(64,)).json['rows'][0]
         self.assertEqual(row['verified']['bytes'], 64 * row['rate']['ops'])
-        # More than can be done: the rest has waited from when it was due to the end.
+        # More than the device can do: the rest has waited from its due time to the end.
         row = self.mode('write', '--rate', '100000000', sizes=(4096,)).json['rows'][0]
         self.assertGreater(row['open_loop']['unposted'], 0)
         self.assertGreaterEqual(row['latency_ns']['max'], 0.01e9)
@@ -333,7 +333,7 @@ class Results(AppTest):
         with open(GUIDE) as f:
             shown = re.search(r'^   \[ *0s\] packages.*?^   \[ *\d+s\] done', f.read(), re.S | re.M).group(0)
         for line in res.out.splitlines():
-            # Numbers and their columns' widths are of the run, all else is the program's.
+            # Numbers and column widths depend on the run, everything else on the program.
             form = re.sub(r'\\ +', ' +', re.escape(re.sub(r' +', ' ', line.rstrip())))
             if not line.startswith('op '):
                 form = re.sub(r'\d+(?:\\\.\d+)?', r'[0-9.]+', form)
@@ -359,7 +359,7 @@ class Results(AppTest):
             shown = re.search(r'(?m)^   \[.*s\] run: (.*)$', f.read()).group(1)
         printed = re.search(r'(?m)^\[.*s\] run: (.*)$', out).group(1)
         self.assertEqual(re.search(r'(?m)^ran: (.*)$', out).group(1), printed)
-        # Processors and memory are the machine's.
+        # Processors and memory depend on the machine.
         shown, printed = (re.sub(' -l .* --no-pci ', ' ', s) for s in (shown, printed))
         self.assertEqual(shown, printed)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""testrdma stopped by a signal: it ends soon, with a summary and whole JSON."""
+"""testrdma stopped by a signal ends soon, with a summary and complete JSON."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from apptest import EAL, LIMIT, AppTest, lcores, long, main
 
 
 def cpu_time(pid):
-    """Seconds that the threads of a process have run."""
+    """Returns the CPU time of a process's threads, in seconds."""
     with open('/proc/%d/stat' % pid) as f:
         fields = f.read().rpartition(')')[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
@@ -21,7 +21,7 @@ def cpu_time(pid):
 
 class Stop(AppTest):
     def compute(self, pid, seconds):
-        """Wait until the process has had @seconds more of the processors."""
+        """Waits until the process has used @seconds more CPU time."""
         end = time.monotonic() + LIMIT
         start = cpu_time(pid)
         while cpu_time(pid) < start + seconds:
@@ -29,7 +29,7 @@ class Stop(AppTest):
             time.sleep(0.05)
 
     def stop(self, sig, args, rows=1):
-        """Send @sig once @rows rows are printed; returns output and JSON."""
+        """Sends @sig once @rows rows are printed. Returns output and JSON."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             cmd = [self.program] + lcores() + EAL + ['--', '--json', f.name] + args
             with subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -40,8 +40,8 @@ class Stop(AppTest):
                     self.assertNotEqual(line, '', 'ended by itself: %s' % lines)
                     lines.append(line)
                 if rows == 0:
-                    # Nothing is printed of the first row yet. What comes before it takes
-                    # milliseconds of a processor, that on a busy machine may be long ones.
+                    # The first row has printed nothing yet. Startup takes milliseconds of CPU time,
+                    # which may be long on a busy machine.
                     self.compute(proc.pid, 1)
                 proc.send_signal(sig)
                 out, err = proc.communicate(timeout=LIMIT)
@@ -80,7 +80,7 @@ class Stop(AppTest):
         self.assertEqual(result['rows'][0]['errors'], 0)
 
     def test_during_an_operation_that_takes_minutes(self):
-        """One message of 16,384 packets and 0.1 s each is given up, not waited for."""
+        """A message of 16,384 packets, 0.1 s each, is given up and not waited for."""
         out, result = self.stop(signal.SIGTERM, [
             '--device', 'soft0,wire=1,window=1,tx_delay=100000', '--op', 'write', '--size', '64M',
             '--patience', '3600'], rows=0)
@@ -89,7 +89,7 @@ class Stop(AppTest):
         self.assertEqual(result['rows'][0]['errors'], 0)
 
     def test_killed(self):
-        """Nobody can catch that: the rows until then are there, in whole JSON."""
+        """SIGKILL cannot be caught: the rows so far are in complete JSON."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             cmd = [self.program] + lcores() + EAL + ['--', '--json', f.name, '--op', 'write', '--size',
                                                      '8..64K', '--duration', '0.3']
@@ -100,13 +100,13 @@ class Stop(AppTest):
             with open(f.name) as again:
                 result = json.load(again)
         self.assertEqual((result['result'], result['exit_status']), ('unfinished', None))
-        # The last one that was printed may not have been written.
+        # The last printed row may be missing in the file.
         self.assertGreaterEqual(len(result['rows']), 2)
         self.assertLess(len(result['rows']), result['rows_planned'])
         self.assertEqual(result['rows_right'], len(result['rows']))
 
     def test_nobody_reads(self):
-        """As behind "| head -2": an end in time, and whole JSON."""
+        """As with "| head -2": it ends in time, with complete JSON."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             cmd = [self.program] + lcores() + EAL + ['--', '--json', f.name, '--op', 'write', '--size',
                                                      '8..64K', '--duration', '0.3']

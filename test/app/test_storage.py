@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/storage_plane: data through the target and back, checks that find defects, clients."""
+"""examples/storage_plane: data through the target and back, checks that find defects, several clients."""
 
 import os
 import re
@@ -17,7 +17,7 @@ class Storage(StorageTest):
         self.round_trip(SIZE, '--io', 'sync', '--buffered')
 
     def test_uring_refused(self):
-        # What a container with a filter of system calls does.
+        # As a container with a filter of system calls does.
         rc, out, err = self.run_target(['--size', str(SIZE)], preexec_fn=refuse_io_uring).end()
         self.assertEqual(rc, 1, out + err)
         self.assertIn('the kernel refuses io_uring here', err)
@@ -28,7 +28,7 @@ class Storage(StorageTest):
 
     @long
     def test_two_queues(self):
-        # The ports of a target follow each other.
+        # The ports of a target are consecutive.
         start = 21000 + os.getpid() % 20000
         for port in range(start, start + 40, 2):
             target = self.run_target(['--size', str(SIZE), '--listen', '127.0.0.1:%d' % port] +
@@ -57,7 +57,7 @@ class Storage(StorageTest):
             self.assertIn(' 0 WRONG', out)
         counts, err = self.stop(target)
         self.assertEqual(counts['reads'] + counts['writes'], 6000)
-        # Each has closed its device: that is no error.
+        # Each has closed its device, which is no error.
         self.assertNotIn('died', err)
 
     @long
@@ -69,7 +69,7 @@ class Storage(StorageTest):
         self.assertIn('--clients', text)
         self.kill(first)
         target.wait_err('gone')
-        # Its place is free again.
+        # Its slot is free again.
         self.client('--ios', '10')
         self.stop(target)
 
@@ -77,12 +77,12 @@ class Storage(StorageTest):
         target = self.target('--size', str(SIZE), '--clients', '2', *self.io())
         gid = '192.0.2.%d' % self.host  # the target's own
         silent = [silent_client(self.port, gid) for _ in range(2)]
-        # It asks again until one of them has said nothing for 2 s.
+        # It retries until one of them has been silent for 2 s.
         self.client('--ios', '10')
         target.wait_err('sent no command since it came, and another')
         for sock in silent:
             sock.close()
-        # A client that works keeps its place.
+        # An active client keeps its slot.
         first = self.start_client(['--rw', 'randread', '--seconds', '1000'])
         target.wait_err('connected')
         silent = silent_client(self.port, gid)
@@ -169,14 +169,14 @@ class Storage(StorageTest):
                             (['--size', '2M'], 'has 1048576')):
             _, text = self.client(*args, rc=2)
             self.assertIn(words, text)
-        # Two targets of one file would not know of each other's writes.
+        # Two targets of one file would not know each other's writes.
         rc, out, err = self.run_target(['--size', str(SIZE), '--wait', '0']).end()
         self.assertEqual(rc, 1, out + err)
         self.assertTrue(re.search('another target serves it', err), err)
         self.stop(target)
 
     def test_no_such_file(self):
-        """Why there is nothing to serve, in one line that does not advise what was done."""
+        """Reports in one line why there is nothing to serve, without advising what the user did."""
         folder = os.path.join(self.disk + '.none', 'disk')
         empty = self.disk + '.empty'
         with open(empty, 'w'):
@@ -199,7 +199,7 @@ class Storage(StorageTest):
 
 
 class Huge(StorageTest):
-    """The same on hugepages: rings, and the buffers that io_uring and the device have registered."""
+    """The same on hugepages: rings, and the buffers registered with io_uring and the device."""
     eal = ['--in-memory' if arg == '--no-huge' else arg for arg in EAL if arg not in ('-m', '256')]
 
     def test_hugepages(self):

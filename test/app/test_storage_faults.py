@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/storage_plane: a target killed under load, clients and targets that lie, full disks."""
+"""examples/storage_plane: a target killed under load, lying clients and targets, full disks."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import sys
 import time
 import unittest
 
-WAITER = os.path.abspath(sys.argv.pop())  # the fifth argument that meson gives
+WAITER = os.path.abspath(sys.argv.pop())  # meson passes it as the fifth argument
 FALSE = os.path.abspath(sys.argv.pop())
 LIAR = os.path.abspath(sys.argv.pop())
 
@@ -25,15 +25,15 @@ SIZE = 1 << 20
 
 class Faults(StorageTest):
     def journal(self, path):
-        """Block offset: last write acknowledged, last one sent."""
+        """Reads a journal: block offset: last write acknowledged, last one sent."""
         with open(path) as f:
             lines = f.read().splitlines()
         self.assertEqual(lines[-1], 'end %d' % (len(lines) - 2))
         return {int(o): (int(a), int(s)) for o, a, s in (l.split() for l in lines[1:-1])}
 
     def crash(self, load, least, defect=(), used=()):
-        """Kill a target under load, on a file that a run with the options @used has written before;
-        what the client was told, what the file has."""
+        """Kills a target under load, on a file that a run with the options @used wrote before.
+        Returns the acknowledged writes and what the file contains."""
         target = self.target('--size', str(SIZE), *self.io(), *defect)
         if used:
             self.client('--rw', 'write', *used)
@@ -41,14 +41,14 @@ class Faults(StorageTest):
         path = os.path.join(self.folder.name, 'journal')
         client = self.start_client(['--rw', 'randwrite', '--seconds', '1000', '--journal', path] +
                                    load)
-        # In the middle of it, and not before there is something to lose.
+        # Under load, and after at least some blocks were written.
         end = time.monotonic() + WAIT
         client.proc.stdout.readline()
         while not defect and len(set(self.stamps().items()) - before) < least and time.monotonic() < end:
             time.sleep(0.01)
-        time.sleep(1 if defect else 0)  # the file does not tell of what is acknowledged alone
+        time.sleep(1 if defect else 0)  # with a defect the file also shows writes that are not acknowledged
         if used:
-            # With writes under way that it has not looked at.
+            # With writes in flight that it has not read.
             target.proc.send_signal(signal.SIGSTOP)
             time.sleep(0.3)
         target.proc.kill()
@@ -65,7 +65,7 @@ class Faults(StorageTest):
             path, told = self.crash(load, least=60)
             acked = {o: a for o, (a, _) in told.items() if a != 0}
             self.assertGreater(len(acked), 20)
-            # By the file alone, and then through a target that was started again.
+            # Checked in the file, and then through a restarted target.
             there = self.stamps()
             for offset, seq in there.items():
                 self.assertLessEqual(seq, told[offset][1])
@@ -79,7 +79,7 @@ class Faults(StorageTest):
 
     @long
     def test_killed_on_a_used_disk(self):
-        """What was never acknowledged may be as another run has left it, of whatever seed."""
+        """A block without an acknowledged write may have the data of another run, of any seed."""
         for seed in ('5', '6'):
             path, told = self.crash(['--fua', '--seed', seed], 1, used=['--seed', '5'])
             self.assertTrue(any(s != 0 for _, s in told.values()))
@@ -97,7 +97,7 @@ class Faults(StorageTest):
         r, text = self.client('--check', path, rc=1)
         self.assertEqual(r['wrong'], sum(a != 0 for a, _ in told.values()))
         self.assertIn('acknowledged is not there', text)
-        # A journal that is damaged is none.
+        # A damaged journal is rejected.
         with open(path) as f:
             whole = f.read()
         for bad, words in ((whole[:whole.index('end')], 'cut short'), ('x' + whole, 'no journal'),
@@ -112,7 +112,7 @@ class Faults(StorageTest):
 
     @long
     def test_check_on_a_used_disk(self):
-        """What lay there before the journal's run is no loss; what has replaced its blocks is one."""
+        """Data from before the journal's run are no loss; blocks that replaced its data are one."""
         target = self.target('--size', str(SIZE), *self.io())
         path = os.path.join(self.folder.name, 'journal')
         self.client('--rw', 'write', '--seed', '5')
@@ -130,7 +130,7 @@ class Faults(StorageTest):
 
     @long
     def test_check_of_what_was_only_sent(self):
-        """Write 9 was sent and the file has write 101 of another run: a loss if one was acknowledged."""
+        """Write 9 was sent and the file has write 101 of another run: a loss if a write was acknowledged."""
         target = self.target('--size', str(SIZE), *self.io())
         path = os.path.join(self.folder.name, 'journal')
         self.client('--rw', 'write', '--seed', '5')
@@ -146,7 +146,7 @@ class Faults(StorageTest):
         self.stop(target)
 
     def lie(self, lies):
-        """What came of each lie."""
+        """Returns the outcome of each lie."""
         proc = subprocess.run([LIAR] + lcores(1) + EAL + [
             '--', self.device(), '127.0.0.1:%d' % self.port] + list(lies), timeout=WAIT, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -178,9 +178,9 @@ class Faults(StorageTest):
                 self.assertIn(answered[what], said)
                 continue
             self.assertTrue(said.startswith('over: '), what + ': ' + said)
-            # Who is told first that the connection is over need not hear why.
+            # If the end of the connection is reported first, the reason may be missing.
             self.assertTrue(ended[what] in said or said == 'over: ', what + ': ' + said)
-        # Nobody else has noticed, and no lie has reached the file; the one that was none has.
+        # The honest client noticed nothing, and no lie reached the file; the honest write did.
         rc, out, err = honest.end(signal.SIGINT)
         self.assertEqual(rc, 130, out + err)
         self.assertIn(' 0 WRONG', out)
@@ -193,12 +193,12 @@ class Faults(StorageTest):
 
     @long
     def test_refused_answers(self):
-        """Clients that say no where the last word of a connection is due: none keeps a place."""
+        """Clients that refuse at the last message of a connection: none keeps a slot."""
         target = self.target('--size', str(SIZE), '--clients', '2', *self.io())
         with socket.create_server(('127.0.0.1', 0)) as s:
             port, self.port = self.port, s.getsockname()[1]
             s.settimeout(WAIT)
-            # Its request is of use while its address is there.
+            # Its request is valid while its address exists.
             client = self.start_client(['--rw', 'read'])
             near = s.accept()[0]
         self.addCleanup(near.close)
@@ -224,7 +224,7 @@ class Faults(StorageTest):
         return target
 
     def test_deaf_target(self):
-        """The client's polls do not wait for the answer of a target that hears nothing."""
+        """The client's polls do not block while the target does not answer."""
         self.false_target(['deaf'])
         client = Process([WAITER] + lcores(1) + EAL +
                          ['--', self.device(), '127.0.0.1:%d' % self.port])
@@ -236,7 +236,7 @@ class Faults(StorageTest):
 
     @long
     def test_target_lies(self):
-        """The client says what is wrong, and ends; a WRITE beside its memory is refused."""
+        """The client reports the error and ends; a WRITE outside its memory is rejected."""
         none = 'no target: its welcome '
         said = {'welcome-damaged': none + 'is damaged', 'welcome-cut': none + 'has another length',
                 'version': none, 'depth': 'grants more than was asked for',
@@ -261,7 +261,7 @@ class Faults(StorageTest):
 
     @long
     def test_file_cut_short(self):
-        # Under a target that serves it: an error, and never data that is not there.
+        # The file shrinks under a serving target: an error, and never invented data.
         target = self.target('--size', str(SIZE), *self.io())
         self.client('--rw', 'write')
         os.truncate(self.disk, SIZE // 2 + 2048)
@@ -269,7 +269,7 @@ class Faults(StorageTest):
         self.assertEqual((r['reads'], r['failed'], r['wrong']),
                          (SIZE // BS // 2, SIZE // BS // 2, 0))
         self.assertIn('Input/output error', text)
-        # Writes make it longer again, and are all there is.
+        # Writes make it longer again, and it has only their data.
         r, _ = self.client('--rw', 'write', '--offset', str(SIZE - BS), '--size', str(BS))
         r, _ = self.client('--rw', 'read', '--verify', '--offset', str(SIZE // 2 + BS))
         self.assertEqual((r['wrong'], r['failed']), (0, 0))
@@ -284,9 +284,9 @@ class Faults(StorageTest):
             rc, out, err = self.run_target(args + self.io()).end()
             self.assertEqual(rc, 1, out + err)
             self.assertIn(words, err)
-            # Nothing was made of it.
+            # The file was not changed.
             self.assertEqual(os.path.getsize(self.disk), size)
-        # What is behind the last whole block is not served.
+        # Bytes after the last whole block are not served.
         with open(self.disk, 'wb') as f:
             f.truncate(2 * BS + 1)
         target = self.target(*self.io())
@@ -305,7 +305,7 @@ class Faults(StorageTest):
 
     def test_file_may_not_grow(self):
         io = self.io()
-        # Far above what devices share memory by, as that is files for the kernel, too.
+        # Far above the shared memory of the devices, which the kernel counts as files, too.
         limit = 256 << 20
         with open(self.disk, 'wb') as f:
             f.truncate(2 * limit)
@@ -316,7 +316,7 @@ class Faults(StorageTest):
         r, text = self.client('--rw', 'write', *place, rc=1)
         self.assertEqual((r['writes'], r['failed']), (SIZE // BS // 2, SIZE // BS // 2))
         self.assertIn('No space left', text)
-        # What was acknowledged is there.
+        # The acknowledged data are there.
         r, _ = self.client('--rw', 'read', '--verify', *place)
         self.assertEqual((r['reads'], r['unwritten'], r['wrong']), (SIZE // BS, SIZE // BS // 2, 0))
         self.assertEqual(sorted(self.stamps(start)), list(range(start, limit, BS)))
@@ -330,7 +330,7 @@ class Faults(StorageTest):
                                 small], stderr=subprocess.PIPE, text=True)
         if mount.returncode != 0:
             self.skipTest('no tmpfs can be mounted here: ' + mount.stderr.strip())
-        # The kernel lets go of a ring's file some time after its process has ended.
+        # The kernel releases a ring's file some time after its process has ended.
         self.addCleanup(subprocess.run, ['umount', '--lazy', small], check=True)
         self.disk = os.path.join(small, 'disk')
         target = self.target('--size', str(SIZE), *self.io())

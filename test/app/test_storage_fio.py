@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/storage_plane from fio: its own verify= over storage_target, and what it says of errors."""
+"""examples/storage_plane with fio: its own verify= over storage_target, and its error messages."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-ENGINE = os.path.abspath(sys.argv.pop())  # the third argument that meson gives
+ENGINE = os.path.abspath(sys.argv.pop())  # meson passes it as the third argument
 
 from apptest import main  # noqa: E402
 from storagetest import WAIT, StorageTest  # noqa: E402
@@ -18,7 +18,7 @@ SIZE = 2 << 20
 
 class Fio(StorageTest):
     def fio(self, *args, jobs=((),), port=None):
-        """Run it with @args for all of @jobs, which have options of their own."""
+        """Runs fio with @args for all of @jobs, which have options of their own."""
         cmd = ['fio', '--output-format=json']
         for i, own in enumerate(jobs):
             cmd += ['--name=t%d' % i, '--ioengine=external:' + ENGINE, '--device=' + self.device(i),
@@ -28,7 +28,7 @@ class Fio(StorageTest):
                               stderr=subprocess.PIPE, cwd=self.folder.name)
 
     def all_good(self, *args, jobs=((),)):
-        """Run it without an error; what it did is shown by the stage of devtools/test."""
+        """Runs it without an error. The stage of devtools/test shows what it did."""
         res = self.fio(*args, jobs=jobs)
         self.assertEqual(res.returncode, 0, res.stdout + res.stderr)
         did = json.loads(res.stdout[res.stdout.index('{'):])['jobs']
@@ -39,11 +39,11 @@ class Fio(StorageTest):
         return did, res.stderr
 
     def good(self, *args):
-        """The same of one job."""
+        """Runs one job without an error."""
         return self.all_good(*args)[0][0]
 
     def test_for_a_while(self):
-        """Each block is read again behind the last write to it, at random, for two seconds."""
+        """Reads each block again after the last write to it, at random, for two seconds."""
         target = self.target('--size', str(SIZE), *self.io())
         print('fio: target by %s' % self.way)
         job = self.good('--rw=randwrite', '--verify=crc32c', '--verify_backlog=64', '--time_based',
@@ -66,8 +66,8 @@ class Fio(StorageTest):
         self.assertGreaterEqual(counts['flushes'], SIZE // 4096 // 64)
 
     def test_jobs(self):
-        """Two threads of a process, with a device and a half of the target each; and a third one, which
-        begins when they have ended and gets the lcore that the second one has given back."""
+        """Two threads of a process, each with a device and half of the target. A third one starts
+        when they have ended and gets the lcore that the second one released."""
         target = self.target('--io', 'sync', '--size', str(SIZE))
         half = SIZE // 2
         eal = '--no-huge -m 256 --no-pci --no-shconf --no-telemetry --log-level=lib.eal:debug'

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/storage_plane and the medium: what a flush and a FUA write ask of the kernel, what is
-promised once the kernel has failed at it, and a block device that counts its flushes."""
+"""examples/storage_plane and the medium: kernel calls of a flush and a FUA write, promises after the
+kernel has failed, and a block device that counts its flushes.
+"""
 
 import errno
 import os
@@ -15,12 +16,12 @@ from storagetest import BS, StorageTest, refuse
 
 SIZE = 1 << 20
 RWF_DSYNC = 2
-FLUSHES = 15  # field of /sys/block/*/stat: flush requests that were carried out
+FLUSHES = 15  # field of /sys/block/*/stat: flush requests completed
 
 
 class Medium(StorageTest):
     def test_flush_fails(self):
-        """Linux tells of a lost page once: no flush and no FUA write is believed behind it."""
+        """Linux reports a lost page once: after that no flush and no FUA write succeeds."""
         args = ['--size', str(SIZE), '--io', 'sync']
         target = self.target(*args, preexec_fn=refuse('fdatasync', errno.EIO))
         r, _ = self.client('--rw', 'write', '--fua')
@@ -28,21 +29,21 @@ class Medium(StorageTest):
         r, text = self.client('--rw', 'write', rc=1)
         self.assertEqual((r['writes'], r['flushes'], r['failed']), (SIZE // BS, 0, 1))
         self.assertIn('Input/output error', text)
-        # The kernel would take these; it is the target that does not.
+        # The kernel would accept these; the target does not.
         r, _ = self.client('--rw', 'write', '--fua', '--ios', '10', rc=1)
         self.assertEqual((r['writes'], r['failed']), (0, 10))
         r, _ = self.client('--rw', 'read', '--verify', '--seed', '1')
         self.assertEqual(r['wrong'], 0)
         _, err = self.stop(target)
         self.assertEqual(err.count('no flush is promised from here on'), 1, err)
-        # Started again it promises anew.
+        # After a restart it promises again.
         target = self.target(*args)
         r, _ = self.client('--rw', 'write')
         self.assertEqual((r['flushes'], r['failed']), (1, 0))
         self.stop(target)
 
     def test_fua_writes_through(self):
-        """A FUA write, and no other, is one that the kernel ends on the medium."""
+        """Only a FUA write makes the kernel write to the medium."""
         for error, words, later in ((errno.EIO, 'Input/output error', 1),
                                     (errno.ENOSPC, 'No space left', 0)):
             target = self.target('--size', str(SIZE), '--io', 'sync',
@@ -52,13 +53,13 @@ class Medium(StorageTest):
             r, text = self.client('--rw', 'write', '--fua', '--ios', '10', rc=1)
             self.assertEqual((r['writes'], r['failed']), (0, 10))
             self.assertIn(words, text)
-            # A write for which there is no room has lost nothing that was there.
+            # A write without room has lost no earlier data.
             r, _ = self.client('--rw', 'write', rc=later)
             self.assertEqual((r['flushes'], r['failed']), (1 - later, later))
             self.stop(target)
 
     def test_a_link_or_a_file_of_another_user_is_not_written(self):
-        """What is served is this user's alone; nothing is made or changed behind a link."""
+        """The served file must belong to this user; a link is neither created through nor changed."""
         other = self.disk + '.other'
         size = ['--size', str(SIZE), '--io', 'sync']
 
@@ -94,7 +95,7 @@ class Medium(StorageTest):
 
 
 def loop(path):
-    """A block device on a file, or None and why there is none."""
+    """Returns a block device on a file, or None and the reason."""
     if os.getuid() != 0 or shutil.which('losetup') is None:
         return None, 'not root, or no losetup'
     got = subprocess.run(['losetup', '--find', '--show', path], stdout=subprocess.PIPE,
@@ -132,7 +133,7 @@ class Block(StorageTest):
         rc, _, err = self.run_target(['--wait', '0'] + io).end()
         self.assertEqual(rc, 1)
         self.assertIn('another target serves it', err)
-        # One at a time, so that the block layer cannot make one flush of several.
+        # One at a time, so that the block layer cannot merge flushes.
         for more, least, most in ((['--flush-every', '1000'], 1, ios - 1), (['--fua'], ios, None),
                                   (['--flush-every', '1'], ios, None)):
             before = self.flushes(dev)
@@ -150,7 +151,7 @@ class Block(StorageTest):
 
 
 def no_loop():
-    """Why there is no block device to serve, or None."""
+    """Returns why there is no block device to serve, or None."""
     with tempfile.NamedTemporaryFile() as f:
         f.truncate(SIZE)
         dev, why = loop(f.name)

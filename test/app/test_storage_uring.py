@@ -13,7 +13,7 @@ class Uring(StorageTest):
     def setUp(self):
         super().setUp()
         if self.uring_refused():
-            # As a whole, so that meson counts it.
+            # Skips the whole program, so that meson counts it.
             print('skipped: ' + self.refused, flush=True)
             self.doCleanups()
             os._exit(SKIP)

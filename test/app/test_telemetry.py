@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's own client, dpdk-telemetry.py, asks testrdma while that works: the answers are JSON,
-fit each other and what runs, and go on with the traffic."""
+"""DPDK's own client, dpdk-telemetry.py, queries a running testrdma: the answers are JSON, are consistent
+with each other and the program, and advance with the traffic.
+"""
 
 import json
 import os
@@ -32,7 +33,7 @@ class Telemetry(AppTest):
         self.proc.communicate()
 
     def ask(self, *requests):
-        """{request: answer}, of one run of the client; it prints a line for each."""
+        """Returns {request: answer} of one run of the client, which prints a line for each."""
         proc = subprocess.run([CLIENT, '-f', self.prefix], input='\n'.join(requests) + '\nquit\n',
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=LIMIT)
@@ -41,13 +42,13 @@ class Telemetry(AppTest):
         self.assertEqual(len(answers), len(requests), proc.stdout + proc.stderr)
         out = {}
         for request, answer in zip(requests, answers):
-            # The key is the endpoint, without its parameters.
+            # The key is the endpoint without its parameters.
             self.assertEqual(list(answer), [request.split(',')[0]])
             out[request] = answer[request.split(',')[0]]
         return out
 
     def until(self, request, true):
-        """Ask until the answer is as it should be; the program may be slow to start."""
+        """Asks until the answer is as expected; the program may be slow to start."""
         end = time.monotonic() + LIMIT
         path = None
         while True:
@@ -80,7 +81,7 @@ class Telemetry(AppTest):
         before = self.ask(*fixed, *qps)
         writers = [q for q in qps if before[q]['posted'] > 0]
         self.assertEqual(len(writers), QPS)
-        # They go on while they are asked.
+        # Traffic continues while the client asks.
         for q in writers:
             self.until(q, lambda a, q=q: a['posted'] > before[q]['posted'] + 1000 and
                        a['doorbells'] > before[q]['doorbells'] and

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""testrdma's help, and what it says when it is used wrongly."""
+"""testrdma's help, and its messages for wrong usage."""
 
 import os
 import re
@@ -40,7 +40,7 @@ class Usage(AppTest):
             self.assertIn('is the disk full?', proc.stderr)
 
     def test_no_eal(self):
-        """Beside a program that has EAL's files, which EAL fails for without saying an error."""
+        """Another program has EAL's files; EAL then fails without logging an error."""
         prefix = 'bb_usage_%d' % os.getpid()
         for run in ('/var/run', os.environ.get('XDG_RUNTIME_DIR', '/tmp')):
             self.addCleanup(shutil.rmtree, os.path.join(run, 'dpdk', prefix), ignore_errors=True)
@@ -62,7 +62,7 @@ class Usage(AppTest):
         self.assertIn('its lines above say why', res.err)
 
     def test_plain_user(self):
-        """Nobody's process, which may lock next to no memory, runs the software device."""
+        """A process of user nobody, which may lock almost no memory, runs the software device."""
         if os.geteuid() != 0:
             self.skipTest('not root: the other tests have shown it')
 
@@ -74,7 +74,7 @@ class Usage(AppTest):
 
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
-            # What it runs and loads may lie where nobody may look.
+            # The program and its libraries may be in folders that nobody cannot read.
             for path in self.needed():
                 shutil.copy(path, folder)
             how = {'preexec_fn': become_nobody, 'cwd': folder,
@@ -88,7 +88,7 @@ class Usage(AppTest):
         self.assertRegex(res.out, r'(\d+) of \1 tests ran, \1 right, 0 wrong')
 
     def needed(self):
-        """The program, and the libraries of this build."""
+        """Yields the program and the libraries of this build."""
         yield self.program
         out = subprocess.run(['ldd', self.program], stdout=subprocess.PIPE, text=True, check=True)
         for path in re.findall(r'=> (\S*libbluebell\S*)', out.stdout):
@@ -120,7 +120,7 @@ class Usage(AppTest):
                             ('qps', '99999'), ('sgl', '0'), ('sgl', '17'), ('offset', '64'),
                             ('seed', '-1'), ('seed', ''), ('depth', '16x')):
             self.usage_error(['--' + option, bad], '--' + option, 'give a number from')
-        # What is no number, and what is one but too large: bytes have letters up to T.
+        # Text that is no number, and a number that is too large: bytes have suffixes up to T.
         self.usage_error(['--depth', '1P'], '--depth 1P is not a number')
         self.usage_error(['--depth', '1T'], '--depth 1T is out of range')
         self.usage_error(['--depth', '99999999T'], '--depth 99999999T is out of range')
@@ -157,7 +157,7 @@ class Usage(AppTest):
             res = self.run_program(['--device', bad])
             self.assertEqual(res.rc, 2, str(res))
             self.assertIn(bad, res.err)
-            # The device is there.
+            # The device exists.
             self.assertNotIn('no device', res.err)
 
     def test_device_without_atomics(self):
@@ -174,7 +174,7 @@ class Usage(AppTest):
 
     def test_memory(self):
         eal = lcores() + ['--no-huge', '-m', '64', '--no-pci', '--no-shconf', '--no-telemetry']
-        # 32 MiB for each side are not there: fewer slots, but it runs.
+        # 32 MiB for each side are not available: it runs with fewer slots.
         res = self.run_json(['--op', 'write', '--size', '1M', '--verify', '--duration', '0.05'],
                             eal)
         self.assertLess(res.json['rows'][0]['window'], 31)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""testrdma where every message is RoCEv2 packets, on a network without and with faults."""
+"""testrdma with RoCEv2 packets for every message, on a network without and with faults."""
 
 from apptest import OPS, AppTest, long, main
 
@@ -29,7 +29,7 @@ class Wire(AppTest):
 
     @long
     def test_loss(self):
-        """Default retries; only what makes no progress uses them up."""
+        """Default retries: only a lack of progress uses them up."""
         for percent, seed in ((1, 5), (10, 6)):
             res = self.run_json(['--device', 'soft0,wire=1,seed=%d,tx_drop=%d' % (seed, percent),
                                  '--op', 'write,send,read,fetch_add', '--size', '8,1025,65536',

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The folder that stands for /sys goes with the program, however that ends."""
+"""The folder that replaces /sys is removed with the program, however that ends."""
 
 import fcntl
 import os
@@ -12,8 +12,8 @@ import tempfile
 import time
 import unittest
 
-PROMPT = 60     # seconds that everything has; a machine may be busy
-PIPE = 4096     # bytes that a program may be ahead of who reads
+PROMPT = 60     # seconds for each step; a machine may be busy
+PIPE = 4096     # bytes that a program may be ahead of its reader
 
 
 class Sysfs(unittest.TestCase):
@@ -54,7 +54,8 @@ class Sysfs(unittest.TestCase):
                     signal.SIGKILL):
             program = self.start('-d', 'mlx5_0', '--verbose', '--filter', 'data/*')
             self.until(True)
-            # In the middle of it, and there it stays: the pipe takes a few of its 1,500 lines.
+            # The program stays in the middle of its output: the pipe holds a few of its 1,500
+            # lines.
             program.stdout.readline()
             program.send_signal(sig)
             program.communicate(timeout=PROMPT * 4)

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fences of the data path in the machine code for arm64, on every way through each function.
+"""Checks the fences of the data path in the machine code for arm64, on every path through each function.
 
 usage: order_asm.py OBJDUMP ARCHIVE
 
-order_asm.c has the functions. A processor with weak order, and a device, would show a fence that
-is missing now and then; QEMU on x86 never does, and test_store_order.c sees the calls of fences, not what
-they become. The instructions are those of rdma-core (util/udma_barrier.h, for aarch64):
+order_asm.c has the functions. A missing fence would rarely show on a weakly ordered processor with
+a device, and never under QEMU on x86. test_store_order.c sees the calls of fences, not their instructions.
+The instructions are those of rdma-core (util/udma_barrier.h, for aarch64):
 
-  dmb oshst  udma_to_device_barrier()    the device sees stores before it first
-  dmb oshld  udma_from_device_barrier()  what follows is read after what the device stored last
+  dmb oshst  udma_to_device_barrier()    the device sees earlier stores first
+  dmb oshld  udma_from_device_barrier()  later reads come after the device's last store
   dsb st     mmio_wc_start(), mmio_flush_writes()  stores have left before the next one to a
-             register, whose page may be write-combining; dmb does not order those two for sure
+             register, whose page may be write-combining; dmb does not surely order those two
 
-Then each fence is taken out of the code once, and put in as a weaker one: that must be found.
+Then each fence in turn is removed from the code or replaced by a weaker one; the check must find it.
 """
 
 import re
@@ -22,8 +22,9 @@ import sys
 
 ANY = {'load': None, 'store': None, 'store4': None, 'store8': None, 'store32': None, 'call': None}
 LOADS = {'load': None}
-# Of each state: what may come, and the state behind it (None: the same). 'leave': may return.
-# A load in these is one of the queue's own fields or of the ring, which only this thread writes.
+# For each state: permitted events and the next state (None: unchanged). 'leave': the function may
+# return. Loads in these tables are of the queue's own fields or of the ring, which only this thread
+# writes.
 DOORBELL = {
     'start': dict(ANY, **{'leave': None, 'dmb oshst': 'covered'}),
     'covered': dict(LOADS, store4='record'),
@@ -44,7 +45,7 @@ ARM = {
     'rung': dict(LOADS, **{'dsb st': 'flushed'}),
     'flushed': dict(LOADS, leave=None),
 }
-# 'owner' is the load of a CQE's last byte, 'body' one of the CQE whose owner was loaded last.
+# 'owner' is the load of a CQE's last byte, 'body' a load of the CQE whose owner was loaded last.
 POLL = {
     'start': dict(ANY, owner='looked', leave=None),
     'looked': dict(ANY, **{'owner': None, 'leave': None, 'dmb oshld': 'valid'}),
@@ -53,30 +54,30 @@ POLL = {
 CONSUME = {
     'start': dict(LOADS, owner='looked'),
     'looked': dict(LOADS, **{'leave': None, 'dmb oshld': 'valid'}),
-    # Of 8 bytes is the ring's own count.
+    # The store of 8 bytes is the ring's own count.
     'valid': dict(LOADS, **{'body': None, 'store8': None, 'dmb oshld': 'read'}),
     'read': dict(LOADS, store4='given'),
     'given': dict(LOADS, leave=None),
 }
-# 64 bytes at a stretch: loads in between keep cores from sending them as one packet (Linux,
+# 64 bytes without a break: loads in between keep cores from sending them as one packet (Linux,
 # __iowrite64_copy() of arm64).
 BLUEFLAME = {
     'start': dict(LOADS, store8='1'),
     **{str(i): {'store8': str(i + 1)} for i in range(1, 8)},
     '8': dict(LOADS, leave=None),
 }
-# The same of a copy by NEON: two pairs.
+# The same with a copy by NEON: two pairs.
 BLUEFLAME_NEON = {
     'start': dict(LOADS, store32='1'),
     '1': {'store32': '2'},
     '2': dict(LOADS, leave=None),
 }
-# A doorbell of 8 bytes or a copy by NEON.
+# A doorbell of 8 bytes, or a copy by NEON.
 DOORBELL_NEON = dict(
     DOORBELL,
     register=dict(LOADS, store8='rung', store32='rung'),
     rung=dict(LOADS, **{'store32': None, 'dsb st': 'flushed'}))
-# Function: (its states, why each of its fences is there, in the order of the code).
+# Function: (its states, the reason for each of its fences, in the order of the code).
 FUNCTIONS = {
     'asm_doorbell': (DOORBELL, [
         'the record covers WQEs whose bytes the device does not see yet',
@@ -95,7 +96,7 @@ FUNCTIONS = {
     'asm_arm': (ARM, [
         'the register wakes the device before it can see the arm record',
         'the store to the register lingers, or merges with the next one']),
-    # Its second fence: asm_consume, where the record is the only thing stored behind it.
+    # Its second fence is that of asm_consume, where only the record is stored after it.
     'asm_poll': (POLL, ['a CQE is read before its owner bit', None]),
     'asm_consume': (CONSUME, [
         'a CQE is read before its owner bit',
@@ -115,7 +116,7 @@ class Wrong(Exception):
 
 
 def functions(text):
-    """{name: [[address, mnemonic, operands, relocated]]} of objdump's output."""
+    """Returns {name: [[address, mnemonic, operands, relocated]]} from objdump's output."""
     found, code = {}, None
     for line in text.splitlines():
         head = re.match(r'^[0-9a-f]+ <([\w.]+)>:$', line)
@@ -132,7 +133,7 @@ def functions(text):
 
 
 def plain_addresses(code):
-    """Write "add x0, x5, #63; ldrb w6, [x0]" as what it is: gcc has atomics without offsets."""
+    """Rewrites "add x0, x5, #63; ldrb w6, [x0]" with the offset: gcc has atomics without offsets."""
     targets = {int(m[1], 16) for ins in code for m in [re.search(r'\b([0-9a-f]+) <', ins[2])] if m}
     sums = {}
     for ins in code:
@@ -151,7 +152,7 @@ def plain_addresses(code):
 
 
 def events(name, operands):
-    """What an instruction is, for the tables above: (kind, base register, offset) of each access."""
+    """Classifies an instruction for the tables above: (kind, base register, offset) of each access."""
     if FENCE.match(name):
         return [(name + ' ' + operands, None, None)]
     if name in ('bl', 'blr'):
@@ -163,7 +164,7 @@ def events(name, operands):
     if name.startswith('ld') and not re.match(r'ld(add|clr|eor|set|[su]m)', name):
         return [('load', base, offset)]
     if base == 'sp':
-        return []  # of this function alone
+        return []  # a branch inside this function
     if name in ('str', 'stur'):
         return [({'w': 'store4', 'x': 'store8'}.get(operands[0], 'store'), base, offset)]
     if name == 'stp' and operands[0] == 'q':
@@ -174,7 +175,7 @@ def events(name, operands):
 
 
 def step(states, state, cqe, event):
-    """The state behind an event, and the register that points to the CQE looked at."""
+    """Returns the state after an event, and the register that points to the current CQE."""
     kind, base, offset = event
     if kind == 'load' and offset == OWNER:
         kind, cqe = 'owner', base
@@ -186,7 +187,7 @@ def step(states, state, cqe, event):
 
 
 def walk(code, states):
-    """Follow every way; the states that were reached."""
+    """Follows every path. Returns the states that were reached."""
     place = {ins[0]: i for i, ins in enumerate(code)}
     todo, seen = [(0, 'start', None)], set()
     while todo:
@@ -214,7 +215,7 @@ def walk(code, states):
 
 
 def check(code, states):
-    """Why the code is not what the states allow, or None."""
+    """Returns why the code violates the states, or None."""
     try:
         missing = set(states) - walk(code, states)
     except Wrong as err:
@@ -223,7 +224,7 @@ def check(code, states):
 
 
 def seeded(code, states, reasons):
-    """Each fence taken out, or weakened: what is not found out."""
+    """Removes or weakens each fence. Yields the changes that were not found."""
     fences = [i for i, ins in enumerate(code) if FENCE.match(ins[1])]
     if len(fences) != len(reasons):
         yield '%d fences and %d reasons for one' % (len(fences), len(reasons))
