@@ -11,7 +11,7 @@
  *
  * An engine that uses the port alone retains the lock between its turns, so that a turn takes one
  * lock, not two. Such an engine is the keeper. A thread that wants the port takes it from the
- * keeper under the keeper's own lock, which proves that the keeper is in no turn.
+ * keeper under the keeper's own lock. That lock proves that the keeper is in no turn.
  *
  * An engine that polls without a pause leaves almost no time between turns. EAL's interrupt thread
  * must get the lock (soft_netif_gate.c), so that thread requests the lock. The engine passes the

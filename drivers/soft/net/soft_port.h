@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A device's port on a DPDK ethdev: one receive and one transmit queue, the mbufs, and the stack
- * of soft_port_stack.h between them.
+ * A device's port on a DPDK ethdev: one receive and one transmit queue, the mbufs, and the stack of
+ * soft_port_stack.h between them.
  *
  * Thread rule: soft_port_open() and soft_port_close() are control path, on any thread, and never
  * during a poll. All other calls belong to one poller at a time: the owner's
  * soft_engine_progress(), or the device's lcore or thread. The ethdev's queues and the stack have
- * no lock. A poller hands over the port when its last call has ended, with a lock or a join
- * before the next poller's first call.
+ * no lock. A poller may hand over the port after its last call. A lock or a join must come before
+ * the next poller's first call.
  *
  * Time is a parameter, so that tests control it: nanoseconds from any start, never going back.
  */

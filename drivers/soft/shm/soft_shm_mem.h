@@ -6,9 +6,9 @@
  * memory from peers.
  *
  * No two processes write the same memory. Seals on a directory and a ring let only their creator's
- * mapping write (F_SEAL_FUTURE_WRITE), and fix their size, so that no access to a peer's memory can
- * fault. Shared application memory has no seals, because EAL owns it. A peer is trusted not to
- * truncate that memory, see doc/guides/software-device.rst.
+ * mapping write (F_SEAL_FUTURE_WRITE). Seals also fix their size, so that no access to a peer's
+ * memory can fault. Shared application memory has no seals, because EAL owns it. A peer is trusted
+ * not to truncate that memory, see doc/guides/software-device.rst.
  */
 #ifndef SOFT_SHM_MEM_H
 #define SOFT_SHM_MEM_H

@@ -87,8 +87,8 @@ void soft_shm_msg_init(struct soft_shm_msg *m, enum soft_shm_type type);
 int soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uint32_t n);
 /*
  * Receives and checks the next message; the caller owns its descriptors. Returns 1, 0 if there is
- * none now, -ECONNRESET if the peer is gone, -EPROTO for an invalid message with the reason in
- * *why, or another negative errno.
+ * none now, or a negative errno. -ECONNRESET: the peer is gone; -EPROTO: an invalid message, *why
+ * is the reason.
  */
 int soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT_SHM_MAX_FDS],
 		  const char **why);

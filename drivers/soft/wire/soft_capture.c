@@ -13,10 +13,10 @@
  * The link type is raw IP, also for a port with Ethernet below. The file shows the RoCEv2
  * conversation, which is the same on every link. Use tcpdump for an ethdev's ARP and VLAN tags.
  *
- * Packets collect in a buffer. The buffer is written when it is full, when its oldest packet has
- * waited SOFT_CAPTURE_IDLE_NS and an engine is polled, and at the end. Each write(2) ends with a
- * whole block, so the file of a killed process is complete up to the last write. A failed write
- * ends the capture and truncates the file to whole blocks.
+ * Packets collect in a buffer. The buffer is written when it is full and at the end. A poll also
+ * writes it when its oldest packet has waited SOFT_CAPTURE_IDLE_NS. Each write(2) ends with a whole
+ * block, so the file of a killed process is complete up to the last write. A failed write ends the
+ * capture and truncates the file to whole blocks.
  */
 #include "soft_capture.h"
 

@@ -7,7 +7,7 @@
  * and port end in the state that those would leave. Any unusual case is left to them.
  *
  * Most packets of a queue pair have the same first bytes. The link caches these bytes with the
- * state of the ICRC after them, so that the CRC covers only the rest, from the PSN on.
+ * state of the ICRC after them. The CRC then covers only the rest, from the PSN on.
  */
 #include "bb_roce_short.h"
 #include "soft_fast.h"

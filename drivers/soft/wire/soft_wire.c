@@ -321,8 +321,8 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 /*
  * Returns true if the ACK is delayed for a turn. That is done in a conversation: each message of
  * the peer is answered by a message of the application, like a call and its return. The ACK then
- * leaves after the answer, so that both the application and the peer get their messages earlier by
- * the cost of an ACK.
+ * leaves after the answer. Both the application and the peer get their messages earlier, by the
+ * cost of an ACK.
  *
  * Conditions: one packet has arrived since the requester's last send, and only an ACK is due.
  */

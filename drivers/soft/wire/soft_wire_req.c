@@ -5,8 +5,8 @@
  * The requester's half of a QP on a port. It turns WQEs into messages, and reads and writes their
  * memory for the RoCEv2 engine.
  *
- * WQEs without a message (NOP, UMR) and rejected WQEs wait until all WQEs before them are complete,
- * because completions come in the order of posting.
+ * WQEs without a message (NOP, UMR) and rejected WQEs wait until all earlier WQEs are complete.
+ * Completions must come in the order of posting.
  */
 #include "soft_wire.h"
 
