@@ -26,7 +26,7 @@
 #include "bb_ibv.h"
 
 #define VERBS_MAX_SGE    32u  /* pieces of a request; a post keeps them on the stack */
-#define VERBS_MAX_INLINE 512u /* bytes */
+#define VERBS_MAX_INLINE 512u /* bytes of inline data */
 #define VERBS_MAX_WR     32768u
 
 /*
@@ -35,7 +35,7 @@
  */
 #define VERBS_SAID (1 << 30)
 
-/* Object behind a key; verbs_key_find() finds it. */
+/* Object that a key names; verbs_key_find() finds it. */
 struct verbs_mr {
 	struct bb_drv_mr base; /* first member, because the core holds a pointer to it */
 	enum bb_drv_mr_kind kind;
@@ -64,7 +64,7 @@ struct verbs_dev {
 	struct ibv_device_attr_ex attr;
 	bool no_cq_ex, no_qp_ex, no_td; /* features that the provider lacks; each is logged once */
 	bool rxe;                       /* device of the kernel's rxe: see verbs_caps.c */
-	bool gone;                      /* see verbs_gone(); __atomic */
+	bool gone;                      /* the device was removed: see verbs_gone(); __atomic */
 	bool siw;                       /* device of the kernel's siw */
 	bool mlx5;                      /* libmlx5 is the provider: see verbs_qp.c */
 	bool hns;                       /* libhns is the provider: see verbs_caps.c */
@@ -155,7 +155,7 @@ struct verbs_qp {
 	/* Not touched on the data path. */
 	uint64_t ops; /* IBV_QP_EX_WITH_* operations of ex */
 	struct verbs_domain *domain;
-	void *ring; /* receive queue, then send queue */
+	void *ring; /* memory of the rings: receive queue, then send queue */
 	LIST_ENTRY(verbs_qp) link;
 	struct bb_qp *bb;
 };

@@ -33,7 +33,7 @@ void bb_srq_detach(struct bb_srq *srq, struct bb_cq *cq);
  */
 void bb_cq_purge(struct bb_cq *cq, const struct bb_qp *qp);
 
-/* Frees the slots of CQEs that bb_cqring_purge() or bb_cq_purge() has marked. */
+/* Frees the slots of CQEs that bb_cqring_purge() or bb_qp_recover() has marked. */
 void bb_cq_compact(struct bb_cq *cq);
 
 /* Returns the status for the error syndrome of a CQE. */

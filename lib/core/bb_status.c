@@ -142,14 +142,14 @@ vendor_is_key_check(uint8_t v)
 {
 	switch (v & ~7u) {
 	case 0x10: /* fetching a receive WQE */
-	case 0x18: /* atomic */
-	case 0x20: /* RDMA READ */
-	case 0x28: /* receive buffer */
-	case 0x30: /* data buffer */
-	case 0x38: /* RDMA WRITE */
-	case 0x50: /* gather */
+	case 0x18: /* serving an atomic */
+	case 0x20: /* serving an RDMA READ */
+	case 0x28: /* writing to a receive buffer */
+	case 0x30: /* accessing a data buffer */
+	case 0x38: /* serving an RDMA WRITE */
+	case 0x50: /* gathering data to send */
 	case 0x60: /* fetching a send WQE */
-	case 0xc0: /* RDMA WRITE with immediate */
+	case 0xc0: /* serving an RDMA WRITE with immediate */
 		return true;
 	default:
 		return false;

@@ -48,8 +48,9 @@ struct bb_dev {
 	uint32_t devx_uars; /* references held by the application */
 	uint32_t channels;
 	uint32_t qps_used;
-	struct bb_qp **qps;      /* by user index, BB_MAX_USER_INDEX + 1 slots; 0 is never used */
-	uint32_t qps_next;       /* where the search for a free slot starts */
+	struct bb_qp **qps;      /* QPs by user index, BB_MAX_USER_INDEX + 1 slots; index 0 is
+				  * never used */
+	uint32_t qps_next;       /* user index at which the search for a free slot starts */
 	struct bb_mw_table *mws; /* memory windows by key, NULL before the first one; __atomic */
 	void (*mws_free)(struct bb_mw_table *t); /* frees mws; set together with it */
 	LIST_HEAD(, bb_pd) pd_list;
@@ -63,7 +64,7 @@ struct bb_pd {
 	struct bb_dev *dev;
 	LIST_ENTRY(bb_pd) link;
 	void *priv;   /* the driver's data */
-	uint32_t mrs; /* explicit registrations */
+	uint32_t mrs; /* number of explicit registrations */
 	LIST_HEAD(, bb_mr_priv) mr_list;
 	uint32_t mkeys;
 	uint32_t mws;
@@ -135,7 +136,7 @@ struct bb_qp_ctrl {
 	 * Set once a send has failed or was flushed since the reset; failed_seq is written before
 	 * it.
 	 */
-	bool send_failed;    /* __atomic */
+	bool send_failed;    /* the flag of the comment above; __atomic */
 	uint64_t failed_seq; /* bb_sq_seq64() of the first such send */
 	/* State of bb_qp_recover() between its calls, until the reset. */
 	struct {
@@ -161,7 +162,7 @@ struct bb_drv_mr {
 	uint32_t rkey;
 };
 
-/* Kind of memory behind a key. */
+/* Kind of memory that a key covers. */
 enum bb_drv_mr_kind {
 	BB_DRV_MR_MEM,      /* process memory, [addr, addr + len) */
 	BB_DRV_MR_DM,       /* device memory, from offset */
@@ -386,7 +387,7 @@ int bb_iwarp_refusal(const struct bb_dev *dev);
 
 /*
  * Returns the likely cause of @err and what to do, as the end of a log line; "" if nothing is
- * known. @err is the negative errno with which the kernel refused memory (a PD, region, window or
+ * known. @err is the negative errno with which the kernel rejected memory (a PD, region, window or
  * umem; @dmabuf: of a dma-buf). The kernel reports only this number.
  */
 const char *bb_mem_hint(int err, bool dmabuf);

@@ -25,7 +25,7 @@
 /* Numbers in one answer: fewer than a DPDK array holds, and less than its 16 KiB of JSON. */
 #define BB_TEL_PAGE 500u
 
-/* Renamed in DPDK 23.03. */
+/* DPDK 23.03 renamed these functions. */
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
 #define BB_TEL_UINT       RTE_TEL_UINT_VAL
 #define bb_tel_dict_uint  rte_tel_data_add_dict_uint

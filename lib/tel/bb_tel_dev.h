@@ -24,10 +24,13 @@ struct bb_tel_kind {
 	void (*each)(const struct bb_dev *dev, struct bb_tel_page *page);
 	/* Returns the object with that 32-bit number, or NULL. */
 	const void *(*find)(struct bb_dev *dev, uint32_t number);
-	void (*add)(struct rte_tel_data *d, const void *object); /* adds the fields of an object */
+	void (*add)(struct rte_tel_data *d, const void *object); /* Adds the fields of an object. */
 };
 
-/* Endpoints for a list and for a single object: read the parameters, write the answer to @d. */
+/*
+ * Handlers of endpoints for a list and for a single object: read the parameters and write the
+ * answer to @d.
+ */
 int bb_tel_list(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);
 int bb_tel_info(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);
 

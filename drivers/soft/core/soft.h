@@ -85,13 +85,13 @@ void soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in);
 enum soft_xlt_kind {
 	SOFT_XLT_LIST,    /* pieces one after the other (KLM) */
 	SOFT_XLT_FIXED,   /* pieces of 2^log_entity bytes (KSM) */
-	SOFT_XLT_STRIDED, /* blocks in turn, repeated */
+	SOFT_XLT_STRIDED, /* blocks of a repeating pattern */
 };
 
 /* One entry of an indirect key. */
 struct soft_xlt {
 	uint64_t addr;
-	uint64_t len; /* LIST, STRIDED: bytes of a piece */
+	uint64_t len; /* bytes of a piece; LIST and STRIDED only */
 	uint32_t key;
 	uint32_t stride;
 };
@@ -104,7 +104,7 @@ struct soft_xlt {
  * at all.
  */
 struct soft_indirect {
-	uint32_t gate; /* users | SOFT_GATE_CLOSED; __atomic */
+	uint32_t gate; /* number of users, or-ed with SOFT_GATE_CLOSED; __atomic */
 	bool umr, en_rinval;
 	bool free;       /* unusable until a UMR changes it */
 	uint8_t mw_type; /* 1, 2: created by ibv_alloc_mw(); 0: no window */
@@ -113,7 +113,7 @@ struct soft_indirect {
 	uint32_t qpn; /* QP that may use it; BB_MKEY_ANY_QP: any QP */
 	uint64_t start, len;
 	uint64_t round;  /* STRIDED: bytes of one round of all blocks */
-	uint32_t repeat; /* STRIDED */
+	uint32_t repeat; /* STRIDED: repetitions of the pattern */
 	uint32_t log_entity;
 	struct soft_mkey *bound; /* MR to which a window is bound */
 	uint32_t n, cap;         /* entries used and allocated; the head of a pattern takes one
@@ -174,7 +174,7 @@ struct soft_umem {
 /* A register page, mapped by one or two struct mlx5_uar. */
 struct soft_uar_page {
 	uint32_t id;
-	uint8_t *base;   /* SOFT_UAR_PAGE bytes */
+	uint8_t *base;   /* the page, SOFT_UAR_PAGE bytes */
 	uint32_t allocs; /* mlx5_uar handles of this page */
 	uint32_t refs;   /* QPs and CQs that use it */
 	bool bf;
@@ -206,15 +206,16 @@ struct soft_cq {
 	uint32_t *dbrec; /* word 0 consumer index, word 1 arm */
 	uint32_t log_size;
 	uint32_t eqn;
-	uint32_t refs; /* QPs */
+	uint32_t refs; /* QPs that use the CQ */
 	struct mlx5_obj *obj;
-	LIST_HEAD(, soft_comp_sub) subs; /* soft_channel.c; under soft_ctl.event_lock */
+	LIST_HEAD(, soft_comp_sub) subs; /* subscriptions of channels (soft_channel.c), under
+					  * soft_ctl.event_lock */
 	uint16_t mod_count, mod_period;  /* CQEs and us; written under the engine's and the CQ's
 					  * lock */
-	/* engine */
+	/* Fields of the engine. */
 	uint32_t pi;
 	uint32_t ci_seen; /* consumer index as last read */
-	uint32_t flags;   /* __atomic */
+	uint32_t flags;   /* SOFT_CQ_*; __atomic */
 	uint32_t sol_pi;  /* pi after the last solicited CQE or error */
 	bool error;       /* overrun: no further CQE is written */
 	bool arm_solicited;
@@ -244,12 +245,12 @@ struct soft_rmp {
 	struct soft_umem *umem, *db_umem;
 	uint8_t *buf;
 	uint32_t *dbrec;               /* one word: WQEs posted */
-	uint32_t log_size, log_stride; /* WQEs; bytes of a WQE */
+	uint32_t log_size, log_stride; /* log2 of the WQEs, and of the bytes of a WQE */
 	uint32_t head_bytes;           /* bytes before a WQE's scatter list: 16 or 0 */
 	bool list;                     /* linked by next_wqe_index; otherwise cyclic */
-	uint32_t refs;                 /* QPs */
+	uint32_t refs;                 /* QPs that use the RMP */
 	struct mlx5_obj *obj;
-	uint8_t ctx[SOFT_RMPC_BYTES]; /* as created, for QUERY_RMP */
+	uint8_t ctx[SOFT_RMPC_BYTES]; /* context at creation, for QUERY_RMP */
 	rte_ticketlock_t lock;
 	uint16_t head;  /* next WQE to take */
 	uint16_t taken; /* WQEs taken since creation */
@@ -294,10 +295,10 @@ struct soft_qp {
 	struct soft_cq *scq, *rcq;
 	struct soft_umem *wq_umem, *db_umem;
 	uint8_t *sq;
-	uint32_t log_sq; /* blocks */
+	uint32_t log_sq; /* log2 of the blocks */
 	uint8_t *rq;
-	uint32_t log_rq, log_rq_stride; /* WQEs; bytes of a WQE (the log2 itself, not minus 4 as
-					 * in the mailbox) */
+	uint32_t log_rq, log_rq_stride; /* log2 of the WQEs, and of the bytes of a WQE (not minus
+					 * 4, as in the mailbox) */
 	bool has_sq, has_rq;
 	struct soft_rmp *rmp; /* source of receives instead of a receive queue, NULL if none */
 	bool cs_req, cs_res;  /* data of up to 32 bytes is written into the CQE */
@@ -309,7 +310,7 @@ struct soft_qp {
 	struct soft_dev *peer_dev; /* the device that owns the destination GID or LID */
 	uint32_t remote_qpn;
 	uint32_t q_key; /* UD only */
-	uint32_t mtu;   /* bytes */
+	uint32_t mtu;   /* path MTU in bytes */
 	uint32_t log_msg_max;
 	bool rre, rwe, rae;
 	uint32_t atomic_mode;
@@ -317,13 +318,13 @@ struct soft_qp {
 	uint32_t retry_count, rnr_retry, min_rnr_nak, ack_timeout;
 
 	/* Requester; belongs to the engine, except that RTR2RTS sets sq_psn. */
-	uint16_t sq_pi; /* from the doorbell record */
+	uint16_t sq_pi; /* producer index from the doorbell record */
 	uint16_t sq_ci; /* next WQE to execute */
 	uint32_t sq_psn;
 	uint32_t retries_left, rnr_left;
 	uint32_t reads_in_burst;
 	enum soft_qp_wait wait;
-	uint64_t deadline; /* TSC */
+	uint64_t deadline; /* TSC at which the wait ends */
 	/* Key that the last UMR changed, 0 if none. WQEs up to umr_end had been posted by then. */
 	uint32_t umr_index;
 	uint16_t umr_end;
@@ -333,7 +334,8 @@ struct soft_qp {
 	bool has_failed;  /* on the list of QPs that failed in this turn, linked by "err" */
 	bool bf_differs;  /* WQE bf_idx is in bf_copy and differs from the ring: soft_bf.h */
 	bool early_cqe;   /* for SOFT_DEFECT_EARLY_CQE */
-	uint8_t cs_len;   /* bytes of cs_data for the next CQE; set by the engine that answers */
+	uint8_t cs_len;   /* bytes of cs_data to write into the next CQE; set by the engine that
+			   * answers */
 	uint16_t bf_idx;
 	uint32_t gen;         /* generation, new at attach and at 2RST: identifies this use of
 			       * the QP number */
@@ -360,7 +362,7 @@ struct soft_qp {
 
 	/* Belongs to the control path: the context as accepted so far, for QUERY_QP. */
 	uint8_t qpc[SOFT_QPC_BYTES];
-	uint8_t cs_data[32]; /* see cs_len */
+	uint8_t cs_data[32]; /* data for the next CQE, cs_len bytes */
 
 	/* Retransmitted requests since creation, for soft_telemetry.c; belong to the engine. */
 	uint64_t retries, rnr_retries;
@@ -397,11 +399,11 @@ struct soft_dev {
 	struct soft_opts opts;
 	pthread_mutex_t lock;
 	uint32_t contexts;
-	struct soft_mkey **mkeys;  /* by index; published with release */
+	struct soft_mkey **mkeys;  /* keys by index; published with release */
 	rte_ticketlock_t umr_lock; /* protects keys that UMR changes; last in the lock order,
 				    * held briefly */
-	struct soft_qp **qps;      /* by QP number */
-	struct soft_cq **cqs;      /* by CQ number */
+	struct soft_qp **qps;      /* QPs by number */
+	struct soft_cq **cqs;      /* CQs by number */
 	struct soft_counters *counters[SOFT_MAX_COUNTER_SETS];
 	struct bb_gid gids[SOFT_MAX_GIDS];
 	bool gid_valid[SOFT_MAX_GIDS];
@@ -409,8 +411,8 @@ struct soft_dev {
 	uint32_t active_mtu; /* as in qpc.mtu: 128 << active_mtu bytes */
 	uint16_t lid;
 	bool port_down;
-	bool dead;               /* __atomic; see soft_fault.c */
-	uint64_t fault_requests; /* __atomic; counted only with the option fault */
+	bool dead;               /* the device has died: soft_fault.c; __atomic */
+	uint64_t fault_requests; /* number of requests, counted only with option fault; __atomic */
 	bool odp;                /* on-demand paging works */
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_congestion cong;

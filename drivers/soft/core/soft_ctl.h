@@ -82,7 +82,7 @@ struct soft_ctl {
 	struct soft_pd **pds;
 	struct soft_rmp **rmps;
 	struct soft_ctx *counter_ctx[SOFT_MAX_COUNTER_SETS];
-	uint32_t counter_refs[SOFT_MAX_COUNTER_SETS]; /* QPs */
+	uint32_t counter_refs[SOFT_MAX_COUNTER_SETS]; /* QPs that use each counter set */
 	struct soft_memic memic;
 
 	/* Last in the lock order; engines take it too. */
@@ -107,7 +107,7 @@ struct soft_ctx {
 
 struct soft_obj {
 	struct mlx5_obj pub;
-	uint64_t id; /* soft_kernel_obj_id() */
+	uint64_t id; /* number from soft_kernel_obj_id() */
 };
 
 struct soft_pd {
@@ -147,7 +147,7 @@ struct soft_uar {
 	struct mlx5_uar pub;
 	struct soft_ctx *ctx;
 	struct soft_uar_page *page;
-	uint32_t reg; /* 0 or 1 */
+	uint32_t reg; /* register of the page, 0 or 1 */
 };
 
 static inline struct soft_ctx *

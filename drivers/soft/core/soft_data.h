@@ -40,13 +40,13 @@
 /* UC: ns after which a message to an engine that does not run is lost. */
 #define SOFT_PEER_UC_NS 1000000000
 
-/* soft_engine.failures */
+/* Bits of soft_engine.failures. */
 enum {
 	SOFT_CQ_FAILED = 1, /* a CQ failed: its QPs must be found */
 	SOFT_QP_FAILED = 2, /* QPs are on the list "failed" */
 };
 
-/* soft_qp.queued */
+/* Values of soft_qp.queued. */
 enum {
 	SOFT_Q_NONE,
 	SOFT_Q_RUN,
@@ -60,7 +60,7 @@ enum {
  * apply is [A].
  */
 enum soft_vendor {
-	SOFT_VEND_KEY_RECV = 0x28,   /* receive buffer */
+	SOFT_VEND_KEY_RECV = 0x28,   /* write to a receive buffer */
 	SOFT_VEND_KEY_DATA = 0x30,   /* incoming data of a READ or atomic */
 	SOFT_VEND_KEY_GATHER = 0x50, /* outgoing data */
 	SOFT_VEND_LOCAL_QP_OP = 0x68,
@@ -77,7 +77,7 @@ enum soft_vendor {
 	SOFT_VEND_FLUSH = 0xf9,
 };
 enum soft_key_fault {
-	SOFT_KEY_FREE = 1, /* [A] */
+	SOFT_KEY_FREE = 1, /* the key is free [A] */
 	SOFT_KEY_PD = 2,   /* key of another PD, or no such key */
 	SOFT_KEY_RIGHT = 3,
 	SOFT_KEY_RANGE = 4,
@@ -208,11 +208,11 @@ TAILQ_HEAD(soft_qp_list, soft_qp);
 struct soft_engine {
 	/* Read without the lock by soft_engine_progress(). */
 	uint8_t *page;          /* the only register page; NULL: always take the lock */
-	struct soft_msg *inbox; /* stack, pushed by other engines */
+	struct soft_msg *inbox; /* stack of messages from other engines */
 	uint32_t dgrams;        /* datagrams in the inbox; __atomic */
 	uint32_t packets;       /* packets in the inbox; __atomic */
 	uint32_t pending;       /* not 0 if work is left */
-	uint64_t next_deadline; /* TSC */
+	uint64_t next_deadline; /* TSC of the earliest timer */
 	uint32_t shm_polls;     /* polls until the next check of the clock, link_shm_due();
 				 * __atomic */
 	uint64_t shm_often;     /* TSC: polls are frequent if that check comes before it;
@@ -244,11 +244,11 @@ struct soft_engine {
 	uint32_t served_write, served_read, served_atomic;
 	uint64_t shuffle; /* state of the random order of lines */
 	uint32_t defect_chances;
-	uint8_t key_fault;           /* enum soft_key_fault of the last refusal */
+	uint8_t key_fault;           /* enum soft_key_fault of the last rejection */
 	uint8_t qp_op_fault;         /* vendor syndrome of the last LOCAL_QP_OP */
 	enum soft_detour detour;     /* set if the last lookup needs a detour and was no
 				      * rejection */
-	uint8_t *detour_at;          /* memory that was requested */
+	uint8_t *detour_at;          /* process address of that memory */
 	uint32_t scan;               /* records scanned per poll */
 	uint32_t wrong_uar, bad_qpn; /* doorbells ignored or rejected */
 

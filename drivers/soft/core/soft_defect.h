@@ -29,7 +29,7 @@ enum soft_defect {
 	SOFT_DEFECT_NO_BOUNDS,    /* the range of keys is not checked */
 	SOFT_DEFECT_NO_PD,        /* the protection domain of keys is not checked */
 	SOFT_DEFECT_NO_ACCESS,    /* the rights of keys are not checked */
-	SOFT_DEFECT_ATOMIC_SPLIT, /* an atomic is a load and a store */
+	SOFT_DEFECT_ATOMIC_SPLIT, /* an atomic is a separate load and store */
 	SOFT_DEFECT_ATOMIC_OLD,   /* an atomic returns the new value */
 	SOFT_DEFECT_NO_FENCE,     /* the fence bit is ignored */
 	SOFT_DEFECT_NO_DOORBELL,  /* WQEs start without a store to the register */
@@ -37,8 +37,8 @@ enum soft_defect {
 	SOFT_DEFECT_IMM_SWAP,     /* immediate data arrives in the other byte order */
 	SOFT_DEFECT_RECV_LEN,     /* a receive's byte count is one too large */
 	SOFT_DEFECT_READ_LEN,     /* a READ's byte count is 0 */
-	SOFT_DEFECT_SGE_LOST,     /* the last piece of a list is left out */
-	SOFT_DEFECT_TAIL_LOST,    /* a last packet of one byte is left out */
+	SOFT_DEFECT_SGE_LOST,     /* the last piece of a list is ignored */
+	SOFT_DEFECT_TAIL_LOST,    /* a last packet of one byte is ignored */
 	SOFT_DEFECT_INLINE_PAD,   /* inline data includes its padding */
 	SOFT_DEFECT_EMPTY_WRITE,  /* a WRITE without payload writes a byte */
 	SOFT_DEFECT_TEAR,         /* a payload is written byte by byte */

@@ -38,7 +38,8 @@ struct soft_opts {
 	bool no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, no_mw;
 	bool no_odp, no_relaxed;
 	bool no_clock, no_compress, no_cq_moderation, no_cq_resize;
-	char bf_copy[MLX5_BF_COPY_MAX]; /* for the driver, see mlx5_bf_copy_choose() */
+	char bf_copy[MLX5_BF_COPY_MAX]; /* method of BlueFlame copies, for the driver: see
+					 * mlx5_bf_copy_choose() */
 	bool grh_required;              /* InfiniBand: paths without a GRH are rejected */
 	uint32_t dm;                    /* bytes of device memory, a multiple of 4096 */
 	/* Send RoCEv2 packets, instead of executing requests from memory to memory. */

@@ -16,7 +16,7 @@
 
 #include "soft_data.h"
 
-#define SOFT_CQE_SE (1u << 1) /* op_own: solicited */
+#define SOFT_CQE_SE (1u << 1) /* bit of op_own: solicited */
 
 struct soft_cqe_parts;
 /* Writes a CQE to a CQ that has flags set. */
@@ -46,13 +46,13 @@ soft_cqe_slot(struct soft_cq *cq)
 }
 
 struct soft_cqe_parts {
-	uint64_t w4, w5;     /* bytes 32 to 47 in memory order */
+	uint64_t w4, w5;     /* bytes 32 to 47 of the CQE, in memory order */
 	uint64_t w6;         /* bytes 48 to 55 of an error CQE; other CQEs have the time there */
 	const uint8_t *data; /* bytes 0 to 31, NULL for zeros */
 	uint8_t sop;
 	uint8_t op_flags; /* op_own without the owner bit */
 	uint16_t counter;
-	uint8_t owner_flip; /* SOFT_DEFECT_OWNER_BIT */
+	uint8_t owner_flip; /* bits to invert in the owner byte: SOFT_DEFECT_OWNER_BIT */
 };
 
 /* Writes a CQE. Returns false if the CQ is in error; *died is set if it overran with this CQE. */

@@ -33,7 +33,7 @@ struct soft_zip {
 	uint32_t n; /* pending CQEs, 0 if no block is open */
 	uint32_t qpn;
 	struct soft_cqe_parts title;
-	uint32_t len[SOFT_ZIP_MAX]; /* byte counts, big endian */
+	uint32_t len[SOFT_ZIP_MAX]; /* byte counts of the pending CQEs, big endian */
 	bool queued;                /* on the list of an engine */
 };
 

@@ -113,7 +113,7 @@ net_start(struct soft_dev *dev)
 }
 
 /*
- * Frees all numbers of QPs and keys. Numbers that rest keep resting from one opening of the device
+ * Frees all numbers of QPs and keys. Numbers that rest stay reserved from one opening of the device
  * to the next.
  */
 static int

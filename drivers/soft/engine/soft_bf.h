@@ -21,8 +21,8 @@
  * A half is clean (SOFT_BF_CLEAN) if all its words other than SOFT_BF_NONE are newer than the
  *   device's. Stores to a register alternate between its halves, as a card requires. From this
  *   follow these rules:
- * - If all words 1 to 7 of a copy in a clean half were seen, no store to the half is in flight,
- *   and the half is cleaned again.
+ * - If all words 1 to 7 of a copy in a clean half were seen, no store to it is in flight. The
+ *   device cleans the half again.
  * - A store to the other half that arrives after a look at this half comes after all stores to
  *   this half. Seeing it makes this half clean, unless this half was stored to again. A store that
  *   was there at the look may be the older one (SOFT_BF_OLDER) and proves nothing.

@@ -32,7 +32,7 @@ extern "C" {
 struct bb_cq_attr {
 	uint32_t size;  /**< sizeof(struct bb_cq_attr); set by bb_cq_attr_init() */
 	uint32_t depth; /**< CQEs that the CQ must hold; rounded up to a power of two */
-	uint32_t lcore; /**< owner, or BB_LCORE_SELF */
+	uint32_t lcore; /**< lcore that owns the CQ, or BB_LCORE_SELF */
 	/** Channel of the CQ's events; a CQ without one (NULL) can only be polled, not armed. */
 	struct bb_channel *channel;
 	/**
@@ -125,7 +125,7 @@ struct bb_cq {
 				      * of a library; NULL on hardware */
 	struct bb_qp **qps;          /**< QPs by user index */
 	uint32_t qps_mask;
-	uint32_t owner; /**< lcore id */
+	uint32_t owner; /**< lcore id of the owner */
 	void *progress_arg;
 	/**
 	 * bb_cq_poll() for the CQ of a library. NULL if completions come through the ring only, and

@@ -97,15 +97,15 @@ struct bb_qp_attr {
 	uint16_t pkey_index; /**< partition of the QP: see bb_pkey_query() */
 	uint32_t path_mtu;   /**< bytes: 256, 512, 1024, 2048, 4096 */
 	uint32_t dest_qpn;
-	uint32_t rq_psn;            /**< 24 bits: the peer's sq_psn */
-	uint32_t sq_psn;            /**< 24 bits */
+	uint32_t rq_psn;            /**< the peer's sq_psn, 24 bits */
+	uint32_t sq_psn;            /**< first PSN that this QP sends, 24 bits */
 	uint8_t max_rd_atomic;      /**< outstanding READs and atomics, as initiator */
 	uint8_t max_dest_rd_atomic; /**< outstanding READs and atomics, as target; 0 rejects them,
 				     * whatever access says */
 	uint8_t min_rnr_timer;      /**< as in ibv_modify_qp, 0 to 31 */
 	uint8_t timeout;            /**< 4.096 us << timeout, 1 to 31; 0: no timeout */
-	uint8_t retry_cnt;          /**< 0 to 7 */
-	uint8_t rnr_retry;          /**< 0 to 7; 7: no limit */
+	uint8_t retry_cnt;          /**< retries after a timeout or sequence error, 0 to 7 */
+	uint8_t rnr_retry;          /**< retries after an RNR NAK, 0 to 7; 7: no limit */
 	struct bb_path path;
 	uint32_t qkey; /**< UD: Q_Key that received datagrams must have; also sent in place of a
 			* Q_Key with the top bit set */
@@ -159,7 +159,7 @@ struct bb_qp {
 	enum bb_qp_state
 		state; /**< state after the last call; an error may have changed it since */
 	struct bb_qp_ctrl *ctrl;
-	void *user; /**< the application's */
+	void *user; /**< free for the application */
 };
 
 /** Use bb_qp_create(). */

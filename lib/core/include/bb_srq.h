@@ -35,7 +35,7 @@ struct bb_srq_attr {
 	uint32_t depth;   /**< receives that can be outstanding, 1 to @ref bb_dev_attr.max_srq_wr */
 	uint32_t max_sge; /**< pieces of a receive, up to @ref bb_dev_attr.max_srq_sge */
 	uint32_t limit;   /**< as in bb_srq_modify(); 0: not armed */
-	uint32_t lcore;   /**< owner, or BB_LCORE_SELF */
+	uint32_t lcore;   /**< lcore that owns the SRQ, or BB_LCORE_SELF */
 };
 
 /** Sets the defaults: 128 receives of 1 piece, no limit, owned by the calling thread. */
@@ -58,7 +58,7 @@ struct bb_srq {
 	/* Not touched on the data path. */
 	uint32_t srqn;
 	struct bb_srq_ctrl *ctrl;
-	void *user; /**< the application's */
+	void *user; /**< free for the application */
 };
 
 /** Use bb_srq_create(). */

@@ -38,10 +38,10 @@ struct bb_send_wr {
 		struct {
 			uint64_t raddr;
 			uint64_t compare_add;  /**< value to compare with, or to add */
-			uint64_t swap;         /**< CMP_AND_SWP */
+			uint64_t swap;         /**< new value of CMP_AND_SWP */
 			uint64_t compare_mask; /**< masked atomics; for FETCH_AND_ADD the field
 						* boundaries */
-			uint64_t swap_mask;    /**< masked CMP_AND_SWP */
+			uint64_t swap_mask;    /**< bits that masked CMP_AND_SWP replaces */
 			uint32_t rkey;
 		} atomic;
 		/** SEND and SEND_WITH_IMM of a UD queue pair */

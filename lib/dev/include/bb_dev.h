@@ -103,9 +103,9 @@ struct bb_dev_attr {
 	uint32_t max_sge;      /**< scatter/gather pieces of a send WQE */
 	uint32_t max_recv_sge;
 	uint32_t max_inline;         /**< inline bytes of a send WQE */
-	uint64_t max_mr_size;        /**< bytes */
+	uint64_t max_mr_size;        /**< bytes of one memory region */
 	uint32_t max_mr;             /**< memory keys of all kinds, shared by all processes */
-	uint64_t max_msg_size;       /**< bytes */
+	uint64_t max_msg_size;       /**< bytes of one message */
 	uint32_t max_rd_atomic;      /**< outstanding READs and atomics, as initiator */
 	uint32_t max_dest_rd_atomic; /**< outstanding READs and atomics, as target */
 	uint32_t bf_size;            /**< bytes of a BlueFlame register half, 0 if it has none */
@@ -136,10 +136,10 @@ struct bb_dev_attr {
 	 * its own.
 	 */
 	bool target_progress;
-	bool cq_resize;       /**< bb_cq_resize() */
-	bool cq_moderation;   /**< bb_cq_moderate() */
-	bool cqe_compression; /**< bb_cq_attr.compress */
-	bool mr_rereg;        /**< bb_mr_rereg() */
+	bool cq_resize;       /**< the device supports bb_cq_resize() */
+	bool cq_moderation;   /**< the device supports bb_cq_moderate() */
+	bool cqe_compression; /**< the device supports bb_cq_attr.compress */
+	bool mr_rereg;        /**< the device supports bb_mr_rereg() */
 	bool refusal_events;  /**< the device raises BB_EVENT_QP_ACCESS and BB_EVENT_QP_REQUEST */
 	bool wc_solicited;    /**< receive completions report BB_WC_SOLICITED; libibverbs does not
 			       * report it */
@@ -168,8 +168,8 @@ struct bb_dev_attr {
 	/**
 	 * If true, an atomic is also atomic for the target's CPUs and its other devices
 	 * (IBV_ATOMIC_GLOB). Otherwise it is atomic only among the requests that the target's
-	 * device serves (IBV_ATOMIC_HCA). Cards report false. Software devices behind the mlx5
-	 * driver report true.
+	 * device serves (IBV_ATOMIC_HCA). Cards report false. Software devices of the mlx5 driver
+	 * report true.
 	 */
 	bool atomics_global;
 };
@@ -198,7 +198,7 @@ struct bb_port_attr {
 	enum bb_port_state state;
 	enum bb_link_layer link_layer;
 	uint32_t max_mtu;    /**< path MTU in bytes, 256 to 4096 */
-	uint32_t active_mtu; /**< bytes */
+	uint32_t active_mtu; /**< path MTU in use, in bytes */
 	uint16_t lid;        /**< local identifier; InfiniBand only */
 	uint32_t gids;       /**< entries of the GID table, including empty ones */
 	bool grh_required;   /**< InfiniBand: every path needs is_global and GIDs, for example on
@@ -322,10 +322,10 @@ int bb_dev_clock(struct bb_dev *dev, uint64_t *hz, uint64_t *now);
 /** Device-wide statistics. Hardware counters are 0 unless the device has bb_dev_attr::counters. */
 struct bb_dev_stats {
 	uint32_t size; /**< bytes of the caller's struct; set by bb_dev_stats() */
-	uint64_t rx_write, rx_read, rx_atomic; /**< requests served as target */
+	uint64_t rx_write, rx_read, rx_atomic; /**< requests of peers executed */
 	uint64_t out_of_buffer;                /**< RNR NAKs sent */
 	uint64_t out_of_sequence, duplicate;
-	uint64_t rnr_nak_retry, ack_timeout; /**< retries as initiator */
+	uint64_t rnr_nak_retry, ack_timeout; /**< retransmissions as requester */
 	uint64_t remote_access_err, remote_op_err, remote_invalid_req;
 	uint64_t retry_exceeded, rnr_retry_exceeded;
 	uint64_t local_protection_err, local_length_err;

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** Parts of the headers' version. */
+/** Major, minor and patch number of the headers' version. */
 #define BB_VERSION_MAJOR 0
 #define BB_VERSION_MINOR 1
 #define BB_VERSION_PATCH 0
