@@ -31,10 +31,7 @@ types_path(const struct side *to, uint32_t gid, struct bb_path *path)
 	path->dlid = port.lid;
 }
 
-/*
- * Creates QPs of both sides. RC and UC are connected; UD is ready and has a handle of the other
- * side.
- */
+/* Creates QPs of both sides. RC and UC are connected; UD is ready and has a handle of the peer. */
 static inline void
 types_start_on(struct types_env *t, const char *spec, enum bb_qp_type type)
 {

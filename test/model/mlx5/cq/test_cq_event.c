@@ -220,7 +220,7 @@ TEST(test_solicited_only)
 	stop(&v);
 }
 
-/* Two CQs share one channel and their events are told apart; a third CQ has no channel. */
+/* Two CQs share one channel, and each event names its CQ; a third CQ has no channel. */
 TEST(test_two_cqs)
 {
 	struct bb_cq_attr attr;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * QPs of one side that share an SRQ, through the public API, each connected to a QP of the
- * other side.
- */
+/* QPs of one side that share an SRQ, through the public API, each connected to a QP of the peer. */
 #ifndef MLX5_SRQ_ENV_H
 #define MLX5_SRQ_ENV_H
 

@@ -9,7 +9,7 @@
 #include "../mlx5_types.h"
 
 #define AT_SRC 0u
-#define AT_DST (128u * 1024) /* offset in the other side's buffer */
+#define AT_DST (128u * 1024) /* offset in the peer's buffer */
 #define GUARD  0xabu
 
 /* The table as the man page prints it, and the kernel's masked atomics; 'n' is -ENOTSUP. */

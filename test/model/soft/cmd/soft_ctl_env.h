@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the tests of the software device's control path share: a device with memory,
- * and mailboxes that it accepts, to be spoiled one field at a time.
+ * Helpers of the tests of the software device's control path: a device with memory, and valid
+ * mailboxes that a test spoils one field at a time.
  */
 #ifndef SOFT_CTL_ENV_H
 #define SOFT_CTL_ENV_H
@@ -22,7 +22,7 @@
 #include "bb_test.h"
 #include "soft_ctl.h"
 
-#define ENV_BYTES  (64 * 1024) /* of the umem */
+#define ENV_BYTES  (64 * 1024) /* bytes of the umem */
 #define ENV_CQ_AT  0
 #define ENV_CQ_LOG 4 /* CQEs */
 #define ENV_QP_AT  8192
@@ -50,7 +50,7 @@ struct env {
 	char log_text[8192];
 };
 
-/* A field of a mailbox, the base of its structure, and a value. */
+/* One field of a mailbox: field, base of its structure, value. */
 struct edit {
 	struct bb_prm_field f;
 	uint16_t base;
@@ -93,7 +93,7 @@ env_log_open(struct env *env)
 	rte_openlog_stream(env->log);
 }
 
-/* What the log said since the last call. The text is good until the log grows. */
+/* Returns the log since the last call. The text is valid until the log grows. */
 static inline const char *
 env_log(struct env *env)
 {
@@ -110,7 +110,7 @@ env_log_close(struct env *env)
 	fclose(env->log);
 }
 
-/* A CREATE_CQ that the device accepts. */
+/* Fills a CREATE_CQ that the device accepts. */
 static inline void
 env_cq_in(const struct env *env, uint8_t in[BB_PRM_SZ_CREATE_CQ_IN])
 {
@@ -129,7 +129,7 @@ env_cq_in(const struct env *env, uint8_t in[BB_PRM_SZ_CREATE_CQ_IN])
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ENV_CQ_AT);
 }
 
-/* A CREATE_QP that the device accepts. */
+/* Fills a CREATE_QP that the device accepts. */
 static inline void
 env_qp_in(const struct env *env, uint8_t in[BB_PRM_SZ_CREATE_QP_IN])
 {
@@ -153,7 +153,7 @@ env_qp_in(const struct env *env, uint8_t in[BB_PRM_SZ_CREATE_QP_IN])
 	bb_prm_set64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET, ENV_QP_AT);
 }
 
-/* Transitions of @qpn that the device accepts; the peer is the device itself. */
+/* Fills a transition of @qpn that the device accepts; the peer is the device itself. */
 static inline void
 env_modify_in(const struct env *env, uint16_t op, uint32_t qpn, uint8_t in[BB_PRM_SZ_MODIFY_QP_IN])
 {
@@ -204,7 +204,7 @@ env_modify_len(uint16_t op)
 								  : BB_PRM_SZ_MODIFY_QP_IN;
 }
 
-/* One legal transition. */
+/* Executes one legal transition. */
 static inline int
 env_modify(const struct env *env, struct mlx5_obj *qp, uint32_t qpn, uint16_t op)
 {
@@ -214,7 +214,7 @@ env_modify(const struct env *env, struct mlx5_obj *qp, uint32_t qpn, uint16_t op
 	return soft_cmd_if.obj_modify(qp, in, env_modify_len(op), out, sizeof(out));
 }
 
-/* A fresh QP taken by legal transitions to @state. */
+/* Moves a new QP to @state by legal transitions. */
 static inline void
 env_qp_to(struct env *env, uint32_t state)
 {
@@ -299,7 +299,7 @@ env_teardown(void **state)
 	return 0;
 }
 
-/* Numbers that a refused command must not change. */
+/* Counts of objects and references that a refused command must not change. */
 struct census {
 	uint32_t objs, umems, uars, pds, mrs;
 	uint32_t umem_refs, uar_refs, pd_qps, cq_refs;
@@ -323,7 +323,7 @@ env_census(const struct env *env)
 	};
 }
 
-/* The refusal that was expected: errno, status, a syndrome, one line that names the command. */
+/* Checks a refusal: errno, status, a syndrome, and one log line that names the command. */
 static inline void
 env_refused(struct env *env, const char *what, int ret, const uint8_t *out, uint32_t status,
 	    const char *command)

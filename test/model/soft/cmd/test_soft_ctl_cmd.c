@@ -97,12 +97,12 @@ T(test_cq_refused)
 		env_same(bad_cq[i].what, before, env_census(env));
 		cq_legal(env, bad_cq[i].what);
 	}
-	/* CQEs are written: a umem without LOCAL_WRITE will not do. */
+	/* The device writes CQEs, so a umem without LOCAL_WRITE is refused. */
 	env_cq_in(env, in);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, env->ro_umem->id);
 	ret = create_cq(env, in, BB_PRM_SZ_CREATE_CQ_IN, out, &obj);
 	env_refused(env, "not writable", ret, out, BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
-	/* Lengths. */
+	/* Wrong mailbox lengths. */
 	env_cq_in(env, in);
 	ret = create_cq(env, in, BB_PRM_SZ_CREATE_CQ_IN - 4, out, &obj);
 	env_refused(env, "short", ret, out, BB_PRM_STAT_BAD_INP_LEN, "CREATE_CQ");
@@ -112,7 +112,7 @@ T(test_cq_refused)
 	env_same("lengths", before, env_census(env));
 }
 
-/* An event queue that is not there fails in the kernel, without an output mailbox. */
+/* An event queue that does not exist fails in the kernel, without an output mailbox. */
 T(test_cq_eqn)
 {
 	struct env *env = *state;
@@ -152,7 +152,7 @@ T(test_cq_layout)
 	assert_int_equal(cq->log_size, ENV_CQ_LOG);
 	assert_int_equal(cq->pi, 0);
 	assert_ptr_equal(cq->obj, env->cq);
-	/* One CQE; and the last place in the umem. */
+	/* A CQ of one CQE, and a CQ at the end of the umem. */
 	env_cq_in(env, in);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 0);
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ENV_BYTES - 64);
@@ -161,7 +161,7 @@ T(test_cq_layout)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 }
 
-/* Pages above 4 KiB: as far as the umem has them, offsets in 64ths of the umem's. */
+/* Pages above 4 KiB, up to the umem's page size; offsets are in 64ths of the umem's page. */
 T(test_page_size)
 {
 	struct env *env = *state;
@@ -172,7 +172,10 @@ T(test_page_size)
 	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE,
 					      UINT64_MAX, &big),
 			 0);
-	/* Of small pages, whatever is asked for; as it would be in a hugepage. */
+	/*
+	 * This umem has small pages, whatever the caller asks for. The test sets the page size
+	 * that a hugepage would give.
+	 */
 	assert_int_equal(((struct soft_umem *)big)->pgsz, 4096);
 	((struct soft_umem *)big)->pgsz = ENV_BYTES;
 	env_cq_in(env, in);
@@ -187,7 +190,7 @@ T(test_page_size)
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 512);
 	env_refused(env, "offset", create_cq(env, in, sizeof(in), out, &obj), out,
 		    BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
-	/* That the object names small ones makes no difference. */
+	/* Small pages in the object do not change the result. */
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_PAGE_SIZE, 0);
 	env_refused(env, "offset", create_cq(env, in, sizeof(in), out, &obj), out,
 		    BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
@@ -246,7 +249,7 @@ T(test_caps)
 	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_MODE), 0xf);
 	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_SIZE_QP), 4 | 8);
 	assert_int_equal(query_cap(env, BB_PRM_CAP_DEV_EVENT << 1 | 1, cur), 0);
-	/* No path migration: types 1 and 7. */
+	/* No path migration: types 1 and 7 are absent. */
 	assert_int_equal(bb_prm_get64(cur + BB_PRM_HCA_CAP_OUT_CAPS, BB_PRM_F(0, 0, 64)), 0x1f0034);
 	assert_int_equal(query_cap(env, BB_PRM_CAP_ROCE << 1 | 1, cur), 0);
 	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_VERSION), 5);
@@ -270,7 +273,7 @@ T(test_caps)
 		    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
 }
 
-/* Capabilities that options switch off. */
+/* Capabilities that options disable. */
 TEST(test_caps_off)
 {
 	uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT], in[BB_PRM_SZ_SHORT] = {0};
@@ -348,7 +351,7 @@ T(test_counters)
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_OUT_OF_BUFFER), 1003);
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_CQ_OVERFLOW), 1021);
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR), 1023);
-	/* No counter stands in two places or in none: the sum is that of the set. */
+	/* Each counter is reported exactly once: the sum of the output is the sum of the set. */
 	uint64_t sum = 0, want = 5;
 
 	for (i = 0x10; i < sizeof(out); i += 4)
@@ -357,7 +360,7 @@ T(test_counters)
 		want += i == 1 ? 0 : 1000 + i;
 	assert_int_equal(sum, want);
 
-	/* Read and clear. */
+	/* Reads and clears. */
 	bb_prm_set(in, BB_PRM_QUERY_Q_COUNTER_CLEAR, 1);
 	assert_int_equal(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), 0);
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS), 1000);
@@ -420,7 +423,10 @@ T(test_cq_numbers_exhausted)
 	cq_legal(env, "numbers");
 }
 
-/* QUERY_CQ passes the kernel by the CQ's handle alone; the firmware does not know it. */
+/*
+ * QUERY_CQ passes the kernel with any valid handle of a CQ; the firmware refuses the unknown
+ * number.
+ */
 T(test_query_cq)
 {
 	struct env *env = *state;
@@ -435,7 +441,10 @@ T(test_query_cq)
 	assert_int_equal(soft_cmd_if.obj_query(env->cq, in, 16, out, sizeof(out)), -EINVAL);
 }
 
-/* Destroying what is gone cannot be asked by a handle; the firmware refuses it all the same. */
+/*
+ * A handle cannot ask for the destruction of a destroyed object; the firmware refuses it
+ * nevertheless.
+ */
 T(test_firmware_unknown_numbers)
 {
 	struct env *env = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* MODIFY_CQ by mailboxes, and the channels behind completion events. */
+/* MODIFY_CQ by mailboxes, and channels of completion events. */
 #include "soft_ctl_env.h"
 
 #include "bb_cqring.h"
@@ -24,7 +24,7 @@ struct bad {
 		BB_PRM_CQC_##name, ENV_CQC, v                                                      \
 	}
 
-/* A resize to 8 CQEs at NEW_AT that the device accepts. */
+/* Fills a resize to 8 CQEs at NEW_AT that the device accepts. */
 static void
 resize_in(const struct env *env, uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN])
 {
@@ -89,13 +89,13 @@ T(test_resize_refused)
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, env->ro_umem->id);
 	env_refused(env, "not writable", modify(env, in, out), out, BB_PRM_STAT_BAD_PARAM,
 		    "MODIFY_CQ");
-	/* The number in the mailbox is the handle's, or the kernel refuses. */
+	/* The kernel refuses a mailbox whose number is not the handle's. */
 	resize_in(env, in);
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, env->cqn + 1);
 	assert_int_equal(modify(env, in, out), -EINVAL);
 }
 
-/* The old ring ends with a RESIZE CQE, at the place and with the owner of the next one. */
+/* The old ring ends with a RESIZE CQE in the slot of the next CQE, with its owner bit. */
 T(test_resize)
 {
 	struct env *env = *state;
@@ -103,7 +103,7 @@ T(test_resize)
 	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN], out[BB_PRM_SZ_SHORT];
 	uint32_t *rec = (uint32_t *)(void *)(env->mem + ENV_CQ_DB);
 
-	/* 21 written, 18 read: second lap, place 5. */
+	/* 21 CQEs written, 18 consumed: second lap, slot 5. */
 	cq->pi = 21;
 	rec[0] = bb_be32(18);
 	resize_in(env, in);
@@ -112,7 +112,7 @@ T(test_resize)
 	assert_int_equal(cq->pi, 22);
 	assert_int_equal(cq->log_size, 3);
 	assert_ptr_equal(cq->buf, env->mem + NEW_AT);
-	/* Three unread and the CQE between need 4 places; 2 are too few, 4 do. */
+	/* Three unread CQEs and the RESIZE CQE need 4 slots: 2 are refused, 4 are accepted. */
 	rec[0] = bb_be32(19);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 1);
 	env_log(env);
@@ -121,7 +121,7 @@ T(test_resize)
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 2);
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ENV_CQ_AT);
 	assert_int_equal(modify(env, in, out), 0);
-	/* Full: no place for the CQE that ends it. */
+	/* The ring is full: no slot for the RESIZE CQE. */
 	rec[0] = bb_be32(cq->pi - 4);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 3);
 	env_log(env);
@@ -153,7 +153,7 @@ T(test_moderate)
 			    "MODIFY_CQ");
 		assert_true(cq->mod_count == 0 && cq->mod_period == 0);
 	}
-	/* Each field by its bit. */
+	/* Each field is applied only with its bit. */
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, BB_PRM_CQ_MODIFY_PERIOD);
 	assert_int_equal(modify(env, in, out), 0);
 	assert_true(cq->mod_count == 0 && cq->mod_period == 40);
@@ -164,8 +164,8 @@ T(test_moderate)
 }
 
 /*
- * The kernel sets cq_umem_valid in every MODIFY_CQ: one that names no ring, or another one, is
- * refused, and the CQ stays as it is, before and after it was resized.
+ * The kernel sets cq_umem_valid in every MODIFY_CQ. A command that names no ring, or another
+ * ring, is refused, and the CQ stays as it is, before and after a resize.
  */
 T(test_moderate_without_the_cqs_ring_is_refused)
 {
@@ -198,7 +198,7 @@ T(test_moderate_without_the_cqs_ring_is_refused)
 		for (i = 0; i < RTE_DIM(bad) + (size_t)moved; i++) {
 			bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID,
 				   i < RTE_DIM(bad) ? bad[i].umem : env->umem->id);
-			/* The last one: the ring that the CQ had before. */
+			/* The last one names the ring before the resize. */
 			bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET,
 				     i < RTE_DIM(bad) ? bad[i].offset : ENV_CQ_AT);
 			env_log(env);
@@ -213,7 +213,7 @@ T(test_moderate_without_the_cqs_ring_is_refused)
 	}
 }
 
-/* Ring a CQ's arm register, on @page of @uar, with @word in the record; let the device look. */
+/* Rings a CQ's arm register on @page of @uar, with @word in the record, and polls the device. */
 static void
 arm_at(struct env *env, struct mlx5_uar *uar, uint8_t *page, uint32_t cqn, uint32_t word)
 {
@@ -245,39 +245,42 @@ T(test_arm)
 	assert_int_equal(soft_cmd_if.channel_create(env->ctx, &ch), 0);
 	assert_int_equal(soft_cmd_if.channel_subscribe(ch, env->cq, 0xc00c1e), 0);
 	cq->pi = 5;
-	/* Not through another page than the CQ was made with. */
+	/* Arming through another page than the CQ's is refused. */
 	assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_NC, &other), 0);
 	env_log(env);
 	arm_at(env, other, other->base_addr, env->cqn, 4);
 	assert_non_null(strstr(env_log(env), "ring it there"));
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
 	assert_int_equal(soft_cmd_if.uar_free(env->ctx, other), 0);
-	/* Nothing behind index 5. */
+	/* No CQE after index 5. */
 	arm(env, page, env->cqn, 5);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
-	/* One behind 4, by the same number as before: it has not been answered. */
+	/*
+	 * One CQE after index 4, with the previous arming number: that arming raised no event
+	 * yet.
+	 */
 	arm(env, page, env->cqn, 4);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
 	assert_int_equal(cookie, 0xc00c1e);
-	/* That number has been answered: an old request that came late. */
+	/* An event was raised for that number: a late duplicate of the arming is ignored. */
 	arm(env, page, env->cqn, 3);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
-	/* The next number counts; two events that nobody takes are one. */
+	/* The next number arms again; two events that are not read count as one. */
 	arm(env, page, env->cqn, 1u << 28 | 3);
 	arm(env, page, env->cqn, 2u << 28 | 3);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
-	/* Reserved bits, and an index beyond the ring. */
+	/* Reserved bits, and an index past the ring. */
 	env_log(env);
 	arm(env, page, env->cqn, 3u << 28 | 1u << 26 | 3);
 	assert_non_null(strstr(env_log(env), "reserved"));
 	arm(env, page, env->cqn, 3u << 28 | 6);
 	assert_non_null(strstr(env_log(env), "not at a CQE"));
-	/* A number that no CQ has. */
+	/* A number of no CQ. */
 	arm(env, page, 0xffffff, 3u << 28 | 3);
 	assert_non_null(strstr(env_log(env), "no such CQ"));
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0); /* the scan found the record */
-	/* The record alone does nothing. */
+	/* The record alone has no effect. */
 	((uint32_t *)(void *)(env->mem + ENV_CQ_DB))[1] = bb_be32(3);
 	arm(env, page + 0x100, env->cqn, 3);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
@@ -285,7 +288,7 @@ T(test_arm)
 	assert_int_equal(soft_cmd_if.channel_destroy(env->ctx, ch), 0);
 }
 
-/* Solicited-only counts solicited CQEs and errors behind the index. */
+/* Solicited-only counts solicited CQEs and errors after the index. */
 T(test_arm_solicited)
 {
 	struct env *env = *state;
@@ -300,15 +303,16 @@ T(test_arm_solicited)
 	cq->sol_pi = 0x1000001;
 	arm(env, page, env->cqn, 1u << 24 | 1);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
-	/* From behind the 24 bits of the index. */
+	/* The index is before the wrap of its 24 bits. */
 	arm(env, page, env->cqn, 1u << 24 | 0xfffffe);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
 	assert_int_equal(soft_cmd_if.channel_destroy(env->ctx, ch), 0);
 }
 
 /*
- * What may share a block: one queue's receives whose WQE counters follow each other, as a
- * block has only the first one's. Those of a shared receive queue need not.
+ * CQEs that may share a compressed block: receives of one queue with consecutive WQE counters,
+ * because a block has only the first counter. Counters of a shared receive queue need not be
+ * consecutive.
  */
 T(test_blocks)
 {

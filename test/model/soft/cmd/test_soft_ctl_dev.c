@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Opening devices, their options, UAR pages, and the network they share. */
+/* Opening devices, their options, UAR pages, and the network that they share. */
 #include "soft_ctl_env.h"
 
 #include <unistd.h>
 
-/* A log to look at, and no device. */
+/* Captures the log; opens no device. */
 static int
 log_setup(void **state)
 {
@@ -140,13 +140,13 @@ TEST_WITH(log_setup, log_teardown, test_options_refused)
 		     strstr(log, "leave out") == NULL))
 			fail_msg("\"%s\": no help in the log: %s", bad[i], log);
 	}
-	/* Nothing of it stayed. */
+	/* The refused open left no state. */
 	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
 	assert_int_equal(soft_ctx(ctx)->dev->opts.scan, 16);
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
-/* A build without -Ddefects=true refuses them. */
+/* A build without -Ddefects=true refuses seeded defects. */
 TEST_WITH(log_setup, log_teardown, test_option_defect)
 {
 #ifdef SOFT_SEEDED
@@ -200,7 +200,7 @@ TEST_WITH(log_setup, log_teardown, test_options)
 	assert_int_equal(soft_opts_parse("soft0", "fault=cq_error:7", &opts), 0);
 	assert_int_equal(opts.fault, SOFT_FAULT_CQ_ERROR);
 	assert_int_equal(opts.fault_at, 7);
-	/* A refused string changes nothing, not even by its good half. */
+	/* A refused string changes no option, not even by its valid half. */
 	assert_int_equal(soft_opts_parse("soft0", "scan=7,link=sand", &opts), -EINVAL);
 	assert_int_equal(opts.scan, 65536);
 }
@@ -217,7 +217,7 @@ TEST_WITH(log_setup, log_teardown, test_no_devx)
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
-/* A port needs an ethdev. */
+/* A port needs an ethdev that exists. */
 TEST_WITH(log_setup, log_teardown, test_port_unknown)
 {
 	struct env *env = *state;
@@ -236,7 +236,7 @@ TEST_WITH(log_setup, log_teardown, test_shared)
 	struct mlx5_ctx *a, *b, *c = NULL;
 
 	assert_int_equal(soft_cmd_if.open("soft0", "scan=8,seed=3", &a), 0);
-	/* Nothing asked, or the same: shared. */
+	/* An open without options, or with the same options, shares the device. */
 	assert_int_equal(soft_cmd_if.open("soft0", NULL, &b), 0);
 	assert_ptr_equal(soft_ctx(a)->dev, soft_ctx(b)->dev);
 	assert_int_equal(soft_cmd_if.close(b), 0);
@@ -247,13 +247,13 @@ TEST_WITH(log_setup, log_teardown, test_shared)
 	assert_int_equal(soft_cmd_if.open("soft0", "link=ib", &c), -EBUSY);
 	assert_non_null(strstr(env_log(env), "already open with other options"));
 	assert_null(c);
-	/* Another device is free to differ. */
+	/* Another device may have other options. */
 	assert_int_equal(soft_cmd_if.open("soft1", "seed=4", &c), 0);
 	assert_int_equal(soft_cmd_if.close(c), 0);
 	assert_int_equal(soft_cmd_if.close(a), 0);
 	assert_int_equal(soft_cmd_if.open("soft0", "seed=4", &c), -EBUSY);
 	assert_int_equal(soft_cmd_if.close(b), 0);
-	/* The last one gone, the next begins anew. */
+	/* After the last close the next open starts with new options. */
 	assert_int_equal(soft_cmd_if.open("soft0", "seed=4", &a), 0);
 	assert_int_equal(soft_ctx(a)->dev->opts.scan, 16);
 	assert_int_equal(soft_cmd_if.close(a), 0);
@@ -301,7 +301,7 @@ TEST_WITH(env_setup, env_teardown, test_uar_pages)
 		assert_int_equal(soft_cmd_if.uar_free(env->ctx, uar[i]), 0);
 }
 
-/* Two registers of a page, as mlx5dv_devx_alloc_uar() gives them out. */
+/* Two registers of a page, as mlx5dv_devx_alloc_uar() allocates them. */
 TEST(test_uar_share)
 {
 	struct mlx5_ctx *ctx, *other;
@@ -328,7 +328,7 @@ TEST(test_uar_share)
 	soft_cmd_if.progress_of(ctx, a, &fn_a, &arg_a);
 	soft_cmd_if.progress_of(ctx, b, &fn_b, &arg_b);
 	assert_ptr_equal(arg_a, arg_b);
-	/* A register given back is given out again, at its own place. */
+	/* A freed register is allocated again, at its former offset. */
 	assert_int_equal(soft_cmd_if.uar_free(ctx, c), 0);
 	assert_int_equal(soft_cmd_if.uar_free(ctx, a), 0);
 	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &a), 0);
@@ -409,7 +409,7 @@ TEST_WITH(env_setup, env_teardown, test_av_resolve)
 	} cases[] = {
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 1, 3, 0, {0x02, 0xbb, 0, 0, 0, 0}},
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 16}, 1, 2, 0, {0x02, 0xbb, 0, 0, 0, 15}},
-		/* A link-local GID holds the MAC, whoever it may be. */
+		/* A link-local GID contains the MAC of any vendor. */
 		{{0xfe, 0x80, [8] = 0x50, 0x6b, 0x4b, 0xff, 0xfe, 1, 2, 3},
 		 1,
 		 1,
@@ -461,7 +461,7 @@ TEST(test_ids)
 	soft_ids_free(&ids, 66);
 	soft_ids_free(&ids, 5);
 	soft_ids_free(&ids, 64);
-	/* In the order of numbers behind the last one given out, which was 69. */
+	/* Numbers are allocated in order after the last one, which was 69. */
 	assert_int_equal(soft_ids_alloc(&ids, &id), 0);
 	assert_int_equal(id, 5);
 	soft_ids_free(&ids, 5);
@@ -475,7 +475,7 @@ TEST(test_ids)
 	free(ids.used);
 }
 
-/* One place in the code cannot fill the log; another is still heard. */
+/* One line of code cannot fill the log; lines of other places are still logged. */
 TEST_WITH(log_setup, log_teardown, test_log_limit)
 {
 	struct env *env = *state;
@@ -488,18 +488,18 @@ TEST_WITH(log_setup, log_teardown, test_log_limit)
 			for (at = env_log(env); (at = strstr(at, "again")) != NULL; at++)
 				lines++;
 	}
-	/* At most two seconds are touched, on a machine that is not asleep. */
+	/* The loop takes at most two seconds, unless the machine is suspended. */
 	assert_in_range(lines, 50, 1000);
 	SOFT_LOG(ERR, "something else");
 	assert_non_null(strstr(env_log(env), "something else"));
-	/* A line below the level does not count. */
+	/* A line below the log level does not count. */
 	rte_log_set_level((uint32_t)soft_logtype, RTE_LOG_CRIT);
 	SOFT_LOG(ERR, "not this");
 	rte_log_set_level((uint32_t)soft_logtype, RTE_LOG_NOTICE);
 	assert_null(strstr(env_log(env), "not this"));
 }
 
-/* What was held back is told of when the place speaks again. */
+/* Suppressed lines are reported when the place logs again. */
 TEST_WITH(log_setup, log_teardown, test_log_dropped)
 {
 	struct env *env = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Device memory and umems of dma-bufs: what the software device gives and what it refuses. */
+/* Device memory and umems of dma-bufs: allocations, and refused calls. */
 #include "soft_ctl_env.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #define PAGE 4096u
 #define DM   (8 * PAGE)
 
-/* A device of its own that has 8 pages, and takes memfds for dma-bufs. */
+/* Opens a separate device with 8 pages that accepts memfds as dma-bufs. */
 static int
 dm_setup(void **state)
 {
@@ -47,7 +47,7 @@ dm_free(struct env *env, struct mlx5_dm *dm)
 
 #define T(name) TEST_WITH(dm_setup, dm_teardown, name)
 
-/* Pages are handed out whole, in a row, and come back. */
+/* Whole contiguous pages are allocated, and returned when freed. */
 T(test_pages)
 {
 	struct env *env = *state;
@@ -60,7 +60,7 @@ T(test_pages)
 	assert_int_equal(alloc(env, 1, 0, &dm[8]), -ENOMEM);
 	assert_null(dm[8]);
 	assert_non_null(strstr(env_log(env), "device memory"));
-	/* Two that are not neighbours are not two in a row. */
+	/* Two free pages that are not adjacent do not satisfy an allocation of two. */
 	dm_free(env, dm[2]);
 	dm_free(env, dm[4]);
 	assert_int_equal(alloc(env, PAGE + 1, 0, &big), -ENOMEM);
@@ -93,7 +93,10 @@ T(test_alloc_refused)
 	}
 }
 
-/* Words, from and to any address of the process; bounds are those asked for, not the page's. */
+/*
+ * Copies words from and to any address of the process. The bounds are the requested size, not the
+ * page.
+ */
 T(test_copy)
 {
 	struct env *env = *state;
@@ -103,7 +106,7 @@ T(test_copy)
 
 	assert_int_equal(alloc(env, 100, 3, &dm), 0);
 	assert_int_equal(alloc(env, 64, 0, &next), 0);
-	/* Nobody relies on zeros. */
+	/* A new allocation is not zero, so that no user relies on zeros. */
 	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, out, 0, 100), 0);
 	for (i = 0; i < 100; i++)
 		assert_int_not_equal(out[i], 0);
@@ -125,7 +128,7 @@ T(test_copy)
 
 T(test_copy_refused)
 {
-	/* mlx5_access_dm(): bounds first. */
+	/* mlx5_access_dm() checks the bounds first. */
 	static const struct {
 		uint64_t off;
 		size_t len;
@@ -168,7 +171,7 @@ T(test_other_context)
 
 	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
 	assert_int_equal(soft_cmd_if.dm_alloc(other, DM, 0, &dm), 0);
-	/* One pool for the whole device. */
+	/* All contexts of a device share one pool. */
 	assert_int_equal(alloc(env, 1, 0, &dm), -ENOMEM);
 	assert_int_equal(soft_cmd_if.dm_free(env->ctx, dm), -EINVAL);
 	env_log(env);
@@ -178,7 +181,7 @@ T(test_other_context)
 	assert_int_equal(soft_cmd_if.close(other), 0);
 }
 
-/* Without device memory the capability is gone, and its page too. */
+/* Without device memory the capability bit and its capability page are absent. */
 TEST(test_no_dm)
 {
 	uint8_t in[BB_PRM_SZ_QUERY_HCA_CAP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
@@ -224,7 +227,7 @@ umem_of(struct env *env, int fd, uint64_t off, size_t len, uint32_t access, uint
 	return soft_cmd_if.umem_reg_dmabuf(env->ctx, fd, off, len, access, pgsz, umem);
 }
 
-/* A CQ and its record in a dma-buf, at an offset that is not a page's. */
+/* A CQ and its record in a dma-buf, at an offset that is not page-aligned. */
 T(test_dmabuf_umem)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT], *mem, *mapped;
@@ -237,7 +240,7 @@ T(test_dmabuf_umem)
 	mem = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(mem, MAP_FAILED);
 	assert_int_equal(umem_of(env, fd, PAGE + 64, 3 * PAGE, LW, PAGE, &umem), 0);
-	/* Where the device does not write, it cannot. */
+	/* A umem without LOCAL_WRITE is mapped read-only. */
 	assert_int_equal(umem_of(env, fd, 0, PAGE, 0, PAGE, &ro), 0);
 	assert_int_equal(soft_maps_check(((struct soft_umem *)ro)->base, PAGE, true), -EFAULT);
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, ro), 0);
@@ -328,13 +331,13 @@ mr_reg(struct env *env, const struct mlx5_mr_attr *attr, struct mlx5_mr **mr)
 	return soft_cmd_if.mr_reg(env->ctx, env->pd, attr, mr);
 }
 
-/* Zero-based, whatever part of the device memory it is. */
+/* An MR of device memory is zero-based, whatever its offset in the device memory. */
 T(test_dm_mr)
 {
 	struct env *env = *state;
 	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DM,
 				    .len = 36,
-				    .iova = 64, /* nobody asks for it */
+				    .iova = 64, /* ignored */
 				    .access = LW | BB_ACCESS_ZERO_BASED | BB_ACCESS_REMOTE_ATOMIC,
 				    .offset = 64};
 	const struct soft_mkey *key;
@@ -402,7 +405,7 @@ T(test_dm_mr_refused)
 		env_same(cases[i].what, before, env_census(env));
 	}
 	dm_free(env, attr.dm);
-	/* Handles belong to their context. */
+	/* Handles belong to the context that made them. */
 	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
 	assert_int_equal(soft_cmd_if.dm_alloc(other, 64, 0, &attr.dm), 0);
 	attr = (struct mlx5_mr_attr){
@@ -477,7 +480,7 @@ T(test_dmabuf_mr)
 	assert_int_equal(soft_maps_check(mapped, 1, false), -EFAULT);
 }
 
-/* By default only a dma-buf is one; and a kernel may have none of it. */
+/* By default only a real dma-buf is accepted. A kernel may also have no dma-bufs. */
 TEST(test_dmabuf_strict)
 {
 	int fd = memfd(PAGE, F_SEAL_SHRINK);

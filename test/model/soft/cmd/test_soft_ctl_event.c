@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Events: who is told, in what order, and what is lost. */
+/* Events: which contexts get them, in what order, and which events are lost. */
 #include "soft_ctl_env.h"
 
 #define T(name) TEST_WITH(env_setup, env_teardown, name)
@@ -11,7 +11,7 @@ T(test_event_subscribe)
 	struct env *env = *state;
 	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port = BB_PRM_EVENT_PORT_CHANGE;
 	const uint16_t unknown = 0x7777, seventeen[17] = {0};
-	/* One type that the capabilities do not name fails the others, too. */
+	/* One type that the capabilities do not name fails the whole call. */
 	const uint16_t mig[] = {cq_type, BB_PRM_EVENT_PATH_MIG};
 	struct mlx5_cmd_event event;
 	struct mlx5_ctx *other;
@@ -27,7 +27,7 @@ T(test_event_subscribe)
 	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
 	assert_int_equal(soft_cmd_if.event_subscribe(other, env->cq, &cq_type, 1, 0), -EINVAL);
 	assert_int_equal(soft_cmd_if.close(other), 0);
-	/* What was refused is not subscribed to. */
+	/* A refused call subscribes to no type. */
 	soft_event_raise(env->dev, env->cq, cq_type);
 	soft_event_raise(env->dev, NULL, port);
 	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
@@ -61,8 +61,9 @@ T(test_events)
 	assert_int_equal(soft_cmd_if.event_subscribe(other, NULL, &port_type, 1, 44), 0);
 
 	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_ACCESS_ERROR);
-	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_INVAL_REQ_ERROR); /* not asked for */
-	soft_event_raise(env->dev, env->cq, BB_PRM_EVENT_WQ_ACCESS_ERROR); /* of another object */
+	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_INVAL_REQ_ERROR); /* not subscribed */
+	/* another object's type */
+	soft_event_raise(env->dev, env->cq, BB_PRM_EVENT_WQ_ACCESS_ERROR);
 	soft_event_raise(env->dev, env->cq, BB_PRM_EVENT_CQ_ERROR);
 	soft_dev_port_set(env->dev, false);
 	expect_event(env->ctx, BB_PRM_EVENT_WQ_ACCESS_ERROR, 22, 0);
@@ -79,18 +80,18 @@ T(test_events)
 	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
 	expect_event(other, BB_PRM_EVENT_PORT_CHANGE, 44, 1);
 
-	/* A dead device tells everyone, asked or not. */
+	/* A fatal device error goes to every context, subscribed or not. */
 	soft_event_raise(env->dev, NULL, MLX5_CMD_EVENT_DEV_FATAL);
 	expect_event(env->ctx, MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
 	expect_event(other, MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
 
-	/* Subscriptions go with their object; an event that waits does not. */
+	/* Subscriptions end with their object; a pending event stays. */
 	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 	env_qp_gone(env);
 	assert_int_equal(LIST_FIRST(&env->dev->ctl->subs)->obj == env->qp && env->qp != NULL, 0);
 	expect_event(env->ctx, BB_PRM_EVENT_WQ_CATAS_ERROR, 22, 0);
 	assert_int_equal(soft_cmd_if.close(other), 0);
-	/* The first context's are still there. */
+	/* The first context's subscriptions still exist. */
 	soft_dev_port_set(env->dev, true);
 	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
 }
@@ -104,7 +105,7 @@ T(test_events_lost)
 
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &type, 1, 5), 0);
 	for (round = 0; round < 3; round++) {
-		/* The ring's start moves between the rounds. */
+		/* The start of the event ring moves between the rounds. */
 		for (i = 0; i < SOFT_EVENT_QUEUE + 10 * round; i++)
 			soft_event_raise(env->dev, env->cq, type);
 		if (round > 0)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the kernel refuses before the firmware hears of it. */
+/* Commands that the kernel refuses before the firmware sees them. */
 #include "soft_ctl_env.h"
 #include "soft_kernel.h"
 
 #define T(name) TEST_WITH(env_setup, env_teardown, name)
 
-/* Which opcode passes by which method, as far as the firmware. */
+/* Which opcodes each kernel method passes to the firmware. */
 T(test_kernel_methods)
 {
 	struct env *env = *state;
@@ -31,7 +31,7 @@ T(test_kernel_methods)
 						0x50c};
 	static const uint16_t never_query[] = {BB_PRM_OP_2RST_QP, BB_PRM_OP_QUERY_HCA_CAP,
 					       BB_PRM_OP_DESTROY_QP};
-	/* Passed on, and unknown to the firmware. */
+	/* Passed to the firmware, which does not know them. */
 	static const uint16_t unknown_general[] = {0x754, 0x760, 0x762, 0x842, 0x80d, 0xb00, 0xcff};
 	static const uint16_t unknown_create[] = {0x800, 0x816};
 	struct mlx5_obj *obj = NULL;
@@ -75,7 +75,7 @@ T(test_kernel_methods)
 	assert_int_equal(env->dev->qps[env->qpn]->state, BB_PRM_QP_INIT);
 }
 
-/* The mailbox names the object of the handle, or nothing happens. */
+/* The mailbox must name the object of the handle; otherwise the command has no effect. */
 T(test_kernel_handle)
 {
 	struct env *env = *state;
@@ -90,14 +90,14 @@ T(test_kernel_handle)
 
 	env_modify_in(env, BB_PRM_OP_RST2INIT_QP, first_qpn, in);
 	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, 16), -EINVAL);
-	/* A CQ's handle with a QP's number, also if the numbers were equal. */
+	/* A CQ's handle with a QP's number, even if the numbers are equal. */
 	env_modify_in(env, BB_PRM_OP_RST2INIT_QP, env->cqn, in);
 	assert_int_equal(soft_cmd_if.obj_modify(env->cq, in, sizeof(in), out, 16), -EINVAL);
 	memset(in, 0, sizeof(in));
 	env_op(in, BB_PRM_OP_QUERY_QP);
 	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, first_qpn);
 	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, 16, out, sizeof(out)), -EINVAL);
-	/* A counter's number would lie behind the 16 bytes given. */
+	/* A counter set's number would be past the 16 bytes of the mailbox. */
 	env_op(in, BB_PRM_OP_QUERY_Q_COUNTER);
 	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, 16, out, sizeof(out)), -EINVAL);
 	assert_int_equal(env->dev->qps[first_qpn]->state, BB_PRM_QP_RST);
@@ -122,7 +122,7 @@ T(test_kernel_uid)
 	assert_int_equal(soft_cmd_if.general(env->ctx, in, 16, out, sizeof(out)), -EINVAL);
 }
 
-/* What a destroy that the firmware refuses gives (cmd_status_to_err()). */
+/* The errno of a destroy that the firmware refuses (cmd_status_to_err()). */
 TEST(test_kernel_errno)
 {
 	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_OK), 0);

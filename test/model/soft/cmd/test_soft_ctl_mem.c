@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* PDs, MRs and umems: what may be registered, and what a key is good for. */
+/* PDs, MRs and umems: which memory can be registered, and what a key allows. */
 #include "soft_ctl_env.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ T(test_mr)
 	size_t i;
 
 	for (i = 0; i < RTE_DIM(access); i++) {
-		/* Any address and length, to the byte. */
+		/* Any address and length, in bytes. */
 		assert_int_equal(mr_reg(env, env->mem + 3, 4097, access[i], &mr), 0);
 		assert_int_equal(mr->lkey, mr->rkey);
 		key = soft_mkey_find(env->dev, mr->lkey);
@@ -49,7 +49,7 @@ T(test_mr)
 		assert_int_equal(key->rw, (access[i] & RW) != 0);
 		assert_int_equal(key->rr, (access[i] & RR) != 0);
 		assert_int_equal(key->atomic, (access[i] & RA) != 0);
-		/* Neither end of a list nor nothing. */
+		/* The key's index is not reserved. */
 		assert_true(mr->lkey >> 8 >= 0x10);
 		assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
 		assert_null(soft_mkey_find(env->dev, mr == NULL ? 0 : (uint32_t)(0x10 + i) << 8));
@@ -102,7 +102,7 @@ T(test_mr_refused)
 			fail_msg("%s: nothing in the log", cases[i].what);
 		env_same(cases[i].what, before, env_census(env));
 	}
-	/* Up to the hole, behind it, and read-only memory for reading. */
+	/* Memory up to the hole, after the hole, and read-only memory for reading. */
 	assert_int_equal(mr_reg(env, hole, PAGE, LW, &mr), 0);
 	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
 	assert_int_equal(mr_reg(env, hole + 2 * PAGE, PAGE, LW, &mr), 0);
@@ -113,7 +113,7 @@ T(test_mr_refused)
 	munmap(ro, PAGE);
 }
 
-/* Once memory is gone it can no longer be registered. */
+/* Unmapped memory cannot be registered. */
 T(test_mr_unmapped)
 {
 	struct env *env = *state;
@@ -129,7 +129,7 @@ T(test_mr_unmapped)
 	munmap(p + 4 * PAGE, 4 * PAGE);
 }
 
-/* Thousands of mappings side by side, so that the list is read in many pieces. */
+/* Thousands of adjacent mappings, so that the list is read in many pieces. */
 TEST(test_maps_many)
 {
 	const uint32_t n = 3000;
@@ -154,7 +154,7 @@ TEST(test_maps_many)
 	munmap(p, (size_t)n * PAGE);
 }
 
-/* With no file descriptor left, registration fails by that, and says so. */
+/* Without a free file descriptor the registration fails, and the log says so. */
 T(test_maps_no_fd)
 {
 	struct env *env = *state;
@@ -191,7 +191,7 @@ TEST(test_maps_hugepage)
 	assert_int_equal(page, len);
 	assert_int_equal(soft_maps_page((uint8_t *)p + len - 100, 100, &page), 0);
 	assert_int_equal(page, len);
-	/* The smallest counts, be it behind the large one. */
+	/* The smallest page size counts, even if it comes after the large one. */
 	next = mmap((uint8_t *)p + len, PAGE, PROT_READ,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (next != MAP_FAILED) {
@@ -202,7 +202,7 @@ TEST(test_maps_hugepage)
 	munmap(p, len);
 }
 
-/* Pages of memory that is not of hugepages, and where there is none. */
+/* Page size of memory without hugepages, and of unmapped memory. */
 TEST(test_maps_page)
 {
 	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -218,7 +218,7 @@ TEST(test_maps_page)
 	assert_int_equal(page, 1);
 }
 
-/* All numbers of a kind in use: -ENOMEM, and nothing is lost. */
+/* All numbers of a kind are in use: -ENOMEM, and no object is lost. */
 T(test_exhausted)
 {
 	struct env *env = *state;
@@ -298,7 +298,9 @@ T(test_other_context)
 	assert_int_equal(soft_cmd_if.mr_reg(other, env->pd, &attr, &none), -EINVAL);
 	assert_null(none);
 	assert_int_equal(soft_cmd_if.umem_dereg(other, env->umem), -EINVAL);
-	/* The other context's close does not touch it; its own waits. */
+	/*
+	 * Closing the other context does not affect the object; its own context cannot be closed.
+	 */
 	assert_int_equal(soft_cmd_if.close(other), 0);
 	assert_int_equal(soft_cmd_if.close(env->ctx), -EBUSY);
 	assert_non_null(soft_mkey_find(env->dev, mr->lkey));
@@ -346,7 +348,7 @@ T(test_umem_refused)
 			fail_msg("%s: nothing in the log", cases[i].what);
 		env_same(cases[i].what, before, env_census(env));
 	}
-	/* Memory that is only read, for queues and records that are only read. */
+	/* Read-only memory, for queues and records that are only read. */
 	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, ro, PAGE, 0, PAGE, &umem), 0);
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), 0);
 	munmap(ro, PAGE);
@@ -358,7 +360,7 @@ TEST(test_umem_page_sizes)
 	const struct {
 		uint64_t addr, len, real, bitmap, want;
 	} cases[] = {
-		/* One piece of memory. */
+		/* One contiguous piece of memory. */
 		{0x10000000, 0x10000, whole, all, 0x10000},
 		{0x10000000, 0x11000, whole, all, 0x1000},
 		{0x10000000, 0x18000, whole, all, 0x8000},
@@ -373,18 +375,18 @@ TEST(test_umem_page_sizes)
 		{g1, g1, whole, m2 | g1 | 0x1000, g1},
 		{g1, m2, whole, UINT64_MAX, m2},
 		{whole, whole, whole, UINT64_MAX, whole},
-		/* No larger than the length, rounded up. */
+		/* Not larger than the length, rounded up. */
 		{0x10000040, 100, whole, 0x2000, 0},
 		{0x10000000, 0x10000, whole, 0x20000, 0},
 		{0x10000000, 0x10001, whole, 0x20000, 0x1000},
 		{0x10000000, 0x1000, whole, 0x2000, 0},
 		{0x10000000, 0x10000, whole, 0xfff, 0},
 		{0x10000000, 0x10000, whole, 0, 0},
-		/* The kernel halves below what the bitmap names. */
+		/* The kernel tries half the size if the bitmap does not name a size. */
 		{0x10000000, 0x11000, whole, 0x2000, 0x1000},
 		{g1 + 0x1000, m2, whole, m2, 0x1000},
 		{g1 + 0x8000, 0x8000, whole, 0x8000, 0x8000},
-		/* Pages of 4 KiB and 2 MiB, each anywhere. */
+		/* Pages of 4 KiB and 2 MiB at unrelated addresses. */
 		{0x10000000, 0x10000, 0x1000, all, 0x1000},
 		{0x10000000, 0x10000, 0x1000, 0x2000, 0},
 		{0x10000000, 0x1000, 0x1000, all, 0x1000},
@@ -410,7 +412,7 @@ TEST(test_umem_page_sizes)
 	}
 }
 
-/* Of a host with pages of 64 KiB none is cut. */
+/* On a host with pages of 64 KiB no page is split. */
 TEST(test_umem_page_64k)
 {
 	const uint64_t host = 0x10000, all = UINT64_MAX, m2 = 2 << 20;
@@ -425,7 +427,7 @@ TEST(test_umem_page_64k)
 	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, m2, all), m2);
 }
 
-/* A umem may begin inside a page, but what lies in it is aligned by address, too. */
+/* A umem may begin inside a page, but the objects in it must be aligned by address, too. */
 T(test_umem_unaligned)
 {
 	struct env *env = *state;

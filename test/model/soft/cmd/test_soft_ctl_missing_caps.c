@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Mailboxes that ask for what a device has not: the same one is taken by a device that has it.
- * The library asks no device for what its capabilities lack, so no test above it gets here.
+ * Mailboxes that use a capability which the device lacks; a device with the capability accepts
+ * the same mailbox. The library checks capabilities first, so no test of the library reaches
+ * these refusals.
  */
 #include "soft_ctl_env.h"
 
@@ -15,7 +16,7 @@
 #define RMP_DB (ENV_CQ_DB + 128)
 #define MAX_IN 512
 
-/* How the kernel is asked to pass it on. */
+/* Kernel method that passes the mailbox to the firmware. */
 enum way {
 	CREATE,
 	MODIFY_CQ,
@@ -97,7 +98,7 @@ rmp(const struct env *env, uint8_t *in)
 	return BB_PRM_SZ_RMP;
 }
 
-/* A key over two pieces of 4 KiB. */
+/* Fills a CREATE_MKEY over two pieces of 4 KiB. */
 static size_t
 mkey(const struct env *env, uint8_t *in)
 {
@@ -168,7 +169,7 @@ static const struct row {
 	{"no_umr", "CREATE_MKEY", umr_mkey, CREATE, BB_PRM_STAT_BAD_PARAM, "no UMR"},
 };
 
-/* @obj is what a CREATE made, else NULL. */
+/* Sends the row's mailbox. @obj receives the object of a CREATE, else NULL. */
 static int
 ask(struct env *env, const struct row *row, uint8_t *out, struct mlx5_obj **obj)
 {
@@ -223,7 +224,7 @@ TEST(test_lacks)
 	}
 }
 
-/* What is no mailbox: memory windows, for which the kernel asks the device. */
+/* Memory windows use no mailbox: the kernel asks the device. */
 TEST(test_windows)
 {
 	static const char *const options[] = {"no_mw", "no_umr"};
@@ -241,7 +242,7 @@ TEST(test_windows)
 	}
 }
 
-/* Numbers of RMPs and keys that are all in use. */
+/* All numbers of RMPs and keys are in use. */
 TEST(test_exhausted)
 {
 	static const struct row ask_for[] = {

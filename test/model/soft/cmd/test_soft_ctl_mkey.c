@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CREATE_MKEY: what it takes, and what it refuses, each by one wrong field; windows. */
+/* CREATE_MKEY: accepted mailboxes, and refused ones with one wrong field each; memory windows. */
 #include "soft_ctl_env.h"
 
 #define MKC   0x10
 #define ENTRY BB_PRM_SZ_CREATE_MKEY_IN
 #define MAX   (ENTRY + 130 * 16)
 
-/* A KLM key over two pieces, or a KSM key of 4 KiB pieces. */
+/* Fills a KLM key over two pieces, or a KSM key of 4 KiB pieces. */
 static size_t
 mkey_in(const struct env *env, bool ksm, uint8_t in[MAX])
 {
@@ -66,7 +66,7 @@ T(test_refused)
 		{false, {BB_PRM_F(0, 0, 32), ENTRY, 0}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_F(0, 0, 32), ENTRY + 16, 0x80000001}, BB_PRM_STAT_BAD_PARAM},
 		{true, {BB_PRM_F(0, 0, 32), ENTRY, 4096}, BB_PRM_STAT_BAD_PARAM},
-		/* Reserved, and of features that are not there. */
+		/* Reserved fields, and fields of features that the device lacks. */
 		{false, {BB_PRM_F(0x0c, 0, 1), 0, 1}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_F(0x00, 0, 1), MKC, 1}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_F(0x0c, 1, 1), MKC, 1}, BB_PRM_STAT_BAD_PARAM},
@@ -91,7 +91,7 @@ T(test_refused)
 			    rows[i].status, "CREATE_MKEY");
 		env_same(what, before, env_census(env));
 	}
-	/* Lengths: of the kernel, then of the device. */
+	/* Lengths that the kernel refuses, then lengths that the device refuses. */
 	len = mkey_in(env, false, in);
 	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, 0x4f, out, sizeof(out), &obj),
 			 -EINVAL);
@@ -104,7 +104,10 @@ T(test_refused)
 	env_log(env);
 	env_refused(env, "one less", soft_cmd_if.obj_create(env->ctx, in, len - 16, out, 16, &obj),
 		    out, BB_PRM_STAT_BAD_PARAM, "CREATE_MKEY");
-	/* A free key comes without entries, so nothing else limits how many it may get. */
+	/*
+	 * A free key is created without entries, so only the maximum limits its number of
+	 * entries.
+	 */
 	bb_prm_set(in + MKC, BB_PRM_MKC_FREE, 1);
 	bb_prm_set(in + MKC, BB_PRM_MKC_UMR_EN, 1);
 	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0);
@@ -116,7 +119,7 @@ T(test_refused)
 	env_same("all", before, env_census(env));
 }
 
-/* Two fields each, so that one rule alone refuses; and the last values that are taken. */
+/* Two changed fields each, so that exactly one rule refuses; and the last accepted values. */
 T(test_edges)
 {
 	static const struct {
@@ -140,7 +143,7 @@ T(test_edges)
 		 {{BB_PRM_MKC_START_ADDR, MKC, 4095}, {BB_PRM_MKC_LEN, MKC, 4098}},
 		 BB_PRM_STAT_BAD_PARAM},
 		{false, {{BB_PRM_MKC_START_ADDR, MKC, 4095}}, 0},
-		/* Start and length of one with atomics. */
+		/* Start and length of a key with atomics. */
 		{false, {{BB_PRM_MKC_A, MKC, 1}, {BB_PRM_MKC_START_ADDR, MKC, 8}}, 0},
 		{true,
 		 {{BB_PRM_MKC_A, MKC, 1},
@@ -206,7 +209,7 @@ T(test_life)
 			 0x5a);
 	len = mkey_in(env, true, in);
 	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj[1]), 0);
-	/* A PD outlives its keys and windows. */
+	/* A PD cannot be freed while it has keys or windows. */
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
 	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 1, &one), 0);
 	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 2, &two), 0);
@@ -229,7 +232,10 @@ T(test_life)
 	env_same("all", before, env_census(env));
 }
 
-/* What is destroyed makes room: a device of 32 keys makes more than that, one after the other. */
+/*
+ * Destroyed keys free their index: a device of 32 keys creates more than that, one after the
+ * other.
+ */
 TEST(test_again)
 {
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];

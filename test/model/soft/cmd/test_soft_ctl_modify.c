@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* QP transitions through raw mailboxes: which are legal, and what each may carry. */
+/* QP transitions through raw mailboxes: which are legal, and which fields each may have. */
 #include "soft_ctl_env.h"
 
 #define QPC(name, v)                                                                               \
@@ -39,7 +39,7 @@ T(test_states)
 {
 	static const uint32_t from[] = {BB_PRM_QP_RST, BB_PRM_QP_INIT, BB_PRM_QP_RTR, BB_PRM_QP_RTS,
 					BB_PRM_QP_ERR};
-	/* State after ops[] from from[], -1: BAD_QP_STATE. */
+	/* State after ops[] from from[]; -1 means BAD_QP_STATE. */
 	static const int to[5][7] = {
 		/* RST2INIT INIT2INIT INIT2RTR RTR2RTS RTS2RTS 2ERR 2RST */
 		{BB_PRM_QP_INIT, -1, -1, -1, -1, BB_PRM_QP_ERR, BB_PRM_QP_RST},
@@ -90,7 +90,7 @@ struct bad {
 #define TORST   BB_PRM_OP_2RST_QP, BB_PRM_QP_RTS, BB_PRM_STAT_BAD_PARAM
 
 static const struct bad bad_eth[] = {
-	/* Ports, keys, kinds. */
+	/* Ports, keys, QP types. */
 	{"no port", INIT, {ADS(VHCA_PORT_NUM, 0)}},
 	{"port 2", INIT, {ADS(VHCA_PORT_NUM, 2)}},
 	{"port 2 at INIT2INIT", AGAIN, {OPT(BB_PRM_OPTPAR_PRI_PORT), ADS(VHCA_PORT_NUM, 2)}},
@@ -114,13 +114,13 @@ static const struct bad bad_eth[] = {
 	{"alternate path", RTR, {OPT(1u << 0)}},
 	{"counter set at RTS2RTS", RTS2RTS, {OPT(1u << 25)}},
 	{"top bit", RTS2RTS, {OPT(1u << 31)}},
-	/* Limits at RTR. */
+	/* Limits in INIT2RTR. */
 	{"mtu 0", RTR, {QPC(MTU, 0)}},
 	{"mtu above the active one", RTR, {QPC(MTU, 6)}},
 	{"mtu 7", RTR, {QPC(MTU, 7)}},
 	{"log_msg_max", RTR, {QPC(LOG_MSG_MAX, 31)}},
 	{"log_rra_max", RTR, {QPC(LOG_RRA_MAX, 5)}},
-	/* The Ethernet path. */
+	/* The path on Ethernet. */
 	{"rlid", RTR, {ADS(RLID, 1)}},
 	{"mlid", RTR, {ADS(MLID, 1)}},
 	{"grh", RTR, {ADS(GRH, 1)}},
@@ -133,9 +133,9 @@ static const struct bad bad_eth[] = {
 	{"source port below the range", RTR, {ADS(UDP_SPORT, 0xbfff)}},
 	{"source port with v1", RTR, {ADS(SRC_ADDR_INDEX, 2)}},
 	{"group GID", RTR, {{BB_PRM_F(0x010, 0, 8), ENV_ADS, 0xff}}},
-	/* RTS. */
+	/* RTR2RTS. */
 	{"log_sra_max", RTS, {QPC(LOG_SRA_MAX, 5)}},
-	/* Fields of another command, or of none. */
+	/* Fields that the command does not have. */
 	{"mtu at INIT", INIT, {QPC(MTU, 3)}},
 	{"PD at INIT", INIT, {QPC(PD, 0x20)}},
 	{"remote QP at RTS", RTS, {QPC(REMOTE_QPN, 5)}},
@@ -170,7 +170,7 @@ static const struct bad bad_ib[] = {
 	{"GID past the table", RTR, {ADS(GRH, 1), ADS(SRC_ADDR_INDEX, 200)}},
 };
 
-/* Where the good one has no GRH, its rgid_rip is empty. */
+/* The valid mailbox without a GRH has an empty rgid_rip. */
 static const struct bad bad_grh[] = {
 	{"GRH to nobody", RTR, {ADS(GRH, 1)}},
 };
@@ -205,7 +205,7 @@ refuse_all(struct env *env, const struct bad *bad, size_t n)
 		ret = soft_cmd_if.obj_modify(env->qp, in, env_modify_len(bad[i].op), out,
 					     sizeof(out));
 		env_refused(env, bad[i].what, ret, out, bad[i].status, "_QP");
-		/* Nothing changed, and the legal one goes. */
+		/* The QP did not change, and the legal transition succeeds. */
 		if (memcmp(image, qp->qpc, sizeof(image)) != 0 || copy.state != qp->state ||
 		    copy.mtu != qp->mtu || copy.epsn != qp->epsn || copy.rwe != qp->rwe ||
 		    copy.peer_dev != qp->peer_dev || copy.counter_set != qp->counter_set)
@@ -282,7 +282,7 @@ T(test_lengths)
 	assert_int_equal(state_of(env), BB_PRM_QP_RST);
 }
 
-/* The largest and the smallest that may be. */
+/* The largest and smallest accepted values. */
 T(test_edges)
 {
 	static const struct bad good[] = {
@@ -318,7 +318,7 @@ T(test_edges)
 	}
 }
 
-/* After RST2INIT, rights count only with their bits (MLX5_QP_OPTPAR_*). */
+/* After RST2INIT, rights are applied only with their bits (MLX5_QP_OPTPAR_*). */
 T(test_optional)
 {
 	struct env *env = *state;
@@ -330,14 +330,14 @@ T(test_optional)
 	qp = env->dev->qps[env->qpn];
 	assert_true(qp->rwe && !qp->rre && !qp->rae);
 
-	/* INIT2INIT with RRE alone: rre counts, rwe = 0 is ignored. */
+	/* INIT2INIT with RRE only: rre is applied, rwe = 0 is ignored. */
 	env_modify_in(env, BB_PRM_OP_INIT2INIT_QP, env->qpn, in);
 	bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, BB_PRM_OPTPAR_RRE);
 	bb_prm_set(qpc, BB_PRM_QPC_RRE, 1);
 	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), 0);
 	assert_true(qp->rwe && qp->rre && !qp->rae);
 
-	/* INIT2RTR without bits: rights and atomic_mode are ignored, min_rnr_nak counts. */
+	/* INIT2RTR without bits: rights and atomic_mode are ignored, min_rnr_nak is applied. */
 	env_modify_in(env, BB_PRM_OP_INIT2RTR_QP, env->qpn, in);
 	bb_prm_set(qpc, BB_PRM_QPC_RAE, 1);
 	bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE, 3);
@@ -346,7 +346,10 @@ T(test_optional)
 	assert_int_equal(qp->atomic_mode, 0);
 	assert_int_equal(qp->min_rnr_nak, 13);
 
-	/* RTR2RTS with RAE and RWE: both, and atomic_mode; min_rnr_nak without its bit stays. */
+	/*
+	 * RTR2RTS with RAE and RWE: both rights and atomic_mode are applied; min_rnr_nak without
+	 * its bit is not.
+	 */
 	env_modify_in(env, BB_PRM_OP_RTR2RTS_QP, env->qpn, in);
 	bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE);
 	bb_prm_set(qpc, BB_PRM_QPC_RAE, 1);
@@ -366,7 +369,7 @@ T(test_optional)
 	assert_true(!qp->rwe && qp->rre && qp->rae);
 }
 
-/* What UCX sends at INIT2RTR: mask 0xe and all rights. */
+/* UCX's INIT2RTR: mask 0xe and all rights. */
 T(test_ucx)
 {
 	struct env *env = *state;
@@ -387,7 +390,7 @@ T(test_ucx)
 	assert_int_equal(qp->atomic_mode, 3);
 }
 
-/* Peers: by GID and MAC, by LID; nobody there is no refusal, messages get lost. */
+/* Peers by GID and MAC, and by LID. An unknown peer is not refused; its messages are lost. */
 T(test_peers)
 {
 	struct env *env = *state;
@@ -402,7 +405,7 @@ T(test_peers)
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 0, env->dev},
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 2}, 1, soft1},
 		{{0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe, [15] = 1}, 1, soft1},
-		/* Another device's MAC; a GID nobody has. */
+		/* Another device's MAC; a GID of no device. */
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 2}, 0, NULL},
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 99}, 0, NULL},
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 3, 1}, 0, NULL},
@@ -444,7 +447,7 @@ TEST(test_peers_ib)
 	env_close(&env);
 }
 
-/* An InfiniBand port and an Ethernet port share no network. */
+/* An InfiniBand port and an Ethernet port are on different networks. */
 T(test_peers_apart)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -461,7 +464,7 @@ T(test_peers_apart)
 	assert_int_equal(soft_cmd_if.close(ib), 0);
 }
 
-/* Counter sets are bound at RST2INIT or CREATE_QP, and kept while bound. */
+/* RST2INIT or CREATE_QP binds a counter set, which cannot be freed while it is bound. */
 T(test_counter_set)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT], alloc[BB_PRM_SZ_SHORT] = {0};
@@ -492,7 +495,7 @@ T(test_counter_set)
 		soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &env->qp), 0);
 	env->qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	assert_int_equal(soft_cmd_if.obj_destroy(set), -EBUSY);
-	/* RST2INIT without one keeps it. */
+	/* RST2INIT without a counter set keeps the binding. */
 	assert_int_equal(env_modify(env, env->qp, env->qpn, BB_PRM_OP_RST2INIT_QP), 0);
 	assert_int_equal(env->dev->qps[env->qpn]->counter_set, id);
 	env_qp_gone(env);

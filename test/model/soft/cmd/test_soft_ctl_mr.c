@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* MRs: what the kernel makes of rights and iova, and which key a re-registration leaves. */
+/* MRs: how the kernel treats access rights and iova, and which key a re-registration leaves. */
 #include "soft_ctl_env.h"
 
 #include <sys/mman.h>
@@ -47,7 +47,10 @@ T(test_key)
 	const struct soft_mkey *key;
 	struct mlx5_mr *mr;
 
-	/* A key on a detour never passes the check of plain ones, whatever its range. */
+	/*
+	 * A key that needs the slow path never passes the check of plain keys, whatever its
+	 * range.
+	 */
 	mr = reg(env, env->mem, PAGE, LW | RW | RR | RO);
 	key = soft_mkey_find(env->dev, mr->lkey);
 	assert_int_equal(key->detour, SOFT_DETOUR_RELAXED);
@@ -117,12 +120,12 @@ T(test_on_demand)
 		skip();
 	p = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(p, MAP_FAILED);
-	/* Nothing is pinned, nothing need be there. */
+	/* An on-demand MR pins no page, so no page has to exist. */
 	dereg(env, reg(env, p, 4 * PAGE, LW | RW | OD));
 	munmap(p, 4 * PAGE);
 	dereg(env, reg(env, p, 4 * PAGE, LW | RW | OD | MLX5_ACCESS_HUGETLB));
 	dereg(env, reg(env, NULL, UINT64_MAX, LW | RW | OD));
-	/* Only ranges that cannot be are refused. */
+	/* Only impossible ranges are refused. */
 	attr = mlx5_mr_mem(p, 0, LW | OD);
 	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), -EINVAL);
 	attr = mlx5_mr_mem(p, UINT64_MAX - 8, LW | OD);
@@ -135,7 +138,7 @@ T(test_on_demand)
 	assert_null(mr);
 }
 
-/* Options switch it off: refused by the kernel's errno. */
+/* Options disable on-demand paging: refused with the kernel's errno. */
 TEST(test_off)
 {
 	struct mlx5_mr_attr attr;
@@ -156,7 +159,7 @@ TEST(test_off)
 	env_close(&env);
 }
 
-/* All keys in use: -ENOMEM and how many there are; one given back can be had again. */
+/* All keys are in use: -ENOMEM with the number of keys; a freed key can be allocated again. */
 TEST(test_limit)
 {
 	struct mlx5_mr *mrs[64];
@@ -170,13 +173,13 @@ TEST(test_limit)
 	for (n = 0; n < 64; n++)
 		if (soft_cmd_if.mr_reg(env.ctx, env.pd, &attr, &mrs[n]) != 0)
 			break;
-	/* The first 16 numbers are no one's. */
+	/* The first 16 indices are reserved. */
 	assert_int_equal(n, 48);
 	env_log(&env);
 	assert_int_equal(soft_cmd_if.mr_reg(env.ctx, env.pd, &attr, &mr), -ENOMEM);
 	assert_null(mr);
 	assert_non_null(strstr(env_log(&env), "all 48 mkeys are in use"));
-	/* Nor is there one for a re-registration that needs another; the MR stays as it is. */
+	/* A re-registration that needs another key fails, too; the MR stays as it is. */
 	assert_int_equal(
 		soft_cmd_if.mr_rereg(env.ctx, mrs[5], MLX5_REREG_ACCESS, NULL, NULL, 0, LW | MW),
 		-ENOMEM);
@@ -189,13 +192,13 @@ TEST(test_limit)
 	env_close(&env);
 }
 
-/* mlx5_ib_rereg_user_mr(), its branches: the key stays, or another comes. */
+/* The branches of mlx5_ib_rereg_user_mr(): the key stays, or a new key replaces it. */
 T(test_rereg)
 {
 	static const struct {
 		const char *what;
 		uint32_t from, to, flags;
-		uint32_t pages, to_pages; /* registered, then */
+		uint32_t pages, to_pages; /* when registered, then when registered again */
 		bool stays;
 	} cases[] = {
 		{"fewer rights", LW | RW | RR, LW, MLX5_REREG_ACCESS, 1, 1, true},
@@ -306,12 +309,12 @@ T(test_rereg_refused)
 				 env_log(env));
 		if (strstr(env_log(env), "soft: ") == NULL)
 			fail_msg("%s: nothing in the log", cases[i].what);
-		/* The very same key. */
+		/* The key is unchanged. */
 		assert_int_equal(mr->lkey, key);
 		assert_ptr_equal(soft_mkey_find(env->dev, key), m);
 	}
 	assert_int_equal(soft_cmd_if.mr_rereg(other, mr, TRANS, NULL, env->mem, PAGE, 0), -EINVAL);
-	/* Memory that was pinned for writing may lose and regain the right. */
+	/* Memory that was pinned for writing may lose and regain LOCAL_WRITE. */
 	dereg(env, mr);
 	mr = reg(env, env->mem, PAGE, LW);
 	assert_int_equal(soft_cmd_if.mr_rereg(env->ctx, mr, MLX5_REREG_ACCESS, NULL, NULL, 0, RR),
@@ -325,8 +328,8 @@ T(test_rereg_refused)
 }
 
 /*
- * ib_check_mr_access() on every combination, the optional range included. The last test: it logs so
- * much that the log is cut short.
+ * ib_check_mr_access() with every combination, the optional range included. This is the last
+ * test: it logs so much that the log is truncated.
  */
 TEST(test_access)
 {

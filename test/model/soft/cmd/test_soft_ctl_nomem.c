@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Every allocation of the control path fails once: the call says so, nothing is left
- * behind (the address sanitizer looks), and the same call goes afterwards.
+ * Every allocation of the control path fails once. The call returns the error and leaves no
+ * memory behind (AddressSanitizer checks that), and the same call succeeds afterwards.
  */
 #include "soft_ctl_env.h"
 
@@ -22,7 +22,7 @@ void *__wrap_realloc(void *p, size_t size);
 void *__wrap_aligned_alloc(size_t align, size_t size);
 int __wrap_posix_memalign(void **p, size_t align, size_t size);
 
-/* Calls until one fails; 0: none does. */
+/* Allocation that fails, counted down; 0 if none fails. */
 static uint32_t fail_in;
 
 static bool
@@ -61,7 +61,7 @@ __wrap_posix_memalign(void **p, size_t align, size_t size)
 	return fails() ? ENOMEM : __real_posix_memalign(p, align, size);
 }
 
-/* One call that makes something, and what undoes it. */
+/* A call that makes an object, and the call that destroys it. */
 struct maker {
 	const char *what;
 	int (*make)(struct env *env);
@@ -76,7 +76,7 @@ static struct mlx5_uar *made_uar;
 static struct mlx5_dm *made_dm;
 static struct mlx5_obj *made_obj;
 
-/* soft9 is opened here for the first time: its tables are made as well. */
+/* The first open of soft9 also creates its tables. */
 static int
 make_ctx(struct env *env)
 {
@@ -134,7 +134,7 @@ undo_umem(struct env *env)
 	made_umem = NULL;
 }
 
-/* A sealed memfd that the device takes for a dma-buf. */
+/* Returns a sealed memfd, which the device accepts as a dma-buf. */
 static int
 memfd(void)
 {
@@ -179,7 +179,7 @@ undo_dm(struct env *env)
 	made_dm = NULL;
 }
 
-/* Of device memory that is all used afterwards: one that is left behind is found. */
+/* The device memory is fully used afterwards, so a leaked allocation is found. */
 static int
 make_dm_mr(struct env *env)
 {
@@ -277,7 +277,7 @@ undo_subs(struct env *env)
 
 	LIST_FOREACH(sub, &env->dev->ctl->subs, link)
 		n++;
-	/* All four or none. */
+	/* All four subscriptions or none. */
 	assert_int_equal(n, 4);
 	soft_event_forget(soft_ctx(env->ctx), env->cq);
 }
@@ -327,7 +327,7 @@ test_all(void **state)
 				    made_umem == NULL && made_uar == NULL && made_obj == NULL &&
 				    made_dm == NULL);
 		}
-		/* It came out well because no allocation was left to fail. */
+		/* The call succeeded because fewer allocations were left than the count. */
 		assert_int_not_equal(fail_in, 0);
 		fail_in = 0;
 		assert_true(failed > 0);

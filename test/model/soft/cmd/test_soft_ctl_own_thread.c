@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The control path while the device runs by itself, on a thread and on an lcore: QPs
- * come and go, keys and UAR pages too, under an engine that is looking at them.
+ * The control path while the device runs on its own thread or lcore. QPs, keys and UAR pages are
+ * created and destroyed while an engine uses them.
  */
 #include "soft_ctl_env.h"
 
@@ -19,7 +19,7 @@ no_progress(void *arg)
 	(void)arg;
 }
 
-/* Connections made and broken; what is posted meanwhile is not of interest here. */
+/* Connects and disconnects QPs; the test ignores the outcome of requests posted meanwhile. */
 static void
 churn(struct env *env, uint32_t rounds)
 {
@@ -55,7 +55,7 @@ test_mode(const char *args)
 
 	assert_non_null(env);
 	env_open(env, args);
-	/* It needs no polls, and says so. */
+	/* The device needs no polls, and reports that. */
 	soft_cmd_if.progress_of(env->ctx, env->uar, &fn, &arg);
 	assert_ptr_equal(fn, no_progress);
 	assert_null(arg);
@@ -65,8 +65,8 @@ test_mode(const char *args)
 }
 
 /*
- * With every processor an lcore's, EAL puts control threads on the main lcore's: the two
- * would wait for each other's time slices. The worker's is idle now.
+ * If every CPU belongs to an lcore, EAL runs control threads on the main lcore's CPU. The two
+ * threads would then wait for each other's time slices. The worker's CPU is idle now.
  */
 TEST(test_thread)
 {
@@ -78,7 +78,7 @@ TEST(test_thread)
 		pthread_setaffinity_np(pthread_self(), sizeof(other), &other);
 	}
 	test_mode("progress=thread");
-	/* And once more: the thread went with the last context. */
+	/* Again: the thread ended with the last context. */
 	test_mode("progress=thread");
 	pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
 }
@@ -106,7 +106,7 @@ TEST(test_lcore_refused)
 	assert_null(ctx);
 	if (worker == RTE_MAX_LCORE)
 		skip();
-	/* One device to an lcore. */
+	/* A second device on the same lcore is refused. */
 	snprintf(args, sizeof(args), "progress=lcore,lcore=%u", worker);
 	assert_int_equal(soft_cmd_if.open("soft0", args, &ctx), 0);
 	assert_int_equal(soft_cmd_if.open("soft1", args, &second), -EBUSY);
@@ -116,7 +116,7 @@ TEST(test_lcore_refused)
 	assert_int_equal(soft_cmd_if.close(second), 0);
 }
 
-/* EAL's memory: its heap, and what it has reserved and not mapped. */
+/* EAL's memory: its heap, and memory that is reserved and not mapped. */
 TEST_WITH(env_setup, env_teardown, test_eal_memory)
 {
 	struct env *env = *state;

@@ -4,7 +4,7 @@
 /* CREATE_QP, DESTROY_QP and QUERY_QP through raw mailboxes. */
 #include "soft_ctl_env.h"
 
-/* One field spoiled, or two. */
+/* One or two spoiled fields. */
 struct bad {
 	const char *what;
 	uint32_t status;
@@ -106,7 +106,7 @@ create(struct env *env, const uint8_t *in, size_t inlen, size_t outlen, uint8_t 
 	return soft_cmd_if.obj_create(env->ctx, in, inlen, out, outlen, obj);
 }
 
-/* The legal mailbox still goes, and its object goes away. */
+/* Checks that the legal mailbox still succeeds, and destroys its object. */
 static void
 create_legal(struct env *env, const char *what)
 {
@@ -160,7 +160,7 @@ T(test_create_lengths)
 		ret = create(env, in, lens[i], sizeof(out), out, &obj);
 		env_refused(env, "input length", ret, out, BB_PRM_STAT_BAD_INP_LEN, "CREATE_QP");
 	}
-	/* Shorter than a header: the kernel's refusal, nothing in the output. */
+	/* Shorter than a header: the kernel refuses, and the output is unchanged. */
 	assert_int_equal(create(env, in, 15, sizeof(out), out, &obj), -EINVAL);
 	assert_int_equal(create(env, in, 0, sizeof(out), out, &obj), -EINVAL);
 	assert_int_equal(create(env, in, BB_PRM_SZ_CREATE_QP_IN, 15, out, &obj), -EINVAL);
@@ -168,7 +168,7 @@ T(test_create_lengths)
 	env_same("lengths", before, env_census(env));
 }
 
-/* Numbers of another context are as good as none. */
+/* Numbers of another context's objects are refused as unknown. */
 T(test_create_other_context)
 {
 	struct env *env = *state;
@@ -208,11 +208,11 @@ T(test_create_other_context)
 		env_refused(env, "another context's", create(env, in, sizeof(in), 16, out, &obj),
 			    out, BB_PRM_STAT_BAD_RES, "CREATE_QP");
 	}
-	/* Handles, too, are looked at. */
+	/* Handles are checked, too. */
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), -EINVAL);
 	assert_int_equal(soft_cmd_if.uar_free(env->ctx, uar), -EINVAL);
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EINVAL);
-	/* Open objects keep a context open. */
+	/* A context cannot be closed while it has objects. */
 	assert_int_equal(soft_cmd_if.close(ctx), -EBUSY);
 	assert_int_equal(soft_cmd_if.obj_destroy(cq), 0);
 	assert_int_equal(soft_cmd_if.close(ctx), -EBUSY);
@@ -224,7 +224,7 @@ T(test_create_other_context)
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
-/* What CREATE_QP leaves in the object that the data path runs. */
+/* State that CREATE_QP leaves for the data path. */
 T(test_create_layout)
 {
 	struct env *env = *state;
@@ -246,7 +246,7 @@ T(test_create_layout)
 	assert_int_equal(qp->state, BB_PRM_QP_RST);
 }
 
-/* Largest ring that fits, no RQ, no SQ. */
+/* The largest ring that fits, no RQ, no SQ. */
 T(test_create_edges)
 {
 	static const struct bad good[] = {
@@ -281,7 +281,7 @@ T(test_create_edges)
 	}
 }
 
-/* A device that stamps with real time refuses the free-running clock, which 0 asks for. */
+/* A device with real-time timestamps refuses the free-running clock, which 0 asks for. */
 TEST(test_real_time)
 {
 	static const bool good[] = {false, true, true, false};
@@ -307,7 +307,9 @@ TEST(test_real_time)
 	env_close(&env);
 }
 
-/* 1000 QPs made one after another have 1000 numbers, which do not count up. */
+/*
+ * 1000 QPs that are created one after another have 1000 different numbers, which do not count up.
+ */
 T(test_numbers_do_not_count_up_and_rest)
 {
 	struct env *env = *state;
@@ -320,7 +322,7 @@ T(test_numbers_do_not_count_up_and_rest)
 		assert_in_range(env->qpn, 0x100, (1u << SOFT_LOG_MAX_QP) - 1);
 		assert_int_equal(used[env->qpn], 0);
 		used[env->qpn] = 1;
-		/* By chance one in 130,000 does. */
+		/* One in 130,000 does by chance. */
 		next += env->qpn == last + 1;
 		last = env->qpn;
 		env_qp_gone(env);
@@ -348,7 +350,7 @@ T(test_numbers_exhausted)
 	create_legal(env, "numbers");
 }
 
-/* Children keep their parents. */
+/* An object cannot be destroyed while another object uses it. */
 T(test_parents_busy)
 {
 	struct env *env = *state;
@@ -357,7 +359,7 @@ T(test_parents_busy)
 	env_qp_to(env, BB_PRM_QP_RST);
 	before = env_census(env);
 	env_log(env);
-	/* The kernel gives the errno of RES_BUSY. */
+	/* The kernel returns the errno of RES_BUSY. */
 	assert_int_equal(soft_cmd_if.obj_destroy(env->cq), -EBUSY);
 	assert_non_null(strstr(env_log(env), "DESTROY_CQ: RES_BUSY"));
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, env->umem), -EBUSY);
@@ -366,10 +368,10 @@ T(test_parents_busy)
 	assert_int_equal(soft_cmd_if.uar_free(env->ctx, env->uar), -EBUSY);
 	assert_int_equal(soft_cmd_if.close(env->ctx), -EBUSY);
 	env_same("busy", before, env_census(env));
-	/* And all goes in order afterwards: the teardown asserts it. */
+	/* The teardown asserts that all objects can be destroyed in order afterwards. */
 }
 
-/* A connected QP, and what QUERY_QP says of it. */
+/* A connected QP as QUERY_QP reports it. */
 T(test_query)
 {
 	struct env *env = *state;
@@ -436,7 +438,7 @@ T(test_query)
 				 bb_prm_get(fields[i].base, fields[i].f), fields[i].want);
 	assert_memory_equal(ads + BB_PRM_ADS_RGID_RIP.byte, env->dev->gids[3].raw, 16);
 
-	/* And in ERR, and back in RST, where the connection is forgotten. */
+	/* QUERY_QP in ERR, and in RST, where the connection is erased. */
 	assert_int_equal(env_modify(env, env->qp, env->qpn, BB_PRM_OP_2ERR_QP), 0);
 	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, sizeof(in), out, sizeof(out)), 0);
 	assert_int_equal(bb_prm_get(qpc, BB_PRM_QPC_STATE), BB_PRM_QP_ERR);
@@ -467,7 +469,7 @@ T(test_query_refused)
 	env_refused(env, "reserved", soft_cmd_if.obj_query(env->qp, q, 16, out, sizeof(out)), out,
 		    BB_PRM_STAT_BAD_PARAM, "QUERY_QP");
 	in[15] = 0;
-	in[3] = 1; /* reserved where other commands have a uid */
+	in[3] = 1; /* reserved; other commands have a uid there */
 	env_refused(env, "uid", soft_cmd_if.obj_query(env->qp, q, 16, out, sizeof(out)), out,
 		    BB_PRM_STAT_BAD_PARAM, "QUERY_QP");
 	in[3] = 0;

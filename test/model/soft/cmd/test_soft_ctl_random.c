@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Mailboxes spoiled at random: every call ends as the command interface says, nothing is
- * lost and nothing is touched that is not the device's (the sanitizers look).
+ * Mailboxes spoiled at random. Every call ends as the command interface defines. No object is
+ * lost, and the device touches only its own memory (the sanitizers check that).
  */
 #include "soft_ctl_env.h"
 
@@ -21,7 +21,7 @@ rnd(uint32_t below)
 	return (uint32_t)(seed >> 32) % below;
 }
 
-/* A few bits flipped, a word replaced, or both. */
+/* Flips a few bits, replaces a word, or both. */
 static void
 spoil(uint8_t *in, size_t len)
 {
@@ -39,7 +39,7 @@ spoil(uint8_t *in, size_t len)
 	}
 }
 
-/* Sometimes another length than the right one, within the buffers. */
+/* Returns the right length, or sometimes another one within the buffers. */
 static size_t
 some_len(size_t right, size_t max)
 {
@@ -110,7 +110,7 @@ T(test_create)
 		}
 		env_same("create", before, env_census(env));
 	}
-	/* Enough were spoiled, and enough were not. */
+	/* Enough mailboxes were refused, and enough accepted. */
 	assert_in_range(made, ROUNDS / 10, ROUNDS * 9 / 10);
 }
 
@@ -127,7 +127,7 @@ T(test_modify)
 	env_qp_to(env, BB_PRM_QP_RST);
 	for (i = 0; i < ROUNDS; i++) {
 		uint8_t in[BB_PRM_SZ_MODIFY_QP_IN + 64] = {0}, out[64];
-		/* Mostly the next step, so that all states are seen. */
+		/* Mostly the next transition, so that all states occur. */
 		static const uint16_t next[] = {
 			[BB_PRM_QP_RST] = BB_PRM_OP_RST2INIT_QP,
 			[BB_PRM_QP_INIT] = BB_PRM_OP_INIT2RTR_QP,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Numbers that let a remote in: QP numbers and keys, drawn at random and not used again soon. */
+/*
+ * Numbers that protect a connection: QP numbers and keys are drawn at random and are not reused
+ * soon.
+ */
 #include "soft_ctl_env.h"
 
 static struct mlx5_mr *
@@ -15,8 +18,8 @@ mr_reg(struct env *env)
 }
 
 /*
- * Every number is drawn, none twice, and one that was given back rests while others go: a device
- * of few numbers, so that they come round often.
+ * Every number is drawn, none twice, and a freed number is not reused while others are free. The
+ * device has few numbers, so that reuse is frequent.
  */
 TEST(test_drawn_numbers_rest_before_they_return)
 {
@@ -34,7 +37,7 @@ TEST(test_drawn_numbers_rest_before_they_return)
 	assert_int_equal(soft_draw_init(&d, FIRST, FIRST + N), 0);
 	for (step = 0; step < 20000; step++) {
 		assert_int_equal(soft_random(&random, &r), 0);
-		/* Now few are free, now many. */
+		/* Phases with few free numbers alternate with phases with many. */
 		if (n < N && (n == 0 || r % 8 < (step / 500 % 2 != 0 ? 5u : 3u))) {
 			bool scarce = d.free <= HOLD;
 
@@ -63,7 +66,7 @@ TEST(test_drawn_numbers_rest_before_they_return)
 	free(d.order);
 }
 
-/* A key that was given back finds nothing, also when its index is given out again. */
+/* A freed key is refused, also when its index is allocated again. */
 TEST(test_key_that_was_given_back_finds_nothing)
 {
 	const uint32_t keys = (1u << 5) - 0x10;
@@ -89,7 +92,7 @@ TEST(test_key_that_was_given_back_finds_nothing)
 		assert_null(soft_mkey_find(env.dev, key));
 	}
 	assert_in_range(again, 5000 - keys, 5000);
-	/* Keys beyond the table. */
+	/* Keys past the table. */
 	assert_null(soft_mkey_find(env.dev, UINT32_MAX));
 	assert_null(soft_mkey_find(env.dev, 0));
 	assert_null(soft_mkey_find(env.dev, BB_WQE_INVALID_LKEY));
@@ -122,7 +125,7 @@ numbers_of(const char *options, uint32_t out[24])
 	env_close(&env);
 }
 
-/* Only the option seed makes numbers repeat, and says so. */
+/* Numbers repeat only with the option seed, and the log says so. */
 TEST(test_numbers_repeat_with_a_seed_only)
 {
 	uint32_t a[24], b[24], i, same = 0, in_sequence = 0;
@@ -138,7 +141,7 @@ TEST(test_numbers_repeat_with_a_seed_only)
 		same += a[i] == b[i];
 	for (i = 1; i < RTE_DIM(a); i++)
 		in_sequence += a[i] >> 8 == (a[i - 1] >> 8) + 1 || a[i] == a[i - 1] + 1;
-	/* By chance: one in 65,000 and less. */
+	/* One in 65,000 or fewer by chance. */
 	assert_in_range(same, 0, 3);
 	assert_in_range(in_sequence, 0, 5);
 }

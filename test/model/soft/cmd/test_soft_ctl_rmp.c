@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CREATE_RMP, MODIFY_RMP, QUERY_RMP, DESTROY_RMP: the mailboxes that mlx5_ib and UCX send
- * are taken, each wrong value is refused and changes nothing. Kernel's share: devx.c.
+ * CREATE_RMP, MODIFY_RMP, QUERY_RMP, DESTROY_RMP. The mailboxes that mlx5_ib and UCX send are
+ * accepted. Each wrong value is refused and changes nothing. The kernel's part follows devx.c.
  */
 #include "soft_ctl_env.h"
 
@@ -62,7 +62,7 @@ modify_in(uint8_t in[BB_PRM_SZ_RMP], uint32_t lwm)
 	bb_prm_set(in + WQ, BB_PRM_WQ_LWM, lwm);
 }
 
-/* A field of the context; the whole answer in @out. */
+/* Runs QUERY_RMP; @out receives the whole output. */
 static void
 query(uint8_t out[BB_PRM_SZ_RMP])
 {
@@ -152,7 +152,7 @@ T(test_create_refused)
 		env_same(cases[i].what, before, env_census(&env));
 	}
 	assert_null(obj);
-	/* Lengths: shorter, longer. */
+	/* Lengths that are too short or too long. */
 	rmp_in(in);
 	env_log(&env);
 	env_refused(&env, "short", create(in, sizeof(in) - 8, out, &obj), out,
@@ -160,7 +160,7 @@ T(test_create_refused)
 	assert_null(obj);
 }
 
-/* What is taken, at the edges: both kinds, with and without a head. */
+/* Limits of accepted values: both kinds, with and without a head. */
 T(test_create)
 {
 	static const struct edit kinds[][3] = {
@@ -170,7 +170,7 @@ T(test_create)
 		{W(WQ_LOG_STRIDE, 9), W(WQ_LOG_SZ, 3)},
 		{W(WQ_LOG_SZ, 0), W(WQ_LOG_STRIDE, 6)},
 		{W(WQ_LWM, 16)},
-		/* The kernel sets these two; whoever does, too, does no harm. */
+		/* The kernel sets these two bits; a user who sets them, too, is accepted. */
 		{W(WQ_UMEM_VALID, 1), W(WQ_DBR_UMEM_VALID, 1)},
 	};
 	uint8_t in[BB_PRM_SZ_RMP], out[BB_PRM_SZ_SHORT], got[BB_PRM_SZ_RMP];
@@ -184,7 +184,7 @@ T(test_create)
 				env_set(in, kinds[i][k]);
 		assert_int_equal(create(in, sizeof(in), out, &rmp), 0);
 		rmpn = bb_prm_get(out, BB_PRM_CREATE_RMP_OUT_RMPN);
-		/* As created, with the bits of the kernel. */
+		/* As created, with the kernel's bits. */
 		bb_prm_set(in + WQ, BB_PRM_WQ_UMEM_VALID, 1);
 		bb_prm_set(in + WQ, BB_PRM_WQ_DBR_UMEM_VALID, 1);
 		query(got);
@@ -227,13 +227,13 @@ T(test_modify)
 		query(got);
 		assert_int_equal(bb_prm_get(got + WQ, BB_PRM_WQ_LWM), 9);
 	}
-	/* Without its bit the limit is not looked at. */
+	/* Without its bit the limit is ignored. */
 	modify_in(in, 5);
 	bb_prm_set(in + 0x10, BB_PRM_RMP_BITMASK_LWM, 0);
 	assert_int_equal(soft_cmd_if.obj_modify(rmp, in, sizeof(in), out, sizeof(out)), 0);
 	query(got);
 	assert_int_equal(bb_prm_get(got + WQ, BB_PRM_WQ_LWM), 9);
-	/* The record, as software wrote it. */
+	/* The doorbell record, as software wrote it. */
 	env.mem[RMP_DB + 3] = 7;
 	query(got);
 	assert_int_equal(bb_prm_get(got + WQ, BB_PRM_WQ_SW_COUNTER), 7);
@@ -242,7 +242,10 @@ T(test_modify)
 	env.mem[RMP_DB + 3] = 0;
 }
 
-/* devx.c: handles and numbers belong together; ARM_RQ is not of an RMP's handle. */
+/*
+ * devx.c: a handle must match the number in the mailbox; ARM_RQ is not allowed with an RMP's
+ * handle.
+ */
 T(test_kernel)
 {
 	uint8_t in[BB_PRM_SZ_RMP], out[BB_PRM_SZ_RMP];
@@ -269,7 +272,7 @@ T(test_kernel)
 	env_log(&env);
 	env_refused(&env, "short answer", soft_cmd_if.obj_query(rmp, in, 16, out, 64), out,
 		    BB_PRM_STAT_BAD_OUTP_LEN, "QUERY_RMP");
-	/* The uid is the kernel's. */
+	/* The kernel sets the uid. */
 	modify_in(in, 5);
 	bb_prm_set(in, BB_PRM_CMD_UID, 1);
 	assert_int_equal(soft_cmd_if.obj_modify(rmp, in, sizeof(in), out, sizeof(out)), -EINVAL);
@@ -277,7 +280,7 @@ T(test_kernel)
 	assert_true(first_n != rmpn);
 }
 
-/* A QP on an RMP, and what keeps what alive. */
+/* A QP on an RMP, and which object keeps which from being destroyed. */
 T(test_qp)
 {
 	static const struct {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * How a program gets the library of the software device, linked as an installed program is. Each
- * test runs in a child: what a process has loaded stays loaded.
- * usage: model_soft_library LIBBLUEBELL-SOFT.SO
+ * How a program loads the library of the software device, linked like an installed program. Each
+ * test runs in a child process, because a loaded library stays loaded. usage: model_soft_library
+ * LIBBLUEBELL-SOFT.SO
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,7 +38,7 @@ count_loaded(struct dl_phdr_info *info, size_t size, void *count)
 	return 0;
 }
 
-/* Number of libraries of a software device in this process. */
+/* Returns the number of software device libraries in this process. */
 static int
 loaded(void)
 {
@@ -101,9 +101,8 @@ open_and_close(void)
 }
 
 /*
- * Opens by the file of the test, which must fail with a line that has the file, @cause after it,
- * and
- * @rest; then opens by the right file.
+ * Opens with the test's file, which must fail with a log line of the file, then @cause, and
+ * @rest; then opens with the right file.
  */
 static void
 refuse(int error, const char *cause, const char *rest)
@@ -178,7 +177,7 @@ test_threads_that_open_at_once_load_once(void **state)
 	assert_int_equal(loaded(), 1);
 }
 
-/* A verbs device may have the name: no driver is loaded for it. */
+/* A verbs device may have this name: no driver is loaded for it. */
 static void
 test_name_without_number_loads_nothing(void **state)
 {
@@ -230,7 +229,7 @@ test_unreadable_library_is_refused(void **state)
 	(void)state;
 	copy_library(soft_library, false);
 	assert_int_equal(chmod(file, 0), 0);
-	/* root may read all files. */
+	/* root can read all files. */
 	if (geteuid() == 0) {
 		assert_int_equal(chmod(folder, 0755), 0);
 		assert_int_equal(seteuid(65534), 0);
@@ -278,7 +277,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_other_library_is_refused),
 };
 
-/* Runs one test with a BB_DRIVER_PATH of its own, which is empty. Returns the exit status. */
+/* Runs one test with its own empty BB_DRIVER_PATH. Returns the exit status. */
 static int
 run(const struct CMUnitTest *test)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What makes a WQE run, and what does not: doorbell record, doorbell store, UAR page, merged
- * stores.
+ * Conditions that start a WQE: doorbell record, doorbell store, UAR page, merged stores. Also
+ * stores that must not start one.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -49,7 +49,7 @@ side_cqe(struct side *s, const struct rig_cqe *e)
 	return NULL;
 }
 
-/* Sends a running number to the other side, which checks that no message is lost or duplicated. */
+/* Sends a running number to the peer, which checks that no message is lost or duplicated. */
 static void *
 side_run(void *arg)
 {
@@ -102,7 +102,7 @@ RIG_TEST_TWO(test_threads_send, NULL)
 	b.peer = &a;
 	assert_int_equal(pthread_create(&t, NULL, side_run, &b), 0);
 	side_run(&a);
-	/* The other side may still wait for this engine. */
+	/* The peer may still wait for this engine. */
 	while (!__atomic_load_n(&b.done, __ATOMIC_RELAXED))
 		rig_poll(p->u[0]);
 	pthread_join(t, NULL);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the requester refuses: malformed WQEs and bad local keys. Also the flush after an error. */
+/*
+ * Errors that the requester detects: malformed WQEs and bad local keys. Also the flush after an
+ * error.
+ */
 #include <stdio.h>
 
 #include "../soft_rig.h"

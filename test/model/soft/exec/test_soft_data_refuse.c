@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the responder refuses: error CQEs on both sides, events, states. */
+/* Requests that the responder refuses: error CQEs on both sides, events, states. */
 #include <stdio.h>
 
 #include "../../../fakes/log_catch.h"
