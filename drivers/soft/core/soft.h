@@ -8,11 +8,12 @@
  * objects. Its only inputs are mailboxes, umems, UAR pages and MRs. It rejects what a card rejects,
  * with the same status or error CQE, and logs the reason.
  *
- * Control path (folders dev, cmd and mem): any thread, serialised by soft_dev.lock.
+ * Control path (folders dev and cmd, and the registration of memory in folder mem): any thread,
+ * serialised by soft_dev.lock.
  *
- * Data path (folders engine, exec and cqe): an engine runs the QPs of its UARs, under its own lock.
- * With inline progress each UAR has an engine, which the UAR's owner runs. Otherwise one engine
- * runs the whole device on its own lcore or thread.
+ * Data path (folders engine, exec and cqe, and the access to memory in folder mem): an engine runs
+ * the QPs of its UARs, under its own lock. With inline progress each UAR has an engine, which the
+ * UAR's owner runs. Otherwise one engine runs the whole device on its own lcore or thread.
  *
  * Lookup tables (mkeys, QPs, CQs) are arrays of pointers that engines read without a lock. To free
  * an object, first unpublish it (store NULL with release). Then call soft_quiesce(), which waits

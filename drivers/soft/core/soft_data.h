@@ -572,7 +572,10 @@ soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
 	return d->fm_ce_se >> 5 != 0 || (int16_t)(d->idx - qp->umr_end) >= 0;
 }
 
-/* Records that a WQE was decoded in order. If it waited for the UMR, so did all WQEs after it. */
+/*
+ * Called after a WQE was decoded in order. A WQE that waited for the UMR makes all later WQEs wait
+ * too, so the key of the UMR needs no further check.
+ */
 static inline void
 soft_umr_pass(struct soft_qp *qp, const struct soft_done *d)
 {
