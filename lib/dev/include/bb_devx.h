@@ -29,11 +29,9 @@
 extern "C" {
 #endif
 
-/**
- * Smallest and largest mailbox in bytes: the header of a command, and the limit of the kernel's
- * ABI.
- */
+/** Smallest mailbox in bytes: the header of a command. */
 #define BB_DEVX_MAILBOX_MIN 16u
+/** Largest mailbox in bytes: the limit of the kernel's ABI. */
 #define BB_DEVX_MAILBOX_MAX 65535u
 
 /** An object created by bb_devx_obj_create(). */

@@ -23,7 +23,7 @@ extern "C" {
 #define BB_VERSION_MINOR 1
 #define BB_VERSION_PATCH 0
 
-/** A version as a number: #if BB_VERSION >= BB_VERSION_NUM(0, 1, 0). Each part is 0 to 255. */
+/** A version as a number, to compare with BB_VERSION. Each part is 0 to 255. */
 #define BB_VERSION_NUM(major, minor, patch) ((major) << 16 | (minor) << 8 | (patch))
 /** The headers' version as a number. */
 #define BB_VERSION BB_VERSION_NUM(BB_VERSION_MAJOR, BB_VERSION_MINOR, BB_VERSION_PATCH)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/** @file Completion ring: finds valid CQEs by their owner bit and releases them. */
+/**
+ * @file
+ * Completion ring: finds valid CQEs by their owner bit and releases them.
+ */
 #ifndef BB_CQRING_H
 #define BB_CQRING_H
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/** @file Pieces of memory, and the segments of a send WQE that describe them. */
+/**
+ * @file
+ * Pieces of memory, and the segments of a send WQE that describe them.
+ */
 #ifndef BB_SEGS_H
 #define BB_SEGS_H
 

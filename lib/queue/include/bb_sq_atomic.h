@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/** @file Send queue: atomics. Results and rules are those of bb_sq.h. */
+/**
+ * @file
+ * Send queue: atomics. Results and rules are those of bb_sq.h.
+ */
 #ifndef BB_SQ_ATOMIC_H
 #define BB_SQ_ATOMIC_H
 

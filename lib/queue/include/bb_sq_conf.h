@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/** @file Send queue: configuration. Included by bb_sq.h. */
+/**
+ * @file
+ * Send queue: configuration. Included by bb_sq.h.
+ */
 #ifndef BB_SQ_CONF_H
 #define BB_SQ_CONF_H
 
