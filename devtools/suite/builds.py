@@ -68,7 +68,8 @@ def programs_of(suite):
 UNIT_AND_MODEL = ('test/unit/', 'test/model/', 'test/fuzz/')
 PLAIN_ONLY = ('test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall', 'test/model/mlx5/qp/model_mlx5_2gib_messages',
               'test/model/roce/model_roce_sim_rto', 'test/model/roce/model_roce_sim_types',
-              'test/model/soft/cmd/model_soft_ctl_mem', 'test/unit/mem/unit_memevents',
+              'test/model/soft/cmd/model_soft_ctl_mem', 'test/model/soft/engine/turn_path',
+              'test/unit/mem/unit_memevents',
               'test/unit/mlx5/unit_mlx5_hugepages')
 
 # A build: compiler, options, targets (none: all) or a function that finds them.

@@ -45,7 +45,7 @@ post_poll_ours(void *arg)
 
 		for (k = 0; k < batch; k++)
 			if (rig_post_inline8(&r->qp, data, i + k,
-					     k + 1 == batch ? BB_SEND_SIGNALED : flags) != 1)
+					     k + 1 == batch ? BB_SEND_SIGNALED : flags) != 0)
 				return -1;
 		bb_qp_ring(&r->qp);
 		baseline_null_run(&r->dev);
