@@ -15,8 +15,7 @@
  * - a receive completes once; nothing happens after a failure; the responder always becomes idle.
  *
  * Byte 0: type (0 RC, 1 UC, 2 UD), bit 2: RTS, bit 4: it keeps packets; byte 1: PSN offset from
- * the wrap. Then steps, by the low two bits of a byte: 0 and 1 a packet, 2 run, 3 receives, keys,
- * room.
+ * the wrap. Then steps, by the low two bits of a byte: 0, 1 packet; 2 run; 3 receives, keys, room.
  */
 #include <stdlib.h>
 #include <string.h>

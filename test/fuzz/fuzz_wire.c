@@ -323,9 +323,7 @@ bind_window(struct world *w)
 	world_poll(w);
 }
 
-/*
- * Reuses the previous input's objects if they fit: creating them takes longer than most inputs.
- */
+/* Reuses the previous input's objects if they fit: creating them is slower than most inputs. */
 static void
 world_begin(struct world *w, uint8_t options)
 {
@@ -387,9 +385,7 @@ some_key(struct world *w, uint8_t kind)
 	}
 }
 
-/*
- * Returns an address in the memory of some_key() of that kind, relative to its start or its end.
- */
+/* Returns an address in the memory of some_key(), relative to its start or its end. */
 static uint64_t
 some_address(struct world *w, uint8_t kind, bool end)
 {
