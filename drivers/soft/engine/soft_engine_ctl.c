@@ -356,8 +356,8 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 		return;
 	soft_qp_enter_state(qp);
 	/*
-	 * Answers the requests of other engines for this QP now, with a failure: its owner may not
-	 * poll again.
+	 * Ends the requests of other engines for this QP now, without an answer of the peer: its
+	 * owner may not poll again.
 	 */
 	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
 		soft_inbox_drain(qp->engine);

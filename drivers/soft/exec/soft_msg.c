@@ -74,7 +74,10 @@ soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 		free(m);
 		return;
 	}
-	/* The QP was found, so it and its engine exist until this engine releases its lock. */
+	/*
+	 * A QP that is found here exists until this engine releases its lock, and so does the QP's
+	 * engine.
+	 */
 	qp = soft_msg_qp(m->dev, m->qpn, m->gen);
 	if (qp == NULL) {
 		free(m);
