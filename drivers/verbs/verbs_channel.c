@@ -225,9 +225,9 @@ verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
 	pthread_mutex_unlock(&h->lock);
 	/*
 	 * siw counts every receive as unsolicited, also a failed one (siw_rqe_complete()). rxe of
-	 * Linux 6.12 does the same for receives that it flushes (flush_recv_wqe()), and no call
-	 * reports the version of rxe. So both are armed for every completion. A superfluous event
-	 * only wakes the waiting thread; a missing one would leave it asleep.
+	 * Linux 6.12 does the same for receives that it flushes (flush_recv_wqe()). No call reports
+	 * the version of rxe. So both are armed for every completion. A superfluous event only
+	 * wakes the waiting thread; a missing one would leave it asleep.
 	 */
 	err = ibv_req_notify_cq(c->cq, solicited_only && !c->d->siw && !c->d->rxe);
 	if (err != 0) {

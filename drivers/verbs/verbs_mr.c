@@ -106,7 +106,7 @@ without_optional(uint32_t access)
 
 /*
  * Removes ZERO_BASED for regions other than device memory. The flag only repeats the iova 0 that is
- * passed with it, and rxe of Linux 6.12 rejects it except for windows
+ * passed with it. rxe of Linux 6.12 rejects it except for windows
  * (drivers/infiniband/sw/rxe/rxe_verbs.h, RXE_ACCESS_SUPPORTED_MR). Device memory needs the flag,
  * because ibv_reg_dm_mr() takes no iova.
  */

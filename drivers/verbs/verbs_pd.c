@@ -5,7 +5,7 @@
  * Protection domains, their thread domains, and address handles.
  *
  * A QP belongs to one thread, its owner. So it is created in a parent domain with a thread domain
- * of that owner, in which the provider takes no locks when it posts. If the provider has no thread
+ * of that owner. In it the provider takes no locks when it posts. If the provider has no thread
  * domains, the QP is created in the plain PD.
  *
  * libibverbs requires that an address handle exists until the requests that name it have completed

@@ -5,9 +5,9 @@
  * Sends: posts WQEs of a send queue through ibv_wr_*(), or through ibv_post_send() if the provider
  * has no extended post.
  *
- * The last request of a doorbell, and each request before a NOP, is posted as signalled even if the
- * application did not ask for it. Without this the driver could not detect that all posted requests
- * have completed, which a NOP waits for.
+ * The last request of a doorbell, and each request before a NOP, is always posted as signalled.
+ * Without this the driver could not detect that all posted requests have completed, which a NOP
+ * waits for.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -242,9 +242,9 @@ struct bb_driver {
 	int (*pd_free)(struct bb_pd *pd);
 	/*
 	 * Registers memory. It may run inside an EAL memory event callback: then without dev->lock,
-	 * and while EAL holds its memory lock. There it must not call rte_malloc, walk memsegs,
-	 * wait for another lcore, or take a lock under which the driver elsewhere calls rte_malloc
-	 * or rte_free. mr_dereg may wait and is never called from such a callback.
+	 * and while EAL holds its memory lock. There it must not call rte_malloc, walk memsegs, or
+	 * wait for another lcore. Nor may it take a lock under which the driver elsewhere calls
+	 * rte_malloc or rte_free. mr_dereg may wait and is never called from such a callback.
 	 */
 	int (*mr_reg)(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **mr);
 	int (*mr_dereg)(struct bb_pd *pd, struct bb_drv_mr *mr);
@@ -292,8 +292,8 @@ struct bb_driver {
 
 	/*
 	 * Starts the address resolution that qp_modify() to RTR and ah_resolve() would wait for;
-	 * never waits. Returns 0 if they need not wait for @path, -EAGAIN to call again, or the
-	 * errno that says why the peer is unreachable. Any thread, without dev->lock. NULL if
+	 * never waits. Returns 0 if they need not wait for @path, and -EAGAIN to call again.
+	 * Another errno says why the peer is unreachable. Any thread, without dev->lock. NULL if
 	 * nothing ever waits.
 	 */
 	int (*path_ready)(struct bb_dev *dev, const struct bb_path *path);

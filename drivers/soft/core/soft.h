@@ -99,10 +99,9 @@ struct soft_xlt {
 
 /*
  * Extension of an indirect key. Without UMR it is immutable. With UMR an engine changes it in
- * place, under soft_dev.umr_lock, and only when the gate is closed and no user is inside. So an
- * access that began with the old layout has ended when the UMR or the invalidation completes. A
- * change that finds a user inside leaves the gate open and is retried: it is made completely or not
- * at all.
+ * place, under soft_dev.umr_lock. The gate must be closed and no user inside. So an access that
+ * began with the old layout has ended when the UMR or the invalidation completes. A change that
+ * finds a user inside leaves the gate open and is retried: it is made completely or not at all.
  */
 struct soft_indirect {
 	uint32_t gate; /* number of users, or-ed with SOFT_GATE_CLOSED; __atomic */
@@ -135,8 +134,8 @@ enum soft_detour {
 
 /*
  * Registered memory, or an indirect key. Immutable once published in soft_dev.mkeys, except for the
- * low byte of a key that UMR may change, and the count of windows. An indirect key has len 0 here,
- * so that the check for direct keys always fails.
+ * count of windows. UMR may also change the low byte of a key. An indirect key has len 0 here, so
+ * that the check for direct keys always fails.
  */
 struct soft_mkey {
 	uint32_t key; /* index << 8 | variant */
@@ -391,8 +390,8 @@ struct soft_share_ops {
 
 /*
  * A device: soft0, soft1, ... Contexts that open the same device share it. The struct and its
- * tables exist until the process ends, so that a QP may keep a pointer to its peer's device. When
- * the peer's device is closed, its tables are empty and messages to it are lost.
+ * tables exist until the process ends. So a QP may hold a pointer to its peer's device. When the
+ * peer's device is closed, its tables are empty and messages to it are lost.
  */
 struct soft_dev {
 	char name[BB_DEV_NAME_MAX];
@@ -526,7 +525,7 @@ int soft_fault_check(const struct soft_dev *dev, const char *what);
 bool soft_paged_works(void);
 
 /*
- * Waits until every reader has once been outside its lock, and engines have added their counts of
+ * Waits until every reader has once been outside its lock. Engines have then added their counts of
  * served requests to the counter sets. Call without an engine's lock.
  */
 void soft_quiesce(void);

@@ -372,8 +372,8 @@ soft_defect(struct soft_engine *e, enum soft_defect which)
 
 /*
  * Returns true if outgoing packets can only be lost and no capture records them. Then a lost packet
- * is never built, and the others are sent as without faults, so that a lossy network costs its
- * hosts nothing else.
+ * is never built, and the others are sent as without faults. So a lossy network costs its hosts
+ * nothing else.
  */
 static inline bool
 soft_net_loses_only(const struct soft_dev *dev)
@@ -440,8 +440,8 @@ void soft_qp_later(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
 /*
  * Fails a QP, under its engine's lock. It is in ERR at once, and neither starts nor receives
- * requests. Its flush and the other work of the state follow at the end of the engine's turn, after
- * the CQE of the failed request. @event 0: no event, because CQEs report the failure.
+ * requests. Its flush and the other work of the state follow at the end of the turn, after the
+ * failed request's CQE. @event 0: no event, because CQEs report the failure.
  */
 void soft_qp_fail(struct soft_qp *qp, uint16_t event);
 /* Fails a CQ that has overrun, and its QPs. */
@@ -573,8 +573,8 @@ soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
 }
 
 /*
- * Called after a WQE was decoded in order. A WQE that waited for the UMR makes all later WQEs wait
- * too, so the key of the UMR needs no further check.
+ * Called after a WQE was decoded in order. If it waited for the UMR, all later WQEs wait, too. So
+ * the key of the UMR needs no further check.
  */
 static inline void
 soft_umr_pass(struct soft_qp *qp, const struct soft_done *d)

@@ -12,10 +12,10 @@
  * A datagram is sent as a copy, because its sender completes at once. An engine that does not run
  * gets up to SOFT_MAX_DGRAMS of them; further ones are lost.
  *
- * A request for an engine that does not run ends by its QP's ack timeout and retries, as one to a
- * peer that does not answer. A UC message is lost. A card would execute it: a thread that pauses
- * polling needs enough retries for the pause. When the target QP is destroyed, the request is
- * cancelled and counts as not answered.
+ * A request for an engine that does not run is like one to a peer that does not answer. It ends by
+ * its QP's ack timeout and retries. A UC message is lost. A card would execute it: a thread that
+ * pauses polling needs enough retries for the pause. When the target QP is destroyed, the request
+ * is cancelled and counts as not answered.
  */
 #include <stdlib.h>
 

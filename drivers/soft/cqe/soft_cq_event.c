@@ -16,14 +16,14 @@
  * late repetition and is ignored [A].
  *
  * A solicited-only arming is answered by CQEs of solicited receives and of errors. With moderation
- * (cq_max_count, cq_period) the event is raised when the count of CQEs is reached, or the period
- * after the first CQE has passed. A criterion of 0 is not checked [A].
+ * (cq_max_count, cq_period) the event is raised when the count of CQEs is reached. It is also
+ * raised when the period after the first CQE has passed. A criterion of 0 is not checked [A].
  *
  * The CQE that ends the old ring of a resized CQ is no completion: it raises no event, and an armed
  * CQ stays armed. For cards this is [A]: man ibv_req_notify_cq mentions completions only.
  *
- * The CQ's fields are protected by the lock of its page's engine, and by the CQ's own lock if it is
- * shared.
+ * The lock of its page's engine protects the CQ's fields. If the CQ is shared, its own lock
+ * protects them, too.
  */
 #include <stdlib.h>
 

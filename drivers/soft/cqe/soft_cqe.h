@@ -4,12 +4,12 @@
 /*
  * Writing of CQEs: 64 bytes, the owner bit last.
  *
- * The consumer index in the CQ's doorbell record is read only if the ring is full by the index read
- * before. If a CQE is due and the CQ is full, the CQ overruns: the CQ and the QPs that complete
- * into it go to the error state.
+ * The consumer index in the doorbell record is read only if the ring is full by the last value. If
+ * a CQE is due and the CQ is full, the CQ overruns: the CQ and the QPs that complete into it go to
+ * the error state.
  *
- * The clock is the TSC. A CQE's time is the time of the turn that found its request, or of the
- * first CQE of that turn [A]. It is later than the post and earlier than the CQE can be polled.
+ * The clock is the TSC. A CQE has the time of the turn that found its request, or of that turn's
+ * first CQE [A]. It is later than the post and earlier than the CQE can be polled.
  */
 #ifndef SOFT_CQE_H
 #define SOFT_CQE_H

@@ -4,8 +4,8 @@
 /*
  * Dropped packets of a device, by reason, and retries of each QP: for telemetry and for the
  * application. A card does not report them, so they are not a command of the device. Devices exist
- * until the process ends, so nothing is locked here except a port, which is freed when its device
- * is closed (soft_netif.c).
+ * until the process ends, so they are not locked here. A port is locked, because it is freed when
+ * its device is closed (soft_netif.c).
  */
 #include <rte_common.h>
 

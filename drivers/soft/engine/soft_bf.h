@@ -15,14 +15,13 @@
  *   after a head are 0 unless a copy wrote them. They belong to the head if no other store to the
  *   half was missed. So the page must have one QP, and the record must cover just this WQE.
  * - Otherwise (progress on a thread or lcore, or a page with several owners) software stores
- *   while the device reads. The device leaves the value SOFT_BF_NONE there. On a CPU that makes
- * stores visible in order (BB_STORES_IN_ORDER), a copy of one block is complete once none of its
- * words has this value. If a copy contains the value itself, no harm is done: the ring is executed.
- * A half is clean (SOFT_BF_CLEAN) if all its words other than SOFT_BF_NONE are newer than the
- *   device's. Stores to a register alternate between its halves, as a card requires. From this
- *   follow these rules:
- * - If all words 1 to 7 of a copy in a clean half were seen, no store to it is in flight. The
- *   device cleans the half again.
+ *   while the device reads. The device leaves the value SOFT_BF_NONE there. If the CPU makes stores
+ * visible in order (BB_STORES_IN_ORDER), a copy of one block without this value is complete. If a
+ * copy contains the value itself, no harm is done: the ring is executed. A half is clean
+ * (SOFT_BF_CLEAN) if all its words other than SOFT_BF_NONE are newer than the device's. Stores to a
+ * register alternate between its halves, as a card requires. From this follow these rules:
+ * - If words 1 to 7 of a copy in a clean half are all visible, no store to the half is in flight.
+ *   The device cleans the half again.
  * - A store to the other half that arrives after a look at this half comes after all stores to
  *   this half. Seeing it makes this half clean, unless this half was stored to again. A store that
  *   was there at the look may be the older one (SOFT_BF_OLDER) and proves nothing.
@@ -49,8 +48,8 @@
 #define SOFT_BF_SHARED      0x100u /* words of the page may be SOFT_BF_NONE */
 
 /*
- * Drops old copies: the page has one QP or one owner from now on, and no old copy may be taken for
- * a new one.
+ * Drops old copies, because the page has one QP or one owner from now on. No old copy may be taken
+ * for a new one.
  */
 void soft_bf_forget(struct soft_watch *w);
 

@@ -6,18 +6,18 @@
  *
  * A store to a register of the UAR page is a hint; the send doorbell record is authoritative. The
  * register holds the first 8 bytes of a control segment, which are never 0. The device clears it
- * after reading. With inline progress and one owner of the page this is a plain store, because the
- * thread that rings is the one that polls. Otherwise it is a compare-and-exchange after the work,
- * which fails if another doorbell arrived meanwhile. The next poll handles the new doorbell. The QP
- * that the register names is run first, if it belongs to this page. A doorbell through another page
- * is lost, as on a card.
+ * after reading. With inline progress and one owner of the page this is a plain store: the same
+ * thread rings and polls. Otherwise it is a compare-and-exchange after the work, which fails if
+ * another doorbell arrived meanwhile. The next poll handles the new doorbell. The QP that the
+ * register names is run first, if it belongs to this page. A doorbell through another page is lost,
+ * as on a card.
  *
  * Stores of several QPs to one register merge if they come faster than polls. So after any store
- * the records of the page's QPs are scanned, opts.scan of them per poll, until each was read once
- * since the last store. A poll that took a store scans half as many, because it has done work
- * already. With n QPs on a page, a WQE whose store was merged starts within ceil(2n / scan) + 1
- * polls. If a scan finds a changed record before the register is stored to, its WQEs run at once:
- * they are complete.
+ * the records of the page's QPs are scanned, opts.scan of them per poll. The scan ends when each
+ * was read once since the last store. A poll that took a store scans half as many, because it has
+ * done work already. With n QPs on a page, a WQE whose store was merged starts within ceil(2n /
+ * scan) + 1 polls. If a scan finds a changed record before the register is stored to, its WQEs run
+ * at once: they are complete.
  *
  * A doorbell for a QP that is neither in RTS nor in ERR is lost [A].
  */

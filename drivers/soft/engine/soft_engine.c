@@ -4,11 +4,11 @@
 /*
  * Engines: run the QPs of one UAR page (inline progress) or of a whole device.
  *
- * soft_engine_progress() is one poll. A turn of the engine handles messages of other engines,
- * expired timers, QPs with work left, registers and records, then QPs in ERR. On a port it handles
- * registers and records first. With nothing to do and inline progress, a poll reads five registers
- * and three words and takes no lock. A poll that finds the engine locked returns. In one turn a QP
- * executes at most SOFT_RUN_WQES WQEs per look.
+ * soft_engine_progress() is one poll. A turn of the engine handles, in this order: messages of
+ * other engines, expired timers, QPs with work left, registers and records, QPs in ERR. On a port
+ * it handles registers and records first. With nothing to do and inline progress, a poll reads five
+ * registers and three words and takes no lock. A poll that finds the engine locked returns. In one
+ * turn a QP executes at most SOFT_RUN_WQES WQEs per look.
  */
 #include <rte_tailq.h>
 
@@ -255,9 +255,9 @@ soft_engine_progress(void *engine)
 	/*
 	 * Does not wait for the lock. Its holder is polling this engine, or is a control command
 	 * that soon releases it, and may not be running. Work that the holder has already passed
-	 * stays in its register, list or inbox for the next poll of any thread. A thread that waits
-	 * for a completion polls again. Polls cannot starve a control command: its ticket makes the
-	 * trylock fail until the command had its turn.
+	 * stays in its register, list or inbox. The next poll of any thread handles it. A thread
+	 * that waits for a completion polls again. Polls cannot starve a control command: its
+	 * ticket makes the trylock fail until the command had its turn.
 	 */
 	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
 		return;

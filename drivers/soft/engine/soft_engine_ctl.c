@@ -478,7 +478,7 @@ soft_control_thread(struct soft_engine *e)
 
 /*
  * Starts a thread with signals blocked: it holds locks that a handler of the application may need.
- * Signals of its own faults stay unblocked, so a handler for accesses to the application's memory
+ * Signals of its own faults stay unblocked. So a handler for accesses to the application's memory
  * also gets those of the device.
  */
 static int

@@ -5,9 +5,9 @@
  * The requester's decoder of WQEs.
  *
  * The bytes of a WQE are untrusted. The WQE is first copied out of the ring, block by block because
- * it may wrap, so that checks and use see the same bytes. An invalid WQE is rejected with
- * LOCAL_QP_OP (an inconsistent WQE, IBTA vol. 1, 10.10.2). Which rules a card checks, and in which
- * order, is [A] where a comment says so.
+ * it may wrap. So checks and use see the same bytes. An invalid WQE is rejected with LOCAL_QP_OP
+ * (an inconsistent WQE, IBTA vol. 1, 10.10.2). Which rules a card checks, and in which order, is
+ * [A] where a comment says so.
  */
 #include "soft_access.h"
 #include "soft_ud.h"

@@ -49,7 +49,7 @@ soft_resp_find(const struct soft_qp *qp)
 }
 
 /*
- * Returns the peer only if it is in RTS, and raises no event, because the WQE may turn out to be
+ * Returns the peer only if it is in RTS. Raises no event, because the WQE may turn out to be
  * invalid.
  */
 static inline struct soft_qp *

@@ -8,8 +8,8 @@
  * for the next message (class D of IBTA vol. 1, 9.9.3, as in Linux's rxe). A receive of an RMP
  * stays assigned to this QP.
  *
- * A SEND whose key cannot be invalidated (class J in IBTA's and rxe's terms) fails its receive with
- * a remote invalid request, as in rxe. The sender gets a remote operation error [A]; rxe
+ * If the key of a SEND cannot be invalidated (class J in IBTA's and rxe's terms), its receive fails
+ * with a remote invalid request, as in rxe. The sender gets a remote operation error [A]; rxe
  * acknowledges the sender before.
  */
 #include "soft_access.h"

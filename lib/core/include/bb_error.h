@@ -20,9 +20,8 @@ extern "C" {
 /**
  * Describes the first completion since the QP's last reset that failed by itself, that is, was not
  * flushed. The text has its status, syndromes and likely cause, and the WQE as it was at that time.
- * For each key of the WQE it says what the device's registration allows now, and what in the WQE
- * violates it. A peer's key is known only if it is registered on the same device. Each line ends
- * with a newline.
+ * For each key of the WQE it says what the registration allows now, and what the WQE violates. A
+ * peer's key is known only if it is registered on the same device. Each line ends with a newline.
  *
  * Control path, any thread, also while the owner posts and polls. Source: the CQE's syndromes (PRM,
  * error CQE), man ibv_poll_cq.

@@ -225,9 +225,9 @@ bb_ah_check(struct bb_qp *qp, const struct bb_ah *ah)
 
 /**
  * Posts a SEND of a datagram to UD queue pair @p dest_qpn at @p ah. The handle must be of the QP's
- * PD (debug builds reject another, -EINVAL). At most the active MTU of the port. If the receiver
- * has no receive posted, too short a receive, or another Q_Key, the datagram is lost and the
- * request still completes.
+ * PD (debug builds reject another, -EINVAL). At most the active MTU of the port. The datagram is
+ * lost if the receiver has no receive posted, too short a receive, or another Q_Key. The request
+ * still completes.
  * @param qkey the receiver's Q_Key; with the top bit set, the QP's own Q_Key is sent instead
  */
 static inline int

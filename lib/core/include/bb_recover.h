@@ -72,16 +72,16 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
 		    struct bb_qp_recovery *recovery);
 
 /**
- * Recovers a QP. Moves it to ERR, collects the fate of every request that no poll has reported yet,
- * and moves it to RESET. With @p remote it then connects the QP as bb_qp_connect() does.
- * Completions of other QPs stay in the CQs. The peer's QP must be recovered too. First exchange new
- * bb_qp_addr() (the QP number stays, GID and PSN may change), then call this on both peers.
+ * Recovers a QP. Moves it to ERR, collects the fates of requests that no poll has reported, and
+ * moves it to RESET. With @p remote it then connects the QP as bb_qp_connect() does. Completions of
+ * other QPs stay in the CQs. The peer's QP must be recovered too. First exchange new bb_qp_addr()
+ * (the QP number stays, GID and PSN may change), then call this on both peers.
  *
  * Rules for fates. Sends complete in order, so all sends before the failed one are DONE. After an
  * error of the request itself, or a NAK of the peer, no later send was executed: NOT_DONE (IBTA
  * vol. 1, 9.9.3: the responder executes nothing after it). After a lost answer (retries exceeded),
- * or if the QP was moved to ERR for another reason, later sends may have been in flight: UNKNOWN. A
- * send that was never rung is NOT_DONE.
+ * later sends may have been in flight: UNKNOWN. The same holds if the QP was moved to ERR for
+ * another reason. A send that was never rung is NOT_DONE.
  *
  * Cost: control path; milliseconds on a card [A], up to a second when the device is stuck. With @p
  * remote it may wait for a neighbour, as bb_qp_connect() does; bb_conn_recover() does not.

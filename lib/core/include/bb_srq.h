@@ -14,8 +14,8 @@
  * however many of its QPs use the SRQ: all receives of the SRQ may complete into it.
  *
  * A QP in ERR gives no completions for receives of its SRQ: they stay for the other QPs.
- * BB_EVENT_SRQ_LAST_WQE reports that the QP takes no further receive. Before destroying a QP that
- * was in the middle of a message, wait for this event, then poll the receive CQ. Otherwise a
+ * BB_EVENT_SRQ_LAST_WQE reports that the QP takes no further receive. Before you destroy a QP that
+ * was in the middle of a message, wait for this event. Then poll the receive CQ. Otherwise a
  * receive that the card had begun to fill is lost.
  */
 #ifndef BB_SRQ_H

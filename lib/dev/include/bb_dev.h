@@ -62,8 +62,8 @@ bb_dev_list(struct bb_dev_info *info, unsigned int n)
  * and the process must be a primary one.
  *
  * The first software device that a process opens loads libbluebell-soft from the folder of
- * libbluebell, or from the folder that the environment variable ``BB_DRIVER_PATH`` names. A program
- * that links Bluebell statically adds bluebell-soft to the packages of pkg-config --static.
+ * libbluebell. The environment variable ``BB_DRIVER_PATH`` can name another folder. A program that
+ * links Bluebell statically adds bluebell-soft to the packages of pkg-config --static.
  * @return 0; -ENODEV no such device; -EINVAL unknown or invalid option, or rte_eal_init() was not
  * called; -EPERM or -EACCES no permission; -EOPNOTSUPP no DEVX; -ENOTSUP secondary process, or a
  * child of fork() after rte_eal_init(). For a software device also -ELIBACC its library is missing,

@@ -108,8 +108,8 @@ int bb_devx_uar_alloc(struct bb_dev *dev, uint32_t lcore, struct bb_devx_uar **u
 
 /**
  * Releases the reference.
- * @return 0; -EBUSY while any object of bb_devx_obj_create() exists on the device, because the
- * library does not know which of them use the page.
+ * @return 0; -EBUSY while any object of bb_devx_obj_create() exists on the device. The library does
+ * not know which objects use the page.
  */
 int bb_devx_uar_free(struct bb_devx_uar *uar);
 
