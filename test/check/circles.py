@@ -19,7 +19,7 @@ import nm
 
 
 def graph(build, target, prefix):
-    """{node: {node it needs: symbols}}; a node is a file, or with a prefix a folder."""
+    """Returns {node: {needed node: symbols}}; a node is a file or, with a prefix, a folder."""
     paths = {source: path for source, path in nm.of_target(build, target).items()
              if prefix is None or source.startswith(prefix)}
     symbols = nm.symbols(paths.values())
@@ -35,7 +35,7 @@ def graph(build, target, prefix):
 
 
 def reach(needs, start):
-    """All nodes that start needs."""
+    """Returns all nodes that start needs."""
     found, todo = set(), [start]
     while todo:
         new = needs[todo.pop()].keys() - found
@@ -45,7 +45,7 @@ def reach(needs, start):
 
 
 def circles(needs):
-    """Sets of nodes that all need each other."""
+    """Returns sets of nodes that all need each other."""
     reached = {node: reach(needs, node) for node in needs}
     return sorted({tuple(sorted(other for other in reached[node] if node in reached[other]))
                    for node in needs if node in reached[node]})

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold the commands that the documents show to the programs that there are.
+"""Compares the commands in the documents with the existing programs.
 
 usage: commands.py TOP DOCUMENT... -- PROGRAM...
 
-Options that a command gives to one of PROGRAM, behind its -- where it has one, must be in the
-program's --help; scripts of devtools/ and files of the sources that a document names must be in TOP.
+Options that a command gives to one of PROGRAM, after its -- where it has one, must be in the
+program's --help. Scripts of devtools/ and source files that a document names must be in TOP.
 A folder stands for the .rst files in it.
 """
 
@@ -16,14 +16,14 @@ import sys
 
 import snippets
 
-# Those whose own options may come without EAL's and a -- before them.
+# Programs whose own options may come without EAL's options and a -- before them.
 PLAIN = ('bench',)
 FILES = re.compile(r'(?<![\w./-])(?<!writes )((?:devtools|app|examples|test|\.ci)/[\w./-]*\w)')
 BUILT = re.compile(r'(?<![\w./-])build/((?:app|examples)/\w+)/(\w+)')
 
 
 def commands(text, name):
-    """What stands behind a program's name where it is called: the rest of the command."""
+    """Yields the rest of each command that calls the program."""
     text = re.sub(r'\\\n\s*', ' ', text)
     for rest in re.findall(r'(?<![\w`.-])%s +(-.*)' % re.escape(name), text) + \
             re.findall(r'``%s +(-[^`]*)``' % re.escape(name), text):
@@ -31,14 +31,14 @@ def commands(text, name):
 
 
 def options(rest, name):
-    """The program's own options of a command, without values."""
+    """Returns the program's own options in a command, without values."""
     before, dashes, behind = (' ' + rest + ' ').partition(' -- ')
     own = behind if dashes else before if name in PLAIN or '--help' in before else ''
     return [word.split('=')[0].rstrip('.,:') for word in own.split() if re.match(r'--?[A-Za-z]', word)]
 
 
 def built(top, path):
-    """Is it a program that the build makes in that folder?"""
+    """Returns whether the build makes this program in that folder."""
     folder, name = os.path.split(os.path.join(top, path))
     rules = os.path.join(folder, 'meson.build')
     if not os.path.exists(rules):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Read the hardening of installed programs and libraries from their ELF files.
+"""Reads the hardening of installed programs and libraries from their ELF files.
 
 usage: hardening.py [--no-fortify] FILE...
 
@@ -8,8 +8,8 @@ usage: hardening.py [--no-fortify] FILE...
 - the stack is not executable: PT_GNU_STACK without E
 - programs are position-independent (PIE)
 - functions are compiled with a stack protector: the file needs __stack_chk_fail
-- calls are compiled with _FORTIFY_SOURCE: the file needs a function NAME_chk of glibc, where it needs
-  one of glibc's functions that have such a form. --no-fortify: a build that has none (-O0, sanitizers)
+- calls are compiled with _FORTIFY_SOURCE: the file needs a function NAME_chk of glibc, if it needs
+  one of glibc's functions that have such a form. --no-fortify: for a build without it (-O0, sanitizers)
 
 Of an archive (.a) the objects are read: stack note, stack protector, checked calls.
 """
@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-# Functions of which nearly every call has a buffer of known size or a format.
+# Functions whose calls nearly always have a buffer of known size or a format.
 CHECKED = ('printf', 'fprintf', 'snprintf', 'sprintf', 'vsnprintf', 'vfprintf')
 SEGMENT = re.compile(r'^\s*(GNU_STACK|GNU_RELRO)(?:\s+0x[0-9a-f]+){5}\s+([RWE ]+?)\s+0x', re.M)
 
@@ -28,7 +28,7 @@ def readelf(option, path):
 
 
 def needed_functions(text):
-    """Names of the functions that a file takes from other files."""
+    """Returns the names of functions that a file needs from other files."""
     return set(re.findall(r'\bFUNC\s+\w+\s+\w+\s+UND\s+(\w+)', text))
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compile each public header alone, twice in one file, in C11 and in C++.
+"""Compiles each public header alone, twice in one file, in C11 and in C++.
 
 usage: headers.py HEADER...
 
-One that brings in a header of DPDK is compiled as GNU C, which those need: they are written
-for it, and are no business of our warnings.
+A header that includes one of DPDK is compiled as GNU C, which DPDK's headers need; our warnings do
+not apply to these.
 
-The headers are copied into one folder first, as they are installed, so that one that needs a
-header that is not installed fails.
+The headers are first copied into one folder, as when they are installed, so that a header that needs
+a header that is not installed fails.
 """
 
 import os
@@ -40,7 +40,7 @@ def compile_alone(folder, name, compiler, flags, dpdk):
 
 
 def check(headers):
-    """Errors and the number of compilations of the header files given by path."""
+    """Returns errors, and the number of compilations, of the header files given by path."""
     dpdk = subprocess.check_output(['pkg-config', '--cflags', 'libdpdk'], text=True).split()
     dpdk = ['-isystem' + d[2:] if d.startswith('-I') else d for d in dpdk]
     errors = []

@@ -21,8 +21,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 PUBLIC = 'public headers'
 
-# Folder: patterns of our own headers (path in the tree) that it may include. PUBLIC stands
-# for the installed headers. First match counts.
+# Folder: patterns of headers of this project (path in the tree) that it may include. PUBLIC stands
+# for the installed headers. The first match counts.
 RULES = [
     ('lib/format', []),
     ('lib/queue', ['lib/format/*']),
@@ -46,15 +46,15 @@ RULES = [
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
 
-# All that may reach the folder through any chain of includes: the software device is given
-# mailboxes and memory, never an object or a queue of ours. bb_dev.h has only names, bb_tel.h
+# All headers that may reach the folder through any chain of includes. The software device gets
+# mailboxes and memory, never an object or a queue of the library. bb_dev.h has only names, bb_tel.h
 # wraps DPDK's telemetry.
 CLOSED = {
     'drivers/soft': ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/include/bb_barrier.h',
                      'drivers/mlx5/mlx5_cmd.h', 'lib/dev/include/bb_dev.h', 'lib/tel/bb_tel.h'],
 }
 
-# Headers that are not ours: pattern of the name, files that may include it, why no one else.
+# Headers of other projects: pattern of the name, files that may include it, the reason.
 FOREIGN = [
     ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*',
                       'app/bench/peers/*'],
@@ -65,8 +65,8 @@ FOREIGN = [
     ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),
 ]
 
-# What makes a fence, and who may: each has a name and a reason in this header. Baselines are written
-# without anything of ours.
+# Fences, which are in this header only, each with a name and a reason. Baselines use no code of the
+# library.
 FENCE = re.compile(r'\b(__atomic_(?:thread|signal)_fence|atomic_(?:thread|signal)_fence|__sync_synchronize|'
                    r'rte_(?:smp_|io_)?[rw]?mb|rte_atomic_thread_fence|_mm_[lsm]fence|'
                    r'__builtin_ia32_[lsm]fence)\s*\(|'
@@ -104,14 +104,15 @@ class Tree:
         return INCLUDE.findall(self.text(path))
 
     def resolve(self, path, name):
-        """Our header that an include names: the one nearest to the includer. None: not ours."""
+        """Returns the header of this project that an include names, the nearest to the includer;
+        None: another project's."""
         found = self.by_name.get(os.path.basename(name), [])
         here = os.path.dirname(path)
         return max(found, key=lambda p: (os.path.dirname(p) == here, len(os.path.commonpath([p, here]))),
                    default=None)
 
     def reached(self, path, seen=None):
-        """Every header of ours that comes in through path, with the one that brings it."""
+        """Returns every header of this project that path includes, directly or not, with its includer."""
         seen = {} if seen is None else seen
         for _, name in self.includes(path):
             target = self.resolve(path, name)
@@ -122,13 +123,13 @@ class Tree:
 
 
 def part(path):
-    """The folder of a file; that of a public header is the one that has include/."""
+    """Returns the folder of a file; for a public header, the folder that contains include/."""
     folder, name = os.path.split(os.path.dirname(path))
     return folder if name == 'include' else os.path.join(folder, name)
 
 
 def check_places(tree, public):
-    """The rule for public headers. @public: as meson.build lists them."""
+    """Checks the places of public headers. @public: as meson.build lists them."""
     places = [path for path in tree.files if os.path.basename(os.path.dirname(path)) == 'include']
     errors = ['%s: is not installed: headers of include/ are' % path for path in places
               if path not in tree.public]

@@ -21,13 +21,13 @@ ETHDEV = 'librte_ethdev.so'
 
 
 def loaded(path):
-    """Names of the libraries that the dynamic linker loads with a file."""
+    """Returns the names of libraries that the dynamic linker loads with a file."""
     text = subprocess.check_output(['ldd', path], text=True)
     return re.findall(r'^\s*(\S+) =>', text, re.M)
 
 
 def check_cards(path):
-    """A program for cards."""
+    """Checks a program for cards."""
     errors = []
     if any(name.startswith(ETHDEV) for name in loaded(path)):
         errors.append('%s loads %s: a program for cards needs none' % (path, ETHDEV))

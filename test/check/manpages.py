@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Typeset the manual pages.
+"""Typesets the manual pages.
 
 usage: manpages.py [HELP PAGE]...
 
-groff has to take each PAGE without a warning, it has to have what whatis(1) wants of one, and
-each line of HELP, the text of --help that it was made of, has to be in what comes out.
+groff must accept each PAGE without a warning. The page must have the parts that whatis(1) needs.
+Each line of HELP, the text of --help from which the page was made, must be in the output.
 """
 
 import re
@@ -19,7 +19,7 @@ def squeeze(line):
 
 
 def check(text, page):
-    """What is wrong with a page, given the text that it was made of."""
+    """Returns errors in a page, given the text from which it was made."""
     name = re.search(r'^\.SH NAME\n(\S+) \\- \S', page, re.M)
     if not name:
         return ['no NAME that whatis(1) could read']

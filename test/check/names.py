@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of the API that documents and comments of headers mention are there, and the other way.
+"""Compares names of the API in documents and header comments with the API, in both directions.
 
 usage: names.py TREE
 
 A function bb_x(), a header bb_x.h or a constant BB_X that a guide, README.md or a public header
-names must be in a header of lib/, or in one of examples/ that is installed, or be a variable of the
-environment that lib/ or drivers/ reads. A name that ends with _ stands for all that begin so.
+names must be in a header of lib/, or in an installed one of examples/, or be an environment variable
+that lib/ or drivers/ reads. A name that ends with _ stands for all names with this prefix.
 
 A function that lib/bluebell.map exports must be named in a guide, or be in the file
-unmentioned-functions beside this script, with a reason. bb_x_v is what the inline bb_x() calls.
+unmentioned-functions beside this script, with a reason. The inline function bb_x() calls bb_x_v.
 """
 
 import fnmatch
@@ -38,7 +38,7 @@ def walk(top, endings):
 
 
 def findings(text, headers, code):
-    """What @text names and neither the names of @headers nor their @code has."""
+    """Returns names in @text that neither the names of @headers nor their @code has."""
     known = set(re.findall(r'\b(?:bb|BB)_\w+', code))
     bad = sorted(set(HEADER.findall(text)) - headers)
     for name in sorted(set(FUNCTION.findall(text)) | set(CONSTANT.findall(text))):
@@ -48,7 +48,8 @@ def findings(text, headers, code):
 
 
 def unmentioned(exports, guides, reasons):
-    """Names of a map that neither @guides nor a pattern of @reasons has; patterns for nothing."""
+    """Returns names of a map that neither @guides nor a pattern of @reasons has, and patterns
+    without a match."""
     words = set(re.findall(r'\bbb_\w+', guides))
     names = [n for n in EXPORT.findall(exports) if n not in words and re.sub('_v$', '', n) not in words]
     bad = [n for n in names if not any(fnmatch.fnmatchcase(n, r) for r in reasons)]
@@ -58,7 +59,7 @@ def unmentioned(exports, guides, reasons):
 def main():
     tree = sys.argv[1]
     paths = walk(os.path.join(tree, 'lib'), '.h')
-    # Names of headers that are installed begin so.
+    # Names of installed headers begin so.
     paths += [p for p in walk(os.path.join(tree, 'examples'), '.h') if os.path.basename(p).startswith('bb_')]
     headers = {os.path.basename(p) for p in paths}
     headers |= {os.path.basename(p) for p in walk(os.path.join(tree, 'test/include'), '.h')}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Symbols of object files: what circles.py and rooms.py read the calls between files from."""
+"""Symbols of object files, from which circles.py and rooms.py read the calls between files."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 
 
 def symbols(paths):
-    """{object file: (the symbols that it needs, those that it defines)}"""
+    """Returns {object file: (symbols that it needs, symbols that it defines)}."""
     found = {path: (set(), set()) for path in paths}
     if not found:
         return found
@@ -26,7 +26,8 @@ def source_tree(build):
 
 
 def of_target(build, target):
-    """{source, as a path in the tree: object} of a target of meson, without what older builds have left."""
+    """Returns {source, as a path in the tree: object} of a target of meson, without leftovers of
+    older builds."""
     found = {}
     tree = source_tree(build)
     folder = os.path.relpath(target, build) + '.p/'

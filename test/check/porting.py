@@ -13,7 +13,7 @@ HEADER = '/usr/include/rdma/rdma_verbs.h'
 
 
 def missing(header, guide):
-    """Functions of the header, and those of them that the guide does not name."""
+    """Returns the functions of the header, and those of them that the guide does not name."""
     names = set(re.findall(r'^(?:\w[\w ]*[ *])?(rdma_\w+)\(', header, re.M))
     return names, sorted(names - set(re.findall(r'\brdma_\w+', guide)))
 

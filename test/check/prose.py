@@ -52,8 +52,8 @@ def line_of(text, at):
 
 
 def c_prose(text, literals):
-    """(line, prose) of the comments and, with @literals, of the string literals of C source."""
-    # Comments of // that follow each other are one text.
+    """Yields (line, prose) of the comments and, with @literals, of the string literals of C source."""
+    # Consecutive // comments are one text.
     for m in C_TOKEN.finditer(text):
         token = m.group(0)
         if token.startswith('/*'):
@@ -70,7 +70,7 @@ def c_prose(text, literals):
 
 
 def python_prose(text):
-    """(line, prose) of the comments and docstrings of Python source."""
+    """Yields (line, prose) of the comments and docstrings of Python source."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.lstrip('#! ')
@@ -82,7 +82,8 @@ def python_prose(text):
 
 
 def guide_prose(text):
-    """(line, prose) of paragraphs of reStructuredText or Markdown: no blocks of code, tables or literals."""
+    """Yields (line, prose) of paragraphs of reStructuredText or Markdown, without code, tables and
+    literals."""
     line = 0
     fenced = False
     for block in re.split(r'(\n\s*\n)', text):
@@ -102,7 +103,7 @@ def guide_prose(text):
 
 
 def faults(prose):
-    """(rule, words found, advice) of what breaks a rule in @prose."""
+    """Yields (rule, words found, advice) of each violation in @prose."""
     flat = ' '.join(prose.split())
     for rule, pattern, advice in RULES:
         for m in pattern.finditer(flat):
@@ -118,7 +119,7 @@ def faults(prose):
 
 def prose_of(path, text):
     if path.endswith(('.c', '.h')):
-        # Test data stay.
+        # Test data are not checked.
         return c_prose(text, not path.startswith('test/'))
     if path.endswith('.py'):
         return python_prose(text)
@@ -128,7 +129,7 @@ def prose_of(path, text):
 
 
 def exceptions(lines):
-    """[pattern of paths, regular expression or *, reason] of the file prose-exceptions."""
+    """Returns [pattern of paths, regular expression or *, reason] of the file prose-exceptions."""
     found = []
     for line in lines:
         line = line.strip()
@@ -141,7 +142,7 @@ def exceptions(lines):
 
 
 def check(files, excepted):
-    """Texts of what is wrong in @files (path: text); exceptions that excuse nothing are wrong, too."""
+    """Returns the violations in @files (path: text), and exceptions that match nothing."""
     bad = []
     used = set()
     for path, text in sorted(files.items()):

@@ -26,7 +26,7 @@ SUBDIR = re.compile(r"^subdir\('(\w+)'\)", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 MAY_CALL = re.compile(r'May call: ([\w, ]+)\.$')
 
-# A reference: the file, its room, what it names, and the room where that is.
+# A reference: the file, its room, the name, and the room that has it.
 Ref = collections.namedtuple('Ref', 'file room name target')
 
 
@@ -47,7 +47,7 @@ class House:
         return self.order.index(ref.target) < self.order.index(ref.room)
 
     def may_call(self, room):
-        """Rooms named at the head of a room's meson.build, None without that line."""
+        """Returns the rooms named at the head of a room's meson.build, None without that line."""
         head = ''
         for line in read(os.path.join(self.top, room, 'meson.build')).splitlines():
             if not line.startswith('#'):
@@ -59,7 +59,7 @@ class House:
         return [] if found.group(1) == 'nothing' else found.group(1).split(', ')
 
     def always_built(self, room):
-        """Sources that no option of the build leaves out: their lists begin a line."""
+        """Returns the sources that every build compiles: their lists start a line."""
         text = read(os.path.join(self.top, room, 'meson.build'))
         return re.findall(r"'(\w+\.c)'", ' '.join(re.findall(r'^soft_sources \+= files\((.*?)\)', text, re.M | re.S)))
 
@@ -72,12 +72,12 @@ class House:
                         yield Ref('%s/%s' % (room, name), room, header, target)
 
     def objects(self, folders):
-        """{source file: (needed symbols, defined symbols)} of the object files in @folders."""
+        """Returns {source file: (needed symbols, defined symbols)} of the object files in @folders."""
         paths = {}
         for folder in folders:
             for name in sorted(os.listdir(folder)):
                 source = re.match(r'drivers_soft_([a-z]+)_(\w+\.c)\.o$', name)
-                # A source that was moved may have left an object in the build folder.
+                # A moved source may have left an object in the build folder.
                 if source is None or source.group(2) not in self.files.get(source.group(1), []):
                     continue
                 paths['/'.join(source.groups())] = os.path.join(folder, name)

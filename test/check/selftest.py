@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks find what they are there to find: trees and programs that break each rule."""
+"""The checks detect violations: trees and programs that break each rule."""
 
 import glob
 import json
@@ -30,7 +30,7 @@ import turn
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../devtools/suite'))
 import tally
 
-# A small tree that keeps all rules. Every case below breaks one.
+# A small tree that follows all rules. Every case below breaks one.
 GOOD = {
     'lib/include/bluebell.h': '#include "bb_dev.h"\n#include "bb_sq.h"\n',
     'lib/format/include/bb_wqe.h': '#include <stdint.h>\n',
@@ -120,7 +120,7 @@ class Includes(Fixture):
                 self.assertIn(words, errors[0])
 
     def test_fences(self):
-        """They are in one header."""
+        """Fences are in one header only."""
         for fence in FENCES:
             code = 'static inline void f(void) {%s;}\n' % fence
             for path, bad in (('lib/queue/include/bb_barrier.h', 0), ('lib/dev/bb_dev.c', 1), ('drivers/soft/soft.c', 1)):
@@ -180,7 +180,7 @@ class Rooms(Fixture):
         self.assertTrue(self.errors({'drivers/soft/core/core.h': '#include "mem.h"\n'}))
 
     def test_heads(self):
-        """The head names each room that is called, rooms below alone, and no other."""
+        """The head names exactly the rooms that are called, all of them below."""
         for text in ('# Memory.\n', '# Memory. May call: nothing.\n', '# Memory. May call: core, cmd.\n',
                      '# Memory. May call: core, kitchen.\n'):
             with self.subTest(text):
@@ -512,7 +512,7 @@ class Telemetry(unittest.TestCase):
 
 
 class SuiteTest(unittest.TestCase):
-    """What devtools/test counts of a test that meson ran."""
+    """Counts of devtools/test for a test that meson ran."""
 
     def counts(self, result, err, out=''):
         t = tally.Tally()
@@ -520,13 +520,13 @@ class SuiteTest(unittest.TestCase):
         return t, (t.passed, t.failed, t.skipped)
 
     def test_function_skipped(self):
-        """unittest's own output, of a program that runs another one in between."""
+        """Output of unittest, of a program that runs another one in between."""
         class Tests(unittest.TestCase):
             def test_good(self):
                 pass
 
             def test_noisy(self):
-                """With a line of text."""
+                """With a line of other text."""
                 f.write('EAL: (noise)\nskipped: by the program\n')
                 self.skipTest("it isn't here")
 

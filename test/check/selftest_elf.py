@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checks of libraries and programs find what they are there to find."""
+"""The checks of libraries and programs detect violations."""
 
 import subprocess
 import unittest

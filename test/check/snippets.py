@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compile the C code that the documents show.
+"""Compiles the C code in the documents.
 
 usage: snippets.py DOCUMENT... -- INCLUDE_DIR...
 
 Every ```c block of a .md file and every code-block:: c of a .rst file must compile by itself,
-as C11, with no warning but those of unused code. A folder stands for the .rst files in it.
+as C11, without warnings except for unused code. A folder stands for the .rst files in it.
 """
 
 import glob

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run programs that were built against older and newer output structs than the library's.
+"""Runs programs that were built against older and newer output structs than the library's.
 
 usage: structs.py PROGRAM LIBRARY HEADER...
 
 PROGRAM is built three times: against the headers as they are, against headers whose output structs
 lack their last field (an old program with a new library), and against headers whose output structs
-have one field more (a new program with an old library). Each run must leave memory behind its
-structs alone, get the same values in the fields that both sides know, and zeros in the others.
-An output struct that the program does not ask for is an error, too.
+have one more field (a new program with an old library). Each run must leave the memory after its
+structs alone, and get the same values in the common fields and zeros in the others.
+An output struct that the program does not query is an error, too.
 """
 
 import os
@@ -39,7 +39,7 @@ def changed(body, delta):
 
 
 def copy(headers, folder, delta):
-    """Copies the headers with changed structs; returns the names of the structs."""
+    """Copies the headers with changed structs. Returns the names of the structs."""
     names = []
     for path in headers:
         with open(path) as f:
@@ -78,7 +78,7 @@ def run(program, library, headers, delta):
 
 
 def compare(name, lines, base):
-    """Errors where the bytes that both runs know differ."""
+    """Returns errors where bytes known to both runs differ."""
     if len(lines) != len(base):
         return ['%s: %d lines, not %d' % (name, len(lines), len(base))]
     errors = []

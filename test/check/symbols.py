@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Look at the dynamic symbols of what is built.
+"""Checks the dynamic symbols of libraries and programs.
 
 usage: symbols.py LIBBLUEBELL.SO [--headers HEADER...] [--programs PROGRAM...]
 
-- no binary needs a symbol that DPDK keeps INTERNAL, nor one that is EXPERIMENTAL and not in
+- no binary needs a symbol that DPDK marks INTERNAL, nor one that is EXPERIMENTAL and not in
   the file experimental-symbols beside this script, with a reason
-- the library exports exactly the functions that its public headers declare, but for those in
-  the file unexported-functions, with a reason, and for those that libraries.py holds
+- the library exports exactly the functions that its public headers declare, except those in
+  the file unexported-functions, with a reason, and those that libraries.py checks
 """
 
 import argparse
@@ -24,7 +24,7 @@ SYMBOL = re.compile(r'^\s*\d+:\s+\S+\s+\S+\s+(\w+)\s+(GLOBAL|WEAK)\s+\w+\s+(\S+)
 
 
 def dynamic_symbols(path):
-    """(type, defined, name, version) of each dynamic symbol of a binary."""
+    """Yields (type, defined, name, version) of each dynamic symbol of a binary."""
     text = subprocess.check_output(['readelf', '--dyn-syms', '-W', path], text=True)
     for line in text.splitlines():
         m = SYMBOL.match(line)
@@ -33,7 +33,7 @@ def dynamic_symbols(path):
 
 
 def read_list(path):
-    """A file of "name: reason" lines."""
+    """Reads a file of "name: reason" lines."""
     reasons = {}
     with open(os.path.join(HERE, path)) as f:
         for line in f:
@@ -60,7 +60,7 @@ def check_needed(path, allowed):
 
 
 def declared(headers):
-    """Names of the functions that headers declare and do not define inline."""
+    """Returns the names of functions that headers declare and do not define inline."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, 'aux')
         text = ''.join('#include "%s"\n' % os.path.abspath(h) for h in headers)
@@ -84,7 +84,7 @@ def declared(headers):
 def check_exports(lib, headers, unexported):
     exported = {name for _, defined, name, node in dynamic_symbols(lib)
                 if defined and not (node or '').startswith('BLUEBELL_PRIVATE_')}
-    # The name of a version node is a symbol too.
+    # The name of a version node is a symbol, too.
     exported = {name for name in exported if not name.startswith('BLUEBELL_')}
     names = declared(headers)
     errors = ['%s is declared in a public header, but %s does not export it' % (n, lib)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guide on telemetry has each endpoint with its parameters, and each field, and no other.
+"""The guide on telemetry lists exactly the endpoints, with their parameters, and the fields.
 
 usage: telemetry.py TREE
 """
@@ -13,7 +13,7 @@ GUIDE = 'doc/guides/telemetry.rst'
 
 
 def registered(source):
-    """{endpoint: parameters}, by the help texts that DPDK's client shows."""
+    """Returns {endpoint: parameters} from the help texts that DPDK's client shows."""
     found = {}
     for name, text in re.findall(r'rte_telemetry_register_cmd\(\s*"([^"]+)",\s*\w+,\s*((?:"[^"]*"\s*)+)\)',
                                  source):
@@ -24,7 +24,7 @@ def registered(source):
 
 
 def fields(source):
-    """Names of what answers hold; those with a number in them, as port%u_state, are left out."""
+    """Returns the names of fields in answers, except those with a number in them, as port%u_state."""
     return (set(re.findall(r'\(\s*d,\s*"([a-z]\w*)"', source)) |
             set(re.findall(r'^\s*ADD\((\w+)\);', source, re.M)) |
             set(re.findall(r'(?:"|\bLOST\()(drop_\w+)', source)) |
@@ -32,7 +32,7 @@ def fields(source):
 
 
 def listed(guide):
-    """{endpoint: parameters} of the table."""
+    """Returns {endpoint: parameters} of the table."""
     return {name: parameters.strip() for name, parameters in
             re.findall(r'^   \* - ``(/\S+)``\n     -(.*)$', guide, re.M)}
 

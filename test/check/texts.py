@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guide on troubleshooting: its messages are in the sources, no status is missing.
+"""The troubleshooting guide quotes messages that are in the sources, and has every status.
 
 usage: texts.py TREE
 """
@@ -19,15 +19,15 @@ def read(path):
 
 
 def strings(source):
-    """All string literals of C source, those that stand together joined."""
+    """Returns all string literals of C source; adjacent ones are joined."""
     joined = re.sub(r'"(\s|\\\n)*"', '', source)
-    # What PRIu64 and the like stand for.
+    # The value of PRIu64 and the like.
     joined = re.sub(r'"\s*PRI\w+\s*"', 'llu', joined)
     return re.findall(r'"((?:[^"\\\n]|\\.)*)"', joined)
 
 
 def terms(guide):
-    """Terms of definition lists that are one literal: quoted messages."""
+    """Returns terms of definition lists that are one literal: quoted messages."""
     return re.findall(r'^``(.+)``\n    \S', guide, re.M)
 
 

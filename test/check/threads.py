@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A test whose program starts a thread, or has a device do so, is in the suite "threads".
+"""A test whose program starts a thread, or whose device does, is in the suite "threads".
 
 usage: threads.py   (in a build directory)
 
-ThreadSanitizer runs that suite and nothing else.
+ThreadSanitizer runs only that suite.
 """
 
 import json
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-# Those that ThreadSanitizer cannot run, and why.
+# Tests that ThreadSanitizer cannot run, with the reason.
 NOT = {
     'mlx5_queues_64k': 'what is linked of the sanitizer asks for the page size, too',
     'shm': "a process reads what its device's thread has written for a peer, and knows it from that peer by a "
@@ -25,7 +25,7 @@ STARTS = re.compile(r'\bpthread_create\(|\brte_eal_remote_launch\(|progress=(thr
 
 
 def tests_without(tests, targets, read):
-    """Names of tests that belong there and are not, by what meson tells; @read: text of a source."""
+    """Returns the names of tests missing in the suite, from meson's lists; @read returns a source's text."""
     programs = {t['filename'][0]: t['target_sources'] for t in targets if t['type'] == 'executable'}
     found = []
     for test in tests:

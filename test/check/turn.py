@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold the path of an RDMA WRITE that doc/guides/drivers.rst writes down, and its table of rooms.
+"""Checks the path of an RDMA WRITE in doc/guides/drivers.rst, and its table of rooms.
 
-usage: turn.py TREE              what the sources say
-       turn.py TREE --run FILE   what the program turn_path enters, by callgrind
+usage: turn.py TREE              against the sources
+       turn.py TREE --run FILE   against the sources that the program turn_path enters, by callgrind
 
 The path is the numbered list under the heading TURN: sources of drivers/soft, or of lib, with their
 functions. Each function must be in its source, and an earlier one of the list must call it. The list
-has at most MOST sources. With --run the sources entered inside soft_engine_progress(), by a WRITE of
-the short cut and by another one, are in the list; and each .c file of the list is entered.
+has at most MOST sources. With --run, every source entered inside soft_engine_progress(), by a WRITE
+of the fast path and by another one, must be in the list; and each .c file of the list is entered.
 
-The table under the heading ROOMS has the folders of drivers/soft in their order, and says of each
-what the head of its meson.build says.
+The table under the heading ROOMS has the folders of drivers/soft in their order, each with the text
+at the head of its meson.build.
 
 Exit status: 0; 1 a difference; 77 no valgrind, or a program without line numbers.
 """
@@ -35,7 +35,7 @@ ROW = re.compile(r'^   \* - ``(\w+)``\n     - (.+(?:\n       .+)*)\n     - (.+(?
 
 
 def section(text, heading):
-    """The text under a heading, up to the next one."""
+    """Returns the text under a heading, up to the next one."""
     found = re.search(r'^%s\n([-=~^])\1+\n(.*?)(?=^[^\n]+\n([-=~^])\3{3,}\n|\Z)' % re.escape(heading), text,
                       re.M | re.S)
     return found.group(2) if found else ''
@@ -46,7 +46,7 @@ def path_of(tree, source):
 
 
 def read_path(text):
-    """[(source, [function])] of the numbered list."""
+    """Returns [(source, [function])] of the numbered list."""
     return [(source, re.findall(r'``(\w+)\(\)``', functions))
             for source, functions in ITEM.findall(section(text, TURN))]
 
@@ -72,7 +72,7 @@ def check_path(tree, path):
                 continue
             if bodies and not any(re.search(r'\b%s\(' % function, other) for other in bodies):
                 errors.append('%s: no function before it in the list calls %s()' % (source, function))
-            # Without its own name, so that none stands in for its caller.
+            # Without its own name, so that a function does not count as its own caller.
             bodies.append(code[len(function):])
     sources = {source for source, _ in path}
     if not path or path[0][1][:1] != [START]:
@@ -96,7 +96,7 @@ def check_rooms(tree, text):
 
 
 def entered(program, *args):
-    """Sources of the tree that instructions inside the turn come from."""
+    """Returns the sources of the tree whose instructions ran inside the turn."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, 'out')
         subprocess.run(['valgrind', '--tool=callgrind', '--callgrind-out-file=' + out, '--toggle-collect=' + START,
@@ -105,7 +105,7 @@ def entered(program, *args):
 
 
 def sources_of(profile):
-    """Format: valgrind's manual, "Callgrind Format Specification"."""
+    """Parses the format in valgrind's manual, "Callgrind Format Specification"."""
     names, found, here, callee = {}, set(), None, False
     for line in profile.splitlines():
         name = re.match(r'(c?f[lie])=\((\d+)\)(?: (.*))?$', line)
@@ -116,7 +116,7 @@ def sources_of(profile):
             if not kind.startswith('c'):
                 here = number
         elif line.startswith('calls='):
-            # The line after it has what the callee costs.
+            # The next line has the costs of the callee.
             callee = True
         elif re.match(r'[-+*\d]', line):
             if not callee and here is not None:

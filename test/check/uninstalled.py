@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compile and link programs against a build folder, by the .pc files of its meson-uninstalled.
+"""Compiles and links programs against a build folder, by the .pc files of its meson-uninstalled.
 
 usage: uninstalled.py BUILD PACKAGE:HEADER,... ...
 """
@@ -12,7 +12,7 @@ import tempfile
 
 
 def fault(build, package, headers):
-    """What is wrong with PACKAGE, as text; '' if a program with HEADERS compiles and links."""
+    """Returns the error for PACKAGE as text; '' if a program with HEADERS compiles and links."""
     env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(build, 'meson-uninstalled'))
     flags = subprocess.run(['pkg-config', '--cflags', '--libs', package], env=env, text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)

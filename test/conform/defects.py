@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The suite can fail: a device with a seeded defect does not pass, one without does.
+"""The suite can fail: a device with a seeded defect fails it, one without passes.
 
 usage: defects.py CONFORM [--short | DEFECT...]
 
@@ -14,14 +14,15 @@ import sys
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
                       'core', 'soft_defect.h')
-# Only what writes a doorbell record and no register can tell; the public API does both at once.
+# It shows only if a doorbell record is written without a register; the public API does both at
+# once.
 OUT_OF_REACH = {'no_doorbell': 'model/soft_data_defect shows it'}
-LEAST = 20  # defects that must be caught
+LEAST = 20  # number of defects that must be caught
 LIMIT = 120  # seconds for one device; sanitizers are slow
 
 
 def defects():
-    """Names of enum soft_defect."""
+    """Returns the names of enum soft_defect."""
     with open(SOFT_H) as f:
         body = re.search(r'enum soft_defect \{(.*?)\};', f.read(), re.S).group(1)
     names = re.findall(r'^\s*SOFT_DEFECT_(\w+)', body, re.M)
@@ -29,7 +30,7 @@ def defects():
 
 
 def run(conform, name):
-    """Exit status and output; seed=0: the first chance of a defect is taken."""
+    """Returns exit status and output; seed=0: a defect occurs at its first chance."""
     device = 'soft0,seed=0' + (',defect=' + name if name else '')
     proc = subprocess.run([conform, '--device', device, '--max-failures', '1', '--timeout', '1'
                            if name else '30'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

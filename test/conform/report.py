@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What conform reports beside the results: the kinds of GIDs, and which rows are assumptions.
+"""Output of conform besides the results: the kinds of GIDs, and which rows are assumptions.
 
 usage: report.py CONFORM
 """
@@ -14,7 +14,7 @@ import unittest
 
 CONFORM = ''
 ASSUMED = 'window/rc/region-is-held/type-1/not-taken-back'
-# Rows that assume what a card does, and one beside each that a source states.
+# Rows that assume the behaviour of a card, and beside each a row with a source.
 ASSUMED_ROWS = {
     'window/rc/region-is-held/*': [
         'type-1/not-taken-back', 'type-2/not-taken-back', 'type-2/qp-destroyed', 'type-2/qp-reset'],
@@ -39,7 +39,7 @@ def conform(*args):
 
 
 def kinds(device, row):
-    """The kinds of GID that a row has run over, in order."""
+    """Returns the kinds of GID over which a row ran, in order."""
     lines = conform('--device', device, '--filter', row, '-v').split('\n')
     return [line.split(' over ')[1] for line in lines if line.startswith('pass ')]
 

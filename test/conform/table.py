@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold doc/guides/conformance.rst against what the suite finds; see also --update.
+"""Compares doc/guides/conformance.rst with the results of the suite; see also --update.
 
 usage: table.py [--update] CONFORM ALLOWED_SKIPS CONFORMANCE_RST DEVICE...
 
-Runs every row on every device. The table in the tree must be the one that this makes, and
+Runs every row on every device. The table in the tree must equal the resulting one, and
 no cell of it may be empty.
 """
 
@@ -23,7 +23,7 @@ def make(conform, skips, devices, path):
 
 
 def empty_cells(text):
-    """Lines of a table with a cell that says nothing."""
+    """Returns lines of a table with an empty cell."""
     return [line for line in text.splitlines() if line.startswith('   ') and
             any(cell.strip() == '' for cell in line.strip().split(','))]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write the seeds of the fuzz targets cqe, frame, mailbox, roce, roce_resp, wire, wqe: seeds.py CORPUS.
+"""Writes the seeds of the fuzz targets cqe, frame, mailbox, roce, roce_resp, wire, wqe: seeds.py CORPUS.
 
-A seed is a short legal program in the format that fuzz_<target>.c describes. The files
-"found_*" beside them are what the fuzzer added; this leaves them alone.
+A seed is a short legal program in the format that fuzz_<target>.c describes. The fuzzer has added
+the files "found_*" beside them, which this script leaves alone.
 """
 
 import os
@@ -20,8 +20,8 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
  PORT) = range(14)
 CQ, QP, COUNTER, RAW, RMP = range(5)
 INIT, RTR, RTS, RTS2RTS, INIT2INIT, ERR, RST, LWM, RESIZE, MODERATE = range(10)
-PLAIN = bytes([0, 0])  # no bytes spoiled, length as it should be
-SAME = bytes([0])      # so is the answer's
+PLAIN = bytes([0, 0])  # no corrupted bytes, the correct length
+SAME = bytes([0])      # the correct length of the answer
 
 
 def create(slot, kind, spoil=PLAIN):
@@ -29,7 +29,7 @@ def create(slot, kind, spoil=PLAIN):
 
 
 def spoil(*edits):
-    """Change bytes (place, value) of a mailbox."""
+    """Changes bytes (offset, value) of a mailbox."""
     return bytes([len(edits)]) + b''.join(struct.pack('>HB', *e) for e in edits) + SAME
 
 
@@ -97,7 +97,7 @@ def mailbox_seeds():
 
 
 def field_changes(context):
-    """Each field of a context, once small and once all ones."""
+    """Yields each field of a context, with a small value and with all ones."""
     with open(os.path.join(TOP, 'lib', 'format', 'bb_prm.h')) as f:
         text = f.read()
     rmp = ((0x20, 'RMPC'), (0x50, 'WQ'), (0, 'CREATE_RMP'), (0, 'MODIFY_RMP'))
@@ -122,7 +122,7 @@ def field_changes(context):
 (WQE, RECORD, STORE, BLUEFLAME, RECV, SRUN, RAW_RECORD, RAW_STORE, MODIFY_QP, REVIVE, POLL,
  WRITE_MEM) = range(12)
 UMR = 127
-RADDR = bytes([0, 0, 1, 0])  # start of the peer's keyed memory, its own key
+RADDR = bytes([0, 0, 1, 0])  # start of the peer's memory with keys, its own key
 IN_CQE, UC, UD, SRQ, LIST, KEYS, DETOUR = 1, 2, 4, 8, 16, 32, 64  # enum option
 BIND1, BIND2, INV, KLM_LIST, PATTERN = range(5)  # of step_umr()
 NOP, WRITE, WRITE_IMM, SEND, SEND_IMM, READ, CAS, FADD = 0, 8, 9, 10, 11, 16, 17, 18
@@ -163,19 +163,19 @@ def wqe_seeds():
         'write_imm': wqe(WRITE_IMM, RADDR, data(16)),
         'unknown': wqe(0x2a, RADDR, data(16)),
     }
-    # A QP that is connected to itself fails its own request.
+    # A QP connected to itself fails by its own request.
     for name, body in (('key', wqe(WRITE, bytes([0, 0, 1, 210]), data(64))),
                        ('recv', recv(8) + wqe(SEND, data(64)))):
         yield 'self_' + name, (bytes([0, 0, 2]) + bytes(b for how in (1, 2, 69, 4)
                                                         for b in (MODIFY_QP, how)) +
                                body + RING + RING)
-    # One CQ of both sides: two engines write it in turn.
+    # One CQ for both sides: two engines write it in turn.
     for name, program in plain.items():
         yield name + '_shared', bytes([LIST, 8, 2]) + RECV64 * 2 + program * 2 + RING + RING
     yield 'shared_overrun', (bytes([LIST, 0xc8, 2]) + RECV64 * 4 + plain['send'] * 6 +
                              bytes([RECORD, STORE]) + bytes([SRUN, 9]) * 4)
     for name, program in plain.items():
-        # One engine, then two; a receive waits or comes too late.
+        # One engine, then two; a receive is posted in time or too late.
         for how, suffix in ((0, ''), (8, '_two')):
             head = bytes([0, how, 2])
             yield name + suffix, head + RECV64 + program + RING
@@ -190,13 +190,13 @@ def wqe_seeds():
     dead = bytes([MODIFY_QP | 0x80, 0])
     for how, suffix in ((0, ''), (8, '_two')):
         for name in ('write', 'send', 'fetch_add'):
-            # No answer, no receive until it is late, or one in time.
+            # No answer; no receive until late; or a receive in time.
             yield 'dead_%s%s' % (name, suffix), (bytes([0, how, 1]) + dead + plain[name] + RING +
                                                  late)
             yield 'late_%s%s' % (name, suffix), (bytes([0, how, 2]) + plain[name] + RING + late +
                                                  RECV64 + late)
             yield 'tired_%s%s' % (name, suffix), bytes([0, how, 4]) + plain[name] + RING + late
-            # A PSN ahead and one behind what the peer expects.
+            # A PSN ahead of and one behind the expected one.
             for psn, link in (('ahead', 1), ('behind', 0xff)):
                 yield 'psn_%s_%s%s' % (psn, name, suffix), (
                     bytes([0, how, 64, link]) + RECV64 + plain[name] * 3 + RING + late)
@@ -230,7 +230,7 @@ def wqe_seeds():
                 yield 'masked_%s_%u_%u' % (name, size, n), bytes([1, 0, 0]) + program + RING
                 yield 'masked_%s_%u_%u_two' % (name, size, n), (bytes([0, 8, 0]) + program + RING)
                 yield 'masked_%s_%u_%u_no' % (name, size, n), bytes([1, 2, 0]) + program + RING
-    # Data in CQEs, up to 32 bytes and one more.
+    # Data in CQEs, of 32 bytes and one more.
     for name in ('read', 'cmp_swap', 'fetch_add', 'send', 'send_imm', 'write_imm'):
         yield 'in_cqe_' + name, bytes([1, 0, 2]) + RECV64 + plain[name] + RING
         yield 'in_cqe_%s_two' % name, bytes([1, 8, 2]) + RECV64 + plain[name] + RING
@@ -259,7 +259,7 @@ def av(wrong=0, gid=3):
 
 
 def umr(kind, edits=(), size=0, key=0, fm=SIGNALED, post=UMR):
-    """Edits are of (place behind the control segment, bits)."""
+    """Edits are (offset after the control segment, bits)."""
     return (bytes([post, kind, fm, len(edits)]) + b''.join(bytes(e) for e in edits) +
             bytes([size, key]))
 
@@ -348,12 +348,12 @@ def srq_seeds(plain):
 
 
 def by_b(program):
-    """A WQE, posted by b."""
+    """Returns a WQE posted by b."""
     return bytes([program[0] | 0x80]) + program[1:] + RING_B
 
 
 def link_seeds(plain):
-    """States, MTUs and PSNs of a connection, and memory of other kinds."""
+    """States, MTUs and PSNs of a connection, and other kinds of memory."""
     big = bytes([1, 192, 6, 0, 0, 0, 2])  # 1536 bytes
     for how, suffix in ((0, ''), (8, '_two')):
         for options in (0, UC):
@@ -380,8 +380,8 @@ def link_seeds(plain):
 
 
 def umr_seeds():
-    zero = bytes([255]) + bytes(8)  # an address: 0
-    first = bytes([0, 0])           # the start of the keyed memory
+    zero = bytes([255]) + bytes(8)  # an address of 0
+    first = bytes([0, 0])           # the start of the memory with keys
     for how, suffix in ((0, ''), (8, '_two')):
         for options in (KEYS, KEYS | UC, KEYS | SRQ | LIST, KEYS | IN_CQE):
             head, end = bytes([options, how, 2]), '_%u%s' % (options, suffix)
@@ -390,7 +390,7 @@ def umr_seeds():
                                         ('two', BIND2, 253, first),
                                         ('list', KLM_LIST, 254, zero),
                                         ('pattern', PATTERN, 254, zero)):
-                # b makes the key, a uses it; then b uses it itself; then it is taken back.
+                # b makes the key, a uses it; then b uses it itself and invalidates it.
                 made = umr(kind, post=UMR | 0x80) + RING_B
                 lists = umr(kind, ((50, 0x40),), post=UMR | 0x80) + RING_B
                 remote = bytes([0]) + at + bytes([key])
@@ -462,14 +462,14 @@ def cqe_seeds():
             yield 'errors%s_%02x' % (name, syndrome), (
                 posts + recvs + cqe(2, REQ_ERR, 0, syndrome) + cqe(2, RESP_ERR, 0, syndrome) +
                 poll_one)
-        # Nobody's, no such index, not outstanding, unknown opcode, purged.
+        # No QP of that index, an index out of range, not outstanding, unknown opcode, purged.
         for edit, text in (('uidx', b'\xe1\x23\x55'), ('top', b'\xe1\x21\xff'),
                            ('purged', b'\xe3\x21\xff\x22\xff\x23\xfd'),
                            ('opcode', b'\xe1\x3f\x70'), ('bytes', b'\xe1\x2c\xff')):
             yield 'stray_%s%s' % (edit, name), posts + cqe(2, REQ, 0, 0, text) + poll_one
         yield 'twice' + name, posts + (cqe(2, REQ, 3) + cqe(2, REQ_ERR, 3, 5)) * 2 + poll_one
         yield 'no_rq' + name, cqe(3, RESP_SEND) + cqe(3, RESP_ERR, 0, 4) + poll_one
-    # Data in the CQE, at 0x3f its format: of READs, atomics, receives and an SRQ's.
+    # Data in the CQE, whose format is at 0x3f: of READs, atomics, receives, and receives of an SRQ.
     takes = bytes([POST, 2, 1, 2, POST, 2, 1, 3])
     kept = b'\xe1\x3f\x04'
     for what, head, qp in (('rq', recvs, 2), ('srq', bytes([POST_RECV, 0]) * 4, 0),
@@ -480,7 +480,7 @@ def cqe_seeds():
         yield 'plain_' + what, (head + cqe(qp, RESP_SEND) + cqe(qp, RESP_SEND, 7) +
                                 cqe(qp, RESP_IMM, 1, 0, b'\xe1\x38\x20') +
                                 cqe(qp, RESP_ERR, 2, 4) + poll)
-        # 0x30 of flags and QP: a GRH.
+        # 0x30 in flags and QP: a GRH.
         yield 'grh_' + what, head + cqe(qp, RESP_SEND, 0, 0, b'\xe1\x38\x30') + poll
     yield 'data_sends', (takes + posts + cqe(2, REQ, 0, 0, kept) + cqe(2, REQ, 1, 0, kept) +
                          cqe(2, REQ, 2, 0, kept) + cqe(2, REQ, 3, 0, kept) + poll)
@@ -492,7 +492,7 @@ def cqe_seeds():
 
 
 def roce_seeds():
-    # Opcode: bytes of headers behind the BTH. RC, then UC, UD and the CNP.
+    # Opcode: bytes of headers after the BTH. RC, then UC, UD and the CNP.
     headers = {op: 0 for op in (0, 1, 2, 4, 7, 8, 14)}
     headers.update({op: 4 for op in (3, 5, 9, 13, 15, 16, 17, 22, 23)})
     headers.update({6: 16, 10: 16, 11: 20, 12: 16, 18: 12, 19: 28, 20: 28})

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold every line of lib/format/bb_prm.h against positions taken from the headers of others.
+"""Compares every line of lib/format/bb_prm.h with positions from the headers of other projects.
 
 usage: prm_positions.py BB_PRM_H PRM_POSITIONS_JSON
 
-The JSON is made by devtools/prm-positions from the kernel's and DPDK's headers. Each macro
-of bb_prm.h needs a comment that names the struct and field it stands for:
+devtools/prm-positions makes the JSON from the kernel's and DPDK's headers. Each macro of bb_prm.h
+needs a comment that names the struct and field for which it stands:
 
     struct.field                      the kernel's, and DPDK's where DPDK has it
-    DPDK: struct.field                DPDK's; the kernel reserves the place or ends before it
+    DPDK: struct.field                DPDK's; the kernel reserves the position or ends before it
     kernel: inside struct.reserved    lies inside that field of the kernel's
     sizeof(struct)                    of a mailbox, the kernel's
 
 Enumerators and constants are compared with the kernel's of the same name. Then the test
-tests itself: every digit of every value is changed in turn, and each must be noticed.
+tests itself: it changes every digit of every value in turn, and must detect each change.
 """
 
 import json
@@ -29,7 +29,7 @@ DEFINE = re.compile(r'#define (BB_PRM_\w+)')
 SIZES = re.compile(r'(BB_PRM_SZ_\w+) is ((?:sizeof\(\w+\)[,.\s*]*)+)')
 NOT_LAYOUT = {'BB_PRM_H', 'BB_PRM_F'}
 
-# Ours -> names in the kernel's headers.
+# Prefix here -> names in the kernel's headers.
 CONSTANTS = (
     ('BB_PRM_OP_', ('MLX5_CMD_OP_%s',)),
     ('BB_PRM_STAT_', ('MLX5_CMD_STAT_%s', 'MLX5_CMD_STAT_%s_ERR')),
@@ -52,7 +52,7 @@ class Check:
         self.errors.append('%s: %s' % (name, text))
 
     def position(self, name, source, ref):
-        """[byte, bit, width] of "struct.field", or None with an error."""
+        """Returns [byte, bit, width] of "struct.field", or None with an error."""
         struct, field = ref.split('.')
         layout = source['structs'].get(struct, {}).get('fields', {})
         if field not in layout:
@@ -161,7 +161,7 @@ def check(text, positions):
 
 
 def spans(text):
-    """Where the values stand: (start, end) of each literal."""
+    """Yields the positions of the values: (start, end) of each literal."""
     for m in FIELD.finditer(text):
         for g in (2, 3, 4):
             yield m.span(g)
@@ -171,7 +171,7 @@ def spans(text):
 
 
 def selftest(text, positions):
-    """Changes that were not noticed."""
+    """Returns the changes that were not detected."""
     missed = []
     tried = 0
     for start, end in spans(text):
@@ -188,7 +188,7 @@ def selftest(text, positions):
             tried += 1
             if not check(mutant, positions)[0]:
                 missed.append('digit %d of: %s' % (d - start, text[line_start:line_end].strip()))
-    # A macro that nobody knows a position for, or whose comment is gone.
+    # A macro with an unknown position, or without a comment.
     first = FIELD.search(text)
     extra = text.replace(first.group(0),
                          first.group(0) + '\n#define BB_PRM_NEW BB_PRM_F(0x000, 0, 8)\n', 1)

@@ -12,17 +12,15 @@ import peer
 from apptest import own_cpu
 
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry']
-# A line is answered at once, a poll within 5 s; a machine may be busy.
+# A line is answered at once, a poll within 5 s; the machine may be busy.
 SECONDS = 120
-# More than all conversations of a run; a capture that is full gets no more.
+# More than all conversations of a run; a full capture gets no more packets.
 CAPTURE_MIB = 1024
 
 
 class Process:
-    """One process of bb_peer with one or two devices. eal: more options of EAL, as --vdev=...
-
-    capture: the first device writes what it sends and gets to a file, as long as the process lives.
-    """
+    """One process of bb_peer with one or two devices. eal: further options of EAL, as --vdev=...
+    capture: the first device writes sent and received packets to a file while the process lives."""
 
     def __init__(self, program, devices, eal=(), capture=False):
         self.name = ' and '.join(devices)
@@ -39,7 +37,7 @@ class Process:
         self.data = b''
 
     def said(self):
-        """What EAL and the library logged."""
+        """Returns the log of EAL and the library."""
         return os.pread(self.log.fileno(), 1 << 20, 0).decode(errors='replace')[-4000:]
 
     def write_line(self, line):
@@ -62,7 +60,7 @@ class Process:
         return line.decode(errors='replace')
 
     def close(self):
-        """End it; its log. Raises if it fails, as on a report of a sanitizer."""
+        """Ends it and returns its log. Raises if it failed, as by a report of a sanitizer."""
         self.child.stdin.close()
         try:
             status = self.child.wait(SECONDS)
@@ -81,7 +79,7 @@ class Process:
 
 class Bluebell(peer.Peer):
     """A peer: one of the devices of a Process."""
-    # 4 s, 8 times: a guest may be silent that long. The device sends again earlier by itself.
+    # 4 s, 8 times: a guest may be silent that long. The device itself retries earlier.
     timeout = lossy = 20
 
     def __init__(self, process, on=0, **gids):

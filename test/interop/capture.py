@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What passes an interface of this namespace, into a classic pcap."""
+"""Captures the packets of an interface of this namespace into a classic pcap."""
 
 import select
 import socket
@@ -44,7 +44,7 @@ class Capture:
         return self
 
     def __exit__(self, *_):
-        # The loop ends once nothing has come for a moment.
+        # The loop ends once no packet has arrived for a moment.
         self.stopping = True
         self.thread.join()
         self.socket.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Carry a program of this build into a guest, with the libraries that the guest lacks."""
+"""Copies a program of this build into a guest, with the libraries that the guest lacks."""
 
 import glob
 import io
@@ -9,15 +9,15 @@ import subprocess
 import tarfile
 import tempfile
 
-# Of a guest: the same release of Debian is assumed for what it has of its own.
+# Libraries of a guest: assumed to be of the same Debian release.
 THERE = ('libc.so', 'ld-linux', 'linux-vdso', 'libpthread', 'libdl.so', 'librt.so', 'libgcc_s')
 
 
 def libraries(program):
-    """Paths of the shared libraries that it loads."""
+    """Returns the paths of the shared libraries that a program loads."""
     text = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
     paths = re.findall(r'=> (/\S+)', text)
-    # The software device is loaded from the folder of the library when a program opens it.
+    # A program that opens the software device loads it from the library's folder.
     for path in paths:
         soft = path.replace('libbluebell.so', 'libbluebell-soft.so')
         if soft != path:
@@ -26,23 +26,22 @@ def libraries(program):
 
 
 def plugins():
-    """What EAL loads by itself on this machine and programs need: mempools."""
+    """Returns the plugins that EAL loads by itself and programs need: mempools."""
     folder = subprocess.run(['pkg-config', '--variable=libdir', 'libdpdk'], check=True,
                             capture_output=True, text=True).stdout.strip()
     return glob.glob(os.path.join(folder, 'librte_mempool_ring.so.[0-9][0-9]'))
 
 
 def stripped(path, folder):
-    """A copy without debug information, which is most of a program."""
+    """Makes a copy without debug information, which is most of a program."""
     copy = os.path.join(folder, os.path.basename(path))
     subprocess.run(['strip', '--strip-debug', '-o', copy, path], check=True)
     return copy
 
 
 def carry(guest, program, folder='/bb'):
-    """Put it there; the command that runs it, and the options of EAL that it needs there.
-
-    What another program has brought there stays as it is."""
+    """Copies a program to the guest. Returns the command that runs it and the EAL options that it
+    needs there. Files copied for another program stay."""
     data = io.BytesIO()
     there = guest.carried.setdefault(folder, {})
     with tempfile.TemporaryDirectory() as work, tarfile.open(fileobj=data, mode='w') as tar:
@@ -56,7 +55,7 @@ def carry(guest, program, folder='/bb'):
         with open(local, 'wb') as f:
             f.write(data.getvalue())
         guest.put(local, '/tmp/carry.tar')
-    # EAL loads no plugin from below a folder that anybody may write.
+    # EAL loads no plugin from a folder that is writable by everyone.
     guest.run('chmod go-w / && mkdir -p %s && tar -xf /tmp/carry.tar -C %s && rm /tmp/carry.tar' % (folder, folder))
     return ('LD_LIBRARY_PATH=%s %s/%s' % (folder, folder, os.path.basename(program)),
             ' '.join('-d %s/%s' % (folder, os.path.basename(p)) for p in plugins()))

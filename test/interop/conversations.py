@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Conversations of two peers, each checked at both ends: those in which all goes well.
+"""Conversations of two peers, each checked at both ends: those without errors.
 
-A peer is a callable like peer.Peer. What these expect is known to hold of Linux: see
+A peer is a callable like peer.Peer. The expectations are known to hold for Linux: see
 test_conversations.py, which runs them in one guest, and record.py, which captures them
-between two.
+between two guests.
 """
 
 import peer
@@ -11,13 +11,13 @@ from pair import TARGET, TARGET2, cells, talk
 
 QKEY_OTHER = 0x22222222
 SIZES = '0 | 1 | 61 | MTU - 1 | MTU | MTU + 1 | 3 MTU - 2'
-# How long a request may stand still before one behind it is tried, ms: a guest is slow at times.
+# Time that a request may stall before a further one is tried, ms: a guest is slow at times.
 STALL = 20000
 UD_SIZES = '0 | 1 | 61 | MTU - 1 | MTU'
 
 
 def sizes(mtu):
-    """The sizes of every verb: names of the table, and bytes."""
+    """Returns the sizes of every verb: {name in the table: bytes}."""
     return {'0': 0, '1': 1, '61': 61, 'MTU - 1': mtu - 1, 'MTU': mtu, 'MTU + 1': mtu + 1,
             '3 MTU - 2': 3 * mtu - 2}
 
@@ -42,7 +42,7 @@ def writes(pair, which, ops=('write', 'write_imm')):
         pair.receive(3, 0)
         pair.request('write_imm', len=size, imm=7 + seed, **pair.remote(TARGET2))
         pair.expect(pair.b, 'write_imm', id=3, status=peer.SUCCESS, len=size, imm=7 + seed)
-        # On UC only what comes later says that a WRITE is there.
+        # On UC only a later message shows that a WRITE has arrived.
         pair.verify(pair.b, 'write', TARGET, size, first)
         pair.verify(pair.b, 'write_imm', TARGET2, size, seed)
         for op in ops:
@@ -88,7 +88,7 @@ def rc_1m(pair):
 
 
 def uc_request(pair, op, **args):
-    """One request of many packets, to its completion; if it stalls, by one behind it."""
+    """Runs one request of many packets to its completion; if it stalls, posts a further one."""
     pair.post(op, **args)
     found = pair.a.completion(STALL if pair.a.stalls else 60000)
     nudge = found is None and pair.a.stalls
@@ -105,11 +105,9 @@ def uc_request(pair, op, **args):
 
 
 def uc_arrives(pair, op, size, seed):
-    """Send a UC message until it arrives: of a burst that long, networks lose packets.
-
-    What was sent again because it was slow may arrive during the next of these: the immediate,
-    or that there is none, tells it apart. A WRITE has a SEND behind it that tells of it.
-    """
+    """Sends a UC message until it arrives: networks lose packets of such long bursts. A repeated
+    message may arrive during the next one; the immediate, or its absence, distinguishes them. A
+    SEND after a WRITE reports its arrival."""
     imm = 0 if op == 'send' else seed
     pair.receive()
     for _ in range(30):
@@ -166,7 +164,7 @@ def rc_atomics(pair):
 
 
 def count_up(pair, times):
-    """FETCH_ADDs that each must have been carried out once."""
+    """FETCH_ADDs, each of which must execute once."""
     pair.value(pair.b, 64, 0)
     for number in range(times):
         pair.request('fetch_add', off=128, len=8, compare=1, **pair.remote(64))
@@ -224,8 +222,8 @@ def rc_fence(pair):
     pair.post('read', 1, off=0, len=5000, **pair.remote(TARGET2))
     pair.post('send', 2, off=0, len=5000, flags='f')
     pair.expect(pair.a, 'READ', id=1, status=peer.SUCCESS)
-    # rxe's requester sees the fence, its completer ends the READ and finds nobody waiting, then the
-    # requester waits: for ever, were it not for another post. (rxe_req.c, rxe_comp.c: wait_fence)
+    # rxe's requester sees the fence. Then its completer ends the READ and finds no waiting request.
+    # Then the requester waits, forever without another post. (rxe_req.c, rxe_comp.c: wait_fence)
     pair.post('write', 3, off=0, len=0, **pair.remote(TARGET))
     pair.expect(pair.a, 'fenced SEND', id=2, status=peer.SUCCESS)
     pair.expect(pair.a, 'WRITE', id=3, status=peer.SUCCESS)
@@ -283,7 +281,7 @@ def ud_messages(pair):
             imm = 0x1000 + seed if op == 'send_imm' else 0
             pair.request(op, len=size, imm=imm, qkey=QKEY_OTHER, **where)
             pair.request(op, len=size, imm=imm, **where)
-            # The GRH's 40 bytes stand before the data.
+            # The GRH's 40 bytes precede the data.
             pair.expect(pair.b, 'UD ' + op, id=8, status=peer.SUCCESS, len=size + 40, imm=imm,
                         src=pair.a.qpn[pair.qp])
             pair.verify(pair.b, 'UD ' + op, TARGET + 40, size, seed)
@@ -293,6 +291,6 @@ def ud_messages(pair):
 
 
 def ud_address(pair):
-    """Where a's datagrams go."""
+    """Returns the destination of a's datagrams."""
     gid = pair.b('gid', index=pair.b.sgid[pair.ip])['gid']
     return dict(gid=gid, sgid=pair.a.sgid[pair.ip], dqpn=pair.b.qpn[pair.qp])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An end point of Python at the host's end of a guest's tap.
+"""An end point in Python at the host's end of a guest's tap.
 
-It sends and receives whole frames, so that it sees what is on the wire and can send what no
-decent stack would. It has a MAC and an IPv4 address of its own, beside the host kernel's.
+It sends and receives whole frames, so it sees the packets on the wire and can send packets that no
+correct stack would. It has a MAC and an IPv4 address of its own, beside the host kernel's.
 """
 
 import select
@@ -25,18 +25,18 @@ class RawEndpoint:
         self.address = address
         self.mac = mac
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-        # Else it would also see what the host's kernel sends.
+        # Otherwise it would also receive frames that the host's kernel sends.
         self.socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
         self.socket.bind((guest.tap, 3))        # ETH_P_ALL
         self.path = roce.Path(mac, address, guest.mac, guest.ipv4)
         self.bad_icrc = 0
 
     def send(self, transport, **options):
-        """BTH and what follows it, padded; see roce.Path.frame."""
+        """Sends a padded BTH with headers and payload; see roce.Path.frame."""
         self.socket.send(self.path.frame(transport, **options))
 
     def receive(self, seconds):
-        """The next RoCEv2 packet, None if there is none for that long; answers ARP meanwhile."""
+        """Returns the next RoCEv2 packet, None after the given seconds; answers ARP meanwhile."""
         deadline = time.monotonic() + seconds
         while True:
             left = deadline - time.monotonic()
@@ -70,7 +70,7 @@ class Pingpong:
         self.socket.sendall(('%04x:%06x:%06x:%s\0' % (0, qpn, psn, gid)).encode())
         answer = b''
         while len(answer) < 52:
-            # The server asks for the MAC of the GID's address before it answers.
+            # The server resolves the MAC of the GID's address before it answers.
             while not select.select([self.socket], [], [], 0.02)[0]:
                 wire.receive(0)
             data = self.socket.recv(52 - len(answer))

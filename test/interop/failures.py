@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Conversations of two peers in which something is wrong; as those of conversations.py."""
+"""Conversations of two peers with errors; otherwise as those of conversations.py."""
 
 import peer
 from conversations import count_up, ud_address
 from pair import SIZE, TARGET, TARGET2, cells, talk
 
-# Short: what is lost stays lost.
+# Short: lost packets stay lost.
 BRIEF = dict(timeout=14, retry=2)
 
 
@@ -17,7 +17,7 @@ def rc_errors(pair):
     readonly = pair.region(pair.b, 1, 4096, 'lr')
     right, there = pair.mr[1]['rkey'], pair.mr[1]['addr']
     access = peer.REM_ACCESS_ERR
-    # The specification wants invalid request; rxe of Linux 6.1 says remote operational error.
+    # The specification requires invalid request; rxe of Linux 6.1 sends remote operational error.
     too_long = (peer.REM_INV_REQ_ERR, peer.REM_OP_ERR)
     for op, case, args, status in (
             ('write', 'wrong key', dict(len=64, raddr=there, rkey=right ^ 0x5500), access),
@@ -67,7 +67,7 @@ def rc_refused(pair):
     for op, case, status in (
             ('write', 'wrong PSN', peer.RETRY_EXC_ERR),
             ('write', 'no such queue pair', peer.RETRY_EXC_ERR),
-            # Annex and chapters differ in which of the two NAKs it is.
+            # Annex and chapters differ on which of the two NAKs it is.
             ('write', 'queue pair without the right', (peer.REM_ACCESS_ERR, peer.REM_INV_REQ_ERR)),
             ('read', 'queue pair without the right', (peer.REM_ACCESS_ERR, peer.REM_INV_REQ_ERR))):
         pair.connect(qp=dict(access='-') if 'right' in case else {},
@@ -84,7 +84,7 @@ def rc_refused(pair):
 
 
 def unreceived(pair, length, **where):
-    """A SEND without a receive, then one with: the first is lost, and the sender never knows."""
+    """A SEND without a receive, then one with: the first is lost, unknown to the sender."""
     # Its completion says that it left, not that it came: wait until there is nothing to wait for.
     for number, wait in enumerate((10, 100, 1000, 10000)):
         pair.request('send_imm', len=100, imm=2 * number, **where)

@@ -15,12 +15,12 @@ import namespace
 import paths
 
 QEMU = 'qemu-system-x86_64'
-# A boot takes 4 s on an idle machine and was seen to take 54 s on a busy one.
+# A boot takes 4 s on an idle machine, and took 54 s on a busy one.
 BOOT_SECONDS = 240
-# Requests are given that much more than the command in the guest.
+# Requests get this many seconds more than the command in the guest.
 GRACE = 30
-# no_timer_check: else the kernel waits, in its own time, for ticks that a busy host brings late,
-# and panics ("IO-APIC + timer doesn't work").
+# no_timer_check: otherwise the kernel waits, in its own time, for ticks that a busy host delivers
+# late, and panics ("IO-APIC + timer doesn't work").
 KERNEL_OPTIONS = '''console=ttyS0 panic=-1 quiet loglevel=4 edd=off nokaslr mitigations=off
   no_timer_check tsc=reliable random.trust_cpu=on rcupdate.rcu_expedited=1'''.split()
 
@@ -30,7 +30,7 @@ class GuestError(Exception):
 
 
 def missing(suite='bookworm'):
-    """Why no guest can run here, or None."""
+    """Returns why no guest can run here, or None."""
     if shutil.which(QEMU) is None:
         return '%s is not installed (package qemu-system-x86)' % QEMU
     if paths.image(suite) is None:
@@ -39,7 +39,7 @@ def missing(suite='bookworm'):
 
 
 def missing_siw(suite='bookworm'):
-    """Why no guest can have a siw0, or None."""
+    """Returns why no guest can have a siw0, or None."""
     if missing(suite) or paths.siw(suite):
         return missing(suite)
     why = paths.read_text(os.path.join(paths.CACHE, suite, 'siw-missing'))
@@ -71,7 +71,8 @@ class Request:
         return text[1].split(('\n@@%s rc ' % self.id).encode())[0] if len(text) == 2 else b''
 
     def poll(self, seconds=0.0):
-        """Take what has come, wait at most that long for it; the exit status, None if it runs."""
+        """Reads available output, waiting at most that many seconds. Returns the exit status, None
+        while it runs."""
         if self.status is not None:
             return self.status
         self.socket.settimeout(max(seconds, 0.001))
@@ -91,12 +92,12 @@ class Request:
         return self.status
 
     def write(self, text):
-        """More input, for a command that was started with it."""
+        """Writes more input to a command that was started with stdin."""
         self.socket.settimeout(GRACE)
         self.socket.sendall(text.encode())
 
     def read_line(self, start=0):
-        """The first whole line of output from byte `start` on; waits for it."""
+        """Returns the first whole line of output from byte `start` on; waits for it."""
         while b'\n' not in self.raw[start:]:
             if self.status is not None:
                 raise GuestError('%s: ended with %d\n%s' % (self.text, self.status, self.output))
@@ -106,14 +107,14 @@ class Request:
         return self.raw[start:].split(b'\n', 1)[0].decode(errors='replace')
 
     def wait(self):
-        """The exit status; 124 if the guest ended it because its time was over."""
+        """Waits for the end. Returns the exit status; 124 if the guest ended it after its time limit."""
         while self.poll(1.0) is None:
             if time.monotonic() > self.deadline:
                 raise GuestError('%s: no end\n%s' % (self.text, self.output))
         return self.status
 
     def check(self):
-        """Wait for success; the output."""
+        """Waits for success. Returns the output."""
         if self.wait() != 0:
             raise GuestError('%s: status %d\n%s' % (self.text, self.status, self.output))
         return self.output
@@ -186,7 +187,7 @@ class Guest:
         return os.pread(self.log.fileno(), 1 << 20, 0).decode(errors='replace')
 
     def start(self):
-        """Begin to boot."""
+        """Starts booting."""
         self.log = tempfile.TemporaryFile()
         self.carried = {}
         if not os.path.exists('/proc/sys/net/ipv4/conf/' + self.tap):
@@ -212,7 +213,7 @@ class Guest:
             time.sleep(0.05)
 
     def boot(self):
-        """Start and wait; once more if that fails."""
+        """Starts and waits; tries once more if that fails."""
         for last in (False, True):
             try:
                 if self.qemu is None:
@@ -234,32 +235,32 @@ class Guest:
             self.qemu.wait(60)
             self.qemu = None
 
-    # What runs in the guest.
+    # Commands in the guest.
 
     def begin(self, script, seconds=60, stdin=False):
-        """Start a shell script in the guest; a Request. Its time there is bounded."""
+        """Starts a shell script in the guest, with a time limit. Returns its Request."""
         verb = '%s %d %s' % ('i' if stdin else 'x', seconds, b64(script))
         return Request(self.port, verb, seconds, '%s: %s' % (self.name, script))
 
     def run(self, script, seconds=60):
-        """Run a shell script in the guest to its successful end; its output."""
+        """Runs a shell script in the guest to its successful end. Returns its output."""
         return self.begin(script, seconds).check()
 
     def put(self, path, target):
-        """Copy a file into the guest, with its mode."""
+        """Copies a file into the guest, with its mode."""
         with open(path, 'rb') as f:
             data = f.read()
         verb = 'p %d %o %s' % (len(data), os.stat(path).st_mode & 0o777, b64(target))
         Request(self.port, verb, 60, '%s: put %s' % (self.name, target), data).check()
 
     def get(self, path):
-        """The bytes of a file in the guest."""
+        """Returns the bytes of a file in the guest."""
         request = self.begin("cat '%s'" % path)
         request.check()
         return request.raw
 
     def wait_for(self, condition, seconds=60):
-        """Poll inside the guest until a shell command succeeds."""
+        """Polls inside the guest until a shell command succeeds."""
         request = self.begin('until %s; do usleep 20000; done >/dev/null 2>&1' % condition,
                              seconds)
         if request.wait() != 0:
@@ -267,7 +268,7 @@ class Guest:
                 self.name, condition, seconds, request.output))
 
     def serve(self, script, ready, seconds=60):
-        """Start a server and wait until `ready` (a shell command) succeeds; its Request."""
+        """Starts a server and waits until `ready` (a shell command) succeeds. Returns its Request."""
         request = self.begin(script, seconds)
         poll = self.begin('until %s; do usleep 20000; done >/dev/null 2>&1' % ready, seconds)
         while poll.poll(0.05) is None:
@@ -288,19 +289,17 @@ class Guest:
 
 
     def change_to_siw(self):
-        """siw0, iWARP by the kernel's TCP, on eth0 in place of rxe0, which librdmacm would take."""
+        """Replaces rxe0 by siw0 on eth0: iWARP over the kernel's TCP. librdmacm would choose rxe0."""
         self.put(paths.siw(self.suite), '/tmp/siw.ko')
         self.run('set -e; modprobe libcrc32c; modprobe iw_cm; insmod /tmp/siw.ko; '
                  'rdma link del rxe0; rdma link add siw0 type siw netdev eth0')
         self.wait_for("rdma link show siw0/1 | grep -q 'state ACTIVE'")
 
-    # Faults on the way, for RoCEv2 packets only: ARP and TCP stay whole.
+    # Faults of the path, for RoCEv2 packets only: ARP and TCP are not affected.
 
     def netem(self, out=None, into=None):
-        """netem's options for what this guest sends and for what it gets; None: as they come.
-
-        As in there.netem(out='loss 10%', into='delay 5ms reorder 25% duplicate 5%').
-        """
+        """Sets netem's options for packets that this guest sends and gets; None: no faults. As in
+        there.netem(out='loss 10%', into='delay 5ms reorder 25% duplicate 5%')."""
         script = ['set -e', 'for m in sch_netem sch_prio sch_ingress cls_u32 act_mirred; do '
                   'modprobe $m; done', 'modprobe ifb numifbs=1', 'ip link set ifb0 up',
                   'tc qdisc del dev eth0 root 2>/dev/null || true',
@@ -323,7 +322,7 @@ class Guest:
 
 
 def boot_all(guests):
-    """Boot several guests at a time."""
+    """Boots several guests at a time."""
     for guest in guests:
         guest.start()
     try:
@@ -336,12 +335,12 @@ def boot_all(guests):
 
 
 def make_bridge(name='br0', mtu=1500):
-    """A bridge for the taps of several guests, without what a bridge sends of its own."""
+    """Makes a bridge for the taps of several guests that sends no packets of its own."""
     namespace.ip('link', 'add', name, 'type', 'bridge', 'forward_delay', '0', 'mcast_snooping',
                  '0')
     namespace.ip('link', 'set', name, 'mtu', str(mtu), 'up')
 
 
 def host_address(interface, address='192.0.2.1/24'):
-    """Give the host's kernel an address, for the TCP connections that programs begin with."""
+    """Gives the host's kernel an address, for the TCP connections with which programs start."""
     namespace.ip('addr', 'add', address, 'dev', interface)

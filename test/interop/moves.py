@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The address of rxe0 goes and comes back at another place of the GID table, in the middle of
-traffic of cm_move.c: the connections come back by themselves, requests are replayed or reported."""
+"""The address of rxe0 disappears and returns at another index of the GID table, during traffic of
+cm_move.c. The connections recover by themselves; requests are replayed or reported.
+"""
 
 import re
 import time
@@ -32,13 +33,13 @@ class Mover:
         return text
 
     def ask(self):
-        """Of both streams: {'lost': ..., 'back': ..., 'done': ..., ...}."""
+        """Returns the counters of both streams: {'lost': ..., 'back': ..., 'done': ..., ...}."""
         self.request.write('?\n')
         return [{key: int(value) for key, value in re.findall(r'(\w+)=(\d+)', part)}
                 for part in self.line().split('|')]
 
     def until(self, what):
-        """Both streams are so."""
+        """Waits until the condition holds for both streams."""
         end = time.monotonic() + SECONDS
         while True:
             flows = self.ask()
@@ -48,26 +49,26 @@ class Mover:
             time.sleep(0.05)
 
     def flows(self):
-        """There is traffic on both; what they say then."""
+        """Waits for traffic on both streams and returns their counters."""
         before = self.ask()
         for i, flow in enumerate(before):
             self.until(lambda now, i=i, flow=flow: now['done'] > min(f['done'] for f in before))
         return self.ask()
 
     def close(self):
-        """It finds what its requests have left as it should be."""
+        """Ends the program, which checks the memory that its requests wrote."""
         self.request.write('end\n')
         self.request.check()
 
 
 def check(there, program):
-    """The last counts of both streams: that which posts again, that which reports."""
+    """Returns the last counters of both streams: the one that posts again, the one that reports."""
     table = gids.Table(there)
     mover = Mover(there, program)
     places = set()
     for n in range(1, ROUNDS + 1):
         before = mover.flows()
-        # Whoever comes first takes the first free place.
+        # The first address that is added takes the first free index.
         first, second = (OTHER, OURS) if n % 2 else (OURS, OTHER)
         table.change(gids.DROP, '-' + OURS)
         mover.until(lambda flow: flow['lost'] >= n)
@@ -85,8 +86,8 @@ def check(there, program):
 
 
 def remove(there, program, device):
-    """Take a device away that is in use. The kernel's rxe waits for its users, who hear nothing
-    of it: it tears nobody off (disassociate_ucontext), as drivers of cards do."""
+    """Removes a device that is in use. The kernel's rxe waits for its users without notifying them.
+    Unlike drivers of cards it does not disconnect them (disassociate_ucontext)."""
     mover = Mover(there, program, device)
     mover.flows()
     gone = there.begin('rdma link del ' + device, 300)

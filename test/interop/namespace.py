@@ -16,7 +16,7 @@ class NamespaceError(Exception):
 
 
 def skip(reason):
-    """End as a skipped test."""
+    """Ends as a skipped test."""
     print('skipped: %s' % reason, flush=True)
     sys.exit(SKIP)
 
@@ -28,9 +28,9 @@ def write(path, text):
 
 
 def unshare_command():
-    # PID 1 of a PID namespace takes every process in it along when it ends, however that comes
-    # about, and a network namespace without a name ends with its last process. So there is
-    # nothing to clean up, and nothing that two runs could both want.
+    # PID 1 of a PID namespace takes every process in it along when it ends, for any cause. A
+    # network namespace without a name ends with its last process. So no cleanup is needed, and two
+    # runs share nothing.
     command = ['unshare', '--net', '--pid', '--fork', '--kill-child=KILL', '--mount-proc']
     if os.geteuid() != 0:
         command += ['--user', '--map-root-user']
@@ -38,18 +38,16 @@ def unshare_command():
 
 
 def enter():
-    """Run this program again in a network and PID namespace of its own, and return there.
-
-    Without root it takes unprivileged user namespaces. Raises NamespaceError where this
-    machine allows none.
-    """
+    """Runs this program again in a network and PID namespace of its own, and returns there. Without
+    root it uses unprivileged user namespaces. Raises NamespaceError if this machine permits
+    none."""
     if os.environ.pop(MARK, None) and os.getpid() == 1:
         # The kernel drops signals that PID 1 of a namespace has no handler for.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         signal.signal(signal.SIGINT, signal.default_int_handler)
         ip('link', 'set', 'lo', 'up')
-        # A host that forwards, as those with containers do, would hand this on: the kernel would
-        # answer for other end points on the tap. IPv6 would send multicast of its own there.
+        # A forwarding host, as one with containers is, would forward these packets: the kernel
+        # would answer for other end points on the tap. IPv6 would send multicast of its own there.
         write('/proc/sys/net/ipv4/ip_forward', '0')
         write('/proc/sys/net/ipv6/conf/default/disable_ipv6', '1')
         return
@@ -64,8 +62,8 @@ def enter():
     if done.returncode:
         raise NamespaceError('no network namespace with a tap: ' + done.stderr.strip())
     sys.stdout.flush()
-    # unshare blocks SIGTERM and SIGINT while it waits, so this process stays and passes on that
-    # it is to end, also when it is killed itself.
+    # unshare blocks SIGTERM and SIGINT while it waits. So this process stays and passes on the
+    # signal to end, also when it is killed itself.
     inner = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL'] + command +
                              [sys.executable] + sys.argv, env=dict(os.environ, **{MARK: '1'}))
 
@@ -76,7 +74,7 @@ def enter():
 
 
 def ip(*args):
-    """ip(8) in the namespace of this process; its output."""
+    """Runs ip(8) in the namespace of this process. Returns its output."""
     done = subprocess.run(('ip',) + args, text=True, capture_output=True, timeout=60)
     if done.returncode:
         raise NamespaceError('ip %s: %s' % (' '.join(args), done.stderr.strip()))

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two peers that talk, and which cells of the table of conversations that fills."""
+"""Two peers that talk, and the cells of the table that each conversation fills."""
 
 import peer
 import standstill
 
-# Of the MR that every peer has: where requests come from, and where they go to.
+# Offsets in the MR of every peer: source at 0, and two targets.
 TARGET, TARGET2, SIZE = 1 << 20, 2 << 20, 3 << 20
 
 
 def cells(type, verbs, cases):
-    """Cells of the table: verbs and cases are lists of names in one string, by '|'."""
+    """Returns cells of the table. Verbs and cases are lists of names in one string, separated by '|'."""
     return [(type, verb.strip(), case.strip()) for verb in verbs.split('|')
             for case in cases.split('|')]
 
 
 def talk(*groups):
-    """Marks a conversation, and says which cells it fills."""
+    """Marks a conversation with the cells that it fills."""
     def mark(function):
         function.cells = [cell for group in groups for cell in group]
         function.title = function.__name__.replace('_', '-')
@@ -24,11 +24,9 @@ def talk(*groups):
 
 
 class Pair:
-    """Two peers with one MR each (n=0); QPs are made per conversation, a asks and b answers.
-
-    mtu, ip: of the paths from now on, lossy: packets get lost there; all may be changed between
-    conversations.
-    """
+    """Two peers with one MR each (n=0). QPs are made per conversation; a asks and b answers. mtu,
+    ip: of the paths from now on; lossy: packets get lost there. All may change between
+    conversations."""
 
     def __init__(self, a, b, mtu=1024, ip=4):
         self.a, self.b = a, b
@@ -41,14 +39,14 @@ class Pair:
 
     @staticmethod
     def region(side, n, size, access):
-        """An MR of a peer, made once: they are kept for the next pair."""
+        """Makes an MR of a peer once; the next pair reuses it."""
         made = side.__dict__.setdefault('regions', {})
         if n not in made:
             made[n] = side('mr', n=n, size=size, access=access)
         return made[n]
 
     def run(self, talk):
-        """A conversation; it must fill the cells that it said."""
+        """Runs a conversation, which must fill the cells that it declared."""
         self.done = set()
         talk(self)
         assert self.done == set(talk.cells), '%s: cells %s' % (
@@ -58,7 +56,7 @@ class Pair:
         self.done.add((self.type.upper(), verb, case))
 
     def connect(self, type='rc', qp={}, **options):
-        """A new pair of QPs."""
+        """Makes a new pair of QPs."""
         self.qp = (self.qp + 1) % 60
         self.type = type
         peer.make_qps(self.a, self.b, self.qp, type, **qp)
@@ -66,7 +64,7 @@ class Pair:
                      lossy=self.lossy, **options)
 
     def close(self):
-        """End the QPs, and take what they still had to say."""
+        """Destroys the QPs and polls their remaining completions."""
         for side in (self.a, self.b):
             side('reset', n=self.qp)
         for side in (self.a, self.b):
@@ -74,7 +72,7 @@ class Pair:
                 pass
 
     def lost(self, side, what):
-        """A completion has not come in time: tell all that both know, and fail."""
+        """A completion is overdue: prints the state of both peers, and fails."""
         print(standstill.report(self, '%s at %s' % (what, side.name)), flush=True)
         raise AssertionError('%s: no completion at %s' % (what, side.name))
 
@@ -89,23 +87,23 @@ class Pair:
         return found
 
     def remote(self, off=TARGET):
-        """Where a request of a goes to at b."""
+        """Returns the destination of a request of a at b."""
         return dict(raddr=self.mr[1]['addr'] + off, rkey=self.mr[1]['rkey'])
 
     def post(self, op, id=1, **args):
         self.a('send', qp=self.qp, id=id, op=op, mr=0, **args)
 
     def request(self, op, status=peer.SUCCESS, **args):
-        """One request of a, to its completion."""
+        """Runs one request of a to its completion."""
         self.post(op, **args)
         return self.expect(self.a, '%s %s' % (op, args), id=1, status=status)
 
     def receive(self, id=2, length=TARGET, off=TARGET):
-        """Post a receive of b."""
+        """Posts a receive of b."""
         self.b('recv', qp=self.qp, id=id, mr=0, off=off, len=length)
 
     def fill(self, side, length, off=0):
-        """New bytes, other than the last ones; their seed."""
+        """Writes new bytes, different from the last ones. Returns their seed."""
         self.seed += 1
         side('fill', mr=0, off=off, len=length, seed=self.seed)
         return self.seed
@@ -115,7 +113,7 @@ class Pair:
         assert differs == 'no', '%s: byte %s is wrong at %s' % (what, differs, side.name)
 
     def value(self, side, off, to=None):
-        """The 8 bytes of a peer's MR at off, or make them `to`."""
+        """Returns the 8 bytes of a peer's MR at off, or sets them to `to`."""
         if to is None:
             return side('peek', mr=0, off=off)['value']
         return side('poke', mr=0, off=off, value=to)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the interop suite keeps what it built, and what it shares with test/app."""
+"""Folder of the interop suite's build results, and functions shared with test/app."""
 
 import hashlib
 import os
@@ -8,15 +8,15 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.append(os.path.join(TOP, 'test', 'app'))
-# Shared by all builds of the tree; another folder by BB_INTEROP_CACHE.
+# Shared by all builds of the tree; BB_INTEROP_CACHE selects another folder.
 CACHE = os.path.abspath(os.environ.get('BB_INTEROP_CACHE',
                                        os.path.join(TOP, 'build-test', 'interop')))
-# What the initramfs has from this tree.
+# Files of this tree in the initramfs.
 GUEST_FILES = [os.path.join(HERE, 'vm', 'guest', name) for name in ('init', 'agent')]
 
 
 def guest_key():
-    """Of the tree's part of the initramfs, by content: git moves the times of files."""
+    """Returns a hash of these files' content, as git changes the times of files."""
     key = hashlib.sha256()
     for path in GUEST_FILES:
         with open(path, 'rb') as f:
@@ -33,7 +33,7 @@ def read_text(path):
 
 
 def image(suite):
-    """(kernel, initramfs) of a Debian suite; None if vm/build has not made them from this tree."""
+    """Returns (kernel, initramfs) of a Debian suite; None unless vm/build made them from this tree."""
     folder = os.path.join(CACHE, suite)
     files = [os.path.join(folder, name) for name in ('vmlinux', 'initramfs.cpio')]
     if read_text(os.path.join(folder, 'key')) is None or not all(map(os.path.exists, files)):
@@ -44,7 +44,7 @@ def image(suite):
 
 
 def siw(suite):
-    """The module siw for the kernel of a suite; None if vm/build has made none."""
+    """Returns the module siw for the kernel of a suite; None if vm/build made none."""
     folder = os.path.join(CACHE, suite)
     path = os.path.join(folder, 'siw.ko')
     version = read_text(os.path.join(folder, 'version'))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Any verb of a peer, one call at a time, whatever carries it out.
+"""Any verb of a peer, one call at a time, on any implementation.
 
     peer('mr', n=0, size=4096)                      # {'addr': ..., 'lkey': ..., 'rkey': ...}
     peer('qp', n=0, type='rc')
@@ -8,7 +8,7 @@
     peer('send', qp=0, id=1, op='write', mr=0, len=64, raddr=..., rkey=...)
     peer.completion()                               # {'id': 1, 'status': 0, ...}
 
-peer_line.h lists the commands. Numbers of a reply are int, all else is text.
+peer_line.h lists the commands. Numbers in a reply are int, other values are text.
 """
 
 import errno
@@ -20,11 +20,11 @@ REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, RETRY_EXC_ERR, RNR_RETRY_EXC_ERR = 
 
 
 class PeerError(Exception):
-    """A peer does not answer as it should."""
+    """A peer answers wrongly or not at all."""
 
 
 class VerbsError(Exception):
-    """A verb failed; errno says how."""
+    """A verb failed with errno."""
 
     def __init__(self, number, text):
         super().__init__(text)
@@ -39,12 +39,10 @@ def convert(text):
 
 
 class Peer:
-    """What the kinds of peers share; they bring write_line and read_line.
-
-    name: for messages. ipv4, ipv6: indexes of its GIDs for RoCEv2. timeout: of its requests, as
-    for ibv_modify_qp; lossy: the same where packets get lost. stalls: it may forget the rest of
-    a request until the next one comes.
-    """
+    """Base of all kinds of peers, which provide write_line and read_line. name: for messages. ipv4,
+    ipv6: indexes of its GIDs for RoCEv2. timeout: of its requests, as for ibv_modify_qp; lossy:
+    the same where packets get lost. stalls: it may forget the rest of a request until the next
+    one is posted."""
     timeout = lossy = 18
     stalls = False
 
@@ -71,14 +69,14 @@ class Peer:
         return self.reply(line)
 
     def standing(self, n):
-        """What it knows of QP `n` and of its device, for who looks why nothing comes."""
+        """Returns the state of QP `n` and of its device, for a report of a missing completion."""
         return 'QP: %s' % self('state', n=n)
 
     def capture(self):
-        """The file of what its device has sent and got, if there is one."""
+        """Returns the file of the packets that its device sent and received, if there is one."""
 
     def wait_port(self, seconds=120):
-        """Until the port is up."""
+        """Waits until the port is up."""
         end = time.monotonic() + seconds
         while self('port')['state'] != 'ACTIVE':
             if time.monotonic() > end:
@@ -86,8 +84,8 @@ class Peer:
             time.sleep(0.01)
 
     def completion(self, ms=60000):
-        """The next completion, None if there is none for that long."""
-        # The peer answers within the wait for a line, so a long wait is made of short ones.
+        """Returns the next completion, None if there is none within ms."""
+        # The peer answers within the time limit of a line, so a long wait consists of short ones.
         while True:
             step = min(ms, 5000)
             found = self('poll', ms=step)
@@ -98,10 +96,9 @@ class Peer:
 
 def connect(a, b, n=0, mtu=1024, ip=4, psn=(0xfffff0, 0x10), skew=0, lossy=False,
             **options):
-    """RC or UC QP `n` of two peers, made before by 'qp', to RTS; `options` go to rtr and rts.
-
-    psn: first of a's and of b's requests: a's go over the wrap. a begins `skew` behind what b was told.
-    """
+    """Moves RC or UC QP `n` of two peers, made by 'qp', to RTS; `options` go to rtr and rts. psn:
+    first of a's and of b's requests; a's wrap. a starts `skew` PSNs behind the one that b
+    expects."""
     gids = [peer('gid', index=peer.sgid[ip])['gid'] for peer in (a, b)]
     rtr = {k: v for k, v in options.items() if k in ('depth',)}
     rts = {k: v for k, v in options.items() if k in ('timeout', 'retry', 'rnr', 'depth')}
@@ -114,6 +111,6 @@ def connect(a, b, n=0, mtu=1024, ip=4, psn=(0xfffff0, 0x10), skew=0, lossy=False
 
 
 def make_qps(a, b, n=0, type='rc', **options):
-    """QP `n` of two peers, in INIT; their numbers are kept for connect."""
+    """Makes QP `n` of two peers, in INIT; their numbers are stored for connect."""
     for peer in (a, b):
         peer.qpn[n] = peer('qp', n=n, type=type, **options)['qpn']

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Record the conversations of conversations.py between two guests, one pcap each.
+"""Records the conversations of conversations.py between two guests, one pcap each.
 
-The files of test/golden/data came from this; with the same names they are made anew.
+It made the files of test/golden/data; with the same names it makes them anew.
 """
 
 import argparse

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A path between a guest's tap and a port of Bluebell's that a rule reorders packet by packet.
+"""A path between a guest's tap and a port of Bluebell, reordered by a rule packet by packet.
 
     path = relay.Relay(there)               # path.tap: the interface for Bluebell's port
     path.rule = relay.Reorder(seed=1)
     ...
-    path.sent                               # the packets that Bluebell sent, in its order
+    path.sent                               # the packets that Bluebell sent, in order
 
-A rule takes each RoCEv2 packet and returns the frames to forward now. All else passes as it comes.
+A rule takes each RoCEv2 packet and returns the frames to forward now. Other frames pass unchanged.
 """
 
 import random
@@ -25,7 +25,7 @@ def direct(frame, packet, to_guest):
 
 
 class StaleAck:
-    """Adds an ACK of `psn` in front of the READ response with that PSN, once."""
+    """Adds an ACK of `psn` before the READ response with that PSN, once."""
 
     def __init__(self, there, psn, address='192.0.2.9', mac='02:00:00:00:00:09'):
         self.path = roce.Path(mac, address, there.mac, there.ipv4)
@@ -41,10 +41,8 @@ class StaleAck:
 
 
 class LateAck:
-    """Delivers the ACK of `psn`, Bluebell's own, in front of the READ response with PSN `before`.
-
-    The READ request waits for the ACK: otherwise the responses could stand for it.
-    """
+    """Delivers the ACK of `psn`, Bluebell's own, before the READ response with PSN `before`. The
+    READ request waits for the ACK: otherwise the responses could replace it."""
 
     def __init__(self, psn, before):
         self.psn, self.before = psn, before
@@ -75,7 +73,7 @@ class LateAck:
 
 
 class Reorder:
-    """Holds two packets in five back until up to three others of its direction passed."""
+    """Holds back two packets in five until up to three others of their direction have passed."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -93,7 +91,7 @@ class Reorder:
         return [frame] + late
 
     def idle(self, to_guest):
-        """The frames to forward because no other packet comes."""
+        """Returns the frames to forward because no other packet comes."""
         late = [entry[1] for entry in self.held[to_guest]]
         self.held[to_guest] = []
         return late
@@ -115,14 +113,14 @@ class Relay:
 
     @staticmethod
     def open(interface):
-        # Else it would forward its own frames.
+        # Otherwise it would forward its own frames.
         made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         made.setsockopt(endpoint.SOL_PACKET, endpoint.PACKET_IGNORE_OUTGOING, 1)
         made.bind((interface, 3))           # ETH_P_ALL
         return made
 
     def reset(self, rule):
-        """Another rule, and records that begin here."""
+        """Sets another rule and clears the records."""
         self.rule, self.sent, self.asked = rule, [], []
 
     def loop(self):

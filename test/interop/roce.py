@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""RoCEv2 packets as bytes, independent of Bluebell's own code: what tests hold against it.
+"""RoCEv2 packets as bytes, independent of Bluebell's code, for comparison in tests.
 
 Numbers of IBTA volume 1, chapter 9 (transport headers), annex A17 (RoCEv2).
 """
@@ -22,12 +22,10 @@ NAK_SEQUENCE, NAK_INVALID, NAK_ACCESS, NAK_OPERATIONAL = 0x60, 0x61, 0x62, 0x63
 
 
 def icrc(ip):
-    """The 4 bytes of ICRC as on the wire, for an IP packet that lacks them.
-
-    CRC-32 over 8 bytes of ones in the place of the LRH, then the packet, where what may change
-    on the way counts as ones: type of service, TTL and header checksum (IPv6: traffic class,
-    flow label, hop limit), the UDP checksum, byte 4 of the BTH.
-    """
+    """Returns the 4 bytes of ICRC as on the wire, for an IP packet without them. CRC-32 over 8
+    bytes of ones instead of the LRH, then the packet with variant fields as ones. These are type
+    of service, TTL and header checksum (IPv6: traffic class, flow label, hop limit), the UDP
+    checksum, and byte 4 of the BTH."""
     data = bytearray(ip)
     if data[0] >> 4 == 4:
         udp = (data[0] & 15) * 4
@@ -71,7 +69,7 @@ def atomic_eth(address, rkey, swap_add, compare):
 
 
 class Path:
-    """Where frames come from and go to: MACs and IP addresses (both of one family)."""
+    """Source and destination of frames: MACs and IP addresses (both of one family)."""
 
     def __init__(self, source_mac, source_ip, target_mac, target_ip):
         self.ethernet = mac_bytes(target_mac) + mac_bytes(source_mac)
@@ -79,7 +77,7 @@ class Path:
         self.target = ipaddress.ip_address(target_ip)
 
     def frame(self, transport, udp_source=0xc000, corrupt_icrc=False):
-        """An Ethernet frame around BTH and what follows it; payload padded by the caller."""
+        """Returns an Ethernet frame around a BTH with headers and payload, padded by the caller."""
         size = 8 + len(transport) + 4
         udp = struct.pack('>HHHH', udp_source, PORT, size, 0)
         if self.source.version == 4:
@@ -99,7 +97,7 @@ class Path:
 
 
 class Packet:
-    """A RoCEv2 packet out of a frame; see parse."""
+    """A RoCEv2 packet from a frame; see parse."""
 
     def __init__(self, ip, udp):
         self.ip = ip
@@ -110,7 +108,7 @@ class Packet:
         self.qpn = qpn & QPN_MASK
         self.psn = psn & PSN_MASK
         self.ack_request = bool(psn >> 31)
-        # What is behind the BTH: further headers, payload, pad.
+        # Bytes after the BTH: further headers, payload, pad.
         self.body = ip[udp + 20:-4]
 
     @property
@@ -123,7 +121,7 @@ class Packet:
 
 
 def parse(frame):
-    """The Packet in an Ethernet frame, None if there is no whole RoCEv2 packet in it."""
+    """Returns the Packet in an Ethernet frame, None if it contains no whole RoCEv2 packet."""
     if len(frame) < 14 + 20:
         return None
     kind, ip = struct.unpack_from('>H', frame, 12)[0], frame[14:]
@@ -141,7 +139,7 @@ def parse(frame):
 
 
 def arp_reply(request, mac, address):
-    """The answer to a frame that asks for an IPv4 address, else None."""
+    """Returns the answer to an ARP request for the IPv4 address, else None."""
     if request[12:14] != b'\x08\x06' or len(request) < 42:
         return None
     kind, _, _, _, operation = struct.unpack_from('>HHBBH', request, 14)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who stood still, when a completion does not come: both sides' queues and counters, last packets."""
+"""State of both peers when a completion is missing: queues, counters, last packets."""
 
 import mmap
 import os
@@ -19,7 +19,7 @@ WITH_AETH = {0x0d, 0x0f, 0x10, 0x11, 0x12}
 
 
 def options(data):
-    """Code and bytes of each option of a block."""
+    """Yields code and bytes of each option of a block."""
     while len(data) >= 4:
         code, size = struct.unpack_from('<HH', data)
         if code == 0:
@@ -29,12 +29,12 @@ def options(data):
 
 
 def packets(path, most=PACKETS):
-    """The last packets of a pcapng that a device writes: time in ns, options, bytes. Others are skipped."""
+    """Returns the last packets of a pcapng file that a device is writing: time in ns, options, bytes."""
     if not os.path.getsize(path):
         return []
     with open(path, 'rb') as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as data:
         end, found = len(data), []
-        # A block ends with its size, too: the last ones are found without those before them.
+        # A block ends with its size, too, so the last ones are found from the end.
         while end >= 12 and len(found) < most:
             size = struct.unpack_from('<I', data, end - 4)[0]
             if size < 12 or size > end or struct.unpack_from('<I', data, end - size + 4)[0] != size:
@@ -49,7 +49,7 @@ def packets(path, most=PACKETS):
 
 
 def line(when, more, data):
-    """One packet, as it is read by who looks for a gap."""
+    """Formats one packet, for a search for gaps."""
     way = {1: 'in ', 2: 'out'}.get(more.get(FLAGS, b'\0')[0] & 3, '?  ')
     note = ' [%s]' % more[COMMENT].decode(errors='replace') if COMMENT in more else ''
     kind = b'\x08\x00' if data[:1] and data[0] >> 4 == 4 else b'\x86\xdd'
@@ -66,13 +66,13 @@ def line(when, more, data):
 
 
 def report(pair, what):
-    """Everything that the two can still be asked; what fails of it is said, and no more."""
+    """Returns everything that both peers still report; an error of a query is part of the report."""
     said = ['no completion: %s; conversation with QP %d' % (what, pair.qp)]
     for side in (pair.a, pair.b):
         try:
             said += ['--- %s (%s)' % (side.name, 'asks' if side is pair.a else 'answers'),
                      side.standing(pair.qp).rstrip()]
-        except Exception as err:  # what it was about to say is worth more
+        except Exception as err:  # the rest of the report matters more
             said.append('it cannot be asked: %s' % err)
     for side in (pair.a, pair.b):
         path = side.capture()

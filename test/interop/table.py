@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold doc/guides/interop.rst against the conversations: same cells, none empty.
+"""Compares doc/guides/interop.rst with the conversations: same cells, none empty.
 
-What the cells say is found by test_bb_rxe.py, which writes the file. This needs no guest:
-a conversation, path or known gap that is not in the table is found here.
+test_bb_rxe.py finds the content of the cells and writes the file. This check needs no guest:
+it finds a conversation, path or known gap that is not in the table.
 
 usage: table.py INTEROP_RST
 """
@@ -45,21 +45,21 @@ NAMES = {'send': 'SEND', 'send_imm': 'SEND with immediate', 'send_inv': 'SEND wi
 
 
 def declared():
-    """What the cells are if nothing is found wrong: {(role, run name): {cell: text}}."""
+    """Returns the cells if everything passes: {(role, run name): {cell: text}}."""
     return {(role, run.name): {cell: runs.gap(role, talk) or 'pass' for talk in run.talks
                                for cell in talk.cells}
             for role in ROLES for run in runs.RXE}
 
 
 def rows():
-    """Cells of all paths in their order: by type, then verb."""
+    """Returns the cells of all paths in order: by type, then verb."""
     found = dict.fromkeys(cell for run in runs.RXE for talk in run.talks for cell in talk.cells)
     types, verbs = ['RC', 'UC', 'UD'], list(NAMES)
     return sorted(found, key=lambda cell: (types.index(cell[0]), verbs.index(cell[1])))
 
 
 def render(found):
-    """The file: found as by declared()."""
+    """Returns the file's text; `found` is as from declared()."""
     text = HEAD
     reasons = []
     for number, run in enumerate(runs.RXE, 1):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The conversations between software devices of two processes, over DPDK's memif, a VLAN there, shared
-memory, a tap, or AF_XDP on a veth pair. The last two in a network namespace, and not all of them."""
+memory, a tap, or AF_XDP on a veth pair. The last two run in a network namespace, and only in part.
+"""
 
 import argparse
 import ctypes
@@ -24,14 +25,14 @@ import peer  # noqa: E402
 import runs  # noqa: E402
 
 
-# Protocols that tshark takes our patterns for.
+# Protocols for which tshark mistakes our patterns.
 ON_TOP = ['rpcordma', 'smb_direct', 'iser', 'nvme-rdma', 'smc', 'lnet', 'infiniband.eoib',
           'infiniband_sdp']
 
 
 def memif(n):
-    """The device and EAL's option of side n, 1 or 2."""
-    # An abstract socket leaves no file behind.
+    """Returns the device's and EAL's option of side n, 1 or 2."""
+    # An abstract socket leaves no file.
     return 'port=net_memif0,framesz=4198', ['--vdev=net_memif0,role=%s,socket=@bb_pair%d,'
                                             'socket-abstract=yes,bsize=4224' % (
                                                 ('server', 'client')[n - 1], os.getpid())]
@@ -47,16 +48,16 @@ def vlan(n):
 
 
 def vlans(n):
-    """A VLAN for each: they must not hear each other."""
+    """A VLAN for each: they must not receive each other's packets."""
     link, eal = memif(n)
     return link + ',vlan=%d' % (4 + n), eal
 
 
 def tap(n):
-    """A tap, and a packet socket on the interface that it is of Linux."""
+    """A tap, and a packet socket on Linux's interface of that tap."""
     if n == 1:
         return 'port=net_tap0', ['--vdev=net_tap0,iface=bbtap']
-    # Side 1 runs, and has given its own MAC to the interface: two hosts must differ.
+    # Side 1 is running and gave its own MAC to the interface, but two hosts must differ.
     namespace.ip('link', 'set', 'bbtap', 'address', '02:00:00:00:00:77', 'up')
     return 'port=net_af_packet0', ['--vdev=net_af_packet0,iface=bbtap']
 
@@ -70,21 +71,21 @@ def veth():
 
 
 def af_xdp(n):
-    """Each has an end of a veth pair; a new one, as processes leave their XDP programs there."""
+    """Each has an end of a veth pair, made anew, as processes leave their XDP programs there."""
     if n == 1:
         veth()
     return 'port=net_af_xdp0', ['--vdev=net_af_xdp0,iface=bbx%d' % n]
 
 
 LINKS = {'memif': memif, 'vlan': vlan, 'shm': shm, 'tap': tap, 'af_xdp': af_xdp}
-# What Linux carries takes longer: some conversations of each kind, and those that lose packets.
+# The kernel's links are slower: some conversations of each kind, and those with packet loss.
 KERNEL = [runs.Run(runs.MESSAGES), runs.Run(runs.MESSAGES, ip=6), runs.LOSSES[0]]
 KERNEL_RUNS = {'tap': KERNEL, 'af_xdp': KERNEL + [runs.Run(runs.MESSAGES, 2048)]}
 APART = {'vlan': vlans}
 
 
 def pairs(args, options, links=LINKS):
-    """options: more of them for the device of each side."""
+    """Makes a pair. options: further ones for the device of each side."""
     sides = []
     for n in (1, 2):
         link, eal = links[args.link](n)
@@ -101,7 +102,7 @@ def pairs(args, options, links=LINKS):
 
 
 def judge(capture):
-    """A second reader's word on a capture of what an ethdev carried: IP packets of RoCEv2."""
+    """tshark reads a capture of an ethdev's packets: all must be RoCEv2 packets over IP."""
     out = subprocess.run(['tshark', '-n', '-r', capture, '-T', 'fields'] +
                          [arg for p in ON_TOP for arg in ('--disable-protocol', p)] +
                          [arg for f in ('frame.packet_flags_direction', 'ip.version',
@@ -120,7 +121,7 @@ def judge(capture):
 
 
 def tagged(args):
-    """Conversations on a VLAN, captured, and none between two of them."""
+    """Conversations on a VLAN, with capture, and none between two VLANs."""
     both, close = pairs(args, [None, None], APART)
     try:
         both.connect()
@@ -145,7 +146,7 @@ def tagged(args):
 
 
 def without_rings():
-    """Why there are no packet sockets with rings, or None. QEMU's emulation of Linux has none."""
+    """Returns why there are no packet sockets with rings, or None. QEMU's emulation of Linux has none."""
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
         try:
             s.setsockopt(263, 10, 1)  # SOL_PACKET, PACKET_VERSION, TPACKET_V2
@@ -155,7 +156,7 @@ def without_rings():
 
 
 def without_xdp():
-    """Why there is no XDP, no right to load programs for it, or nothing to load them on; or None."""
+    """Returns why XDP, the right to load its programs, or an interface for them is missing; or None."""
     number = {'x86_64': 321, 'aarch64': 280}.get(platform.machine())  # bpf
     if number is None:
         return 'what is the number of bpf() here?'
@@ -179,7 +180,7 @@ NEEDS = {'tap': (['tap', 'af_packet'], without_rings), 'af_xdp': (['af_xdp'], wi
 
 
 def by_kernel(args):
-    """Conversations over what Linux carries, in a namespace."""
+    """Runs conversations over the kernel's links, in a namespace."""
     pmds, without = NEEDS[args.link]
     for pmd in pmds:
         if ctypes.util.find_library('rte_net_' + pmd) is None:

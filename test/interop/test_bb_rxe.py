@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The conversations between Bluebell and Linux's rdma_rxe, each asking the other.
+"""The conversations between Bluebell and Linux's rdma_rxe; each asks the other.
 
 Bluebell is on the host's end of the guest's tap, by DPDK's af_packet, with addresses of its own.
-What the table of doc/guides says must be what comes out; --update writes it.
+The table of doc/guides must equal the results; --update writes it.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def bb_peer(program, there, option, ips='ip=192.0.2.9/24,ip=2001:db8::9/64'):
 
 
 def hold_all(there, args, wanted):
-    """The runs @wanted in both roles; what table.render takes."""
+    """Runs the runs @wanted in both roles. Returns the argument of table.render."""
     found = {}
     linux = verbs.Verbs(there, args.verbs_peer)
 
@@ -55,7 +55,7 @@ def hold_all(there, args, wanted):
 
 
 def tells(both, there):
-    """Of a request whose ACKs do not come, the failure of a test says who stood still."""
+    """If the ACKs of a request are missing, the failure of a test names the peer that stalled."""
     both.mtu, both.ip, both.lossy = 1024, 4, False
     both.connect()
     both.request('write', len=3000, **both.remote())

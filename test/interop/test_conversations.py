@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do the conversations hold of Linux itself: both peers in one guest, over rxe's loopback."""
+"""Checks that the conversations hold for Linux itself: both peers in one guest, over rxe's loopback."""
 
 import argparse
 import sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does the harness work: a guest boots, and a few lines of Python exchange SENDs with its kernel.
+"""Checks the harness: a guest boots, and a few lines of Python exchange SENDs with its kernel.
 
 ibv_rc_pingpong in the guest is the server. The client is this program: it sends SEND Only
-packets and acknowledges those of the guest, and every ICRC of the guest is checked.
+packets, acknowledges those of the guest, and checks every ICRC of the guest.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import namespace  # noqa: E402
 import roce  # noqa: E402
 
 QPN = 0x4242
-PSN = 0xfffffe          # passes from 0xffffff to 0 after two packets
+PSN = 0xfffffe          # wraps from 0xffffff to 0 after two packets
 SILENCE = 60
 
 
@@ -26,7 +26,7 @@ def payload(number, size):
 
 
 def pingpong(there, count, size):
-    """`count` SENDs each way, one at a time; how many ACKs and SENDs of the guest came."""
+    """Exchanges `count` SENDs each way, one at a time. Returns the ACKs and SENDs from the guest."""
     server = there.serve_tcp('ibv_rc_pingpong -d rxe0 -g 1 -m 1024 -s %d -n %d' % (size, count),
                              seconds=120)
     wire = endpoint.RawEndpoint(there)
@@ -42,7 +42,7 @@ def pingpong(there, count, size):
     while acked < count or received < count:
         packet = wire.receive(2)
         if packet is None:
-            # Neither side may rely on the other's timeout alone: this one sends again too.
+            # Neither side may rely on the peer's timeout alone: this one retransmits too.
             again += 1
             assert again < SILENCE / 2, 'silence after %d acked, %d received' % (acked, received)
             if acked < count:
@@ -78,13 +78,13 @@ def pingpong(there, count, size):
 
 
 def wrong_icrc(there):
-    """A packet whose ICRC is wrong gets no answer, the same packet with the right one does."""
+    """A packet with a wrong ICRC gets no answer, the same packet with the right one does."""
     server = there.serve_tcp('ibv_rc_pingpong -d rxe0 -g 1 -m 1024 -s 8 -n 1', seconds=300)
     wire = endpoint.RawEndpoint(there)
     peer = endpoint.Pingpong(there, wire, QPN, PSN)
     request = roce.bth(roce.RC_SEND_ONLY, peer.qpn, PSN, 0, True) + payload(0, 8)
     wire.send(request, corrupt_icrc=True)
-    # Only this order can be waited for: were the first one taken, its PSN would be a duplicate.
+    # Only this order works: if the first packet were accepted, its PSN would be a duplicate.
     packet = wire.receive(1)
     assert packet is None, 'an answer to a wrong ICRC: opcode %#x' % packet.opcode
     for _ in range(SILENCE):
@@ -101,8 +101,8 @@ def wrong_icrc(there):
 
 
 def faults(there, count):
-    """netem in the guest works on what it sends and on what it gets."""
-    # Of the last packet the copy may come after the end.
+    """netem in the guest applies to sent and to received packets."""
+    # The copy of the last packet may come after the end.
     there.netem(out='duplicate 100%')
     acks, sends = pingpong(there, count, 64)
     assert acks >= 2 * count - 1 and sends >= 2 * count - 1, 'what the guest sends comes once'

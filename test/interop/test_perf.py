@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ibv_*_pingpong and perftest, unchanged, on Linux's rdma_rxe, against bb_perf: both ways round.
+"""ibv_*_pingpong and perftest, unchanged, on Linux's rdma_rxe, against bb_perf, in both roles.
 
 bb_perf runs at the host's end of the guest's tap, on DPDK's af_packet. TCP goes between the two
 kernels, 192.0.2.1 and 192.0.2.2; RDMA between 192.0.2.9, which is bb_perf's device, and 192.0.2.2.
@@ -23,12 +23,12 @@ from apptest import own_cpu  # noqa: E402
 
 WAIT = 300      # seconds; the guest is slow, and slower on a busy machine
 ITERS = 100
-# perftest takes its clock from /proc/cpuinfo and complains without -F; the guest is slow to ack.
+# perftest reads its clock rate from /proc/cpuinfo and fails without -F; the guest is slow to ack.
 PERFTEST = '-F -u 18'
-TIMEOUT = 1.1   # seconds; what -u 18 is
+TIMEOUT = 1.1   # seconds; equal to -u 18
 
 
-# What bb_perf waits for a pingpong to go on; the guest sends again after 67 ms.
+# Seconds that bb_perf waits for a pingpong to continue; the guest retransmits after 67 ms.
 SILENCE = 30
 TRIES = 4
 
@@ -38,7 +38,7 @@ class Failed(Exception):
 
 
 class Stuck(Exception):
-    """The guest's rdma_rxe has stopped for ever, whatever we do; see stuck()."""
+    """The guest's rdma_rxe has stopped forever, whatever the peer does; see stuck()."""
 
 
 class BbPerf:
@@ -70,7 +70,7 @@ class BbPerf:
         self.process.wait()
 
     def result(self):
-        """Its JSON, once it has ended well."""
+        """Returns its JSON after a successful end."""
         try:
             out, _ = self.process.communicate(timeout=WAIT)
         except subprocess.TimeoutExpired:
@@ -83,7 +83,7 @@ class BbPerf:
 
 
 class Case:
-    """One program with its options, and what bb_perf says to them."""
+    """One program with its options, and bb_perf's options for it."""
 
     def __init__(self, program, size, connection=None, extra='', ours=(), gid=1):
         self.program = program
@@ -113,13 +113,13 @@ class Case:
         return self.theirs
 
     def check(self, role, report, output):
-        """What both say."""
+        """Checks the output of both."""
         assert report['result'] == 'pass', report
         if self.pingpong:
             assert 'invalid data' not in output, output
             assert '%d iters in' % ITERS in output, output
         elif role == 'server' or self.protocol not in ('read_lat', 'atomic_lat'):
-            # The servers of one-sided bandwidth tests print what bb_perf has told them.
+            # Servers of one-sided bandwidth tests print the values that bb_perf sent them.
             rows = [line.split() for line in output.split('\n')]
             assert [str(self.size), str(ITERS)] in [row[:2] for row in rows], output
         one_sided = self.protocol.split('_')[0] in ('read', 'atomic') or \
@@ -137,7 +137,7 @@ class Case:
             assert report['checked_bytes'] > 0, report
 
 
-# Sizes of the messages; the first list of each pair in every run, the second with --all.
+# Message sizes: the first list of each pair in every run, the second with --all.
 SIZES = {
     'rc': ((1, 4096), (61, 1024, 65536)),
     'uc': ((1024,), (1, 4096)),
@@ -165,7 +165,7 @@ def cases(everything):
         yield Case(program, 1500, 'UC')
     for program, size in UD[0] + (UD[1] if everything else ()):
         yield Case(program, size, 'UD')
-    # IPv6, and less than the defaults under way.
+    # IPv6, and fewer requests in flight than by default.
     yield Case('ibv_rc_pingpong', 3000, gid=2)
     yield Case('ib_write_bw', 3000, gid=2)
     yield Case('ib_read_bw', 5000, extra=' -o 1', ours=('--outs', '1'))
@@ -195,7 +195,7 @@ def stuck(there, case, text):
 
 
 def result(there, case, ours, theirs):
-    """bb_perf's report, when it has ended well."""
+    """Returns bb_perf's report after a successful end."""
     try:
         return ours.result()
     except Failed as err:
@@ -210,21 +210,21 @@ def result(there, case, ours, theirs):
 
 
 def as_client(program, there, case):
-    """The guest serves, bb_perf calls."""
+    """The guest is the server, bb_perf the client."""
     server = there.serve_tcp(case.theirs, seconds=WAIT)
     ours = BbPerf(program, there, case.ours, there.ipv4)
     case.check('client', result(there, case, ours, server), server.check())
 
 
 def as_server(program, there, case):
-    """bb_perf serves, the guest calls."""
+    """bb_perf is the server, the guest the client."""
     ours = BbPerf(program, there, case.ours)
     client = there.begin(case.theirs + ' 192.0.2.1', seconds=WAIT)
     case.check('server', result(there, case, ours, client), client.check())
 
 
 def attempt(run, program, there, case):
-    """Run a case, again if the guest got stuck."""
+    """Runs a case, again if the guest got stuck."""
     for _ in range(TRIES):
         try:
             return run(program, there, case)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """lib/connect by librdmacm and the kernel's IB CM, on rxe0 in a guest.
 
-Both sides are cm_peer, or the other one is a program of Debian's rdmacm-utils, unchanged.
+Both ends are cm_peer, or one is an unchanged program of Debian's rdmacm-utils.
 
 usage: test_rdmacm.py CM_PEER [--only PATTERN] [--cycles N]
 """
@@ -20,7 +20,7 @@ import namespace  # noqa: E402
 
 EAL = '--no-huge -m 64 --no-pci --no-telemetry --no-shconf --log-level=lib.eal:4'
 SECONDS = 240
-# Nobody has it; the host's kernel has the other one, which answers no request of the CM.
+# No host has the first address; the host's kernel has the second one, which answers no CM request.
 NO_HOST, MUTE_HOST = '192.0.2.200', '192.0.2.1'
 
 
@@ -36,13 +36,13 @@ class Peers:
         there.run('mkdir -p /var/run')
 
     def begin(self, side, host=None, lcore=1, stdin=False, device=None):
-        """A process of ours, which says its number first."""
+        """Starts a cm_peer, which first prints its process id."""
         return self.there.begin('echo pid $$; exec env %s -l %d %s %s -- %s %s:%d %s' % (
             self.program, lcore, EAL, self.options, device or self.device,
             self.there.ipv4 if host is None else host, self.port, side), SECONDS, stdin)
 
     def serve(self, side, host=None, stdin=False):
-        """A server of ours that listens."""
+        """Starts a cm_peer that listens."""
         self.port += 1
         request = self.begin(side, host, 0, stdin)
         shown = 0
@@ -77,7 +77,7 @@ def ipv6(peers):
 
 
 def until(request, word):
-    """A process of ours has said that."""
+    """Waits until a cm_peer has printed the word."""
     while word not in request.output:
         assert request.poll(0.1) is None, request.output
 
@@ -96,7 +96,7 @@ def rping_calls(peers):
     server = peers.serve('rping-server 20')
     client = peers.there.begin('rping -c -V -v -C 20 -S 1000 -a %s -p %d' % (
         peers.there.ipv4, peers.port), SECONDS)
-    # Its thread may still read events of a channel that it has closed, and complain in the end.
+    # Its thread may still read events of a closed channel and report an error at the end.
     client.wait()
     assert client.output.count('ping data: rdma-ping-') == 20, client.output
     return server.check()
@@ -104,7 +104,7 @@ def rping_calls(peers):
 
 def rping_serves(peers):
     """cm_peer calls rping"""
-    # Its last line says, as with its own client, that it has waited for another round.
+    # Its last line says, as with its own client, that it waited for another round.
     server = peers.serve_theirs('rping -s -v -C 20 -S 4000 -a %s -p %%d' % peers.there.ipv4)
     text = peers.begin('rping-client 20').check()
     server.wait()
@@ -133,7 +133,7 @@ def rejects_theirs(peers):
     client = peers.there.begin('rping -c -C 1 -a %s -p %d' % (peers.there.ipv4, peers.port),
                                SECONDS)
     assert client.wait() != 0, client.output
-    # Of iWARP the kernel tells a reset.
+    # On iWARP the kernel reports a reset.
     assert re.search('RDMA_CM_EVENT_REJECTED, error (28|-104)', client.output), client.output
     return server.check()
 
@@ -157,7 +157,7 @@ def mute_host(peers):
 
 
 def killed(side):
-    """One of the two is killed; the other hears of it."""
+    """One of the two is killed; the other is notified."""
     def run(peers):
         server = peers.serve('hold-server')
         client = peers.begin('hold-client')
@@ -183,7 +183,7 @@ CASES = [ours('rping-server 20', 'rping-client 20'), ipv6,
 
 
 def hold(peers, cases):
-    """Run cases; nothing of them may be left in the kernel."""
+    """Runs cases; none may leave objects in the kernel."""
     for case in cases:
         began = time.monotonic()
         text = case(peers)

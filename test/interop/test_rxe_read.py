@@ -30,9 +30,9 @@ MTU = 1024
 PARTS = 12
 SIZE = MTU * PARTS
 FIRST, MIDDLE, LAST, ONLY = 0x0d, 0x0e, 0x0f, 0x10
-PSN = 0xfffff0              # the first of the QP that asks
+PSN = 0xfffff0              # the first PSN of the requesting QP
 ROUNDS = 40
-# Bytes that are there after success where the kernel is at fault, by case of rxe_read.c.
+# Bytes present after success where the kernel is at fault, by case of rxe_read.c.
 KNOWN = {'no ACK': None,
          "ACK of the READ's last PSN before the last part": 3072,
          "ACK of the READ's second PSN before the second part": 1024,
@@ -40,23 +40,23 @@ KNOWN = {'no ACK': None,
 
 
 class BluebellsFault(AssertionError):
-    """The record says that the answering side is wrong."""
+    """The record shows an error of the answering side."""
 
 
 def pattern(seed, start, size):
-    """What fill and verify of a peer take for bytes `start` on."""
+    """Returns the bytes that fill and verify of a peer use, from `start` on."""
     return bytes((seed + start + i) % 251 for i in range(size))
 
 
 def check_answer(sent, seed, first=PSN, parts=PARTS):
-    """Raises BluebellsFault unless `sent` answers a READ of `parts` packets whole and right."""
+    """Raises BluebellsFault unless `sent` answers a READ of `parts` packets completely and correctly."""
     seen = set()
     for packet in sent:
         part = packet.psn - first & roce.PSN_MASK
         if part >= parts:
             continue
         if packet.opcode not in (FIRST, MIDDLE, LAST, ONLY):
-            # A NAK of the first PSN says that the request has not come.
+            # A NAK of the first PSN means that the request has not arrived.
             if packet.opcode == roce.RC_ACK and packet.syndrome >> 5 == 3 and part == 0:
                 continue
             raise BluebellsFault('opcode %#x with PSN %d of the READ' % (packet.opcode, part))
@@ -77,7 +77,7 @@ def check_answer(sent, seed, first=PSN, parts=PARTS):
 
 
 def check_checker():
-    """The record of a wrong answer is Bluebell's fault, that of a right one is not."""
+    """check_answer() rejects the record of a wrong answer and accepts that of a right one."""
     path = roce.Path('02:00:00:00:00:09', '192.0.2.9', '52:54:00:00:02:02', '192.0.2.2')
 
     def response(part, opcode=None, seed=1, syndrome=roce.ACK_NO_CREDITS):
@@ -104,7 +104,7 @@ def check_checker():
 
 
 def without_bluebell(there, program):
-    """rxe_read.c: the raw end on the host, the asking one in the guest."""
+    """Runs rxe_read.c: the raw end on the host, the requester in the guest."""
     there.put(program, '/tmp/rxe_read')
     raw = subprocess.Popen([program, 'answer', there.tap, '192.0.2.9'], stdout=subprocess.PIPE)
     try:
@@ -135,10 +135,8 @@ def report(path, length, size):
 
 
 def read(both, path, rule, name, after_write=False):
-    """One READ of rxe's, behind a WRITE if asked for; the bytes that it lacks.
-
-    Raises if that is not the kernel's fault.
-    """
+    """One READ of rxe's, after a WRITE if requested. Returns the number of missing bytes. Raises if
+    that is not the kernel's fault."""
     path.reset(rule)
     both.connect()
     seed = both.fill(both.b, SIZE, TARGET)
@@ -161,7 +159,7 @@ def read(both, path, rule, name, after_write=False):
     check_answer(path.sent, seed, PSN + after_write)
     if differs == 'no':
         return 0
-    # The bytes before the tail are right, the tail is as it was, and it begins with a packet.
+    # The bytes before the tail are right. The tail is unchanged, and starts with a packet.
     assert tail == 'no' and differs % MTU == 0, '%s: byte %d is wrong, and byte %s behind it' % (
         name, differs, tail)
     report(name, differs, SIZE)

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""drivers/verbs inside a guest, on the kernel's rxe0: conform there, talks with the host, GIDs.
+"""drivers/verbs inside a guest, on the kernel's rxe0: conform, conversations with the host, GIDs.
 
 usage: test_verbs_rxe.py CONFORM BB_PEER VERBS_COST GIDS CM_MOVE VERBS_LIFE
            [--suite NAME] [--filter LIST] [--all]
 
-Without --all a part of the suite runs that takes seconds. What rxe does otherwise than libibverbs'
-manual pages say is in KNOWN, by kernel, with the symptom: such a row may fail with that, and with
-nothing else. If all rows of an entry run and none fails, the entry is stale and the test fails.
+Without --all only a part of the suite runs, which takes seconds. KNOWN lists where rxe differs from
+libibverbs' manual pages, by kernel, with the symptom: such a row may fail with this symptom only. If
+all rows of an entry run and none fails, the entry is stale and the test fails.
 
 Then Bluebell on rxe0 in the guest talks to Bluebell on a software device at the host's end of the
-tap, each asking the other. What a write costs beside bare libibverbs is printed, and judged by
-nobody: the guest is emulated, and others may be at work on the machine. A plain user runs it, too,
-with limits. In the end its interface gets VLANs and goes into a bond: see gids.py.
+tap; each asks the other. The cost of a write compared with bare libibverbs is printed but not judged:
+the guest is emulated, and the machine may be busy. A plain user runs it, too, with limits. In the end
+its interface gets VLANs and goes into a bond: see gids.py.
 """
 
 import argparse
@@ -34,10 +34,10 @@ import runs  # noqa: E402
 import test_bb_rxe  # noqa: E402
 import verbs  # noqa: E402
 
-# Between the guest and the host: everything, then what differs with IPv6.
+# Between guest and host: all conversations, then those that differ with IPv6.
 TALKS = [runs.Run(runs.ALL), runs.Run(runs.MESSAGES, ip=6)]
 
-# Of each area what is quick; no row that waits for something not to come.
+# The quick rows of each area, none of which waits for a timeout.
 PART = ('data/rc/write/64/*,data/rc/write/mtu+1/*,data/rc/write/1M/*,data/rc/read/mtu-1/*,'
         'data/rc/read/64K/*,data/rc/write_imm/64/*,data/rc/send/64/*,data/rc/send/mtu+1/*,'
         'data/rc/send_imm/mtu-1/*,data/uc/write/mtu-1/*,data/uc/send/64/*,atomic/*,completion/*,'
@@ -49,7 +49,7 @@ FLUSHED = r'completed with "flushed in error"'
 BOTH = '6.1 6.12'
 NEW = 'says "flushed" of the request that fails itself'
 
-# Rows that do not hold on rxe: pattern, kernels, what the row says then, what rxe does.
+# Rows that fail on rxe: pattern, kernels, message of the row, behaviour of rxe.
 KNOWN = [
     ('window/rc/range/*', BOTH, r'write: completed with "success"',
      'checks the range of the region, not that of the window'),
@@ -66,7 +66,7 @@ KNOWN = [
     ('error/rc/local-range/*/[ws]*', '6.12', FLUSHED, NEW),
     ('receive/rc/*', BOTH, r'the bad receive: ' + OP, 'says local QP operation error of a bad receive'),
     ('srq/rc/last-wqe/*', '6.1', 'no event within', 'has no event for the last receive'),
-    # The driver arms for all (verbs_cq_arm()).
+    # The driver arms for all completions (verbs_cq_arm()).
     ('event/rc/solicited-only/messages', BOTH,
      r'a message that is not solicited: bb_channel_wait\(\) returned 0, expected -11',
      'an event for each completion'),
@@ -78,19 +78,20 @@ KNOWN = [
 
 
 def kernel_of(there):
-    """The guest's kernel, as 6.12."""
+    """Returns the guest's kernel, as 6.12."""
     return '.'.join(there.run('uname -r').split('.')[:2])
 
 
 def known(row, table, kernel):
-    """What the device is known to do that makes this row fail as it did; None: nothing."""
+    """Returns the known behaviour of the device that explains this failure; None if there is none."""
     return next((why for pattern, kernels, says, why in table
                  if fnmatch.fnmatchcase(row['name'], pattern) and kernel in kernels.split() and
                  re.search(says, row.get('why', ''))), None)
 
 
 def judge(rows, table, kernel):
-    """Names of rows that should hold and do not; how many passed, skipped and are known."""
+    """Returns the names of rows that fail unexpectedly, and the numbers that passed, skipped and
+    are known."""
     bad, count = [], {'pass': 0, 'skip': 0, 'known': 0, 'differs': 0}
     for row in rows:
         if row['result'] != 'fail':
@@ -103,7 +104,7 @@ def judge(rows, table, kernel):
 
 
 def stale(rows, table, kernel):
-    """Entries that excuse nothing: each row of theirs ran, or was skipped, and one held."""
+    """Returns entries that excuse no failure: each of their rows ran or was skipped, and one passed."""
     lines = []
     for pattern, kernels, _, why in table:
         if kernel not in kernels.split():
@@ -118,7 +119,7 @@ def stale(rows, table, kernel):
 
 
 def conform(there, args):
-    """Run it there; whether all rows hold that should."""
+    """Runs it in the guest. Returns whether all rows pass that should."""
     rows = '' if args.all else "-f '%s'" % args.filter
     program, options = carry.carry(there, args.conform)
     request = there.begin('mkdir -p /var/run; %s -d rxe0 %s --json /tmp/c.json -- %s %s' % (
@@ -135,12 +136,12 @@ def conform(there, args):
         print('FAIL', line)
     print('%(pass)d rows hold, %(skip)d skip for want of an ability, %(known)d are known not to'
           % count, flush=True)
-    # A device that holds nothing, or a suite that ran nothing, is no success.
+    # A device on which nothing passes, or a suite that ran nothing, is no success.
     return not bad and count['pass'] >= 50
 
 
 def talk(there, program):
-    """All talks, each side asking."""
+    """Runs all conversations; each side asks."""
     inside = verbs.Bluebell(there, program)
     process = test_bb_rxe.bb_peer(program, there, None)
     outside = bluebell.Bluebell(process)
@@ -156,7 +157,7 @@ def talk(there, program):
 
 
 def talk_over(there, program, device, address, ips):
-    """Messages by that GID of a device there, each side asking."""
+    """Exchanges messages by that GID of a device in the guest; each side asks."""
     inside = verbs.Bluebell(there, program, device)
     inside.sgid[4] = gids.place(there, device, address)
     process = test_bb_rxe.bb_peer(program, there, None, ips)
@@ -169,8 +170,8 @@ def talk_over(there, program, device, address, ips):
 
 
 def choose(there, program, talker):
-    """GIDs, and traffic by those of VLANs and of a bond. rxe takes nothing by a slave of one: its
-    packets come in by the bond's interface."""
+    """Checks GIDs, and traffic by those of VLANs and of a bond. rxe receives nothing by a bond's
+    slave: packets arrive by the bond's interface."""
     def vlans():
         for vlan in (5, 7):
             talk_over(there, talker, 'rxe0', '198.51.%d.2' % vlan,
@@ -184,7 +185,7 @@ def choose(there, program, talker):
 
 
 def cost(there, program):
-    """One line about writes beside those of bare libibverbs."""
+    """Prints one line about the cost of writes, with those of bare libibverbs."""
     run, options = carry.carry(there, program)
     text = there.run('env %s %s %s -- rxe0 2>&1' % (run, gids.EAL, options), 300)
     line = next(line for line in text.split('\n') if line.startswith('a write: '))
@@ -192,7 +193,7 @@ def cost(there, program):
 
 
 def life(there, program):
-    """Children and signals; without ibv_fork_init(), which this kernel needs not, and with it."""
+    """Children and signals; without ibv_fork_init(), which this kernel does not need, and with it."""
     run, options = carry.carry(there, program)
     for init in '', 'init':
         text = there.run('env %s %s %s -- rxe0 %s 2>&1' % (run, gids.EAL, options, init), 300)
@@ -200,7 +201,7 @@ def life(there, program):
 
 
 def plain_user(there, program):
-    """Not root: with some locked memory it works, without any or without rights it is told why."""
+    """Not root: it works with some locked memory; without any, or without rights, it reports the cause."""
     _, options = carry.carry(there, program)
     there.run('chmod 1777 /tmp && echo user:x:1000:1000::/tmp:/bin/sh >/etc/passwd && '
               'echo user:x:1000: >/etc/group')

@@ -4,14 +4,13 @@
 
 usage: test_verbs_siw.py CM_PEER CONFORM GUIDE [--all] [--update]
 
-siw0 stands on eth0, in place of rxe0; both sides are in the guest, and so is TCP between them. The
-cases are those of test_rdmacm.py, against cm_peer itself and against Debian's programs: each checks
-the bytes of its SENDs, READs and WRITEs. Without --all those run that wait for nothing.
+siw0 is on eth0 instead of rxe0. Both sides, and TCP between them, are in the guest. The cases are
+those of test_rdmacm.py, against cm_peer itself and against Debian's programs: each checks the bytes
+of its SENDs, READs and WRITEs. Without --all only cases that wait for no timeout run.
 
-Then the part of the conformance suite that iWARP can do, whose pairs librdmacm connects, too. Left
-out are the areas of what only InfiniBand and RoCE have: bb_qp_connect(), UC, UD, atomics, windows,
-NAKs. What siw does otherwise is in KNOWN. The table in GUIDE has to be what was found: --update
-makes it.
+Then conformance rows that iWARP supports run, with pairs connected by librdmacm, too. Areas that only
+InfiniBand and RoCE have are left out: bb_qp_connect(), UC, UD, atomics, windows, NAKs. KNOWN lists
+where siw differs. The table in GUIDE must equal the results: --update writes it.
 """
 
 import argparse
@@ -29,29 +28,29 @@ import test_rdmacm as cm  # noqa: E402
 import test_verbs_rxe as rxe  # noqa: E402
 import verbs  # noqa: E402
 
-# A host without a listener answers at once: with TCP's reset. So cm.mute_host has no place here.
-# Nor has ucmatose, whose server speaks first, in messages as in ending: the calling side has to be
-# that (RFC 5044, 7.1), as siw gives up when an answer of MPA has more behind it.
+# A host without a listener answers at once, with TCP's reset, so cm.mute_host does not apply.
+# ucmatose does not apply either: its server sends first, also at the end. The connecting side must
+# do so (RFC 5044, 7.1), as siw gives up if an MPA answer is followed by more data.
 CASES = [cm.ours('rping-server 20', 'rping-client 20'), cm.ipv6,
          cm.ours('cycle-server {cycle}', 'cycle-client {cycle}'),
          cm.ours('many-server 16', 'many-client 16'), cm.ours('no-server', 'no-client'),
          cm.killed('server'), cm.nobody, cm.rping_calls, cm.rping_serves, cm.rejects_theirs]
 MORE = [cm.mute, cm.killed('client'), cm.no_host]
 
-# Of completion and srq all but what would wait for something that does not come on siw: the receive
-# of no piece, and SRQ_LAST_WQE.
+# All of completion and srq except rows that wait for what siw never delivers: the receive without
+# pieces, and SRQ_LAST_WQE.
 PART = ('data/rc/*/64/*,data/rc/*/mtu+1/*,data/rc/*/64K/*,data/rc/*/1M/*,completion/[!r]*,'
         'completion/rc/data-in-cqe/[!s]*,completion/rc/data-in-cqe/send/[!0]*,cq/*,device/*,event/*,'
         'list/*,memory/*,order/*,post/*,srq/[!r]*,srq/rc/[!l]*,srq/rc/limit/*')
 
-# Rows that do not hold on siw: pattern, kernels, what the row says then, what siw or the driver does.
+# Rows that fail on siw: pattern, kernels, message of the row, behaviour of siw or the driver.
 KNOWN = [
     ('memory/mr/zero-based/*', '6.1 6.12', r'-95|Operation not supported',
      'no region at another address: the driver refuses it'),
     ('memory/mr/iova/*', '6.1 6.12', r'-95|Operation not supported',
      'no region at another address: the driver refuses it'),
-    # The driver arms for all (verbs_cq_arm()): a message that is not solicited has an event, and
-    # no more may be wrong.
+    # The driver arms for all completions (verbs_cq_arm()): an unsolicited message raises an event,
+    # and nothing else may fail.
     ('event/rc/solicited-only/messages', '6.1 6.12',
      r'a message that is not solicited: bb_channel_wait\(\) returned 0, expected -11',
      'an event for each completion'),
@@ -65,7 +64,7 @@ HEAD = [':header: area of conform, rows that hold, skip, siw does otherwise', ':
 
 
 def conform(there, args):
-    """Run PART there; the rows, and whether all hold that should."""
+    """Runs PART in the guest. Returns the rows, and whether all pass that should."""
     program, options = carry.carry(there, args.conform)
     request = there.begin(
         "mkdir -p /var/run; %s -d siw0 -a %s -t 30 -f '%s' --json /tmp/c.json -- %s %s" % (
@@ -90,11 +89,11 @@ def words(counts):
 
 
 def table(rows, kernel):
-    """Of each area: rows that hold, that need what is not there, and that KNOWN has."""
+    """Returns for each area the rows that pass, that lack a capability, and that KNOWN lists."""
     areas = {}
     for row in rows:
         hold, skip, other = areas.setdefault(row['name'].split('/')[0], ([], {}, {}))
-        # By name: whether a unit is seen torn is chance.
+        # By name: whether a torn unit is seen is chance.
         why = next((why for pattern, kernels, _, why in KNOWN
                     if fnmatch.fnmatchcase(row['name'], pattern) and kernel in kernels.split()), None)
         if row['result'] == 'skip':
@@ -110,7 +109,7 @@ def table(rows, kernel):
 
 
 def compare(args, made):
-    """Is the table of the guide this one? --update: make it so."""
+    """Returns whether the guide's table equals this one. --update: replaces it."""
     with open(args.guide) as f:
         text = f.read()
     head, rest = text.split(BEGIN)
@@ -145,7 +144,7 @@ def main():
         cm.hold(peers, CASES + MORE if args.all else CASES)
         rows, held = conform(there, args)
         made = table(rows, rxe.kernel_of(there))
-    # The guide has that of Linux 6.1.
+    # The guide has the table of Linux 6.1.
     return 0 if held and (args.suite != 'bookworm' or compare(args, made)) else 1
 
 

@@ -9,9 +9,9 @@ EAL = '-l 0,1 --no-huge -m 200 --no-pci --no-telemetry --no-shconf --log-level=l
 
 
 class InGuest(peer.Peer):
-    """A process in a guest. command: what runs it; seconds: how long it may live."""
-    # rxe stops at 64 packets in flight, and only then notes that it waits: when the last of them
-    # has left in between, nothing wakes it. RC has its timer, UC has not.
+    """A process in a guest. command: runs it; seconds: its time limit."""
+    # rxe stops at 64 packets in flight and only then records that it waits. If the last of them has
+    # left in between, nothing wakes it. RC has its timer, UC has none.
     stalls = True
 
     def __init__(self, there, command, seconds):
@@ -30,7 +30,7 @@ class InGuest(peer.Peer):
         return text
 
     def standing(self, n):
-        # Twice: what moves is not lost.
+        # Twice, so that moving counters show.
         shown = 'rdma resource show qp lqpn %d; ' % self.qpn[n]
         return super().standing(n) + '\n' + self.guest.run(
             shown + 'sleep 3; ' + shown + 'cd /sys/class/infiniband; grep -v ^0 /dev/null '
@@ -43,7 +43,7 @@ class InGuest(peer.Peer):
 
 class Verbs(InGuest):
     """verbs_peer in a guest, with a CQ and objects of its own. program: as meson built it."""
-    # rxe sends again by its timeout alone where no later packet shows a gap, and for ever.
+    # rxe retransmits only by its timeout where no later packet shows a gap, and without end.
     lossy = 15
 
     def __init__(self, there, program, seconds=600):
@@ -53,7 +53,7 @@ class Verbs(InGuest):
 
 
 class Bluebell(InGuest):
-    """bb_peer in a guest: what it logs goes to a file there."""
+    """bb_peer in a guest; its log goes to a file there."""
     LOG = '/tmp/bb_peer.log'
     timeout = lossy = 20
 

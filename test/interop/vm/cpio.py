@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Archives as the kernel unpacks them into its first root: cpio "newc"."""
+"""Archives in the format of the kernel's initramfs: cpio "newc"."""
 
 import os
 import stat
 
 
 class Writer:
-    """Writes one archive; several may stand one behind the other in one file."""
+    """Writes one archive; a file may contain several in a row."""
 
     def __init__(self, out):
         self.out = out
@@ -28,7 +28,7 @@ class Writer:
             self.entry(name, stat.S_IFREG | mode, f.read())
 
     def tree(self, top):
-        """Everything below a folder, all owned by root."""
+        """Adds everything below a folder, owned by root."""
         for path, folders, files in os.walk(top):
             folders.sort()
             rel = os.path.relpath(path, top)

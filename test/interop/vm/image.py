@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What goes into the guest: a Debian kernel's modules, and programs with their libraries."""
+"""Contents of the guest: a Debian kernel's modules, and programs with their libraries."""
 
 import lzma
 import os
@@ -20,14 +20,14 @@ PROGRAMS = ['/bin/dash', '/bin/ip', '/sbin/tc'] + ['/usr/bin/' + name for name i
   ibv_srq_pingpong ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat
   ib_atomic_bw ib_atomic_lat rping ucmatose udaddy rdma_client rdma_server rstream'''.split()]
 
-# Opened by name at run time, or wanted by programs that tests bring along.
+# Opened by name at run time, or needed by programs that tests copy there.
 MORE_LIBS = ['libgcc_s.so.1', 'libnss_files.so.2', 'libpthread.so.0', 'libdl.so.2', 'librt.so.1',
              'libm.so.6', 'libibverbs.so.1']
 
 # Of libibverbs.
 PROVIDERS = ['rxe', 'siw']
 
-# libcrc32c is siw's, which is no module of Debian's: see siw.py.
+# libcrc32c is for siw, which is no module of Debian's: see siw.py.
 MODULES = '''virtio_pci virtio_net rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
   crc32c_generic libcrc32c 8021q bonding sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb'''.split()
 
@@ -41,7 +41,7 @@ def module_name(name):
 
 
 def stage_modules(root, version, stage):
-    """Copy MODULES and what they depend on; returns how many."""
+    """Copies MODULES with their dependencies. Returns their number."""
     top = os.path.join(root, 'lib/modules', version)
     index = {}
     for path, _, files in os.walk(top):
@@ -77,7 +77,7 @@ def stage_modules(root, version, stage):
 
 
 def inside(root, path):
-    """The regular file that a path names within a root: links do not lead out of it."""
+    """Returns the regular file that a path names within a root; links do not lead out of it."""
     for _ in range(10):
         if not os.path.islink(root + path):
             return root + path
@@ -93,7 +93,7 @@ def copy_into(root, stage, path):
 
 
 def libraries(root, loader, program):
-    """The libraries that the guest's own loader would map, as paths within the root."""
+    """Returns the libraries that the guest's own loader would map, as paths within the root."""
     where = ':'.join([root + '/lib/x86_64-linux-gnu', root + LIB])
     done = subprocess.run([loader, '--library-path', where, '--list', root + program], text=True,
                           capture_output=True, timeout=60)
@@ -108,7 +108,7 @@ def libraries(root, loader, program):
 
 
 def stage_programs(root, stage):
-    """Copy PROGRAMS with their libraries, and busybox for the rest; returns how many."""
+    """Copies PROGRAMS with their libraries, and busybox for the rest. Returns their number."""
     loader = inside(root, '/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2')
     providers = [os.path.join(LIB, 'libibverbs', name)
                  for name in os.listdir(root + LIB + '/libibverbs')
@@ -144,8 +144,8 @@ def stage_programs(root, stage):
 
 
 def vmlinux(bzimage):
-    """The ELF kernel inside a bzImage. QEMU boots it by its PVH entry, which saves the
-    seconds that firmware and decompression take without hardware virtualisation."""
+    """Returns the ELF kernel inside a bzImage. QEMU boots it by its PVH entry, which saves seconds
+    of firmware and decompression without hardware virtualisation."""
     with open(bzimage, 'rb') as f:
         data = f.read()
     for magic, unpack in ((b'\xfd7zXZ\0', None), (b'\x28\xb5\x2f\xfd', ['zstd', '-dqc'])):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The module siw, which Debian's kernels lack, made of Debian's own source of that kernel.
+"""Builds the module siw, which Debian's kernels lack, from Debian's source of that kernel.
 
 CONFIG_RDMA_SIW is not set in Debian's kernels, so this builds drivers/infiniband/sw/siw alone, with
 the headers of exactly the guest's kernel and the compiler that they name. The module's version
-magic and its symbols' checksums then are those of the kernel, which takes no module otherwise.
+magic and symbol checksums are then those of the kernel, which accepts no other module.
 """
 
 import glob
@@ -21,7 +21,7 @@ class SiwError(Exception):
 
 
 def field(text, name):
-    """Of the first stanza of apt-cache show, which has the newest version."""
+    """Returns a field of the first stanza of apt-cache show, which has the newest version."""
     found = re.search(r'^%s: (.*)$' % name, text, re.M)
     if found is None:
         raise SiwError('apt-cache tells no %s' % name)
@@ -29,7 +29,7 @@ def field(text, name):
 
 
 def packages(apt, release):
-    """(headers and what they need of Debian's kernel packages, the source)."""
+    """Returns (the headers with their dependencies among kernel packages, the source)."""
     headers = 'linux-headers-' + release
     text = apt.call('apt-cache', 'show', headers)
     version = field(text, 'Version')
@@ -43,7 +43,7 @@ def packages(apt, release):
 
 
 def take_source(deb, into):
-    """Unpack FOLDER alone. The tar inside the package is read to its end, and not further."""
+    """Unpacks FOLDER alone. Reads the tar in the package to the end of the folder, no further."""
     unpack = subprocess.Popen(['dpkg-deb', '--fsys-tarfile', deb], stdout=subprocess.PIPE)
     found = 0
     try:
@@ -72,7 +72,7 @@ def take_source(deb, into):
 
 
 def compiler(headers):
-    """The gcc that the headers name."""
+    """Returns the gcc that the headers name."""
     with open(os.path.join(headers, '.kernelvariables')) as f:
         return re.search(r'\bgcc-\d+', f.read())[0]
 
@@ -84,13 +84,13 @@ def missing_tools(needed):
 
 
 def compile_module(headers, folder):
-    # Debian's Makefile names where the package is installed; here it is unpacked elsewhere.
+    # Debian's Makefile names the installed package's folder; here it is unpacked elsewhere.
     makefile = os.path.join(headers, 'Makefile')
     with open(makefile) as f:
         text = f.read()
     with open(makefile, 'w') as f:
         f.write(text.replace('/usr/src', os.path.dirname(headers)))
-    # Where the headers ship vmlinux (6.12), make would make the module's BTF from it, by pahole.
+    # If the headers include vmlinux (6.12), make would use pahole to make the module's BTF from it.
     done = subprocess.run(['make', '-s', '-j2', '-C', headers, 'M=' + folder, 'CONFIG_RDMA_SIW=m',
                            'CONFIG_DEBUG_INFO_BTF_MODULES=', 'modules'], text=True, capture_output=True, timeout=600,
                           stdin=subprocess.DEVNULL)
@@ -102,7 +102,7 @@ def compile_module(headers, folder):
 
 
 def build(apt, release, work):
-    """Make siw.ko for that kernel in a folder; its path."""
+    """Builds siw.ko for that kernel in a folder. Returns its path."""
     missing_tools(['make', 'strip'])
     apt.update()
     names, source = packages(apt, release)
