@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Devices, memory, queues and their states, by mailboxes alone; events. */
+/* Devices, memory, queues and their states, by mailboxes only; events. */
 #include "soft_rig.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #define ADS (QPC + 0x18)
 #define CQC 0x10
 
-/* Without the driver; with it, its own. */
+/* Used without the driver; a program with the driver uses the driver's function. */
 __attribute__((weak)) void
 mlx5_cmd_register(const struct mlx5_cmd_if *cmd)
 {
@@ -50,13 +50,13 @@ rig_dev_open(struct rig_dev *d, const char *name, const char *args)
 	assert_int_equal(soft_cmd_if.open(name, args, &d->ctx), 0);
 	assert_int_equal(soft_cmd_if.pd_alloc(d->ctx, &d->pd), 0);
 	if (args != NULL && strstr(args, "link=ib") != NULL) {
-		/* For UD: what connects the others is RoCE. */
+		/* Address for UD; the other QP types are connected by RoCE addresses. */
 		assert_int_equal(soft_cmd_if.port_query(d->ctx, 1, &port), 0);
 		assert_int_equal(soft_cmd_if.gid_query(d->ctx, 1, 0, &d->gid), 0);
 		d->lid = port.lid;
 		return;
 	}
-	/* RoCE v2, of the first address: without RoCE v1 the table is half as long. */
+	/* RoCE v2 of the first address: without RoCE v1 the GID table has half as many entries. */
 	d->gid_index = 3;
 	if (soft_cmd_if.gid_query(d->ctx, 1, d->gid_index, &d->gid) != 0)
 		d->gid_index = 1;
@@ -434,7 +434,7 @@ rig_pair_close(struct rig_pair *p)
 	rig_dev_close(&p->d);
 }
 
-/* The one pair of a program at a time; what a test begins with is its options. */
+/* A program has one pair at a time; a test begins with its options. */
 static int
 pair_setup(void **state, bool two_uars)
 {

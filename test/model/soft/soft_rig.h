@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A user of the software device that is not Bluebell: mailboxes by hand through the
- * command interface, WQEs by rdma-core's setters, CQEs as rdma-core describes them,
- * doorbells by plain stores. Tests of the data path stand on it.
+ * A user of the software device that is not Bluebell: mailboxes written by hand for the command
+ * interface, WQEs built with rdma-core's setters, CQEs as rdma-core describes them, doorbells by
+ * plain stores. The data path tests use it.
  */
 #ifndef SOFT_RIG_H
 #define SOFT_RIG_H
@@ -21,7 +21,7 @@
 
 extern const struct mlx5_cmd_if soft_cmd_if;
 
-/* "remote" bits are enum bb_access; LOCAL_WRITE goes with all of them here. */
+/* All access rights of the rig; each remote right here comes with LOCAL_WRITE. */
 #define RIG_ALL                                                                                    \
 	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
 	 BB_ACCESS_REMOTE_ATOMIC)
@@ -33,8 +33,8 @@ struct rig_dev {
 	struct mlx5_pd *pd;
 	struct bb_gid gid;
 	uint32_t gid_index;
-	uint8_t mac[6]; /* RoCE */
-	uint16_t lid;   /* InfiniBand, else 0 */
+	uint8_t mac[6]; /* RoCE only */
+	uint16_t lid;   /* InfiniBand only, else 0 */
 };
 
 struct rig_uar {
@@ -58,10 +58,10 @@ struct rig_cq {
 	uint8_t *mem; /* CQEs, then the doorbell record */
 	uint32_t *dbrec;
 	uint32_t cqn, log, ci;
-	bool keep_ci; /* do not tell the device what was consumed */
+	bool keep_ci; /* does not report the consumer index to the device */
 };
 
-/* A CQE, in host order. */
+/* A CQE in host byte order. */
 struct rig_cqe {
 	uint8_t opcode, syndrome, vendor, sop;
 	bool solicited;
@@ -71,19 +71,22 @@ struct rig_cqe {
 };
 
 struct rig_qp_attr {
-	uint32_t log_sq, log_rq, log_stride; /* blocks, WQEs, bytes */
+	uint32_t log_sq, log_rq, log_stride; /* log2 of blocks, WQEs, bytes */
 	bool no_rq;
 	uint32_t uidx;
 	uint32_t counter_set;
-	struct mlx5_pd *pd; /* NULL: the device's */
-	uint32_t rmpn;      /* of an RMP, with no_rq */
+	struct mlx5_pd *pd; /* NULL for the device's PD */
+	uint32_t rmpn;      /* an RMP, with no_rq */
 	uint32_t cs_req, cs_res;
 	uint32_t st; /* MLX5_QP_ST_* */
 };
 
-#define RIG_QKEY 0x11111111u /* of UD */
+#define RIG_QKEY 0x11111111u /* for UD */
 
-/* How two QPs are connected; both ends alike, but PSNs cross. */
+/*
+ * How two QPs are connected: both ends alike, except that each end's send PSN is the other's
+ * receive PSN.
+ */
 struct rig_link {
 	uint32_t access; /* of BB_ACCESS_REMOTE_* */
 	uint32_t atomic_mode;
@@ -92,7 +95,7 @@ struct rig_link {
 	uint32_t retry, rnr_retry, min_rnr, timeout;
 	uint32_t sq_psn, rq_psn;
 	uint32_t tclass;            /* DSCP and, in its low bits, ECN */
-	uint32_t flow_label, sport; /* sport 0: 0xc001 */
+	uint32_t flow_label, sport; /* sport 0 stands for 0xc001 */
 };
 
 struct rig_qp {
@@ -106,8 +109,8 @@ struct rig_qp {
 	uint32_t qpn, st, log_sq, log_rq, log_stride;
 	uint16_t pi, rq_pi; /* blocks, WQEs */
 	uint32_t bf_offset;
-	uint8_t head[8]; /* of the last WQE */
-	uint16_t last;   /* its index */
+	uint8_t head[8]; /* head of the last WQE */
+	uint16_t last;   /* index of the last WQE */
 };
 
 void rig_dev_open(struct rig_dev *d, const char *name, const char *args);
@@ -124,20 +127,20 @@ void rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct
 void rig_qp_close(struct rig_qp *q);
 
 void rig_link_default(struct rig_link *l);
-/* The mailbox of a transition, as rig_qp_modify() sends it; returns its length. */
+/* Builds the mailbox of a transition as rig_qp_modify() sends it; returns its length. */
 size_t rig_qp_mailbox(const struct rig_qp *q, uint16_t op, const struct rig_dev *pd,
 		      uint32_t remote_qpn, const struct rig_link *l, uint8_t *in);
-/* One transition of @q, peer @p of device @pd. */
+/* Executes one transition of @q, with the QP @remote_qpn of device @pd as peer. */
 int rig_qp_modify(struct rig_qp *q, uint16_t op, const struct rig_dev *pd, uint32_t remote_qpn,
 		  const struct rig_link *l);
-/* To RTS, towards a QP number of a device. */
+/* Moves @q to RTS, connected to a QP number of a device. */
 void rig_qp_up(struct rig_qp *q, const struct rig_dev *pd, uint32_t remote_qpn,
 	       const struct rig_link *l);
-/* Both to RTS. */
+/* Moves both QPs to RTS. */
 void rig_connect(struct rig_qp *a, struct rig_qp *b, const struct rig_link *l);
 void rig_qp_reset(struct rig_qp *q);
 void rig_qp_error(struct rig_qp *q);
-/* A field of the context that QUERY_QP gives. */
+/* Returns a field of the context from QUERY_QP. */
 uint32_t rig_qp_query(struct rig_qp *q, struct bb_prm_field f);
 static inline uint32_t
 rig_qp_state(struct rig_qp *q)
@@ -145,7 +148,7 @@ rig_qp_state(struct rig_qp *q)
 	return rig_qp_query(q, BB_PRM_QPC_STATE);
 }
 
-/* Run the device on behalf of a UAR's owner; nothing when it runs by itself. */
+/* Polls the device on behalf of a UAR's owner; does nothing if the device runs by itself. */
 static inline void
 rig_poll(struct rig_uar *u)
 {
@@ -160,9 +163,9 @@ rig_polls(struct rig_uar *u, unsigned int n)
 		rig_poll(u);
 }
 
-/* ---- WQEs. A segment of the WQE that is being built; ds counts from its control one. */
+/* ---- WQEs: ds counts a WQE's segments from its control segment */
 
-/* Segment @ds of the WQE at index @idx, over the end of the ring. */
+/* Returns segment @ds of the WQE at index @idx, wrapping at the ring's end. */
 static inline void *
 rig_seg(struct rig_qp *q, uint16_t idx, uint32_t ds)
 {
@@ -171,7 +174,7 @@ rig_seg(struct rig_qp *q, uint16_t idx, uint32_t ds)
 	return q->sq + at;
 }
 
-/* Finish the WQE of @ds segments at pi; nothing is told to the device. */
+/* Finishes the WQE of @ds segments at pi, without a doorbell. */
 void rig_wqe(struct rig_qp *q, uint8_t opcode, uint8_t fm_ce_se, uint32_t ds, uint32_t imm);
 void rig_raddr(struct rig_qp *q, uint64_t raddr, uint32_t rkey);
 static inline void
@@ -179,7 +182,7 @@ rig_data(struct rig_qp *q, uint32_t ds, const struct rig_mem *m, size_t off, uin
 {
 	mlx5dv_set_data_seg(rig_seg(q, q->pi, ds), len, m->mr->lkey, (uintptr_t)m->p + off);
 }
-/* Inline data at segment @ds; returns the segments it takes. */
+/* Writes inline data at segment @ds; returns the number of segments used. */
 uint32_t rig_inline(struct rig_qp *q, uint32_t ds, const void *data, uint32_t len);
 
 void rig_write(struct rig_qp *q, const struct rig_mem *from, size_t off, uint32_t len,
@@ -193,55 +196,56 @@ void rig_atomic(struct rig_qp *q, uint8_t opcode, const struct rig_mem *into, si
 		uint8_t fm_ce_se);
 void rig_nop(struct rig_qp *q, uint8_t fm_ce_se);
 
-/* Write the record; store the last WQE's head to a register; both. */
+/* Writes the record; stores the last WQE's head to a register; does both. */
 void rig_record(struct rig_qp *q);
 void rig_store(struct rig_qp *q, struct rig_uar *u);
 void rig_ring(struct rig_qp *q);
 /*
- * Lets rig_ring_bf() copy by the stores of bb_uar_wide.h that the program's argument names; none: 8
- * bytes each. Returns main()'s exit status if the CPU or the build does not have them, else 0.
+ * Makes rig_ring_bf() copy by the stores of bb_uar_wide.h that the program's argument names, 8
+ * bytes each without an argument. Returns 0, or main()'s exit status if the CPU or the build does
+ * not have them.
  */
 int rig_copies_by(int argc, char **argv);
-/* BlueFlame: the whole WQE to the register. */
+/* BlueFlame: copies the whole WQE to the register. */
 void rig_ring_bf(struct rig_qp *q);
 
-/* Post a receive and write its record. */
+/* Posts a receive and writes its record. */
 void rig_recv(struct rig_qp *q, const struct rig_mem *m, size_t off, uint32_t len);
 
 /* ---- CQEs */
 
 bool rig_cqe(struct rig_cq *c, struct rig_cqe *e);
-/* The next CQE, running the device of @u; fails when none comes in 5 seconds. */
+/* Waits for the next CQE while running the device of @u; fails after RIG_WAIT_US. */
 void rig_wait(struct rig_cq *c, struct rig_uar *u, struct rig_cqe *e);
-/* As it should be: a requester's success, or an error. Polled once first. */
+/* Expects a requester's success, or an error. Polls the device first. */
 void rig_expect_ok(struct rig_qp *q, uint8_t sop, uint16_t counter);
 /* Returns the vendor syndrome. */
 uint8_t rig_expect_error(struct rig_qp *q, uint16_t counter, uint8_t syndrome);
 void rig_expect_none(struct rig_cq *c, struct rig_uar *u);
 
 void rig_subscribe(struct rig_dev *d, struct mlx5_obj *obj, uint16_t type, uint64_t cookie);
-/* The next event is this one. */
+/* Expects this event next. */
 void rig_expect_event(struct rig_dev *d, uint16_t type, uint64_t cookie);
 void rig_expect_no_event(struct rig_dev *d);
 
 uint64_t rig_now_us(void);
 
-/* What comes at all has come by then, however busy the machine: microseconds. */
+/* Longest wait for anything that must arrive, on any machine: microseconds. */
 #define RIG_WAIT_US 30000000u
 
-/* Two connected QPs a and b on one device, each with CQs and memory: what most need. */
+/* Two connected QPs a and b on one device, each with CQs and memory, for most tests. */
 struct rig_pair {
 	struct rig_dev d;
 	struct rig_uar ua, ub;
-	struct rig_uar *u[2]; /* of a and b; the same one unless two were asked for */
-	struct rig_cq ca, cb; /* send and receive of a, of b */
+	struct rig_uar *u[2]; /* UARs of a and b; both the same unless two were asked for */
+	struct rig_cq ca, cb; /* send and receive CQ of a, of b */
 	struct rig_qp a, b;
 	struct rig_mem ma, mb;
 };
 #define RIG_MEM (256 * 1024)
 void rig_pair_open(struct rig_pair *p, const char *args, bool two_uars, const struct rig_link *l);
 void rig_pair_close(struct rig_pair *p);
-/* A test whose state is a pair, opened with @args. TWO: each end has a UAR of its own. */
+/* Defines a test whose state is a pair, opened with @args. TWO: each end has its own UAR. */
 #define RIG_TEST(name, args) TEST_STATE(rig_setup, rig_teardown, (void *)(uintptr_t)(args), name)
 #define RIG_TEST_TWO(name, args)                                                                   \
 	TEST_STATE(rig_setup_two, rig_teardown, (void *)(uintptr_t)(args), name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* WQEs by rdma-core's setters, doorbells, and CQEs read as they stand in the ring. */
+/* WQEs built with rdma-core's setters, doorbells, and CQEs read from the ring. */
 #include "soft_rig.h"
 
 #include <stdio.h>

@@ -25,7 +25,7 @@
 #define MAX_ARGS 32
 #define ARG_LEN  64
 
-/* EAL keeps no copy, and wants to write to them. */
+/* EAL keeps no copy of its arguments, and writes to them. */
 static char arg_text[MAX_ARGS][ARG_LEN];
 static char *arg[MAX_ARGS + 1];
 
@@ -59,7 +59,7 @@ actor_eal(const char *name, const char *const *more, unsigned int n)
 	return 77;
 }
 
-/* ---- What is done */
+/* ---- Commands */
 
 static int
 do_open(struct actor *s, const char *spec)
@@ -75,7 +75,7 @@ do_open(struct actor *s, const char *spec)
 	if (ret == 0)
 		ret = bb_cq_create(s->dev, &cq, &s->cq);
 	if (ret == 0 && s->buf == NULL) {
-		/* Where EAL has no memory with a descriptor, or the test wants none. */
+		/* For tests without EAL memory that has a file descriptor. */
 		s->heap = getenv("ACTOR_MALLOC") == NULL;
 		s->buf = s->heap ? rte_zmalloc(NULL, ACTOR_BUF, 4096)
 				 : aligned_alloc(4096, ACTOR_BUF);
@@ -247,7 +247,7 @@ do_event(struct actor *s, struct actor_msg *m)
 	return ret;
 }
 
-/* WRITEs without end, and whatever else there is time for; until somebody ends the process. */
+/* Posts WRITEs, and runs the device, without end, until the process is killed. */
 static void
 storm(struct actor *s, const struct actor_msg *m)
 {
@@ -256,7 +256,9 @@ storm(struct actor *s, const struct actor_msg *m)
 	uint64_t i;
 
 	for (i = 0;; i++) {
-		/* With an immediate now and then, and SENDs: some of it goes as packets. */
+		/*
+		 * Also SENDs, and WRITEs with immediate now and then: some of them go as packets.
+		 */
 		if (i % 64 == 63)
 			(void)bb_post_write_imm(s->qp, i, &sge, 1, m->raddr, m->rkey, 1, 0);
 		else if (i % 16 == 15)
@@ -268,7 +270,7 @@ storm(struct actor *s, const struct actor_msg *m)
 	}
 }
 
-/* Nobody but us writes there any more: what we write stays. */
+/* After the deregistration only this process writes to the memory, so its bytes must stay. */
 static uint32_t
 do_quiet(struct actor *s, const struct actor_msg *m)
 {
@@ -430,7 +432,7 @@ actor_main(int argc, char **argv)
 	static struct actor s;
 	int ret;
 
-	/* It does not outlive the test, however that ends. */
+	/* The process ends with the test, however the test ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	ret = actor_eal("peer", (const char *const *)argv + 2, (unsigned int)argc - 2);
 	m.ret = ret;

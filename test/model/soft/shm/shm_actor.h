@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Two processes of one host, each with an EAL and a device of its own: what one of them does is a
- * command, which the test carries out itself or has another process carry out. A command that
- * waits runs the device meanwhile, and so does who waits for its answer.
+ * Two processes of one host, each with its own EAL and device. An action of a process is a
+ * command, which the test executes itself or sends to the other process. While a command waits,
+ * its process runs the device; so does the process that waits for the answer.
  */
 #ifndef SHM_ACTOR_H
 #define SHM_ACTOR_H
@@ -19,28 +19,31 @@
 #define ACTOR_WAIT_S 60
 #define ACTOR_QKEY   0x1234u
 #define ACTOR_DATA   8192
-#define ACTOR_MRS    4 /* by ACTOR_MR_MORE */
+#define ACTOR_MRS    4 /* at most, by ACTOR_MR_MORE */
 
 enum actor_op {
-	ACTOR_OPEN, /* text: a device */
-	ACTOR_QP,   /* a: type; addr: its own */
-	/* addr: of the other side, b: rights it does not get, y: READs it may have out, 0: usual */
+	ACTOR_OPEN, /* text: device */
+	ACTOR_QP,   /* a: type; addr: the QP's own address */
+	/*
+	 * addr: of the peer, b: rights that it does not get, y: max. outstanding READs, 0 for the
+	 * default
+	 */
 	ACTOR_CONNECT,
-	ACTOR_RESET,   /* the QP */
+	ACTOR_RESET,   /* resets the QP */
 	ACTOR_MR,      /* x: offset, y: length, a: rights; raddr, rkey */
-	ACTOR_MR_MORE, /* the same, besides that one; b: 1: of another PD */
+	ACTOR_MR_MORE, /* same for a further MR; b: 1 for another PD */
 	ACTOR_DEREG,
 	ACTOR_FILL,  /* x: offset, y: length, a: seed */
 	ACTOR_SET,   /* x: offset, y: length, a: byte */
-	ACTOR_READ,  /* x: offset, y: length: data */
+	ACTOR_READ,  /* x: offset, y: length; returns data */
 	ACTOR_POST,  /* a: enum actor_verb, x: offset, y: length, raddr, rkey, imm */
 	ACTOR_RECV,  /* x: offset, y: length */
-	ACTOR_POLL,  /* a: status, b: opcode, x: byte_len, y: wr_id, imm */
-	ACTOR_STATE, /* a: of the QP */
-	ACTOR_EVENT, /* a: type */
-	ACTOR_STORM, /* go on writing to raddr, rkey for ever, x: offset, y: length; no answer */
-	ACTOR_RUN,   /* nothing for a: polls */
-	ACTOR_QUIET, /* after DEREG: does anything change in [x, x + y)? a: yes */
+	ACTOR_POLL,  /* returns a: status, b: opcode, x: byte_len, y: wr_id, imm */
+	ACTOR_STATE, /* returns a: state of the QP */
+	ACTOR_EVENT, /* returns a: type */
+	ACTOR_STORM, /* writes to raddr, rkey without end, x: offset, y: length; no answer */
+	ACTOR_RUN,   /* a: number of polls */
+	ACTOR_QUIET, /* after DEREG: returns a: 1 if bytes of [x, x + y) change */
 	ACTOR_QP_DESTROY,
 	ACTOR_CLOSE,
 	ACTOR_EXIT,
@@ -48,7 +51,7 @@ enum actor_op {
 
 enum actor_verb {
 	ACTOR_WRITE,
-	ACTOR_WRITE_TWO, /* of two pieces */
+	ACTOR_WRITE_TWO, /* two pieces */
 	ACTOR_WRITE_IMM,
 	ACTOR_READ_VERB,
 	ACTOR_SEND,
@@ -81,32 +84,32 @@ struct actor {
 	struct bb_ah *ah;
 	uint32_t dest_qpn;
 	enum bb_qp_type type;
-	uint8_t timeout, retry_cnt; /* 0: the defaults */
+	uint8_t timeout, retry_cnt; /* 0 for the defaults */
 	struct bb_qp_addr addr;
 	uint8_t *buf;
 	bool heap;
-	/* Another process; else pid is 0. */
+	/* The process; pid is 0 if the actor is this process. */
 	pid_t pid;
 	int sock;
 };
 
-/* Start EAL with these options behind the usual ones (NULL: none). 0, or 77 to skip. */
+/* Starts EAL with @more options after the usual ones (NULL: none). Returns 0, or 77 to skip. */
 int actor_eal(const char *name, const char *const *more, unsigned int n);
-/* Carry it out in this process: *m becomes the answer. */
+/* Executes a command in this process; *m becomes the answer. */
 void actor_do(struct actor *s, struct actor_msg *m);
-/* The program of a process that only does what it is told through descriptor 3. */
+/* Main function of a process that executes the commands from descriptor 3. */
 int actor_main(int argc, char **argv);
 
-/* A process that runs this program as `peer`, with more options of EAL. */
+/* Starts a process that runs this program as `peer`, with more options of EAL. */
 void actor_spawn(struct actor *s, const char *const *more, unsigned int n);
-/* Have it done by whoever @s is; @us runs meanwhile. */
+/* Sends a command to @s and waits for its answer; @us runs its device meanwhile. */
 void actor_ask(struct actor *us, struct actor *s, struct actor_msg *m);
-/* The same without waiting for the end. */
+/* Sends a command to @s without waiting for its answer. */
 void actor_tell(struct actor *s, const struct actor_msg *m);
 void actor_kill(struct actor *s);
 void actor_run(struct actor *s);
 
-/* The byte at @i of memory filled from @seed. */
+/* Returns byte @i of memory filled from @seed. */
 static inline uint8_t
 actor_byte(uint32_t seed, uint64_t i)
 {

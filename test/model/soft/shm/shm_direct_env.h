@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A connection of two processes on which requests are carried out directly, as the count in our
- * directory tells, and bad requests on it: one that has just come up goes by packets, and shows
- * nothing of what a requester has to look at before it goes into a peer's memory by itself.
+ * A connection of two processes on which requests are executed directly in the peer's memory, as
+ * the counters in this process's directory show, and bad requests on it. A new connection uses
+ * packets, so it does not show the checks that a requester makes before a direct access.
  */
 #ifndef SHM_DIRECT_ENV_H
 #define SHM_DIRECT_ENV_H
@@ -13,10 +13,10 @@
 
 #include "shm_env.h"
 
-/* An MR in the middle of pages that are handed over, which ends at half an atomic. */
+/* An MR in the middle of shared pages, which ends in the middle of an atomic's 8 bytes. */
 #define OFF      4160u
 #define LEN      8060u
-#define BAD_BYTE 0xffu /* what bad requests would write */
+#define BAD_BYTE 0xffu /* bad requests would write it */
 
 static inline struct soft_shm *
 ours(void)
@@ -26,7 +26,7 @@ ours(void)
 	return soft_dev_peek_gid(gid)->shm;
 }
 
-/* Requests that our QP has carried out by itself. */
+/* Returns the number of requests that this side's QP has executed directly. */
 static inline uint64_t
 direct(void)
 {
@@ -35,12 +35,12 @@ direct(void)
 	return n->writes + n->reads + n->atomics;
 }
 
-/* What is different from a usual connection, on the side of the target. */
+/* Differences of the target's side from a default connection. */
 struct differ {
-	uint32_t lacks; /* rights of its QP */
+	uint32_t lacks; /* rights that its QP does not have */
 	uint32_t mtu, psn, reads;
 	const uint8_t *gid;
-	uint8_t timeout; /* ours */
+	uint8_t timeout; /* of this side's QP */
 };
 
 static inline void
@@ -74,7 +74,7 @@ part(void)
 	do_ok(&b, ACTOR_QP_DESTROY);
 }
 
-/* With options of each. */
+/* Opens both devices, each with its own options. */
 static inline void
 begin_two(const char *ours, const char *theirs)
 {
@@ -106,7 +106,7 @@ begin(const char *more)
 	begin_two(more, more);
 }
 
-/* One more MR of the target's. */
+/* Registers one more MR of the target. */
 static inline void
 more_mr(uint64_t off, uint64_t len, uint32_t rights, bool other_pd, uint64_t *raddr, uint32_t *rkey)
 {
@@ -120,7 +120,7 @@ more_mr(uint64_t off, uint64_t len, uint32_t rights, bool other_pd, uint64_t *ra
 	*rkey = m.rkey;
 }
 
-/* Zeros, by a WRITE of no bytes: until one needs no packets. */
+/* Repeats requests of 8 bytes until one is executed directly, then resets the target's memory. */
 static inline void
 warm(enum actor_verb verb, uint64_t raddr, uint32_t rkey)
 {
@@ -137,7 +137,7 @@ warm(enum actor_verb verb, uint64_t raddr, uint32_t rkey)
 	blank(&b);
 }
 
-/* The target has no byte that is not as it was. */
+/* Checks that every byte of the target is unchanged. */
 static inline void
 untouched(void)
 {
@@ -170,7 +170,7 @@ bad(enum actor_verb verb, uint64_t raddr, uint64_t len, uint32_t rkey, enum bb_w
 			 status == BB_WC_REM_ACCESS_ERR ? BB_EVENT_QP_ACCESS : BB_EVENT_QP_REQUEST);
 }
 
-/* As over packets, and so it is when all goes by these. */
+/* Runs @test with packets, and with direct access. */
 static inline void
 twice(void (*test)(bool direct))
 {
@@ -190,7 +190,7 @@ ready(bool by_itself, const struct differ *d)
 		warm(ACTOR_WRITE, mr_b.raddr, mr_b.rkey);
 }
 
-/* One that failed leaves nothing to the next. */
+/* Cleans up after a failed test, so that the next test starts fresh. */
 static inline int
 leave(void **st)
 {

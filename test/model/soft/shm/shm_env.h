@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What tests of the shared-memory port do to processes: this one, a, and another one, b. */
+/* Helpers of the tests of the shared-memory port: this process is a, another process is b. */
 #ifndef SHM_ENV_H
 #define SHM_ENV_H
 
@@ -26,7 +26,7 @@ static const char *const eal[] = {"--no-huge", "-m", "128"};
 
 static struct actor a, b;
 static struct actor_msg m;
-/* Of the MRs, by actor. */
+/* Address and rkey of the MR, by actor. */
 static struct {
 	uint64_t raddr;
 	uint32_t rkey;
@@ -49,7 +49,7 @@ do_ok(struct actor *s, enum actor_op op)
 		fail_msg("command %d of process %d: %s", (int)op, (int)s->pid, strerror(-ret));
 }
 
-/* A device with the address 192.0.2.@n on this test's fabric. */
+/* Opens a device with the address 192.0.2.@n on this test's fabric. */
 static inline int
 open_dev(struct actor *s, unsigned int n, const char *more)
 {
@@ -88,7 +88,7 @@ connect_two(struct actor *s, struct actor *t, enum bb_qp_type type)
 	(void)addr_t;
 }
 
-/* This process and another one, connected. */
+/* Starts another process and connects it with this one. */
 static inline void
 start(enum bb_qp_type type, const char *more)
 {
@@ -96,7 +96,7 @@ start(enum bb_qp_type type, const char *more)
 	actor_spawn(&b, EAL);
 	assert_int_equal(open_dev(&a, 1, more), 0);
 	assert_int_equal(open_dev(&b, 2, more), 0);
-	/* Eight seconds: where many want a CPU the other process may wait long for its turn. */
+	/* Eight seconds: on a loaded machine the other process may wait long for its CPU. */
 	a.timeout = 18;
 	a.retry_cnt = 7;
 	reg(&a, &mr_a.raddr, &mr_a.rkey);
@@ -122,7 +122,10 @@ fill(struct actor *s, uint64_t off, uint64_t len, uint32_t seed)
 	do_ok(s, ACTOR_FILL);
 }
 
-/* The memory of @s from @off on is what was filled from @seed, and not beyond. */
+/*
+ * Checks that @len bytes of @s at @off were filled from @seed, and that the bytes after them were
+ * not.
+ */
 static inline void
 holds(struct actor *s, uint64_t off, uint64_t len, uint32_t seed)
 {
@@ -188,7 +191,7 @@ state_of(struct actor *s)
 	return m.a;
 }
 
-/* The program: the tests, or another process of them. */
+/* Main function: runs the tests, or the commands of the other process. */
 static inline int
 shm_main(int argc, char **argv, int (*tests)(void))
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A device on a fabric of processes; the test is the process at the other end of its sockets. */
+/*
+ * A device on a fabric of processes; the test acts as the process at the other end of its
+ * sockets.
+ */
 #ifndef SHM_HAND_H
 #define SHM_HAND_H
 
@@ -22,14 +25,14 @@ static char fabric[32];
 static struct bb_dev *dev;
 static struct soft_shm *shm;
 
-/* The port's chores as they are @s seconds from now. */
+/* Runs the port's periodic work as if @s seconds had passed. */
 static inline void
 chores(uint64_t s)
 {
 	soft_shm_chores(shm, rte_rdtsc() + s * SECOND);
 }
 
-/* What a sender shares: its directory and its ring. */
+/* Creates the memory that a sender shares: its directory and its ring. */
 static inline void
 share(int fds[2])
 {
@@ -41,7 +44,7 @@ share(int fds[2])
 	munmap(map, SOFT_RING_SIZE);
 }
 
-/* Say it, with the first @n of @fds, which are closed; and the device has a look. */
+/* Sends @m with the first @n of @fds, closes @fds, and polls the device. */
 static inline void
 say(int sock, const struct soft_shm_msg *m, const int fds[2], uint32_t n)
 {
@@ -62,7 +65,10 @@ hello(void)
 	return m;
 }
 
-/* The next message on @sock; 0: it has not said anything; -ECONNRESET: it has hung up. */
+/*
+ * Reads the next message on @sock. Returns 0 if there is none, -ECONNRESET if the device has
+ * closed the connection.
+ */
 static inline int
 heard(int sock, bool from_listener, struct soft_shm_msg *m)
 {
@@ -85,7 +91,7 @@ call(void)
 	return sock;
 }
 
-/* One that greets as it should is taken, in the slot that is free. */
+/* Connects with a correct handshake, and expects that the device assigns the free slot @slot. */
 static inline int
 welcome(uint32_t slot)
 {

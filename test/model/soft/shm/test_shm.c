@@ -104,7 +104,7 @@ TEST(test_rc)
 	stop();
 }
 
-/* Both devices run in threads of their own. */
+/* Each device runs in its own thread. */
 TEST(test_rc_thread)
 {
 	start(BB_QPT_RC, ",progress=thread");
@@ -114,7 +114,7 @@ TEST(test_rc_thread)
 	stop();
 }
 
-/* One packet in twenty is lost, on each side: nobody notices. */
+/* One packet in twenty is lost, on each side: no request fails. */
 TEST(test_rc_loss)
 {
 	start(BB_QPT_RC, ",tx_drop=2,tx_corrupt=1,rx_drop=1,tx_reorder=1,rx_dup=1");
@@ -128,7 +128,7 @@ TEST(test_uc)
 	start(BB_QPT_UC, "");
 	fill(&a, 0, 5000, 3);
 	blank(&b);
-	/* The one behind it comes last. */
+	/* The next request arrives last. */
 	m.x = 0;
 	m.y = 0;
 	do_ok(&b, ACTOR_RECV);
@@ -157,7 +157,7 @@ TEST(test_ud)
 	stop();
 }
 
-/* Memory without a descriptor: the target's CPU does it. */
+/* Memory without a file descriptor: the target's CPU executes the request. */
 TEST(test_no_descriptor)
 {
 	setenv("ACTOR_MALLOC", "1", 1);
@@ -177,11 +177,11 @@ TEST(test_packets)
 	stop();
 }
 
-/* The target's process does not run: what it handed over is accessed all the same. */
+/* The target's process is stopped: its shared memory is accessed nevertheless. */
 TEST(test_target_sleeps)
 {
 	start(BB_QPT_RC, "");
-	/* What it has to say at the beginning is said. */
+	/* Completes the messages of the handshake first. */
 	post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
 	completes(&a, BB_WC_SUCCESS);
 	kill(b.pid, SIGSTOP);

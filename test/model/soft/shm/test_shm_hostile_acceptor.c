@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Whom the shared-memory port calls, if he does not keep to the handshake, does not trust us, or
- * dies: the connection ends, and one line says of which process and why.
+ * An acceptor that violates the handshake of the shared-memory port, does not trust the caller,
+ * or dies. The connection ends, and one log line names the process and the reason.
  */
 #define _GNU_SOURCE /* memfd_create(), mincore() */
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 #include "shm_hand.h"
 
-/* What is logged from here on, notices too, into *text, which is the caller's at the end. */
+/* Redirects the log, notices included, to *text, which the caller frees. */
 static FILE *
 log_begin(char **text, size_t *len)
 {
@@ -34,7 +34,7 @@ log_end(FILE *log)
 
 static int listener;
 
-/* The device calls, and has said HELLO. */
+/* Waits until the device has connected and sent HELLO. */
 static struct soft_shm_tx *
 called(int *sock)
 {
@@ -45,7 +45,7 @@ called(int *sock)
 	assert_int_equal(soft_shm_accept(listener, sock), 0);
 	assert_int_equal(heard(*sock, false, &m), 1);
 	assert_int_equal(m.type, SOFT_SHM_HELLO);
-	assert_int_equal(m.u.hello.n_gids, 2); /* link-local, and ours */
+	assert_int_equal(m.u.hello.n_gids, 2); /* the link-local GID and this device's address */
 	assert_memory_equal(m.u.hello.gids[1], ours, 16);
 	tx = soft_shm_find(shm, theirs);
 	assert_non_null(tx);
@@ -53,7 +53,7 @@ called(int *sock)
 	return tx;
 }
 
-/* As the device sends HELLO, we refuse: before it is there, or without having read it. */
+/* When the acceptor refuses: before the device sends HELLO, or without reading HELLO. */
 static enum {
 	HEARS,
 	BEFORE,
@@ -83,7 +83,7 @@ __wrap_soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uin
 
 #define T(name) TEST_WITH(open_port, close_port, name)
 
-/* Whoever is refused so hears why all the same. */
+/* The refused device learns the reason in both cases. */
 T(test_refused_early)
 {
 	int before = descriptors();
@@ -119,7 +119,7 @@ answer(int sock, uint32_t slot)
 	say(sock, &m, fds, 1);
 }
 
-/* The device has hung up. Only who was up counts as dead. */
+/* The device has closed the connection. Only an established peer counts as dead. */
 static void
 dropped(const struct soft_shm_tx *tx, int sock, uint32_t deaths)
 {
@@ -142,27 +142,27 @@ T(test_listeners)
 
 	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
 	before = descriptors();
-	/* Its word would be past the end of the directory. */
+	/* The epoch's slot is past the end of the directory. */
 	tx = called(&sock);
 	answer(sock, SOFT_SHM_PEERS);
 	dropped(tx, sock, 0);
 	tx = called(&sock);
 	answer(sock, UINT32_MAX);
 	dropped(tx, sock, 0);
-	/* The last there is; and once more. */
+	/* The last valid slot; and the same slot again. */
 	tx = called(&sock);
 	answer(sock, SOFT_SHM_PEERS - 1);
 	assert_int_equal(tx->state, SOFT_SHM_UP);
 	assert_ptr_equal(tx->ring.head, &tx->dir->head[SOFT_SHM_PEERS - 1].v);
 	answer(sock, 0);
 	dropped(tx, sock, 1);
-	/* It greets where it should answer. */
+	/* The acceptor sends HELLO instead of an answer. */
 	tx = called(&sock);
 	m = hello();
 	assert_int_equal(soft_shm_send(sock, &m, (int[]){0, 0}, 2), 0);
 	chores(0);
 	dropped(tx, sock, 1);
-	/* It says no; it does not answer; it is gone before it has. */
+	/* The acceptor refuses; does not answer; closes before it answers. */
 	tx = called(&sock);
 	soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
 	m.u.refused.why = SOFT_SHM_REFUSED_FULL;
@@ -183,7 +183,10 @@ T(test_listeners)
 	close(listener);
 }
 
-/* What a process has handed over goes with it: who answers at its address next has other memory. */
+/*
+ * Memory that a process shared is dropped with the process: the next process at its address has
+ * other memory.
+ */
 T(test_window)
 {
 	struct soft_shm_tx *tx;
@@ -221,11 +224,11 @@ T(test_window)
 	close(listener);
 }
 
-/* ---- Both directions: a process, which dies in two steps */
+/* ---- Both directions: a process that dies in two steps */
 
 /*
- * The process: calls, answers to a call, hangs up on one of the two at the first byte on @step, and
- * is gone at the next.
+ * A process that connects, accepts a connection, closes one of the two at the first byte on
+ * @step, and exits at the next byte.
  */
 static void __rte_noreturn
 visitor(int step, bool hang_up_first)
@@ -250,7 +253,10 @@ visitor(int step, bool hang_up_first)
 	_exit(write(step, &c, 1) != 1 || read(step, &c, 1) != 1);
 }
 
-/* One line of its death, also if somebody else has its slot before its other half is missed. */
+/*
+ * The death is logged once, even if another process has its slot before the second connection's
+ * end is noticed.
+ */
 T(test_gone_once)
 {
 	char *text = NULL, line[64], *at, c = 0;
@@ -298,9 +304,12 @@ T(test_gone_once)
 	}
 }
 
-/* ---- A queue of connections that is full */
+/* ---- A full queue of connections */
 
-/* Connects to a listener until it takes no more; what is closed again stays in its queue. */
+/*
+ * Connects to a listener until its queue is full; closed connections stay in the queue. Returns
+ * their number.
+ */
 static uint32_t
 fill_queue(const uint8_t gid[16], uint32_t max)
 {
@@ -312,7 +321,7 @@ fill_queue(const uint8_t gid[16], uint32_t max)
 	return n;
 }
 
-/* The peer's queue is full: the device asks again, waits with patience, and is let in. */
+/* The peer's queue is full: the device connects again later, and is accepted. */
 T(test_full_queue_is_asked_again)
 {
 	enum {
@@ -327,17 +336,17 @@ T(test_full_queue_is_asked_again)
 
 	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
 	n = fill_queue(theirs, MAX);
-	/* A burst of processes that start together has room. */
+	/* The queue has room for a burst of processes that start together. */
 	assert_in_range(n, 256, MAX - 1);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(soft_shm_reach(dev_of, theirs, false), -EAGAIN);
 	assert_null(soft_shm_find(shm, theirs));
-	/* A QP that is in RTR keeps the address, and asks again soon. */
+	/* A QP in RTR refers to the address, and connects again soon. */
 	assert_int_equal(soft_shm_reach(dev_of, theirs, true), -EAGAIN);
 	tx = soft_shm_find(shm, theirs);
 	assert_int_equal(tx->state, SOFT_SHM_IDLE);
 	assert_true(tx->again < rte_rdtsc() + SECOND / 200);
-	/* The peer takes one in, a while after the call that waits has begun. */
+	/* The peer accepts one connection a while after the call has begun to wait. */
 	pid = fork();
 	if (pid == 0) {
 		usleep(50000);
@@ -351,7 +360,7 @@ T(test_full_queue_is_asked_again)
 	chores(0);
 }
 
-/* Users that are not trusted are turned away faster than peers are taken in. */
+/* Untrusted users are rejected faster than peers are accepted. */
 T(test_strangers_leave_the_queue_quickly)
 {
 	enum {
@@ -373,7 +382,7 @@ T(test_strangers_leave_the_queue_quickly)
 		    write(ready[1], &c, 1) != 1)
 			_exit(1);
 		close(ready[0]);
-		/* They stay until the parent is done. */
+		/* The children stay until the parent is done. */
 		_exit(read(ready[1], &c, 1) != 1);
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
@@ -414,7 +423,7 @@ T(test_a_peer_that_closes_its_device_is_not_reported_dead)
 	assert_non_null(strstr(text, line));
 	assert_null(strstr(text, "died"));
 	free(text);
-	/* And this device says so to its peers. */
+	/* This device says so to its peers, too. */
 	sock = welcome(0);
 	close_port(NULL);
 	do {

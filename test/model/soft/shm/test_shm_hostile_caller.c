@@ -2,16 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Somebody connects to the shared-memory port who does not keep to the handshake: whatever he says,
- * the connection ends, what he has handed over is let go, and the next one that greets as he should
- * is taken.
+ * A caller that violates the handshake of the shared-memory port. Whatever it sends, the
+ * connection ends, its shared memory is released, and the next correct caller is accepted.
  */
 #define _GNU_SOURCE /* memfd_create() */
 #include <fcntl.h>
 
 #include "shm_hand.h"
 
-/* @sock has been hung up, whatever was said before, and the slot is free. */
+/* Checks that @sock was closed, whatever was sent before, and that the slot is free. */
 static void
 over(int sock)
 {
@@ -42,7 +41,7 @@ T(test_twice)
 	}
 }
 
-/* It connects and says nothing: it has its time, and no more. */
+/* The caller connects and sends nothing: it is closed after the time limit. */
 T(test_silent)
 {
 	struct soft_shm_msg m;
@@ -60,7 +59,7 @@ T(test_silent)
 	assert_int_equal(shm->rx[0]->state, SOFT_SHM_IDLE);
 }
 
-/* What it says is no greeting. One of another version learns that it is refused, and why. */
+/* The message is not HELLO. A caller of another version is refused with a reason. */
 T(test_nonsense)
 {
 	struct soft_shm_msg m;
@@ -96,7 +95,7 @@ T(test_nonsense)
 	}
 }
 
-/* What it shares is not what it should be: no memory, too little of it, some that it can shrink. */
+/* The shared descriptors are wrong: no memory, too small, or memory that the caller can shrink. */
 T(test_shares)
 {
 	struct soft_shm_msg m = hello();

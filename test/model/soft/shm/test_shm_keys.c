@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Keys, bounds and rights that a requester checks before it goes into a peer's memory by itself:
- * all is refused as over packets.
+ * Keys, bounds and rights that a requester checks before a direct access to a peer's memory: each
+ * bad request is refused as over packets.
  */
 #include "shm_direct_env.h"
 
@@ -41,7 +41,7 @@ bounds(bool by_itself)
 		    BB_WC_REM_ACCESS_ERR);
 		part();
 	}
-	/* All of it, to the last byte. */
+	/* The whole MR, to the last byte. */
 	ready(by_itself, &none);
 	post(&a, ACTOR_WRITE, 0, LEN, mr_b.raddr, mr_b.rkey);
 	completes(&a, BB_WC_SUCCESS);
@@ -55,7 +55,7 @@ T(test_bounds)
 	twice(bounds);
 }
 
-/* Another variant of an index, one without a key, one that was there before, another PD's. */
+/* Another variant of an index, an index without a key, a deregistered key, a key of another PD. */
 static void
 keys(bool by_itself)
 {
@@ -78,7 +78,10 @@ keys(bool by_itself)
 		bad(verbs[i], other, 8, rkey, BB_WC_REM_ACCESS_ERR);
 		part();
 	}
-	/* The owner takes it away, while it is known here, and gives another one for the same. */
+	/*
+	 * The owner deregisters a key that this side has cached, and registers another for the
+	 * same memory.
+	 */
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
 		ready(by_itself, &none);
 		old = mr_b.rkey;
@@ -113,7 +116,7 @@ static const struct {
 };
 #define VERBS (sizeof(rights_of) / sizeof(rights_of[0]))
 
-/* A key with one right only: it serves for that. */
+/* A key with one right allows that operation only. */
 static void
 key_rights(bool by_itself)
 {
@@ -146,7 +149,7 @@ T(test_key_rights)
 	twice(key_rights);
 }
 
-/* A QP that does not let its peer do it, with a key that would. */
+/* The QP does not allow its peer an operation that the key allows. */
 static void
 qp_rights(bool by_itself)
 {
@@ -170,7 +173,7 @@ T(test_qp_rights)
 	twice(qp_rights);
 }
 
-/* No byte needs no key, but the QP's right (9.7.4.1.4). */
+/* A request of zero bytes needs no key, but the QP's right (9.7.4.1.4). */
 static void
 no_bytes(bool by_itself)
 {

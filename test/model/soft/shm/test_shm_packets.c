@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets of the shared-memory port, by the byte: the test is the other process, with a ring and a
- * directory of its own, reads what the device writes there and writes what it likes. It publishes
- * no keys and no queue pairs, so that everything goes by packets; SENDs go the short way
- * (soft_shm_send.c), and must be what the long one would have made of them.
+ * Packets of the shared-memory port, byte by byte. The test acts as the other process: it has its
+ * own ring and directory, reads what the device writes and writes what it likes. It publishes no
+ * keys and no queue pairs, so that everything goes by packets. SENDs take the fast path
+ * (soft_shm_send.c), whose packets must equal those of the full path.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,10 +17,10 @@
 #define PEER_QPN 0x4242u
 #define TCLASS   0x28u
 #define HOPS     7u
-#define SLOT     3u /* of our directory: the word that says how far we have read */
+#define SLOT     3u /* slot in our directory; its word is our read position */
 #define RKEY     0x1234u
 #define MTU      1024u
-/* Which of our addresses is the queue pair's, another one, and none. */
+/* Index of our address that the queue pair uses, of another address, and past the last one. */
 #define THEIRS 0u
 #define OTHER  1u
 #define BEHIND 2u
@@ -31,7 +31,7 @@ static const uint8_t theirs[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
 static struct env e;
 static struct bb_qp_addr us, them;
 
-/* The process that the test is. */
+/* State of the process that the test acts as. */
 static struct {
 	int listener, caller, callee;
 	struct soft_shm_dir *dir;
@@ -48,7 +48,7 @@ progress(void)
 	bb_dev_progress(e.a.dev);
 }
 
-/* The next message on a socket; descriptors that are not taken over are closed by the caller. */
+/* Reads the next message on a socket; the caller closes descriptors that are not taken over. */
 static void
 heard(int sock, bool from_listener, enum soft_shm_type type, struct soft_shm_msg *m, int fds[2])
 {
@@ -73,7 +73,7 @@ map_peer(int fd, size_t len)
 	return at;
 }
 
-/* The device has called as its queue pair was connected: answer. And call it. */
+/* The device connects as its queue pair is connected: answers it, and connects to the device. */
 static void
 meet(const char *fabric)
 {
@@ -124,7 +124,7 @@ begin_with(const char *more)
 	e.attr.path.traffic_class = TCLASS;
 	e.attr.path.hop_limit = HOPS;
 	e.attr.path.flow_label = 0xabcde;
-	e.attr.timeout = 0; /* nothing is sent again by time */
+	e.attr.timeout = 0; /* no retransmission by timeout */
 	assert_int_equal(bb_qp_addr(e.a.qp, 1, 1, &us), 0);
 	us.psn = 0xfffffe;
 	us.mtu = MTU;
@@ -144,7 +144,7 @@ begin(void **st)
 	return begin_with("");
 }
 
-/* A packet that has come is built anew as bytes, and then no fault strikes it. */
+/* With fault injection a received packet is serialized again; no fault hits it afterwards. */
 static int
 begin_faulty(void **st)
 {
@@ -167,9 +167,9 @@ end(void **st)
 	return 0;
 }
 
-/* ---- What the device sends */
+/* ---- Packets that the device sends */
 
-/* The next packet, until take(). */
+/* Returns the next packet, valid until take(). */
 static const uint8_t *
 next(struct soft_ring_rec *rec)
 {
@@ -201,7 +201,7 @@ nothing(void)
 	}
 }
 
-/* The next packet is this one, to the last byte, and so is what goes for its headers below. */
+/* Checks that the next packet equals @pkt and @payload to the last byte, and stores its headers. */
 static void
 sends(struct bb_roce_pkt *pkt, const uint8_t *payload)
 {
@@ -229,7 +229,7 @@ sends(struct bb_roce_pkt *pkt, const uint8_t *payload)
 	take();
 }
 
-/* The next packet is such an answer. */
+/* Checks that the next packet is a response with @syndrome. */
 static void
 answers(uint32_t psn, uint8_t syndrome)
 {
@@ -244,9 +244,9 @@ answers(uint32_t psn, uint8_t syndrome)
 	take();
 }
 
-/* ---- What we send */
+/* ---- Packets that the test sends */
 
-/* Write a packet; the device takes it. */
+/* Writes a packet; the device receives it. */
 static void
 put(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid)
 {
@@ -307,8 +307,8 @@ send_from(uint32_t len, uint32_t flags)
 }
 
 /*
- * SENDs of all paddings, in a ring that has been written all over before: what is not written
- * again would show.
+ * SENDs with all paddings, in a ring full of old bytes: a byte that is not written again would
+ * show.
  */
 static void
 test_sends(void **st)
@@ -333,7 +333,7 @@ test_sends(void **st)
 		assert_int_equal(wc.wr_id, len);
 		psn++;
 	}
-	/* A byte more than a packet has room for. */
+	/* One byte more than a packet can hold. */
 	send_from(MTU + 1, 0);
 	pkt = packet(BB_ROCE_SEND_FIRST, psn, MTU);
 	sends(&pkt, e.a.buf);
@@ -343,7 +343,7 @@ test_sends(void **st)
 	nothing();
 }
 
-/* A fence waits for the READ in front of it, and what is posted behind it waits with it. */
+/* A fence waits for the preceding READ, and later requests wait with it. */
 static void
 test_fence(void **st)
 {
@@ -374,7 +374,7 @@ test_fence(void **st)
 			put(&pkt, data, THEIRS);
 		}
 		pkt = packet(BB_ROCE_SEND_ONLY, psn + 1, 16);
-		/* Of two that go together the second one asks for an answer. */
+		/* Of two packets that are sent together the second asks for an ACK. */
 		pkt.flags = fenced ? 0 : BB_ROCE_ACKREQ;
 		sends(&pkt, e.a.buf);
 		pkt = packet(BB_ROCE_SEND_ONLY, psn + 2, 32);
@@ -395,8 +395,8 @@ test_fence(void **st)
 }
 
 /*
- * A SEND that something is wrong with: it is dropped, or refused by a NAK, and takes no receive.
- * The next one, which is right, does.
+ * A faulty SEND is dropped, or refused by a NAK, and consumes no receive. The next correct SEND
+ * consumes it.
  */
 static void
 test_takes(void **st)
@@ -408,7 +408,7 @@ test_takes(void **st)
 	};
 	static const struct {
 		const char *name;
-		uint32_t dqpn, psn; /* added to the right one */
+		uint32_t dqpn, psn; /* added to the correct value */
 		uint16_t pkey;
 		uint8_t sgid, answer;
 	} rows[] = {
@@ -465,7 +465,7 @@ test_takes(void **st)
 	}
 }
 
-/* ---- A peer that lives and takes nothing */
+/* ---- A live peer that consumes nothing */
 
 static void
 reconnect(uint8_t timeout)
@@ -483,7 +483,7 @@ reconnect(uint8_t timeout)
 	assert_int_equal(bb_qp_connect(e.a.qp, &us, &them, &e.attr), 0);
 }
 
-/* Acknowledges what it does not take, until the ring is full. */
+/* Acknowledges packets without consuming them, until the ring is full. */
 static void
 fill_ring(void)
 {
@@ -503,7 +503,10 @@ fill_ring(void)
 	}
 }
 
-/* By the short way, in several packets, as WRITE, READ and atomic: one in flight or many. */
+/*
+ * On the fast path, in several packets, and as WRITE, READ and atomic; one request in flight or
+ * many.
+ */
 static void
 test_peer_that_takes_nothing_ends_requests_with_retry_exceeded(void **st)
 {
@@ -542,7 +545,7 @@ test_peer_that_takes_nothing_ends_requests_with_retry_exceeded(void **st)
 	}
 }
 
-/* All that RC does not have, with and without bytes after the BTH: 9.7.4.1.3. */
+/* All opcodes that RC does not have, with and without bytes after the BTH (9.7.4.1.3). */
 static void
 test_unassigned_opcodes_are_refused_by_a_nak(void **st)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The shared-memory port between real processes: a peer that is killed, one that comes again,
- * memory that is taken away under a peer's writes, addresses and users.
+ * The shared-memory port between real processes: a killed peer, a restarted peer, memory that is
+ * deregistered while a peer writes to it, addresses and users.
  */
 #define _GNU_SOURCE /* setresuid() */
 #include "soft_shm.h"
@@ -15,8 +15,8 @@
 #include "shm_env.h"
 
 /*
- * Once a key is deregistered nothing comes through it any more, whatever the peer is doing: it
- * writes there without end, and what we write ourselves behind bb_mr_dereg() stays.
+ * After a key is deregistered no write arrives through it, whatever the peer does. The peer
+ * writes without end, and the bytes that this process writes after bb_mr_dereg() stay.
  */
 static void
 dereg_under_fire(const char *more, uint32_t rounds)
@@ -45,13 +45,13 @@ dereg_under_fire(const char *more, uint32_t rounds)
 		fire.rkey = mr_a.rkey;
 		fire.y = i % 4 == 3 ? 64 : ACTOR_BUF;
 		actor_tell(&b, &fire);
-		/* It has begun. */
+		/* The peer has started to write. */
 		while (__atomic_load_n(a.buf + 63, __ATOMIC_RELAXED) != 0x77) {
 			actor_run(&a);
 			sched_yield();
 		}
 		do_ok(&a, ACTOR_DEREG);
-		/* The end of what may be on its way, which comes last. */
+		/* The last bytes of the peer's WRITE arrive last. */
 		m.x = fire.y - 64;
 		m.y = 64;
 		do_ok(&a, ACTOR_QUIET);
@@ -69,16 +69,16 @@ TEST(test_dereg)
 	dereg_under_fire(",shm_packets", 2);
 }
 
-/* ---- Peers that go and come */
+/* ---- Peers that exit and return */
 
 static struct actor c;
 static uint64_t c_raddr;
 static uint32_t c_rkey;
 
 /*
- * A peer is killed while it writes to us and we to it, again and again: our QP fails with its
- * oldest request, the others are flushed, an event tells; the third process is not disturbed, and
- * nothing of the dead one is left.
+ * A peer is killed repeatedly while both sides write to each other. This side's QP fails with its
+ * oldest request, the others are flushed, and an event reports it. A third process is not
+ * disturbed, and no state of the dead process remains.
  */
 TEST(test_killed)
 {
@@ -140,7 +140,7 @@ TEST(test_killed)
 	actor_kill(&c);
 }
 
-/* A QP that has nothing under way learns it, too, and so does one that only receives. */
+/* A QP without outstanding requests gets the event, too, and so does a QP that only receives. */
 TEST(test_killed_idle)
 {
 	start(BB_QPT_RC, "");
@@ -158,7 +158,7 @@ TEST(test_killed_idle)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
-/* ---- What peers have done by themselves, and are gone */
+/* ---- Counters of direct accesses by peers that are gone */
 
 static const struct soft_shm *
 our_port(void)
@@ -174,7 +174,7 @@ enum end {
 	BY_OUR_ERROR,
 };
 
-/* All that has completed at a peer is counted here, however it ends. */
+/* Every request that completed at a peer is counted here, however the connection ends. */
 static void
 counted(enum end how)
 {
@@ -218,7 +218,7 @@ counted(enum end how)
 	assert_int_equal(after.rx_write - before.rx_write, all[0].n);
 	assert_int_equal(after.rx_read - before.rx_read, all[1].n);
 	assert_int_equal(after.rx_atomic - before.rx_atomic, all[2].n);
-	/* Once. */
+	/* Counted once. */
 	do_ok(&a, ACTOR_QP_DESTROY);
 	assert_int_equal(bb_dev_stats(a.dev, &after), 0);
 	assert_int_equal(after.rx_write - before.rx_write, all[0].n);
@@ -234,7 +234,7 @@ TEST(test_counted)
 	counted(BY_OUR_ERROR);
 }
 
-/* Segments that are handed over to peers, and keys that they may use by themselves. */
+/* Returns the number of segments shared with peers, plus 1 if peers may use @key directly. */
 static uint32_t
 handed_over(uint32_t key)
 {
@@ -246,7 +246,7 @@ handed_over(uint32_t key)
 	return n;
 }
 
-/* What nobody may access from outside is not handed over: memory that has no rights for peers. */
+/* Memory without rights for peers is not shared. */
 TEST(test_handed_over)
 {
 	static const struct {
@@ -275,7 +275,7 @@ TEST(test_handed_over)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
-/* Another user is refused on either side, unless it is named. */
+/* Another user is refused in both directions, unless the options name it. */
 TEST(test_other_user)
 {
 	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
@@ -303,7 +303,7 @@ TEST(test_other_user)
 				_exit(1);
 			soft_shm_msg_init(&msg, SOFT_SHM_HELLO);
 			msg.u.hello.n_gids = 1;
-			/* The answer may be there before anything is said. */
+			/* The device may answer before the caller sends anything. */
 			ret = soft_shm_send(sock, &msg, mem, 2);
 			if (ret != 0 && ret != -EPIPE)
 				_exit(2);
@@ -323,7 +323,7 @@ TEST(test_other_user)
 	}
 }
 
-/* What another user can do: connect without end, and send empty messages with descriptors. */
+/* Acts as another user: connects without end, and sends empty messages with descriptors. */
 static int
 flood(const char *fabric, uint32_t times)
 {
@@ -342,10 +342,13 @@ flood(const char *fabric, uint32_t times)
 	memcpy(CMSG_DATA(head), fds, sizeof(fds));
 	for (left = ACTOR_WAIT_S * 1000; times != 0 && left != 0; left--) {
 		if (soft_shm_connect(fabric, ours, &sock) != 0) {
-			usleep(1000); /* they wait to be taken in */
+			usleep(1000); /* the connections wait to be accepted */
 			continue;
 		}
-		/* It may have been told no, and hung up on, before it says anything. */
+		/*
+		 * The device may have refused and closed the connection before the message is
+		 * sent.
+		 */
 		if (sendmsg(sock, &msg, MSG_NOSIGNAL) != 0 && errno != EPIPE)
 			return 2;
 		close(sock);
@@ -354,7 +357,10 @@ flood(const char *fabric, uint32_t times)
 	return times == 0 ? 0 : 3;
 }
 
-/* Another user that connects again and again costs no descriptors, and no line for each time. */
+/*
+ * Another user that connects repeatedly uses up no descriptors, and the log does not have a line
+ * for each time.
+ */
 TEST(test_flood)
 {
 	char fabric[SOFT_SHM_NAME], line[256];
@@ -380,7 +386,7 @@ TEST(test_flood)
 		actor_run(&a);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	/* The last ones, too. */
+	/* Includes the last connections. */
 	usleep(10000);
 	for (status = 0; status < 1000; status++)
 		actor_run(&a);
@@ -390,14 +396,14 @@ TEST(test_flood)
 	while (fgets(line, sizeof(line), log) != NULL)
 		lines += strstr(line, "not trusted") != NULL || strstr(line, "shm_uid") != NULL;
 	assert_true(lines >= 1);
-	/* Two a second. */
+	/* Two lines a second. */
 	assert_true((uint64_t)lines <=
 		    2 + 2 * (rte_get_timer_cycles() - began) / rte_get_timer_hz());
 	fclose(log);
 	do_ok(&a, ACTOR_CLOSE);
 }
 
-/* An address belongs to one process, until that is gone; nobody answers at one that is free. */
+/* An address belongs to one process until that exits; an unused address has no device. */
 TEST(test_addresses)
 {
 	struct bb_qp_addr none = {
@@ -420,7 +426,7 @@ TEST(test_addresses)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
-/* Addresses that nobody has take no room from those that somebody has. */
+/* Unused addresses take no room from used addresses. */
 TEST(test_nobody)
 {
 	struct bb_path path = {.sgid_index = 1, .port = 1};
@@ -433,7 +439,7 @@ TEST(test_nobody)
 	actor_spawn(&b, EAL);
 	assert_int_equal(open_dev(&a, 1, ""), 0);
 	assert_int_equal(open_dev(&b, 2, ""), 0);
-	/* A line for each is right, and too much here. */
+	/* The device logs a line for each, which is too much here. */
 	assert_non_null(log);
 	rte_openlog_stream(log);
 	for (i = 0; i < SOFT_SHM_PEERS + 10; i++) {

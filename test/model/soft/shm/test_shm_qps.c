@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Whom a peer's QP is connected to and what is under way, before a requester goes into its memory
- * by itself; what an owner does while somebody is inside, and what it counts.
+ * Checks before a direct access to a peer's memory: the connection of the peer's QP and its
+ * state. Also how an owner waits for a peer that is accessing its memory, and what it counts.
  */
 #include <sys/socket.h>
 
@@ -11,18 +11,18 @@
 
 /* ---- Queue pairs */
 
-/* The target's QP is not connected to ours as ours is to it. */
+/* The target's QP is not connected to this side's QP. */
 static void
 other_qp(bool by_itself)
 {
-	/* Ours, too, but not that of this connection. */
+	/* This side's address, too, but not that of this connection. */
 	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 9};
-	/* 33 ms, once again. */
+	/* 33 ms, one retry. */
 	static const struct differ none, other_gid = {.gid = gid, .timeout = 13},
 					 other_psn = {.psn = 5, .timeout = 13},
 					 other_mtu = {.mtu = 256};
 
-	/* Both know each other's memory when it begins. */
+	/* Both sides know each other's memory from the start. */
 	ready(by_itself, &none);
 	part();
 	join(&other_psn);
@@ -41,7 +41,10 @@ T(test_other_qp)
 	twice(other_qp);
 }
 
-/* It allows one READ or atomic at a time, and we would have more: these are done by packets. */
+/*
+ * The target allows one outstanding READ or atomic, the requester more: these requests go by
+ * packets.
+ */
 T(test_reads)
 {
 	static const struct differ one = {.reads = 1};
@@ -79,13 +82,13 @@ all_by_packets(const char *theirs)
 	stop();
 }
 
-/* A target whose port flaps: who wrote there by himself would do it while that is down, too. */
+/* The target's port flaps: a direct access would write while the port is down. */
 T(test_flap)
 {
 	all_by_packets(",flap=3600000:1");
 }
 
-/* One that captures all its packets: what is written by itself would not be there. */
+/* The target captures its packets: a direct access would be missing in the file. */
 T(test_captured)
 {
 	char file[] = "/tmp/bb_shm_XXXXXX", more[64];
@@ -98,7 +101,7 @@ T(test_captured)
 	unlink(file);
 }
 
-/* What is behind a packet that has no answer yet waits for that. */
+/* A request after an unacknowledged packet waits for its ACK. */
 T(test_order)
 {
 	static const struct differ none;
@@ -125,7 +128,7 @@ T(test_order)
 	stop();
 }
 
-/* The QP of the target is gone; its memory and keys are there. */
+/* The target's QP was destroyed; its memory and keys still exist. */
 T(test_qp_gone)
 {
 	static const struct differ soon = {.timeout = 16};
@@ -137,14 +140,14 @@ T(test_qp_gone)
 	stop();
 }
 
-/* It is there, in error: what is wrong with a request of its own. */
+/* The target's QP is in ERR because of an error of its own request. */
 static void
 qp_error(bool by_itself)
 {
 	static const struct differ soon = {.timeout = 16};
 
 	ready(by_itself, &soon);
-	/* Not in its MR. */
+	/* Outside its MR. */
 	post(&b, ACTOR_WRITE, 0, 8, mr_a.raddr, mr_a.rkey);
 	completes(&b, BB_WC_LOC_PROT_ERR);
 	assert_int_equal(state_of(&b), BB_QP_ERR);
@@ -157,9 +160,12 @@ T(test_qp_error)
 	twice(qp_error);
 }
 
-/* ---- What is handed over */
+/* ---- Shared memory */
 
-/* MRs before and behind the first, of the same file: each by itself, as soon as told of. */
+/*
+ * MRs before and after the first one, in the same file: each is accessed directly as soon as it
+ * is published.
+ */
 T(test_grows)
 {
 	static const struct differ none;
@@ -187,7 +193,7 @@ T(test_grows)
 	stop();
 }
 
-/* The slot of our segments that is in use. */
+/* Returns the slot of our segments that is in use. */
 static const struct soft_shm_seg *
 our_segment(void)
 {
@@ -199,8 +205,8 @@ our_segment(void)
 }
 
 /*
- * A file that was handed over is not in use for a moment: who has it mapped must look anew, as it
- * might be another one, and then goes into it by himself again.
+ * A shared file is unused for a moment. A peer that has it mapped must look it up again, as it
+ * might be another file, and then accesses it directly again.
  */
 T(test_anew)
 {
@@ -221,7 +227,7 @@ T(test_anew)
 	stop();
 }
 
-/* Has the other process answered? */
+/* Returns true if the other process has answered. */
 static bool
 answered(void)
 {
@@ -242,8 +248,8 @@ wait_a_little(uint32_t ms)
 }
 
 /*
- * An owner that deregisters while somebody is inside waits until that has left. False: we were
- * stopped meanwhile, long enough to be cut off.
+ * An owner that deregisters while a peer is accessing its memory waits until the peer is done.
+ * Returns false if this process was stopped so long that the owner cut it off.
  */
 static bool
 owner_waits(enum actor_op op)
@@ -271,7 +277,7 @@ owner_waits(enum actor_op op)
 	assert_int_equal(m.ret, 0);
 	if (in_time) {
 		assert_false(early);
-		/* Nothing has happened to the connection. */
+		/* The connection is unaffected. */
 		assert_int_equal(state_of(&a), BB_QP_RTS);
 	}
 	stop();
@@ -290,7 +296,10 @@ T(test_owner_waits)
 	}
 }
 
-/* One that does not leave is cut off after two seconds: nothing it asks for is heard any more. */
+/*
+ * A peer that does not finish its access is cut off after two seconds; its later requests are
+ * ignored.
+ */
 T(test_cut_off)
 {
 	static const struct differ none;
@@ -313,7 +322,7 @@ T(test_cut_off)
 	stop();
 }
 
-/* ---- What a peer has done by itself */
+/* ---- Counters of direct accesses by a peer */
 
 static struct bb_qp_addr addr_b;
 
@@ -325,7 +334,7 @@ meet(struct actor *s, const struct bb_qp_addr *to)
 	do_ok(s, ACTOR_CONNECT);
 }
 
-/* WRITEs that our side has served, of which this is the number when it begins. */
+/* Returns the number of WRITEs that this side has served, starting from @before. */
 static uint64_t
 served(uint64_t before)
 {
@@ -335,7 +344,7 @@ served(uint64_t before)
 	return stats.rx_write - before;
 }
 
-/* The target writes to us, 100 times, by itself in the end. */
+/* The target writes to this side 100 times, by direct access in the end. */
 static void
 b_writes(void)
 {
@@ -348,7 +357,7 @@ b_writes(void)
 	assert_int_not_equal(ours()->rx[0]->dir->count[addr_b.qpn].writes, 0);
 }
 
-/* The same two connect again, in any order, or a new one that has the number of one of them. */
+/* The same two QPs connect again, in either order, or a new QP has the number of one of them. */
 T(test_counted_once)
 {
 	uint64_t before;
@@ -367,7 +376,7 @@ T(test_counted_once)
 	do_ok(&a, ACTOR_RESET);
 	do_ok(&b, ACTOR_RESET);
 	meet(&a, &addr_b);
-	/* What the other side says of its QP is of the connection before. */
+	/* The peer's entry for its QP is from the previous connection. */
 	assert_int_equal(served(before), 100);
 	meet(&b, &a.addr);
 	assert_int_equal(served(before), 100);

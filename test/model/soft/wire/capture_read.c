@@ -39,7 +39,10 @@ get16(const uint8_t *p)
 	return v;
 }
 
-/* The options in [p, end), of which @code is wanted: its value and *len. They end with the end. */
+/*
+ * Returns the value of option @code in [p, end), and its length in *len. The options must end
+ * exactly at @end.
+ */
 static const uint8_t *
 option(const uint8_t *p, const uint8_t *end, uint32_t code, uint32_t *len)
 {
@@ -76,7 +79,7 @@ read_roce(struct capture_pkt *k)
 	const uint8_t *udp = k->ip + ip_len, *bth = udp + 8;
 	uint8_t icrc[BB_ROCE_ICRC_LEN];
 
-	/* Damaged, the version may be another's. */
+	/* A damaged packet may have another version. */
 	if (k->len < ip_len + 8 + BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN)
 		return;
 	k->tclass = ip4 ? k->ip[1] : (uint8_t)(k->ip[0] << 4 | k->ip[1] >> 4);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Reads what a device captured, strictly: every length, option and number of the file is checked.
- */
+/* Reads a device's capture strictly: every length, option and number of the file is checked. */
 #ifndef CAPTURE_READ_H
 #define CAPTURE_READ_H
 
@@ -21,10 +20,10 @@ struct capture_pkt {
 	uint32_t dir;
 	char note[80];
 	uint32_t len;
-	uint8_t *ip; /* in the file's memory */
+	uint8_t *ip; /* points into the file's memory */
 	uint8_t tclass;
 	bool icrc_ok;
-	struct bb_roce_pkt pkt; /* if icrc_ok */
+	struct bb_roce_pkt pkt; /* valid if icrc_ok */
 	const uint8_t *payload;
 };
 
@@ -36,7 +35,7 @@ struct capture {
 	struct capture_pkt *pkt;
 };
 
-/* A name for a capture; nothing is there. */
+/* Returns a file name for a capture; no such file exists. */
 void capture_path(char *path, size_t size);
 /* Fails the test if the file is not a capture of IP packets, complete to its last byte. */
 void capture_read(struct capture *c, const char *path);

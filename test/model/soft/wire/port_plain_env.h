@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Two devices with a port each on net_ring, and one peer for both, who is this program. */
+/* Two devices, each with a port on net_ring. This program is the peer of both. */
 #ifndef PORT_PLAIN_ENV_H
 #define PORT_PLAIN_ENV_H
 
@@ -43,15 +43,15 @@ struct side {
 
 static struct side s[2];
 static struct rte_mempool *pool;
-static struct rig_dev peer; /* its GID */
+static struct rig_dev peer; /* GID of the device */
 static const char *us, *them;
-static bool vlan, by_pmd;       /* the checksum of an IPv4 header */
-static const char *faults = ""; /* options of both */
+static bool vlan, by_pmd;       /* the PMD makes the checksum of the IPv4 header */
+static const char *faults = ""; /* options of both devices */
 static char path[64];
 static uint32_t rkey;
 static uint64_t seed;
 
-/* The WQEs that are out: where each ends in the queue, and its PSN. */
+/* Outstanding WQEs: where each ends in the queue, and its PSN. */
 static struct {
 	uint16_t end;
 	uint32_t psn;
@@ -59,7 +59,7 @@ static struct {
 } out[BLOCKS];
 static uint32_t head, tail;
 static uint32_t psn, epsn, una, sent;
-static uint32_t holes; /* PSNs that came late, or never */
+static uint32_t holes; /* Number of PSNs that came late or never. */
 static uint16_t freed;
 
 static inline uint32_t
@@ -71,7 +71,7 @@ dice(uint32_t n)
 
 /* ---- Frames */
 
-/* What the PMD was asked for with the last frame of each. */
+/* Offloads that the last frame of each device requested from the PMD. */
 static struct {
 	uint64_t flags, lengths;
 } asked[2];
@@ -129,7 +129,7 @@ poll(void)
 		rig_polls(&s[i].u, 3);
 }
 
-/* A packet, not a question about a neighbour, in which our MAC stands elsewhere too. */
+/* Returns true if @f is a packet and not a neighbour request, whose body has our MAC, too. */
 static inline bool
 is_packet(const struct frame *f)
 {
@@ -138,7 +138,7 @@ is_packet(const struct frame *f)
 	return get16(f, l3 - 2) == 0x0800 || (get16(f, l3 - 2) == 0x86dd && f->b[l3 + 6] == 17);
 }
 
-/* Behind the newest request that was seen. */
+/* Records a request that is newer than all before it. */
 static inline void
 look(const struct frame *f)
 {
@@ -152,8 +152,9 @@ look(const struct frame *f)
 }
 
 /*
- * A checksum that the PMD is to make is left out, and it is told where the header is: here it is
- * made. Any other is there. What a capture has seen has it in any case.
+ * Finishes a frame as the PMD would. A checksum that the PMD must make is absent in the frame,
+ * and its offload fields give the header; this function makes it. Any other checksum must be
+ * present. A captured frame always has it.
  */
 static inline void
 finish(uint32_t i, struct frame *f)
@@ -173,7 +174,10 @@ finish(uint32_t i, struct frame *f)
 		assert_int_equal(fold16(sum16(0, f->b + l3, 20)), 0);
 }
 
-/* Both have sent the same. The last of the packets is in *last; returns how many. */
+/*
+ * Checks that both devices sent the same packets. Stores the last one in *last and returns their
+ * number.
+ */
 static inline uint32_t
 same(struct frame *last)
 {
@@ -190,7 +194,7 @@ same(struct frame *last)
 		finish(1, &other);
 		*last = one;
 		look(last);
-		memcpy(other.b + 6, last->b + 6, 6); /* where it comes from */
+		memcpy(other.b + 6, last->b + 6, 6); /* source MAC address */
 		assert_memory_equal(last->b, other.b, last->len);
 		n++;
 	}
@@ -198,7 +202,7 @@ same(struct frame *last)
 	return n;
 }
 
-/* A packet from the peer. */
+/* Sends a packet from the peer to both devices. */
 static inline void
 from_peer(const struct bb_roce_pkt *pkt)
 {
@@ -221,7 +225,7 @@ from_peer(const struct bb_roce_pkt *pkt)
 	give(&f);
 }
 
-/* The peer says which MAC it has. */
+/* Sends a neighbour advertisement with the peer's MAC. */
 static inline void
 neighbour(const char *mac)
 {

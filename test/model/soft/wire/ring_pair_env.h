@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Two software devices, connected QPs of which talk through two rings, as ethdevs. */
+/* Two software devices whose connected QPs exchange packets through two rings, as ethdevs. */
 #ifndef RING_PAIR_ENV_H
 #define RING_PAIR_ENV_H
 
@@ -31,7 +31,10 @@ static struct side s[2];
 
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
 
-/* The rings and their ethdevs, for the whole program. False: there are none. */
+/*
+ * Creates the rings and their ethdevs once for the whole program. Returns false if there are
+ * none.
+ */
 static bool
 make_rings(void)
 {
@@ -53,7 +56,7 @@ make_rings(void)
 	return true;
 }
 
-/* @more: further options of the device, "" or from a comma on. */
+/* Opens side @i. @more: further device options, "" or starting with a comma. */
 static void
 open_side(uint32_t i, const char *more)
 {
@@ -62,8 +65,8 @@ open_side(uint32_t i, const char *more)
 	memset(&s[i].d, 0, sizeof(s[i]) - offsetof(struct side, d));
 	assert_int_equal(rte_eth_dev_get_name_by_port(s[i].port, name), 0);
 	/*
-	 * The third of its addresses is the rig's GID. The MAC is what soft_port_eth.c gives to a
-	 * port without one.
+	 * The rig's GID is the third of these addresses. soft_port_eth.c gives this MAC to a port
+	 * without one.
 	 */
 	assert_true(snprintf(args, sizeof(args),
 			     "port=%s,ip=198.51.100.1/24,ip=198.51.100.2/24,ip=192.0.2.%u/24,"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Two devices on net_ring with all alike, for test_soft_expect.c. */
+/* Two identical devices on net_ring, for test_soft_expect.c. */
 #ifndef SOFT_EXPECT_ENV_H
 #define SOFT_EXPECT_ENV_H
 
@@ -40,25 +40,25 @@ struct side {
 	struct rig_uar u;
 	struct rig_cq c;
 	struct rig_qp q;
-	struct mlx5_mr *mr, *ro; /* ro: nobody may write there */
+	struct mlx5_mr *mr, *ro; /* ro: no remote write */
 	uint8_t *mem;
 	struct soft_wire *w;
 	uint64_t ol_flags;
 };
 
 static struct env {
-	struct side s[2]; /* what is expected there is taken as such; nothing is */
+	struct side s[2]; /* s[0] may take expected frames on the fast path; s[1] never does */
 	struct rte_mempool *pool;
 	struct rig_dev peer;
 	struct rig_link link;
 	uint64_t seed;
-	uint32_t len;   /* of the message before */
-	uint8_t opcode; /* and what it was */
+	uint32_t len;   /* Length of the previous message. */
+	uint8_t opcode; /* Opcode of the previous message. */
 	bool v6, tag;
 	uint32_t met[SOFT_WIRE_KINDS];
 } env;
 
-/* How a test runs. */
+/* Variant of a test run. */
 struct way {
 	bool capture, v6;
 	const char *vlan;
@@ -99,13 +99,13 @@ side_open(struct side *s, unsigned int i, const struct way *way)
 	snprintf(name, sizeof(name), "from%u", i);
 	s->from = rte_ring_create(name, RINGS, 0, 0);
 	assert_true(s->to != NULL && s->from != NULL);
-	/* The name of one that was closed is not free again. */
+	/* The name of a closed ethdev cannot be used again. */
 	snprintf(name, sizeof(name), "expect%u", serial++);
 	id = rte_eth_from_rings(name, &s->to, 1, &s->from, 1, 0);
 	assert_true(id >= 0);
 	s->port = (uint16_t)id;
 	assert_int_equal(rte_eth_dev_get_name_by_port(s->port, eth), 0);
-	/* The rig takes its GID 3: the third of these. */
+	/* The rig uses GID 3, the third of these addresses. */
 	snprintf(args, sizeof(args), "port=%s,framesz=4400,seed=1,%s%s", eth, way->vlan,
 		 way->v6 ? v6 : v4);
 	if (capture) {
@@ -163,7 +163,7 @@ setup(void **st)
 	memcpy(env.peer.gid.raw, way->v6 ? v6 : v4, 16);
 	for (i = 0; i < 2; i++)
 		side_open(&env.s[i], i, way);
-	/* What the frames name is the same on both: one seed. */
+	/* Frames name the same QP number and key on both devices, because both have one seed. */
 	assert_int_equal(env.s[0].q.qpn, env.s[1].q.qpn);
 	assert_int_equal(env.s[0].mr->rkey, env.s[1].mr->rkey);
 	return 0;
@@ -183,20 +183,20 @@ teardown(void **st)
 		assert_int_equal(stat(env.s[i].capture, &file[i]), 0);
 		assert_int_equal(unlink(env.s[i].capture), 0);
 	}
-	/* The packets in it are not what they are compared by: the devices have other MACs. */
+	/* The packets in the files cannot be compared, because the devices have different MACs. */
 	if (way->capture)
 		assert_int_equal(file[0].st_size, file[1].st_size);
 	return 0;
 }
 
-/* Both to RTS, from wherever they are, with one of two peers. */
+/* Moves both QPs from any state to RTS, connected to one of two peers. */
 static void
 connect_both(void)
 {
 	unsigned int i;
 
 	rig_link_default(&env.link);
-	/* No timers: what happens depends on frames alone. */
+	/* No timers: the outcome depends on frames only. */
 	env.link.timeout = 0;
 	env.link.sq_psn = PSN;
 	env.link.rq_psn = (PSN + dice(1000)) & BB_ROCE_PSN_MASK;

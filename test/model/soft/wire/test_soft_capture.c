@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The option "capture": what the file says about the packets of a device, read here and by
- * tshark, and what becomes of it when it cannot be written.
+ * The option "capture": the file's records of a device's packets, read by this test and by
+ * tshark, and the file when it cannot be written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,10 +41,10 @@ pair_open(struct rig_pair *p, const char *more)
 
 	spec(args, sizeof(args), more);
 	rig_link_default(&l);
-	/* Over the end of the numbers. */
+	/* The PSNs wrap. */
 	l.sq_psn = PSN;
 	l.retry = 7;
-	/* Where nothing is lost nothing is sent again, however slow the machine. */
+	/* Without loss no packet is sent again, however slow the machine. */
 	l.timeout = strstr(more, "drop") != NULL ? 14 : 0;
 	rig_pair_open(p, args, false, &l);
 	memset(p->mb.p, 0, p->mb.len);
@@ -70,7 +70,7 @@ write_one(struct rig_pair *p, uint32_t len)
 	wait_ok(p);
 }
 
-#define PACKETS 9u /* of a conversation */
+#define PACKETS 9u /* packets of a conversation */
 
 static void
 converse(struct rig_pair *p)
@@ -87,7 +87,7 @@ converse(struct rig_pair *p)
 }
 
 #ifdef TSHARK
-/* The next column of a line. */
+/* Returns the next column of a line. */
 static char *
 column(char **at)
 {
@@ -128,7 +128,7 @@ same_line(const struct capture_pkt *k, char *line)
 	assert_int_equal(number(&at), k->pkt.dqpn);
 	col = column(&at);
 	assert_int_equal(strlen(col), 2 * (k->len - ip_len - 8));
-	/* The ICRC too, which tshark does not check: read_roce() did. */
+	/* Compares the ICRC, too, which tshark does not check; read_roce() did. */
 	for (i = ip_len + 8; i < k->len; i++, col += 2) {
 		char byte[3] = {col[0], col[1], '\0'};
 
@@ -137,7 +137,7 @@ same_line(const struct capture_pkt *k, char *line)
 	assert_null(at);
 }
 
-/* A reader that nobody here wrote finds the same, a comment and the nanoseconds too. */
+/* An independent reader finds the same packets, comments and nanoseconds. */
 static void
 test_tshark(void **state)
 {
@@ -173,10 +173,10 @@ test_tshark(void **state)
 }
 #else
 
-/* What the requester and the responder send for one request each of a WRITE, READ and SEND. */
+/* Packets of the requester and the responder for one WRITE, READ and SEND each. */
 static const struct {
 	uint8_t opcode;
-	bool b; /* from the responder */
+	bool b; /* sent by the responder */
 	uint32_t psn, len, from;
 } conversation[PACKETS] = {
 	{BB_ROCE_WRITE_FIRST, false, PSN, MTU, 0},
@@ -215,7 +215,7 @@ test_packets(void **state)
 	rig_pair_close(&p);
 	capture_read(&c, path);
 	assert_string_equal(c.interface, "soft0");
-	/* Each packet goes out, and comes in: both ends are on the device. */
+	/* Each packet is sent and received: both ends are on the device. */
 	assert_int_equal(c.n, 2 * PACKETS);
 	for (i = 0; i < c.n; i++) {
 		struct capture_pkt *k = &c.pkt[i];
@@ -232,7 +232,7 @@ test_packets(void **state)
 			assert_int_equal(k->payload[at],
 					 (uint8_t)((conversation[n].from + at) * 7 +
 						   (conversation[n].from + at) / 251));
-		/* The clocks that time stamps come from may drift apart by a little. */
+		/* The clocks of the timestamps may drift apart slightly. */
 		assert_true(k->ns + 1000000000u >= from && k->ns <= to + 1000000000u);
 		assert_true(i == 0 || k->ns >= c.pkt[i - 1].ns);
 	}
@@ -251,7 +251,10 @@ count(const struct capture *c, uint32_t dir, const char *note)
 	return n;
 }
 
-/* What is lost on the way out is there, with a word about it; what comes in is as it came. */
+/*
+ * A packet that is lost when sent is in the file with a comment; a received packet is as it
+ * arrived.
+ */
 static void
 test_faults(void **state)
 {
@@ -263,14 +266,17 @@ test_faults(void **state)
 	pair_open(&p, ",seed=5,tx_drop=5,tx_dup=5,tx_corrupt=5,rx_drop=5,rx_corrupt=5");
 	for (i = 0; i < 300; i++)
 		write_one(&p, 8);
-	/* The last duplicates. */
+	/* Receives the last duplicates. */
 	rig_polls(p.u[0], 10);
 	rig_pair_close(&p);
 	capture_read(&c, path);
 	for (i = 0, out = 0, in = 0; i < c.n; i++) {
 		const struct capture_pkt *k = &c.pkt[i];
 
-		/* What was damaged before it left is; what is damaged here came in whole. */
+		/*
+		 * A packet that was damaged when sent is damaged in the file; one that is damaged
+		 * on receipt is intact.
+		 */
 		if (k->dir == CAPTURE_OUT && !k->icrc_ok)
 			assert_non_null(strstr(k->note, "tx_corrupt"));
 		damaged[k->dir - 1] += !k->icrc_ok;
@@ -325,7 +331,7 @@ test_refused(void **state)
 	long_name[sizeof(long_name) - 1] = '\0';
 	assert_int_equal(open_with("soft0", long_name, ",wire=1"), -EINVAL);
 	assert_int_equal(access(path, F_OK), -1);
-	/* A pipe without a reader does not keep the device waiting for one. */
+	/* A pipe without a reader does not block the device. */
 	snprintf(fifo, sizeof(fifo), "%s.fifo", path);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_int_equal(open_with("soft0", fifo, ",wire=1"), -ENXIO);
@@ -336,7 +342,10 @@ test_refused(void **state)
 		assert_int_equal(open_with("soft0", ro, ",wire=1"), -EACCES);
 		unlink(ro);
 	}
-	/* Two devices and one file; what was in it before is gone, also without a packet. */
+	/*
+	 * Two devices capture to one file. Its former contents are erased, even if no packet
+	 * follows.
+	 */
 	f = fopen(path, "w");
 	assert_non_null(f);
 	assert_true(fputs("what was here before, longer than an empty capture is: ................"
@@ -349,7 +358,9 @@ test_refused(void **state)
 		spec(args, sizeof(args), "");
 		assert_int_equal(soft_cmd_if.open("soft0", args, &ctx), 0);
 		assert_int_equal(open_with("soft1", path, ",wire=1"), -EBUSY);
-		/* The device that has it, once more: the same options, or not. */
+		/*
+		 * The device that captures is opened again, with the same options or with others.
+		 */
 		assert_int_equal(open_with("soft0", path, ""), 0);
 		assert_int_equal(open_with("soft0", "/tmp/other", ""), -EBUSY);
 		assert_int_equal(soft_cmd_if.close(ctx), 0);
@@ -361,7 +372,7 @@ test_refused(void **state)
 	unlink(path);
 }
 
-/* Mode of a file and its owner stay as they are if the capture is refused. */
+/* A refused capture does not change the file's mode and owner. */
 static void
 refused_as_it_was(const char *file, int ret)
 {
@@ -395,7 +406,7 @@ test_capture_follows_no_link_and_takes_no_foreign_file(void **state)
 	(void)state;
 	snprintf(other, sizeof(other), "%s.other", path);
 	make_file(other, 0644);
-	/* Symbolic links: to a file, to nothing. */
+	/* Symbolic links: to a file, and dangling. */
 	assert_int_equal(symlink(other, path), 0);
 	assert_int_equal(open_with("soft0", path, ",wire=1"), -ELOOP);
 	assert_int_equal(stat(other, &st), 0);
@@ -404,16 +415,16 @@ test_capture_follows_no_link_and_takes_no_foreign_file(void **state)
 	assert_int_equal(open_with("soft0", path, ",wire=1"), -ELOOP);
 	assert_int_equal(access(other, F_OK), -1);
 	unlink(path);
-	/* A second name of a file that the user has elsewhere. */
+	/* A hard link to another file of the user. */
 	make_file(other, 0644);
 	assert_int_equal(link(other, path), 0);
 	refused_as_it_was(path, -EPERM);
 	unlink(other);
-	/* The user's own file: no other user reads it from now on. */
+	/* The user's own file: other users cannot read it from now on. */
 	assert_int_equal(open_with("soft0", path, ",wire=1"), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
-	/* Another user's, which anybody may write. */
+	/* Another user's file, which is writable for everyone. */
 	if (geteuid() == 0) {
 		assert_int_equal(chmod(path, 0666), 0);
 		assert_int_equal(chown(path, 65534, 65534), 0);
@@ -422,7 +433,7 @@ test_capture_follows_no_link_and_takes_no_foreign_file(void **state)
 	unlink(path);
 }
 
-/* The file ends where it says; traffic does not care. */
+/* The file ends at its size limit; traffic continues. */
 static void
 test_full(void **state)
 {
@@ -445,7 +456,7 @@ test_full(void **state)
 	unlink(path);
 }
 
-/* A write that fails, in the middle of a block or not: no room, no rights later. */
+/* A failing write, within a block or not: no space, or permissions removed later. */
 static void
 test_write_fails(void **state)
 {
@@ -472,7 +483,7 @@ test_write_fails(void **state)
 	assert_in_range(c.size, 200001 - 2 * MTU, 200001);
 	assert_true(c.n > 100);
 	capture_free(&c);
-	/* Not even its head. */
+	/* Not even the file header fits. */
 	small.rlim_cur = 10;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	assert_int_equal(open_with("soft0", path, ",wire=1"), -EFBIG);
@@ -481,7 +492,7 @@ test_write_fails(void **state)
 	unlink(path);
 }
 
-/* A process that is killed leaves what had waited for the flush interval, while it polled. */
+/* A killed process leaves the packets that had waited for the flush interval, if it was polling. */
 static void
 test_killed(void **state)
 {

@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Frames that are expected (soft_wire_expect.c) against those that go through all checks: two
- * devices on net_ring with all alike get the same frames, good ones, wrong ones and damaged ones.
- * To one of them the PMD says that it has not checked the IP header, so that nothing is ever
- * expected there. Memory, queue pairs, completions, counters and answers stay the same.
- *
- * usage: model_soft_expect [SEED [STEPS]]
+ * Compares the fast path for expected frames (soft_wire_expect.c) with the full path. Two
+ * identical devices on net_ring get the same frames: correct, wrong and damaged ones. The PMD of
+ * one device reports that it has not checked the IP header, so that this device never uses the
+ * fast path. Memory, queue pairs, completions, counters and responses must stay equal. usage:
+ * model_soft_expect [SEED [STEPS]]
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,9 +19,9 @@ struct plan {
 	struct bb_roce_pkt pkt;
 	struct bb_roce_net net;
 	uint8_t data[4096];
-	uint8_t b[FRAME]; /* from IP on, behind room for Ethernet */
+	uint8_t b[FRAME]; /* from the IP header on, after room for Ethernet */
 	uint32_t len, missing;
-	uint64_t said; /* by the PMD */
+	uint64_t said; /* checksum flags of the PMD */
 	bool tag;
 };
 
@@ -122,14 +121,14 @@ plan_build(struct plan *p)
 	p->len = (uint32_t)roce_frame_build(p->b + ETH, &p->net, &p->pkt, &iov, 1);
 }
 
-/* Bytes of its IP header, as it was built. */
+/* Returns the length of the IP header as it was built. */
 static uint32_t
 ip_len(void)
 {
 	return env.v6 ? 40 : 20;
 }
 
-/* After a byte was changed: the sums that make it be looked at. */
+/* Corrects the checksums after a byte was changed, so that the frame is parsed further. */
 static void
 plan_mend(struct plan *p)
 {
@@ -148,7 +147,7 @@ plan_mend(struct plan *p)
 				 (uint8_t *)(uintptr_t)f.icrc);
 }
 
-/* One that a timer would follow is none for a test without time. */
+/* Returns true for a frame that would start a timer; this test has no time. */
 static bool
 is_rnr_nak(const struct plan *p)
 {
@@ -210,7 +209,7 @@ plan(struct plan *p)
 	plan_build(p);
 	if (dice(8) == 0)
 		plan_damage(p);
-	/* Of marks that come close together one side may tell twice, and the other once. */
+	/* Of marks that arrive close together one device may report two, and the other one. */
 	if ((p->b[ETH + 1] >> (env.v6 ? 4 : 0) & 3) == 3 ||
 	    (p->b[ETH + ip_len() + 8 + 4] & 0x80) != 0)
 		usleep(200);
@@ -236,7 +235,7 @@ give(struct side *s, const struct plan *p, uint32_t cut)
 	at[0] = env.v6 ? 0x86 : 0x08;
 	at[1] = env.v6 ? 0xdd : 0;
 	memcpy(at + 2, p->b + ETH, p->len);
-	/* What is missing lies behind it. */
+	/* The removed bytes are from the frame's end. */
 	assert_int_equal(rte_pktmbuf_trim(m, (uint16_t)p->missing), 0);
 	m->ol_flags |= p->said != 0 ? p->said : s->ol_flags;
 	m->vlan_tci = 5;
@@ -252,7 +251,7 @@ give(struct side *s, const struct plan *p, uint32_t cut)
 	assert_int_equal(rte_ring_enqueue(s->to, m), 0);
 }
 
-/* ---- Alike? */
+/* ---- Comparison */
 
 static void
 same_answers(void)
@@ -266,7 +265,7 @@ same_answers(void)
 		m[1] = b;
 		assert_int_equal(rte_pktmbuf_linearize(m[0]) | rte_pktmbuf_linearize(m[1]), 0);
 		assert_int_equal(m[0]->data_len, m[1]->data_len);
-		/* But for who sends them. */
+		/* All bytes except the MAC addresses. */
 		assert_memory_equal(rte_pktmbuf_mtod_offset(m[0], void *, 12),
 				    rte_pktmbuf_mtod_offset(m[1], void *, 12),
 				    m[0]->data_len - 12u);
@@ -276,7 +275,7 @@ same_answers(void)
 	assert_int_not_equal(rte_ring_dequeue(env.s[1].from, &b), 0);
 }
 
-/* What is said of a queue pair in pointers is apart from the rest, which is compared by bytes. */
+/* Pointers of a queue pair are compared separately; the rest is compared by bytes. */
 static void
 same_engine(void)
 {
@@ -292,7 +291,7 @@ same_engine(void)
 		r[i].replay = NULL;
 		r[i].ahead = NULL;
 		q[i].ring = NULL;
-		/* Times. */
+		/* Times differ. */
 		q[i].rto = none;
 	}
 	assert_memory_equal(&r[0], &r[1], sizeof(r[0]));
@@ -341,14 +340,14 @@ same(void)
 	same_engine();
 	same_answers();
 	same_cqes();
-	/* Else this tests nothing. */
+	/* Otherwise the test compares the full path with itself. */
 	for (i = 0; i < SOFT_WIRE_KINDS; i++)
 		assert_int_equal(env.s[1].w->expect[i].end, 0);
 }
 
 /* ---- */
 
-/* The owner's part: receives, requests of its own, rights that come and go. */
+/* Actions of the owner: posts receives and requests, grants and revokes rights. */
 static void
 owners(void)
 {
@@ -356,7 +355,7 @@ owners(void)
 	uint32_t i, k, n = dice(4), at = 8 * dice(MEM / 16), opcode = dice(5);
 	bool receive = dice(8) != 0 && (uint16_t)(env.s[0].q.rq_pi - qp->rq_ci) < 8;
 	bool ask = dice(6) == 0 && (uint16_t)(env.s[0].q.pi - qp->sq_ci) < 32;
-	/* A receive that may not be written to, or is too short. */
+	/* A receive that must not be written to, or is too short. */
 	uint32_t wrong = dice(100);
 	bool rights = dice(60) == 0 && qp->state == BB_PRM_QP_RTS;
 
@@ -387,7 +386,7 @@ owners(void)
 	}
 }
 
-/* A step in which that one packet came as expected. */
+/* Counts a step in which the frame took the fast path. */
 static void
 count_met(uint8_t opcode)
 {
@@ -465,7 +464,7 @@ main(int argc, char **argv)
 		steps = strtoull(argv[2], NULL, 0);
 	if (bare_eal_init() < 0)
 		return 77;
-	/* Each refusal has a line, and there are thousands. */
+	/* Each refusal logs a line, and there are thousands. */
 	rte_log_set_global_level(RTE_LOG_EMERG);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

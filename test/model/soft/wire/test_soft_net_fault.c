@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The network of a device on purpose: what it does to packets, in virtual time, told from what the
- * device captures.
+ * The fault options of a device's network, in virtual time: their effect on packets, read from
+ * the device's captures.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ net_open(struct net *n, const char *more, const struct rig_link *l)
 	rig_pair_open(&n->p, args, false, l);
 }
 
-/* And what it captured. */
+/* Closes the network and reads its capture. */
 static void
 net_close(struct net *n, struct capture *c)
 {
@@ -77,7 +77,7 @@ writes(struct net *n, uint32_t times, uint32_t len)
 		assert_int_equal(write_one(n, len), 0);
 }
 
-/* ---- What is dropped is counted, by reason */
+/* ---- Dropped packets are counted by reason */
 
 static uint64_t
 lost(const struct net *n, uint32_t why)
@@ -99,7 +99,7 @@ TEST(test_lost)
 	assert_int_equal(lost(&n, SOFT_LOST_NO_QP), 0);
 	net_close(&n, &c);
 	capture_free(&c);
-	/* Each life of the device counts anew. */
+	/* Each open of the device counts from 0. */
 	net_open(&n, "seed=5", &l);
 	writes(&n, 20, 3000);
 	assert_int_equal(lost(&n, BB_ROCE_DROP_ICRC), 0);
@@ -107,7 +107,7 @@ TEST(test_lost)
 	capture_free(&c);
 }
 
-/* ---- What a path says stands in its packets */
+/* ---- Fields of a path appear in its packets */
 
 TEST(test_path)
 {
@@ -125,7 +125,7 @@ TEST(test_path)
 		l.flow_label = 0xabcde;
 		net_open(&n, "seed=1", &l);
 		writes(&n, 2, 3 * MTU);
-		/* The rig's addresses are of IPv4, whose header has no flow label. */
+		/* The rig's addresses are IPv4, whose header has no flow label. */
 		net = &soft_qp_find(soft_ctx(n.p.d.ctx)->dev, n.p.a.qpn)->wire->path.net;
 		assert_int_equal(net->flow_label, l.flow_label);
 		net_close(&n, &c);
@@ -143,7 +143,7 @@ TEST(test_path)
 	}
 }
 
-/* ---- The same again */
+/* ---- Repeated runs */
 
 #define FAULTS                                                                                     \
 	"tx_drop=2,tx_dup=2,tx_reorder=2,tx_corrupt=1,tx_delay=3,rx_drop=1,rx_dup=1,rx_reorder=3," \
@@ -168,7 +168,7 @@ faulty_run(struct capture *c, uint32_t seed)
 	net_close(&n, c);
 }
 
-/* Up to the numbers of the queue pairs. */
+/* Returns true if both captures are equal except for QP numbers. */
 static bool
 same(const struct capture *a, const struct capture *b)
 {
@@ -202,7 +202,10 @@ TEST(test_same_again)
 	capture_free(&c);
 }
 
-/* How long a WRITE and its answer take: each packet waits as its network says, out and in. */
+/*
+ * Time of a WRITE and its response: the networks of both ends delay each packet, when sent and
+ * when received.
+ */
 TEST(test_delay)
 {
 	static const struct {
@@ -253,7 +256,7 @@ congestion(const struct rig_dev *d, bool clear, struct congestion *c)
 	c->handled = bb_prm_get(out, BB_PRM_CONG_RP_CNP_HANDLED_LOW);
 }
 
-/* The sum of an IPv4 header with its checksum (RFC 1071). */
+/* Returns true if the checksum of an IPv4 header is correct (RFC 1071). */
 static bool
 ip4_sum_ok(const uint8_t *ip)
 {
@@ -265,7 +268,7 @@ ip4_sum_ok(const uint8_t *ip)
 	return sum == 0xffff;
 }
 
-/* What the file says about marks and notifications, held against each other. */
+/* Counts marks and notifications in the file and checks that they agree. */
 static void
 count_congestion(const struct capture *c, struct congestion *sum)
 {
@@ -291,7 +294,7 @@ count_congestion(const struct capture *c, struct congestion *sum)
 			continue;
 		sum->sent++;
 		assert_true((k->pkt.flags & BB_ROCE_BECN) != 0);
-		/* At most one in 50 us to a queue pair. */
+		/* At most one notification in 50 us to a queue pair. */
 		qp = k->pkt.dqpn != first;
 		assert_true(last[qp] == 0 || k->ns - last[qp] >= CNP_INTERVAL);
 		last[qp] = k->ns;
@@ -348,7 +351,10 @@ TEST(test_marks)
 			assert_int_equal(told.marked + told.sent, 0);
 		} else {
 			assert_true(told.marked > 100 && told.sent > 4);
-			/* With every packet marked there is one whenever there may be. */
+			/*
+			 * If every packet is marked, a notification is sent whenever the interval
+			 * allows it.
+			 */
 			assert_true(!runs[i].all || told.sent >= us / 50);
 			assert_true(runs[i].all == (told.marked + told.handled == c.n / 2));
 		}
@@ -356,7 +362,7 @@ TEST(test_marks)
 	}
 }
 
-/* What comes marked by the receiver's own network: the same, and the file has it unmarked. */
+/* Packets marked by the receiver's own network: same result, and the file has them unmarked. */
 TEST(test_marks_in)
 {
 	struct congestion told;
@@ -373,9 +379,9 @@ TEST(test_marks_in)
 	capture_free(&c);
 }
 
-/* ---- A peer that stops for a while, a port that goes and comes */
+/* ---- A peer that pauses, a port that flaps */
 
-/* How 20 writes end under these faults: 0, or the syndrome of the first that failed. */
+/* Returns the result of 20 WRITEs under these faults: 0, or the syndrome of the first failure. */
 static uint8_t
 outcome(const char *args, struct capture *c)
 {
@@ -391,14 +397,14 @@ outcome(const char *args, struct capture *c)
 		synd = write_one(&n, 3 * MTU);
 		if (synd == 0)
 			assert_memory_equal(n.p.mb.p, n.p.ma.p, 3 * MTU);
-		/* A millisecond in between. */
+		/* One millisecond between them. */
 		rig_polls(n.p.u[0], 1000);
 	}
 	net_close(&n, c);
 	return synd;
 }
 
-/* The longest time between two packets out, in us. */
+/* Returns the longest time between two sent packets, in microseconds. */
 static uint64_t
 longest_gap(const struct capture *c)
 {
@@ -414,13 +420,13 @@ longest_gap(const struct capture *c)
 	return longest / 1000;
 }
 
-/* Retries last 8 times 4.2 ms: what stops for less goes on, what stops for more has failed. */
+/* Retries last 8 times 4.2 ms: a shorter pause does not fail a request, a longer pause does. */
 TEST(test_outcomes)
 {
 	static const struct {
 		const char *args;
 		uint8_t synd;
-		uint32_t gap; /* us that nothing leaves, at least */
+		uint32_t gap; /* minimum time without a sent packet, in us */
 	} runs[] = {
 		{"tx_stall=10:10,seed=3", 0, 9000},
 		{"rx_stall=10:10,seed=3", 0, 0},
@@ -448,7 +454,7 @@ TEST(test_outcomes)
 	}
 }
 
-/* The port tells of it each time. */
+/* The port reports an event at each change. */
 TEST(test_flap_events)
 {
 	struct mlx5_port port;
@@ -458,7 +464,7 @@ TEST(test_flap_events)
 	rig_pair_open(&p, "wire=1,virtual_time,flap=3:2", false, NULL);
 	rig_subscribe(&p.d, NULL, BB_PRM_EVENT_PORT_CHANGE, 7);
 	for (i = 0; i < 4; i++) {
-		/* To 100 us before it, and to 100 us behind it. */
+		/* Until 100 us before the change, and until 100 us after it. */
 		rig_polls(p.u[0], i == 0 ? 2900 : i % 2 == 0 ? 2800 : 1800);
 		rig_expect_no_event(&p.d);
 		assert_int_equal(soft_cmd_if.port_query(p.d.ctx, 1, &port), 0);
@@ -471,7 +477,7 @@ TEST(test_flap_events)
 
 /* ---- The window */
 
-/* The most requests of a that were not acknowledged when one went out. */
+/* Returns the largest number of unacknowledged requests of @a when one was sent. */
 static uint32_t
 most_in_flight(const struct capture *c, uint32_t a, uint32_t psn)
 {
@@ -499,7 +505,7 @@ TEST(test_window)
 
 	for (i = 0; i < RTE_DIM(windows); i++) {
 		net_link(&l);
-		/* Nothing is sent twice. */
+		/* No packet is sent twice. */
 		l.timeout = 0;
 		snprintf(args, sizeof(args), "window=%u", windows[i]);
 		net_open(&n, args, &l);

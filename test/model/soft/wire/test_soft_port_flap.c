@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The option flap on an ethdev, in real time. Where a test is to know the state of the port, that
- * is an hour up and an hour down, and the test moves the beginning. It is the port of device 0.
+ * The option flap on an ethdev, in real time. Tests that must know the port's state use an hour
+ * up and an hour down, and the test shifts the start time. The option is on device 0's port.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ state(void)
 	return port.state;
 }
 
-/* An event of the port; false: there is none. */
+/* Returns true if the port has an event, and stores it in *change. */
 static bool
 changed(uint8_t *change)
 {
@@ -75,7 +75,7 @@ changed(uint8_t *change)
 	return true;
 }
 
-/* An hour passes. Nobody polls, but who asks is told. */
+/* Lets an hour pass. The device is not polled, but a query reports the new state. */
 static void
 hour(enum bb_port_state becomes)
 {
@@ -109,7 +109,7 @@ polls(uint32_t n)
 	}
 }
 
-/* The next completion of @i: 0 or its syndrome. */
+/* Returns 0 or the syndrome of the next completion of @i. */
 static uint8_t
 result(uint32_t i)
 {
@@ -124,7 +124,7 @@ result(uint32_t i)
 	return e.opcode == BB_CQE_REQ ? 0 : e.syndrome;
 }
 
-/* A WRITE of other bytes than the one before, which arrive. */
+/* Checks that a WRITE with new bytes arrives. */
 static void
 write_one(uint32_t i)
 {
@@ -136,7 +136,7 @@ write_one(uint32_t i)
 	assert_memory_equal(s[1 - i].m.p + MEM / 2, s[i].m.p, LEN);
 }
 
-/* A question about the address of 0. */
+/* Sends a neighbour request for the address of device 0. */
 static void
 ask(void)
 {
@@ -149,7 +149,10 @@ ask(void)
 	assert_int_equal(rte_ring_enqueue(s[0].in, m), 0);
 }
 
-/* Nothing leaves, nothing comes in, all of it is counted, and then all goes on. */
+/*
+ * While the port is down no packet is sent or received, all of them are counted, and later
+ * traffic resumes.
+ */
 TEST(test_down)
 {
 	uint64_t before;
@@ -161,7 +164,7 @@ TEST(test_down)
 	polls(10);
 	assert_int_equal(lost(), 0);
 	hour(BB_PORT_DOWN);
-	/* Out: short and long ones, and an answer to a neighbour. */
+	/* Sent: short and long messages, and an answer to a neighbour request. */
 	post(0, 8);
 	post(0, LEN);
 	rig_polls(&s[0].u, 10);
@@ -171,7 +174,7 @@ TEST(test_down)
 	rig_polls(&s[0].u, 10);
 	assert_true(lost() >= before + 1);
 	assert_int_equal(rte_ring_count(s[1].in), 0);
-	/* In. */
+	/* Received packets. */
 	memcpy(old, s[0].m.p + MEM / 2, 8);
 	memset(s[1].m.p, old[0] + 1, 8);
 	post(1, 8);
@@ -185,7 +188,7 @@ TEST(test_down)
 	close_both();
 }
 
-/* Down for less than the retries last: they go through. */
+/* The port is down for less than the retries last: the requests succeed. */
 TEST(test_short)
 {
 	uint64_t end = rig_now_us() + RIG_WAIT_US;
@@ -197,7 +200,7 @@ TEST(test_short)
 		assert_true(rig_now_us() < end);
 		write_one(i % 2);
 		usleep(500);
-		/* In turn: who is late has missed two. */
+		/* The events alternate; a thread that is late has missed two of them. */
 		for (; changed(&change); changes++) {
 			assert_int_not_equal(change, last);
 			last = change;
@@ -209,7 +212,7 @@ TEST(test_short)
 	close_both();
 }
 
-/* And for longer: on both sides nobody acknowledges. */
+/* The port is down for longer: neither side gets an ACK. */
 TEST(test_long)
 {
 	uint32_t i;

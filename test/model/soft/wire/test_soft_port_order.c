@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * In which order an engine with a port does things: what is posted leaves before it looks at what
- * has come, and no timer ends before it has; and in a conversation an ACK leaves behind the answer.
+ * The order of an engine's work with a port. Posted requests are sent before received packets are
+ * processed, and no timer expires before the received packets are processed. In a conversation an
+ * ACK is sent after the response.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -52,7 +53,7 @@ completes(uint32_t i)
 	assert_int_equal(e.opcode, BB_CQE_REQ);
 }
 
-/* The next frame for @i; its opcode. */
+/* Returns the opcode of the next frame for @i. */
 static uint8_t
 opcode(uint32_t i)
 {
@@ -67,7 +68,10 @@ opcode(uint32_t i)
 	return op;
 }
 
-/* There, then back, so that both know all that they learn of a connection: no conversation yet. */
+/*
+ * A message in each direction, so that both sides know the connection; this is not a conversation
+ * yet.
+ */
 static void
 warm(void)
 {
@@ -92,21 +96,23 @@ TEST(test_post_before_receive)
 	rig_poll(&s[0].u);
 	post(1);
 	rig_poll(&s[1].u);
-	/* Both in that one turn. */
+	/* Both frames were sent in that one turn. */
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_WRITE_ONLY);
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
 	assert_int_equal(rte_ring_count(s[0].in), 0);
 	close_both();
 }
 
-/* The answer came in time, and the owner looks at it too late: with a post, as ever. */
+/*
+ * The response arrived in time, but the owner polls after the timeout, with or without a new
+ * post.
+ */
 TEST(test_answer_before_timeout)
 {
 	uint32_t k;
 
 	open_both(TIMEOUT);
-	/* A resend that is a stray one of a machine with no time for us is not repeated 20 times.
-	 */
+	/* A single resend on a busy machine does not repeat 20 times. */
 	warm();
 	for (k = 0; k < 20; k++) {
 		post(0);
@@ -117,7 +123,7 @@ TEST(test_answer_before_timeout)
 		post(0);
 		rig_poll(&s[0].u);
 		completes(0);
-		/* The new one, and not the one before it again. */
+		/* The new request, and no resend of the previous one. */
 		assert_int_equal(rte_ring_count(s[1].in), 1);
 		rig_poll(&s[1].u);
 		rig_poll(&s[0].u);
@@ -126,7 +132,7 @@ TEST(test_answer_before_timeout)
 	close_both();
 }
 
-/* Completions have the time of the turn they are made in, whatever made them. */
+/* Completions have the timestamp of the turn that made them, on every path. */
 TEST(test_time)
 {
 	uint64_t before, last = 0;
@@ -156,7 +162,7 @@ TEST(test_time)
 	close_both();
 }
 
-/* Of messages that are answered, as many as make a conversation of it. */
+/* Exchanges as many messages with responses as make a conversation. */
 static void
 talk(void)
 {
@@ -177,7 +183,7 @@ talk(void)
 	assert_int_equal(rte_ring_count(s[0].in) + rte_ring_count(s[1].in), 0);
 }
 
-/* A message for 1 that it takes in its turn. Frames that it sent in that turn. */
+/* Sends a message to 1 and runs its turn. Returns the number of frames that 1 sent in that turn. */
 static uint32_t
 ask(void)
 {
@@ -205,7 +211,7 @@ TEST(test_ack_behind_answer)
 	close_both();
 }
 
-/* An answer that takes the long way, and may fail: the ACK goes first. */
+/* A response on the slow path, which may fail: the ACK is sent first. */
 TEST(test_ack_before_failure)
 {
 	open_both(0);
@@ -220,7 +226,7 @@ TEST(test_ack_before_failure)
 	close_both();
 }
 
-/* Without an answer it is one turn late, and only once. */
+/* Without a response the ACK is one turn late, and only once. */
 TEST(test_ack_without_answer)
 {
 	open_both(0);
@@ -234,7 +240,7 @@ TEST(test_ack_without_answer)
 	close_both();
 }
 
-/* Who has what it waited for may poll no more. */
+/* A side that has its data may stop polling. */
 TEST(test_ack_at_the_end)
 {
 	uint32_t k;
@@ -258,7 +264,7 @@ TEST(test_ack_at_the_end)
 	}
 }
 
-/* An address is asked for once; calls that look for the answer never wait for it. */
+/* The device asks for an address once; further calls look for the answer and never wait. */
 TEST(test_av_ready_asks_once_and_never_waits)
 {
 	const uint8_t peer[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 77};
@@ -279,14 +285,14 @@ TEST(test_av_ready_asks_once_and_never_waits)
 		assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, nobody), -EAGAIN);
 	soft_port_stats(nif->port, &port, &stack, &after);
 	assert_int_equal(after.asked - before.asked, 1);
-	/* Question and answer take a look each. */
+	/* Request and answer take one poll each. */
 	for (k = 0; soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, peer) == -EAGAIN; k++)
 		assert_true(k < 4);
 	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, peer), 0);
 	assert_int_equal(soft_cmd_if.av_resolve(s[0].d.ctx, s[0].d.pd, 1, 2, peer, &av), 0);
 	assert_int_equal(av.dmac[5], s[1].port);
 	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, s[0].d.gid.raw), 0);
-	/* There is no route to it. */
+	/* There is no route to the address. */
 	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, far), -EHOSTUNREACH);
 	close_both();
 }

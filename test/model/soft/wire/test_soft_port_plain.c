@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Short packets by a port, which go the short way: what a device sends then is what one sends that
- * has a capture and so goes the long way for all, frame by frame, whatever comes meanwhile: ACKs
- * and NAKs, requests, a neighbour with another MAC, another connection of the queue pair, packets
- * that are lost on purpose. So is what the PMD is asked for: net_ring makes no checksums, but may
- * be said to, in this file.
+ * Short packets on a port take a fast path. The frames of such a device are compared with those
+ * of a device with a capture, which sends all packets on the full path. Meanwhile arrive ACKs and
+ * NAKs, requests, a neighbour with another MAC, another connection of the queue pair; packets are
+ * also lost on purpose. The offloads requested from the PMD are compared, too: net_ring makes no
+ * checksums, but this file can make it report that it does.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #include "soft_data.h"
 #include "wrap_ethdev.h"
 
-#define ANEW 30 /* steps of a connection that loses packets */
+#define ANEW 30 /* steps of a lossy connection */
 
 /* ---- The PMD */
 
@@ -41,9 +41,9 @@ __wrap_rte_eth_dev_configure(uint16_t id, uint16_t rx, uint16_t tx, const struct
 	return __real_rte_eth_dev_configure(id, rx, tx, &own);
 }
 
-/* ---- The long way */
+/* ---- The full path */
 
-/* WQEs that went there, by device. */
+/* WQEs on the full path, by device. */
 static uint32_t decoded[2];
 
 uint8_t __real_soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
@@ -68,7 +68,7 @@ connect_both(uint32_t remote, uint32_t tclass)
 	uint32_t i;
 
 	rig_link_default(&l);
-	l.timeout = 0; /* nothing is sent again by time */
+	l.timeout = 0; /* no retransmission by timeout */
 	l.tclass = tclass;
 	for (i = 0; i < 2; i++)
 		rig_qp_up(&s[i].q, &peer, remote, &l);
@@ -108,7 +108,7 @@ open_side(uint32_t i, const char *more)
 	assert_true(port >= 0);
 	id = (uint16_t)port;
 	assert_int_equal(rte_eth_dev_get_name_by_port(id, name), 0);
-	/* The third of its addresses is the rig's GID. */
+	/* The rig's GID is the third of these addresses. */
 	assert_true(snprintf(args, sizeof(args),
 			     "port=%s,ip=198.51.100.1/24,ip=198.51.100.2/24,ip=%s/%d,seed=1%s%s",
 			     name, us, strchr(us, ':') != NULL ? 64 : 24, vlan ? ",vlan=5" : "",
@@ -159,7 +159,7 @@ open_both(const char *ours, const char *theirs, bool tagged)
 	for (i = 0; i < MEM; i++)
 		s[0].m.p[i] = s[1].m.p[i] = (uint8_t)(i * 31 + (i >> 8));
 	connect_both(PEERQP, 0);
-	/* Neither knows the peer before it answers. */
+	/* Neither device knows the peer before its answer. */
 	for (i = 0; i < 2; i++) {
 		rig_send(&s[i].q, &s[i].m, 0, 8, RIG_CQE);
 		rig_ring(&s[i].q);
@@ -183,9 +183,9 @@ close_both(void)
 	unlink(path);
 }
 
-/* ---- What happens to both */
+/* ---- Events for both devices */
 
-/* A WQE of any kind, most of them plain. No PSN gets to its end. */
+/* Posts a WQE of any kind, mostly plain ones. The PSN does not reach its wrap. */
 static void
 post(bool first)
 {
@@ -201,8 +201,8 @@ post(bool first)
 	if (in)
 		len = 1 + (len - 1) % (write ? 92 : 44);
 	/*
-	 * Inline data over the end of the ring goes the long way. What is in front of it may ask
-	 * for an answer of its own, which is no fault.
+	 * Inline data across the end of the ring takes the full path. The preceding request may
+	 * then ask for its own ACK, which is not a fault.
 	 */
 	if (in && write && !first && s[0].q.pi % BLOCKS == BLOCKS - 1)
 		len = 1 + (len - 1) % 28;
@@ -247,7 +247,7 @@ answer(uint8_t syndrome, uint32_t upto)
 	from_peer(&pkt);
 }
 
-/* The peer has what was sent before @upto. */
+/* The peer acknowledges all packets before @upto. */
 static void
 acknowledged(uint32_t upto)
 {
@@ -266,7 +266,7 @@ acks(void)
 	if (sent == una)
 		return;
 	switch (dice(6)) {
-	case 0: /* of the oldest that is missing */
+	case 0: /* the oldest missing packet */
 		answer(BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN, una);
 		return;
 	case 1:
@@ -279,7 +279,7 @@ acks(void)
 	acknowledged(upto);
 }
 
-/* A WRITE of nothing, which any key will do for. */
+/* Sends a WRITE of zero bytes, for which any key is accepted. */
 static void
 request(void)
 {
@@ -295,7 +295,7 @@ request(void)
 	epsn += pkt.psn == (epsn & BB_ROCE_PSN_MASK);
 }
 
-/* Both have completed the same. */
+/* Checks that both devices completed the same requests. */
 static void
 completions(void)
 {
@@ -344,7 +344,7 @@ random_traffic(const char *ours, const char *theirs, bool tagged)
 		step();
 		n += same(&f);
 		completions();
-		/* What was lost keeps those behind a fence waiting, and no time is running. */
+		/* Requests after a fence wait for lost packets, and no timer runs. */
 		if (faults[0] != '\0' && i % ANEW == ANEW - 1)
 			connect_anew(PEERQP, 0);
 	}
@@ -352,7 +352,7 @@ random_traffic(const char *ours, const char *theirs, bool tagged)
 	printf("%u packets, %u not in their order; %u and %u WQEs went the long way\n", n, holes,
 	       decoded[0], decoded[1]);
 	assert_true(n > 3000);
-	/* A fence, a NAK or a NOP takes some of the others along. */
+	/* A fence, a NAK or a NOP moves neighbouring requests to the full path, too. */
 	assert_true(decoded[0] < decoded[1] * 3 / 4);
 	assert_int_equal(faults[0] != '\0', holes > 100);
 }
@@ -377,7 +377,7 @@ TEST(test_v6_vlan)
 	random_traffic("2001:db8::1", "2001:db8::2", true);
 }
 
-/* The same by a PMD that makes the checksums of IPv4. */
+/* Same with a PMD that makes IPv4 checksums. */
 TEST(test_pmd_sums)
 {
 	by_pmd = true;
@@ -387,7 +387,7 @@ TEST(test_pmd_sums)
 	by_pmd = false;
 }
 
-/* Packets that are lost on purpose, requests and answers: the same of both. */
+/* Packets lost on purpose, requests and responses: both devices lose the same ones. */
 TEST(test_lossy)
 {
 	faults = ",tx_drop=5,seed=4";
@@ -396,7 +396,7 @@ TEST(test_lossy)
 	faults = "";
 }
 
-/* ---- What packets begin with changes */
+/* ---- Changed packet headers */
 
 static void
 one_write(struct frame *f)
@@ -410,7 +410,7 @@ one_write(struct frame *f)
 	}
 	psn++;
 	poll();
-	/* Keys and addresses are each device's own: of soft0, the only one there is. */
+	/* Keys and addresses belong to each device: only soft0's are used here. */
 	while (take(&s[0], &other))
 		if (is_packet(&other)) {
 			*f = other;
@@ -441,7 +441,7 @@ TEST(test_changes)
 	}
 	one_write(&f);
 	one_write(&f);
-	/* Another connection: DSCP and the peer's number. */
+	/* Another connection: DSCP and the peer's QP number. */
 	connect_anew(PEERQP + 1, 26 << 2);
 	one_write(&f);
 	one_write(&f);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets that a queue pair of the software device keeps behind one that was lost: what becomes of
- * them when it goes, how many there are, and that it can do without. AddressSanitizer sees those
- * that are left behind.
+ * Out-of-order packets that a queue pair of the software device holds after a lost packet: they
+ * are freed with the queue pair, their number is bounded, and traffic works without holding any.
+ * AddressSanitizer finds leaked packets.
  */
 #include "../soft_rig.h"
 #include "soft_ctl.h"
@@ -25,7 +25,7 @@ kept(const struct soft_engine *e)
 	return __atomic_load_n(&e->kept_packets, __ATOMIC_RELAXED);
 }
 
-/* A pair with so much loss on the way, and a WRITE of many packets; nothing is sent yet. */
+/* Opens a pair with packet loss by @more, and posts a WRITE of many packets; none is sent yet. */
 static struct soft_engine *
 begin(struct rig_pair *p, const char *more, uint32_t seed)
 {
@@ -40,13 +40,16 @@ begin(struct rig_pair *p, const char *more, uint32_t seed)
 			     "wire=1,virtual_time,tx_drop=10,tx_delay=20,seed=%u%s", seed,
 			     more) < (int)sizeof(args));
 	rig_pair_open(p, args, false, &l);
-	/* The peer has shown that it repeats selectively: all it sends is one message. */
+	/*
+	 * The peer has shown that it repeats selectively: all packets it sends belong to one
+	 * message.
+	 */
 	qp_of(&p->b)->wire->roce.resp.keep_until = UINT64_MAX;
 	rig_write(&p->a, &p->ma, 0, LEN, &p->mb, 0, RIG_CQE);
 	return qp_of(&p->b)->engine;
 }
 
-/* It goes on until some are kept. */
+/* Runs until some packets are held. */
 static void
 until_kept(struct rig_pair *p, const struct soft_engine *e)
 {
@@ -60,7 +63,10 @@ until_kept(struct rig_pair *p, const struct soft_engine *e)
 	assert_int_equal(qp_of(&p->b)->wire->roce.resp.n_ahead, kept(e));
 }
 
-/* To the end; *most: what was kept at a time. What was sent again. */
+/*
+ * Runs to the end. *most: the largest number of packets held. Returns the number of resent
+ * packets.
+ */
 static uint64_t
 finish(struct rig_pair *p, const struct soft_engine *e, uint32_t *most)
 {
@@ -93,7 +99,7 @@ TEST(test_reset)
 			rig_qp_error(&p.b);
 		rig_qp_reset(&p.b);
 		assert_int_equal(kept(e), 0);
-		/* What is on the way still finds none that takes it. */
+		/* Packets in flight find no queue pair. */
 		rig_polls(p.u[0], 100);
 		assert_int_equal(kept(e), 0);
 		rig_pair_close(&p);
@@ -135,7 +141,10 @@ TEST(test_destroy)
 	}
 }
 
-/* Other queue pairs of the engine have nearly all there may be: it gets by with what is left. */
+/*
+ * Other queue pairs of the engine hold almost all packets that the bound allows: this queue pair
+ * works with the remainder.
+ */
 TEST(test_bound)
 {
 	struct soft_engine *e;
@@ -154,8 +163,8 @@ TEST(test_bound)
 }
 
 /*
- * All there may be is kept, and some of it waits for a packet that never comes, its sender having
- * died. Who waits for a short time has that left; in the end others get the room.
+ * All packets of the bound are held, some of them for a dead sender's packet that never comes. A
+ * queue pair that waits only briefly keeps its share; in the end the room goes to others.
  */
 TEST(test_dead_peer)
 {
@@ -208,7 +217,10 @@ TEST(test_dead_peer)
 	rig_pair_close(&p);
 }
 
-/* As an adapter that drops what is ahead: nothing is kept, and much more sent. */
+/*
+ * Without holding, like an adapter that drops out-of-order packets: no packet is held, and many
+ * more are sent.
+ */
 TEST(test_no_keep)
 {
 	uint64_t again[2] = {0};
