@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Both sides of connections in one process: one CM listens, another one connects, and one
- * thread polls them and their device in turn.
+ * Both sides of connections in one process: one CM listens, another connects, and one thread
+ * polls both CMs and their device in turn.
  */
 #ifndef CONNECT_ENV_H
 #define CONNECT_ENV_H
@@ -30,7 +30,7 @@
 	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
 	 BB_ACCESS_REMOTE_ATOMIC)
 
-/* One side. */
+/* One side of a connection. */
 struct end {
 	struct bb_dev *dev;
 	struct bb_pd *pd;
@@ -40,7 +40,7 @@ struct end {
 	uint8_t *buf;
 	struct bb_qp_init_attr init;
 	struct bb_conn_param param;
-	/* Events that came and were not asked for yet. */
+	/* Events that were polled and not yet expected by the test. */
 	struct bb_cm_event ev[EVENTS];
 	unsigned int nev;
 };
@@ -142,7 +142,7 @@ pair_close(struct pair *p)
 		assert_int_equal(bb_dev_close(b), 0);
 }
 
-/* Let both work once. */
+/* Polls both sides once. */
 static inline void
 turn(struct pair *p)
 {
@@ -169,7 +169,7 @@ take(struct end *e, struct bb_cm_event *ev)
 	return true;
 }
 
-/* The next event of a side, which must be this one. */
+/* Waits for the next event of a side, which must be of type @type. */
 static inline struct bb_cm_event
 expect(struct pair *p, struct end *e, enum bb_cm_event_type type)
 {
@@ -211,7 +211,7 @@ struct link {
 	struct bb_qp *qa, *qb;
 };
 
-/* A whole connection. */
+/* Makes a connection. */
 static inline void
 link_up(struct pair *p, struct link *l)
 {
@@ -251,7 +251,7 @@ conn_state(const struct bb_conn *c)
 	return info.state;
 }
 
-/* Write from a into b's region "buf" and see it there. */
+/* Writes from a to b's region "buf" and checks the byte there. */
 static inline void
 writes(struct pair *p, struct link *l, uint8_t byte)
 {

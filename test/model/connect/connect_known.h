@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A connection whose peer is sockets and bytes, and knows the session: it can take it up again. */
+/*
+ * A connection whose peer is a plain socket that knows the session, so that it can resume the
+ * connection.
+ */
 #ifndef CONNECT_KNOWN_H
 #define CONNECT_KNOWN_H
 
 #include "connect_raw.h"
 
-/* The connection of a peer that has one descriptor for it at a time. */
+/* A connection whose peer has one descriptor for it at a time. */
 struct known {
 	struct bb_conn *conn;
 	struct bb_qp *qp;
@@ -28,7 +31,7 @@ open_pair(uint32_t timeout_ms, uint32_t recover_ms)
 	p.b.param.recover_ms = recover_ms;
 }
 
-/* A request at a descriptor of its own. */
+/* Sends a request on a new descriptor, and returns the descriptor. */
 static inline int
 ask(uint64_t session, uint8_t flags)
 {

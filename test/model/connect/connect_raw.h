@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A peer of a listener that is a socket and bytes: it says what it likes, when it likes. */
+/* A peer of a listener that is a plain socket: it sends any bytes at any time. */
 #ifndef CONNECT_RAW_H
 #define CONNECT_RAW_H
 
@@ -30,7 +30,7 @@ raw_connect(void)
 	return fd;
 }
 
-/* A peer that is called: its listener, and where that is. */
+/* Creates the listener of a peer that the CM connects to, and returns its address in @addr. */
 static inline int
 raw_listen(struct sockaddr_storage *addr)
 {
@@ -45,7 +45,7 @@ raw_listen(struct sockaddr_storage *addr)
 	return fd;
 }
 
-/* The next connection at it. */
+/* Accepts the next connection at @listener. */
 static inline int
 raw_called(int listener)
 {
@@ -109,7 +109,7 @@ one_half_open(void)
 	return stats().half_open == 1;
 }
 
-/* What the listener answers before it closes. */
+/* Reads what the listener sends until it closes. */
 static inline size_t
 answer(int fd, uint8_t *buf, size_t len)
 {
@@ -127,7 +127,7 @@ answer(int fd, uint8_t *buf, size_t len)
 	}
 }
 
-/* An answer that can be taken. */
+/* Builds a valid answer. */
 static inline size_t
 reply(uint8_t *buf)
 {
@@ -146,7 +146,7 @@ reply(uint8_t *buf)
 	return bb_cm_msg_encode(buf, &msg);
 }
 
-/* What brings nothing: RTU, REJ, DREQ, DREP. */
+/* Sends a message without a body: RTU, REJ, DREQ or DREP. */
 static inline void
 say(int fd, uint8_t type)
 {
@@ -157,7 +157,7 @@ say(int fd, uint8_t type)
 	assert_int_equal(send(fd, buf, n, MSG_NOSIGNAL), n);
 }
 
-/* The next message that the listener sends; false: it has closed. */
+/* Reads the next message of the listener. Returns false if it has closed the connection. */
 static inline bool
 hear(int fd, struct bb_cm_msg *msg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A connection that breaks and comes back, whose one side posts through a replay. */
+/* A connection that breaks and recovers; one side posts through a replay. */
 #ifndef CONNECT_REPLAY_H
 #define CONNECT_REPLAY_H
 
@@ -79,7 +79,7 @@ stop(struct bb_replay *r)
 	pair_close(&p);
 }
 
-/* An inline WRITE of @value to 8-byte place @place of the region; of another key when @bad. */
+/* Posts an inline WRITE of @value to 8-byte slot @place of the region, with a wrong key if @bad. */
 static inline uint32_t
 put(struct bb_replay *r, uint64_t wr_id, uint64_t value, uint32_t place, uint32_t flags, bool bad,
     int *err)
@@ -114,7 +114,7 @@ completion(void)
 	return wc;
 }
 
-/* The peer goes, and comes again with the region as it is now. */
+/* Closes the peer and starts it again, with the region at its present address. */
 static inline void
 restart(struct bb_replay *r)
 {

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Another process that accepts whatever comes, until its stdin ends. Both processes are on a
+ * A second process that accepts all connections until its stdin ends. Both processes are on a
  * shared-memory fabric.
  */
 #ifndef CONNECT_SERVER_H
@@ -16,7 +16,7 @@
 
 #include "connect_env.h"
 
-/* What a server says on stdout: once when it listens, and on each line of its stdin. */
+/* Report of the server on stdout: once when it listens, and after each line on its stdin. */
 struct server_says {
 	uint32_t port;
 	uint32_t conns, half_open;
@@ -25,7 +25,7 @@ struct server_says {
 
 struct server {
 	pid_t pid;
-	int in, out; /* of the child */
+	int in, out; /* Pipes to the child process. */
 	uint32_t port;
 };
 
@@ -49,7 +49,10 @@ peers_eal(unsigned int mb)
 	return 0;
 }
 
-/* Descriptors: one for each connection. false: the hard limit is below @n. */
+/*
+ * Raises the limit of descriptors: one for each connection. Returns false if the hard limit is
+ * below @n.
+ */
 static inline bool
 peers_descriptors(uint32_t n)
 {
@@ -70,7 +73,7 @@ peers_attr(struct bb_cm_attr *attr)
 	attr->poll_us = 10;
 }
 
-/* A side with queues for @conns connections. */
+/* Opens a side with queues for @conns connections. */
 static inline void
 peers_end(struct end *e, const char *spec, uint32_t conns)
 {
@@ -117,7 +120,7 @@ server_event(struct end *e, const struct bb_cm_event *ev, uint64_t *disconnected
 	}
 }
 
-/* serve DEVICE PORT CONNS */
+/* Arguments: serve DEVICE PORT CONNS. */
 static inline int
 server_main(char **argv)
 {
@@ -179,7 +182,7 @@ server_hear(struct server *s, struct server_says *says)
 		fail_msg("the other process says nothing");
 }
 
-/* @return false: it cannot be started here. */
+/* @return false if the server cannot be started on this machine. */
 static inline bool
 server_start(struct server *s, const char *spec, uint32_t port, uint32_t conns)
 {

@@ -96,7 +96,7 @@ TEST(test_connects)
 	pair_close(&p);
 }
 
-/* A receive that @to posted while its QP was in RESET takes the first message of the peer. */
+/* A receive that @to posted while its QP was in RESET gets the first message of the peer. */
 static void
 early_receive(struct end *to, struct end *from, struct bb_qp *qp, uint8_t byte)
 {
@@ -147,7 +147,7 @@ TEST(test_receives_posted_before_the_connection_take_its_first_messages)
 	pair_close(&p);
 }
 
-/* A path MTU is at most what either side says; a number that is none is rounded down. */
+/* The path MTU is the smaller value of the two sides; an invalid number is rounded down. */
 TEST(test_path_mtu)
 {
 	static const uint32_t said[][3] = {
@@ -171,7 +171,7 @@ TEST(test_path_mtu)
 	pair_close(&p);
 }
 
-/* Both disconnect at once; the other side first; destroyed without a word. */
+/* Both disconnect at the same time; the peer disconnects first; destroyed without a disconnect. */
 TEST(test_ends)
 {
 	struct bb_cm_stats stats;
@@ -225,7 +225,7 @@ TEST(test_rejects)
 	assert_int_equal(qa->state, BB_QP_RESET);
 	bb_conn_destroy(a);
 
-	/* Another type of QP is told before anything is done; then it can be accepted. */
+	/* A QP of another type is refused before any change; then the request can be accepted. */
 	a = call(&p, qa);
 	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	p.b.init.type = BB_QPT_UC;
@@ -241,7 +241,7 @@ TEST(test_rejects)
 	bb_conn_destroy(a);
 	bb_conn_destroy(b);
 
-	/* The peer goes while the application thinks. */
+	/* The peer closes before the application has decided. */
 	bb_qp_destroy(qa);
 	qa = end_qp(&p.a);
 	a = call(&p, qa);
@@ -256,7 +256,7 @@ TEST(test_rejects)
 	pair_close(&p);
 }
 
-/* Nobody listens; somebody listens and says nothing; nobody accepts. */
+/* No listener; a listener that sends nothing; a request that is never accepted. */
 TEST(test_timeouts)
 {
 	struct sockaddr_storage silent;
@@ -286,7 +286,7 @@ TEST(test_timeouts)
 	assert_string_equal(ev.why, "the peer does not answer");
 	bb_conn_destroy(a);
 
-	/* Given up by the application before. */
+	/* The application destroys the connection before the timeout. */
 	p.a.param.timeout_ms = 30000;
 	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a),
 			 0);
@@ -306,7 +306,7 @@ TEST(test_timeouts)
 	pair_close(&p);
 }
 
-/* What is refused at once leaves nothing behind. */
+/* A call that is refused at once leaves no state behind. */
 TEST(test_arguments)
 {
 	static uint8_t data[1025];
@@ -368,7 +368,7 @@ TEST(test_arguments)
 	memset(param.gid.raw, 0xcc, 16);
 	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -ENOENT);
 	assert_int_equal(bb_conn_connect(p.a.cm, &local, qa, &p.a.param, &a), -EINVAL);
-	/* A CM is of one device. */
+	/* A CM belongs to one device. */
 	bb_cm_attr_init(&attr);
 	assert_int_equal(bb_dev_open("soft1", &other), 0);
 	assert_int_equal(bb_cm_create(other, &attr, &cm), 0);
@@ -409,7 +409,7 @@ TEST(test_arguments)
 	pair_close(&p);
 }
 
-/* A connection goes while an event of it waits: nobody gets to see that. */
+/* A connection is destroyed while its event is pending: the event is not delivered. */
 TEST(test_untold)
 {
 	const uint64_t end = wait_end();
@@ -419,7 +419,7 @@ TEST(test_untold)
 	struct link l;
 
 	pair_open(&p);
-	/* The way it comes back is not open while one waits. */
+	/* bb_conn_recover() returns -EBUSY while an event of the connection is pending. */
 	p.a.param.recover_ms = p.b.param.recover_ms = WAIT_S * 1000;
 	param = p.a.param;
 	l.qa = end_qp(&p.a);
@@ -427,7 +427,7 @@ TEST(test_untold)
 	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, l.qa, &param, &l.a),
 			 0);
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	/* A conflict of roles: who connects has nothing to accept. */
+	/* The connecting side cannot accept or reject. */
 	assert_int_equal(bb_conn_accept(l.a, l.qa, &param), -EINVAL);
 	assert_int_equal(bb_conn_reject(l.a, NULL, 0), -EINVAL);
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
@@ -451,7 +451,7 @@ TEST(test_untold)
 	pair_close(&p);
 }
 
-/* The same by a loop: callbacks accept, and one destroys another's connection. */
+/* Same with a loop: callbacks accept, and one of them destroys another connection. */
 static unsigned int loop_up;
 static struct bb_conn *loop_conn[8];
 
@@ -518,7 +518,7 @@ TEST(test_loop)
 	pair_close(&p);
 }
 
-/* A side whose port needs a GRH has its peer send one, too. */
+/* If a side's port needs a GRH, its peer sends a GRH, too. */
 TEST(test_grh)
 {
 	static const char *const near[] = {"soft0,link=ib,grh_required", "soft0,link=ib"};

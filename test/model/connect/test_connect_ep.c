@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Endpoints: receives that are posted where there is no connection are kept, and come to the queue
- * in their order when there is one. Calls that would wait give up at once, and one thread runs both
- * sides in turn.
+ * Endpoints. Receives that are posted before there is a connection are stored, and posted to the
+ * queue in order when there is one. Calls that would block return at once, and one thread runs
+ * both sides in turn.
  */
 #include "../../fakes/bare_eal.h"
 #include "bb_cm_priv.h"
 #include "connect_env.h"
 
 #define MSG  64u
-#define MANY 64u /* that a listener keeps waiting */
+#define MANY 64u /* requests that a listener queues */
 
 static struct bb_dev *dev;
 static struct bb_ep *listener;
@@ -25,7 +25,7 @@ struct side {
 
 static struct side a, b;
 
-/* Until it is so, both sides work. */
+/* Runs both sides until the condition holds. */
 #define UNTIL(what)                                                                                \
 	for (uint64_t end_ = wait_end(); !(what);) {                                               \
 		(void)bb_ep_connected(a.ep);                                                       \
@@ -48,7 +48,7 @@ receive(struct side *s, uintptr_t n)
 	assert_int_equal(bb_ep_post_recv(s->ep, (void *)n, s->buf + n * MSG, MSG, s->mr), 0);
 }
 
-/* Messages, and the receives that they come to. */
+/* Sends messages and checks which receives they consume. */
 static void
 sends(struct side *from, struct side *to, const uint64_t *contexts, unsigned int n)
 {
@@ -68,7 +68,7 @@ sends(struct side *from, struct side *to, const uint64_t *contexts, unsigned int
 	}
 }
 
-/* Two endpoints, connected; one receive was posted at each before that. */
+/* Opens and connects two endpoints; one receive was posted at each before the connection. */
 static void
 open_pair(void)
 {
@@ -115,7 +115,7 @@ close_pair(void)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-/* Before there is a connection; also when bb_ep_connect() has given up to wait for that. */
+/* Receives posted before the connection, also after bb_ep_connect() has given up waiting. */
 TEST(test_before)
 {
 	static const uint64_t first[] = {0};
@@ -124,7 +124,7 @@ TEST(test_before)
 	open_pair();
 	sends(&a, &b, first, 1);
 	sends(&b, &a, first, 1);
-	/* The peer does not run meanwhile; then it is over, and once more is no error. */
+	/* The peer does not run meanwhile. After the disconnect, another one is not an error. */
 	assert_int_equal(bb_ep_disconnect(a.ep), -ETIMEDOUT);
 	UNTIL(bb_ep_disconnect(a.ep) == 0);
 	assert_int_equal(a.ep->event.type, BB_CM_DISCONNECTED);
@@ -133,9 +133,9 @@ TEST(test_before)
 }
 
 /*
- * While it is LOST. The side that has accepted is in RTS before it is told that it is back: what is
- * posted then goes behind those that were kept. The second time the way to the peer breaks there:
- * they wait on.
+ * Receives posted while the connection is LOST. The accepting side is in RTS before its RECOVERED
+ * event: receives posted then follow the stored ones. The second time the connection breaks at
+ * that point, and the receives stay stored.
  */
 TEST(test_lost)
 {
@@ -150,7 +150,10 @@ TEST(test_lost)
 		UNTIL(b.ep->event.type == BB_CM_LOST);
 		assert_int_equal(a.ep->event.type, BB_CM_LOST);
 		assert_int_equal(a.ep->qp->state, BB_QP_RESET);
-		/* It is not over. And pieces are counted, as the queue would. */
+		/*
+		 * The endpoint is not disconnected. Pieces are counted as the queue would count
+		 * them.
+		 */
 		assert_int_equal(bb_ep_post_recvv(b.ep, NULL, &sge, 0), -EINVAL);
 		assert_int_equal(bb_ep_post_recvv(b.ep, NULL, &sge, 2), -EINVAL);
 		assert_int_equal(bb_ep_get_recv_comp(b.ep, &wc), -ETIMEDOUT);
@@ -176,7 +179,7 @@ TEST(test_lost)
 	}
 }
 
-/* A peer of the listener that is a socket and bytes: its request, which says its number. */
+/* Connects to the listener with a plain socket and sends a request with the number @n. */
 static int
 raw_request(uint32_t n)
 {
@@ -204,7 +207,7 @@ raw_request(uint32_t n)
 	return fd;
 }
 
-/* What the listener answers: a kind of message, or 0, it has closed. */
+/* Returns the type of the listener's answer, or 0 if the listener has closed the connection. */
 static uint8_t
 answered(int fd)
 {
@@ -232,12 +235,15 @@ listens(void)
 	attr.timeout_ms = 0;
 	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), -EINVAL);
 	attr.timeout_ms = 20;
-	/* Nothing is received here. */
+	/* This endpoint has no receives. */
 	attr.qp.rq_depth = 0;
 	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), 0);
 }
 
-/* What is on the PD or completes into the CQs of an endpoint: it stays until that is gone. */
+/*
+ * Objects that use the PD or the CQs of an endpoint: the endpoint cannot be destroyed before
+ * them.
+ */
 TEST(test_used)
 {
 	struct bb_ep_attr attr;
@@ -266,7 +272,7 @@ TEST(test_used)
 	assert_int_equal(bb_srq_create(ep->pd, &srq_attr, &srq), 0);
 	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
 	assert_int_equal(bb_srq_destroy(srq), 0);
-	/* All that was refused has changed nothing. */
+	/* The refused calls changed nothing. */
 	assert_non_null(ep->qp);
 
 	assert_int_equal(bb_cq_resize(ep->recv_cq, 64), 0);
@@ -279,7 +285,7 @@ TEST(test_used)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-/* So many have come in, and none is on its way. */
+/* Waits until @n requests are queued and no further request is being read. */
 static void
 until_waiting(uint32_t n)
 {
@@ -303,7 +309,7 @@ number_of(const struct bb_ep *ep)
 	return n;
 }
 
-/* Of peers that wait the first goes: the others are got in their order. */
+/* The first of the queued peers closes: the others are accepted in order. */
 TEST(test_waiting)
 {
 	struct bb_ep *ep[2], *none;
@@ -339,7 +345,10 @@ TEST(test_waiting)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-/* So many wait, and the next is refused. A listener that goes takes those along that wait. */
+/*
+ * MANY requests are queued, and the next one is refused. Destroying the listener closes the
+ * queued requests.
+ */
 TEST(test_many_waiting)
 {
 	int fds[MANY + 1];
@@ -363,7 +372,10 @@ TEST(test_many_waiting)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-/* Without parameters of the application's: all that the type and the device have. Once alone. */
+/*
+ * Without parameters of the application the endpoint uses everything that the type and the device
+ * support. The second time with the endpoint alone.
+ */
 TEST(test_own_parameters)
 {
 	const uint32_t all =

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A listener and all that can come in at it: requests cut at every byte, damaged ones, ones of
- * another version, a thousand that say nothing. It stays bounded, and serves others meanwhile.
+ * A listener and hostile input: requests truncated at every byte, damaged requests, requests of
+ * another version, a thousand silent connections. The listener's resources stay bounded, and it
+ * serves other peers meanwhile.
  */
 #include <pthread.h>
 #include <sys/resource.h>
@@ -25,7 +26,7 @@ open_pair(uint32_t half_open_ms)
 	pair_open_with(&p, "soft0", NULL, &attr);
 }
 
-/* Cut at every byte, the connection ends there; the same bytes one at a time are a request. */
+/* A request truncated at any byte is closed; the same bytes sent one at a time are a request. */
 TEST(test_cut)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
@@ -50,7 +51,7 @@ TEST(test_cut)
 	}
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
 	assert_int_equal(ev.private_len, 5);
-	/* The same once more on that connection is not due. */
+	/* A second request on that connection is a protocol error. */
 	assert_int_equal(send(fd, buf, n, 0), n);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
 	assert_int_equal(answer(fd, back, sizeof(back)), 0);
@@ -59,7 +60,7 @@ TEST(test_cut)
 	pair_close(&p);
 }
 
-/* Any byte of it damaged: refused, or a request all the same; nothing else. */
+/* Each damaged byte makes the request refused, or leaves it a request. */
 TEST(test_damaged)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
@@ -76,7 +77,7 @@ TEST(test_damaged)
 		buf[i] ^= 0x81;
 		fd = raw_connect();
 		assert_int_equal(send(fd, buf, n, 0), n);
-		/* A length that says more than comes waits for more. */
+		/* If the length is larger than the data, the listener waits for more. */
 		assert_int_equal(shutdown(fd, SHUT_WR), 0);
 		ev.conn = NULL;
 		until(none_half_open);
@@ -94,13 +95,13 @@ TEST(test_damaged)
 		(void)answer(fd, back, sizeof(back));
 		close(fd);
 	}
-	/* Session, QP number, PSN, GID, keys, private data: any value is one. */
+	/* Session, QP number, PSN, GID, keys, private data: any value is valid. */
 	assert_in_range(taken, 40, n - 40);
 	assert_true(stats().bad_messages >= 40);
 	pair_close(&p);
 }
 
-/* Another version is told so in a message that says ours. */
+/* A request of another version gets an answer that has our version. */
 TEST(test_version)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
@@ -113,7 +114,7 @@ TEST(test_version)
 	open_pair(30000);
 	buf[4] = 2;
 	fd = raw_connect();
-	/* The answer is there, though its body is not read and the end is a RST. */
+	/* The answer arrives although its body is not read and the socket ends with a RST. */
 	assert_int_equal(send(fd, buf, n, 0), n);
 	until(none_half_open);
 	n = answer(fd, back, sizeof(back));
@@ -124,7 +125,7 @@ TEST(test_version)
 	assert_int_equal(msg.reason, BB_REJECT_VERSION);
 	close(fd);
 
-	/* Private data of another length than the header leaves room for. */
+	/* A private data length that differs from the one in the header. */
 	n = request(buf);
 	bb_cm_put16(buf + BB_CM_HEADER + 54, 6);
 	fd = raw_connect();
@@ -135,7 +136,7 @@ TEST(test_version)
 	pair_close(&p);
 }
 
-/* The log names who it was, and a flood of them is one line a second. */
+/* The log names the peer's address, and a flood of bad messages logs one line a second. */
 TEST(test_said)
 {
 	struct sockaddr_in from;
@@ -153,7 +154,7 @@ TEST(test_said)
 	rte_openlog_stream(log);
 	rte_log_set_global_level(RTE_LOG_NOTICE);
 	for (i = 0; i < 21; i++) {
-		/* A second by the TSC, whose rate DPDK rounds to 10 MHz. */
+		/* One second by the TSC, whose rate DPDK rounds to 10 MHz. */
 		if (i == 20)
 			usleep(1100000);
 		fd = raw_connect();
@@ -182,7 +183,7 @@ TEST(test_said)
 	pair_close(&p);
 }
 
-/* One byte after the other of an answer, then the end; and all of it, twice. */
+/* An answer byte by byte, truncated at each byte; and a complete answer, sent twice. */
 TEST(test_cut_answer)
 {
 	struct sockaddr_storage addr;
@@ -236,7 +237,7 @@ flood(void *arg)
 	return NULL;
 }
 
-/* A peer that says without end what is harmless, as the connection is over: polls return. */
+/* A peer sends harmless messages without end after the connection has ended: polls return. */
 TEST(test_flood)
 {
 	const struct bb_cm_msg bye = {.type = BB_CM_DREQ};
@@ -256,7 +257,7 @@ TEST(test_flood)
 	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
 	assert_int_equal(ev.status, 0);
 	assert_int_equal(pthread_create(&t, NULL, flood, &fd), 0);
-	/* It would be one that never returns. */
+	/* Ends the test if a poll never returns. */
 	alarm(WAIT_S);
 	for (i = 0; i < 1000; i++)
 		turn(&p);
@@ -269,7 +270,7 @@ TEST(test_flood)
 	pair_close(&p);
 }
 
-/* The side that connects: answers that are wrong, or cut. */
+/* The connecting side gets wrong or truncated answers. */
 TEST(test_bad_answers)
 {
 	static const uint8_t types[] = {BB_CM_REQ, BB_CM_RTU, BB_CM_DREQ, BB_CM_DREP, BB_CM_REP};
@@ -295,7 +296,7 @@ TEST(test_bad_answers)
 		in = raw_called(fd);
 		n = bb_cm_msg_encode(buf, &msg);
 		assert_int_equal(send(in, buf, n, 0), n);
-		/* The last is an answer, of a UC queue pair to an RC one. */
+		/* The last one is an answer of a UC queue pair to an RC queue pair. */
 		assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -EPROTO);
 		assert_int_equal(qp->state, BB_QP_RESET);
 		bb_conn_destroy(c);
@@ -314,8 +315,8 @@ TEST(test_bad_answers)
 }
 
 /*
- * A thousand that connect and say nothing: never more than max_half_open of them are held, a
- * real peer still gets through, and all are gone in the end.
+ * A thousand silent connections: at most max_half_open of them are held, a real peer is still
+ * accepted, and all of them are closed in the end.
  */
 TEST(test_half_open)
 {
@@ -331,7 +332,7 @@ TEST(test_half_open)
 	}
 	lim.rlim_cur = lim.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
-	/* None of them by its own deadline. */
+	/* None of them is closed by its own deadline. */
 	open_pair(300000);
 	for (i = 0; i < 1000; i++) {
 		fds[i] = raw_connect();
@@ -348,7 +349,7 @@ TEST(test_half_open)
 	pair_close(&p);
 }
 
-/* One that comes in and is silent is closed after half_open_ms, and told why. */
+/* A silent connection is closed after half_open_ms with a reason. */
 TEST(test_silent)
 {
 	struct bb_cm_msg msg;
@@ -360,14 +361,14 @@ TEST(test_silent)
 	assert_true(hear(fd, &msg));
 	assert_int_equal(msg.type, BB_CM_REJ);
 	assert_int_equal(msg.reason, BB_REJECT_TIMEOUT);
-	/* A proper end, and no reset that might overtake what was said. */
+	/* An orderly close, because a reset might overtake the reason. */
 	assert_int_equal(recv(fd, &byte, 1, 0), 0);
 	assert_int_equal(stats().timeouts, 1);
 	close(fd);
 	pair_close(&p);
 }
 
-/* One that has said what it wants waits for the application, however long that takes. */
+/* A connection with a complete request waits for the application without limit. */
 TEST(test_patient)
 {
 	uint8_t buf[BB_CM_MSG_MAX];

@@ -3,9 +3,9 @@
  */
 /*
  * lib/connect by librdmacm on an iWARP device without atomics, with substitutes for librdmacm and
- * libibverbs. There receives must stand before the peer can send, which it can when
- * rdma_connect() or rdma_accept() is called: rdmacm_subst.open(). What holds on iWARP alone is
- * held against the same device that is none.
+ * libibverbs. On iWARP receives must be posted before the peer can send, which it can from
+ * rdma_connect() or rdma_accept() on: rdmacm_subst.open(). Behaviour of iWARP only is compared
+ * with the same device as RoCE.
  */
 #include "../../fakes/bare_eal.h"
 #include "connect_env.h"
@@ -16,7 +16,7 @@
 
 static struct pair p;
 
-/* What was there when the peer of @qp could send for the first time. */
+/* State at the moment when the peer of @qp could send for the first time. */
 static struct {
 	struct bb_qp *qp;
 	unsigned int times;
@@ -128,7 +128,7 @@ keep_recvs(struct bb_ep *ep)
 		assert_int_equal(bb_ep_post_recvv(ep, (void *)(uintptr_t)(i + 1), &sge, 1), 0);
 }
 
-/* The first that the endpoint kept takes a message, and none was posted twice. */
+/* Checks that the first stored receive gets a message, and that no receive was posted twice. */
 static void
 check_recvs(struct bb_ep *ep)
 {
@@ -155,7 +155,7 @@ accept_peer(void)
 	assert_int_equal(bb_conn_accept(peer.b, peer.qb, &p.b.param), 0);
 }
 
-/* Without parameters: an endpoint asks for no right that the device has not. */
+/* Without parameters an endpoint asks for no right that the device lacks. */
 TEST(test_ep_connect)
 {
 	struct bb_ep *ep;
@@ -218,7 +218,7 @@ TEST(test_ep_accept)
 
 /* ---- Connections */
 
-/* A QP with receives is one in INIT: taken on iWARP alone, on both sides. */
+/* A QP with posted receives is in INIT; only iWARP accepts it, on both sides. */
 TEST(test_init)
 {
 	struct bb_qp_attr attr;
@@ -264,7 +264,10 @@ TEST(test_init)
 	}
 }
 
-/* An answer that fails leaves a queue pair that can be taken again, with receives anew. */
+/*
+ * A failed accept leaves a queue pair that can be used again, after its receives are posted
+ * again.
+ */
 TEST(test_accept_again)
 {
 	struct link l;
@@ -295,7 +298,7 @@ TEST(test_accept_again)
 	}
 }
 
-/* In no other state, on iWARP neither. */
+/* A QP in another state is refused, on iWARP, too. */
 TEST(test_error_state)
 {
 	struct bb_qp_attr attr;
@@ -315,7 +318,7 @@ TEST(test_error_state)
 	close_pair();
 }
 
-/* What TCP says of a port where nobody listens is an answer; another error is none. */
+/* A refused TCP connection is a rejection; another error is not. */
 TEST(test_refused)
 {
 	struct bb_cm_event ev;
@@ -349,7 +352,7 @@ TEST(test_refused)
 	close_pair();
 }
 
-/* A peer that has given up before it is accepted. */
+/* The peer has closed before it is accepted. */
 TEST(test_gone)
 {
 	struct link l;
@@ -368,7 +371,7 @@ TEST(test_gone)
 	close_pair();
 }
 
-/* Both sides know the same of the READs that may be under way, each way another number. */
+/* Both sides agree on the number of outstanding READs, which differs by direction. */
 TEST(test_depths)
 {
 	struct bb_conn_info a, b;
@@ -394,7 +397,7 @@ TEST(test_depths)
 	}
 }
 
-/* ---- RoCE by messages over TCP: the kernel is asked for the peer's address by a thread */
+/* ---- RoCE by messages over TCP: a thread asks the kernel for the peer's address */
 
 static unsigned int ahs;
 
@@ -417,7 +420,7 @@ TEST(test_kernel_is_asked_before_a_request_is_reported)
 	attr.poll_us = 0;
 	pair_open_with(&p, NULL_NAME, NULL, &attr);
 	ahs = 0;
-	/* bb_conn_accept() finds the answer, and so does each connection that follows. */
+	/* bb_conn_accept() uses the answer, and so does each later connection. */
 	for (i = 0; i < 3; i++) {
 		link_up(&p, &l);
 		assert_int_equal(__atomic_load_n(&ahs, __ATOMIC_RELAXED), 1);

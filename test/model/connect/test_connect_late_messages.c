@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What comes late: messages behind the end of a connection, calls for a peer that has gone, and
- * events that wait for the application while what they speak of changes.
+ * Late events: messages after the end of a connection, calls for a peer that has closed, and
+ * pending events whose connection or listener changes.
  */
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "../../fakes/bare_eal.h"
 #include "connect_raw.h"
 
-/* The next connection at it, and the request that comes. */
+/* Accepts the next connection at @listener and reads its request. */
 static int
 called_at(int listener)
 {
@@ -35,7 +35,10 @@ say_rep(int fd)
 	assert_int_equal(send(fd, buf, n, MSG_NOSIGNAL), n);
 }
 
-/* Who connects calls again, and is told good-bye: an answer behind that brings nothing back. */
+/*
+ * The connecting side connects again and gets DREQ: an answer after DREQ does not recover the
+ * connection.
+ */
 TEST(test_answer)
 {
 	struct sockaddr_storage addr;
@@ -71,8 +74,9 @@ TEST(test_answer)
 }
 
 /*
- * Who is called again says what only a caller says: the queue pair is in RESET, and nothing is
- * back. It is hung up, and called anew.
+ * An accepting side that is connected to again sends a message that only a connecting side sends.
+ * The queue pair is in RESET, and the connection is not recovered: the socket is closed, and
+ * connected again.
  */
 TEST(test_wrong_side)
 {
@@ -106,7 +110,10 @@ TEST(test_wrong_side)
 	pair_close(&p);
 }
 
-/* It is disconnected, to a peer that has gone, before its beginning was told: that comes first. */
+/*
+ * The connection ends, because the peer has closed, before its ESTABLISHED event was polled:
+ * ESTABLISHED comes first.
+ */
 TEST(test_end_before_beginning)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
@@ -142,7 +149,7 @@ TEST(test_end_before_beginning)
 	pair_close(&p);
 }
 
-/* Who is called again says nothing: it is hung up after timeout_ms, and called anew. */
+/* A silent peer of a new attempt: the socket is closed after timeout_ms, and connected again. */
 TEST(test_no_answer)
 {
 	struct sockaddr_storage addr;
@@ -173,7 +180,7 @@ TEST(test_no_answer)
 	pair_close(&p);
 }
 
-/* The peer has gone, and the application answers it before a poll has told: accepts, or rejects. */
+/* The peer has closed, and the application accepts or rejects it before a poll reports that. */
 TEST(test_gone)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
@@ -195,7 +202,7 @@ TEST(test_gone)
 		if (i == 0) {
 			assert_int_equal(bb_conn_accept(c, qp, &p.b.param), -ENOTCONN);
 			assert_int_equal(qp->state, BB_QP_RESET);
-			/* It is free for another connection. */
+			/* The queue pair is free for another connection. */
 			bb_conn_query(c, &info);
 			assert_null(info.qp);
 			assert_int_equal(bb_conn_reject(c, NULL, 0), -ENOTCONN);
@@ -211,7 +218,7 @@ TEST(test_gone)
 	pair_close(&p);
 }
 
-/* Two peers that come in at once, each with its request. */
+/* Connects two peers at the same time, each with its request. */
 static void
 two_requests(int fds[2])
 {
@@ -233,7 +240,7 @@ two_requests(int fds[2])
 
 static unsigned int nseen;
 
-/* The first destroys the listener that the other came in at. */
+/* The first request's callback destroys the other request's listener. */
 static void
 on_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 {
@@ -247,7 +254,7 @@ on_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	bb_conn_destroy(ev->conn);
 }
 
-/* A request waits while the listener that it came in at is destroyed: by a poll, by a loop. */
+/* A request is pending while its listener is destroyed: with polls, and with a loop. */
 TEST(test_listener)
 {
 	struct bb_loop_attr attr;
@@ -284,7 +291,7 @@ TEST(test_listener)
 	}
 }
 
-/* The first is the last. */
+/* The first callback is the last one. */
 static void
 on_last_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 {
@@ -294,7 +301,7 @@ on_last_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	assert_int_equal(bb_cm_detach(cm), 0);
 }
 
-/* A callback detaches the CM: what waits behind its event is for a poll, or another loop. */
+/* A callback detaches the CM: the events after its own are left to a poll, or another loop. */
 TEST(test_detached)
 {
 	struct bb_loop_attr attr;
@@ -303,7 +310,7 @@ TEST(test_detached)
 
 	pair_open(&p);
 	two_requests(fds);
-	/* Where it cannot be attached it is not. */
+	/* A failing attach leaves the CM detached. */
 	bb_loop_attr_init(&attr);
 	attr.max_pollers = 0;
 	assert_int_equal(bb_loop_create(&attr, &loop), 0);
@@ -337,8 +344,8 @@ tcp_option(int fd, int name)
 }
 
 /*
- * A machine that died is noticed in 25 s, by either side, also where something waits for its
- * acknowledgement; but who is called has timeout_ms to be there.
+ * Either side of a connection detects a dead machine in 25 s, also while data waits for its
+ * acknowledgement. A connection that is being made has timeout_ms instead.
  */
 TEST(test_dead)
 {
@@ -365,7 +372,7 @@ TEST(test_dead)
 	pair_close(&p);
 }
 
-/* Would an application that sleeps on the descriptor wake up? */
+/* Returns true if an application that sleeps on the descriptor would wake up. */
 static bool
 wakes(const struct end *e)
 {
@@ -374,7 +381,10 @@ wakes(const struct end *e)
 	return poll(&fd, 1, 0) == 1;
 }
 
-/* The descriptor tells of events that no socket tells: of own calls, and of those not taken. */
+/*
+ * The descriptor signals events that no socket signals: events of local calls, and unpolled
+ * events.
+ */
 TEST(test_descriptor)
 {
 	struct sockaddr_storage silent;
@@ -403,7 +413,7 @@ TEST(test_descriptor)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	close(listener);
 
-	/* Two events, and an application that takes one. */
+	/* Two events, and an application that polls one of them. */
 	assert_false(wakes(&p.b));
 	two_requests(fds);
 	for (i = 0; i < 2; i++) {
@@ -419,8 +429,8 @@ TEST(test_descriptor)
 }
 
 /*
- * A child of fork() has all descriptors, too. What is destroyed in the parent is not told of any
- * more, whatever comes for it.
+ * A child of fork() has all descriptors, too. An object that the parent destroyed raises no more
+ * events, whatever arrives for it.
  */
 TEST(test_forked)
 {
@@ -454,7 +464,10 @@ TEST(test_forked)
 	pair_close(&p);
 }
 
-/* One that sleeps on it brings a connection back, all but the pauses, which are time. */
+/*
+ * An application that sleeps on the descriptor recovers a connection; only the pauses between
+ * attempts depend on time.
+ */
 TEST(test_sleeper)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -482,8 +495,7 @@ TEST(test_sleeper)
 	fd[1] = raw_connect();
 	n = request_of(buf, session, BB_CM_COMES_BACK);
 	assert_int_equal(send(fd[1], buf, n, 0), n);
-	/* The connection comes in, says its request, LOST, its answer: each wakes it once at least.
-	 */
+	/* Each step wakes it at least once: the connection, its request, LOST, its answer. */
 	for (i = 0; i < 100 && qp->state != BB_QP_RESET; i++) {
 		assert_true(wakes(&p.b));
 		(void)bb_cm_poll(p.b.cm, &ev, 0);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What is full: a socket that takes no more, or a few bytes at a time; a CM that has its
- * connections; a process without another descriptor.
+ * Exhausted resources: a socket that accepts no data, or a few bytes at a time; a CM with
+ * max_conns connections; a process without free descriptors.
  */
 #include <poll.h>
 #include <sys/resource.h>
@@ -12,12 +12,12 @@
 #include "../../fakes/log_catch.h"
 #include "connect_raw.h"
 
-/* How the socket takes what is sent. */
+/* How the substituted socket sends. */
 static struct {
 	bool on;
-	bool stalls; /* nothing */
-	int err;     /* behind the first bytes of a message: this error */
-	size_t cut;  /* bytes of a message that it takes at first */
+	bool stalls; /* Accepts no data. */
+	int err;     /* Error after the first bytes of a message, else 0. */
+	size_t cut;  /* Bytes of a message that the socket accepts at first. */
 	unsigned int calls, waits;
 } sock;
 
@@ -75,7 +75,7 @@ open_pair(uint32_t max_conns, uint32_t half_open_ms)
 	pair_open_with(&p, "soft0", NULL, &attr);
 }
 
-/* Whatever a socket takes at a time, each message arrives as it was sent. */
+/* However few bytes a socket accepts at a time, each message arrives as it was sent. */
 TEST(test_piecemeal)
 {
 	static const size_t cuts[] = {0, 1, 2, 7, 15, 16, 17, 63, 64, 300};
@@ -92,7 +92,7 @@ TEST(test_piecemeal)
 		sock.cut = cuts[i];
 		sock.calls = 0;
 		link_up(&p, &l);
-		/* All is sent: that there is room for more is nothing to tell. */
+		/* All data was sent: free room in a socket is not an event. */
 		assert_int_equal(poll(&(struct pollfd){bb_cm_fd(p.a.cm), POLLIN, 0}, 1, 0), 0);
 		assert_int_equal(poll(&(struct pollfd){bb_cm_fd(p.b.cm), POLLIN, 0}, 1, 0), 0);
 		writes(&p, &l, (uint8_t)(i + 1));
@@ -102,7 +102,7 @@ TEST(test_piecemeal)
 	pair_close(&p);
 }
 
-/* Messages that wait for the socket go in their order: RTU, and DREQ behind it. */
+/* Messages that wait for the socket are sent in order: RTU, then DREQ. */
 TEST(test_stalled)
 {
 	struct bb_cm_event ev;
@@ -133,7 +133,7 @@ TEST(test_stalled)
 	pair_close(&p);
 }
 
-/* The peer goes while something waits for the socket; and before anything is sent. */
+/* The peer closes while a message waits for the socket, and before any message is sent. */
 TEST(test_gone)
 {
 	struct bb_conn *c;
@@ -166,7 +166,10 @@ TEST(test_gone)
 	pair_close(&p);
 }
 
-/* A CM with all its connections refuses a peer in words, and takes the next when one has gone. */
+/*
+ * A CM with max_conns connections refuses a peer with a reason, and accepts the next one when a
+ * connection has ended.
+ */
 TEST(test_max_conns)
 {
 	struct bb_cm_event ev;
@@ -181,7 +184,7 @@ TEST(test_max_conns)
 	open_pair(2, 30000);
 	link_up(&p, &l[0]);
 	link_up(&p, &l[1]);
-	/* The side that connects has as many. */
+	/* The connecting side has max_conns connections, too. */
 	qp = end_qp(&p.a);
 	log_begin();
 	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, qp, &p.a.param, &none),
@@ -211,8 +214,8 @@ TEST(test_max_conns)
 }
 
 /*
- * No descriptor for one that comes in: it waits, the log says so once, and it gets that of a
- * half-open one that has said nothing for a while.
+ * No descriptor is free for an incoming connection: it waits, the log says so once, and it gets
+ * the descriptor of a half-open connection that was silent for a while.
  */
 TEST(test_descriptors)
 {
@@ -238,7 +241,7 @@ TEST(test_descriptors)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	until(one_half_open);
 	assert_int_equal(send(fds[1], buf, n, 0), n);
-	/* The other one waits 250 ms. A busy machine may take longer for a single turn. */
+	/* The other connection waits 250 ms; on a busy machine a single turn may take longer. */
 	do {
 		const bool evicted = stats().evicted != 0;
 
@@ -259,7 +262,7 @@ TEST(test_descriptors)
 	assert_in_range(lines, 1, seconds + 1);
 	log_stop();
 	assert_int_equal(stats().evicted, 1);
-	/* The first one was closed. */
+	/* The first connection was closed. */
 	assert_int_equal(answer(fds[0], buf, sizeof(buf)), 0);
 	bb_conn_destroy(ev.conn);
 	close(fds[0]);
@@ -267,7 +270,7 @@ TEST(test_descriptors)
 	pair_close(&p);
 }
 
-/* A listener goes with its half-open connections; what the application has stays. */
+/* A listener is destroyed with its half-open connections; connections of the application stay. */
 TEST(test_unlisten)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -278,7 +281,7 @@ TEST(test_unlisten)
 	int fds[3], i;
 
 	open_pair(8, 30000);
-	/* Half-open ones of the other listener stay with that. */
+	/* Half-open connections of another listener stay with that listener. */
 	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
 	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&addr, &second), 0);
 	fds[0] = raw_connect();

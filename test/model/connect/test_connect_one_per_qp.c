@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A queue pair has one connection: until that is over, no other call takes the queue pair. */
+/*
+ * A queue pair has one connection. Until it ends, every other call that needs the queue pair is
+ * refused.
+ */
 #include "../../fakes/bare_eal.h"
 #include "connect_env.h"
 
@@ -19,7 +22,7 @@ open_pair(void)
 	p.b.param.nregions = 1;
 }
 
-/* Each call that would take @qp is -EBUSY and changes nothing. */
+/* Checks that each call with @qp returns -EBUSY and changes nothing. */
 static void
 assert_refused(struct bb_qp *qp)
 {
@@ -51,7 +54,10 @@ to_reset(struct bb_qp *qp)
 	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
 }
 
-/* @qp is free: a connection, which ends before its request is sent, takes and leaves it. */
+/*
+ * Checks that @qp is free: a connection that ends before its request is sent can own and release
+ * it.
+ */
 static void
 assert_free(struct bb_qp *qp)
 {
@@ -76,7 +82,7 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	l.a = call(&p, l.qa);
 	assert_refused(l.qa);
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	/* The accepting side is given the queue pair that connects. */
+	/* The accepting side passes the queue pair of the connecting side. */
 	assert_int_equal(bb_conn_accept(l.b, l.qa, &p.b.param), -EBUSY);
 	assert_int_equal(conn_state(l.b), BB_CONN_REQUESTED);
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
@@ -85,7 +91,7 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 	assert_refused(l.qa);
 	assert_refused(l.qb);
-	/* Another request is given queue pairs of an established connection. */
+	/* Another request is accepted with queue pairs of an established connection. */
 	{
 		struct bb_qp *other = end_qp(&p.a);
 		struct bb_conn *c = call(&p, other);
@@ -102,7 +108,7 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	}
 	writes(&p, &l, 0x11);
 
-	/* While it is brought back its queue pairs are in RESET, and no other connection's. */
+	/* During a recovery the queue pairs are in RESET, and stay with their connection. */
 	assert_int_equal(bb_conn_recover(l.a), 0);
 	expect(&p, &p.a, BB_CM_LOST);
 	assert_int_equal(l.qa->state, BB_QP_RESET);
@@ -117,7 +123,7 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	assert_refused(l.qa);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
 	expect(&p, &p.a, BB_CM_DISCONNECTED);
-	/* It is over: the queue pair is free before the connection is destroyed. */
+	/* The connection has ended: the queue pair is free before the connection is destroyed. */
 	assert_free(l.qa);
 	assert_int_equal(bb_qp_destroy(l.qb), 0);
 	bb_conn_destroy(l.a);
@@ -125,7 +131,7 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	pair_close(&p);
 }
 
-/* A connection that fails or is given up leaves its queue pair to the next one. */
+/* A connection that fails or is destroyed early leaves its queue pair to the next connection. */
 TEST(test_qp_is_free_after_a_connection_that_was_not_made)
 {
 	const uint16_t port = (open_pair(), ((struct sockaddr_in *)&p.addr)->sin_port);
@@ -140,14 +146,14 @@ TEST(test_qp_is_free_after_a_connection_that_was_not_made)
 	((struct sockaddr_in *)&p.addr)->sin_port = port;
 	l.a = call(&p, qp);
 	bb_conn_destroy(a);
-	/* The first one, destroyed later, has not taken it from the second. */
+	/* Destroying the first connection later does not take the queue pair from the second. */
 	assert_refused(qp);
 	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
 	expect(&p, &p.a, BB_CM_FAILED);
 	bb_conn_destroy(l.a);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
-	/* An accept that fails leaves its queue pair free. */
+	/* A failed accept leaves its queue pair free. */
 	l.qb = end_qp(&p.b);
 	assert_int_equal(bb_conn_accept(b, l.qb, &p.b.param), -ENOTCONN);
 	bb_conn_destroy(b);
@@ -169,7 +175,7 @@ TEST(test_qp_is_free_after_a_connection_that_was_not_made)
 	pair_close(&p);
 }
 
-/* Destroys what came of connections that ended while they were made. */
+/* Destroys the requests of connections that ended before they were made. */
 static void
 drop_requests(void)
 {
@@ -186,7 +192,7 @@ drop_requests(void)
 	} while (stats.conns != 0);
 }
 
-/* An endpoint takes a connection for its queue pair, and is refused where there is one. */
+/* An endpoint needs a connection for its queue pair, and is refused if the queue pair has one. */
 TEST(test_endpoint_of_an_owned_qp_is_refused)
 {
 	struct bb_ep_attr attr;

@@ -3,12 +3,9 @@
  */
 /*
  * Connections between two processes on the shared-memory fabric.
- *
- *   model_connect_peers                  what CI runs
- *   model_connect_peers CONNS CYCLES KILLS
- *
- * so many connections open at once, so many set-up and tear-down cycles, and so many times that
- * the peer is killed and comes again with another address, in the middle of traffic.
+ * model_connect_peers: the run of CI.
+ * model_connect_peers CONNS CYCLES KILLS: CONNS simultaneous connections, CYCLES set-ups and
+ * tear-downs, and KILLS times the peer is killed during traffic and returns with another address.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include <netinet/in.h>
@@ -53,7 +50,7 @@ start_server(struct server *s, unsigned int host, uint32_t port, uint32_t conns)
 	return true;
 }
 
-/* The other process's numbers, while this one goes on. */
+/* Asks the other process for its numbers, while this process runs its own side. */
 static void
 ask(struct server *s, struct server_says *says)
 {
@@ -87,7 +84,7 @@ run(void)
 	(void)bb_cq_poll(e.cq, wc, 16);
 }
 
-/* Through each connection eight bytes to a place of its own. */
+/* Writes eight bytes through each connection, each to its own offset. */
 static void
 use(struct bb_conn **conns, uint32_t n)
 {
@@ -121,7 +118,7 @@ use(struct bb_conn **conns, uint32_t n)
 	}
 }
 
-/* So many connections at once; each carries a write; then none is left on either side. */
+/* nconns simultaneous connections, each with a WRITE; afterwards neither side has any left. */
 TEST(test_many)
 {
 	struct bb_conn **conns = calloc(nconns, sizeof(struct bb_conn *));
@@ -190,7 +187,7 @@ TEST(test_many)
 	free(conns);
 }
 
-/* Set up and tear down, with a few at a time; nothing is lost and nothing is left. */
+/* Sets up and tears down connections, a few at a time; none is lost and none is left. */
 TEST(test_cycles)
 {
 	uint32_t begun = 0, up = 0, down = 0, before;
@@ -241,15 +238,15 @@ TEST(test_cycles)
 	}
 	assert_int_equal(says.established, ncycles);
 	assert_int_equal(says.disconnected, ncycles);
-	/* A peer of the fabric costs descriptors once. */
+	/* A peer of the fabric needs descriptors only once. */
 	assert_in_range(descriptors(), before, before + 16);
 	server_stop(&s);
 	close_near();
 }
 
 /*
- * The peer is killed in the middle of a stream of writes and comes again, each time with another
- * address and other keys. All that did not complete is posted anew.
+ * The peer is killed during a stream of WRITEs and returns, each time with another address and
+ * other keys. All WRITEs that did not complete are posted again.
  */
 TEST(test_killed)
 {

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * lib/connect by librdmacm, with a substitute of its functions in place of the kernel: the
- * queue pairs of the software device come up by what that says, and carry data.
+ * lib/connect by librdmacm, with substitutes of its functions in place of the kernel. The queue
+ * pairs of the software device are connected with the attributes that the substitute gives, and
+ * transfer data.
  */
 #include "../../fakes/bare_eal.h"
 #include "connect_env.h"
@@ -61,7 +62,7 @@ TEST(test_connects)
 	p.b.param.initiator_depth = 8;
 	p.a.param.responder_resources = 4;
 	p.b.param.rnr_retry_count = 5;
-	/* No MTU: the path has 1024, so it is 512. */
+	/* 1000 is not an MTU and the path has 1024, so the MTU is 512. */
 	p.a.param.path_mtu = 1000;
 	p.b.param.path_mtu = 1000;
 	l.qa = end_qp(&p.a);
@@ -99,7 +100,7 @@ TEST(test_connects)
 	assert_int_equal(p.b.buf[63], 0x42);
 	assert_int_equal(bb_conn_disconnect(l.a, "x", 1), -EMSGSIZE);
 	link_down(&p, &l);
-	/* Without a word. */
+	/* Destroyed without a disconnect. */
 	link_up(&p, &l);
 	bb_conn_destroy(l.b);
 	expect(&p, &p.a, BB_CM_DISCONNECTED);
@@ -109,7 +110,7 @@ TEST(test_connects)
 	close_pair();
 }
 
-/* Each step that can fail; nobody listens; rejected. */
+/* Each step that can fail; no listener; a rejection. */
 TEST(test_failures)
 {
 	static uint8_t data[57];
@@ -156,7 +157,7 @@ TEST(test_failures)
 	assert_memory_equal(ev.private_data, "no", 2);
 	bb_conn_destroy(a);
 
-	/* Given up, before and after the other side has heard of it. */
+	/* Destroyed before and after the peer has seen the request. */
 	a = call(&p, qa);
 	bb_conn_destroy(a);
 	a = call(&p, qa);
@@ -184,7 +185,7 @@ TEST(test_failures)
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, -ENODEV);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
 	link_free(&l);
-	/* The listener hears of it as well, and stays. */
+	/* The listener sees it, too, and stays. */
 	for (i = 0; i < 10; i++)
 		turn(&p);
 	assert_int_equal(p.b.nev, 0);
@@ -193,7 +194,7 @@ TEST(test_failures)
 	close_pair();
 }
 
-/* librdmacm asks the kernel nothing for a queue pair that another connection owns. */
+/* No call goes to the kernel for a queue pair that another connection owns. */
 TEST(test_qp_of_a_connection_is_refused)
 {
 	struct bb_conn *a, *b, *none = NULL;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Connections that break and come back: a request that is refused, a side that asks for it, a
- * port that flaps under traffic, a peer that is gone. Rounds: the argument, 20.
+ * Connections that break and recover: a refused request, a side that asks for recovery, a port
+ * that flaps under traffic, a peer that is gone. Argument: the number of rounds, 20 by default.
  */
 #include "../../fakes/bare_eal.h"
 #include "bb_cm_priv.h"
@@ -64,7 +64,10 @@ both_back(struct link *l, unsigned int nends)
 	assert_true(info.comes_back);
 }
 
-/* A request is refused: its QP is in ERR, what stands behind it is reported as not done. */
+/*
+ * A request is refused: its QP goes to ERR, and the requests after it are reported as not
+ * executed.
+ */
 TEST(test_error)
 {
 	struct bb_conn_info info;
@@ -102,7 +105,7 @@ TEST(test_error)
 	pair_close(&p);
 }
 
-/* What is not done is told, and can be posted again by its number. */
+/* Requests that were not executed are reported, and can be posted again by their wr_id. */
 TEST(test_replay)
 {
 	struct bb_cm_event ev;
@@ -123,7 +126,7 @@ TEST(test_replay)
 		assert_int_equal(
 			bb_post_write(l.qa, i, &sge, 1, r.addr + i, r.rkey, BB_SEND_SIGNALED), 0);
 	}
-	/* Never rung: nobody has seen them. */
+	/* Never rung, so not executed. */
 	assert_int_equal(bb_conn_recover(l.a), 0);
 	ev = expect(&p, &p.a, BB_CM_LOST);
 	assert_int_equal(ev.nends, 8);
@@ -151,7 +154,7 @@ TEST(test_replay)
 	pair_close(&p);
 }
 
-/* All that the queues hold is told: both are full, or the receives are an SRQ's. */
+/* Everything in the queues is reported: both queues are full, or the receives are of an SRQ. */
 TEST(test_full)
 {
 	struct bb_srq_attr attr;
@@ -179,7 +182,7 @@ TEST(test_full)
 					 0);
 		bb_srq_ring(srq);
 		for (i = 0; shared && i < nrecvs; i++) {
-			/* Each message takes one. */
+			/* Each message consumes one receive. */
 			sge = (struct bb_sge){(uintptr_t)p.b.buf, 1, p.b.mr->lkey};
 			assert_int_equal(bb_post_send(l.qb, i, &sge, 1, 0), 0);
 			bb_qp_ring(l.qb);
@@ -199,7 +202,7 @@ TEST(test_full)
 	}
 }
 
-/* Either side asks for it, also in the middle of coming back. */
+/* Either side asks for a recovery, also during one. */
 TEST(test_asked)
 {
 	struct bb_region r;
@@ -214,11 +217,11 @@ TEST(test_asked)
 		both_back(&l, 0);
 		writes(&p, &l, (uint8_t)(i + 1));
 	}
-	/* Both at once. */
+	/* Both sides at the same time. */
 	assert_int_equal(bb_conn_recover(l.a), 0);
 	assert_int_equal(bb_conn_recover(l.b), 0);
 	both_back(&l, 0);
-	/* Not when one side does not want it. */
+	/* No recovery if one side does not allow it. */
 	link_down(&p, &l);
 	p.b.param.recover_ms = 0;
 	link_up(&p, &l);
@@ -228,7 +231,7 @@ TEST(test_asked)
 	pair_close(&p);
 }
 
-/* Several break at once: each comes back to its own peer. */
+/* Several connections break at the same time: each recovers to its own peer. */
 TEST(test_several)
 {
 	struct bb_qp_attr qa, qb;
@@ -242,7 +245,7 @@ TEST(test_several)
 	for (i = 0; i < 3; i++)
 		assert_int_equal(bb_conn_recover(l[2 - i].a), 0);
 	for (i = 0; i < 6; i++) {
-		/* In whatever order; twelve events in all, half of them here. */
+		/* Events may come in any order; twelve in all, half of them on this side. */
 		const uint64_t end = wait_end();
 		struct bb_cm_event ev;
 
@@ -273,7 +276,10 @@ TEST(test_several)
 	pair_close(&p);
 }
 
-/* The peer is gone for good: both sides give up, each in its time; or this side gives it up. */
+/*
+ * The peer is gone for good: each side gives up after its own time, or this side ends the
+ * connection.
+ */
 TEST(test_gives_up)
 {
 	struct bb_cm_event ev;
@@ -324,7 +330,7 @@ lines(const char *text, const char *what)
 	return n;
 }
 
-/* The address is taken away: each try looks for it, and the first says so. */
+/* The local address is removed: each attempt looks for it, and the first one logs that. */
 TEST(test_no_gid)
 {
 	struct bb_conn_info info = {0};
@@ -362,7 +368,7 @@ TEST(test_no_gid)
 	pair_close(&p);
 }
 
-/* One that accepted is gone, and another one answers: it does not know the session. */
+/* The accepting process is gone, and another one answers: it does not know the session. */
 TEST(test_restarted)
 {
 	struct bb_cm_event ev;
@@ -392,7 +398,7 @@ TEST(test_restarted)
 	pair_close(&p);
 }
 
-/* Nobody listens any more: the pauses between the tries double, up to the longest. */
+/* There is no listener any more: the pauses between attempts double up to the maximum. */
 TEST(test_backoff)
 {
 	struct bb_listener *other;
@@ -408,7 +414,10 @@ TEST(test_backoff)
 	bb_conn_destroy(l.b);
 	expect(&p, &p.a, BB_CM_LOST);
 	assert_int_equal(l.a->tries, 0);
-	/* 40, 20 to 40, 40 to 80, and then 80 to 160 ms each; on a busy machine all are longer. */
+	/*
+	 * Pauses of 40, 20 to 40, 40 to 80, and then 80 to 160 ms; all may be longer on a busy
+	 * machine.
+	 */
 	begin = rte_get_tsc_cycles();
 	do {
 		turn(&p);
@@ -418,7 +427,7 @@ TEST(test_backoff)
 	assert_in_range(ms, 250, 30000);
 	assert_int_equal(l.a->backoff_ms, 160);
 	assert_int_equal(p.a.nev, 0);
-	/* It is there again, and does not know the session. */
+	/* The listener is back, and does not know the session. */
 	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &other), 0);
 	p.listener = other;
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
@@ -432,8 +441,8 @@ TEST(test_backoff)
 }
 
 /*
- * A port that goes down again and again under a stream of writes, longer than the retries of
- * a queue pair last: each write is posted until it has completed, and in the end all are there.
+ * A port goes down repeatedly under a stream of WRITEs, longer than a queue pair retries. Each
+ * WRITE is posted until it has completed, and in the end all of them have arrived.
  */
 #define WRITES 400u
 
@@ -450,7 +459,7 @@ TEST(test_flap)
 	struct bb_wc wc;
 
 	open_pair("soft0,wire=1,flap=12:30", "soft1,wire=1", &r);
-	p.a.param.ack_timeout = 4; /* 65 us, and 7 retries: less than the port is down */
+	p.a.param.ack_timeout = 4; /* 65 us, 7 retries: shorter than the port is down */
 	p.b.param.ack_timeout = 4;
 	p.a.param.retry_count = 2;
 	l.qa = end_qp(&p.a);
@@ -492,7 +501,10 @@ TEST(test_flap)
 			for (i = 0; i < ev.nends; i++)
 				if (ev.ends[i].fate == BB_WR_DONE && ev.ends[i].wc.wr_id == done)
 					done++;
-			/* Writes may be done twice: all that did not complete go again. */
+			/*
+			 * A WRITE may be executed twice: all that did not complete are posted
+			 * again.
+			 */
 			next = done;
 		}
 		assert_true(rte_get_tsc_cycles() < end);
@@ -500,7 +512,7 @@ TEST(test_flap)
 	bb_conn_query(l.a, &info);
 	print_message("%u writes, %u losses, %u recoveries\n", done, losses, info.recoveries);
 	assert_true(losses >= 1);
-	/* Each place has the last value that completed there, or a later one. */
+	/* Each offset has the last value that completed there, or a later value. */
 	for (next = done - WRITES; next < done; next++) {
 		uint32_t v;
 

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A connection that is taken up again, between the answer and RTU: the queue pair is in RTS, and
- * the peer is silent, refuses, says good-bye, goes, or calls once more.
+ * A recovering connection between the answer and RTU. The queue pair is in RTS, and the peer is
+ * silent, refuses, disconnects, closes, or sends another request.
  */
 #include <poll.h>
 
 #include "../../fakes/bare_eal.h"
 #include "connect_known.h"
 
-/* It is answered, and silent: the next one is answered as well, and then time is up. */
+/* The peer gets the answer and is silent. So is the next attempt, and then recover_ms ends. */
 TEST(test_silent)
 {
 	struct bb_cm_event ev;
@@ -29,7 +29,7 @@ TEST(test_silent)
 			say(k.fd, BB_CM_REJ);
 			break;
 		}
-		/* Given up for this time: nothing is left of the try. */
+		/* The attempt is abandoned without leaving any state. */
 		assert_true(closed_by_us(k.fd));
 		assert_int_equal(k.qp->state, BB_QP_RESET);
 		assert_int_equal(conn_state(k.conn), BB_CONN_LOST);
@@ -44,7 +44,10 @@ TEST(test_silent)
 	forget(&k);
 }
 
-/* It is answered, and says good-bye instead of RTU; RTU behind that brings nothing back. */
+/*
+ * The peer gets the answer and sends DREQ instead of RTU; a later RTU does not recover the
+ * connection.
+ */
 TEST(test_goodbye)
 {
 	struct bb_cm_msg msg;
@@ -70,7 +73,7 @@ TEST(test_goodbye)
 	forget(&k);
 }
 
-/* Lost, called again, and answered: the queue pair is in RTS, and RTU has not come. */
+/* LOST, requested again and answered: the queue pair is in RTS, and RTU has not arrived. */
 static void
 answered(struct known *k)
 {
@@ -81,7 +84,7 @@ answered(struct known *k)
 	hears_rep(k->fd, k);
 }
 
-/* The next one who asks gets what the one before did not want. */
+/* The next attempt gets what the previous one did not complete. */
 static void
 comes_back(struct known *k)
 {
@@ -107,7 +110,10 @@ post_recv(struct bb_qp *qp, uint64_t wr_id)
 	bb_qp_ring_recv(qp);
 }
 
-/* It is answered, a receive is posted, and it goes: that is told, and the next one is answered. */
+/*
+ * The peer gets the answer, a receive is posted, and the peer closes: the receive is reported,
+ * and the next attempt is answered.
+ */
 TEST(test_gone_again)
 {
 	struct bb_cm_event ev;
@@ -128,7 +134,10 @@ TEST(test_gone_again)
 	forget(&k);
 }
 
-/* It is answered, and calls once more: the last call is answered, the one before closed. */
+/*
+ * The peer gets the answer and sends another request: the new request is answered, the earlier
+ * socket closed.
+ */
 TEST(test_called_twice)
 {
 	struct pollfd wakes = {.events = POLLIN};
@@ -148,7 +157,7 @@ TEST(test_called_twice)
 			assert_int_equal(ev.nends, 1);
 			assert_int_equal(ev.ends[0].wc.wr_id, 7);
 		} else {
-			/* Who sleeps on the descriptor is awake until it is answered. */
+			/* The descriptor stays readable until the new request is answered. */
 			while (k.conn->fd >= 0) {
 				assert_int_equal(poll(&wakes, 1, 0), 1);
 				assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 0);
@@ -167,8 +176,7 @@ TEST(test_called_twice)
 	}
 }
 
-/* A queue pair of the other side, connected to what the listener says; its request at the socket.
- */
+/* Creates the peer's queue pair, connected to the listener's answer, and sends its request. */
 static struct bb_qp *
 peer_qp(struct known *k)
 {
@@ -195,7 +203,9 @@ peer_qp(struct known *k)
 	return qp;
 }
 
-/* It hears the answer, sends a message, which takes a receive of the SRQ, and goes: told as done.
+/*
+ * The peer gets the answer, sends a message, which consumes a receive of the SRQ, and closes: the
+ * receive is reported as complete.
  */
 TEST(test_gone_with_message)
 {
@@ -246,7 +256,7 @@ TEST(test_gone_with_message)
 	pair_close(&p);
 }
 
-/* What it says this time counts; and once it is back, RTU is not due any more. */
+/* The values of this attempt count; after the recovery another RTU is a protocol error. */
 TEST(test_other_words)
 {
 	struct sockaddr_in at;
@@ -285,7 +295,10 @@ TEST(test_other_words)
 	forget(&k);
 }
 
-/* The application gives it up: the peer sees that at once, and what was posted is flushed. */
+/*
+ * The application ends the connection: the peer sees that at once, and posted requests are
+ * flushed.
+ */
 TEST(test_given_up)
 {
 	struct known k;

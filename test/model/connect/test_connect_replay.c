@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Requests that survive a connection that breaks: replayed, or reported, by choice. */
+/* Requests on a connection that breaks: posted again, or reported, by policy. */
 #include "../../fakes/bare_eal.h"
 #include "connect_replay.h"
 
 /*
- * A request that is refused, between one that was done and three that then are not. @polled: so
- * many of their flushes the application polls itself.
+ * Posts a request that is refused, after one that is executed and before three that are not. The
+ * application polls @polled of the flush errors itself.
  */
 static struct bb_replay *
 break_it(enum bb_replay_policy policy, unsigned int polled)
@@ -29,7 +29,7 @@ break_it(enum bb_replay_policy policy, unsigned int polled)
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.wr_id, 1000);
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
-	/* It is the request's own fault, so it is not kept. */
+	/* The request itself is at fault, so it is not stored. */
 	wc = completion();
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.wr_id, 1001);
@@ -112,7 +112,7 @@ TEST(test_reported)
 	}
 }
 
-/* The peer has started again: its region is elsewhere, or gone, or too small. */
+/* The peer has restarted: its region has another address, does not exist, or is too small. */
 TEST(test_restarted)
 {
 	struct bb_replay *r;
@@ -142,7 +142,7 @@ TEST(test_restarted)
 			assert_int_equal(nreports, 3);
 			assert_int_equal(bb_replay_pending(r), 0);
 		} else {
-			/* Two places of three are still there. */
+			/* Two slots of three still exist. */
 			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
 			assert_int_equal(nreports, 1);
 			assert_int_equal(reports[0].wc.wr_id, 2002);
@@ -152,8 +152,8 @@ TEST(test_restarted)
 }
 
 /*
- * Requests that may have been carried out, and then have nowhere to go: that is what is said of
- * them, also when nobody has seen anything of a second try.
+ * Requests that may have been executed and have no target any more are reported as such, also if
+ * the second attempt surely did not reach the peer.
  */
 TEST(test_maybe_done)
 {
@@ -192,7 +192,7 @@ TEST(test_maybe_done)
 	}
 }
 
-/* Every kind of request finds the region where the peer has it now; its key was another one. */
+/* Every kind of request goes to the region's present address with its present key. */
 TEST(test_kinds)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_RDMA_READ, BB_WR_ATOMIC_FETCH_AND_ADD,
@@ -246,7 +246,7 @@ TEST(test_kinds)
 		assert_true(bb_replay_completion(r, &wc));
 		assert_int_equal(wc.wr_id, 10 + i);
 		assert_int_equal(wc.status, BB_WC_SUCCESS);
-		/* What was the region is as it was. */
+		/* The memory of the former region is unchanged. */
 		assert_int_equal(from[i], 0);
 	}
 	assert_int_equal(here[0], 50);
@@ -259,8 +259,8 @@ TEST(test_kinds)
 }
 
 /*
- * A WRITE_WITH_IMM of four packets finds no receive: three of them have been written, so it is not
- * one of which nobody has seen anything. The application polls its failure, or the event has it.
+ * A WRITE_WITH_IMM of four packets finds no receive. Three packets have been written, so the
+ * request may have been executed. The application polls its failure, or the event reports it.
  */
 TEST(test_partly_written)
 {
@@ -327,8 +327,8 @@ TEST(test_partly_written)
 }
 
 /*
- * A stream of WRITEs over a port that flaps: the application sees each completion once, in
- * order, and no error.
+ * A stream of WRITEs over a port that flaps: the application sees each completion once, in order,
+ * and no error.
  */
 #define STREAM 3000u
 
@@ -398,7 +398,7 @@ TEST(test_arguments)
 	wr.nsge = 9;
 	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
 	assert_int_equal(err, -EINVAL);
-	/* More inline data than is kept, and pieces that are not there. */
+	/* More inline data than the replay stores, and pieces that are NULL. */
 	wr.flags = BB_SEND_INLINE;
 	wr.nsge = 2;
 	sge[0].len = BB_REPLAY_MAX_INLINE;
@@ -414,7 +414,7 @@ TEST(test_arguments)
 	wr.nsge = 0;
 	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
 	assert_int_equal(err, -EINVAL);
-	/* In memory for one request: far more of either would not stay in it. */
+	/* A replay with memory for one request: more of either would overflow it. */
 	assert_int_equal(bb_replay_create(l.a, 1, BB_REPLAY_NONE, &none), 0);
 	wr = (struct bb_send_wr){.opcode = BB_WR_SEND, .sge = sge, .nsge = RTE_DIM(sge)};
 	assert_int_equal(bb_replay_post(none, &wr, 1, &err), 0);
@@ -426,13 +426,13 @@ TEST(test_arguments)
 	assert_int_equal(err, -EINVAL);
 	assert_int_equal(bb_replay_pending(none), 0);
 	bb_replay_destroy(none);
-	/* The ring is full before the queue is. */
+	/* The replay is full before the queue is. */
 	for (i = 0; i < 16; i++)
 		if (put(r, i, i, i, BB_SEND_SIGNALED, false, &err) != 1)
 			break;
 	assert_int_equal(err, 0);
 	assert_int_equal(bb_replay_pending(r), i);
-	/* Somebody else's, whose number ends like one of ours. */
+	/* A completion of another owner whose number ends like one of the replay's. */
 	wc.wr_id = UINT64_C(1) << 32;
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.wr_id, UINT64_C(1) << 32);

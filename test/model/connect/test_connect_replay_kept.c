@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a replay keeps of requests: which of them are its own, what it tells of them once, and that
- * nothing of one is left in the next at its place.
+ * The requests that a replay stores: which completions belong to them, that each outcome is
+ * reported once, and that a reused entry has no state of its former request.
  */
 #include "../../fakes/bare_eal.h"
 #include "connect_replay.h"
 
-#define KEPT 16u /* entries of begin() */
+#define KEPT 16u /* entries of the replay */
 
 static void
 work(void)
@@ -21,7 +21,7 @@ work(void)
 	}
 }
 
-/* Lost by the wish of this side, and shown to the replay. */
+/* This side loses the connection by its own request and passes the event to the replay. */
 static void
 lose(struct bb_replay *r)
 {
@@ -51,8 +51,9 @@ completes(struct bb_replay *r, uint64_t wr_id)
 }
 
 /*
- * What is found complete is reported if it was signalled. Receives, and requests that the
- * application has posted itself, are none of the replay's, whatever numbers they have.
+ * Requests that the recovery finds complete are reported if they were signalled. Receives, and
+ * requests that the application has posted itself, do not belong to the replay, whatever their
+ * numbers.
  */
 TEST(test_found_done)
 {
@@ -70,7 +71,7 @@ TEST(test_found_done)
 	sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
 	for (i = 0; i < RTE_DIM(own); i++)
 		assert_int_equal(bb_post_recv(l.qa, own[i], &sge, 1), 0);
-	/* Not rung, so not done. */
+	/* Not rung, so not executed. */
 	for (i = 1; i < RTE_DIM(own); i++)
 		assert_int_equal(bb_post_write(l.qa, own[i], &sge, 1, region.addr, region.rkey, 0),
 				 0);
@@ -85,7 +86,10 @@ TEST(test_found_done)
 	stop(r);
 }
 
-/* Completions of the application's own, in front of those that are kept, behind, and far off. */
+/*
+ * Completions of the application's own requests, with numbers before, after and far from those of
+ * the replay.
+ */
 TEST(test_not_its_own)
 {
 	struct bb_wc wc = {.status = BB_WC_SUCCESS};
@@ -109,7 +113,7 @@ TEST(test_not_its_own)
 	assert_true(bb_replay_completion(r, &wc));
 	lose(r);
 	assert_int_equal(bb_replay_pending(r), 1);
-	/* It waits to be posted, so nothing of it completes. */
+	/* The request waits to be posted, so it cannot complete. */
 	wc = (struct bb_wc){.wr_id = 2, .status = BB_WC_SUCCESS};
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.wr_id, 2);
@@ -117,7 +121,10 @@ TEST(test_not_its_own)
 	stop(r);
 }
 
-/* While it is LOST nothing is posted, and then not in front of what waits. */
+/*
+ * While the connection is LOST no request is posted; afterwards no new request overtakes the
+ * waiting ones.
+ */
 TEST(test_order)
 {
 	struct bb_replay *r;
@@ -146,7 +153,10 @@ TEST(test_order)
 	stop(r);
 }
 
-/* The queue has no room for all that waits: those in front go, the rest when there is some. */
+/*
+ * The queue has no room for all waiting requests: the first ones are posted, the others when
+ * there is room.
+ */
 TEST(test_no_room)
 {
 	struct bb_replay *r;
@@ -174,7 +184,7 @@ TEST(test_no_room)
 		assert_true(bb_replay_completion(r, &wc));
 		assert_int_equal(wc.wr_id, 1000);
 	}
-	/* They were rung. */
+	/* The requests were rung. */
 	completes(r, 101);
 	completes(r, 102);
 	assert_int_equal(bb_replay_resume(r, reported, &p), 1);
@@ -183,7 +193,7 @@ TEST(test_no_room)
 	stop(r);
 }
 
-/* A place of the ring that was used by one that failed, and was polled and reported, is as new. */
+/* An entry whose former request failed, and was polled and reported, is like new. */
 TEST(test_used_again)
 {
 	struct bb_replay *r;
@@ -212,7 +222,7 @@ TEST(test_used_again)
 	stop(r);
 }
 
-/* Nor is it one that may have been done, for having held such a one. */
+/* Nor is the new request "maybe executed" because the former one was. */
 TEST(test_used_again_maybe)
 {
 	struct bb_replay *r;
@@ -244,7 +254,7 @@ TEST(test_used_again_maybe)
 	stop(r);
 }
 
-/* A SEND that found no receive, as the event has it, was seen by nobody. */
+/* A SEND that found no receive, as the event reports, was not executed. */
 TEST(test_no_receive)
 {
 	struct bb_replay *r;
@@ -281,7 +291,9 @@ TEST(test_no_receive)
 	}
 }
 
-/* Of a second post the second loss tells: it was under way, also if the first was seen by nobody.
+/*
+ * After a second post the second loss decides: the request may have been executed, also if the
+ * first post surely was not.
  */
 TEST(test_fate_anew)
 {
@@ -320,7 +332,7 @@ TEST(test_fate_anew)
 	stop(r);
 }
 
-/* The peer does not answer any more, and the event has it: nobody knows what that has seen. */
+/* The peer stops answering, and the event reports it: the outcome of the requests is unknown. */
 TEST(test_no_answer)
 {
 	enum bb_replay_policy policy;
@@ -350,7 +362,7 @@ TEST(test_no_answer)
 	}
 }
 
-/* To the last byte of the region a request is one into it; a byte outside it is not. */
+/* A request up to the last byte of the region is inside it; one byte more is not. */
 TEST(test_region_ends)
 {
 	static const struct {
@@ -387,7 +399,7 @@ TEST(test_region_ends)
 	}
 }
 
-/* Masked atomics go where the region is, too. */
+/* Masked atomics follow the region, too. */
 TEST(test_masked)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_MASKED_CMP_AND_SWP,
@@ -416,7 +428,7 @@ TEST(test_masked)
 	}
 }
 
-/* Inline data of several pieces, one of them empty, is kept as one. */
+/* Inline data of several pieces, one of them empty, is stored as one piece. */
 TEST(test_inline)
 {
 	struct bb_sge sge[BB_REPLAY_MAX_SGE + 1];
@@ -448,7 +460,7 @@ TEST(test_inline)
 	completes(r, 5);
 	assert_memory_equal(p.b.buf, "Bluebell", 8);
 
-	/* As many bytes as are kept, and as many pieces, not one more. */
+	/* The maximum number of stored bytes and of pieces; one more is refused. */
 	wr.nsge = 1;
 	sge[0].len = BB_REPLAY_MAX_INLINE;
 	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);

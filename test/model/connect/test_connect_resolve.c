@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A peer names a GID whose address is not known yet, or that nobody has. The test answers for the
- * device when a GID is known. Until then no call may go to the one that waits for it, and whoever
- * else uses the poll loop goes on.
+ * A peer names a GID whose address is not known yet, or that no device has. The test answers for
+ * the device. Until a GID is resolved its connection waits without blocking, and all other users
+ * of the poll loop continue.
  */
 #include "../../fakes/bare_eal.h"
 #include "soft_ctl.h"
@@ -13,11 +13,11 @@
 
 #define TURNS 300
 
-/* A GID of the test's own, and what the device says of it. */
+/* A GID of the test, and the device's answer for it. */
 static struct rule {
 	uint8_t gid[16];
-	int ret;  /* of av_ready */
-	int sgid; /* only by this one; -1: by any */
+	int ret;  /* result of av_ready */
+	int sgid; /* only from this GID index; -1: from any */
 	unsigned int asked, resolved;
 } rules[64];
 static unsigned int nrules;
@@ -107,7 +107,7 @@ encode(uint8_t *buf, uint8_t type, const struct rule *r, uint64_t session)
 	return bb_cm_msg_encode(buf, &msg);
 }
 
-/* A peer that requests by the GID of @r. */
+/* Connects a peer that sends a request with the GID of @r. */
 static int
 requests(const struct rule *r)
 {
@@ -143,7 +143,7 @@ until_asked(struct rule *r)
 	until(is_asked);
 }
 
-/* A connection of others carries data. */
+/* Checks that another connection transfers data. */
 static void
 link_lives(struct link *l, uint8_t byte)
 {
@@ -214,7 +214,7 @@ TEST(test_request_by_an_unreachable_gid_is_refused_in_words)
 	pair_close(&p);
 }
 
-/* No answer, not even a refusal: the time of a half-open connection ends it. */
+/* No answer, not even a refusal: the connection ends after half_open_ms. */
 TEST(test_request_whose_gid_never_answers_times_out)
 {
 	struct bb_cm_msg msg;
@@ -249,7 +249,9 @@ all_taken(void)
 	return stats().half_open == nrules;
 }
 
-/* One host asks for a few addresses at a time; the next request has its turn when one is answered.
+/*
+ * One host resolves a few addresses at a time; the next request is processed when one is
+ * resolved.
  */
 TEST(test_requests_of_one_host_wait_for_their_turn)
 {
@@ -282,7 +284,7 @@ TEST(test_requests_of_one_host_wait_for_their_turn)
 	pair_close(&p);
 }
 
-/* A listener that goes, or a peer, while an address is asked for. */
+/* The listener or the peer closes while an address is being resolved. */
 TEST(test_listener_and_peer_may_go_meanwhile)
 {
 	struct sockaddr_storage addr;
@@ -310,7 +312,9 @@ TEST(test_listener_and_peer_may_go_meanwhile)
 	pair_close(&p);
 }
 
-/* Accept names another GID of this side than the one that was asked by: it asks, and does not wait.
+/*
+ * The accept names another local GID than the request was resolved by: the call asks again and
+ * does not wait.
  */
 TEST(test_accept_by_another_gid_asks_first)
 {
@@ -345,7 +349,10 @@ TEST(test_accept_by_another_gid_asks_first)
 	pair_close(&p);
 }
 
-/* A listener whose program names its GIDs may name one that reaches the peer: it decides. */
+/*
+ * A program that names its own GIDs may know one that reaches the peer, so it decides about the
+ * request.
+ */
 TEST(test_request_is_reported_where_accept_may_name_another_gid)
 {
 	struct bb_gid_want want;
@@ -377,7 +384,7 @@ TEST(test_request_is_reported_where_accept_may_name_another_gid)
 	pair_close(&p);
 }
 
-/* @return the connection that a raw peer has answered by the GID of @r. */
+/* @return the connection whose peer, a plain socket, has answered with the GID of @r. */
 static struct bb_conn *
 answered_by(struct rule *r, struct bb_qp *qp, int *fd)
 {
@@ -396,7 +403,7 @@ answered_by(struct rule *r, struct bb_qp *qp, int *fd)
 	n = encode(buf, BB_CM_REP, r, 9);
 	assert_int_equal(send(*fd, buf, n, MSG_NOSIGNAL), n);
 	until_asked(r);
-	/* A short time may be over already. */
+	/* A short timeout may have expired already. */
 	if (p.a.param.timeout_ms < WAIT_S * 1000)
 		return c;
 	turns();
@@ -423,7 +430,7 @@ TEST(test_answer_by_a_gid_that_is_not_known_waits)
 	r = gid_rule(100, -EAGAIN);
 	c = answered_by(r, qp, &fd);
 	link_lives(&l, 1);
-	/* What it says meanwhile is read later. */
+	/* A message that arrives meanwhile is read later. */
 	say(fd, BB_CM_DREQ);
 	turns();
 	assert_int_equal(p.a.nev, 0);
@@ -436,7 +443,7 @@ TEST(test_answer_by_a_gid_that_is_not_known_waits)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	close(fd);
 
-	/* It cannot be reached. */
+	/* The GID cannot be reached. */
 	qp = end_qp(&p.a);
 	r = gid_rule(101, -EAGAIN);
 	c = answered_by(r, qp, &fd);
@@ -446,7 +453,7 @@ TEST(test_answer_by_a_gid_that_is_not_known_waits)
 	bb_conn_destroy(c);
 	close(fd);
 
-	/* Given up, and destroyed, meanwhile. */
+	/* The connection is destroyed meanwhile. */
 	r = gid_rule(102, -EAGAIN);
 	c = answered_by(r, qp, &fd);
 	assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
@@ -458,7 +465,7 @@ TEST(test_answer_by_a_gid_that_is_not_known_waits)
 	bb_conn_destroy(c);
 	close(fd);
 
-	/* It never answers. */
+	/* The GID is never resolved. */
 	p.a.param.timeout_ms = 200;
 	r = gid_rule(104, -EAGAIN);
 	c = answered_by(r, qp, &fd);
@@ -470,7 +477,7 @@ TEST(test_answer_by_a_gid_that_is_not_known_waits)
 	pair_close(&p);
 }
 
-/* Both sides of a connection that comes back ask for each other anew. */
+/* Both sides of a recovering connection resolve each other's GID again. */
 TEST(test_recovery_waits_for_the_gid_of_the_peer)
 {
 	struct bb_conn_info info;

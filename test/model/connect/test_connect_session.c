@@ -2,13 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Connections that break, with peers that say of them what they like: the same request again and
- * again, two at once, another kind of queue pair, refusals, nothing. Nothing of them stays.
+ * Connections that break, and hostile peers that try to resume them: the same request repeatedly,
+ * two at once, another QP type, refusals, silence. No attempt leaves any state behind.
  */
 #include "../../fakes/bare_eal.h"
 #include "connect_known.h"
 
-/* The same request, replayed while the connection stands: each time it breaks and is back. */
+/*
+ * The same request, repeated while the connection is up: each time the connection breaks and
+ * recovers.
+ */
 TEST(test_replayed)
 {
 	struct sockaddr_in from;
@@ -34,7 +37,7 @@ TEST(test_replayed)
 		assert_int_equal(stats().conns, 1);
 		bb_conn_query(k.conn, &info);
 		assert_int_equal(info.tries, 1);
-		/* The peer is where it called from last. */
+		/* The peer's address is that of the last attempt. */
 		assert_int_equal(getsockname(fd, (struct sockaddr *)&from, &len), 0);
 		snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(from.sin_port));
 		assert_string_equal(info.peer, text);
@@ -43,7 +46,7 @@ TEST(test_replayed)
 	forget(&k);
 }
 
-/* Two of them in one poll: the last one is answered, the other closed. */
+/* Two attempts in one poll: the last one is answered, the other closed. */
 TEST(test_two)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -74,8 +77,8 @@ TEST(test_two)
 }
 
 /*
- * A peer that is slow to say what it came for, and is heard just when half_open_ms is over: that it
- * has taken the connection up counts, and nobody refuses it.
+ * A slow peer whose request is read exactly when half_open_ms ends: the resumed connection stays,
+ * and the peer is not refused.
  */
 TEST(test_heard_late)
 {
@@ -102,8 +105,8 @@ TEST(test_heard_late)
 }
 
 /*
- * The application ends the connection while a request to take it up waits: disconnects it, or
- * destroys it. The peer sees that end, and what it says then is heard by nobody.
+ * The application disconnects or destroys the connection while a request to resume it is pending.
+ * The peer's socket is closed, and later messages are ignored.
  */
 TEST(test_dropped)
 {
@@ -129,7 +132,7 @@ TEST(test_dropped)
 		} else {
 			(void)send(fd, "x", 1, MSG_NOSIGNAL);
 			close(fd);
-			/* Freed by the first, and its descriptor is gone by then. */
+			/* Freed by the first turn; its descriptor is closed by then. */
 			turn(&p);
 			turn(&p);
 		}
@@ -138,7 +141,10 @@ TEST(test_dropped)
 	}
 }
 
-/* A session with another end than it had is a new request, and says that it does not know it. */
+/*
+ * A known session with another peer end is a new request, and the answer says that the session is
+ * unknown.
+ */
 TEST(test_other_end)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -167,7 +173,10 @@ TEST(test_other_end)
 	forget(&k);
 }
 
-/* A request with the session of a connection that cannot be taken up: it is a new one. */
+/*
+ * Checks that a request with the session of a connection which cannot be resumed is a new
+ * request.
+ */
 static void
 is_new(uint64_t session)
 {
@@ -179,7 +188,9 @@ is_new(uint64_t session)
 	close(fd);
 }
 
-/* Not yet established, or not any more; one that does not come back; one that this side has made.
+/*
+ * The connection is not yet established, or has ended, or does not allow recovery, or was made by
+ * this side.
  */
 TEST(test_not_taken_up)
 {
@@ -233,8 +244,8 @@ to_err(struct bb_qp *qp)
 }
 
 /*
- * The QP goes to ERR. In front of RTU: the application hears that the connection was made, and
- * then that it broke; of one that does not come back it hears nothing, as it has seen to that.
+ * The QP goes to ERR before RTU. The application gets ESTABLISHED, then LOST. A connection
+ * without recovery reports nothing, because the application moved the QP to ERR itself.
  */
 TEST(test_qp_error)
 {
@@ -259,7 +270,7 @@ TEST(test_qp_error)
 	forget(&k);
 }
 
-/* Another version in the middle: only who has just come in is told of ours. */
+/* A message of another version on a connection: only a new peer gets an answer with our version. */
 TEST(test_other_version)
 {
 	const struct bb_cm_msg rtu = {.type = BB_CM_RTU};
@@ -277,7 +288,7 @@ TEST(test_other_version)
 	forget(&k);
 }
 
-/* A request that takes a connection up, and the same behind it: that is not due. */
+/* A request that resumes a connection, followed by the same request: a protocol error. */
 TEST(test_asked_twice)
 {
 	uint8_t buf[2 * BB_CM_MSG_MAX];
@@ -300,7 +311,7 @@ TEST(test_asked_twice)
 	forget(&k);
 }
 
-#define SILENT 130 /* two polls look at so many, and a third at the rest */
+#define SILENT 130 /* two polls process most of these, a third the rest */
 
 static bool
 begins_behind_first(void)
@@ -309,8 +320,8 @@ begins_behind_first(void)
 }
 
 /*
- * More connections than a poll looks at. One is ended before it is seen that its peer has begun
- * anew: that peer sees it end. Another goes just as it is next to be looked at.
+ * More connections than a poll processes. One ends before a poll sees that its peer has
+ * restarted: that peer sees it end. Another is destroyed just before a poll would process it.
  */
 TEST(test_many)
 {
@@ -353,7 +364,7 @@ TEST(test_many)
 	forget(&k);
 }
 
-/* RTU once more, where it is not due any more. */
+/* A second RTU is a protocol error. */
 TEST(test_ready_twice)
 {
 	struct known k;
@@ -369,7 +380,7 @@ TEST(test_ready_twice)
 	forget(&k);
 }
 
-/* A peer that resets the connection. */
+/* The peer resets the socket. */
 TEST(test_reset)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
@@ -390,7 +401,7 @@ TEST(test_reset)
 	forget(&k);
 }
 
-/* Refused where RTU is due: it was never made. */
+/* Refused when RTU is due: the connection was never made. */
 TEST(test_refused)
 {
 	struct bb_cm_event ev;
@@ -407,7 +418,7 @@ TEST(test_refused)
 	forget(&k);
 }
 
-/* We disconnect; the peer closes instead of an answer, or never says anything. */
+/* This side disconnects; the peer closes without an answer, or stays silent. */
 TEST(test_no_goodbye)
 {
 	struct bb_cm_event ev;
