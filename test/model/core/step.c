@@ -28,7 +28,7 @@ count(size_t field)
 
 #define COUNT(field) count(offsetof(struct step_counts, field))
 
-/* What the instruction at @p is, as far as it is counted (SDM volume 2, chapter 2). */
+/* Classifies the instruction at @p, as far as it is counted (SDM volume 2, chapter 2). */
 static void
 look(const uint8_t *p, struct step_counts *c)
 {
@@ -80,7 +80,7 @@ on_trap(int sig, siginfo_t *info, void *context)
 		look((const uint8_t *)uc->uc_mcontext.gregs[REG_RIP], c);
 }
 
-/* The red zone of whoever this is inlined into is stepped over. */
+/* Skips the red zone of the function that this one is inlined into. */
 static inline void
 trap_flag(bool on)
 {
@@ -113,7 +113,7 @@ step_run(void (*fn)(void *arg), void *arg, struct step_counts *c)
 	sigaction(SIGTRAP, &old, NULL);
 }
 
-/* ---- Functions in front of the real ones */
+/* ---- Replacements of library functions */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
@@ -164,7 +164,7 @@ posix_memalign(void **p, size_t align, size_t size)
 	return *p == NULL ? ENOMEM : 0;
 }
 
-/* The next definition of a name, for the library functions without a second one. */
+/* The next definition of a name, for library functions without a second name. */
 #define NEXT(name)                                                                                 \
 	({                                                                                         \
 		static __typeof__(&name) next;                                                     \

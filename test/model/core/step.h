@@ -2,11 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Count what code really does, instruction by instruction: the CPU's trap flag
- * stops after each one, and a signal handler looks at the next. So a lock in an
- * inline function, a division or a system call cannot hide. Allocations and
- * pthread locks are counted by functions of the same name in front of the real
- * ones. x86-64 only.
+ * Counts what code executes, instruction by instruction: the CPU's trap flag stops after each
+ * instruction, and a signal handler decodes the next one. So the counts include locks, divisions
+ * and system calls of inline functions. Replacements of the same name count allocations and
+ * pthread locks. x86-64 only.
  */
 #ifndef STEP_H
 #define STEP_H
@@ -15,17 +14,17 @@
 
 struct step_counts {
 	uint64_t instructions;
-	uint64_t locks;     /* lock prefix, or exchange with memory */
+	uint64_t locks;     /* instructions with a lock prefix, and exchanges with memory */
 	uint64_t syscalls;  /* syscall, sysenter, int 0x80 */
-	uint64_t divisions; /* integer, and SSE */
-	uint64_t allocs;    /* malloc and its like, free too; rte_malloc and its like */
-	uint64_t mutexes;   /* pthread_mutex_lock and its like */
+	uint64_t divisions; /* integer and SSE */
+	uint64_t allocs;    /* malloc, rte_malloc and their variants, free too */
+	uint64_t mutexes;   /* pthread_mutex_lock and its variants */
 };
 
-/* Where counts go; NULL: nowhere. The code under test may switch it as it runs. */
+/* Where instructions are counted, NULL for nowhere. The tested code may switch it while it runs. */
 extern struct step_counts *volatile step_to;
 
-/* Run @fn under the trap flag, counting into @c. One thread at a time. */
+/* Runs @fn under the trap flag and counts into @c. One thread at a time. */
 void step_run(void (*fn)(void *arg), void *arg, struct step_counts *c);
 
 #endif

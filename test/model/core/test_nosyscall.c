@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The application's post and poll path, in a steady loop, takes no lock, makes no
- * system call, allocates nothing and divides nothing. Shown by looking at every
- * instruction it executes. The software device's own work is counted apart.
+ * In a steady loop the application's post and poll path takes no lock, makes no system call,
+ * allocates nothing and divides nothing. The test decodes every executed instruction. The
+ * software device's own work is counted separately.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ assert_clean(const char *what, const struct step_counts *c)
 	assert_int_equal(c->mutexes, 0);
 }
 
-/* ---- That each kind is seen when it happens */
+/* ---- Each kind is detected */
 
 static volatile uint64_t number = 7;
 static rte_spinlock_t spin = RTE_SPINLOCK_INITIALIZER;
@@ -146,7 +146,7 @@ TEST(test_counting)
 	ONE(do_mutex, mutexes, 1);
 }
 
-/* ---- Queues on plain memory, completed by a device of a few lines */
+/* ---- Queues in plain memory, completed by a minimal device */
 
 struct null_rig {
 	struct bb_qp qp;
@@ -162,7 +162,7 @@ struct null_rig {
 	uint32_t pi;
 	struct bb_loop *loop;
 	unsigned int completions;
-	/* What a run does. */
+	/* Parameters and counts of a run. */
 	struct step_counts *app, *device;
 	uint32_t batch, rounds;
 	bool all, sge;
@@ -330,7 +330,7 @@ iterate_loop(void *arg)
 			return;
 		bb_qp_ring(&r->qp);
 		null_device(r);
-		bb_loop_run_once(r->loop); /* one with work, one without */
+		bb_loop_run_once(r->loop); /* one iteration with work, one without */
 		bb_loop_run_once(r->loop);
 	}
 }
@@ -449,7 +449,7 @@ dev_close(struct dev_rig *r)
 	rte_free(r->data);
 }
 
-/* One of each: writes inline and not, a read, an atomic, a send with its receive. */
+/* One request of each kind: WRITE inline and not, READ, atomic, SEND with its receive. */
 static void
 dev_loop(void *arg)
 {
@@ -490,7 +490,7 @@ TEST(test_soft_device)
 	struct dev_rig r;
 
 	dev_open(&r);
-	dev_loop(&r); /* once without counting: caches, first-use work */
+	dev_loop(&r); /* once without counting: fills caches, does first-use work */
 	assert_int_equal(r.rc, 0);
 	r.completions = 0;
 	step_run(dev_loop, &r, &r.app);

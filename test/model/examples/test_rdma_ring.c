@@ -20,7 +20,7 @@ static struct {
 	struct bb_dev *dev;
 	struct bb_pd *pd;
 	struct bb_cq *cq;
-	struct bb_qp *qa, *qb; /* producer, consumer */
+	struct bb_qp *qa, *qb; /* of producer, of consumer */
 	struct bb_mr *slots_mr, *credit_mr;
 	uint64_t *slots, *credit;
 	struct rdma_ring_tx tx;
@@ -35,7 +35,7 @@ rnd(uint32_t n)
 	return (uint32_t)(e.rng >> 33) % n;
 }
 
-/* Every byte depends on the number, so that no piece of another message fits. */
+/* Fills a message; every byte depends on its number, so that parts of two messages never match. */
 static void
 message(uint64_t n, uint8_t *m)
 {
@@ -105,7 +105,7 @@ ring_close(void)
 	rte_free(e.credit);
 }
 
-/* Let the device do what is in the queues; nothing fails. */
+/* Polls the device until the queues are processed; checks that nothing fails. */
 static void
 turn(void)
 {
@@ -125,7 +125,7 @@ push(uint64_t n)
 	return rdma_ring_push(&e.tx, m);
 }
 
-/* Turns until message @n is there; it is the right one. */
+/* Polls until message @n has arrived, and checks its contents. */
 static void
 pop(uint64_t n)
 {
@@ -155,7 +155,7 @@ TEST(test_code)
 		assert_int_equal(rdma_ring_load(slot, w), (uint16_t)n);
 		rdma_ring_decode(w, got);
 		assert_memory_equal(got, m, sizeof(m));
-		/* Any set of units, but for none and all, has arrived. */
+		/* Every set of arrived units except none and all. */
 		for (missing = 1; missing < 1u << RDMA_RING_UNITS; missing++) {
 			for (i = 0; i < RDMA_RING_UNITS; i++)
 				seen[i] = missing & 1u << i ? (uint16_t)(n - 64) : slot[i];
@@ -166,7 +166,7 @@ TEST(test_code)
 	}
 }
 
-/* Bursts and takings of random size; numbers pass 2^16, so the 16 bits of a unit start again. */
+/* Random bursts of pushes and pops. Numbers pass 2^16, so that the 16 bits of a unit wrap. */
 static void
 run_random(const char *device, uint32_t slots, uint32_t sq_depth, uint64_t messages)
 {
@@ -185,7 +185,9 @@ run_random(const char *device, uint32_t slots, uint32_t sq_depth, uint64_t messa
 	}
 	assert_int_equal(in, messages);
 	assert_int_equal(e.rx.tail, messages);
-	/* A batch may wait for the queue, so there are no more of them than batches. */
+	/*
+	 * Each credit covers at least one batch, because a credit may wait for room in the queue.
+	 */
 	assert_true(e.rx.credits <= messages / e.rx.batch);
 	assert_true(messages - e.rx.last_credit < e.rx.batch);
 	ring_close();
@@ -196,7 +198,7 @@ TEST(test_random)
 	run_random("soft0", 4, 16, 70000);
 	run_random("soft0", 64, 128, 140000);
 	run_random("soft0,shuffle=1", MAX_SLOTS, 512, 20000);
-	/* A send queue that is full before the ring is. */
+	/* The send queue is full before the ring is. */
 	run_random("soft0", 64, 4, 20000);
 }
 
@@ -217,7 +219,7 @@ TEST(test_full_and_credit)
 	assert_int_equal(in, slots);
 	assert_int_equal(e.tx.full, 1);
 	for (round = 0; round < 10; round++) {
-		/* A slow consumer: nothing is told of less than a batch. */
+		/* A slow consumer sends no credit for less than a batch. */
 		for (i = 0; i < batch - 1; i++) {
 			pop(out++);
 			turn();
@@ -236,7 +238,9 @@ TEST(test_full_and_credit)
 		pop(out++);
 	turn();
 	assert_true(rdma_ring_tx_taken(&e.tx, in));
-	/* Three batches were there at once and are one credit; the last one had not been flushed.
+	/*
+	 * Three batches were available at once and gave one credit; the last credit had not been
+	 * flushed.
 	 */
 	assert_int_equal(e.rx.credits, 10 + 2);
 	for (i = 0; i < slots; i++)
@@ -255,14 +259,14 @@ TEST(test_full_and_credit)
 	ring_close();
 }
 
-/* What a producer or consumer that is not ours may do. */
+/* Errors of a faulty producer or consumer. */
 TEST(test_hostile)
 {
 	uint8_t m[RDMA_RING_DATA] = {0};
 	struct bb_region good, bad;
 	unsigned int i;
 
-	/* A number that is neither due nor of the round before, in any unit. */
+	/* A number that is neither the next one nor of the previous round, in any unit. */
 	for (i = 0; i < RDMA_RING_UNITS; i++) {
 		ring_open("soft0", 8, 16);
 		assert_int_equal(rdma_ring_pop(&e.rx, m), 0);
@@ -272,7 +276,10 @@ TEST(test_hostile)
 		assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
 		ring_close();
 	}
-	/* A message that is left out is waited for, and the next round's does not pass for it. */
+	/*
+	 * The consumer waits for a missing message, and does not take the next round's message
+	 * for it.
+	 */
 	ring_open("soft0", 8, 64);
 	e.tx.head++;
 	assert_int_equal(push(1), 0);
@@ -284,7 +291,7 @@ TEST(test_hostile)
 	turn();
 	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
 	ring_close();
-	/* Credit for more than there was, or that goes back. */
+	/* A credit for more messages than were sent, or one that goes back. */
 	ring_open("soft0", 8, 16);
 	for (i = 0; i < 8; i++)
 		assert_int_equal(push(i), 0);
@@ -301,7 +308,7 @@ TEST(test_hostile)
 		assert_int_equal(push(8 + i), 0);
 	*e.credit = 7;
 	assert_int_equal(push(16), -EPROTO);
-	/* Regions that are no ring. */
+	/* Regions that cannot be a ring. */
 	assert_int_equal(bb_region_of(e.slots_mr, "slots", 0, 0, &good), 0);
 	for (i = 0; i < 5; i++) {
 		bad = good;
@@ -327,7 +334,7 @@ TEST(test_hostile)
 	ring_close();
 }
 
-/* The peer's queue pair dies: known from a completion, and both sides end. */
+/* The peer's queue pair fails: a completion reports it, and both sides stop. */
 TEST(test_peer_gone)
 {
 	const uint64_t end = rte_get_tsc_cycles() + WAIT_S * rte_get_tsc_hz();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The clock, the network, the hosts and what they send. */
+/* The clock, the network, the hosts and their traffic. */
 #include "roce_sim.h"
 #include "roce_frame.h"
 
 #define LINK_DELAY (2 * SIM_US)
-#define RUN_PERIOD SIM_US /* a queue pair sends BUDGET packets in it */
+#define RUN_PERIOD SIM_US /* a queue pair sends BUDGET packets in this time */
 #define BUDGET     16u
-#define MAX_EVENTS 20000000u /* of one call of sim_run() */
+#define MAX_EVENTS 20000000u /* limit of events in one call of sim_run() */
 
 enum event {
 	EV_PACKET,
@@ -51,7 +51,7 @@ sim_fail(const struct sim *s, const char *fmt, ...)
 	abort(); /* not reached: fail() does not return */
 }
 
-/* ---- Events: a heap by time, then by the order in which they were made */
+/* ---- Events: a heap ordered by time, then by creation */
 
 static bool
 before(const struct sim_event *a, const struct sim_event *b)
@@ -121,7 +121,7 @@ deliver_copy(struct sim *s, struct sim_host *to, const uint8_t *frame, size_t le
 	push(s, e);
 }
 
-/* Bits of a frame, so that it may be anything but what it was. */
+/* Flips bits of a frame, so that it may become any other frame. */
 static void
 corrupt(struct sim *s, uint8_t *frame, size_t len)
 {
@@ -132,7 +132,7 @@ corrupt(struct sim *s, uint8_t *frame, size_t len)
 		frame[sim_below(&s->rng, (uint32_t)len)] ^= (uint8_t)(1u << sim_below(&s->rng, 8));
 }
 
-/* Would only a timer find out that it was lost? */
+/* Returns true if only a timer could detect the loss of @pkt. */
 static bool
 only_by_time(const struct sim_qp *q, const struct bb_roce_pkt *pkt)
 {
@@ -197,9 +197,12 @@ receive(struct sim *s, struct sim_host *host, const uint8_t *frame, size_t len)
 	sim_wake(host->qps[pkt.dqpn - 1]);
 }
 
-/* ---- What a queue pair sends */
+/* ---- Messages of a queue pair */
 
-/* Is there a range of the peer's memory that no message under way uses? */
+/*
+ * Reserves a range of the peer's memory that no outstanding message uses; returns false if there
+ * is none.
+ */
 static bool
 take_range(struct sim_qp *q, struct sim_msg *m)
 {
@@ -210,7 +213,7 @@ take_range(struct sim_qp *q, struct sim_msg *m)
 	for (i = q->done; i < q->posted; i++)
 		if (start + m->len - q->msgs[i].area > room)
 			return false;
-	/* Of UC nobody knows when a packet will come: each range is used once. */
+	/* The arrival time of a UC packet is unbounded, so each range is used once. */
 	if (q->qp.attr.type == BB_ROCE_UC && start + m->len > room)
 		sim_fail(q->host->sim, "no memory for %ju bytes of UC", (uintmax_t)room);
 	m->off = q->peer->write_from + start % room;
@@ -219,7 +222,7 @@ take_range(struct sim_qp *q, struct sim_msg *m)
 	return true;
 }
 
-/* READ again what the newest WRITE under way has written, or constant bytes. */
+/* Makes a READ of the bytes that the newest outstanding WRITE has written, or of constant bytes. */
 static void
 make_read(struct sim_qp *q, struct sim_msg *m)
 {
@@ -411,7 +414,10 @@ sim_recvs(struct sim_qp *q, uint64_t n)
 	q->recvs += n;
 }
 
-/* Is its host without a CPU now? Then it is for later, or for nobody. */
+/*
+ * Returns true if the event's host is stalled. The event is then delayed, or dropped if too many
+ * packets wait.
+ */
 static bool
 put_off(struct sim *s, struct sim_event *e)
 {
@@ -464,7 +470,9 @@ sim_run(struct sim *s, uint64_t until)
 			run_qp(e.q);
 			break;
 		case EV_TIMER:
-			/* One that was put off since is watched again. */
+			/*
+			 * Stale: the timer was delayed meanwhile, and a newer event watches it.
+			 */
 			if (e.at != e.q->timer_at)
 				break;
 			e.q->timer_at = UINT64_MAX;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the engine asks of its caller, by one who knows what the answers are to lead to. */
+/* The engine's callbacks, which know the expected effect of each message. */
 #include "../../fakes/roce_keep.h"
 #include "roce_sim.h"
 
 #define CANDIDATES                                                                                 \
-	4096u /* newest messages of UC and UD among which a received one is looked for             \
-	       */
+	4096u /* a received message is searched among this many newest messages of UC and UD \ */
 
 #define CHECK(q_, cond_, fmt_, ...)                                                                \
 	do {                                                                                       \
@@ -67,7 +66,7 @@ msg_of(struct sim_qp *q, const struct bb_roce_msg *msg)
 	return &q->msgs[msg->cookie];
 }
 
-/* Responses of a READ follow each other, and what is sent again begins anew (9.7.3.1). */
+/* Responses of a READ are consecutive, and a retransmission starts again (9.7.3.1). */
 static void
 check_response(struct sim_qp *q, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
@@ -89,7 +88,10 @@ op_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 
 	CHECK(q, &q->qp == qp, "another queue pair");
 	CHECK(q, bb_roce_ops[pkt->opcode].flags != 0, "opcode 0x%02x", pkt->opcode);
-	/* No ICRC covers the ECN bits: that they say congestion can be a fault of the way. */
+	/*
+	 * The ICRC does not cover the ECN bits, so a congestion mark can be a fault of the
+	 * network.
+	 */
 	CHECK(q,
 	      BB_ROCE_TYPE(pkt->opcode) == qp->attr.type ||
 		      (pkt->opcode == BB_ROCE_CNP && qp->stats.tx_cnp < qp->stats.ecn_ce),
@@ -195,7 +197,7 @@ op_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uin
 		      "the peer's memory is not what was written");
 }
 
-/* ---- Responder: RC by the order of the peer's messages */
+/* ---- Responder: RC in the order of the peer's messages */
 
 static struct sim_msg *
 executing(struct sim_qp *q, uint32_t kinds)
@@ -221,7 +223,7 @@ executed(struct sim_qp *q, struct sim_msg *m)
 #define WRITES  (KIND(WRITE) | KIND(WRITE_IMM))
 #define ATOMICS (KIND(CMP_SWAP) | KIND(FETCH_ADD))
 
-/* Of UC: the newest message of this kind and range. Its beginning. */
+/* Returns the newest UC message of this kind and range, at its first byte. */
 static struct sim_msg *
 uc_write(struct sim_qp *q, uint64_t off, uint32_t len)
 {
@@ -312,7 +314,7 @@ op_remote_write(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, co
 	return 0;
 }
 
-/* Once more for each time it is answered: only the memory is looked at. */
+/* Called again for each repeated response: only reads memory. */
 static int
 op_remote_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, uint32_t len,
 	       struct bb_roce_iov iov[BB_ROCE_MAX_IOV])
@@ -394,7 +396,7 @@ op_recv_place(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *dat
 	return 0;
 }
 
-/* Is it what the receive says, and of UC and UD, was that what came? */
+/* Returns true if @m agrees with the receive and, for UC and UD, with the received bytes. */
 static bool
 matches(const struct sim_qp *q, const struct sim_msg *m, const struct bb_roce_recv *r)
 {
@@ -426,7 +428,7 @@ sender(struct sim_qp *q, const struct bb_roce_recv *r)
 	sim_fail(s, "a datagram from nobody");
 }
 
-/* UC, UD: one that was sent. Of those that are alike, one that has not arrived. */
+/* UC, UD: checks that the message was sent. Of equal messages it takes one that has not arrived. */
 static void
 check_known(struct sim_qp *q, struct sim_qp *from, const struct bb_roce_recv *r)
 {
@@ -502,7 +504,7 @@ op_established(void *ctx, struct bb_roce_qp *qp)
 	(void)qp;
 }
 
-/* Now and then there is no room. */
+/* Lacks room now and then. */
 static struct bb_roce_pkt *
 op_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
@@ -549,7 +551,7 @@ const struct bb_roce_ops sim_ops = {
 	.unkeep = op_unkeep,
 };
 
-/* Nothing but what a WRITE carries, or what was there before: zeros. */
+/* Checks that the range has only the bytes of the WRITE, or zeros, as before. */
 static void
 check_range(struct sim_qp *q, const struct sim_msg *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Hosts and queue pairs, made and unmade. */
+/* Creates and destroys hosts and queue pairs. */
 #include "roce_sim.h"
 
 #define CONST_LEN(size) ((size) / 4)
@@ -112,7 +112,7 @@ qp_memory(struct sim *s, struct sim_qp *q, uint64_t size)
 	q->read_from = SIM_WORDS * 8;
 	q->write_from = q->read_from + CONST_LEN(size);
 	q->rkey = (uint32_t)sim_rnd(&s->rng);
-	/* Some regions end with the address space. */
+	/* Some regions end at the end of the address space. */
 	q->va = sim_rnd(&s->rng) % 8 == 0 ? 0 - size : sim_rnd(&s->rng) >> 8 << 3;
 	sim_pattern(q->mem + q->read_from, q->rkey, 0, q->write_from - q->read_from);
 }

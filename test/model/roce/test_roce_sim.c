@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* RC queue pairs of the RoCEv2 engine on a network that loses and spoils packets. */
+/* RC queue pairs of the RoCEv2 engine on a network that loses and corrupts packets. */
 #include "roce_sim.h"
 
 #define KIND(k) (1u << BB_ROCE_MSG_##k)
@@ -11,7 +11,7 @@
 static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
 #define MTUS (sizeof(mtus) / sizeof(mtus[0]))
 
-/* A pair that sends random messages both ways. */
+/* A pair that sends random messages in both directions. */
 struct plan {
 	struct sim_faults faults;
 	uint64_t messages;
@@ -68,7 +68,7 @@ run_pair(uint64_t seed, const struct plan *p, const struct bb_roce_attr *attr)
 	return out;
 }
 
-/* What the sum over all seeds must have, so that a test shows what it says. */
+/* Adds to the sums of all seeds, which show that the tested conditions occurred. */
 static void
 add(struct outcome *sum, const struct outcome *o)
 {
@@ -108,7 +108,7 @@ run_seeds(const char *what, uint64_t from, uint64_t n, const struct plan *p)
 	return sum;
 }
 
-/* Each kind and size at each MTU, one after the other; then with loss. */
+/* Each kind and size with each MTU, one after the other; then with loss. */
 static void
 sizes(uint32_t loss)
 {
@@ -137,7 +137,7 @@ sizes(uint32_t loss)
 				sim_finish(s);
 				assert_int_equal(q[0]->ok, ++sent);
 			}
-		/* A receive for each message that has one. */
+		/* Exactly one receive for each message that needs one. */
 		assert_int_equal(q[1]->received, 4 * sizeof(lens) / sizeof(lens[0]));
 		if (loss == 0) {
 			assert_int_equal(q[0]->qp.stats.retransmitted, 0);
@@ -191,7 +191,7 @@ TEST(test_loss_10)
 	assert_true(sum.qp[0].ack_timeout > 100);
 }
 
-/* Loss of one direction only: of requests, or of answers. */
+/* Loss in one direction only: of requests, or of responses. */
 TEST(test_one_way_loss)
 {
 	uint64_t seed;
@@ -214,8 +214,8 @@ TEST(test_one_way_loss)
 }
 
 /*
- * Requests are lost, and no timer runs: the NAK of each loss is enough, whether the peer keeps what
- * is behind it or drops it.
+ * Requests are lost, and no timer runs: the NAK for each loss is sufficient, whether the peer
+ * holds or drops the packets after the lost one.
  */
 TEST(test_no_timer)
 {
@@ -263,7 +263,7 @@ TEST(test_reorder_dup_corrupt)
 	run_seeds("all of it", 700, 80, &p);
 }
 
-/* PSNs pass 2^24 and 2^23, where signed distances turn, under loss and duplicates. */
+/* PSNs pass 2^24 and 2^23, where signed distances change sign, with loss and duplicates. */
 TEST(test_psn_wrap)
 {
 	static const uint32_t starts[] = {0xffffff, 0xfffff0, 0xffff00, 0x7fffff, 0x7fff80, 0};
@@ -282,7 +282,7 @@ TEST(test_psn_wrap)
 	}
 }
 
-/* Windows, limits of READs, MTUs and timers of all sorts. */
+/* Various windows, READ limits, MTUs and timers. */
 TEST(test_attributes)
 {
 	struct plan p = usual;
@@ -303,7 +303,7 @@ TEST(test_attributes)
 		a.ack_timeout = 8 + sim_below(&s->rng, 8);
 		a.min_rnr_timer = sim_below(&s->rng, 32);
 		a.adaptive = seed % 4 == 0 ? 0 : 1 + sim_below(&s->rng, 100000);
-		if (seed % 8 == 1) /* for ever */
+		if (seed % 8 == 1) /* no limit */
 			a.ack_timeout = 0;
 		p.depth = 1 + sim_below(&s->rng, SIM_SLOTS);
 		p.recvs = 1 + sim_below(&s->rng, 64);
@@ -312,7 +312,7 @@ TEST(test_attributes)
 	}
 }
 
-/* One receive at a time, each late: the peer is told to wait, and none is lost. */
+/* One receive at a time, each late: the peer gets RNR NAKs, and no message is lost. */
 TEST(test_rnr)
 {
 	struct plan p = usual;
@@ -327,7 +327,7 @@ TEST(test_rnr)
 	run_seeds("late receives and loss", 1200, 20, &p);
 }
 
-/* Hours between and during messages: nothing depends on how long it is. */
+/* Hours between and during messages: the elapsed time has no effect. */
 TEST(test_hours)
 {
 	struct plan p = usual;
@@ -341,7 +341,7 @@ TEST(test_hours)
 	assert_true(sum.ns > 3 * 5 * SIM_HOUR);
 }
 
-/* The same seed is the same run, to the byte and the nanosecond; another is another. */
+/* Equal seeds give equal runs, to the byte and the nanosecond; another seed gives another run. */
 TEST(test_deterministic)
 {
 	struct plan p = usual;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* RC queue pairs that must fail: who is told what, when, and what has happened until then. */
+/*
+ * RC queue pairs that must fail: which side reports which error, when, and what was executed
+ * before.
+ */
 #include "roce_sim.h"
 
 #define ACK_TIMEOUT 14u
 #define ACK_NS      (UINT64_C(4096) << ACK_TIMEOUT)
 #define RNR_TIMER   12u
-#define RNR_NS      (640 * SIM_US) /* of code 12, table 45 */
+#define RNR_NS      (640 * SIM_US) /* RNR timer code 12, table 45 */
 
 struct pair {
 	struct sim *s;
@@ -41,7 +44,7 @@ post(struct sim_qp *q, uint8_t kind, uint32_t len)
 	assert_true(sim_post(q, &m));
 }
 
-/* @ok messages succeed, one fails with @status, the rest is flushed: all complete. */
+/* Expects @ok successes, one failure with @status, and flush errors for all other messages. */
 static void
 expect_failure(const struct pair *p, uint64_t ok, uint8_t status)
 {
@@ -64,7 +67,7 @@ time_of_failure(struct pair *p)
 	return p->s->now - p->start;
 }
 
-/* Nothing arrives: as many tries as were asked for, each after its time. */
+/* All requests are lost: the specified number of attempts, each after its timeout. */
 TEST(test_requests_lost)
 {
 	uint32_t retries, i;
@@ -88,7 +91,10 @@ TEST(test_requests_lost)
 	}
 }
 
-/* All arrives and nothing comes back: it fails, and each message has acted once. */
+/*
+ * All requests arrive and all responses are lost: the QP fails, and each message was executed
+ * once.
+ */
 TEST(test_answers_lost)
 {
 	struct pair p;
@@ -109,7 +115,7 @@ TEST(test_answers_lost)
 	}
 }
 
-/* The link dies for a while, less long than the retries last: nobody notices. */
+/* The link is dead for less time than the retries last: no message fails. */
 TEST(test_outage)
 {
 	const struct sim_faults dead = {.loss = 1000000}, alive = {0};
@@ -134,8 +140,9 @@ TEST(test_outage)
 }
 
 /*
- * Host @host's link accepts nothing any more while @n messages are in flight, of which some are
- * being sent again if @lossy. IBTA gives each try one to four times the timeout (9.7.6.1.3).
+ * Host @host's link stops accepting packets while @n messages are in flight; if @lossy some of
+ * them are being retransmitted. IBTA allows each attempt one to four times the timeout
+ * (9.7.6.1.3).
  */
 static void
 stalled_for_ever(uint64_t seed, uint32_t host, uint8_t kind, uint32_t n, bool lossy)
@@ -151,7 +158,10 @@ stalled_for_ever(uint64_t seed, uint32_t host, uint8_t kind, uint32_t n, bool lo
 		p.s->hosts[0].out.loss = 300000;
 	for (i = 0; i < n; i++)
 		post(p.q[0], kind, kind > BB_ROCE_MSG_READ ? 8 : 3000);
-	/* In its first turn a host sends 16 packets: all but those of twelve SENDs or WRITEs. */
+	/*
+	 * In its first turn a host sends 16 packets: all of twelve messages except SENDs or
+	 * WRITEs.
+	 */
 	if (host == 1 || (kind < BB_ROCE_MSG_READ && n == 12))
 		sim_run(p.s, p.s->now + sim_below(&p.s->rng, 2000));
 	p.s->hosts[host].out.stalled = UINT64_MAX;
@@ -161,7 +171,7 @@ stalled_for_ever(uint64_t seed, uint32_t host, uint8_t kind, uint32_t n, bool lo
 	expect_failure(&p, p.q[0]->ok, BB_SYN_RETRY_EXC);
 	assert_true(p.q[0]->ok < n);
 	assert_int_equal(p.q[0]->qp.stats.retry_exceeded, 1);
-	/* A NAK for a packet that was lost before uses up a retry at once. */
+	/* A NAK for a packet that was lost earlier uses up a retry at once. */
 	assert_true(lossy || ns > (retries + 1) * ACK_NS - 10 * SIM_US);
 	assert_true(ns < (retries + 1) * 4 * ACK_NS + SIM_MS);
 	sim_close(p.s);
@@ -180,7 +190,10 @@ TEST(test_stalled_link_ends_with_retry_exceeded)
 				stalled_for_ever(seed, host, kind, in_flight[i], (seed + i) % 2);
 }
 
-/* Both directions, and shorter than the retries last: all is delivered once, and in order. */
+/*
+ * Stalls in both directions, shorter than the retries last: each message is delivered once, in
+ * order.
+ */
 TEST(test_link_stalled_for_less_than_the_retries_loses_nothing)
 {
 	struct pair p;
@@ -233,7 +246,7 @@ TEST(test_rnr_exhausted)
 	}
 }
 
-/* 7 is any number. */
+/* 7 means no limit. */
 TEST(test_rnr_for_ever)
 {
 	struct pair p;
@@ -250,7 +263,7 @@ TEST(test_rnr_for_ever)
 	sim_close(p.s);
 }
 
-/* Memory that the key does not cover: what is older succeeds, and nothing else happens. */
+/* The key does not cover the memory: older messages succeed, and no later one is executed. */
 static void
 refused(uint64_t seed, uint8_t kind, uint32_t loss)
 {
@@ -270,7 +283,7 @@ refused(uint64_t seed, uint8_t kind, uint32_t loss)
 	assert_true(p.q[1]->failed && p.q[1]->failed_responder);
 	assert_int_equal(p.q[1]->failed_synd, BB_SYN_REMOTE_ACCESS);
 	assert_int_equal(p.q[1]->exec, 2);
-	/* Of a NAK that is lost nothing is heard again: the peer is in error. */
+	/* A lost NAK is not repeated, because the peer is in ERR. */
 	if (loss == 0 || p.q[0]->error != BB_SYN_RETRY_EXC) {
 		expect_failure(&p, 2, BB_SYN_REMOTE_ACCESS);
 	} else {
@@ -292,7 +305,7 @@ TEST(test_refused)
 		refused(100 + i, kinds[i % 3], 150000);
 }
 
-/* A message longer than the receive: both sides fail, the requester by an invalid request. */
+/* A message longer than its receive: both sides fail, the requester with an invalid request. */
 TEST(test_too_long)
 {
 	struct pair p;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Adaptive retransmission of the RoCEv2 engine: what it gains, and what it must not cost. */
+/* Adaptive retransmission of the RoCEv2 engine: its gain, and limits of its cost. */
 #include "roce_sim.h"
 
 #define WINDOW      64u
 #define ACK_TIMEOUT 14u
 
-/* Sums of both queue pairs. */
+/* Sums over both queue pairs. */
 struct result {
 	uint64_t ns, packets, again, timeouts, early;
 };
@@ -38,7 +38,7 @@ load(struct sim_qp *q[2], uint64_t messages, uint64_t recvs)
 	}
 }
 
-/* All that was posted has succeeded: to the end, and what it took since @start. */
+/* Runs to the end and checks that all messages succeeded. Returns the sums since @start. */
 static struct result
 finish(struct sim *s, struct sim_qp *q[2], uint64_t start)
 {
@@ -79,7 +79,7 @@ print(const char *what, const struct result *r)
 	       (uintmax_t)r->timeouts, (uintmax_t)r->early);
 }
 
-/* At 1 % loss, with default timeouts, half the goodput of no loss is left. */
+/* With 1 % loss and default timeouts at least half of the lossless goodput remains. */
 TEST(test_goodput)
 {
 	const struct sim_faults none = {0}, loss = {.loss = 10000};
@@ -100,7 +100,7 @@ TEST(test_goodput)
 	}
 }
 
-/* Where nothing is lost it sends hardly more than without: a NAK for what overtook does that. */
+/* Without loss the adaptive timer sends little more; a NAK for reordered packets does that. */
 TEST(test_reordered)
 {
 	const struct sim_faults f = {.reorder = 50000}, g = {.reorder = 500000, .dup = 50000};
@@ -123,7 +123,7 @@ TEST(test_reordered)
 	}
 }
 
-/* A way that is long, and one that becomes so: once it is known nothing is sent twice. */
+/* A long path, and a path whose delay grows: once the delay is known no packet is sent twice. */
 TEST(test_delay)
 {
 	static const uint64_t delays[] = {10 * SIM_US, 300 * SIM_US, 5 * SIM_MS, 20 * SIM_MS};
@@ -147,14 +147,17 @@ TEST(test_delay)
 			}
 			r = finish(s, q, start);
 			print(later ? "delay later" : "delay", &r);
-			/* Of each side: from 4 us to 20 ms is doubled 13 times. */
+			/* Per side: 4 us doubles 13 times before it exceeds 20 ms. */
 			assert_true(r.early <= 2 * 13 && r.again <= r.early * WINDOW);
 			assert_true(r.again <= r.packets / 10);
 			assert_true(r.early == 0 || later || delays[i] > SIM_MS);
 		}
 }
 
-/* A peer that is slow, and says so or goes on: one that waits for it need not ask again. */
+/*
+ * A slow peer that sends RNR NAKs or partial responses: the requester waits and need not
+ * retransmit.
+ */
 TEST(test_slow_responder)
 {
 	struct sim_qp *q[2];
@@ -163,7 +166,10 @@ TEST(test_slow_responder)
 	struct sim *s;
 	uint32_t i;
 
-	/* Receives that come late, one by one: what is sent again is what the waits ask for. */
+	/*
+	 * Receives are posted late, one by one: retransmissions are those that the RNR waits
+	 * require.
+	 */
 	for (i = 0; i < 2; i++) {
 		s = open_pair(30, i == 0 ? BB_ROCE_ADAPTIVE : 0, ACK_TIMEOUT, q);
 		q[0]->recv_delay = q[1]->recv_delay = 200 * SIM_US;
@@ -172,7 +178,7 @@ TEST(test_slow_responder)
 		print(i == 0 ? "RNR" : "RNR, not adaptive", &r);
 		assert_int_equal(r.early, 0);
 	}
-	/* READs of a window and more, many at a time, and a slow way back. */
+	/* READs of a window and more, many at a time, with a slow return path. */
 	s = open_pair(31, BB_ROCE_ADAPTIVE, ACK_TIMEOUT, q);
 	s->hosts[1].out.delay = 900 * SIM_US;
 	for (i = 0; i < 16; i++) {
@@ -186,13 +192,13 @@ TEST(test_slow_responder)
 	assert_int_equal(r.again, 0);
 }
 
-/* Nobody answers: the error comes when it would without, and few packets are in vain. */
+/* A dead peer: the error comes as early as without adaptive timers, and few packets are wasted. */
 TEST(test_dead)
 {
 	uint64_t ns[2], packets[2];
 	uint32_t i, used;
 
-	for (used = 0; used < 2; used++) { /* the round trip is known, or not */
+	for (used = 0; used < 2; used++) { /* with the round trip time known, or not */
 		for (i = 0; i < 2; i++) {
 			const struct sim_faults dead = {.loss = 1000000};
 			struct sim_qp *q[2];
@@ -226,12 +232,12 @@ TEST(test_dead)
 		       (uintmax_t)packets[1], (uintmax_t)ns[0], (uintmax_t)packets[0]);
 		assert_int_equal(ns[0], ns[1]);
 		assert_int_equal(packets[0], 8 * 15);
-		/* From 4 us to 67 ms is doubled 14 times. */
+		/* 4 us doubles 14 times before it exceeds 67 ms. */
 		assert_true(packets[1] > packets[0] && packets[1] <= (8 + 15) * 15);
 	}
 }
 
-/* Without an ack timeout losses and a link that is dead for a minute are got over. */
+/* Without an ack timeout the QP survives losses and a link that is dead for a minute. */
 TEST(test_for_ever)
 {
 	const struct sim_faults dead = {.loss = 1000000}, loss = {.loss = 20000};
@@ -258,10 +264,10 @@ TEST(test_for_ever)
 }
 
 /*
- * Two processes on a machine with more to do than CPUs, and a tenth of the packets lost: each has
- * the CPU for a millisecond and waits for it for three ack timeouts at most. Such waits are no
- * losses and do not use up the retries; of these seeds the second needs more than seven if the
- * ack timeout is not longer than asked for.
+ * Two processes on a machine with too few CPUs, and a tenth of the packets lost. Each process has
+ * the CPU for a millisecond, then waits for it for three ack timeouts at most. Such waits are not
+ * losses and do not use up the retries. The second of these seeds needs more than seven retries
+ * if the ack timeout is not extended.
  */
 TEST(test_starved)
 {
@@ -301,13 +307,13 @@ TEST(test_starved)
 		print("starved", &r);
 	}
 	assert_true(stalls > 1000);
-	/* 900 and more if it is as asked for. */
+	/* 900 and more without the extension. */
 	assert_true(timeouts != 0 && timeouts < 400);
 }
 
 /*
- * SENDs and WRITEs one way: all that is lost on it is requests. *lost: how many; of those that wait
- * @aheads are kept, and @keeps in all, 0: any number.
+ * SENDs and WRITEs in one direction, whose lost packets are all requests. *lost: their number.
+ * The peer holds up to @aheads packets at a time, and @keeps in total, 0 for any number.
  */
 static struct result
 run_one_way(uint64_t seed, uint32_t aheads, uint64_t keeps, bool selective,
@@ -348,9 +354,9 @@ add(struct result *sum, const struct result *r)
 }
 
 /*
- * A peer that keeps gets what was lost and little more, as long as not much is: here packets cost
- * nothing, and a window that goes twice fills more gaps at once, which rows make up for. One that
- * does not keep costs what it did before.
+ * With a peer that holds packets the requester resends the lost packets and little more, as long
+ * as losses are few. Packets cost nothing here, and a window that is sent twice fills more gaps
+ * at once, for which the rows allow. A peer that holds none costs as much as before.
  */
 TEST(test_selective)
 {
@@ -362,7 +368,10 @@ TEST(test_selective)
 	uint32_t i;
 
 	for (i = 0; i < 4; i++) {
-		/* Of queue pairs that drop and that keep, without and with it. */
+		/*
+		 * First index: the peer drops (0) or holds (1) packets; second: selective off or
+		 * on.
+		 */
 		struct result sum[2][2] = {0}, r;
 		uint64_t seed, lost, all = 0, worst = 0;
 		uint32_t keeps, on;
@@ -377,7 +386,10 @@ TEST(test_selective)
 						continue;
 					all += lost;
 					worst = r.again > worst ? r.again : worst;
-					/* A window of them until both have found out. */
+					/*
+					 * At most one window each until both sides have detected
+					 * it.
+					 */
 					assert_true(i != 0 || r.again <= lost + 2 * WINDOW);
 				}
 		printf("%s, %ju of them\n", names[i], (uintmax_t)all);
@@ -392,7 +404,7 @@ TEST(test_selective)
 			    sum[0][0].again + sum[0][0].again / (sim_share() > 1 ? 10 : 20));
 		if (sim_share() > 1)
 			continue;
-		/* No seed in which it never finds out that the peer keeps. */
+		/* No seed fails to detect that the peer holds packets. */
 		assert_true(worst * 8 <= 2 * sum[1][1].again);
 		assert_true(i != 0 || sum[1][1].again <= all + all / 2 + 8 * WINDOW);
 		assert_true(sum[1][1].ns <= sum[1][0].ns + sum[1][0].ns * (i < 2 ? 10 : 40) / 100);
@@ -400,7 +412,9 @@ TEST(test_selective)
 	}
 }
 
-/* A peer that keeps, and then has no room any more: no slower than one that never did, or hardly.
+/*
+ * A peer that holds packets and then has no room: not slower, or hardly, than one that never held
+ * any.
  */
 TEST(test_out_of_room)
 {

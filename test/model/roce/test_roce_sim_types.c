@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* UC and UD queue pairs on the simulated network, many hosts at once, and long runs. */
+/* UC and UD queue pairs in the simulated network, many hosts at once, and long runs. */
 #include "roce_sim.h"
 
 #define KIND(k) (1u << BB_ROCE_MSG_##k)
 #define SENDS   (KIND(SEND) | KIND(SEND_IMM))
 #define WRITES  (KIND(WRITE) | KIND(WRITE_IMM))
 
-/* How many messages of the queue pair the peer has seen whole. */
+/* Returns the number of the queue pair's messages that the peer received whole. */
 static uint64_t
 arrived(const struct sim_qp *q)
 {
@@ -78,7 +78,7 @@ TEST(test_uc)
 	}
 }
 
-/* Receives run out: messages are dropped, WRITEs go on, and the queue pair lives. */
+/* No receive is left: messages are dropped, WRITEs continue, and the queue pair stays in RTS. */
 TEST(test_uc_no_receive)
 {
 	static const struct sim_faults none = {0};
@@ -141,7 +141,7 @@ TEST(test_ud)
 		ud_hosts(seed, &odd, sum);
 }
 
-/* 300 hosts: RC with two others each, and datagrams to anybody. */
+/* 300 hosts: RC with two others each, and datagrams to all. */
 TEST(test_many_hosts)
 {
 	const struct sim_faults f = {
@@ -178,8 +178,10 @@ TEST(test_many_hosts)
 	sim_close(s);
 }
 
-/* Half a million messages (a tenth in the short form) with default retries: no error, whatever is
- * lost. */
+/*
+ * Half a million messages (a tenth in the short form) with default retries: no error, whatever is
+ * lost.
+ */
 static void
 million(uint32_t loss, uint64_t seed)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A client of rte_telemetry in the same process: asks on the socket, reads JSON. */
+/*
+ * A client of rte_telemetry in the same process: sends requests on the socket, parses JSON
+ * answers.
+ */
 #ifndef TELEMETRY_CLIENT_H
 #define TELEMETRY_CLIENT_H
 
@@ -15,7 +18,7 @@
 #include <jansson.h>
 #include <rte_eal.h>
 
-/* Longest answer, which DPDK tells each client. */
+/* Longest answer; DPDK reports this limit to each client. */
 #define TEL_MAX 16384
 
 struct tel {
@@ -57,7 +60,10 @@ tel_close(struct tel *t)
 	close(t->fd);
 }
 
-/* The answer, which is JSON with the endpoint as its only key. The caller gives it back. */
+/*
+ * Sends a request. Returns the answer, JSON with the endpoint as its only key, which the caller
+ * releases.
+ */
 static inline json_t *
 tel_ask_bytes(struct tel *t, const char *request, size_t len)
 {
@@ -114,7 +120,7 @@ tel_text(const json_t *answer, const char *field)
 	return s;
 }
 
-/* Whether the list of a page has the number. */
+/* Returns true if @list of a page contains @number. */
 static inline bool
 tel_listed(const json_t *answer, const char *list, uint64_t number)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Each endpoint of rte_telemetry, asked on its socket: the figures after known work, bad
- * parameters, objects that come and go and queues that work meanwhile.
+ * Each endpoint of rte_telemetry through its socket: counters after known work, bad parameters,
+ * and objects that are created and destroyed, and queues that work, during requests.
  */
 #define ENV_TELEMETRY
 #include "../mlx5/mlx5_env.h"
@@ -40,7 +40,7 @@ TEST(test_devices)
 	assert_int_equal(tel_uint(a, "mrs"), 2);
 	json_decref(a);
 
-	/* Opened again it is another one, with objects of its own. */
+	/* A second open is a second device, with its own objects. */
 	assert_int_equal(bb_dev_open("soft0", &again), 0);
 	a = tel_ask(&client, "/bluebell/device/info,soft0#2");
 	assert_string_equal(tel_text(a, "name"), "soft0#2");
@@ -56,7 +56,7 @@ TEST(test_devices)
 	json_decref(a);
 }
 
-/* Eight writes by one doorbell, the last of them signalled. */
+/* Posts eight WRITEs with one doorbell, the last of them signalled. */
 static void
 write_eight(struct env *e, unsigned int wait)
 {
@@ -109,7 +109,7 @@ TEST(test_qp)
 	assert_int_equal(tel_uint(a, "errors"), 0);
 	json_decref(a);
 
-	/* Not polled, they are outstanding; a ninth and on until there is no room. */
+	/* Unpolled requests count as outstanding; further posts until there is no room. */
 	write_eight(&e, 0);
 	sge = sge_of(&e.a, 0, 64);
 	while (bb_post_write(e.a.qp, 0, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, 0) == 0)
@@ -220,7 +220,7 @@ TEST(test_loop)
 	json_decref(a);
 }
 
-/* Requests for a QP in ERR are dropped by the peer, and asked for again. */
+/* The peer drops requests for a QP in ERR, and the requester retransmits them. */
 TEST(test_roce)
 {
 	struct bb_qp_attr attr;
@@ -231,7 +231,7 @@ TEST(test_roce)
 
 	env_open_spec(&e, "soft0,wire");
 	env_qps(&e);
-	/* 17 ms: a thread that is kept from running for that long just asks again. */
+	/* 17 ms: a thread that does not run for that long only retransmits once more. */
 	e.attr.timeout = 12;
 	e.attr.retry_cnt = 2;
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
@@ -264,7 +264,7 @@ TEST(test_roce)
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
 	assert_string_equal(tel_text(a, "state"), "ERR");
 	assert_int_equal(tel_uint(a, "errors"), 1);
-	/* The early ones too, that use up none of retry_cnt. */
+	/* Includes early retransmissions, which use up none of retry_cnt. */
 	assert_true(tel_uint(a, "retries") >= 2);
 	json_decref(a);
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.b.qp->qpn);
@@ -326,7 +326,7 @@ TEST(test_bad)
 	a = tel_ask(&client, "/bluebell/qp/list,soft0,x");
 	assert_non_null(json_object_get(a, "error"));
 	json_decref(a);
-	/* Behind the end there is nothing, and that is no error. */
+	/* A page past the end is empty, and not an error. */
 	a = tel_ask(&client, "/bluebell/qp/list,soft0,4000000000");
 	assert_int_equal(json_array_size(json_object_get(a, "qps")), 0);
 	assert_int_equal(tel_uint(a, "total"), 2);
@@ -334,7 +334,7 @@ TEST(test_bad)
 	env_stop(&e);
 }
 
-/* More QPs than an array of DPDK holds. */
+/* More QPs than a DPDK array can hold. */
 TEST(test_pages)
 {
 	enum {
@@ -382,11 +382,14 @@ TEST(test_pages)
 
 struct asker {
 	pthread_t thread;
-	uint64_t answers; /* __atomic */
-	int stop;         /* __atomic */
+	uint64_t answers; /* accessed with __atomic */
+	int stop;         /* accessed with __atomic */
 };
 
-/* Lists, then each object of the list; what went meanwhile is an error, and no other thing. */
+/*
+ * Requests lists, then each object of the list; a destroyed object must give an error, not
+ * another object.
+ */
 static void *
 ask_on(void *arg)
 {
@@ -441,12 +444,12 @@ TEST(test_meanwhile)
 
 	snprintf(spec, sizeof(spec), "soft0,port=%s,ip=192.0.2.1/24", port.name);
 	assert_int_equal(pthread_create(&asker.thread, NULL, ask_on, &asker), 0);
-	/* On and on until it has seen enough. */
+	/* Repeats until the other thread has got enough answers. */
 	end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 	for (i = 0; i < 10 || (__atomic_load_n(&asker.answers, __ATOMIC_RELAXED) < 200 &&
 			       rte_get_timer_cycles() < end);
 	     i++) {
-		/* With a port, too. */
+		/* Also with a port. */
 		env_open_spec(&e, i % 2 == 0 ? "soft0" : spec);
 		env_qps(&e);
 		connect_pair(e.a.qp, e.b.qp, &e.attr);
@@ -474,7 +477,7 @@ main(void)
 	char program[32];
 	int ret;
 
-	/* The socket is named after the prefix. */
+	/* The socket is named after the file prefix. */
 	snprintf(program, sizeof(program), "telemetry%d", (int)getpid());
 	ret = env_eal_init(program);
 	if (ret != 0)

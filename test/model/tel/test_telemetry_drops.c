@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What no card tells, on rte_telemetry's socket and by the API: what was dropped, and why, and
- * retries of each queue pair. */
+/*
+ * Counters that no card has, through rte_telemetry's socket and the API: dropped packets by
+ * reason, and retries of each queue pair.
+ */
 #define ENV_TELEMETRY
 #include "../mlx5/mlx5_env.h"
 #include "telemetry_client.h"
@@ -12,7 +14,7 @@
 static struct tel client;
 static struct ring_port port;
 
-/* What bb_dev_drops() has of a reason; all of them fit. */
+/* Returns the count of a reason in bb_dev_drops(); all reasons fit the array. */
 static uint64_t
 dropped(struct bb_dev *dev, enum bb_drop_layer layer, const char *reason)
 {
@@ -27,7 +29,7 @@ dropped(struct bb_dev *dev, enum bb_drop_layer layer, const char *reason)
 	return 0;
 }
 
-/* A fragment comes to the port: no packet of RoCE is lost, a frame is. */
+/* An IP fragment arrives at the port: it counts as a lost frame, not as a lost RoCE packet. */
 TEST(test_port)
 {
 	struct bb_dev_drop two[2] = {{.reason = NULL}};
@@ -62,13 +64,13 @@ TEST(test_port)
 	json_decref(a);
 	assert_int_equal(dropped(e.a.dev, BB_DROP_PORT, "fragment"), 2);
 	assert_int_equal(dropped(e.a.dev, BB_DROP_ROCE, "drop_no_qp"), 1);
-	/* What has no room is counted. */
+	/* The call also counts entries that do not fit. */
 	assert_int_equal(bb_dev_drops(e.a.dev, two, 1), bb_dev_drops(e.a.dev, NULL, 0));
 	assert_non_null(two[0].reason);
 	assert_null(two[1].reason);
 	assert_int_equal(bb_dev_drops(e.a.dev, NULL, 1), -EINVAL);
 	env_stop(&e);
-	/* Closed, it has none; and begins anew. */
+	/* A closed device has no counters; a new open starts at 0. */
 	a = tel_ask(&client, "/bluebell/port/drops,soft0");
 	assert_non_null(json_object_get(a, "error"));
 	json_decref(a);
@@ -77,7 +79,7 @@ TEST(test_port)
 	env_stop(&e);
 }
 
-/* Of each queue pair its own, with packets and without; a reset forgets none. */
+/* Each queue pair has its own retry counter, with packets and without; a reset keeps it. */
 static void
 retries_of(const char *spec)
 {
@@ -95,7 +97,7 @@ retries_of(const char *spec)
 	e.attr.min_rnr_timer = 1;
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
 	sge = sge_of(&e.a, 0, 64);
-	/* Nobody has posted a receive. */
+	/* The peer has no receive. */
 	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
@@ -108,7 +110,7 @@ retries_of(const char *spec)
 	assert_int_equal(bb_qp_modify(e.a.qp, &attr, BB_QP_STATE), 0);
 	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	/* Nobody answers. */
+	/* The peer does not answer. */
 	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
 	assert_int_equal(bb_post_write(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
 				       BB_SEND_SIGNALED),
@@ -139,7 +141,7 @@ main(void)
 	char program[32];
 	int ret;
 
-	/* The socket is named after the prefix. */
+	/* The socket is named after the file prefix. */
 	snprintf(program, sizeof(program), "drops%d", (int)getpid());
 	ret = env_eal_init(program);
 	if (ret != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Allocations that fail (nomem.h): the library's, the verbs driver's and the null provider's. */
+/* Failing allocations (nomem.h) of the library, the verbs driver and the null provider. */
 #define _GNU_SOURCE /* fopencookie() */
 #include "../../unit/verbs/verbs_fixture.h"
 
@@ -85,7 +85,7 @@ test_each(void **state)
 	assert_int_equal(null_dev.objects, objects);
 }
 
-/* By ibv_wr_*() and ibv_start_poll(), and by the older calls where there is a state. */
+/* Uses ibv_wr_*() and ibv_start_poll(), or the older calls if there is a state. */
 static int
 start(void **state)
 {
