@@ -364,7 +364,7 @@ class Pair(PairTest):
             return found
 
         port = say('listen 127.0.0.1:0', r'at port (\d+)').group(1)
-        seen = say('show qp', 'there are no queues; who connects.*')
+        seen = say('show qp', 'there are no queues; a connection creates.*')
         client = subprocess.Popen([self.program] + self.eal('client') +
                                   ['--', '-i', '--device', self.shm(2), '--connect',
                                    '127.0.0.1:' + port, '--op', 'send', '--size', '8'],
@@ -376,7 +376,7 @@ class Pair(PairTest):
         client.stdin.flush()
         while not re.match(r'[1-9]\d* operations', client.stdout.readline()):
             self.assertIsNone(client.poll())
-        self.assertIn('who connects', seen.group())
+        self.assertIn('a connection creates', seen.group())
         found = say('show qp', r'connection 0 +0 target +(\w+) +\d+ +[\d.-]+ +\d+ +\d+ +(\d+)')
         self.assertEqual(found.group(1), 'RTS')
         self.assertGreater(int(found.group(2)), 0)

@@ -243,8 +243,7 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	s->a[A_QP] = qp;
 	s->op = odd(r, 4) ? (uint32_t)OP_RECV : some_op(r, q->type);
 	/* The peer lacks a receive: post one instead. */
-	if (model_takes_receive(s->op) && gen_lacks_recv(m, peer) && peer->state != BB_QP_RESET &&
-	    !odd(r, 12)) {
+	if (model_takes_receive(s->op) && gen_lacks_recv(m, peer) && !odd(r, 12)) {
 		s->op = OP_RECV;
 		s->a[A_QP] = (uint32_t)(peer - m->qp);
 		q = peer;

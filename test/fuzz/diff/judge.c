@@ -460,7 +460,8 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 	    (list && !recv && !flags_ok(qp->type, &w)) || !model_bind_ok(m, qp, &w, list) ||
 	    !model_layout_ok(m, qp, &w) || (model_is_ud(w.op) && w.ah.pd != qp->pd))
 		may(v, -EINVAL);
-	if (recv ? qp->state == BB_QP_RESET : qp->state != BB_QP_RTS && qp->state != BB_QP_ERR)
+	/* A receive may be posted in any state. */
+	if (!recv && qp->state != BB_QP_RTS && qp->state != BB_QP_ERR)
 		may(v, -ENOTCONN);
 	if (v->n != 0 || over)
 		may(v, -EINVAL);

@@ -19,7 +19,10 @@ struct sq_fixture {
 	struct guarded ring;
 	struct bb_sq_wqe *wqes;
 	uint32_t dbrec[2];
-	uint64_t reg[SQ_REG_SIZE / 8] __attribute__((aligned(BB_WQE_BB)));
+	/* Not aligned by an attribute: AddressSanitizer's stack frames are aligned to 32 bytes
+	 * only. */
+	uint8_t reg_room[SQ_REG_SIZE + BB_WQE_BB];
+	uint64_t *reg;
 	size_t size; /* of the ring, in bytes */
 };
 
@@ -28,6 +31,7 @@ static inline void
 sq_fixture_conf(struct sq_fixture *f, uint32_t blocks)
 {
 	memset(f, 0, sizeof(*f));
+	f->reg = (uint64_t *)(f->reg_room + (-(uintptr_t)f->reg_room & (BB_WQE_BB - 1)));
 	f->conf.blocks = blocks;
 	f->conf.qpn = SQ_QPN;
 	f->conf.depth = 0; /* the largest depth that fits */
@@ -46,7 +50,7 @@ sq_fixture_start(struct sq_fixture *f)
 	memset(f->ring.p, SQ_FILL, f->size);
 	f->wqes = calloc(f->conf.blocks, sizeof(*f->wqes));
 	assert_non_null(f->wqes);
-	memset(f->reg, SQ_FILL, sizeof(f->reg));
+	memset(f->reg, SQ_FILL, SQ_REG_SIZE);
 	f->dbrec[0] = 0x11111111;
 	f->dbrec[1] = 0x22222222;
 	if (f->conf.depth == 0) {

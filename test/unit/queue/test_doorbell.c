@@ -38,7 +38,7 @@ expect_reg(struct sq_fixture *f, uint32_t half, uint16_t idx, size_t len)
 	for (i = 0; i < len; i++)
 		assert_int_equal(reg[at + i], f->ring.p[(start + i) % f->size]);
 	expect_fill(reg + at + len, SQ_REG_SIZE - at - len);
-	memset(f->reg, SQ_FILL, sizeof(f->reg));
+	memset(f->reg, SQ_FILL, SQ_REG_SIZE);
 }
 
 /* Posts a SEND of @ds segments. */
@@ -215,7 +215,7 @@ TEST(test_shared_register)
 	 * queue's copy.
 	 */
 	for (i = 0; i < 6; i++) {
-		memset(a.reg, SQ_FILL, sizeof(a.reg));
+		memset(a.reg, SQ_FILL, SQ_REG_SIZE);
 		at = half;
 		post_ds(&c, 3);
 		bb_sq_ring(&c.sq);
