@@ -451,7 +451,7 @@ TEST(test_untold)
 	pair_close(&p);
 }
 
-/* Same with a loop: callbacks accept, and one of them destroys another connection. */
+/* Connections in a loop: callbacks accept, and one of them destroys another connection. */
 static unsigned int loop_up;
 static struct bb_conn *loop_conn[8];
 

@@ -82,7 +82,7 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	l.a = call(&p, l.qa);
 	assert_refused(l.qa);
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	/* The accepting side passes the queue pair of the connecting side. */
+	/* Accepting with the queue pair of the connecting side is refused. */
 	assert_int_equal(bb_conn_accept(l.b, l.qa, &p.b.param), -EBUSY);
 	assert_int_equal(conn_state(l.b), BB_CONN_REQUESTED);
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
@@ -91,7 +91,7 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 	assert_refused(l.qa);
 	assert_refused(l.qb);
-	/* Another request is accepted with queue pairs of an established connection. */
+	/* Accepting another request with a queue pair of an established connection is refused. */
 	{
 		struct bb_qp *other = end_qp(&p.a);
 		struct bb_conn *c = call(&p, other);

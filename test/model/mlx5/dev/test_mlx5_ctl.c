@@ -259,7 +259,10 @@ query(void **state)
 	env_stop(&e);
 }
 
-/* Same as above where packets carry the requests: three packets of a WRITE, three of a READ. */
+/*
+ * The PSNs of QUERY_QP when packets carry the requests: three packets of a WRITE, three of a
+ * READ.
+ */
 static void
 query_wire(void **state)
 {

@@ -372,8 +372,8 @@ T(removed_while_waiting)
 }
 
 /*
- * The removal without an event channel: objects that the kernel destroyed can still be destroyed
- * and closed, and a later query still reports the removal.
+ * The card is removed before any event is polled: objects that the kernel destroyed can still be
+ * destroyed and closed, and a later bb_event_get() reports the removal.
  */
 T(removed_unseen)
 {

@@ -13,10 +13,7 @@
 
 static struct bb_wr_end ends[ENDS];
 
-/*
- * Inline limits below the default of 200 bytes. With them a bind, of three blocks, takes 2 or 3
- * slots.
- */
+/* Inline limits (default: 200 bytes) with which a bind, of three blocks, takes 2 or 3 slots. */
 static uint32_t two_slots = 64, three_slots = 8;
 
 static int
@@ -291,7 +288,7 @@ no_room_for_rest(void **state)
 	bring_back(e, e->a.qp, e->b.qp, &r);
 }
 
-/* A CQ shared with another QP: the other QP's completions stay, in order, before and after. */
+/* A shared CQ: the other QP's completions stay, in order, before and after. */
 static void
 shared_cq(void **state)
 {
@@ -329,7 +326,9 @@ shared_cq(void **state)
 	e->b.qp = first_b;
 }
 
-/* Same as shared_cq() with a compressed receive CQ, with several messages of a QP in a block. */
+/*
+ * A compressed receive CQ that is shared with another QP; a block has several messages of a QP.
+ */
 static void
 shared_compressed_cq(void **state)
 {

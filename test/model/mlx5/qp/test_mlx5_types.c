@@ -279,7 +279,7 @@ TEST(illegal)
 	assert_int_equal(flag_cells, 20 + 9 + 4);
 }
 
-/* Same as illegal() by the functions of bb_post.h, which check nothing else. */
+/* Illegal requests by the functions of bb_post.h, which check nothing else. */
 TEST(illegal_direct)
 {
 	struct types_env t;

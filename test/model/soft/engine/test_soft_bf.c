@@ -132,7 +132,7 @@ RIG_TEST_TWO(test_pending, SHARED)
 	}
 }
 
-/* Same as test_pending from two QPs; the older copy is in the half that the device reads last. */
+/* Pending copies of two QPs; the older copy is in the half that the device reads last. */
 RIG_TEST_TWO(test_pending_two, SHARED)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};

@@ -357,7 +357,7 @@ b_writes(void)
 	assert_int_not_equal(ours()->rx[0]->dir->count[addr_b.qpn].writes, 0);
 }
 
-/* The same two QPs connect again, in either order, or a new QP has the number of one of them. */
+/* The two QPs connect again, in either order, or a new QP has the number of one of them. */
 T(test_counted_once)
 {
 	uint64_t before;

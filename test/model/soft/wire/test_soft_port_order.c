@@ -96,7 +96,7 @@ TEST(test_post_before_receive)
 	rig_poll(&s[0].u);
 	post(1);
 	rig_poll(&s[1].u);
-	/* Both frames were sent in that one turn. */
+	/* Both frames were sent in one turn. */
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_WRITE_ONLY);
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
 	assert_int_equal(rte_ring_count(s[0].in), 0);

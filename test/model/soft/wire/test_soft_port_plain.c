@@ -377,7 +377,7 @@ TEST(test_v6_vlan)
 	random_traffic("2001:db8::1", "2001:db8::2", true);
 }
 
-/* Same with a PMD that makes IPv4 checksums. */
+/* Random traffic with a PMD that makes IPv4 checksums. */
 TEST(test_pmd_sums)
 {
 	by_pmd = true;
