@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One command for a person with a card: what it can do, whether Bluebell is right about it.
+"""Reports what a card can do, and whether Bluebell handles it correctly.
 
-Reads the device's capabilities; runs the conformance suite on it with the mlx5 driver (DEVX) and
-with the verbs driver, and on the software device; records the command mailboxes of a pair of queue
-pairs and the bytes of a WQE and its CQEs for each kind of request; says what differs from the
-software device; and writes all of it to one report file, for golden tests of Bluebell. Traffic
-stays in the device: both ends of each connection are on it.
+Reads the device's capabilities. Runs the conformance suite on it with the mlx5 driver (DEVX) and
+with the verbs driver, and on the software device. Records the command mailboxes of a pair of queue
+pairs, and the bytes of a WQE and its CQEs for each kind of request. Lists the differences from the
+software device. Writes all of this to one report file, for golden tests of Bluebell. Traffic stays
+in the device: both ends of each connection are on it.
 """
 
 import argparse

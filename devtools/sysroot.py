@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes a folder with the headers and libraries that Bluebell is built with for another system.
+"""Makes a folder with the headers and libraries for building Bluebell for another system.
 
 usage: sysroot.py DIR [arm64 | RELEASE]
 
-DIR gets Debian's packages, and where.ini, which devtools/cross-*.ini of meson wants before it: those
-for arm64 of this Debian (the default), or those of another Debian, as trixie, for amd64. They are downloaded by an apt of its own and unpacked: the machine's packages, and what
-apt and dpkg know of it, stay as they are. No root is needed. A folder that is there and whole is
-kept; runs at the same time wait for each other.
+DIR gets Debian's packages, and where.ini, which meson needs before devtools/cross-*.ini. The packages
+are those for arm64 of this Debian (the default), or those of another Debian, as trixie, for amd64.
+An apt of its own downloads them, and they are unpacked: the machine's packages, and the databases of
+apt and dpkg, stay unchanged. No root is needed. A complete existing folder is reused; parallel runs
+wait for each other.
 
-Exit status: 0 it is there; 77 it cannot be had here, and the last line says why; 2 wrong usage.
+Exit status: 0 the folder is there; 77 it cannot be made here, and the last line says why; 2 wrong usage.
 """
 
 import fcntl

@@ -26,7 +26,7 @@ def show_failure(log):
 
 
 def run(cmd, log=None, env=None, show=False, tell=True):
-    """Runs a command in the tree. Its output goes to a log that is shown if it fails (@tell)."""
+    """Runs a command in the tree. Its output goes to a log, which @tell shows if the command fails."""
     full = dict(os.environ, **(env or {}))
     if show:
         return subprocess.call(cmd, cwd=TOP, env=full) == 0

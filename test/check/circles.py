@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Find files of a program that need each other, directly or by way of others.
+"""Finds files of a program that need each other, directly or through others.
 
 usage: circles.py [--folders PREFIX] BUILD TARGET...
 
 TARGET is a program or archive that meson has built in BUILD. A file needs another one if its object
-has a symbol, function or variable, that is defined there (nm). The report names a circle's files and
-the symbols between them.
+needs a symbol, function or variable, that the other one defines (nm). The report names a circle's
+files and the symbols between them.
 
 --folders PREFIX  compare folders instead of files, those whose path in the tree begins with PREFIX
 """

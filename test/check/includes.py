@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold the dependency rules: which folder may include which; where public headers and fences are.
+"""Checks the dependency rules: which folder may include which; places of public headers and fences.
 
 usage: includes.py TREE [--objects FOLDER]... PUBLIC_HEADER...
 
 The installed headers of a folder, and no other header, are in its folder include/, which counts as
-the same folder. Folders may include their own headers and what RULES gives them. Headers that come in
-through an allowed header are looked at too where a folder must not know a thing at all (CLOSED). rooms.py
-holds the order of the folders of drivers/soft, for headers and, in object files, for calls.
+the same folder. Folders may include their own headers and those in RULES. For a folder in CLOSED,
+headers that are included through a permitted header are checked, too. rooms.py checks the order of
+the folders of drivers/soft, for headers and, in object files, for calls.
 """
 
 import fnmatch

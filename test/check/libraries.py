@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold what the two libraries and their programs need of each other, as the dynamic linker sees it.
+"""Checks the dependencies of the two libraries and their programs, as the dynamic linker sees them.
 
 usage: libraries.py LIBBLUEBELL.SO LIBBLUEBELL-SOFT.SO RELEASE [PROGRAM...]
 
-- libbluebell and each PROGRAM, with all that they load at start, need no ethdev
-- libbluebell reads the environment by secure_getenv alone
-- libbluebell-soft needs of libbluebell the symbols of the version node BLUEBELL_PRIVATE_RELEASE alone,
+- libbluebell and each PROGRAM, with all libraries that they load at start, need no ethdev
+- libbluebell reads the environment only by secure_getenv
+- libbluebell-soft needs only symbols of the version node BLUEBELL_PRIVATE_RELEASE of libbluebell,
   and this node has no other symbol
 - libbluebell-soft exports nothing
 """

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold the order of the folders of drivers/soft ("rooms"): references run from top to bottom.
+"""Checks the order of the folders of drivers/soft ("rooms"): references run from top to bottom.
 
 usage: rooms.py [--matrix] TREE OBJECTS...
 
 OBJECTS is a folder of object files.
 
 The subdir() lines of drivers/soft/meson.build give the order, top first. The head of each room's
-meson.build ends with "May call: ROOM, ROOM." or "May call: nothing.", which names rooms below
-alone. Checked are the headers that each file includes, and the symbols that each object needs (nm).
-A reference to a room that is not named is an error, and so is a named room that nothing refers to.
+meson.build ends with "May call: ROOM, ROOM." or "May call: nothing.", which names only rooms below.
+The check reads the headers that each file includes, and the symbols that each object needs (nm).
+A reference to a room that is not named is an error, and so is a named room without a reference.
 
 --matrix  print the references between rooms as a table, and each upward reference
 """

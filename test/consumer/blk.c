@@ -23,7 +23,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* One request, to its end. */
+/* Runs one request to its end. */
 static int
 run(struct bb_blk *blk, struct bb_mr *mr, enum bb_blk_op op, void *mem, uint32_t len, uint64_t at)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A program outside the tree, built from the installed bluebell.pc or bluebell-soft.pc, lists the
- * software device and opens it.
+ * A program outside the tree, built from the installed bluebell.pc or bluebell-soft.pc. It lists
+ * the software device and opens it.
  */
 #include <stdio.h>
 #include <string.h>

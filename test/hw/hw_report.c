@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What a device is and does, byte for byte, as JSON: capabilities, the command mailboxes of one
+ * Describes a device byte for byte as JSON. It has the capabilities, the command mailboxes of one
  * connected pair of queue pairs, and for each kind of request its WQE and CQEs. devtools/hw-check
- * runs it on a card and on the software device and says what differs.
+ * runs it on a card and on the software device and reports the differences.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #include "replay.h"
 
 #define BUF    8192u
-#define REMOTE 4096u /* where in the buffer the target's part starts */
+#define REMOTE 4096u /* offset of the target's part of the buffer */
 #define WAIT_S 5
 
 struct end {
@@ -36,12 +36,12 @@ struct rig {
 	struct end a, b;
 };
 
-/* One kind of request: posts it, on @a. */
+/* One kind of request and its post on @a. */
 struct op {
 	const char *name;
 	int (*post)(struct rig *r);
-	bool recv;   /* takes a receive of b */
-	bool atomic; /* needs them */
+	bool recv;   /* consumes a receive of b */
+	bool atomic; /* needs atomics */
 };
 
 static struct bb_sge
@@ -168,7 +168,7 @@ pair_open(struct rig *r)
 	ret = bb_qp_addr(r->a.qp, 1, attr.path.sgid_index, &a);
 	if (ret == 0)
 		ret = bb_qp_addr(r->b.qp, 1, attr.path.sgid_index, &b);
-	/* The same PSNs in each report. */
+	/* Each report uses the same PSNs. */
 	a.psn = 0x100;
 	b.psn = 0x200;
 	if (ret == 0)
@@ -187,7 +187,10 @@ pair_close(struct rig *r)
 	memset(&r->b, 0, sizeof(r->b));
 }
 
-/* The next CQE of @cq, raw under "cqe" and as text; with the status that the library gives it. */
+/*
+ * Takes the next CQE of @cq, raw under "cqe" and as text, with the status that the library
+ * derives.
+ */
 static json_t *
 take_cqe(struct rig *r, struct bb_cq *cq)
 {
@@ -253,7 +256,7 @@ attr_json(const struct bb_dev_attr *a)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "driver", json_string(a->driver));
-	/* JSON's integers have a sign. */
+	/* JSON's integers are signed. */
 	json_object_set_new(o, "max_mr_size",
 			    json_integer((json_int_t)RTE_MIN(a->max_mr_size, (uint64_t)INT64_MAX)));
 	NUM(ports), NUM(max_qp), NUM(max_cq), NUM(max_cqe), NUM(max_qp_wr), NUM(max_sge);
@@ -276,7 +279,7 @@ fail(const char *what, int ret)
 	return 1;
 }
 
-/* What the driver makes of a recording of another device. */
+/* Runs the driver on a recording of another device. */
 static int
 replay(struct bb_dev *dev, const json_t *recorded, json_t *root)
 {

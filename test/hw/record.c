@@ -12,7 +12,7 @@
 static struct {
 	struct mlx5_dev *d;
 	const struct mlx5_cmd_if *real;
-	struct mlx5_cmd_if cmd; /* ours: the real one, with a pen */
+	struct mlx5_cmd_if cmd; /* the device's own functions, which this file wraps */
 	json_t *log;
 } rec;
 
@@ -42,7 +42,7 @@ mailbox(const char *call, const void *in, size_t inlen, const void *out, size_t 
 	return ret;
 }
 
-/* Calls of the kernel that are no mailbox: no addresses, they differ in each run. */
+/* Records calls of the kernel without a mailbox, without addresses, which differ in each run. */
 static int
 ioctl_call(const char *call, const char *asked, int ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The command mailboxes of an open mlx5 device, as they go to it and come back. */
+/* The command mailboxes of an open mlx5 device, with their answers. */
 #ifndef RECORD_H
 #define RECORD_H
 
@@ -10,17 +10,17 @@
 #include "bb_dev.h"
 
 /*
- * Record the commands of @dev from now on: an array of objects with "call", "in", "out" (hex),
- * "ret", and for registrations what was asked for. What opening has asked is asked again, so
- * that it is in the record, too. One device at a time, one thread.
+ * Records the commands of @dev from now on, as an array of objects with "call", "in", "out"
+ * (hex), "ret", and the arguments of registrations. Repeats the queries of open, so that the
+ * record has them, too. One device at a time, one thread.
  * @return NULL: not a device of the mlx5 driver
  */
 json_t *record_start(struct bb_dev *dev);
 
-/* The device is as before. The array stays the caller's. */
+/* Stops recording. The caller still owns the array. */
 void record_stop(void);
 
-/* @len bytes as a JSON string of hex digits. */
+/* Returns @len bytes as a JSON string of hex digits. */
 json_t *record_hex(const void *data, size_t len);
 
 #endif

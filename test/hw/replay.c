@@ -12,7 +12,7 @@
 
 static const json_t *commands;
 
-/* Bytes of hex digits, at most @size; what is not there is 0. */
+/* Reads hex digits, at most @size bytes; missing bytes are 0. */
 static void
 from_hex(const char *text, uint8_t *to, size_t size)
 {
@@ -26,7 +26,7 @@ from_hex(const char *text, uint8_t *to, size_t size)
 	}
 }
 
-/* The recorded answer to the same question. */
+/* Returns the recorded answer to the same query. */
 static int
 general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen)
 {

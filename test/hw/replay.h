@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the mlx5 driver makes of the bytes that a device gave when it was recorded. */
+/* Runs the mlx5 driver on the recorded bytes of a device. */
 #ifndef REPLAY_H
 #define REPLAY_H
 
@@ -10,13 +10,13 @@
 #include "bluebell.h"
 
 /*
- * The attributes that the driver reads out of the recorded answers to QUERY_HCA_CAP; @dev lends
- * the driver, and is as before afterwards. Negative errno: the driver refuses them, or asks for
- * what was not recorded (-ENODATA).
+ * Reads the attributes that the driver derives from the recorded answers to QUERY_HCA_CAP. @dev
+ * provides the driver and is unchanged afterwards. Returns a negative errno if the driver rejects
+ * them; -ENODATA if it queries something that was not recorded.
  */
 int replay_attr(struct bb_dev *dev, const json_t *recorded, struct bb_dev_attr *attr);
 
-/* Of each operation: the status that each recorded CQE means. */
+/* Returns for each operation the status of each recorded CQE. */
 json_t *replay_cqes(const json_t *recorded);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""hw-check on software devices: what it finds, and that it finds what differs."""
+"""hw-check on software devices: its findings, and that it finds differences."""
 
 import importlib.util
 import json
@@ -38,7 +38,8 @@ class HwCheck(unittest.TestCase):
         self.assertGreater(len(report['device']['commands']), 15)
         ops = {op['name']: op for op in report['device']['ops']}
         self.assertGreaterEqual(len(ops), 16)
-        # By hand: opcode 0x08 RDMA_WRITE of block 0, three segments, signalled; one of 48 bytes.
+        # Computed by hand: opcode 0x08 RDMA_WRITE of block 0, three segments, signalled; a data
+        # segment of 48 bytes.
         wqe = bytes.fromhex(ops['write']['wqe'])
         self.assertEqual(wqe[:4], b'\0\0\0\x08')
         self.assertEqual(wqe[7], 3)
@@ -56,7 +57,7 @@ class HwCheck(unittest.TestCase):
         self.assertEqual(report['differences']['ops'], [], text)
 
     def test_wrong_rows(self):
-        """A device with a seeded defect, which some immediates show."""
+        """A device with a seeded defect that some immediates show."""
         with open(os.path.join(BUILD, 'meson-info', 'intro-buildoptions.json')) as f:
             if not any(o['name'] == 'defects' and o['value'] for o in json.load(f)):
                 self.skipTest('the build has no seeded defects: configure it with -Ddefects=true')
@@ -82,7 +83,7 @@ class HwCheck(unittest.TestCase):
             self.assertEqual(len(found), 1, found)
             self.assertTrue(found[0].startswith(where), found)
             part[key] = was
-        # Numbers of this run are none.
+        # Numbers of this run are no differences.
         op['wqe'] = op['wqe'][:8] + '00abcd' + op['wqe'][14:]
         self.assertEqual(list(hw_check.compare_ops(ours, soft)), [])
 
@@ -94,7 +95,7 @@ class HwCheck(unittest.TestCase):
         self.assertNotIn('conform', done.stdout)
 
     def test_look(self):
-        """What devtools/hw-check asks before it builds: names of /sys, or the bus addresses."""
+        """Queries of devtools/hw-check before it builds: names in /sys, or bus addresses."""
         hw_check = load(SCRIPT)
         hw_check.devices = lambda: ['mlx5_0', 'rxe0']
         hw_check.bus = lambda name: '0000:3b:00.0' if name == 'mlx5_0' else None
@@ -117,7 +118,7 @@ class HwCheck(unittest.TestCase):
             self.assertEqual(hw_check.with_resize(name), name)
 
     def test_brief(self):
-        """Rows that want an ability are counted; all others are told."""
+        """Rows that lack a capability are counted; all others are listed."""
         hw_check = load(SCRIPT)
         ours = {'data/a': 'skip', 'data/b': 'skip', 'data/c': 'fail', 'mw/a': 'skip', 'mw/b': 'pass'}
         soft = {'data/a': 'pass', 'data/b': 'pass', 'data/c': 'pass', 'mw/a': 'fail', 'mw/b': 'skip'}
@@ -127,7 +128,7 @@ class HwCheck(unittest.TestCase):
             'data/*: 2 skip for want of an ability that software has'])
 
     def test_commands(self):
-        """A command that the device refuses is told."""
+        """A command that the device refuses is listed."""
         ours = {'commands': [{'call': 'general', 'in': '0a00', 'out': '03', 'ret': -121}]}
         soft = {'commands': [{'call': 'general', 'in': '0a00', 'out': '00', 'ret': 0}]}
         hw_check = load(SCRIPT)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""hw-check as a card's owner runs it, over libibverbs and libmlx5 as they are installed, whose calls
-to the kernel end in the software device: what it finds differs from that device in nothing that has
-no reason."""
+"""hw-check as a card's owner runs it, with the installed libibverbs and libmlx5, whose calls to the
+kernel end in the software device. Each difference from that device must have a reason.
+"""
 
 import json
 import os
@@ -11,18 +11,19 @@ import sys
 import tempfile
 import unittest
 
-# "meson test libmlx5 libmlx5-verbs" run all of conform.
+# "meson test libmlx5 libmlx5-verbs" runs all of conform.
 ROWS = 'device/*,data/rc/*,atomic/*,memory/*,umem/*,key/*,cq/*,srq/*,async/fault/*'
-# Areas of conform that skip by a driver, and why, or pass in place of skipping.
-FAULTS = ('async/fault/',)      # on command of the software device, of which the driver sees a card
-MACHINE = ('memory/mr/over-4GiB/',)     # what is no software device has to pin it: may be too much
+# Areas of conform that a driver skips, with the reason, or that may pass instead.
+FAULTS = ('async/fault/',)      # faults of the software device on command; the driver takes it for a card
+# must be pinned unless the device is software, which may exceed the limit
+MACHINE = ('memory/mr/over-4GiB/',)
 NO_CALL = ('atomic/rc/masked', 'atomic/rc/no-masked', 'atomic/uc/masked', 'cq/compression/',
            'cq/no-compression/', 'device/counters/', 'device/no-counters/', 'key/', 'umem/')
 ATTR_VERBS = {
-    # libibverbs has no call for them
+    # libibverbs has no call for these
     'bf_size', 'counters', 'cqe_compression', 'masked_atomics', 'masked_atomics_be',
     'max_mkey_pieces', 'max_umem', 'mkey_atomic_align', 'mkey_interleaved', 'mkey_layout',
-    # what the provider tells, or what a QP was made with
+    # reported by the provider, or derived from the attributes of a QP
     'max_cqe', 'max_inline', 'max_recv_sge', 'max_sge',
     'driver', 'software'}
 
@@ -49,7 +50,7 @@ class HwCheck(unittest.TestCase):
     def test_card(self):
         report = self.check('--filter', ROWS, 'mlx5_0')
         found = report['differences']
-        # Not the software device by another name.
+        # It is not the software device under another name.
         self.assertEqual(report['device']['attr']['software'], 0)
         self.assertEqual(found['attr'], ['software: 0, software 1'])
         self.assertGreater(len(report['device']['commands']), 15)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recordings of devices hold, and hw-golden makes such of a report and notices what changed.
+"""Recordings of devices are valid; hw-golden makes one from a report and detects changes.
 
 usage: test_hw_golden.py HW_GOLDEN BUILD FOLDER
 """
@@ -23,7 +23,7 @@ class HwGolden(unittest.TestCase):
         return done.stdout
 
     def record(self, folder, device):
-        """A report as hw-check writes it, of @device; no rows of conform, they are not kept."""
+        """Makes a report as hw-check writes it, for @device, without conform's rows, which are not stored."""
         path = os.path.join(folder, 'report.json')
         part = os.path.join(folder, 'part.json')
         done = subprocess.run([os.path.join(BUILD, 'test/hw/hw_report'), '--lcores=0,1',
@@ -40,7 +40,7 @@ class HwGolden(unittest.TestCase):
         return os.path.join(folder, 'card.json'), text
 
     def changed(self, path, change):
-        """What --check says when @change was done to the recording, which it is not left in."""
+        """Returns the output of --check after @change to the recording, which is then restored."""
         with open(path) as f:
             was = f.read()
         data = json.loads(was)
@@ -57,7 +57,7 @@ class HwGolden(unittest.TestCase):
         print(self.run_golden(['--check'] + FILES), end='')
 
     def test_a_device_that_differs(self):
-        """Its differences are listed by field, and hold from then on."""
+        """Its differences are listed by field, and are expected from then on."""
         with tempfile.TemporaryDirectory() as folder:
             path, text = self.make(folder, 'soft0,log_max_msg=12,no_atomic')
             for line in ('INIT2RTR_QP qpc.log_msg_max: 12, software 30',
@@ -70,7 +70,7 @@ class HwGolden(unittest.TestCase):
             self.assertIn('gone: of old', text)
 
     def test_what_changed(self):
-        """A byte of each kind."""
+        """Changes a byte of each kind."""
         def op(data, name):
             return next(o for o in data['ops'] if o['name'] == name)
 
@@ -97,7 +97,7 @@ class HwGolden(unittest.TestCase):
             self.run_golden(['--check', path])
 
     def test_no_bytes(self):
-        """A report of another driver has none."""
+        """A report of another driver has no bytes."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'report.json')
             with open(path, 'w') as f:

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Tests of cmocka that register themselves: no list of them is kept.
+ * Tests of cmocka that register themselves, without a list of tests.
  *
  *     TEST(test_name)                              a test
  *     {
@@ -31,7 +31,7 @@
 static struct CMUnitTest bb_tests[BB_TEST_MAX];
 static int bb_test_lines[BB_TEST_MAX], bb_test_count;
 
-/* Called by constructors, in any order: sorts by line. */
+/* Called by constructors, in any order; sorts by line. */
 static inline void
 bb_test_add(int line, struct CMUnitTest test)
 {
@@ -59,7 +59,10 @@ bb_test_add(int line, struct CMUnitTest test)
 #define TEST_WITH(setup_, teardown_, name_) TEST_STATE(setup_, teardown_, NULL, name_)
 #define TEST(name_)                         TEST_WITH(NULL, NULL, name_)
 
-/* Runs the tests of this file, with @setup before and @teardown after all. Returns the failures. */
+/*
+ * Runs the tests of this file, with @setup before and @teardown after all. Returns the number of
+ * failures.
+ */
 static inline int
 bb_test_run(const char *file, CMFixtureFunction setup, CMFixtureFunction teardown)
 {
@@ -68,7 +71,9 @@ bb_test_run(const char *file, CMFixtureFunction setup, CMFixtureFunction teardow
 	return _cmocka_run_group_tests(file, bb_tests, (size_t)bb_test_count, setup, teardown);
 }
 
-/* @ready_: an expression, as a call that starts EAL. If it is not 0 it is the exit status. */
+/*
+ * @ready_: an expression, such as a call that starts EAL. If it is not 0 it is the exit status.
+ */
 #define TEST_MAIN(ready_) TEST_MAIN_WITH(NULL, NULL, ready_)
 #define TEST_MAIN_WITH(setup_, teardown_, ready_)                                                  \
 	int main(void)                                                                             \

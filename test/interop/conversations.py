@@ -176,7 +176,7 @@ def count_up(pair, times):
 
 @talk(cells('RC', 'fetch_add', '32 in a row'))
 def rc_counting(pair):
-    """32 FETCH_ADD, one at a time: each is carried out once"""
+    """32 FETCH_ADD, one at a time: each executes once"""
     pair.connect()
     count_up(pair, 32)
     pair.cell('fetch_add', '32 in a row')
@@ -185,7 +185,7 @@ def rc_counting(pair):
 
 @talk(cells('RC', 'send | write | read | fetch_add', '12 of each in flight'))
 def rc_pipeline(pair):
-    """48 requests in flight at a time: completions in order, each carried out once"""
+    """48 requests in flight at a time: completions in order, each request executes once"""
     rounds, size = 12, 2500
     pair.connect()
     pair.value(pair.b, 64, 0)

@@ -85,7 +85,7 @@ def rc_refused(pair):
 
 def unreceived(pair, length, **where):
     """A SEND without a receive, then one with: the first is lost, unknown to the sender."""
-    # Its completion says that it left, not that it came: wait until there is nothing to wait for.
+    # Its completion means that it left, not that it arrived: waits until it cannot arrive any more.
     for number, wait in enumerate((10, 100, 1000, 10000)):
         pair.request('send_imm', len=100, imm=2 * number, **where)
         assert pair.b.completion(wait) is None, 'a SEND without a receive completes one'
@@ -110,7 +110,7 @@ def uc_lost(pair):
     pair.value(pair.b, TARGET2, value)
     args = pair.remote(TARGET2)
     pair.request('write', len=8, raddr=args['raddr'], rkey=args['rkey'] ^ 0x5500)
-    # The message behind it comes, so it would be there.
+    # The following message has arrived, so the first one would be there.
     pair.receive(9)
     pair.request('send', len=100)
     pair.expect(pair.b, 'UC SEND', id=9, status=peer.SUCCESS, len=100)

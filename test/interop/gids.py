@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""GIDs of a real kernel: bb_gid_list() and bb_gid_choose() on rxe0 in a guest, whose interface
-gets VLANs, loses and gains addresses, and goes into a bond. What ran in the guest before has
-its interface no more afterwards."""
+"""GIDs of a real kernel: bb_gid_list() and bb_gid_choose() on rxe0 in a guest, whose interface gets
+VLANs, loses and gains addresses, and goes into a bond. Programs started earlier in the guest have
+lost its interface afterwards.
+"""
 
 import ipaddress
 import re
@@ -31,8 +32,8 @@ ip link set bond0 up'''
 
 ADD, DROP = 'ip addr add %s/24 dev eth0', 'ip -4 addr flush dev eth0'
 
-# What is done to the guest's interface, each with the GID that comes by it, or with '-' goes;
-# and each wish, with the address and what else its answer must have.
+# Changes of the guest's interface, each with the GID that appears or, with '-', disappears; and
+# each wish, with the address and other words that its answer must have.
 STEPS = [
     ([('', '192.0.2.2'), ('', '2001:db8::2')], {
         'any': '192.0.2.2 .*eth0$', 'ipv6': '2001:db8::2 .*eth0$', 'vlan=5': 'ENOENT$',
@@ -42,11 +43,11 @@ STEPS = [
         'vlan=5': '198.51.5.2 .*eth0.5, VLAN 5$', 'vlan=7': '198.51.7.2 .*eth0.7, VLAN 7$',
         'netdev=eth0.7': '198.51.7.2 .*VLAN 7$', 'ipv6,vlan=5': 'fe80::.*eth0.5, VLAN 5$',
         'vlan=6': 'ENOENT$'}),
-    # Its place in the table goes to another address; both fit, and one is not taken by chance.
+    # Another address takes its index; both match, and neither is chosen by chance.
     ([(DROP, '-192.0.2.2'), (ADD % '192.0.2.77', '192.0.2.77'), (ADD % '192.0.2.2', '192.0.2.2')], {
         'any': 'ENOTUNIQ$', 'addr=192.0.2.2': '192.0.2.2 .*eth0$',
         'addr=192.0.2.77': '192.0.2.77 .*eth0$', 'vlan=5': '198.51.5.2 .*VLAN 5$'}),
-    # Nothing untagged is left of IPv4.
+    # No untagged IPv4 address is left.
     ([(DROP, '-192.0.2.2'), ('', '-192.0.2.77')], {
         'any': '2001:db8::2 .*eth0$', 'ipv4': 'ENOTUNIQ$', 'ipv4,vlan=7': '198.51.7.2 .*VLAN 7$'}),
     ([(ADD % '192.0.2.2', '192.0.2.2'), (BOND, '192.0.2.9'), ('', '-198.51.5.2')], {
@@ -56,7 +57,7 @@ STEPS = [
 
 
 def raw(address):
-    """As sysfs has it."""
+    """Returns an address in the form of sysfs."""
     ip = ipaddress.ip_address(address)
     return ipaddress.ip_address('::ffff:' + address if ip.version == 4 else address).exploded
 
@@ -68,14 +69,14 @@ class Table:
         self.there = there
 
     def change(self, script, gid):
-        """Do that, and wait: the kernel fills the table from a work queue."""
+        """Executes a change and waits for it: the kernel fills the table from a work queue."""
         self.there.run(script or 'true')
         self.there.wait_for('%s grep -q %s /sys/class/infiniband/rxe0/ports/1/gids/?' % (
             '!' if gid[0] == '-' else '', raw(gid.strip('-'))))
 
 
 class Gids(Table):
-    """The program, which has rxe0 open all the time."""
+    """The program, which has rxe0 open permanently."""
 
     def __init__(self, there, program):
         super().__init__(there)
@@ -99,7 +100,7 @@ class Gids(Table):
         return list(iter(self.line, ''))
 
     def step(self, changes, answers):
-        """The table afterwards, the answers being as they should."""
+        """Makes the changes and checks the answers. Returns the table."""
         for script, gid in changes:
             self.change(script, gid)
         table = self.table()
@@ -111,14 +112,14 @@ class Gids(Table):
 
 
 def place(there, device, address):
-    """Where a device has that GID."""
+    """Returns the index of that GID of a device."""
     folder = '/sys/class/infiniband/%s/ports/1/gids' % device
     there.wait_for('grep -q %s %s/?' % (raw(address), folder))
     return int(there.run('cd %s && grep -l %s ?' % (folder, raw(address))).split()[0])
 
 
 def check(there, program, vlans, bond):
-    """All steps; how many wishes were asked. vlans and bond are called when there are some."""
+    """Runs all steps. Returns the number of wishes. Calls vlans and bond when they exist."""
     gids = Gids(there, program)
     tables = []
     for i, step in enumerate(STEPS):
@@ -126,7 +127,7 @@ def check(there, program, vlans, bond):
         if i == 1:
             vlans()
     bond()
-    # The same address is found at another place.
+    # The same address is found at another index.
     at = [next(line.split(', ')[1] for line in table if line.startswith('192.0.2.2 '))
           for table in (tables[1], tables[2])]
     assert at[0] != at[1], at

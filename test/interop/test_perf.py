@@ -173,15 +173,12 @@ def cases(everything):
 
 
 def stuck(there, case, text):
-    """Whether the guest's queue pair is one that rdma_rxe has forgotten.
-
-    ibv_rc_pingpong has a timeout of 67 ms, which the guest often exceeds, and perftest one of
-    1.1 s, which it exceeds where others keep the machine busy: they send messages again that were
-    ACKed. When such an ACK comes in the middle of that, Linux 6.1 completes the
-    request, leaves its PSN where it was, inside the message, and neither sends nor counts time
-    any more. Nobody else can do this: a queue pair in RTS with half a message sent sends the
-    rest, or sends again after its timeout.
-    """
+    """Returns whether the guest's queue pair is one that rdma_rxe has forgotten. ibv_rc_pingpong
+    has a timeout of 67 ms, which the guest often exceeds. perftest has one of 1.1 s, which it
+    exceeds on a busy machine. Both then retransmit messages that were ACKed. If such an ACK
+    arrives during that, Linux 6.1 completes the request but leaves its PSN inside the message.
+    Afterwards it neither sends nor runs its timer. A correct peer cannot cause this state: a
+    queue pair in RTS with half a message sent sends the rest, or retransmits after its timeout."""
     began = re.search(r'remote +LID .* QPN 0x(\w+), PSN 0x(\w+)', text)
     if not began or case.connection or '_ud_' in case.program or '_uc_' in case.program:
         return False

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """READs of Linux's rdma_rxe that succeed without their tail: the kernel's fault or Bluebell's.
 
-rxe_read.c shows the kernel's fault without Bluebell; rxe_read.txt explains it. Then Bluebell
-answers READs, over paths that deliver an ACK late, add a stale ACK, or reorder. A READ that ends
-wrong is the kernel's fault only if the record of the path says that Bluebell sent all of its bytes
-and nothing else about it, and the guest's buffer lacks a tail and is right otherwise. The kernel's
-fault is reported; all else fails.
+rxe_read.c shows the kernel's fault without Bluebell; rxe_read.txt explains it. Then Bluebell answers
+READs, over paths that deliver an ACK late, add a stale ACK, or reorder. A wrong READ is the kernel's
+fault only under two conditions. The record of the path shows that Bluebell sent all of its bytes and
+nothing else about it. The guest's buffer lacks a tail and is right otherwise. The kernel's fault is
+reported; every other error fails the test.
 """
 
 import argparse

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do the tests find defects? Seeds single-line changes in lib/ and drivers/, one at a time, and runs the tests.
+"""Checks that the tests find defects: seeds single-line changes in lib/ and drivers/, one at a time, and runs the tests.
 
 usage: seeded.py [--seed N] [--count N] [--protocol FILE] [--full] TREE BUILD
 
-TREE is a clone that nobody works in, BUILD its build folder (devtools/test makes build-test/gcc). Each
+TREE is a clone that is not used otherwise, BUILD its build folder (devtools/test makes build-test/gcc). Each
 change is compiled and tested in steps; the first test that fails ends it:
   1. tests that load the library: model suite, conformance on soft0 and over a wire, golden
   2. the other tests of devtools/test, linked anew
   3. --full: the tests of --all, under AddressSanitizer (TREE/build-test/asan) as well
-Results go to FILE, a line each, and a run with the same FILE goes on where the last one ended.
-Changes are named by file name and text, so that trees whose files have moved get the same ones.
+Results go to FILE, one line each. A run with the same FILE continues where the last one ended.
+Changes are named by file name and text, so that trees with moved files get the same changes.
 """
 
 import argparse
@@ -43,20 +43,20 @@ def sources(tree):
 
 
 def changes_of(line):
-    """What a line may become."""
+    """Returns the possible changes of a line."""
     if SKIP.search(line) or '\t' not in line[:1]:
         return []
-    # Not in a text: an even number of quotation marks stands before it.
+    # Not inside a string: an even number of quotation marks precedes it.
     found = [line[:m.start()] + new + line[m.end():] for old, new in OPERATORS for m in old.finditer(line)
              if line.count('"', 0, m.start()) % 2 == 0]
-    # A statement that is left out; declarations have a type first.
+    # Omits a statement; declarations start with a type.
     if STATEMENT.match(line) and not re.match(r'^\t+[a-z_]\w*( \w+)? \**\w+( = |;|\[|,)', line):
         found.append('')
     return found
 
 
 def candidates(tree):
-    """(file name, line text, which of the lines with it, new text), in an order that is always the same."""
+    """Returns (file name, line text, number among equal lines, new text), always in the same order."""
     found = []
     for name, path in sorted(sources(tree).items()):
         seen = {}
@@ -68,7 +68,8 @@ def candidates(tree):
 
 
 def chosen(changes, most):
-    """The first @most of the shuffled @changes with one a file; headers last, as all is compiled anew for each."""
+    """Returns the first @most of the shuffled @changes, one per file; headers last, as each
+    recompiles all."""
     files = {}
     for change in changes:
         files.setdefault(change[0], change)
@@ -94,7 +95,7 @@ class Tree:
             return hashlib.sha256(f.read()).hexdigest()
 
     def apply(self, change):
-        """Change the file; returns a function that restores it, or None if there is no such line here."""
+        """Changes the file. Returns a function that restores it, or None if the line does not exist."""
         name, line, nth, new = change
         path = os.path.join(self.top, self.paths[name]) if name in self.paths else None
         if path is None:
@@ -122,7 +123,8 @@ class Tree:
         return [(t['name'], {s.split(':')[-1] for s in t['suite']}, t['cmd'][0]) for t in json.loads(out)]
 
     def first_failure(self, build, names, env=None, multiplier=1):
-        """Name of a test that fails, or None. Not all at once: a change ends at its first failure."""
+        """Returns the name of a failing test, or None. Not all at once: a change ends at its first
+        failure."""
         for parallel, some in ((3, [n for n, alone in names if not alone]), (1, [n for n, alone in names if alone])):
             if not some:
                 continue
@@ -149,8 +151,8 @@ def quick(tests):
 
 
 def judge(tree, header, full):
-    """Test that finds the change that is in the tree, with its step; '' if none does; None: it is no change,
-    or does not compile."""
+    """Returns the test that detects the present change, with its step; '' if none does; None if it
+    changes nothing or does not compile."""
     build = tree.build
     # A header is compiled into programs, too.
     libraries = [] if header else ['libbluebell_whole.so'] + ['%s.so.%s' % (lib, version(build)) for lib in
