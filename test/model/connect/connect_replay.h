@@ -79,7 +79,10 @@ stop(struct bb_replay *r)
 	pair_close(&p);
 }
 
-/* Posts an inline WRITE of @value to 8-byte slot @place of the region, with a wrong key if @bad. */
+/*
+ * Posts an inline WRITE of @value to the region's 8-byte slot number @place, with a wrong key if
+ * @bad.
+ */
 static inline uint32_t
 put(struct bb_replay *r, uint64_t wr_id, uint64_t value, uint32_t place, uint32_t flags, bool bad,
     int *err)

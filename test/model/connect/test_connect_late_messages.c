@@ -74,9 +74,9 @@ TEST(test_answer)
 }
 
 /*
- * An accepting side that is connected to again sends a message that only a connecting side sends.
- * The queue pair is in RESET, and the connection is not recovered: the socket is closed, and
- * connected again.
+ * A peer that is connected to again sends RTU, which only a connecting side sends. The queue pair
+ * stays in RESET, and the connection stays LOST: the socket is closed, and the next attempt
+ * connects.
  */
 TEST(test_wrong_side)
 {

@@ -161,7 +161,10 @@ T(fork_mark_stays)
 	assert_int_equal(close_all(&m), 0);
 }
 
-/* Kernels before 6.2 return EINVAL, later ones EOPNOTSUPP; core uses neither. */
+/*
+ * A device without paging: the library refuses it by the capability. The kernel's own error
+ * differs: EINVAL before 6.2, EOPNOTSUPP later.
+ */
 T(no_paging)
 {
 	struct bb_mr *mr = NULL;

@@ -416,7 +416,7 @@ T(test_settled_late)
 	bind1(e, mw, 0, 0, 0);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 
-	/* Nor does a failure make it a failed request. */
+	/* A later failure of the queue does not make the completed bind a failed one. */
 	mr = region(e);
 	assert_int_equal(post1(e, mw, mr), 0);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);

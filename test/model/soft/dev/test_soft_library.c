@@ -48,7 +48,10 @@ loaded(void)
 	return count;
 }
 
-/* Writes BB_DRIVER_PATH/libbluebell-soft.so.0 from @path, with the release of its node changed. */
+/*
+ * Copies @path to BB_DRIVER_PATH/libbluebell-soft.so.0; changes the release in the version node
+ * if @other_release.
+ */
 static void
 copy_library(const char *path, bool other_release)
 {
