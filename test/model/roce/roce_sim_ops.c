@@ -5,8 +5,8 @@
 #include "../../fakes/roce_keep.h"
 #include "roce_sim.h"
 
-#define CANDIDATES                                                                                 \
-	4096u /* a received message is searched among this many newest messages of UC and UD \ */
+/* Number of the newest messages of UC and UD among which a received message is searched. */
+#define CANDIDATES 4096u
 
 #define CHECK(q_, cond_, fmt_, ...)                                                                \
 	do {                                                                                       \

@@ -290,11 +290,10 @@ TEST(test_bad_calls)
  * empty, and sleeps. The sender waits for an acknowledgement now and then, so that both sides
  * become idle again and again. A lost event shows as a wait that times out. On a loaded machine
  * each change of sides waits for a time slice; the test then sends as many messages as fit into
- * STRESS_S seconds.
+ * STRESS_S seconds. With two engines each message waits for both threads, so there are fewer
+ * messages.
  */
-#define STRESS                                                                                     \
-	(env_two_uars() ? 2000u : 100000u) /* with two engines each message waits for both         \
-					    * threads \ */
+#define STRESS       (env_two_uars() ? 2000u : 100000u)
 #define STRESS_S     10
 #define STRESS_LEAST 500u
 
