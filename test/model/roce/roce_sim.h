@@ -69,8 +69,8 @@ struct sim_msg {
 	uint32_t len, imm;
 	uint64_t off; /* offset in the peer's region */
 	uint64_t swap_add, compare, orig;
-	uint64_t key; /* pattern of the message's bytes; READ: of the bytes that it reads, from
-		       * key_off on */
+	/* Pattern of the message's bytes; READ: of the bytes that it reads, from key_off on. */
+	uint64_t key;
 	uint64_t key_off;
 	uint64_t area;   /* position in the ring of ranges to write to */
 	uint32_t placed; /* READ: bytes received; UC WRITE: bytes written */

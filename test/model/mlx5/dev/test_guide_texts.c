@@ -326,8 +326,7 @@ static const char *const elsewhere[] = {
 	"cannot load the software device from %s",          /* model soft_library */
 	"is not the software device of this libbluebell",   /* model soft_library */
 	"add bluebell-soft to the packages",                /* test/consumer/run */
-	"the process is at a limit",                        /* ulimit -v; does not work with
-							     * sanitizers */
+	"the process is at a limit",                        /* ulimit -v fails sanitizers */
 	"the locked memory limit is reached",               /* unit verbs_attr */
 	"lookups there find no lkey",                       /* unit mem */
 	"the CQ belongs to lcore %u",                       /* unit loop: needs two lcores */

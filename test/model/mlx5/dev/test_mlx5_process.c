@@ -357,8 +357,8 @@ test_child_that_initialises_eal_itself_uses_devices(void **state)
 	assert_int_equal(early_child, 0);
 }
 
-static unsigned int alarms; /* Signals received; __atomic because EAL's threads take signals,
-			     * too. */
+/* Signals received; accessed with __atomic, because EAL's threads take signals, too. */
+static unsigned int alarms;
 
 static void
 on_alarm(int sig)

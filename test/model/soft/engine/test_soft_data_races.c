@@ -24,8 +24,8 @@ struct side {
 	struct rig_cq *c;
 	struct rig_mem *m;
 	const struct side *peer;
-	uint32_t total; /* Messages to send; accessed with __atomic, reduced once, never below
-			 * sent. */
+	/* Messages to send; accessed with __atomic, reduced once, never below sent. */
+	uint32_t total;
 	uint32_t sent, acked, received;
 	const char *failed;
 	bool done;
@@ -194,8 +194,8 @@ watcher_run(void *arg)
 RIG_TEST_TWO(test_threads_units, NULL)
 {
 	static const struct {
-		uint32_t offset, len, unit; /* offset and length of the payload, and offset of
-					     * the unit from the payload's start */
+		/* Offset and length of the payload; offset of the unit from the payload's start. */
+		uint32_t offset, len, unit;
 	} cases[] = {{4, 200, 60}, {4, 200, 28}, {1, 15, 7}, {0, 33, 0}, {5, 1001, 507}};
 	struct rig_pair *p = *state;
 	uint32_t i, k;

@@ -207,8 +207,7 @@ TEST(test_states)
 		umr_ok(&k->p.b, &w);
 		w = bind_make(k, true);
 		w.key = (w.key & ~0xffu) | 0x77;
-		if (i < 2) /* a bound window of type 2 cannot be bound again, with the check or
-			    * without */
+		if (i < 2) /* a window of type 2 cannot be bound again */
 			w.u.flags = (uint8_t)(0x90 | flags[i]);
 		else /* a stale low byte */
 			w = inv_make(k->two->rkey ^ 0x80);
