@@ -163,7 +163,7 @@ exchange_keys(struct perf *p, bool again, const char *what)
 	if (keys.addr.qpn == p->peer.addr.qpn && keys.addr.psn == p->peer.addr.psn &&
 	    keys.rkey == p->peer.rkey && keys.vaddr == p->peer.vaddr)
 		return 0;
-	say("the peer names a second queue pair; give it one (-q 1)");
+	say("the peer uses a second queue pair, which is not supported; start it with -q 1");
 	return -1;
 }
 

@@ -287,8 +287,8 @@ perf_create(struct perf *p)
 
 	if (is_ud(p) && p->o.size > p->mtu) {
 		if (p->o.size_given) {
-			say("--size %u: a datagram has %u bytes at most, the smaller MTU of both "
-			    "ends",
+			say("--size %u: a datagram has at most %u bytes (the smaller MTU of both "
+			    "ends)",
 			    p->o.size, p->mtu);
 			return -1;
 		}

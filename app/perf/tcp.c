@@ -306,7 +306,7 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 			return -1;
 		}
 		if (overdue(p)) {
-			say("the peer's %s does not come: %zu of %zu bytes in %u s; is it %s?",
+			say("the peer's %s is incomplete: %zu of %zu bytes in %u s; does the peer run %s?",
 			    what, len - left, len, p->o.seconds, p->o.proto->peer);
 			return -1;
 		}

@@ -28,7 +28,7 @@ start_run(struct session *s, unsigned int argc, char **argv)
 	if (!nothing_behind(s, argc, argv))
 		return;
 	if (s->run.running) {
-		session_wrong(s, "start: a test runs already; stop it first");
+		session_wrong(s, "start: a test is already running; stop it first");
 		return;
 	}
 	if (s->run.server != NULL) {

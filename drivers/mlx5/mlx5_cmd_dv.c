@@ -171,7 +171,7 @@ options(const char *name, const char *args, struct mlx5_ctx *c)
 			c->bf_copy[len - skip] = '\0';
 		} else {
 			BB_LOG(ERR,
-			       "%s: unknown device option in \"%s\" (there are: cq_resize, "
+			       "%s: unknown device option in \"%s\" (valid options: cq_resize, "
 			       "bf_copy=plain|neon|avx2|avx512|movdir64b)",
 			       name, args);
 			return -EINVAL;

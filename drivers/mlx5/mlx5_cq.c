@@ -51,8 +51,8 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 
 	ret = d->cmd->query_eqn(d->ctx, attr->comp_vector, &eqn);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: no CQ: no event queue of completion vector %u: %s", d->ctx->name,
-		       attr->comp_vector, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot create a CQ: no event queue for completion vector %u: %s",
+		       d->ctx->name, attr->comp_vector, strerror(-ret));
 		return ret;
 	}
 	c = calloc(1, sizeof(*c));

@@ -253,7 +253,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	/* rxe raises no such events. For other devices no call reports whether they do. */
 	attr->refusal_events = !d->rxe;
 	if (attr->ports == 0 || attr->max_cqe == 0 || attr->max_qp_wr == 0 || attr->max_sge == 0) {
-		BB_LOG(ERR, "%s: impossible limits: %u ports, %u CQEs, %u WQEs, %u pieces",
+		BB_LOG(ERR,
+		       "%s: the device reports unusable limits: %u ports, %u CQEs, %u WQEs, %u SGEs",
 		       d->ibname, attr->ports, attr->max_cqe, attr->max_qp_wr, attr->max_sge);
 		return -EIO;
 	}

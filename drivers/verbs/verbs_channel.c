@@ -107,7 +107,7 @@ unraise(struct verbs_channel *h, struct verbs_cq *c)
 	TAILQ_REMOVE(&h->raised, c, link);
 	c->raised = false;
 	if (TAILQ_EMPTY(&h->raised) && read(h->evfd, &n, sizeof(n)) < 0)
-		BB_LOG(DEBUG, "nothing to read of an event descriptor");
+		BB_LOG(DEBUG, "no event to read from the event descriptor");
 }
 
 /* Takes an event that this driver raised; NULL if none. */

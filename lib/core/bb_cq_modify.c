@@ -76,8 +76,8 @@ resize_check(const struct bb_cq *cq, uint32_t depth)
 	}
 	if (rte_align32pow2(depth) < ctrl->reserved) {
 		BB_LOG(ERR,
-		       "%s: CQ 0x%x is not made %u deep: its %u queue%s may yield %u CQEs; destroy "
-		       "some of their QPs first",
+		       "%s: CQ 0x%x cannot be resized to %u: its %u queue%s may yield %u CQEs; destroy "
+		       "some of its QPs first",
 		       dev->name, cq->cqn, depth, ctrl->queues, BB_PLURAL(ctrl->queues),
 		       ctrl->reserved);
 		return -EINVAL;

@@ -213,7 +213,7 @@ class Perf(AppTest):
                 (4, perfpeer.keys(gid='0' * 32), 'start it with -g N (perftest: -x N)'),
                 (4, perfpeer.keys(gid='fe80' + '0' * 27 + '1'), 'pick another with -g'),
                 (4, perfpeer.keys(reads=0), 'allows no READs'),
-                (5, perfpeer.keys(qpn=0x78), 'names a second queue pair')):
+                (5, perfpeer.keys(qpn=0x78), 'uses a second queue pair')):
             def talk(conn, place=place, data=data):
                 for part in good[:place]:
                     perfpeer.exchange(conn, part)

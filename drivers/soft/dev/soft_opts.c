@@ -405,8 +405,8 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	}
 	if (parsed.wire && soft_defect_of_loop(&parsed) != NULL) {
 		SOFT_LOG(ERR,
-			 "%s: defect=%s is not of packets: leave out wire=, port= and shm=", name,
-			 soft_defect_of_loop(&parsed));
+			 "%s: defect=%s does not apply to packets: leave out wire=, port= and shm=",
+			 name, soft_defect_of_loop(&parsed));
 		return -EINVAL;
 	}
 	/*
@@ -423,11 +423,11 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	if (!parsed.wire &&
 	    (soft_net_faulty(&parsed.tx_fault) || soft_net_faulty(&parsed.rx_fault))) {
 		SOFT_LOG(ERR,
-			 "%s: tx_ and rx_ faults are of packets: they need wire=1 or port=", name);
+			 "%s: tx_ and rx_ faults apply to packets: give wire=1 or port=", name);
 		return -EINVAL;
 	}
 	if (!parsed.wire && parsed.capture[0] != '\0') {
-		SOFT_LOG(ERR, "%s: capture= is of packets: it needs wire=1", name);
+		SOFT_LOG(ERR, "%s: capture= records packets: give wire=1", name);
 		return -EINVAL;
 	}
 	if (parsed.virtual_time && parsed.port.name[0] != '\0') {

@@ -126,8 +126,8 @@ soft_dm_free(struct mlx5_ctx *ctx_, struct mlx5_dm *dm)
 	/* Same check as uverbs_free_dm(). */
 	if (d->mrs != 0) {
 		pthread_mutex_unlock(&dev->lock);
-		SOFT_LOG(ERR, "%s: %u MRs name the device memory: deregister them first", dev->name,
-			 d->mrs);
+		SOFT_LOG(ERR, "%s: %u MRs still use the device memory: deregister them first",
+			 dev->name, d->mrs);
 		return -EBUSY;
 	}
 	memset(dev->ctl->memic.used + d->page, 0, d->pages);

@@ -170,8 +170,9 @@ soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
 		why = "an alignment above log_max_memic_addr_alignment";
 	if (why == NULL)
 		return 0;
-	SOFT_LOG(ERR, "%s: %" PRIu64 " bytes of device memory aligned to 2^%u: that is %s", name,
-		 len, log_align, why);
+	SOFT_LOG(ERR,
+		 "%s: %" PRIu64 " bytes of device memory aligned to 2^%u: the request is for %s",
+		 name, len, log_align, why);
 	return -EINVAL;
 }
 

@@ -109,7 +109,7 @@ call(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 	if (ret == 0)
 		return 0;
 	close(*sock);
-	SOFT_LOG(ERR, "%s: process %d is of user %u and not trusted: %s", shm->dev->name,
+	SOFT_LOG(ERR, "%s: process %d belongs to user %u, which is not trusted: %s", shm->dev->name,
 		 (int)tx->pid, (unsigned int)uid, soft_shm_user_hint(shm, uid, hint));
 	return ret;
 }

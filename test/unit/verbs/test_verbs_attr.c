@@ -136,7 +136,7 @@ T(test_senseless)
 		told = &none[i];
 		log_begin();
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), -EIO);
-		log_expect("impossible limits");
+		log_expect("unusable limits");
 		assert_null(dev);
 		assert_int_equal(null_dev.objects, 0);
 	}

@@ -334,7 +334,7 @@ static const char *const elsewhere[] = {
 	"with role=client it needs one with role=server that runs already", /* soft_port_memif */
 	"no answer from",                                                   /* model, interop */
 	"mtu=%u does not fit",                                              /* soft_port_linux */
-	"and not trusted",                                                  /* needs another user */
+	"which is not trusted",                                             /* needs another user */
 	"queue of connections has been full",                               /* model shm_call */
 	"a child of fork() cannot open devices",                            /* model mlx5_process */
 	"a connection owns the QP", /* model connect_owner */
