@@ -12,7 +12,8 @@ die() {
   exit 1
 }
 
-# What devtools/packages calls $1 is called here; nothing: there is none. See its head.
+# Prints the present name of the package that devtools/packages calls $1, nothing if there is none.
+# See its head.
 package_here() {
   case $1 in *-14*) ;; *) echo "$1"; return ;; esac
   # shellcheck disable=SC1091
@@ -26,7 +27,8 @@ package_here() {
   fi
 }
 
-# The packages of group $1 (run, cross, quick, all, long) that are not installed; each has those before it.
+# Prints the packages of group $1 (run, cross, quick, all, long) that are not installed; each group
+# includes those before it.
 missing_packages() {
   case $1 in
   run) groups="run" ;;
@@ -54,14 +56,14 @@ apt_get() {
     -o Dpkg::Use-Pty=0 "$@" </dev/null >"$APT_LOG" 2>&1
 }
 
-# Every package of the list $@ has a version that apt could install.
+# Returns whether apt could install every package of the list $@.
 apt_knows() {
   for p in "$@"; do
     apt-cache policy "$p" 2>/dev/null | grep -q 'Candidate: [^(]' || return 1
   done
 }
 
-# Install what group $1 needs and the machine has not.
+# Installs the packages of group $1 that the machine lacks.
 prepare() {
   if ! command -v dpkg-query >/dev/null; then
     say "not a Debian system: the packages of devtools/packages are taken as present"
@@ -93,13 +95,13 @@ prepare() {
   say "packages: installed"
 }
 
-# The first $1 processors this process may use, as EAL's -l wants them.
+# Prints the first $1 processors that this process may use, in the form of EAL's -l.
 cpus() {
   sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status | tr ',' '\n' |
     while IFS=- read -r a b; do seq "$a" "${b:-$a}"; done | head -n "$1" | paste -s -d ,
 }
 
-# EAL arguments for at least $1 MB: hugepages when enough are free, else plain pages.
+# Prints EAL arguments for at least $1 MB: hugepages if enough are free, else plain pages.
 eal_memory() {
   free=$(awk '/^HugePages_Free/ {n = $2} /^Hugepagesize/ {kb = $2}
               END {print int(n * kb / 1024)}' /proc/meminfo)
