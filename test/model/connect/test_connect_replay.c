@@ -414,7 +414,10 @@ TEST(test_arguments)
 	wr.nsge = 0;
 	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
 	assert_int_equal(err, -EINVAL);
-	/* A replay with memory for one request: more of either would overflow it. */
+	/*
+	 * A replay with memory for one request: more inline data or more pieces would overflow
+	 * it.
+	 */
 	assert_int_equal(bb_replay_create(l.a, 1, BB_REPLAY_NONE, &none), 0);
 	wr = (struct bb_send_wr){.opcode = BB_WR_SEND, .sge = sge, .nsge = RTE_DIM(sge)};
 	assert_int_equal(bb_replay_post(none, &wr, 1, &err), 0);

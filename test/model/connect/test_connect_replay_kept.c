@@ -222,7 +222,7 @@ TEST(test_used_again)
 	stop(r);
 }
 
-/* Nor is the new request "maybe executed" because the former one was. */
+/* A new request in a reused entry is not "maybe executed" because the former request was. */
 TEST(test_used_again_maybe)
 {
 	struct bb_replay *r;

@@ -350,8 +350,8 @@ TEST(test_accept_by_another_gid_asks_first)
 }
 
 /*
- * A program that names its own GIDs may know one that reaches the peer, so it decides about the
- * request.
+ * A program that names its own GIDs may know one that reaches the peer, so the program decides
+ * about the request.
  */
 TEST(test_request_is_reported_where_accept_may_name_another_gid)
 {

@@ -132,7 +132,7 @@ TEST(test_dropped)
 		} else {
 			(void)send(fd, "x", 1, MSG_NOSIGNAL);
 			close(fd);
-			/* Freed by the first turn; its descriptor is closed by then. */
+			/* The first turn closes the descriptor and frees the connection. */
 			turn(&p);
 			turn(&p);
 		}

@@ -449,7 +449,7 @@ TEST(test_meanwhile)
 	for (i = 0; i < 10 || (__atomic_load_n(&asker.answers, __ATOMIC_RELAXED) < 200 &&
 			       rte_get_timer_cycles() < end);
 	     i++) {
-		/* Also with a port. */
+		/* Every second device has a port. */
 		env_open_spec(&e, i % 2 == 0 ? "soft0" : spec);
 		env_qps(&e);
 		connect_pair(e.a.qp, e.b.qp, &e.attr);

@@ -403,7 +403,10 @@ TEST(test_resize_of_an_armed_cq_raises_no_event)
 		no_event(&v);
 		assert_int_equal(bb_cq_resize(v.e.b.cq, 512), 0);
 		no_event(&v);
-		/* Nor does a moderated event (one or two CQEs) count the resize as a completion. */
+		/*
+		 * A moderated event (one or two CQEs) does not count the resize as a completion
+		 * either.
+		 */
 		assert_int_equal(bb_cq_moderate(v.e.b.cq, 1, 0), 0);
 		no_event(&v);
 		if (solicited) {

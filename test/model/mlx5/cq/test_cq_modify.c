@@ -209,7 +209,7 @@ TEST(test_moderation)
 	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
 	env_poll(&e, &e.a, wc, 4);
 
-	/* Or the event is raised when the period after the first completion ends. */
+	/* The event is also raised when the period after the first completion ends. */
 	assert_int_equal(bb_cq_moderate(e.a.cq, 1000, 4000), 0);
 	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
 	assert_int_equal(bb_channel_wait(ch, 10, &cq), -EAGAIN);

@@ -325,7 +325,7 @@ early(void)
 
 	if (env_eal_init("mlx5_process_early") != 0)
 		return 77;
-	/* Also by a device with its own thread, which runs in this child. */
+	/* A device with its own thread works in this child, too. */
 	if (bb_dev_open("soft1,progress=thread", &dev) != 0 || bb_dev_close(dev) != 0)
 		return 1;
 	env_start(&e);

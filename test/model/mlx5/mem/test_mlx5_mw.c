@@ -568,7 +568,7 @@ T(test_many_pending)
 	}
 	assert_int_equal(bb_mw_free(two), 0);
 
-	/* Binds do both, until the window is freed. */
+	/* Unsettled binds hold their region and take room until the window is freed. */
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
 	for (i = 0; i < OPS_MAX; i++) {
 		assert_int_equal(post1(e, mw, mr), 0);

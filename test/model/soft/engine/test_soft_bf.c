@@ -127,7 +127,7 @@ RIG_TEST_TWO(test_pending, SHARED)
 		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(p->a.pi - 1));
 		assert_int_equal(slot(&p->mb, 1), 'r');
 		assert_int_equal(slot(&p->mb, 2), 's');
-		/* Nor does it know whether the half of the next copy is clean. */
+		/* The device does not know either whether the half of the next copy is clean. */
 		assert_int_equal(with_copy(p), 'r');
 	}
 }

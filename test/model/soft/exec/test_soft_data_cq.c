@@ -134,7 +134,7 @@ overrun(struct rig_pair *p, bool nop)
 	for (i = 0; i < 4; i++)
 		rig_expect_ok(&q, nop ? MLX5_OPCODE_NOP : MLX5_OPCODE_RDMA_WRITE, (uint16_t)i);
 	rig_expect_none(&c, p->u[0]);
-	/* Also when there is room again. */
+	/* The CQ stays in error when there is room again. */
 	rig_nop(&q, RIG_CQE);
 	rig_ring(&q);
 	rig_expect_none(&c, p->u[0]);

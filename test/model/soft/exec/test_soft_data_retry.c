@@ -492,7 +492,9 @@ TEST(test_responder_resources)
 	rig_ring(&p->a);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 9);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, 13);
-	/* An empty queue has the same effect. */
+	/*
+	 * Requests that are posted after the previous ones completed are within the limit, too.
+	 */
 	for (i = 0; i < 4; i++)
 		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
 	rig_ring(&p->a);

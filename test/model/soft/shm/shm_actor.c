@@ -256,9 +256,7 @@ storm(struct actor *s, const struct actor_msg *m)
 	uint64_t i;
 
 	for (i = 0;; i++) {
-		/*
-		 * Also SENDs, and WRITEs with immediate now and then: some of them go as packets.
-		 */
+		/* SENDs, and WRITEs with immediate now and then: some of them go as packets. */
 		if (i % 64 == 63)
 			(void)bb_post_write_imm(s->qp, i, &sge, 1, m->raddr, m->rkey, 1, 0);
 		else if (i % 16 == 15)

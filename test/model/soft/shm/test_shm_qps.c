@@ -15,7 +15,7 @@
 static void
 other_qp(bool by_itself)
 {
-	/* This side's address, too, but not that of this connection. */
+	/* An address of this side, but not the one of this connection. */
 	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 9};
 	/* 33 ms, one retry. */
 	static const struct differ none, other_gid = {.gid = gid, .timeout = 13},

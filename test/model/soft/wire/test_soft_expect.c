@@ -209,7 +209,10 @@ plan(struct plan *p)
 	plan_build(p);
 	if (dice(8) == 0)
 		plan_damage(p);
-	/* Of marks that arrive close together one device may report two, and the other one. */
+	/*
+	 * Of marks that arrive close together one device may report two, and the other device
+	 * only one.
+	 */
 	if ((p->b[ETH + 1] >> (env.v6 ? 4 : 0) & 3) == 3 ||
 	    (p->b[ETH + ip_len() + 8 + 4] & 0x80) != 0)
 		usleep(200);
