@@ -10,7 +10,7 @@
 
 #define BATCH  32
 #define WINDOW 256
-#define SLOTS  4096u /* buffer size that 8-byte writes cycle through: soft_post8() */
+#define SLOTS  4096u /* bytes of the buffer that soft_post8() writes, 8 at a time */
 
 void
 link_fill(uint8_t *p, size_t len, uint64_t seed)
@@ -38,8 +38,9 @@ link_check(const uint8_t *p, size_t len, uint64_t seed)
 }
 
 /*
- * Connects both sides. Each requests its peer's MAC from the peer's port, which answers only while
- * it is polled. So this side polls while the other one connects.
+ * Connects the queue pairs of both processes, one after the other. To connect, a device resolves
+ * the MAC of the peer. The peer's device replies only while its process polls. So one process polls
+ * while the other one connects.
  */
 static int
 connect_both(struct soft *s, const struct bb_qp_addr *peer, struct remote_msg *msg)
@@ -126,7 +127,10 @@ link_close(struct soft *s)
 	soft_close(s);
 }
 
-/* Polls completions; adds sends to *@sent and receives to *@got. Returns false if one failed. */
+/*
+ * Polls completions. Adds the number of completed sends to *@sent, and of completed receives to
+ * *@got. Returns false if a completion has an error.
+ */
 static inline bool
 poll_cq(struct soft *s, uint64_t *sent, uint64_t *got)
 {
@@ -148,7 +152,8 @@ poll_cq(struct soft *s, uint64_t *sent, uint64_t *got)
 }
 
 /*
- * Posts write @k: the 8 bytes @v to the start of the peer's buffer. Every BATCH-th requests a CQE.
+ * Posts WRITE number @k, which writes the 8 bytes of @v to the start of the peer's buffer. One
+ * WRITE in BATCH is signalled.
  */
 static inline bool
 post_cell(struct soft *s, uint64_t v, uint64_t k)
@@ -161,7 +166,10 @@ post_cell(struct soft *s, uint64_t v, uint64_t k)
 	return true;
 }
 
-/* Waits until @v is in the first 8 bytes of this side; adds completions to *@sent. */
+/*
+ * Waits until the peer has written @v to the start of this process's buffer. Adds the number of
+ * completed sends to *@sent. Returns false on an error, or if the peer does not write @v.
+ */
 static inline bool
 await_cell(struct soft *s, uint64_t v, uint64_t *sent)
 {
@@ -219,11 +227,14 @@ link_echo_peer(struct soft *s, uint64_t n)
 {
 	uint64_t k, sent = 0, got = 0;
 
-	/* The first write may have arrived already. An earlier run may have left its last value. */
+	/*
+	 * Does not clear the buffer first: the first WRITE may have arrived already. An old value
+	 * of an earlier run does no harm, as await_cell() waits for the exact value.
+	 */
 	for (k = 1; k <= n; k++)
 		if (!await_cell(s, k, &sent) || !post_cell(s, k, k))
 			return -EIO;
-	/* The last write may still have to be sent, or repeated, until the peer has it. */
+	/* Polls on, because the device may still have to send or repeat the last WRITE. */
 	while (__atomic_load_n(&remote_shared->stop, __ATOMIC_ACQUIRE) == 0)
 		if (!poll_cq(s, &sent, &got))
 			return -EIO;
@@ -231,8 +242,8 @@ link_echo_peer(struct soft *s, uint64_t n)
 }
 
 /*
- * Fills the source buffer and makes the peer poll, with @recvs receives. Returns the seed, 0 on an
- * error.
+ * Fills @len bytes of the source buffer, and makes the second process poll and post @recvs
+ * receives. Returns the seed of the data, or 0 on an error.
  */
 static uint64_t
 begin(struct soft *s, size_t len, uint64_t recvs)
@@ -244,7 +255,10 @@ begin(struct soft *s, size_t len, uint64_t recvs)
 	return remote_send(&msg) == 0 ? seed : 0;
 }
 
-/* Ends this and returns true if the data is correct. */
+/*
+ * Stops the polling that begin() started. Returns true if @recvs receives completed and the peer
+ * has the data of @seed.
+ */
 static bool
 finish(uint64_t seed, size_t len, uint64_t recvs)
 {
@@ -272,7 +286,7 @@ post8(struct soft *s, uint64_t i, uint32_t flags, bool send)
 	return bb_post_send_inline(s->qps[0], i, s->from + (i & 511) * 8, 8, flags);
 }
 
-/* Sends @n messages of 8 bytes. Returns ns, < 0 on an error. */
+/* Sends @n messages of 8 bytes. Returns the time in ns, or a negative number on an error. */
 static inline double
 stream8(struct soft *s, uint64_t n, bool send)
 {
@@ -324,7 +338,7 @@ link_send_rate(void *run)
 	return rate(run, true);
 }
 
-/* Writes size bytes each, cycling through set bytes, at most window outstanding. Returns ns. */
+/* Posts the large WRITEs of @r. Returns the time in ns, or a negative number on an error. */
 static double
 stream(const struct link_run *r)
 {
@@ -382,7 +396,10 @@ link_bandwidth(void *run)
 	return rate > 0 ? rate * r->size / 1000 : -1;
 }
 
-/* Posts receives of 8 bytes in @to, at the offsets that the writes would use. */
+/*
+ * Posts @n receives of 8 bytes, from number @from on. Message k goes to the offset in the buffer
+ * that WRITE k of link_write_rate() has.
+ */
 static int
 post_recvs(struct soft *s, uint64_t from, uint32_t n)
 {

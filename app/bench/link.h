@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Bluebell between two processes, with one queue pair in each. Functions that end in _peer are the
- * other process's part.
+ * Measures Bluebell between two processes, with one queue pair in each. The second process executes
+ * the functions that end in _peer.
  */
 #ifndef LINK_H
 #define LINK_H
@@ -14,9 +14,12 @@
 #define LINK_DEPTH 512u
 #define LINK_BYTES (4u << 20)
 
-/* Opens @here in this process and @there in the other, and connects them. Returns 0 or -errno. */
+/*
+ * Opens the device @here in this process and the device @there in the second process, and connects
+ * a queue pair of each. Returns 0 or -errno.
+ */
 int link_open(struct soft *s, const char *here, const char *there);
-/* Does the same; calls @then after @here is open and before @there is opened. */
+/* Does the same as link_open(), but calls @then before it opens @there. */
 int link_open_with(struct soft *s, const char *here, const char *there,
 		   int (*then)(const void *arg), const void *arg);
 void link_close(struct soft *s);
@@ -25,30 +28,31 @@ void link_close(struct soft *s);
 struct link_run {
 	struct soft *s;
 	uint64_t n;
-	/*
-	 * Large writes: bytes of each, bytes of the memory that they cycle through, maximum
-	 * outstanding.
-	 */
+	/* Large WRITEs only: bytes of a WRITE, bytes of the buffer, maximum outstanding WRITEs. */
 	uint32_t size, set, window;
-	uint32_t signal_every; /* writes per CQE; 0: one CQE each. Must divide n */
+	uint32_t signal_every; /* one WRITE in this many is signalled; 0 means all. Must divide n */
 };
 /*
- * Returns ns from a WRITE of 8 bytes until the peer sees it: half a round trip. All of these
- * functions return < 0 for an error or wrong data.
+ * Returns half of the round trip of a WRITE of 8 bytes, in ns. link_latency() and the four
+ * functions below return a negative number on an error or wrong data.
  */
 double link_latency(void *run);
-/* Returns M/s of 8-byte messages, in batches of 32 with one signalled WQE each. */
+/* Return millions of 8-byte messages per second, in batches of 32 with one signalled WQE. */
 double link_write_rate(void *run);
 double link_send_rate(void *run);
-/* Returns GB/s, or M/s of the same writes. */
+/* Return GB/s, or millions of messages per second, of large WRITEs. */
 double link_bandwidth(void *run);
 double link_messages(void *run);
 
+/* Answers each of @n WRITEs with a WRITE of the same 8 bytes. Returns 0 or -errno. */
 int link_echo_peer(struct soft *s, uint64_t n);
-/* Polls until stop, consuming *@n receives meanwhile. Sets *@n to the number that arrived. */
+/*
+ * Polls until stop is set, and posts *@n receives meanwhile. Sets *@n to the number of completed
+ * receives. Returns 0 or -errno.
+ */
 int link_run_peer(struct soft *s, uint64_t *n);
 
-/* Fills and checks data that depends on its offset and on @seed. */
+/* Fill a buffer with data that depends on the offset and on @seed, or compare it with them. */
 void link_fill(uint8_t *p, size_t len, uint64_t seed);
 bool link_check(const uint8_t *p, size_t len, uint64_t seed);
 

@@ -16,7 +16,7 @@
 #include "bench.h"
 #include "shared.h"
 
-#define L_MOVED 0.20 /* a cross-core pair is rejected if L changes by more than this part */
+#define L_MOVED 0.20 /* a pair of runs is rejected if L changed by more than this fraction */
 
 int
 pin(unsigned int cpu)

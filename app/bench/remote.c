@@ -20,7 +20,7 @@
 
 #include "remote.h"
 
-#define END_SECONDS 30
+#define END_SECONDS 30     /* time for the second process to exit */
 #define IDLE_CHECK  0xffff /* polls without a result between two checks of the clock */
 
 struct remote_shared *remote_shared;
@@ -60,11 +60,14 @@ become(const char *path, const char *const *argv)
 {
 	cpu_set_t set;
 
-	/* If the first process is killed, the kernel must end this one, which may be polling. */
+	/*
+	 * Makes the kernel kill this process when the first one dies. This process may be polling,
+	 * and would not notice that.
+	 */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Ignores SIGINT; the parent handles it and closes the socket. */
+	/* Ignores SIGINT. The first process handles it and closes the socket. */
 	signal(SIGINT, SIG_IGN);
-	/* Its EAL uses the peer CPU; EAL's helper threads, which sleep, may use both. */
+	/* The main lcore uses the peer CPU. EAL's helper threads mostly sleep and may use both. */
 	CPU_ZERO(&set);
 	CPU_SET(cpu_self, &set);
 	CPU_SET(cpu_peer, &set);
@@ -73,7 +76,10 @@ become(const char *path, const char *const *argv)
 	_exit(127);
 }
 
-/* Builds its arguments: memory as in this process, and the options of the command line. */
+/*
+ * Builds the arguments of the second process. It uses the same kind of memory as this process, and
+ * the EAL options that the command line gives for it.
+ */
 static void
 make_args(const char **argv, const char *lcore, const char *fds)
 {
@@ -104,7 +110,7 @@ spawn(int sock)
 	ssize_t len;
 	pid_t pid;
 
-	/* The name, not the link: debuggers and valgrind follow names. */
+	/* Executes the name, not the link, because debuggers and valgrind follow names. */
 	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	if (len < 0)
 		return -errno;
@@ -133,7 +139,7 @@ say_end(int status)
 			WEXITSTATUS(status));
 }
 
-/* Reaps the process, or kills it first. */
+/* Reaps the second process and frees what it used. Kills it first if @kill_it. */
 static void
 bury(bool kill_it)
 {
@@ -165,7 +171,10 @@ remote_start(void)
 	if (rc != 0)
 		goto fail;
 	remote.sock = sv[0];
-	/* Otherwise the child would inherit this end, and never see it closed. */
+	/*
+	 * If the child inherited this end of the socket, it would hold it open, and would not see
+	 * that this process has closed it.
+	 */
 	if (fcntl(sv[0], F_SETFD, FD_CLOEXEC) != 0)
 		rc = -errno;
 	else
@@ -261,12 +270,15 @@ remote_give_up(uint64_t *idle, uint64_t *since)
 		return true;
 	if (remote.sock >= 0)
 		return remote_gone();
-	/* In the second process: the first has given up. */
+	/* This is the second process. The first process sets stop when it gives up. */
 	return remote_shared != NULL &&
 	       __atomic_load_n(&remote_shared->stop, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Its socket reports end of file; it closes its resources and exits. */
+/*
+ * Waits for the end of the second process, which exits because remote_end() has closed its socket.
+ * Kills it after END_SECONDS.
+ */
 static void
 reap(void)
 {

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A second process: this program again, with its own EAL on the peer CPU. It waits for orders on a
- * socket, without using its CPU, and answers each order when it is executed. There is at most one.
+ * The second process: this program again, with its own EAL on the peer CPU. The first process sends
+ * it commands through a socket. The second process sleeps until a command arrives, executes it and
+ * then sends a reply. There is at most one second process.
  */
 #ifndef REMOTE_H
 #define REMOTE_H
@@ -12,35 +13,34 @@
 #include "bench.h"
 
 #define REMOTE_TEXT 400
-/* Maximum seconds of any measurement without a result. */
+/* Seconds without a reply or any progress after which a measurement fails. */
 #define REMOTE_SECONDS 60
 
 enum remote_op {
-	REMOTE_HELLO,        /* answered when EAL runs */
-	REMOTE_VDEV,         /* text: name and arguments of a vdev, which stays */
-	REMOTE_NET_OPEN,     /* text: name and arguments of a vdev; net */
-	REMOTE_NET_CLOSE,    /* net */
-	REMOTE_NET_ECHO,     /* returns n packets of size bytes; net */
-	REMOTE_NET_SINK,     /* receives n packets of size bytes, window; net */
-	REMOTE_MAPPED_ECHO,  /* returns n cells of size bytes */
-	REMOTE_TCP_ECHO,     /* returns n messages of size bytes; port in value */
-	REMOTE_TCP_SINK,     /* receives n messages of size bytes and returns one byte after the
-			      * last */
+	REMOTE_HELLO,        /* the reply arrives when EAL runs */
+	REMOTE_VDEV,         /* text: name and arguments of a vdev; no command removes it */
+	REMOTE_NET_OPEN,     /* opens net: text is the name and arguments of its vdev */
+	REMOTE_NET_CLOSE,    /* closes net */
+	REMOTE_NET_ECHO,     /* sends back n packets of size bytes on net */
+	REMOTE_NET_SINK,     /* receives n packets of size bytes on net; sends credits for window */
+	REMOTE_MAPPED_ECHO,  /* sends back n cells of size bytes */
+	REMOTE_TCP_ECHO,     /* sends back n messages of size bytes; value: TCP port */
+	REMOTE_TCP_SINK,     /* receives n messages of size bytes, then sends one byte */
 	REMOTE_SOFT_OPEN,    /* text: device; n: QP depth, size: bytes of its buffers */
-	REMOTE_SOFT_CONNECT, /* addr */
-	REMOTE_SOFT_ECHO,    /* returns n writes of 8 bytes */
-	REMOTE_SOFT_RUN,     /* polls until stop; n receives */
-	REMOTE_SOFT_CHECK,   /* checks size bytes of pattern value */
+	REMOTE_SOFT_CONNECT, /* connects the QP to that of the first process at addr */
+	REMOTE_SOFT_ECHO,    /* sends back n WRITEs of 8 bytes */
+	REMOTE_SOFT_RUN,     /* polls until stop is set, and consumes n receives meanwhile */
+	REMOTE_SOFT_CHECK,   /* compares size bytes with link_fill(): value is the seed */
 	REMOTE_SOFT_CLOSE,
 };
 
-/* An order and its answer. */
+/* A command, or the reply to it. Each command uses the fields that enum remote_op names. */
 struct remote_msg {
 	enum remote_op op;
-	int rc; /* of the answer: 0 or -errno */
+	int rc; /* result, in a reply: 0 or -errno */
 	uint32_t net;
 	uint64_t n, size, window, value;
-	/* For soft: its QP, and the memory that may be written. */
+	/* REMOTE_SOFT_*: the sender's QP, and its memory that the receiver may write. */
 	struct bb_qp_addr addr;
 	uint64_t raddr;
 	uint32_t rkey;
@@ -59,35 +59,48 @@ extern struct remote_shared *remote_shared;
 /* ---- remote.c */
 
 /*
- * Starts the process unless it runs; EAL must run here. Returns 0, or -errno with a message on
- * stderr.
+ * Starts the second process unless it runs. EAL must run in this process. Returns 0, or -errno
+ * after printing the error on stderr.
  */
 int remote_start(void);
-/* Sends an order; remote_wait() gets its answer. Returns 0 or -errno. */
+/* Sends a command. The caller gets the reply from remote_wait(). Returns 0 or -errno. */
 int remote_send(const struct remote_msg *msg);
-/* Waits for the answer to the last order; ends the process if there is none. */
+/*
+ * Waits for the reply to the last command and returns its rc. Returns -ETIMEDOUT if no reply
+ * arrives in REMOTE_SECONDS; it has then killed the second process. Returns -EPIPE if that process
+ * has ended.
+ */
 int remote_wait(struct remote_msg *msg);
-/* Returns true if the answer has arrived, or never will. For callers that work meanwhile. */
+/*
+ * Returns true if remote_wait() would not block: the reply has arrived, or the second process has
+ * ended. Callers with other work poll it.
+ */
 bool remote_answered(void);
-/* Sends an order and waits. Returns the rc of the answer. */
+/* Sends a command and waits for the reply: remote_send(), then remote_wait(). */
 int remote_call(struct remote_msg *msg);
-/* Ends REMOTE_SOFT_RUN and similar orders, and gets the answer. */
+/* Sets stop, which ends commands such as REMOTE_SOFT_RUN, and waits for the reply. */
 int remote_stop(struct remote_msg *msg);
 /*
- * Returns true if the process has ended by itself. Call it periodically while waiting for its work.
+ * Returns true if the second process has ended or was never started. A caller that waits for
+ * packets or data of the second process calls it from time to time.
  */
 bool remote_gone(void);
+/* Makes the second process exit, waits for its end and frees what it used. */
 void remote_end(void);
 
 /*
- * Call it when there is nothing to do. Returns true if nothing arrived for REMOTE_SECONDS, or the
- * other process is gone. @idle counts the calls, from 0.
+ * Decides whether a polling loop gives up. The loop calls it in each turn in which nothing arrived,
+ * and sets *@idle to 0 when something did. Returns true if nothing arrived for REMOTE_SECONDS, or
+ * the other process has ended. @idle: number of calls since then; @since: TSC at the first one.
  */
 bool remote_give_up(uint64_t *idle, uint64_t *since);
 
 /* ---- serve.c */
 
-/* Runs the second process on the two descriptors from remote_start(). Returns the exit status. */
+/*
+ * Main function of the second process. @fds: the numbers of its socket and of the shared memory, as
+ * passed by remote_start(). Returns the exit status.
+ */
 int serve(const char *fds);
 
 #endif

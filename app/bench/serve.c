@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The second process: executes orders until its socket is closed. */
+/* The second process: executes commands until the first process closes the socket. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
