@@ -4,9 +4,9 @@
 
 usage: names.py TREE
 
-A function bb_x(), a header bb_x.h or a constant BB_X that a guide, README.md or a public header
-names must be in a header of lib/, or in an installed one of examples/, or be an environment variable
-that lib/ or drivers/ reads. A name that ends with _ stands for all names with this prefix.
+Guides, README.md and public headers may name a function bb_x(), a header bb_x.h or a constant BB_X.
+The name must be in a header of lib/, or in an installed one of examples/, or be an environment
+variable that lib/ or drivers/ reads. A name that ends with _ stands for all names with this prefix.
 
 A function that lib/bluebell.map exports must be named in a guide, or be in the file
 unmentioned-functions beside this script, with a reason. The inline function bb_x() calls bb_x_v.

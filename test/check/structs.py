@@ -4,9 +4,9 @@
 
 usage: structs.py PROGRAM LIBRARY HEADER...
 
-PROGRAM is built three times: against the headers as they are, against headers whose output structs
-lack their last field (an old program with a new library), and against headers whose output structs
-have one more field (a new program with an old library). Each run must leave the memory after its
+PROGRAM is built three times. The first build uses the headers as they are. In the second, output
+structs lack their last field (an old program with a new library). In the third, they have one more
+field (a new program with an old library). Each run must leave the memory after its
 structs alone, and get the same values in the common fields and zeros in the others.
 An output struct that the program does not query is an error, too.
 """

@@ -3,7 +3,7 @@
  */
 /*
  * Memory that another process of the host can write: handshake messages, the ring with its
- * packets, the index up to which it has read ours, and its tables of keys and QPs.
+ * packets, the index up to which it has read our ring, and its tables of keys and QPs.
  *
  * Invariants: no access outside the ring. Packets and memory that are found lie in the ring or in
  * a window. Every step ends.
