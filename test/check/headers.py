@@ -50,7 +50,7 @@ def check(headers):
             shutil.copy(path, folder)
         for path in headers:
             for compiler, flags in COMPILERS:
-                # Newer Debians have no 14 (devtools/packages).
+                # Newer Debians have no compiler of version 14 (devtools/packages).
                 if shutil.which(compiler) is None:
                     compiler = compiler.replace('-14', '')
                 if shutil.which(compiler) is None:

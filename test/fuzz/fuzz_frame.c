@@ -6,10 +6,10 @@
  * selects the port's options (enum option). Steps follow: a frame has its kind, its length in two
  * bytes, and its bytes. Checksums can be corrected, so that mutations get past them.
  *
- * Invariants: no byte outside the frame is read, none outside an answer written. Each frame is a
- * RoCE datagram for one of our addresses inside the frame, or handled, or counted as dropped for
- * one reason. Answers are whole frames from our MAC, at most one per frame. The neighbour table
- * keeps its bounds and its static entries.
+ * Invariants: no byte outside the frame is read, none outside an answer written. Each frame is
+ * either a RoCE datagram for one of our addresses, or handled, or counted as dropped for one
+ * reason. A datagram lies inside its frame. Answers are whole frames from our MAC, at most one
+ * per frame. The neighbour table keeps its bounds and its static entries.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory that another process of the host can write: handshake messages, the ring with its
- * packets, the index up to which it has read our ring, and its tables of keys and QPs.
+ * Memory that another process of the host can write. It has handshake messages, the ring with its
+ * packets, its read index in our ring, and its tables of keys and QPs.
  *
  * Invariants: no access outside the ring. Packets and memory that are found lie in the ring or in
  * a window. Every step ends.

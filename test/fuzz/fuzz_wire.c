@@ -7,7 +7,7 @@
  *
  * Byte 0: enum option. Then steps, by the low three bits of a byte: enum step.
  *
- * Invariants: only memory that a key or a receive opens to the peer is written, and a READ is
+ * Invariants: writes go only to memory that a key or a receive opens to the peer. A READ is
  * answered only from readable memory. A queue pair without rights writes nothing. CQEs are
  * written only for posted requests. All objects can be destroyed at the end.
  */

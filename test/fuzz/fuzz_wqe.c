@@ -7,8 +7,8 @@
  * options, of the device and of the connection. Then come steps, enum step below; bit 7 of a
  * step's byte selects b as the poster.
  *
- * Invariants: no byte outside the keys is written, the device writes at most as many CQEs as
- * there were blocks, and all objects can be destroyed at the end.
+ * Invariants: no byte outside the keys is written. The device writes at most as many CQEs as
+ * there were blocks. All objects can be destroyed at the end.
  */
 #include <stdio.h>
 

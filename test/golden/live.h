@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The installed libibverbs and libmlx5 over a kernel that answers as a test wants, with the
+ * The installed libibverbs and libmlx5 over a substitute kernel. A test sets its answers: the
  * numbers, keys and addresses of a recording. There is no device; the queues are not read.
  */
 #ifndef GOLDEN_LIVE_H

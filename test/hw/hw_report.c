@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Describes a device byte for byte as JSON. It has the capabilities, the command mailboxes of one
- * connected pair of queue pairs, and for each kind of request its WQE and CQEs. devtools/hw-check
- * runs it on a card and on the software device and reports the differences.
+ * Describes a device byte for byte as JSON. The report has the capabilities, and the command
+ * mailboxes of one connected pair of queue pairs. For each kind of request it has the WQE and
+ * CQEs. devtools/hw-check runs it on a card and on the software device and reports the
+ * differences.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -83,7 +83,7 @@ class HwCheck(unittest.TestCase):
             self.assertEqual(len(found), 1, found)
             self.assertTrue(found[0].startswith(where), found)
             part[key] = was
-        # Numbers of this run are no differences.
+        # Object numbers of a run do not count as differences.
         op['wqe'] = op['wqe'][:8] + '00abcd' + op['wqe'][14:]
         self.assertEqual(list(hw_check.compare_ops(ours, soft)), [])
 

@@ -34,8 +34,8 @@ service(uint8_t type)
 
 /*
  * Short data in CQEs of 64 bytes, which libmlx5 requests by default. It applies to receives of RC
- * and UC. It applies to answers to RC if each request has a CQE, or if the flag ALLOW says that
- * libmlx5 copies without one (create_user_qp(), configure_requester_scat_cqe()).
+ * and UC. It applies to answers to RC under two conditions: each request has a CQE, or the flag
+ * ALLOW says that libmlx5 copies without one (create_user_qp(), configure_requester_scat_cqe()).
  */
 static void
 scatter_to_cqe(const struct ib_uverbs_create_qp *a, const struct mlx5_ib_create_qp *q, void *qpc)

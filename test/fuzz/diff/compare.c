@@ -157,7 +157,7 @@ take_events(struct exec *x, const struct model *m, char *why, size_t size)
 }
 
 /*
- * Returns the number of a QP in ERR that the library does not know to be in ERR, QPS if there is
+ * Returns the number of a QP in ERR whose error the library has not seen yet, QPS if there is
  * none.
  */
 static uint32_t

@@ -3,8 +3,8 @@
  */
 /*
  * The differential fuzzer. It runs one sequence of calls on a device, through the public API, and
- * on a model of the man pages and the IBTA specification (vol. 1, chapters 9 and 10). After each
- * step the two must agree.
+ * on a model. The model follows the man pages and the IBTA specification (vol. 1, chapters 9 and
+ * 10). After each step the two must agree.
  *
  * Objects have numbered slots, so that a step is a line of small numbers with the same meaning in
  * every run. A step on an empty slot does nothing, and so does a step that creates an object in a

@@ -15,7 +15,7 @@ struct request {
 
 /*
  * Returns a key's number. Each device numbers its keys by itself, so a key of the other device
- * may by chance be valid here, which would test nothing.
+ * may be valid here by chance. Such a key would test nothing.
  */
 uint32_t
 exec_key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev)

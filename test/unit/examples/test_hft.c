@@ -442,7 +442,7 @@ TEST(test_replay)
 	assert_int_equal(replay(&again, &g, g.h.messages, &params), 0);
 	assert_int_not_equal(again.digest, all.digest);
 	replay_free(&again);
-	/* One message twice in place of the next one. */
+	/* A message is repeated in place of the next one. */
 	for (i = 100; i < 1100; i++) {
 		was = f.msg[i];
 		f.msg[i] = f.msg[i - 1];

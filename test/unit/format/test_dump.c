@@ -448,8 +448,8 @@ TEST(test_names)
 }
 
 /*
- * For every buffer size the text is the start of the whole text and terminated, and the returned
- * length is the whole one.
+ * Every buffer size gives the terminated start of the whole text. The returned length is that of
+ * the whole text.
  */
 TEST(test_truncation)
 {

@@ -426,7 +426,7 @@ T(test_poll_fails)
 			c->ex->next_poll = good.next_poll;
 		}
 		c->cq->context->ops.poll_cq = plain;
-		/* The null provider lost none. */
+		/* The null provider lost no completion. */
 		check(&f, cases[i].next, 4 - cases[i].next);
 		/* An empty CQ is no failure. */
 		log_begin();
