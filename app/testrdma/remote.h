@@ -5,18 +5,21 @@
  * The target in another process.
  *
  * The connecting process has the initiators and runs the tests. The listening process is the
- * target: it provides memory, and a QP for each connection. For one-sided operations it does
- * nothing else. The target's memory is checked in a copy: the initiator writes it to the target
- * before, and reads it back afterwards.
+ * target. It provides memory, and a QP for each connection. In tests of one-sided operations it
+ * does nothing else. The initiator has a copy of the target's memory. It writes the copy to the
+ * target before the operations, reads the target's memory back afterwards, and checks what it has
+ * read.
  *
- * Tests that need work of the target, receives or operations of its own, use control blocks. Each
- * connection has one, after the slots of both sides, in the memory of both processes. The initiator
- * writes the parameters of the test into the target's block. As the test runs it then writes the
- * operation up to which each direction may go. The target posts receives up to there, as its queue
- * has room, sends the returned messages, and writes its counts into the initiator's block. Posted
- * receives are the initiator's credits, so that every message finds a receive and no RNR NAK is
- * needed. Each word has 8 bytes, is aligned, and only grows; words of another test have another
- * tag.
+ * In other tests the target posts receives, or sends messages of its own. These tests use control
+ * blocks. Each process has a control block for each connection, in its memory after all slots. The
+ * initiator writes the parameters of the test into the target's control block. While the test runs,
+ * it writes the number of the operation up to which each direction may go. The target posts
+ * receives up to that number, as its queue has room, and sends the messages of the reverse
+ * direction. It writes its counts into the initiator's control block. The initiator sends a message
+ * only if the target has reported a receive for it, so no message causes an RNR NAK.
+ *
+ * A word of a control block has 8 aligned bytes. It contains the tag of its test and a number that
+ * only grows.
  */
 #ifndef REMOTE_H
 #define REMOTE_H
@@ -29,15 +32,15 @@
 #define REMOTE_VERSION   2
 #define REMOTE_REGION    "target"
 #define REMOTE_MAX_BYTES (UINT64_C(1) << 32)
-/* 0.5 s, with 7 retries: a process that does not run for a while is not considered dead. */
+/* An ack timeout of 0.5 s, with 7 retries: a peer may be stopped for a few seconds. */
 #define REMOTE_ACK_TIMEOUT 17
-#define ORDERS_MAX         4 /* maximum outstanding requests of a QP for orders or answers */
+#define ORDERS_MAX         4 /* maximum outstanding WRITEs of a QP to the peer's control block */
 
 /* Private data of a connection request. Big endian. */
 struct remote_hello {
 	uint32_t magic, version;
 	uint64_t token;        /* connections with the same token share memory */
-	uint64_t bytes;        /* bytes of that memory: edges and slots; control blocks follow */
+	uint64_t bytes;        /* bytes of that memory up to the control blocks: guards and slots */
 	uint64_t addr;         /* address of the initiator's memory, of the same size */
 	uint32_t rkey;         /* key of the initiator's memory */
 	uint32_t index, conns; /* index of this connection, and number of connections */
@@ -52,20 +55,21 @@ struct remote_row {
 	char op[16];
 };
 
-/* A control block. Words are big endian, with the test's tag above WORD_BITS. */
+/* A control block. Words are big endian. Bits from WORD_BITS on are the tag of the test. */
 struct remote_ctl {
 	/* Written by the initiator into the target's memory. */
 	struct remote_row row;
-	uint64_t forward_end, reverse_end; /* last operation plus one; row is written before */
+	uint64_t forward_end,
+		reverse_end; /* number of the last operation plus one; written after row */
 	/* Written by the target into the initiator's memory. */
-	uint64_t recv_posted, recv_done; /* forward direction */
-	uint64_t done;                   /* reverse direction */
+	uint64_t recv_posted, recv_done; /* receives of the forward direction */
+	uint64_t done;                   /* operations of the reverse direction */
 	uint64_t errors; /* errors that the target has found; all ones if it refuses the test */
 };
 
 #define WORD_BITS    48
 #define WORD_MAX     ((UINT64_C(1) << WORD_BITS) - 1)
-#define REMOTE_CTL   128u /* bytes of a block with padding */
+#define REMOTE_CTL   128u /* bytes of a control block with padding */
 #define WORD_REFUSED WORD_MAX
 _Static_assert(sizeof(struct remote_ctl) <= REMOTE_CTL, "control block");
 
@@ -87,14 +91,14 @@ word_read(const uint64_t *word, uint64_t tag, uint64_t *value)
 	return true;
 }
 
-/* Returns the tag of a test. Tests count from 1, so zeroed memory belongs to none. */
+/* Returns the tag of a test. It is never 0, so zeroed memory belongs to no test. */
 static inline uint64_t
 row_tag(uint32_t row_no)
 {
 	return row_no % 0xffff + 1;
 }
 
-/* Returns the block of connection @index, which follows @bytes of a side's memory at @mem. */
+/* Returns the control block of connection @index. @bytes: size of the side's memory before it. */
 static inline struct remote_ctl *
 ctl_at(uint8_t *mem, uint64_t bytes, uint32_t index)
 {
@@ -109,25 +113,32 @@ ctl_at(uint8_t *mem, uint64_t bytes, uint32_t index)
  */
 int remote_connect(struct test *t);
 
-/* Disconnects and frees; QPs stay. */
+/* Disconnects all connections and frees them. Does not destroy the QPs. */
 void remote_close(struct test *t);
 
-/* Copies the local copy of the target's memory to the target, or back. No effect in one process. */
+/*
+ * Write the local copy of the target's memory to the target, or read the target's memory into it.
+ * Do nothing if the target is in this process.
+ */
 void remote_push(struct test *t);
 void remote_pull(struct test *t);
 
 /* ---- remote_row.c: tests that need work of the target */
 
-/* Makes the target take part in the test of @t. Sets t->orders if it has to. */
+/*
+ * Sends the parameters of the current test to the target and waits until the target is ready. Sets
+ * t->orders to whether the test needs that. Does nothing else if it does not.
+ */
 void remote_row(struct test *t);
 
 /*
- * flow_open() for @ops more operations, or, with 0, until it no longer rolls; informs the target.
+ * Allows @ops more operations of @p, here and at the target. With @ops 0 the number is not known
+ * yet: remote_roll() allows more until it is called with @over.
  */
 void remote_open(struct pair *p, uint64_t ops);
 void remote_roll(struct test *t, bool over);
 
-/* Reads the target's answers into the flows. @return amount of news. */
+/* Copies the counts that the target has written into the flows. @return number of new counts. */
 unsigned int remote_answers(struct test *t);
 
 /* ---- serve_row.c: the target's part of tests */
@@ -144,7 +155,7 @@ int worksite_create(struct test *server, const struct remote_hello *hello, uint8
 struct bb_qp *worksite_qp(struct worksite *site);
 /* Returns its completion queues and memory. */
 const struct test *worksite_test(const struct worksite *site);
-/* Executes pending work. @return true if there was any. */
+/* Executes pending work of the test. @return true if there was any. */
 bool worksite_poll(struct worksite *site);
 /* Returns the number of receives completed and checked. */
 uint64_t worksite_receives(const struct worksite *site);

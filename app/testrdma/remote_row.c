@@ -8,7 +8,11 @@
 #include "remote.h"
 #include "stall.h"
 
-#define ROLL_WINDOWS 8 /* operations announced ahead while a span has no end, in windows */
+/*
+ * Operations that the initiator allows in advance while the end of a span is not known: windows of
+ * the test, and the minimum.
+ */
+#define ROLL_WINDOWS 8
 #define ROLL_LEAST   64
 
 static struct remote_ctl *
@@ -17,7 +21,11 @@ block_of(const struct test *t, const struct pair *p)
 	return ctl_at(t->local.mem, t->local.len, p->index);
 }
 
-/* Posts a WRITE of @len bytes at offset @off of the local block into the target's block. */
+/*
+ * Posts a WRITE of a part of the local control block to the same part of the target's control
+ * block.
+ * @off, @len: offset and bytes of the part.
+ */
 static void
 order_post(struct test *t, struct pair *p, size_t off, size_t len)
 {
@@ -38,7 +46,7 @@ order_post(struct test *t, struct pair *p, size_t off, size_t len)
 	bb_qp_ring(p->qp);
 }
 
-/* Announces new ends to the target, if they have changed. */
+/* Writes the ends of both directions to the target if they have changed. */
 static void
 tell(struct test *t, struct pair *p)
 {
@@ -64,10 +72,10 @@ roll_by(const struct row *row)
 {
 	uint64_t ops = RTE_MAX(ROLL_WINDOWS * row->window, (uint32_t)ROLL_LEAST);
 
-	/* With a schedule, announced operations must still be executed after its end. */
+	/* The operations allowed in advance are executed even after the schedule has ended. */
 	if (row->rate != 0)
 		ops = RTE_MIN(ops, RTE_MAX(row->rate / 100, 1u));
-	/* The last operation yields a completion, so that a span may end there. */
+	/* The last operation is then signalled, so a span may end with it. */
 	return RTE_ALIGN_MUL_CEIL(ops, (uint64_t)row->signal_every);
 }
 
@@ -78,7 +86,7 @@ remote_open(struct pair *p, uint64_t ops)
 
 	p->rolling = ops == 0;
 	flow_open(p, p->posted + (ops == 0 ? roll_by(t->row) : ops));
-	/* Announces both directions together. */
+	/* One WRITE has the ends of both directions. The last flow opened sends it. */
 	if (p->reverse || !t->row->e->two_way)
 		tell(t, p->reverse ? p->twin : p);
 }
@@ -113,7 +121,7 @@ errors_take(struct test *t, struct pair *p, uint64_t errors)
 	return 1;
 }
 
-/* Copies a word that only grows to *@to. */
+/* Copies a count of the target to *@to if it has grown. Returns 1 if it has. */
 static unsigned int
 count_take(const uint64_t *word, uint64_t tag, uint64_t *to)
 {
@@ -169,7 +177,7 @@ row_pack(const struct test *t, struct remote_row *to)
 	snprintf(to->op, sizeof(to->op), "%s", row->e->name);
 }
 
-/* Returns true if every target has answered with the tag of the test. */
+/* Returns true if the target has acknowledged the test on every connection. */
 static bool
 all_ready(const struct test *t)
 {
@@ -196,7 +204,8 @@ remote_row(struct test *t)
 
 		row_pack(t, &ctl->row);
 		ctl->forward_end = ctl->reverse_end = word_make(tag, 0);
-		/* On one QP, so the words arrive after the row. */
+		/* Both WRITEs use one QP, so the parameters arrive before the words that start the
+		 * test. */
 		order_post(t, p, offsetof(struct remote_ctl, row), sizeof(ctl->row));
 		order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
 	}

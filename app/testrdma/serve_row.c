@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The target's part of a test: receives that it posts and checks, and operations in the reverse
- * direction. The flows are those of the initiator's tests (run.c), of which this process has the
- * other end. Parameters come from the peer, so all of them are checked.
+ * The target's part of a test, in the listening process. The target posts and checks receives, and
+ * posts the operations of the reverse direction. It uses the same flows as the initiator (run.c),
+ * but has their remote ends. The parameters of a test come from the peer, so all of them are
+ * checked.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,19 +16,19 @@
 #include "remote.h"
 
 struct worksite {
-	struct test t; /* one pair: its flows are forward and maybe reverse */
+	struct test t; /* has one pair; its flows are forward and, in two-way tests, reverse */
 	struct row row;
 	struct pair forward, reverse, *flows[2];
 	struct bb_qp *qp;
 	struct remote_ctl *ctl;
-	uint64_t peer_ctl; /* address of the initiator's block */
+	uint64_t peer_ctl; /* address of the initiator's control block */
 	uint64_t peer_addr;
 	uint32_t peer_rkey;
 	uint32_t index, conns;
-	uint64_t tag; /* tag of the test; 0 if none */
-	struct remote_ctl said;
-	bool refused;
-	uint64_t recvs, errors; /* of earlier tests */
+	uint64_t tag;           /* tag of the current test; 0 if none */
+	struct remote_ctl said; /* counts that were last written to the initiator */
+	bool refused;           /* the current test cannot run here */
+	uint64_t recvs, errors; /* totals of earlier tests */
 };
 
 static void
@@ -131,7 +132,8 @@ worksite_receives(const struct worksite *site)
 }
 
 /*
- * Completion errors of a broken connection are left to the peer to report: it may just have gone.
+ * Returns the errors of the current test without failed completions. These are no errors here,
+ * because they also occur when the peer exits. A peer that still runs reports them.
  */
 static uint64_t
 row_errors(const struct worksite *site)
@@ -218,7 +220,7 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 	if (reverse) {
 		p->qp = site->qp;
 		p->local = ours;
-		/* Not memory of this process: only requests use its address. */
+		/* The initiator's memory is not mapped here. Only requests use its address. */
 		p->remote = NULL;
 		p->target_delta = theirs;
 	} else {
@@ -228,7 +230,7 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 	flow_open(p, 0);
 }
 
-/* Starts another test of the peer. */
+/* Starts the next test that the peer has requested. */
 static void
 row_begin(struct worksite *site, uint64_t tag)
 {
@@ -237,7 +239,10 @@ row_begin(struct worksite *site, uint64_t tag)
 	site->recvs += site->row.res.recvs;
 	site->errors += row_errors(site);
 	memset(&site->row.res, 0, sizeof(site->row.res));
-	/* Leftover receives belong to a test that was cut short: no later test can match. */
+	/*
+	 * Receives that are still posted belong to a test that was cut short. A message of the next
+	 * test would consume one of them, so no further test can run.
+	 */
 	site->refused = t->fatal ||
 			(site->tag != 0 && site->forward.recv_posted != site->forward.recv_done);
 	if (!site->refused && !row_unpack(site)) {
@@ -259,7 +264,7 @@ row_begin(struct worksite *site, uint64_t tag)
 	flow_init(site, &site->reverse, true);
 }
 
-/* Reads how far the peer allows each direction to go. */
+/* Reads the number of the operation up to which the peer allows each direction to go. */
 static void
 ends_take(struct worksite *site)
 {
@@ -271,13 +276,20 @@ ends_take(struct worksite *site)
 	if (!site->row.e->two_way || !word_read(&site->ctl->reverse_end, site->tag, &end) ||
 	    end <= back->end)
 		return;
-	/* Either the last span was over, or it rolls on: then it has whole signal intervals. */
+	/*
+	 * If the previous span is not complete, it is a rolling one, whose length is a multiple of
+	 * signal_every. So its last operation is signalled, as flow_extend() requires.
+	 */
 	flow_extend(back, end);
-	/* The peer posts its receives before it sends the message that is answered. */
+	/* The peer posts a receive before it sends the message that this process sends back. */
 	back->recv_posted = end;
 }
 
-/* Returns true if the news is worth a write to the peer, or the peer waits for it. */
+/*
+ * Returns true if the counts in @now must be written to the peer. They must differ from the last
+ * counts written, and either the peer waits for them or the difference is large. Small differences
+ * are collected, because each WRITE takes a slot of the send queue.
+ */
 static bool
 worth_saying(const struct worksite *site, const struct remote_ctl *now)
 {
@@ -293,7 +305,7 @@ worth_saying(const struct worksite *site, const struct remote_ctl *now)
 	       now->done - said->done >= some;
 }
 
-/* Reports progress to the peer. */
+/* Writes the counts of this process to the peer, if they are due. */
 static void
 answer(struct worksite *site)
 {
@@ -341,7 +353,8 @@ worksite_poll(struct worksite *site)
 		n = flows_poll(t);
 		if (site->forward.recv_posted < site->forward.end && !t->fatal)
 			flow_post(t, &site->forward);
-		/* The peer's next message implies that they have completed. */
+		/* The peer sends its next message only after it has received the previous one back.
+		 */
 		site->reverse.recv_done = site->reverse.done;
 		if (t->nflows == 2 && !t->fatal && !flow_finished(&site->reverse))
 			flow_post(t, &site->reverse);

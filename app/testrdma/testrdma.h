@@ -32,7 +32,7 @@
 #include "rate.h"
 
 #define GUARD      64   /* bytes before and after each piece of a message */
-#define EDGE       4096 /* bytes before the first and after the last slot */
+#define EDGE       4096 /* guard bytes before the first slot, and as many after the last one */
 #define RECV_SLACK 32   /* extra bytes of a receive beyond its message */
 #define POLL_BURST 32
 
@@ -97,7 +97,7 @@ struct pair {
 	struct test *t;
 	struct bb_qp *qp;        /* initiator */
 	struct bb_qp *peer;      /* target; NULL if it is in another process */
-	struct bb_conn *conn;    /* connection to that process */
+	struct bb_conn *conn;    /* connection to the target's process, or NULL */
 	struct side *near, *far; /* memory of the initiator and of the target */
 	uint8_t *local, *remote; /* slot 0 of each side */
 	uint64_t target_delta;   /* difference between addresses in far and those in requests */
@@ -105,10 +105,10 @@ struct pair {
 	bool reverse;      /* a twin, which works in the reverse direction */
 	struct pair *twin; /* NULL if this run has no two-way mode */
 	struct pair *in;   /* pair whose receives complete on the QP that has this pair as user */
-	/* Used with the target in another process: see remote.h. */
-	uint32_t orders;   /* outstanding requests for orders or answers */
+	/* Used only if the target is in another process (remote.h): */
+	uint32_t orders;   /* outstanding WRITEs to the peer's control block */
 	bool rolling;      /* end advances until the deadline */
-	uint64_t told_end; /* value last announced to the other process */
+	uint64_t told_end; /* value of end that the other process was last sent */
 	/* Used with --rate: */
 	uint64_t first;        /* first operation of the span */
 	uint64_t due;          /* do not post operations from this number on yet */
@@ -133,10 +133,10 @@ struct result {
 	uint64_t recvs;                  /* checked receive completions */
 	uint64_t rounds;
 	uint64_t kinds[MIX_KINDS]; /* operations of --op mixed, in both phases */
-	uint64_t late;             /* completions seen before their results in this round */
-	uint64_t first_late;       /* operation of the first late completion */
+	uint64_t late;       /* completions polled before their data had arrived, in this round */
+	uint64_t first_late; /* operation of the first late completion */
 	uint64_t errors;
-	uint64_t broken;   /* errors among them that are failed completions */
+	uint64_t broken;   /* those of errors that are failed completions */
 	uint64_t unposted; /* with --rate: operations that were due and could not be posted */
 };
 
@@ -181,7 +181,7 @@ struct test {
 	struct side local, remote; /* with a target in another process, remote is a copy of its
 				    * memory */
 	struct bb_cm *cm;          /* NULL if the target is in this process */
-	bool orders;               /* the test needs work of a target in another process */
+	bool orders;               /* the target, in another process, takes part in the test */
 	struct schedule schedule;  /* with --rate: schedule of the span */
 	struct pair *pairs;
 	struct pair *twins;  /* same number as pairs, or NULL */
@@ -190,8 +190,8 @@ struct test {
 	uint32_t nflows;
 	uint8_t kinds[MIX_MAX]; /* mixed operations, in order: enum mix_kind */
 	uint32_t nkinds;
-	uint8_t *scratch;   /* pattern of one message */
-	uint8_t edge[EDGE]; /* contents of the edges */
+	uint8_t *scratch;   /* buffer for the expected pattern of one message */
+	uint8_t edge[EDGE]; /* expected contents of the EDGE guard bytes at each end of a memory */
 	struct row *row;    /* current test */
 	uint32_t row_no, nrows;
 	uint64_t started; /* TSC */
@@ -222,7 +222,7 @@ void test_close_device(struct test *t);
 /* check.c */
 /* Polls completions. @return their number. */
 unsigned int flows_poll(struct test *t);
-/* Checks a completion of an initiator, of a target. */
+/* Check a completion of the initiator's send queue, and of the target's receive queue. */
 void send_completed(struct test *t, const struct bb_wc *wc);
 void recv_completed(struct test *t, const struct bb_wc *wc);
 
