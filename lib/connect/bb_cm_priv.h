@@ -65,16 +65,16 @@ struct bb_listener {
 	int fd;
 	uint16_t port;
 	uint64_t last_log; /* TSC of the last log line about a failed accept() */
-	/* Of the last connection accepted on this listener: */
-	bool accepted;       /* one was accepted */
-	bool path_sure;      /* its GID was chosen without a preference: see bb_conn.path_sure */
-	struct bb_path path; /* port and sgid_index */
-	uint8_t peer[16];    /* GID of the peer */
+	/* State of the last connection that was accepted on this listener. */
+	bool accepted;       /* a connection was accepted; the fields below are valid */
+	bool path_sure;      /* the application did not choose its local GID: bb_conn.path_sure */
+	struct bb_path path; /* local port and sgid_index of that connection */
+	uint8_t peer[16];    /* GID of that connection's peer */
 	void *transport_ctx; /* the listener's rdma_cm_id */
 };
 
 /*
- * A connection that the application does not have yet is half-open; its state is then CONNECTING.
+ * A connection. It is half-open, in state CONNECTING, until it is reported to the application.
  */
 struct bb_conn {
 	struct bb_cm_io io; /* must be the first member */
@@ -88,14 +88,15 @@ struct bb_conn {
 	bool active;    /* this side connects */
 	bool half_open; /* in cm->half */
 	bool queued;    /* ev is queued in cm->ready */
-	bool known;     /* the application has it */
+	bool known;     /* the application has a pointer to the connection */
 	bool was_up;    /* has been ESTABLISHED */
 	bool doomed;    /* in cm->grave */
-	bool on_call;   /* LOST connection: a call was started and not answered yet */
-	bool resolving; /* a REQ or REP waits for the address of its GID; no message is read
-			 * meanwhile */
-	bool path_sure; /* accept without a preference will choose the path in param.path */
-	bool asked;     /* counted in cm->asking: the connection may resolve the address */
+	bool on_call;   /* LOST connection: a new connection request is not answered yet */
+	bool resolving; /* a REQ or REP waits for the MAC of its GID to be resolved; no message is
+			 * read meanwhile */
+	bool path_sure; /* bb_conn_accept() will use the local GID of param.path, unless the
+			 * application chooses another GID */
+	bool asked;     /* counted in cm->asking: the connection may resolve the MAC */
 	uint64_t born, deadline, next_try; /* TSC; 0 if not set */
 	struct bb_qp *qp;                  /* no longer owned by the connection once it is CLOSED */
 	bool owns_qp;
@@ -189,7 +190,7 @@ bb_cm_can_hear(const struct bb_conn *c)
 /* ---- bb_cm_fsm.c: reports of a transport */
 void bb_cm_reached(struct bb_conn *c);
 void bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg);
-/* Runs one step of a connection that is resolving an address. */
+/* Runs one step of a connection that is resolving the MAC of its peer. */
 void bb_cm_resolve_step(struct bb_conn *c);
 /* Counts a refused message and logs at most one per second. */
 void bb_cm_bad(struct bb_conn *c, const char *what, const char *why);
@@ -209,30 +210,31 @@ bool bb_cm_comes_back(const struct bb_conn *c);
 
 /* ---- bb_cm_resolve.c */
 /*
- * Requests the address of the GID of @peer; never waits. Returns 0; -EAGAIN if the caller must call
- * again; another errno if the peer cannot be reached.
+ * Resolves the MAC of the GID of @peer, without waiting. Returns 0 if it is known, -EAGAIN if the
+ * caller must call again, or another negative errno if the peer cannot be reached.
  */
 int bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer);
 /*
- * Moves the QP from RESET to RTS with the peer. Returns -EAGAIN while the address of its GID is
+ * Moves the QP from RESET to RTS with the peer. Returns -EAGAIN while the MAC of the peer's GID is
  * unknown.
  */
 int bb_cm_qp_up(struct bb_conn *c);
 /*
- * Predicts the path that the answer to a request will take: that of the listener's last accepted
- * connection, else by the GID that accept chooses without a preference. Returns false if there is
- * no such GID.
+ * Predicts the local port and GID with which a connection request will be accepted, in param.path.
+ * If the listener accepted a connection from a similar GID before, these are that connection's.
+ * Otherwise they are those that bb_conn_accept() chooses if the application does not name a GID.
+ * Returns false if the port has no suitable GID.
  */
 bool bb_cm_request_path(struct bb_conn *c);
-/* Records the path of an accepted connection for later requests. */
+/* Stores the path of an accepted connection in its listener, for bb_cm_request_path(). */
 void bb_cm_accepted_path(const struct bb_conn *c);
 /*
- * Returns true if the half-open connection may resolve its address now, false if it must wait for
- * others.
+ * Returns true if the half-open connection may resolve the MAC of its peer now. Returns false if it
+ * must wait until resolutions of other connections have ended.
  */
 bool bb_cm_may_ask(struct bb_conn *c);
 void bb_cm_resolve_begin(struct bb_conn *c);
-/* Ends the wait for an address, if any. */
+/* Ends the wait for the peer's MAC, if any. */
 void bb_cm_resolve_end(struct bb_conn *c);
 
 /* ---- bb_cm_recover.c */

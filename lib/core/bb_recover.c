@@ -51,13 +51,13 @@ bb_wr_fate_name(enum bb_wr_fate fate)
 	return "?";
 }
 
-/* Position of a walk over the outstanding sends. */
+/* Position of a walk over the outstanding sends, from the oldest to the newest. */
 struct walk {
-	uint32_t done; /* seq of the send before block idx */
-	uint16_t idx;  /* 16 bits, like the block counters of the queue */
+	uint32_t done; /* seq of the send that ends before block idx */
+	uint16_t idx;  /* first block of the next send; wraps at 16 bits, as sq->pi does */
 };
 
-/* Moves to the next send: at least one block and one slot, whatever the ring contains. */
+/* Moves to the next send. Always advances, even if the WQE in the ring is damaged. */
 static void
 walk_next(const struct bb_sq *sq, struct walk *w)
 {
@@ -94,7 +94,7 @@ is_own(const struct bb_sq *sq, const struct walk *w)
 	return sq->wqes[w->idx & sq->mask].wc_opcode == BB_SQ_OWN;
 }
 
-/* Returns how many of the sends that walk_count() counts are the application's. */
+/* Returns the number of the application's sends from @w to the send with number @seq, inclusive. */
 static uint32_t
 walk_reports(const struct bb_sq *sq, struct walk w, uint32_t seq)
 {
@@ -120,8 +120,10 @@ walk_holds(const struct bb_sq *sq, struct walk w)
 }
 
 /*
- * Tries the blocks from the newest back. A block inside a longer WQE has a seq of an earlier lap,
- * so a candidate counts only if walk_holds().
+ * Searches for the first block of the oldest outstanding send, from the newest block backwards. A
+ * later block of a long WQE has a stale seq, that of an older WQE which began there. So a block is
+ * accepted only if a walk from it over the WQEs ends exactly at the end of the queue
+ * (walk_holds()).
  */
 uint32_t
 bb_sq_pending(const struct bb_sq *sq, uint16_t *counter)

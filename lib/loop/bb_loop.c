@@ -18,11 +18,11 @@
 #include "bb_loop.h"
 #include "bb_loop_priv.h"
 
-/* Iterations after which the accounting is published, or after 10 us if that is earlier. */
+/* The accounting is published after this number of iterations, or after 10 us if earlier. */
 #define PUBLISH_ITERATIONS 256
 #include "bb_post.h"
 
-/* Time an attach or detach waits for a running loop that does not take the command. */
+/* Milliseconds for which an attach or detach waits until a running loop applies it. */
 #define LOOP_CONTROL_TIMEOUT_MS 1000
 
 RTE_DEFINE_PER_LCORE(struct bb_loop *, bb_loop_current);
@@ -260,7 +260,10 @@ loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
 	__atomic_store_n(&loop->cmd, cmd, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&cmd->done, __ATOMIC_ACQUIRE)) {
 		uint32_t state = __atomic_load_n(&loop->state, __ATOMIC_ACQUIRE);
-		/* A stopped service runs no iteration before bb_loop_wait() has ended it. */
+		/*
+		 * A service that was stopped runs no iteration, and so takes no command, until
+		 * bb_loop_wait() has ended the service.
+		 */
 		bool stopped = state == LOOP_STOPPING && loop->mode == LOOP_MODE_SERVICE;
 		struct loop_cmd *expected = cmd;
 

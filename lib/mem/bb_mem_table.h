@@ -35,24 +35,27 @@ enum bb_mem_kind {
 	BB_MEM_POOL,
 };
 
-/* One registration of a driver. */
+/* A range of memory that the driver has registered with the device. */
 struct bb_mem_reg {
 	TAILQ_ENTRY(bb_mem_reg) link;
 	enum bb_mem_kind kind;
 	bool writable;
-	bool named;  /* heap: registered by bb_mem_add_heap() */
-	bool listed; /* belongs in the table: its lkey uses the memory's addresses */
+	bool named;  /* BB_MEM_HEAP only: registered by bb_mem_add_heap() */
+	bool listed; /* lookups may find it: WQEs with its lkey use the memory's own addresses */
 	struct bb_drv_mr *drv_mr;
 	uint64_t start, end;
-	uint64_t live;            /* bytes not freed yet; only heap registrations shrink */
-	struct rte_mempool *pool; /* pool of a BB_MEM_POOL */
+	uint64_t live;            /* bytes that are not freed yet; decreases for BB_MEM_HEAP only */
+	struct rte_mempool *pool; /* BB_MEM_POOL only: the mempool */
 };
 TAILQ_HEAD(bb_mem_regs, bb_mem_reg);
 
-/* A range of the table. Several entries may belong to one registration, which then has holes. */
+/*
+ * A range of addresses in the table. A registration of which parts were freed has one entry for
+ * each remaining part.
+ */
 struct bb_mem_entry {
 	uint64_t start, end;
-	uint64_t max_end; /* largest end of this entry and all before it */
+	uint64_t max_end; /* largest end among this entry and all entries before it */
 	uint32_t lkey;
 	uint32_t writable;
 	struct bb_mem_reg *reg; /* writers only */
@@ -66,7 +69,7 @@ struct bb_mem_array {
 };
 
 struct bb_mem_table {
-	/* Read by every lookup: its own cache line. */
+	/* Every lookup reads these two fields. They share no cache line with the rest. */
 	uint32_t seq; /* odd while a writer changes the table */
 	struct bb_mem_array *arr;
 

@@ -72,7 +72,7 @@ has_credit(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 	return req->next_pkt == 0 || msg->kind == BB_ROCE_MSG_WRITE_IMM || req->una != msg->psn;
 }
 
-/* Part of next_span() for a message that exists. */
+/* Does the work of next_span() if the queue has a message to send. */
 static uint32_t
 span_of_next(const struct bb_roce_qp *qp)
 {
@@ -114,8 +114,9 @@ next_span(const struct bb_roce_qp *qp)
 }
 
 /*
- * Returns true if packets without AckReq rely on a later packet that can no longer be sent. Its
- * credit is gone, or its payload cannot be read. No ACK would ever arrive.
+ * Returns true if the newest packets were sent without AckReq. They rely on the ACK of a later
+ * packet. If that packet cannot be sent, because its credit is gone or its payload cannot be read,
+ * no ACK would ever arrive.
  */
 static bool
 left_unasked(const struct bb_roce_req *req)
@@ -142,7 +143,10 @@ assign(struct bb_roce_qp *qp, struct bb_roce_msg *msg)
 	req->unassigned++;
 }
 
-/* The message at index next cannot be sent: it completes with @synd after all earlier messages. */
+/*
+ * Fails the message at index next, which cannot be sent: it completes with @synd once all earlier
+ * messages have completed.
+ */
 static void
 cannot_send(struct bb_roce_qp *qp, uint8_t synd)
 {
@@ -192,8 +196,8 @@ ends_unasked(const struct bb_roce_req *req)
 }
 
 /*
- * Builds packet @n of a SEND or WRITE, repeated alone (@again) or in order. The caller adds the
- * payload.
+ * Builds packet @n of a SEND or WRITE. @again: only this packet of the message is repeated. The
+ * caller adds the payload.
  */
 static void
 send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t n, bool again,
@@ -292,7 +296,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 	if (qp->attr.type == BB_ROCE_RC) {
 		bb_roce_comp_waits(qp, now);
 	} else {
-		/* UC has no ACKs: a sent packet is done. */
+		/* UC has no ACKs: a packet that was sent needs nothing else. */
 		req->una = req->nxt;
 		if (req->next != req->tail)
 			bb_roce_req_done(qp, 0);
@@ -301,8 +305,8 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 }
 
 /*
- * Sends the next packet of the run from the oldest one on: bb_roce_again.c. Returns false if the
- * link has no room or the QP failed.
+ * Sends the next of the packets that must be repeated; bb_roce_again.c selects them. Returns false
+ * if the link has no room or the QP failed.
  */
 static bool
 send_again(struct bb_roce_qp *qp, uint64_t now)
@@ -323,7 +327,7 @@ send_again(struct bb_roce_qp *qp, uint64_t now)
 			bb_roce_req_failed(qp, (uint8_t)-n);
 			return false;
 		}
-		/* A message that is not the oldest fails once it is the oldest. */
+		/* The payload cannot be read. The message fails later, when it is the oldest. */
 		if (n < 0) {
 			req->again = 0;
 			return true;
@@ -364,7 +368,10 @@ bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 		}
 		span = next_span(qp);
 		if (span == 0) {
-			/* Restart from the oldest packet: repeated packets request an ACK. */
+			/*
+			 * If sent packets wait for an ACK that none of them requests, sends again
+			 * from the oldest packet on. A repeated message ends with an ACK request.
+			 */
 			if (!left_unasked(&qp->req))
 				break;
 			bb_roce_req_rewind(qp);

@@ -9,27 +9,28 @@
 #include "bb_tel.h"
 
 /*
- * Returns the device that the first parameter names, NULL if the parameters were rejected (@d has
- * the error). Holds bb_open_devs_lock() and the device's lock until bb_tel_end(), so that neither
- * the device nor its objects are destroyed.
+ * Returns the device that the first parameter names. Returns NULL if the parameters are wrong, and
+ * writes the error to @d. Holds bb_open_devs_lock() and the device's lock until bb_tel_end(), so
+ * that the device and its objects are not destroyed meanwhile.
  */
 struct bb_dev *bb_tel_begin(struct bb_tel_args *a, const char *params, struct rte_tel_data *d);
 void bb_tel_end(struct bb_dev *dev);
 
-/* A kind of device objects that have numbers. */
+/* A kind of numbered object of a device, such as its CQs, with one list and one info endpoint. */
 struct bb_tel_kind {
-	const char *list; /* name of the list of numbers */
+	const char *list; /* key of the list of numbers in the answer */
 	const char *none; /* error text if no object has the number */
 	/* Calls bb_tel_page_add() for each object. */
 	void (*each)(const struct bb_dev *dev, struct bb_tel_page *page);
-	/* Returns the object with that 32-bit number, or NULL. */
+	/* Returns the object with @number, NULL if there is none. */
 	const void *(*find)(struct bb_dev *dev, uint32_t number);
-	void (*add)(struct rte_tel_data *d, const void *object); /* Adds the fields of an object. */
+	/* Writes the fields of @object to @d. */
+	void (*add)(struct rte_tel_data *d, const void *object);
 };
 
 /*
- * Handlers of endpoints for a list and for a single object: read the parameters and write the
- * answer to @d.
+ * Handle an endpoint that lists the numbers of all objects, and one that describes a single object.
+ * Both read @params and write the answer to @d.
  */
 int bb_tel_list(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);
 int bb_tel_info(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);

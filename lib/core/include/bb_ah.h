@@ -26,17 +26,19 @@ struct bb_ah {
 
 /**
  * Creates an address handle for @p path (man ibv_create_ah). On RoCE the call may wait until the
- * destination's MAC is resolved, as bb_qp_connect() does: up to 3 s on the software device, about 1
- * s in the kernel. Create handles of peers that may be down on a thread that serves no other peers.
- * @return 0; -EINVAL the port, the GID index or another field is out of range; -ENOMEM; an errno of
- * the MAC resolution, such as -EHOSTUNREACH; -ENOTSUP the device has no UD queue pairs.
+ * destination's MAC is resolved, as bb_qp_connect() does. If the peer is down, that takes up to 3 s
+ * on the software device, and about 1 s in the kernel. So create the handle on a thread that can
+ * wait, not on one that polls for other peers.
+ * @return 0. -EINVAL if the port, the GID index or another field is out of range. -ENOMEM.
+ * -EHOSTUNREACH or another errno if the MAC cannot be resolved. -ENOTSUP if the device has no UD
+ * queue pairs.
  */
 int bb_ah_create(struct bb_pd *pd, const struct bb_path *path, struct bb_ah **ah);
 
 /**
- * Destroys the handle. A post copies the address, so the handle may be destroyed as soon as no
- * further post uses it. Requests posted before are still sent. man ibv_post_send asks to wait for
- * their completions; that is not necessary here.
+ * Destroys the handle. Call it when no further post uses the handle. Requests that were posted
+ * before are still sent, because a post copies the address. man ibv_post_send asks to wait for
+ * their completions first; here that is not necessary.
  */
 int bb_ah_destroy(struct bb_ah *ah);
 

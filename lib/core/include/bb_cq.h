@@ -96,17 +96,18 @@ struct bb_wc {
 			     * the data starts 40 bytes into the buffer, with or without a GRH */
 	uint32_t imm;       /**< immediate in network order with BB_WC_WITH_IMM; rkey in host order
 			     * with BB_WC_WITH_INV */
-	uint8_t status;     /**< enum bb_wc_status; on an error only wr_id, qp and the syndromes
-			     * are valid besides */
+	uint8_t status;     /**< enum bb_wc_status. On errors only this field, wr_id, qp and the
+			     * two syndromes are valid */
 	uint8_t opcode;     /**< enum bb_wc_opcode */
 	uint8_t flags;      /**< enum bb_wc_flags */
-	uint8_t syndrome;   /**< syndrome of the CQE, errors only */
-	uint8_t vendor_err; /**< vendor syndrome, errors only */
-	uint8_t sl;         /**< service level; UD receives on InfiniBand */
+	uint8_t syndrome;   /**< syndrome of the CQE; valid only on errors */
+	uint8_t vendor_err; /**< vendor syndrome; valid only on errors */
+	uint8_t sl;         /**< service level; valid only for UD receives on InfiniBand */
 	uint8_t pad[2];
-	uint32_t src_qp;     /**< the sender's QP number; UD receives */
-	uint16_t pkey_index; /**< UD receives without immediate data, on InfiniBand */
-	uint16_t slid;       /**< the sender's LID; UD receives on InfiniBand */
+	uint32_t src_qp;     /**< QP number of the sender; valid only for UD receives */
+	uint16_t pkey_index; /**< valid only for UD receives without immediate data, on
+			      * InfiniBand */
+	uint16_t slid;       /**< LID of the sender; valid only for UD receives on InfiniBand */
 };
 
 /** Returns the name of a status: "remote access error". */

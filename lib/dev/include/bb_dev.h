@@ -352,12 +352,12 @@ bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 
 /** Layer of a device at which a packet was dropped. */
 enum bb_drop_layer {
-	BB_DROP_PORT, /**< at the port, as a frame: not RoCE, another destination, or damaged below
-		       * RoCE */
-	BB_DROP_ROCE, /**< as a RoCE packet */
+	BB_DROP_PORT, /**< Ethernet, IP or UDP: the frame is not RoCE, is for another host, or is
+		       * damaged */
+	BB_DROP_ROCE, /**< RoCE: the RoCEv2 engine rejected the packet */
 };
 
-/** Number of received packets that were dropped without an answer for one reason. */
+/** One reason for which a device drops received packets without an answer, and its count. */
 struct bb_dev_drop {
 	uint32_t size; /**< bytes of the caller's struct; set by bb_dev_drops() */
 	enum bb_drop_layer layer;
@@ -371,9 +371,9 @@ int bb_dev_drops_v(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n
 /**
  * Reads the drop counters. Only the software device has them. Reasons at the port are listed while
  * the device has an ethdev (port=). Any thread, also while others poll.
- * @param drops at most @p n entries are written, including those with count 0; NULL with @p n 0
- * only counts.
- * @return the number of reasons; -ENOTSUP the device does not count drops.
+ * @param drops array of @p n entries. Reasons with count 0 are written, too. NULL, with @p n 0, if
+ * only the return value is needed.
+ * @return the number of reasons; -ENOTSUP if the device does not count drops.
  */
 static inline int
 bb_dev_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)

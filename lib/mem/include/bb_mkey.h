@@ -3,12 +3,16 @@
  */
 /**
  * @file
- * Indirect keys: one key over pieces of other keys' memory.
+ * Indirect keys: one key for several ranges of memory that have keys of their own.
  *
- * A key is created over fixed pieces, or empty. Requests on a send queue (UMR) lay out an empty
- * key, any number of times, as a list of pieces or as an interleaved pattern. Its memory belongs
- * to other keys of the PD, which must stay registered. It serves as lkey and rkey like a memory
- * region's. Control-path rules are those of bb_dev.h.
+ * A range is called a piece here. It is a struct bb_sge and names the lkey of its memory. That key
+ * must belong to the same PD and stay registered. There are two kinds of indirect keys:
+ * - A fixed key gets its pieces at creation and never changes.
+ * - Other keys are created without pieces. Requests on a send queue (UMR) then set the key's
+ *   layout, any number of times: a list of pieces, or an interleaved pattern.
+ *
+ * An indirect key is used as lkey and rkey, as the key of a memory region is. The rules of bb_dev.h
+ * for the control path apply.
  *
  * Source: man mlx5dv_create_mkey, mlx5dv_wr_mr_list, mlx5dv_wr_mr_interleaved.
  */
@@ -28,26 +32,27 @@ struct bb_mkey {
 	uint32_t lkey;
 	uint32_t rkey;
 	uint64_t iova;       /**< address of the first byte in WQEs and for peers */
-	uint64_t len;        /**< bytes of a fixed key; 0 for a key that requests lay out */
-	uint32_t access;     /**< of a fixed one */
-	uint32_t max_pieces; /**< 0: fixed */
+	uint64_t len;        /**< bytes of a fixed key; 0 if requests set the layout */
+	uint32_t access;     /**< rights of a fixed key, enum bb_access */
+	uint32_t max_pieces; /**< largest number of pieces in a layout; 0 for a fixed key */
 };
 
 /** Attributes of an indirect key. */
 struct bb_mkey_attr {
 	uint32_t size;               /**< set by bb_mkey_attr_init() */
-	const struct bb_sge *pieces; /**< pieces of a fixed key; the caller may reuse them on
-				      * return */
-	uint32_t n;                  /**< number of pieces, at most @ref bb_dev_attr
+	const struct bb_sge *pieces; /**< memory ranges of a fixed key, copied by the call; NULL
+				      * if requests set the layout */
+	uint32_t n;                  /**< entries of @ref pieces, at most @ref bb_dev_attr
 				      * max_mkey_pieces */
-	uint64_t iova;               /**< address of the first byte */
-	uint32_t access;             /**< rights of a fixed key: enum bb_access LOCAL_WRITE and
-				      * REMOTE_* */
-	uint32_t max_pieces;         /**< largest number of pieces, or of blocks of a pattern
-				      * plus one, that requests lay out; 0 for a fixed key */
+	uint64_t iova;               /**< address of the first byte in WQEs and for peers */
+	uint32_t access;             /**< rights of a fixed key: LOCAL_WRITE and REMOTE_* of enum
+				      * bb_access */
+	uint32_t max_pieces;         /**< largest layout that requests set: number of pieces,
+				      * or number of blocks of a pattern plus one. 0 for a fixed
+				      * key */
 };
 
-/** Sets the defaults: no pieces, zero-based. */
+/** Sets the defaults: no pieces, and the key's first byte has address 0. */
 static inline void
 bb_mkey_attr_init(struct bb_mkey_attr *attr)
 {
@@ -56,39 +61,43 @@ bb_mkey_attr_init(struct bb_mkey_attr *attr)
 }
 
 /**
- * Creates an indirect key. An access needs the right of this key, and LOCAL_WRITE of the pieces'
- * keys for writes. The device checks at every access that those keys exist and cover their
- * pieces.
- * @return 0; -EINVAL no pieces and no max_pieces, or both, too many, a piece of 0 or over 2^31
- *   bytes, iova + length overflows, rights that are unknown or lack LOCAL_WRITE, REMOTE_ATOMIC
- *   with an iova or a length that is not a multiple of @ref bb_dev_attr mkey_atomic_align, or
- *   where that is 0; -ENOTSUP the device has no indirect keys, or none that requests lay out;
- *   -ENOMEM.
+ * Creates an indirect key. An access needs the right of this key. An access that writes also needs
+ * LOCAL_WRITE of the keys of the pieces. At every access the device checks that these keys exist
+ * and cover their pieces.
+ * @return 0. -ENOTSUP if the device has no indirect keys, or none whose layout requests can set.
+ *   -ENOMEM. -EINVAL in these cases:
+ *   - both pieces and max_pieces are given, or neither, or one of them is over its limit;
+ *   - a piece has 0 bytes or more than 2^31, or iova plus the length overflows;
+ *   - the rights are unknown, or need LOCAL_WRITE and do not have it;
+ *   - REMOTE_ATOMIC is given, and the iova or the length is not a multiple of @ref bb_dev_attr
+ *     mkey_atomic_align, or the device's mkey_atomic_align is 0.
  */
 int bb_mkey_create(struct bb_pd *pd, const struct bb_mkey_attr *attr, struct bb_mkey **mkey);
 
 /**
- * Destroys a key. It returns after the last access through it has ended. Requests that lay it out
- * must have completed before.
+ * Destroys a key. Returns after the last access through the key has ended. Requests that set the
+ * key's layout must have completed before this call.
  */
 int bb_mkey_destroy(struct bb_mkey *mkey);
 
 /**
- * Lays out @p mkey as @p n consecutive pieces (mlx5dv_wr_mr_list). It completes as BB_WC_MKEY.
- * Later requests on this queue, and all requests posted after its completion, see the new layout.
- * For a request that uses the key at that moment, the time of the change is undefined. The key
- * needs no bb_post_local_inv() before a new layout.
+ * Posts a request that sets the layout of @p mkey to @p n consecutive pieces (mlx5dv_wr_mr_list).
+ * The request completes as BB_WC_MKEY. Later requests on this queue use the new layout, and so do
+ * all requests that are posted after the completion. For other requests that use the key meanwhile,
+ * the time of the change is undefined. The key needs no bb_post_local_inv() before a new layout.
  * @param access enum bb_access LOCAL_WRITE and REMOTE_*.
- * @return as every post; -EINVAL (logged) a fixed key, another PD's, more pieces than max_pieces
- *   or a WQE has room for, an empty piece, invalid rights.
+ * @return as every post. -EINVAL (logged) in these cases:
+ *   - the key is fixed or belongs to another PD, or the rights are invalid;
+ *   - there are more pieces than max_pieces or than a WQE has room for, or a piece is empty.
  */
 int bb_post_mkey_list(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey, uint32_t access,
 		      const struct bb_sge *sge, uint32_t n, uint32_t flags);
 
 /**
- * Lays out @p mkey as @p repeat rounds of @p n blocks (mlx5dv_wr_mr_interleaved). Round k takes
- * the bytes of each block at its addr + k * (bytes + skip), one block after the other.
- * @return as bb_post_mkey_list(); -ENOTSUP the device has no patterns.
+ * Posts a request that sets the layout of @p mkey to @p repeat rounds of @p n blocks
+ * (mlx5dv_wr_mr_interleaved). Round k has the bytes of each block at addr + k * (bytes + skip) of
+ * that block, one block after the other.
+ * @return as bb_post_mkey_list(). -ENOTSUP if the device does not support patterns.
  */
 int bb_post_mkey_interleaved(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey,
 			     uint32_t access, uint32_t repeat, const struct bb_interleaved *block,

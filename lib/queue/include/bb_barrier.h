@@ -3,17 +3,18 @@
  */
 /**
  * @file
- * Order of stores between software and device, and between lcores: all fences.
+ * All memory fences of the library. They order memory accesses between software and device, and
+ * between lcores. The data path uses them in these orders:
  *
  * Posting:  WQE stores → bb_dma_wmb() → doorbell record → bb_db_wmb() →
  *           UAR store → bb_wc_flush().
  * Polling:  owner bit → bb_dma_rmb() → rest of the CQE → bb_dma_rmb() →
  *           consumer record.
  *
- * The device reads or writes rings, records and the registers of the UAR page on its own. Access
- * them only through the functions below or between their fences. The software device uses the same
- * functions for its side. Under ThreadSanitizer they are __atomic release and acquire, because it
- * does not see a fence alone.
+ * The device reads and writes rings, doorbell records and UAR registers at any time. So software
+ * must access them through the functions of this file, or between its fences. The software device
+ * uses the same functions for its own accesses. In builds with ThreadSanitizer, the functions that
+ * load and store use __atomic acquire and release, because ThreadSanitizer does not model fences.
  */
 #ifndef BB_BARRIER_H
 #define BB_BARRIER_H
@@ -36,7 +37,7 @@ extern "C" {
 #error "order of stores to a device is written down for x86-64 and 64-bit Arm only"
 #endif
 
-/** 1 if another core sees plain stores to write-back memory in program order. */
+/** 1 if other cores see plain stores to write-back memory in program order, 0 if not. */
 #if defined(__x86_64__)
 #define BB_STORES_IN_ORDER 1
 #else
@@ -44,10 +45,10 @@ extern "C" {
 #endif
 
 /**
- * Orders stores: the device sees stores to device-read memory before this fence before it sees
- * stores after it. Prevents this race: the device reads a doorbell record that covers a WQE whose
- * bytes are not visible yet. x86: does not reorder stores to write-back memory, so only a compiler
- * barrier; Arm: dmb oshst.
+ * Orders stores to memory that the device reads. The device sees the stores before this fence
+ * before it sees the stores after it. Prevents this race: the device reads a doorbell record that
+ * covers a WQE whose bytes are not visible yet. x86: only a compiler barrier, because the CPU does
+ * not reorder stores to write-back memory. Arm: dmb oshst.
  */
 static inline void
 bb_dma_wmb(void)
@@ -60,10 +61,11 @@ bb_dma_wmb(void)
 }
 
 /**
- * Orders reads of device-written memory before this fence before reads and stores after it.
- * Prevents two races: the body of a CQE is read before its owner bit; or the consumer record
- * releases a CQE, and the device overwrites it, while software still reads it. x86: does not
- * reorder loads with loads or later stores; Arm: dmb oshld.
+ * Orders loads of memory that the device writes: those before this fence happen before the loads
+ * and stores after it. Prevents two races. The body of a CQE is read before its owner bit. Or the
+ * consumer record releases a CQE that software still reads, and the device overwrites the CQE. x86:
+ * only a compiler barrier, because the CPU does not reorder loads with later loads or stores. Arm:
+ * dmb oshld.
  */
 static inline void
 bb_dma_rmb(void)

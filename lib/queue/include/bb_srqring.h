@@ -7,8 +7,9 @@
  *
  * Every WQE begins with a segment that names its successor (rdma-core: struct
  * mlx5_wqe_srq_next_seg), followed by its scatter list. Device and software start at WQE 0 and
- * follow these indices. Free WQEs follow the last one posted. A completion appends its WQE to the
- * last free one, which therefore can never be posted: a ring of n WQEs takes n - 1 receives.
+ * follow these indices. The free WQEs come after the WQE posted last. A completion links its WQE to
+ * the last free WQE. So the last free WQE is never posted, and a ring of n WQEs holds n - 1
+ * receives.
  *
  * Results and ownership are as in bb_sq.h: 0 posted, -EAGAIN full, or another negative errno.
  */
@@ -36,11 +37,11 @@ struct bb_srqring {
 	uint8_t *buf;
 	uint64_t *wr_ids; /**< one per WQE */
 	uint8_t *held;    /**< one per WQE: 1 from post to completion, else 0 */
-	uint32_t *dbrec;  /**< doorbell record, one word; NULL if ring is set */
+	uint32_t *dbrec;  /**< doorbell record, 32 bits; NULL if the driver uses ring() instead */
 	uint32_t depth;   /**< WQEs that may be outstanding */
 	uint32_t pi;      /**< WQEs posted since creation */
 	uint32_t ci;      /**< WQEs completed since creation */
-	uint32_t rung;    /**< pi at the last doorbell */
+	uint32_t rung;    /**< value of pi at the last doorbell */
 	uint16_t head;    /**< index of the next WQE to post */
 	uint16_t tail;    /**< index of the last free WQE */
 	uint16_t mask;    /**< WQEs in the ring - 1 */
@@ -53,8 +54,8 @@ struct bb_srqring {
 					       * full */
 	uint32_t srqn;                        /**< SRQ number for log lines */
 	uint32_t owner;                       /**< lcore id, checked in debug builds */
-	void (*ring)(struct bb_srqring *srq); /**< without dbrec: passes the posted WQEs to the
-					       * driver */
+	void (*ring)(struct bb_srqring *srq); /**< passes the posted WQEs to the driver if
+					       * dbrec is NULL, else NULL */
 };
 BB_STATIC_ASSERT(offsetof(struct bb_srqring, full) == BB_CACHE_LINE, "one line");
 
@@ -67,8 +68,8 @@ struct bb_srqring_conf {
 	uint32_t depth;      /**< 1 to wqes - 1 */
 	uint32_t log_stride; /**< log2 of bytes, 5 to 9 */
 	uint32_t max_sge;    /**< at most stride / 16 - 1 */
-	uint32_t *dbrec;
-	/** Called by bb_srqring_ring() in place of a dbrec, which is then NULL. */
+	uint32_t *dbrec;     /**< doorbell record, 32 bits; NULL if ring is set */
+	/** Called by bb_srqring_ring() if dbrec is NULL; passes the posted WQEs to the driver. */
 	void (*ring)(struct bb_srqring *srq);
 	uint32_t srqn;  /**< SRQ number for log lines */
 	uint32_t owner; /**< lcore id; LCORE_ID_ANY turns the check off */
