@@ -34,7 +34,7 @@ service(uint8_t type)
 
 /*
  * Short data in CQEs of 64 bytes, which libmlx5 requests by default. It applies to receives of RC
- * and UC. It applies to answers to RC under two conditions: each request has a CQE, or the flag
+ * and UC. It applies to answers to RC in two cases: each request has a CQE, or the flag
  * ALLOW says that libmlx5 copies without one (create_user_qp(), configure_requester_scat_cqe()).
  */
 static void

@@ -57,7 +57,7 @@ TEST(test_rule)
 	/* Waiting and stolen time add up. */
 	t = (struct shared_time){.waited = 30 * MS, .stolen = 30 * MS};
 	assert_float_equal(shared_part(&zero, &t, 1000 * MS), 0.06, 1e-9);
-	/* In a short row, times below the resolution are not counted. */
+	/* Less than 10 ms of waiting is not counted. */
 	t = (struct shared_time){.waited = 10 * MS - 1};
 	assert_float_equal(shared_part(&zero, &t, 20 * MS), 0, 0);
 	t.waited++;

@@ -182,7 +182,8 @@ until_posted(struct world *w, uint32_t kind, uint32_t n, uint32_t flags)
 		poll_one(w);
 		ret = post(w, kind, n, flags);
 		/*
-		 * The application need not ring again for WQEs that were rung before this post.
+		 * WQEs that were rung before this post execute without another doorbell of the
+		 * application.
 		 */
 		execute(w);
 	}

@@ -78,7 +78,7 @@ TEST(test_kinds)
 	assert_int_equal(f.done[0].len, FAKE_MTU);
 }
 
-/* A queue pair without a receive queue: an RNR NAK would never end. */
+/* A queue pair without a receive queue sends NAK invalid request: RNR NAKs would never end. */
 TEST(test_no_queue)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_FIRST), RC(WRITE_ONLY_IMM)};
