@@ -210,20 +210,24 @@ dev_mem(struct mlx5_dev *d, const uint8_t *cap)
 		MEMIC_LOG_BASE + bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT);
 }
 
-/* The kernel refuses a subscription if one of its types is not in this set (is_valid_events()). */
+/*
+ * Reads the event types that the card supports. The kernel rejects a subscription to any other type
+ * (is_valid_events()).
+ */
 static void
 events(struct mlx5_dev *d, const uint8_t *cap)
 {
-	/* Types 0 to 63: the driver subscribes to no others. */
+	/* Only types 0 to 63 are read: the driver subscribes to no other type. */
 	d->caps.events =
 		bb_prm_get64(bb_prm_csub(cap, BB_PRM_DEV_EVENT_CAP_AFFILIATED), BB_PRM_F(0, 0, 64));
 }
 
 /*
- * Returns true if the port of a QP overrides the card's hash (port_select_flow_table_bypass). The
- * kernel then assigns QPs no port: QPs with a port would fill a firmware table (Linux,
+ * A card with bonded ports can choose the port of a packet by a hash. Returns true if a QP with an
+ * assigned port bypasses that hash (port_select_flow_table_bypass). On such a card the kernel
+ * assigns no ports to QPs, because each assignment takes room in a firmware table. (Linux,
  * mlx5_ib_lag_should_assign_affinity() in drivers/infiniband/hw/mlx5/mlx5_ib.h, and the commit that
- * adds the check). @out is scratch space for a QUERY_HCA_CAP.
+ * adds the check.) @out is scratch space for a QUERY_HCA_CAP.
  */
 static bool
 hash_bypassed(struct mlx5_dev *d, uint8_t *out, bool port_selection)
@@ -234,11 +238,12 @@ hash_bypassed(struct mlx5_dev *d, uint8_t *out, bool port_selection)
 }
 
 /*
- * Detects ports bonded for RoCE, over which software distributes the QPs (kernel:
- * get_tx_affinity()); QPs without a port have been seen to share one. The card chooses if it is not
- * bonded, or if it hashes packets and a port would bypass the hash. The kernel creates a new device
- * when the bonding changes. Functions that may not query it, such as virtual ones, use @affinity,
- * which says whether a port can be assigned (kernel: mlx5_ib_lag_should_assign_affinity()).
+ * Finds out whether the driver must distribute QPs over the ports of a bond, as the kernel does
+ * (get_tx_affinity()). QPs without an assigned port have been seen to share one port. No port is
+ * assigned if the ports are not bonded, or if the card hashes packets and a port would bypass the
+ * hash. When the bonding changes, the kernel creates a new device. Some functions, such as virtual
+ * ones, cannot query the bonding. For them @affinity decides, which says whether a port can be
+ * assigned (kernel: mlx5_ib_lag_should_assign_affinity()).
  */
 static void
 lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool port_selection)

@@ -3,7 +3,7 @@
  */
 /*
  * Events: DEVX channels for events of queues, the context's async descriptor for events of ports
- * and for the loss of the device. None of them ever blocks.
+ * and for the loss of the device. Reads of these descriptors never block.
  *
  * The kernel holds a subscription, 128 bytes per type, until its channel is destroyed. Destroying
  * the object only removes the subscription from the lists (devx.c: devx_cleanup_subscription(), and
@@ -25,7 +25,7 @@
 #define EQE_TYPE_BYTE     1
 #define EQE_BYTES         64
 #define MAX_TYPES         8u
-#define MAX_SKIPS         64    /* maximum irrelevant events skipped per call */
+#define MAX_SKIPS         64    /* maximum number of irrelevant events that a call skips */
 #define MAX_SUBSCRIPTIONS 4096u /* subscriptions per channel: 512 KiB, for about 1000 QPs */
 
 int
@@ -38,7 +38,7 @@ dv_set_nonblock(int fd)
 	return 0;
 }
 
-/* Creates a channel, which takes all new subscriptions. */
+/* Creates a channel. All new subscriptions go to the newest channel. */
 static int
 events_add(struct dv_ctx *c)
 {
@@ -87,7 +87,10 @@ dv_events_open(struct dv_ctx *c)
 	}
 	pthread_mutex_init(&c->events_lock, NULL);
 	ret = events_add(c);
-	/* Kernels before 5.3 have none: dv_event_subscribe() reports it to the driver. */
+	/*
+	 * Kernels before 5.3 have no event channels. That is no error here: dv_event_subscribe()
+	 * will return -EOPNOTSUPP.
+	 */
 	if (ret == 0 || ret == -EOPNOTSUPP || ret == -EPROTONOSUPPORT)
 		return 0;
 	BB_LOG(ERR, "%s: no non-blocking event channel: %s", c->base.name, strerror(-ret));
@@ -104,8 +107,8 @@ dv_events_close(struct dv_ctx *c)
 }
 
 /*
- * Returns the channel for an object's subscriptions, NULL if the kernel has none. Called under
- * lock.
+ * Returns the channel for an object's subscriptions, NULL if the kernel has no event channels. The
+ * caller holds events_lock.
  */
 static struct dv_events *
 events_for(struct dv_ctx *c, const struct dv_obj *o)
@@ -114,7 +117,7 @@ events_for(struct dv_ctx *c, const struct dv_obj *o)
 
 	if (o->events != NULL)
 		return o->events;
-	/* If no new descriptor is available, keep using this channel. */
+	/* If no descriptor is free for a new channel, the full channel is used further. */
 	if (e == NULL || e->subscriptions < MAX_SUBSCRIPTIONS || events_add(c) != 0)
 		return e;
 	if (e->objs == 0)

@@ -14,8 +14,9 @@
 #define CQE    64u
 
 /*
- * Not accepted, because the device has none of them: collapsed CQs, ignored overrun, the enhanced
- * layout of compressed CQEs, period modes. page_offset has no meaning beside a umem offset.
+ * Fields that CREATE_CQ accepts. The device does not support collapsed CQs, ignored overrun, the
+ * enhanced layout of compressed CQEs, or period modes, so their fields are not in the list. The
+ * field page_offset is not either: the umem offset takes its place.
  */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0},
@@ -36,8 +37,8 @@ static const struct soft_field create_fields[] = {
 };
 
 /*
- * Checks moderation and compression. The only format of responders' mini CQEs is the one with
- * checksum; there is no stride index.
+ * Rejects event moderation and CQE compression if the device's options turn them off. Also rejects
+ * mini CQEs of receives with a stride index: the device supports only those with a checksum.
  */
 static int
 create_features(struct soft_cmd *cmd, const void *cqc)

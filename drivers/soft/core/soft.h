@@ -187,16 +187,17 @@ struct soft_uar_page {
 
 /* soft_cq.flags: reasons for the slow path of a CQE. */
 enum {
-	SOFT_CQ_SHARED = 1 << 0, /* several engines write it, under the CQ's lock */
+	SOFT_CQ_SHARED = 1 << 0, /* several engines write CQEs, under the CQ's lock */
 	SOFT_CQ_ARMED = 1 << 1,  /* an event is requested */
 	SOFT_CQ_ZIP = 1 << 2,    /* similar CQEs are compressed */
 	SOFT_CQ_DEFECT = 1 << 3, /* the device has a seeded defect */
 };
 
 /*
- * A CQ. Fields after "engine" belong to the data path and are zeroed at creation. The engine of its
- * UAR page, through which it is armed, writes it without a lock. When QPs of another engine are
- * attached, SOFT_CQ_SHARED is set and stays set, and all writers take the CQ's lock.
+ * A CQ. The fields from pi on belong to the data path and are zeroed at creation. A CQ is armed
+ * through its UAR page, and the engine of that page writes its CQEs without a lock. When a QP of
+ * another engine is attached, SOFT_CQ_SHARED is set and stays set. All engines then take the CQ's
+ * lock to write CQEs.
  */
 struct soft_cq {
 	uint32_t cqn;
@@ -212,14 +213,14 @@ struct soft_cq {
 					  * soft_ctl.event_lock */
 	uint16_t mod_count, mod_period;  /* CQEs and us; written under the engine's and the CQ's
 					  * lock */
-	/* Fields of the engine. */
-	uint32_t pi;
-	uint32_t ci_seen; /* consumer index as last read */
-	uint32_t flags;   /* SOFT_CQ_*; __atomic */
-	uint32_t sol_pi;  /* pi after the last solicited CQE or error */
-	bool error;       /* overrun: no further CQE is written */
-	bool arm_solicited;
-	bool fired;         /* an arming was answered; its number is in fired_sn */
+	/* Data path. */
+	uint32_t pi;        /* CQEs written since creation */
+	uint32_t ci_seen;   /* consumer index when the doorbell record was last read */
+	uint32_t flags;     /* SOFT_CQ_*; __atomic */
+	uint32_t sol_pi;    /* value of pi after the last CQE that is solicited or an error */
+	bool error;         /* the CQ has overrun: the device writes no further CQE */
+	bool arm_solicited; /* the pending arming asks for solicited completions only */
+	bool fired;         /* an event was raised; fired_sn is the number of its arming */
 	uint8_t fired_sn;   /* valid if fired */
 	uint8_t arm_sn;     /* number of the pending arming */
 	uint32_t arm_ci;    /* consumer index of the arming, in the units of pi */

@@ -28,34 +28,34 @@
 #define SOFT_EVENT_QUEUE   256 /* pending events per context */
 
 /*
- * Numbers in use for one kind of object. The search continues after the number allocated last, so
- * that a number is reused as late as possible.
+ * Numbers of one kind of object, given out in ascending order. The search for a free number begins
+ * after the last one, so that a freed number is reused as late as possible.
  */
 struct soft_ids {
 	uint64_t *used;
 	uint32_t first, size, next;
 };
 
-/* Source of random numbers: getrandom(), or a repeatable sequence with option seed. */
+/* Source of random numbers: getrandom(), or a repeatable sequence if the option seed is given. */
 struct soft_random {
 	bool seeded;
 	uint64_t state; /* valid if seeded */
 };
 
 /*
- * A freed number rests until n / SOFT_DRAW_HOLD others were freed after it, or until fewer than
- * that are free.
+ * A freed number of a struct soft_draw is not reused before n / SOFT_DRAW_HOLD other numbers have
+ * been freed after it. If no more numbers than that are free, the one freed first is reused.
  */
 #define SOFT_DRAW_HOLD 4
 
 /*
- * Numbers of one kind that are drawn at random. The free numbers are a ring in the order in which
- * they were freed; the last ones rest.
+ * Numbers of one kind of object, chosen at random. The free numbers are in a ring, in the order in
+ * which they were freed. The last n / SOFT_DRAW_HOLD of them are not chosen yet.
  */
 struct soft_draw {
-	uint32_t *order; /* [n]; 0 stands for the number of its own index */
+	uint32_t *order; /* n numbers; an entry i with 0 stands for the number first + i */
 	uint32_t first, n;
-	uint32_t head, free; /* index of the first free number, and number of free ones */
+	uint32_t head, free; /* index of the number freed first; count of free numbers */
 };
 
 /* Device memory: whole pages, with a map of used pages. */
@@ -189,14 +189,14 @@ struct soft_dev *soft_dev_reachable(uint32_t index, bool ib);
 /* Set options and the count of contexts, which soft_dev_reachable() reads. Under soft_dev.lock. */
 void soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts);
 void soft_dev_count_contexts(struct soft_dev *dev, int change);
-/* Sets the device's MAC on the shared network of the process; locally administered. */
+/* Sets the device's MAC on the network that connects the devices of a process. */
 void soft_dev_own_mac(struct soft_dev *dev);
-/* Write the GIDs of device @index on that network. */
+/* Return the GIDs of device @index on that network in @gid. */
 void soft_dev_link_local_gid(uint32_t index, uint8_t gid[16]);
 void soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16]);
 /*
- * Returns the device that has an address on the shared network of the process, NULL if none. @ib:
- * the requester's port is InfiniBand.
+ * Returns the device of this process that has the address @gid, NULL if there is none. @ib: the
+ * port of the device that asks is InfiniBand.
  */
 struct soft_dev *soft_dev_by_gid(const uint8_t gid[16], bool ib);
 struct soft_dev *soft_dev_by_lid(uint16_t lid);
@@ -220,17 +220,18 @@ int soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size);
 /* Allocates a number. Returns 0, or -ENOSPC if all are used. */
 int soft_ids_alloc(struct soft_ids *ids, uint32_t *id);
 void soft_ids_free(struct soft_ids *ids, uint32_t id);
-/* Draws 64 random bits. Returns 0, or -EIO (logged) if getrandom() fails. */
+/* Gets 64 random bits. Returns 0, or -EIO (logged) if getrandom() fails. */
 int soft_random(struct soft_random *r, uint64_t *value);
 /* Sets up the numbers from @first to @size - 1, all free. Returns 0 or -ENOMEM. */
 int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t size);
-/* Frees all numbers and sets another @size, at most that of soft_draw_init(). */
+/* Frees all numbers, and sets a new @size, at most that given to soft_draw_init(). */
 void soft_draw_resize(struct soft_draw *d, uint32_t size);
-/* Draws a free number. Returns 0, -ENOSPC if all are used, or -EIO. */
+/* Chooses a free number at random. Returns 0, -ENOSPC if all are used, or -EIO. */
 int soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id);
 void soft_draw_give(struct soft_draw *d, uint32_t id);
 /*
- * Draws index and variant of a key; returns as soft_draw_take(). The index is freed with mkey_draw.
+ * Chooses a free key index, and the low byte of its key, both at random. Sets *key. Returns as
+ * soft_draw_take(). The caller frees the index by soft_draw_give() on mkey_draw.
  */
 int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
 
@@ -241,7 +242,7 @@ int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
  * -EFAULT, or another negative errno.
  */
 int soft_maps_check(const void *addr, size_t len, bool write);
-/* Returns the smallest page size of the mappings of a range in @page. 0 or a negative errno. */
+/* Sets *page to the smallest page size in a range of memory. Returns 0 or a negative errno. */
 int soft_maps_page(const void *addr, size_t len, uint64_t *page);
 
 /* ---- soft_dmabuf.c */
@@ -266,8 +267,8 @@ int soft_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const 
 		  size_t len);
 int soft_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off, size_t len);
 /*
- * Checks an MR over device memory and returns the address of its first byte. 0 or a negative errno
- * (logged).
+ * Checks an MR over device memory, and sets *base to the address of its first byte. Returns 0 or a
+ * negative errno (logged).
  */
 int soft_dm_mr(const struct soft_ctx *ctx, const struct mlx5_mr_attr *attr, uint8_t **base);
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Numbers of objects. Numbers that only the device's owner sees count up. QP numbers and keys give
- * a remote peer access, so they are random.
+ * Numbers of objects. QP numbers and keys give a remote peer access, so they are random. Other
+ * numbers, which only the device's owner sees, ascend.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -100,8 +100,8 @@ place(const struct soft_draw *d, uint32_t i)
 }
 
 /*
- * An index that was never written (0) stands for its own number, so the array needs no memory until
- * it is used.
+ * Returns the number at index @at of the ring. An entry that was never written is 0 and stands for
+ * first + at. So the ring needs no memory until numbers are freed.
  */
 static uint32_t
 number_at(const struct soft_draw *d, uint32_t at)
@@ -121,7 +121,7 @@ soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id)
 	ret = soft_random(r, &random);
 	if (ret != 0)
 		return ret;
-	/* The bias is below n / 2^32. */
+	/* Some numbers are more likely than others, by less than n / 2^32. */
 	at = place(d, (uint32_t)((random >> 32) * choice >> 32));
 	*id = number_at(d, at);
 	d->order[at] = number_at(d, d->head);
@@ -151,7 +151,7 @@ soft_key_take(struct soft_ctl *ctl, uint32_t *key)
 		soft_draw_give(&ctl->mkey_draw, id);
 		return ret;
 	}
-	/* Takes any variant but the last one, so that the old key is invalid. */
+	/* The low byte differs from that of the index's last key, so the last key stays invalid. */
 	ctl->mkey_variant[id] += (uint8_t)(1 + (random >> 32) * 255 / (UINT64_C(1) << 32));
 	*key = id << 8 | ctl->mkey_variant[id];
 	return 0;

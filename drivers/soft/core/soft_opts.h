@@ -26,14 +26,14 @@ struct soft_opts {
 	enum soft_progress progress;
 	uint32_t lcore; /* lcore of progress=lcore */
 	bool shuffle;   /* write the lines of a payload in shuffled order */
-	uint32_t scan;  /* doorbell records scanned per poll after merged stores */
+	uint32_t scan; /* doorbell records read per poll, if stores to a register may have merged */
 	uint64_t seed;
-	bool seeded;  /* the option is given: it also determines QP numbers and keys */
+	bool seeded;  /* seed was given: QP numbers and keys depend on it, too */
 	bool link_ib; /* the port is InfiniBand, not RoCE */
 	uint32_t log_max_msg;
 	/* Give a context two BlueFlame registers per page, as libmlx5 does. */
 	bool uar_share;
-	/* Turn capabilities off, to test how their use is rejected. */
+	/* Capabilities that the device does not have, to test how their use is rejected. */
 	bool no_atomic, no_ext_atomic, no_bf, no_counters, no_devx, no_dm, no_dmabuf, no_srq;
 	bool no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, no_mw;
 	bool no_odp, no_relaxed;
@@ -42,28 +42,29 @@ struct soft_opts {
 					 * mlx5_bf_copy_choose() */
 	bool grh_required;              /* InfiniBand: paths without a GRH are rejected */
 	uint32_t dm;                    /* bytes of device memory, a multiple of 4096 */
-	/* Send RoCEv2 packets, instead of executing requests from memory to memory. */
-	bool wire;
-	bool no_keep;                /* drop the packets that follow a lost one */
-	bool virtual_time;           /* packets and timers use virtual time: one microsecond per
-				      * poll */
-	uint32_t flap_up, flap_down; /* ms that the port is up and then down; 0: always up */
-	uint32_t window;             /* packets of a QP that may be unacknowledged */
+	bool wire;         /* send RoCEv2 packets, instead of copying from memory to memory */
+	bool no_keep;      /* no selective repeat: packets that follow a lost one are dropped */
+	bool virtual_time; /* packets and timers use virtual time: one microsecond per
+			    * poll */
+	uint32_t flap_up, flap_down; /* ms that the port is up, then down; 0 if always up */
+	uint32_t window;             /* maximum number of unacknowledged packets of a QP */
 	struct soft_net_fault tx_fault, rx_fault;
 	char capture[SOFT_CAPTURE_PATH]; /* file for a capture of the packets, "" for none */
 	uint32_t capture_mib;            /* largest size of the capture file, in MiB */
 	bool dmabuf_memfd; /* accept a sealed memfd as a dma-buf, for machines without udmabuf */
 	uint32_t log_max_mkey;
 #ifdef SOFT_SEEDED
-	uint32_t defect; /* enum soft_defect; tests must fail with it */
+	uint32_t defect; /* enum soft_defect: deliberate fault that tests must find */
 #endif
-	/* Fault at the request with this number, from 1; retries count. */
-	uint32_t fault; /* enum soft_fault_kind */
-	uint32_t fault_at;
+	uint32_t fault;    /* enum soft_fault_kind, injected at request fault_at */
+	uint32_t fault_at; /* number of a request of the device, from 1; a retry counts as one */
 	struct soft_port_opts port;
 };
 
-/* Returns the seeded defect; SOFT_DEFECT_NONE in a build without defects. */
+/*
+ * Returns the defect (enum soft_defect) that the device has on purpose, so that tests can prove
+ * that they find it. Returns SOFT_DEFECT_NONE in builds without SOFT_SEEDED.
+ */
 static inline uint32_t
 soft_opts_defect(const struct soft_opts *opts)
 {

@@ -21,14 +21,17 @@ soft_bf_forget(struct soft_watch *w)
 
 	for (half = 0; half < 4; half++)
 		fill(soft_page_half(w->uar->base, half), SOFT_BF_HALF / 8, 0);
-	/* A copy may be in flight. */
+	/*
+	 * Software may be storing a copy now, so no half is known to be clean (SOFT_BF_CLEAN).
+	 */
 	w->bf = 0;
 }
 
 /*
- * Keeps a complete copy for soft_req_decode(), unless it equals the ring: then the WQE can be
- * executed from the ring. @only: no other WQE may be posted. Does nothing while a request of the QP
- * is at another engine, which reads the kept copy.
+ * Stores a complete copy in the QP for soft_req_decode(), if it differs from the WQE in the ring.
+ * If they are equal, the WQE is executed from the ring. @only: stores the copy only if no other WQE
+ * is posted. Does nothing while another engine executes a request of the QP, because that engine
+ * reads the stored copy.
  */
 static void
 keep(struct soft_qp *qp, const uint64_t *copy, bool only)

@@ -22,26 +22,26 @@
 #include "soft_port_stack.h"
 
 #define SOFT_PORT_BURST 32
-/* Average frame length, in bytes, from which frames count as long. */
+/* Bytes: frames of a burst count as long if their average length is at least this. */
 #define SOFT_PORT_LONG  1024
-#define SOFT_PORT_LONGS 8     /* Frames of a burst of long frames. */
-#define SOFT_PORT_FLUSH 16384 /* Bytes of built packets that trigger a flush. */
-/* Bytes that each packet adds to the count of SOFT_PORT_FLUSH beyond its length. */
+#define SOFT_PORT_LONGS 8     /* Frames of a receive burst, if frames are long. */
+#define SOFT_PORT_FLUSH 16384 /* Bytes of queued packets at which they are flushed to the PMD. */
+/* Bytes that count for SOFT_PORT_FLUSH for each packet, in addition to its length. */
 #define SOFT_PORT_EACH 512
-#define SOFT_PORT_TXQ  64 /* Packets built and not yet accepted by the PMD. */
+#define SOFT_PORT_TXQ  64 /* Largest number of packets that wait for the PMD. */
 /* Descriptors requested from the PMD, per direction. */
 #define SOFT_PORT_DESC 512
-/* Pieces of payload that are sent without a copy. */
+/* Maximum number of mbuf segments for payload that is sent without a copy. */
 #define SOFT_PORT_MAX_SEGS 6
-/* Bytes of payload up to which a copy is cheaper. */
+/* Bytes: payload up to this length is copied, because that is cheaper. */
 #define SOFT_PORT_COPY    256
 #define SOFT_PORT_LINK_NS UINT64_C(50000000) /* Interval between checks of the link. */
 
 struct soft_port;
 
 /*
- * Returns true if the PMD reported neither a stripped VLAN tag nor an IP checksum that is bad or
- * not in the packet.
+ * Returns true if the frame needs no special care: the PMD stripped no VLAN tag, and did not find
+ * the IP checksum to be bad or missing.
  */
 static inline bool
 soft_port_said_nothing(const struct rte_mbuf *m)

@@ -23,40 +23,40 @@
 /* Reason for which a frame is discarded. */
 enum soft_port_drop {
 	SOFT_DROP_NONE,
-	SOFT_DROP_SHORT,      /* Ends inside a header. */
-	SOFT_DROP_SRC_MAC,    /* A group's MAC, or the port's own: an echo of its own frame. */
-	SOFT_DROP_DST_MAC,    /* MAC of another host. */
-	SOFT_DROP_VLAN,       /* Not the port's VLAN. */
-	SOFT_DROP_ETHERTYPE,  /* Not ARP, IPv4 or IPv6. */
-	SOFT_DROP_IP_HEADER,  /* Bad version or header length, or IPv4 options. */
-	SOFT_DROP_IP_LENGTH,  /* Longer than the frame, or shorter than its headers. */
-	SOFT_DROP_IP_CSUM,    /* Bad IPv4 header checksum. */
-	SOFT_DROP_FRAGMENT,   /* IPv4 or IPv6 fragment: RoCEv2 packets are never fragmented. */
-	SOFT_DROP_SRC_IP,     /* Not a host's address, or one of the port's own. */
-	SOFT_DROP_DST_IP,     /* Not one of the port's addresses. */
-	SOFT_DROP_PROTOCOL,   /* Not UDP, ICMP or ICMPv6; also an IPv6 extension header. */
-	SOFT_DROP_UDP_LENGTH, /* Longer than the packet, or shorter than the UDP header. */
+	SOFT_DROP_SHORT,     /* The frame ends inside a header. */
+	SOFT_DROP_SRC_MAC,   /* Sent by a group MAC, or by the port's own MAC (a loop). */
+	SOFT_DROP_DST_MAC,   /* For the MAC of another host. */
+	SOFT_DROP_VLAN,      /* VLAN other than the port's. */
+	SOFT_DROP_ETHERTYPE, /* Ethertype other than ARP, IPv4 or IPv6. */
+	SOFT_DROP_IP_HEADER, /* Bad version or header length, or IPv4 options. */
+	SOFT_DROP_IP_LENGTH, /* IP length over that of the frame, or under that of the headers. */
+	SOFT_DROP_IP_CSUM,   /* Bad IPv4 header checksum. */
+	SOFT_DROP_FRAGMENT,  /* IPv4 or IPv6 fragment: RoCEv2 packets are never fragmented. */
+	SOFT_DROP_SRC_IP,    /* Sent by an address of no host, or by one of the port's addresses. */
+	SOFT_DROP_DST_IP,    /* For an address that is not the port's. */
+	SOFT_DROP_PROTOCOL,  /* Protocol other than UDP and ICMP, or an IPv6 extension header. */
+	SOFT_DROP_UDP_LENGTH, /* UDP length over that of the packet, or under that of the header. */
 	SOFT_DROP_UDP_CSUM,
-	SOFT_DROP_UDP_PORT, /* Not port 4791. */
-	SOFT_DROP_ARP,      /* Not Ethernet and IPv4, an unknown opcode, or a bad sender. */
+	SOFT_DROP_UDP_PORT, /* UDP port other than 4791. */
+	SOFT_DROP_ARP, /* ARP of another network type, with an unknown opcode or a bad sender. */
 	SOFT_DROP_ARP_TARGET,
 	SOFT_DROP_ICMP_CSUM,
-	SOFT_DROP_ICMP_TYPE,   /* No type that is answered. */
-	SOFT_DROP_ND,          /* Invalid message by RFC 4861, 7.1. */
-	SOFT_DROP_ND_TARGET,   /* Not one of the port's addresses. */
+	SOFT_DROP_ICMP_TYPE,   /* ICMP type that the port does not answer. */
+	SOFT_DROP_ND,          /* Neighbour discovery message that is invalid by RFC 4861, 7.1. */
+	SOFT_DROP_ND_TARGET,   /* Neighbour discovery for an address that is not the port's. */
 	SOFT_DROP_ADDR_IN_USE, /* Another host claims one of the port's addresses. */
-	SOFT_DROP_NO_BUFFER,   /* No memory for an answer. */
+	SOFT_DROP_NO_BUFFER,   /* No mbuf for the answer. */
 	SOFT_DROP_SEGMENTS,    /* Chain of mbufs that could not be linearized (soft_port.c). */
 	SOFT_DROPS
 };
 const char *soft_port_drop_str(enum soft_port_drop why);
 
-/* Checks that the PMD made of a frame. All false: none. */
+/* Results of the PMD's checks of a frame. All false if it made no checks. */
 struct soft_port_hw {
 	bool vlan_stripped;
 	bool ip_good, ip_bad;
 	bool l4_good, l4_bad;
-	uint16_t tci; /* Tag control information, valid if vlan_stripped. */
+	uint16_t tci; /* VLAN tag control information; valid if vlan_stripped. */
 };
 
 /* A parsed frame with IP. Offsets count from the start of the frame, and lie inside it. */

@@ -21,8 +21,8 @@ struct soft_wire;
 
 enum soft_link_sent {
 	SOFT_LINK_SENT,
-	SOFT_LINK_FULL, /* No room now: the packet stays the caller's, which tries again. */
-	SOFT_LINK_LOST, /* Lost, as on any network: the destination does not exist. */
+	SOFT_LINK_FULL, /* The link has no room. The caller still owns the packet and retries. */
+	SOFT_LINK_LOST, /* The packet is lost, because the destination does not exist. */
 };
 
 /* Destination of a packet. */
@@ -44,37 +44,44 @@ struct soft_link_pkt {
 };
 
 struct soft_link_ops {
+	/* Builds and sends a packet. */
 	enum soft_link_sent (*send)(struct soft_engine *e, const struct soft_link_pkt *p);
-	/* Sends a packet in bytes, ICRC included. Takes ownership of @m unless it returns FULL. */
+	/*
+	 * Sends a packet that is serialized already, ICRC included. Takes ownership of @m, except
+	 * if it returns SOFT_LINK_FULL.
+	 */
 	enum soft_link_sent (*send_bytes)(struct soft_engine *e, struct soft_packet_msg *m);
 	/*
-	 * Sends a queue pair's WQEs and answers by the short path, as far as possible. Updates the
-	 * queue pair for each sent packet; leaves the rest to the RoCEv2 engine. May be NULL.
+	 * Sends WQEs and answers of a queue pair by a short path, where that is possible. Updates
+	 * the queue pair for each sent packet, and leaves the rest to the RoCEv2 engine. May be
+	 * NULL.
 	 */
 	void (*plain)(struct soft_engine *e, struct soft_wire *w);
 	/* Begins the engine's turn. A link without receive() receives packets here. May be NULL. */
 	void (*begin)(struct soft_engine *e);
 	/*
-	 * Receives packets after the doorbells, so that new requests leave before the poll of a
-	 * queue that is mostly empty. No timer expires before it. May be NULL. A link with
-	 * receive() may delay ACKs, and must have plain(), begin() and end().
+	 * Receives packets, after the engine has handled the doorbells. So new requests leave
+	 * before the poll of a receive queue, which is mostly empty. No timer expires before this
+	 * call in a turn. May be NULL. A link with receive() may delay ACKs, and must have plain(),
+	 * begin() and end().
 	 */
 	void (*receive)(struct soft_engine *e);
 	/* Ends the engine's turn and flushes sent packets. May be NULL. */
 	void (*end)(struct soft_engine *e);
 	/*
-	 * Bytes of the link's queue pair struct, which begins with a struct soft_wire; 0 if it adds
-	 * nothing.
+	 * Size of the link's struct for a queue pair, in bytes. It begins with a struct soft_wire.
+	 * 0 if the link needs no fields of its own.
 	 */
 	size_t qp_size;
 	/* Called when a queue pair is in RTR with a known path. May be NULL. */
 	void (*connected)(struct soft_wire *w);
 	/*
 	 * Executes WQEs at the head of the queue without the RoCEv2 engine, at most @budget, for a
-	 * queue pair with shm_tx. Returns their number; the QP may have failed.
+	 * queue pair with shm_tx. Returns the number of executed WQEs; the QP may have failed. May
+	 * be NULL.
 	 */
 	uint32_t (*direct)(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
-	/* Packets arrive without a doorbell: an engine runs a turn in every poll. */
+	/* True if packets arrive without a doorbell. An engine then runs a turn in every poll. */
 	bool polled;
 	/*
 	 * Returns true if an idle engine should run a turn. Called without the lock, so it may miss
@@ -105,7 +112,7 @@ enum soft_link_sent soft_memory_send_bytes(struct soft_dev *dest, struct soft_pa
 extern const struct soft_link_ops soft_link_port;
 /* Receives the frames of a device's struct soft_netif. */
 extern const struct soft_port_ops soft_link_port_rx;
-/* Variant for the option rx_full, so that other devices' polls pay nothing for it. */
+/* Variant for devices with the option rx_full. So polls of other devices do not check it. */
 extern const struct soft_link_ops soft_link_port_fills;
 
 /* ---- soft_port_plain.c: soft_link_ops.plain of an ethdev */
