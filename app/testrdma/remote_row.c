@@ -204,8 +204,7 @@ remote_row(struct test *t)
 
 		row_pack(t, &ctl->row);
 		ctl->forward_end = ctl->reverse_end = word_make(tag, 0);
-		/* Both WRITEs use one QP, so the parameters arrive before the words that start the
-		 * test. */
+		/* One QP has both WRITEs, so the parameters arrive before the ends. */
 		order_post(t, p, offsetof(struct remote_ctl, row), sizeof(ctl->row));
 		order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
 	}

@@ -193,9 +193,9 @@ struct mlx5_dev {
 	struct mlx5_caps caps;
 	enum bb_link_layer link; /* link layer of port 1; all ports of a device have the same */
 	uint32_t eqn;
-	enum bb_bf_copy bf_copy;    /* of its send queues */
+	enum bb_bf_copy bf_copy;    /* method of BlueFlame copies of all send queues */
 	uint8_t mkey_variants[256]; /* low bytes of indirect keys, in random order */
-	uint8_t mkey_next;          /* index of the next one; wraps */
+	uint8_t mkey_next;          /* index of the next low byte to use; wraps */
 	bool mkey_shuffled;
 	uint32_t lag_next; /* number of QPs assigned to a bonded port */
 	struct mlx5_counters counters;
@@ -238,8 +238,12 @@ mlx5_dev_of(const struct bb_dev *dev)
 	return dev->priv;
 }
 
-/* ---- mlx5_exec.c: commands; a refusal is logged and converted to an errno */
-/* Logs why @what failed with @err, not 0, and the answer @out. Returns the errno for core. */
+/* ---- mlx5_exec.c: execute commands; on failure log the cause and return a negative errno */
+/*
+ * Logs why the action @what failed, and returns the negative errno that lib/core reports. @err: the
+ * command's negative errno. -EREMOTEIO means that the device has refused the command: @out, the
+ * command's output, then has a status and a syndrome.
+ */
 int mlx5_cmd_failed(const struct mlx5_dev *d, const char *what, int err, const void *out);
 int mlx5_general(struct mlx5_dev *d, const char *what, const void *in, size_t inlen, void *out,
 		 size_t outlen);
@@ -255,7 +259,7 @@ void mlx5_cmd_set_op(void *in, uint16_t opcode);
 int mlx5_caps_query(struct mlx5_dev *d);
 void mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr);
 
-/* Chooses d->bf_copy, or takes that of the device option bf_copy. */
+/* Sets d->bf_copy from the device option bf_copy; without the option chooses a method. */
 int mlx5_bf_copy_choose(struct mlx5_dev *d);
 int mlx5_lcore_get(struct mlx5_dev *d, uint32_t lcore, struct mlx5_lcore **l);
 void mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore);
@@ -266,7 +270,7 @@ int mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *o
 		 uint64_t *cookie);
 void mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie);
 int mlx5_evt_ports(struct mlx5_dev *d);
-/* Returns the object of the given kind for a cookie, NULL if it is gone. */
+/* Returns the object of @kind with that cookie, NULL if it has been destroyed. */
 void *mlx5_evt_obj(struct mlx5_dev *d, enum mlx5_evt_kind kind, uint64_t cookie);
 int mlx5_event_get(struct bb_dev *dev, struct bb_event *event);
 
@@ -298,7 +302,7 @@ extern const struct bb_devx_ops mlx5_devx;
 int mlx5_channel_create(struct bb_channel *ch);
 int mlx5_channel_destroy(struct bb_channel *ch);
 int mlx5_channel_get(struct bb_channel *ch, struct bb_cq **cq);
-/* Adds a CQ to its channel, which then gets its events. The CQ can then be armed. */
+/* Adds a CQ to its channel, which then reports the CQ's events. Needed before arming the CQ. */
 int mlx5_channel_add(struct mlx5_dev *d, struct bb_cq *cq);
 
 int mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr);

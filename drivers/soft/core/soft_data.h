@@ -545,7 +545,8 @@ bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, u
 
 /* ---- soft_fault.c */
 /*
- * Called with option fault before a request is executed. Returns true if it is not to be executed.
+ * Called before each attempt to execute a request, only with option fault. Returns true if the
+ * request must not be executed.
  */
 bool soft_fault(struct soft_engine *e, struct soft_qp *qp);
 

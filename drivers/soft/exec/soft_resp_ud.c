@@ -10,7 +10,7 @@
 #include "soft_resp.h"
 #include "soft_ud.h"
 
-/* Skips the first @bytes of the receive: without a GRH nothing is written there. */
+/* Removes the first @bytes from the pieces of a receive, so that they are not written. */
 static void
 soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
 {
@@ -29,7 +29,10 @@ soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
 	memmove(to->p, to->p + i, to->n * sizeof(*to->p));
 }
 
-/* Writes the head and then the data to e->remote. */
+/*
+ * Writes a datagram to the pieces of its receive, e->remote: SOFT_GRH bytes of header, then the
+ * data. A datagram without a GRH leaves the header's bytes unchanged.
+ */
 static void
 soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct soft_piece *piece,
 	      uint32_t n)
@@ -41,7 +44,7 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 		soft_mem_move(e, e->remote.p, piece, n);
 		return;
 	}
-	/* Only read, although the field is not const. */
+	/* soft_mem_move() does not write to it, although the field is not const. */
 	all[0].p = (uint8_t *)(uintptr_t)d->head;
 	all[0].len = SOFT_GRH;
 	if (n <= SOFT_MAX_PIECES) {
@@ -49,7 +52,7 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 		soft_mem_move(e, e->remote.p, all, n + 1);
 		return;
 	}
-	/* The receive has an indirect key: writes in two steps. */
+	/* One list has no room for all pieces, so header and data are written separately. */
 	soft_mem_move(e, e->remote.p, all, 1);
 	soft_ud_skip(&e->remote, SOFT_GRH);
 	soft_mem_move(e, e->remote.p, piece, n);
@@ -67,7 +70,7 @@ soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgr
 	memcpy(head + offsetof(struct bb_cqe, slid), &slid, sizeof(slid));
 	memcpy(head + offsetof(struct bb_cqe, flags_rqpn), &rqpn, sizeof(rqpn));
 	p->rmp_holds = false;
-	/* Without an immediate the field has the P_Key index: 0, the only one. */
+	/* Without immediate data this field is the P_Key index. The only index is 0. */
 	return soft_cqe_write_data(
 		e, p, p->rcq, soft_pair(bb_be32(p->user_index), imm ? d->imm : 0),
 		soft_pair(0, bb_be32((uint32_t)d->len + SOFT_GRH)), 0, 0, e->recv.idx,

@@ -28,7 +28,7 @@
 	(BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | BB_MKEY_MASK_KEY | BB_MKEY_MASK_QPN |        \
 	 BB_MKEY_MASK_ACCESS | BB_MKEY_MASK_FREE)
 
-/* A UMR WQE, decoded. */
+/* A decoded UMR WQE. */
 struct umr {
 	struct soft_qp *qp;
 	struct soft_req *r;
@@ -42,7 +42,7 @@ struct umr {
 	uint32_t qpn, variant;
 	uint64_t start, len;
 	uint32_t octowords;
-	struct soft_mkey *mr; /* region of a window to be bound */
+	struct soft_mkey *mr; /* memory region to which a window is bound; NULL if none */
 };
 
 static uint8_t
@@ -73,7 +73,8 @@ find(const struct soft_dev *dev, uint32_t key)
 }
 
 /*
- * Decodes the segments. Fields that the mask does not name stay unread: libmlx5 leaves them stale.
+ * Decodes the segments. Ignores fields that the mask does not name, because libmlx5 leaves old
+ * values there.
  */
 static uint8_t
 decode(struct umr *u)
@@ -118,7 +119,7 @@ decode(struct umr *u)
 	return 0;
 }
 
-/* Checks that the key exists and its state allows the change. Call with the lock held. */
+/* Checks that the key exists and that its state permits the change. Called under umr_lock. */
 static uint8_t
 check_key(struct umr *u)
 {
@@ -133,7 +134,10 @@ check_key(struct umr *u)
 	if (ind == NULL || !ind->umr)
 		return BAD_BIND(u, "the key was not made to be changed: it is no window and no "
 				   "indirect key with umr_en");
-	/* LOCAL_INV does not change the low byte, so the low byte of a free key is not checked. */
+	/*
+	 * A free key still has the low byte of its last use, because LOCAL_INV does not change it.
+	 * So only the low byte of a key in use is checked.
+	 */
 	if (!ind->free && u->m->key != u->key)
 		return BAD_BIND(u, "the low byte is not the key's: an old rkey");
 	if ((u->flags & BB_UMR_CHECK_FREE) != 0 && !ind->free)
@@ -152,7 +156,7 @@ check_key(struct umr *u)
 static uint8_t
 check_window(struct umr *u)
 {
-	/* If a UMR may not name the atomic right, a bind does not include it. */
+	/* With no_umr_atomic the mask of a bind does not have the atomic right. */
 	const uint64_t rights = BB_MKEY_MASK_ACCESS &
 				~(uint64_t)(u->qp->dev->opts.no_umr_atomic ? BB_MKEY_MASK_A : 0);
 	const uint64_t bind =
@@ -291,7 +295,7 @@ take_pattern(struct umr *u)
 static bool
 close_gate(struct soft_indirect *ind, uint32_t own)
 {
-	/* The gate of a free key is closed. A user that tries to enter leaves in a moment. */
+	/* The gate of a free key is closed. An access that finds it closed leaves at once. */
 	uint32_t now = own | (ind->free ? SOFT_GATE_CLOSED : 0);
 
 	return __atomic_compare_exchange_n(&ind->gate, &now, own | SOFT_GATE_CLOSED, false,
@@ -306,7 +310,7 @@ unbind(struct soft_indirect *ind)
 	ind->bound = NULL;
 }
 
-/* Applies the change. No user is inside. */
+/* Applies the change. The gate is closed, so no access uses the key. */
 static void
 apply(struct umr *u)
 {
@@ -408,7 +412,7 @@ soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32
 		ret = -EACCES;
 		goto out;
 	}
-	/* The receive's own buffers may use the key. */
+	/* Counts the uses of the key by the buffers of this receive. */
 	for (i = 0; i < e->n_held; i++)
 		own += e->held[i] == m->ind;
 	if (!close_gate(m->ind, own)) {

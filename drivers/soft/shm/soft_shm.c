@@ -52,7 +52,7 @@ soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16])
 	return true;
 }
 
-/* ---- Ends of connections */
+/* ---- Reports that a connection has ended */
 
 const char soft_shm_died[] = "died";
 const char soft_shm_closed[] = "closed its device";
@@ -91,12 +91,12 @@ soft_shm_bye(int sock)
 {
 	struct soft_shm_msg m;
 
-	/* A peer with a full socket misses this message and takes the device for dead. */
+	/* If the peer's socket is full, this message is lost. The peer then logs that it died. */
 	soft_shm_msg_init(&m, SOFT_SHM_BYE);
 	(void)soft_shm_send(sock, &m, NULL, 0);
 }
 
-/* ---- Life */
+/* ---- Start and stop */
 
 void
 soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what)
@@ -233,7 +233,7 @@ soft_shm_stop(struct soft_dev *dev)
 	dev->share = NULL;
 }
 
-/* ---- Chores */
+/* ---- Periodic work */
 
 void
 soft_shm_chores(struct soft_shm *shm, uint64_t now)
@@ -241,7 +241,7 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 	struct epoll_event ev[EVENTS];
 	int i, n;
 
-	/* Another engine does the chores. */
+	/* Another engine does the work at this moment. */
 	if (pthread_mutex_trylock(&shm->lock) != 0)
 		return;
 	__atomic_store_n(&shm->chores_at, now + soft_time_cycles(SOFT_SHM_CHORES_NS),

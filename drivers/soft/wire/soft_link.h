@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Links: the paths of a device's packets. soft_wire_port.c stands between the RoCEv2 engine and a
- * link. Every packet passes through it: out by soft_wire_tx() and soft_packet_go(), in by
- * soft_wire_input(). A link carries packets and knows nothing of a queue pair's protocol.
+ * A link carries the packets of a device: through memory, through an ethdev, or through shared
+ * memory to other processes. soft_wire_port.c connects the RoCEv2 engine with a link. The engine
+ * sends with soft_wire_tx() and soft_packet_go(), and a link passes received packets to
+ * soft_wire_input(). A link does not depend on the protocol of a queue pair.
  *
- * The engine @e calls all functions but waiting() under its lock.
+ * The engine @e calls all functions except waiting() under its lock.
  */
 #ifndef SOFT_LINK_H
 #define SOFT_LINK_H
@@ -39,7 +40,7 @@ struct soft_link_pkt {
 	const struct bb_roce_pkt *pkt;
 	const struct bb_roce_iov *iov;
 	uint32_t n;
-	bool stable; /* The pieces stay valid until the engine's turn ends, not only during the
+	bool stable; /* The pieces are valid until the engine's turn ends; otherwise only during the
 		      * call. */
 };
 
@@ -52,33 +53,34 @@ struct soft_link_ops {
 	 */
 	enum soft_link_sent (*send_bytes)(struct soft_engine *e, struct soft_packet_msg *m);
 	/*
-	 * Sends WQEs and answers of a queue pair by a short path, where that is possible. Updates
-	 * the queue pair for each sent packet, and leaves the rest to the RoCEv2 engine. May be
+	 * Sends short requests and ACKs of a queue pair without the RoCEv2 engine, which costs
+	 * less. Updates the queue pair for each packet as the RoCEv2 engine would. Stops at the
+	 * first packet that it does not support; the RoCEv2 engine then sends that packet. May be
 	 * NULL.
 	 */
 	void (*plain)(struct soft_engine *e, struct soft_wire *w);
 	/* Begins the engine's turn. A link without receive() receives packets here. May be NULL. */
 	void (*begin)(struct soft_engine *e);
 	/*
-	 * Receives packets, after the engine has handled the doorbells. So new requests leave
-	 * before the poll of a receive queue, which is mostly empty. No timer expires before this
-	 * call in a turn. May be NULL. A link with receive() may delay ACKs, and must have plain(),
+	 * Receives packets. The engine calls it after it has read the doorbells, so that new
+	 * requests are sent first: most polls receive nothing. No timer of the turn expires before
+	 * the call. May be NULL. A link with receive() may delay ACKs, and must have plain(),
 	 * begin() and end().
 	 */
 	void (*receive)(struct soft_engine *e);
 	/* Ends the engine's turn and flushes sent packets. May be NULL. */
 	void (*end)(struct soft_engine *e);
 	/*
-	 * Size of the link's struct for a queue pair, in bytes. It begins with a struct soft_wire.
-	 * 0 if the link needs no fields of its own.
+	 * Bytes of the link's struct for a queue pair, whose first member is a struct soft_wire. 0
+	 * if the link needs no fields of its own.
 	 */
 	size_t qp_size;
 	/* Called when a queue pair is in RTR with a known path. May be NULL. */
 	void (*connected)(struct soft_wire *w);
 	/*
-	 * Executes WQEs at the head of the queue without the RoCEv2 engine, at most @budget, for a
-	 * queue pair with shm_tx. Returns the number of executed WQEs; the QP may have failed. May
-	 * be NULL.
+	 * Executes at most @budget WQEs at the head of the queue in the peer's memory, without
+	 * packets. Called only for a queue pair with shm_tx. Returns the number of executed WQEs.
+	 * The QP may be in ERR afterwards. May be NULL.
 	 */
 	uint32_t (*direct)(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 	/* True if packets arrive without a doorbell. An engine then runs a turn in every poll. */
