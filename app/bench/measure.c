@@ -121,8 +121,8 @@ median(double *v, unsigned int n)
 }
 
 /*
- * A chain of dependent multiplications takes three cycles each; the best of several runs is
- * undisturbed.
+ * Measures a chain of multiplications, which depend on each other and take three cycles each. The
+ * fastest of several runs was not disturbed by other work.
  */
 double
 core_ghz(void)
@@ -239,13 +239,13 @@ measure_l(void)
 	return median(v, L_ROUNDS);
 }
 
-/* Start time, and time lost before it: for the current row, and for its excluded parts. */
+/* Start of the current row, and of its part that does not count (measure_aside_begin()). */
 static struct began {
-	struct shared_time lost;
+	struct shared_time lost; /* total time lost until the start */
 	uint64_t tsc;
 } row, aside;
 
-static pid_t beside; /* process whose time counts, too; 0 if there is none */
+static pid_t beside; /* process whose lost time counts for the row, too; 0 if there is none */
 
 void
 measure_beside(pid_t pid)
@@ -316,7 +316,7 @@ measure_pair(measure_fn baseline, void *baseline_arg, measure_fn ours, void *our
 	*p = (struct pair){.valid = false};
 	if (bench_stopped())
 		return;
-	/* One run warms up caches, page tables and branch predictors. */
+	/* The first runs are not measured: they warm up caches and branch predictors. */
 	baseline(baseline_arg);
 	ours(ours_arg);
 	begin(&row);
@@ -339,7 +339,7 @@ const struct quantile bench_quantiles[BENCH_QUANTILES] = {
 	{"p99.9", "p999", 999000}, {"max", "max", 1000000},
 };
 
-/* Runs one side of a pair; @one gets its samples. */
+/* Runs the baseline or Bluebell once. Stores the samples of the run in @one. */
 static double
 run_side(measure_fn side, void *arg, struct hist *one)
 {
@@ -387,7 +387,8 @@ measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, voi
 		o[n] = ours != NULL ? run_side(ours, ours_arg, &ours_one) : 0;
 		la[n] = measure_l();
 		if (f[n] <= 0 || o[n] < 0 || bench_stopped()) {
-			p->thrown = 0; /* rejection is not the reason */
+			/* Prevents that report_row() names rejected pairs as the cause. */
+			p->thrown = 0;
 			return;
 		}
 		if (fabs(la[n] - lb[n]) > L_MOVED * lb[n]) {

@@ -26,8 +26,8 @@
 struct remote_shared *remote_shared;
 
 static struct {
-	pid_t pid; /* 0 if it does not run */
-	int sock, mem;
+	pid_t pid;     /* process id of the second process; 0 while there is none */
+	int sock, mem; /* descriptors: socket for messages, and shared memory; -1 if closed */
 } remote = {.sock = -1, .mem = -1};
 
 static void

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Address of a QP in all these programs. */
+/* Address of a QP, for all programs that bb_perf talks to. */
 struct msg_addr {
 	uint16_t lid;
 	uint32_t qpn, psn; /* 24 bits */
@@ -34,12 +34,11 @@ void msg_pingpong_encode(uint8_t out[MSG_PINGPONG], const struct msg_addr *a);
 const char *msg_pingpong_decode(const uint8_t *msg, size_t len, struct msg_addr *a);
 const char *msg_done_decode(const uint8_t *msg, size_t len);
 
-/* perftest: 16 bytes, a version as from printf("%.2f"), padded with NULs. */
+/* perftest: a version as text with two decimals, padded with NULs to 16 bytes. */
 #define MSG_VERSION     16u
-#define MSG_VERSION_OWN 606u /* hundredths */
-#define MSG_VERSION_MIN                                                                            \
-	570u /* perftest 6.06 ends the exchange below this; it is perftest's 4.4                   \
-	      */
+#define MSG_VERSION_OWN 606u /* version that bb_perf sends, in hundredths: 6.06 */
+/* Smallest version of a peer, that of perftest 4.4. perftest 6.06 rejects older peers as well. */
+#define MSG_VERSION_MIN 570u
 
 void msg_version_encode(uint8_t out[MSG_VERSION], uint32_t hundredths);
 const char *msg_version_decode(const uint8_t *msg, size_t len, uint32_t *hundredths);
@@ -62,7 +61,7 @@ const char *msg_line_decode(const uint8_t *msg, size_t len, uint32_t *line);
 void msg_mtu_encode(uint8_t out[MSG_MTU], uint32_t mtu);
 const char *msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu);
 
-/* perftest: a QP and the memory that its peer may access; the longer form on RoCE. */
+/* perftest: a QP, and the memory that its peer may access. */
 struct msg_keys {
 	struct msg_addr addr;
 	uint16_t out_reads; /* READs and atomics that the peer may have outstanding */
@@ -70,16 +69,17 @@ struct msg_keys {
 	uint64_t vaddr;
 	uint32_t srqn; /* XRC only; otherwise 0 */
 };
-#define MSG_KEYS     59u
-#define MSG_KEYS_GID 108u
+#define MSG_KEYS     59u  /* bytes without a GID */
+#define MSG_KEYS_GID 108u /* bytes with a GID, as on RoCE */
 
 /* @len: MSG_KEYS or MSG_KEYS_GID */
 void msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k);
 const char *msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k);
 
 /*
- * perftest's bandwidth report: five 8-byte messages in network order. A server sends the contents
- * of its stack, so any bits are valid; msg_report_usable() returns true if they are figures.
+ * perftest's bandwidth report: five 8-byte messages in network order. A server of perftest sends
+ * uninitialized memory, so decoding accepts any bits. msg_report_usable() returns true if they are
+ * plausible figures.
  */
 #define MSG_REPORT_PART  8u
 #define MSG_REPORT_PARTS 5u
@@ -95,8 +95,8 @@ const char *msg_report_decode(const uint8_t *msg, size_t len, struct msg_report 
 bool msg_report_usable(const struct msg_report *r);
 
 /*
- * Start of message n in perftest's bandwidth tests: slots in steps of one or more cache lines over
- * a cycle buffer, if two messages fit in it.
+ * Position of message n in perftest's bandwidth tests. If two messages fit into the cycle buffer,
+ * they use slots in turn, which are one or more cache lines apart.
  */
 struct msg_cycle {
 	uint32_t step;   /* bytes; 0 if all messages start at 0 */

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * fault: packet faults of the software device's network, and port faults. They are device options,
- * so the next start opens the device again with them.
+ * The command "fault": faults of packets and of the port, which the software device injects. They
+ * are device options, so the next start opens the device again with them.
  */
 #include <stdlib.h>
 
@@ -21,13 +21,15 @@ enum {
 static const char *const directions[FAULT_DIRECTIONS] = {[OUT] = "tx", [IN] = "rx"};
 
 static const struct {
-	const char *name, *option; /* packet faults: the name after tx_ or rx_ */
+	/* Argument of the command; device option, of packet faults the part after tx_ or rx_. */
+	const char *name, *option;
+	/* Texts about the fault's value, for the help. */
 	const char *value, *unit, *example;
-	double most; /* maximum of the first number */
-	char then;   /* separator before a second number, or NUL */
-	bool alone;  /* the second number may be left out */
-	bool whole;
-	bool packets; /* applies to packets of one direction */
+	double most;  /* largest value; of "A:B" the largest A */
+	char then;    /* separator in a value "A:B", or NUL */
+	bool alone;   /* "A" without ":B" is valid, too */
+	bool whole;   /* the value, or A, is a whole number */
+	bool packets; /* a fault of sent or of received packets, not of the port */
 } kinds[FAULTS] = {
 	{"drop", "drop", PERCENT, " %", "1", 100, '\0', false, false, true},
 	{"duplicate", "dup", PERCENT, " %", "1", 100, '\0', false, false, true},
@@ -47,8 +49,8 @@ static const struct {
 };
 
 /*
- * Returns the end of the number at @s, which may have a point unless @whole. Returns NULL if there
- * is none, or it is above @most.
+ * Returns the end of the number at @s. Returns NULL if @s has no number, or one above @most.
+ * @whole: the number must not have a decimal point.
  */
 static const char *
 number_end(const char *s, bool whole, double most)
@@ -76,7 +78,7 @@ value_fits(unsigned int kind, const char *value)
 static const char *const packet_kinds[] = {"drop",  "duplicate", "reorder", "corrupt", "ecn",
 					   "delay", "stall",     "full",    NULL};
 
-/* The kinds in order, and the other words that may stand in their place. */
+/* The faults in the order of kinds[], and the other words that may follow "fault". */
 const struct argument fault_args[] = {
 	{"drop", "PERCENT of packets are lost", NULL},
 	{"duplicate", "PERCENT come twice", NULL},

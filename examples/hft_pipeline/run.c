@@ -16,12 +16,12 @@
 			 * delays ticks */
 #define WATCH_LIMITS 20 /* such a check takes less than this multiple of PAUSE_US */
 #define POLL_TURNS   16 /* turns between polls of the CQ */
-#define TAKE_TURNS   4  /* the same for a device that receives packets only when polled */
+#define TAKE_TURNS   4  /* as POLL_TURNS, for devices that receive packets only when polled */
 #define KILL_ID      (UINT64_MAX - 1)
 
 static int deliver(struct place *p, enum stage s, const union hft_msg *m);
 
-/* Seeded defect: sends a message with the number of the next lap. */
+/* Seeded defect: sends a message with the number of the ring's next round. */
 static int
 false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
 {
@@ -318,14 +318,14 @@ ring(struct place *p)
 	return posted;
 }
 
-/* Sends at once, not at the end of the turn. The poll runs a software device. */
+/* Sends now, instead of at the end of the turn. The poll makes a software device send. */
 static int
 send_out(struct place *p)
 {
 	return ring(p) ? completions(p) : 0;
 }
 
-/* Seeded defect: sends credit for messages that do not exist, and no later credit. */
+/* Seeded defect: sends credit for messages that were not received, and never sends credit again. */
 static void
 false_credit(struct rdma_ring_rx *rx)
 {
@@ -348,8 +348,9 @@ held_up(struct pauses *s, union hft_msg *m)
 }
 
 /*
- * Receives messages. An input that leads to a full ring waits, others continue. Otherwise an lcore
- * that waits for room for its ticks would not receive the orders that its peer must send first.
+ * Receives messages. An input whose messages lead to a full ring waits, and other inputs continue.
+ * If all waited, an lcore without room for its ticks would not receive orders. The peer makes room
+ * only after it has sent these orders.
  */
 static int
 take_in(struct place *p)
@@ -370,7 +371,10 @@ take_in(struct place *p)
 						  stage_name[e->link], stage_name[e->link + 1],
 						  strerror(-rc));
 			p->taken++;
-			/* Checked after the message is read: a pause before that has delayed it. */
+			/*
+			 * Checks for a pause after the message was read: a pause before the read
+			 * has delayed the message, which must be marked.
+			 */
 			pauses_look(&p->pauses, rte_rdtsc());
 			held_up(&p->pauses, &m);
 			if (bb_unlikely(p->o->defect == DEFECT_CREDIT &&
@@ -439,7 +443,7 @@ place_run(struct place *p)
 		p->feed.due = p->feed.start;
 	}
 	p->pauses.looked = rte_rdtsc();
-	/* Messages that arrived earlier have waited for the start. */
+	/* Messages that arrived before this point have waited for the start of the loop. */
 	p->pauses.behind = true;
 	while (rc == 0) {
 		p->taken = 0;

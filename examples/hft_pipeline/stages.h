@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The stages between feed and gateway, and their messages. Pure: a stage is a function of its state
- * and a message. So a replay of the file without transport must produce the same orders and books.
+ * The stages between feed and gateway, and their messages. The result of a stage depends only on
+ * its state and the message. So a replay of the file without transport must produce the same orders
+ * and books.
  */
 #ifndef STAGES_H
 #define STAGES_H
@@ -32,17 +33,17 @@ enum msg_kind {
 };
 
 /*
- * Bit of the stamp: an lcore paused on the message's path, see struct pauses. No TSC value reaches
- * it.
+ * Bit of a message's stamp: a pause of an lcore has delayed the message (struct pauses). TSC values
+ * never use this bit.
  */
 #define STAMP_HELD_UP (UINT64_C(1) << 63)
 
 /* A message of the ring, RDMA_RING_DATA bytes; both hosts are little endian. */
 union hft_msg {
-	/* All kinds. Fields of the tick that caused it: */
+	/* Fields of all kinds of messages, copied from the tick that caused the message. */
 	struct {
-		uint64_t stamp;  /* TSC at which it was due at the feed; STAMP_HELD_UP */
-		uint32_t number; /* counted from 0 */
+		uint64_t stamp;  /* TSC at which the tick was due at the feed, and STAMP_HELD_UP */
+		uint32_t number; /* number of the tick, from 0 */
 		uint8_t kind;
 	};
 	/* Feed to book. */
@@ -68,13 +69,13 @@ union hft_msg {
 		uint32_t seq;
 		uint32_t shares;
 		uint32_t price;
-		uint32_t bid, ask; /* best prices at that time */
+		uint32_t bid, ask; /* best prices when the order was decided */
 		uint32_t pad;
 		uint64_t ns;
 	} order;
 	/*
-	 * Report of each stage, after its last message; number is the number of messages of the
-	 * day.
+	 * Report of a stage, which follows its last message. Its field number has the number of
+	 * messages of the day.
 	 */
 	struct {
 		/* Pauses of its lcore: see struct pauses. */
@@ -82,9 +83,9 @@ union hft_msg {
 		uint8_t head[5];
 		uint8_t stage; /* reporting stage */
 		uint16_t pauses;
-		uint32_t lost;  /* missing numbers */
-		uint32_t twice; /* repeated or late numbers */
-		uint32_t wrong; /* messages that did not fit */
+		uint32_t lost;  /* messages that the stage did not receive */
+		uint32_t twice; /* messages that it received again, or out of order */
+		uint32_t wrong; /* messages that contradict its state */
 		uint32_t value[5];
 	} report;
 	uint8_t bytes[48];
@@ -110,13 +111,13 @@ struct params {
 	uint32_t warm;
 };
 
-/* Checks that numbers arrive in order without gaps. */
+/* Checks that messages arrive once, and in the order of their numbers. */
 struct order_check {
 	uint32_t next;
 	uint32_t lost, twice;
 };
 
-/* Records the arrival of number @n. */
+/* Records the arrival of message @n. */
 static inline void
 order_check(struct order_check *c, uint32_t n)
 {
@@ -130,7 +131,7 @@ order_check(struct order_check *c, uint32_t n)
 	}
 }
 
-/* Maximum messages that a stage produces from one. */
+/* Maximum number of messages that a stage sends for one message that it receives. */
 #define STAGE_OUT 2
 
 struct book_stage {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Writes all rows as one HTML page: lines of the sweeps, then for each case and unit a plot of bars
- * with its table. The page loads nothing from elsewhere and has no script.
+ * Writes all rows as one HTML page. Line plots of the sweeps come first. Then each case and unit
+ * has a bar plot and a table. The page loads no other files and has no script.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@ static const char style[] =
 	"border-top:1px solid var(--line);padding:.5em 0 1.5em}\n"
 	"h2{flex:100%;margin:.4em 0 0;font-size:1.1em}\n"
 	"svg{flex:1 1 470px;min-width:0;max-width:640px;height:auto}\n"
-	/* Beside its plot if it fits, else below. */
+	/* The table is beside its plot if it fits there, else below. */
 	".t{flex:0 1 auto;min-width:0;max-width:100%;overflow-x:auto}\n"
 	"table{border-collapse:collapse;font-size:13px}\n"
 	"td,th{padding:.15em .6em;border-bottom:1px solid var(--line);text-align:right;"
@@ -41,9 +41,9 @@ static const char style[] =
 	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
 	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim);overflow-wrap:anywhere}\n"
 	"code{white-space:nowrap}\n"
-	/* Figures that cross a line of the scale. */
+	/* Outlines the figures, so that they stay readable over a line of the scale. */
 	".b text{paint-order:stroke;stroke:var(--bg);stroke-width:3px}\n"
-	/* On a phone: the name of a row above its figures. */
+	/* On a narrow screen the name of a row is above its figures. */
 	"@media(max-width:600px){.t{flex:100%}table,tbody{display:block}table{font-size:12px}"
 	"tr{display:grid;grid-template-columns:repeat(var(--n),minmax(3.4em,1fr));"
 	"border-bottom:1px solid var(--line)}"
@@ -92,7 +92,7 @@ goal(FILE *f, const struct judged *j)
 	html_text(f, text);
 }
 
-/* Writes the table; @ours: some rows have a figure of Bluebell. */
+/* Writes the table of a plot. @ours: at least one row has a figure of Bluebell. */
 static void
 table(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline, bool ours)
 {
@@ -139,7 +139,7 @@ baseline_of(unsigned int row)
 	return baseline != NULL ? baseline + 2 : "";
 }
 
-/* Describes each baseline once, with its rows unless it is that of all rows. */
+/* Describes each baseline once, and lists its rows if others have another baseline. */
 static void
 baselines(FILE *f, const unsigned int *rows, unsigned int n)
 {
@@ -186,7 +186,7 @@ reasons(FILE *f, const unsigned int *rows, unsigned int n)
 	}
 }
 
-/* Writes a plot with its table; @first_of_case: starts with the description of the case. */
+/* Writes a plot with its table. @first_of_case: writes the description of the case first. */
 static void
 section(FILE *f, unsigned int first, bool first_of_case)
 {
@@ -208,7 +208,7 @@ section(FILE *f, unsigned int first, bool first_of_case)
 		html_text(f, bench_case_what(name));
 		fprintf(f, "</p>\n");
 	}
-	/* Rows that are points of lines are drawn above. */
+	/* Rows of a sweep are points of the line plots at the top of the page, so no bars here. */
 	if (j->row.plot == PLOT_NONE)
 		html_bars(f, rows, n, baseline);
 	table(f, rows, n, baseline, ours);

@@ -98,10 +98,11 @@ verdict(const struct row *row, double ratio)
 }
 
 /*
- * Judges a row. A ratio is shown only if the baseline is within LIMIT_TOLERANCE of the recorded
- * one. There is no verdict if the baseline is much slower than recorded: the ratio would look too
- * good. A faster baseline decides only if both agree: reached with the faster one is reached;
- * missed with the recorded one, which defined the target, is missed.
+ * Sets the verdict of a row. The target of a ratio was set with a recorded baseline. The measured
+ * baseline may differ by more than LIMIT_TOLERANCE; then no ratio is shown. If it is much slower
+ * than recorded, there is no verdict, because the ratio would look too good. If it is much faster,
+ * the ratio is computed with both baselines. The row is reached if it is reached with the measured
+ * one, and missed if it is missed even with the recorded one. Otherwise there is no verdict.
  */
 static void
 judge(unsigned int i)
@@ -209,7 +210,8 @@ print_row(unsigned int i)
 }
 
 /*
- * Returns true if there is room for one more row. After a stop a row is incomplete and not added.
+ * Returns true if a row may be added to the report. Returns false if the report is full, or if the
+ * program was stopped: the row's measurement is then incomplete.
  */
 static bool
 room(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The engines of this folder; modes.c lists them. */
+/* The operations that testrdma can test, one struct engine each; modes.c lists them. */
 #ifndef MODES_H
 #define MODES_H
 
@@ -16,7 +16,7 @@ extern const struct engine engine_fetch_add, engine_cmp_swap;
 extern const struct engine engine_send, engine_send_imm;
 extern const struct engine engine_pingpong, engine_mixed, engine_bidirectional;
 
-/* Shared by the modes that consist of these operations. */
+/* Posts of WRITEs, SENDs and receives, also for the modes that combine operations. */
 int write_post(struct pair *p, uint32_t n);
 int send_post(struct pair *p, uint32_t n);
 int send_post_recv(struct pair *p, uint32_t n);
@@ -32,12 +32,12 @@ int send_post_recv(struct pair *p, uint32_t n);
 struct request {
 	struct bb_qp *qp;
 	uint64_t op, wr_id;
-	const struct bb_sge *sge; /* its local slot */
-	uint32_t pieces;
-	uint32_t size;  /* size of the test's messages */
-	uint64_t raddr; /* the target's slot of the same index */
+	const struct bb_sge *sge; /* the local slot */
+	uint32_t pieces;          /* number of SGEs */
+	uint32_t size;            /* size of the test's messages */
+	uint64_t raddr;           /* address of the target's slot with the same index */
 	uint32_t rkey, flags;
-	const uint8_t *kind; /* mix: enum mix_kind */
+	const uint8_t *kind; /* enum mix_kind of the operation; valid only in mixed tests */
 };
 
 /* Posts a request. Returns what the functions of bb_post.h return. */
@@ -54,8 +54,8 @@ burst_result(int rc, uint32_t done)
 }
 
 /*
- * Posts operations in consecutive slots, of which at most the last is signalled. Values for the
- * next one are kept in registers; reading them from the pair each time cost as much as the post.
+ * Posts operations in consecutive slots. At most the last operation is signalled. The values of the
+ * next operation stay in registers: reading them from the pair each time cost as much as the post.
  */
 static __rte_always_inline uint32_t
 post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
@@ -93,7 +93,7 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 	return k;
 }
 
-/* Posts up to @n requests of @pieces pieces; a constant @pieces makes the loop short. */
+/* Posts up to @n requests of @pieces SGEs each. The loop is shorter if @pieces is a constant. */
 static __rte_always_inline int
 post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
 {
@@ -111,9 +111,9 @@ post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
 }
 
 /*
- * Posts up to @n requests with @one, each from or to the next local slot. Always inlined together
- * with @one, so that an operation's loop has no indirect call. Returns the number posted, or a
- * negative errno.
+ * Posts up to @n requests: calls @one for each, with the next local slot as source or destination.
+ * The compiler inlines this function and @one, so the loop has no indirect call. Returns the number
+ * of requests posted, or a negative errno.
  */
 static __rte_always_inline int
 post_each(struct pair *p, uint32_t n, post_one_fn one)
@@ -131,8 +131,8 @@ inline_data(const struct request *rq)
 }
 
 /*
- * As post_each(), for inline data, which is one piece. @one8 is for 8-byte messages: the library's
- * post is shorter if the compiler knows the length, as in most applications.
+ * As post_each(), for requests with inline data, which have one SGE. Calls @one8 for messages of 8
+ * bytes. Most applications post a constant length, and the library's code is then shorter.
  */
 static __rte_always_inline int
 post_each_inline(struct pair *p, uint32_t n, post_one_fn one, post_one_fn one8)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Polling alone: an empty CQ, and CQEs written by the other core. */
+/* The cost of a poll alone: of an empty CQ, and of CQEs that the other core writes. */
 #include <errno.h>
 
 #include "bench.h"
@@ -14,7 +14,10 @@ enum {
 struct poll {
 	struct rig *r;
 	uint64_t n;
-	/* Rounds: the writer fills the ring when go is set. */
+	/*
+	 * For polls of CQEs. In round k, from 1 to rounds, the main thread sets go to k. Then the
+	 * writer writes FILL CQEs into the ring and sets ready to k.
+	 */
 	uint32_t rounds;
 	uint32_t go, ready; /* __atomic */
 };
