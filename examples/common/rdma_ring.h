@@ -41,7 +41,7 @@
 #define RDMA_RING_UNITS     (RDMA_RING_SLOT / 8)
 #define RDMA_RING_DATA      (RDMA_RING_UNITS * 6) /* bytes of a message: 48 */
 #define RDMA_RING_MIN_SLOTS 4u
-#define RDMA_RING_MAX_SLOTS 32768u /* half of the numbers that a unit can distinguish */
+#define RDMA_RING_MAX_SLOTS 32768u /* half of the 65536 message numbers of a unit */
 
 /* State of the producer. */
 struct rdma_ring_tx {
@@ -65,8 +65,8 @@ struct rdma_ring_rx {
 	uint64_t raddr; /* address of the producer's credit */
 	uint32_t rkey;
 	uint32_t slots;
-	uint32_t batch; /* messages per credit */
-	uint64_t lap;   /* number of slots; 0 after an error, so that no slot counts as empty */
+	uint32_t batch; /* messages consumed between two credit WRITEs */
+	uint64_t lap;   /* number of slots; 0 after an error, so that no slot is taken for empty */
 	int error;
 	uint64_t tail;        /* messages consumed */
 	uint64_t last_credit; /* value of the last credit sent */
@@ -89,27 +89,32 @@ void rdma_ring_format(void *mem, uint32_t slots);
 /*
  * Initializes the producer.
  *
- * @credit: 8 aligned zero bytes, registered with REMOTE_WRITE and passed to the consumer, best on a
- * cache line of their own. @slots: the consumer's memory. @qp: its max_inline is at least
- * RDMA_RING_SLOT. Returns 0, or -EINVAL if the region is not a ring.
+ * @qp: its max_inline must be at least RDMA_RING_SLOT. @credit: 8 aligned bytes with value 0, best
+ * on a cache line of their own. The producer registers them with REMOTE_WRITE and sends their
+ * address and key to the consumer. @slots: the consumer's ring. Returns 0, or -EINVAL if
+ * the size or alignment of @slots or @credit is invalid.
  */
 int rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
 		      const struct bb_region *slots);
 
 /*
- * Initializes the consumer. @mem was formatted for @slots. @credit: the producer's memory. Returns
- * 0 or -EINVAL.
+ * Initializes the consumer. @mem: memory of the ring, which rdma_ring_format() has initialized for
+ * @slots slots. @credit: address and key of the producer's credit. Returns 0, or -EINVAL for
+ * invalid parameters.
  */
 int rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem, uint32_t slots,
 		      const struct bb_region *credit);
 
-/* Makes push and pop return @error, a negative errno, from now on; the first error stays. */
+/*
+ * Make rdma_ring_push() or rdma_ring_pop() return @error, a negative errno, from now on. A second
+ * call changes nothing.
+ */
 void rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error);
 void rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error);
 
 /*
- * Off the fast path: reads the credit again, or examines an incomplete slot; returns the error if
- * there is one.
+ * Slow paths of rdma_ring_push() and rdma_ring_pop(). The first reads the credit again, the second
+ * examines a slot without the expected number. Both return an error of the ring, if there is one.
  */
 int rdma_ring_tx_wait(struct rdma_ring_tx *tx);
 int rdma_ring_rx_wait(struct rdma_ring_rx *rx);
@@ -131,7 +136,8 @@ rdma_ring_encode(uint64_t slot[RDMA_RING_UNITS], uint64_t n, const void *data)
 }
 
 /*
- * Loads the units of a slot. Returns the number that all of them have, UINT32_MAX if they differ.
+ * Loads the units of a slot. Returns their message number if it is equal in all units, otherwise
+ * UINT32_MAX.
  */
 static inline uint32_t
 rdma_ring_load(const uint64_t slot[RDMA_RING_UNITS], uint64_t w[RDMA_RING_UNITS])
@@ -147,7 +153,7 @@ rdma_ring_load(const uint64_t slot[RDMA_RING_UNITS], uint64_t w[RDMA_RING_UNITS]
 	return (uint16_t)any == (uint16_t)all ? (uint16_t)any : UINT32_MAX;
 }
 
-/* Decodes the message from its units. */
+/* Writes the message in units @w to @data. */
 static inline void
 rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 {
@@ -155,7 +161,7 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 	unsigned int i;
 	uint64_t v;
 
-	/* In ascending order: each store writes 2 bytes more than its data. */
+	/* Each store writes 2 bytes too many, which the next store overwrites. */
 	for (i = 0; i < RDMA_RING_UNITS - 1; i++) {
 		v = w[i] >> 16;
 		memcpy(to + i * 6, &v, 8);
@@ -204,7 +210,10 @@ rdma_ring_tx_flush(struct rdma_ring_tx *tx)
 	}
 }
 
-/* Consumes a message. Returns 1; 0 if there is none; -EPROTO; the error of rdma_ring_rx_fail(). */
+/*
+ * Consumes a message. Returns 1, or 0 if no message is complete. Returns -EPROTO for a damaged
+ * ring, or the error of rdma_ring_rx_fail().
+ */
 static inline int
 rdma_ring_pop(struct rdma_ring_rx *rx, void *data)
 {
@@ -219,11 +228,11 @@ rdma_ring_pop(struct rdma_ring_rx *rx, void *data)
 	return 1;
 }
 
-/* Sends credit if a batch has been consumed. Call it once per turn, even if nothing arrived. */
+/* Sends credit if a batch of messages was consumed. Call it regularly, also without messages. */
 static inline void
 rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 {
-	/* If the send queue is full the next turn tries again with a larger credit. */
+	/* If the send queue is full, the next call sends a larger credit. */
 	if (rx->tail - rx->last_credit < rx->batch ||
 	    bb_post_write_inline(rx->qp, rx->tail, &rx->tail, sizeof(rx->tail), rx->raddr, rx->rkey,
 				 0) != 0)

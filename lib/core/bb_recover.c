@@ -76,7 +76,7 @@ walk_seq(const struct bb_sq *sq, const struct walk *w)
 	return sq->wqes[w->idx & sq->mask].seq;
 }
 
-/* Returns the number of sends from @w to the send with number @seq, inclusive. */
+/* Returns the number of sends from @w to the send whose seq is @seq, both included. */
 static uint32_t
 walk_count(const struct bb_sq *sq, struct walk w, uint32_t seq)
 {
@@ -87,7 +87,7 @@ walk_count(const struct bb_sq *sq, struct walk w, uint32_t seq)
 	return n;
 }
 
-/* Returns true if the send at @w is a NOP of the library, which is never reported. */
+/* Returns true if the library posted the send at @w: a NOP, which is never reported. */
 static bool
 is_own(const struct bb_sq *sq, const struct walk *w)
 {
@@ -105,7 +105,7 @@ walk_reports(const struct bb_sq *sq, struct walk w, uint32_t seq)
 	return n;
 }
 
-/* Returns true if the chain of sends from @w ends exactly at the end of the queue. */
+/* Returns true if the sends from @w on follow one another exactly to the end of the queue. */
 static bool
 walk_holds(const struct bb_sq *sq, struct walk w)
 {
@@ -310,8 +310,8 @@ cqe_seq(const struct bb_qp *qp, const struct bb_cqe *cqe)
 }
 
 /*
- * Returns the number of sends that a CQE completes, including its own. 0 for a CQE of the receive
- * queue and for a stray one.
+ * Returns the number of sends that a CQE completes: its own send, and the unsignalled sends before
+ * it. Returns 0 for a CQE of a receive, and for a CQE whose send is not outstanding.
  */
 static uint32_t
 cqe_sends(const struct bb_qp *qp, const struct bb_cqe *cqe, const struct walk *w)
@@ -332,7 +332,11 @@ wc_fate(const struct bb_qp *qp, const struct bb_wc *wc, const struct walk *w, bo
 	return recv || !was_rung(qp, w) ? BB_WR_NOT_DONE : flushed_fate(qp);
 }
 
-/* Reports one CQE of @qp, and the unsignalled sends before its own. */
+/*
+ * Reports the requests that @cqe completes: first the unsignalled sends before its send, then its
+ * own request. @sends: result of cqe_sends(). @w: oldest send without a report; moves past these
+ * sends. Then marks the CQE as used, so that bb_cq_compact() removes it.
+ */
 static void
 take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends, struct walk *w,
 	 struct bb_qp_recovery *r)
@@ -356,7 +360,10 @@ take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends,
 	cqe->srqn_uidx = bb_be32(BB_CQE_NO_USER);
 }
 
-/* Takes the pending CQEs of @qp out of @cq. CQEs of other QPs stay. */
+/*
+ * Reports all pending CQEs of @qp in @cq and removes them. CQEs of other QPs stay in @cq. Returns
+ * 0, or -ENOSPC if the application's array is full.
+ */
 static int
 take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
@@ -390,21 +397,21 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 }
 
 /*
- * Posts a NOP that reports the last unsignalled sends. Those that succeeded have no CQE, and there
- * may be no later CQE that completes them. In ERR a NOP after them is flushed in order;
- * ib_drain_sq() of the kernel relies on the same.
+ * Posts a NOP whose CQE shows that the unsignalled sends before it have ended. A send that
+ * succeeded has no CQE of its own, and no later CQE may follow. In ERR the device flushes the NOP
+ * after all earlier sends. The kernel's ib_drain_sq() relies on the same order.
  */
 static void
 post_marker(struct bb_qp *qp)
 {
-	/* If the queue is full, a pending CQE will make room. */
+	/* If the queue is full, a later call posts the NOP: a pending CQE will make room. */
 	if (qp->ctrl->recovery.marked || bb_sq_post_own_nop(&qp->sq) != 0)
 		return;
 	qp->ctrl->recovery.marked = true;
 	bb_qp_ring(qp);
 }
 
-/* Collects CQEs until none is outstanding, or until FLUSH_MS have passed. */
+/* Reports CQEs of @qp until all its requests have ended, or until FLUSH_MS have passed. */
 static int
 collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
@@ -438,7 +445,8 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 }
 
 /*
- * Reports the requests without a CQE: sends of a stuck device, and receives that were never rung.
+ * Reports the requests that still have no CQE: those that a stuck device did not flush, and those
+ * that were posted without a doorbell.
  */
 static int
 collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)

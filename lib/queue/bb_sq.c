@@ -166,8 +166,8 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
 	/*
-	 * Room for one piece always exists, as atomics need one: bb_sq_post_sgl() does not check
-	 * it.
+	 * At least 1, because an atomic has one piece, and bb_sq_post_sgl() does not check whether
+	 * one piece is allowed.
 	 */
 	sq->max_sge = (uint16_t)(conf->max_sge == 0 && conf->type != BB_QPT_UD ? 1 : conf->max_sge);
 	sq->max_inline = (uint16_t)conf->max_inline;
@@ -185,12 +185,15 @@ bb_sq_rung_over(struct bb_sq *sq)
 
 	if (built == 0)
 		return 0;
-	/* The inline caller's owner check failed. */
+	/*
+	 * bb_sq_rung() calls this function if seq is not above the low half of rung_seq, or if the
+	 * calling thread is not the owner. If seq is above it, the thread is not the owner.
+	 */
 	if (sq->seq > (uint32_t)sq->rung_seq || !bb_queue_check_owner(sq->owner)) {
 		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 		return 0;
 	}
-	/* seq wrapped; it wraps at most once between two doorbells. */
+	/* seq wrapped, as WQEs were built. It wraps at most once between two doorbells. */
 	sq->carry = 0;
 	bb_count_add(&sq->rung_seq, built);
 	bb_count_add(&sq->doorbells, 1);
@@ -200,7 +203,7 @@ bb_sq_rung_over(struct bb_sq *sq)
 void
 bb_sq_reset(struct bb_sq *sq)
 {
-	/* A late CQE must not find entries of WQEs from before the reset. */
+	/* A CQE that arrives after the reset must not find entries of earlier WQEs. */
 	memset(sq->wqes, 0, ((size_t)sq->mask + 1) * sizeof(*sq->wqes));
 	sq->last = sq->buf;
 	sq->pi = 0;
@@ -222,8 +225,8 @@ bb_sq_reset(struct bb_sq *sq)
 }
 
 /*
- * Returns how many WQEs of a class may be outstanding while posts are enabled; 0 if the type does
- * not support the class.
+ * Returns how many WQEs of class @c may be outstanding while posts are enabled. Returns 0 if the
+ * queue's type does not support the class.
  */
 static uint32_t
 class_limit(const struct bb_sq *sq, enum bb_sq_class c)
@@ -323,7 +326,7 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 int
 bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags)
 {
-	/* There was room, so the owner check (bb_queue_check_owner()) failed. */
+	/* There is room. So the caller came here because bb_queue_check_owner() failed. */
 	if (sq->post == bb_sq_post_slow && sq->enabled && !sq->fence &&
 	    bb_sq_outstanding(sq) < class_limit(sq, c))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);

@@ -171,8 +171,8 @@ bool bb_roce_ahead_next(struct bb_roce_qp *qp, uint32_t before, struct bb_roce_p
 /* ---- bb_roce_resp.c: RC and UC */
 void bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);
 /*
- * Sends answers in PSN order: READ responses, atomic results, ACKs and NAKs. Returns the number of
- * packets sent.
+ * Sends pending READ responses, atomic responses, ACKs and NAKs in PSN order, at most @budget
+ * packets. Returns the number of packets sent.
  */
 uint32_t bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget);
 static inline bool
@@ -180,18 +180,26 @@ bb_roce_resp_busy(const struct bb_roce_qp *qp)
 {
 	return qp->resp.ack_due || qp->resp.todo != qp->resp.head;
 }
-/* Handles the first valid packet of the peer. */
+/* Called for the first valid packet of the peer. */
 void bb_roce_resp_established(struct bb_roce_qp *qp);
-/* Refuses the access of packet @seq. RC: sends a NAK, then the QP fails. UC: drops the message. */
+/*
+ * Refuses the memory access of request packet @seq. An RC QP sends a NAK and then goes to ERR. A UC
+ * QP drops the message.
+ */
 void bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq);
-/* Returns true if the packet has a receive; otherwise handles its absence. */
+/*
+ * Returns true if a receive is ready for the packet. Otherwise sends an RNR NAK, drops the message
+ * or fails the QP, and returns false.
+ */
 bool bb_roce_resp_recv_ready(struct bb_roce_qp *qp);
 /*
- * Fails the message, of which @len bytes have arrived, because the current receive cannot take it.
+ * Fails the current message, because the receive cannot take it. @len: bytes of the message that
+ * have arrived. @status: error of the receive's completion.
  */
 void bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status);
 /*
- * Completes the current receive on the last packet. Returns false if the QP fails. @net: UD only.
+ * Completes the current receive when the last packet of its message arrives. Returns false if the
+ * QP goes to ERR. @net: network fields of the packet; used for UD only.
  */
 bool bb_roce_resp_recv_complete(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint8_t kind,
 				uint32_t len, const struct bb_roce_net *net);
@@ -199,17 +207,25 @@ bool bb_roce_resp_recv_complete(struct bb_roce_qp *qp, const struct bb_roce_pkt 
 void bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets);
 
 /* ---- bb_roce_replay.c */
-/* Handles a READ or atomic at the expected PSN. */
+/* Handles a READ or atomic request that has the expected PSN. */
 void bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
-/* Handles a READ or atomic before the expected PSN. @seq: its position in terms of resp.seq. */
+/*
+ * Handles a repeated READ or atomic request, whose PSN is before the expected one. @seq: its PSN as
+ * an extended number, like resp.seq.
+ */
 void bb_roce_replay_again(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq);
-/* Returns true if a pending answer acknowledges @seq. */
+/* Returns true if a pending READ response or atomic response acknowledges packet @seq. */
 bool bb_roce_replay_covers(const struct bb_roce_resp *r, uint64_t seq);
-/* Returns the newest packet that an ACK for the repeated SEND or WRITE packet @seq may name. */
+/*
+ * Returns the newest packet that an ACK may acknowledge when the SEND or WRITE packet @seq is
+ * repeated: the last packet before the next stored READ or atomic, which only its response
+ * acknowledges.
+ */
 uint64_t bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq);
 /*
- * Sends the next pending packet. Returns the number sent, 0 if it cannot be answered, -1 if the
- * link has no room.
+ * Sends the next packet of the pending READ and atomic responses. Call it only if one is pending.
+ * Returns 1 if a packet was sent, or -1 if the link has no room. Returns 0 if the memory of a READ
+ * can no longer be read: the request is then dropped, or refused with a NAK.
  */
 int bb_roce_replay_run(struct bb_roce_qp *qp);
 

@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * READs and atomics in the responder, and the stream of their answers (IBTA vol. 1, 9.7.4 and
- * 9.7.5.1).
+ * READs and atomics in the responder, and their responses (IBTA vol. 1, 9.7.4 and 9.7.5.1).
  *
- * The responder remembers the newest max_dest_rd_atomic of them. The peer may have that many
- * outstanding, so it cannot repeat any older one. A repeated READ is answered from memory, a
- * repeated atomic with its stored result. A repeated request that is not remembered, or that
- * differs from the original, is dropped (C9-105 and following; rxe does the same).
+ * The responder stores the newest max_dest_rd_atomic READs and atomics. The peer may have that many
+ * outstanding, so it cannot repeat an older one. For a repeated READ the responder reads the memory
+ * again. For a repeated atomic it sends the stored result. It drops a repeated request that is not
+ * stored, or that differs from the stored one (C9-105 and following; rxe does the same).
  *
- * All answers form one stream in PSN order with a current position. A peer that repeats a request
- * has restarted there and repeats all later ones (9.7.3.1). So the stream returns to that position
- * and continues from it; no answer overtakes another. A repeated request after the current position
- * needs no action, as its answer is still to come.
+ * All responses form one stream in PSN order, with a current position. A peer that repeats a
+ * request repeats all later ones, too (9.7.3.1). So the stream returns to the position of the
+ * repeated request and continues from there, and the responses stay in order. If the repeated
+ * request is after the current position, its response has not been sent yet, so the responder does
+ * nothing.
  */
 #include "bb_roce_priv.h"
 
@@ -23,7 +23,7 @@ entry(const struct bb_roce_resp *r, uint32_t i)
 	return &r->replay[i & (r->replays - 1)];
 }
 
-/* Moves the stream to the next answer. */
+/* Moves the stream to the next response. */
 static void
 stream_next(struct bb_roce_resp *r)
 {
@@ -47,20 +47,23 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 	*entry(r, r->head++) = *e;
 	if (r->kept < max)
 		r->kept++;
-	/* An entry that is overwritten was answered before and is only being repeated: room(). */
+	/*
+	 * room() ensures that the response of the overwritten entry was sent before. The stream was
+	 * only repeating it.
+	 */
 	if (r->head - r->todo > max) {
 		r->todo = r->head - max;
 		r->todo_pkt = entry(r, r->todo)->from;
 	}
 	bb_roce_resp_advance(qp, e->packets);
-	/* Its answer acknowledges all older requests. */
+	/* The response to this request will acknowledge all older requests. */
 	r->ack_due = false;
 }
 
 /*
- * Returns true if the peer may send another READ or atomic. The peer must count its own outstanding
- * requests: an unanswered one beyond the limit is an invalid request (class C). One whose answer is
- * only being repeated no longer counts.
+ * Returns true if the peer may send another READ or atomic. The peer must not have more outstanding
+ * than the limit: one more is an invalid request (class C). A request whose response was sent once
+ * is not counted, even while the response is being repeated.
  */
 static bool
 room(const struct bb_roce_qp *qp)
@@ -200,9 +203,9 @@ bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq)
 }
 
 /*
- * The memory of a READ is gone. If the READ was answered before, the request may be an old one: the
- * peer may have released the key after it got the data. Then there is no answer. Otherwise the peer
- * made an error, which is reported at the PSN of the missing response.
+ * Handles a READ whose memory can no longer be read. If the response was sent before, the peer may
+ * have got the data and destroyed the key, and the request may be an old duplicate. The responder
+ * then drops it. Otherwise it sends a NAK with the PSN of the missing response.
  */
 static void
 read_gone(struct bb_roce_qp *qp, uint8_t synd)
@@ -220,8 +223,8 @@ read_gone(struct bb_roce_qp *qp, uint8_t synd)
 }
 
 /*
- * A repeated response starts at packet @from as a new response message, with a FIRST or ONLY
- * packet.
+ * Returns the opcode of packet @n of a READ response. A response that is repeated from packet
+ * e->from on starts with a FIRST or ONLY packet, like a new one.
  */
 static uint8_t
 read_opcode(const struct bb_roce_replay *e, uint32_t n)
@@ -246,8 +249,8 @@ bb_roce_replay_run(struct bb_roce_qp *qp)
 		.psn = bb_roce_psn_add(r->epsn, (uint32_t)(e->seq - r->seq) + n),
 		.syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF,
 		/*
-		 * Value at this point of the request order; a repeated answer uses the current
-		 * value.
+		 * A first response has the MSN of its request. A repeated response has the current
+		 * MSN.
 		 */
 		.msn = again ? r->msn : e->msn,
 		.orig = e->orig,

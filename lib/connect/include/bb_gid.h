@@ -5,9 +5,9 @@
  * @file
  * Selection of a GID: the address, RoCE version and VLAN that a queue pair uses.
  *
- * An index into a GID table is not stable: it moves when an address is added, a link comes up or a
- * bond changes. These calls select a GID by its properties, so that the same request finds the same
- * address again. Control path, any thread.
+ * The index of a GID is not stable. It changes when an address is added, a link comes up or a bond
+ * changes. These calls select a GID by its properties, so that equal requirements find the same
+ * address again. They belong to the control path and may be called from any thread.
  */
 #ifndef BB_GID_H
 #define BB_GID_H
@@ -25,22 +25,23 @@ enum bb_gid_family {
 	BB_GID_IPV6,
 };
 
-/** Any VLAN, or untagged. */
+/** Value of bb_gid_want::vlan: any VLAN, or no VLAN tag. */
 #define BB_GID_ANY_VLAN (-1)
 
 /** Required and preferred properties of a GID. */
 struct bb_gid_want {
 	uint32_t size; /**< set by bb_gid_want_init() */
 	enum bb_gid_family family;
-	int vlan; /**< VLAN id 1 to 4094; 0: untagged; BB_GID_ANY_VLAN: untagged preferred */
+	int vlan; /**< VLAN ID 1 to 4094; 0 if untagged; BB_GID_ANY_VLAN prefers untagged */
 	bool only_roce_v2; /**< never choose a RoCE v1 GID */
 	bool exact;        /**< use only the address in raw */
 	bool prefer;       /**< use the address in raw if it exists, otherwise choose */
 	uint8_t raw[16];
 	char netdev[16]; /**< name of the network interface; "" for any */
 	/**
-	 * peer is the address of the peer: prefer its scope, and a unique local address for a
-	 * unique local one (RFC 6724, 5, rules 2 and 6). It does not select the family.
+	 * True if peer is set, to the address of the peer. The choice then prefers an address of
+	 * the same scope, and a unique local address if peer is one (RFC 6724, 5, rules 2 and 6).
+	 * peer does not select the family.
 	 */
 	bool peer_given;
 	uint8_t peer[16];
@@ -57,7 +58,7 @@ struct bb_gid_entry {
 	uint8_t index;
 	char netdev[16]; /**< "" if unknown: there is no kernel device */
 	uint16_t vlan;   /**< 0 if untagged or unknown */
-	bool bond_slave; /**< the interface is a slave of a bond: prefer the bond's own GID */
+	bool bond_slave; /**< the interface is a slave of a bond; the bond's GIDs are preferred */
 	bool link_local; /**< valid on one link: fe80::/10, 169.254/16, and loopback addresses */
 };
 
@@ -68,8 +69,8 @@ struct bb_gid_entry {
 int bb_gid_list_v(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsigned int n);
 
 /**
- * Lists the GIDs of a port without empty ones.
- * @param list @p n entries.
+ * Lists the GIDs of a port. Leaves out empty entries of the GID table.
+ * @param list array of @p n entries to write.
  * @return number of entries written, or a negative errno of bb_port_query().
  */
 static inline int

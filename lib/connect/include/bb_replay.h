@@ -3,16 +3,17 @@
  */
 /**
  * @file
- * Requests that survive the loss of a connection. Requests that did not complete are posted again
- * after recovery, or reported, as the application chooses.
+ * A replay posts requests again that did not complete because their connection broke. The
+ * application chooses which ones; the replay reports the others.
  *
- * A replay keeps a copy of each request between its post and its completion. The application posts
- * through it, and passes it every completion of the send queue and the connection's events LOST and
- * RECOVERED. Make all calls from the owner of the queue pair. Memory of requests is not copied,
- * except for inline data.
+ * A replay holds a copy of each request from its post to its completion. The application posts with
+ * bb_replay_post(). It passes to the replay every completion of the send queue, and the events
+ * BB_CM_LOST and BB_CM_RECOVERED. Make all calls from the owner of the queue pair. The replay
+ * copies inline data, but no other memory of a request.
  *
- * Regions: a request may access a region that the peer has named (bb_conn_region()). When it is
- * posted again it goes to the region of that name: a restarted peer has other keys.
+ * A request may access a region that the peer has named (bb_conn_region()). A restarted peer has
+ * other addresses and keys. So the replay looks up the region by its name before it posts the
+ * request again.
  */
 #ifndef BB_REPLAY_H
 #define BB_REPLAY_H
@@ -26,18 +27,20 @@ extern "C" {
 
 struct bb_replay;
 
-/** Requests that are posted again. */
+/** Which incomplete requests a replay posts again after recovery. It reports the others. */
 enum bb_replay_policy {
-	/** None: all incomplete requests are reported. */
+	/** Posts no request again. */
 	BB_REPLAY_NONE,
 	/**
-	 * Those that were certainly not executed (BB_WR_NOT_DONE): each is executed at most once.
+	 * Posts a request again if it was certainly not executed (fate BB_WR_NOT_DONE). So each
+	 * request is executed at most once.
 	 */
 	BB_REPLAY_NOT_DONE,
 	/**
-	 * Also those that may have been executed (BB_WR_UNKNOWN): each is executed at least once.
-	 * For WRITEs and READs, not for SENDs and atomics that must not be repeated. This includes
-	 * a WRITE_WITH_IMM without a receive: a part of it may be written.
+	 * Posts a request again also if it may have been executed (fate BB_WR_UNKNOWN). So a
+	 * request may be executed twice. Do not use it for SENDs and atomics that must not be
+	 * repeated. A WRITE_WITH_IMM that found no receive is posted again, too, because the peer
+	 * may have written a part of its data.
 	 */
 	BB_REPLAY_UNKNOWN,
 };
@@ -49,7 +52,7 @@ enum bb_replay_policy {
 
 /**
  * Creates a replay for a connection.
- * @param depth maximum outstanding requests; that of the send queue is enough.
+ * @param depth maximum outstanding requests; the depth of the send queue is enough.
  * @return 0; -EINVAL; -ENOMEM.
  */
 int bb_replay_create(struct bb_conn *conn, uint32_t depth, enum bb_replay_policy policy,
@@ -59,32 +62,33 @@ int bb_replay_create(struct bb_conn *conn, uint32_t depth, enum bb_replay_policy
 void bb_replay_destroy(struct bb_replay *replay);
 
 /**
- * Posts requests as bb_qp_post_list(), which describes @p err, and rings the doorbell. While the
- * connection is LOST it posts nothing, returns 0 and sets *err to 0.
- * @return number of requests posted. Fewer than @p n with *err 0: no room, in the queue or in the
- * replay. *err is -EINVAL also for a request of more than BB_REPLAY_MAX_SGE pieces or
+ * Posts requests and rings the doorbell. @p err is described at bb_qp_post_list(). After
+ * BB_CM_LOST, until bb_replay_resume(), the call posts nothing, returns 0 and sets *err to 0.
+ * @return number of requests posted. If it is below @p n and *err is 0, the queue or the replay has
+ * no more room. *err is -EINVAL also for a request of more than BB_REPLAY_MAX_SGE pieces or
  * BB_REPLAY_MAX_INLINE bytes inline, and for BIND_MW and LOCAL_INV.
  */
 uint32_t bb_replay_post(struct bb_replay *replay, const struct bb_send_wr *wr, uint32_t n,
 			int *err);
 
 /**
- * Processes a completion of a request posted through the replay. Changes its wr_id to the
- * application's.
- * @return true if the application must handle it. False if the request failed and is retained: it
- * completes after it is posted again, or bb_replay_lost() reports it.
+ * Processes a completion of the send queue. If the replay has posted the request, sets wc->wr_id to
+ * the wr_id of the application. Otherwise changes nothing and returns true.
+ * @return true if the application must handle the completion. False if the request failed because
+ * the connection broke. The replay then retains the request: bb_replay_lost() reports it, or it
+ * completes after the replay has posted it again.
  */
 bool bb_replay_completion(struct bb_replay *replay, struct bb_wc *wc);
 
 /**
- * Callback for a request that is not posted again, or was found complete. wr_id is the
- * application's.
+ * Callback that reports a request which the replay does not post again. wr_id is that of the
+ * application's request.
  */
 typedef void (*bb_replay_fn)(const struct bb_wr_end *end, void *arg);
 
 /**
- * Processes BB_CM_LOST. Reports, in order, signalled requests that were found complete, and
- * requests that the policy does not post again. Receives are not reported.
+ * Processes BB_CM_LOST. Reports, in the order of the posts, signalled requests that had completed
+ * without a poll, and requests that the policy does not post again. Does not report receives.
  */
 void bb_replay_lost(struct bb_replay *replay, const struct bb_cm_event *event, bb_replay_fn fn,
 		    void *arg);
@@ -92,9 +96,9 @@ void bb_replay_lost(struct bb_replay *replay, const struct bb_cm_event *event, b
 /**
  * Processes BB_CM_RECOVERED: posts the retained requests in order and rings the doorbell.
  * @return number of requests posted. -EAGAIN: the QP is full; call again after completions.
- * -ENOTCONN: the connection is not established. -ENOENT: a region has no successor at the peer, or
- * it is too small now. That request is reported, as BB_WR_NOT_DONE, or as BB_WR_UNKNOWN if it may
- * have been executed before. Later requests are not posted yet: call again.
+ * -ENOTCONN: the connection is not established. -ENOENT: the peer has no region of the request's
+ * name, or that region is too small now. The replay then reports that request as BB_WR_NOT_DONE, or
+ * as BB_WR_UNKNOWN if it may have been executed before. Call again to post the later requests.
  */
 int bb_replay_resume(struct bb_replay *replay, bb_replay_fn fn, void *arg);
 

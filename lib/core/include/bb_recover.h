@@ -46,19 +46,18 @@ enum bb_wr_fate {
 /** Returns the name of a fate: "not done". */
 const char *bb_wr_fate_name(enum bb_wr_fate fate);
 
-/** A request that bb_qp_recover() ended, or found complete. */
+/** A request that was outstanding when bb_qp_recover() was called, and its fate. */
 struct bb_wr_end {
-	struct bb_wc
-		wc; /**< completion as a poll would return it; unsignalled sends have one too */
+	struct bb_wc wc; /**< completion as a poll would return it, also for an unsignalled send */
 	enum bb_wr_fate fate;
-	bool recv; /**< true for a receive; NOT_DONE then means that no message reached it */
+	bool recv; /**< true for a receive; its NOT_DONE means that no message used it */
 };
 
-/** In: where to report. Out: the fates of the requests. */
+/** Input and output of bb_qp_recover(): the application's array, and the reports written to it. */
 struct bb_qp_recovery {
 	uint32_t size;          /**< bytes of the caller's struct; set by bb_qp_recover() */
-	struct bb_wr_end *ends; /**< the caller's array; sends are in order, and receives are in
-				 * order */
+	struct bb_wr_end *ends; /**< the caller's array; sends are in the order of their posts, and
+				 * so are receives */
 	uint32_t max;           /**< entries of the array. Sufficient: sq_depth + rq_depth, with an
 				 * SRQ sq_depth + the SRQ's depth */
 	uint32_t n;             /**< entries written */
@@ -79,9 +78,10 @@ int bb_qp_recover_v(struct bb_qp *qp, const struct bb_qp_addr *local,
  *
  * Rules for fates. Sends complete in order, so all sends before the failed one are DONE. After an
  * error of the request itself, or a NAK of the peer, no later send was executed: NOT_DONE (IBTA
- * vol. 1, 9.9.3: the responder executes nothing after it). After a lost answer (retries exceeded),
- * later sends may have been in flight: UNKNOWN. The same holds if the QP was moved to ERR for
- * another reason. A send that was never rung is NOT_DONE.
+ * vol. 1, 9.9.3: the responder executes nothing after it). If no response of the peer arrived
+ * (retries exceeded), the failed send and later ones may have been executed: later sends are
+ * UNKNOWN. The same holds if the QP was moved to ERR for another reason. A send that was never rung
+ * is NOT_DONE.
  *
  * Cost: control path; milliseconds on a card [A], up to a second when the device is stuck. With @p
  * remote it may wait for a neighbour, as bb_qp_connect() does; bb_conn_recover() does not.

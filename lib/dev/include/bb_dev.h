@@ -304,8 +304,8 @@ bb_event_get(struct bb_dev *dev, struct bb_event *event)
 const char *bb_event_name(enum bb_event_type type);
 
 /**
- * Runs the software device once on behalf of the calling lcore, in inline mode. For a thread that
- * waits without polling a CQ. Does nothing on hardware.
+ * Runs the software device once on behalf of the calling lcore, with progress=inline. A thread that
+ * waits without polling a CQ calls it. Does nothing on other devices.
  */
 void bb_dev_progress(struct bb_dev *dev);
 
@@ -369,11 +369,13 @@ struct bb_dev_drop {
 int bb_dev_drops_v(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
 
 /**
- * Reads the drop counters. Only the software device has them. Reasons at the port are listed while
- * the device has an ethdev (port=). Any thread, also while others poll.
+ * Reads the drop counters, one for each reason. Only the software device has drop counters. Reasons
+ * of BB_DROP_PORT are listed only if the device has an ethdev (port=). May be called from any
+ * thread, also while other threads poll.
  * @param drops array of @p n entries. Reasons with count 0 are written, too. NULL, with @p n 0, if
  * only the return value is needed.
- * @return the number of reasons; -ENOTSUP if the device does not count drops.
+ * @return the number of reasons, which may exceed @p n; -ENOTSUP if the device does not count
+ * drops.
  */
 static inline int
 bb_dev_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)

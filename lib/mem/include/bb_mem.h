@@ -5,8 +5,8 @@
  * @file
  * Protection domains, memory registration, and the lookup from address to lkey.
  *
- * Control path rules are those of bb_dev.h. An lkey names memory for this side's WQEs, an rkey
- * lets a peer access it. Only explicit registrations have rkeys.
+ * Control path rules are those of bb_dev.h. Local WQEs name memory by its lkey. Peers name it by
+ * its rkey. Only regions of bb_mr_reg() and its variants have rkeys.
  */
 #ifndef BB_MEM_H
 #define BB_MEM_H
@@ -76,9 +76,9 @@ struct bb_mr {
  * accesses it gets an error. NULL with SIZE_MAX registers the whole address space (@ref
  * bb_dev_attr odp_implicit).
  * @return 0; -EINVAL empty, overflowing, longer than max_mr_size, unknown right, a REMOTE right
- *   that needs LOCAL_WRITE, or ZERO_BASED memory that does not start on a page; -EFAULT not
- *   mapped, or not writable as requested; -ENOTSUP ON_DEMAND on a device without it; -ENOMEM,
- *   also when all max_mr keys are in use or the limit of locked memory is reached.
+ *   that needs LOCAL_WRITE, or ZERO_BASED memory that does not start on a page; -EFAULT not mapped,
+ *   or not writable as requested; -ENOTSUP ON_DEMAND on a device without it; -ENOMEM, also when all
+ *   max_mr keys are in use or the limit of locked memory is reached.
  */
 int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
 
@@ -99,41 +99,42 @@ enum bb_mr_rereg_flags {
 };
 
 /**
- * Change a region (man ibv_rereg_mr) as if it were deregistered and registered
- * again. Both keys may change: read them from @p mr afterwards. When it returns 0 the
- * old keys, or the same keys in their old meaning, do nothing any more, and no access
- * to the old memory is under way; WQEs posted before and not completed may fail.
+ * Changes a region (man ibv_rereg_mr) as if it were deregistered and registered again. Both keys
+ * may change: read them from @p mr afterwards. When the call returns 0, no access uses the old
+ * keys, the old rights or the old memory. WQEs that were posted before and have not completed may
+ * fail.
  *
- * Memory given by TRANSLATION is named by its addresses, also in a region that was
- * registered with an iova or ZERO_BASED; without it the iova stays.
+ * With TRANSLATION the iova becomes @p addr, also if the region was registered with an iova or
+ * ZERO_BASED. Without TRANSLATION the iova does not change.
  * @param pd new PD of the same device, with BB_MR_REREG_PD.
  * @param addr new memory, with BB_MR_REREG_TRANSLATION; and @p len.
  * @param access new rights, with BB_MR_REREG_ACCESS; else 0.
- * @return 0; errors of bb_mr_reg(); -EINVAL unknown or no flags, ZERO_BASED, rights
- *   without the flag, a region of device memory or of a dma-buf; -EBUSY a memory
- *   window or another key refers to it; -EACCES rights to write on memory that was
- *   registered for reading: give TRANSLATION too; -ENOTSUP ON_DEMAND changes without
- *   TRANSLATION. The region is then as it was; after -EIO or another failure of the
- *   device itself its keys may be dead, and it can only be deregistered.
+ * @return 0; errors of bb_mr_reg(); -EINVAL unknown or no flags, ZERO_BASED, rights without
+ *   BB_MR_REREG_ACCESS, a region of device memory or of a dma-buf; -EBUSY a memory window or
+ *   another key refers to the region; -EACCES new rights include writes, but the memory was
+ *   registered for reading: give TRANSLATION, too; -ENOTSUP ON_DEMAND changes without TRANSLATION.
+ *   These errors leave the region unchanged. After -EIO or another failure of the device the keys
+ *   may be invalid, and the region can only be deregistered.
  */
 int bb_mr_rereg(struct bb_mr *mr, uint32_t flags, struct bb_pd *pd, void *addr, size_t len,
 		uint32_t access);
 
 /**
- * Deregisters a region. It returns after the last access through the keys has ended; a WQE that
- * uses them later fails. Do not call it from an EAL memory callback.
- * @return 0; -EBUSY while a memory window is bound to it or another key refers to it.
+ * Deregisters a region. The call returns after the last access through its keys has ended. A WQE
+ * that uses the keys later fails. Do not call it from an EAL memory callback.
+ * @return 0; -EBUSY while a memory window is bound to the region, or another key refers to it.
  */
 int bb_mr_dereg(struct bb_mr *mr);
 
 /**
- * Registers the memory of a mempool with LOCAL_WRITE, for lkeys only: its chunks, or the buffers
- * of a pool of mbufs with pinned external buffers (rte_pktmbuf_pool_create_extbuf()).
- * Neighbouring pieces share a registration. Chunks that the pool gets later are not registered.
- * The buffers must stay mapped until bb_mem_del_mempool().
- * @return 0; -EEXIST it is registered; -EINVAL it has no memory yet, or it is a pool of mbufs
- *   without a data room, whose data belong to another pool; an error of the device, which leaves
- *   nothing registered.
+ * Registers the memory of a mempool with LOCAL_WRITE. The registration has lkeys and no rkeys. It
+ * covers the memory chunks of the pool. For a pool of mbufs with pinned external buffers
+ * (rte_pktmbuf_pool_create_extbuf()) it covers these buffers. Adjacent memory shares a
+ * registration. Chunks that the pool gets later are not registered. The memory must stay mapped
+ * until bb_mem_del_mempool().
+ * @return 0; -EEXIST the pool is registered already; -EINVAL the pool has no memory yet, or its
+ *   mbufs have no data room, because their data belong to another pool; an error of the device. On
+ *   an error nothing is registered.
  */
 int bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
@@ -141,53 +142,58 @@ int bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
 /**
- * Registers the whole EAL heap with LOCAL_WRITE, for lkeys only, and follows its memory events.
- * Memory that EAL maps later is registered before it is handed out. Memory that EAL unmaps loses
- * its key at once, and the next control call on the PD, or bb_mem_reap(), deregisters it. Heaps
- * of external memory (rte_malloc_heap_memory_add()) are followed, too. Memory that only
- * rte_extmem_register() knows is not part of a heap: use bb_mr_reg() for it.
+ * Registers the memory of all EAL heaps with LOCAL_WRITE. The registrations have lkeys and no
+ * rkeys. EAL reports each change of a heap as a memory event, and the library then updates them:
+ * - When EAL maps memory, the library registers it before rte_malloc() can return it.
+ * - When EAL unmaps memory, bb_mem_lkey() no longer finds its key. The next control call on the PD,
+ *   or bb_mem_reap(), deregisters the memory.
+ * - The same is true for external memory of a heap (rte_malloc_heap_memory_add()). Memory of
+ *   rte_extmem_register() is not part of a heap: register it with bb_mr_reg().
  *
- * With --no-huge and --legacy-mem EAL reports no events. Its own heap does not change then, and
- * is registered once, by a walk. External memory of a heap may go without notice, so the caller
- * names it: call bb_mem_add_heap() before this call for existing memory, and whenever you add
- * memory later.
- * @return 0; -EALREADY; -ENOTSUP EAL reports no events, and a heap has external memory that was
- *   not named; an error of the device. On an error this call has registered nothing.
+ * With --no-huge or --legacy-mem EAL reports no memory events. EAL's own heap does not change in
+ * these modes, so this call registers it once. The library does not notice when external memory is
+ * added to a heap or removed. So call bb_mem_add_heap() for external memory that exists, before
+ * this call, and for external memory that you add later.
+ * @return 0; -EALREADY; -ENOTSUP EAL reports no events, and a heap has external memory for which
+ *   bb_mem_add_heap() was not called; an error of the device. On an error this call has registered
+ *   nothing.
  */
 int bb_mem_follow_heap(struct bb_pd *pd);
 
 /**
- * Registers memory of a heap, [@p addr, @p addr + @p len), like bb_mem_follow_heap(), where EAL
- * reports no events. Call it after rte_malloc_heap_memory_add(). Memory that is registered
- * already, for example by events, is left as it is, so a program may call it in every EAL mode.
- * The memory must stay mapped until bb_mem_del_heap() or bb_pd_free() returns.
+ * Registers external memory of a heap, [@p addr, @p addr + @p len), as bb_mem_follow_heap()
+ * registers heaps. Needed only if EAL reports no memory events. Call it after
+ * rte_malloc_heap_memory_add(). A program may call it in every EAL mode, because memory that is
+ * registered already does not change. The memory must stay mapped until bb_mem_del_heap() or
+ * bb_pd_free() returns.
  * @return 0; -EINVAL empty or past the end of the address space; an error of the device.
  */
 int bb_mem_add_heap(struct bb_pd *pd, const void *addr, size_t len);
 
 /**
- * Deregisters the same range. Call it before rte_malloc_heap_memory_remove(). It returns after
- * the last access through the keys has ended; then the memory may be unmapped.
- * @return 0; -ENOENT none of the range is registered as heap; -EINVAL as above; an error of the
- *   device: the lookup finds no key any more, but the device may still use the memory, so it must
- *   stay mapped until bb_mem_reap() or bb_pd_free() succeeds.
+ * Deregisters a range of bb_mem_add_heap(). Call it before rte_malloc_heap_memory_remove(). The
+ * call returns after the last access through the keys has ended. The memory may be unmapped then.
+ * @return 0; -ENOENT no part of the range is registered as heap memory; -EINVAL the range is empty
+ *   or exceeds the address space; an error of the device. After an error of the device
+ *   bb_mem_lkey() finds no key for the range, but the device may still use the memory. So the
+ *   memory must stay mapped until bb_mem_reap() or bb_pd_free() succeeds.
  */
 int bb_mem_del_heap(struct bb_pd *pd, const void *addr, size_t len);
 
 /**
- * Deregisters memory that the heap returned since the last call.
- * @return number of deregistered pieces; a negative errno if the device keeps one, which the next
- *   call tries again.
+ * Deregisters memory that EAL has unmapped since the last call.
+ * @return number of registrations removed; a negative errno if the device refused to remove one.
+ *   The next call tries again.
  */
 int bb_mem_reap(struct bb_pd *pd);
 
 /** Registrations of a PD by kind. */
 struct bb_mem_stats {
 	uint32_t size;    /**< bytes of the caller's struct; set by bb_mem_stats() */
-	uint32_t mrs;     /**< explicit, bb_mr_reg() */
-	uint32_t heap;    /**< automatic, heap */
-	uint32_t mempool; /**< automatic, mempools */
-	uint32_t retired; /**< waiting for bb_mem_reap() */
+	uint32_t mrs;     /**< regions of bb_mr_reg() and its variants */
+	uint32_t heap;    /**< registrations of heap memory */
+	uint32_t mempool; /**< registrations of mempools */
+	uint32_t retired; /**< registrations of unmapped memory, which bb_mem_reap() removes */
 	uint64_t bytes;   /**< bytes of all live registrations */
 };
 
@@ -203,7 +209,7 @@ bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats)
 	return bb_mem_stats_v(pd, stats);
 }
 
-/** Return value of bb_mem_lkey() if no registration holds the range. */
+/** Return value of bb_mem_lkey() if no registration covers the range. */
 #define BB_LKEY_NONE UINT32_MAX
 
 /** Entries of a lookup cache. */
@@ -252,12 +258,12 @@ bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
  * Returns the lkey of a registration that holds all of [@p addr, @p addr + @p len) and uses its
  * own addresses. A registration with LOCAL_WRITE takes precedence.
  *
- * It takes no lock. A hit costs about 1 ns for the range of the last lookup, and 4 ns for another
- * cached range; a miss searches a sorted table, 10 to 20 ns. Ranges without LOCAL_WRITE are not
- * cached. Only the owner of the cache calls it, and keeps the memory allocated while it uses the
- * key.
- * @return the key; BB_LKEY_NONE if no single registration holds the range (not registered, or it
- *   crosses two: split it).
+ * The call takes no lock. It costs about 1 ns if the range of the last lookup is hit, and 4 ns for
+ * another cached range. A miss searches a sorted table, which costs 10 to 20 ns. Ranges without
+ * LOCAL_WRITE are not cached. Only the owner of the cache may call it. The owner must not free the
+ * memory while it uses the key.
+ * @return the lkey; BB_LKEY_NONE if no single registration covers the range. The range is then not
+ *   registered, or it lies in two registrations and you must split it.
  */
 static inline uint32_t
 bb_mem_lkey(struct bb_lkey_cache *cache, const void *ptr, uint64_t len)

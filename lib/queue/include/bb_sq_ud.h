@@ -3,7 +3,8 @@
  */
 /**
  * @file
- * Send queue: datagrams, inline data of several pieces. Results and rules are those of bb_sq.h.
+ * Send queue: posts of datagrams, and of requests with inline data of several pieces. Results and
+ * rules are those of bb_sq.h.
  */
 #ifndef BB_SQ_UD_H
 #define BB_SQ_UD_H
@@ -26,14 +27,15 @@ int bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			      uint32_t flags);
 
 /**
- * Slow path of a datagram without room. Returns -EAGAIN if the queue is full, or another errno.
- * Returns 0 if there is room after all: the device moved the QP to ERR, where posts are accepted
- * and flushed. A UD queue never has a pending fence.
+ * Slow path of a post of a datagram: bb_sq_no_room() for the class BB_SQ_UD. The caller needs no
+ * flags, because a UD queue never has a pending fence.
+ * @return 0: post. This happens if the device has moved the QP to ERR, where posts are accepted and
+ * flushed. -EAGAIN: the queue is full. Another errno as bb_sq_refuse_arg().
  */
 int bb_sq_no_room_ud(struct bb_sq *sq);
 
 /**
- * Writes the address vector after a control segment; it fills the rest of the WQE's first block.
+ * Writes the address vector after a control segment. Both together fill the first block of the WQE.
  */
 static inline void
 bb_sq_fill_av(struct bb_wqe_ctrl *ctrl, const struct bb_wqe_av *av, uint32_t dest_qpn,
