@@ -24,15 +24,19 @@ Interoperation with Linux
 
 ``devtools/test --long --only interop`` makes and checks this page; ``test/interop/README.md`` explains how.
 
-The software device exchanges RoCEv2 with ``rdma_rxe``, the software RDMA of the Linux kernel, which is
-independent of this project. Debian's kernel runs in a QEMU guest with a tap. Bluebell is on the tap's other
-end through DPDK's ``net_af_packet``. Each cell is a conversation of a program on libibverbs in the guest and
-a program on Bluebell's public API. The requester posts the request, the responder is its target. Both ends
-check completions, data and states. A cell is "n/a" if the path does not include that conversation.
+The software device exchanges RoCEv2 packets with ``rdma_rxe``, the software RDMA of the Linux kernel, which is
+independent of this project. The tests run Debian's kernel in a QEMU guest, connected by a tap device. Bluebell
+runs on the host and uses that tap through DPDK's ``net_af_packet``.
 
-A READ of rxe may complete with success and lack its tail. Linux 6.12 does so if the ACK of an earlier SEND or
-WRITE arrives between the READ's responses, as on a network that reorders (Linux's ``rxe_comp.c``). Linux 6.1
-does so if an ACK names a PSN of the READ. Compare the data if that matters to you.
+The tables have a row for each test and a column for each path. In a test, a program in the guest, which uses
+libibverbs, exchanges messages with a program on the host, which uses Bluebell's public API. The requester is the
+side that posts the request, and the responder is its target. Both sides check completions, data and the states of
+their queue pairs. A cell is "n/a" if the test is not run on that path.
+
+A READ that rxe posts may complete with success although the last part of its data has not arrived. In Linux 6.12
+this happens if the ACK of an earlier SEND or WRITE arrives between the responses to the READ, as on a network that
+reorders packets (Linux's ``rxe_comp.c``). In Linux 6.1 it happens if an ACK has a PSN of the READ. If your program
+depends on it, compare the data.
 ``test/interop/rxe_read.c`` shows this without Bluebell, and ``meson test rxe_read`` distinguishes this fault
 of the kernel from a fault of Bluebell.
 
