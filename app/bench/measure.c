@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Clocks, medians, L, and pairs of measurements.
+ * Clocks, medians, L (the round trip of a cache line between two CPUs), and pairs of measurements:
+ * one of the baseline, one of Bluebell.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -74,7 +74,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	c->log_max_cq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_CQ_SZ), 22u);
 	c->log_max_rmp = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_RMP);
 	c->log_max_srq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_SRQ_SZ), 15u);
-	/* An SRQ's WQE has a head and at least one piece. */
+	/* A WQE of an SRQ has a head and at least one scatter entry. */
 	if (c->log_max_srq_sz == 0 || bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ) < 2 * BB_WQE_SEG)
 		c->log_max_rmp = 0;
 	c->log_max_mr = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MRW_SZ);
@@ -98,7 +98,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	umr = !bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
 	c->umr = c->max_klm != 0 && umr;
 	c->interleaved = c->umr && !bb_prm_get(cap, BB_PRM_HCA_REPEATED_BLOCK_DISABLED);
-	/* Linux reports windows by this bit; they are keys that UMR changes. */
+	/* Linux reports memory windows by this bit. A window is a key that UMR changes. */
 	c->mw = bb_prm_get(cap, BB_PRM_HCA_IMAICL) != 0 && umr;
 	if (bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM) != 0)
 		c->max_umem = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM);
@@ -183,7 +183,7 @@ roce(struct mlx5_dev *d, const uint8_t *cap)
 
 	/*
 	 * A device configured for real time (REAL_TIME_CLOCK_ENABLE, ConnectX-6 Dx and later)
-	 * refuses QPs that request the free-running clock, as 0 does: kernel get_qp_ts_format(),
+	 * rejects QPs that request the free-running clock, as 0 does: kernel get_qp_ts_format(),
 	 * DPDK mlx5_ts_format_conv(). Its timestamps are seconds and nanoseconds, not ticks of
 	 * clock_hz.
 	 */
@@ -297,7 +297,7 @@ mlx5_caps_query(struct mlx5_dev *d)
 	has_events = bb_prm_get(cap, BB_PRM_HCA_EVENT_CAP) != 0;
 	lag_ports = bb_prm_get(cap, BB_PRM_HCA_NUM_LAG_PORTS);
 	if (has_roce && lag_ports > 1)
-		/* Overwrites the general capabilities, which have all been read. */
+		/* Reuses the buffer of the general capabilities, which have all been read. */
 		lag(d, out, lag_ports, bb_prm_get(cap, BB_PRM_HCA_LAG_AFFINITY) != 0,
 		    bb_prm_get(cap, BB_PRM_HCA_PORT_SELECTION) != 0);
 	if (has_atomic) {

@@ -30,14 +30,14 @@ struct bb_cm;
  */
 struct bb_cm_ops {
 	uint32_t max_private_req, max_private_rep, max_private_rej, max_private_dreq;
-	bool messages; /* supports Bluebell's whole messages: regions, sessions, the QP's type */
+	bool messages; /* sends all parts of a message: regions, session, type of the QP */
 	int (*open)(struct bb_cm *cm);
 	void (*close)(struct bb_cm *cm);
 	int (*listen)(struct bb_listener *l, const struct sockaddr *addr);
 	void (*unlisten)(struct bb_listener *l);
 	/* Starts to connect to conn->addr; bb_cm_reached() or bb_cm_broken() follows. */
 	int (*dial)(struct bb_conn *c);
-	/* Sends a message of conn; its own end, parameters and session are set. */
+	/* Sends a message of @c. c->own, c->param and the session must be set before. */
 	int (*send)(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv,
 		    uint32_t len);
 	/* Moves the QP from RESET to RTS with the peer's parameters. */
@@ -107,9 +107,10 @@ struct bb_conn {
 	uint32_t npeer_regions;
 	uint8_t *peer_private; /* last private data received; allocated */
 	uint32_t peer_private_len;
-	uint8_t sgid[16]; /* the GID in use, to find it again */
+	uint8_t sgid[16]; /* local GID in use; recovery looks up its index again */
 	struct bb_gid_last_log no_gid;
-	uint8_t rd_init, rd_resp; /* depths in force */
+	uint8_t rd_init, rd_resp; /* negotiated number of outstanding READs and atomics: as
+				   * initiator, and as responder */
 	struct sockaddr_storage addr;
 	void *user;
 	struct bb_cm_event ev;
@@ -122,7 +123,7 @@ struct bb_conn {
 	/* TCP. */
 	int fd;
 	bool dialing;
-	bool said_no;     /* sent REJ, which the peer must be able to read */
+	bool said_no;     /* a REJ was sent; closing must not discard it (TCP RST) */
 	uint32_t watched; /* epoll events registered */
 	uint32_t rx_have;
 	uint8_t rx_head[BB_CM_HEADER];
@@ -146,9 +147,9 @@ struct bb_cm {
 	struct bb_conn *cursor; /* connection whose deadline is checked next */
 	LIST_HEAD(, bb_listener) listeners;
 	uint32_t pending;    /* connections being established */
-	uint32_t resolving;  /* connections waiting for an address */
-	uint32_t asking;     /* half-open connections among them that resolve one */
-	uint32_t heirs;      /* half-open connections waiting to be taken over */
+	uint32_t resolving;  /* connections that wait for the MAC of their peer */
+	uint32_t asking;     /* half-open connections that resolve the MAC of their peer */
+	uint32_t heirs;      /* half-open connections that wait to resume a lost connection */
 	uint32_t suppressed; /* bad messages not logged since last_log */
 	uint64_t last_log;
 	struct bb_cm_stats stats;
@@ -196,7 +197,7 @@ void bb_cm_resolve_step(struct bb_conn *c);
 void bb_cm_bad(struct bb_conn *c, const char *what, const char *why);
 void bb_cm_broken(struct bb_conn *c, int status, const char *why);
 void bb_cm_expired(struct bb_conn *c);
-/* Fills in the local end of a message: GID, PSN, depths. */
+/* Sets c->own, the local end of a message: GID, PSN, numbers of outstanding READs. */
 int bb_cm_own_end(struct bb_conn *c);
 int bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg);
 void bb_cm_depths(struct bb_conn *c);

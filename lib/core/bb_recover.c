@@ -158,7 +158,7 @@ walk_ctrl(const struct bb_sq *sq, const struct walk *w)
 	return (const void *)(sq->buf + (size_t)(w->idx & sq->mask) * BB_WQE_BB);
 }
 
-/* Returns true if a send from @w on is a bind, an invalidation or a layout. */
+/* Returns true if a send from @w on binds a window, invalidates a key or sets a key's layout. */
 static bool
 walk_changes_keys(const struct bb_sq *sq, struct walk w)
 {
@@ -168,7 +168,7 @@ walk_changes_keys(const struct bb_sq *sq, struct walk w)
 	return false;
 }
 
-/* Ends the queue before @w, the first send that was not rung. */
+/* Removes from the queue all sends from @w on, the first one without a doorbell. */
 static void
 cut(struct bb_sq *sq, const struct walk *w)
 {
@@ -220,7 +220,10 @@ bb_qp_abort(struct bb_qp *qp)
 		if (!is_own(sq, &w))
 			umr = sq->wqes[w.idx & sq->mask].opcode >= BB_SQ_BIND_MW;
 	}
-	/* The first aborted send consumed a pending fence, unless its own fence was larger. */
+	/*
+	 * The next post needs the fence that the first aborted send consumed. If that send has a
+	 * larger fence of its own, the flag does not show the consumed one, but umr does.
+	 */
 	fence = (walk_ctrl(sq, &w)->fm_ce_se & BB_SEND_SMALL_FENCE) != 0 || umr;
 	if (walk_changes_keys(sq, w)) {
 		pthread_mutex_lock(&dev->lock);

@@ -162,8 +162,9 @@ loop_squeeze(struct bb_loop *loop)
 }
 
 /*
- * The four changes. They run in the loop's thread, or while the loop cannot start. They may run
- * inside a callback, so slots do not move here.
+ * The four commands: attach and detach a CQ, add and remove a poller. They run in the loop's
+ * thread, or while the loop cannot start. They may run inside a callback, so slots do not move
+ * here.
  */
 static int
 loop_add_cq(struct bb_loop *loop, const struct loop_cmd *cmd)

@@ -58,7 +58,7 @@ struct bb_mem_entry {
 	uint64_t max_end; /* largest end among this entry and all entries before it */
 	uint32_t lkey;
 	uint32_t writable;
-	struct bb_mem_reg *reg; /* writers only */
+	struct bb_mem_reg *reg; /* only writers use it */
 };
 
 struct bb_mem_array {
@@ -79,7 +79,7 @@ struct bb_mem_table {
 	struct bb_mem_regs pools;
 	struct bb_mem_regs retired; /* registrations without an entry, not deregistered yet */
 	struct bb_mem_stats stats;
-	bool following; /* the heap */
+	bool following; /* bb_mem_follow_heap() was called: the PD follows EAL's heap */
 	bool events;    /* true if a callback for heap events is registered */
 	char callback[RTE_MEM_EVENT_CALLBACK_NAME_LEN];
 };

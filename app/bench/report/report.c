@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The table, the verdicts, CSV and JSON. */
+/* Writes the results as table, CSV and JSON, and judges whether each reaches its target. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -341,7 +341,7 @@ report_csv(const char *path)
 			[GOAL_BELOW_L] = "l_at_most",
 		};
 
-		/* Some names and units contain commas. */
+		/* Names and units are in quotes, because some contain commas. */
 		fprintf(f, "\"%s\",\"%s\",%.6g,", r->name, r->unit, r->p.baseline);
 		if (r->p.baseline_only)
 			fprintf(f, ",");

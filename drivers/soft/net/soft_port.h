@@ -76,9 +76,9 @@ struct soft_port_ops {
 
 struct soft_port_stats {
 	uint64_t rx_frames, tx_frames;
-	uint64_t tx_zero_copy, tx_copied; /* Packets with payload. */
+	uint64_t tx_zero_copy, tx_copied; /* Packets sent without and with a copy of the payload. */
 	uint64_t tx_unsettled;            /* Packets that soft_port_settle() copied. */
-	uint64_t tx_full;                 /* Sends that found no room in the PMD or no mbuf. */
+	uint64_t tx_full; /* Sends that failed because the queue was full or no mbuf was free. */
 	uint64_t tx_pending, tx_unreachable, tx_down;
 };
 
@@ -124,8 +124,8 @@ void soft_port_stats(const struct soft_port *p, struct soft_port_stats *port,
 bool soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16]);
 
 /*
- * Receives frames, answers, retries questions and flushes queued packets. Returns the number of
- * frames received.
+ * Runs the port once: receives frames, sends answers, repeats requests for MACs, and flushes queued
+ * packets. Returns the number of frames received.
  */
 uint32_t soft_port_poll(struct soft_port *p, uint64_t now);
 
@@ -156,7 +156,7 @@ struct soft_port_tx {
 	uint32_t hdr_len;              /* Bytes, at most BB_ROCE_MAX_HDR. */
 	const struct bb_roce_iov *iov; /* Pieces of payload. */
 	uint32_t n;                    /* Number of pieces, at most BB_ROCE_MAX_IOV. */
-	struct soft_port_hold *hold;   /* NULL: the payload is copied. */
+	struct soft_port_hold *hold;   /* Of the payload's memory; NULL if it must be copied. */
 };
 
 enum soft_port_sent {
@@ -174,8 +174,8 @@ enum soft_port_sent {
 /*
  * Queues a packet. soft_port_flush() or the next poll passes it to the PMD; so does the packet
  * that brings the queue to SOFT_PORT_FLUSH bytes, with SOFT_PORT_EACH added for each packet. The
- * port reads the pieces during the call only, except for pieces under a hold. After FULL or
- * PENDING the caller tries again.
+ * port reads the payload only during the call, unless tx->hold is set. After SOFT_PORT_FULL or
+ * SOFT_PORT_PENDING the caller tries again.
  */
 enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,
 				   uint64_t now);

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The small part of an Ethernet and IP host that a RoCEv2 port needs. Frames go in; RoCE
- * datagrams, answers and questions come out. It supports ARP (RFC 826), neighbour discovery (RFC
- * 4861), ICMP and ICMPv6 echo (RFC 792, RFC 4443). It has no fragments, no routing, and no
- * duplicate address detection.
+ * The small part of an Ethernet and IP host that a RoCEv2 port needs. The stack parses received
+ * frames and passes RoCE datagrams on. It resolves MACs, and answers requests of other hosts. It
+ * supports ARP (RFC 826), neighbour discovery (RFC 4861), and ICMP and ICMPv6 echo (RFC 792, RFC
+ * 4443). It does not support fragments, routing, or duplicate address detection.
  *
- * The stack works on bytes; it knows no mbuf, no ethdev and no clock. All input is hostile:
+ * The stack works on bytes, and does not use mbufs, ethdevs or a clock. All input is hostile:
  * bounds are checked before each read. Each discarded frame counts under one reason. The stack
  * belongs to the port's poller and takes no lock.
  */
@@ -114,8 +114,8 @@ void soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts
 /* Returns true if @ip is one of the port's addresses. */
 bool soft_port_is_ours(const struct soft_port_stack *s, const uint8_t ip[16]);
 /*
- * Returns the source address for a question about @ip, or NULL if @ip is in none of the port's
- * networks.
+ * Returns the source address for a request that resolves the MAC of @ip, or NULL if @ip is in none
+ * of the port's networks.
  */
 const uint8_t *soft_port_on_link(const struct soft_port_stack *s, const uint8_t ip[16]);
 
@@ -183,7 +183,7 @@ enum soft_port_drop soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp
 				   const struct soft_port_rx *rx, uint64_t now);
 enum soft_port_drop soft_neigh_nd(struct soft_port_stack *s, const uint8_t *p,
 				  const struct soft_port_rx *rx, uint64_t now);
-/* Sends a question; a soft_neigh_ask_t. */
+/* Sends an ARP request or a neighbour solicitation; a soft_neigh_ask_t. */
 bool soft_neigh_question(void *stack, const uint8_t ip[16], const uint8_t *mac);
 
 #endif
