@@ -161,7 +161,7 @@ enum goal {
 enum limit_by {
 	LIMIT_NONE,
 	LIMIT_NS,     /* ns on a 3.8 GHz core */
-	LIMIT_L,      /* in L */
+	LIMIT_L,      /* the recorded figure is in units of L */
 	LIMIT_RATE,   /* M/s on a 3.8 GHz core */
 	LIMIT_RATE_L, /* M/s at L = 125 ns */
 };

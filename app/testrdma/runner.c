@@ -25,7 +25,7 @@ enum worker_state {
 	WORKER_IDLE,
 	WORKER_GO,
 	WORKER_OVER, /* its work is done */
-	WORKER_GONE, /* it no longer accesses shared data */
+	WORKER_GONE, /* the thread no longer accesses shared data */
 };
 
 struct worker {

@@ -47,7 +47,7 @@ struct server {
 	pthread_mutex_t lock;
 	LIST_HEAD(, target) conns; /* accepted and not over */
 	struct serve_counts counts;
-	uint64_t recvs, errors;    /* of finished connections */
+	uint64_t recvs, errors;    /* sums over finished connections */
 	struct bb_dev_stats since; /* the device's counters at the start of listening */
 	uint64_t busy_until;       /* TSC */
 	uint64_t counted_at;       /* TSC of the last update of counts.recvs and counts.errors */

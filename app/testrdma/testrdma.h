@@ -164,7 +164,7 @@ enum live_ask {
 };
 
 struct live {
-	uint64_t ops; /* of the test, in each phase */
+	uint64_t ops; /* operations that the test has completed in all its phases */
 	uint64_t bytes, errors;
 	uint32_t ask; /* enum live_ask; set to LIVE_NOTHING when done */
 	uint32_t stop;
@@ -196,7 +196,7 @@ struct test {
 	uint32_t row_no, nrows;
 	uint64_t started; /* TSC */
 	uint64_t tsc_hz;
-	uint64_t errors, verified; /* of all tests */
+	uint64_t errors, verified; /* sums over all tests */
 	uint32_t passed, failed;
 	bool fatal;                      /* the queues are unusable */
 	uint64_t stop_seen;              /* TSC at which a stop was first seen; 0 if none */

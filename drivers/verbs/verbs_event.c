@@ -43,7 +43,7 @@ of_qp(const struct ibv_async_event *e, struct bb_event *event)
 	}
 }
 
-/* Translates an event; returns false if it is not reported. */
+/* Translates an event of libibverbs. Returns false if Bluebell does not report such events. */
 static bool
 translate(const struct ibv_async_event *e, struct bb_event *event)
 {

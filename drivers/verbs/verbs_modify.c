@@ -77,7 +77,7 @@ fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enu
 
 	memset(a, 0, sizeof(*a));
 	a->qp_state = state_to(to);
-	/* For RESET and ERR the kernel needs no other attribute and checks none. */
+	/* For RESET and ERR the kernel needs only the state. It does not check other attributes. */
 	if (to == BB_QP_RESET || to == BB_QP_ERR)
 		return theirs;
 	for (i = 0; i < RTE_DIM(masks); i++)

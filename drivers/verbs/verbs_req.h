@@ -14,7 +14,7 @@ struct verbs_req {
 	uint8_t opcode; /* as in struct bb_sq_wqe */
 	bool is_inline; /* true: data is valid; false: sge is valid */
 	uint32_t n;     /* number of pieces */
-	uint32_t imm;   /* in network order, also if it is a key */
+	uint32_t imm;   /* immediate, or key to invalidate, in network order */
 	uint32_t rkey;  /* for a bind the window's new key */
 	uint64_t raddr;
 	uint64_t swap_add; /* atomics only */

@@ -17,7 +17,7 @@
 #include "verbs_drv.h"
 #include "verbs_req.h"
 
-/* Adds a request that is not posted to the provider. The driver completes it in order. */
+/* Adds a request that the provider does not get. The driver completes it, in order. */
 static void
 own_add(struct verbs_qp *q, uint16_t idx, bool told, uint8_t syndrome)
 {
@@ -316,7 +316,7 @@ struct batch {
 	uint32_t given; /* value of q->given before the batch */
 };
 
-/* Ends the batch. Returns an errno if the provider took none of its requests. */
+/* Ends the batch. Returns 0, or an errno if the provider accepted no request of the batch. */
 static int
 batch_end(struct verbs_qp *q, struct batch *b)
 {

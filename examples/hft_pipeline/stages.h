@@ -137,7 +137,7 @@ order_check(struct order_check *c, uint32_t n)
 struct book_stage {
 	struct order_check in;
 	struct book *book;
-	struct book_top *top; /* as last reported */
+	struct book_top *top; /* per symbol: best prices in the last quote */
 	uint32_t seq;
 	uint32_t wrong;
 	const char *why; /* reason and number of the first wrong message */

@@ -335,7 +335,10 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 
 /* ---- Listening, connecting */
 
-/* Closes the oldest half-open connection to make room. Returns false if it is not old enough. */
+/*
+ * Closes the oldest half-open connection to make room. Returns false if that connection is too
+ * young to be closed.
+ */
 static bool
 evict(struct bb_cm *cm)
 {

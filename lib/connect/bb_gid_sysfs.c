@@ -15,7 +15,7 @@
 
 #include "bb_gid_priv.h"
 
-/* Reads the first line of a file, without its newline. Returns false if there is none. */
+/* Reads the first line of a file, without its newline. Returns false if the file has no line. */
 static bool
 first_line(const char *path, char *line, int len)
 {

@@ -345,7 +345,10 @@ bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn f
 	drop_ended(r);
 }
 
-/* Translates the request to the peer's current region. Returns 0, or -ENOENT if it is gone. */
+/*
+ * Translates the request to the peer's current region. Returns 0, or -ENOENT if the peer no longer
+ * has the region.
+ */
 static int
 translate(const struct bb_conn *c, struct entry *e)
 {

@@ -150,7 +150,8 @@ recv_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 	if (qp->rq.pi == qp->rq.ci)
 		return stray(cq, cqe, "no receive is outstanding");
 	if (has_data(cqe, wc)) {
-		/* The WQE of a receive that is not posted may have no buffers or stale ones. */
+		/* If the receive is not posted, its WQE has no buffers, or those of an old receive.
+		 */
 		if ((uint16_t)(bb_be16(cqe->wqe_counter) - qp->rq.ci) >=
 		    (uint16_t)(qp->rq.pi - qp->rq.ci))
 			return stray(cq, cqe, "it has data for a receive that is not outstanding");

@@ -167,7 +167,7 @@ enum bb_drv_mr_kind {
 	BB_DRV_MR_MEM,      /* process memory, [addr, addr + len) */
 	BB_DRV_MR_DM,       /* device memory, from offset */
 	BB_DRV_MR_DMABUF,   /* a dma-buf, from offset */
-	BB_DRV_MR_INDIRECT, /* pieces of other keys' memory, possibly none yet */
+	BB_DRV_MR_INDIRECT, /* indirect key: ranges of memory that have keys of their own */
 	BB_DRV_MR_MW,       /* a memory window, created unbound */
 };
 

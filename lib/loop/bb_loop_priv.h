@@ -59,7 +59,7 @@ struct bb_loop {
 	uint32_t n_cqs, n_pollers;
 	uint32_t burst;
 	uint32_t state;       /* enum loop_state, __atomic */
-	struct loop_cmd *cmd; /* __atomic; NULL if none is pending */
+	struct loop_cmd *cmd; /* pending command, NULL if there is none; __atomic */
 	uint64_t tsc;         /* end of the last iteration */
 	bool accounting;
 	bool dirty;            /* some slots are detached */
@@ -95,7 +95,8 @@ void bb_loop_tel_remove(struct bb_loop *loop);
 /* Runs one iteration. Returns the work done. */
 unsigned int bb_loop_iterate(struct bb_loop *loop);
 
-/* Publishes the current numbers to readers. Call it in the loop's thread, or while none runs it. */
+/* Publishes the current numbers to readers. Call it in the loop's thread, or while it does not run.
+ */
 void bb_loop_publish(struct bb_loop *loop);
 
 #endif

@@ -19,7 +19,7 @@
 #define DMABUF_ACCESS                                                                              \
 	((uint32_t)(UMEM_ACCESS | BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_RELAXED_ORDERING))
 
-/* Returns why the library refuses a umem, NULL if it does not. */
+/* Returns the reason for which the library rejects a umem, NULL if the umem is valid. */
 static const char *
 umem_wrong(const struct bb_umem_attr *attr)
 {

@@ -156,7 +156,7 @@ settle(struct bb_roce_qp *qp, uint32_t psn, enum answer what, uint64_t now)
 	uint32_t end = bb_roce_psn_add(psn, what == ANSWER_ACK), una = end, before = req->una;
 	bool missing = false, alone = req->probe != BB_ROCE_PROBE_NONE;
 
-	/* With no READ or atomic outstanding, none can be missing. */
+	/* No response can be missing if no READ or atomic is outstanding. */
 	if (req->rd_atomic != 0 || req->nxt != req->sent) {
 		una = acknowledged(qp, end, &missing);
 		if (una != end)

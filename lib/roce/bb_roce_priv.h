@@ -132,7 +132,7 @@ void bb_roce_rto_tick(struct bb_roce_qp *qp);
 enum bb_roce_probe {
 	BB_ROCE_PROBE_NONE,
 	BB_ROCE_PROBE_MISSING,  /* the peer reported that none of its transmissions arrived */
-	BB_ROCE_PROBE_IN_DOUBT, /* it may have arrived, or be in flight */
+	BB_ROCE_PROBE_IN_DOUBT, /* the packet may have arrived, or may be in flight */
 };
 /* Called by bb_roce_qp_rts(). */
 void bb_roce_again_init(struct bb_roce_qp *qp);

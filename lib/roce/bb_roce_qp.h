@@ -70,7 +70,7 @@ struct bb_roce_msg {
 	uint8_t kind;
 	uint8_t flags;
 	uint32_t len; /* bytes, up to 1 << 31; 8 for an atomic */
-	uint32_t imm; /* in network order; the key in host order for SEND_INV */
+	uint32_t imm; /* immediate in network order; for SEND_INV the key in host order */
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;
@@ -118,7 +118,7 @@ struct bb_roce_recv {
 	uint8_t status; /* 0, or BB_SYN_* of lib/format */
 	bool solicited;
 	uint32_t len; /* bytes of the message, without the GRH */
-	uint32_t imm; /* in network order; the key for SEND_INV */
+	uint32_t imm; /* immediate in network order; the key for SEND_INV */
 	/* UD only */
 	uint32_t sqpn;
 	const struct bb_roce_net *net;
@@ -269,7 +269,7 @@ struct bb_roce_attr {
 
 /* A READ or atomic that the responder received and must answer, or may have to answer again. */
 struct bb_roce_replay {
-	uint64_t seq; /* of its first packet, see struct bb_roce_resp.seq */
+	uint64_t seq; /* sequence number of its first packet, see struct bb_roce_resp.seq */
 	uint64_t va;
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;

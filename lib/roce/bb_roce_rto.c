@@ -138,7 +138,7 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 		ns = least;
 	if (qp->attr.ack_timeout != 0)
 		limit = bb_roce_rto_ack_timeout(qp);
-	/* An interval that is not shorter than the ack timeout is not started. */
+	/* Starts no interval that is as long as the ack timeout or longer. */
 	if (ns < limit >> rto->shift)
 		rto->deadline = now + (ns << rto->shift);
 	else if (qp->attr.ack_timeout == 0)

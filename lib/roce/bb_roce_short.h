@@ -74,7 +74,7 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 	const struct bb_roce_req *req = &qp->req;
 	uint32_t slots, room;
 
-	/* Every posted message has been sent, and none is to be sent again or delayed. */
+	/* All posted messages have been sent. No message must be repeated or delayed. */
 	if (qp->state != BB_ROCE_RTS || qp->attr.type != BB_ROCE_RC || req->next != req->head ||
 	    req->unassigned != req->head || req->nxt != req->sent || req->nxt != req->psn ||
 	    req->rnr_wait || req->again != 0 || req->bad != 0 || req->credits)
@@ -237,7 +237,10 @@ bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
 bool bb_roce_short_repeats(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 			   const struct bb_roce_net *net);
 
-/* Returns true if the short path may accept a message that consumes a receive: none is current. */
+/*
+ * Returns true if the short path may accept a message that consumes a receive. It may not if the
+ * responder has already taken a receive.
+ */
 static inline bool
 bb_roce_short_receives(const struct bb_roce_qp *qp)
 {

@@ -41,7 +41,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_PORT_TYPE, opts->link_ib ? 0 : 1);
 	set(caps, BB_PRM_HCA_NUM_PORTS, 1);
 	set(caps, BB_PRM_HCA_LOG_MAX_MSG, opts->log_max_msg);
-	/* All rates are accepted; the device limits none. */
+	/* The device accepts all static rates, and does not limit its rate to them. */
 	set(caps, BB_PRM_HCA_STAT_RATE_SUPPORT, 0xfffe);
 	/* Version 1: CQEs carry the user index. */
 	set(caps, BB_PRM_HCA_CQE_VERSION, 1);

@@ -230,7 +230,7 @@ soft_cmd_destroy_rmp(struct soft_cmd *cmd)
 	if (rmp->refs != 0)
 		return SOFT_REFUSE(cmd, RES_BUSY, "RMP 0x%x gives receives to %u QPs", rmpn,
 				   rmp->refs);
-	/* Engines reach an RMP only through its QPs, and none is left. */
+	/* Engines reach an RMP only through its QPs, and all of these are destroyed. */
 	cmd->dev->ctl->rmps[rmpn] = NULL;
 	soft_ids_free(&cmd->dev->ctl->rmp_ids, rmpn);
 	rmp->pd->rmps--;

@@ -460,7 +460,7 @@ void soft_zip_run(struct soft_engine *e);
 void soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg);
 /* Scans the arm records of some of the page's CQs. */
 void soft_arm_scan(struct soft_engine *e, struct soft_watch *w);
-/* Raises the event for CQEs written to an armed CQ. Call under the CQ's lock if it is shared. */
+/* Raises the event for CQEs written to an armed CQ. If the CQ is shared, its lock is held. */
 void soft_cq_notify(struct soft_engine *e, struct soft_cq *cq);
 void soft_cq_moderated_run(struct soft_engine *e);
 

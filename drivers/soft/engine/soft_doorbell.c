@@ -67,7 +67,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	} else if (qp->wire == NULL) {
 		return;
 	}
-	/* On a port a timer runs while answers are outstanding; it does not delay new WQEs. */
+	/* On a port, a timer runs while answers are outstanding. New WQEs do not wait for it. */
 	if (qp->wire == NULL || e->page == NULL)
 		soft_now(e);
 	if (qp->wire != NULL)

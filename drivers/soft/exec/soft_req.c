@@ -80,7 +80,7 @@ soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done 
 	soft_req_complete(e, qp, d);
 }
 
-/* Handles a missing answer. An unreliable connection expects none, so its request completes. */
+/* Handles a missing answer. Only RC expects answers; other requests complete. */
 static void
 soft_req_silence(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {

@@ -96,7 +96,7 @@ soft_resp_atomic_result(struct soft_engine *e, struct soft_qp *qp, const struct 
 	}
 }
 
-/* Checks that the QP allows the atomic. Returns the reason if it does not, else NULL. */
+/* Checks that the QP allows the atomic. Returns NULL, or the reason if it is not allowed. */
 static const char *
 soft_resp_atomic_right(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r)
 {

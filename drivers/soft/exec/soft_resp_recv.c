@@ -82,7 +82,7 @@ soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft
 		return soft_resp_recv_shared(e, p, qp);
 	if (unlikely(!p->has_rq) && p->st != BB_PRM_QP_ST_RC)
 		return soft_resp_rnr(p, qp);
-	/* "Not supported by this receive queue": the QP has none [A]. */
+	/* The QP has no receive queue. Syndrome: "not supported by this receive queue" [A]. */
 	if (unlikely(!p->has_rq))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP was created without a receive queue");

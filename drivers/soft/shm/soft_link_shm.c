@@ -48,7 +48,7 @@ link_shm_again(struct soft_shm *shm, struct soft_shm_tx *tx)
 	return tx->state == SOFT_SHM_IDLE ? SOFT_LINK_LOST : SOFT_LINK_FULL;
 }
 
-/* Finds the connection to an address. Returns SENT if it is up. */
+/* Finds the connection to an address. Returns SOFT_LINK_SENT if the connection is up. */
 static enum soft_link_sent
 link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
 	    struct soft_shm_tx **out)

@@ -162,7 +162,7 @@ soft_shm_wire(struct soft_wire *w)
 
 /* ---- soft_shm.c */
 
-/* Writes GID @index of a device with these options to @gid. Returns false if there is none. */
+/* Writes GID @index of a device with these options to @gid. Returns false if it has no such GID. */
 bool soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16]);
 /*
  * Returns the MAC of an address. Shared memory does not use it, but address vectors have one. A

@@ -103,7 +103,7 @@ int soft_shm_listen(const char *fabric, const uint8_t gid[16], int *sock, pid_t 
  * -EAGAIN: the owner's queue is full.
  */
 int soft_shm_connect(const char *fabric, const uint8_t gid[16], int *sock);
-/* Accepts a connection. Returns 0, -EAGAIN if there is none, or another negative errno. */
+/* Accepts a connection. Returns 0, -EAGAIN if no peer connects, or another negative errno. */
 int soft_shm_accept(int listener, int *sock);
 int soft_shm_peer(int sock, pid_t *pid, uid_t *uid);
 

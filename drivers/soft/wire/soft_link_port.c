@@ -57,7 +57,7 @@ const struct soft_port_ops soft_link_port_rx = {
 
 /* ---- Turns */
 
-/* Takes the port's lock, which the engine has not retained. Returns false if it is busy. */
+/* Takes the port's lock, which the engine has not retained. Returns false if the lock is busy. */
 static __rte_noinline bool
 link_take(struct soft_engine *e, struct soft_netif *nif)
 {

@@ -16,7 +16,7 @@
 
 /* ---- WQEs passed to the engine */
 
-/* Finds the message kind of a WQE. Returns false if it has none. */
+/* Finds the message kind of a WQE. Returns false if the WQE sends no message. */
 static bool
 soft_wire_kind(uint8_t opcode, uint8_t *kind)
 {

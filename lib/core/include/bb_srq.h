@@ -34,7 +34,7 @@ struct bb_srq_attr {
 	uint32_t size;    /**< set by bb_srq_attr_init() */
 	uint32_t depth;   /**< receives that can be outstanding, 1 to @ref bb_dev_attr.max_srq_wr */
 	uint32_t max_sge; /**< pieces of a receive, up to @ref bb_dev_attr.max_srq_sge */
-	uint32_t limit;   /**< as in bb_srq_modify(); 0: not armed */
+	uint32_t limit;   /**< limit set by bb_srq_modify(), 0 if it is not armed */
 	uint32_t lcore;   /**< lcore that owns the SRQ, or BB_LCORE_SELF */
 };
 

@@ -76,7 +76,8 @@ struct bb_sq_conf {
 	 */
 	uint16_t *bf_offset;
 	enum bb_db_mode db_mode; /**< BLUEFLAME without bf_size uses 8-byte stores */
-	enum bb_bf_copy bf_copy; /**< of BLUEFLAME; the CPU and the build must support it */
+	enum bb_bf_copy bf_copy; /**< how a BlueFlame doorbell copies the WQE; the CPU and
+				  * the build must support it */
 	bool umr_no_atomic;      /**< UMRs may not change the atomic access right */
 	uint32_t owner;          /**< lcore id; LCORE_ID_ANY turns the check off */
 };
