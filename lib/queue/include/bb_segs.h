@@ -3,7 +3,7 @@
  */
 /**
  * @file
- * Pieces of memory, and the segments of a send WQE that describe them.
+ * SGEs, and the segments of a send WQE that describe them.
  */
 #ifndef BB_SEGS_H
 #define BB_SEGS_H
@@ -24,16 +24,19 @@ extern "C" {
 /** Branch hint: the condition is rarely true. */
 #define bb_unlikely(x) __builtin_expect(!!(x), 0)
 
-/** A piece of registered memory (man ibv_post_send: struct ibv_sge). */
+/**
+ * A scatter/gather element: a contiguous range of registered memory (man ibv_post_send: struct
+ * ibv_sge).
+ */
 struct bb_sge {
 	uint64_t addr; /**< virtual address */
 	uint32_t len;  /**< bytes, 0 to 2^31 */
-	uint32_t lkey; /**< local key of the MR that covers the whole piece */
+	uint32_t lkey; /**< local key of the MR that covers the whole range */
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sge, lkey) == offsetof(struct bb_sge, len) + 4,
 		 "read together by bb_sq_fill_data()");
 
-/** Writes a remote address segment. */
+/** Writes the remote address segment of an RDMA or atomic WQE. */
 static inline void
 bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 {
@@ -42,23 +45,26 @@ bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 	memcpy(seg, words, sizeof(words));
 }
 
-/** Writes a data segment for a non-empty piece. */
+/** Writes a data segment for an SGE that is not empty. */
 static inline void
 bb_sq_fill_data(void *seg, const struct bb_sge *sge)
 {
 	uint64_t words[2];
 
-	/* Swap the bytes of length and key together, then put each in its half. */
+	/*
+	 * Swap the bytes of length and key with one operation, then move each to its half of the
+	 * word.
+	 */
 	memcpy(&words[0], &sge->len, sizeof(words[0]));
 	words[0] = bb_be64(words[0]);
 	words[0] = words[0] << 32 | words[0] >> 32;
-	/* 2^31 is written as 0; unchanged it would mark an inline header. */
+	/* A length of 2^31 must be written as 0, because its bit would mark an inline segment. */
 	words[0] &= ~(uint64_t)bb_be32(BB_WQE_INLINE);
 	words[1] = bb_be64(sge->addr);
 	memcpy(seg, words, sizeof(words));
 }
 
-/** Returns the number of non-empty pieces, or -EINVAL if one is longer than 2^31 bytes. */
+/** Returns the number of non-empty SGEs, or -EINVAL if one is longer than 2^31 bytes. */
 static inline int
 bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
 {
@@ -73,7 +79,10 @@ bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
 	return n;
 }
 
-/** memcpy() of the few bytes that fit into a WQE's first block: no call for 4 to 16 bytes. */
+/**
+ * Copies the few bytes that fit into a WQE's first block. Avoids a call of memcpy() for 4 to 16
+ * bytes.
+ */
 static inline void
 bb_sq_copy_inline(uint8_t *dst, const void *data, uint32_t len)
 {

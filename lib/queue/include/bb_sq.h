@@ -40,111 +40,129 @@ extern "C" {
 /** Cache line size in bytes: the unit of sharing between cores. */
 #define BB_CACHE_LINE 64
 
-struct ibv_qp_ex; /* of libibverbs; this file does not access its fields */
+struct ibv_qp_ex; /* struct of libibverbs; this file does not access its fields */
 
 /** Data for the completion of a WQE, at the index of the WQE's first block. */
 struct bb_sq_wqe {
 	uint64_t wr_id;
-	uint32_t seq;      /**< value of bb_sq.seq after this WQE and its extra slots */
+	uint32_t seq;      /**< value of bb_sq.seq after this WQE was counted with all its slots */
 	uint8_t flags;     /**< enum bb_send_flags from the caller */
-	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode), a constant where it is posted; or
-			    * BB_SQ_OWN */
+	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode), computed at compile time by the builder; or
+			      BB_SQ_OWN */
 	uint8_t opcode;    /**< enum bb_wqe_opcode, or enum bb_sq_umr_kind */
 	uint8_t direct;    /**< enum bb_sq_direct */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
 
-/** bb_sq_wqe.wc_opcode of a NOP that the library posted; its completion is never reported. */
+/**
+ * Value of bb_sq_wqe.wc_opcode for a NOP that the library posted; its completion is never
+ * reported.
+ */
 #define BB_SQ_OWN 0xff
 
-/** Index of no block. */
+/** Value of bb_sq.built that means "no block". */
 #define BB_SQ_NONE UINT32_MAX
 
 /** How a request was posted. */
 enum bb_sq_direct {
-	BB_SQ_BUILT,         /**< as a WQE in the ring */
-	BB_SQ_DIRECT,        /**< by bb_sq.post(): uses a block that contains no WQE */
-	BB_SQ_DIRECT_SILENT, /**< by bb_sq.post(), and its success is not reported */
+	BB_SQ_BUILT,  /**< as a WQE in the ring */
+	BB_SQ_DIRECT, /**< by bb_sq.post(), which uses a block of the ring without writing a WQE to
+			 it */
+	BB_SQ_DIRECT_SILENT, /**< by bb_sq.post(); a successful completion is not reported */
 };
 
 /** A send queue. Only the inline functions of this file may access its fields. */
 struct bb_sq {
-	/* Line 0: touched by every post and completion. */
+	/* Cache line 0: read or written by every post and completion. */
 	uint8_t *buf;           /**< ring: (mask + 1) blocks */
 	struct bb_sq_wqe *wqes; /**< one entry per block */
 	uint8_t *last;          /**< control segment of the last WQE built */
-	uint64_t qpn_be;        /**< second dword of a control segment with ds 0; the first dword
-				 * is 0 */
-	/* seq, carry and pi form one 64-bit number; a post adds to it once. */
-	uint32_t seq;       /**< WQEs built since reset */
-	uint16_t carry;     /**< takes seq's overflow, so that pi gets none; a doorbell clears it */
+	uint64_t qpn_be; /**< second dword of a control segment whose ds is 0, with the QP number in
+			    big endian; the first dword is 0 */
+	/*
+	 * seq, carry and pi form one 64-bit number, so that a post updates all three with one
+	 * addition.
+	 */
+	uint32_t seq; /**< WQEs built since reset; a WQE larger than usual counts once per slot, see
+			 bb_sq_slots() */
+	uint16_t carry;     /**< absorbs the carry of the addition when seq wraps, so that pi stays
+			       correct; a doorbell clears it */
 	uint16_t pi;        /**< index of the next free block */
 	uint32_t sig_seq;   /**< seq of the last WQE that requests a CQE */
 	uint32_t mask;      /**< blocks - 1 */
 	uint32_t done;      /**< seq of the last WQE known to be complete */
-	uint32_t limit;     /**< WQEs of class BB_SQ_MSG that may be outstanding now. 0 forces the
-			     * slow path, which decides whether posts are allowed. See enum
-			     * bb_sq_class */
-	uint16_t sig_every; /**< WQEs from one CQE request to the next, >= 1 */
+	uint32_t limit;     /**< WQEs of class BB_SQ_MSG that may be outstanding now, see enum
+			       bb_sq_class. 0 forces the slow path, which decides whether posts are
+			       allowed */
+	uint16_t sig_every; /**< largest number of WQEs from one CQE request to the next, at least 1
+			     */
 	uint16_t max_sge;
-	uint16_t max_inline; /**< bytes */
-	uint16_t rd_limit;   /**< limit of class BB_SQ_RD */
-	/* Line 1: touched once per doorbell. */
-	uint32_t *dbrec; /**< send doorbell record; NULL if the ring function of the driver replaces
-			    it */
+	uint16_t max_inline; /**< largest inline data of a WQE, in bytes */
+	uint16_t rd_limit;   /**< outstanding WQEs allowed for class BB_SQ_RD, like limit */
+	/* Cache line 1: read or written once per doorbell. */
+	uint32_t *dbrec; /**< send doorbell record; NULL if the driver's ring function replaces the
+			    doorbell */
 	union {
 		uint8_t *reg; /**< doorbell register of the owner's UAR */
-		/** Without dbrec: argument of piece(), valid once write() may be called. */
+		/** Used if dbrec is NULL: argument of piece(). Valid once write() may be called. */
 		struct ibv_qp_ex *ex;
 	};
 	union {
 		uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
 		/**
-		 * Without dbrec: gives the provider the piece of the request that write() began.
+		 * Used if dbrec is NULL: passes the SGE of the request that write() started to the
+		 * verbs provider.
 		 */
 		void (*piece)(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len);
 	};
-	uint64_t rung_seq;   /**< WQEs passed to the device since reset; seq in the low half */
-	uint16_t bf_size;    /**< bytes of one register half; 0 if the UAR has no BlueFlame */
+	uint64_t rung_seq; /**< value of seq at the last doorbell; the upper 32 bits count how often
+			      seq wrapped */
+	uint16_t bf_size;  /**< bytes of one register half; 0 if the UAR has no BlueFlame */
 	uint16_t own_offset; /**< storage for bf_offset if no other queue uses the register */
 	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is reported, else 0 */
-	uint16_t ud_limit;   /**< limit of class BB_SQ_UD */
+	uint16_t ud_limit;   /**< outstanding WQEs allowed for class BB_SQ_UD, like limit */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
-	uint64_t cqes;       /**< statistics: CQEs that reported sends */
+	uint64_t cqes;       /**< statistics: CQEs received for sends */
 	/**
-	 * Called by bb_sq_ring() if WQEs are copied or there is no dbrec; NULL: 8-byte doorbell.
+	 * Called by bb_sq_ring() if the queue copies WQEs to the register or has no dbrec. NULL if
+	 * an 8-byte doorbell is enough.
 	 */
 	void (*ring)(struct bb_sq *sq);
-	/* Not touched on the data path. */
-	uint32_t depth;   /**< value of the limits while posts are enabled */
-	uint32_t owner;   /**< lcore id, checked in debug builds */
+	/* Not accessed on the data path. */
+	uint32_t depth; /**< WQEs that may be outstanding: the value of each supported class's limit
+			   while posts are enabled */
+	uint32_t owner; /**< lcore id, checked in debug builds */
 	uint16_t refused; /**< 1 << enum bb_refusal for each reason already logged */
 	uint8_t type;     /**< enum bb_qp_type */
-	uint8_t enabled;  /**< posts are enabled */
-	uint8_t fence;    /**< 1 if the next WQE must get a small fence; limits are 0 until then */
-	uint8_t slot_blocks;   /**< blocks reserved for each of depth WQEs */
-	uint8_t error;         /**< the device moved the QP to ERR; the next post enables the queue.
-				* __atomic */
-	uint8_t umr_no_atomic; /**< UMRs leave the atomic access right unchanged */
-	uint64_t extra;        /**< statistics: part of seq that is not a request: extra slots, the
-				* library's NOPs */
+	uint8_t enabled;  /**< 1 if posts are enabled */
+	uint8_t fence;    /**< 1 if the next WQE must get a small fence; all limits are 0 until that
+			     WQE is posted */
+	uint8_t slot_blocks; /**< blocks reserved per slot; the ring has at least depth slots */
+	uint8_t error; /**< 1 if the device moved the QP to ERR; the next post then enables the
+			  queue. Accessed with __atomic */
+	uint8_t umr_no_atomic; /**< 1 if UMRs must leave the atomic access right unchanged */
+	uint64_t extra;        /**< statistics: counts of seq that are not requests, which are the
+				  library's NOPs and every slot of a WQE after its first */
 	uint64_t full;         /**< statistics: posts refused because the queue was full */
-	/* Used if posts do not build WQEs. */
+	/* Used by a driver whose posts do not build WQEs. */
 	/**
-	 * Called to post one piece if limit is 0. It is bb_sq_post_slow(), or the function of a
-	 * driver that uses no WQEs; limit and rd_limit are then always 0. The driver's requests may
-	 * leave sig_seq unchanged.
-	 * @p what BB_SQ_WHAT(); @p keys rkey, and immediate << 32
+	 * Posts one SGE; called if limit is 0. The function is bb_sq_post_slow() or that of a
+	 * driver that uses no WQEs. For such a driver limit and rd_limit are always 0, and its
+	 * requests may leave sig_seq unchanged.
+	 * @p what is a value of BB_SQ_WHAT(). @p keys is rkey | immediate << 32.
 	 */
 	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
-	void *driver;          /**< owned by the driver */
-	uint32_t direct_limit; /**< like limit, for requests passed to the driver directly */
-	uint32_t built; /**< index of the first WQE built since the doorbell, or BB_SQ_NONE */
+	void *driver; /**< pointer for the driver, which alone accesses what it points to */
+	uint32_t direct_limit; /**< like limit, for requests that the driver passes on without a WQE
+				*/
+	uint32_t built; /**< index of the first WQE built since the last doorbell, or BB_SQ_NONE */
 	/**
-	 * Starts a signalled RDMA_WRITE of one piece, while direct_limit has room. A driver with
-	 * its own post() sets it; it cannot fail. piece() then adds the piece. Two calls, so that
-	 * neither must save the other's arguments. @p where bb_sq_where()
+	 * Starts a signalled RDMA_WRITE of one SGE. Cannot fail; call it only while direct_limit
+	 * has room. The caller then calls piece() with the SGE. The arguments are split over two
+	 * calls so that neither function must save those of the other. Set by a driver with its
+	 * own post().
+	 * @p where is the result of bb_sq_where().
 	 */
 	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 		      uint64_t where);
@@ -158,33 +176,36 @@ BB_STATIC_ASSERT(offsetof(struct bb_sq, depth) == 2 * BB_CACHE_LINE, "a doorbell
 BB_STATIC_ASSERT(sizeof(struct bb_sq) == 3 * BB_CACHE_LINE, "the next struct has lines of its own");
 
 /**
- * Operation for bb_sq.post(): enum bb_wqe_opcode, BB_SQ_RADDR, BB_SQ_INLINE and enum bb_send_flags,
- * or-ed.
+ * Builds the argument @p what of bb_sq.post(). It combines enum bb_wqe_opcode, BB_SQ_RADDR,
+ * BB_SQ_INLINE and enum bb_send_flags.
  */
 #define BB_SQ_WHAT(opcode_, flags_) ((uint32_t)(opcode_) | (uint32_t)(flags_) << 16)
-#define BB_SQ_RADDR                 (1u << 8) /**< has a remote address */
-#define BB_SQ_INLINE                (1u << 9) /**< the piece is inline data to copy */
+#define BB_SQ_RADDR                 (1u << 8) /**< the request has a remote address */
+#define BB_SQ_INLINE                (1u << 9) /**< the SGE is inline data to copy */
 
 /**
- * Classes of operations, each with a limit. The limit is 0 if the queue's type does not support the
- * class. So the room check of every post also checks the type.
+ * Classes of operations. Each class has a limit, which is 0 if the queue's type does not support
+ * the class. So one comparison with the limit checks both the room and the type.
  */
 enum bb_sq_class {
-	BB_SQ_MSG, /**< SENDs, WRITEs, UMRs: for RC and UC */
-	BB_SQ_RD,  /**< READs and atomics: for RC */
-	BB_SQ_UD,  /**< datagrams: for UD */
-	BB_SQ_NOP, /**< NOPs: for every type */
+	BB_SQ_MSG, /**< SENDs, RDMA_WRITEs and UMRs; allowed on RC and UC */
+	BB_SQ_RD,  /**< READs and atomics; allowed on RC */
+	BB_SQ_UD,  /**< datagrams; allowed on UD */
+	BB_SQ_NOP, /**< NOPs; allowed on every type */
 };
 
 /** Restores the state after bb_sq_init() and sets the doorbell record to 0. */
 void bb_sq_reset(struct bb_sq *sq);
 
-/** Enables the posts that the type supports (QP in RTS or ERR), or refuses all with -ENOTCONN. */
+/**
+ * Enables or disables posts. Enable them in RTS and ERR: the queue then accepts the operations
+ * that its type supports. While disabled, every post returns -ENOTCONN.
+ */
 void bb_sq_enable(struct bb_sq *sq, bool on);
 
 /**
- * Records that the QP is in ERR while posts are disabled: the owner's next post succeeds. Any
- * thread.
+ * Records that the QP went to ERR while posts are disabled, so that the owner's next post is
+ * accepted and flushed. May be called from any thread.
  */
 static inline void
 bb_sq_error(struct bb_sq *sq)
@@ -193,41 +214,47 @@ bb_sq_error(struct bb_sq *sq)
 }
 
 /**
- * Refuses a request that more room would not help. Returns its errno; logs once per queue and
- * reason.
+ * Refuses a request that would fail even with more room. Returns the errno of @p why. Logs each
+ * reason once per queue.
  */
 int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
 
 /**
- * Slow path of a post whose class @p c is at its limit. It also handles the WQE after a UMR WQE:
- * there is room, and @p flags gets the fence that it needs. Off the fast path.
- * @return 0: post with the flags; -EAGAIN: the queue is full; another errno as bb_sq_refuse_arg().
+ * Handles a post whose class @p c is at its limit. Also handles the WQE after a UMR WQE: the
+ * limits are then 0 although there is room, and the function adds the required fence to @p flags.
+ * Not on the fast path.
+ * @return 0: the caller must post with the returned flags. -EAGAIN: the queue is full. Otherwise
+ * an errno as from bb_sq_refuse_arg().
  */
 int bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags);
 
 /**
- * Checks room for a WQE that takes @p slots usual ones, without a previous check by the caller.
- * Results are those of bb_sq_no_room().
+ * Checks whether @p slots slots are free for a WQE of class @p c. Unlike bb_sq_no_room(), it does
+ * not require that the caller has compared the limit before. Results are those of bb_sq_no_room().
  */
 int bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags);
 
 /**
- * Ensures that a CQE arrives which frees room, after a WQE that takes @p slots usual ones found
- * none. A usual WQE needs no help: a queue without room for it holds depth WQEs, and one in
- * sig_every requests a CQE. A larger WQE may lack room while no outstanding WQE requests a CQE.
- * This function then posts a NOP that does. It rings the doorbell if all earlier WQEs were rung;
- * otherwise the caller's next doorbell passes the NOP on. Off the fast path.
+ * Ensures that a CQE arrives that frees room, after a WQE of @p slots slots did not fit.
+ * WQEs of one slot need no help: a queue that is full for them holds depth WQEs, and one in
+ * sig_every requests a CQE. A WQE of several slots may not fit although no outstanding WQE
+ * requests a CQE. This function then posts a NOP that requests one. It rings the doorbell if all
+ * earlier WQEs were rung. Otherwise the caller's next doorbell also covers the NOP. Not on the
+ * fast path.
  */
 void bb_sq_make_room(struct bb_sq *sq, uint32_t slots);
 
 /**
- * Posts a NOP that requests a CQE and is never reported, even if it is flushed (BB_SQ_OWN). Does
- * not ring the doorbell. Off the fast path.
+ * Posts a NOP (BB_SQ_OWN) that requests a CQE. Its completion is never reported, even if it is
+ * flushed. Does not ring the doorbell. Not on the fast path.
  * @return as bb_sq_post_nop().
  */
 int bb_sq_post_own_nop(struct bb_sq *sq);
 
-/** Makes the next WQE request a CQE. There must be room, and the caller builds that WQE at once. */
+/**
+ * Makes the next WQE request a CQE. The queue must have room, and the caller must build that WQE
+ * at once.
+ */
 static inline void
 bb_sq_ask_cqe(struct bb_sq *sq)
 {
@@ -252,14 +279,14 @@ bb_queue_check_owner(uint32_t owner)
 #endif
 }
 
-/** Returns the number of WQEs posted and not known to be complete. */
+/** Returns the number of slots whose WQEs were built and are not known to be complete. */
 static inline uint32_t
 bb_sq_outstanding(const struct bb_sq *sq)
 {
 	return sq->seq - sq->done;
 }
 
-/** Returns seq, carry and pi as one number: a post reads them in a single load. */
+/** Returns seq, carry and pi as one number, read with a single load. */
 static inline uint64_t
 bb_sq_where(const struct bb_sq *sq)
 {
@@ -270,8 +297,9 @@ bb_sq_where(const struct bb_sq *sq)
 }
 
 /**
- * Adds one WQE of @p blocks; @p where is bb_sq_where(). A single addition, because the next post
- * waits for its result.
+ * Counts one WQE of @p blocks blocks. @p where is the result of bb_sq_where(). Uses a single
+ * addition to keep the path from one post to the next short, because each post depends on the
+ * result of the previous one.
  */
 static inline void
 bb_sq_advance(struct bb_sq *sq, uint64_t where, uint32_t blocks)
@@ -280,7 +308,7 @@ bb_sq_advance(struct bb_sq *sq, uint64_t where, uint32_t blocks)
 }
 
 /**
- * Returns true if one more WQE of any size fits under @p limit, which is one of the queue's limits.
+ * Returns true if another WQE of one slot fits under @p limit, which is one of the queue's limits.
  */
 static inline bool
 bb_sq_has_room_in(const struct bb_sq *sq, uint32_t limit)
@@ -309,7 +337,7 @@ bb_sq_has_room_for(const struct bb_sq *sq, uint8_t opcode)
 	return bb_sq_has_room_in(sq, bb_sq_class_of(opcode) == BB_SQ_RD ? sq->rd_limit : sq->limit);
 }
 
-/** Returns the segment after @p seg, wrapping at the end of the ring. */
+/** Returns the segment after @p seg; wraps at the end of the ring. */
 static inline void *
 bb_sq_next_seg(const struct bb_sq *sq, void *seg)
 {
@@ -319,11 +347,11 @@ bb_sq_next_seg(const struct bb_sq *sq, void *seg)
 }
 
 /**
- * Reserves the blocks of a WQE of @p ds segments, for which there is room. Writes its control
- * segment and the data for its completion. Call it before filling the other segments: the compiler
- * must assume that a store to the ring changes the queue's fields, so read these first. The device
- * reads nothing before bb_sq_ring().
- * @return the control segment; the first block never wraps.
+ * Reserves the blocks of a WQE of @p ds segments and writes its control segment and its completion
+ * data. The queue must have room. The device reads nothing before bb_sq_ring().
+ * Call this function before filling the other segments, and read the queue's fields before filling
+ * them: the compiler must assume that a store to the ring changes these fields.
+ * @return the control segment. The first block of a WQE never wraps.
  */
 static inline struct bb_wqe_ctrl *
 bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint32_t flags,
@@ -343,11 +371,16 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "stores of several fields at once are written for little-endian hosts"
 #endif
-	/* Few stores, adjacent ones combined: the stores limit the rate of posts. */
+	/*
+	 * The rate of posts is limited by stores, so adjacent fields are combined into few stores.
+	 */
 	head = bb_be64((uint64_t)pi << 40) | sq->qpn_be |
 	       ((uint64_t)ds << 56 | (uint64_t)opcode << 24);
 	info = (uint8_t)flags | (uint32_t)bb_wc_opcode_of(opcode) << 8 | (uint32_t)opcode << 16;
-	/* Without a signalled WQE the queue could never be found empty again. */
+	/*
+	 * Every signalled WQE also requests a CQE, otherwise done would never catch up with the
+	 * last WQE.
+	 */
 	if ((flags & BB_SEND_SIGNALED) != 0) {
 		fm_ce_se |= BB_WQE_CE_CQE;
 		sq->sig_seq = seq;
@@ -367,8 +400,8 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 }
 
 /**
- * Returns how many usual WQEs' room a WQE of @p ds segments takes: seq counts these. Off the fast
- * path.
+ * Returns the slots that a WQE of @p ds segments occupies, at least 1. A slot has room for the
+ * largest WQE of an ordinary request. seq and the limits count slots. Not on the fast path.
  */
 static inline uint32_t
 bb_sq_slots(const struct bb_sq *sq, uint32_t ds)
@@ -376,22 +409,23 @@ bb_sq_slots(const struct bb_sq *sq, uint32_t ds)
 	return (bb_wqe_blocks(ds) + sq->slot_blocks - 1) / sq->slot_blocks;
 }
 
-/** Does as bb_sq_commit() for a WQE that takes @p slots usual ones. Off the fast path. */
+/** Does the same as bb_sq_commit() for a WQE of @p slots slots. Not on the fast path. */
 struct bb_wqe_ctrl *bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds,
 				       uint32_t slots, uint64_t wr_id, uint32_t flags,
 				       uint32_t imm);
 
 /**
- * Slow paths of the builders: the queue is full, refuses posts, or the WQE follows one that changes
- * a key and gets a fence. So the fast path need not check for the fence. This one serves
- * bb_sq_post_sgl() with one piece, and bb_sq_post_inline(): see bb_sq.post.
+ * Slow path of bb_sq_post_sgl() with one SGE and of bb_sq_post_inline(); the default of
+ * bb_sq.post. Called if the queue is full, if it refuses posts, or if the previous WQE changed a
+ * key. In the last case the WQE gets a fence, which the fast path therefore need not check. The
+ * other *_slow() functions are called for the same reasons.
  */
 int bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
-/** Slow path of bb_sq_post_nop(). */
+/** Slow path of bb_sq_post_nop(), as bb_sq_post_slow(). */
 int bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags);
 
-/** bb_sq_post_sgl() for any number of pieces, some of which may be empty. */
+/** Posts as bb_sq_post_sgl() does, for any number of SGEs, some of which may be empty. */
 static inline int
 bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
@@ -402,7 +436,7 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	int pieces;
 	void *seg;
 
-	/* Check before reading the list, whose length may be out of range. */
+	/* The list's length may be out of range, so check it before reading the list. */
 	if (bb_unlikely(nsge > sq->max_sge))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	pieces = bb_sq_count_sge(sge, nsge);
@@ -434,7 +468,7 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	return 0;
 }
 
-/** Builds a WQE with one non-empty piece. There must be room. */
+/** Builds a WQE with one non-empty SGE. The queue must have room. */
 static inline void
 bb_sq_build(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	    const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
@@ -448,19 +482,22 @@ bb_sq_build(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 
 /**
  * Posts a SEND, RDMA_WRITE or RDMA_READ with a gather or scatter list. Always inlined, so that
- * constant arguments simplify the code.
+ * constant arguments remove branches.
  */
 static inline __attribute__((always_inline)) int
 bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey, uint32_t imm,
 	       uint32_t flags)
 {
-	/* The common request has one piece of valid length: a WQE of known size. */
+	/* Most requests have one SGE of valid length, for which the size of the WQE is constant. */
 	if (bb_unlikely(nsge != 1 || sge->len - 1 >= BB_WQE_MAX_SGE_LEN))
 		return bb_sq_post_list(sq, opcode, has_raddr, wr_id, sge, nsge, raddr, rkey, imm,
 				       flags);
 	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
-		/* A copy: a piece whose address is passed on would have to be stored in memory. */
+		/*
+		 * The local copy may stay in registers. The caller's SGE would have to be stored
+		 * to memory, because its address is passed on.
+		 */
 		struct bb_sge piece;
 
 		if (opcode == BB_WQE_RDMA_WRITE && flags == BB_SEND_SIGNALED &&
@@ -478,8 +515,8 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 }
 
 /**
- * Copies inline data after its header, wrapping at the end of the ring. Data of up to @p in_block
- * bytes stays in the WQE's first block, which never wraps.
+ * Copies inline data after its 4-byte header; wraps at the end of the ring. The first @p in_block
+ * bytes lie in the WQE's first block, which never wraps.
  */
 static inline void
 bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t len,
@@ -504,8 +541,8 @@ bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t 
 }
 
 /**
- * Builds a WQE with inline data. There must be room. Always inlined, so that constant arguments
- * simplify the code.
+ * Builds a WQE with inline data. The queue must have room. Always inlined, so that constant
+ * arguments remove branches.
  */
 static inline __attribute__((always_inline)) void
 bb_sq_build_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,

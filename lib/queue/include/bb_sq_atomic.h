@@ -19,7 +19,7 @@ int bb_sq_post_atomic_slow(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			   const struct bb_sge *sge, uint64_t raddr, uint32_t rkey,
 			   uint64_t swap_add, uint64_t compare, uint32_t flags);
 
-/** Builds an 8-byte atomic. There must be room. */
+/** Builds a WQE for an 8-byte atomic. The queue must have room. */
 static inline void
 bb_sq_build_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		   uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
@@ -35,7 +35,7 @@ bb_sq_build_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struc
 	bb_sq_fill_data(ctrl + 3, sge);
 }
 
-/** Posts an 8-byte CMP_SWAP or FETCH_ADD. The original value is written to @p sge. */
+/** Posts an 8-byte CMP_SWAP or FETCH_ADD. The device writes the original remote value to @p sge. */
 static inline int
 bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		  uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
@@ -56,8 +56,9 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 }
 
 /**
- * Posts a masked atomic of 4 or 8 bytes (sge->len). CMP_SWAP: @p a to @p d are swap, compare, swap
- * mask and compare mask. FETCH_ADD: @p a is the addend, @p b the field boundaries.
+ * Posts a masked atomic of 4 or 8 bytes (sge->len).
+ * CMP_SWAP: @p a is the swap value, @p b the compare value, @p c the swap mask and @p d the
+ * compare mask. FETCH_ADD: @p a is the addend, and @p b has a 1 at the top bit of each field.
  */
 int bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		      uint64_t raddr, uint32_t rkey, uint64_t a, uint64_t b, uint64_t c, uint64_t d,

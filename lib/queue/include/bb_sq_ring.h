@@ -3,8 +3,9 @@
  */
 /**
  * @file
- * Send queue: doorbells and completions. Included by bb_sq.h. Copies of WQEs to the register are in
- * bb_bf_copy.h, which programs do not include.
+ * Send queue: doorbells and completions.
+ * Included by bb_sq.h. The copies of WQEs to the register are in bb_bf_copy.h, which is not
+ * installed.
  */
 #ifndef BB_SQ_RING_H
 #define BB_SQ_RING_H
@@ -16,8 +17,8 @@ extern "C" {
 #endif
 
 /**
- * Records a doorbell for all WQEs up to @p seq, which is sq->seq and above the low half of
- * rung_seq.
+ * Records a doorbell for all WQEs up to @p seq, which must be sq->seq. It must also be above the
+ * low half of rung_seq, which means that seq has not wrapped since the last doorbell.
  */
 static inline void
 bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
@@ -26,13 +27,16 @@ bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
 	bb_count_add(&sq->doorbells, 1);
 }
 
-/** Slow path of bb_sq_rung(): no WQE was built, or seq wrapped. Off the fast path. */
+/**
+ * Slow path of bb_sq_rung(), for three cases: no WQE was built, seq wrapped, or the calling thread
+ * is not the owner. Not on the fast path.
+ */
 uint32_t bb_sq_rung_over(struct bb_sq *sq);
 
 /**
  * Records a doorbell.
- * @return number of WQEs that it covers. 0: none was built, or the calling thread is not the owner;
- * the caller must then do nothing.
+ * @return number of WQEs that the doorbell covers. Returns 0 if no WQE was built or if the calling
+ * thread is not the owner; the caller must then do nothing.
  */
 static inline uint32_t
 bb_sq_rung(struct bb_sq *sq)
@@ -45,7 +49,7 @@ bb_sq_rung(struct bb_sq *sq)
 	return seq - rung;
 }
 
-/** Writes the doorbell record: the current end of the ring. */
+/** Writes the current end of the ring to the doorbell record. */
 static inline void
 bb_sq_record(struct bb_sq *sq, uint64_t where)
 {
@@ -55,8 +59,8 @@ bb_sq_record(struct bb_sq *sq, uint64_t where)
 }
 
 /**
- * bb_sq_ring() for a queue whose register is never used for copies: 8 bytes, always to the first
- * half, as DPDK does.
+ * Rings the doorbell of a queue whose register is never used for BlueFlame copies: one 8-byte
+ * store, always to the first half, as DPDK does.
  */
 static inline void
 bb_sq_doorbell(struct bb_sq *sq)
@@ -64,7 +68,10 @@ bb_sq_doorbell(struct bb_sq *sq)
 	const uint64_t where = bb_sq_where(sq);
 	uint64_t head;
 
-	/* Update software state first: after the fences it would wait for the register. */
+	/*
+	 * Update software state first, because after the fences the update would wait for the
+	 * register.
+	 */
 	if (bb_unlikely(bb_sq_rung(sq) == 0))
 		return;
 	memcpy(&head, sq->last, sizeof(head));
@@ -84,8 +91,9 @@ bb_sq_ring(struct bb_sq *sq)
 }
 
 /**
- * Processes a CQE that names block @p wqe_counter: this WQE and all before it are complete.
- * @return the entry recorded when it was posted.
+ * Processes a CQE that names block @p wqe_counter: the WQE at that block and all before it are
+ * complete.
+ * @return the entry that was recorded when the WQE was posted.
  */
 static inline const struct bb_sq_wqe *
 bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)

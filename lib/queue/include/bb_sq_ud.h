@@ -3,8 +3,8 @@
  */
 /**
  * @file
- * Send queue: posts of datagrams, and of requests with inline data of several pieces. Results and
- * rules are those of bb_sq.h.
+ * Send queue: posts of datagrams, and posts of inline data from several SGEs.
+ * Results and rules are those of bb_sq.h.
  */
 #ifndef BB_SQ_UD_H
 #define BB_SQ_UD_H
@@ -15,28 +15,30 @@
 extern "C" {
 #endif
 
-/** Posts a SEND, SEND_IMM, RDMA_WRITE or RDMA_WRITE_IMM with the data of @p nsge pieces inline. */
+/**
+ * Posts a SEND, SEND_IMM, RDMA_WRITE or RDMA_WRITE_IMM whose inline data is gathered from @p nsge
+ * SGEs.
+ */
 int bb_sq_post_inline_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 			   const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
 			   uint32_t imm, uint32_t flags);
 
-/** Posts a datagram with the data of @p nsge pieces inline. */
+/** Posts a datagram whose inline data is gathered from @p nsge SGEs. */
 int bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			      const struct bb_wqe_av *av, uint32_t dest_qpn, uint32_t qkey,
 			      const struct bb_sge *sge, uint32_t nsge, uint32_t imm,
 			      uint32_t flags);
 
 /**
- * Slow path of a post of a datagram: bb_sq_no_room() for the class BB_SQ_UD. The caller needs no
- * flags, because a UD queue never has a pending fence.
- * @return 0: post. This happens if the device has moved the QP to ERR, where posts are accepted and
- * flushed. -EAGAIN: the queue is full. Another errno as bb_sq_refuse_arg().
+ * Slow path of a datagram's post: does the same as bb_sq_no_room() for the class BB_SQ_UD. It
+ * takes no flags, because no fence is ever pending on a UD queue.
+ * @return 0: the caller must post. This happens if the device has moved the QP to ERR, where posts
+ * are accepted and flushed. -EAGAIN: the queue is full. Otherwise an errno as from
+ * bb_sq_refuse_arg().
  */
 int bb_sq_no_room_ud(struct bb_sq *sq);
 
-/**
- * Writes the address vector after a control segment. Both together fill the first block of the WQE.
- */
+/** Writes the address vector after a control segment. The two fill the first block of the WQE. */
 static inline void
 bb_sq_fill_av(struct bb_wqe_ctrl *ctrl, const struct bb_wqe_av *av, uint32_t dest_qpn,
 	      uint32_t qkey)
@@ -59,7 +61,7 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 	int pieces;
 	void *seg;
 
-	/* Check before reading the list, whose length may be out of range. */
+	/* The list's length may be out of range, so check it before reading the list. */
 	if (bb_unlikely(nsge > sq->max_sge))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	pieces = bb_sq_count_sge(sge, nsge);
