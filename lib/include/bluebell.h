@@ -17,9 +17,10 @@
  *   the last argument, which is written only on success.
  *
  * A struct that the library reads or fills begins with its size in bytes, which the functions of
- * these headers set. A program that was built with older headers gets the fields that it knows.
- * Fields that the library does not know are 0. struct bb_wc, struct bb_wr_end and struct bb_qp_addr
- * have no size field: BB_LAYOUT_VERSION covers them, and so every program that has a queue.
+ * these headers set. A program that was built with older headers gets the fields that those headers
+ * define. A program that was built with newer headers reads 0 in fields that the library does not
+ * know. struct bb_wc, struct bb_wr_end and struct bb_qp_addr have no size field: any change of
+ * these structs changes BB_LAYOUT_VERSION, which is checked when a program creates a queue.
  */
 #ifndef BLUEBELL_H
 #define BLUEBELL_H

@@ -13,14 +13,14 @@
  *     bb_channel_wait(ch, 100, &which);
  *
  * The poll after the arm is not needed for correctness, because arming a CQ with unpolled
- * completions raises the event. It only saves the wait. A CQ may be polled at any time without
- * being armed. An event means that a completion has arrived. It gives no number of completions, and
- * the CQ may have been polled empty meanwhile.
+ * completions raises the event. The poll only saves the wait for that event. A CQ may be polled at
+ * any time without being armed. An event means that at least one completion has arrived, but not
+ * how many. The CQ may be empty by then, because a poll has consumed the completions.
  *
- * A software device that runs inside its owner's polls (progress=inline) does nothing while its
- * owner sleeps. Wait with bb_channel_wait(), which runs the device, and not on the descriptor
- * alone. On hardware, and on a software device with its own thread or lcore, waiting on the
- * descriptor is enough.
+ * A software device with progress=inline runs only inside the polls of the thread that owns its
+ * queues. While that thread sleeps, the device does nothing. So wait with bb_channel_wait(), which
+ * runs the device, and not on the descriptor alone. On hardware, and on a software device with its
+ * own thread or lcore, waiting on the descriptor is enough.
  */
 #ifndef BB_CHANNEL_H
 #define BB_CHANNEL_H
@@ -36,8 +36,8 @@ struct bb_channel;
 
 /**
  * Creates a channel. CQs are attached to it by bb_cq_attr.channel.
- * @return 0; -ENOTSUP kernel or firmware has no completion events; -EMFILE no free file descriptor;
- * -ENOMEM.
+ * @return 0; -ENOTSUP if the kernel or the firmware has no completion events; -EMFILE if no file
+ * descriptor is free; -ENOMEM.
  */
 int bb_channel_create(struct bb_dev *dev, struct bb_channel **ch);
 
@@ -45,24 +45,28 @@ int bb_channel_create(struct bb_dev *dev, struct bb_channel **ch);
 int bb_channel_destroy(struct bb_channel *ch);
 
 /**
- * Returns the channel's file descriptor, for poll() and epoll. It is readable while an event is
- * pending. Do not read, change or close it. It is valid as long as the channel.
+ * Returns the channel's file descriptor, for poll() and epoll. The descriptor is readable while an
+ * event is pending, and valid until the channel is destroyed. Do not read, change or close the
+ * descriptor.
  */
 int bb_channel_fd(const struct bb_channel *ch);
 
 /**
- * Takes one event. Never blocks. One thread at a time per channel, and not while one of its CQs is
- * being destroyed. For the next event the CQ's owner arms the CQ again.
+ * Consumes one event. Never blocks. Only one thread at a time may call this function for a channel,
+ * and none while a CQ of the channel is being destroyed. Each arm of a CQ gives one event, so the
+ * CQ's owner must arm the CQ again to get the next one.
  * @param cq the CQ that had a completion.
- * @return 0; -EAGAIN no event is pending; -EIO the device failed.
+ * @return 0; -EAGAIN if no event is pending; -EIO if the device failed.
  */
 int bb_channel_get(struct bb_channel *ch, struct bb_cq **cq);
 
 /**
- * Takes one event and waits for it if necessary. Meanwhile it runs a software device with
- * progress=inline, for the queues that the calling thread owns. Thread rules as bb_channel_get().
+ * Consumes one event, and waits for one if none is pending. During the wait the call runs a
+ * software device with progress=inline, for the queues that the calling thread owns. The thread
+ * rules are those of bb_channel_get().
  * @param timeout_ms milliseconds; 0: do not wait; negative: no limit.
- * @return 0; -EAGAIN no event within the timeout; -EINTR a signal arrived; -EIO the device failed.
+ * @return 0; -EAGAIN if no event arrived within the timeout; -EINTR if a signal arrived; -EIO if
+ * the device failed.
  */
 int bb_channel_wait(struct bb_channel *ch, int timeout_ms, struct bb_cq **cq);
 

@@ -25,7 +25,7 @@ extern "C" {
  */
 #define BB_LAYOUT_VERSION 11u
 
-/** Owner of a queue: the calling thread's lcore id. */
+/** Value of the lcore attribute of a queue: the lcore of the calling thread owns the queue. */
 #define BB_LCORE_SELF UINT32_MAX
 
 /** Attributes of a CQ. */
@@ -40,11 +40,15 @@ struct bb_cq_attr {
 	 * @ref bb_dev_attr.comp_vectors - 1 (man ibv_create_cq).
 	 */
 	uint32_t comp_vector;
-	/** Completions have device time stamps, for bb_cq_poll_ts(). */
+	/**
+	 * If true, the device writes a time stamp into each completion, which bb_cq_poll_ts()
+	 * returns.
+	 */
 	bool timestamps;
 	/**
-	 * The device may compress completions of similar receives, several into one CQE. Such a CQ
-	 * accepts only receive queues of queue pairs: no send queues and no QPs with an SRQ.
+	 * If true, the device may compress the completions of several similar receives into one
+	 * CQE. Such a CQ accepts only receive queues of queue pairs: no send queues and no QPs with
+	 * an SRQ.
 	 */
 	bool compress;
 };
@@ -78,86 +82,92 @@ enum bb_wc_status {
 	BB_WC_GENERAL_ERR,
 };
 
-/** Flags of a completion, or-ed. */
+/** Flags of a completion. A completion can have several, combined with OR. */
 enum bb_wc_flags {
 	BB_WC_WITH_IMM = 1 << 0,
 	BB_WC_SOLICITED = 1 << 1,
-	BB_WC_GRH = 1 << 2,      /**< UD: the first 40 bytes of the buffer hold a GRH. On RoCE v2
-				  * they hold an IPv6 header, or 20 bytes followed by an IPv4
-				  * header */
-	BB_WC_WITH_INV = 1 << 3, /**< the peer invalidated the rkey given in imm */
+	BB_WC_GRH = 1 << 2,      /**< valid only for UD receives: the first 40 bytes of the buffer
+				  * hold a GRH. On RoCE v2 these bytes hold an IPv6 header, or 20
+				  * unused bytes followed by an IPv4 header */
+	BB_WC_WITH_INV = 1 << 3, /**< the peer's SEND invalidated the rkey in field imm */
 };
 
 /** A work completion (man ibv_poll_cq: struct ibv_wc). */
 struct bb_wc {
 	uint64_t wr_id;
 	struct bb_qp *qp;
-	uint32_t byte_len;  /**< bytes of receives, READs and atomics. UD: data bytes + 40, because
-			     * the data starts 40 bytes into the buffer, with or without a GRH */
-	uint32_t imm;       /**< immediate in network order with BB_WC_WITH_IMM; rkey in host order
-			     * with BB_WC_WITH_INV */
-	uint8_t status;     /**< enum bb_wc_status. On errors only this field, wr_id, qp and the
-			     * two syndromes are valid */
+	uint32_t byte_len;  /**< message length in bytes; valid only for receives, READs and
+			     * atomics. On UD the length includes 40 bytes before the data, which
+			     * the buffer has with or without a GRH */
+	uint32_t imm;       /**< with flag BB_WC_WITH_IMM: immediate data in network byte order;
+			     * with flag BB_WC_WITH_INV: the invalidated rkey in host byte order */
+	uint8_t status;     /**< enum bb_wc_status. If it is an error, only status, wr_id, qp,
+			     * syndrome and vendor_err are valid */
 	uint8_t opcode;     /**< enum bb_wc_opcode */
 	uint8_t flags;      /**< enum bb_wc_flags */
 	uint8_t syndrome;   /**< syndrome of the CQE; valid only on errors */
 	uint8_t vendor_err; /**< vendor syndrome; valid only on errors */
-	uint8_t sl;         /**< service level; valid only for UD receives on InfiniBand */
+	uint8_t sl; /**< service level; valid only for UD receive completions on InfiniBand */
 	uint8_t pad[2];
-	uint32_t src_qp;     /**< QP number of the sender; valid only for UD receives */
-	uint16_t pkey_index; /**< valid only for UD receives without immediate data, on
+	uint32_t src_qp;     /**< QP number of the sender; valid only for UD receive completions */
+	uint16_t pkey_index; /**< P_Key index of the datagram; valid only for UD receive
+			      * completions on InfiniBand without immediate data */
+	uint16_t slid;       /**< LID of the sender; valid only for UD receive completions on
 			      * InfiniBand */
-	uint16_t slid;       /**< LID of the sender; valid only for UD receives on InfiniBand */
 };
 
-/** Returns the name of a status: "remote access error". */
+/** Returns the name of a status, for example "remote access error". */
 const char *bb_wc_status_name(enum bb_wc_status status);
 
-/** Returns one sentence with the most likely cause and what to check. */
+/** Returns one sentence with the most likely cause of an error status and what to check. */
 const char *bb_wc_status_cause(enum bb_wc_status status, uint8_t vendor_err);
 
-/** Control-path half of a CQ, opaque. */
+/** Control-path data of a CQ, opaque. */
 struct bb_cq_ctrl;
 
-/** A completion queue. Only the inline functions here touch its fields. */
+/** A completion queue. Only the inline functions of Bluebell's headers access the fields. */
 struct bb_cq {
 	struct bb_cqring ring;
-	void (*progress)(void *arg); /**< runs the software device, or fills the ring from the CQ
-				      * of a library; NULL on hardware */
-	struct bb_qp **qps;          /**< QPs by user index */
+	void (*progress)(void *arg); /**< runs the software device, or copies completions of
+				      * libibverbs' CQ into the ring; NULL on hardware */
+	struct bb_qp **qps;          /**< table of QPs; index is the user index of a CQE */
 	uint32_t qps_mask;
 	uint32_t owner; /**< lcore id of the owner */
 	void *progress_arg;
 	/**
-	 * bb_cq_poll() for the CQ of a library. NULL if completions come through the ring only, and
-	 * always NULL if progress is NULL.
+	 * Replaces bb_cq_poll() on devices of the verbs driver, whose CQs belong to libibverbs.
+	 * NULL if all completions come through the ring, and always NULL if progress is NULL.
 	 */
 	unsigned int (*poll)(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
 	/**
-	 * Correction for statistics: ring.ci + more, modulo 2^64, is the number of CQEs consumed.
-	 * ring.ci lacks the completions that a driver reports without a CQE. It includes purged
-	 * CQEs and the marks of a resize.
+	 * Correction for statistics: ring.ci + more, modulo 2^64, is the number of CQEs consumed. A
+	 * correction is needed because ring.ci does not count completions that a driver reports
+	 * without a CQE, and because ring.ci counts purged CQEs and the CQEs that mark a resize.
 	 */
 	uint64_t more;
 	/* Read once per event, not per poll. */
 	uint64_t *arm_reg; /**< register that arms the CQ; NULL if bb_cq_arm_slow() arms it */
 	uint32_t cqn;
-	uint32_t arm_sn; /**< events taken from its channel; __atomic */
+	uint32_t arm_sn; /**< number of this CQ's events consumed from its channel; __atomic */
 	/* Not touched on the data path. */
 	struct bb_cq_ctrl *ctrl;
 };
 BB_STATIC_ASSERT(offsetof(struct bb_cq, progress_arg) == BB_CACHE_LINE, "a poll reads one line");
 
-/** Use bb_cq_create(). */
+/**
+ * Implements bb_cq_create(), which passes the layout version of the headers. Call bb_cq_create()
+ * instead.
+ */
 int bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layout,
 		   struct bb_cq **cq);
 
 /**
  * Creates a CQ (man ibv_create_cq).
- * @return 0; -EINVAL depth is 0 or over max_cqe, comp_vector is out of range, the lcore is unknown,
- * attr was not set up by bb_cq_attr_init(), the channel is of another device, or timestamps and
- * compress are both set; -ENOTSUP the device has no clock, or no compressed CQEs; -ENOMEM; -EPROTO
- * the program was built for another layout: rebuild it.
+ * @return 0; -EINVAL if depth is 0 or over max_cqe, comp_vector is out of range, the lcore is
+ * unknown, attr was not set up by bb_cq_attr_init(), the channel is of another device, or
+ * timestamps and compress are both set; -ENOTSUP if timestamps is set and the device has no clock,
+ * or compress is set and the device cannot compress; -ENOMEM; -EPROTO if the program was built with
+ * headers of another BB_LAYOUT_VERSION: rebuild the program.
  */
 static inline int
 bb_cq_create(struct bb_dev *dev, const struct bb_cq_attr *attr, struct bb_cq **cq)
@@ -169,22 +179,23 @@ bb_cq_create(struct bb_dev *dev, const struct bb_cq_attr *attr, struct bb_cq **c
 int bb_cq_destroy(struct bb_cq *cq);
 
 /**
- * Arms a CQ without a register through its driver, or logs why it cannot be armed. Off the fast
- * path.
+ * Arms a CQ that has no arm register (arm_reg NULL) by a call of the driver, or logs why the CQ
+ * cannot be armed. Slow path of bb_cq_arm().
  */
 int bb_cq_arm_slow(struct bb_cq *cq, bool solicited_only);
 
 /**
  * Requests one event on the CQ's channel for its next completion (man ibv_req_notify_cq).
  * Completions that are not yet polled raise the event at once. So a thread that arms, then polls
- * until the CQ is empty, then waits, misses none. Arming again before the event changes only @p
- * solicited_only. Owner only; costs a doorbell, no system call.
+ * until the CQ is empty, then waits, misses no completion. Arming again before the event changes
+ * only @p solicited_only. Only the owner may call this function. The cost is one doorbell and no
+ * system call.
  *
  * On a device of the verbs driver the call goes to libibverbs and may return its errno. On siw
- * every completion raises the event, because siw does not report solicited ones.
+ * every completion raises the event, because siw does not report which completions are solicited.
  * @param solicited_only raise the event only for a receive whose sender set BB_SEND_SOLICITED, or
  * for an error.
- * @return 0; -EINVAL the CQ was created without a channel.
+ * @return 0; -EINVAL if the CQ was created without a channel.
  */
 static inline int
 bb_cq_arm(struct bb_cq *cq, bool solicited_only)
@@ -198,24 +209,25 @@ bb_cq_arm(struct bb_cq *cq, bool solicited_only)
 
 /**
  * Changes the depth (man ibv_resize_cq). Pending completions stay in order, and QPs continue
- * meanwhile. An armed CQ stays armed; the change raises no event. Owner only, because the ring is
- * replaced.
+ * meanwhile. An armed CQ stays armed; the change raises no event. Only the owner may call this
+ * function, because it replaces the ring.
  * @param depth CQEs that must fit; rounded up to a power of two.
- * @return 0, also if nothing changes; -EINVAL depth is 0, over max_cqe, or less than the WQEs of
- * the queues that complete into the CQ; -EBUSY as many requests are outstanding as the CQ is deep,
- * so the device has no room to mark the change: poll, then try again; -ENOTSUP the device cannot
- * resize, or is a card that was opened without the option cq_resize ("mlx5_0,cq_resize"): resizing
- * is unproven on cards; -ENOMEM. On an error the CQ is unchanged.
+ * @return 0, also if nothing changes; -EINVAL if depth is 0, over max_cqe, or less than the WQEs of
+ * the queues that complete into the CQ; -EBUSY if the number of outstanding requests equals the
+ * CQ's depth, because then the device has no free CQE to mark the change: poll, then try again;
+ * -ENOTSUP if the device cannot resize, or is a card that was opened without the option cq_resize
+ * ("mlx5_0,cq_resize"). Cards need this option because resizing is not proven on them; -ENOMEM. On
+ * an error the CQ is unchanged.
  */
 int bb_cq_resize(struct bb_cq *cq, uint32_t depth);
 
 /**
  * Delays events until @p count completions exist or @p period_us microseconds have passed since the
- * first (man ibv_modify_cq). Polling is not delayed. With both 0, each completion raises its event
- * at once. Any thread.
- * @param count at most 65535; 0: no count.
- * @param period_us at most 4095; 0: no time limit.
- * @return 0; -EINVAL out of range; -ENOTSUP the device cannot moderate events.
+ * first of them (man ibv_modify_cq). Polling is not delayed. If both parameters are 0, each
+ * completion raises its event at once. Any thread may call this function.
+ * @param count completions, at most 65535; 0: no number of completions raises the event.
+ * @param period_us microseconds, at most 4095; 0: no time limit.
+ * @return 0; -EINVAL if a parameter is out of range; -ENOTSUP if the device cannot moderate events.
  */
 int bb_cq_moderate(struct bb_cq *cq, uint32_t count, uint32_t period_us);
 
@@ -226,16 +238,16 @@ uint32_t bb_cq_depth(const struct bb_cq *cq);
 struct bb_cq_stats {
 	uint32_t size;   /**< bytes of the caller's struct; set by bb_cq_stats() */
 	uint64_t cqes;   /**< CQEs consumed */
-	uint64_t errors; /**< error CQEs among them */
+	uint64_t errors; /**< error CQEs consumed; cqes includes them */
 	uint64_t purged; /**< CQEs dropped because their QP was reset or destroyed */
 };
 
-/** Use bb_cq_stats(). */
+/** Implements bb_cq_stats(), which sets the struct's size. Call bb_cq_stats() instead. */
 int bb_cq_stats_v(const struct bb_cq *cq, struct bb_cq_stats *stats);
 
 /**
- * Reads the statistics. Any thread, also while the owner polls; the CQ must not be destroyed
- * meanwhile.
+ * Reads the statistics of a CQ. Any thread may call this function, also while the owner polls. The
+ * CQ must not be destroyed before the call returns.
  */
 static inline int
 bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats)

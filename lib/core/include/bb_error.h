@@ -14,19 +14,21 @@
 extern "C" {
 #endif
 
-/** Bytes that hold every text of bb_qp_error_text(). */
+/** Size in bytes of a buffer that is large enough for any text of bb_qp_error_text(). */
 #define BB_ERROR_TEXT_MAX 4096
 
 /**
- * Describes the first completion since the QP's last reset that failed by itself, that is, was not
- * flushed. The text has its status, syndromes and likely cause, and the WQE as it was at that time.
- * For each key of the WQE it says what the registration allows now, and what the WQE violates. A
- * peer's key is known only if it is registered on the same device. Each line ends with a newline.
+ * Describes the first error completion since the QP's last reset that is not a flush error. The
+ * text has the completion's status, syndromes and likely cause, and the WQE as it was at the time
+ * of the completion. For each key of the WQE the text says what the key's registration allows now,
+ * and which limit the WQE violates. The library knows a peer's key only if the key is registered on
+ * the same device. Each line ends with a newline.
  *
- * Control path, any thread, also while the owner posts and polls. Source: the CQE's syndromes (PRM,
- * error CQE), man ibv_poll_cq.
+ * Control path. Any thread may call this function, also while the owner posts and polls. Source:
+ * the CQE's syndromes (PRM, error CQE), man ibv_poll_cq.
  * @param buf receives at most @p size bytes, including the final zero; may be NULL with @p size 0
- * @return the length of the whole text, as snprintf(); -ENOENT nothing failed; -EINVAL.
+ * @return the length of the whole text, as snprintf(); -ENOENT if there was no such error; -EINVAL
+ * if a parameter is invalid.
  */
 int bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size);
 

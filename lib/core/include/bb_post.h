@@ -7,31 +7,33 @@
  *
  * Return values:
  *
- * - A single post returns 0 when its request is queued. It returns -EAGAIN when the queue is
- *   full: ring, poll, then post again. It returns another negative errno when the request can never
- *   be posted; the log says why. After an error nothing of the request is in the queue. Flags are
- *   the last argument.
+ * - A single post returns 0 when its request is queued. It returns -EAGAIN when the queue is full:
+ *   ring, poll, then post again. It returns another negative errno when the request can never be
+ *   posted; the log says why. After an error no part of the request is in the queue. Flags are the
+ *   last argument.
  * - A poll and a list of posts (bb_wr.h, bb_mbuf.h) return the number of entries done. A smaller
  *   number than requested means that there was no further entry, or no room. @p err of a list
  *   reports a request that can never be posted.
  *
- * Nothing is sent before bb_qp_ring(). Owner only.
+ * The device sees a post only after bb_qp_ring(). Only the thread that owns the queue may post,
+ * ring and poll.
  *
- * A full queue always gets room again, because a request in it asks for a CQE. Masked atomics,
- * binds, invalidations and key layouts take the room of several requests. They may find too little
- * room after requests that ask for no CQE. The library then posts a NOP that asks for one, and
- * rings it if all requests before it were rung. That NOP takes the room of one request and is never
- * reported.
+ * A full send queue always gets room again, because at least one request in the queue asks for a
+ * CQE. Masked atomics, binds, invalidations and key layouts take the room of several requests. So a
+ * queue may have too little room for one of these although no request in the queue asks for a CQE.
+ * The library then posts a NOP that asks for a CQE, and rings the NOP if all requests before the
+ * NOP were rung. That NOP takes the room of one request, and no poll reports its completion.
  *
  * An operation that the QP's type does not support is rejected (-EINVAL; the table is in bb_op.h).
  * FENCE has no effect on a QP that is not RC. SOLICITED has no effect with an operation that
- * consumes no receive. The device ignores both; bb_qp_post_list() of bb_wr.h rejects them.
+ * consumes no receive. The device ignores both flags in these cases; bb_qp_post_list() of bb_wr.h
+ * rejects such a request.
  *
  * Posts do not check whether the device supports an operation, as bb_dev_query() reports it:
- * atomics, immediate data on iWARP, a READ of more than max_read_sge pieces. An unsupported request
- * is queued. It completes with BB_WC_LOC_QP_OP_ERR or another error, which moves the QP to ERR. On
- * devices of the verbs driver the log says what is not supported. bb_qp_post_list() rejects such a
- * request with -ENOTSUP.
+ * atomics, immediate data on iWARP, a READ of more than max_read_sge SGEs. An unsupported request
+ * is queued and completes with BB_WC_LOC_QP_OP_ERR or another error, which moves the QP to ERR. On
+ * devices of the verbs driver the log names the unsupported operation. bb_qp_post_list() rejects
+ * such a request with -ENOTSUP.
  *
  * Sources: man ibv_post_send, ibv_post_recv, ibv_poll_cq.
  */
@@ -59,7 +61,8 @@ bb_post_write(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32
 }
 
 /**
- * Posts an RDMA_WRITE_WITH_IMM, which also consumes a receive of the peer. @p imm in network order.
+ * Posts an RDMA_WRITE_WITH_IMM, which also consumes a receive of the peer. @p imm is in network
+ * byte order.
  */
 static inline int
 bb_post_write_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
@@ -69,7 +72,10 @@ bb_post_write_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, ui
 			      imm, flags);
 }
 
-/** Posts an RDMA_WRITE with the data in the WQE: @p data may be reused on return. */
+/**
+ * Posts an RDMA_WRITE with the data in the WQE, so the caller may reuse @p data when the call
+ * returns.
+ */
 static inline int
 bb_post_write_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 		     uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -104,7 +110,7 @@ bb_post_send(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_
 	return bb_sq_post_sgl(&qp->sq, BB_WQE_SEND, false, wr_id, sge, nsge, 0, 0, 0, flags);
 }
 
-/** Posts a SEND_WITH_IMM. @p imm in network order. */
+/** Posts a SEND_WITH_IMM. @p imm is in network byte order. */
 static inline int
 bb_post_send_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 		 uint32_t imm, uint32_t flags)
@@ -130,9 +136,10 @@ bb_post_send_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint
 }
 
 /**
- * Posts a SEND that also invalidates the peer's @p rkey: a type 2 window bound by the QP at which
- * the SEND arrives. The key is invalid before the peer's receive completes (BB_WC_WITH_INV). A key
- * that cannot be invalidated makes both the receive and this request fail.
+ * Posts a SEND that also invalidates @p rkey at the peer. The rkey must be that of a type 2 window
+ * that was bound by the QP at which the SEND arrives. The key is invalid before the peer's receive
+ * completes (BB_WC_WITH_INV). If the peer cannot invalidate the key, both the receive and this
+ * request fail.
  */
 static inline int
 bb_post_send_inv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
@@ -153,9 +160,9 @@ bb_post_send_inv_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint
 
 /**
  * Posts a CMP_SWAP: if *raddr equals @p compare, it becomes @p swap. The old value is written to @p
- * sge, of 8 bytes. @p raddr must be a multiple of 8, otherwise the post is rejected (-EINVAL) and
- * the QP is unchanged. libibverbs would post such an atomic; the responder then rejects it (IBTA
- * vol. 1, 9.4.5), which moves the QP to ERR.
+ * sge, whose length must be 8 bytes. @p raddr must be a multiple of 8, otherwise the post is
+ * rejected (-EINVAL) and the QP is unchanged. libibverbs would post such an atomic; the responder
+ * then rejects it (IBTA vol. 1, 9.4.5), which moves the QP to ERR.
  */
 static inline int
 bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
@@ -166,8 +173,8 @@ bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uin
 }
 
 /**
- * Posts a FETCH_ADD: *raddr += @p add. The old value is written to @p sge. Size and address as for
- * bb_post_cmp_swap().
+ * Posts a FETCH_ADD: *raddr += @p add. The old value is written to @p sge. The rules of
+ * bb_post_cmp_swap() for size and address apply.
  */
 static inline int
 bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
@@ -178,11 +185,11 @@ bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, ui
 
 /**
  * Posts a masked CMP_SWAP: if *raddr and @p compare agree in the bits of @p compare_mask, the bits
- * of @p swap_mask are taken from @p swap. The operand size is that of @p sge, one of @ref
- * bb_dev_attr masked_atomics. The old value is written to @p sge, in network order if
- * masked_atomics_be says so. @p raddr must be a multiple of the size (-EINVAL). With 8 bytes and a
- * max_sge below 3, a request takes the room of two. Without device support the request completes
- * with an error, and bb_qp_post_list() returns -ENOTSUP.
+ * of @p swap_mask are taken from @p swap. The operand size is the length of @p sge and must be one
+ * of @ref bb_dev_attr masked_atomics. The old value is written to @p sge, in network byte order if
+ * masked_atomics_be contains the size. @p raddr must be a multiple of the size, otherwise -EINVAL.
+ * If the size is 8 and the QP's max_sge is below 3, a request takes the room of two. Without device
+ * support the request completes with an error, and bb_qp_post_list() returns -ENOTSUP.
  */
 static inline int
 bb_post_masked_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
@@ -195,7 +202,7 @@ bb_post_masked_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *s
 
 /**
  * Posts a FETCH_ADD on several fields at once. A bit set in @p boundary is the highest bit of a
- * field; no carry crosses it. Size and result as for bb_post_masked_cmp_swap().
+ * field; no carry crosses it. The rules of bb_post_masked_cmp_swap() for size and result apply.
  */
 static inline int
 bb_post_masked_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
@@ -206,8 +213,8 @@ bb_post_masked_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *
 }
 
 /**
- * Use bb_post_send_ud(). Returns 0, or -EINVAL if there is no address handle or it is of another
- * PD.
+ * Checks the address handle of bb_post_send_ud() and logs an error; programs do not call this
+ * function. Returns 0, or -EINVAL if @p ah is NULL or belongs to another PD than the QP.
  */
 int bb_ah_refuse(struct bb_qp *qp, const struct bb_ah *ah);
 /** Checks in debug builds (BB_DEBUG) that the address handle fits the QP. */
@@ -224,10 +231,10 @@ bb_ah_check(struct bb_qp *qp, const struct bb_ah *ah)
 }
 
 /**
- * Posts a SEND of a datagram to UD queue pair @p dest_qpn at @p ah. The handle must be of the QP's
- * PD (debug builds reject another, -EINVAL). At most the active MTU of the port. The datagram is
- * lost if the receiver has no receive posted, too short a receive, or another Q_Key. The request
- * still completes.
+ * Posts a SEND of a datagram to UD queue pair @p dest_qpn at @p ah. The handle must belong to the
+ * QP's PD (debug builds return -EINVAL otherwise). The data may have at most the active MTU of the
+ * port. The receiver drops the datagram if no receive is posted there, if the receive is too short,
+ * or if the Q_Key is wrong. The request completes successfully in these cases too.
  * @param qkey the receiver's Q_Key; with the top bit set, the QP's own Q_Key is sent instead
  */
 static inline int
@@ -242,7 +249,7 @@ bb_post_send_ud(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint
 			     flags);
 }
 
-/** Posts a SEND_WITH_IMM of a datagram. @p imm in network order. */
+/** Posts a SEND_WITH_IMM of a datagram. @p imm is in network byte order. */
 static inline int
 bb_post_send_ud_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 		    const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t imm,
@@ -283,14 +290,14 @@ bb_post_send_ud_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, u
 				    len, imm, flags);
 }
 
-/** Posts a NOP: it completes in order and has no other effect. */
+/** Posts a NOP, which completes in order and has no other effect. */
 static inline int
 bb_post_nop(struct bb_qp *qp, uint64_t wr_id, uint32_t flags)
 {
 	return bb_sq_post_nop(&qp->sq, wr_id, flags);
 }
 
-/** Posts a receive. */
+/** Posts a receive with a scatter list. bb_qp_ring_recv() passes the receive to the device. */
 static inline int
 bb_post_recv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
 {
@@ -305,13 +312,14 @@ bb_qp_ring(struct bb_qp *qp)
 }
 
 /**
- * Takes back every send posted since the last bb_qp_ring() (man ibv_wr_post: ibv_wr_abort()). None
- * of them is executed or completes. Room, signalling, statistics and dumps are as before those
- * posts. A window bound by one of them has its previous key, unless another queue pair bound it
- * since. Receives stay posted. Owner only; the cost grows with the number of outstanding sends.
- * @return 0, also if there is nothing to take back; -EINVAL no QP; -EPERM another thread, in debug
- * builds; -ENOTSUP a device of the verbs driver, whose provider may have seen the requests; -EIO
- * the ring was damaged from outside.
+ * Removes every send posted since the last bb_qp_ring() from the queue (man ibv_wr_post:
+ * ibv_wr_abort()). No removed send is executed or completes. Room, signalling, statistics and dumps
+ * are as before these posts. A window with a removed bind gets its previous key again, unless
+ * another queue pair has bound the window since. Receives stay posted. Only the owner may call this
+ * function. The cost grows with the number of outstanding sends.
+ * @return 0, also if there is no send to remove; -EINVAL if @p qp is NULL; -EPERM if the caller is
+ * not the owner (debug builds only); -ENOTSUP on a device of the verbs driver, because its provider
+ * may have read the requests already; -EIO if the memory of the ring was overwritten.
  */
 int bb_qp_abort(struct bb_qp *qp);
 
@@ -324,8 +332,8 @@ bb_qp_ring_recv(struct bb_qp *qp)
 
 /**
  * Consumes a plain CQE (bb_cqring_is_plain()).
- * @return 1 if @p wc was written, 0 if there is nothing to report, -1 if the CQE belongs to no
- * queue; nothing was changed then.
+ * @return 1 if @p wc was written; 0 if the CQE completes only unsignalled requests, which are not
+ * reported; -1, without any change, if the CQE belongs to no queue.
  */
 static inline int
 bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
@@ -359,8 +367,8 @@ bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 }
 
 /**
- * Frees the CQEs from the ring's consumer index up to but not including @p ci. There is at least
- * one.
+ * Frees the CQEs from the ring's consumer index up to but not including @p ci, which is larger than
+ * the consumer index.
  */
 static inline void
 bb_cq_taken(struct bb_cq *cq, uint64_t ci)
@@ -370,8 +378,8 @@ bb_cq_taken(struct bb_cq *cq, uint64_t ci)
 }
 
 /**
- * Continues bb_cq_poll_ring() at CQE number @p ci, which may be of any kind. @p done completions
- * have been written.
+ * Continues bb_cq_poll_ring() at CQE number @p ci, which need not be a plain CQE. @p done
+ * completions are in @p wc already.
  */
 unsigned int bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done,
 			     uint64_t ci);
@@ -411,8 +419,8 @@ bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 }
 
 /**
- * Takes up to @p n completions. Unsignalled requests that succeeded are accounted for and not
- * reported. After an error every request of the queue is reported.
+ * Consumes up to @p n completions. The call frees the room of unsignalled requests that succeeded,
+ * but does not report them. After an error every request of the queue is reported.
  * @return the number of completions written to @p wc.
  */
 static inline unsigned int
@@ -430,7 +438,7 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
  * Polls as bb_cq_poll() does, and also returns when the device wrote each completion, by the clock
  * of bb_dev_clock() (man ibv_wc_read_completion_ts). Errors have time 0. A call costs more than
  * bb_cq_poll().
- * @param ts @p n values.
+ * @param ts array of @p n times, in ticks of that clock.
  */
 unsigned int bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n);
 
