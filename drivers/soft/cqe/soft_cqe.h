@@ -2,34 +2,36 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Writing of CQEs: 64 bytes, the owner bit last.
+ * Writes CQEs of 64 bytes. The owner bit is written last. The consumer index is read from the
+ * doorbell record only if the ring looks full by the last value read. If a CQE is due and the CQ is
+ * full, the CQ overruns: the CQ and the QPs that complete into it go to the error state.
  *
- * The consumer index in the doorbell record is read only if the ring is full by the last value. If
- * a CQE is due and the CQ is full, the CQ overruns: the CQ and the QPs that complete into it go to
- * the error state.
- *
- * The clock is the TSC. A CQE has the time of the turn that found its request, or of that turn's
- * first CQE [A]. It is later than the post and earlier than the CQE can be polled.
+ * CQE timestamps come from the TSC. A CQE has the time of the engine turn that found its request,
+ * or of the first CQE in that turn [A]. This time lies between the post and the poll that returns
+ * the CQE.
  */
 #ifndef SOFT_CQE_H
 #define SOFT_CQE_H
 
 #include "soft_data.h"
 
-#define SOFT_CQE_SE (1u << 1) /* bit of op_own: solicited */
+#define SOFT_CQE_SE (1u << 1) /* bit of op_own: completion of a solicited message */
 
 struct soft_cqe_parts;
-/* Writes a CQE to a CQ that has flags set. */
+/* Writes a CQE to a CQ whose flags are not 0 (armed, shared or otherwise not on the fast path). */
 bool soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
 			 const struct soft_cqe_parts *c);
 
-/* Adds a CQE to the open block, or opens a block. Returns false if the CQE cannot be compressed. */
+/*
+ * Adds a CQE to the open block of compressed CQEs, or opens a block. Returns false if the CQE
+ * cannot be compressed.
+ */
 bool soft_zip_take(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 		   const struct soft_cqe_parts *c);
-/* Writes the open block, if there is one. */
+/* Writes the open block of compressed CQEs to the ring, if there is an open block. */
 void soft_zip_end(struct soft_engine *e, struct soft_cq *cq);
 
-/* Returns the slot of the next CQE, NULL if the CQ is full. */
+/* Returns the slot of the next CQE, or NULL if the CQ is full or in error. */
 static inline struct bb_cqe *
 soft_cqe_slot(struct soft_cq *cq)
 {
@@ -46,16 +48,19 @@ soft_cqe_slot(struct soft_cq *cq)
 }
 
 struct soft_cqe_parts {
-	uint64_t w4, w5;     /* bytes 32 to 47 of the CQE, in memory order */
-	uint64_t w6;         /* bytes 48 to 55 of an error CQE; other CQEs have the time there */
-	const uint8_t *data; /* bytes 0 to 31, NULL for zeros */
+	uint64_t w4, w5;     /* bytes 32 to 47 of the CQE, in memory byte order */
+	uint64_t w6;         /* bytes 48 to 55 of an error CQE, else unused */
+	const uint8_t *data; /* bytes 0 to 31 of the CQE, NULL for zeros */
 	uint8_t sop;
 	uint8_t op_flags; /* op_own without the owner bit */
 	uint16_t counter;
-	uint8_t owner_flip; /* bits to invert in the owner byte: SOFT_DEFECT_OWNER_BIT */
+	uint8_t owner_flip; /* bits to invert in the owner byte; only for SOFT_DEFECT_OWNER_BIT */
 };
 
-/* Writes a CQE. Returns false if the CQ is in error; *died is set if it overran with this CQE. */
+/*
+ * Writes a CQE. Returns false if the CQ is in error. Sets *died if the CQ overran because of this
+ * CQE.
+ */
 static inline bool
 soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	     const struct soft_cqe_parts *c, bool *died)
@@ -86,7 +91,7 @@ soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	return true;
 }
 
-/* Writes a CQE. Returns false if the CQ has overrun, now or before. */
+/* Writes a CQE. Returns false if the CQ has overrun, with this CQE or with an earlier one. */
 static inline bool
 soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq, uint64_t w4,
 		    uint64_t w5, uint64_t w6, uint8_t sop, uint16_t counter, uint8_t op_flags,
@@ -95,9 +100,15 @@ soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *c
 	const struct soft_cqe_parts c = {w4, w5, w6, data, sop, op_flags, counter, 0};
 	bool died = false, ok;
 
-	/* SOFT_CQ_SHARED may be set while this CQE is written; no other engine writes yet. */
+	/*
+	 * Another thread may set SOFT_CQ_SHARED while this CQE is written. That is safe, because no
+	 * other engine writes to the CQ before soft_quiesce() returns.
+	 */
 	if (unlikely(__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) != 0)) {
-		/* Passes a copy: parts whose address is passed on could not stay in registers. */
+		/*
+		 * Passes a copy, because the compiler could not hold @c in registers if its address
+		 * were passed.
+		 */
 		const struct soft_cqe_parts parts = c;
 
 		return soft_cqe_write_slow(e, qp, cq, &parts);

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Fast path: plain RDMA WRITEs and SENDs without errors, decoded in the ring. They take one block
- * with one piece, or have inline data, with which a WRITE may take two blocks. WRITEs are executed
- * here, too: every check of soft_req.c and soft_resp.c is made, several at once. The first WQE that
- * fails a check is left to soft_req_decode(), which reports the reason.
+ * Fast path: decodes plain RDMA WRITEs and SENDs in the ring, without a copy. Such a WQE takes one
+ * block and has one SGE or inline data. With inline data a WRITE may take two blocks. WRITEs are
+ * executed here, too. The fast path makes every check of soft_req.c and soft_resp.c, several in one
+ * comparison. It leaves the first WQE that fails a check to soft_req_decode(), which reports the
+ * reason.
  */
 #ifndef SOFT_FAST_H
 #define SOFT_FAST_H
@@ -15,8 +16,9 @@
 #include "soft_resp.h"
 
 /*
- * Reads a field of a WQE once, because software may change the ring at the same time. Reads have
- * the size of the writes: a load across two recent stores waits until both have left the core.
+ * Reads a field of a WQE once, because software may change the ring at the same time. Each read has
+ * the size of the write that stored the field. A load that spans two recent stores would stall
+ * until both stores have left the core.
  */
 static inline uint64_t
 soft_ring64(const uint8_t *p)
@@ -39,8 +41,9 @@ struct soft_write {
 };
 
 /*
- * Reads the data of the WQE in block @b, of @ds segments: one piece or inline data, from offset @at
- * to its end. Returns false if it is not for the fast path.
+ * Finds the payload of the WQE in block @b, which has @ds segments. The payload is one SGE or
+ * inline data, and begins at offset @at of the block. Returns false if the fast path cannot execute
+ * the WQE.
  */
 static inline bool
 soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint32_t at,
@@ -69,8 +72,8 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 }
 
 /*
- * Decodes a WRITE in block @b at index @idx; @left blocks are posted. Returns false if it is not
- * for the fast path.
+ * Decodes a WRITE in block @b at index @idx; @left blocks are posted. Returns false if the fast
+ * path cannot execute the WQE.
  */
 static inline bool
 soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint16_t idx,
@@ -79,7 +82,10 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t 
 	uint64_t head = soft_ring64(b);
 	uint32_t ds;
 
-	/* Checks opmod 0, the index, RDMA WRITE, the QP number, and 3 to 8 segments. */
+	/*
+	 * Checks that opmod is 0, the opcode is RDMA WRITE, index and QP number match, and the WQE
+	 * has 3 to 8 segments.
+	 */
 	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_RDMA_WRITE))
 		return false;
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
@@ -100,7 +106,7 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t 
 	return true;
 }
 
-/* Decodes a SEND without immediate; as soft_fast_decode(). */
+/* Decodes a SEND without immediate data. Parameters and result are those of soft_fast_decode(). */
 static inline bool
 soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b,
 		      uint16_t idx, struct soft_write *w)
@@ -110,20 +116,23 @@ soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uin
 
 	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_SEND))
 		return false;
-	/* 2 to 4 segments make one block. */
+	/* A WQE of one block has 2 to 4 segments: the control segment and one to three of data. */
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
 	return ds - 2 <= 2 && soft_fast_data(e, qp, b, 16, ds, w);
 }
 
-/* A WQE that is sent as one packet on a port. */
+/* A WQE that becomes one packet on a port. */
 struct soft_plain {
 	struct soft_write w;
-	uint32_t imm; /* in network order */
+	uint32_t imm; /* immediate data in network byte order */
 	uint8_t opcode;
 	uint8_t fm_ce_se;
 };
 
-/* Decodes a SEND or WRITE without a fence, with or without immediate; as soft_fast_decode(). */
+/*
+ * Decodes a SEND or WRITE without a fence, with or without immediate data. Parameters and result
+ * are those of soft_fast_decode().
+ */
 static inline bool
 soft_fast_decode_plain(struct soft_engine *e, const struct soft_qp *qp, uint16_t idx, uint32_t left,
 		       struct soft_plain *p)
@@ -163,17 +172,18 @@ soft_fast_decode_plain(struct soft_engine *e, const struct soft_qp *qp, uint16_t
 
 /* ---- RDMA WRITEs, executed from the ring */
 
-/* A run of consecutive WQEs. */
+/* A pass of the fast path over consecutive WQEs. */
 struct soft_fast_run {
 	struct soft_qp *peer;
 	uint32_t psn, done;
 	uint16_t ci;
-	bool alive; /* the CQ has not overrun */
+	bool alive; /* false after the CQ has overrun */
 };
 
 /*
- * Starts a run. The checks hold for the whole run, because the lock is held until its end. Returns
- * false if the QP is not for the fast path.
+ * Starts a pass over consecutive WQEs. The checks made here stay valid for the whole pass, because
+ * the caller holds the engine's lock until its end. Returns false if the fast path cannot execute
+ * WQEs of this QP.
  */
 static __rte_always_inline bool
 soft_fast_begin(struct soft_fast_run *r, struct soft_qp *qp)
@@ -187,8 +197,8 @@ soft_fast_begin(struct soft_fast_run *r, struct soft_qp *qp)
 }
 
 /*
- * Executes the WQE at r->ci, in block @b; @left blocks are posted. Returns its number of blocks, 0
- * if it is not for the fast path.
+ * Executes the WQE at r->ci, in block @b; @left blocks are posted. Returns the number of blocks of
+ * the WQE, or 0 if the fast path cannot execute it.
  */
 static __rte_always_inline uint32_t
 soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp, const uint8_t *b,
@@ -205,7 +215,7 @@ soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp
 			    &why);
 	if (unlikely(dst == NULL))
 		return 0;
-	/* A fence resets the counter of soft_req.c. */
+	/* After a fence soft_req.c counts outstanding READs and atomics from 0 again. */
 	if (unlikely(fm_ce_se >> 5 >= 2))
 		qp->reads_in_burst = 0;
 	soft_mem_copy(e, dst, w.src, w.len);
@@ -222,7 +232,7 @@ soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp
 	return w.blocks;
 }
 
-/* Ends a run. Returns the number of WQEs executed. */
+/* Ends a pass over consecutive WQEs. Returns the number of WQEs executed. */
 static __rte_always_inline uint32_t
 soft_fast_end(struct soft_engine *e, const struct soft_fast_run *r, struct soft_qp *qp)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Fast path of messages of one packet that consume a receive. The data must fit into the first
- * entry of the next receive of the QP's own queue. The CQ must have room, and must be neither armed
- * nor shared. All other messages are left to soft_wire_resp.c, before anything was changed.
+ * Fast path of one-packet messages that consume a receive. The data must fit into the first SGE of
+ * the next receive of the QP's own queue. The CQ must have room, and must be neither armed nor
+ * shared. Every other message goes to soft_wire_resp.c, before any state has changed.
  */
 #ifndef SOFT_RECV_FAST_H
 #define SOFT_RECV_FAST_H
@@ -13,7 +13,9 @@
 #include "soft_cqe.h"
 #include "soft_fast.h"
 
-/* Returns the scatter list of the next receive, NULL if the message is not for the fast path. */
+/*
+ * Returns the scatter list of the next receive, or NULL if the fast path cannot handle the message.
+ */
 static inline const uint8_t *
 soft_recv_next(const struct soft_qp *qp)
 {
@@ -24,7 +26,7 @@ soft_recv_next(const struct soft_qp *qp)
 	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[0])) - qp->rq_ci);
 	if (unlikely(posted == 0 || posted > 1u << qp->log_rq))
 		return NULL;
-	/* With room in an unshared CQ the completion cannot fail. */
+	/* In an unshared CQ with room, the completion written later cannot fail. */
 	if (unlikely(__atomic_load_n(&qp->rcq->flags, __ATOMIC_RELAXED) != 0 ||
 		     soft_cqe_slot(qp->rcq) == NULL))
 		return NULL;
@@ -32,8 +34,8 @@ soft_recv_next(const struct soft_qp *qp)
 }
 
 /*
- * Returns the address for @len bytes in the first entry of the list. NULL if the message is not for
- * the fast path.
+ * Returns the address for @len bytes in the first SGE of @list, or NULL if the fast path cannot
+ * handle the message.
  */
 static inline uint8_t *
 soft_recv_place(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *list, uint32_t len)
@@ -48,8 +50,8 @@ soft_recv_place(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *
 }
 
 /*
- * Completes the receive of a message whose data was written. @imm in network order. Returns false
- * if the QP has failed.
+ * Completes the receive of a message whose data is already written. @imm is in network byte order.
+ * Returns false if the QP has failed.
  */
 static inline bool
 soft_recv_complete(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,

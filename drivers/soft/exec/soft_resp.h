@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared declarations of the responder. */
+/* Declarations that the responder's files share. */
 #ifndef SOFT_RESP_H
 #define SOFT_RESP_H
 
@@ -16,7 +16,7 @@ soft_nak(uint8_t synd)
 	return (struct soft_answer){.kind = SOFT_NAK, .code = synd};
 }
 
-/* Returns true if @p is connected to @qp and the port is up. */
+/* Returns true if @p is connected to @qp and the ports of both devices are up. */
 static inline bool
 soft_resp_linked(const struct soft_qp *qp, const struct soft_qp *p)
 {
@@ -30,8 +30,8 @@ soft_resp_linked(const struct soft_qp *qp, const struct soft_qp *p)
 struct soft_qp *soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p);
 
 /*
- * Returns the QP to which @qp is connected, for a request that is sent; NULL if none answers. The
- * first request to a QP in RTR raises an event.
+ * Returns the QP to which @qp is connected, for a request that is sent. Returns NULL if no
+ * connected QP can process the request. The first request to a QP in RTR raises an event.
  */
 static inline struct soft_qp *
 soft_resp_find(const struct soft_qp *qp)
@@ -49,8 +49,8 @@ soft_resp_find(const struct soft_qp *qp)
 }
 
 /*
- * Returns the peer only if it is in RTS. Raises no event, because the WQE may turn out to be
- * invalid.
+ * Returns the peer of @qp if the peer is in RTS, else NULL. Raises no event, because the WQE is not
+ * yet checked and may be invalid.
  */
 static inline struct soft_qp *
 soft_resp_find_rts(const struct soft_qp *qp)
@@ -65,30 +65,39 @@ soft_resp_find_rts(const struct soft_qp *qp)
 	return soft_resp_linked(qp, p) ? p : NULL;
 }
 
-/* Moves the target to ERR. A QP on a port is left to its RoCEv2 engine, which is notified. */
+/*
+ * Moves the target QP to ERR and raises @event. Does nothing on a port: there soft_wire_failed()
+ * moves the QP, after the NAK has left.
+ */
 void soft_resp_fail(struct soft_qp *p, uint16_t event);
 /*
- * Rejects a request that needs no receive and raises the event. A reliable peer gets a NAK; the
+ * Rejects a request that needs no receive, and raises the event. A reliable peer gets a NAK. The
  * message of an unreliable peer is dropped.
  */
 struct soft_answer soft_resp_refuse(struct soft_engine *e, struct soft_qp *p,
 				    const struct soft_qp *qp, const struct soft_req *r,
 				    uint8_t synd, const char *why);
-/* Returns true if more READs and atomics are outstanding than the responder has resources for. */
+/*
+ * Returns true if the peer has more READs and atomics outstanding than the responder has resources
+ * for.
+ */
 bool soft_resp_too_many(const struct soft_qp *p, const struct soft_req *r);
-/* Returns true if the answer is written into the requester's CQE, which needs cs_req and a CQE. */
+/*
+ * Returns true if the response is written into the requester's CQE. That requires cs_req and a
+ * signaled WQE.
+ */
 bool soft_resp_to_cqe(const struct soft_qp *qp, const struct soft_req *r);
 
 /* ---- soft_resp_recv.c */
-/* Drops a message of an unreliable peer. Logs one line and returns SOFT_SILENCE. */
+/* Drops a message of an unreliable peer and logs the reason @why. Returns SOFT_SILENCE. */
 struct soft_answer soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len,
 				  const char *why);
-/* Takes a receive for a message of @qp (NULL: a datagram) into e->recv. */
+/* Prepares the next receive in e->recv for a message of @qp (NULL for a datagram). */
 struct soft_answer soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p,
 					const struct soft_qp *qp, const struct soft_req *r);
 /*
- * Resolves the receive's buffers for @len bytes of the message, from offset @off on, into
- * e->remote. Returns 0 or the syndrome of the receive's error.
+ * Resolves the receive's buffers for @len bytes of the message, from offset @off, into e->remote.
+ * Returns 0 or the syndrome for the receive's error CQE.
  */
 uint8_t soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r,
 			     uint64_t off, uint64_t len, const char **why);
@@ -98,11 +107,11 @@ soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_re
 {
 	return soft_resp_scatter_at(e, p, r, 0, len, why);
 }
-/* Completes the taken receive with an error CQE and moves the QP to ERR. */
+/* Completes the receive in e->recv with an error CQE and moves the QP to ERR. */
 struct soft_answer soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p,
 				       const struct soft_qp *qp, uint64_t len, uint8_t synd,
 				       const char *why);
-/* Completes a receive. */
+/* Completes the receive in e->recv for the message of @r. */
 struct soft_answer soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p,
 				       const struct soft_req *r, uint8_t opcode, uint32_t imm,
 				       const uint8_t *data);
@@ -111,13 +120,17 @@ struct soft_answer soft_resp_send(struct soft_engine *e, struct soft_qp *p,
 
 /* ---- soft_resp_atomic.c */
 /*
- * Executes a plain atomic of 8 bytes; returns the old value. Memory and operands are in host order.
+ * Executes a plain atomic of 8 bytes. Returns the value before the operation. Memory and operands
+ * are in host byte order.
  */
 uint64_t soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add,
 		     uint64_t compare);
 struct soft_answer soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 				    struct soft_req *r);
-/* Repeats the answer of an atomic. Returns false if the answer is no longer stored. */
+/*
+ * Repeats the stored response of an atomic. Returns false if the responder no longer stores that
+ * response.
+ */
 bool soft_resp_atomic_replay(struct soft_engine *e, const struct soft_qp *p, struct soft_qp *qp,
 			     const struct soft_req *r);
 

@@ -11,20 +11,22 @@
 #include "soft_data.h"
 
 #ifdef SOFT_SEEDED
-/* Changes a decoded request before it is executed. */
+/*
+ * Applies the seeded defects that change a decoded request. Call it before the request is executed.
+ */
 void soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft_req *r);
 /*
- * Writes the payload to @dst (NULL if there is none). Returns false if the defect does not apply
- * this time.
+ * Writes the payload of a WRITE with a seeded defect to @dst (NULL if there is no payload). Returns
+ * false if no defect applies to this request; the caller then writes the payload correctly.
  */
 bool soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
 		       uint8_t *dst);
-/* Changes the fields of a receive's CQE. */
+/* Applies the seeded defects that change the fields of a receive's CQE. */
 void soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, uint32_t *imm,
 		      uint32_t *len);
 /*
- * Drops the @left bytes for which a receive has no room. Returns false if the defect does not apply
- * this time.
+ * Drops the @left bytes for which a receive has no room. Returns false if this defect does not
+ * apply to the request.
  */
 bool soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left);
 #else

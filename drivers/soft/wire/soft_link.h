@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A link carries the packets of a device: through memory, through an ethdev, or through shared
+ * A link transports the packets of a device: through memory, through an ethdev, or through shared
  * memory to other processes. soft_wire_port.c connects the RoCEv2 engine with a link. The engine
- * sends with soft_wire_tx() and soft_packet_go(), and a link passes received packets to
- * soft_wire_input(). A link does not depend on the protocol of a queue pair.
+ * sends with soft_wire_tx() and soft_packet_go(). A link passes received packets to
+ * soft_wire_input(). A link does not depend on the transport type of a queue pair.
  *
  * The engine @e calls all functions except waiting() under its lock.
  */
@@ -22,77 +22,83 @@ struct soft_wire;
 
 enum soft_link_sent {
 	SOFT_LINK_SENT,
-	SOFT_LINK_FULL, /* The link has no room. The caller still owns the packet and retries. */
-	SOFT_LINK_LOST, /* The packet is lost, because the destination does not exist. */
+	SOFT_LINK_FULL, /* No room. The caller still owns the packet and sends it again. */
+	SOFT_LINK_LOST, /* The packet is lost, because no such destination exists. */
 };
 
 /* Destination of a packet. */
 struct soft_wire_dest {
 	struct bb_roce_net net;
 	uint8_t mac[6];
-	bool own; /* The destination is an address of this device. */
+	bool own; /* True if the destination is an address of this device itself. */
 	struct soft_port_path path;
 };
 
-/* A packet as the RoCEv2 engine builds it: headers and pieces of payload. */
+/* A packet as the RoCEv2 engine builds it: headers, and a list of payload segments in memory. */
 struct soft_link_pkt {
 	struct soft_wire_dest *to;
 	const struct bb_roce_pkt *pkt;
 	const struct bb_roce_iov *iov;
 	uint32_t n;
-	bool stable; /* The pieces are valid until the engine's turn ends; otherwise only during the
-		      * call. */
+	/* True if the payload segments stay valid until the turn ends, else only in the call. */
+	bool stable;
 };
 
 struct soft_link_ops {
-	/* Builds and sends a packet. */
+	/* Serializes a packet and sends it. */
 	enum soft_link_sent (*send)(struct soft_engine *e, const struct soft_link_pkt *p);
 	/*
-	 * Sends a packet that is serialized already, ICRC included. Takes ownership of @m, except
-	 * if it returns SOFT_LINK_FULL.
+	 * Sends a packet that is already serialized, with its ICRC. Takes ownership of @m, unless
+	 * it returns SOFT_LINK_FULL.
 	 */
 	enum soft_link_sent (*send_bytes)(struct soft_engine *e, struct soft_packet_msg *m);
 	/*
-	 * Sends short requests and ACKs of a queue pair without the RoCEv2 engine, which costs
-	 * less. Updates the queue pair for each packet as the RoCEv2 engine would. Stops at the
-	 * first packet that it does not support; the RoCEv2 engine then sends that packet. May be
-	 * NULL.
+	 * Fast path: sends short requests and ACKs of a queue pair without the RoCEv2 engine, which
+	 * would cost more. Updates the queue pair for each packet as the RoCEv2 engine would. Stops
+	 * at the first packet that the fast path does not support; the RoCEv2 engine then sends
+	 * that packet. May be NULL.
 	 */
 	void (*plain)(struct soft_engine *e, struct soft_wire *w);
-	/* Begins the engine's turn. A link without receive() receives packets here. May be NULL. */
+	/*
+	 * Begins the engine's turn. A link whose receive() is NULL receives packets here. May be
+	 * NULL.
+	 */
 	void (*begin)(struct soft_engine *e);
 	/*
-	 * Receives packets. The engine calls it after it has read the doorbells, so that new
-	 * requests are sent first: most polls receive nothing. No timer of the turn expires before
-	 * the call. May be NULL. A link with receive() may delay ACKs, and must have plain(),
-	 * begin() and end().
+	 * Receives packets. The engine calls it after it has read the doorbells. So new requests do
+	 * not wait for a receive, which finds no packets in most polls. No timer expires between
+	 * the start of the turn and this call. May be NULL. A link with receive() may delay ACKs.
+	 * Such a link must also have plain(), begin() and end().
 	 */
 	void (*receive)(struct soft_engine *e);
-	/* Ends the engine's turn and flushes sent packets. May be NULL. */
+	/* Ends the engine's turn and flushes the packets queued for sending. May be NULL. */
 	void (*end)(struct soft_engine *e);
 	/*
-	 * Bytes of the link's struct for a queue pair, whose first member is a struct soft_wire. 0
-	 * if the link needs no fields of its own.
+	 * Bytes of the link's struct for a queue pair; its first member is a struct soft_wire. 0 if
+	 * the link needs no other fields.
 	 */
 	size_t qp_size;
 	/* Called when a queue pair is in RTR with a known path. May be NULL. */
 	void (*connected)(struct soft_wire *w);
 	/*
-	 * Executes at most @budget WQEs at the head of the queue in the peer's memory, without
-	 * packets. Called only for a queue pair with shm_tx. Returns the number of executed WQEs.
-	 * The QP may be in ERR afterwards. May be NULL.
+	 * Executes at most @budget WQEs at the head of the send queue in the peer's memory, without
+	 * packets. Called only for a queue pair whose shm_tx is not NULL. Returns the number of
+	 * executed WQEs. The QP may be in ERR after the call. May be NULL.
 	 */
 	uint32_t (*direct)(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
-	/* True if packets arrive without a doorbell. An engine then runs a turn in every poll. */
+	/*
+	 * True if packets can arrive while no doorbell was rung. The engine then runs a turn in
+	 * every poll.
+	 */
 	bool polled;
 	/*
-	 * Returns true if an idle engine should run a turn. Called without the lock, so it may miss
-	 * a packet that arrives now. May be NULL.
+	 * Returns true if an idle engine should run a turn. Called without the lock, so a packet
+	 * that arrives during the call may be found only in the next poll. May be NULL.
 	 */
 	bool (*waiting)(struct soft_engine *e);
 };
 
-/* Returns true if @gid is an address of the device. */
+/* Returns true if @gid is a GID of the device. */
 static inline bool
 soft_dev_has_gid(const struct soft_dev *dev, const uint8_t gid[16])
 {
