@@ -3,17 +3,17 @@
  */
 /**
  * @file
- * Endpoints: a connection with its queue pair, CQs and PD in one object, and calls that wait.
- * Modelled on librdmacm's rdma_verbs.h (man rdma_create_ep), so that programs written for it port
- * line by line: doc/guides/connect.rst has the table.
+ * Endpoints: one object with a connection, its queue pair, CQs and PD, and functions that wait. The
+ * functions are modelled on librdmacm's rdma_verbs.h (man rdma_create_ep), so that programs written
+ * for it port line by line. doc/guides/connect.rst has the table.
  *
- * For small programs and for the start of larger ones. Make all calls from one thread. Calls that
- * wait poll and run the device meanwhile. An endpoint's fields can be used with every call of
- * bb_post.h and bb_connect.h.
+ * Endpoints suit small programs, and the start of larger ones. Make all calls from one thread.
+ * While a function waits, it polls and runs the device. An endpoint's fields can be passed to every
+ * function of bb_post.h and bb_connect.h.
  *
- * Calls return 0 or -errno, where librdmacm returns -1 and sets errno, or a number of completions.
- * Flags are the last argument, as in bb_post.h; rdma_post_read() and rdma_post_write() have them
- * before the remote address.
+ * Functions return 0 or -errno. librdmacm returns -1 and sets errno, or returns a number of
+ * completions. Flags are the last argument, as in bb_post.h, whereas rdma_post_read() and
+ * rdma_post_write() have the flags before the remote address.
  */
 #ifndef BB_EP_H
 #define BB_EP_H
@@ -28,36 +28,44 @@ extern "C" {
 /** Internals of an endpoint, opaque. */
 struct bb_ep_ctrl;
 
-/** An endpoint (man rdma_create_ep: struct rdma_cm_id); read-only to the application. */
+/** An endpoint (man rdma_create_ep: struct rdma_cm_id). The application only reads its fields. */
 struct bb_ep {
 	struct bb_dev *dev;
 	struct bb_cm *cm;
 	struct bb_pd *pd;
-	struct bb_qp *qp; /**< NULL if it listens */
+	struct bb_qp *qp; /**< NULL for a listening endpoint */
 	struct bb_cq *send_cq;
 	struct bb_cq *recv_cq;
-	struct bb_conn *conn; /**< NULL before bb_ep_connect() */
+	/** NULL until bb_ep_connect(), and always NULL for a listening endpoint */
+	struct bb_conn *conn;
 	struct bb_ep_ctrl *ctrl;
-	void *context;            /**< application's pointer */
-	struct bb_cm_event event; /**< last event; its private data is valid until the next call */
+	void *context; /**< pointer for the application's use */
+	/** last event; the private data in it is valid until the next call with this endpoint */
+	struct bb_cm_event event;
 };
 
 /** Attributes of an endpoint. */
 struct bb_ep_attr {
 	uint32_t size; /**< set by bb_ep_attr_init() */
 	enum bb_cm_transport transport;
-	struct bb_pd *pd;          /**< NULL: the endpoint creates one */
-	struct bb_qp_init_attr qp; /**< where its CQs are NULL the endpoint creates them */
-	uint32_t timeout_ms;       /**< time limit of every call that waits */
+	struct bb_pd *pd; /**< NULL if the endpoint creates a PD */
+	/** attributes of the QP; the endpoint creates each CQ that is NULL */
+	struct bb_qp_init_attr qp;
+	uint32_t timeout_ms; /**< time limit of every call that waits */
 };
 
-/** Sets the defaults: TCP, own PD, bb_qp_init_attr_init(), 10 s. */
+/**
+ * Sets the defaults: transport TCP, a PD of the endpoint, QP attributes of bb_qp_init_attr_init(),
+ * time limit 10 s.
+ */
 void bb_ep_attr_init(struct bb_ep_attr *attr);
 
 /**
  * Creates an endpoint (man rdma_create_ep).
- * @param addr the peer to connect to, or with @p passive the address to listen on:
- * "192.0.2.1:18515". Incoming connections get these attributes.
+ * @param addr for example "192.0.2.1:18515": the address of the peer, or with @p passive the
+ * address to listen on.
+ * @param attr attributes of the endpoint; with @p passive those of the endpoints of incoming
+ * connections.
  * @return 0; -EINVAL; errors of bb_cm_create(), bb_cq_create(), bb_qp_create(),
  * bb_listener_create().
  */
@@ -65,41 +73,49 @@ int bb_ep_create(struct bb_dev *dev, const char *addr, bool passive, const struc
 		 struct bb_ep **ep);
 
 /**
- * Destroys an endpoint (man rdma_destroy_ep) with its QP and its own CQs and PD. Destroy a listener
- * after the endpoints that came from it.
- * @return 0; -EBUSY if other objects are on its PD (see bb_pd_free()) or other QPs complete into
- * its CQs. In the second case the QP is gone and the endpoint is not: call it again later.
+ * Destroys an endpoint (man rdma_destroy_ep) with its QP, and with the CQs and the PD that the
+ * endpoint created. Destroy a listening endpoint after the endpoints that bb_ep_get_request()
+ * returned for it.
+ * @return 0; -EBUSY if other objects use its PD (see bb_pd_free()) or other QPs complete into its
+ * CQs. If other QPs use the CQs, only the QP has been destroyed: destroy those QPs and call again.
  */
 int bb_ep_destroy(struct bb_ep *ep);
 
-/** Returns the port of a listening endpoint. */
+/** Returns the TCP port on which a listening endpoint listens. */
 uint16_t bb_ep_port(const struct bb_ep *ep);
 
 /**
- * Waits for a connection request (man rdma_get_request); its private data is in event.
+ * Waits for a connection request (man rdma_get_request). The new endpoint's event has the private
+ * data of the request.
  * @return 0; -ETIMEDOUT; errors of bb_ep_create().
  */
 int bb_ep_get_request(struct bb_ep *listener, struct bb_ep **ep);
 
 /**
- * Accepts the request and waits until it is established (man rdma_accept). @p param may be NULL.
+ * Accepts the connection request of @p ep and waits until the connection is established (man
+ * rdma_accept).
+ * @param param NULL for the defaults.
  */
 int bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param);
 
-/** Rejects the request (man rdma_reject). Then destroy the endpoint. */
+/** Rejects the connection request of @p ep (man rdma_reject). Then destroy the endpoint. */
 int bb_ep_reject(struct bb_ep *ep, const void *private_data, uint32_t private_len);
 
 /**
- * Connects and waits until the connection is established (man rdma_connect). @p param may be NULL.
- * @return 0; -ECONNREFUSED if rejected: event has the reason; -ETIMEDOUT; errors of
+ * Connects and waits until the connection is established (man rdma_connect).
+ * @param param NULL for the defaults.
+ * @return 0; -ECONNREFUSED if the peer rejected: ep->event has the reason; -ETIMEDOUT; errors of
  * bb_conn_connect().
  */
 int bb_ep_connect(struct bb_ep *ep, const struct bb_conn_param *param);
 
-/** Ends the connection and waits for the end (man rdma_disconnect); requests are flushed. */
+/**
+ * Disconnects (man rdma_disconnect): flushes all posted requests and waits until the connection is
+ * closed.
+ */
 int bb_ep_disconnect(struct bb_ep *ep);
 
-/** Polls for events and returns true if the connection is established. */
+/** Polls for events of the connection. Returns true if the connection is established. */
 bool bb_ep_connected(struct bb_ep *ep);
 
 /** Registers memory for SENDs and receives (man rdma_reg_msgs). bb_mr_dereg() undoes it. */
@@ -124,15 +140,16 @@ bb_ep_reg_write(struct bb_ep *ep, void *addr, size_t len, struct bb_mr **mr)
 }
 
 /**
- * Posts a receive of several pieces and rings the doorbell (man rdma_post_recvv). Before the
- * connection is established the receive is stored and posted as soon as the QP can take it; while
- * the connection is LOST, once it is recovered.
- * @param context is returned as wr_id.
+ * Posts a receive of several SGEs and rings the doorbell (man rdma_post_recvv). Before the
+ * connection is established, the endpoint stores the receive and posts it as soon as the QP accepts
+ * receives. While the connection is LOST, the endpoint stores the receive until the connection is
+ * recovered.
+ * @param context returned as wr_id.
  * @return 0; -EAGAIN if the queue is full; -EINVAL; -ENOMEM.
  */
 int bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge);
 
-/** Posts a receive of one piece (man rdma_post_recv). @p mr must cover it. */
+/** Posts a receive of one SGE (man rdma_post_recv). @p mr must cover the SGE. */
 static inline int
 bb_ep_post_recv(struct bb_ep *ep, void *context, void *addr, uint32_t len, const struct bb_mr *mr)
 {
@@ -141,7 +158,10 @@ bb_ep_post_recv(struct bb_ep *ep, void *context, void *addr, uint32_t len, const
 	return bb_ep_post_recvv(ep, context, &sge, 1);
 }
 
-/** Rings the doorbell if a post of bb_post.h returned 0. Returns @p posted. */
+/**
+ * Rings the doorbell if @p posted, the result of a post function of bb_post.h, is 0. Returns @p
+ * posted.
+ */
 static inline int
 bb_ep_rung(struct bb_ep *ep, int posted)
 {
@@ -150,7 +170,7 @@ bb_ep_rung(struct bb_ep *ep, int posted)
 	return posted;
 }
 
-/** Posts a SEND of several pieces (man rdma_post_sendv). @p flags: enum bb_send_flags. */
+/** Posts a SEND of several SGEs (man rdma_post_sendv). @p flags: enum bb_send_flags. */
 static inline int
 bb_ep_post_sendv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
 		 uint32_t flags)
@@ -158,7 +178,7 @@ bb_ep_post_sendv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	return bb_ep_rung(ep, bb_post_send(ep->qp, (uintptr_t)context, sge, nsge, flags));
 }
 
-/** Posts a READ into several pieces (man rdma_post_readv). */
+/** Posts a READ into several SGEs (man rdma_post_readv). */
 static inline int
 bb_ep_post_readv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
 		 uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -167,7 +187,7 @@ bb_ep_post_readv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 			  bb_post_read(ep->qp, (uintptr_t)context, sge, nsge, raddr, rkey, flags));
 }
 
-/** Posts a WRITE of several pieces (man rdma_post_writev). */
+/** Posts a WRITE of several SGEs (man rdma_post_writev). */
 static inline int
 bb_ep_post_writev(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
 		  uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -176,7 +196,10 @@ bb_ep_post_writev(struct bb_ep *ep, void *context, const struct bb_sge *sge, uin
 			  bb_post_write(ep->qp, (uintptr_t)context, sge, nsge, raddr, rkey, flags));
 }
 
-/** Posts a SEND (man rdma_post_send). @p mr covers the data; may be NULL with BB_SEND_INLINE. */
+/**
+ * Posts a SEND of one SGE (man rdma_post_send). @p mr must cover the data; may be NULL with
+ * BB_SEND_INLINE.
+ */
 static inline int
 bb_ep_post_send(struct bb_ep *ep, void *context, const void *addr, uint32_t len,
 		const struct bb_mr *mr, uint32_t flags)
@@ -189,7 +212,7 @@ bb_ep_post_send(struct bb_ep *ep, void *context, const void *addr, uint32_t len,
 	return bb_ep_post_sendv(ep, context, &sge, 1, flags);
 }
 
-/** Posts a READ (man rdma_post_read). */
+/** Posts a READ into one SGE (man rdma_post_read). @p mr must cover the SGE. */
 static inline int
 bb_ep_post_read(struct bb_ep *ep, void *context, void *addr, uint32_t len, const struct bb_mr *mr,
 		uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -199,7 +222,10 @@ bb_ep_post_read(struct bb_ep *ep, void *context, void *addr, uint32_t len, const
 	return bb_ep_post_readv(ep, context, &sge, 1, raddr, rkey, flags);
 }
 
-/** Posts a WRITE (man rdma_post_write). @p mr covers the data; may be NULL with BB_SEND_INLINE. */
+/**
+ * Posts a WRITE of one SGE (man rdma_post_write). @p mr must cover the data; may be NULL with
+ * BB_SEND_INLINE.
+ */
 static inline int
 bb_ep_post_write(struct bb_ep *ep, void *context, const void *addr, uint32_t len,
 		 const struct bb_mr *mr, uint64_t raddr, uint32_t rkey, uint32_t flags)
@@ -214,11 +240,14 @@ bb_ep_post_write(struct bb_ep *ep, void *context, const void *addr, uint32_t len
 
 /**
  * Waits for a completion of the send queue (man rdma_get_send_comp).
- * @return 0; -ETIMEDOUT; -ENOTCONN if the connection is over and no completion is left.
+ * @return 0; -ETIMEDOUT; -ENOTCONN if the connection is closed and no completion is pending.
  */
 int bb_ep_get_send_comp(struct bb_ep *ep, struct bb_wc *wc);
 
-/** Waits for a completion of the receive queue (man rdma_get_recv_comp). */
+/**
+ * Waits for a completion of the receive queue (man rdma_get_recv_comp). Returns as
+ * bb_ep_get_send_comp().
+ */
 int bb_ep_get_recv_comp(struct bb_ep *ep, struct bb_wc *wc);
 
 #ifdef __cplusplus

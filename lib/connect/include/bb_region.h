@@ -3,7 +3,7 @@
  */
 /**
  * @file
- * Memory keys for a peer: named regions, sent with a connection request and its answer.
+ * Memory keys for a peer: named regions, which a connection request and its reply carry.
  */
 #ifndef BB_REGION_H
 #define BB_REGION_H
@@ -21,39 +21,42 @@ extern "C" {
 /** Maximum regions in a message. */
 #define BB_REGION_MAX 32u
 
-/** Memory that the peer may access. */
+/** A named region of memory that the peer may access. */
 struct bb_region {
-	char name[BB_REGION_NAME]; /**< name for both sides; padded with zeros */
-	uint64_t addr;             /**< raddr for requests */
-	uint64_t len;              /**< bytes, at least 1 */
+	/** name by which the peer looks up the region; padded with zeros */
+	char name[BB_REGION_NAME];
+	uint64_t addr; /**< address for bb_send_wr.raddr of the peer's requests */
+	uint64_t len;  /**< bytes, at least 1 */
 	uint32_t rkey;
-	uint32_t access; /**< rights that it grants: enum bb_access REMOTE_*; for information */
+	/** access rights that the rkey grants: enum bb_access REMOTE_*; for information only */
+	uint32_t access;
 };
 
 /**
- * Describes a region of memory, or a part of it.
- * @param off first byte of the part, relative to the MR.
- * @param len bytes of the part; 0: to the MR's end.
+ * Describes a region: all bytes of a memory region (MR), or a range of them.
+ * @param off first byte of the range, relative to the start of the MR.
+ * @param len bytes of the range; 0: up to the end of the MR.
  * @return 0; -EINVAL if the name is missing or too long, the range is not inside the MR, or @p mr
- * has no rkey because it was registered without a REMOTE right.
+ * has no rkey because it was registered without a REMOTE access right.
  */
 int bb_region_of(const struct bb_mr *mr, const char *name, uint64_t off, uint64_t len,
 		 struct bb_region *region);
 
 /**
- * Encodes regions, BB_REGION_PACKED bytes each: name, address, length, rkey, rights; big endian.
- * TCP messages use this format. With librdmacm you can put it into private data: a request has room
- * for one region, an answer for four.
- * @return bytes written; -ENOSPC; -EINVAL for a region that bb_region_unpack() would refuse.
+ * Encodes regions, BB_REGION_PACKED bytes each: name, address, length, rkey, access rights; big
+ * endian. The TCP messages of bb_connect.h use this format. With librdmacm the application can put
+ * the bytes into private data: a connection request has room for one region, a reply for four.
+ * @return number of bytes written; -ENOSPC if @p len is too small; -EINVAL for a region that
+ * bb_region_unpack() would refuse.
  */
 int bb_region_pack(const struct bb_region *regions, uint32_t n, void *buf, size_t len);
 
 /**
  * Decodes regions. The bytes may be untrusted.
- * @param max room in @p regions.
+ * @param max number of entries of @p regions.
  * @return number of regions; -EINVAL if the length is not a multiple of BB_REGION_PACKED, a name is
  * empty, not terminated or repeated, or a region is empty or wraps; -ENOSPC if there are more than
- * @p max. Nothing is written on an error.
+ * @p max. Writes nothing on an error.
  */
 int bb_region_unpack(const void *buf, size_t len, struct bb_region *regions, uint32_t max);
 

@@ -3,17 +3,18 @@
  */
 /**
  * @file
- * A replay posts requests again that did not complete because their connection broke. The
- * application chooses which ones; the replay reports the others.
+ * A replay posts requests again that did not complete because their connection broke. The replay
+ * policy selects which of these requests it posts again. The replay reports the others to the
+ * application.
  *
- * A replay holds a copy of each request from its post to its completion. The application posts with
- * bb_replay_post(). It passes to the replay every completion of the send queue, and the events
- * BB_CM_LOST and BB_CM_RECOVERED. Make all calls from the owner of the queue pair. The replay
- * copies inline data, but no other memory of a request.
+ * A replay holds a copy of each request from its post to its completion, so the application posts
+ * with bb_replay_post(). The application also passes to the replay every completion of the send
+ * queue, and the events BB_CM_LOST and BB_CM_RECOVERED. Make all calls from the owner of the queue
+ * pair. The replay copies inline data, but not the memory that the SGEs of a request refer to.
  *
  * A request may access a region that the peer has named (bb_conn_region()). A restarted peer has
- * other addresses and keys. So the replay looks up the region by its name before it posts the
- * request again.
+ * new addresses and keys. So the replay looks up the region by its name before it posts the request
+ * again.
  */
 #ifndef BB_REPLAY_H
 #define BB_REPLAY_H
@@ -27,25 +28,28 @@ extern "C" {
 
 struct bb_replay;
 
-/** Which incomplete requests a replay posts again after recovery. It reports the others. */
+/**
+ * Selects the incomplete requests that a replay posts again after recovery. The replay reports the
+ * others.
+ */
 enum bb_replay_policy {
 	/** Posts no request again. */
 	BB_REPLAY_NONE,
 	/**
-	 * Posts a request again if it was certainly not executed (fate BB_WR_NOT_DONE). So each
-	 * request is executed at most once.
+	 * Posts a request again only if it was certainly not executed (fate BB_WR_NOT_DONE), so
+	 * each request is executed at most once.
 	 */
 	BB_REPLAY_NOT_DONE,
 	/**
-	 * Posts a request again also if it may have been executed (fate BB_WR_UNKNOWN). So a
-	 * request may be executed twice. Do not use it for SENDs and atomics that must not be
-	 * repeated. A WRITE_WITH_IMM that found no receive is posted again, too, because the peer
-	 * may have written a part of its data.
+	 * Also posts a request again if it may have been executed (fate BB_WR_UNKNOWN). So a
+	 * request may be executed twice. Do not use this policy for SENDs and atomics that must not
+	 * be repeated. It also posts a WRITE_WITH_IMM again that found no receive, because the peer
+	 * may have written some of its data.
 	 */
 	BB_REPLAY_UNKNOWN,
 };
 
-/** Maximum pieces of a request. */
+/** Maximum SGEs of a request. */
 #define BB_REPLAY_MAX_SGE 8u
 /** Maximum bytes of inline data. */
 #define BB_REPLAY_MAX_INLINE 256u
@@ -53,56 +57,64 @@ enum bb_replay_policy {
 /**
  * Creates a replay for a connection.
  * @param depth maximum outstanding requests; the depth of the send queue is enough.
- * @return 0; -EINVAL; -ENOMEM.
+ * @return 0; -EINVAL for an invalid argument; -ENOMEM.
  */
 int bb_replay_create(struct bb_conn *conn, uint32_t depth, enum bb_replay_policy policy,
 		     struct bb_replay **replay);
 
-/** Frees the replay and its copies. */
+/**
+ * Frees the replay and its copies of requests. Requests that it holds are neither posted nor
+ * reported.
+ */
 void bb_replay_destroy(struct bb_replay *replay);
 
 /**
  * Posts requests and rings the doorbell. @p err is described at bb_qp_post_list(). After
  * BB_CM_LOST, until bb_replay_resume(), the call posts nothing, returns 0 and sets *err to 0.
- * @return number of requests posted. If it is below @p n and *err is 0, the queue or the replay has
- * no more room. *err is -EINVAL also for a request of more than BB_REPLAY_MAX_SGE pieces or
- * BB_REPLAY_MAX_INLINE bytes inline, and for BIND_MW and LOCAL_INV.
+ * @return number of requests posted. If the number is below @p n and *err is 0, the queue or the
+ * replay is full. *err is also -EINVAL for a request of more than BB_REPLAY_MAX_SGE SGEs or
+ * BB_REPLAY_MAX_INLINE bytes of inline data, and for BIND_MW and LOCAL_INV.
  */
 uint32_t bb_replay_post(struct bb_replay *replay, const struct bb_send_wr *wr, uint32_t n,
 			int *err);
 
 /**
- * Processes a completion of the send queue. If the replay has posted the request, sets wc->wr_id to
- * the wr_id of the application. Otherwise changes nothing and returns true.
+ * Processes a completion of the send queue. If the replay posted the request, sets wc->wr_id to the
+ * wr_id of the application. If the application posted the request itself, changes nothing and
+ * returns true.
  * @return true if the application must handle the completion. False if the request failed because
- * the connection broke. The replay then retains the request: bb_replay_lost() reports it, or it
- * completes after the replay has posted it again.
+ * the connection broke. The replay then holds the request, and either reports it in
+ * bb_replay_lost() or posts it again.
  */
 bool bb_replay_completion(struct bb_replay *replay, struct bb_wc *wc);
 
 /**
- * Callback that reports a request which the replay does not post again. wr_id is that of the
- * application's request.
+ * Callback that reports a request that the replay does not post again. end->wr_id is the wr_id that
+ * the application gave to bb_replay_post().
  */
 typedef void (*bb_replay_fn)(const struct bb_wr_end *end, void *arg);
 
 /**
- * Processes BB_CM_LOST. Reports, in the order of the posts, signalled requests that had completed
- * without a poll, and requests that the policy does not post again. Does not report receives.
+ * Processes BB_CM_LOST. Reports two sorts of requests in the order of their posts: signalled
+ * requests that completed but were not polled, and requests that the policy does not post again.
+ * Does not report receives.
  */
 void bb_replay_lost(struct bb_replay *replay, const struct bb_cm_event *event, bb_replay_fn fn,
 		    void *arg);
 
 /**
- * Processes BB_CM_RECOVERED: posts the retained requests in order and rings the doorbell.
- * @return number of requests posted. -EAGAIN: the QP is full; call again after completions.
- * -ENOTCONN: the connection is not established. -ENOENT: the peer has no region of the request's
- * name, or that region is too small now. The replay then reports that request as BB_WR_NOT_DONE, or
- * as BB_WR_UNKNOWN if it may have been executed before. Call again to post the later requests.
+ * Processes BB_CM_RECOVERED: posts the held requests again in order and rings the doorbell.
+ * @return number of requests posted. -EAGAIN if the QP is full: call again after completions.
+ * -ENOTCONN if the connection is not established. -ENOENT if the peer no longer has the region that
+ * a request names, or the region is now too small for the request. The replay then reports that
+ * request as BB_WR_NOT_DONE, or as BB_WR_UNKNOWN if it may have been executed before. Call again to
+ * post the later requests.
  */
 int bb_replay_resume(struct bb_replay *replay, bb_replay_fn fn, void *arg);
 
-/** Returns the number of retained requests: posted and not completed. */
+/**
+ * Returns the number of requests that the replay holds: posted and not yet completed or reported.
+ */
 uint32_t bb_replay_pending(const struct bb_replay *replay);
 
 #ifdef __cplusplus
