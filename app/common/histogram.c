@@ -33,7 +33,10 @@ hist_quantile(const struct hist *h, uint32_t ppm)
 
 	if (h->count == 0)
 		return 0;
-	/* Nearest rank, rounded up; the product is split to avoid an overflow. */
+	/*
+	 * The quantile is the value with this rank, rounded up. The product is split so that it
+	 * cannot overflow.
+	 */
 	rank = h->count / 1000000 * ppm + (h->count % 1000000 * ppm + 999999) / 1000000;
 	if (rank == 0)
 		rank = 1;

@@ -19,7 +19,7 @@
 struct hist {
 	uint64_t count;
 	uint64_t sum;
-	uint64_t min, max; /* exact */
+	uint64_t min, max; /* smallest and largest value added, not rounded to a bucket */
 	uint64_t bucket[HIST_BUCKETS];
 };
 

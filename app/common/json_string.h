@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Strings in the programs' JSON: valid for any bytes in options and names. */
+/*
+ * Writes strings as JSON. The JSON is valid even if an option or a name has bytes that are not
+ * UTF-8.
+ */
 #ifndef JSON_STRING_H
 #define JSON_STRING_H
 
@@ -21,7 +24,7 @@ utf8_length(const char *s)
 		return 1;
 	if (b[0] < 0xc2 || b[0] > 0xf4)
 		return 0;
-	/* Overlong, a surrogate, or above U+10FFFF. */
+	/* Rejects overlong encodings, surrogates, and characters above U+10FFFF. */
 	if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) ||
 	    (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))
 		return 0;
@@ -31,7 +34,7 @@ utf8_length(const char *s)
 	return len;
 }
 
-/* Writes "value"; a byte that is not UTF-8 becomes U+FFFD. */
+/* Writes @value in quotes. Replaces each byte that is not UTF-8 with U+FFFD. */
 static inline void
 json_text(FILE *f, const char *value)
 {
@@ -52,7 +55,7 @@ json_text(FILE *f, const char *value)
 	fputc('"', f);
 }
 
-/* Writes "name": "value". */
+/* Writes @name and @value as a JSON member, "name": "value". */
 static inline void
 json_string(FILE *f, const char *name, const char *value)
 {

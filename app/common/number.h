@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * Parses a number such as "512", "4K", "1M" or "0x40", which must fill the first @len characters of
- * @s.
- * @return NULL, or the error as a part of a sentence; *v is then invalid.
+ * Parses a number such as "512", "4K", "1M" or "0x40". The number must fill the first @len
+ * characters of @s. @return NULL and the number in *@v. On an error @return text that completes a
+ * sentence about @s; *@v is then invalid.
  */
 const char *number_parse(const char *s, size_t len, uint64_t *v);
 

@@ -12,7 +12,7 @@
 
 #include "output.h"
 
-extern char *program_invocation_short_name; /* libc declares it only with _GNU_SOURCE */
+extern char *program_invocation_short_name; /* libc declares this variable only with _GNU_SOURCE */
 
 /* ---- Opening */
 
@@ -41,13 +41,13 @@ named_fd(const char *path)
 	return -1;
 }
 
-/* Returns the mode of a new result file. */
+/* Returns the permission bits that a new result file gets under the current umask. */
 static mode_t
 new_mode(void)
 {
 	/*
-	 * umask() cannot be read without setting it. Files created meanwhile by other threads are
-	 * private.
+	 * A process can read its umask only by setting it. The temporary umask is strict, so files
+	 * that other threads create meanwhile are private.
 	 */
 	mode_t mask = umask(077);
 
@@ -57,12 +57,12 @@ new_mode(void)
 
 /*
  * Checks an open file that existed before. A file of another user would let that user read or
- * change the results; a file with several names may be any file of this user. @keep: the mode is
- * unchanged; otherwise the file loses the permissions that a new file would not have. Returns NULL,
- * or the error.
+ * change the results. A file with several hard links may be any file of this user. @keep: leaves
+ * the mode unchanged; otherwise removes the permissions that a new file would not have. Returns
+ * NULL, or the error.
  *
- * For fchmod() the kernel checks the real owner, even if a user namespace shows several users as
- * one.
+ * fchmod() is called even if the mode stays the same, because it fails for a file of another user.
+ * st_uid is not sufficient: a user namespace may show several users as one.
  */
 static const char *
 check_existing(int fd, bool keep)
@@ -85,8 +85,8 @@ check_existing(int fd, bool keep)
 }
 
 /*
- * Opens @path without following a symbolic link. @keep: an existing file stays unchanged. Prints an
- * error and returns -1 if it cannot be opened for writing.
+ * Opens @path without following a symbolic link. @keep: leaves an existing file unchanged. Sets
+ * *@made to true if the file is new. Returns the descriptor, or -1 after printing the error.
  */
 static int
 open_fd(const char *option, const char *path, bool keep, bool *made)
@@ -118,7 +118,7 @@ open_fd(const char *option, const char *path, bool keep, bool *made)
 	return -1;
 }
 
-/* Returns true if the open file is the one at @path, and a regular file. */
+/* Returns true if @path names the open file @fd and it is a regular file. */
 static bool
 is_file(int fd, const char *path)
 {
@@ -137,7 +137,7 @@ output_try(const char *option, const char *path)
 
 	if (path == NULL)
 		return true;
-	/* Its reader would take this close for the end of the data. */
+	/* Skips a FIFO, because its reader would take closing it for the end of the data. */
 	if (lstat(path, &st) == 0 && S_ISFIFO(st.st_mode))
 		return true;
 	fd = open_fd(option, path, true, &made);
@@ -170,7 +170,10 @@ output_open(const char *option, const char *path)
 int
 output_close(FILE *f, const char *option, const char *path)
 {
-	/* Data that did not fit on a full disk may have been lost earlier. */
+	/*
+	 * Checks for earlier errors too: data may have been lost when an earlier write found a full
+	 * disk.
+	 */
 	int rc = ferror(f) ? -EIO : 0;
 	const char *why = "not all of it was written";
 	int fd = dup(fileno(f));
@@ -201,7 +204,10 @@ check_stdout(void)
 
 	if (ferror(stdout) == 0 && fflush(stdout) == 0)
 		return;
-	/* If the reader closed the pipe no message is needed: SIGPIPE has stopped the run. */
+	/*
+	 * Prints no error if the reader has closed the pipe, because SIGPIPE has then stopped the
+	 * run.
+	 */
 	if (poll(&out, 1, 0) != 1 || (out.revents & POLLERR) == 0)
 		fprintf(stderr, "%s: what it printed could not all be written: is the disk full?\n",
 			program_invocation_short_name);

@@ -66,7 +66,7 @@ program_args(const struct program *prog, void *o, int argc, char **argv, int *ea
 			return -1;
 		}
 	}
-	optind = 0; /* restarts the scan */
+	optind = 0; /* makes getopt_long() start at the first argument again */
 	if (n == argc)
 		return program->parse(o, 1, argv);
 	argv[n] = argv[0];
@@ -80,8 +80,8 @@ program_start(int eal_argc, char **argv)
 {
 	if (rte_eal_init(eal_argc, argv) < 0) {
 		/*
-		 * Not every failure sets rte_errno, for example if another program holds EAL's
-		 * files.
+		 * Prints no cause if rte_errno is 0. EAL does not set it for every failure, for
+		 * example if another program holds EAL's files.
 		 */
 		say("EAL did not start%s%s; its lines above say why. Without hugepages give %s, "
 		    "beside another DPDK program --file-prefix NAME",

@@ -14,7 +14,8 @@
 /* Name and command line of a program. */
 struct program {
 	const char *name;
-	const char *no_huge; /* EAL arguments for a run without hugepages */
+	const char *no_huge; /* EAL arguments that run the program without hugepages; printed as
+				advice */
 	const struct option *options;
 	void (*help)(FILE *out);
 	/*
@@ -24,7 +25,7 @@ struct program {
 	int (*parse)(void *o, int argc, char **argv);
 };
 
-/* Prints a line on stderr, after the program's name. Not before program_args(). */
+/* Prints a line on stderr that begins with the program's name. Call program_args() first. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
@@ -36,15 +37,20 @@ void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 int program_args(const struct program *prog, void *o, int argc, char **argv, int *eal_argc);
 
-/* Starts EAL and catches signals (stop.h). */
+/*
+ * Starts EAL and installs the signal handlers of stop.h. Returns 0, or -1 after printing the error.
+ */
 int program_start(int eal_argc, char **argv);
 
-/* Ends EAL if that is safe. Nothing of DPDK may be used afterwards. */
+/*
+ * Calls rte_eal_cleanup(), except with net_memif, where it may crash. Use nothing of DPDK
+ * afterwards.
+ */
 void program_end(void);
 
 /*
- * Parses the value @arg of --@name into *@out, from @min to @max. On an error prints it and returns
- * -1.
+ * Parses @arg, the value of option --@name, and checks that it is from @min to @max. Returns 0 and
+ * sets *@out, or returns -1 after printing the error.
  */
 int option_u64(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *out);
 int option_u32(const char *name, const char *arg, uint32_t min, uint32_t max, uint32_t *out);

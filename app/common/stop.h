@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Ctrl-C and SIGTERM stop a program; results up to then are still reported. */
+/* Ctrl-C and SIGTERM stop a program, which then still reports the results up to that time. */
 #ifndef STOP_H
 #define STOP_H
 
@@ -11,9 +11,10 @@
 extern volatile sig_atomic_t stop_signal;
 
 /*
- * From now on the first SIGINT or SIGTERM sets stop_signal; the second one ends the program by
- * default. SIGPIPE, raised if the output has no reader, sets it too: files are still completed.
- * @param flags of sigaction(2): SA_RESTART, or 0 if calls must return with EINTR
+ * Installs the signal handlers. The first SIGINT or SIGTERM sets stop_signal; the second one kills
+ * the program, as the default action does. SIGPIPE is raised if the program's output has no reader.
+ * It sets stop_signal too, so that the program still completes its result files. @param flags of
+ * sigaction(2): SA_RESTART, or 0 if system calls must return with EINTR
  */
 void stop_catch(int flags);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The end of a flow, and the progress of the flows of a row. */
+/* Limits of the flows of a test, and the number of operations that they have completed. */
 #include "testrdma.h"
 
 uint64_t

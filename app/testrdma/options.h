@@ -11,7 +11,7 @@
 
 struct engine;
 
-/* Kinds of operations of --op mixed, in this order. */
+/* Types of operations of --op mixed, in the order of their names in --mix. */
 enum mix_kind {
 	MIX_WRITE,
 	MIX_READ,
@@ -31,7 +31,7 @@ extern const char *const mix_names[MIX_KINDS];
 
 /* Exit statuses. An interrupted run exits with 128 + signal, as in shells. */
 enum {
-	EXIT_FAILED = 1, /* failed verification, completion error, or failed set-up */
+	EXIT_FAILED = 1, /* a verification, a completion or the set-up failed */
 	EXIT_USAGE = 2,
 };
 
@@ -42,56 +42,56 @@ struct options {
 	uint32_t sizes[MAX_SIZES];
 	uint32_t nsizes;
 	uint32_t depth, burst, signal_every;
-	uint32_t max_inline; /* bytes; 0 if data is always gathered */
-	uint32_t qps;        /* per lcore */
+	uint32_t max_inline; /* largest message sent inline, in bytes; 0: none */
+	uint32_t qps;        /* number of queue pairs per lcore */
 	uint32_t lcores;
-	uint32_t mix[MIX_KINDS]; /* weights */
-	uint32_t sgl;            /* pieces of a message in local memory */
-	uint32_t offset;         /* offset of data from a 64-byte boundary */
+	uint32_t mix[MIX_KINDS]; /* weights of the types */
+	uint32_t sgl;            /* number of SGEs of a message */
+	uint32_t offset;         /* offset of a message's data from a 64-byte boundary, in bytes */
 	bool blueflame;
 	bool verify;
 	bool csv;
-	uint64_t rate;   /* operations per second of an open loop; 0 if it is closed */
-	double duration; /* seconds per test; INFINITY until stopped */
-	double patience; /* seconds without a completion after which a test is given up */
-	double interval; /* seconds between statistics; 0 if off */
+	uint64_t rate;   /* open loop: operations per second; 0 for a closed loop */
+	double duration; /* seconds per test; INFINITY if it runs until stopped */
+	double patience; /* seconds without a completion after which a test is aborted */
+	double interval; /* seconds between lines of statistics; 0 for none */
 	uint64_t seed;
 	const char *json;
-	const char *listen, *connect; /* address and port, or NULL */
+	const char *listen, *connect; /* address and port; NULL if the option is not given */
 	bool ops_given;
 	const char *cmdline_file;
 	bool interactive;
 };
 
-/* Returns the number of tests for @o: atomics have one size. */
+/* Returns the number of tests that @o describes. Atomics have only one size. */
 uint32_t options_rows(const struct options *o);
 
-/* Returns true if an operation of @o makes targets initiate. */
+/* Returns true if a mode in @o sends operations from the target too. */
 bool options_two_way(const struct options *o);
-/* Returns true if an operation of @o needs work of the target. */
+/* Returns true if an operation in @o is two-sided: the target must post receives or send. */
 bool options_two_sided(const struct options *o);
-/* Returns true if the mix of @o has atomics. */
+/* Returns true if --mix in @o contains atomics. */
 bool options_mix_atomic(const struct options *o);
 
-/* Returns true if commands are read, instead of all tests being run. */
+/* Returns true if the program reads commands; otherwise it runs all tests and exits. */
 static inline bool
 options_session(const struct options *o)
 {
 	return o->interactive || o->cmdline_file != NULL;
 }
 
-/* Returns the operation and the size of test @n, counted from 0. */
+/* Returns the engine of test @n, counted from 0, and sets *@size to its message size. */
 const struct engine *options_row(const struct options *o, uint32_t n, uint32_t *size);
 
 /*
- * Sets option @name, without its dashes, as on the command line; also "verify" to on or off. Prints
- * errors; *@o may then be partly changed.
- * @return 0, or -1.
+ * Sets option @name, given without dashes, to @value, as the command line does. Also sets "verify",
+ * to on or off. Prints errors; *@o may then be partly changed. @return 0, or -1.
  */
 int options_set(struct options *o, const char *name, const char *value);
 
 /*
- * Checks options against each other and sets unset ones. @return 0, or -1 after printing the error.
+ * Checks that the options agree with each other, and sets the defaults of unset ones. @return 0, or
+ * -1 after printing the error.
  */
 int options_fit(struct options *o);
 

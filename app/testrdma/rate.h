@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * An open loop: each operation has a due time, independent of earlier operations.
+ * An open loop: each operation has a due time that does not depend on earlier operations.
  *
- * Operation k is due k / rate after the start. Latencies count from then, not from the post. An
- * operation that had to wait because earlier ones were slow has waited, and a stall appears in all
- * operations that were due meanwhile. A closed loop, which posts the next operation when the last
- * one is done, would leave them out (Gil Tene: coordinated omission).
+ * Operation k is due k / rate after the start. Its latency is measured from its due time, not from
+ * its post. So the latency includes the time that the operation waited for slow earlier operations,
+ * and a stall shows in all operations that became due meanwhile. A closed loop posts an operation
+ * when the previous one is done, so it would omit these latencies (Gil Tene: coordinated omission).
  */
 #ifndef RATE_H
 #define RATE_H
@@ -15,17 +15,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RATE_SHIFT 24 /* fractional bits of step */
+#define RATE_SHIFT 24 /* number of fractional bits of step */
 
 struct schedule {
 	bool on;
-	uint64_t start; /* TSC */
-	uint64_t step;  /* cycles between operations << RATE_SHIFT */
-	uint64_t count; /* operations due at the last update */
-	uint64_t limit; /* operations from this number on do not belong to the schedule */
+	uint64_t start; /* TSC at which operation 0 is due */
+	uint64_t step;  /* TSC cycles between two operations, << RATE_SHIFT */
+	uint64_t count; /* number of operations due at the last update */
+	uint64_t limit; /* number of the first operation after the schedule */
 };
 
-/* Starts the schedule at @now: @rate operations per second of @hz cycles, 1 to 1e9. */
+/*
+ * Starts the schedule at TSC @now. @rate: operations per second, 1 to 1e9. @hz: TSC cycles per
+ * second.
+ */
 static inline void
 schedule_begin(struct schedule *s, uint64_t now, uint64_t hz, uint64_t rate)
 {
@@ -36,14 +39,14 @@ schedule_begin(struct schedule *s, uint64_t now, uint64_t hz, uint64_t rate)
 	s->limit = UINT64_MAX;
 }
 
-/* Returns the time at which operation @k is due. */
+/* Returns the TSC at which operation @k is due. */
 static inline uint64_t
 schedule_due(const struct schedule *s, uint64_t k)
 {
 	return s->start + (uint64_t)((unsigned __int128)k * s->step >> RATE_SHIFT);
 }
 
-/* Returns the number of the schedule's operations that are due at @now. */
+/* Returns the number of operations that are due at TSC @now. */
 static inline uint64_t
 schedule_count(const struct schedule *s, uint64_t now)
 {
@@ -52,8 +55,8 @@ schedule_count(const struct schedule *s, uint64_t now)
 	if (now < s->start)
 		return 0;
 	/*
-	 * Operation k is due if k * step >> SHIFT <= now - start, that is, if k * step is below
-	 * this.
+	 * Operation k is due if k * step >> SHIFT <= now - start. That holds if k * step is less
+	 * than the dividend below, so n is the number of such k.
 	 */
 	n = (uint64_t)(((((unsigned __int128)(now - s->start) + 1) << RATE_SHIFT) - 1) / s->step) +
 	    1;
@@ -61,7 +64,8 @@ schedule_count(const struct schedule *s, uint64_t now)
 }
 
 /*
- * Computes the latency of operation @k, done at @now. @return false if it is not in the schedule.
+ * Computes the latency of operation @k, which was done at TSC @now. @return false if the schedule
+ * does not contain the operation.
  */
 static inline bool
 schedule_latency(const struct schedule *s, uint64_t k, uint64_t now, uint64_t *latency)

@@ -2,21 +2,21 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The target in another process.
+ * Tests with the target in another process.
  *
  * The connecting process has the initiators and runs the tests. The listening process is the
  * target. It provides memory, and a QP for each connection. In tests of one-sided operations it
  * does nothing else. The initiator has a copy of the target's memory. It writes the copy to the
- * target before the operations, reads the target's memory back afterwards, and checks what it has
- * read.
+ * target before the operations. Afterwards it reads the target's memory back and checks it.
  *
- * In other tests the target posts receives, or sends messages of its own. These tests use control
+ * In other tests the target posts receives, or sends messages itself. These tests use control
  * blocks. Each process has a control block for each connection, in its memory after all slots. The
  * initiator writes the parameters of the test into the target's control block. While the test runs,
- * it writes the number of the operation up to which each direction may go. The target posts
- * receives up to that number, as its queue has room, and sends the messages of the reverse
- * direction. It writes its counts into the initiator's control block. The initiator sends a message
- * only if the target has reported a receive for it, so no message causes an RNR NAK.
+ * the initiator also writes there, per direction, the number of the first operation that is not
+ * allowed yet. The target posts receives for the allowed operations as soon as its queue has room,
+ * and sends the allowed messages of the reverse direction. The target writes its counts into the
+ * initiator's control block. The initiator sends a message only after the target has reported a
+ * receive for that message, so no message causes an RNR NAK.
  *
  * A word of a control block has 8 aligned bytes. It contains the tag of its test and a number that
  * only grows.
@@ -32,17 +32,18 @@
 #define REMOTE_VERSION   2
 #define REMOTE_REGION    "target"
 #define REMOTE_MAX_BYTES (UINT64_C(1) << 32)
-/* An ack timeout of 0.5 s, with 7 retries: a peer may be stopped for a few seconds. */
+/* Ack timeout of 0.5 s, with 7 retries, because a user may suspend a peer for a few seconds. */
 #define REMOTE_ACK_TIMEOUT 17
 #define ORDERS_MAX         4 /* maximum outstanding WRITEs of a QP to the peer's control block */
 
-/* Private data of a connection request. Big endian. */
+/* Private data of a CM REQ. Big endian. */
 struct remote_hello {
 	uint32_t magic, version;
-	uint64_t token;        /* connections with the same token share memory */
-	uint64_t bytes;        /* bytes of that memory up to the control blocks: guards and slots */
-	uint64_t addr;         /* address of the initiator's memory, of the same size */
-	uint32_t rkey;         /* key of the initiator's memory */
+	uint64_t token; /* token of an initiator; its connections share the target's memory */
+	uint64_t bytes; /* bytes of the target's memory before the control blocks: guard bytes and
+			   slots */
+	uint64_t addr;  /* address of the initiator's memory, which has the same size */
+	uint32_t rkey;  /* rkey of the initiator's memory */
 	uint32_t index, conns; /* index of this connection, and number of connections */
 	uint32_t depth, sgl, max_inline;
 };
@@ -55,16 +56,17 @@ struct remote_row {
 	char op[16];
 };
 
-/* A control block. Words are big endian. Bits from WORD_BITS on are the tag of the test. */
+/* A control block. Words are big endian. The bits from WORD_BITS on contain the tag of the test. */
 struct remote_ctl {
 	/* Written by the initiator into the target's memory. */
 	struct remote_row row;
-	uint64_t forward_end,
-		reverse_end; /* number of the last operation plus one; written after row */
+	uint64_t forward_end, reverse_end; /* number of the first operation that is not allowed;
+					      written after row */
 	/* Written by the target into the initiator's memory. */
-	uint64_t recv_posted, recv_done; /* receives of the forward direction */
-	uint64_t done;                   /* operations of the reverse direction */
-	uint64_t errors; /* errors that the target has found; all ones if it refuses the test */
+	uint64_t recv_posted, recv_done; /* forward direction: receives */
+	uint64_t done;                   /* reverse direction: completed operations */
+	uint64_t errors; /* number of errors that the target has found; all ones if it refuses the
+			    test */
 };
 
 #define WORD_BITS    48
@@ -79,7 +81,10 @@ word_make(uint64_t tag, uint64_t value)
 	return rte_cpu_to_be_64(tag << WORD_BITS | (value & WORD_MAX));
 }
 
-/* Reads a word that the peer writes. @return false if it belongs to another test. */
+/*
+ * Reads the number in a word that the peer writes. @return false if the word belongs to another
+ * test.
+ */
 static inline bool
 word_read(const uint64_t *word, uint64_t tag, uint64_t *value)
 {
@@ -91,14 +96,17 @@ word_read(const uint64_t *word, uint64_t tag, uint64_t *value)
 	return true;
 }
 
-/* Returns the tag of a test. It is never 0, so zeroed memory belongs to no test. */
+/* Returns the tag of a test. The tag is never 0, so a zeroed word belongs to no test. */
 static inline uint64_t
 row_tag(uint32_t row_no)
 {
 	return row_no % 0xffff + 1;
 }
 
-/* Returns the control block of connection @index. @bytes: size of the side's memory before it. */
+/*
+ * Returns the control block of connection @index. @bytes: size of the memory before the control
+ * blocks.
+ */
 static inline struct remote_ctl *
 ctl_at(uint8_t *mem, uint64_t bytes, uint32_t index)
 {
@@ -113,12 +121,12 @@ ctl_at(uint8_t *mem, uint64_t bytes, uint32_t index)
  */
 int remote_connect(struct test *t);
 
-/* Disconnects all connections and frees them. Does not destroy the QPs. */
+/* Disconnects and frees all connections. Does not destroy the QPs. */
 void remote_close(struct test *t);
 
 /*
- * Write the local copy of the target's memory to the target, or read the target's memory into it.
- * Do nothing if the target is in this process.
+ * remote_push() writes the local copy of the target's memory to the target. remote_pull() reads the
+ * target's memory into the copy. Both do nothing if the target is in this process.
  */
 void remote_push(struct test *t);
 void remote_pull(struct test *t);
@@ -126,19 +134,24 @@ void remote_pull(struct test *t);
 /* ---- remote_row.c: tests that need work of the target */
 
 /*
- * Sends the parameters of the current test to the target and waits until the target is ready. Sets
- * t->orders to whether the test needs that. Does nothing else if it does not.
+ * Starts the target's part of the current test: sends the parameters to the target and waits until
+ * the target is ready. Sets t->orders to true if the test has such a part. Otherwise only sets
+ * t->orders to false.
  */
 void remote_row(struct test *t);
 
 /*
- * Allows @ops more operations of @p, here and at the target. With @ops 0 the number is not known
- * yet: remote_roll() allows more until it is called with @over.
+ * Allows @ops more operations of @p, in this process and at the target. @ops 0 means that the
+ * number is not known yet. Then each call of remote_roll() allows more operations, until a call
+ * with @over.
  */
 void remote_open(struct pair *p, uint64_t ops);
 void remote_roll(struct test *t, bool over);
 
-/* Copies the counts that the target has written into the flows. @return number of new counts. */
+/*
+ * Copies the counts that the target has written to the flows. @return number of counts that have
+ * changed.
+ */
 unsigned int remote_answers(struct test *t);
 
 /* ---- serve_row.c: the target's part of tests */
@@ -146,20 +159,21 @@ unsigned int remote_answers(struct test *t);
 struct worksite;
 
 /*
- * Creates the site of a connection from a checked hello. Its memory is at @mem: @bytes and control
- * blocks, with @mr. @return 0, or a negative errno.
+ * Creates the target's state of a connection. @hello is checked already. @mem, registered as @mr,
+ * has @bytes bytes of slots and guard bytes, then the control blocks. @return 0, or a negative
+ * errno.
  */
 int worksite_create(struct test *server, const struct remote_hello *hello, uint8_t *mem,
 		    struct bb_mr *mr, struct worksite **out);
-/* Returns its queue pair, which the caller connects. */
+/* Returns the site's queue pair, which the caller connects. */
 struct bb_qp *worksite_qp(struct worksite *site);
-/* Returns its completion queues and memory. */
+/* Returns the test with the site's completion queues and memory. */
 const struct test *worksite_test(const struct worksite *site);
-/* Executes pending work of the test. @return true if there was any. */
+/* Executes pending work of the site's test. @return true if there was any. */
 bool worksite_poll(struct worksite *site);
-/* Returns the number of receives completed and checked. */
+/* Returns the number of receives of the site that were completed and checked. */
 uint64_t worksite_receives(const struct worksite *site);
-/* Returns the number of errors found in receives and sends. */
+/* Returns the number of errors that the site has found in receives and sends. */
 uint64_t worksite_errors(const struct worksite *site);
 void worksite_destroy(struct worksite *site);
 
@@ -170,36 +184,38 @@ struct server;
 struct serve_counts {
 	uint32_t served;  /* connections accepted so far */
 	uint32_t present; /* current connections */
-	uint32_t visits;  /* number of times the last connection has gone */
-	uint16_t port;    /* listening port */
-	/* Some milliseconds old: receives checked, and errors found. */
+	uint32_t visits;  /* number of times that the number of connections has become 0 */
+	uint16_t port;    /* port number of the listener */
+	/* Receives checked, and errors found; both are some milliseconds old. */
 	uint64_t recvs, errors;
 };
 
 /*
- * Listens at t->o.listen and prints the port. Make all calls from one thread, except those marked
- * below for another thread.
- * @return 0, or an exit status after printing the error.
+ * Listens at t->o.listen and prints the port. Make all calls for a server from one thread, except
+ * those marked below. @return 0, or an exit status after printing the error.
  */
 int serve_open(struct test *t, struct server **out);
 
-/* Serves until stopped, or with @until_gone until all clients are gone. Prints the summary. */
+/*
+ * Serves peers until the program is stopped. With @until_gone it also returns when all clients have
+ * disconnected. Prints the summary.
+ */
 void serve_run(struct server *s, bool until_gone);
-/* Returns the number of errors found so far. */
+/* Returns the number of errors that the server has found so far. */
 uint64_t serve_errors(const struct server *s);
-/* Closes the server; connected peers see the connection break. @s may be NULL. */
+/* Closes the server. Connected peers see their connection break. @s may be NULL. */
 void serve_close(struct server *s);
 
-/* Reads the counts. May be called from another thread. */
+/* Returns the server's counts. Any thread may call it. */
 struct serve_counts serve_counted(struct server *s);
 /*
- * Prints the requests of peers since the start of listening. Returns false if the device does not
- * count them.
+ * Prints how many requests of peers the device has executed since the server was opened. Returns
+ * false if the device does not count them.
  */
 bool serve_requests(const struct server *s);
 /*
- * Prints the line of --interval: requests served in the last @seconds. Call it from one thread, the
- * server's own or another.
+ * Prints the line of --interval: the requests executed for peers in the last @seconds. Either the
+ * server's thread or one other thread may call it.
  */
 void serve_interval(struct server *s, FILE *out, double seconds);
 void serve_each(struct server *s,

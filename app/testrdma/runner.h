@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Tests in the background: on EAL's lcores besides the main one or, if there are none, in an extra
- * thread. Each lcore has its own queues and memory, and all run the same test at a time. Instead of
- * running tests, one of them can be the target of other processes.
+ * Runs tests in the background: on EAL's worker lcores or, if there are none, in an extra thread.
+ * Each lcore has its own queues and memory. All lcores run the same test at the same time. Instead
+ * of running tests, one lcore can be the target of other processes.
  *
  * Make all calls from the main thread.
  */
@@ -15,74 +15,79 @@
 
 struct worker;
 
-/* Totals since the first start, or since they were cleared. */
+/* Totals since the first start, or since the last runner_clear(). */
 struct totals {
 	uint64_t ops, verified, errors;
 };
 
 struct runner {
-	struct test *t; /* device, options in force, counts of the run */
+	struct test
+		*t; /* device and options in force; number of passed and failed tests of the run */
 	struct worker *workers;
-	uint32_t n;       /* number of workers created */
-	struct row *row;  /* sums of the current test */
+	uint32_t n;       /* number of workers that exist */
+	struct row *row;  /* sums over all workers for the current test */
 	struct row *last; /* the last finished test */
 	bool running;
-	struct server *server; /* set while it listens; nothing runs then */
+	struct server *server; /* NULL unless the program listens; no tests run while it listens */
 	bool have_last;
 	struct totals past; /* totals of finished tests */
-	/* Over all runs; those of the last run are in t. */
+	/* Numbers of tests in all runs; those of the last run are in t. */
 	uint32_t rows, passed, failed;
 	uint64_t errors, verified;
 };
 
-/* @return 0; -ENOMEM. */
+/* Initializes a runner that uses the device and the options of @t. @return 0; -ENOMEM. */
 int runner_init(struct runner *r, struct test *t);
 
 /*
- * Starts the tests of t->o. Frees queues and memory of an earlier run first.
- * @return 0, or -1 after printing the reason; nothing runs then.
+ * Starts the tests of t->o. First frees queues and memory of an earlier run. @return 0, or -1 after
+ * printing the reason; no test runs then.
  */
 int runner_start(struct runner *r);
 
-/* Continues with the next test if one has finished. @return true if something still runs. */
+/* Starts the next test if one has finished. @return true if a test still runs. */
 bool runner_poll(struct runner *r);
 
-/* Ends the test and the run; waits for the end. */
+/* Stops the current test and the run. Waits until all workers have stopped. */
 void runner_stop(struct runner *r);
 
 /*
- * Starts to serve peers that connect to t->o.listen, in the background. Nothing else may run.
- * @return 0, or -1 after printing the reason.
+ * Starts to serve, in the background, peers that connect to t->o.listen. No test may run. @return
+ * 0, or -1 after printing the reason.
  */
 int runner_listen(struct runner *r);
 
-/* Stops listening, if it does; connected peers see the connection break. */
+/*
+ * Stops listening. Connected peers see their connection break. Does nothing if the program does not
+ * listen.
+ */
 void runner_unlisten(struct runner *r);
 
-/* Frees queues and memory of a finished run; connections end. */
+/* Frees the queues and memory of a finished run and disconnects its connections. */
 void runner_close(struct runner *r);
 
-/* Ends a run and frees everything. */
+/* Stops the run, if there is one, and frees the runner's resources. */
 void runner_free(struct runner *r);
 
-/* Returns the totals so far; those of a running test are some milliseconds old. */
+/* Returns the totals so far. The counts of a running test are some milliseconds old. */
 void runner_totals(const struct runner *r, struct totals *totals);
 
 /*
- * Returns the latencies of the current test, or of the last one. @return false if there are none.
+ * Copies the latencies of the current test, or of the last one, to *@lat. @return false if there
+ * are none.
  */
 bool runner_latency(struct runner *r, struct hist *lat);
 
-/* Clears totals and latencies. */
+/* Clears the totals, and the latencies of the current test. */
 void runner_clear(struct runner *r);
 
 /*
- * Returns the test of worker @i, NULL if there are no more. While it runs, use only its queues and
- * memory, and only calls that any thread may make.
+ * Returns the test of worker @i, NULL if there is no such worker. While the worker runs, use only
+ * the queues and memory of its test, and only with functions that any thread may call.
  */
 struct test *runner_test(const struct runner *r, uint32_t i);
 
-/* Returns the lcore of worker @i: one of EAL's, or that of a registered thread. */
+/* Returns the lcore id of worker @i: an EAL lcore, or the id of a registered thread. */
 unsigned int runner_lcore(const struct runner *r, uint32_t i);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The prompt: commands from a terminal, a pipe or a file. */
+/* A session: executes commands from a terminal, a pipe or a file. */
 #ifndef SESSION_H
 #define SESSION_H
 
@@ -13,11 +13,11 @@
 #define FAULTS           10
 #define FAULT_DIRECTIONS 2
 #define FAULT_VALUE      24
-#define FAULT_OPTION     16 /* longest such option, ",tx_reorder=" */
+#define FAULT_OPTION     16 /* length of the longest device option of a fault, ",tx_reorder=" */
 
 /*
- * By direction, in the order of fault.c; empty if not set. Faults without a direction are in the
- * first row.
+ * Values of the command "fault": per direction, and in the order of kinds[] in fault.c. Empty if
+ * not set. Faults without a direction are in value[0].
  */
 struct faults {
 	char value[FAULT_DIRECTIONS][FAULTS][FAULT_VALUE];
@@ -26,41 +26,41 @@ struct faults {
 struct session {
 	struct test t;
 	struct runner run;
-	struct options set;  /* user settings before validation, for the next start */
-	struct totals shown; /* values at the last statistics */
-	uint64_t shown_at;   /* TSC */
-	uint64_t wait_until; /* TSC; 0 while commands are read */
-	uint32_t wrong;      /* wrong commands of a file, a pipe or the program itself */
-	bool typed;          /* the current command is typed, so the user sees its error */
-	const char *device;  /* without faults */
-	char spec[512];      /* with faults */
+	struct options set;  /* user settings for the next start, before validation */
+	struct totals shown; /* totals at the last line of statistics */
+	uint64_t shown_at;   /* TSC of the last line of statistics */
+	uint64_t wait_until; /* TSC at which the command "wait" ends; 0 if no wait is active */
+	uint32_t wrong;      /* number of wrong commands, except typed ones */
+	bool typed; /* the current command was typed at a terminal, so the user sees its error */
+	const char *device; /* device specification without faults */
+	char spec[512];     /* device specification with faults */
 	struct faults faults;
-	char peer[128];  /* storage for set.connect or set.listen */
-	uint32_t visits; /* while it listens: clients already waited for */
+	char peer[128];  /* string to which set.connect or set.listen points */
+	uint32_t visits; /* number of clients that "wait" has waited for while listening */
 	bool over;
 };
 
 /*
- * Runs a session with the options in @first: commands from their file, then from standard input.
- * @return the exit status.
+ * Runs a session with the options in @first. Executes the commands of their file, then those on
+ * standard input. @return the exit status.
  */
 int session_run(const struct options *first);
 
-/* wrong.c: prints an error of a command; counts it unless the command was typed. */
+/* wrong.c: prints the error of a command. Counts the error unless the command was typed. */
 void session_wrong(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- commands.c */
 
-/* A possible argument of a command. */
+/* A possible argument of a command, for completion and help. */
 struct argument {
 	const char *name;
 	const char *help;
-	const char *const *values; /* known values, NULL-terminated; NULL for free text */
+	const char *const *values; /* possible values, terminated by NULL; NULL for free text */
 };
 
 struct command {
 	const char *name;
-	const char *form; /* syntax of its arguments */
+	const char *form; /* syntax of the command's arguments */
 	const char *help;
 	const struct argument *args; /* terminated by a NULL name; NULL for free text */
 	void (*run)(struct session *s, unsigned int argc, char **argv);
@@ -71,7 +71,7 @@ extern const struct command commands[]; /* terminated by a NULL name */
 /* Executes a command line. */
 void command_line(struct session *s, const char *line);
 
-/* ---- settings.c: set */
+/* ---- settings.c: the command "set" */
 
 extern const struct argument setting_args[];
 void settings_init(void);
@@ -82,7 +82,7 @@ void setting_show(const struct session *s);
 
 extern const struct argument show_args[];
 void show_run(struct session *s, unsigned int argc, char **argv);
-/* Prints the line of set interval: work done, or served, since the last one. */
+/* Prints the line of "set interval": the operations done, or served, since the previous line. */
 void show_interval(struct session *s);
 
 /* ---- show_queues.c */
@@ -98,7 +98,7 @@ void show_errors(struct session *s);
 extern const struct argument fault_args[];
 void fault_run(struct session *s, unsigned int argc, char **argv);
 
-/* ---- complete.c: the commands for rte_cmdline. */
+/* ---- complete.c: instances for rte_cmdline */
 
 struct cmdline_inst;
 struct cmdline_inst **complete_create(struct session *s);

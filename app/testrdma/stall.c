@@ -4,10 +4,10 @@
 /* Handles a stall: asks the device for the cause, prints what is missing, and ends the test. */
 #include "stall.h"
 
-#define ASK_EVERY    10 /* checks of the device per second while nothing completes */
-#define STOP_SECONDS 1  /* time for outstanding operations when the run is stopped */
+#define ASK_EVERY    10 /* checks of the device's events per second while nothing completes */
+#define STOP_SECONDS 1  /* seconds that outstanding operations get to complete after a stop */
 
-/* Fatal events taken by any thread since the program began. __atomic. */
+/* Fatal events that any thread has read since the program began. Accessed with __atomic. */
 static uint32_t dead_devices, dead_cqs;
 
 static void

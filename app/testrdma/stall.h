@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Detection of a phase in which nothing completes any more. */
+/* Detects that a running phase makes no progress: outstanding operations no longer complete. */
 #ifndef STALL_H
 #define STALL_H
 
@@ -9,26 +9,30 @@
 
 /* State checked periodically while a phase runs. */
 struct watch {
-	uint64_t deadline; /* TSC at which rolling spans end */
-	uint64_t moved;    /* time of the last change of count */
-	uint64_t seen;     /* value of count at that time */
-	uint64_t count;    /* number of completions */
-	uint64_t asked;    /* time of the last check of the device's events */
+	uint64_t deadline; /* TSC at which a span without a given number of operations ends */
+	uint64_t moved;    /* TSC of the last change of count */
+	uint64_t seen;     /* value of count when moved was set */
+	uint64_t count;    /* number of completions so far */
+	uint64_t asked;    /* TSC of the last check of the device's events */
 	const char *phase;
 };
 
-/* Call before the queues of @t are used: earlier events do not concern them. */
+/*
+ * Records the events so far, so that only later ones count as a cause of a stall. Call it before
+ * the queues of @t are used.
+ */
 void stall_begin(struct test *t);
 
 /*
- * Returns true if the phase must end: after --patience seconds without a completion, or as soon as
- * an event says that the device or a CQ has failed. Prints the reason and sets t->fatal.
+ * Returns true if the phase must end. That is after --patience seconds without a completion, or at
+ * once if an event reports that the device or a CQ has failed. Prints the reason and sets t->fatal.
  */
 bool stalled(struct test *t, struct watch *w, uint64_t now);
 
 /*
- * Gives up outstanding operations a second after the run was stopped: prints so and sets t->fatal,
- * without an error. Returns false if there is no stop, or the second is not over.
+ * Abandons the outstanding operations one second after the user stopped the run. Then prints that,
+ * sets t->fatal and returns true; counts no error. Returns false if the run was not stopped, or was
+ * stopped less than a second ago.
  */
 bool stall_abandoned(struct test *t, uint64_t now);
 

@@ -4,16 +4,17 @@
 /*
  * Shared by the files of testrdma.
  *
- * A pair is an initiator QP and a target QP, connected to each other through the device. Each side
- * has slots with room for one message each, and guard bytes between them. Operation n of a pair
- * uses slot n modulo the number of slots. A mode that works in both directions has a second pair on
- * the same two QPs, the twin. The twin's initiator is the target of the first pair. The flows of a
- * test are its pairs and twins.
+ * A pair is an initiator QP and a target QP, connected to each other through the device. The
+ * initiator's memory and the target's memory have slots. A slot has room for one message, and guard
+ * bytes separate the slots. Operation n of a pair uses slot n modulo the number of slots. Some
+ * modes work in both directions. For them a second pair, the twin, uses the same two QPs in the
+ * reverse direction: the twin's initiator is the first pair's target. The flows of a test are its
+ * pairs and twins.
  *
- * One test of the table is a struct row: one engine (kind of operation, modes/) and one size. It
- * runs in rounds: prepare the slots, a timed span of operations, verify. Without --verify a single
- * span uses all of the test's time. struct test is the state of one lcore, which runs its part of
- * each test.
+ * A struct row is one test: one engine (type of operation, see modes/) and one message size. The
+ * test runs in rounds. A round prepares the slots, times a span of operations, and verifies the
+ * memory. Without --verify a single span uses all of the test's time. struct test is the state of
+ * one lcore, which runs its share of every test.
  */
 #ifndef TESTRDMA_H
 #define TESTRDMA_H
@@ -31,43 +32,55 @@
 #include "program.h"
 #include "rate.h"
 
-#define GUARD      64   /* bytes before and after each piece of a message */
+#define GUARD      64   /* guard bytes before and after each SGE of a message */
 #define EDGE       4096 /* guard bytes before the first slot, and as many after the last one */
-#define RECV_SLACK 32   /* extra bytes of a receive beyond its message */
+#define RECV_SLACK 32   /* bytes by which a receive's buffer is longer than its message */
 #define POLL_BURST 32
 
 struct test;
 struct pair;
 
-/* One kind of operation, like a forwarding engine of testpmd. */
+/*
+ * One type of operation. As testpmd has a forwarding engine per mode, testrdma has one engine per
+ * type.
+ */
 struct engine {
 	const char *name;
 	const char *help;
-	bool atomic;         /* 8 bytes, aligned; one shared word at the target */
-	bool recv;           /* consumes a receive of the target */
-	bool recv_data;      /* the payload goes to the buffer of that receive */
-	bool to_target;      /* payload goes to the target */
-	bool imm;            /* carries immediate data */
-	bool has_byte_len;   /* its completion has a byte count */
+	bool atomic;    /* operates on 8 aligned bytes; each pair has one such word at the target */
+	bool recv;      /* each operation consumes a receive of the target */
+	bool recv_data; /* the payload goes to the buffer of the consumed receive */
+	bool to_target; /* the payload goes from the initiator to the target */
+	bool imm;       /* the operation has immediate data */
+	bool has_byte_len;   /* the initiator's completion has a byte count */
 	bool two_way;        /* the targets initiate too: each pair has a twin */
 	bool ping_pong;      /* a message is sent after the previous one has arrived */
 	bool mode;           /* combines other operations; not run by default */
-	uint8_t wc_opcode;   /* opcode of its completion */
+	uint8_t wc_opcode;   /* opcode of the initiator's completion */
 	uint8_t recv_opcode; /* opcode of the target's completion */
-	/* Returns the kind of operation @op if kinds differ; otherwise NULL. */
+	/* Returns the engine of operation @op. NULL in engines with a single type of operation. */
 	const struct engine *(*pick)(const struct pair *p, uint64_t op);
-	/* Posts the next @n operations of @p. @return number posted, or a negative errno. */
+	/*
+	 * Posts the next @n operations of @p. @return number of operations posted, or a negative
+	 * errno.
+	 */
 	int (*post)(struct pair *p, uint32_t n);
-	/* Posts the receives of the next @n operations; NULL for one-sided ones. */
+	/*
+	 * Posts the receives for the next @n operations. NULL if the operation consumes no receive.
+	 * @return as post.
+	 */
 	int (*post_recv)(struct pair *p, uint32_t n);
-	/* Initializes state of a test that lasts over its rounds. May be NULL. */
+	/* Initializes the state that all rounds of a test use. May be NULL. */
 	void (*start)(struct pair *p);
-	/* Called before and after operations [first, first + n): fill memory, check memory. */
+	/*
+	 * prepare() fills the memory before operations [first, first + n); verify() checks it after
+	 * them.
+	 */
 	void (*prepare)(struct pair *p, uint64_t first, uint64_t n);
 	void (*verify)(struct pair *p, uint64_t first, uint64_t n);
 	/*
-	 * Returns true if the result of @op has arrived. Called when its completion is seen; with
-	 * recv_data, when the receive's completion is seen.
+	 * Returns true if the result of operation @op is in memory. It is called as soon as the
+	 * initiator's completion was polled or, with recv_data, the completion of the receive.
 	 */
 	bool (*arrived)(struct pair *p, uint64_t op);
 };
@@ -76,86 +89,95 @@ extern const struct engine *const engines[];
 extern const unsigned int nengines;
 const struct engine *engine_find(const char *name, size_t len);
 
-/* Pieces of a message in a slot. */
+/*
+ * Layout of a message in its slot: offset and length of each of its @n parts. In local memory each
+ * part is an SGE.
+ */
 struct layout {
 	uint32_t n;
 	uint32_t stride; /* bytes from one slot to the next */
 	uint32_t off[MAX_SGL], len[MAX_SGL];
 };
 
-/* Memory of one side: EDGE, slots of pair 0, slots of pair 1, ..., EDGE. */
+/*
+ * Memory of all initiators or of all targets: EDGE guard bytes, slots of pair 0, slots of pair 1,
+ * ..., EDGE guard bytes.
+ */
 struct side {
 	const char *name;
 	uint8_t *mem;
 	size_t len;
 	struct bb_mr *mr;
 	struct layout lay; /* layout of the current test */
-	uint8_t *image;    /* contents of an untouched slot */
+	uint8_t *image;    /* expected contents of a slot that no operation has used */
 };
 
 struct pair {
 	struct test *t;
-	struct bb_qp *qp;        /* initiator */
-	struct bb_qp *peer;      /* target; NULL if it is in another process */
+	struct bb_qp *qp;        /* QP of the initiator */
+	struct bb_qp *peer;      /* QP of the target; NULL if the target is in another process */
 	struct bb_conn *conn;    /* connection to the target's process, or NULL */
 	struct side *near, *far; /* memory of the initiator and of the target */
 	uint8_t *local, *remote; /* slot 0 of each side */
-	uint64_t target_delta;   /* difference between addresses in far and those in requests */
+	uint64_t target_delta; /* value to add to an address in far to get the address for a request
+				*/
 	uint32_t target_rkey;
-	bool reverse;      /* a twin, which works in the reverse direction */
-	struct pair *twin; /* NULL if this run has no two-way mode */
-	struct pair *in;   /* pair whose receives complete on the QP that has this pair as user */
+	bool reverse;      /* true for a twin, which works in the reverse direction */
+	struct pair *twin; /* pair of the reverse direction; NULL if the run has no two-way mode */
+	struct pair *in;   /* pair, this one or its twin, whose receives complete on this pair's
+			      initiator QP */
 	/* Used only if the target is in another process (remote.h): */
-	uint32_t orders;   /* outstanding WRITEs to the peer's control block */
-	bool rolling;      /* end advances until the deadline */
-	uint64_t told_end; /* value of end that the other process was last sent */
+	uint32_t orders;   /* number of outstanding WRITEs to the peer's control block */
+	bool rolling;      /* no number of operations is given: end advances until the deadline */
+	uint64_t told_end; /* value of end last sent to the target's process */
 	/* Used with --rate: */
-	uint64_t first;        /* first operation of the span */
-	uint64_t due;          /* do not post operations from this number on yet */
-	uint32_t turn;         /* index of the flow: its operations of the schedule are turn, turn +
-				* nflows, ... */
-	uint32_t turn_of_kind; /* mix: position of the next operation in the order of kinds */
+	uint64_t first; /* first operation of the span */
+	uint64_t due;   /* number of the first operation that is not due yet */
+	uint32_t turn; /* index of the flow; operations turn, turn + nflows, ... of the schedule are
+			  its operations */
+	uint32_t turn_of_kind; /* --op mixed: position of the next operation in test.kinds */
 	uint64_t wr_base;      /* wr_id of operation 0 */
-	uint64_t posted, done; /* number of operations */
-	uint64_t end;          /* do not post operations from this number on */
-	uint64_t sig_at;       /* the operation that makes posted reach it is signalled */
-	uint64_t last_sig;     /* value of posted at the last signalled one */
+	uint64_t posted, done; /* number of operations posted, and completed */
+	uint64_t end;          /* number of the first operation that must not be posted */
+	uint64_t sig_at;       /* value of posted after the next operation to signal */
+	uint64_t last_sig;     /* value of posted after the last signalled operation */
 	uint64_t recv_posted, recv_done;
 	uint32_t slot, recv_slot; /* index for the next operation, and for the next receive */
-	uint64_t word_start;      /* value of an atomic's word before operation 0 */
+	uint64_t word_start;      /* value before operation 0 of the word that atomics change */
 	uint32_t index;
 };
 
 struct result {
-	uint64_t ops, cycles, doorbells; /* totals of the timed spans */
-	uint64_t bytes;                  /* verified */
-	uint64_t guards;                 /* guard bytes verified */
-	uint64_t recvs;                  /* checked receive completions */
+	uint64_t ops, cycles, doorbells; /* totals of all timed spans */
+	uint64_t bytes;                  /* payload bytes that were verified */
+	uint64_t guards;                 /* guard bytes that were verified */
+	uint64_t recvs;                  /* receive completions that were checked */
 	uint64_t rounds;
-	uint64_t kinds[MIX_KINDS]; /* operations of --op mixed, in both phases */
-	uint64_t late;       /* completions polled before their data had arrived, in this round */
-	uint64_t first_late; /* operation of the first late completion */
+	uint64_t kinds[MIX_KINDS]; /* operations per type with --op mixed, in both phases */
+	uint64_t late; /* operations of this round without data in memory at their completion */
+	uint64_t first_late; /* number of the first such operation */
 	uint64_t errors;
-	uint64_t broken;   /* those of errors that are failed completions */
-	uint64_t unposted; /* with --rate: operations that were due and could not be posted */
+	uint64_t broken;   /* failed completions; included in errors */
+	uint64_t unposted; /* operations of --rate that were due but found no room */
 };
 
 struct row {
 	const struct engine *e;
 	uint32_t size;
 	uint32_t slots;                       /* slots per pair */
-	uint32_t window, burst, signal_every; /* after fitting to the slots */
+	uint32_t window, burst, signal_every; /* at most slots */
 	uint64_t rate;                        /* operations per second and lcore; 0 if unlimited */
 	bool use_inline;
-	bool complete;   /* ran to its end */
+	bool complete;   /* true if the test was neither stopped nor abandoned */
 	uint32_t lcores; /* number of lcores in these results */
 	struct result res;
 	struct hist lat; /* TSC cycles */
 };
 
 /*
- * Data that a running test shares with another thread: __atomic, updated every few milliseconds.
- * The asking thread owns the histogram while ask is LIVE_NOTHING.
+ * Data that a running test shares with the main thread. Its fields are accessed with __atomic, and
+ * the test updates them every few milliseconds. The main thread owns the histogram while ask is
+ * LIVE_NOTHING.
  */
 enum live_ask {
 	LIVE_NOTHING,
@@ -166,7 +188,7 @@ enum live_ask {
 struct live {
 	uint64_t ops; /* operations that the test has completed in all its phases */
 	uint64_t bytes, errors;
-	uint32_t ask; /* enum live_ask; set to LIVE_NOTHING when done */
+	uint32_t ask; /* enum live_ask; set to LIVE_NOTHING when the request is executed */
 	uint32_t stop;
 	struct hist lat;
 };
@@ -178,20 +200,20 @@ struct test {
 	struct bb_dev_attr attr;
 	struct bb_pd *pd;
 	struct bb_cq *scq, *rcq;
-	struct side local, remote; /* with a target in another process, remote is a copy of its
-				    * memory */
-	struct bb_cm *cm;          /* NULL if the target is in this process */
-	bool orders;               /* the target, in another process, takes part in the test */
-	struct schedule schedule;  /* with --rate: schedule of the span */
+	struct side local, remote; /* remote: a copy if the target is in another process */
+	struct bb_cm *cm;          /* connection manager; NULL if the target is in this process */
+	bool orders; /* the target is in another process and executes a part of the test */
+	struct schedule schedule; /* with --rate: schedule of the span */
 	struct pair *pairs;
-	struct pair *twins;  /* same number as pairs, or NULL */
+	struct pair *twins;  /* twin of each pair; NULL if the run has no two-way mode */
 	uint32_t npairs;     /* number of pairs created */
 	struct pair **flows; /* flows of the test: pairs, each followed by its twin */
 	uint32_t nflows;
-	uint8_t kinds[MIX_MAX]; /* mixed operations, in order: enum mix_kind */
+	uint8_t kinds[MIX_MAX]; /* types of consecutive operations with --op mixed: enum mix_kind */
 	uint32_t nkinds;
 	uint8_t *scratch;   /* buffer for the expected pattern of one message */
-	uint8_t edge[EDGE]; /* expected contents of the EDGE guard bytes at each end of a memory */
+	uint8_t edge[EDGE]; /* expected contents of the EDGE guard bytes before or after all slots
+			     */
 	struct row *row;    /* current test */
 	uint32_t row_no, nrows;
 	uint64_t started; /* TSC */
@@ -200,11 +222,10 @@ struct test {
 	uint32_t passed, failed;
 	bool fatal;                      /* the queues are unusable */
 	uint64_t stop_seen;              /* TSC at which a stop was first seen; 0 if none */
-	uint32_t dead_devices, dead_cqs; /* stall.c: number of events before the queues were
-					  * created */
-	uint32_t lcore;                  /* owner of the queues, or BB_LCORE_SELF */
-	struct live *live;               /* for tests in the background, else NULL */
-	uint64_t live_at;                /* TSC of its last update */
+	uint32_t dead_devices, dead_cqs; /* events before the queues were created; see stall.c */
+	uint32_t lcore;                  /* lcore that owns the queues, or BB_LCORE_SELF */
+	struct live *live; /* data shared with the main thread; NULL in the foreground */
+	uint64_t live_at;  /* TSC of the last update of live */
 };
 
 /* options.c */
@@ -220,13 +241,16 @@ void test_close_queues(struct test *t);
 void test_close_device(struct test *t);
 
 /* check.c */
-/* Polls completions. @return their number. */
+/* Polls the CQs of all flows and checks the completions. @return number of completions. */
 unsigned int flows_poll(struct test *t);
-/* Check a completion of the initiator's send queue, and of the target's receive queue. */
+/*
+ * send_completed() checks a completion of an initiator's send queue; recv_completed() checks one of
+ * a target's receive queue.
+ */
 void send_completed(struct test *t, const struct bb_wc *wc);
 void recv_completed(struct test *t, const struct bb_wc *wc);
 
-/* modes/mixed.c: adds the operations of each kind in the test to @count. */
+/* modes/mixed.c: adds the number of operations of each type in the current test to @count. */
 void mixed_count(const struct test *t, uint64_t *count);
 
 /* rate.c: starts the schedule of a span, updates the due operations, ends the schedule. */
@@ -236,18 +260,24 @@ void pace_end(struct test *t, uint64_t now);
 
 /* run.c */
 void row_run(struct test *t, struct row *row);
-/* Posts receives and operations for which there is room. */
+/* Posts receives and operations of @p, as many as the queues and the limits of the span allow. */
 void flow_post(struct test *t, struct pair *p);
 void live_update(struct test *t);
 
 /* flow.c */
-/* Returns the operations of the test that are done, in both phases; a round trip counts as one. */
+/*
+ * Returns the number of completed operations of the test, in both phases. A round trip counts as
+ * one.
+ */
 uint64_t flows_done(const struct test *t);
-/* Allows operations up to @end. */
+/*
+ * Sets the limit of a flow: operations with numbers below @end may be posted. All earlier
+ * operations must be complete.
+ */
 void flow_open(struct pair *p, uint64_t end);
 /*
- * Allows operations up to @end while earlier ones are outstanding, the last of which was to be
- * signalled.
+ * Raises the limit of a flow to @end while operations are outstanding. The last operation below the
+ * old limit must be a signalled one.
  */
 void flow_extend(struct pair *p, uint64_t end);
 
@@ -260,7 +290,8 @@ uint64_t op_word(const struct pair *p, uint64_t op);
 void data_prepare(struct pair *p, uint64_t first, uint64_t n);
 void data_verify(struct pair *p, uint64_t first, uint64_t n);
 /*
- * Verifies memory prepared as for a READ: only the first 8 bytes may have changed, on both sides.
+ * Verifies memory that was prepared as for a READ. On both sides only the first 8 bytes may have
+ * changed.
  */
 void data_verify_behind_word(struct pair *p, uint64_t op);
 bool data_arrived(struct pair *p, uint64_t op);
@@ -277,41 +308,53 @@ void report_row(struct test *t, const struct row *row);
 void row_over(struct test *t, const struct row *row);
 /* Prints the progress of a test in the foreground, and with --interval the statistics. */
 void report_progress(struct test *t, const char *phase);
-/* Returns the output for lines of --interval: not mixed with CSV output. */
+/*
+ * Returns the output for the lines of --interval. With CSV it is stderr, so that the CSV on stdout
+ * has no other lines.
+ */
 static inline FILE *
 interval_out(const struct options *o)
 {
 	return o->csv ? stderr : stdout;
 }
-/* Prints a line of --interval: work done since the last one. */
+/* Prints a line of --interval: the operations done since the previous line. */
 void interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors);
 void report_summary(struct test *t);
 
 /* fail.c */
-#define FAILS_SHOWN 5 /* errors of a row that are printed; the others are counted */
-/* Counts an error of the row and prints it, after the program's name and the row. */
+#define FAILS_SHOWN 5 /* errors of a test that are printed; further ones are only counted */
+/*
+ * Counts an error of the current test. Prints it after the program's name and the test, up to
+ * FAILS_SHOWN.
+ */
 void report_fail(struct test *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Records whether the line of progress is on the screen. */
+/* Records whether the progress line is on the screen without a newline. */
 void progress_open(bool open);
-/* Clears that line, before anything else is printed. */
+/* Clears the progress line. Call it before anything else is printed. */
 void progress_clear(void);
 
-/* json.c: returns 0, or -1 if the file cannot be written. */
+/* json.c. All functions with a result return 0, or -1 if the file cannot be written. */
 int json_open(const char *path);
 void json_start(const struct test *t);
 void json_row(const struct test *t, const struct row *row);
 int json_close(const struct test *t, int status);
 
-/* Figures of a test for table, CSV and JSON. */
+/* Figures of a test that table, CSV and JSON show. */
 struct figures {
 	double seconds, mops, gbytes_per_s, cycles_per_op, doorbells_per_op;
 	double p50, p99, p999, max, min, mean; /* ns */
 };
-/* Returns what the latencies measure: "operation", "round trip", "intended start". */
+/*
+ * Returns the name of the time that the latencies measure: "operation", "round trip", or "intended
+ * start".
+ */
 const char *row_latency_of(const struct row *row);
 void row_figures(const struct test *t, const struct row *row, struct figures *f);
 
-/* Returns true if the test must stop. The main thread gets signals and informs the others. */
+/*
+ * Returns true if the test must stop. Only the main thread gets signals; it stops the other threads
+ * through live->stop.
+ */
 static inline bool
 test_stopping(const struct test *t)
 {
@@ -319,17 +362,20 @@ test_stopping(const struct test *t)
 			       : __atomic_load_n(&t->live->stop, __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- inlines for the engines */
+/* ---- Inline functions for the engines */
 
-/* wr_id: test, pair and operation, so that a wrong completion is detected. */
+/*
+ * A wr_id contains the test, the pair and the operation, so that a completion of another operation
+ * is detected.
+ */
 #define WR_RECV          (UINT64_C(1) << 63)
-#define WR_ORDER         UINT64_MAX       /* remote.h */
+#define WR_ORDER         UINT64_MAX       /* WRITE to a control block (remote.h) */
 #define WR_COPY          (UINT64_MAX - 1) /* copy of the target's memory */
 #define WR_ID(row, pair) ((uint64_t)((row)&0xff) << 55 | (uint64_t)(pair) << 40)
 
 /*
- * Returns how many of the next @n > 0 operations may be posted up to the next signalled one, or to
- * the last slot.
+ * Returns how many of the next @n operations can be posted in consecutive slots without passing the
+ * next operation to signal. @n is greater than 0.
  */
 static inline uint32_t
 pair_run(const struct pair *p, uint32_t n)
@@ -342,8 +388,8 @@ pair_run(const struct pair *p, uint32_t n)
 }
 
 /*
- * Advances after @n <= pair_run() operations were posted. One in signal_every is signalled, and the
- * last one.
+ * Updates the pair after @n operations were posted; @n is at most pair_run(). One operation in
+ * signal_every is signalled, and also the last operation.
  */
 static inline void
 pair_advance(struct pair *p, uint32_t n)
@@ -362,7 +408,7 @@ pair_advance(struct pair *p, uint32_t n)
 		p->slot = 0;
 }
 
-/* Builds the gather list of a slot; @pieces is that of the side's layout. */
+/* Builds the SGEs of a slot. @pieces is the number of SGEs in the side's layout. */
 static inline void
 slot_sges(const struct side *s, const uint8_t *base, uint32_t slot, struct bb_sge *sge,
 	  uint32_t pieces)
@@ -385,21 +431,21 @@ flow_finished(const struct pair *p)
 	return !p->rolling && p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
 }
 
-/* Returns the address of the first piece of a slot. */
+/* Returns the address of the first byte of the message in a slot. */
 static inline uint64_t
 slot_addr(const struct side *s, const uint8_t *base, uint32_t slot)
 {
 	return (uint64_t)(uintptr_t)base + (uint64_t)slot * s->lay.stride + s->lay.off[0];
 }
 
-/* Returns the address of a target's slot for a request. */
+/* Returns the address of a target's slot, as a request must name it. */
 static inline uint64_t
 target_addr(const struct pair *p, uint32_t slot)
 {
 	return slot_addr(p->far, p->remote, slot) + p->target_delta;
 }
 
-/* Returns the kind of operation @op of a pair. */
+/* Returns the engine of operation @op of a pair. */
 static inline const struct engine *
 op_engine(const struct pair *p, uint64_t op)
 {
@@ -408,7 +454,7 @@ op_engine(const struct pair *p, uint64_t op)
 	return e->pick != NULL ? e->pick(p, op) : e;
 }
 
-/* Returns the immediate data of an operation, in network order. */
+/* Returns the immediate data that operation @op sends, in network byte order. */
 static inline uint32_t
 op_imm(const struct pair *p, uint64_t op)
 {

@@ -16,36 +16,38 @@ extern const struct engine engine_fetch_add, engine_cmp_swap;
 extern const struct engine engine_send, engine_send_imm;
 extern const struct engine engine_pingpong, engine_mixed, engine_bidirectional;
 
-/* Posts of WRITEs, SENDs and receives, also for the modes that combine operations. */
+/*
+ * Functions that post WRITEs, SENDs and receives. The modes that combine operations use them too.
+ */
 int write_post(struct pair *p, uint32_t n);
 int send_post(struct pair *p, uint32_t n);
 int send_post_recv(struct pair *p, uint32_t n);
 
 /*
- * Declares a function that posts one request, with the library's inline functions flattened into
- * it. In a file with several posts the compiler would otherwise call them, and their arguments
- * would not be constants.
+ * Declares a function that posts one request. The library's inline functions are flattened into it.
+ * Otherwise the compiler would call them in a file with several posts, and their arguments would
+ * not be constants.
  */
 #define POST_ONE static inline __attribute__((flatten)) int
 
-/* The request for an operation. */
+/* Fields of the request for one operation. */
 struct request {
 	struct bb_qp *qp;
 	uint64_t op, wr_id;
-	const struct bb_sge *sge; /* the local slot */
+	const struct bb_sge *sge; /* SGEs of the local slot */
 	uint32_t pieces;          /* number of SGEs */
 	uint32_t size;            /* size of the test's messages */
 	uint64_t raddr;           /* address of the target's slot with the same index */
 	uint32_t rkey, flags;
-	const uint8_t *kind; /* enum mix_kind of the operation; valid only in mixed tests */
+	const uint8_t *kind; /* type of the operation, enum mix_kind; valid only in mixed tests */
 };
 
-/* Posts a request. Returns what the functions of bb_post.h return. */
+/* Posts a request. Returns 0 or a negative errno, as the functions of bb_post.h do. */
 typedef int (*post_one_fn)(const struct pair *p, const struct request *rq);
 
 /*
- * Returns the result of a burst: @rc is the result of the last of @done posts. A full queue is not
- * an error.
+ * Returns the result of a burst of posts. @done posts succeeded, and the last attempt returned @rc.
+ * A full queue is not an error, so the result is then @done.
  */
 static inline int
 burst_result(int rc, uint32_t done)
@@ -54,8 +56,8 @@ burst_result(int rc, uint32_t done)
 }
 
 /*
- * Posts operations in consecutive slots. At most the last operation is signalled. The values of the
- * next operation stay in registers: reading them from the pair each time cost as much as the post.
+ * Posts operations in consecutive slots. Signals at most the last one. Keeps the values of the next
+ * operation in registers, because reading them from the pair each time cost as much as the post.
  */
 static __rte_always_inline uint32_t
 post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
@@ -93,7 +95,10 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 	return k;
 }
 
-/* Posts up to @n requests of @pieces SGEs each. The loop is shorter if @pieces is a constant. */
+/*
+ * Posts up to @n requests of @pieces SGEs each. If @pieces is a constant, the compiler makes a
+ * shorter loop.
+ */
 static __rte_always_inline int
 post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
 {
@@ -131,8 +136,9 @@ inline_data(const struct request *rq)
 }
 
 /*
- * As post_each(), for requests with inline data, which have one SGE. Calls @one8 for messages of 8
- * bytes. Most applications post a constant length, and the library's code is then shorter.
+ * Does the same as post_each() for requests with inline data, which have one SGE. Calls @one8 for
+ * messages of 8 bytes. There the length is a constant, as in most applications, so the library's
+ * code is shorter.
  */
 static __rte_always_inline int
 post_each_inline(struct pair *p, uint32_t n, post_one_fn one, post_one_fn one8)
