@@ -57,13 +57,13 @@
 #define SOFT_UAR_PAGE       4096
 #define SOFT_ARM_OFFSET     0x20  /* arm register of CQs (libmlx5: MLX5_CQ_DOORBELL) */
 #define SOFT_BF_OFFSET      0x800 /* first doorbell register of the page; the second is at 0xa00 */
-#define SOFT_BF_HALF        256   /* bytes of a half of a register */
+#define SOFT_BF_HALF        256   /* bytes of one half of a register */
 #define SOFT_LOG_MAX_KLM    7     /* log2 of the entries of an indirect key */
-#define SOFT_INDIRECTION    4     /* largest depth of keys that refer to keys [A] */
+#define SOFT_INDIRECTION    4     /* largest depth of nested keys [A] */
 
-#define SOFT_MAX_DEVS   16   /* soft0 to soft15 */
-#define SOFT_QPC_BYTES  0xe8 /* qpc in mlx5_ifc.h */
-#define SOFT_RMPC_BYTES 0xf0 /* rmpc in mlx5_ifc.h */
+#define SOFT_MAX_DEVS   16   /* largest number of devices: soft0 to soft15 */
+#define SOFT_QPC_BYTES  0xe8 /* bytes of the QP context: qpc in mlx5_ifc.h */
+#define SOFT_RMPC_BYTES 0xf0 /* bytes of the RMP context: rmpc in mlx5_ifc.h */
 
 struct soft_dev;
 struct soft_engine;
@@ -78,64 +78,65 @@ struct soft_link_ops;
 struct soft_netif;
 void soft_wire_destroy(struct soft_wire *w);
 /*
- * Returns the PSNs of the next packet out and in, for QUERY_QP. Call with the engine's lock held.
+ * Returns in *out the PSN of the next packet to send, and in *in the PSN of the next packet
+ * expected. For QUERY_QP. Call with the engine's lock held.
  */
 void soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in);
 
 /* Layout of an indirect key over the memory of other keys. */
 enum soft_xlt_kind {
-	SOFT_XLT_LIST,    /* pieces one after the other (KLM) */
-	SOFT_XLT_FIXED,   /* pieces of 2^log_entity bytes (KSM) */
+	SOFT_XLT_LIST,    /* entries of any length, one after the other (KLM) */
+	SOFT_XLT_FIXED,   /* entries of 2^log_entity bytes each (KSM) */
 	SOFT_XLT_STRIDED, /* blocks of a repeating pattern */
 };
 
 /* One entry of an indirect key. */
 struct soft_xlt {
 	uint64_t addr;
-	uint64_t len; /* bytes of a piece; LIST and STRIDED only */
+	uint64_t len; /* bytes of this entry; LIST and STRIDED only */
 	uint32_t key;
 	uint32_t stride;
 };
 
 /*
- * Extension of an indirect key. Without UMR it is immutable. With UMR an engine changes it in
- * place, under soft_dev.umr_lock. The gate must be closed and no user inside. So an access that
- * began with the old layout has ended when the UMR or the invalidation completes. A change that
- * finds a user inside leaves the gate open and is retried: it is made completely or not at all.
+ * Extension of an indirect key. Without UMR the key never changes. With UMR an engine changes the
+ * key in place, under soft_dev.umr_lock, after it has closed the gate and only if no user is
+ * inside. So an access with the old layout has ended when the UMR or the invalidation completes. If
+ * a user is inside, the engine opens the gate and retries the whole change later.
  */
 struct soft_indirect {
-	uint32_t gate; /* number of users, or-ed with SOFT_GATE_CLOSED; __atomic */
+	uint32_t gate; /* count of users inside, or-ed with SOFT_GATE_CLOSED; __atomic */
 	bool umr, en_rinval;
-	bool free;       /* unusable until a UMR changes it */
-	uint8_t mw_type; /* 1, 2: created by ibv_alloc_mw(); 0: no window */
+	bool free;       /* the key is unusable until a UMR changes it */
+	uint8_t mw_type; /* 1 or 2: type of a window from ibv_alloc_mw(); 0: the key is not a window
+			  */
 	bool lw, rr, rw, atomic;
 	enum soft_xlt_kind kind;
-	uint32_t qpn; /* QP that may use it; BB_MKEY_ANY_QP: any QP */
+	uint32_t qpn; /* QP that may use the key; BB_MKEY_ANY_QP: any QP */
 	uint64_t start, len;
-	uint64_t round;  /* STRIDED: bytes of one round of all blocks */
+	uint64_t round;  /* STRIDED: bytes of one repetition of the pattern */
 	uint32_t repeat; /* STRIDED: repetitions of the pattern */
 	uint32_t log_entity;
 	struct soft_mkey *bound; /* MR to which a window is bound */
-	uint32_t n, cap;         /* entries used and allocated; the head of a pattern takes one
-				  * of cap */
+	uint32_t n, cap;         /* entries used and allocated; a strided pattern needs one more */
 	struct soft_xlt x[];
 };
 #define SOFT_GATE_CLOSED 0x80000000u
 
 /*
- * Special access through a direct key. Such a key has len 0. So the check for plain keys fails for
- * it at no extra cost, and soft_mem_refuse() handles it.
+ * Special access through a direct key. The key's field len is 0, so that the check for plain keys
+ * fails for the key at no extra cost. soft_mem_refuse() then handles the key.
  */
 enum soft_detour {
 	SOFT_DETOUR_NONE,
-	SOFT_DETOUR_PAGED,   /* ON_DEMAND: only peers use it, and any page may be missing */
+	SOFT_DETOUR_PAGED,   /* ON_DEMAND: any page may be missing; only peers use the key */
 	SOFT_DETOUR_RELAXED, /* RELAXED_ORDERING: writes of peers become visible in any order */
 };
 
 /*
- * Registered memory, or an indirect key. Immutable once published in soft_dev.mkeys, except for the
- * count of windows. UMR may also change the low byte of a key. An indirect key has len 0 here, so
- * that the check for direct keys always fails.
+ * Registered memory, or an indirect key. Immutable once published in soft_dev.mkeys, except that
+ * UMR may change the low byte of the key, and "windows" counts. An indirect key has len 0, so that
+ * the check for direct keys always fails.
  */
 struct soft_mkey {
 	uint32_t key; /* index << 8 | variant */
@@ -144,39 +145,41 @@ struct soft_mkey {
 	uint64_t len;
 	uint8_t *base; /* process address of the first byte */
 	bool lw, rr, rw, atomic;
-	bool mw_bind;               /* windows may be bound to it */
-	uint32_t windows;           /* number of bound windows; under soft_dev.umr_lock */
-	struct soft_indirect *ind;  /* NULL for a direct key */
-	const struct mlx5_obj *obj; /* object of CREATE_MKEY */
+	bool mw_bind;              /* memory windows may be bound to the key */
+	uint32_t windows;          /* number of windows bound to the key; under soft_dev.umr_lock */
+	struct soft_indirect *ind; /* NULL for a direct key */
+	const struct mlx5_obj *obj; /* handle that CREATE_MKEY returned */
 	enum soft_detour detour;
-	uint64_t detour_len; /* len of a key with a detour */
+	uint64_t detour_len; /* length of the memory; valid only with a detour */
 };
 
 /* Mapping of a dma-buf; start is NULL if there is none. */
 struct soft_map {
 	uint8_t *start;
 	size_t len;
-	uint8_t *base; /* first byte of the requested range */
+	uint8_t *base; /* process address of the first byte of the requested range */
 };
 
-/* A umem: memory that the device may read and write for rings and records. */
+/*
+ * A umem: memory of the process that the device may read and write, for rings and doorbell records.
+ */
 struct soft_umem {
 	struct mlx5_umem pub;
 	uint8_t *base;
 	uint64_t len;
-	uint64_t pgsz; /* page size chosen from the bitmap */
+	uint64_t pgsz; /* page size in bytes, chosen from the caller's bitmap */
 	bool writable;
-	uint32_t refs; /* objects that use it */
+	uint32_t refs; /* number of objects that use the umem */
 	struct soft_ctx *ctx;
-	struct soft_map map; /* mapping if the umem is a dma-buf */
+	struct soft_map map; /* mapping of the dma-buf, if the umem is one */
 };
 
 /* A register page, mapped by one or two struct mlx5_uar. */
 struct soft_uar_page {
 	uint32_t id;
-	uint8_t *base;   /* the page, SOFT_UAR_PAGE bytes */
-	uint32_t allocs; /* mlx5_uar handles of this page */
-	uint32_t refs;   /* QPs and CQs that use it */
+	uint8_t *base;   /* address of the page, SOFT_UAR_PAGE bytes */
+	uint32_t allocs; /* number of mlx5_uar handles of this page */
+	uint32_t refs;   /* number of QPs and CQs that use the page */
 	bool bf;
 	struct soft_engine *engine;
 	struct soft_ctx *ctx;
@@ -185,10 +188,10 @@ struct soft_uar_page {
 	LIST_ENTRY(soft_uar_page) link;
 };
 
-/* soft_cq.flags: reasons for the slow path of a CQE. */
+/* Flags of soft_cq.flags. If any is set, writing a CQE takes the slow path. */
 enum {
-	SOFT_CQ_SHARED = 1 << 0, /* several engines write CQEs, under the CQ's lock */
-	SOFT_CQ_ARMED = 1 << 1,  /* an event is requested */
+	SOFT_CQ_SHARED = 1 << 0, /* several engines write CQEs, so each takes the CQ's lock */
+	SOFT_CQ_ARMED = 1 << 1,  /* the application has requested an event */
 	SOFT_CQ_ZIP = 1 << 2,    /* similar CQEs are compressed */
 	SOFT_CQ_DEFECT = 1 << 3, /* the device has a seeded defect */
 };
@@ -196,47 +199,47 @@ enum {
 /*
  * A CQ. The fields from pi on belong to the data path and are zeroed at creation. A CQ is armed
  * through its UAR page, and the engine of that page writes its CQEs without a lock. When a QP of
- * another engine is attached, SOFT_CQ_SHARED is set and stays set. All engines then take the CQ's
- * lock to write CQEs.
+ * another engine is attached, SOFT_CQ_SHARED is set for good. Every engine then takes the CQ's lock
+ * to write a CQE.
  */
 struct soft_cq {
 	uint32_t cqn;
 	struct soft_uar_page *uar;
 	struct soft_umem *umem, *db_umem;
 	uint8_t *buf;
-	uint32_t *dbrec; /* word 0 consumer index, word 1 arm */
+	uint32_t *dbrec; /* word 0: consumer index; word 1: arm request */
 	uint32_t log_size;
 	uint32_t eqn;
-	uint32_t refs; /* QPs that use the CQ */
+	uint32_t refs; /* number of QPs that use the CQ */
 	struct mlx5_obj *obj;
 	LIST_HEAD(, soft_comp_sub) subs; /* subscriptions of channels (soft_channel.c), under
 					  * soft_ctl.event_lock */
-	uint16_t mod_count, mod_period;  /* CQEs and us; written under the engine's and the CQ's
-					  * lock */
+	uint16_t mod_count,
+		mod_period; /* CQEs, us; written under both the engine's and CQ's lock */
 	/* Data path. */
 	uint32_t pi;        /* CQEs written since creation */
 	uint32_t ci_seen;   /* consumer index when the doorbell record was last read */
 	uint32_t flags;     /* SOFT_CQ_*; __atomic */
 	uint32_t sol_pi;    /* value of pi after the last CQE that is solicited or an error */
 	bool error;         /* the CQ has overrun: the device writes no further CQE */
-	bool arm_solicited; /* the pending arming asks for solicited completions only */
-	bool fired;         /* an event was raised; fired_sn is the number of its arming */
+	bool arm_solicited; /* the pending arm asks for solicited completions only */
+	bool fired;         /* an event was raised; fired_sn is the number of its arm request */
 	uint8_t fired_sn;   /* valid if fired */
-	uint8_t arm_sn;     /* number of the pending arming */
-	uint32_t arm_ci;    /* consumer index of the arming, in the units of pi */
-	uint32_t arm_seen;  /* arm record last handled, big endian */
+	uint8_t arm_sn;     /* sequence number of the pending arm request */
+	uint32_t arm_ci;    /* consumer index of the arm request, in the units of pi */
+	uint32_t arm_seen;  /* arm request last handled, big endian */
 	uint32_t scan_slot; /* index among the CQs of the UAR page */
 	bool moderated;     /* on the engine's list of moderated CQs */
 	uint64_t due;       /* TSC deadline of a moderated event, 0 if none is pending */
 	TAILQ_ENTRY(soft_cq) mod;
-	struct soft_zip *zip; /* SOFT_CQ_ZIP only */
+	struct soft_zip *zip; /* compression state; SOFT_CQ_ZIP only */
 	TAILQ_ENTRY(soft_cq) zips;
 	rte_ticketlock_t lock;
 };
 
 /*
  * A receive queue that QPs share (RMP). Engines reach it only through its QPs, which are destroyed
- * before it. Fields after "lock" are protected by it.
+ * first. The fields after "lock" are protected by that lock.
  */
 struct soft_rmp {
 	uint32_t rmpn;
@@ -245,28 +248,28 @@ struct soft_rmp {
 	struct soft_pd *pd;
 	struct soft_umem *umem, *db_umem;
 	uint8_t *buf;
-	uint32_t *dbrec;               /* one word: WQEs posted */
+	uint32_t *dbrec;               /* doorbell record, one word: number of WQEs posted */
 	uint32_t log_size, log_stride; /* log2 of the WQEs, and of the bytes of a WQE */
 	uint32_t head_bytes;           /* bytes before a WQE's scatter list: 16 or 0 */
-	bool list;                     /* linked by next_wqe_index; otherwise cyclic */
-	uint32_t refs;                 /* QPs that use the RMP */
+	bool list;                     /* WQEs are linked by next_wqe_index; else cyclic */
+	uint32_t refs;                 /* number of QPs that use the RMP */
 	struct mlx5_obj *obj;
 	uint8_t ctx[SOFT_RMPC_BYTES]; /* context at creation, for QUERY_RMP */
 	rte_ticketlock_t lock;
-	uint16_t head;  /* next WQE to take */
-	uint16_t taken; /* WQEs taken since creation */
-	uint32_t lwm;   /* limit, 0 if not armed */
+	uint16_t head;  /* index of the next WQE to consume */
+	uint16_t taken; /* number of WQEs consumed since creation */
+	uint32_t lwm;   /* low watermark that raises an event, 0 if not armed */
 	bool error;
 };
 
 enum soft_qp_wait {
 	SOFT_WAIT_NONE,
-	SOFT_WAIT_RNR,  /* waits until deadline, then retries the WQE */
-	SOFT_WAIT_ACK,  /* no answer will arrive: waits until deadline, then retries */
-	SOFT_WAIT_PEER, /* another engine is working on the request */
+	SOFT_WAIT_RNR,  /* waits for the RNR timer until deadline, then retries the WQE */
+	SOFT_WAIT_ACK,  /* no response will arrive: waits until deadline, then retries the WQE */
+	SOFT_WAIT_PEER, /* another engine is executing the request */
 };
 
-/* Stored result of an atomic, for a duplicate of it. */
+/* Stored result of an atomic. A repeated atomic gets this result and is not executed again. */
 struct soft_replay {
 	uint64_t old;
 	uint32_t psn;
@@ -296,18 +299,19 @@ struct soft_qp {
 	struct soft_cq *scq, *rcq;
 	struct soft_umem *wq_umem, *db_umem;
 	uint8_t *sq;
-	uint32_t log_sq; /* log2 of the blocks */
+	uint32_t log_sq; /* log2 of the 64-byte blocks */
 	uint8_t *rq;
-	uint32_t log_rq, log_rq_stride; /* log2 of the WQEs, and of the bytes of a WQE (not minus
-					 * 4, as in the mailbox) */
+	uint32_t log_rq, log_rq_stride; /* log2 of the WQEs, and of the bytes of a WQE (not minus 4,
+					   as in the mailbox) */
 	bool has_sq, has_rq;
-	struct soft_rmp *rmp; /* source of receives instead of a receive queue, NULL if none */
-	bool cs_req, cs_res;  /* data of up to 32 bytes is written into the CQE */
-	uint32_t *dbrec;      /* word 0 receive, word 1 send */
+	struct soft_rmp *rmp; /* supplies the receives; NULL if the QP has a receive queue */
+	bool cs_req, cs_res;  /* payload of up to 32 bytes goes into the CQE: of a request, of a
+				 receive */
+	uint32_t *dbrec;      /* word 0: receive queue; word 1: send queue */
 	uint32_t counter_set;
 	struct mlx5_obj *obj;
 
-	/* Set by transitions. */
+	/* Set by state transitions. */
 	struct soft_dev *peer_dev; /* the device that owns the destination GID or LID */
 	uint32_t remote_qpn;
 	uint32_t q_key; /* UD only */
@@ -320,7 +324,7 @@ struct soft_qp {
 
 	/* Requester; belongs to the engine, except that RTR2RTS sets sq_psn. */
 	uint16_t sq_pi; /* producer index from the doorbell record */
-	uint16_t sq_ci; /* next WQE to execute */
+	uint16_t sq_ci; /* index of the next WQE to execute */
 	uint32_t sq_psn;
 	uint32_t retries_left, rnr_left;
 	uint32_t reads_in_burst;
@@ -329,14 +333,14 @@ struct soft_qp {
 	/* Key that the last UMR changed, 0 if none. WQEs up to umr_end had been posted by then. */
 	uint32_t umr_index;
 	uint16_t umr_end;
-	uint8_t comm_est; /* in RTR: COMM_EST was raised */
-	uint8_t queued;   /* list of the engine that "run" is on */
+	uint8_t comm_est; /* COMM_EST was raised in the current RTR state */
+	uint8_t queued;   /* run list of the QP, linked by "run": SOFT_Q_* */
 	bool in_err;      /* on the engine's list of QPs in ERR, linked by "err" */
 	bool has_failed;  /* on the list of QPs that failed in this turn, linked by "err" */
 	bool bf_differs;  /* WQE bf_idx is in bf_copy and differs from the ring: soft_bf.h */
-	bool early_cqe;   /* for SOFT_DEFECT_EARLY_CQE */
-	uint8_t cs_len;   /* bytes of cs_data to write into the next CQE; set by the engine that
-			   * answers */
+	bool early_cqe;   /* state of the defect SOFT_DEFECT_EARLY_CQE */
+	uint8_t cs_len;   /* bytes of cs_data for the next CQE; set by the engine that executes the
+			     request */
 	uint16_t bf_idx;
 	uint32_t gen;         /* generation, new at attach and at 2RST: identifies this use of
 			       * the QP number */
@@ -348,44 +352,48 @@ struct soft_qp {
 	uint32_t scan_slot;  /* index in the scan table of the UAR page */
 
 	/*
-	 * Responder. The owning engine writes rq_ci; the one connected requester writes epsn and
-	 * replays. INIT2RTR sets epsn.
+	 * Responder. The owning engine writes rq_ci. The engine of the one connected requester
+	 * writes epsn and replay. INIT2RTR sets epsn.
 	 */
 	uint16_t rq_ci;
-	uint16_t rmp_idx; /* if rmp_holds: WQE of the RMP that is taken and has no CQE yet */
+	uint16_t rmp_idx; /* valid if rmp_holds: consumed WQE of the RMP, without a CQE yet */
 	bool rmp_holds;
 	uint32_t epsn;
 	struct soft_replay replay[SOFT_REPLAYS];
 	uint32_t replay_next;
 
-	struct soft_wire *wire;  /* set on a port: the RoCEv2 engine runs the QP */
+	struct soft_wire *wire;  /* set on a port, where the RoCEv2 engine runs the QP */
 	struct bb_roce_qp *roce; /* QP of the RoCEv2 engine */
 
-	/* Belongs to the control path: the context as accepted so far, for QUERY_QP. */
+	/* Context that commands have set so far, for QUERY_QP; belongs to the control path. */
 	uint8_t qpc[SOFT_QPC_BYTES];
 	uint8_t cs_data[32]; /* data for the next CQE, cs_len bytes */
 
-	/* Retransmitted requests since creation, for soft_telemetry.c; belong to the engine. */
+	/*
+	 * Numbers of retransmitted requests since creation, for soft_telemetry.c; belong to the
+	 * engine.
+	 */
 	uint64_t retries, rnr_retries;
 
-	/* Copy of a WQE, see bf_differs; belongs to the engine. Not written while wait is set. */
+	/*
+	 * Copy of a WQE, valid if bf_differs; belongs to the engine. Not written while "wait" is
+	 * set.
+	 */
 	uint8_t bf_copy[SOFT_BF_HALF];
 };
 
 #define SOFT_MAX_COUNTER_SETS 256
 
-/*
- * Operations of a link that let other processes use the device's keys. Called under soft_dev.lock.
- */
+/* Operations of a link that publishes keys to other processes. Called under soft_dev.lock. */
 struct soft_share_ops {
 	/* Called when a key was added to the table: publishes it if peers may use it. */
 	void (*key_add)(struct soft_dev *dev, const struct soft_mkey *m);
 	/*
-	 * Called when a key was removed from the table. Returns true if it was published; then call
-	 * wait().
+	 * Called when a key was removed from the table. Returns true if the key was published. The
+	 * caller must then call wait().
 	 */
 	bool (*key_del)(struct soft_dev *dev, uint32_t id);
-	/* Returns when no peer uses a key any more that is not published now. */
+	/* Waits until no peer uses a key that was withdrawn before the call. */
 	void (*wait)(struct soft_dev *dev);
 };
 
@@ -412,20 +420,19 @@ struct soft_dev {
 	uint32_t active_mtu; /* as in qpc.mtu: 128 << active_mtu bytes */
 	uint16_t lid;
 	bool port_down;
-	bool dead;               /* the device has died: soft_fault.c; __atomic */
-	uint64_t fault_requests; /* number of requests, counted only with option fault; __atomic */
-	bool odp;                /* on-demand paging works */
+	bool dead;               /* the device has died, so commands fail: soft_fault.c; __atomic */
+	uint64_t fault_requests; /* requests executed, counted only with option fault; __atomic */
+	bool odp;                /* the kernel supports on-demand paging */
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_congestion cong;
 	uint64_t lost[SOFT_LOSTS]; /* dropped packets, by enum soft_lost; __atomic */
 	struct soft_flap flap;
 	uint64_t virtual_tsc;             /* current time with option virtual_time; __atomic */
-	struct soft_capture *capture;     /* NULL if off */
+	struct soft_capture *capture;     /* capture of packets, NULL if off */
 	struct soft_engine *engine;       /* engine of progress=lcore or thread; NULL with inline */
-	const struct soft_link_ops *link; /* link that sends packets; NULL if the device sends
-					   * none */
+	const struct soft_link_ops *link; /* link that sends packets, NULL if none */
 	struct soft_shm *shm; /* set with option shm while there is an engine, else NULL */
-	const struct soft_share_ops *share; /* NULL if no other process uses its keys */
+	const struct soft_share_ops *share; /* publishes keys to processes, NULL if not shared */
 	struct soft_netif *netif;           /* set with option port */
 	struct soft_ctl *ctl;               /* state of the control path: id allocators and
 					     * others */
@@ -439,13 +446,13 @@ void soft_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf
 /* ---- Control path, called by the data path */
 
 /*
- * Returns the device that has an address, among all that were ever opened; NULL if none. Takes no
- * lock. The device's QP shows whether it is open and has that kind of port.
+ * Returns the device that has address @gid, among all ever opened; NULL if none. Takes no lock. The
+ * device may be closed, or its port of another type; its QP shows both.
  */
 struct soft_dev *soft_dev_peek_gid(const uint8_t gid[16]);
 struct soft_dev *soft_dev_peek_lid(uint16_t lid);
 
-/* Returns true if the GID is all zeros: an empty entry, which no device has. */
+/* Returns true if the GID is all zeros: an unused table entry, which names no device. */
 static inline bool
 soft_gid_empty(const uint8_t gid[16])
 {
@@ -454,7 +461,7 @@ soft_gid_empty(const uint8_t gid[16])
 	return memcmp(gid, none, sizeof(none)) == 0;
 }
 
-/* Returns the key, NULL if there is none. Valid while the engine holds its lock. */
+/* Returns the entry of @key, NULL if none. Valid while the engine holds its lock. */
 static inline const struct soft_mkey *
 soft_mkey_find(const struct soft_dev *dev, uint32_t key)
 {
@@ -490,26 +497,29 @@ void soft_dev_port_set(struct soft_dev *dev, bool up);
 void soft_channel_fire(struct soft_dev *dev, struct soft_cq *cq);
 
 /*
- * ---- Data path, called by the control path with soft_dev.lock held. These functions take no
- * memory from EAL's heap: mr_reg takes soft_dev.lock inside EAL's memory callbacks, where the heap
- * is locked.
+ * ---- Data path, called by the control path with soft_dev.lock held. These functions do not
+ * allocate from EAL's heap: EAL's memory callbacks hold the heap's lock when they take
+ * soft_dev.lock in mr_reg.
  */
 
-/* Creates the engine of a new UAR page (inline) or of a device. Returns NULL without memory. */
+/*
+ * Creates the engine of a new UAR page (inline progress) or of a device. Returns NULL if out of
+ * memory.
+ */
 struct soft_engine *soft_engine_create(struct soft_dev *dev);
 /* Destroys an engine that has no UAR, QP or CQ. */
 void soft_engine_destroy(struct soft_engine *e);
 /*
  * Starts the thread or lcore that runs @e. Returns 0, -EBUSY if the lcore is in use, or -EINVAL if
- * it is not an lcore.
+ * its number is not an lcore's.
  */
 int soft_engine_start(struct soft_engine *e);
 void soft_engine_stop(struct soft_engine *e);
 
-/* Add a register page to the pages that an engine watches, and remove it. */
+/* Add a register page to those that an engine watches, and remove one. */
 int soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar);
 void soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar);
-/* Sets the number of owners of the page, for an engine with one page. */
+/* Sets the number of owners of the page of an engine that has exactly one page. */
 void soft_engine_owners(struct soft_engine *e, uint32_t n);
 
 /* Runs @e once; called by the owner's poll with inline progress. */
@@ -518,21 +528,27 @@ void soft_engine_progress(void *engine);
 void soft_engine_lock(struct soft_engine *e);
 void soft_engine_unlock(struct soft_engine *e);
 
-/* ---- soft_fault.c: the device has died. soft_fault_check() returns -EIO then and logs @what. */
+/*
+ * ---- soft_fault.c: both functions test whether the device has died. soft_fault_check() then
+ * returns -EIO and logs @what.
+ */
 bool soft_fault_dead(const struct soft_dev *dev);
 int soft_fault_check(const struct soft_dev *dev, const char *what);
 
-/* ---- soft_paged.c: returns true if the kernel can copy from and to this process */
+/*
+ * ---- soft_paged.c: returns true if the kernel can copy from and to this process, as on-demand
+ * paging needs
+ */
 bool soft_paged_works(void);
 
 /*
- * Waits until every reader has once been outside its lock. Engines have then added their counts of
- * served requests to the counter sets. Call without an engine's lock.
+ * Waits until every reader has been outside its lock once. After that, each engine has added its
+ * counts of served requests to the counter sets. Call without an engine's lock.
  */
 void soft_quiesce(void);
-/* A reader of the tables under its own lock: an engine or a port. */
+/* A thread of execution that reads the tables under its own lock: an engine or a port. */
 struct soft_reader {
-	/* Returns when the reader has once been outside its lock. */
+	/* Waits until the reader has been outside its lock once. */
 	void (*pass)(struct soft_reader *r);
 	LIST_ENTRY(soft_reader) link;
 };
@@ -542,14 +558,14 @@ void soft_reader_del(struct soft_reader *r);
 /* Returns the ticks of the device's clock per millisecond. */
 uint32_t soft_clock_khz(void);
 
-/* Allocates the state of a CQ that compresses. Returns 0 or -ENOMEM. */
+/* Allocates the state of a CQ that compresses CQEs. Returns 0 or -ENOMEM. */
 int soft_zip_init(struct soft_cq *cq);
 void soft_zip_fini(struct soft_cq *cq);
 
 /*
- * Moves a CQ to the ring @buf and ends the old ring with a RESIZE CQE. Takes the engine's lock
- * itself. Returns 0; -ENOSPC no room for that CQE; -EINVAL too small for the unread CQEs; -EIO the
- * CQ is in error.
+ * Moves a CQ to the ring @buf and writes a RESIZE CQE as the last CQE of the old ring. Takes the
+ * engine's lock itself. Returns 0; -ENOSPC if the old ring has no room for that CQE; -EINVAL if the
+ * new ring is too small for the unread CQEs; -EIO if the CQ is in error.
  */
 int soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size);
 
@@ -569,13 +585,13 @@ void soft_cq_moderate(struct soft_cq *cq, uint16_t count, uint16_t period_us);
  */
 int soft_qp_attach(struct soft_qp *qp);
 /*
- * Removes an unpublished QP from its engine, including timers and inboxes. Call before
- * soft_quiesce(). Takes the engine's lock itself.
+ * Removes an unpublished QP from its engine: lists, timers and inboxes. Call before soft_quiesce().
+ * Takes the engine's lock itself.
  */
 void soft_qp_detach(struct soft_qp *qp);
 /*
- * Reacts to a change of qp->state by RST2INIT, ..., 2RST or 2ERR, under the engine's lock. Resets
- * the counters (2RST), starts WQEs (RTS), flushes posted WQEs (ERR).
+ * Adapts the engine to the new qp->state, under the engine's lock: resets the counters after 2RST,
+ * starts WQEs in RTS, flushes posted WQEs in ERR.
  */
 void soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state);
 

@@ -28,8 +28,8 @@
 #define SOFT_EVENT_QUEUE   256 /* pending events per context */
 
 /*
- * Numbers of one kind of object, given out in ascending order. The search for a free number begins
- * after the last one, so that a freed number is reused as late as possible.
+ * Numbers of one class of objects, allocated in ascending order. The search for a free number
+ * begins after the number allocated last, so that a freed number is reused as late as possible.
  */
 struct soft_ids {
 	uint64_t *used;
@@ -43,22 +43,24 @@ struct soft_random {
 };
 
 /*
- * A freed number of a struct soft_draw is not reused before n / SOFT_DRAW_HOLD other numbers have
- * been freed after it. If no more numbers than that are free, the one freed first is reused.
+ * Length of the quarantine, as a divisor. A freed number of a struct soft_draw is reused only after
+ * n / SOFT_DRAW_HOLD other numbers were freed after it. If no other number is free, the number
+ * freed first is reused at once.
  */
 #define SOFT_DRAW_HOLD 4
 
 /*
- * Numbers of one kind of object, chosen at random. The free numbers are in a ring, in the order in
- * which they were freed. The last n / SOFT_DRAW_HOLD of them are not chosen yet.
+ * Numbers of one class of objects, chosen at random. The free numbers are in a ring, in the order
+ * in which they were freed. The last n / SOFT_DRAW_HOLD freed numbers are in quarantine: they are
+ * not allocated yet.
  */
 struct soft_draw {
-	uint32_t *order; /* n numbers; an entry i with 0 stands for the number first + i */
+	uint32_t *order; /* n numbers; entry i with value 0 stands for the number first + i */
 	uint32_t first, n;
-	uint32_t head, free; /* index of the number freed first; count of free numbers */
+	uint32_t head, free; /* index of the number freed first, and count of free numbers */
 };
 
-/* Device memory: whole pages, with a map of used pages. */
+/* Device memory: whole pages, with a bitmap of used pages. */
 struct soft_memic {
 	uint8_t *mem, *used;
 	uint32_t pages;
@@ -72,7 +74,7 @@ struct soft_event_sub {
 	uint64_t cookie;
 };
 
-/* Control-path state of a device. Under soft_dev.lock, except for events. */
+/* State of a device for the control path. Protected by soft_dev.lock, except for events. */
 struct soft_ctl {
 	struct soft_random random;
 	struct soft_draw mkey_draw, qp_draw;
@@ -82,10 +84,10 @@ struct soft_ctl {
 	struct soft_pd **pds;
 	struct soft_rmp **rmps;
 	struct soft_ctx *counter_ctx[SOFT_MAX_COUNTER_SETS];
-	uint32_t counter_refs[SOFT_MAX_COUNTER_SETS]; /* QPs that use each counter set */
+	uint32_t counter_refs[SOFT_MAX_COUNTER_SETS]; /* number of QPs that use each counter set */
 	struct soft_memic memic;
 
-	/* Last in the lock order; engines take it too. */
+	/* Protects events. Last in the lock order, because engines take this lock, too. */
 	pthread_mutex_t event_lock;
 	LIST_HEAD(, soft_event_sub) subs;
 	LIST_HEAD(, soft_ctx) ctxs;
@@ -95,11 +97,11 @@ struct soft_ctl {
 struct soft_ctx {
 	struct mlx5_ctx pub;
 	struct soft_dev *dev;
-	uint32_t objs, umems, uars, pds, mrs, dms; /* live handles */
+	uint32_t objs, umems, uars, pds, mrs, dms; /* numbers of live handles, by type */
 	uint32_t channels;
 	LIST_ENTRY(soft_ctx) link;
 
-	/* Under soft_ctl.event_lock. */
+	/* Protected by soft_ctl.event_lock. */
 	struct mlx5_cmd_event events[SOFT_EVENT_QUEUE];
 	uint32_t event_head, event_count;
 	bool event_lost;
@@ -122,10 +124,10 @@ struct soft_mr {
 	struct soft_pd *pd;
 	struct soft_mkey *mkey;
 	struct mlx5_mr_attr attr;
-	bool writable;       /* access with which the memory was pinned */
-	uint64_t room;       /* pages to which it may grow under the same key */
-	struct soft_dm *dm;  /* device memory of the MR, else NULL */
-	struct soft_map map; /* mapping if the MR is a dma-buf */
+	bool writable;       /* the memory was pinned for writing */
+	uint64_t room;       /* number of pages to which the MR may grow without a new key */
+	struct soft_dm *dm;  /* device memory of the MR, NULL if it is host memory */
+	struct soft_map map; /* mapping of the dma-buf, if the MR is one */
 };
 
 struct soft_dm {
@@ -178,25 +180,31 @@ const char *soft_defect_of_loop(const struct soft_opts *opts);
 /* ---- soft_registry.c */
 
 /*
- * Returns the device with that number and creates it at its first use. NULL without memory, or if
- * there is no such number.
+ * Returns the device with number @index, and creates the device on the first call. Returns NULL if
+ * out of memory, or if @index is out of range.
  */
 struct soft_dev *soft_dev_get(uint32_t index);
 /* Returns the device with that number if it exists, else NULL. Takes no lock. */
 struct soft_dev *soft_dev_peek(uint32_t index);
-/* Returns the device as soft_dev_peek() does, if it is on the network of ports of that kind. */
+/*
+ * Returns the device with number @index if it is open and its port has the same type: InfiniBand if
+ * @ib, else Ethernet. Returns NULL otherwise.
+ */
 struct soft_dev *soft_dev_reachable(uint32_t index, bool ib);
-/* Set options and the count of contexts, which soft_dev_reachable() reads. Under soft_dev.lock. */
+/*
+ * Set the options, or the count of contexts. soft_dev_reachable() reads both without a lock. Under
+ * soft_dev.lock.
+ */
 void soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts);
 void soft_dev_count_contexts(struct soft_dev *dev, int change);
 /* Sets the device's MAC on the network that connects the devices of a process. */
 void soft_dev_own_mac(struct soft_dev *dev);
-/* Return the GIDs of device @index on that network in @gid. */
+/* Returns in @gid the GIDs that device @index has on that network. */
 void soft_dev_link_local_gid(uint32_t index, uint8_t gid[16]);
 void soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16]);
 /*
- * Returns the device of this process that has the address @gid, NULL if there is none. @ib: the
- * port of the device that asks is InfiniBand.
+ * Returns the device of this process that has the address @gid, or NULL if there is none. @ib: the
+ * calling device has an InfiniBand port.
  */
 struct soft_dev *soft_dev_by_gid(const uint8_t gid[16], bool ib);
 struct soft_dev *soft_dev_by_lid(uint16_t lid);
@@ -224,13 +232,18 @@ void soft_ids_free(struct soft_ids *ids, uint32_t id);
 int soft_random(struct soft_random *r, uint64_t *value);
 /* Sets up the numbers from @first to @size - 1, all free. Returns 0 or -ENOMEM. */
 int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t size);
-/* Frees all numbers, and sets a new @size, at most that given to soft_draw_init(). */
+/*
+ * Frees all numbers and sets a new @size, which must not exceed the size given to soft_draw_init().
+ */
 void soft_draw_resize(struct soft_draw *d, uint32_t size);
-/* Chooses a free number at random. Returns 0, -ENOSPC if all are used, or -EIO. */
+/*
+ * Allocates a random free number. Returns 0, -ENOSPC if no number is free, or -EIO if there are no
+ * random bits.
+ */
 int soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id);
 void soft_draw_give(struct soft_draw *d, uint32_t id);
 /*
- * Chooses a free key index, and the low byte of its key, both at random. Sets *key. Returns as
+ * Allocates a random key index with a random low byte, and sets *key. Returns the same values as
  * soft_draw_take(). The caller frees the index by soft_draw_give() on mkey_draw.
  */
 int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
@@ -242,13 +255,17 @@ int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
  * -EFAULT, or another negative errno.
  */
 int soft_maps_check(const void *addr, size_t len, bool write);
-/* Sets *page to the smallest page size in a range of memory. Returns 0 or a negative errno. */
+/*
+ * Sets *page to the smallest page size among the mappings of a range. Returns 0 or a negative
+ * errno.
+ */
 int soft_maps_page(const void *addr, size_t len, uint64_t *page);
 
 /* ---- soft_dmabuf.c */
 
 /*
- * Maps a part of a dma-buf; @what is its user, for the log. Returns 0 or a negative errno (logged).
+ * Maps a part of a dma-buf. @what names the caller's object, for the log. Returns 0 or a negative
+ * errno (logged).
  */
 int soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t offset,
 		    uint64_t len, bool write, struct soft_map *map);
@@ -282,13 +299,13 @@ int soft_umem_dereg(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
 /* ---- soft_mem.c: the functions of struct mlx5_cmd_if */
 
 /*
- * Rejects ranges that ib_umem_get() rejects before it pins: empty or impossible ones. Returns 0, or
- * -EINVAL (logged).
+ * Rejects ranges that ib_umem_get() rejects before it pins pages: empty ranges and ranges that wrap
+ * around. Returns 0, or -EINVAL (logged).
  */
 int soft_mem_range(const char *name, const char *what, const void *addr, size_t len);
 /*
- * Rejects ranges that ib_umem_get() rejects before and while it pins. Returns 0 or a negative errno
- * (logged).
+ * Rejects ranges that ib_umem_get() rejects before it pins pages or while it pins them. Returns 0
+ * or a negative errno (logged).
  */
 int soft_mem_check(const char *name, const char *what, const void *addr, size_t len, bool write);
 int soft_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
@@ -304,7 +321,10 @@ int soft_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, stru
 /* ---- soft_mkey.c */
 int soft_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5_mw **mw);
 int soft_mw_free(struct mlx5_ctx *ctx, struct mlx5_mw *mw);
-/* Creates a key over up to @entries keys, not yet in a table. Returns NULL without memory. */
+/*
+ * Creates a key over up to @entries other keys; the caller adds it to the table. Returns NULL if
+ * out of memory.
+ */
 struct soft_mkey *soft_indirect_make(uint32_t entries);
 void soft_indirect_free(struct soft_mkey *m);
 
@@ -346,13 +366,14 @@ struct soft_cmd {
 	size_t inlen;
 	uint8_t *out;
 	size_t outlen;
-	struct mlx5_obj *obj; /* for commands that create: the new handle */
+	struct mlx5_obj *obj; /* new handle, set only for commands that create an object */
 };
 
 struct soft_cmd_desc {
 	uint16_t op;
-	uint16_t inlen;  /* exact, except for CREATE_MKEY, whose entries follow */
-	uint16_t outlen; /* minimum */
+	uint16_t inlen; /* exact length; CREATE_MKEY alone may be longer, because its entries follow
+			 */
+	uint16_t outlen; /* minimum length */
 	const char *name;
 	int (*exec)(struct soft_cmd *cmd);
 };
@@ -365,19 +386,19 @@ struct soft_field {
 
 /*
  * Rejects a command: writes status and syndrome to the output mailbox and logs one line. @syndrome
- * identifies the reason. Returns -EREMOTEIO.
+ * identifies the cause. Returns -EREMOTEIO.
  */
 int soft_cmd_refuse(struct soft_cmd *cmd, enum bb_prm_status status, uint32_t syndrome,
 		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 #define SOFT_REFUSE(cmd, status, ...)                                                              \
 	soft_cmd_refuse(cmd, BB_PRM_STAT_##status, SOFT_SYNDROME | __LINE__, __VA_ARGS__)
 
-/* Rejects a mailbox with a bit set outside @fields and the header. */
+/* Rejects a mailbox that has a bit set outside the header and @fields. Returns 0 or -EREMOTEIO. */
 int soft_cmd_only(struct soft_cmd *cmd, const struct soft_field *fields, unsigned int n);
 
 /*
- * Look up an object by number in the context of the command. Return NULL if there is none; objects
- * of another user count as unknown.
+ * Look up an object by number in the context of the command. Return NULL if there is no such
+ * object, or if another user owns it.
  */
 struct soft_cq *soft_cmd_cq(const struct soft_cmd *cmd, uint32_t cqn);
 struct soft_rmp *soft_cmd_rmp(const struct soft_cmd *cmd, uint32_t rmpn);
@@ -386,10 +407,16 @@ struct soft_pd *soft_cmd_pd(const struct soft_cmd *cmd, uint32_t pdn);
 struct soft_umem *soft_cmd_umem(const struct soft_cmd *cmd, uint32_t id);
 struct soft_uar_page *soft_cmd_uar(const struct soft_cmd *cmd, uint32_t id);
 
-/* Checks that a queue's buffer or record is inside a umem. Returns 0, or rejects the command. */
+/*
+ * Checks that the buffer or the doorbell record of a queue is inside a umem. Returns 0, or rejects
+ * the command.
+ */
 int soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct soft_umem *umem,
 			uint64_t offset, uint64_t len, uint64_t align);
-/* Checks the page size of a queue against that of its umem, and the offset that it allows. */
+/*
+ * Checks the page size of a queue against that of its umem, and the offset against the page size.
+ * Returns 0, or rejects the command.
+ */
 int soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t log_page_size,
 		       uint64_t offset);
 

@@ -5,10 +5,9 @@
  * The software ConnectX, data path only. Start reading with soft_engine.c (one poll),
  * soft_doorbell.c (start of a WQE), soft_req.c (requester) and soft_resp.c (responder).
  *
- * The loop port is synchronous. A request is decoded, checked by the rules of both peers, executed
- * and completed in one step. The requester's packets, the responder's answers and their PSNs exist
- * as rules, not as bytes. The possible answers on a wire (no answer, a NAK, an RNR NAK) are a
- * struct soft_answer here.
+ * The loop port is synchronous: one step decodes, checks, executes and completes a request. PSNs
+ * are counted, but no packet is built. The response that a wire would carry (an ACK, a NAK, an RNR
+ * NAK or none) is a struct soft_answer here.
  */
 #ifndef SOFT_DATA_H
 #define SOFT_DATA_H
@@ -25,24 +24,24 @@
 #include "soft_time.h"
 
 #define SOFT_PSN_MASK    0xffffffu
-#define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* pieces of a send WQE */
+#define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* largest number of SGEs in a send WQE */
 #define SOFT_MAX_RX      128                 /* entries of a receive WQE: 2048 bytes */
 #define SOFT_MAX_STRIDE  512                 /* bytes of a receive WQE of an RMP */
-#define SOFT_RUN_WQES    64                  /* WQEs of one QP before the next QP's turn */
+#define SOFT_RUN_WQES    64                  /* WQEs of one QP that run before the next QP runs */
 #define SOFT_NO_DEADLINE UINT64_MAX
-#define SOFT_IDLE_POLLS  16 /* idle polls before counters are added up */
+#define SOFT_IDLE_POLLS  16 /* number of idle polls after which counters are added up */
 /*
- * Interval in ns at which a request at another engine checks that its target exists. Also the
- * smallest ack timeout there, because the other engine's owner may be off its CPU for a while.
- * Cards round up, too.
+ * Interval in ns at which a requester checks that a target on another engine still exists. Also the
+ * smallest ack timeout there, because the target's thread may be off its CPU for a while. Cards
+ * round up, too.
  */
 #define SOFT_PEER_CHECK_NS 100000000
-/* UC: ns after which a message to an engine that does not run is lost. */
+/* UC: time in ns after which a message to an engine that does not run is lost. */
 #define SOFT_PEER_UC_NS 1000000000
 
 /* Bits of soft_engine.failures. */
 enum {
-	SOFT_CQ_FAILED = 1, /* a CQ failed: its QPs must be found */
+	SOFT_CQ_FAILED = 1, /* a CQ failed, so the engine must find its QPs */
 	SOFT_QP_FAILED = 2, /* QPs are on the list "failed" */
 };
 
@@ -51,23 +50,24 @@ enum {
 	SOFT_Q_NONE,
 	SOFT_Q_RUN,
 	SOFT_Q_TIMER,
-	SOFT_Q_LATE, /* on a port: has an ACK to send, after what it sends in the next turn */
+	SOFT_Q_LATE, /* the QP of a port has an ACK to send, after its own requests of the next turn
+		      */
 };
 
 /*
- * Vendor syndromes, with the names of NVIDIA's libdpcp (BSD-3-Clause). Those of keys form groups by
- * the purpose of the access; the low three bits give the fault. Which one a card reports if several
- * apply is [A].
+ * Vendor syndromes, with the names of NVIDIA's libdpcp (BSD-3-Clause). The syndromes of keys form
+ * groups by the purpose of the access; the low three bits name the fault. If several faults apply,
+ * the choice of the reported fault is an assumption [A].
  */
 enum soft_vendor {
 	SOFT_VEND_KEY_RECV = 0x28,   /* write to a receive buffer */
-	SOFT_VEND_KEY_DATA = 0x30,   /* incoming data of a READ or atomic */
-	SOFT_VEND_KEY_GATHER = 0x50, /* outgoing data */
+	SOFT_VEND_KEY_DATA = 0x30,   /* write of the response to a READ or atomic */
+	SOFT_VEND_KEY_GATHER = 0x50, /* read of the payload to send */
 	SOFT_VEND_LOCAL_QP_OP = 0x68,
 	SOFT_VEND_SEND_LENGTH = 0x69,
 	SOFT_VEND_QP_TYPE = 0x6d,
 	SOFT_VEND_OPCODE = 0x71,
-	SOFT_VEND_UMR = 0x78, /* kernel logs show it with syndrome 6 of a UMR */
+	SOFT_VEND_UMR = 0x78, /* UMR failed; kernel logs show this value with syndrome 6 */
 	SOFT_VEND_RETRY = 0x81,
 	SOFT_VEND_RNR = 0x87,
 	SOFT_VEND_REMOTE_ACCESS = 0x88,
@@ -77,89 +77,92 @@ enum soft_vendor {
 	SOFT_VEND_FLUSH = 0xf9,
 };
 enum soft_key_fault {
-	SOFT_KEY_FREE = 1, /* the key is free [A] */
-	SOFT_KEY_PD = 2,   /* key of another PD, or no such key */
+	SOFT_KEY_FREE = 1, /* the key is in state free [A] */
+	SOFT_KEY_PD = 2,   /* the key belongs to another PD, or does not exist */
 	SOFT_KEY_RIGHT = 3,
 	SOFT_KEY_RANGE = 4,
 };
 uint8_t soft_vendor_of(const struct soft_engine *e, bool responder, uint8_t wqe_opcode,
 		       uint8_t synd);
 
-/* A contiguous part of a payload, checked: memory of the process, or inside the WQE. */
+/*
+ * A contiguous part of a payload, already checked: memory of the process, or inline data in the
+ * WQE.
+ */
 struct soft_piece {
 	uint8_t *p;
 	uint64_t len;
 };
 
-/* Data for the completion of a WQE, without the WQE itself. */
+/* Fields of a WQE that its completion needs after the WQE itself is gone. */
 struct soft_done {
 	uint16_t idx;
 	uint16_t blocks;
 	uint8_t opcode;
 	uint8_t fm_ce_se;
 	uint64_t len;
-	uint32_t psn; /* PSN of its first packet */
+	uint32_t psn; /* PSN of the request's first packet */
 	uint32_t packets;
-	uint32_t reads; /* outstanding READs and atomics, including this one */
+	uint32_t reads; /* number of outstanding READs and atomics, including this request */
 };
 
 /* A growing list of pieces, initially in an array of its owner. */
 struct soft_pieces {
 	struct soft_piece *p;
 	uint32_t n, cap;
-	bool grown; /* p was allocated by malloc() */
+	bool grown; /* the list has outgrown the owner's array: p was allocated by malloc() */
 };
-#define SOFT_MAX_PARTS (1u << 20) /* parts of one message, through indirect keys [A] */
+#define SOFT_MAX_PARTS (1u << 20) /* pieces of one message through indirect keys [A] */
 
 /* A send WQE, copied out of the ring and decoded. */
 struct soft_req {
 	struct soft_done d;
-	uint32_t imm; /* in network order */
+	uint32_t imm; /* immediate data, in network order */
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;
-	uint64_t swap_mask, compare_mask; /* masked CMP_SWAP only */
+	uint64_t swap_mask, compare_mask; /* valid only for masked CMP_SWAP */
 	uint32_t atomic_len;
 	uint32_t n;               /* number of pieces */
-	struct soft_piece *piece; /* own, or the parts found through indirect keys */
+	struct soft_piece *piece; /* SGEs, or the pieces found through indirect keys */
 	struct soft_piece own[SOFT_MAX_PIECES];
 	const char *why; /* reason of a rejection, for the log */
 	uint8_t wqe[BB_WQE_BB * 16] __rte_cache_aligned;
 };
 
-/* Kinds of answers to a request. */
+/* Responses to a request. */
 enum soft_answer_kind {
 	SOFT_ACK,
 	SOFT_NAK,
 	SOFT_NAK_RNR, /* receiver not ready: retry later */
 	SOFT_NAK_SEQ,
-	SOFT_SILENCE, /* no answer */
-	SOFT_OWNER,   /* only the target's engine can execute it: send it there */
-	SOFT_BUSY,    /* a key to invalidate is in use: retry at once */
+	SOFT_SILENCE, /* no response */
+	SOFT_OWNER,   /* this engine cannot execute the request; the target's engine must */
+	SOFT_BUSY,    /* the key to invalidate is in use: retry at once */
 };
 
-/* 8 bytes, so that it fits into a register. */
+/* Response to a request. 8 bytes, so that it fits into a register. */
 struct soft_answer {
 	uint32_t kind;
-	uint32_t code; /* NAK: the requester's syndrome; RNR: the timer code */
+	uint32_t code; /* NAK: the requester's syndrome; RNR NAK: the timer code */
 };
 
 /*
- * A request in flight to the target's engine, or back with the answer. It names QPs by number and
- * generation, because a QP may be destroyed before the message arrives. The thread that changes the
- * state from PENDING decides its fate. With TAKEN the target's engine owns the message. With
- * CANCELLED, set by a requester that has given up, the target's engine only frees it.
+ * State of a request in flight to the target's engine, or of its response. The message names QPs by
+ * number and generation, because a QP may be destroyed before the message arrives. The thread that
+ * changes the state from PENDING owns the message. TAKEN: the target's engine. CANCELLED: the
+ * requester gave up, so the target's engine only frees the message.
  */
 enum {
 	SOFT_MSG_PENDING,
 	SOFT_MSG_TAKEN,
 	SOFT_MSG_CANCELLED,
 	SOFT_MSG_ANSWER,
-	SOFT_MSG_DGRAM,  /* part of a struct soft_dgram_msg */
-	SOFT_MSG_PACKET, /* part of a struct soft_packet_msg */
+	SOFT_MSG_DGRAM,  /* the message is part of a struct soft_dgram_msg */
+	SOFT_MSG_PACKET, /* the message is part of a struct soft_packet_msg */
 	SOFT_MSG_STATES,
 };
-/* Handles a message from an inbox and takes its ownership. */
+/* Handles a message from an inbox. Takes ownership of the message. */
 typedef void soft_msg_taker(struct soft_engine *e, struct soft_msg *m);
 struct soft_msg {
 	struct soft_msg *next;
@@ -171,32 +174,32 @@ struct soft_msg {
 	struct soft_answer ans;
 };
 
-/* The receive that a message consumes. */
+/* The receive WQE that a message consumes. */
 struct soft_recv {
-	uint16_t idx;        /* WQE index for its CQE */
-	uint32_t max;        /* entries of the scatter list */
-	uint32_t pdn;        /* PD of its keys: the QP's, or the RMP's if there is one [A] */
-	const uint8_t *list; /* in the ring of a receive queue, or in the engine's copy of an
-			      * RMP's WQE */
+	uint16_t idx; /* WQE index for its CQE */
+	uint32_t max; /* entries of the scatter list */
+	uint32_t pdn; /* PD of the keys in the list: the RMP's if the QP has one, else the QP's [A]
+		       */
+	const uint8_t *list; /* scatter list, in the receive queue or in a copy of an RMP's WQE */
 };
 
-/* Returns half @half, 0 to 3, of the two registers of a page. */
+/* Returns the address of half @half (0 to 3) of the two registers of a page. */
 static inline uint64_t *
 soft_page_half(uint8_t *page, uint32_t half)
 {
 	return (uint64_t *)(void *)(page + SOFT_BF_OFFSET + half * SOFT_BF_HALF);
 }
 
-/* A register page and the records of its QPs, packed for the scan. */
+/* A register page and the doorbell records of its QPs, packed for the scan. */
 struct soft_watch {
 	struct soft_uar_page *uar;
 	uint32_t n, cap;
-	uint32_t pos;  /* next record to scan */
-	uint32_t left; /* records left in the scan since the last store */
-	uint32_t hot;  /* slot of the QP rung last; may exceed the table */
+	uint32_t pos;  /* index of the next record to scan */
+	uint32_t left; /* number of records still to scan since the last store to a register */
+	uint32_t hot;  /* slot of the QP rung last; may be past the table */
 	uint32_t bf;   /* state of the registers' halves: soft_bf.h */
 	const uint32_t **rec;
-	uint32_t *last; /* records as last seen, big endian */
+	uint32_t *last; /* last value read of each record, big endian */
 	struct soft_qp **qp;
 	/* CQs that are armed through the page. */
 	uint32_t n_cq, cap_cq, cq_pos, cq_left;
@@ -206,81 +209,76 @@ struct soft_watch {
 TAILQ_HEAD(soft_qp_list, soft_qp);
 
 struct soft_engine {
-	/* Read without the lock by soft_engine_progress(). */
-	uint8_t *page;          /* the only register page; NULL: always take the lock */
+	/* Fields that soft_engine_progress() reads without the lock. */
+	uint8_t *page;          /* the only register page; NULL: every poll takes the lock */
 	struct soft_msg *inbox; /* stack of messages from other engines */
-	uint32_t dgrams;        /* datagrams in the inbox; __atomic */
-	uint32_t packets;       /* packets in the inbox; __atomic */
-	uint32_t pending;       /* not 0 if work is left */
+	uint32_t dgrams;        /* number of datagrams in the inbox; __atomic */
+	uint32_t packets;       /* number of packets in the inbox; __atomic */
+	uint32_t pending;       /* nonzero while the engine has work left */
 	uint64_t next_deadline; /* TSC of the earliest timer */
-	uint32_t shm_polls;     /* polls until the next check of the clock, link_shm_due();
-				 * __atomic */
-	uint64_t shm_often;     /* TSC: polls are frequent if that check comes before it;
-				 * __atomic */
+	uint32_t shm_polls;     /* polls left until link_shm_due() checks the clock; __atomic */
+	uint64_t shm_often;     /* TSC; a check before this time shows frequent polls; __atomic */
 
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
 	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: handled at the end of the turn */
-	bool alone;       /* the engine has one page, which has one owner; __atomic */
-	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL */
+	bool alone;       /* the engine has one page, and the page has one owner; __atomic */
+	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL, so that each poll runs a turn */
 	uint32_t turns;   /* 1 if the engine runs a turn in every poll */
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;
 	struct soft_qp_list run, timers, late, errs;
-	struct soft_qp_list failed;       /* QPs that must move to ERR, linked by "err" */
-	struct soft_qp_list qps;          /* all QPs, linked by "all" */
-	TAILQ_HEAD(, soft_cq) zips;       /* CQs with an unwritten block of compressed CQEs */
-	uint64_t now;                     /* TSC of the current work: time stamp of CQEs */
-	TAILQ_HEAD(, soft_cq) moderated;  /* armed CQs whose events may be delayed */
-	uint64_t work;                    /* doorbells and turns, for the idle thread */
-	uint64_t counted;                 /* value of work at the end of the previous poll */
-	uint32_t idle;                    /* polls since then with counts not yet added up */
+	struct soft_qp_list failed;      /* QPs that must move to ERR, linked by "err" */
+	struct soft_qp_list qps;         /* all QPs, linked by "all" */
+	TAILQ_HEAD(, soft_cq) zips;      /* CQs with an unwritten block of compressed CQEs */
+	uint64_t now;                    /* TSC of the current work: time stamp of CQEs */
+	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be delayed */
+	uint64_t work; /* number of doorbells and turns; an unchanged value shows an idle thread */
+	uint64_t counted; /* value of work at the end of the previous poll */
+	uint32_t idle;    /* polls since the last work whose counts are not yet added up */
 	LIST_HEAD(, soft_wire) uncounted; /* on a port: QPs for which soft_wire_count() must run */
-	TAILQ_HEAD(, soft_wire) keepers;  /* QPs that hold packets, by progress:
-					   * soft_wire_ahead.c */
-	/* Served requests that are not yet added to the counter set. */
+	TAILQ_HEAD(, soft_wire) keepers; /* QPs that hold packets, by progress: soft_wire_ahead.c */
+	/* Counts of served requests, not yet added to the counter set. */
 	struct soft_counters *served;
 	uint32_t served_write, served_read, served_atomic;
-	uint64_t shuffle; /* state of the random order of lines */
+	uint64_t shuffle; /* state of the random order in which cache lines are written */
 	uint32_t defect_chances;
-	uint8_t key_fault;           /* enum soft_key_fault of the last rejection */
-	uint8_t qp_op_fault;         /* vendor syndrome of the last LOCAL_QP_OP */
-	enum soft_detour detour;     /* set if the last lookup needs a detour and was no
-				      * rejection */
-	uint8_t *detour_at;          /* process address of that memory */
-	uint32_t scan;               /* records scanned per poll */
+	uint8_t key_fault;       /* enum soft_key_fault of the last rejection */
+	uint8_t qp_op_fault;     /* vendor syndrome of the last LOCAL_QP_OP */
+	enum soft_detour detour; /* set if the last lookup found a valid key that needs a detour */
+	uint8_t *detour_at;      /* process address of the memory that needs the detour */
+	uint32_t scan;           /* records scanned per poll */
 	uint32_t wrong_uar, bad_qpn; /* doorbells ignored or rejected */
 
 	struct soft_req req;
 	struct soft_recv recv;
 	uint8_t rmp_wqe[SOFT_MAX_STRIDE] __rte_cache_aligned;
-	struct soft_pieces local;  /* pieces of req if a key is indirect */
-	struct soft_pieces remote; /* pieces of the target's memory, or of its receive */
+	struct soft_pieces local;  /* pieces of the request's payload, if a key is indirect */
+	struct soft_pieces remote; /* pieces of the target's memory, or of its receive WQE */
 	struct soft_piece local_own[SOFT_MAX_PIECES], remote_own[SOFT_MAX_RX];
-	/* Indirect keys in use by the request: they cannot change before it is done. */
+	/* Indirect keys that the request uses. They cannot change before the request is done. */
 	struct soft_indirect **held;
 	uint32_t n_held, cap_held;
-	struct soft_packets held_packets; /* on a port: sorted by due time; soft_wire_fault.c */
+	struct soft_packets held_packets; /* port only: delayed packets, sorted by due time;
+					     soft_wire_fault.c */
 	uint32_t n_held_packets, kept_packets;
-	uint64_t *shm_word;  /* odd while the engine accesses peers' memory; NULL if it never
-			      * does */
+	uint64_t *shm_word;  /* epoch: odd while the engine accesses peers' memory; NULL if the
+				engine never does */
 	uint32_t shm_deaths; /* value of soft_shm.deaths already handled; __atomic */
 	struct soft_net_state net;
-	const struct soft_qp *decoded; /* on a port: QP whose WQE is in req; NULL: decode again */
-	uint64_t turn;                 /* on a port: number of turns of QPs without a change of a
-					* key */
-	uint64_t ticks, ns;            /* on a port, valid if timed: soft_engine_ticks(), _ns() */
+	const struct soft_qp *decoded; /* on a port: QP whose WQE is in req, NULL if none */
+	uint64_t turn;      /* on a port: turn number; a cached lookup of another turn is stale */
+	uint64_t ticks, ns; /* port only, valid if timed: soft_engine_ticks(), _ns() */
 	bool timed;
-	bool stamped;         /* now is of this turn, which began after all posts that it will
-			       * find */
-	bool early;           /* on a port: nothing was received yet in this turn */
-	uint8_t bounce[4096]; /* on a port: payload of a packet with too many pieces */
+	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
+	bool early;   /* port only: no packet was received yet in this turn */
+	uint8_t bounce[4096]; /* port only: payload of a packet that has too many pieces */
 
-	/* By message state. */
+	/* Message handlers, indexed by the message's state. */
 	soft_msg_taker *const *takers;
 
-	/* Belong to the control path and the thread. */
+	/* Fields of the control path and of the thread that runs the engine. */
 	struct soft_reader reader;
 	bool started, stop, ended;
 	pthread_t thread;
@@ -318,14 +316,17 @@ soft_is_atomic(uint8_t wqe_opcode)
 	       wqe_opcode == BB_WQE_ATOMIC_MASKED_CS || wqe_opcode == BB_WQE_ATOMIC_MASKED_FA;
 }
 
-/* Returns true if everything that the engine runs belongs to the thread that runs it. */
+/* Returns true if the thread that runs the engine owns everything that the engine runs. */
 static inline bool
 soft_engine_alone(const struct soft_engine *e)
 {
 	return __atomic_load_n(&e->alone, __ATOMIC_RELAXED);
 }
 
-/* Sets the time for later CQEs: a request found after this call was posted before it. */
+/*
+ * Reads the time for later CQEs. Every request found after this call counts as posted before that
+ * time.
+ */
 static inline void
 soft_now(struct soft_engine *e)
 {
@@ -333,7 +334,7 @@ soft_now(struct soft_engine *e)
 		return;
 	if (e->stamped)
 		return;
-	/* Orders the counter after the loads that showed another core's posts. */
+	/* Reads the counter after the loads that showed another core's posts. */
 	if (e->page == NULL)
 		bb_tsc_rmb();
 	e->now = rte_rdtsc();
@@ -361,7 +362,7 @@ soft_qp_state(const struct soft_qp *qp)
 	return __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
 }
 
-/* Returns true if the device's seeded defect @which applies this time. */
+/* Returns true if the device has the seeded defect @which and the defect applies to this call. */
 static inline bool
 soft_defect(struct soft_engine *e, enum soft_defect which)
 {
@@ -371,9 +372,8 @@ soft_defect(struct soft_engine *e, enum soft_defect which)
 }
 
 /*
- * Returns true if outgoing packets can only be lost and no capture records them. Then a lost packet
- * is never built, and the others are sent as without faults. So a lossy network costs its hosts
- * nothing else.
+ * Returns true if loss is the only fault of outgoing packets and no capture records them. Then a
+ * lost packet is never built, and the others are sent as if there were no faults.
  */
 static inline bool
 soft_net_loses_only(const struct soft_dev *dev)
@@ -385,7 +385,7 @@ soft_net_loses_only(const struct soft_dev *dev)
 	       dev->opts.capture[0] == '\0';
 }
 
-/* Adds to a counter of a QP's set. */
+/* Adds to one counter in the counter set of a QP. */
 #define SOFT_COUNT(qp, name)                                                                       \
 	do {                                                                                       \
 		struct soft_counters *c_ = soft_counters_of(qp);                                   \
@@ -416,10 +416,10 @@ soft_served_flush(struct soft_engine *e)
 	e->served_atomic = 0;
 }
 
-/* soft_wire_count.c: adds the counts of QPs on a port. */
+/* soft_wire_count.c: adds up the counts of all QPs on a port. */
 void soft_wire_count_all(struct soft_engine *e);
 
-/* Makes the engine count served requests for the counter set of @qp. */
+/* Selects the counter set of @qp for the engine's counts of served requests. */
 static inline void
 soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
 {
@@ -434,21 +434,21 @@ soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
 /* ---- soft_sched.c */
 void soft_qp_queue(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp);
-/* Queues a QP for the next turn, after doorbells and before received packets. */
+/* Queues a QP for the next turn. The QP then runs after doorbells and before received packets. */
 void soft_qp_later(struct soft_engine *e, struct soft_qp *qp);
 /* Starts the QP's timer, to expire in @ns nanoseconds. */
 void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
 /*
- * Fails a QP, under its engine's lock. It is in ERR at once, and neither starts nor receives
- * requests. Its flush and the other work of the state follow at the end of the turn, after the
- * failed request's CQE. @event 0: no event, because CQEs report the failure.
+ * Fails a QP, under its engine's lock. The QP is in ERR at once, so it neither starts nor receives
+ * requests. The flush and the rest follow at the end of the turn, after the failed request's CQE.
+ * @event 0: no event is raised, because CQEs report the failure.
  */
 void soft_qp_fail(struct soft_qp *qp, uint16_t event);
-/* Fails a CQ that has overrun, and its QPs. */
+/* Fails a CQ that has overrun, and fails all QPs of that CQ. */
 void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq);
 
-/* ---- soft_engine_ctl.c */
-/* Moves QPs that have failed, or whose CQ has failed, to ERR and flushes them. */
+/* Moves QPs to ERR and flushes them, if they or their CQ have failed. */
+/* Moves QPs to ERR and flushes them, if they or their CQ have failed. */
 void soft_failures_run(struct soft_engine *e);
 
 /* ---- soft_cqe_zip.c */
@@ -470,9 +470,9 @@ void soft_engine_turns(struct soft_engine *e, uint32_t n);
 
 /* ---- soft_doorbell.c */
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
-/* Reads a QP's send record and runs new WQEs. */
+/* Reads a QP's send doorbell record and runs the new WQEs. */
 void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);
-/* Flush new WQEs of a QP in ERR, as its records show them. */
+/* Flush the WQEs of a QP in ERR that its doorbell records show as newly posted. */
 void soft_qp_flush(struct soft_engine *e, struct soft_qp *qp);
 void soft_flush_rq(struct soft_engine *e, struct soft_qp *qp);
 
@@ -486,14 +486,14 @@ uint8_t soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct 
 /* ---- soft_req.c */
 /* Executes up to SOFT_RUN_WQES WQEs. */
 void soft_req_run(struct soft_engine *e, struct soft_qp *qp);
-/* Handles an answer that arrived through the inbox. */
+/* Handles a response that arrived through the inbox. */
 void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		     struct soft_answer ans);
 /* Complete a WQE with success, or with an error that moves the QP to ERR. */
 void soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
 void soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		   uint8_t synd, const char *why);
-/* Returns the meaning of a peer's NAK, for the log. */
+/* Returns the meaning of a NAK with syndrome @synd, for the log. */
 const char *soft_nak_text(uint32_t synd);
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 
@@ -509,25 +509,25 @@ enum soft_take {
 	SOFT_TAKE_FAILED, /* the RMP is in ERR */
 };
 /*
- * Takes the next receive of a QP's RMP into e->recv. A receive without a CQE, because its message
- * must be retried, is used for the QP's next message.
+ * Copies the next receive of the QP's RMP into e->recv. If a message must be retried, its receive
+ * has no CQE and serves the QP's next message.
  */
 enum soft_take soft_rmp_take(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_inbox.c */
 /* Passes the request of @qp to the engine of @p. Returns 0 or -ENOMEM. */
 int soft_msg_send(struct soft_qp *qp, const struct soft_qp *p, const struct soft_done *d);
-/* Cancels the request in flight. Returns false if the target's engine has already taken it. */
+/* Cancels the request in flight. Returns false if the target's engine already owns it. */
 bool soft_msg_cancel(struct soft_qp *qp);
-/* Drops the QP's message: the QP is being destroyed or reset. */
+/* Drops the message of a QP that is being destroyed or reset. */
 void soft_msg_drop(struct soft_qp *qp);
 /* Returns true if the target of the request in flight still exists. */
 bool soft_msg_target_lives(const struct soft_qp *qp);
 /* Pushes a message to an inbox. Any thread. */
 void soft_msg_push(struct soft_engine *to, struct soft_msg *m);
-/* Returns the QP that a message names, NULL if its number has another generation. */
+/* Returns the QP that a message names, or NULL if the number now has another generation. */
 struct soft_qp *soft_msg_qp(const struct soft_dev *dev, uint32_t qpn, uint32_t gen);
-/* Handles all messages in the inbox: each goes to e->takers[its state]. */
+/* Handles all messages in the inbox: each goes to the handler e->takers[state of the message]. */
 void soft_inbox_drain(struct soft_engine *e);
 
 /* ---- soft_msg.c: handlers of messages */
@@ -535,9 +535,11 @@ void soft_msg_serve(struct soft_engine *e, struct soft_msg *m);
 void soft_msg_answer(struct soft_engine *e, struct soft_msg *m);
 void soft_dgram_take(struct soft_engine *e, struct soft_msg *m);
 
-/* ---- soft_cqe.c: each returns false if the CQ overran, so that no CQE was written */
+/* ---- soft_cqe.c: each function returns false if the CQ overran, so that no CQE was written */
 bool soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
-/* For the receive e->recv; @data (NULL: none) has up to 32 bytes that are not in the buffer. */
+/*
+ * Writes the CQE of the receive e->recv. @data: up to 32 bytes that go into the CQE, NULL if none.
+ */
 bool soft_cqe_resp(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
 		   uint32_t imm, uint32_t len, const uint8_t *data);
 bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16_t idx,
@@ -546,7 +548,7 @@ bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, u
 /* ---- soft_fault.c */
 /*
  * Called before each attempt to execute a request, only with option fault. Returns true if the
- * request must not be executed.
+ * caller must not execute the request.
  */
 bool soft_fault(struct soft_engine *e, struct soft_qp *qp);
 
@@ -559,12 +561,12 @@ soft_defect_psn_mask(const struct soft_engine *e)
 }
 
 /* ---- soft_umr.c */
-#define SOFT_SYN_AGAIN 0xff /* not a syndrome: the key is in use at the moment */
+#define SOFT_SYN_AGAIN 0xff /* not a syndrome: the key is in use, so retry */
 /* Executes the UMR WQE in @r. Returns 0, a syndrome with r->why, or SOFT_SYN_AGAIN. */
 uint8_t soft_umr_execute(struct soft_qp *qp, struct soft_req *r);
 /*
- * Returns true if a card would have executed this WQE after the QP's last UMR. Other WQEs may have
- * started before it ended [A].
+ * Returns true if a card would execute this WQE only after the QP's last UMR. A card may start
+ * other WQEs before the UMR has ended [A].
  */
 static inline bool
 soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
@@ -574,8 +576,8 @@ soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
 }
 
 /*
- * Called after a WQE was decoded in order. If it waited for the UMR, all later WQEs wait, too. So
- * the key of the UMR needs no further check.
+ * Called after a WQE was decoded in order. If the WQE waited for the UMR, all later WQEs wait, too.
+ * So the UMR's key is cleared and not checked again.
  */
 static inline void
 soft_umr_pass(struct soft_qp *qp, const struct soft_done *d)
@@ -584,8 +586,8 @@ soft_umr_pass(struct soft_qp *qp, const struct soft_done *d)
 		qp->umr_index = 0;
 }
 /*
- * Invalidates a key for a peer's SEND with invalidate. Returns 0, -EAGAIN, or -EACCES with the
- * reason in *why.
+ * Invalidates @rkey for a peer's SEND with invalidate. Returns 0; -EAGAIN if the key is in use;
+ * -EACCES if it must not be invalidated, with the reason in *why.
  */
 int soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32_t rkey,
 			const char **why);
