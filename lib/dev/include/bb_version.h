@@ -18,9 +18,11 @@
 extern "C" {
 #endif
 
-/** Major, minor and patch number of the headers' version. */
+/** Major number of the headers' version. */
 #define BB_VERSION_MAJOR 0
+/** Minor number of the headers' version. */
 #define BB_VERSION_MINOR 1
+/** Patch number of the headers' version. */
 #define BB_VERSION_PATCH 0
 
 /** A version as a number, to compare with BB_VERSION. Each part is 0 to 255. */

@@ -35,8 +35,8 @@ struct bb_rq {
 	uint64_t full;  /**< statistics: posts refused because the queue was full */
 	/* Not touched if a device reads the ring. */
 	void (*ring)(struct bb_rq *rq); /**< without dbrec: passes the posted WQEs to the driver */
-	uint32_t *conf_dbrec;           /**< dbrec and ring from bb_rq_enable() on */
-	void (*conf_ring)(struct bb_rq *rq);
+	uint32_t *conf_dbrec;           /**< value of dbrec from bb_rq_enable() on */
+	void (*conf_ring)(struct bb_rq *rq); /**< value of ring from bb_rq_enable() on */
 	uint8_t pad[40];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_rq, ring) == BB_CACHE_LINE, "a post touches one line");
