@@ -120,7 +120,7 @@ open_qp(struct soft *s, uint32_t recvs)
 	init.sq_depth = s->depth;
 	init.rq_depth = recvs;
 	init.max_sge = 1;
-	init.max_inline = 28; /* with the address segment: one block */
+	init.max_inline = 28; /* as much as fits into one block with the remote address segment */
 	init.db_mode = soft_db_mode;
 	rc = bb_qp_create(s->pd, &init, &s->qps[s->n]);
 	s->n += rc == 0;
@@ -128,8 +128,8 @@ open_qp(struct soft *s, uint32_t recvs)
 }
 
 /*
- * Picks a GID: an IPv4 one, as the options of ports name them; else any RoCE v2 one, else the
- * first.
+ * Returns the index of an IPv4 GID, because ip= usually gives IPv4 addresses. Without an IPv4 GID
+ * returns that of a RoCE v2 GID, otherwise the first index.
  */
 static uint8_t
 pick_gid(struct soft *s)
@@ -315,7 +315,8 @@ soft_write8(void *run)
 		if (idle > 100000000)
 			return -1;
 		/*
-		 * EAL's interrupt thread may serve a port, and valgrind runs one thread at a time.
+		 * Gives up the CPU, because EAL's interrupt thread may serve a port and valgrind
+		 * runs only one thread at a time.
 		 */
 		if (r->other != NULL && idle > 8)
 			sched_yield();

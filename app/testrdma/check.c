@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Checks of completions. Order, status, opcode, length and immediate data are always checked; with
- * --verify also that the results have arrived.
+ * Checks of completions. Each completion must have the expected order, status, opcode, length and
+ * immediate data. With --verify the data must have arrived, too.
  */
 #include <rte_byteorder.h>
 #include <rte_cycles.h>
 
 #include "testrdma.h"
 
-/* Describes the request of a completion. */
+/* Writes a text for the request of completion @wc to @buf. Returns @buf. */
 static const char *
 wc_what(const struct test *t, const struct pair *p, const struct bb_wc *wc, char *buf, size_t size)
 {
@@ -32,7 +32,7 @@ wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const ch
 	char text[BB_ERROR_TEXT_MAX], what[64];
 
 	t->row->res.broken++;
-	/* The first one names the cause; the flushed ones follow from it. */
+	/* Reports only the first failed completion. The flushed ones are its consequence. */
 	if (!t->fatal)
 		report_fail(t,
 			    "%s (QP 0x%x) completed at the %s with \"%s\", "
@@ -42,19 +42,19 @@ wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const ch
 			    bb_wc_status_cause(wc->status, wc->vendor_err));
 	else
 		t->row->res.errors++;
-	/* Includes the WQE and the access that its keys allow. */
+	/* The text has the WQE and the rights of its keys. */
 	if (!t->fatal && bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
 		fputs(text, stderr);
 	t->fatal = true;
 }
 
-/* Records an operation whose completion was seen before its result, which may still arrive. */
+/* Counts operation @op as late if its completion was polled before its data have arrived. */
 static void
 arrived_check(struct test *t, struct pair *p, uint64_t op)
 {
 	struct result *res = &t->row->res;
 
-	/* Memory of another process cannot be read meanwhile. */
+	/* Data written to another process cannot be read while the test runs. */
 	if (t->cm != NULL && !p->reverse && op_engine(p, op)->to_target)
 		return;
 	if (likely(op_engine(p, op)->arrived(p, op)))
@@ -63,7 +63,10 @@ arrived_check(struct test *t, struct pair *p, uint64_t op)
 		res->first_late = op;
 }
 
-/* Adds the latencies of operations up to @want, which are done: the time since each was due. */
+/*
+ * Adds the latencies of the completed operations up to @want. A latency is the time since the
+ * operation was due.
+ */
 static void
 latencies_add(struct test *t, const struct pair *p, uint64_t want)
 {
@@ -113,7 +116,7 @@ send_completed(struct test *t, const struct bb_wc *wc)
 			    "operation %" PRIu64
 			    " of pair %u: completion says %u bytes, expected %u",
 			    want - 1, p->index, wc->byte_len, e->atomic ? 8 : row->size);
-	/* For a SEND only the receive's completion guarantees that the data has arrived. */
+	/* The data of a SEND are guaranteed only when the receive has completed. */
 	if (t->o.verify && !e->recv_data)
 		arrived_check(t, p, want - 1);
 	if (t->schedule.on)

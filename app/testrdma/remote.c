@@ -13,8 +13,8 @@
 #include "remote.h"
 #include "stall.h"
 
-#define CHUNK        (UINT64_C(1) << 20) /* bytes of one copy request */
-#define WAIT_SECONDS 30                  /* maximum wait for late answers of the peer's CM */
+#define CHUNK        (UINT64_C(1) << 20) /* maximum bytes of one WRITE or READ that copies memory */
+#define WAIT_SECONDS 30                  /* maximum wait for an event of the CM */
 
 /* Polls the CM for an event of @conn. @return false if there was none. */
 static bool
@@ -28,7 +28,10 @@ event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
 	return false;
 }
 
-/* Prints the reason of a failed connection: that of the CM, and the listener's if it sent text. */
+/*
+ * Prints why a connection failed: the reason of the CM, and the text of the listening process if it
+ * has sent one.
+ */
 static void
 refused(const struct test *t, const struct bb_cm_event *ev)
 {
@@ -106,7 +109,10 @@ remote_connect(struct test *t)
 	uint32_t i;
 	int rc;
 
-	/* An unauthenticated peer that guesses it would get the memory of this test. */
+	/*
+	 * The token is random, because a process that guesses it could access the memory of this
+	 * test.
+	 */
 	if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
 		say("--connect: no random number from the kernel: getrandom(): %s",
 		    strerror(errno));
@@ -151,7 +157,10 @@ remote_close(struct test *t)
 	t->cm = NULL;
 }
 
-/* Posts one copy request on the first pair, separate from its operations. */
+/*
+ * Posts one WRITE (@push) or READ that copies @len bytes at offset @off. Uses the QP of the first
+ * pair.
+ */
 static bool
 copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Runs commands; logs the reason of a refusal and converts it to an errno. */
+/* Executes commands. If a command fails, logs the cause and returns a negative errno. */
 #include <errno.h>
 #include <string.h>
 
 #include "mlx5.h"
 
 /*
- * Statuses with the kernel's texts and errnos (drivers/net/ethernet/mellanox/mlx5/core/cmd.c),
- * except that "no free resource" is -ENOMEM, not -EAGAIN, because a retry does not help.
+ * Statuses of a refused command. Texts and errnos are the kernel's
+ * (drivers/net/ethernet/mellanox/mlx5/core/cmd.c), with one exception: "no free resource" is
+ * -ENOMEM and not -EAGAIN, because a retry does not help.
  */
 static const struct {
 	uint8_t status;

@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Copies of requests, from their post to their completion, in a ring in posting order.
- *
- * The wr_id passed to the queue is the number of the entry, so a completion identifies it whatever
- * the application's wr_id is. Sends complete in order: a completion means that all earlier ones are
- * done. Entries that are posted again keep their numbers: bb_qp_recover() has left no CQE of
- * earlier posts.
+ * A ring of entries in posting order. An entry has the copy of a request, from its post to its
+ * completion. The wr_id passed to the queue is the number of the entry. So a completion identifies
+ * the entry, whatever the application's wr_id is. Sends complete in order, so a completion means
+ * that all earlier sends are complete. An entry that is posted again has the same number. That is
+ * safe, because bb_qp_recover() has removed all CQEs of earlier posts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,15 +23,14 @@ struct entry {
 	struct bb_send_wr wr; /* with the application's wr_id */
 	struct bb_sge sge[BB_REPLAY_MAX_SGE];
 	uint8_t data[BB_REPLAY_MAX_INLINE];
-	char region[BB_REGION_NAME]; /* ""; or the name of a region, by which rkey and address
-				      * are translated */
+	char region[BB_REGION_NAME]; /* peer's region that the request accesses, "" if unnamed */
 	uint64_t off;                /* offset of raddr in the region */
-	uint64_t bytes;              /* bytes accessed from that offset on */
+	uint64_t bytes;              /* bytes that the request accesses from off on */
 	enum bb_wr_fate fate;
 	enum bb_wc_status status;
-	bool maybe;  /* an earlier post may have been executed */
+	bool maybe;  /* the request may have been executed by an earlier post */
 	bool ended;  /* fate is known */
-	bool polled; /* flushed and polled by the application; the LOST event gives its fate */
+	bool polled; /* the connection error was polled; BB_CM_LOST gives the fate */
 };
 
 struct bb_replay {
@@ -40,7 +38,7 @@ struct bb_replay {
 	enum bb_replay_policy policy;
 	uint32_t size; /* entries, a power of two */
 	uint32_t head; /* oldest entry */
-	uint32_t next; /* next entry to post; entries from next to tail wait for that */
+	uint32_t next; /* next entry to post; entries from next to tail are not posted yet */
 	uint32_t tail;
 	struct entry *ring;
 };
@@ -163,7 +161,7 @@ copy(struct bb_replay *r, struct entry *e, const struct bb_send_wr *wr)
 	return 0;
 }
 
-/* Posts an entry under its number. */
+/* Posts entry @n with wr_id @n. Returns 0 or a negative errno. */
 static int
 post(struct bb_replay *r, uint32_t n)
 {
@@ -181,7 +179,7 @@ bb_replay_post(struct bb_replay *r, const struct bb_send_wr *wr, uint32_t n, int
 	int ret = 0;
 
 	*err = 0;
-	/* Post in order: not before entries that wait. */
+	/* Posts nothing while older entries still have to be posted again. */
 	if (r->conn->state != BB_CONN_ESTABLISHED || r->next != r->tail)
 		return 0;
 	for (i = 0; i < n; i++) {
@@ -224,9 +222,9 @@ static enum bb_wr_fate
 fate_of(const struct entry *e, enum bb_wc_status status)
 {
 	/*
-	 * A responder without a receive NAKs before it consumes any part of a SEND. A
-	 * WRITE_WITH_IMM needs the receive only with its last packet; the earlier packets have been
-	 * written.
+	 * Without a receive the responder rejects the first packet of a SEND, so no part of the
+	 * SEND is executed. A WRITE_WITH_IMM needs a receive only for its last packet. The
+	 * responder has then executed the earlier packets.
 	 */
 	if (status == BB_WC_RNR_RETRY_EXC_ERR && e->wr.opcode != BB_WR_RDMA_WRITE_WITH_IMM)
 		return BB_WR_NOT_DONE;
@@ -240,7 +238,7 @@ bb_replay_completion(struct bb_replay *r, struct bb_wc *wc)
 	struct entry *e;
 	uint32_t i;
 
-	/* Not a request of this replay, or an old one: it belongs to the application. */
+	/* The completion does not belong to an entry, so the application must handle it. */
 	if (wc->wr_id > UINT32_MAX || n - r->head >= r->next - r->head)
 		return true;
 	e = at(r, n);
@@ -288,7 +286,7 @@ goes_again(const struct bb_replay *r, enum bb_wr_fate fate)
 	       (fate == BB_WR_UNKNOWN && r->policy >= BB_REPLAY_UNKNOWN);
 }
 
-/* Records the fates in the event. */
+/* Copies the fates from the event to the entries. */
 static void
 take_ends(struct bb_replay *r, const struct bb_cm_event *ev)
 {
@@ -319,7 +317,10 @@ bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn f
 	for (i = r->head; i != r->next; i++) {
 		struct entry *e = at(r, i);
 
-		/* An entry that neither a poll nor the event names was unsignalled and is done. */
+		/*
+		 * If neither a poll nor the event has reported an entry, it was unsignalled and has
+		 * succeeded.
+		 */
 		if (!e->polled)
 			e->fate = BB_WR_DONE;
 		else if (e->status == BB_WC_SUCCESS)

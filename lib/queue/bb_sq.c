@@ -17,7 +17,9 @@ is_pow2(uint32_t v)
 	return v != 0 && (v & (v - 1)) == 0;
 }
 
-/* Returns the segments of the largest WQE, 0 if they exceed the 6 bits of ds. */
+/*
+ * Returns the number of segments of the largest WQE, or 0 if it does not fit into the 6 bits of ds.
+ */
 static uint32_t
 largest_wqe(const struct bb_sq_conf *conf)
 {
@@ -72,7 +74,7 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 			     conf->qpn, conf->max_sge, conf->max_inline, BB_WQE_MAX_DS);
 		return -EINVAL;
 	}
-	/* Room is counted in WQEs, and any of them may be of the largest size. */
+	/* Room is counted in WQEs, so there must be blocks for depth WQEs of the largest size. */
 	if (conf->depth == 0 || conf->depth > conf->blocks / bb_wqe_blocks(max_ds)) {
 		BB_QUEUE_LOG(
 			ERR,
@@ -81,7 +83,10 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 			conf->qpn, conf->depth, bb_wqe_blocks(max_ds), conf->blocks);
 		return -EINVAL;
 	}
-	/* Otherwise a full queue could have no WQE that yields a CQE. */
+	/*
+	 * sig_every must not exceed depth. Otherwise a full queue could have no WQE that requests a
+	 * CQE.
+	 */
 	if (conf->sig_every == 0 || conf->sig_every > conf->depth) {
 		BB_QUEUE_LOG(ERR,
 			     "send queue of QP 0x%06x: there must be a CQE every 1 to %u WQEs, not "
@@ -258,8 +263,8 @@ set_limits(struct bb_sq *sq)
 
 	sq->ud_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_UD) : 0);
 	/*
-	 * A non-zero limit lets the inline functions build WQEs, which a driver with its own post()
-	 * does not use.
+	 * With a limit of 0 the inline functions call the slow path. A driver with its own post()
+	 * needs that, because it does not use WQEs.
 	 */
 	if (sq->post != bb_sq_post_slow) {
 		sq->direct_limit = 0;
@@ -309,7 +314,9 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 		bb_sq_make_room(sq, slots);
 		return -EAGAIN;
 	}
-	/* Requests already passed to the driver's post() precede this one. */
+	/*
+	 * The driver's post() already has the earlier requests, so this one must follow them there.
+	 */
 	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
 		sq->built = sq->pi;
 		sq->direct_limit = 0;

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UMR WQEs. Built separately and copied into the ring, because their segments may wrap anywhere;
- * they are not on the data path.
+ * Builds UMR WQEs. A UMR WQE is built in a buffer and then copied into the ring, because it may
+ * wrap at the end of the ring in any segment. The copy costs little, as UMR WQEs are not on the
+ * data path.
  */
 #include "bb_sq_umr.h"
 
@@ -30,7 +31,8 @@ access_bits(uint32_t access)
 }
 
 /*
- * Returns the access rights that a UMR sets. If the atomic right may not be changed, no key has it.
+ * Returns the mask of the rights that a UMR sets. Leaves out the atomic right on a device where a
+ * UMR may not change it. No key has that right there.
  */
 static uint64_t
 access_mask(const struct bb_sq *sq)
@@ -38,7 +40,10 @@ access_mask(const struct bb_sq *sq)
 	return BB_MKEY_MASK_ACCESS & ~(uint64_t)(sq->umr_no_atomic ? BB_MKEY_MASK_A : 0);
 }
 
-/* Copies the part after the control segment into the ring, wrapping at its end. */
+/*
+ * Copies a UMR WQE without its control segment into the ring, and continues at the start of the
+ * ring if necessary.
+ */
 static void
 fill(const struct bb_sq *sq, void *seg, const void *src, size_t len)
 {
@@ -146,7 +151,7 @@ bb_sq_post_bind(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t rkey, uin
 	return post(sq, wr_id, BB_SQ_BIND_MW, rkey, &u, BB_WQE_XLT_ALIGN, flags);
 }
 
-/* Posts the layout of a key: @xlt octowords in @u, @len bytes in all. */
+/* Posts a layout of @key. @xlt: number of octowords in @u. @len: total bytes of the key. */
 static int
 post_layout(struct bb_sq *sq, uint64_t wr_id, uint32_t key, uint32_t access, struct umr *u,
 	    uint32_t xlt, uint64_t len, uint32_t flags)

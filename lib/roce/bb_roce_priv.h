@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared by the files of the engine. */
+/* Functions and constants shared by the files of the RoCEv2 engine. */
 #ifndef BB_ROCE_PRIV_H
 #define BB_ROCE_PRIV_H
 
@@ -44,7 +44,9 @@ bb_roce_is_read_or_atomic(uint8_t kind)
 	return kind >= BB_ROCE_MSG_READ;
 }
 
-/* Sends one packet of @qp after it fills in the common fields. Returns the result of ops->tx(). */
+/*
+ * Sets the common fields of a packet of @qp and sends the packet. Returns the result of ops->tx().
+ */
 bool bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct bb_roce_iov *iov,
 		  uint32_t n, const struct bb_roce_msg *msg);
 /*
@@ -52,9 +54,9 @@ bool bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct b
  * ops->failed().
  */
 void bb_roce_resp_failed(struct bb_roce_qp *qp, uint8_t synd);
-/* Completes the oldest message. */
+/* Completes the oldest message with @status. */
 void bb_roce_req_done(struct bb_roce_qp *qp, uint8_t status);
-/* Moves the QP to ERR because of the oldest message, which completes with @synd. */
+/* Completes the oldest message with the error @synd and moves the QP to ERR. */
 void bb_roce_req_failed(struct bb_roce_qp *qp, uint8_t synd);
 
 /* ---- bb_roce_req.c */
@@ -64,14 +66,14 @@ bool bb_roce_req_busy(const struct bb_roce_qp *qp);
 void bb_roce_req_rewind(struct bb_roce_qp *qp);
 
 /* ---- bb_roce_comp.c */
-/* @flags: those of the packet's opcode, here and in bb_roce_resp_rx(). */
+/* Handles a response packet. @flags: flags of the packet's opcode. */
 void bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags,
 		     uint64_t now);
 void bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now);
 /*
- * Starts the ack timer unless it runs. Called after a request packet of RC was sent, and when the
- * link has no room for one. Only the timer detects a link that never has room again because its
- * peer has stopped.
+ * Starts the ack timer if it does not run. Called after an RC request packet was sent, and when the
+ * link has no room for one. If the link never has room again, because the peer has stopped, only
+ * this timer detects it.
  */
 void bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now);
 
@@ -79,9 +81,10 @@ void bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now);
 /* Called by bb_roce_qp_rts(). */
 void bb_roce_rto_init(struct bb_roce_qp *qp);
 /*
- * Records that a packet of PSNs @first to @last, which requests an ACK, was sent. @fresh: it was
- * sent for the first time. Only such packets are timed and start the interval. The peer need not
- * answer other packets, and the packets after those may be sent much later.
+ * Records that a packet with PSNs @first to @last was sent and requests an ACK. @fresh: the packet
+ * was sent for the first time. Only fresh packets with such a request are used to measure the round
+ * trip and start the adaptive interval. The peer need not acknowledge other packets before later
+ * ones, which may be sent much later.
  */
 static inline void
 bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh, uint64_t now)
@@ -95,9 +98,12 @@ bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fre
 	rto->timed_psn = first;
 	rto->timed_at = now;
 }
-/* Called before all PSNs before @una are acknowledged, while req->una is still the old value. */
+/* Called when an ACK acknowledges all PSNs before @una, before req->una changes to @una. */
 void bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now);
-/* Starts the wait for progress unless it runs; bb_roce_rto_waited() ends it on progress. */
+/*
+ * Starts a wait for progress if none has started. bb_roce_rto_waited() ends the wait when there is
+ * progress.
+ */
 static inline void
 bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)
 {
@@ -108,63 +114,67 @@ bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)
 	rto->waiting = true;
 }
 void bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now);
-/* Returns the ack timeout in ns: the configured one, or up to four times that. */
+/* Returns the ack timeout in ns. It is one to four times the configured ack timeout. */
 uint64_t bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp);
-/* Starts the interval if an ACK is due. */
+/* Starts the adaptive interval if an ACK is outstanding. */
 void bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now);
 /*
- * All packets will be sent again: stops timing (Karn) and the interval, since nothing is in flight.
+ * Called before all packets are sent again. Stops the measurement of the round trip (Karn's
+ * algorithm) and the adaptive interval, because no packet counts as in flight.
  */
 void bb_roce_rto_rewound(struct bb_roce_qp *qp);
 /*
- * The oldest packet is sent again and requests an ACK. @missing: the peer reported it missing, so
- * the ACK belongs to this transmission and can be timed. Under constant loss no other packet could
- * be timed.
+ * Records that the oldest packet was sent again and requests an ACK. @missing: the peer has
+ * reported the packet as missing. The next ACK then belongs to this transmission, so the round trip
+ * can be measured. Under constant loss no other packet can be used for that.
  */
 void bb_roce_rto_again(struct bb_roce_qp *qp, bool missing, uint64_t now);
-/* A NAK arrived: the delay comes from losses, not from a peer that became slow. */
+/* Records that a NAK arrived. So losses have caused the delay, and not a slow peer. */
 void bb_roce_rto_lost(struct bb_roce_qp *qp);
-/* Handles the end of the interval. */
+/* Handles the expiry of the adaptive interval. */
 void bb_roce_rto_tick(struct bb_roce_qp *qp);
 
 /* ---- bb_roce_again.c */
-/* State of the oldest packet, which is sent again while nxt does not change: bb_roce_req.probe. */
+/* Values of bb_roce_req.probe: state of the oldest packet while only this packet is sent again. */
 enum bb_roce_probe {
 	BB_ROCE_PROBE_NONE,
-	BB_ROCE_PROBE_MISSING,  /* the peer reported that none of its transmissions arrived */
+	BB_ROCE_PROBE_MISSING,  /* the peer has reported that the packet did not arrive */
 	BB_ROCE_PROBE_IN_DOUBT, /* the packet may have arrived, or may be in flight */
 };
 /* Called by bb_roce_qp_rts(). */
 void bb_roce_again_init(struct bb_roce_qp *qp);
 /*
- * The oldest PSN seems to be lost: a NAK reported it, or it is late. Returns true if it alone, or a
- * run of packets from it on, is to be sent again; false if all PSNs from it on are.
+ * Called when the packet with the oldest PSN seems to be lost: a NAK has reported it, or its ACK is
+ * late. Returns true if only this packet, or a run of packets that starts with it, must be sent
+ * again. Returns false if all packets from it on must be sent again.
  */
 bool bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak);
 /*
- * Returns true if the oldest PSN can be sent again alone: it belongs to a SEND or WRITE. Call it
- * only when no other packets are being sent again. While some are, restarting from the oldest PSN
- * costs no more than what was sent again since.
+ * Returns true if the packet with the oldest PSN can be sent again alone, because it belongs to a
+ * SEND or WRITE. Call it only while no packets are being sent again. Otherwise a restart from the
+ * oldest PSN costs no more than the packets that were sent again since.
  */
 bool bb_roce_again_one(const struct bb_roce_req *req);
-/* Records that the next packet of that run was sent. */
+/* Records that the next packet of the run was sent again. */
 void bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now);
 /*
- * The oldest packet was to be sent again, and the peer has received @acked PSNs from it on:
- * acknowledged, answered with data, or refused for lack of a receive. @last: reported by an ACK.
+ * Called when the peer has received @acked PSNs from the oldest packet on, after
+ * bb_roce_again_lost(). The peer has acknowledged them, sent their READ data, or refused them for
+ * lack of a receive. @last: an ACK has reported it.
  */
 void bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
 
 /* ---- bb_roce_ahead.c */
 /*
- * Handles a request whose PSN is after the expected one: stores it if the peer repeats selectively
- * and there is room. Returns false if a different packet with its PSN was stored; both are dropped.
+ * Handles a request packet whose PSN is after the expected one. Stores the packet if the peer uses
+ * selective repeat and there is room. Returns false if a different packet with the same PSN was
+ * stored before. Both packets are then dropped.
  */
 bool bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);
 /*
- * Call when the PSNs from @before on have been executed and some packets are stored. Returns false
- * if none is left. Otherwise *pkt is the packet with the expected PSN, which the caller must
- * release, or NULL if it is missing.
+ * Call it after the PSNs from @before on were executed, if packets are stored. Returns false if no
+ * stored packet is left. Otherwise sets *pkt to the stored packet with the expected PSN, or to NULL
+ * if that packet is missing. The caller must release the packet.
  */
 bool bb_roce_ahead_next(struct bb_roce_qp *qp, uint32_t before, struct bb_roce_pkt **pkt);
 

@@ -12,7 +12,7 @@
 
 #include "baseline_proc.h"
 
-/* Writes a cell; its number goes last, into its last 8 bytes. */
+/* Writes a cell. The cell's number is written last, to the last 8 bytes. */
 static inline void
 put_cell(uint8_t *cell, const uint8_t *data, uint32_t size, uint64_t v)
 {
@@ -55,7 +55,7 @@ baseline_mapped_latency(void *run)
 			remote_stop(&msg);
 			return -1;
 		}
-		/* The first cell waits for the peer to wake up. */
+		/* Does not measure the first cell, which also wakes the second process. */
 		if (k == 1)
 			t = tsc();
 		if (k > half)
@@ -67,7 +67,7 @@ baseline_mapped_latency(void *run)
 	}
 	if (remote_wait(&msg) != 0)
 		return -1;
-	/* The peer returns the data that it received. */
+	/* The second process has sent back the data that it received. */
 	return memcmp(remote_shared->back, data, r->size - 8) == 0 ? ns : -1;
 }
 
@@ -158,7 +158,10 @@ listen_local(uint64_t *port)
 	return rc;
 }
 
-/* Connects to the other process, which gets order @msg. Returns the socket, or -errno. */
+/*
+ * Sends command @msg to the second process and accepts its connection. Returns the socket, or
+ * -errno.
+ */
 static int
 meet(struct remote_msg *msg)
 {
@@ -168,7 +171,7 @@ meet(struct remote_msg *msg)
 		return listener;
 	rc = remote_send(msg);
 	if (rc == 0) {
-		/* The other process may be ended instead of connecting: limit the wait. */
+		/* Limits the wait, because the second process may end before it connects. */
 		const struct timeval limit = {.tv_sec = REMOTE_SECONDS};
 
 		setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));

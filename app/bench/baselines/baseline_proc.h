@@ -13,14 +13,20 @@ struct baseline_proc_run {
 	uint32_t size;
 };
 
-/* Returns ns from a write of size bytes until the other process sees it: half a round trip. */
+/*
+ * Returns half of the round trip of size bytes through mapped memory, in ns. All three functions
+ * return a negative number on an error or wrong data.
+ */
 double baseline_mapped_latency(void *run);
-/* Returns ns one way for TCP messages on loopback, with both ends polling. */
+/* Returns half of the round trip of a TCP message on loopback, in ns. Both processes poll. */
 double baseline_tcp_latency(void *run);
-/* Returns M/s for messages of size bytes, with one send() each. */
+/* Returns millions of TCP messages per second. Each message of size bytes has its own send(). */
 double baseline_tcp_rate(void *run);
 
-/* The other process's part. Returns 0 or -errno. */
+/*
+ * Run in the second process: send back what baseline_mapped_latency() writes, or what the two TCP
+ * functions send. Return 0 or -errno.
+ */
 int baseline_mapped_echo(uint64_t n, uint32_t size);
 int baseline_tcp_peer(const struct remote_msg *msg);
 

@@ -2,15 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UMR WQEs: bind memory windows, set the layout of indirect keys, invalidate both.
+ * UMR WQEs: bind memory windows, set the layout of indirect keys, invalidate windows and keys.
  *
- * Segments and masks: rdma-core's mlx5dv.h and libmlx5, and the kernel's
- * include/linux/mlx5/device.h (MLX5_UMR_*, MLX5_MKEY_MASK_*). The check of the free state has two
- * bits: 1 fails on a key in use, 2 on a free key (comments in the kernel's mr.c). Rules for binding
- * and invalidating windows: IBTA vol. 1, 10.6.7.2 and o10-37.2.x, man ibv_bind_mw. A violation
- * gives syndrome 6, a bind error, with any UMR (kernel logs of failed UMRs show it). That a card
- * checks a window against its region at the bind is [A]: libmlx5 checks it in debug builds only.
- * The kernel does not pass MW_BIND to the card; it is rejected here, as the manual page says.
+ * Segments and masks are those of rdma-core's mlx5dv.h and libmlx5, and of the kernel's
+ * include/linux/mlx5/device.h (MLX5_UMR_*, MLX5_MKEY_MASK_*). A UMR can check whether
+ * its key is free. The check has the value 1, which fails on a key in use, or 2, which fails on a
+ * free key (comments in the kernel's mr.c). The rules for windows are those of IBTA vol.
+ * 1, 10.6.7.2 and o10-37.2.x, and of man ibv_bind_mw. A violation by any UMR gives syndrome 6, a
+ * bind error (kernel logs of failed UMRs show it). This device checks at the bind that a window
+ * lies in its region. That a card does so is [A], as libmlx5 checks it in debug builds only. The
+ * kernel does not pass the right MW_BIND to the card. This device needs the right, as the manual
+ * page says.
  */
 #include "soft_data.h"
 
@@ -21,8 +23,8 @@
 #define CHECK_BITS  (BB_UMR_CHECK_FREE | BB_UMR_CHECK_USED)
 #define KNOWN_FLAGS (BB_UMR_INLINE | BB_UMR_XLT_OFFSET | BB_UMR_CHECK_QPN | CHECK_BITS)
 /*
- * Other bits change fields that these keys do not have, or that the device does not let users
- * change [A].
+ * A bit outside this mask names a field that these keys do not have, or that users may not change
+ * [A].
  */
 #define KNOWN_MASK                                                                                 \
 	(BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | BB_MKEY_MASK_KEY | BB_MKEY_MASK_QPN |        \
@@ -94,8 +96,8 @@ decode(struct umr *u)
 	if (!all_zero(umr + 1, 3) || !all_zero(umr + 16, 32))
 		return BAD_WQE(u, "reserved bytes of the UMR segment are not 0");
 	/*
-	 * The field is an offset, or without its flag the size of signature data; neither is
-	 * supported.
+	 * With BB_UMR_XLT_OFFSET the field is an offset, otherwise the size of signature data. The
+	 * device supports neither.
 	 */
 	if ((soft_be32(umr + 4) & 0xffff) != 0)
 		return BAD_WQE(u, "translations can only be changed from the first on");
@@ -211,7 +213,7 @@ check_window(struct umr *u)
 	return 0;
 }
 
-/* Checks the rules of a pattern; writes nothing yet. */
+/* Checks an interleaved layout. Changes nothing. */
 static uint8_t
 check_pattern(struct umr *u)
 {
@@ -288,9 +290,9 @@ take_pattern(struct umr *u)
 }
 
 /*
- * Closes the gate of a key if only @own users are inside; returns false otherwise. It then leaves
- * the gate open: a WQE that finds the key in use may retry with the key for its own buffers, or
- * never retry. Call with the lock held.
+ * Closes the gate of a key if only the @own accesses of the caller use it. Otherwise returns
+ * false and leaves the gate open. The WQE then waits, and may use the key for its own buffers when
+ * it retries, or it may never retry. Called under umr_lock.
  */
 static bool
 close_gate(struct soft_indirect *ind, uint32_t own)
@@ -379,7 +381,7 @@ soft_umr_execute(struct soft_qp *qp, struct soft_req *r)
 	return synd;
 }
 
-/* Checks that a peer may invalidate a key. Returns the reason if not, else NULL. */
+/* Returns NULL if a peer may invalidate key @m. Otherwise returns the reason why not. */
 static const char *
 not_invalidated(const struct soft_mkey *m, const struct soft_qp *p)
 {
@@ -412,7 +414,10 @@ soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32
 		ret = -EACCES;
 		goto out;
 	}
-	/* Counts the uses of the key by the buffers of this receive. */
+	/*
+	 * Buffers of this receive may use the key themselves. Such uses do not prevent the
+	 * invalidation.
+	 */
 	for (i = 0; i < e->n_held; i++)
 		own += e->held[i] == m->ind;
 	if (!close_gate(m->ind, own)) {

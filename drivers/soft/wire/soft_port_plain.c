@@ -15,7 +15,7 @@
 #include "soft_port_priv.h"
 #include "soft_wire.h"
 
-/* Largest payload of the short path, bytes. Always copied; fits a frame of any port. */
+/* Largest payload in bytes. It is always copied, and fits into a frame of any port. */
 #define PLAIN_MAX SOFT_PORT_COPY
 static_assert(PLAIN_MAX <= SOFT_PORT_MIN_MTU, "a plain packet may not fit a frame");
 
@@ -48,8 +48,8 @@ begin_anew(const struct soft_port *p, const struct soft_wire *w, struct soft_por
 }
 
 /*
- * Opens a frame with @bth as first word of its BTH; @len is the length from BTH to padding. Returns
- * NULL without room or mbuf.
+ * Starts a frame. @bth: first word of the BTH. @len: bytes from the BTH to the padding. Returns
+ * NULL if the port has no room or no mbuf.
  */
 static inline struct rte_mbuf *
 frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b, uint32_t bth,
@@ -77,8 +77,8 @@ frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begi
 }
 
 /*
- * Writes the last word of the BTH and the ICRC; the bytes between are written already. Queues the
- * frame, or drops it for fault injection.
+ * Completes a frame: writes the last word of the BTH, and the ICRC after the bytes that the caller
+ * has written. Queues the frame, unless fault injection drops it.
  */
 static inline void
 frame_close(struct soft_engine *e, struct soft_port *p, struct rte_mbuf *m,
@@ -94,7 +94,7 @@ frame_close(struct soft_engine *e, struct soft_port *p, struct rte_mbuf *m,
 		soft_port_push(p, m);
 }
 
-/* ---- Answers */
+/* ---- ACKs */
 
 static inline bool
 plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
@@ -120,7 +120,10 @@ plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 
 /* ---- Requests */
 
-/* Packet of a WQE, by the opcodes that soft_fast_decode_plain() accepts. */
+/*
+ * Kind and headers of a request packet, by the WQE's opcode. Has only the opcodes that
+ * soft_fast_decode_plain() accepts.
+ */
 static const struct plain_kind {
 	uint8_t kind, opcode;
 	uint8_t hdr_len; /* Bytes of BTH, RETH and ImmDt. */
@@ -148,7 +151,7 @@ plain_payload(uint8_t *at, const struct soft_write *r)
 	memset(at + r->len, 0, bb_roce_pad((uint32_t)r->len));
 }
 
-/* Sends a request. Returns false without room; nothing has changed then. */
+/* Sends a request packet. If the port has no room, changes nothing and returns false. */
 static inline bool
 plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	      const struct soft_plain *r, bool more)
@@ -183,8 +186,8 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	plain_payload(at, &r->w);
 	frame_close(e, p, m, b, bth, bb_roce_bth_last(flags, psn), len);
 	/*
-	 * In a conversation the peer waits for the packet. So it leaves now, before the bookkeeping
-	 * and before the reading of the clock.
+	 * In a conversation the peer waits for this packet. So the port sends it now, before the
+	 * engine updates its state and reads the clock.
 	 */
 	if (w->talks == SOFT_WIRE_TALKS && !more)
 		soft_port_flush(p);
@@ -209,8 +212,8 @@ plain_fits(const struct soft_qp *qp, const struct soft_plain *r)
 }
 
 /*
- * Sends the WQEs of a queue. A WQE is sent after the decode of the next one, which decides whether
- * more follow.
+ * Sends request packets for the WQEs of a queue. Decodes the next WQE before it sends one, because
+ * the packet depends on whether another follows.
  */
 static inline void
 plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
@@ -246,14 +249,14 @@ soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 	struct soft_netif *nif = e->dev->netif;
 	struct soft_port *p = nif->port;
 
-	/* The first packet of a path takes the long path, which fills the cache. */
+	/* The RoCEv2 engine sends the first packet of a path, which fills the cache of headers. */
 	if (unlikely(path->len == 0 || path->gen != p->stack.neigh.gen || !nif->plain || !p->up ||
 		     w->path.own || soft_netif_is_dead(e->dev, &w->path.net) ||
 		     !soft_netif_mine(e)))
 		return;
 	/* Marks the neighbour as used: eviction takes the least recently used entry. */
 	p->stack.neigh.entry[path->hint].used = nif->now;
-	/* Answers go first, except a delayed ACK. */
+	/* A pending ACK is sent before requests, but a delayed ACK after them. */
 	if (w->qp->queued == SOFT_Q_LATE) {
 		if (w->sq_next != w->qp->sq_pi)
 			plain_requests(e, w, p);
