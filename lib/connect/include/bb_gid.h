@@ -22,7 +22,7 @@ extern "C" {
 /** Address family of a GID. */
 enum bb_gid_family {
 	BB_GID_ANY_FAMILY,
-	BB_GID_IPV4, /**< address mapped into IPv6 (::ffff:0:0/96) */
+	BB_GID_IPV4, /**< IPv4 address, mapped into IPv6 (RFC 4291, 2.5.5.2) */
 	BB_GID_IPV6,
 };
 

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file Paths to a peer, as connected queue pairs and address handles use them.
+ * @file
+ * Paths to a peer, as connected queue pairs and address handles use them.
  */
 #ifndef BB_PATH_H
 #define BB_PATH_H
