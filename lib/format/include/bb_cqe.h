@@ -26,19 +26,22 @@ enum bb_cqe_opcode {
 	BB_CQE_RESP_SEND = 2,
 	BB_CQE_RESP_SEND_IMM = 3,
 	BB_CQE_RESP_SEND_INV = 4,
-	BB_CQE_RESIZE = 5, /**< completions continue in another ring */
+	BB_CQE_RESIZE = 5, /**< last CQE of a ring that MODIFY_CQ replaced */
 	BB_CQE_REQ_ERR = 13,
 	BB_CQE_RESP_ERR = 14,
 	BB_CQE_INVALID = 15,
 };
 
-/** Format bits of op_own that mark the title of a block of compressed CQEs (MLX5_COMPRESSED). */
+/**
+ * Format bits of op_own in a title, which is the first CQE of a block of compressed CQEs
+ * (MLX5_COMPRESSED).
+ */
 #define BB_CQE_COMPRESSED (3u << 2)
 
 /** Bit of op_own: the sender requested a solicited event. */
 #define BB_CQE_SE 2u
 
-/** Initial op_own of every entry: invalid, owned by the device. */
+/** Initial op_own of every CQE: an invalid CQE, which the device owns. */
 #define BB_CQE_OP_OWN_INIT 0xf1
 
 /** Error syndromes (mlx5dv.h: MLX5_CQE_SYNDROME_*). */
@@ -58,27 +61,32 @@ enum bb_cqe_syndrome {
 	BB_SYN_REMOTE_ABORTED = 0x22,
 };
 
-/** Payload inside a CQE: bits 2 and 3 of op_own (rdma-core: MLX5_INLINE_SCATTER_*). */
+/**
+ * Payload inside a CQE, as encoded in bits 2 and 3 of op_own (rdma-core: MLX5_INLINE_SCATTER_*).
+ */
 enum bb_cqe_format {
 	BB_CQE_FORMAT_MASK = 3 << 2,
-	BB_CQE_SCATTER_32 = 1 << 2, /**< up to 32 bytes in the entry's first half */
-	BB_CQE_SCATTER_64 = 2 << 2, /**< up to 64 bytes before a 128-byte entry's CQE */
+	BB_CQE_SCATTER_32 = 1 << 2, /**< up to 32 bytes in the first half of the CQE */
+	BB_CQE_SCATTER_64 = 2 << 2, /**< up to 64 bytes in the first half of a 128-byte CQE, before
+				       the fields of struct bb_cqe */
 };
 
-/** A 64-byte CQE. In an error CQE bytes 54 and 55 are the syndromes. */
+/** A 64-byte CQE. In an error CQE, bytes 54 and 55 are the syndromes. */
 struct bb_cqe {
 	uint8_t rsvd0[17];
 	uint8_t ml_path;
 	uint8_t rsvd18[4];
-	uint16_t slid;       /**< UD receives: the sender's LID; 0 on Ethernet */
-	uint32_t flags_rqpn; /**< UD receives: see enum bb_cqe_rqpn */
+	uint16_t slid;       /**< LID of the sender; valid only for UD receives on InfiniBand */
+	uint32_t flags_rqpn; /**< enum bb_cqe_rqpn; valid only for UD receives */
 	uint8_t rsvd28[4];
-	uint32_t srqn_uidx; /**< user index in the low 24 bits */
-	uint32_t imm;       /**< immediate, invalidated rkey, or P_Key index */
+	uint32_t srqn_uidx; /**< user index of the queue in the low 24 bits */
+	uint32_t imm; /**< immediate data, invalidated rkey, or P_Key index, depending on the opcode
+		       */
 	uint8_t rsvd40[4];
 	uint32_t byte_cnt;
-	uint64_t timestamp; /**< error CQE: byte 54 is the vendor syndrome, byte 55 the syndrome */
-	uint32_t sop_qpn;   /**< opcode of the send WQE<<24 | QP number */
+	uint64_t timestamp; /**< time of the completion; in an error CQE byte 54 is the vendor
+			       syndrome, byte 55 the syndrome */
+	uint32_t sop_qpn;   /**< opcode of the send WQE << 24 | QP number */
 	uint16_t wqe_counter;
 	uint8_t signature;
 	uint8_t op_own; /**< opcode<<4 | format<<2 | solicited<<1 | owner */
@@ -94,23 +102,27 @@ BB_STATIC_ASSERT(offsetof(struct bb_cqe, sop_qpn) == 56, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, wqe_counter) == 60, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, op_own) == 63, "CQE");
 
-/** Fields of flags_rqpn (mlx5dv.h, and the kernel's enum mlx5_cqe_roce_l3_hdr_type). */
+/**
+ * Fields of flags_rqpn, which is valid only for UD receives (mlx5dv.h, and the kernel's enum
+ * mlx5_cqe_roce_l3_hdr_type).
+ */
 enum bb_cqe_rqpn {
-	BB_CQE_RQPN_QPN = 0xffffff, /**< the sender's QP number */
-	BB_CQE_RQPN_SL_SHIFT = 24,  /**< InfiniBand: 4 bits, SL; Ethernet: 2 bits, enum bb_cqe_l3 */
-	BB_CQE_RQPN_GRH = 3 << 28,  /**< not 0 if a GRH precedes the data */
+	BB_CQE_RQPN_QPN = 0xffffff, /**< QP number of the sender */
+	BB_CQE_RQPN_SL_SHIFT = 24,  /**< position of the service level (4 bits) on InfiniBand, or of
+				       enum bb_cqe_l3 (2 bits) on Ethernet */
+	BB_CQE_RQPN_GRH = 3 << 28,  /**< non-zero if the receive buffer starts with a GRH */
 };
 
-/** Network header that precedes a datagram's data on Ethernet. */
+/** Network header in the first 40 bytes of a UD receive buffer on Ethernet. */
 enum bb_cqe_l3 {
 	BB_CQE_L3_GRH = 0,  /**< RoCE v1: a GRH */
-	BB_CQE_L3_IPV6 = 1, /**< RoCE v2 */
-	BB_CQE_L3_IPV4 = 2, /**< RoCE v2: in the last 20 of the 40 bytes */
+	BB_CQE_L3_IPV6 = 1, /**< RoCE v2: an IPv6 header */
+	BB_CQE_L3_IPV4 = 2, /**< RoCE v2: an IPv4 header, in the last 20 of the 40 bytes */
 };
 
-/** Byte of the vendor syndrome in an error CQE. */
+/** Offset of the vendor syndrome in an error CQE. */
 #define BB_CQE_VENDOR_SYNDROME_BYTE 54
-/** Byte of the syndrome in an error CQE. */
+/** Offset of the syndrome in an error CQE. */
 #define BB_CQE_SYNDROME_BYTE 55
 
 /** Returns the syndrome of an error CQE. */
@@ -128,8 +140,8 @@ bb_cqe_vendor_syndrome(const struct bb_cqe *cqe)
 }
 
 /**
- * Writes a CQE as readable text into @p buf, always terminated.
- * @return length of the whole text, as snprintf().
+ * Writes a CQE as readable text into @p buf. The text is always terminated by a zero byte.
+ * @return length of the whole text, even if it did not fit, as snprintf().
  */
 int bb_cqe_dump(char *buf, size_t size, const struct bb_cqe *cqe);
 

@@ -37,7 +37,7 @@ extern "C" {
 #error "order of stores to a device is written down for x86-64 and 64-bit Arm only"
 #endif
 
-/** 1 if other cores see plain stores to write-back memory in program order, 0 if not. */
+/** 1 if other cores see stores to write-back memory in program order, else 0. */
 #if defined(__x86_64__)
 #define BB_STORES_IN_ORDER 1
 #else
@@ -45,10 +45,10 @@ extern "C" {
 #endif
 
 /**
- * Orders stores to memory that the device reads. The device sees the stores before this fence
- * before it sees the stores after it. Prevents this race: the device reads a doorbell record that
- * covers a WQE whose bytes are not visible yet. x86: only a compiler barrier, because the CPU does
- * not reorder stores to write-back memory. Arm: dmb oshst.
+ * Orders stores to memory that the device reads: the device sees all stores before this fence
+ * before it sees any store after the fence. Prevents this race: the device reads a doorbell record
+ * that covers a WQE whose bytes are not visible yet. x86: only a compiler barrier, because the CPU
+ * does not reorder stores to write-back memory. Arm: dmb oshst.
  */
 static inline void
 bb_dma_wmb(void)
@@ -61,9 +61,10 @@ bb_dma_wmb(void)
 }
 
 /**
- * Orders loads of memory that the device writes: those before this fence happen before the loads
- * and stores after it. Prevents two races. The body of a CQE is read before its owner bit. Or the
- * consumer record releases a CQE that software still reads, and the device overwrites the CQE. x86:
+ * Orders loads of memory that the device writes: all loads before this fence happen before any
+ * load or store after the fence.
+ * Prevents two races. In the first, software reads the body of a CQE before its owner bit. In the
+ * second, software releases a CQE that it still reads, and the device overwrites the CQE. x86:
  * only a compiler barrier, because the CPU does not reorder loads with later loads or stores. Arm:
  * dmb oshld.
  */
@@ -78,10 +79,10 @@ bb_dma_rmb(void)
 }
 
 /**
- * Makes the doorbell record visible before the UAR store after this fence. Prevents this race: the
- * register wakes the device, which reads the old record and goes back to sleep. The register page
- * may be write-combining, so a weaker fence would let its store pass the record. x86: sfence; Arm:
- * dsb st.
+ * Makes the doorbell record visible before the UAR store that follows this fence. Prevents this
+ * race: the register wakes the device, and the device reads the old record and goes back to sleep.
+ * The register page may be write-combining, so with a weaker fence the store to it could become
+ * visible before the record. x86: sfence; Arm: dsb st.
  */
 static inline void
 bb_db_wmb(void)
@@ -94,9 +95,9 @@ bb_db_wmb(void)
 }
 
 /**
- * Flushes the write-combining buffer of the UAR store before it. Otherwise the doorbell may be
- * delayed, and the next one to the same register may merge into it. On Arm this is a known cause of
- * corrupt BlueFlame packets. x86: sfence; Arm: dsb st.
+ * Flushes the preceding UAR store from the CPU's write-combining buffer. Without the flush the
+ * doorbell may be delayed, and the next doorbell to the same register may merge with it. On Arm
+ * this is a known cause of corrupt BlueFlame packets. x86: sfence; Arm: dsb st.
  */
 static inline void
 bb_wc_flush(void)
@@ -105,9 +106,9 @@ bb_wc_flush(void)
 }
 
 /**
- * Orders earlier loads before later loads of device memory. Prevents this race: a CQE is seen, but
- * not the data that it announces. Device memory is mapped write-combining, and x86 may load from it
- * early. x86: lfence; Arm: dmb oshld.
+ * Orders earlier loads before later loads of device memory. Prevents this race: software sees a
+ * CQE but not yet the data that the CQE announces. Device memory is mapped write-combining, and
+ * x86 may load from such memory early. x86: lfence; Arm: dmb oshld.
  */
 static inline void
 bb_dm_rmb(void)
@@ -120,9 +121,9 @@ bb_dm_rmb(void)
 }
 
 /**
- * Orders earlier loads before a later read of the time counter. Prevents this race: data posted by
- * another core gets a time at which it was not visible yet. Earlier stores may still be pending.
- * x86: lfence; Arm: dmb osh, as in rte_rdtsc_precise().
+ * Orders earlier loads before a later read of the time counter. Prevents this race: software reads
+ * the time early, before another core's data was visible, and takes it as the time of that data.
+ * Earlier stores may still be pending. x86: lfence; Arm: dmb osh, as in rte_rdtsc_precise().
  */
 static inline void
 bb_tsc_rmb(void)
@@ -135,9 +136,9 @@ bb_tsc_rmb(void)
 }
 
 /**
- * Orders stores between cores: a core that sees a store after this fence sees those before it.
- * Prevents this race: a send counts as complete, by a relaxed store, before its failure is visible.
- * x86: a compiler barrier; Arm: dmb ish.
+ * Orders stores for other cores: a core that sees a store after this fence also sees the stores
+ * before the fence. Prevents this race: a relaxed store marks a send as complete before the
+ * failure of that send is visible. x86: a compiler barrier; Arm: dmb ish.
  */
 static inline void
 bb_smp_wmb(void)
@@ -146,10 +147,10 @@ bb_smp_wmb(void)
 }
 
 /**
- * Orders earlier loads of memory that other cores write before later loads and stores. Prevents two
- * races: a reader of two increasing counters takes the later value for the earlier one; or a copy
- * counts as complete because of a number that was read before the copy. x86: a compiler barrier;
- * Arm: dmb ishld.
+ * Orders loads of memory that other cores write: loads before this fence happen before any load or
+ * store after the fence. Prevents two races. In the first, a reader of two increasing counters
+ * reads them in the wrong order. In the second, a copy counts as complete because of a number that
+ * was read before the copy. x86: a compiler barrier; Arm: dmb ishld.
  */
 static inline void
 bb_smp_rmb(void)
@@ -158,9 +159,9 @@ bb_smp_rmb(void)
 }
 
 /**
- * Makes earlier stores visible to every core before later loads. Prevents this race: two cores each
- * announce an action, each checks for the announcement of the other, and neither sees it. x86:
- * mfence, or a locked instruction; Arm: dmb ish.
+ * Makes earlier stores visible to every core before later loads. Prevents this race: each of two
+ * cores announces an action and then checks for the announcement of the other core, and neither
+ * sees it. x86: mfence, or a locked instruction; Arm: dmb ish.
  */
 static inline void
 bb_smp_mb(void)
@@ -168,7 +169,7 @@ bb_smp_mb(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/** Stores a doorbell record; @p be is already big endian. */
+/** Stores @p be, which is already big endian, to a doorbell record. */
 static inline void
 bb_dbrec_store(uint32_t *rec, uint32_t be)
 {
@@ -179,14 +180,17 @@ bb_dbrec_store(uint32_t *rec, uint32_t be)
 #endif
 }
 
-/** Loads a doorbell record. Memory that the record covers may be read afterwards. */
+/**
+ * Loads a doorbell record. After the call the caller may read the WQEs or CQEs that the record
+ * covers.
+ */
 static inline uint32_t
 bb_dbrec_load(const uint32_t *rec)
 {
 	return __atomic_load_n(rec, __ATOMIC_ACQUIRE);
 }
 
-/** Stores 8 bytes to a register in a single store. */
+/** Stores 8 bytes to a register with one store instruction. */
 static inline void
 bb_uar_store64(volatile uint64_t *reg, uint64_t v)
 {
@@ -197,7 +201,7 @@ bb_uar_store64(volatile uint64_t *reg, uint64_t v)
 #endif
 }
 
-/** Loads the op_own byte of a CQE. The CQE may be read after bb_dma_rmb(). */
+/** Loads the op_own byte of a CQE. Call bb_dma_rmb() before reading the other bytes of the CQE. */
 static inline uint8_t
 bb_cqe_own_load(const uint8_t *op_own)
 {
@@ -208,7 +212,9 @@ bb_cqe_own_load(const uint8_t *op_own)
 #endif
 }
 
-/** Stores the op_own byte of a CQE as the last byte: passes the CQE to software. */
+/**
+ * Stores the op_own byte of a CQE, which passes the CQE to software. Store all other bytes before.
+ */
 static inline void
 bb_cqe_own_store(uint8_t *op_own, uint8_t v)
 {

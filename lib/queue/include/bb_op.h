@@ -3,11 +3,12 @@
  */
 /**
  * @file
- * Operations and flags that each type of queue pair supports: the tables of man ibv_post_send.
+ * Operations and flags that each type of queue pair supports. The tables are those of man
+ * ibv_post_send.
  *
- * bb_qp_post_list() checks every request against them. The functions of bb_post.h refuse an
- * operation that the type does not support. They pass FENCE and SOLICITED to the device, which
- * ignores them where they mean nothing, as libmlx5 does.
+ * bb_qp_post_list() checks every request against these tables. The functions of bb_post.h refuse
+ * an operation that the QP's type does not support. They pass FENCE and SOLICITED to the device
+ * unchecked, because the device ignores these flags where they have no meaning, as with libmlx5.
  */
 #ifndef BB_OP_H
 #define BB_OP_H
@@ -22,43 +23,50 @@ extern "C" {
 enum bb_qp_type {
 	BB_QPT_RC, /**< reliable connection */
 	BB_QPT_UC, /**< unreliable connection: no acknowledgements, no READs, no atomics */
-	BB_QPT_UD, /**< unreliable datagram: SENDs of at most an MTU to any UD queue pair */
+	BB_QPT_UD, /**< unreliable datagram: SENDs of at most one MTU to any UD queue pair */
 };
 
 /** Flags of a send request, to be or-ed (man ibv_post_send: send_flags). */
 enum bb_send_flags {
-	BB_SEND_SOLICITED = BB_WQE_SE,    /**< solicited event at the receiver */
-	BB_SEND_SIGNALED = BB_WQE_CE_CQE, /**< report a completion on success too */
-	BB_SEND_FENCE = BB_WQE_FM_FENCE,  /**< start after earlier READs and atomics */
+	BB_SEND_SOLICITED = BB_WQE_SE,    /**< request a solicited event at the receiver */
+	BB_SEND_SIGNALED = BB_WQE_CE_CQE, /**< report a completion also on success */
+	BB_SEND_FENCE = BB_WQE_FM_FENCE,  /**< start after earlier READs and atomics complete */
 	/**
-	 * Start after an earlier change of a memory key. The library sets it on the request after
-	 * such a change; setting it on other requests is always allowed.
+	 * Start only after an earlier change of a memory key has taken effect. The library sets
+	 * this flag on the request after such a change. Callers may set it on any request.
 	 */
 	BB_SEND_SMALL_FENCE = BB_WQE_FM_SMALL,
-	BB_SEND_INLINE = 1 << 8, /**< flag of struct bb_send_wr: copy the data when it is posted */
+	BB_SEND_INLINE = 1 << 8, /**< flag of struct bb_send_wr: the data is copied when the request
+				    is posted */
 };
 
-/** Reasons for a permanent refusal, which polling and trying again would not change. */
+/** Reasons why a request is refused permanently: to poll and try again would not help. */
 enum bb_refusal {
 	BB_REFUSED_STATE,        /**< -ENOTCONN: the QP's state does not allow posts */
 	BB_REFUSED_OWNER,        /**< -EPERM: the calling thread does not own the queue */
-	BB_REFUSED_MAX_SGE,      /**< -EINVAL: more pieces than max_sge */
-	BB_REFUSED_SGE_LEN,      /**< -EINVAL: a piece over 2^31 bytes */
+	BB_REFUSED_MAX_SGE,      /**< -EINVAL: more SGEs than max_sge */
+	BB_REFUSED_SGE_LEN,      /**< -EINVAL: an SGE of more than 2^31 bytes */
 	BB_REFUSED_MAX_INLINE,   /**< -EINVAL: more inline bytes than max_inline */
-	BB_REFUSED_ATOMIC_LEN,   /**< -EINVAL: the local piece does not have the atomic's size */
-	BB_REFUSED_ATOMIC_ALIGN, /**< -EINVAL: the remote address is not aligned to that size */
-	BB_REFUSED_NO_RQ,        /**< -EINVAL: the QP has no receive queue of its own */
-	BB_REFUSED_LKEY,         /**< -EFAULT: a segment of an mbuf is not registered */
-	BB_REFUSED_MKEY_PIECES,  /**< -EINVAL: more pieces of a key than fit into a WQE */
-	BB_REFUSED_MKEY_BLOCK,   /**< -EINVAL: a piece or block that a key cannot describe */
+	BB_REFUSED_ATOMIC_LEN,   /**< -EINVAL: the length of the local SGE is not the size of the
+				    atomic */
+	BB_REFUSED_ATOMIC_ALIGN, /**< -EINVAL: the remote address is not a multiple of the atomic's
+				    size */
+	BB_REFUSED_NO_RQ,        /**< -EINVAL: the QP uses a shared receive queue, or none */
+	BB_REFUSED_LKEY,         /**< -EFAULT: the memory of an mbuf segment is not registered */
+	BB_REFUSED_MKEY_PIECES,  /**< -EINVAL: a key's layout has more SGEs than fit into a WQE */
+	BB_REFUSED_MKEY_BLOCK,   /**< -EINVAL: a range or block that the layout of a key cannot
+				    describe */
 	BB_REFUSED_OPCODE,       /**< -EINVAL: the QP's type does not support the operation */
 	BB_REFUSED_FLAGS,        /**< -EINVAL: a flag that the operation does not support */
-	BB_REFUSED_AH,           /**< -EINVAL: no address handle, or one of another PD */
-	BB_REFUSED_WQE_SIZE,     /**< -EINVAL: needs the room of more WQEs than the queue has */
-	BB_REFUSED_LACKED,       /**< -ENOTSUP: the device does not support the operation */
+	BB_REFUSED_AH,       /**< -EINVAL: the address handle is missing or belongs to another PD */
+	BB_REFUSED_WQE_SIZE, /**< -EINVAL: the WQE needs more slots than the queue has */
+	BB_REFUSED_LACKED,   /**< -ENOTSUP: the device does not support the operation */
 };
 
-/** Operations of struct bb_send_wr: values of IBV_WR_*; masked atomics have the kernel's values. */
+/**
+ * Operations of struct bb_send_wr. Values are those of IBV_WR_*; for masked atomics, those of the
+ * kernel's enum ib_wr_opcode.
+ */
 enum bb_wr_opcode {
 	BB_WR_RDMA_WRITE = 0,
 	BB_WR_RDMA_WRITE_WITH_IMM = 1,
@@ -70,7 +78,7 @@ enum bb_wr_opcode {
 	BB_WR_LOCAL_INV = 7,
 	BB_WR_BIND_MW = 8,
 	BB_WR_SEND_WITH_INV = 9,
-	BB_WR_TSO = 10, /**< raw Ethernet queues: use DPDK's mlx5 PMD */
+	BB_WR_TSO = 10, /**< supported by raw Ethernet queues only; use DPDK's mlx5 PMD */
 	BB_WR_DRIVER1 = 11,
 	BB_WR_MASKED_CMP_AND_SWP = 12,
 	BB_WR_MASKED_FETCH_AND_ADD = 13,
@@ -84,24 +92,27 @@ enum bb_wc_opcode {
 	BB_WC_SEND,
 	BB_WC_RDMA_WRITE,
 	BB_WC_RDMA_READ,
-	BB_WC_CMP_SWAP,  /**< also masked */
-	BB_WC_FETCH_ADD, /**< also masked */
+	BB_WC_CMP_SWAP,  /**< CMP_SWAP or masked CMP_SWAP */
+	BB_WC_FETCH_ADD, /**< FETCH_ADD or masked FETCH_ADD */
 	BB_WC_NOP,
 	BB_WC_RECV,          /**< receive */
-	BB_WC_RECV_RDMA_IMM, /**< receive consumed by an RDMA_WRITE_WITH_IMM */
+	BB_WC_RECV_RDMA_IMM, /**< receive without data, consumed by an RDMA_WRITE_WITH_IMM */
 	BB_WC_LOCAL_INV,     /**< bb_post_local_inv() */
 	BB_WC_BIND_MW,       /**< bb_mw_bind(), bb_post_bind_mw() */
 	BB_WC_MKEY,          /**< bb_post_mkey_list(), bb_post_mkey_interleaved() */
 };
 
-/** Kinds of UMR WQEs in struct bb_sq_wqe (historical opcodes of the device). */
+/**
+ * Operations that a UMR WQE performs, as recorded in struct bb_sq_wqe. The values are opcodes of
+ * older devices.
+ */
 enum bb_sq_umr_kind {
 	BB_SQ_BIND_MW = 0x18,
 	BB_SQ_MKEY = 0x19,
 	BB_SQ_LOCAL_INV = 0x1b,
 };
 
-/** Returns the opcode for a send's completion. @p wqe_opcode: of struct bb_sq_wqe. */
+/** Returns the completion opcode of a send. @p wqe_opcode is the opcode in struct bb_sq_wqe. */
 static inline uint8_t
 bb_wc_opcode_of(uint8_t wqe_opcode)
 {
@@ -137,13 +148,13 @@ bb_wc_opcode_of(uint8_t wqe_opcode)
  */
 int bb_wr_check(enum bb_qp_type type, enum bb_wr_opcode opcode, uint32_t flags);
 
-/** Returns the WQE opcode of an operation that bb_wr_check() allows. */
+/** Returns the WQE opcode of operation @p opcode, for which bb_wr_check() returned 0. */
 uint8_t bb_wr_wqe_opcode(enum bb_wr_opcode opcode);
 
-/** Returns the name of an operation, such as "RDMA_WRITE"; "?" if it is unknown. */
+/** Returns the name of an operation, such as "RDMA_WRITE", or "?" if it is unknown. */
 const char *bb_wr_opcode_name(enum bb_wr_opcode opcode);
 
-/** Returns the name of a type, such as "UD"; "?" if it is unknown. */
+/** Returns the name of a QP type, such as "UD", or "?" if it is unknown. */
 const char *bb_qp_type_name(enum bb_qp_type type);
 
 #ifdef __cplusplus

@@ -3,9 +3,10 @@
  */
 /**
  * @file
- * Receive queue: scatter lists in a ring of fixed strides.
+ * Receive queue: a ring of receive WQEs of equal size, each of which is a scatter list.
  *
- * Results and ownership are as in bb_sq.h: 0 posted, -EAGAIN full, or another negative errno.
+ * Posts return 0 on success, -EAGAIN if the queue is full, or another negative errno. The rules of
+ * ownership are those of bb_sq.h.
  */
 #ifndef BB_RQ_H
 #define BB_RQ_H
@@ -21,10 +22,10 @@ struct bb_rq {
 	uint8_t *buf;
 	uint64_t *wr_ids; /**< one per WQE */
 	uint32_t *dbrec;  /**< receive doorbell record; NULL if ring is set */
-	uint32_t depth;   /**< WQEs that may be outstanding; 0: no receive queue */
+	uint32_t depth;   /**< WQEs that may be outstanding; 0 if the QP has no receive queue */
 	uint32_t pi;      /**< WQEs posted since reset */
 	uint32_t ci;      /**< WQEs completed since reset */
-	uint32_t rung;    /**< pi at the last doorbell */
+	uint32_t rung;    /**< value of pi at the last doorbell */
 	uint16_t mask;    /**< WQEs in the ring - 1 */
 	uint16_t pad0;
 	uint16_t refused; /**< 1 << enum bb_refusal for each reason already logged */
@@ -33,10 +34,10 @@ struct bb_rq {
 	uint32_t qpn;   /**< QP number for log lines */
 	uint32_t owner; /**< lcore id, checked in debug builds */
 	uint64_t full;  /**< statistics: posts refused because the queue was full */
-	/* Not touched if a device reads the ring. */
-	void (*ring)(struct bb_rq *rq); /**< without dbrec: passes the posted WQEs to the driver */
-	uint32_t *conf_dbrec;           /**< value of dbrec from bb_rq_enable() on */
-	void (*conf_ring)(struct bb_rq *rq); /**< value of ring from bb_rq_enable() on */
+	/* Not accessed on the data path if dbrec is set. */
+	void (*ring)(struct bb_rq *rq);      /**< passes WQEs to the driver if dbrec is NULL */
+	uint32_t *conf_dbrec;                /**< configured dbrec; copied by bb_rq_enable() */
+	void (*conf_ring)(struct bb_rq *rq); /**< configured ring; copied likewise */
 	uint8_t pad[40];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_rq, ring) == BB_CACHE_LINE, "a post touches one line");
@@ -47,34 +48,35 @@ struct bb_rq_conf {
 	void *buf;           /**< wqes << log_stride bytes, 64-byte aligned */
 	uint64_t *wr_ids;    /**< @ref wqes entries */
 	uint32_t wqes;       /**< power of two, 1 to 32768 */
-	uint32_t depth;      /**< 1 to wqes */
-	uint32_t log_stride; /**< log2 of bytes, 4 to 9 */
-	uint32_t max_sge;    /**< at most stride / 16 */
+	uint32_t depth;      /**< WQEs that may be outstanding, 1 to wqes */
+	uint32_t log_stride; /**< log2 of the bytes per WQE, 4 to 9 */
+	uint32_t max_sge;    /**< SGEs per WQE, at most (1 << log_stride) / 16 */
 	uint32_t *dbrec;
-	/** Called by bb_rq_ring() in place of a dbrec, which is then NULL; as in the send queue. */
+	/** Passes the posted WQEs to the driver. Called by bb_rq_ring() if dbrec is NULL. */
 	void (*ring)(struct bb_rq *rq);
 	uint32_t qpn;   /**< QP number for log lines */
 	uint32_t owner; /**< lcore id; LCORE_ID_ANY turns the check off */
 };
 
 /**
- * Initializes a receive queue. Receives stay in the ring until bb_rq_enable(), even if they are
- * rung. Returns 0 or -EINVAL.
+ * Initializes a receive queue. Until bb_rq_enable(), receives can be posted and rung but are not
+ * passed to the device. Returns 0, or -EINVAL if the configuration is out of range.
  */
 int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 /** Restores the state after bb_rq_init() and sets the doorbell record to 0. */
 void bb_rq_reset(struct bb_rq *rq);
 /**
- * Passes the receives that were rung since the reset to the device (QP in INIT or later). From then
- * on bb_rq_ring() does so. Does nothing if it was called since the reset.
+ * Passes the receives that were rung since the reset to the device. From then on bb_rq_ring() does
+ * so. Call it when the QP is in INIT or a later state. A second call after the same reset does
+ * nothing.
  */
 void bb_rq_enable(struct bb_rq *rq);
-/** Returns the reason for missing room: -EAGAIN if the queue is full, else another errno. */
+/** Returns why a post found no room: -EAGAIN if the queue is full, else another negative errno. */
 int bb_rq_refuse(struct bb_rq *rq);
-/** Refuses a request that could not succeed with more room either; see bb_sq_refuse_arg(). */
+/** Refuses a request that would fail even with more room, as bb_sq_refuse_arg() does. */
 int bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why);
 
-/** Posts one receive. The device owns its buffers until its completion. */
+/** Posts one receive. The device owns the buffers of the receive until it completes. */
 static inline int
 bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
 {
@@ -119,7 +121,7 @@ bb_rq_ring(struct bb_rq *rq)
 	rq->rung = rq->pi;
 }
 
-/** Records the completion of the WQE at @p wqe_counter. Returns its wr_id. */
+/** Records that the WQE at @p wqe_counter is complete. Returns the wr_id of the WQE. */
 static inline uint64_t
 bb_rq_complete(struct bb_rq *rq, uint16_t wqe_counter)
 {

@@ -3,15 +3,18 @@
  */
 /**
  * @file
- * Shared receive queue: WQEs in a linked list, released in any order.
+ * Shared receive queue: receive WQEs in a linked list, which complete in any order.
  *
- * Every WQE begins with a segment that names its successor (rdma-core: struct
- * mlx5_wqe_srq_next_seg), followed by its scatter list. Device and software start at WQE 0 and
- * follow these indices. The free WQEs come after the WQE posted last. A completion links its WQE to
- * the last free WQE. So the last free WQE is never posted, and a ring of n WQEs holds n - 1
- * receives.
+ * Every WQE begins with a segment that names the next WQE of the list (rdma-core: struct
+ * mlx5_wqe_srq_next_seg). The scatter list follows that segment. Both the device and software
+ * start at WQE 0 and follow the list.
  *
- * Results and ownership are as in bb_sq.h: 0 posted, -EAGAIN full, or another negative errno.
+ * The posted WQEs come first in the list, the free WQEs after them. A completion appends its WQE
+ * to the end of the list. Appending needs a last free WQE, which is therefore never posted, so a
+ * ring of n WQEs holds n - 1 receives.
+ *
+ * Posts return 0 on success, -EAGAIN if the queue is full, or another negative errno. The rules of
+ * ownership are those of bb_sq.h.
  */
 #ifndef BB_SRQRING_H
 #define BB_SRQRING_H
@@ -22,7 +25,7 @@
 extern "C" {
 #endif
 
-/** First segment of a WQE of a shared receive queue. */
+/** First segment of a WQE of a shared receive queue: names the next WQE of the list. */
 struct bb_wqe_srq_next {
 	uint8_t rsvd0[2];
 	uint16_t next_wqe_index;
@@ -36,7 +39,7 @@ BB_STATIC_ASSERT(offsetof(struct bb_wqe_srq_next, next_wqe_index) == 2, "next se
 struct bb_srqring {
 	uint8_t *buf;
 	uint64_t *wr_ids; /**< one per WQE */
-	uint8_t *held;    /**< one per WQE: 1 from post to completion, else 0 */
+	uint8_t *held;    /**< one per WQE: 1 from its post to its completion, else 0 */
 	uint32_t *dbrec;  /**< doorbell record, 32 bits; NULL if the driver uses ring() instead */
 	uint32_t depth;   /**< WQEs that may be outstanding */
 	uint32_t pi;      /**< WQEs posted since creation */
@@ -49,13 +52,13 @@ struct bb_srqring {
 	uint8_t max_sge;
 	uint8_t log_stride;
 	uint8_t pad[6];
-	/* Not touched by a successful post. */
+	/* Not written by a successful post. */
 	uint64_t full;                        /**< statistics: posts refused because the queue was
 					       * full */
 	uint32_t srqn;                        /**< SRQ number for log lines */
 	uint32_t owner;                       /**< lcore id, checked in debug builds */
-	void (*ring)(struct bb_srqring *srq); /**< passes the posted WQEs to the driver if
-					       * dbrec is NULL, else NULL */
+	void (*ring)(struct bb_srqring *srq); /**< if dbrec is NULL: passes the posted WQEs to the
+						 driver; otherwise NULL */
 };
 BB_STATIC_ASSERT(offsetof(struct bb_srqring, full) == BB_CACHE_LINE, "one line");
 
@@ -65,24 +68,27 @@ struct bb_srqring_conf {
 	uint64_t *wr_ids;    /**< @ref wqes entries */
 	uint8_t *held;       /**< @ref wqes entries */
 	uint32_t wqes;       /**< power of two, 2 to 32768 */
-	uint32_t depth;      /**< 1 to wqes - 1 */
-	uint32_t log_stride; /**< log2 of bytes, 5 to 9 */
-	uint32_t max_sge;    /**< at most stride / 16 - 1 */
+	uint32_t depth;      /**< WQEs that may be outstanding, 1 to wqes - 1 */
+	uint32_t log_stride; /**< log2 of the bytes per WQE, 5 to 9 */
+	uint32_t max_sge;    /**< SGEs per WQE, at most (1 << log_stride) / 16 - 1 */
 	uint32_t *dbrec;     /**< doorbell record, 32 bits; NULL if ring is set */
-	/** Called by bb_srqring_ring() if dbrec is NULL; passes the posted WQEs to the driver. */
+	/** Passes the posted WQEs to the driver. Called by bb_srqring_ring() if dbrec is NULL. */
 	void (*ring)(struct bb_srqring *srq);
 	uint32_t srqn;  /**< SRQ number for log lines */
 	uint32_t owner; /**< lcore id; LCORE_ID_ANY turns the check off */
 };
 
-/** Initializes the queue and links its WQEs, before the device uses it. Returns 0 or -EINVAL. */
+/**
+ * Initializes the queue and links all WQEs. Call it before the device uses the queue. Returns 0,
+ * or -EINVAL if the configuration is out of range.
+ */
 int bb_srqring_init(struct bb_srqring *srq, const struct bb_srqring_conf *conf);
-/** Returns the reason for missing room: -EAGAIN if the queue is full, else another errno. */
+/** Returns why a post found no room: -EAGAIN if the queue is full, else another negative errno. */
 int bb_srqring_refuse(struct bb_srqring *srq);
-/** Refuses a request that more room would not help, as bb_sq_refuse_arg(). */
+/** Refuses a request that would fail even with more room, as bb_sq_refuse_arg() does. */
 int bb_srqring_refuse_arg(struct bb_srqring *srq, enum bb_refusal why);
 
-/** Returns the WQE at an index; upper bits of the index are ignored. */
+/** Returns the WQE at index @p idx; ignores bits of the index beyond the ring size. */
 static inline struct bb_wqe_srq_next *
 bb_srqring_wqe(const struct bb_srqring *srq, uint32_t idx)
 {
@@ -90,7 +96,7 @@ bb_srqring_wqe(const struct bb_srqring *srq, uint32_t idx)
 						  ((size_t)(idx & srq->mask) << srq->log_stride));
 }
 
-/** Posts one receive. The device owns its buffers until its completion. */
+/** Posts one receive. The device owns the buffers of the receive until it completes. */
 static inline int
 bb_srqring_post(struct bb_srqring *srq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
 {
@@ -108,7 +114,7 @@ bb_srqring_post(struct bb_srqring *srq, uint64_t wr_id, const struct bb_sge *sge
 	srq->head = bb_be16(wqe->next_wqe_index);
 	seg = (struct bb_wqe_data *)(void *)(wqe + 1);
 	for (i = 0; i < nsge; i++) {
-		/* A byte count of 0 would mean 2^31 bytes, so empty pieces are left out. */
+		/* A byte count of 0 would mean 2^31 bytes, so empty SGEs are left out. */
 		if (sge[i].len != 0)
 			bb_sq_fill_data(&seg[n++], &sge[i]);
 	}
@@ -139,8 +145,8 @@ bb_srqring_ring(struct bb_srqring *srq)
 }
 
 /**
- * Releases the WQE at @p idx, as named by a completion.
- * @return false, without a change, if it is not outstanding.
+ * Releases the WQE at index @p idx, which a completion named.
+ * @return true, or false without a change if that WQE is not outstanding.
  */
 static inline bool
 bb_srqring_complete(struct bb_srqring *srq, uint16_t idx, uint64_t *wr_id)
