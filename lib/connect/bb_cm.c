@@ -69,7 +69,7 @@ ops_of(enum bb_cm_transport transport)
 static void
 woken(struct bb_cm_io *io, uint32_t events)
 {
-	/* bb_cm_poll() checks for pending work anyway. */
+	/* Nothing to do: bb_cm_poll() checks for pending work in any case. */
 	(void)io;
 	(void)events;
 }
@@ -234,7 +234,7 @@ bb_cm_now(void)
 uint64_t
 bb_cm_after(const struct bb_cm *cm, uint32_t ms)
 {
-	/* 0 means no deadline. */
+	/* A deadline of 0 means that none is set, so set bit 0. */
 	return (bb_cm_now() + cm->hz / 1000 * ms) | 1;
 }
 
@@ -463,7 +463,10 @@ bb_cm_poll_v(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
 	unsigned int done;
 
 	if ((int64_t)(now - cm->next_poll) >= 0) {
-		/* Not earlier: memory that events point to must live from one poll to the next. */
+		/*
+		 * Free the connections only now, because memory that events point to must live
+		 * until the next poll.
+		 */
 		bury(cm);
 		if (TAILQ_EMPTY(&cm->ready))
 			work(cm);
@@ -483,8 +486,8 @@ loop_poll(void *arg)
 	unsigned int n;
 
 	/*
-	 * One event at a time: a callback may destroy the connection of a later event, or detach
-	 * the CM.
+	 * Poll one event at a time, because a callback may destroy the connection of a later event,
+	 * or detach the CM.
 	 */
 	for (n = 0; n < LOOP_BATCH && cm->loop == loop && bb_cm_poll(cm, &ev, 1) == 1; n++)
 		cm->fn(cm, &ev, cm->arg);
@@ -502,7 +505,7 @@ bb_cm_attach(struct bb_cm *cm, struct bb_loop *loop, bb_cm_fn fn, void *arg)
 		return -EALREADY;
 	cm->fn = fn;
 	cm->arg = arg;
-	/* Set before the first poll, which may be in another thread. */
+	/* Set cm->loop before the first poll, because another thread may already poll. */
 	cm->loop = loop;
 	ret = bb_loop_attach_poller(loop, loop_poll, cm);
 	if (ret != 0)

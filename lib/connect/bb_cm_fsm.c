@@ -4,14 +4,14 @@
 /*
  * States of a connection, independent of the transport of its messages:
  *
- *   connecting side:  CONNECTING -REP-> ESTABLISHED (sends RTU)
- *   accepting side:   half-open -REQ-> REQUESTED -accept-> ACCEPTED (sent REP) -RTU-> ESTABLISHED
- *   both:             ESTABLISHED -disconnect-> DISCONNECTING (sent DREQ) -DREP-> CLOSED
- *                     ESTABLISHED -DREQ-> CLOSED (sends DREP)
- *                     ESTABLISHED -breaks-> CLOSED, or LOST and back (bb_cm_recover.c)
+ * connecting side:  CONNECTING -REP-> ESTABLISHED (sends RTU)
+ * accepting side:   half-open -REQ-> REQUESTED -accept-> ACCEPTED (sent REP) -RTU-> ESTABLISHED
+ * both:             ESTABLISHED -disconnect-> DISCONNECTING (sent DREQ) -DREP-> CLOSED
+ * ESTABLISHED -DREQ-> CLOSED (sends DREP)
+ * ESTABLISHED -breaks-> CLOSED, or LOST and back (bb_cm_recover.c)
  *
- * The accepting side has its QP in RTS before it sends REP: the first message of the peer may
- * overtake RTU.
+ * The accepting side moves its QP to RTS before it sends REP, because the peer's first data may
+ * arrive before the RTU.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,9 +24,12 @@
 #include "bb_cm_priv.h"
 #include "bb_gid_priv.h"
 
-/* ---- Local end */
+/* ---- Parameters of this side */
 
-/* Chooses the GID. Keeps the GID in use if it still exists, at whatever index. */
+/*
+ * Chooses the GID of this side. If the GID in use still exists, chooses it again, also if its index
+ * has changed.
+ */
 static int
 choose_gid(struct bb_conn *c)
 {
@@ -41,7 +44,7 @@ choose_gid(struct bb_conn *c)
 		want.prefer = true;
 		memcpy(want.raw, c->sgid, sizeof(want.raw));
 	}
-	/* The acceptor uses the caller's address family. */
+	/* The acceptor uses the address family of the connecting side. */
 	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.addr.qpn != 0)
 		want.family = bb_gid_is_ipv4(c->peer.addr.gid) ? BB_GID_IPV4 : BB_GID_IPV6;
 	if (c->peer.addr.qpn != 0) {
@@ -57,7 +60,10 @@ choose_gid(struct bb_conn *c)
 	return ret;
 }
 
-/* A peer that knows the session may resume the connection, so it must not be guessable. */
+/*
+ * Draws a session number at random. A peer that knows the number may resume the connection, so the
+ * number must not be guessable.
+ */
 static int
 new_session(uint64_t *session)
 {
@@ -68,7 +74,10 @@ new_session(uint64_t *session)
 	return 0;
 }
 
-/* Returns true if the port needs a GRH. If the port cannot be queried, the next call reports it. */
+/*
+ * Returns true if the port needs a GRH. Returns false if the port cannot be queried; the caller's
+ * next query of the port reports that error.
+ */
 static bool
 needs_grh(const struct bb_conn *c)
 {
@@ -90,7 +99,10 @@ bb_cm_own_end(struct bb_conn *c)
 
 	if (!c->active && e->session == 0)
 		ret = new_session(&e->session);
-	/* With librdmacm, it finds GID, LID and MTU, and the kernel chooses the PSN. */
+	/*
+	 * With librdmacm, the kernel finds GID, LID and MTU and chooses the PSN, so these fields
+	 * stay 0.
+	 */
 	memset(&addr, 0, sizeof(addr));
 	addr.qpn = c->qp->qpn;
 	if (ret == 0 && c->cm->ops->messages)
@@ -188,7 +200,7 @@ bb_cm_over(struct bb_conn *c)
 	c->on_call = false;
 }
 
-/* Fails a connection that was not established yet. */
+/* Fails a connection that was never ESTABLISHED. */
 static void
 fail(struct bb_conn *c, int status, const char *why)
 {
@@ -218,7 +230,7 @@ refuse_req(struct bb_conn *c, uint32_t reason, int status, const char *why)
 	fail(c, status, why);
 }
 
-/* Passes the request to the application, or to the connection that it resumes. */
+/* Passes a REQ to the application, or to the lost connection that the REQ resumes. */
 static void
 take_req(struct bb_conn *c)
 {
@@ -234,7 +246,10 @@ take_req(struct bb_conn *c)
 	cm->stats.half_open--;
 	c->half_open = false;
 	c->known = true;
-	/* No deadline: the peer decides how long it waits for the application, and hangs up. */
+	/*
+	 * No deadline is set: the peer limits the time that it waits for the application, and then
+	 * hangs up.
+	 */
 	c->deadline = 0;
 	bb_cm_set_state(c, BB_CONN_REQUESTED);
 	c->ev.listener = c->listener;
@@ -243,8 +258,8 @@ take_req(struct bb_conn *c)
 }
 
 /*
- * Resolves the peer's address before the application gets the request, so that bb_conn_accept()
- * finds it.
+ * Resolves the MAC of the peer's GID before the application gets the request, so that
+ * bb_conn_accept() need not wait for it.
  */
 static void
 resolve_req(struct bb_conn *c)
@@ -256,7 +271,10 @@ resolve_req(struct bb_conn *c)
 		return;
 	}
 	bb_cm_resolve_end(c);
-	/* Another local GID, which accept may name, may still reach the peer. */
+	/*
+	 * If the GID is only predicted, report the request in spite of the error: the application
+	 * may accept with another local GID, which can reach the peer.
+	 */
 	if (ret == 0 || !c->path_sure) {
 		take_req(c);
 		return;
@@ -379,8 +397,8 @@ bb_cm_bad(struct bb_conn *c, const char *what, const char *why)
 
 	cm->stats.bad_messages++;
 	/*
-	 * Limits the log: any host that can connect to the port may send any number of bad
-	 * messages.
+	 * Limit the log lines, because any host that can connect to the port may send any number of
+	 * invalid messages.
 	 */
 	if (cm->last_log != 0 && now - cm->last_log < cm->hz) {
 		cm->suppressed++;
@@ -404,7 +422,7 @@ bb_cm_reached(struct bb_conn *c)
 		bb_cm_broken(c, ret, "the request cannot be sent");
 }
 
-/* Returns true if a message of this type is expected now. */
+/* Returns true if the connection's state allows a message of this type. */
 static bool
 is_due(const struct bb_conn *c, uint8_t type)
 {
@@ -432,7 +450,7 @@ is_due(const struct bb_conn *c, uint8_t type)
 void
 bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
-	/* Both sides disconnected at the same time. */
+	/* Both sides have disconnected at the same time, so the peer's message is ignored. */
 	if (c->state == BB_CONN_CLOSED && (msg->type == BB_CM_DREQ || msg->type == BB_CM_DREP))
 		return;
 	if (!is_due(c, msg->type)) {
@@ -462,7 +480,7 @@ bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 	}
 }
 
-/* The connection to the peer is gone, or the peer sent an invalid message. */
+/* Handles a lost transport connection or an invalid message of the peer. */
 void
 bb_cm_broken(struct bb_conn *c, int status, const char *why)
 {

@@ -27,7 +27,7 @@ put_end(uint8_t *p, const struct bb_cm_msg *msg)
 	const struct bb_cm_end *e = &msg->end;
 
 	bb_cm_put64(p, e->session);
-	/* The peer refuses zeros, which a QP without a valid address is given. */
+	/* A QP without a valid address is encoded as zeros, which the peer refuses. */
 	memset(p + END_ADDR, 0, BB_QP_ADDR_PACKED);
 	(void)bb_qp_addr_pack(&e->addr, p + END_ADDR, BB_QP_ADDR_PACKED);
 	p[36] = e->qp_type;
@@ -58,7 +58,7 @@ get_end(const uint8_t *p, struct bb_cm_end *e)
 	e->rq_depth = bb_cm_get32(p + 48);
 }
 
-/* Returns the length of the fixed part; 0 for types that have no body. */
+/* Returns the length of the fixed part of a body; 0 for message types without a body. */
 static size_t
 fixed_len(uint8_t type)
 {
@@ -156,7 +156,7 @@ check_end(const uint8_t *p, const struct bb_cm_end *e, uint8_t type)
 	return NULL;
 }
 
-/* Decodes the part after the fixed one: exactly @n regions and the private data. */
+/* Decodes the rest of a body after its fixed part: @n regions and the private data. */
 static const char *
 get_tail(const uint8_t *p, size_t len, uint32_t n, uint32_t private_len, struct bb_cm_msg *msg,
 	 struct bb_region *regions)

@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Messages over TCP: the table is in doc/guides/connect.rst. A header of 16 bytes, then a body
- * whose length is in the header. Big endian. Pure functions: bytes in, values out.
+ * Messages over TCP; doc/guides/connect.rst has their layout. A message is a header of 16 bytes and
+ * a body whose length is in the header. Integers are big endian. The functions have no side
+ * effects: they convert bytes to values and values to bytes.
  *
- * Decoders return NULL, or the reason why they refuse the bytes, as the end of the sentence "the
- * peer's message ...". On a refusal they leave the caller's values unchanged.
+ * Decoders return NULL if the bytes are valid. Otherwise they return the reason as the end of the
+ * sentence "the peer's message ...", and leave the caller's values unchanged.
  */
 #ifndef BB_CM_MSG_H
 #define BB_CM_MSG_H
@@ -19,30 +20,32 @@
 #define BB_CM_MAGIC       0x4242434du /* "BBCM" */
 #define BB_CM_VERSION     1u
 #define BB_CM_HEADER      16u
-#define BB_CM_END         64u   /* fixed part of REQ and REP, before regions and private data */
-#define BB_CM_PRIVATE_MAX 1024u /* for every message type */
+#define BB_CM_END         64u   /* bytes of REQ and REP before regions and private data */
+#define BB_CM_PRIVATE_MAX 1024u /* maximum bytes of private data in any message */
 #define BB_CM_BODY_MAX    (BB_CM_END + BB_REGION_MAX * BB_REGION_PACKED + BB_CM_PRIVATE_MAX)
 #define BB_CM_MSG_MAX     (BB_CM_HEADER + BB_CM_BODY_MAX)
 
 enum bb_cm_msg_type {
-	BB_CM_REQ = 1, /* connection request: the connecting side's parameters */
-	BB_CM_REP,     /* accepted: the accepting side's parameters */
-	BB_CM_RTU,     /* ready to use */
+	BB_CM_REQ = 1, /* connection request; contains the parameters of the connecting side */
+	/* connection reply: accepted; contains the parameters of the accepting side */
+	BB_CM_REP,
+	BB_CM_RTU, /* ready to use: the connecting side's QP is in RTS */
 	BB_CM_REJ,
-	BB_CM_DREQ, /* disconnect */
+	BB_CM_DREQ, /* disconnect request */
 	BB_CM_DREP,
 };
 
 /* Bits of bb_cm_end.flags. */
 enum {
-	BB_CM_COMES_BACK = 1 << 0, /* wants the connection recovered after a loss */
-	BB_CM_SRQ = 1 << 1,        /* receives come from an SRQ */
-	BB_CM_GRH = 1 << 2,        /* its port needs a GRH: bb_port_attr.grh_required */
+	BB_CM_COMES_BACK = 1 << 0, /* this side wants the connection recovered after a loss */
+	BB_CM_SRQ = 1 << 1,        /* the QP's receives come from an SRQ */
+	BB_CM_GRH = 1 << 2,        /* this side's port needs a GRH: bb_port_attr.grh_required */
 };
 
 /* Parameters of one side of a connection. */
 struct bb_cm_end {
-	uint64_t session; /* REQ: 0, or the session to resume; REP: that of the connection */
+	/* in a REQ the session to resume, 0 if none; in a REP the session of the connection */
+	uint64_t session;
 	struct bb_qp_addr addr;
 	uint8_t qp_type; /* enum bb_qp_type: RC or UC */
 	uint8_t initiator_depth, responder_resources;
@@ -53,11 +56,11 @@ struct bb_cm_end {
 
 struct bb_cm_msg {
 	uint8_t type;
-	struct bb_cm_end end;            /* REQ and REP */
-	const struct bb_region *regions; /* REQ and REP */
+	struct bb_cm_end end;            /* valid only for REQ and REP */
+	const struct bb_region *regions; /* valid only for REQ and REP */
 	uint32_t nregions;
-	uint32_t reason;     /* REJ: enum bb_reject_reason */
-	const void *private; /* REQ, REP, REJ and DREQ; points into the body */
+	uint32_t reason;     /* valid only for REJ: enum bb_reject_reason */
+	const void *private; /* valid only for REQ, REP, REJ and DREQ; points into the body */
 	uint32_t private_len;
 };
 
@@ -68,25 +71,26 @@ struct bb_cm_header {
 };
 
 /*
- * Encodes @msg, which must be valid for the decoder. @buf has BB_CM_MSG_MAX bytes. Returns the
- * bytes written.
+ * Encodes @msg, which must be valid for the decoder, into @buf of BB_CM_MSG_MAX bytes. Returns the
+ * number of bytes written.
  */
 size_t bb_cm_msg_encode(uint8_t *buf, const struct bb_cm_msg *msg);
 
 /*
- * Decodes the first 16 bytes, which are the same in every version. For an unknown version *h is
- * written although the header is refused, so that the caller can answer the sender.
+ * Decodes the first 16 bytes of a message, whose layout is the same in every version. Writes *h
+ * also if it refuses the header because of an unknown version, so that the caller can reply to the
+ * sender.
  */
 const char *bb_cm_header_decode(const uint8_t *buf, struct bb_cm_header *h);
 
-/* Decodes a body. @regions has BB_REGION_MAX entries; msg->regions points to it. */
+/* Decodes a body. @regions has room for BB_REGION_MAX entries; msg->regions points to it. */
 const char *bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_msg *msg,
 			      struct bb_region *regions);
 
-/* Returns the name of a type, such as "REQ". */
+/* Returns the name of a message type, such as "REQ". */
 const char *bb_cm_msg_name(uint8_t type);
 
-/* In bb_region.c. Returns NULL, or what is invalid. */
+/* Checks regions; in bb_region.c. Returns NULL, or a text that says which field is invalid. */
 const char *bb_region_check(const struct bb_region *regions, uint32_t n);
 void bb_region_put(uint8_t *p, const struct bb_region *r);
 void bb_region_get(const uint8_t *p, struct bb_region *r);

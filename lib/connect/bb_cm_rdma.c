@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Connections by librdmacm, with QPs that librdmacm does not know. Their numbers are passed to
- * rdma_connect() and rdma_accept() (man rdma_connect: qp_num). This file sets their states, and
- * calls rdma_establish(), which sends RTU after the answer (man rdma_establish). The attributes of
- * the three transitions come from rdma_init_qp_attr().
+ * Connections by librdmacm, with QPs that librdmacm has not created. The QP numbers are passed to
+ * rdma_connect() and rdma_accept() (man rdma_connect: qp_num). This file moves the QPs through
+ * their states. rdma_init_qp_attr() provides the attributes of the three transitions. After the
+ * reply, this file calls rdma_establish(), which sends the RTU (man rdma_establish).
  *
- * The messages are those of IBTA vol. 1, 12.6, built by the kernel (or those of iWARP's MPA). Their
- * private data belongs to the application alone, so that any librdmacm program can be the peer.
- * They have no room for regions, sessions and queue depths.
+ * The kernel builds the messages: those of IBTA vol. 1, 12.6, or of iWARP's MPA. All of their
+ * private data belongs to the application, so any librdmacm program can be the peer. As a result,
+ * the messages have no room for regions, sessions and queue depths.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include "bb_cm_priv.h"
 #include "bb_gid_priv.h"
 
-/* Maximum events taken in one poll; bytes of private data of an event. */
+/* Maximum events handled in one poll; maximum bytes of private data in an event. */
 #define EVENT_BATCH  16
 #define EVENT_PRIV   256
 #define LISTEN_DEPTH 1024
@@ -36,7 +36,7 @@ struct channel {
 	struct bb_cm *cm;
 };
 
-/* Copy of an event, which is acknowledged before it is handled. */
+/* Copy of an event. The event itself is acknowledged before the copy is handled. */
 struct heard {
 	enum rdma_cm_event_type type;
 	int status;
@@ -45,9 +45,12 @@ struct heard {
 	uint8_t priv[EVENT_PRIV];
 };
 
-/* ---- Device of an id */
+/* ---- Device of an rdma_cm_id */
 
-/* Returns true if @id uses the CM's device, which may have been opened by its PCI address. */
+/*
+ * Returns true if @id uses the device of the CM. That device may have been opened by its PCI
+ * address.
+ */
 static bool
 is_device(const struct bb_cm *cm, const struct rdma_cm_id *id)
 {
@@ -72,8 +75,8 @@ is_device(const struct bb_cm *cm, const struct rdma_cm_id *id)
 /* ---- iWARP */
 
 /*
- * Returns true for iWARP. There rdma_connect() and rdma_accept() move the QP with the given number
- * to RTS. It must have its access rights before.
+ * Returns true if @id uses iWARP. With iWARP, rdma_connect() and rdma_accept() themselves move the
+ * QP with the given number to RTS. So the QP must have its access rights before these calls.
  */
 static bool
 is_iwarp(const struct rdma_cm_id *id)
@@ -94,8 +97,8 @@ iwarp_init(struct bb_conn *c)
 }
 
 /*
- * Connects over iWARP. rdma_connect() itself makes the TCP connection, so it reports a port without
- * a listener. On InfiniBand that is a REJ.
+ * Connects over iWARP. rdma_connect() itself makes the TCP connection, so it returns an error if
+ * the peer has no listener on the port. On InfiniBand the peer sends a REJ in this case.
  */
 static int
 iwarp_connect(struct bb_conn *c, struct rdma_conn_param *p)
@@ -119,7 +122,7 @@ iwarp_accept(struct bb_conn *c, struct rdma_conn_param *p)
 {
 	if (rdma_accept(c->transport_ctx, p) == 0)
 		return bb_qp_adopt(c->qp);
-	/* the kernel's error for a peer that has already given up */
+	/* the kernel returns ECONNRESET if the peer has already given up */
 	return errno == ECONNRESET ? -ENOTCONN : -errno;
 }
 
@@ -129,8 +132,8 @@ static void
 bad_status(const struct heard *h, struct bb_conn *c, const char *why)
 {
 	/*
-	 * Statuses are negative errnos from the kernel, positive ones in some versions of
-	 * librdmacm.
+	 * The kernel reports a status as a negative errno, some versions of librdmacm as a positive
+	 * one.
 	 */
 	int status = h->status > 0 ? -h->status : h->status;
 
@@ -141,7 +144,8 @@ static void
 fill_end(const struct rdma_conn_param *p, struct bb_cm_msg *msg)
 {
 	/*
-	 * As in man rdma_get_cm_event: these are the values requested of this side, so swap them.
+	 * librdmacm reports the depths from this side's view (man rdma_get_cm_event), so swap them
+	 * to get the peer's view.
 	 */
 	msg->end.initiator_depth = p->responder_resources;
 	msg->end.responder_resources = p->initiator_depth;
@@ -204,7 +208,7 @@ address_resolved(struct bb_conn *c)
 	}
 }
 
-/* Returns true if the context of an id is a listener, not a connection. */
+/* Returns true if the context of @id is a listener. Returns false if it is a connection. */
 static bool
 is_listener(const struct bb_cm *cm, const struct rdma_cm_id *id)
 {
@@ -228,7 +232,7 @@ hear(const struct bb_cm *cm, const struct heard *h)
 	}
 	if (h->type == RDMA_CM_EVENT_TIMEWAIT_EXIT || h->type == RDMA_CM_EVENT_ADDR_CHANGE)
 		return;
-	/* A listener gets device removal events, but stays bound. */
+	/* Ignore the event: a listener stays bound when its device is removed. */
 	if (is_listener(cm, h->id))
 		return;
 	c = h->id->context;
@@ -247,13 +251,13 @@ hear(const struct bb_cm *cm, const struct heard *h)
 		bb_cm_heard(c, &msg);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		/* iWARP reports the answer as this event and has no third message. */
+		/* On iWARP this event reports the reply, because MPA has no third message. */
 		msg.type = c->active && is_iwarp(h->id) ? BB_CM_REP : BB_CM_RTU;
 		if (msg.type == BB_CM_REP) {
 			fill_end(&h->conn, &msg);
 			/*
-			 * These depths are this side's own (kernel: siw_cm_upcall(),
-			 * cma_iw_handler()), so they are not swapped.
+			 * iWARP reports this side's own depths (kernel: siw_cm_upcall(),
+			 * cma_iw_handler()), so they need no swap.
 			 */
 			msg.end.initiator_depth = h->conn.initiator_depth;
 			msg.end.responder_resources = h->conn.responder_resources;
@@ -289,7 +293,10 @@ hear(const struct bb_cm *cm, const struct heard *h)
 	}
 }
 
-/* Takes events from the channel. Events stay in the kernel while one waits for the application. */
+/*
+ * Handles events of the channel. Leaves them in the kernel while an earlier event waits for the
+ * application.
+ */
 static void
 channel_ready(struct bb_cm_io *io, uint32_t events)
 {
@@ -299,7 +306,9 @@ channel_ready(struct bb_cm_io *io, uint32_t events)
 	int i;
 
 	(void)events;
-	/* One event per connection at a time: stop while an event waits for the application. */
+	/*
+	 * A connection can hold only one event, so stop while an event waits for the application.
+	 */
 	for (i = 0; i < EVENT_BATCH && TAILQ_EMPTY(&chan->cm->ready); i++) {
 		if (rdma_get_cm_event(chan->ch, &ev) != 0)
 			return;
@@ -315,7 +324,10 @@ channel_ready(struct bb_cm_io *io, uint32_t events)
 		else
 			h.conn.private_data_len = 0;
 		h.conn.private_data = h.priv;
-		/* Acknowledge first: destroying an id waits for its events to be acknowledged. */
+		/*
+		 * Acknowledge before handling, because rdma_destroy_id() waits until all events of
+		 * the id are acknowledged.
+		 */
 		rdma_ack_cm_event(ev);
 		hear(chan->cm, &h);
 	}
@@ -422,7 +434,7 @@ rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, ui
 	};
 	int ret;
 
-	(void)reason; /* a user of librdmacm can only reject as a consumer */
+	(void)reason; /* librdmacm cannot send a reason: every rejection is a consumer reject */
 	if (id == NULL)
 		return -ENOTCONN;
 	switch (type) {
@@ -447,13 +459,13 @@ rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, ui
 		ret = rdma_reject(id, priv, (uint8_t)len);
 		break;
 	default:
-		/* DREQ, or DREP if the peer's DREQ has arrived. */
+		/* The kernel sends a DREQ, or a DREP if the peer's DREQ has already arrived. */
 		ret = rdma_disconnect(id);
 	}
 	return ret != 0 ? -errno : 0;
 }
 
-/* Gets the attributes of the next transition from the kernel. */
+/* Gets the QP attributes of the transition to @state from the kernel. */
 static int
 attr_of(struct rdma_cm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr)
 {
@@ -483,7 +495,7 @@ rdma_qp_up(struct bb_conn *c)
 	if (ret == 0)
 		ret = attr_of(id, IBV_QPS_RTS, &rts);
 	if (ret == -EINVAL && !c->active) {
-		/* The kernel has no other report of a peer that gives up before it is accepted. */
+		/* The kernel reports in no other way that a peer gave up before it was accepted. */
 		BB_LOG(NOTICE, "connect: the peer gave up before it was accepted");
 		return -ENOTCONN;
 	}
@@ -537,7 +549,10 @@ rdma_hang_up(struct bb_conn *c, bool abort)
 		rdma_destroy_id(id);
 }
 
-/* 56 and 196: man rdma_connect and rdma_accept for RDMA_PS_TCP; 148: man rdma_reject. */
+/*
+ * Maximum private data: 56 and 196 bytes in man rdma_connect and rdma_accept for RDMA_PS_TCP; 148
+ * bytes in man rdma_reject.
+ */
 const struct bb_cm_ops bb_cm_rdma_ops = {
 	.max_private_req = 56,
 	.max_private_rep = 196,

@@ -5,13 +5,14 @@
  * Recovery of a connection that broke.
  *
  * Both sides move their QP to RESET and report the fate of its requests. The side that connected
- * connects again, with pauses that double. Its REQ names the session, a random number from the
- * peer's first REP. The accepting side waits. A REQ with its session arrives on a half-open
- * connection like any other (the heir), whose descriptor the lost connection then takes over. The
- * REQ may arrive before this side has noticed the loss; the QP is then reset first.
+ * before connects again, with pauses that double. Its REQ names the session, a random number from
+ * the peer's first REP. The accepting side waits for that REQ. The REQ arrives on a new half-open
+ * connection, called the heir. The lost connection then takes over the file descriptor of its heir.
+ * If the REQ arrives before the accepting side has detected the loss, that side first resets its
+ * QP.
  *
- * Nothing of the QP's past is reused: PSNs are drawn anew, and the GID is looked up again by its
- * address, as its index may have changed.
+ * The recovered QP gets new PSNs. The GID is looked up again by its address, because its index may
+ * have changed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why)
 		bb_cm_report(c, BB_CM_FAILED, status != 0 ? status : -ECANCELED, why);
 }
 
-/* Calls reset(). Returns false if it failed; the connection is then over. */
+/* Calls reset(). If reset() fails, closes the connection and returns false. */
 static bool
 take_down(struct bb_conn *c)
 {
@@ -91,7 +92,8 @@ bb_cm_lost(struct bb_conn *c, int status, const char *why)
 }
 
 /*
- * Draws a pause from the upper half of the back-off, so that many connections do not retry at once.
+ * Returns a random pause in the upper half of the current back-off time, so that many connections
+ * do not retry at once.
  */
 static uint32_t
 pause_ms(const struct bb_conn *c)
@@ -100,9 +102,9 @@ pause_ms(const struct bb_conn *c)
 }
 
 /*
- * The QP was in RTS if this side had answered and the peer had not sent RTU. The application may
- * have posted, and a message of the peer may have consumed a receive of an SRQ. These are reported
- * like those of the first loss.
+ * Ends a failed attempt to recover. If this side had replied and the peer had not sent RTU, the QP
+ * was in RTS. So the application may have posted requests, and a message of the peer may have
+ * consumed a receive of an SRQ. Their fates are reported in another LOST event.
  */
 void
 bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
@@ -110,7 +112,10 @@ bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
 	c->cm->ops->hang_up(c, true);
 	bb_cm_resolve_end(c);
 	c->on_call = false;
-	/* The peer's data of this try must not appear in a later event. */
+	/*
+	 * Clear the event, because the peer's data of this attempt must not appear in a later
+	 * event.
+	 */
 	memset(&c->ev, 0, sizeof(c->ev));
 	if (c->qp->state != BB_QP_RESET && !take_down(c))
 		return;
@@ -160,7 +165,7 @@ call_again(struct bb_conn *c)
 
 /* ---- Accepting side */
 
-/* Takes over the peer of the half-open connection. */
+/* Moves the transport connection and the peer's parameters from the heir to the connection. */
 static void
 take_heir(struct bb_conn *c)
 {
@@ -222,10 +227,13 @@ bb_cm_take_up(struct bb_conn *c)
 	bb_cm_drop_heir(old);
 	old->heir = c;
 	c->taken_for = old;
-	/* It has sent its request. The connection that it resumes controls how long it waits. */
+	/*
+	 * The heir has sent its request, so its own deadline no longer applies. The connection that
+	 * it resumes limits the wait.
+	 */
 	c->deadline = 0;
 	c->cm->heirs++;
-	/* bb_cm_lost_step() takes it over in a later poll. */
+	/* Wake the application: bb_cm_lost_step() processes the heir in a later poll. */
 	bb_cm_wake(c->cm);
 	return true;
 }
@@ -235,7 +243,7 @@ bb_cm_lost_step(struct bb_conn *c)
 {
 	const bool due = (int64_t)(bb_cm_now() - c->next_try) >= 0;
 
-	/* A repeated request means that our reply was lost or ignored. */
+	/* The peer has sent another request, so our reply was lost or ignored. */
 	if (c->heir != NULL && c->on_call)
 		bb_cm_try_failed(c, -ECONNRESET, "the peer starts again");
 	else if (c->heir != NULL && bb_cm_peer_ready(c, &c->heir->peer) != -EAGAIN)

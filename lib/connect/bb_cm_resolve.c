@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Resolves the address of a peer's GID, which the QP needs to reach RTR. An unauthenticated peer
- * controls how long that takes. So the poll loop starts the request, continues, and checks again
- * later.
+ * Resolves the MAC of a peer's GID, which the QP needs for the transition to RTR. An
+ * unauthenticated peer chooses the GID, so it controls how long that takes. So the poll loop starts
+ * to resolve the MAC, continues, and checks for the result in later polls.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,15 +16,15 @@
 #include "bb_gid_priv.h"
 
 /*
- * Maximum requests that resolve an address at a time, in all and per TCP address. Each may name a
- * GID that no host has and then takes seconds. Further requests wait.
+ * Maximum GIDs that are being resolved at a time, in total and per TCP address. A peer may name a
+ * GID that no host has, and resolving it then takes seconds. Further connections wait.
  */
 #define ASKING_MAX  16u
 #define ASKING_PEER 4u
 
 /*
- * Returns true if both are of one host: an IPv6 host may use all addresses of its /64 network (RFC
- * 4291, 2.5.1).
+ * Returns true if both addresses belong to one host. An IPv6 host may use all addresses of its /64
+ * network (RFC 4291, 2.5.1).
  */
 static bool
 same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -85,8 +85,8 @@ bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer)
 	struct bb_path path = c->param.path;
 
 	/*
-	 * With librdmacm the kernel has asked by now: for rdma_resolve_addr(), or to answer the REQ
-	 * (Linux, ib_init_ah_attr_from_wc()). iWARP has no GIDs.
+	 * With librdmacm the kernel has already resolved the MAC: in rdma_resolve_addr(), or to
+	 * reply to the REQ (Linux, ib_init_ah_attr_from_wc()). iWARP has no GIDs to resolve.
 	 */
 	if (!c->cm->ops->messages || !dev->ethernet)
 		return 0;

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Messages over TCP. The header is read and checked first; only then is memory allocated for the
- * body, whose length the header gives. So an incoming connection that sends nothing costs only its
- * struct. Descriptors are level-triggered: the next poll reports unread data again.
+ * Messages over TCP. The header is read and checked first. Memory for the body is allocated after
+ * that, because the header has its length. So an incoming connection that sends nothing uses no
+ * memory beyond its struct. Descriptors are level-triggered, so the next poll reports unread data
+ * again.
  */
 #define _GNU_SOURCE /* for accept4() */
 #include <errno.h>
@@ -23,18 +24,18 @@
 /* Maximum connections accepted per listener and poll. */
 #define ACCEPT_BATCH 16
 /*
- * Maximum messages read per connection and poll: more than are ever due, and few enough that a
- * flood does not delay the poll.
+ * Maximum messages read per connection and poll. The state machine never expects more at a time,
+ * and so few do not delay the poll in a flood.
  */
 #define HEAR_BATCH 8
 #define BACKLOG    4096
-/* Minimum age in ms at which a half-open connection may be closed for a new one. */
+/* A half-open connection of at least this age, in ms, may be closed to make room for a new one. */
 #define EVICT_MS 250
 /*
- * Time in ms after which a dead peer machine is detected. If all data is acknowledged, keep-alive
- * detects it: the first probe after 10 s, then one every 5 s. Otherwise unacknowledged data detects
- * it, which the kernel would retransmit for a quarter of an hour. TCP_USER_TIMEOUT limits both (man
- * 7 tcp).
+ * Time in ms after which the loss of the peer's machine is detected. If all data is acknowledged,
+ * keep-alive detects the loss: the first probe follows after 10 s, then one every 5 s. If data is
+ * unacknowledged, TCP_USER_TIMEOUT detects the loss. Without that option the kernel would
+ * retransmit for a quarter of an hour. TCP_USER_TIMEOUT also limits keep-alive (man 7 tcp).
  */
 #define GONE_MS      25000
 #define KEEP_IDLE_S  10
@@ -67,9 +68,9 @@ watch(struct bb_conn *c, uint32_t events)
 }
 
 /*
- * Removes the descriptor from epoll before closing it. close() alone is not enough if a child of
- * fork() holds the descriptor too. epoll would then report a connection that is freed (man 7 epoll,
- * questions and answers).
+ * Removes the descriptor from epoll, then closes it. If a child of fork() also holds the
+ * descriptor, close() does not remove it from epoll. epoll would then report a connection that has
+ * been freed (man 7 epoll, questions and answers).
  */
 static void
 unwatch_and_close(struct bb_cm *cm, int fd)
@@ -106,8 +107,8 @@ tcp_hang_up(struct bb_conn *c, bool abort)
 	if (c->fd < 0)
 		return;
 	/*
-	 * No data that the peer needs is pending: avoid TIME_WAIT, which would hold the port for
-	 * minutes.
+	 * The peer needs no data that is still queued, so abort with RST. This avoids TIME_WAIT,
+	 * which would hold the port for minutes.
 	 */
 	if (abort && !c->said_no)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
@@ -122,7 +123,7 @@ tcp_hang_up(struct bb_conn *c, bool abort)
 
 /* ---- Sending */
 
-/* Queues the rest of a message until the socket takes it. */
+/* Stores the unsent bytes of a message until the socket accepts them. */
 static int
 keep_rest(struct bb_conn *c, const uint8_t *p, size_t len)
 {
@@ -211,8 +212,8 @@ refuse(struct bb_conn *c, const char *why)
 }
 
 /*
- * Reads into @buf up to @len bytes. Returns 1 if complete, 0 if not yet, negative if the connection
- * is over.
+ * Reads up to @len bytes into @buf. Returns 1 if all bytes are read, 0 if some are missing,
+ * negative if the connection is broken.
  */
 static int
 fill(struct bb_conn *c, uint8_t *buf, uint32_t len)
@@ -237,7 +238,10 @@ fill(struct bb_conn *c, uint8_t *buf, uint32_t len)
 	return 1;
 }
 
-/* Returns 1 if the header is complete and valid, so that the body can be read. */
+/*
+ * Reads the header. Returns 1 if the header is complete and valid, so that the caller can read the
+ * body.
+ */
 static int
 read_header(struct bb_conn *c)
 {
@@ -250,7 +254,10 @@ read_header(struct bb_conn *c)
 	c->rx.version = BB_CM_VERSION;
 	why = bb_cm_header_decode(c->rx_head, &c->rx);
 	if (why != NULL) {
-		/* Answer in this version: the header is the same in all versions. */
+		/*
+		 * Reply with a REJ in this side's version. The peer can read its header, which is
+		 * the same in all versions.
+		 */
 		if (c->rx.version != BB_CM_VERSION && c->half_open)
 			(void)tcp_send(c, BB_CM_REJ, BB_REJECT_VERSION, NULL, 0);
 		refuse(c, why);
@@ -265,7 +272,7 @@ read_header(struct bb_conn *c)
 	return 1;
 }
 
-/* Reads one message. Returns 1 if it was complete. */
+/* Reads one message. Returns 1 if the message was complete. */
 static int
 read_message(struct bb_conn *c)
 {
@@ -306,7 +313,7 @@ dialled(struct bb_conn *c)
 		return;
 	}
 	c->dialing = false;
-	/* Not earlier: timeout_ms limits the time to connect. */
+	/* Set the options only now: until the connection is made, timeout_ms is the limit. */
 	set_options(c->fd);
 	watch(c, EPOLLIN);
 	bb_cm_reached(c);
@@ -318,7 +325,10 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 	struct bb_conn *c = (struct bb_conn *)io;
 	unsigned int i;
 
-	/* It may have been closed in this batch, or wait for the application or for an address. */
+	/*
+	 * Skip a connection that was closed in this batch, or that waits for the application or for
+	 * a MAC.
+	 */
 	if (c->fd < 0 || !bb_cm_can_hear(c) || c->resolving)
 		return;
 	if (c->dialing) {
@@ -336,8 +346,8 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 /* ---- Listening, connecting */
 
 /*
- * Closes the oldest half-open connection to make room. Returns false if that connection is too
- * young to be closed.
+ * Closes the oldest half-open connection to make room for a new one. Returns false if that
+ * connection is too young to be closed.
  */
 static bool
 evict(struct bb_cm *cm)
@@ -386,7 +396,7 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 
 	(void)events;
 	for (i = 0; i < ACCEPT_BATCH; i++) {
-		/* The kernel's backlog holds the others. */
+		/* Connections that are not accepted now stay in the kernel's backlog. */
 		if (cm->stats.half_open >= cm->attr.max_half_open && !evict(cm))
 			return;
 		len = sizeof(from);
@@ -399,7 +409,8 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 		if (errno == EAGAIN)
 			return;
 		/*
-		 * Out of descriptors: half-open connections may hold some. Logged once per second.
+		 * No descriptor is free, but a half-open connection may hold one. Logged once per
+		 * second.
 		 */
 		if (errno == EMFILE || errno == ENFILE) {
 			if (bb_cm_now() - l->last_log >= cm->hz) {
@@ -464,8 +475,7 @@ tcp_dial(struct bb_conn *c)
 	c->io.ready = conn_ready;
 	c->dialing = true;
 	/*
-	 * epoll reports the result in any case, with EPOLLOUT even if the connection is made at
-	 * once.
+	 * If connect() succeeds at once, epoll also reports EPOLLOUT, so both cases continue there.
 	 */
 	if (connect(c->fd, addr, len) != 0 && errno != EINPROGRESS) {
 		int ret = -errno;
@@ -528,7 +538,7 @@ const struct bb_cm_ops bb_cm_tcp_ops = {
 	.hang_up = tcp_hang_up,
 };
 
-/* ---- Listeners of any transport */
+/* ---- Listeners, for all transports */
 
 int
 bb_listener_create(struct bb_cm *cm, const struct sockaddr *addr, struct bb_listener **listener)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The application's calls on a connection. */
+/* Functions that the application calls on a connection. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -88,7 +88,10 @@ check_qp(const struct bb_cm *cm, const struct bb_qp *qp)
 		BB_LOG(ERR, "QP 0x%x is not of %s, the device of the CM", qp->qpn, cm->dev->name);
 		return -EINVAL;
 	}
-	/* On iWARP receives are posted first: see bb_conn_accept(). */
+	/*
+	 * On iWARP, receives must be posted before the connection is made (see bb_conn_accept()),
+	 * so INIT is valid.
+	 */
 	if (cm->dev->iwarp && qp->state == BB_QP_INIT && qp->ctrl->init.type == BB_QPT_RC)
 		return 0;
 	if (qp->state != BB_QP_RESET || qp->ctrl->init.type == BB_QPT_UD) {
@@ -159,7 +162,7 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 	return -EINVAL;
 }
 
-/* Copies the parameters and the data that they point to. */
+/* Copies the parameters into the connection, with the data that they point to. */
 static int
 keep_param(struct bb_conn *c, const struct bb_conn_param *p)
 {
@@ -171,7 +174,7 @@ keep_param(struct bb_conn *c, const struct bb_conn_param *p)
 	free(c->own_bytes);
 	c->own_bytes = bytes;
 	c->param = *p;
-	/* An upper limit: round down to an MTU. */
+	/* The value is an upper limit, so round it down to a valid MTU. */
 	c->param.path_mtu = rte_align32prevpow2(p->path_mtu);
 	if (regions != 0)
 		memcpy(bytes, p->regions, regions);
@@ -232,7 +235,10 @@ fail:
 	return ret;
 }
 
-/* Answers a request. The socket may report that the peer is gone before its close is read. */
+/*
+ * Replies to a connection request. Returns -ENOTCONN if the socket reports that the peer is lost,
+ * which may happen before the CM has read the close.
+ */
 static int
 answer(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint32_t len)
 {
@@ -279,7 +285,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	if (ret != 0) {
 		struct bb_qp_attr attr;
 
-		/* Restore the QP's state before the call, whatever it has posted. */
+		/* Restore the state that the QP had before the call. */
 		bb_qp_attr_init(&attr);
 		attr.state = BB_QP_RESET;
 		(void)bb_qp_modify(qp, &attr, BB_QP_STATE);
@@ -330,7 +336,7 @@ bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private
 	switch (c->state) {
 	case BB_CONN_CONNECTING:
 	case BB_CONN_LOST:
-		/* The peer may get no message; it gives up by itself. */
+		/* The peer may get no message; in that case its own time limit ends the attempt. */
 		bb_cm_end_of_trying(c, 0, "this side cancelled the connection");
 		return 0;
 	case BB_CONN_ACCEPTED:

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Endpoints: the objects that rdma_create_ep() and related calls combine, built on the public
- * calls.
+ * Endpoints: objects like those of rdma_create_ep() and related functions, built on Bluebell's
+ * public functions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "bb_core.h"
 #include "bb_ep.h"
 
-#define WAITING 64u /* maximum connection requests that wait at a listener */
+#define WAITING 64u /* maximum pending connection requests of a listener */
 
 struct recv {
 	void *context;
@@ -26,17 +26,19 @@ struct recv {
 struct bb_ep_ctrl {
 	struct bb_ep_attr attr;
 	struct sockaddr_storage addr;
-	struct bb_ep *from; /* listening endpoint that it came from, which owns the CM */
+	/* listening endpoint that created this endpoint and owns its CM; NULL if none */
+	struct bb_ep *from;
 	struct bb_listener *listener;
 	struct bb_conn *waiting[WAITING];
 	struct bb_cm_event waiting_ev[WAITING];
 	uint32_t nwaiting;
 	uint32_t children;
 	bool own_pd, own_send_cq, own_recv_cq, up, lost, over;
-	bool ending;        /* the application requested the end */
-	struct recv *recvs; /* posted before the connection is established, or while it is LOST */
+	bool ending; /* true after bb_ep_disconnect() */
+	/* receives stored before the connection is established, or while it is LOST */
+	struct recv *recvs;
 	uint32_t nrecvs;
-	int kept_err; /* result of posting recvs */
+	int kept_err; /* first error of posting the receives in recvs */
 };
 
 void
@@ -61,7 +63,7 @@ make_cq(struct bb_dev *dev, uint32_t depth, struct bb_cq **cq)
 	return bb_cq_create(dev, &attr, cq);
 }
 
-/* Creates PD, CQs and QP. On a failure @ep holds the objects created so far. */
+/* Creates PD, CQs and QP. On a failure, @ep holds the objects created before the failure. */
 static int
 make_qp(struct bb_ep *ep)
 {
@@ -118,7 +120,7 @@ drop_recvs(struct bb_ep_ctrl *c)
 	c->nrecvs = 0;
 }
 
-/* Returns -EBUSY if the application has objects that depend on the endpoint. */
+/* Returns -EBUSY if the application has objects that use objects of the endpoint. */
 static int
 check_unused(const struct bb_ep *ep)
 {
@@ -139,9 +141,7 @@ check_unused(const struct bb_ep *ep)
 	return -EBUSY;
 }
 
-/*
- * Destroys a CQ of the endpoint. Fails if other QPs complete into it; the endpoint then stays too.
- */
+/* Destroys a CQ that the endpoint created. Fails if other QPs complete into the CQ. */
 static int
 unmake_cq(struct bb_cq *cq, bool *own)
 {
@@ -246,7 +246,7 @@ came_in(struct bb_ep *listener, const struct bb_cm_event *ev)
 	c->waiting_ev[c->nwaiting++] = *ev;
 }
 
-/* Removes a waiting connection that is gone. */
+/* Removes a pending connection request whose connection is lost. */
 static void
 went(struct bb_ep *listener, struct bb_conn *conn)
 {
@@ -265,7 +265,7 @@ went(struct bb_ep *listener, struct bb_conn *conn)
 	bb_conn_destroy(conn);
 }
 
-/* Posts the receives that were stored while the QP was in RESET. */
+/* Posts the receives that were stored while the connection was not established. */
 static int
 post_kept(struct bb_ep *ep)
 {
@@ -283,7 +283,7 @@ post_kept(struct bb_ep *ep)
 	return ret;
 }
 
-/* Polls the CM for all endpoints that use it. */
+/* Polls the CM that @any shares with other endpoints, and handles the events of all of them. */
 static void
 look(struct bb_ep *any)
 {
@@ -354,8 +354,8 @@ param_of(const struct bb_ep *ep, const struct bb_conn_param *param, struct bb_co
 }
 
 /*
- * iWARP has no RNR NAK: a SEND without a receive ends the connection (RFC 5041: invalid MSN, no
- * buffer available). So stored receives are posted before the peer can send.
+ * Posts the stored receives before the peer can send. iWARP needs this, because it has no RNR NAK:
+ * a SEND without a receive ends the connection (RFC 5041: invalid MSN, no buffer available).
  */
 static int
 post_early(struct bb_ep *ep, const struct bb_conn_param *param)
@@ -443,7 +443,7 @@ bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param)
 		return -EINVAL;
 	param = param_of(ep, param, &own);
 	ret = post_early(ep, param);
-	/* The address of the peer's GID is resolved meanwhile. */
+	/* The MAC of the peer's GID is being resolved, so poll and accept again. */
 	end = deadline(ep);
 	if (ret == 0)
 		ret = bb_conn_accept(ep->conn, ep->qp, param);
@@ -477,7 +477,7 @@ bb_ep_disconnect(struct bb_ep *ep)
 		ep->ctrl->ending = true;
 	else if (ret != -ENOTCONN)
 		return ret;
-	/* An earlier call may have requested the end, which is not confirmed yet. */
+	/* If an earlier call has disconnected and timed out, wait again. */
 	if (!ep->ctrl->ending)
 		return 0;
 	for (end = deadline(ep); !ep->ctrl->over; look(ep))
@@ -503,9 +503,9 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	int ret;
 
 	/*
-	 * Post in order. Do not post while the connection is LOST: an accepting side is in RTS
-	 * before it knows that the connection is recovered, and if recovery fails the queue is
-	 * emptied again.
+	 * Post the stored receives first, to keep the order. Post nothing while the connection is
+	 * LOST: an accepting side's QP is then already in RTS, but its queue is emptied again if
+	 * recovery fails.
 	 */
 	if (ep->qp->state != BB_QP_RESET && !c->lost) {
 		ret = post_kept(ep);
@@ -540,7 +540,10 @@ get_comp(struct bb_ep *ep, struct bb_cq *cq, struct bb_wc *wc)
 	bool over;
 
 	for (;;) {
-		/* Completions flushed before the end was noticed come first. */
+		/*
+		 * Return the completions that were flushed before the CM reported the
+		 * disconnection.
+		 */
 		over = ep->ctrl->over;
 		if (bb_cq_poll(cq, wc, 1) == 1)
 			return 0;

@@ -13,13 +13,17 @@
 #include "bb_core.h"
 #include "bb_gid_priv.h"
 
-/* Bits of a rank, the most important one highest. Bit 0 means that the entry fits at all. */
+/*
+ * Bits of a rank; a higher bit is more important. Bit 0 means that the entry meets the
+ * requirements.
+ */
 enum {
 	RANK_FITS = 1 << 0,
-	RANK_LABEL = 1 << 1, /* not a unique local address; with a peer: as local as the peer's */
+	/* not a unique local address; if a peer is given: prefix as local as the peer's */
+	RANK_LABEL = 1 << 1,
 	RANK_IPV4 = 1 << 2,
 	RANK_UNTAGGED = 1 << 3,
-	RANK_SCOPE = 1 << 4, /* global; with a peer: the peer's scope */
+	RANK_SCOPE = 1 << 4, /* global scope; if a peer is given: same scope as the peer */
 	RANK_NO_SLAVE = 1 << 5,
 	RANK_ROCE_V2 = 1 << 6,
 	RANK_PREFERRED = 1 << 7,
@@ -43,9 +47,9 @@ bb_gid_is_ipv4(const uint8_t raw[16])
 
 /*
  * Returns the scope of an address by RFC 6724, 3.1 and 3.2. IPv6 unicast addresses have the scope
- * of their prefix; the loopback address is link-local (RFC 4291, 2.5.3). For IPv4, 169.254/16 (RFC
- * 3927) and 127/8 are link-local, all others, including private ones, are global. Site-local
- * addresses are deprecated and count as global (RFC 3879, 4).
+ * of their prefix; the loopback address is link-local (RFC 4291, 2.5.3). In IPv4, 169.254/16 (RFC
+ * 3927) and 127/8 are link-local; all other unicast addresses, including private ones, are global.
+ * Site-local addresses are deprecated and treated as global (RFC 3879, 4).
  */
 enum bb_gid_scope
 bb_gid_scope(const uint8_t raw[16])
@@ -55,7 +59,10 @@ bb_gid_scope(const uint8_t raw[16])
 	const uint8_t *v4 = raw + 12;
 
 	if (bb_gid_is_ipv4(raw)) {
-		/* "This network" (RFC 1122, 3.2.1.3), multicast, broadcast. */
+		/*
+		 * Not the address of a host: "this network" (RFC 1122, 3.2.1.3), multicast,
+		 * broadcast.
+		 */
 		if (v4[0] == 0 || (v4[0] & 0xf0) == 224 || memcmp(v4, broadcast, 4) == 0)
 			return BB_GID_SCOPE_NONE;
 		return v4[0] == 127 || (v4[0] == 169 && v4[1] == 254) ? BB_GID_SCOPE_LINK
@@ -70,7 +77,7 @@ bb_gid_scope(const uint8_t raw[16])
 
 /*
  * Returns true for the prefixes that the default policy table of RFC 6724, 2.1, ranks last in IPv6:
- * unique local addresses (RFC 4193), and the deprecated site-local and IPv4-compatible ones.
+ * unique local addresses (RFC 4193), and the deprecated site-local and IPv4-compatible addresses.
  */
 static bool
 is_local_prefix(const uint8_t raw[16])
@@ -83,7 +90,10 @@ is_local_prefix(const uint8_t raw[16])
 	       memcmp(raw, compatible, sizeof(compatible)) == 0;
 }
 
-/* Ranks by RFC 6724, 5, rules 2 and 6: match of scope and prefix with the peer's address. */
+/*
+ * Ranks an address by RFC 6724, 5, rules 2 and 6: its scope and prefix are compared with those of
+ * the peer's address.
+ */
 static uint32_t
 rank_of_address(const uint8_t raw[16], const struct bb_gid_want *want)
 {
@@ -121,8 +131,8 @@ bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want)
 }
 
 /*
- * Returns true if both are the same address on the same interface and VLAN, at any index. The
- * kernel lists an address once per RoCE version, and those entries differ in rank.
+ * Returns true if both entries have the same address, interface and VLAN. Their indexes may differ.
+ * The kernel lists an address once per RoCE version, and the ranks of these entries differ.
  */
 static bool
 same_gid(const struct bb_gid_entry *a, const struct bb_gid_entry *b)
@@ -224,7 +234,7 @@ log_equals(const char *dev, uint32_t port, const struct bb_gid_entry *list, unsi
 			BB_LOG(ERR, "%s:   %s", dev, bb_gid_text(&list[i], text, sizeof(text)));
 }
 
-/* Returns an FNV-1a hash (RFC 9923) of a refusal, never 0. */
+/* Returns a hash (FNV-1a, RFC 9923) of a refusal and the GIDs of the port, never 0. */
 static uint64_t
 stands_for(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *list, unsigned int n)
 {
@@ -240,7 +250,9 @@ stands_for(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *l
 	return h != 0 ? h : 1;
 }
 
-/* Returns true if the outcome differs from the last one, and records it. */
+/*
+ * Returns true if the outcome @what differs from the last outcome in @last. Then stores it there.
+ */
 static bool
 news(struct bb_dev *dev, uint32_t port, struct bb_gid_last_log *last, uint64_t what)
 {

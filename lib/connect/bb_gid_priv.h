@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared by the two parts of GID selection: the data from sysfs, and the choice. */
+/*
+ * Declarations shared by the two steps of GID selection: reading data from sysfs, and the choice.
+ */
 #ifndef BB_GID_PRIV_H
 #define BB_GID_PRIV_H
 
@@ -9,7 +11,7 @@
 
 /*
  * Fills in netdev, vlan and bond_slave of an entry from the kernel's files. @root is prepended to
- * /sys and /proc. Missing data stays empty.
+ * the paths /sys and /proc. Fields without data stay empty.
  */
 void bb_gid_sysfs(const char *root, const char *dev, uint32_t port, struct bb_gid_entry *e);
 
@@ -17,33 +19,39 @@ void bb_gid_sysfs(const char *root, const char *dev, uint32_t port, struct bb_gi
 const char *bb_kernel_name(const char *dev, const char *driver);
 
 /*
- * Returns the index into @list that bb_gid_choose() would use, -ENOENT, or -ENOTUNIQ. *rank is then
- * that of the best entries. Pure.
+ * Returns the index into @list of the GID that bb_gid_choose() would use, -ENOENT, or -ENOTUNIQ.
+ * With -ENOTUNIQ, *rank is the rank of the GIDs that are equally good. Has no side effects.
  */
 int bb_gid_pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *want,
 		uint32_t *rank);
-/* State of the last refusal that bb_gid_choose_logged() logged. */
+/* The refusal that bb_gid_choose_logged() logged last. */
 struct bb_gid_last_log {
-	uint64_t what;    /* hash of the result and the list; 0 if there was no refusal */
-	uint32_t repeats; /* repetitions since then, which were not logged */
+	uint64_t what; /* hash of the refusal and the GID list; 0 if the last choice succeeded */
+	/* number of equal refusals since the last log line, which were not logged */
+	uint32_t repeats;
 };
 
 /*
- * bb_gid_choose() for callers that retry often. It logs a refusal only if it differs from the last
- * one in @last, and adds the number of its repetitions.
+ * Calls bb_gid_choose() for callers that retry often. Logs a refusal only if it differs from the
+ * last one in @last. The next log line says how often the last refusal was repeated.
  */
 int bb_gid_choose_logged(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
 			 uint8_t *index, struct bb_gid_last_log *last);
-/* Returns 0 if the entry does not fit; otherwise larger is better. */
+/*
+ * Returns the rank of an entry: 0 if the entry does not meet the requirements; otherwise a larger
+ * rank is better.
+ */
 uint32_t bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want);
 
-/* Scope of an address. */
+/* Scope of an address, the smallest first. */
 enum bb_gid_scope {
-	BB_GID_SCOPE_NONE, /* not a host's address: unspecified, multicast, broadcast */
+	BB_GID_SCOPE_NONE, /* not the address of a host: unspecified, multicast, broadcast */
 	BB_GID_SCOPE_LINK,
 	BB_GID_SCOPE_GLOBAL,
 };
-/* Returns the scope; for a mapped IPv4 address, that of the IPv4 address. */
+/*
+ * Returns the scope of an address. For a mapped IPv4 address it is the scope of the IPv4 address.
+ */
 enum bb_gid_scope bb_gid_scope(const uint8_t raw[16]);
 
 bool bb_gid_is_ipv4(const uint8_t raw[16]);

@@ -47,7 +47,8 @@ bb_gid_sysfs(const char *root, const char *dev, uint32_t port, struct bb_gid_ent
 	unsigned int vlan;
 
 	/*
-	 * Device names become part of a path. Names such as "0000:3b:00.0" do not exist in sysfs.
+	 * Refuse names that would lead to another path. PCI addresses such as "0000:3b:00.0" do not
+	 * exist in this folder of sysfs.
 	 */
 	if (strchr(dev, '/') != NULL || dev[0] == '.')
 		return;

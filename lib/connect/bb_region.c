@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Named regions and their encoding. Pure, except for bb_region_of(), which reads an MR. */
+/*
+ * Named regions and their encoding. The functions have no side effects, and only bb_region_of()
+ * reads an object (an MR).
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -31,7 +34,7 @@ bb_region_of(const struct bb_mr *mr, const char *name, uint64_t off, uint64_t le
 	return 0;
 }
 
-/* Returns true if the name is not empty and padded with at least one zero byte. */
+/* Returns true if the name is not empty and ends with at least one zero byte. */
 static bool
 name_ok(const char name[BB_REGION_NAME])
 {
