@@ -108,8 +108,7 @@ struct soft_indirect {
 	uint32_t gate; /* count of users inside, or-ed with SOFT_GATE_CLOSED; __atomic */
 	bool umr, en_rinval;
 	bool free;       /* the key is unusable until a UMR changes it */
-	uint8_t mw_type; /* 1 or 2: type of a window from ibv_alloc_mw(); 0: the key is not a window
-			  */
+	uint8_t mw_type; /* 1 or 2: type of a window; 0: the key is not a window */
 	bool lw, rr, rw, atomic;
 	enum soft_xlt_kind kind;
 	uint32_t qpn; /* QP that may use the key; BB_MKEY_ANY_QP: any QP */
@@ -215,7 +214,7 @@ struct soft_cq {
 	LIST_HEAD(, soft_comp_sub) subs; /* subscriptions of channels (soft_channel.c), under
 					  * soft_ctl.event_lock */
 	uint16_t mod_count,
-		mod_period; /* CQEs, us; written under both the engine's and CQ's lock */
+		mod_period; /* CQEs and us; written under the engine's and the CQ's lock */
 	/* Data path. */
 	uint32_t pi;        /* CQEs written since creation */
 	uint32_t ci_seen;   /* consumer index when the doorbell record was last read */

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The link of shm=FABRIC: rings in shared memory carry packets to other processes, from BTH to
- * padding. There is no ICRC, because the path cannot damage a packet. The ring's record holds the
- * fields of the lower headers that matter. The source is one of the addresses of the sender's
- * HELLO.
+ * The link of option shm=FABRIC. Rings in shared memory carry packets to other processes, from BTH
+ * to padding. There is no ICRC, because shared memory cannot damage a packet. The ring's record
+ * holds the needed fields of the lower headers. The source of a packet is one of the addresses in
+ * the sender's HELLO.
  *
- * Any engine of a device receives packets for all of them. It posts packets for another engine's
- * QPs to that engine's inbox. They stay in order, because the engine holds the ring's lock
- * meanwhile.
+ * Any engine of a device receives packets for all engines of the device. It puts a packet for
+ * another engine's QP into that engine's inbox. Packets stay in order, because the receiving engine
+ * holds the ring's lock meanwhile.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -22,15 +22,15 @@
 
 #define BURST   32u
 #define UDP_LEN 8u
-/* Polls per reading of the clock, for an engine that is polled without a pause. */
+/* Polls per read of the clock, for an engine that is polled without a pause. */
 #define CLOCK_POLLS 16u
 #define CLOCK_NS    (SOFT_SHM_CHORES_NS / 4)
 
 static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets fit");
 
-/* ---- Out */
+/* ---- Sending */
 
-/* Tries to connect again from time to time: the address has no owner, or a new one. */
+/* Retries a connection at intervals, because a process may now own the address. */
 static enum soft_link_sent
 link_shm_again(struct soft_shm *shm, struct soft_shm_tx *tx)
 {
@@ -73,7 +73,8 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t 
 }
 
 /*
- * Finds the index of a source address in this device's HELLO. Returns false for a foreign address.
+ * Returns in *index the position of a source address in this device's HELLO. Returns false if the
+ * device does not have that address.
  */
 static bool
 link_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *index)
@@ -90,8 +91,8 @@ link_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *inde
 }
 
 /*
- * Reserves a record for a packet of @len bytes; on success the connection's lock is held. Returns
- * NULL otherwise; *sent is then the packet's result.
+ * Reserves a record for a packet of @len bytes. On success the caller holds the connection's lock.
+ * On failure returns NULL, and *sent is the packet's result.
  */
 static struct soft_ring_rec *
 link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
@@ -185,7 +186,10 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 	uint8_t icrc[BB_ROCE_ICRC_LEN];
 	struct soft_shm_tx *tx;
 
-	/* A packet that fault injection damaged is dropped here, not by the peer. */
+	/*
+	 * The sender drops a packet that fault injection damaged; a peer would not notice the
+	 * damage.
+	 */
 	bb_roce_icrc_end(bb_roce_icrc_begin(m->data, m->ip_len, udp, bth, len), icrc);
 	if (memcmp(icrc, bth + len, sizeof(icrc)) != 0) {
 		free(m);
@@ -202,11 +206,11 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 	return sent;
 }
 
-/* ---- In */
+/* ---- Receiving */
 
 /*
- * Passes on a packet as bytes, as on a wire: it is for another engine's QP, is subject to fault
- * injection, or is captured.
+ * Passes on a packet as bytes, as a wire would carry it. Needed if the packet is for another
+ * engine's QP, is subject to fault injection, or is captured.
  */
 static void
 link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, struct soft_wire_dest *to,
@@ -216,7 +220,7 @@ link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, struct soft_wire_
 	const struct soft_link_pkt p = {.to = to, .pkt = pkt, .iov = &iov, .n = 1};
 	struct soft_packet_msg *m;
 
-	/* If an engine does not run, packets beyond its inbox's limit are dropped. */
+	/* If the QP's engine does not run, packets beyond the limit of its inbox are dropped. */
 	m = qp->engine == e || soft_packet_room(qp->engine) ? soft_packet_build(&p) : NULL;
 	if (m == NULL) {
 		soft_wire_lost(e->dev, SOFT_LOST_NO_ROOM);
@@ -252,7 +256,8 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 	memcpy(from.net.src, rx->gids[rec->sgid], 16);
 	memcpy(from.net.dst, rx->dst, 16);
 	/*
-	 * Parses a copy of the headers, which the peer may change. The payload is only copied on.
+	 * Parses a copy of the headers, because the peer may change the originals. The payload is
+	 * not parsed, only copied.
 	 */
 	memcpy(hdr, p, RTE_MIN(rec->len, (uint32_t)sizeof(hdr)));
 	drop = bb_roce_parse(&pkt, hdr, rec->len);
@@ -288,12 +293,13 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 	const uint8_t *p;
 	uint32_t n;
 
-	/* The holder of the lock receives the packets. */
+	/* If another thread holds the lock, that thread receives the packets. */
 	if (!rte_ticketlock_trylock(&rx->lock))
 		return;
 	if (rx->state == SOFT_SHM_UP) {
 		/*
-		 * Packets that another engine took from the ring are older than those in the ring.
+		 * Packets in the inbox came from the same ring earlier, so they must be processed
+		 * first.
 		 */
 		if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 			soft_inbox_drain(e);
@@ -308,11 +314,11 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 	rte_ticketlock_unlock(&rx->lock);
 }
 
-/* ---- Peers that went away */
+/* ---- Peers that disconnected or died */
 
 /*
- * Restarts the counts of direct accesses at 0. Release: a reader that sees the new time sees the
- * zeros.
+ * Restarts the counts of direct accesses at 0. Release: a reader that sees the new time also sees
+ * the zeros.
  */
 static void
 link_shm_count_anew(struct soft_shm_count *n)
@@ -343,7 +349,7 @@ link_shm_connected(struct soft_wire *w)
 	link_shm_count_anew(&shm->dir->count[w->qp->qpn]);
 }
 
-/* Fails a QP whose peer is gone, with the error of exhausted retries. */
+/* Fails a QP whose peer has disconnected or died, with the error of exhausted retries. */
 static void
 link_shm_lose(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -352,7 +358,7 @@ link_shm_lose(struct soft_engine *e, struct soft_qp *qp)
 
 	if (qp->state != BB_PRM_QP_RTR && qp->state != BB_PRM_QP_RTS)
 		return;
-	/* WQEs that are posted but not read yet are flushed too, after the oldest. */
+	/* The oldest WQE gets the error; all later posted WQEs are flushed, read or not. */
 	if (qp->has_sq)
 		left = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
 	if (left > 1u << qp->log_sq)
@@ -389,8 +395,9 @@ link_shm_bury(struct soft_engine *e, struct soft_shm *shm)
 /* ---- Turns */
 
 /*
- * Returns true if the chores are due. The clock is expensive, so an engine that is polled without a
- * pause reads it in one of CLOCK_POLLS polls. Polls of several threads may count as one.
+ * Returns true if soft_shm_chores() is due. Reading the clock is expensive, so an engine that is
+ * polled without a pause reads it in one of CLOCK_POLLS polls. If several threads poll at once,
+ * their polls may count as one.
  */
 static inline bool
 link_shm_due(struct soft_engine *e)
@@ -453,7 +460,7 @@ link_shm_turn(struct soft_engine *e)
 	link_shm_take(e, shm);
 }
 
-/* With the option rx_full: received packets stay in the ring. */
+/* Option rx_full: while the link is full, received packets stay in the ring. */
 static void
 link_shm_turn_unless_full(struct soft_engine *e)
 {

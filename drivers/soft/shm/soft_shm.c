@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A device on a fabric of processes: join, leave, and service of the sockets. */
+/*
+ * Membership of a device in a fabric of processes: joining, leaving, and handling of the sockets.
+ */
 #define _GNU_SOURCE /* EPOLLRDHUP */
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -52,7 +54,7 @@ soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16])
 	return true;
 }
 
-/* ---- Reports that a connection has ended */
+/* ---- Log lines about disconnections */
 
 const char soft_shm_died[] = "died";
 const char soft_shm_closed[] = "closed its device";
@@ -91,12 +93,12 @@ soft_shm_bye(int sock)
 {
 	struct soft_shm_msg m;
 
-	/* If the peer's socket is full, this message is lost. The peer then logs that it died. */
+	/* If the peer's socket is full, BYE is lost. The peer then logs that this process died. */
 	soft_shm_msg_init(&m, SOFT_SHM_BYE);
 	(void)soft_shm_send(sock, &m, NULL, 0);
 }
 
-/* ---- Start and stop */
+/* ---- Joining and leaving */
 
 void
 soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what)
@@ -241,7 +243,7 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 	struct epoll_event ev[EVENTS];
 	int i, n;
 
-	/* Another engine does the work at this moment. */
+	/* Another engine runs the chores at this moment. */
 	if (pthread_mutex_trylock(&shm->lock) != 0)
 		return;
 	__atomic_store_n(&shm->chores_at, now + soft_time_cycles(SOFT_SHM_CHORES_NS),

@@ -3,18 +3,18 @@
  */
 /*
  * Requests that the requester's CPU executes in the memory of another process: RDMA WRITE, READ and
- * atomics of RC with one copy, as on the loop port. They start only when no packet of the QP is in
- * flight, so that all requests execute in the order of posting.
+ * atomics of RC. The payload is copied once, as on the loop port. Direct execution starts only when
+ * no packet of the QP is in flight, so that all requests execute in the order of posting.
  *
- * The requester makes the target's checks, from the entries that the target publishes; all must
- * pass. The first request that fails a check, for any reason, goes as packets. Then the target
- * itself executes or rejects it.
+ * The requester makes all checks of the target, from the entries that the target publishes. The
+ * first request that fails a check goes as packets. Then the target itself executes or rejects the
+ * request.
  *
- * While an engine is inside, its epoch in the directory is odd. Entering has a full fence between
- * the store of the epoch and the first read of a peer's entry. A peer that retires an entry has a
- * full fence between that store and its read of the epoch. So either the peer waits for this
- * engine, or this engine finds the entry invalid. If the peer's fence covers this CPU
- * (soft_shm_fence()), this side needs only a compiler barrier.
+ * While an engine is inside, its epoch in the directory is odd. An engine that enters stores its
+ * epoch, fences, and then reads a peer's entry. A peer that retires an entry stores it, fences, and
+ * then reads the epoch. So either the peer waits for this engine, or this engine finds the entry
+ * invalid. If the peer's fence also covers this CPU (soft_shm_fence()), the engine that enters
+ * needs only a compiler barrier.
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
@@ -36,7 +36,7 @@ direct_enter(struct soft_engine *e, struct soft_wire *w)
 static inline void
 direct_leave(struct soft_engine *e)
 {
-	/* Release: all accesses made inside come before. */
+	/* Release: all accesses made while inside come before this store. */
 	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELEASE);
 }
 
@@ -62,15 +62,15 @@ direct_find_qp(struct soft_wire *w)
 	d->qp_seq = p.seq;
 	d->pdn = p.pdn;
 	d->rights = p.rights;
-	/* The target rejects more outstanding READs than its limit. */
+	/* The target rejects READs and atomics beyond this limit, so they go as packets. */
 	if (1u << qp->log_sra_max > p.max_rd_atomic)
 		d->rights &= SOFT_SHM_WRITE;
 	return true;
 }
 
 /*
- * Returns true if the peer is connected and its QP accepts the next request; looks up the QP again
- * after a change. The caller is inside.
+ * Returns true if the peer is connected and its QP accepts the next request. Looks up the peer's QP
+ * again after a change. The calling engine is inside.
  */
 static inline bool
 direct_ready(struct soft_wire *w)
@@ -87,8 +87,8 @@ direct_ready(struct soft_wire *w)
 		d->qp_seq = 0;
 		d->rev = rev;
 		/*
-		 * The peer may be a new process. The full fence below makes the lookup safe in
-		 * either case.
+		 * The peer may be a new process, which may not take part in barriers. The engine's
+		 * own full fence below makes the lookup safe in both cases.
 		 */
 		d->fenced = soft_shm_fenced() &&
 			    __atomic_load_n(&tx->dir->fences, __ATOMIC_RELAXED) == 1;
@@ -100,8 +100,8 @@ direct_ready(struct soft_wire *w)
 		return false;
 	/*
 	 * A target that expects another PSN would treat the request as a duplicate or as out of
-	 * order. When all is acknowledged both sides agree, unless they were set up with different
-	 * PSNs.
+	 * order. After all requests are acknowledged, the PSNs of both peers agree, unless the QPs
+	 * were set up with different PSNs.
 	 */
 	return __atomic_load_n(&tx->dir->epsn[w->qp->remote_qpn], __ATOMIC_RELAXED) ==
 	       w->roce.req.psn;
@@ -166,8 +166,8 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 		bb_dma_wmb();
 		if (fm_ce_se & BB_WQE_CE_CQE) {
 			/*
-			 * After the first payload, so that it does not wait for the reading of the
-			 * clock.
+			 * The clock is read after the first payload is written, so that the payload
+			 * is not delayed.
 			 */
 			if (!stamped)
 				soft_now(e);
@@ -209,7 +209,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 
 	switch (r->d.opcode) {
 	case BB_WQE_RDMA_WRITE:
-		/* A message without payload has no check of its key (9.7.4.1.4). */
+		/* For a message without payload the key is not checked (IBTA 9.7.4.1.4). */
 		if (r->d.len == 0)
 			return (soft_shm_wire(w)->direct.rights & SOFT_SHM_WRITE) != 0;
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_WRITE);
@@ -239,7 +239,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 	}
 }
 
-/* Executes one request of any kind. Returns false if the head of the queue must go as packets. */
+/* Executes one request. Returns false if the first request of the queue must go as packets. */
 static bool
 direct_one(struct soft_engine *e, struct soft_wire *w)
 {
@@ -267,8 +267,8 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 }
 
 /*
- * Returns true if the next WQE is of a kind that this file executes. For other kinds a look at the
- * peer is not worth the cost.
+ * Returns true if the next WQE is an operation that this file executes. For other operations,
+ * reading the peer's entries would waste time.
  */
 static inline bool
 direct_kind(const struct soft_qp *qp)
@@ -299,7 +299,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	direct_enter(e, w);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
 	       direct_ready(w)) {
-		/* soft_req_decode() handles WQEs that wait for a UMR. */
+		/* If WQEs may have to wait for a UMR, soft_req_decode() handles them one by one. */
 		uint32_t n = likely(qp->umr_index == 0) ? direct_writes(e, w, budget - done) : 0;
 
 		done += n;

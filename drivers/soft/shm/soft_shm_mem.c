@@ -19,7 +19,7 @@ static_assert(sizeof(struct soft_shm_key) == SOFT_SHM_LINE, "an entry has a line
 static_assert(sizeof(struct soft_shm_qp) == SOFT_SHM_LINE, "an entry has a line");
 static_assert(offsetof(struct soft_shm_dir, engine) == SOFT_SHM_LINE, "lines of their own");
 
-/* Seals of the size, and of the seals themselves. */
+/* Seals that fix the size, and forbid further changes of the seals. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static bool fenced;
@@ -46,7 +46,7 @@ void
 soft_shm_fence(void)
 {
 	bb_smp_mb();
-	/* Cannot fail after the registration succeeded (membarrier(2)). */
+	/* The call cannot fail, because the registration has succeeded (membarrier(2)). */
 	if (soft_shm_fenced())
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
@@ -69,7 +69,7 @@ soft_shm_create(const char *name, size_t len, int *out, void **map)
 		ret = -errno;
 		goto close_fd;
 	}
-	/* This mapping stays writable; no process can make another writable one. */
+	/* This mapping stays writable, but no process can make another writable mapping. */
 	if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) != 0) {
 		ret = -errno;
 		goto unmap;
@@ -96,7 +96,9 @@ soft_shm_reserve(size_t len)
 int
 soft_shm_unmap(size_t len, const void *at)
 {
-	/* Replaces the mapping in place: a concurrent reader finds the old content or zeros. */
+	/*
+	 * The mapping is replaced in place, so a concurrent reader finds the old content or zeros.
+	 */
 	void *mem = mmap((void *)(uintptr_t)at, len, PROT_READ,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 

@@ -15,7 +15,8 @@
 static_assert(sizeof(struct soft_shm_msg) == 256, "all messages have one size");
 
 /*
- * Room for a burst of connections from untrusted users; the kernel limits it to net.core.somaxconn.
+ * Length of the listen queue: room for a burst of connections from untrusted users. The kernel
+ * limits the length to net.core.somaxconn.
  */
 #define BACKLOG 1024
 
@@ -28,7 +29,10 @@ soft_shm_address(const char *fabric, const uint8_t gid[16], struct sockaddr_un *
 
 	memset(sun, 0, sizeof(*sun));
 	sun->sun_family = AF_UNIX;
-	/* The first byte is 0: an abstract name of the network namespace, not a file. */
+	/*
+	 * A first byte of 0 makes the name abstract: it belongs to the network namespace, not to a
+	 * file.
+	 */
 	at += (size_t)snprintf(sun->sun_path + at, sizeof(sun->sun_path) - at, "bluebell/%.*s/",
 			       SOFT_SHM_NAME - 1, fabric);
 	for (i = 0; i < 16; i++)
@@ -121,8 +125,8 @@ soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uint32_t n
 }
 
 /*
- * Extracts the descriptors of a message. Returns their number. The kernel creates no descriptor
- * beyond the buffer's size.
+ * Extracts the descriptors of a message. Returns the number of descriptors. The kernel creates no
+ * more of them than the buffer can hold.
  */
 static uint32_t
 take_fds(struct msghdr *msg, int fds[SOFT_SHM_MAX_FDS])
@@ -167,8 +171,8 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 	ssize_t len;
 
 	/*
-	 * ECONNRESET: the peer closed with unread data. The kernel reports it once, before the
-	 * peer's messages.
+	 * ECONNRESET: the peer closed the socket with unread data. The kernel returns this error
+	 * once, before the peer's remaining messages.
 	 */
 	do {
 		len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -176,7 +180,8 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 	if (len < 0)
 		return errno == EAGAIN ? 0 : errno == EPIPE ? -ECONNRESET : -errno;
 	/*
-	 * Takes the descriptors first: any message may carry some, and this process owns them now.
+	 * First extracts the descriptors: even an invalid message may carry some, and this process
+	 * owns them now.
 	 */
 	for (i = 0; i < SOFT_SHM_MAX_FDS; i++)
 		fds[i] = -1;
@@ -189,8 +194,8 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 	for (i = 0; i < n; i++)
 		close(fds[i]);
 	/*
-	 * No message is empty. Length 0 means the end of the connection, or a peer that wants to
-	 * appear gone.
+	 * No valid message is empty, so length 0 means that the peer has disconnected, or pretends
+	 * to.
 	 */
 	return len == 0 ? -ECONNRESET : -EPROTO;
 }

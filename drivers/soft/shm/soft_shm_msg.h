@@ -4,10 +4,10 @@
 /*
  * Messages between processes of one host, over a socket, before they share memory. A device listens
  * at an abstract AF_UNIX address for each of its GIDs. A sender connects to a GID's address and
- * sends HELLO with the ring for its packets. The listener answers with WELCOME, then sends a
- * SEGMENT message for each registered part of memory. A connection carries packets one way; for the
- * reverse direction the listener makes its own. All messages have one size, so that one read gets a
- * whole message.
+ * sends HELLO with the ring for its packets. The listener replies with WELCOME, then sends a
+ * SEGMENT message for each registered part of memory. A connection carries packets in one
+ * direction. For the reverse direction the listener connects to the sender. All messages have one
+ * size, so that one read gets a whole message.
  *
  * Messages carry file descriptors; soft_shm_mem.c checks them.
  */
@@ -26,8 +26,8 @@
 #define SOFT_SHM_MAGIC   0x62627368u /* "bbsh" */
 #define SOFT_SHM_VERSION 2u
 #define SOFT_SHM_NAME    SOFT_PORT_FABRIC
-#define SOFT_SHM_GIDS    (1 + SOFT_PORT_IPS) /* Link-local, and the ip options. */
-#define SOFT_SHM_SEGS    64                  /* Pieces of memory that a device shares. */
+#define SOFT_SHM_GIDS    (1 + SOFT_PORT_IPS) /* The link-local GID, and one per ip option. */
+#define SOFT_SHM_SEGS    64 /* Largest number of memory segments that a device shares. */
 #define SOFT_SHM_MAX_FDS 2
 
 enum soft_shm_type {
@@ -35,7 +35,7 @@ enum soft_shm_type {
 	SOFT_SHM_WELCOME,   /* Carries the listener's directory. */
 	SOFT_SHM_REFUSED,
 	SOFT_SHM_SEGMENT, /* Carries the segment's file. */
-	SOFT_SHM_BYE,     /* Sent by either side before it closes its device. */
+	SOFT_SHM_BYE,     /* Sent by a device before it closes, in either direction. */
 	SOFT_SHM_TYPES
 };
 
@@ -57,14 +57,15 @@ struct soft_shm_msg {
 			uint8_t gids[SOFT_SHM_GIDS][16];
 		} hello;
 		struct {
-			uint32_t slot; /* Index of the listener's head in its directory. */
+			uint32_t slot; /* Index of the connection's head counter in the listener's
+					  directory. */
 		} welcome;
 		struct {
 			uint32_t why;
 		} refused;
 		struct {
 			uint32_t slot, gen;
-			uint64_t off, len; /* Range of the file, bytes. */
+			uint64_t off, len; /* Range of the file that the segment covers, bytes. */
 		} segment;
 		uint8_t room[248];
 	} u;
@@ -74,8 +75,8 @@ struct soft_shm_msg {
 socklen_t soft_shm_address(const char *fabric, const uint8_t gid[16], struct sockaddr_un *sun);
 
 /*
- * Checks a received message of @len bytes with @n_fds descriptors; @from_listener: its direction.
- * Returns NULL if valid, otherwise the reason.
+ * Checks a received message of @len bytes with @n_fds descriptors. @from_listener: the listener
+ * sent the message. Returns NULL if the message is valid, otherwise the reason.
  */
 const char *soft_shm_msg_check(const struct soft_shm_msg *m, size_t len, uint32_t n_fds,
 			       bool from_listener);
@@ -86,16 +87,16 @@ void soft_shm_msg_init(struct soft_shm_msg *m, enum soft_shm_type type);
  */
 int soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uint32_t n);
 /*
- * Receives and checks the next message; the caller owns its descriptors. Returns 1, 0 if there is
- * none now, or a negative errno. -ECONNRESET: the peer is gone; -EPROTO: an invalid message, *why
- * is the reason.
+ * Receives and checks the next message. The caller owns its descriptors. Returns 1; 0 if no message
+ * is waiting; -ECONNRESET if the peer is gone; -EPROTO if the message is invalid, with the reason
+ * in *why; or another negative errno.
  */
 int soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT_SHM_MAX_FDS],
 		  const char **why);
 
 /*
- * Listens at a GID's address. Returns 0 or a negative errno. -EADDRINUSE: process *pid owns the
- * address, or an unknown process if *pid is 0.
+ * Listens at a GID's address. Returns 0 or a negative errno. -EADDRINUSE: another process owns the
+ * address. *pid identifies that process, 0 if unknown.
  */
 int soft_shm_listen(const char *fabric, const uint8_t gid[16], int *sock, pid_t *pid);
 /*

@@ -3,8 +3,8 @@
  */
 /*
  * Entries that a device publishes for direct access by its peers: keys over memory with remote
- * rights, the EAL segments of that memory, and queue pairs in RTS. Requests to anything else come
- * as packets, and this device executes or rejects them.
+ * rights, the EAL segments of that memory, and QPs in RTS. Requests to other keys or QPs come as
+ * packets, and this device executes or rejects them.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -21,7 +21,7 @@
 #define SPINS 64
 
 /*
- * Returns true if the options need packets: seeded defects, fault injection, capture, flaps, or
+ * Returns true if an option requires packets: seeded defects, fault injection, capture, flaps, or
  * shm_packets.
  */
 static bool
@@ -36,15 +36,15 @@ by_packets(const struct soft_dev *dev)
 
 /* ---- Segments */
 
-/* Part of a file that backs an address range of this process. */
+/* The range of a file that backs an address range of this process. */
 struct part {
 	int fd;
 	uint64_t page, off;
 };
 
 /*
- * Finds the file of EAL that backs [addr, addr + len). Returns false if there is none, or more than
- * one.
+ * Finds the EAL file that backs [addr, addr + len). Returns false if no single file backs the whole
+ * range.
  */
 static bool
 find_part(const uint8_t *addr, uint64_t len, struct part *p)
@@ -65,7 +65,7 @@ find_part(const uint8_t *addr, uint64_t len, struct part *p)
 	if (p->fd < 0 || fd_last != p->fd || rte_memseg_get_fd_offset(first, &off) != 0 ||
 	    rte_memseg_get_fd_offset(last, &off_last) != 0)
 		return false;
-	/* The pages must be contiguous in the file, as in the list. */
+	/* Pages that are contiguous in memory must also be contiguous in the file. */
 	if (off_last - off != (uintptr_t)last->addr - (uintptr_t)first->addr)
 		return false;
 	p->page = first->hugepage_sz;
@@ -73,7 +73,7 @@ find_part(const uint8_t *addr, uint64_t len, struct part *p)
 	return true;
 }
 
-/* Returns the slot of a file, or a free slot, or -1 if there is none. */
+/* Returns the slot that the file already uses, else a free slot, else -1. */
 static int
 seg_slot(const struct soft_shm *shm, const struct stat *st)
 {
@@ -91,8 +91,8 @@ seg_slot(const struct soft_shm *shm, const struct stat *st)
 }
 
 /*
- * Adds @len bytes of a file to its shared segment, which grows to hold all shared parts of the
- * file. Returns the slot, or -1 on failure.
+ * Adds @len bytes of a file to the file's shared segment. The segment grows until it holds all
+ * shared parts of the file. Returns the slot, or -1 on failure.
  */
 static int
 seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
@@ -135,7 +135,7 @@ seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
 static void
 seg_put(struct soft_shm *shm, uint32_t slot)
 {
-	/* A peer keeps its mapping until another file uses the slot. */
+	/* A peer retains its mapping until another file uses the slot. */
 	if (--shm->seg[slot].refs == 0)
 		close(shm->seg[slot].fd);
 }
@@ -156,7 +156,7 @@ soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
 		m.u.segment.gen = s->gen;
 		m.u.segment.off = s->off;
 		m.u.segment.len = s->end - s->off;
-		/* The socket is full; the next chores send the rest. */
+		/* The socket is full; the next soft_shm_chores() sends the remaining segments. */
 		if (soft_shm_send(rx->sock, &m, &s->fd, 1) != 0)
 			return;
 		rx->seg_rev[i] = s->rev;
@@ -285,8 +285,8 @@ rx_of(const struct soft_shm *shm, const uint8_t gid[16])
 }
 
 /*
- * Returns true if the peer's entry names this QP as its remote end. The QPN alone could belong to
- * another QP.
+ * Returns true if the peer's entry names this QP as its remote QP. The QPN alone is not enough,
+ * because another QP could have had that number.
  */
 static bool
 is_twin(const struct soft_shm_qp *p, const struct soft_qp *qp)
@@ -296,8 +296,8 @@ is_twin(const struct soft_shm_qp *p, const struct soft_qp *qp)
 }
 
 /*
- * Reads a peer's counts; the peer may write any value. Returns false if a new connection restarts
- * them meanwhile.
+ * Reads a peer's counts, which may hold any value. Returns false if a new connection restarts the
+ * counts during the read.
  */
 static bool
 read_count(const struct soft_shm_count *from, struct soft_shm_count *n)
@@ -310,7 +310,10 @@ read_count(const struct soft_shm_count *from, struct soft_shm_count *n)
 	return __atomic_load_n(&from->since, __ATOMIC_RELAXED) == n->since;
 }
 
-/* Returns the increment of a count since its last reading; a count that decreased has restarted. */
+/*
+ * Returns the increment of a count since the last report. A count that has decreased was restarted
+ * at 0.
+ */
 static uint64_t
 more_than(uint64_t told, uint64_t now)
 {
@@ -318,8 +321,8 @@ more_than(uint64_t told, uint64_t now)
 }
 
 /*
- * Reads the direct accesses of a QP's peer since the last call into *more. Returns false if they
- * are unknown.
+ * Returns in *more the direct accesses that a QP's peer made since the last call. Returns false if
+ * their number is unknown.
  */
 static bool
 news(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count *more)
@@ -351,7 +354,10 @@ collect(const struct soft_shm *shm, const struct soft_qp *qp)
 	struct soft_shm_count more;
 	struct soft_counters *c;
 
-	/* A failed QP was in RTS before. In other states more of its fields may be changing. */
+	/*
+	 * Only QPs that are or were in RTS: in other states the control path may be changing the
+	 * fields.
+	 */
 	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_ERR)
 		return;
 	c = soft_counters_of(qp);
@@ -403,7 +409,7 @@ soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp)
 
 /* ---- Waiting for peers */
 
-/* Returns true if the peer has closed the connection. */
+/* Returns true if the peer has disconnected. */
 static bool
 gone(const struct soft_shm_rx *rx)
 {
@@ -413,8 +419,8 @@ gone(const struct soft_shm_rx *rx)
 }
 
 /*
- * Waits until a peer's engine changes its epoch from @seen, or the peer is gone. Returns false
- * after @end, TSC.
+ * Waits until a peer's engine changes its epoch from @seen, or the peer has disconnected. Returns
+ * false if neither happens before @end, TSC.
  */
 static bool
 wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uint64_t end)
@@ -435,7 +441,7 @@ wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uin
 	return true;
 }
 
-/* Records which engines of a peer are inside now. */
+/* Records which of a peer's engines are inside now. */
 static void
 look_inside(struct soft_shm_rx *rx)
 {
@@ -457,8 +463,8 @@ wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
 		    wait_word(rx, &rx->dir->engine[i].v, rx->inside[i], end))
 			continue;
 		/*
-		 * This process cannot revoke the peer's mapping, but it ignores all further
-		 * requests of the peer.
+		 * This process cannot revoke the peer's mapping. After the disconnection it ignores
+		 * all requests of the peer.
 		 */
 		soft_shm_rx_close(shm, rx,
 				  "it does not release deregistered memory, and is disconnected: "
@@ -478,7 +484,10 @@ soft_shm_wait(struct soft_dev *dev)
 		return;
 	end = rte_rdtsc() + soft_time_cycles(SOFT_SHM_HOLD_NS);
 	pthread_mutex_lock(&shm->lock);
-	/* Reads all epochs before it waits: an engine that enters later finds no entry. */
+	/*
+	 * Reads all epochs before the first wait. An engine that enters later finds the entry
+	 * withdrawn, so it needs no wait.
+	 */
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)
 			look_inside(shm->rx[i]);

@@ -10,7 +10,7 @@
 
 static_assert(sizeof(struct soft_ring_rec) == SOFT_RING_ALIGN, "a record's header");
 
-/* Returns the bytes of a record for a packet of @len bytes, header included. */
+/* Returns the bytes that a packet of @len bytes takes in the ring, with the record's header. */
 static inline uint32_t
 record_size(uint32_t len)
 {
@@ -36,8 +36,8 @@ soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_ou
 }
 
 /*
- * Returns true if @bytes are free. Reads the consumer's head only if the cached value shows no
- * room.
+ * Returns true if @bytes are free. Reads the consumer's head only if the cached head shows too
+ * little room.
  */
 static inline bool
 room_for(struct soft_ring_tx *r, uint32_t bytes)
@@ -46,7 +46,7 @@ room_for(struct soft_ring_tx *r, uint32_t bytes)
 		return true;
 	/* Acquire: the consumer's reads come before the producer overwrites the bytes. */
 	r->seen = __atomic_load_n(r->head, __ATOMIC_ACQUIRE);
-	/* Rejects a head past the tail, or one whose bytes were released long ago. */
+	/* Rejects a head after the tail, and a head more than one ring before the tail. */
 	if (unlikely(r->tail - r->seen > SOFT_RING_SIZE)) {
 		r->broken = true;
 		return false;
@@ -62,8 +62,8 @@ soft_ring_reserve(struct soft_ring_tx *r, uint32_t len)
 	uint32_t skip = size > to_end ? to_end : 0;
 
 	/*
-	 * Includes the next record's header, whose length must be 0 when this record becomes
-	 * visible.
+	 * The room includes the next record's header, because that header's length must be 0 when
+	 * this record becomes visible.
 	 */
 	if (unlikely(r->broken || len > SOFT_RING_MAX) ||
 	    !room_for(r, skip + size + (uint32_t)sizeof(struct soft_ring_rec)))
@@ -103,7 +103,7 @@ soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
 	/* Acquire: the producer wrote the packet before its length. */
 	len = __atomic_load_n(&at->len, __ATOMIC_ACQUIRE);
 	if (unlikely(len == SOFT_RING_WRAP)) {
-		/* A wrap at the start would repeat for ever. */
+		/* A wrap record at the ring's start would make the consumer wrap for ever. */
 		if (to_end == SOFT_RING_SIZE) {
 			r->broken = true;
 			return NULL;
@@ -120,7 +120,7 @@ soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
 		return NULL;
 	}
 	memcpy(rec, at, sizeof(*rec));
-	/* The checked value; the copy may hold another. */
+	/* Stores the checked length, because the producer may have changed it before the copy. */
 	rec->len = len;
 	r->next = record_size(len);
 	return (const uint8_t *)(at + 1);

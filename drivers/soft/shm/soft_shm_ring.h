@@ -2,15 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets from one process to another: a ring with one producer and one consumer. Each can write
- * only its own part: the producer the data, the consumer its head, the position up to which it has
- * read.
+ * Packets from one process to another: a ring with one producer and one consumer. The producer can
+ * write only the data. The consumer can write only its head, the position up to which it has read.
  *
- * A record's length publishes it. The producer sets the next record's length to 0 before it
- * publishes a record. So a packet that fits a cache line costs the consumer one miss. Neither side
- * trusts the other. The producer may change bytes while the consumer reads them. So the consumer
- * copies a record's header before it checks the fields, and a parser copies a packet's headers
- * first.
+ * A nonzero length publishes a record. The producer sets the next record's length to 0 before it
+ * publishes a record, so that a packet that fits a cache line costs the consumer one cache miss.
+ * Neither process trusts the other. The producer may change bytes while the consumer reads them. So
+ * the consumer copies a record's header before it checks the fields, and a parser first copies a
+ * packet's headers.
  */
 #ifndef SOFT_SHM_RING_H
 #define SOFT_SHM_RING_H
@@ -18,65 +17,70 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SOFT_RING_SIZE  (1u << 20) /* Bytes; holds one window of packets with full MTU. */
+#define SOFT_RING_SIZE  (1u << 20) /* Bytes; room for one window of packets with full MTU. */
 #define SOFT_RING_ALIGN 16u
 /*
- * Bytes of the largest packet: BTH and all extension headers, 4096 bytes, padding, and spare room.
+ * Bytes of the largest packet: BTH and all extension headers, 4096 bytes of payload, padding, and
+ * spare room.
  */
 #define SOFT_RING_MAX 4224u
-/* Length of a record that sends the consumer to the ring's start. */
+/* Length value that makes the consumer continue at the ring's start. */
 #define SOFT_RING_WRAP UINT32_MAX
 
 /* Header before a packet. */
 struct soft_ring_rec {
-	uint32_t len; /* Length of the packet; 0 if not published yet. Written last. __atomic */
+	uint32_t len; /* Length of the packet in bytes; 0 until published. Written last. __atomic */
 	uint32_t flow_label;
 	uint16_t sport;
 	uint8_t tclass;
 	uint8_t hop_limit;
-	uint8_t sgid; /* Index of the source address in the sender's HELLO. */
+	uint8_t sgid; /* Index of the packet's source address in the sender's HELLO. */
 	uint8_t zero[3];
 };
 
-/* State of the producer, private to it. */
+/* State of the producer, private to the producer. */
 struct soft_ring_tx {
 	uint8_t *data;
-	const uint64_t *head; /* The consumer's head_out. */
-	uint64_t tail;        /* Bytes written, free running. */
+	const uint64_t *head; /* Address of the consumer's head (soft_ring_rx.head_out). */
+	uint64_t tail;        /* Bytes written since the start; never wraps at the ring's size. */
 	uint64_t seen;        /* Last value read from *head. */
-	bool broken;          /* The consumer wrote an impossible head. */
+	bool broken;          /* The consumer wrote an impossible head, so the ring is unusable. */
 };
 
-/* State of the consumer, private to it. */
+/* State of the consumer, private to the consumer. */
 struct soft_ring_rx {
 	const uint8_t *data;
-	uint64_t *head_out; /* Head that the producer reads. */
+	uint64_t *head_out; /* Address of the head that the producer reads. */
 	uint64_t head;
-	uint32_t next; /* Bytes of the record that soft_ring_peek() returned. */
-	bool broken;   /* The producer wrote a malformed record. */
+	uint32_t next; /* Bytes of the record that soft_ring_peek() last returned. */
+	bool broken;   /* The producer wrote a malformed record, so the ring is unusable. */
 };
 
 /*
- * Initialize the producer's and the consumer's state. The ring's memory and the consumer's head are
- * zero.
+ * Initialize the state of the producer, and that of the consumer. The ring's memory and the
+ * consumer's head must be zero.
  */
 void soft_ring_tx_init(struct soft_ring_tx *r, uint8_t *data, const uint64_t *head);
 void soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_out);
 
 /*
- * Reserves a record for a packet of @len bytes, at most SOFT_RING_MAX; the packet's bytes follow
- * the record. Returns NULL without room, or if the ring is broken.
+ * Reserves a record for a packet of @len bytes, at most SOFT_RING_MAX. The packet's bytes follow
+ * the record. Returns NULL if the ring has no room or is broken.
  */
 struct soft_ring_rec *soft_ring_reserve(struct soft_ring_tx *r, uint32_t len);
 /* Publishes a record; the caller has written the packet and the header except its length. */
 void soft_ring_publish(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32_t len);
 
 /*
- * Returns the next packet's bytes and copies its header to *rec. Returns NULL if there is none or
- * the ring is broken. The producer may write any bytes, and change them between two reads.
+ * Returns the next packet's bytes and copies its header to *rec. Returns NULL if no packet is
+ * waiting or the ring is broken. The producer may write any bytes, and may change them between two
+ * reads.
  */
 const uint8_t *soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec);
-/* Consumes that packet; soft_ring_release() reports it to the producer. */
+/*
+ * Consumes the packet that soft_ring_peek() returned. The producer learns this by
+ * soft_ring_release().
+ */
 static inline void
 soft_ring_pop(struct soft_ring_rx *r)
 {
@@ -87,7 +91,10 @@ soft_ring_pop(struct soft_ring_rx *r)
 static inline void
 soft_ring_release(struct soft_ring_rx *r)
 {
-	/* Release: the packets are read before the producer writes there again. */
+	/*
+	 * Release: the consumer's reads of the packets come before the producer's next writes
+	 * there.
+	 */
 	__atomic_store_n(r->head_out, r->head, __ATOMIC_RELEASE);
 }
 
@@ -97,7 +104,7 @@ soft_ring_at(uint8_t *data, uint64_t pos)
 	return (struct soft_ring_rec *)(void *)(data + (pos & (SOFT_RING_SIZE - 1)));
 }
 
-/* Returns true if a packet is waiting. Needs no lock of the consumer. */
+/* Returns true if a packet is waiting. The caller need not hold the consumer's lock. */
 static inline bool
 soft_ring_waiting(const struct soft_ring_rx *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Connections that peers make to a device, to send to it. */
+/* Connections that peers make to a device, to send packets to the device. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,16 +9,17 @@
 #include "soft_shm.h"
 
 /*
- * Connections accepted per event, and connections checked per event, untrusted users included. A
- * check is cheaper, and unchecked connections in the queue keep peers out. The limits protect
- * against a process that connects without end.
+ * Largest number of connections accepted per event, and of connections checked per event, untrusted
+ * users included. The second limit is higher, because a check is cheaper and because unchecked
+ * connections in the queue keep peers out. Both limits protect against a process that connects
+ * without end.
  */
 #define ACCEPTS 16
 #define LOOKS   64
 /* Interval of log lines about untrusted users. */
 #define UNTRUSTED_NS UINT64_C(1000000000)
 
-/* Returns a free slot or a new one, or -1 if there is none. */
+/* Returns a free slot, else a new slot, else -1. */
 static int
 free_slot(struct soft_shm *shm)
 {
@@ -53,7 +54,7 @@ void
 soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 {
 	/*
-	 * Counts the peer's last direct accesses: their counts are in the directory that is
+	 * Adds up the peer's last direct accesses now, because the directory with their counts is
 	 * unmapped below.
 	 */
 	if (rx->state == SOFT_SHM_UP)
@@ -68,8 +69,8 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 }
 
 /*
- * Sends a refusal, before or after the peer's HELLO; the peer's soft_shm_recv() finds it in both
- * cases.
+ * Sends a refusal, before or after the peer's HELLO. The peer's soft_shm_recv() finds the refusal
+ * in both cases.
  */
 static void
 refuse(int sock, enum soft_shm_refusal why)
@@ -83,8 +84,8 @@ refuse(int sock, enum soft_shm_refusal why)
 }
 
 /*
- * Logs a refused user; limits the rate of lines, because any user of the host can connect without
- * end.
+ * Logs a refused user. The rate of lines is limited, because any user of the host can connect
+ * without end.
  */
 static void
 say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
@@ -104,7 +105,7 @@ say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 	shm->unsaid = 0;
 }
 
-/* Returns false if the user is not trusted. */
+/* Accepts a connection on @sock. Returns false if the connecting user is not trusted. */
 static bool
 take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 {
@@ -132,7 +133,7 @@ take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	soft_shm_gid(&shm->dev->opts.port, listener, rx->dst);
 	__atomic_store_n(&rx->state, SOFT_SHM_GREETING, __ATOMIC_RELEASE);
 	soft_shm_watch(shm, sock, SOFT_SHM_EV_RX | (uint32_t)slot);
-	/* HELLO usually arrives with the connection. */
+	/* HELLO usually arrives with the connection, so this call reads it at once. */
 	soft_shm_rx_event(shm, (uint32_t)slot);
 	return true;
 }
@@ -195,7 +196,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 		for (i = 0; i < SOFT_SHM_MAX_FDS && fds[i] >= 0; i++)
 			close(fds[i]);
 	} else if (ret == -EPROTO) {
-		/* Another version of the library understands at least the refusal. */
+		/* Other versions of the library differ, but all understand the refusal. */
 		soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
 		m.u.refused.why = SOFT_SHM_REFUSED_VERSION;
 		(void)soft_shm_send(rx->sock, &m, NULL, 0);

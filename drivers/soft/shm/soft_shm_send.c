@@ -2,20 +2,20 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Short path of plain SENDs of one packet. The requester copies the WQE's data into the ring; the
- * responder copies the packet from the ring into its receive. The packets are those that lib/roce
- * would build. Both QPs end in the state that lib/roce would leave (bb_roce_short_send(),
- * bb_roce_short_taken()). So either side may use the long path at any time. It does so for a WQE or
- * packet of another kind, without a receive, and on any fault.
+ * Fast path of plain SENDs that fit one packet. The requester copies the WQE's payload into the
+ * ring. The responder copies the packet from the ring into its receive. The packets are those that
+ * lib/roce would build. Both QPs end in the state that lib/roce would leave (bb_roce_short_send(),
+ * bb_roce_short_taken()). So either peer may use the slow path at any time. A peer does so for any
+ * other WQE or packet, if no receive is posted, and on any fault.
  */
 #include "bb_roce_short.h"
 #include "soft_recv_fast.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
 
-/* ---- Out */
+/* ---- Sending */
 
-/* Sends the next WQE. Returns false if it needs the long path or the ring is full. */
+/* Sends the next WQE. Returns false if the WQE needs the slow path or the ring is full. */
 static inline bool
 send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uint8_t sgid,
 	 uint64_t now)
@@ -30,7 +30,7 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	uint32_t len;
 	uint8_t *at;
 
-	/* WQEs with a fence take the long path. */
+	/* WQEs with a fence take the slow path. */
 	if (fm_ce_se >> 5 != 0 || !soft_fast_decode_send(e, qp, b, w->sq_next, &r) ||
 	    r.len > qp->mtu)
 		return false;
@@ -83,7 +83,7 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	rte_ticketlock_unlock(&tx->lock);
 }
 
-/* ---- In */
+/* ---- Receiving */
 
 bool
 soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
@@ -98,7 +98,10 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 	if (unlikely(rec->len < sizeof(bth) || rec->sgid >= rx->n_gids ||
 		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
 		return false;
-	/* Parses a copy of the header, which the peer may change. The payload is only copied on. */
+	/*
+	 * Parses a copy of the header, because the peer may change the original. The payload is not
+	 * parsed, only copied.
+	 */
 	memcpy(bth, p, sizeof(bth));
 	if (!bb_roce_short_parse(&s, bth, rec->len))
 		return false;

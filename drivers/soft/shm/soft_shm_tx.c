@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Connections that a device makes to the peers that it sends to. */
+/* Connections that a device makes to peers, to send packets to them. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -9,7 +9,8 @@
 
 #include "soft_shm.h"
 
-#define RETRY_US 1000 /* Pause between two attempts to join a full queue. */
+#define RETRY_US                                                                                   \
+	1000 /* Pause between two attempts to connect while the peer's queue is full, us. */
 
 struct soft_shm_tx *
 soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
@@ -22,7 +23,7 @@ soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
 	return NULL;
 }
 
-/* Creates a connection; soft_shm_find() does not find it before n_tx counts it. */
+/* Creates a connection. soft_shm_find() finds it only after n_tx was increased. */
 static struct soft_shm_tx *
 tx_create(struct soft_shm *shm, const uint8_t gid[16])
 {
@@ -50,7 +51,7 @@ tx_create(struct soft_shm *shm, const uint8_t gid[16])
 	return tx;
 }
 
-/* Frees the newest connection, which is not published yet. */
+/* Frees the newest connection, which the caller has not published yet. */
 static void
 tx_free(struct soft_shm_tx *tx)
 {
@@ -126,8 +127,8 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 	__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_AGAIN_NS), __ATOMIC_RELAXED);
 	ret = call(shm, tx, &sock);
 	/*
-	 * The peer's queue of connections is full: untrusted users may fill it, and it empties
-	 * soon.
+	 * The peer's queue of connections is full. Untrusted users may fill the queue, but it
+	 * empties soon.
 	 */
 	if (ret == -EAGAIN)
 		__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_FULL_NS),
@@ -138,9 +139,12 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 	if (ret != 0)
 		goto close_sock;
 	ret = say_hello(shm, sock, ring_fd);
-	/* The mappings of both sides keep the memory. */
+	/* The mappings of both processes retain the memory after the descriptor is closed. */
 	close(ring_fd);
-	/* EPIPE: the peer refused before HELLO; its answer gives the reason. */
+	/*
+	 * EPIPE: the peer refused the connection before HELLO. Its REFUSED message, read later,
+	 * gives the reason.
+	 */
 	if (ret != 0 && ret != -EPIPE)
 		goto unmap_ring;
 	tx->sock = sock;
@@ -171,7 +175,7 @@ tx_index(const struct soft_shm *shm, const struct soft_shm_tx *tx)
 	return i;
 }
 
-/* Connects to an address, as soft_shm_reach(). Under the lock. */
+/* Does the work of soft_shm_reach(). Under soft_shm.lock. */
 static int
 reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 {
@@ -181,7 +185,10 @@ reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 
 	if (tx != NULL) {
 		i = tx_index(shm, tx);
-		/* The former owner may be gone, and another process may own the address now. */
+		/*
+		 * First reads pending events, because the former owner may be gone and another
+		 * process may own the address now.
+		 */
 		soft_shm_tx_event(shm, i);
 		return soft_shm_tx_connect(shm, i, rte_rdtsc());
 	}
@@ -194,7 +201,7 @@ reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
 		tx_free(tx);
 		return ret;
 	}
-	/* Release: a reader of the number sees the connection. */
+	/* Release: a thread that reads the new number also sees the connection. */
 	__atomic_store_n(&shm->n_tx, shm->n_tx + 1, __ATOMIC_RELEASE);
 	return ret;
 }
@@ -264,7 +271,7 @@ refused(const struct soft_shm_msg *m)
 	}
 }
 
-/* Processes one message. Returns NULL, or the reason to close the connection. */
+/* Processes one message of the peer. Returns NULL, or the reason to close the connection. */
 static const char *
 heard(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_msg *m, const int *fds)
 {
@@ -288,7 +295,7 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 	struct soft_shm_msg m;
 	const char *why = NULL;
 
-	/* Limited per event: protects against a peer that sends without end. */
+	/* The number of messages per event is limited, because a peer might send without end. */
 	for (i = 0; i < SOFT_SHM_SEGS && tx->state != SOFT_SHM_IDLE && why == NULL; i++) {
 		ret = soft_shm_recv(tx->sock, true, &m, fds, &why);
 		if (ret == 0)

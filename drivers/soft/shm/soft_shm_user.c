@@ -2,11 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Users that a device of a fabric trusts: its own, and that of shm_uid.
+ * Users whose processes a device of a fabric trusts: the device's own user, and the user of option
+ * shm_uid.
  *
- * SO_PEERCRED gives a peer's user as this process's user namespace numbers it. A user without a
- * number there reads as /proc/sys/kernel/overflowuid (user_namespaces(7)). Unless the namespace
- * numbers all users, that value stands for many users of the host and proves no identity.
+ * SO_PEERCRED gives a peer's uid as this process's user namespace numbers it. A user without a
+ * number in the namespace reads as /proc/sys/kernel/overflowuid (user_namespaces(7)). Unless the
+ * namespace numbers all users, that value stands for many users of the host, so it proves no
+ * identity.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,14 +19,17 @@
 #include "soft_shm.h"
 
 #define OVERFLOW_UID 65534u     /* Default of the kernel. */
-#define ALL_USERS    UINT32_MAX /* Count of user numbers: 0 to 2^32 - 2. */
+#define ALL_USERS    UINT32_MAX /* Number of uids that exist: 0 to 2^32 - 2. */
 
 static bool
 names_all_users(FILE *map)
 {
 	uint64_t inside, outside, count, sum = 0;
 
-	/* The kernel rejects a map whose ranges overlap (user_namespaces(7)). */
+	/*
+	 * The sum counts no user twice, because the kernel rejects overlapping ranges
+	 * (user_namespaces(7)).
+	 */
 	while (fscanf(map, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inside, &outside, &count) == 3)
 		sum += count;
 	return sum == ALL_USERS;

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Windows onto the memory of peers. Engines find them without a lock while they are inside, as
- * their epoch in the directory shows. A replaced window is unmapped when each engine that was
- * inside at the replacement has left; an engine that enters later does not find it.
+ * Windows: mappings of peers' memory. Engines look up a window without a lock while they are
+ * inside, as their epoch in the directory shows. A replaced window is unmapped when each engine
+ * that was inside at the replacement has left. An engine that enters later does not find the
+ * window.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -39,7 +40,7 @@ soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx, const struct sof
 		return NULL;
 	ret = soft_shm_map_segment(fd, m->u.segment.off, m->u.segment.len, &base);
 	if (ret != 0) {
-		/* Requests to this memory go as packets. */
+		/* Without a mapping, requests to this memory go as packets. */
 		SOFT_LOG(WARNING, "%s: memory of process %d cannot be mapped: %s", shm->dev->name,
 			 (int)tx->pid, strerror(-ret));
 		free(w);
@@ -70,7 +71,10 @@ soft_shm_near_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, 
 	if (k.key != key || k.pdn != pdn || k.len > UINT64_MAX - k.start || k.seg >= SOFT_SHM_SEGS)
 		return false;
 	win = __atomic_load_n(&tx->win[k.seg], __ATOMIC_ACQUIRE);
-	/* The SEGMENT message may not have arrived yet. */
+	/*
+	 * If the SEGMENT message has not arrived yet, the window is missing or has another
+	 * generation.
+	 */
 	if (win == NULL || win->gen != k.gen || k.off < win->off || k.len > win->len ||
 	    k.off - win->off > win->len - k.len)
 		return false;
