@@ -129,7 +129,10 @@ recv_completed(struct test *t, const struct bb_wc *wc)
 {
 	struct pair *p = ((struct pair *)wc->qp->user)->in;
 	const struct engine *e = t->row->e;
-	/* The number of messages that another process has sent is not known at each moment. */
+	/*
+	 * Uses the limit p->end for messages of another process, because the number of sent ones is
+	 * unknown here.
+	 */
 	uint64_t op = p->recv_done, sent = p->qp != NULL ? p->posted : p->end;
 
 	if (unlikely(wc->status != BB_WC_SUCCESS)) {

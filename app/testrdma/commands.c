@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The commands of the prompt, and the parsing of a line. */
+/* The commands of a session, and the parsing of a command line. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 	s->wait_until = argc == 1 ? UINT64_MAX : rte_rdtsc() + 1 + (uint64_t)(seconds * (double)hz);
 }
 
-/* Parses the address in @argv into s->peer, unless that is in use. */
+/* Parses the address in @argv into s->peer. Fails if the address in s->peer is in use. */
 static bool
 peer_take(struct session *s, unsigned int argc, char **argv)
 {
@@ -97,7 +97,7 @@ peer_take(struct session *s, unsigned int argc, char **argv)
 			      argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
 		return false;
 	}
-	/* A running test still uses its options. */
+	/* Refuses to change s->peer while a test runs, because the test uses it. */
 	if (s->run.running) {
 		session_wrong(s, "%s: stop what runs first", argv[0]);
 		return false;

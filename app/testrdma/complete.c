@@ -4,11 +4,11 @@
 /*
  * Commands for rte_cmdline.
  *
- * rte_cmdline uses one list of instances to parse and to complete. It reports only "Bad arguments"
- * if no instance matches, and calls a line ambiguous if two match. So one instance accepts every
- * line when it parses (recognised by the result buffer) and passes it to command_line(), which
- * prints helpful errors. The other instances exist for completion only: their last token never
- * matches.
+ * rte_cmdline uses one list of instances both to parse and to complete a line. It reports only "Bad
+ * arguments" if no instance matches, and calls a line ambiguous if two match. So one instance
+ * accepts every line when rte_cmdline parses, and passes the line to command_line(), which prints
+ * helpful errors. A result buffer that is not NULL shows that rte_cmdline parses. The other
+ * instances exist for completion only, because their last token never matches.
  */
 #include <stdlib.h>
 
@@ -19,12 +19,12 @@
 
 #include "session.h"
 
-/* A token that matches one of several words. */
+/* A token that matches any of several words. */
 struct word_token {
 	struct cmdline_token_hdr hdr;
 	const char *const *words;
 	unsigned int n;
-	bool hidden; /* listed by another instance */
+	bool hidden; /* this instance does not list the words, because another instance does */
 	const char *help;
 };
 
@@ -70,7 +70,7 @@ word_help(struct cmdline_token_hdr *hdr, char *dst, unsigned int size)
 
 static struct cmdline_token_ops word_ops = {word_parse, word_count, word_get, word_help};
 
-/* Last token of an instance that exists for completion only. */
+/* Parses the last token of an instance that exists for completion only. It never matches. */
 static int
 never_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned int size)
 {
@@ -124,7 +124,7 @@ line_run(void *parsed, struct cmdline *cl, void *data)
 	command_line(data, parsed);
 }
 
-/* An instance with up to three words and a last token. */
+/* An instance with up to three word tokens and a last token. */
 struct instance {
 	struct word_token words[3];
 	unsigned int n;
@@ -144,7 +144,7 @@ add_word(struct instance *in, const char *const *words, unsigned int n, bool hid
 static struct cmdline_inst *
 inst_create(struct session *s, const char *help)
 {
-	/* Tokens of an instance: three words, the last token, NULL. */
+	/* Allocates room for five tokens: three words, the last token, NULL. */
 	struct cmdline_inst *inst =
 		calloc(1, sizeof(*inst) + 5 * sizeof(inst->tokens[0]) + sizeof(struct instance));
 

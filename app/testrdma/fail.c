@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Errors of a row on standard error. */
+/* Prints the errors of a test on standard error. */
 #include <stdarg.h>
 
 #include "testrdma.h"
 
-static bool line_open; /* the line of progress is on the screen */
+static bool line_open; /* the progress line is on the screen and has no newline */
 
 void
 progress_open(bool open)

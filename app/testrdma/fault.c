@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The command "fault": faults of packets and of the port, which the software device injects. They
- * are device options, so the next start opens the device again with them.
+ * The command "fault": makes the software device inject faults into packets and into the port.
+ * Faults are device options, so the next start opens the device again with them.
  */
 #include <stdlib.h>
 
@@ -21,15 +21,19 @@ enum {
 static const char *const directions[FAULT_DIRECTIONS] = {[OUT] = "tx", [IN] = "rx"};
 
 static const struct {
-	/* Argument of the command; device option, of packet faults the part after tx_ or rx_. */
+	/*
+	 * name: argument of the command. option: device option; for packet faults without its
+	 * prefix tx_ or rx_.
+	 */
 	const char *name, *option;
-	/* Texts about the fault's value, for the help. */
+	/* Texts for the help: name of the value, its unit, and an example. */
 	const char *value, *unit, *example;
-	double most;  /* largest value; of "A:B" the largest A */
+	double most;  /* largest value; for "A:B" the largest A */
 	char then;    /* separator in a value "A:B", or NUL */
-	bool alone;   /* "A" without ":B" is valid, too */
-	bool whole;   /* the value, or A, is a whole number */
-	bool packets; /* a fault of sent or of received packets, not of the port */
+	bool alone;   /* the value may be "A" without ":B" */
+	bool whole;   /* the value, or A of "A:B", is a whole number */
+	bool packets; /* the fault applies to sent or to received packets; otherwise it applies to
+			 the port */
 } kinds[FAULTS] = {
 	{"drop", "drop", PERCENT, " %", "1", 100, '\0', false, false, true},
 	{"duplicate", "dup", PERCENT, " %", "1", 100, '\0', false, false, true},
@@ -78,7 +82,7 @@ value_fits(unsigned int kind, const char *value)
 static const char *const packet_kinds[] = {"drop",  "duplicate", "reorder", "corrupt", "ecn",
 					   "delay", "stall",     "full",    NULL};
 
-/* The faults in the order of kinds[], and the other words that may follow "fault". */
+/* The faults in the order of kinds[], then the other words that may follow "fault". */
 const struct argument fault_args[] = {
 	{"drop", "PERCENT of packets are lost", NULL},
 	{"duplicate", "PERCENT come twice", NULL},
@@ -98,7 +102,7 @@ const struct argument fault_args[] = {
 	{NULL, NULL, NULL},
 };
 
-/* Writes the device option of a fault, such as ",tx_drop=". */
+/* Writes the name of a fault's device option with separators, such as ",tx_drop=". */
 static void
 option_name(unsigned int kind, unsigned int dir, char name[FAULT_OPTION])
 {
@@ -106,7 +110,7 @@ option_name(unsigned int kind, unsigned int dir, char name[FAULT_OPTION])
 		 kinds[kind].packets ? "_" : "", kinds[kind].option);
 }
 
-/* Builds the device's specification with the faults in @set. @return true if it fits. */
+/* Builds the device specification with the faults in @set. @return true if it fits into @spec. */
 static bool
 spec_make(struct session *s, const struct faults *set, char *spec, size_t size)
 {
@@ -119,7 +123,7 @@ spec_make(struct session *s, const struct faults *set, char *spec, size_t size)
 	for (i = 0; i < FAULTS; i++)
 		for (dir = 0; dir < FAULT_DIRECTIONS; dir++)
 			packets |= kinds[i].packets && set->value[dir][i][0] != '\0';
-	/* On the loop port there are packets only with wire=1. */
+	/* Adds wire=1 on the loop port, which has packets only with this option. */
 	len = (size_t)snprintf(spec, size, "%s%s", base,
 			       packets && strstr(base, "wire=") == NULL &&
 					       strstr(base, "port=") == NULL &&
@@ -138,7 +142,10 @@ spec_make(struct session *s, const struct faults *set, char *spec, size_t size)
 	return len < size;
 }
 
-/* Opens the device with @spec. On an error it is opened as before. */
+/*
+ * Closes the device and opens it with @spec. If that fails, opens it with the previous
+ * specification.
+ */
 static int
 reopen(struct session *s, const char *spec)
 {
@@ -154,11 +161,14 @@ reopen(struct session *s, const char *spec)
 	test_close_device(&s->t);
 	snprintf(s->spec, sizeof(s->spec), "%s", before);
 	if (test_open_device(&s->t) != 0)
-		s->over = true; /* test_open_device() printed the reason */
+		s->over = true; /* test_open_device() has printed the reason */
 	return -1;
 }
 
-/* Returns the value set by fault, or the one in --device, or "-" if there is neither. */
+/*
+ * Writes to @text the value of a fault: that of the command "fault", else that of --device, else
+ * "-".
+ */
 static void
 value_now(const struct session *s, unsigned int kind, unsigned int dir, char *text, size_t size)
 {
@@ -176,7 +186,7 @@ value_now(const struct session *s, unsigned int kind, unsigned int dir, char *te
 		snprintf(text, size, "-");
 }
 
-/* Prints the current faults and the possible ones. */
+/* Prints the current values of all faults, and the faults that can be set. */
 static void
 show(const struct session *s)
 {
@@ -201,7 +211,7 @@ show(const struct session *s)
 		printf("This device has no faults: only the software device has.\n");
 }
 
-/* Returns true if the device supports faults and can be opened again now. */
+/* Returns true if the device supports faults and can be reopened now. */
 static bool
 may(struct session *s)
 {
@@ -217,8 +227,8 @@ may(struct session *s)
 }
 
 /*
- * Parses kind and value of @argv, for direction @dir, into @set. @return false after printing the
- * error.
+ * Parses the fault and its value in @argv for direction @dir, and adds it to @set. @return false
+ * after printing the error.
  */
 static bool
 fault_take(struct session *s, unsigned int dir, unsigned int argc, char **argv, struct faults *set)

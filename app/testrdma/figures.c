@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Figures of a row that table, CSV and JSON share. */
+/* Computes the figures of a test that table, CSV and JSON show. */
 #include "testrdma.h"
 
 void

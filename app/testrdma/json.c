@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Results as JSON. They are written test by test, and the file is complete after each one: if the
- * program is killed the file has a valid end, which the next test overwrites.
+ * Writes the results as JSON, test by test. After each test the file has a valid end, which the
+ * next test overwrites. So the file is valid even if the program is killed.
  */
 #include <math.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@
 
 static FILE *json;
 static bool rows_open, row_written;
-static off_t rows_end = -1; /* offset of the next test; -1 if the file cannot seek, and so has no
-			     * end yet */
+static off_t rows_end = -1; /* file offset for the next test; -1 if the output cannot seek, so that
+			       no end can be overwritten */
 
 static const char *
 boolean(bool b)
@@ -48,7 +48,7 @@ put_end(const struct test *t, const char *result, int status)
 		t->nrows, t->passed, t->failed, t->errors, t->verified);
 }
 
-/* Writes a valid end after the tests so far. */
+/* Writes a valid end after the tests written so far. */
 static void
 rows_keep(const struct test *t)
 {
@@ -59,7 +59,7 @@ rows_keep(const struct test *t)
 	fflush(json);
 }
 
-/* Continues after the tests so far. */
+/* Seeks to the end of the tests written so far, to overwrite the valid end. */
 static void
 rows_resume(void)
 {
@@ -120,7 +120,7 @@ json_start(const struct test *t)
 	rows_keep(t);
 }
 
-/* Writes the fields that only one mode has. */
+/* Writes the members that exist in one mode only. */
 static void
 json_mode(const struct row *row, const struct figures *f)
 {
@@ -198,8 +198,8 @@ json_close(const struct test *t, int status)
 							     : "error",
 		status);
 	/*
-	 * The text may be shorter than the one it overwrites. Errors are detected when the file is
-	 * closed.
+	 * Truncates the file, because the text may be shorter than the text it has overwritten.
+	 * Errors are detected when the file is closed.
 	 */
 	if (rows_end >= 0 && fflush(f) == 0 && ftruncate(fileno(f), ftello(f)) != 0)
 		rows_end = -1;

@@ -4,9 +4,9 @@
 /*
  * testrdma: runs RDMA operations through one device and checks their effects.
  *
- * Read next: testrdma.h (tests, pairs and slots), run.c (the loop), modes/ (one file per kind of
- * operation), verify.c (checks of memory). For the prompt: session.c, commands.c, runner.c (tests
- * in the background).
+ * Read next: testrdma.h (tests, pairs and slots), run.c (the loop), modes/ (one file per type of
+ * operation), verify.c (checks of memory). For sessions: session.c, commands.c, runner.c (tests in
+ * the background).
  */
 
 #include <rte_cycles.h>

@@ -10,7 +10,7 @@
 #include "number.h"
 #include "testrdma.h"
 
-#define DEFAULT_SECONDS 30.0 /* seconds of all tests together, without --duration */
+#define DEFAULT_SECONDS 30.0 /* seconds of all tests together if --duration is not given */
 #define MAX_ROW_SECONDS 2.0
 
 enum {
@@ -122,7 +122,7 @@ add_size(struct options *o, uint64_t size)
 	return 0;
 }
 
-/* Parses "A..B", "A..B:xK" or "A..B:+K"; both ends are always included. */
+/* Parses a range of sizes "A..B", "A..B:xK" or "A..B:+K". A and B are always among the sizes. */
 static int
 add_range(struct options *o, const char *item, size_t len, const char *dots)
 {
@@ -192,7 +192,7 @@ const char *const mix_names[MIX_KINDS] = {
 	[MIX_CMP_SWAP] = "cmp_swap",
 };
 
-/* Parses a mix such as "write:70,read:30". */
+/* Parses the value of --mix, such as "write:70,read:30". */
 static int
 parse_mix(struct options *o, const char *arg)
 {
@@ -270,7 +270,7 @@ parse_seconds(const char *name, const char *arg, double least, double *seconds)
 	return 0;
 }
 
-/* Parses option @c with its argument. */
+/* Parses option @c of getopt_long() and its argument @arg. */
 static int
 parse_one(struct options *o, int c, char *arg)
 {
@@ -359,7 +359,10 @@ options_set(struct options *o, const char *name, const char *value)
 		o->verify = strcmp(value, "on") == 0;
 		return 0;
 	}
-	/* EAL has an option of this name too, with a different meaning. */
+	/*
+	 * Handles "lcores" here, because on the command line it is an EAL option with a different
+	 * meaning.
+	 */
 	if (strcmp(name, "lcores") == 0)
 		return option_u32(name, value, 1, RTE_MAX_LCORE, &o->lcores);
 	if (strcmp(name, "duration") == 0 && strcmp(value, "0") == 0) {
@@ -403,7 +406,7 @@ options_rows(const struct options *o)
 	return rows;
 }
 
-/* Checks the sizes for a mix with atomics: an atomic uses 8 bytes of its operation's slot. */
+/* Checks that the sizes fit a mix with atomics. An atomic uses 8 bytes of its operation's slot. */
 static int
 mix_fit(const struct options *o)
 {
@@ -481,7 +484,7 @@ options_fit(struct options *o)
 		}
 	}
 	if (options_session(o) && o->duration == 0 && options_rows(o) == 1)
-		o->duration = INFINITY; /* until stopped */
+		o->duration = INFINITY; /* the run lasts until it is stopped */
 	if (o->duration == 0) {
 		o->duration = DEFAULT_SECONDS / options_rows(o);
 		if (o->duration > MAX_ROW_SECONDS)
@@ -530,7 +533,7 @@ options_parse(void *options, int argc, char **argv)
 		return -1;
 	}
 	/*
-	 * A session fits the options to each other at each start, so that unset options stay unset.
+	 * A session calls options_fit() at each start, on a copy, so that unset options stay unset.
 	 */
 	if (options_session(o)) {
 		struct options fitted = *o;

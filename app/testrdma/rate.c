@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Distributes the open loop of a span (rate.h) over the flows. */
+/* Distributes the operations of an open loop (rate.h) over the flows of a test. */
 #include "testrdma.h"
 
 void
@@ -16,7 +16,7 @@ pace_begin(struct test *t, uint64_t now)
 	}
 }
 
-/* Updates the number of operations that are due by now. */
+/* Updates the number of operations that are due at TSC @now. */
 void
 pace_roll(struct test *t, uint64_t now)
 {
@@ -26,14 +26,15 @@ pace_roll(struct test *t, uint64_t now)
 	if (count == t->schedule.count)
 		return;
 	t->schedule.count = count;
-	/* The flows alternate. */
+	/* Operation k of the schedule belongs to flow k modulo the number of flows. */
 	for (i = 0; i < t->nflows; i++)
 		t->flows[i]->due = t->flows[i]->first + (count + t->nflows - 1 - i) / t->nflows;
 }
 
 /*
- * Ends the schedule. Operations that were due and could not be posted have waited at least until
- * now. Operations posted later, for the last completion, do not belong to the schedule.
+ * Ends the schedule at TSC @now. Operations that were due and not posted count with their waiting
+ * time so far. Operations posted later, to reach the last completion, do not belong to the
+ * schedule.
  */
 void
 pace_end(struct test *t, uint64_t now)
@@ -50,8 +51,9 @@ pace_end(struct test *t, uint64_t now)
 		struct pair *p = t->flows[i];
 
 		/*
-		 * A span with a given number of operations, or one announced to the target, runs to
-		 * its end.
+		 * Skips a flow with a known end, because all its operations will still be posted.
+		 * That is a span with a given number of operations, or one whose end the target
+		 * knows.
 		 */
 		for (op = p->posted; op < p->due && p->end == UINT64_MAX; op++) {
 			schedule_latency(s, (op - p->first) * t->nflows + p->turn, now, &latency);

@@ -16,7 +16,10 @@
 #define CHUNK        (UINT64_C(1) << 20) /* maximum bytes of one WRITE or READ that copies memory */
 #define WAIT_SECONDS 30                  /* maximum wait for an event of the CM */
 
-/* Polls the CM for an event of @conn. @return false if there was none. */
+/*
+ * Polls the connection manager until it has an event of @conn. @return false if it had none in
+ * WAIT_SECONDS.
+ */
 static bool
 event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
 {
@@ -146,7 +149,10 @@ remote_close(struct test *t)
 
 		if (p->conn == NULL)
 			continue;
-		/* After a fatal error do not wait again: the peer may be stopped. */
+		/*
+		 * After a fatal error does not wait for the event, because the peer may be
+		 * suspended.
+		 */
 		if (bb_conn_disconnect(p->conn, NULL, 0) == 0 && !t->fatal)
 			event_wait(t, p->conn, &ev);
 		bb_conn_destroy(p->conn);

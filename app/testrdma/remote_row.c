@@ -9,8 +9,8 @@
 #include "stall.h"
 
 /*
- * Operations that the initiator allows in advance while the end of a span is not known: windows of
- * the test, and the minimum.
+ * While the end of a span is not known, the initiator allows operations in advance: this many
+ * windows of the test, and at least this many operations.
  */
 #define ROLL_WINDOWS 8
 #define ROLL_LEAST   64
@@ -22,9 +22,8 @@ block_of(const struct test *t, const struct pair *p)
 }
 
 /*
- * Posts a WRITE of a part of the local control block to the same part of the target's control
- * block.
- * @off, @len: offset and bytes of the part.
+ * Posts a WRITE that copies @len bytes at offset @off of the local control block to the same offset
+ * of the target's control block.
  */
 static void
 order_post(struct test *t, struct pair *p, size_t off, size_t len)
@@ -72,10 +71,16 @@ roll_by(const struct row *row)
 {
 	uint64_t ops = RTE_MAX(ROLL_WINDOWS * row->window, (uint32_t)ROLL_LEAST);
 
-	/* The operations allowed in advance are executed even after the schedule has ended. */
+	/*
+	 * Limits the number with --rate, because allowed operations are executed even after the
+	 * schedule has ended.
+	 */
 	if (row->rate != 0)
 		ops = RTE_MIN(ops, RTE_MAX(row->rate / 100, 1u));
-	/* The last operation is then signalled, so a span may end with it. */
+	/*
+	 * Rounds up to a multiple of signal_every. The last allowed operation is then signalled, so
+	 * a span may end with it.
+	 */
 	return RTE_ALIGN_MUL_CEIL(ops, (uint64_t)row->signal_every);
 }
 
@@ -86,7 +91,10 @@ remote_open(struct pair *p, uint64_t ops)
 
 	p->rolling = ops == 0;
 	flow_open(p, p->posted + (ops == 0 ? roll_by(t->row) : ops));
-	/* One WRITE has the ends of both directions. The last flow opened sends it. */
+	/*
+	 * One WRITE contains the ends of both directions. It is posted when the last flow of the
+	 * pair is opened.
+	 */
 	if (p->reverse || !t->row->e->two_way)
 		tell(t, p->reverse ? p->twin : p);
 }
@@ -121,7 +129,10 @@ errors_take(struct test *t, struct pair *p, uint64_t errors)
 	return 1;
 }
 
-/* Copies a count of the target to *@to if it has grown. Returns 1 if it has. */
+/*
+ * Copies the count in the target's word @word to *@to if it is larger. Returns 1 if it is,
+ * otherwise 0.
+ */
 static unsigned int
 count_take(const uint64_t *word, uint64_t tag, uint64_t *to)
 {
@@ -204,7 +215,7 @@ remote_row(struct test *t)
 
 		row_pack(t, &ctl->row);
 		ctl->forward_end = ctl->reverse_end = word_make(tag, 0);
-		/* One QP has both WRITEs, so the parameters arrive before the ends. */
+		/* Both WRITEs use one QP, so the parameters arrive before the ends. */
 		order_post(t, p, offsetof(struct remote_ctl, row), sizeof(ctl->row));
 		order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
 	}

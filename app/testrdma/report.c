@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Results as text: tests on standard output, all else on standard error. */
+/*
+ * Prints the results as text: one line per test on standard output, everything else on standard
+ * error.
+ */
 #include <math.h>
 #include <unistd.h>
 
@@ -10,17 +13,17 @@
 
 #include "testrdma.h"
 
-#define SPARSE_SECONDS 10 /* between lines if stderr is not a terminal */
+#define SPARSE_SECONDS 10 /* seconds between progress lines if stderr is not a terminal */
 
 static struct {
-	bool tty;      /* rewrite one line every second */
-	uint64_t last; /* TSC of the last line */
+	bool tty;      /* stderr is a terminal: one line is rewritten every second */
+	uint64_t last; /* TSC of the last progress line */
 } progress;
 
 static struct {
-	uint64_t over;        /* operations of finished tests */
-	uint64_t ops, errors; /* values at the last line of --interval */
-	uint64_t last;        /* TSC of that line */
+	uint64_t over;        /* number of operations of finished tests */
+	uint64_t ops, errors; /* totals at the last line of --interval */
+	uint64_t last;        /* TSC of that line of --interval */
 } interval;
 
 void
@@ -82,7 +85,7 @@ row_status(const struct row *row)
 	return row->complete ? "ok" : "cut short";
 }
 
-/* Prints the figures that only one mode has. */
+/* Prints figures that exist in one mode only. */
 static void
 report_mode(const struct row *row, const struct figures *f)
 {
@@ -125,12 +128,18 @@ report_row(struct test *t, const struct row *row)
 	} else {
 		printf("%-13s%10u%6u%9.3f%8.2f", row->e->name, row->size, row->window, f.mops,
 		       8 * f.gbytes_per_s);
-		/* A test that was cut short may have none. */
+		/*
+		 * Skips the latencies if there are none: a test that was stopped early may not have
+		 * reached its latency phase.
+		 */
 		if (row->lat.count > 0)
 			printf(" %8.0f %8.0f %8.0f %9.0f", f.p50, f.p99, f.p999, f.max);
 		else
 			printf(" %8s %8s %8s %9s", "-", "-", "-", "-");
-		/* A test in which the first operation failed has none either. */
+		/*
+		 * Skips these figures if the first operation failed, because they are per
+		 * operation.
+		 */
 		if (r->ops > 0)
 			printf(" %8.0f %6.3f", f.cycles_per_op, f.doorbells_per_op);
 		else

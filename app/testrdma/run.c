@@ -16,9 +16,10 @@
 #include "stall.h"
 
 #define LIVE_HZ    100
-#define LOOK_EVERY 16           /* maximum rounds of the loop between checks of the clock */
-#define SPINS      4096         /* polls between checks while waiting for one operation */
-#define LOOK_BYTES (256u << 10) /* bytes moved between two checks, unless one round moves more */
+#define LOOK_EVERY 16   /* maximum passes of the loop between two checks of the clock */
+#define SPINS      4096 /* polls between two checks of the clock while one operation is outstanding */
+#define LOOK_BYTES                                                                                 \
+	(256u << 10) /* bytes transferred between two checks, unless one pass transfers more */
 
 static void
 poll_once(struct test *t, struct watch *w)
@@ -37,7 +38,10 @@ live_update(struct test *t)
 	__atomic_store_n(&live->ops, flows_done(t), __ATOMIC_RELAXED);
 	__atomic_store_n(&live->bytes, t->row->res.bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&live->errors, t->row->res.errors, __ATOMIC_RELAXED);
-	/* Pairs with the asking thread, which owns the histogram of live once ask is cleared. */
+	/*
+	 * Acquires the histogram of live. The main thread, which set ask, owns the histogram again
+	 * once ask is cleared.
+	 */
 	ask = __atomic_load_n(&live->ask, __ATOMIC_ACQUIRE);
 	if (ask == LIVE_LATENCY)
 		live->lat = t->row->lat;
@@ -71,7 +75,7 @@ look(struct test *t, struct watch *w)
 	if (over && t->schedule.on)
 		pace_end(t, now);
 	if (over) {
-		/* A rolling span ends after an operation that yields a completion. */
+		/* A span until the deadline must end with a signalled operation. */
 		for (i = 0; i < t->nflows; i++) {
 			struct pair *p = t->flows[i];
 
@@ -87,7 +91,8 @@ look(struct test *t, struct watch *w)
 }
 
 /*
- * Returns the rounds of @ops operations between two checks: 1 if a round takes longer than a check.
+ * Returns the number of passes between two checks of the clock, if a pass moves @ops operations. It
+ * is 1 if a pass moves LOOK_BYTES or more.
  */
 static uint32_t
 look_every(const struct row *row, uint32_t ops)
@@ -130,7 +135,7 @@ post_operations(struct test *t, struct pair *p, uint32_t n)
 	return true;
 }
 
-/* Posts receives for messages of another process: as many as may be outstanding. */
+/* Posts receives for messages of another process, as many as may be outstanding. */
 static void
 post_ahead(struct test *t, struct pair *p)
 {
@@ -141,7 +146,7 @@ post_ahead(struct test *t, struct pair *p)
 		post_receives(t, p, (uint32_t)n);
 }
 
-/* Returns true if the next message of a round trip may be sent. */
+/* Returns true if the flow may send its next message of a round trip. */
 static bool
 its_turn(const struct pair *p)
 {
@@ -150,12 +155,13 @@ its_turn(const struct pair *p)
 	if (p->posted == back->recv_done + !p->reverse)
 		return false;
 	/*
-	 * The answer needs its receive; within one process it is posted together with the message.
+	 * The returned message needs a receive at the initiator. Within one process that receive is
+	 * posted together with the message. Otherwise it must be posted before the message is sent.
 	 */
 	return p->reverse || back->qp != NULL || back->recv_posted > p->posted;
 }
 
-/* Posts the next burst of a flow if there is room. */
+/* Posts the next burst of operations of a flow if there is room. */
 void
 flow_post(struct test *t, struct pair *p)
 {
@@ -181,7 +187,7 @@ flow_post(struct test *t, struct pair *p)
 	if (n == 0)
 		return;
 	if (room < n) {
-		/* Wait for room for a whole burst, unless nothing in flight can free any. */
+		/* Waits for room for a whole burst, unless no operation in flight can make room. */
 		if (!t->schedule.on &&
 		    (p->done < p->last_sig || (row->e->recv && p->recv_done < p->posted)))
 			return;
@@ -215,7 +221,7 @@ span_open(struct test *t, struct pair *p, uint64_t ops)
 		flow_open(p, ops == 0 ? UINT64_MAX : p->posted + ops);
 }
 
-/* Runs and times @ops operations on every flow, or, with 0, until the deadline. */
+/* Runs and times @ops operations on every flow. 0 means until the deadline. */
 static void
 span(struct test *t, struct watch *w, uint64_t ops)
 {
@@ -251,7 +257,10 @@ span(struct test *t, struct watch *w, uint64_t ops)
 	res->doorbells += doorbells(t) - bells;
 }
 
-/* Waits for the completion of the only operation of @p. @return TSC at which it was seen. */
+/*
+ * Waits until the only outstanding operation of @p completes. @return TSC at which the completion
+ * was polled.
+ */
 static uint64_t
 wait_done(struct test *t, struct watch *w, struct pair *p)
 {
@@ -271,7 +280,10 @@ wait_done(struct test *t, struct watch *w, struct pair *p)
 	return now;
 }
 
-/* Waits for the answer to the only message of @p. Posts the answer when the message arrives. */
+/*
+ * Waits until the only message of @p is returned. If the target is in this process, sends the
+ * message back when it has arrived. @return TSC at which the returned message was polled.
+ */
 static uint64_t
 wait_answer(struct test *t, struct watch *w, struct pair *p)
 {
@@ -294,7 +306,7 @@ wait_answer(struct test *t, struct watch *w, struct pair *p)
 	return now;
 }
 
-/* Waits for credit: another process posts the receives. */
+/* Waits until the target, in another process, has reported a receive for the next message. */
 static bool
 credit_wait(struct test *t, struct watch *w, const struct pair *p)
 {
@@ -306,7 +318,10 @@ credit_wait(struct test *t, struct watch *w, const struct pair *p)
 	return !t->fatal;
 }
 
-/* Runs one operation of the first pair, from the post to its completion, or to its answer. */
+/*
+ * Runs one operation of the first pair and records its latency. The latency ends with the
+ * completion, or with the returned message of a round trip.
+ */
 static bool
 one(struct test *t, struct watch *w)
 {
@@ -335,7 +350,7 @@ one(struct test *t, struct watch *w)
 	return !t->fatal;
 }
 
-/* Runs operations one by one on the first pair. @return the number executed. */
+/* Runs up to @ops operations one by one on the first pair. @return number of operations. */
 static uint64_t
 one_by_one(struct test *t, struct watch *w, uint64_t ops)
 {
@@ -382,7 +397,7 @@ rate_phase(struct test *t, uint64_t cycles)
 		span(t, &w, 0);
 		return;
 	}
-	/* A round must not take longer than the phase. */
+	/* With --rate limits the operations of a round to a quarter of the phase. */
 	if (t->row->rate != 0)
 		ops = RTE_MAX(1u, RTE_MIN(ops, cycles / 4 * t->row->rate / t->tsc_hz / t->nflows));
 	do {
@@ -418,7 +433,7 @@ latency_phase(struct test *t, uint64_t cycles)
 	} while (rte_rdtsc() < w.deadline && !test_stopping(t));
 }
 
-/* Adds flow @p to a test, with the next group of slots on both sides. */
+/* Adds flow @p to a test, and assigns the next slots in both memories to it. */
 static void
 flow_add(struct test *t, struct pair *p)
 {
@@ -453,7 +468,7 @@ row_run(struct test *t, struct row *row)
 {
 	bool endless = isinf(t->o.duration) != 0;
 	double rate = endless ? 0.09 : t->o.duration / 2, hz = (double)t->tsc_hz;
-	bool paced = row->rate != 0; /* the rate phase measures the latencies */
+	bool paced = row->rate != 0; /* true if the rate phase also measures the latencies */
 	uint32_t i;
 
 	t->row = row;
@@ -467,7 +482,10 @@ row_run(struct test *t, struct row *row)
 	remote_push(t);
 	remote_row(t);
 
-	/* Without an end the phases alternate: a tenth of each 100 ms is for latency. */
+	/*
+	 * Without a given end the two phases alternate. A tenth of each 100 ms is the latency
+	 * phase.
+	 */
 	do {
 		if (!t->fatal)
 			rate_phase(t, (uint64_t)((paced ? 2 * rate : rate) * hz));

@@ -16,15 +16,15 @@
 #define POLL_US 1000
 
 /*
- * The state decides which thread may access a worker: the worker owns its test while the state is
- * GO.
+ * State of a worker. It decides which thread may access the worker's test: the worker's thread
+ * while the state is GO, otherwise the main thread.
  */
 enum worker_state {
 	WORKER_STARTING,
-	WORKER_REFUSED, /* the thread cannot be registered as an lcore */
+	WORKER_REFUSED, /* the worker's thread could not be registered as an lcore */
 	WORKER_IDLE,
 	WORKER_GO,
-	WORKER_OVER, /* its work is done */
+	WORKER_OVER, /* the worker has finished its task */
 	WORKER_GONE, /* the thread no longer accesses shared data */
 };
 
@@ -32,12 +32,12 @@ struct worker {
 	struct test t;
 	struct row row;
 	struct live live;
-	struct server *server; /* NULL if it runs tests */
+	struct server *server; /* server of a worker that listens; NULL if the worker runs tests */
 	sem_t go;
-	uint32_t state;                 /* __atomic */
-	void (*todo)(struct worker *w); /* read after go; NULL to end */
-	int rc;                         /* result of creating the queues */
-	bool thread;                    /* a thread, not an EAL lcore */
+	uint32_t state;                 /* enum worker_state; accessed with __atomic */
+	void (*todo)(struct worker *w); /* task, read after go was posted; NULL to end the worker */
+	int rc;                         /* result of the last task that creates queues */
+	bool thread;                    /* the worker is an extra thread, not an EAL lcore */
 	pthread_t tid;
 	unsigned int lcore;
 };
@@ -126,7 +126,7 @@ pause_until_not(const struct worker *w, enum worker_state state)
 		usleep(POLL_US);
 }
 
-/* Returns an idle lcore, or RTE_MAX_LCORE. */
+/* Returns an EAL lcore without work, or RTE_MAX_LCORE if there is none. */
 static unsigned int
 free_lcore(void)
 {
@@ -138,7 +138,7 @@ free_lcore(void)
 	return RTE_MAX_LCORE;
 }
 
-/* Starts a worker and waits until it is IDLE. */
+/* Starts a worker and waits until its state is IDLE. */
 static int
 worker_launch(struct worker *w)
 {
@@ -177,8 +177,8 @@ worker_end(struct worker *w)
 {
 	worker_begin(w, NULL);
 	/*
-	 * pthread_join() or rte_eal_wait_lcore() waits too, but ThreadSanitizer does not see the
-	 * latter.
+	 * Waits for the state too, because ThreadSanitizer does not recognise that
+	 * rte_eal_wait_lcore() synchronizes.
 	 */
 	while (state_of(w) != WORKER_GONE)
 		usleep(POLL_US);
@@ -225,7 +225,10 @@ worker_open(struct runner *r, struct worker *w, void (*todo)(struct worker *w))
 	t->nrows = r->t->nrows;
 	t->lcore = BB_LCORE_SELF;
 	t->live = &w->live;
-	/* One at a time: control calls are not made concurrently. */
+	/*
+	 * Waits for each worker before the next one starts, because control calls must not run
+	 * concurrently.
+	 */
 	worker_begin(w, todo);
 	pause_until_not(w, WORKER_GO);
 	return w->rc;
@@ -260,7 +263,7 @@ runner_open(struct runner *r)
 	return 0;
 }
 
-/* Starts the next test on all workers. @return false if there is none. */
+/* Starts the next test on all workers. @return false if there is no further test. */
 static bool
 row_begin(struct runner *r)
 {
@@ -327,7 +330,7 @@ row_end(struct runner *r)
 	row_over(r->t, sum);
 	*r->last = *sum;
 	r->have_last = true;
-	/* From here on the workers' counts are included in past. */
+	/* From here on past includes the workers' counts, so clears those. */
 	r->past = totals;
 	for (i = 0; i < r->n; i++)
 		memset(&r->workers[i].live, 0, offsetof(struct live, ask));
@@ -456,13 +459,16 @@ runner_totals(const struct runner *r, struct totals *totals)
 	}
 }
 
-/* Makes a worker execute a request. @return false if its test ended first. */
+/* Makes a worker execute the request @ask. @return false if the worker's test ended before that. */
 static bool
 worker_ask(struct worker *w, enum live_ask ask)
 {
 	__atomic_store_n(&w->live.ask, (uint32_t)ask, __ATOMIC_RELEASE);
 	for (;;) {
-		/* Read the state first: the request may be its last action. */
+		/*
+		 * Reads the state before ask, because the worker may execute the request and then
+		 * end.
+		 */
 		bool over = state_of(w) != WORKER_GO;
 
 		if (__atomic_load_n(&w->live.ask, __ATOMIC_ACQUIRE) == LIVE_NOTHING)
@@ -497,7 +503,10 @@ runner_clear(struct runner *r)
 	struct totals totals;
 	uint32_t i;
 
-	/* The workers' counters cannot be cleared, so past subtracts them. */
+	/*
+	 * Sets past to the negative of the workers' counters, because only the workers can clear
+	 * these.
+	 */
 	memset(&r->past, 0, sizeof(r->past));
 	runner_totals(r, &totals);
 	r->past.ops -= totals.ops;

@@ -15,19 +15,20 @@
 
 #include "remote.h"
 
-#define GROUPS   64  /* maximum initiators with memory */
-#define NAP_US   100 /* pause between polls if the device does not need this thread */
-#define BUSY_S   1   /* seconds without pauses after the last work */
+#define GROUPS 64 /* maximum number of initiators that have memory here */
+#define NAP_US                                                                                     \
+	100 /* microseconds between polls if the device needs no polling to execute requests */
+#define BUSY_S   1 /* seconds without such pauses after the last work */
 #define COUNT_HZ 100
 
-/* Memory shared by the connections of an initiator. */
+/* Memory that all connections of an initiator share. */
 struct group {
 	uint64_t token;
 	uint8_t *mem;
 	uint64_t len;
-	uint32_t size; /* number of control blocks */
+	uint32_t size; /* number of control blocks, one per connection */
 	struct bb_mr *mr;
-	uint32_t conns; /* 0 if the entry is free */
+	uint32_t conns; /* number of open connections; 0 if the entry is free */
 };
 
 /* State of one connection. */
@@ -43,15 +44,18 @@ struct server {
 	struct bb_cm *cm;
 	struct bb_listener *listener;
 	struct group groups[GROUPS];
-	/* Changed by the server's thread under this lock, so that another thread may read it. */
+	/*
+	 * Lock of conns and counts. Only the server's thread changes them, with the lock held.
+	 * Other threads read them with the lock held.
+	 */
 	pthread_mutex_t lock;
-	LIST_HEAD(, target) conns; /* accepted and not over */
+	LIST_HEAD(, target) conns; /* connections that were accepted and are not over */
 	struct serve_counts counts;
-	uint64_t recvs, errors;    /* sums over finished connections */
-	struct bb_dev_stats since; /* the device's counters at the start of listening */
-	uint64_t busy_until;       /* TSC */
-	uint64_t counted_at;       /* TSC of the last update of counts.recvs and counts.errors */
-	/* Values at the last line of serve_interval(). */
+	uint64_t recvs, errors;    /* sums over connections that are over */
+	struct bb_dev_stats since; /* the device's counters when the server was opened */
+	uint64_t busy_until;       /* TSC until which the server's thread polls without pauses */
+	uint64_t counted_at;       /* TSC of the last update of recvs and errors in counts */
+	/* Values at the last line of --interval. */
 	struct bb_dev_stats told;
 	struct serve_counts told_counts;
 };
@@ -75,7 +79,10 @@ group_put(struct group *g)
 	memset(g, 0, sizeof(*g));
 }
 
-/* Gets the memory for @token; the first of its connections creates it. */
+/*
+ * Gets the memory of the initiator with the token in @hello. The initiator's first connection
+ * allocates the memory.
+ */
 static int
 group_get(struct server *s, const struct remote_hello *hello, struct group **out)
 {
@@ -143,7 +150,7 @@ target_create(struct server *s, const struct remote_hello *hello, struct target 
 	return 0;
 }
 
-/* Checks a hello. @return NULL, or the error. */
+/* Checks the private data of a CM REQ and copies it to *@hello. @return NULL, or the error. */
 static const char *
 hello_check(const struct bb_cm_event *ev, struct remote_hello *hello)
 {
@@ -260,7 +267,7 @@ event(struct server *s, const struct bb_cm_event *ev)
 	}
 }
 
-/* Creates CM and listener. @return 0, or a negative errno. */
+/* Creates the connection manager and the listener at @where. @return 0, or a negative errno. */
 static int
 listen_at(struct server *s, const char *where)
 {
@@ -286,7 +293,10 @@ serve_open(struct test *t, struct server **out)
 		s->t = t;
 		pthread_mutex_init(&s->lock, NULL);
 		rc = listen_at(s, t->o.listen);
-		/* The device also counted tests that this process ran before. */
+		/*
+		 * Records the counters, because the device has also counted the tests that this
+		 * process ran before.
+		 */
 		if (t->attr.counters)
 			bb_dev_stats(t->dev, &s->since);
 		s->told = s->since;
@@ -304,7 +314,10 @@ serve_open(struct test *t, struct server **out)
 	return 0;
 }
 
-/* Prints the requests of peers since @since, and updates that if @keep. */
+/*
+ * Prints the requests of peers that the device has executed since @since. With @keep updates
+ * @since.
+ */
 static bool
 requests_print(FILE *out, const struct server *s, struct bb_dev_stats *since, bool keep)
 {
@@ -366,7 +379,10 @@ serve_receives(const struct server *s)
 	return recvs;
 }
 
-/* Periodically updates the counts for other threads; @print: also prints the line of --interval. */
+/*
+ * Updates the counts for other threads COUNT_HZ times per second. With @print also prints the line
+ * of --interval.
+ */
 static void
 tell(struct server *s, bool print, uint64_t *printed)
 {
@@ -396,7 +412,7 @@ serve_summary(const struct server *s)
 	fflush(stdout);
 }
 
-/* Executes the targets' part of tests. */
+/* Executes the target's part of tests on all connections. */
 static void
 work(struct server *s)
 {
@@ -413,7 +429,7 @@ void
 serve_run(struct server *s, bool until_gone)
 {
 	const struct test *t = s->t;
-	/* At a prompt the prompt's thread prints. */
+	/* At a prompt, the main thread prints the lines of --interval. */
 	bool print = until_gone && t->o.interval > 0;
 	uint64_t printed = rte_rdtsc();
 	struct bb_cm_event ev;
@@ -442,7 +458,7 @@ serve_close(struct server *s)
 		return;
 	if (s->listener != NULL)
 		bb_listener_destroy(s->listener);
-	/* Stopped while peers are connected: they see the connection break. */
+	/* Peers that are still connected see their connection break. */
 	while (!LIST_EMPTY(&s->conns))
 		gone(s, LIST_FIRST(&s->conns)->conn);
 	if (s->cm != NULL)

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The target's part of a test, in the listening process. The target posts and checks receives, and
- * posts the operations of the reverse direction. It uses the same flows as the initiator (run.c),
- * but has their remote ends. The parameters of a test come from the peer, so all of them are
- * checked.
+ * The target's part of a test, in the listening process.
+ *
+ * The target posts and checks receives, and posts the operations of the reverse direction. It uses
+ * the same types of flows as the initiator (run.c), seen from the remote end. The parameters of a
+ * test come from the peer, so all of them are checked.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 #include "remote.h"
 
 struct worksite {
-	struct test t; /* has one pair; its flows are forward and, in two-way tests, reverse */
+	struct test
+		t; /* test with one pair; its flows are forward and, in two-way tests, reverse */
 	struct row row;
 	struct pair forward, reverse, *flows[2];
 	struct bb_qp *qp;
@@ -26,9 +28,9 @@ struct worksite {
 	uint32_t peer_rkey;
 	uint32_t index, conns;
 	uint64_t tag;           /* tag of the current test; 0 if none */
-	struct remote_ctl said; /* counts that were last written to the initiator */
-	bool refused;           /* the current test cannot run here */
-	uint64_t recvs, errors; /* totals of earlier tests */
+	struct remote_ctl said; /* counts last written to the initiator */
+	bool refused;           /* the target has refused the current test */
+	uint64_t recvs, errors; /* sums of earlier tests */
 };
 
 static void
@@ -132,8 +134,9 @@ worksite_receives(const struct worksite *site)
 }
 
 /*
- * Returns the errors of the current test without failed completions. These are no errors here,
- * because they also occur when the peer exits. A peer that still runs reports them.
+ * Returns the number of errors of the current test, except failed completions. The target does not
+ * count these as errors, because they also occur when the peer exits. A peer that still runs
+ * reports them itself.
  */
 static uint64_t
 row_errors(const struct worksite *site)
@@ -154,7 +157,7 @@ worksite_destroy(struct worksite *site)
 	free(site);
 }
 
-/* Returns true if the parameters of a test are consistent and fit the memory. */
+/* Returns true if the parameters of a test are consistent and the test fits into the memory. */
 static bool
 row_fits(const struct worksite *site, const struct row *row, uint32_t offset)
 {
@@ -220,7 +223,10 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 	if (reverse) {
 		p->qp = site->qp;
 		p->local = ours;
-		/* The initiator's memory is not mapped here. Only requests use its address. */
+		/*
+		 * No local pointer to the initiator's memory, which this process does not map.
+		 * Requests get their address from target_delta.
+		 */
 		p->remote = NULL;
 		p->target_delta = theirs;
 	} else {
@@ -230,7 +236,7 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 	flow_open(p, 0);
 }
 
-/* Starts the next test that the peer has requested. */
+/* Starts the test @tag, which the peer has requested. */
 static void
 row_begin(struct worksite *site, uint64_t tag)
 {
@@ -240,8 +246,8 @@ row_begin(struct worksite *site, uint64_t tag)
 	site->errors += row_errors(site);
 	memset(&site->row.res, 0, sizeof(site->row.res));
 	/*
-	 * Receives that are still posted belong to a test that was cut short. A message of the next
-	 * test would consume one of them, so no further test can run.
+	 * Refuses the test if receives are still posted. They belong to a test that was stopped
+	 * early, and a message of the new test would consume one of them.
 	 */
 	site->refused = t->fatal ||
 			(site->tag != 0 && site->forward.recv_posted != site->forward.recv_done);
@@ -264,7 +270,7 @@ row_begin(struct worksite *site, uint64_t tag)
 	flow_init(site, &site->reverse, true);
 }
 
-/* Reads the number of the operation up to which the peer allows each direction to go. */
+/* Reads, for each direction, the number of the first operation that the peer does not allow yet. */
 static void
 ends_take(struct worksite *site)
 {
@@ -277,18 +283,22 @@ ends_take(struct worksite *site)
 	    end <= back->end)
 		return;
 	/*
-	 * If the previous span is not complete, it is a rolling one, whose length is a multiple of
-	 * signal_every. So its last operation is signalled, as flow_extend() requires.
+	 * flow_extend() requires that the last operation of the previous span is signalled. If that
+	 * span is not complete, it is a rolling one, whose length is a multiple of signal_every. So
+	 * its last operation is signalled.
 	 */
 	flow_extend(back, end);
-	/* The peer posts a receive before it sends the message that this process sends back. */
+	/*
+	 * Counts the peer's receives as posted, because the peer posts a receive before it sends
+	 * the message that this process sends back.
+	 */
 	back->recv_posted = end;
 }
 
 /*
- * Returns true if the counts in @now must be written to the peer. They must differ from the last
- * counts written, and either the peer waits for them or the difference is large. Small differences
- * are collected, because each WRITE takes a slot of the send queue.
+ * Returns true if the counts in @now must be written to the peer. That is the case if they differ
+ * from the counts last written, and the peer waits for them or the difference is large. Small
+ * differences are collected, because each WRITE takes a slot of the send queue.
  */
 static bool
 worth_saying(const struct worksite *site, const struct remote_ctl *now)
@@ -305,7 +315,10 @@ worth_saying(const struct worksite *site, const struct remote_ctl *now)
 	       now->done - said->done >= some;
 }
 
-/* Writes the counts of this process to the peer, if they are due. */
+/*
+ * Writes the counts of this process to the peer if worth_saying() returns true and the send queue
+ * has room.
+ */
 static void
 answer(struct worksite *site)
 {
@@ -353,7 +366,9 @@ worksite_poll(struct worksite *site)
 		n = flows_poll(t);
 		if (site->forward.recv_posted < site->forward.end && !t->fatal)
 			flow_post(t, &site->forward);
-		/* The peer sends its next message only after it has received the previous one back.
+		/*
+		 * Counts the messages of this process as received, because the peer sends its next
+		 * message only after it has received the previous one back.
 		 */
 		site->reverse.recv_done = site->reverse.done;
 		if (t->nflows == 2 && !t->fatal && !flow_finished(&site->reverse))

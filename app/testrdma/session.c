@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Input of commands. At a terminal rte_cmdline edits, completes and remembers lines. Lines of files
- * and pipes are used as they are. Tests in the background run on meanwhile.
+ * Reads commands. At a terminal rte_cmdline edits, completes and remembers lines. Lines of files
+ * and pipes are used as they are. Tests in the background keep running while input is read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,19 +21,19 @@
 #include "session.h"
 
 #define PROMPT    "testrdma> "
-#define TICK_MS   10  /* while something runs */
-#define IDLE_MS   200 /* a signal also ends the wait */
+#define TICK_MS   10  /* poll timeout while a test runs or a command waits */
+#define IDLE_MS   200 /* poll timeout otherwise; a signal also ends poll() */
 #define CTRL_C    3
-#define REDISPLAY "\014" /* Ctrl-L */
+#define REDISPLAY "\014" /* Ctrl-L, which makes rte_cmdline print the prompt again */
 
 struct input {
 	int fd;
-	struct cmdline *cl; /* for a terminal, else NULL */
+	struct cmdline *cl; /* rte_cmdline of a terminal; NULL for files and pipes */
 	char line[SESSION_LINE];
 	size_t len;
-	char ahead[SESSION_LINE]; /* read, but not processed */
+	char ahead[SESSION_LINE]; /* bytes that were read and are not processed yet */
 	size_t at, end;
-	bool too_long; /* the current line is too long */
+	bool too_long; /* the current line is longer than the buffer */
 	bool eof;
 };
 
@@ -45,7 +45,7 @@ redisplay(struct input *in)
 		cmdline_in(in->cl, REDISPLAY, 1);
 }
 
-/* Returns true if the condition that a command waits for is met. */
+/* Returns true if the event that the command "wait" waits for has occurred. */
 static bool
 wait_over(struct session *s)
 {
@@ -53,19 +53,21 @@ wait_over(struct session *s)
 		return !s->run.running;
 	if (serve_counted(s->run.server).visits == s->visits)
 		return false;
-	/* The next wait is for the next client. */
+	/* Makes the next "wait" wait for the next client. */
 	s->visits++;
 	return true;
 }
 
-/* Returns true if statistics are to be printed periodically. */
+/* Returns true if statistics are printed periodically. */
 static bool
 interval_on(const struct session *s)
 {
 	return s->set.interval > 0 && (s->run.running || s->run.server != NULL);
 }
 
-/* Executes the background work. */
+/*
+ * Does the work between inputs: continues tests, prints statistics, and ends a "wait" that is over.
+ */
 static void
 background(struct session *s, struct input *in)
 {
@@ -94,7 +96,7 @@ terminal_char(struct session *s, struct input *in, char c)
 		runner_unlisten(&s->run);
 		redisplay(in);
 	} else if (cmdline_in(in->cl, &c, 1) < 0) {
-		in->eof = true; /* Ctrl-D */
+		in->eof = true; /* Ctrl-D ends the input */
 	}
 }
 
@@ -120,7 +122,7 @@ line_char(struct session *s, struct input *in, char c)
 	in->too_long = false;
 }
 
-/* Processes the input up to a command that waits. */
+/* Processes the input up to and including a command that waits. */
 static void
 input_take(struct session *s, struct input *in)
 {
@@ -128,8 +130,8 @@ input_take(struct session *s, struct input *in)
 		char c = in->ahead[in->at];
 
 		/*
-		 * After a waiting command the input stays unprocessed, except Ctrl-C, which ends
-		 * the wait.
+		 * After a command that waits, leaves the input unprocessed. Ctrl-C is the
+		 * exception, because it ends the wait.
 		 */
 		if (s->wait_until != 0 && (in->cl == NULL || c != CTRL_C))
 			return;
@@ -156,7 +158,7 @@ input_read(struct session *s, struct input *in)
 		return;
 	if (n <= 0) {
 		in->eof = true;
-		/* The last line may have no newline. */
+		/* Completes the last line, which may have no newline. */
 		if (in->cl == NULL && in->len > 0)
 			line_char(s, in, '\n');
 		return;
@@ -165,7 +167,10 @@ input_read(struct session *s, struct input *in)
 	in->end = (size_t)n;
 }
 
-/* Ctrl-C or SIGTERM from outside: end everything, with the summary. */
+/*
+ * Ends the session after Ctrl-C or SIGTERM; the caller then prints the summary. Returns true if the
+ * session is over.
+ */
 static bool
 signalled(struct session *s)
 {
@@ -173,7 +178,7 @@ signalled(struct session *s)
 	return s->over;
 }
 
-/* After the last command: waits for a run that has an end. */
+/* Waits after the last command for a run that ends by itself. */
 static void
 finish(struct session *s, struct input *in)
 {
@@ -185,7 +190,10 @@ finish(struct session *s, struct input *in)
 		background(s, in);
 	}
 	runner_stop(&s->run);
-	/* As with --listen alone: until all clients have gone. */
+	/*
+	 * Serves until all clients have disconnected, as the program does with --listen and no
+	 * commands.
+	 */
 	while (s->run.server != NULL && stop_signal == 0) {
 		c = serve_counted(s->run.server);
 		if (c.visits > 0 && c.present == 0)
@@ -209,7 +217,10 @@ commands_from(struct session *s, int fd, struct cmdline *cl)
 			poll(NULL, 0, TICK_MS);
 		background(s, &in);
 	}
-	/* At a terminal the user ended the input. */
+	/*
+	 * After "quit" or a signal, tests and the listener stop. The listener also stops if the
+	 * input of a terminal ended, because the user ended it.
+	 */
 	if (s->over)
 		runner_stop(&s->run);
 	if (s->over || cl != NULL)
@@ -265,7 +276,10 @@ commands_all(struct session *s)
 	int rc = 0;
 
 	if (!options_session(&s->set)) {
-		/* Many lcores, no commands: the same as "start", to its end. */
+		/*
+		 * No commands were given, and a run on several lcores needs a session. Executes
+		 * "start" and waits for its end.
+		 */
 		command_line(s, "start");
 	} else {
 		if (s->set.cmdline_file != NULL)

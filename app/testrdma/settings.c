@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* set: command line options for the next start. */
+/* The command "set": sets command line options for the next start. */
 #include "session.h"
 
 static const char *const on_off[] = {"on", "off", NULL};
@@ -56,7 +56,7 @@ setting_run(struct session *s, unsigned int argc, char **argv)
 		session_wrong(s, "set: there is no setting \"%s\"; help set lists them", argv[1]);
 		return;
 	}
-	/* On an error nothing changes. */
+	/* Changes a copy, so that an error leaves the settings unchanged. */
 	if (options_set(&changed, argv[1], argv[2]) != 0) {
 		session_wrong(s, "set: %s stays as it was", argv[1]);
 		return;

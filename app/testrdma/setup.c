@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Device, queues, connections and memory: created once, used by every test. */
+/*
+ * Creates the device, queues, connections and memory. They are created once and used by every test.
+ */
 
 #include <rte_common.h>
 #include <rte_cycles.h>
@@ -11,9 +13,9 @@
 #include "remote.h"
 #include "stall.h"
 
-#define POOL_BYTES   (32u << 20) /* per side, unless one message needs more */
-#define LINK_SECONDS 30          /* maximum time for a link to another process to come up */
-#define VERIFY_SLOTS 4           /* slots of a round with --verify, in depths */
+#define POOL_BYTES   (32u << 20) /* bytes of slots per side, unless one message needs more */
+#define LINK_SECONDS 30 /* seconds to wait for the link to the target's process to come up */
+#define VERIFY_SLOTS 4  /* with --verify a round has this many slots per operation of --depth */
 
 static void
 error(const char *what, int rc)
@@ -56,7 +58,7 @@ limit(const char *option, uint64_t value, uint64_t max)
 	return -EXIT_USAGE;
 }
 
-/* Checks options against the limits of the device. */
+/* Checks the options against the limits of the device. */
 int
 test_check(const struct test *t)
 {
@@ -97,7 +99,7 @@ test_check(const struct test *t)
 	return rc;
 }
 
-/* Picks a port and a GID: the first port that is up, a RoCE v2 GID if there is one. */
+/* Picks the first active port, and its first RoCE v2 GID if there is one. */
 static int
 pick_path(struct test *t, struct bb_path *path)
 {
@@ -107,7 +109,7 @@ pick_path(struct test *t, struct bb_path *path)
 	uint32_t i;
 
 	path->port = 0;
-	/* A link that needs the peer, such as net_memif's, comes up when the peer is there. */
+	/* Waits for a link that comes up only when the peer exists, such as that of net_memif. */
 	do {
 		for (i = 1; i <= t->attr.ports && path->port == 0; i++)
 			if (bb_port_query(t->dev, i, &port) == 0 && port.state == BB_PORT_ACTIVE)
@@ -219,7 +221,10 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
 	return bb_qp_connect(p->peer, &there, &here, &attr);
 }
 
-/* Initializes pair @i, and its twin if the run has modes that need it, before they have queues. */
+/*
+ * Initializes pair @i, which has no queues yet. Also initializes its twin if the run has two-way
+ * modes.
+ */
 static void
 pair_init(struct test *t, uint32_t i)
 {
@@ -275,7 +280,7 @@ create_pairs(struct test *t)
 	return 0;
 }
 
-/* Returns the slots that a round needs for each pair. */
+/* Returns the number of slots per pair that a round needs. */
 static uint64_t
 slots_wanted(const struct options *o)
 {
@@ -291,7 +296,7 @@ stride_of(const struct options *o, uint32_t size)
 	return lay.stride;
 }
 
-/* Computes the layouts of both sides for messages of a test. */
+/* Computes the layouts of the initiator's and the target's slots for a test of @e and @size. */
 void
 row_layouts(struct test *t, const struct engine *e, uint32_t size)
 {
@@ -301,7 +306,10 @@ row_layouts(struct test *t, const struct engine *e, uint32_t size)
 	layout_make(&t->remote.lay, size, e->recv_data ? t->o.sgl : 1, t->o.offset);
 }
 
-/* Computes the layout of a test in the available memory, and fits the options to it. */
+/*
+ * Computes the layouts of a test and its number of slots in the available memory. Reduces the
+ * options of the test to that number.
+ */
 void
 row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t size)
 {
@@ -375,7 +383,7 @@ create_memory(struct test *t)
 	t->scratch = rte_malloc("scratch", max_size, 64);
 	if (t->scratch == NULL)
 		goto no_memory;
-	/* With less memory use fewer slots, down to one per pair. */
+	/* If memory is short, tries with fewer slots, down to one per pair. */
 	for (len = RTE_MIN(want, pool);; len = RTE_MAX(RTE_ALIGN_FLOOR(len / 2, 64), least)) {
 		rc = side_alloc(t, &t->local, "the initiator's", len + 2 * EDGE,
 				stride_of(o, max_size),

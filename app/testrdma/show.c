@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* show: prints the state of the program and the device. */
+/* The command "show": prints the state of the program and of the device. */
 #include <rte_cycles.h>
 
 #include "session.h"
@@ -53,7 +53,10 @@ show_port(struct session *s)
 			printf("  GID %u (%s) ", k, types[gid.type]);
 			for (n = 0; n < sizeof(gid.raw); n++)
 				printf("%s%02x", n > 0 && n % 2 == 0 ? ":" : "", gid.raw[n]);
-			/* RoCE v2 over IPv4: ::ffff:a.b.c.d. */
+			/*
+			 * Prints a GID ::ffff:a.b.c.d, which is that of RoCE v2 over IPv4, as an
+			 * IPv4 address.
+			 */
 			if (memcmp(gid.raw, v4, sizeof(v4)) == 0)
 				printf(" %u.%u.%u.%u", gid.raw[12], gid.raw[13], gid.raw[14],
 				       gid.raw[15]);

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * show for the queues, memory and errors of a run's lcores. Also works while they run: any thread
- * may read these numbers, and the main thread frees the queues.
+ * The command "show" for the queues, memory and errors of a run's lcores. It also works during a
+ * run, because any thread may read these numbers and only the main thread frees the queues.
  */
 #include "session.h"
 
 /*
- * Shows the listener's queues, or prints that there are none. @return true if nothing else is to be
- * shown.
+ * Shows the queues of the listener's connections, or prints that there are none. @return true if
+ * the command has nothing else to show.
  */
 static bool
 served(const struct session *s, const char *head,
@@ -28,7 +28,7 @@ served(const struct session *s, const char *head,
 	return true;
 }
 
-/* Owner of a queue: a worker or a connection. */
+/* Size of the text that names the owner of a queue, a worker or a connection. */
 #define WHOSE 24
 
 static const char *
@@ -181,7 +181,7 @@ show_mr(struct session *s)
 	}
 }
 
-/* Prints the failed WQE of @qp. @return 1 if there is one, otherwise 0. */
+/* Prints the failed WQE of @qp, if there is one. @return number of printed WQEs, 0 or 1. */
 static uint32_t
 wqe_text(const char *whose, uint32_t index, struct bb_qp *qp)
 {
@@ -203,7 +203,7 @@ wqe_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 		printf("%s, pair 0: no WQE has failed\n", whose);
 }
 
-/* Prints the first failed WQE of each queue pair, with the keys that it used. */
+/* Prints the first failed WQE of each queue pair, with the keys in the WQE. */
 void
 show_wqe(struct session *s)
 {
@@ -225,9 +225,9 @@ show_wqe(struct session *s)
 		printf("no WQE has failed\n");
 }
 
-#define MAX_DROPS 128 /* more reasons than exist */
+#define MAX_DROPS 128 /* more than the number of drop reasons */
 
-/* Prints the drop counters of one layer that are not 0. */
+/* Prints those drop counters of @layer that are not 0. */
 static void
 drops_line(const char *what, const struct bb_dev_drop *drops, int n, enum bb_drop_layer layer)
 {

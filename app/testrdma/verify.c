@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Patterns: contents of memory before operations, and the expected contents afterwards.
+ * Fills memory with patterns before operations, and compares it with the expected contents
+ * afterwards.
  *
  * The bytes of a message are a function of seed, test, pair, operation number and offset, without a
- * period. The destination is first filled with the complement, so that an unwritten byte is always
- * detected. Guard bytes are written once per test and checked in every round. The source is
- * compared too: nothing may change it.
+ * period. The destination is first filled with the complement of the expected bytes, so an
+ * unwritten byte is always detected. Guard bytes are written once per test and checked in every
+ * round. The source is compared too, because no operation may change it.
  */
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@
 
 #include "testrdma.h"
 
-/* Finaliser of splitmix64: every bit of the result depends on every bit of @x. */
+/* The finaliser of splitmix64. Every bit of the result depends on every bit of @x. */
 static uint64_t
 mix(uint64_t x)
 {
@@ -24,7 +25,7 @@ mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Returns word @i of the pattern of @key, which is a result of mix(). */
+/* Returns the 8-byte word @i of the pattern of @key. @key is a result of mix(). */
 static inline uint64_t
 pattern_word(uint64_t key, uint64_t i)
 {
@@ -76,7 +77,10 @@ op_word(const struct pair *p, uint64_t op)
 	return pattern_word(op_key(p, op), 0);
 }
 
-/* Guard bytes differ by side; their key differs from those of slot data. */
+/*
+ * Returns the key of the guard bytes of a side. Initiators and targets have different keys, and no
+ * slot data has these keys.
+ */
 static uint64_t
 guard_key(const struct test *t, const struct side *s)
 {
@@ -119,7 +123,7 @@ row_fill(struct test *t)
 	side_fill(t, &t->remote);
 }
 
-/* Describes the difference in a way that helps to find its cause. */
+/* Describes how the bytes @at differ from @want, so that a reader can guess the cause. */
 static void
 explain(char *buf, size_t size, const uint8_t *at, const uint8_t *want, size_t len)
 {
@@ -151,8 +155,8 @@ explain(char *buf, size_t size, const uint8_t *at, const uint8_t *want, size_t l
 }
 
 /*
- * Returns the distance if the message is close to its expected position, otherwise 0. The guards
- * make it safe to read there.
+ * Searches for the message near its expected position. Returns its distance from there in bytes, 0
+ * if the message is not found. The guard bytes around a message make it safe to read there.
  */
 static int
 find_shift(const uint8_t *at, const uint8_t *want, size_t len)
@@ -168,7 +172,10 @@ find_shift(const uint8_t *at, const uint8_t *want, size_t len)
 	return 0;
 }
 
-/* Compares bytes of operation @op of @p; @p is NULL if they belong to no operation. */
+/*
+ * Compares the bytes @at with @want and reports a difference. @p and @op name the operation that
+ * the bytes belong to; @p is NULL if there is none.
+ */
 static void
 bytes_check(struct test *t, const struct pair *p, const uint8_t *at, const uint8_t *want,
 	    size_t len, uint64_t op, const char *what)
@@ -281,7 +288,8 @@ data_verify_behind_word(struct pair *p, uint64_t op)
 }
 
 /*
- * Returns true if the last byte of the message is in place: it was written before the completion.
+ * Returns true if the last byte of the message is in memory, which means that it was written before
+ * the completion.
  */
 bool
 data_arrived(struct pair *p, uint64_t op)
@@ -338,7 +346,10 @@ side_guards_verify(struct test *t, const struct side *s, uint32_t nflows)
 	t->row->res.guards += 2 * EDGE;
 }
 
-/* Verifies the guard bytes around every slot of the first @nflows flows, and the edges. */
+/*
+ * Verifies the guard bytes around every slot of the first @nflows flows, and the EDGE guard bytes
+ * of both memories.
+ */
 void
 guards_verify(struct test *t, uint32_t nflows)
 {
@@ -346,7 +357,10 @@ guards_verify(struct test *t, uint32_t nflows)
 	side_guards_verify(t, &t->remote, nflows);
 }
 
-/* Verifies that slots from @from on are as row_fill() left them, including their data. */
+/*
+ * Verifies that the slots from @from on, with their data, still have the contents that row_fill()
+ * wrote.
+ */
 void
 slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base, uint32_t from)
 {
@@ -359,7 +373,7 @@ slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base
 			    s->image + lay->off[0], lay->len[0], 0, "memory no operation named");
 }
 
-/* Verifies the last @n operations of the first @nflows flows after a round. */
+/* Verifies the last @n operations of each of the first @nflows flows. Call it after a round. */
 void
 round_verify(struct test *t, uint32_t nflows, uint64_t n)
 {
@@ -370,7 +384,10 @@ round_verify(struct test *t, uint32_t nflows, uint64_t n)
 	for (i = 0; i < nflows; i++)
 		t->row->e->verify(t->flows[i], t->flows[i]->done - n, n);
 	guards_verify(t, nflows);
-	/* If memory is wrong too, that error says more. */
+	/*
+	 * Reports late data only if the memory is correct now. Otherwise the errors in memory say
+	 * more.
+	 */
 	if (res->late != 0 && res->errors == errors)
 		report_fail(t,
 			    "operation %" PRIu64 " and %" PRIu64

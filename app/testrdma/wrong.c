@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Commands of a session that were wrong. */
+/* Reports wrong commands of a session. */
 #include <stdarg.h>
 
 #include "session.h"

@@ -2,15 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * FETCH_ADD and CMP_SWAP. All operations of a pair work on one word, in slot 0 of the target, and
- * return its old value to their own local slot. Old and new values have closed forms, so that each
- * one can be checked alone.
+ * FETCH_ADD and CMP_SWAP. All operations of a pair work on one word, in slot 0 of the target. Each
+ * operation returns the word's old value to the operation's own local slot. Old and new values have
+ * closed forms, so each value can be checked alone.
  *
- * FETCH_ADD: operation n adds A + n. The old values are exactly V0, V0 + A, V0 + A + (A + 1), ...:
- * a lost, duplicated or reordered operation changes every later value.
+ * FETCH_ADD: operation n adds A + n. The old values are exactly V0, V0 + A, V0 + A + (A + 1), ...
+ * So a lost, duplicated or reordered operation changes every later value.
  *
- * CMP_SWAP: two operations expect the right value and swap in the next one. Every third expects the
- * value with one wrong bit, so it must return it and change nothing.
+ * CMP_SWAP: of three operations two compare with the correct value and swap in the next one. The
+ * third compares with a value that has one wrong bit, so it must return the old value and change
+ * nothing.
  */
 #include "modes.h"
 
@@ -32,17 +33,17 @@ add_base(const struct pair *p)
 	return p->t->o.seed * UINT64_C(0x9e3779b97f4a7c15) | UINT64_C(1) << 62 | 1;
 }
 
-/* Returns the value before operation @n. */
+/* Returns the value that the word has before FETCH_ADD number @n. */
 static uint64_t
 fetch_add_old(const struct pair *p, uint64_t n)
 {
-	/* n * (n - 1) is even; divide the even factor, so that the result is exact modulo 2^64. */
+	/* Divides the even factor of n * (n - 1) by 2, so that the result is exact modulo 2^64. */
 	uint64_t triangle = n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
 
 	return p->word_start + n * add_base(p) + triangle;
 }
 
-/* Returns the value after @k swaps. */
+/* Returns the value that the word has after @k successful swaps. */
 static uint64_t
 swap_value(const struct pair *p, uint64_t k)
 {

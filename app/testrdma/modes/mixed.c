@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A weighted mix of WRITE, READ and atomics (--mix). Kinds alternate as evenly as the weights
- * allow. Of as many operations as the sum of the weights, each kind has exactly as many as its
- * weight.
+ * A weighted mix of WRITE, READ and atomics (--mix). The types alternate as evenly as the weights
+ * allow. In each run of operations that is as long as the sum of the weights, each type occurs as
+ * often as its weight says.
  *
- * An atomic uses the first 8 bytes of its operation's slot on both sides, so it can be checked
- * alone, whatever its neighbours are. Memory is prepared as for a READ. Afterwards the old value is
- * in the local slot, the word at the target has changed once, and the rest of the slot has not.
+ * An atomic uses the first 8 bytes of its operation's slot on both sides. So it can be checked
+ * alone, whatever the operations before and after it are. Memory is prepared as for a READ.
+ * Afterwards the local slot must have the old value, and the word at the target must have changed
+ * once. The rest of both slots must be unchanged.
  */
 #include "modes.h"
 
@@ -104,8 +105,9 @@ mixed_pick(const struct pair *p, uint64_t op)
 }
 
 /*
- * Computes the order of kinds for all pairs. In each step every kind gains its weight; the one with
- * the most credit is chosen and pays the sum of all weights.
+ * Computes the order of types, which all pairs use. In each step the credit of every type grows by
+ * its weight. The type with the largest credit is chosen, and its credit is reduced by the sum of
+ * all weights.
  */
 static void
 mixed_start(struct pair *p)
@@ -120,7 +122,10 @@ mixed_start(struct pair *p)
 		return;
 	for (k = 0; k < MIX_KINDS; k++)
 		sum += weight[k];
-	/* As many repetitions as fit, so that posting rarely starts over. */
+	/*
+	 * Repeats the order as often as the array allows, so that posting rarely starts over at its
+	 * beginning.
+	 */
 	t->nkinds = MIX_MAX / sum * sum;
 	for (i = 0; i < t->nkinds; i++) {
 		for (k = best = 0; k < MIX_KINDS; k++) {
@@ -133,7 +138,10 @@ mixed_start(struct pair *p)
 	}
 }
 
-/* Posts an operation of its kind. One loop posts all kinds, not one loop per run. */
+/*
+ * Posts one operation of any type. So one loop posts all types, instead of one loop per run of the
+ * same type.
+ */
 POST_ONE
 mixed_one(const struct pair *p, const struct request *rq)
 {
@@ -154,7 +162,7 @@ mixed_one(const struct pair *p, const struct request *rq)
 	}
 }
 
-/* As post_pieces(), but runs end where the order of kinds starts over. */
+/* Does the same as post_pieces(), but a run also ends where the order of types starts over. */
 static __rte_always_inline int
 mixed_pieces(struct pair *p, uint32_t n, uint32_t pieces)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One message out and one back on each QP pair: a SEND, and after its receive has completed, the
- * target's SEND. The operation is the round trip. Each message has its own pattern, so the returned
- * data differs from the sent data.
+ * Each QP pair sends one message and gets one back: the initiator's SEND, then, after its receive
+ * has completed, the target's SEND. The round trip counts as one operation. Each message has its
+ * own pattern, so the returned data differs from the sent data.
  */
 #include "modes.h"
 

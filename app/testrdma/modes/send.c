@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * SEND and SEND_WITH_IMM. Receives complete in the order they were posted, so operation n uses the
- * receive of slot n. Each receive is a little longer than its message; the extra bytes are guards.
+ * SEND and SEND_WITH_IMM. Receives complete in the order in which they were posted, so operation n
+ * uses the receive of slot n. The buffer of a receive is a little longer than its message. The
+ * extra bytes are guard bytes.
  */
 #include "modes.h"
 

@@ -63,7 +63,10 @@ write_imm_post(struct pair *p, uint32_t n)
 	return post_each(p, n, write_imm_one);
 }
 
-/* The immediate consumes a receive; the payload does not use its buffer. */
+/*
+ * A WRITE with immediate data consumes a receive, but its payload does not go to the receive's
+ * buffer.
+ */
 static int
 write_imm_post_recv(struct pair *p, uint32_t n)
 {
