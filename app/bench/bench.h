@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The bench compares the cost of the library with a hand-written baseline. It measures both
- * alternately in one run, so that both see the same machine.
+ * bench compares the cost of the library with that of a hand-written baseline. It measures both
+ * alternately in one run, so that other work on the machine affects both alike.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -44,8 +44,9 @@ struct bench_opts {
 
 extern struct bench_opts opts;
 /*
- * Returns true if a signal has stopped the run (stop.h). The current measurement is then dropped;
- * earlier rows are reported. Namespaces and processes of a case are cleaned up as without a signal.
+ * Returns true if a signal has stopped the run (stop.h). The current measurement is then dropped,
+ * and earlier results are reported. A case removes its namespaces and processes as without a
+ * signal.
  */
 bool bench_stopped(void);
 /* Parses a whole number within [lo, hi]; exits on an error. */
@@ -59,35 +60,44 @@ void bench_qps(const char *what, const char *text);
 /* Pins the calling thread. Returns 0 or -errno. */
 int pin(unsigned int cpu);
 uint64_t tsc(void);
-double tsc_ghz(void);  /* measured once */
+double tsc_ghz(void);  /* measured at the first call */
 double core_ghz(void); /* current clock of the core, measured at each call */
 double ns_since(uint64_t start);
 double median(double *v, unsigned int n); /* sorts v */
 
-/* CPUs of the measuring thread and of its peer (device, echo): the first two allowed. */
+/*
+ * CPU of the measuring thread, and CPU of the device or of the second process. cpus_choose() takes
+ * the first two CPUs that this process may use.
+ */
 extern unsigned int cpu_self, cpu_peer;
 void cpus_choose(void);
 bool have_peer_cpu(void);
 /* Returns the round trip of a cache line between both CPUs in ns. The peer's CPU must be idle. */
 double measure_l(void);
-/* Counts the time that process @pid waits for a CPU as time of the row, too; 0 if there is none. */
+/*
+ * Adds the time that process @pid waits for a CPU to the lost time of a measurement. 0 if there is
+ * no such process.
+ */
 void measure_beside(pid_t pid);
 /* Runs @fn on the peer CPU. Returns 0 or -errno. */
 struct peer;
 int peer_start(void *(*fn)(void *), void *arg, struct peer **peer);
 void peer_join(struct peer *peer);
 
-/* One measurement: ns per operation, or the row's unit; < 0 if it failed. */
+/*
+ * Runs one measurement. Returns ns per operation or a value in the unit of the line, or a negative
+ * number on an error.
+ */
 typedef double (*measure_fn)(void *arg);
 
 /*
- * Times of single operations of the side being measured, in halves of a TSC tick. Latency
- * measurements add them. They are taken outside the timed part of the mean, because reading the TSC
- * takes a tenth of the shortest one.
+ * Times of single operations of the baseline or of Bluebell, whichever runs, in halves of a TSC
+ * tick. Measurements of a latency add them. These operations are not part of the mean, because a
+ * reading of the TSC takes a tenth of the shortest operation.
  */
 extern struct hist measure_samples;
 
-/* Adds half of the time since *@last, as one way, and sets *@last to now. */
+/* Adds half of the time since *@last, the time of one direction, and sets *@last to now. */
 static inline void
 sample_round_trip(uint64_t *last)
 {
@@ -112,19 +122,24 @@ struct tail {
 	uint64_t samples; /* 0 if none were taken */
 	double ns[BENCH_QUANTILES];
 };
-/* names from "p50" to "max", and the quantile in millionths */
+/* names from "p50" to "max", and the quantiles in millionths */
 extern const struct quantile {
 	const char *name, *key;
 	uint32_t ppm;
 } bench_quantiles[BENCH_QUANTILES];
 
-/* Baseline and Bluebell, measured alternately; medians over opts.repeat pairs. */
+/*
+ * Results of the baseline and of Bluebell, which run alternately: medians over opts.repeat pairs of
+ * runs.
+ */
 struct pair {
 	double baseline, ours;
 	double ratio;                /* median of the pairs' ratios */
 	double baseline_limit_scale; /* scale of a recorded time on this machine */
-	double l_before, l_after;    /* 0 if the figure is not cross-core */
-	double baseline_l, ours_l;   /* medians of the pairs' figures, each in its own L */
+	double l_before,
+		l_after; /* L in ns before and after the pairs; 0 if the measurement uses one CPU */
+	double baseline_l,
+		ours_l; /* medians in units of L; each run is divided by the L of its pair */
 	struct tail baseline_tail, ours_tail;
 	unsigned int pairs;  /* pairs in the medians */
 	unsigned int thrown; /* pairs rejected because L changed */
@@ -135,14 +150,14 @@ struct pair {
 void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
 		  struct pair *p);
 /*
- * Does the same with L measured around each pair; a pair in which L changed is rejected. @ours may
- * be NULL: only a baseline or a peer.
+ * Does the same for a measurement that needs both CPUs. Measures L before and after each pair, and
+ * rejects a pair in which L changed. @ours is NULL if there is only a baseline or a peer.
  */
 void measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
 			struct pair *p);
 /*
- * Marks the parts of a side's run that open and close resources: time that threads wait for a CPU
- * in them does not count for the row.
+ * Mark the begin and the end of a part of a run that opens or closes resources. The time that
+ * threads wait for a CPU in this part is not lost time of the measurement.
  */
 void measure_aside_begin(void);
 void measure_aside_end(void);
@@ -157,7 +172,7 @@ enum goal {
 	GOAL_BELOW_L,  /* Bluebell's figure in L */
 };
 
-/* Conversion of a recorded baseline to this machine and moment. */
+/* Unit of a recorded baseline, by which it is converted to the clock and the L of this machine. */
 enum limit_by {
 	LIMIT_NONE,
 	LIMIT_NS,     /* ns on a 3.8 GHz core */
@@ -166,7 +181,7 @@ enum limit_by {
 	LIMIT_RATE_L, /* M/s at L = 125 ns */
 };
 
-/* The plot that a row is a point of. */
+/* The plot in which a result is a point. */
 enum bench_plot {
 	PLOT_NONE,
 	PLOT_SIZE, /* rate over message size; x in bytes */
@@ -183,7 +198,7 @@ struct row {
 	enum goal goal;
 	double target;
 	enum limit_by limit_by;
-	double limit_lo, limit_hi; /* a range, or one figure twice */
+	double limit_lo, limit_hi; /* range of the recorded baseline; equal if it is one figure */
 	char note[200];
 };
 
@@ -198,7 +213,7 @@ struct judged {
 /* Returns the rows in the order of measurement, NULL after the last. */
 const struct judged *report_judged(unsigned int i);
 
-/* Copies the row and prints it at once, as a line of the table. */
+/* Stores a copy of the result and prints the result as a line of the table. */
 void report_row(const struct row *row);
 void report_skip(const char *name, const char *why);
 void report_header(void);
@@ -209,7 +224,7 @@ int report_json(const char *path);
  * html.c: writes all rows as an HTML page to @path, with the L at the start. Returns 0 or -errno.
  */
 int report_html(const char *path, double l);
-/* Writes the goal of the row, such as "<= 1.5 x"; "" if it has none. */
+/* Writes the goal of a result as text, such as "<= 1.5 x". Writes "" if there is no goal. */
 #define REPORT_GOAL 24
 void report_goal(const struct row *row, char text[static REPORT_GOAL]);
 /* Prints how many targets were reached, missed or not judged, without a newline. */
@@ -246,13 +261,18 @@ int bench_config_load(const char *path, struct bench_config *config);
 /* ---- cases.c */
 
 bool bench_has_case(const char *name);
-/* Returns the line of --list; "" if there is no such case. */
+/* Returns the description of a case for --list, or "" if there is no such case. */
 const char *bench_case_what(const char *name);
 /* Prints the lines of --list. */
 void cases_list(FILE *out);
-/* Returns true if each name in @list, separated by commas, is a case; else prints which is not. */
+/*
+ * Returns true if all names in @list, which are separated by commas, are cases. Otherwise prints
+ * the name that is not.
+ */
 bool cases_check(const char *list);
-/* Run the cases of a list (NULL: all), of a file. Return 0 or the -errno of the first that fails.
+/*
+ * Run the cases of a list (NULL for all cases), or those of a configuration file. Return 0, or the
+ * -errno of the first case that fails.
  */
 int cases_run(const char *list);
 int cases_run_config(const struct bench_config *config);

@@ -60,8 +60,8 @@ tsc(void)
 {
 #if defined(__x86_64__)
 	/*
-	 * Orders the read after earlier work. Not RDTSCP: some virtual machines hide it, and so
-	 * does valgrind.
+	 * Orders the reading of the TSC after earlier instructions. Does not use RDTSCP, because
+	 * some virtual machines and valgrind do not support it.
 	 */
 	bb_tsc_rmb();
 	return __builtin_ia32_rdtsc();
@@ -122,8 +122,8 @@ median(double *v, unsigned int n)
 }
 
 /*
- * Measures a chain of multiplications, which depend on each other and take three cycles each. The
- * fastest of several runs was not disturbed by other work.
+ * Measures the clock with a chain of dependent multiplications, which take three cycles each. Uses
+ * the fastest of several runs, which other work has disturbed least.
  */
 double
 core_ghz(void)
@@ -240,13 +240,17 @@ measure_l(void)
 	return median(v, L_ROUNDS);
 }
 
-/* Start of the current row, and of its part that does not count (measure_aside_begin()). */
+/*
+ * Start of the current line of the result, and of a part of it that is not measured
+ * (measure_aside_begin()).
+ */
 static struct began {
 	struct shared_time lost; /* total time lost until the start */
 	uint64_t tsc;
 } row, aside;
 
-static pid_t beside; /* process whose lost time counts for the row, too; 0 if there is none */
+static pid_t
+	beside; /* process whose lost time is added to that of this process; 0 if there is none */
 
 void
 measure_beside(pid_t pid)
@@ -388,7 +392,7 @@ measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, voi
 		o[n] = ours != NULL ? run_side(ours, ours_arg, &ours_one) : 0;
 		la[n] = measure_l();
 		if (f[n] <= 0 || o[n] < 0 || bench_stopped()) {
-			/* Prevents that report_row() names rejected pairs as the cause. */
+			/* Without this report_row() would give rejected pairs as the cause. */
 			p->thrown = 0;
 			return;
 		}

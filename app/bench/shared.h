@@ -9,30 +9,30 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Sums since the threads, and the machine, were started; ns. */
+/* Total times in ns, since the start of the threads and of the machine. */
 struct shared_time {
 	uint64_t waited; /* time that this program's threads were ready but waited for a CPU */
 	uint64_t stolen; /* time that the host of a virtual machine took from the CPUs */
 };
 
 /*
- * Add the waiting time of a thread from its /proc/.../schedstat, and the time stolen from @cpu from
- * /proc/stat, with @hz ticks per second. Return false if the text has no such value; @t is then
- * unchanged.
+ * The first function adds the waiting time of a thread, from the text of its /proc/.../schedstat.
+ * The second adds the time that was stolen from @cpu, from the text of /proc/stat with @hz ticks
+ * per second. Both return false and leave *@t unchanged if the text has no such value.
  */
 bool shared_add_thread(const char *schedstat, struct shared_time *t);
 bool shared_add_cpu(const char *stat, unsigned int cpu, long hz, struct shared_time *t);
 
 /*
- * Returns the part of @ns, from @before to @after, that a thread waited or a CPU was stolen.
- * Returns 0 if it is too small to affect medians: less than a 20th, or less than 10 ms. Each thread
- * start costs some of that.
+ * Returns the part of the @ns from @before to @after in which a thread waited or the host took a
+ * CPU. Returns 0 if the part is too small to affect medians: less than a 20th, or less than 10 ms.
+ * Each start of a thread makes such a short wait.
  */
 double shared_part(const struct shared_time *before, const struct shared_time *after, uint64_t ns);
 
 /*
- * Gets the sums of all threads of this process and of @other (0 if none), and of the @n CPUs in
- * @cpus. Values that the machine does not provide are 0.
+ * Reads the total times of all threads of this process and of process @other, and of the @n CPUs in
+ * @cpus. @other is 0 if there is no other process. A time that the machine does not provide is 0.
  */
 void shared_now(pid_t other, const unsigned int *cpus, unsigned int n, struct shared_time *t);
 

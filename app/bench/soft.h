@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The library on the software device: EAL, device, memory and connected queue pairs, as in an
- * application.
+ * Opens and runs the library on a software device, as an application does: EAL, device, memory and
+ * connected queue pairs.
  */
 #ifndef SOFT_BENCH_H
 #define SOFT_BENCH_H
@@ -16,20 +16,20 @@ struct soft {
 	struct bb_pd *pd;
 	struct bb_cq *cq;
 	struct bb_mr *src, *dst;
-	uint8_t *from, *to; /* two buffers of the size below; rte_malloc */
+	uint8_t *from, *to; /* source and target buffer of bytes bytes each, from rte_malloc() */
 	size_t bytes;
 	struct bb_qp **qps;
 	uint32_t n;
 	uint32_t depth;
-	uint64_t raddr; /* target of the writes: @to, or memory of another process */
+	uint64_t raddr; /* target of the WRITEs: address of to, or of another process's memory */
 	uint32_t rkey;
 	uint8_t sgid;
 };
 
 /*
- * Ack timeout of the queue pairs. LONG: a second, because a peer that gets no CPU for a while is
- * not an error; losses are repeated earlier. USUAL: the default. NONE: no timer ever repeats a
- * packet.
+ * Ack timeout of queue pairs. LONG is a second, so that a peer which gets no CPU for a while causes
+ * no error. The device detects a loss earlier, without this timer. USUAL is the default of the
+ * library. With NONE no timer ever repeats a packet.
  */
 extern enum soft_timeout {
 	SOFT_TIMEOUT_LONG,
@@ -37,32 +37,34 @@ extern enum soft_timeout {
 	SOFT_TIMEOUT_NONE,
 } soft_timeout;
 
-/* Doorbell mode of queue pairs opened from now on; initially DOORBELL. */
+/* Doorbell mode of queue pairs that soft_open() and soft_open_one() create. Initially DOORBELL. */
 extern enum bb_db_mode soft_db_mode;
 
 /*
- * Starts EAL once; later calls return the first result. Returns 0 or -errno, with a message on
- * stderr.
+ * Starts EAL at the first call. Later calls return the result of the first one. Returns 0, or
+ * -errno after printing the error on stderr.
  */
 int eal_start(void);
 bool eal_started(void);
-/* Returns the lcore for a device of its own, RTE_MAX_LCORE if there is none. */
+/* Returns the lcore for a device with progress=lcore, or RTE_MAX_LCORE if there is none. */
 unsigned int peer_lcore(void);
 
 /*
- * Opens @spec with @pairs connected pairs, QPs 2k and 2k + 1, of @depth WQEs, and two buffers.
- * Returns 0 or -errno, with a message on stderr.
+ * Opens the device @spec with 2 * @pairs QPs of @depth WQEs, and two buffers of @bytes. QP 2k is
+ * connected to QP 2k + 1. Returns 0, or -errno after printing the error on stderr.
  */
 int soft_open(struct soft *s, const char *spec, uint32_t pairs, uint32_t depth, size_t bytes);
-/* Opens @spec with one unconnected QP, which also has @depth receives. */
+/* Does the same with one QP that is not connected, and that can have @depth receives. */
 int soft_open_one(struct soft *s, const char *spec, uint32_t depth, size_t bytes);
-/* Returns the address of a QP for its peer, with a new PSN at each call. */
+/* Writes the address of @qp for its peer to *@addr, with a new PSN. Returns 0 or -errno. */
 int soft_addr(struct soft *s, struct bb_qp *qp, struct bb_qp_addr *addr);
 int soft_connect(struct soft *s, struct bb_qp *qp, const struct bb_qp_addr *own,
 		 const struct bb_qp_addr *peer);
 void soft_close(struct soft *s);
 
-/* Posts write @i of a series, 8 bytes inline, from QP @qp to offset 8 * (i % 512). */
+/*
+ * Posts WRITE number @i of a series on @qp: 8 bytes inline, to offset 8 * (i % 512) of the target.
+ */
 static inline int
 soft_post8(const struct soft *s, struct bb_qp *qp, uint64_t i, uint32_t flags)
 {
@@ -74,20 +76,24 @@ soft_post8(const struct soft *s, struct bb_qp *qp, uint64_t i, uint32_t flags)
 /* Parameters of soft_write8(). */
 struct soft_run {
 	struct soft *s;
-	uint64_t n;         /* writes */
-	uint32_t batch;     /* per doorbell */
-	uint32_t window;    /* maximum outstanding, >= batch */
-	bool all;           /* one CQE each, otherwise one per batch */
-	struct soft *other; /* another device to poll, or NULL */
+	uint64_t n;         /* number of WRITEs */
+	uint32_t batch;     /* WRITEs per doorbell */
+	uint32_t window;    /* maximum outstanding WRITEs, at least batch */
+	bool all;           /* true if each WRITE is signalled; false if one WRITE per batch is */
+	struct soft *other; /* another device to poll in the same loop, or NULL */
 };
 
-/* Runs 8-byte writes on QP 0. Returns ns per write, < 0 if one fails or does not complete. */
+/*
+ * Executes WRITEs of 8 bytes on QP 0. Returns ns per WRITE, or a negative number if a WRITE fails
+ * or does not complete.
+ */
 double soft_write8(void *run);
 
 /*
- * Keeps @active writes of 8 bytes outstanding. Each QP posts its next write as soon as its last one
- * is complete, through one register whose stores merge. Returns ns per write, < 0 on an error.
- * *@worst gets the maximum number of polls of the device that a write waited.
+ * Executes @writes WRITEs of 8 bytes on the first @active QPs, with one outstanding WRITE per QP. A
+ * QP posts its next WRITE when the last one has completed. All QPs use one register, so their
+ * stores merge. Returns ns per WRITE, or a negative number on an error. Sets *@worst to the maximum
+ * number of polls from the post of a WRITE to its completion.
  */
 double soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *worst);
 

@@ -30,7 +30,7 @@ int
 rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
 		  const struct bb_region *slots)
 {
-	/* The peer's values are not used as local indexes, but must describe a ring. */
+	/* Checks the peer's values, although they are not used as indexes of local memory. */
 	if (slots->len % RDMA_RING_SLOT != 0 || !slots_valid(slots->len / RDMA_RING_SLOT) ||
 	    slots->addr % RDMA_RING_SLOT != 0 || (uintptr_t)credit % 8 != 0)
 		return -EINVAL;
@@ -86,7 +86,10 @@ rdma_ring_tx_wait(struct rdma_ring_tx *tx)
 	if (tx->error != 0)
 		return tx->error;
 	credit = __atomic_load_n(tx->credit, __ATOMIC_ACQUIRE);
-	/* More messages consumed than pushed, or the credit went backwards. */
+	/*
+	 * An error of the consumer: it has consumed more messages than were pushed, or its credit
+	 * has decreased.
+	 */
 	if (credit > tx->head || credit + tx->slots < tx->limit) {
 		rdma_ring_tx_fail(tx, -EPROTO);
 		return -EPROTO;

@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Baselines: the cost of a task written by hand for one purpose. They have no bookkeeping and no
- * error paths, and use no code or headers of the library.
- *
- * The caller measures the time; a baseline only does the work @n times.
+ * Baselines: tasks written by hand, to measure the lowest cost that they can have. A baseline has
+ * no bookkeeping and no error paths, and uses no code or header of the library. The caller measures
+ * the time. The baseline only executes the task @n times.
  */
 #ifndef BASELINE_H
 #define BASELINE_H
@@ -37,43 +36,46 @@ enum baseline_signal {
 };
 
 /*
- * Index mask of the writes: write i reads 8 bytes at src + 8 * (i % 512) and writes them at the
- * same offset from raddr.
+ * Mask for the number of a WRITE: WRITE i copies 8 bytes from src + 8 * (i % 512) to the same
+ * offset from raddr.
  */
 #define BASELINE_SPREAD 511u
 
 /* ---- baseline_queue.c */
 
-/* Builds @n RDMA WRITEs with 8 bytes inline; rings once per @batch. */
+/* Builds @n RDMA WRITEs with 8 bytes inline. Rings the doorbell once per @batch. */
 void baseline_post_inline8(struct baseline_qp *q, uint64_t n, uint32_t batch);
-/* Builds @n RDMA WRITEs with one pointer segment of 64 bytes; rings once per @batch. */
+/*
+ * Builds @n RDMA WRITEs with one pointer segment of 64 bytes. Rings the doorbell once per @batch.
+ */
 void baseline_post_sge64(struct baseline_qp *q, uint64_t n, uint32_t batch);
-/* Posts one batch, without a loop around it: for counting instructions. */
+/* Posts one batch. It contains no loop over batches, so that its instructions can be counted. */
 void baseline_post_batch(struct baseline_qp *q, uint64_t i, uint32_t batch,
 			 enum baseline_signal sig);
 /* Consumes all available CQEs. Returns their number. */
 uint32_t baseline_poll(struct baseline_qp *q);
-/* Posts @n writes of 8 bytes inline. Each batch is posted, executed by @device and polled. */
+/* Posts @n WRITEs of 8 bytes inline in batches. Runs @device and polls the CQ after each batch. */
 void baseline_post_poll(struct baseline_qp *q, uint64_t n, uint32_t batch, enum baseline_signal sig,
 			void (*device)(void *arg), void *arg);
 /* Polls an empty CQ @n times. Returns the number of CQEs found. */
 uint32_t baseline_poll_empty(struct baseline_qp *q, uint64_t n);
-/* Consumes @n available CQEs, releasing them in bursts of 32. */
+/* Consumes @n CQEs that are in the CQ already. Updates the consumer index after each 32 of them. */
 uint32_t baseline_poll_ready(struct baseline_qp *q, uint32_t n);
-/* Posts @n WQEs in batches, at most @window outstanding; the device is on another core. */
+/* Posts @n WQEs in batches, with at most @window outstanding. The device runs on another core. */
 void baseline_post_window(struct baseline_qp *q, uint64_t n, uint32_t batch, uint32_t window,
 			  enum baseline_signal sig);
 /*
- * Repeats @n times: one write through a 64-byte register, and its CQE. The device is on another
- * core.
+ * Posts one WRITE through a 64-byte register and waits for its CQE, @n times. The device runs on
+ * another core.
  */
 void baseline_post_register(struct baseline_qp *q, uint64_t n);
 
 /* ---- baseline_device.c */
 
 /*
- * A minimal device. The null device completes WQEs and reads only their control segment. The ideal
- * device also executes inline RDMA WRITEs and uses addresses without translation.
+ * A minimal device. The null device completes WQEs and reads only their control segments. The ideal
+ * device also executes inline RDMA WRITEs. It uses their addresses as virtual addresses of this
+ * process.
  */
 struct baseline_dev {
 	const uint8_t *sq;
@@ -91,9 +93,12 @@ void baseline_null_run(void *dev);
 void baseline_ideal_run(void *dev);
 /* Runs baseline_ideal_run() until stop is set. */
 void *baseline_ideal_thread(void *dev);
-/* Does the same for WQEs that arrive through the register: one cache line has all data. */
+/*
+ * Does the same for WQEs that software writes to the register. One cache line has all data of a
+ * WQE.
+ */
 void *baseline_register_thread(void *dev);
-/* Writes @n CQEs with block counters from 0, one block each. */
+/* Writes @n CQEs for WQEs of one block. Their block counters start at 0. */
 void baseline_write_cqes(struct baseline_dev *d, uint32_t n);
 
 /* ---- baseline_mem.c */

@@ -6,7 +6,7 @@
 
 #include "baseline.h"
 
-/* Writes bytes 32 to 63 of a CQE; op_own is written by the last store. */
+/* Writes bytes 32 to 63 of a CQE. The last store writes op_own. */
 static inline void
 write_cqe(struct baseline_dev *d, uint16_t wqe_counter)
 {
@@ -73,7 +73,7 @@ static inline void
 relax(void)
 {
 #if defined(__x86_64__)
-	/* Prevents speculative loads of the line being polled. */
+	/* Prevents speculative loads of the cache line that the loop polls. */
 	__builtin_ia32_pause();
 #endif
 }

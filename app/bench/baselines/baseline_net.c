@@ -24,7 +24,7 @@
 #define CACHE     250
 #define BURST     32
 #define DESC      256
-#define CREDIT    64 /* size of a packet that grants credit */
+#define CREDIT    64 /* bytes of a packet that carries credit */
 
 static const uint8_t header[14] = {0x02, 0xbb, 0, 0, 0, 2, 0x02, 0xbb, 0, 0, 0, 1, 0x88, 0xb5};
 
@@ -152,7 +152,8 @@ baseline_net_close(struct baseline_net *net)
 }
 
 /*
- * Waits for the peer of a memif, which is there when the link is up; querying the link starts it.
+ * Waits until the link of the port is up. For a memif this means that the peer process is there.
+ * The query of the link also starts the memif's connection.
  */
 static int
 wait_link(const struct baseline_net *net)
@@ -185,7 +186,7 @@ fill(struct baseline_net *net, struct rte_mbuf *m, uint64_t seq, uint32_t size)
 	m->pkt_len = m->data_len;
 }
 
-/* Checks a packet. Its number is written to *@seq. */
+/* Returns true if the packet is correct. Writes the packet's number to *@seq. */
 static inline bool
 take(struct baseline_net *net, struct rte_mbuf *m, uint32_t size, uint64_t *seq)
 {
@@ -229,8 +230,9 @@ send_burst(struct baseline_net *net, uint16_t n, uint64_t seq, uint32_t size)
 }
 
 /*
- * Receives available packets, numbered from net->rx_seq without gaps; numbers of credits only have
- * to grow. Returns the number of packets, < 0 if one is wrong.
+ * Receives available packets. Packets must have the numbers from net->rx_seq on, without a gap. The
+ * numbers in credits must only grow. Returns the number of packets, or a negative errno if a packet
+ * is wrong.
  */
 static int
 recv_burst(struct baseline_net *net, uint32_t size, bool credits)
@@ -250,7 +252,7 @@ recv_burst(struct baseline_net *net, uint32_t size, bool credits)
 	return good ? n : -EBADMSG;
 }
 
-/* Receives at least one packet. */
+/* Waits until packets arrive, and receives at least one. */
 static int
 recv_some(struct baseline_net *net, uint32_t size, bool credits)
 {

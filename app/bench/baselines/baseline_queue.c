@@ -19,7 +19,7 @@ fence(void)
 #endif
 }
 
-/* Gives the other core time to finish the polled line. */
+/* Gives the other core time to write the whole cache line that this core polls. */
 static inline void
 relax(void)
 {
@@ -236,7 +236,10 @@ baseline_post_window(struct baseline_qp *q, uint64_t n, uint32_t batch, uint32_t
 			post_batch(&l, posted, batch, sig);
 			posted += batch;
 		}
-		/* Reading a line that is about to be written takes it away from the device. */
+		/*
+		 * If this core reads a cache line that the device will write, the device must fetch
+		 * it again.
+		 */
 		if (!valid_at(&l, l.ci + batch / per_cqe - 1)) {
 			relax();
 			continue;
@@ -259,7 +262,7 @@ baseline_post_register(struct baseline_qp *q, uint64_t n)
 		compiler_barrier();
 		*l.sq_rec = __builtin_bswap32(l.pi);
 		fence();
-		/* Store the word with the index last: the device waits for it. */
+		/* Stores the word with the index last, because the device waits for that word. */
 		for (k = 1; k < 8; k++)
 			l.reg[k] = w[k];
 		compiler_barrier();

@@ -28,7 +28,7 @@ struct soft_opts {
 	bool shuffle;   /* write the lines of a payload in shuffled order */
 	uint32_t scan; /* doorbell records read per poll, if stores to a register may have merged */
 	uint64_t seed;
-	bool seeded;  /* seed was given: QP numbers and keys depend on it, too */
+	bool seeded;  /* true if seed was given; QP numbers and keys then depend on it, too */
 	bool link_ib; /* the port is InfiniBand, not RoCE */
 	uint32_t log_max_msg;
 	/* Give a context two BlueFlame registers per page, as libmlx5 does. */
@@ -43,7 +43,7 @@ struct soft_opts {
 	bool grh_required;              /* InfiniBand: paths without a GRH are rejected */
 	uint32_t dm;                    /* bytes of device memory, a multiple of 4096 */
 	bool wire;         /* send RoCEv2 packets, instead of copying from memory to memory */
-	bool no_keep;      /* no selective repeat: packets that follow a lost one are dropped */
+	bool no_keep;      /* no selective repeat: packets after a missing one are dropped */
 	bool virtual_time; /* packets and timers use virtual time: one microsecond per
 			    * poll */
 	uint32_t flap_up, flap_down; /* ms that the port is up, then down; 0 if always up */
@@ -56,8 +56,9 @@ struct soft_opts {
 #ifdef SOFT_SEEDED
 	uint32_t defect; /* enum soft_defect: deliberate fault that tests must find */
 #endif
-	uint32_t fault;    /* enum soft_fault_kind, injected at request fault_at */
-	uint32_t fault_at; /* number of a request of the device, from 1; a retry counts as one */
+	uint32_t fault; /* enum soft_fault_kind, injected at request fault_at */
+	uint32_t
+		fault_at; /* number of the attempt to execute a request, from 1; includes retries */
 	struct soft_port_opts port;
 };
 
