@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion channels: create, destroy, take an event, wait for an event. */
+/* Completion channels: create, destroy, consume an event, wait for an event. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 
 /*
  * Limits for running an inline device without an event: rounds before the thread yields its core,
- * and nanoseconds of each sleep. The sleep bounds the delay for peers that run on the same core.
+ * and nanoseconds of each sleep. A peer that runs on the same core is delayed by the thread's
+ * polling at most until the next sleep.
  */
 #define IDLE_ROUNDS 4096
 #define IDLE_NS     50000
@@ -94,7 +95,8 @@ bb_channel_get(struct bb_channel *ch, struct bb_cq **out)
 	if (ret != 0)
 		return ret;
 	/*
-	 * bb_cqring_arm() writes this count, so that the device sees the next arming as a new one.
+	 * bb_cqring_arm() writes arm_sn to the device. A new value shows the device that the next
+	 * arming is not a repetition.
 	 */
 	__atomic_fetch_add(&cq->arm_sn, 1, __ATOMIC_RELAXED);
 	*out = cq;
@@ -110,7 +112,7 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Returns the milliseconds left until @end, rounded up; -1 if there is no end. */
+/* Returns the milliseconds left until @end, rounded up; -1 if the wait has no time limit. */
 static int
 ms_left(uint64_t end)
 {
@@ -131,7 +133,10 @@ nap(void)
 	return nanosleep(&ts, NULL) != 0 ? -errno : 0;
 }
 
-/* Waits on a device that runs only inside its owner's calls, so never sleeps longer than nap(). */
+/*
+ * Waits for an event of a device that runs only inside calls of the queues' owner. So the function
+ * must run the device again and again, and never sleeps longer than nap().
+ */
 static int
 wait_inline(struct bb_channel *ch, uint64_t end, struct bb_cq **cq)
 {

@@ -10,26 +10,30 @@
 #include "bb_mem_priv.h"
 #include "bb_recover.h"
 
-/* Translates a CQE of any kind. Returns 1 if @wc was written, 0 if nothing is to be reported. */
+/*
+ * Translates a CQE of any format into a completion. Returns 1 if @wc was written, 0 if the CQE
+ * completes no request that is reported.
+ */
 int bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc);
 
 /*
- * CQ credits; call with dev->lock held. A CQ accepts a queue only if it can hold a completion for
- * every WQE of all its queues. After an error each WQE produces one, signalled or not.
+ * Reserves @depth CQEs of a CQ for a queue; call with dev->lock held. A CQ accepts a queue only if
+ * the CQ can hold a completion for every WQE of all its queues. This is necessary because after an
+ * error each WQE produces a completion, signalled or not.
  */
 int bb_cq_attach(struct bb_cq *cq, uint32_t depth, const char *queue);
 void bb_cq_detach(struct bb_cq *cq, uint32_t depth);
 
 /*
- * CQ credits of a QP's SRQ; call with dev->lock held. A CQ reserves the SRQ's depth once. Returns
- * 0, -ENOSPC or -ENOMEM.
+ * Reserves CQEs of a CQ for a QP's SRQ; call with dev->lock held. The SRQ's depth is reserved only
+ * once per CQ, however many QPs use the SRQ. Returns 0, -ENOSPC or -ENOMEM.
  */
 int bb_srq_attach(struct bb_srq *srq, struct bb_cq *cq);
 void bb_srq_detach(struct bb_srq *srq, struct bb_cq *cq);
 
 /*
- * Drops the CQEs of a QP whose device object no longer writes any. Returns the receives of its SRQ
- * to the SRQ.
+ * Drops the unpolled CQEs of a QP. The device must have stopped writing CQEs for the QP. If the QP
+ * has an SRQ, the receives of the dropped CQEs are returned to the SRQ.
  */
 void bb_cq_purge(struct bb_cq *cq, const struct bb_qp *qp);
 
@@ -41,7 +45,7 @@ enum bb_wc_status bb_wc_status_of(uint8_t syndrome);
 
 /* Records that the send with number @seq and all later ones are not executed. Owner only. */
 void bb_qp_send_failed(struct bb_qp *qp, uint32_t seq);
-/* bb_qp_modify() for callers that hold dev->lock. */
+/* Does what bb_qp_modify() does, for callers that hold dev->lock. */
 int bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
 /*
  * iWARP: moves a QP from INIT to RTS in the library only, after librdmacm has connected it. Returns
@@ -54,7 +58,7 @@ int bb_qp_adopt(struct bb_qp *qp);
  * rejected.
  */
 int bb_qp_unowned(const struct bb_qp *qp, const char *call);
-/* bb_qp_connect() and bb_qp_recover() for the connection that owns the QP. */
+/* Do what bb_qp_connect() and bb_qp_recover() do, for the connection that owns the QP. */
 int bb_qp_connect_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 			const struct bb_qp_addr *remote, const struct bb_qp_attr *attr);
 int bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
@@ -62,30 +66,36 @@ int bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 			struct bb_qp_recovery *recovery);
 
 /*
- * Checks a transition and its attributes without executing it. Logs the reason and returns as
- * bb_qp_modify() would.
+ * Checks a transition and its attributes without executing it. Returns what bb_qp_modify() would
+ * return, and logs the reason of an error.
  */
 int bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
 		       enum bb_qp_state to);
 
 /*
- * Checks the limits of a path on a port, including that the GID exists. Returns 0, or -EINVAL after
- * a log line about @what ("QP 0x12").
+ * Checks the fields of a path against a port's limits, and that the GID exists. Returns 0, or
+ * -EINVAL after a log line about @what ("QP 0x12").
  */
 int bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *path,
 		  const struct bb_port_attr *port);
 
 /*
- * Returns the number of requests without a completion, and in @counter the first block of the
- * oldest.
+ * Returns the number of sends that have no completion, and writes the index of the oldest one's
+ * first block to @counter.
  */
 uint32_t bb_sq_pending(const struct bb_sq *sq, uint16_t *counter);
-/* Records and logs the WQE at @counter, for bb_qp_error_text(). Owner only, once between resets. */
+/*
+ * Records and logs the WQE at @counter, for bb_qp_error_text(). Only the owner may call this
+ * function, and only once between two resets.
+ */
 void bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter);
 /* Deletes the recorded error. Call with dev->lock held. */
 void bb_qp_error_forget(struct bb_qp *qp);
 
-/* Adds the rings' statistics to ctrl->past. Called before the rings are reset. */
+/*
+ * Adds the rings' statistics to ctrl->past. Call this function before a reset of the rings, which
+ * clears their statistics.
+ */
 void bb_qp_stats_fold(struct bb_qp *qp);
 
 #endif

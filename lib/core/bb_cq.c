@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion queues: create, destroy, credits, purge. */
+/* Completion queues: create, destroy, reserve CQEs for queues, purge. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +104,8 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 		if (attr->channel != NULL) {
 			attr->channel->cqs++;
 			/*
-			 * Without arm_reg, events arrive although the owner does not run the
-			 * device.
+			 * A CQ without arm_reg gets events from libibverbs, which needs no calls of
+			 * the owner.
 			 */
 			attr->channel->run |= cq->progress != NULL && cq->arm_reg != NULL;
 		}
@@ -206,9 +206,9 @@ bb_cq_detach(struct bb_cq *cq, uint32_t depth)
 }
 
 /*
- * Closes the gaps that purged CQEs leave. It moves the other CQEs towards the newest, then frees
- * the slots at the front. Gaps would take room that the credits of the next queue count on. Each
- * slot keeps its owner bit. The device writes only after the newest valid CQE.
+ * Closes the gaps that purged CQEs leave in the ring. The function moves the other CQEs towards the
+ * newest, then frees the slots at the front. Gaps would occupy slots that are reserved for the next
+ * queue. Each slot keeps its owner bit. The device writes only after the newest valid CQE.
  */
 void
 bb_cq_compact(struct bb_cq *cq)
@@ -244,8 +244,8 @@ bb_cq_compact(struct bb_cq *cq)
 }
 
 /*
- * Returns receives to the QP's SRQ whose CQEs are about to be dropped. Without this they would stay
- * taken.
+ * Returns the receives whose CQEs are about to be dropped to the QP's SRQ. Otherwise no poll would
+ * ever free these receives.
  */
 static void
 srq_reclaim(struct bb_cq *cq, const struct bb_qp *qp, struct bb_srq *srq)

@@ -11,7 +11,7 @@
 #include "bb_core.h"
 #include "bb_post.h"
 
-/* Widths: cqc.cq_max_count has 16 bits, cqc.cq_period has 12 bits. */
+/* Limits of the two moderation fields: cqc.cq_max_count has 16 bits, cqc.cq_period has 12 bits. */
 #define MAX_COUNT  0xffffu
 #define MAX_PERIOD 0xfffu
 
@@ -26,8 +26,9 @@ bb_cq_arm_slow(struct bb_cq *cq, bool solicited_only)
 }
 
 /*
- * Returns the number of CQEs that may arrive or are unread: one for each posted WQE that is not
- * known to be complete. The caller owns all these queues, so no thread posts meanwhile.
+ * Returns an upper bound of the CQEs that may still arrive or are unpolled: one for each posted WQE
+ * that is not known to be complete. The caller owns all queues of the CQ, so no other thread posts
+ * to them during the count.
  */
 static uint64_t
 outstanding(const struct bb_cq *cq)
@@ -48,8 +49,8 @@ outstanding(const struct bb_cq *cq)
 			continue;
 		n += qp->rq.pi - qp->rq.ci;
 		/*
-		 * An SRQ is counted more than once if QPs of other SRQs lie between its own in the
-		 * table. An overestimate is safe.
+		 * The loop compares an SRQ only with that of the QP before, so it may count an SRQ
+		 * more than once. An overestimate is safe.
 		 */
 		srq = qp->ctrl->init.srq;
 		if (srq != NULL && srq != last)
@@ -59,7 +60,7 @@ outstanding(const struct bb_cq *cq)
 	return n;
 }
 
-/* Call with dev->lock held. */
+/* Checks whether the CQ can have the new depth; call with dev->lock held. */
 static int
 resize_check(const struct bb_cq *cq, uint32_t depth)
 {
@@ -83,7 +84,10 @@ resize_check(const struct bb_cq *cq, uint32_t depth)
 		return -EINVAL;
 	}
 	out = outstanding(cq);
-	/* During the change the CQE that marks the resize takes one slot of either ring. */
+	/*
+	 * During the change the CQE that marks the resize occupies one slot of the old and of the
+	 * new ring.
+	 */
 	if (out >= RTE_MIN(ctrl->depth, rte_align32pow2(depth))) {
 		BB_LOG(ERR,
 		       "%s: CQ 0x%x is not resized from %u to %u CQEs: %llu requests are "
@@ -120,8 +124,8 @@ bb_cq_resize(struct bb_cq *cq, uint32_t depth)
 	if (ret == 0)
 		ret = dev->drv->cq_resize(cq, rte_align32pow2(depth));
 	if (ret == 0)
-		bb_count_add(&cq->more, UINT64_MAX); /* does not count the resize mark at the end
-						      * of the old ring */
+		bb_count_add(&cq->more, UINT64_MAX); /* corrects the count of consumed CQEs for the
+						      * resize mark at the end of the old ring */
 	pthread_mutex_unlock(&dev->lock);
 	return ret;
 }

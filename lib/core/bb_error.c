@@ -14,10 +14,13 @@
 #include "bb_text.h"
 #include "bb_wqe_priv.h"
 
-/* Pieces of a WQE that the text lists; further pieces are left out. */
+/* Largest number of a WQE's SGEs that the text lists. */
 #define PIECES_MAX 8
 
-/* Written by the poll without a lock. Lives until the QP is reset or destroyed. */
+/*
+ * The first error of a QP. The poll writes it without a lock. It is freed when the QP is reset or
+ * destroyed.
+ */
 struct bb_qp_error {
 	struct bb_wc wc;
 	bool send;
@@ -26,7 +29,7 @@ struct bb_qp_error {
 	char wqe[640];
 };
 
-/* Formats the WQE at @counter and its pieces. */
+/* Formats the WQE at @counter and copies its SGEs. */
 static void
 wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t counter)
 {
@@ -44,7 +47,10 @@ wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t coun
 		e->n = bb_wqe_pieces(e->pieces, PIECES_MAX, qp->sq.buf, qp->sq.mask + 1, counter,
 				     ud);
 	} else if (qp->ctrl->init.srq != NULL) {
-		/* The scatter list follows the WQE's first segment. */
+		/*
+		 * In an SRQ's WQE the scatter list follows the first segment, which links the WQE
+		 * to the next.
+		 */
 		srq = &qp->ctrl->init.srq->ring;
 		wqe = (const uint8_t *)(bb_srqring_wqe(srq, counter) + 1);
 		bb_recv_wqe_dump(e->wqe, sizeof(e->wqe), wqe, (1u << srq->log_stride) - BB_WQE_SEG);
@@ -62,7 +68,10 @@ bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t c
 {
 	struct bb_qp_error *e;
 
-	/* Not on the fast path, like the log line. Without memory only the log line remains. */
+	/*
+	 * This allocation is allowed because an error is not on the fast path. If there is no
+	 * memory, the error is only logged.
+	 */
 	e = calloc(1, sizeof(*e));
 	if (e == NULL)
 		return;
@@ -116,7 +125,10 @@ find_in(const struct bb_mem_regs *regs, uint32_t key)
 	return NULL;
 }
 
-/* Describes the piece by the automatic registrations of the QP's PD. */
+/*
+ * Adds a description of the SGE if an automatic registration of the QP's PD has its key. Returns
+ * false if none has.
+ */
 static bool
 add_auto(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 {

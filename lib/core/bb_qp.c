@@ -34,9 +34,9 @@ cqs_check(const struct bb_dev *dev, const struct bb_qp_init_attr *attr)
 		return refuse(dev, "its SRQ belongs to another owner than its CQs; one thread owns "
 				   "an SRQ and all its QPs");
 	/*
-	 * The short form of a CQE has no WQE index: the index counts up from the first CQE, as
-	 * receives of one queue do. No public source says this for a queue that several QPs take
-	 * from.
+	 * A compressed CQE has no WQE index. The index is computed by counting up from the block's
+	 * first CQE, because the receives of one queue complete in order. No public source says
+	 * that this is also true for a queue from which several QPs consume receives.
 	 */
 	if (attr->srq != NULL && attr->recv_cq->ctrl->compress)
 		return refuse(dev, "its recv_cq takes compressed CQEs, which do not name a receive "
@@ -58,7 +58,10 @@ attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
 		return refuse(dev, "its type is not known: give BB_QPT_RC, _UC or _UD");
 	if (attr->db_mode != BB_DB_DOORBELL && attr->db_mode != BB_DB_BLUEFLAME)
 		return refuse(dev, "its db_mode is not known");
-	/* As man ibv_create_qp defines it for max_recv_wr and max_recv_sge. */
+	/*
+	 * With an SRQ the receive limits are ignored, as man ibv_create_qp says for max_recv_wr and
+	 * max_recv_sge.
+	 */
 	if (attr->srq != NULL) {
 		attr->rq_depth = 0;
 		attr->max_recv_sge = 0;
@@ -93,8 +96,8 @@ attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
 }
 
 /*
- * Takes a free slot of the QP table. The search continues where the last one ended, so a slot is
- * reused as late as possible. A late CQE of a destroyed QP then finds an empty slot.
+ * Allocates a free slot of the QP table. The search starts where the last search ended, so a slot
+ * is reused as late as possible. A late CQE of a destroyed QP then finds an empty slot.
  */
 static int
 user_index_take(struct bb_dev *dev, uint32_t *index)
@@ -139,7 +142,7 @@ credits_give(const struct bb_qp_init_attr *attr)
 	bb_cq_detach(attr->send_cq, attr->sq_depth);
 }
 
-/* Call with dev->lock held. */
+/* Creates the device object, the rings and the table entry of a QP; call with dev->lock held. */
 static int
 qp_make(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp *qp)
 {
@@ -162,7 +165,7 @@ qp_make(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp *qp)
 	ret = dev->drv->qp_create(qp, attr);
 	if (ret != 0)
 		goto give_credits;
-	/* Without a receive queue, qpn serves only the log line of a post to it. */
+	/* A QP without a receive queue needs rq.qpn only for the log line of a rejected post. */
 	if (attr->rq_depth == 0) {
 		qp->rq.qpn = qp->qpn;
 		qp->rq.owner = attr->recv_cq->owner;
@@ -278,7 +281,10 @@ bb_qp_query_v(struct bb_qp *qp, struct bb_qp_attr *attr)
 	tmp = qp->ctrl->attr;
 	tmp.state = __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
 	ret = dev->drv->qp_query(qp, &tmp);
-	/* The owner may have polled an error CQE after the device answered. */
+	/*
+	 * Only ERR is copied to qp->state. Another state may be stale, because the owner may have
+	 * polled an error CQE after the device replied.
+	 */
 	if (ret == 0 && tmp.state == BB_QP_ERR)
 		bb_qp_failed(qp);
 	pthread_mutex_unlock(&dev->lock);
@@ -294,7 +300,10 @@ bb_qp_stats_fold(struct bb_qp *qp)
 
 	(void)bb_qp_stats(qp, &now);
 	qp->ctrl->past = now;
-	/* Receives that will never complete count as posted. */
+	/*
+	 * Receives that a reset has dropped count as posted and completed, so that they do not look
+	 * outstanding.
+	 */
 	bb_count_add(&qp->ctrl->recv_done, now.recv_outstanding);
 }
 
@@ -314,8 +323,8 @@ bb_qp_stats_v(const struct bb_qp *qp, struct bb_qp_stats *out)
 	sq = &qp->sq;
 	rq = &qp->rq;
 	/*
-	 * Reads the trailing counters first: the owner may post meanwhile, and no difference may
-	 * become negative.
+	 * Reads the counters of completed requests before those of posted requests. The owner may
+	 * post between the two reads, and the difference must not become negative.
 	 */
 	done = bb_count_get32(&sq->done);
 	rung = bb_count_get(&sq->rung_seq);

@@ -8,8 +8,8 @@
 #include "bb_qp.h"
 
 /*
- * Layout: version (1), QP number (3), reserved (1), PSN (3), GID (16), LID (2), MTU (2 bytes); big
- * endian.
+ * Layout, with the bytes of each field: version (1), QP number (3), reserved (1), PSN (3), GID
+ * (16), LID (2), MTU (2 bytes); big endian.
  */
 #define VERSION 1u
 #define GID     8u
@@ -72,7 +72,8 @@ bb_qp_addr_unpack(const void *buf, size_t len, struct bb_qp_addr *addr)
 	memcpy(&word, p, sizeof(word));
 	a.qpn = bb_be32(word) & 0xffffff;
 	memcpy(&word, p + 4, sizeof(word));
-	a.psn = bb_be32(word); /* a reserved byte other than 0 makes the PSN out of range */
+	a.psn = bb_be32(word); /* includes the reserved byte before the PSN: if that byte is not 0,
+				* the PSN is out of range and rejected */
 	memcpy(a.gid, p + GID, sizeof(a.gid));
 	memcpy(&a.lid, p + LID, sizeof(a.lid));
 	memcpy(&a.mtu, p + MTU, sizeof(a.mtu));

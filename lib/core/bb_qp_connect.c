@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Connection of a QP with addresses that two peers exchange: three transitions in one call. */
+/*
+ * Connects a QP with the addresses that two peers have exchanged, by three state transitions in one
+ * call.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -63,8 +66,8 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 	}
 	a.qpn = qp->qpn;
 	/*
-	 * rte_rand() is not used: a peer that has seen some of its numbers can compute the next
-	 * ones.
+	 * The PSN does not come from rte_rand(), because a peer that has seen some numbers of
+	 * rte_rand() can compute the next ones.
 	 */
 	ret = bb_random(dev, &random, sizeof(random));
 	if (ret != 0)
@@ -76,7 +79,10 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 	return 0;
 }
 
-/* Moves the QP to INIT, RTR and RTS with the attributes of @masks. On an error resets the QP. */
+/*
+ * Moves the QP to INIT, RTR and RTS, each with the attributes of one entry of @masks. Resets the QP
+ * on an error.
+ */
 static int
 bring_up(struct bb_qp *qp, const char *caller, struct bb_qp_attr *a, const uint32_t *masks)
 {
@@ -103,7 +109,10 @@ bring_up(struct bb_qp *qp, const char *caller, struct bb_qp_attr *a, const uint3
 	return ret;
 }
 
-/* Sets is_global if the port requires a GRH. On RoCE a path always has one. */
+/*
+ * Sets is_global if the port requires a GRH. On RoCE every path has a GRH, so nothing is changed
+ * there.
+ */
 static int
 grh_where_required(struct bb_dev *dev, struct bb_path *path)
 {

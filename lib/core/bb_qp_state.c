@@ -76,7 +76,7 @@ bb_qp_state_name(enum bb_qp_state state)
 	return (unsigned int)state < RTE_DIM(names) ? names[state] : "?";
 }
 
-/* Returns the name of the lowest attribute in a non-empty mask. */
+/* Returns the name of the attribute with the lowest bit in @mask, which is not empty. */
 static const char *
 mask_name(uint32_t mask)
 {
@@ -142,7 +142,7 @@ out_of_range(const struct bb_qp *qp, const char *name, uint32_t value, const cha
 	return out_of_range_of(what, name, value, range);
 }
 
-/* Checks the limits that do not depend on the port. */
+/* Checks the ranges of the attributes that do not depend on the port. */
 static int
 numbers_check(const struct bb_qp *qp, const struct bb_qp_attr *a, uint32_t mask)
 {
@@ -203,7 +203,10 @@ bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *p,
 				       "this port needs a GRH: give 1 and the peer's GID");
 	if (!roce && !p->is_global)
 		return 0;
-	/* The unspecified address belongs to no port (IBTA vol. 1, 4.1.1). */
+	/*
+	 * The all-zero GID is reserved and belongs to no port, so it is not a valid destination
+	 * (IBTA vol. 1, 4.1.1).
+	 */
 	if (memcmp(p->dgid, none, sizeof(none)) == 0)
 		return out_of_range_of(what, "path.dgid", 0,
 				       roce ? "RoCE sends by it: give the peer's GID"
@@ -225,7 +228,7 @@ path_check(const struct bb_qp *qp, const struct bb_path *p, const struct bb_port
 
 	if (p->port != qp->ctrl->attr.path.port)
 		return out_of_range(qp, "path.port", p->port, "not the port given at INIT");
-	/* IB_RATE_2_5_GBPS to IB_RATE_800_GBPS (kernel: mlx5r_ib_rate()). */
+	/* Rates 2 to 23 are IB_RATE_2_5_GBPS to IB_RATE_800_GBPS (mlx5r_ib_rate() in Linux). */
 	if (p->static_rate == 1 || p->static_rate > 23)
 		return out_of_range(qp, "path.static_rate", p->static_rate, "0, or 2 to 23");
 	snprintf(what, sizeof(what), "QP 0x%x", qp->qpn);
@@ -286,7 +289,7 @@ bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mas
 	return (mask & BB_QP_PATH) ? path_check(qp, &attr->path, &port) : 0;
 }
 
-/* Stores the attributes that were set, for queries and for the driver's next transition. */
+/* Stores the attributes that were set; queries and the driver's next transition read them. */
 static void
 attr_merge(struct bb_qp_attr *to, const struct bb_qp_attr *from, uint32_t mask)
 {
@@ -322,7 +325,9 @@ attr_merge(struct bb_qp_attr *to, const struct bb_qp_attr *from, uint32_t mask)
 		to->qkey = from->qkey;
 }
 
-/* Resets the library's state after the device's reset: CQEs, rings and attributes. */
+/*
+ * Resets the library's state of a QP (CQEs, rings, attributes) after the device has reset the QP.
+ */
 static void
 after_reset(struct bb_qp *qp)
 {

@@ -13,7 +13,10 @@
 #include "bb_post.h"
 #include "bb_recover.h"
 
-/* Milliseconds that a device gets to flush a queue before it is considered stuck. [A] */
+/*
+ * Milliseconds that the library waits until a device has flushed a queue. After that the device
+ * counts as stuck. [A]
+ */
 #define FLUSH_MS 1000u
 
 int
@@ -51,9 +54,9 @@ bb_wr_fate_name(enum bb_wr_fate fate)
 	return "?";
 }
 
-/* Position of a walk over the outstanding sends, from the oldest to the newest. */
+/* Position in a walk over the outstanding sends, from the oldest to the newest. */
 struct walk {
-	uint32_t done; /* seq of the send that ends before block idx */
+	uint32_t done; /* sequence number of the send whose last block precedes block idx */
 	uint16_t idx;  /* first block of the next send; wraps at 16 bits, as sq->pi does */
 };
 
@@ -69,14 +72,14 @@ walk_next(const struct bb_sq *sq, struct walk *w)
 	w->done += bb_sq_slots(sq, ds);
 }
 
-/* Returns the seq of the send at @w. */
+/* Returns the sequence number of the send at @w. */
 static uint32_t
 walk_seq(const struct bb_sq *sq, const struct walk *w)
 {
 	return sq->wqes[w->idx & sq->mask].seq;
 }
 
-/* Returns the number of sends from @w to the send whose seq is @seq, both included. */
+/* Returns the number of sends from @w to the send with sequence number @seq, both included. */
 static uint32_t
 walk_count(const struct bb_sq *sq, struct walk w, uint32_t seq)
 {
@@ -94,7 +97,10 @@ is_own(const struct bb_sq *sq, const struct walk *w)
 	return sq->wqes[w->idx & sq->mask].wc_opcode == BB_SQ_OWN;
 }
 
-/* Returns the number of the application's sends from @w to the send with number @seq, inclusive. */
+/*
+ * Returns the number of the application's sends from @w to the send with sequence number @seq, both
+ * included. NOPs of the library do not count.
+ */
 static uint32_t
 walk_reports(const struct bb_sq *sq, struct walk w, uint32_t seq)
 {
@@ -105,7 +111,7 @@ walk_reports(const struct bb_sq *sq, struct walk w, uint32_t seq)
 	return n;
 }
 
-/* Returns true if the sends from @w on follow one another exactly to the end of the queue. */
+/* Returns true if a walk from @w over the sends ends exactly at the end of the queue. */
 static bool
 walk_holds(const struct bb_sq *sq, struct walk w)
 {
@@ -121,9 +127,9 @@ walk_holds(const struct bb_sq *sq, struct walk w)
 
 /*
  * Searches for the first block of the oldest outstanding send, from the newest block backwards. A
- * later block of a long WQE has a stale seq, that of an older WQE which began there. So a block is
- * accepted only if a walk from it over the WQEs ends exactly at the end of the queue
- * (walk_holds()).
+ * block in the middle of a long WQE still has the sequence number of an older WQE that began at
+ * this block. So a block is accepted only if a walk from it over the WQEs ends exactly at the end
+ * of the queue (walk_holds()).
  */
 uint32_t
 bb_sq_pending(const struct bb_sq *sq, uint16_t *counter)
@@ -168,18 +174,26 @@ walk_changes_keys(const struct bb_sq *sq, struct walk w)
 	return false;
 }
 
-/* Removes from the queue all sends from @w on, the first one without a doorbell. */
+/*
+ * Removes from the queue the send at @w and all later ones. @w is the first send that was not rung.
+ */
 static void
 cut(struct bb_sq *sq, const struct walk *w)
 {
 	const uint32_t rung = w->done;
 	uint16_t k;
 
-	/* NOPs of the library, and the further slots of a send, are not requests. */
+	/*
+	 * sq->seq also counts NOPs of the library and the additional slots of long sends, which are
+	 * not requests. sq->extra corrects the statistics for both.
+	 */
 	bb_count_add(&sq->extra, walk_reports(sq, *w, sq->seq) - (uint64_t)(sq->seq - rung));
 	for (k = w->idx; k != sq->pi; k++)
 		memset(&sq->wqes[k & sq->mask], 0, sizeof(sq->wqes[0]));
-	/* seq, carry and pi are stored as one number. */
+	/*
+	 * seq, carry and pi are stored by one 64-bit store, so that no reader sees a mix of old and
+	 * new values.
+	 */
 	bb_count_store_pair(&sq->seq, (uint64_t)w->idx << 48 | rung);
 }
 
@@ -211,8 +225,8 @@ bb_qp_abort(struct bb_qp *qp)
 	if (ret != 0)
 		return ret;
 	/*
-	 * Finds the last rung send that asks for a CQE. If none is outstanding, it is the last send
-	 * known to be complete.
+	 * Finds the last rung send that asks for a CQE. If no such send is outstanding, the result
+	 * is the last send known to be complete.
 	 */
 	for (asked = sq->done; (int32_t)(rung - w.done) > 0; walk_next(sq, &w)) {
 		if ((walk_ctrl(sq, &w)->fm_ce_se & BB_WQE_CE_CQE) != 0)
@@ -222,7 +236,8 @@ bb_qp_abort(struct bb_qp *qp)
 	}
 	/*
 	 * The next post needs the fence that the first aborted send consumed. If that send has a
-	 * larger fence of its own, the flag does not show the consumed one, but umr does.
+	 * stronger fence of its own, the flag does not show the consumed fence, so umr is checked
+	 * too.
 	 */
 	fence = (walk_ctrl(sq, &w)->fm_ce_se & BB_SEND_SMALL_FENCE) != 0 || umr;
 	if (walk_changes_keys(sq, w)) {
@@ -283,7 +298,7 @@ report(struct bb_qp_recovery *r, const struct bb_wc *wc, enum bb_wr_fate fate, b
 	end->recv = recv;
 }
 
-/* Reports a send that has no CQE of its own. Skips NOPs of the library. */
+/* Reports a send that has no CQE. Skips NOPs of the library. */
 static void
 report_send(struct bb_qp *qp, struct bb_qp_recovery *r, struct walk *w, enum bb_wr_fate fate)
 {
@@ -313,8 +328,9 @@ cqe_seq(const struct bb_qp *qp, const struct bb_cqe *cqe)
 }
 
 /*
- * Returns the number of sends that a CQE completes: its own send, and the unsignalled sends before
- * it. Returns 0 for a CQE of a receive, and for a CQE whose send is not outstanding.
+ * Returns the number of sends that a CQE completes: the send that asked for the CQE, and the
+ * unsignalled sends before that send. Returns 0 for a CQE of a receive, and for a CQE whose send is
+ * not outstanding.
  */
 static uint32_t
 cqe_sends(const struct bb_qp *qp, const struct bb_cqe *cqe, const struct walk *w)
@@ -336,9 +352,10 @@ wc_fate(const struct bb_qp *qp, const struct bb_wc *wc, const struct walk *w, bo
 }
 
 /*
- * Reports the requests that @cqe completes: first the unsignalled sends before its send, then its
- * own request. @sends: result of cqe_sends(). @w: oldest send without a report; moves past these
- * sends. Then marks the CQE as used, so that bb_cq_compact() removes it.
+ * Reports the requests that @cqe completes: first the unsignalled sends, then the request that
+ * asked for the CQE. @sends is the result of cqe_sends(). @w is the oldest send without a report
+ * and moves past the reported sends. Then marks the CQE as used, so that bb_cq_compact() removes
+ * it.
  */
 static void
 take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends, struct walk *w,
@@ -357,7 +374,7 @@ take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends,
 		if (!recv)
 			walk_next(&qp->sq, w);
 	} else if (sends != 0) {
-		/* An unsignalled send that succeeded. */
+		/* The send succeeded, because it is unsignalled and a later send has completed. */
 		report_send(qp, r, w, BB_WR_DONE);
 	}
 	cqe->srqn_uidx = bb_be32(BB_CQE_NO_USER);
@@ -400,14 +417,17 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 }
 
 /*
- * Posts a NOP whose CQE shows that the unsignalled sends before it have ended. A send that
- * succeeded has no CQE of its own, and no later CQE may follow. In ERR the device flushes the NOP
- * after all earlier sends. The kernel's ib_drain_sq() relies on the same order.
+ * Posts a NOP whose CQE shows that the unsignalled sends before it have ended. This NOP is needed
+ * because an unsignalled send that succeeded has no CQE, and there may be no later CQE that
+ * completes it. In ERR the device flushes the NOP after all earlier sends. The kernel's
+ * ib_drain_sq() relies on the same order.
  */
 static void
 post_marker(struct bb_qp *qp)
 {
-	/* If the queue is full, a later call posts the NOP: a pending CQE will make room. */
+	/*
+	 * If the queue is full, a later call posts the NOP, because a pending CQE will make room.
+	 */
 	if (qp->ctrl->recovery.marked || bb_sq_post_own_nop(&qp->sq) != 0)
 		return;
 	qp->ctrl->recovery.marked = true;
@@ -448,8 +468,8 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 }
 
 /*
- * Reports the requests that still have no CQE: those that a stuck device did not flush, and those
- * that were posted without a doorbell.
+ * Reports the requests that still have no CQE. A request has none if a stuck device did not flush
+ * the request, or if the request was never rung.
  */
 static int
 collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)

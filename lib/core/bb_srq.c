@@ -33,7 +33,7 @@ attr_check(const struct bb_dev *dev, const struct bb_srq_attr *attr, uint32_t la
 	return ret;
 }
 
-/* Call with dev->lock held. */
+/* Creates the device object and the ring of an SRQ; call with dev->lock held. */
 static int
 srq_make(struct bb_srq *srq)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion statuses: the mapping from a CQE's syndrome, and their texts. */
+/*
+ * Completion statuses: the mapping from a CQE's syndrome to a status, and the text of each status.
+ */
 #include "bb_core.h"
 
-/* Mapping of libmlx5 (providers/mlx5/cq.c, error CQEs). */
+/* The mapping is that of libmlx5 (providers/mlx5/cq.c, error CQEs). */
 enum bb_wc_status
 bb_wc_status_of(uint8_t syndrome)
 {
@@ -135,21 +137,22 @@ status_cause(enum bb_wc_status status)
  * Vendor syndromes. NVIDIA's libdpcp publishes the codes (err_cqe decoding, BSD-3-Clause). The
  * causes in the texts below are this library's interpretation.
  *
- * In the groups below the low three bits give the result of a key check.
+ * The codes below are the first of groups of eight. In each group the low three bits give the
+ * result of a key check.
  */
 static bool
 vendor_is_key_check(uint8_t v)
 {
 	switch (v & ~7u) {
-	case 0x10: /* fetching a receive WQE */
-	case 0x18: /* serving an atomic */
-	case 0x20: /* serving an RDMA READ */
-	case 0x28: /* writing to a receive buffer */
-	case 0x30: /* accessing a data buffer */
-	case 0x38: /* serving an RDMA WRITE */
-	case 0x50: /* gathering data to send */
-	case 0x60: /* fetching a send WQE */
-	case 0xc0: /* serving an RDMA WRITE with immediate */
+	case 0x10: /* while the device fetched a receive WQE */
+	case 0x18: /* while the device executed an atomic of the peer */
+	case 0x20: /* while the device executed a READ of the peer */
+	case 0x28: /* while the device wrote to a receive buffer */
+	case 0x30: /* while the device accessed a data buffer */
+	case 0x38: /* while the device executed a WRITE of the peer */
+	case 0x50: /* while the device gathered data to send */
+	case 0x60: /* while the device fetched a send WQE */
+	case 0xc0: /* while the device executed a WRITE with immediate of the peer */
 		return true;
 	default:
 		return false;

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CQEs other than the plain success of a send: receives, errors, strays. */
+/*
+ * Translation of CQEs that are not the plain success of a send: receives, errors, and CQEs that
+ * belong to no QP.
+ */
 #include <rte_log.h>
 
 #include "bb_core.h"
 #include "bb_post.h"
 #include "bb_scatter.h"
 
-/* Data bytes that a CQE can hold: its first half, which has other fields in other CQEs. */
+/*
+ * Data bytes that a CQE can hold. The data occupy the CQE's first half, which has other fields in
+ * CQEs without data.
+ */
 #define CQE_DATA offsetof(struct bb_cqe, srqn_uidx)
 
 /*
- * Logs once between resets what failed and what to check. A queue that the application itself moved
- * to ERR only flushes, so nothing is logged.
+ * Logs what failed and what to check, once between two resets. Flush errors are not logged, so a QP
+ * that the application itself moved to ERR logs nothing.
  */
 static void
 error_explain(struct bb_qp *qp, const struct bb_cqe *cqe, const struct bb_wc *wc, bool send)
@@ -27,7 +33,10 @@ error_explain(struct bb_qp *qp, const struct bb_cqe *cqe, const struct bb_wc *wc
 	bb_qp_error_note(qp, wc, send, bb_be16(cqe->wqe_counter));
 }
 
-/* Handles a CQE that belongs to no live queue: a device fault or a bug of the library. */
+/*
+ * Handles a CQE that belongs to no existing queue, which means a fault of the device or a bug of
+ * the library.
+ */
 static int
 stray(struct bb_cq *cq, const struct bb_cqe *cqe, const char *why)
 {
@@ -68,8 +77,8 @@ data_len(const struct bb_cqe *cqe)
 }
 
 /*
- * Returns true if the request returns data, so that the library may write to the WQE's buffers.
- * Other requests have inline data there, or buffers that are only read.
+ * Returns true if the request returns data, so that the library may write to the WQE's buffers. The
+ * WQEs of other requests have inline data instead of buffers, or buffers that are only read.
  */
 static bool
 takes_data(const struct bb_qp *qp, const struct bb_sq_wqe *w)
@@ -89,15 +98,15 @@ bb_qp_send_failed(struct bb_qp *qp, uint32_t seq)
 	ctrl->failed_seq = bb_sq_seq64(&qp->sq, seq);
 	__atomic_store_n(&ctrl->send_failed, true, __ATOMIC_RELEASE);
 	/*
-	 * A relaxed store then counts the send as complete. This barrier orders failed_seq before
-	 * it.
+	 * The caller then counts the send as complete by a relaxed store. This barrier orders the
+	 * store of failed_seq before that store.
 	 */
 	bb_smp_wmb();
 }
 
 /*
- * Completes sends after a CQE of the send queue. The caller has set wc->status. Returns 1 if @wc is
- * to be reported, else 0.
+ * Completes the sends that a CQE of the send queue covers. The caller has set wc->status. Returns 1
+ * if the poll must report @wc, else 0.
  */
 static int
 send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct bb_wc *wc)
@@ -135,7 +144,9 @@ srq_done(struct bb_cq *cq, struct bb_srq *srq, const struct bb_cqe *cqe, struct 
 
 	if (!bb_srqring_complete(&srq->ring, idx, &wc->wr_id))
 		return stray(cq, cqe, "it names a receive of the SRQ that is not outstanding");
-	/* The returned WQE stays unchanged until the next post. */
+	/*
+	 * The WQE was returned to the SRQ, but no post overwrites it before this function returns.
+	 */
 	if (has_data(cqe, wc))
 		scatter_status(wc, bb_srqring_scatter(&srq->ring, idx, cqe, data_len(cqe)));
 	srq->ctrl->completed++;
@@ -150,7 +161,9 @@ recv_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 	if (qp->rq.pi == qp->rq.ci)
 		return stray(cq, cqe, "no receive is outstanding");
 	if (has_data(cqe, wc)) {
-		/* If the receive is not posted, its WQE has no buffers, or those of an old receive.
+		/*
+		 * If no receive is posted at this index, the WQE has no buffers, or those of an old
+		 * receive. So its buffers must not be written.
 		 */
 		if ((uint16_t)(bb_be16(cqe->wqe_counter) - qp->rq.ci) >=
 		    (uint16_t)(qp->rq.pi - qp->rq.ci))
@@ -182,7 +195,7 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 	return 1;
 }
 
-/* Fills in the sender of a datagram. */
+/* Fills in the fields of @wc that describe the sender of a datagram. */
 static void
 datagram(const struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 {
@@ -193,14 +206,20 @@ datagram(const struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 		wc->flags |= BB_WC_GRH;
 	if ((wc->flags & BB_WC_WITH_IMM) == 0)
 		wc->pkey_index = (uint16_t)bb_be32(cqe->imm);
-	/* On Ethernet these bits distinguish RoCE v1 from v2; there is no SL and no SLID. */
+	/*
+	 * On Ethernet there is no SL and no SLID, and the bits of the SL distinguish RoCE v1 from
+	 * v2.
+	 */
 	if (cq->ctrl->dev->ethernet)
 		return;
 	wc->sl = from >> BB_CQE_RQPN_SL_SHIFT & 0xf;
 	wc->slid = bb_be16(cqe->slid);
 }
 
-/* Expands a block of compressed CQEs in the ring; each of its CQEs is then polled by itself. */
+/*
+ * Expands a block of compressed CQEs into full CQEs in the ring. The poll then reads these CQEs one
+ * by one.
+ */
 static int
 expand(struct bb_cq *cq, const struct bb_cqe *cqe)
 {
@@ -295,7 +314,7 @@ bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 		ci++;
 		if (bb_cq_translate(cq, cqe, &wc[done]) == 0)
 			continue;
-		/* In an error CQE the syndromes occupy this field. */
+		/* An error CQE has no time stamp, because the syndromes occupy this field. */
 		ts[done] = wc[done].status == BB_WC_SUCCESS ? time : 0;
 		done++;
 	}

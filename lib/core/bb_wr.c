@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Lists of work requests. */
+/* Posts of lists of work requests. */
 #include "bb_wr.h"
 #include "bb_core.h"
 #include "bb_mw.h"
@@ -15,7 +15,10 @@ lacked(const struct bb_qp *qp, const struct bb_send_wr *wr)
 
 	if (wr->opcode == BB_WR_SEND_WITH_IMM || wr->opcode == BB_WR_RDMA_WRITE_WITH_IMM)
 		return dev->iwarp;
-	/* A list longer than max_sge is rejected later for its length, so it is not read here. */
+	/*
+	 * A list longer than max_sge is rejected later because of its length, so its entries are
+	 * not read here.
+	 */
 	if (wr->opcode != BB_WR_RDMA_READ || wr->nsge <= dev->attr.max_read_sge ||
 	    wr->nsge > qp->sq.max_sge)
 		return false;

@@ -5,15 +5,15 @@
  * @file
  * Mbuf chains as the data of sends and writes, and as the buffers of receives.
  *
- * A chain becomes a list of pieces, one per non-empty segment; nothing is copied. Keys come from a
- * @ref bb_lkey_cache of the calling thread. So the mempool must be registered
- * (bb_mem_add_mempool()), or the heap must be followed. The device owns a chain from the post to
- * its completion; after that the application owns it again. The address of the first segment can
- * serve as wr_id.
+ * A chain becomes a list of SGEs, one per non-empty segment; no data are copied. The lkeys come
+ * from a @ref bb_lkey_cache of the calling thread, which finds only registered memory. So the
+ * mempool must be registered (bb_mem_add_mempool()), or the heap must be followed. The device owns
+ * a chain from the post to its completion; after that the application owns it again. The address of
+ * the first segment can serve as wr_id.
  *
  * Return values are those of bb_post.h. If a call fails, the caller still owns the mbufs. -EINVAL:
- * more segments than the queue's max_sge or max_recv_sge; -EFAULT: no registration contains a
- * segment. Each reason is logged once.
+ * the chain has more segments than the queue's max_sge or max_recv_sge; -EFAULT: no registration
+ * contains a segment of the chain. Each reason is logged once per queue.
  */
 #ifndef BB_MBUF_H
 #define BB_MBUF_H
@@ -28,14 +28,14 @@
 extern "C" {
 #endif
 
-/** Returns the bytes of a segment after its headroom. */
+/** Returns the length of a segment's buffer after the headroom, in bytes. */
 static inline uint32_t
 bb_mbuf_room(const struct rte_mbuf *seg)
 {
 	return seg->data_off < seg->buf_len ? (uint32_t)(seg->buf_len - seg->data_off) : 0;
 }
 
-/** Appends a segment to a list of pieces. @return the list's new length, or a negative errno. */
+/** Appends an SGE for a segment to a list. @return the list's new length, or a negative errno. */
 static inline int
 bb_mbuf_add(struct bb_lkey_cache *cache, const struct rte_mbuf *seg, uint32_t len,
 	    struct bb_sge *sge, uint32_t n, uint32_t max)
@@ -55,9 +55,9 @@ bb_mbuf_add(struct bb_lkey_cache *cache, const struct rte_mbuf *seg, uint32_t le
 }
 
 /**
- * Lists the data of a chain as at most @p max pieces.
- * @return the number of pieces, 0 for an empty chain; -EINVAL more than @p max; -EFAULT a segment
- * is not registered.
+ * Lists the data of a chain as at most @p max SGEs.
+ * @return the number of SGEs, 0 for an empty chain; -EINVAL if the chain needs more than @p max;
+ * -EFAULT if a segment is not registered.
  */
 static inline int
 bb_mbuf_data_sge(struct bb_lkey_cache *cache, const struct rte_mbuf *m, struct bb_sge *sge,
@@ -70,7 +70,10 @@ bb_mbuf_data_sge(struct bb_lkey_cache *cache, const struct rte_mbuf *m, struct b
 	return n;
 }
 
-/** Lists the room of a chain, after the headroom of each segment; as bb_mbuf_data_sge(). */
+/**
+ * Lists the room of a chain (the buffer of each segment after its headroom) as SGEs. Returns as
+ * bb_mbuf_data_sge().
+ */
 static inline int
 bb_mbuf_room_sge(struct bb_lkey_cache *cache, const struct rte_mbuf *m, struct bb_sge *sge,
 		 uint32_t max)
@@ -82,7 +85,10 @@ bb_mbuf_room_sge(struct bb_lkey_cache *cache, const struct rte_mbuf *m, struct b
 	return n;
 }
 
-/** Returns the reason that is counted and logged for error @p err of a list. */
+/**
+ * Returns the reason that a post counts and logs if bb_mbuf_data_sge() or bb_mbuf_room_sge()
+ * returned @p err.
+ */
 static inline enum bb_refusal
 bb_mbuf_refusal(int err)
 {
@@ -102,7 +108,7 @@ bb_post_send_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 	return bb_post_send(qp, wr_id, sge, (uint32_t)n, flags);
 }
 
-/** Posts a SEND_WITH_IMM of the data of a chain. @p imm in network order. */
+/** Posts a SEND_WITH_IMM of the data of a chain. @p imm is in network byte order. */
 static inline int
 bb_post_send_imm_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 		      const struct rte_mbuf *m, uint32_t imm, uint32_t flags)
@@ -128,7 +134,9 @@ bb_post_write_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id
 	return bb_post_write(qp, wr_id, sge, (uint32_t)n, raddr, rkey, flags);
 }
 
-/** Posts the room of a chain as a receive. Call bb_mbuf_set_len() when it has completed. */
+/**
+ * Posts the room of a chain as a receive. Call bb_mbuf_set_len() when the receive has completed.
+ */
 static inline int
 bb_post_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 		  const struct rte_mbuf *m)
@@ -141,7 +149,7 @@ bb_post_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, uint64_t wr_id,
 	return bb_post_recv(qp, wr_id, sge, (uint32_t)n);
 }
 
-/** Posts the room of a chain to a shared receive queue; as bb_post_recv_mbuf(). */
+/** Posts the room of a chain to a shared receive queue, as bb_post_recv_mbuf() does for a QP. */
 static inline int
 bb_post_srq_recv_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, uint64_t wr_id,
 		      const struct rte_mbuf *m)
@@ -155,9 +163,10 @@ bb_post_srq_recv_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, uint64_t 
 }
 
 /**
- * Posts up to @p n receives of one mbuf each from @p mp, with the mbuf as wr_id. The caller rings.
- * @param err 0 if all were posted, the queue is full or the pool is empty; otherwise why a receive
- * can never be posted, as bb_post_recv_mbuf().
+ * Posts up to @p n receives of one mbuf each from @p mp, with the mbuf's address as wr_id. The
+ * caller then calls bb_qp_ring_recv().
+ * @param err 0 if all were posted, the queue is full or the pool is empty; otherwise the error of
+ * bb_post_recv_mbuf() that says why a receive can never be posted.
  * @return the number of receives posted.
  */
 static inline uint32_t
@@ -183,7 +192,10 @@ bb_fill_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, struct rte_memp
 	return done;
 }
 
-/** Fills a shared receive queue; as bb_fill_recv_mbuf(). */
+/**
+ * Posts receives to a shared receive queue, as bb_fill_recv_mbuf() does for a QP. The caller then
+ * calls bb_srq_ring().
+ */
 static inline uint32_t
 bb_fill_srq_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, struct rte_mempool *mp,
 		 uint32_t n, int *err)
@@ -209,8 +221,8 @@ bb_fill_srq_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, struct rte_mem
 
 /**
  * Sets pkt_len, and data_len along a chain that was posted as a receive, for @p len received bytes
- * (byte_len of its completion). Segments after the data become empty; they stay in the chain.
- * @return 0, or -EMSGSIZE if the chain has less room; it is then unchanged.
+ * (byte_len of its completion). Segments after the data become empty and stay in the chain.
+ * @return 0, or -EMSGSIZE, with the chain unchanged, if the chain has less room than @p len.
  */
 static inline int
 bb_mbuf_set_len(struct rte_mbuf *m, uint32_t len)

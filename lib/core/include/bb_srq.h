@@ -6,17 +6,17 @@
  * Shared receive queues: one pool of receives for many QPs.
  *
  * Create an SRQ, set it in @ref bb_qp_init_attr.srq of QPs, and post receives to it. Each message
- * takes the receive at the head, whichever QP it is for. Completions arrive in the receive CQs of
- * the QPs, in no fixed order between these CQs. The poll of a completion frees its receive in the
- * SRQ.
+ * consumes the receive at the head of the SRQ, whichever QP the message is for. Completions arrive
+ * in the receive CQs of the QPs, in no fixed order between these CQs. When a completion is polled,
+ * its receive is freed in the SRQ.
  *
  * An SRQ, its QPs and their CQs belong to one thread. A receive CQ counts the depth of an SRQ once,
  * however many of its QPs use the SRQ: all receives of the SRQ may complete into it.
  *
- * A QP in ERR gives no completions for receives of its SRQ: they stay for the other QPs.
- * BB_EVENT_SRQ_LAST_WQE reports that the QP takes no further receive. Before you destroy a QP that
- * was in the middle of a message, wait for this event. Then poll the receive CQ. Otherwise a
- * receive that the card had begun to fill is lost.
+ * A QP in ERR does not flush the receives of its SRQ, because the other QPs still use these
+ * receives. BB_EVENT_SRQ_LAST_WQE reports that the QP in ERR consumes no further receive. Before
+ * you destroy a QP that was in the middle of a message, wait for this event. Then poll the receive
+ * CQ. Otherwise a receive that the card had begun to fill is lost.
  */
 #ifndef BB_SRQ_H
 #define BB_SRQ_H
@@ -33,12 +33,12 @@ extern "C" {
 struct bb_srq_attr {
 	uint32_t size;    /**< set by bb_srq_attr_init() */
 	uint32_t depth;   /**< receives that can be outstanding, 1 to @ref bb_dev_attr.max_srq_wr */
-	uint32_t max_sge; /**< pieces of a receive, up to @ref bb_dev_attr.max_srq_sge */
+	uint32_t max_sge; /**< SGEs of a receive, up to @ref bb_dev_attr.max_srq_sge */
 	uint32_t limit;   /**< limit set by bb_srq_modify(), 0 if it is not armed */
 	uint32_t lcore;   /**< lcore that owns the SRQ, or BB_LCORE_SELF */
 };
 
-/** Sets the defaults: 128 receives of 1 piece, no limit, owned by the calling thread. */
+/** Sets the defaults: 128 receives of 1 SGE, no limit, owned by the calling thread. */
 static inline void
 bb_srq_attr_init(struct bb_srq_attr *attr)
 {
@@ -49,10 +49,10 @@ bb_srq_attr_init(struct bb_srq_attr *attr)
 	attr->lcore = BB_LCORE_SELF;
 }
 
-/** Control-path half of an SRQ, opaque. */
+/** Control-path data of an SRQ, opaque. */
 struct bb_srq_ctrl;
 
-/** A shared receive queue. Only the inline functions here touch its fields. */
+/** A shared receive queue. Only the inline functions of Bluebell's headers access the fields. */
 struct bb_srq {
 	struct bb_srqring ring;
 	/* Not touched on the data path. */
@@ -61,15 +61,19 @@ struct bb_srq {
 	void *user; /**< free for the application */
 };
 
-/** Use bb_srq_create(). */
+/**
+ * Implements bb_srq_create(), which passes the layout version of the headers. Call bb_srq_create()
+ * instead.
+ */
 int bb_srq_create_v(struct bb_pd *pd, const struct bb_srq_attr *attr, uint32_t layout,
 		    struct bb_srq **srq);
 
 /**
  * Creates an SRQ (man ibv_create_srq). The keys of its receives must be keys of @p pd, whichever PD
  * the QPs belong to.
- * @return 0; -EINVAL depth, max_sge or limit is out of range, or attr was not set up by
- * bb_srq_attr_init(); -ENOTSUP the device has no SRQs; -ENOMEM; -EPROTO rebuild the program.
+ * @return 0; -EINVAL if depth, max_sge or limit is out of range, or attr was not set up by
+ * bb_srq_attr_init(); -ENOTSUP if the device has no SRQs; -ENOMEM; -EPROTO if the program was built
+ * with headers of another BB_LAYOUT_VERSION: rebuild the program.
  */
 static inline int
 bb_srq_create(struct bb_pd *pd, const struct bb_srq_attr *attr, struct bb_srq **srq)
@@ -82,18 +86,19 @@ int bb_srq_destroy(struct bb_srq *srq);
 
 /**
  * Arms the limit (man ibv_modify_srq, IBV_SRQ_LIMIT). One BB_EVENT_SRQ_LIMIT is raised when a
- * message takes a receive and fewer than @p limit are left; then arm again. 0 disarms. If fewer are
- * left already, the event is raised only when the next receive is taken.
- * @return 0; -EINVAL over the depth.
+ * message consumes a receive and fewer than @p limit receives are left. The event disarms the
+ * limit, so arm it again for the next event. A @p limit of 0 disarms. If fewer receives are left at
+ * the time of the call, the event is raised only when the next receive is consumed.
+ * @return 0; -EINVAL if @p limit exceeds the depth.
  */
 int bb_srq_modify(struct bb_srq *srq, uint32_t limit);
 
-/** Use bb_srq_query(). */
+/** Implements bb_srq_query(), which sets the struct's size. Call bb_srq_query() instead. */
 int bb_srq_query_v(struct bb_srq *srq, struct bb_srq_attr *attr);
 
 /**
- * Reads the granted depth and max_sge, and the limit, which is 0 after its event (man
- * ibv_query_srq).
+ * Reads the granted depth and max_sge, and the limit (man ibv_query_srq). The limit is 0 after
+ * BB_EVENT_SRQ_LIMIT was raised.
  */
 static inline int
 bb_srq_query(struct bb_srq *srq, struct bb_srq_attr *attr)
@@ -113,10 +118,13 @@ struct bb_srq_stats {
 	uint32_t qps;         /**< QPs that use the SRQ */
 };
 
-/** Use bb_srq_stats(). */
+/** Implements bb_srq_stats(), which sets the struct's size. Call bb_srq_stats() instead. */
 int bb_srq_stats_v(const struct bb_srq *srq, struct bb_srq_stats *stats);
 
-/** Reads the statistics. Owner only, or while the owner does not post or poll. */
+/**
+ * Reads the statistics of an SRQ. Only the owner may call this function, or another thread while
+ * the owner does not post or poll.
+ */
 static inline int
 bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats)
 {
@@ -127,7 +135,7 @@ bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats)
 
 /**
  * Posts a receive (man ibv_post_srq_recv). bb_srq_ring() passes it to the device.
- * @return as the posts of bb_post.h.
+ * @return 0 or an error of bb_post_recv().
  */
 static inline int
 bb_post_srq_recv(struct bb_srq *srq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)

@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file
- * Work requests as structs, and lists of them, as man ibv_post_send and ibv_post_recv have them.
- * For programs that queue or generate requests; the functions of bb_post.h are shorter and faster.
- * Owner only.
+ * @file Work requests as structs, and lists of them, as man ibv_post_send and ibv_post_recv have
+ * them. These functions are for programs that queue or generate requests; the functions of
+ * bb_post.h are shorter and faster. Only the owner of a queue may call them.
  */
 #ifndef BB_WR_H
 #define BB_WR_H
@@ -23,24 +22,26 @@ struct bb_send_wr {
 	uint64_t wr_id;
 	enum bb_wr_opcode opcode;
 	uint32_t flags;           /**< enum bb_send_flags */
-	const struct bb_sge *sge; /**< with INLINE the keys are ignored, and the memory may be
-				   * reused on return */
+	const struct bb_sge *sge; /**< list of SGEs. With BB_SEND_INLINE the keys are ignored, and
+				   * the caller may reuse the memory when the call returns */
 	uint32_t nsge;
-	uint32_t imm_or_inv; /**< immediate in network order (_WITH_IMM), or the key
-			      * (SEND_WITH_INV, LOCAL_INV) */
+	uint32_t imm_or_inv; /**< immediate data in network byte order (operations *_WITH_IMM), or
+			      * the key to invalidate (SEND_WITH_INV, LOCAL_INV) */
 	union {
 		/** RDMA_WRITE, RDMA_WRITE_WITH_IMM, RDMA_READ */
 		struct {
 			uint64_t raddr;
 			uint32_t rkey;
 		} rdma;
-		/** Atomics: one piece of 8 bytes; masked atomics: 4 or 8 bytes */
+		/**
+		 * Atomics, with one SGE of 8 bytes; masked atomics, with one SGE of 4 or 8 bytes
+		 */
 		struct {
 			uint64_t raddr;
 			uint64_t compare_add;  /**< value to compare with, or to add */
 			uint64_t swap;         /**< new value of CMP_AND_SWP */
-			uint64_t compare_mask; /**< masked atomics; for FETCH_AND_ADD the field
-						* boundaries */
+			uint64_t compare_mask; /**< bits that masked CMP_AND_SWP compares; for
+						* masked FETCH_AND_ADD the field boundaries */
 			uint64_t swap_mask;    /**< bits that masked CMP_AND_SWP replaces */
 			uint32_t rkey;
 		} atomic;
@@ -48,7 +49,8 @@ struct bb_send_wr {
 		struct {
 			const struct bb_ah *ah;
 			uint32_t qpn;
-			uint32_t qkey; /**< with the top bit set, the QP's own Q_Key is sent */
+			uint32_t qkey; /**< Q_Key of the receiver; if the top bit is set, the QP's
+					* own Q_Key is sent instead */
 		} ud;
 		/** BIND_MW of a window of type 2 */
 		struct {
@@ -69,16 +71,18 @@ struct bb_recv_wr {
 };
 
 /**
- * Posts @p n requests in order, up to the first that cannot be posted. Nothing of the failed
- * request is in the queue. The requests before it are, and bb_qp_ring() passes them to the device.
- * Every request is checked against the tables of bb_op.h.
+ * Posts @p n requests in order, up to the first that cannot be posted. No part of the failed
+ * request is in the queue. The requests before the failed one are in the queue, and bb_qp_ring()
+ * passes them to the device. Every request is checked against the tables of bb_op.h.
  * @param err 0 if all were posted or the queue is full; otherwise why the request at the returned
- * index can never be posted. -EINVAL: the QP's type does not support the operation or flag, there
- * are too many pieces or inline bytes, or a piece is invalid; also no address handle, or one of
- * another PD. -ENOTSUP: the device does not support the operation (see bb_dev_query()): atomics,
- * windows, immediate data on iWARP, a READ of more than max_read_sge non-empty pieces. -ENOTCONN:
- * the state. The log has the reason, once per queue and reason.
- * @return the number of requests posted: the index of the first that was not.
+ * index can never be posted. -EINVAL: the QP's type does not support the operation or flag, or
+ * there are too many SGEs or inline bytes. -EINVAL is also the error if an SGE is invalid, or the
+ * address handle is missing or belongs to another PD. -ENOTSUP: the device does not support the
+ * operation (see bb_dev_query()), for example atomics, windows, immediate data on iWARP, or a READ
+ * of more than max_read_sge non-empty SGEs. -ENOTCONN: the state of the QP does not allow posts.
+ * The reason is logged, once per queue and reason.
+ * @return the number of requests posted, which is also the index of the first request that was not
+ * posted.
  */
 uint32_t bb_qp_post_list(struct bb_qp *qp, const struct bb_send_wr *wr, uint32_t n, int *err);
 
