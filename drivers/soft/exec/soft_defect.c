@@ -2,15 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Seeded defects: deliberate faults of the device, so that tests can show that they detect them.
- * Reached only with the option "defect". A defect of a single line is placed where it takes effect.
+ * Seeded defects: deliberate faults of the device. They prove that a test detects such a fault.
+ * Active only with the option "defect". A defect that needs a single line is implemented where it
+ * takes effect, not here.
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
 #include "soft_seeded.h"
 
-/* Returns true if the piece is inline data, that is, inside the WQE. */
+/* Returns true if the payload @p is inline data, which lies inside the WQE. */
 static bool
 soft_piece_is_inline(const struct soft_req *r, const struct soft_piece *p)
 {
@@ -55,7 +56,10 @@ soft_defect_empty_write(struct soft_engine *e, const struct soft_qp *p, const st
 	return true;
 }
 
-/* Writes byte by byte and pauses, so that other threads can see the first unit half written. */
+/*
+ * Writes the payload byte by byte, with a pause in the first 8-byte unit, so that other threads can
+ * see this unit half written.
+ */
 static void
 soft_defect_tear(uint8_t *dst, const struct soft_req *r)
 {
@@ -92,8 +96,8 @@ soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct s
 	}
 	if (soft_defect(e, SOFT_DEFECT_MISPLACE)) {
 		/*
-		 * Stays inside the region: the data is written 8 bytes later, or 8 bytes earlier if
-		 * later does not fit.
+		 * Moves the write within the region: 8 bytes up, or 8 bytes down if it would not
+		 * fit.
 		 */
 		if (soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr + 8, r->d.len,
 				  SOFT_RIGHT_REMOTE_WRITE, &why) != NULL)

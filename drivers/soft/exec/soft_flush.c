@@ -4,7 +4,7 @@
 /* Flushing of a QP in ERR: each posted WQE gets a flush CQE. */
 #include "soft_data.h"
 
-/* Flushes the send WQEs that are not yet flushed. */
+/* Completes each posted send WQE with a flush CQE, from the first WQE without a CQE on. */
 static void
 soft_flush_sq(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -21,7 +21,7 @@ soft_flush_sq(struct soft_engine *e, struct soft_qp *qp)
 		const uint8_t *wqe = qp->sq + ((size_t)(qp->sq_ci & mask) << 6);
 		uint32_t blocks = bb_wqe_blocks(wqe[7] & BB_WQE_MAX_DS);
 
-		/* A size of 0 would not advance, so it counts as one block. */
+		/* A WQE with 0 blocks would never end the loop, so it counts as one block. */
 		if (blocks == 0)
 			blocks = 1;
 		if (blocks > posted)
@@ -52,7 +52,10 @@ soft_flush_rq(struct soft_engine *e, struct soft_qp *qp)
 void
 soft_qp_flush(struct soft_engine *e, struct soft_qp *qp)
 {
-	/* The fate of a WQE at another engine is open; the WQEs after it wait for the answer. */
+	/*
+	 * Another engine may still execute the WQE at the head, so its result is not known. The
+	 * WQEs after it wait for that result.
+	 */
 	if (qp->has_sq && qp->wait != SOFT_WAIT_PEER)
 		soft_flush_sq(e, qp);
 	if (qp->has_rq)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Handling of messages in an engine's inbox other than packets. */
+/*
+ * Handles the messages in an engine's inbox, except packets: requests of other engines, their
+ * results, and datagrams.
+ */
 #include <stdlib.h>
 
 #include "soft_access.h"
@@ -62,7 +65,10 @@ soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp
 	return ans;
 }
 
-/* Serves a request from a QP of another engine for a QP of this engine. */
+/*
+ * Executes a request that a QP of another engine sent to a QP of this engine, and sends the result
+ * back.
+ */
 void
 soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 {
@@ -75,8 +81,8 @@ soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 		return;
 	}
 	/*
-	 * A QP that is found here exists until this engine releases its lock, and so does the QP's
-	 * engine.
+	 * The QP found here, and the engine of that QP, exist at least until this engine releases
+	 * its lock.
 	 */
 	qp = soft_msg_qp(m->dev, m->qpn, m->gen);
 	if (qp == NULL) {
@@ -88,7 +94,7 @@ soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 	soft_msg_push(qp->engine, m);
 }
 
-/* Handles an answer for a QP of this engine. */
+/* Handles the result of a request that a QP of this engine sent to another engine. */
 void
 soft_msg_answer(struct soft_engine *e, struct soft_msg *m)
 {

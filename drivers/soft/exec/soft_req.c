@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The requester: has decoded WQEs executed, and completes them. */
+/* The requester: passes decoded WQEs to the responder for execution, and completes them. */
 #include "bb_roce_pkt.h"
 #include "soft_fast.h"
 #include "soft_seeded.h"
 #include "soft_ud.h"
 
-/* Distance of the prefetch, in WQEs after the current one. */
+/* Number of WQEs by which the prefetch is ahead of the execution. */
 #define AHEAD 6u
 
 static void
@@ -60,7 +60,7 @@ soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done 
 static inline void
 soft_req_complete(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
-	/* This payload must be visible before the next message's payload. */
+	/* The payload of this message must become visible before that of the next message. */
 	bb_dma_wmb();
 	qp->sq_psn = (d->psn + d->packets) & SOFT_PSN_MASK;
 	qp->sq_ci = (uint16_t)(qp->sq_ci + d->blocks);
@@ -80,7 +80,10 @@ soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done 
 	soft_req_complete(e, qp, d);
 }
 
-/* Handles a missing answer. Only RC expects answers; other requests complete. */
+/*
+ * Handles a request that gets neither ACK nor NAK. An RC request waits for its ack timeout. UC and
+ * UD expect no ACK, so their requests complete.
+ */
 static void
 soft_req_silence(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
@@ -90,12 +93,18 @@ soft_req_silence(struct soft_engine *e, struct soft_qp *qp, const struct soft_do
 	}
 	qp->wait = SOFT_WAIT_ACK;
 	qp->reads_in_burst = 0;
-	/* 0 means no timer: wait without limit (IBTA vol. 1, 9.7.6.1.3). */
+	/*
+	 * An ack timeout of 0 means that the requester waits without limit (IBTA vol. 1,
+	 * 9.7.6.1.3).
+	 */
 	if (qp->ack_timeout != 0)
 		soft_qp_timer(e, qp, 4096ull << qp->ack_timeout);
 }
 
-/* Starts the ack timer of a request that goes to another engine. 0 means no limit, as above. */
+/*
+ * Starts the ack timer of a request that is sent to another engine. An ack timeout of 0 sets no
+ * limit.
+ */
 static void
 soft_peer_timer(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -123,7 +132,9 @@ soft_nak_text(uint32_t synd)
 	}
 }
 
-/* Handles the answer to the WQE at sq_ci. */
+/*
+ * Handles the result of the WQE at sq_ci: an ACK, a NAK, or a reason to try again.
+ */
 static void
 soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		struct soft_answer ans)
@@ -151,7 +162,10 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		soft_qp_timer(e, qp, bb_roce_rnr_ns(ans.code));
 		break;
 	case SOFT_NAK_SEQ:
-		/* NAKs arrive at once, so the retries are used up without delay. */
+		/*
+		 * In memory the NAK of a repeated request arrives at once. So the retries run out
+		 * without delay.
+		 */
 		SOFT_COUNT(qp, packet_seq_err);
 		if (qp->retries_left == 0) {
 			soft_req_fail(
@@ -164,7 +178,10 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		qp->retries++;
 		break;
 	case SOFT_BUSY:
-		/* Retries at once: the key is in use only for a moment. */
+		/*
+		 * Tries again in the next turn, because other threads use the key only for a
+		 * moment.
+		 */
 		break;
 	default:
 		soft_req_silence(e, qp, d);
@@ -173,7 +190,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 }
 
 /*
- * Returns the number of READs and atomics that a card would have outstanding, including this one.
+ * Returns the number of READs and atomics, including this one, that a card would have outstanding.
  */
 static inline uint32_t
 soft_req_reads(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
@@ -184,13 +201,13 @@ soft_req_reads(struct soft_engine *e, struct soft_qp *qp, const struct soft_done
 		qp->reads_in_burst = 0;
 	if (d->opcode != BB_WQE_RDMA_READ && !soft_is_atomic(d->opcode))
 		return 0;
-	/* At the limit the requester waits for the oldest one. */
+	/* At the limit a card waits for its oldest READ or atomic, so the number stays the same. */
 	if (qp->reads_in_burst < 1u << qp->log_sra_max)
 		qp->reads_in_burst++;
 	return qp->reads_in_burst;
 }
 
-/* Applies defects of the requester. Returns true if the WQE must wait. */
+/* Applies the seeded defects of the requester. Returns true if the WQE must wait. */
 static bool
 soft_req_defect(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
@@ -203,10 +220,7 @@ soft_req_defect(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 	return true;
 }
 
-/*
- * Executes a UMR, which needs no other engine. If the key is in use, the WQE waits for the next
- * turn.
- */
+/* Executes a UMR in this engine. If the key is in use, the WQE waits for the next turn. */
 static void
 soft_req_umr(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r)
 {
@@ -223,8 +237,8 @@ soft_req_umr(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r)
 }
 
 /*
- * Handles a request that was sent. If the QP sent to itself, the request may have moved the QP to
- * ERR.
+ * Completes a request that was sent, if the QP is still in RTS. A QP that sends to itself may have
+ * gone to ERR while its own request was executed.
  */
 static void
 soft_req_gone(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
@@ -300,8 +314,8 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 }
 
 /*
- * Executes plain RDMA WRITEs at the head of the queue on the fast path, at most @budget. Returns
- * their number.
+ * Executes at most @budget plain RDMA WRITEs from the head of the queue on the fast path. Returns
+ * the number of WQEs executed.
  */
 static inline uint32_t
 soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
@@ -314,8 +328,8 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		return 0;
 	do {
 		/*
-		 * Prefetches the WQE, which may be in another core's cache: this loop is too long
-		 * for the CPU to look ahead.
+		 * Prefetches a later WQE, which may be in another core's cache. One pass of this
+		 * loop is too long for the CPU to load that WQE early by itself.
 		 */
 		if (at + AHEAD < posted)
 			rte_prefetch0(qp->sq + ((size_t)((r.ci + AHEAD) & mask) << 6));
@@ -328,11 +342,11 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	return soft_fast_end(e, &r, qp);
 }
 
-/* Executes the rest of a turn of @budget WQEs, after the fast path. */
+/* Executes the WQEs of a turn that remain after the fast path, at most @budget. */
 static __rte_noinline void
 soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
 {
-	/* The copy was for an earlier WQE, so it has been executed. */
+	/* The stored BlueFlame copy belongs to a WQE that was already executed, so it is stale. */
 	if (unlikely(qp->bf_differs) && (uint16_t)(qp->sq_ci - qp->bf_idx - 1) < 0x8000)
 		qp->bf_differs = false;
 	while (qp->sq_ci != qp->sq_pi) {
@@ -343,7 +357,10 @@ soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t bu
 			soft_qp_queue(e, qp);
 			return;
 		}
-		/* Only soft_req_decode() knows which WQEs must wait for a UMR. */
+		/*
+		 * The fast path does not know which WQEs must wait for a UMR; soft_req_decode()
+		 * does.
+		 */
 		if (likely(plain && qp->umr_index == 0)) {
 			uint32_t n = soft_req_fast(e, qp, budget);
 
@@ -390,8 +407,8 @@ soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 {
 	if (unlikely(qp->state == BB_PRM_QP_ERR)) {
 		/*
-		 * The QP failed for another reason meanwhile: completes this WQE with its own
-		 * result if that is known.
+		 * The QP failed for another reason while the peer executed this WQE. If the WQE
+		 * succeeded, it completes with success.
 		 */
 		if (ans.kind == SOFT_ACK)
 			soft_req_complete(e, qp, d);
@@ -405,8 +422,8 @@ soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 }
 
 /*
- * Returns true if a request at an engine that does not run has waited as long as its QP allows.
- * Each ack timeout counts as a retry; the request stays at the other engine.
+ * Returns true if a request has waited at an engine that does not poll for as long as its QP
+ * permits. Each expired ack timeout is counted as a retry, but the request is not sent again.
  */
 static bool
 soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)
@@ -424,7 +441,7 @@ soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)
 	return false;
 }
 
-/* Checks a request at another engine when its timer expires. */
+/* Handles the expired timer of a request that another engine has not yet executed. */
 static void
 soft_peer_check(struct soft_engine *e, struct soft_qp *qp)
 {

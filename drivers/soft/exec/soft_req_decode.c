@@ -4,10 +4,11 @@
 /*
  * The requester's decoder of WQEs.
  *
- * The bytes of a WQE are untrusted. The WQE is first copied out of the ring, block by block because
- * it may wrap. So checks and use see the same bytes. An invalid WQE is rejected with LOCAL_QP_OP
- * (an inconsistent WQE, IBTA vol. 1, 10.10.2). Which rules a card checks, and in which order, is
- * [A] where a comment says so.
+ * The bytes of a WQE are untrusted. So the WQE is first copied out of the ring, and the checks see
+ * the same bytes that are used later. The copy is made block by block, because a WQE may wrap
+ * around the end of the ring. An invalid WQE is rejected with LOCAL_QP_OP (an inconsistent WQE,
+ * IBTA vol. 1, 10.10.2). Which rules a card checks, and in which order, is [A] where a comment says
+ * so.
  */
 #include "soft_access.h"
 #include "soft_ud.h"
@@ -21,7 +22,10 @@ soft_req_refuse(struct soft_req *r, uint8_t synd, const char *why)
 	return synd;
 }
 
-/* Computes the payload length and finds the pieces' segments; keys are checked later. */
+/*
+ * Computes the payload length and finds the WQE's SGEs or inline data. Does not check the keys yet.
+ * Returns 0 or a syndrome.
+ */
 static uint8_t
 soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, uint64_t *pointers)
 {
@@ -54,7 +58,9 @@ soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, u
 	return 0;
 }
 
-/* Returns true if a UMR has just changed a key of this WQE, without a fence between them. */
+/*
+ * Returns true if the WQE uses a key that a UMR has just changed, and has no fence after that UMR.
+ */
 static bool
 soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t pointers)
 {
@@ -69,7 +75,10 @@ soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t p
 	return false;
 }
 
-/* Resolves the pieces again if one has an indirect key. Those in @pointers are not yet resolved. */
+/*
+ * If an SGE has an indirect key, resolves all SGEs again. The SGEs in the bit mask @pointers are
+ * not resolved yet. Returns 0 or a syndrome.
+ */
 static uint8_t
 soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
 		  enum soft_right right, uint64_t pointers)
@@ -94,7 +103,7 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 	return 0;
 }
 
-/* Returns true if UC or UD supports the operation of RC (man ibv_post_send). */
+/* Returns true if a QP of type @st, UC or UD, supports the operation (man ibv_post_send). */
 static bool
 soft_req_type_does(uint32_t st, uint8_t opcode)
 {
@@ -114,8 +123,8 @@ soft_req_type_does(uint32_t st, uint8_t opcode)
 }
 
 /*
- * Reads the operands of an atomic; the layout of masked ones is that of UCX's rc_mlx5. Returns the
- * segment of the piece, 0 if the WQE is invalid.
+ * Reads the operands of an atomic. The layout of masked atomics is that of UCX's rc_mlx5. Returns
+ * the index of the segment that holds the SGE, or 0 if the WQE is invalid.
  */
 static uint32_t
 soft_req_atomic(struct soft_req *r, const struct soft_qp *qp, uint32_t opmod, uint32_t ds)
@@ -138,7 +147,7 @@ soft_req_atomic(struct soft_req *r, const struct soft_qp *qp, uint32_t opmod, ui
 	}
 	if (r->d.opcode == BB_WQE_ATOMIC_MASKED_CS && r->atomic_len == 8)
 		seg = 4;
-	/* Exactly one piece: that a card rejects more is [A]. */
+	/* An atomic has exactly one SGE. That a card rejects more SGEs is [A]. */
 	if (ds != seg + 1) {
 		r->why = "an atomic is ctrl, raddr, operands and one data segment";
 		return 0;
@@ -203,7 +212,10 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 		       copied ? qp->bf_copy + i * BB_WQE_BB
 			      : qp->sq + ((size_t)((idx + i) & mask) << 6),
 		       BB_WQE_BB);
-	/* Makes the compiler use the copy: software may change the ring at the same time. */
+	/*
+	 * A barrier for the compiler, which must use the copy: software may change the ring
+	 * meanwhile.
+	 */
 	bb_dma_rmb();
 
 	memcpy(&r->imm, r->wqe + 12, sizeof(r->imm));
@@ -230,7 +242,7 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	case BB_WQE_RDMA_WRITE_IMM:
 		break;
 	case BB_WQE_RDMA_READ:
-		/* The limit is known from the kernel; what a card does beyond it is [A]. */
+		/* The limit is that of the kernel. How a card handles a longer READ is [A]. */
 		if (unlikely(ds > BB_WQE_READ_MAX_DS))
 			return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
 					       "the WQE of a READ is over 512 bytes: it has 30 "

@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The requester of UD queue pairs: builds the packet from the address vector.
+ * The requester of UD queue pairs: builds the packet from the WQE's address vector.
  *
  * Layout of the address vector: rdma-core's mlx5dv.h (struct mlx5_wqe_av) and what libmlx5 writes.
- * Q_Keys: a Q_Key with the top bit set is replaced by the QP's own (IBTA vol. 1, 10.2.5). At the
- * receiver a GRH precedes the data (IBTA vol. 1, 8.3). On RoCE v2 it is the IP header; an IPv4
- * header is in the last 20 of the 40 bytes (annex A17, and Linux's rxe).
+ * If the top bit of the WQE's Q_Key is set, the packet has the Q_Key of the QP instead (IBTA vol.
+ * 1, 10.2.5). At the receiver a GRH precedes the data (IBTA vol. 1, 8.3). On RoCE v2 the IP header
+ * takes the place of the GRH; an IPv4 header is in the last 20 of the 40 bytes (annex A17, and
+ * Linux's rxe).
  */
 #include <netinet/in.h>
 
@@ -33,7 +34,7 @@ soft_ud_sgid(const struct bb_wqe_av *av)
 	return bb_be32(av->grh_gid_fl) >> 20 & 0xff;
 }
 
-/* Returns true if the packet has a GRH. On Ethernet every packet has one. */
+/* Returns true if the packet has a GRH. On Ethernet every RoCE packet has one. */
 static bool
 soft_ud_has_grh(const struct soft_qp *qp, const struct bb_wqe_av *av)
 {
@@ -41,7 +42,8 @@ soft_ud_has_grh(const struct soft_qp *qp, const struct bb_wqe_av *av)
 }
 
 /*
- * Checks the address vector. Which of these checks a card makes, and with which syndrome, is [A].
+ * Checks the address vector. Returns 0 or an error syndrome. Which of these checks a card makes,
+ * and which syndrome it reports, is [A].
  */
 uint8_t
 soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
@@ -59,7 +61,8 @@ soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 		return BB_SYN_LOCAL_QP_OP;
 	}
 	/*
-	 * On Ethernet no bit says whether there is a GRH, but rgid is zero if the GRH is missing.
+	 * On Ethernet the address vector has no flag for the GRH. But rgid is zero if software gave
+	 * no GRH.
 	 */
 	if (soft_ud_has_grh(qp, av) && soft_gid_empty(av->rgid)) {
 		r->why = "the address vector has no GID of the peer: rgid is zero, as without a "
@@ -73,7 +76,10 @@ soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 	return 0;
 }
 
-/* Returns the device with the destination address, NULL if there is none or it has another MAC. */
+/*
+ * Returns the device with the destination address of @av. Returns NULL if no device has the
+ * address, or if the device with the address has another MAC.
+ */
 static struct soft_dev *
 soft_ud_dest(const struct soft_qp *qp, const struct bb_wqe_av *av)
 {
@@ -97,7 +103,10 @@ soft_ud_target(const struct soft_qp *qp, const struct bb_wqe_av *av)
 	if (dest == NULL)
 		return NULL;
 	p = soft_qp_find(dest, bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV);
-	/* The QP keeps the device open, and the options of an open device do not change. */
+	/*
+	 * The destination's options can be read without a lock: its QP keeps the device open, and
+	 * the options of an open device do not change.
+	 */
 	if (p == NULL || p->st != BB_PRM_QP_ST_UD || p->wire != NULL ||
 	    dest->opts.link_ib != qp->dev->opts.link_ib)
 		return NULL;
@@ -117,7 +126,7 @@ put32(uint8_t *at, uint32_t v)
 	soft_put16(at + 2, v);
 }
 
-/* Writes a GRH, which has the layout of an IPv6 header. */
+/* Writes a GRH for @net. It has the layout of an IPv6 header. */
 static void
 soft_ud_grh(uint8_t *head, const struct bb_roce_net *net, uint8_t next_header, uint32_t bytes)
 {
@@ -155,7 +164,9 @@ soft_ud_net(const struct soft_qp *qp, const struct bb_wqe_av *av, struct bb_roce
 	net->tclass = av->tclass;
 	net->hop_limit = av->hop_limit;
 	net->flow_label = bb_be32(av->grh_gid_fl) & 0xfffff;
-	/* RoCE has no LID; the field has the UDP source port (libmlx5, mlx5_create_ah()). */
+	/*
+	 * RoCE has no LID. libmlx5 stores the UDP source port in the field rlid (mlx5_create_ah()).
+	 */
 	net->sport = bb_be16(av->rlid);
 }
 

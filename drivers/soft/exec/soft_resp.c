@@ -4,24 +4,28 @@
 /*
  * The responder: executes a request of the connected peer.
  *
- * Successful RDMA WRITEs, READs and atomics use nothing of the target's engine, so the requester's
- * engine executes them. The target's engine does everything that uses the target's receive queue,
- * CQ or state. Another engine gets SOFT_OWNER and sends the request there, where all checks are
- * made again.
+ * A successful RDMA WRITE, READ or atomic changes nothing in the target's engine, so the
+ * requester's engine executes it. Whatever uses the target's receive queue, CQ or state must run in
+ * the target's engine. If the requester's engine is another one, the functions here return
+ * SOFT_OWNER. The requester then sends the request to the target's engine, which makes all checks
+ * again.
  *
- * PSNs, NAKs and their effect on the two QPs: IBTA vol. 1, 9.7.4 and 9.9.3. RDMA without the QP's
- * right (rre, rwe, rae) is a request that the QP does not support. So it is answered with an
- * invalid request, as in Linux's rxe; a card's answer is [A].
+ * PSNs, NAKs and their effect on the two QPs: IBTA vol. 1, 9.7.4 and 9.9.3. If the target QP does
+ * not permit the operation (rre, rwe, rae), the NAK is "invalid request", because the QP does not
+ * support the request. Linux's rxe does the same; which NAK a card sends is [A].
  *
- * An unreliable peer (UC) gets no answer. An error drops its message, and the next message is
- * accepted whatever its PSN (IBTA vol. 1, 9.8.2.2 and 9.9.3, class D; every message begins with a
- * packet that may begin one).
+ * An unreliable peer (UC) gets neither ACKs nor NAKs. An error drops its message, and the next
+ * message is accepted with any PSN. IBTA vol. 1, 9.8.2.2 and 9.9.3, class D, permits this because
+ * every message begins with a first or only packet.
  */
 #include "soft_resp.h"
 #include "soft_access.h"
 #include "soft_seeded.h"
 
-/* Raises the event for the first message to a QP in RTR (man ibv_get_async_event). */
+/*
+ * Raises the "communication established" event for the first message to a QP in RTR (man
+ * ibv_get_async_event).
+ */
 struct soft_qp *
 soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p)
 {
@@ -36,8 +40,8 @@ void
 soft_resp_fail(struct soft_qp *p, uint16_t event)
 {
 	/*
-	 * On a port the NAK is sent to the peer first; soft_wire_failed() is called when it has
-	 * left.
+	 * On a port the NAK must be sent first. soft_wire_failed() moves the QP to ERR after the
+	 * NAK has left.
 	 */
 	if (p->wire == NULL)
 		soft_qp_fail(p, event);
@@ -68,7 +72,8 @@ soft_resp_refuse(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
 }
 
 /*
- * Rejects a request for memory of an ON_DEMAND key that is not mapped, or not for this access [A].
+ * Rejects a request for memory of an ON_DEMAND key if the memory is not mapped, or is mapped
+ * without the right for this access [A].
  */
 static struct soft_answer
 soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
@@ -102,7 +107,10 @@ soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *
 	    !soft_defect(e, SOFT_DEFECT_QP_RIGHT))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP does not allow remote writes");
-	/* The key of a message without payload is not checked (IBTA vol. 1, 9.7.4.1.4). */
+	/*
+	 * A message without payload accesses no memory, so its key is not checked (IBTA vol. 1,
+	 * 9.7.4.1.4).
+	 */
 	if (r->d.len != 0) {
 		dst = soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr, r->d.len,
 				    SOFT_RIGHT_REMOTE_WRITE, &why);
@@ -155,7 +163,10 @@ soft_resp_to_cqe(const struct soft_qp *qp, const struct soft_req *r)
 	return qp->cs_req && r->d.len <= sizeof(qp->cs_data) && (r->d.fm_ce_se & BB_WQE_CE_CQE);
 }
 
-/* Returns the data of a READ. @src has all of it; NULL if the data is in e->remote. */
+/*
+ * Writes the response of a READ to the requester's SGEs or CQE. @src has all data, or is NULL if
+ * the data is in e->remote.
+ */
 static void
 soft_resp_read_data(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r,
 		    const uint8_t *src)
@@ -227,9 +238,10 @@ soft_resp_dispatch(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 }
 
 /*
- * Handles a PSN other than the expected one. A smaller PSN is a duplicate, which is acknowledged
- * and not executed. A duplicate READ is served again, and a duplicate atomic is replayed if it is
- * among the last ones. For a larger PSN, packets seem to be lost.
+ * Handles a request whose PSN is not the expected one. A smaller PSN marks a duplicate, which is
+ * acknowledged but not executed. A duplicate READ is executed again. A duplicate atomic gets its
+ * stored response, if the responder still has it. A larger PSN means that packets before it are
+ * lost.
  */
 static struct soft_answer
 soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
@@ -242,8 +254,8 @@ soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp 
 		return (struct soft_answer){.kind = SOFT_NAK_SEQ};
 	}
 	/*
-	 * The message's first packets are duplicates and later ones are new: a middle without a
-	 * first packet.
+	 * The first packets of the message are duplicates and its last packets are new. A valid
+	 * requester never sends that: the new packets would be a middle without a first packet.
 	 */
 	if (unlikely(r->d.packets > behind))
 		return soft_resp_refuse(
@@ -267,7 +279,7 @@ soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp 
 	}
 }
 
-/* Handles a message of an unreliable connection, which is never answered. */
+/* Handles a message of an unreliable connection (UC). The peer gets neither ACK nor NAK. */
 static struct soft_answer
 soft_resp_unreliable(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 		     struct soft_req *r)
@@ -293,7 +305,7 @@ soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, 
 	if (unlikely(p->st != BB_PRM_QP_ST_RC))
 		return soft_resp_unreliable(e, p, qp, r);
 	/*
-	 * All packets of a message except the last are full, so both QPs must use the same path
+	 * Every packet of a message except the last one is full. So both QPs must use the same path
 	 * MTU.
 	 */
 	if (unlikely(p->mtu != qp->mtu && r->d.len > RTE_MIN(p->mtu, qp->mtu)))

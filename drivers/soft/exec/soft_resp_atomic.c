@@ -14,7 +14,10 @@ soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add, ui
 
 	if (unlikely(soft_defect(e, SOFT_DEFECT_ATOMIC_SPLIT))) {
 		old = __atomic_load_n(at, __ATOMIC_RELAXED);
-		/* Lets other threads access the memory meanwhile, on a machine with one CPU too. */
+		/*
+		 * Sleeps, so that other threads can access the memory between read and write, even
+		 * on a machine with one CPU.
+		 */
 		rte_delay_us_sleep(1000);
 		new = add ? old + swap_add : swap_add;
 		if (add || old == compare)
@@ -34,19 +37,20 @@ soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add, ui
 }
 
 /*
- * Adds field by field: a bit of @boundary is the highest of a field, and no carry leaves the field.
+ * Adds @a and @b field by field. Each bit of @boundary is the highest bit of a field, and no carry
+ * leaves its field.
  */
 static uint64_t
 soft_add_fields(uint64_t a, uint64_t b, uint64_t boundary)
 {
 	/*
-	 * Without their highest bits the fields cannot carry into each other; these bits are added
-	 * with XOR.
+	 * Adds the fields without their highest bits, so that no carry reaches the next field. XOR
+	 * then adds the highest bits without a carry.
 	 */
 	return ((a & ~boundary) + (b & ~boundary)) ^ ((a ^ b) & boundary);
 }
 
-/* Returns the new value that a masked atomic computes from @old. */
+/* Returns the value that a masked atomic stores if the memory holds @old. */
 static uint64_t
 soft_masked(const struct soft_req *r, uint64_t old)
 {
@@ -58,9 +62,10 @@ soft_masked(const struct soft_req *r, uint64_t old)
 }
 
 /*
- * Executes a masked atomic. A result of 4 bytes is written big endian, one of 8 bytes in host
- * order. The device's atomic_req_8B_endianness_mode covers 8 bytes only, and UCX treats all other
- * sizes as big endian [A]. Memory and operands are in host order.
+ * Executes a masked atomic. Memory and operands are in host byte order. A result of 4 bytes is
+ * returned in big endian, a result of 8 bytes in host order. The reason is that
+ * atomic_req_8B_endianness_mode of the device covers only 8 bytes, and UCX expects big endian for
+ * all other sizes [A].
  */
 static uint64_t
 soft_atomic_masked(const struct soft_req *r, uint8_t *at)
@@ -96,7 +101,7 @@ soft_resp_atomic_result(struct soft_engine *e, struct soft_qp *qp, const struct 
 	}
 }
 
-/* Checks that the QP allows the atomic. Returns NULL, or the reason if it is not allowed. */
+/* Checks that the QP permits the atomic. Returns the reason if it does not, else NULL. */
 static const char *
 soft_resp_atomic_right(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r)
 {
@@ -139,7 +144,7 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, s
 	if (unlikely(at == NULL) &&
 	    !soft_xlt_remote(e, p, r, r->atomic_len, SOFT_RIGHT_ATOMIC, &at, &why))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS, why);
-	/* An atomic needs aligned memory in one piece. */
+	/* An atomic needs aligned memory that is contiguous on the target. */
 	if (unlikely(at == NULL || ((uintptr_t)at & low) != 0))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"an atomic's memory is not aligned to its size, or not in "

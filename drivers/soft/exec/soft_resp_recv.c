@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The responder's receives: find one, fill it, complete it.
+ * The responder's receives: takes a receive, fills and completes it.
  *
- * If no receive takes the message of an unreliable peer, the message is dropped. The receive stays
- * for the next message (class D of IBTA vol. 1, 9.9.3, as in Linux's rxe). A receive of an RMP
- * stays assigned to this QP.
+ * If a message of an unreliable peer finds no receive or does not fit, the message is dropped. The
+ * receive stays for the next message (class D of IBTA vol. 1, 9.9.3, as in Linux's rxe). If the
+ * receive came from an RMP, it stays assigned to this QP.
  *
- * If the key of a SEND cannot be invalidated (class J in IBTA's and rxe's terms), its receive fails
- * with a remote invalid request, as in rxe. The sender gets a remote operation error [A]; rxe
- * acknowledges the sender before.
+ * If the key of a SEND with invalidate cannot be invalidated (class J in IBTA's and rxe's terms),
+ * the receive fails with a remote invalid request, as in rxe. The sender gets a remote operation
+ * error [A], while rxe acknowledges the SEND before it invalidates the key.
  */
 #include "soft_access.h"
 #include "soft_resp.h"
@@ -24,7 +24,7 @@ soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len, const char 
 	return (struct soft_answer){.kind = SOFT_SILENCE};
 }
 
-/* Completes the taken receive with an error CQE and moves the QP to ERR. */
+/* Completes the receive in e->recv with an error CQE and moves the QP to ERR. */
 struct soft_answer
 soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		    uint64_t len, uint8_t synd, const char *why)
@@ -57,7 +57,7 @@ soft_resp_rnr(struct soft_qp *p, const struct soft_qp *qp)
 				    .code = __atomic_load_n(&p->min_rnr_nak, __ATOMIC_RELAXED)};
 }
 
-/* Takes a receive of an RMP. It stays assigned to the QP until it has a CQE. */
+/* Takes a receive of an RMP. The receive stays assigned to the QP until its CQE is written. */
 static struct soft_answer
 soft_resp_recv_shared(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp)
 {
@@ -82,7 +82,10 @@ soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft
 		return soft_resp_recv_shared(e, p, qp);
 	if (unlikely(!p->has_rq) && p->st != BB_PRM_QP_ST_RC)
 		return soft_resp_rnr(p, qp);
-	/* The QP has no receive queue. Syndrome: "not supported by this receive queue" [A]. */
+	/*
+	 * The QP has no receive queue. The standard's reason is "not supported by this receive
+	 * queue" [A].
+	 */
 	if (unlikely(!p->has_rq))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP was created without a receive queue");
@@ -154,7 +157,7 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 		len -= off;
 		if (len > left)
 			len = left;
-		/* Only the entries that are written are checked [A]. */
+		/* Checks only the SGEs that are written; the others may be invalid [A]. */
 		if (unlikely(!soft_mem_map(e, p->dev, e->recv.pdn, p->qpn, lkey,
 					   soft_be64(s + 8) + off, len, SOFT_RIGHT_LOCAL_WRITE,
 					   &e->remote, why)))
@@ -167,7 +170,7 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 									     : 0;
 }
 
-/* Returns the CQE opcode for a SEND. */
+/* Returns the opcode of the receive's CQE for a SEND. */
 static uint8_t
 soft_resp_send_opcode(uint8_t wqe_opcode)
 {
@@ -186,7 +189,7 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	       struct soft_req *r)
 {
 	uint8_t opcode = soft_resp_send_opcode(r->d.opcode);
-	/* The immediate, or the key to invalidate. */
+	/* Immediate data, or the key to invalidate; 0 for a plain SEND. */
 	uint32_t imm = r->d.opcode == BB_WQE_SEND ? 0 : r->imm;
 	bool in_cqe = p->cs_res && r->d.len != 0 && r->d.len <= 32;
 	uint8_t data[32] = {0}, synd;
@@ -198,14 +201,20 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	ans = soft_resp_recv_ready(e, p, qp, r);
 	if (unlikely(ans.kind != SOFT_ACK))
 		return ans;
-	/* Software follows the list of such a receive; a card does not read it [A]. */
+	/*
+	 * Data in the CQE is copied to the buffers by software, so the device does not read the
+	 * scatter list. A card does not read it either [A].
+	 */
 	if (likely(!in_cqe)) {
 		synd = soft_resp_scatter(e, p, r, r->d.len, &why);
 		if (unlikely(synd != 0))
 			return soft_resp_recv_fail(e, p, qp, r->d.len, synd, why);
 	}
 	if (unlikely(opcode == BB_CQE_RESP_SEND_INV)) {
-		/* The key must be unusable before the completion is visible. */
+		/*
+		 * The key is invalidated first, because software must find it unusable when it sees
+		 * the CQE.
+		 */
 		int ret = soft_key_invalidate(e, p, bb_be32(r->imm), &why);
 
 		if (ret == -EAGAIN)

@@ -3,14 +3,14 @@
  */
 /*
  * The responder of UD queue pairs. A datagram that fits is written to the next receive, after 40
- * bytes for a GRH. Any other datagram is dropped without an answer (IBTA vol. 1, 9.8.3).
+ * bytes for a GRH. Any other datagram is dropped silently (IBTA vol. 1, 9.8.3).
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
 #include "soft_ud.h"
 
-/* Removes the first @bytes from the pieces of a receive, so that they are not written. */
+/* Removes the first @bytes of a receive's buffers from the list, so that they stay unchanged. */
 static void
 soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
 {
@@ -30,8 +30,8 @@ soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
 }
 
 /*
- * Writes a datagram to the pieces of its receive, e->remote: SOFT_GRH bytes of header, then the
- * data. A datagram without a GRH leaves the header's bytes unchanged.
+ * Writes a datagram to the buffers of its receive, e->remote: first SOFT_GRH bytes of header, then
+ * the data. Without a GRH the first SOFT_GRH bytes of the buffers stay unchanged.
  */
 static void
 soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct soft_piece *piece,
@@ -44,7 +44,7 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 		soft_mem_move(e, e->remote.p, piece, n);
 		return;
 	}
-	/* soft_mem_move() does not write to it, although the field is not const. */
+	/* The cast drops const, but soft_mem_move() only reads from this piece. */
 	all[0].p = (uint8_t *)(uintptr_t)d->head;
 	all[0].len = SOFT_GRH;
 	if (n <= SOFT_MAX_PIECES) {
@@ -52,7 +52,10 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 		soft_mem_move(e, e->remote.p, all, n + 1);
 		return;
 	}
-	/* One list has no room for all pieces, so header and data are written separately. */
+	/*
+	 * A list has no room for the header and all SGEs, so header and data are written
+	 * separately.
+	 */
 	soft_mem_move(e, e->remote.p, all, 1);
 	soft_ud_skip(&e->remote, SOFT_GRH);
 	soft_mem_move(e, e->remote.p, piece, n);
@@ -70,7 +73,7 @@ soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgr
 	memcpy(head + offsetof(struct bb_cqe, slid), &slid, sizeof(slid));
 	memcpy(head + offsetof(struct bb_cqe, flags_rqpn), &rqpn, sizeof(rqpn));
 	p->rmp_holds = false;
-	/* Without immediate data this field is the P_Key index. The only index is 0. */
+	/* Without immediate data this CQE field holds the P_Key index, which is always 0. */
 	return soft_cqe_write_data(
 		e, p, p->rcq, soft_pair(bb_be32(p->user_index), imm ? d->imm : 0),
 		soft_pair(0, bb_be32((uint32_t)d->len + SOFT_GRH)), 0, 0, e->recv.idx,

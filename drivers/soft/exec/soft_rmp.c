@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Takes receives from a shared queue (RMP), also for QPs of several engines: under the RMP's own
- * lock, which is last in the lock order.
+ * Takes receives from a receive queue that QPs share (RMP). The QPs may belong to several engines,
+ * so the RMP has its own lock, the last one in the lock order.
  *
- * The whole WQE is copied, including the index of the next one. The linked list starts at WQE 0,
- * where libmlx5 posts its first receive. An index outside the queue, or a record more WQEs ahead
- * than the queue has, moves the RMP to ERR. A card reports it as SRQ_CATAS_ERROR
- * (mlx5_ib_srq_event()); when exactly it detects it is [A].
+ * A take copies the whole WQE, including its index of the next WQE. The linked list starts at WQE
+ * 0, where libmlx5 posts its first receive. The RMP goes to ERR if such an index lies outside the
+ * queue, or if the doorbell record says that more WQEs are posted than the queue has. A card
+ * reports this error as SRQ_CATAS_ERROR (mlx5_ib_srq_event()). When exactly a card detects it is
+ * [A].
  */
 #include "soft_data.h"
 
@@ -20,14 +21,17 @@ soft_rmp_fail(struct soft_rmp *rmp, const char *why)
 	return SOFT_TAKE_FAILED;
 }
 
-/* Copies WQE @idx and sets the fields that the responder uses. */
+/* Copies WQE @idx to e->recv, and sets the other fields of e->recv that the responder uses. */
 static void
 soft_rmp_load(struct soft_engine *e, const struct soft_rmp *rmp, uint16_t idx)
 {
 	uint32_t stride = 1u << rmp->log_stride;
 
 	memcpy(e->rmp_wqe, rmp->buf + ((size_t)idx << rmp->log_stride), stride);
-	/* Makes the compiler use the copy: software may change the ring at the same time. */
+	/*
+	 * A barrier for the compiler, which must read the copy: software may change the ring
+	 * meanwhile.
+	 */
 	bb_dma_rmb();
 	e->recv.idx = idx;
 	e->recv.list = e->rmp_wqe + rmp->head_bytes;
@@ -36,7 +40,8 @@ soft_rmp_load(struct soft_engine *e, const struct soft_rmp *rmp, uint16_t idx)
 }
 
 /*
- * Takes the next receive. Call with the RMP's lock held. *event is to be raised after the unlock.
+ * Takes the next receive. Call it with the RMP's lock held. Sets *event to the event that the
+ * caller must raise after the unlock, or to 0.
  */
 static enum soft_take
 soft_rmp_next(struct soft_engine *e, struct soft_rmp *rmp, uint16_t *event)
@@ -64,7 +69,10 @@ soft_rmp_next(struct soft_engine *e, struct soft_rmp *rmp, uint16_t *event)
 	rmp->head = next;
 	rmp->taken++;
 	*event = 0;
-	/* Raised once, when fewer are left than the limit (IBTA vol. 1, 10.2.9). */
+	/*
+	 * The limit event is raised once, when fewer receives are left than the limit (IBTA vol. 1,
+	 * 10.2.9).
+	 */
 	if (rmp->lwm != 0 && posted - 1u < rmp->lwm) {
 		rmp->lwm = 0;
 		*event = BB_PRM_EVENT_SRQ_RQ_LIMIT;
