@@ -43,17 +43,18 @@ enum bb_roce_op {
 	BB_ROCE_SEND_LAST_INV = 0x16,
 	BB_ROCE_SEND_ONLY_INV = 0x17,
 };
-/* Congestion notification packet: names a queue pair, but belongs to no PSN sequence. */
+/* Congestion notification packet. It names a queue pair but has no PSN of a sequence. */
 #define BB_ROCE_CNP     0x81u
-#define BB_ROCE_CNP_PAD 16u /* zero bytes after its BTH, counted as header */
+#define BB_ROCE_CNP_PAD 16u /* zero bytes after the BTH of a CNP, counted as part of the header */
 
-/* Properties of an opcode, and the headers that follow its BTH, in this order. */
+/* Properties of an opcode, and the headers after its BTH in the order in which they appear. */
 enum {
 	BB_ROCE_F_KNOWN = 1u << 0,
-	BB_ROCE_F_REQUEST = 1u << 1, /* sent to the responder; otherwise to the requester */
-	BB_ROCE_F_FIRST = 1u << 2,   /* begins a message (ONLY, READ_REQUEST and atomics begin
-				      * and end one) */
-	BB_ROCE_F_LAST = 1u << 3,    /* ends a message */
+	BB_ROCE_F_REQUEST = 1u << 1, /* sent to the responder; without this flag the packet is sent
+					to the requester */
+	BB_ROCE_F_FIRST = 1u << 2, /* first packet of a message; ONLY, READ_REQUEST and atomics have
+				      both FIRST and LAST */
+	BB_ROCE_F_LAST = 1u << 3,  /* last packet of a message */
 	BB_ROCE_F_PAYLOAD = 1u << 4, /* may carry payload */
 	BB_ROCE_F_SEND = 1u << 5,    /* part of a SEND */
 	BB_ROCE_F_WRITE = 1u << 6,   /* part of an RDMA WRITE */
@@ -75,8 +76,8 @@ struct bb_roce_op_info {
 };
 
 /*
- * Indexed by opcode byte: RC, UC, UD and the CNP, which has only BB_ROCE_F_KNOWN. Unassigned
- * opcodes and opcodes of other transports have flags 0.
+ * Table of RC, UC, UD and CNP opcodes, indexed by the opcode byte. The CNP has only
+ * BB_ROCE_F_KNOWN. Unassigned opcodes and opcodes of other transports have flags 0.
  */
 extern const struct bb_roce_op_info bb_roce_ops[256];
 

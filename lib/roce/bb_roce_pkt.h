@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Converts the transport headers of a RoCEv2 packet between bytes and struct (IBTA vol. 1, 9.2 to
- * 9.6, annex A17), and computes the invariant CRC. Parsed packets are untrusted: lengths are
- * checked before any field is read.
+ * Converts the transport headers of a RoCEv2 packet between bytes and struct bb_roce_pkt (IBTA
+ * vol. 1, 9.2 to 9.6, annex A17), and computes the invariant CRC. Received packets are untrusted,
+ * so every length is checked before a field is read.
  */
 #ifndef BB_ROCE_PKT_H
 #define BB_ROCE_PKT_H
@@ -22,12 +22,12 @@
 #define BB_ROCE_RETH_LEN 16u
 #define BB_ROCE_AETH_LEN 4u
 #define BB_ROCE_IMM_LEN  4u
-#define BB_ROCE_MAX_HDR  40u /* longest BTH with its headers: BTH + AtomicETH */
+#define BB_ROCE_MAX_HDR  40u /* longest BTH with the headers after it: BTH + AtomicETH */
 #define BB_ROCE_ICRC_LEN 4u
 #define BB_ROCE_PSN_MASK 0xffffffu
 #define BB_ROCE_QPN_MASK 0xffffffu
 
-/* Bits of bb_roce_pkt.flags, from the BTH. */
+/* Bits of bb_roce_pkt.flags, copied from the BTH. */
 enum {
 	BB_ROCE_SE = 1u << 0,
 	BB_ROCE_MIGREQ = 1u << 1,
@@ -36,11 +36,11 @@ enum {
 	BB_ROCE_ACKREQ = 1u << 4,
 };
 
-/* The three 32-bit words of a BTH, in host order. */
-#define BB_ROCE_BTH0_OPCODE 24 /* opcode byte; the P_Key is in the lowest 16 bits */
+/* Positions of fields in the three 32-bit words of a BTH, in host order. */
+#define BB_ROCE_BTH0_OPCODE 24 /* opcode byte; the lowest 16 bits are the P_Key */
 #define BB_ROCE_BTH0_PAD    20
 #define BB_ROCE_BTH0_TVER   (15u << 16)
-#define BB_ROCE_BTH1_MARKS  (3u << 30) /* FECN and BECN; the six bits below them are reserved */
+#define BB_ROCE_BTH1_MARKS  (3u << 30) /* FECN and BECN; the six bits below are reserved */
 
 static inline void
 bb_roce_bth_load(uint32_t w[3], const uint8_t *bth)
@@ -51,7 +51,10 @@ bb_roce_bth_load(uint32_t w[3], const uint8_t *bth)
 	w[2] = bb_be32(w[2]);
 }
 
-/* Returns SE and MIGREQ of the first word, FECN and BECN of the second, ACKREQ of the third. */
+/*
+ * Returns the flags of a BTH: SE and MIGREQ from word 0, FECN and BECN from word 1, ACKREQ from
+ * word 2.
+ */
 static inline uint8_t
 bb_roce_bth_flags(const uint32_t w[3])
 {
@@ -60,7 +63,7 @@ bb_roce_bth_flags(const uint32_t w[3])
 			 (w[2] >> 27 & BB_ROCE_ACKREQ));
 }
 
-/* Returns the first word of a BTH whose payload is padded by @pad bytes. */
+/* Returns word 0 of a BTH. @pad is the number of padding bytes after the payload. */
 static inline uint32_t
 bb_roce_bth_first(uint8_t opcode, uint32_t flags, uint16_t pkey, uint32_t pad)
 {
@@ -68,7 +71,7 @@ bb_roce_bth_first(uint8_t opcode, uint32_t flags, uint16_t pkey, uint32_t pad)
 	       (flags & BB_ROCE_MIGREQ) << 21 | pad << BB_ROCE_BTH0_PAD | pkey;
 }
 
-/* Returns the third word of a BTH. */
+/* Returns word 2 of a BTH. */
 static inline uint32_t
 bb_roce_bth_last(uint32_t flags, uint32_t psn)
 {
@@ -89,7 +92,7 @@ bb_roce_bth_store(uint8_t *bth, uint8_t opcode, uint32_t flags, uint16_t pkey, u
 	memcpy(bth, w, BB_ROCE_BTH_LEN);
 }
 
-/* Writes a RETH, 16 bytes. */
+/* Writes the 16 bytes of a RETH. */
 static inline void
 bb_roce_reth_store(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
 {
@@ -100,7 +103,7 @@ bb_roce_reth_store(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
 	memcpy(reth + sizeof(va), w, sizeof(w));
 }
 
-/* Writes an AETH, 4 bytes. */
+/* Writes the 4 bytes of an AETH. */
 static inline void
 bb_roce_aeth_store(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 {
@@ -109,13 +112,16 @@ bb_roce_aeth_store(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 	memcpy(aeth, &w, sizeof(w));
 }
 
-/* AETH syndromes: kind in bits 5 and 6, value below (9.3.5.2; codes in tables 44 and 45). */
+/*
+ * AETH syndromes: the type is in bits 5 and 6, the value in the bits below (9.3.5.2; codes in
+ * tables 44 and 45).
+ */
 enum {
 	BB_ROCE_AETH_KIND = 0x60,
 	BB_ROCE_AETH_VALUE = 0x1f,
-	BB_ROCE_AETH_ACK = 0x00, /* value: credits */
-	BB_ROCE_AETH_RNR = 0x20, /* value: timer code */
-	BB_ROCE_AETH_NAK = 0x60, /* value: BB_ROCE_NAK_* */
+	BB_ROCE_AETH_ACK = 0x00, /* the value is a credit code */
+	BB_ROCE_AETH_RNR = 0x20, /* the value is an RNR timer code */
+	BB_ROCE_AETH_NAK = 0x60, /* the value is one of BB_ROCE_NAK_* */
 	BB_ROCE_CREDITS_OFF = 0x1f,
 };
 enum {
@@ -126,8 +132,8 @@ enum {
 };
 
 /*
- * A packet. Parsing sets fields of absent headers to 0; building ignores them. The payload bytes of
- * a sent packet are passed separately: see bb_roce_ops.tx.
+ * A parsed packet, or one to build. Parsing sets the fields of absent headers to 0, and building
+ * ignores these fields. The payload of a sent packet is passed separately: see bb_roce_ops.tx.
  */
 struct bb_roce_pkt {
 	uint8_t opcode; /* the whole opcode byte */
@@ -135,11 +141,11 @@ struct bb_roce_pkt {
 	uint16_t pkey;
 	uint32_t dqpn;
 	uint32_t psn;
-	/* RETH; va and rkey also of AtomicETH */
+	/* RETH; va and rkey are also used for AtomicETH */
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t dmalen;
-	/* AtomicETH; compare is 0 for FETCH_ADD */
+	/* AtomicETH; compare is 0 for a FETCH_ADD */
 	uint64_t swap_add, compare;
 	/* AETH */
 	uint8_t syndrome;
@@ -149,13 +155,12 @@ struct bb_roce_pkt {
 	/* DETH */
 	uint32_t qkey, sqpn;
 	uint32_t len;           /* payload bytes without padding */
-	const uint8_t *payload; /* payload of a received packet, inside the packet; not used to
-				 * send */
+	const uint8_t *payload; /* payload inside a received packet; not used for sent packets */
 };
 
 /*
- * Sets all fields to 0. Two calls of half the size: for the whole struct gcc emits a string
- * instruction, which is slow to start.
+ * Sets all fields to 0 with two calls, each for half of the struct. For the whole struct gcc emits
+ * a string instruction, which starts slowly.
  */
 static inline void
 bb_roce_pkt_clear(struct bb_roce_pkt *pkt)
@@ -166,31 +171,34 @@ bb_roce_pkt_clear(struct bb_roce_pkt *pkt)
 	memset((uint8_t *)pkt + half, 0, sizeof(*pkt) - half);
 }
 
-/* Returns the wait that the code of an RNR NAK requests, in ns (9.7.5.2.8 table 45). */
+/*
+ * Returns the wait time in ns that an RNR NAK requests with timer code @code (9.7.5.2.8 table 45).
+ */
 uint64_t bb_roce_rnr_ns(uint32_t code);
 
-/* Reasons of bb_roce_parse() to drop a packet. */
+/* Reasons for which bb_roce_parse() rejects a packet. */
 enum bb_roce_drop {
 	BB_ROCE_OK,
 	BB_ROCE_DROP_SHORT,   /* too short for the headers of its opcode, or not padded to 4
 			       * bytes */
 	BB_ROCE_DROP_VERSION, /* TVer is not 0 */
 	BB_ROCE_DROP_OPCODE,  /* neither an opcode of RC, UC or UD, nor a CNP */
-	BB_ROCE_DROP_PAYLOAD, /* payload or padding that its opcode may not have, or longer than
-			       * an IP packet */
+	BB_ROCE_DROP_PAYLOAD, /* payload or padding that the opcode does not allow, or more bytes
+				 than an IP packet can have */
 	BB_ROCE_DROP_ICRC,    /* set by the caller, which checks the ICRC */
 	BB_ROCE_DROPS
 };
 const char *bb_roce_drop_str(enum bb_roce_drop why);
 
 /*
- * Parses @len bytes at @p, from the end of the UDP header to the ICRC. Writes *pkt only if it
- * returns BB_ROCE_OK. An unassigned RC opcode, or one newer than this table, yields the BTH's
- * fields only: the responder refuses it as an unsupported request (9.7.4.1.3).
+ * Parses @len bytes at @p, which begin after the UDP header and end before the ICRC. Writes *pkt
+ * only if it returns BB_ROCE_OK. For an RC opcode that is unassigned, or assigned after this table
+ * was made, it parses only the fields of the BTH. The responder rejects such a packet as an
+ * unsupported request (9.7.4.1.3).
  */
 enum bb_roce_drop bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len);
 
-/* Returns the number of zero bytes that pad a payload of @len bytes to a multiple of 4. */
+/* Returns the number of zero bytes after a payload of @len bytes that pad it to a multiple of 4. */
 static inline uint32_t
 bb_roce_pad(uint32_t len)
 {
@@ -198,21 +206,22 @@ bb_roce_pad(uint32_t len)
 }
 
 /*
- * Writes the headers of *pkt to @hdr, which has room for BB_ROCE_MAX_HDR bytes. The pad count
- * follows from pkt->len. Returns the length of the headers, as in the opcode table. An unassigned
- * RC opcode gets a BTH only, as bb_roce_parse() accepts it. Returns 0 for any other unknown opcode.
+ * Writes the headers of *pkt to @hdr, which must have room for BB_ROCE_MAX_HDR bytes. Computes the
+ * pad count from pkt->len. Returns the length of the headers, which is that of the opcode table.
+ * For an unassigned RC opcode it writes a BTH only, which is what bb_roce_parse() accepts. Returns
+ * 0 for any other unknown opcode.
  */
 uint32_t bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt);
 
 /*
  * Computes the invariant CRC (annex A17.3.3 with vol. 1, 7.8.1). It covers the IP header as sent,
- * the UDP header, and the packet from the BTH to the end of the padding. Fields that routers may
- * change count as ones.
+ * the UDP header, and the packet from the BTH to the end of the padding. All bits of fields that
+ * routers may change count as ones.
  *
- * bb_roce_icrc_begin() takes the IP header (@ip_len at least 20 for version 4, 40 for version 6),
- * the 8 bytes of UDP, and @hdr_len bytes from the BTH on. bb_roce_icrc_more() takes any number of
- * pieces that follow. bb_roce_icrc_end() returns the four bytes in the memory order in which they
- * follow the padding.
+ * bb_roce_icrc_begin() takes the IP header, the 8 bytes of the UDP header, and @hdr_len bytes from
+ * the BTH on. @ip_len is at least 20 for version 4, and 40 for version 6. bb_roce_icrc_more() may
+ * then be called any number of times, with the bytes that follow. bb_roce_icrc_end() returns the
+ * ICRC, whose four bytes in memory are those that follow the padding in the packet.
  */
 uint32_t bb_roce_icrc_begin(const uint8_t *ip, size_t ip_len, const uint8_t *udp,
 			    const uint8_t *bth, size_t hdr_len);

@@ -2,24 +2,25 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The RoCEv2 engine: the protocol of one queue pair. Its inputs are packets, messages to send and
- * the time. Its outputs are packets, memory accesses and completions, through the functions of
- * struct bb_roce_ops. The engine has no clock, allocation, lock or network of its own. A unit test
- * can therefore run every fault of a packet, and years of time, with the same result each time.
+ * The RoCEv2 engine: the protocol of one queue pair. The caller passes it packets, messages to
+ * send and the time. The engine sends packets, accesses memory and completes messages through the
+ * functions of struct bb_roce_ops. It has no clock, allocation, lock or network of its own. A unit
+ * test can therefore inject any packet error and simulate years, and gets the same result each
+ * time.
  *
  * Three state machines run a queue pair (IBTA vol. 1, chapter 9):
  *
  * - The requester turns messages into packets (bb_roce_req.c).
  * - The completer processes the responses and runs the timers (bb_roce_comp.c, bb_roce_rto.c).
- * - The responder answers the peer's requests (bb_roce_resp.c; READs and atomics in
- *   bb_roce_replay.c).
+ * - The responder executes the peer's requests (bb_roce_resp.c; READs and atomics in
+ * bb_roce_replay.c).
  *
- * After a lost packet the responder stores the packets that follow (bb_roce_ahead.c). The requester
- * sends only the lost packet again if it can (bb_roce_again.c). bb_roce_ud.c handles datagrams.
- * bb_roce_qp.c has the functions that the caller uses.
+ * After a lost packet the responder stores the packets that follow (bb_roce_ahead.c), and the
+ * requester sends only the lost packet again if it can (bb_roce_again.c). bb_roce_ud.c handles
+ * datagrams. bb_roce_qp.c has the functions that the caller uses.
  *
- * The caller uses a queue pair from one thread at a time. It calls bb_roce_rx() for each packet
- * that names the queue pair, bb_roce_run() while bb_roce_busy(), and bb_roce_tick() at
+ * The caller must use a queue pair from one thread at a time. It calls bb_roce_rx() for each
+ * packet that names the queue pair, bb_roce_run() while bb_roce_busy(), and bb_roce_tick() at
  * bb_roce_deadline(). Time is in nanoseconds from any origin and never goes back.
  */
 #ifndef BB_ROCE_QP_H
@@ -29,11 +30,11 @@
 
 /* Addresses and other fields of the IP and UDP headers that the engine reads or sets. */
 struct bb_roce_net {
-	uint8_t src[16], dst[16]; /* GIDs; IPv4 as ::ffff:a.b.c.d */
+	uint8_t src[16], dst[16]; /* GIDs; an IPv4 address is ::ffff:a.b.c.d */
 	uint16_t sport;           /* UDP source port */
 	uint8_t tclass;           /* DSCP and ECN */
 	uint8_t hop_limit;
-	uint32_t flow_label; /* IPv6 only */
+	uint32_t flow_label; /* valid only for IPv6 */
 };
 
 static inline bool
@@ -61,10 +62,10 @@ enum bb_roce_kind {
 
 enum {
 	BB_ROCE_SOLICITED = 1u << 0,
-	BB_ROCE_FENCE = 1u << 1, /* waits until all earlier READs and atomics are complete */
+	BB_ROCE_FENCE = 1u << 1, /* wait until all earlier READs and atomics are complete */
 };
 
-/* One message of the requester. The caller fills in the fields up to net, the engine the rest. */
+/* One message of the requester. The caller sets the fields up to net, the engine sets the rest. */
 struct bb_roce_msg {
 	uint64_t cookie; /* owned by the caller */
 	uint8_t kind;
@@ -74,13 +75,14 @@ struct bb_roce_msg {
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;
-	/* UD only */
+	/* valid only for UD */
 	uint32_t dqpn, qkey;
-	const struct bb_roce_net *net; /* valid until the message completes */
+	const struct bb_roce_net *net; /* destination of a datagram, valid only for UD; must stay
+					  valid until the message completes */
 
 	uint32_t psn;     /* PSN of the first packet */
-	uint32_t packets; /* packets of the request, or of a READ's response */
-	uint32_t ssn;     /* SSN of the last request: a READ may have several (9.7.7.2) */
+	uint32_t packets; /* number of request packets; for a READ, of response packets */
+	uint32_t ssn;     /* SSN of the message's last request: a READ may have several (9.7.7.2) */
 };
 
 /* ---- Callbacks of the engine */
@@ -92,18 +94,20 @@ struct bb_roce_iov {
 	uint32_t len;
 };
 /*
- * Maximum number of pieces of one packet. The callback copies a more scattered payload into fewer.
+ * Maximum number of memory ranges of one packet's payload. If the payload is scattered over more
+ * ranges, the callback must copy it into at most this number.
  */
 #define BB_ROCE_MAX_IOV 16
 
 enum bb_roce_take {
 	BB_ROCE_TAKE_OK,
-	BB_ROCE_TAKE_EMPTY,  /* no receive. RC sends an RNR NAK; UC and UD drop the message */
+	BB_ROCE_TAKE_EMPTY, /* no receive is posted: RC sends an RNR NAK, UC and UD drop the message
+			     */
 	BB_ROCE_TAKE_FAILED, /* the receive queue is in error, so the queue pair fails */
-	BB_ROCE_TAKE_NEVER,  /* the QP has no receive queue: the request is invalid */
+	BB_ROCE_TAKE_NEVER,  /* the QP has no receive queue, so the request is invalid */
 };
 
-/* Result of bb_roce_ops.invalidate(); not a syndrome. */
+/* Result of bb_roce_ops.invalidate() that requests another try; not a syndrome. */
 #define BB_ROCE_AGAIN 0xffu
 
 enum bb_roce_access {
@@ -112,63 +116,69 @@ enum bb_roce_access {
 	BB_ROCE_ACCESS_ATOMIC,
 };
 
-/* A message that consumed a receive. */
+/* The completion of a receive. */
 struct bb_roce_recv {
 	uint8_t kind;   /* SEND, SEND_IMM, SEND_INV or WRITE_IMM */
 	uint8_t status; /* 0, or BB_SYN_* of lib/format */
 	bool solicited;
-	uint32_t len; /* bytes of the message, without the GRH */
+	uint32_t len; /* bytes of the message, without the 40 bytes of a GRH */
 	uint32_t imm; /* immediate in network order; the key for SEND_INV */
-	/* UD only */
+	/* valid only for UD */
 	uint32_t sqpn;
 	const struct bb_roce_net *net;
 };
 
 /*
- * The engine calls these from bb_roce_rx(), _run() and _tick(); they must not call those functions.
- * A status is 0 or a syndrome BB_SYN_*.
+ * Callbacks of the engine. bb_roce_rx(), bb_roce_run() and bb_roce_tick() call them, so a callback
+ * must not call these three functions. A status is 0 or a syndrome BB_SYN_*.
  */
 struct bb_roce_ops {
 	/*
-	 * Sends a packet: the headers in *pkt and the payload in @n pieces. The destination is the
-	 * queue pair's path (RC, UC) or @msg->net (UD). @msg is the message of the packet, NULL for
-	 * the responder's packets. The caller can delay the message's completion while the network
-	 * reads its memory. The pieces are valid until the message completes, or during the call if
-	 * @msg is NULL. Returns false if there is no room now; the engine stays busy and retries in
-	 * the next bb_roce_run().
+	 * Sends a packet: the headers in *pkt and a payload of @n memory ranges. The destination
+	 * is attr.path for RC and UC, and @msg->net for UD. @msg is the message that the packet
+	 * belongs to, or NULL for a packet of the responder. The caller may use @msg to delay its
+	 * completion while the network still reads its memory. The ranges are valid until the
+	 * message completes; if @msg is NULL, only during the call. Returns false if there is no
+	 * room now. The engine then stays busy and retries in the next bb_roce_run().
 	 */
 	bool (*tx)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 		   const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg);
 
 	/*
-	 * Requester: looks up @len bytes of the message from @off on. Returns the number of pieces,
-	 * or a negative syndrome.
+	 * Requester: looks up the local memory of @len bytes of the message from @off on. Returns
+	 * the number of memory ranges, or a negative syndrome.
 	 */
 	int (*gather)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t off,
 		      uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV]);
 	/* Writes data of a READ response to the message's local memory. */
 	uint8_t (*place)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
 			 uint32_t off, const uint8_t *data, uint32_t len);
-	/* Writes the original value that an atomic returned, in host order. */
+	/*
+	 * Writes the result of an atomic to the message's local memory: the original remote value,
+	 * in host order.
+	 */
 	uint8_t (*atomic_result)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
 				 uint64_t orig);
 	/*
-	 * Completes the message; messages complete in posting order. Its slot is free on return. If
-	 * the caller cannot report the completion it may call bb_roce_qp_err().
+	 * Completes the message; messages complete in posting order. The message's slot is free
+	 * when the callback returns. If the callback cannot report the completion it may call
+	 * bb_roce_qp_err().
 	 */
 	void (*complete)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
 			 uint8_t status);
 
 	/*
-	 * Responder: takes the next receive for the message that begins. It stays current until
-	 * recv_done(). If UC or UD drops the message, the receive serves the next one.
+	 * Responder: takes a receive for the message that begins. That receive is the current
+	 * receive until recv_done(). If UC or UD drops the message, the receive stays current and
+	 * serves the next message.
 	 */
 	enum bb_roce_take (*recv_take)(void *ctx, struct bb_roce_qp *qp);
 	/*
-	 * Writes data of a SEND at byte @off of the message. A status such as LOCAL_LENGTH or
-	 * LOCAL_PROT fails the receive. UD: called once per datagram, even with 0 bytes. @off then
-	 * starts after the 40 bytes of the GRH; the receive must have room for them, and the
-	 * callback writes them if all fits.
+	 * Writes data of a SEND to the current receive, at byte @off of the message. A status such
+	 * as LOCAL_LENGTH or LOCAL_PROT fails the receive.
+	 * UD: called exactly once per datagram, even for 0 bytes. The data goes after the 40 bytes
+	 * of the GRH. The receive must have room for both, and the callback writes the GRH if it
+	 * has.
 	 */
 	uint8_t (*recv_place)(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *data,
 			      uint32_t len);
@@ -178,45 +188,53 @@ struct bb_roce_ops {
 	 */
 	uint8_t (*recv_done)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r);
 	/*
-	 * Invalidates the key of a SEND_INV. BB_ROCE_AGAIN: not possible now; the packet counts as
-	 * lost, and the callbacks are repeated when the peer sends it again.
+	 * Invalidates the key that a SEND_INV names. Returns BB_ROCE_AGAIN if that is not possible
+	 * now. The engine then drops the packet as if it were lost, and repeats the callbacks when
+	 * the peer sends it again.
 	 */
 	uint8_t (*invalidate)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey);
 	/*
 	 * Checks that the peer may access @len bytes at @va. Called at the first packet of a
-	 * message, for the whole message, before anything is written. Returns REMOTE_INVAL_REQ if
-	 * the queue pair does not allow the access, and REMOTE_ACCESS if the key does not.
-	 * REMOTE_OP means that the memory's owner reports a problem. The key of a 0-byte access is
-	 * not checked (9.7.4.1.4).
+	 * message for the whole length of the message, before any data is written. Returns
+	 * REMOTE_INVAL_REQ if the queue pair does not allow the access, REMOTE_ACCESS if the key
+	 * does not, and REMOTE_OP if the owner of the memory reports a problem. The key of a
+	 * 0-byte access is not checked (9.7.4.1.4).
 	 */
 	uint8_t (*remote_check)(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access,
 				uint32_t rkey, uint64_t va, uint32_t len);
 	/*
-	 * Writes the data. The key may have been destroyed since remote_check(), so the callback
-	 * checks it again; so do the two callbacks below.
+	 * Writes data of an RDMA WRITE. The key may have been destroyed since remote_check(). So
+	 * this callback and the two below must check the key again.
 	 */
 	uint8_t (*remote_write)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va,
 				const uint8_t *data, uint32_t len);
-	/* Returns the number of pieces for a READ response, or a negative syndrome. */
+	/*
+	 * Looks up the memory of a READ response. Returns the number of memory ranges, or a
+	 * negative syndrome.
+	 */
 	int (*remote_read)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va,
 			   uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV]);
-	/* @kind: CMP_SWAP or FETCH_ADD; *orig in host order. */
+	/*
+	 * Executes an atomic and sets *orig to the original value, in host order. @kind: CMP_SWAP
+	 * or FETCH_ADD.
+	 */
 	uint8_t (*remote_atomic)(void *ctx, struct bb_roce_qp *qp, uint8_t kind, uint32_t rkey,
 				 uint64_t va, uint64_t swap_add, uint64_t compare, uint64_t *orig);
 
 	/*
-	 * The queue pair failed and stopped. @responder false: the message just completed with an
-	 * error caused it. @responder true: a request of the peer caused it. @synd is then the
-	 * error reported to an RC peer by a NAK that has been sent: REMOTE_INVAL_REQ, REMOTE_ACCESS
-	 * or REMOTE_OP. The current receive has already completed with an error.
+	 * Called after the queue pair failed and went to ERR. @responder false: the cause is the
+	 * message that has just completed with an error. @responder true: the cause is a request
+	 * of the peer. For RC, @synd is then the error that a NAK has reported to the peer:
+	 * REMOTE_INVAL_REQ, REMOTE_ACCESS or REMOTE_OP. The current receive, if any, has already
+	 * completed with an error.
 	 */
 	void (*failed)(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd);
-	/* The first valid packet arrived before bb_roce_qp_rts(). */
+	/* Called when the first valid packet of the peer arrives before bb_roce_qp_rts(). */
 	void (*established)(void *ctx, struct bb_roce_qp *qp);
 
 	/*
-	 * Responder: copies a packet and its payload, to be executed later. Returns NULL if there
-	 * is no room; the packet is then dropped. keep and unkeep may be NULL if bb_roce_mem.aheads
+	 * Responder: copies a packet and its payload for later execution. Returns NULL if there is
+	 * no room; the packet is then dropped. keep and unkeep may be NULL if bb_roce_mem.aheads
 	 * is 0.
 	 */
 	struct bb_roce_pkt *(*keep)(void *ctx, struct bb_roce_qp *qp,
@@ -232,63 +250,69 @@ struct bb_roce_attr {
 	uint32_t mtu; /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
 	uint16_t pkey;
 	uint32_t qpn, dqpn;
-	uint32_t qkey; /* UD: Q_Key of its receives; see bb_roce_qp_change() */
+	uint32_t qkey; /* UD: Q_Key that received datagrams must have; see bb_roce_qp_change() */
 	uint32_t rq_psn;
-	struct bb_roce_net path;     /* RC, UC: the peer's address is path.dst */
-	uint32_t max_dest_rd_atomic; /* READs and atomics that the responder accepts at a time;
-				      * at most bb_roce_mem.replays */
+	struct bb_roce_net path; /* RC, UC: network fields of sent packets; path.dst is the address
+				    of the peer */
+	uint32_t max_dest_rd_atomic; /* number of READs and atomics of the peer that may be
+					outstanding; at most bb_roce_mem.replays */
 	uint32_t min_rnr_timer;      /* RNR timer code; see bb_roce_qp_change() */
-	/* Set by bb_roce_qp_rts(): */
+	/* Attributes that bb_roce_qp_rts() reads: */
 	uint32_t sq_psn;
-	uint32_t max_rd_atomic;        /* maximum READs and atomics outstanding */
-	uint32_t ack_timeout;          /* code: 4.096 us << code, up to 4 times that; 0 means no
-					* timeout */
-	uint32_t retry_cnt, rnr_retry; /* 0 to 7; 7 RNR retries mean no limit */
+	uint32_t max_rd_atomic; /* maximum number of outstanding READs and atomics of this side */
+	uint32_t ack_timeout; /* code: the timeout is 4.096 us << code, and at most 4 times that; 0
+				 means no timeout */
+	uint32_t retry_cnt, rnr_retry; /* 0 to 7; an rnr_retry of 7 means no limit */
 	/*
-	 * RC: maximum number of outstanding PSNs, 1 to BB_ROCE_MAX_WINDOW. Counts request packets
-	 * and the response packets that READs request, and so bounds the packets in flight in both
-	 * directions.
+	 * RC: maximum number of outstanding PSNs, 1 to BB_ROCE_MAX_WINDOW. A READ counts with all
+	 * its response packets, so the window limits the packets in flight in both directions.
 	 */
 	uint32_t window;
 	/*
 	 * RC: minimum interval of adaptive retransmission in ns; 0 turns it off. After a few
 	 * measured round trips without progress the requester restarts from the oldest PSN that is
-	 * not acknowledged. This uses no retries and does not delay ack_timeout. With ack_timeout 0
-	 * it repeats without limit.
+	 * not acknowledged. Such a restart uses no retry and does not extend ack_timeout. If
+	 * ack_timeout is 0, the number of restarts is not limited.
 	 */
 	uint32_t adaptive;
 	/*
-	 * RC: selective repeat. A packet that a NAK reports as lost is sent again alone. The
-	 * packets after it are sent again only if the peer turns out to have dropped them. Off if
+	 * RC: selective repeat. If a NAK reports a packet as lost, only that packet is sent again.
+	 * The packets after it are sent again only if the peer has dropped them. No effect if
 	 * ack_timeout and adaptive are both 0.
 	 */
 	bool selective;
 };
 #define BB_ROCE_MAX_WINDOW (1u << 22)
-#define BB_ROCE_ADAPTIVE   4000u /* default if nothing better is known */
+#define BB_ROCE_ADAPTIVE   4000u /* default value of adaptive */
 
-/* A READ or atomic that the responder received and must answer, or may have to answer again. */
+/*
+ * A READ or atomic that the responder has received. The peer may repeat the request, so its entry
+ * stays after the response was sent.
+ */
 struct bb_roce_replay {
 	uint64_t seq; /* sequence number of its first packet, see struct bb_roce_resp.seq */
 	uint64_t va;
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;
-	uint32_t from; /* first packet of the peer's last request; the peer has the packets
-			* before it */
+	uint32_t from; /* first response packet that the peer's newest request for this entry asks
+			  for; the peer has received the earlier ones */
 	uint32_t rkey;
 	uint32_t len;
 	uint32_t msn;
 	uint8_t kind;
 };
 
-/* Event counters by reason. The first group has the names of QUERY_Q_COUNTER. */
+/*
+ * Event counters by reason. The counters up to rnr_retry_exceeded have the names of
+ * QUERY_Q_COUNTER.
+ */
 struct bb_roce_stats {
 	uint64_t out_of_buffer, out_of_sequence, duplicate, rnr_nak_retry, packet_seq_err;
 	uint64_t implied_nak_seq, ack_timeout, roce_adp_retrans;
 	uint64_t resp_local_length, resp_local_prot, resp_remote_invalid, resp_remote_access;
 	uint64_t retry_exceeded, rnr_retry_exceeded;
 	uint64_t rx_write, rx_read, rx_atomic;
-	/* Packets dropped without an answer. */
+	/* Packets dropped without a response to the peer, by reason. */
 	uint64_t drop_type, drop_pkey, drop_qkey, drop_source, drop_state, drop_ghost, drop_order;
 	uint64_t drop_length, drop_no_recv, drop_access, drop_replay, drop_dest;
 	/* Congestion: packets marked by a switch, CNPs received, CNPs sent. */
@@ -305,175 +329,198 @@ enum bb_roce_state {
 	BB_ROCE_ERR,
 };
 
-/* Round-trip measurement and adaptive interval: bb_roce_rto.c. */
+/* Measurement of the round trip, and the adaptive interval (bb_roce_rto.c). */
 struct bb_roce_rto {
-	uint64_t srtt, rttvar; /* ns; srtt 0: not measured yet */
+	uint64_t srtt, rttvar; /* ns; srtt is 0 until a round trip has been measured */
 	uint64_t deadline;     /* UINT64_MAX if the timer is off */
-	uint64_t timed_at;     /* when timed_psn was sent */
+	uint64_t timed_at;     /* time at which timed_psn was sent */
 	uint32_t timed_psn;
 	uint32_t asked;   /* newest PSN that requests an ACK; valid if una <= asked < nxt */
 	uint32_t shift;   /* number of times the interval was doubled */
 	uint32_t doubled; /* value of req.sent at the last doubling */
 	bool timing;
-	bool waiting; /* waiting for progress, since the time below */
+	bool waiting; /* true while the requester waits for progress; since is the time when it
+			 began to wait */
 	uint64_t since;
-	/* Longest wait for progress in the current time window and in the one before, in ns. */
+	/* Longest wait for progress, in ns, in the current time window and in the previous one. */
 	uint64_t gap[2], gap_end;
 };
 
 /*
- * Requester and completer. Messages tail to head are posted and not complete; those before
- * unassigned have PSNs. On the ring of PSNs una <= nxt <= sent.
+ * State of the requester and the completer. tail to head: messages that are posted and not
+ * complete; the messages before unassigned have PSNs. Modulo 2^24, una <= nxt <= sent.
  */
 struct bb_roce_req {
-	struct bb_roce_msg *ring;      /* owned by the caller */
-	uint32_t mask;                 /* slots - 1 */
-	uint32_t head, tail;           /* free-running indexes */
-	uint32_t next;                 /* message whose packet is sent next */
-	uint32_t next_pkt;             /* index of its next packet, or of a READ's response
-					* packet */
-	uint32_t unassigned;           /* first message that has no PSN yet */
-	uint32_t psn;                  /* PSN of the next message that gets PSNs */
-	uint32_t una;                  /* oldest PSN that is not acknowledged */
-	uint32_t nxt;                  /* PSN of the next packet to send */
-	uint32_t sent;                 /* PSN after the newest one sent or requested */
-	uint32_t redone;               /* value of sent when all packets were last sent again */
-	uint32_t chunk;                /* maximum response packets of one READ request */
-	uint32_t resumed;              /* PSN inside a chunk at which a READ was requested again */
-	uint32_t no_ack_req;           /* packets sent since the last one with AckReq */
-	uint32_t rd_atomic;            /* READs and atomics sent and not yet answered */
+	struct bb_roce_msg *ring; /* slots for messages; memory of the caller */
+	uint32_t mask;            /* slots - 1 */
+	uint32_t head, tail;      /* free-running indexes into ring */
+	uint32_t next;            /* message whose packet is sent next */
+	uint32_t next_pkt;   /* index within its message of the packet to send next; for a READ, of
+				the response packet */
+	uint32_t unassigned; /* first message that has no PSN yet */
+	uint32_t psn;        /* PSN of the next message that gets PSNs */
+	uint32_t una;        /* oldest PSN that is not acknowledged */
+	uint32_t nxt;        /* PSN of the next packet to send */
+	uint32_t sent;       /* PSN after the newest PSN that was sent or, for a READ, requested */
+	uint32_t redone;     /* value of sent at the last restart from una */
+	uint32_t chunk;      /* maximum response packets of one READ request */
+	uint32_t resumed;    /* PSN inside a chunk from which a READ was requested again */
+	uint32_t no_ack_req; /* packets sent since the last one with AckReq */
+	uint32_t rd_atomic;  /* READs and atomics sent whose response is not complete */
 	uint32_t retries, rnr_retries; /* retries left */
-	uint32_t ssn, limit;           /* SSN of the last message; last SSN with credit */
-	bool credits;                  /* the peer grants credits */
+	uint32_t ssn, limit; /* ssn: SSN of the last message; limit: last SSN for which the peer has
+				granted a credit */
+	bool credits;        /* the peer grants credits */
 	bool rnr_wait;
-	bool going_back; /* restarted because of a NAK, nothing acknowledged since */
-	/* Selective repeat: bb_roce_again.c. */
-	bool keeps;                    /* the peer has stored packets that followed a lost one */
-	bool shows;                    /* the next packet shows the peer that this requester
-					* repeats selectively */
-	uint8_t probe;                 /* enum bb_roce_probe */
-	int32_t chances;               /* attempts left; if negative, losses until the next
-					* attempt */
-	uint32_t probed;               /* value of nxt when una was last sent again */
-	uint32_t row, again_end;       /* packets in the last run that was sent again, and the
-					* PSN after it */
-	uint32_t again;                /* packets of that run still to send */
-	uint32_t again_psn, again_msg; /* the next of them, and its message */
-	uint8_t bad;                   /* syndrome of message bad_msg, which cannot be sent; 0 if
-					* none */
+	bool going_back; /* true if a NAK caused a restart and no PSN was acknowledged since */
+	/*
+	 * Selective repeat (bb_roce_again.c). A run is a sequence of packets, from una on, that
+	 * are sent again.
+	 */
+	bool keeps;    /* true if the peer has stored packets that followed a lost one */
+	bool shows;    /* true if the next packet is sent only to show the peer that this requester
+			  repeats selectively */
+	uint8_t probe; /* enum bb_roce_probe */
+	int32_t chances; /* failed attempts at selective repeat left before the requester stops
+			    trying; if negative, losses until it tries again */
+	uint32_t probed; /* value of nxt when una was last sent again */
+	uint32_t row, again_end; /* row: packets in the last run; again_end: PSN after the newest
+				    packet of that run that was sent */
+	uint32_t again;          /* packets of the run still to send */
+	uint32_t again_psn, again_msg; /* PSN and message index of the next packet of the run */
+	uint8_t bad; /* syndrome of message bad_msg if that message cannot be sent, else 0 */
 	uint32_t bad_msg;
 	uint64_t deadline; /* UINT64_MAX if the timer is off */
 	struct bb_roce_rto rto;
 };
 
-/* The responder. */
+/* State of the responder. */
 struct bb_roce_resp {
 	uint32_t epsn, msn;
-	uint64_t seq; /* packets accepted: like epsn, but starts at 0 and does not wrap */
-	/* The message in progress. */
+	uint64_t seq; /* number of accepted packets: counts like epsn, but starts at 0 and does not
+			 wrap */
+	/* The request message in progress. */
 	uint8_t kind;
-	bool in_message;  /* false: UC drops packets until a message begins */
-	bool have_recv;   /* a receive is current, for this message or the next */
-	bool established; /* the caller was informed */
+	bool in_message;  /* true if a message is in progress; UC drops packets until a message
+			     begins */
+	bool have_recv;   /* true if there is a current receive, for this message or the next */
+	bool established; /* true if established() was called */
 	uint32_t off, dmalen, rkey;
 	uint64_t va;
-	bool nak_sent; /* sent once, until the expected PSN arrives (9.7.5.1.3) */
-	/* The ACK or NAK to send after all READ responses. */
+	bool nak_sent; /* a NAK for the expected PSN was sent; none follows until that PSN arrives
+			  (9.7.5.1.3) */
+	/*
+	 * The pending ACK or NAK, which is sent after all pending READ responses. ack_due is true
+	 * if there is one.
+	 */
 	bool ack_due;
 	uint8_t ack_syndrome;
 	uint64_t ack_seq;
-	uint8_t fatal; /* QP fails once the NAK is sent: the syndrome for failed(), else 0 */
-	/* Stored packets after the expected one, by PSN. The array belongs to the caller. */
+	uint8_t fatal; /* syndrome for failed() if the QP must fail after the pending NAK is sent,
+			  else 0 */
+	/*
+	 * Stored packets whose PSN is after the expected one; the index is the PSN modulo aheads.
+	 * The array is memory of the caller.
+	 */
 	struct bb_roce_pkt **ahead;
 	uint32_t aheads, n_ahead;
 	uint32_t missing;    /* PSN of the last NAK for a lost packet */
-	uint8_t trial;       /* a stored packet is being executed: bb_roce_resp.c */
-	uint32_t newest;     /* PSN after the newest packet that followed the missing one */
-	uint64_t keep_until; /* packets are stored while seq is below it; see bb_roce_ahead.c */
+	uint8_t trial;       /* state of the trial execution of a stored packet (bb_roce_resp.c) */
+	uint32_t newest;     /* PSN after the newest packet that arrived after the missing one */
+	uint64_t keep_until; /* value of seq up to which packets may be stored; see bb_roce_ahead.c
+			      */
 	/*
-	 * The newest READs and atomics, at most replays; those from todo to head are to be
-	 * answered.
+	 * The newest READs and atomics of the peer, at most replays entries. The responses of the
+	 * entries from todo to head are still to be sent.
 	 */
-	struct bb_roce_replay *replay; /* owned by the caller */
+	struct bb_roce_replay *replay; /* memory of the caller */
 	uint32_t replays;
 	uint32_t head, todo;
 	uint32_t todo_pkt;
-	uint32_t answered; /* entries before it have been answered at least once */
-	uint32_t kept;     /* number of valid entries */
+	uint32_t answered; /* the responses of all entries before this index have been sent at least
+			      once */
+	uint32_t kept;     /* number of valid entries in replay */
 };
 
 struct bb_roce_qp {
 	const struct bb_roce_ops *ops;
-	void *ctx; /* first argument of all ops; owned by the caller */
+	void *ctx; /* first argument of all callbacks; the engine does not access it */
 	enum bb_roce_state state;
 	struct bb_roce_attr attr;
 	struct bb_roce_req req;
 	struct bb_roce_resp resp;
 	struct bb_roce_stats stats;
 	bool cnp_due;
-	uint64_t cnp_next; /* time of the earliest next CNP, ns */
+	uint64_t cnp_next; /* earliest time of the next CNP, in ns */
 };
 
-/* Memory that the caller provides. It must live as long as the queue pair. */
+/* Memory that the caller provides. It must remain valid as long as the queue pair exists. */
 struct bb_roce_mem {
 	struct bb_roce_msg *ring;
 	uint32_t slots; /* power of two */
 	struct bb_roce_replay *replay;
 	uint32_t replays;           /* power of two; 0 for UC and UD */
-	struct bb_roce_pkt **ahead; /* all entries NULL */
-	uint32_t aheads;            /* power of two; 0: packets after a lost one are dropped */
+	struct bb_roce_pkt **ahead; /* array of aheads entries, all initially NULL */
+	uint32_t aheads; /* power of two, or 0: the responder then drops packets after a lost one */
 };
 
-/* Initializes a queue pair in RESET. */
+/* Initializes a queue pair in state RESET. *mem itself is copied. */
 void bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void *ctx,
 		     const struct bb_roce_mem *mem);
 /*
- * Moves from RESET to RTR: the responder is active. Returns -EINVAL, without a change, if the state
- * is wrong or an attribute is out of range.
+ * Moves the QP from RESET to RTR, where the responder is active. Returns -EINVAL without a change
+ * if the QP is not in RESET or an attribute is out of range.
  */
 int bb_roce_qp_rtr(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
 /*
- * Moves from RTR to RTS: the requester is active. Reads the last group of *attr. Returns -EINVAL if
- * the state is wrong or an attribute is out of range.
+ * Moves the QP from RTR to RTS, where the requester is also active. Reads the last group of *attr.
+ * Returns -EINVAL if the QP is not in RTR or an attribute is out of range.
  */
 int bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
 /*
- * Changes attributes in RTR or RTS: the Q_Key of UD, from the next datagram on, and the RNR timer
- * code of RC, from the next RNR NAK on. Returns -EINVAL, without a change, in other states and for
- * an invalid code.
+ * Changes attributes in RTR or RTS. The Q_Key of a UD QP applies from the next datagram on, the
+ * RNR timer code of an RC QP from the next RNR NAK on. Returns -EINVAL without a change in other
+ * states and for an invalid code.
  */
 int bb_roce_qp_change(struct bb_roce_qp *qp, uint32_t qkey, uint32_t min_rnr_timer);
 /*
- * Releases all stored packets; the peer must send them again. May be called at any time, also from
- * bb_roce_ops.keep() of another queue pair.
+ * Drops all stored packets, so that the peer must send them again. May be called at any time, also
+ * from bb_roce_ops.keep() of another queue pair.
  */
 void bb_roce_ahead_drop(struct bb_roce_qp *qp);
 /*
- * Moves the QP to ERR without informing the peer and releases the stored packets. Call it also
- * before the QP's memory is freed.
+ * Moves the QP to ERR and drops the stored packets. The peer is not informed. Call this function
+ * also before the memory of the QP is freed.
  */
 void bb_roce_qp_err(struct bb_roce_qp *qp);
-/* Completes the remaining messages with @status, in order. Call it in ERR. */
+/* Completes the remaining messages with @status, in order. Call it only in ERR. */
 void bb_roce_qp_flush(struct bb_roce_qp *qp, uint8_t status);
 
 /*
- * Posts a message. The next bb_roce_run() in RTS sends it; in ERR it waits for bb_roce_qp_flush().
- * Returns -EINVAL in RESET or for a kind that the QP type does not support, -EMSGSIZE beyond 1 <<
- * 31 bytes (UD: beyond the MTU), -ENOBUFS if all slots are in use.
+ * Posts a message. In RTS the next bb_roce_run() sends the message. In ERR the message waits for
+ * bb_roce_qp_flush(). Returns -EINVAL in RESET, and for a kind that the QP type does not support.
+ * Returns -EMSGSIZE if the message is longer than 1 << 31 bytes (UD: than the MTU), and -ENOBUFS
+ * if all slots are in use.
  */
 int bb_roce_post(struct bb_roce_qp *qp, const struct bb_roce_msg *msg);
 
-/* Handles a packet whose destination QP is qp->attr.qpn and whose ICRC is correct. */
+/*
+ * Handles a received packet. The caller must have checked that its destination QP is qp->attr.qpn
+ * and that its ICRC is correct.
+ */
 void bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net,
 		uint64_t now);
-/* Sends up to @budget packets, answers before requests. Returns the number sent. */
+/*
+ * Sends at most @budget packets: first packets of the responder, then packets of the requester.
+ * Returns the number of packets sent.
+ */
 uint32_t bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
-/* Maximum packets in a row without AckReq. */
+/* Maximum number of consecutive packets without AckReq. */
 #define BB_ROCE_UNASKED_MAX 16u
 
 /*
  * Returns true if the next packet must request an ACK because the window is nearly full. Without
- * that ACK nothing would reopen the window.
+ * that ACK the window would stay full.
  */
 static inline bool
 bb_roce_window_asks(const struct bb_roce_qp *qp)
@@ -491,36 +538,39 @@ bb_roce_ack_psn(const struct bb_roce_resp *r)
 	return (r->epsn + (uint32_t)(r->ack_seq - r->seq)) & BB_ROCE_PSN_MASK;
 }
 
-/* Returns true if nothing is left to send and every packet in flight is covered by an AckReq. */
+/*
+ * Returns true if the requester has nothing to send and every packet in flight is followed by, or
+ * is, one with AckReq.
+ */
 static inline bool
 bb_roce_req_idle(const struct bb_roce_req *req)
 {
 	return ((req->next ^ req->head) | req->no_ack_req | req->again) == 0;
 }
 
-/* Returns true if an answer is pending. */
+/* Returns true if the responder has a response, ACK, NAK or CNP to send. */
 static inline bool
 bb_roce_answers(const struct bb_roce_qp *qp)
 {
 	return ((qp->resp.todo ^ qp->resp.head) | qp->cnp_due | qp->resp.ack_due) != 0;
 }
 
-/* Returns true if no answer and no request is pending. */
+/* Returns true if neither the responder nor the requester has a packet to send. */
 static inline bool
 bb_roce_idle(const struct bb_roce_qp *qp)
 {
 	return !bb_roce_answers(qp) && bb_roce_req_idle(&qp->req);
 }
 
-/* Part of bb_roce_busy(): returns true if something can be sent now. */
+/* Second condition of bb_roce_busy(): returns true if a pending packet may be sent now. */
 bool bb_roce_can_send(const struct bb_roce_qp *qp);
-/* Returns true if bb_roce_run() would send something. */
+/* Returns true if bb_roce_run() would send a packet. */
 static inline bool
 bb_roce_busy(const struct bb_roce_qp *qp)
 {
 	return !bb_roce_idle(qp) && bb_roce_can_send(qp);
 }
-/* Returns the time at which to call bb_roce_tick(), UINT64_MAX if no timer runs. */
+/* Returns the time at which to call bb_roce_tick(), or UINT64_MAX if no timer runs. */
 static inline uint64_t
 bb_roce_deadline(const struct bb_roce_qp *qp)
 {

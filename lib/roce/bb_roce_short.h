@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Short paths for ordinary single-packet messages and their ACKs. The caller builds and parses the
- * packets. These functions update the queue pair as bb_roce_post(), bb_roce_run() and bb_roce_rx()
- * would have done.
+ * Fast paths for single-packet messages and their ACKs. The caller builds and parses the packets.
+ * These functions update the queue pair as bb_roce_post(), bb_roce_run() and bb_roce_rx() would
+ * do.
  */
 #ifndef BB_ROCE_SHORT_H
 #define BB_ROCE_SHORT_H
@@ -12,18 +12,21 @@
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
 
-/* A packet of the short path: an RC SEND_ONLY without immediate, that is, a BTH and a payload. */
+/*
+ * A packet that the fast path can parse: an RC SEND_ONLY without immediate, which has a BTH and a
+ * payload only.
+ */
 struct bb_roce_short {
 	uint32_t dqpn, psn;
-	uint32_t len; /* payload bytes, not 0 */
+	uint32_t len; /* payload bytes, at least 1 */
 	uint16_t pkey;
-	uint8_t flags; /* SE, MIGREQ and ACKREQ of struct bb_roce_pkt */
+	uint8_t flags; /* SE, MIGREQ and ACKREQ, with the bits of bb_roce_pkt.flags */
 };
 
 /*
- * Parses a packet of @len bytes whose first BB_ROCE_BTH_LEN bytes are at @bth; @len is at least
- * that. Returns true if bb_roce_parse() accepts it, it fits the short path and has no congestion
- * mark.
+ * Parses a packet of @len bytes whose first BB_ROCE_BTH_LEN bytes are at @bth. @len must be at
+ * least BB_ROCE_BTH_LEN. Returns true if bb_roce_parse() would accept the packet, if it is one
+ * that struct bb_roce_short can describe, and if it has no congestion mark.
  */
 static inline bool
 bb_roce_short_parse(struct bb_roce_short *s, const uint8_t *bth, size_t len)
@@ -53,19 +56,19 @@ bb_roce_short_build(uint8_t *bth, const struct bb_roce_short *s)
 
 /* ---- Requester */
 
-/* Starts the timers for a packet of PSN @psn with AckReq. */
+/* Starts the timers after a packet of PSN @psn with AckReq was sent. */
 void bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
 /* Updates the timers after a packet without AckReq was sent. */
 void bb_roce_short_unasked(struct bb_roce_qp *qp, uint64_t now);
 
 /*
- * Sends up to @budget packets of a pending retransmission, which would otherwise block the short
- * path.
+ * Sends up to @budget packets that must be sent again. Until they are sent, bb_roce_short_room()
+ * returns 0.
  */
 void bb_roce_short_again(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
 
 /*
- * Returns how many single-packet messages bb_roce_short_sent() accepts now. If 0, the caller must
+ * Returns how many messages bb_roce_short_sent() accepts now. If the result is 0, the caller must
  * use bb_roce_post().
  */
 static inline uint32_t
@@ -85,8 +88,8 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 }
 
 /*
- * Returns true if the next packet must request an ACK. @more: another packet follows at once, and
- * its ACK covers this one.
+ * Returns true if the next packet must request an ACK. @more: another packet is sent right after
+ * this one, so the ACK of that packet covers this one as well.
  */
 static inline bool
 bb_roce_short_asks(const struct bb_roce_qp *qp, bool more)
@@ -95,9 +98,9 @@ bb_roce_short_asks(const struct bb_roce_qp *qp, bool more)
 }
 
 /*
- * Returns the next message to post, for the caller to fill in: a SEND or WRITE, with or without
- * immediate, of 1 to MTU bytes without a fence. Fields that its kind does not use may stay as they
- * are.
+ * Returns the next free message, for the caller to fill in: a SEND or WRITE, with or without
+ * immediate, of 1 to MTU bytes, without a fence. Fields that the message's kind does not use may
+ * keep any value.
  */
 static inline struct bb_roce_msg *
 bb_roce_short_msg(const struct bb_roce_qp *qp)
@@ -106,8 +109,8 @@ bb_roce_short_msg(const struct bb_roce_qp *qp)
 }
 
 /*
- * Posts the message and records it as sent in a packet of PSN req.nxt, which requests an ACK if
- * @ask. Before the call bb_roce_short_room() must have returned a positive number.
+ * Posts the message @m and records that it was sent in a packet of PSN req.nxt. @ask: that packet
+ * requests an ACK. bb_roce_short_room() must have returned at least 1 before the call.
  */
 static inline void
 bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint64_t now)
@@ -130,7 +133,7 @@ bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint6
 		return;
 	}
 	req->no_ack_req = 0;
-	/* With other packets in flight the timers already run. */
+	/* The timers already run if other packets are in flight. */
 	if (req->rto.timing && req->deadline != UINT64_MAX && req->rto.deadline != UINT64_MAX)
 		req->rto.asked = psn;
 	else
@@ -138,8 +141,8 @@ bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint6
 }
 
 /*
- * Posts a SEND with AckReq as bb_roce_short_sent() does, and fills in *s for its packet. @flags: 0
- * or BB_ROCE_SOLICITED.
+ * Posts a SEND as bb_roce_short_sent() does, and sets *s to the packet that the caller must send,
+ * which has AckReq. @flags: 0 or BB_ROCE_SOLICITED.
  */
 static inline void
 bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t flags,
@@ -163,7 +166,7 @@ bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t
 
 /* ---- Responder */
 
-/* Returns true if the short path may accept a single-packet request of this PSN. */
+/* Returns true if the fast path may accept a single-packet request with this PSN. */
 static inline bool
 bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
 {
@@ -173,14 +176,14 @@ bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
 	       r->fatal == 0 && !r->in_message && r->n_ahead == 0;
 }
 
-/* Returns true if the short path may accept this packet, sent from @src to @dst. */
+/* Returns true if the fast path may accept this packet, which was sent from @src to @dst. */
 static inline bool
 bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *s,
 		       const uint8_t src[16], const uint8_t dst[16], uint8_t tclass)
 {
 	/*
-	 * One of two matching P_Keys must be a full member's (10.9.3). ECN 3 means congestion (RFC
-	 * 3168).
+	 * Two P_Keys match only if at least one belongs to a full member (10.9.3). ECN 3 means
+	 * congestion (RFC 3168).
 	 */
 	return bb_roce_short_next(qp, s->psn) && qp->attr.type == BB_ROCE_RC &&
 	       !qp->resp.have_recv && s->pkey == qp->attr.pkey && (s->pkey & 0x8000) != 0 &&
@@ -188,10 +191,10 @@ bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *
 	       bb_roce_same_gid(src, qp->attr.path.dst) && bb_roce_same_gid(dst, qp->attr.path.src);
 }
 
-/* The less common cases of bb_roce_short_message(). */
+/* Handles the cases of bb_roce_short_message() that are not common. */
 void bb_roce_short_took(struct bb_roce_qp *qp, uint32_t len, uint8_t flags);
 
-/* Records that a message of one packet, @len bytes, was executed. @flags: ACKREQ, or 0. */
+/* Records that a single-packet message of @len bytes was executed. @flags: ACKREQ or 0. */
 static inline void
 bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t flags)
 {
@@ -201,7 +204,10 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 	qp->stats.rx_packets++;
 	r->nak_sent = false;
 	r->kind = kind;
-	/* READs are pending, a pending NAK is obsolete, or this is the peer's first packet. */
+	/*
+	 * Three cases are not common: READs are pending, a pending NAK is obsolete, or this is the
+	 * peer's first packet.
+	 */
 	if (qp->state != BB_ROCE_RTS || r->todo != r->head ||
 	    (r->ack_due && r->ack_syndrome != ack)) {
 		bb_roce_short_took(qp, len, flags);
@@ -218,28 +224,29 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 	r->seq++;
 }
 
-/* Records that the packet was accepted: its receive is filled and completed. */
+/* Records that the packet was accepted. The caller has filled and completed its receive. */
 static inline void
 bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
 {
 	bb_roce_short_message(qp, BB_ROCE_MSG_SEND, s->len, s->flags);
 }
 
-/* ---- Packets with the same headers as an earlier one */
+/* ---- Packets with the same headers as an earlier packet */
 
 /*
- * Returns true if later packets with the same addresses, P_Key, opcode and length can take the
- * short path. Other fields are still to be checked. Their functions are bb_roce_short_wrote(),
- * bb_roce_short_message() and bb_roce_short_acked(). The packet must be an ACK, or a non-empty RDMA
- * WRITE or SEND of one packet, with or without immediate. The result is valid until the next
- * bb_roce_qp_rtr().
+ * Returns true if later packets may take the fast path if they have the addresses, P_Key, opcode
+ * and length of this packet. The packet must be an ACK, or a non-empty RDMA WRITE or SEND of one
+ * packet, with or without immediate.
+ * The caller must still check the other fields of each later packet. It then calls
+ * bb_roce_short_wrote(), bb_roce_short_message() or bb_roce_short_acked(). The result is valid
+ * until the next bb_roce_qp_rtr().
  */
 bool bb_roce_short_repeats(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 			   const struct bb_roce_net *net);
 
 /*
- * Returns true if the short path may accept a message that consumes a receive. It may not if the
- * responder has already taken a receive.
+ * Returns true if the fast path may accept a message that consumes a receive. It must not if the
+ * responder already has a current receive.
  */
 static inline bool
 bb_roce_short_receives(const struct bb_roce_qp *qp)
@@ -248,8 +255,8 @@ bb_roce_short_receives(const struct bb_roce_qp *qp)
 }
 
 /*
- * Records that a WRITE, for which bb_roce_short_next() returned true, was executed as its RETH
- * requests. A WRITE with immediate has completed its receive.
+ * Records that a WRITE was executed as its RETH requests. bb_roce_short_next() must have returned
+ * true for it. If the WRITE has an immediate, the caller has completed its receive.
  */
 static inline void
 bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t len, uint8_t flags)
@@ -263,7 +270,10 @@ bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t 
 	bb_roce_short_message(qp, BB_ROCE_MSG_WRITE, len, flags);
 }
 
-/* Returns true if bb_roce_short_ahead() may store a packet whose PSN is after the expected one. */
+/*
+ * Returns true if bb_roce_short_ahead() may store a packet with PSN @psn, which is after the
+ * expected one.
+ */
 static inline bool
 bb_roce_short_is_ahead(const struct bb_roce_qp *qp, uint32_t psn)
 {
@@ -276,8 +286,8 @@ bb_roce_short_is_ahead(const struct bb_roce_qp *qp, uint32_t psn)
 void bb_roce_short_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
 
 /*
- * Returns true if the short path may accept this ACK: it grants no credits, and the requester
- * counts none.
+ * Returns true if the fast path may accept this ACK: it grants no credits, and the requester does
+ * not count credits.
  */
 static inline bool
 bb_roce_short_ack_next(const struct bb_roce_qp *qp, uint32_t psn, uint8_t syndrome)
@@ -289,14 +299,14 @@ bb_roce_short_ack_next(const struct bb_roce_qp *qp, uint32_t psn, uint8_t syndro
 	       ((psn - req->una) & BB_ROCE_PSN_MASK) < ((req->sent - req->una) & BB_ROCE_PSN_MASK);
 }
 
-/* Processes such an ACK. */
+/* Processes an ACK for which bb_roce_short_ack_next() returned true. */
 void bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
 
 /* ---- Sending ACKs */
 
 /*
- * Returns true if an ACK is the only pending answer: no NAK, no response. bb_roce_ack_psn() returns
- * its PSN.
+ * Returns true if the responder has an ACK to send and nothing else: no NAK and no READ or atomic
+ * response. bb_roce_ack_psn() returns the PSN of the ACK.
  */
 static inline bool
 bb_roce_short_ack_due(const struct bb_roce_qp *qp)
@@ -308,7 +318,7 @@ bb_roce_short_ack_due(const struct bb_roce_qp *qp)
 	       (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR);
 }
 
-/* Records that the ACK was sent. */
+/* Records that the pending ACK was sent. */
 static inline void
 bb_roce_short_ack_sent(struct bb_roce_qp *qp)
 {
