@@ -4,34 +4,35 @@
 /*
  * Arming of CQs: handles a store to offset 0x20 of a UAR page, and decides when an event is raised.
  *
- * Software stores 8 bytes, big endian: cmd_sn<<28 | solicited<<24 | consumer index, then the CQ's
- * number. The first word equals the CQ's arm record (libmlx5: mlx5_arm_cq(), kernel:
- * mlx5_cq_arm()). All CQs of a page share the register and their stores merge. So any store makes
- * the device scan the arm records of the page's CQs, as for send doorbells. A CQ is armed through
- * the page that its context names; a store to another page is rejected [A].
+ * Software stores 8 bytes, big endian: cmd_sn<<28 | solicited<<24 | consumer index, then the CQ
+ * number. The first 4 bytes equal the CQ's arm record (libmlx5: mlx5_arm_cq(), kernel:
+ * mlx5_cq_arm()). All CQs of a page share the register, so a later store may hide an earlier one.
+ * So any store makes the device scan the arm records of all CQs of the page, as for send doorbells.
+ * A CQ is armed through the page that its context names. A store to another page is rejected [A].
  *
- * Each arming raises one event. It is for CQEs after the consumer index of the arming; CQEs that
- * are already there raise it at once. cmd_sn distinguishes a new arming from one that was answered,
- * because software counts the events that it took. An arming with the cmd_sn of the last event is a
- * late repetition and is ignored [A].
+ * Each arming raises one event, for CQEs after the consumer index of the arming. If such CQEs are
+ * already in the ring, the event is raised at once. Software counts the events that it has read in
+ * cmd_sn. So cmd_sn distinguishes a new arming from one whose event was already raised. An arming
+ * with the cmd_sn of the last event is a late repetition, and the device ignores it [A].
  *
- * A solicited-only arming is answered by CQEs of solicited receives and of errors. With moderation
- * (cq_max_count, cq_period) the event is raised when the count of CQEs is reached. It is also
- * raised when the period after the first CQE has passed. A criterion of 0 is not checked [A].
+ * A solicited-only arming raises its event for CQEs of solicited receives and of errors. With
+ * moderation (cq_max_count, cq_period) the event is raised at the given number of CQEs, or when the
+ * period after the first CQE has passed, whichever is first. A limit of 0 is not checked [A].
  *
- * The CQE that ends the old ring of a resized CQ is no completion: it raises no event, and an armed
- * CQ stays armed. For cards this is [A]: man ibv_req_notify_cq mentions completions only.
+ * The RESIZE CQE, which ends the old ring of a resized CQ, is not a completion. So it raises no
+ * event, and an armed CQ stays armed. For cards this is [A]: man ibv_req_notify_cq mentions
+ * completions only.
  *
- * The lock of its page's engine protects the CQ's fields. If the CQ is shared, its own lock
- * protects them, too.
+ * The lock of the engine of the CQ's page protects the CQ's fields. If the CQ is shared, its own
+ * lock protects them in addition.
  */
 #include <stdlib.h>
 
 #include "soft_cqe.h"
 
 /*
- * Takes the CQ's lock if the CQ is shared, and returns true if it did. SOFT_CQ_SHARED may be set
- * before the unlock, so the caller passes the result to cq_unlock().
+ * Takes the CQ's lock if the CQ is shared. Returns true if it took the lock. The caller passes the
+ * result to cq_unlock(), because SOFT_CQ_SHARED may be set before the unlock.
  */
 static bool
 cq_lock(struct soft_cq *cq)
@@ -75,7 +76,10 @@ soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
 		cq->due = rte_rdtsc() + soft_time_cycles(cq->mod_period * 1000ull);
 }
 
-/* Puts an armed CQ with a period on the engine's list, so that the engine checks its deadline. */
+/*
+ * Puts an armed CQ with a moderation period on the engine's list, so that the engine checks when
+ * the period has passed.
+ */
 static void
 moderate(struct soft_engine *e, struct soft_cq *cq)
 {
@@ -106,7 +110,7 @@ soft_cq_moderated_run(struct soft_engine *e)
 	}
 }
 
-/* Handles a changed arm record or a store to the arm register. */
+/* Arms the CQ if its arm record has changed or software stored to the arm register. */
 static void
 arm(struct soft_engine *e, struct soft_cq *cq)
 {
@@ -114,7 +118,10 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	uint8_t sn = word >> 28 & 3;
 	bool locked;
 
-	/* The register was stored to, but this record was handled before: see soft_cq_move(). */
+	/*
+	 * Software stored to the register, but this arm record was already handled by
+	 * soft_cq_move().
+	 */
 	if (rec == cq->arm_seen &&
 	    (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
 		return;
@@ -166,13 +173,11 @@ soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 			 e->dev->name, cqn, w->uar->id, cq->uar->id);
 	} else {
 		arm(e, cq);
-		/*
-		 * The page has only this CQ, so no other CQ's store can have merged with this one.
-		 */
+		/* The page has only this CQ, so this store cannot hide the store of another CQ. */
 		if (w->n_cq == 1)
 			w->cq_left = 0;
 	}
-	/* Fails if another store arrived meanwhile; the next poll handles it. */
+	/* Fails if software has stored again meanwhile; the next poll handles that store. */
 	__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
@@ -191,7 +196,7 @@ soft_arm_scan(struct soft_engine *e, struct soft_watch *w)
 	}
 }
 
-/* ---- Called by the control path */
+/* ---- Functions of the control path */
 
 int
 soft_cq_attach(struct soft_cq *cq)
@@ -231,7 +236,10 @@ soft_cq_detach(struct soft_cq *cq)
 	soft_engine_lock(e);
 	w->cq[slot] = w->cq[--w->n_cq];
 	w->cq[slot]->scan_slot = slot;
-	/* The CQ that was moved may not have been scanned yet: restarts the scan. */
+	/*
+	 * The CQ that moved into the freed slot may not have been scanned, so the scan starts
+	 * again.
+	 */
 	w->cq_pos = 0;
 	w->cq_left = w->cq_left != 0 ? w->n_cq : 0;
 	if (cq->moderated)
@@ -266,12 +274,15 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 	int ret = 0;
 
 	soft_engine_lock(e);
-	/* An arming before the resize counts CQEs of the old ring, so it is handled first. */
+	/* An arming before the resize concerns CQEs of the old ring, so it is handled first. */
 	if (bb_dbrec_load(&cq->dbrec[1]) != cq->arm_seen)
 		arm(e, cq);
 	rte_ticketlock_lock(&cq->lock);
 	soft_zip_end(e, cq);
-	/* Reads the index again: the new ring may be smaller than the room that was free before. */
+	/*
+	 * Reads the consumer index again, because the new ring may have less room than the old one
+	 * had.
+	 */
 	cq->ci_seen = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
 	cqe = soft_cqe_slot(cq);
 	if (cq->error)

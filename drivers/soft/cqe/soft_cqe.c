@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Contents of each kind of CQE, and vendor syndromes. */
+/* Builds the CQEs of each opcode, and the vendor syndromes of error CQEs. */
 #include "soft_cqe.h"
 
-/* Applies a seeded defect to a CQE for @cq. Returns false if the CQE is not to be written. */
+/* Applies a seeded defect to a CQE for @cq. Returns false if the defect suppresses the CQE. */
 static bool
 soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe_parts *c)
 {
@@ -17,7 +17,10 @@ soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe
 	return true;
 }
 
-/* Call with the CQ's lock held, if the CQ is shared. */
+/*
+ * Writes a CQE and raises the event of an armed CQ. If the CQ is shared, call it with the CQ's lock
+ * held.
+ */
 static bool
 soft_cqe_write_locked(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq, uint32_t flags,
 		      const struct soft_cqe_parts *c, bool *died)
@@ -37,7 +40,10 @@ soft_cqe_write_locked(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq, u
 	}
 	if (!soft_cqe_put(e, qpn, cq, c, died))
 		return false;
-	/* Checks the flag again, because only the lock keeps it stable. */
+	/*
+	 * Loads the flag again: another thread may have changed it, and only the lock keeps it
+	 * stable.
+	 */
 	if ((__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
 		soft_cq_notify(e, cq);
 	return true;

@@ -2,26 +2,28 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Compressed CQEs in the basic layout (cqe_comp_layout 0). A block of n CQEs takes n slots of the
- * ring. The first slot has the title, a CQE with format 3 and n as its byte count. Slots 1, 8, 16
- * and so on of the block each have eight mini CQEs of 8 bytes. The other slots keep stale data. A
- * mini CQE has a checksum and a stride index (both 0 here) and a byte count. The WQE counter of CQE
- * i is that of the title plus i.
+ * Compressed CQEs in the basic layout (cqe_comp_layout 0).
+ *
+ * A block of n CQEs takes n slots of the ring. The first slot has the title, which is a CQE with
+ * format 3 and n as its byte count. Slots 1, 8, 16 and so on of the block have eight mini CQEs of 8
+ * bytes each. The other slots keep stale data. A mini CQE has a checksum, a stride index (both are
+ * 0 here) and a byte count. CQE i of the block has the WQE counter of the title plus i.
  *
  * Linux's mlx5e reads this layout (en_rx.c, mlx5e_decompress_cqes_start() and
- * mlx5e_decompress_cqe()). So does DPDK's mlx5 Rx unless rxq_cqe_comp_en has bit 0x80
+ * mlx5e_decompress_cqe()). DPDK's mlx5 Rx reads it, too, unless rxq_cqe_comp_en has bit 0x80
  * (drivers/net/mlx5/mlx5_rx.c, mlx5_rx_poll_len(): the count, the slots of the arrays, and for
- * shared queues the title's counter plus i). Both read Ethernet receive queues only; no open driver
- * reads compressed CQEs of an RC queue pair. With bit 0x80 DPDK requests layout 1, and UCX always
- * does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). Layout 1 is rejected here. libmlx5
+ * shared queues the counter of the title plus i). Both read Ethernet receive queues only; no open
+ * driver reads compressed CQEs of an RC queue pair. DPDK with bit 0x80 requests layout 1, and UCX
+ * always does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). This device rejects layout 1. libmlx5
  * (providers/mlx5/cq.c) reads neither layout.
  *
- * Which CQEs a card compresses, and when it ends a block, is [A]. This device compresses plain
- * SENDs into consecutive receives of one receive queue: no immediate, not solicited, no datagrams,
- * and a CQE that names the sender. A block ends with any other CQE, at SOFT_ZIP_MAX, and when the
- * engine has no more work. A block of one CQE is written as a plain CQE.
+ * Which CQEs a card compresses, and when it ends a block, is [A]. This device compresses the
+ * receive CQEs of plain SENDs, if the receives follow one another in one receive queue. A plain
+ * SEND is neither solicited nor a datagram and has no immediate data, and its CQE names the sender.
+ * A block ends before any other CQE, at SOFT_ZIP_MAX CQEs, and when the engine has no more work. A
+ * block of one CQE is written as an uncompressed CQE.
  *
- * Call with the engine's lock held, and the CQ's lock if the CQ is shared.
+ * Call the functions with the engine's lock held, and also with the CQ's lock if the CQ is shared.
  */
 #include <stdlib.h>
 
@@ -30,11 +32,11 @@
 #define MINIS 8u
 
 struct soft_zip {
-	uint32_t n; /* pending CQEs, 0 if no block is open */
+	uint32_t n; /* number of pending CQEs, 0 if no block is open */
 	uint32_t qpn;
 	struct soft_cqe_parts title;
 	uint32_t len[SOFT_ZIP_MAX]; /* byte counts of the pending CQEs, big endian */
-	bool queued;                /* on the list of an engine */
+	bool queued;                /* true if the block is on an engine's list */
 };
 
 int
@@ -93,7 +95,10 @@ soft_zip_end(struct soft_engine *e, struct soft_cq *cq)
 	if (z == NULL || z->n == 0)
 		return;
 	if (z->n == 1)
-		/* has_room() was true when the CQE was taken, so this cannot overrun. */
+		/*
+		 * The write cannot overrun, because has_room() was true when the CQE was added to
+		 * the block.
+		 */
 		(void)soft_cqe_put(e, z->qpn, cq, &z->title, &died);
 	else
 		write_block(e, cq);
@@ -102,7 +107,7 @@ soft_zip_end(struct soft_engine *e, struct soft_cq *cq)
 		soft_cq_notify(e, cq);
 }
 
-/* Returns true if the ring has room for one CQE after the pending ones. */
+/* Returns true if the ring has room for one more CQE after the pending CQEs. */
 static bool
 has_room(struct soft_cq *cq)
 {

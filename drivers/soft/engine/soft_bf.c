@@ -22,16 +22,16 @@ soft_bf_forget(struct soft_watch *w)
 	for (half = 0; half < 4; half++)
 		fill(soft_page_half(w->uar->base, half), SOFT_BF_HALF / 8, 0);
 	/*
-	 * Software may be storing a copy now, so no half is known to be clean (SOFT_BF_CLEAN).
+	 * Another thread may be storing a copy at this moment, so no half is clean (SOFT_BF_CLEAN).
 	 */
 	w->bf = 0;
 }
 
 /*
- * Stores a complete copy in the QP for soft_req_decode(), if it differs from the WQE in the ring.
- * If they are equal, the WQE is executed from the ring. @only: stores the copy only if no other WQE
- * is posted. Does nothing while another engine executes a request of the QP, because that engine
- * reads the stored copy.
+ * Stores a complete copy in the QP, if it differs from the WQE in the ring. soft_req_decode() then
+ * uses the copy; otherwise it uses the ring. With @only stores the copy only if no other WQE is
+ * posted. Does nothing while another engine executes a request of the QP, because that engine reads
+ * the copy stored before.
  */
 static void
 keep(struct soft_qp *qp, const uint64_t *copy, bool only)
@@ -130,7 +130,8 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOF
 		if (soft_fast_begin(&r, qp) &&
 		    soft_fast_one(e, &r, qp, (const uint8_t *)copy, 1) != 0) {
 			/*
-			 * The doorbell record, which may not have been read yet, covers this WQE.
+			 * Software wrote the doorbell record before this copy, so this WQE counts
+			 * as posted even if the device has not read the record yet.
 			 */
 			qp->sq_pi = r.ci;
 			soft_fast_end(e, &r, qp);
@@ -138,7 +139,10 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOF
 			qp->umr_index = 0;
 			qp->reads_in_burst = 0;
 			e->work++;
-			/* Prefetches nothing: the next WQE arrives through the register, too. */
+			/*
+			 * The next WQE also arrives through the register, so prefetching the ring
+			 * would be useless.
+			 */
 			w->hot = UINT32_MAX;
 			w->left = w->n == 1 ? 0 : w->n;
 			return true;

@@ -2,22 +2,22 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Doorbells: detects posted WQEs and starts them.
+ * Doorbells: detects posted WQEs and starts their execution.
  *
  * A store to a register of the UAR page is a hint; the send doorbell record is authoritative. The
- * register holds the first 8 bytes of a control segment, which are never 0. The device clears it
- * after reading. With inline progress and one owner of the page this is a plain store: the same
- * thread rings and polls. Otherwise it is a compare-and-exchange after the work, which fails if
- * another doorbell arrived meanwhile. The next poll handles the new doorbell. The QP that the
- * register names is run first, if it belongs to this page. A doorbell through another page is lost,
- * as on a card.
+ * register holds the first 8 bytes of a control segment, which are never 0. The device clears the
+ * register after reading it. With inline progress and one owner of the page, the thread that rings
+ * is the thread that polls, so a plain store clears it. Otherwise the device clears it after the
+ * work with a compare-and-exchange. This fails if another doorbell has arrived meanwhile, and the
+ * next poll handles the new doorbell. The QP that the register names is run first, if it belongs to
+ * this page. A doorbell through the page of another QP is lost, as on a card.
  *
- * Stores of several QPs to one register merge if they come faster than polls. So after any store
- * the records of the page's QPs are scanned, opts.scan of them per poll. The scan ends when each
- * was read once since the last store. A poll that took a store scans half as many, because it has
- * done work already. With n QPs on a page, a WQE whose store was merged starts within ceil(2n /
- * scan) + 1 polls. If a scan finds a changed record before the register is stored to, its WQEs run
- * at once: they are complete.
+ * If several QPs ring one register between two polls, only the last store is visible. So after any
+ * store the device scans the doorbell records of the page's QPs, opts.scan records per poll. The
+ * scan ends when each record was read once after the last store. A poll that found a store scans
+ * half as many records, because it has already done other work. With n QPs on a page, a WQE whose
+ * store was hidden starts within ceil(2n / scan) + 1 polls. A scan may find a changed record before
+ * the register is stored to. The WQEs then run at once, because a record covers only complete WQEs.
  *
  * A doorbell for a QP that is neither in RTS nor in ERR is lost [A].
  */
@@ -38,7 +38,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 			soft_qp_flush(e, qp);
 		return;
 	}
-	/* Record and WQE come from another core if the device has its own. */
+	/* If the device polls on its own core, another core has the WQE in its cache. */
 	rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
 	rec = bb_dbrec_load(&qp->dbrec[1]);
 	qp->uar->watch->last[qp->scan_slot] = rec;
@@ -55,7 +55,10 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	}
 	qp->sq_pi = pi;
 	if (qp->queued == SOFT_Q_NONE) {
-		/* On a port: the QP has received nothing and has no request outstanding. */
+		/*
+		 * On a port a QP is on no list only while it has received nothing and has no
+		 * request outstanding.
+		 */
 		if (qp->wire != NULL && qp->wire->shm_tx != NULL) {
 			uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
 
@@ -67,7 +70,10 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	} else if (qp->wire == NULL) {
 		return;
 	}
-	/* On a port, a timer runs while answers are outstanding. New WQEs do not wait for it. */
+	/*
+	 * On a port a timer runs while requests wait for an ACK or response. This timer does not
+	 * delay new WQEs.
+	 */
 	if (qp->wire == NULL || e->page == NULL)
 		soft_now(e);
 	if (qp->wire != NULL)
@@ -76,7 +82,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 		soft_req_run(e, qp);
 }
 
-/* Handles a doorbell through the page; @head is its first word. */
+/* Handles a doorbell through the page; @head is the first 8 bytes of the register. */
 static void
 soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 {
@@ -102,13 +108,18 @@ soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 		return;
 	}
 	w->hot = qp->scan_slot;
-	/* With one QP on the page, no merged store can be lost. */
+	/*
+	 * With one QP on the page, a doorbell cannot hide one of another QP, so no scan is needed.
+	 */
 	if (w->n == 1)
 		w->left = 0;
 	soft_qp_look(e, qp);
 }
 
-/* Returns true if words after the head of a half are not 0: the store was a copy of a WQE. */
+/*
+ * Returns true if a word after the head of a half is not 0, which means that software stored a copy
+ * of a WQE.
+ */
 static inline bool
 soft_reg_copied(const uint64_t *reg)
 {
@@ -120,14 +131,14 @@ soft_reg_copied(const uint64_t *reg)
 	return any != 0;
 }
 
-/* Handles a store to a register that no thread can store to meanwhile. */
+/* Handles a store to a register, if no other thread can store to the register meanwhile. */
 static void
 soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 {
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
-	/* The page had another owner before. */
+	/* The page had several owners before, so its halves may hold stale copies. */
 	if (unlikely(w->bf != 0))
 		soft_bf_forget(w);
 	if (w->n == 1 && w->uar->bf && unlikely(soft_reg_copied(reg)))
@@ -135,7 +146,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	soft_doorbell(e, w, head);
 }
 
-/* Handles a store to a register that software may be storing to. */
+/* Handles a store to a register to which software may store again meanwhile. */
 static void
 soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t *reg)
 {
@@ -156,8 +167,8 @@ soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t half)
 	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
 		return;
 	/*
-	 * The page's second register may belong to another thread, which took it before its first
-	 * doorbell.
+	 * The second register of the page may belong to another thread, which becomes an owner
+	 * before its first doorbell. So the number of owners is checked again.
 	 */
 	if (soft_engine_alone(e))
 		soft_reg_take(e, w, reg);
@@ -165,7 +176,7 @@ soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t half)
 		soft_reg_take_shared(e, w, half, reg);
 }
 
-/* Reads the next records of the scan. */
+/* Reads the next doorbell records of the scan and runs the QPs whose record has changed. */
 static void
 soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 {
@@ -181,7 +192,8 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 	}
 	w->pos = pos;
 	/*
-	 * Prefetches the records of the next poll: with thousands of QPs they are not in the cache.
+	 * Prefetches the records that the next poll reads, because with thousands of QPs they are
+	 * not in the cache.
 	 */
 	for (i = 0, n = RTE_MIN(w->left, e->scan); i < n; i++, pos++)
 		rte_prefetch0(w->rec[pos < w->n ? pos : pos - w->n]);
@@ -189,8 +201,9 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 
 /*
  * Prefetches the WQE of the next doorbell, on a device that runs on another core than its software.
- * Software writes the record before the register, so the WQE can be fetched early. This is only a
- * hint: nothing runs before the register, or a scan that it started, is read.
+ * Software writes the doorbell record before the register, so the record announces the WQE early.
+ * This is only a hint: the WQE does not run before the register, or a scan that the register
+ * started, is read.
  */
 static inline void
 soft_watch_warm(const struct soft_watch *w)
@@ -213,7 +226,7 @@ soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 		soft_arm_take(e, w, arm);
 	if (unlikely(w->cq_left != 0))
 		soft_arm_scan(e, w);
-	/* Two registers of two halves each. */
+	/* The page has two registers with two halves each. */
 	soft_reg_poll(e, w, 0);
 	soft_reg_poll(e, w, 1);
 	soft_reg_poll(e, w, 2);

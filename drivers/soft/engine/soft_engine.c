@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Engines: run the QPs of one UAR page (inline progress) or of a whole device.
+ * Engines. An engine runs the QPs of one UAR page (inline progress) or of a whole device.
  *
  * soft_engine_progress() is one poll. A turn of the engine handles, in this order: messages of
- * other engines, expired timers, QPs with work left, registers and records, QPs in ERR. On a port
- * it handles registers and records first. With nothing to do and inline progress, a poll reads five
- * registers and three words and takes no lock. A poll that finds the engine locked returns. In one
- * turn a QP executes at most SOFT_RUN_WQES WQEs per look.
+ * other engines, expired timers, QPs with remaining work, registers and doorbell records, QPs in
+ * ERR. On a port it handles registers and records first. With inline progress a poll without work
+ * loads five registers and three words of the engine, and takes no lock. If another thread holds
+ * the engine's lock, the poll returns at once. A QP executes at most SOFT_RUN_WQES WQEs before the
+ * next QP has its turn.
  */
 #include <rte_tailq.h>
 
@@ -16,7 +17,7 @@
 
 /* ---- Timers */
 
-/* Queues the QPs whose timers have expired among those with work. */
+/* Moves the QPs whose timers have expired to the list of QPs with work. */
 static void
 soft_timers_run(struct soft_engine *e)
 {
@@ -39,7 +40,7 @@ soft_timers_run(struct soft_engine *e)
 
 /* ---- Lists */
 
-/* Runs one turn of every QP that is on the list now. */
+/* Runs one turn of every QP that is on the list when the function is called. */
 static void
 soft_run_list(struct soft_engine *e)
 {
@@ -60,7 +61,7 @@ soft_run_list(struct soft_engine *e)
 	}
 }
 
-/* Looks for new receives of QPs in ERR, a few per poll, because receives have no doorbell. */
+/* Checks a few QPs in ERR per poll for new receives to flush, because receives have no doorbell. */
 static void
 soft_err_list(struct soft_engine *e)
 {
@@ -81,7 +82,7 @@ soft_err_list(struct soft_engine *e)
 
 /* ---- Progress */
 
-/* Does the rare work of a poll. Returns true if the next poll has more of it. */
+/* Does the rare work of a poll. Returns a value other than 0 if the next poll must continue it. */
 static __rte_noinline uint32_t
 soft_engine_chores(struct soft_engine *e)
 {
@@ -101,8 +102,8 @@ soft_engine_chores(struct soft_engine *e)
 }
 
 /*
- * Updates shared counters, only after some polls without other work, because an atomic per poll is
- * expensive. Returns 1 while the update is still due.
+ * Adds the engine's counts to shared counters. An atomic add per poll is expensive, so this happens
+ * only after some polls without other work. Returns 1 while the addition is still due, else 0.
  */
 static inline uint32_t
 soft_engine_counts(struct soft_engine *e)
@@ -119,7 +120,7 @@ soft_engine_counts(struct soft_engine *e)
 	return 0;
 }
 
-/* Returns true if software has stored to a register of the page or to its arm register. */
+/* Returns true if software has stored to a doorbell register or to the arm register of the page. */
 static inline bool
 soft_page_rung(const uint8_t *page)
 {
@@ -133,7 +134,10 @@ soft_page_rung(const uint8_t *page)
 				__ATOMIC_RELAXED)) != 0;
 }
 
-/* Polls the registers and records of all pages. Returns true if the next poll has more to scan. */
+/*
+ * Checks the registers and doorbell records of all pages. Returns a value other than 0 if the next
+ * poll must continue the scan.
+ */
 static inline uint32_t
 soft_engine_watch(struct soft_engine *e)
 {
@@ -142,7 +146,7 @@ soft_engine_watch(struct soft_engine *e)
 	for (i = 0; i < e->n_watch; i++) {
 		struct soft_watch *w = e->watch[i];
 
-		/* An engine with one page finds it unchanged in most polls. */
+		/* Fast path: in most polls the page of an engine with one page has not changed. */
 		if (e->page != NULL && (w->left | w->cq_left | e->always) == 0 &&
 		    !soft_page_rung(e->page))
 			continue;
@@ -152,7 +156,7 @@ soft_engine_watch(struct soft_engine *e)
 	return left;
 }
 
-/* Returns true if there is rare work; one test for all kinds. */
+/* Returns true if there is rare work of any sort. All sorts are combined in one test. */
 static inline bool
 soft_engine_has_chores(const struct soft_engine *e)
 {
@@ -172,10 +176,10 @@ soft_engine_lists(struct soft_engine *e)
 }
 
 /*
- * Reads the time at the start of a turn that will need it: on a port in each turn, otherwise only
- * if this thread has rung a doorbell. Reading the counter here is nearly free, because it does not
- * wait for the post's stores. The lock waits for them; after the lock, reading costs a sixth of a
- * WRITE.
+ * Reads the clock at the start of a turn that will need the time. On a port every turn needs it;
+ * otherwise only a turn after a doorbell of this thread. The TSC is read before the lock is taken,
+ * because reading it here is nearly free. The lock waits until the stores of the post are visible.
+ * A read after the lock would wait for them, too, and cost a sixth of a WRITE.
  */
 static inline void
 soft_engine_stamp(struct soft_engine *e, const struct soft_link_ops *link)
@@ -227,8 +231,8 @@ soft_engine_run(struct soft_engine *e)
 }
 
 /*
- * Returns true if an idle engine has work again, so that the lock must be taken. May miss work that
- * arrives now; the next poll sees it.
+ * Returns true if an idle engine has work again, so that the caller must take the lock. Work that
+ * arrives during the call may be missed; the next poll finds it.
  */
 static inline bool
 soft_engine_awake(struct soft_engine *e)
@@ -253,11 +257,11 @@ soft_engine_progress(void *engine)
 	    __atomic_load_n(&e->page, __ATOMIC_RELAXED) != NULL && !soft_engine_awake(e))
 		return;
 	/*
-	 * Does not wait for the lock. Its holder is polling this engine, or is a control command
-	 * that soon releases it, and may not be running. Work that the holder has already passed
-	 * stays in its register, list or inbox. The next poll of any thread handles it. A thread
-	 * that waits for a completion polls again. Polls cannot starve a control command: its
-	 * ticket makes the trylock fail until the command had its turn.
+	 * Does not wait for the lock. Its holder polls this engine, or is a control command that
+	 * soon releases the lock; the holder's thread may be preempted. Work that the holder has
+	 * already passed stays in its register, list or inbox, and the next poll of any thread
+	 * handles it. A thread that waits for a completion polls again anyway. Polls cannot starve
+	 * a control command: its ticket makes the trylock fail until the command has had the lock.
 	 */
 	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
 		return;

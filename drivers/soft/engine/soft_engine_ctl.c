@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Control path of engines: creation, pages, QPs, state changes, threads. */
+/* Control path of engines: creation, UAR pages, QPs, state changes, threads. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -27,7 +27,10 @@ static soft_msg_taker *const soft_takers[SOFT_MSG_STATES] = {
 	[SOFT_MSG_PACKET] = soft_packet_take,
 };
 
-/* Implements soft_reader.pass. */
+/*
+ * Takes and releases the engine's lock, so that a poll that has begun before is over. Also adds the
+ * counts of the engine to the shared counters. Implements soft_reader.pass.
+ */
 static void
 soft_engine_pass(struct soft_reader *r)
 {
@@ -82,7 +85,10 @@ soft_engine_create(struct soft_dev *dev)
 void
 soft_engine_destroy(struct soft_engine *e)
 {
-	/* Answers requests for destroyed QPs, and frees answers to them. */
+	/*
+	 * Rejects the remaining requests to destroyed QPs, and frees the results of their own
+	 * requests.
+	 */
 	rte_ticketlock_lock(&e->lock);
 	soft_inbox_drain(e);
 	soft_net_fault_drop_all(e);
@@ -138,7 +144,10 @@ soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	for (i = 0; e->watch[i] != w; i++)
 		;
 	e->watch[i] = e->watch[--e->n_watch];
-	/* Read without the lock by a thread that may be polling other pages. */
+	/*
+	 * A thread that polls other pages may read this field without the lock, so the store is
+	 * atomic.
+	 */
 	__atomic_store_n(&e->page, NULL, __ATOMIC_RELAXED);
 	uar->watch = NULL;
 	rte_ticketlock_unlock(&e->lock);
@@ -183,8 +192,8 @@ soft_watch_grow(struct soft_watch *w)
 }
 
 /*
- * Returns true if the CQ becomes shared: an engine other than that of its UAR page begins to use
- * it.
+ * Registers @e as a user of the CQ. Returns true if the CQ becomes shared with this call: @e is the
+ * first engine other than the one of the CQ's UAR page.
  */
 static bool
 soft_cq_join(struct soft_cq *cq, struct soft_engine *e)
@@ -231,13 +240,16 @@ soft_qp_attach(struct soft_qp *qp)
 			 __ATOMIC_RELEASE);
 out:
 	rte_ticketlock_unlock(&e->lock);
-	/* The first user stops writing the CQ without its lock before the second user starts. */
+	/*
+	 * Waits until the first engine no longer writes the CQ without its lock, before the second
+	 * engine starts to write.
+	 */
 	if (shared)
 		soft_quiesce();
 	return ret;
 }
 
-/* Drops all outstanding work of the QP. */
+/* Drops all outstanding work of a QP without completions. */
 static void
 soft_qp_forget(struct soft_engine *e, struct soft_qp *qp)
 {
@@ -280,14 +292,17 @@ soft_qp_detach(struct soft_qp *qp)
 		w->qp[slot]->scan_slot = slot;
 		if (w->n == 1)
 			soft_bf_forget(w);
-		/* The QP that was moved may not have been scanned yet: restarts the scan. */
+		/*
+		 * The QP that moved into the freed slot may not have been scanned, so the scan
+		 * starts again.
+		 */
 		w->pos = 0;
 		w->left = w->left != 0 ? w->n : 0;
 		__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 	}
 	/*
-	 * Answers the requests of other engines for this QP now, because its owner may not poll
-	 * again.
+	 * Executes or rejects the requests of other engines for this QP now, because no thread may
+	 * poll its engine again.
 	 */
 	soft_inbox_drain(e);
 	soft_failures_run(e);
@@ -295,7 +310,7 @@ soft_qp_detach(struct soft_qp *qp)
 	rte_ticketlock_unlock(&e->lock);
 }
 
-/* Does the work that a new state requires. */
+/* Performs the actions of the QP's new state, such as a flush in ERR. */
 static void
 soft_qp_enter_state(struct soft_qp *qp)
 {
@@ -322,15 +337,19 @@ soft_qp_enter_state(struct soft_qp *qp)
 		break;
 	case BB_PRM_QP_ERR:
 		/*
-		 * Cancels a request that its target has not yet read, so that the flush needs no
-		 * other engine. A request that the target is working on stays outstanding.
+		 * Withdraws a request that the target's engine has not yet read, so that the flush
+		 * does not depend on that engine. A request that the target executes at this moment
+		 * stays outstanding.
 		 */
 		if (qp->wait != SOFT_WAIT_PEER || soft_msg_cancel(qp)) {
 			soft_qp_unqueue(e, qp);
 			qp->wait = SOFT_WAIT_NONE;
 		}
 		soft_qp_flush(e, qp);
-		/* Of an RMP's receives only the one that this QP has taken is flushed. */
+		/*
+		 * The receives of an RMP stay for its other QPs. Only the receive that this QP has
+		 * taken is flushed.
+		 */
 		if (qp->rmp_holds) {
 			SOFT_COUNT(qp, resp_flush);
 			soft_cqe_error(e, qp, true, qp->rmp_idx, 0, BB_SYN_WR_FLUSH);
@@ -356,8 +375,8 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 		return;
 	soft_qp_enter_state(qp);
 	/*
-	 * Ends the requests of other engines for this QP now, without an answer of the peer: its
-	 * owner may not poll again.
+	 * Rejects the requests of other engines for this QP now, because no thread may poll its
+	 * engine again. The peers then see a QP that does not respond.
 	 */
 	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
 		soft_inbox_drain(qp->engine);
@@ -374,8 +393,8 @@ soft_cq_dead(const struct soft_cq *cq)
 }
 
 /*
- * Moves the QPs of this engine to ERR whose CQ has failed. QPs of other engines detect it at their
- * next CQE.
+ * Moves the QPs of this engine whose CQ has failed to ERR. QPs of other engines detect the failure
+ * when they write their next CQE.
  */
 static void
 soft_cq_sweep(struct soft_engine *e)
@@ -395,7 +414,10 @@ soft_failures_run(struct soft_engine *e)
 	struct soft_qp *qp;
 	uint8_t failures;
 
-	/* A flush may make another CQ fail. The loop ends: each CQ and each QP fails once. */
+	/*
+	 * A flush may make another CQ fail. The loop ends, because each CQ and each QP fails only
+	 * once.
+	 */
 	while ((failures = e->failures) != 0) {
 		e->failures = 0;
 		if ((failures & SOFT_CQ_FAILED) != 0)
@@ -403,7 +425,7 @@ soft_failures_run(struct soft_engine *e)
 		while ((qp = TAILQ_FIRST(&e->failed)) != NULL) {
 			TAILQ_REMOVE(&e->failed, qp, err);
 			qp->has_failed = false;
-			/* The control path may have changed the state meanwhile. */
+			/* The control path may have changed the QP's state after the failure. */
 			if (qp->state == BB_PRM_QP_ERR)
 				soft_qp_enter_state(qp);
 		}
@@ -413,8 +435,8 @@ soft_failures_run(struct soft_engine *e)
 /* ---- Threads */
 
 /*
- * Idle polls of the device's own thread before it yields and before it sleeps; sleep in
- * microseconds.
+ * Number of consecutive polls without work after which the device's own thread yields and after
+ * which it sleeps; duration of the sleep in microseconds.
  */
 #define SOFT_IDLE_YIELD 2000
 #define SOFT_IDLE_SLEEP 20000
@@ -426,8 +448,8 @@ soft_engine_lcore(void *arg)
 	struct soft_engine *e = arg;
 
 	/*
-	 * Runs several turns per lock, because a lock costs as much as a turn. A control command
-	 * waits at most that long.
+	 * Runs 16 turns per lock, because taking the lock costs as much as a turn. So a control
+	 * command waits for at most 16 turns.
 	 */
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
 		soft_engine_turns(e, 16);
@@ -460,7 +482,7 @@ soft_engine_thread(void *arg)
 	return 0;
 }
 
-/* Starts a thread on the CPUs that no lcore uses. */
+/* Starts a thread on the CPUs that are not used by an lcore. */
 static int
 soft_control_thread(struct soft_engine *e)
 {
@@ -477,9 +499,9 @@ soft_control_thread(struct soft_engine *e)
 }
 
 /*
- * Starts a thread with signals blocked: it holds locks that a handler of the application may need.
- * Signals of its own faults stay unblocked. So a handler for accesses to the application's memory
- * also gets those of the device.
+ * Starts a thread with signals blocked, because a handler of the application might need a lock that
+ * the thread holds. Signals of memory faults stay unblocked. So if the application has a handler
+ * for faults in its own memory, the handler also runs for the device's accesses to that memory.
  */
 static int
 soft_engine_thread_start(struct soft_engine *e)
@@ -545,8 +567,8 @@ soft_engine_stop(struct soft_engine *e)
 	else
 		rte_eal_wait_lcore(e->dev->opts.lcore);
 	/*
-	 * EAL's wait orders its last accesses before this thread's, but inside librte_eal, which
-	 * ThreadSanitizer does not see.
+	 * EAL's wait already orders the memory accesses of the two threads. But ThreadSanitizer
+	 * does not see this order, because it is inside librte_eal, which is not instrumented.
 	 */
 	(void)__atomic_load_n(&e->ended, __ATOMIC_ACQUIRE);
 	e->started = false;
