@@ -77,7 +77,10 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 	const struct bb_roce_req *req = &qp->req;
 	uint32_t slots, room;
 
-	/* All posted messages have been sent. No message must be repeated or delayed. */
+	/*
+	 * The fast path is possible only if all posted messages have been sent, and none must be
+	 * repeated or delayed.
+	 */
 	if (qp->state != BB_ROCE_RTS || qp->attr.type != BB_ROCE_RC || req->next != req->head ||
 	    req->unassigned != req->head || req->nxt != req->sent || req->nxt != req->psn ||
 	    req->rnr_wait || req->again != 0 || req->bad != 0 || req->credits)

@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Short path of short requests and ACKs through a port: a WQE goes directly into an mbuf, and so
- * does a pending ACK. The frames are those that lib/roce and soft_port_tx.c would build. Queue pair
- * and port end in the state that those would leave. Any unusual case is left to them.
+ * Fast path for short requests and ACKs through a port. It writes the packet of a WQE, or a pending
+ * ACK, directly to an mbuf. The frames, and the state of queue pair and port afterwards, are those
+ * of lib/roce and soft_port_tx.c. In unusual cases it does nothing, and lib/roce and soft_port_tx.c
+ * send the packet.
  *
  * Most packets of a queue pair have the same first bytes. The link caches these bytes with the
- * state of the ICRC after them. The CRC then covers only the rest, from the PSN on.
+ * state of the ICRC after them. So the CRC is computed only over the rest, from the PSN on.
  */
 #include "bb_roce_short.h"
 #include "soft_fast.h"
