@@ -4,16 +4,16 @@
 /*
  * --check: verifies that the payload is what the peer sent.
  *
- * pingpong returns what it received, so a client knows every byte. perftest fills its memory with
- * random bytes, or with zeros for write_lat, and sends the same bytes again and again. So each slot
- * must always yield the same bytes. Two bb_perf fill their memory alike, so that every byte is
- * known; the first message shows whether the peer is bb_perf.
+ * A pingpong server returns what it received, so the client knows every byte. perftest fills its
+ * memory with random bytes, or with zeros for write_lat, and sends the same bytes again and again.
+ * So the bytes of a slot must always be the same. Two bb_perf processes fill their memory with the
+ * same pattern, so every byte is known. The first message shows whether the peer is bb_perf.
  */
 #include <stdlib.h>
 
 #include "perf.h"
 
-#define KNOWN_LEAST 8 /* bytes that do not match by chance */
+#define KNOWN_LEAST 8 /* number of bytes that do not match by chance */
 
 static uint8_t
 pattern(size_t i)
@@ -43,7 +43,10 @@ check_start(struct perf *p)
 	if (verb == VERB_PINGPONG) {
 		memset(p->out, 0x7b, p->half);
 	} else if (verb == VERB_WRITE && !p->o.proto->bandwidth) {
-		/* The byte that counts messages must be 0; the other bytes must be overwritten. */
+		/*
+		 * The last byte is a message count, which must start at 0. The other bytes differ
+		 * from the peer's, which must overwrite them.
+		 */
 		if (p->o.check)
 			memset(p->in, 0xee, p->o.size - 1);
 	} else if (verb == VERB_READ || verb == VERB_ATOMIC) {
@@ -209,7 +212,10 @@ check_written(struct perf *p)
 		if (known &&
 		    differs(at, p->out + msg_place(&p->places, n), p->o.size, "message", n) != 0)
 			return -1;
-		/* 16 random bytes are never all 0, the initial contents. */
+		/*
+		 * Looks for 16 zero bytes, the initial contents. 16 random bytes of perftest are
+		 * never all 0.
+		 */
 		for (i = 0; !known && i + 16 <= p->o.size; i += 16) {
 			static const uint8_t zero[16];
 

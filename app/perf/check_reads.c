@@ -6,7 +6,10 @@
 
 #include "perf.h"
 
-/* Reads twice, over different old contents: a byte that is not written then differs. */
+/*
+ * Reads each slot twice, over different old contents of the local buffer. So a byte that is not
+ * written differs at least once.
+ */
 int
 check_reads(struct perf *p)
 {

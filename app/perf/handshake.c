@@ -2,18 +2,19 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Sequence of the messages over TCP. The sources are those of perf_msg.h, and for perftest also the
- * main() of each program.
+ * The sequence of the messages over TCP. The sources are those of perf_msg.h, and for perftest also
+ * the main() of each program.
  *
- * pingpong: the client's address, the server's address, "done" from the client; then TCP is closed.
- * The server is ready to receive before it answers, the client when it sends "done".
+ * pingpong: the client sends its address, the server replies with its address, and the client sends
+ * "done". Then TCP is closed. The server is ready to receive before it replies, the client before
+ * it sends "done".
  *
  * perftest: in every exchange the client sends first. Version, cycle buffer, cache line and MTU
- * come first. Then the keys are exchanged once per queue pair, and several times more as a barrier:
- * both sides have connected after the second round. WRITE, READ and atomic latency tests have one
- * round more at the start, SEND tests one more after they post receives. At the end of all tests
- * except write_lat the keys are exchanged again, in one-sided bandwidth tests after a report. Then
- * each side sends "done".
+ * come first. Then the keys are exchanged, and the same keys several times more as a barrier. After
+ * the second round both processes have connected. WRITE, READ and atomic latency tests have one
+ * more round at the start. SEND tests have one more round after they have posted receives. At the
+ * end of all tests except write_lat the keys are exchanged again, in one-sided bandwidth tests
+ * after a report. Then each process sends "done".
  */
 #include "perf.h"
 
@@ -64,7 +65,7 @@ pingpong_begin(struct perf *p)
 	return 0;
 }
 
-/* Exchanges one message in each direction. */
+/* Exchanges one message in each direction; the client sends first. */
 static int
 exchange(struct perf *p, const uint8_t *own, uint8_t *theirs, size_t len, const char *what)
 {
@@ -133,7 +134,7 @@ exchange_mtu(struct perf *p)
 	return 0;
 }
 
-/* On RoCE perftest always sends a GID; on InfiniBand with -x. */
+/* perftest always sends a GID on RoCE, and on InfiniBand with -x. */
 static size_t
 keys_len(const struct perf *p)
 {
@@ -141,7 +142,7 @@ keys_len(const struct perf *p)
 									   : MSG_KEYS;
 }
 
-/* Exchanges the keys. @again: they must not have changed. */
+/* Exchanges the keys. @again: the peer's keys must be those of the first exchange. */
 static int
 exchange_keys(struct perf *p, bool again, const char *what)
 {
@@ -218,7 +219,10 @@ exchange_reports(struct perf *p)
 			     MSG_REPORT_PART, "report") != 0)
 			return -1;
 	msg_report_decode(theirs, sizeof(theirs), &p->res.peer);
-	/* A server has no measurement and sends the contents of its memory. */
+	/*
+	 * Ignores the report of a server, which has no measurement and sends the contents of its
+	 * memory.
+	 */
 	p->res.peer_reported = p->server && msg_report_usable(&p->res.peer);
 	return 0;
 }
@@ -235,6 +239,9 @@ perftest_end(struct perf *p)
 		return -1;
 	if (exchange_keys(p, true, "last keys") != 0)
 		return -1;
-	/* A peer may close once it has read the keys: a missing final message is not an error. */
+	/*
+	 * Sends no final message to a peer that has closed. A peer may close as soon as it has read
+	 * the keys, so this is not an error.
+	 */
 	return perf_peer_gone(p) ? 0 : tcp_write(p, "done", MSG_DONE);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Results as JSON, written at the end. */
+/* Writes the results as JSON at the end of the run. */
 
 #include <rte_version.h>
 

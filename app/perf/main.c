@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * bb_perf: the peer of ibv_*_pingpong and of perftest.
+ * bb_perf: can be the peer of ibv_*_pingpong and of perftest.
  *
  * Read next: perf.h (overview), handshake.c (sequence of messages), run_lat.c and run_bw.c (the
  * RDMA), perf_msg.h (the messages).
@@ -32,7 +32,7 @@ run_test(struct perf *p)
 	default:
 		break;
 	}
-	/* The target of a one-sided test only needs to run its device. */
+	/* The target of a one-sided test does nothing but run its device. */
 	if (p->server)
 		return 0;
 	return bw ? run_bw(p) : run_lat(p);
@@ -52,7 +52,10 @@ talk(struct perf *p)
 		return -1;
 	if (!pingpong && perftest_end(p) != 0)
 		return -1;
-	/* With pingpong no message confirms that the last acknowledgement has arrived. */
+	/*
+	 * Runs the device for another second with pingpong, in which no message confirms that the
+	 * last acknowledgement has arrived.
+	 */
 	if (pingpong)
 		perf_linger(p, 1);
 	else
@@ -86,7 +89,7 @@ main(int argc, char **argv)
 
 	rc = program_args(&perf_program, &p.o, argc, argv, &eal_argc);
 	p.server = p.o.host == NULL;
-	/* Its server is waiting and notices that the connection closes. */
+	/* Connects to the waiting server and closes, so that the server stops waiting. */
 	if (rc < 0 && is_client(&p))
 		tcp_decline(&p);
 	if (rc != 0)

@@ -163,7 +163,10 @@ fill_in(struct options *o)
 		o->cq_mod = o->size > 8192 ? 1 : 100;
 	if (o->cq_mod > o->tx_depth)
 		o->cq_mod = o->tx_depth;
-	/* UC and UD lose messages that find no receive. */
+	/*
+	 * Posts as many receives as there are messages for UC and UD, up to 8192, because these
+	 * lose messages without a receive.
+	 */
 	if (o->rx_depth == 0)
 		o->rx_depth = pingpong               ? 500
 			      : o->type == BB_QPT_RC ? 512
@@ -215,7 +218,10 @@ check_together(struct options *o, int type)
 
 static const char short_options[] = "P:d:s:n:m:g:x:p:h";
 
-/* After an invalid option finds the server, which is waiting for this client. */
+/*
+ * Finds the server in the arguments after an invalid option, because the server is waiting for this
+ * client.
+ */
 static int
 refused(struct options *o, int argc, char **argv)
 {
@@ -223,7 +229,7 @@ refused(struct options *o, int argc, char **argv)
 
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-		/* An argument that is not an option may be any word. */
+		/* Ignores arguments that are not options. */
 		if (c == '?' ||
 		    (c == 'p' && option_u32("port", optarg, 1, UINT16_MAX, &o->tcp_port) != 0))
 			return -1;

@@ -13,7 +13,7 @@
 
 /* Exit statuses. An interrupted run exits with 128 + signal, as in shells. */
 enum {
-	EXIT_FAILED = 1, /* an error of the peer, the device or the payload */
+	EXIT_FAILED = 1, /* the peer, the device or the payload had an error */
 	EXIT_USAGE = 2,
 };
 
@@ -25,10 +25,10 @@ enum verb {
 	VERB_ATOMIC,
 };
 
-/* A program whose protocol bb_perf implements. */
+/* A program whose protocol bb_perf speaks. */
 struct protocol {
 	const char *name;
-	const char *peer; /* name of the program */
+	const char *peer; /* name of the peer program */
 	enum verb verb;
 	bool bandwidth;
 	uint8_t types; /* supported QP types: 1 << enum bb_qp_type */
@@ -40,31 +40,31 @@ struct protocol {
 struct options {
 	const struct protocol *proto;
 	const char *device; /* device specification for bb_dev_open() */
-	const char *host;   /* NULL: server */
+	const char *host;   /* host name of the server; NULL if this process is the server */
 	const char *json;
 	enum bb_qp_type type;
 	uint32_t size;
 	bool size_given;
 	uint64_t iters;
-	uint32_t mtu;       /* 0: the port's MTU, or 1024 with pingpong */
-	uint32_t ib_port;   /* port of the device, from 1; 0: the first that is up */
-	uint32_t gid_index; /* or GID_ANY */
+	uint32_t mtu;       /* path MTU; 0 for the port's MTU, or 1024 with pingpong */
+	uint32_t ib_port;   /* port number of the device, from 1; 0 for the first active port */
+	uint32_t gid_index; /* index of the local GID, or GID_ANY */
 	uint32_t tcp_port;
 	uint32_t tx_depth, rx_depth, cq_mod;
 	uint32_t max_inline;
 	uint32_t out_reads;
 	uint32_t qp_timeout; /* ack timeout: 4.096 us << qp_timeout */
-	uint32_t seconds;    /* silence after which a peer counts as lost */
+	uint32_t seconds;    /* seconds of silence after which the peer counts as lost */
 	bool cmp_swap;
 	bool check;
 };
 
 /* protocol.c */
-/* Returns NULL if there is no such protocol. */
+/* Returns the protocol @name, or NULL if there is no such protocol. */
 const struct protocol *protocol_find(const char *name);
 /* Lists the protocols, one a line. */
 void protocol_list(FILE *out);
-/* Returns the type of queue pair that is used without --connection. */
+/* Returns the QP type that the protocol uses without --connection. */
 enum bb_qp_type protocol_first_type(const struct protocol *proto);
 
 /* help.c */

@@ -4,10 +4,10 @@
 /*
  * Shared by the files of bb_perf.
  *
- * There is one queue pair and two halves of memory. Messages are sent from out, where results of
- * READs and atomics also arrive. The peer may write, read or send to in. As in perftest, message n
- * of a bandwidth test starts in a slot of a cycle buffer (struct msg_cycle); messages of all other
- * tests start at 0.
+ * There is one queue pair, and memory of two halves, out and in. Messages are sent from out, and
+ * the results of READs and atomics arrive there too. The peer may access in: it writes, reads or
+ * sends to it. As in perftest, message n of a bandwidth test starts in a slot of a cycle buffer
+ * (struct msg_cycle). The messages of all other tests start at offset 0 of their half.
  *
  * Functions that can fail because of the peer or the network return 0, or -1 after they have
  * printed the reason.
@@ -27,26 +27,29 @@
 #include "perf_msg.h"
 #include "program.h"
 
-#define UD_GRH     40         /* bytes before the data of a datagram */
-#define PERF_QKEY  0x11111111 /* the same in all these programs */
-#define PAGE       4096       /* interval at which pingpong -c checks a message */
+#define UD_GRH     40         /* bytes of the GRH before the data of a received UD message */
+#define PERF_QKEY  0x11111111 /* Q_Key of ibv_ud_pingpong and perftest */
+#define PAGE       4096       /* pingpong -c checks one byte per page */
 #define POLL_BURST 16
 /*
- * Set in the wr_id of receives. The wr_id of a send is the number of sends up to and including it.
+ * Bit that marks the wr_id of a receive. The wr_id of a send is the number of sends up to and
+ * including this send.
  */
 #define WR_RECV (UINT64_C(1) << 63)
 
-/* Measurements. Cycles are TSC cycles. */
+/* Measurements. All cycles are TSC cycles. */
 struct result {
-	struct hist lat;      /* cycles of a round trip */
-	uint64_t start, end;  /* TSC at the first and last message */
-	uint64_t peak_cycles; /* cycles of the fastest interval, and messages in it */
+	struct hist lat;      /* histogram of round trips, in cycles */
+	uint64_t start, end;  /* TSC at the first and at the last message */
+	uint64_t peak_cycles; /* cycles of the fastest interval, and number of messages in it */
 	uint64_t peak_messages;
-	uint64_t messages;      /* completed or received */
-	uint64_t served;        /* requests of the peer that the device has executed */
-	uint64_t checked;       /* bytes verified with --check */
-	uint64_t words_grown;   /* total by which atomics have increased the words at the target */
-	struct msg_report peer; /* report of the client of a bandwidth test */
+	uint64_t messages; /* number of messages completed, or received by the server of a SEND test
+			    */
+	uint64_t served;   /* number of the peer's requests that the device has executed */
+	uint64_t checked;  /* number of bytes verified with --check */
+	uint64_t words_grown;   /* total amount by which the peer's atomics have increased the words
+				   in memory */
+	struct msg_report peer; /* the client's report of a bandwidth test */
 	bool peer_reported;
 };
 
@@ -60,29 +63,34 @@ struct perf {
 	struct bb_pd *pd;
 	struct bb_cq *cq;
 	struct bb_qp *qp;
-	struct bb_ah *ah; /* UD */
+	struct bb_ah *ah; /* address handle of the peer; UD only */
 	struct bb_mr *mr;
 	uint8_t *mem, *out, *in;
-	size_t half; /* bytes of each half */
+	size_t half; /* bytes of out, and of in unless it has receive slots */
 	struct msg_cycle places;
 	uint32_t mtu, cycle, line;
-	uint32_t recv_step, recv_slots; /* receive slots start at in + slot * recv_step */
+	uint32_t recv_step, recv_slots; /* distance in bytes and number of the receive slots, which
+					   start at in */
 	uint64_t recv_posted, recv_done;
-	uint64_t posted, done; /* number of requests */
-	const uint8_t *src;    /* source of sends and WRITEs, slot 0 */
-	const uint8_t *last;   /* last received message */
-	uint64_t last_post;    /* TSC */
+	uint64_t posted, done; /* number of requests posted, and completed */
+	const uint8_t *src;    /* source of message 0 of SENDs and WRITEs */
+	const uint8_t *last;   /* data of the last received message */
+	uint64_t last_post;    /* TSC of the last post */
 	struct bb_qp_addr addr;
 	struct msg_keys own, peer;
-	uint32_t peer_version; /* hundredths; 0 if the peer is not perftest */
-	int fd;                /* TCP connection, -1 if none */
-	/* Waiting: */
+	uint32_t
+		peer_version; /* version of perftest in hundredths; 0 if the peer is not perftest */
+	int fd;               /* socket of the TCP connection; -1 if there is none */
+	/* State of perf_idle(): */
 	uint32_t spins;
-	uint64_t moved;      /* TSC of the last activity */
-	uint64_t limit;      /* cycles without activity after which the peer counts as lost */
-	uint64_t served_was; /* value of perf_served() at that time */
-	bool peer_gone;      /* the peer closed its end of the connection */
-	/* --check: a hash of the last contents of each slot; true if the peer's bytes are known. */
+	uint64_t moved;      /* TSC of the last message or completion */
+	uint64_t limit;      /* TSC cycles without activity after which the peer counts as lost */
+	uint64_t served_was; /* value of perf_served() when moved was set */
+	bool peer_gone;      /* the peer has closed its end of the TCP connection */
+	/*
+	 * --check: seen has two values for each slot: the hash of the contents last seen, and
+	 * whether it is set. known is true if every byte that the peer sends is known.
+	 */
 	uint64_t *seen;
 	bool known;
 	struct result res;
@@ -94,37 +102,49 @@ extern const struct program perf_program;
 
 /* setup.c */
 int perf_open(struct perf *p);
-/* Creates memory, queues and keys; MTU and sizes must be agreed. */
+/* Creates memory, queues and keys. Call it after MTU and sizes are agreed with the peer. */
 int perf_create(struct perf *p);
-/* Connects to the QP in p->peer, to RTS. */
+/* Connects to the peer's QP, which p->peer describes, and goes to RTS. */
 int perf_connect(struct perf *p);
 void perf_close(struct perf *p);
 
 /* tcp.c */
 int tcp_open(struct perf *p);
 /*
- * For a client that cannot run: connects to its server and closes, so that the server stops
- * waiting.
+ * Connects to the server and closes the connection. A client that cannot run calls it, so that its
+ * server stops waiting.
  */
 void tcp_decline(const struct perf *p);
 int tcp_write(struct perf *p, const void *buf, size_t len);
-/* Reads exactly @len bytes and runs the device meanwhile. @what: name of the message for errors. */
+/*
+ * Reads exactly @len bytes. Runs the device while it waits. @what: name of the message in error
+ * texts.
+ */
 int tcp_read(struct perf *p, void *buf, size_t len, const char *what);
-/* Waits until the peer closes its end: until then it may need ACKs. */
+/*
+ * Waits until the peer closes its end of the TCP connection. Runs the device meanwhile, because the
+ * peer may still need ACKs.
+ */
 void tcp_finish(struct perf *p);
 void tcp_close(struct perf *p);
 
-/* handshake.c: the peer's messages before and after the RDMA. */
+/* handshake.c: exchanges the messages over TCP before and after the RDMA. */
 int pingpong_begin(struct perf *p);
 int perftest_begin(struct perf *p);
 int perftest_end(struct perf *p);
 
 /* wait.c */
-/* Called when nothing arrived. Returns -1 to give up. */
+/*
+ * Handles a poll in which no message or completion arrived. Returns 0 to continue, or -1 to give
+ * up.
+ */
 int perf_idle(struct perf *p);
-/* Records activity. */
+/* Records that a message or a completion arrived. */
 void perf_moved(struct perf *p);
-/* Runs the device for a while, because acknowledgements of the last message may be lost. */
+/*
+ * Runs the device for @seconds, so that it can repeat acknowledgements of the last message that
+ * were lost.
+ */
 void perf_linger(struct perf *p, double seconds);
 /* Returns the number of requests that the device has executed for peers. */
 uint64_t perf_served(struct perf *p);
@@ -133,17 +153,20 @@ bool perf_peer_gone(const struct perf *p);
 
 /* post.c */
 /*
- * Posts message p->posted, from its slot to its slot; bb_qp_ring() publishes it.
- * @return 1; 0 if the queue is full; -1.
+ * Posts message number p->posted. It goes from its slot to the same slot at the peer. bb_qp_ring()
+ * must follow. @return 0; -EAGAIN if the queue is full; -1.
  */
 int perf_post(struct perf *p, bool signaled);
 int perf_post_recvs(struct perf *p);
-/* Polls completions into p->done and p->recv_done; checks received messages. */
+/*
+ * Polls completions and adds them to p->done and p->recv_done. With --check also checks received
+ * messages. @return number of completions, or -1.
+ */
 int perf_step(struct perf *p);
-/* Polls until @done requests and @received receives have completed. */
+/* Polls until the numbers of completed requests and receives have reached @done and @received. */
 int perf_wait(struct perf *p, uint64_t done, uint64_t received);
 
-/* run_lat.c, run_bw.c: the RDMA of each kind of test. */
+/* run_lat.c, run_bw.c: the RDMA part of each type of test. */
 int run_pingpong(struct perf *p);
 int run_write_lat(struct perf *p);
 int run_lat(struct perf *p);
@@ -154,26 +177,30 @@ int run_send_bw_server(struct perf *p);
 /* check.c */
 int check_start(struct perf *p);
 void check_stop(struct perf *p);
-/* Checks message @n of a SEND test, or the result of READ @n, against its earlier contents. */
-int check_message(struct perf *p, uint64_t n, const uint8_t *data);
 /*
- * Checks the bytes of @half outside of its first @used messages, which must have the value @value.
+ * Checks message @n of a SEND test or the result of READ @n. The data must be equal to the known
+ * bytes or to the earlier contents of the slot.
  */
+int check_message(struct perf *p, uint64_t n, const uint8_t *data);
+/* Checks that all bytes of @half outside of its first @used messages have the value @value. */
 int check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t value);
-/* Checks the value that an atomic on the peer's word returned. */
+/* Checks the value that atomic @n on the peer's word has returned. */
 int check_atomic(struct perf *p, uint64_t n, uint64_t old);
-/* Target: checks what the peer did to this side's memory. */
+/* Checks what the peer's one-sided operations did to this process's memory. */
 int check_target(struct perf *p);
-/* Fills, and checks, message @n of a pingpong client. */
+/*
+ * check_pingpong_fill() fills message @n of a pingpong client; check_pingpong() checks a received
+ * message.
+ */
 void check_pingpong_fill(struct perf *p, uint64_t n);
 int check_pingpong(struct perf *p, uint64_t n, const uint8_t *data);
 /*
- * Checks all bytes of a write_lat message except the last, which counts messages, and overwrites
- * them for the next message.
+ * Checks all bytes of a write_lat message, except the last byte, which is a message count. Then
+ * overwrites them, so that the next message must write them again.
  */
 int check_write_lat(struct perf *p, uint64_t n);
 
-/* check_reads.c: READs all slots again, after the timed part. */
+/* check_reads.c: checks READs by reading all slots again after the timed part. */
 int check_reads(struct perf *p);
 
 /* report.c, json.c */
@@ -183,7 +210,7 @@ struct figures {
 	double min, median, mean, p99, max; /* us */
 	double peak, average;               /* MiB/s */
 	double rate;                        /* 10^6 messages/s */
-	bool latency, bandwidth;            /* which figures are valid */
+	bool latency, bandwidth;            /* true if these figures are valid */
 };
 void report_figures(const struct perf *p, struct figures *f);
 int json_open(const char *path);

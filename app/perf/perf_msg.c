@@ -18,7 +18,7 @@ hex_digit(uint8_t c)
 	return -1;
 }
 
-/* Parses @digits hexadecimal digits, at most 16. */
+/* Parses a field of @digits hexadecimal digits, at most 16, into *@v. */
 static bool
 hex_field(const uint8_t *at, uint32_t digits, uint64_t *v)
 {
@@ -151,7 +151,10 @@ msg_u32_encode(uint8_t out[MSG_U32], uint32_t v)
 	put_be(out, MSG_U32, v);
 }
 
-/* The peer's sizes are used here: an extreme one must not reach an allocation or a division. */
+/*
+ * Decodes a size of the peer. An extreme size must not reach an allocation or a division, so it
+ * must not exceed @max.
+ */
 static const char *
 size_decode(const uint8_t *msg, size_t len, uint32_t max, uint32_t *v)
 {
@@ -161,8 +164,7 @@ size_decode(const uint8_t *msg, size_t len, uint32_t max, uint32_t *v)
 		return "is cut short";
 	got = (uint32_t)get_be(msg, MSG_U32);
 	/*
-	 * On some machines sysconf() knows no cache line and returns 0 or -1. Then the local value
-	 * is used.
+	 * A peer sends 0 or -1 if its sysconf() does not know the size. Then the local value stays.
 	 */
 	if (got == 0 || got == UINT32_MAX) {
 		*v = 0;
@@ -211,8 +213,8 @@ msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu)
 }
 
 /*
- * Offsets of the fields. The short form ends with the SRQ number; the long one has the GID before
- * it.
+ * Offsets of the fields. The message without a GID ends with the SRQ number. The message with a GID
+ * has the GID before the SRQ number.
  */
 #define KEYS_LID   0
 #define KEYS_READS 5
@@ -221,7 +223,7 @@ msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu)
 #define KEYS_RKEY  24
 #define KEYS_VADDR 33
 #define KEYS_REST  50
-#define KEYS_SRQN  98 /* in the long form */
+#define KEYS_SRQN  98 /* in the message with a GID */
 
 void
 msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k)

@@ -105,7 +105,7 @@ failed(const struct perf *p, const struct bb_wc *wc)
 			    wc->status == BB_WC_REM_ACCESS_ERR
 		    ? " Is the peer's --size the same?"
 		    : "");
-	/* Includes the WQE and the access that its keys allow. */
+	/* The text includes the failed WQE and the access that its keys allow. */
 	if (bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
 		fputs(text, stderr);
 	return -1;
@@ -136,7 +136,7 @@ received(struct perf *p, const struct bb_wc *wc)
 	return 0;
 }
 
-/* Records requests up to number @upto, counted from 1, as done. */
+/* Records that the requests below number @upto are complete. */
 static int
 completed(struct perf *p, uint64_t upto)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The programs of rdma-core and perftest whose part bb_perf plays. */
+/* The programs of rdma-core and perftest that bb_perf can replace. */
 #include <string.h>
 
 #include "options.h"
@@ -10,7 +10,7 @@
 #define UC (1u << BB_QPT_UC)
 #define UD (1u << BB_QPT_UD)
 
-/* Sizes and counts are the defaults of the original programs. */
+/* The sizes and counts are the defaults of these programs. */
 static const struct protocol protocols[] = {
 	{"rc_pingpong", "ibv_rc_pingpong", VERB_PINGPONG, false, RC, 4096, 1000},
 	{"uc_pingpong", "ibv_uc_pingpong", VERB_PINGPONG, false, UC, 4096, 1000},

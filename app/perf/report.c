@@ -37,7 +37,10 @@ report_figures(const struct perf *p, struct figures *f)
 	const struct result *r = &p->res;
 	double us = (double)p->tsc_hz / 1e6, mib = (double)p->o.size / (1 << 20);
 	enum verb verb = p->o.proto->verb;
-	/* Half of a round trip, or all of it. */
+	/*
+	 * perftest and pingpong report half of a round trip if both processes send, otherwise the
+	 * whole.
+	 */
 	double ways = verb == VERB_WRITE || verb == VERB_SEND ? 2 : 1;
 	double seconds = (double)(r->end - r->start) / (double)p->tsc_hz;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Bandwidth tests: many messages in flight. */
+/* Bandwidth tests, with many messages in flight. */
 #include <rte_cycles.h>
 
 #include "perf.h"
 
-/* Finds the fastest interval of at least a tenth of the messages. */
+/* State of the search for the fastest interval with at least a tenth of the messages. */
 struct stretch {
 	uint64_t least, at, count;
 };
@@ -67,7 +67,10 @@ run_bw(struct perf *p)
 	return p->o.check && p->o.proto->verb == VERB_READ ? check_reads(p) : 0;
 }
 
-/* Time starts at the first received message: as in perftest, the time of its post is unknown. */
+/*
+ * Starts the time at the first received message, as perftest does, because the time of its post is
+ * unknown.
+ */
 int
 run_send_bw_server(struct perf *p)
 {

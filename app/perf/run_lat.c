@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Latency tests: one message in flight. As in perftest the time from one post to the next is
- * measured. If both sides send alternately it is a round trip.
+ * Latency tests, with one message in flight. As in perftest, the time from one post to the next is
+ * measured. If both processes send alternately, that is a round trip.
  */
 #include <rte_cycles.h>
 
 #include "perf.h"
 
-/* Posts the next message and records the time. */
+/* Posts the next message and adds the time since the previous post to the latencies. */
 static int
 post_timed(struct perf *p)
 {
@@ -40,8 +40,8 @@ finished(struct perf *p)
 }
 
 /*
- * Each side sends when its last message is done and a message of the peer has arrived. The client
- * starts. A server returns what it received.
+ * Each process sends when its previous message is complete and the peer's next message has arrived.
+ * The client starts. The server sends back the data that it received.
  */
 int
 run_pingpong(struct perf *p)
@@ -72,7 +72,7 @@ run_pingpong(struct perf *p)
 	return 0;
 }
 
-/* Waits until the last byte that the peer writes equals its message count. */
+/* Waits until the last byte of the peer's message has the value of message count @n. */
 static int
 wait_written(struct perf *p, uint64_t n)
 {
@@ -87,7 +87,8 @@ wait_written(struct perf *p, uint64_t n)
 }
 
 /*
- * Here the client waits and the server sends first. No CQE announces a WRITE, so memory is polled.
+ * In this test the client waits first and the server sends first. A WRITE makes no CQE at its
+ * target, so memory is polled.
  */
 int
 run_write_lat(struct perf *p)
@@ -110,7 +111,7 @@ run_write_lat(struct perf *p)
 	return 0;
 }
 
-/* READ and atomics: only the client is active. */
+/* READ and atomics, in which only the client sends. */
 int
 run_lat(struct perf *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Device, memory, queues, connection. */
+/* Creates and connects device, memory and queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 
 #include "perf.h"
 
-#define RECV_BYTES (8u << 20) /* memory for receives, unless two messages need more */
-#define MAX_READS  16u        /* as in perftest */
+#define RECV_BYTES (8u << 20) /* bytes of memory for receives, unless two messages need more */
+#define MAX_READS  16u        /* maximum outstanding READs and atomics, as in perftest */
 
 static int
 error(const char *what, int rc)
@@ -52,7 +52,10 @@ is_ipv4(const uint8_t gid[16])
 	return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
-/* Picks the best RoCE v2 GID: not link-local and IPv4, then not link-local, then IPv4, then any. */
+/*
+ * Picks the best RoCE v2 GID. The order of preference is: not link-local and IPv4, not link-local,
+ * IPv4, any.
+ */
 static int
 pick_gid(struct perf *p)
 {
@@ -79,7 +82,7 @@ pick_gid(struct perf *p)
 	return 0;
 }
 
-/* Finds a port of the device that is up: --ib-port, or the first. */
+/* Finds an active port of the device: --ib-port, or the first active one. */
 static bool
 find_port(struct perf *p)
 {
@@ -98,7 +101,10 @@ find_port(struct perf *p)
 	return false;
 }
 
-/* Waits for the port: the link of some ports, such as memif, comes up with the peer's. */
+/*
+ * Waits until the port is active. The link of some ports, such as memif, comes up only with the
+ * peer's.
+ */
 static int
 wait_for_port(struct perf *p)
 {
@@ -173,7 +179,9 @@ check_limits(struct perf *p)
 		say("%s has no atomics", bb_dev_name(p->dev));
 		return EXIT_USAGE;
 	}
-	/* perftest's own 220 for latency, or the device's maximum. */
+	/*
+	 * The default is that of perftest: 220 bytes in latency tests. It is limited by the device.
+	 */
 	if (p->o.max_inline == UINT32_MAX)
 		p->o.max_inline = p->o.proto->bandwidth ? 0 : RTE_MIN(220u, room);
 	if (p->o.max_inline > room) {
@@ -218,7 +226,10 @@ create_memory(struct perf *p)
 		access |= BB_ACCESS_REMOTE_ATOMIC;
 	if (p->o.proto->bandwidth)
 		msg_cycle_of(&p->places, p->o.size, p->cycle, p->line);
-	/* A result must be checked before it is overwritten. */
+	/*
+	 * Limits the outstanding atomics to the number of result slots, because each result must be
+	 * checked before it is overwritten.
+	 */
 	if (p->o.check && verb == VERB_ATOMIC) {
 		p->o.tx_depth = RTE_MIN(p->o.tx_depth, p->places.places);
 		p->o.cq_mod = RTE_MIN(p->o.cq_mod, p->o.tx_depth);
@@ -349,7 +360,7 @@ connect_to_peer(struct perf *p)
 	bb_qp_attr_init(&attr);
 	attr.path = p->path;
 	attr.timeout = (uint8_t)p->o.qp_timeout;
-	attr.min_rnr_timer = 12; /* 0.64 ms, as in all these programs */
+	attr.min_rnr_timer = 12; /* 0.64 ms, as in the peer programs */
 	attr.max_dest_rd_atomic = (uint8_t)RTE_MIN(p->own.out_reads, UINT8_MAX);
 	attr.max_rd_atomic = 1;
 	if (verb == VERB_READ || verb == VERB_ATOMIC)

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The TCP connection. Calls do not block: a software device answers ARP, READs and all else only
- * while this thread runs it. A silent peer is given up after --silence seconds, also in the middle
- * of a message.
+ * The TCP connection. Its calls do not block, because the software device replies to ARP, READs and
+ * other requests only while this thread runs it. If the peer sends nothing for --silence seconds,
+ * even in the middle of a message, these functions return an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,14 @@
 
 #include "perf.h"
 
-#define DECLINE_MS 1000 /* wait for a server that must be informed that no test follows */
+#define DECLINE_MS                                                                                 \
+	1000 /* milliseconds to wait for a server that must learn that no test follows             \
+	      */
 
-/* Runs the device. Without a connected QP there is no hurry: sleeps until TCP has an event. */
+/*
+ * Runs the device once while the caller waits for @events of @fd. Without a connected QP it also
+ * sleeps, at most 1 ms, until TCP has an event.
+ */
 static int
 breathe(struct perf *p, int fd, short events)
 {
@@ -42,7 +47,7 @@ breathe(struct perf *p, int fd, short events)
 	return 0;
 }
 
-/* Does the same for @ms milliseconds. */
+/* Runs the device for @ms milliseconds. */
 static int
 breathe_for(struct perf *p, uint32_t ms)
 {
@@ -62,7 +67,10 @@ overdue(struct perf *p)
 
 	if (now - p->moved < p->limit)
 		return false;
-	/* The target of a long test gets no TCP message until its end. */
+	/*
+	 * Counts executed requests as activity, because the target of a long one-sided test gets no
+	 * TCP message until the test ends.
+	 */
 	served = perf_served(p);
 	if (served == p->served_was)
 		return true;
@@ -87,9 +95,7 @@ set_up(struct perf *p, int fd)
 	return 0;
 }
 
-/*
- * Returns an IPv6 socket that accepts IPv4 too if the machine has IPv6, otherwise an IPv4 socket.
- */
+/* Returns an IPv6 socket that also accepts IPv4 or, on a machine without IPv6, an IPv4 socket. */
 static int
 listen_socket(const struct perf *p)
 {
@@ -331,9 +337,10 @@ tcp_finish(struct perf *p)
 	ssize_t n;
 
 	/*
-	 * A server holds its end open until the program is over. A bb_perf client then closes its
-	 * device after the server's is gone: net_memif crashes if both ends close at the same time
-	 * (its interrupt thread frees what the stop is freeing).
+	 * A server does not close its end here, but when the program exits, after its device is
+	 * closed. A bb_perf client waits for that and then closes its own device. net_memif crashes
+	 * if both ends close at the same time, because its interrupt thread frees what the stop is
+	 * freeing.
 	 */
 	if (is_client(p))
 		shutdown(p->fd, SHUT_WR);

@@ -9,7 +9,7 @@
 
 #include "perf.h"
 
-#define LOOK_EVERY 65536u /* polls between two checks of the clock */
+#define LOOK_EVERY 65536u /* idle polls between two checks of the clock */
 
 void
 perf_moved(struct perf *p)
@@ -75,7 +75,10 @@ perf_idle(struct perf *p)
 		return -1;
 	now = rte_rdtsc();
 	if (p->fd >= 0 && perf_peer_gone(p)) {
-		/* Messages that it sent earlier may still be arriving: check once more. */
+		/*
+		 * The peer's last messages may still be arriving, so gives up only at the second
+		 * check.
+		 */
 		if (p->peer_gone) {
 			say("the peer has closed the connection after %" PRIu64
 			    " of this side's messages and %" PRIu64 " of its; what does it print?",
@@ -107,7 +110,7 @@ perf_linger(struct perf *p, double seconds)
 {
 	uint64_t end = rte_rdtsc() + (uint64_t)(seconds * (double)p->tsc_hz);
 
-	/* UD and UC have no acknowledgements. */
+	/* Does nothing for UD and UC, which have no acknowledgements. */
 	if (p->o.type != BB_QPT_RC)
 		return;
 	while (rte_rdtsc() < end && stop_signal == 0)
