@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Formats WQEs and CQEs as text. The bytes may come from a corrupted queue or from a peer of the
- * software device: every length is checked before it is used.
+ * Formats WQEs and CQEs as text. They may come from a corrupted queue, or from a peer of the
+ * software device, so every length is checked before it is used.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "bb_wqe_priv.h"
 #include "bb_wqe_shape.h"
 
-#define DUMP_DATA_MAX 32u /* bytes of inline data printed */
+#define DUMP_DATA_MAX 32u /* maximum bytes of inline data to print */
 
 const char *
 bb_wqe_opcode_name(uint8_t opcode)
@@ -109,10 +109,10 @@ syndrome_name(uint8_t syndrome)
 	}
 }
 
-/* A WQE: its bytes from start on, in a ring that wraps. */
+/* The bytes of one WQE, from offset start on, in a ring that wraps. */
 struct view {
 	const uint8_t *ring;
-	size_t size; /* bytes of the ring, a multiple of the segment */
+	size_t size; /* bytes of the ring, a multiple of the segment size */
 	size_t start;
 	size_t len; /* bytes of the WQE, at most size */
 };
@@ -141,7 +141,10 @@ add_hex(struct bb_text *t, const struct view *v, size_t pos, size_t len)
 		bb_text_add(t, " ...");
 }
 
-/* Adds the data segment at @pos. Returns its length in bytes, at least one segment. */
+/*
+ * Adds the data segment at @pos to the text. Returns the length of the segment in bytes, which is
+ * at least that of one 16-byte segment.
+ */
 static size_t
 add_data(struct bb_text *t, const struct view *v, size_t pos, bool inline_ok)
 {
@@ -168,7 +171,10 @@ add_data(struct bb_text *t, const struct view *v, size_t pos, bool inline_ok)
 	return (len + 4 + BB_WQE_SEG - 1) / BB_WQE_SEG * BB_WQE_SEG;
 }
 
-/* Adds the operands of an atomic at @pos: 8-byte operands, or 4-byte ones in one segment. */
+/*
+ * Adds the operands of the atomic at @pos to the text. Operands have 8 bytes each, or 4 bytes each
+ * in a single segment.
+ */
 static void
 add_operands(struct bb_text *t, const struct view *v, size_t pos, uint8_t opcode, uint32_t opmod,
 	     uint32_t segs)
@@ -205,7 +211,7 @@ add_operands(struct bb_text *t, const struct view *v, size_t pos, uint8_t opcode
 		bb_text_add(t, " boundaries 0x%llx", (unsigned long long)compare);
 }
 
-/* Adds the destination of a datagram. */
+/* Adds the destination of a datagram to the text. */
 static void
 add_av(struct bb_text *t, const struct view *v, size_t pos)
 {
@@ -222,7 +228,10 @@ add_av(struct bb_text *t, const struct view *v, size_t pos)
 		bb_text_add(t, "%02x", av.rgid[i]);
 }
 
-/* Adds the segments before the data. Returns the position of the data. */
+/*
+ * Adds the segments between the control segment and the data to the text. Returns the position of
+ * the data in the WQE.
+ */
 static size_t
 add_head(struct bb_text *t, const struct view *v, uint8_t opcode, uint32_t opmod,
 	 const struct bb_wqe_shape *shape)
@@ -270,7 +279,7 @@ add_rights(struct bb_text *t, uint8_t access)
 			    : "");
 }
 
-/* Adds the interleaved layout at @pos. */
+/* Adds the interleaved layout at @pos to the text. */
 static void
 add_repeat(struct bb_text *t, const struct view *v, size_t pos, const struct bb_wqe_repeat *r)
 {
@@ -293,7 +302,7 @@ add_repeat(struct bb_text *t, const struct view *v, size_t pos, const struct bb_
 	}
 }
 
-/* Adds the segments after the control segment of a UMR WQE. */
+/* Adds the segments after the control segment of a UMR WQE to the text. */
 static void
 add_umr(struct bb_text *t, const struct view *v, uint32_t key)
 {
@@ -333,7 +342,7 @@ add_umr(struct bb_text *t, const struct view *v, uint32_t key)
 			add_repeat(t, v, pos, &r);
 			return;
 		}
-		/* Padding. */
+		/* An entry of zeros is padding. */
 		if (r.byte_count == 0 && r.op == 0)
 			continue;
 		add_data(t, v, pos, false);

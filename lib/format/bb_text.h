@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Builds text in a buffer. Text that does not fit is counted and dropped, as snprintf() does. */
+/*
+ * Builds text in a buffer. If the text does not fit, the rest is dropped but counted in len, as
+ * snprintf() does.
+ */
 #ifndef BB_TEXT_H
 #define BB_TEXT_H
 

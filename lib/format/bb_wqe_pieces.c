@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Lists the memory that a WQE refers to. As in bb_dump.c the bytes may come from a corrupted queue:
- * nothing outside the ring is read, whatever the WQE contains.
+ * Lists the memory that a WQE refers to. The WQE may come from a corrupted queue, as in bb_dump.c,
+ * so the functions never read outside the ring, whatever the WQE contains.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "bb_wqe_priv.h"
 #include "bb_wqe_shape.h"
 
-/* Copies segment @i of the WQE at block @idx, wrapping at the end of the ring. */
+/* Copies segment @i of the WQE at block @idx to @seg; wraps at the end of the ring. */
 static void
 segment(const uint8_t *ring, uint32_t blocks, uint16_t idx, uint32_t i, void *seg)
 {
@@ -69,7 +69,7 @@ bb_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *ring, uint3
 	}
 	for (; i < ds; i++) {
 		segment(ring, blocks, idx, i, &d);
-		/* Inline data extends to the end of the WQE. */
+		/* Inline data extends to the end of the WQE, so no SGE follows. */
 		if ((bb_be32(d.byte_count) & BB_WQE_INLINE) != 0)
 			break;
 		n = add_piece(pieces, n, max, &d, shape.written);

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Segments between a send WQE's control segment and its data, by opcode, for code that reads WQEs.
+ * Lists, for code that reads send WQEs, which segments are between the control segment and the
+ * data, by opcode.
  */
 #ifndef BB_WQE_SHAPE_H
 #define BB_WQE_SHAPE_H
@@ -12,15 +13,17 @@
 #define BB_WQE_AV_SEGS (sizeof(struct bb_wqe_av) / BB_WQE_SEG)
 
 struct bb_wqe_shape {
-	bool data;         /* false: the opcode has no data, or is unknown */
-	bool av;           /* has an address vector */
-	bool raddr;        /* has a remote address segment */
-	bool written;      /* data is written to local memory: its keys must allow that */
-	uint32_t operands; /* segments of an atomic's operands */
+	bool data;    /* false if the opcode has no data or is unknown */
+	bool av;      /* true if the WQE has an address vector */
+	bool raddr;   /* true if the WQE has a remote address segment */
+	bool written; /* true if the request writes to local memory, for which its lkeys need local
+			 write access */
+	uint32_t operands; /* number of segments with the operands of an atomic */
 };
 
 /*
- * Returns the shape of a WQE. @opmod: top byte of the control segment. @ud: the queue pair is UD.
+ * Returns the shape of a WQE. @opmod: top byte of the first dword of the control segment. @ud:
+ * true if the queue pair is UD.
  */
 static inline struct bb_wqe_shape
 bb_wqe_shape(uint8_t opcode, uint32_t opmod, bool ud)

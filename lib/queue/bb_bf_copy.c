@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#define ALLOW_EXPERIMENTAL_API /* rte_vect_get_max_simd_bitwidth(), experimental in DPDK 22.11 */
+#define ALLOW_EXPERIMENTAL_API  /* rte_vect_get_max_simd_bitwidth() is experimental in DPDK 22.11  \
+				 */
 #include "bb_bf_copy.h"
 
 #include <rte_cpuflags.h>
@@ -20,7 +21,7 @@ static __attribute__((target("avx2"))) void
 ring_avx2(struct bb_sq *sq)
 {
 	bb_bf_doorbell(sq, bb_uar_block_avx2);
-	/* Compilers insert it only from -O2 on. */
+	/* Compilers insert this instruction only at -O2 and above. */
 	_mm256_zeroupper();
 }
 
@@ -54,7 +55,7 @@ bb_bf_ring_head(struct bb_sq *sq)
 
 static const struct {
 	const char *name;
-	uint16_t bits; /* width of the vector registers, 0: none */
+	uint16_t bits; /* width of the vector registers; 0 if the copy uses none */
 	void (*ring)(struct bb_sq *sq);
 } kinds[BB_BF_COPY_KINDS] = {
 	[BB_BF_COPY_PLAIN] = {"plain", 0, ring_plain},
@@ -85,7 +86,10 @@ bb_bf_copy_has(enum bb_bf_copy how)
 		return rte_cpu_get_flag_enabled(RTE_CPUFLAG_NEON) > 0;
 #endif
 #ifdef BB_UAR_WIDE_X86
-	/* The compiler's test includes the operating system's support; EAL's test does not. */
+	/*
+	 * The compiler's builtin also checks that the operating system supports the registers;
+	 * EAL's flag does not.
+	 */
 	case BB_BF_COPY_AVX2:
 		return __builtin_cpu_supports("avx2");
 	case BB_BF_COPY_AVX512:

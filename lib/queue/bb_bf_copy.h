@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * BlueFlame: the doorbell functions of queues whose register takes copies of WQEs, and the choice
- * of the store instructions for a copy.
+ * BlueFlame: the doorbell functions of queues that copy WQEs to their register, and the choice of
+ * the store instructions for such a copy.
  *
- * bb_sq_ring() calls bb_sq.ring for these queues. Each kind of store has its own function, so the
- * choice adds no branch and no field to the doorbell.
+ * bb_sq_ring() calls bb_sq.ring for these queues. There is one function per enum bb_bf_copy, so
+ * the choice adds neither a branch nor a field to the doorbell.
  */
 #ifndef BB_BF_COPY_H
 #define BB_BF_COPY_H
@@ -16,7 +16,7 @@
 /* Copies one block to a register in ascending order. */
 typedef void bb_bf_block(volatile uint64_t *reg, const uint8_t *block);
 
-/* Returns word @i of a block. */
+/* Returns the 8-byte word @i of a block. */
 static inline uint64_t
 bb_bf_word(const uint8_t *block, uint32_t i)
 {
@@ -30,10 +30,10 @@ static inline void
 bb_bf_block_plain(volatile uint64_t *reg, const uint8_t *block)
 {
 	/*
-	 * Stores in ascending order, as in libmlx5, which warns that the order matters
-	 * (mlx5_bf_copy() of rdma-core's providers/mlx5/qp.c). All loads come before all stores:
-	 * with loads in between, many cores send the parts one by one (Linux, __iowrite64_copy() of
-	 * arm64).
+	 * The stores are in ascending order, as in libmlx5, which warns that the order matters
+	 * (mlx5_bf_copy() of rdma-core's providers/mlx5/qp.c). All loads come before all stores.
+	 * With loads between the stores, many cores would send the block in several smaller writes
+	 * (Linux, __iowrite64_copy() of arm64).
 	 */
 	const uint64_t w0 = bb_bf_word(block, 0), w1 = bb_bf_word(block, 1);
 	const uint64_t w2 = bb_bf_word(block, 2), w3 = bb_bf_word(block, 3);
@@ -51,8 +51,8 @@ bb_bf_block_plain(volatile uint64_t *reg, const uint8_t *block)
 }
 
 /*
- * Copies the last WQE, @blocks long, to the register block by block. The source wraps at the end of
- * the ring.
+ * Copies the last WQE, which has @blocks blocks, to the register one block at a time. The source
+ * wraps at the end of the ring.
  */
 static inline __attribute__((always_inline)) void
 bb_bf_blocks(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks, bb_bf_block *block)
@@ -70,11 +70,12 @@ bb_bf_blocks(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks, bb
 }
 
 /*
- * bb_sq.ring for a queue whose register takes copies. @block is NULL if only other queues copy to
- * it. Called through a pointer, so that programs need not inline it at each doorbell.
+ * Value of bb_sq.ring for a queue whose register receives BlueFlame copies. @block is NULL if only
+ * other queues copy to that register. Called through a pointer, which keeps this code out of the
+ * inline doorbell.
  *
- * The device may still read the half that was used last. So the next user of the register takes the
- * other half, also for an 8-byte store, as libmlx5 does (post_send_db() of rdma-core's
+ * The device may still read the half of the register that was used last. So the next doorbell must
+ * use the other half, even for an 8-byte store, as in libmlx5 (post_send_db() of rdma-core's
  * providers/mlx5/qp.c).
  */
 static inline __attribute__((always_inline)) void
@@ -105,28 +106,32 @@ bb_bf_doorbell(struct bb_sq *sq, bb_bf_block *block)
 bool bb_bf_copy_has(enum bb_bf_copy how);
 
 /*
- * Returns the widest stores that the CPU has and EAL allows. --force-max-simd-bitwidth limits
- * vectors; its default is 256 bits on x86. MOVDIR64B is not a vector store.
+ * Returns the widest stores that the CPU supports and EAL allows. --force-max-simd-bitwidth limits
+ * vectors; its default is 256 bits on x86. MOVDIR64B is not a vector store, so that limit does not
+ * apply to it.
  *
- * @memory: the register is ordinary memory, which a device on another core reads through the
- * caches. MOVDIR64B is not chosen then, because it removes the line from the caches.
+ * @memory: the register is ordinary memory that a device on another core reads through the caches.
+ * MOVDIR64B is then never returned, because it removes the cache line from the caches.
  */
 enum bb_bf_copy bb_bf_copy_best(bool memory);
 
 /*
- * Looks up a kind by its name: plain, neon, avx2, avx512 or movdir64b, in lower case.
- * Returns 0, -EINVAL for an unknown name, -ENOTSUP if the CPU or the build does not have it, or
- * -ERANGE if EAL allows no vectors of that width.
+ * Looks up an enum bb_bf_copy by its name: plain, neon, avx2, avx512 or movdir64b, in lower case.
+ * Returns 0, -EINVAL for an unknown name, -ENOTSUP if the CPU or the build does not support these
+ * stores, or -ERANGE if EAL does not allow vectors of that width.
  */
 int bb_bf_copy_parse(const char *name, enum bb_bf_copy *how);
 
-/* Returns the name of a kind. */
+/* Returns the name of @how, such as "avx2". */
 const char *bb_bf_copy_name(enum bb_bf_copy how);
 
-/* Returns bb_sq.ring for queues that copy with @how, or NULL if the build does not have it. */
+/*
+ * Returns the value of bb_sq.ring for queues that copy with @how, or NULL if the build does not
+ * support these stores.
+ */
 void (*bb_bf_ring(enum bb_bf_copy how))(struct bb_sq *sq);
 
-/* bb_sq.ring for a queue that does not copy, but whose register other queues copy to. */
+/* Value of bb_sq.ring for a queue that does not copy, if other queues copy to its register. */
 void bb_bf_ring_head(struct bb_sq *sq);
 
 #endif

@@ -37,7 +37,7 @@ bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbr
 	return 0;
 }
 
-#define MINIS 8u /* mini CQEs per array, which is as large as a CQE */
+#define MINIS 8u /* mini CQEs per array; an array has the size of a CQE */
 
 static struct bb_cqe *
 cqe_at(const struct bb_cqring *cq, uint32_t ci)
@@ -55,7 +55,10 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 	uint32_t minis[MINIS][2]; /* checksum and stride index, byte count */
 	uint32_t ci, i;
 
-	/* Full index of the title: ring position and the bit that the owner bit follows. */
+	/*
+	 * CQE number of the title, as far as it is needed: the ring index and the bit above it,
+	 * which a valid CQE's owner bit equals.
+	 */
 	ci = (uint32_t)(title - (struct bb_cqe *)(void *)cq->buf);
 	ci |= (title->op_own & 1) != 0 ? cq->size : 0;
 	cqe.op_own &= (uint8_t) ~(BB_CQE_COMPRESSED | 1u);
@@ -68,8 +71,8 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 		struct bb_cqe *dst = cqe_at(cq, ci + i);
 
 		/*
-		 * The first array follows the title; each further one is at the index of its first
-		 * CQE.
+		 * The first array of mini CQEs follows the title. Each further array is at the
+		 * index of the first CQE that it describes.
 		 */
 		if (i % MINIS == 0)
 			memcpy(minis, cqe_at(cq, ci + (i == 0 ? 1 : i)), sizeof(minis));
@@ -114,7 +117,7 @@ bb_cqring_move(struct bb_cqring *cq, void *buf, uint32_t log_size)
 	}
 	if (end.ci - cq->ci > size)
 		return -ENOSPC;
-	/* The device may already write after these CQEs. */
+	/* The device may already have written CQEs after these, so write no other CQEs. */
 	for (ci = cq->ci; ci != end.ci; ci++) {
 		struct bb_cqe *dst = &to[(ci + 1) & (size - 1)];
 		const struct bb_cqe *src = bb_cqring_peek_at(cq, ci);

@@ -9,15 +9,15 @@
 #define UC (1u << BB_QPT_UC)
 #define UD (1u << BB_QPT_UD)
 
-/* Every request may be signalled. A fence needs RC: see bb_wr_check(). */
+/* Flags of every request. FENCE is valid only on RC, which bb_wr_check() checks. */
 #define ANY  (BB_SEND_SIGNALED | BB_SEND_FENCE | BB_SEND_SMALL_FENCE)
 #define DATA (ANY | BB_SEND_INLINE)
 #define MSG  (DATA | BB_SEND_SOLICITED)
 
-/* Opcodes by transport service type, and their send_flags (man ibv_post_send). */
+/* QP types and flags that each operation supports (man ibv_post_send). */
 static const struct rule {
 	const char *name;
-	uint32_t types; /* 1 << enum bb_qp_type; 0: supported by no type */
+	uint32_t types; /* 1 << enum bb_qp_type for each type; 0: not supported */
 	uint32_t flags;
 	uint8_t wqe_opcode;
 } rules[BB_WR_OPCODES] = {

@@ -6,7 +6,7 @@
 #include "bb_queue_log.h"
 #include "bb_rq.h"
 
-#define RQ_MAX_WQES       32768u /* half of the record's 16-bit counter */
+#define RQ_MAX_WQES       32768u /* half of the range of the record's 16-bit counter */
 #define RQ_MIN_LOG_STRIDE 4u
 #define RQ_MAX_LOG_STRIDE 9u
 
@@ -64,7 +64,10 @@ bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf)
 	return 0;
 }
 
-/* bb_rq.ring while the QP is in RESET: rung receives stay in the ring until bb_rq_enable(). */
+/*
+ * Value of bb_rq.ring while the QP is in RESET. It only records that the receives were rung;
+ * bb_rq_enable() passes them to the device.
+ */
 static void
 hold(struct bb_rq *rq)
 {
@@ -94,7 +97,7 @@ bb_rq_enable(struct bb_rq *rq)
 		return;
 	rq->dbrec = rq->conf_dbrec;
 	rq->ring = rq->conf_ring;
-	/* Receives that were posted but not rung stay so. */
+	/* Receives that were posted but not rung must remain so. */
 	rq->pi = rung;
 	rq->rung = 0;
 	bb_rq_ring(rq);
@@ -104,7 +107,10 @@ bb_rq_enable(struct bb_rq *rq)
 int
 bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why)
 {
-	/* A QP without an RQ: its struct was never initialized, all fields are 0. */
+	/*
+	 * The struct of a QP without a receive queue was never initialized, so all its fields are
+	 * 0.
+	 */
 	if (rq->depth == 0)
 		why = BB_REFUSED_NO_RQ;
 	return bb_queue_refuse("receive queue of QP", rq->qpn, rq->owner, &rq->refused, why);
@@ -117,6 +123,6 @@ bb_rq_refuse(struct bb_rq *rq)
 		bb_count_add(&rq->full, 1);
 		return -EAGAIN;
 	}
-	/* There was room, so the owner check (bb_queue_check_owner()) failed. */
+	/* There was room, so bb_queue_check_owner() must have failed in the caller. */
 	return bb_rq_refuse_arg(rq, BB_REFUSED_OWNER);
 }

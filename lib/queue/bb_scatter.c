@@ -3,7 +3,7 @@
  */
 #include "bb_scatter.h"
 
-/* Fills one piece. Returns the rest of @len. */
+/* Copies data to the memory of one SGE. Returns the number of bytes of @len that did not fit. */
 static uint32_t
 fill(const struct bb_wqe_data *seg, const uint8_t *data, uint32_t len)
 {
@@ -38,7 +38,10 @@ bb_sq_scatter(const struct bb_sq *sq, uint16_t idx, const void *data, uint32_t l
 	size_t ring = ((size_t)sq->mask + 1) * BB_WQE_BB;
 	uint32_t ds = wqe[7] & BB_WQE_MAX_DS, i;
 
-	/* One piece, the last segment, follows an atomic's operands. */
+	/*
+	 * The scatter list of a READ starts at segment 2. An atomic has one SGE, which is its last
+	 * segment.
+	 */
 	for (i = wqe[3] == BB_WQE_RDMA_READ ? 2 : ds - 1; i < ds && len != 0; i++) {
 		size_t at = (size_t)(wqe - sq->buf) + (size_t)i * BB_WQE_SEG;
 		struct bb_wqe_data seg;

@@ -25,7 +25,7 @@ largest_wqe(const struct bb_sq_conf *conf)
 {
 	/* Control segment and remote address, or control segment and address vector. */
 	const uint32_t head = conf->type == BB_QPT_UD ? 4 : 2;
-	/* Control segment, remote address, operands and one piece. */
+	/* Control segment, remote address, operands and one SGE. */
 	const uint32_t atomic = 4;
 	uint32_t sgl, inl;
 
@@ -74,7 +74,10 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 			     conf->qpn, conf->max_sge, conf->max_inline, BB_WQE_MAX_DS);
 		return -EINVAL;
 	}
-	/* Room is counted in WQEs, so there must be blocks for depth WQEs of the largest size. */
+	/*
+	 * The room of the queue is counted in slots of the largest WQE, so there must be blocks
+	 * for depth slots.
+	 */
 	if (conf->depth == 0 || conf->depth > conf->blocks / bb_wqe_blocks(max_ds)) {
 		BB_QUEUE_LOG(
 			ERR,
@@ -171,8 +174,8 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
 	/*
-	 * At least 1, because an atomic has one piece, and bb_sq_post_sgl() does not check whether
-	 * one piece is allowed.
+	 * At least 1, because an atomic has one SGE. bb_sq_post_sgl() therefore does not check
+	 * max_sge for a list of one SGE.
 	 */
 	sq->max_sge = (uint16_t)(conf->max_sge == 0 && conf->type != BB_QPT_UD ? 1 : conf->max_sge);
 	sq->max_inline = (uint16_t)conf->max_inline;
@@ -191,14 +194,18 @@ bb_sq_rung_over(struct bb_sq *sq)
 	if (built == 0)
 		return 0;
 	/*
-	 * bb_sq_rung() calls this function if seq is not above the low half of rung_seq, or if the
-	 * calling thread is not the owner. If seq is above it, the thread is not the owner.
+	 * bb_sq_rung() calls this function in two cases: seq is not above the low half of
+	 * rung_seq, or the calling thread is not the owner. So if seq is above that half, the
+	 * second case applies.
 	 */
 	if (sq->seq > (uint32_t)sq->rung_seq || !bb_queue_check_owner(sq->owner)) {
 		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 		return 0;
 	}
-	/* seq wrapped, as WQEs were built. It wraps at most once between two doorbells. */
+	/*
+	 * WQEs were built although seq is not above the low half of rung_seq, so seq has wrapped.
+	 * It wraps at most once between two doorbells.
+	 */
 	sq->carry = 0;
 	bb_count_add(&sq->rung_seq, built);
 	bb_count_add(&sq->doorbells, 1);
@@ -208,7 +215,10 @@ bb_sq_rung_over(struct bb_sq *sq)
 void
 bb_sq_reset(struct bb_sq *sq)
 {
-	/* A CQE that arrives after the reset must not find entries of earlier WQEs. */
+	/*
+	 * Clear the entries of earlier WQEs. A late CQE of one of these WQEs must not find its
+	 * entry.
+	 */
 	memset(sq->wqes, 0, ((size_t)sq->mask + 1) * sizeof(*sq->wqes));
 	sq->last = sq->buf;
 	sq->pi = 0;
@@ -230,8 +240,8 @@ bb_sq_reset(struct bb_sq *sq)
 }
 
 /*
- * Returns how many WQEs of class @c may be outstanding while posts are enabled. Returns 0 if the
- * queue's type does not support the class.
+ * Returns the limit of class @c while posts are enabled. Returns 0 if the queue's type does not
+ * support the class.
  */
 static uint32_t
 class_limit(const struct bb_sq *sq, enum bb_sq_class c)
@@ -315,7 +325,8 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 		return -EAGAIN;
 	}
 	/*
-	 * The driver's post() already has the earlier requests, so this one must follow them there.
+	 * Earlier requests are with the driver's post(). From now on requests are built as WQEs,
+	 * which the next doorbell passes on after these.
 	 */
 	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
 		sq->built = sq->pi;
@@ -333,7 +344,7 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 int
 bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags)
 {
-	/* There is room. So the caller came here because bb_queue_check_owner() failed. */
+	/* There is room, so bb_queue_check_owner() must have failed in the caller. */
 	if (sq->post == bb_sq_post_slow && sq->enabled && !sq->fence &&
 	    bb_sq_outstanding(sq) < class_limit(sq, c))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
@@ -355,10 +366,10 @@ bb_sq_post_own_nop(struct bb_sq *sq)
 	bb_sq_ask_cqe(sq);
 	bb_sq_commit(sq, BB_WQE_NOP, 1, 0, flags, 0);
 	bb_count_add(&sq->extra, 1);
-	/* This NOP is not reported, even if the queue reports every request. */
+	/* The completion of this NOP is not reported, even if the queue reports every request. */
 	w->flags = 0;
 	w->wc_opcode = BB_SQ_OWN;
-	/* The pending fence applies to the application's next request. */
+	/* The pending fence applies to the application's next request, not to this NOP. */
 	if (fence)
 		bb_sq_fence_next(sq);
 	return 0;
@@ -371,8 +382,9 @@ bb_sq_make_room(struct bb_sq *sq, uint32_t slots)
 	const uint32_t outstanding = bb_sq_outstanding(sq);
 
 	/*
-	 * A driver's post() may leave sig_seq unchanged, but a full queue then has a CQE pending
-	 * anyway.
+	 * Returns if a NOP would not help: the WQE can never fit, or it fits now, or the queue is
+	 * full, or an outstanding WQE requests a CQE. A full queue always has such a WQE, although
+	 * a driver's post() may leave sig_seq unchanged.
 	 */
 	if (slots > sq->depth || outstanding <= sq->depth - slots || outstanding == sq->depth ||
 	    sq->seq - sq->sig_seq < outstanding)
@@ -389,7 +401,10 @@ bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint32_t slots
 	const uint32_t seq = sq->seq + 1;
 	struct bb_wqe_ctrl *ctrl;
 
-	/* The WQE counts as @slots WQEs; the one that must request a CQE may be any of them. */
+	/*
+	 * This WQE adds @slots to seq. If sig_every is reached within that range, this WQE must
+	 * request a CQE.
+	 */
 	if (seq + slots - 1 - sq->sig_seq >= sq->sig_every)
 		sq->sig_seq = seq - sq->sig_every;
 	ctrl = bb_sq_commit(sq, opcode, ds, wr_id, flags, imm);

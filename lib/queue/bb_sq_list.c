@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Builders that are too long to be inlined: masked atomics, inline data of several pieces. */
+/* Builders that are too long to be inlined: masked atomics, and inline data of several SGEs. */
 #include "bb_sq_atomic.h"
 #include "bb_sq_ud.h"
 
-/* Returns the total length in bytes. Stops reading the list once it exceeds @max. */
+/*
+ * Returns the total length of the SGEs in bytes. Stops reading the list when the sum exceeds @max.
+ */
 static uint64_t
 total_len(const struct bb_sge *sge, uint32_t nsge, uint32_t max)
 {
@@ -17,7 +19,7 @@ total_len(const struct bb_sge *sge, uint32_t nsge, uint32_t max)
 	return len;
 }
 
-/* Copies the pieces one after the other, wrapping at the end of the ring. */
+/* Copies the data of the SGEs one after the other; wraps at the end of the ring. */
 static void
 fill_pieces(const struct bb_sq *sq, void *seg, const struct bb_sge *sge, uint32_t nsge,
 	    uint32_t len)
@@ -100,7 +102,7 @@ bb_sq_no_room_ud(struct bb_sq *sq)
 	return bb_sq_no_room(sq, BB_SQ_UD, &flags);
 }
 
-/* The layouts are those written by UCX's rc_mlx5 transport. */
+/* The WQE layouts are those that UCX's rc_mlx5 transport writes. */
 int
 bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		  uint64_t raddr, uint32_t rkey, uint64_t a, uint64_t b, uint64_t c, uint64_t d,

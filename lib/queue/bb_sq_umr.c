@@ -8,7 +8,7 @@
  */
 #include "bb_sq_umr.h"
 
-/* Pieces are padded to whole blocks of 64 bytes. */
+/* The list of SGEs is padded to a multiple of 64 bytes. */
 #define XLT_MAX BB_UMR_MAX_PIECES
 
 struct umr {
@@ -55,7 +55,7 @@ fill(const struct bb_sq *sq, void *seg, const void *src, size_t len)
 	memcpy(sq->buf, (const uint8_t *)src + room, len - room);
 }
 
-/* Posts a UMR WQE. @xlt: octowords of translations. */
+/* Posts a UMR WQE. @xlt: size of its translation entries, in units of 16 bytes. */
 static int
 post(struct bb_sq *sq, uint64_t wr_id, enum bb_sq_umr_kind kind, uint32_t key, struct umr *u,
      uint32_t xlt, uint32_t flags)
@@ -151,7 +151,10 @@ bb_sq_post_bind(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t rkey, uin
 	return post(sq, wr_id, BB_SQ_BIND_MW, rkey, &u, BB_WQE_XLT_ALIGN, flags);
 }
 
-/* Posts a layout of @key. @xlt: number of octowords in @u. @len: total bytes of the key. */
+/*
+ * Posts a layout of @key. @xlt: size of the translation entries in @u, in units of 16 bytes. @len:
+ * bytes that the key covers.
+ */
 static int
 post_layout(struct bb_sq *sq, uint64_t wr_id, uint32_t key, uint32_t access, struct umr *u,
 	    uint32_t xlt, uint64_t len, uint32_t flags)

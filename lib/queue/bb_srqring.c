@@ -6,8 +6,8 @@
 #include "bb_queue_log.h"
 #include "bb_srqring.h"
 
-#define SRQ_MAX_WQES       32768u /* half of the record's 16-bit counter */
-#define SRQ_MIN_LOG_STRIDE 5u     /* next segment and one piece */
+#define SRQ_MAX_WQES       32768u /* half of the range of the record's 16-bit counter */
+#define SRQ_MIN_LOG_STRIDE 5u     /* next segment and one SGE: 32 bytes */
 #define SRQ_MAX_LOG_STRIDE 9u
 
 static int
@@ -28,7 +28,7 @@ check_conf(const struct bb_srqring_conf *conf)
 			     conf->srqn, conf->wqes, SRQ_MAX_WQES);
 		return -EINVAL;
 	}
-	/* The next released WQE is linked to the last free one, so one WQE always stays free. */
+	/* A released WQE is linked to the last free WQE, so one WQE must always be free. */
 	if (conf->depth == 0 || conf->depth >= conf->wqes) {
 		BB_QUEUE_LOG(ERR, "SRQ 0x%06x: depth %u is not 1 to %u, one less than its WQEs",
 			     conf->srqn, conf->depth, conf->wqes - 1);
@@ -88,6 +88,6 @@ bb_srqring_refuse(struct bb_srqring *srq)
 		srq->full++;
 		return -EAGAIN;
 	}
-	/* There was room, so the owner check (bb_queue_check_owner()) failed. */
+	/* There was room, so bb_queue_check_owner() must have failed in the caller. */
 	return bb_srqring_refuse_arg(srq, BB_REFUSED_OWNER);
 }

@@ -2,20 +2,21 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Stores to a UAR register that are wider than 8 bytes. Each function copies a block of 64 bytes to
- * @reg in ascending order, without a load between its stores. Both addresses are aligned to 64
- * bytes. The caller fences as for 8-byte stores: bb_db_wmb() before, bb_wc_flush() after.
+ * Stores to a UAR register that are wider than 8 bytes. Each function copies a block of 64 bytes
+ * to @reg in ascending order, without a load between its stores. Both addresses must be aligned to
+ * 64 bytes. The caller uses the same fences as for 8-byte stores: bb_db_wmb() before,
+ * bb_wc_flush() after.
  *
- * Builds with ThreadSanitizer have none of these functions, because it does not see the order of
- * wide stores.
+ * Builds with ThreadSanitizer have none of these functions, because ThreadSanitizer does not see
+ * the order of wide stores.
  *
- * No function was tested on a card. libmlx5 copies with NEON on Arm (mmio_memcpy_x64() of
- * rdma-core's util/mmio.h), and UCX with 16-byte SSE stores on x86 (uct_ib_mlx5_bf_copy_bb()). No
- * open driver of the card uses AVX or MOVDIR64B. Linux submits descriptors to other devices with
- * MOVDIR64B (iosubmit_cmds512()).
+ * None of these functions was tested on a card. libmlx5 copies with NEON on Arm (mmio_memcpy_x64()
+ * of rdma-core's util/mmio.h), and UCX with 16-byte SSE stores on x86 (uct_ib_mlx5_bf_copy_bb()).
+ * No open driver of the card uses AVX or MOVDIR64B. Linux submits descriptors to other devices
+ * with MOVDIR64B (iosubmit_cmds512()).
  *
- * ST64B of Arm is not used. It faults on memory that does not support it, and a program cannot find
- * out if a UAR supports it (Linux, Documentation/arch/arm64/elf_hwcaps.rst, HWCAP3_LS64).
+ * ST64B of Arm is not used. It faults on memory that does not support it, and a program cannot
+ * find out whether a UAR does (Linux, Documentation/arch/arm64/elf_hwcaps.rst, HWCAP3_LS64).
  */
 #ifndef BB_UAR_WIDE_H
 #define BB_UAR_WIDE_H
@@ -51,8 +52,9 @@ bb_uar_block_avx512(volatile uint64_t *reg, const uint8_t *block)
 }
 
 /*
- * One write of 64 bytes for every memory type of @reg. It leaves the write-combining buffer at once
- * (Intel SDM vol. 2, MOVDIR64B) and removes the line from all caches.
+ * Writes the block with one store of 64 bytes, whatever the memory type of @reg. The store does
+ * not wait in the write-combining buffer (Intel SDM vol. 2, MOVDIR64B), and it removes the cache
+ * line from all caches.
  */
 static inline __attribute__((target("movdir64b"))) void
 bb_uar_block_movdir64b(volatile uint64_t *reg, const uint8_t *block)
@@ -68,7 +70,10 @@ bb_uar_block_neon(volatile uint64_t *reg, const uint8_t *block)
 	const uint8x16_t b0 = vld1q_u8(block), b1 = vld1q_u8(block + 16);
 	const uint8x16_t b2 = vld1q_u8(block + 32), b3 = vld1q_u8(block + 48);
 
-	/* With intrinsics the compiler could place other instructions between the pairs. */
+	/*
+	 * Assembly, because the compiler could place other instructions between the pairs if they
+	 * were intrinsics.
+	 */
 	__asm__ volatile("stp %q1, %q2, [%0]\n\tstp %q3, %q4, [%0, #32]"
 			 :
 			 : "r"(reg), "w"(b0), "w"(b1), "w"(b2), "w"(b3)
