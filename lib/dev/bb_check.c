@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Argument checks that all kinds of objects share. */
+/* Argument checks that objects of all types share. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,8 +29,8 @@ bb_attr_size_check(uint32_t size, size_t expected, const char *init)
 }
 
 /*
- * Upper bound for the size of an output struct. A larger number was not set by the inline functions
- * of the headers.
+ * Upper bound for the size of an output struct. A larger number cannot come from the inline
+ * functions of the headers, so it is rejected.
  */
 #define OUT_MAX 65536u
 

@@ -16,14 +16,19 @@
 
 #define BB_MAX_DRIVERS 8
 
-/* Filled by constructors before main(), then read-only. */
+/* Registered drivers. Constructors fill the array before main(); after that it is read-only. */
 static struct bb_driver drivers[BB_MAX_DRIVERS];
 static unsigned int n_drivers;
 
-/* The notice about missing hugepages is logged once per process. */
+/*
+ * True if the notice about missing hugepages was logged, so that it is logged only once per
+ * process.
+ */
 static bool no_huge_said;
 
-/* Default operations, for those that a driver leaves out. */
+/*
+ * Default operations. The library uses each in place of an operation that a driver does not have.
+ */
 static int
 no_list(struct bb_dev_info *info, unsigned int n)
 {
@@ -107,7 +112,7 @@ no_channel_create(struct bb_channel *ch)
 	return -ENOTSUP;
 }
 
-/* Never called: no channel can exist. */
+/* This default is never called, because a driver without channel operations has no channels. */
 static int
 no_channel_destroy(struct bb_channel *ch)
 {
@@ -263,7 +268,10 @@ bb_dev_list_v(struct bb_dev_info *out, unsigned int n)
 		unsigned int room = total < n ? n - total : 0;
 
 		ret = drivers[i].list(room != 0 ? info + total : NULL, room);
-		/* A driver that fails to list does not hide the devices of other drivers. */
+		/*
+		 * If a driver cannot list its devices, the devices of other drivers are listed
+		 * nevertheless.
+		 */
 		if (ret < 0 && first_err == 0)
 			first_err = ret;
 		if (ret > 0)
@@ -279,7 +287,10 @@ bb_dev_list_v(struct bb_dev_info *out, unsigned int n)
 	return ret;
 }
 
-/* Writes a list of the available devices: "soft0 (soft), mlx5_0 (mlx5 0000:3b:00.0)". */
+/*
+ * Writes a list of the available devices as text, for example "soft0 (soft), mlx5_0 (mlx5
+ * 0000:3b:00.0)".
+ */
 static void
 devices_text(char *buf, size_t size)
 {
@@ -324,7 +335,7 @@ spec_split(const char *spec, char name[BB_DEV_NAME_MAX], const char **args)
 
 /*
  * Opens the device through the first driver that knows the name, among the drivers whose flag
- * `last` equals @last. Returns -ENODEV if none knows it.
+ * `last` equals @last. Returns -ENODEV if no driver knows the name.
  */
 static int
 open_by(struct bb_dev *dev, const char *name, const char *args, bool last)

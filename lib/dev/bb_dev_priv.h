@@ -14,9 +14,12 @@ uint32_t bb_process_generation(void);
 /* Returns 0, or -ENOTSUP (logged) if this process is a child of the process that opened @dev. */
 int bb_process_owns(const struct bb_dev *dev);
 
-/* bb_check.c: each check returns 0 or a negative errno (logged). */
+/* Functions of bb_check.c. Each check returns 0 or a negative errno (logged). */
 int bb_layout_check(uint32_t layout);
-/* @init is the function that sets the size. */
+/*
+ * Checks the size field of an attribute struct. @init is the name of the function that sets the
+ * field, for the log line.
+ */
 int bb_attr_size_check(uint32_t size, size_t expected, const char *init);
 /*
  * Copies @full, an output struct of @size bytes, to the caller's struct @out. The first field of
@@ -33,9 +36,9 @@ int bb_limit_check(const struct bb_dev *dev, const char *name, uint32_t value, u
 		   uint32_t max);
 
 /*
- * bb_open.c: list of the open devices, for threads that have only a device's name. Lock order:
- * bb_open_devs_lock(), then dev->lock; no lock is taken before bb_open_devs_lock(). Control path
- * only.
+ * Functions of bb_open.c: the list of open devices, for threads that know only a device's name.
+ * Lock order: bb_open_devs_lock(), then dev->lock; no lock is taken before bb_open_devs_lock().
+ * Control path only.
  */
 void bb_open_devs_lock(void);
 void bb_open_devs_unlock(void);
@@ -66,14 +69,17 @@ void *bb_alloc(const struct bb_dev *dev, const char *what, size_t size);
 int bb_no_memory(const struct bb_dev *dev, const char *what);
 
 /*
- * Records that the device has moved the QP to ERR. Later posts are accepted, in RTR too, and are
- * flushed. Atomic, because an error CQE and bb_event_get() may report the failure in two threads at
- * once.
+ * Records that the device has moved the QP to ERR. Later posts are accepted and flushed, even if
+ * the QP was only in RTR. Atomic, because an error CQE and bb_event_get() may report the failure in
+ * two threads at once.
  */
 static inline void
 bb_qp_failed(struct bb_qp *qp)
 {
-	/* The event may arrive after the QP was reset. */
+	/*
+	 * The event of an earlier error may arrive after the QP was reset, so a QP in RESET is not
+	 * changed.
+	 */
 	if (__atomic_load_n(&qp->state, __ATOMIC_RELAXED) != BB_QP_RESET)
 		bb_sq_error(&qp->sq);
 	__atomic_store_n(&qp->state, BB_QP_ERR, __ATOMIC_RELAXED);

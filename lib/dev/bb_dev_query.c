@@ -119,7 +119,10 @@ bb_event_get_v(struct bb_dev *dev, struct bb_event *event)
 			       bb_event_name(ev.type));
 			break;
 		case BB_EVENT_SRQ_LAST_WQE:
-			/* This event is raised only for a QP that has an SRQ. */
+			/*
+			 * BB_EVENT_SRQ_LAST_WQE is raised only for a QP that has an SRQ, so
+			 * init.srq is not NULL.
+			 */
 			ev.srq = ev.qp->ctrl->init.srq;
 			BB_LOG(DEBUG, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
 			       bb_event_name(ev.type));
@@ -177,7 +180,10 @@ bb_event_name(enum bb_event_type type)
 void
 bb_dev_progress(struct bb_dev *dev)
 {
-	/* Takes no lock: a data-path call by the lcore that owns the UAR. */
+	/*
+	 * The call takes no lock, because it belongs to the data path and the calling lcore owns
+	 * its UAR.
+	 */
 	dev->drv->progress(dev);
 }
 

@@ -35,8 +35,9 @@ devx_check(const struct bb_dev *dev, bool args)
 }
 
 /*
- * The smallest size is that of general_obj_in_cmd_hdr in include/linux/mlx5/mlx5_ifc.h. The largest
- * is that of the 16-bit length of an ioctl attribute (struct ib_uverbs_attr).
+ * Checks both mailboxes. Their smallest size is that of general_obj_in_cmd_hdr in
+ * include/linux/mlx5/mlx5_ifc.h. Their largest size is that of the 16-bit length of an ioctl
+ * attribute (struct ib_uverbs_attr).
  */
 static int
 mailboxes_check(const struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen)

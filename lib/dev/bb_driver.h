@@ -2,11 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Interface between the library and its drivers, and the objects that both know. Not installed.
+ * Interface between the library and its drivers, and the objects that both access. This header is
+ * not installed.
  *
- * The core checks arguments, and manages parents and children, the state machine, CQ credits and
- * the address table. A driver creates device objects and sets up the rings. A driver logs the
- * errors that it finds itself; the core passes them on.
+ * The core (lib/) checks arguments, counts the children of each object, and manages the state
+ * machine, the CQEs reserved for queues, and the address table. A driver creates device objects and
+ * sets up the rings. A driver logs the errors that the driver itself detects; the core returns
+ * these errors without a further log line.
  */
 #ifndef BB_DRIVER_H
 #define BB_DRIVER_H
@@ -26,7 +28,7 @@
 #include "bb_srq.h"
 #include "bb_umem.h"
 
-/* Largest user index of a QP; a device's table has one slot more. */
+/* Largest user index of a QP. The table of a device also has a slot 0, which is never used. */
 #define BB_MAX_USER_INDEX 0xffffu
 
 struct bb_mem_table;
@@ -36,11 +38,12 @@ struct bb_dev {
 	char name[BB_DEV_NAME_MAX];
 	const struct bb_driver *drv;
 	void *priv;              /* the driver's data */
-	struct bb_dev_attr attr; /* set by the driver's open */
-	bool ethernet;           /* link layer of its ports; set by the driver */
+	struct bb_dev_attr attr; /* capabilities; set by the open operation of the driver */
+	bool ethernet;           /* true if the link layer of the ports is Ethernet; set by the
+				  * driver */
 	bool iwarp;              /* QPs are connected only through librdmacm; set by the driver */
 	pthread_mutex_t lock;    /* serializes the control path; held while driver operations run */
-	uint32_t pds;            /* live child objects */
+	uint32_t pds;            /* numbers of existing child objects */
 	uint32_t cqs;
 	uint32_t dms;
 	uint32_t umems;
@@ -79,7 +82,8 @@ struct bb_channel {
 	void *priv; /* the driver's data */
 	int fd;
 	uint32_t cqs; /* CQs attached to the channel */
-	bool run;     /* the device runs inside its owners' calls: see bb_channel_wait() */
+	bool run;     /* bb_channel_wait() must run the device, because the device runs only inside
+		       * calls of the queues' owners */
 };
 
 struct bb_cq_ctrl {
@@ -133,12 +137,12 @@ struct bb_qp_ctrl {
 	 */
 	uint8_t send_error;
 	/*
-	 * Set once a send has failed or was flushed since the reset; failed_seq is written before
-	 * it.
+	 * True if a send has failed or was flushed since the reset. failed_seq is written before
+	 * this flag.
 	 */
-	bool send_failed;    /* the flag of the comment above; __atomic */
+	bool send_failed;    /* accessed with __atomic */
 	uint64_t failed_seq; /* bb_sq_seq64() of the first such send */
-	/* State of bb_qp_recover() between its calls, until the reset. */
+	/* State that bb_qp_recover() keeps between two calls, until the QP is reset. */
 	struct {
 		bool begun, marked;
 		uint32_t rung; /* sequence number of the last send rung before the recovery began */
@@ -162,7 +166,7 @@ struct bb_drv_mr {
 	uint32_t rkey;
 };
 
-/* Kind of memory that a key covers. */
+/* Type of the memory that a key covers. */
 enum bb_drv_mr_kind {
 	BB_DRV_MR_MEM,      /* process memory, [addr, addr + len) */
 	BB_DRV_MR_DM,       /* device memory, from offset */
@@ -171,7 +175,10 @@ enum bb_drv_mr_kind {
 	BB_DRV_MR_MW,       /* a memory window, created unbound */
 };
 
-/* Attributes of a new memory key; the fields of single kinds follow the common ones. */
+/*
+ * Attributes of a new memory key. Fields that are valid only for some types of memory name these
+ * types.
+ */
 struct bb_drv_mr_attr {
 	enum bb_drv_mr_kind kind;
 	void *addr; /* MEM only */
@@ -181,10 +188,11 @@ struct bb_drv_mr_attr {
 	uint64_t offset;             /* DM and DMABUF only; bytes */
 	struct bb_dm_ctrl *dm;       /* DM only, else NULL */
 	int fd;                      /* DMABUF only */
-	const struct bb_sge *pieces; /* INDIRECT only: n pieces */
+	const struct bb_sge *pieces; /* INDIRECT only: n memory ranges */
 	uint32_t n;
-	uint32_t max_pieces; /* INDIRECT: 0, or the capacity in pieces */
-	uint32_t mw_type;    /* MW only: 1 or 2 */
+	uint32_t
+		max_pieces; /* INDIRECT only: capacity in memory ranges, 0 if the layout is fixed */
+	uint32_t mw_type;   /* MW only: 1 or 2 */
 };
 
 /*
@@ -195,14 +203,14 @@ struct bb_devx_ops {
 	int (*general)(struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen);
 	int (*obj_create)(struct bb_dev *dev, const void *in, size_t inlen, void *out,
 			  size_t outlen, void **obj);
-	/* Modifies or queries the object. */
+	/* Modifies the object if @modify is set, otherwise queries it. */
 	int (*obj_cmd)(struct bb_dev *dev, void *obj, bool modify, const void *in, size_t inlen,
 		       void *out, size_t outlen);
 	int (*obj_destroy)(struct bb_dev *dev, void *obj);
 	/* Called without dev->lock. */
 	int (*query_eqn)(struct bb_dev *dev, uint32_t vector, uint32_t *eqn);
 	uint32_t (*pd_number)(const struct bb_pd *pd);
-	/* Fills in the doorbell page of uar->lcore. */
+	/* Fills in @uar with the doorbell page of uar->lcore. */
 	int (*uar_alloc)(struct bb_devx_uar *uar);
 	void (*uar_free)(struct bb_devx_uar *uar);
 };
@@ -210,8 +218,8 @@ struct bb_devx_ops {
 struct bb_driver {
 	const char *name;
 	/*
-	 * The driver opens devices that other drivers support better. It is asked only if none of
-	 * these knows the name.
+	 * True for a driver whose devices other drivers support better. The library asks such a
+	 * driver to open a device only if no other driver knows the name.
 	 */
 	bool last;
 
@@ -226,14 +234,14 @@ struct bb_driver {
 	int (*close)(struct bb_dev *dev);
 	int (*port_query)(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr);
 	int (*gid_query)(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
-	/* @index is below the port's pkeys. */
+	/* Reads a P_Key. @index is below bb_port_attr.pkeys. */
 	int (*pkey_query)(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey);
-	/* Never returns an event of a destroyed object. */
+	/* Consumes one event. Never returns an event of a destroyed object. */
 	int (*event_get)(struct bb_dev *dev, struct bb_event *event);
 	int (*stats)(struct bb_dev *dev, struct bb_dev_stats *stats);
 	/*
-	 * As bb_dev_drops(). Returns -ENOTSUP without a log line if the device does not count
-	 * drops.
+	 * Does what bb_dev_drops() does. Returns -ENOTSUP without a log line if the device does not
+	 * count drops.
 	 */
 	int (*drops)(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
 	void (*progress)(struct bb_dev *dev);
@@ -241,25 +249,26 @@ struct bb_driver {
 	int (*pd_alloc)(struct bb_pd *pd);
 	int (*pd_free)(struct bb_pd *pd);
 	/*
-	 * Registers memory. It may run inside an EAL memory event callback: then without dev->lock,
-	 * and while EAL holds its memory lock. There it must not call rte_malloc, walk memsegs, or
-	 * wait for another lcore. Nor may it take a lock under which the driver elsewhere calls
-	 * rte_malloc or rte_free. mr_dereg may wait and is never called from such a callback.
+	 * Registers memory. The core may call this operation inside an EAL memory event callback,
+	 * that is, without dev->lock and while EAL holds its memory lock. So the operation must not
+	 * call rte_malloc, walk memsegs, or wait for another lcore. It must not take a lock under
+	 * which the driver calls rte_malloc or rte_free at another place. mr_dereg may wait and is
+	 * never called from such a callback.
 	 */
 	int (*mr_reg)(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **mr);
 	int (*mr_dereg)(struct bb_pd *pd, struct bb_drv_mr *mr);
 	/*
-	 * Re-registers a key of kind MEM. @flags are those of bb_mr_rereg(); arguments that they do
-	 * not name are NULL or 0. On success @mr has the keys, and the old keys are invalid. May
-	 * wait.
+	 * Re-registers a key of type BB_DRV_MR_MEM. @flags are those of bb_mr_rereg(). An argument
+	 * is NULL or 0 if @flags does not ask for its change. On success @mr has the new keys, and
+	 * the old keys are invalid. The operation may wait.
 	 */
 	int (*mr_rereg)(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags,
 			struct bb_pd *new_pd, void *addr, uint64_t len, uint32_t access);
 
 	/*
-	 * NULL if the device has no device memory; attr.max_dm_size is then 0. Length and alignment
-	 * are within the device's limits. Copies are in bounds, aligned and not empty. They come
-	 * from any thread, without dev->lock.
+	 * Operations on device memory. They are NULL, and attr.max_dm_size is 0, if the device has
+	 * no such memory. Length and alignment are within the device's limits. Copies are in
+	 * bounds, aligned and not empty. Any thread may call the copies, without dev->lock.
 	 */
 	int (*dm_alloc)(struct bb_dm_ctrl *dm);
 	int (*dm_free)(struct bb_dm_ctrl *dm);
@@ -267,15 +276,16 @@ struct bb_driver {
 	int (*dm_read)(struct bb_dm_ctrl *dm, void *dst, uint64_t off, size_t len);
 
 	/*
-	 * NULL if the device has no umems; attr.max_umem is then 0. @attr is checked. Sets pub.id.
+	 * Operations on umems. They are NULL, and attr.max_umem is 0, if the device has no umems.
+	 * umem_reg gets a checked @attr and sets pub.id.
 	 */
 	int (*umem_reg)(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr);
 	int (*umem_dereg)(struct bb_umem_ctrl *umem);
 
-	/* NULL if the device has no command mailboxes. */
+	/* Operations of bb_devx.h. NULL if the device has no DEVX. */
 	const struct bb_devx_ops *devx;
 
-	/* Reads the device's clock. dev->attr.clock_hz is not 0. */
+	/* Reads the device's clock. Called only if dev->attr.clock_hz is not 0. */
 	int (*clock)(struct bb_dev *dev, uint64_t *now);
 
 	/*
@@ -285,19 +295,23 @@ struct bb_driver {
 	int (*channel_create)(struct bb_channel *ch);
 	int (*channel_destroy)(struct bb_channel *ch);
 	/*
-	 * Returns -EAGAIN if no event is pending. Never returns an event of a destroyed CQ. Called
-	 * without dev->lock.
+	 * Consumes one event. Returns -EAGAIN if no event is pending. Never returns an event of a
+	 * destroyed CQ. Called without dev->lock.
 	 */
 	int (*channel_get)(struct bb_channel *ch, struct bb_cq **cq);
 
 	/*
 	 * Starts the address resolution that qp_modify() to RTR and ah_resolve() would wait for;
-	 * never waits. Returns 0 if they need not wait for @path, and -EAGAIN to call again.
-	 * Another errno says why the peer is unreachable. Any thread, without dev->lock. NULL if
-	 * nothing ever waits.
+	 * never waits. Returns 0 if these operations would not wait for @path, and -EAGAIN if the
+	 * resolution is not finished, so that the caller must call again. Another errno says why
+	 * the peer is unreachable. Called by any thread, without dev->lock. NULL if the operations
+	 * of the driver never wait.
 	 */
 	int (*path_ready)(struct bb_dev *dev, const struct bb_path *path);
-	/* Resolves @path, which is checked, to an address vector. Key and QP number stay 0. */
+	/*
+	 * Resolves @path, which the core has checked, to an address vector. The vector's Q_Key and
+	 * QP number remain 0, because a post sets them.
+	 */
 	int (*ah_resolve)(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
 	/*
 	 * Releases the address vector of a destroyed handle. Requests already posted with it are
@@ -306,32 +320,36 @@ struct bb_driver {
 	void (*ah_release)(struct bb_pd *pd, const struct bb_wqe_av *av);
 
 	/*
-	 * Sets up cq->ring, cq->progress, cq->cqn, ctrl->depth and ctrl->priv. With a channel it
-	 * also sets cq->arm_reg, unless the driver has cq_arm. The owner is resolved and the device
-	 * has the capabilities that @attr needs.
+	 * Sets up cq->ring, cq->progress, cq->cqn, ctrl->depth and ctrl->priv. If the CQ has a
+	 * channel, the operation also sets cq->arm_reg, unless the driver has cq_arm. The core has
+	 * resolved the owner and has checked that the device has the capabilities that @attr needs.
 	 */
 	int (*cq_create)(struct bb_cq *cq, const struct bb_cq_attr *attr);
 	int (*cq_destroy)(struct bb_cq *cq);
 	/* Arms a CQ that has a channel and no arm_reg. Called by the owner, without dev->lock. */
 	int (*cq_arm)(struct bb_cq *cq, bool solicited_only);
-	/* @depth is a power of two and differs from the current depth. At least one CQE is free. */
+	/*
+	 * Changes the depth of a CQ. @depth is a power of two and differs from the current depth.
+	 * At least one CQE is free.
+	 */
 	int (*cq_resize)(struct bb_cq *cq, uint32_t depth);
 	int (*cq_moderate)(struct bb_cq *cq, uint16_t count, uint16_t period_us);
 	/*
-	 * Sets up qp->sq, qp->rq and qpn; user_index is given. The queues hold exactly sq_depth and
-	 * rq_depth outstanding WQEs, because CQ credits are counted by these numbers. @attr is
-	 * checked, signal_every is resolved and recv_cq is never NULL.
+	 * Sets up qp->sq, qp->rq and qpn; the core has set user_index. The queues must hold exactly
+	 * sq_depth and rq_depth outstanding WQEs, because the core reserves that many CQEs in the
+	 * CQs. The core has checked @attr and resolved signal_every; recv_cq is never NULL.
 	 */
 	int (*qp_create)(struct bb_qp *qp, const struct bb_qp_init_attr *attr);
 	/*
-	 * The transition is legal and the attributes are complete. @to may equal the current state.
-	 * The core resets and enables the rings afterwards, and on RESET the doorbell records too.
+	 * Executes a transition. The core has checked that the transition is legal and the
+	 * attributes are complete. @to may equal the current state. After the operation the core
+	 * resets and enables the rings, and after a transition to RESET also the doorbell records.
 	 */
 	int (*qp_modify)(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
 			 enum bb_qp_state to);
 	/*
-	 * @attr comes with the values last set. The driver overwrites those that the device knows
-	 * better.
+	 * Queries a QP. The core has filled @attr with the values last set. The driver overwrites
+	 * the values that it can read from the device.
 	 */
 	int (*qp_query)(struct bb_qp *qp, struct bb_qp_attr *attr);
 	/*
@@ -340,12 +358,12 @@ struct bb_driver {
 	 * without a log line if the device has no counters per QP.
 	 */
 	int (*qp_retries)(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries);
-	/* After it returns, the device writes no CQE of the QP. */
+	/* Destroys a QP. When the operation returns, the device writes no further CQE of the QP. */
 	int (*qp_destroy)(struct bb_qp *qp);
 
 	/*
-	 * Optional: all four or none. srq_create sets up srq->ring, srqn, ctrl->priv and
-	 * attr.max_sge.
+	 * Operations on SRQs. They are optional, but a driver has all four or none. srq_create sets
+	 * up srq->ring, srqn, ctrl->priv and attr.max_sge.
 	 */
 	int (*srq_create)(struct bb_srq *srq);
 	int (*srq_modify)(struct bb_srq *srq, uint32_t limit);
@@ -354,10 +372,10 @@ struct bb_driver {
 };
 
 /*
- * Registers a driver. Called by constructors only. These may be NULL: list, port_query, gid_query,
- * pkey_query, event_get, stats, drops, progress, clock, channel_*, mr_rereg, path_ready, ah_*,
- * cq_arm, cq_resize, cq_moderate, qp_query and qp_retries. A driver that lacks another operation is
- * rejected.
+ * Registers a driver. Only constructors call this function. The following operations may be NULL:
+ * list, port_query, gid_query, pkey_query, event_get, stats, drops, progress, clock, channel_*,
+ * mr_rereg, path_ready, ah_*, cq_arm, cq_resize, cq_moderate, qp_query and qp_retries. A driver
+ * that lacks another operation is rejected.
  */
 void bb_driver_register(const struct bb_driver *drv);
 
@@ -387,8 +405,9 @@ int bb_iwarp_refusal(const struct bb_dev *dev);
 
 /*
  * Returns the likely cause of @err and what to do, as the end of a log line; "" if nothing is
- * known. @err is the negative errno with which the kernel rejected memory (a PD, region, window or
- * umem; @dmabuf: of a dma-buf). The kernel reports only this number.
+ * known. @err is the negative errno with which the kernel rejected a PD, region, window or umem.
+ * @dmabuf is true if the memory is that of a dma-buf. The cause is only likely, because the kernel
+ * reports no more than the errno.
  */
 const char *bb_mem_hint(int err, bool dmabuf);
 

@@ -13,7 +13,8 @@
 /* Number of fork() calls between the process that was started as a program and this process. */
 static uint32_t generation;
 /*
- * True if EAL was initialised before fork(): EAL, its memory and its threads belong to an ancestor.
+ * True if EAL was initialised before fork(). EAL, its memory and its threads then belong to an
+ * ancestor of this process, so this process cannot open devices.
  */
 static bool eal_inherited;
 
@@ -21,7 +22,9 @@ static void
 in_child(void)
 {
 	generation++;
-	/* EAL has no lcores before rte_eal_init(), which runs once in a process and its children.
+	/*
+	 * A non-zero number of lcores means that rte_eal_init() has run before the fork, because
+	 * EAL has no lcores before that call.
 	 */
 	eal_inherited |= rte_lcore_count() != 0;
 }

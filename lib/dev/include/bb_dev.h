@@ -8,8 +8,8 @@
  * Control-path functions return 0 or a negative errno. They return an object only on success. An
  * object with children cannot be destroyed (-EBUSY).
  *
- * Any thread may call the functions of this header, one call at a time per device. Other threads
- * may post and poll on the device's queues at the same time.
+ * Any thread may call the functions of this header, but only one thread at a time per device. Other
+ * threads may post and poll on the device's queues at the same time.
  */
 #ifndef BB_DEV_H
 #define BB_DEV_H
@@ -39,13 +39,14 @@ struct bb_dev_info {
 	char bus[BB_DEV_NAME_MAX]; /**< PCI address, empty if none */
 };
 
-/** Use bb_dev_list(). */
+/** Implements bb_dev_list(), which sets the struct's size. Call bb_dev_list() instead. */
 int bb_dev_list_v(struct bb_dev_info *info, unsigned int n);
 
 /**
  * Lists the devices that can be opened. The software ConnectX is listed as soft0 if its library,
- * libbluebell-soft, is installed; listing does not load the library.
- * @param info at most @p n entries are written; NULL with @p n 0 only counts.
+ * libbluebell-soft, is installed. The call does not load this library.
+ * @param info array of @p n entries; NULL, with @p n 0, if only the number is needed. At most @p n
+ * entries are written.
  * @return the number of devices, or a negative errno.
  */
 static inline int
@@ -59,16 +60,17 @@ bb_dev_list(struct bb_dev_info *info, unsigned int n)
 /**
  * Opens a device by its spec string: "mlx5_0", a PCI address "0000:3b:00.0", or the software
  * ConnectX "soft0". Options follow the name, as in "soft0,progress=lcore". EAL must be initialised,
- * and the process must be a primary one.
+ * and the process must be a primary process of EAL.
  *
  * The first software device that a process opens loads libbluebell-soft from the folder of
  * libbluebell. The environment variable ``BB_DRIVER_PATH`` can name another folder. A program that
  * links Bluebell statically adds bluebell-soft to the packages of pkg-config --static.
- * @return 0; -ENODEV no such device; -EINVAL unknown or invalid option, or rte_eal_init() was not
- * called; -EPERM or -EACCES no permission; -EOPNOTSUPP no DEVX; -ENOTSUP secondary process, or a
- * child of fork() after rte_eal_init(). For a software device also -ELIBACC its library is missing,
- * unreadable, of another release or not linked; -ELIBBAD it is another library. The log says what
- * to do.
+ * @return 0; -ENODEV if there is no such device; -EINVAL if an option is unknown or invalid, or
+ * rte_eal_init() was not called; -EPERM or -EACCES if the process lacks the permission; -EOPNOTSUPP
+ * if the device or the kernel has no DEVX; -ENOTSUP in a secondary process, or in a child that was
+ * forked after rte_eal_init(). A software device also gives -ELIBACC if libbluebell-soft is
+ * missing, unreadable, of another release or not linked, and -ELIBBAD if the file is another
+ * library. The log says what to do.
  */
 int bb_dev_open(const char *spec, struct bb_dev **dev);
 
@@ -79,8 +81,8 @@ int bb_dev_open(const char *spec, struct bb_dev **dev);
 int bb_dev_close(struct bb_dev *dev);
 
 /**
- * Returns the name that the device was opened by, without options. Valid until the device is
- * closed.
+ * Returns the name under which the device was opened, without options. The string is valid until
+ * the device is closed.
  */
 const char *bb_dev_name(const struct bb_dev *dev);
 
@@ -100,40 +102,45 @@ struct bb_dev_attr {
 	uint32_t max_cqe;      /**< CQEs per CQ */
 	uint32_t comp_vectors; /**< completion vectors, at least 1 (bb_cq_attr.comp_vector) */
 	uint32_t max_qp_wr;    /**< WQEs per queue */
-	uint32_t max_sge;      /**< scatter/gather pieces of a send WQE */
+	uint32_t max_sge;      /**< SGEs of a send WQE */
 	uint32_t max_recv_sge;
 	uint32_t max_inline;         /**< inline bytes of a send WQE */
 	uint64_t max_mr_size;        /**< bytes of one memory region */
-	uint32_t max_mr;             /**< memory keys of all kinds, shared by all processes */
+	uint32_t max_mr;             /**< memory keys of all types; all processes share them */
 	uint64_t max_msg_size;       /**< bytes of one message */
-	uint32_t max_rd_atomic;      /**< outstanding READs and atomics, as initiator */
-	uint32_t max_dest_rd_atomic; /**< outstanding READs and atomics, as target */
-	uint32_t bf_size;            /**< bytes of a BlueFlame register half, 0 if it has none */
-	uint64_t max_dm_size;        /**< bytes of device memory, 0 if it has none */
-	uint32_t max_dm_log_align; /**< log2 of the largest alignment of a piece of device memory */
-	uint32_t max_umem;         /**< umems, 0 if not supported */
+	uint32_t max_rd_atomic;      /**< READs and atomics that a QP can have outstanding as
+				      * requester */
+	uint32_t max_dest_rd_atomic; /**< READs and atomics that a QP can have outstanding as
+				      * responder */
+	uint32_t bf_size;            /**< bytes of one half of a BlueFlame register; 0 if the device
+				      * has no BlueFlame */
+	uint64_t max_dm_size; /**< bytes of device memory; 0 if the device has no such memory */
+	uint32_t max_dm_log_align; /**< log2 of the largest alignment that bb_dm_alloc() accepts */
+	uint32_t max_umem;         /**< number of umems; 0 if not supported */
 	bool dmabuf;               /**< the kernel and rdma-core can register dma-bufs */
-	uint32_t max_srq;          /**< shared receive queues, 0 if not supported */
+	uint32_t max_srq;          /**< number of shared receive queues; 0 if not supported */
 	uint32_t max_srq_wr;       /**< receives in an SRQ */
-	uint32_t max_srq_sge;      /**< scatter pieces of a receive in an SRQ */
+	uint32_t max_srq_sge;      /**< SGEs of a receive in an SRQ */
 	bool atomics;              /**< 8-byte CMP_SWAP and FETCH_ADD */
 	bool odp;                  /**< on-demand paging: BB_ACCESS_ON_DEMAND */
 	bool odp_write;            /**< on-demand paging with REMOTE_WRITE on an RC QP */
 	bool odp_read;             /**< on-demand paging with REMOTE_READ */
 	bool odp_atomic;           /**< on-demand paging with REMOTE_ATOMIC */
 	bool odp_implicit;         /**< on-demand paging for the whole address space */
-	bool relaxed_ordering;     /**< see BB_ACCESS_RELAXED_ORDERING */
+	bool relaxed_ordering;     /**< the right BB_ACCESS_RELAXED_ORDERING may have an effect; see
+				    * its comment */
 	bool memory_windows;       /**< memory windows of types 1 and 2 (bb_mw.h) */
 	bool memory_window_atomics; /**< memory windows with REMOTE_ATOMIC */
-	uint32_t max_mkey_pieces; /**< pieces of an indirect key, 0 if not supported (bb_mkey.h) */
-	bool mkey_layout;         /**< a request can set the layout of an indirect key */
-	bool mkey_interleaved;    /**< the layout can be a repeating pattern */
-	bool counters;            /**< the device has hardware counter sets */
-	bool software;            /**< a software device */
+	uint32_t max_mkey_pieces;   /**< memory ranges of an indirect key; 0 if not supported
+				     * (bb_mkey.h) */
+	bool mkey_layout;           /**< a request can set the layout of an indirect key */
+	bool mkey_interleaved;      /**< the layout can be a repeating pattern */
+	bool counters;              /**< the device has hardware counter sets */
+	bool software;              /**< a software device */
 	/**
-	 * RDMA to memory of this device progresses only while a thread polls its CQs or calls
-	 * bb_dev_progress(). True for a software device that receives packets and has no thread of
-	 * its own.
+	 * If true, the device executes RDMA requests of peers only while a thread polls its CQs or
+	 * calls bb_dev_progress(). This is so for a software device that receives packets and has
+	 * no thread of its own.
 	 */
 	bool target_progress;
 	bool cq_resize;       /**< the device supports bb_cq_resize() */
@@ -141,28 +148,31 @@ struct bb_dev_attr {
 	bool cqe_compression; /**< the device supports bb_cq_attr.compress */
 	bool mr_rereg;        /**< the device supports bb_mr_rereg() */
 	bool refusal_events;  /**< the device raises BB_EVENT_QP_ACCESS and BB_EVENT_QP_REQUEST */
-	bool wc_solicited;    /**< receive completions report BB_WC_SOLICITED; libibverbs does not
-			       * report it */
-	uint64_t clock_hz; /**< frequency of the clock that stamps completions; 0 if it has none */
+	bool wc_solicited;    /**< receive completions have the flag BB_WC_SOLICITED; libibverbs
+			       * does not report it */
+	uint64_t clock_hz; /**< frequency of the clock that stamps completions; 0 if the device has
+			    * no clock */
 	/**
-	 * Operand sizes of masked CMP_SWAP and FETCH_ADD, in bytes and or-ed: 4, 8; 0 if not
-	 * supported. Devices may support larger ones, whose operands are not published.
+	 * Operand sizes of masked CMP_SWAP and FETCH_ADD in bytes: 4, 8 or both, combined with OR;
+	 * 0 if not supported. A device may support larger sizes, but this field never has them,
+	 * because the format of such operands is not published.
 	 */
 	uint32_t masked_atomics;
 	/**
-	 * Those sizes whose result is in network byte order; other results are in host byte order.
+	 * Sizes of masked_atomics whose result is in network byte order. The results of other sizes
+	 * are in host byte order.
 	 */
 	uint32_t masked_atomics_be;
-	uint32_t max_read_sge; /**< pieces of a READ */
+	uint32_t max_read_sge; /**< SGEs of a READ */
 	/**
-	 * Alignment of iova and length of an indirect key with REMOTE_ATOMIC, in bytes; 0 if such
-	 * keys cannot have this right (bb_mkey_create()).
+	 * Alignment of iova and length of an indirect key with REMOTE_ATOMIC, in bytes; 0 if
+	 * indirect keys cannot have this right (bb_mkey_create()).
 	 */
 	uint32_t mkey_atomic_align;
 	/**
-	 * iWARP: QPs are RC only and are connected through librdmacm (bb_connect.h). There is no
-	 * immediate data and no RNR. The memory that a READ fills may need REMOTE_WRITE (RFC 5040;
-	 * man ibv_reg_mr does not mention it).
+	 * If true, the device is an iWARP device. Its QPs are RC only and are connected through
+	 * librdmacm (bb_connect.h). They have no immediate data and no RNR. The memory that a READ
+	 * fills may need REMOTE_WRITE (RFC 5040; man ibv_reg_mr does not mention it).
 	 */
 	bool iwarp;
 	/**
@@ -174,7 +184,7 @@ struct bb_dev_attr {
 	bool atomics_global;
 };
 
-/** Use bb_dev_query(). */
+/** Implements bb_dev_query(), which sets the struct's size. Call bb_dev_query() instead. */
 int bb_dev_query_v(struct bb_dev *dev, struct bb_dev_attr *attr);
 
 /** Reads the capabilities of the device. */
@@ -198,15 +208,16 @@ struct bb_port_attr {
 	enum bb_port_state state;
 	enum bb_link_layer link_layer;
 	uint32_t max_mtu;    /**< path MTU in bytes, 256 to 4096 */
-	uint32_t active_mtu; /**< path MTU in use, in bytes */
-	uint16_t lid;        /**< local identifier; InfiniBand only */
+	uint32_t active_mtu; /**< path MTU of the link at present, in bytes */
+	uint16_t lid;        /**< local identifier of the port; InfiniBand only */
 	uint32_t gids;       /**< entries of the GID table, including empty ones */
-	bool grh_required;   /**< InfiniBand: every path needs is_global and GIDs, for example on
-			      * virtual functions that share a LID (IBV_QPF_GRH_REQUIRED) */
+	bool grh_required;   /**< InfiniBand only: every path needs is_global and GIDs
+			      * (IBV_QPF_GRH_REQUIRED). An example is a virtual function that shares
+			      * its LID with others */
 	uint32_t pkeys;      /**< entries of the P_Key table, including empty ones; 1 on RoCE */
 };
 
-/** Use bb_port_query(). */
+/** Implements bb_port_query(), which sets the struct's size. Call bb_port_query() instead. */
 int bb_port_query_v(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr);
 
 /** Reads state and limits of port @p port, 1 to the number of ports. */
@@ -232,7 +243,7 @@ struct bb_gid {
 	enum bb_gid_type type;
 };
 
-/** Use bb_gid_query(). */
+/** Implements bb_gid_query(), which sets the struct's size. Call bb_gid_query() instead. */
 int bb_gid_query_v(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
 
 /**
@@ -248,30 +259,32 @@ bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *g
 }
 
 /**
- * Reads an entry of a port's P_Key table (man ibv_query_pkey): the partition of the queue pairs
- * with this pkey_index.
- * @param pkey in host byte order; the top bit marks a full member; 0 if the entry is empty.
- * @return 0; -EINVAL no such port or index; -ENOTSUP the driver cannot read the table.
+ * Reads an entry of a port's P_Key table (man ibv_query_pkey). The entry is the partition of the
+ * queue pairs with this pkey_index.
+ * @param pkey receives the P_Key in host byte order, 0 if the entry is empty. The top bit is set if
+ * the port is a full member of the partition.
+ * @return 0; -EINVAL if there is no such port or index; -ENOTSUP if the driver cannot read the
+ * table.
  */
 int bb_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey);
 
-/** Kinds of asynchronous events (man ibv_get_async_event). */
+/** Types of asynchronous events (man ibv_get_async_event). */
 enum bb_event_type {
-	BB_EVENT_CQ_ERROR,        /**< CQ overrun or access error: create the CQ and its QPs anew */
-	BB_EVENT_QP_FATAL,        /**< QP moved to ERR for a reason that no CQE reports */
-	BB_EVENT_QP_ACCESS,       /**< QP is in ERR: a peer's request violated access rights */
-	BB_EVENT_QP_REQUEST,      /**< QP is in ERR: a peer's request was invalid */
-	BB_EVENT_PORT_CHANGE,     /**< LID, P_Key or GID table changed: read them again */
-	BB_EVENT_DEV_FATAL,       /**< the device failed: close it */
-	BB_EVENT_SRQ_LIMIT,       /**< an SRQ holds fewer receives than the limit of
-				   * bb_srq_modify() */
-	BB_EVENT_SRQ_LAST_WQE,    /**< a QP in ERR takes no further receive from its SRQ */
-	BB_EVENT_SRQ_ERROR,       /**< the SRQ is unusable: create it and its QPs anew */
-	BB_EVENT_PORT_ACTIVE,     /**< the link is up: call bb_qp_recover() for QPs that failed
-				   * meanwhile */
-	BB_EVENT_PORT_DOWN,       /**< the link is down: requests are retried until they time out */
-	BB_EVENT_QP_COMM_EST,     /**< a QP in RTR has received its first message */
-	BB_EVENT_QP_PATH_MIG,     /**< QP migrated to its alternate path */
+	BB_EVENT_CQ_ERROR,     /**< CQ overrun or access error: create the CQ and its QPs anew */
+	BB_EVENT_QP_FATAL,     /**< QP moved to ERR for a reason that no CQE reports */
+	BB_EVENT_QP_ACCESS,    /**< QP is in ERR because a peer's request violated access rights */
+	BB_EVENT_QP_REQUEST,   /**< QP is in ERR because a peer's request was invalid */
+	BB_EVENT_PORT_CHANGE,  /**< LID, P_Key or GID table changed: read them again */
+	BB_EVENT_DEV_FATAL,    /**< the device failed: close it */
+	BB_EVENT_SRQ_LIMIT,    /**< an SRQ holds fewer receives than the limit of
+				* bb_srq_modify() */
+	BB_EVENT_SRQ_LAST_WQE, /**< a QP in ERR consumes no further receive of its SRQ */
+	BB_EVENT_SRQ_ERROR,    /**< the SRQ is unusable: create it and its QPs anew */
+	BB_EVENT_PORT_ACTIVE,  /**< the link is up: call bb_qp_recover() for QPs that failed
+				* while the link was down */
+	BB_EVENT_PORT_DOWN,    /**< the link is down: requests are retried until they time out */
+	BB_EVENT_QP_COMM_EST,  /**< a QP in RTR has received its first message */
+	BB_EVENT_QP_PATH_MIG,  /**< QP migrated to its alternate path */
 	BB_EVENT_QP_PATH_MIG_ERR, /**< migration to the alternate path failed */
 };
 
@@ -279,18 +292,19 @@ enum bb_event_type {
 struct bb_event {
 	uint32_t size; /**< bytes of the caller's struct; set by bb_event_get() */
 	enum bb_event_type type;
-	struct bb_cq *cq;   /**< set in CQ events */
-	struct bb_qp *qp;   /**< set in QP events and in SRQ_LAST_WQE */
-	uint32_t port;      /**< set in port events */
-	struct bb_srq *srq; /**< set in SRQ events */
+	struct bb_cq *cq;   /**< CQ of the event; valid only in CQ events */
+	struct bb_qp *qp;   /**< QP of the event; valid only in QP events and in
+			     * BB_EVENT_SRQ_LAST_WQE */
+	uint32_t port;      /**< port of the event; valid only in port events */
+	struct bb_srq *srq; /**< SRQ of the event; valid only in SRQ events */
 };
 
-/** Use bb_event_get(). */
+/** Implements bb_event_get(), which sets the struct's size. Call bb_event_get() instead. */
 int bb_event_get_v(struct bb_dev *dev, struct bb_event *event);
 
 /**
- * Takes one asynchronous event. Never blocks.
- * @return 0; -EAGAIN no event is pending.
+ * Consumes one asynchronous event. Never blocks.
+ * @return 0; -EAGAIN if no event is pending.
  */
 static inline int
 bb_event_get(struct bb_dev *dev, struct bb_event *event)
@@ -304,44 +318,48 @@ bb_event_get(struct bb_dev *dev, struct bb_event *event)
 const char *bb_event_name(enum bb_event_type type);
 
 /**
- * Runs the software device once on behalf of the calling lcore, with progress=inline. A thread that
- * waits without polling a CQ calls it. Does nothing on other devices.
+ * Runs a software device with progress=inline once for the queues of the calling lcore. A thread
+ * that waits without polling a CQ must call this function. On other devices the call has no effect.
  */
 void bb_dev_progress(struct bb_dev *dev);
 
 /**
- * Reads the clock that stamps completions (bb_cq_poll_ts()). It is a free-running 64-bit counter,
- * the same for all queues of the device. Two stamps are (b - a) / hz seconds apart. The clock is
- * unrelated to the time of day.
+ * Reads the clock that stamps completions (bb_cq_poll_ts()). The clock is a free-running 64-bit
+ * counter, the same for all queues of the device. Time stamps a and b are (b - a) / hz seconds
+ * apart. The clock is unrelated to the time of day.
  * @param hz ticks per second; may be NULL.
  * @param now the clock's value; may be NULL.
- * @return 0; -ENOTSUP the device has no readable clock.
+ * @return 0; -ENOTSUP if the device has no clock that can be read.
  */
 int bb_dev_clock(struct bb_dev *dev, uint64_t *hz, uint64_t *now);
 
 /** Device-wide statistics. Hardware counters are 0 unless the device has bb_dev_attr::counters. */
 struct bb_dev_stats {
 	uint32_t size; /**< bytes of the caller's struct; set by bb_dev_stats() */
-	uint64_t rx_write, rx_read, rx_atomic; /**< requests of peers executed */
-	uint64_t out_of_buffer;                /**< RNR NAKs sent */
+	uint64_t rx_write, rx_read, rx_atomic; /**< WRITEs, READs and atomics of peers that the
+						* device executed */
+	uint64_t out_of_buffer;                /**< RNR NAKs that the device sent because no receive
+						* was posted */
 	uint64_t out_of_sequence, duplicate;
-	uint64_t rnr_nak_retry, ack_timeout; /**< retransmissions as requester */
+	uint64_t rnr_nak_retry, ack_timeout; /**< retransmissions as requester: after RNR NAKs, and
+					      * after ACK timeouts */
 	uint64_t remote_access_err, remote_op_err, remote_invalid_req;
 	uint64_t retry_exceeded, rnr_retry_exceeded;
 	uint64_t local_protection_err, local_length_err;
 	uint64_t cq_overflow;
 	uint64_t flushed;
 	/**
-	 * Congestion of RoCE v2, for the whole port since it came up: received packets that a
-	 * switch marked (CE, RFC 3168), notifications (CNP) sent for them, and CNPs handled.
+	 * Congestion counters of RoCE v2, for the whole port since it came up: received packets
+	 * that a switch marked (CE, RFC 3168), CNPs (congestion notification packets) sent for
+	 * marked packets, and received CNPs handled.
 	 */
 	uint64_t ecn_marked, cnp_sent, cnp_handled;
 };
 
-/** Use bb_dev_stats(). */
+/** Implements bb_dev_stats(), which sets the struct's size. Call bb_dev_stats() instead. */
 int bb_dev_stats_v(struct bb_dev *dev, struct bb_dev_stats *stats);
 
-/** Reads the statistics, summed over the device's counter sets. */
+/** Reads the statistics of the device, each the sum over the device's counter sets. */
 static inline int
 bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 {
@@ -352,12 +370,14 @@ bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 
 /** Layer of a device at which a packet was dropped. */
 enum bb_drop_layer {
-	BB_DROP_PORT, /**< Ethernet, IP or UDP: the frame is not RoCE, is for another host, or is
-		       * damaged */
-	BB_DROP_ROCE, /**< RoCE: the RoCEv2 engine rejected the packet */
+	BB_DROP_PORT, /**< Ethernet, IP or UDP layer: the frame is not RoCE, is for another host, or
+		       * is damaged */
+	BB_DROP_ROCE, /**< RoCE layer: the RoCEv2 engine rejected the packet */
 };
 
-/** One reason for which a device drops received packets without an answer, and its count. */
+/**
+ * One reason for which a device drops received packets without a NAK, and the number of such drops.
+ */
 struct bb_dev_drop {
 	uint32_t size; /**< bytes of the caller's struct; set by bb_dev_drops() */
 	enum bb_drop_layer layer;
@@ -365,7 +385,7 @@ struct bb_dev_drop {
 	uint64_t count;     /**< packets since the device was opened */
 };
 
-/** Use bb_dev_drops(). */
+/** Implements bb_dev_drops(), which sets the struct's size. Call bb_dev_drops() instead. */
 int bb_dev_drops_v(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
 
 /**

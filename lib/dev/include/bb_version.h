@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file
- * Version of Bluebell. The macros give the version of the headers at compile time, the functions
- * that of the library at run time.
+ * @file Version of Bluebell. The macros give the version of the headers at compile time. The
+ * functions give the version of the library at run time.
  *
- * BB_LAYOUT_VERSION of bb_cq.h is separate: headers and library of different versions work together
- * if their layout versions are equal.
+ * BB_LAYOUT_VERSION of bb_cq.h is a separate number. Headers and library of different versions work
+ * together if their layout versions are equal.
  */
 #ifndef BB_VERSION_H
 #define BB_VERSION_H
@@ -25,14 +24,14 @@ extern "C" {
 /** Patch number of the headers' version. */
 #define BB_VERSION_PATCH 0
 
-/** A version as a number, to compare with BB_VERSION. Each part is 0 to 255. */
+/** A version as a number, to compare with BB_VERSION. Major, minor and patch are 0 to 255. */
 #define BB_VERSION_NUM(major, minor, patch) ((major) << 16 | (minor) << 8 | (patch))
 /** The headers' version as a number. */
 #define BB_VERSION BB_VERSION_NUM(BB_VERSION_MAJOR, BB_VERSION_MINOR, BB_VERSION_PATCH)
 
-/** Use BB_VERSION_STRING. */
+/** Helper of BB_VERSION_TEXT(): turns the numbers into a string. Use BB_VERSION_STRING. */
 #define BB_VERSION_TEXT_(major, minor, patch) #major "." #minor "." #patch
-/** Use BB_VERSION_STRING. */
+/** Helper of BB_VERSION_STRING: expands its arguments first. Use BB_VERSION_STRING. */
 #define BB_VERSION_TEXT(major, minor, patch) BB_VERSION_TEXT_(major, minor, patch)
 /** The headers' version as a string: "0.1.0". */
 #define BB_VERSION_STRING BB_VERSION_TEXT(BB_VERSION_MAJOR, BB_VERSION_MINOR, BB_VERSION_PATCH)
