@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Shared by the files of the mlx5 driver.
+ * Declarations shared by the files of the mlx5 driver.
  *
  * Queues are DEVX objects. Command mailboxes (bb_prm.h) go through the command interface
- * (mlx5_cmd.h) to firmware or to the software device; the driver does not know which. Core calls
- * the driver with its device lock held, so the driver takes no locks, except for memory
- * registrations (EAL callbacks) and events.
+ * (mlx5_cmd.h) to firmware or to the software device. The driver does not know which of the two
+ * executes them. lib/core calls the driver with its device lock held, so the driver takes locks
+ * only for memory registrations (EAL callbacks) and events.
  */
 #ifndef MLX5_H
 #define MLX5_H
@@ -24,23 +24,23 @@
 #include "bb_prm.h"
 #include "mlx5_cmd.h"
 
-#define MLX5_QMEM_PAGE 4096u /* alignment of rings: log_page_size 0 in CQ and QP contexts */
+#define MLX5_QMEM_PAGE 4096u /* bytes; rings are aligned to it: log_page_size is 0 */
 #define MLX5_MAX_PORTS 8u
-/* log2 of the maximum entries of an indirect key in one mailbox: 2^7 entries are 2 KiB. */
+/* log2 of the maximum entries of an indirect key in one mailbox: 2^7 entries have 2 KiB. */
 #define MLX5_LOG_MAX_KLM 7u
-/* Messages are at most 2^31 bytes (IBTA vol. 1, 9.7.1); some cards allow only 2^30. */
+/* log2 of the maximum bytes of a message (IBTA vol. 1, 9.7.1). Some cards allow only 2^30 bytes. */
 #define MLX5_LOG_MSG_MAX 31u
 
 /* ---- The command interfaces of the process, mlx5_cmd_if.c */
-#define MLX5_SOFT "soft" /* name of the software device's interface; devices: soft0, ... */
+#define MLX5_SOFT "soft" /* interface of the software device; its devices: soft0, soft1, ... */
 
 unsigned int mlx5_cmd_count(void);
 bool mlx5_cmd_is_registered(const char *name);
-/* See list of struct bb_driver. */
+/* Implements list of struct bb_driver. */
 int mlx5_list(struct bb_dev_info *info, unsigned int n);
 /*
- * Opens @name with the first interface that has it. Loads the software device's library first if
- * @name is one of its devices.
+ * Opens the device @name with the first interface that has a device of that name. If @name is a
+ * software device, loads the library of the software device first.
  */
 int mlx5_ctx_open(const char *name, const char *args, struct mlx5_ctx **ctx);
 
@@ -49,42 +49,45 @@ int mlx5_ctx_open(const char *name, const char *args, struct mlx5_ctx **ctx);
 bool mlx5_soft_is_installed(void);
 /*
  * Loads the library of the software device, which registers MLX5_SOFT, for the device @name. Any
- * thread.
- * Errors are logged, and nothing stays loaded: -ELIBACC if no library can be loaded, -ELIBBAD if
- * the file is another library, -ENAMETOOLONG.
+ * thread. Returns 0; -ELIBACC if no library can be loaded; -ELIBBAD if the file is another library;
+ * -ENAMETOOLONG. Errors are logged, and after an error the library is not loaded.
  */
 int mlx5_soft_load(const char *name);
 
 /* ---- Capabilities, mlx5_caps.c */
 struct mlx5_caps {
 	uint32_t ports;
-	uint32_t log_max_qp, log_max_qp_sz; /* SQ: 64-byte blocks, RQ: WQEs */
+	uint32_t log_max_qp, log_max_qp_sz; /* SQ in blocks of 64 bytes, RQ in WQEs */
 	uint32_t log_max_cq, log_max_cq_sz;
-	uint32_t log_max_rmp, log_max_srq_sz; /* 0 if there are no shared receive queues */
+	uint32_t log_max_rmp, log_max_srq_sz; /* 0 if the device has no shared receive queues */
 	uint32_t log_max_mr, log_max_mkey;
 	uint32_t log_max_ra_req, log_max_ra_res;
 	uint32_t log_max_msg;
-	uint32_t stat_rates;             /* 1 << code for each static rate that QPs can use */
+	/* bit mask: 1 << code for each static rate that QPs can use */
+	uint32_t stat_rates;
 	uint32_t max_wqe_sq, max_wqe_rq; /* bytes */
-	uint32_t bf_half;                /* bytes of a register half; 0 if there is no BlueFlame */
-	uint16_t sport_min, sport_max;   /* RoCEv2 UDP source ports */
+	/* bytes of half a BlueFlame register; 0 if there is no BlueFlame */
+	uint32_t bf_half;
+	uint16_t sport_min, sport_max; /* range of RoCEv2 UDP source ports */
 	bool atomic;
 	bool cong_statistics;
 	bool cq_resize, cq_moderation, cqe_compression;
 	uint64_t clock_hz;
-	uint32_t qp_ts_format; /* qpc.ts_format */
+	uint32_t qp_ts_format; /* value for qpc.ts_format */
 	uint32_t max_klm;      /* entries of an indirect key; 0 if not supported */
 	bool ksm, umr, interleaved, mw, mkey_atomics;
-	uint32_t mkey_atomic_align; /* alignment of indirect keys with atomics; 0 if not
-				     * supported */
-	uint32_t masked_atomics, masked_atomics_be; /* sizes in bytes, or-ed */
+	/* bytes; alignment of indirect keys with atomics; 0 if such keys cannot have atomics */
+	uint32_t mkey_atomic_align;
+	/* bit masks of the operand sizes in bytes; results of the sizes in _be are big endian */
+	uint32_t masked_atomics, masked_atomics_be;
 	uint32_t max_umem;
-	uint64_t events; /* 1 << type for each object event that can be subscribed to */
-	uint64_t max_dm; /* bytes; 0 if there is no device memory */
+	uint64_t events; /* bit mask: 1 << type for each object event that can be subscribed to */
+	uint64_t max_dm; /* bytes of device memory; 0 if there is none */
 	uint32_t max_dm_log_align;
 	bool odp, odp_write, odp_read, odp_atomic, odp_implicit;
 	bool relaxed_ordering;
-	uint32_t lag_ports; /* bonded ports over which QPs are distributed; 0 if none */
+	/* number of bonded ports over which QPs are distributed; 0 if QPs need no assigned port */
+	uint32_t lag_ports;
 };
 
 /* ---- Queue memory, mlx5_qmem.c */
@@ -93,9 +96,9 @@ struct mlx5_slab;
 /* Location of a ring in a slab. */
 struct mlx5_qbuf {
 	uint8_t *addr;
-	size_t len; /* rounded up to pages */
+	size_t len; /* bytes, a multiple of the page size */
 	uint32_t umem_id;
-	uint64_t offset; /* offset in the umem */
+	uint64_t offset; /* offset of the ring in the umem */
 	struct mlx5_slab *slab;
 };
 
@@ -105,7 +108,7 @@ struct mlx5_qmem {
 	struct mlx5_ctx *ctx;
 	struct mlx5_slab_list slabs;
 	uint32_t n_slabs;
-	bool alone; /* page sizes cannot be chosen: each ring has its own slab */
+	bool alone; /* page sizes cannot be chosen, so each ring has its own slab */
 };
 
 void mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx);
@@ -118,7 +121,7 @@ struct mlx5_dbr_page;
 LIST_HEAD(mlx5_dbr_list, mlx5_dbr_page);
 
 struct mlx5_dbr {
-	uint32_t *rec; /* two words, initially zero */
+	uint32_t *rec; /* doorbell record: two 32-bit words, initially zero */
 	uint32_t umem_id;
 	uint64_t offset;
 	struct mlx5_dbr_page *page;
@@ -130,18 +133,27 @@ void mlx5_dbr_free(struct mlx5_qmem *qmem, struct mlx5_dbr *dbr);
 
 /* ---- Resources of an lcore on a device, mlx5_uar.c */
 struct mlx5_lcore {
-	uint16_t bf_offset; /* half of the register to use next; on the lcore's own cache line */
-	uint32_t refs;      /* CQs, QPs and SRQs that use it */
+	/*
+	 * offset of the half of the BlueFlame register to use next; on the lcore's own cache line
+	 */
+	uint16_t bf_offset;
+	uint32_t refs; /* number of CQs, QPs and SRQs that use this struct */
 	int socket;
 	struct mlx5_uar *uar;
-	uint32_t bf_size; /* BlueFlame bytes of this UAR; 0 if it is not write-combining */
-	/* The software device reads only QP records; they share no cache line with CQ records. */
+	uint32_t bf_size; /* bytes of a BlueFlame write; 0 if the UAR is not write-combining */
+	/*
+	 * Doorbell records of QPs and of CQs, on separate cache lines because the software device
+	 * reads only QP records.
+	 */
 	struct mlx5_dbr_list qp_dbrs, cq_dbrs;
 	void (*progress)(void *arg);
 	void *progress_arg;
 };
 
-/* Lets bb_dev_progress() find the caller's device: see mlx5_progress(). */
+/*
+ * Published for each lcore, so that bb_dev_progress() finds the device of its caller: see
+ * mlx5_progress().
+ */
 struct mlx5_run {
 	struct mlx5_lcore *lcore;
 	uint32_t busy;
@@ -157,7 +169,7 @@ enum mlx5_evt_kind {
 
 struct mlx5_evt_slot {
 	enum mlx5_evt_kind kind;
-	uint32_t gen; /* number of objects the slot has had */
+	uint32_t gen; /* generation: number of objects that have used the slot */
 	union {
 		void *obj;
 		uint32_t next_free;
@@ -168,8 +180,8 @@ struct mlx5_evts {
 	pthread_mutex_t lock;
 	struct mlx5_evt_slot *slots;
 	uint32_t n;    /* number of slots */
-	uint32_t free; /* first free slot; n if none is free */
-	bool off;      /* the kernel provides no events; already logged */
+	uint32_t free; /* index of the first free slot; n if no slot is free */
+	bool off;      /* the kernel provides no events; this has been logged */
 };
 
 int mlx5_evt_init(struct mlx5_evts *evts);
@@ -179,7 +191,7 @@ void mlx5_evt_fini(struct mlx5_evts *evts);
 #define MLX5_N_COUNTERS 18
 
 struct mlx5_counters {
-	struct mlx5_obj *obj; /* NULL if there is no counter set */
+	struct mlx5_obj *obj; /* NULL if the device has no counter set */
 	uint32_t id;
 	uint32_t last[MLX5_N_COUNTERS];
 	uint64_t sum[MLX5_N_COUNTERS];
@@ -191,17 +203,19 @@ struct mlx5_dev {
 	struct mlx5_ctx *ctx;
 	const struct mlx5_cmd_if *cmd;
 	struct mlx5_caps caps;
-	enum bb_link_layer link; /* link layer of port 1; all ports of a device have the same */
+	enum bb_link_layer link; /* link layer of port 1, which is that of all ports of a device */
 	uint32_t eqn;
-	enum bb_bf_copy bf_copy;    /* method of BlueFlame copies of all send queues */
-	uint8_t mkey_variants[256]; /* low bytes of indirect keys, in random order */
-	uint8_t mkey_next;          /* index of the next low byte to use; wraps */
+	enum bb_bf_copy bf_copy; /* method of BlueFlame copies of all send queues */
+	/* low bytes for the numbers of indirect keys, in random order */
+	uint8_t mkey_variants[256];
+	uint8_t mkey_next; /* index into mkey_variants of the byte to use next; wraps */
 	bool mkey_shuffled;
-	uint32_t lag_next; /* number of QPs assigned to a bonded port */
+	uint32_t lag_next; /* selects the bonded port of the next QP; starts at random */
 	struct mlx5_counters counters;
 	struct mlx5_qmem qmem;
 	struct mlx5_evts evts;
-	uint32_t mrs; /* live registrations; __atomic because EAL's callbacks register */
+	/* number of existing registrations; __atomic because EAL's callbacks register too */
+	uint32_t mrs;
 	struct mlx5_run run[RTE_MAX_LCORE];
 };
 
@@ -210,12 +224,16 @@ struct mlx5_cq {
 	uint32_t cqn;
 	struct mlx5_lcore *lcore;
 	struct mlx5_qbuf ring;
-	struct mlx5_qbuf left; /* old ring of a failed resize; slab is NULL if none */
+	/* old ring of a resize that failed half-way; slab is NULL if there is none */
+	struct mlx5_qbuf left;
 	struct mlx5_dbr dbr;
 	uint64_t cookie;
 };
 
-/* Followed by the send queue's struct bb_sq_wqe array and the receive queue's wr_ids. */
+/*
+ * A QP. Followed in memory by the send queue's struct bb_sq_wqe array and the receive queue's
+ * wr_ids.
+ */
 struct mlx5_qp {
 	struct mlx5_obj *obj;
 	struct mlx5_lcore *lcore;
@@ -224,7 +242,7 @@ struct mlx5_qp {
 	uint64_t cookie;
 };
 
-/* Followed by the ring's wr_ids and held marks. */
+/* An SRQ. Followed in memory by the ring's wr_ids and its flags of held receives. */
 struct mlx5_srq {
 	struct mlx5_obj *obj;
 	struct mlx5_qbuf ring;
@@ -238,11 +256,11 @@ mlx5_dev_of(const struct bb_dev *dev)
 	return dev->priv;
 }
 
-/* ---- mlx5_exec.c: execute commands; on failure log the cause and return a negative errno */
+/* ---- mlx5_exec.c: execution of commands; a failure is logged and returned as a negative errno */
 /*
- * Logs why the action @what failed, and returns the negative errno that lib/core reports. @err: the
- * command's negative errno. -EREMOTEIO means that the device has refused the command: @out, the
- * command's output, then has a status and a syndrome.
+ * Logs why the action @what failed, and returns the negative errno that lib/core reports. @err is
+ * the negative errno of the command. If @err is -EREMOTEIO the device has refused the command, and
+ * @out, the command's output, has a status and a syndrome.
  */
 int mlx5_cmd_failed(const struct mlx5_dev *d, const char *what, int err, const void *out);
 int mlx5_general(struct mlx5_dev *d, const char *what, const void *in, size_t inlen, void *out,
@@ -259,18 +277,21 @@ void mlx5_cmd_set_op(void *in, uint16_t opcode);
 int mlx5_caps_query(struct mlx5_dev *d);
 void mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr);
 
-/* Sets d->bf_copy from the device option bf_copy; without the option chooses a method. */
+/* Sets d->bf_copy from the device option bf_copy. Chooses a method if the option is not given. */
 int mlx5_bf_copy_choose(struct mlx5_dev *d);
 int mlx5_lcore_get(struct mlx5_dev *d, uint32_t lcore, struct mlx5_lcore **l);
 void mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore);
 void mlx5_progress(struct bb_dev *dev);
 
-/* Subscribes to the error events of @obj. Events with *@cookie are reported for @owner. */
+/*
+ * Subscribes to the error events of @obj and returns their cookie in *@cookie. Events with that
+ * cookie are reported for @owner.
+ */
 int mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, void *owner,
 		 uint64_t *cookie);
 void mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie);
 int mlx5_evt_ports(struct mlx5_dev *d);
-/* Returns the object of @kind with that cookie, NULL if it has been destroyed. */
+/* Returns the object of @kind with @cookie; NULL if the object has been destroyed. */
 void *mlx5_evt_obj(struct mlx5_dev *d, enum mlx5_evt_kind kind, uint64_t cookie);
 int mlx5_event_get(struct bb_dev *dev, struct bb_event *event);
 
@@ -302,7 +323,10 @@ extern const struct bb_devx_ops mlx5_devx;
 int mlx5_channel_create(struct bb_channel *ch);
 int mlx5_channel_destroy(struct bb_channel *ch);
 int mlx5_channel_get(struct bb_channel *ch, struct bb_cq **cq);
-/* Adds a CQ to its channel, which then reports the CQ's events. Needed before arming the CQ. */
+/*
+ * Adds a CQ to its channel, so that the channel reports the CQ's events. Required before the CQ is
+ * armed.
+ */
 int mlx5_channel_add(struct mlx5_dev *d, struct bb_cq *cq);
 
 int mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr);
@@ -310,7 +334,7 @@ int mlx5_cq_destroy(struct bb_cq *cq);
 int mlx5_cq_resize(struct bb_cq *cq, uint32_t depth);
 int mlx5_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us);
 
-/* Returns qpc.st of a QP type. */
+/* Returns the service type qpc.st of a QP type. */
 static inline uint32_t
 mlx5_qp_st(enum bb_qp_type type)
 {
@@ -334,24 +358,24 @@ int mlx5_srq_destroy(struct bb_srq *srq);
 #define MLX5_DEFAULT_HOP_LIMIT 64u
 #define MLX5_FLOW_LABEL_MASK   0xfffffu
 
-/* Returns the UDP source port for a flow label, which must not be 0. */
+/* Returns the UDP source port for @flow_label, which must not be 0. */
 uint16_t mlx5_udp_sport(const struct mlx5_caps *caps, uint32_t flow_label);
-/* Returns the MAC of a path's peer, and the GID type of its packets. */
+/* Returns the MAC of a path's peer, and the GID type that selects the packet format. */
 int mlx5_path_mac(struct mlx5_dev *d, struct mlx5_pd *pd, const struct bb_path *path,
 		  uint8_t dmac[6], enum bb_gid_type *type);
 int mlx5_path_ready(struct bb_dev *dev, const struct bb_path *path);
 
 /* ---- mlx5_ah.c */
-/* Ethernet part of an address vector, beyond the path. */
+/* Fields of an address vector that exist only on Ethernet, in addition to those of the path. */
 struct mlx5_av_eth {
 	uint8_t dmac[6];
 	uint16_t udp_sport; /* 0 for RoCE v1 */
 };
-/* @eth is NULL on InfiniBand. */
+/* Fills in an address vector. @eth must be NULL on InfiniBand. */
 void mlx5_av_fill(const struct bb_path *path, const struct mlx5_av_eth *eth, struct bb_wqe_av *av);
 int mlx5_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
 
-/* Fills in the address path of a QP context; @ads must be zeroed. */
+/* Fills in the address path @ads of a QP context. The caller has zeroed @ads. */
 int mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 		  uint32_t dest_qpn, void *ads);
 void mlx5_path_get(const struct mlx5_dev *d, const void *ads, struct bb_path *path);

@@ -10,8 +10,9 @@
 #include "mlx5.h"
 
 /*
- * Returns the device's code of a static rate, given as enum ibv_rate: the next supported one
- * (libmlx5: ib_to_mlx5_rate_table[]). 0 is the port's rate.
+ * Returns the device's code for a static rate, given as enum ibv_rate. If the device does not
+ * support the rate, returns the code of the next supported one (libmlx5: ib_to_mlx5_rate_table[]).
+ * Code 0 means the rate of the port.
  */
 static uint8_t
 rate_code(uint8_t rate)
@@ -66,8 +67,8 @@ mlx5_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *
 	if (ret != 0)
 		return ret;
 	/*
-	 * Without a flow label any UDP port is valid; a random one per handle spreads traffic over
-	 * the network.
+	 * Without a flow label any UDP source port is valid. A random port per handle spreads
+	 * traffic over the paths of the network.
 	 */
 	while (label == 0)
 		label = (uint32_t)rte_rand() & MLX5_FLOW_LABEL_MASK;

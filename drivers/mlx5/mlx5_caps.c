@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* HCA capabilities: read once at open. Devices that the driver cannot use are refused. */
+/*
+ * HCA capabilities, read once when a device is opened. A device that the driver cannot use is
+ * refused.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,33 +14,40 @@
 
 #include "mlx5.h"
 
-/* atomic_caps (kernel: MLX5_ATOMIC_OPS_*, _SIZE_QP_8BYTES, _REQ_MODE_HOST_ENDIANNESS). */
+/* Bits of atomic_caps (kernel: MLX5_ATOMIC_OPS_*, _SIZE_QP_8BYTES, _REQ_MODE_HOST_ENDIANNESS). */
 #define ATOMIC_OPS_CS_FA   0x3u
 #define ATOMIC_SIZE_8      (1u << 3)
 #define ATOMIC_OPS_EXT     0xcu /* _EXTENDED_CMP_SWAP, _EXTENDED_FETCH_ADD */
 #define ATOMIC_SIZES_EXT   (1u << 2 | 1u << 3)
 #define ATOMIC_HOST_ENDIAN 1u
 
-/* log2 of the unit of device memory alignments: 64 bytes (kernel: MLX5_MEMIC_BASE_ALIGN). */
+/*
+ * log2 of the unit of device memory alignment, which is 64 bytes (kernel: MLX5_MEMIC_BASE_ALIGN).
+ */
 #define MEMIC_LOG_BASE 6u
 
-/* Bytes of a WQE before its data: control and remote address segments. */
+/* Bytes of the control and remote address segments, which precede the data of a WQE. */
 #define WQE_HEAD (2 * BB_WQE_SEG)
 
-/* RoCEv2 source ports if the device reports no range: IANA's dynamic ports, as in the kernel. */
+/*
+ * RoCEv2 UDP source ports if the device reports no range: IANA's dynamic ports, as in the kernel.
+ */
 #define SPORT_MIN 0xc000
 #define SPORT_MAX 0xffff
 
 /*
- * roce_cap.qp_ts_format: 0 free-running clock only, 1 real time only, 2 both (kernel:
+ * Values of roce_cap.qp_ts_format: 0 free-running clock only, 1 real time only, 2 both (kernel:
  * MLX5_TIMESTAMP_FORMAT_CAP_*).
  */
 #define TS_CAP_REAL_TIME 1u
-/* qpc.ts_format (kernel: MLX5_TIMESTAMP_FORMAT_*). */
+/* Values of qpc.ts_format (kernel: MLX5_TIMESTAMP_FORMAT_*). */
 #define TS_FREE_RUNNING 0u
 #define TS_DEFAULT      1u
 
-/* lagc.lag_state: bonded; port_select_mode: hash of the packet (kernel: MLX5_LAG_*). */
+/*
+ * lagc.lag_state: ports are bonded. lagc.port_select_mode: the port is chosen by a hash of the
+ * packet (kernel: MLX5_LAG_*).
+ */
 #define LAG_ACTIVE 1u
 #define LAG_HASH   1u
 
@@ -59,7 +69,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	uint32_t cqe_version = bb_prm_get(cap, BB_PRM_HCA_CQE_VERSION);
 	bool umr;
 
-	/* Version 1 has the user index in CQEs, which identifies the QP. */
+	/* CQEs of version 1 have the user index, by which the driver identifies the QP. */
 	if (cqe_version != 1) {
 		BB_LOG(ERR,
 		       "%s: the device writes CQEs of version %u, 1 is needed: update its "
@@ -74,7 +84,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	c->log_max_cq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_CQ_SZ), 22u);
 	c->log_max_rmp = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_RMP);
 	c->log_max_srq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_SRQ_SZ), 15u);
-	/* A WQE of an SRQ has a head and at least one scatter entry. */
+	/* A WQE of an SRQ needs a next segment and at least one data segment. */
 	if (c->log_max_srq_sz == 0 || bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ) < 2 * BB_WQE_SEG)
 		c->log_max_rmp = 0;
 	c->log_max_mr = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MRW_SZ);
@@ -93,18 +103,24 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 		c->max_klm = 1u << RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE),
 					   MLX5_LOG_MAX_KLM);
 	c->ksm = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0;
-	/* If UMR may not change the atomic right, its keys never have it: bb_sq_umr.c. */
+	/*
+	 * If UMR may not change the atomic right, a key changed by UMR never has that right: see
+	 * bb_sq_umr.c.
+	 */
 	c->mkey_atomics = !bb_prm_get(cap, BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED);
 	umr = !bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
 	c->umr = c->max_klm != 0 && umr;
 	c->interleaved = c->umr && !bb_prm_get(cap, BB_PRM_HCA_REPEATED_BLOCK_DISABLED);
-	/* Linux reports memory windows by this bit. A window is a key that UMR changes. */
+	/*
+	 * Linux reports memory windows by IMAICL. UMR is needed too, because a bind is a UMR of the
+	 * window's key.
+	 */
 	c->mw = bb_prm_get(cap, BB_PRM_HCA_IMAICL) != 0 && umr;
 	if (bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM) != 0)
 		c->max_umem = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM);
 	c->max_wqe_sq =
 		RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_SQ), BB_WQE_MAX_DS * BB_WQE_SEG);
-	/* lib/queue supports strides up to 512 bytes. */
+	/* lib/queue supports WQEs of at most 512 bytes in a receive queue. */
 	c->max_wqe_rq = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ), 512u);
 	c->cong_statistics = bb_prm_get(cap, BB_PRM_HCA_CC_QUERY_ALLOWED) != 0;
 	c->cq_resize = bb_prm_get(cap, BB_PRM_HCA_CQ_RESIZE) != 0;
@@ -130,23 +146,26 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 static void
 atomic(struct mlx5_dev *d, const uint8_t *cap)
 {
-	/* Results of atomics must be in host order: the API cannot report a different order. */
+	/*
+	 * Results of atomics must be in host order, because the API cannot report another byte
+	 * order.
+	 */
 	d->caps.atomic =
 		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_MODE) & ATOMIC_OPS_CS_FA) == ATOMIC_OPS_CS_FA &&
 		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP) & ATOMIC_SIZE_8) != 0 &&
 		bb_prm_get(cap, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE) == ATOMIC_HOST_ENDIAN;
 	/*
-	 * "FW requires indirect atomic MR address and length to be aligned to max supported atomic
-	 * argument size": UCX, which creates no such keys if UMR may not change the right
-	 * (INDIRECT_ATOMICS).
+	 * UCX states: "FW requires indirect atomic MR address and length to be aligned to max
+	 * supported atomic argument size". UCX does not create such keys if UMR may not change the
+	 * atomic right (INDIRECT_ATOMICS).
 	 */
 	if (d->caps.atomic && d->caps.mkey_atomics)
 		d->caps.mkey_atomic_align =
 			rte_align32prevpow2(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP));
 	/*
-	 * Only 8-byte results are converted to host order: UCX (uct_ib_mlx5,
-	 * ext_atomic_arg_sizes_be) treats all other sizes as big endian. No public source documents
-	 * operands of more than 8 bytes.
+	 * Only results of 8 bytes are in host order. Results of other sizes are big endian, as in
+	 * UCX (uct_ib_mlx5, ext_atomic_arg_sizes_be). Operands of more than 8 bytes are not
+	 * supported, because no public source documents them.
 	 */
 	if (d->caps.atomic &&
 	    (bb_prm_get(cap, BB_PRM_ATOMIC_CAP_MODE) & ATOMIC_OPS_EXT) == ATOMIC_OPS_EXT) {
@@ -157,8 +176,8 @@ atomic(struct mlx5_dev *d, const uint8_t *cap)
 }
 
 /*
- * Reads which remote accesses may use on-demand paging. Page faults of local WQEs are not used: the
- * kernel reads those WQEs only from queues that it created.
+ * Reads which remote accesses may use on-demand paging. Page faults of local WQEs are not
+ * supported, because the kernel can read the WQE only if it created the queue.
  */
 static void
 odp(struct mlx5_dev *d, const uint8_t *cap)
@@ -183,9 +202,9 @@ roce(struct mlx5_dev *d, const uint8_t *cap)
 
 	/*
 	 * A device configured for real time (REAL_TIME_CLOCK_ENABLE, ConnectX-6 Dx and later)
-	 * rejects QPs that request the free-running clock, as 0 does: kernel get_qp_ts_format(),
-	 * DPDK mlx5_ts_format_conv(). Its timestamps are seconds and nanoseconds, not ticks of
-	 * clock_hz.
+	 * rejects QPs that request the free-running clock. Value 0 requests that clock (kernel
+	 * get_qp_ts_format(), DPDK mlx5_ts_format_conv()). Timestamps of such a device are seconds
+	 * and nanoseconds instead of ticks of clock_hz.
 	 */
 	if (bb_prm_get(cap, BB_PRM_ROCE_CAP_QP_TS_FORMAT) == TS_CAP_REAL_TIME) {
 		BB_LOG(INFO,
@@ -211,13 +230,13 @@ dev_mem(struct mlx5_dev *d, const uint8_t *cap)
 }
 
 /*
- * Reads the event types that the card supports. The kernel rejects a subscription to any other type
- * (is_valid_events()).
+ * Reads the types of events that the card supports. The kernel rejects a subscription to any other
+ * type (is_valid_events()).
  */
 static void
 events(struct mlx5_dev *d, const uint8_t *cap)
 {
-	/* Only types 0 to 63 are read: the driver subscribes to no other type. */
+	/* Read only types 0 to 63, because the driver subscribes to no other type. */
 	d->caps.events =
 		bb_prm_get64(bb_prm_csub(cap, BB_PRM_DEV_EVENT_CAP_AFFILIATED), BB_PRM_F(0, 0, 64));
 }
@@ -238,12 +257,13 @@ hash_bypassed(struct mlx5_dev *d, uint8_t *out, bool port_selection)
 }
 
 /*
- * Finds out whether the driver must distribute QPs over the ports of a bond, as the kernel does
- * (get_tx_affinity()). QPs without an assigned port have been seen to share one port. No port is
- * assigned if the ports are not bonded, or if the card hashes packets and a port would bypass the
- * hash. When the bonding changes, the kernel creates a new device. Some functions, such as virtual
- * ones, cannot query the bonding. For them @affinity decides, which says whether a port can be
- * assigned (kernel: mlx5_ib_lag_should_assign_affinity()).
+ * Decides whether the driver must distribute QPs over the ports of a bond, as the kernel does
+ * (get_tx_affinity()). QPs without an assigned port have been seen to share one port. If the ports
+ * are not bonded, no port is assigned. If the card chooses ports by a hash that an assigned port
+ * would bypass, no port is assigned either. When the bond changes, the kernel creates a new device.
+ *
+ * Some functions, such as virtual ones, cannot query the bond. For these, @affinity decides: it
+ * says whether a port can be assigned (kernel: mlx5_ib_lag_should_assign_affinity()).
  */
 static void
 lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool port_selection)
@@ -261,7 +281,10 @@ lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool po
 	if (!affinity)
 		return;
 	d->caps.lag_ports = ports;
-	/* Start at a random port, because many processes have few QPs. */
+	/*
+	 * Start at a random port. If all processes started at the first port, processes with few
+	 * QPs would use only that port.
+	 */
 	d->lag_next = (uint32_t)rte_rand_max(ports);
 }
 
@@ -297,7 +320,10 @@ mlx5_caps_query(struct mlx5_dev *d)
 	has_events = bb_prm_get(cap, BB_PRM_HCA_EVENT_CAP) != 0;
 	lag_ports = bb_prm_get(cap, BB_PRM_HCA_NUM_LAG_PORTS);
 	if (has_roce && lag_ports > 1)
-		/* Reuses the buffer of the general capabilities, which have all been read. */
+		/*
+		 * Use the buffer of the general capabilities as scratch space, because these have
+		 * all been read.
+		 */
 		lag(d, out, lag_ports, bb_prm_get(cap, BB_PRM_HCA_LAG_AFFINITY) != 0,
 		    bb_prm_get(cap, BB_PRM_HCA_PORT_SELECTION) != 0);
 	if (has_atomic) {
@@ -402,6 +428,9 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->counters = d->counters.obj != NULL;
 	attr->software = d->cmd->progress_of != NULL;
 	attr->target_progress = d->ctx->target_progress;
-	/* The kernel reports IB_ATOMIC_HCA for every card (hw/mlx5/main.c, get_atomic_caps()). */
+	/*
+	 * Report global atomicity only for the software device. The kernel reports IB_ATOMIC_HCA
+	 * for every card (hw/mlx5/main.c, get_atomic_caps()).
+	 */
 	attr->atomics_global = c->atomic && attr->software;
 }

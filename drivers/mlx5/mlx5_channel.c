@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Completion channels: each is a DEVX event channel to which CQs subscribe their completion events.
- * The cookies of subscriptions are those of mlx5_event.c: an event of a destroyed CQ has an old
- * generation.
+ * Completion channels. Each is a DEVX event channel, on which CQs subscribe to their completion
+ * events. The cookies of subscriptions are those of mlx5_event.c, so the event of a destroyed CQ
+ * has an old generation and is dropped.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "mlx5.h"
 
-#define CHANNEL_MAX_DROPS 64u /* maximum events of destroyed CQs skipped per call */
+#define CHANNEL_MAX_DROPS 64u /* maximum events of destroyed CQs per call that are skipped */
 
 int
 mlx5_channel_create(struct bb_channel *ch)

@@ -2,16 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The command interface: all that the mlx5 driver requests from a device.
+ * The command interface: all functions that the mlx5 driver requires of a device.
  *
- * It has two implementations: mlx5_cmd_dv.c on libibverbs and mlx5dv, and the software ConnectX in
- * drivers/soft. Mailboxes are those of lib/format/bb_prm.h, exactly as the kernel's DEVX takes
- * them. The rest mirrors the mlx5dv_devx_* and ibv_* calls named at each function.
+ * The interface has two implementations: mlx5_cmd_dv.c on libibverbs and mlx5dv, and the software
+ * ConnectX in drivers/soft. Mailboxes are those of lib/format/bb_prm.h, in the format of the
+ * kernel's DEVX. The other functions do what the mlx5dv_devx_* or ibv_* functions named in their
+ * comments do.
  *
- * Functions return 0 or a negative errno. -EREMOTEIO means that the device refused the command; the
- * output mailbox then has the status and the syndrome, as in recent kernels.
+ * Functions return 0 or a negative errno. -EREMOTEIO means that the device has refused the command.
+ * The output mailbox then has the status and the syndrome, as in recent kernels.
  *
- * Thread rule: any thread may call the functions of a context; the implementation serialises them.
+ * Thread rule: any thread may call the functions of a context, because the implementation
+ * serialises them.
  */
 #ifndef MLX5_CMD_H
 #define MLX5_CMD_H
@@ -26,19 +28,22 @@ struct mlx5_cmd_if;
 
 #define MLX5_BF_COPY_MAX 16u
 
-/* First member of every implementation's context. */
+/* A device context. First member of the context of each implementation. */
 struct mlx5_ctx {
 	const struct mlx5_cmd_if *cmd;
 	char name[BB_DEV_NAME_MAX];
-	uint32_t comp_vectors; /* completion vectors: query_eqn() knows 0 to comp_vectors - 1 */
-	bool dmabuf;           /* kernel and library support dma-buf MRs */
-	bool target_progress;  /* bb_dev_attr.target_progress */
-	bool cq_resize;        /* MODIFY_CQ may set another ring, if the capabilities allow it */
-	bool uar_memory;       /* UAR pages are ordinary memory, which the device reads */
-	char bf_copy[MLX5_BF_COPY_MAX]; /* device option: kind of BlueFlame copy, "": any */
+	/* number of completion vectors; query_eqn() accepts 0 to comp_vectors - 1 */
+	uint32_t comp_vectors;
+	bool dmabuf;          /* true if kernel and library support dma-buf MRs */
+	bool target_progress; /* bb_dev_attr.target_progress */
+	/* true if MODIFY_CQ may set another ring, provided that the capabilities allow it */
+	bool cq_resize;
+	bool uar_memory; /* true if UAR pages are ordinary memory, which the device reads */
+	/* device option: method of BlueFlame copies; "" if the driver chooses */
+	char bf_copy[MLX5_BF_COPY_MAX];
 };
 
-/* Handles: first members of an implementation's structs. */
+/* Handles of objects. Each is the first member of the corresponding struct of an implementation. */
 struct mlx5_obj {
 	struct mlx5_ctx *ctx;
 };
@@ -48,18 +53,19 @@ struct mlx5_umem {
 };
 
 struct mlx5_dm {
-	uint64_t len; /* as requested */
+	uint64_t len; /* bytes as requested */
 };
 
 enum mlx5_uar_type {
-	MLX5_UAR_BF, /* write-combining, BlueFlame */
-	MLX5_UAR_NC, /* uncached: doorbells only */
+	MLX5_UAR_BF, /* write-combining, for BlueFlame and doorbells */
+	MLX5_UAR_NC, /* uncached, for doorbells only */
 };
 
 struct mlx5_uar {
-	uint8_t *reg_addr;  /* register to ring: base_addr + 0x800 or + 0xa00 */
-	uint8_t *base_addr; /* start of the 4 KiB UAR with the register, for any host page size */
-	uint32_t page_id;   /* number for CREATE_QP and CREATE_CQ */
+	uint8_t *reg_addr; /* register for doorbells: base_addr + 0x800 or + 0xa00 */
+	/* start of the 4 KiB UAR that contains the register, whatever the host's page size is */
+	uint8_t *base_addr;
+	uint32_t page_id; /* number of the UAR for CREATE_QP and CREATE_CQ */
 };
 
 /* A channel of completion events. */
@@ -76,7 +82,7 @@ struct mlx5_mr {
 	uint32_t rkey;
 };
 
-/* The IBV_ACCESS_* bits, which enum bb_access mirrors; mlx5_cmd_dv.c asserts it. */
+/* Access rights, equal to the IBV_ACCESS_* bits and to enum bb_access; mlx5_cmd_dv.c asserts it. */
 enum mlx5_access {
 	MLX5_ACCESS_LOCAL_WRITE = 1 << 0,
 	MLX5_ACCESS_REMOTE_WRITE = 1 << 1,
@@ -89,33 +95,33 @@ enum mlx5_access {
 	MLX5_ACCESS_RELAXED_ORDERING = 1 << 20,
 };
 
-/* The IBV_REREG_MR_CHANGE_* bits, which enum bb_mr_rereg_flags mirrors. */
+/* Flags of mr_rereg, equal to the IBV_REREG_MR_CHANGE_* bits and to enum bb_mr_rereg_flags. */
 enum mlx5_rereg {
 	MLX5_REREG_TRANSLATION = 1 << 0,
 	MLX5_REREG_PD = 1 << 1,
 	MLX5_REREG_ACCESS = 1 << 2,
 };
 
-/* Memory that a memory key refers to. */
+/* Types of memory that a memory key refers to. */
 enum mlx5_mr_kind {
 	MLX5_MR_MEM,    /* process memory: addr to addr + len */
 	MLX5_MR_DM,     /* device memory from offset on */
 	MLX5_MR_DMABUF, /* dma-buf from offset on */
 };
 
-/* Attributes of a memory key: the common fields, then those of one kind. */
+/* Attributes of a memory key: first the fields of all types of memory, then those of one type. */
 struct mlx5_mr_attr {
 	enum mlx5_mr_kind kind;
-	void *addr; /* MEM */
+	void *addr; /* valid only for MEM */
 	uint64_t len;
-	uint64_t iova;      /* address of the first byte for remote and local access */
+	uint64_t iova;      /* address by which remote and local requests access the first byte */
 	uint32_t access;    /* enum mlx5_access */
-	uint64_t offset;    /* DM and DMABUF */
-	struct mlx5_dm *dm; /* DM */
-	int fd;             /* DMABUF */
+	uint64_t offset;    /* valid only for DM and DMABUF: offset of the first byte */
+	struct mlx5_dm *dm; /* valid only for DM */
+	int fd;             /* valid only for DMABUF */
 };
 
-/* Returns attributes to register memory at its own addresses. */
+/* Returns the attributes of a registration of @len bytes at @addr, with iova equal to @addr. */
 static inline struct mlx5_mr_attr
 mlx5_mr_mem(void *addr, uint64_t len, uint32_t access)
 {
@@ -130,7 +136,7 @@ mlx5_mr_mem(void *addr, uint64_t len, uint32_t access)
 	return attr;
 }
 
-/* A memory window; first member of an implementation's struct. */
+/* A memory window. First member of the corresponding struct of an implementation. */
 struct mlx5_mw {
 	uint32_t rkey;
 };
@@ -142,33 +148,33 @@ struct mlx5_port {
 	uint16_t lid;
 	uint32_t gids;
 	uint32_t pkeys;
-	bool grh_required; /* InfiniBand: see bb_port_attr */
+	bool grh_required; /* valid only for InfiniBand: see bb_port_attr */
 };
 
-/* Fields of a RoCE address vector beyond the GID. */
+/* Fields of a RoCE address vector other than the GID. */
 struct mlx5_av {
 	uint8_t dmac[6];
 };
 
 struct mlx5_cmd_event {
 	uint16_t type;   /* enum bb_prm_event; 0xffff if the device is gone */
-	uint64_t cookie; /* set by the subscription */
-	uint32_t port;   /* BB_PRM_EVENT_PORT_CHANGE */
-	uint8_t change;  /* BB_PRM_EVENT_PORT_CHANGE: enum bb_prm_port_change */
+	uint64_t cookie; /* cookie of the subscription, which identifies the object */
+	uint32_t port;   /* valid only for BB_PRM_EVENT_PORT_CHANGE */
+	uint8_t change;  /* valid only for BB_PRM_EVENT_PORT_CHANGE: enum bb_prm_port_change */
 };
 #define MLX5_CMD_EVENT_DEV_FATAL 0xffff
 
 struct mlx5_cmd_if {
-	const char *name; /* "dv", "soft" */
+	const char *name; /* name of the implementation: "dv" or "soft" */
 
-	/* ibv_get_device_list() for devices with DEVX; results as bb_dev_list(). */
+	/* ibv_get_device_list() for devices with DEVX. Returns as bb_dev_list(). */
 	int (*list)(struct bb_dev_info *info, unsigned int n);
 	/*
-	 * mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX. Returns -ENODEV for a device of
-	 * another implementation.
+	 * mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX. Returns -ENODEV if this
+	 * implementation has no device @name.
 	 */
 	int (*open)(const char *name, const char *args, struct mlx5_ctx **ctx);
-	/* ibv_close_device(). Returns -EBUSY with live objects. */
+	/* ibv_close_device(). Returns -EBUSY while objects of the context exist. */
 	int (*close)(struct mlx5_ctx *ctx);
 
 	/* mlx5dv_devx_general_cmd(), _obj_create(), _obj_modify(), _obj_query(),
@@ -184,12 +190,12 @@ struct mlx5_cmd_if {
 	int (*obj_destroy)(struct mlx5_obj *obj);
 
 	/*
-	 * mlx5dv_devx_umem_reg_ex(): access in enum mlx5_access, allowed page sizes. Returns
-	 * -EOPNOTSUPP if page sizes cannot be chosen; then only BB_UMEM_ANY_PAGE is valid.
+	 * mlx5dv_devx_umem_reg_ex(). @access: enum mlx5_access. @pgsz_bitmap: allowed page sizes.
+	 * Returns -EOPNOTSUPP if page sizes cannot be chosen; then only BB_UMEM_ANY_PAGE is valid.
 	 */
 	int (*umem_reg)(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
 			uint64_t pgsz_bitmap, struct mlx5_umem **umem);
-	/* As umem_reg(), for a dma-buf. */
+	/* Registers a dma-buf as a umem; otherwise as umem_reg(). */
 	int (*umem_reg_dmabuf)(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len,
 			       uint32_t access, uint64_t pgsz_bitmap, struct mlx5_umem **umem);
 	int (*umem_dereg)(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
@@ -200,7 +206,7 @@ struct mlx5_cmd_if {
 
 	/*
 	 * ibv_alloc_dm(), ibv_free_dm(), ibv_memcpy_to_dm(), ibv_memcpy_from_dm(). Any thread may
-	 * copy. Copies are ordered before later doorbells and after earlier completions.
+	 * copy. A copy takes effect before later doorbells and after earlier completions.
 	 */
 	int (*dm_alloc)(struct mlx5_ctx *ctx, uint64_t len, uint32_t log_align,
 			struct mlx5_dm **dm);
@@ -213,23 +219,24 @@ struct mlx5_cmd_if {
 	/* mlx5dv_devx_query_eqn(). */
 	int (*query_eqn)(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn);
 
-	/* ibv_alloc_pd(), and its number by mlx5dv_init_obj(). */
+	/* ibv_alloc_pd(); the number of the PD comes from mlx5dv_init_obj(). */
 	int (*pd_alloc)(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 	int (*pd_free)(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
 
 	/*
-	 * ibv_reg_mr_iova2(), ibv_reg_dm_mr(), ibv_reg_dmabuf_mr(). Rules: mr_reg of bb_driver.h.
+	 * ibv_reg_mr_iova2(), ibv_reg_dm_mr(), ibv_reg_dmabuf_mr(). The rules of mr_reg of
+	 * bb_driver.h apply.
 	 */
 	int (*mr_reg)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
 		      struct mlx5_mr **mr);
 	int (*mr_dereg)(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
 	/*
-	 * ibv_rereg_mr(): flags in enum mlx5_rereg. New memory is registered at its own addresses.
-	 * On success @mr has the keys, on an error it is unchanged.
+	 * ibv_rereg_mr(). @flags: enum mlx5_rereg. New memory is registered with iova equal to its
+	 * address. On success @mr has the new keys; on an error @mr is unchanged.
 	 */
 	int (*mr_rereg)(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags,
 			struct mlx5_pd *pd, void *addr, uint64_t len, uint32_t access);
-	/* ibv_alloc_mw() for type 1 or 2, ibv_dealloc_mw(). */
+	/* ibv_alloc_mw() for a window of @type 1 or 2; ibv_dealloc_mw(). */
 	int (*mw_alloc)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type,
 			struct mlx5_mw **mw);
 	int (*mw_free)(struct mlx5_ctx *ctx, struct mlx5_mw *mw);
@@ -237,74 +244,80 @@ struct mlx5_cmd_if {
 	/* ibv_query_port(), ibv_query_gid_ex(). */
 	int (*port_query)(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
 	int (*gid_query)(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
-	/* ibv_query_pkey(), in host order; @port and @index are in range. */
+	/*
+	 * ibv_query_pkey(). Returns the P_Key in host order. The caller has checked @port and
+	 * @index.
+	 */
 	int (*pkey_query)(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey);
-	/* Gets the destination MAC with ibv_create_ah() and mlx5dv_init_obj(). */
+	/*
+	 * Returns the destination MAC of a GID. Uses ibv_create_ah() and mlx5dv_init_obj(), so it
+	 * may wait.
+	 */
 	int (*av_resolve)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port,
 			  uint32_t sgid_index, const uint8_t dgid[16], struct mlx5_av *av);
 	/*
-	 * Requests the MAC and never waits. Returns 0 if av_resolve() will not wait, -EAGAIN if the
-	 * caller must call again, otherwise the reason why there is none. Any thread. NULL if
-	 * av_resolve() never waits.
+	 * Starts to resolve the MAC and never waits. Returns 0 if av_resolve() will not wait,
+	 * -EAGAIN if the caller must call again, otherwise the reason why the MAC cannot be
+	 * resolved. Any thread. The function pointer is NULL if av_resolve() never waits.
 	 */
 	int (*av_ready)(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index,
 			const uint8_t dgid[16]);
 
 	/*
-	 * mlx5dv_devx_subscribe_devx_event() on one channel per context. @obj is NULL for device
-	 * events.
+	 * mlx5dv_devx_subscribe_devx_event() on the event channel of the context. @obj is NULL for
+	 * device events.
 	 */
 	int (*event_subscribe)(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 			       unsigned int n, uint64_t cookie);
 	/*
-	 * mlx5dv_devx_get_event() and ibv_get_async_event(); never blocks. Returns -EAGAIN if none
-	 * is pending.
+	 * mlx5dv_devx_get_event() and ibv_get_async_event(). Never waits. Returns -EAGAIN if no
+	 * event is pending.
 	 */
 	int (*event_get)(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 
 	/*
-	 * Raw clock of ibv_query_rt_values_ex(), in ticks. Returns -EOPNOTSUPP if it cannot be
-	 * read.
+	 * Reads the raw clock of ibv_query_rt_values_ex(), in ticks. Returns -EOPNOTSUPP if the
+	 * device has no readable clock.
 	 */
 	int (*clock)(struct mlx5_ctx *ctx, uint64_t *now);
 
 	/*
-	 * mlx5dv_devx_create_event_channel() for completion events without data, so that pending
-	 * events of one CQ merge. Its descriptor never blocks. Returns -EOPNOTSUPP if not
-	 * supported.
+	 * mlx5dv_devx_create_event_channel() for completion events. The events have no data, so
+	 * that pending events of one CQ merge. Reads of the channel's descriptor never wait.
+	 * Returns -EOPNOTSUPP if the kernel does not support channels.
 	 */
 	int (*channel_create)(struct mlx5_ctx *ctx, struct mlx5_channel **ch);
 	int (*channel_destroy)(struct mlx5_ctx *ctx, struct mlx5_channel *ch);
-	/* mlx5dv_devx_subscribe_devx_event() for a CQ's BB_PRM_EVENT_COMP. */
+	/* mlx5dv_devx_subscribe_devx_event() for the event BB_PRM_EVENT_COMP of a CQ. */
 	int (*channel_subscribe)(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie);
-	/* mlx5dv_devx_get_event(). Returns -EAGAIN if none is pending. */
+	/* mlx5dv_devx_get_event(). Returns -EAGAIN if no event is pending. */
 	int (*channel_get)(struct mlx5_channel *ch, uint64_t *cookie);
 
 	/*
-	 * Not available on cards: received packets that were dropped, as bb_dev_drops(). NULL on
-	 * hardware.
+	 * Reads the counters of dropped received packets for bb_dev_drops(). Only the software
+	 * device has them; the function pointer is NULL on hardware.
 	 */
 	int (*drops)(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);
 	/*
-	 * Not available on cards: retries of one QP, as qp_retries of bb_driver.h. NULL on
-	 * hardware.
+	 * Reads the numbers of retries of one QP for qp_retries of bb_driver.h. Only the software
+	 * device has them; the function pointer is NULL on hardware.
 	 */
 	int (*qp_retries)(struct mlx5_ctx *ctx, uint32_t qpn, uint64_t *retries,
 			  uint64_t *rnr_retries);
 
 	/*
-	 * Inline progress: gets the function with which the owner of @uar runs the device. Leaves
-	 * both outputs NULL if the device runs by itself (software with progress=lcore or thread).
-	 * The function pointer is NULL on hardware.
+	 * For inline progress: returns the function and its argument with which the owner of @uar
+	 * runs the device. Both are NULL if the device runs by itself (software with progress=lcore
+	 * or thread). The function pointer progress_of is NULL on hardware.
 	 */
 	void (*progress_of)(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *arg),
 			    void **arg);
 };
 
 /*
- * Registers an implementation. Called by constructors only. Exported to libbluebell-soft, in the
- * version node of this release alone (lib/bluebell.map): struct mlx5_cmd_if may change from release
- * to release.
+ * Registers an implementation. Only constructors call this function. libbluebell-soft may call it,
+ * but only in the same release (version node in lib/bluebell.map), because struct mlx5_cmd_if may
+ * change from release to release.
  */
 void mlx5_cmd_register(const struct mlx5_cmd_if *cmd);
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The command interface on libibverbs and mlx5dv: lists, opens and closes real devices. A machine
- * without devices or kernel modules has none.
+ * The command interface on libibverbs and mlx5dv: lists, opens and closes real devices. On a
+ * machine without devices or kernel modules the list is empty.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ SAME_BIT(HUGETLB);
 SAME_BIT(RELAXED_ORDERING);
 BB_STATIC_ASSERT(BB_ACCESS_OPTIONAL_RANGE == IBV_ACCESS_OPTIONAL_RANGE, "bits go through");
 
-/* So do the flags of a re-registration. */
+/* The flags of a re-registration also have the same bits in all three. */
 #define SAME_FLAG(what_)                                                                           \
 	BB_STATIC_ASSERT((int)BB_MR_REREG_##what_ == (int)IBV_REREG_MR_CHANGE_##what_ &&           \
 				 (int)MLX5_REREG_##what_ == (int)IBV_REREG_MR_CHANGE_##what_,      \
@@ -44,8 +44,8 @@ static const struct mlx5_cmd_if dv_if;
 
 /*
  * Returns true if the kernel has detached the device. Every DEVX method then returns EIO
- * (uverbs_uapi.c: uverbs_disassociate_api()). The method used here sends firmware no command that
- * could fail.
+ * (uverbs_uapi.c: uverbs_disassociate_api()). The method used here sends no command to firmware, so
+ * it fails for no other reason.
  */
 static bool
 is_gone(struct dv_ctx *c)
@@ -73,7 +73,7 @@ dv_list(struct bb_dev_info *info, unsigned int n)
 	unsigned int total = 0;
 	int i, num = 0;
 
-	/* Fails if the kernel has no verbs modules; then there are no devices. */
+	/* If the kernel has no verbs modules, the call fails and there are no devices. */
 	list = ibv_get_device_list(&num);
 	if (list == NULL)
 		return 0;
@@ -107,8 +107,8 @@ matches(const struct ibv_device *dev, const char *name)
 
 /*
  * Logs why a device could not be opened, and converts the error to one of bb_dev_open(). DEVX needs
- * no capability: CAP_NET_RAW only adds RAW_TX to the context (Linux, mlx5_ib_devx_create() in
- * drivers/infiniband/hw/mlx5/devx.c), which no object here needs.
+ * no Linux capability: CAP_NET_RAW only adds RAW_TX to the context, which no object of this driver
+ * needs (Linux, mlx5_ib_devx_create() in drivers/infiniband/hw/mlx5/devx.c).
  */
 static int
 open_error(const char *name, int err)
@@ -150,9 +150,10 @@ open_error(const char *name, int err)
 }
 
 /*
- * Parses the device options into @c. bf_copy: see mlx5_bf_copy_choose(). cq_resize allows MODIFY_CQ
- * to resize a CQ with the umem of another ring. No open driver does so: the kernel's
- * mlx5_ib_resize_cq() passes physical pages. So it is not proven on cards, and off by default.
+ * Parses the device options into @c. Option bf_copy: see mlx5_bf_copy_choose(). Option cq_resize
+ * allows MODIFY_CQ to move a CQ to the umem of another ring. No open driver resizes in this way:
+ * the kernel's mlx5_ib_resize_cq() passes physical pages. So the option is not tested on cards, and
+ * it is off by default.
  */
 static int
 options(const char *name, const char *args, struct mlx5_ctx *c)
@@ -233,7 +234,7 @@ dv_close(struct mlx5_ctx *ctx)
 	bb_ibv_ready_end(c->ibv);
 	dv_events_close(c);
 	dv_dmabuf_probe_end(c);
-	/* A failure cannot be handled: the descriptor is closed in any case. */
+	/* Only log a failure, because the descriptor is closed in any case. */
 	if (ibv_close_device(c->ibv) != 0)
 		BB_LOG(WARNING, "%s: closed with an error: %s", ctx->name, strerror(errno));
 	free(c);

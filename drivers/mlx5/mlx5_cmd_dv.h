@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared by the files of the command interface on libibverbs and mlx5dv. */
+/* Declarations shared by the files of the command interface on libibverbs and mlx5dv. */
 #ifndef MLX5_CMD_DV_H
 #define MLX5_CMD_DV_H
 
@@ -15,12 +15,13 @@
 #include "bb_ibv.h"
 #include "mlx5_cmd.h"
 
-/* A channel for events of queues: mlx5_cmd_dv_event.c. */
+/* A DEVX event channel for events of queues: mlx5_cmd_dv_event.c. */
 struct dv_events {
 	LIST_ENTRY(dv_events) next;
 	struct mlx5dv_devx_event_channel *dv;
-	uint32_t subscriptions; /* subscriptions made on it, including those of destroyed objects */
-	uint32_t objs;          /* live objects with subscriptions on it */
+	/* number of subscriptions made on the channel, including those of destroyed objects */
+	uint32_t subscriptions;
+	uint32_t objs; /* number of existing objects with subscriptions on the channel */
 };
 
 LIST_HEAD(dv_events_list, dv_events);
@@ -28,18 +29,22 @@ LIST_HEAD(dv_events_list, dv_events);
 struct dv_ctx {
 	struct mlx5_ctx base;
 	struct ibv_context *ibv;
-	pthread_mutex_t events_lock;  /* any thread may take events */
-	struct dv_events_list events; /* the first channel takes new subscriptions; empty if the
-				       * kernel has none */
-	uint32_t live;                /* number of live objects; __atomic */
-	bool fatal;                   /* the device is gone; __atomic */
-	struct ibv_pd *probe_pd;      /* used by dv_dmabuf_probe() */
+	pthread_mutex_t events_lock; /* protects events, because any thread may read events */
+	/*
+	 * channels; new subscriptions go to the first one; empty if the kernel has no event
+	 * channels
+	 */
+	struct dv_events_list events;
+	uint32_t live;           /* number of existing objects; __atomic */
+	bool fatal;              /* true if the device is gone; __atomic */
+	struct ibv_pd *probe_pd; /* PD that dv_dmabuf_probe() uses */
 };
 
 struct dv_obj {
 	struct mlx5_obj base;
 	struct mlx5dv_devx_obj *dv;
-	struct dv_events *events; /* channel with its subscriptions, or NULL */
+	/* channel that has the object's subscriptions; NULL if there are none */
+	struct dv_events *events;
 };
 
 static inline struct dv_obj *
@@ -61,8 +66,8 @@ dv_born(struct dv_ctx *c)
 }
 
 /*
- * Converts the result of a destroy call, @err, a positive errno. If the device is gone the kernel
- * has already destroyed all objects and returns EIO: this counts as success.
+ * Converts @err, the positive errno of a destroy call, to 0 or a negative errno. If the device is
+ * gone, returns 0 for EIO, because the kernel has already destroyed all objects.
  */
 int dv_died(struct dv_ctx *c, int err);
 
@@ -101,9 +106,9 @@ int dv_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const vo
 		size_t len);
 int dv_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off, size_t len);
 struct ibv_dm *dv_dm_handle(const struct mlx5_dm *dm);
-/* Tests at open whether dma-bufs can be registered as MRs; no capability reports it. */
+/* Tests at open whether dma-bufs can be registered as MRs, because no capability reports it. */
 void dv_dmabuf_probe(struct dv_ctx *c);
-/* Releases the probe's PD; repeated at close if it failed. */
+/* Releases the PD of the probe. The caller repeats this at close if it failed. */
 void dv_dmabuf_probe_end(struct dv_ctx *c);
 
 /* mlx5_cmd_dv_port.c */
@@ -119,7 +124,7 @@ int dv_events_open(struct dv_ctx *c);
 void dv_events_close(struct dv_ctx *c);
 int dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 		       unsigned int n, uint64_t cookie);
-/* Removes a destroyed object from its channel. */
+/* Removes a destroyed object from its event channel. */
 void dv_event_forget(struct dv_ctx *c, struct dv_events *events);
 int dv_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 int dv_set_nonblock(int fd);

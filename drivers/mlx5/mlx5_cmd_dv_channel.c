@@ -2,10 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The device's clock, and completion events: DEVX event channels separate from that of the context.
+ * The device's clock, and completion events. Completion events use DEVX event channels separate
+ * from that of the context.
  *
- * They are created without event data. The kernel then allocates nothing per event, cannot lose
- * one, and holds at most one per subscription (devx.c: deliver_event()). A read returns the cookie.
+ * The channels are created without event data. The kernel then allocates no memory per event, so it
+ * cannot lose an event. It holds at most one event per subscription (devx.c: deliver_event()). A
+ * read returns the cookie of the subscription.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* for POLLRDHUP */
@@ -48,7 +50,7 @@ dv_channel_create(struct mlx5_ctx *ctx, struct mlx5_channel **out)
 		c->ibv, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
 	if (ch->dv == NULL) {
 		ret = bb_ibv_errno();
-		/* Kernels before 5.3. */
+		/* Kernels before 5.3 do not know the command. */
 		if (ret == -EPROTONOSUPPORT)
 			ret = -EOPNOTSUPP;
 		goto free_channel;
@@ -87,8 +89,8 @@ dv_channel_subscribe(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cook
 }
 
 /*
- * Returns true if the kernel has detached the device. Its channels are then readable for ever, and
- * a non-blocking read returns EAGAIN all the same (devx.c: devx_async_event_poll(),
+ * Returns true if the kernel has detached the device. The channels of a detached device are always
+ * readable, although a non-blocking read returns EAGAIN (devx.c: devx_async_event_poll(),
  * devx_async_event_read()).
  */
 static bool

@@ -59,7 +59,10 @@ dv_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void *
 	int ret = ibv_memcpy_to_dm(dv_dm_handle(dm), off, src, len);
 
 	(void)ctx;
-	/* The mapping is write-combining: a doorbell must not overtake data still in the buffer. */
+	/*
+	 * The mapping is write-combining, so flush: a doorbell must not overtake data in the
+	 * write-combining buffer.
+	 */
 	bb_wc_flush();
 	return -ret;
 }
@@ -81,8 +84,8 @@ dv_dmabuf_probe(struct dv_ctx *c)
 	if (c->probe_pd == NULL)
 		return;
 	/*
-	 * A kernel that supports the call finds that -1 is not a file: EBADF. Other kernels, and
-	 * older libraries, fail earlier.
+	 * A kernel that supports the call detects that the descriptor -1 is invalid, and returns
+	 * EBADF. Other kernels and older libraries fail earlier with another errno.
 	 */
 	errno = 0;
 	mr = ibv_reg_dmabuf_mr(c->probe_pd, 0, 4096, 0, -1, 0);

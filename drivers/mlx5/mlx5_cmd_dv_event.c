@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Events: DEVX channels for events of queues, the context's async descriptor for events of ports
- * and for the loss of the device. Reads of these descriptors never block.
+ * Events. DEVX channels report the events of queues. The async descriptor of the context reports
+ * events of ports and the loss of the device. Reads of these descriptors never wait.
  *
  * The kernel holds a subscription, 128 bytes per type, until its channel is destroyed. Destroying
- * the object only removes the subscription from the lists (devx.c: devx_cleanup_subscription(), and
- * devx_async_event_destroy_uobj(), which frees it). So after MAX_SUBSCRIPTIONS subscriptions a new
- * channel is created; the old one is destroyed with the last of its objects.
+ * the object only removes the subscription from the kernel's lists (devx.c:
+ * devx_cleanup_subscription(), and devx_async_event_destroy_uobj(), which frees it). So a new
+ * channel is created after MAX_SUBSCRIPTIONS subscriptions. The old channel is destroyed with the
+ * last of its objects.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +22,12 @@
 #include "bb_prm.h"
 #include "mlx5_cmd_dv.h"
 
-/* An EQE is 64 bytes with its type in byte 1 (kernel: struct mlx5_eqe). */
+/* An event queue entry (EQE) has 64 bytes, and its type is in byte 1 (kernel: struct mlx5_eqe). */
 #define EQE_TYPE_BYTE     1
 #define EQE_BYTES         64
 #define MAX_TYPES         8u
-#define MAX_SKIPS         64    /* maximum number of irrelevant events that a call skips */
-#define MAX_SUBSCRIPTIONS 4096u /* subscriptions per channel: 512 KiB, for about 1000 QPs */
+#define MAX_SKIPS         64    /* maximum number of irrelevant events per call that are skipped */
+#define MAX_SUBSCRIPTIONS 4096u /* per channel: 512 KiB of kernel memory, for 1000 QPs */
 
 int
 dv_set_nonblock(int fd)
@@ -38,7 +39,7 @@ dv_set_nonblock(int fd)
 	return 0;
 }
 
-/* Creates a channel. All new subscriptions go to the newest channel. */
+/* Creates an event channel, which then gets all new subscriptions. */
 static int
 events_add(struct dv_ctx *c)
 {
@@ -88,8 +89,8 @@ dv_events_open(struct dv_ctx *c)
 	pthread_mutex_init(&c->events_lock, NULL);
 	ret = events_add(c);
 	/*
-	 * Kernels before 5.3 have no event channels. That is no error here: dv_event_subscribe()
-	 * will return -EOPNOTSUPP.
+	 * Kernels before 5.3 have no event channels. Opening the device succeeds all the same;
+	 * dv_event_subscribe() will return -EOPNOTSUPP.
 	 */
 	if (ret == 0 || ret == -EOPNOTSUPP || ret == -EPROTONOSUPPORT)
 		return 0;
@@ -107,7 +108,7 @@ dv_events_close(struct dv_ctx *c)
 }
 
 /*
- * Returns the channel for an object's subscriptions, NULL if the kernel has no event channels. The
+ * Returns the channel for an object's subscriptions; NULL if the kernel has no event channels. The
  * caller holds events_lock.
  */
 static struct dv_events *
@@ -117,7 +118,10 @@ events_for(struct dv_ctx *c, const struct dv_obj *o)
 
 	if (o->events != NULL)
 		return o->events;
-	/* If no descriptor is free for a new channel, the full channel is used further. */
+	/*
+	 * Use the first channel. If it is full and no descriptor is free for a new channel, use the
+	 * full one.
+	 */
 	if (e == NULL || e->subscriptions < MAX_SUBSCRIPTIONS || events_add(c) != 0)
 		return e;
 	if (e->objs == 0)
@@ -273,7 +277,10 @@ dv_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event)
 	ret = get_devx(c, event);
 	if (ret == -EAGAIN)
 		ret = get_async(c, event);
-	/* The kernel has detached the device: its event may have been missed. */
+	/*
+	 * The kernel has detached the device. Report its loss here, because the event may have been
+	 * missed.
+	 */
 	if (ret == -EIO)
 		return __atomic_load_n(&c->fatal, __ATOMIC_RELAXED) ? -EAGAIN : gone(c, event);
 	return ret;

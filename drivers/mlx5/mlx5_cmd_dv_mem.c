@@ -11,7 +11,9 @@
 #include "bb_driver.h"
 #include "mlx5_cmd_dv.h"
 
-/* UAR size of the device, independent of the host's page size (kernel: MLX5_ADAPTER_PAGE_SIZE). */
+/*
+ * Bytes of a UAR of the device, whatever the host's page size is (kernel: MLX5_ADAPTER_PAGE_SIZE).
+ */
 #define UAR_SIZE 4096u
 
 struct dv_umem {
@@ -50,7 +52,10 @@ umem_reg(struct mlx5_ctx *ctx, struct mlx5dv_devx_umem_in *in, struct mlx5_umem 
 	if (u == NULL)
 		return -ENOMEM;
 	errno = 0;
-	/* Any page size: also works on kernels that do not know the bitmap. */
+	/*
+	 * If any page size is allowed, use the older call, because some kernels do not support the
+	 * bitmap.
+	 */
 	if (in->pgsz_bitmap == BB_UMEM_ANY_PAGE && in->comp_mask == 0)
 		u->dv = mlx5dv_devx_umem_reg(c->ibv, in->addr, in->size, in->access);
 	else
@@ -58,7 +63,10 @@ umem_reg(struct mlx5_ctx *ctx, struct mlx5dv_devx_umem_in *in, struct mlx5_umem 
 	if (u->dv == NULL) {
 		ret = in->comp_mask == 0 ? bb_ibv_reg_errno(in->addr, in->size) : bb_ibv_errno();
 		free(u);
-		/* Errors of a kernel that does not know an attribute, here the bitmap or the fd. */
+		/*
+		 * A kernel returns these errors if it does not support an attribute, here the
+		 * bitmap or the file descriptor.
+		 */
 		return ret == -EPROTONOSUPPORT || ret == -ENOPROTOOPT ? -EOPNOTSUPP : ret;
 	}
 	u->base.id = u->dv->umem_id;
@@ -82,7 +90,7 @@ dv_umem_reg_dmabuf(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len, ui
 		   uint64_t pgsz_bitmap, struct mlx5_umem **umem)
 {
 #ifdef HAVE_UMEM_DMABUF
-	/* The offset is passed in place of an address (man mlx5dv_devx_umem_reg). */
+	/* The offset is passed in the field for the address (man mlx5dv_devx_umem_reg). */
 	struct mlx5dv_devx_umem_in in = {.addr = (void *)(uintptr_t)offset,
 					 .size = len,
 					 .access = access,
@@ -137,10 +145,10 @@ dv_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **ua
 	}
 	u->base.reg_addr = u->dv->reg_addr;
 	/*
-	 * libmlx5's base_addr is that of the mapping: a host page, which may hold 16 UARs
-	 * (mlx5_insert_dyn_uuars()). It is NULL for some registers of older versions (DPDK's
-	 * mlx5_devx_alloc_uar() retries). The device accepts doorbells on the UAR that the CQ and
-	 * QP name, which is that of the register.
+	 * Compute the start of the UAR from the register. libmlx5's base_addr is the start of the
+	 * mapping, a host page that may hold 16 UARs (mlx5_insert_dyn_uuars()). In older versions
+	 * base_addr is NULL for some registers (DPDK's mlx5_devx_alloc_uar() retries). The device
+	 * accepts doorbells only on the UAR that the CQ and QP name, which contains the register.
 	 */
 	u->base.base_addr =
 		(uint8_t *)u->dv->reg_addr - ((uintptr_t)u->dv->reg_addr & (UAR_SIZE - 1));

@@ -10,10 +10,10 @@
 #include "mlx5_cmd_dv.h"
 
 /*
- * Results of a refused command. Kernels since 5.17 return EREMOTEIO, and the device's status in the
- * output mailbox. Older kernels return an errno derived from the status and do not write the
- * mailbox, so its head is cleared before the call. A status without an error would be a kernel bug;
- * it is treated as an error too.
+ * Clears the header of an output mailbox before a command. If the device refuses the command,
+ * kernels since 5.17 return EREMOTEIO and write the device's status to the mailbox. Older kernels
+ * return an errno derived from the status and do not write the mailbox. A status without an errno
+ * would be a kernel bug; it is also handled as an error.
  */
 static void
 clear(void *out, size_t outlen)

@@ -7,7 +7,7 @@
 
 #include "mlx5_cmd_dv.h"
 
-#define AH_HOP_LIMIT 64 /* for an AH that never sends */
+#define AH_HOP_LIMIT 64 /* hop limit of an address handle that never sends */
 
 int
 dv_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The command interfaces of the process. The interfaces of this library register before main(), the
- * interface of the software device when mlx5_soft_load() loads its library.
+ * The table of command interfaces of the process. Interfaces in this library register before
+ * main(). The interface of the software device registers when mlx5_soft_load() loads its library.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,10 +11,13 @@
 
 #include "mlx5.h"
 
-/* mlx5dv and the software device; a test may add one. */
+/* maximum interfaces: mlx5dv and the software device; tests may add more */
 #define MAX_CMD_IFS 4
 
-/* An entry is written before the count that includes it. Entries are never removed. */
+/*
+ * Table of interfaces. An entry is written before the count is increased to include it. Entries are
+ * never removed.
+ */
 static const struct mlx5_cmd_if *cmd_ifs[MAX_CMD_IFS];
 static unsigned int n_cmd_ifs; /* __atomic */
 
@@ -60,7 +63,10 @@ mlx5_list(struct bb_dev_info *info, unsigned int n)
 			return ret;
 		total += (unsigned int)ret;
 	}
-	/* Listing loads no library: the name of the first software device is known without it. */
+	/*
+	 * Listing does not load the library: if it is installed, the first software device is
+	 * soft0.
+	 */
 	if (!mlx5_cmd_is_registered(MLX5_SOFT) && mlx5_soft_is_installed()) {
 		if (total < n) {
 			memset(&info[total], 0, sizeof(info[total]));
@@ -73,7 +79,7 @@ mlx5_list(struct bb_dev_info *info, unsigned int n)
 }
 
 /*
- * Returns true for soft0, soft1 and so on. Other names may be verbs devices, whose names the
+ * Returns true for soft0, soft1 and so on. Other names may be those of verbs devices, which the
  * administrator chooses.
  */
 static bool

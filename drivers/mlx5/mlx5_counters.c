@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One counter set per device, bound to all its QPs, with 32-bit counters extended to 64 bits; and
- * the port's congestion counters.
+ * Counters of a device. One counter set per device is bound to all its QPs; its 32-bit counters are
+ * extended to 64 bits. The congestion counters are those of the port.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,10 @@
 		BB_PRM_Q_COUNTER_##field_, offsetof(struct bb_dev_stats, stat_)                    \
 	}
 
-/* Counters and the statistic each one adds to; several may add to one. */
+/*
+ * Table of device counters, each with the statistic that it is added to. Several counters may be
+ * added to one statistic.
+ */
 static const struct {
 	struct bb_prm_field field;
 	size_t stat;
@@ -78,7 +81,8 @@ wide(const void *out, struct bb_prm_field high, struct bb_prm_field low)
 }
 
 /*
- * A function of a card may report the capability and still be refused the query: then stop asking.
+ * Adds the congestion counters. If the device refuses the query although it reports the capability,
+ * as some functions of cards do, later calls do not query again.
  */
 static void
 congestion(struct mlx5_dev *d, struct bb_dev_stats *stats)

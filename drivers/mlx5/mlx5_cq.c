@@ -11,7 +11,7 @@
 
 #include "mlx5.h"
 
-#define RESIZE_TRIES 100000 /* microseconds to wait for a CQE that should already exist */
+#define RESIZE_TRIES 100000 /* microseconds; maximum wait for the last CQE of the old ring */
 
 static int
 create(struct mlx5_dev *d, struct mlx5_cq *c, uint32_t log_size, bool compress, uint32_t eqn)
@@ -70,7 +70,7 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	ret = mlx5_dbr_alloc(&d->qmem, &c->lcore->cq_dbrs, c->lcore->socket, &c->dbr);
 	if (ret != 0)
 		goto free_ring;
-	/* Before CREATE_CQ: afterwards the device owns the ring's contents. */
+	/* Initialise the ring before CREATE_CQ, because the device writes to it afterwards. */
 	ret = bb_cqring_init(&cq->ring, c->ring.addr, log_size, c->dbr.rec);
 	if (ret != 0)
 		goto free_dbr;
@@ -95,7 +95,7 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 del_event:
 	mlx5_evt_del(d, c->cookie);
 destroy:
-	/* Memory that the device may still access must not return to the heap. */
+	/* If the device may still access the memory, do not return it to the heap. */
 	if (mlx5_obj_destroy(d, "DESTROY_CQ", c->obj) != 0)
 		return ret;
 free_dbr:
@@ -117,7 +117,8 @@ mlx5_cq_destroy(struct bb_cq *cq)
 	int ret;
 
 	/*
-	 * On a failure the device may still write: nothing is freed, and the call may be repeated.
+	 * After a failure the device may still write to the ring, so free nothing. The caller may
+	 * repeat the call.
 	 */
 	ret = mlx5_obj_destroy(d, "DESTROY_CQ", c->obj);
 	if (ret != 0)
@@ -132,7 +133,10 @@ mlx5_cq_destroy(struct bb_cq *cq)
 	return 0;
 }
 
-/* Sets the fields that mlx5_ib_resize_cq() sets, with the ring given by its umem. */
+/*
+ * Replaces the ring of a CQ. Sets the fields that mlx5_ib_resize_cq() sets, except that a umem
+ * describes the ring.
+ */
 static int
 modify_ring(struct mlx5_dev *d, struct mlx5_cq *c, const struct mlx5_qbuf *ring, uint32_t log_size)
 {
@@ -162,7 +166,7 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 	unsigned int tries;
 	int ret;
 
-	/* Software still reads the old ring, while the device writes to the new one. */
+	/* An earlier resize failed: the device writes to the new ring, software reads the old. */
 	if (c->left.slab != NULL) {
 		BB_LOG(ERR,
 		       "%s: CQ 0x%x: an earlier resize failed after the device took the new ring: "
@@ -179,7 +183,10 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 		mlx5_qmem_free(&d->qmem, &ring);
 		return ret;
 	}
-	/* The device uses the new ring, and ended the old one before it answered. */
+	/*
+	 * The device now uses the new ring. Before the command completed, it wrote the last CQE of
+	 * the old ring.
+	 */
 	c->ring = ring;
 	for (tries = 0; tries < RESIZE_TRIES; tries++) {
 		ret = bb_cqring_move(&cq->ring, ring.addr, log_size);
@@ -215,8 +222,8 @@ mlx5_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us)
 	bb_prm_set(cqc, BB_PRM_CQC_CQ_PERIOD, period_us);
 	bb_prm_set(cqc, BB_PRM_CQC_CQ_MAX_COUNT, count);
 	/*
-	 * The kernel sets cq_umem_valid in every MODIFY_CQ (devx_set_umem_valid()), so name the
-	 * same ring.
+	 * The kernel sets cq_umem_valid in every MODIFY_CQ (devx_set_umem_valid()), so pass the
+	 * umem of the current ring.
 	 */
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_UMEM_VALID, 1);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, c->ring.umem_id);

@@ -73,7 +73,7 @@ mlx5_close(struct bb_dev *dev)
 	struct mlx5_dev *d = mlx5_dev_of(dev);
 	int ret;
 
-	/* Each step leaves a state in which a failed close can be repeated. */
+	/* If a step fails, return: close can then be called again, which repeats the step. */
 	ret = mlx5_qmem_fini(&d->qmem);
 	if (ret == 0)
 		ret = mlx5_counters_fini(d);
@@ -117,7 +117,7 @@ mlx5_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid 
 	struct mlx5_dev *d = mlx5_dev_of(dev);
 	int ret = d->cmd->gid_query(d->ctx, port, index, gid);
 
-	/* Not logged: callers that iterate over the table find empty entries. */
+	/* Do not log an empty entry, because callers that iterate over the GID table find many. */
 	if (ret != 0 && ret != -ENOENT)
 		BB_LOG(ERR, "%s: cannot read GID %u of port %u: %s", d->ctx->name, index, port,
 		       strerror(-ret));

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The application's own mailboxes and objects, passed on to the command interface. */
+/* Passes mailboxes and objects of the application to the command interface. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "mlx5.h"
 
-/* Clears the part of @out that says whether the device refused. */
+/* Clears the header of @out, which says whether the device refused the command. */
 static void
 clear(void *out, size_t outlen)
 {
 	memset(out, 0, RTE_MIN(outlen, (size_t)BB_DEVX_MAILBOX_MIN));
 }
 
-/* Logs a failed command. The caller sees the status itself: -EREMOTEIO is passed on. */
+/*
+ * Logs a failed command. Returns @ret, including -EREMOTEIO, so that the application reads the
+ * status itself.
+ */
 static int
 outcome(const struct mlx5_dev *d, int ret, uint32_t op, const void *out)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Asynchronous events. A subscription's cookie is a slot number and the slot's generation, never a
- * pointer. An event of a destroyed object has an old generation and is dropped.
+ * Asynchronous events. The cookie of a subscription is a slot number and the generation of the
+ * slot, never a pointer. The event of a destroyed object has an old generation, so it is dropped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 #include "mlx5.h"
 
 #define EVT_SLOTS_STEP 64u
-#define EVT_MAX_DROPS  64u /* maximum events of destroyed objects skipped per call */
-#define MAX_TYPES      5u  /* maximum per object */
+#define EVT_MAX_DROPS  64u /* maximum events of destroyed objects per call that are skipped */
+#define MAX_TYPES      5u  /* maximum types of events per object */
 
-/* Cookie of device events: no slot has generation 0. */
+/* Cookie of device events. No object has this cookie, because generations start at 1. */
 #define EVT_COOKIE_DEV 0ull
 
 int
@@ -32,7 +32,7 @@ mlx5_evt_fini(struct mlx5_evts *evts)
 	free(evts->slots);
 }
 
-/* Adds slots once all are taken: e->free is e->n, the first of the new ones. */
+/* Adds slots when all slots are used. The first new slot becomes e->free. */
 static int
 grow(struct mlx5_evts *e)
 {
@@ -88,8 +88,8 @@ mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie)
 }
 
 /*
- * Subscribes to events. The device works without them too: errors then appear as CQEs, or as
- * missing ones.
+ * Subscribes to events. A failure is not fatal: without events, errors of queues only appear as
+ * error CQEs or as missing CQEs.
  */
 static int
 subscribe(struct mlx5_dev *d, struct mlx5_obj *obj, const uint16_t *types, unsigned int n,
@@ -122,11 +122,14 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 	     uint64_t *cookie)
 {
 	static const uint16_t cq_types[] = {BB_PRM_EVENT_CQ_ERROR};
-	/* No migration events: paths have no alternative. */
+	/* Events of QPs. Path migration events are omitted, because QPs have no alternate path. */
 	static const uint16_t qp_types[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
 					    BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
 					    BB_PRM_EVENT_WQ_ACCESS_ERROR,
-					    /* Last entry: only for QPs with an SRQ. */
+					    /*
+					     * The last entry is subscribed to only for QPs with an
+					     * SRQ.
+					     */
 					    BB_PRM_EVENT_SRQ_LAST_WQE};
 	static const uint16_t srq_types[] = {BB_PRM_EVENT_SRQ_CATAS_ERROR,
 					     BB_PRM_EVENT_SRQ_RQ_LIMIT};
@@ -159,7 +162,7 @@ mlx5_evt_ports(struct mlx5_dev *d)
 	return subscribe(d, NULL, types, RTE_DIM(types), EVT_COOKIE_DEV);
 }
 
-/* Translates an object's event. Returns false if it is not to be reported. */
+/* Translates the event of an object. Returns false if the event is not reported. */
 static bool
 translate(enum mlx5_evt_kind kind, uint16_t type, void *obj, struct bb_event *event)
 {
@@ -233,7 +236,10 @@ mlx5_event_get(struct bb_dev *dev, struct bb_event *event)
 	unsigned int i;
 	int ret;
 
-	/* The waiting thread may be the one that runs the device. */
+	/*
+	 * Run the device, because the thread that waits for the event may also be the one that runs
+	 * the device.
+	 */
 	mlx5_progress(dev);
 	for (i = 0; i < EVT_MAX_DROPS; i++) {
 		ret = d->cmd->event_get(d->ctx, &ce);

@@ -33,7 +33,7 @@ static const struct {
 	{BB_PRM_STAT_BAD_OUTP_LEN, -EIO, "bad output length"},
 };
 
-/* Returns advice for an errno that did not come from the device. */
+/* Returns advice for the log on an errno that the kernel returned, not the device. */
 static const char *
 hint(int err)
 {

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CREATE_MKEY for keys over other keys: a KLM list, or KSM if all pieces have one size. An empty
- * key is created as libmlx5's mlx5dv_create_mkey() does: free, for UMR, low byte 0.
+ * CREATE_MKEY for indirect keys. The translation is a list of KLM entries, or of KSM entries if all
+ * SGEs have one size. An empty key is created free, for UMR, and with low byte 0, as libmlx5's
+ * mlx5dv_create_mkey() does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +18,12 @@
 #define MAX_MAILBOX (BB_PRM_SZ_CREATE_MKEY_IN + (KLM << MLX5_LOG_MAX_KLM))
 
 /*
- * Returns log2 of the common size of all pieces, up to 31, where the last piece may be shorter; 0
- * if there is none. Also returns 0 for a key that begins inside an entry. Firmware compares its
- * range with the entries as if it began at the entry of its address. (UCX gives such keys an extra
- * entry: "create mkey: window size exceed translations_octword_size".)
+ * Returns log2 of the common size of all SGEs, up to 31; the last SGE may be shorter. Returns 0 if
+ * the sizes differ.
+ *
+ * Also returns 0 for a key that begins inside an entry. For such a key, firmware would check the
+ * range as if the key began at the start of that entry. (UCX adds an entry to such keys: "create
+ * mkey: window size exceed translations_octword_size".)
  */
 static uint32_t
 fixed_size(const struct bb_drv_mr_attr *attr)
@@ -55,8 +58,8 @@ put_entries(const struct bb_drv_mr_attr *attr, bool ksm, uint8_t *x)
 }
 
 /*
- * Returns a low byte that peers cannot predict. It differs from those of the last 255 keys, so that
- * an old key with the same index is invalid.
+ * Returns a low byte for a new key. Peers cannot predict it. It differs from those of the last 255
+ * keys, so an old key with the same index is invalid.
  */
 static int
 next_variant(struct mlx5_dev *d, uint32_t *variant)
@@ -102,7 +105,10 @@ mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx
 	if (empty) {
 		bb_prm_set(mkc, BB_PRM_MKC_FREE, 1);
 		bb_prm_set(mkc, BB_PRM_MKC_UMR_EN, 1);
-		/* UMR changes translations in blocks of 64 bytes. */
+		/*
+		 * Reserve a multiple of 64 bytes, because UMR changes translations in blocks of 64
+		 * bytes.
+		 */
 		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE,
 			   RTE_ALIGN_CEIL(attr->max_pieces, BB_WQE_XLT_ALIGN));
 	} else {

@@ -9,14 +9,18 @@
 
 #include "mlx5.h"
 
-/* Access bits are passed to the kernel unchanged; mlx5_cmd_dv.c asserts that they match. */
+/*
+ * A memory region. Its access bits are passed to the kernel unchanged; mlx5_cmd_dv.c asserts that
+ * they are equal.
+ */
 struct mr {
-	struct bb_drv_mr base; /* must be the first member: core holds a pointer to it */
+	/* must be the first member, because lib/core holds a pointer to it */
+	struct bb_drv_mr base;
 	enum bb_drv_mr_kind kind;
 	union {
 		struct mlx5_mr *mr;
-		struct mlx5_obj *obj; /* INDIRECT */
-		struct mlx5_mw *mw;   /* MW */
+		struct mlx5_obj *obj; /* valid only for kind INDIRECT */
+		struct mlx5_mw *mw;   /* valid only for kind MW */
 	};
 };
 
@@ -102,7 +106,7 @@ indirect_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mr *m)
 	return ret;
 }
 
-/* Creates indirect keys and memory windows; never called in callbacks. */
+/* Creates an indirect key or a memory window. Never called in EAL callbacks. */
 static int
 other_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
 {
@@ -123,7 +127,10 @@ other_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr
 	return 0;
 }
 
-/* May run inside an EAL memory event callback: calloc() only. */
+/*
+ * Registers memory. May run inside an EAL memory event callback, so it allocates only with
+ * calloc().
+ */
 int
 mlx5_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Address paths: the destination of a QP's packets. The fields used on RoCE and on InfiniBand
- * follow the kernel (drivers/infiniband/hw/mlx5/qp.c, mlx5_set_path()).
+ * Address paths: the destination of a QP's packets. The fields set on RoCE and on InfiniBand are
+ * those that the kernel sets (drivers/infiniband/hw/mlx5/qp.c, mlx5_set_path()).
  */
 #include <errno.h>
 #include <string.h>
@@ -15,14 +15,14 @@ mlx5_udp_sport(const struct mlx5_caps *caps, uint32_t flow_label)
 {
 	uint32_t span = (uint32_t)caps->sport_max - caps->sport_min + 1;
 
-	/* A 14-bit hash, mapped to the range that the device allows. */
+	/* Map a 14-bit hash of the label to the range of ports that the device allows. */
 	return (uint16_t)(caps->sport_min + ((flow_label & 0x3fff) ^ (flow_label >> 14)) % span);
 }
 
 /*
- * Returns the UDP source port, which spreads connections over the paths of a network. It is derived
- * from the flow label, or from both QP numbers if there is none. The method is that of InfiniBand
- * Architecture 1.5, annex A17, as in the kernel.
+ * Returns the UDP source port of a QP, which spreads connections over the paths of a network. The
+ * port is derived from the flow label, or from both QP numbers if the label is 0. The method is
+ * that of InfiniBand Architecture 1.5, annex A17, as in the kernel.
  */
 static uint16_t
 udp_sport(const struct mlx5_caps *caps, uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
@@ -98,7 +98,7 @@ set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 	return 0;
 }
 
-/* The values of enum ibv_rate used here; 0 is the port's rate. */
+/* Values of enum ibv_rate that this file uses; 0 is the rate of the port. */
 enum {
 	RATE_56_GBPS = 12,
 	RATE_25_GBPS = 15,
@@ -110,15 +110,15 @@ enum {
 };
 
 /*
- * Returns the device's code of a rate (kernel: ib_to_mlx5_rate_map()). Address handles use another
- * table, that of libmlx5.
+ * Returns the device's code of a static rate (kernel: ib_to_mlx5_rate_map()). Address handles use a
+ * different table, that of libmlx5: see mlx5_ah.c.
  */
 static uint32_t
 rate_code(uint8_t rate)
 {
 	switch (rate) {
 	case 0:
-	case 1: /* not a rate; 1 + 5 would be 400 Gb/s */
+	case 1: /* 1 is not a rate; the default formula would give 6, the code of 400 Gb/s */
 		return 0;
 	case RATE_56_GBPS:
 		return 1;
@@ -138,13 +138,13 @@ rate_code(uint8_t rate)
 }
 
 /*
- * Returns the code of the highest rate that the device supports and that is not above @rate, as the
- * kernel does (mlx5r_ib_rate()).
+ * Returns the code of the highest rate that the device supports and that does not exceed @rate, as
+ * the kernel does (mlx5r_ib_rate()).
  */
 static uint32_t
 rate_set(const struct mlx5_caps *caps, uint8_t rate)
 {
-	/* A code has four bits; higher rates have none. */
+	/* The device's codes have four bits, so skip rates whose code is above 15. */
 	while (rate != 0 &&
 	       (rate_code(rate) > 15 || (1u << rate_code(rate) & caps->stat_rates) == 0))
 		rate--;

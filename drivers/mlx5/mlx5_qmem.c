@@ -4,11 +4,13 @@
 /*
  * Memory of rings and doorbell records: EAL memory, registered once per slab.
  *
- * A slab is one umem with one real page size, of 2 MiB or the size of a larger ring. Rings start on
- * 4 KiB boundaries, and objects use 4 KiB pages, the device's smallest. Firmware gets the start of
- * an object in 64ths of the umem's page (page_offset of the contexts; the kernel's
- * MLX5_..._find_best_quantized_pgoff, UCX's UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT). With umem pages larger
- * than 64 * 4 KiB most rings would start at an address that cannot be expressed.
+ * A slab is one umem with one page size. Its size is 2 MiB, or that of the ring if the ring is
+ * larger. Rings start on 4 KiB boundaries. Objects use pages of 4 KiB, the smallest page of the
+ * device.
+ *
+ * Firmware gets the start of an object in 64ths of the umem's page: page_offset of the contexts
+ * (kernel: MLX5_..._find_best_quantized_pgoff, UCX: UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT). With umem
+ * pages above 64 * 4 KiB most rings would start between two 64ths, so such pages are not used.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@
 #include "mlx5.h"
 
 #define SLAB_SIZE ((size_t)2 << 20)
-/* The largest page whose 64ths can express every ring's start. */
+/* The largest umem page of which every 4 KiB boundary is a multiple of a 64th. */
 #define MAX_UMEM_PAGE (UINT64_C(64) * MLX5_QMEM_PAGE)
 
 struct mlx5_slab {
@@ -32,9 +34,9 @@ struct mlx5_slab {
 	size_t len;
 	int socket;
 	struct mlx5_umem *umem;
-	uint32_t pages; /* pages of MLX5_QMEM_PAGE */
+	uint32_t pages; /* number of pages of MLX5_QMEM_PAGE bytes */
 	uint32_t free;
-	uint32_t next;  /* page at which the search starts */
+	uint32_t next;  /* page at which the next search for free pages starts */
 	uint8_t used[]; /* one flag per page */
 };
 
@@ -58,8 +60,9 @@ mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx)
 }
 
 /*
- * Returns the host's page size, 64 KiB on some Arm machines. The kernel uses no smaller page for a
- * umem (ib_umem_find_best_pgsz()). Without hugepages EAL reports 4 KiB on all machines.
+ * Returns the host's page size in bytes, which is 64 KiB on some Arm machines. The kernel uses no
+ * smaller page for a umem (ib_umem_find_best_pgsz()). Without hugepages EAL reports 4 KiB on all
+ * machines, so EAL's value is not used.
  */
 static uint64_t
 host_page(void)
@@ -70,8 +73,8 @@ host_page(void)
 }
 
 /*
- * Returns the page sizes that the umem may use: those allowed by the real page size, the rings'
- * starts, and the address and length of the slab.
+ * Returns the bitmap of page sizes that the umem may use. They are limited by the real page size,
+ * the starts of rings, and the address and length of the slab.
  */
 static uint64_t
 page_sizes(const void *base, size_t len)
@@ -90,7 +93,10 @@ page_sizes(const void *base, size_t len)
 static void *
 slab_mem(const struct mlx5_qmem *qmem, size_t *len, size_t need, int socket)
 {
-	/* Whole hugepages, if any, so that the kernel registers them as such. */
+	/*
+	 * Use whole hugepages if there are any, so that the kernel can use large pages for the
+	 * umem.
+	 */
 	size_t align = rte_eal_has_hugepages() && !qmem->alone ? SLAB_SIZE : host_page();
 	void *base;
 
@@ -133,7 +139,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, pgsz, &s->umem);
 	/*
 	 * Kernels before 5.12 choose the page size themselves, and their umems only suit an object
-	 * at their start (devx_umem_reg_cmd_alloc()). From now on each ring gets its own umem.
+	 * at the start (devx_umem_reg_cmd_alloc()). So from now on each ring gets its own umem.
 	 */
 	if (ret == -EOPNOTSUPP && !qmem->alone) {
 		qmem->alone = true;
@@ -163,8 +169,8 @@ free_mem:
 }
 
 /*
- * Destroys a slab. On a failure the device may still write to it: the slab stays, so that the call
- * can be repeated.
+ * Destroys a slab. If that fails, the device may still write to the memory, so the slab stays and
+ * the call can be repeated.
  */
 static int
 slab_destroy(struct mlx5_qmem *qmem, struct mlx5_slab *s)
@@ -193,7 +199,7 @@ mlx5_qmem_fini(struct mlx5_qmem *qmem)
 	return ret;
 }
 
-/* Returns the first page of @n contiguous free ones, or s->pages if there are none. */
+/* Returns the first of @n contiguous free pages from @from on; s->pages if there are too few. */
 static uint32_t
 slab_find(const struct mlx5_slab *s, uint32_t from, uint32_t n)
 {
@@ -254,8 +260,8 @@ mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf)
 	s->next = RTE_MIN(s->next, at);
 	buf->slab = NULL;
 	/*
-	 * The last slab stays until close, so that repeated creation and destruction of a QP is
-	 * cheap.
+	 * Keep the last slab until close, so that creating and destroying one QP repeatedly does
+	 * not register memory each time.
 	 */
 	if (s->free == s->pages && qmem->n_slabs > 1)
 		(void)slab_destroy(qmem, s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Queue pairs: sizes, CREATE_QP, DESTROY_QP. Transitions are in mlx5_qp_modify.c. */
+/* Queue pairs: sizes, CREATE_QP, DESTROY_QP. Transitions of state are in mlx5_qp_modify.c. */
 #include <errno.h>
 #include <string.h>
 
@@ -11,22 +11,25 @@
 #include "mlx5.h"
 
 /*
- * Segments before the data of the largest WQE: control and remote address, or control and address
- * vector.
+ * Number of 16-byte segments before the data of the largest WQE: control and remote address
+ * segments, or with UD control segment and address vector.
  */
 #define HEAD_DS    2u
 #define UD_HEAD_DS 4u
-/* Segments of an atomic: control, remote address, operands and one piece. */
+/* Number of segments of an atomic: control, remote address, operands and one data segment. */
 #define ATOMIC_DS 4u
 
-/* Linux drivers/infiniband/hw/mlx5/mlx5_ib.h: MLX5_REQ_SCAT_DATA32_CQE and _RES_. */
+/*
+ * Values of qpc.cs_req and qpc.cs_res: scatter to CQE for up to 32 bytes (Linux
+ * drivers/infiniband/hw/mlx5/mlx5_ib.h: MLX5_REQ_SCAT_DATA32_CQE and _RES_).
+ */
 #define CS_REQ_DATA32 0x11u
 #define CS_RES_DATA32 0x1u
 
 /* Sizes of a QP's queues. */
 struct sizes {
-	uint32_t blocks; /* blocks of the SQ */
-	uint32_t wqes;   /* WQEs of the RQ; 0 if there is none */
+	uint32_t blocks; /* 64-byte blocks of the SQ */
+	uint32_t wqes;   /* WQEs of the RQ; 0 if the QP has no RQ */
 	uint32_t log_stride;
 	size_t rq_bytes;
 };
@@ -37,7 +40,7 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	uint32_t head = attr->type == BB_QPT_UD ? UD_HEAD_DS : HEAD_DS;
 	uint32_t ds, per_wqe, less = head - HEAD_DS;
 
-	/* The limits are small, so the sums cannot overflow. */
+	/* The sums cannot overflow, because the limits are small. */
 	if (attr->max_sge + less > d->dev->attr.max_sge ||
 	    attr->max_inline + less * BB_WQE_SEG > d->dev->attr.max_inline) {
 		BB_LOG(ERR, "%s: %s with max_sge %u, max_inline %u: at most %u and %u",
@@ -76,7 +79,7 @@ rq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	}
 	stride = rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG);
 	s->log_stride = rte_log2_u32(stride);
-	/* The SQ follows the RQ and must start on a block boundary. */
+	/* The SQ follows the RQ in memory and must start on a block boundary. */
 	s->wqes = RTE_MAX(rte_align32pow2(attr->rq_depth), BB_WQE_BB / stride);
 	s->rq_bytes = (size_t)s->wqes << s->log_stride;
 	return 0;
@@ -113,8 +116,9 @@ create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const stru
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
 	}
 	/*
-	 * With 0 the device never writes received or read data into CQEs. Only RC has responses
-	 * that it could, and it never does so for datagrams (kernel: create_user_qp()).
+	 * By default (0) the device never writes data of receives or responses into CQEs. Set it
+	 * only for RC, because no other type has responses, and the device never does it for
+	 * datagrams (kernel: create_user_qp()).
 	 */
 	if (init->scatter_to_cqe && init->type == BB_QPT_RC)
 		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, CS_REQ_DATA32);
@@ -230,7 +234,7 @@ mlx5_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 del_events:
 	mlx5_evt_del(d, q->cookie);
 destroy:
-	/* Memory that the device may still access must not return to the heap. */
+	/* If the device may still access the memory, do not return it to the heap. */
 	if (mlx5_obj_destroy(d, "DESTROY_QP", q->obj) != 0)
 		return ret;
 free_dbr:
@@ -251,7 +255,7 @@ mlx5_qp_destroy(struct bb_qp *qp)
 	struct mlx5_qp *q = qp->ctrl->priv;
 	int ret;
 
-	/* On a failure the device may still read and write: nothing is freed. */
+	/* After a failure the device may still access the memory, so free nothing. */
 	ret = mlx5_obj_destroy(d, "DESTROY_QP", q->obj);
 	if (ret != 0)
 		return ret;

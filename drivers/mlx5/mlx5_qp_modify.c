@@ -4,9 +4,10 @@
 /*
  * QP transitions and QUERY_QP.
  *
- * Core has checked that the transition is legal and has all required attributes. Of the optional
- * attributes the device uses only those in opt_param_mask. A bit that does not belong to the
- * transition makes it fail (kernel: opt_mask[][][] in drivers/infiniband/hw/mlx5/qp.c).
+ * lib/core has checked that the transition is legal and has all required attributes. Of the
+ * optional attributes the device uses only those whose bits are in opt_param_mask. If a bit does
+ * not belong to the transition, the device rejects the command (kernel: opt_mask[][][] in
+ * drivers/infiniband/hw/mlx5/qp.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -15,16 +16,26 @@
 
 #include "mlx5.h"
 
-/* qpc.atomic_mode (kernel: MLX5_ATOMIC_MODE_IB_COMP): 8 bytes, as InfiniBand defines atomics. */
+/*
+ * Value of qpc.atomic_mode for atomics of 8 bytes as InfiniBand defines them (kernel:
+ * MLX5_ATOMIC_MODE_IB_COMP).
+ */
 #define ATOMIC_MODE_IB 1u
-/* MLX5_ATOMIC_MODE_8B: also masked atomics, up to 8 bytes. */
+/*
+ * Value of qpc.atomic_mode that also allows masked atomics of up to 8 bytes (kernel:
+ * MLX5_ATOMIC_MODE_8B).
+ */
 #define ATOMIC_MODE_8B 3u
-/* Values that mlx5_ib sets for UD in every transition, for any port MTU: 4096 bytes, 2^12. */
+/*
+ * MTU code of 4096 bytes and log2 of a message's bytes. mlx5_ib sets these for UD in every
+ * transition, whatever the port's MTU is.
+ */
 #define UD_MTU_CODE 5u
 #define UD_LOG_MSG  12u
 /*
- * log2 of the packets of a message between AckReqs: at least one per 2^8, as in mlx5_ib
- * (MLX5_IB_ACK_REQ_FREQ) and UCX. 0 would mean every packet.
+ * log2 of the number of packets after which the device requests an ACK within a message: at least
+ * one request per 2^8 packets, as in mlx5_ib (MLX5_IB_ACK_REQ_FREQ) and UCX. 0 would request an ACK
+ * for every packet.
  */
 #define LOG_ACK_REQ_FREQ 8u
 #define OPTPAR_ACCESS    (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
@@ -40,7 +51,7 @@ struct xfer {
 	void *ads;
 };
 
-/* Returns qpc.mtu: 1 for 256 bytes to 5 for 4096; 0 below 256. */
+/* Returns qpc.mtu for an MTU in bytes: 1 for 256 to 5 for 4096; 0 below 256. */
 static uint32_t
 mtu_code(uint32_t bytes)
 {
@@ -50,7 +61,7 @@ mtu_code(uint32_t bytes)
 static int
 set_access(struct xfer *x, uint32_t access)
 {
-	/* UC supports only writes; other rights are ignored (kernel: to_mlx5_access_flags()). */
+	/* UC executes only WRITEs, so ignore the other rights (kernel: to_mlx5_access_flags()). */
 	if (x->qp->ctrl->init.type == BB_QPT_UC) {
 		bb_prm_set(x->qpc, BB_PRM_QPC_RWE, (access & BB_ACCESS_REMOTE_WRITE) != 0);
 		return 0;
@@ -69,7 +80,7 @@ set_access(struct xfer *x, uint32_t access)
 	return 0;
 }
 
-/* Sets the access rights as an optional parameter of a transition after RST2INIT. */
+/* Sets the access rights, which are an optional attribute in transitions after RST2INIT. */
 static int
 opt_access(struct xfer *x)
 {
@@ -80,9 +91,9 @@ opt_access(struct xfer *x)
 }
 
 /*
- * Sets the access rights from RTR on. The context cannot express that no READ or atomic is
- * accepted: log_rra_max 0 means one at a time. In that case the rights for them are removed
- * (kernel: set_qpc_atomic_flags()).
+ * Sets the access rights in transitions from RTR on. log_rra_max 0 allows one READ or atomic at a
+ * time, so the context cannot say that none is accepted. In that case removes the rights for READs
+ * and atomics (kernel: set_qpc_atomic_flags()).
  */
 static int
 opt_access_connected(struct xfer *x)
@@ -99,7 +110,7 @@ opt_access_connected(struct xfer *x)
 	return set_access(x, access & BB_ACCESS_REMOTE_WRITE);
 }
 
-/* Sets the Q_Key. RST2INIT takes it without a bit in the mask. */
+/* Sets the Q_Key. RST2INIT needs no bit in the optional mask for it. */
 static void
 set_qkey(struct xfer *x, bool optional)
 {
@@ -122,7 +133,10 @@ fill_init(struct xfer *x, bool from_reset)
 	if (from_reset) {
 		if (x->d->counters.obj != NULL)
 			bb_prm_set(x->qpc, BB_PRM_QPC_COUNTER_SET_ID, x->d->counters.id);
-		/* Permanent: the card itself moves the QP to another port if this one fails. */
+		/*
+		 * Assign the port once: if the port fails, the card itself moves the QP to another
+		 * port.
+		 */
 		if (x->d->caps.lag_ports != 0)
 			bb_prm_set(x->qpc, BB_PRM_QPC_LAG_TX_PORT_AFFINITY,
 				   1 + x->d->lag_next++ % x->d->caps.lag_ports);
@@ -169,8 +183,8 @@ fill_rtr(struct xfer *x)
 	if (type == BB_QPT_RC) {
 		bb_prm_set(x->qpc, BB_PRM_QPC_MIN_RNR_NAK, a->min_rnr_timer);
 		/*
-		 * Rounded up here, and rounded down for the initiator: the target never gets more
-		 * than it can hold.
+		 * Round up here. The initiator's value is rounded down, so a target never gets more
+		 * requests than it can hold.
 		 */
 		bb_prm_set(x->qpc, BB_PRM_QPC_LOG_RRA_MAX,
 			   rte_log2_u32(RTE_MAX(a->max_dest_rd_atomic, 1u)));
@@ -205,7 +219,7 @@ opt_rnr(struct xfer *x)
 	x->opt |= BB_PRM_OPTPAR_RNR_TIMEOUT;
 }
 
-/* Fills in the mailbox of a transition with a QP context. */
+/* Fills in the mailbox of a transition whose command has a QP context. */
 static int
 fill(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to, uint16_t *op, const char **what)
 {
@@ -262,7 +276,7 @@ transition(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to)
 	return mlx5_obj_modify(x->d, what, q->obj, x->in, sizeof(x->in));
 }
 
-/* Moves the QP to ERR or RESET; these commands have no context. */
+/* Moves the QP to ERR or RESET. The commands of these transitions have no QP context. */
 static int
 leave(struct mlx5_dev *d, struct bb_qp *qp, uint16_t op, const char *what)
 {
@@ -371,7 +385,10 @@ mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 	if (ret != 0)
 		return ret;
 	attr->state = state_of(bb_prm_get(qpc, BB_PRM_QPC_STATE));
-	/* After an error the context may be invalid: keep the values set last. */
+	/*
+	 * A QP in an error state may have an invalid context, so return the values that were set
+	 * last.
+	 */
 	if (attr->state == BB_QP_INIT || attr->state == BB_QP_RTR || attr->state == BB_QP_RTS)
 		get_init(qpc, attr);
 	if (attr->state == BB_QP_RTR || attr->state == BB_QP_RTS)

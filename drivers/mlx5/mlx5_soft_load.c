@@ -27,8 +27,8 @@
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Writes the library's path. Returns -ENOENT if this code is not in libbluebell.so: a statically
- * linked program has no loadable drivers.
+ * Writes the path of the library to @path. Returns -ENOENT if this code is not in libbluebell.so,
+ * because a statically linked program cannot load drivers.
  */
 static int
 soft_path(char *path, size_t size)
@@ -59,7 +59,7 @@ mlx5_soft_is_installed(void)
 	       faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
 }
 
-/* The caller holds load_lock. */
+/* Loads the library at @path. The caller holds load_lock. */
 static int
 load(const char *name, const char *path)
 {
@@ -70,7 +70,10 @@ load(const char *name, const char *path)
 		const char *cause = dlerror();
 		size_t len = strlen(path);
 
-		/* The text is "PATH: cause", but only "cause" if the fault is in another file. */
+		/*
+		 * The text of dlerror() is "PATH: cause". If the fault is in another file, the text
+		 * is only "cause".
+		 */
 		if (strncmp(cause, path, len) == 0 && strncmp(cause + len, ": ", 2) == 0)
 			cause += len + 2;
 		BB_LOG(ERR,
@@ -80,10 +83,10 @@ load(const char *name, const char *path)
 		return -ELIBACC;
 	}
 	if (mlx5_cmd_is_registered(MLX5_SOFT))
-		return 0; /* The library stays loaded. */
+		return 0; /* the library stays loaded */
 	/*
-	 * If the library registered another interface, the table points into it, so it stays
-	 * loaded.
+	 * If the library has registered another interface, the table refers to code in the library,
+	 * so it must stay loaded.
 	 */
 	if (mlx5_cmd_count() == before)
 		dlclose(library);

@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Shared receive queues: an RMP with a linked list of WQEs, as the kernel creates for the SRQs of
- * verbs (drivers/infiniband/hw/mlx5/srq_cmd.c). A cyclic RMP would release receives in order only,
- * and one slow QP would stop the others.
+ * Shared receive queues. An SRQ is an RMP with a linked list of WQEs, as the kernel creates for the
+ * SRQs of verbs (drivers/infiniband/hw/mlx5/srq_cmd.c). A cyclic RMP would release receives only in
+ * order, so one slow QP would stop the others.
  *
- * MODIFY_RMP arms the limit, as arm_rmp_cmd() does there; DEVX does not accept ARM_RQ for an RMP.
+ * MODIFY_RMP arms the limit, as in the kernel's arm_rmp_cmd(), because DEVX does not accept ARM_RQ
+ * for an RMP.
  */
 #include <errno.h>
 #include <string.h>
@@ -54,7 +55,10 @@ mlx5_srq_create(struct bb_srq *srq)
 	uint32_t stride;
 	int ret;
 
-	/* One extra WQE: the last free one cannot be posted, see bb_srqring.h. */
+	/*
+	 * The ring needs one extra WQE, because the last free WQE cannot be posted: see
+	 * bb_srqring.h.
+	 */
 	conf.wqes = rte_align32pow2(attr->depth + 1);
 	stride = rte_align32pow2((1 + RTE_MAX(attr->max_sge, 1u)) * BB_WQE_SEG);
 	conf.log_stride = rte_log2_u32(stride);
@@ -75,7 +79,10 @@ mlx5_srq_create(struct bb_srq *srq)
 	ret = mlx5_qmem_alloc(&d->qmem, (size_t)conf.wqes << conf.log_stride, l->socket, &s->ring);
 	if (ret != 0)
 		goto free_srq;
-	/* From the QPs' page: the device reads it, and it must not share a line with CQ records. */
+	/*
+	 * Allocate the record from the QPs' page. The software device reads it, so it must not
+	 * share a cache line with CQ records.
+	 */
 	ret = mlx5_dbr_alloc(&d->qmem, &l->qp_dbrs, l->socket, &s->dbr);
 	if (ret != 0)
 		goto free_ring;
@@ -83,7 +90,7 @@ mlx5_srq_create(struct bb_srq *srq)
 	conf.wr_ids = (uint64_t *)(void *)(s + 1);
 	conf.held = (uint8_t *)(conf.wr_ids + conf.wqes);
 	conf.dbrec = s->dbr.rec;
-	/* Before CREATE_RMP: the links must exist when the device gets the ring. */
+	/* Link the WQEs before CREATE_RMP, because the device may then read the ring. */
 	ret = bb_srqring_init(&srq->ring, &conf);
 	if (ret != 0)
 		goto free_dbr;
@@ -99,7 +106,7 @@ mlx5_srq_create(struct bb_srq *srq)
 	return 0;
 
 destroy:
-	/* Memory that the device may still access must not return to the heap. */
+	/* If the device may still access the memory, do not return it to the heap. */
 	if (mlx5_obj_destroy(d, "DESTROY_RMP", s->obj) != 0)
 		return ret;
 free_dbr:
@@ -155,7 +162,8 @@ mlx5_srq_destroy(struct bb_srq *srq)
 	int ret;
 
 	/*
-	 * On a failure the device may still read: nothing is freed, and the call may be repeated.
+	 * After a failure the device may still read the ring, so free nothing. The caller may
+	 * repeat the call.
 	 */
 	ret = mlx5_obj_destroy(d, "DESTROY_RMP", s->obj);
 	if (ret != 0)

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One BlueFlame UAR per device and lcore: two lcores that store to one BlueFlame register would mix
- * their WQEs. It comes with the lcore's doorbell records and, on a software device with inline
- * progress, the function that runs the device.
+ * Resources of an lcore on a device. Each lcore has its own BlueFlame UAR, because two lcores that
+ * store to one BlueFlame register would mix their WQEs. The lcore also has its own doorbell records
+ * and, on a software device with inline progress, the function that runs the device.
  *
  * Without BlueFlame the lcores of a context share a UAR: rdma-core's mlx5dv_devx_alloc_uar()
- * returns the context's only one for type NC (struct mlx5_context.nc_uar in providers/mlx5). This
- * is safe: a doorbell is one 8-byte store, and an uncached mapping merges no stores.
+ * returns the context's only UAR of type NC (struct mlx5_context.nc_uar in providers/mlx5). Sharing
+ * is safe, because a doorbell is one 8-byte store and an uncached mapping merges no stores.
  */
 #include <errno.h>
 #include <string.h>
@@ -117,8 +117,8 @@ mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore)
 	if (--l->refs > 0)
 		return;
 	/*
-	 * The lcore may be inside mlx5_progress(): either it sees NULL, or this thread sees it
-	 * busy.
+	 * The lcore may be inside mlx5_progress(). Either the lcore then reads NULL, or this thread
+	 * sees that the lcore is busy.
 	 */
 	__atomic_store_n(&r->lcore, NULL, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&r->busy, __ATOMIC_SEQ_CST) != 0)
