@@ -156,7 +156,7 @@ class Prompt(AppTest):
         self.assertGreater(int(re.search(r'running; operations (\d+)', res.out).group(1)), 0)
         self.assertRegex(res.out, r'[1-9]\d* samples')
         self.assertIn('from the next start on', res.out)
-        for text in ('runs already; stop it first', 'has no end', 'stop: nothing runs'):
+        for text in ('is already running; stop it first', 'has no end', 'stop: nothing runs'):
             self.assertIn(text, res.err)
 
     def test_wrong_commands_lose_nothing(self):
