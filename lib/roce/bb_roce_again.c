@@ -3,41 +3,47 @@
  */
 /*
  * Selective repeat in the requester. A NAK for a lost PSN does not show what the peer did with the
- * packets after it. It may have stored them, as bb_roce_ahead.c does, or dropped them, as IBTA's
- * responder does. So the requester sends only the lost packet again, continues with new packets,
- * and looks at the next acknowledgement:
+ * packets after that PSN. The peer may have stored them, as bb_roce_ahead.c does, or dropped them,
+ * as the responder of the IBTA specification does. So the requester sends only the lost packet
+ * again, continues with new packets, and looks at the next acknowledgement:
  *
- * - It covers more than that packet: the peer stores packets.
- * - It covers only that packet: all packets after it must be sent again too, one round trip later
- *   than if the requester had restarted at once.
+ * - The acknowledgement covers more than the lost packet: the peer stores packets.
+ * - It covers only the lost packet: the peer has dropped all packets after it. They must be sent
+ *   again too, one round trip later than if the requester had restarted at once.
  *
- * After a few failures the requester restarts at once for a while. It always does so for a peer
- * that does not store packets, and if no timer runs.
+ * After a few failures the requester restarts at once for a while (HOLD_OFF). It always restarts
+ * if the peer does not store packets or if no timer runs.
  *
- * A peer stores packets only for a requester that shows selective repeat (bb_roce_ahead.c). So
- * while the peer is not known to store packets, the newest packet is sent right after the lost one.
- * A requester that restarts would send the next packet there. A peer that drops the newest packet
- * sends a NAK.
+ * A peer stores packets only for a requester that shows selective repeat (bb_roce_ahead.c). To
+ * show it, the requester sends the newest packet right after the lost one, until it knows that the
+ * peer stores packets. A requester that restarts would send the packet after the lost one instead.
+ * A peer that drops the newest packet sends a NAK.
  *
- * Further losses of the same window are found one by one, one round trip each. If the peer stores
- * packets, each of them therefore doubles the run of packets that is sent again from it on. This
- * costs little if losses are rare; if they are not, it is no slower than a restart. A NAK for a
- * packet of such a run may only refer to its first transmission. Nothing else shows whether the
- * second one was lost, so the requester believes the NAK and halves the run that starts there.
+ * Other losses in the same window are found one after the other, each after one more round trip.
+ * If the peer stores packets, each further loss therefore doubles the run, which is the number of
+ * packets that are sent again from the lost one on. A longer run costs little if losses are rare.
+ * If they are frequent, it is no slower than a restart.
+ *
+ * A NAK for a packet of a run may refer to the first transmission of that packet. Nothing else
+ * shows whether the second transmission was lost. So the requester believes the NAK, and halves
+ * the run that starts there.
  *
  * If the peer stores packets, an ACK may end before a packet that was sent earlier than the
- * repeated one. That shows another loss, whose NAK was lost too. Repeating too early then costs one
- * packet, so the adaptive interval may be short: bb_roce_rto.c. This does not hold for a READ or an
- * atomic. Responses after a missing one are not stored, so all are requested again from the missing
- * one on.
+ * repeated one. Such an ACK shows another loss, whose NAK was lost too. To repeat that packet too
+ * early costs only one packet, so the adaptive interval may be short (bb_roce_rto.c). READs and
+ * atomics are different: the requester does not store responses after a missing one, so it
+ * requests all responses again from the missing one on.
  */
 #include "bb_roce_priv.h"
 
-#define CHANCES 3 /* one failure may mean that the next packet was lost too */
-#define KEPT                                                                                       \
-	12          /* the same for a peer that stored packets before: it may have run out of      \
-		     * room */
-#define HOLD_OFF 64 /* losses until the next attempt */
+/*
+ * Failed attempts before the requester stops trying. One failure may mean that the next packet was
+ * lost too. A peer that stored packets before gets more attempts, because it may only have run out
+ * of room.
+ */
+#define CHANCES  3
+#define KEPT     12 /* for a peer that stored packets before */
+#define HOLD_OFF 64 /* number of losses that are handled by a restart before the next attempt */
 
 void
 bb_roce_again_init(struct bb_roce_qp *qp)
@@ -54,7 +60,10 @@ bb_roce_again_one(const struct bb_roce_req *req)
 	       !req->credits && req->bad == 0;
 }
 
-/* Returns true if the oldest packet can be sent again alone now, and others follow it. */
+/*
+ * Returns true if the oldest packet may be sent again alone now: other packets follow it, and no
+ * packets are being sent again.
+ */
 static bool
 alone(const struct bb_roce_req *req)
 {
@@ -62,14 +71,14 @@ alone(const struct bb_roce_req *req)
 	       bb_roce_again_one(req);
 }
 
-/* Returns true if @psn is one of the packets before @end that have been sent again. */
+/* Returns true if @psn, which is not acknowledged, is before @end. */
 static bool
 before(const struct bb_roce_req *req, uint32_t psn, uint32_t end)
 {
 	return bb_roce_psn_distance(psn, end) - 1 < bb_roce_psn_distance(psn, req->sent);
 }
 
-/* Returns true if the oldest packet was sent again in the last run and is still unanswered. */
+/* Returns true if the oldest packet was sent again in the last run and is not acknowledged yet. */
 static bool
 on_the_way(const struct bb_roce_req *req)
 {
@@ -114,7 +123,10 @@ bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak)
 	return true;
 }
 
-/* Sends the newest packet next, unless it directly follows the oldest or cannot be sent alone. */
+/*
+ * Selects the newest packet as the next to send. Does nothing if the newest packet directly
+ * follows the oldest, or if it cannot be sent alone.
+ */
 static void
 show(struct bb_roce_req *req)
 {
@@ -169,7 +181,10 @@ bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 		req->keeps = true;
 		req->chances = KEPT;
 	}
-	/* Packets sent since then give no information. */
+	/*
+	 * If the packet that is now the oldest was sent after the repeated one, the acknowledgement
+	 * does not show whether it is lost.
+	 */
 	if (!before(req, req->una, req->probed))
 		return;
 	if (acked > req->row) {
@@ -177,18 +192,24 @@ bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 			return;
 		again(qp, probe, false);
 	} else {
-		/* The rest of the run is in flight; if it was lost, a NAK will report it. */
+		/*
+		 * The other packets of the run are in flight. If one was lost, the peer will send
+		 * a NAK.
+		 */
 		if (on_the_way(req))
 			return;
 		if (probe == BB_ROCE_PROBE_MISSING && --req->chances == 0) {
 			req->keeps = false;
 			req->chances = -HOLD_OFF;
 		}
-		/* A NAK names the missing packet by itself, so it adds nothing here. */
+		/*
+		 * A NAK already leads to a repeat of the missing packet, so nothing remains to do
+		 * here.
+		 */
 		if (!last && req->keeps)
 			return;
 		bb_roce_req_rewind(qp);
 	}
-	/* Ignore NAKs for packets that were sent earlier. */
+	/* Ignore NAKs for packets that were sent before this point. */
 	req->going_back = true;
 }

@@ -2,29 +2,33 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Selective repeat in the responder. RC requests that arrive before a lost one are stored. They are
- * executed in order once the lost one has arrived again. The peer sees the same result as if they
- * had arrived then: nothing is placed, completed or acknowledged out of order (9.7.4.1.1). If the
- * requester restarts further back than necessary, the repeated packets are duplicates.
+ * Selective repeat in the responder. If a packet is lost, the responder stores the RC requests
+ * after it. When the lost packet arrives, the stored requests are executed in order. For the peer
+ * the result is the same as if they had arrived only then: no data is placed, completed or
+ * acknowledged out of order (9.7.4.1.1). If the requester restarts further back than necessary,
+ * the repeated packets are handled as duplicates.
  *
- * A packet is stored at its PSN modulo the number of slots. Packets further away than that are not
- * stored, so two packets never share a slot.
+ * A packet is stored at its PSN modulo the number of slots. A packet whose PSN is as far or
+ * further from the expected one than the number of slots is not stored, so two packets never share
+ * a slot.
  *
- * An off-path attacker that forges packets must guess the one expected PSN. Storing packets widens
- * that to a window, so the window is small and seldom open:
+ * An off-path attacker that forges packets must guess the one expected PSN. Storing packets lets
+ * the attacker guess any PSN of a window. So the window is small, and packets are stored only
+ * under these conditions:
  *
- * - Packets are stored only for a peer that repeats selectively, since no other peer benefits.
- *   The peer shows this after a NAK: the packet that it names is followed by the newest or a new
- * packet. A peer that restarts sends the next PSN there. The permission lasts for GRANT packets.
- * - A stored packet follows the expected packet, or the newest stored one, within BURST PSNs.
- * - If two packets with one PSN differ, one is forged. Both are dropped, the peer gets a NAK, and
- *   the window closes.
- * - A stored packet cannot fail the queue pair: if it would, the responder requests it again.
+ * - The peer repeats selectively; no other peer benefits from stored packets. A peer shows this
+ *   after a NAK: after the lost packet it sends its newest packet or a new one, where a peer that
+ *   restarts sends the next PSN. The permission lasts for GRANT packets.
+ * - The packet is within BURST PSNs of the expected packet or of the newest stored packet.
+ * - If two packets with the same PSN differ, one of them is forged. Both are dropped, the peer
+ *   gets a NAK, and the permission ends.
+ * - A stored packet cannot fail the queue pair. If its execution fails, the responder requests it
+ *   again.
  */
 #include "bb_roce_priv.h"
 
-#define GRANT 65536u /* packets; rarer losses cost little */
-#define BURST 16u    /* packets in a row that may be lost */
+#define GRANT 65536u /* packets; after that many without a loss, a loss costs little */
+#define BURST 16u    /* largest number of consecutive packets that may be lost */
 
 static struct bb_roce_pkt **
 place_of(const struct bb_roce_resp *r, uint32_t psn)
@@ -45,7 +49,8 @@ drop(struct bb_roce_qp *qp, struct bb_roce_pkt **at)
 }
 
 /*
- * Compares two packets with one PSN. AckReq and congestion marks may differ between transmissions.
+ * Returns true if two packets with the same PSN are equal. Ignores AckReq and congestion marks,
+ * which may differ between two transmissions.
  */
 static bool
 same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t flags)
@@ -65,7 +70,10 @@ same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t flags)
 	return a->len == 0 || memcmp(a->payload, b->payload, a->len) == 0;
 }
 
-/* Returns true if the packet is close enough to the packets known to come from the peer. */
+/*
+ * Returns true if the PSN of the packet is close enough to those of packets that the peer is known
+ * to have sent.
+ */
 static bool
 follows(struct bb_roce_resp *r, uint32_t psn)
 {
@@ -87,7 +95,10 @@ bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_
 
 	if (bb_roce_psn_distance(r->epsn, pkt->psn) >= r->aheads)
 		return true;
-	/* Only the packet of the NAK was sent again; this one is the newest, or new. */
+	/*
+	 * The peer has sent only the lost packet again: after that packet it sent this one, which
+	 * is its newest packet or a new one.
+	 */
 	if (!r->nak_sent && r->epsn == bb_roce_psn_add(r->missing, 1) &&
 	    bb_roce_psn_distance(r->newest, bb_roce_psn_add(pkt->psn, 1)) <= BURST)
 		r->keep_until = r->seq + GRANT;
@@ -110,7 +121,7 @@ bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_
 	return true;
 }
 
-/* Drops stored packets at the PSNs of a READ's response: no request has such a PSN. */
+/* Drops packets stored at the PSNs of a READ's responses. No valid request has such a PSN. */
 static void
 forget(struct bb_roce_qp *qp, uint32_t psn)
 {

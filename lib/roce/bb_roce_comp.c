@@ -3,13 +3,13 @@
  */
 /*
  * The RC completer: processes responses, completes messages in posting order, and runs the timers
- * (IBTA vol. 1, 9.7.5 and 9.7.6; 9.9.2 for errors). Every response names a PSN. It counts only if
- * that PSN was sent and is not acknowledged.
+ * (IBTA vol. 1, 9.7.5 and 9.7.6; 9.9.2 for errors). Every response names a PSN. A response is
+ * processed only if its PSN was sent and is not acknowledged yet.
  */
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-#define AETH_CLASS 0xe0u /* the kind, and the bit that is always 0 */
+#define AETH_CLASS 0xe0u /* type of the syndrome, and the bit that is always 0 */
 
 static struct bb_roce_msg *
 oldest(const struct bb_roce_qp *qp)
@@ -35,7 +35,7 @@ bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now)
 		bb_roce_rto_start(qp, now);
 }
 
-/* Acknowledges all PSNs before @una: forward progress. */
+/* Records that all PSNs before @una are acknowledged, and completes the messages that end there. */
 static void
 progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 {
@@ -45,8 +45,8 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	if (una == req->una)
 		return;
 	/*
-	 * The acknowledged packets were about to be sent again, but their first transmission
-	 * arrived.
+	 * The requester has restarted and was about to send the acknowledged packets again. Their
+	 * first transmission has arrived, so skip them.
 	 */
 	skip = bb_roce_psn_distance(req->una, una) > bb_roce_psn_distance(req->una, req->nxt);
 	bb_roce_rto_acked(qp, una, now);
@@ -59,13 +59,13 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	while (req->tail != req->unassigned &&
 	       bb_roce_psn_distance(oldest(qp)->psn, una) >= oldest(qp)->packets)
 		bb_roce_req_done(qp, 0);
-	/* The caller could not report a completion and moved the QP to ERR. */
+	/* The callback could not report a completion and has moved the QP to ERR. */
 	if (qp->state != BB_ROCE_RTS)
 		return;
 	if (skip)
 		bb_roce_req_rewind(qp);
 	if (req->una == req->nxt) {
-		/* Nothing is in flight. */
+		/* No packet is in flight, so no timer is needed. */
 		req->deadline = BB_ROCE_NEVER;
 		req->rto.deadline = BB_ROCE_NEVER;
 	} else {
@@ -78,10 +78,10 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 }
 
 /*
- * Returns the PSN up to which a response for @psn acknowledges. The response acknowledges the SENDs
- * and WRITEs before it. The range ends at @psn, or at the READ or atomic that @psn belongs to. It
- * also ends at an earlier READ or atomic that was not answered; *missing is then set (9.7.5.1.2,
- * implied NAK).
+ * Returns the PSN up to which a response with PSN @psn acknowledges. The response also
+ * acknowledges the SENDs and WRITEs before it. The range ends at @psn, or at the start of the READ
+ * or atomic that @psn belongs to. The range ends earlier if the response of an earlier READ or
+ * atomic is not complete. In that case *missing is set (9.7.5.1.2, implied NAK).
  */
 static uint32_t
 acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)
@@ -104,7 +104,7 @@ acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)
 	return una;
 }
 
-/* Sends again from the oldest PSN, or fails the QP if no retries are left. */
+/* Uses a retry to send again from the oldest PSN. Fails the QP if no retries are left. */
 static void
 retry(struct bb_roce_qp *qp, bool by_nak)
 {
@@ -122,8 +122,9 @@ retry(struct bb_roce_qp *qp, bool by_nak)
 }
 
 /*
- * A NAK reports the oldest PSN missing. Handled once until something is acknowledged or the timer
- * expires: packets sent before the restart cause further NAKs with the same content.
+ * Handles a NAK that reports the oldest PSN as missing. Only the first such NAK is handled until a
+ * PSN is acknowledged or the timer expires. Packets that were sent before the restart cause
+ * further NAKs for the same PSN.
  */
 static void
 go_back(struct bb_roce_qp *qp, uint64_t *count)
@@ -146,8 +147,9 @@ enum answer {
 };
 
 /*
- * Handles the acknowledgement in a response for @psn: of all PSNs before it, and of @psn itself if
- * it is an ACK for a message without response data. Returns false if nothing is left to process.
+ * Processes the acknowledgement in a response with PSN @psn. It covers all PSNs before @psn. It
+ * also covers @psn if the response is an ACK and the message has no response data. Returns false
+ * if the caller must not process the response any further.
  */
 static inline bool
 settle(struct bb_roce_qp *qp, uint32_t psn, enum answer what, uint64_t now)
@@ -178,7 +180,7 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	/* A repeated RNR NAK: nothing is in flight. */
+	/* A repeated RNR NAK. No packet is in flight, so nothing must be sent again. */
 	if (req->nxt == req->una)
 		return;
 	qp->stats.rnr_nak_retry++;
@@ -192,11 +194,11 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 	bb_roce_req_rewind(qp);
 	req->going_back = false;
 	req->rnr_wait = true;
-	req->rto.waiting = false; /* the peer has answered */
+	req->rto.waiting = false; /* the peer has responded */
 	req->deadline = now + bb_roce_rnr_ns(code);
 }
 
-/* Converts a credit code (9.7.7.2.3 table 46). */
+/* Returns the number of credits that a credit code stands for (9.7.7.2.3 table 46). */
 static uint32_t
 credits_of(uint8_t code)
 {
@@ -217,7 +219,10 @@ take_credits(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 		return;
 	}
 	limit = bb_roce_psn_add(pkt->msn, credits_of(code));
-	/* Granted credits are never withdrawn: an older ACK may arrive late. */
+	/*
+	 * Granted credits are never withdrawn. A lower limit comes from an older ACK that arrives
+	 * late.
+	 */
 	if (!req->credits || bb_roce_psn_diff(limit, req->limit) > 0)
 		req->limit = limit;
 	req->credits = true;
@@ -244,21 +249,21 @@ nak(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 	}
 }
 
-/* Ends the processing of a READ response packet, or of an atomic's response. */
+/* Records that the expected packet of a READ response or an atomic's response was processed. */
 static void
 response_done(struct bb_roce_qp *qp, bool ends_request, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	/* A request that is about to be sent again does not count as outstanding. */
+	/* A request that is about to be sent again is not counted in rd_atomic. */
 	if (ends_request && req->nxt != req->una)
 		req->rd_atomic--;
 	progress(qp, bb_roce_psn_add(req->una, 1), now);
 }
 
 /*
- * Handles the expected packet of a READ response. Its first and last packet must match those of the
- * request, and its length must be as expected (9.7.2, 9.7.5.2.3).
+ * Handles the expected packet of a READ response. The packet must be a first or last packet
+ * exactly where the request expects one, and must have the expected length (9.7.2, 9.7.5.2.3).
  */
 static void
 read_response(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now)
@@ -308,7 +313,10 @@ bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t f
 	uint32_t ahead = bb_roce_psn_distance(req->una, pkt->psn);
 
 	if (ahead >= bb_roce_psn_distance(req->una, req->sent)) {
-		/* An unsolicited ACK repeats the last ACK, to update the credits (9.7.7.2.2). */
+		/*
+		 * An unsolicited ACK has the PSN of the last ACK and only updates the credits
+		 * (9.7.7.2.2).
+		 */
 		if (ack && kind == BB_ROCE_AETH_ACK && ahead == BB_ROCE_PSN_MASK)
 			take_credits(qp, pkt);
 		else

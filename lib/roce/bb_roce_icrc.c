@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The CRC is Ethernet's (vol. 1, 7.8.1), least significant bit first, as in gzip. */
+/*
+ * The invariant CRC uses the polynomial of Ethernet's CRC (vol. 1, 7.8.1), least significant bit
+ * first, as gzip does.
+ */
 #include <string.h>
 
 #include <isa-l/crc.h>
@@ -10,10 +13,10 @@
 
 /* CRC of eight bytes of ones, which stand for the local route header that RoCEv2 does not have. */
 #define LRH_CRC 0x2144df1cu
-#define IP_MAX  60u /* version 4 with all options */
+#define IP_MAX  60u /* IP version 4 with all options */
 #define UDP_LEN 8u
 
-/* Sets the fields that routers or congested switches change to ones. */
+/* Sets all bits of the fields that routers or congested switches may change. */
 static void
 mask_ip(uint8_t *ip)
 {
@@ -29,7 +32,10 @@ mask_ip(uint8_t *ip)
 	}
 }
 
-/* Copies in units of 16 bytes: a load of the size of the store need not wait for the store. */
+/*
+ * Copies use units of 16 bytes. A load of the same size as the preceding store need not wait until
+ * the store is complete.
+ */
 typedef uint64_t word16 __attribute__((vector_size(16)));
 
 static inline word16
@@ -47,22 +53,23 @@ store16(uint8_t *p, word16 v)
 	memcpy(p, &v, sizeof(v));
 }
 
-#define V4_HDR  28u  /* IP without options, and UDP */
-#define V4_MIN  16u  /* minimum bytes after these headers */
-#define V4_HEAD 128u /* bytes covered by one call */
+#define V4_HDR  28u  /* IP header without options, and UDP header */
+#define V4_MIN  16u  /* minimum bytes after the IP and UDP headers */
+#define V4_HEAD 128u /* maximum number of bytes that the first CRC call covers */
 
-/* The masks of mask_ip() and of the UDP checksum, in units of 16 bytes. */
+/* Masks for the fields that mask_ip() sets and for the UDP checksum, as two units of 16 bytes. */
 static const uint8_t v4_mask[2][16] = {
 	{[1] = 0xff, [8] = 0xff, [10] = 0xff, [11] = 0xff},
 	{[10] = 0xff, [11] = 0xff},
 };
-/* Mask for byte 4 of the BTH, usable for 16 bytes that begin with BTH byte 0 to 4. */
+/*
+ * Mask for byte 4 of the BTH. Can be loaded as 16 bytes that begin with BTH byte 0, 1, 2, 3 or 4.
+ */
 static const uint8_t bth_mask[20] = {[4] = 0xff};
 
 /*
- * The common case: IP version 4 without options, UDP, and at least V4_MIN further bytes,
- * contiguous,
- * @len bytes in all.
+ * Starts the CRC of the most common packet: IP version 4 without options, UDP, and at least V4_MIN
+ * bytes after these headers. All @len bytes must be contiguous.
  */
 static inline uint32_t
 begin_v4(const uint8_t *ip, size_t len)
@@ -74,7 +81,7 @@ begin_v4(const uint8_t *ip, size_t len)
 	store16(head, load16(ip) | load16(v4_mask[0]));
 	store16(head + 16, load16(ip + 16) | load16(v4_mask[1]));
 	store16(head + at, load16(ip + at) | load16(bth_mask + (at - V4_HDR)));
-	/* Read the last 16 bytes last. */
+	/* The last 16 bytes may overlap the previous ones, so they are copied after this loop. */
 	while (at + 32 < n) {
 		at += 16;
 		store16(head + at, load16(ip + at));
@@ -85,7 +92,7 @@ begin_v4(const uint8_t *ip, size_t len)
 	return len == n ? crc : crc32_gzip_refl(crc, ip + n, len - n);
 }
 
-/* Copies up to BB_ROCE_MAX_HDR bytes, mostly without a call or a loop. */
+/* Copies up to BB_ROCE_MAX_HDR bytes; most lengths need neither a call nor a loop. */
 static inline void
 copy_headers(uint8_t *to, const uint8_t *from, size_t n)
 {
@@ -100,7 +107,8 @@ copy_headers(uint8_t *to, const uint8_t *from, size_t n)
 }
 
 /*
- * Handles parts at any address. Not inline: inlined, it would cost half as much as the common path.
+ * Starts the CRC if the headers are not contiguous or not those of the common packet. Not inline,
+ * because inlining would make the common path 50 % more expensive.
  */
 static __attribute__((noinline)) uint32_t
 begin_any(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const uint8_t *bth, size_t hdr_len)
@@ -109,7 +117,10 @@ begin_any(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const uint8_t *b
 	size_t n = hdr_len < BB_ROCE_MAX_HDR ? hdr_len : BB_ROCE_MAX_HDR;
 	uint32_t crc;
 
-	/* One length is by far the most common: a few moves instead of a call. */
+	/*
+	 * Almost all headers have 40 bytes. For that constant length the compiler emits a few
+	 * moves instead of a call.
+	 */
 	if (ip_len == 40)
 		memcpy(p, ip, 40);
 	else
@@ -117,11 +128,11 @@ begin_any(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const uint8_t *b
 	mask_ip(p);
 	p += ip_len;
 	memcpy(p, udp, UDP_LEN);
-	p[6] = 0xff; /* checksum */
+	p[6] = 0xff; /* UDP checksum */
 	p[7] = 0xff;
 	p += UDP_LEN;
 	copy_headers(p, bth, n);
-	p[4] = 0xff; /* FECN, BECN and the reserved bits next to them */
+	p[4] = 0xff; /* FECN, BECN and the reserved bits in the same byte */
 	crc = crc32_gzip_refl(LRH_CRC, head, (uint64_t)(p + n - head));
 	return bb_roce_icrc_more(crc, bth + n, hdr_len - n);
 }

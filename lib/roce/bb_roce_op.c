@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* IBTA vol. 1, 9.2.1 table 38; the CNP: annex A17.9.3. */
+/* Table of opcodes (IBTA vol. 1, 9.2.1 table 38; CNP: annex A17.9.3). */
 #include "bb_roce_pkt.h"
 
 #define DETH     BB_ROCE_F_DETH
@@ -24,7 +24,7 @@
 
 #define ROW(t, op, f) [BB_ROCE_##t | BB_ROCE_##op] = {#t " " #op, BB_ROCE_F_KNOWN | (f), HDR_LEN(f)}
 
-/* Opcodes of both connected transports. */
+/* Opcodes that both RC and UC have. */
 #define SEND_AND_WRITE(t)                                                                          \
 	ROW(t, SEND_FIRST, SEND | FIRST), ROW(t, SEND_MIDDLE, SEND),                               \
 		ROW(t, SEND_LAST, SEND | LAST), ROW(t, SEND_LAST_IMM, SEND | LAST | IMM),          \

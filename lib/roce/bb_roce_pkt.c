@@ -15,7 +15,7 @@ get32(const uint8_t *p)
 	return bb_be32(v);
 }
 
-/* Returns the lower three bytes of a word. */
+/* Returns the lower three bytes of a big-endian 32-bit word. */
 static uint32_t
 get24(const uint8_t *word)
 {
@@ -51,7 +51,7 @@ put64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* All headers that may follow the BTH. */
+/* Flags of all headers that may follow the BTH. */
 #define EXTENDED                                                                                   \
 	(BB_ROCE_F_DETH | BB_ROCE_F_RETH | BB_ROCE_F_ATOMICETH | BB_ROCE_F_AETH |                  \
 	 BB_ROCE_F_ATOMICACK | BB_ROCE_F_IMM | BB_ROCE_F_IETH)
@@ -71,7 +71,8 @@ get_aeth(struct bb_roce_pkt *pkt, const uint8_t *p)
 }
 
 /*
- * Parses the headers after the BTH, in the order of the flags. The first cases are the common ones.
+ * Parses the headers after the BTH, in the order of the flags. The most common combinations of
+ * headers are checked first.
  */
 static inline void
 parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
@@ -146,8 +147,8 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 	op = &bb_roce_ops[p[0]];
 	if (op->flags == 0) {
 		/*
-		 * The format after the BTH is unknown. An RC responder answers such a packet, so
-		 * the BTH is parsed and the payload is empty.
+		 * The headers after the BTH are unknown. An RC responder sends a NAK for such a
+		 * packet, so the BTH is parsed and the payload is empty.
 		 */
 		if (BB_ROCE_TYPE(p[0]) != BB_ROCE_RC)
 			return BB_ROCE_DROP_OPCODE;
@@ -160,7 +161,7 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 		return BB_ROCE_DROP_SHORT;
 	if (!(op->flags & BB_ROCE_F_PAYLOAD) && (len != op->hdr_len || pad != 0))
 		return BB_ROCE_DROP_PAYLOAD;
-	/* No IP packet is longer, and the length must fit the field. */
+	/* The UDP length field has 16 bits, so no valid packet is longer. */
 	if (len > UINT16_MAX)
 		return BB_ROCE_DROP_PAYLOAD;
 	parse_bth(pkt, w);
@@ -265,7 +266,7 @@ bb_roce_drop_str(enum bb_roce_drop why)
 uint64_t
 bb_roce_rnr_ns(uint32_t code)
 {
-	/* units of 10 us */
+	/* RNR timer codes in units of 10 us. */
 	static const uint32_t times[32] = {
 		65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
 		48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,

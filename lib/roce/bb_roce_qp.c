@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A queue pair as the caller sees it: states, posting, and the dispatch of received packets. */
+/*
+ * The functions of a queue pair that its owner calls: states, posting, and the dispatch of
+ * received packets.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -16,8 +19,8 @@
 
 #define CODES        32u /* number of timer codes: 5 bits */
 #define ECN_MASK     3u
-#define ECN_CE       3u     /* RFC 3168 */
-#define CNP_INTERVAL 50000u /* ns between two CNPs of one queue pair */
+#define ECN_CE       3u     /* ECN field of a packet that a switch has marked (RFC 3168) */
+#define CNP_INTERVAL 50000u /* minimum interval between two CNPs of one queue pair, in ns */
 #define PKEY_FULL    0x8000u
 #define PKEY_MASK    0x7fffu
 
@@ -76,8 +79,9 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	qp->attr.window = attr->window;
 	qp->attr.adaptive = attr->adaptive;
 	/*
-	 * To find out whether the peer stores packets, the requester ignores NAKs that may be old.
-	 * It waits for an ACK that may be lost. Without a timer it could wait for ever.
+	 * Selective repeat needs a timer. To find out whether the peer stores packets, the
+	 * requester ignores NAKs that may be old and waits for an ACK. That ACK may be lost, and
+	 * without a timer the requester would wait for ever.
 	 */
 	qp->attr.selective = attr->selective && (attr->ack_timeout != 0 || attr->adaptive != 0);
 	req->psn = req->una = req->nxt = req->sent = req->redone = req->probed = req->again_end =
@@ -87,7 +91,10 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	bb_roce_again_init(qp);
 	req->retries = attr->retry_cnt;
 	req->rnr_retries = attr->rnr_retry;
-	/* Two READ requests fill the window: one is in flight while the other is answered. */
+	/*
+	 * The window has room for two READ requests, so that one is in flight while the peer sends
+	 * the responses of the other.
+	 */
 	req->chunk = attr->max_rd_atomic > 1 ? (attr->window + 1) / 2 : attr->window;
 	qp->state = BB_ROCE_RTS;
 	return 0;
@@ -151,7 +158,10 @@ bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct bb_roc
 	pkt->pkey = qp->attr.pkey;
 	if (qp->attr.type != BB_ROCE_UD) {
 		pkt->dqpn = qp->attr.dqpn;
-		/* For a connection that never migrates the state is Migrated (17.2.8). */
+		/*
+		 * MigReq is set, because the migration state of a connection without path
+		 * migration is Migrated (17.2.8).
+		 */
 		pkt->flags |= BB_ROCE_MIGREQ;
 	}
 	if (!qp->ops->tx(qp->ctx, qp, pkt, iov, n, msg))
@@ -180,14 +190,19 @@ bb_roce_post(struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 	return 0;
 }
 
-/* Returns true if both are of one partition and at least one is a full member (10.9.3). */
+/*
+ * Returns true if both P_Keys belong to the same partition and at least one is that of a full
+ * member (10.9.3).
+ */
 static bool
 pkey_matches(uint16_t a, uint16_t b)
 {
 	return ((a ^ b) & PKEY_MASK) == 0 && ((a | b) & PKEY_FULL) != 0;
 }
 
-/* A marked packet arrived: the peer of a connection gets a CNP (annex A17.9). */
+/*
+ * Handles a packet with a congestion mark: the peer of a connection must get a CNP (annex A17.9).
+ */
 static void
 congestion(struct bb_roce_qp *qp, uint64_t now)
 {
@@ -214,7 +229,8 @@ send_cnp(struct bb_roce_qp *qp)
 }
 
 /*
- * Returns the drop counter for a packet whose headers do not match the queue pair, NULL if they do.
+ * Returns the drop counter to increment if the headers of the packet do not match the queue pair.
+ * Returns NULL if they match.
  */
 static inline uint64_t *
 refusal(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net)
@@ -227,7 +243,7 @@ refusal(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_ro
 		return &stats->drop_type;
 	if (!pkey_matches(pkt->pkey, qp->attr.pkey))
 		return &stats->drop_pkey;
-	/* 9.6.1.2: for a connection the source and destination addresses must match too. */
+	/* For a connection the source and destination addresses must match too (9.6.1.2). */
 	if (qp->attr.type != BB_ROCE_UD) {
 		if (!bb_roce_same_gid(net->src, qp->attr.path.dst))
 			return &stats->drop_source;
@@ -281,9 +297,12 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 	}
 	if (marked(pkt, net))
 		congestion(qp, now);
-	/* An unassigned opcode is an unsupported request (9.7.4.1.3). */
+	/*
+	 * An unassigned opcode has no flags. It goes to the responder as an unsupported request
+	 * (9.7.4.1.3).
+	 */
 	if (flags != 0 && (flags & BB_ROCE_F_REQUEST) == 0) {
-		if (qp->state != BB_ROCE_RTS) { /* only RC has responses */
+		if (qp->state != BB_ROCE_RTS) { /* only RC packets can be responses */
 			stats->drop_state++;
 			return;
 		}
@@ -312,7 +331,10 @@ bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 	if (qp->state != BB_ROCE_RTS)
 		return cnp + bb_roce_resp_run(qp, budget);
 	if (bb_roce_resp_busy(qp)) {
-		/* A long READ of the peer must not stop the requester. */
+		/*
+		 * A part of the budget is reserved for the requester if it is busy, so that a long
+		 * READ of the peer cannot stop it.
+		 */
 		share = bb_roce_req_busy(qp) ? budget / 4 : 0;
 		n = bb_roce_resp_run(qp, budget - share);
 	}

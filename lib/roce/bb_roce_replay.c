@@ -23,7 +23,7 @@ entry(const struct bb_roce_resp *r, uint32_t i)
 	return &r->replay[i & (r->replays - 1)];
 }
 
-/* Moves the stream to the next response. */
+/* Moves the position of the response stream to the next response. */
 static void
 stream_next(struct bb_roce_resp *r)
 {
@@ -48,8 +48,8 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 	if (r->kept < max)
 		r->kept++;
 	/*
-	 * room() ensures that the response of the overwritten entry was sent before. The stream was
-	 * only repeating it.
+	 * The new entry overwrites the oldest one, which the stream was about to send again.
+	 * room() has ensured that the response of that entry was sent before.
 	 */
 	if (r->head - r->todo > max) {
 		r->todo = r->head - max;
@@ -61,9 +61,9 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 }
 
 /*
- * Returns true if the peer may send another READ or atomic. The peer must not have more outstanding
- * than the limit: one more is an invalid request (class C). A request whose response was sent once
- * is not counted, even while the response is being repeated.
+ * Returns true if the peer may have another READ or atomic outstanding. One request above the
+ * limit is an invalid request (class C). A request whose response was sent once is not counted,
+ * even while that response is being sent again.
  */
 static bool
 room(const struct bb_roce_qp *qp)
@@ -133,8 +133,8 @@ bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 }
 
 /*
- * Returns true if the request equals the entry from its packet @k on. A READ of 0 bytes has no
- * address.
+ * Returns true if the request equals the stored one from response packet @k on. For a READ of 0
+ * bytes the address is not compared.
  */
 static bool
 same(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k, uint32_t mtu)
@@ -203,9 +203,10 @@ bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq)
 }
 
 /*
- * Handles a READ whose memory can no longer be read. If the response was sent before, the peer may
- * have got the data and destroyed the key, and the request may be an old duplicate. The responder
- * then drops it. Otherwise it sends a NAK with the PSN of the missing response.
+ * Handles a READ whose memory can no longer be read. If its response was sent before, the peer may
+ * have received the data and destroyed the key, and the request may be a late duplicate. The
+ * responder then drops the request. If the response was not sent before, the responder sends a NAK
+ * with the PSN of the response that it cannot send.
  */
 static void
 read_gone(struct bb_roce_qp *qp, uint8_t synd)
@@ -223,8 +224,8 @@ read_gone(struct bb_roce_qp *qp, uint8_t synd)
 }
 
 /*
- * Returns the opcode of packet @n of a READ response. A response that is repeated from packet
- * e->from on starts with a FIRST or ONLY packet, like a new one.
+ * Returns the opcode of response packet @n of a READ. A response that starts again from packet
+ * e->from begins with a FIRST or ONLY packet, like a new response.
  */
 static uint8_t
 read_opcode(const struct bb_roce_replay *e, uint32_t n)
@@ -249,8 +250,8 @@ bb_roce_replay_run(struct bb_roce_qp *qp)
 		.psn = bb_roce_psn_add(r->epsn, (uint32_t)(e->seq - r->seq) + n),
 		.syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF,
 		/*
-		 * A first response has the MSN of its request. A repeated response has the current
-		 * MSN.
+		 * The first transmission of a response has the MSN of its request. A repeated
+		 * response has the current MSN.
 		 */
 		.msn = again ? r->msn : e->msn,
 		.orig = e->orig,

@@ -3,15 +3,15 @@
  */
 /*
  * The requester of RC and UC: turns messages into packets (IBTA vol. 1, 9.3.3, 9.4, 9.7.3). A
- * message gets its PSNs when its first packet is about to be sent. To send again, the requester
- * restarts at the oldest PSN that is not acknowledged. A READ is split into requests of up to
- * req->chunk response packets, counted from its first packet. So losses do not change where a
- * request ends.
+ * message gets its PSNs when its first packet is about to be sent. After a loss, the requester
+ * normally restarts at the oldest PSN that is not acknowledged. A READ is split into several
+ * requests, each for at most req->chunk response packets. The chunks are counted from the first
+ * packet of the READ, so a restart does not change where a request ends.
  */
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-/* Opcodes by message kind; second index: 2 * last + first. */
+/* Opcodes, indexed by message kind and by 2 * last + first. */
 static const uint8_t opcodes[][4] = {
 	[BB_ROCE_MSG_SEND] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST,
 			      BB_ROCE_SEND_ONLY},
@@ -55,8 +55,9 @@ ssn_of(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 
 /*
  * Returns true if the peer's credits allow the next packet. Credits count messages that consume a
- * receive. Without credits the oldest message may be sent as a limited message: a whole WRITE, or
- * the first packet of a SEND. Its answer shows whether the peer had a receive (9.7.7.2.5).
+ * receive. If no credits are left, the oldest message may still be sent as a limited message: a
+ * whole WRITE, or the first packet of a SEND. The peer's ACK or RNR NAK shows whether it had a
+ * receive (9.7.7.2.5).
  */
 static bool
 has_credit(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
@@ -72,7 +73,7 @@ has_credit(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 	return req->next_pkt == 0 || msg->kind == BB_ROCE_MSG_WRITE_IMM || req->una != msg->psn;
 }
 
-/* Does the work of next_span() if the queue has a message to send. */
+/* Slow part of next_span(): the queue has a message to send. */
 static uint32_t
 span_of_next(const struct bb_roce_qp *qp)
 {
@@ -89,7 +90,7 @@ span_of_next(const struct bb_roce_qp *qp)
 	if (req->next_pkt == 0 && (msg->flags & BB_ROCE_FENCE) != 0 && req->rd_atomic != 0)
 		return 0;
 	if (bb_roce_is_read_or_atomic(msg->kind)) {
-		/* With a limit of 0 the message must fail: see send_packet(). */
+		/* If max_rd_atomic is 0 the message must fail, which send_packet() handles. */
 		if (req->rd_atomic >= qp->attr.max_rd_atomic && qp->attr.max_rd_atomic != 0)
 			return 0;
 		if (msg->kind == BB_ROCE_MSG_READ) {
@@ -106,7 +107,7 @@ span_of_next(const struct bb_roce_qp *qp)
 	return span;
 }
 
-/* Returns the number of PSNs of the next packet, 0 if none may be sent now. */
+/* Returns the number of PSNs that the next packet uses, or 0 if no packet may be sent now. */
 static inline uint32_t
 next_span(const struct bb_roce_qp *qp)
 {
@@ -114,9 +115,9 @@ next_span(const struct bb_roce_qp *qp)
 }
 
 /*
- * Returns true if the newest packets were sent without AckReq. They rely on the ACK of a later
- * packet. If that packet cannot be sent, because its credit is gone or its payload cannot be read,
- * no ACK would ever arrive.
+ * Returns true if the newest packets were sent without AckReq. They need the ACK of a later
+ * packet. A later packet may be impossible to send, because it has no credit or its payload cannot
+ * be read. In that case no ACK would ever arrive.
  */
 static bool
 left_unasked(const struct bb_roce_req *req)
@@ -144,8 +145,8 @@ assign(struct bb_roce_qp *qp, struct bb_roce_msg *msg)
 }
 
 /*
- * Fails the message at index next, which cannot be sent: it completes with @synd once all earlier
- * messages have completed.
+ * Handles a message that cannot be sent, at index next. It completes with the error @synd after
+ * all earlier messages have completed.
  */
 static void
 cannot_send(struct bb_roce_qp *qp, uint8_t synd)
@@ -160,7 +161,7 @@ cannot_send(struct bb_roce_qp *qp, uint8_t synd)
 	req->bad_msg = req->next;
 }
 
-/* Builds the request of an atomic, or of up to @span response packets of a READ. */
+/* Builds the request packet of an atomic, or of a READ for up to @span response packets. */
 static void
 read_or_atomic(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t span,
 	       struct bb_roce_pkt *pkt)
@@ -181,9 +182,10 @@ read_or_atomic(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint3
 }
 
 /*
- * Returns true if the last packet of a message may omit AckReq. The ACK of the next message covers
- * it, if nothing can delay that message; each ACK is a packet to build and to process. This is
- * limited to a few packets, and excludes repeated packets, whose ACK may be the only one missing.
+ * Returns true if the last packet of a message may be sent without AckReq. That saves an ACK,
+ * which both sides would have to process. The ACK of the next message covers this one, if nothing
+ * can delay the next message. Not more than a few consecutive packets omit AckReq. A repeated
+ * packet never does, because its ACK may be the only one that is missing.
  */
 static bool
 ends_unasked(const struct bb_roce_req *req)
@@ -196,8 +198,8 @@ ends_unasked(const struct bb_roce_req *req)
 }
 
 /*
- * Builds packet @n of a SEND or WRITE. @again: only this packet of the message is repeated. The
- * caller adds the payload.
+ * Builds the headers of packet @n of a SEND or WRITE. @again: only this packet of the message is
+ * sent again. The caller adds the payload.
  */
 static void
 send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t n, bool again,
@@ -214,23 +216,23 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32
 	pkt->dmalen = msg->len;
 	pkt->imm = msg->imm;
 	/*
-	 * 9.2.3: only on the last packet of a message that consumes a receive, where it can raise
-	 * an event.
+	 * SE is set only in the last packet of a message that consumes a receive, because only
+	 * such a packet can raise an event (9.2.3).
 	 */
 	if (last && (msg->flags & BB_ROCE_SOLICITED) != 0 && msg->kind != BB_ROCE_MSG_WRITE)
 		pkt->flags |= BB_ROCE_SE;
 	if (qp->attr.type != BB_ROCE_RC)
 		return;
 	/*
-	 * Requests an ACK at the end of a message, before the window is full, and for a packet sent
-	 * without credit. Without that ACK nothing would restart the requester.
+	 * An ACK is requested at the end of a message, before the window is full, and for a packet
+	 * that has no credit. Without that ACK the requester would not continue.
 	 */
 	if (again || (last && !ends_unasked(req)) || bb_roce_window_asks(qp) ||
 	    (req->credits && bb_roce_psn_diff(msg->ssn, req->limit) > 0))
 		pkt->flags |= BB_ROCE_ACKREQ;
 }
 
-/* Records that a packet of @span PSNs was sent. */
+/* Updates the state after a packet that uses @span PSNs was sent. */
 static void
 went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack_req, uint64_t now)
 {
@@ -258,7 +260,10 @@ went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack
 	}
 }
 
-/* Returns false if the link has no room or the message cannot be sent. */
+/*
+ * Sends the next packet, which uses @span PSNs. Returns false if the link has no room or the
+ * message cannot be sent.
+ */
 static bool
 send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 {
@@ -296,7 +301,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 	if (qp->attr.type == BB_ROCE_RC) {
 		bb_roce_comp_waits(qp, now);
 	} else {
-		/* UC has no ACKs: a packet that was sent needs nothing else. */
+		/* UC has no ACKs, so a packet counts as acknowledged when it is sent. */
 		req->una = req->nxt;
 		if (req->next != req->tail)
 			bb_roce_req_done(qp, 0);
@@ -305,7 +310,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 }
 
 /*
- * Sends the next of the packets that must be repeated; bb_roce_again.c selects them. Returns false
+ * Sends the next packet of the run that bb_roce_again.c selected to be sent again. Returns false
  * if the link has no room or the QP failed.
  */
 static bool
@@ -327,7 +332,10 @@ send_again(struct bb_roce_qp *qp, uint64_t now)
 			bb_roce_req_failed(qp, (uint8_t)-n);
 			return false;
 		}
-		/* The payload cannot be read. The message fails later, when it is the oldest. */
+		/*
+		 * The payload cannot be read. The message fails later, when it is the oldest
+		 * message.
+		 */
 		if (n < 0) {
 			req->again = 0;
 			return true;
@@ -369,8 +377,9 @@ bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 		span = next_span(qp);
 		if (span == 0) {
 			/*
-			 * If sent packets wait for an ACK that none of them requests, sends again
-			 * from the oldest packet on. A repeated message ends with an ACK request.
+			 * The packets in flight wait for an ACK, but none of them requests one. So
+			 * send again from the oldest packet on: a repeated message ends with
+			 * AckReq.
 			 */
 			if (!left_unasked(&qp->req))
 				break;

@@ -2,24 +2,25 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Adaptive retransmission of RC, similar in purpose to the roce_adp_retrans of mlx5. A NAK reports
- * most losses at once. Only the ack timeout, after thousands of round trips, detects the loss of a
- * NAK, of a repeated packet, or of the last packet before a pause. So the requester measures the
- * round trip (RFC 6298) and restarts after a few of them without progress. A wrong estimate costs
- * packets but never a retry: only the ack timeout uses retries.
+ * Adaptive retransmission of RC, with the same purpose as roce_adp_retrans of mlx5. Most losses
+ * are reported by a NAK at once. Three losses are not: the NAK itself, a repeated packet, and the
+ * last packet before a pause. Only the ack timeout detects them, after thousands of round trips.
+ * So the requester measures the round trip (RFC 6298), and restarts after a few round trips
+ * without progress. If the estimate is wrong, packets are repeated needlessly, but no retry is
+ * used, because only the ack timeout uses retries.
  *
- * A software peer answers when it gets a CPU, and this side processes the answer when it gets one.
- * On an overloaded machine that sometimes takes longer than the ack timeout, although most round
- * trips are short. Each loss would then use up the retries of several waits. So the ack timeout is
- * twice the longest recent wait that ended with progress, but at most four times the configured
- * value (9.7.6.1.3).
+ * A software peer responds only when a CPU runs it, and the same is true for this side when it
+ * processes the response. On an overloaded machine that sometimes takes longer than the ack
+ * timeout, although most round trips are short. A single loss would then use up several retries.
+ * So the ack timeout is twice the longest recent wait that ended with progress. It is at least the
+ * configured value, and at most four times that value (9.7.6.1.3).
  */
 #include "bb_roce_priv.h"
 
-#define INITIAL_NS   UINT64_C(1000000)      /* used until a round trip has been measured */
-#define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval if there is no ack timeout */
+#define INITIAL_NS   UINT64_C(1000000)      /* interval until a round trip has been measured */
+#define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval if the ack timeout is off */
 #define MAX_DOUBLING 31u
-#define GAP_WINDOW   64u /* length of a gap window, in ack timeouts */
+#define GAP_WINDOW   64u /* length of the time window of a gap, in ack timeouts */
 
 void
 bb_roce_rto_init(struct bb_roce_qp *qp)
@@ -30,14 +31,17 @@ bb_roce_rto_init(struct bb_roce_qp *qp)
 	};
 }
 
-/* Returns true if @psn is before @una, counted from the oldest PSN that is not acknowledged. */
+/* Returns true if @psn is acknowledged when all PSNs before @una are. */
 static bool
 covered(const struct bb_roce_qp *qp, uint32_t psn, uint32_t una)
 {
 	return bb_roce_psn_distance(qp->req.una, psn) < bb_roce_psn_distance(qp->req.una, una);
 }
 
-/* Updates the estimate by RFC 6298, 2.2 and 2.3. @rtt is not 0: srtt 0 means not measured. */
+/*
+ * Updates the estimate as in RFC 6298, 2.2 and 2.3. @rtt must not be 0, because an srtt of 0 means
+ * that no round trip was measured.
+ */
 static void
 sample(struct bb_roce_rto *rto, uint64_t rtt)
 {
@@ -62,9 +66,9 @@ bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 		sample(rto, now > rto->timed_at ? now - rto->timed_at : 1);
 	}
 	/*
-	 * Karn: the interval stays doubled until a packet first sent after the doubling is
-	 * acknowledged. Otherwise a peer that became slow would get repeated packets too early each
-	 * time, and no packet could be timed.
+	 * Karn's algorithm: the interval stays doubled until a packet that was first sent after
+	 * the doubling is acknowledged. Without this rule a peer that has become slow would get
+	 * repeated packets too early every time, and no round trip could be measured.
 	 */
 	if (rto->shift != 0 && covered(qp, rto->doubled, una))
 		rto->shift = 0;
@@ -106,9 +110,10 @@ bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now)
 }
 
 /*
- * Returns the allowance for variation. RFC 6298 uses the clock's resolution as its minimum; this
- * function uses a round trip, or half of one for @one. Expiring too early sends all packets in
- * flight again, or only one packet if @one.
+ * Returns the part of the interval that allows for variation of the round trip. RFC 6298 uses the
+ * resolution of the clock as the minimum. This function uses one round trip, or half a round trip
+ * if @one is true. @one: an interval that expires too early costs one repeated packet. Otherwise
+ * it costs all packets in flight.
  */
 static uint64_t
 spread(const struct bb_roce_rto *rto, bool one)
@@ -138,7 +143,10 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 		ns = least;
 	if (qp->attr.ack_timeout != 0)
 		limit = bb_roce_rto_ack_timeout(qp);
-	/* Starts no interval that is as long as the ack timeout or longer. */
+	/*
+	 * If the interval would be as long as the ack timeout or longer, the ack timeout is
+	 * enough.
+	 */
 	if (ns < limit >> rto->shift)
 		rto->deadline = now + (ns << rto->shift);
 	else if (qp->attr.ack_timeout == 0)
@@ -175,7 +183,10 @@ bb_roce_rto_tick(struct bb_roce_qp *qp)
 	if (rto->shift < MAX_DOUBLING)
 		rto->shift++;
 	rto->doubled = req->sent;
-	/* A NAK for packets sent earlier has no new information and would use a retry. */
+	/*
+	 * Ignore NAKs for packets that were sent before. They contain no new information, and
+	 * handling one would use a retry.
+	 */
 	req->going_back = true;
 	qp->stats.roce_adp_retrans++;
 	if (!bb_roce_again_lost(qp, false))

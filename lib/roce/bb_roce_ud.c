@@ -2,12 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UD: each message is one packet, and an invalid packet is dropped without an answer (IBTA vol. 1,
- * 9.8.3). A receive that is too small for a datagram stays for the next one, as on the loop port.
+ * UD: each message is one packet, and an invalid packet is dropped without a response (IBTA vol.
+ * 1, 9.8.3). A receive that is too small for a datagram is not consumed, so the next datagram can
+ * use it, as on the loop port of the software device.
  */
 #include "bb_roce_priv.h"
 
-/* A Q_Key with this bit selects the Q_Key of the sending queue pair (10.2.5). */
+/*
+ * Bit of the Q_Key of a request. If it is set, the packet has the Q_Key of the sending queue pair
+ * (10.2.5).
+ */
 #define QKEY_OWN 0x80000000u
 
 void
@@ -38,7 +42,7 @@ bb_roce_ud_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct
 		bb_roce_resp_established(qp);
 }
 
-/* Sends the oldest message. Returns false if the link has no room or the message failed. */
+/* Sends the oldest message. Returns false if the link has no room or the message has failed. */
 static bool
 send_oldest(struct bb_roce_qp *qp, struct bb_roce_req *q)
 {
@@ -80,7 +84,7 @@ bb_roce_ud_run(struct bb_roce_qp *qp, uint32_t budget)
 	struct bb_roce_req *q = &qp->req;
 	uint32_t sent = 0;
 
-	/* A completion callback may end the QP. */
+	/* The QP may go to ERR in a completion callback, so check its state for each message. */
 	while (sent < budget && qp->state == BB_ROCE_RTS && q->tail != q->head &&
 	       send_oldest(qp, q))
 		sent++;
