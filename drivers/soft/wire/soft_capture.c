@@ -2,21 +2,21 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Capture of the packets that a device sends and receives, for Wireshark: pcapng
- * (draft-ietf-opsawg-pcapng). One section, one interface, an Enhanced Packet Block per packet, the
+ * Capture of the packets that a device sends and receives, for Wireshark. The format is pcapng
+ * (draft-ietf-opsawg-pcapng): one section, one interface, one Enhanced Packet Block per packet, the
  * direction in epb_flags, times in nanoseconds.
  *
- * DPDK's librte_pcapng does not fit. Version 22.11 writes an interface for each ethdev, all of type
- * Ethernet, takes mbufs of a mempool, and numbers interfaces by the mbuf's port. Packets through
- * memory have neither ethdev nor mbuf.
+ * DPDK's librte_pcapng does not fit. Version 22.11 writes an interface for each ethdev, always of
+ * type Ethernet, takes mbufs of a mempool, and numbers interfaces by the mbuf's port. Packets
+ * through memory have neither an ethdev nor an mbuf.
  *
- * The link type is raw IP, also for a port with Ethernet below. The file shows the RoCEv2
- * conversation, which is the same on every link. Use tcpdump for an ethdev's ARP and VLAN tags.
+ * The link type is raw IP, even for a port over Ethernet. The file shows the RoCEv2 packets, which
+ * are the same on every link. Use tcpdump to see the ARP packets and VLAN tags of an ethdev.
  *
- * Packets collect in a buffer. The buffer is written when it is full and at the end. A poll also
- * writes it when its oldest packet has waited SOFT_CAPTURE_IDLE_NS. Each write(2) ends with a whole
- * block, so the file of a killed process is complete up to the last write. A failed write ends the
- * capture and truncates the file to whole blocks.
+ * Packets are collected in a buffer. The buffer is written when it is full, when the capture ends,
+ * and in a poll when its oldest packet has waited SOFT_CAPTURE_IDLE_NS. Each write(2) ends with a
+ * whole block, so the file of a killed process is complete up to the last write. A failed write
+ * ends the capture and truncates the file to whole blocks.
  */
 #include "soft_capture.h"
 
@@ -38,7 +38,7 @@
 #define BLOCK_INTERFACE 1u
 #define BLOCK_PACKET    6u
 #define BYTE_ORDER_OWN  0x1a2b3c4du
-#define LINKTYPE_RAW    101u /* IPv4 or IPv6, by the header's version. */
+#define LINKTYPE_RAW    101u /* The version field of the header selects IPv4 or IPv6. */
 
 #define OPT_END         0u
 #define OPT_COMMENT     1u
@@ -47,7 +47,7 @@
 #define OPT_IF_TSRESOL  9u
 #define OPT_EPB_FLAGS   2u
 #define NANOSECONDS     9u  /* Resolution 10^-9 s. */
-#define MAX_NOTE        64u /* Bytes of a comment. */
+#define MAX_NOTE        64u /* Longest comment of a packet, bytes. */
 #define PACKET_OVERHEAD (28u + 8u + 4u + MAX_NOTE + 4u + 4u)
 
 struct soft_capture {
@@ -55,13 +55,13 @@ struct soft_capture {
 	const struct soft_dev *dev;
 	char path[SOFT_CAPTURE_PATH];
 	int fd;
-	bool stopped;     /* The file is full, or a write failed. */
-	uint64_t max;     /* Limit of the file, bytes. */
-	uint64_t written; /* Bytes written, whole blocks. */
+	bool stopped;     /* True if the file is full, or a write failed. */
+	uint64_t max;     /* Limit of the file's size, bytes. */
+	uint64_t written; /* Bytes written to the file; only whole blocks. */
 	uint64_t epoch;   /* Real time minus soft_dev_ns(), ns. */
-	uint64_t oldest;  /* Time of the first packet in the buffer, soft_dev_ns(). */
+	uint64_t oldest;  /* Time of the oldest packet in the buffer, as of soft_dev_ns(). */
 	uint32_t used;
-	uint32_t packet; /* Offset of the newest packet in the buffer. */
+	uint32_t packet; /* Offset of the newest packet's block in the buffer. */
 	uint8_t buf[BUF_LEN];
 };
 
@@ -138,14 +138,14 @@ put_head(struct soft_capture *c)
 	put32(c, BYTE_ORDER_OWN);
 	put16(c, 1);
 	put16(c, 0);
-	put32(c, UINT32_MAX); /* Section length: unknown. */
+	put32(c, UINT32_MAX); /* Length of the section: unknown. */
 	put32(c, UINT32_MAX);
 	put_option(c, OPT_SHB_APPL, appl, sizeof(appl) - 1);
 	block_end(c, at);
 	at = block_begin(c, BLOCK_INTERFACE);
 	put16(c, LINKTYPE_RAW);
 	put16(c, 0);
-	put32(c, 0); /* No limit of packet length. */
+	put32(c, 0); /* The length of packets is not limited. */
 	put_option(c, OPT_IF_NAME, c->dev->name, (uint32_t)strlen(c->dev->name));
 	put_option(c, OPT_IF_TSRESOL, &resol, sizeof(resol));
 	block_end(c, at);
@@ -153,7 +153,7 @@ put_head(struct soft_capture *c)
 
 /* ---- The file */
 
-/* Returns the bytes of whole blocks in the first @n bytes of the buffer. */
+/* Returns the length of the whole blocks within the first @n bytes of the buffer. */
 static uint32_t
 whole_blocks(const struct soft_capture *c, uint32_t n)
 {
@@ -168,7 +168,7 @@ whole_blocks(const struct soft_capture *c, uint32_t n)
 	return at;
 }
 
-/* Writes the buffer. Returns 0 or the negative errno of a failed write. */
+/* Writes the buffer to the file. Returns 0 or the negative errno of a failed write. */
 static int
 flush(struct soft_capture *c)
 {
@@ -187,7 +187,10 @@ flush(struct soft_capture *c)
 	}
 	if (ret != 0) {
 		done = whole_blocks(c, done);
-		/* If truncation fails, too, readers report an incomplete last block. */
+		/*
+		 * If truncation fails, too, the file has an incomplete last block, which readers
+		 * report.
+		 */
 		if (ftruncate(c->fd, (off_t)(c->written + done)) != 0)
 			ret = -errno;
 	}
@@ -209,8 +212,8 @@ flush_or_stop(struct soft_capture *c)
 }
 
 /*
- * Creates @path, or opens an existing file without following a link. Changes nothing in it; does
- * not block on a FIFO. Returns the descriptor or a negative errno.
+ * Creates @path, or opens an existing file without following a symbolic link. Does not change the
+ * file, and does not block if it is a FIFO. Returns the descriptor or a negative errno.
  */
 static int
 make_or_open(const char *path, bool *made)
@@ -225,8 +228,8 @@ make_or_open(const char *path, bool *made)
 }
 
 /*
- * Ensures that only this user can read an existing file. Returns 0, or a negative errno with the
- * reason in @why.
+ * Checks that an existing file is a regular file of this user without other hard links. Sets its
+ * mode so that only this user can read it. Returns 0, or a negative errno with the reason in @why.
  *
  * fchmod() compares the real owner in the kernel, even if a user namespace shows several users as
  * one (drivers/soft/shm/soft_shm_user.c).
@@ -255,8 +258,8 @@ check_existing(int fd, const char **why)
 }
 
 /*
- * Opens a file of this user that no other capture writes. Returns the descriptor or a negative
- * errno, logged.
+ * Opens a capture file of this user that no other capture writes. Returns the descriptor or a
+ * negative errno, which is logged.
  */
 static int
 open_file(const char *name, const char *path)
@@ -273,7 +276,10 @@ open_file(const char *name, const char *path)
 	ret = made ? 0 : check_existing(fd, &why);
 	if (ret != 0)
 		goto fail;
-	/* The lock belongs to the open file, so it also excludes another device of this process. */
+	/*
+	 * flock() locks belong to the open file description, so the lock also excludes another
+	 * device of this process.
+	 */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		why = "another capture writes it";
 		ret = -EBUSY;
@@ -312,7 +318,7 @@ soft_capture_open(const struct soft_dev *dev, const char *path, uint32_t mib,
 		ret = c->fd;
 		goto free_it;
 	}
-	/* Writes the head now, so that a full disk fails the open. */
+	/* Writes the section header now, so that the open fails if the disk is full. */
 	put_head(c);
 	ret = flush(c);
 	if (ret != 0) {
@@ -330,7 +336,10 @@ free_it:
 	return ret;
 }
 
-/* Returns true if @len more bytes fit the file; otherwise ends the capture. */
+/*
+ * Returns true if @len more bytes fit within the file's limit. Otherwise ends the capture and
+ * returns false.
+ */
 static bool
 fits(struct soft_capture *c, uint32_t len)
 {
@@ -362,15 +371,15 @@ soft_capture_begin(struct soft_capture *c, enum soft_capture_dir dir, const uint
 	if (c->stopped)
 		return;
 	/*
-	 * Reads the clock under the lock, so that packets of several engines are in the order of
-	 * their times.
+	 * Reads the clock with the lock held, so that packets of several engines are in the order
+	 * of their times.
 	 */
 	now = soft_dev_ns(c->dev);
 	ns = c->epoch + now;
 	if (c->used == 0)
 		c->oldest = now;
 	block_begin(c, BLOCK_PACKET);
-	put32(c, 0); /* Interface 0. */
+	put32(c, 0); /* Number of the interface: 0. */
 	put32(c, (uint32_t)(ns >> 32));
 	put32(c, (uint32_t)ns);
 	put32(c, len);

@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The link of wire=1: packets go as bytes through the inbox of the target's engine, which parses
- * them like packets from outside. The inbox of an engine that does not run holds SOFT_WIRE_QUEUE
- * packets; then senders find no room and try again.
+ * The link of wire=1: serialized packets go through the inbox of the target's engine, which parses
+ * them like packets from a network. The inbox of an engine that does not poll holds up to
+ * SOFT_WIRE_QUEUE packets. After that, senders find no room and try again later.
  */
 #include <stdlib.h>
 
 #include "soft_wire.h"
 
 /*
- * Returns the device with the packet's destination address, or NULL if there is none in this
- * process on this link.
+ * Returns the device of this process and this link that has the packet's destination address, or
+ * NULL.
  */
 static struct soft_dev *
 memory_dest(const struct soft_dev *dev, const struct bb_roce_net *net, const uint8_t mac[6])
@@ -28,7 +28,7 @@ memory_dest(const struct soft_dev *dev, const struct bb_roce_net *net, const uin
 	return dest;
 }
 
-/* Finds the target QP. Returns SENT if its engine has room. */
+/* Finds the target QP. Returns SOFT_LINK_SENT if its engine has room for a packet. */
 static enum soft_link_sent
 memory_target(const struct soft_dev *dest, uint32_t dqpn, struct soft_qp **to)
 {

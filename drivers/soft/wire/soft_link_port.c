@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The link of port=: the device's ethdev carries the packets. Packets to an address of the device
- * itself go through memory, because no port receives its own frames.
+ * The link of port=: the device's ethdev sends and receives the packets. Packets to an address of
+ * the device itself go through memory, because an Ethernet port does not receive its own frames.
  */
 #include <stdlib.h>
 
@@ -57,11 +57,14 @@ const struct soft_port_ops soft_link_port_rx = {
 
 /* ---- Turns */
 
-/* Takes the port's lock, which the engine has not retained. Returns false if the lock is busy. */
+/*
+ * Takes the port's lock, which the engine did not retain from an earlier turn. Returns false if the
+ * lock is busy.
+ */
 static __rte_noinline bool
 link_take(struct soft_engine *e, struct soft_netif *nif)
 {
-	/* Another engine holds or retains the lock. */
+	/* Another engine holds or retains the lock, so requests that it passes the lock on. */
 	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) != NULL ||
 	    __atomic_load_n(&nif->poller, __ATOMIC_RELAXED) != NULL)
 		__atomic_fetch_or(&nif->asked, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
@@ -89,17 +92,24 @@ link_receive(struct soft_engine *e)
 	if (unlikely(!soft_netif_mine(e)))
 		return;
 	/*
-	 * Requests leave before any packet arrives that could complete them: see struct soft_netif.
+	 * Sends the pending requests before it receives a packet that could complete them: see
+	 * struct soft_netif.
 	 */
 	soft_port_settle_inline(nif->port);
-	/* Packets that another engine took from the port are older than those in the port now. */
+	/*
+	 * Another engine has received the packets in the inbox earlier than those that are still in
+	 * the port.
+	 */
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);
 	nif->now = soft_engine_ns(e);
 	soft_port_poll(nif->port, nif->now);
 }
 
-/* With the option rx_full: received packets stay in the PMD, so that the sender finds no room. */
+/*
+ * As link_receive(). While the option rx_full is in effect, leaves received packets in the PMD, so
+ * that the sender finds no room.
+ */
 static void
 link_receive_unless_full(struct soft_engine *e)
 {
@@ -141,7 +151,7 @@ link_sent(struct soft_engine *e, enum soft_port_sent sent)
 	}
 }
 
-/* Drops a packet that soft_netif_is_dead() stops, and counts it. */
+/* Drops and counts a packet whose hop limit is 0, or whose port is down. */
 static __rte_noinline enum soft_link_sent
 link_dead(struct soft_dev *dev)
 {

@@ -13,12 +13,12 @@
 #include "soft_ud.h"
 
 /*
- * Attempts to get the port, a few milliseconds: EAL's interrupt thread holds the lock of some ports
- * for 20 us.
+ * Number of attempts to take the port's lock, a few milliseconds. EAL's interrupt thread holds the
+ * lock of some ports for 20 us.
  */
 #define LAST_ACK_TRIES 10000u
 
-/* Returns the cause of a failure that only the RoCEv2 engine detects, for the log. */
+/* Returns the log text for a failure that only the RoCEv2 engine detects. */
 static const char *
 soft_wire_cause(uint8_t synd)
 {
@@ -42,7 +42,7 @@ soft_wire_failed(void *ctx, struct bb_roce_qp *roce, bool responder, uint8_t syn
 	uint16_t event = 0;
 
 	(void)ctx;
-	/* The CQE of a failed receive reports the error already. */
+	/* If the receive failed, its CQE already reports the error. */
 	if (responder && !w->recv_failed) {
 		if (synd == BB_SYN_REMOTE_ACCESS)
 			event = BB_PRM_EVENT_WQ_ACCESS_ERROR;
@@ -85,7 +85,7 @@ static const struct bb_roce_ops soft_wire_ops = {
 	.unkeep = soft_wire_ahead_drop,
 };
 
-/* ---- Life */
+/* ---- Creation and states */
 
 static void
 soft_wire_reset(struct soft_wire *w)
@@ -167,7 +167,7 @@ soft_wire_path(struct soft_wire *w)
 
 	memcpy(net->src, qp->dev->gids[sgid].raw, 16);
 	memcpy(net->dst, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), 16);
-	/* Linux sets the DSCP only; the ECN bits are then those of the traffic class. [A] */
+	/* Linux sets only the DSCP, so the ECN bits come from the traffic class. [A] */
 	ecn = bb_prm_get(ads, BB_PRM_ADS_ECN);
 	if (ecn == 0)
 		ecn = bb_prm_get(ads, BB_PRM_ADS_TCLASS) & 3;
@@ -175,8 +175,8 @@ soft_wire_path(struct soft_wire *w)
 	net->hop_limit = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT);
 	net->flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
 	/*
-	 * UDP source port 0: the device chooses a port that differs between queue pairs (annex
-	 * A17.3.2).
+	 * With UDP source port 0 the device chooses a port from the QP numbers, so that queue pairs
+	 * have different ports (annex A17.3.2).
 	 */
 	net->sport = (uint16_t)(sport != 0 ? sport
 					   : 0xc000 | ((qp->qpn ^ qp->remote_qpn * 31) & 0x3fff));
@@ -193,7 +193,7 @@ soft_wire_bad_attr(const struct soft_qp *qp, int err)
 		 qp->qpn, strerror(-err));
 }
 
-/* Rights need no copy: each request reads them from the QP. */
+/* The access rights are not copied, because each request reads them from the QP. */
 void
 soft_wire_changed(struct soft_wire *w)
 {
@@ -225,7 +225,10 @@ soft_wire_enter_state(struct soft_wire *w)
 		.rnr_retry = qp->rnr_retry,
 		.window = qp->dev->opts.window,
 		.selective = !qp->dev->opts.no_keep,
-		/* Without an ack timeout no timer causes a retransmission (9.7.6.1.3). */
+		/*
+		 * Without an ack timeout no timer may cause a retransmission (IBTA vol. 1,
+		 * 9.7.6.1.3).
+		 */
 		.adaptive = qp->ack_timeout != 0 ? SOFT_WIRE_ADAPTIVE_NS : 0,
 	};
 	int ret = 0;
@@ -279,8 +282,9 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 /* ---- Turns */
 
 /*
- * Puts the QP to sleep until its timer, if there is one. Each packet moves the deadline, and few
- * timers expire in the end. So a running timer stays, may expire too early, and is then set again.
+ * Suspends the QP until its timer expires, if it has one. Each packet moves the deadline, and few
+ * timers expire in the end. So a running timer is not moved. It may expire too early and is then
+ * set again.
  */
 static inline void
 soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
@@ -288,7 +292,7 @@ soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	const uint64_t deadline = bb_roce_deadline(&w->roce);
 
 	if (unlikely(e->early && now >= deadline)) {
-		/* The awaited packet may have arrived: runs again after the receive. */
+		/* The awaited packet may be in the port, so the QP runs again after the receive. */
 		soft_qp_queue(e, w->qp);
 	} else if (w->qp->queued == SOFT_Q_TIMER && w->timer <= deadline && w->shm_tx == NULL) {
 		return;
@@ -300,7 +304,7 @@ soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	}
 }
 
-/* Returns true if all posted WQEs are sent and no answer is pending. */
+/* Returns true if all posted WQEs are sent and no ACK or response is pending. */
 static inline bool
 soft_wire_idle(const struct soft_wire *w)
 {
@@ -319,12 +323,13 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 }
 
 /*
- * Returns true if the ACK is delayed for a turn. That is done in a conversation: each message of
- * the peer is answered by a message of the application, like a call and its return. The ACK then
- * leaves after the answer. Both the application and the peer get their messages earlier, by the
- * cost of an ACK.
+ * Returns true if the ACK is delayed for a turn. The engine delays an ACK only in a conversation:
+ * the application answers each message of the peer with a message. An RPC is an example. The ACK
+ * then leaves after the application's message. So both the application and the peer get their
+ * messages earlier, by the time that an ACK costs.
  *
- * Conditions: one packet has arrived since the requester's last send, and only an ACK is due.
+ * Further conditions: exactly one packet has arrived since the requester last sent, and nothing but
+ * an ACK is due.
  */
 static inline bool
 soft_wire_puts_off(const struct soft_engine *e, const struct soft_wire *w)
@@ -334,7 +339,7 @@ soft_wire_puts_off(const struct soft_engine *e, const struct soft_wire *w)
 	       e->dev->link->receive != NULL;
 }
 
-/* Updates the conversation's count at a doorbell, before packets are received. */
+/* Counts the messages of a conversation. Called at a doorbell, before packets are received. */
 static inline void
 soft_wire_speaks(struct soft_wire *w)
 {
@@ -347,7 +352,10 @@ soft_wire_speaks(struct soft_wire *w)
 		w->talks += heard;
 }
 
-/* Runs the long path; with @post takes new WQEs if this turn has not used its share. */
+/*
+ * Runs a turn of the QP without the fast path. With @post passes new WQEs to the RoCEv2 engine, up
+ * to the limit for a turn.
+ */
 static __rte_noinline void
 soft_wire_rest(struct soft_engine *e, struct soft_wire *w, bool post, uint64_t now)
 {
@@ -355,7 +363,7 @@ soft_wire_rest(struct soft_engine *e, struct soft_wire *w, bool post, uint64_t n
 		soft_wire_post(e, w);
 	if (!bb_roce_idle(&w->roce))
 		bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
-	/* UC and UD complete when sent, so slots are free again. */
+	/* Requests of UC and UD complete when sent, so the send has freed slots. */
 	if (post && w->qp->st != BB_PRM_QP_ST_RC)
 		soft_wire_post(e, w);
 }
@@ -367,7 +375,10 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	uint64_t now;
 
 	soft_wire_turn(e);
-	/* No timer expires before packets are received: the awaited packet may have arrived. */
+	/*
+	 * Before packets are received, a timer must not expire, because the awaited packet may be
+	 * in the port.
+	 */
 	if (e->early)
 		soft_wire_speaks(w);
 	else if (unlikely(soft_engine_ns(e) >= bb_roce_deadline(&w->roce)))
@@ -400,7 +411,7 @@ soft_wire_last_ack(struct soft_qp *qp)
 	if (qp->queued != SOFT_Q_LATE)
 		return;
 	soft_qp_unqueue(e, qp);
-	/* The holder of the port's lock never waits for this engine, so this loop ends. */
+	/* The thread that holds the port's lock never waits for this engine, so this loop ends. */
 	for (i = 0; i < LAST_ACK_TRIES && bb_roce_short_ack_due(&w->roce); i++) {
 		e->timed = false;
 		e->dev->link->begin(e);
@@ -429,7 +440,7 @@ soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last)
 	soft_wire_count_later(e, w);
 	if (w->qp->queued == SOFT_Q_RUN)
 		return;
-	/* New sends leave after all received packets are processed. */
+	/* New requests are sent after all received packets have been processed. */
 	if (w->sq_next != w->qp->sq_pi || w->shm_tx != NULL) {
 		soft_qp_queue(e, w->qp);
 		return;
@@ -440,7 +451,7 @@ soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last)
 				soft_qp_later(e, w->qp);
 			return;
 		}
-		/* An answer, too, unless this packet was the last one. */
+		/* After the last packet of a burst the ACK leaves now, else in the next turn. */
 		if (last)
 			e->dev->link->plain(e, w);
 	}

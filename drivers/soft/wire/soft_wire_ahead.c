@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Copies of out-of-order packets that wait for a lost one. The engine copies them, so that it does
- * not hold memory of the link, a PMD or a peer. Without loss there are no copies.
+ * Copies of out-of-order packets that wait for a lost packet. The engine copies such packets, so
+ * that it does not hold memory of the link, a PMD or a peer for a long time. Without loss there are
+ * no copies.
  *
- * The number of copies per engine is limited. A lost packet is normally repeated soon, unless the
- * peer has died or is hostile. So at the limit the queue pair that has waited longest drops its
- * copies, if it has waited for LONG_NS. Other queue pairs keep their copies, because each needs
- * them in a moment.
+ * The number of copies per engine is limited. A lost packet is normally sent again soon, unless the
+ * peer has died or is hostile. So at the limit, the queue pair that has waited longest drops its
+ * copies if it has waited for LONG_NS. Other queue pairs keep their copies, because they will
+ * probably need them soon.
  */
 #include <stdlib.h>
 
@@ -17,7 +18,8 @@
 #define LONG_NS UINT64_C(100000000)
 
 /*
- * Counts one more held packet of a queue pair, and moves it to the end of the list after progress.
+ * Counts one more held packet of a queue pair. If the responder has made progress since the last
+ * held packet, moves the queue pair to the end of the list.
  */
 static void
 soft_wire_keeps(struct soft_engine *e, struct soft_wire *w)
@@ -57,7 +59,7 @@ soft_wire_ahead_keep(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pk
 
 	(void)ctx;
 	/*
-	 * The limit covers all queue pairs of the engine, so that a peer that sends only
+	 * The limit applies to all queue pairs of the engine together. So a peer that sends only
 	 * out-of-order packets cannot fill the memory.
 	 */
 	if (!soft_wire_ahead_room(e))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Transfer of a QP's counts from the RoCEv2 engine to the counters of the device. */
+/* Adds the counts of a QP's RoCEv2 engine to the counters of the device. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -11,7 +11,10 @@
 
 #define SERVED 3u
 
-/* Counters, by their offsets in both structs. */
+/*
+ * A counter of the device and the RoCEv2 counter that it takes its values from, as offsets in their
+ * structs.
+ */
 #define PAIR(soft, roce)                                                                           \
 	{                                                                                          \
 		offsetof(struct soft_counters, soft), offsetof(struct bb_roce_stats, roce)         \
@@ -19,7 +22,7 @@
 static const struct {
 	size_t soft, roce;
 } soft_wire_counters[] = {
-	/* The first SERVED counters count executed requests. */
+	/* The first SERVED entries count requests that were executed. */
 	PAIR(rx_write, rx_write),
 	PAIR(rx_read, rx_read),
 	PAIR(rx_atomic, rx_atomic),
@@ -50,7 +53,7 @@ soft_wire_counter(void *base, size_t at)
 	return (uint64_t *)(void *)((uint8_t *)base + at);
 }
 
-/* Adds the increment of counter @roce since the last report to *to; @to may be NULL. */
+/* Adds the increment of RoCEv2 counter @roce since the last update to *to; @to may be NULL. */
 static void
 soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
 {
@@ -65,8 +68,8 @@ soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
 }
 
 /*
- * Reasons of packets dropped without an answer. The reasons without a QP come first, by enum
- * bb_roce_drop.
+ * Reasons for which a packet is dropped silently. The reasons of packets without a QP come first,
+ * in the order of enum bb_roce_drop.
  */
 #define LOST(roce, text)                                                                           \
 	{                                                                                          \
@@ -155,7 +158,10 @@ soft_wire_told(const struct soft_wire *w)
 	return memcmp(&w->told, &w->roce.stats, offsetof(struct bb_roce_stats, tx_packets)) == 0;
 }
 
-/* Returns the number of retries. The last event of its kind ends the queue pair and is no retry. */
+/*
+ * Returns the number of retries. If the retries are exceeded, the last event moves the QP to ERR
+ * and causes no retry, so it is subtracted.
+ */
 static uint64_t
 soft_wire_retries(const struct bb_roce_stats *s)
 {
@@ -177,14 +183,17 @@ soft_wire_count(struct soft_wire *w)
 	uint32_t i;
 
 	/*
-	 * The reported counters come first in the struct. A requester alone changes none of them.
+	 * The counters that are copied to the device come first in struct bb_roce_stats. A QP that
+	 * only sends requests changes none of them.
 	 */
 	if (likely(soft_wire_told(w)))
 		return;
 	for (i = 0; i < SERVED; i++)
 		soft_wire_tell(w, soft_wire_counters[i].roce,
 			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
-	/* A responder usually changes only the first SERVED counters. */
+	/*
+	 * The responder usually changes only the first SERVED counters, which are up to date now.
+	 */
 	if (likely(soft_wire_told(w)))
 		return;
 	w->qp->retries += soft_wire_retries(&w->roce.stats) - soft_wire_retries(&w->told);
@@ -198,7 +207,7 @@ soft_wire_count(struct soft_wire *w)
 			       soft_wire_counter(&dev->cong, soft_wire_congestion[i].soft));
 	for (i = 0; i < RTE_DIM(soft_wire_losses); i++)
 		soft_wire_tell(w, soft_wire_losses[i].roce, &dev->lost[SOFT_LOST_QP + i]);
-	/* Copies also the leading counters that no table reports. */
+	/* Also updates the counters in this part of the struct that are in no table above. */
 	w->told = w->roce.stats;
 }
 

@@ -2,17 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Header prediction, as Van Jacobson's for TCP: within a connection hardly more than PSNs,
- * addresses and payload differs from one packet to the next.
+ * Header prediction, as Van Jacobson's for TCP: from one packet of a connection to the next, hardly
+ * anything but PSNs, addresses and payload changes.
  *
- * A frame that has passed all checks predicts the next one, if its queue pair agrees. The device
- * caches its first bytes, up to the queue pair's number, and the ICRC's state after them. A frame
- * with equal bytes passes all checks that depend on these bytes alone. The other checks run each
- * time. A frame that does not match goes to soft_port_input() and soft_wire_deliver(), which reject
- * and count it; nothing has changed before.
+ * A frame that has passed all checks predicts the next frame, if the state of its queue pair allows
+ * a prediction. The device caches the first bytes of the frame, up to the QP number, and the state
+ * of the ICRC after them. A later frame with equal first bytes passes all checks that depend only
+ * on these bytes. The other checks are made for each frame. A frame that does not match goes to
+ * soft_port_input() and soft_wire_deliver() before any state has changed. These functions make all
+ * checks, and drop and count invalid frames.
  *
- * The cache covers WRITEs and SENDs of one packet, and ACKs, from peers that give all IPv4 packets
- * the same identification. (Linux' identification differs.)
+ * The cache serves WRITEs and SENDs of one packet, and ACKs. It works for peers that send all IPv4
+ * packets with the same identification field. (Linux changes this field from packet to packet.)
  */
 #include "soft_wire.h"
 
@@ -23,11 +24,15 @@
 #define ETH     14u
 #define TAG     4u
 #define UDP_LEN 8u
-#define PSN     8u /* Offset in the BTH. */
+#define PSN     8u /* Offset of the PSN in the BTH. */
 #define NEXT    BB_ROCE_BTH_LEN
-#define SHORT   (ETH + 20u + UDP_LEN + NEXT) /* Every RoCE frame is longer. */
+/* Length of the shortest frame that is compared; every RoCE frame is longer. */
+#define SHORT (ETH + 20u + UDP_LEN + NEXT)
 
-/* The comparison ends before the lower two bytes of the QP number, which find the QP. */
+/*
+ * The comparison ends before the lower two bytes of the QP number. These bytes select the QP and so
+ * the prediction.
+ */
 #define COMPARED (PSN - 2)
 static_assert(SOFT_WIRE_HEAD == ETH + 20 + UDP_LEN + COMPARED, "the QP number is in between");
 static_assert(SOFT_WIRE_HEAD_MAX == ETH + TAG + 40 + UDP_LEN + COMPARED, "and with more in front");
@@ -36,7 +41,10 @@ static_assert(SOFT_WIRE_HEAD_MAX - SOFT_WIRE_HEAD <= 32, "and two more");
 
 #define LEARN_EVERY 16u
 
-/* Kind by RC opcode. Other opcodes map to kind 0, and the comparison of the bytes excludes them. */
+/*
+ * Packet type by RC opcode. Opcodes without a type map to type 0; the comparison of the bytes then
+ * fails.
+ */
 static const uint8_t kinds[32] = {
 	[BB_ROCE_WRITE_ONLY] = SOFT_WIRE_WRITE, [BB_ROCE_WRITE_ONLY_IMM] = SOFT_WIRE_WRITE_IMM,
 	[BB_ROCE_SEND_ONLY] = SOFT_WIRE_SEND,   [BB_ROCE_SEND_ONLY_IMM] = SOFT_WIRE_SEND_IMM,
@@ -49,7 +57,7 @@ kind_of(uint8_t opcode)
 	return kinds[opcode & 31];
 }
 
-/* Returns the offset of the BTH, if the frame is RoCEv2. */
+/* Returns the offset of the BTH that a RoCEv2 frame has. Other frames are not excluded here. */
 static inline uint32_t
 bth_at(const uint8_t *p)
 {
@@ -76,7 +84,10 @@ differ16(const uint8_t *a, const uint8_t *b)
 	return x ^ y;
 }
 
-/* Returns true if the first @n bytes are equal; @n is SOFT_WIRE_HEAD to SOFT_WIRE_HEAD_MAX. */
+/*
+ * Returns true if the first @n bytes of @a and @b are equal; @n is from SOFT_WIRE_HEAD to
+ * SOFT_WIRE_HEAD_MAX.
+ */
 static inline bool
 same_head(const uint8_t *a, const uint8_t *b, uint32_t n)
 {
@@ -93,7 +104,7 @@ le32(const uint8_t *p)
 	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
-/* A frame that has matched so far. */
+/* A received frame whose first bytes match the prediction. */
 struct frame {
 	struct soft_engine *e;
 	struct soft_wire *w;
@@ -109,7 +120,10 @@ capture(const struct frame *f)
 	soft_packet_seen(f->e, SOFT_CAPTURE_IN, f->p + l2, f->x->end - l2, 0);
 }
 
-/* Accepts the frame, as soft_wire_deliver() does: captures it and begins a turn. */
+/*
+ * Does the first steps of soft_wire_deliver() for an accepted frame: captures the frame and begins
+ * a turn.
+ */
 static inline void
 seen(const struct frame *f)
 {
@@ -119,8 +133,8 @@ seen(const struct frame *f)
 }
 
 /*
- * Processes an out-of-order packet: an earlier one is missing. Returns false if it needs all
- * checks.
+ * Processes an out-of-order packet, before which a packet is missing. Returns false if the packet
+ * needs all checks.
  */
 static __rte_noinline bool
 expect_ahead(const struct frame *f, uint32_t psn)
@@ -182,7 +196,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 		uint8_t opcode = write ? BB_CQE_RESP_WR_IMM
 				       : (imm ? BB_CQE_RESP_SEND_IMM : BB_CQE_RESP_SEND);
 
-		/* Reads the clock for the CQE's timestamp. */
+		/* Reads the clock now, because the CQE needs a timestamp. */
 		(void)soft_engine_ns(f->e);
 		if (unlikely(!soft_recv_complete(f->e, qp, opcode,
 						 (soft_be32(f->bth) >> 23 & BB_ROCE_SE) != 0,
@@ -242,13 +256,13 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p
 		return false;
 	f.bth = p + at;
 	qp = soft_qp_find(dev, soft_be32(f.bth + 4) & BB_ROCE_QPN_MASK);
-	/* @e is NULL if the control path polls. */
+	/* @e is NULL if the control path polls the port, and not an engine. */
 	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e))
 		return false;
 	f.w = qp->wire;
 	kind = kind_of(f.bth[0]);
 	f.x = &f.w->expect[kind];
-	/* end is 0 if no frame is predicted. */
+	/* x->end is 0 if no frame is predicted; the subtraction then wraps and the test fails. */
 	if (unlikely(f.x->end - 1 >= len || !same_head(p, f.x->head, at + COMPARED)))
 		return false;
 	if (unlikely(bb_roce_icrc_more(f.x->crc, f.bth + PSN,
@@ -262,7 +276,10 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p
 	return true;
 }
 
-/* Returns true if equal first bytes suffice to predict another frame like this. */
+/*
+ * Returns true if a frame with the same first bytes as this one can be accepted without further
+ * checks of those bytes.
+ */
 static bool
 is_plain(const struct soft_wire *w, const struct soft_packet *p)
 {
@@ -276,7 +293,8 @@ is_plain(const struct soft_wire *w, const struct soft_packet *p)
 	if (p->ip_len == 40)
 		return soft_be32(p->ip + 4) >> 16 == p->len - 40;
 	/*
-	 * Checks the sum itself: the PMD may have verified a header that carries another checksum.
+	 * Computes the checksum of the IPv4 header here, because the PMD may have verified a frame
+	 * whose checksum field differs.
 	 */
 	return p->ip_len == 20 && soft_be32(p->ip) << 16 == p->len << 16 &&
 	       soft_port_csum(NULL, NULL, 0, 0, p->ip, 20) == 0;
@@ -307,10 +325,13 @@ soft_wire_learn(struct soft_wire *w, const struct soft_packet *p)
 	uint8_t opcode = p->ip[p->ip_len + UDP_LEN];
 	enum soft_wire_kind kind = kind_of(opcode);
 
-	/* Opcodes without a kind map to kind 0. */
+	/* Opcodes without a packet type map to 0, so type 0 also needs the opcode of a WRITE. */
 	if (opcode >= 32 || (kind == 0 && opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY)))
 		return;
-	/* Without matches, learns only every LEARN_EVERY frames. */
+	/*
+	 * If no frame has matched since the last one was learnt, learning costs more than it saves.
+	 * So learns only from every LEARN_EVERY-th frame.
+	 */
 	if (w->expect_met == 0 && w->expect_missed++ % LEARN_EVERY != 0)
 		return;
 	learn(w, p, &w->expect[kind]);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Fault injection: packets that are lost, duplicated, reordered, corrupted or late, and a link that
- * accepts no packets. Each direction has its own rates. The device's seed selects the packets, so
- * that the same packets in the same order meet the same faults.
+ * Fault injection: packets that are lost, duplicated, reordered, corrupted or delayed, and a link
+ * that accepts no packets. Each direction has its own rates. The device's seed selects the packets.
+ * So if the same packets come in the same order, the same faults apply to them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "soft_ctl.h"
 
-/* Extra delay of a reordered packet, beside the delay of all packets. */
+/* Range of the extra delay of a reordered packet, in addition to the delay of all packets. */
 #define REORDER_MIN_US 20u
 #define REORDER_MAX_US 500u
 #define MILLION        1000000u
@@ -59,7 +59,7 @@ parse_percent(const char *value, uint32_t *millionths)
 	return 0;
 }
 
-/* Parses a number from 1 to @max, without other text. Returns 0 or -EINVAL. */
+/* Parses a decimal number from 1 to @max, followed by no other text. Returns 0 or -EINVAL. */
 static int
 parse_number(const char *value, uint32_t max, uint32_t *number)
 {
@@ -82,8 +82,8 @@ parse_ms(const char *value, uint32_t *ms)
 }
 
 /*
- * Copies the text before the colon to @first. Returns the text after the colon, or NULL without a
- * colon or if the text is too long.
+ * Copies the text before the colon to @first and returns the text after the colon. Returns NULL if
+ * there is no colon or the text is too long.
  */
 static const char *
 split(const char *value, char first[16])
@@ -97,7 +97,7 @@ split(const char *value, char first[16])
 	return colon + 1;
 }
 
-/* Parses "PERCENT:MS". Returns 0 or -EINVAL. */
+/* Parses "PERCENT:MS" of the option stall. Returns 0 or -EINVAL. */
 static int
 parse_stall(const char *value, struct soft_net_fault *f)
 {
@@ -109,7 +109,7 @@ parse_stall(const char *value, struct soft_net_fault *f)
 	return parse_ms(ms, &f->stall_ms);
 }
 
-/* Parses "PACKETS" or "PACKETS:MS". Returns 0 or -EINVAL. */
+/* Parses "PACKETS" or "PACKETS:MS" of the options tx_full and rx_full. Returns 0 or -EINVAL. */
 static int
 parse_full(const char *value, struct soft_net_fault *f)
 {
@@ -163,7 +163,10 @@ soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts)
 	return 0;
 }
 
-/* Draws a random number, by xorshift64*: each seed but 0 runs through all values. */
+/*
+ * Returns the next pseudorandom number (xorshift64*). With any seed but 0 the state takes all
+ * values but 0.
+ */
 static uint32_t
 draw(struct soft_engine *e)
 {
@@ -192,7 +195,10 @@ soft_net_loses(struct soft_engine *e)
 	return strikes(e, e->dev->opts.tx_fault.drop);
 }
 
-/* Holds a packet until @due. Takes ownership; returns false if the packet is lost. */
+/*
+ * Holds a packet until time @due. Takes ownership of @m. Returns false if the packet is dropped
+ * instead.
+ */
 static bool
 hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t due)
 {
@@ -227,8 +233,8 @@ copy(const struct soft_packet_msg *m)
 }
 
 /*
- * Returns true if a switch may mark the packet: its sender understands ECN (RFC 3168, 5), ECT(0) or
- * ECT(1).
+ * Returns true if a switch may mark the packet, because its ECN field is ECT(0) or ECT(1): the
+ * sender understands ECN (RFC 3168, 5).
  */
 static bool
 may_be_marked(const struct soft_packet_msg *m)
@@ -249,7 +255,7 @@ mark(struct soft_packet_msg *m)
 		ip[1] |= ECN_CE << 4;
 		return;
 	}
-	/* Updates the header's checksum incrementally (RFC 1624, equation 3). */
+	/* Updates the checksum of the IPv4 header incrementally (RFC 1624, equation 3). */
 	old = (uint32_t)ip[0] << 8 | ip[1];
 	ip[1] |= ECN_CE;
 	sum = (uint16_t) ~((uint32_t)ip[10] << 8 | ip[11]);
@@ -259,7 +265,7 @@ mark(struct soft_packet_msg *m)
 	soft_put16(ip + 10, ~sum);
 }
 
-/* Draws the faults of the next packet, all at once. A lost packet has no other faults. */
+/* Selects all faults of the next packet. A lost packet gets no other faults. */
 static uint8_t
 draw_hits(struct soft_engine *e, const struct soft_packet_msg *m, const struct soft_net_fault *f)
 {
@@ -289,7 +295,10 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 	if ((m->hits & SOFT_HIT_REORDER) != 0)
 		us += REORDER_MIN_US + draw(e) % (REORDER_MAX_US - REORDER_MIN_US);
 	due = now + soft_time_cycles(us * 1000);
-	/* Stays in order after packets that wait already, even if the stall has just ended. */
+	/*
+	 * During a stall every packet waits. After the stall, packets that it held may
+	 * still be here. This packet must leave after them, so it waits, too.
+	 */
 	if (*stalled != 0 || now < *until) {
 		m->hits |= SOFT_HIT_STALL;
 		if (hold(e, m, RTE_MAX(due, *until)))
@@ -300,7 +309,7 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 }
 
 /*
- * Counts a passed packet of one direction. After the last packet that the link accepts, the link
+ * Counts a packet that passed in one direction. After the configured number of packets, the link
  * becomes full.
  */
 static void
@@ -331,7 +340,10 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 		free(m);
 		return;
 	}
-	/* Marks before corruption: a switch marks valid IP packets. */
+	/*
+	 * Sets the ECN mark before it corrupts the packet, because a switch marks only valid IP
+	 * packets.
+	 */
 	if ((m->hits & SOFT_HIT_ECN) != 0)
 		mark(m);
 	if ((m->hits & SOFT_HIT_DUP) != 0) {
@@ -356,7 +368,7 @@ void
 soft_packet_capture_begin(struct soft_engine *e, enum soft_capture_dir dir, const uint8_t *ip,
 			  uint32_t len, uint8_t hits)
 {
-	/* In the order of SOFT_HIT_*. */
+	/* Names of the faults, in the order of the bits SOFT_HIT_*. */
 	static const char *const names[] = {"drop", "dup", "reorder", "corrupt", "ecn", "stall"};
 	char note[64];
 	size_t at = 0;
@@ -377,7 +389,7 @@ soft_packet_capture_end(struct soft_engine *e, bool keep)
 	e->net.busy = true;
 }
 
-/* Takes the port down and up by the clock, as the option flap says. */
+/* Simulates the option flap: takes the port down and up, depending on the time. */
 static void
 flap(struct soft_dev *dev)
 {
@@ -386,7 +398,10 @@ flap(struct soft_dev *dev)
 
 	if (soft_fault_dead(dev) || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED) == down)
 		return;
-	/* One of the engines that notice the change raises the event. */
+	/*
+	 * Several engines may see the change. The exchange selects the engine that raises the
+	 * event.
+	 */
 	if (__atomic_exchange_n(&dev->port_down, down, __ATOMIC_ACQ_REL) != down)
 		soft_event_raise(dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
 }

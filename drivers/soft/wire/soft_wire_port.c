@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets of a device, between its queue pairs and its link. Every packet passes here in both
- * directions, on every link, except frames that soft_wire_expect.c accepts.
+ * Packets of a device, between its queue pairs and its link. Every packet in both directions passes
+ * through this file, on every link, except the frames that soft_wire_expect.c accepts.
  */
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ soft_packet_build(const struct soft_link_pkt *p)
 	soft_put16(udp, to->net.sport);
 	soft_put16(udp + 2, BB_ROCE_UDP_PORT);
 	soft_put16(udp + 4, m->len);
-	soft_put16(udp + 6, 0); /* No UDP checksum: the ICRC covers the packet (annex A17.3.1.2). */
+	soft_put16(udp + 6, 0); /* No UDP checksum: the ICRC covers all (annex A17.3.1.2). */
 	bth = udp + UDP_LEN;
 	memcpy(bth, hdr, hdr_len);
 	at = bth + hdr_len;
@@ -58,11 +58,11 @@ soft_packet_build(const struct soft_link_pkt *p)
 	return m;
 }
 
-/* ---- Out */
+/* ---- Sent packets */
 
 /*
- * Sends a packet under fault injection. Faults other than loss need a serialized packet. Returns
- * false without room.
+ * Sends a packet under fault injection. Faults other than loss change bytes, so they need a
+ * serialized packet. Returns false if there is no room.
  */
 static bool
 soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
@@ -72,7 +72,10 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 	if (soft_net_loses_only(e->dev)) {
 		if (soft_net_loses(e))
 			return true;
-		/* The draw counts once: a packet that finds no room comes again and is spared. */
+		/*
+		 * The random draw of a fault is valid once for each packet. A packet that finds no
+		 * room is sent again, without another draw.
+		 */
 		e->net.spared = e->dev->link->send(e, p) == SOFT_LINK_FULL;
 		return !e->net.spared;
 	}
@@ -85,7 +88,10 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 	return true;
 }
 
-/* Sends a packet in bytes. Returns false without room; the caller keeps the packet. */
+/*
+ * Sends a serialized packet. Returns false if there is no room; the caller then still owns the
+ * packet.
+ */
 static bool
 soft_packet_send(struct soft_engine *e, struct soft_packet_msg *m)
 {
@@ -94,8 +100,8 @@ soft_packet_send(struct soft_engine *e, struct soft_packet_msg *m)
 	if (likely(e->dev->capture == NULL))
 		return e->dev->link->send_bytes(e, m) != SOFT_LINK_FULL;
 	/*
-	 * Locks the capture until the packet is sent, so that its answer comes after it in the
-	 * file.
+	 * Locks the capture until the packet is sent, so that the peer's ACK comes after the packet
+	 * in the file.
 	 */
 	soft_packet_capture_begin(e, SOFT_CAPTURE_OUT, m->data, m->len, m->hits);
 	sent = e->dev->link->send_bytes(e, m);
@@ -103,7 +109,9 @@ soft_packet_send(struct soft_engine *e, struct soft_packet_msg *m)
 	return sent != SOFT_LINK_FULL;
 }
 
-/* Sends a packet under capture, which needs bytes. Returns false without room. */
+/*
+ * Sends a packet under capture, which needs a serialized packet. Returns false if there is no room.
+ */
 static bool
 soft_wire_tx_captured(struct soft_engine *e, const struct soft_link_pkt *p)
 {
@@ -117,7 +125,9 @@ soft_wire_tx_captured(struct soft_engine *e, const struct soft_link_pkt *p)
 	return false;
 }
 
-/* Returns true if @p is scratch memory of the engine, which the next packet may overwrite. */
+/*
+ * Returns true if @p points to scratch memory of the engine, which the next packet may overwrite.
+ */
 static bool
 soft_wire_scratch(const struct soft_engine *e, const void *p)
 {
@@ -127,7 +137,10 @@ soft_wire_scratch(const struct soft_engine *e, const void *p)
 	       at - (uintptr_t)e->req.wqe < sizeof(e->req.wqe);
 }
 
-/* Returns true if the payload stays valid: an RC request's memory does until its answer arrives. */
+/*
+ * Returns true if the payload stays valid until the turn ends. The memory of an RC request stays
+ * valid until its ACK or response arrives.
+ */
 static bool
 soft_wire_stable(const struct soft_engine *e, const struct soft_wire *w,
 		 const struct bb_roce_iov *iov, uint32_t n)
@@ -143,10 +156,10 @@ soft_wire_stable(const struct soft_engine *e, const struct soft_wire *w,
 }
 
 /*
- * Handles a packet to @to for which the link has no room; returns true if it is dropped. A packet
- * of RC waits, and the ack timer limits the wait. UC and UD have no timer. Their packet is dropped
- * after a head of queue's lifetime, as in a switch (IBTA vol. 1, 18.2.5.4), so that a peer that
- * accepts nothing does not block datagrams to others.
+ * Handles a packet to @to for which the link has no room. Returns true if the packet is dropped. A
+ * packet of RC waits, and the ack timer limits the wait. UC and UD have no timer. Their packet is
+ * dropped after the head-of-queue lifetime, as in a switch (IBTA vol. 1, 18.2.5.4). So a peer that
+ * accepts no packets cannot block datagrams to other peers.
  */
 static __rte_noinline bool
 soft_wire_expired(struct soft_wire *w, const struct soft_wire_dest *to)
@@ -193,9 +206,9 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 	return true;
 }
 
-/* ---- In */
+/* ---- Received packets */
 
-/* Checks and processes a packet for @qp, found by the QP number in the packet. */
+/* Checks and processes a packet for @qp, which was found by the QP number in the packet. */
 static inline void
 soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_packet *p)
 {
@@ -222,14 +235,14 @@ soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_pac
 		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
 }
 
-/* Returns true if the packet has the length of the shortest valid packet. */
+/* Returns true if the packet is at least as long as the shortest valid packet. */
 static inline bool
 soft_wire_whole(const struct soft_packet *p)
 {
 	return p->len - p->ip_len >= UDP_LEN + BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN;
 }
 
-/* Returns the QP that an unchecked packet names, or NULL. */
+/* Returns the QP whose number an unchecked packet contains, or NULL. */
 static inline struct soft_qp *
 soft_wire_named(const struct soft_dev *dev, const struct soft_packet *p)
 {
@@ -252,13 +265,19 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 		soft_wire_lost(dev, BB_ROCE_DROP_SHORT);
 		return;
 	}
-	/* A corrupted QP number selects another engine, whose ICRC check drops the packet. */
+	/*
+	 * If the QP number is corrupted, the packet goes to a wrong engine, whose ICRC check drops
+	 * it.
+	 */
 	qp = soft_wire_named(dev, p);
 	if (unlikely(qp == NULL || qp->wire == NULL)) {
 		soft_wire_lost(dev, SOFT_LOST_NO_QP);
 		return;
 	}
-	/* Faults apply only to packets of the inbox. */
+	/*
+	 * Injected faults apply only to packets in the inbox. So only without faults the engine of
+	 * the QP processes the packet now, without a copy.
+	 */
 	if (likely(qp->engine == e && !soft_net_faulty(&dev->opts.rx_fault))) {
 		soft_packet_seen(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
 		soft_wire_input(e, qp, p);
@@ -280,7 +299,7 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 	soft_packet_post(qp, m);
 }
 
-/* ---- Packets in bytes */
+/* ---- Serialized packets */
 
 bool
 soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The requester's half of a QP on a port. It turns WQEs into messages, and reads and writes their
- * memory for the RoCEv2 engine.
+ * The requester's half of a QP on a port. It turns WQEs into messages, and reads and writes the
+ * memory of the WQEs for the RoCEv2 engine.
  *
- * WQEs without a message (NOP, UMR) and rejected WQEs wait until all earlier WQEs are complete.
- * Completions must come in the order of posting.
+ * A WQE without a message (NOP, UMR) and a rejected WQE wait until all earlier WQEs are complete,
+ * because completions must come in the order of posting.
  */
 #include "soft_wire.h"
 
@@ -14,9 +14,9 @@
 #include "soft_resp.h"
 #include "soft_ud.h"
 
-/* ---- WQEs passed to the engine */
+/* ---- WQEs that become messages */
 
-/* Finds the message kind of a WQE. Returns false if the WQE sends no message. */
+/* Sets *kind to the message type of a WQE. Returns false if the WQE has no message. */
 static bool
 soft_wire_kind(uint8_t opcode, uint8_t *kind)
 {
@@ -51,8 +51,8 @@ soft_wire_kind(uint8_t opcode, uint8_t *kind)
 }
 
 /*
- * Completes a WQE without a message, at the head of the queue. Returns false if its key is in use
- * now.
+ * Completes the WQE at the head of the queue, which has no message. Returns false if another engine
+ * uses the key of the UMR; the caller tries again later.
  */
 static bool
 soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, uint8_t synd)
@@ -60,7 +60,7 @@ soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, 
 	struct soft_qp *qp = w->qp;
 
 	if (synd == 0 && r->d.opcode == BB_WQE_UMR) {
-		/* All earlier WQEs are complete, and this engine uses the key no more. */
+		/* All earlier WQEs are complete, so this engine no longer uses the key. */
 		soft_keys_done(e);
 		synd = soft_umr_execute(qp, r);
 		if (synd == SOFT_SYN_AGAIN)
@@ -76,8 +76,8 @@ soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, 
 }
 
 /*
- * Caches the payload's address for a send in the same turn, the usual case. Copies inline data,
- * which lies in r->wqe and is overwritten by the next WQE.
+ * Caches the payload's address for the usual case, a send in the same turn. Copies inline data,
+ * because the next WQE overwrites r->wqe.
  */
 static inline void
 soft_wire_keep(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
@@ -94,14 +94,17 @@ soft_wire_keep(const struct soft_engine *e, struct soft_wire *w, const struct so
 	if (at < sizeof(r->wqe)) {
 		if (keep->piece.len > SOFT_WIRE_INLINE || at > sizeof(r->wqe) - SOFT_WIRE_INLINE)
 			return;
-		/* Constant length: compiles to a few moves instead of a call. */
+		/* The length is constant, so the compiler emits a few moves instead of a call. */
 		memcpy(w->inl[slot], keep->piece.p, SOFT_WIRE_INLINE);
 		keep->piece.p = w->inl[slot];
 	}
 	keep->turn = e->turn;
 }
 
-/* Posts the message of a WQE to the RoCEv2 engine. Returns false if the engine rejects it. */
+/*
+ * Posts the message of a WQE to the RoCEv2 engine. Returns false if the RoCEv2 engine rejects the
+ * message.
+ */
 static bool
 soft_wire_give(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
 	       uint8_t kind)
@@ -155,11 +158,17 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 			synd = BB_SYN_LOCAL_QP_OP;
 			r->why = "there are no packets for such an operation";
 		}
-		/* If another engine uses the key, the QP's next turn tries again. */
+		/*
+		 * A false result means that another engine uses the key. The QP's next turn tries
+		 * again.
+		 */
 		if (w->sq_next != qp->sq_ci || !soft_wire_local(e, w, r, synd))
 			return;
 	}
-	/* All WQEs that were posted when a UMR was executed are in flight. */
+	/*
+	 * Every WQE that was posted when the UMR was executed is now in flight, so later WQEs need
+	 * no fence.
+	 */
 	if (w->sq_next == qp->sq_pi)
 		qp->umr_index = 0;
 }
@@ -247,7 +256,7 @@ soft_wire_place(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *ms
 	(void)ctx;
 	if (unlikely(synd != 0))
 		return synd;
-	/* A message whose data goes into the CQE is one packet. */
+	/* A message whose data goes into the CQE has only one packet, so the whole data is here. */
 	if (soft_resp_to_cqe(w->qp, &e->req)) {
 		memcpy(w->qp->cs_data, data, len);
 		w->qp->cs_len = (uint8_t)len;
@@ -272,7 +281,7 @@ soft_wire_complete(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg 
 	const struct soft_done *d = &w->done[msg->cookie];
 
 	(void)ctx;
-	/* The QP failed meanwhile, and the flush has completed this WQE. */
+	/* The QP has failed meanwhile, and the flush has already completed this WQE. */
 	if (w->qp->state != BB_PRM_QP_RTS)
 		return;
 	if (status == 0)

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The responder's half of a QP on a port: receives and remote access, with the keys and rules of
+ * The responder's half of a QP on a port: receives and remote access. Keys and rules are those of
  * the loop port (soft_resp*.c, soft_mem_access.c).
  *
- * A message arrives packet by packet. Each packet looks up the receive again. The receive is
- * consumed only when the message is complete, so the queue's index stays until then.
+ * A message arrives packet by packet, and each packet looks up the receive again. The receive is
+ * consumed when the message is complete, so the index of the queue does not change before.
  */
 #include "soft_wire.h"
 
@@ -27,7 +27,8 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 	(void)ctx;
 	soft_wire_of(roce)->checked.turn = 0;
 	/*
-	 * NAKs without a receive queue, as on the loop port: "not supported by this receive queue".
+	 * Without a receive queue sends the NAK that the loop port sends: "not supported by this
+	 * receive queue".
 	 */
 	if (!qp->has_rq && qp->rmp == NULL && qp->st == BB_PRM_QP_ST_RC) {
 		SOFT_LOG(ERR, "%s QP 0x%x was created without a receive queue", qp->dev->name,
@@ -46,7 +47,10 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 	}
 }
 
-/* Maps [off, off + len) of the current receive's buffers to e->remote. Returns 0 or a syndrome. */
+/*
+ * Resolves the buffers of the current receive for [off, off + len) into e->remote. Returns 0 or a
+ * syndrome.
+ */
 static uint8_t
 soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
 {
@@ -57,7 +61,8 @@ soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
 
 	w->checked.turn = 0;
 	/*
-	 * The engine may have processed another QP's receive meanwhile, so looks this one up again.
+	 * The engine may have processed a receive of another QP meanwhile, so looks up this QP's
+	 * receive again.
 	 */
 	if (soft_resp_recv_ready(e, qp, NULL, NULL).kind != SOFT_ACK)
 		return BB_SYN_LOCAL_QP_OP;
@@ -80,15 +85,15 @@ soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uin
 
 	(void)ctx;
 	/*
-	 * A first packet this short is the only packet. Software then copies the data from the CQE
-	 * to the buffers.
+	 * If the first packet is this short, the message has no other packet. Software copies the
+	 * data from the CQE to the buffers when it polls the CQ.
 	 */
 	if (qp->cs_res && off == 0 && len <= sizeof(w->in_cqe)) {
 		memcpy(w->in_cqe, data, len);
 		w->in_cqe_len = (uint8_t)len;
 		return 0;
 	}
-	/* A datagram needs room for the GRH, too. */
+	/* The receive of a datagram needs room for the GRH in addition. */
 	synd = ud ? soft_wire_recv_map(w, 0, SOFT_GRH) : 0;
 	if (synd == 0)
 		synd = soft_wire_recv_map(w, off + (ud ? (uint64_t)SOFT_GRH : 0), len);
@@ -181,8 +186,8 @@ soft_wire_invalidate(void *ctx, struct bb_roce_qp *roce, uint32_t rkey)
 /* ---- Remote access */
 
 /*
- * Maps the memory that a request names to e->remote, or sets e->detour if it is not plain memory.
- * Returns false if the access is refused.
+ * Resolves the memory that a request names into e->remote. If the memory is not plain memory, sets
+ * e->detour instead. Returns false if the request has no right to access the memory.
  */
 static bool
 soft_wire_map(struct soft_wire *w, uint32_t rkey, uint64_t va, uint64_t len, enum soft_right right,
@@ -235,7 +240,10 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 
 	(void)ctx;
 	if (soft_wire_qp_allows(qp, access)) {
-		/* A message without payload has no check of its key (9.7.4.1.4). */
+		/*
+		 * A message without payload accesses no memory, so its key is not checked (IBTA
+		 * vol. 1, 9.7.4.1.4).
+		 */
 		if (len == 0)
 			return 0;
 		if (soft_wire_map(w, rkey, va, len, soft_wire_right(access), &why)) {
@@ -258,8 +266,8 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 }
 
 /*
- * Returns true if soft_wire_remote_check() has just checked this range for this packet, as for
- * single-packet messages.
+ * Returns true if soft_wire_remote_check() has just checked this range for this packet. This is the
+ * usual case for one-packet messages.
  */
 static bool
 soft_wire_is_checked(const struct soft_wire *w, uint32_t rkey, uint64_t va, uint32_t len)
@@ -269,8 +277,8 @@ soft_wire_is_checked(const struct soft_wire *w, uint32_t rkey, uint64_t va, uint
 }
 
 /*
- * Applies a seeded defect of the target to one packet. Returns false if the packet must be placed
- * correctly.
+ * Applies a seeded defect of the target to one packet. Returns false if no defect applies; the
+ * caller then writes the packet to the correct address.
  */
 static bool
 soft_wire_misplaced(struct soft_wire *w, uint32_t rkey, uint64_t va, const struct soft_piece *src)
@@ -288,7 +296,7 @@ soft_wire_misplaced(struct soft_wire *w, uint32_t rkey, uint64_t va, const struc
 		e->remote.p[0].p[e->remote.p[0].len / 2] ^= 0x10;
 		return true;
 	}
-	/* As on the loop port, stays inside the region. */
+	/* The misplaced data stays inside the region, as on the loop port. */
 	if (!soft_defect(e, SOFT_DEFECT_MISPLACE))
 		return false;
 	if (soft_wire_map(w, rkey, va + 8, len, SOFT_RIGHT_REMOTE_WRITE, &why) ||
@@ -363,7 +371,7 @@ soft_wire_remote_atomic(void *ctx, struct bb_roce_qp *roce, uint8_t kind, uint32
 	    e->detour == SOFT_DETOUR_PAGED || e->remote.n > 1)
 		return BB_SYN_REMOTE_ACCESS;
 	at = e->detour != SOFT_DETOUR_NONE ? e->detour_at : e->remote.p[0].p;
-	/* The key may map an aligned address of the request to an unaligned one. */
+	/* The request's address is aligned, but the key may map it to an unaligned address. */
 	if (((uintptr_t)at & 7) != 0)
 		return BB_SYN_REMOTE_INVAL_REQ;
 	*orig = soft_atomic(e, kind == BB_ROCE_MSG_FETCH_ADD, (uint64_t *)(void *)at, swap_add,

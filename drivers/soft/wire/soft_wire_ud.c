@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Datagrams on a port: their destination from the address vector, and the completion of their
+ * Datagrams on a port: sets their destination from the address vector, and completes their
  * receives.
  */
 #include "soft_wire.h"
@@ -18,8 +18,9 @@ soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_
 	struct bb_roce_net net;
 	const struct bb_wqe_av *av = (const struct bb_wqe_av *)(const void *)(r->wqe + BB_WQE_SEG);
 
-	/* soft_ud_check() has checked the address vector. */
-	memset(&net, 0, sizeof(net)); /* memcmp() below compares padding, too. */
+	/* soft_ud_check() has already checked the address vector. */
+	memset(&net, 0,
+	       sizeof(net)); /* Zeros the padding, too, because memcmp() below compares it. */
 	soft_ud_net(qp, av, &net);
 	if (net.sport == 0)
 		net.sport = (uint16_t)(0xc000 | (qp->qpn & 0x3fff));
