@@ -15,8 +15,8 @@ bucket_of(const uint8_t ip[16])
 
 	memcpy(w, ip, sizeof(w));
 	/*
-	 * Addresses of one network differ in the last word; the multiplier 2^32 / golden ratio
-	 * spreads them.
+	 * Addresses of one network differ in the last word. The multiplier (2^32 / golden ratio)
+	 * spreads them over the buckets.
 	 */
 	return ((w[0] ^ w[1] ^ w[2] ^ w[3]) * UINT32_C(2654435769)) >> 16 &
 	       (SOFT_NEIGH_BUCKETS - 1);
@@ -33,7 +33,7 @@ lookup(const struct soft_neigh *t, const uint8_t ip[16])
 	return i;
 }
 
-/* Moves an entry to @state until @deadline. */
+/* Moves an entry to @state; the state ends at @deadline. */
 static void
 enter(struct soft_neigh *t, struct soft_neigh_entry *e, enum soft_neigh_state state,
       uint64_t deadline)
@@ -62,9 +62,9 @@ drop(struct soft_neigh *t, uint16_t idx)
 }
 
 /*
- * Evicts the entry with the oldest lookup. Keeps static entries and resolutions in progress;
- * otherwise a flood of questions would end those resolutions. Returns false if nothing can be
- * evicted.
+ * Evicts the entry whose last lookup is oldest. Never evicts static entries. Never evicts
+ * resolutions in progress, because a flood of requests would end them. Returns false if no entry
+ * can be evicted.
  */
 static bool
 evict(struct soft_neigh *t)
@@ -116,8 +116,8 @@ ask(struct soft_neigh *t, struct soft_neigh_entry *e, enum soft_neigh_state stat
 	e->unsent = !t->ask(t->arg, e->ip, state == SOFT_NEIGH_PROBE ? e->mac : NULL);
 	t->stats.asked += !e->unsent;
 	/*
-	 * A full port frees up within moments. A full retry interval of one second would cost
-	 * connections.
+	 * A full port has room again within moments, so the retry is early. Waiting a full retry
+	 * interval of one second would cost connections.
 	 */
 	if (e->unsent && now + SOFT_NEIGH_FULL_NS < e->next_try) {
 		enter(t, e, state, now + SOFT_NEIGH_FULL_NS);
@@ -203,7 +203,10 @@ soft_neigh_heard(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6
 	bool known, same;
 
 	if (idx == SOFT_NEIGH_NONE) {
-		/* Unsolicited messages create no entry, or any host could fill the table. */
+		/*
+		 * Unsolicited messages create no entry, because any host could fill the table with
+		 * them.
+		 */
 		if (how != SOFT_NEIGH_ASKED_US)
 			return;
 		idx = insert(t, ip, now);
@@ -218,8 +221,8 @@ soft_neigh_heard(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6
 	same = known && memcmp(e->mac, mac, 6) == 0;
 	if (known && !same && how == SOFT_NEIGH_WEAKLY) {
 		/*
-		 * RFC 4861, 7.2.5: another MAC without the override flag makes the known one
-		 * stale.
+		 * RFC 4861, 7.2.5: a reply with another MAC but without the override flag makes the
+		 * known MAC stale.
 		 */
 		if (e->state == SOFT_NEIGH_REACHABLE)
 			enter(t, e, SOFT_NEIGH_STALE, now + SOFT_NEIGH_IDLE_NS);

@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Neighbours: the table of IP addresses and their MACs, filled by ARP and neighbour discovery.
+ * Neighbours: the table of IP addresses and their MACs, filled by ARP and neighbour discovery (ND).
  *
- * The table knows no packets. A callback sends its questions, the caller passes in the answers,
- * and each call gets the time: nanoseconds from any start, never going back. States are those of
- * RFC 4861, 7.3.2, for IPv4 too. The table belongs to the port's poller and takes no lock.
+ * The table does not know packets. A callback sends the table's requests, and the caller passes in
+ * the replies. Each call gets the time in nanoseconds from any start; the time never goes back.
+ * States are those of RFC 4861, 7.3.2, for IPv4 too. The table belongs to the thread that polls the
+ * port, and takes no lock.
  */
 #ifndef SOFT_NEIGH_H
 #define SOFT_NEIGH_H
@@ -14,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SOFT_NEIGH_MAX     256 /* Entries of the table. */
-#define SOFT_NEIGH_ASKING  32  /* Resolutions in progress without a MAC. */
+#define SOFT_NEIGH_MAX     256 /* Largest number of entries in the table. */
+#define SOFT_NEIGH_ASKING  32  /* Largest number of resolutions in progress without a MAC. */
 #define SOFT_NEIGH_BUCKETS 64
 #define SOFT_NEIGH_NONE    UINT16_MAX
 #define SOFT_NEIGH_NEVER   UINT64_MAX
@@ -26,34 +27,34 @@
  */
 #define SOFT_NEIGH_TRIES    3
 #define SOFT_NEIGH_RETRY_NS UINT64_C(1000000000)
-/* Delay before a retry if the port had no room for the question. */
+/* Delay before a retry if the port had no room for the request. */
 #define SOFT_NEIGH_FULL_NS      UINT64_C(1000000)
 #define SOFT_NEIGH_REACHABLE_NS UINT64_C(30000000000)
-/* Delay before an address that did not answer is asked again. */
+/* Delay before a request to an address that did not reply is repeated. */
 #define SOFT_NEIGH_FAILED_NS UINT64_C(3000000000)
 #define SOFT_NEIGH_IDLE_NS   UINT64_C(600000000000)
 
 enum soft_neigh_state {
 	SOFT_NEIGH_FREE,
-	SOFT_NEIGH_INCOMPLETE, /* Question sent to all hosts, no MAC yet. */
+	SOFT_NEIGH_INCOMPLETE, /* The request was sent to all hosts; the MAC is not known yet. */
 	SOFT_NEIGH_REACHABLE,
-	SOFT_NEIGH_STALE, /* Has a MAC without recent confirmation; the next use sends a
-			   * question. */
-	SOFT_NEIGH_PROBE, /* Question sent to the neighbour; its MAC stays in use. */
+	SOFT_NEIGH_STALE, /* The MAC is known but not recently confirmed; the next use sends a
+			     request. */
+	SOFT_NEIGH_PROBE, /* A request was sent to the neighbour; the known MAC stays in use. */
 	SOFT_NEIGH_FAILED,
 	SOFT_NEIGH_STATIC,
 };
 
 struct soft_neigh_entry {
-	uint8_t ip[16]; /* As in GIDs: IPv4 is ::ffff:a.b.c.d. */
+	uint8_t ip[16]; /* Address in the form of GIDs: IPv4 is ::ffff:a.b.c.d. */
 	uint8_t mac[6];
 	uint8_t state; /* enum soft_neigh_state. */
 	uint8_t tries;
-	bool unsent;       /* The current question is not sent yet. */
-	uint16_t next;     /* Next entry of the bucket or of the free list. */
-	uint64_t deadline; /* End of the current state, ns. */
-	uint64_t next_try; /* End of the current question's wait, ns; counts from its first
-			    * attempt. */
+	bool unsent;       /* The current request is not sent yet, because the port had no room. */
+	uint16_t next;     /* Index of the next entry in the bucket or in the free list. */
+	uint64_t deadline; /* Time at which the current state ends, ns. */
+	uint64_t next_try; /* Time of the next request, ns; counted from the first attempt to send
+			      the current request. */
 	uint64_t used;     /* Time of the last lookup, ns. */
 };
 
@@ -62,8 +63,8 @@ struct soft_neigh_stats {
 };
 
 /*
- * Asks for the owner of @ip: all hosts if @mac is NULL, otherwise the neighbour with that MAC.
- * Returns false if the port has no room for the question now.
+ * Sends a request for the MAC of @ip: to all hosts if @mac is NULL, otherwise to the neighbour with
+ * that MAC. Returns false if the port has no room for the request now.
  */
 typedef bool (*soft_neigh_ask_t)(void *arg, const uint8_t ip[16], const uint8_t *mac);
 
@@ -72,8 +73,8 @@ struct soft_neigh {
 	uint16_t bucket[SOFT_NEIGH_BUCKETS];
 	uint16_t free;
 	uint32_t count, asking;
-	uint32_t gen;           /* Increments with every change of an entry. */
-	uint64_t next_deadline; /* Time of the next work of soft_neigh_tick(), ns. */
+	uint32_t gen;           /* Generation; increments with every change of an entry. */
+	uint64_t next_deadline; /* Earliest time at which soft_neigh_tick() has work, ns. */
 	soft_neigh_ask_t ask;
 	void *arg;
 	struct soft_neigh_stats stats;
@@ -92,30 +93,32 @@ enum soft_neigh_answer {
 };
 
 /*
- * Looks up a neighbour, and starts a resolution if it is unknown. *hint caches the entry's index
- * between calls: any value at first, @hint may be NULL. *mac is written only for FOUND.
+ * Looks up a neighbour, and starts a resolution if the neighbour is unknown. *hint caches the index
+ * of the entry between calls. Its first value does not matter, and @hint may be NULL. *mac is
+ * written only for FOUND.
  */
 enum soft_neigh_answer soft_neigh_find(struct soft_neigh *t, const uint8_t ip[16], uint64_t now,
 				       uint16_t *hint, uint8_t mac[6]);
 
-/* Source of a MAC. */
+/* Kind of message from which a MAC was learned. */
 enum soft_neigh_how {
-	SOFT_NEIGH_MENTIONED, /* Sender of another message; updates known neighbours only. */
-	SOFT_NEIGH_ASKED_US,  /* Sender of a question for one of this port's addresses, about
-			       * to be answered. */
-	SOFT_NEIGH_ANSWERED,  /* Answer to a question of this port. */
-	SOFT_NEIGH_WEAKLY,    /* Answer without the override flag: a known MAC stays (RFC 4861,
-			       * 7.2.5). */
+	SOFT_NEIGH_MENTIONED, /* The neighbour sent a message of another kind; updates known
+				 neighbours only. */
+	SOFT_NEIGH_ASKED_US,  /* The neighbour sent a request for one of this port's addresses; the
+				 port replies next. */
+	SOFT_NEIGH_ANSWERED,  /* The neighbour replied to a request of this port. */
+	SOFT_NEIGH_WEAKLY,    /* The reply has no override flag, so a known MAC stays (RFC
+				 4861, 7.2.5). */
 };
 void soft_neigh_heard(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6],
 		      enum soft_neigh_how how, uint64_t now);
 
-/* Retries questions, fails resolutions and expires entries. Cheap before next_deadline. */
+/* Repeats requests, fails resolutions and expires entries. Cheap before next_deadline. */
 void soft_neigh_tick(struct soft_neigh *t, uint64_t now);
 
 /*
- * Returns the entry of @ip without a change of state, or NULL if there is none. For tests, dumps
- * and static routes.
+ * Returns the entry of @ip, or NULL if there is none. Does not change the entry's state. For tests,
+ * dumps and static routes.
  */
 const struct soft_neigh_entry *soft_neigh_peek(const struct soft_neigh *t, const uint8_t ip[16]);
 

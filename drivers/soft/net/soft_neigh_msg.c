@@ -13,12 +13,12 @@
 #define ARP_REQUEST 1
 #define ARP_REPLY   2
 
-#define ND_LEN        24 /* Bytes of either message without options. */
+#define ND_LEN        24 /* Bytes of a solicitation or advertisement without options. */
 #define ND_SOLICIT    135
 #define ND_ADVERTISE  136
 #define ND_SOLICITED  0x40
 #define ND_OVERRIDE   0x20
-#define ND_OPT_SOURCE 1 /* Option: link-layer address of the sender; of the target below. */
+#define ND_OPT_SOURCE 1 /* Link-layer address option of the sender, and of the target. */
 #define ND_OPT_TARGET 2
 #define ND_OPT_LEN    8
 #define ND_HOP_LIMIT  255 /* Hop limit of a message that has crossed no router. */
@@ -68,14 +68,14 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 		return SOFT_DROP_ARP;
 	soft_ip_map_v4(sender, arp + 14);
 	soft_ip_map_v4(target, arp + 24);
-	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: a probe of the address. */
+	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: checks for another owner. */
 	ours = soft_port_is_ours(s, target);
 	if (soft_port_is_ours(s, sender))
 		return SOFT_DROP_ADDR_IN_USE;
 	if (!probe) {
 		if (!soft_ip_is_host(sender) || soft_port_on_link(s, sender) == NULL)
 			return SOFT_DROP_ARP;
-		/* A message for another host counts as a mention only. */
+		/* A message to another host only mentions the sender. */
 		soft_neigh_heard(&s->neigh, sender, mac,
 				 !ours                   ? SOFT_NEIGH_MENTIONED
 				 : arp[7] == ARP_REQUEST ? SOFT_NEIGH_ASKED_US
@@ -105,8 +105,8 @@ solicited_node(const uint8_t ip[16], uint8_t group[16])
 }
 
 /*
- * Sends a message about @target, to the MAC of the group @dst (RFC 2464, 7) if @eth_dst is NULL.
- * Returns false without a buffer.
+ * Sends a message about @target. If @eth_dst is NULL, the frame goes to the MAC of the group @dst
+ * (RFC 2464, 7). Returns false if no mbuf is free.
  */
 static bool
 nd_send(struct soft_port_stack *s, const uint8_t *eth_dst, const uint8_t src[16],
@@ -130,7 +130,7 @@ nd_send(struct soft_port_stack *s, const uint8_t *eth_dst, const uint8_t src[16]
 	nd[4] = flags;
 	memcpy(nd + 8, target, 16);
 	nd[24] = type == ND_SOLICIT ? ND_OPT_SOURCE : ND_OPT_TARGET;
-	nd[25] = 1; /* Units of 8 bytes. */
+	nd[25] = 1; /* Length of the option, in units of 8 bytes. */
 	memcpy(nd + 26, s->mac, 6);
 	sum = soft_port_csum(src, dst, 16, IPPROTO_ICMPV6, nd, len);
 	memcpy(nd + 2, &sum, 2);
@@ -138,8 +138,8 @@ nd_send(struct soft_port_stack *s, const uint8_t *eth_dst, const uint8_t src[16]
 }
 
 /*
- * Finds the MAC of option @kind; *mac is NULL if there is none. Returns false if the options are
- * malformed.
+ * Finds the MAC in the option @kind; *mac is NULL if there is no such option. Returns false if the
+ * options are malformed.
  */
 static bool
 nd_options(const uint8_t *p, uint32_t len, uint8_t kind, const uint8_t **mac)
@@ -199,14 +199,14 @@ nd_advertised(struct soft_port_stack *s, const uint8_t *nd, const struct soft_po
 {
 	const uint8_t *target = nd + 8, *mac;
 
-	/* RFC 4861, 7.1.2: an advertisement to a group cannot be a solicited one. */
+	/* RFC 4861, 7.1.2: an advertisement to a group cannot be a reply to a solicitation. */
 	if (!nd_options(nd + ND_LEN, rx->l4_len - ND_LEN, ND_OPT_TARGET, &mac) ||
 	    !soft_ip_is_host(target) || soft_ip_is_v4(target) || !soft_ip_is_host(rx->net.src) ||
 	    (rx->net.dst[0] == 0xff && (nd[4] & ND_SOLICITED) != 0))
 		return SOFT_DROP_ND;
 	if (soft_port_is_ours(s, target))
 		return SOFT_DROP_ADDR_IN_USE;
-	/* A neighbour that was asked by unicast may leave out its MAC (RFC 4861, 4.4). */
+	/* A neighbour that replies to a unicast solicitation may omit its MAC (RFC 4861, 4.4). */
 	if (mac == NULL)
 		mac = rx->src_mac;
 	soft_neigh_heard(&s->neigh, target, mac,
@@ -228,7 +228,7 @@ soft_neigh_nd(struct soft_port_stack *s, const uint8_t *p, const struct soft_por
 	return nd[0] == ND_SOLICIT ? nd_solicited(s, nd, rx, now) : nd_advertised(s, nd, rx, now);
 }
 
-/* ---- Questions */
+/* ---- Requests */
 
 bool
 soft_neigh_question(void *stack, const uint8_t ip[16], const uint8_t *mac)

@@ -12,17 +12,19 @@
 
 #include "soft_ctl.h"
 
-/* As Linux: three questions, one second apart; the same limit for a link that comes up. */
+/*
+ * Timeout as in Linux: three requests, one second apart. A link that comes up gets the same time.
+ */
 #define RESOLVE_NS ((SOFT_NEIGH_TRIES + 1) * SOFT_NEIGH_RETRY_NS)
-#define RESOLVE_US 20 /* Pause between two checks. */
+#define RESOLVE_US 20 /* Pause between two checks, us. */
 
-/* Taken before a port's lock, and before no other lock. */
+/* Protects the list of ports. Taken before a port's lock, and before no other lock. */
 static pthread_mutex_t netifs_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_netif) netifs = LIST_HEAD_INITIALIZER(netifs);
 
 /* ---- The lock */
 
-/* Takes the lock from the keeper if the keeper is in no turn. */
+/* Takes the lock from the keeper, unless the keeper is in a turn. */
 static bool
 take_from_keeper(struct soft_netif *nif)
 {
@@ -89,9 +91,9 @@ soft_netif_leave(struct soft_engine *e)
 	rte_spinlock_unlock(&nif->takers);
 }
 
-/* ---- Life */
+/* ---- Opening and closing */
 
-/* Passes through the port's lock; a soft_reader.pass. */
+/* Waits until the port's lock has been free once; a soft_reader.pass. */
 static void
 pass(struct soft_reader *r)
 {
@@ -146,7 +148,7 @@ soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops)
 	return 0;
 }
 
-/* Logs the frames received and sent, and the dropped frames by reason: one line each. */
+/* Logs the numbers of frames received and sent, and of frames dropped by reason, one line each. */
 static void
 tell(const struct soft_netif *nif)
 {
@@ -203,7 +205,9 @@ soft_netif_drops(const struct soft_dev *dev, uint64_t drop[SOFT_DROPS])
 	struct soft_port_stats port;
 	struct soft_netif *nif;
 
-	/* The list's lock keeps @nif alive; the port's lock stops its counters. */
+	/*
+	 * The lock of the list keeps @nif allocated; the port's lock stops changes of its counters.
+	 */
 	pthread_mutex_lock(&netifs_lock);
 	LIST_FOREACH(nif, &netifs, link)
 		if (nif->dev == dev)
@@ -281,8 +285,8 @@ soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16])
 	if (why == SOFT_PORT_UNREACHABLE)
 		return refuse(dev, ip, why);
 	/*
-	 * A link that is down may come up, such as that of a memif peer that has just started.
-	 * The device that answers may be another device of this thread.
+	 * Polling may bring up a link, such as that of a memif peer that has just started. All
+	 * ports are polled, because the replying device may be another device of this thread.
 	 */
 	soft_netif_poll_all();
 	return -EAGAIN;
@@ -300,7 +304,10 @@ soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
 			return 0;
 		if (why == SOFT_PORT_UNREACHABLE || soft_dev_ns(dev) > end)
 			return refuse(dev, ip, why);
-		/* The device that answers may be another device of this thread. */
+		/*
+		 * All ports are polled, because the replying device may be another device of this
+		 * thread.
+		 */
 		soft_netif_poll_all();
 		usleep(RESOLVE_US);
 	}

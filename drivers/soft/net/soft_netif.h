@@ -2,20 +2,21 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The ethdev of a device (soft_port.h), shared by its engines and the control path.
+ * The ethdev of a device (soft_port.h), shared by the device's engines and the control path.
  *
- * Only the lock's holder polls and sends. No engine waits for the lock. An engine holds the lock
- * for a whole turn, or runs the turn without the port and sends in a later turn. The control path
- * takes the lock for one poll, with no other lock that an engine may want. The lock also protects
- * lookups of QPs, as an engine's lock does: soft_quiesce() passes through it.
+ * Only the holder of the port's lock polls and sends. No engine waits for the lock. An engine holds
+ * the lock for a whole turn, or runs the turn without the port and sends in a later turn. The
+ * control path takes the lock for one poll, and holds no other lock that an engine may want. The
+ * lock also protects lookups of QPs, as an engine's lock does: soft_quiesce() waits for its holder,
+ * too.
  *
  * An engine that uses the port alone retains the lock between its turns, so that a turn takes one
- * lock, not two. Such an engine is the keeper. A thread that wants the port takes it from the
- * keeper under the keeper's own lock. That lock proves that the keeper is in no turn.
+ * lock, not two. Such an engine is the keeper. Another thread can take the port from the keeper
+ * while it holds the keeper's own lock. Holding that lock proves that the keeper is in no turn.
  *
- * An engine that polls without a pause leaves almost no time between turns. EAL's interrupt thread
- * must get the lock (soft_netif_gate.c), so that thread requests the lock. The engine passes the
- * lock on, still locked, at the end of a turn.
+ * An engine that polls without a pause leaves almost no time between turns, but EAL's interrupt
+ * thread must get the lock (soft_netif_gate.c). So that thread requests the lock, and the engine
+ * passes the lock on, still locked, at the end of a turn.
  */
 #ifndef SOFT_NETIF_H
 #define SOFT_NETIF_H
@@ -27,7 +28,7 @@
 
 /* States of a port whose PMD works on EAL's interrupt thread, see soft_netif_gate.c. */
 enum soft_netif_gate {
-	SOFT_NETIF_FREE, /* Not under the gate, as most ports. */
+	SOFT_NETIF_FREE, /* No gate: the PMD does not work on the interrupt thread, as most PMDs. */
 	SOFT_NETIF_JOINS,
 	SOFT_NETIF_GATED,
 	SOFT_NETIF_LEAVES,
@@ -35,7 +36,7 @@ enum soft_netif_gate {
 
 /* Requests that an engine serves at the end of its turn. */
 enum {
-	SOFT_NETIF_SHARED = 1, /* Several engines want the lock: no engine may retain it. */
+	SOFT_NETIF_SHARED = 1, /* Several engines want the lock, so no engine may retain it. */
 	SOFT_NETIF_WANTED = 2, /* The interrupt thread waits for the lock. */
 };
 
@@ -47,29 +48,28 @@ struct soft_netif {
 	 * Engine that retains the lock, NULL if none. Written under that engine's lock. __atomic
 	 */
 	struct soft_engine *keeper;
-	uint8_t asked;         /* Pending requests: SOFT_NETIF_SHARED, SOFT_NETIF_WANTED.
-				* __atomic */
-	bool given;            /* The lock was passed to the interrupt thread, which has not
-				* noticed yet. __atomic */
-	rte_spinlock_t takers; /* Held by a thread that reads the keeper; the keeper is not
-				* freed meanwhile. */
+	uint8_t asked; /* Pending requests: SOFT_NETIF_SHARED, SOFT_NETIF_WANTED.
+			* __atomic */
+	bool given;    /* The lock was passed to the interrupt thread, which has not seen that yet.
+			  __atomic */
+	rte_spinlock_t takers; /* Held by a thread that reads "keeper", so that the engine is not
+				  freed meanwhile. */
 	/*
-	 * Hold of all payload that is sent without a copy; idle when the turn ends. Keys, queue
-	 * pairs and their memory are freed only between turns. Completions come from received
-	 * packets, before any packet is sent. So no thread has to wait for this hold.
+	 * Hold of all payload that is sent without a copy; idle at the end of each turn. Keys, QPs
+	 * and their memory are freed only between turns. Completions come from received packets,
+	 * before any packet of the turn is sent. So no thread has to wait for this hold.
 	 */
 	struct soft_port_hold hold;
-	bool refer;                 /* The PMD sends payload without a copy, and retains no
-				     * mbuf after the burst. */
-	bool plain;                 /* The only injected fault of sent packets is loss. */
-	struct soft_engine *poller; /* Engine that holds the lock; NULL if none, or if the
-				     * control path does. */
-	uint64_t now;               /* Time of the last poll, ns. */
+	bool refer; /* The PMD sends payload without a copy, and frees each mbuf in the burst. */
+	bool plain; /* Loss is the only injected fault of sent packets. */
+	struct soft_engine
+		*poller; /* Engine that holds the lock; NULL if free or held by the control path. */
+	uint64_t now;    /* Time of the last poll, ns. */
 	LIST_ENTRY(soft_netif) link;
 	struct soft_reader reader;
 	enum soft_netif_gate gate;
-	bool gate_has, gate_asked; /* The interrupt thread holds the lock, or waits for it;
-				    * private to that thread. */
+	bool gate_has, gate_asked; /* The interrupt thread holds the lock, or waits for it; used
+				      only by that thread. */
 	LIST_ENTRY(soft_netif) gate_link;
 };
 
@@ -81,8 +81,8 @@ soft_netif_mine(const struct soft_engine *e)
 }
 
 /*
- * Releases the lock by a store on every machine. DPDK uses an exchange on x86. The exchange would
- * wait until the peer has given up all cache lines that the burst wrote.
+ * Releases the lock by a store on every machine. DPDK uses an exchange on x86. An exchange would
+ * wait for all stores of the burst, and the peer's core may own their cache lines.
  */
 static inline void
 soft_netif_unlock(struct soft_netif *nif)
@@ -92,21 +92,24 @@ soft_netif_unlock(struct soft_netif *nif)
 
 /* ---- soft_netif.c: any thread */
 
-/* Takes the lock, unless its holder is in a turn. Does not wait. */
+/*
+ * Takes the lock, unless its holder is in a turn. Returns true if the caller now holds the lock.
+ * Does not wait.
+ */
 bool soft_netif_trylock(struct soft_netif *nif);
 void soft_netif_lock(struct soft_netif *nif);
 /*
- * Ends a turn with a pending request: releases the lock, or passes it to the waiting interrupt
- * thread.
+ * Handles a pending request at the end of a turn: releases the lock, or passes it to the waiting
+ * interrupt thread.
  */
 void soft_netif_pass(struct soft_netif *nif);
 /*
- * Releases the lock that an engine retains between turns. On return no thread reads the engine as
- * keeper.
+ * Releases the lock that an engine retains between turns. After the return no thread reads the
+ * engine as keeper.
  */
 void soft_netif_leave(struct soft_engine *e);
 
-/* Returns true if the packet must not leave: the port is down, or the hop limit is 0. */
+/* Returns true if the packet must not be sent: the port is down, or the hop limit is 0. */
 static inline bool
 soft_netif_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
 {
@@ -116,15 +119,18 @@ soft_netif_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
 /* ---- soft_netif.c: control path */
 
 /*
- * Opens the port of the device's options, with its addresses, MAC and MTU. Received frames go to
- * @ops, with the struct soft_netif as argument. Returns 0 or a negative errno, logged.
+ * Opens the ethdev that the device's options name, with its addresses, MAC and MTU. Received frames
+ * go to @ops, with the struct soft_netif as argument. Returns 0 or a negative errno, logged.
  */
 int soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops);
-/* Closes the port; no engine of the device is left. Does nothing for a device without a port. */
+/*
+ * Closes the port. The caller has destroyed all engines of the device. Does nothing for a device
+ * without a port.
+ */
 void soft_netif_close(struct soft_dev *dev);
 /*
- * Reads the port's count of dropped frames by reason, also during polls. Returns false if the
- * device has no port now.
+ * Reads the numbers of frames that the port dropped, by reason. May run during a poll. Returns
+ * false if the device has no port now.
  */
 bool soft_netif_drops(const struct soft_dev *dev, uint64_t drop[SOFT_DROPS]);
 /* Polls each port of the process that no other thread polls. */
@@ -132,24 +138,27 @@ void soft_netif_poll_all(void);
 /* ---- soft_netif_gate.c: control path */
 
 /*
- * Keeps EAL's interrupt thread idle unless it holds the lock of @nif. The thread takes the lock
- * for about 50 us every 20 ms; alarms and other work there are late by as much. Call it before
- * any poll of the port, and not on that thread. Returns 0 or -ENOMEM.
+ * Stops EAL's interrupt thread from working unless the thread holds the lock of @nif. The thread
+ * takes the lock for about 50 us every 20 ms, so alarms and other work there are delayed by up to
+ * 20 ms. Call before any poll of the port, and not on that thread. Returns 0 or -ENOMEM.
  */
 int soft_netif_gate_join(struct soft_netif *nif);
-/* Ends soft_netif_gate_join() after the last poll. Does nothing for a port that did not join. */
+/*
+ * Ends the effect of soft_netif_gate_join(), after the last poll. Does nothing for a port that did
+ * not join.
+ */
 void soft_netif_gate_leave(struct soft_netif *nif);
 
 /* ---- soft_netif.c */
 
 /*
- * Starts the resolution of an address; never waits. Returns 0 if resolved, -EAGAIN, or
- * -EHOSTUNREACH or -ENETDOWN, logged.
+ * Starts the resolution of an address; never waits. Returns 0 if the address is resolved, -EAGAIN
+ * if the resolution is in progress, or -EHOSTUNREACH or -ENETDOWN, logged.
  */
 int soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16]);
 /*
- * Resolves an address to a MAC and waits for the answer. Returns 0, or -EHOSTUNREACH or
- * -ENETDOWN, logged.
+ * Resolves an address to a MAC and waits for the reply. Returns 0, or -EHOSTUNREACH or -ENETDOWN,
+ * logged.
  */
 int soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6]);
 

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A PMD that works on EAL's interrupt thread has no lock against bursts. When the peer of a
- * net_memif disconnects, memif_disconnect() of DPDK 22.11 unmaps the rings there. A thread in the
- * middle of memif_tx() then gets SIGSEGV.
+ * Keeps EAL's interrupt thread from changing a PMD during a burst, because such a PMD has no lock.
+ * Example: when the peer of a net_memif disconnects, memif_disconnect() of DPDK 22.11 unmaps the
+ * rings on that thread. A thread in the middle of memif_tx() then gets SIGSEGV.
  *
- * EAL offers no hook around such work, so the interrupt thread takes part itself. It spends most
- * of the time waiting in an alarm of this file. It does all other work while it holds the locks
- * of these ports, for which no engine waits. It works for about 20 us, then the alarm fires
- * again.
+ * EAL offers no hook around such work, so this file occupies the interrupt thread. An alarm of this
+ * file makes the thread wait most of the time. The thread does all other work while it holds the
+ * locks of these ports. It works for about 20 us, then the alarm fires again. No engine waits for
+ * those locks.
  */
 #include <sched.h>
 #include <unistd.h>
@@ -20,23 +20,27 @@
 #include "soft_netif.h"
 
 #define MOMENT_US 20
-/* A connection needs a dozen rounds; its end may be noticed later. */
+/*
+ * To set up a connection takes a dozen rounds, so rounds are short until then. A disconnection may
+ * be noticed later.
+ */
 #define WAIT_DOWN_US 500
 #define WAIT_UP_US   20000
-/* An engine's turn takes some microseconds, or as long as the engine waits for a CPU. */
+/* An engine's turn takes some microseconds, or longer if the engine's thread waits for a CPU. */
 #define FIRST_US    10
 #define TRIES       6
 #define BACK_OFF_US 20
 
-/* Taken with no other lock held; the interrupt thread takes it before the ports' locks. */
+/* Taken with no other lock held. The interrupt thread takes it before the ports' locks. */
 static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_netif) gated = LIST_HEAD_INITIALIZER(gated);
 static bool turning;
 
 /*
- * A preempted holder of the locks blocks the ports for all threads, up to a second on a busy
- * machine. A requester's retries do not last a second. So the interrupt thread runs at real-time
- * priority while it holds the locks, if the process may.
+ * Scheduling of the interrupt thread. If the thread is preempted while it holds the locks, it
+ * blocks the ports for all threads, up to a second on a busy machine. A requester's retries do not
+ * last a second. So the thread runs at real-time priority while it holds the locks, if the process
+ * has the right.
  */
 static struct {
 	int policy;
@@ -76,10 +80,10 @@ gate_of(const struct soft_netif *nif)
 }
 
 /*
- * Takes the lock, or requests it; returns true if the interrupt thread holds it. An engine that
- * polls without a pause leaves almost no time between turns. Trying for the lock would fail for
- * milliseconds and burn a CPU that both may share. So the engine is asked for the lock and passes
- * it, locked, at the end of its turn. If no engine holds the lock, trylock succeeds.
+ * Takes the lock, or requests it. Returns true if the interrupt thread holds the lock. An engine
+ * that polls without a pause leaves almost no time between turns. Repeated trylock would fail for
+ * milliseconds and burn a CPU that both threads may share. So the engine gets a request, and passes
+ * the lock, still locked, at the end of its turn. If no engine holds the lock, trylock succeeds.
  */
 static bool
 take(struct soft_netif *nif)
@@ -107,7 +111,10 @@ give(struct soft_netif *nif)
 	nif->gate_has = false;
 }
 
-/* Withdraws the request. If an engine is already passing the lock, waits for it. */
+/*
+ * Withdraws the request for the lock. If an engine is already passing the lock, waits for that
+ * engine.
+ */
 static void
 stop_asking(struct soft_netif *nif)
 {
@@ -131,7 +138,7 @@ take_each(void)
 	return all;
 }
 
-/* Tries for a limited time: the holder of one lock may want another. */
+/* Tries to take all locks for a limited time, because the holder of one lock may want another. */
 static bool
 try_hard(void)
 {
@@ -166,7 +173,7 @@ take_all(void)
 			set_gate(nif, SOFT_NETIF_GATED);
 }
 
-/* Releases the locks. Skips ports that still join: their lock is not held yet. */
+/* Releases the locks. Skips ports in state JOINS, because their lock is not held yet. */
 static void
 give_all(void)
 {
@@ -199,7 +206,7 @@ wait_us(void)
 	return WAIT_UP_US;
 }
 
-/* Runs one round, on the interrupt thread. */
+/* Runs one round of the gate, on the interrupt thread. */
 static void
 turn(void *arg)
 {

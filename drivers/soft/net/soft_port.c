@@ -15,7 +15,10 @@ link_up(const struct soft_port *p)
 {
 	struct rte_eth_link link;
 
-	/* A PMD without link status counts as up: its queues show the real state. */
+	/*
+	 * If the PMD has no link status, the link counts as up, because the queues show the real
+	 * state.
+	 */
 	return rte_eth_link_get_nowait(p->eth.id, &link) != 0 || link.link_status != 0;
 }
 
@@ -44,7 +47,7 @@ soft_port_open(const char *dev, const struct soft_port_opts *o, const struct sof
 	return 0;
 }
 
-/* Drops the packets that the PMD has not accepted. Returns their number. */
+/* Drops the packets that the PMD has not accepted. Returns the number of dropped packets. */
 static uint32_t
 drop_queue(struct soft_port *p)
 {
@@ -111,7 +114,7 @@ soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16])
 /* ---- Poll */
 
 /*
- * Checks the link. Returns false while soft_port_flap() has the port down; then every poll checks
+ * Checks the link. Returns false while soft_port_flap() has the port down; every poll then checks
  * again.
  */
 static __rte_noinline bool
@@ -150,8 +153,8 @@ lose(struct soft_port *p)
 }
 
 /*
- * Returns the PMD's checks of a frame. For UNKNOWN and NONE both flags are false, and the stack
- * checks.
+ * Returns the results of the PMD's checks of a frame. For UNKNOWN and NONE both flags are false, so
+ * the stack makes the checks.
  */
 static struct soft_port_hw
 hw_of(const struct rte_mbuf *m)
@@ -181,8 +184,8 @@ receive(struct soft_port *p, struct rte_mbuf *m, bool last, uint64_t now)
 	struct soft_port_rx rx;
 
 	/*
-	 * Rings and PMDs with small buffers deliver chains. If a chain is longer than the port's
-	 * frames, its first segment has no room for the rest.
+	 * Rings, and PMDs with small buffers, deliver chains. A chain longer than the port's frames
+	 * cannot be linearized, because its first segment has too little room.
 	 */
 	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0) {
 		p->stack.stats.frames++;
@@ -223,8 +226,8 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 		for (i = 0; i < n; i++)
 			soft_port_give_back(p, m[i]);
 	/*
-	 * Fewer long frames per burst: their answers leave earlier, and the peer continues
-	 * meanwhile.
+	 * After a burst of long frames the next burst has fewer frames, so that replies leave
+	 * earlier while the peer continues.
 	 */
 	p->burst = bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
 	p->stats.rx_frames += n;

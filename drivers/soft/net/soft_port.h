@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A device's port on a DPDK ethdev: one receive and one transmit queue, the mbufs, and the stack of
- * soft_port_stack.h between them.
+ * A device's port on a DPDK ethdev: one receive queue, one transmit queue, the mbufs, and the stack
+ * of soft_port_stack.h between the queues.
  *
  * Thread rule: soft_port_open() and soft_port_close() are control path, on any thread, and never
- * during a poll. All other calls belong to one poller at a time: the owner's
- * soft_engine_progress(), or the device's lcore or thread. The ethdev's queues and the stack have
- * no lock. A poller may hand over the port after its last call. A lock or a join must come before
- * the next poller's first call.
+ * during a poll. All other calls belong to one poller at a time, because the ethdev's queues and
+ * the stack have no lock. The poller is the owner's soft_engine_progress(), or the device's lcore
+ * or thread. To change the poller, a lock or a join must separate the last call of one poller from
+ * the first call of the next.
  *
  * Time is a parameter, so that tests control it: nanoseconds from any start, never going back.
  */
@@ -22,26 +22,26 @@
 #include "soft_port_stack.h"
 
 #define SOFT_PORT_BURST 32
-/* Bytes: frames of a burst count as long if their average length is at least this. */
+/* Bytes. The frames of a burst count as long if their average length is at least this. */
 #define SOFT_PORT_LONG  1024
 #define SOFT_PORT_LONGS 8     /* Frames of a receive burst, if frames are long. */
-#define SOFT_PORT_FLUSH 16384 /* Bytes of queued packets at which they are flushed to the PMD. */
-/* Bytes that count for SOFT_PORT_FLUSH for each packet, in addition to its length. */
+#define SOFT_PORT_FLUSH 16384 /* Bytes of queued packets that cause a flush to the PMD. */
+/* Bytes added to each packet's length when SOFT_PORT_FLUSH is compared. */
 #define SOFT_PORT_EACH 512
 #define SOFT_PORT_TXQ  64 /* Largest number of packets that wait for the PMD. */
 /* Descriptors requested from the PMD, per direction. */
 #define SOFT_PORT_DESC 512
 /* Maximum number of mbuf segments for payload that is sent without a copy. */
 #define SOFT_PORT_MAX_SEGS 6
-/* Bytes: payload up to this length is copied, because that is cheaper. */
+/* Bytes. Payload up to this length is copied, because a copy is cheaper than a reference. */
 #define SOFT_PORT_COPY    256
 #define SOFT_PORT_LINK_NS UINT64_C(50000000) /* Interval between checks of the link. */
 
 struct soft_port;
 
 /*
- * Returns true if the frame needs no special care: the PMD stripped no VLAN tag, and did not find
- * the IP checksum to be bad or missing.
+ * Returns true if the PMD reports nothing unusual about the frame: it stripped no VLAN tag, and the
+ * IP checksum is neither bad nor missing.
  */
 static inline bool
 soft_port_said_nothing(const struct rte_mbuf *m)
@@ -51,15 +51,15 @@ soft_port_said_nothing(const struct rte_mbuf *m)
 
 struct soft_port_ops {
 	/*
-	 * Offers a frame with soft_port_said_nothing() before the stack parses it. @last: the
-	 * last frame of its burst. Returns true if the frame is a RoCE datagram for on_roce() and
-	 * was consumed. May be NULL.
+	 * Offers a frame to the device before the stack parses it; only frames with
+	 * soft_port_said_nothing(). @last: the frame is the last of its burst. Returns true if the
+	 * frame is a RoCE datagram for on_roce() and was consumed. May be NULL.
 	 */
 	bool (*on_frame)(void *arg, const uint8_t *frame, uint32_t len, bool last);
 	/*
-	 * Takes a RoCE datagram for one of the port's addresses. @m is one segment; *rx holds the
-	 * offsets in it. IP and UDP are checked, the ICRC is not. The port frees @m after the
-	 * call.
+	 * Processes a RoCE datagram for one of the port's addresses. @m has one segment; *rx holds
+	 * the offsets of the headers in it. IP and UDP are checked, the ICRC is not. The port frees
+	 * @m after the call.
 	 */
 	void (*on_roce)(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx);
 	/*
@@ -68,8 +68,8 @@ struct soft_port_ops {
 	 */
 	void (*on_link)(void *arg, bool up);
 	/*
-	 * Reports one frame lost, received or queued, while soft_port_flap() had the port down.
-	 * May be NULL.
+	 * Reports one lost frame, received or queued. Called while soft_port_flap() has the port
+	 * down. May be NULL.
 	 */
 	void (*on_lost)(void *arg);
 };
@@ -77,8 +77,8 @@ struct soft_port_ops {
 struct soft_port_stats {
 	uint64_t rx_frames, tx_frames;
 	uint64_t tx_zero_copy, tx_copied; /* Packets sent without and with a copy of the payload. */
-	uint64_t tx_unsettled;            /* Packets that soft_port_settle() copied. */
-	uint64_t tx_full; /* Sends that failed because the queue was full or no mbuf was free. */
+	uint64_t tx_unsettled;            /* Packets whose payload soft_port_settle() copied. */
+	uint64_t tx_full; /* Failed sends, because the queue was full or no mbuf was free. */
 	uint64_t tx_pending, tx_unreachable, tx_down;
 };
 
@@ -88,29 +88,29 @@ struct soft_port_info {
 	uint32_t mtu; /* RoCE MTU, bytes. */
 	bool up;
 	bool zero_copy, multi_segs, ip_csum;
-	bool keeps;         /* The PMD retains mbufs after the burst. */
-	bool on_interrupts; /* EAL's interrupt thread must not work on the ethdev during a call
-			     * of this file. */
+	bool keeps;         /* The PMD may retain mbufs after the burst. */
+	bool on_interrupts; /* EAL's interrupt thread works on the ethdev, and must not do so during
+			       a call of this file. */
 	const char *driver;
 };
 
 /*
- * Opens the ethdev that @o names. Returns 0; -EINVAL if there is no such ethdev or it cannot meet
- * an option; -EBUSY if it is already owned or started; -ENOMEM; or the PMD's errno. Each error is
- * logged.
+ * Opens the ethdev that @o names. Returns 0; -EINVAL if the ethdev does not exist or cannot meet an
+ * option; -EBUSY if the ethdev is already owned or started; -ENOMEM; or the PMD's errno. Logs each
+ * error.
  */
 int soft_port_open(const char *dev, const struct soft_port_opts *o, const struct soft_port_ops *ops,
 		   void *arg, struct soft_port **out);
 /*
  * Stops the ethdev. Packets that the PMD has not accepted are lost. A struct soft_port_hold may
- * stay busy until the holder of its mbufs frees them.
+ * stay busy until the PMD or receiver that holds its mbufs frees them.
  */
 void soft_port_close(struct soft_port *p);
 
 /*
  * Makes the port follow the flap schedule @f from now on. While @f has the port down, no frame
- * leaves and received frames are lost, neighbour discovery included; otherwise the ethdev's link
- * decides. The caller keeps @f alive until soft_port_close().
+ * leaves and all received frames are lost, including neighbour discovery. At other times the
+ * ethdev's link state counts. The caller must not free @f before soft_port_close().
  */
 void soft_port_flap(struct soft_port *p, const struct soft_flap *f);
 
@@ -118,13 +118,13 @@ void soft_port_info(const struct soft_port *p, struct soft_port_info *info);
 void soft_port_stats(const struct soft_port *p, struct soft_port_stats *port,
 		     struct soft_port_stack_stats *stack, struct soft_neigh_stats *neigh);
 /*
- * Reads GID @index of the port, all RoCE v2: index 0 is link-local, then the ip options follow.
- * Returns false if there is none.
+ * Reads GID @index of the port. Index 0 is the link-local address; the ip options follow. All GIDs
+ * are RoCE v2. Returns false if there is no such GID.
  */
 bool soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16]);
 
 /*
- * Runs the port once: receives frames, sends answers, repeats requests for MACs, and flushes queued
+ * Runs the port once: receives frames, sends replies, repeats requests for MACs, and flushes queued
  * packets. Returns the number of frames received.
  */
 uint32_t soft_port_poll(struct soft_port *p, uint64_t now);
@@ -132,9 +132,9 @@ uint32_t soft_port_poll(struct soft_port *p, uint64_t now);
 /* ---- soft_port_tx.c */
 
 /*
- * Reference count of a message whose memory mbufs refer to. It lies in the message and keeps its
- * address until soft_port_hold_busy() returns false. The count is one for the message, plus one
- * for each mbuf; PMDs free mbufs on any thread.
+ * Reference count of a message to whose memory mbufs refer. The count is a part of the message and
+ * must not move until soft_port_hold_busy() returns false. Its value is one for the message, plus
+ * one for each mbuf. PMDs free mbufs on any thread.
  */
 struct soft_port_hold {
 	struct rte_mbuf_ext_shared_info shinfo;
@@ -144,7 +144,9 @@ void soft_port_hold_init(struct soft_port_hold *h);
 static inline bool
 soft_port_hold_busy(const struct soft_port_hold *h)
 {
-	/* Acquire: reads by the mbufs' holders come before the caller's writes to the memory. */
+	/*
+	 * Acquire: the PMD's reads through the mbufs come before the caller's writes to the memory.
+	 */
 	return __atomic_load_n(&h->shinfo.refcnt, __ATOMIC_ACQUIRE) > 1;
 }
 
@@ -154,48 +156,49 @@ struct soft_port_tx {
 	struct soft_port_path *path;   /* Cached path to net->dst; may be NULL. */
 	const uint8_t *hdr;            /* BTH and extension headers, by bb_roce_build(). */
 	uint32_t hdr_len;              /* Bytes, at most BB_ROCE_MAX_HDR. */
-	const struct bb_roce_iov *iov; /* Pieces of payload. */
-	uint32_t n;                    /* Number of pieces, at most BB_ROCE_MAX_IOV. */
-	struct soft_port_hold *hold;   /* Of the payload's memory; NULL if it must be copied. */
+	const struct bb_roce_iov *iov; /* Array of contiguous pieces of the payload. */
+	uint32_t n;                    /* Number of entries in iov, at most BB_ROCE_MAX_IOV. */
+	struct soft_port_hold
+		*hold; /* Hold of the payload's memory; NULL if the payload must be copied. */
 };
 
 enum soft_port_sent {
 	SOFT_PORT_SENT,
-	SOFT_PORT_FULL,        /* Try again after a poll. */
+	SOFT_PORT_FULL,        /* The queue is full or no mbuf is free; try again after a poll. */
 	SOFT_PORT_PENDING,     /* Resolution in progress; packets to other neighbours can be
 				* sent. */
-	SOFT_PORT_UNREACHABLE, /* No host answers, or the address is in none of the port's
-				* networks. */
-	SOFT_PORT_DOWN,        /* No link. */
-	SOFT_PORT_REFUSED,     /* Packet longer than a frame, headers out of range, or a
-				* foreign source address. */
+	SOFT_PORT_UNREACHABLE, /* No host replies, or the address is in none of the port's networks.
+				*/
+	SOFT_PORT_DOWN,        /* The link is down. */
+	SOFT_PORT_REFUSED, /* The packet is longer than a frame, its headers are too long, or its
+			      source is foreign. */
 };
 
 /*
- * Queues a packet. soft_port_flush() or the next poll passes it to the PMD; so does the packet
- * that brings the queue to SOFT_PORT_FLUSH bytes, with SOFT_PORT_EACH added for each packet. The
- * port reads the payload only during the call, unless tx->hold is set. After SOFT_PORT_FULL or
- * SOFT_PORT_PENDING the caller tries again.
+ * Queues a packet. The next soft_port_flush() or poll passes the queue to the PMD. A packet that
+ * brings the queue to SOFT_PORT_FLUSH bytes does so at once; each packet counts SOFT_PORT_EACH
+ * bytes more than its length. The port reads the payload only during the call, unless tx->hold is
+ * set. After SOFT_PORT_FULL or SOFT_PORT_PENDING the caller tries again.
  */
 enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,
 				   uint64_t now);
 /*
- * Queues a copy of an IP packet of @len bytes for the neighbour @dst. Same results as
+ * Queues a copy of an IP packet of @len bytes for the neighbour @dst. Returns the same values as
  * soft_port_send().
  */
 enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len,
 				      const uint8_t dst[16], uint64_t now);
-/* Passes queued packets to the PMD until it is full. */
+/* Passes queued packets to the PMD until the PMD accepts no more. */
 void soft_port_flush(struct soft_port *p);
 /*
- * Flushes, then copies each queued packet that still refers to memory under a hold; a packet
- * without an mbuf for its copy is lost. Afterwards no hold is busy, unless the PMD retains mbufs
- * (soft_port_info.keeps).
+ * Flushes the queue, then copies each queued packet that still refers to memory under a hold. If
+ * there is no mbuf for the copy, the packet is lost. Afterwards no hold is busy, unless the PMD
+ * retains mbufs (soft_port_info.keeps).
  */
 void soft_port_settle(struct soft_port *p);
 /*
- * Returns whether packets can be sent to @ip, as soft_port_send() does; starts a resolution if
- * needed.
+ * Starts a resolution of @ip if needed. Returns what soft_port_send() would return for a packet to
+ * @ip.
  */
 enum soft_port_sent soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now,
 				    uint8_t mac[6]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Answers to ping: RFC 792 and RFC 4443, 4.2. */
+/* Replies to ping: RFC 792 and RFC 4443, 4.2. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ soft_port_echo(struct soft_port_stack *s, const uint8_t *p, const struct soft_po
 
 	if (icmp[0] != ask || icmp[1] != 0)
 		return SOFT_DROP_ICMP_TYPE;
-	/* Only unicast: not from ::, and not to a group. */
+	/* Replies only to unicast sources: not to ::, and not to a group. */
 	if (!soft_ip_is_host(rx->net.src))
 		return SOFT_DROP_SRC_IP;
 	if (!soft_port_is_ours(s, rx->net.dst))
@@ -31,7 +31,7 @@ soft_port_echo(struct soft_port_stack *s, const uint8_t *p, const struct soft_po
 		return SOFT_DROP_NO_BUFFER;
 	memcpy(net.src, rx->net.dst, 16);
 	memcpy(net.dst, rx->net.src, 16);
-	/* To the MAC of the sender, so that the answer needs no resolution. */
+	/* The reply goes to the MAC of the sender, so that it needs no resolution. */
 	soft_port_put_eth(s, out, rx->src_mac, rx->v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 	at += soft_port_put_ip(out + at, &net, rx->proto, rx->l4_len);
 	memcpy(out + at, icmp, rx->l4_len);

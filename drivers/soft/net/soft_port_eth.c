@@ -21,9 +21,8 @@
 #include "soft_port_priv.h"
 
 /*
- * net_memif has chained transmit slots since 23.03. Until 26.03 it left the flag "more slots
- * follow" of a ring's previous round in its slots. Chains ran together, and the receiver wrote
- * past its mbufs.
+ * net_memif can chain transmit slots since 23.03. Before 26.03 a slot kept the flag "more slots
+ * follow" of the ring's previous pass. Chains ran together, so the receiver wrote past its mbufs.
  */
 #define MEMIF_CHAINS                                                                               \
 	(RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0) || RTE_VERSION >= RTE_VERSION_NUM(26, 3, 0, 0))
@@ -63,10 +62,10 @@
 static const struct pmd {
 	const char *driver;
 	bool zero_copy, keeps, any_frame, no_restart, once, on_interrupts;
-	bool own_frames;        /* The vdev has a frame size of its own: a power of two,
-				 * includes a header, in blocks. */
-	const char *frame_hint; /* Advice if the PMD has a limit of its own. */
-	const char *start_hint; /* Likely cause if the PMD does not start. */
+	bool own_frames; /* The vdev has a frame size option: a power of two, header included, in
+			    blocks. */
+	const char *frame_hint; /* Advice for the log if the PMD limits the frame size itself. */
+	const char *start_hint; /* Likely cause, for the log, if the PMD does not start. */
 	const char *buffer_key;
 	uint32_t buffer_size, mbufs, front;
 } pmds[] = {
@@ -94,8 +93,8 @@ static const struct pmd {
 #define MIN_FRAME 2048u
 
 /*
- * State of no_restart and once PMDs after a close: their queues stay set up, and so do their
- * mbufs.
+ * State of a PMD with no_restart or once after its port was closed, because its queues and mbufs
+ * stay set up.
  */
 static struct {
 	struct rte_mempool *pool;
@@ -114,7 +113,7 @@ find_pmd(const char *driver)
 	return &other;
 }
 
-/* Returns the bytes of the longest IP packet that the PMD reports, computed as ethdev does. */
+/* Returns the bytes of the longest IP packet that the PMD reports; computed as ethdev does. */
 static uint32_t
 reported_l3(const struct rte_eth_dev_info *info)
 {
@@ -127,7 +126,7 @@ reported_l3(const struct rte_eth_dev_info *info)
 	return RTE_MIN((uint32_t)info->max_mtu, info->max_rx_pktlen - overhead);
 }
 
-/* Checks that the PMD's buffers hold the port's frames. Returns 0 or -EINVAL, logged. */
+/* Checks that the PMD's buffers can hold the port's frames. Returns 0 or -EINVAL, logged. */
 static int
 check_buffers(const char *dev, const struct soft_port_opts *o, const struct pmd *pmd,
 	      const struct rte_eth_dev_info *info, const struct soft_port_eth *eth)
@@ -204,7 +203,9 @@ choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pm
 			 dev, o->name, eth->driver, l3, SOFT_PORT_MIN_FRAME);
 		return -EINVAL;
 	}
-	/* Limits the length of pings, too: a full RoCE packet, or Ethernet's default MTU. */
+	/*
+	 * The limit also applies to pings: a full RoCE packet, or Ethernet's default MTU if larger.
+	 */
 	l3 = RTE_MIN(l3, RTE_MAX(eth->mtu + SOFT_PORT_L3_OVERHEAD, 1500u));
 	eth->frame = l3 + SOFT_PORT_L2_OVERHEAD;
 	return 0;
@@ -218,8 +219,9 @@ make_pool(const char *dev, const char *kind, uint16_t id, uint32_t mbufs, uint32
 
 	snprintf(name, sizeof(name), "bb_%s_%u_%u", kind, id, room);
 	/*
-	 * An earlier port of this process left the pool, because a receiver of net_ring held its
-	 * mbufs or a PMD retains it (net_tap). There is one pool per size.
+	 * A pool of this name may exist from an earlier port of this process, because a receiver of
+	 * net_ring still held its mbufs or the PMD retains the pool (net_tap). There is one pool
+	 * per size.
 	 */
 	pool = rte_mempool_lookup(name);
 	if (pool != NULL)
@@ -231,7 +233,7 @@ make_pool(const char *dev, const char *kind, uint16_t id, uint32_t mbufs, uint32
 	return pool;
 }
 
-/* Frees a pool, unless a receiver of net_ring or a PMD still holds its mbufs. */
+/* Frees a pool, unless a receiver of net_ring or the PMD still holds some of its mbufs. */
 static void
 drop_pool(const struct soft_port_eth *eth, struct rte_mempool *pool)
 {
@@ -240,8 +242,8 @@ drop_pool(const struct soft_port_eth *eth, struct rte_mempool *pool)
 }
 
 /*
- * Returns the bytes of an mbuf: room for a whole frame, so that each received frame is one
- * segment.
+ * Returns the data room of an mbuf in bytes: enough for a whole frame, so that each received frame
+ * has one segment.
  */
 static uint32_t
 room_of(const struct soft_port_opts *o, const struct pmd *pmd, const struct soft_port_eth *eth)
@@ -310,7 +312,7 @@ set_up_queues(const char *dev, const struct soft_port_opts *o, const struct rte_
 	return ret;
 }
 
-/* Sets the PMD's MTU and filters, if it has them. */
+/* Sets the PMD's MTU and filters, if the PMD supports them. */
 static int
 set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_eth_dev_info *info,
 	    const struct soft_port_eth *eth)
@@ -318,7 +320,10 @@ set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_et
 	uint32_t l3 = eth->frame - SOFT_PORT_L2_OVERHEAD;
 	int ret = 0;
 
-	/* ethdev rejects an MTU above the reported one; then the vdev's own option sets it. */
+	/*
+	 * ethdev rejects an MTU above the reported maximum. In that case the vdev's own option has
+	 * set the MTU.
+	 */
 	if (l3 <= reported_l3(info))
 		ret = rte_eth_dev_set_mtu(eth->id, (uint16_t)l3);
 	if (ret != 0 && ret != -ENOTSUP) {
@@ -328,14 +333,15 @@ set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_et
 		return ret;
 	}
 	/*
-	 * Neighbour discovery uses multicast groups. A PMD without a filter lets all frames in.
+	 * Neighbour discovery uses multicast groups. If the PMD has no filter to change, it
+	 * receives all frames anyway.
 	 */
 	if (rte_eth_allmulticast_enable(eth->id) != 0)
 		(void)rte_eth_promiscuous_enable(eth->id);
 	return 0;
 }
 
-/* Reads the PMD's capabilities and derives the port's. */
+/* Reads the PMD's capabilities and derives the port's capabilities. */
 static int
 look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
      struct rte_eth_dev_info *info, struct soft_port_eth *eth)
@@ -367,8 +373,8 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 }
 
 /*
- * Takes ownership, so that no other device and no other user of ethdev's ownership can use the
- * port.
+ * Takes ownership of the ethdev, so that no other device and no other program that respects
+ * ethdev's ownership uses it.
  */
 static int
 own(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
@@ -388,7 +394,7 @@ own(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
 	return -EBUSY;
 }
 
-/* A call to make on EAL's interrupt thread. */
+/* A function call to execute on EAL's interrupt thread. */
 struct call {
 	int (*fn)(uint16_t id);
 	uint16_t id;
@@ -459,7 +465,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		goto drop_pools;
 	ret = start_or_stop(pmd, rte_eth_dev_start, eth->id);
 	if (ret != 0) {
-		/* -1 of a PMD is a generic error, not -EPERM. */
+		/* -1 of a PMD means a generic error, although its value is -EPERM. */
 		if (ret == -1 && pmd->start_hint != NULL)
 			ret = -ECONNREFUSED;
 		SOFT_LOG(ERR, "%s: port=%s: %s does not start: %s%s", dev, o->name, eth->driver,

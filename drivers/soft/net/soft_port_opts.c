@@ -56,7 +56,8 @@ soft_ip_is_host(const uint8_t ip[16])
 	if (soft_ip_is_v4(ip))
 		return ip[12] != 0 && ip[12] != 127 && ip[12] < 224;
 	/*
-	 * Rejects IPv4-compatible addresses, too, ::1 among them (RFC 4291, 2.5.5.1: deprecated).
+	 * Also rejects the deprecated IPv4-compatible addresses, ::1 among them (RFC 4291,
+	 * 2.5.5.1).
 	 */
 	return ip[0] != 0xff && memcmp(ip, zero, 12) != 0;
 }
@@ -102,7 +103,10 @@ parse_number(const char *value, uint32_t min, uint32_t max, uint32_t *number)
 	return 0;
 }
 
-/* Copies the text before @sep to @head; *rest points after @sep. Returns -EINVAL without @sep. */
+/*
+ * Copies the text before @sep to @head and sets *rest to the text after it. Returns -EINVAL if
+ * @value has no @sep.
+ */
 static int
 split(const char *value, char sep, char *head, size_t size, const char **rest)
 {

@@ -87,14 +87,17 @@ soft_port_l4_sum(const uint8_t *p, const struct soft_port_rx *rx)
 	uint32_t addr_len = rx->v4 ? 4 : 16;
 	const uint8_t *src = p + rx->l3_off + (rx->v4 ? 12 : 8);
 
-	/* ICMP has no pseudo header, ICMPv6 has one (RFC 4443, 2.3). */
+	/* The checksum of ICMP has no pseudo header, that of ICMPv6 has one (RFC 4443, 2.3). */
 	if (rx->proto == IPPROTO_ICMP)
 		addr_len = 0;
 	return soft_port_csum(src, src + (rx->v4 ? 4 : 16), addr_len, rx->proto, p + rx->l4_off,
 			      rx->l4_len);
 }
 
-/* Returns true for the port's MAC, broadcast, and IPv6 multicast, which solicited nodes use. */
+/*
+ * Returns true for the port's MAC, broadcast, and IPv6 multicast, because neighbour discovery sends
+ * to multicast groups.
+ */
 static bool
 mac_for_us(const struct soft_port_stack *s, const uint8_t mac[6])
 {
@@ -105,8 +108,9 @@ mac_for_us(const struct soft_port_stack *s, const uint8_t mac[6])
 }
 
 /*
- * Parses the VLAN tag. A port with a VLAN accepts its own tag only. A port without accepts no
- * tag, or VID 0, which only sets a priority (802.1Q, 9.6). Two tags belong to another network.
+ * Parses the VLAN tag. A port with a VLAN accepts only frames with that tag. A port without a VLAN
+ * accepts frames without a tag, or with VID 0, which only sets a priority (802.1Q, 9.6). A frame
+ * with two tags belongs to another network.
  */
 static enum soft_port_drop
 parse_tag(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
@@ -137,7 +141,10 @@ parse_ipv4(const uint8_t *ip, uint32_t len, const struct soft_port_hw *hw, struc
 
 	if (len < 20)
 		return SOFT_DROP_SHORT;
-	/* No options: the ICRC is defined over a header of 20 bytes (annex A17.3.3). */
+	/*
+	 * Rejects IP options, because the ICRC is defined over an IP header of 20 bytes (annex
+	 * A17.3.3).
+	 */
 	if (ip[0] != 0x45)
 		return SOFT_DROP_IP_HEADER;
 	total = be16(ip + 2);
@@ -184,22 +191,22 @@ parse_ipv6(const uint8_t *ip, uint32_t len, struct soft_port_rx *rx)
 	rx->net.flow_label = (uint32_t)(ip[1] & 0xf) << 16 | be16(ip + 2);
 	rx->net.hop_limit = ip[7];
 	/*
-	 * An IPv4-mapped address in an IPv6 header does not belong to that IPv4 host (RFC 4942,
-	 * 2.2).
+	 * An IPv4-mapped source address in an IPv6 header does not prove that the IPv4 host sent
+	 * the packet (RFC 4942, 2.2).
 	 */
 	if (soft_ip_is_v4(rx->net.src))
 		return SOFT_DROP_SRC_IP;
 	return soft_ip_is_v4(rx->net.dst) ? SOFT_DROP_DST_IP : SOFT_DROP_NONE;
 }
 
-/* Checks source and destination. Groups are for neighbour discovery only. */
+/* Checks source and destination. Group addresses are valid only for neighbour discovery. */
 static enum soft_port_drop
 check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 {
 	static const uint8_t unspecified[16];
 	bool nd = rx->proto == IPPROTO_ICMPV6 && !rx->v4;
 
-	/* Duplicate address detection sends from :: (RFC 4861, 4.3). */
+	/* A host that does duplicate address detection sends from :: (RFC 4861, 4.3). */
 	if (!soft_ip_is_host(rx->net.src) && !(nd && memcmp(rx->net.src, unspecified, 16) == 0))
 		return SOFT_DROP_SRC_IP;
 	if (soft_port_is_ours(s, rx->net.src))
@@ -208,7 +215,7 @@ check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 		return SOFT_DROP_NONE;
 	if (!soft_port_is_ours(s, rx->net.dst))
 		return SOFT_DROP_DST_IP;
-	/* RFC 1122, 3.3.6: rejects a unicast IP address in a broadcast frame. */
+	/* RFC 1122, 3.3.6: a broadcast frame must not carry a unicast IP address. */
 	return memcmp(rx->dst_mac, s->mac, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;
 }
 
@@ -229,7 +236,8 @@ parse_udp(const uint8_t *p, const struct soft_port_hw *hw, struct soft_port_rx *
 	if (rx->dport != BB_ROCE_UDP_PORT)
 		return SOFT_DROP_UDP_PORT;
 	/*
-	 * 0: no UDP checksum, over IPv6 too, as annex A17 requires: the ICRC covers the packet.
+	 * A checksum field of 0 means none. Annex A17 allows that over IPv6, too, because the ICRC
+	 * covers the packet.
 	 */
 	if (be16(udp + 6) != 0 && (hw->l4_bad || (!hw->l4_good && soft_port_l4_sum(p, rx) != 0)))
 		return SOFT_DROP_UDP_CSUM;
@@ -281,7 +289,7 @@ soft_port_parse(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 
 /* ---- Cached headers */
 
-/* Mask of the compared bytes: all but the lengths of IP and UDP, and the IP checksum. */
+/* Mask of the bytes to compare: all but the lengths of IP and UDP, and the IP checksum. */
 static const uint8_t compared[SOFT_PORT_GUESS] = {
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	0xff, 0xff, 0xff, 0xff, 0,    0,    0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -294,8 +302,8 @@ static const uint8_t compared[SOFT_PORT_GUESS] = {
 #define GUESS_BTH 42u
 
 /*
- * Returns the slot of a datagram. Peers and their queue pairs differ in the last bytes of source
- * address and port.
+ * Returns the cache slot of a datagram. The slot depends on the last bytes of the source address
+ * and port, in which peers and their QPs differ.
  */
 static inline uint32_t
 guess_of(const uint8_t *p)
@@ -321,7 +329,10 @@ soft_port_learn(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 	uint8_t ip[20];
 	uint32_t i;
 
-	/* The compared words cover neither a VLAN tag nor a UDP checksum. */
+	/*
+	 * Not cached: frames with a VLAN tag or a UDP checksum, because the compared words cover
+	 * neither.
+	 */
 	if (!rx->v4 || rx->l3_off != GUESS_L3 || hw->vlan_stripped || len < SOFT_PORT_GUESS ||
 	    be16(p + GUESS_UDP + 6) != 0)
 		return;

@@ -14,7 +14,7 @@
 
 #include "soft_port.h"
 
-/* Capabilities of an ethdev and the resources set up for it, by soft_port_eth.c. */
+/* Capabilities of an ethdev, and the resources that soft_port_eth.c set up for it. */
 struct soft_port_eth {
 	uint16_t id;
 	uint64_t owner;
@@ -24,7 +24,7 @@ struct soft_port_eth {
 	uint32_t mtu;   /* RoCE MTU, bytes. */
 	bool ip_csum;   /* The PMD writes IPv4 header checksums. */
 	bool multi_segs, zero_copy, keeps, on_interrupts;
-	struct rte_mempool *pool; /* Mbufs of headers, copies and received frames. */
+	struct rte_mempool *pool; /* Mbufs for headers, copies and received frames. */
 	struct rte_mempool *ext;  /* Mbufs without data room; zero_copy only. */
 };
 
@@ -37,10 +37,10 @@ struct soft_port {
 	void *arg;
 	bool up;
 	uint64_t link_next;
-	uint16_t burst; /* Frames that the next poll receives at most. */
+	uint16_t burst; /* Largest number of frames that the next poll receives. */
 	uint32_t txq_first, txq_n;
-	uint32_t txq_bytes;                  /* Bytes built since the last flush. */
-	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* A ring. */
+	uint32_t txq_bytes;                  /* Bytes queued since the last flush. */
+	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* Ring of packets that wait for the PMD. */
 	uint32_t spares;
 	struct rte_mbuf *spare[SOFT_PORT_SPARES]; /* Free mbufs for the next frames to send. */
 	struct soft_port_stats stats;
@@ -52,8 +52,8 @@ int soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct 
 void soft_port_eth_stop(struct soft_port_eth *eth);
 
 /*
- * Returns an mbuf for a frame to send, or NULL. A spare mbuf, just received, is in the cache. It
- * saves the pool's work between a message and its answer or ACK.
+ * Returns an mbuf for a frame to send, or NULL if none is free. A spare mbuf was just received, so
+ * it is in the cache. Using it also avoids the pool between a message and its response or ACK.
  */
 static inline struct rte_mbuf *
 soft_port_mbuf(struct soft_port *p)
@@ -63,7 +63,7 @@ soft_port_mbuf(struct soft_port *p)
 	return p->spare[--p->spares];
 }
 
-/* Frees an mbuf, or keeps it as a spare. */
+/* Frees an mbuf, or stores it as a spare. */
 static inline void
 soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
 {
@@ -76,8 +76,8 @@ soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
 	}
 }
 
-/* ---- soft_port_tx.c */
-/* Calls soft_port_settle() if packets are queued, which is rare. */
+/* Calls soft_port_settle() if packets are queued, which is rarely the case. */
+/* Calls soft_port_settle() if packets are queued, which is rarely the case. */
 static inline void
 soft_port_settle_inline(struct soft_port *p)
 {
@@ -85,8 +85,8 @@ soft_port_settle_inline(struct soft_port *p)
 		soft_port_settle(p);
 }
 /*
- * Appends a frame of @len bytes to the queue. Returns its memory, or NULL without room. The
- * room() of the stack.
+ * Appends a frame of @len bytes to the queue. Returns the frame's memory, or NULL if the queue is
+ * full or no mbuf is free. The stack calls this function as room().
  */
 uint8_t *soft_port_room(void *port, uint32_t len);
 
@@ -98,9 +98,10 @@ soft_port_enqueue(struct soft_port *p, struct rte_mbuf *m)
 }
 
 /*
- * Appends a packet to the queue, and flushes after SOFT_PORT_FLUSH bytes. The early flush lets
- * the peer process the first packets of many while this side builds more, and report a missing
- * packet early. It also lets the PMD copy packets while they are in the first-level cache.
+ * Appends a packet to the queue, and flushes the queue after SOFT_PORT_FLUSH bytes. Because of the
+ * early flush, the peer processes the first of many packets while this host builds more, and
+ * reports a missing packet early. The PMD can also copy packets while they are in the first-level
+ * cache.
  */
 static inline void
 soft_port_push(struct soft_port *p, struct rte_mbuf *m)
@@ -139,7 +140,7 @@ soft_port_put_lengths(const struct soft_port *p, const struct soft_port_path *pa
 		m->l3_len = 20;
 		return;
 	}
-	/* RFC 1624: the sum of the other words stays the same. */
+	/* RFC 1624: only the length changes, so the sum of the other words is reused. */
 	sum = (sum & 0xffff) + (sum >> 16);
 	total = (uint16_t) ~((sum & 0xffff) + (sum >> 16));
 	memcpy(ip + 10, &total, sizeof(total));

@@ -24,7 +24,7 @@ soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts *o,
 	s->room = room;
 	s->arg = arg;
 	soft_neigh_init(&s->neigh, soft_neigh_question, s);
-	/* Cannot fail: the table has more entries than the options allow. */
+	/* The call cannot fail, because the table has more entries than the options allow. */
 	for (i = 0; i < o->n_neigh; i++)
 		(void)soft_neigh_add_static(&s->neigh, o->neigh[i].ip, o->neigh[i].mac);
 }
@@ -41,16 +41,16 @@ soft_port_is_ours(const struct soft_port_stack *s, const uint8_t ip[16])
 }
 
 /*
- * Returns true for the address of the network itself and its broadcast address, which no host has
- * (RFC 1122, 3.2.1.3).
+ * Returns true if @ip is the address of the network itself or its broadcast address. No host has
+ * either of them (RFC 1122, 3.2.1.3).
  */
 static bool
 is_net_address(const struct soft_port_ip *net, const uint8_t ip[16])
 {
 	uint32_t host, mask, bits = 128u - net->prefix;
 
-	if (!soft_ip_is_v4(ip) || bits < 2) /* RFC 3021: a network of two addresses has
-					     * neither. */
+	if (!soft_ip_is_v4(ip) || bits < 2) /* RFC 3021: a network of two addresses has no network
+					       address and no broadcast address. */
 		return false;
 	mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
 	host = ((uint32_t)ip[12] << 24 | (uint32_t)ip[13] << 16 | (uint32_t)ip[14] << 8 | ip[15]) &
@@ -79,7 +79,7 @@ soft_port_resolve(struct soft_port_stack *s, const uint8_t ip[16], uint64_t now,
 	if (soft_port_on_link(s, ip) == NULL) {
 		const struct soft_neigh_entry *e = soft_neigh_peek(&s->neigh, ip);
 
-		/* There are no routes; a static neighbour may name a router's MAC. */
+		/* The stack has no routes, but a static neighbour may name a router's MAC. */
 		if (e == NULL || e->state != SOFT_NEIGH_STATIC)
 			return SOFT_NEIGH_UNREACHABLE;
 	}
@@ -127,7 +127,7 @@ soft_port_put_ip(uint8_t *p, const struct bb_roce_net *net, uint8_t proto, uint3
 	p[1] = net->tclass;
 	p[2] = (uint8_t)(len >> 8);
 	p[3] = (uint8_t)len;
-	/* Never fragmented, so the identification has no meaning and is 0 (RFC 6864, 4.1). */
+	/* The identification is 0, because the packet is never fragmented (RFC 6864, 4.1). */
 	p[4] = 0;
 	p[5] = 0;
 	p[6] = 0x40; /* DF */
@@ -143,7 +143,7 @@ soft_port_put_ip(uint8_t *p, const struct bb_roce_net *net, uint8_t proto, uint3
 	return 20;
 }
 
-/* Checks an ICMP or ICMPv6 message and passes it to echo or neighbour discovery. */
+/* Checks an ICMP or ICMPv6 message, and passes it to the echo or neighbour discovery code. */
 static enum soft_port_drop
 input_icmp(struct soft_port_stack *s, const uint8_t *p, const struct soft_port_rx *rx, uint64_t now)
 {

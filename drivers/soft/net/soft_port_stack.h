@@ -3,13 +3,13 @@
  */
 /*
  * The small part of an Ethernet and IP host that a RoCEv2 port needs. The stack parses received
- * frames and passes RoCE datagrams on. It resolves MACs, and answers requests of other hosts. It
+ * frames and passes RoCE datagrams on. It resolves MACs, and replies to requests of other hosts. It
  * supports ARP (RFC 826), neighbour discovery (RFC 4861), and ICMP and ICMPv6 echo (RFC 792, RFC
  * 4443). It does not support fragments, routing, or duplicate address detection.
  *
- * The stack works on bytes, and does not use mbufs, ethdevs or a clock. All input is hostile:
- * bounds are checked before each read. Each discarded frame counts under one reason. The stack
- * belongs to the port's poller and takes no lock.
+ * The stack works on bytes, and does not use mbufs, ethdevs or a clock. All input is hostile, so
+ * bounds are checked before each read. Each discarded frame is counted under one reason. The stack
+ * belongs to the thread that polls the port, and takes no lock.
  */
 #ifndef SOFT_PORT_STACK_H
 #define SOFT_PORT_STACK_H
@@ -18,40 +18,41 @@
 #include "soft_neigh.h"
 #include "soft_port_opts.h"
 
-#define SOFT_PORT_ADDRS (SOFT_PORT_IPS + 1) /* Index 0 is link-local. */
+#define SOFT_PORT_ADDRS (SOFT_PORT_IPS + 1) /* Index 0 is the link-local address. */
 
 /* Reason for which a frame is discarded. */
 enum soft_port_drop {
 	SOFT_DROP_NONE,
 	SOFT_DROP_SHORT,     /* The frame ends inside a header. */
 	SOFT_DROP_SRC_MAC,   /* Sent by a group MAC, or by the port's own MAC (a loop). */
-	SOFT_DROP_DST_MAC,   /* For the MAC of another host. */
+	SOFT_DROP_DST_MAC,   /* Sent to the MAC of another host. */
 	SOFT_DROP_VLAN,      /* VLAN other than the port's. */
 	SOFT_DROP_ETHERTYPE, /* Ethertype other than ARP, IPv4 or IPv6. */
 	SOFT_DROP_IP_HEADER, /* Bad version or header length, or IPv4 options. */
-	SOFT_DROP_IP_LENGTH, /* IP length over that of the frame, or under that of the headers. */
+	SOFT_DROP_IP_LENGTH, /* IP length greater than the frame's, or less than the headers'. */
 	SOFT_DROP_IP_CSUM,   /* Bad IPv4 header checksum. */
 	SOFT_DROP_FRAGMENT,  /* IPv4 or IPv6 fragment: RoCEv2 packets are never fragmented. */
-	SOFT_DROP_SRC_IP,    /* Sent by an address of no host, or by one of the port's addresses. */
-	SOFT_DROP_DST_IP,    /* For an address that is not the port's. */
-	SOFT_DROP_PROTOCOL,  /* Protocol other than UDP and ICMP, or an IPv6 extension header. */
-	SOFT_DROP_UDP_LENGTH, /* UDP length over that of the packet, or under that of the header. */
+	SOFT_DROP_SRC_IP, /* Source is not an address of a host, or is one of the port's addresses.
+			   */
+	SOFT_DROP_DST_IP, /* Destination is not an address of the port. */
+	SOFT_DROP_PROTOCOL,   /* Protocol other than UDP and ICMP, or an IPv6 extension header. */
+	SOFT_DROP_UDP_LENGTH, /* UDP length greater than the packet's, or less than the header's. */
 	SOFT_DROP_UDP_CSUM,
 	SOFT_DROP_UDP_PORT, /* UDP port other than 4791. */
 	SOFT_DROP_ARP, /* ARP of another network type, with an unknown opcode or a bad sender. */
 	SOFT_DROP_ARP_TARGET,
 	SOFT_DROP_ICMP_CSUM,
-	SOFT_DROP_ICMP_TYPE,   /* ICMP type that the port does not answer. */
+	SOFT_DROP_ICMP_TYPE,   /* ICMP type to which the port does not reply. */
 	SOFT_DROP_ND,          /* Neighbour discovery message that is invalid by RFC 4861, 7.1. */
-	SOFT_DROP_ND_TARGET,   /* Neighbour discovery for an address that is not the port's. */
+	SOFT_DROP_ND_TARGET,   /* Neighbour discovery for an address that the port does not have. */
 	SOFT_DROP_ADDR_IN_USE, /* Another host claims one of the port's addresses. */
-	SOFT_DROP_NO_BUFFER,   /* No mbuf for the answer. */
+	SOFT_DROP_NO_BUFFER,   /* No mbuf is free for the reply. */
 	SOFT_DROP_SEGMENTS,    /* Chain of mbufs that could not be linearized (soft_port.c). */
 	SOFT_DROPS
 };
 const char *soft_port_drop_str(enum soft_port_drop why);
 
-/* Results of the PMD's checks of a frame. All false if it made no checks. */
+/* Results of the PMD's checks of a frame. All false if the PMD made no checks. */
 struct soft_port_hw {
 	bool vlan_stripped;
 	bool ip_good, ip_bad;
@@ -66,28 +67,27 @@ struct soft_port_rx {
 	uint8_t proto; /* IPPROTO_UDP, IPPROTO_ICMP or IPPROTO_ICMPV6. */
 	uint8_t src_mac[6], dst_mac[6];
 	uint16_t l3_off, l3_len; /* IP packet, without Ethernet padding. */
-	uint16_t l4_off, l4_len; /* For UDP, the length of the UDP header's field. */
+	uint16_t l4_off, l4_len; /* For UDP, l4_len is the length field of the UDP header. */
 	uint16_t dport;
 };
 #define SOFT_UDP_HDR 8
 
-#define SOFT_PORT_GUESSES 8u  /* Power of two. */
+#define SOFT_PORT_GUESSES 8u  /* Number of cached headers; a power of two. */
 #define SOFT_PORT_GUESS   48u /* Bytes of Ethernet, IPv4 and UDP headers, rounded up to a word. */
 
 /*
- * Cached headers of a valid RoCE datagram over IPv4, without lengths and checksum. Another
- * datagram with equal headers is valid, too, if its lengths and checksum are.
+ * Cached headers of a valid RoCE datagram over IPv4, without lengths and checksum. If another
+ * datagram has equal headers, only its lengths and checksum need a check.
  */
 struct soft_port_guess {
 	uint64_t head[SOFT_PORT_GUESS / 8]; /* All 0 if the slot is empty. */
-	uint32_t sum;                       /* Checksum of the IPv4 header without lengths and
-					     * checksum. */
+	uint32_t sum; /* Partial checksum of the IPv4 header, without lengths and checksum field. */
 	struct soft_port_rx rx;
 };
 
 struct soft_port_stack_stats {
 	uint64_t frames, roce, arp_answered, nd_answered, echo_answered, questions;
-	uint64_t ecn_ce; /* RoCE datagrams with an ECN mark of CE. */
+	uint64_t ecn_ce; /* Number of RoCE datagrams with the ECN mark CE. */
 	uint64_t drop[SOFT_DROPS];
 };
 
@@ -121,14 +121,14 @@ const uint8_t *soft_port_on_link(const struct soft_port_stack *s, const uint8_t 
 
 /* ---- soft_port_parse.c */
 /*
- * Parses a frame down to ARP or to the protocol above IP. SOFT_DROP_NONE: *rx is complete. For
- * ARP rx->l3_len is 0, and the message begins at rx->l3_off.
+ * Parses a frame down to ARP or to the protocol above IP. On SOFT_DROP_NONE *rx is complete. For
+ * ARP, rx->l3_len is 0 and the message begins at rx->l3_off.
  */
 enum soft_port_drop soft_port_parse(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 				    const struct soft_port_hw *hw, struct soft_port_rx *rx);
 /*
- * Fast path of soft_port_parse(): a RoCE datagram whose headers equal a cached one. Returns false
- * if they do not. @len is the frame's length; SOFT_PORT_GUESS bytes must be readable.
+ * Fast path of soft_port_parse(), for a RoCE datagram whose headers equal cached headers. Returns
+ * false if they equal none. @len is the frame's length; SOFT_PORT_GUESS bytes must be readable.
  */
 bool soft_port_guess(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 		     const struct soft_port_hw *hw, struct soft_port_rx *rx);
@@ -136,18 +136,18 @@ bool soft_port_guess(const struct soft_port_stack *s, const uint8_t *p, uint32_t
 void soft_port_learn(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 		     const struct soft_port_hw *hw, const struct soft_port_rx *rx);
 /*
- * Returns the checksum over rx->l4_len bytes and the pseudo header of *rx: 0 if the checksum
- * field is right.
+ * Returns the checksum over rx->l4_len bytes and the pseudo header of *rx. The result is 0 if the
+ * packet's checksum field is right.
  */
 uint16_t soft_port_l4_sum(const uint8_t *p, const struct soft_port_rx *rx);
-/* Returns the checksum of a message to send; @src and @dst as they stand in the IP header. */
+/* Returns the checksum of a message to send. @src and @dst are the addresses in the IP header. */
 uint16_t soft_port_csum(const uint8_t *src, const uint8_t *dst, uint32_t addr_len, uint8_t proto,
 			const uint8_t *l4, uint32_t len);
 
 /* ---- soft_port_stack.c */
 enum soft_port_in {
 	SOFT_PORT_IN_DROPPED,
-	SOFT_PORT_IN_DONE, /* ARP, ND or ICMP, processed. */
+	SOFT_PORT_IN_DONE, /* ARP, ND or ICMP; the stack has processed the frame. */
 	SOFT_PORT_IN_ROCE, /* *rx is a RoCE datagram for one of the port's addresses. */
 };
 enum soft_port_in soft_port_input(struct soft_port_stack *s, const uint8_t *p, uint32_t len,

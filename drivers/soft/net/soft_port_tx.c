@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets to send: headers, payload by reference or copied, ICRC; and the queue before the PMD.
+ * Building of packets to send: headers, payload by reference or copied, ICRC. Also the queue of
+ * packets before the PMD.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -11,10 +12,10 @@
 
 #include "soft_port_priv.h"
 
-/* Limit of mbufs in flight per message: the count has 16 bits. */
+/* Largest number of mbufs in flight per message. Its limit is the 16-bit reference count. */
 #define HOLD_MAX 60000
 
-/* Never called: the message holds a reference for its whole life, so the count cannot reach 0. */
+/* Never called: the message itself holds a reference, so the count cannot reach 0. */
 static void
 hold_lost(void *addr, void *hold)
 {
@@ -52,7 +53,8 @@ soft_port_flush(struct soft_port *p)
 }
 
 /*
- * Replaces queued packets that refer to foreign memory by copies; drops a packet without an mbuf.
+ * Replaces queued packets that refer to foreign memory by copies. If no mbuf is free for a copy,
+ * the packet is dropped.
  */
 static __rte_noinline void
 copy_rest(struct soft_port *p)
@@ -118,7 +120,8 @@ can_refer(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t len
 }
 
 /*
- * Appends the pieces to @head, and a segment with padding and ICRC. Returns false without mbufs.
+ * Appends to @head the payload by reference, and a segment with padding and ICRC. Returns false if
+ * no mbuf is free.
  */
 static bool
 refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
@@ -139,7 +142,7 @@ refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
 		const struct bb_roce_iov *iov = &tx->iov[i];
 
 		rte_mbuf_ext_refcnt_update(shinfo, 1);
-		/* These PMDs read by virtual address, not by IOVA. */
+		/* The IOVA is not used, because PMDs with zero_copy read by virtual address. */
 		rte_pktmbuf_attach_extbuf(seg[i], (void *)(uintptr_t)iov->p, (uintptr_t)iov->p,
 					  (uint16_t)iov->len, shinfo);
 		seg[i]->data_len = (uint16_t)iov->len;
@@ -156,8 +159,8 @@ refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
 }
 
 /*
- * Copies the transport headers. Nearly all have one of these lengths, which compile to moves
- * instead of a call.
+ * Copies the transport headers. Nearly all headers have one of the lengths below, for which the
+ * copy compiles to moves instead of a call.
  */
 static inline void
 copy_hdr(uint8_t *to, const uint8_t *from, uint32_t len)
@@ -183,7 +186,7 @@ copy_payload(uint8_t *at, const struct soft_port_tx *tx)
 	uint32_t i;
 
 	for (i = 0; i < tx->n; i++) {
-		if (tx->iov[i].len == 8) /* The length for which a call costs relatively most. */
+		if (tx->iov[i].len == 8) /* memcpy() costs relatively most at this length. */
 			memcpy(at, tx->iov[i].p, 8);
 		else if (tx->iov[i].len != 0)
 			memcpy(at, tx->iov[i].p, tx->iov[i].len);
@@ -192,8 +195,8 @@ copy_payload(uint8_t *at, const struct soft_port_tx *tx)
 }
 
 /*
- * Checks the lengths that the engine passed, and sums the payload to *len. Returns false if out
- * of range.
+ * Checks the lengths that the engine passed, and returns the payload's length in *len. Returns
+ * false if a length is out of range.
  */
 static bool
 measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t l3, uint32_t *len)
@@ -203,7 +206,7 @@ measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t l3, u
 	if (tx->n > BB_ROCE_MAX_IOV || tx->hdr_len < BB_ROCE_BTH_LEN ||
 	    tx->hdr_len > BB_ROCE_MAX_HDR)
 		return false;
-	/* eth.frame includes room for a VLAN tag, used or not. */
+	/* eth.frame always includes room for a VLAN tag. */
 	room = p->eth.frame - SOFT_PORT_L2_OVERHEAD - l3 - SOFT_UDP_HDR - tx->hdr_len -
 	       BB_ROCE_ICRC_LEN;
 	*len = 0;
@@ -215,7 +218,7 @@ measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t l3, u
 	return bb_roce_pad(*len) <= room - *len;
 }
 
-/* Builds a packet of @len bytes of payload. Returns NULL without an mbuf. */
+/* Builds a packet with @len bytes of payload. Returns NULL if no mbuf is free. */
 static struct rte_mbuf *
 build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port_path *path,
       uint32_t len)
@@ -279,8 +282,8 @@ soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint8_t
 }
 
 /*
- * Finds the path to a destination and builds the packets' first headers, or returns the reason
- * why there is no path now.
+ * Finds the path to a destination and builds the packet headers that all its packets share. Returns
+ * the reason if there is no path now.
  */
 static __rte_noinline enum soft_port_sent
 find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
@@ -309,7 +312,7 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 	udp = ip + path->l3_len;
 	soft_port_put16(udp, net->sport);
 	soft_port_put16(udp + 2, BB_ROCE_UDP_PORT);
-	soft_port_put16(udp + 6, 0); /* No UDP checksum: the ICRC covers more (annex A17). */
+	soft_port_put16(udp + 6, 0); /* no UDP checksum, because the ICRC covers more (annex A17) */
 	path->len = (uint8_t)(path->l2_len + path->l3_len + SOFT_UDP_HDR);
 	return SOFT_PORT_SENT;
 }
@@ -327,7 +330,10 @@ soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 		return SOFT_PORT_DOWN;
 	}
 	if (likely(path != NULL && path->len != 0 && path->gen == p->stack.neigh.gen)) {
-		/* Marks the neighbour as used: eviction takes the least recently used entry. */
+		/*
+		 * Marks the neighbour as used, because eviction takes the least recently used
+		 * entry.
+		 */
 		p->stack.neigh.entry[path->hint].used = now;
 		if (unlikely(!measure(p, tx, path->l3_len, &len)))
 			return SOFT_PORT_REFUSED;

@@ -14,7 +14,7 @@
 #define OP_GENERAL_END   0xd00
 #define MKC_END          0x50 /* create_mkey_in.reserved_at_280 */
 
-/* devx_is_general_cmd() */
+/* Commands of devx_is_general_cmd(). */
 static const uint16_t general_ops[] = {
 	0x100, /* QUERY_HCA_CAP */
 	0x101, /* QUERY_ADAPTER */
@@ -45,7 +45,7 @@ static const uint16_t create_ops[] = {
 	BB_PRM_OP_CREATE_RMP,
 };
 
-/* devx_is_obj_modify_cmd() */
+/* Commands of devx_is_obj_modify_cmd(). */
 static const uint16_t modify_ops[] = {
 	BB_PRM_OP_MODIFY_CQ,
 	BB_PRM_OP_RST2INIT_QP,
@@ -59,7 +59,7 @@ static const uint16_t modify_ops[] = {
 	BB_PRM_OP_MODIFY_RMP,
 };
 
-/* devx_is_obj_query_cmd() */
+/* Commands of devx_is_obj_query_cmd(). */
 static const uint16_t query_ops[] = {
 	0x201, /* QUERY_MKEY */
 	0x402, /* QUERY_CQ */
@@ -97,8 +97,8 @@ allowed(enum soft_kernel_method method, uint16_t op)
 }
 
 /*
- * mlx5_create_cq() looks up the event queue itself (mlx5_eqn2comp_eq()). It fails before the
- * firmware sees the command.
+ * Checks that the event queue of a CQ exists. mlx5_create_cq() looks up the event queue
+ * (mlx5_eqn2comp_eq()), so the kernel fails the command before the firmware sees it.
  */
 static int
 check_eqn(const void *in, size_t inlen)
@@ -115,8 +115,8 @@ check_eqn(const void *in, size_t inlen)
 }
 
 /*
- * Returns the object that a modify or query mailbox names, or 0 if it names none
- * (devx_get_obj_id()).
+ * Returns the identity of the object that a modify or query mailbox names, or 0 if it names no
+ * object (devx_get_obj_id()).
  */
 static uint64_t
 named_obj(const void *in)
@@ -153,12 +153,11 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 		  size_t outlen)
 {
 	static const char *const names[] = {"general_cmd", "obj_create", "obj_modify", "obj_query"};
-	uint8_t head[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}; /* Holds every field that named_obj()
-							   * reads. */
+	uint8_t head[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}; /* Holds all that named_obj() reads. */
 	uint64_t named;
 	uint16_t op;
 
-	/* UVERBS_ATTR_MIN_SIZE of the ioctl's attributes: the size of the command headers. */
+	/* UVERBS_ATTR_MIN_SIZE of the ioctl's attributes is the size of the command headers. */
 	if (in == NULL || inlen < SOFT_KERNEL_MIN_BOX || outlen < SOFT_KERNEL_MIN_BOX) {
 		SOFT_LOG(ERR, "DEVX %s: a mailbox is shorter than the %d bytes of its header",
 			 names[method], SOFT_KERNEL_MIN_BOX);
@@ -171,8 +170,8 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 		return -EINVAL;
 	}
 	/*
-	 * The kernel overwrites the uid with the context's own. A caller that sets the uid
-	 * expects its value to be used, so the software device rejects it.
+	 * The kernel replaces the uid in the mailbox by the uid of the context. A caller that sets
+	 * the field expects its own value to count, so the software device rejects the command.
 	 */
 	if (op != BB_PRM_OP_QUERY_QP && op != BB_PRM_OP_QUERY_Q_COUNTER &&
 	    op != BB_PRM_OP_QUERY_RMP && bb_prm_get(in, BB_PRM_CMD_UID) != 0) {
@@ -180,7 +179,7 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 			 names[method], op);
 		return -EINVAL;
 	}
-	/* devx_is_valid_obj_id() */
+	/* Same check as devx_is_valid_obj_id(). */
 	memcpy(head, in, RTE_MIN(inlen, sizeof(head)));
 	named = named_obj(head);
 	if ((method == SOFT_KERNEL_MODIFY || method == SOFT_KERNEL_QUERY) &&
@@ -190,7 +189,9 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 			 names[method], op, (uint32_t)named, (uint32_t)obj_id);
 		return -EINVAL;
 	}
-	/* devx_handle_mkey_create() reads the whole context. */
+	/*
+	 * devx_handle_mkey_create() reads the whole key context, so a shorter mailbox is rejected.
+	 */
 	if (op == BB_PRM_OP_CREATE_MKEY && inlen < MKC_END) {
 		SOFT_LOG(ERR, "DEVX %s: CREATE_MKEY of %zu bytes ends inside its context",
 			 names[method], inlen);
@@ -202,7 +203,7 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 void
 soft_kernel_fill(void *in, size_t inlen)
 {
-	/* devx_set_umem_valid() */
+	/* Sets the same bits as devx_set_umem_valid(). */
 	switch (bb_prm_get(in, BB_PRM_CMD_OPCODE)) {
 	case BB_PRM_OP_CREATE_CQ:
 		if (inlen < BB_PRM_SZ_CREATE_CQ_IN)
@@ -241,7 +242,7 @@ soft_kernel_obj_id(const void *in, const void *out)
 	uint16_t op = (uint16_t)bb_prm_get(in, BB_PRM_CMD_OPCODE);
 	uint32_t num = 0;
 
-	/* devx_get_created_obj_id() */
+	/* Same result as devx_get_created_obj_id(). */
 	switch (op) {
 	case BB_PRM_OP_CREATE_MKEY:
 		num = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX);
@@ -267,7 +268,7 @@ soft_kernel_destroy_cmd(uint64_t obj_id, void *in)
 {
 	uint32_t num = (uint32_t)obj_id;
 
-	/* devx_obj_build_destroy_cmd() */
+	/* Same command as devx_obj_build_destroy_cmd() builds. */
 	memset(in, 0, SOFT_KERNEL_MIN_BOX);
 	switch (obj_id >> 32) {
 	case BB_PRM_OP_CREATE_MKEY:
@@ -296,7 +297,7 @@ soft_kernel_destroy_cmd(uint64_t obj_id, void *in)
 int
 soft_kernel_status_errno(uint8_t status)
 {
-	/* drivers/net/ethernet/mellanox/mlx5/core/cmd.c: cmd_status_to_err() */
+	/* Same errnos as cmd_status_to_err() in drivers/net/ethernet/mellanox/mlx5/core/cmd.c. */
 	switch (status) {
 	case BB_PRM_STAT_OK:
 		return 0;
@@ -327,8 +328,8 @@ soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj)
 	unsigned int i;
 
 	/*
-	 * Limit: MAX_NUM_EVENTS. Types: is_valid_events() allows those of the device's event_cap,
-	 * and CQE events always.
+	 * The limit is MAX_NUM_EVENTS. is_valid_events() allows the types in the device's
+	 * event_cap, and always allows CQE events.
 	 */
 	if (types == NULL || n == 0 || n > 16) {
 		SOFT_LOG(ERR, "event subscription: between 1 and 16 types, not %u", n);

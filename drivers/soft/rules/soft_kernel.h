@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Checks of the kernel before a DEVX call reaches the firmware.
+ * Checks that the kernel makes before a DEVX call reaches the firmware.
  *
- * Source: Linux drivers/infiniband/hw/mlx5/devx.c; each rule names its function. The lists hold
- * the commands of the software device, and those that a user could mistake for them. The kernel
- * knows many more.
+ * Source: Linux drivers/infiniband/hw/mlx5/devx.c; the comment at each rule names the kernel's
+ * function. The lists contain the commands of the software device, and commands that a user could
+ * mistake for them. The kernel knows many more commands.
  */
 #ifndef SOFT_KERNEL_H
 #define SOFT_KERNEL_H
@@ -25,14 +25,16 @@ enum soft_kernel_method {
 	SOFT_KERNEL_QUERY,
 };
 
-/* Bytes of the smallest mailbox, and of the largest input that the software device knows. */
+/*
+ * Bytes of the smallest mailbox, and of the largest input mailbox that the software device knows.
+ */
 #define SOFT_KERNEL_MIN_BOX 16
 #define SOFT_KERNEL_MAX_IN  4096
 
 /*
- * Checks whether the kernel passes a mailbox on to the firmware by @method. @obj_id is the
- * handle's object, for modify and query. Returns 0, -EINVAL, or -ENOENT for the event queue of a
- * CQ; logs each error.
+ * Checks whether the kernel passes a mailbox on to the firmware by @method. @obj_id identifies the
+ * handle's object; used for modify and query. Returns 0, -EINVAL, or -ENOENT if a CQ names a
+ * missing event queue. Logs each error.
  */
 int soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *in, size_t inlen,
 		      size_t outlen);
@@ -49,7 +51,10 @@ uint64_t soft_kernel_obj_id(const void *in, const void *out);
 /* Builds the command that destroys an object: SOFT_KERNEL_MIN_BOX bytes at @in. */
 void soft_kernel_destroy_cmd(uint64_t obj_id, void *in);
 
-/* Returns the errno of a destroy call for a firmware status: 0 or a negative errno. */
+/*
+ * Converts the firmware status of a destroy command to the errno that the caller gets: 0 or a
+ * negative errno.
+ */
 int soft_kernel_status_errno(uint8_t status);
 
 /*
@@ -58,22 +63,22 @@ int soft_kernel_status_errno(uint8_t status);
 int soft_kernel_umem_access(uint32_t access);
 int soft_kernel_mr_access(uint32_t access, bool odp);
 
-/* Returns true if the access flags need writable memory (ib_access_writable()). */
+/* Returns true if the access flags require writable memory (ib_access_writable()). */
 bool soft_kernel_writable(uint32_t access);
 
 /* Checks the iova of an MR against its address. Returns 0 or -EINVAL, logged. */
 int soft_kernel_mr_iova(uint64_t addr, uint64_t iova);
 
-/* Checks the flags and the new memory of a re-registration. Returns 0 or -EINVAL, logged. */
+/* Checks the flags and the new memory range of a re-registration. Returns 0 or -EINVAL, logged. */
 int soft_kernel_mr_rereg(uint32_t flags, const void *addr, uint64_t len);
 
 /*
- * Returns true if an MR can change from rights @from to @to and keep its key
+ * Returns true if an MR can change from access flags @from to @to without a new key
  * (can_use_umr_rereg_access()).
  */
 bool soft_kernel_rereg_in_place(uint32_t from, uint32_t to);
 
-/* Types of events that the device raises, as 1 << type: events of objects, and of the device. */
+/* Masks of the event types that the device raises, as 1 << type: for objects, and device-wide. */
 #define SOFT_EVENTS_OBJ                                                                            \
 	(UINT64_C(1) << BB_PRM_EVENT_COMM_EST | 1u << BB_PRM_EVENT_CQ_ERROR |                      \
 	 1u << BB_PRM_EVENT_WQ_CATAS_ERROR | 1u << BB_PRM_EVENT_WQ_INVAL_REQ_ERROR |               \
@@ -93,16 +98,16 @@ int soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj);
 uint64_t soft_kernel_host_page(void);
 
 /*
- * Returns the page size of a umem, or 0 if none fits. The memory consists of pages of @real_page
- * bytes, which need not be contiguous physically; the host's pages have @host bytes. Like the
- * kernel's result, the result may be missing from @pgsz_bitmap.
+ * Returns the page size of a umem in bytes, or 0 if no page size fits. The memory consists of pages
+ * of @real_page bytes, which need not be contiguous physically. @host is the size of the host's
+ * pages. The result may be a size that @pgsz_bitmap does not contain; the kernel's may, too.
  */
 uint64_t soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_page,
 			       uint64_t pgsz_bitmap);
 
 /*
- * Checks length and alignment of an allocation of device memory; @max is the total in bytes.
- * Returns 0 or a negative errno, logged.
+ * Checks the length and alignment of an allocation of device memory. @max is the device's total in
+ * bytes. Returns 0 or a negative errno, logged.
  */
 int soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
 		   uint32_t max_log_align);
@@ -112,7 +117,7 @@ int soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t 
  */
 int soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len,
 		      uint64_t dm_len);
-/* Checks rights and address of an MR over a dma-buf. Returns 0 or -EINVAL, logged. */
+/* Checks the access flags and the address of an MR over a dma-buf. Returns 0 or -EINVAL, logged. */
 int soft_kernel_dmabuf_mr(const char *name, uint32_t access, uint64_t offset, uint64_t iova);
 /*
  * Checks a copy of @copy bytes to or from device memory of @len bytes. Returns 0 or a negative

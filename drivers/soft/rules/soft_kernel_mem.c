@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Checks of the kernel and libmlx5 before memory is registered, and their layout of it: rights of
- * umems and MRs, page sizes, device memory, dma-bufs. Each rule names its source.
+ * Checks that the kernel and libmlx5 make before memory is registered, for umems, MRs, device
+ * memory and dma-bufs. Also the page size that the kernel chooses. The comment at each rule names
+ * its source.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +16,7 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* ib_check_mr_access() */
+/* Same rule as ib_check_mr_access(). */
 static int
 writes_need_local_write(uint32_t access)
 {
@@ -31,7 +32,7 @@ writes_need_local_write(uint32_t access)
 int
 soft_kernel_umem_access(uint32_t access)
 {
-	/* devx_umem_get() */
+	/* Flags that devx_umem_get() accepts. */
 	const uint32_t known =
 		MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_READ;
 
@@ -47,8 +48,8 @@ int
 soft_kernel_mr_access(uint32_t access, bool odp)
 {
 	/*
-	 * IB_ACCESS_SUPPORTED: bits 0 to 7, and the optional bits 20 to 29, which the kernel
-	 * never rejects.
+	 * Flags of IB_ACCESS_SUPPORTED: bits 0 to 7, and the optional bits 20 to 29, which the
+	 * kernel never rejects.
 	 */
 	const uint32_t known = 0xffu | 0x3ffu << 20;
 
@@ -75,7 +76,7 @@ soft_kernel_writable(uint32_t access)
 int
 soft_kernel_mr_iova(uint64_t addr, uint64_t iova)
 {
-	/* ib_uverbs_reg_mr() */
+	/* Same check as ib_uverbs_reg_mr(). */
 	if (((addr ^ iova) & 4095) == 0)
 		return 0;
 	SOFT_LOG(ERR,
@@ -90,7 +91,7 @@ soft_kernel_mr_rereg(uint32_t flags, const void *addr, uint64_t len)
 {
 	const uint32_t known = MLX5_REREG_TRANSLATION | MLX5_REREG_PD | MLX5_REREG_ACCESS;
 
-	/* ib_uverbs_rereg_mr() */
+	/* Same check as ib_uverbs_rereg_mr(). */
 	if (flags == 0 || (flags & ~known) != 0 ||
 	    ((flags & MLX5_REREG_TRANSLATION) != 0 && (addr == NULL || len == 0))) {
 		SOFT_LOG(ERR, "MR re-registration with flags 0x%x, %" PRIu64 " bytes at %p", flags,
@@ -124,16 +125,16 @@ soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_
 	uint64_t top, page;
 
 	/*
-	 * devx_umem_find_best_pgsize(): no page size above the length rounded up to a power of
-	 * two.
+	 * devx_umem_find_best_pgsize(): the page size is at most the length rounded up to a power
+	 * of two.
 	 */
 	top = len <= host ? host : rte_align64pow2(len);
 	if (top != 0)
 		pgsz_bitmap &= top | (top - 1);
 	/*
-	 * ib_umem_find_best_pgsz(): if the umem spans several memory pages, no size above the
-	 * size of those pages. No size below the host's pages. One memory page that holds the
-	 * whole umem sets no limit beyond the rounded length.
+	 * ib_umem_find_best_pgsz(): the page size is at least the host's. If the umem spans several
+	 * memory pages, the page size is at most their size. If one memory page holds the whole
+	 * umem, only the rounded length limits the page size.
 	 */
 	if (differ >= real_page)
 		pgsz_bitmap &= real_page | (real_page - 1);
@@ -141,8 +142,8 @@ soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_
 	if (pgsz_bitmap == 0)
 		return 0;
 	/*
-	 * devx_umem_find_best_pgsize() again: pages larger than the host's must be aligned with
-	 * the umem's start and divide its length.
+	 * devx_umem_find_best_pgsize(): if the page size exceeds the host's, the umem must start on
+	 * a page boundary, and its length must be a multiple.
 	 */
 	page = UINT64_C(1) << (63 - __builtin_clzll(pgsz_bitmap));
 	while (page > host && ((addr | len) & (page - 1)) != 0)
@@ -156,12 +157,12 @@ soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
 {
 	const char *why = NULL;
 
-	/* handle_alloc_dm_memic() */
+	/* Same check as handle_alloc_dm_memic(). */
 	if (max == 0) {
 		SOFT_LOG(ERR, "%s: the device has no device memory", name);
 		return -EOPNOTSUPP;
 	}
-	/* alloc_dm_memic() of libmlx5, mlx5_cmd_alloc_memic() of the kernel */
+	/* Same checks as alloc_dm_memic() of libmlx5 and mlx5_cmd_alloc_memic() of the kernel. */
 	if (len > max)
 		why = "more than max_memic_size";
 	else if (len == 0)
@@ -179,13 +180,16 @@ soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
 int
 soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len, uint64_t dm_len)
 {
-	/* MLX5_IB_DM_MEMIC_ALLOWED_ACCESS, which contains no bit of IB_ACCESS_OPTIONAL. */
+	/* Flags of MLX5_IB_DM_MEMIC_ALLOWED_ACCESS, which contains no bit of IB_ACCESS_OPTIONAL. */
 	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
 			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC |
 			       MLX5_ACCESS_ZERO_BASED;
 	const char *why = NULL;
 
-	/* UVERBS_METHOD_DM_MR_REG. The firmware's answer to an empty range is unknown. [A] */
+	/*
+	 * Same check as UVERBS_METHOD_DM_MR_REG. The firmware's status for an empty range is
+	 * unknown. [A]
+	 */
 	if ((access & MLX5_ACCESS_ZERO_BASED) == 0)
 		why = "ZERO_BASED must be set";
 	else if ((access & ~known) != 0)
@@ -206,7 +210,7 @@ soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len,
 int
 soft_kernel_dmabuf_mr(const char *name, uint32_t access, uint64_t offset, uint64_t iova)
 {
-	/* UVERBS_METHOD_REG_DMABUF_MR */
+	/* Flags that UVERBS_METHOD_REG_DMABUF_MR accepts. */
 	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
 			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC |
 			       MLX5_ACCESS_RELAXED_ORDERING;
@@ -228,7 +232,7 @@ soft_kernel_dmabuf_mr(const char *name, uint32_t access, uint64_t offset, uint64
 int
 soft_kernel_dm_copy(const char *name, uint64_t len, uint64_t off, uint64_t copy)
 {
-	/* mlx5_access_dm() of libmlx5 */
+	/* Same check as mlx5_access_dm() of libmlx5. */
 	if (copy > len || off > len - copy) {
 		SOFT_LOG(ERR,
 			 "%s: a copy of %" PRIu64 " bytes at %" PRIu64 " leaves the %" PRIu64
