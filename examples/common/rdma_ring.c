@@ -67,7 +67,8 @@ rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error)
 {
 	if (tx->error == 0)
 		tx->error = error;
-	tx->limit = tx->head; /* makes the next push check for the error */
+	tx->limit = tx->head; /* makes the next push call rdma_ring_tx_wait(), which returns the
+				 error */
 }
 
 void
@@ -75,7 +76,8 @@ rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error)
 {
 	if (rx->error == 0)
 		rx->error = error;
-	rx->lap = 0; /* makes the next pop without a message check for the error */
+	rx->lap = 0; /* makes the next pop without a message call rdma_ring_rx_wait(), which returns
+			the error */
 }
 
 int

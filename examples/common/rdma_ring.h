@@ -3,59 +3,62 @@
  */
 /*
  * A queue of small messages from one thread to another, in the same process, another process or
- * another host. The producer writes slots into the consumer's memory, and the consumer writes back
- * the number of messages it has consumed (credit). One RC queue pair carries both. There are no
- * locks and no receives, and neither side waits for a completion.
+ * another host. The producer writes slots into the consumer's memory. The consumer writes the
+ * number of messages that it has consumed (credit) into the producer's memory. One RC queue pair
+ * carries both types of WRITEs. There are no locks and no receives, and neither end waits for a
+ * completion.
  *
  *   producer                                     consumer
  *   rdma_ring_push()   WRITE, inline, 64 bytes → slot[n % slots]     rdma_ring_pop()
  *   limit = credit + slots  ← WRITE, inline, 8 bytes                 rdma_ring_rx_flush()
  *
  * How does the consumer know that a slot is complete? Inside one WRITE an aligned unit of 8 bytes
- * is never torn; nothing else is guaranteed, and the units may appear in any order. A card writes a
+ * is never torn. Nothing else is guaranteed, and the units may appear in any order. A card writes a
  * message as one or more PCIe packets, and PCIe does not order the bytes inside a packet. On
  * today's x86 hosts a 64-byte line appears at once, but that is not guaranteed. So a number at the
- * end of the slot proves nothing about its beginning. A checksum proves it only with some
- * probability and costs more. A flag in a second WRITE costs a second request. Here every unit has
- * 16 bits of the message's number and 48 bits of data. The consumer accepts a slot when all eight
- * units have the expected number. It takes the data from the loads that it checked, so no barrier
- * is needed either.
+ * end of the slot proves nothing about the start of the slot. A checksum proves completeness only
+ * with some probability, and costs more. A flag in a second WRITE costs a second request. Here
+ * every unit has 16 bits of the message's number and 48 bits of data. The consumer accepts a slot
+ * if all eight units have the expected number. The consumer takes the data from the same loads that
+ * it checked, so no barrier is needed.
  *
- * An empty slot has the number of the previous lap. Any other number means damage, a lost message
- * or a second producer: -EPROTO.
+ * The units of an empty slot have the number of the message from the previous pass over the ring.
+ * Any other number means damage, a lost message or a second producer. rdma_ring_pop() then returns
+ * -EPROTO.
  *
- * Credit is a running count, so a lost credit is replaced by the next one. It is sent when a
- * quarter of the ring has been consumed. If the ring or the send queue is full, rdma_ring_push()
- * returns -EAGAIN: the producer keeps the message and tries again.
+ * Credit is a running count, so each credit WRITE also replaces a lost one. The consumer sends
+ * credit after it has consumed a quarter of the ring. If the ring or the send queue is full,
+ * rdma_ring_push() returns -EAGAIN. The caller then keeps the message and tries again.
  *
- * Each side belongs to the owner of its queue pair, which also polls the CQ. Polling updates the
- * send queue's accounting, runs the software device, and reports a dead peer as a failed request.
- * Pass such an error on with rdma_ring_tx_fail() or rdma_ring_rx_fail().
+ * Each end of a ring belongs to the owner of the end's queue pair. The owner also polls the CQ. A
+ * poll updates the send queue's accounting, runs the software device, and reports a dead peer as a
+ * failed request. Pass the error of such a request on with rdma_ring_tx_fail() or
+ * rdma_ring_rx_fail().
  */
 #ifndef RDMA_RING_H
 #define RDMA_RING_H
 
 #include <bluebell.h>
 
-#define RDMA_RING_SLOT      64u /* bytes of a slot, which is aligned to this size */
+#define RDMA_RING_SLOT      64u /* bytes and alignment of a slot */
 #define RDMA_RING_UNITS     (RDMA_RING_SLOT / 8)
-#define RDMA_RING_DATA      (RDMA_RING_UNITS * 6) /* bytes of a message: 48 */
+#define RDMA_RING_DATA      (RDMA_RING_UNITS * 6) /* bytes of data in a message: 48 */
 #define RDMA_RING_MIN_SLOTS 4u
 #define RDMA_RING_MAX_SLOTS 32768u /* half of the 65536 message numbers of a unit */
 
 /* State of the producer. */
 struct rdma_ring_tx {
 	struct bb_qp *qp;
-	const uint64_t *credit; /* written by the consumer; must share no cache line with other
-				 * data */
+	const uint64_t
+		*credit; /* the consumer writes it; must share no cache line with other data */
 	uint64_t raddr;
 	uint32_t rkey;
 	uint32_t slots;
-	uint64_t head;  /* messages pushed */
-	uint64_t limit; /* messages that may be pushed before the credit is read again */
-	bool pending;   /* messages were pushed and not flushed */
+	uint64_t head;  /* number of messages pushed */
+	uint64_t limit; /* value of head at which the credit must be read again */
+	bool pending;   /* messages were pushed and their doorbell was not rung */
 	int error;
-	uint64_t full; /* pushes refused for lack of credit or room in the send queue */
+	uint64_t full; /* number of pushes that found no room in the ring or in the send queue */
 };
 
 /* State of the consumer. */
@@ -66,14 +69,18 @@ struct rdma_ring_rx {
 	uint32_t rkey;
 	uint32_t slots;
 	uint32_t batch; /* messages consumed between two credit WRITEs */
-	uint64_t lap;   /* number of slots; 0 after an error, so that no slot is taken for empty */
+	uint64_t lap;   /* number of slots; 0 after an error, so that pop takes no slot for an empty
+			   one */
 	int error;
-	uint64_t tail;        /* messages consumed */
+	uint64_t tail;        /* number of messages consumed */
 	uint64_t last_credit; /* value of the last credit sent */
 	uint64_t credits;     /* number of credit WRITEs */
 };
 
-/* Returns the bytes that a consumer registers with REMOTE_WRITE, aligned to RDMA_RING_SLOT. */
+/*
+ * Returns the size of a ring's memory in bytes. The consumer registers this memory with
+ * REMOTE_WRITE, aligned to RDMA_RING_SLOT.
+ */
 static inline size_t
 rdma_ring_bytes(uint32_t slots)
 {
@@ -81,8 +88,8 @@ rdma_ring_bytes(uint32_t slots)
 }
 
 /*
- * Initializes the memory as an empty ring. Call it before the producer gets the address. @slots is
- * a power of two from RDMA_RING_MIN_SLOTS to RDMA_RING_MAX_SLOTS.
+ * Initializes the memory @mem as an empty ring. Call it before the producer gets the address of the
+ * memory. @slots is a power of two from RDMA_RING_MIN_SLOTS to RDMA_RING_MAX_SLOTS.
  */
 void rdma_ring_format(void *mem, uint32_t slots);
 
@@ -106,20 +113,21 @@ int rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem
 		      const struct bb_region *credit);
 
 /*
- * Make rdma_ring_push() or rdma_ring_pop() return @error, a negative errno, from now on. A second
- * call changes nothing.
+ * Make all later calls of rdma_ring_push() or rdma_ring_pop() return @error, a negative errno. A
+ * second call of the same function changes nothing.
  */
 void rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error);
 void rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error);
 
 /*
- * Slow paths of rdma_ring_push() and rdma_ring_pop(). The first reads the credit again, the second
- * examines a slot without the expected number. Both return an error of the ring, if there is one.
+ * Slow paths of rdma_ring_push() and rdma_ring_pop(). rdma_ring_tx_wait() reads the credit again;
+ * rdma_ring_rx_wait() examines a slot without the expected number. Both return the ring's error, if
+ * there is one.
  */
 int rdma_ring_tx_wait(struct rdma_ring_tx *tx);
 int rdma_ring_rx_wait(struct rdma_ring_rx *rx);
 
-/* Encodes @data, of RDMA_RING_DATA bytes, as message number @n. */
+/* Encodes the RDMA_RING_DATA bytes of @data as message number @n. */
 static inline void
 rdma_ring_encode(uint64_t slot[RDMA_RING_UNITS], uint64_t n, const void *data)
 {
@@ -136,8 +144,8 @@ rdma_ring_encode(uint64_t slot[RDMA_RING_UNITS], uint64_t n, const void *data)
 }
 
 /*
- * Loads the units of a slot. Returns their message number if it is equal in all units, otherwise
- * UINT32_MAX.
+ * Loads the units of a slot. Returns the message number of the slot if all units have the same
+ * number, otherwise UINT32_MAX.
  */
 static inline uint32_t
 rdma_ring_load(const uint64_t slot[RDMA_RING_UNITS], uint64_t w[RDMA_RING_UNITS])
@@ -161,7 +169,7 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 	unsigned int i;
 	uint64_t v;
 
-	/* Each store writes 2 bytes too many, which the next store overwrites. */
+	/* Each store writes 2 bytes too many. The next store overwrites them. */
 	for (i = 0; i < RDMA_RING_UNITS - 1; i++) {
 		v = w[i] >> 16;
 		memcpy(to + i * 6, &v, 8);
@@ -171,10 +179,10 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 }
 
 /*
- * Queues a message of RDMA_RING_DATA bytes; @data may be reused on return. rdma_ring_tx_flush()
- * sends it. Returns 0; -EAGAIN if full: poll the CQ and try again; -EPROTO for credit beyond the
- * pushed messages; the error of rdma_ring_tx_fail(); -ENOTCONN and others of
- * bb_post_write_inline().
+ * Queues a message of RDMA_RING_DATA bytes. @data may be reused on return. rdma_ring_tx_flush()
+ * sends the message. Returns 0. Returns -EAGAIN if the ring or the send queue is full: poll the CQ
+ * and try again. Returns -EPROTO if the credit exceeds the pushed messages, the error of
+ * rdma_ring_tx_fail(), or -ENOTCONN and others of bb_post_write_inline().
  */
 static inline int
 rdma_ring_push(struct rdma_ring_tx *tx, const void *data)
@@ -200,7 +208,7 @@ rdma_ring_push(struct rdma_ring_tx *tx, const void *data)
 	return 0;
 }
 
-/* Rings one doorbell for all pushed messages. */
+/* Rings one doorbell for all messages pushed since the last call. */
 static inline void
 rdma_ring_tx_flush(struct rdma_ring_tx *tx)
 {
@@ -211,8 +219,8 @@ rdma_ring_tx_flush(struct rdma_ring_tx *tx)
 }
 
 /*
- * Consumes a message. Returns 1, or 0 if no message is complete. Returns -EPROTO for a damaged
- * ring, or the error of rdma_ring_rx_fail().
+ * Consumes the next message and writes it to @data. Returns 1, or 0 if no message is complete.
+ * Returns -EPROTO for a damaged ring, or the error of rdma_ring_rx_fail().
  */
 static inline int
 rdma_ring_pop(struct rdma_ring_rx *rx, void *data)
@@ -228,11 +236,14 @@ rdma_ring_pop(struct rdma_ring_rx *rx, void *data)
 	return 1;
 }
 
-/* Sends credit if a batch of messages was consumed. Call it regularly, also without messages. */
+/*
+ * Sends credit if a batch of messages was consumed. Call it regularly, also while no messages
+ * arrive.
+ */
 static inline void
 rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 {
-	/* If the send queue is full, the next call sends a larger credit. */
+	/* If the send queue is full, the next call sends the credit, which may then be larger. */
 	if (rx->tail - rx->last_credit < rx->batch ||
 	    bb_post_write_inline(rx->qp, rx->tail, &rx->tail, sizeof(rx->tail), rx->raddr, rx->rkey,
 				 0) != 0)
@@ -242,7 +253,7 @@ rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 	rx->credits++;
 }
 
-/* Returns true if at least @n messages have been consumed, according to the credit. */
+/* Returns true if, according to the credit, the consumer has consumed at least @n messages. */
 static inline bool
 rdma_ring_tx_taken(const struct rdma_ring_tx *tx, uint64_t n)
 {

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Two processes. One listens and offers a buffer that its peer may write to. The other connects,
- * writes to it and announces that with a SEND.
+ * Connects two processes. One process listens and offers a buffer that its peer may write to. The
+ * other process connects, writes to the buffer and announces that with a SEND.
  *
- * On the right of each step: the corresponding call of rdma_verbs.h. These calls wait; a program
- * that must not wait uses bb_connect.h, on which they are built.
+ * The comment on the right of a step names the corresponding call of rdma_verbs.h. These calls
+ * wait. A program that must not wait uses bb_connect.h, on which they are built.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #define GREETING "hello from the other process"
 #define BUF_SIZE 4096
 
-/* Calls return 0 or a negative errno, and the log has a line with advice. */
+/* Library calls return 0 or a negative errno. On an error the log has a line with advice. */
 #define TRY(call)                                                                                  \
 	do {                                                                                       \
 		rc = (call);                                                                       \
@@ -61,13 +61,16 @@ serve(struct bb_dev *dev, const char *where, char *buf)
 	bb_conn_param_init(&param);
 	param.access = BB_ACCESS_REMOTE_WRITE;
 	TRY(bb_region_of(mr, "greeting", 0, 2048, &region));
-	param.regions = &region; /* the key for the peer, sent with the answer */
+	param.regions = &region; /* key for the peer, sent with the CM REP */
 	param.nregions = 1;
 	TRY(bb_ep_accept(ep, &param));     /*                  rdma_accept */
 	TRY(bb_ep_get_recv_comp(ep, &wc)); /*                  rdma_get_recv_comp */
 	rc = wc.status == BB_WC_SUCCESS ? 0 : -EIO;
 	printf("%s, then %s\n", buf, buf + 2048);
-	/* A disconnect flushes requests that the peer still waits for: leave it to the client. */
+	/*
+	 * Waits for the client's disconnect. If this process disconnected first, it would flush
+	 * requests that the peer still waits for.
+	 */
 	(void)bb_ep_get_recv_comp(ep, &wc);
 	(void)bb_ep_disconnect(ep); /*                             rdma_disconnect */
 out:
@@ -144,9 +147,10 @@ main(int argc, char **argv)
 	}
 	rte_free(buf);
 	/*
-	 * No rte_eal_cleanup(): that of DPDK 22.11 unmaps memory while EAL's interrupt thread may
-	 * still access registered handles, such as net_memif's listening socket: SIGSEGV. This
-	 * program has closed its own objects; the end of the process releases the rest.
+	 * Does not call rte_eal_cleanup(). That of DPDK 22.11 unmaps memory while EAL's interrupt
+	 * thread may still access registered handles, such as net_memif's listening socket, which
+	 * causes a SIGSEGV. This program has closed its own objects, and the end of the process
+	 * releases the rest.
 	 */
 	return rc == 0 ? 0 : 1;
 }

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The shortest complete program: one RDMA write from one buffer to another, through two connected
- * queue pairs of the same device. On the right of each step: the corresponding call of libibverbs.
+ * The shortest complete program: one RDMA WRITE from one buffer to another, through two connected
+ * queue pairs of the same device. The comment on the right of a step names the corresponding call
+ * of libibverbs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #define GREETING "hello from the other queue pair"
 #define BUF_SIZE 4096
 
-/* Calls return 0 or a negative errno, and the log has a line with advice. */
+/* Library calls return 0 or a negative errno. On an error the log has a line with advice. */
 #define TRY(call)                                                                                  \
 	do {                                                                                       \
 		rc = (call);                                                                       \
@@ -64,7 +65,7 @@ hello(const char *device)
 	uint8_t gid;
 	int rc;
 
-	/* Hugepage memory of EAL: the device reads and writes it in place. */
+	/* Allocates memory of EAL, which the device reads and writes without a copy. */
 	from = rte_zmalloc("from", BUF_SIZE, 4096);
 	to = rte_zmalloc("to", BUF_SIZE, 4096);
 	if (from == NULL || to == NULL) {
@@ -144,6 +145,9 @@ main(int argc, char **argv)
 	used = rte_eal_init(argc, argv);
 	if (used < 0)
 		return 2;
-	/* No rte_eal_cleanup(): it may crash with net_memif; see doc/guides/troubleshooting. */
+	/*
+	 * Does not call rte_eal_cleanup(), which may crash with net_memif; see
+	 * doc/guides/troubleshooting.
+	 */
 	return hello(used + 1 < argc ? argv[used + 1] : "soft0") == 0 ? 0 : 1;
 }

@@ -7,7 +7,10 @@
 
 #include "book.h"
 
-/* An open order; ref 0 marks a free entry. Aligned, so that no entry spans two cache lines. */
+/*
+ * An open order. If ref is 0, the entry is free. The struct is aligned, so that no entry spans two
+ * cache lines.
+ */
 struct order {
 	_Alignas(32) uint64_t ref;
 	uint32_t shares;
@@ -17,24 +20,25 @@ struct order {
 };
 
 struct level {
-	uint32_t rank; /* rank of its price, higher is better: see rank_of() */
+	uint32_t rank; /* rank of the order's price, higher is better: see rank_of() */
 	uint32_t orders;
 	uint64_t shares;
 };
 
-#define NEAR 8 /* levels examined without a branch for each */
+#define NEAR 8 /* number of levels that are compared without a branch per level */
 
 /*
- * Memory that is kept warm: with the lcore's other data it fits into a core's second-level cache.
+ * Largest books that book_warm() prefetches. Together with the lcore's other data they fit into a
+ * core's second-level cache.
  */
-#define WARM_ORDERS  8192 /* entries of the table, 256 KiB */
+#define WARM_ORDERS  8192 /* entries of the order table, 256 KiB */
 #define WARM_SYMBOLS 64
 #define LINE         64
 
 /*
- * Levels from the worst to the best: most changes are at the end, where moving entries is short.
- * The first NEAR entries are empty and worse than any level, so that NEAR entries can always be
- * examined.
+ * One side of a symbol's book. Levels are sorted from the worst to the best, because most changes
+ * are near the best, where few entries must be moved. The first NEAR entries are empty and worse
+ * than any level, so the last NEAR entries can always be compared.
  */
 struct side {
 	uint32_t n;
@@ -46,10 +50,10 @@ struct book {
 	uint32_t max_orders, open, max_open;
 	uint64_t history;
 	uint32_t mask;
-	unsigned int shift;             /* 64 minus the bits of mask */
-	struct order *orders;           /* open addressing, at most half full */
+	unsigned int shift;             /* 64 minus the number of bits in mask */
+	struct order *orders;           /* hash table with open addressing, at most half full */
 	struct side *sides;             /* index 2 * (locate - 1): bid, then ask */
-	uint32_t warm_order, warm_side; /* next entries to prefetch */
+	uint32_t warm_order, warm_side; /* next entries that book_warm() prefetches */
 };
 
 struct book *
@@ -99,8 +103,8 @@ mix(uint64_t x)
 }
 
 /*
- * Returns the preferred entry of an order. One multiplication spreads consecutive numbers, such as
- * those of orders, evenly.
+ * Returns the index of an order's preferred entry in the hash table. One multiplication spreads
+ * consecutive numbers evenly, and order numbers are mostly consecutive.
  */
 static uint32_t
 home_of(const struct book *b, uint64_t ref)
@@ -119,7 +123,7 @@ order_find(const struct book *b, uint64_t ref)
 	return &b->orders[i];
 }
 
-/* Frees an entry, and moves later entries up that would no longer be found. */
+/* Frees the entry @o, and moves up later entries that order_find() would no longer find. */
 static void
 order_remove(struct book *b, struct order *o)
 {
@@ -140,8 +144,8 @@ order_remove(struct book *b, struct order *o)
 }
 
 /*
- * Converts a price to a rank: a higher bid and a lower ask are better. The same function converts
- * back.
+ * Converts a price to a rank, which is higher for a better price: a higher bid or a lower ask. The
+ * same function converts a rank to a price.
  */
 static uint32_t
 rank_of(uint32_t price, bool ask)
@@ -156,7 +160,8 @@ level_find(const struct side *s, uint32_t rank)
 	uint32_t lo = NEAR, hi = s->n, mid, better = 0, i;
 
 	/*
-	 * Most changes are near the best price, at a distance that no branch predictor can guess.
+	 * Counts the better ones among the best NEAR levels without branches. Most changes are near
+	 * the best price, at a distance that no branch predictor can guess.
 	 */
 	for (i = 1; i <= NEAR; i++)
 		better += s->level[s->n - i].rank > rank;
@@ -284,7 +289,10 @@ book_apply(struct book *b, const struct itch_msg *m)
 	}
 }
 
-/* Returns the shares of the best level of a side; empty entries have none. */
+/*
+ * Returns the shares of the best level of a side. It is 0 if the side is empty, because empty
+ * entries have no shares.
+ */
 static uint32_t
 top_shares(const struct side *s)
 {
@@ -304,8 +312,9 @@ book_warm(struct book *b)
 	__builtin_prefetch(&b->orders[b->warm_order]);
 	b->warm_order = (b->warm_order + LINE / sizeof(*b->orders)) & b->mask;
 	/*
-	 * The best levels, and the position of the next one, which in a full side is the end. NEAR
-	 * more entries always precede them. Reading n fetches its line.
+	 * Prefetches the best levels and the entry after them. NEAR more entries always precede
+	 * them. In a full side the entry after them is past the array, which is harmless. The read
+	 * of s->n loads its cache line.
 	 */
 	for (i = 0; i <= NEAR; i += LINE / sizeof(s->level[0]))
 		__builtin_prefetch(&s->level[s->n - i]);
@@ -343,8 +352,8 @@ book_digest(const struct book *b)
 		d = mix(d ^ (s->n - NEAR));
 	}
 	/*
-	 * The position of an order in the table depends on earlier orders, so the sum ignores the
-	 * order.
+	 * Adds up the hashes of the orders, because their positions in the table depend on earlier
+	 * orders.
 	 */
 	for (i = 0; i <= b->mask; i++) {
 		const struct order *o = &b->orders[i];

@@ -9,12 +9,14 @@
 #include "book.h"
 #include "generate.h"
 
-#define TICK    100u                     /* one cent */
-#define OPENING UINT64_C(34200000000000) /* 09:30 in ns */
-#define MID     1000000u                 /* 100 dollars */
-#define WALK    40000u                   /* maximum distance of a symbol's middle price from MID */
-#define DEPTH   48u                      /* approximate number of open orders per symbol */
-#define ROUND   100u                     /* shares per lot */
+#define TICK 100u /* step of a price: one cent */
+#define OPENING                                                                                    \
+	UINT64_C(34200000000000) /* time of the first message: 09:30 in ns since midnight          \
+				  */
+#define MID   1000000u           /* first middle price: 100 dollars */
+#define WALK  40000u /* maximum distance of a symbol's middle price from MID, 4 dollars */
+#define DEPTH 48u    /* approximate number of open orders per symbol */
+#define ROUND 100u   /* all numbers of shares are multiples of this */
 
 /* An order that later messages may refer to. */
 struct live {
@@ -53,8 +55,9 @@ below(struct maker *k, uint32_t n)
 }
 
 /*
- * Returns a price around the symbol's middle price, which moves randomly. Near prices are more
- * likely, and a price at which an exchange would have matched the order is never returned.
+ * Returns a price near the symbol's middle price, which moves randomly. A price closer to the
+ * middle is more likely. A price at which an exchange would have matched the order is never
+ * returned.
  */
 static uint32_t
 price(struct maker *k, uint16_t locate, char side)
@@ -92,7 +95,10 @@ fill_add(struct maker *k, struct itch_msg *m, uint32_t symbols)
 	k->live[k->nlive++] = (struct live){m->ref, m->shares, m->locate, m->side};
 }
 
-/* Fills in a message about an open order; @kind is 0 to 99. */
+/*
+ * Fills in a message that changes a random open order. @kind, from 0 to 99, selects the type of the
+ * message.
+ */
 static void
 fill_change(struct maker *k, struct itch_msg *m, uint32_t kind)
 {
@@ -165,7 +171,7 @@ generate(const struct generate *g, uint8_t **image, size_t *size)
 			fill_change(k, &m, below(k, 100));
 		}
 		if (book_apply(k->book, &m) != NULL) {
-			rc = -EINVAL; /* more prices than a book has room for: impossible */
+			rc = -EINVAL; /* cannot happen: more prices than a book has room for */
 			goto out;
 		}
 		len = itch_encode(&m, p + 2);

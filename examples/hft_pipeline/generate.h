@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A day of market data from a seed: the same file on every machine. */
+/*
+ * Generates a day of market data from a seed. The same seed produces the same file on every
+ * machine.
+ */
 #ifndef GENERATE_H
 #define GENERATE_H
 

@@ -18,7 +18,7 @@ put(uint8_t *p, uint64_t v, unsigned int bytes)
 	}
 }
 
-/* Big endian loads, without loops over bytes: this is on the data path. */
+/* Load big endian integers without loops over bytes, because this is on the data path. */
 static inline uint32_t
 get2(const uint8_t *p)
 {
@@ -43,7 +43,7 @@ get8(const uint8_t *p)
 	return (uint64_t)get4(p) << 32 | get4(p + 4);
 }
 
-/* A table instead of branches, because the next type is unpredictable. */
+/* Uses a table instead of branches, because no branch predictor can predict the next type. */
 uint32_t
 itch_len(uint8_t type)
 {

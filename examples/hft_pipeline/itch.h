@@ -30,7 +30,7 @@
 #define ITCH_MAX     36 /* bytes of the longest message */
 #define ITCH_MIN     12
 #define ITCH_HEADER  48
-#define ITCH_SYMBOLS 4096 /* maximum in a file */
+#define ITCH_SYMBOLS 4096 /* maximum number of symbols in a file */
 
 enum itch_type {
 	ITCH_SYSTEM = 'S',
@@ -41,24 +41,24 @@ enum itch_type {
 	ITCH_REPLACE = 'U',
 };
 
-/* A message; fields that its type does not have are 0. */
+/* A decoded message. Fields that its type does not have are 0. */
 struct itch_msg {
-	uint64_t ns; /* since midnight, 48 bits */
+	uint64_t ns; /* nanoseconds since midnight, 48 bits */
 	uint64_t ref;
-	uint64_t new_ref; /* REPLACE; match number of EXECUTE */
+	uint64_t new_ref; /* REPLACE: new reference; EXECUTE: match number */
 	uint32_t shares;
-	uint32_t price; /* in 1/10000 */
+	uint32_t price; /* price in 1/10000 of a dollar */
 	uint16_t locate;
 	uint16_t tracking;
 	char stock[8];
 	uint8_t type; /* enum itch_type */
-	char side;    /* 'B' or 'S'; event code of SYSTEM */
+	char side;    /* 'B' or 'S'; for SYSTEM the event code */
 };
 
-/* Returns the bytes of a message of this type, 0 if there is no such type. */
+/* Returns the length of a message of @type in bytes, 0 if there is no such type. */
 uint32_t itch_len(uint8_t type);
 
-/* Encodes @m. Returns the bytes written, 0 for an unknown type. */
+/* Encodes @m. Returns the number of bytes written, 0 for an unknown type. */
 uint32_t itch_encode(const struct itch_msg *m, uint8_t out[ITCH_MAX]);
 
 /* Decodes a message of @len bytes. Returns NULL, or the error as a part of a sentence. */
@@ -74,12 +74,15 @@ struct itch_header {
 	uint32_t crc;
 };
 
-/* Returns the CRC-32 of gzip; for the first piece @crc is 0. */
+/*
+ * Returns the CRC-32 (as in gzip) of @len bytes that follow data with the CRC @crc. @crc is 0 if
+ * there is no data before.
+ */
 uint32_t itch_crc(uint32_t crc, const uint8_t *p, size_t len);
 
 void itch_header_encode(const struct itch_header *h, uint8_t out[ITCH_HEADER]);
 
-/* Decodes a header. Returns NULL, or the error. */
+/* Decodes a file header. Returns NULL, or the error as a part of a sentence. */
 const char *itch_header_decode(const uint8_t *in, size_t len, struct itch_header *h);
 
 /* A file in memory. */
@@ -90,11 +93,11 @@ struct itch_file {
 	const uint8_t **msg; /* start of each message; its length is in the 2 bytes before */
 };
 
-/* An error in a file and its position. */
+/* An error in a file, with its position. */
 struct itch_fault {
 	const char *what;
 	uint64_t offset;
-	uint32_t message; /* counted from 1; 0 if the error is not in a message */
+	uint32_t message; /* number of the message, from 1; 0 if the error is not in a message */
 };
 
 /*

@@ -20,8 +20,8 @@ fault_at(struct itch_fault *fault, const char *what, uint64_t offset, uint32_t m
 }
 
 /*
- * Locates the messages. Called before the checksum is compared, so that the error of a truncated or
- * badly assembled file names the message, and not only "damaged".
+ * Locates and checks the messages. It is called before the checksum is compared. So the error of a
+ * truncated or badly assembled file names the message, and not only a wrong checksum.
  */
 static int
 find_messages(struct itch_file *f, struct itch_fault *fault)
@@ -75,7 +75,10 @@ itch_file_open(struct itch_file *f, uint8_t *image, size_t size, struct itch_fau
 	if (f->h.bytes < size - ITCH_HEADER)
 		return fault_at(fault, "it is longer than its header says",
 				ITCH_HEADER + f->h.bytes, 0);
-	/* Limited by the file's size, not by its header: the search ends where the file ends. */
+	/*
+	 * Limits the array by the file's size, because the header may be wrong. The search ends
+	 * where the file ends.
+	 */
 	room = size / (2 + ITCH_MIN);
 	f->msg = calloc((f->h.messages < room ? f->h.messages : room) + 1, sizeof(*f->msg));
 	if (f->msg == NULL)
@@ -118,7 +121,10 @@ itch_file_read(struct itch_file *f, const char *path, struct itch_fault *fault)
 		rc = -ENOMEM;
 		goto out;
 	}
-	/* A file that is not regular has no size; a file that grows is read up to its old size. */
+	/*
+	 * Reads at most the size from fstat(): 0 for a file that is not regular, and the old size
+	 * for a file that grows.
+	 */
 	size = fread(image, 1, size, in);
 	if (ferror(in)) {
 		rc = -EIO;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Rings and their connections. */
+/* Creates, connects and disconnects the rings between lcores. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #define SQ_DEPTH 256
 #define RIGHTS   (BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE)
 
-/* Private data of a connection: values that both sides must agree on. */
+/* Private data of a connection: the values that both processes must agree on. */
 struct hello {
 	char magic[8];
 	uint32_t link;
@@ -66,7 +66,10 @@ end_memory(struct place *p, struct end *e)
 	if (rc != 0)
 		return place_fail(p, rc, "a ring cannot be registered: %s", strerror(-rc));
 	e->nregions = 1;
-	/* The key of risk's kill switch is sent on the link to the gateway, which may use it. */
+	/*
+	 * Sends the key of the kill switch on the link from risk to the gateway, because the
+	 * gateway sets the switch.
+	 */
 	if (e->link == STAGE_RISK && e->producer) {
 		rc = bb_region_of(p->kill_mr, "kill", 0, 8, &e->region[1]);
 		if (rc != 0)
@@ -100,7 +103,10 @@ end_open(struct place *p, struct end *e)
 	if (p->o->listen != NULL) {
 		struct sockaddr_in *in = (struct sockaddr_in *)&addr;
 
-		/* The port is at the same offset for IPv4 and IPv6. */
+		/*
+		 * sin_port is correct for IPv6 too, because the port has the same offset in both
+		 * address structures.
+		 */
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));
 	}
 	rc = bb_listener_create(p->cm, (struct sockaddr *)&addr, &e->listener);
@@ -157,7 +163,10 @@ links_open(struct place *p)
 		e->link = i;
 		e->producer = runs(p, (enum stage)i);
 		e->used = e->producer != runs(p, (enum stage)(i + 1));
-		/* The consumer listens, but feed and gateway always connect. */
+		/*
+		 * The consumer of a link listens, except on the link to the gateway, because feed
+		 * and gateway always connect.
+		 */
 		e->listens = e->producer == (i == STAGE_RISK);
 		if (e->used)
 			rc = end_open(p, e);
@@ -176,7 +185,10 @@ fill_param(struct place *p, struct end *e, struct bb_conn_param *param, struct h
 	param->nregions = e->nregions;
 	param->access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC;
 	param->timeout_ms = p->o->wait_s * 1000;
-	/* 1 s, 8 times: an lcore that does not run for a while is late, not gone. */
+	/*
+	 * Ack timeout of 1 s, which the QP retries. An lcore that does not run for a while must not
+	 * count as a dead peer.
+	 */
 	param->ack_timeout = 18;
 }
 
@@ -193,13 +205,16 @@ end_call(struct place *p, struct end *e)
 		   : p->o->listen != NULL ? p->o->listen
 					  : "127.0.0.1:0",
 		   &addr);
-	/* The listening process is another one, with the same address. */
+	/*
+	 * With another listening process, the port of a link is known: --connect or --listen plus
+	 * the number of the link.
+	 */
 	if (p->o->connect != NULL || p->o->place != ALL_PLACES)
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));
 	else
 		in->sin_port = htons(__atomic_load_n(&link_port[e->link], __ATOMIC_ACQUIRE));
 	if (in->sin_port == 0)
-		return 0; /* not yet: the other lcore does not listen yet */
+		return 0; /* the other lcore does not listen yet; tries again later */
 	fill_param(p, e, &param, &h);
 	rc = bb_conn_connect(p->cm, (struct sockaddr *)&addr, e->qp, &param, &e->conn);
 	if (rc != 0)
@@ -279,7 +294,10 @@ handle(struct place *p, const struct bb_cm_event *ev)
 			rdma_ring_tx_fail(&e->tx, -EPIPE);
 		else if (e->up)
 			rdma_ring_rx_fail(&e->rx, -EPIPE);
-		/* Only a consumer ends a link in order, after all messages have arrived. */
+		/*
+		 * Accepts a disconnect after all messages have arrived. In order, only the consumer
+		 * of a link disconnects.
+		 */
 		if (p->finished && (!e->producer || ev->status == 0))
 			return 0;
 		return place_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
@@ -288,7 +306,7 @@ handle(struct place *p, const struct bb_cm_event *ev)
 		return place_fail(p, -ECONNREFUSED, "the peer refused: %.*s", (int)ev->private_len,
 				  (const char *)ev->private_data);
 	case BB_CM_FAILED:
-		/* The peer does not listen yet: try again until --wait is over. */
+		/* Tries again until --wait is over, because the peer may not listen yet. */
 		if (!e->up && !e->listens && ev->status == -ECONNREFUSED) {
 			bb_conn_destroy(e->conn);
 			e->conn = NULL;
@@ -366,9 +384,9 @@ links_error(struct place *p, const struct bb_wc *wc)
 }
 
 /*
- * Returns true if this side may end the link. The consumer ends a link, the gateway first. So
- * nothing is in flight on the link, and each producer knows that all messages have arrived. An
- * earlier stage waits for the link after it.
+ * Returns true if this end may disconnect its link. Only the consumer of a link disconnects, and
+ * the gateway does so first. An earlier stage waits until the link after it is disconnected. So
+ * nothing is in flight on a link, and its producer knows that all messages have arrived.
  */
 static bool
 may_end(const struct place *p, const struct end *e)
@@ -389,7 +407,7 @@ links_disconnect(struct place *p)
 	uint32_t i, open;
 	struct bb_wc wc;
 
-	/* After a failure do not wait long. */
+	/* Waits only 0.1 s after a failure. */
 	if (p->rc != 0)
 		end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
 	p->finished = true;

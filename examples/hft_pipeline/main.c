@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * hft_pipeline: market data in, orders out, through stages joined by RDMA writes.
+ * hft_pipeline: market data in, orders out, through stages that are joined by RDMA WRITEs.
  *
- * Read next: ../common/rdma_ring.h (the ring), stages.h (the messages in it), hft.h (lcores and
- * links), run.c (the loop of an lcore).
+ * Read next: ../common/rdma_ring.h (the ring), stages.h (the messages in the ring), hft.h (lcores
+ * and links), run.c (the loop of an lcore).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ place_main(void *arg)
 		rc = links_connect(p);
 	if (rc == 0)
 		rc = place_run(p);
-	/* An lcore that ends because another one has failed has no reason of its own. */
+	/* Keeps the first reason. An lcore that ends because another lcore has failed has none. */
 	if (rc != 0 && p->rc == 0)
 		p->rc = rc;
 	if (p->cm != NULL)
@@ -177,7 +177,10 @@ open_devices(const struct options *o, struct place *places)
 	return 0;
 }
 
-/* Assigns an lcore to each place of this process. Returns their number, -1 if there are too few. */
+/*
+ * Assigns an lcore to each place of this process. Returns the number of places, -1 if there are too
+ * few lcores.
+ */
 static int
 assign(const struct options *o, struct place *places)
 {
@@ -272,14 +275,17 @@ main(int argc, char **argv)
 		return rc < 0 ? EXIT_USAGE : 0;
 	if (o.generate != NULL)
 		return save(&o);
-	/* Before a day's work, not after it. */
+	/* Checks the output before the run, which may be long. */
 	if (!output_try("json", o.json))
 		return EXIT_USAGE;
 	if (o.listen == NULL && load(&o, &file) != 0) {
 		itch_file_free(&file);
 		return EXIT_USAGE;
 	}
-	/* The first signal ends the day early, with all checks; a second one ends the program. */
+	/*
+	 * The first signal ends the day early, and the checks still run. A second signal kills the
+	 * program.
+	 */
 	if (program_start(eal_argc, argv) != 0) {
 		itch_file_free(&file);
 		return EXIT_FAILED;

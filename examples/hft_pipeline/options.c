@@ -18,7 +18,7 @@ enum {
 	OPT_STAGES,
 	OPT_DEFECT,
 	OPT_SEED,
-	OPT_U32, /* and the values after it: index into u32_options[] */
+	OPT_U32, /* OPT_U32 + i is the option u32_options[i] */
 };
 
 /* Options with a 32-bit number. */
@@ -56,7 +56,7 @@ const struct option hft_options[] = {
 	{"connect", required_argument, NULL, OPT_CONNECT},
 	{"stages", required_argument, NULL, OPT_STAGES},
 	{"seed", required_argument, NULL, OPT_SEED},
-	{"defect", required_argument, NULL, OPT_DEFECT}, /* for tests: not in the help */
+	{"defect", required_argument, NULL, OPT_DEFECT}, /* used by tests, so not in the help */
 	{"messages", required_argument, NULL, OPT_U32 + 0},
 	{"symbols", required_argument, NULL, OPT_U32 + 1},
 	{"rate", required_argument, NULL, OPT_U32 + 2},
@@ -76,7 +76,7 @@ const struct option hft_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* Parses "feed+gateway,book+strategy+risk": a comma starts a new lcore. */
+/* Parses --stages, such as "feed+gateway,book+strategy+risk". A comma separates lcores. */
 static int
 parse_stages(struct options *o, const char *arg)
 {
@@ -117,7 +117,7 @@ parse_stages(struct options *o, const char *arg)
 	return 0;
 }
 
-/* Parses drop:N, twice:N, swap:N, book:N, order:N, seq:N or credit:N. */
+/* Parses --defect: drop:N, twice:N, swap:N, book:N, order:N, seq:N or credit:N. */
 static int
 parse_defect(struct options *o, const char *arg)
 {

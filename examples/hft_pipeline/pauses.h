@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Times in which an lcore did not run, because the scheduler or the hypervisor gave its CPU to
- * other work. A message that was due in such a time is late, however fast the pipeline is, and so
- * are the messages after it. Such messages are marked, so that the result separates the cost of the
- * machine from that of the pipeline.
+ * Detects pauses: times in which an lcore did not run, because the scheduler or the hypervisor gave
+ * its CPU to other work. A message that was due during a pause is late, however fast the pipeline
+ * is. So are the messages after it. These messages are marked, so that the result separates the
+ * cost of the machine from that of the pipeline.
  */
 #ifndef PAUSES_H
 #define PAUSES_H
@@ -13,22 +13,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Longer than an lcore works between two checks of the clock: it checks once per message. */
+/*
+ * Minimum length of a pause. An lcore checks the clock once per message, and works for less than
+ * this between two checks.
+ */
 #define PAUSE_US 5
 
 struct pauses {
-	uint64_t looked, limit; /* TSC */
+	uint64_t looked, limit; /* TSC of the last check of the clock; gap in cycles above which
+				   there was a pause */
 	uint64_t longest, total;
-	uint64_t end; /* end of the last pause */
+	uint64_t end; /* TSC of the end of the last pause */
 	uint32_t n;
 	/*
-	 * Further messages are delayed too: there was a pause, or a message is marked as delayed by
-	 * a pause of another lcore. Cleared by the next turn without work.
+	 * Further messages are delayed too, because of a pause, or because a pause of another lcore
+	 * has delayed a message of this lcore. Cleared by the next turn without work.
 	 */
 	bool behind;
 };
 
-/* Checks the clock. */
+/*
+ * Checks the clock at TSC @now, and records a pause if the gap since the last check is too large.
+ */
 static inline void
 pauses_look(struct pauses *s, uint64_t now)
 {

@@ -26,7 +26,7 @@ replay(struct replay *r, const struct itch_file *f, uint32_t messages, const str
 	int rc;
 
 	memset(r, 0, sizeof(*r));
-	cold.warm = 0; /* such messages create no orders */
+	cold.warm = 0; /* warm-up orders have no effect on the result */
 	r->orders = malloc(((size_t)messages + 1) * sizeof(*r->orders));
 	rc = r->orders != NULL ? 0 : -ENOMEM;
 	if (rc == 0)

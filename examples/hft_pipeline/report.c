@@ -47,7 +47,7 @@ static void __attribute__((format(printf, 2, 3))) fault(struct outcome *c, const
 	printf("\n");
 }
 
-/* Checks the counts of every stage. */
+/* Checks the counts of lost, repeated and wrong messages of every stage. */
 static void
 check_counts(struct outcome *c)
 {
@@ -89,7 +89,10 @@ check_replay(struct outcome *c)
 		fault(c, "the books are not those of the replay, at the end or on the way");
 	if (book->report.value[4] != c->r.quotes)
 		fault(c, "%u quotes, %u in the replay", book->report.value[4], c->r.quotes);
-	/* After the kill switch orders stop; earlier ones must equal those of the replay. */
+	/*
+	 * Compares the orders that arrived. There may be fewer than in the replay, because the kill
+	 * switch stops orders.
+	 */
 	for (i = 0; i < n; i++) {
 		const struct order_out *a = &c->g->orders[i], *b = &c->r.orders[i];
 
@@ -126,7 +129,10 @@ check_kill(struct outcome *c)
 	}
 	if (c->g->kill_found != 0)
 		fault(c, "the kill switch was pulled already: it held %" PRIu64, c->g->kill_found);
-	/* Maximum in flight when the atomic completed: the ring's slots, and an lcore's backlog. */
+	/*
+	 * Allows as many orders as could be in flight when the atomic completed: the slots of the
+	 * ring, and the backlog of an lcore.
+	 */
 	if (c->g->norders - c->g->orders_at_kill > c->o->slots + STAGES)
 		fault(c, "%u orders came after the kill switch was pulled",
 		      c->g->norders - c->g->orders_at_kill);
@@ -140,7 +146,7 @@ ns_of(uint64_t ticks)
 	return (double)ticks * 1e9 / (double)rte_get_tsc_hz();
 }
 
-/* Returns the time from the first tick to the last. */
+/* Returns the seconds from the first tick to the last. */
 static double
 seconds(const struct outcome *c)
 {
@@ -153,7 +159,10 @@ struct pauses_of {
 	double longest_us, total_us;
 };
 
-/* Returns the pauses of place @i, from its own state or from the report of one of its stages. */
+/*
+ * Returns the pauses of place @i. They come from the place itself if it is in this process,
+ * otherwise from the report of one of its stages.
+ */
 static struct pauses_of
 pauses_of(const struct outcome *c, uint32_t i)
 {
@@ -194,7 +203,7 @@ print_pauses(const struct outcome *c)
 	}
 }
 
-/* Prints two rows per power of two, from the first to the last non-empty one. */
+/* Prints two rows per power of two, from the first non-empty row to the last. */
 static void
 print_histogram(const struct hist *h)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Checks before the market: the last stage that can stop an order. */
+/* The risk stage: the last stage that can stop an order before the market. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,8 @@ risk_stage_close(struct risk_stage *s)
 }
 
 /*
- * Returns the reason to stop an order, RISK_REASONS if there is none. Then it also updates the
- * limits, except for a warm-up order.
+ * Returns the reason to stop order @o, RISK_REASONS if there is none. Without a reason it also
+ * counts the order in position and rate, except a warm-up order.
  */
 static enum risk_reason
 judge(struct risk_stage *s, const union hft_msg *o)
@@ -44,14 +44,17 @@ judge(struct risk_stage *s, const union hft_msg *o)
 					    : o->order.ask - o->order.price;
 
 	/*
-	 * The peer's atomic writes the word. It is read for every order, so that no later order
+	 * Reads the kill switch, which the peer's atomic writes, for every order. So no later order
 	 * passes. An order sent earlier cannot be recalled.
 	 */
 	if (s->kill != NULL && __atomic_load_n(s->kill, __ATOMIC_ACQUIRE) != 0)
 		return RISK_KILLED;
 	if (o->order.shares > s->p.max_shares)
 		return RISK_SHARES;
-	/* Measured from the opposite best price: twice the distance from the middle. */
+	/*
+	 * off is the distance from the opposite best price, which is twice the distance from the
+	 * middle price.
+	 */
 	if (off / 2 > s->p.collar)
 		return RISK_COLLAR;
 	if (then > s->p.max_position || -then > s->p.max_position)
@@ -65,7 +68,7 @@ judge(struct risk_stage *s, const union hft_msg *o)
 		s->in_second = 0;
 	}
 	s->in_second++;
-	/* As if the order is fully executed at once: the worst case. */
+	/* Assumes the worst case, that the order is fully executed at once. */
 	*position = then;
 	return RISK_REASONS;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The loop of an lcore: receive messages, run its stages, send messages; one doorbell, one poll. */
+/*
+ * The loop of an lcore. Each turn receives messages, runs the stages of the lcore, sends messages
+ * with one doorbell, and polls once.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -10,18 +13,17 @@
 
 #include "hft.h"
 
-#define BURST 16 /* messages of a link, or ticks, per turn */
-#define WATCH_HZ                                                                                   \
-	100             /* checks of the connections per second; each is a system call, and        \
-			 * delays ticks */
-#define WATCH_LIMITS 20 /* such a check takes less than this multiple of PAUSE_US */
-#define POLL_TURNS   16 /* turns between polls of the CQ */
-#define TAKE_TURNS   4  /* as POLL_TURNS, for devices that receive packets only when polled */
+#define BURST 16 /* maximum messages of a link, or ticks, per turn */
+/* Checks of the connections per second. Each check is a system call, which delays ticks. */
+#define WATCH_HZ     100
+#define WATCH_LIMITS 20 /* longest normal time of such a check, as a multiple of PAUSE_US */
+#define POLL_TURNS   16 /* turns between two polls of the CQ */
+#define TAKE_TURNS   4  /* the same, for devices that receive packets only when they are polled */
 #define KILL_ID      (UINT64_MAX - 1)
 
 static int deliver(struct place *p, enum stage s, const union hft_msg *m);
 
-/* Seeded defect: sends a message with the number of the ring's next round. */
+/* DEFECT_SEQ: sends a message with the number of the next pass over the ring. */
 static int
 false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
 {
@@ -37,7 +39,7 @@ false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
 	return rc;
 }
 
-/* Passes a message from stage @s to the next stage, or into the ring. */
+/* Passes a message of stage @s to the next stage, by a call or through the ring. */
 static int
 forward(struct place *p, enum stage s, const union hft_msg *m)
 {
@@ -52,10 +54,13 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 		rc = false_number(&e->tx, m);
 	else
 		rc = rdma_ring_push(&e->tx, m);
-	/* An order does not wait for the next tick, nor does a warm-up order. */
+	/*
+	 * Makes the loop send orders and warm-up orders at once, before it handles the next tick.
+	 */
 	p->urgent |= m->kind == MSG_ORDER || m->kind == MSG_WARM;
 	/*
-	 * Full: no more input that leads here is read until this is sent, so the backlog has room.
+	 * The ring is full. The lcore takes no further input that leads to this ring until the
+	 * backlog is sent, so the backlog has room.
 	 */
 	if (rc == -EAGAIN) {
 		e->backlog[e->nbacklog++] = *m;
@@ -68,7 +73,10 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 	return 0;
 }
 
-/* Sets the kill switch with compare and swap, so that a second gateway detects that it was set. */
+/*
+ * Sets the kill switch. Uses compare and swap, so that a second gateway detects that the switch was
+ * set.
+ */
 static int
 kill_post(struct place *p)
 {
@@ -79,7 +87,7 @@ kill_post(struct place *p)
 	*g->old = UINT64_MAX;
 	if (bb_post_cmp_swap(e->qp, KILL_ID, &sge, e->region[1].addr, e->region[1].rkey, 0, 1,
 			     BB_SEND_SIGNALED) != 0)
-		return 0; /* the queue is full: try again at the next order */
+		return 0; /* the send queue is full: tries again at the next order */
 	bb_qp_ring(e->qp);
 	g->kill_posted = true;
 	return 0;
@@ -93,7 +101,7 @@ us_of(uint64_t ticks)
 	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 }
 
-/* Adds the pauses of the stage's lcore to its report. */
+/* Adds the pauses of the stage's lcore to the stage's report. */
 static void
 report_pauses(const struct place *p, union hft_msg *m)
 {
@@ -102,7 +110,7 @@ report_pauses(const struct place *p, union hft_msg *m)
 	m->report.pauses = (uint16_t)(p->pauses.n < UINT16_MAX ? p->pauses.n : UINT16_MAX);
 }
 
-/* Records the latency of an order, and whether a pause delayed it. */
+/* Records the latency of an order. Also adds it to quiet if no pause has delayed the order. */
 static void
 arrived(struct place *p, uint64_t stamp)
 {
@@ -172,7 +180,7 @@ deliver(struct place *p, enum stage s, const union hft_msg *m)
 	return rc;
 }
 
-/* Sends messages that did not fit into a ring. */
+/* Sends the messages of the backlogs, as far as the rings have room. */
 static int
 backlog(struct place *p)
 {
@@ -195,7 +203,7 @@ backlog(struct place *p)
 	return 0;
 }
 
-/* Sends tick @n; applies the seeded defects of ticks. */
+/* Sends tick @n, with the defects that --defect makes for ticks. */
 static int
 tick(struct place *p, uint32_t n, uint64_t due)
 {
@@ -233,8 +241,8 @@ tick(struct place *p, uint32_t n, uint64_t due)
 }
 
 /*
- * Sends the ticks that are due. The time of a tick is its due time, not its send time: ticks
- * delayed by a slow one count as late.
+ * Sends the ticks that are due. The stamp of a tick is the time at which the tick was due, not its
+ * send time. So ticks that a slow tick delays count as late.
  */
 static int
 feed(struct place *p)
@@ -249,8 +257,8 @@ feed(struct place *p)
 	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
 		if (now < f->due) {
 			/*
-			 * Prefetch: without it the line would be in no cache, while a feed's packet
-			 * would be.
+			 * Prefetches the next message. The file's line is in no cache, unlike a
+			 * packet that a card has written.
 			 */
 			rte_prefetch0(f->file->msg[f->next]);
 			rte_prefetch0(f->file->msg[f->next] + ITCH_MAX - 1);
@@ -274,12 +282,12 @@ feed(struct place *p)
 	report_pauses(p, &end);
 	f->done = true;
 	p->unended--;
-	/* A signal may have arrived before the first tick was due. */
+	/* Uses the start time if a signal arrived before the first tick was due. */
 	f->end_tsc = now > f->start ? now : f->start;
 	return forward(p, STAGE_FEED, &end);
 }
 
-/* Returns true if all stages of the lcore have finished and their messages are sent. */
+/* Returns true if all stages of the lcore have finished and all their messages are sent. */
 static bool
 finished(const struct place *p)
 {
@@ -303,7 +311,7 @@ completions(struct place *p)
 	return links_error(p, &wc);
 }
 
-/* Rings one doorbell for the messages pushed into each ring. Returns true if there were any. */
+/* Rings one doorbell per ring with new messages. Returns true if there were any. */
 static bool
 ring(struct place *p)
 {
@@ -318,14 +326,17 @@ ring(struct place *p)
 	return posted;
 }
 
-/* Sends now, instead of at the end of the turn. The poll makes a software device send. */
+/*
+ * Rings the doorbells now, instead of at the end of the turn, and polls, which makes a software
+ * device send.
+ */
 static int
 send_out(struct place *p)
 {
 	return ring(p) ? completions(p) : 0;
 }
 
-/* Seeded defect: sends credit for messages that were not received, and never sends credit again. */
+/* DEFECT_CREDIT: sends credit for messages that were not received, and then never again. */
 static void
 false_credit(struct rdma_ring_rx *rx)
 {
@@ -348,9 +359,9 @@ held_up(struct pauses *s, union hft_msg *m)
 }
 
 /*
- * Receives messages. An input whose messages lead to a full ring waits, and other inputs continue.
- * If all waited, an lcore without room for its ticks would not receive orders. The peer makes room
- * only after it has sent these orders.
+ * Receives messages. Skips an input whose messages lead to a full ring, and continues with the
+ * other inputs. Otherwise two lcores could wait for each other: this one, with a full ring, would
+ * take no orders, and the peer makes room only after it has sent these orders.
  */
 static int
 take_in(struct place *p)
@@ -372,8 +383,8 @@ take_in(struct place *p)
 						  strerror(-rc));
 			p->taken++;
 			/*
-			 * Checks for a pause after the message was read: a pause before the read
-			 * has delayed the message, which must be marked.
+			 * Checks for a pause after the message was read. A pause before the read
+			 * has delayed the message, which must then be marked.
 			 */
 			pauses_look(&p->pauses, rte_rdtsc());
 			held_up(&p->pauses, &m);
@@ -385,7 +396,7 @@ take_in(struct place *p)
 				rc = send_out(p);
 			if (rc != 0)
 				return rc;
-			/* The previous stage's report is the last message of a link. */
+			/* The report of the previous stage is the last message of a link. */
 			if (m.kind == MSG_REPORT && m.report.stage == e->link && !e->last) {
 				e->last = true;
 				p->unended--;
@@ -395,7 +406,10 @@ take_in(struct place *p)
 	return 0;
 }
 
-/* Returns the end through which messages of stage @s leave the lcore, NULL if they stay on it. */
+/*
+ * Returns the end through which the messages of stage @s leave the lcore, NULL if they stay on the
+ * lcore.
+ */
 static struct end *
 way_out(struct place *p, uint32_t s)
 {
@@ -443,7 +457,10 @@ place_run(struct place *p)
 		p->feed.due = p->feed.start;
 	}
 	p->pauses.looked = rte_rdtsc();
-	/* Messages that arrived before this point have waited for the start of the loop. */
+	/*
+	 * Marks messages that arrived before this point as delayed, because they have waited for
+	 * the start of the loop.
+	 */
 	p->pauses.behind = true;
 	while (rc == 0) {
 		p->taken = 0;
@@ -459,9 +476,9 @@ place_run(struct place *p)
 		if (finished(p))
 			break;
 		/*
-		 * Poll at once after a post, otherwise only in some turns. A poll takes longer than
-		 * checking a ring, which it delays, and over shared memory messages arrive without
-		 * a poll.
+		 * Polls at once after a post, otherwise only in some turns. A poll takes longer
+		 * than a check of the rings, and so delays the next check. Over shared memory
+		 * messages arrive without a poll.
 		 */
 		turns++;
 		if (rc == 0 && (posted || p->held > 0 || turns % poll_turns == 0))
@@ -479,7 +496,10 @@ place_run(struct place *p)
 			continue;
 		watch = now + watch_gap;
 		rc = links_watch(p);
-		/* The loop's own system calls are not a pause, unless they took unusually long. */
+		/*
+		 * The loop's own system calls do not count as a pause, unless they took unusually
+		 * long.
+		 */
 		now = rte_rdtsc();
 		if (now - p->pauses.looked < WATCH_LIMITS * p->pauses.limit)
 			p->pauses.looked = now;

@@ -54,7 +54,7 @@ book_report(struct book_stage *s, const union hft_msg *in, union hft_msg *out)
 	uint32_t value[5] = {(uint32_t)digest, (uint32_t)(digest >> 32), s->in.next,
 			     book_open(s->book), s->seq};
 
-	/* The missing messages may be the last ones. */
+	/* Counts missing messages at the end of the day as lost. */
 	if (in->report.stage == STAGE_FEED && s->in.next < in->number)
 		s->in.lost += in->number - s->in.next;
 	return stage_report(STAGE_BOOK, &s->in, in, value, s->wrong, out);
@@ -119,9 +119,9 @@ strategy_stage_close(struct strategy_stage *s)
 }
 
 /*
- * Order book imbalance, the textbook signal. If many times more shares are wanted than offered the
- * price is likely to rise, so buy what is offered; in the opposite case sell. One order per price,
- * and again after the signal has disappeared in between.
+ * The textbook signal, order book imbalance. If many times more shares are wanted than offered, the
+ * price is likely to rise, so this stage buys what is offered. In the opposite case it sells. It
+ * sends one order per price, and another order if the signal has disappeared in between.
  */
 unsigned int
 strategy_stage(struct strategy_stage *s, const union hft_msg *in, union hft_msg *out)
