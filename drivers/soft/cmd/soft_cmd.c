@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Commands: the path from a DEVX call through the kernel's checks to the firmware, and functions
- * that all commands share.
+ * Commands: a DEVX call passes the kernel's checks, then the firmware executes it. Also has
+ * functions that several commands share.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,13 +19,14 @@
 #include "soft_kernel.h"
 
 /*
- * Syndromes: this value, the file in bits 16..23, the line in the bits below. A card has its own
- * syndromes.
+ * Base of the syndromes of this device. A syndrome also has the number of the source file in bits
+ * 16 to 23, and the line in the bits below. Syndromes of a card differ.
  */
 #define SOFT_SYNDROME 0xbb000000u
 
 /*
- * Bytes of QUERY_QP's output without an extended context and without pages: the QP lies in umems.
+ * Length of QUERY_QP's output without an extended context and without a page list, bytes. There is
+ * no page list because the QP's queues lie in umems.
  */
 #define SOFT_SZ_QUERY_QP_OUT 0x110
 
@@ -121,8 +122,8 @@ soft_cmd_refuse(struct soft_cmd *cmd, enum bb_prm_status status, uint32_t syndro
 }
 
 /*
- * Sets the bits of a field in @mask: up to 64 bits by the field's width. Width 0 means the 128 bits
- * of a GID.
+ * Sets the bits of a field in @mask. A field has up to 64 bits; width 0 means the 128 bits of a
+ * GID.
  */
 static void
 mark_field(uint8_t *mask, const struct soft_field *f)
@@ -234,9 +235,10 @@ soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t 
 				   " byte pages of umem 0x%x; 0 always goes",
 				   log_page_size, page, umem->pgsz, umem->pub.id);
 	/*
-	 * page_offset counts 64ths of a page of the umem, whatever page size the object names. UCX
-	 * limits pages to 64 times the alignment of its offsets (UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT),
-	 * after CQs at 64 bytes had failed in 64 KiB pages.
+	 * The unit of page_offset is a 64th of the umem's page size, whatever page size the object
+	 * names. UCX limits pages to 64 times the alignment of its offsets
+	 * (UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT), because CQs at 64-byte offsets had failed in 64 KiB
+	 * pages.
 	 */
 	if (offset % (umem->pgsz / 64) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
@@ -247,7 +249,9 @@ soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t 
 	return 0;
 }
 
-/* Executes a command as the firmware does: checks the lengths first. Under dev->lock. */
+/*
+ * Executes a command as the firmware does: checks the lengths first. Call it with dev->lock held.
+ */
 static int
 execute(struct soft_cmd *cmd, size_t inlen)
 {
@@ -281,8 +285,8 @@ takes_down(const void *in)
 }
 
 /*
- * Makes one DEVX call: the kernel's checks, its copy of the mailbox with the bits that it sets,
- * then the firmware.
+ * Makes one DEVX call: checks the mailbox as the kernel does, copies it, sets the bits that the
+ * kernel sets, then runs the firmware.
  */
 static int
 call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, struct mlx5_obj *obj,
@@ -305,13 +309,14 @@ call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, stru
 	if (unlikely(soft_fault_dead(cmd.dev))) {
 		memset(out, 0, outlen);
 		/*
-		 * mlx5_internal_err_ret_value(): commands that tear down succeed, all others fail.
+		 * On a failed device the kernel returns success for commands that tear down, and an
+		 * error for all others: mlx5_internal_err_ret_value().
 		 */
 		return takes_down(in) ? 0 : soft_fault_check(cmd.dev, "command");
 	}
 	/*
-	 * An input longer than any command is rejected by its length, so its content does not
-	 * matter.
+	 * Copies no more than fits. An input that is longer than any command is rejected by its
+	 * length, so its other bytes are never read.
 	 */
 	memcpy(copy, in, RTE_MIN(inlen, sizeof(copy)));
 	soft_kernel_fill(copy, inlen);

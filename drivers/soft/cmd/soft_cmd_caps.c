@@ -28,7 +28,10 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ, SOFT_LOG_MAX_CQ);
 	set(caps, BB_PRM_HCA_RELAXED_ORDERING_WRITE, !opts->no_relaxed);
 	set(caps, BB_PRM_HCA_LOG_MAX_MKEY, opts->log_max_mkey);
-	/* An MR over the whole address space on demand needs these, fixed_buffer_size and UMR. */
+	/*
+	 * An ON_DEMAND MR over the whole address space needs this capability, fixed_buffer_size and
+	 * UMR.
+	 */
 	set(caps, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, dev->odp);
 	set(caps, BB_PRM_HCA_NULL_MKEY, dev->odp);
 	set(caps, BB_PRM_HCA_PG, dev->odp);
@@ -37,13 +40,13 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_RA_RES_QP, SOFT_LOG_MAX_RA);
 	set(caps, BB_PRM_HCA_MAX_QP_CNT, opts->no_counters ? 0 : SOFT_MAX_COUNTER_SETS - 1);
 	set(caps, BB_PRM_HCA_CC_QUERY_ALLOWED, !opts->no_counters && !opts->link_ib);
-	/* Values: MLX5_CAP_PORT_TYPE_IB 0, MLX5_CAP_PORT_TYPE_ETH 1. */
+	/* Values: 0 is MLX5_CAP_PORT_TYPE_IB, 1 is MLX5_CAP_PORT_TYPE_ETH. */
 	set(caps, BB_PRM_HCA_PORT_TYPE, opts->link_ib ? 0 : 1);
 	set(caps, BB_PRM_HCA_NUM_PORTS, 1);
 	set(caps, BB_PRM_HCA_LOG_MAX_MSG, opts->log_max_msg);
-	/* The device accepts all static rates, and does not limit its rate to them. */
+	/* The device accepts every static rate but does not limit the rate. */
 	set(caps, BB_PRM_HCA_STAT_RATE_SUPPORT, 0xfffe);
-	/* Version 1: CQEs carry the user index. */
+	/* CQE version 1: CQEs contain the user index. */
 	set(caps, BB_PRM_HCA_CQE_VERSION, 1);
 	set(caps, BB_PRM_HCA_ROCE, !opts->link_ib);
 	set(caps, BB_PRM_HCA_ATOMIC, !opts->no_atomic);
@@ -54,19 +57,19 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, opts->no_umr);
 	set(caps, BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED, opts->no_umr_atomic);
 	set(caps, BB_PRM_HCA_REPEATED_BLOCK_DISABLED, opts->no_interleaved);
-	/* MLX5_CAP_UMR_FENCE_SMALL: a WQE that uses a key after a UMR needs a small fence. */
+	/* MLX5_CAP_UMR_FENCE_SMALL: a WQE that uses a key after a UMR needs the small fence. */
 	set(caps, BB_PRM_HCA_UMR_FENCE, 1);
-	/* Announces memory windows of type 2B (Linux mlx5_ib_query_device()). */
+	/* This bit announces memory windows of type 2B (Linux mlx5_ib_query_device()). */
 	set(caps, BB_PRM_HCA_IMAICL, !opts->no_mw && !opts->no_umr);
 	set(caps, BB_PRM_HCA_CQ_RESIZE, !opts->no_cq_resize);
 	set(caps, BB_PRM_HCA_CQ_MODERATION, !opts->no_cq_moderation);
 	set(caps, BB_PRM_HCA_CQE_COMPRESSION, !opts->no_compress);
 	set(caps, BB_PRM_HCA_CQE_COMPRESSION_MAX_NUM, opts->no_compress ? 0 : SOFT_ZIP_MAX);
-	/* The clock is the TSC. */
+	/* The device's clock is the TSC, so its frequency is that of the TSC. */
 	set(caps, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, opts->no_clock ? 0 : soft_clock_khz());
 	set(caps, BB_PRM_HCA_UAR_4K, 1);
 	set(caps, BB_PRM_HCA_BF, !opts->no_bf);
-	/* Size of both halves of a register. */
+	/* Logarithm of the register's size in bytes, both halves together. */
 	set(caps, BB_PRM_HCA_LOG_BF_REG_SIZE, opts->no_bf ? 0 : 9);
 	set(caps, BB_PRM_HCA_MAX_WQE_SZ_SQ, SOFT_MAX_SQ_WQE);
 	set(caps, BB_PRM_HCA_MAX_WQE_SZ_RQ, SOFT_MAX_RQ_STRIDE);
@@ -79,8 +82,8 @@ static void
 atomic_caps(const struct soft_opts *opts, void *caps)
 {
 	/*
-	 * Bits: MLX5_ATOMIC_OPS_CMP_SWAP 0, FETCH_ADD 1, EXTENDED_CMP_SWAP 2, EXTENDED_FETCH_ADD 3.
-	 * Sizes are a sum of powers of two, in bytes.
+	 * Operations: bit 0 is MLX5_ATOMIC_OPS_CMP_SWAP, 1 FETCH_ADD, 2 EXTENDED_CMP_SWAP, 3
+	 * EXTENDED_FETCH_ADD. The size fields are a bit mask of powers of two, in bytes.
 	 */
 	set(caps, BB_PRM_ATOMIC_CAP_MODE, opts->no_ext_atomic ? 0x3 : 0xf);
 	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP,
@@ -89,7 +92,7 @@ atomic_caps(const struct soft_opts *opts, void *caps)
 	set(caps, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
 }
 
-/* ODP for RC: WRITEs and READs of peers, no atomics (soft_paged.c). */
+/* Sets the ODP capabilities of RC: WRITEs and READs of peers, but no atomics (soft_paged.c). */
 static void
 odp_caps(void *caps)
 {
@@ -103,17 +106,18 @@ static void
 roce_caps(const struct soft_opts *opts, void *caps)
 {
 	/*
-	 * Values: MLX5_TIMESTAMP_FORMAT_CAP_FREE_RUNNING 0, MLX5_TIMESTAMP_FORMAT_CAP_REAL_TIME 1.
+	 * Values: 0 is MLX5_TIMESTAMP_FORMAT_CAP_FREE_RUNNING, 1 is
+	 * MLX5_TIMESTAMP_FORMAT_CAP_REAL_TIME.
 	 */
 	set(caps, BB_PRM_ROCE_CAP_QP_TS_FORMAT, opts->no_clock);
-	/* Bits: MLX5_ROCE_VERSION_1_CAP 0, MLX5_ROCE_VERSION_2_CAP 2. */
+	/* Bits: 0 is MLX5_ROCE_VERSION_1_CAP, 2 is MLX5_ROCE_VERSION_2_CAP. */
 	set(caps, BB_PRM_ROCE_CAP_VERSION, opts->wire ? 1 << 2 : 1 << 0 | 1 << 2);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, SOFT_MIN_UDP_SPORT);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, UINT16_MAX);
 	set(caps, BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE, SOFT_MAX_GIDS);
 }
 
-/* Event types 0 to 63; there are no path migration events. */
+/* Sets the bits of the supported event types, 0 to 63. Path migration events are not supported. */
 static void
 dev_event_caps(void *caps)
 {
@@ -127,7 +131,10 @@ static void
 dev_mem_caps(const struct soft_opts *opts, void *caps)
 {
 	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC, 1);
-	/* MLX5_MEMIC_BASE_SIZE; alignments are logarithms relative to it. */
+	/*
+	 * The value is a logarithm in bytes, that of MLX5_MEMIC_BASE_SIZE. Alignments are
+	 * logarithms relative to it.
+	 */
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MIN_MEMIC_ALLOC_SIZE, 6);
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT, SOFT_LOG_DM_ALIGN - 6);
 	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC_BAR_SIZE, opts->dm);
@@ -139,7 +146,10 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 {
 	static const struct soft_field fields[] = {{BB_PRM_CMD_OP_MOD, 0}};
 	const struct soft_opts *opts = &cmd->dev->opts;
-	/* Bit 0 selects the current values instead of the largest; both are equal here. */
+	/*
+	 * Bit 0 of op_mod selects the current or the largest values, which are equal on this
+	 * device. The other bits select the capability group.
+	 */
 	uint32_t type = bb_prm_get(cmd->in, BB_PRM_CMD_OP_MOD) >> 1;
 	uint8_t *caps = cmd->out + BB_PRM_HCA_CAP_OUT_CAPS;
 	int ret;

@@ -64,7 +64,7 @@ soft_cmd_dealloc_q_counter(struct soft_cmd *cmd)
 
 struct place {
 	struct bb_prm_field f;
-	size_t counter; /* Offset in struct soft_counters. */
+	size_t counter; /* Offset of the counter in struct soft_counters. */
 };
 
 #define AT(name) offsetof(struct soft_counters, name)
@@ -111,7 +111,10 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 		return ret;
 	if (set == NULL || cmd->dev->ctl->counter_ctx[id] != cmd->ctx)
 		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
-	/* Engines add their counts from time to time; the wait makes them current. */
+	/*
+	 * Engines add their counts only from time to time. soft_quiesce() makes every engine add
+	 * them now.
+	 */
 	soft_quiesce();
 	soft_shm_collect(cmd->dev, NULL);
 	for (i = 0; i < RTE_DIM(places); i++) {
@@ -119,7 +122,7 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 		uint64_t v = clear ? __atomic_exchange_n(counter, 0, __ATOMIC_RELAXED)
 				   : __atomic_load_n(counter, __ATOMIC_RELAXED);
 
-		/* Counters have 32 bits and wrap, as on a card. */
+		/* A counter of the command has 32 bits and wraps, as on a card. */
 		bb_prm_set(cmd->out, places[i].f, (uint32_t)v);
 	}
 	return 0;

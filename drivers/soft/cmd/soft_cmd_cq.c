@@ -14,9 +14,9 @@
 #define CQE    64u
 
 /*
- * Fields that CREATE_CQ accepts. The device does not support collapsed CQs, ignored overrun, the
- * enhanced layout of compressed CQEs, or period modes, so their fields are not in the list. The
- * field page_offset is not either: the umem offset takes its place.
+ * Fields that CREATE_CQ accepts. The list does not have the fields of features that the device does
+ * not support. These are collapsed CQs, ignored overrun, the enhanced layout of compressed CQEs,
+ * and period modes. It does not have page_offset either, because the umem offset replaces it.
  */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0},
@@ -37,8 +37,8 @@ static const struct soft_field create_fields[] = {
 };
 
 /*
- * Rejects event moderation and CQE compression if the device's options turn them off. Also rejects
- * mini CQEs of receives with a stride index: the device supports only those with a checksum.
+ * Rejects event moderation or CQE compression if the device's options disable it. Also rejects mini
+ * CQEs of receives with a stride index, because the device supports only mini CQEs with a checksum.
  */
 static int
 create_features(struct soft_cmd *cmd, const void *cqc)
@@ -172,7 +172,10 @@ soft_cmd_destroy_cq(struct soft_cmd *cmd)
 	return 0;
 }
 
-/* Resizes a CQ with the fields of mlx5_ib_resize_cq(), but with a umem instead of pages. */
+/*
+ * Resizes a CQ. The command has the same fields as in mlx5_ib_resize_cq(), but names a umem instead
+ * of pages.
+ */
 static int
 resize(struct soft_cmd *cmd, struct soft_cq *cq)
 {
@@ -202,7 +205,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 		return ret;
 	if (cmd->dev->opts.no_cq_resize)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not resize CQs");
-	/* Size and buffer change together. [A] */
+	/* Size and buffer can only change together. [A] */
 	if (select != all)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "resize field select 0x%x: log size, page offset and page size "
@@ -232,7 +235,7 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 				   "CQ 0x%x holds more unread CQEs than the %u of the new ring",
 				   cq->cqn, 1u << log_size);
 	case -ENOSPC:
-		/* A card's result in this case is [A]. */
+		/* Which status a card returns in this case is [A]. */
 		return SOFT_REFUSE(cmd, BAD_SIZE_OUTS_CQES,
 				   "CQ 0x%x is full: there is no place for the RESIZE CQE",
 				   cq->cqn);
@@ -269,8 +272,9 @@ moderate(struct soft_cmd *cmd, struct soft_cq *cq)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "field select 0x%x: period (1) and count (2)",
 				   select);
 	/*
-	 * The kernel sets cq_umem_valid in every MODIFY_CQ. Whether firmware uses the umem without
-	 * a field select of the ring is [A]. If it does, another umem would move the ring.
+	 * The kernel sets cq_umem_valid in every MODIFY_CQ. If the field select does not name the
+	 * ring, it is [A] whether firmware uses the umem. A firmware that does so would move the
+	 * ring, so the device rejects another umem.
 	 */
 	if (umem_id != cq->umem->pub.id || cq->umem->base + offset != cq->buf)
 		return SOFT_REFUSE(cmd, BAD_PARAM,

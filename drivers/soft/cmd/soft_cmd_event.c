@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Asynchronous events: subscription by a context, and delivery to it. */
+/* Asynchronous events: a context subscribes to events, and the device delivers them to it. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -55,7 +55,10 @@ soft_event_get(struct mlx5_ctx *ctx_, struct mlx5_cmd_event *event)
 
 	pthread_mutex_lock(&ctl->event_lock);
 	if (ctx->event_lost) {
-		/* devx_async_event_read() reports the overflow once, before the pending events. */
+		/*
+		 * The overflow is reported once, before the pending events, as by
+		 * devx_async_event_read() in the kernel.
+		 */
 		ctx->event_lost = false;
 		ret = -EOVERFLOW;
 	} else if (ctx->event_count != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CREATE_MKEY for keys over keys, and DESTROY_MKEY. */
+/* CREATE_MKEY for keys that consist of ranges of other keys (KLM and KSM), and DESTROY_MKEY. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #define KLM    16u
 
 /*
- * Not accepted: keys over pages of umems (mode 1), which ibv_reg_mr() makes; relaxed ordering;
- * signatures; keys of another function.
+ * Fields that CREATE_MKEY accepts. Not accepted: keys over pages of umems (mode 1), which
+ * ibv_reg_mr() makes; relaxed ordering; signatures; keys of another function.
  */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0},
@@ -89,13 +89,16 @@ check_rights(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "rw or a without lw");
 	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_atomic)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "a: the device has no atomics");
-	/* UCX makes no such key if the bit is set (UCT_IB_MLX5_MD_FLAG_INDIRECT_ATOMICS). */
+	/*
+	 * UCX creates no such key if the capability umr_modify_atomic_disabled is set
+	 * (UCT_IB_MLX5_MD_FLAG_INDIRECT_ATOMICS).
+	 */
 	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_umr_atomic)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "a: the device has no atomics on indirect keys");
 	return 0;
 }
 
-/* Reads the entries after the mailbox, and checks that they cover the key's length. */
+/* Reads the entries after the mailbox. Checks that they cover the whole length of the key. */
 static int
 take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 {
@@ -121,9 +124,9 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 				   " bytes of its entries",
 				   ind->len, sum);
 	/*
-	 * Firmware checks the range as if it began at a multiple of an entry's size. It reported
-	 * "window size exceed translations_octword_size" for other ranges, and UCX
-	 * (uct_ib_mlx5_devx_reg_ksm_data_contig()) adds an entry to such a key.
+	 * Firmware checks the range as if it began at the multiple of the entry size below
+	 * start_addr. For longer ranges it reported "window size exceed translations_octword_size".
+	 * UCX (uct_ib_mlx5_devx_reg_ksm_data_contig()) therefore adds an entry to such a key.
 	 */
 	skipped = ind->kind == SOFT_XLT_FIXED ? ind->start & ((UINT64_C(1) << ind->log_entity) - 1)
 					      : 0;
@@ -134,7 +137,7 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 			"len %" PRIu64 " is more than the %" PRIu64 " bytes of the entries",
 			skipped, ind->len, sum);
 	/*
-	 * UCX, in the same function: "FW requires indirect atomic MR address and length to be
+	 * UCX says in the same function: "FW requires indirect atomic MR address and length to be
 	 * aligned".
 	 */
 	if (ind->atomic && ((ind->start | ind->len) & (SOFT_ATOMIC_SIZE - 1)) != 0)

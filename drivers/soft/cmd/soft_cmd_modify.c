@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* QP transitions: RST2INIT to RTS2RTS, 2ERR, 2RST. */
+/* QP state transitions: RST2INIT to RTS2RTS, 2ERR, 2RST. */
 #include <string.h>
 
 #include "soft_ctl.h"
@@ -12,7 +12,7 @@
 
 #define ADS_IN_QPC 0x18
 
-/* Fields of a transition; the base is relative to the QP context. */
+/* A field of the QP context (QPC) or of its address path (ADS), and the base of its offset. */
 #define QPC(f)                                                                                     \
 	{                                                                                          \
 		f, 0                                                                               \
@@ -22,7 +22,7 @@
 		f, ADS_IN_QPC                                                                      \
 	}
 
-/* Fields of INIT2RTR for RC and UC: the peer and the path to it. */
+/* Fields of INIT2RTR for RC and UC: the peer, and the path to the peer. */
 #define PEER_FIELDS                                                                                \
 	QPC(BB_PRM_QPC_MTU), QPC(BB_PRM_QPC_LOG_MSG_MAX), QPC(BB_PRM_QPC_REMOTE_QPN),              \
 		QPC(BB_PRM_QPC_NEXT_RCV_PSN), ADS(BB_PRM_ADS_GRH), ADS(BB_PRM_ADS_MLID),           \
@@ -32,7 +32,7 @@
 		ADS(BB_PRM_ADS_UDP_SPORT), ADS(BB_PRM_ADS_ETH_PRIO), ADS(BB_PRM_ADS_SL),           \
 		ADS(BB_PRM_ADS_RMAC_47_32), ADS(BB_PRM_ADS_RMAC_31_0)
 
-/* Fields of each transition. */
+/* Fields that each transition accepts for RC. */
 static const struct soft_field init_fields[] = {
 	QPC(BB_PRM_QPC_COUNTER_SET_ID),
 	QPC(BB_PRM_QPC_RRE),
@@ -47,7 +47,7 @@ static const struct soft_field rtr_fields[] = {
 	QPC(BB_PRM_QPC_LOG_RRA_MAX),
 	QPC(BB_PRM_QPC_MIN_RNR_NAK),
 };
-/* UC has no fields for READs, atomics, RNR and retries. */
+/* As above for UC, which has no fields for READs, atomics, RNR and retries. */
 static const struct soft_field uc_init_fields[] = {
 	QPC(BB_PRM_QPC_COUNTER_SET_ID),
 	QPC(BB_PRM_QPC_RWE),
@@ -59,7 +59,9 @@ static const struct soft_field uc_rts_fields[] = {
 	QPC(BB_PRM_QPC_LOG_ACK_REQ_FREQ),
 	QPC(BB_PRM_QPC_NEXT_SEND_PSN),
 };
-/* UD has no peer. mlx5_ib sets mtu 4096 and log_msg_max 12 in every transition. */
+/*
+ * As above for UD, which has no peer. mlx5_ib sets mtu 4096 and log_msg_max 12 in every transition.
+ */
 static const struct soft_field ud_init_fields[] = {
 	QPC(BB_PRM_QPC_COUNTER_SET_ID), QPC(BB_PRM_QPC_Q_KEY), ADS(BB_PRM_ADS_PKEY_INDEX),
 	ADS(BB_PRM_ADS_VHCA_PORT_NUM),  QPC(BB_PRM_QPC_MTU),   QPC(BB_PRM_QPC_LOG_MSG_MAX),
@@ -81,8 +83,8 @@ static const struct soft_field rts_fields[] = {
 };
 
 /*
- * Fields that count after RST2INIT only with their bit in opt_param_mask (mlx5_ib: opt_mask[]).
- * Without the bit the device ignores them, because UCX leaves them set.
+ * Fields that transitions after RST2INIT use only if opt_param_mask has their bit (mlx5_ib:
+ * opt_mask[]). Without the bit the device ignores the field, because UCX leaves old values in it.
  */
 #define RC   (1u << BB_PRM_QP_ST_RC)
 #define UC   (1u << BB_PRM_QP_ST_UC)
@@ -108,7 +110,10 @@ static const struct optional optionals[] = {
 
 /* Fields that a transition accepts for one QP type. */
 struct takes {
-	/* opt_mask[] of mlx5_ib, without path migration, LAG, DC and changes of SRQ and CQ. */
+	/*
+	 * Accepted bits of opt_param_mask: opt_mask[] of mlx5_ib without path migration, LAG, DC,
+	 * and changes of SRQ and CQ.
+	 */
 	uint32_t opt_mask;
 	const struct soft_field *fields;
 	unsigned int n;
@@ -132,7 +137,7 @@ struct transition {
 	uint16_t op;
 	uint32_t from, to;
 	bool from_any;
-	struct takes takes[3]; /* Indexed by QPC.st. */
+	struct takes takes[3]; /* Accepted fields by QPC.st: RC, UC, UD. */
 };
 static const struct transition transitions[] = {
 	{BB_PRM_OP_RST2INIT_QP,
@@ -147,8 +152,8 @@ static const struct transition transitions[] = {
 	 {ONLY(ACCESS_BITS | PKEY | PORT), ONLY(RWE | PKEY | PORT),
 	  TAKES(PKEY | QKEY | PORT, ud_rtr_fields)}},
 	/*
-	 * min_rnr_nak is mandatory here: mlx5_ib sets it from INIT to RTR, where verbs require it,
-	 * and its table has no RNR_TIMEOUT there.
+	 * min_rnr_nak is mandatory here, because verbs require it from INIT to RTR and mlx5_ib then
+	 * sets it. The opt_mask[] of mlx5_ib has no RNR_TIMEOUT for this transition.
 	 */
 	{BB_PRM_OP_INIT2RTR_QP,
 	 BB_PRM_QP_INIT,
@@ -188,7 +193,7 @@ copy_field(uint8_t *to, const uint8_t *from, const struct soft_field *f)
 		bb_prm_set(to + f->base, f->f, bb_prm_get(from + f->base, f->f));
 }
 
-/* Rejects bits outside the fields that the transition accepts or ignores. */
+/* Rejects the command if bits are set outside the fields that the transition accepts or ignores. */
 static int
 check_fields(struct soft_cmd *cmd, const struct transition *t, uint32_t st)
 {
@@ -199,7 +204,10 @@ check_fields(struct soft_cmd *cmd, const struct transition *t, uint32_t st)
 	all[n++] = (struct soft_field){BB_PRM_MODIFY_QP_QPN, 0};
 	if (cmd->desc->inlen == BB_PRM_SZ_MODIFY_QP_IN) {
 		all[n++] = (struct soft_field){BB_PRM_MODIFY_QP_OPT_PARAM_MASK, 0};
-		/* mlx5_ib sets these two fields in every transition. */
+		/*
+		 * mlx5_ib sets these two fields in every transition, so every transition accepts
+		 * them.
+		 */
 		all[n++] = (struct soft_field){BB_PRM_QPC_ST, SOFT_QPC_AT};
 		all[n++] = (struct soft_field){BB_PRM_QPC_PM_STATE, SOFT_QPC_AT};
 		for (i = 0; i < RTE_DIM(optionals); i++)
@@ -232,7 +240,10 @@ check_common(struct soft_cmd *cmd, const struct transition *t, const struct soft
 		return SOFT_REFUSE(cmd, BAD_PARAM, "vhca_port_num %u: there is only port 1", port);
 	if (pkey != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "pkey_index %u: the table has one entry", pkey);
-	/* MLX5_ATOMIC_MODE: 0 none, 1 IB spec, 2 only 8 bytes, n >= 3: up to 2^n bytes. */
+	/*
+	 * Values of atomic_mode: 0 none, 1 as in the IB specification, 2 only 8 bytes, n from 3 on:
+	 * up to 2^n bytes.
+	 */
 	if (cmd->dev->opts.no_atomic && (atomic != 0 || bb_prm_get(image, BB_PRM_QPC_RAE) != 0))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "rae or atomic_mode: the device has no atomics");
 	if (atomic > 3)
@@ -298,7 +309,7 @@ check_rtr(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 	uint32_t log_msg = bb_prm_get(image, BB_PRM_QPC_LOG_MSG_MAX);
 	uint32_t log_rra = bb_prm_get(image, BB_PRM_QPC_LOG_RRA_MAX);
 
-	/* For UD mlx5_ib always sets the largest MTU. */
+	/* mlx5_ib always sets the largest MTU for UD, even if the port's active MTU is smaller. */
 	if (mtu == 0 || mtu > (qp->st == BB_PRM_QP_ST_UD ? SOFT_ACTIVE_MTU : cmd->dev->active_mtu))
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM, "mtu %u: between 1 (256 bytes) and the active one, %u%s",
@@ -328,8 +339,8 @@ check_rts(struct soft_cmd *cmd, const uint8_t *image)
 }
 
 /*
- * Looks up the peer's device. An unknown peer or a wrong MAC is no error: messages are lost, and a
- * line is logged.
+ * Looks up the peer's device. If no device has the address, or the MAC is wrong, only logs it: the
+ * transition succeeds, and messages to the peer are lost.
  */
 static struct soft_dev *
 find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
@@ -348,11 +359,14 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 		return peer;
 	}
 	if (cmd->dev->shm != NULL) {
-		/* The connection names the owner later; the owner may also start later. */
+		/*
+		 * Ignores an error, because the process of the peer may start later; the
+		 * shared-memory connection is then set up later.
+		 */
 		(void)soft_shm_reach(cmd->dev, gid, true);
 		return NULL;
 	}
-	/* On a port the peer is any host. */
+	/* The peer on a port may be on any host, so there is no device to look up. */
 	if (cmd->dev->netif != NULL)
 		return NULL;
 	peer = soft_dev_by_gid(gid, false);
@@ -384,13 +398,15 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 	return peer;
 }
 
-/* Decodes the context into the QP. Under the engine's lock. */
+/* Copies the fields of the QP context to the QP. Call it under the engine's lock. */
 static void
 load(struct soft_qp *qp, const struct transition *t)
 {
 	const uint8_t *q = qp->qpc;
 
-	/* Engines of peers read these fields concurrently. */
+	/*
+	 * Engines of peers read these fields without this engine's lock, so the stores are atomic.
+	 */
 	__atomic_store_n(&qp->rre, bb_prm_get(q, BB_PRM_QPC_RRE) != 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->rwe, bb_prm_get(q, BB_PRM_QPC_RWE) != 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->rae, bb_prm_get(q, BB_PRM_QPC_RAE) != 0, __ATOMIC_RELAXED);
@@ -399,7 +415,7 @@ load(struct soft_qp *qp, const struct transition *t)
 	qp->q_key = bb_prm_get(q, BB_PRM_QPC_Q_KEY);
 	if (t->op == BB_PRM_OP_INIT2RTR_QP) {
 		qp->mtu = 128u << RTE_MIN(bb_prm_get(q, BB_PRM_QPC_MTU), qp->dev->active_mtu);
-		/* 0 is no special value: it limits messages to one byte. */
+		/* The value 0 has no special meaning: it limits messages to one byte. */
 		qp->log_msg_max = bb_prm_get(q, BB_PRM_QPC_LOG_MSG_MAX);
 		qp->remote_qpn = bb_prm_get(q, BB_PRM_QPC_REMOTE_QPN);
 		qp->log_rra_max = bb_prm_get(q, BB_PRM_QPC_LOG_RRA_MAX);
@@ -415,14 +431,14 @@ load(struct soft_qp *qp, const struct transition *t)
 	}
 }
 
-/* Clears the fields that transitions set, for 2RST; the fields of CREATE_QP stay. */
+/* Clears the fields that transitions set, for 2RST. The fields of CREATE_QP stay. */
 static void
 clear_connection(uint8_t *image)
 {
 	static const uint8_t zero[SOFT_QPC_BYTES];
 	unsigned int i;
 
-	/* Skips the counter set, which CREATE_QP may have set. */
+	/* Skips entry 0, the counter set, because CREATE_QP may have set it. */
 	for (i = 1; i < RTE_DIM(init_fields); i++)
 		copy_field(image, zero, &init_fields[i]);
 	for (i = 0; i < RTE_DIM(rtr_fields); i++)
@@ -433,7 +449,7 @@ clear_connection(uint8_t *image)
 		copy_field(image, zero, &ud_init_fields[i]);
 }
 
-/* Builds and checks the context after the transition, and looks up the peer. */
+/* Builds and checks the QP context as it will be after the transition, and looks up the peer. */
 static int
 next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_qp *qp,
 	   uint8_t *image, struct soft_dev **peer)
@@ -454,7 +470,10 @@ next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_q
 	for (i = 0; i < RTE_DIM(optionals); i++)
 		if ((mask & optionals[i].bit) != 0)
 			copy_field(image, in, &optionals[i].field);
-	/* mlx5_ib binds the counter set here. Without one, the set of CREATE_QP stays. */
+	/*
+	 * mlx5_ib binds the counter set in this transition. If it names no set, the set of
+	 * CREATE_QP stays.
+	 */
 	if (t->op == BB_PRM_OP_RST2INIT_QP && bb_prm_get(in, BB_PRM_QPC_COUNTER_SET_ID) == 0)
 		bb_prm_set(image, BB_PRM_QPC_COUNTER_SET_ID, qp->counter_set);
 	set = bb_prm_get(image, BB_PRM_QPC_COUNTER_SET_ID);
@@ -498,7 +517,10 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 
 	if (t->to != BB_PRM_QP_RTS)
 		soft_shm_collect(cmd->dev, qp);
-	/* The engine may move a QP to ERR, so the state is valid only under the engine's lock. */
+	/*
+	 * The engine may move the QP to ERR at any time, so the state is checked under the engine's
+	 * lock.
+	 */
 	soft_engine_lock(qp->engine);
 	if (t->op == BB_PRM_OP_2RST_QP || t->op == BB_PRM_OP_2ERR_QP)
 		soft_wire_last_ack(qp);
@@ -521,17 +543,23 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	soft_qp_state_changed(qp, state);
 	if (qp->wire != NULL && t->to == BB_PRM_QP_RTS)
 		soft_wire_changed(qp->wire);
-	/* Publishes changed rights, too. */
+	/* Also publishes changed access rights to peers in other processes. */
 	soft_shm_qp_update(qp);
 	soft_engine_unlock(qp->engine);
 	if (t->to == BB_PRM_QP_RTR)
 		soft_shm_skip(cmd->dev, qp);
 	soft_shm_wait(cmd->dev);
-	/* Waits until no peer's engine uses the old connection, before the next one is set up. */
+	/*
+	 * Waits until no engine of a peer uses the old connection. After that a new connection may
+	 * be set up.
+	 */
 	if (t->op == BB_PRM_OP_2RST_QP) {
 		soft_quiesce();
 		qp->peer_dev = NULL;
-		/* Peers' engines write these fields; in RTR a peer may already do so. */
+		/*
+		 * Engines of peers set these fields. In RTR a peer may already be sending, so they
+		 * are cleared before.
+		 */
 		qp->comm_est = 0;
 		memset(qp->replay, 0, sizeof(qp->replay));
 	}

@@ -11,15 +11,16 @@
 #define SOFT_SYNDROME 0xbb030000u
 
 /*
- * MLX5_REQ_SCAT_DATA32_CQE and MLX5_RES_SCAT_DATA32_CQE of Linux
- * drivers/infiniband/hw/mlx5/mlx5_ib.h.
+ * Values of cs_req and cs_res, from Linux drivers/infiniband/hw/mlx5/mlx5_ib.h:
+ * MLX5_REQ_SCAT_DATA32_CQE and MLX5_RES_SCAT_DATA32_CQE.
  */
 #define CS_REQ_DATA32 0x11
 #define CS_RES_DATA32 0x1
 
 /*
- * Not accepted: fields that transitions set, WQE signatures, the reserved lkey, end padding. A card
- * would silently drop connection attributes here.
+ * Fields that CREATE_QP accepts. Not accepted: fields that transitions set, WQE signatures, the
+ * reserved lkey, end padding. A card would silently ignore the fields of transitions; this device
+ * rejects them.
  */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_CREATE_QP_WQ_UMEM_OFFSET, 0},     {BB_PRM_CREATE_QP_WQ_UMEM_ID, 0},
@@ -36,7 +37,7 @@ static const struct soft_field create_fields[] = {
 	{BB_PRM_QPC_CS_REQ, SOFT_QPC_AT},         {BB_PRM_QPC_CS_RES, SOFT_QPC_AT},
 };
 
-/* Objects that a QP refers to; each counts the QP. */
+/* Objects that a QP refers to. Each object has a reference count of its QPs. */
 struct parts {
 	struct soft_pd *pd;
 	struct soft_cq *scq, *rcq;
@@ -45,7 +46,10 @@ struct parts {
 	struct soft_rmp *rmp;
 	uint32_t counter_set;
 	uint64_t offset, dbr_addr;
-	/* Bytes. The RQ comes first, the SQ directly after it. */
+	/*
+	 * Lengths of the queues in bytes. The RQ comes first in memory, and the SQ follows
+	 * directly.
+	 */
 	uint64_t rq_bytes, sq_bytes;
 };
 
@@ -102,21 +106,22 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	if (pm != BB_PRM_QP_PM_MIGRATED)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "pm_state %u: without path migration it is MIGRATED (3)", pm);
-	/* A 64-byte CQE has room for 32 bytes of data beside its fields. */
+	/* A CQE of 64 bytes has room for 32 bytes of data beside its other fields. */
 	if (cs_req != 0 && cs_req != CS_REQ_DATA32)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req 0x%x: with 64-byte CQEs 0 or 0x%x",
 				   cs_req, CS_REQ_DATA32);
 	if (cs_res != 0 && cs_res != CS_RES_DATA32)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res 0x%x: with 64-byte CQEs 0 or 0x%x",
 				   cs_res, CS_RES_DATA32);
-	/* Same rules as create_user_qp() of the kernel. */
+	/* These rules are those of create_user_qp() in the kernel. */
 	if (cs_req != 0 && st != BB_PRM_QP_ST_RC)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req: only RC has answers with data");
 	if (cs_res != 0 && st == BB_PRM_QP_ST_UD)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res: datagrams are not put into CQEs");
 	/*
-	 * 0 free running, 1 default, 2 real time. A device without free running timestamps rejects
-	 * 0, too, as a card with REAL_TIME_CLOCK_ENABLE does (mlx5_ib: get_qp_ts_format()).
+	 * Values: 0 is free running, 1 default, 2 real time. A device without free-running
+	 * timestamps also rejects 0, as a card with REAL_TIME_CLOCK_ENABLE does (mlx5_ib:
+	 * get_qp_ts_format()).
 	 */
 	if (ts > 1 && !real_time)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "ts_format %u: there is no real time clock", ts);
@@ -153,7 +158,7 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 				   "log_rq_size or log_rq_stride without an own RQ");
 	if (no_sq && log_sq != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sq_size %u with no_sq", log_sq);
-	/* The size fields have four bits, so no queue is too large. */
+	/* The size fields have only four bits, so no value exceeds the largest queue. */
 	RTE_BUILD_BUG_ON(SOFT_LOG_MAX_QP_SZ < 15);
 	if (stride > SOFT_MAX_RQ_STRIDE)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "RQ stride of %u bytes is above %d", stride,
@@ -185,7 +190,7 @@ check_memory(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	return ret;
 }
 
-/* Adds @change, 1 or -1, to the reference counts of a QP's parts. */
+/* Adds @change (1 or -1) to the reference counts of the objects that a QP refers to. */
 static void
 count_parts(struct soft_qp *qp, int change)
 {
@@ -327,7 +332,10 @@ soft_cmd_query_qp(struct soft_cmd *cmd)
 	bb_prm_set(qpc, BB_PRM_QPC_STATE, __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE));
 	bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, out);
 	bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, in);
-	/* Counters of the device, and of software from the doorbell records. */
+	/*
+	 * The HW counters are those of the device. The SW counters come from the doorbell records,
+	 * which software writes.
+	 */
 	bb_prm_set(qpc, BB_PRM_QPC_HW_SQ_WQEBB_COUNTER, qp->sq_ci);
 	bb_prm_set(qpc, BB_PRM_QPC_SW_SQ_WQEBB_COUNTER,
 		   bb_be32(__atomic_load_n(&qp->dbrec[1], __ATOMIC_ACQUIRE)) & 0xffff);

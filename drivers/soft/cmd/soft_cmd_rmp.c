@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CREATE_RMP, MODIFY_RMP, QUERY_RMP, DESTROY_RMP: receive queues that QPs share.
+ * CREATE_RMP, MODIFY_RMP, QUERY_RMP, DESTROY_RMP: receive queues that several QPs share.
  *
- * mlx5_ib makes linked lists for SRQs of verbs (srq_cmd.c, create_rmp_cmd()); UCX uses cyclic
- * queues. The limit is armed as in arm_rmp_cmd() of mlx5_ib.
+ * mlx5_ib creates linked lists for SRQs of verbs (srq_cmd.c, create_rmp_cmd()); UCX creates cyclic
+ * queues. The limit event is armed as in arm_rmp_cmd() of mlx5_ib.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,10 @@
 #define WQ_AT      (CTX_AT + 0x30)
 #define BITMASK_AT 0x10
 
-/* Not accepted: signatures, striding, header split, page_offset beside a umem offset. */
+/*
+ * Fields that CREATE_RMP accepts. Not accepted: signatures, striding, header split, page_offset in
+ * addition to a umem offset.
+ */
 static const struct soft_field create_fields[] = {
 	{BB_PRM_RMPC_STATE, CTX_AT},   {BB_PRM_RMPC_BASIC_CYCLIC, CTX_AT},
 	{BB_PRM_WQ_TYPE, WQ_AT},       {BB_PRM_WQ_LWM, WQ_AT},
@@ -37,7 +40,7 @@ soft_cmd_rmp(const struct soft_cmd *cmd, uint32_t rmpn)
 	return rmp != NULL && rmp->obj->ctx == &cmd->ctx->pub ? rmp : NULL;
 }
 
-/* Checks the type and size of the queue, and stores them in @rmp. */
+/* Checks the type (linked list or cyclic) and size of the queue, and stores them in @rmp. */
 static int
 check_kind(struct soft_cmd *cmd, const void *ctx, const void *wq, struct soft_rmp *rmp)
 {
@@ -230,7 +233,9 @@ soft_cmd_destroy_rmp(struct soft_cmd *cmd)
 	if (rmp->refs != 0)
 		return SOFT_REFUSE(cmd, RES_BUSY, "RMP 0x%x gives receives to %u QPs", rmpn,
 				   rmp->refs);
-	/* Engines reach an RMP only through its QPs, and all of these are destroyed. */
+	/*
+	 * Engines find an RMP only through its QPs. No QP uses this RMP any more, so no engine can.
+	 */
 	cmd->dev->ctl->rmps[rmpn] = NULL;
 	soft_ids_free(&cmd->dev->ctl->rmp_ids, rmpn);
 	rmp->pd->rmps--;

@@ -7,10 +7,13 @@
 
 #include "soft_ctl.h"
 
-/* Byte offset of the second register in a page. */
+/* Byte offset of the second doorbell register in a page. */
 #define SECOND_REG (SOFT_BF_OFFSET + 2 * SOFT_BF_HALF)
 
-/* Returns a page of @ctx of type @bf with a free register, or NULL. */
+/*
+ * Returns a UAR page of @ctx with a free register, or NULL. @bf: the page must (true) or must not
+ * (false) support BlueFlame.
+ */
 static struct soft_uar_page *
 find_shared(struct soft_ctx *ctx, bool bf)
 {
@@ -76,7 +79,7 @@ soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar *
 	if (ret != 0)
 		return ret;
 	if (bf && dev->opts.no_bf) {
-		/* Same errno as MLX5_IB_METHOD_UAR_OBJ_ALLOC without write combining. */
+		/* The errno is that of MLX5_IB_METHOD_UAR_OBJ_ALLOC without write combining. */
 		SOFT_LOG(ERR, "%s: no BlueFlame: allocate a non-cached UAR", dev->name);
 		return -EOPNOTSUPP;
 	}

@@ -28,7 +28,7 @@ soft_list(struct bb_dev_info *info, unsigned int n)
 	return 1;
 }
 
-/* Parses a device name: soft0 to soft15, in no other spelling. */
+/* Parses a device name: soft0 to soft15. Rejects other spellings, such as soft01. */
 static int
 parse_name(const char *name, uint32_t *index)
 {
@@ -76,7 +76,7 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       soft_port_opts_equal(&a->port, &b->port);
 }
 
-/* Sets a locally administered MAC address. */
+/* Sets a locally administered MAC address for the device. */
 static void
 dev_mac(struct soft_dev *dev)
 {
@@ -89,8 +89,8 @@ dev_mac(struct soft_dev *dev)
 }
 
 /*
- * Starts the device's network: the port of its options, or its address on the network of the
- * process.
+ * Starts the device's network: its port if the options name one, else an address in the network
+ * within this process.
  */
 static int
 net_start(struct soft_dev *dev)
@@ -113,8 +113,8 @@ net_start(struct soft_dev *dev)
 }
 
 /*
- * Frees all numbers of QPs and keys. Numbers that rest stay reserved from one opening of the device
- * to the next.
+ * Makes all numbers of QPs and keys available. Numbers in quarantine stay reserved, even if the
+ * device is closed and opened again.
  */
 static int
 numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
@@ -138,8 +138,8 @@ numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
 }
 
 /*
- * Starts the device for its first context: sets its options and starts its thread or lcore, if it
- * has one.
+ * Starts the device when its first context opens it: applies the options, and starts the device's
+ * thread or lcore if the options select one.
  */
 static int
 dev_start(struct soft_dev *dev, const struct soft_opts *opts)
@@ -147,11 +147,14 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	int ret;
 
 	if (opts->no_devx) {
-		/* mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX fails in the same way. */
+		/*
+		 * mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX fails in the same way on a
+		 * device without DEVX.
+		 */
 		SOFT_LOG(ERR, "%s: no DEVX: option no_devx is set", dev->name);
 		return -EOPNOTSUPP;
 	}
-	/* EAL provides lcores and control threads. */
+	/* Lcores and control threads exist only after EAL is initialized. */
 	if (opts->progress != SOFT_PROGRESS_INLINE && rte_lcore_count() == 0) {
 		SOFT_LOG(ERR, "%s: only progress=inline works before rte_eal_init()", dev->name);
 		return -EINVAL;
@@ -167,7 +170,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
 	memset(&dev->cong, 0, sizeof(dev->cong));
-	/* Starts above 0, because a deadline of 0 means that none is set. */
+	/* Starts the clock at a value above 0, because a deadline of 0 means "no deadline". */
 	soft_time_init();
 	dev->virtual_tsc = soft_time_cycles(0);
 	dev->flap = (struct soft_flap){
@@ -261,7 +264,8 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 	}
 	pthread_mutex_lock(&dev->lock);
 	/*
-	 * If the device is already open, only the options in the spec must agree with its options.
+	 * If the device is already open, @args may leave out options. Each option that @args names
+	 * must have the value that the open device has.
 	 */
 	if (dev->contexts != 0)
 		opts = dev->opts;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The port at the command interface: its state, its GIDs, and the resolution of addresses. */
+/*
+ * The port as the command interface shows it: its state, its GIDs, and the resolution of addresses.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -13,7 +15,7 @@
 void
 soft_dev_fill_gids(struct soft_dev *dev)
 {
-	/* A device that sends packets supports RoCE v2 only, so it has no v1 GID. */
+	/* A device that sends packets supports only RoCE v2, so it has no RoCE v1 GIDs. */
 	const bool v2_only = dev->opts.wire;
 	uint32_t i, max = dev->opts.link_ib ? 1 : v2_only ? 2 : 4;
 
@@ -59,7 +61,10 @@ soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 
 	if (ret != 0)
 		return ret;
-	/* Includes a link change since the last poll. */
+	/*
+	 * Polls the port first, so that the reported state includes a link change since the last
+	 * poll.
+	 */
 	if (dev->netif != NULL)
 		soft_netif_poll_all();
 	pthread_mutex_lock(&dev->lock);
@@ -79,8 +84,8 @@ soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 }
 
 /*
- * Only the default partition exists, as on a RoCE port (kernel: mlx5_query_hca_port(),
- * pkey_tbl_len).
+ * A RoCE port has only the default partition (kernel: mlx5_query_hca_port(), pkey_tbl_len). So
+ * index 0 is the only P_Key.
  */
 int
 soft_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
@@ -117,8 +122,9 @@ soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gi
 }
 
 /*
- * Returns -EAGAIN while soft_av_resolve() would wait: a neighbour on a wire has not answered, or a
- * peer's socket is full. soft_av_resolve() checks the arguments.
+ * Returns -EAGAIN while soft_av_resolve() would have to wait, because a neighbour on the network
+ * has not answered or a peer's socket is full. Does not check the arguments; soft_av_resolve()
+ * does.
  */
 int
 soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const uint8_t dgid[16])
@@ -135,8 +141,9 @@ soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const ui
 }
 
 /*
- * As the kernel does, resolves the MAC when an AH is created (rdma_resolve_ip_route, or
- * rdma_get_ll_mac() from a link-local GID). Fails if no host answers to the address.
+ * Resolves the MAC address of a GID when an AH is created, as the kernel does
+ * (rdma_resolve_ip_route, or rdma_get_ll_mac() for a link-local GID). Fails if no host has the
+ * address.
  */
 int
 soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,

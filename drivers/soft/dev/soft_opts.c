@@ -166,11 +166,11 @@ parse_choice(const char *value, const char *const *choices, unsigned int n, unsi
 	return -EINVAL;
 }
 
-/* Parses "kind:request". */
+/* Parses "kind:request" of the option fault. Returns 0 or a negative errno. */
 static int
 parse_fault(const char *value, struct soft_opts *opts)
 {
-	/* In the order of enum soft_fault_kind, without its first value. */
+	/* Names in the order of enum soft_fault_kind, without its first value (no fault). */
 	static const char *const kinds[SOFT_FAULTS - 1] = {"port_down", "dev_fatal", "cq_error",
 							   "qp_fatal"};
 	const char *colon = value != NULL ? strchr(value, ':') : NULL;
@@ -208,7 +208,7 @@ parse_bf_copy(const char *value, struct soft_opts *opts)
 static int
 parse_one(const char *key, const char *value, struct soft_opts *opts)
 {
-	/* In the order of enum soft_progress. */
+	/* Names in the order of enum soft_progress. */
 	static const char *const progress[] = {"inline", "lcore", "thread"};
 	static const char *const link[] = {"eth", "ib"};
 	unsigned int choice;
@@ -316,8 +316,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 }
 
 /*
- * Parses the options of the port. Lists start empty: if the device is already open, a list in the
- * spec must agree as a whole.
+ * Parses the options of the port. A list that the spec names starts empty, even if the device is
+ * already open. So it must equal the whole list of the open device.
  */
 static int
 parse_port(const char *name, const struct rte_kvargs *list, struct soft_port_opts *port)
@@ -410,7 +410,8 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		return -EINVAL;
 	}
 	/*
-	 * Packets are sent and received between requests, so request numbers have no fixed order.
+	 * The option fault counts requests. With packets the order of requests is not fixed, so a
+	 * request number would mean nothing.
 	 */
 	if (parsed.wire && parsed.fault != SOFT_FAULT_NONE) {
 		SOFT_LOG(ERR,
@@ -450,7 +451,7 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		SOFT_LOG(ERR, "%s: flap and fault=port_down exclude each other", name);
 		return -EINVAL;
 	}
-	/* RoCE has no packets for masked atomics. */
+	/* RoCE has no packets for masked atomics, so a device with packets does not offer them. */
 	parsed.no_ext_atomic |= parsed.wire;
 	*opts = parsed;
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The option defect, accepted only in a build with -Ddefects=true. */
+/* The option defect. It is accepted only in a build with -Ddefects=true. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,10 @@
 #include "soft_ctl.h"
 
 #ifdef SOFT_SEEDED
-/* In the order of enum soft_defect. Tests must fail with each of them. */
+/*
+ * Names in the order of enum soft_defect. For each name, a test must fail on a device that has the
+ * defect.
+ */
 static const char *const defects[SOFT_DEFECTS] = {
 	"none",        "flip_bit",     "misplace",     "lose_write", "skip_cqe",    "early_cqe",
 	"wqe_counter", "owner_bit",    "no_bounds",    "no_pd",      "no_access",   "atomic_split",
@@ -19,7 +22,10 @@ static const char *const defects[SOFT_DEFECTS] = {
 	"overfill",    "replay_twice", "event_lost",   "psn_wrap",
 };
 
-/* Defects of requests executed from memory to memory: packets have no such step. */
+/*
+ * Defects that exist only if a request is executed from memory to memory. Requests in packets have
+ * no such step.
+ */
 static const uint64_t loop_defects =
 	UINT64_C(1) << SOFT_DEFECT_EARLY_CQE | UINT64_C(1) << SOFT_DEFECT_NO_FENCE |
 	UINT64_C(1) << SOFT_DEFECT_RNR_LOST | UINT64_C(1) << SOFT_DEFECT_SGE_LOST |

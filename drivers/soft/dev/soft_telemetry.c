@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Dropped packets of a device, by reason, and retries of each QP: for telemetry and for the
- * application. A card does not report them, so they are not a command of the device. Devices exist
- * until the process ends, so they are not locked here. A port is locked, because it is freed when
- * its device is closed (soft_netif.c).
+ * Number of dropped packets of a device, by reason, and retries of each QP: for telemetry and for
+ * the application. A card does not report these numbers, so there is no device command for them.
+ * Devices exist until the process ends, so reading a device takes no lock. A port is freed when its
+ * device is closed (soft_netif.c), so reading a port takes a lock.
  */
 #include <rte_common.h>
 
@@ -14,10 +14,10 @@
 #include "soft_netif.h"
 #include "soft_wire.h"
 
-/* Upper bound of the number of reasons. */
+/* Upper bound of the number of drop reasons. */
 #define ALL_DROPS (SOFT_LOSTS + SOFT_DROPS)
 
-/* Appends an entry. Without room it is only counted. */
+/* Appends an entry to @drops. If the array is full, only counts the entry. */
 static void
 drop_add(struct bb_dev_drop *drops, unsigned int n, unsigned int *at, enum bb_drop_layer layer,
 	 const char *reason, uint64_t count)
@@ -27,7 +27,10 @@ drop_add(struct bb_dev_drop *drops, unsigned int n, unsigned int *at, enum bb_dr
 	(*at)++;
 }
 
-/* Lists the drops of a device. @return the number of reasons. */
+/*
+ * Lists the dropped packets of a device, by reason. @return the number of reasons, which may be
+ * more than @n.
+ */
 static unsigned int
 drops_of(const struct soft_dev *dev, struct bb_dev_drop *drops, unsigned int n)
 {
@@ -36,7 +39,7 @@ drops_of(const struct soft_dev *dev, struct bb_dev_drop *drops, unsigned int n)
 	const char *reason;
 	uint32_t i;
 
-	/* Adds drops that the engines have counted since. */
+	/* Makes all engines add the drops that they have counted but not yet reported. */
 	soft_quiesce();
 	if (soft_netif_drops(dev, frames))
 		for (i = SOFT_DROP_NONE + 1; i < SOFT_DROPS; i++)
@@ -90,7 +93,10 @@ soft_telemetry_dev(const char *name)
 	return NULL;
 }
 
-/* Answers with the drops of one layer, for the device that the parameter names. */
+/*
+ * Answers a telemetry command with the dropped packets of one layer. The command's parameter names
+ * the device.
+ */
 static int
 soft_telemetry_layer(const char *params, enum bb_drop_layer layer, const char *none,
 		     struct rte_tel_data *d)
