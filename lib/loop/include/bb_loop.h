@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file
- * Poll loop of one lcore: polls CQs and calls their callbacks, runs pollers, accounts for idle
- * time.
+ * @file Poll loop of one lcore. The loop polls CQs, calls their callbacks, runs pollers and
+ * measures idle time.
  *
  * A loop belongs to one lcore, as its CQs do. It runs in one of four ways:
  *
@@ -14,23 +13,24 @@
  *   bb_loop_run_once()      one iteration in the calling thread
  *
  * One iteration polls every CQ once and calls every poller once. Then it executes an attach or
- * detach requested by another thread. It takes no lock, allocates nothing and divides nothing,
- * apart from what the callbacks do.
+ * detach requested by another thread. Apart from the callbacks, an iteration takes no lock,
+ * allocates no memory and executes no division.
  *
  * Attach and detach while the loop runs:
  *
- * - From a callback of this loop: takes effect at once. A detached CQ or poller is not accessed
- *   again, so its callback may destroy the CQ.
+ * - From a callback of this loop: the change takes effect at once. A detached CQ or poller is not
+ *   accessed again, so its callback may destroy the CQ.
  * - From another thread: the loop executes the change between two iterations. The call returns
- *   afterwards, when no callback of the detached object runs any more. It waits for the current
- *   iteration, so a callback must not wait for the calling thread. It returns -ETIMEDOUT, with no
- *   change, if the loop does not respond within a second, as when its service lcore was never
- *   started.
- * - From a callback of another loop: refused with -EBUSY, since two loops could wait for each
- *   other. A change of a service that was stopped, but not yet waited for, is refused too.
+ *   after the change, so no callback of a detached object runs any more. The call waits for the
+ *   current iteration, so a callback must not wait for the calling thread. The call returns
+ *   -ETIMEDOUT, without a change, if the loop does not respond within a second, for example because
+ *   its service lcore was never started.
+ * - From a callback of another loop: the call returns -EBUSY, because otherwise two loops could
+ *   wait for each other. The call also returns -EBUSY if the loop is a service that was stopped,
+ *   and bb_loop_wait() was not called yet.
  *
- * Between calls of bb_loop_run_once() the loop counts as not running: attach and detach then belong
- * to the thread that drives it.
+ * Between two calls of bb_loop_run_once() the loop counts as not running. Then only the thread that
+ * calls bb_loop_run_once() may attach and detach.
  */
 #ifndef BB_LOOP_H
 #define BB_LOOP_H
@@ -55,11 +55,12 @@ struct bb_loop;
 /** Attributes of a loop. */
 struct bb_loop_attr {
 	uint32_t size;        /**< set by bb_loop_attr_init() */
-	uint32_t lcore;       /**< owner, or BB_LCORE_SELF */
+	uint32_t lcore;       /**< lcore that owns the loop, or BB_LCORE_SELF */
 	uint32_t max_cqs;     /**< CQs that can be attached at a time */
 	uint32_t max_pollers; /**< pollers that can be attached at a time */
 	uint32_t burst;       /**< completions per callback, 1 to BB_LOOP_MAX_BURST */
-	bool accounting;      /**< busy and idle cycles: one TSC read per iteration */
+	bool accounting;      /**< true if busy and idle cycles are counted, which costs one TSC
+			       * read per iteration */
 };
 
 /** Sets the defaults: BB_LCORE_SELF, 64 CQs, 64 pollers, bursts of 32, accounting on. */
@@ -67,8 +68,8 @@ void bb_loop_attr_init(struct bb_loop_attr *attr);
 
 /**
  * Callback for completions of @p cq, at least one. @p wc belongs to the loop and is valid until the
- * callback returns. It may post, attach, detach and call bb_loop_stop(). bb_loop_run_once(),
- * bb_loop_run() and bb_loop_destroy() of any loop return -EBUSY in it.
+ * callback returns. The callback may post, attach, detach and call bb_loop_stop(). In the callback,
+ * bb_loop_run_once(), bb_loop_run() and bb_loop_destroy() of any loop return -EBUSY.
  */
 typedef void (*bb_loop_cq_fn)(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg);
 
@@ -80,12 +81,15 @@ typedef void (*bb_loop_cq_fn)(struct bb_cq *cq, const struct bb_wc *wc, unsigned
 typedef unsigned int (*bb_loop_poll_fn)(void *arg);
 
 /**
- * Creates a loop. EAL must be initialised. Control path, any thread.
+ * Creates a loop. EAL must be initialised. Control path; any thread may call this function.
  * @return 0; -EINVAL if the lcore is unknown, or burst or a limit is out of range; -ENOMEM.
  */
 int bb_loop_create(const struct bb_loop_attr *attr, struct bb_loop **loop);
 
-/** Frees the loop; attached objects stay with the caller. Returns -EBUSY while it runs. */
+/**
+ * Frees the loop but not the attached objects, which belong to the caller. Returns 0, or -EBUSY
+ * while the loop runs.
+ */
 int bb_loop_destroy(struct bb_loop *loop);
 
 /** Returns the lcore that owns the loop. */
@@ -94,34 +98,37 @@ uint32_t bb_loop_lcore(const struct bb_loop *loop);
 /**
  * Makes the loop poll @p cq and call @p cb for each burst of completions. Detach the CQ before you
  * destroy it.
- * @return 0; -EINVAL if the CQ belongs to another lcore; -EALREADY if it is attached; -ENOSPC if
- * max_cqs CQs are attached; -EBUSY and -ETIMEDOUT see above.
+ * @return 0; -EINVAL if the CQ belongs to another lcore; -EALREADY if the CQ is attached; -ENOSPC
+ * if max_cqs CQs are attached; -EBUSY and -ETIMEDOUT as the comment of this file says.
  */
 int bb_loop_attach_cq(struct bb_loop *loop, struct bb_cq *cq, bb_loop_cq_fn cb, void *arg);
 
 /**
  * Detaches a CQ.
- * @return 0; -ENOENT if it is not attached; -EBUSY and -ETIMEDOUT see above.
+ * @return 0; -ENOENT if the CQ is not attached; -EBUSY and -ETIMEDOUT as the comment of this file
+ * says.
  */
 int bb_loop_detach_cq(struct bb_loop *loop, struct bb_cq *cq);
 
 /**
  * Makes the loop call @p fn with @p arg once per iteration. Function and argument together identify
  * a poller.
- * @return 0; -EALREADY; -ENOSPC; -EBUSY and -ETIMEDOUT see above.
+ * @return 0; -EALREADY if the poller is attached; -ENOSPC if max_pollers pollers are attached;
+ * -EBUSY and -ETIMEDOUT as the comment of this file says.
  */
 int bb_loop_attach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg);
 
 /**
  * Detaches a poller.
- * @return 0; -ENOENT; -EBUSY and -ETIMEDOUT see above.
+ * @return 0; -ENOENT if the poller is not attached; -EBUSY and -ETIMEDOUT as the comment of this
+ * file says.
  */
 int bb_loop_detach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg);
 
 /**
  * Runs the loop on its lcore, by rte_eal_remote_launch().
- * @return 0; -EBUSY if it runs, or the lcore is busy; -EINVAL if the lcore is the main lcore, a
- * service lcore or not an EAL lcore: use bb_loop_run() or bb_loop_service_start().
+ * @return 0; -EBUSY if the loop runs, or the lcore is busy; -EINVAL if the lcore is the main lcore,
+ * a service lcore or not an EAL lcore: use bb_loop_run() or bb_loop_service_start().
  */
 int bb_loop_start(struct bb_loop *loop);
 
@@ -129,15 +136,15 @@ int bb_loop_start(struct bb_loop *loop);
  * Runs the loop as a DPDK service on its lcore, beside other services. The application makes the
  * lcore a service lcore (rte_service_lcore_add()) and starts it (rte_service_lcore_start()), before
  * or after this call.
- * @return 0; -EBUSY if it runs; -EINVAL if the lcore is not a service lcore; -ENOMEM if no service
- * slot or memory is left.
+ * @return 0; -EBUSY if the loop runs; -EINVAL if the lcore is not a service lcore; -ENOMEM if no
+ * service slot or memory is left.
  */
 int bb_loop_service_start(struct bb_loop *loop);
 
 /**
  * Runs the loop in the calling thread, which must be its lcore, until bb_loop_stop().
- * @return 0 after a stop; -EBUSY if it runs already, or in a callback; -EINVAL if the thread is
- * another lcore.
+ * @return 0 after a stop; -EBUSY if the loop runs already, or in a callback; -EINVAL if the calling
+ * thread is not the loop's lcore.
  */
 int bb_loop_run(struct bb_loop *loop);
 
@@ -151,25 +158,25 @@ int bb_loop_run_once(struct bb_loop *loop);
 /**
  * Makes a running loop stop after the current iteration. Does not wait. Any thread, also from a
  * callback.
- * @return 0; -EALREADY if it does not run.
+ * @return 0; -EALREADY if the loop does not run.
  */
 int bb_loop_stop(struct bb_loop *loop);
 
 /**
  * Waits until a loop started with bb_loop_start() or bb_loop_service_start() has ended. Call it
- * after bb_loop_stop(), from one thread, not from a callback. It ends a service, which may be
- * started again only after this call.
+ * after bb_loop_stop(), from one thread, not from a callback. If the loop runs as a service, this
+ * call ends the service, which may be started again only after the call.
  * @return 0; -EBUSY in a callback.
  */
 int bb_loop_wait(struct bb_loop *loop);
 
-/** Returns true if the loop was started and has not ended. Any thread. */
+/** Returns true if the loop was started and has not ended. Any thread may call this function. */
 bool bb_loop_running(const struct bb_loop *loop);
 
 /** Counters of a loop since its creation. */
 struct bb_loop_stats {
 	uint32_t size;        /**< bytes of the caller's struct; set by bb_loop_stats() */
-	uint64_t iterations;  /**< since it was created */
+	uint64_t iterations;  /**< number of iterations */
 	uint64_t idle;        /**< iterations without work */
 	uint64_t completions; /**< completions passed to callbacks */
 	uint64_t work;        /**< sum of the pollers' results */
@@ -177,14 +184,14 @@ struct bb_loop_stats {
 	uint64_t idle_cycles; /**< TSC cycles of iterations without work */
 };
 
-/** Use bb_loop_stats(). */
+/** Implements bb_loop_stats(), which sets the struct's size. Call bb_loop_stats() instead. */
 void bb_loop_stats_v(const struct bb_loop *loop, struct bb_loop_stats *stats);
 
 /**
- * Reads the accounting. Any thread, any time. All numbers are of the same iteration. For a running
- * loop it is at most 256 iterations old (and 10 us, with attr.accounting). With attr.accounting off
- * the cycles stay 0. Time between two calls of bb_loop_run_once(), and time of other services, is
- * not counted.
+ * Reads the counters of a loop. Any thread may call this function at any time. All numbers are of
+ * the same iteration. If the loop runs, that iteration is at most 256 iterations old, and with
+ * attr.accounting at most 10 us. With attr.accounting off the cycles stay 0. Time between two calls
+ * of bb_loop_run_once(), and time of other services, is not counted.
  */
 static inline void
 bb_loop_stats(const struct bb_loop *loop, struct bb_loop_stats *stats)

@@ -5,8 +5,8 @@
  * @file
  * Protection domains, memory registration, and the lookup from address to lkey.
  *
- * Control path rules are those of bb_dev.h. Local WQEs name memory by its lkey. Peers name it by
- * its rkey. Only regions of bb_mr_reg() and its variants have rkeys.
+ * The control-path rules of bb_dev.h apply. Local WQEs name memory by its lkey, peers by its rkey.
+ * Only regions of bb_mr_reg() and its variants have rkeys.
  */
 #ifndef BB_MEM_H
 #define BB_MEM_H
@@ -25,35 +25,37 @@ struct bb_pd;
 int bb_pd_alloc(struct bb_dev *dev, struct bb_pd **pd);
 
 /**
- * Frees a PD and its automatic registrations. -EBUSY while MRs, QPs, SRQs or address handles
- * live.
+ * Frees a PD and its automatic registrations. Returns 0, or -EBUSY while the PD has MRs, QPs, SRQs
+ * or address handles.
  */
 int bb_pd_free(struct bb_pd *pd);
 
-/** Access rights (man ibv_reg_mr: IBV_ACCESS_*; the same bits). Local read is always on. */
+/** Access rights (man ibv_reg_mr: IBV_ACCESS_*; the same bits). Local reads are always allowed. */
 enum bb_access {
 	BB_ACCESS_LOCAL_WRITE = 1 << 0,
 	BB_ACCESS_REMOTE_WRITE = 1 << 1, /**< needs LOCAL_WRITE */
 	BB_ACCESS_REMOTE_READ = 1 << 2,
 	BB_ACCESS_REMOTE_ATOMIC = 1 << 3, /**< needs LOCAL_WRITE */
 	BB_ACCESS_MW_BIND = 1 << 4,       /**< allows binding memory windows */
-	/** Addresses count from 0 at its first byte. It must start on a page. */
+	/** The region's first byte has address 0. The region must start on a page boundary. */
 	BB_ACCESS_ZERO_BASED = 1 << 5,
 	/**
-	 * The kernel does not pin pages; it looks them up at each access of a peer (@ref
-	 * bb_dev_attr odp). There is no lkey: the kernel resolves no page faults of DEVX queues.
+	 * The kernel does not pin pages, but looks them up at each access of a peer (@ref
+	 * bb_dev_attr odp). Such a region has no lkey, because the kernel resolves no page faults
+	 * of DEVX queues.
 	 */
 	BB_ACCESS_ON_DEMAND = 1 << 6,
-	BB_ACCESS_HUGETLB = 1 << 7, /**< hint for ON_DEMAND: all pages are hugepages */
+	BB_ACCESS_HUGETLB = 1 << 7, /**< hint, valid only with ON_DEMAND: all pages are hugepages */
 	/**
-	 * Writes of peers may become visible in any order before their completion. It has no
-	 * effect without @ref bb_dev_attr relaxed_ordering. That is true where no call reports
-	 * the capability, as in libibverbs; there the right is left out if it is refused.
+	 * Writes of peers may become visible in any order before their completion. It has no effect
+	 * without @ref bb_dev_attr relaxed_ordering. relaxed_ordering is also true if no call
+	 * reports the capability, as in libibverbs. If such a device then rejects the right, the
+	 * library registers the region without it.
 	 */
 	BB_ACCESS_RELAXED_ORDERING = 1 << 20,
 };
 
-/** Optional rights: a device ignores those that it does not know. */
+/** Mask of the optional rights. A device ignores an optional right that it does not support. */
 #define BB_ACCESS_OPTIONAL_RANGE 0x3ff00000u
 
 /** A memory region; read-only for the application. */
@@ -61,37 +63,39 @@ struct bb_mr {
 	struct bb_pd *pd;
 	void *addr;
 	size_t len;
-	uint64_t iova;   /**< address of the first byte in WQEs and for peers */
-	uint32_t lkey;   /**< BB_LKEY_NONE if it cannot be used locally */
-	uint32_t rkey;   /**< 0 without a REMOTE right */
-	uint32_t access; /**< rights in force: without optional rights that the device lacks */
+	uint64_t iova; /**< address of the first byte in WQEs and for peers */
+	uint32_t lkey; /**< key for local WQEs; BB_LKEY_NONE if local WQEs cannot use the region */
+	uint32_t rkey; /**< key for peers; 0 if the region has no REMOTE right */
+	uint32_t access; /**< rights in force, without the optional rights that the device does not
+			  * support */
 };
 
 /**
- * Registers @p len bytes at @p addr (man ibv_reg_mr). The caller keeps the memory and must not
- * unmap it before bb_mr_dereg(). Any memory of the process will do: EAL's, anonymous, a mapped
+ * Registers @p len bytes at @p addr (man ibv_reg_mr). The caller owns the memory and must not unmap
+ * it before bb_mr_dereg(). Any memory of the process can be registered: EAL's, anonymous, a mapped
  * file, or external memory (rte_extmem_register()).
  *
- * With ON_DEMAND the memory need not be mapped yet and may be unmapped earlier; a peer that then
- * accesses it gets an error. NULL with SIZE_MAX registers the whole address space (@ref
- * bb_dev_attr odp_implicit).
- * @return 0; -EINVAL empty, overflowing, longer than max_mr_size, unknown right, a REMOTE right
- *   that needs LOCAL_WRITE, or ZERO_BASED memory that does not start on a page; -EFAULT not mapped,
- *   or not writable as requested; -ENOTSUP ON_DEMAND on a device without it; -ENOMEM, also when all
- *   max_mr keys are in use or the limit of locked memory is reached.
+ * With ON_DEMAND the memory need not be mapped at the call and may be unmapped before
+ * bb_mr_dereg(). A peer that accesses unmapped memory gets an error. With ON_DEMAND, @p addr NULL
+ * and @p len SIZE_MAX register the whole address space (@ref bb_dev_attr odp_implicit).
+ * @return 0; -EINVAL if the range is empty, overflows or is longer than max_mr_size, if a right is
+ *   unknown or needs LOCAL_WRITE, or if ZERO_BASED memory does not start on a page. -EFAULT if the
+ *   memory is not mapped, or not writable although a right needs it; -ENOTSUP if the device does
+ *   not support ON_DEMAND; -ENOMEM, also when all max_mr keys are in use or the limit of locked
+ *   memory is reached.
  */
 int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
 
 /**
  * Registers as bb_mr_reg(), with @p iova as the address of the first byte (man ibv_reg_mr_iova).
  * bb_mem_lkey() does not find such a region unless @p iova equals @p addr.
- * @return as bb_mr_reg(); -EINVAL also when @p iova and @p addr differ in their offset in a page,
- *   or @p iova + @p len overflows.
+ * @return as bb_mr_reg(); -EINVAL also if @p iova and @p addr have different offsets in their
+ *   pages, or @p iova + @p len overflows.
  */
 int bb_mr_reg_iova(struct bb_pd *pd, void *addr, size_t len, uint64_t iova, uint32_t access,
 		   struct bb_mr **mr);
 
-/** Changes that bb_mr_rereg() makes, or-ed (man ibv_rereg_mr: IBV_REREG_MR_CHANGE_*). */
+/** Changes that bb_mr_rereg() makes, combined with OR (man ibv_rereg_mr: IBV_REREG_MR_CHANGE_*). */
 enum bb_mr_rereg_flags {
 	BB_MR_REREG_TRANSLATION = 1 << 0, /**< the memory */
 	BB_MR_REREG_PD = 1 << 1,
@@ -107,14 +111,15 @@ enum bb_mr_rereg_flags {
  * With TRANSLATION the iova becomes @p addr, also if the region was registered with an iova or
  * ZERO_BASED. Without TRANSLATION the iova does not change.
  * @param pd new PD of the same device, with BB_MR_REREG_PD.
- * @param addr new memory, with BB_MR_REREG_TRANSLATION; and @p len.
+ * @param addr new memory of @p len bytes, with BB_MR_REREG_TRANSLATION.
  * @param access new rights, with BB_MR_REREG_ACCESS; else 0.
- * @return 0; errors of bb_mr_reg(); -EINVAL unknown or no flags, ZERO_BASED, rights without
- *   BB_MR_REREG_ACCESS, a region of device memory or of a dma-buf; -EBUSY a memory window or
- *   another key refers to the region; -EACCES new rights include writes, but the memory was
- *   registered for reading: give TRANSLATION, too; -ENOTSUP ON_DEMAND changes without TRANSLATION.
- *   These errors leave the region unchanged. After -EIO or another failure of the device the keys
- *   may be invalid, and the region can only be deregistered.
+ * @return 0; errors of bb_mr_reg(). -EINVAL if @p flags is 0 or has unknown bits, @p access has
+ *   ZERO_BASED or is given without BB_MR_REREG_ACCESS, or the region is of device memory or a
+ *   dma-buf. -EBUSY if a memory window or another key refers to the region. -EACCES if the new
+ *   rights include writes, but the memory was registered for reading: give TRANSLATION, too.
+ *   -ENOTSUP if ON_DEMAND would change without TRANSLATION. These errors leave the region
+ *   unchanged. After -EIO or another failure of the device the keys may be invalid, and the region
+ *   can only be deregistered.
  */
 int bb_mr_rereg(struct bb_mr *mr, uint32_t flags, struct bb_pd *pd, void *addr, size_t len,
 		uint32_t access);
@@ -127,18 +132,21 @@ int bb_mr_rereg(struct bb_mr *mr, uint32_t flags, struct bb_pd *pd, void *addr, 
 int bb_mr_dereg(struct bb_mr *mr);
 
 /**
- * Registers the memory of a mempool with LOCAL_WRITE. The registration has lkeys and no rkeys. It
- * covers the memory chunks of the pool. For a pool of mbufs with pinned external buffers
- * (rte_pktmbuf_pool_create_extbuf()) it covers these buffers. Adjacent memory shares a
- * registration. Chunks that the pool gets later are not registered. The memory must stay mapped
- * until bb_mem_del_mempool().
- * @return 0; -EEXIST the pool is registered already; -EINVAL the pool has no memory yet, or its
- *   mbufs have no data room, because their data belong to another pool; an error of the device. On
- *   an error nothing is registered.
+ * Registers the memory of a mempool with LOCAL_WRITE. The registrations have lkeys and no rkeys.
+ * They cover the memory chunks of the pool. For a pool of mbufs with pinned external buffers
+ * (rte_pktmbuf_pool_create_extbuf()) they cover these buffers. Adjacent chunks share a
+ * registration. Chunks that are added to the pool after the call are not registered. The memory
+ * must stay mapped until bb_mem_del_mempool().
+ * @return 0; -EEXIST if the pool is registered already; -EINVAL if the pool has no memory yet, or
+ *   its mbufs have no data room, because their data belong to another pool; otherwise an error of
+ *   the device. On an error the call has registered no memory.
  */
 int bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
-/** Deregisters a mempool, which must still exist. -ENOENT if it is not registered. */
+/**
+ * Deregisters a mempool, which must still exist. Returns 0, or -ENOENT if the mempool is not
+ * registered.
+ */
 int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
 /**
@@ -154,40 +162,42 @@ int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
  * these modes, so this call registers it once. The library does not notice when external memory is
  * added to a heap or removed. So call bb_mem_add_heap() for external memory that exists, before
  * this call, and for external memory that you add later.
- * @return 0; -EALREADY; -ENOTSUP EAL reports no events, and a heap has external memory for which
- *   bb_mem_add_heap() was not called; an error of the device. On an error this call has registered
- *   nothing.
+ * @return 0; -EALREADY if the PD follows the heaps already; -ENOTSUP if EAL reports no events, and
+ *   a heap has external memory for which bb_mem_add_heap() was not called; otherwise an error of
+ *   the device. On an error this call has registered nothing.
  */
 int bb_mem_follow_heap(struct bb_pd *pd);
 
 /**
  * Registers external memory of a heap, [@p addr, @p addr + @p len), as bb_mem_follow_heap()
- * registers heaps. Needed only if EAL reports no memory events. Call it after
+ * registers heaps. The call is needed only if EAL reports no memory events. Call it after
  * rte_malloc_heap_memory_add(). A program may call it in every EAL mode, because memory that is
  * registered already does not change. The memory must stay mapped until bb_mem_del_heap() or
  * bb_pd_free() returns.
- * @return 0; -EINVAL empty or past the end of the address space; an error of the device.
+ * @return 0; -EINVAL if the range is empty or exceeds the address space; otherwise an error of the
+ * device.
  */
 int bb_mem_add_heap(struct bb_pd *pd, const void *addr, size_t len);
 
 /**
- * Deregisters a range of bb_mem_add_heap(). Call it before rte_malloc_heap_memory_remove(). The
- * call returns after the last access through the keys has ended. The memory may be unmapped then.
- * @return 0; -ENOENT no part of the range is registered as heap memory; -EINVAL the range is empty
- *   or exceeds the address space; an error of the device. After an error of the device
- *   bb_mem_lkey() finds no key for the range, but the device may still use the memory. So the
- *   memory must stay mapped until bb_mem_reap() or bb_pd_free() succeeds.
+ * Deregisters a range that bb_mem_add_heap() has registered. Call it before
+ * rte_malloc_heap_memory_remove(). The call returns after the last access through the keys has
+ * ended, so the memory may be unmapped afterwards.
+ * @return 0; -ENOENT if no part of the range is registered as heap memory; -EINVAL if the range is
+ *   empty or exceeds the address space; otherwise an error of the device. After an error of the
+ *   device bb_mem_lkey() finds no key for the range, but the device may still use the memory. So
+ *   the memory must stay mapped until bb_mem_reap() or bb_pd_free() succeeds.
  */
 int bb_mem_del_heap(struct bb_pd *pd, const void *addr, size_t len);
 
 /**
- * Deregisters memory that EAL has unmapped since the last call.
- * @return number of registrations removed; a negative errno if the device refused to remove one.
- *   The next call tries again.
+ * Deregisters memory that EAL has unmapped since the last control call on the PD.
+ * @return number of registrations removed; a negative errno if the device rejected a
+ *   deregistration, which the next call then repeats.
  */
 int bb_mem_reap(struct bb_pd *pd);
 
-/** Registrations of a PD by kind. */
+/** Number of registrations of a PD, for each way of registering. */
 struct bb_mem_stats {
 	uint32_t size;    /**< bytes of the caller's struct; set by bb_mem_stats() */
 	uint32_t mrs;     /**< regions of bb_mr_reg() and its variants */
@@ -197,10 +207,10 @@ struct bb_mem_stats {
 	uint64_t bytes;   /**< bytes of all live registrations */
 };
 
-/** Use bb_mem_stats(). */
+/** Implements bb_mem_stats(), which sets the struct's size. Call bb_mem_stats() instead. */
 int bb_mem_stats_v(struct bb_pd *pd, struct bb_mem_stats *stats);
 
-/** Reads the registrations of a PD. Any thread. */
+/** Reads the numbers of registrations of a PD. Any thread may call this function. */
 static inline int
 bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats)
 {
@@ -217,14 +227,15 @@ bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats)
 
 /** One registered range of a lookup cache. */
 struct bb_lkey_range {
-	uint64_t start, len; /**< bytes; empty: len 0 */
+	uint64_t start, len; /**< first address and length in bytes; an empty entry has len 0 */
 	uint32_t lkey;
 	uint32_t pad;
 };
 
 /**
  * Lookup cache from address to lkey: one for each thread (or queue) and PD, set up by
- * bb_lkey_cache_init(). The caller owns its memory, and uses it no longer than the PD lives.
+ * bb_lkey_cache_init(). The caller owns the cache's memory and must not use the cache after the PD
+ * was freed.
  */
 struct bb_lkey_cache {
 	const uint32_t *seq; /**< sequence count of the PD's table */
@@ -240,11 +251,12 @@ struct bb_lkey_cache {
 /** Sets up an empty cache for @p pd. */
 void bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd);
 
-/** Searches the PD's table: the slow path of bb_mem_lkey(). */
+/** Searches the PD's table. Slow path of bb_mem_lkey(). */
 uint32_t bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len);
 
 /**
- * Returns true if a range holds all of [@p addr, @p addr + @p len), and at least its first byte.
+ * Returns true if @p r holds all of [@p addr, @p addr + @p len). If @p len is 0, the range must
+ * hold the byte at @p addr.
  */
 static inline bool
 bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
@@ -255,13 +267,13 @@ bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
 }
 
 /**
- * Returns the lkey of a registration that holds all of [@p addr, @p addr + @p len) and uses its
- * own addresses. A registration with LOCAL_WRITE takes precedence.
+ * Returns the lkey of a registration that holds all of [@p addr, @p addr + @p len) and whose
+ * addresses in WQEs are those of the process. A registration with LOCAL_WRITE takes precedence.
  *
- * The call takes no lock. It costs about 1 ns if the range of the last lookup is hit, and 4 ns for
- * another cached range. A miss searches a sorted table, which costs 10 to 20 ns. Ranges without
- * LOCAL_WRITE are not cached. Only the owner of the cache may call it. The owner must not free the
- * memory while it uses the key.
+ * The call takes no lock. It costs about 1 ns if the range of the last lookup contains the address,
+ * and 4 ns if another cached range does. A miss searches a sorted table, which costs 10 to 20 ns.
+ * Ranges without LOCAL_WRITE are not cached. Only the owner of the cache may call it. The owner
+ * must not free the memory while it uses the key.
  * @return the lkey; BB_LKEY_NONE if no single registration covers the range. The range is then not
  *   registered, or it lies in two registrations and you must split it.
  */
@@ -276,7 +288,7 @@ bb_mem_lkey(struct bb_lkey_cache *cache, const void *ptr, uint64_t len)
 		return bb_mem_lkey_miss(cache, addr, len);
 	if (bb_lkey_range_holds(r, addr, len))
 		return r->lkey;
-	/* No branch for each entry: the matching entry cannot be predicted. */
+	/* The loop has no branch per entry, because the CPU cannot predict which entry matches. */
 	for (i = 0; i < BB_LKEY_CACHE_ENTRIES; i++)
 		hit = addr - cache->range[i].start < cache->range[i].len ? i : hit;
 	r = &cache->range[hit];

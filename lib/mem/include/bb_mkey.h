@@ -5,14 +5,15 @@
  * @file
  * Indirect keys: one key for several ranges of memory that have keys of their own.
  *
- * A range is called a piece here. It is a struct bb_sge and names the lkey of its memory. That key
- * must belong to the same PD and stay registered. There are two kinds of indirect keys:
- * - A fixed key gets its pieces at creation and never changes.
+ * Each of these ranges is called a piece, and is described by a struct bb_sge with the lkey of the
+ * memory. That lkey must belong to the same PD and must stay registered. There are two types of
+ * indirect keys:
+ * - A key with a fixed layout ("fixed key") gets its pieces at creation. The pieces never change.
  * - Other keys are created without pieces. Requests on a send queue (UMR) then set the key's
  *   layout, any number of times: a list of pieces, or an interleaved pattern.
  *
- * An indirect key is used as lkey and rkey, as the key of a memory region is. The rules of bb_dev.h
- * for the control path apply.
+ * An indirect key can be used as lkey and as rkey, like the keys of a memory region. The
+ * control-path rules of bb_dev.h apply.
  *
  * Source: man mlx5dv_create_mkey, mlx5dv_wr_mr_list, mlx5dv_wr_mr_interleaved.
  */
@@ -61,32 +62,33 @@ bb_mkey_attr_init(struct bb_mkey_attr *attr)
 }
 
 /**
- * Creates an indirect key. An access needs the right of this key. An access that writes also needs
- * LOCAL_WRITE of the keys of the pieces. At every access the device checks that these keys exist
- * and cover their pieces.
- * @return 0. -ENOTSUP if the device has no indirect keys, or none whose layout requests can set.
- *   -ENOMEM. -EINVAL in these cases:
+ * Creates an indirect key. An access through the indirect key needs the matching right of this key.
+ * If it writes, it also needs LOCAL_WRITE of the keys of the pieces. At every access the device
+ * checks that these keys exist and cover their pieces.
+ * @return 0. -ENOTSUP if the device has no indirect keys, or has only fixed keys. -ENOMEM. -EINVAL
+ *   in these cases:
  *   - both pieces and max_pieces are given, or neither, or one of them is over its limit;
  *   - a piece has 0 bytes or more than 2^31, or iova plus the length overflows;
- *   - the rights are unknown, or need LOCAL_WRITE and do not have it;
+ *   - a right is unknown, or a right needs LOCAL_WRITE, which is not given;
  *   - REMOTE_ATOMIC is given, and the iova or the length is not a multiple of @ref bb_dev_attr
  *     mkey_atomic_align, or the device's mkey_atomic_align is 0.
  */
 int bb_mkey_create(struct bb_pd *pd, const struct bb_mkey_attr *attr, struct bb_mkey **mkey);
 
 /**
- * Destroys a key. Returns after the last access through the key has ended. Requests that set the
- * key's layout must have completed before this call.
+ * Destroys an indirect key. The call returns after the last access through the key has ended.
+ * Requests that set the key's layout must have completed before this call.
  */
 int bb_mkey_destroy(struct bb_mkey *mkey);
 
 /**
  * Posts a request that sets the layout of @p mkey to @p n consecutive pieces (mlx5dv_wr_mr_list).
- * The request completes as BB_WC_MKEY. Later requests on this queue use the new layout, and so do
- * all requests that are posted after the completion. For other requests that use the key meanwhile,
- * the time of the change is undefined. The key needs no bb_post_local_inv() before a new layout.
+ * The request completes with opcode BB_WC_MKEY. Later requests on this queue use the new layout,
+ * and so do all requests that are posted after the completion. For other requests that use the key
+ * meanwhile, the time of the change is undefined. The key needs no bb_post_local_inv() before a new
+ * layout.
  * @param access enum bb_access LOCAL_WRITE and REMOTE_*.
- * @return as every post. -EINVAL (logged) in these cases:
+ * @return 0 or an error of bb_post_send(). -EINVAL (logged) in these cases:
  *   - the key is fixed or belongs to another PD, or the rights are invalid;
  *   - there are more pieces than max_pieces or than a WQE has room for, or a piece is empty.
  */
