@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Logging of the rings, log type "bluebell.queue". Not installed. */
+/* Log lines of send and receive queues; the log type is "bluebell.queue". Not installed. */
 #ifndef BB_QUEUE_LOG_H
 #define BB_QUEUE_LOG_H
 
@@ -15,8 +15,8 @@ extern int bb_queue_logtype;
 void bb_queue_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Returns the errno of @why. Logs one line per queue and reason, recorded in *@logged. @queue is
- * "send queue of QP", "receive queue of QP" or "SRQ".
+ * Returns the errno of @why. Logs @why once per queue; *@logged records the reasons that were
+ * logged. @queue is the start of the log line: "send queue of QP", "receive queue of QP" or "SRQ".
  */
 int bb_queue_refuse(const char *queue, uint32_t qpn, uint32_t owner, uint16_t *logged,
 		    enum bb_refusal why);

@@ -5,21 +5,22 @@
  * The responder of RC and UC: PSN checks, packet order, SENDs and WRITEs, ACKs and NAKs (IBTA vol.
  * 1, 9.7.4, 9.7.5 and 9.8.2; errors: 9.9.3). READs and atomics are in bb_roce_replay.c.
  *
- * Answers leave in PSN order. READ responses and atomic results are a stream of their own. At most
- * one ACK or NAK is pending after that stream. An ACK covers all older PSNs, so only the newest is
- * sent, and none if a response of the stream covers it. An ACK is sent if the peer requested it
- * (AckReq), as in rxe.
+ * Responses, ACKs and NAKs leave in PSN order. READ and atomic responses form a stream of their
+ * own. At most one ACK or NAK is pending, and it is sent after that stream. An ACK acknowledges
+ * all older PSNs, so only the newest ACK is sent, and none if a response of the stream
+ * acknowledges the same PSNs. An ACK is sent if the peer requested one (AckReq), as in rxe.
  *
- * The effect of an error on the current receive, and the error reported to the peer, are those of
- * the loop port (drivers/soft/exec/soft_resp_recv.c). Cases that it leaves open follow rxe
- * (rxe_resp.c).
+ * After an error, the state of the current receive and the error reported to the peer are the same
+ * as on the loop port (drivers/soft/exec/soft_resp_recv.c). Cases that the loop port does not have
+ * follow rxe (rxe_resp.c).
  */
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
 /*
- * A stored packet is executed on trial. If its execution fails, the packet may be forged: nothing
- * has changed, and the responder requests it again. That second copy may fail the queue pair.
+ * State of the execution of a stored packet, which is executed on trial. If that execution fails,
+ * the packet may be forged. The QP then has not changed, and the responder requests the packet
+ * again. If the execution of that second copy fails, the queue pair may fail.
  */
 enum {
 	TRIAL_NONE,
@@ -57,7 +58,11 @@ answer(struct bb_roce_resp *r, uint8_t syndrome, uint64_t seq)
 	r->ack_seq = seq;
 }
 
-/* Acknowledges @seq and all before it. A pending NAK acknowledges all before its own PSN too. */
+/*
+ * Makes an ACK pending for packet @seq and all packets before it. Does nothing if the pending ACK
+ * or NAK, or a pending response, already acknowledges @seq. A NAK acknowledges all packets before
+ * its own PSN.
+ */
 static void
 ack(struct bb_roce_resp *r, uint64_t seq)
 {
@@ -66,9 +71,7 @@ ack(struct bb_roce_resp *r, uint64_t seq)
 	answer(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, seq);
 }
 
-/*
- * Completes the current receive. A non-zero result means that the completion could not be reported.
- */
+/* Completes the current receive. Non-zero: the callback could not report the completion. */
 static uint8_t
 recv_done(struct bb_roce_qp *qp, const struct bb_roce_recv *done)
 {
@@ -86,10 +89,13 @@ recv_error(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 		.len = len,
 	};
 
-	(void)recv_done(qp, &done); /* The queue pair fails anyway. */
+	(void)recv_done(qp, &done); /* The QP fails anyway, so ignore the result. */
 }
 
-/* RC: sends a NAK at @seq, after which the QP fails. Fails the current receive, if any. */
+/*
+ * Makes a NAK with the PSN of packet @seq pending, after which an RC QP fails. Completes the
+ * current receive, if any, with an error.
+ */
 static void
 nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 {
@@ -120,7 +126,10 @@ bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 	qp->resp.in_message = false;
 }
 
-/* Handles a packet that no valid requester sends. UC counts it in *@drop. */
+/*
+ * Handles a packet that a correct requester never sends. RC fails the QP with a NAK. UC drops the
+ * packet and increments *@drop.
+ */
 static void
 invalid(struct bb_roce_qp *qp, uint64_t *drop)
 {
@@ -135,7 +144,7 @@ invalid(struct bb_roce_qp *qp, uint64_t *drop)
 	qp->resp.in_message = false;
 }
 
-/* Handles a failure of the local side. */
+/* Fails the QP because of a local error, such as a completion that cannot be reported. */
 static void
 broken(struct bb_roce_qp *qp)
 {
@@ -169,8 +178,8 @@ bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 }
 
 /*
- * After an RNR NAK the packets that follow get no NAK of their own: the peer would then repeat them
- * before its RNR timer expires.
+ * After an RNR NAK, no other NAK is sent for the packets that follow. The peer would otherwise
+ * repeat them before its RNR timer expires.
  */
 bool
 bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
@@ -219,13 +228,19 @@ bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets)
 
 	r->epsn = bb_roce_psn_add(r->epsn, packets);
 	r->seq += packets;
-	/* A pending NAK for the expected PSN is obsolete. */
+	/*
+	 * A pending NAK for the expected PSN is obsolete, because that PSN has arrived. An ACK
+	 * replaces it.
+	 */
 	if (r->ack_due && r->ack_syndrome != (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF))
 		answer(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, r->seq - 1);
 	bb_roce_resp_established(qp);
 }
 
-/* Ends the processing of a packet. */
+/*
+ * Updates the state after a packet was executed. @off: bytes of the message so far. @last: the
+ * packet is the last of the message.
+ */
 static void
 taken(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t off, bool last)
 {
@@ -281,7 +296,10 @@ rx_send(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		}
 	}
 	if (flags & BB_ROCE_F_IETH) {
-		/* The key is unused before its completion is visible. */
+		/*
+		 * Invalidate the key before the completion is reported, so that the peer cannot
+		 * use it afterwards.
+		 */
 		kind = BB_ROCE_MSG_SEND_INV;
 		status = qp->ops->invalidate(qp->ctx, qp, pkt->imm);
 		if (status == BB_ROCE_AGAIN)
@@ -300,7 +318,7 @@ rx_send(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	taken(qp, pkt, off + pkt->len, flags & BB_ROCE_F_LAST);
 }
 
-/* Checks the whole message at its first packet (9.7.4.1.4). */
+/* Checks the memory access of a whole WRITE at its first packet (9.7.4.1.4). */
 static bool
 write_begins(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
@@ -330,8 +348,8 @@ rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	uint8_t synd;
 
 	/*
-	 * The packets carry exactly the length in the RETH; only the last one completes it
-	 * (9.7.4.1.5).
+	 * The packets of a WRITE together must have exactly the length in the RETH, which must be
+	 * reached with the last packet (9.7.4.1.5).
 	 */
 	if (total > BB_ROCE_MAX_MSG || pkt->len > total - off ||
 	    last != (pkt->len == total - off)) {
@@ -340,7 +358,10 @@ rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	}
 	if (first && !write_begins(qp, pkt))
 		return;
-	/* Without a receive the last packet is not written, as in rxe: the peer sends it again. */
+	/*
+	 * Without a receive the last packet is not written, as in rxe. After the RNR NAK the peer
+	 * sends that packet again.
+	 */
 	if ((flags & BB_ROCE_F_IMM) && !bb_roce_resp_recv_ready(qp))
 		return;
 	if (pkt->len != 0) {
@@ -359,7 +380,7 @@ rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	taken(qp, pkt, off + pkt->len, last);
 }
 
-/* Returns true if the packet may follow the previous one (9.7.4.1.2). */
+/* Returns true if a packet with these opcode flags may follow the previous packet (9.7.4.1.2). */
 static bool
 in_order(const struct bb_roce_resp *r, uint32_t flags)
 {
@@ -370,8 +391,8 @@ in_order(const struct bb_roce_resp *r, uint32_t flags)
 }
 
 /*
- * Returns true if the length is valid: an MTU for all packets but the last, which is not empty
- * unless it is the only one (9.7.4.1.5).
+ * Returns true if the payload length is valid. Every packet but the last must have the length of
+ * an MTU. The last packet must not be empty, unless it is also the first (9.7.4.1.5).
  */
 static bool
 fits(const struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
@@ -381,7 +402,7 @@ fits(const struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	return pkt->len <= qp->attr.mtu && (pkt->len != 0 || (flags & BB_ROCE_F_FIRST));
 }
 
-/* Executes the packet with the expected PSN. */
+/* Executes a packet that has the expected PSN. */
 static void
 execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
@@ -398,9 +419,9 @@ execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 }
 
 /*
- * Handles a packet before the expected PSN. A SEND or WRITE is acknowledged again and not executed
- * (C9-105). The ACK ends before the next READ or atomic, since it would imply that its response was
- * lost.
+ * Handles a packet whose PSN is before the expected one. A SEND or WRITE is acknowledged again but
+ * not executed (C9-105). The ACK must not reach the next READ or atomic. The peer would conclude
+ * from such an ACK that the response of that READ or atomic was lost.
  */
 static void
 duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, uint64_t seq)
@@ -414,7 +435,10 @@ duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, 
 		qp->stats.drop_replay++;
 }
 
-/* Reports the expected packet as missing, once (9.7.5.1.3). */
+/*
+ * Makes a NAK pending that reports the expected packet as missing. Sends only one such NAK per PSN
+ * (9.7.5.1.3).
+ */
 static void
 missing(struct bb_roce_resp *r)
 {
@@ -424,7 +448,10 @@ missing(struct bb_roce_resp *r)
 	r->missing = r->epsn;
 }
 
-/* Executes the stored packets after those from @before on, up to the next missing one. */
+/*
+ * Executes the stored packets in PSN order, up to the next packet that is missing. @before:
+ * expected PSN before the last packet was executed.
+ */
 static void
 go_on(struct bb_roce_qp *qp, uint32_t before)
 {
@@ -447,11 +474,14 @@ go_on(struct bb_roce_qp *qp, uint32_t before)
 		}
 		r->trial = TRIAL_NONE;
 	}
-	/* Acknowledge what was stored, whether requested or not. A NAK does this too. */
+	/*
+	 * Acknowledge the stored packets, even if none of them requested an ACK. If a packet is
+	 * missing, the NAK above acknowledges them.
+	 */
 	ack(r, r->seq - 1);
 }
 
-/* Handles a packet after the expected PSN. */
+/* Handles a packet whose PSN is after the expected one. */
 static void
 rx_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
@@ -484,8 +514,8 @@ rx_rc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 }
 
 /*
- * After a gap or a dropped message, UC drops packets until a message begins. That message is
- * accepted with any PSN (9.8.2.2).
+ * UC: after a missing or dropped packet the rest of the message is dropped. The first packet of
+ * the next message is accepted with any PSN (9.8.2.2).
  */
 static void
 rx_uc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
@@ -497,9 +527,9 @@ rx_uc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		qp->stats.out_of_sequence++;
 	if (flags & BB_ROCE_F_FIRST) {
 		if (r->in_message)
-			qp->stats.drop_order++; /* the previous message, which has no end */
+			qp->stats.drop_order++; /* the previous message has no last packet */
 	}
-	/* A message with a missing packet is dropped. */
+	/* A message of which a packet is missing is dropped. */
 	if (gap || (flags & BB_ROCE_F_FIRST))
 		r->in_message = false;
 	execute(qp, pkt, flags);
