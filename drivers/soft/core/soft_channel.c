@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Completion channels. They behave like DEVX event files of the kernel created without event data
- * (drivers/infiniband/hw/mlx5/devx.c). A subscription is pending in its channel at most once,
- * however many events its CQ raised; reading returns its cookie. The descriptor is an eventfd that
- * is readable while a subscription is pending.
+ * Completion channels. A channel behaves like a DEVX event file of the kernel that was created
+ * without event data (drivers/infiniband/hw/mlx5/devx.c). A subscription is pending in its channel
+ * at most once, even if its CQ raised several events. Reading the channel returns the
+ * subscription's cookie. The descriptor is an eventfd that is readable while a subscription is
+ * pending.
  *
  * All lists are protected by soft_ctl.event_lock, which engines take under their own lock.
  */
@@ -23,7 +24,7 @@ struct soft_comp_sub {
 	TAILQ_ENTRY(soft_comp_sub) ready;
 	struct soft_channel *ch;
 	uint64_t cookie;
-	bool waits; /* pending: on the channel's list "ready" */
+	bool waits; /* pending: the subscription is on the channel's list "ready" */
 };
 
 struct soft_channel {
@@ -31,7 +32,7 @@ struct soft_channel {
 	struct soft_ctx *ctx;
 	LIST_HEAD(, soft_comp_sub) subs;
 	TAILQ_HEAD(, soft_comp_sub) ready;
-	bool raised; /* the eventfd's counter is not 0 */
+	bool raised; /* the counter of the eventfd is not 0 */
 };
 
 static struct soft_channel *
@@ -70,7 +71,7 @@ soft_channel_create(struct mlx5_ctx *ctx_, struct mlx5_channel **out)
 	return 0;
 }
 
-/* Call with event_lock held. */
+/* Removes and frees a subscription. Call with event_lock held. */
 static void
 sub_free(struct soft_comp_sub *sub)
 {
@@ -113,7 +114,9 @@ soft_channel_subscribe(struct mlx5_channel *ch_, struct mlx5_obj *obj, uint64_t 
 	struct soft_comp_sub *sub;
 	struct soft_cq *cq;
 
-	/* The kernel accepts subscriptions to other objects, too, but their events never arrive. */
+	/*
+	 * Rejects objects other than CQs. The kernel accepts them, but their events never arrive.
+	 */
 	if (obj->ctx != &ch->ctx->pub || id >> 32 != BB_PRM_OP_CREATE_CQ) {
 		SOFT_LOG(ERR, "%s: completion events: the object is %s", dev->name,
 			 obj->ctx != &ch->ctx->pub ? "another context's" : "not a CQ");
@@ -152,8 +155,8 @@ soft_channel_get(struct mlx5_channel *ch_, uint64_t *cookie)
 		sub->waits = false;
 	}
 	/*
-	 * The descriptor is also readable if the pending subscription belonged to a CQ that was
-	 * destroyed.
+	 * No subscription is pending, but the descriptor is readable, because the CQ of its last
+	 * subscription was destroyed.
 	 */
 	if (TAILQ_EMPTY(&ch->ready) && ch->raised) {
 		if (read(ch->pub.fd, &count, sizeof(count)) < 0)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* One counter set, in the order of QUERY_Q_COUNTER; added to with __atomic. */
+/* One counter set, in the order of QUERY_Q_COUNTER. Each counter is incremented with __atomic. */
 struct soft_counters {
 	uint64_t rx_write, rx_read, rx_atomic;
 	uint64_t out_of_buffer, out_of_sequence, duplicate, rnr_nak_retry, packet_seq_err;
@@ -19,14 +19,14 @@ struct soft_counters {
 	uint64_t resp_flush, req_flush;
 };
 
-/* Congestion counters, with the names of QUERY_CONG_STATISTICS; __atomic. */
+/* Congestion counters, named as in QUERY_CONG_STATISTICS; __atomic. */
 struct soft_congestion {
 	uint64_t rp_cnp_handled, np_ecn_marked_roce_packets, np_cnp_sent;
 };
 
 /*
- * Reasons for dropping received packets: enum bb_roce_drop, then these values, then the reasons of
- * QPs.
+ * Reasons for dropping received packets. The values of enum bb_roce_drop come first, then these
+ * values, then the reasons of QPs.
  */
 enum soft_lost {
 	SOFT_LOST_NO_QP = 8,

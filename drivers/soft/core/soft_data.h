@@ -447,7 +447,7 @@ void soft_qp_fail(struct soft_qp *qp, uint16_t event);
 /* Fails a CQ that has overrun, and fails all QPs of that CQ. */
 void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq);
 
-/* Moves QPs to ERR and flushes them, if they or their CQ have failed. */
+/* ---- soft_engine_ctl.c */
 /* Moves QPs to ERR and flushes them, if they or their CQ have failed. */
 void soft_failures_run(struct soft_engine *e);
 

@@ -5,7 +5,7 @@
 #ifndef SOFT_DEFECT_H
 #define SOFT_DEFECT_H
 
-/* Part of the list of options in the help text. */
+/* The options defect and fault in the help text's list of options. */
 #ifdef SOFT_SEEDED
 #define SOFT_DEFECT_KNOWN "defect=NAME|N, "
 #else
@@ -13,32 +13,33 @@
 #endif
 
 /*
- * Seeded defects: the values of soft_opts_defect(), one at a time. It is SOFT_DEFECT_NONE in a
- * build without -Ddefects=true, whose compiler drops their code. A defect applies at the first of
- * every 16 chances (the seed shifts which one) and costs one branch per WQE.
+ * Seeded defects: the values of soft_opts_defect(). A device has at most one. In a build without
+ * -Ddefects=true the value is always SOFT_DEFECT_NONE, so the compiler drops the code of the
+ * defects. A defect applies once in every 16 opportunities (the seed selects which) and costs one
+ * branch per WQE.
  */
 enum soft_defect {
 	SOFT_DEFECT_NONE,
 	SOFT_DEFECT_FLIP_BIT,     /* one bit of a written payload is wrong */
-	SOFT_DEFECT_MISPLACE,     /* a write is stored 8 bytes after its address */
+	SOFT_DEFECT_MISPLACE,     /* payload of a write is stored 8 bytes after its address */
 	SOFT_DEFECT_LOSE_WRITE,   /* a write completes without being executed */
 	SOFT_DEFECT_SKIP_CQE,     /* a CQE is not written */
 	SOFT_DEFECT_EARLY_CQE,    /* the CQE is written one poll before the payload */
 	SOFT_DEFECT_WQE_COUNTER,  /* a CQE names the next block */
-	SOFT_DEFECT_OWNER_BIT,    /* the owner bit does not change with the lap */
+	SOFT_DEFECT_OWNER_BIT,    /* the owner bit does not change with each pass over the ring */
 	SOFT_DEFECT_NO_BOUNDS,    /* the range of keys is not checked */
 	SOFT_DEFECT_NO_PD,        /* the protection domain of keys is not checked */
 	SOFT_DEFECT_NO_ACCESS,    /* the rights of keys are not checked */
 	SOFT_DEFECT_ATOMIC_SPLIT, /* an atomic is a separate load and store */
 	SOFT_DEFECT_ATOMIC_OLD,   /* an atomic returns the new value */
 	SOFT_DEFECT_NO_FENCE,     /* the fence bit is ignored */
-	SOFT_DEFECT_NO_DOORBELL,  /* WQEs start without a store to the register */
+	SOFT_DEFECT_NO_DOORBELL,  /* WQEs start without a store to the doorbell register */
 	SOFT_DEFECT_RNR_LOST,     /* a request that got an RNR NAK completes without a retry */
 	SOFT_DEFECT_IMM_SWAP,     /* immediate data arrives in the other byte order */
 	SOFT_DEFECT_RECV_LEN,     /* a receive's byte count is one too large */
 	SOFT_DEFECT_READ_LEN,     /* a READ's byte count is 0 */
-	SOFT_DEFECT_SGE_LOST,     /* the last piece of a list is ignored */
-	SOFT_DEFECT_TAIL_LOST,    /* a last packet of one byte is ignored */
+	SOFT_DEFECT_SGE_LOST,     /* the last SGE of a list is ignored */
+	SOFT_DEFECT_TAIL_LOST,    /* a last packet with one byte of payload is ignored */
 	SOFT_DEFECT_INLINE_PAD,   /* inline data includes its padding */
 	SOFT_DEFECT_EMPTY_WRITE,  /* a WRITE without payload writes a byte */
 	SOFT_DEFECT_TEAR,         /* a payload is written byte by byte */
@@ -46,7 +47,7 @@ enum soft_defect {
 	SOFT_DEFECT_QP_RIGHT,     /* the rights of the target's QP are not checked */
 	SOFT_DEFECT_NO_SOLICITED, /* the solicited bit does not reach the CQE */
 	SOFT_DEFECT_RETRY_FREE,   /* retries are not counted; applies always */
-	SOFT_DEFECT_QUIET_ERROR,  /* the error of an unsignalled request has no CQE */
+	SOFT_DEFECT_QUIET_ERROR,  /* an unsignalled request that fails has no CQE */
 	SOFT_DEFECT_FLUSH_LOST,   /* a flushed unsignalled request has no CQE */
 	SOFT_DEFECT_OVERFILL,     /* a receive that is too small is filled and completes with
 				   * success */

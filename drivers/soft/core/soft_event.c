@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Asynchronous events: a raised event is queued at each of its subscribers. */
+/* Asynchronous events. A raised event is queued for each context that subscribed to it. */
 #include <stdlib.h>
 
 #include "soft_ctl.h"
@@ -23,7 +23,7 @@ soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj)
 	pthread_mutex_unlock(&ctl->event_lock);
 }
 
-/* Call with event_lock held. */
+/* Queues an event for a context. Call with event_lock held. */
 static void
 deliver(struct soft_ctx *ctx, uint16_t type, uint64_t cookie)
 {
@@ -55,7 +55,9 @@ soft_event_raise(struct soft_dev *dev, struct mlx5_obj *obj, uint16_t type)
 
 	pthread_mutex_lock(&ctl->event_lock);
 	if (type == MLX5_CMD_EVENT_DEV_FATAL) {
-		/* This event comes from the verbs async channel, which needs no subscription. */
+		/*
+		 * Every context gets this event, because verbs reports it without a subscription.
+		 */
 		LIST_FOREACH(ctx, &ctl->ctxs, link)
 			deliver(ctx, type, 0);
 	} else {

@@ -3,12 +3,12 @@
  */
 /*
  * Hardware faults: a link that goes down, a device that dies, a CQ or QP that fails. The option
- * "fault" injects one of them at a given request, so that tests can check how software reacts. A
- * fault is not a seeded defect: the device reports it as a card does.
+ * "fault" injects one fault at a given request, so that tests can check how software reacts. A
+ * fault differs from a seeded defect, because the device reports a fault as a card does.
  */
 #include "soft_data.h"
 
-/* Requests that are lost before the port comes up again. */
+/* Number of requests that are lost before the port comes up again. */
 #define SOFT_FAULT_LOST 3
 
 bool
@@ -27,7 +27,7 @@ soft_fault_check(const struct soft_dev *dev, const char *what)
 	return -EIO;
 }
 
-/* Stops the device: it executes nothing more and receives no message. */
+/* Stops the device: it executes no further request and receives no message. */
 static void
 soft_fault_die(struct soft_dev *dev)
 {
@@ -37,7 +37,7 @@ soft_fault_die(struct soft_dev *dev)
 	soft_event_raise(dev, NULL, MLX5_CMD_EVENT_DEV_FATAL);
 }
 
-/* Fails the CQ as an overrun does, but the request is executed. */
+/* Fails the CQ as an overrun would. The request is still executed. */
 static void
 soft_fault_cq(struct soft_engine *e, struct soft_cq *cq)
 {
@@ -58,7 +58,7 @@ soft_fault(struct soft_engine *e, struct soft_qp *qp)
 	bool now = n == dev->opts.fault_at;
 
 	if (soft_fault_dead(dev)) {
-		/* Waits without a timer, so without end. */
+		/* Without a timer, this wait never ends. */
 		qp->wait = SOFT_WAIT_ACK;
 		return true;
 	}

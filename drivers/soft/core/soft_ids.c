@@ -3,7 +3,7 @@
  */
 /*
  * Numbers of objects. QP numbers and keys give a remote peer access, so they are random. Other
- * numbers, which only the device's owner sees, ascend.
+ * numbers ascend, because only the device's owner sees them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,7 +46,10 @@ soft_ids_free(struct soft_ids *ids, uint32_t id)
 	ids->used[id / 64] &= ~(UINT64_C(1) << id % 64);
 }
 
-/* splitmix64, for the option seed: makes the numbers of a test repeatable. */
+/*
+ * Returns the next value of splitmix64. Used with option seed, so that a test gets the same numbers
+ * in each run.
+ */
 static uint64_t
 seeded(struct soft_random *r)
 {
@@ -101,7 +104,7 @@ place(const struct soft_draw *d, uint32_t i)
 
 /*
  * Returns the number at index @at of the ring. An entry that was never written is 0 and stands for
- * first + at. So the ring needs no memory until numbers are freed.
+ * first + at, so the ring needs no memory until numbers are freed.
  */
 static uint32_t
 number_at(const struct soft_draw *d, uint32_t at)
@@ -121,7 +124,7 @@ soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id)
 	ret = soft_random(r, &random);
 	if (ret != 0)
 		return ret;
-	/* Some numbers are more likely than others, by less than n / 2^32. */
+	/* The choice is slightly uneven: probabilities differ by less than n / 2^32. */
 	at = place(d, (uint32_t)((random >> 32) * choice >> 32));
 	*id = number_at(d, at);
 	d->order[at] = number_at(d, d->head);
@@ -151,7 +154,10 @@ soft_key_take(struct soft_ctl *ctl, uint32_t *key)
 		soft_draw_give(&ctl->mkey_draw, id);
 		return ret;
 	}
-	/* The low byte differs from that of the index's last key, so the last key stays invalid. */
+	/*
+	 * The low byte must differ from the byte of this index's last key, so that the last key
+	 * stays invalid.
+	 */
 	ctl->mkey_variant[id] += (uint8_t)(1 + (random >> 32) * 255 / (UINT64_C(1) << 32));
 	*key = id << 8 | ctl->mkey_variant[id];
 	return 0;

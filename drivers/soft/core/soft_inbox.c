@@ -2,20 +2,21 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Requests between engines. Each engine has a stack, to which any thread pushes without a lock; the
- * engine takes the whole stack at once. No thread waits for another: the compare-and-swap of a push
- * fails only if another push succeeded.
+ * Requests between engines. Each engine has a stack. Any thread pushes messages onto the stack
+ * without a lock, and the engine takes the whole stack at once. No thread waits for another: the
+ * compare-and-swap of a push fails only if another push succeeded.
  *
  * A QP works in order and has at most one request in flight. So an inbox holds at most one message
- * per QP, plus cancelled requests that were not yet found.
+ * per QP, plus cancelled requests that the engine has not yet freed.
  *
  * A datagram is sent as a copy, because its sender completes at once. An engine that does not run
- * gets up to SOFT_MAX_DGRAMS of them; further ones are lost.
+ * gets up to SOFT_MAX_DGRAMS datagrams; further datagrams are lost.
  *
- * A request for an engine that does not run is like one to a peer that does not answer. It ends by
- * its QP's ack timeout and retries. A UC message is lost. A card would execute it: a thread that
- * pauses polling needs enough retries for the pause. When the target QP is destroyed, the request
- * is cancelled and counts as not answered.
+ * A request for an engine that does not run is treated like a request to a peer that does not
+ * respond: the ack timeout and the retries of its QP end the request. A UC message is lost. A card
+ * would execute the request, so a thread that pauses polling needs peers with enough retries for
+ * the pause. When the target QP is destroyed, the request is cancelled and counts as one without a
+ * response.
  */
 #include <stdlib.h>
 
@@ -84,7 +85,7 @@ soft_msg_drop(struct soft_qp *qp)
 		free(qp->msg);
 	else
 		soft_msg_cancel(qp);
-	/* An answer in flight has the old generation, so its receiver frees it. */
+	/* A response in flight carries the old generation, so its receiver frees it. */
 	qp->msg = NULL;
 }
 
@@ -101,7 +102,10 @@ soft_inbox_drain(struct soft_engine *e)
 	struct soft_msg *in_order = NULL, *next;
 
 	soft_now(e);
-	/* The control path drains the inbox, too, long after the last poll. */
+	/*
+	 * The control path also drains the inbox, long after the last poll, so the clock is read
+	 * again.
+	 */
 	soft_engine_clock(e);
 	for (; m != NULL; m = next) {
 		next = m->next;

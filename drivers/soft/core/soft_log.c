@@ -12,8 +12,8 @@
 RTE_LOG_REGISTER(soft_logtype, bluebell.soft, NOTICE)
 
 /*
- * Limits log lines per second. Lines from one place in the code share a limit. So a peer that sends
- * bad packets cannot fill a disk.
+ * Limit of log lines per second. Lines that come from one position in the code share a limit, so
+ * that a peer that sends bad packets cannot fill a disk.
  */
 #define LINES_PER_SECOND 100
 #define PLACES           128

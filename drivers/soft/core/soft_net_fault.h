@@ -18,26 +18,26 @@ TAILQ_HEAD(soft_packets, soft_packet_msg);
 /* Faults of one direction; rates in millionths of the packets. */
 struct soft_net_fault {
 	uint32_t drop, dup, reorder, corrupt;
-	uint32_t ecn;   /* rate among packets that may be marked, RFC 3168 */
-	uint32_t delay; /* us, for all packets */
+	uint32_t ecn;   /* rate of ECN marks, among packets that may be marked (RFC 3168) */
+	uint32_t delay; /* delay of every packet, us */
 	/*
 	 * Rate of stalls. A stall delays the packet that starts it, and all later ones, by
 	 * @stall_ms ms.
 	 */
 	uint32_t stall, stall_ms;
 	/*
-	 * After this many packets of an engine the link accepts none for @full_ms ms; 0: without
-	 * end.
+	 * After @full_after packets of an engine the link accepts no packet for @full_ms ms;
+	 * @full_ms 0: for ever.
 	 */
 	uint32_t full_after, full_ms;
 };
 
-/* A port that alternates between up and down; ns, counted from @start. */
+/* Schedule of a port that alternates between up and down. Times in ns, counted from @start. */
 struct soft_flap {
-	uint64_t start, up, down; /* up 0: the port stays up */
+	uint64_t start, up, down; /* up 0: no schedule, the port stays up */
 };
 
-/* Returns true if the port is down. The state lasts until *edge. */
+/* Returns true if the port is down at @now. Sets *edge to the time of the next change. */
 static inline bool
 soft_flap_down(const struct soft_flap *f, uint64_t now, uint64_t *edge)
 {
@@ -50,13 +50,13 @@ soft_flap_down(const struct soft_flap *f, uint64_t now, uint64_t *edge)
 /* State of the faults in one engine. */
 struct soft_net_state {
 	uint64_t faults;         /* state of the random sequence */
-	uint64_t stall_until[2]; /* ticks; index 0 out, 1 in */
-	uint32_t stalled[2];     /* packets held by a stall */
-	uint32_t passed[2];      /* packets passed, for soft_net_fault.full_after */
-	uint64_t full_until[2];  /* ticks; 0 if the link was never full; __atomic */
-	bool busy;               /* soft_net_run() must run in every poll */
-	bool spared;             /* the next packet out was drawn for already and is not lost */
-	bool loses;              /* soft_net_loses() must be called for each packet out */
+	uint64_t stall_until[2]; /* ticks; index 0: sent packets, 1: received packets */
+	uint32_t stalled[2];     /* number of packets that a stall holds, by direction */
+	uint32_t passed[2];      /* number of packets passed, for soft_net_fault.full_after */
+	uint64_t full_until[2];  /* end of the full time, ticks; 0 if never full; __atomic */
+	bool busy;   /* delayed packets exist, so soft_net_run() must run in every poll */
+	bool spared; /* the loss of the next packet out is already decided: it is not lost */
+	bool loses;  /* soft_net_loses() must decide on the loss of each packet out */
 };
 
 /* Returns true if any fault is configured. */

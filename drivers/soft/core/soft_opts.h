@@ -26,12 +26,12 @@ struct soft_opts {
 	enum soft_progress progress;
 	uint32_t lcore; /* lcore of progress=lcore */
 	bool shuffle;   /* write the lines of a payload in shuffled order */
-	uint32_t scan; /* doorbell records read per poll, if stores to a register may have merged */
+	uint32_t scan;  /* doorbell records read per poll after stores that may have merged */
 	uint64_t seed;
-	bool seeded;  /* true if seed was given; QP numbers and keys then depend on it, too */
-	bool link_ib; /* the port is InfiniBand, not RoCE */
+	bool seeded;  /* the option seed was given, so QP numbers and keys are repeatable */
+	bool link_ib; /* the port's link layer is InfiniBand, not Ethernet */
 	uint32_t log_max_msg;
-	/* Give a context two BlueFlame registers per page, as libmlx5 does. */
+	/* Each page of a context has two BlueFlame registers, as with libmlx5. */
 	bool uar_share;
 	/* Capabilities that the device does not have, to test how their use is rejected. */
 	bool no_atomic, no_ext_atomic, no_bf, no_counters, no_devx, no_dm, no_dmabuf, no_srq;
@@ -40,12 +40,11 @@ struct soft_opts {
 	bool no_clock, no_compress, no_cq_moderation, no_cq_resize;
 	char bf_copy[MLX5_BF_COPY_MAX]; /* method of BlueFlame copies, for the driver: see
 					 * mlx5_bf_copy_choose() */
-	bool grh_required;              /* InfiniBand: paths without a GRH are rejected */
+	bool grh_required;              /* InfiniBand only: paths without a GRH are rejected */
 	uint32_t dm;                    /* bytes of device memory, a multiple of 4096 */
-	bool wire;         /* send RoCEv2 packets, instead of copying from memory to memory */
-	bool no_keep;      /* no selective repeat: packets after a missing one are dropped */
-	bool virtual_time; /* packets and timers use virtual time: one microsecond per
-			    * poll */
+	bool wire;    /* requests are sent as RoCEv2 packets, not copied from memory to memory */
+	bool no_keep; /* no selective repeat: packets that follow a lost packet are dropped */
+	bool virtual_time;           /* packets and timers use virtual time: 1 us per poll */
 	uint32_t flap_up, flap_down; /* ms that the port is up, then down; 0 if always up */
 	uint32_t window;             /* maximum number of unacknowledged packets of a QP */
 	struct soft_net_fault tx_fault, rx_fault;
@@ -56,9 +55,8 @@ struct soft_opts {
 #ifdef SOFT_SEEDED
 	uint32_t defect; /* enum soft_defect: deliberate fault that tests must find */
 #endif
-	uint32_t fault; /* enum soft_fault_kind, injected at request fault_at */
-	uint32_t
-		fault_at; /* number of the attempt to execute a request, from 1; includes retries */
+	uint32_t fault;    /* enum soft_fault_kind, injected at request fault_at */
+	uint32_t fault_at; /* number of the attempt to execute a request, from 1; counts retries */
 	struct soft_port_opts port;
 };
 

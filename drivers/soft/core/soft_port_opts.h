@@ -16,55 +16,57 @@
 #define SOFT_PORT_MIN_MTU 256u
 #define SOFT_PORT_MAX_MTU 4096u
 /*
- * Bytes of the longest packet besides its payload: IPv6, UDP, BTH + RETH + ImmDt, ICRC. No other
+ * Bytes of headers and ICRC in the longest packet: IPv6, UDP, BTH + RETH + ImmDt, ICRC. No other
  * packet with a full payload has longer headers.
  */
 #define SOFT_PORT_L3_OVERHEAD (40u + 8u + 32u + 4u)
-#define SOFT_PORT_L2_OVERHEAD (14u + 4u) /* Ethernet and one VLAN tag, without the CRC */
+#define SOFT_PORT_L2_OVERHEAD (14u + 4u) /* Ethernet header and one VLAN tag, without the CRC */
 #define SOFT_PORT_MIN_FRAME   (SOFT_PORT_MIN_MTU + SOFT_PORT_L3_OVERHEAD + SOFT_PORT_L2_OVERHEAD)
 #define SOFT_PORT_MAX_FRAME   9728u
 
 /*
- * An address as in GIDs (IPv4 as ::ffff:a.b.c.d), and the number of its 128 bits that are the
- * network.
+ * An address in the form of GIDs (IPv4 is ::ffff:a.b.c.d), and the number of its leading bits (of
+ * 128) that name the network.
  */
 struct soft_port_ip {
 	uint8_t addr[16];
 	uint8_t prefix;
 };
 
-/* Ethernet with a tag, IPv6, UDP; rounded to whole words. */
+/* Bytes of Ethernet with a tag, IPv6 and UDP; rounded up to whole words. */
 #define SOFT_PORT_HEAD 72u
 
 /*
  * Cached headers of the last packet to a destination, without lengths and checksum. Valid for one
- * port and one struct bb_roce_net; zeroed when either changes.
+ * port and one struct bb_roce_net; the owner zeroes the cache when either changes.
  */
 struct soft_port_path {
-	uint32_t gen;  /* soft_neigh.gen at that time: no neighbour has changed its MAC or state
-			* since */
-	uint32_t sum;  /* IPv4: checksum of the header's other words */
+	uint32_t gen;  /* soft_neigh.gen at that time; stale if soft_neigh.gen has changed since */
+	uint32_t sum;  /* IPv4: sum of the header's words without length and checksum */
 	uint16_t hint; /* hint for soft_neigh_find() */
 	uint8_t l2_len, l3_len;
 	uint8_t len; /* length of the headers, 0 if not yet cached */
 	uint8_t head[SOFT_PORT_HEAD];
 };
 
-/* Bytes of the BTH after those headers that give the packet's kind, not its PSN. */
+/*
+ * Bytes of the BTH, after the cached headers, that depend on the packet's opcode but not on its
+ * PSN.
+ */
 #define SOFT_PORT_BTH 8u
 
 /*
- * Cached start of the last packet of a kind on a path, up to its PSN. Valid for the path with that
- * generation; zeroed when it changes.
+ * Cached first bytes, up to the PSN, of the last packet with one opcode on a path. Valid for the
+ * path with the same generation; zeroed when the path changes.
  */
 struct soft_port_begin {
 	uint32_t gen;
 	uint32_t udp_len; /* 0 if nothing is cached */
-	uint32_t crc;     /* ICRC state after these bytes */
+	uint32_t crc;     /* ICRC state after the cached bytes */
 	uint32_t bth;     /* first word of the BTH, in host order */
 	uint64_t ol_flags, tx_offload;
 	uint8_t head[SOFT_PORT_HEAD + SOFT_PORT_BTH];
-	uint16_t frame_len; /* bytes up to the ICRC */
+	uint16_t frame_len; /* bytes of the frame without the ICRC */
 };
 
 struct soft_port_opts {
@@ -79,9 +81,9 @@ struct soft_port_opts {
 	} neigh[SOFT_PORT_NEIGHS];
 	uint32_t n_neigh;
 	char shm[SOFT_PORT_FABRIC]; /* name of the fabric, "" for none */
-	uint32_t shm_uid;           /* user that is trusted besides the process's own user */
+	uint32_t shm_uid;           /* another trusted uid, besides the process's own */
 	bool shm_uid_given;
-	bool shm_packets; /* do not access the memory of peers */
+	bool shm_packets; /* requests always go as packets, never by access to peers' memory */
 };
 
 #define SOFT_PORT_OPTS_KNOWN                                                                       \
@@ -97,13 +99,13 @@ int soft_port_opt(const char *dev, const char *key, const char *value, struct so
 int soft_port_opts_check(const char *dev, const struct soft_port_opts *o);
 bool soft_port_opts_equal(const struct soft_port_opts *a, const struct soft_port_opts *b);
 
-/* Returns the RoCE MTU for IP packets of @l3 bytes; 0 if even 256 does not fit. */
+/* Returns the RoCE MTU that fits IP packets of @l3 bytes, or 0 if not even MTU 256 fits. */
 uint32_t soft_port_mtu_of(uint32_t l3);
 
 /* Writes the link-local address: fe80::/64 with the MAC as EUI-64 (RFC 4291, appendix A). */
 void soft_port_link_local(const uint8_t mac[6], uint8_t ip[16]);
 
-/* Returns true if the address is an IPv4 address in IPv6 form. */
+/* Returns true if @ip is an IPv4-mapped IPv6 address. */
 static inline bool
 soft_ip_is_v4(const uint8_t ip[16])
 {
@@ -122,8 +124,8 @@ soft_ip_map_v4(uint8_t ip[16], const uint8_t v4[4])
 }
 
 /*
- * Returns true if a host may have this address: not multicast, loopback, unspecified, or an IPv4
- * broadcast.
+ * Returns true if a host may have this address. Multicast, loopback, unspecified and IPv4 broadcast
+ * addresses belong to no host.
  */
 bool soft_ip_is_host(const uint8_t ip[16]);
 

@@ -11,7 +11,7 @@
 
 #include "soft_ctl.h"
 
-/* Protects the list of devices. Leaf lock: no other lock is taken under it. */
+/* Protects the list of devices. No other lock is taken while this lock is held. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_dev *registry[SOFT_MAX_DEVS];
 
@@ -37,8 +37,8 @@ ctl_destroy(struct soft_ctl *ctl)
 }
 
 /*
- * Each kind of number starts at another value, so that a number used for the wrong kind finds
- * nothing.
+ * Numbers of each type of object start at another value, so that a number used for a wrong type
+ * names no object.
  */
 static struct soft_ctl *
 ctl_create(void)
@@ -126,7 +126,8 @@ soft_dev_peek(uint32_t index)
 }
 
 /*
- * Returns NULL for a device that is open with the other kind of port, which is on another network.
+ * Returns NULL for an open device whose port has another type, because that port is on another
+ * network.
  */
 struct soft_dev *
 soft_dev_reachable(uint32_t index, bool ib)
@@ -160,7 +161,7 @@ soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts)
 
 /* ---- Addresses */
 
-/* fe80::/64 with the MAC as EUI-64 (RFC 4291, appendix A). */
+/* The address is fe80::/64 with the MAC as EUI-64 (RFC 4291, appendix A). */
 void
 soft_dev_link_local_gid(uint32_t index, uint8_t gid[16])
 {
@@ -170,7 +171,7 @@ soft_dev_link_local_gid(uint32_t index, uint8_t gid[16])
 	memcpy(gid, raw, 16);
 }
 
-/* ::ffff:192.0.2.n (RFC 5737, addresses for documentation). */
+/* The address is ::ffff:192.0.2.n (RFC 5737, addresses for documentation). */
 void
 soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16])
 {

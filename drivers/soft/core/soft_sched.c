@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Scheduling of an engine: its lock, its lists of QPs, and failures, which are recorded here and
- * handled at the end of the turn. Also soft_quiesce(), which waits for all holders of such locks.
+ * Scheduling of an engine: its lock, its lists of QPs, and its failures. Failures are recorded here
+ * and handled at the end of the turn. Also soft_quiesce(), which waits until each engine's and each
+ * port's lock has been released once.
  */
 #include "bb_roce_qp.h"
 #include "soft_data.h"
@@ -113,8 +114,8 @@ soft_qp_fail(struct soft_qp *qp, uint16_t event)
 	if (qp->roce != NULL)
 		bb_roce_qp_err(qp->roce);
 	/*
-	 * Cancels a request that its target has not yet read, so that the flush needs no other
-	 * engine. A request that the target is working on stays outstanding.
+	 * If the target has not yet read the request, cancels the request, so that the flush needs
+	 * no other engine. A request that the target is executing stays outstanding.
 	 */
 	if (qp->wait != SOFT_WAIT_PEER || soft_msg_cancel(qp)) {
 		soft_qp_unqueue(e, qp);
@@ -123,7 +124,7 @@ soft_qp_fail(struct soft_qp *qp, uint16_t event)
 	TAILQ_INSERT_TAIL(&e->failed, qp, err);
 	qp->has_failed = true;
 	e->failures |= SOFT_QP_FAILED;
-	/* The control path may fail a QP outside a turn. */
+	/* A pending flag is needed, because the control path may fail a QP outside a turn. */
 	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
 }
 

@@ -8,8 +8,8 @@
 #include "soft_data.h"
 
 /*
- * In Hz, because Arm's counters have frequencies from 1 MHz that are no whole MHz: rounding 19.2
- * MHz to MHz is 1 % off.
+ * Frequency of the TSC in Hz. MHz would be too coarse: Arm's counters may have 19.2 MHz, which
+ * rounds to MHz with an error of 1 %.
  */
 static uint64_t soft_tsc_hz;
 static uint64_t soft_tsc_us; /* ticks per microsecond, rounded up */
@@ -37,7 +37,7 @@ static void
 soft_tsc_init(void)
 {
 	soft_tsc_hz = rte_get_tsc_hz();
-	/* Without EAL the frequency is unknown and is measured. */
+	/* Without EAL the frequency is unknown, so it is measured. */
 	if (soft_tsc_hz == 0)
 		soft_tsc_hz = soft_tsc_measure();
 	soft_tsc_us = (soft_tsc_hz - 1) / 1000000 + 1;
@@ -67,8 +67,8 @@ soft_time_cycles(uint64_t ns)
 }
 
 /*
- * Runs in every poll, so it does not divide. It multiplies in two halves, because the product has
- * more than 64 bits.
+ * Converts TSC ticks to ns. Runs in every poll, so it does not divide. The product has more than 64
+ * bits, so the function multiplies in two halves.
  */
 static inline uint64_t
 soft_tsc_to_ns(uint64_t tsc)

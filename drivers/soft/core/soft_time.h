@@ -9,7 +9,7 @@
 
 #include "soft.h"
 
-/* Must be called before all other functions. */
+/* Initializes the clock. Must be called before the other functions of this header. */
 void soft_time_init(void);
 /* Returns the device's time in TSC ticks. */
 static inline uint64_t
@@ -21,9 +21,12 @@ soft_ticks(const struct soft_dev *dev)
 }
 /* Returns the device's time in ns. */
 uint64_t soft_dev_ns(const struct soft_dev *dev);
-/* Sets e->ticks and e->ns at the first call in a poll. On a port the whole poll has this time. */
+/*
+ * Sets e->ticks and e->ns at the first call in a poll. On a port, the rest of the poll uses these
+ * values.
+ */
 void soft_engine_clock(struct soft_engine *e);
-/* Returns the TSC ticks of at least @ns nanoseconds. */
+/* Converts @ns nanoseconds to TSC ticks, rounded up. */
 uint64_t soft_time_cycles(uint64_t ns);
 
 #endif

@@ -17,9 +17,9 @@ enum soft_right {
 	SOFT_RIGHT_ATOMIC,
 };
 /*
- * Repeats the checks of soft_mem_find() one by one; *why names the check that failed. Returns the
- * address, or NULL if the access is refused. NULL with e->detour set: all checks passed, but the
- * key's memory needs another path of access.
+ * Repeats the checks of soft_mem_find() one by one. Returns the address, or NULL if the access is
+ * refused; *why then names the failed check. Also returns NULL, with e->detour set, if all checks
+ * passed but the key's memory needs another path of access.
  */
 uint8_t *soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn,
 			 uint64_t addr, uint64_t len, enum soft_right right, const char **why);
@@ -42,7 +42,7 @@ soft_mkey_allows(const struct soft_mkey *m, enum soft_right right)
 }
 
 /*
- * Returns true if the key covers [addr, addr + len) directly, belongs to PD @pdn and gives
+ * Returns true if @m is a direct key that covers [addr, addr + len), belongs to PD @pdn and gives
  * @right.
  */
 static __rte_always_inline bool
@@ -56,8 +56,8 @@ soft_mkey_plain(const struct soft_mkey *m, uint32_t pdn, uint64_t addr, uint64_t
 }
 
 /*
- * Translates [addr, addr + len) of a key of PD @pdn. Returns NULL if the access is refused; *why
- * says the cause.
+ * Translates [addr, addr + len) of a key of PD @pdn. Returns NULL if the access is refused, with
+ * the reason in *why.
  */
 static inline uint8_t *
 soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, uint32_t pdn,
@@ -71,14 +71,14 @@ soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, u
 }
 
 /* ---- soft_xlt.c */
-/* Slow path of soft_mem_map(): the key is indirect or refused, or the list is full. */
+/* Slow path of soft_mem_map(), taken if the key is indirect or refused, or the list is full. */
 bool soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
 		  uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
 		  struct soft_pieces *to, const char **why);
 /*
- * Resolves the memory that request @r of @p names by an indirect key or a window. One piece: *at
- * is its address. Several pieces: *at is NULL and e->remote lists them. Returns false if the
- * access is refused.
+ * Resolves the memory that request @r to QP @p names by an indirect key or a window. If the memory
+ * is contiguous, *at is its address. Otherwise *at is NULL and e->remote lists the pieces. Returns
+ * false if the access is refused.
  */
 bool soft_xlt_remote(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
 		     uint64_t len, enum soft_right right, uint8_t **at, const char **why);
@@ -86,9 +86,9 @@ void soft_xlt_release(struct soft_engine *e);
 bool soft_pieces_add(struct soft_pieces *to, uint8_t *p, uint64_t len);
 
 /*
- * Appends the memory of [addr, addr + len) of a key that a QP of PD @pdn uses. Returns false if
- * the access is refused; *why says the cause. The request holds references to indirect keys until
- * soft_keys_done().
+ * Appends to a list of pieces the memory of [addr, addr + len) of a key that a QP of PD @pdn uses.
+ * Returns false if the access is refused, with the reason in *why. The request holds references to
+ * indirect keys until soft_keys_done().
  */
 static inline bool
 soft_mem_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
@@ -114,18 +114,21 @@ soft_keys_done(struct soft_engine *e)
 }
 
 /*
- * ---- soft_paged.c: each returns false if a part of the paged memory is not mapped for the
- * access
+ * ---- soft_paged.c: each function returns false if a part of the paged memory is not mapped for
+ * the access
  */
 bool soft_paged_write(uint8_t *dst, const struct soft_piece *src, uint32_t n);
 bool soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len);
-/* Copies the data of a READ from @src into its pieces, or with @in_cqe into the CQE. */
+/*
+ * Copies the payload of a READ response from @src into the request's pieces, or into the CQE if
+ * @in_cqe.
+ */
 bool soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src);
 
 /* ---- soft_pieces.c */
 /*
- * Finds the part [off, off + len) of a payload in pieces; writes up to @max pieces to @to.
- * Returns their number, or max + 1 if the part needs more.
+ * Finds the range [off, off + len) of a payload that consists of pieces. Writes up to @max pieces
+ * to @to. Returns the number of pieces, or max + 1 if the range needs more than @max.
  */
 uint32_t soft_pieces_part(const struct soft_piece *p, uint32_t n, uint64_t off, uint64_t len,
 			  struct soft_piece *to, uint32_t max);
@@ -134,7 +137,7 @@ void soft_pieces_copy_out(uint8_t *dst, const struct soft_piece *p, uint32_t n, 
 void soft_pieces_copy_in(struct soft_engine *e, const struct soft_piece *p, uint32_t n,
 			 uint64_t off, const uint8_t *src, uint64_t len);
 
-/* Works as soft_mem_gather(), but copies the lines of each piece in shuffled order. */
+/* Copies like soft_mem_gather(), but the cache lines of each piece in shuffled order. */
 void soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src,
 			     uint32_t n);
 /*
@@ -148,7 +151,7 @@ void soft_mem_move(struct soft_engine *e, const struct soft_piece *dst,
 		   const struct soft_piece *src, uint32_t n_src);
 void soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len);
 
-/* Copies contiguous memory. The head of soft_mem_access.c states the guarantees. */
+/* Copies contiguous memory. The comment at the top of soft_mem_access.c states the guarantees. */
 static inline void
 soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Device memory (memic): memory of the device, allocated in pages as the kernel does
- * (drivers/infiniband/hw/mlx5/dm.c). Every allocation takes whole pages of the window and starts
- * at a page boundary. The device reports no larger alignment.
+ * Device memory (memic). Allocated in pages as the kernel does (drivers/infiniband/hw/mlx5/dm.c).
+ * Every allocation takes whole pages of the device's memory window, so it starts at a page
+ * boundary. The device reports no larger alignment.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* Fill byte of new device memory: a card does not promise zeros. [A] */
+/* Fill byte of new device memory, because a card does not promise zeros. [A] */
 #define FRESH 0xd3
 
 int
@@ -51,8 +51,8 @@ soft_dm_stop(struct soft_dev *dev)
 }
 
 /*
- * Returns the first of @n consecutive free pages, or m->pages if there are none
- * (bitmap_find_next_zero_area() of the kernel).
+ * Returns the first of @n consecutive free pages, or m->pages if no such range exists (like
+ * bitmap_find_next_zero_area() of the kernel).
  */
 static uint32_t
 find_pages(const struct soft_memic *m, uint32_t n)
@@ -150,8 +150,8 @@ soft_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void
 		return ret;
 	to = (uint32_t *)(void *)(d->base + off);
 	/*
-	 * Word by word, as libmlx5 copies. libmlx5 promises no order, so this loop runs
-	 * backwards.
+	 * Copies word by word, as libmlx5 does. No program may rely on the order, because libmlx5
+	 * promises none. This loop runs backwards.
 	 */
 	for (i = len / sizeof(word); i-- > 0;) {
 		memcpy(&word, from + i * sizeof(word), sizeof(word));

@@ -25,8 +25,8 @@
 #define DMA_BUF_FS_MAGIC 0x444d4142 /* linux/magic.h: DMA_BUF_MAGIC */
 
 /*
- * Returns true for a memfd that the option dmabuf=memfd accepts in place of a dma-buf: sealed
- * against shrinking, not against writes, as udmabuf requires.
+ * Returns true if @fd is a memfd that option dmabuf=memfd accepts in place of a dma-buf. Such a
+ * memfd is sealed against shrinking but not against writes, as udmabuf requires.
  */
 static bool
 stand_in(const struct soft_dev *dev, int fd)
@@ -36,7 +36,9 @@ stand_in(const struct soft_dev *dev, int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & F_SEAL_WRITE) == 0;
 }
 
-/* Returns the size of dma-buf @fd in bytes, or a negative errno if @fd is no dma-buf (logged). */
+/*
+ * Returns the size of dma-buf @fd in bytes, or a negative errno (logged) if @fd is not a dma-buf.
+ */
 static int64_t
 dmabuf_size(const struct soft_dev *dev, const char *what, int fd)
 {

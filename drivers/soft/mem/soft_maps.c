@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Checks whether memory is mapped, and finds its page size. The kernel learns both by pinning.
- * Here they come from /proc/self/maps and smaps, which show hugepages and reserved ranges without
- * touching the memory. The code allocates nothing and uses no stdio, because it runs inside EAL's
- * memory callbacks.
+ * Checks whether memory is mapped, and finds its page size. The kernel learns both when it pins
+ * pages. This file reads them from /proc/self/maps and smaps, which show hugepages and reserved
+ * ranges without touching the memory. The code allocates nothing and uses no stdio, because it runs
+ * inside EAL's memory callbacks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,23 +14,25 @@
 
 #include "soft_ctl.h"
 
-/* Takes one line of a /proc file. Returns 0 to continue; 1 or a negative errno ends the scan. */
+/*
+ * Processes one line of a /proc file. Returns 0 to continue; 1 or a negative errno to end the scan.
+ */
 typedef int take_line_fn(void *arg, const char *line, size_t len);
 
 struct range {
-	uint64_t need, end; /* Rest of the range that no mapping has covered yet: [need, end). */
+	uint64_t need, end; /* remaining range that no mapping has covered yet: [need, end) */
 	bool write;
 };
 
 struct pages {
 	uint64_t start, end;
 	uint64_t page;
-	bool here; /* The current mapping overlaps [start, end). */
+	bool here; /* the mapping of the current lines overlaps [start, end) */
 };
 
 /*
  * Parses the two addresses of a line "start-end rwxp ..." into @num. Returns the offset of the
- * rights, or 0 if the line has another form.
+ * access rights in the line, or 0 if the line has another format.
  */
 static size_t
 mapping(const char *line, size_t len, uint64_t num[2])
@@ -88,7 +90,10 @@ take_page(void *arg, const char *line, size_t len)
 	return 0;
 }
 
-/* Returns 1 if @take ended the scan, 0 at the end of the file, or a negative errno. */
+/*
+ * Passes each line to @take. Returns 1 if @take ended the scan, 0 at the end of the file, or a
+ * negative errno.
+ */
 static int
 scan_fd(int fd, take_line_fn *take, void *arg)
 {

@@ -5,9 +5,9 @@
  * Access to registered memory: the reasons to refuse a key, and the copy of payload.
  *
  * Guarantees of a copy: an aligned 8-byte unit that lies wholly inside the payload is written at
- * once. A payload of 1, 2, 4 or 8 bytes at an aligned address is one store. Neither holds if
- * source and destination overlap. The order inside one payload is otherwise undefined; with the
- * option "shuffle" the 64-byte lines are written in a random order.
+ * once. A payload of 1, 2, 4 or 8 bytes at an aligned address is written by one store. Neither
+ * guarantee holds if source and destination overlap. The order of other writes inside a payload is
+ * undefined. With option "shuffle" the 64-byte lines are written in a random order.
  */
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -46,11 +46,14 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 		e->key_fault = SOFT_KEY_RIGHT;
 		return NULL;
 	}
-	/* Integer arithmetic, because the base of a key over the whole address space is NULL. */
+	/* Integer arithmetic, because base is NULL for a key over the whole address space. */
 	at = (uint8_t *)((uintptr_t)m->base + (addr - m->start));
 	if (m->detour == SOFT_DETOUR_PAGED &&
 	    (right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_LOCAL_WRITE)) {
-		/* mlx5_ib_mr_wqe_pfault_handler() knows only QPs that the kernel created. [A] */
+		/*
+		 * The kernel cannot resolve such a fault: mlx5_ib_mr_wqe_pfault_handler() knows
+		 * only QPs that the kernel created. [A]
+		 */
 		*why = "an ON_DEMAND key in a WQE of a DEVX queue, whose page faults the kernel "
 		       "does not resolve";
 		e->key_fault = SOFT_KEY_RIGHT;
@@ -68,8 +71,9 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 
 #if defined(__SSE2__) && !defined(BB_TSAN)
 /*
- * Copies 64 bytes in ascending order; @dst is aligned to 8. The buffers may overlap. x86 splits a
- * 16-byte store only at a cache line boundary, and no aligned 8-byte unit crosses one.
+ * Copies 64 bytes in ascending order; @dst must be aligned to 8. The buffers may overlap. No
+ * aligned 8-byte unit is split, because x86 splits a 16-byte store only at a cache line boundary,
+ * and no unit crosses that.
  */
 static inline void
 soft_copy_line(uint8_t *dst, const uint8_t *src)
@@ -88,9 +92,10 @@ soft_copy_line(uint8_t *dst, const uint8_t *src)
 }
 
 /*
- * Lengths for which a loop of 32-byte moves beats memcpy(). From 2 KiB on memcpy() is one REP
- * MOVSB on many CPUs. Work on the next message hardly overlaps with REP MOVSB, which matters at 4
- * KiB. Below WIDE_MIN memcpy() is fast enough; above WIDE_MAX memcpy() knows the cache sizes.
+ * Range of lengths for which a loop of 32-byte moves is faster than memcpy(). From 2 KiB on,
+ * memcpy() is one REP MOVSB on many CPUs. The CPU hardly overlaps REP MOVSB with work on the next
+ * message, which matters at 4 KiB. Below WIDE_MIN memcpy() is fast enough. Above WIDE_MAX memcpy()
+ * is better, because it adapts to the cache sizes.
  */
 #define WIDE_MIN 256u
 #define WIDE_MAX (1u << 20)
@@ -102,7 +107,7 @@ soft_wide(uint64_t len)
 }
 
 /*
- * Copies whole 8-byte units in ascending order; @dst is aligned to 8. No store crosses a cache
+ * Copies whole 8-byte units in ascending order; @dst must be aligned to 8. No store crosses a cache
  * line, so no unit is split.
  */
 __attribute__((target("avx2"))) static void
@@ -135,9 +140,9 @@ soft_copy_wide(uint8_t *dst, const uint8_t *src, uint64_t len)
 #endif
 
 /*
- * Copies whole 8-byte units; @dst is aligned to 8. A concurrent reader may see each unit old or
- * new. ThreadSanitizer accepts that only for atomic stores; memcpy() is in effect atomic per
- * unit, too.
+ * Copies whole 8-byte units; @dst must be aligned to 8. A concurrent reader may see the old or the
+ * new value of each unit. ThreadSanitizer accepts such a reader only if the stores are atomic.
+ * Without ThreadSanitizer memcpy() has the same effect, because it does not split a unit.
  */
 static inline void
 soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
@@ -146,8 +151,8 @@ soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
 
 #if !defined(BB_TSAN) && defined(__x86_64__)
 	/*
-	 * memcpy() may move single bytes if the two addresses differ in alignment, as in packets.
-	 * On Arm glibc does so with SVE up to 32 bytes at any alignment.
+	 * memcpy() may move single bytes if the two addresses differ in alignment, as they do in
+	 * packets. On Arm with SVE, glibc moves single bytes up to a length of 32 at any alignment.
 	 */
 	if (likely(((uintptr_t)src & 7) == 0)) {
 		memcpy(dst, src, len);
@@ -168,8 +173,8 @@ soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
 }
 
 /*
- * Copies each line once, in an order drawn from the seed. The sequence x = a * x + c modulo a
- * power of two visits all values if c is odd and a is 1 modulo 4.
+ * Copies each line once, in a random order that depends on the seed. The sequence x = a * x + c
+ * modulo a power of two visits all values if c is odd and a is 1 modulo 4.
  */
 static void
 soft_copy_shuffled(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
@@ -228,9 +233,9 @@ soft_copy_small(uint8_t *dst, const uint8_t *src, uint64_t len)
 }
 
 /*
- * Copies with the guarantees of this file's head. memcpy() writes blocks of its own choice from
- * both ends. They split no aligned unit only if address and length are multiples of 8, so the
- * unaligned head and tail are copied separately.
+ * Copies with the guarantees at the top of this file. memcpy() writes blocks of its own choice from
+ * both ends. Such blocks split no aligned unit only if address and length are multiples of 8. So
+ * the unaligned bytes at both ends are copied separately.
  */
 static inline void
 soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len, bool shuffle)
@@ -254,9 +259,9 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 #endif
 	} else if (likely(tail == 0) && len > 8) {
 		/*
-		 * Writes the last unit last. This is no guarantee, but programs such as perftest
-		 * poll the last byte of a WRITE, as cards that write in order allow. memcpy()
-		 * begins with the end.
+		 * Writes the last unit last, which memcpy() would write first. No rule requires
+		 * this order. But programs such as perftest poll the last byte of a WRITE, which
+		 * works on cards that write in order.
 		 */
 		soft_copy_whole(dst, src, len - 8);
 		bb_dma_wmb();
@@ -264,7 +269,7 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 	} else {
 		soft_copy_whole(dst, src, len);
 	}
-	/* The tail also comes after all other bytes. */
+	/* The unaligned bytes at the end must also become visible after all other bytes. */
 	bb_dma_wmb();
 	if (unlikely(tail != 0))
 		soft_copy_small(dst + len, src + len, tail);
@@ -275,8 +280,8 @@ soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint6
 {
 #if defined(__SSE2__) && !defined(BB_TSAN)
 	/*
-	 * One cache line, as rings of messages use. soft_copy_line() gives all guarantees, so no
-	 * further checks are needed.
+	 * Fast path for one cache line, as message rings use. soft_copy_line() gives all
+	 * guarantees, so no further checks are needed.
 	 */
 	if (len == 64 && ((uintptr_t)dst & 7) == 0 && likely(!e->dev->opts.shuffle)) {
 		soft_copy_line(dst, src);
@@ -338,7 +343,7 @@ void
 soft_mem_move(struct soft_engine *e, const struct soft_piece *dst, const struct soft_piece *src,
 	      uint32_t n_src)
 {
-	uint64_t used = 0; /* Bytes of *dst that are filled. */
+	uint64_t used = 0; /* bytes of *dst that are already filled */
 	uint32_t i;
 
 	for (i = 0; i < n_src; i++) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Keys over other keys: memory windows, and allocation of indirect keys. */
+/* Keys over other keys: memory windows, and the allocation of indirect keys. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "soft_ctl.h"
 
-/* Entries of a window: one piece, rounded up to 64 bytes (Linux mlx5_ib_alloc_mw()). */
+/* Entries of a window's key: one entry, rounded up to 64 bytes (Linux mlx5_ib_alloc_mw()). */
 #define MW_ENTRIES 4
 
 struct soft_mkey *
@@ -37,8 +37,8 @@ soft_indirect_free(struct soft_mkey *m)
 /* ---- Memory windows */
 
 /*
- * Makes the key of an unbound window with the values of Linux mlx5_ib_alloc_mw(). Returns NULL
- * without memory.
+ * Allocates the key of an unbound window, with the values of Linux mlx5_ib_alloc_mw(). Returns NULL
+ * if out of memory.
  */
 static struct soft_mkey *
 window_make(uint32_t pdn, uint32_t type)

@@ -12,10 +12,10 @@
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
-/* Pages of the smallest key that the kernel caches (mlx5_mkey_cache_init()). */
+/* Number of pages of the smallest key that the kernel caches (mlx5_mkey_cache_init()). */
 #define MIN_ROOM 4u
 
-/* Publishes a key of the table to other processes. */
+/* Publishes a key of the table to other processes, if the device shares keys. */
 static void
 mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
 {
@@ -32,7 +32,7 @@ mkey_wait(struct soft_dev *dev, uint32_t id)
 		dev->share->wait(dev);
 }
 
-/* Allocates a key for @m and publishes it. Errors: -ENOSPC, -EIO. */
+/* Allocates a key number for @m and publishes @m. Returns 0, -ENOSPC or -EIO. */
 static int
 mkey_add(struct soft_dev *dev, struct soft_mkey *m)
 {
@@ -57,7 +57,7 @@ has_windows(struct soft_dev *dev, const struct soft_mkey *m)
 }
 
 /*
- * Replaces @m by @next (may be NULL) for all engines at once, and frees @m. Returns -EBUSY while
+ * Replaces @m by @next (may be NULL) for all engines at once, and frees @m. Returns 0, or -EBUSY if
  * windows are bound to @m (man ibv_dereg_mr, NOTES; the errno is [A]).
  */
 static int
@@ -74,7 +74,7 @@ mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 			free(m);
 			return 0;
 		}
-		/* A window was bound during the wait: restores the key. */
+		/* A window was bound to the key during the wait, so the key is published again. */
 		__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
 		soft_quiesce();
 		mkey_share(dev, m);
@@ -85,7 +85,7 @@ mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 }
 
 /*
- * Allocates a key over process memory; the caller publishes it. Returns NULL without memory,
+ * Allocates a key over process memory; the caller publishes the key. Returns NULL if out of memory,
  * logged.
  */
 static struct soft_mkey *
@@ -111,7 +111,10 @@ mkey_make(const struct soft_dev *dev, const struct soft_pd *pd, const struct mlx
 	};
 	if ((access & MLX5_ACCESS_ON_DEMAND) != 0) {
 		m->detour = SOFT_DETOUR_PAGED;
-		/* rc_odp_caps.atomic is 0. A card's handling of atomics on such a key is [A]. */
+		/*
+		 * Atomics are forbidden, because rc_odp_caps.atomic is 0. How a card handles
+		 * atomics on such a key is [A].
+		 */
 		m->atomic = false;
 	} else if ((access & MLX5_ACCESS_RELAXED_ORDERING) != 0 && !dev->opts.no_relaxed) {
 		m->detour = SOFT_DETOUR_RELAXED;
@@ -162,7 +165,7 @@ mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 			 dev->name, attr->iova, attr->len);
 		return -EINVAL;
 	}
-	/* Pages on demand are checked at each access instead. */
+	/* ON_DEMAND: pages are checked at each access, so only the range is checked now. */
 	if ((attr->access & MLX5_ACCESS_ON_DEMAND) != 0)
 		return soft_mem_range(dev->name, "MR", attr->addr, attr->len);
 	return soft_mem_check(dev->name, "MR", attr->addr, attr->len,
@@ -170,8 +173,8 @@ mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 }
 
 /*
- * Checks m->attr and finds the memory. Then m->attr holds its address in this process (addr) and
- * the address that requests use (iova).
+ * Checks m->attr and finds the memory. On success m->attr holds two addresses of the memory: in
+ * this process (addr), and in requests (iova).
  */
 static int
 mr_memory(const struct soft_ctx *ctx, struct soft_mr *m)
@@ -316,8 +319,8 @@ soft_mr_dereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr)
 }
 
 /*
- * Returns 1 if the key can stay (mlx5_ib_rereg_user_mr()), 0 if the memory needs another key, or
- * -EOPNOTSUPP.
+ * Returns 1 if the MR can retain its key (mlx5_ib_rereg_user_mr()), 0 if the memory needs another
+ * key, or -EOPNOTSUPP.
  */
 static int
 rereg_in_place(const struct soft_mr *m, uint32_t flags, const struct mlx5_mr_attr *to)
@@ -344,7 +347,10 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 	ret = soft_kernel_mr_rereg(flags, to->addr, to->len);
 	if (ret != 0)
 		return ret;
-	/* Same check as ib_uverbs_rereg_mr(), and as ibv_rereg_mr() of libibverbs for a dma-buf. */
+	/*
+	 * Same check as ib_uverbs_rereg_mr(). For a dma-buf, ibv_rereg_mr() of libibverbs makes the
+	 * same check.
+	 */
 	if (m->attr.kind != MLX5_MR_MEM) {
 		SOFT_LOG(ERR, "%s: MR 0x%x is of device memory or a dma-buf: register it anew",
 			 dev->name, m->pub.lkey);
@@ -368,7 +374,7 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 	return 0;
 }
 
-/* Keeps the key and replaces its memory and rights. */
+/* Replaces the memory and the rights of an MR that retains its key. */
 static int
 rereg_same_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 {
@@ -376,7 +382,10 @@ rereg_same_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 	return mkey_retire(dev, old, m);
 }
 
-/* Allocates the new key first, so that the MR stays valid if no key is left. */
+/*
+ * Gives the MR a new key. Allocates the new key before the old key is removed, so that the MR stays
+ * valid if no key is free.
+ */
 static int
 rereg_other_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
 {

@@ -4,13 +4,14 @@
 /*
  * Access by peers to memory that is paged on demand (ODP).
  *
- * The memory may be unmapped at any moment, so the device never touches it directly. The kernel
- * copies instead, by process_vm_writev() and process_vm_readv() on this process, and reports
- * ranges that it could not reach. A check of /proc/self/maps or populating the pages first would
- * leave a gap before the access.
+ * The memory may be unmapped at any moment, so the device never touches it directly. Instead the
+ * kernel copies, by process_vm_writev() and process_vm_readv() on this process, and reports ranges
+ * that it could not access. To check /proc/self/maps or populate the pages first would not be
+ * enough, because the memory may be unmapped before the access.
  *
- * Cost: one system call. An aligned 8-byte unit is written at once only if the kernel's copy does
- * so. Atomics need CPU instructions on the memory, so there are none (rc_odp_caps.atomic is 0).
+ * Each copy costs one system call. An aligned 8-byte unit is written at once only if the kernel's
+ * copy does so. Atomics are not supported (rc_odp_caps.atomic is 0), because they need CPU
+ * instructions on the memory.
  */
 #define _GNU_SOURCE /* process_vm_writev() */
 #include <sys/uio.h>
@@ -18,7 +19,7 @@
 
 #include "soft_access.h"
 
-/* Bytes of one copy. The kernel's limit is 2 GiB less one page. */
+/* Bytes of one copy, below the kernel's limit of 2 GiB less one page. */
 #define COPY_MAX (UINT64_C(1) << 30)
 
 static bool
@@ -32,7 +33,10 @@ copy(uint8_t *own, uint8_t *paged, uint64_t len, bool write)
 		ssize_t done = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
 				     : process_vm_readv(pid, &here, 1, &there, 1, 0);
 
-		/* Bytes copied before an unmapped hole stay written, as on a card. */
+		/*
+		 * On an unmapped hole the copy fails, but bytes before the hole stay written, as on
+		 * a card.
+		 */
 		if (done < 0 || (uint64_t)done != n)
 			return false;
 		own += n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Slices of a payload that lies in pieces, such as the part for one packet of a message. */
+/* Slices of a payload that consists of pieces, such as the slice for a single packet. */
 #include "soft_access.h"
 
 uint32_t

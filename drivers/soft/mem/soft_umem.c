@@ -12,7 +12,7 @@
 #include "soft_kernel.h"
 
 /*
- * Chooses the page size by which the device maps a umem. Returns 0, or a negative errno, logged.
+ * Chooses the page size with which the device maps a umem. Returns 0, or a negative errno, logged.
  */
 static int
 choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, uint64_t pgsz_bitmap,
@@ -86,7 +86,10 @@ soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, ui
 	if (ret == 0)
 		ret = soft_mem_check(dev->name, "umem", addr, len,
 				     (access & MLX5_ACCESS_LOCAL_WRITE) != 0);
-	/* Reading smaps is slow, so the page size is read only if the choice depends on it. */
+	/*
+	 * Reading smaps is slow, so the page size of the memory is read only if the choice depends
+	 * on it.
+	 */
 	if (ret == 0 && pgsz_bitmap != host && len > host) {
 		ret = soft_maps_page(addr, len, &page);
 		if (ret != 0)
@@ -129,7 +132,7 @@ soft_umem_reg_dmabuf(struct mlx5_ctx *ctx_, int fd, uint64_t offset, size_t len,
 	if (ret != 0)
 		goto free_umem;
 	u->base = u->map.base;
-	/* The exporter's page size is unknown, so assume the smallest. */
+	/* The page size of the exporter is unknown, so the smallest size is assumed. */
 	ret = choose_page(dev->name, offset, len, soft_kernel_host_page(), pgsz_bitmap, &u->pgsz);
 	if (ret == 0)
 		ret = publish(ctx, u, umem);

@@ -4,11 +4,11 @@
 /*
  * Translation of a range of an indirect key to memory.
  *
- * The key that the request names must give the access right. Of a key below it, a write needs
- * local write and a read needs local read. A memory window has the same rule for its region (man
- * ibv_bind_mw), and so have Linux' signature keys, which have no remote rights. Each key below
- * must belong to the QP's PD and cover its part. That a card makes these checks at every access,
- * and not when the key is made, is [A].
+ * The key that the request names must give the access right. A key below it needs another right:
+ * local write for a write, local read for a read. This rule also holds for a memory window and its
+ * MR (man ibv_bind_mw), and for Linux' signature keys, which have no remote rights. Each key below
+ * must belong to the QP's PD and cover the range that its entry names. It is an assumption [A] that
+ * a card makes these checks at every access, and not when the key is created.
  */
 #include <stdlib.h>
 
@@ -17,9 +17,9 @@
 struct walk {
 	struct soft_engine *e;
 	const struct soft_dev *dev;
-	uint32_t pdn, qpn; /* Of the QP that makes the access. */
+	uint32_t pdn, qpn; /* PD and number of the QP that makes the access */
 	struct soft_pieces *to;
-	uint32_t first; /* Index of the first piece that this call adds. */
+	uint32_t first; /* index of the first piece that this call appends */
 	const char **why;
 };
 
@@ -74,8 +74,8 @@ add(struct walk *w, uint8_t *p, uint64_t len)
 }
 
 /*
- * Holds a reference to a key, so that no UMR changes it before the request is done. Returns false
- * if the key is free, or if a UMR is about to change it.
+ * Holds a reference to a key, so that no UMR changes the key before the request is done. Returns
+ * false if the key is in state free, or if a UMR is about to change the key.
  */
 static bool
 hold(struct walk *w, const struct soft_mkey *m, uint32_t key)

@@ -76,7 +76,7 @@ soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
 	}
 }
 
-/* Calls soft_port_settle() if packets are queued, which is rarely the case. */
+/* ---- soft_port_tx.c */
 /* Calls soft_port_settle() if packets are queued, which is rarely the case. */
 static inline void
 soft_port_settle_inline(struct soft_port *p)
