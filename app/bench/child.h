@@ -8,17 +8,18 @@
 #include <sys/types.h>
 
 /*
- * Starts the program on @cpu, with its output to @out; -1: discarded. It ends with this process.
- * Returns its pid, < 0 on an error.
+ * Starts the program @path on CPU @cpu, with its output to descriptor @out; -1 discards the output.
+ * The kernel kills the program when this process ends. Returns the pid, or a negative number on an
+ * error.
  */
 pid_t child_spawn(const char *path, const char *const *argv, char *const *env, unsigned int cpu,
 		  int out);
 /*
- * Runs a program on this process's CPU until it ends. Returns 0 if it succeeded, with its output in
- * @text; -EAGAIN if it failed; -ETIMEDOUT; another -errno.
+ * Runs a program on this process's CPU until the program ends. Returns 0 if it succeeded, with its
+ * output in @text. Returns -EAGAIN if it failed, -ETIMEDOUT, or another -errno.
  */
 int child_run(const char *path, const char *const *argv, char *const *env, char *text, size_t size);
-/* Does the same for a program in this program's folder; sets argv[0]. */
+/* Does the same for the program @name in the folder of this program. Sets argv[0]. */
 int child_beside(const char *name, const char **argv, char *text, size_t size);
 
 #endif

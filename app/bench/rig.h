@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The library's queue pair and completion queue on plain memory, without EAL and without a device:
- * the cost of the application's side alone. The baselines use the same memory layout.
+ * The library's queue pair and completion queue on plain memory, without EAL and without a device.
+ * With them a case measures the cost of the application's code alone. The baselines use the same
+ * memory layout.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -11,7 +12,7 @@
 #include "baseline.h"
 #include "bb_post.h"
 
-#define RIG_LOG_BLOCKS 8 /* 16 KiB of ring: it stays in the first-level cache */
+#define RIG_LOG_BLOCKS 8 /* 16 KiB of ring, which stays in the first-level cache */
 #define RIG_LOG_CQES   8
 
 struct rig {
@@ -19,19 +20,21 @@ struct rig {
 	struct bb_cq cq;
 	struct bb_qp *qps[1];
 	struct baseline_qp baseline;
-	struct baseline_dev dev; /* completes the posts of both sides */
+	struct baseline_dev
+		dev; /* device that completes the posts of the library and of the baseline */
 	uint8_t *mem;
-	uint8_t *src, *dst; /* data: BASELINE_SPREAD + 1 pieces of 8 bytes, and a tail */
+	uint8_t *src, *dst; /* data of the WRITEs: BASELINE_SPREAD + 1 times 8 bytes, then room for
+			       a WRITE of 64 bytes */
 };
 
 /*
- * Creates a rig for the library (@ours) or for a baseline. Returns NULL if there is no memory or
- * the library refuses.
+ * Creates a rig: for the library if @ours, otherwise for a baseline. Returns NULL if there is no
+ * memory, or if the library cannot create its queues.
  */
 struct rig *rig_new(bool ours);
 void rig_free(struct rig *r);
 
-/* Source and destination of a series of writes; passed by value, as in the baselines. */
+/* Source and destination of a series of WRITEs. Passed by value, as in the baselines. */
 struct rig_data {
 	const uint8_t *src;
 	uint64_t dst;
@@ -43,7 +46,7 @@ rig_data(const struct rig *r)
 	return (struct rig_data){.src = r->src, .dst = (uint64_t)(uintptr_t)r->dst};
 }
 
-/* Posts write @i of a series: 8 bytes inline, or 64 bytes from memory. */
+/* Post WRITE @i of a series: 8 bytes inline, or 64 bytes from memory with one SGE. */
 static inline int
 rig_post_inline8(struct bb_qp *qp, struct rig_data d, uint64_t i, uint32_t flags)
 {

@@ -8,43 +8,51 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A command: its body, the part that the provider adds, and the buffer for the answer. */
+/* A uverbs command: its body, the part that the provider adds, and the buffer for the response. */
 struct uverbs_cmd {
 	const uint8_t *in, *drv_in;
 	size_t in_len, drv_len;
-	uint8_t *out; /* NULL if there is no answer */
+	uint8_t *out; /* buffer for the response; NULL if the command has none */
 	size_t out_len;
 };
 
-/* Answers in place of the default ones, which suffice to create a QP and post to it. */
+/*
+ * Functions that replace the default responses. The default ones suffice to create a QP and post to
+ * it.
+ */
 struct uverbs_kernel {
-	/* Returns 0 or an errno; ENOSYS selects the default answer. */
+	/* Executes a command. Returns 0 or an errno; ENOSYS selects the default response. */
 	int (*write)(uint32_t command, const struct uverbs_cmd *c);
-	/* Returns the memory to map at @offset; NULL: anonymous memory. The pointer may be NULL. */
+	/*
+	 * Returns the memory to map at @offset, or NULL for anonymous memory. The function pointer
+	 * may be NULL.
+	 */
 	void *(*map)(off_t offset);
 };
 
 /*
- * From now on libibverbs sees one device, mlx5_0, through peer_sysfs_start(). @kernel is NULL, or
- * must live until the end. Returns 0 or -errno.
+ * Makes libibverbs see one device, mlx5_0, through peer_sysfs_start(). @kernel may be NULL;
+ * otherwise it must exist until the process ends. Returns 0 or -errno.
  */
 int uverbs_start(const struct uverbs_kernel *kernel);
-/* Returns the descriptor by which libibverbs has opened the device, -1 if none. */
+/* Returns the descriptor by which libibverbs has opened the device, -1 if it has not. */
 int uverbs_fd(void);
 /*
- * Writes an answer, cut to the room that the library provides: newer versions expect longer ones.
- * Returns 0 or an errno.
+ * Writes a response. Truncates it to the length of the library's buffer, because a newer kernel ABI
+ * has longer responses. Returns 0 or an errno.
  */
 int uverbs_answer(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
 		  size_t drv_len);
 
-/* Fills in properties common to all emulated devices: CQEs of version 1, no registers yet. */
+/*
+ * Fills in the properties that all emulated devices have: CQEs of version 1, and no registers yet.
+ */
 struct mlx5_ib_alloc_ucontext_resp;
 void uverbs_context(struct mlx5_ib_alloc_ucontext_resp *resp);
 
-/* Data that the provider has passed for the last QP. */
+/* Data that the provider has passed with its last command to create a QP. */
 struct uverbs_seen {
-	uint32_t uidx; /* user index in its CQEs */
+	uint32_t uidx; /* user index in the CQEs of the QP */
 };
 const struct uverbs_seen *uverbs_seen(void);
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UCX as a peer: runs its program ucx_perftest (Debian: ucx-utils), one process on each CPU, and
- * parses its output. Nothing of UCX is linked.
+ * Measures UCX: runs its program ucx_perftest (Debian: ucx-utils), one process on each CPU, and
+ * parses the output. No code of UCX is linked.
  */
 #ifndef UCX_H
 #define UCX_H
@@ -12,17 +12,20 @@
 #include <stdint.h>
 
 struct ucx_test {
-	const char *test; /* argument of ucx_perftest -t */
-	const char *tls;  /* UCX_TLS */
+	const char *test; /* argument of ucx_perftest -t: the test */
+	const char *tls;  /* value of UCX_TLS: the transports */
 	uint64_t n;
 	uint32_t size;
 };
 
-/* Returns true if the program is installed. */
+/* Returns true if ucx_perftest is installed. */
 bool ucx_present(void);
-/* All take a struct ucx_test and return < 0 on an error, with a message on stderr. */
-double ucx_latency(void *test);   /* ns one way */
-double ucx_rate(void *test);      /* M/s */
+/*
+ * All these functions take a struct ucx_test. They return a negative number after printing an error
+ * on stderr.
+ */
+double ucx_latency(void *test);   /* ns in one direction */
+double ucx_rate(void *test);      /* millions of messages per second */
 double ucx_bandwidth(void *test); /* GB/s */
 
 #endif

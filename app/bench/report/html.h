@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Parts of the page written by --report. */
+/* Parts of the HTML page that --report writes. */
 #ifndef HTML_H
 #define HTML_H
 
@@ -12,7 +12,7 @@
 
 #define HTML_MAX_LINES 24
 
-/* Kind of a line: baselines are dashed, peers dotted. */
+/* Type of a line. Lines of baselines are dashed, lines of peers dotted. */
 enum html_kind {
 	HTML_OURS,
 	HTML_BASELINE,
@@ -22,19 +22,19 @@ enum html_kind {
 struct html_line {
 	char label[96];
 	enum html_kind kind;
-	double y[BENCH_MAX_POINTS]; /* value at each tick; <= 0 if there is none */
+	double y[BENCH_MAX_POINTS]; /* value at each tick of the x axis; <= 0 if there is none */
 };
 
-/* Unit of y; it is printed with a suitable prefix. */
+/* Unit of the y values. The page shows the unit with a suitable prefix. */
 enum html_unit {
 	HTML_NS,
 	HTML_PER_S,
 	HTML_BYTES_PER_S,
 };
 
-/* A plot of lines over equidistant ticks, with a logarithmic y axis. */
+/* A plot of lines over equidistant ticks, with a logarithmic y axis and ticks on the x axis. */
 struct html_lines {
-	const char *title, *x_label, *y_label; /* y_label without a prefix */
+	const char *title, *x_label, *y_label; /* labels; y_label has no unit prefix */
 	char ticks[BENCH_MAX_POINTS][16];
 	unsigned int n_ticks;
 	struct html_line lines[HTML_MAX_LINES];
@@ -44,29 +44,37 @@ struct html_lines {
 
 /* ---- html_lines.c */
 
-/* Writes the plot, its legend and its table; nothing if it has no line. */
+/* Writes the plot, its legend and its table. Writes nothing if the plot has no line. */
 void html_lines(FILE *f, const struct html_lines *p);
-/* Writes text with HTML characters escaped. */
+/* Writes a text and escapes its HTML characters. */
 void html_text(FILE *f, const char *s);
-/* Writes four digits; with an exponent only if it would otherwise exceed nine characters. */
+/*
+ * Writes a number with four digits. Uses an exponent only if the text would otherwise be longer
+ * than nine characters.
+ */
 void html_number(FILE *f, double v);
 /*
- * Begin and end a table with @columns besides the row names. A table wider than the page can be
- * scrolled, also by keyboard.
+ * Write the begin and the end of a table with @columns columns besides the row names. A user can
+ * scroll a table that is wider than the page, also by keyboard.
  */
 void html_table_begin(FILE *f, const char *class, const char *label, unsigned int columns);
 void html_table_end(FILE *f);
-/* Styles of the plots. */
+/* CSS rules of the plots. */
 extern const char html_lines_style[];
 
 /* ---- html_bars.c */
 
-/* Draws the @n rows, whose baselines are labelled @baseline; nothing if none was measured. */
+/*
+ * Draws the @n rows as bars. @baseline is the label of their baselines. Draws nothing if no row was
+ * measured.
+ */
 void html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline);
 
 /* ---- rows */
 
-/* Returns "write8/rate" from "wire/write8/rate". */
+/*
+ * Returns the part of a row's name after the case, such as "write8/rate" from "wire/write8/rate".
+ */
 static inline const char *
 html_row_name(const char *name)
 {
@@ -87,7 +95,7 @@ html_has_ours(const struct judged *j)
 	return html_measured(j) && !j->row.p.baseline_only;
 }
 
-/* ---- html_plots.c: the lines made of rows */
+/* ---- html_plots.c: line plots made from rows */
 void html_latency(FILE *f);
 void html_sweeps(FILE *f);
 

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Large writes through the inline software device, compared with memcpy() of the same blocks
- * between the same buffers: the one copy that the device makes should be the only cost. memcpy()
- * needs no recorded figure of another machine.
+ * Large WRITEs through the inline software device, compared with memcpy() of the same blocks
+ * between the same buffers. The one copy that the device makes should be the only cost. memcpy() is
+ * measured on the same machine, so it needs no recorded figure.
  */
 #include <errno.h>
 #include <string.h>
@@ -72,12 +72,12 @@ run(void)
 	static const struct {
 		const char *name;
 		size_t block;
-		uint32_t batch; /* WQEs with one doorbell and one CQE */
+		uint32_t batch; /* WQEs per doorbell and per CQE */
 		double target;
 	} points[] = {
 		/*
-		 * Programs that transfer pages have many outstanding: ib_write_bw 128, storage
-		 * queues 32 and up.
+		 * Programs that transfer pages have many outstanding requests: ib_write_bw 128,
+		 * storage queues 32 and more.
 		 */
 		{"bandwidth/4KiB", 4096, 16, 0.8},
 		{"bandwidth/64KiB", 65536, 4, 0.9},
@@ -103,8 +103,8 @@ run(void)
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
 		measure_pair(baseline_side, &b, our_side, &b, &row.p);
 		/*
-		 * A figure is invalid if the data was not copied; the baseline writes to the same
-		 * buffer.
+		 * Clears the target, so that a check can detect data that was not copied. The
+		 * baseline writes to the same buffer.
 		 */
 		memset(s.to, 0, SET);
 		if (our_side(&b) < 0 || memcmp(s.from, s.to, SET) != 0)

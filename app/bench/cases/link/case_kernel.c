@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * RoCEv2 over PMDs that exchange frames with the kernel, compared with raw packets over the same:
- * af_packet and af_xdp on a veth pair, and a tap, whose interface the other process opens with
- * af_packet. Runs in a network namespace of its own, in which raw packets and devices have separate
- * interfaces.
+ * RoCEv2 over PMDs that exchange frames with the kernel, compared with raw packets over the same
+ * PMD. The PMDs are af_packet and af_xdp on a veth pair, and tap, whose interface the second
+ * process opens with af_packet. The case runs in a separate network namespace, in which raw packets
+ * and devices have different interfaces.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,16 +18,15 @@
 #include "pairs.h"
 #include "raw.h"
 
-#define WINDOW 256 /* packets that fit into the kernel's queues of each PMD */
+#define WINDOW 256 /* number of packets that fit into the kernel's queues of each PMD */
 
 struct pmd {
 	const char *name;
-	char raw, dev; /* last characters of the names of ethdevs, which stay until the process
-			* ends */
-	bool makes_if; /* the PMD creates its interface */
+	char raw, dev; /* last characters of ethdev names; an ethdev stays until its process ends */
+	bool makes_if; /* true if the PMD creates its interface */
 };
 
-/* Interface 0 is this process's, 1 the other's. */
+/* Interface names. Interface 0 is for this process, interface 1 for the second one. */
 #define RAW  "bbraw"
 #define SOFT "bbsoft"
 
@@ -74,7 +73,7 @@ texts(char *here, char *there, const struct pmd *pmd, char end, const char *ifac
 		 pmd->makes_if ? 0 : 1);
 }
 
-/* Measures @s over the PMD, compared with @raw. */
+/* Measures Bluebell on @s over the PMD, compared with raw packets on @raw. */
 static void
 compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
 {
@@ -92,8 +91,8 @@ compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
 }
 
 /*
- * Creates the other process's ethdev. A tap copies its own MAC to its interface when it starts, so
- * the two MACs must be made different.
+ * Creates the second process's ethdev. A tap copies its own MAC to its interface when it starts, so
+ * one of the two MACs must be changed.
  */
 static int
 make_there(const void *arg)
@@ -108,7 +107,7 @@ make_there(const void *arg)
 	return remote_call(&msg);
 }
 
-/* The device's vdevs stay until the namespace and the process end. */
+/* Opens both devices. Their vdevs stay until the namespace and the processes end. */
 static int
 open_device(const struct pmd *pmd, struct soft *s)
 {
@@ -125,7 +124,7 @@ open_device(const struct pmd *pmd, struct soft *s)
 	return link_open_with(s, here, there, make_there, pmd);
 }
 
-/* Returns NULL if measured, otherwise the reason why not. */
+/* Measures over a PMD. Returns NULL, or the reason why it cannot be measured. */
 static const char *
 over(const struct pmd *pmd)
 {
@@ -159,7 +158,10 @@ run(void)
 	unsigned int i;
 	int rc;
 
-	/* PMDs also use EAL's threads, which must be in the namespace. */
+	/*
+	 * Requires that EAL is not started yet, because PMDs use EAL's threads, which must be in
+	 * the namespace too.
+	 */
 	if (eal_started()) {
 		report_skip("kernel", "EAL runs already: give --case kernel alone or first");
 		return 0;
@@ -168,7 +170,10 @@ run(void)
 		report_skip("kernel", "no network namespace can be made: not root?");
 		return 0;
 	}
-	/* Frames that the kernel itself sends on a new interface would disturb the raw packets. */
+	/*
+	 * Disables IPv6, because the kernel's frames on a new interface would disturb the raw
+	 * packets.
+	 */
 	(void)shell("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6; ip link set lo up");
 	rc = eal_start();
 	if (rc != 0)

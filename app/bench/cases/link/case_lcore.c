@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The software device on its own lcore: latency and rate of 8-byte writes, compared with an ideal
- * device on that core. Each measurement starts and stops its device, so that the core is free for L
- * and for the other measurement.
+ * The software device on a separate lcore: latency and rate of 8-byte WRITEs, compared with an
+ * ideal device on that lcore. Each measurement starts and stops its device, so that the core is
+ * free for the measurement of L and of the other device.
  */
 #include <errno.h>
 
@@ -13,17 +13,17 @@
 
 #define WINDOW 128
 
-/* A side is timed in blocks, and their median is used: it excludes preempted blocks. */
+/* Number of timed blocks. The result is the median of the blocks, which excludes preempted ones. */
 #define BLOCKS 31
 
 struct lcore_run {
 	struct rig *r;
-	uint64_t n; /* writes per block */
+	uint64_t n; /* number of WRITEs per block */
 	uint32_t batch, window;
 	bool all, rate;
 };
 
-/* Returns the writes timed one by one in a latency run. */
+/* Returns the number of WRITEs that a latency run times one by one. */
 static uint64_t
 singles(const struct lcore_run *run)
 {
@@ -83,7 +83,7 @@ our_side(void *arg)
 	unsigned int i;
 
 	snprintf(spec, sizeof(spec), "soft0,progress=lcore,lcore=%u", peer_lcore());
-	/* As in the baseline, which copies into its register. */
+	/* Uses BlueFlame, because the baseline also copies WQEs into its register. */
 	soft_db_mode = BB_DB_BLUEFLAME;
 	i = soft_open(&s, spec, 1, WINDOW, 8192) == 0;
 	soft_db_mode = BB_DB_DOORBELL;

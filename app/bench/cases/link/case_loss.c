@@ -3,8 +3,8 @@
  */
 /*
  * Goodput over a network that loses packets in both directions, compared with the same network
- * without loss. No error may reach the application, and the data must be correct. Each run has its
- * own seed.
+ * without loss. No error may reach the application, and the data must be correct. Each run has a
+ * different seed.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ struct loss {
 	uint64_t n;
 };
 
-/* Returns M/s for 8-byte messages, half of them WRITEs. */
+/* Returns millions of 8-byte messages per second; half of the messages are WRITEs, half SENDs. */
 static double
 goodput(const struct loss *l, const char *more)
 {
@@ -27,7 +27,10 @@ goodput(const struct loss *l, const char *more)
 	struct soft s;
 	int rc;
 
-	/* Default retries, except in a test of the bench itself, which may run on any machine. */
+	/*
+	 * Uses the default ack timeout. The test of the bench itself uses a long one, because it
+	 * may run on any machine.
+	 */
 	soft_timeout = opts.quick ? SOFT_TIMEOUT_LONG : SOFT_TIMEOUT_USUAL;
 	rc = wire_specs(here, there, sizeof(here), more);
 	measure_aside_begin();

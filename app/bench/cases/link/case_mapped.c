@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A write to memory that another process has mapped, until that process sees it: a baseline. */
+/*
+ * A baseline: the time from a write to memory that both processes have mapped until the second
+ * process sees it.
+ */
 #include <errno.h>
 
 #include "baseline_proc.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Packets over net_memif, copied in and out, with a CRC on both sides: a baseline for RoCEv2. */
+/*
+ * A baseline for RoCEv2: packets over net_memif whose payload is copied in and out, with a CRC at
+ * both ends.
+ */
 #include <errno.h>
 
 #include "raw.h"

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Time that the machine takes from a polling loop: a baseline for every tail. A CPU that only reads
- * its clock detects times in which it did not run: interrupts, the scheduler, a hypervisor. No
- * program that polls on it has a better p99.
+ * A baseline for the tails of all latencies: the time that the machine takes away from a polling
+ * loop. A thread that only reads the clock detects times in which it did not run, because of
+ * interrupts, the scheduler or a hypervisor. A program that polls on the same CPU cannot have a
+ * better p99.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,10 +17,10 @@
 #define STOP_NS 5000
 
 struct loop {
-	uint64_t ticks; /* to run */
+	uint64_t ticks; /* time to run, in ticks */
 	uint64_t ran;
 	uint64_t stops;
-	uint64_t stopped, longest; /* ticks */
+	uint64_t stopped, longest; /* ticks without the CPU: total, longest */
 };
 
 static void *

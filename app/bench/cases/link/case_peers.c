@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Other libraries between two processes of this machine: UCX, and the kernel's TCP. */
+/* Measures other transports between two processes of this machine: UCX, and the kernel's TCP. */
 #include "baseline_proc.h"
 #include "soft.h"
 #include "ucx.h"

@@ -80,7 +80,7 @@ beside_ucx(struct soft *s)
 
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		struct ucx_test test = points[i].test;
-		/* As in UCX's program, one buffer of the message size. */
+		/* Uses one buffer of the message size, as ucx_perftest does. */
 		struct link_run ours = {
 			.s = s,
 			.n = points[i].n,

@@ -16,7 +16,7 @@
 #define RAW_ID  0
 #define SOFT_ID 1
 
-/* Creates the pair of net_memif for the devices. */
+/* Creates a pair of net_memif for the two devices. */
 static int
 make_vdevs(void)
 {
@@ -123,8 +123,8 @@ large(struct soft *s, struct raw *raw)
 		uint32_t size, window;
 	} points[] = {
 		/*
-		 * More than the device keeps outstanding, as the baseline's window is larger than a
-		 * ring.
+		 * Posts more WRITEs than the device keeps outstanding, because the baseline's
+		 * window also exceeds a ring.
 		 */
 		{"wire/write/4KiB", 4096, 128},
 		{"wire/write/64KiB", 65536, 32},

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The software device inside the application's own poll: latency and rate of 8-byte writes,
- * compared with an ideal device run the same way.
+ * The software device runs inside the application's poll. Latency and rate of 8-byte WRITEs are
+ * compared with an ideal device that runs the same way.
  */
 #include <errno.h>
 

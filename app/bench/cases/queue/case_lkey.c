@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Address to lkey: one registration repeatedly (hit), and 64 registrations in turn, more than the
- * cache holds (miss).
+ * Lookup of the lkey of an address. Either one registration is looked up repeatedly (hit), or 64
+ * registrations in turn, which is more than the cache holds (miss).
  */
 #include <errno.h>
 
@@ -72,7 +72,7 @@ run(void)
 	unsigned int i;
 	int rc;
 
-	/* Every other page, so that adjacent registrations do not merge. */
+	/* Registers every other page, so that adjacent registrations do not merge. */
 	rc = soft_open(&s, "soft0", 1, 16, 2 * REGIONS * REGION);
 	if (rc != 0)
 		return rc;
@@ -92,7 +92,10 @@ run(void)
 		l.addr[i] = l.ranges[0].start + i * 7;
 	l.hit = true;
 	measure(&l, "lkey/hit");
-	/* 37 and 64 are coprime: every registration is used once before any is used again. */
+	/*
+	 * Steps by 37, which is coprime to 64. So every registration is used once before any
+	 * registration is used again.
+	 */
 	for (i = 0; i <= BASELINE_SPREAD; i++)
 		l.addr[i] = l.ranges[i * 37 % REGIONS].start + i * 7;
 	l.hit = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The cost of a poll alone: of an empty CQ, and of CQEs that the other core writes. */
+/* The cost of a poll alone: of an empty CQ, and of a CQ with CQEs that another core writes. */
 #include <errno.h>
 
 #include "bench.h"
@@ -15,11 +15,11 @@ struct poll {
 	struct rig *r;
 	uint64_t n;
 	/*
-	 * For polls of CQEs. In round k, from 1 to rounds, the main thread sets go to k. Then the
-	 * writer writes FILL CQEs into the ring and sets ready to k.
+	 * Used for polls of CQEs. In round k, from 1 to rounds, the main thread sets go to k. Then
+	 * the writer thread writes FILL CQEs into the ring and sets ready to k.
 	 */
 	uint32_t rounds;
-	uint32_t go, ready; /* __atomic */
+	uint32_t go, ready; /* accessed with __atomic */
 };
 
 static double
@@ -117,7 +117,7 @@ ours_ready(void *arg)
 	return rounds(arg, take_ours);
 }
 
-/* Posts the WQEs that the CQEs complete: FILL signalled WQEs from block 0. */
+/* Posts FILL signalled WQEs from block 0, which the CQEs complete. */
 static int
 fill_queue(struct rig *r)
 {

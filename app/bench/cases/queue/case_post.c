@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Building a WQE, doorbell record, doorbell: without a device or completions. Every 64 WQEs the
- * queue is marked as complete, which costs next to nothing.
+ * The cost of a post: WQE, doorbell record and doorbell, without a device or completions. Every 64
+ * WQEs the queue is marked as complete, which costs next to nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -37,7 +37,7 @@ baseline_sge64(void *arg)
 	return ns_since(t) / (double)p->n;
 }
 
-/* Inlined, as posts are in a program: a call per WQE would measure the bench itself. */
+/* Inlined, because posts are inlined in programs: a call per WQE would measure the bench itself. */
 static inline __attribute__((always_inline)) double
 ours(struct post *p, int (*post)(struct bb_qp *, struct rig_data, uint64_t, uint32_t))
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Posting and polling together: 8-byte inline writes over the null device, which runs in the same
- * thread and is the same code for all sides.
+ * The cost of a post and a poll together: 8-byte inline WRITEs over the null device. The device
+ * runs in the same thread, with the same code for Bluebell, the baseline and libmlx5.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ baseline_side(void *arg)
 	return ns_since(t) / (double)p->n;
 }
 
-/* Reports a row from a line of bench_libmlx5. */
+/* Reports a row from a line that bench_libmlx5 has printed. */
 static void
 peer_row(const char *line)
 {
@@ -42,7 +42,7 @@ peer_row(const char *line)
 	report_row(&row);
 }
 
-/* Measures the same points against the installed libmlx5. */
+/* Measures the same points with the installed libmlx5. */
 static void
 peer(void)
 {

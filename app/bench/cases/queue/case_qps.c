@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Many queue pairs: 10,000 in RTS, each of which has transferred checked data. First one of them is
- * active, compared with a device that has only one pair. Then 1,000 are active in turn, through one
- * register; this also measures how many polls of the device a WQE waits.
+ * Many queue pairs: 10,000 in RTS, and each has transferred data that was checked. First one of
+ * them is active, compared with a device that has only one pair. Then 1,000 are active in turn,
+ * through one register. That also measures how many polls of the device a WQE waits for.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +40,10 @@ resident(void)
 	return (uint64_t)pages * 4096;
 }
 
-/* Makes every QP write 8 different bytes to its peer's buffer, then compares all. */
+/*
+ * Makes every QP write 8 bytes, different for each QP, to its peer's buffer, and compares all of
+ * them.
+ */
 static int
 check_traffic(struct soft *s)
 {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Rate of 8-byte writes over the number of queue pairs, on one CPU with the device in its poll
- * loop. Either all are active, compared with the same number of queues and a device written by
- * hand; or one of many is active.
+ * Rate of 8-byte WRITEs over the number of queue pairs, on one CPU with the device in its poll
+ * loop. Either all queue pairs are active, compared with the same number of queues and a device
+ * written by hand. Or one of many queue pairs is active.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define DEPTH 16
 
-/* A hand-written queue: DEPTH blocks and CQEs; queues share only the register. */
+/* A hand-written queue of DEPTH blocks and CQEs. All queues share only the register. */
 struct hand {
 	uint8_t sq[DEPTH * 64], cq[DEPTH * 64];
 	uint32_t sq_rec[16], cq_rec[16];
@@ -75,7 +75,10 @@ hands_new(struct soft *s, uint32_t n)
 	return hands;
 }
 
-/* Keeps one write outstanding on each queue, round after round. Returns M/s. */
+/*
+ * Keeps one WRITE outstanding on each queue, one queue after the other. Returns millions of WRITEs
+ * per second.
+ */
 static double
 by_hand(void *arg)
 {
@@ -117,8 +120,8 @@ one_active(void *arg)
 }
 
 /*
- * Returns true if @side wrote its data; baseline and Bluebell write the same data to the same
- * place.
+ * Returns true if @side has written its data. Baseline and Bluebell write the same data to the same
+ * addresses.
  */
 static bool
 written(struct soft *s, uint32_t n, measure_fn side, void *arg)

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Rate of WRITEs over message size, between two processes: RoCEv2 over net_memif compared with raw
- * packets, the shared-memory port compared with UCX, and TCP. All in messages/s.
+ * Rate of WRITEs over message size, between two processes, in messages/s. RoCEv2 over net_memif is
+ * compared with raw packets, the shared-memory port with UCX and TCP.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -16,13 +16,13 @@
 #include "ucx.h"
 
 #define RAW_ID 0
-/* Header bytes of a RoCEv2 WRITE over IPv4, consistent with BASELINE_NET_WRITE8. */
+/* Bytes of headers of a RoCEv2 WRITE over IPv4. The value follows from BASELINE_NET_WRITE8. */
 #define HEADERS (BASELINE_NET_WRITE8 - 8)
 
 static const char unit_tcp[] = "M/s; baseline: TCP", unit_ucx[] = "M/s; baseline: UCX put",
 		  unit_raw[] = "M/s; baseline: memif + CRC";
 
-/* Returns the messages of a run: a power of two that takes some milliseconds. */
+/* Returns the number of messages of a run: a power of two that takes some milliseconds. */
 static uint64_t
 messages(uint32_t size)
 {
@@ -55,7 +55,10 @@ row_of(const char *port, uint32_t size, const char *unit)
 	return row;
 }
 
-/* A message has as many raw packets as RoCEv2 packets with an MTU of 4096. */
+/*
+ * Parameters of the raw baseline. A message has as many raw packets as it has RoCEv2 packets with
+ * an MTU of 4096.
+ */
 struct raw_messages {
 	struct raw_run run;
 	uint32_t packets;
@@ -88,7 +91,10 @@ over_memif(struct soft *s, struct raw *raw, uint32_t size)
 	report_row(&row);
 }
 
-/* Compares with UCX if it is installed, with TCP as an extra row; otherwise with TCP. */
+/*
+ * Compares the shared-memory port with UCX if UCX is installed, and reports TCP as an extra row.
+ * Otherwise compares it with TCP.
+ */
 static void
 over_shm(struct soft *s, uint32_t size)
 {
@@ -101,7 +107,7 @@ over_shm(struct soft *s, uint32_t size)
 
 	row.ours_line = "shared-memory port";
 	row.baseline_line = ucx ? "UCX put, shared memory" : "TCP of the kernel";
-	/* One buffer, as in UCX's program. */
+	/* Uses one buffer of the message size, as ucx_perftest does. */
 	ours.set = size;
 	measure_pair_cross(ucx ? ucx_rate : baseline_tcp_rate, ucx ? (void *)&put : (void *)&stream,
 			   link_messages, &ours, &row.p);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Writes of 8 bytes inline: each batch is posted, executed by the null device and polled. */
+/*
+ * WRITEs of 8 bytes inline in batches. The null device executes each batch, and the program then
+ * polls the CQ.
+ */
 #ifndef POST_POLL_H
 #define POST_POLL_H
 
@@ -19,7 +22,7 @@ static const struct post_poll_point {
 	const char *name;
 	uint32_t batch;
 	enum baseline_signal sig;
-	double baseline_ticks, target; /* ticks at 2.6 GHz, recorded elsewhere */
+	double baseline_ticks, target; /* ticks at 2.6 GHz, recorded on another machine */
 } post_poll_points[] = {
 	{"post_poll/batch1/all", 1, BASELINE_SIGNAL_ALL, 46, 1.4},
 	{"post_poll/batch16/all", 16, BASELINE_SIGNAL_ALL, 17, 2.0},
@@ -27,7 +30,7 @@ static const struct post_poll_point {
 };
 #define POST_POLL_POINTS (sizeof(post_poll_points) / sizeof(post_poll_points[0]))
 
-/* A measure_fn for a struct post_poll: returns ns per write. */
+/* Measures Bluebell; @arg is a struct post_poll. Returns ns per WRITE. */
 static inline double
 post_poll_ours(void *arg)
 {
