@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* ALLOC_Q_COUNTER, DEALLOC_Q_COUNTER, QUERY_Q_COUNTER, QUERY_CONG_STATISTICS. */
+/* Commands ALLOC_Q_COUNTER, DEALLOC_Q_COUNTER, QUERY_Q_COUNTER and QUERY_CONG_STATISTICS. */
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CREATE_CQ, DESTROY_CQ, MODIFY_CQ. */
+/* Commands CREATE_CQ, DESTROY_CQ and MODIFY_CQ. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

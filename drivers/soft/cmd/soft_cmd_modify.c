@@ -108,7 +108,7 @@ static const struct optional optionals[] = {
 
 #define ACCESS_BITS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
 
-/* Fields that a transition accepts for one QP type. */
+/* Fields and mask bits that a transition accepts for one QP type. */
 struct takes {
 	/*
 	 * Accepted bits of opt_param_mask: opt_mask[] of mlx5_ib without path migration, LAG, DC,

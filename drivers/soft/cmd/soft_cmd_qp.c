@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CREATE_QP, DESTROY_QP, QUERY_QP. */
+/* Commands CREATE_QP, DESTROY_QP and QUERY_QP. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,7 +113,7 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	if (cs_res != 0 && cs_res != CS_RES_DATA32)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res 0x%x: with 64-byte CQEs 0 or 0x%x",
 				   cs_res, CS_RES_DATA32);
-	/* These rules are those of create_user_qp() in the kernel. */
+	/* The kernel makes the same checks in create_user_qp(). */
 	if (cs_req != 0 && st != BB_PRM_QP_ST_RC)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req: only RC has answers with data");
 	if (cs_res != 0 && st == BB_PRM_QP_ST_UD)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Reads WQE copies from the BlueFlame registers. soft_bf.h has the rules. */
+/* Reads WQE copies from the BlueFlame registers. soft_bf.h explains when a copy may be executed. */
 #include "soft_bf.h"
 #include "soft_fast.h"
 

@@ -165,7 +165,7 @@ soft_engine_has_chores(const struct soft_engine *e)
 		(uintptr_t)e->failures | (uintptr_t)e->net.busy) != 0;
 }
 
-/* Runs expired timers, then the QPs with work. */
+/* Schedules the QPs whose timers have expired, then runs the QPs with work. */
 static inline void
 soft_engine_lists(struct soft_engine *e)
 {

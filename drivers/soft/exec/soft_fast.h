@@ -219,7 +219,7 @@ soft_fast_one(struct soft_engine *e, struct soft_fast_run *r, struct soft_qp *qp
 	if (unlikely(fm_ce_se >> 5 >= 2))
 		qp->reads_in_burst = 0;
 	soft_mem_copy(e, dst, w.src, w.len);
-	/* This payload must be visible before the next message's payload. */
+	/* The payload of this WQE must become visible before that of the next WQE. */
 	bb_dma_wmb();
 	r->psn++;
 	if (unlikely(w.len > qp->mtu))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Flushing of a QP in ERR: each posted WQE gets a flush CQE. */
+/* Flushes a QP in ERR: completes each posted WQE with a flush CQE. */
 #include "soft_data.h"
 
 /* Completes each posted send WQE with a flush CQE, from the first WQE without a CQE on. */

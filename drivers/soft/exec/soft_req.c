@@ -56,7 +56,7 @@ soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done 
 	soft_qp_fail(qp, 0);
 }
 
-/* Completes a WQE that succeeded. */
+/* Completes a WQE that succeeded: writes its CQE if the WQE is signaled, and advances the queue. */
 static inline void
 soft_req_complete(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
@@ -303,7 +303,7 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 	soft_req_finish(e, qp, &r->d, ans);
 }
 
-/* Executes one WQE. */
+/* Executes the WQE at the head of the queue, unless the option fault applies to it. */
 static void
 soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 {

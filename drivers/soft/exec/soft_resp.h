@@ -78,8 +78,8 @@ struct soft_answer soft_resp_refuse(struct soft_engine *e, struct soft_qp *p,
 				    const struct soft_qp *qp, const struct soft_req *r,
 				    uint8_t synd, const char *why);
 /*
- * Returns true if the peer has more READs and atomics outstanding than the responder has resources
- * for.
+ * Returns true if the requester has more READs and atomics outstanding than the responder has
+ * resources for.
  */
 bool soft_resp_too_many(const struct soft_qp *p, const struct soft_req *r);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The responder's atomics. */
+/* Atomics at the responder: executes them, and repeats the stored response of a duplicate. */
 #include <rte_cycles.h>
 
 #include "soft_access.h"

@@ -48,7 +48,10 @@ struct soft_dgram_msg {
  * error syndrome for the CQE.
  */
 uint8_t soft_ud_check(struct soft_req *r, const struct soft_qp *qp);
-/* Fills in the packet's network fields from the address vector. */
+/*
+ * Sets the network fields of the packet (addresses, UDP source port, traffic class) from the
+ * address vector.
+ */
 void soft_ud_net(const struct soft_qp *qp, const struct bb_wqe_av *av, struct bb_roce_net *net);
 /*
  * Writes the bytes that precede the data at the receiver (@d->head), and the fields for the

@@ -30,7 +30,7 @@
 	(BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | BB_MKEY_MASK_KEY | BB_MKEY_MASK_QPN |        \
 	 BB_MKEY_MASK_ACCESS | BB_MKEY_MASK_FREE)
 
-/* A decoded UMR WQE. */
+/* A decoded UMR WQE, and the objects that it names. */
 struct umr {
 	struct soft_qp *qp;
 	struct soft_req *r;
@@ -38,13 +38,13 @@ struct umr {
 	struct soft_indirect *ind;
 	uint8_t flags;
 	uint64_t mask;
-	uint32_t key; /* key in the control segment */
+	uint32_t key; /* key that the control segment names */
 	bool to_free;
 	uint8_t access;
 	uint32_t qpn, variant;
 	uint64_t start, len;
 	uint32_t octowords;
-	struct soft_mkey *mr; /* memory region to which a window is bound; NULL if none */
+	struct soft_mkey *mr; /* memory region to which the WQE binds a window, NULL if none */
 };
 
 static uint8_t
@@ -65,7 +65,10 @@ all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* Returns the key at an index, ignoring its low byte. */
+/*
+ * Returns the key with the index of @key, whatever its low byte. Returns NULL if there is no such
+ * key.
+ */
 static struct soft_mkey *
 find(const struct soft_dev *dev, uint32_t key)
 {
@@ -75,8 +78,8 @@ find(const struct soft_dev *dev, uint32_t key)
 }
 
 /*
- * Decodes the segments. Ignores fields that the mask does not name, because libmlx5 leaves old
- * values there.
+ * Decodes the segments. Ignores the fields that the mask does not select, because libmlx5 leaves
+ * old values in them. Returns 0 or a syndrome.
  */
 static uint8_t
 decode(struct umr *u)
@@ -105,7 +108,7 @@ decode(struct umr *u)
 		return BAD_WQE(u, "translations are whole blocks of 64 bytes, and ds counts them");
 	if ((u->mask & ~(uint64_t)KNOWN_MASK) != 0)
 		return BAD_BIND(u, "the mask names a field that a UMR may not change here");
-	/* The kernel posts no such UMR (umr_check_mkey_mask()); the syndrome is [A]. */
+	/* The kernel never posts such a UMR (umr_check_mkey_mask()). The syndrome is [A]. */
 	if ((u->mask & BB_MKEY_MASK_A) != 0 && u->qp->dev->opts.no_umr_atomic)
 		return BAD_BIND(u,
 				"the mask names the atomic right, which a UMR of this device may "
@@ -121,7 +124,10 @@ decode(struct umr *u)
 	return 0;
 }
 
-/* Checks that the key exists and that its state permits the change. Called under umr_lock. */
+/*
+ * Checks that the key exists and that its state permits the change. Call it with umr_lock held.
+ * Returns 0 or a syndrome.
+ */
 static uint8_t
 check_key(struct umr *u)
 {
@@ -137,8 +143,8 @@ check_key(struct umr *u)
 		return BAD_BIND(u, "the key was not made to be changed: it is no window and no "
 				   "indirect key with umr_en");
 	/*
-	 * A free key still has the low byte of its last use, because LOCAL_INV does not change it.
-	 * So only the low byte of a key in use is checked.
+	 * A free key still has the low byte of its last use, because LOCAL_INV does not change that
+	 * byte. So the low byte is compared only if the key is in use.
 	 */
 	if (!ind->free && u->m->key != u->key)
 		return BAD_BIND(u, "the low byte is not the key's: an old rkey");
@@ -154,11 +160,14 @@ check_key(struct umr *u)
 	return 0;
 }
 
-/* Checks the rules of type 1 and type 2 windows. */
+/* Checks the rules of type 1 and type 2 memory windows. Returns 0 or a syndrome. */
 static uint8_t
 check_window(struct umr *u)
 {
-	/* With no_umr_atomic the mask of a bind does not have the atomic right. */
+	/*
+	 * With option no_umr_atomic the device reports umr_modify_atomic_disabled, so software
+	 * leaves the atomic right out of the mask.
+	 */
 	const uint64_t rights = BB_MKEY_MASK_ACCESS &
 				~(uint64_t)(u->qp->dev->opts.no_umr_atomic ? BB_MKEY_MASK_A : 0);
 	const uint64_t bind =
@@ -169,7 +178,10 @@ check_window(struct umr *u)
 	uint32_t len;
 	bool type2 = u->ind->mw_type == 2;
 
-	/* o10-37.2.26: only a bind can unbind a type 1 window. */
+	/*
+	 * The WQE must match the type of the window: only a bind can unbind a type 1 window
+	 * (o10-37.2.26).
+	 */
 	if (((u->mask & BB_MKEY_MASK_QPN) != 0) != type2)
 		return BAD_BIND(u, type2 ? "a type 2 window is bound as one of type 1"
 					 : "a type 1 window is bound or invalidated as one of "
@@ -297,7 +309,10 @@ take_pattern(struct umr *u)
 static bool
 close_gate(struct soft_indirect *ind, uint32_t own)
 {
-	/* The gate of a free key is closed. An access that finds it closed leaves at once. */
+	/*
+	 * The gate of a free key is already closed. An access that finds the gate closed does not
+	 * use the key.
+	 */
 	uint32_t now = own | (ind->free ? SOFT_GATE_CLOSED : 0);
 
 	return __atomic_compare_exchange_n(&ind->gate, &now, own | SOFT_GATE_CLOSED, false,
@@ -312,7 +327,10 @@ unbind(struct soft_indirect *ind)
 	ind->bound = NULL;
 }
 
-/* Applies the change. The gate is closed, so no access uses the key. */
+/*
+ * Applies the change to the key. The caller has closed the gate, so no access uses the key
+ * meanwhile.
+ */
 static void
 apply(struct umr *u)
 {

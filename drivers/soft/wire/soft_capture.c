@@ -46,7 +46,7 @@
 #define OPT_IF_NAME     2u
 #define OPT_IF_TSRESOL  9u
 #define OPT_EPB_FLAGS   2u
-#define NANOSECONDS     9u  /* Resolution 10^-9 s. */
+#define NANOSECONDS     9u  /* Value of if_tsresol: the resolution is 10^-9 s. */
 #define MAX_NOTE        64u /* Longest comment of a packet, bytes. */
 #define PACKET_OVERHEAD (28u + 8u + 4u + MAX_NOTE + 4u + 4u)
 
@@ -58,14 +58,14 @@ struct soft_capture {
 	bool stopped;     /* True if the file is full, or a write failed. */
 	uint64_t max;     /* Limit of the file's size, bytes. */
 	uint64_t written; /* Bytes written to the file; only whole blocks. */
-	uint64_t epoch;   /* Real time minus soft_dev_ns(), ns. */
+	uint64_t epoch;   /* Difference between the real time and soft_dev_ns(), ns. */
 	uint64_t oldest;  /* Time of the oldest packet in the buffer, as of soft_dev_ns(). */
 	uint32_t used;
 	uint32_t packet; /* Offset of the newest packet's block in the buffer. */
 	uint8_t buf[BUF_LEN];
 };
 
-/* ---- Blocks */
+/* ---- pcapng blocks */
 
 static void
 put(struct soft_capture *c, const void *p, uint32_t len)
@@ -151,7 +151,7 @@ put_head(struct soft_capture *c)
 	block_end(c, at);
 }
 
-/* ---- The file */
+/* ---- File access */
 
 /* Returns the length of the whole blocks within the first @n bytes of the buffer. */
 static uint32_t

@@ -78,7 +78,7 @@ struct soft_link_ops {
 	 * the link needs no other fields.
 	 */
 	size_t qp_size;
-	/* Called when a queue pair is in RTR with a known path. May be NULL. */
+	/* Called when a queue pair has reached RTR and its path is known. May be NULL. */
 	void (*connected)(struct soft_wire *w);
 	/*
 	 * Executes at most @budget WQEs at the head of the send queue in the peer's memory, without
@@ -110,23 +110,29 @@ soft_dev_has_gid(const struct soft_dev *dev, const uint8_t gid[16])
 	return false;
 }
 
-/* ---- soft_link_memory.c: to other devices of the process */
+/* ---- soft_link_memory.c: link to other devices of this process */
 extern const struct soft_link_ops soft_link_memory;
-/* Send a packet to @dest, which has the packet's destination address. */
+/*
+ * Send a packet to @dest through memory. The caller has found @dest by the packet's destination
+ * address.
+ */
 enum soft_link_sent soft_memory_send(struct soft_dev *dest, const struct soft_link_pkt *p);
 enum soft_link_sent soft_memory_send_bytes(struct soft_dev *dest, struct soft_packet_msg *m);
 
-/* ---- soft_link_port.c: through an ethdev */
+/* ---- soft_link_port.c: link through an ethdev */
 extern const struct soft_link_ops soft_link_port;
-/* Receives the frames of a device's struct soft_netif. */
+/* Functions that receive the frames of a device's struct soft_netif. */
 extern const struct soft_port_ops soft_link_port_rx;
-/* Variant for devices with the option rx_full. So polls of other devices do not check it. */
+/*
+ * The link of a device with the option rx_full. It is separate, so that other devices need not
+ * check the option in each poll.
+ */
 extern const struct soft_link_ops soft_link_port_fills;
 
-/* ---- soft_port_plain.c: soft_link_ops.plain of an ethdev */
+/* ---- soft_port_plain.c: fast path of the link through an ethdev */
 void soft_port_plain(struct soft_engine *e, struct soft_wire *w);
 
-/* ---- soft_link_shm.c: to other processes of the host */
+/* ---- soft_link_shm.c: link to other processes of the host */
 extern const struct soft_link_ops soft_link_shm, soft_link_shm_fills;
 
 #endif

@@ -55,7 +55,7 @@ on_lost(void *arg)
 const struct soft_port_ops soft_link_port_rx = {
 	.on_frame = on_frame, .on_roce = on_roce, .on_link = on_link, .on_lost = on_lost};
 
-/* ---- Turns */
+/* ---- Turns of the engine */
 
 /*
  * Takes the port's lock, which the engine did not retain from an earlier turn. Returns false if the
@@ -131,7 +131,7 @@ link_end(struct soft_engine *e)
 		soft_netif_pass(nif);
 }
 
-/* ---- Out */
+/* ---- Sent packets */
 
 static enum soft_link_sent
 link_sent(struct soft_engine *e, enum soft_port_sent sent)

@@ -127,7 +127,7 @@ plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
  */
 static const struct plain_kind {
 	uint8_t kind, opcode;
-	uint8_t hdr_len; /* Bytes of BTH, RETH and ImmDt. */
+	uint8_t hdr_len; /* Length of BTH, RETH and ImmDt together, bytes. */
 	bool write, imm;
 } plain_kinds[] = {
 	[BB_WQE_RDMA_WRITE] = {BB_ROCE_MSG_WRITE, BB_ROCE_RC | BB_ROCE_WRITE_ONLY,
@@ -205,7 +205,7 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	return true;
 }
 
-/* Returns true if the request is one packet and its payload is copied. */
+/* Returns true if the request fits into one packet and its payload is short enough to be copied. */
 static inline bool
 plain_fits(const struct soft_qp *qp, const struct soft_plain *r)
 {
@@ -225,7 +225,7 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 	uint32_t at = 0;
 	bool more;
 
-	/* soft_req_decode() handles WQEs that wait for a UMR. */
+	/* WQEs that must wait for a UMR go to soft_req_decode(), which detects them. */
 	if (room == 0 || qp->state != BB_PRM_QP_RTS || unlikely(qp->umr_index != 0))
 		return;
 	more = soft_fast_decode_plain(e, qp, w->sq_next, left, &r[0]);
@@ -255,7 +255,10 @@ soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 		     w->path.own || soft_netif_is_dead(e->dev, &w->path.net) ||
 		     !soft_netif_mine(e)))
 		return;
-	/* Marks the neighbour as used: eviction takes the least recently used entry. */
+	/*
+	 * Marks the neighbour entry as used, because the least recently used entry is evicted
+	 * first.
+	 */
 	p->stack.neigh.entry[path->hint].used = nif->now;
 	/* A pending ACK is sent before requests, but a delayed ACK after them. */
 	if (w->qp->queued == SOFT_Q_LATE) {

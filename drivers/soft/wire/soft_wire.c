@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A QP on a port: creation and states, turns, timers. */
+/* A QP on a port: creation, states, turns and timers. */
 #include "soft_wire.h"
 
 #include "bb_roce_short.h"
@@ -155,7 +155,7 @@ soft_wire_type(uint32_t st)
 	}
 }
 
-/* Decodes the primary path of the QP context. */
+/* Decodes the primary path of the QP context to w->path. */
 static void
 soft_wire_path(struct soft_wire *w)
 {
@@ -311,7 +311,9 @@ soft_wire_idle(const struct soft_wire *w)
 	return w->sq_next == w->qp->sq_pi && bb_roce_idle(&w->roce);
 }
 
-/* Schedules the QP's next turn. */
+/*
+ * Puts the QP on the list of QPs with work if it can go on now; else suspends it until its timer.
+ */
 static inline void
 soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 {

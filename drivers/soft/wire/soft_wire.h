@@ -167,7 +167,10 @@ soft_wire_turn(struct soft_engine *e)
 	e->decoded = NULL;
 	e->turn++;
 }
-/* Runs one turn of a QP: new WQEs, expired timers, received packets. */
+/*
+ * Runs one turn of a QP: passes new WQEs on, handles expired timers, and sends what received
+ * packets require.
+ */
 void soft_wire_run(struct soft_engine *e, struct soft_wire *w);
 /* Processes a received packet for the QP. */
 void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pkt *pkt,

@@ -33,7 +33,7 @@ static const struct {
 	{"ecn", offsetof(struct soft_net_fault, ecn)},
 };
 
-/* Parses a percentage such as "1" or "0.05" to millionths. Returns 0 or -EINVAL. */
+/* Converts a percentage such as "1" or "0.05" to millionths. Returns 0 or -EINVAL. */
 static int
 parse_percent(const char *value, uint32_t *millionths)
 {

@@ -173,7 +173,7 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 		qp->umr_index = 0;
 }
 
-/* ---- Memory of WQEs */
+/* ---- Payload of requests */
 
 static const char *
 soft_wire_text(const struct soft_engine *e, uint8_t status)
