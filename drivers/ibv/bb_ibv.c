@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Converts devices, ports and GIDs of libibverbs to Bluebell's types. */
+/* Conversion of libibverbs' devices, ports and GIDs to Bluebell's types. */
 #include <endian.h>
 #include <errno.h>
 #include <libgen.h>
@@ -20,7 +20,7 @@ bb_ibv_errno(void)
 	return errno > 0 ? -errno : -EIO;
 }
 
-/* Pages checked per call of mincore(). */
+/* Number of pages per call of mincore(). */
 #define PAGES 4096u
 
 static bool
@@ -28,14 +28,15 @@ has_hole(const void *addr, uint64_t len)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
-	unsigned char in_core[PAGES]; /* result of mincore(), unused */
+	/* result of mincore(), which is not used; only the errno counts */
+	unsigned char in_core[PAGES];
 
 	for (; at < end; at += PAGES * page) {
 		const uint64_t left = end - at;
 
 		/*
-		 * ENOMEM here means "unmapped pages"; otherwise it would mean a lack of kernel
-		 * memory.
+		 * mincore() sets ENOMEM for unmapped pages; any other errno says nothing about the
+		 * range.
 		 */
 		if (mincore((void *)(uintptr_t)at, left < PAGES * page ? left : PAGES * page,
 			    in_core) != 0 &&
@@ -109,7 +110,7 @@ bb_ibv_pkey(struct ibv_context *ctx, uint32_t port, uint32_t index, uint16_t *pk
 {
 	__be16 be;
 
-	/* -1 without a reliable errno: libibverbs reads a file of sysfs. */
+	/* Return -EIO: libibverbs reads a file of sysfs and does not set errno reliably. */
 	if (ibv_query_pkey(ctx, (uint8_t)port, (int)index, &be) != 0)
 		return -EIO;
 	*pkey = be16toh(be);
@@ -122,7 +123,7 @@ bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb_gid
 	struct ibv_gid_entry e;
 	int err = ibv_query_gid_ex(ctx, port, index, &e, 0);
 
-	/* ENODATA is normal: callers that iterate over the table find empty entries. */
+	/* ENODATA means an empty entry. It is normal for callers that iterate over the table. */
 	if (err != 0)
 		return err == ENODATA ? -ENOENT : -err;
 	switch (e.gid_type) {

@@ -2,10 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Requests a neighbour from the kernel without waiting for it. The kernel resolves the MAC of a GID
- * when an address handle is created or a QP goes to RTR. The caller waits meanwhile (Linux:
- * rdma_addr_find_l2_eth_by_grh(), up to a second). Here a thread creates an address handle and
- * destroys it. The neighbour is then in the kernel's table, where the next call finds it.
+ * Resolves the MAC of a GID without waiting.
+ *
+ * The kernel resolves the MAC when an address handle is created or a QP goes to RTR, and the
+ * calling thread waits up to a second for the result (Linux: rdma_addr_find_l2_eth_by_grh()). So a
+ * separate thread creates an address handle and destroys it. Afterwards the kernel's neighbour
+ * table has the MAC, and the next call finds it there without waiting.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,14 +18,14 @@
 
 #include "bb_ibv.h"
 
-/* Maximum pending requests in the process; each has a thread. */
+/* Maximum pending requests of the process. Each request has a thread. */
 #define THREADS 16u
-/* Maximum pending requests and cached answers. */
+/* Maximum pending requests plus cached results. */
 #define QUESTIONS 256u
 /*
- * Seconds for which a positive answer is cached. The kernel uses a neighbour's MAC at once while
- * its entry exists, even a stale one. It drops an unused entry after 60 s at the earliest (man 7
- * arp: gc_stale_time).
+ * Seconds for which a successful result is cached. While a neighbour's entry exists, the kernel
+ * uses its MAC at once, even if the entry is stale. The kernel keeps an unused entry for at least
+ * 60 s (man 7 arp: gc_stale_time).
  */
 #define KEEP_S 60
 
@@ -31,9 +33,9 @@ struct question {
 	struct ibv_context *ctx; /* NULL if the entry is free */
 	struct ibv_ah_attr attr;
 	uint64_t number; /* sequence number of the request */
-	time_t at;       /* time of the answer, monotonic */
+	time_t at;       /* time of the result in seconds, monotonic clock */
 	bool answered;
-	int ret; /* result */
+	int ret; /* result: 0 or a negative errno */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -89,7 +91,10 @@ ask(void *arg)
 	return NULL;
 }
 
-/* Starts the thread of a request with all signals blocked: they are for the program's threads. */
+/*
+ * Starts the thread of a request. All signals are blocked in it, so the program's threads handle
+ * them.
+ */
 static int
 start(struct question *q)
 {
@@ -117,7 +122,10 @@ same(const struct question *q, struct ibv_context *ctx, const struct ibv_ah_attr
 	       memcmp(q->attr.grh.dgid.raw, attr->grh.dgid.raw, sizeof(attr->grh.dgid.raw)) == 0;
 }
 
-/* Returns a free entry, or that of the oldest answer; NULL if all requests are pending. */
+/*
+ * Returns a free entry, or else the entry with the oldest result. Returns NULL if all requests are
+ * pending.
+ */
 static struct question *
 place(void)
 {
@@ -150,12 +158,15 @@ bb_ibv_ready(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 		q->ctx = NULL;
 	if (q != NULL && q->ctx != NULL) {
 		ret = q->answered ? q->ret : -EAGAIN;
-		/* The next call requests it again. */
+		/*
+		 * Report the failure only once: drop the result, so that the next call resolves the
+		 * MAC again.
+		 */
 		if (q->answered && ret != 0)
 			q->ctx = NULL;
 	} else if (running < THREADS && (q = place()) != NULL) {
 		*q = (struct question){.ctx = ctx, .attr = *attr, .number = asked++};
-		/* No thread is available now; the next call requests it again. */
+		/* If no thread can be started, drop the entry. The next call tries again. */
 		if (start(q) != 0)
 			q->ctx = NULL;
 		running += q->ctx != NULL;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Capabilities of a device: ibv_query_device_ex(), and probing where no call reports them. */
+/*
+ * Capabilities of a device. They come from ibv_query_device_ex(), or from a probe if no call
+ * reports them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,37 +17,37 @@
 
 #define LOG_MAX_CQE 22u
 /*
- * Limit for device memory: no call reports the device's own limit. The device rejects larger
- * alignments itself.
+ * Limit of the alignment of device memory. No call reports the limit of the device, which itself
+ * rejects larger alignments than it supports.
  */
 #define LOG_MAX_DM_ALIGN 12u
 
 /*
- * Vendor id of the kernel's rxe (drivers/infiniband/sw/rxe/rxe_param.h). Its provider in rdma-core
- * 44 has two faults. Later providers do not, but no call distinguishes the versions.
+ * Vendor ID of the kernel's rxe (drivers/infiniband/sw/rxe/rxe_param.h). Its provider in rdma-core
+ * 44 has two faults. They are fixed in later versions, but no call reports the version.
  *
- * - At the end of a CQ, ibv_next_poll() moves on and ibv_end_poll() moves on again. One
- *   completion is skipped, and empty entries follow from then on. So completions are polled one at
- *   a time.
- * - ibv_wr_set_sge_list() gives all pieces the length of the first. So requests of several pieces
- *   are posted by ibv_post_send().
+ * - At the end of a CQ, ibv_next_poll() advances and ibv_end_poll() advances again. So one
+ * completion is skipped, and all later polls read empty entries. As a workaround, completions
+ * are polled one at a time.
+ * - ibv_wr_set_sge_list() gives all SGEs the length of the first. As a workaround, requests of
+ * several SGEs are posted by ibv_post_send().
  */
 #define RXE_VENDOR_ID 0xffffffu
 
 /*
- * siw's provider maps queues at offsets that the kernel assigns, and treats one valid offset as
- * "none" (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY). The creation of a queue at that offset always fails;
- * one process met it with its 25th CQ. The kernel assigns the lowest free range. So a CQ that
- * covers the range from offset 0, created before all others, keeps that offset away from other
- * queues. It has SIW_LOW_CQES entries of at least 32 bytes: 1 MB of kernel memory.
+ * Vendor ID of siw. Its provider maps queues at offsets that the kernel assigns, and it takes one
+ * valid offset for "none" (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY). So the creation of a queue at that
+ * offset always fails, in one process with the 25th CQ. The kernel assigns the lowest free range.
+ * As a workaround, a CQ is created before all others that covers the range from offset 0 to beyond
+ * that offset. It has SIW_LOW_CQES entries of at least 32 bytes, which is 1 MB of kernel memory.
  */
 #define SIW_VENDOR_ID 0x626d74u
 #define SIW_LOW_CQES  (1 << 15)
 
 /*
- * libhns, like libmlx5 (verbs_qp.c), takes short receives from the CQE or the WQE. It copies them
- * to the address in the request (rdma-core providers/hns/hns_roce_u_hw_v2.c,
- * handle_recv_inl_data()). No call of it turns this off.
+ * Vendor ID of devices of libhns. Like libmlx5 (verbs_qp.c), libhns gets the data of short receives
+ * from the CQE or the WQE and copies it to the address in the request (rdma-core
+ * providers/hns/hns_roce_u_hw_v2.c, handle_recv_inl_data()). No call of libhns turns this off.
  */
 #define HNS_VENDOR_ID 0x19e5u /* [A] PCI vendor id of Huawei */
 
@@ -55,9 +58,9 @@ at_most(int value, uint32_t limit)
 }
 
 /*
- * Probes the inline bytes that QPs support, from large to small, because no call reports them. The
- * result does not rely on the provider's rounding. Also probes whether CQs can be resized. Returns
- * 0, or a negative errno if no QP can be created even without inline data.
+ * Probes how many bytes of inline data QPs support, from large to small, because no call reports
+ * the maximum. The probe does not rely on the provider rounding up. Also probes whether CQs can be
+ * resized. Returns 0, or a negative errno if no QP can be created even without inline data.
  */
 static int
 probe_queues(struct verbs_dev *d, struct bb_dev_attr *attr)
@@ -107,8 +110,8 @@ free_pd:
 }
 
 /*
- * Returns true if the kernel's driver supports dma-bufs: it then distinguishes an invalid dma-buf
- * from a missing call.
+ * Returns true if the kernel's driver supports dma-bufs. In that case the error for an invalid
+ * dma-buf differs from the error for an unsupported call.
  */
 static bool
 probe_dmabuf(struct ibv_pd *pd)
@@ -132,8 +135,8 @@ probe_rereg(struct ibv_pd *pd)
 	if (mr == NULL)
 		return false;
 	/*
-	 * Probes with fewer rights: memory that was pinned for reading cannot be made writable in
-	 * place.
+	 * Probe by removing access rights, because memory that was pinned for reading cannot be
+	 * made writable in place.
 	 */
 	known = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0) == 0;
 	(void)ibv_dereg_mr(mr);
@@ -176,12 +179,12 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	a->ports = o->phys_port_cnt;
 	a->max_qp = at_most(o->max_qp, BB_MAX_USER_INDEX);
 	a->max_cq = at_most(o->max_cq, INT32_MAX);
-	/* Depths of CQs are powers of two. */
+	/* CQ depths are powers of two, so round the limit down. */
 	a->max_cqe = rte_align32prevpow2(at_most(o->max_cqe, 1u << LOG_MAX_CQE));
 	a->max_qp_wr = at_most(o->max_qp_wr, VERBS_MAX_WR);
 	a->max_sge = at_most(o->max_sge, VERBS_MAX_SGE);
 	a->max_read_sge = RTE_MIN(at_most(o->max_sge_rd, VERBS_MAX_SGE), a->max_sge);
-	/* Devices without a separate limit report 0. */
+	/* A device that has no separate limit for READs reports 0. */
 	if (a->max_read_sge == 0)
 		a->max_read_sge = a->max_sge;
 	a->max_recv_sge = a->max_sge;
@@ -191,7 +194,7 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	a->max_dest_rd_atomic = at_most(o->max_qp_rd_atom, UINT8_MAX);
 	a->max_dm_size = x->max_dm_size;
 	a->max_dm_log_align = a->max_dm_size != 0 ? LOG_MAX_DM_ALIGN : 0;
-	/* One WQE of the ring stays free, see bb_srqring.h. */
+	/* Subtract one, because one WQE of the ring cannot be posted: see bb_srqring.h. */
 	a->max_srq = at_most(o->max_srq, INT32_MAX);
 	a->max_srq_wr = at_most(o->max_srq_wr, VERBS_MAX_WR - 1);
 	a->max_srq_sge = at_most(o->max_srq_sge, VERBS_MAX_SGE - 1);
@@ -235,7 +238,10 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	attr->max_msg_size = port.max_msg_sz;
 	attr->iwarp = d->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	d->dev->iwarp = attr->iwarp;
-	/* Operations that iWARP lacks are checked only before ibv_post_send(). */
+	/*
+	 * Use ibv_post_send() with iWARP, because only that path checks for the operations that
+	 * iWARP lacks.
+	 */
 	d->no_qp_ex = attr->iwarp;
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret = probe_queues(d, attr);
@@ -246,11 +252,14 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	}
 	probe_mrs(d, attr);
 	/*
-	 * rxe and siw ignore the flag. No call reports it for other devices; a device without it
-	 * may ignore it.
+	 * rxe and siw ignore the flag for relaxed ordering. For other devices no call reports
+	 * whether they support it; a device without support may ignore the flag.
 	 */
 	attr->relaxed_ordering = !d->rxe && !d->siw;
-	/* rxe raises no such events. For other devices no call reports whether they do. */
+	/*
+	 * rxe raises no such events. For other devices no call reports this, so assume that they
+	 * do.
+	 */
 	attr->refusal_events = !d->rxe;
 	if (attr->ports == 0 || attr->max_cqe == 0 || attr->max_qp_wr == 0 || attr->max_sge == 0) {
 		BB_LOG(ERR,

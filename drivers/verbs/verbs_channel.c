@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Completion channels: a channel of libibverbs plus the events that this driver raises.
+ * Completion channels. A channel consists of a channel of libibverbs and of the events that this
+ * driver raises.
  *
  * A CQ of libibverbs raises an event only for completions that arrive after it was armed. A CQ of
- * Bluebell also raises one for earlier completions that are not polled (bb_cq_arm()). If arming
- * finds such completions, this driver raises the event. The application waits on an epoll
- * descriptor that has both sources. The first event to arrive counts. A later one, of a CQ that was
- * not armed again, is dropped.
+ * Bluebell also raises an event for earlier completions that the application has not polled
+ * (bb_cq_arm()). So if arming finds such completions, this driver raises the event. The application
+ * waits on an epoll descriptor that has both sources. If both raise an event, the first one is
+ * reported. The second is dropped unless the CQ was armed again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 
 #include "verbs_drv.h"
 
-#define MAX_DROPS 64u /* dropped events per call */
+#define MAX_DROPS 64u /* maximum dropped events per call */
 
 static int
 watch(int epfd, int fd)
@@ -98,7 +99,7 @@ verbs_channel_destroy(struct bb_channel *ch)
 	return 0;
 }
 
-/* Removes the CQ from the list of raised events. Call with the channel's lock held. */
+/* Removes the CQ from the list of raised events. The caller holds the channel's lock. */
 static void
 unraise(struct verbs_channel *h, struct verbs_cq *c)
 {
@@ -110,7 +111,7 @@ unraise(struct verbs_channel *h, struct verbs_cq *c)
 		BB_LOG(DEBUG, "no event to read from the event descriptor");
 }
 
-/* Takes an event that this driver raised; NULL if none. */
+/* Removes and returns the CQ of the oldest event that this driver raised; NULL if there is none. */
 static struct verbs_cq *
 take_raised(struct verbs_channel *h)
 {
@@ -127,8 +128,8 @@ take_raised(struct verbs_channel *h)
 }
 
 /*
- * Returns true if the CQ is armed, so that an event of libibverbs for it must be reported. Disarms
- * it.
+ * Disarms the CQ. Returns true if the CQ was armed, so an event of libibverbs for it must be
+ * reported.
  */
 static bool
 owed(struct verbs_channel *h, struct verbs_cq *c)
@@ -177,8 +178,8 @@ verbs_channel_get(struct bb_channel *ch, struct bb_cq **cq)
 }
 
 /*
- * Returns true if the CQ has an unread completion that must raise the event. No call reports
- * whether a receive was solicited, so every receive counts.
+ * Returns true if the CQ has a completion, not polled yet, that must raise the event. No call
+ * reports whether a receive was solicited, so every receive raises it.
  */
 static bool
 unread(const struct bb_cq *cq, bool solicited_only)
@@ -196,7 +197,10 @@ unread(const struct bb_cq *cq, bool solicited_only)
 	return false;
 }
 
-/* Raises the event if the CQ is still armed: another thread may have taken an event since. */
+/*
+ * Raises the event if the CQ is still armed. Another thread may have read an event of the CQ, which
+ * disarms it.
+ */
 static void
 raise_event(struct verbs_channel *h, struct verbs_cq *c)
 {
@@ -224,10 +228,11 @@ verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
 	c->solicited_only = solicited_only;
 	pthread_mutex_unlock(&h->lock);
 	/*
-	 * siw counts every receive as unsolicited, also a failed one (siw_rqe_complete()). rxe of
-	 * Linux 6.12 does the same for receives that it flushes (flush_recv_wqe()). No call reports
-	 * the version of rxe. So both are armed for every completion. A superfluous event only
-	 * wakes the waiting thread; a missing one would leave it asleep.
+	 * With siw and rxe, arm for every completion instead of solicited ones. siw treats every
+	 * receive as unsolicited, also a failed one (siw_rqe_complete()). rxe of Linux 6.12 does so
+	 * for receives that it flushes (flush_recv_wqe()), and no call reports the version of rxe.
+	 * A superfluous event only wakes the waiting thread, but a missing event would leave it
+	 * asleep.
 	 */
 	err = ibv_req_notify_cq(c->cq, solicited_only && !c->d->siw && !c->d->rxe);
 	if (err != 0) {
@@ -235,7 +240,7 @@ verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
 		       strerror(err));
 		return -err;
 	}
-	/* Arms first, then polls: a completion after this poll raises an event by itself. */
+	/* Arm first, then poll: the provider raises an event for any completion after this poll. */
 	verbs_drain(c);
 	if (unread(cq, solicited_only))
 		raise_event(h, c);

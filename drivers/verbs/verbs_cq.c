@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion queues: the provider's CQ, and the ring of CQEs that is filled from it. */
+/*
+ * Completion queues. Each has the provider's CQ and a ring of CQEs, which the driver fills from
+ * that CQ.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +14,18 @@
 
 #include "verbs_drv.h"
 
-/* Fields of a completion needed besides status and wr_id; QP_NUM for receives of SRQs. */
+/*
+ * Fields of a completion that the driver reads besides status and wr_id. QP_NUM is needed for
+ * receives from SRQs.
+ */
 #define WC_FLAGS                                                                                   \
 	(IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |                    \
 	 IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL)
 
-/* @depth is the capacity that the core reserves for queues: attr->depth, rounded up. */
+/*
+ * Creates an extended CQ. @depth is the capacity that lib/core reserves for queues: attr->depth,
+ * rounded up.
+ */
 static struct ibv_cq_ex *
 create_ex(struct verbs_dev *d, struct bb_cq *cq, const struct bb_cq_attr *attr, uint32_t depth,
 	  struct ibv_comp_channel *channel)
@@ -28,7 +37,7 @@ create_ex(struct verbs_dev *d, struct bb_cq *cq, const struct bb_cq_attr *attr, 
 		.comp_vector = attr->comp_vector,
 		.wc_flags = WC_FLAGS | (attr->timestamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0),
 		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
-		/* A CQ has one owner, so the provider needs no locks. */
+		/* A CQ has one owner, so the provider need not take locks. */
 		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
 	};
 	struct ibv_cq_ex *ex;
@@ -36,7 +45,7 @@ create_ex(struct verbs_dev *d, struct bb_cq *cq, const struct bb_cq_attr *attr, 
 	errno = 0;
 	ex = ibv_create_cq_ex(d->ctx, &a);
 	if (ex == NULL && (errno == EOPNOTSUPP || errno == EINVAL)) {
-		/* Some providers do not know the flag. */
+		/* The provider may not support the flag, so try again without it. */
 		a.comp_mask = 0;
 		a.flags = 0;
 		errno = 0;
@@ -169,8 +178,8 @@ verbs_cq_resize(struct bb_cq *cq, uint32_t depth)
 	}
 	verbs_ring_end(c);
 	/*
-	 * The ring has an end mark, and the core has checked that both rings have room, so this
-	 * cannot fail.
+	 * bb_cqring_move() cannot fail: the old ring has an end mark, and lib/core has checked that
+	 * both rings have room.
 	 */
 	(void)bb_cqring_move(&cq->ring, ring, log_size);
 	rte_free(old);

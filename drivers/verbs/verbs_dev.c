@@ -23,7 +23,7 @@ verbs_list(struct bb_dev_info *info, unsigned int n)
 	struct ibv_device **list;
 	int i, num = 0;
 
-	/* Fails if the kernel has no verbs; then there are no devices. */
+	/* If the kernel has no verbs modules, the call fails and there are no devices. */
 	list = ibv_get_device_list(&num);
 	if (list == NULL)
 		return 0;
@@ -47,8 +47,8 @@ open_ctx(const char *name, struct ibv_context **ctx)
 	errno = ENOSYS;
 	list = ibv_get_device_list(&num);
 	/*
-	 * ENOSYS means that the kernel has no verbs, so there are no devices. Any other errno is an
-	 * error.
+	 * ENOSYS means that the kernel has no verbs modules, so there are no devices. Any other
+	 * errno is an error.
 	 */
 	if (list == NULL && errno != ENOSYS)
 		ret = bb_ibv_errno();
@@ -64,8 +64,8 @@ open_ctx(const char *name, struct ibv_context **ctx)
 	if (ret == 0 || ret == -ENODEV)
 		return ret;
 	/*
-	 * If libibverbs may not open the device file, it searches other folders and reports that no
-	 * file exists.
+	 * If libibverbs may not open the device file, it searches other folders and then sets
+	 * ENOENT. So convert the error to EACCES.
 	 */
 	if (ret == -ENOENT)
 		ret = -EACCES;
@@ -107,7 +107,7 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 	for (i = 0; i < RTE_DIM(d->keys); i++)
 		LIST_INIT(&d->keys[i]);
 	dev->priv = d;
-	/* Reading events must never block the caller. */
+	/* Make the descriptor non-blocking, because reading events must never block the caller. */
 	if (fcntl(ctx->async_fd, F_SETFL, fcntl(ctx->async_fd, F_GETFL) | O_NONBLOCK) != 0) {
 		ret = -errno;
 		BB_LOG(ERR, "%s: cannot read events without waiting: %s", name, strerror(-ret));
@@ -139,8 +139,8 @@ verbs_gone(struct verbs_dev *d, int err)
 		return err;
 	if (!__atomic_load_n(&d->gone, __ATOMIC_RELAXED)) {
 		/*
-		 * The device's last event may be unread, so another command checks whether the
-		 * device is gone.
+		 * The event that reports the loss may not be read yet, so send a command to check
+		 * whether the device is gone.
 		 */
 		if (ibv_query_device_ex(d->ctx, NULL, &attr) != EIO)
 			return err;
@@ -172,7 +172,7 @@ verbs_close(struct bb_dev *dev)
 	return 0;
 }
 
-/* libibverbs has no counters; all values stay 0. */
+/* Returns 0 for all counters, because libibverbs has none. */
 static int
 verbs_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 {
@@ -181,7 +181,7 @@ verbs_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 	return 0;
 }
 
-/* Reads the clock that stamps completions. */
+/* Reads the clock of the completion timestamps, in ticks. */
 int
 verbs_clock(struct bb_dev *dev, uint64_t *now)
 {
@@ -195,7 +195,7 @@ verbs_clock(struct bb_dev *dev, uint64_t *now)
 		BB_LOG(ERR, "%s: cannot read the device's clock: %s", dev->name, strerror(err));
 		return -err;
 	}
-	/* Providers put the ticks into the fields for seconds and nanoseconds. */
+	/* Providers store the ticks in the fields for seconds and nanoseconds, so combine both. */
 	*now = (uint64_t)v.raw_clock.tv_sec * UINT64_C(1000000000) + (uint64_t)v.raw_clock.tv_nsec;
 	return 0;
 }

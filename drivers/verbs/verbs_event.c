@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Asynchronous events. When an object is destroyed, the kernel drops its unread events. Each event
- * read here is acknowledged at once. So no event names a destroyed object.
+ * Asynchronous events. When an object is destroyed, the kernel drops the events of it that were not
+ * read. Each event that is read is acknowledged at once. So no event refers to a destroyed object.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "verbs_drv.h"
 
-#define MAX_DROPS 64u /* unknown events skipped per call */
+#define MAX_DROPS 64u /* maximum unknown events skipped per call */
 
 static bool
 of_qp(const struct ibv_async_event *e, struct bb_event *event)

@@ -77,7 +77,10 @@ fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enu
 
 	memset(a, 0, sizeof(*a));
 	a->qp_state = state_to(to);
-	/* For RESET and ERR the kernel needs only the state. It does not check other attributes. */
+	/*
+	 * For RESET and ERR the kernel needs only the state and does not check other attributes, so
+	 * pass no other.
+	 */
 	if (to == BB_QP_RESET || to == BB_QP_ERR)
 		return theirs;
 	for (i = 0; i < RTE_DIM(masks); i++)
@@ -101,7 +104,7 @@ fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enu
 	return theirs;
 }
 
-/* The provider has dropped all requests; resets the driver's state to match. */
+/* Resets the driver's state of the QP, because the provider has dropped all requests. */
 static void
 after_reset(struct bb_qp *qp, struct verbs_qp *q)
 {
@@ -117,8 +120,8 @@ after_reset(struct bb_qp *qp, struct verbs_qp *q)
 }
 
 /*
- * Moves a QP from RESET to ERR, which the kernel's table allows and rxe does not. The QP passes
- * through INIT, whose attributes have no effect in ERR.
+ * Moves a QP from RESET to ERR. The kernel's table allows this transition, but rxe does not. So the
+ * QP passes through INIT; the attributes of INIT have no effect in ERR.
  */
 static int
 reset_to_err(struct verbs_qp *q, enum bb_qp_type type)
@@ -141,7 +144,10 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	int theirs = fill(dev, attr, mask, to, &a), err;
 	bool open = false;
 
-	/* On iWARP the kernel makes these transitions itself, at the request of librdmacm. */
+	/*
+	 * Refuse RTR and RTS on iWARP, because there the kernel makes these transitions itself for
+	 * librdmacm.
+	 */
 	if (dev->iwarp && (to == BB_QP_RTR || to == BB_QP_RTS))
 		return bb_iwarp_refusal(dev);
 	if (to == BB_QP_RESET) {
@@ -185,8 +191,8 @@ verbs_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 	}
 	attr->state = state_from(a.qp_state);
 	/*
-	 * siw reports no state, which reads as RESET (Linux 6.1), or reports its IDLE as INIT
-	 * (6.12).
+	 * siw does not report the state: Linux 6.1 leaves it 0 (RESET), 6.12 reports siw's IDLE as
+	 * INIT. So return the state that this driver has set.
 	 */
 	if (qp->ctrl->pd->dev->iwarp && (attr->state == BB_QP_RESET || attr->state == BB_QP_INIT))
 		attr->state = qp->state;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory regions and windows, and the lookup from a key to its object. libibverbs needs the object
- * for binds, whose WQE has only a key.
+ * Memory regions and windows, and the lookup of their objects by key. The WQE of a bind has only
+ * keys, but libibverbs needs the objects.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,10 @@
 
 #include "verbs_drv.h"
 
-/* Access rights have the same bits in bb_mem.h and in libibverbs. */
+/*
+ * The driver passes access rights on unchanged, so their bits in bb_mem.h and in libibverbs must be
+ * equal.
+ */
 BB_STATIC_ASSERT((int)BB_ACCESS_LOCAL_WRITE == (int)IBV_ACCESS_LOCAL_WRITE &&
 			 (int)BB_ACCESS_REMOTE_WRITE == (int)IBV_ACCESS_REMOTE_WRITE &&
 			 (int)BB_ACCESS_REMOTE_READ == (int)IBV_ACCESS_REMOTE_READ &&
@@ -30,7 +33,7 @@ BB_STATIC_ASSERT((int)BB_MR_REREG_TRANSLATION == (int)IBV_REREG_MR_CHANGE_TRANSL
 			 (int)BB_MR_REREG_ACCESS == (int)IBV_REREG_MR_CHANGE_ACCESS,
 		 "bits go through");
 
-/* The low byte of a window's key changes with each bind. */
+/* Returns the key without its low byte for a window, because each bind changes the low byte. */
 static uint32_t
 key_of(const struct verbs_mr *m)
 {
@@ -94,9 +97,9 @@ region_call(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, uint32_t acce
 }
 
 /*
- * Returns true if the registration may be tried again without the rights that a device may ignore.
- * On a kernel before 5.7, which knows none of them, ibv_reg_mr_iova2() leaves them out. The other
- * calls pass them on, and the kernel or its driver rejects them.
+ * Returns true if a registration may be repeated without the access rights that a device may
+ * ignore. Kernels before 5.7 know none of these rights. ibv_reg_mr_iova2() removes them on such
+ * kernels. The other calls pass them on, and the kernel or its driver rejects them.
  */
 static bool
 without_optional(uint32_t access)
@@ -105,10 +108,10 @@ without_optional(uint32_t access)
 }
 
 /*
- * Removes ZERO_BASED for regions other than device memory. The flag only repeats the iova 0 that is
- * passed with it. rxe of Linux 6.12 rejects it except for windows
+ * Removes the flag ZERO_BASED for MRs other than device memory. The iova 0, which is passed too,
+ * already says the same. rxe of Linux 6.12 rejects the flag except for windows
  * (drivers/infiniband/sw/rxe/rxe_verbs.h, RXE_ACCESS_SUPPORTED_MR). Device memory needs the flag,
- * because ibv_reg_dm_mr() takes no iova.
+ * because ibv_reg_dm_mr() has no iova argument.
  */
 static uint32_t
 without_zero_based(enum bb_drv_mr_kind kind, uint32_t access)
@@ -127,7 +130,7 @@ region_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr)
 	return mr;
 }
 
-/* Creates the provider's object. Returns 0 or a negative errno. */
+/* Creates the provider's MR or window. Returns 0 or a negative errno. */
 static int
 object_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, struct verbs_mr *m)
 {
@@ -165,8 +168,8 @@ refused(const struct bb_dev *dev, const struct bb_drv_mr_attr *attr, int ret)
 }
 
 /*
- * Returns why the device does not support a region whose iova differs from its address, NULL if
- * this region is supported.
+ * Returns the reason why the device does not support this MR, whose iova differs from its address.
+ * Returns NULL if the device supports it.
  */
 static const char *
 refuse_iova(const struct verbs_dev *d, const struct bb_drv_mr_attr *attr)
@@ -174,13 +177,16 @@ refuse_iova(const struct verbs_dev *d, const struct bb_drv_mr_attr *attr)
 	if (attr->kind == BB_DRV_MR_MW ||
 	    (attr->kind == BB_DRV_MR_MEM && attr->iova == (uintptr_t)attr->addr))
 		return NULL;
-	/* siw_reg_user_mr() ignores the iova, so a peer's WRITE would not arrive. */
+	/* siw_reg_user_mr() ignores the iova, so siw would reject or misplace a peer's WRITE. */
 	if (d->siw && attr->kind == BB_DRV_MR_MEM)
 		return "siw ignores the iova";
 	return d->hns ? "libhns copies short receives to the address that a request names" : NULL;
 }
 
-/* May run inside an EAL memory event callback: calloc() only. */
+/*
+ * Registers memory. May run inside an EAL memory event callback, so it allocates only with
+ * calloc().
+ */
 int
 verbs_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
 {
@@ -247,12 +253,15 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 		ret = ibv_rereg_mr(m->mr, (int)flags, np != NULL ? np->pd : NULL, addr, len,
 				   (int)(access & ~BB_ACCESS_OPTIONAL_RANGE));
 	}
-	/* The new registration is valid; only MADV_DOFORK for the old memory failed. */
+	/*
+	 * The new registration is valid. Only MADV_DOFORK for the old memory failed, so log it and
+	 * go on.
+	 */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD) {
 		BB_LOG(WARNING, "%s: memory of a deregistered region stays hidden from fork()",
 		       pd->dev->name);
 	} else if (ret != 0) {
-		/* @ret is an enum ibv_rereg_mr_err_code; errno has the cause. */
+		/* @ret is an enum ibv_rereg_mr_err_code; the cause of the failure is in errno. */
 		ret = (flags & BB_MR_REREG_TRANSLATION) != 0 ? bb_ibv_reg_errno(addr, len)
 							     : bb_ibv_errno();
 		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", pd->dev->name,

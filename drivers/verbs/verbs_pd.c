@@ -53,7 +53,7 @@ verbs_pd_alloc(struct bb_pd *pd)
 	return 0;
 }
 
-/* Frees the handles whose requests have completed. */
+/* Frees the destroyed address handles whose requests have completed. */
 static void
 ah_reap(const struct bb_dev *dev, struct verbs_pd *p)
 {
@@ -101,7 +101,10 @@ verbs_pd_free(struct bb_pd *pd)
 	struct verbs_pd *p = pd->priv;
 	int err;
 
-	/* All QPs of the PD are destroyed, so no handle has requests left. */
+	/*
+	 * All QPs of the PD are destroyed, so no handle has outstanding requests and all are freed
+	 * here.
+	 */
 	ah_reap(pd->dev, p);
 	err = verbs_gone(verbs_dev_of(pd->dev), ibv_dealloc_pd(p->pd));
 	if (err != 0) {
@@ -238,7 +241,7 @@ verbs_ah_release(struct bb_pd *pd, const struct bb_wqe_av *av)
 	a->n = 0;
 	LIST_FOREACH(q, &p->ud, link) {
 		a->wait[a->n].q = q;
-		/* Includes requests that are posted but not rung. */
+		/* Wait for all posted requests, including those that are not rung yet. */
 		a->wait[a->n++].seq = __atomic_load_n(&q->bb->sq.seq, __ATOMIC_RELAXED);
 	}
 	LIST_INSERT_HEAD(&p->leaving, a, link);

@@ -20,9 +20,9 @@
 #include "bb_post.h"
 #include "verbs_drv.h"
 
-#define BURST 32u /* completions taken per poll */
+#define BURST 32u /* maximum completions per poll of the provider */
 
-/* Returns the syndrome that bb_wc_status_of() maps back to this status. */
+/* Returns the error syndrome that bb_wc_status_of() converts back to @status. */
 static uint8_t
 syndrome_of(enum ibv_wc_status status)
 {
@@ -62,17 +62,20 @@ syndrome_of(enum ibv_wc_status status)
 struct polled {
 	struct bb_wc *wc;
 	unsigned int n, done;
-	uint32_t cqes; /* CQEs that these completions would have needed */
+	uint32_t cqes; /* number of CQEs that the completions in the array would have used */
 };
 
-/* Returns the slot for the next CQE. CQ credits guarantee that it is free. */
+/*
+ * Returns the slot of the ring for the next CQE. The slot is free, because each posted request has
+ * reserved one.
+ */
 static inline struct bb_cqe *
 cqe_next(const struct verbs_cq *c)
 {
 	return (struct bb_cqe *)(void *)c->bb->ring.buf + (c->pi & c->bb->ring.mask);
 }
 
-/* Writes the last byte of the CQE, which makes it valid. */
+/* Writes the last byte of the CQE, which makes the CQE valid for the application. */
 static inline void
 cqe_publish(struct verbs_cq *c, struct bb_cqe *cqe, uint8_t opcode, uint8_t flags)
 {
@@ -117,8 +120,8 @@ verbs_ring_end(struct verbs_cq *c)
 }
 
 /*
- * Completes the entries of own[] whose last earlier request precedes @upto. That request completed
- * at @time.
+ * Completes the entries of own[] that only had to wait for requests before @upto. The last of these
+ * requests completed at @time.
  */
 static void
 own_done(struct verbs_qp *q, uint32_t upto, uint64_t time)
@@ -145,7 +148,7 @@ verbs_own_done(struct verbs_qp *q)
 	const uint64_t before = q->scq->pi;
 	uint64_t now = 0;
 
-	/* No earlier completion gives a time stamp, so the clock does. */
+	/* No earlier completion has provided a timestamp, so read the clock. */
 	if (bb_unlikely(q->scq->timestamps))
 		(void)verbs_clock(q->scq->d->dev, &now);
 	own_done(q, q->done, now);
@@ -154,8 +157,8 @@ verbs_own_done(struct verbs_qp *q)
 }
 
 /*
- * Returns the bytes received. Other requests report no length (struct bb_wc), so it is not read for
- * them.
+ * Returns the bytes of a READ or an atomic. For other requests the length is not read, because
+ * struct bb_wc does not report it.
  */
 static inline uint32_t
 send_len(struct verbs_cq *c, const struct bb_sq_wqe *w, const struct ibv_wc *wc)
@@ -167,8 +170,8 @@ send_len(struct verbs_cq *c, const struct bb_sq_wqe *w, const struct ibv_wc *wc)
 }
 
 /*
- * Completes a successful request and all earlier ones. @wc is NULL for the current completion of
- * c->ex.
+ * Completes a successful request and all earlier ones. If @wc is NULL, the completion is the
+ * current one of c->ex.
  */
 static inline void
 send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t time)
@@ -193,7 +196,10 @@ send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t 
 		own_done(q, seq, time);
 }
 
-/* Completes a successful request without a CQE, if possible. Returns false if it needs a CQE. */
+/*
+ * Completes a successful request directly in the application's array, without a CQE. Returns false
+ * if the request needs a CQE.
+ */
 static inline __attribute__((always_inline)) bool
 send_direct(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *from, struct polled *p)
 {
@@ -252,15 +258,15 @@ send_failed(struct verbs_cq *c, const struct ibv_wc *wc)
 		  (uint8_t)wc->vendor_err);
 	__atomic_store_n(&q->done, seq, __ATOMIC_RELAXED);
 	/*
-	 * libibverbs moves the QP to SQE, which Bluebell does not have: the QP is moved to ERR, so
-	 * every request gets a CQE.
+	 * libibverbs moves the QP to SQE, a state that Bluebell does not have. So move the QP to
+	 * ERR, where every request gets a CQE.
 	 */
 	if (first && qp->sq.type != BB_QPT_RC)
 		verbs_qp_stop(qp, NULL, 0);
 	own_done(q, seq, 0);
 }
 
-/* Returns the user index of the QP to which a receive of an SRQ belongs. */
+/* Returns the user index of the QP with number @qpn, which consumed a receive of an SRQ. */
 static uint32_t
 user_of_qpn(const struct verbs_dev *d, uint32_t qpn)
 {
@@ -333,7 +339,7 @@ take(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time, struct polled *
 		send_done(c, wc->wr_id, wc, time);
 }
 
-/* Takes the current completion of an extended CQ, with all its fields. */
+/* Processes the current completion of an extended CQ and reads all its fields. */
 static __attribute__((noinline)) void
 take_ex(struct verbs_cq *c, struct polled *p)
 {
@@ -360,9 +366,9 @@ take_ex(struct verbs_cq *c, struct polled *p)
 }
 
 /*
- * Logs a failed poll of the provider. The application sees a poll that finds nothing, because a CQ
- * has no error state. The completions in the CQ may be lost. mlx5's provider returns negative
- * codes, which are not errno values.
+ * Logs a failed poll of the provider. A CQ has no error state, so to the application the CQ appears
+ * empty. The completions in the CQ may be lost. mlx5's provider returns negative codes that are not
+ * errno values.
  */
 static __attribute__((noinline, cold)) void
 poll_failed(struct verbs_cq *c, const char *call, int err)
@@ -377,8 +383,8 @@ poll_failed(struct verbs_cq *c, const char *call, int err)
 }
 
 /*
- * Takes up to @room completions of an extended CQ, and stops when the application's array is full.
- * @p is not passed to other functions, only a copy, so that compilers keep it in registers.
+ * Gets up to @room completions of an extended CQ. Stops when the application's array is full. Only
+ * a copy of *@p is passed to other functions, so that compilers keep *@p in registers.
  */
 static inline __attribute__((always_inline)) uint32_t
 poll_ex(struct verbs_cq *c, uint32_t room, bool one_by_one, struct polled *p)
@@ -435,8 +441,9 @@ poll_plain(struct verbs_cq *c, uint32_t room, struct polled *p)
 }
 
 /*
- * Takes only as many completions as the ring has room for, including CQEs of requests that complete
- * through them. Each request gets at most one CQE, so the ring never needs more than its capacity.
+ * Gets at most as many completions as the ring has free slots, including CQEs of earlier requests
+ * that complete with them. Each request has at most one CQE, so the ring never needs more slots
+ * than its capacity.
  */
 static uint32_t
 poll_some(struct verbs_cq *c, struct polled *p)
@@ -466,7 +473,10 @@ ring_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 	return bb_cq_poll_ring(cq, wc, n);
 }
 
-/* Returns the completions polled directly plus those in the ring. */
+/*
+ * Returns the number of completions for the application: those written directly, then those from
+ * the ring.
+ */
 static inline unsigned int
 polled_end(struct bb_cq *cq, const struct verbs_cq *c, const struct polled *p)
 {

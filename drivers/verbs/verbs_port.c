@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Ports, GIDs, and paths through them. */
+/* Ports, GIDs, P_Keys, and the conversion of paths to address vectors. */
 #include <errno.h>
 #include <string.h>
 

@@ -2,15 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Sends without WQEs. A post of one piece calls ibv_wr_*() at once. The doorbell calls
- * ibv_wr_complete(), then ibv_wr_start() for the next posts. Used only on a QP of a thread domain:
- * there the provider holds no lock between these calls (man ibv_wr_post, CONCURRENCY), so the
- * program may do other work meanwhile. Nothing is executed before ibv_wr_complete().
+ * Sends without WQEs. A post of one SGE calls ibv_wr_*() at once. The doorbell calls
+ * ibv_wr_complete(), then ibv_wr_start() for the next posts. The requests between these two calls
+ * are a batch. Only QPs in a thread domain post in this way: for them the provider holds no lock
+ * between the two calls (man ibv_wr_post, CONCURRENCY), so the program may do other work meanwhile.
+ * The provider executes nothing before ibv_wr_complete().
  *
- * The last request of a doorbell should be signalled (verbs_send.c), but a post does not know that
- * it is the last. A WRITE may still end a doorbell unsignalled. If a NOP follows it, a WRITE of
- * zero bytes replaces the NOP; the peer has granted the right for it. Other requests take this path
- * only if they are signalled.
+ * The last request of a doorbell should be signalled (verbs_send.c), but a post does not know
+ * whether it is the last. So requests are posted in this way only if they are signalled, except for
+ * WRITEs. If a NOP follows an unsignalled WRITE, the driver posts a signalled WRITE of zero bytes
+ * in place of the NOP. The peer permits it, because it permits WRITEs.
  */
 #include <string.h>
 
@@ -20,7 +21,7 @@
 
 #define WRITE (BB_WQE_RDMA_WRITE | BB_SQ_RADDR)
 
-/* Takes the next block, at @where, and records what its completion needs. */
+/* Advances the queue by one block at @where and stores the data that the completion needs. */
 static inline void
 note(struct bb_sq *sq, uint64_t where, uint8_t opcode, uint8_t flags, enum bb_sq_direct how,
      uint64_t wr_id)
@@ -33,7 +34,10 @@ note(struct bb_sq *sq, uint64_t where, uint8_t opcode, uint8_t flags, enum bb_sq
 		offsetof(struct bb_sq_wqe, opcode) == offsetof(struct bb_sq_wqe, flags) + 2 &&
 			offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, flags) + 3,
 		"written together");
-	/* This order, and loading seq again, need the fewest registers with gcc. */
+	/*
+	 * Advance the queue first, and read seq again below: this order needs the fewest registers
+	 * with gcc.
+	 */
 	bb_sq_advance(sq, where, 1);
 	w = &sq->wqes[where >> 48 & sq->mask];
 	w->wr_id = wr_id;
@@ -49,8 +53,8 @@ begun(const struct bb_sq *sq)
 }
 
 /*
- * Opens the batch that the doorbell ends, unless it is open. Returns false if there is no room, the
- * queue accepts no posts, or WQEs precede.
+ * Opens a batch, which the next doorbell completes, unless a batch is open. Returns false if the
+ * queue is full or accepts no posts, or if WQEs were posted since the last doorbell.
  */
 static bool
 begin(struct bb_sq *sq)
@@ -67,8 +71,8 @@ begin(struct bb_sq *sq)
 	sq->ex = q->ex;
 	sq->piece = q->ex->wr_set_sge;
 	/*
-	 * Flags of every request of verbs_write(). Code that sets other flags restores these or
-	 * ends the batch.
+	 * verbs_write() relies on these flags. Code that sets other flags restores these flags or
+	 * closes the batch.
 	 */
 	q->ex->wr_flags = IBV_SEND_SIGNALED;
 	q->open = true;
@@ -76,7 +80,7 @@ begin(struct bb_sq *sq)
 	return true;
 }
 
-/* Posts a request that verbs_write() does not handle. */
+/* Posts a request other than the signalled WRITE of verbs_write(). */
 static int
 post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 	   uint64_t raddr, uint64_t keys)
@@ -86,7 +90,10 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 	struct ibv_qp_ex *ex = q->ex;
 	uint8_t flags = (uint8_t)(what >> 16);
 	const bool write = opcode == BB_WQE_RDMA_WRITE || opcode == BB_WQE_RDMA_WRITE_IMM;
-	/* verbs_write() does not update sig_seq; a CQE may then be requested a little early. */
+	/*
+	 * verbs_write() does not update sig_seq, so this may request a CQE a little too early,
+	 * which is harmless.
+	 */
 	const bool due = sq->seq + 1 - sq->sig_seq >= sq->sig_every;
 
 	if ((flags & ~BB_SEND_SIGNALED) != 0 || opcode == BB_WQE_SEND_INV ||
@@ -149,7 +156,7 @@ verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 {
 	if (what != BB_SQ_WHAT(WRITE, BB_SEND_SIGNALED))
 		return post_other(sq, what, wr_id, piece, raddr, keys);
-	/* First post after the batch was closed. */
+	/* The limit of the batch was reached or no batch is open, so open one. */
 	if (!begin(sq))
 		return bb_sq_post_slow(sq, what, wr_id, piece, raddr, keys);
 	verbs_write(sq, (uint32_t)keys, raddr, wr_id, bb_sq_where(sq));
@@ -162,7 +169,10 @@ verbs_sq_ring(struct bb_sq *sq)
 {
 	int err;
 
-	/* Nothing was posted, WQEs were posted, or the count is about to wrap. */
+	/*
+	 * The fast path is impossible: nothing was posted, WQEs were posted, or seq is about to
+	 * wrap.
+	 */
 	if (bb_unlikely(sq->seq <= (uint32_t)sq->rung_seq || sq->built != BB_SQ_NONE ||
 			!bb_queue_check_owner(sq->owner))) {
 		verbs_sq_give(sq);
@@ -174,8 +184,8 @@ verbs_sq_ring(struct bb_sq *sq)
 		return;
 	}
 	/*
-	 * Loads seq again, because keeping it in a register over the call costs more.
-	 * verbs_sq_give() will set given.
+	 * Read seq again, because keeping it in a register over the call is slower. q->given is not
+	 * updated here; verbs_sq_give() does that later.
 	 */
 	bb_sq_rung_to(sq, sq->seq);
 	ibv_wr_start(sq->ex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Queue pairs: the rings to which the application posts, and the provider's QP. */
+/* Queue pairs. Each has the rings to which the application posts, and the provider's QP. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,10 @@
 
 #include "verbs_drv.h"
 
-/* Segments before the data of the largest WQEs, as in bb_sq.c, and segments of an atomic. */
+/*
+ * Number of 16-byte segments before the data of the largest WQEs, as in bb_sq.c, and number of
+ * segments of an atomic.
+ */
 #define HEAD_DS    2u
 #define UD_HEAD_DS 4u
 #define ATOMIC_DS  4u
@@ -27,11 +30,11 @@
 
 /* Sizes of a QP's queues. */
 struct sizes {
-	uint32_t blocks; /* blocks of the SQ */
-	uint32_t wqes;   /* WQEs of the RQ, 0 for none */
+	uint32_t blocks; /* 64-byte blocks of the SQ */
+	uint32_t wqes;   /* WQEs of the RQ; 0 if the QP has no RQ */
 	uint32_t log_stride;
 	size_t rq_bytes, sq_bytes;
-	uint32_t own; /* entries of verbs_qp.own */
+	uint32_t own; /* number of entries of verbs_qp.own */
 };
 
 static int
@@ -55,7 +58,7 @@ sizes_of(const struct bb_dev *dev, const struct bb_qp_init_attr *attr, struct si
 	if (attr->rq_depth == 0)
 		return 0;
 	s->log_stride = rte_log2_u32(rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG));
-	/* The SQ follows the RQ and starts on a block boundary. */
+	/* The SQ follows the RQ in memory and must start on a block boundary. */
 	s->wqes = RTE_MAX(rte_align32pow2(attr->rq_depth), BB_WQE_BB >> s->log_stride);
 	s->rq_bytes = (size_t)s->wqes << s->log_stride;
 	return 0;
@@ -74,11 +77,12 @@ caps_of(const struct bb_qp_init_attr *attr)
 }
 
 /*
- * Creates a QP, with extended post if @ops is not 0. By default libmlx5 has the device write
- * receives of up to 32 bytes into the CQE (64 with CQEs of 128 bytes). It then copies them to the
- * address in the request (rdma-core providers/mlx5/cq.c, handle_responder()). That address is not a
- * pointer if a region is zero-based, has another iova, or is device memory. So every QP is created
- * without this feature.
+ * Creates a QP, with extended post if @ops is not 0.
+ *
+ * On mlx5, creates the QP without scatter to CQE. By default the device writes received data of
+ * up to 32 bytes into the CQE (64 bytes with CQEs of 128 bytes). libmlx5 then copies the data to
+ * the address in the request (rdma-core providers/mlx5/cq.c, handle_responder()). That address is
+ * not a valid pointer if an MR is zero-based, has another iova, or is device memory.
  */
 static struct ibv_qp *
 create_qp(struct verbs_dev *d, struct bb_qp *qp, struct ibv_pd *pd, uint64_t ops)
@@ -113,8 +117,9 @@ unknown(void)
 }
 
 /*
- * Creates the QP with extended post if the provider supports it, and with the key operations if it
- * supports these too.
+ * Creates the QP with extended post and its key operations. If the provider does not support the
+ * key operations, creates it with extended post only. If it does not support extended post, creates
+ * it without.
  */
 static int
 create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd *pd)
@@ -139,7 +144,10 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 	q->ib = create_qp(d, qp, pd, 0);
 	if (q->ib == NULL)
 		return bb_ibv_errno();
-	/* Creation without extended post succeeded, so no limit was the cause. */
+	/*
+	 * Creating the QP without extended post succeeded, so the failure was not due to a limit of
+	 * the device.
+	 */
 	if (!d->no_qp_ex)
 		BB_LOG(INFO, "%s: the provider has no extended post: ibv_post_send() serves",
 		       d->ibname);

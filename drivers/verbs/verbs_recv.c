@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Receives: posts WQEs of a receive queue or SRQ through ibv_post_recv() and ibv_post_srq_recv().
+ * Receives: posts the WQEs of a receive queue or an SRQ to the provider, with ibv_post_recv() or
+ * ibv_post_srq_recv().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "verbs_drv.h"
 
 #define CHAIN     16u
-#define CHAIN_SGE 64u /* pieces of a chain; one request has at most VERBS_MAX_SGE */
+#define CHAIN_SGE 64u /* maximum SGEs of a chain; a request has at most VERBS_MAX_SGE */
 BB_STATIC_ASSERT(CHAIN_SGE >= VERBS_MAX_SGE, "a request fits into an empty chain");
 
 struct chain {
@@ -20,7 +21,7 @@ struct chain {
 	uint32_t n, n_sge;
 };
 
-/* Appends the WQE whose scatter list has @segs segments at @seg. */
+/* Appends a request to the chain, for the WQE whose @segs data segments start at @seg. */
 static void
 chain_add(struct chain *ch, uint64_t wr_id, const struct bb_wqe_data *seg, uint32_t segs)
 {
@@ -52,13 +53,14 @@ chain_full(const struct chain *ch, uint32_t segs)
 	return ch->n == CHAIN || ch->n_sge + segs > CHAIN_SGE;
 }
 
-/* Completes the receives that the provider rejected with an error, as a card would. */
+/* Completes with an error, as a card would, the receives that the provider rejected. */
 static void
 rq_refused(struct bb_qp *qp, const struct ibv_recv_wr *bad, int err)
 {
 	verbs_qp_stop(qp, "a receive", err);
 	/*
-	 * First takes the completions of receives that the provider did accept and has now flushed.
+	 * First process the completions of the accepted receives, which the provider has now
+	 * flushed.
 	 */
 	verbs_drain(qp->ctrl->recv_cq->ctrl->priv);
 	for (; bad != NULL; bad = bad->next)
@@ -74,7 +76,7 @@ rq_give(struct bb_qp *qp, struct chain *ch)
 	if (ch->n == 0)
 		return;
 	err = ibv_post_recv(verbs_qp_of(qp)->ib, ch->wr, &bad);
-	/* siw's provider returns negative errno values. */
+	/* siw's provider returns a negative errno, so use the absolute value. */
 	if (err != 0)
 		rq_refused(qp, bad != NULL ? bad : ch->wr, abs(err));
 	ch->n = 0;
@@ -102,7 +104,10 @@ verbs_rq_ring(struct bb_rq *rq)
 	rq_give(qp, &ch);
 }
 
-/* Posts the chain to the SRQ. A rejected receive is only logged, because no QP owns it. */
+/*
+ * Posts the chain to the SRQ. A rejected receive is only logged: it belongs to no QP, so it cannot
+ * complete.
+ */
 static void
 srq_give(struct bb_srqring *ring, struct verbs_srq *s, struct chain *ch)
 {
@@ -136,7 +141,10 @@ verbs_srq_ring(struct bb_srqring *ring)
 			srq_give(ring, s, &ch);
 		chain_add(&ch, VERBS_WR_RECV | VERBS_WR_SRQ | s->head,
 			  (const struct bb_wqe_data *)(const void *)(wqe + 1), segs);
-		/* The link of a posted WQE stays unchanged until its completion. */
+		/*
+		 * A posted WQE retains its link until it completes, so the link leads to the next
+		 * WQE.
+		 */
 		s->head = bb_be16(wqe->next_wqe_index);
 	}
 	srq_give(ring, s, &ch);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Decoding of send WQEs: datagrams, atomics, and requests that change keys. */
+/* Decoding of the less frequent send WQEs: datagrams, atomics, and requests that change keys. */
 #include <errno.h>
 #include <string.h>
 
 #include "bb_wqe_priv.h"
 #include "verbs_req.h"
 
-/* Segments of a bind that are read: control, UMR, mkey, and the first translation. */
+/*
+ * Number of segments of a bind that the driver reads: control, UMR, mkey, and the first
+ * translation.
+ */
 #define BIND_DS (BB_WQE_UMR_DS + 1)
 
 static void
@@ -36,7 +39,7 @@ atomic(const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint32_t ds, struct ver
 	verbs_req_data(sq, ctrl + 3, ds - 3, r);
 }
 
-/* Converts the access bits of an mkey segment to IBV_ACCESS_*. */
+/* Converts the access bits of an mkey segment to IBV_ACCESS_* flags. */
 static unsigned int
 access_of(uint8_t bits)
 {
@@ -46,7 +49,10 @@ access_of(uint8_t bits)
 	       ((bits & BB_MKEY_A) != 0 ? IBV_ACCESS_REMOTE_ATOMIC : 0u);
 }
 
-/* Decodes the WQE of bb_sq_post_bind(). The WQE names keys only, so the objects are looked up. */
+/*
+ * Decodes the WQE of bb_sq_post_bind(). The WQE has only keys, so the function looks up their
+ * objects.
+ */
 static int
 bind(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint32_t ds,
      struct verbs_req *r)
@@ -85,7 +91,10 @@ bind(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint3
 	memset(&r->bind, 0, sizeof(r->bind));
 	r->n = 0;
 	if (mr == NULL) {
-		/* The bind removes the window's region. rxe's provider reads the region even so. */
+		/*
+		 * A bind without memory removes the window's access to its MR. rxe's provider reads
+		 * the MR in this case too, so pass the placeholder.
+		 */
 		d->no_mr.pd = r->mw->pd;
 		r->bind.mr = d->rxe ? &d->no_mr : NULL;
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A decoded send WQE, as libibverbs needs it. */
+/* A decoded send WQE, in the form that libibverbs needs. */
 #ifndef VERBS_REQ_H
 #define VERBS_REQ_H
 
@@ -13,26 +13,27 @@ struct verbs_req {
 	uint32_t flags; /* enum ibv_send_flags */
 	uint8_t opcode; /* as in struct bb_sq_wqe */
 	bool is_inline; /* true: data is valid; false: sge is valid */
-	uint32_t n;     /* number of pieces */
-	uint32_t imm;   /* immediate, or key to invalidate, in network order */
-	uint32_t rkey;  /* for a bind the window's new key */
+	uint32_t n;     /* number of SGEs, or of buffers of inline data */
+	uint32_t imm;   /* immediate data, or the key of SEND_WITH_INV; in network order */
+	uint32_t rkey;  /* rkey of the peer; for a bind the new key of the window */
 	uint64_t raddr;
-	uint64_t swap_add; /* atomics only */
+	uint64_t swap_add; /* valid only for atomics */
 	uint64_t compare;
-	struct ibv_ah *ah; /* UD only, else NULL */
+	struct ibv_ah *ah; /* address handle; valid only for UD, otherwise NULL */
 	uint32_t dest_qpn;
 	uint32_t qkey;
-	struct ibv_mw *mw; /* binds only */
+	struct ibv_mw *mw; /* valid only for binds */
 	struct ibv_mw_bind_info bind;
-	struct ibv_data_buf data[2]; /* two parts if the data wraps at the end of the ring */
+	/* inline data; two buffers if the data wraps at the end of the ring */
+	struct ibv_data_buf data[2];
 	struct ibv_sge sge[VERBS_MAX_SGE];
 };
 
-/* Decodes a WQE other than a WRITE, READ or SEND on a connected QP. Returns 0 or VERBS_SAID. */
+/* Decodes a WQE, except for a WRITE, READ or SEND on a connected QP. Returns 0 or VERBS_SAID. */
 int verbs_req_other(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl,
 		    uint32_t ds, struct verbs_req *r);
 
-/* Reads inline data after the segment @seg. */
+/* Decodes inline data after the segment @seg. */
 static inline void
 verbs_req_inline(const struct bb_sq *sq, const void *seg, uint32_t len, struct verbs_req *r)
 {
@@ -41,8 +42,8 @@ verbs_req_inline(const struct bb_sq *sq, const void *seg, uint32_t len, struct v
 
 	r->is_inline = true;
 	/*
-	 * ibv_wr_set_inline_data() implies the flag, but rxe's kernel driver checks the flag
-	 * itself.
+	 * Set the flag although ibv_wr_set_inline_data() implies it, because rxe's kernel driver
+	 * checks the flag.
 	 */
 	r->flags |= IBV_SEND_INLINE;
 	r->data[0].addr = (void *)(uintptr_t)from;
@@ -52,7 +53,7 @@ verbs_req_inline(const struct bb_sq *sq, const void *seg, uint32_t len, struct v
 	r->n = r->data[1].length != 0 ? 2 : 1;
 }
 
-/* Reads the pieces or the inline data in @segs segments from @seg on. */
+/* Decodes the SGEs or the inline data in @segs segments from @seg on. */
 static inline void
 verbs_req_data(const struct bb_sq *sq, void *seg, uint32_t segs, struct verbs_req *r)
 {
@@ -66,7 +67,7 @@ verbs_req_data(const struct bb_sq *sq, void *seg, uint32_t segs, struct verbs_re
 			verbs_req_inline(sq, seg, len & ~BB_WQE_INLINE, r);
 			return;
 		}
-		/* A length of 2^31 is stored as 0: see bb_sq_fill_data(). */
+		/* A length of 2^31 is stored as 0 in a WQE: see bb_sq_fill_data(). */
 		r->sge[i].length = len != 0 ? len : BB_WQE_MAX_SGE_LEN;
 		r->sge[i].lkey = bb_be32(d->lkey);
 		r->sge[i].addr = bb_be64(d->addr);

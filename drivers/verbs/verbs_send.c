@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Sends: posts WQEs of a send queue through ibv_wr_*(), or through ibv_post_send() if the provider
+ * Sends: posts the WQEs of a send queue with ibv_wr_*(), or with ibv_post_send() if the provider
  * has no extended post.
  *
- * The last request of a doorbell, and each request before a NOP, is always posted as signalled.
- * Without this the driver could not detect that all posted requests have completed, which a NOP
- * waits for.
+ * The driver completes a NOP itself, when all requests before it have completed. So the last
+ * request of a doorbell, and each request before a NOP, is always posted as signalled. Otherwise
+ * the driver could not detect that this
+ * request has completed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include "verbs_drv.h"
 #include "verbs_req.h"
 
-/* Adds a request that the provider does not get. The driver completes it, in order. */
+/* Adds a request to own[]: the driver itself completes the request, in order. */
 static void
 own_add(struct verbs_qp *q, uint16_t idx, bool told, uint8_t syndrome)
 {
@@ -46,8 +47,9 @@ after(const struct bb_sq *sq, uint16_t idx)
 }
 
 /*
- * Posts a marker request on a QP in ERR, where every request is flushed. Its completion shows that
- * all earlier requests have completed; the last of these may be unsignalled.
+ * Posts a marker request to a QP in ERR, where the provider flushes every request. The last earlier
+ * request may be unsignalled, so only the completion of the marker shows that all earlier requests
+ * have completed.
  */
 static void
 mark(const struct bb_qp *qp, struct verbs_qp *q)
@@ -58,14 +60,14 @@ mark(const struct bb_qp *qp, struct verbs_qp *q)
 					 .send_flags = IBV_SEND_SIGNALED,
 				 };
 
-	/* A datagram would need a destination. */
+	/* UD has no marker, for lack of a destination: treat all requests as completed. */
 	if (qp->sq.type == BB_QPT_UD || ibv_post_send(q->ib, &wr, &bad) != 0)
 		__atomic_store_n(&q->done, q->given, __ATOMIC_RELAXED);
 }
 
 /*
- * Handles a rejection by the provider at block @from. Nothing more is posted to the provider, and
- * all requests up to @end complete with an error.
+ * Handles the rejection of the request at block @from by the provider. Posts nothing more to the
+ * provider, and completes all requests before @end with an error.
  */
 static void
 refused(struct bb_qp *qp, struct verbs_qp *q, uint16_t from, uint16_t end, int err)
@@ -102,7 +104,7 @@ ex_data(struct ibv_qp_ex *ex, const struct verbs_req *r)
 		ibv_wr_set_inline_data_list(ex, r->n, r->data);
 }
 
-/* The provider reported that its extended post does not support this operation. */
+/* Logs that the extended post of the provider lacks the operation of @r. Returns VERBS_SAID. */
 static int
 ex_lacks(const struct verbs_qp *q, const struct verbs_req *r)
 {
@@ -111,7 +113,7 @@ ex_lacks(const struct verbs_qp *q, const struct verbs_req *r)
 	return VERBS_SAID;
 }
 
-/* Posts a request that is not a message. Returns 0 or VERBS_SAID. */
+/* Posts an atomic or a request that changes a key. Returns 0 or VERBS_SAID. */
 static int
 ex_other(struct verbs_qp *q, const struct verbs_req *r)
 {
@@ -179,7 +181,7 @@ ex_put(struct verbs_qp *q, const struct verbs_req *r)
 	return 0;
 }
 
-/* ---- ibv_post_send(), one request per call: such a provider is not optimized for */
+/* ---- ibv_post_send(), one request per call; this path is not optimized */
 
 static const struct {
 	uint8_t wqe;
@@ -231,7 +233,7 @@ plain_args(const struct verbs_req *r, struct ibv_send_wr *wr)
 	}
 }
 
-/* Checks operations that iWARP does not support: some providers would accept them and break. */
+/* Returns why iWARP does not support @r, NULL if it does. Some providers would accept @r. */
 static const char *
 iwarp_lacks(const struct bb_dev *dev, const struct verbs_req *r)
 {
@@ -272,8 +274,8 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 		return EOPNOTSUPP;
 	wr.opcode = plain_opcodes[i].wr;
 	/*
-	 * siw accepts no fence with a READ ("A READ cannot be fenced", siw_activate_tx()). iWARP
-	 * executes READs in order in any case, independent of local memory.
+	 * siw rejects a fence on a READ ("A READ cannot be fenced", siw_activate_tx()). iWARP
+	 * executes READs in order in any case, so remove the flag.
 	 */
 	if (r->opcode == BB_WQE_RDMA_READ && verbs_dev_of(dev)->siw)
 		wr.send_flags &= ~(unsigned int)IBV_SEND_FENCE;
@@ -288,15 +290,16 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 			sge[i].lkey = 0;
 		}
 	}
-	/* siw's provider returns negative errno values. */
+	/* siw's provider returns a negative errno, so use the absolute value. */
 	return abs(ibv_post_send(q->ib, &wr, &bad));
 }
 
 /*
- * Binds a window of type 1, which has its own call. ibv_bind_mw() chooses the key with
- * ibv_inc_rkey() from the key in the window. That is the predecessor of Bluebell's key, except
- * after a bind that failed or was never posted. So the field is set first: "fix the mw structure"
- * (man ibv_bind_mw).
+ * Binds a window of type 1 with ibv_bind_mw(). That call computes the new key with ibv_inc_rkey()
+ * from the key in the window's struct, but Bluebell has already chosen the new key. So the function
+ * first sets the key in the struct to the predecessor of the new key. If all earlier binds
+ * succeeded, the struct already has that key. The man page permits the change: "fix the mw
+ * structure" (man ibv_bind_mw).
  */
 static int
 bind_put(struct verbs_qp *q, const struct verbs_req *r)
@@ -309,14 +312,14 @@ bind_put(struct verbs_qp *q, const struct verbs_req *r)
 
 /* ---- Rings */
 
-/* Requests between ibv_wr_start() and ibv_wr_complete(). */
+/* Requests posted between ibv_wr_start() and ibv_wr_complete(). */
 struct batch {
 	bool open;
 	uint16_t from;  /* first block of the batch */
-	uint32_t given; /* value of q->given before the batch */
+	uint32_t given; /* value of q->given before the batch, to restore it after an error */
 };
 
-/* Ends the batch. Returns 0, or an errno if the provider accepted no request of the batch. */
+/* Completes the batch. Returns 0, or an errno if the provider accepted no request of the batch. */
 static int
 batch_end(struct verbs_qp *q, struct batch *b)
 {
@@ -359,7 +362,7 @@ put(struct verbs_qp *q, struct batch *b, const struct verbs_req *r, uint16_t idx
 	}
 	err = ex_put(q, r);
 	if (bb_unlikely(err != 0)) {
-		/* Only this request is rejected; the requests before it are posted. */
+		/* Only this request was rejected, so first post the requests before it. */
 		int first = batch_end(q, b);
 
 		if (first != 0)
@@ -369,7 +372,7 @@ put(struct verbs_qp *q, struct batch *b, const struct verbs_req *r, uint16_t idx
 	return err;
 }
 
-/* Posts a NOP after an unsignalled request as a WRITE of zero bytes: see verbs_post.c. */
+/* Posts a signalled WRITE of zero bytes in place of a NOP: see verbs_post.c. */
 static void
 nop_put(struct verbs_qp *q, struct batch *b, const struct bb_sq_wqe *w, uint16_t idx, bool told)
 {
@@ -388,17 +391,17 @@ nop_put(struct verbs_qp *q, struct batch *b, const struct bb_sq_wqe *w, uint16_t
 	__atomic_store_n(&q->given, w->seq, __ATOMIC_RELAXED);
 }
 
-/* Returns true if the request before @idx is the last one posted, and is unsignalled. */
+/* Returns true if the request before block @idx was posted last and is unsignalled. */
 static bool
 silent(const struct bb_sq *sq, const struct verbs_qp *q, uint16_t idx)
 {
-	/* A block inside a longer WQE has data of an earlier lap, with another seq. */
+	/* Inside a longer WQE, entries are from an earlier pass over the ring: seq differs. */
 	const struct bb_sq_wqe *w = &sq->wqes[(idx - 1u) & sq->mask];
 
 	return w->direct == BB_SQ_DIRECT_SILENT && w->seq == q->given;
 }
 
-/* Returns true if the completion of the request before @next is needed: see the top of the file. */
+/* Returns true if the request before @next must be signalled: see the top of the file. */
 static inline bool
 awaited(const struct bb_sq *sq, uint16_t next, uint16_t end)
 {
@@ -406,8 +409,8 @@ awaited(const struct bb_sq *sq, uint16_t next, uint16_t end)
 }
 
 /*
- * Fast path: posts WRITEs and SENDs of one piece from @idx on, with no flag except the request for
- * a CQE. Stops at the first other request. Returns its index, or @end.
+ * Fast path: posts WRITEs and SENDs of one SGE from block @idx on, with no flag other than the
+ * request for a CQE. Stops at the first other request. Returns its index; @end if there is none.
  */
 static inline uint16_t
 put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16_t end)
@@ -429,7 +432,8 @@ put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t 
 		else if (opcode != BB_WQE_RDMA_WRITE || ds != 3)
 			break;
 		len = bb_be32(d->byte_count);
-		/* A length of 2^31 is stored as 0; larger values mean inline data. */
+		/* 0 means 2^31 bytes, larger values mean inline data; the slow path handles both.
+		 */
 		if (len - 1 >= BB_WQE_INLINE - 1 || (ctrl->fm_ce_se & ~BB_WQE_CE_CQE) != 0)
 			break;
 		if (!b->open) {
@@ -457,7 +461,7 @@ put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t 
 	return idx;
 }
 
-/* Posts the WQEs from @idx on. Returns an errno if the provider rejected those from b->from on. */
+/* Posts the WQEs from @idx on. Returns an errno if those from b->from on were rejected. */
 static __attribute__((noinline)) int
 give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16_t end)
 {
@@ -509,8 +513,8 @@ give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16
 }
 
 /*
- * Returns the first block of the requests that verbs_post() took since the last doorbell; they end
- * before @end. Each took one block, and nothing else lies between them.
+ * Returns the first block of the requests that verbs_post() posted since the last doorbell. The
+ * requests end before block @end. Each has one block, and no other blocks are between them.
  */
 static uint16_t
 direct_from(const struct bb_sq *sq, uint16_t end)
@@ -518,14 +522,14 @@ direct_from(const struct bb_sq *sq, uint16_t end)
 	const uint32_t n = sq->wqes[(end - 1u) & sq->mask].seq - (uint32_t)sq->rung_seq;
 	const struct bb_sq_wqe *first = &sq->wqes[(end - n) & sq->mask];
 
-	/* If there are none, the block before @end has an earlier request or is unused. */
+	/* If there is no such request, this block has an earlier request or is unused. */
 	if (n - 1 >= sq->depth || first->direct == BB_SQ_BUILT ||
 	    first->seq != (uint32_t)sq->rung_seq + 1)
 		return end;
 	return (uint16_t)(end - n);
 }
 
-/* Returns the first block of this doorbell. */
+/* Returns the first block that was posted since the last doorbell. */
 static uint16_t
 first_of(const struct bb_sq *sq, const struct verbs_qp *q)
 {
@@ -547,8 +551,9 @@ hand_over(struct bb_sq *sq, int err)
 	struct batch b = {.open = q->open, .from = idx};
 
 	/*
-	 * verbs_sq_ring() has run since. It rings only requests of the provider, so the last send
-	 * rung was also the last one posted.
+	 * verbs_sq_ring() has run since the batch was opened and has not updated q->given. It rings
+	 * only requests that are posted to the provider, so the last request rung is also the last
+	 * one posted.
 	 */
 	if (q->open && q->opened != (uint32_t)sq->rung_seq) {
 		q->opened = (uint32_t)sq->rung_seq;

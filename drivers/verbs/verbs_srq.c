@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Shared receive queues: the ring to which the application posts, and the provider's SRQ. */
+/*
+ * Shared receive queues. Each has the ring to which the application posts, and the provider's SRQ.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +45,10 @@ verbs_srq_create(struct bb_srq *srq)
 	size_t ring_len;
 	int ret;
 
-	/* One WQE more, because the last free one cannot be posted: see bb_srqring.h. */
+	/*
+	 * The ring needs one extra WQE, because the last free WQE cannot be posted: see
+	 * bb_srqring.h.
+	 */
 	conf.wqes = rte_align32pow2(attr->depth + 1);
 	conf.log_stride =
 		rte_log2_u32(rte_align32pow2((1 + RTE_MAX(attr->max_sge, 1u)) * BB_WQE_SEG));
@@ -124,8 +129,8 @@ verbs_srq_destroy(struct bb_srq *srq)
 	int err = verbs_gone(verbs_dev_of(srq->ctrl->pd->dev), ibv_destroy_srq(s->ib));
 
 	/*
-	 * After a failure the device may still read the ring: nothing is freed, and the call may be
-	 * repeated.
+	 * After a failure the device may still read the ring, so free nothing. The caller may
+	 * repeat the call.
 	 */
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot destroy SRQ 0x%x: %s", srq->ctrl->pd->dev->name, srq->srqn,
