@@ -22,8 +22,8 @@ extern "C" {
 
 struct bb_prm_field {
 	uint16_t byte; /* offset of the dword that holds the first bit */
-	uint8_t bit;   /* counted from the dword's most significant bit */
-	uint8_t width; /* at most 32, or 64 at bit 0; 0 for a sub-structure */
+	uint8_t bit;   /* first bit of the field, counted from the dword's most significant bit */
+	uint8_t width; /* bits of the field: at most 32, or 64 if bit is 0; 0 for a sub-structure */
 };
 
 #ifdef __cplusplus
@@ -42,7 +42,7 @@ bb_prm_dword(const void *base, uint16_t byte)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Returns a field of at most 32 bits. */
+/* Returns the value of a field of at most 32 bits. */
 static inline uint32_t
 bb_prm_get(const void *base, struct bb_prm_field f)
 {
@@ -66,7 +66,7 @@ bb_prm_set(void *base, struct bb_prm_field f, uint32_t v)
 	p[3] = (uint8_t)d;
 }
 
-/* Returns a field of 64 bits. */
+/* Returns the value of a field of 64 bits. */
 static inline uint64_t
 bb_prm_get64(const void *base, struct bb_prm_field f)
 {
@@ -84,7 +84,7 @@ bb_prm_set64(void *base, struct bb_prm_field f, uint64_t v)
 	bb_prm_set(base, lo, (uint32_t)v);
 }
 
-/* Returns the address of a sub-structure, such as a QP context inside its mailbox. */
+/* Returns the address of the sub-structure @f, such as the QP context in a mailbox. */
 static inline void *
 bb_prm_sub(void *base, struct bb_prm_field f)
 {
@@ -145,7 +145,10 @@ enum bb_prm_status {
 	BB_PRM_STAT_BAD_OUTP_LEN = 0x51,
 };
 
-/* QUERY_HCA_CAP op_mod: capability type << 1, | 1 for current values. */
+/*
+ * Capability types of QUERY_HCA_CAP. Its op_mod is type << 1 for the maximum values, and type << 1
+ * | 1 for the current values.
+ */
 enum bb_prm_cap {
 	BB_PRM_CAP_GENERAL = 0x0,
 	BB_PRM_CAP_ODP = 0x2,

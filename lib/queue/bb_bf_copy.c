@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#define ALLOW_EXPERIMENTAL_API  /* rte_vect_get_max_simd_bitwidth() is experimental in DPDK 22.11  \
-				 */
+/* For rte_vect_get_max_simd_bitwidth(), which is experimental in DPDK 22.11. */
+#define ALLOW_EXPERIMENTAL_API
 #include "bb_bf_copy.h"
 
 #include <rte_cpuflags.h>

@@ -6,9 +6,11 @@
 #include "bb_cqring.h"
 #include "bb_queue_log.h"
 
-#define CQ_MAX_LOG_SIZE                                                                            \
-	22u /* the consumer index has 24 bits, and one lap more must be                            \
-	     * distinguishable */
+/*
+ * log2 of the largest ring. The consumer index has 24 bits; with a smaller ring a full ring differs
+ * from an empty one.
+ */
+#define CQ_MAX_LOG_SIZE 22u
 
 int
 bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbrec)

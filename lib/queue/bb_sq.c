@@ -7,9 +7,8 @@
 #include "bb_queue_log.h"
 #include "bb_sq_atomic.h"
 
-#define SQ_MAX_BLOCKS                                                                              \
-	32768u /* half of the 16-bit index range: distinguishes a full ring from an                \
-		* empty one */
+/* Half of the range of a 16-bit WQE index, so that a full ring differs from an empty one. */
+#define SQ_MAX_BLOCKS 32768u
 
 static bool
 is_pow2(uint32_t v)

@@ -27,7 +27,7 @@ extern "C" {
 #define BB_STATIC_ASSERT(cond, msg) _Static_assert(cond, msg)
 #endif
 
-/** Converts between host order and big endian. */
+/** Converts a 16-bit value from host order to big endian, or back. */
 static inline uint16_t
 bb_be16(uint16_t v)
 {
@@ -38,7 +38,7 @@ bb_be16(uint16_t v)
 #endif
 }
 
-/** Converts between host order and big endian. */
+/** Converts a 32-bit value from host order to big endian, or back. */
 static inline uint32_t
 bb_be32(uint32_t v)
 {
@@ -49,7 +49,7 @@ bb_be32(uint32_t v)
 #endif
 }
 
-/** Converts between host order and big endian. */
+/** Converts a 64-bit value from host order to big endian, or back. */
 static inline uint64_t
 bb_be64(uint64_t v)
 {
@@ -113,7 +113,7 @@ BB_STATIC_ASSERT(sizeof(struct bb_wqe_ctrl) == 16, "ctrl segment");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_ctrl, fm_ce_se) == 11, "ctrl segment");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_ctrl, imm) == 12, "ctrl segment");
 
-/** Remote address segment of RDMA and atomic WQEs. */
+/** Remote address segment, the second segment of an RDMA or atomic WQE. */
 struct bb_wqe_raddr {
 	uint64_t raddr;
 	uint32_t rkey;
@@ -161,8 +161,8 @@ BB_STATIC_ASSERT(sizeof(struct bb_wqe_atomic) == 16, "atomic segment");
 struct bb_wqe_atomic4 {
 	uint32_t swap_add;
 	uint32_t compare;      /**< compare value of CMP_SWAP, or field boundaries of FETCH_ADD */
-	uint32_t swap_mask;    /**< CMP_SWAP only */
-	uint32_t compare_mask; /**< CMP_SWAP only */
+	uint32_t swap_mask;    /**< swap mask of CMP_SWAP; ignored for FETCH_ADD */
+	uint32_t compare_mask; /**< compare mask of CMP_SWAP; ignored for FETCH_ADD */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_atomic4) == 16, "atomic segment");
 

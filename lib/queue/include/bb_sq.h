@@ -63,7 +63,7 @@ BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
 /** Value of bb_sq.built that means "no block". */
 #define BB_SQ_NONE UINT32_MAX
 
-/** How a request was posted. */
+/** How a request was posted; decides how its completion is handled. */
 enum bb_sq_direct {
 	BB_SQ_BUILT,  /**< as a WQE in the ring */
 	BB_SQ_DIRECT, /**< by bb_sq.post(), which uses a block of the ring without writing a WQE to
@@ -76,7 +76,7 @@ struct bb_sq {
 	/* Cache line 0: read or written by every post and completion. */
 	uint8_t *buf;           /**< ring: (mask + 1) blocks */
 	struct bb_sq_wqe *wqes; /**< one entry per block */
-	uint8_t *last;          /**< control segment of the last WQE built */
+	uint8_t *last;          /**< address of the control segment of the last WQE built */
 	uint64_t qpn_be; /**< second dword of a control segment whose ds is 0, with the QP number in
 			    big endian; the first dword is 0 */
 	/*
@@ -103,7 +103,7 @@ struct bb_sq {
 	uint32_t *dbrec; /**< send doorbell record; NULL if the driver's ring function replaces the
 			    doorbell */
 	union {
-		uint8_t *reg; /**< doorbell register of the owner's UAR */
+		uint8_t *reg; /**< doorbell register in the UAR of the queue's owner */
 		/** Used if dbrec is NULL: argument of piece(). Valid once write() may be called. */
 		struct ibv_qp_ex *ex;
 	};
@@ -261,10 +261,10 @@ bb_sq_ask_cqe(struct bb_sq *sq)
 	sq->sig_seq = sq->seq + 1 - sq->sig_every;
 }
 
-/** Requests a small fence for the next WQE; bb_sq_room() adds it. */
+/** Makes the next WQE get a small fence, which bb_sq_room() adds. */
 void bb_sq_fence_next(struct bb_sq *sq);
 
-/** Returns true if the calling thread is lcore @p owner, or @p owner is LCORE_ID_ANY. */
+/** Returns true if the calling thread runs on lcore @p owner, or if @p owner is LCORE_ID_ANY. */
 bool bb_queue_is_owner(uint32_t owner);
 
 /** Checks in debug builds (BB_DEBUG) that the calling thread owns the queue. */
@@ -316,7 +316,7 @@ bb_sq_has_room_in(const struct bb_sq *sq, uint32_t limit)
 	return (uint32_t)bb_sq_where(sq) - sq->done < limit && bb_queue_check_owner(sq->owner);
 }
 
-/** Returns true if one more SEND or WRITE fits. */
+/** Returns true if one more SEND or RDMA_WRITE fits and the queue accepts posts. */
 static inline bool
 bb_sq_has_room(const struct bb_sq *sq)
 {
@@ -330,7 +330,7 @@ bb_sq_class_of(uint8_t opcode)
 	return opcode == BB_WQE_RDMA_READ ? BB_SQ_RD : BB_SQ_MSG;
 }
 
-/** Returns true if one more request of @p opcode fits. */
+/** Returns true if one more request of @p opcode fits and the queue accepts it. */
 static inline bool
 bb_sq_has_room_for(const struct bb_sq *sq, uint8_t opcode)
 {
@@ -453,7 +453,7 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	ctrl = bb_sq_commit(sq, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
 			    imm);
 
-	/* A WQE starts on a block boundary, so the first block never wraps. */
+	/* The first block of a WQE never wraps, because a WQE starts at a block. */
 	seg = ctrl + 1;
 	if (has_raddr) {
 		bb_sq_fill_raddr(seg, raddr, rkey);

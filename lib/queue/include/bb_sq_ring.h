@@ -80,7 +80,7 @@ bb_sq_doorbell(struct bb_sq *sq)
 	bb_wc_flush();
 }
 
-/** Passes every WQE built since the last call to the device, with one doorbell. */
+/** Rings the doorbell once for all WQEs that were built since the last doorbell. */
 static inline void
 bb_sq_ring(struct bb_sq *sq)
 {

@@ -129,7 +129,7 @@ bb_srqring_post(struct bb_srqring *srq, uint64_t wr_id, const struct bb_sge *sge
 	return 0;
 }
 
-/** Passes all receives posted since the last call to the device. */
+/** Passes all receives that were posted since the last call to the device. */
 static inline void
 bb_srqring_ring(struct bb_srqring *srq)
 {
