@@ -4,21 +4,21 @@
 /*
  * The software ConnectX: objects of the device, and the rules for their access.
  *
- * The device is used through the command interface (mlx5_cmd.h) and knows none of Bluebell's
- * objects. Its only inputs are mailboxes, umems, UAR pages and MRs. It rejects what a card rejects,
- * with the same status or error CQE, and logs the reason.
+ * A program uses the device through the command interface (mlx5_cmd.h); the device knows none of
+ * Bluebell's objects. The device's only inputs are mailboxes, umems, UAR pages and MRs. The device
+ * rejects what a card rejects, with the same status or error CQE, and logs the reason.
  *
  * Control path (folders dev and cmd, and the registration of memory in folder mem): any thread,
  * serialised by soft_dev.lock.
  *
  * Data path (folders engine, exec and cqe, and the access to memory in folder mem): an engine runs
- * the QPs of its UARs, under its own lock. With inline progress each UAR has an engine, which the
- * UAR's owner runs. Otherwise one engine runs the whole device on its own lcore or thread.
+ * the QPs of its UARs, under the engine's lock. With inline progress each UAR has an engine, which
+ * the UAR's owner runs. Otherwise one engine runs the whole device on its own lcore or thread.
  *
  * Lookup tables (mkeys, QPs, CQs) are arrays of pointers that engines read without a lock. To free
- * an object, first unpublish it (store NULL with release). Then call soft_quiesce(), which waits
- * until every engine has once been outside its lock. Then free it. So the engine's lock is the read
- * side of an RCU.
+ * an object, the control path first unpublishes it (stores NULL with release). It then calls
+ * soft_quiesce(), which waits until every engine has been outside its lock once, and frees the
+ * object. So the engine's lock is the read side of an RCU.
  *
  * Lock order: soft_dev.lock, then an engine's lock. An engine never takes soft_dev.lock and never a
  * second engine's lock. Work on another engine's QP or CQ goes through that engine's inbox.
@@ -152,7 +152,7 @@ struct soft_mkey {
 	uint64_t detour_len; /* length of the memory; valid only with a detour */
 };
 
-/* Mapping of a dma-buf; start is NULL if there is none. */
+/* Mapping of a dma-buf; start is NULL if nothing is mapped. */
 struct soft_map {
 	uint8_t *start;
 	size_t len;
@@ -278,11 +278,11 @@ struct soft_replay {
 
 /*
  * A QP. The control path writes attributes under the engine's lock, and the state last, with
- * release. Engines of peers read these fields without that lock: qpn, dev, st, engine, state,
+ * release. Engines of peers read some fields without that lock: qpn, dev, st, engine, state,
  * peer_dev, remote_qpn, mtu, pdn, the rights, log_rra_max, min_rnr_nak, gen and counter_set. Fields
  * that can change while the QP is in RTR or RTS (rre, rwe, rae, atomic_mode, min_rnr_nak) are
- * stored with __atomic. Between a transition to RST and the next transition the control path calls
- * soft_quiesce(), without an engine's lock. A struct soft_dev that a QP may name as peer_dev is
+ * stored with __atomic. After a transition to RST the control path calls soft_quiesce(), without an
+ * engine's lock, before the next transition. A struct soft_dev that a QP may name as peer_dev is
  * never freed.
  */
 struct soft_qp {
@@ -301,11 +301,11 @@ struct soft_qp {
 	uint32_t log_sq; /* log2 of the 64-byte blocks */
 	uint8_t *rq;
 	uint32_t log_rq, log_rq_stride; /* log2 of the WQEs, and of the bytes of a WQE (not minus 4,
-					   as in the mailbox) */
+					 * as in the mailbox) */
 	bool has_sq, has_rq;
 	struct soft_rmp *rmp; /* supplies the receives; NULL if the QP has a receive queue */
 	bool cs_req, cs_res;  /* payload of up to 32 bytes goes into the CQE: of a request, of a
-				 receive */
+			       * receive */
 	uint32_t *dbrec;      /* word 0: receive queue; word 1: send queue */
 	uint32_t counter_set;
 	struct mlx5_obj *obj;
@@ -339,7 +339,7 @@ struct soft_qp {
 	bool bf_differs;  /* WQE bf_idx is in bf_copy and differs from the ring: soft_bf.h */
 	bool early_cqe;   /* state of the defect SOFT_DEFECT_EARLY_CQE */
 	uint8_t cs_len;   /* bytes of cs_data for the next CQE; set by the engine that executes the
-			     request */
+			   * request */
 	uint16_t bf_idx;
 	uint32_t gen;         /* generation, new at attach and at 2RST: identifies this use of
 			       * the QP number */
@@ -487,18 +487,19 @@ soft_qp_find(const struct soft_dev *dev, uint32_t qpn)
  */
 void soft_event_raise(struct soft_dev *dev, struct mlx5_obj *obj, uint16_t type);
 
-/* Takes the port down or up and raises PORT_CHANGE. Thread rule as soft_event_raise(). */
+/* Takes the port down or up and raises PORT_CHANGE. Same thread rule as soft_event_raise(). */
 void soft_dev_port_set(struct soft_dev *dev, bool up);
 
 /*
- * Raises the completion event of a CQ. Thread rule as soft_event_raise(); also under the CQ's lock.
+ * Raises the completion event of a CQ. Same thread rule as soft_event_raise(); the caller may also
+ * hold the CQ's lock.
  */
 void soft_channel_fire(struct soft_dev *dev, struct soft_cq *cq);
 
 /*
- * ---- Data path, called by the control path with soft_dev.lock held. These functions do not
- * allocate from EAL's heap: EAL's memory callbacks hold the heap's lock when they take
- * soft_dev.lock in mr_reg.
+ * ---- Data path, called by the control path with soft_dev.lock held. These functions must not
+ * allocate from EAL's heap. They would lock the heap after soft_dev.lock, but EAL's memory
+ * callbacks lock soft_dev.lock (in mr_reg) after the heap.
  */
 
 /*
@@ -515,7 +516,7 @@ void soft_engine_destroy(struct soft_engine *e);
 int soft_engine_start(struct soft_engine *e);
 void soft_engine_stop(struct soft_engine *e);
 
-/* Add a register page to those that an engine watches, and remove one. */
+/* Add a page to the register pages that an engine watches, and remove a page. */
 int soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar);
 void soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar);
 /* Sets the number of owners of the page of an engine that has exactly one page. */

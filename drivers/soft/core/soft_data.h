@@ -261,10 +261,10 @@ struct soft_engine {
 	struct soft_indirect **held;
 	uint32_t n_held, cap_held;
 	struct soft_packets held_packets; /* port only: delayed packets, sorted by due time;
-					     soft_wire_fault.c */
+					   * soft_wire_fault.c */
 	uint32_t n_held_packets, kept_packets;
 	uint64_t *shm_word;  /* epoch: odd while the engine accesses peers' memory; NULL if the
-				engine never does */
+			      * engine never does */
 	uint32_t shm_deaths; /* value of soft_shm.deaths already handled; __atomic */
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* on a port: QP whose WQE is in req, NULL if none */

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * dma-bufs. The software device is a CPU, so it maps a dma-buf with mmap(). It cannot use a
- * buffer whose exporter has no mmap(), and it assumes coherent caches.
+ * dma-bufs. The software device is a CPU, so it maps a dma-buf with mmap(). The device cannot use a
+ * buffer whose exporter has no mmap(), and assumes coherent caches.
  *
- * The checks and their order are those of ib_umem_dmabuf_get() and dma_buf_get() of the kernel.
+ * This file makes the checks of ib_umem_dmabuf_get() and dma_buf_get() of the kernel, in the same
+ * order.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* F_GET_SEALS */

@@ -143,7 +143,7 @@ rights_check(const struct soft_dev *dev, uint32_t access)
 	return soft_kernel_mr_access(access, dev->odp);
 }
 
-/* Checks the arguments, then the memory, in the kernel's order. */
+/* Checks the arguments first and the memory last, which is the kernel's order. */
 static int
 mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 {

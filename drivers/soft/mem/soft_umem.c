@@ -30,7 +30,7 @@ choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, u
 	return -EINVAL;
 }
 
-/* Allocates a number for @u and enters it in the table. On an error the caller frees @u. */
+/* Allocates a number for @u and enters @u in the table. On an error the caller still owns @u. */
 static int
 publish(struct soft_ctx *ctx, struct soft_umem *u, struct mlx5_umem **umem)
 {

@@ -19,7 +19,7 @@ struct walk {
 	const struct soft_dev *dev;
 	uint32_t pdn, qpn; /* PD and number of the QP that makes the access */
 	struct soft_pieces *to;
-	uint32_t first; /* index of the first piece that this call appends */
+	uint32_t first; /* index of the first piece that this walk appends */
 	const char **why;
 };
 

@@ -39,7 +39,7 @@ enum soft_neigh_state {
 	SOFT_NEIGH_INCOMPLETE, /* The request was sent to all hosts; the MAC is not known yet. */
 	SOFT_NEIGH_REACHABLE,
 	SOFT_NEIGH_STALE, /* The MAC is known but not recently confirmed; the next use sends a
-			     request. */
+			   * request. */
 	SOFT_NEIGH_PROBE, /* A request was sent to the neighbour; the known MAC stays in use. */
 	SOFT_NEIGH_FAILED,
 	SOFT_NEIGH_STATIC,
@@ -54,7 +54,7 @@ struct soft_neigh_entry {
 	uint16_t next;     /* Index of the next entry in the bucket or in the free list. */
 	uint64_t deadline; /* Time at which the current state ends, ns. */
 	uint64_t next_try; /* Time of the next request, ns; counted from the first attempt to send
-			      the current request. */
+			    * the current request. */
 	uint64_t used;     /* Time of the last lookup, ns. */
 };
 
@@ -103,12 +103,12 @@ enum soft_neigh_answer soft_neigh_find(struct soft_neigh *t, const uint8_t ip[16
 /* Kind of message from which a MAC was learned. */
 enum soft_neigh_how {
 	SOFT_NEIGH_MENTIONED, /* The neighbour sent a message of another kind; updates known
-				 neighbours only. */
+			       * neighbours only. */
 	SOFT_NEIGH_ASKED_US,  /* The neighbour sent a request for one of this port's addresses; the
-				 port replies next. */
+			       * port replies next. */
 	SOFT_NEIGH_ANSWERED,  /* The neighbour replied to a request of this port. */
 	SOFT_NEIGH_WEAKLY,    /* The reply has no override flag, so a known MAC stays (RFC
-				 4861, 7.2.5). */
+			       * 4861, 7.2.5). */
 };
 void soft_neigh_heard(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6],
 		      enum soft_neigh_how how, uint64_t now);

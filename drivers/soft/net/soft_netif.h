@@ -51,9 +51,9 @@ struct soft_netif {
 	uint8_t asked; /* Pending requests: SOFT_NETIF_SHARED, SOFT_NETIF_WANTED.
 			* __atomic */
 	bool given;    /* The lock was passed to the interrupt thread, which has not seen that yet.
-			  __atomic */
+			* __atomic */
 	rte_spinlock_t takers; /* Held by a thread that reads "keeper", so that the engine is not
-				  freed meanwhile. */
+				* freed meanwhile. */
 	/*
 	 * Hold of all payload that is sent without a copy; idle at the end of each turn. Keys, QPs
 	 * and their memory are freed only between turns. Completions come from received packets,
@@ -69,7 +69,7 @@ struct soft_netif {
 	struct soft_reader reader;
 	enum soft_netif_gate gate;
 	bool gate_has, gate_asked; /* The interrupt thread holds the lock, or waits for it; used
-				      only by that thread. */
+				    * only by that thread. */
 	LIST_ENTRY(soft_netif) gate_link;
 };
 

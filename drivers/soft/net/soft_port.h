@@ -90,7 +90,7 @@ struct soft_port_info {
 	bool zero_copy, multi_segs, ip_csum;
 	bool keeps;         /* The PMD may retain mbufs after the burst. */
 	bool on_interrupts; /* EAL's interrupt thread works on the ethdev, and must not do so during
-			       a call of this file. */
+			     * a call of this file. */
 	const char *driver;
 };
 
@@ -171,7 +171,7 @@ enum soft_port_sent {
 				*/
 	SOFT_PORT_DOWN,        /* The link is down. */
 	SOFT_PORT_REFUSED, /* The packet is longer than a frame, its headers are too long, or its
-			      source is foreign. */
+			    * source is foreign. */
 };
 
 /*

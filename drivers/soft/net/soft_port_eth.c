@@ -28,42 +28,46 @@
 	(RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0) || RTE_VERSION >= RTE_VERSION_NUM(26, 3, 0, 0))
 
 /*
- * PMDs whose source was read and that were tested.
+ * PMDs that were tested and whose source was read. Meaning of the fields:
  *
  * zero_copy: mbufs of a chain may refer to foreign memory (external buffers). The PMD reads that
  * memory by virtual address, and copies it in the burst.
  *
- * keeps: the PMD does not copy; net_ring passes the mbuf to the receiver.
+ * keeps: the PMD retains mbufs after the burst, because it does not copy; net_ring passes the mbuf
+ * to the receiver.
  *
- * any_frame: the PMD carries more than the 1518 bytes that DPDK 22.11 reports, as its own options
- * allow, so framesz= may be larger. (net_tap does not: longer frames stay in its queue for ever.)
+ * any_frame: the PMD carries frames longer than the 1518 bytes that DPDK 22.11 reports, as far as
+ * the PMD's own options allow. So framesz= may be larger. (net_tap does not have this flag, because
+ * longer frames stay in its queue for ever.)
  *
- * buffers: a frame must fit one buffer of the PMD. If a frame takes several, net_memif of DPDK
- * 22.11 writes past the free slots of a nearly full ring: eth_memif_tx() does not count the first
- * slot. buffer_key is the vdev's option for the buffer size, buffer_size its default in bytes.
+ * buffers: a frame must fit one buffer of the PMD. If a frame takes several buffers, net_memif of
+ * DPDK 22.11 writes past the free slots of a nearly full ring, because eth_memif_tx() does not
+ * count the first slot. buffer_key is the vdev's option for the buffer size, buffer_size its
+ * default in bytes.
  *
  * on_interrupts: the PMD works on EAL's interrupt thread whenever the peer acts, without a lock
- * against a stop. It frees what the stop frees, if both ends are in one process or the peer
- * disconnects at the same time. So the port starts and stops the PMD on that thread, and
- * soft_netif_gate.c keeps the thread off during polls.
+ * against a stop. That work frees the same memory as the stop, if both peers are in one process or
+ * the peer disconnects at the same time. So the port starts and stops the PMD on that thread, and
+ * soft_netif_gate.c makes the thread wait during polls.
  *
  * no_restart: a stop closes the PMD's sockets for ever (eth_dev_stop() of net_af_packet). So the
- * PMD keeps running for the next open in this process.
+ * PMD stays started for the next open in this process.
  *
- * once: the queues are set up once, because their sockets own the interface until the ethdev is
- * closed. The PMD may be stopped, and must be: rte_eal_cleanup() closes no ethdev that runs.
+ * once: the queues are set up only once, because their sockets own the interface until the ethdev
+ * is closed. The PMD can be stopped, and must be, because rte_eal_cleanup() closes no running
+ * ethdev.
  *
- * mbufs: size of the pool if the PMD needs more than POOL_MBUFS. (net_af_xdp holds 2048 for the
- * kernel to fill, up to 2048 that the kernel sends, and as many received.)
+ * mbufs: size of the pool if the PMD needs more than POOL_MBUFS mbufs. (net_af_xdp holds 2048 for
+ * the kernel to fill, up to 2048 that the kernel sends, and as many received mbufs.)
  *
- * front: bytes of each mbuf before the frame that the PMD reserves. (The kernel writes a frame
- * after XDP_PACKET_HEADROOM, and drops a frame that does not fit the rest.)
+ * front: bytes that the PMD reserves in each mbuf before the frame. (The kernel writes a frame
+ * after XDP_PACKET_HEADROOM, and drops a frame that does not fit the remaining room.)
  */
 static const struct pmd {
 	const char *driver;
 	bool zero_copy, keeps, any_frame, no_restart, once, on_interrupts;
 	bool own_frames; /* The vdev has a frame size option: a power of two, header included, in
-			    blocks. */
+			  * blocks. */
 	const char *frame_hint; /* Advice for the log if the PMD limits the frame size itself. */
 	const char *start_hint; /* Likely cause, for the log, if the PMD does not start. */
 	const char *buffer_key;
@@ -89,11 +93,11 @@ static const struct pmd {
 
 #define POOL_MBUFS 2047 /* Both rings, a burst in each direction, and mbufs in the PMD. */
 #define POOL_CACHE 64
-/* net_af_packet needs mbufs as large as its default frames. */
+/* Bytes. net_af_packet needs mbufs as large as its default frames. */
 #define MIN_FRAME 2048u
 
 /*
- * State of a PMD with no_restart or once after its port was closed, because its queues and mbufs
+ * State that a PMD with no_restart or once retains after its port was closed: its queues and mbufs
  * stay set up.
  */
 static struct {

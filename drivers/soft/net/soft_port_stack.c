@@ -50,7 +50,7 @@ is_net_address(const struct soft_port_ip *net, const uint8_t ip[16])
 	uint32_t host, mask, bits = 128u - net->prefix;
 
 	if (!soft_ip_is_v4(ip) || bits < 2) /* RFC 3021: a network of two addresses has no network
-					       address and no broadcast address. */
+					     * address and no broadcast address. */
 		return false;
 	mask = bits >= 32 ? UINT32_MAX : (1u << bits) - 1;
 	host = ((uint32_t)ip[12] << 24 | (uint32_t)ip[13] << 16 | (uint32_t)ip[14] << 8 | ip[15]) &

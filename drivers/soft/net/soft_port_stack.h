@@ -3,13 +3,13 @@
  */
 /*
  * The small part of an Ethernet and IP host that a RoCEv2 port needs. The stack parses received
- * frames and passes RoCE datagrams on. It resolves MACs, and replies to requests of other hosts. It
- * supports ARP (RFC 826), neighbour discovery (RFC 4861), and ICMP and ICMPv6 echo (RFC 792, RFC
- * 4443). It does not support fragments, routing, or duplicate address detection.
+ * frames and passes RoCE datagrams on. The stack resolves MACs, and replies to requests of other
+ * hosts. It supports ARP (RFC 826), neighbour discovery (RFC 4861), and ICMP and ICMPv6 echo (RFC
+ * 792, RFC 4443). It does not support fragments, routing, or duplicate address detection.
  *
- * The stack works on bytes, and does not use mbufs, ethdevs or a clock. All input is hostile, so
- * bounds are checked before each read. Each discarded frame is counted under one reason. The stack
- * belongs to the thread that polls the port, and takes no lock.
+ * The stack works on bytes, and does not use mbufs, ethdevs or a clock. All input may be hostile,
+ * so bounds are checked before each read. Each discarded frame is counted under one reason. The
+ * stack belongs to the thread that polls the port, and takes no lock.
  */
 #ifndef SOFT_PORT_STACK_H
 #define SOFT_PORT_STACK_H
@@ -100,8 +100,8 @@ struct soft_port_stack {
 	struct soft_port_stack_stats stats;
 	struct soft_port_guess guess[SOFT_PORT_GUESSES];
 	/*
-	 * Returns room for a frame of @len bytes to send, or NULL if there is none now. The
-	 * caller fills the room before its next call.
+	 * Returns memory for a frame of @len bytes to send, or NULL if the queue is full or no mbuf
+	 * is free. The caller must write the frame before its next call.
 	 */
 	uint8_t *(*room)(void *arg, uint32_t len);
 	void *arg;
@@ -127,8 +127,8 @@ const uint8_t *soft_port_on_link(const struct soft_port_stack *s, const uint8_t 
 enum soft_port_drop soft_port_parse(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 				    const struct soft_port_hw *hw, struct soft_port_rx *rx);
 /*
- * Fast path of soft_port_parse(), for a RoCE datagram whose headers equal cached headers. Returns
- * false if they equal none. @len is the frame's length; SOFT_PORT_GUESS bytes must be readable.
+ * Fast path of soft_port_parse(), for a RoCE datagram whose headers are cached. Returns false if
+ * they are not cached. @len is the frame's length; SOFT_PORT_GUESS bytes must be readable.
  */
 bool soft_port_guess(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 		     const struct soft_port_hw *hw, struct soft_port_rx *rx);

@@ -12,7 +12,7 @@
 
 #include "soft_port_priv.h"
 
-/* Largest number of mbufs in flight per message. Its limit is the 16-bit reference count. */
+/* Largest number of mbufs in flight per message, because the reference count has 16 bits. */
 #define HOLD_MAX 60000
 
 /* Never called: the message itself holds a reference, so the count cannot reach 0. */
@@ -282,8 +282,8 @@ soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint8_t
 }
 
 /*
- * Finds the path to a destination and builds the packet headers that all its packets share. Returns
- * the reason if there is no path now.
+ * Finds the path to a destination and builds the packet headers that all packets on the path share.
+ * Returns the reason if there is no path now.
  */
 static __rte_noinline enum soft_port_sent
 find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,

@@ -85,7 +85,7 @@ struct soft_shm_tx {
 	/* Protected by soft_shm.lock. */
 	int sock;
 	uint64_t again; /* Time of the next connection attempt, or timeout of the handshake, TSC.
-			   __atomic */
+			 * __atomic */
 	pid_t pid;
 	const struct soft_shm_dir *dir; /* Directory of the peer; zeros if not connected. */
 	/* Fields that engines read without a lock while they are inside. */

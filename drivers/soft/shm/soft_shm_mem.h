@@ -98,7 +98,7 @@ struct soft_shm_near {
 	uint64_t start, len;
 	uint8_t *base;
 	const uint32_t *now; /* Address of seq in the peer's entry; another value there makes this
-				copy stale. */
+			      * copy stale. */
 };
 
 /* Creates memory of @len bytes that only this mapping can write. Returns 0 or a negative errno. */

@@ -58,7 +58,7 @@ struct soft_shm_msg {
 		} hello;
 		struct {
 			uint32_t slot; /* Index of the connection's head counter in the listener's
-					  directory. */
+					* directory. */
 		} welcome;
 		struct {
 			uint32_t why;
