@@ -18,7 +18,9 @@
 #include "bb_loop.h"
 #include "bb_loop_priv.h"
 
-/* The accounting is published after this number of iterations, or after 10 us if earlier. */
+/*
+ * The statistics are published after this number of iterations, or after 10 us if that is earlier.
+ */
 #define PUBLISH_ITERATIONS 256
 #include "bb_post.h"
 
@@ -162,9 +164,9 @@ loop_squeeze(struct bb_loop *loop)
 }
 
 /*
- * The four commands: attach and detach a CQ, add and remove a poller. They run in the loop's
- * thread, or while the loop cannot start. They may run inside a callback, so slots do not move
- * here.
+ * The next four functions execute the commands: attach and detach a CQ, add and remove a poller.
+ * They run in the loop's thread, or in another thread while the loop cannot start. They may run
+ * inside a callback, while an iteration walks over the slots, so they do not move slots.
  */
 static int
 loop_add_cq(struct bb_loop *loop, const struct loop_cmd *cmd)
@@ -250,8 +252,9 @@ loop_now_ms(void)
 /*
  * Passes @cmd to the loop's thread and waits for its result. The caller holds control, so only one
  * command is pending and the loop cannot start. The thread that takes the pointer out of loop->cmd
- * applies the command: the loop between two iterations, or this function if the loop ended without
- * taking it or does not respond.
+ * decides about the command. The loop's thread applies the command between two iterations. This
+ * function takes the pointer back, and applies the command itself, if the loop ended without taking
+ * it. If the loop does not respond, this function takes the pointer back and returns an error.
  */
 static int
 loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
@@ -262,8 +265,7 @@ loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
 	while (!__atomic_load_n(&cmd->done, __ATOMIC_ACQUIRE)) {
 		uint32_t state = __atomic_load_n(&loop->state, __ATOMIC_ACQUIRE);
 		/*
-		 * A service that was stopped runs no iteration, and so takes no command, until
-		 * bb_loop_wait() has ended the service.
+		 * A service that was stopped runs no iteration, so it would never take the command.
 		 */
 		bool stopped = state == LOOP_STOPPING && loop->mode == LOOP_MODE_SERVICE;
 		struct loop_cmd *expected = cmd;
@@ -380,7 +382,8 @@ bb_loop_detach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg)
 
 /*
  * Publishes the loop's numbers. Readers read all of them between two equal, even values of seq. The
- * release on each store keeps it after the store of the odd seq; on x86 it is a plain store.
+ * release order of each store keeps it after the store of the odd seq. On x86 a store with release
+ * order is a plain store.
  */
 void
 bb_loop_publish(struct bb_loop *loop)
@@ -402,8 +405,9 @@ bb_loop_publish(struct bb_loop *loop)
 }
 
 /*
- * Published only at intervals. An idle iteration is shorter than a reader's seven loads, so a
- * reader of numbers that change in each iteration would retry for ever.
+ * Counts an iteration, and publishes the statistics only at intervals. An idle iteration is shorter
+ * than a reader's seven loads. So if the published values changed in each iteration, a reader would
+ * retry for ever.
  */
 static void
 loop_account(struct bb_loop *loop, unsigned int completions, unsigned int work)
@@ -437,7 +441,10 @@ bb_loop_stats_v(const struct bb_loop *loop, struct bb_loop_stats *stats)
 	uint64_t seq;
 
 	do {
-		/* Acquire on each load keeps the second load of seq after it. */
+		/*
+		 * The acquire order of each load keeps the second load of seq after the other
+		 * loads.
+		 */
 		seq = __atomic_load_n(&st->seq, __ATOMIC_ACQUIRE);
 		r.iterations = __atomic_load_n(&s->iterations, __ATOMIC_ACQUIRE);
 		r.idle = __atomic_load_n(&s->idle, __ATOMIC_ACQUIRE);
@@ -459,7 +466,7 @@ loop_take_cmd(struct bb_loop *loop)
 	cmd->rc = cmd->apply(loop, cmd);
 	if (loop->dirty)
 		loop_squeeze(loop);
-	/* The caller's stack frame may be gone after this store. */
+	/* This store is the last access to @cmd, which is on the stack of the waiting thread. */
 	__atomic_store_n(&cmd->done, 1, __ATOMIC_RELEASE);
 }
 
@@ -469,7 +476,10 @@ bb_loop_iterate(struct bb_loop *loop)
 	unsigned int completions = 0, work = 0;
 	uint32_t i;
 
-	/* Callbacks may detach any slot and may attach: read the bounds each time. */
+	/*
+	 * Callbacks may detach any slot and may attach objects, so the loop reads n_cqs in each
+	 * round.
+	 */
 	for (i = 0; i < loop->n_cqs; i++) {
 		const struct loop_cq slot = loop->cqs[i];
 		unsigned int n;

@@ -26,7 +26,7 @@ enum loop_mode {
 };
 
 struct loop_cq {
-	struct bb_cq *cq; /* NULL if detached; the slot is then removed later */
+	struct bb_cq *cq; /* attached CQ; NULL if it was detached and the slot is not removed yet */
 	bb_loop_cq_fn cb;
 	void *arg;
 };
@@ -36,20 +36,23 @@ struct loop_poller {
 	void *arg;
 };
 
-/* Written only by the loop's thread; seq is odd while the others change. */
+/*
+ * Statistics that other threads read. Only the loop's thread writes them; seq is odd while it
+ * changes the other fields.
+ */
 struct loop_stats {
 	uint64_t seq;
 	struct bb_loop_stats s;
 };
 
-/* An attach or detach passed to the loop's thread. */
+/* An attach or detach that another thread passes to the loop's thread. */
 struct loop_cmd {
 	int (*apply)(struct bb_loop *loop, const struct loop_cmd *cmd);
 	struct bb_cq *cq;
 	bb_loop_cq_fn cb;
 	bb_loop_poll_fn fn;
 	void *arg;
-	int rc;   /* valid once done is set */
+	int rc;   /* result; valid once done is set */
 	int done; /* __atomic */
 };
 
@@ -60,26 +63,27 @@ struct bb_loop {
 	uint32_t burst;
 	uint32_t state;       /* enum loop_state, __atomic */
 	struct loop_cmd *cmd; /* pending command, NULL if there is none; __atomic */
-	uint64_t tsc;         /* end of the last iteration */
+	uint64_t tsc;         /* TSC at the end of the last iteration */
 	bool accounting;
-	bool dirty;            /* some slots are detached */
-	uint32_t service_left; /* __atomic; store-released at the end of a service call */
+	bool dirty;            /* true if a slot is detached and not removed yet */
+	uint32_t service_left; /* stored with release order at the end of each service call;
+				* __atomic */
 
-	struct bb_loop_stats now; /* accessed by the loop's thread only */
+	struct bb_loop_stats now; /* current statistics; only the loop's thread accesses them */
 	uint64_t published;       /* value of tsc at the last publication */
 	uint64_t publish_cycles;
 	uint32_t to_publish; /* iterations until the next publication */
 
 	struct loop_stats stats __rte_cache_aligned;
 
-	/* Not touched by an iteration. */
+	/* An iteration does not access the following fields. */
 	pthread_mutex_t control __rte_cache_aligned; /* held by one start, attach or detach at a
 						      * time */
 	uint32_t lcore;
 	uint32_t max_cqs, max_pollers;
-	enum loop_mode mode; /* protected by control */
+	enum loop_mode mode; /* how the loop runs; protected by control */
 	uint32_t service;
-	uint32_t number; /* number in telemetry */
+	uint32_t number; /* number of the loop in telemetry */
 	LIST_ENTRY(bb_loop) link;
 
 	struct bb_wc wc[] __rte_cache_aligned;
@@ -88,7 +92,10 @@ struct bb_loop {
 /* The loop whose iteration this thread runs; NULL if none. */
 RTE_DECLARE_PER_LCORE(struct bb_loop *, bb_loop_current);
 
-/* bb_loop_tel.c: makes the loop visible in telemetry, or removes it. Any thread. */
+/*
+ * Functions of bb_loop_tel.c. They add the loop to telemetry, or remove it. Any thread may call
+ * them.
+ */
 void bb_loop_tel_add(struct bb_loop *loop);
 void bb_loop_tel_remove(struct bb_loop *loop);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Poll loop: starting, running and stopping, on its lcore, as a service, or in the caller. */
+/* Poll loop: start, run and stop a loop on its lcore, as a service, or in the calling thread. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -30,12 +30,18 @@ loop_body(void *arg)
 		bb_loop_iterate(loop);
 	RTE_PER_LCORE(bb_loop_current) = NULL;
 	bb_loop_publish(loop);
-	/* Last access: a waiter may free the loop. */
+	/*
+	 * This is the last access to the loop, because a waiting thread may free it after this
+	 * store.
+	 */
 	__atomic_store_n(&loop->state, LOOP_IDLE, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* Claims an idle loop. The caller holds control, so a pending attach sees it idle or started. */
+/*
+ * Marks an idle loop as running. The caller holds control, so an attach at the same time finds the
+ * loop either idle or running.
+ */
 static int
 loop_claim(struct bb_loop *loop, enum loop_mode mode)
 {
@@ -54,7 +60,7 @@ loop_release(struct bb_loop *loop)
 	__atomic_store_n(&loop->state, LOOP_IDLE, __ATOMIC_RELEASE);
 }
 
-/* Returns 0 if the calling thread may run @loop now. */
+/* Returns 0 if the calling thread may run @loop now, otherwise a negative errno. */
 static int
 loop_check_caller(const struct bb_loop *loop)
 {
@@ -137,7 +143,10 @@ loop_service(void *arg)
 {
 	struct bb_loop *loop = arg;
 
-	/* If a service is mapped to further lcores by hand, it runs only on its own lcore. */
+	/*
+	 * The application may have mapped the service to more lcores. The loop runs only on the
+	 * lcore that owns it.
+	 */
 	if (unlikely(rte_lcore_id() != loop->lcore))
 		return 0;
 	if (likely(__atomic_load_n(&loop->state, __ATOMIC_ACQUIRE) == LOOP_RUNNING)) {
@@ -155,7 +164,8 @@ static int
 loop_service_add(struct bb_loop *loop)
 {
 	/*
-	 * Declared MT safe because it checks the lcore itself, so EAL takes no lock around a call.
+	 * The service is declared MT safe, so that EAL takes no lock around a call. It is safe
+	 * because loop_service() checks the lcore.
 	 */
 	struct rte_service_spec spec = {
 		.callback = loop_service,
@@ -213,8 +223,8 @@ bb_loop_stop(struct bb_loop *loop)
 	uint32_t state = LOOP_RUNNING;
 
 	/*
-	 * No lock: a callback may stop its loop while a thread holds control and waits for the
-	 * loop.
+	 * This function takes no lock, because a callback may stop its loop while another thread
+	 * holds control and waits for the loop.
 	 */
 	if (__atomic_compare_exchange_n(&loop->state, &state, LOOP_STOPPING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
@@ -229,7 +239,10 @@ loop_service_end(struct bb_loop *loop)
 	rte_service_runstate_set(loop->service, 0);
 	while (rte_service_may_be_active(loop->service) == 1)
 		rte_pause();
-	/* Orders this after the last iteration; EAL alone does not guarantee it. */
+	/*
+	 * This load orders the code below after the last iteration, which EAL alone does not
+	 * guarantee.
+	 */
 	(void)__atomic_load_n(&loop->service_left, __ATOMIC_ACQUIRE);
 	bb_loop_publish(loop);
 	rte_service_component_runstate_set(loop->service, 0);

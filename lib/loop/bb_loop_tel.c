@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Telemetry: poll loops. They have numbers, because an lcore may have several. The lock keeps a
- * loop alive while it is read; the loop's own thread publishes its counters.
+ * Telemetry: poll loops. Loops have numbers, because an lcore may own several loops. The lock of
+ * this file ensures that a loop is not freed while an endpoint reads it. The endpoints read the
+ * counters that the loop's thread has published.
  */
 #include <pthread.h>
 

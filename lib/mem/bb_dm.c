@@ -94,7 +94,7 @@ bb_dm_free(struct bb_dm *pub)
 	return ret;
 }
 
-/* Errors and their order are those of libmlx5's copies. */
+/* Checks the arguments of a copy. The errors and the order of the checks are those of libmlx5. */
 static int
 copy_check(const struct bb_dm *dm, const void *mem, uint64_t off, size_t len)
 {
@@ -153,7 +153,10 @@ bb_mr_reg_dm(struct bb_pd *pd, struct bb_dm *dm, uint64_t off, size_t len, uint3
 
 	if (pd == NULL || dm == NULL || mr == NULL)
 		return -EINVAL;
-	/* UVERBS_METHOD_DM_MR_REG, MLX5_IB_DM_MEMIC_ALLOWED_ACCESS */
+	/*
+	 * The checks are those of UVERBS_METHOD_DM_MR_REG and MLX5_IB_DM_MEMIC_ALLOWED_ACCESS in
+	 * Linux.
+	 */
 	if (pd->dev != dm->dev)
 		why = "it is of another device than the PD";
 	else if (len == 0)
@@ -171,7 +174,10 @@ bb_mr_reg_dm(struct bb_pd *pd, struct bb_dm *dm, uint64_t off, size_t len, uint3
 		       pd->dev->name, len, off, access, why);
 		return ret;
 	}
-	/* The kernel refuses every optional right here, although a device may ignore them. */
+	/*
+	 * Optional rights are removed, because the kernel rejects them for device memory although a
+	 * device may ignore them.
+	 */
 	attr.access = (access & DM_ACCESS) | BB_ACCESS_ZERO_BASED;
 	return bb_mr_create(pd, &attr, mr);
 }

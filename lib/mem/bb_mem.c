@@ -139,7 +139,7 @@ bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_m
 		return -ENOMEM;
 	reg->kind = kind;
 	bb_mem_reg_range(reg, (uintptr_t)attr->addr, attr->len, attr->iova, attr->access);
-	/* Only memory of the process has addresses to look up. */
+	/* Lookups are by process address, so they must not find memory of another type. */
 	if (attr->kind != BB_DRV_MR_MEM)
 		reg->listed = false;
 	ret = pd->dev->drv->mr_reg(pd, attr, &reg->drv_mr);
@@ -192,7 +192,10 @@ bb_mem_reap_locked(struct bb_pd *pd)
 	if (TAILQ_EMPTY(&work))
 		return 0;
 
-	/* Without t->lock: mr_dereg may wait for a thread that waits in a memory event. */
+	/*
+	 * This loop runs without t->lock, because mr_dereg may wait for a thread that waits for
+	 * t->lock in a memory event.
+	 */
 	while ((reg = TAILQ_FIRST(&work)) != NULL) {
 		int ret;
 

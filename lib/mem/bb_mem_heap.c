@@ -4,13 +4,13 @@
 /*
  * A PD that follows the EAL heap: one walk, then EAL's memory events.
  *
- * EAL refuses event callbacks with --no-huge and --legacy-mem. EAL's own heap does not change
- * then, so the walk is enough. Heaps of external memory do change. The walk does not register
- * their memory, because a key would outlive the mapping; the application names it with
- * bb_mem_add_heap().
+ * With --no-huge and --legacy-mem EAL accepts no event callbacks. EAL's own heap does not change in
+ * these modes, so the walk is enough. Heaps of external memory can change in these modes too. The
+ * walk does not register external memory, because its key would stay valid after the memory was
+ * unmapped. So the application must call bb_mem_add_heap() for external memory.
  *
- * In a callback EAL holds its memory lock. Any thread that calls rte_malloc() or rte_free() may
- * run it, and that thread or another may hold dev->lock. So a callback takes t->lock only,
+ * EAL holds its memory lock during a callback. Any thread that calls rte_malloc() or rte_free() may
+ * run a callback, and that thread or another may hold dev->lock. So a callback takes t->lock only,
  * allocates from libc, and deregisters nothing.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 
-/* Registers one range that no heap entry holds. t->lock held. */
+/* Registers a range that no heap entry covers. Call with t->lock held. */
 static int
 heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 {
@@ -40,7 +40,10 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 			TAILQ_INSERT_TAIL(&t->heap, reg, link);
 			t->stats.heap++;
 		} else {
-			/* No mr_dereg here: the next control call makes it. */
+			/*
+			 * mr_dereg may wait, so it must not be called here. The next control call
+			 * deregisters the range.
+			 */
 			TAILQ_INSERT_TAIL(&t->retired, reg, link);
 			t->stats.retired++;
 			t->stats.bytes -= len;
@@ -55,8 +58,8 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 }
 
 /*
- * Registers the parts of [start, end) without a registration, because walk and events may report
- * the same memory. t->lock held.
+ * Registers the parts of [start, end) without a registration, because the walk and the events may
+ * report the same memory. Call with t->lock held.
  */
 static int
 heap_add_gaps(struct bb_mem_table *t, uint64_t start, uint64_t end, bool named)
@@ -96,13 +99,16 @@ struct walk {
 		  * an error */
 };
 
-/* Refuses external memory whose removal EAL would not report. t->lock held. */
+/* Rejects external memory whose removal EAL would not report. Call with t->lock held. */
 static int
 external_check(const struct bb_mem_table *t, uint64_t start, uint64_t end)
 {
 	uint64_t gap_end;
 
-	/* The application removes memory of bb_mem_add_heap(). */
+	/*
+	 * Memory of bb_mem_add_heap() is allowed, because the application reports its removal by
+	 * bb_mem_del_heap().
+	 */
 	if (!bb_mem_table_gap(t, &start, end, &gap_end))
 		return 0;
 	BB_LOG(ERR,
@@ -131,13 +137,16 @@ walk_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t l
 	return w->err;
 }
 
-/* Starts events before the walk: memory that EAL maps in between is reported by one or both. */
+/*
+ * Starts the events before the walk, so that memory that EAL maps at this time is reported by the
+ * event, the walk or both.
+ */
 static int
 follow(struct bb_mem_table *t)
 {
 	struct walk w = {.t = t};
 
-	/* Unique, because EAL finds callbacks by name and argument. */
+	/* The name is unique per PD, because EAL identifies a callback by its name and argument. */
 	snprintf(t->callback, sizeof(t->callback), "bluebell-pd-%p", (void *)t);
 	if (rte_mem_event_callback_register(t->callback, event_cb, t) == 0) {
 		t->events = true;
@@ -153,14 +162,17 @@ follow(struct bb_mem_table *t)
 void
 bb_mem_heap_unfollow(struct bb_mem_table *t)
 {
-	/* It returns when no callback is running; t->lock must not be held. */
+	/*
+	 * The call returns only when no callback is running. A callback takes t->lock, so t->lock
+	 * must not be held here.
+	 */
 	if (t->events)
 		rte_mem_event_callback_unregister(t->callback, t);
 	t->events = false;
 	t->following = false;
 }
 
-/* Retires all registrations but those of bb_mem_add_heap(). */
+/* Retires all heap registrations except those of bb_mem_add_heap(). */
 static void
 heap_retire_followed(struct bb_mem_table *t)
 {

@@ -5,8 +5,8 @@
  * Registration of mempools.
  *
  * A mempool holds its objects in chunks. A pool of mbufs with pinned external buffers
- * (rte_pktmbuf_pool_create_extbuf()) holds only the mbufs there. DPDK does not record the areas
- * of the buffers, so the buffer address comes from each mbuf.
+ * (rte_pktmbuf_pool_create_extbuf()) holds only the mbufs in its chunks. DPDK does not record the
+ * areas of the buffers, so the buffer address comes from each mbuf.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 
-/* Smallest page of any machine. */
+/* Smallest page size of all supported CPUs, in bytes. */
 #define PAGE_MIN 4096
 
 /* Largest distance of two buffers of an area: rte_pktmbuf_extmem.elt_size has 16 bits. */
@@ -73,7 +73,10 @@ foreign_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int idx)
 	list->foreign += ((const struct rte_mbuf *)obj)->pool != mp;
 }
 
-/* Returns true if every object of the pool is an mbuf; a mempool does not record its kind. */
+/*
+ * Returns true if every object of the pool is an mbuf; a mempool does not record what its objects
+ * are.
+ */
 static bool
 pool_of_mbufs(struct rte_mempool *mp)
 {
@@ -95,8 +98,9 @@ range_cmp(const void *a, const void *b)
 }
 
 /*
- * Returns true if one registration can hold everything from @end to @start. Both must lie on
- * neighbouring pages or, for a stride of buffers that skips pages, in one area that EAL knows.
+ * Returns true if one registration can cover the gap from @end of one range to @start of the next.
+ * Both addresses must lie on neighbouring pages or, for a stride of buffers that skips pages, in
+ * one area that EAL knows.
  */
 static bool
 joinable(uint64_t end, uint64_t start)
@@ -112,7 +116,7 @@ joinable(uint64_t end, uint64_t start)
 	       msl == rte_mem_virt2memseg_list((void *)(uintptr_t)start);
 }
 
-/* Sorts the ranges and joins neighbours: a pool can have a chunk per page. */
+/* Sorts the ranges and joins neighbours, because a pool can have a separate chunk for each page. */
 static void
 ranges_join(struct ranges *list)
 {
@@ -161,7 +165,7 @@ ranges_collect(const struct bb_pd *pd, struct rte_mempool *mp, struct ranges *li
 	return 0;
 }
 
-/* Moves the pool's registrations out of the table. t->lock held. */
+/* Moves the pool's registrations from the table to the retired list. Call with t->lock held. */
 static uint32_t
 pool_retire(struct bb_mem_table *t, const struct rte_mempool *mp)
 {

@@ -9,15 +9,16 @@
 
 #include "bb_dev_priv.h"
 
-/* A memory region of any kind. Under dev->lock. */
+/* A memory region of any type. dev->lock protects the fields. */
 struct bb_mr_priv {
 	struct bb_mr pub;
 	LIST_ENTRY(bb_mr_priv) link; /* in pd->mr_list */
 	enum bb_drv_mr_kind kind;
 	struct bb_mem_reg *reg;
-	uint32_t windows;      /* memory windows that hold it; __atomic */
-	uint32_t mkeys;        /* keys that refer to it */
-	struct bb_dm_ctrl *dm; /* device memory, else NULL */
+	uint32_t windows;      /* memory windows that are or may be bound to the region; __atomic */
+	uint32_t mkeys;        /* indirect keys with a piece in this region */
+	struct bb_dm_ctrl *dm; /* device memory of the region, NULL if the region is not in device
+				* memory */
 };
 
 /* Returns @access without optional rights that the device lacks. */
@@ -27,44 +28,59 @@ uint32_t bb_mr_access_in_force(const struct bb_dev *dev, uint32_t access);
  * line.
  */
 int bb_mr_access_check(const struct bb_dev *dev, uint32_t access, const char **why);
-/* Registers with the driver. @attr has been checked; its access is in force. */
+/*
+ * Registers a region with the driver. The caller has checked @attr and has removed the optional
+ * rights that the device lacks.
+ */
 int bb_mr_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_mr **mr);
-/* Copies the driver's keys that the rights allow into mr->pub. */
+/* Copies the driver's lkey and rkey into mr->pub, each only if the region's rights allow it. */
 void bb_mr_keys(struct bb_mr_priv *mr);
-/* Returns its share of bb_mem_stats.bytes; 0 for the whole address space. */
+/*
+ * Returns the bytes that a region adds to bb_mem_stats.bytes; 0 if the region is the whole address
+ * space.
+ */
 uint64_t bb_mr_bytes(const struct bb_mr *mr);
-/* Returns the key that identifies it: its lkey, or its rkey without one. */
+/*
+ * Returns the key that identifies a region in logs: the lkey, or the rkey if the region has no
+ * lkey.
+ */
 static inline uint32_t
 bb_mr_name(const struct bb_mr *mr)
 {
 	return mr->lkey != BB_LKEY_NONE ? mr->lkey : mr->rkey;
 }
-/* Finds an explicit registration of any PD by lkey or rkey; dev->lock held. */
+/* Returns the region of any PD with this lkey or rkey, NULL if none. Call with dev->lock held. */
 const struct bb_mr_priv *bb_mr_by_key(const struct bb_dev *dev, uint32_t key);
 /*
  * Formats rights, such as "local_write|remote_read" or "none"; @buf has BB_ACCESS_TEXT_MAX bytes.
  */
 #define BB_ACCESS_TEXT_MAX 128
 void bb_access_text(uint32_t access, char *buf);
-/* Returns -EBUSY, and logs, while windows or keys refer to it; dev->lock held. */
+/*
+ * Returns 0, or -EBUSY (logged) while memory windows or indirect keys refer to @mr. Call with
+ * dev->lock held.
+ */
 int bb_mr_busy(const struct bb_mr_priv *mr, const char *what);
 
 /*
- * Releases the region of a window after a peer or a request has invalidated its key. Other keys
- * have no effect.
+ * Releases the region of a type 2 window after a peer or a request has invalidated the window's key
+ * @rkey. If @rkey is another key, the call has no effect.
  */
 void bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey);
-/* Releases regions whose windows completed requests have unbound; dev->lock held. */
+/*
+ * Releases the regions that no window refers to any more because requests have completed. Call with
+ * dev->lock held.
+ */
 void bb_mw_settle(const struct bb_dev *dev);
-/* Handles the reset of a QP, which loses its requests; dev->lock held. */
+/* Records that the reset of @qp has dropped its requests on windows. Call with dev->lock held. */
 void bb_mw_qp_reset(const struct bb_qp *qp);
-/* Takes back the unrung binds and invalidations of @qp; dev->lock held. */
+/* Removes the binds and invalidations of @qp that were not rung. Call with dev->lock held. */
 void bb_mw_qp_abort(const struct bb_qp *qp);
 
 /*
- * Extends the sequence number of a request to 64 bits. Valid while fewer than 2^31 requests lie
- * between it and the last doorbell, so that an old number does not look new. Any thread; @seq was
- * read before.
+ * Extends the sequence number of a request to 64 bits. The result is correct only if fewer than
+ * 2^31 requests lie between the request and the last doorbell. Any thread may call this function;
+ * @seq must have been read before the call.
  */
 static inline uint64_t
 bb_sq_seq64(const struct bb_sq *sq, uint32_t seq)

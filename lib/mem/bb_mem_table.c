@@ -165,7 +165,10 @@ bb_mem_table_insert(struct bb_mem_table *t, struct bb_mem_reg *reg)
 				 .writable = reg->writable,
 				 .reg = reg};
 
-	/* One more entry, so that a hole can be cut without an allocation. */
+	/*
+	 * Reserves one more entry than needed, so that bb_mem_table_cut() can split an entry even
+	 * if there is no memory.
+	 */
 	if (grow(t, t->arr->n + 2) != 0)
 		return -ENOMEM;
 	write_begin(t);
@@ -228,7 +231,7 @@ bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end)
 	uint64_t bytes = 0;
 	uint32_t i = 0;
 
-	/* Heap entries do not overlap: at most one is cut in two. */
+	/* Heap entries do not overlap, so at most one entry is split into two. */
 	(void)grow(t, t->arr->n + 1);
 	a = t->arr;
 	write_begin(t);
@@ -280,8 +283,9 @@ bb_mem_table_gap(const struct bb_mem_table *t, uint64_t *start, uint64_t end, ui
 }
 
 /*
- * Finds the registration that holds [addr, addr + len), writable ones first, at an even sequence
- * number, which it also returns. Returns false if there is none.
+ * Finds a registration that covers [addr, addr + len). Writable registrations take precedence. The
+ * result is consistent with the even sequence number in @seq_out. Returns false if no registration
+ * covers the range.
  */
 static bool
 find(const struct bb_mem_table *t, uint64_t addr, uint64_t len, struct bb_lkey_range *range,
@@ -328,8 +332,8 @@ bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd)
 	memset(cache, 0, sizeof(*cache));
 	cache->pd = pd;
 	cache->seq = &pd->mem->seq;
-	cache->seq_filled = 1; /* odd, so never the number of a finished table: the first lookup
-				* misses */
+	cache->seq_filled = 1; /* an odd number is never that of a consistent table, so the first
+				* lookup misses */
 }
 
 uint32_t
@@ -349,8 +353,8 @@ bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len)
 	if (!found)
 		return BB_LKEY_NONE;
 	/*
-	 * A read-only range is not cached: part of it may also belong to a writable registration,
-	 * which a hit here would hide.
+	 * A read-only range is not cached. A part of the range may also belong to a writable
+	 * registration, which a hit of the read-only range would hide.
 	 */
 	if (writable) {
 		cache->range[cache->next] = range;

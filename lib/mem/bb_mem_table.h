@@ -4,15 +4,17 @@
 /*
  * Registrations of a PD and the sorted address table over them.
  *
- * Readers are data-path threads that missed in their cache. They take no lock, and use a sequence
- * count. Every field that a reader loads is atomic. A reader that races with a change sees mixed
- * but mapped values and starts again. Outgrown arrays stay allocated until the PD is freed, so a
- * reader never touches freed memory. Arrays double, so all outgrown ones together are no larger
- * than the last.
+ * Readers are data-path threads whose lookup cache had no entry for the address. Readers take no
+ * lock and use a sequence count. Every field that a reader loads is atomic. A reader that races
+ * with a change may see a mix of old and new values. The reader accesses only mapped memory,
+ * detects the change by the sequence count, and starts again. Outgrown arrays stay allocated until
+ * the PD is freed, so a reader never touches freed memory. Each array is twice as large as the one
+ * before, so all outgrown arrays together are no larger than the last.
  *
- * Writers hold bb_mem_table.lock. EAL's memory event callbacks take it under EAL's own memory
- * lock. So the holder calls no function that takes EAL's lock (no rte_malloc, no walk), and not
- * mr_dereg, which may wait. Lock order: dev->lock, EAL's memory lock, bb_mem_table.lock.
+ * Writers hold bb_mem_table.lock. EAL's memory event callbacks take it under EAL's own memory lock.
+ * So a writer must not call a function that takes EAL's lock (rte_malloc, a memory walk). It must
+ * not call mr_dereg either, which may wait. Lock order: dev->lock, EAL's memory lock,
+ * bb_mem_table.lock.
  */
 #ifndef BB_MEM_TABLE_H
 #define BB_MEM_TABLE_H
@@ -41,24 +43,26 @@ struct bb_mem_reg {
 	enum bb_mem_kind kind;
 	bool writable;
 	bool named;  /* BB_MEM_HEAP only: registered by bb_mem_add_heap() */
-	bool listed; /* lookups may find it: WQEs with its lkey use the memory's own addresses */
+	bool listed; /* true if lookups may find the registration, because WQEs use the process's
+		      * addresses with its lkey */
 	struct bb_drv_mr *drv_mr;
 	uint64_t start, end;
-	uint64_t live;            /* bytes that are not freed yet; decreases for BB_MEM_HEAP only */
+	uint64_t live;            /* bytes that EAL has not unmapped; constant unless the
+				   * registration is of type BB_MEM_HEAP */
 	struct rte_mempool *pool; /* BB_MEM_POOL only: the mempool */
 };
 TAILQ_HEAD(bb_mem_regs, bb_mem_reg);
 
 /*
- * A range of addresses in the table. A registration of which parts were freed has one entry for
- * each remaining part.
+ * A range of addresses in the table. If EAL has unmapped parts of a registration, each remaining
+ * part has an entry.
  */
 struct bb_mem_entry {
 	uint64_t start, end;
 	uint64_t max_end; /* largest end among this entry and all entries before it */
 	uint32_t lkey;
 	uint32_t writable;
-	struct bb_mem_reg *reg; /* only writers use it */
+	struct bb_mem_reg *reg; /* registration of the range; only writers access this field */
 };
 
 struct bb_mem_array {
@@ -69,7 +73,7 @@ struct bb_mem_array {
 };
 
 struct bb_mem_table {
-	/* Every lookup reads these two fields. They share no cache line with the rest. */
+	/* Every lookup reads these two fields. No other field shares their cache line. */
 	uint32_t seq; /* odd while a writer changes the table */
 	struct bb_mem_array *arr;
 
@@ -77,7 +81,8 @@ struct bb_mem_table {
 	struct bb_pd *pd;
 	struct bb_mem_regs heap;
 	struct bb_mem_regs pools;
-	struct bb_mem_regs retired; /* registrations without an entry, not deregistered yet */
+	struct bb_mem_regs retired; /* registrations that have no entry in the table and are not
+				     * deregistered yet */
 	struct bb_mem_stats stats;
 	bool following; /* bb_mem_follow_heap() was called: the PD follows EAL's heap */
 	bool events;    /* true if a callback for heap events is registered */
@@ -85,7 +90,7 @@ struct bb_mem_table {
 };
 
 int bb_mem_table_create(struct bb_pd *pd, struct bb_mem_table **table);
-/* Frees the table. No reader is left, and all registrations are gone. */
+/* Frees the table. The caller has ended all readers and deregistered all registrations. */
 void bb_mem_table_free(struct bb_mem_table *t);
 
 /* Call the functions below with t->lock held. */
@@ -110,29 +115,33 @@ bool bb_mem_table_gap(const struct bb_mem_table *t, uint64_t *start, uint64_t en
 
 /* ---- bb_mem.c */
 
-/* Registers with the driver; does not add to the table. Allocates only from libc. */
+/* Registers memory with the driver but does not add it to the table. Allocates only from libc. */
 int bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_mr_attr *attr,
 		      struct bb_mem_reg **reg);
 /* Registers as bb_mem_reg_create(), with the rights of automatic registrations: LOCAL_WRITE. */
 int bb_mem_reg_auto(struct bb_pd *pd, enum bb_mem_kind kind, uint64_t start, uint64_t len,
 		    struct bb_mem_reg **reg);
-/* Sets the range of @reg, which is in no table. */
+/* Sets the range of @reg. Call this function only while no table has an entry of @reg. */
 void bb_mem_reg_range(struct bb_mem_reg *reg, uint64_t start, uint64_t len, uint64_t iova,
 		      uint32_t access);
-/* Deregisters and frees; an error changes nothing. Call it without t->lock. */
+/* Deregisters and frees @reg. On an error @reg is unchanged. Call without t->lock. */
 int bb_mem_reg_destroy(struct bb_pd *pd, struct bb_mem_reg *reg);
 /*
- * Executes bb_mem_reap() with dev->lock held; every control call on a PD starts with it.
- * Registrations that the device keeps stay retired, and its error is returned.
+ * Executes bb_mem_reap() with dev->lock held; every control call on a PD starts with it. If the
+ * device rejects a deregistration, the registration stays in the retired list and the device's
+ * error is returned.
  */
 int bb_mem_reap_locked(struct bb_pd *pd);
 
 /* ---- bb_mem_heap.c */
 
-/* Handles one EAL memory event. EAL calls it, and so do tests where no events come. */
+/*
+ * Handles one EAL memory event. EAL calls this function; tests also call it in EAL modes without
+ * events.
+ */
 void bb_mem_heap_event(struct bb_mem_table *t, enum rte_mem_event event, const void *addr,
 		       size_t len);
-/* Stops following the heap; registrations stay. dev->lock held. */
+/* Stops following the heap without deregistering any memory. Call with dev->lock held. */
 void bb_mem_heap_unfollow(struct bb_mem_table *t);
 
 #endif

@@ -19,7 +19,8 @@ struct bb_mkey_priv {
 	struct bb_mkey pub;
 	struct bb_drv_mr *drv;
 	uint32_t n;
-	struct bb_mr_priv *mr[]; /* MR behind each piece, NULL if the key is not an MR's */
+	struct bb_mr_priv *mr[]; /* MR to whose lkey each piece refers, NULL if the piece's lkey is
+				  * not that of an MR */
 };
 
 static const char *
@@ -95,8 +96,8 @@ attr_check(const struct bb_dev *dev, const struct bb_mkey_attr *attr)
 }
 
 /*
- * Holds the MRs behind the pieces' keys: they cannot be deregistered before this key is
- * destroyed.
+ * Holds the MRs to whose lkeys the pieces refer, so that these MRs cannot be deregistered before
+ * this key is destroyed.
  */
 static void
 refer(struct bb_mkey_priv *k, const struct bb_sge *pieces)
@@ -233,7 +234,7 @@ bb_post_mkey_interleaved(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey,
 		       qp->qpn, mkey->lkey);
 		return -ENOTSUP;
 	}
-	/* The pattern's header takes one entry. */
+	/* The header of a pattern occupies one entry of the layout. */
 	ret = layout_check(qp, mkey, access, n == UINT32_MAX ? n : n + 1);
 	if (ret != 0)
 		return ret;

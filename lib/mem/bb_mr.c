@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Memory regions: explicit registrations, which give rkeys too. */
+/* Memory regions: registrations by the application, which have lkeys and rkeys. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,10 @@
 #include "bb_mem_priv.h"
 #include "bb_mem_table.h"
 
-/* The smallest page of supported CPUs. The kernel checks larger ones. */
+/*
+ * Mask of an offset in the smallest page of all supported CPUs. If pages are larger, the kernel
+ * checks the offset.
+ */
 #define PAGE_MASK UINT64_C(4095)
 
 #define ACCESS_REMOTE                                                                              \
@@ -48,7 +51,7 @@ bb_mr_access_check(const struct bb_dev *dev, uint32_t access, const char **why)
 		*why = "the device has no atomics";
 		return -EINVAL;
 	}
-	/* ib_check_mr_access(): EOPNOTSUPP since Linux 6.2. */
+	/* The errno is that of ib_check_mr_access(), which returns EOPNOTSUPP since Linux 6.2. */
 	if (odp && !dev->attr.odp) {
 		*why = "the device has no on-demand paging: leave ON_DEMAND out";
 		return -ENOTSUP;
@@ -247,8 +250,8 @@ bb_mr_dereg(struct bb_mr *pub)
 	if (ret != 0)
 		goto unlock;
 	/*
-	 * Lookups stop finding the key before its deregistration, so that no caller holds a dead
-	 * key.
+	 * Removes the key from the table before its deregistration, so that no lookup returns an
+	 * invalid key.
 	 */
 	pthread_mutex_lock(&t->lock);
 	bb_mem_table_remove(t, mr->reg);
@@ -263,7 +266,10 @@ bb_mr_dereg(struct bb_mr *pub)
 		if (mr->dm != NULL)
 			mr->dm->mrs--;
 	} else if (mr->reg->listed) {
-		/* There is room: an entry was just removed, and arrays do not shrink. */
+		/*
+		 * The insertion cannot fail, because an entry was just removed and arrays do not
+		 * shrink.
+		 */
 		(void)bb_mem_table_insert(t, mr->reg);
 	}
 	pthread_mutex_unlock(&t->lock);

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Re-registration. Lookups stop finding the old key before it becomes invalid, and find the new
- * key after it is valid. On an error the old key returns to the table.
+ * Re-registration of memory regions. The old key is removed from the address table before it
+ * becomes invalid, and the new key is added after it is valid. On an error the old key returns to
+ * the table.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -74,8 +75,8 @@ entry_remove(struct bb_mem_table *t, const struct bb_mem_reg *reg)
 }
 
 /*
- * Completes a re-registration: the entries of the old range are removed, and @hold is in the new
- * PD's table.
+ * Completes a re-registration. The caller has removed the entries of the old range and has inserted
+ * @hold into the new PD's table.
  */
 static void
 rereg_settle(struct bb_mr_priv *mr, const struct rereg *to, const struct bb_mem_reg *hold)
@@ -113,7 +114,10 @@ rereg_locked(struct bb_mr_priv *mr, uint32_t flags, const struct rereg *to)
 	struct bb_pd *pd = mr->pub.pd;
 	bool trans = (flags & BB_MR_REREG_TRANSLATION) != 0;
 	bool access = (flags & BB_MR_REREG_ACCESS) != 0;
-	/* An entry that no lookup finds reserves room for the new one. */
+	/*
+	 * Placeholder entry, which no lookup finds. It reserves room in the table, so that the
+	 * insertion of the new range cannot fail.
+	 */
 	struct bb_mem_reg hold = {.kind = BB_MEM_EXPLICIT,
 				  .drv_mr = mr->reg->drv_mr,
 				  .start = UINT64_MAX,

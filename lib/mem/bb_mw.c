@@ -4,15 +4,16 @@
 /*
  * Memory windows and the regions that they are bound to.
  *
- * A region counts the windows that are or may be bound to it, for bb_mr_dereg(). Neither the
- * kernel nor, as far as is known, a card refuses to deregister a region with windows, which man
- * ibv_alloc_mw promises. An invalidation names a window by its rkey. So windows are found by the
- * index of their key, in a table of two levels that is read without a lock: a page of the table
- * is not freed while the device is open.
+ * Each region has a count of the windows that are or may be bound to the region. bb_mr_dereg()
+ * checks this count. The library must check because man ibv_alloc_mw promises it, but the kernel
+ * deregisters a region with windows, and so do cards as far as is known. An invalidation names a
+ * window by its rkey. So a table of two levels, indexed by the key's index, gives the window. The
+ * table is read without a lock, because its pages are not freed while the device is open.
  *
- * A post changes nothing yet. Until the request has completed, both the old and the new region
- * are held. Completions do not look for windows. Instead, a caller that needs to know compares
- * the request with the requests that its queue has completed, and with the first failed one.
+ * A post does not change the binding. Until the request has completed, both the old and the new
+ * region are held. The poll of a completion does not search for windows. Instead, a caller that
+ * needs to know compares the request with the requests that its queue has completed, and with the
+ * first failed one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,16 +33,20 @@
 
 /* A pending request that binds the window to mr, or unbinds it (NULL). */
 struct op {
-	const struct bb_qp *qp; /* NULL if it was reset: the fate of the request is unknown */
+	const struct bb_qp *qp; /* QP of the request; NULL if the QP was reset, so that the
+				 * request's fate is unknown */
 	uint64_t seq;
 	struct bb_mr_priv *mr;
-	uint32_t rkey; /* window's key before it was posted */
+	uint32_t rkey; /* key of the window before the request was posted */
 };
 
 struct bb_mw_priv {
 	struct bb_mw pub;
 	struct bb_drv_mr *drv;
-	/* Held because owners of QPs post and poll while bb_mr_dereg() runs. */
+	/*
+	 * Protects the fields below, because owners of QPs may post and poll while bb_mr_dereg()
+	 * runs.
+	 */
 	rte_ticketlock_t lock;
 	struct bb_mr_priv *mr; /* region of the last completed bind, NULL if none */
 	struct op ops[MAX_OPS];
@@ -150,7 +155,8 @@ fate_of(const struct op *op)
 	if (op->qp == NULL)
 		return PENDING;
 	/*
-	 * send_done() records a failure before it marks completion, so read in the reverse order.
+	 * send_done() records a failure before it marks the send as complete, so this function
+	 * reads completion first and failure second.
 	 */
 	done = __atomic_load_n(&op->qp->sq.done, __ATOMIC_ACQUIRE);
 	if (bb_sq_seq64(&op->qp->sq, done) < op->seq)
@@ -161,7 +167,10 @@ fate_of(const struct op *op)
 	return DONE;
 }
 
-/* Drops the first @n operations whose completion will not be seen. Returns the number dropped. */
+/*
+ * Drops those of the first @n operations whose QP was reset, because their completions will never
+ * be polled. Returns the number dropped.
+ */
 static uint32_t
 drop_lost(struct bb_mw_priv *w, uint32_t n)
 {
@@ -180,8 +189,8 @@ drop_lost(struct bb_mw_priv *w, uint32_t n)
 }
 
 /*
- * Applies known completions; w->lock held. A successful operation ends earlier operations that
- * executed before it was posted, but not operations that are pending on a live queue.
+ * Applies known completions; w->lock held. A successful operation also ends operations that
+ * executed before that operation was posted. Operations that are pending on a queue are not ended.
  */
 static void
 settle(struct bb_mw_priv *w)
@@ -208,8 +217,9 @@ settle(struct bb_mw_priv *w)
 }
 
 /*
- * Returns 0 if there is room for one more request, -EAGAIN if one must complete first. Each asks
- * for a CQE, so room comes when the owners of their queues ring and poll. w->lock held.
+ * Returns 0 if the window has room for one more pending request, -EAGAIN if a request must complete
+ * first. Each request asks for a CQE, so there is room again when the owners of the queues ring and
+ * poll. Call with w->lock held.
  */
 static int
 has_room(struct bb_mw_priv *w)
@@ -266,9 +276,8 @@ bb_mw_settle(const struct bb_dev *dev)
 }
 
 /*
- * Handles the reset of a QP. An operation without a seen completion may have executed. It holds
- * its region until a later operation, posted from now on and after all earlier ones, has
- * succeeded.
+ * Handles the reset of a QP. An operation whose completion was not polled may have executed. It
+ * holds its region until an operation that is posted after the reset has succeeded.
  */
 static void
 forget_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
@@ -295,7 +304,7 @@ bb_mw_qp_reset(const struct bb_qp *qp)
 	for_each(qp->ctrl->pd->dev, forget_qp, qp);
 }
 
-/* Takes back the requests that no doorbell has passed to the device. */
+/* Removes the window's requests on @qp that were not rung. */
 static void
 abort_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
 {
@@ -307,7 +316,10 @@ abort_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
 
 		if (op.qp != qp || op.seq <= rung)
 			continue;
-		/* A later request of another QP was posted with the new key: that key stays. */
+		/*
+		 * If a later request of another QP has changed the key since, the key does not
+		 * change here.
+		 */
 		if (i == w->n_ops - 1)
 			w->pub.rkey = op.rkey;
 		remove_ops(w, i, 1);
@@ -342,9 +354,9 @@ bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
 	if (w != NULL) {
 		rte_ticketlock_lock(&w->lock);
 		/*
-		 * If the key is that of the last post, all operations on it have executed.
-		 * Another key belongs to an earlier bind, or to a window whose index was reused,
-		 * and says nothing about the current state.
+		 * If the key is that of the last post, all operations on it have executed. Another
+		 * key belongs to an earlier bind, or to a freed window with the same index, so the
+		 * current state does not change.
 		 */
 		if (w->pub.rkey == rkey)
 			release_all(w);
@@ -470,7 +482,7 @@ post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, stru
 	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
 	int ret;
 
-	/* May ring a doorbell, which must not happen under the lock. */
+	/* This call may ring a doorbell, so it must be made before w->lock is taken. */
 	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, bind->len != 0));
 	rte_ticketlock_lock(&w->lock);
 	ret = has_room(w);

@@ -157,7 +157,10 @@ bb_mr_reg_dmabuf(struct bb_pd *pd, uint64_t offset, size_t len, uint64_t iova, i
 	} else if (len > pd->dev->attr.max_mr_size) {
 		why = "it is longer than the device's max_mr_size";
 	} else if (((offset ^ iova) & PAGE_MASK) != 0) {
-		/* UVERBS_METHOD_REG_DMABUF_MR, as the rights are */
+		/*
+		 * UVERBS_METHOD_REG_DMABUF_MR in Linux checks the offsets and the rights in this
+		 * way.
+		 */
 		why = "iova and offset differ in their offset in a page of 4096 bytes";
 	} else if ((access & ~DMABUF_ACCESS) != 0) {
 		why = "a dma-buf has no right but LOCAL_WRITE, the REMOTE ones and "

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Parameters and answers of rte_telemetry endpoints. Parameters come from a socket: their length is
- * bounded and invalid ones are rejected with a text. A rejection is an answer with the single field
- * "error". DPDK would send an error code to the client as null, without a reason.
+ * Parameters and replies of rte_telemetry endpoints. Parameters come from a socket, so their length
+ * is bounded, and invalid parameters are rejected with a text. A rejection is a reply with the
+ * single field "error". DPDK would send an error code to the client as null, without a reason.
  *
  * Depends on DPDK and libc only, so that the software device can use it too.
  */
@@ -20,9 +20,15 @@
 #include <rte_telemetry.h>
 #include <rte_version.h>
 
-/* Bytes of an endpoint's parameters, including the final zero. No valid parameters are longer. */
+/*
+ * Largest size of an endpoint's parameters in bytes, including the final zero. Longer parameters
+ * are invalid.
+ */
 #define BB_TEL_PARAMS_MAX 160
-/* Numbers in one answer: fewer than a DPDK array holds, and less than its 16 KiB of JSON. */
+/*
+ * Largest number of values in one reply. These fit into a DPDK array and into the 16 KiB of JSON of
+ * a DPDK reply.
+ */
 #define BB_TEL_PAGE 500u
 
 /* DPDK 23.03 renamed these functions. */
@@ -37,8 +43,8 @@
 #endif
 
 /*
- * Writes the error text @why to the answer and returns 0. At most 127 characters, without text from
- * the client.
+ * Writes the error text @why to the reply and returns 0. @why has at most 127 characters and must
+ * not contain text from the client.
  */
 static inline int
 bb_tel_refuse(struct rte_tel_data *d, const char *why)
@@ -109,7 +115,7 @@ bb_tel_arg_uint(struct bb_tel_args *a, uint64_t max, uint64_t *v)
 }
 
 /*
- * A page of a list of numbers: {"NAME": [...], "total": N}. If more numbers follow, the answer also
+ * A page of a list of numbers: {"NAME": [...], "total": N}. If more numbers follow, the reply also
  * has "next": the second parameter that requests the next page.
  */
 struct bb_tel_page {
@@ -117,7 +123,7 @@ struct bb_tel_page {
 	uint64_t start, total;
 };
 
-/* Returns false if the parameters were rejected; @d then has the error. */
+/* Starts a page. Returns false if the parameters were rejected; @d then has the error. */
 static inline bool
 bb_tel_page_begin(struct bb_tel_page *p, struct bb_tel_args *a, struct rte_tel_data *d)
 {

@@ -5,8 +5,8 @@
  * Telemetry: devices and their RoCE counters.
  *
  * DPDK runs the endpoints on one thread per client. An endpoint takes the locks of the control
- * path, so no object is destroyed while it is read. From queues it reads only what bb_count.h
- * allows while the owner posts and polls.
+ * path, so no object is destroyed while it is read. Of a queue an endpoint reads only the counters
+ * that bb_count.h allows other threads to read while the owner posts and polls.
  */
 #include <stdio.h>
 
@@ -109,7 +109,7 @@ device_list(const char *cmd, const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
-/* Adds the attributes. Booleans are 0 or 1: DPDK's telemetry has no boolean type. */
+/* Adds the attributes. Booleans are 0 or 1, because DPDK's telemetry has no boolean type. */
 static void
 add_attr(struct rte_tel_data *d, const struct bb_dev_attr *a)
 {
@@ -121,7 +121,7 @@ add_attr(struct rte_tel_data *d, const struct bb_dev_attr *a)
 	bb_tel_dict_uint(d, "max_cq", a->max_cq);
 	bb_tel_dict_uint(d, "max_cqe", a->max_cqe);
 	bb_tel_dict_uint(d, "max_mr", a->max_mr);
-	/* Many JSON readers reject 2^63 and larger. */
+	/* Values are limited to 2^63 - 1, because many JSON readers reject larger ones. */
 	bb_tel_dict_uint(d, "max_mr_size", RTE_MIN(a->max_mr_size, (uint64_t)INT64_MAX));
 	bb_tel_dict_uint(d, "max_msg_size", a->max_msg_size);
 	bb_tel_dict_uint(d, "max_rd_atomic", a->max_rd_atomic);
@@ -176,7 +176,7 @@ device_info(const char *cmd, const char *params, struct rte_tel_data *d)
 	bb_tel_dict_uint(d, "umems", dev->umems);
 	bb_tel_dict_uint(d, "channels", dev->channels);
 	add_attr(d, &dev->attr);
-	/* Each port adds three fields. */
+	/* Each port adds three fields, so the number of ports is limited to fit the reply. */
 	for (port = 1; port <= RTE_MIN(dev->attr.ports, 32u); port++)
 		add_port(dev, port, d);
 	bb_tel_end(dev);

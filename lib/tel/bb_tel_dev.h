@@ -16,10 +16,13 @@
 struct bb_dev *bb_tel_begin(struct bb_tel_args *a, const char *params, struct rte_tel_data *d);
 void bb_tel_end(struct bb_dev *dev);
 
-/* A kind of numbered object of a device, such as its CQs, with one list and one info endpoint. */
+/*
+ * A type of numbered objects of a device, such as its CQs. It has one endpoint that lists the
+ * objects and one that describes an object.
+ */
 struct bb_tel_kind {
-	const char *list; /* key of the list of numbers in the answer */
-	const char *none; /* error text if no object has the number */
+	const char *list; /* name of the field with the list of numbers in the reply */
+	const char *none; /* error text for a number that no object has */
 	/* Calls bb_tel_page_add() for each object. */
 	void (*each)(const struct bb_dev *dev, struct bb_tel_page *page);
 	/* Returns the object with @number, NULL if there is none. */
@@ -30,7 +33,7 @@ struct bb_tel_kind {
 
 /*
  * Handle an endpoint that lists the numbers of all objects, and one that describes a single object.
- * Both read @params and write the answer to @d.
+ * Both read @params and write the reply to @d.
  */
 int bb_tel_list(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);
 int bb_tel_info(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);

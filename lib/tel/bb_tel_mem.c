@@ -16,7 +16,10 @@ each_mr(const struct bb_dev *dev, struct bb_tel_page *page)
 	const struct bb_mr_priv *mr;
 	const struct bb_pd *pd;
 
-	/* An MR may have only an lkey or only an rkey. */
+	/*
+	 * An MR may have only an lkey or only an rkey, so the list has the key that identifies it
+	 * in logs.
+	 */
 	LIST_FOREACH(pd, &dev->pd_list, link)
 		LIST_FOREACH(mr, &pd->mr_list, link)
 			bb_tel_page_add(page, bb_mr_name(&mr->pub));
@@ -46,7 +49,7 @@ kind_name(enum bb_drv_mr_kind kind)
 	return "?";
 }
 
-/* Adds the address as text, because many JSON readers cannot read 64-bit numbers. */
+/* Adds the address as text, because many JSON readers cannot read all 64-bit numbers. */
 static void
 add_addr(struct rte_tel_data *d, const char *name, uint64_t addr)
 {

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file Work requests as structs, and lists of them, as man ibv_post_send and ibv_post_recv have
- * them. These functions are for programs that queue or generate requests; the functions of
- * bb_post.h are shorter and faster. Only the owner of a queue may call them.
+ * @file
+ * Work requests as structs, and lists of them, as man ibv_post_send and ibv_post_recv have them.
+ * These functions are for programs that queue or generate requests; the functions of bb_post.h are
+ * shorter and faster. Only the owner of a queue may call them.
  */
 #ifndef BB_WR_H
 #define BB_WR_H

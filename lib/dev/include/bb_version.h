@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file Version of Bluebell. The macros give the version of the headers at compile time. The
- * functions give the version of the library at run time.
+ * @file
+ * Version of Bluebell. The macros give the version of the headers at compile time. The functions
+ * give the version of the library at run time.
  *
  * BB_LAYOUT_VERSION of bb_cq.h is a separate number. Headers and library of different versions work
  * together if their layout versions are equal.

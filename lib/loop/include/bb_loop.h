@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file Poll loop of one lcore. The loop polls CQs, calls their callbacks, runs pollers and
- * measures idle time.
+ * @file
+ * Poll loop of one lcore. The loop polls CQs, calls their callbacks, runs pollers and measures idle
+ * time.
  *
  * A loop belongs to one lcore, as its CQs do. It runs in one of four ways:
  *

@@ -47,10 +47,10 @@ enum bb_access {
 	BB_ACCESS_ON_DEMAND = 1 << 6,
 	BB_ACCESS_HUGETLB = 1 << 7, /**< hint, valid only with ON_DEMAND: all pages are hugepages */
 	/**
-	 * Writes of peers may become visible in any order before their completion. It has no effect
-	 * without @ref bb_dev_attr relaxed_ordering. relaxed_ordering is also true if no call
-	 * reports the capability, as in libibverbs. If such a device then rejects the right, the
-	 * library registers the region without it.
+	 * Data written by peers may become visible in any order until the completion. The right has
+	 * no effect without @ref bb_dev_attr relaxed_ordering. relaxed_ordering is also true if no
+	 * call reports the capability, as in libibverbs. If such a device then rejects the right,
+	 * the library registers the region without it.
 	 */
 	BB_ACCESS_RELAXED_ORDERING = 1 << 20,
 };
@@ -255,8 +255,8 @@ void bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd);
 uint32_t bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len);
 
 /**
- * Returns true if @p r holds all of [@p addr, @p addr + @p len). If @p len is 0, the range must
- * hold the byte at @p addr.
+ * Returns true if @p r holds all of [@p addr, @p addr + @p len). If @p len is 0, @p r must hold the
+ * byte at @p addr.
  */
 static inline bool
 bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file Memory windows: rkeys for a part of a memory region. Requests on a send queue grant and
- * revoke them.
+ * @file
+ * Memory windows: rkeys for a part of a memory region. Requests on a send queue grant and revoke
+ * them.
  *
  * bb_mw_bind() binds a window of type 1 for all QPs of its PD. bb_post_bind_mw() binds a window of
  * type 2 only for the peer of the QP that posts the bind. bb_post_local_inv(), or a SEND with
