@@ -140,11 +140,9 @@ struct bb_wqe_av {
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_av) == 48, "address vector");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_av, rmac) == 20, "address vector");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_av, rgid) == 32, "address vector");
-/**
- * Bit of dest_qpn in @ref bb_wqe_av: the address vector has all 48 bytes, not only the first 16.
- */
+/** Bit of dest_qpn (see @ref bb_wqe_av). If set, the address vector has all 48 bytes, else 16. */
 #define BB_WQE_EXT_AV 0x80000000u
-/** Bit of grh_gid_fl in @ref bb_wqe_av: the packet has a GRH. */
+/** Bit of grh_gid_fl (see @ref bb_wqe_av). If set, the packet has a GRH. */
 #define BB_WQE_AV_GRH (1u << 30)
 
 /**
