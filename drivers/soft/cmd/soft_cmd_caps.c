@@ -132,8 +132,8 @@ dev_mem_caps(const struct soft_opts *opts, void *caps)
 {
 	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC, 1);
 	/*
-	 * The value is a logarithm in bytes, that of MLX5_MEMIC_BASE_SIZE. Alignments are
-	 * logarithms relative to it.
+	 * Logarithm of the smallest allocation, 64 bytes (MLX5_MEMIC_BASE_SIZE). The alignment
+	 * below is a logarithm relative to this size.
 	 */
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MIN_MEMIC_ALLOC_SIZE, 6);
 	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT, SOFT_LOG_DM_ALIGN - 6);

@@ -94,8 +94,8 @@ soft_telemetry_dev(const char *name)
 }
 
 /*
- * Answers a telemetry command with the dropped packets of one layer. The command's parameter names
- * the device.
+ * Fills the reply to a telemetry command with the dropped packets of one layer. The parameter of
+ * the command names the device.
  */
 static int
 soft_telemetry_layer(const char *params, enum bb_drop_layer layer, const char *none,

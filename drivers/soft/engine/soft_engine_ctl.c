@@ -376,7 +376,7 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 	soft_qp_enter_state(qp);
 	/*
 	 * Rejects the requests of other engines for this QP now, because no thread may poll its
-	 * engine again. The peers then see a QP that does not respond.
+	 * engine again. The peers then see a QP that sends no ACK.
 	 */
 	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
 		soft_inbox_drain(qp->engine);

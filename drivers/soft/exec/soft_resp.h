@@ -83,8 +83,8 @@ struct soft_answer soft_resp_refuse(struct soft_engine *e, struct soft_qp *p,
  */
 bool soft_resp_too_many(const struct soft_qp *p, const struct soft_req *r);
 /*
- * Returns true if the response is written into the requester's CQE. That requires cs_req and a
- * signaled WQE.
+ * Returns true if the response is written into the requester's CQE. That requires cs_req, a
+ * signaled WQE, and a response that fits into the CQE.
  */
 bool soft_resp_to_cqe(const struct soft_qp *qp, const struct soft_req *r);
 

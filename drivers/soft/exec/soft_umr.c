@@ -399,7 +399,7 @@ soft_umr_execute(struct soft_qp *qp, struct soft_req *r)
 	return synd;
 }
 
-/* Returns NULL if a peer may invalidate key @m. Otherwise returns the reason why not. */
+/* Returns NULL if a peer may invalidate key @m, else the reason why it may not. */
 static const char *
 not_invalidated(const struct soft_mkey *m, const struct soft_qp *p)
 {

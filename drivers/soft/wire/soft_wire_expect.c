@@ -42,8 +42,8 @@ static_assert(SOFT_WIRE_HEAD_MAX - SOFT_WIRE_HEAD <= 32, "and two more");
 #define LEARN_EVERY 16u
 
 /*
- * Packet type by RC opcode. Opcodes without a type map to type 0; the comparison of the bytes then
- * fails.
+ * Packet type by RC opcode. Opcodes without a type map to type 0. The comparison of the bytes then
+ * fails, because the opcode differs.
  */
 static const uint8_t kinds[32] = {
 	[BB_ROCE_WRITE_ONLY] = SOFT_WIRE_WRITE, [BB_ROCE_WRITE_ONLY_IMM] = SOFT_WIRE_WRITE_IMM,

@@ -164,8 +164,8 @@ soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts)
 }
 
 /*
- * Returns the next pseudorandom number (xorshift64*). With any seed but 0 the state takes all
- * values but 0.
+ * Returns the next pseudorandom number (xorshift64*). If the seed is not 0, the state runs through
+ * all values except 0.
  */
 static uint32_t
 draw(struct soft_engine *e)

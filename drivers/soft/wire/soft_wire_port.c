@@ -73,8 +73,8 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 		if (soft_net_loses(e))
 			return true;
 		/*
-		 * The random draw of a fault is valid once for each packet. A packet that finds no
-		 * room is sent again, without another draw.
+		 * Loss is decided once for each packet. So a packet that finds no room is sent
+		 * again without a new random decision.
 		 */
 		e->net.spared = e->dev->link->send(e, p) == SOFT_LINK_FULL;
 		return !e->net.spared;
