@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * bench compares the cost of the library with that of a hand-written baseline. It measures both
- * alternately in one run, so that other work on the machine affects both alike.
+ * The program bench compares the cost of the library with that of a hand-written baseline. It runs
+ * the two alternately, so that other work on the machine affects both alike.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -18,12 +18,12 @@
 
 #define BENCH_MAX_REPEAT   1001
 #define BENCH_MAX_PEER_EAL 16
-#define BENCH_MAX_POINTS   16 /* points of a sweep */
+#define BENCH_MAX_POINTS   16 /* maximum number of points of a sweep */
 #define BENCH_MIN_SIZE     8u
 #define BENCH_MAX_SIZE     (1u << 20)
 #define BENCH_MAX_QPS      10000u
 
-/* Points of a sweep, ascending. */
+/* Points of a sweep, in ascending order. */
 struct bench_sweep {
 	uint32_t at[BENCH_MAX_POINTS];
 	unsigned int n;
@@ -32,11 +32,11 @@ struct bench_sweep {
 struct bench_opts {
 	unsigned int repeat;
 	bool quick;
-	const char *device, *peer_device; /* NULL: the default of the case */
+	const char *device, *peer_device; /* device specifications; NULL for those of the case */
 	const char *peer_eal[BENCH_MAX_PEER_EAL];
 	unsigned int n_peer_eal;
 	struct bench_sweep sizes, qps;
-	int eal_argc; /* 0: default EAL arguments */
+	int eal_argc; /* number of EAL arguments; 0 for the default ones */
 	char **eal_argv;
 };
 
@@ -49,21 +49,27 @@ extern struct bench_opts opts;
  * signal.
  */
 bool bench_stopped(void);
-/* Parses a whole number within [lo, hi]; exits on an error. */
+/*
+ * Parses @text, a whole number within [lo, hi]; @what names it in error texts. Exits the program on
+ * an error.
+ */
 uint64_t bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi);
-/* Parses a list of sizes (powers of two), or of numbers of QPs, named @what; exits on an error. */
+/*
+ * Parses the list @text of sizes (powers of two) or of numbers of QPs; @what says which. Exits the
+ * program on an error.
+ */
 void bench_sizes(const char *what, const char *text);
 void bench_qps(const char *what, const char *text);
 
 /* ---- measure.c */
 
-/* Pins the calling thread. Returns 0 or -errno. */
+/* Pins the calling thread to @cpu. Returns 0 or -errno. */
 int pin(unsigned int cpu);
 uint64_t tsc(void);
 double tsc_ghz(void);  /* measured at the first call */
 double core_ghz(void); /* current clock of the core, measured at each call */
 double ns_since(uint64_t start);
-double median(double *v, unsigned int n); /* sorts v */
+double median(double *v, unsigned int n); /* also sorts v */
 
 /*
  * CPU of the measuring thread, and CPU of the device or of the second process. cpus_choose() takes
@@ -72,14 +78,17 @@ double median(double *v, unsigned int n); /* sorts v */
 extern unsigned int cpu_self, cpu_peer;
 void cpus_choose(void);
 bool have_peer_cpu(void);
-/* Returns the round trip of a cache line between both CPUs in ns. The peer's CPU must be idle. */
+/*
+ * Measures L, the round trip of a cache line between cpu_self and cpu_peer, in ns. cpu_peer must be
+ * idle.
+ */
 double measure_l(void);
 /*
  * Adds the time that process @pid waits for a CPU to the lost time of a measurement. 0 if there is
  * no such process.
  */
 void measure_beside(pid_t pid);
-/* Runs @fn on the peer CPU. Returns 0 or -errno. */
+/* Start and end a thread that runs @fn on cpu_peer. Return 0 or -errno. */
 struct peer;
 int peer_start(void *(*fn)(void *), void *arg, struct peer **peer);
 void peer_join(struct peer *peer);
@@ -116,10 +125,10 @@ sample_whole(uint64_t *last)
 	*last = now;
 }
 
-/* Quantiles of single operations, over all accepted pairs; ns. */
+/* Quantiles of the times of single operations in all accepted pairs, in ns. */
 #define BENCH_QUANTILES 5
 struct tail {
-	uint64_t samples; /* 0 if none were taken */
+	uint64_t samples; /* number of single operations; 0 if none was timed */
 	double ns[BENCH_QUANTILES];
 };
 /* names from "p50" to "max", and the quantiles in millionths */
@@ -141,10 +150,11 @@ struct pair {
 	double baseline_l,
 		ours_l; /* medians in units of L; each run is divided by the L of its pair */
 	struct tail baseline_tail, ours_tail;
-	unsigned int pairs;  /* pairs in the medians */
-	unsigned int thrown; /* pairs rejected because L changed */
-	double shared;       /* part of the time that other work used its CPUs; 0 if negligible */
-	bool baseline_only;  /* the row has only a baseline */
+	unsigned int pairs;  /* number of pairs in the medians */
+	unsigned int thrown; /* number of pairs rejected because L changed */
+	double shared;       /* fraction of the time that other work took from the threads; 0 if
+				negligible */
+	bool baseline_only;  /* the measurement has a baseline and nothing of Bluebell */
 	bool valid;
 };
 void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
@@ -166,26 +176,26 @@ void measure_aside_end(void);
 
 enum goal {
 	GOAL_NONE,
-	GOAL_AT_MOST,  /* ratio Bluebell / baseline */
-	GOAL_AT_LEAST, /* ratio Bluebell / baseline, for rates */
-	GOAL_BELOW,    /* Bluebell's figure */
-	GOAL_BELOW_L,  /* Bluebell's figure in L */
+	GOAL_AT_MOST,  /* the ratio Bluebell / baseline is at most target; for times */
+	GOAL_AT_LEAST, /* the ratio Bluebell / baseline is at least target; for rates */
+	GOAL_BELOW,    /* Bluebell's time is at most target */
+	GOAL_BELOW_L,  /* Bluebell's time in units of L is at most target */
 };
 
 /* Unit of a recorded baseline, by which it is converted to the clock and the L of this machine. */
 enum limit_by {
 	LIMIT_NONE,
-	LIMIT_NS,     /* ns on a 3.8 GHz core */
+	LIMIT_NS,     /* the recorded figure is in ns on a 3.8 GHz core */
 	LIMIT_L,      /* the recorded figure is in units of L */
-	LIMIT_RATE,   /* M/s on a 3.8 GHz core */
-	LIMIT_RATE_L, /* M/s at L = 125 ns */
+	LIMIT_RATE,   /* the recorded figure is in M/s on a 3.8 GHz core */
+	LIMIT_RATE_L, /* the recorded figure is in M/s at L = 125 ns */
 };
 
 /* The plot in which a result is a point. */
 enum bench_plot {
 	PLOT_NONE,
 	PLOT_SIZE, /* rate over message size; x in bytes */
-	PLOT_QPS,  /* rate over QPs */
+	PLOT_QPS,  /* rate over number of QPs; x is the number */
 };
 
 struct row {
@@ -202,7 +212,7 @@ struct row {
 	char note[200];
 };
 
-/* A row and its verdict. */
+/* A result and its verdict. */
 struct judged {
 	struct row row;
 	const char *verdict; /* "reached", "missed", "not judged", "failed", "skipped", "" */
@@ -210,18 +220,19 @@ struct judged {
 	char why[160];
 };
 #define BENCH_MAX_ROWS 512
-/* Returns the rows in the order of measurement, NULL after the last. */
+/* Returns result @i in the order of measurement, NULL after the last. */
 const struct judged *report_judged(unsigned int i);
 
 /* Stores a copy of the result and prints the result as a line of the table. */
 void report_row(const struct row *row);
 void report_skip(const char *name, const char *why);
 void report_header(void);
-/* Writes all rows as CSV or JSON to @path; NULL: stdout. Returns 0 or -errno. */
+/* Write all results as CSV or JSON to @path, or to stdout if @path is NULL. Return 0 or -errno. */
 int report_csv(const char *path);
 int report_json(const char *path);
 /*
- * html.c: writes all rows as an HTML page to @path, with the L at the start. Returns 0 or -errno.
+ * html.c: writes all results as an HTML page to @path. @l is the L at the start of the run. Returns
+ * 0 or -errno.
  */
 int report_html(const char *path, double l);
 /* Writes the goal of a result as text, such as "<= 1.5 x". Writes "" if there is no goal. */
@@ -237,7 +248,7 @@ unsigned int report_count(void);
 struct bench_case {
 	const char *name;
 	const char *what;
-	int (*run)(void); /* 0, or -errno, which ends the bench */
+	int (*run)(void); /* returns 0, or -errno, which ends the bench */
 };
 extern const struct bench_case case_post, case_post_poll, case_poll, case_inline, case_lcore,
 	case_lkey, case_bandwidth, case_qps, case_pauses, case_mapped, case_memif, case_peers,
@@ -245,17 +256,20 @@ extern const struct bench_case case_post, case_post_poll, case_poll, case_inline
 
 /* ---- config.c */
 
-/* Maximum cases of a run. */
+/* Maximum number of cases in a configuration file. */
 #define BENCH_MAX_RUNS 32
 struct bench_config {
 	struct {
 		char name[16];
-		unsigned int repeat; /* 0: the default */
+		unsigned int repeat; /* number of pairs; 0 for the default */
 	} runs[BENCH_MAX_RUNS];
 	unsigned int n;
-	const char *csv, *json, *report; /* NULL if not written */
+	const char *csv, *json, *report; /* output paths; NULL if not written */
 };
-/* Loads an INI file; options of the whole run go to opts. Returns 0, or an exit code. */
+/*
+ * Loads the configuration file @path (INI). Sets opts from the options of the whole run. Returns 0,
+ * or an exit code.
+ */
 int bench_config_load(const char *path, struct bench_config *config);
 
 /* ---- cases.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The table of the cases, and how they are run. */
+/* The table of the cases, and the functions that run them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

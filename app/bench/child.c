@@ -18,7 +18,7 @@
 
 #define SECONDS 60
 
-/* In the child only async-signal-safe calls are made. */
+/* The child makes only async-signal-safe calls between fork and exec. */
 pid_t
 child_spawn(const char *path, const char *const *argv, char *const *env, unsigned int cpu, int out)
 {
@@ -43,7 +43,7 @@ child_spawn(const char *path, const char *const *argv, char *const *env, unsigne
 	return pid;
 }
 
-/* Reads all of @fd until its end. Returns false on a timeout. */
+/* Reads from @fd to its end. Returns false on a timeout. */
 static bool
 read_all(int fd, char *text, size_t size)
 {

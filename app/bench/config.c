@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A run described by a file: its cases, their order, and the repetitions of each. */
+/* A configuration file: the cases of a run, their order, and the repetitions of each case. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-/* Section with options of the whole run; every other section is a case. */
+/* Name of the section with options of the whole run. Every other section is named after a case. */
 #define GLOBAL "bench"
 
 static int
@@ -21,7 +21,7 @@ bad(const char *path, const char *section, const char *what, const char *which)
 	return 2;
 }
 
-/* Copies a value, which must outlive the file. */
+/* Returns a copy of @value, because values are used after the file is closed. */
 static const char *
 keep(const char *value)
 {
@@ -123,7 +123,9 @@ bench_config_load(const char *path, struct bench_config *config)
 	}
 	n = n > 0 ? rte_cfgfile_sections(file, names, n) : 0;
 	for (i = 0; i < n && rc == 0; i++) {
-		/* rte_cfgfile does not distinguish sections of the same name. */
+		/*
+		 * Rejects two sections of the same name, which rte_cfgfile would not distinguish.
+		 */
 		for (k = 0; k < i && rc == 0; k++)
 			if (strcmp(names[k], names[i]) == 0)
 				rc = bad(path, names[i], "stands there twice:", names[i]);

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Loops for counting instructions. The functions count_post and count_poll contain the
- * application's work and nothing of the null device, so that callgrind can collect inside them
- * only. No EAL, no clock.
+ * Loops whose instructions devtools/instructions counts with callgrind. The functions count_post
+ * and count_poll contain the application's work and nothing of the null device, so that callgrind
+ * can count inside them only. The loops use no EAL and no clock.
  *
- * The loops for the software device are soft_write8() on soft0, of which soft_engine_progress() is
- * collected. With RoCEv2 packets between the queue pairs this is the work of both sides.
- * devtools/instructions runs these loops.
+ * The loops for the software device are soft_write8() on soft0. There callgrind counts
+ * soft_engine_progress(). With RoCEv2 packets between the queue pairs that is the work of both
+ * ends.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,17 +32,24 @@ struct kernel {
 	uint32_t batch;
 	enum baseline_signal sig;
 	bool sge;
-	const char *device; /* NULL if there is no device */
-	const char *other;  /* NULL if the peer is on the same device */
-	bool send;          /* SENDs instead of WRITEs */
+	const char *device; /* device specification; NULL if the loop has no device */
+	const char *other;  /* specification of the peer's device; NULL if the peer is on the same
+			       device */
+	bool send;          /* true: SENDs instead of WRITEs */
 };
 
-/* One end of a net_memif, with the peer's MAC as a neighbour. */
+/*
+ * Specification of a device on one end of a net_memif, with the MAC of the other end as a
+ * neighbour.
+ */
 #define PORT(us, them)                                                                             \
 	"soft" us ",port=net_memif" us ",framesz=4198,ip=192.0.2.1" us "/24,neigh=192.0.2.1" them  \
 	"@02:bb:00:00:00:0" them
 
-/* One of two devices of a fabric whose name contains this process's pid. */
+/*
+ * Specification of one of two devices on a shared-memory fabric. The fabric's name contains this
+ * process's pid.
+ */
 #define SHM(us) "soft" us ",shm=bench-count-%d,ip=192.0.2.1" us "/24"
 
 static const struct kernel kernels[] = {
@@ -67,7 +74,10 @@ static const struct kernel kernels[] = {
 	 false},
 };
 
-/* Collected. Posts one batch and rings its doorbell. Returns the number of refused posts. */
+/*
+ * Posts one batch and rings its doorbell. Callgrind counts this function. Returns the number of
+ * refused posts.
+ */
 static NOINLINE unsigned int
 count_post(struct rig *r, uint64_t i, uint32_t batch, uint32_t flags)
 {
@@ -95,14 +105,14 @@ count_post_sge(struct rig *r, uint64_t i, uint32_t batch)
 	return bad;
 }
 
-/* Collected. */
+/* Polls the CQ once. Callgrind counts this function. */
 static NOINLINE uint32_t
 count_poll(struct rig *r, struct bb_wc *wc, unsigned int n)
 {
 	return bb_cq_poll(&r->cq, wc, n);
 }
 
-/* Collected: the baselines. */
+/* The baselines' post and poll. Callgrind counts both functions. */
 static NOINLINE void
 count_baseline_post(struct rig *r, uint64_t i, const struct kernel *k)
 {
@@ -180,7 +190,7 @@ make_vdevs(void)
 	return rc;
 }
 
-/* Opens a device on each side, each with a QP. */
+/* Opens the two devices @a and @b, each with a QP. */
 static int
 open_two(const struct kernel *k, struct soft *a, struct soft *b)
 {
@@ -219,7 +229,7 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 	return rc;
 }
 
-/* Sends 8-byte SENDs, each into its own receive. */
+/* Sends @n SENDs of 8 bytes from @a to @b. Each SEND has a receive. */
 static int
 send8(const struct kernel *k, struct soft *a, struct soft *b, uint64_t n)
 {
@@ -272,7 +282,7 @@ run_two(const struct kernel *k, uint64_t n)
 	return rc;
 }
 
-/* Runs writes on the software device, posted as in run_ours(). */
+/* Runs @n WRITEs on the software device. They are posted as in run_ours(). */
 static int
 run_device(const struct kernel *k, uint64_t n)
 {
@@ -306,9 +316,9 @@ count_run(const char *name, const char *side, uint64_t n)
 		return -EINVAL;
 	}
 	/*
-	 * Under valgrind round-trip times vary with the machine, and the requester's estimate would
-	 * sometimes be wrong: repeated packets were up to 5 % of the count. Nothing is lost inside
-	 * one process.
+	 * Disables the ack timer. Under valgrind round-trip times vary with the machine, so the
+	 * requester would sometimes repeat packets too early: up to 5 % of the count. Inside one
+	 * process no packet is lost.
 	 */
 	soft_timeout = SOFT_TIMEOUT_NONE;
 	if (k->other != NULL)

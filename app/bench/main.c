@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The command line, and a run from its start to the files that it writes. */
+/* Parses the command line and runs the cases, from the start to the output files. */
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
@@ -85,7 +85,7 @@ struct args {
 	struct bench_config config;
 };
 
-/* Returns -1 to continue, otherwise the exit code. */
+/* Parses the options. Returns -1 to continue, otherwise the exit code. */
 static int
 parse(int argc, char **argv, struct args *a)
 {
@@ -220,8 +220,8 @@ parse(int argc, char **argv, struct args *a)
 }
 
 /*
- * Splits the arguments: EAL's come before "--", the bench's after it. Without "--" all are the
- * bench's.
+ * Splits the arguments at "--": those before it are for EAL, those after it for the bench. Without
+ * "--" all are for the bench.
  */
 static void
 split(int *argc, char ***argv)
@@ -240,7 +240,7 @@ split(int *argc, char ***argv)
 	}
 }
 
-/* A failed output does not prevent the others from being written. */
+/* Writes all outputs, even if one of them fails. Returns 0 if none failed. */
 static int
 write_all(const struct args *a, double l)
 {
@@ -280,7 +280,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "bench: cannot run on CPU %u: %s\n", cpu_self, strerror(-rc));
 		return 1;
 	}
-	/* Before hours of measuring, not after them. */
+	/* Checks the outputs before the measurements, which may take hours. */
 	if (!output_try("csv", a.csv_file) || !output_try("json", a.json) ||
 	    !output_try("report", a.report))
 		return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Options of the whole run, and the parsing of their numbers. */
+/* Options of the whole run, and the parsing of numbers in options. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

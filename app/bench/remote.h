@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The second process: this program again, with its own EAL on the peer CPU. The first process sends
- * it commands through a socket. The second process sleeps until a command arrives, executes it and
- * then sends a reply. There is at most one second process.
+ * The second process: this program again, with another EAL on the peer CPU. The first process sends
+ * commands to it through a socket. The second process sleeps until a command arrives, executes the
+ * command and then sends a reply. There is at most one second process.
  */
 #ifndef REMOTE_H
 #define REMOTE_H

@@ -14,7 +14,7 @@ enum {
 	CQES = 1 << RIG_LOG_CQES,
 };
 
-/* Each part has its own cache lines; records and register are on different ones. */
+/* Memory of a rig. No two members share a cache line. */
 struct layout {
 	uint8_t sq[BLOCKS * 64];
 	uint8_t cq[CQES * 64];

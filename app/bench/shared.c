@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A polling thread that has a CPU to itself never waits for it. If other work wants the CPU, Linux
- * schedules them alternately, and counts the time that each was ready and did not run.
+ * Detects other work by the time that threads wait for a CPU. A polling thread that has a CPU to
+ * itself never waits. If other work wants the CPU, Linux runs the two alternately, and counts the
+ * time that each of them was ready and did not run.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -22,7 +23,7 @@ shared_add_thread(const char *schedstat, struct shared_time *t)
 {
 	uint64_t waited;
 
-	/* The field after the run time. */
+	/* Reads the second field, which follows the run time. */
 	if (sscanf(schedstat, "%*u %" SCNu64, &waited) != 1)
 		return false;
 	t->waited += waited;
@@ -43,7 +44,7 @@ shared_add_cpu(const char *stat, unsigned int cpu, long hz, struct shared_time *
 		if (line == NULL)
 			return false;
 	}
-	/* user, nice, system, idle, iowait, irq, softirq */
+	/* Skips user, nice, system, idle, iowait, irq and softirq; then follows the stolen time. */
 	if (hz <= 0 || sscanf(line + len, "%*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1)
 		return false;
 	t->stolen += ticks * (1000000000u / (uint64_t)hz);
@@ -53,7 +54,10 @@ shared_add_cpu(const char *stat, unsigned int cpu, long hz, struct shared_time *
 static uint64_t
 more(uint64_t before, uint64_t after)
 {
-	/* The sum over threads decreases when one ends. */
+	/*
+	 * Returns 0 instead of a negative number, because the sum over threads decreases when a
+	 * thread ends.
+	 */
 	return after > before ? after - before : 0;
 }
 

@@ -76,7 +76,10 @@ eal_start(void)
 		argv = opts.eal_argv;
 	}
 	rte_errno = 0;
-	/* Not every failure sets rte_errno, for example if another program holds EAL's files. */
+	/*
+	 * If EAL sets no rte_errno, the cause is mostly another program that holds EAL's files:
+	 * -EBUSY.
+	 */
 	eal_result = rte_eal_init(argc, argv) >= 0 ? 0 : rte_errno != 0 ? -rte_errno : -EBUSY;
 	if (eal_result != 0) {
 		fprintf(stderr, "bench: EAL does not start: %s\n", strerror(-eal_result));
@@ -84,7 +87,7 @@ eal_start(void)
 	}
 	if (!pages && opts.eal_argc == 0)
 		printf("no hugepages here: EAL runs with --no-huge\n");
-	/* EAL decides on which CPUs its threads run. */
+	/* Asks EAL for the CPUs, because EAL decides on which CPUs its threads run. */
 	cpu_self = (unsigned int)rte_lcore_to_cpu_id(-1);
 	cpu_peer = peer_lcore() == RTE_MAX_LCORE
 			   ? cpu_self

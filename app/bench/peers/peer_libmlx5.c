@@ -3,12 +3,13 @@
  */
 /*
  * Compares Bluebell with ibv_post_send() and ibv_poll_cq() of the installed libmlx5, over the same
- * null device in the same thread. The bench's case post_poll runs this program and reads a line per
- * point: its name, ns per write of libmlx5, ns per write of Bluebell, and the median of the pairs'
- * ratios. The number of pairs and the part of the time that other work used the CPU follow.
+ * null device in the same thread. The case post_poll of the bench runs this program, which prints a
+ * line per point. A line has the point's name, ns per WRITE of libmlx5, ns per WRITE of Bluebell,
+ * and the median of the pairs' ratios. Then follow the number of pairs and the fraction of the time
+ * that other work used the CPU.
  *
- * The device that libmlx5 opens does not exist: see peer_uverbs.c. libmlx5 writes the same to its
- * rings as for a card.
+ * The device that libmlx5 opens does not exist: see peer_uverbs.c. libmlx5 writes the same data to
+ * its rings as for a card.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -109,7 +110,7 @@ to_rts(struct ibv_qp *qp)
 	return 0;
 }
 
-/* Sets up the null device on libmlx5's rings, which are as long as Bluebell's. */
+/* Makes the null device use libmlx5's rings, which are as long as Bluebell's. */
 static int
 device_on(struct side *s)
 {
@@ -144,7 +145,9 @@ static const char *
 side_open(struct side *s)
 {
 	struct ibv_qp_init_attr init = {
-		/* libmlx5 reserves blocks for WQEs that change a key. */
+		/*
+		 * Asks for a quarter, because libmlx5 reserves blocks for WQEs that change a key.
+		 */
 		.cap = {.max_send_wr = 1 << RIG_LOG_BLOCKS >> 2,
 			.max_send_sge = 1,
 			.max_inline_data = 12},
@@ -224,7 +227,10 @@ main(int argc, char **argv)
 	cpus_choose();
 	if (pin(cpu_self) != 0)
 		fprintf(stderr, "libmlx5: cannot run on CPU %u\n", cpu_self);
-	/* No BlueFlame copies: one 8-byte store per doorbell, as Bluebell uses here. */
+	/*
+	 * Disables BlueFlame copies in libmlx5. Each doorbell is then one 8-byte store, as in
+	 * Bluebell here.
+	 */
 	setenv("MLX5_SHUT_UP_BF", "1", 1);
 	rc = uverbs_start(NULL);
 	if (rc == 0)

@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A /sys/class for libibverbs, which reads its location from SYSFS_PATH.
+ * Creates a /sys/class for libibverbs, which reads its location from SYSFS_PATH.
  *
- * A killed process cannot remove its files, so another process does. It sleeps on a pipe whose
- * other end this process holds, and wakes up when that end is closed, even by a kill.
+ * A killed process cannot remove its files, so another process, the sweeper, does that. The sweeper
+ * sleeps on a pipe and this process holds the other end. When that end is closed, even by a kill,
+ * the sweeper wakes up.
  */
 #define _GNU_SOURCE /* for nftw() and pipe2() */
 #include <errno.h>
@@ -21,7 +22,7 @@
 #include "peer_sysfs.h"
 
 static char root[200];
-static int alive = -1; /* write end of the pipe */
+static int alive = -1; /* write end of the pipe that the sweeper sleeps on; -1 if there is none */
 static pid_t owner;
 
 static int
@@ -39,10 +40,13 @@ remove_all(void)
 	(void)nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Never returns. The sweeper has no terminal, no parent and no inherited output. */
+/*
+ * Runs the sweeper process and never returns. The sweeper has no terminal, no parent and no
+ * inherited output.
+ */
 static void __attribute__((noreturn)) sweep(const int *ends)
 {
-	/* Not open(), which peer_uverbs.c defines. */
+	/* Uses openat(), because peer_uverbs.c defines open(). */
 	const int null = openat(AT_FDCWD, "/dev/null", O_RDWR);
 	int i;
 	char c;
@@ -107,12 +111,12 @@ peer_sysfs_start(void)
 {
 	static const char *const files[][2] = {
 		{"class/infiniband_verbs/abi_version", "6\n"},
-		{"class/infiniband_verbs/uverbs0/dev", "1:3\n"}, /* the number of /dev/null */
+		{"class/infiniband_verbs/uverbs0/dev", "1:3\n"}, /* device number of /dev/null */
 		{"class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n"},
 		{"class/infiniband_verbs/uverbs0/abi_version", "1\n"},
 		{"class/infiniband/mlx5_0/node_type", "1: CA\n"},
 		{"class/infiniband/mlx5_0/ports/1/pkeys/0", "0xffff\n"},
-		/* The PCI ID of a ConnectX-5. */
+		/* PCI ID of a ConnectX-5. */
 		{"class/infiniband/mlx5_0/device/modalias",
 		 "pci:v000015B3d00001017sv000015B3sd00000007bc02sc07i00\n"},
 	};

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Answers the requests that libibverbs makes to the kernel. Functions of this program, with the
- * names of libc's, intercept its calls on a uverbs device. The device node is /dev/null, on which
- * every ioctl() fails with ENOTTY. This looks like a kernel older than the ioctl interface, and
- * libibverbs then uses write().
+ * Plays the kernel for libibverbs. Functions of this program with the names of libc's functions
+ * intercept the calls of libibverbs on a uverbs device. The device node is /dev/null, on which
+ * every ioctl() fails with ENOTTY. This looks like a kernel older than the ioctl interface, so
+ * libibverbs uses write().
  *
- * Commands and answers: <rdma/ib_user_verbs.h>, <rdma/mlx5-abi.h>.
+ * The layouts of commands and responses are those of <rdma/ib_user_verbs.h> and <rdma/mlx5-abi.h>.
  */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* otherwise open() would be renamed to open64() */
@@ -104,7 +104,10 @@ get_context(const struct uverbs_cmd *c)
 	};
 
 	uverbs_context(&drv);
-	/* Registers by mmap(), as before the kernel had an allocation command for them. */
+	/*
+	 * Offers doorbell registers by mmap(), as kernels did before they had a command to allocate
+	 * registers.
+	 */
 	drv.tot_bfregs = 16;
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
@@ -125,7 +128,7 @@ static int
 create_qp(const struct uverbs_cmd *c, size_t caps_at, bool ex)
 {
 	const struct mlx5_ib_create_qp_resp drv = {.bfreg_index = 2};
-	uint32_t caps[5] = {0}; /* max_send_wr to max_inline_data */
+	uint32_t caps[5] = {0}; /* five capabilities, from max_send_wr to max_inline_data */
 	struct ib_uverbs_ex_create_qp_resp core;
 	struct mlx5_ib_create_qp in = {0};
 
@@ -159,7 +162,7 @@ split(struct uverbs_cmd *c, size_t body)
 	c->drv_len = c->in_len - body;
 }
 
-/* Executes a command. Returns 0 or an errno. */
+/* Executes a command with the default response. Returns 0 or an errno. */
 static int
 execute(uint32_t command, struct uverbs_cmd *c)
 {
@@ -221,7 +224,7 @@ command(const uint8_t *buf, size_t len)
 		split(&c, hdr.in_words * (size_t)8);
 	} else {
 		split(&c, c.in_len);
-		/* Commands with an answer begin with the address for the answer. */
+		/* A command with a response begins with the address of the response buffer. */
 		if (hdr.out_words != 0 && c.in_len >= sizeof(to)) {
 			memcpy(&to, c.in, sizeof(to));
 			c.out = (uint8_t *)(uintptr_t)to;
@@ -255,7 +258,10 @@ open_at(const char *path, int flags, mode_t mode)
 	return fd;
 }
 
-/* Both names of each function: libraries call either, depending on how they were built. */
+/*
+ * Defines both names of each function, because libraries call either name, depending on how they
+ * were built.
+ */
 #define OPEN(name)                                                                                 \
 	int name(const char *path, int flags, ...)                                                 \
 	{                                                                                          \
@@ -293,7 +299,10 @@ write(int fd, const void *buf, size_t len)
 	return -1;
 }
 
-/* A register page is plain memory: the baselines' devices use the doorbell record. */
+/*
+ * Maps plain memory as a register page, because the devices of the baselines use the doorbell
+ * record.
+ */
 #define MMAP(name, offset_t)                                                                       \
 	void *name(void *addr, size_t len, int prot, int flags, int fd, offset_t offset)           \
 	{                                                                                          \
@@ -313,7 +322,7 @@ write(int fd, const void *buf, size_t len)
 MMAP(mmap, off_t)
 MMAP(mmap64, off64_t)
 
-/* Existing devices are hidden. */
+/* Fails for RDMA netlink sockets, which would show the existing devices. */
 int
 socket(int domain, int type, int protocol)
 {

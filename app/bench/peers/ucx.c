@@ -17,7 +17,7 @@
 #include "ucx.h"
 
 #define SECONDS 60
-#define COLUMNS 8 /* columns of a result line; the last is messages per second */
+#define COLUMNS 8 /* number of columns of a result line; the last has messages per second */
 #define MAX_ENV 512
 
 /* Returns the path of ucx_perftest, NULL if it is not in PATH. */
@@ -66,7 +66,10 @@ free_port(void)
 	return port;
 }
 
-/* Builds the environment: this process's without UCX_*, plus the settings of the test. */
+/*
+ * Builds the environment of ucx_perftest: that of this process without UCX_*, then the settings of
+ * the test.
+ */
 static void
 make_env(const char *tls, char *own, size_t size, char **env)
 {
@@ -86,7 +89,7 @@ make_env(const char *tls, char *own, size_t size, char **env)
 	env[n] = NULL;
 }
 
-/* Returns the last number of the last line with eight comma-separated numbers. */
+/* Returns the last number of the last line that has eight numbers separated by commas. */
 static double
 parse(char *text)
 {
@@ -106,7 +109,10 @@ parse(char *text)
 	return mr;
 }
 
-/* Waits for the server, which ends by itself when its client is done. */
+/*
+ * Waits until the server process ends, which it does when its client is done. With @at_once kills
+ * it first.
+ */
 static void
 end_server(pid_t pid, bool at_once)
 {
@@ -123,7 +129,7 @@ end_server(pid_t pid, bool at_once)
 	}
 }
 
-/* Runs a test. Returns messages per second. */
+/* Runs a test with a server and a client process. Returns messages per second. */
 static double
 run(const struct ucx_test *t)
 {
@@ -149,7 +155,7 @@ run(const struct ucx_test *t)
 	if (pid < 0)
 		return -1;
 	start = tsc();
-	/* The server needs a moment before it listens. */
+	/* Repeats the client, because the server needs a moment before it listens. */
 	do {
 		usleep(5000);
 		rc = child_run(path, client, env, text, sizeof(text));
@@ -168,7 +174,9 @@ ucx_latency(void *test)
 {
 	double mr = run(test);
 
-	/* The rate is printed with more digits than the time. */
+	/*
+	 * Computes the time from the rate, because ucx_perftest prints the rate with more digits.
+	 */
 	return mr > 0 ? 1e9 / mr : -1;
 }
 

@@ -28,7 +28,7 @@ static const char style[] =
 	"border-top:1px solid var(--line);padding:.5em 0 1.5em}\n"
 	"h2{flex:100%;margin:.4em 0 0;font-size:1.1em}\n"
 	"svg{flex:1 1 470px;min-width:0;max-width:640px;height:auto}\n"
-	/* The table is beside its plot if it fits there, else below. */
+	/* A table is to the right of its plot if it fits there, otherwise below it. */
 	".t{flex:0 1 auto;min-width:0;max-width:100%;overflow-x:auto}\n"
 	"table{border-collapse:collapse;font-size:13px}\n"
 	"td,th{padding:.15em .6em;border-bottom:1px solid var(--line);text-align:right;"
@@ -41,7 +41,10 @@ static const char style[] =
 	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
 	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim);overflow-wrap:anywhere}\n"
 	"code{white-space:nowrap}\n"
-	/* Outlines the figures, so that they stay readable over a line of the scale. */
+	/*
+	 * Outlines the figures in the background colour, so that they stay readable over a scale
+	 * line.
+	 */
 	".b text{paint-order:stroke;stroke:var(--bg);stroke-width:3px}\n"
 	/* On a narrow screen the name of a row is above its figures. */
 	"@media(max-width:600px){.t{flex:100%}table,tbody{display:block}table{font-size:12px}"
@@ -50,7 +53,10 @@ static const char style[] =
 	"td,th{padding:.1em .2em;border:0;white-space:normal}"
 	"th:first-child{grid-column:1/-1}}\n";
 
-/* Returns the length of "lcore" in "lcore/latency", or of "ns" in "ns; baseline: memcpy". */
+/*
+ * Returns the length of the part before @end, such as "lcore" in "lcore/latency", or "ns" in "ns;
+ * baseline: memcpy".
+ */
 static size_t
 head_of(const char *s, const char *end)
 {
@@ -67,7 +73,10 @@ same_plot(const struct judged *a, const struct judged *b)
 	       memcmp(a->row.unit, b->row.unit, unit) == 0;
 }
 
-/* Lists the rows of the plot whose first row is @first. */
+/*
+ * Writes the indexes of the rows of a plot to @rows. @first is the index of the plot's first row.
+ * Returns the number of rows.
+ */
 static unsigned int
 plot_rows(unsigned int first, unsigned int *rows)
 {
@@ -130,7 +139,10 @@ table(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline, b
 	html_table_end(f);
 }
 
-/* Returns "baseline: memcpy" from "ns; baseline: memcpy"; "" if there is none. */
+/*
+ * Returns the part of a row's unit after "; ", such as "baseline: memcpy" in "ns; baseline:
+ * memcpy". Returns "" if there is none.
+ */
 static const char *
 baseline_of(unsigned int row)
 {
@@ -139,7 +151,9 @@ baseline_of(unsigned int row)
 	return baseline != NULL ? baseline + 2 : "";
 }
 
-/* Describes each baseline once, and lists its rows if others have another baseline. */
+/*
+ * Describes each baseline once. If the rows have different baselines, also lists the rows of each.
+ */
 static void
 baselines(FILE *f, const unsigned int *rows, unsigned int n)
 {
@@ -186,7 +200,9 @@ reasons(FILE *f, const unsigned int *rows, unsigned int n)
 	}
 }
 
-/* Writes a plot with its table. @first_of_case: writes the description of the case first. */
+/*
+ * Writes a plot with its table. With @first_of_case writes the description of the case before them.
+ */
 static void
 section(FILE *f, unsigned int first, bool first_of_case)
 {
@@ -208,7 +224,10 @@ section(FILE *f, unsigned int first, bool first_of_case)
 		html_text(f, bench_case_what(name));
 		fprintf(f, "</p>\n");
 	}
-	/* Rows of a sweep are points of the line plots at the top of the page, so no bars here. */
+	/*
+	 * Draws no bars for the rows of a sweep, which are points of the line plots at the top of
+	 * the page.
+	 */
 	if (j->row.plot == PLOT_NONE)
 		html_bars(f, rows, n, baseline);
 	table(f, rows, n, baseline, ours);
@@ -217,7 +236,7 @@ section(FILE *f, unsigned int first, bool first_of_case)
 	fprintf(f, "</section>\n");
 }
 
-/* Writes the machine and the time of the measurement. */
+/* Writes a description of the machine, and the time of the measurement. */
 static void
 machine(FILE *f)
 {
@@ -240,7 +259,7 @@ machine(FILE *f)
 		u.release, when);
 }
 
-/* Returns true if row @i is the first of its plot, or of its case. */
+/* Returns true if row @i is the first row of its plot or, with @of_case, of its case. */
 static bool
 is_first(unsigned int i, bool of_case)
 {
@@ -257,7 +276,7 @@ is_first(unsigned int i, bool of_case)
 	return true;
 }
 
-/* Writes the number of pairs per figure; a case may have its own number. */
+/* Writes the number of pairs behind each figure. A case may have another number than the run. */
 static void
 pairs(FILE *f)
 {

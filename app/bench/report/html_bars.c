@@ -2,21 +2,22 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The figures of a case side by side: bars from 0. If the largest is WIDE times the smallest, a bar
- * of the smallest would show nothing; then marks on a logarithmic scale are used.
+ * Draws the figures of a case side by side as bars from 0. If the largest figure is WIDE times the
+ * smallest, the bar of the smallest would be invisible. Then marks on a logarithmic scale are drawn
+ * instead.
  */
 #include <math.h>
 #include <string.h>
 
 #include "html.h"
 
-/* Dimensions of a plot, in its own units; the page scales it. */
+/* Dimensions of a plot in SVG units, which the page scales. */
 #define WIDTH 560
 #define LABEL 215 /* width of row names, left of the bars */
 #define VALUE 104 /* width of figures, right of the bars */
 #define SCALE (WIDTH - LABEL - VALUE)
 #define BAR   17
-#define GAP   10 /* between rows; letters are 18 high on a phone */
+#define GAP   10 /* distance between rows; letters are 18 units high on a phone */
 #define HEAD  30
 #define FOOT  26 /* height of the labels of decades */
 #define WIDE  20.0
@@ -27,7 +28,7 @@ struct bars {
 	unsigned int n;
 	bool ours; /* at least one row has a figure of Bluebell */
 	bool log;
-	double lo, hi; /* limits of the axis; decades if it is logarithmic */
+	double lo, hi; /* limits of the axis; log10 of the limits if the axis is logarithmic */
 };
 
 static void
@@ -115,7 +116,7 @@ key(FILE *f, const struct bars *b, const char *class, unsigned int x, const char
 	fprintf(f, "<text x=\"%u\" y=\"17\">%s</text>\n", x + 17, name);
 }
 
-/* Draws the axis; for a logarithmic one with its decades. */
+/* Draws the axis. A logarithmic axis also gets its decades. */
 static void
 axis(FILE *f, const struct bars *b, unsigned int bottom)
 {
@@ -169,7 +170,7 @@ html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *baselin
 	for (i = 0; i < n; i++) {
 		const struct judged *j = report_judged(rows[i]);
 
-		/* Vertically between its bars. */
+		/* Writes the name of a row at half the height of its bars. */
 		fprintf(f, "<text class=\"e\" x=\"%d\" y=\"%u\">", LABEL - 8,
 			y + (height(j) - GAP) / 2 + 5);
 		html_text(f, html_row_name(j->row.name));

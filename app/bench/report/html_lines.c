@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A line plot as SVG, its legend, and its data as a table. */
+/* Writes a line plot as SVG, its legend, and its data as a table. */
 #include <math.h>
 
 #include "html.h"
 #include "json_string.h"
 
 /*
- * Dimensions of a plot, in its own units; the page scales it. Letters are 1.5 times as large on a
+ * Dimensions of a plot in SVG units, which the page scales. Letters are 1.5 times as large on a
  * phone.
  */
 #define WIDTH  600
@@ -19,7 +19,7 @@
 #define BOTTOM 62
 #define HUES   8
 
-/* Hues also differ in lightness, for colour-blind readers and grey printers. */
+/* The colours also differ in lightness, for colour-blind readers and grey printers. */
 const char html_lines_style[] =
 	":root{--h0:#2f6fde;--h1:#c2410c;--h2:#15803d;--h3:#9333ea;--h4:#b91c5c;--h5:#0e7490;"
 	"--h6:#854d0e;--h7:#475569}\n"
@@ -40,7 +40,7 @@ const char html_lines_style[] =
 
 /*
  * Marks of points, relative to their centre: disc, square, triangle, diamond, inverted triangle.
- * With the dashes they distinguish lines without colour.
+ * Together with the dashes they make lines distinguishable without colour.
  */
 #define MARKERS 5
 static const char *const markers[MARKERS] = {"m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0",
@@ -85,7 +85,7 @@ html_number(FILE *f, double v)
 		fprintf(f, "%.4g", v);
 		return;
 	}
-	/* Nine characters at most, for which there is room. */
+	/* Uses an exponent outside this range, because there is room for nine characters. */
 	if (v < 1e-6 || v >= 1e8) {
 		fprintf(f, "%.3g", v);
 		return;
@@ -110,7 +110,7 @@ html_table_end(FILE *f)
 	fprintf(f, "</table></div>\n");
 }
 
-/* Writes a y value with three digits and the largest suitable prefix. */
+/* Writes a y value with three digits and the largest prefix that fits. */
 static void
 figure(FILE *f, const struct html_lines *p, double v)
 {
@@ -121,13 +121,16 @@ figure(FILE *f, const struct html_lines *p, double v)
 	};
 	const char *const *unit = units[p->unit];
 
-	/* 999.5 would be printed as 1e+03. */
+	/* The limit is 999.5, because that would be printed as 1e+03. */
 	for (; v >= 999.5 && unit[1] != NULL; unit++)
 		v /= 1000;
 	fprintf(f, v < 1e6 && v >= 100 ? "%.0f%s" : "%.3g%s", v, *unit);
 }
 
-/* Computes whole decades around all points. Returns false if there are no points. */
+/*
+ * Computes the limits of the y axis, whole decades around all points. Returns false if there are no
+ * points.
+ */
 static bool
 decades(const struct html_lines *p, double *lo, double *hi)
 {
@@ -171,7 +174,8 @@ static void
 axes(FILE *f, const struct html_lines *p, double lo, double hi)
 {
 	/*
-	 * Within few decades, labels at decades alone would leave points between them hard to read.
+	 * If the axis has few decades, also labels 2 and 5 times a decade, so that points between
+	 * decades can be read.
 	 */
 	static const double between[] = {1, 2, 5};
 	const unsigned int steps = hi - lo <= 2 ? 3 : 1,

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Selects the lines: quantiles of latencies, rates over size, rates over queue pairs. */
+/*
+ * Selects the rows of the line plots: quantiles of latencies, rates over size, rates over queue
+ * pairs.
+ */
 #include <string.h>
 
 #include "html.h"
 
-/* Returns the line of that name, a new one if there is none, NULL if there are too many. */
+/*
+ * Returns the line named @label. Adds it if there is none. Returns NULL if there are too many
+ * lines.
+ */
 static struct html_line *
 line_of(struct html_lines *p, const char *label, enum html_kind kind)
 {
@@ -22,7 +28,7 @@ line_of(struct html_lines *p, const char *label, enum html_kind kind)
 	return &p->lines[p->n++];
 }
 
-/* Baselines that are another library or the kernel count as peers. */
+/* Returns HTML_PEER for a baseline that is another library or the kernel. */
 static enum html_kind
 baseline_kind(const char *name)
 {
@@ -41,12 +47,15 @@ add_tail(struct html_lines *p, const char *label, enum html_kind kind, const str
 	if (t->samples == 0)
 		return;
 	l = line_of(p, label, kind);
-	/* Bluebell's line beside a second baseline would repeat: keep the first. */
+	/* Fills only a new line. Bluebell's line would be added again for each further baseline. */
 	if (l != NULL && p->n != n)
 		memcpy(l->y, t->ns, sizeof(t->ns));
 }
 
-/* Returns "wire/write8" from "wire/write8/latency/tcp". */
+/*
+ * Writes the label of a latency line to @label, such as "wire/write8" for
+ * "wire/write8/latency/tcp".
+ */
 static void
 latency_label(const char *name, char *label, size_t size)
 {
@@ -107,7 +116,10 @@ tick_text(char *text, size_t size, enum bench_plot plot, uint32_t x)
 		snprintf(text, size, "%u MiB", x >> 20);
 }
 
-/* Returns the tick of @x. Ticks are added in the order of the rows, which is ascending. */
+/*
+ * Returns the index of the tick for @x, and adds the tick if it is missing. Rows come in ascending
+ * order of x, so the ticks do too.
+ */
 static unsigned int
 tick_of(struct html_lines *p, enum bench_plot plot, uint32_t x)
 {
@@ -132,7 +144,7 @@ add_point(struct html_lines *p, const char *label, enum html_kind kind, unsigned
 		l->y[tick] = y;
 }
 
-/* Plots rows measured in M/s. */
+/* Plots the rows of a sweep, which are measured in M/s. */
 static void
 sweep_plot(FILE *f, enum bench_plot plot, enum html_unit y_unit, const char *title,
 	   const char *x_label, const char *y_label)

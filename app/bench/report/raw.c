@@ -7,14 +7,17 @@
 
 #include "raw.h"
 
-/* Bytes of a buffer: holds a packet of MTU 4096 with all its headers. */
+/* Bytes of a memif buffer, which holds a packet of MTU 4096 with all its headers. */
 #define MEMIF_BUFFER   4608
 #define MEMIF_LOG_RING 10
 
 void
 raw_memif_text(char *text, size_t size, bool server, uint32_t id, uint32_t serial)
 {
-	/* An abstract socket named by this process's pid, which both sides know: no file. */
+	/*
+	 * The socket is abstract, so it needs no file. Its name contains the pid of this process,
+	 * and the second process gets the name in its command.
+	 */
 	static pid_t pid;
 
 	if (pid == 0)
@@ -62,15 +65,16 @@ raw_close(struct raw *raw)
 	struct remote_msg msg = {.op = REMOTE_NET_CLOSE, .net = raw->index};
 
 	/*
-	 * Neither end is polled now: net_memif does not survive a peer that closes during a poll.
+	 * Closes both ends while no process polls them, because net_memif crashes if its peer
+	 * closes during a poll.
 	 */
 	remote_call(&msg);
 	baseline_net_close(&raw->net);
 }
 
 /*
- * Times pings 1 to @half together and the later ones one by one. *@ns gets the time of the first
- * group.
+ * Sends pings 1 to half - 1 and times them together. Then times the other pings one by one. Sets
+ * *@ns to the time of the first group.
  */
 static int
 pings(struct baseline_net *net, const struct raw_run *r, double *ns)
@@ -89,7 +93,10 @@ pings(struct baseline_net *net, const struct raw_run *r, double *ns)
 	return rc;
 }
 
-/* Returns ns for all packets; for pings of the first half without ping 0. < 0 on an error. */
+/*
+ * Returns the ns that all packets took or, with @ping, the first half of the pings without ping 0.
+ * Returns a negative number on an error.
+ */
 static double
 run(const struct raw_run *r, bool ping)
 {
@@ -107,7 +114,7 @@ run(const struct raw_run *r, bool ping)
 
 	if (remote_send(&msg) != 0)
 		return -1;
-	/* The first one waits for the link, and for the peer to wake up. */
+	/* Does not measure ping 0, because it waits for the link and wakes the second process. */
 	if (ping)
 		rc = baseline_net_ping(net, 0, 1, r->size);
 	if (rc == 0 && ping) {

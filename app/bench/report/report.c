@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Writes the results as table, CSV and JSON, and judges whether each reaches its target. */
+/* Writes the results as table, CSV and JSON, and judges whether each result reaches its target. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -41,7 +41,7 @@ row_l(const struct row *row)
 	return (row->p.l_before + row->p.l_after) / 2;
 }
 
-/* Converts a recorded figure to the row's unit on this machine now. */
+/* Converts a recorded figure to the unit of the row, on this machine at this moment. */
 static double
 limit_here(const struct row *row, double limit)
 {
@@ -54,8 +54,8 @@ limit_here(const struct row *row, double limit)
 		return limit * row->p.baseline / row->p.baseline_l;
 	case LIMIT_RATE_L:
 		/*
-		 * A longer path between the cores lowers a rate; with a shorter path other limits
-		 * remain.
+		 * A longer path between the cores lowers a rate. A shorter path does not raise the
+		 * rate, because other limits remain.
 		 */
 		return row_l(row) > 125 ? limit * 125 / row_l(row) : limit;
 	case LIMIT_NONE:
@@ -98,11 +98,12 @@ verdict(const struct row *row, double ratio)
 }
 
 /*
- * Sets the verdict of a row. The target of a ratio was set with a recorded baseline. The measured
- * baseline may differ by more than LIMIT_TOLERANCE; then no ratio is shown. If it is much slower
- * than recorded, there is no verdict, because the ratio would look too good. If it is much faster,
- * the ratio is computed with both baselines. The row is reached if it is reached with the measured
- * one, and missed if it is missed even with the recorded one. Otherwise there is no verdict.
+ * Sets the verdict of a row. The target of a ratio was set with a recorded baseline. If the
+ * measured baseline differs from the recorded one by more than LIMIT_TOLERANCE, no ratio is shown.
+ * A measured baseline that is much slower gives no verdict, because the ratio would look too good.
+ * With one that is much faster, the ratio is computed with both baselines. The row is reached if it
+ * reaches its target with the measured baseline. It is missed if it misses its target even with the
+ * recorded baseline. Otherwise there is no verdict.
  */
 static void
 judge(unsigned int i)
@@ -116,7 +117,10 @@ judge(unsigned int i)
 
 	rows[i].verdict = verdict(row, row->p.ratio);
 	if (row->p.shared > 0) {
-		/* Medians are meaningless if other work used the CPU half of the time. */
+		/*
+		 * Gives no verdict, because medians are meaningless if other work used the CPU half
+		 * of the time.
+		 */
 		if (row->goal != GOAL_NONE)
 			rows[i].verdict = "not judged";
 		snprintf(rows[i].why, sizeof(rows[i].why),
@@ -210,8 +214,8 @@ print_row(unsigned int i)
 }
 
 /*
- * Returns true if a row may be added to the report. Returns false if the report is full, or if the
- * program was stopped: the row's measurement is then incomplete.
+ * Returns true if a row can be added to the report. Returns false if the report is full. Also
+ * returns false if the program was stopped, because the row's measurement is then incomplete.
  */
 static bool
 room(void)
