@@ -32,7 +32,7 @@
 struct bb_roce_net {
 	uint8_t src[16], dst[16]; /* GIDs; an IPv4 address is ::ffff:a.b.c.d */
 	uint16_t sport;           /* UDP source port */
-	uint8_t tclass;           /* DSCP and ECN */
+	uint8_t tclass;           /* traffic class or type of service: DSCP and ECN */
 	uint8_t hop_limit;
 	uint32_t flow_label; /* valid only for IPv6 */
 };
@@ -67,10 +67,10 @@ enum {
 
 /* One message of the requester. The caller sets the fields up to net, the engine sets the rest. */
 struct bb_roce_msg {
-	uint64_t cookie; /* owned by the caller */
+	uint64_t cookie; /* any value of the caller; the engine does not use it */
 	uint8_t kind;
 	uint8_t flags;
-	uint32_t len; /* bytes, up to 1 << 31; 8 for an atomic */
+	uint32_t len; /* bytes of the message, up to 1 << 31; 8 for an atomic */
 	uint32_t imm; /* immediate in network order; for SEND_INV the key in host order */
 	uint32_t rkey;
 	uint64_t raddr;
@@ -119,7 +119,7 @@ enum bb_roce_access {
 /* The completion of a receive. */
 struct bb_roce_recv {
 	uint8_t kind;   /* SEND, SEND_IMM, SEND_INV or WRITE_IMM */
-	uint8_t status; /* 0, or BB_SYN_* of lib/format */
+	uint8_t status; /* status of the completion: 0, or BB_SYN_* of lib/format */
 	bool solicited;
 	uint32_t len; /* bytes of the message, without the 40 bytes of a GRH */
 	uint32_t imm; /* immediate in network order; the key for SEND_INV */
@@ -332,7 +332,7 @@ enum bb_roce_state {
 /* Measurement of the round trip, and the adaptive interval (bb_roce_rto.c). */
 struct bb_roce_rto {
 	uint64_t srtt, rttvar; /* ns; srtt is 0 until a round trip has been measured */
-	uint64_t deadline;     /* UINT64_MAX if the timer is off */
+	uint64_t deadline;     /* end of the adaptive interval; UINT64_MAX if it does not run */
 	uint64_t timed_at;     /* time at which timed_psn was sent */
 	uint32_t timed_psn;
 	uint32_t asked;   /* newest PSN that requests an ACK; valid if una <= asked < nxt */
@@ -358,7 +358,7 @@ struct bb_roce_req {
 	uint32_t next_pkt;   /* index within its message of the packet to send next; for a READ, of
 				the response packet */
 	uint32_t unassigned; /* first message that has no PSN yet */
-	uint32_t psn;        /* PSN of the next message that gets PSNs */
+	uint32_t psn;        /* PSN that the next message without PSNs will begin with */
 	uint32_t una;        /* oldest PSN that is not acknowledged */
 	uint32_t nxt;        /* PSN of the next packet to send */
 	uint32_t sent;       /* PSN after the newest PSN that was sent or, for a READ, requested */
@@ -380,7 +380,7 @@ struct bb_roce_req {
 	bool keeps;    /* true if the peer has stored packets that followed a lost one */
 	bool shows;    /* true if the next packet is sent only to show the peer that this requester
 			  repeats selectively */
-	uint8_t probe; /* enum bb_roce_probe */
+	uint8_t probe; /* enum bb_roce_probe: state of the oldest packet during selective repeat */
 	int32_t chances; /* failed attempts at selective repeat left before the requester stops
 			    trying; if negative, losses until it tries again */
 	uint32_t probed; /* value of nxt when una was last sent again */
@@ -390,7 +390,8 @@ struct bb_roce_req {
 	uint32_t again_psn, again_msg; /* PSN and message index of the next packet of the run */
 	uint8_t bad; /* syndrome of message bad_msg if that message cannot be sent, else 0 */
 	uint32_t bad_msg;
-	uint64_t deadline; /* UINT64_MAX if the timer is off */
+	uint64_t deadline; /* end of the ack timeout or of the RNR wait; UINT64_MAX if neither runs
+			    */
 	struct bb_roce_rto rto;
 };
 
@@ -457,9 +458,9 @@ struct bb_roce_qp {
 /* Memory that the caller provides. It must remain valid as long as the queue pair exists. */
 struct bb_roce_mem {
 	struct bb_roce_msg *ring;
-	uint32_t slots; /* power of two */
+	uint32_t slots; /* entries of ring, a power of two */
 	struct bb_roce_replay *replay;
-	uint32_t replays;           /* power of two; 0 for UC and UD */
+	uint32_t replays;           /* entries of replay, a power of two; 0 for UC and UD */
 	struct bb_roce_pkt **ahead; /* array of aheads entries, all initially NULL */
 	uint32_t aheads; /* power of two, or 0: the responder then drops packets after a lost one */
 };

@@ -65,8 +65,8 @@ BB_STATIC_ASSERT(offsetof(struct bb_srqring, full) == BB_CACHE_LINE, "one line")
 /** Configuration of a shared receive queue. The caller owns the memory. */
 struct bb_srqring_conf {
 	void *buf;           /**< wqes << log_stride bytes, 64-byte aligned */
-	uint64_t *wr_ids;    /**< @ref wqes entries */
-	uint8_t *held;       /**< @ref wqes entries */
+	uint64_t *wr_ids;    /**< one entry per WQE of the ring: wqes entries */
+	uint8_t *held;       /**< one entry per WQE of the ring: wqes entries */
 	uint32_t wqes;       /**< power of two, 2 to 32768 */
 	uint32_t depth;      /**< WQEs that may be outstanding, 1 to wqes - 1 */
 	uint32_t log_stride; /**< log2 of the bytes per WQE, 5 to 9 */
