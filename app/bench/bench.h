@@ -88,7 +88,10 @@ double measure_l(void);
  * no such process.
  */
 void measure_beside(pid_t pid);
-/* Start and end a thread that runs @fn on cpu_peer. Return 0 or -errno. */
+/*
+ * peer_start() starts a thread that runs @fn on cpu_peer. It returns 0 or -errno. peer_join() waits
+ * until @fn returns.
+ */
 struct peer;
 int peer_start(void *(*fn)(void *), void *arg, struct peer **peer);
 void peer_join(struct peer *peer);
@@ -145,15 +148,12 @@ struct pair {
 	double baseline, ours;
 	double ratio;                /* median of the pairs' ratios */
 	double baseline_limit_scale; /* scale of a recorded time on this machine */
-	double l_before,
-		l_after; /* L in ns before and after the pairs; 0 if the measurement uses one CPU */
-	double baseline_l,
-		ours_l; /* medians in units of L; each run is divided by the L of its pair */
+	double l_before, l_after;    /* L in ns, before and after; 0 with one CPU */
+	double baseline_l, ours_l;   /* medians in units of the L of each pair */
 	struct tail baseline_tail, ours_tail;
 	unsigned int pairs;  /* number of pairs in the medians */
 	unsigned int thrown; /* number of pairs rejected because L changed */
-	double shared;       /* fraction of the time that other work took from the threads; 0 if
-				negligible */
+	double shared;       /* fraction of the time lost to other work; 0 if negligible */
 	bool baseline_only;  /* the measurement has a baseline and nothing of Bluebell */
 	bool valid;
 };

@@ -45,7 +45,10 @@ order_post(struct test *t, struct pair *p, size_t off, size_t len)
 	bb_qp_ring(p->qp);
 }
 
-/* Writes the ends of both directions to the target if they have changed. */
+/*
+ * Writes the ends of both directions to the target, unless the target has them. An end is the
+ * number of the first operation that is not allowed yet.
+ */
 static void
 tell(struct test *t, struct pair *p)
 {

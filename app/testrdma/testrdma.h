@@ -119,8 +119,7 @@ struct pair {
 	struct bb_conn *conn;    /* connection to the target's process, or NULL */
 	struct side *near, *far; /* memory of the initiator and of the target */
 	uint8_t *local, *remote; /* slot 0 of each side */
-	uint64_t target_delta; /* value to add to an address in far to get the address for a request
-				*/
+	uint64_t target_delta;   /* address in a request minus local address in far */
 	uint32_t target_rkey;
 	bool reverse;      /* true for a twin, which works in the reverse direction */
 	struct pair *twin; /* pair of the reverse direction; NULL if the run has no two-way mode */
