@@ -90,7 +90,10 @@ bb_qp_error_forget(struct bb_qp *qp)
 static void
 add_range(struct bb_text *t, const struct bb_wqe_piece *p, uint64_t start, uint64_t len)
 {
-	/* A remote segment has no length, so only its start is checked against a peer's key. */
+	/*
+	 * A remote segment has no length field, so only its first address is checked against the
+	 * range of the peer's key.
+	 */
 	if (p->addr < start || p->addr - start > len)
 		bb_text_add(t, "; the piece begins outside it%s",
 			    p->remote ? ", so the key meant may be another device's" : "");

@@ -417,10 +417,10 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 }
 
 /*
- * Posts a NOP whose CQE shows that the unsignalled sends before it have ended. This NOP is needed
- * because an unsignalled send that succeeded has no CQE, and there may be no later CQE that
- * completes it. In ERR the device flushes the NOP after all earlier sends. The kernel's
- * ib_drain_sq() relies on the same order.
+ * Posts a NOP whose CQE shows that the unsignalled sends before the NOP are complete or flushed.
+ * This NOP is needed because an unsignalled send that succeeded has no CQE, and there may be no
+ * later CQE that completes it. In ERR the device flushes the NOP after all earlier sends. The
+ * kernel's ib_drain_sq() relies on the same order.
  */
 static void
 post_marker(struct bb_qp *qp)

@@ -42,13 +42,14 @@ struct bb_dev {
 	bool ethernet;           /* true if the link layer of the ports is Ethernet; set by the
 				  * driver */
 	bool iwarp;              /* QPs are connected only through librdmacm; set by the driver */
-	pthread_mutex_t lock;    /* serializes the control path; held while driver operations run */
+	pthread_mutex_t lock;    /* serializes the control path; held during every driver operation,
+				  * except those whose comments say otherwise */
 	uint32_t pds;            /* numbers of existing child objects */
 	uint32_t cqs;
 	uint32_t dms;
 	uint32_t umems;
 	uint32_t devx_objs;
-	uint32_t devx_uars; /* references held by the application */
+	uint32_t devx_uars; /* references of the application to doorbell pages */
 	uint32_t channels;
 	uint32_t qps_used;
 	struct bb_qp **qps;      /* QPs by user index, BB_MAX_USER_INDEX + 1 slots; index 0 is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Log lines, lcore lookup, and hints for memory errors. */
+/* Log lines, resolution of lcore ids, and hints on errors of memory registration. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

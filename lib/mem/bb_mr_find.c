@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Looks up registrations by key, and formats rights, for logs and telemetry. */
+/* Looks up registrations by key and formats access rights as text, for logs and telemetry. */
 #include <stdio.h>
 #include <string.h>
 

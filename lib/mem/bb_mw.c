@@ -5,10 +5,11 @@
  * Memory windows and the regions that they are bound to.
  *
  * Each region has a count of the windows that are or may be bound to the region. bb_mr_dereg()
- * checks this count. The library must check because man ibv_alloc_mw promises it, but the kernel
- * deregisters a region with windows, and so do cards as far as is known. An invalidation names a
- * window by its rkey. So a table of two levels, indexed by the key's index, gives the window. The
- * table is read without a lock, because its pages are not freed while the device is open.
+ * checks this count. man ibv_alloc_mw promises that a region with windows cannot be deregistered.
+ * The kernel does not check this, and neither does a card as far as is known, so the library must
+ * check. An invalidation names a window by its rkey. So a table of two levels, indexed by the key's
+ * index, gives the window. The table is read without a lock, because its pages are not freed while
+ * the device is open.
  *
  * A post does not change the binding. Until the request has completed, both the old and the new
  * region are held. The poll of a completion does not search for windows. Instead, a caller that
@@ -85,7 +86,10 @@ table_slot(const struct bb_dev *dev, uint32_t rkey)
 	return page == NULL ? NULL : &page[rkey >> 8 & ((1u << PAGE_BITS) - 1)];
 }
 
-/* Returns the slot of a key and allocates its page if needed; dev->lock held. */
+/*
+ * Returns the table slot of a key. Allocates the page of the slot if it does not exist. Returns
+ * NULL if there is no memory. Call with dev->lock held.
+ */
 static struct bb_mw_priv **
 table_slot_make(struct bb_dev *dev, uint32_t rkey)
 {
@@ -189,8 +193,9 @@ drop_lost(struct bb_mw_priv *w, uint32_t n)
 }
 
 /*
- * Applies known completions; w->lock held. A successful operation also ends operations that
- * executed before that operation was posted. Operations that are pending on a queue are not ended.
+ * Applies the completions that the queues' counters show. Call with w->lock held. A successful
+ * operation also ends operations that executed before that operation was posted. Operations that
+ * are pending on a queue are not ended.
  */
 static void
 settle(struct bb_mw_priv *w)
@@ -247,7 +252,10 @@ add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr, uint
 		.qp = qp, .seq = bb_sq_seq64(&qp->sq, qp->sq.seq), .mr = mr, .rkey = rkey};
 }
 
-/* Calls @fn for every window; dev->lock held. */
+/*
+ * Calls settle() for every window, then @fn unless @fn is NULL, with the window's lock held. Call
+ * with dev->lock held.
+ */
 static void
 for_each(const struct bb_dev *dev, void (*fn)(struct bb_mw_priv *w, const struct bb_qp *qp),
 	 const struct bb_qp *qp)

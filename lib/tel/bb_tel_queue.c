@@ -72,7 +72,7 @@ add_qp_stats(struct rte_tel_data *d, const struct bb_qp *qp)
 	bb_tel_dict_uint(d, "errors", s.errors);
 }
 
-/* Adds the retry counters if the device reports them. */
+/* Adds the retry counters of a QP if the device has such counters. */
 static void
 add_qp_retries(struct rte_tel_data *d, const struct bb_qp *qp)
 {

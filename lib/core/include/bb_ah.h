@@ -40,8 +40,8 @@ int bb_ah_create(struct bb_pd *pd, const struct bb_path *path, struct bb_ah **ah
 
 /**
  * Destroys the handle. Call it when no further post uses the handle. Requests that were posted
- * before are still sent, because a post copies the address. man ibv_post_send asks to wait for
- * their completions first; with Bluebell this wait is not necessary.
+ * before are still sent, because a post copies the address. man ibv_post_send requires a wait for
+ * the completions of these requests first; with Bluebell this wait is not necessary.
  */
 int bb_ah_destroy(struct bb_ah *ah);
 

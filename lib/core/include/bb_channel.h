@@ -35,7 +35,7 @@ extern "C" {
 struct bb_channel;
 
 /**
- * Creates a channel. CQs are attached to it by bb_cq_attr.channel.
+ * Creates a channel. A CQ is attached to the channel if bb_cq_attr.channel is set at its creation.
  * @return 0; -ENOTSUP if the kernel or the firmware has no completion events; -EMFILE if no file
  * descriptor is free; -ENOMEM.
  */
@@ -52,9 +52,9 @@ int bb_channel_destroy(struct bb_channel *ch);
 int bb_channel_fd(const struct bb_channel *ch);
 
 /**
- * Consumes one event. Never blocks. Only one thread at a time may call this function for a channel,
- * and none while a CQ of the channel is being destroyed. Each arm of a CQ gives one event, so the
- * CQ's owner must arm the CQ again to get the next one.
+ * Consumes one event. Never blocks. Only one thread at a time may call this function for a channel.
+ * No thread may call it while a CQ of the channel is being destroyed. Each arm of a CQ gives one
+ * event, so the CQ's owner must arm the CQ again to get the next one.
  * @param cq the CQ that had a completion.
  * @return 0; -EAGAIN if no event is pending; -EIO if the device failed.
  */

@@ -145,11 +145,11 @@ struct bb_cq {
 	 * without a CQE, and because ring.ci counts purged CQEs and the CQEs that mark a resize.
 	 */
 	uint64_t more;
-	/* Read once per event, not per poll. */
+	/* The following fields are read once per event, not per poll. */
 	uint64_t *arm_reg; /**< register that arms the CQ; NULL if bb_cq_arm_slow() arms it */
 	uint32_t cqn;
 	uint32_t arm_sn; /**< number of this CQ's events consumed from its channel; __atomic */
-	/* Not touched on the data path. */
+	/* The data path does not access the following fields. */
 	struct bb_cq_ctrl *ctrl;
 };
 BB_STATIC_ASSERT(offsetof(struct bb_cq, progress_arg) == BB_CACHE_LINE, "a poll reads one line");

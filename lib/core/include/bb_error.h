@@ -34,12 +34,15 @@ int bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size);
 
 /**
  * Describes the oldest posted request without a completion, and what its keys allow, as
- * bb_qp_error_text() does. It is the first thing to check if completions do not arrive. A request
- * that no signalled request follows gets no completion, which is normal.
+ * bb_qp_error_text() does. Read this text first if completions do not arrive. An unsignalled
+ * request completes only with a later signalled request. So it is normal that the text describes
+ * such a request if no signalled request follows.
  *
- * Control path, only the QP's owner: it reads what posts and polls write.
+ * Control path. Only the QP's owner may call this function, because it reads memory that posts and
+ * polls write.
  * @param buf receives at most @p size bytes, including the final zero; may be NULL with @p size 0
- * @return the length of the whole text, as snprintf(); -ENOENT all are complete; -EINVAL; -ENOMEM.
+ * @return the length of the whole text, as snprintf(); -ENOENT if all requests are complete;
+ * -EINVAL if a parameter is invalid; -ENOMEM.
  */
 int bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size);
 

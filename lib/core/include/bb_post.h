@@ -159,8 +159,8 @@ bb_post_send_inv_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint
 }
 
 /**
- * Posts a CMP_SWAP: if *raddr equals @p compare, it becomes @p swap. The old value is written to @p
- * sge, whose length must be 8 bytes. @p raddr must be a multiple of 8, otherwise the post is
+ * Posts a CMP_SWAP: if *raddr equals @p compare, *raddr becomes @p swap. The old value is written
+ * to @p sge, whose length must be 8 bytes. @p raddr must be a multiple of 8, otherwise the post is
  * rejected (-EINVAL) and the QP is unchanged. libibverbs would post such an atomic; the responder
  * then rejects it (IBTA vol. 1, 9.4.5), which moves the QP to ERR.
  */

@@ -165,7 +165,7 @@ struct bb_qp_ctrl;
 struct bb_qp {
 	struct bb_sq sq;
 	struct bb_rq rq;
-	/* Not touched on the data path. */
+	/* The data path does not access the following fields. */
 	uint32_t qpn;
 	uint32_t user_index;
 	enum bb_qp_state state; /**< state after the last call of the control path; an error may

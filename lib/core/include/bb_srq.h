@@ -5,10 +5,10 @@
  * @file
  * Shared receive queues: one pool of receives for many QPs.
  *
- * Create an SRQ, set it in @ref bb_qp_init_attr.srq of QPs, and post receives to it. Each message
- * consumes the receive at the head of the SRQ, whichever QP the message is for. Completions arrive
- * in the receive CQs of the QPs, in no fixed order between these CQs. When a completion is polled,
- * its receive is freed in the SRQ.
+ * Create an SRQ, set @ref bb_qp_init_attr.srq of the QPs to this SRQ, and post receives to the SRQ.
+ * Each message consumes the receive at the head of the SRQ, whichever QP the message is for.
+ * Completions arrive in the receive CQs of the QPs, in no fixed order between these CQs. When a
+ * completion is polled, its receive is freed in the SRQ.
  *
  * An SRQ, its QPs and their CQs belong to one thread. A receive CQ counts the depth of an SRQ once,
  * however many of its QPs use the SRQ: all receives of the SRQ may complete into it.
@@ -55,7 +55,7 @@ struct bb_srq_ctrl;
 /** A shared receive queue. Only the inline functions of Bluebell's headers access the fields. */
 struct bb_srq {
 	struct bb_srqring ring;
-	/* Not touched on the data path. */
+	/* The data path does not access the following fields. */
 	uint32_t srqn;
 	struct bb_srq_ctrl *ctrl;
 	void *user; /**< free for the application */
