@@ -81,7 +81,7 @@ T(open_errors)
 	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize,x", &dev), -EINVAL);
 	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize,bf_copy=", &dev), -EINVAL);
 	assert_int_equal(bb_dev_open(SUBST_NAME ",bf_copy=plain0123456789ab", &dev), -EINVAL);
-	assert_true(said("there are: cq_resize, bf_copy="));
+	assert_true(said("valid options: cq_resize, bf_copy="));
 	assert_int_equal(bb_dev_open(SUBST_NAME ",bf_copy=fast,cq_resize", &dev), -EINVAL);
 	assert_true(said("unknown bf_copy"));
 	subst.no_devices = true;
