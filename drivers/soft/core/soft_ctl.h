@@ -20,12 +20,12 @@
 #define SOFT_LOG_MAX_UMEM  17
 #define SOFT_LOG_MAX_UAR   16
 #define SOFT_LOG_DM_ALIGN  12
-#define SOFT_MAX_RQ_STRIDE 512 /* bytes of a receive WQE */
+#define SOFT_MAX_RQ_STRIDE 512 /* largest receive WQE, bytes */
 #define SOFT_MAX_SQ_WQE    (BB_WQE_MAX_DS * BB_WQE_SEG)
 #define SOFT_ATOMIC_SIZE   8u /* bytes of the largest atomic */
-#define SOFT_EQS           8  /* completion vectors */
+#define SOFT_EQS           8  /* number of completion vectors */
 #define SOFT_FIRST_EQN     0x10
-#define SOFT_EVENT_QUEUE   256 /* pending events per context */
+#define SOFT_EVENT_QUEUE   256 /* largest number of pending events per context */
 
 /*
  * Numbers of one class of objects, allocated in ascending order. The search for a free number
@@ -39,7 +39,7 @@ struct soft_ids {
 /* Source of random numbers: getrandom(), or a repeatable sequence if the option seed is given. */
 struct soft_random {
 	bool seeded;
-	uint64_t state; /* valid if seeded */
+	uint64_t state; /* state of the repeatable sequence; valid only if seeded */
 };
 
 /*
@@ -69,7 +69,7 @@ struct soft_memic {
 struct soft_event_sub {
 	LIST_ENTRY(soft_event_sub) link;
 	struct soft_ctx *ctx;
-	struct mlx5_obj *obj; /* NULL for device-wide events */
+	struct mlx5_obj *obj; /* object of the event, NULL for device-wide events */
 	uint16_t type;
 	uint64_t cookie;
 };
@@ -79,7 +79,7 @@ struct soft_ctl {
 	struct soft_random random;
 	struct soft_draw mkey_draw, qp_draw;
 	struct soft_ids cq_ids, pd_ids, umem_ids, uar_ids, counter_ids, rmp_ids;
-	uint8_t *mkey_variant; /* by mkey index: low byte of the last key */
+	uint8_t *mkey_variant; /* low byte of the last key, by key index */
 	struct soft_umem **umems;
 	struct soft_pd **pds;
 	struct soft_rmp **rmps;
@@ -149,7 +149,7 @@ struct soft_uar {
 	struct mlx5_uar pub;
 	struct soft_ctx *ctx;
 	struct soft_uar_page *page;
-	uint32_t reg; /* register of the page, 0 or 1 */
+	uint32_t reg; /* index of the doorbell register in the page, 0 or 1 */
 };
 
 static inline struct soft_ctx *

@@ -25,9 +25,9 @@
 
 #define SOFT_PSN_MASK    0xffffffu
 #define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* largest number of SGEs in a send WQE */
-#define SOFT_MAX_RX      128                 /* entries of a receive WQE: 2048 bytes */
-#define SOFT_MAX_STRIDE  512                 /* bytes of a receive WQE of an RMP */
-#define SOFT_RUN_WQES    64                  /* WQEs of one QP that run before the next QP runs */
+#define SOFT_MAX_RX      128 /* largest number of scatter entries in a receive WQE */
+#define SOFT_MAX_STRIDE  512 /* largest receive WQE of an RMP, bytes */
+#define SOFT_RUN_WQES    64  /* WQEs of one QP that run before the next QP runs */
 #define SOFT_NO_DEADLINE UINT64_MAX
 #define SOFT_IDLE_POLLS  16 /* number of idle polls after which counters are added up */
 /*
@@ -42,7 +42,7 @@
 /* Bits of soft_engine.failures. */
 enum {
 	SOFT_CQ_FAILED = 1, /* a CQ failed, so the engine must find its QPs */
-	SOFT_QP_FAILED = 2, /* QPs are on the list "failed" */
+	SOFT_QP_FAILED = 2, /* QPs on the list "failed" must move to ERR */
 };
 
 /* Values of soft_qp.queued. */
@@ -106,7 +106,7 @@ struct soft_done {
 	uint32_t reads; /* number of outstanding READs and atomics, including this request */
 };
 
-/* A growing list of pieces, initially in an array of its owner. */
+/* A growing list of pieces, at first in an array that its owner provides. */
 struct soft_pieces {
 	struct soft_piece *p;
 	uint32_t n, cap;
@@ -134,11 +134,11 @@ struct soft_req {
 enum soft_answer_kind {
 	SOFT_ACK,
 	SOFT_NAK,
-	SOFT_NAK_RNR, /* receiver not ready: retry later */
+	SOFT_NAK_RNR, /* receiver not ready, so retry later */
 	SOFT_NAK_SEQ,
 	SOFT_SILENCE, /* no response */
 	SOFT_OWNER,   /* this engine cannot execute the request; the target's engine must */
-	SOFT_BUSY,    /* the key to invalidate is in use: retry at once */
+	SOFT_BUSY,    /* the key to invalidate is in use, so retry at once */
 };
 
 /* Response to a request. 8 bytes, so that it fits into a register. */
@@ -176,8 +176,8 @@ struct soft_msg {
 
 /* The receive WQE that a message consumes. */
 struct soft_recv {
-	uint16_t idx; /* WQE index for its CQE */
-	uint32_t max; /* entries of the scatter list */
+	uint16_t idx; /* index of the WQE, for the CQE */
+	uint32_t max; /* number of entries in the scatter list */
 	uint32_t pdn; /* PD of the keys in the list: the RMP's if the QP has one, else the QP's [A]
 		       */
 	const uint8_t *list; /* scatter list, in the receive queue or in a copy of an RMP's WQE */
@@ -237,7 +237,7 @@ struct soft_engine {
 	uint64_t work; /* number of doorbells and turns; an unchanged value shows an idle thread */
 	uint64_t counted; /* value of work at the end of the previous poll */
 	uint32_t idle;    /* polls since the last work whose counts are not yet added up */
-	LIST_HEAD(, soft_wire) uncounted; /* on a port: QPs for which soft_wire_count() must run */
+	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
 	TAILQ_HEAD(, soft_wire) keepers; /* QPs that hold packets, by progress: soft_wire_ahead.c */
 	/* Counts of served requests, not yet added to the counter set. */
 	struct soft_counters *served;
@@ -248,8 +248,8 @@ struct soft_engine {
 	uint8_t qp_op_fault;     /* vendor syndrome of the last LOCAL_QP_OP */
 	enum soft_detour detour; /* set if the last lookup found a valid key that needs a detour */
 	uint8_t *detour_at;      /* process address of the memory that needs the detour */
-	uint32_t scan;           /* records scanned per poll */
-	uint32_t wrong_uar, bad_qpn; /* doorbells ignored or rejected */
+	uint32_t scan;           /* doorbell records scanned per poll */
+	uint32_t wrong_uar, bad_qpn; /* doorbells on a wrong UAR, and with a bad QPN or CQN */
 
 	struct soft_req req;
 	struct soft_recv recv;
@@ -267,8 +267,8 @@ struct soft_engine {
 			      * engine never does */
 	uint32_t shm_deaths; /* value of soft_shm.deaths already handled; __atomic */
 	struct soft_net_state net;
-	const struct soft_qp *decoded; /* on a port: QP whose WQE is in req, NULL if none */
-	uint64_t turn;      /* on a port: turn number; a cached lookup of another turn is stale */
+	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
+	uint64_t turn;      /* port only: turn number; makes lookups of earlier turns stale */
 	uint64_t ticks, ns; /* port only, valid if timed: soft_engine_ticks(), _ns() */
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
@@ -484,7 +484,7 @@ void soft_flush_rq(struct soft_engine *e, struct soft_qp *qp);
 uint8_t soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
 			uint16_t idx, uint32_t avail);
 /* ---- soft_req.c */
-/* Executes up to SOFT_RUN_WQES WQEs. */
+/* Executes up to SOFT_RUN_WQES WQEs of a QP. */
 void soft_req_run(struct soft_engine *e, struct soft_qp *qp);
 /* Handles a response that arrived through the inbox. */
 void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,

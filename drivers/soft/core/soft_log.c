@@ -63,7 +63,7 @@ soft_log_text(uint32_t level, const void *key, const char *text)
 void
 soft_log(uint32_t level, const char *fmt, ...)
 {
-	char text[2048]; /* the longest line lists all options */
+	char text[2048]; /* large enough for the longest line, which lists all options */
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -12,7 +12,7 @@
 struct soft_packet_msg;
 TAILQ_HEAD(soft_packets, soft_packet_msg);
 
-#define SOFT_WINDOW     256u /* default of the option window */
+#define SOFT_WINDOW     256u /* default of the option window, packets */
 #define SOFT_MAX_WINDOW 65536u
 
 /* Faults of one direction; rates in millionths of the packets. */

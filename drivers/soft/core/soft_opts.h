@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The options of a device. */
+/* Options of a device, as parsed from its device string. */
 #ifndef SOFT_OPTS_H
 #define SOFT_OPTS_H
 
@@ -24,7 +24,7 @@ enum soft_progress {
 /* Device options, "soft0,key=value,...". */
 struct soft_opts {
 	enum soft_progress progress;
-	uint32_t lcore; /* lcore of progress=lcore */
+	uint32_t lcore; /* lcore that runs the engine with progress=lcore */
 	bool shuffle;   /* write the lines of a payload in shuffled order */
 	uint32_t scan;  /* doorbell records read per poll after stores that may have merged */
 	uint64_t seed;

@@ -62,9 +62,8 @@ struct soft_netif {
 	struct soft_port_hold hold;
 	bool refer; /* The PMD sends payload without a copy, and frees each mbuf in the burst. */
 	bool plain; /* Loss is the only injected fault of sent packets. */
-	struct soft_engine
-		*poller; /* Engine that holds the lock; NULL if free or held by the control path. */
-	uint64_t now;    /* Time of the last poll, ns. */
+	struct soft_engine *poller; /* Engine that holds the lock, NULL if none has it. */
+	uint64_t now;               /* Time of the last poll, ns. */
 	LIST_ENTRY(soft_netif) link;
 	struct soft_reader reader;
 	enum soft_netif_gate gate;

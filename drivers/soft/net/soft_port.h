@@ -158,8 +158,7 @@ struct soft_port_tx {
 	uint32_t hdr_len;              /* Bytes, at most BB_ROCE_MAX_HDR. */
 	const struct bb_roce_iov *iov; /* Array of contiguous pieces of the payload. */
 	uint32_t n;                    /* Number of entries in iov, at most BB_ROCE_MAX_IOV. */
-	struct soft_port_hold
-		*hold; /* Hold of the payload's memory; NULL if the payload must be copied. */
+	struct soft_port_hold *hold;   /* Of the payload's memory; NULL: copy the payload. */
 };
 
 enum soft_port_sent {

@@ -23,9 +23,9 @@
 #include "soft_shm_ring.h"
 #include "soft_wire.h"
 
-#define SOFT_SHM_CHORES_NS 1000000u  /* Interval of socket checks. */
-#define SOFT_SHM_AGAIN_NS  10000000u /* Interval of connection attempts. */
-/* Interval of connection attempts while the peer's queue is full. */
+#define SOFT_SHM_CHORES_NS 1000000u  /* Interval of socket checks, ns. */
+#define SOFT_SHM_AGAIN_NS  10000000u /* Interval of connection attempts, ns. */
+/* Interval of connection attempts while the peer's queue is full, ns. */
 #define SOFT_SHM_FULL_NS    1000000u
 #define SOFT_SHM_PATIENCE_S 5u /* Timeout for the peer's reply during a handshake, seconds. */
 /*
@@ -131,7 +131,7 @@ struct soft_shm {
 	struct soft_shm_seg seg[SOFT_SHM_SEGS];
 	struct soft_shm_window *old; /* Replaced windows that are still mapped. */
 	uint64_t said;               /* Time of the last log line about an untrusted user, TSC. */
-	uint32_t unsaid;             /* Connections of untrusted users since that line. */
+	uint32_t unsaid; /* Refused connections of untrusted users since that log line. */
 	/*
 	 * uid that the user namespace shows for all users without a number in it; SOFT_SHM_NO_USER
 	 * if every user has a number.
@@ -146,7 +146,7 @@ struct soft_shm_direct {
 	bool allowed;
 	bool fenced;     /* The fence of a peer that retires an entry also covers this CPU. */
 	uint32_t rev;    /* soft_shm_tx.rev when the fields below were looked up. */
-	uint32_t qp_seq; /* seq of the peer's QP, 0 if not found. */
+	uint32_t qp_seq; /* Sequence number of the peer's QP entry, 0 if not found. */
 	uint32_t pdn, rights;
 	struct soft_shm_near near[SOFT_SHM_NEAR];
 };

@@ -47,7 +47,7 @@ struct soft_shm_key {
 	uint32_t seq; /* Sequence number; even while the entry is invalid. */
 	uint32_t key;
 	uint32_t pdn;
-	uint32_t rights; /* SOFT_SHM_* flags. */
+	uint32_t rights; /* Access rights, SOFT_SHM_* flags. */
 	uint64_t start;  /* Address of the first byte in requests. */
 	uint64_t len;
 	uint32_t seg, gen; /* Slot and generation of the segment that contains the memory. */
@@ -78,7 +78,7 @@ struct soft_shm_count {
 
 struct soft_shm_dir {
 	uint32_t magic, version;
-	uint32_t engines; /* Number of engines in use: 0 to engines - 1. */
+	uint32_t engines; /* Number of engine[] entries that were ever used. */
 	uint32_t fences;  /* 1 if soft_shm_fence() of this process also fences other processes. */
 	uint8_t pad[SOFT_SHM_LINE - 16];
 	struct soft_shm_word engine[SOFT_SHM_ENGINES];

@@ -31,10 +31,10 @@
 #define SOFT_SHM_MAX_FDS 2
 
 enum soft_shm_type {
-	SOFT_SHM_HELLO = 1, /* Carries the sender's directory and its ring. */
-	SOFT_SHM_WELCOME,   /* Carries the listener's directory. */
+	SOFT_SHM_HELLO = 1, /* Carries the descriptors of the sender's directory and ring. */
+	SOFT_SHM_WELCOME,   /* Carries the descriptor of the listener's directory. */
 	SOFT_SHM_REFUSED,
-	SOFT_SHM_SEGMENT, /* Carries the segment's file. */
+	SOFT_SHM_SEGMENT, /* Carries the descriptor of the segment's file. */
 	SOFT_SHM_BYE,     /* Sent by a device before it closes, in either direction. */
 	SOFT_SHM_TYPES
 };
