@@ -37,14 +37,14 @@ struct bb_qp_error;
 struct bb_dev {
 	char name[BB_DEV_NAME_MAX];
 	const struct bb_driver *drv;
-	void *priv;              /* the driver's data */
+	void *priv;              /* private data of the driver */
 	struct bb_dev_attr attr; /* capabilities; set by the open operation of the driver */
 	bool ethernet;           /* true if the link layer of the ports is Ethernet; set by the
 				  * driver */
-	bool iwarp;              /* QPs are connected only through librdmacm; set by the driver */
-	pthread_mutex_t lock;    /* serializes the control path; held during every driver operation,
-				  * except those whose comments say otherwise */
-	uint32_t pds;            /* numbers of existing child objects */
+	bool iwarp; /* true if QPs are connected only through librdmacm; set by the driver */
+	pthread_mutex_t lock; /* serializes the control path; held during every driver operation,
+			       * except those whose comments say otherwise */
+	uint32_t pds;         /* numbers of existing child objects */
 	uint32_t cqs;
 	uint32_t dms;
 	uint32_t umems;
@@ -56,7 +56,7 @@ struct bb_dev {
 				  * never used */
 	uint32_t qps_next;       /* user index at which the search for a free slot starts */
 	struct bb_mw_table *mws; /* memory windows by key, NULL before the first one; __atomic */
-	void (*mws_free)(struct bb_mw_table *t); /* frees mws; set together with it */
+	void (*mws_free)(struct bb_mw_table *t); /* frees mws; set together with mws */
 	LIST_HEAD(, bb_pd) pd_list;
 	LIST_HEAD(, bb_cq_ctrl) cq_list;
 	uint32_t generation;     /* bb_process_generation() at the time of opening */
@@ -67,8 +67,8 @@ struct bb_dev {
 struct bb_pd {
 	struct bb_dev *dev;
 	LIST_ENTRY(bb_pd) link;
-	void *priv;   /* the driver's data */
-	uint32_t mrs; /* number of explicit registrations */
+	void *priv;   /* private data of the driver */
+	uint32_t mrs; /* number of regions of the application (bb_mr_reg() etc.) */
 	LIST_HEAD(, bb_mr_priv) mr_list;
 	uint32_t mkeys;
 	uint32_t mws;
@@ -80,7 +80,7 @@ struct bb_pd {
 
 struct bb_channel {
 	struct bb_dev *dev;
-	void *priv; /* the driver's data */
+	void *priv; /* private data of the driver */
 	int fd;
 	uint32_t cqs; /* CQs attached to the channel */
 	bool run;     /* bb_channel_wait() must run the device, because the device runs only inside
@@ -92,14 +92,14 @@ struct bb_cq_ctrl {
 	struct bb_cq *cq;
 	LIST_ENTRY(bb_cq_ctrl) link;
 	struct bb_channel *channel; /* NULL if none */
-	void *priv;                 /* the driver's data */
+	void *priv;                 /* private data of the driver */
 	uint32_t depth;             /* capacity in CQEs */
 	uint32_t reserved;          /* CQEs reserved for the attached queues */
 	uint32_t queues;            /* attached send and receive queues */
 	uint64_t errors;            /* error CQEs consumed */
 	uint64_t purged;            /* CQEs discarded by a purge */
-	bool compress;              /* compression is on; receive queues only */
-	bool stray_logged;          /* a CQE that belongs to no QP was logged */
+	bool compress;              /* the CQ accepts compressed CQEs, so only receive queues */
+	bool stray_logged;          /* true if a CQE that belongs to no QP was logged */
 };
 
 /* Receive CQ of the QPs that use an SRQ. */
@@ -111,7 +111,7 @@ struct bb_srq_cq {
 
 struct bb_srq_ctrl {
 	struct bb_pd *pd;
-	void *priv;              /* the driver's data */
+	void *priv;              /* private data of the driver */
 	struct bb_srq_attr attr; /* attributes at creation, with the max_sge granted and lcore
 				  * resolved */
 	uint32_t qps;
@@ -123,14 +123,14 @@ struct bb_qp_ctrl {
 	struct bb_pd *pd;
 	struct bb_cq *send_cq;
 	struct bb_cq *recv_cq;
-	void *priv;                  /* the driver's data */
+	void *priv;                  /* private data of the driver */
 	const void *conn;            /* connection that owns the QP (lib/connect), NULL if none */
 	struct bb_qp_init_attr init; /* attributes at creation, with the rounded limits */
 	struct bb_qp_attr attr;      /* attributes as last set */
 	uint64_t errors;
 	uint64_t recv_done;        /* receive completions, including errors */
 	struct bb_qp_stats past;   /* statistics accumulated before the last reset */
-	bool error_logged;         /* the first error since the reset was logged */
+	bool error_logged;         /* true if the first error since the reset was logged */
 	struct bb_qp_error *error; /* the error that was logged, NULL if none; __atomic */
 	/*
 	 * Status (enum bb_wc_status) of the first send since the reset that failed by itself, 0 if
@@ -142,7 +142,7 @@ struct bb_qp_ctrl {
 	 * this flag.
 	 */
 	bool send_failed;    /* accessed with __atomic */
-	uint64_t failed_seq; /* bb_sq_seq64() of the first such send */
+	uint64_t failed_seq; /* bb_sq_seq64() of the first failed or flushed send */
 	/* State that bb_qp_recover() keeps between two calls, until the QP is reset. */
 	struct {
 		bool begun, marked;
@@ -152,13 +152,13 @@ struct bb_qp_ctrl {
 
 struct bb_dm_ctrl {
 	struct bb_dm pub;
-	void *priv;   /* the driver's data */
+	void *priv;   /* private data of the driver */
 	uint32_t mrs; /* MRs on this device memory */
 };
 
 struct bb_umem_ctrl {
 	struct bb_umem pub;
-	void *priv; /* the driver's data */
+	void *priv; /* private data of the driver */
 };
 
 /* A driver's registration handle: first member of the driver's own struct. */
@@ -169,9 +169,9 @@ struct bb_drv_mr {
 
 /* Type of the memory that a key covers. */
 enum bb_drv_mr_kind {
-	BB_DRV_MR_MEM,      /* process memory, [addr, addr + len) */
-	BB_DRV_MR_DM,       /* device memory, from offset */
-	BB_DRV_MR_DMABUF,   /* a dma-buf, from offset */
+	BB_DRV_MR_MEM,      /* process memory: [addr, addr + len) */
+	BB_DRV_MR_DM,       /* device memory: len bytes at offset */
+	BB_DRV_MR_DMABUF,   /* a dma-buf: len bytes at offset */
 	BB_DRV_MR_INDIRECT, /* indirect key: ranges of memory that have keys of their own */
 	BB_DRV_MR_MW,       /* a memory window, created unbound */
 };
@@ -182,18 +182,18 @@ enum bb_drv_mr_kind {
  */
 struct bb_drv_mr_attr {
 	enum bb_drv_mr_kind kind;
-	void *addr; /* MEM only */
+	void *addr; /* first byte; BB_DRV_MR_MEM only */
 	uint64_t len;
 	uint64_t iova;               /* address of the first byte in requests */
 	uint32_t access;             /* enum bb_access */
-	uint64_t offset;             /* DM and DMABUF only; bytes */
-	struct bb_dm_ctrl *dm;       /* DM only, else NULL */
-	int fd;                      /* DMABUF only */
-	const struct bb_sge *pieces; /* INDIRECT only: n memory ranges */
+	uint64_t offset;             /* bytes; BB_DRV_MR_DM and BB_DRV_MR_DMABUF only */
+	struct bb_dm_ctrl *dm;       /* the device memory; NULL unless the type is BB_DRV_MR_DM */
+	int fd;                      /* file descriptor; BB_DRV_MR_DMABUF only */
+	const struct bb_sge *pieces; /* n memory ranges; BB_DRV_MR_INDIRECT only */
 	uint32_t n;
 	uint32_t
 		max_pieces; /* INDIRECT only: capacity in memory ranges, 0 if the layout is fixed */
-	uint32_t mw_type;   /* MW only: 1 or 2 */
+	uint32_t mw_type;   /* type of the window, 1 or 2; BB_DRV_MR_MW only */
 };
 
 /*
