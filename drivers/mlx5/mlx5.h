@@ -65,7 +65,7 @@ struct mlx5_caps {
 	uint32_t log_max_msg;
 	/* bit mask: 1 << code for each static rate that QPs can use */
 	uint32_t stat_rates;
-	uint32_t max_wqe_sq, max_wqe_rq; /* bytes */
+	uint32_t max_wqe_sq, max_wqe_rq; /* maximum bytes of a WQE */
 	/* bytes of half a BlueFlame register; 0 if there is no BlueFlame */
 	uint32_t bf_half;
 	uint16_t sport_min, sport_max; /* range of RoCEv2 UDP source ports */
@@ -74,7 +74,8 @@ struct mlx5_caps {
 	bool cq_resize, cq_moderation, cqe_compression;
 	uint64_t clock_hz;
 	uint32_t qp_ts_format; /* value for qpc.ts_format */
-	uint32_t max_klm;      /* entries of an indirect key; 0 if not supported */
+	/* maximum entries of an indirect key; 0 if such keys are not supported */
+	uint32_t max_klm;
 	bool ksm, umr, interleaved, mw, mkey_atomics;
 	/* bytes; alignment of indirect keys with atomics; 0 if such keys cannot have atomics */
 	uint32_t mkey_atomic_align;
@@ -116,7 +117,7 @@ int mlx5_qmem_fini(struct mlx5_qmem *qmem);
 int mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, int socket, struct mlx5_qbuf *buf);
 void mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf);
 
-/* A page of doorbell records of one lcore. */
+/* A page of memory with doorbell records of one lcore. */
 struct mlx5_dbr_page;
 LIST_HEAD(mlx5_dbr_list, mlx5_dbr_page);
 
@@ -369,7 +370,7 @@ int mlx5_path_ready(struct bb_dev *dev, const struct bb_path *path);
 /* Fields of an address vector that exist only on Ethernet, in addition to those of the path. */
 struct mlx5_av_eth {
 	uint8_t dmac[6];
-	uint16_t udp_sport; /* 0 for RoCE v1 */
+	uint16_t udp_sport; /* UDP source port; 0 for RoCE v1 */
 };
 /* Fills in an address vector. @eth must be NULL on InfiniBand. */
 void mlx5_av_fill(const struct bb_path *path, const struct mlx5_av_eth *eth, struct bb_wqe_av *av);

@@ -242,11 +242,11 @@ events(struct mlx5_dev *d, const uint8_t *cap)
 }
 
 /*
- * A card with bonded ports can choose the port of a packet by a hash. Returns true if a QP with an
- * assigned port bypasses that hash (port_select_flow_table_bypass). On such a card the kernel
- * assigns no ports to QPs, because each assignment takes room in a firmware table. (Linux,
+ * A card with bonded ports can choose the port of each packet by a hash. Returns true if a QP with
+ * an assigned port bypasses that hash (port_select_flow_table_bypass). On such a card the kernel
+ * assigns no ports to QPs, because each assignment uses an entry of a firmware table. (Linux,
  * mlx5_ib_lag_should_assign_affinity() in drivers/infiniband/hw/mlx5/mlx5_ib.h, and the commit that
- * adds the check.) @out is scratch space for a QUERY_HCA_CAP.
+ * adds the check.) @out is the buffer for a QUERY_HCA_CAP.
  */
 static bool
 hash_bypassed(struct mlx5_dev *d, uint8_t *out, bool port_selection)

@@ -35,7 +35,7 @@ struct mlx5_ctx {
 	/* number of completion vectors; query_eqn() accepts 0 to comp_vectors - 1 */
 	uint32_t comp_vectors;
 	bool dmabuf;          /* true if kernel and library support dma-buf MRs */
-	bool target_progress; /* bb_dev_attr.target_progress */
+	bool target_progress; /* value for bb_dev_attr.target_progress */
 	/* true if MODIFY_CQ may set another ring, provided that the capabilities allow it */
 	bool cq_resize;
 	bool uar_memory; /* true if UAR pages are ordinary memory, which the device reads */
@@ -70,7 +70,7 @@ struct mlx5_uar {
 
 /* A channel of completion events. */
 struct mlx5_channel {
-	int fd; /* readable while an event is pending */
+	int fd; /* file descriptor that is readable while an event is pending */
 };
 
 struct mlx5_pd {
@@ -105,8 +105,8 @@ enum mlx5_rereg {
 /* Types of memory that a memory key refers to. */
 enum mlx5_mr_kind {
 	MLX5_MR_MEM,    /* process memory: addr to addr + len */
-	MLX5_MR_DM,     /* device memory from offset on */
-	MLX5_MR_DMABUF, /* dma-buf from offset on */
+	MLX5_MR_DM,     /* device memory: dm, from offset on */
+	MLX5_MR_DMABUF, /* dma-buf: fd, from offset on */
 };
 
 /* Attributes of a memory key: first the fields of all types of memory, then those of one type. */
@@ -144,7 +144,7 @@ struct mlx5_mw {
 struct mlx5_port {
 	enum bb_port_state state;
 	enum bb_link_layer link_layer;
-	uint32_t max_mtu, active_mtu; /* bytes */
+	uint32_t max_mtu, active_mtu; /* MTUs in bytes */
 	uint16_t lid;
 	uint32_t gids;
 	uint32_t pkeys;

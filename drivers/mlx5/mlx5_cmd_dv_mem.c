@@ -284,7 +284,10 @@ dv_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx
 	errno = 0;
 	ret = ibv_rereg_mr(m->ibv, (int)flags, pd != NULL ? dv_pd_handle(pd) : NULL, addr, len,
 			   (int)access);
-	/* The new registration is valid; only MADV_DOFORK on the old memory failed. */
+	/*
+	 * The new registration is valid. Only MADV_DOFORK on the old memory failed, so log it and
+	 * go on.
+	 */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD)
 		BB_LOG(WARNING, "%s: memory of a deregistered region stays hidden from fork()",
 		       ctx->name);

@@ -10,8 +10,8 @@
 #include "mlx5.h"
 
 /*
- * A memory region. Its access bits are passed to the kernel unchanged; mlx5_cmd_dv.c asserts that
- * they are equal.
+ * A memory key of any kind. Access bits are passed to the kernel unchanged; mlx5_cmd_dv.c asserts
+ * that they are equal.
  */
 struct mr {
 	/* must be the first member, because lib/core holds a pointer to it */

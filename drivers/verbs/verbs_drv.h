@@ -162,10 +162,10 @@ struct verbs_qp {
 	bool failed; /* the QP is in ERR, so requests are flushed */
 	/* the provider has rejected a request, so nothing more is posted to it */
 	bool refused;
-	bool open;         /* a batch is open: ibv_wr_start() was called, see verbs_post.c */
-	uint32_t opened;   /* low half of rung_seq when the batch was opened */
-	uint32_t given;    /* seq of the last request posted to the provider; not valid while
-			    * open */
+	bool open;       /* a batch is open: ibv_wr_start() was called, see verbs_post.c */
+	uint32_t opened; /* low half of rung_seq when the batch was opened */
+	/* seq of the request last posted to the provider; valid only if not open */
+	uint32_t given;
 	uint32_t done;     /* seq of the last request posted to the provider that has completed */
 	uint32_t own_head; /* index of the oldest entry of own[], a ring of own_mask + 1 entries */
 	uint32_t own_tail;

@@ -4,13 +4,14 @@
 /*
  * Protection domains, their thread domains, and address handles.
  *
- * A QP belongs to one thread, its owner. So it is created in a parent domain with a thread domain
- * of that owner. In it the provider takes no locks when it posts. If the provider has no thread
- * domains, the QP is created in the plain PD.
+ * A QP belongs to one thread, its owner. So the QP is created in a parent domain with a thread
+ * domain of that owner. For QPs in a thread domain the provider takes no locks when it posts. If
+ * the provider does not support thread domains, the QP is created in the plain PD.
  *
- * libibverbs requires that an address handle exists until the requests that name it have completed
- * (man ibv_destroy_ah); Bluebell does not (bb_ah.h). So a handle that is destroyed while UD QPs
- * have outstanding requests is freed when these have completed.
+ * libibverbs requires that an address handle exists until the requests that use it have completed
+ * (man ibv_destroy_ah). Bluebell does not require this (bb_ah.h). So if UD QPs have outstanding
+ * requests when a handle is destroyed, the driver frees the handle after these requests have
+ * completed.
  */
 #include <errno.h>
 #include <stdlib.h>

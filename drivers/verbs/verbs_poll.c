@@ -2,17 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Completions: from the provider's CQ to the application, or to CQEs in the ring that it polls.
+ * Completions: the driver gets them from the provider's CQ. It passes them to the application
+ * directly, or as CQEs in the ring that the application polls.
  *
- * While the ring is empty, the completion of a request that succeeded goes directly to the
- * application's struct bb_wc. All others become CQEs in the ring: receives, errors, requests that
- * complete through a later one, and completions for which the application's array has no room. To
- * keep the order, completions that follow a CQE become CQEs too.
+ * While the ring is empty, the completion of a successful request is written directly to the
+ * application's struct bb_wc. All other completions become CQEs in the ring: receives, errors,
+ * requests that complete through a later request, and completions for which the application's array
+ * has no room. To keep the order, completions that follow a CQE become CQEs too.
  *
- * A request that asks for no completion may have been posted to the provider as signalled
- * (verbs_send.c). Its completion advances verbs_qp.done and makes no CQE. Requests that the
- * provider does not complete, mainly NOPs, are in verbs_qp.own. They complete when all earlier
- * requests have.
+ * A request without BB_SEND_SIGNALED may have been posted to the provider as signalled
+ * (verbs_send.c). Its completion advances verbs_qp.done and writes no CQE. Requests that the
+ * provider does not complete, mainly NOPs, are in verbs_qp.own. These complete when all earlier
+ * requests have completed.
  */
 #include <errno.h>
 #include <string.h>
@@ -58,7 +59,7 @@ syndrome_of(enum ibv_wc_status status)
 	}
 }
 
-/* Results of one poll for the application. */
+/* Results of one poll that are returned to the application. */
 struct polled {
 	struct bb_wc *wc;
 	unsigned int n, done;

@@ -145,7 +145,7 @@ verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id, uin
 	note(sq, where, BB_WQE_RDMA_WRITE, BB_SEND_SIGNALED, BB_SQ_DIRECT, wr_id);
 	q = sq->driver;
 	ex = sq->ex;
-	/* begin() has set the flags. */
+	/* begin() has set wr_flags for this request. */
 	ex->wr_id = q->wr_told | where >> 48;
 	ibv_wr_rdma_write(ex, rkey, raddr);
 }

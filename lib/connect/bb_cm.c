@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The connection manager: polling, deadlines, lists and events. */
+/* The connection manager: polling, deadlines, lists of connections and the queue of events. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -14,7 +14,7 @@
 #include "bb_cm_priv.h"
 
 #define MAX_CONNS (1u << 20)
-/* Maximum descriptors handled, and deadlines checked, in one poll. */
+/* Maximum descriptors that a poll handles, and maximum deadlines that it checks. */
 #define BATCH      64
 #define DEADLINES  64
 #define LOOP_BATCH 16

@@ -97,8 +97,8 @@ struct bb_conn {
 	TAILQ_ENTRY(bb_conn) ready_link;
 	enum bb_conn_state state;
 	bool active;    /* true on the connecting side */
-	bool half_open; /* true while counted in cm->half, the list of half-open connections */
-	bool queued;    /* ev is queued in cm->ready */
+	bool half_open; /* true while in cm->half, the list of half-open connections */
+	bool queued;    /* true if the connection is in cm->ready, because ev waits for a poll */
 	bool known;     /* true if the application has a pointer to this connection */
 	bool was_up;    /* true if the connection has been ESTABLISHED before */
 	/* true if the connection is in cm->grave: it is freed after the next poll */

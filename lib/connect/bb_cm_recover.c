@@ -32,7 +32,7 @@ max_ends(const struct bb_qp *qp)
 	return init->sq_depth + (init->srq != NULL ? init->srq->ctrl->attr.depth : init->rq_depth);
 }
 
-/* Moves the QP to RESET and stores the fates of its requests in conn->ends and the event. */
+/* Moves the QP to RESET. Stores the fates of its requests in c->ends and in the event. */
 static int
 reset(struct bb_conn *c)
 {

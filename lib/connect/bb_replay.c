@@ -20,7 +20,7 @@
 #include "bb_replay.h"
 
 struct entry {
-	struct bb_send_wr wr; /* with the application's wr_id */
+	struct bb_send_wr wr; /* copy of the request; wr_id is the application's */
 	struct bb_sge sge[BB_REPLAY_MAX_SGE];
 	uint8_t data[BB_REPLAY_MAX_INLINE];
 	char region[BB_REGION_NAME]; /* peer's region that the request accesses, "" if unnamed */
@@ -36,8 +36,8 @@ struct entry {
 struct bb_replay {
 	struct bb_conn *conn;
 	enum bb_replay_policy policy;
-	uint32_t size; /* entries, a power of two */
-	uint32_t head; /* oldest entry */
+	uint32_t size; /* number of entries, a power of two */
+	uint32_t head; /* number of the oldest entry */
 	uint32_t next; /* next entry to post; entries from next to tail are not posted yet */
 	uint32_t tail;
 	struct entry *ring;
@@ -103,7 +103,7 @@ is_atomic(enum bb_wr_opcode op)
 	       op == BB_WR_MASKED_CMP_AND_SWP || op == BB_WR_MASKED_FETCH_AND_ADD;
 }
 
-/* Finds the peer's region that a request accesses. */
+/* Looks up by rkey and address the region of the peer that a request accesses. */
 static void
 find_region(const struct bb_conn *c, struct entry *e)
 {
@@ -126,7 +126,7 @@ find_region(const struct bb_conn *c, struct entry *e)
 	}
 }
 
-/* Copies a request. Returns -EINVAL if it is too large. */
+/* Copies a request into an entry. Returns -EINVAL if the request is too large. */
 static int
 copy(struct bb_replay *r, struct entry *e, const struct bb_send_wr *wr)
 {

@@ -50,7 +50,7 @@ enum bb_cm_transport {
 	BB_CM_RDMACM, /**< librdmacm, which does not create the QPs (man rdma_connect: qp_num) */
 };
 
-/** Attributes of a CM. */
+/** Attributes of a connection manager (CM). */
 struct bb_cm_attr {
 	uint32_t size; /**< set by bb_cm_attr_init() */
 	enum bb_cm_transport transport;
@@ -92,14 +92,14 @@ int bb_cm_destroy(struct bb_cm *cm);
  */
 int bb_cm_fd(const struct bb_cm *cm);
 
-/** Types of events. */
+/** Types of events that bb_cm_poll() returns. */
 enum bb_cm_event_type {
 	/**
 	 * A peer requests a connection; the event has the new connection. Call bb_conn_accept() or
 	 * bb_conn_reject() for it.
 	 */
 	BB_CM_CONNECT_REQUEST,
-	/** Both QPs are in RTS. */
+	/** The connection is established: both QPs are in RTS. */
 	BB_CM_ESTABLISHED,
 	/**
 	 * The peer, or its CM, has rejected the connection for the reason in the field reason. A
@@ -162,7 +162,7 @@ const char *bb_reject_name(uint32_t reason);
 struct bb_cm_event {
 	uint32_t size; /**< bytes of the caller's struct; set by bb_cm_poll() */
 	enum bb_cm_event_type type;
-	int status; /**< 0 or -errno; the cause of FAILED, DISCONNECTED and LOST */
+	int status; /**< 0, or the cause of REJECTED, FAILED, DISCONNECTED or LOST as -errno */
 	struct bb_conn *conn;
 	/** valid only for CONNECT_REQUEST; NULL if the listener has been destroyed */
 	struct bb_listener *listener;
@@ -174,7 +174,7 @@ struct bb_cm_event {
 	 * so the peer's memory and keys are new.
 	 */
 	bool restarted;
-	const void *private_data; /**< private data that the peer sent */
+	const void *private_data; /**< private_len bytes that the peer sent */
 	uint32_t private_len;
 	/** valid only for LOST: requests whose completions were not polled, in order */
 	const struct bb_wr_end *ends;
@@ -235,7 +235,7 @@ int bb_cm_addr(const char *text, struct sockaddr_storage *addr);
 int bb_listener_create(struct bb_cm *cm, const struct sockaddr *addr,
 		       struct bb_listener **listener);
 
-/** Returns the port of the listener. */
+/** Returns the TCP port on which the listener listens. */
 uint16_t bb_listener_port(const struct bb_listener *listener);
 
 /**
@@ -252,7 +252,7 @@ struct bb_conn_param {
 	uint32_t private_len;
 	/** regions that the peer may access; copied by the call; TCP only */
 	const struct bb_region *regions;
-	uint32_t nregions; /**< at most BB_REGION_MAX */
+	uint32_t nregions; /**< number of entries of regions, at most BB_REGION_MAX */
 	/** maximum outstanding READs and atomics that this side posts */
 	uint8_t initiator_depth;
 	/** maximum outstanding READs and atomics of the peer that this side executes */
@@ -367,22 +367,22 @@ enum bb_conn_state {
 	BB_CONN_ACCEPTED,
 	BB_CONN_ESTABLISHED,
 	BB_CONN_DISCONNECTING,
-	BB_CONN_LOST, /**< being recovered */
+	BB_CONN_LOST, /**< broken and being recovered */
 	BB_CONN_CLOSED,
 };
 
-/** Information on a connection. */
+/** State, peer and negotiated parameters of a connection. */
 struct bb_conn_info {
 	uint32_t size; /**< bytes of the caller's struct; set by bb_conn_query() */
 	enum bb_conn_state state;
 	struct bb_qp *qp; /**< NULL before bb_conn_accept() */
 	char peer[64];    /**< address and port of the peer, in the format of bb_cm_addr() */
-	struct bb_qp_addr
-		remote; /**< zero until the peer has sent it; always zero with librdmacm */
+	/** address of the peer's QP; zero until the peer has sent it; always zero with librdmacm */
+	struct bb_qp_addr remote;
 	/** Values that the peer sent, from its bb_conn_param. */
 	uint8_t peer_initiator_depth, peer_responder_resources;
 	uint8_t peer_retry_count, peer_rnr_retry_count;
-	uint32_t peer_sq_depth, peer_rq_depth; /**< 0 with librdmacm */
+	uint32_t peer_sq_depth, peer_rq_depth; /**< depths of the peer's queues; 0 with librdmacm */
 	bool peer_srq;
 	/** true if both sides set recover_ms, so a broken connection is recovered */
 	bool comes_back;

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/** Internals of an endpoint, opaque. */
+/** Private data of an endpoint; opaque to the application. */
 struct bb_ep_ctrl;
 
 /** An endpoint (man rdma_create_ep: struct rdma_cm_id). The application only reads its fields. */
@@ -44,9 +44,9 @@ struct bb_ep {
 	struct bb_cm_event event;
 };
 
-/** Attributes of an endpoint. */
+/** Attributes of an endpoint for bb_ep_create(). */
 struct bb_ep_attr {
-	uint32_t size; /**< set by bb_ep_attr_init() */
+	uint32_t size; /**< size of this struct in bytes; set by bb_ep_attr_init() */
 	enum bb_cm_transport transport;
 	struct bb_pd *pd; /**< NULL if the endpoint creates a PD */
 	/** attributes of the QP; the endpoint creates each CQ that is NULL */

@@ -16,9 +16,9 @@ extern "C" {
 
 /** Bytes of a region's name with its terminating zero. */
 #define BB_REGION_NAME 16u
-/** Bytes of a packed region. */
+/** Bytes of a region that bb_region_pack() has encoded. */
 #define BB_REGION_PACKED 40u
-/** Maximum regions in a message. */
+/** Maximum regions in a connection request or its reply. */
 #define BB_REGION_MAX 32u
 
 /** A named region of memory that the peer may access. */
@@ -26,7 +26,7 @@ struct bb_region {
 	/** name by which the peer looks up the region; padded with zeros */
 	char name[BB_REGION_NAME];
 	uint64_t addr; /**< address for bb_send_wr.raddr of the peer's requests */
-	uint64_t len;  /**< bytes, at least 1 */
+	uint64_t len;  /**< length in bytes, at least 1 */
 	uint32_t rkey;
 	/** access rights that the rkey grants: enum bb_access REMOTE_*; for information only */
 	uint32_t access;

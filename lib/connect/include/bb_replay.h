@@ -33,7 +33,7 @@ struct bb_replay;
  * others.
  */
 enum bb_replay_policy {
-	/** Posts no request again. */
+	/** Posts no request again; the replay reports all incomplete requests. */
 	BB_REPLAY_NONE,
 	/**
 	 * Posts a request again only if it was certainly not executed (fate BB_WR_NOT_DONE), so
@@ -51,7 +51,7 @@ enum bb_replay_policy {
 
 /** Maximum SGEs of a request. */
 #define BB_REPLAY_MAX_SGE 8u
-/** Maximum bytes of inline data. */
+/** Maximum bytes of inline data of a request. */
 #define BB_REPLAY_MAX_INLINE 256u
 
 /**
