@@ -27,19 +27,20 @@
  * 44 has two faults. They are fixed in later versions, but no call reports the version.
  *
  * - At the end of a CQ, ibv_next_poll() advances and ibv_end_poll() advances again. So one
- * completion is skipped, and all later polls read empty entries. As a workaround, completions
- * are polled one at a time.
+ *   completion is skipped, and all later polls read empty entries. As a workaround, completions
+ *   are polled one at a time.
  * - ibv_wr_set_sge_list() gives all SGEs the length of the first. As a workaround, requests of
- * several SGEs are posted by ibv_post_send().
+ *   several SGEs are posted by ibv_post_send().
  */
 #define RXE_VENDOR_ID 0xffffffu
 
 /*
  * Vendor ID of siw. Its provider maps queues at offsets that the kernel assigns, and it takes one
  * valid offset for "none" (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY). So the creation of a queue at that
- * offset always fails, in one process with the 25th CQ. The kernel assigns the lowest free range.
- * As a workaround, a CQ is created before all others that covers the range from offset 0 to beyond
- * that offset. It has SIW_LOW_CQES entries of at least 32 bytes, which is 1 MB of kernel memory.
+ * offset always fails; one process failed with its 25th CQ. The kernel assigns the lowest free
+ * range. As a workaround, a CQ is created before all others that covers the range from offset 0 to
+ * beyond that offset. It has SIW_LOW_CQES entries of at least 32 bytes, which is 1 MB of kernel
+ * memory.
  */
 #define SIW_VENDOR_ID 0x626d74u
 #define SIW_LOW_CQES  (1 << 15)

@@ -4,11 +4,11 @@
 /*
  * States of a connection, independent of the transport of its messages:
  *
- * connecting side:  CONNECTING -REP-> ESTABLISHED (sends RTU)
- * accepting side:   half-open -REQ-> REQUESTED -accept-> ACCEPTED (sent REP) -RTU-> ESTABLISHED
- * both:             ESTABLISHED -disconnect-> DISCONNECTING (sent DREQ) -DREP-> CLOSED
- * ESTABLISHED -DREQ-> CLOSED (sends DREP)
- * ESTABLISHED -breaks-> CLOSED, or LOST and back (bb_cm_recover.c)
+ *   connecting side:  CONNECTING -REP-> ESTABLISHED (sends RTU)
+ *   accepting side:   half-open -REQ-> REQUESTED -accept-> ACCEPTED (sent REP) -RTU-> ESTABLISHED
+ *   both:             ESTABLISHED -disconnect-> DISCONNECTING (sent DREQ) -DREP-> CLOSED
+ *                     ESTABLISHED -DREQ-> CLOSED (sends DREP)
+ *                     ESTABLISHED -breaks-> CLOSED, or LOST and back (bb_cm_recover.c)
  *
  * The accepting side moves its QP to RTS before it sends REP, because the peer's first data may
  * arrive before the RTU.
