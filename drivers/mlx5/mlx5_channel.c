@@ -11,7 +11,7 @@
 
 #include "mlx5.h"
 
-#define CHANNEL_MAX_DROPS 64u /* maximum events of destroyed CQs per call that are skipped */
+#define CHANNEL_MAX_DROPS 64u /* maximum events of destroyed CQs skipped per call */
 
 int
 mlx5_channel_create(struct bb_channel *ch)

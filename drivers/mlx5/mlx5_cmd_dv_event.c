@@ -26,7 +26,7 @@
 #define EQE_TYPE_BYTE     1
 #define EQE_BYTES         64
 #define MAX_TYPES         8u
-#define MAX_SKIPS         64    /* maximum number of irrelevant events per call that are skipped */
+#define MAX_SKIPS         64    /* maximum number of irrelevant events skipped per call */
 #define MAX_SUBSCRIPTIONS 4096u /* per channel: 512 KiB of kernel memory, for 1000 QPs */
 
 int

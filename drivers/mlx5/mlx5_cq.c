@@ -184,8 +184,8 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 		return ret;
 	}
 	/*
-	 * The device now uses the new ring. Before the command completed, it wrote the last CQE of
-	 * the old ring.
+	 * The device now uses the new ring. Before the command completed, the device wrote the last
+	 * CQE of the old ring.
 	 */
 	c->ring = ring;
 	for (tries = 0; tries < RESIZE_TRIES; tries++) {

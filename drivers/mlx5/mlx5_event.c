@@ -12,7 +12,7 @@
 #include "mlx5.h"
 
 #define EVT_SLOTS_STEP 64u
-#define EVT_MAX_DROPS  64u /* maximum events of destroyed objects per call that are skipped */
+#define EVT_MAX_DROPS  64u /* maximum events of destroyed objects skipped per call */
 #define MAX_TYPES      5u  /* maximum types of events per object */
 
 /* Cookie of device events. No object has this cookie, because generations start at 1. */

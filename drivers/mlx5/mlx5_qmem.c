@@ -73,8 +73,8 @@ host_page(void)
 }
 
 /*
- * Returns the bitmap of page sizes that the umem may use. They are limited by the real page size,
- * the starts of rings, and the address and length of the slab.
+ * Returns the bitmap of page sizes that the umem may use. The real page size, the starts of rings,
+ * and the address and length of the slab limit these sizes.
  */
 static uint64_t
 page_sizes(const void *base, size_t len)

@@ -108,8 +108,8 @@ without_optional(uint32_t access)
 }
 
 /*
- * Removes the flag ZERO_BASED for MRs other than device memory. The iova 0, which is passed too,
- * already says the same. rxe of Linux 6.12 rejects the flag except for windows
+ * Removes the flag ZERO_BASED for MRs other than device memory. The flag is redundant for them,
+ * because the iova 0 is passed too. rxe of Linux 6.12 rejects the flag except for windows
  * (drivers/infiniband/sw/rxe/rxe_verbs.h, RXE_ACCESS_SUPPORTED_MR). Device memory needs the flag,
  * because ibv_reg_dm_mr() has no iova argument.
  */

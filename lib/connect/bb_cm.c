@@ -64,7 +64,7 @@ ops_of(enum bb_cm_transport transport)
 	}
 }
 
-/* ---- Descriptor */
+/* ---- Descriptor that makes bb_cm_fd() readable */
 
 static void
 woken(struct bb_cm_io *io, uint32_t events)
@@ -223,7 +223,7 @@ bb_cm_stats_v(const struct bb_cm *cm, struct bb_cm_stats *stats)
 	(void)bb_out(stats, &cm->stats, sizeof(cm->stats));
 }
 
-/* ---- Time */
+/* ---- Deadlines */
 
 uint64_t
 bb_cm_now(void)

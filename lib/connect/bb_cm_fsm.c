@@ -153,7 +153,7 @@ bb_cm_qp_error(struct bb_conn *c)
 	return bb_qp_modify(c->qp, &attr, BB_QP_STATE);
 }
 
-/* ---- Data from the peer */
+/* ---- Parameters and private data from the peer */
 
 int
 bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg)

@@ -3,8 +3,8 @@
  */
 /*
  * Resolves the MAC of a peer's GID, which the QP needs for the transition to RTR. An
- * unauthenticated peer chooses the GID, so it controls how long that takes. So the poll loop starts
- * to resolve the MAC, continues, and checks for the result in later polls.
+ * unauthenticated peer chooses the GID, so the peer controls how long the resolution takes. So the
+ * poll loop starts to resolve the MAC, continues, and checks for the result in later polls.
  */
 #include <errno.h>
 #include <netinet/in.h>

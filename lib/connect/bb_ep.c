@@ -322,7 +322,7 @@ late(uint64_t end)
 	return (int64_t)(rte_get_tsc_cycles() - end) >= 0;
 }
 
-/* ---- Connect */
+/* ---- Connect and disconnect */
 
 static int
 wait_up(struct bb_ep *ep)
@@ -443,7 +443,7 @@ bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param)
 		return -EINVAL;
 	param = param_of(ep, param, &own);
 	ret = post_early(ep, param);
-	/* The MAC of the peer's GID is being resolved, so poll and accept again. */
+	/* While the MAC of the peer's GID is being resolved, poll and accept again. */
 	end = deadline(ep);
 	if (ret == 0)
 		ret = bb_conn_accept(ep->conn, ep->qp, param);
@@ -493,7 +493,7 @@ bb_ep_connected(struct bb_ep *ep)
 	return ep->ctrl->up;
 }
 
-/* ---- Data */
+/* ---- Posts and completions */
 
 int
 bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge)

@@ -88,7 +88,7 @@ bb_replay_pending(const struct bb_replay *r)
 	return r->tail - r->head;
 }
 
-/* ---- Copies */
+/* ---- Copies of requests */
 
 static bool
 is_rdma(enum bb_wr_opcode op)
@@ -198,7 +198,7 @@ bb_replay_post(struct bb_replay *r, const struct bb_send_wr *wr, uint32_t n, int
 	return i;
 }
 
-/* ---- Fates */
+/* ---- Fates of requests */
 
 static void
 drop_ended(struct bb_replay *r)

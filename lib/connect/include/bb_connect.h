@@ -102,9 +102,9 @@ enum bb_cm_event_type {
 	/** The connection is established: both QPs are in RTS. */
 	BB_CM_ESTABLISHED,
 	/**
-	 * The peer, or its CM, has rejected the connection for the reason in the field reason. A
-	 * side that has accepted can also get this event instead of ESTABLISHED. A LOST connection
-	 * whose side connects again can get it too; recovery then ends before recover_ms has
+	 * The peer, or its CM, has rejected the connection. The field reason has the cause. A side
+	 * that has accepted can also get this event instead of ESTABLISHED. So can a LOST
+	 * connection, on the side that connects again. Its recovery then ends before recover_ms has
 	 * passed. Destroy the connection.
 	 */
 	BB_CM_REJECTED,
@@ -267,8 +267,8 @@ struct bb_conn_param {
 	 */
 	uint8_t min_rnr_timer;
 	/**
-	 * Ack timeout of this side's QP: 4.096 us << ack_timeout, up to 31; 0: no timeout. With
-	 * librdmacm the value is not used: the path has its own, which is 19 (2 s) with RoCE.
+	 * Ack timeout of this side's QP: 4.096 us << ack_timeout, up to 31; 0: no timeout. Not used
+	 * with librdmacm, which takes the timeout from the path; with RoCE it is 19 (2 s).
 	 */
 	uint8_t ack_timeout;
 	/**
