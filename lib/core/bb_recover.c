@@ -547,7 +547,9 @@ bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 	recovery->n = 0;
 	recovery->flushed = BB_WR_UNKNOWN;
 	if (remote != NULL && attr == NULL && qp->state == BB_QP_RESET) {
-		BB_LOG(ERR, "QP 0x%x is in RESET, its attributes were reset: pass them", qp->qpn);
+		BB_LOG(ERR,
+		       "QP 0x%x is in RESET and has lost its attributes: pass attributes to bb_qp_recover()",
+		       qp->qpn);
 		return -EINVAL;
 	}
 	again = attr != NULL ? *attr : qp->ctrl->attr;

@@ -437,8 +437,8 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 	memset(eth, 0, sizeof(*eth));
 	if (rte_eth_dev_get_port_by_name(o->name, &eth->id) != 0) {
 		SOFT_LOG(ERR,
-			 "%s: port=%s: there is no such ethdev; vdevs are made by EAL's --vdev "
-			 "option, and why one was not is in its lines above",
+			 "%s: port=%s: there is no such ethdev; EAL creates vdevs by its --vdev "
+			 "option, and logs why it failed above",
 			 dev, o->name);
 		return -EINVAL; /* -ENODEV would mean that the device itself does not exist. */
 	}
