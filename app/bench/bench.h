@@ -142,17 +142,17 @@ extern const struct quantile {
 
 /*
  * Results of the baseline and of Bluebell, which run alternately: medians over opts.repeat pairs of
- * runs.
+ * runs. L is the round trip of a cache line, see measure_l().
  */
 struct pair {
 	double baseline, ours;
 	double ratio;                /* median of the pairs' ratios */
 	double baseline_limit_scale; /* scale of a recorded time on this machine */
-	double l_before, l_after;    /* L in ns, before and after; 0 with one CPU */
+	double l_before, l_after;    /* L in ns, before and after the runs; 0 with one CPU */
 	double baseline_l, ours_l;   /* medians in units of the L of each pair */
 	struct tail baseline_tail, ours_tail;
-	unsigned int pairs;  /* number of pairs in the medians */
-	unsigned int thrown; /* number of pairs rejected because L changed */
+	unsigned int pairs;  /* number of pairs of runs in the medians */
+	unsigned int thrown; /* number of pairs of runs rejected because L changed */
 	double shared;       /* fraction of the time lost to other work; 0 if negligible */
 	bool baseline_only;  /* the measurement has a baseline and nothing of Bluebell */
 	bool valid;

@@ -56,13 +56,15 @@ new_mode(void)
 }
 
 /*
- * Checks an open file that existed before. A file of another user would let that user read or
- * change the results. A file with several hard links may be any file of this user. @keep: leaves
- * the mode unchanged; otherwise removes the permissions that a new file would not have. Returns
- * NULL, or the error.
+ * Checks whether results may be written to the existing file that is open as @fd. Returns NULL, or
+ * the text of the error. Rejects a file of another user, who could read or change the results.
+ * Rejects a file with several hard links, because the results would overwrite the file under its
+ * other names, too.
  *
- * fchmod() is called even if the mode stays the same, because it fails for a file of another user.
- * st_uid is not sufficient: a user namespace may show several users as one.
+ * If @keep is true, the file's mode stays unchanged. Otherwise the function removes the permissions
+ * that a new file would not have. In both cases it calls fchmod(), which fails if the file belongs
+ * to another user. A comparison of st_uid is not enough, because in a user namespace several users
+ * may have the same number.
  */
 static const char *
 check_existing(int fd, bool keep)
@@ -137,7 +139,10 @@ output_try(const char *option, const char *path)
 
 	if (path == NULL)
 		return true;
-	/* Skips a FIFO, because its reader would take closing it for the end of the data. */
+	/*
+	 * Does not open a FIFO. This function would close it again, and the reader would take that
+	 * for the end of the data.
+	 */
 	if (lstat(path, &st) == 0 && S_ISFIFO(st.st_mode))
 		return true;
 	fd = open_fd(option, path, true, &made);

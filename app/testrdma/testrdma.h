@@ -121,7 +121,7 @@ struct pair {
 	uint8_t *local, *remote; /* slot 0 of each side */
 	uint64_t target_delta;   /* address in a request minus local address in far */
 	uint32_t target_rkey;
-	bool reverse;      /* true for a twin, which works in the reverse direction */
+	bool reverse;      /* true if this pair is a twin: see the top of this file */
 	struct pair *twin; /* pair of the reverse direction; NULL if the run has no two-way mode */
 	struct pair *in;   /* pair, this one or its twin, whose receives complete on this pair's
 			      initiator QP */

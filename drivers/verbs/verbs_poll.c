@@ -442,9 +442,9 @@ poll_plain(struct verbs_cq *c, uint32_t room, struct polled *p)
 }
 
 /*
- * Gets at most as many completions as the ring has free slots, including CQEs of earlier requests
- * that complete with them. Each request has at most one CQE, so the ring never needs more slots
- * than its capacity.
+ * Gets up to BURST completions from the provider's CQ and processes them. Returns their number. A
+ * completion may also complete earlier requests, and each of them may write a CQE to the ring. The
+ * ring has a free slot for every such CQE: see cqe_next().
  */
 static uint32_t
 poll_some(struct verbs_cq *c, struct polled *p)

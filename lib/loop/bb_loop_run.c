@@ -39,8 +39,8 @@ loop_body(void *arg)
 }
 
 /*
- * Marks an idle loop as running. The caller holds control, so an attach at the same time finds the
- * loop either idle or running.
+ * Marks an idle loop as running. Returns 0, or -EBUSY if the loop is running. The caller holds the
+ * mutex loop->control. An attach takes it, too, so the loop cannot start during an attach.
  */
 static int
 loop_claim(struct bb_loop *loop, enum loop_mode mode)

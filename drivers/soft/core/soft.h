@@ -6,7 +6,8 @@
  *
  * A program uses the device through the command interface (mlx5_cmd.h); the device knows none of
  * Bluebell's objects. The device's only inputs are mailboxes, umems, UAR pages and MRs. The device
- * rejects what a card rejects, with the same status or error CQE, and logs the reason.
+ * rejects what a card rejects, with the same status or error CQE, and logs the reason. The mark [A]
+ * in a comment means that the statement is an assumption about cards.
  *
  * Control path (folders dev and cmd, and the registration of memory in folder mem): any thread,
  * serialised by soft_dev.lock.

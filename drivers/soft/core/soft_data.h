@@ -209,8 +209,8 @@ struct soft_watch {
 TAILQ_HEAD(soft_qp_list, soft_qp);
 
 struct soft_engine {
-	/* Fields that soft_engine_progress() reads without the lock. */
-	uint8_t *page;          /* the only register page; NULL: every poll takes the lock */
+	/* Fields that soft_engine_progress() reads before it takes soft_engine.lock. */
+	uint8_t *page;          /* page of the only UAR; else NULL: every poll takes the lock */
 	struct soft_msg *inbox; /* stack of messages from other engines */
 	uint32_t dgrams;        /* number of datagrams in the inbox; __atomic */
 	uint32_t packets;       /* number of packets in the inbox; __atomic */
@@ -224,7 +224,7 @@ struct soft_engine {
 	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: handled at the end of the turn */
 	bool alone;       /* the engine has one page, and the page has one owner; __atomic */
 	uint32_t always;  /* 1 with SOFT_DEFECT_NO_DOORBELL, so that each poll runs a turn */
-	uint32_t turns;   /* 1 if the engine runs a turn in every poll */
+	uint32_t turns;   /* 1 if every poll runs a turn (soft_engine.c), with or without work */
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;

@@ -13,10 +13,11 @@
 #endif
 
 /*
- * Seeded defects: the values of soft_opts_defect(). A device has at most one. In a build without
- * -Ddefects=true the value is always SOFT_DEFECT_NONE, so the compiler drops the code of the
- * defects. A defect applies once in every 16 opportunities (the seed selects which) and costs one
- * branch per WQE.
+ * Seeded defects: errors that a device makes on purpose, so that tests can show that a checker
+ * detects them. These are the values of soft_opts_defect(). A device has at most one. In a build
+ * without -Ddefects=true the value is always SOFT_DEFECT_NONE, so the compiler drops the code of
+ * the defects. A defect applies once in every 16 opportunities (the seed selects which) and costs
+ * one branch per WQE.
  */
 enum soft_defect {
 	SOFT_DEFECT_NONE,

@@ -41,8 +41,8 @@
  *   that half.
  * - The same rules apply to the first words of a copy of several blocks, but the device executes
  *   the WQE in the ring.
- * - On an Ethernet port (port=), and on CPUs that do not make stores visible in order, the device
- *   executes the WQE in the ring.
+ * - With packets (wire=1, port= or shm=), and on CPUs that do not make stores visible in order, the
+ *   device executes the WQE in the ring.
  */
 #ifndef SOFT_BF_H
 #define SOFT_BF_H
@@ -56,7 +56,13 @@
 
 #define SOFT_BF_WORDS (BB_WQE_BB / 8)
 
-/* Bits of soft_watch.bf: a half is clean; a store that was visible in a half may be older. */
+/*
+ * Bits of soft_watch.bf, two for each half of a register. The page has two registers, so @half is 0
+ * to 3. The rules above use both bits.
+ * - SOFT_BF_CLEAN: the half is clean, so the device can detect whether a copy in it is complete.
+ * - SOFT_BF_OLDER: the device found a store in this half when it looked at the other half of the
+ *   register. That store may be older than the one in the other half, so it proves nothing.
+ */
 #define SOFT_BF_CLEAN(half) (1u << (half))
 #define SOFT_BF_OLDER(half) (0x10u << (half))
 /* Bit of soft_watch.bf: the device has filled a half of the page with SOFT_BF_NONE. */

@@ -131,7 +131,10 @@ soft_reg_copied(const uint64_t *reg)
 	return any != 0;
 }
 
-/* Handles a store to a register, if no other thread can store to the register meanwhile. */
+/*
+ * Handles a store to a register. The caller has checked by soft_engine_alone() that no other thread
+ * can store to the register meanwhile.
+ */
 static void
 soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 {
@@ -146,7 +149,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	soft_doorbell(e, w, head);
 }
 
-/* Handles a store to a register to which software may store again meanwhile. */
+/* Handles a store to a register while software may store to the register again. */
 static void
 soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t *reg)
 {

@@ -4,12 +4,12 @@
 /*
  * Engines. An engine runs the QPs of one UAR page (inline progress) or of a whole device.
  *
- * soft_engine_progress() is one poll. A turn of the engine handles, in this order: messages of
- * other engines, expired timers, QPs with remaining work, registers and doorbell records, QPs in
- * ERR. On a port it handles registers and records first. With inline progress a poll without work
- * loads five registers and three words of the engine, and takes no lock. If another thread holds
- * the engine's lock, the poll returns at once. A QP executes at most SOFT_RUN_WQES WQEs before the
- * next QP has its turn.
+ * soft_engine_progress() is one poll. If the engine may have work, the poll takes the engine's lock
+ * and runs a turn of the engine. A turn handles, in this order: messages of other engines, expired
+ * timers, QPs with remaining work, registers and doorbell records, QPs in ERR. On a port it handles
+ * registers and records first. With inline progress a poll without work loads five registers and
+ * three words of the engine, and takes no lock. If another thread holds the engine's lock, the poll
+ * returns at once. A QP executes at most SOFT_RUN_WQES WQEs before the next QP has its turn.
  */
 #include <rte_tailq.h>
 

@@ -325,8 +325,9 @@ set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_et
 	int ret = 0;
 
 	/*
-	 * ethdev rejects an MTU above the reported maximum. In that case the vdev's own option has
-	 * set the MTU.
+	 * ethdev rejects an MTU above the maximum that the PMD reports. The port's frames are
+	 * larger only with framesz= on a PMD that carries any frame (any_frame). Such a PMD
+	 * carries the frames without this call.
 	 */
 	if (l3 <= reported_l3(info))
 		ret = rte_eth_dev_set_mtu(eth->id, (uint16_t)l3);

@@ -187,8 +187,8 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 	struct soft_shm_tx *tx;
 
 	/*
-	 * The sender drops a packet that fault injection damaged; a peer would not notice the
-	 * damage.
+	 * The ICRC is wrong if fault injection damaged the packet. The sender drops such a packet,
+	 * because the ring carries no ICRC with which the peer could detect the damage.
 	 */
 	bb_roce_icrc_end(bb_roce_icrc_begin(m->data, m->ip_len, udp, bth, len), icrc);
 	if (memcmp(icrc, bth + len, sizeof(icrc)) != 0) {

@@ -29,7 +29,7 @@
 #define SOFT_SHM_FULL_NS    1000000u
 #define SOFT_SHM_PATIENCE_S 5u /* Timeout for the peer's reply during a handshake, seconds. */
 /*
- * Timeout in ns for accesses of a peer to withdrawn memory. A peer that is inside for longer is
+ * Timeout in ns for accesses of a peer to withdrawn memory. A peer that needs longer is
  * disconnected.
  */
 #define SOFT_SHM_HOLD_NS UINT64_C(2000000000)
@@ -61,8 +61,8 @@ struct soft_shm_window {
 	uint32_t gen;
 	/*
 	 * Valid after a replacement: next old window, and the epochs of the engines at the
-	 * replacement. The window is unmapped when each engine that was inside at the replacement
-	 * has left.
+	 * replacement. An engine with an odd epoch may still use the window. The window is unmapped
+	 * when each such epoch has changed.
 	 */
 	struct soft_shm_window *next;
 	uint64_t inside[SOFT_SHM_ENGINES];
@@ -88,7 +88,7 @@ struct soft_shm_tx {
 			 * __atomic */
 	pid_t pid;
 	const struct soft_shm_dir *dir; /* Directory of the peer; zeros if not connected. */
-	/* Fields that engines read without a lock while they are inside. */
+	/* Fields that engines read without a lock while their epoch is odd. */
 	struct soft_shm_window *win[SOFT_SHM_SEGS]; /* Windows by slot, NULL if none. __atomic */
 	uint32_t rev; /* Revision; changes with each change of a window. __atomic */
 };
@@ -337,7 +337,7 @@ void soft_shm_collect_all(const struct soft_shm *shm);
 void soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn);
 /*
  * Waits until no peer executes an access that began while a withdrawn key or QP was still
- * published. Skips dead peers. Disconnects a peer that stays inside for SOFT_SHM_HOLD_NS. The
+ * published. Skips dead peers. Disconnects a peer that needs more than SOFT_SHM_HOLD_NS. The
  * caller holds no engine's lock.
  */
 void soft_shm_wait(struct soft_dev *dev);

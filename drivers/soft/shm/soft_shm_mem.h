@@ -86,7 +86,9 @@ struct soft_shm_dir {
 	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];
 	struct soft_shm_qp qps[1u << SOFT_LOG_MAX_QP];
 	/*
-	 * Indexed by QPN, like qps. Separate arrays, because qps does not change with each request.
+	 * Indexed by QPN, like qps. These values change with each request. They are not members of
+	 * struct soft_shm_qp, because an entry of qps changes only when a QP is published or
+	 * withdrawn.
 	 */
 	uint32_t epsn[1u << SOFT_LOG_MAX_QP]; /* PSN that the responder expects. __atomic */
 	struct soft_shm_count count[1u << SOFT_LOG_MAX_QP];

@@ -441,7 +441,10 @@ wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uin
 	return true;
 }
 
-/* Records which of a peer's engines are inside now. */
+/*
+ * Records the epochs of a peer's engines. An odd epoch means that the engine may be accessing the
+ * memory of this process at the moment (struct soft_shm_word).
+ */
 static void
 look_inside(struct soft_shm_rx *rx)
 {
@@ -453,6 +456,10 @@ look_inside(struct soft_shm_rx *rx)
 		rx->inside[i] = __atomic_load_n(&dir->engine[i].v, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Waits until each engine that look_inside() found with an odd epoch has changed its epoch.
+ * Disconnects the peer if an epoch is unchanged at @end, TSC.
+ */
 static void
 wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
 {

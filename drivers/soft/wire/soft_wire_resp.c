@@ -277,8 +277,9 @@ soft_wire_is_checked(const struct soft_wire *w, uint32_t rkey, uint64_t va, uint
 }
 
 /*
- * Applies a seeded defect of the target to one packet. Returns false if no defect applies; the
- * caller then writes the packet to the correct address.
+ * Applies a seeded defect to one packet of a WRITE: an error that the option "defect" requests, see
+ * soft_defect.h. Returns false if no defect applies; the caller then writes the packet's payload
+ * to the correct address.
  */
 static bool
 soft_wire_misplaced(struct soft_wire *w, uint32_t rkey, uint64_t va, const struct soft_piece *src)

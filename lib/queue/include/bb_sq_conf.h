@@ -49,7 +49,8 @@ struct bb_sq_conf {
 	uint32_t qpn;
 	uint32_t depth; /**< WQEs that may be outstanding; the ring must have room for as many WQEs
 			   of the largest size */
-	uint32_t max_sge;    /**< SGEs of a WQE; 0 means 1 for types other than UD */
+	uint32_t max_sge;    /**< largest number of SGEs of a WQE. 0: UD WQEs have only inline data,
+				other types have up to 1 SGE */
 	uint32_t max_inline; /**< largest inline data of a WQE, in bytes */
 	enum bb_qp_type type;
 	bool signal_all;    /**< report every request, signalled or not; requires sig_every = 1 */
