@@ -250,11 +250,12 @@ loop_now_ms(void)
 }
 
 /*
- * Passes @cmd to the loop's thread and waits for its result. The caller holds control, so only one
- * command is pending and the loop cannot start. The thread that takes the pointer out of loop->cmd
- * decides about the command. The loop's thread applies the command between two iterations. This
- * function takes the pointer back, and applies the command itself, if the loop ended without taking
- * it. If the loop does not respond, this function takes the pointer back and returns an error.
+ * Passes @cmd to the loop's thread and waits for its result. The caller holds loop->control, so
+ * only one command is pending and the loop cannot start. The thread that takes the pointer out of
+ * loop->cmd decides about the command. The loop's thread applies the command between two
+ * iterations. This function takes the pointer back, and applies the command itself, if the loop
+ * ended without taking it. If the loop does not respond, this function takes the pointer back and
+ * returns an error.
  */
 static int
 loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)

@@ -77,11 +77,10 @@ struct bb_loop {
 	struct loop_stats stats __rte_cache_aligned;
 
 	/* An iteration does not access the following fields. */
-	pthread_mutex_t control __rte_cache_aligned; /* held by one start, attach or detach at a
-						      * time */
+	pthread_mutex_t control __rte_cache_aligned; /* held by start, attach, detach, destroy */
 	uint32_t lcore;
 	uint32_t max_cqs, max_pollers;
-	enum loop_mode mode; /* how the loop runs; protected by control */
+	enum loop_mode mode; /* how the loop runs; protected by the mutex control */
 	uint32_t service;
 	uint32_t number; /* number of the loop in telemetry */
 	LIST_ENTRY(bb_loop) link;

@@ -224,7 +224,7 @@ bb_loop_stop(struct bb_loop *loop)
 
 	/*
 	 * This function takes no lock, because a callback may stop its loop while another thread
-	 * holds control and waits for the loop.
+	 * holds loop->control and waits for the loop.
 	 */
 	if (__atomic_compare_exchange_n(&loop->state, &state, LOOP_STOPPING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||

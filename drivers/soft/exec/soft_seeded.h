@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Effects of seeded defects on a request, implemented in soft_defect.c. A build without
- * -Ddefects=true has empty functions instead.
+ * Effects of seeded defects (soft_defect.h) on a request, implemented in soft_defect.c. A build
+ * without -Ddefects=true has empty functions instead.
  */
 #ifndef SOFT_SEEDED_H
 #define SOFT_SEEDED_H

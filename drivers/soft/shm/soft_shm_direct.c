@@ -10,8 +10,9 @@
  * first request that fails a check goes as packets. Then the target itself executes or rejects the
  * request.
  *
- * While an engine is inside, its epoch in the directory is odd. An engine that enters stores its
- * epoch, fences, and then reads a peer's entry. A peer that retires an entry stores it, fences, and
+ * An engine's epoch in the directory is odd from direct_enter() to direct_leave(). In this time the
+ * engine is inside: it may access the memory of peers. An engine that enters stores its epoch,
+ * fences, and then reads a peer's entry. A peer that retires an entry stores it, fences, and
  * then reads the epoch. So either the peer waits for this engine, or this engine finds the entry
  * invalid. If the peer's fence also covers this CPU (soft_shm_fence()), the engine that enters
  * needs only a compiler barrier.
@@ -70,7 +71,7 @@ direct_find_qp(struct soft_wire *w)
 
 /*
  * Returns true if the peer is connected and its QP accepts the next request. Looks up the peer's QP
- * again after a change. The calling engine is inside.
+ * again after a change. The calling engine is inside: it has called direct_enter().
  */
 static inline bool
 direct_ready(struct soft_wire *w)

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Windows: mappings of peers' memory. Engines look up a window without a lock while they are
- * inside, as their epoch in the directory shows. A replaced window is unmapped when each engine
- * that was inside at the replacement has left. An engine that enters later does not find the
- * window.
+ * Windows: mappings of peers' memory. An engine looks up a window without a lock, between
+ * direct_enter(), which makes its epoch odd, and direct_leave(), which makes the epoch even. A
+ * replaced window is unmapped when each epoch that was odd at the replacement has changed. An
+ * engine whose epoch becomes odd later does not find the window.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -102,7 +102,7 @@ soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx)
 	}
 }
 
-/* Returns true if each engine that was inside at the replacement has left. */
+/* Returns true if each epoch that was odd at the replacement has changed. */
 static bool
 win_unused(const struct soft_shm *shm, const struct soft_shm_window *w)
 {
