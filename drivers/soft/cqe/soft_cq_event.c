@@ -126,7 +126,8 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	    (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
 		return;
 	cq->arm_seen = rec;
-	e->work++;
+	/* soft_cq_move() comes here on the caller's thread, while the engine's thread reads it. */
+	__atomic_store_n(&e->work, e->work + 1, __ATOMIC_RELAXED);
 	locked = cq_lock(cq);
 	there = (cq->pi - word) & 0xffffff;
 	if ((word & 0xce000000) != 0 || there > 1u << cq->log_size) {

@@ -470,10 +470,10 @@ soft_engine_thread(void *arg)
 	uint32_t idle = 0;
 
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
-		uint64_t before = e->work;
+		uint64_t before = __atomic_load_n(&e->work, __ATOMIC_RELAXED);
 
 		soft_engine_progress(e);
-		idle = e->work != before ? 0 : idle + 1;
+		idle = __atomic_load_n(&e->work, __ATOMIC_RELAXED) != before ? 0 : idle + 1;
 		if (idle > SOFT_IDLE_SLEEP)
 			usleep(SOFT_SLEEP_US);
 		else if (idle > SOFT_IDLE_YIELD)
