@@ -3,8 +3,7 @@
  */
 /*
  * The shortest complete program: one RDMA WRITE from one buffer to another, through two connected
- * queue pairs of the same device. The comment on the right of a step names the corresponding call
- * of libibverbs.
+ * queue pairs of the same device. The comment beside a step names the call of libibverbs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -145,9 +144,7 @@ main(int argc, char **argv)
 	used = rte_eal_init(argc, argv);
 	if (used < 0)
 		return 2;
-	/*
-	 * Does not call rte_eal_cleanup(), which may crash with net_memif; see
-	 * doc/guides/troubleshooting.
+	/* rte_eal_cleanup() may crash with net_memif: doc/guides/troubleshooting.rst explains it.
 	 */
 	return hello(used + 1 < argc ? argv[used + 1] : "soft0") == 0 ? 0 : 1;
 }
