@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The state machine of man ibv_modify_qp: every transition, every attribute that one requires or
- * forbids, and every value out of range. A rejected call changes nothing.
+ * The state machine of man ibv_modify_qp: every transition, every attribute that a transition
+ * requires or forbids, and every value out of range. A rejected call changes nothing.
  */
 #include "conform.h"
 

@@ -39,7 +39,6 @@ enum {
 	SOFT_SHM_READ = 1 << 0,
 	SOFT_SHM_WRITE = 1 << 1,
 	SOFT_SHM_ATOMIC = 1 << 2,
-	SOFT_SHM_RC = 1 << 3, /* The QP is an RC QP. */
 };
 
 /* A published key over shared memory. Peers read it by soft_shm_read(). */

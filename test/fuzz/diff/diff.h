@@ -475,7 +475,7 @@ uint32_t model_recv_pd(const struct model *m, const struct m_qp *p);
 const struct m_wqe *model_recv_next(struct model *m, struct m_qp *p);
 /* Completes the receive; fills in wr_id. */
 void model_recv_due(struct model *m, struct m_qp *p, struct m_wc *wc);
-/* Returns the CQ entries that one more QP of an SRQ (slot + 1) needs for its receives. */
+/* Returns the CQ entries that another QP of an SRQ (slot + 1) needs for its receives. */
 uint32_t model_srq_credits(const struct model *m, uint32_t srq, uint32_t cq);
 void model_judge_srq(const struct model *m, const struct step *s, struct verdict *v);
 void model_srq_step(struct model *m, const struct step *s, int ret);

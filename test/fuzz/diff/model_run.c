@@ -365,7 +365,7 @@ run_one(struct model *m, struct m_qp *qp)
 		fail_send(m, qp, BB_WC_RETRY_EXC_ERR);
 		return true;
 	}
-	/* Ahead of the expected PSN. A PSN behind it does not occur here. */
+	/* The PSN is after the expected PSN. An earlier PSN does not occur here. */
 	if (qp->sq_psn != p->epsn) {
 		fail_send(m, qp, BB_WC_RETRY_EXC_ERR);
 		return true;
