@@ -9,6 +9,8 @@ change is compiled and tested in steps; the first test that fails ends it:
   1. tests that load the library: model suite, conformance on soft0 and over a wire, golden
   2. the other tests of devtools/test, linked anew
   3. --full: the tests of --all, under AddressSanitizer (TREE/build-test/asan) as well
+The tests run on the unchanged tree first; a test that fails there, or that fails with a change only once
+of two times, detects nothing.
 Results go to FILE, one line each. A run with the same FILE continues where the last one ended.
 Changes are named by file name and text, so that trees with moved files get the same changes.
 """
@@ -89,6 +91,7 @@ class Tree:
         if not self.ninja(build):
             sys.exit('%s does not build' % build)
         self.clean = self.digest()
+        self.broken = set()
 
     def digest(self):
         with open(os.path.join(self.build, 'libbluebell_whole.so'), 'rb') as f:
@@ -120,25 +123,47 @@ class Tree:
 
     def tests(self, build):
         out = subprocess.check_output(['meson', 'introspect', '--tests', build], text=True)
-        return [(t['name'], {s.split(':')[-1] for s in t['suite']}, t['cmd'][0]) for t in json.loads(out)]
+        return [(t['name'], {s.split(':')[-1] for s in t['suite']}, t['cmd'][0]) for t in json.loads(out)
+                if t['name'] not in self.broken]
 
-    def first_failure(self, build, names, env=None, multiplier=1):
-        """Returns the name of a failing test, or None. Not all at once: a change ends at its first
-        failure."""
-        for parallel, some in ((3, [n for n, alone in names if not alone]), (1, [n for n, alone in names if alone])):
-            if not some:
-                continue
-            log = os.path.join(build, 'meson-logs', 'testlog.json')
-            if os.path.exists(log):
-                os.unlink(log)
-            subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--maxfail', '1', '-t', str(multiplier),
-                            '--num-processes', str(parallel), *some], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, env=dict(os.environ, **(env or {})), check=False)
-            with open(log) as f:
-                for record in map(json.loads, f):
-                    if record['result'] not in ('OK', 'SKIP', 'INTERRUPT'):
-                        return record['name'].split(':', 1)[-1]
-        return None
+    def failures(self, build, names, parallel, most, how):
+        """Runs tests until @most fail (0: all run). Returns those that fail."""
+        log = os.path.join(build, 'meson-logs', 'testlog.json')
+        if os.path.exists(log):
+            os.unlink(log)
+        subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--maxfail', str(most),
+                        '-t', str(how.get('multiplier', 1)), '--num-processes', str(parallel), *names],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env=dict(os.environ, **how.get('env', {})), check=False)
+        with open(log) as f:
+            return [record['name'].split(' / ')[-1] for record in map(json.loads, f)
+                    if record['result'] not in ('OK', 'SKIP', 'INTERRUPT')]
+
+    def first_failure(self, build, names, **how):
+        """Returns the name of a test that fails twice, or None. Ends at the first one."""
+        names = list(names)
+        while True:
+            for parallel, alone in ((3, False), (1, True)):
+                some = [n for n, a in names if a == alone]
+                failed = self.failures(build, some, parallel, 1, how) if some else []
+                if failed:
+                    break
+            else:
+                return None
+            # A second test can fail before the first one's failure ends the run.
+            for name in failed:
+                if self.failures(build, [name], 1, 1, how):
+                    return name
+            names = [(n, a) for n, a in names if n not in failed]
+
+    def exclude_broken(self, build, names, **how):
+        """Runs tests on the unchanged tree. Those that fail are not used."""
+        for parallel, alone in ((3, False), (1, True)):
+            some = [n for n, a in names if a == alone]
+            for name in self.failures(build, some, parallel, 0, how) if some else []:
+                if self.failures(build, [name], 1, 1, how):
+                    print('%s fails without a change and is not used' % name, flush=True)
+                    self.broken.add(name)
 
 
 def loads_library(program):
@@ -206,6 +231,7 @@ def main():
     tree = Tree(os.path.abspath(args.tree), os.path.abspath(args.build))
     if subprocess.check_output(['git', '-C', tree.top, 'status', '--porcelain', '-uno'], text=True).strip():
         sys.exit('%s has changes that are not committed' % tree.top)
+    tree.exclude_broken(tree.build, [(n, 'alone' in s) for n, s, p in quick(tree.tests(tree.build))])
     done = {}
     if os.path.exists(args.protocol):
         with open(args.protocol) as f:
