@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bb_test.h"
+#include "bb_test_on.h"
 #include "bluebell.h"
 #include "cmd_stub.h"
 #include "mlx5.h"
@@ -77,5 +77,12 @@ close_dev(struct fixture *f)
 	assert_int_equal(bb_pd_free(f->pd), 0);
 	assert_int_equal(bb_dev_close(f->dev), 0);
 }
+
+#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+/* A test on an open device, and one on its queue pair as well. */
+#define T_DEV(name)                                                                                \
+	TEST_ON(stub_setup, stub_teardown, struct fixture, open_dev(f), close_dev(f), name)
+#define T_QP(name)                                                                                 \
+	TEST_ON(stub_setup, stub_teardown, struct fixture, open_qp(f), close_dev(f), name)
 
 #endif

@@ -5,15 +5,11 @@
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
-#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
-
-T(limits_come_from_the_device)
+T_DEV(limits_come_from_the_device)
 {
 	struct bb_dev_attr attr;
-	struct fixture f;
 
-	open_dev(&f);
-	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_string_equal(attr.driver, "mlx5");
 	assert_int_equal(attr.ports, 1);
 	assert_int_equal(attr.max_qp, 0xffff);
@@ -37,7 +33,6 @@ T(limits_come_from_the_device)
 	assert_true(attr.counters);
 	/* The current values were queried, not the maxima. */
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_QUERY_HCA_CAP), BB_PRM_CMD_OP_MOD) & 1, 1);
-	close_dev(&f);
 }
 
 T(smaller_limits_are_honoured)
@@ -385,28 +380,25 @@ T(no_counters_is_no_error)
 	close_dev(&f);
 }
 
-T(counters_do_not_wrap)
+T_DEV(counters_do_not_wrap)
 {
 	struct bb_dev_stats stats;
-	struct fixture f;
 
-	open_dev(&f);
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS, 0xfffffff0);
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RESP_CQE_FLUSH_ERROR, 3);
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR, 4);
-	assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+	assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
 	assert_int_equal(stats.rx_write, 0xfffffff0);
 	assert_int_equal(stats.flushed, 7);
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS, 0x10);
-	assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+	assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
 	assert_int_equal(stats.rx_write, 0x100000010ull);
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_QUERY_Q_COUNTER), BB_PRM_QUERY_Q_COUNTER_ID),
 			 STUB_FIRST_ID & 0xff);
-	close_dev(&f);
 }
 
 /* Each counter of the set goes into its own statistic only. */
-T(each_counter)
+T_DEV(each_counter)
 {
 #define ROW(counter_, stat_)                                                                       \
 	{                                                                                          \
@@ -436,10 +428,8 @@ T(each_counter)
 		ROW(REQ_CQE_FLUSH_ERROR, flushed),
 	};
 	struct bb_dev_stats stats, want;
-	struct fixture f;
 	size_t i;
 
-	open_dev(&f);
 	memset(&want, 0, sizeof(want));
 	want.size = sizeof(want);
 	for (i = 0; i < RTE_DIM(rows); i++) {
@@ -448,10 +438,9 @@ T(each_counter)
 		bb_prm_set(stub.counters, rows[i].f, n);
 		*(uint64_t *)(void *)((uint8_t *)&want + rows[i].stat) += n;
 		memset(&stats, 0xff, sizeof(stats));
-		assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+		assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
 		assert_memory_equal(&stats, &want, sizeof(want));
 	}
-	close_dev(&f);
 }
 
 /* Congestion statistics are queried if the device allows it, until a query is refused. */
@@ -499,7 +488,7 @@ T(open_unwinds)
 }
 
 /* The errno of each status of a refused command. */
-T(statuses_become_errnos)
+T_DEV(statuses_become_errnos)
 {
 	static const struct {
 		uint8_t status;
@@ -524,19 +513,16 @@ T(statuses_become_errnos)
 	};
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
-	struct fixture f;
 	size_t i;
 
-	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	stub.fail_op = BB_PRM_OP_CREATE_CQ;
 	for (i = 0; i < RTE_DIM(map); i++) {
 		stub.fail_status = map[i].status;
 		log_begin();
-		assert_int_equal(bb_cq_create(f.dev, &attr, &cq), map[i].err);
+		assert_int_equal(bb_cq_create(f->dev, &attr, &cq), map[i].err);
 		log_expect(map[i].text);
 	}
-	close_dev(&f);
 }
 
 TEST_MAIN(stub_eal_init("mlx5_caps"))

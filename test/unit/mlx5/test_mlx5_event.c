@@ -5,35 +5,27 @@
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
-#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
-
-T(nothing)
+T_QP(nothing)
 {
 	struct bb_event ev;
-	struct fixture f;
 
-	open_qp(&f);
-	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
-	close_dev(&f);
+	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 }
 
-T(of_the_device)
+T_DEV(of_the_device)
 {
 	struct bb_event ev;
-	struct fixture f;
 
-	open_dev(&f);
 	stub_event(BB_PRM_EVENT_PORT_CHANGE, 0, 1);
 	stub_event(MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
-	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(bb_event_get(f->dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
 	assert_int_equal(ev.port, 1);
-	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(bb_event_get(f->dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
-	close_dev(&f);
 }
 
-T(of_objects)
+T_DEV(of_objects)
 {
 	static const struct {
 		uint16_t prm;
@@ -47,39 +39,34 @@ T(of_objects)
 	};
 	struct bb_qp_init_attr init;
 	struct bb_event ev;
-	struct fixture f;
 	uint64_t cq_cookie;
 	size_t i;
 
-	open_dev(&f);
 	bb_qp_init_attr_init(&init);
-	make_qp(&f, &init);
+	make_qp(f, &init);
 	/* The QP subscribed last; the CQ is one slot before it. */
 	cq_cookie = stub.cookie - 1;
 	for (i = 0; i < RTE_DIM(map); i++) {
 		stub_event(map[i].prm, stub.cookie, 0);
-		assert_int_equal(bb_event_get(f.dev, &ev), 0);
+		assert_int_equal(bb_event_get(f->dev, &ev), 0);
 		assert_int_equal(ev.type, map[i].type);
-		assert_ptr_equal(ev.qp, f.qp);
+		assert_ptr_equal(ev.qp, f->qp);
 		assert_null(ev.cq);
 	}
 	stub_event(BB_PRM_EVENT_CQ_ERROR, cq_cookie, 0);
-	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(bb_event_get(f->dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_CQ_ERROR);
-	assert_ptr_equal(ev.cq, f.cq);
-	close_dev(&f);
+	assert_ptr_equal(ev.cq, f->cq);
 }
 
 /*
  * Events of the wrong type for the object, of an unknown type, and with unknown cookies are
  * dropped.
  */
-T(strange_ones_are_dropped)
+T_QP(strange_ones_are_dropped)
 {
 	struct bb_event ev;
-	struct fixture f;
 
-	open_qp(&f);
 	stub_event(BB_PRM_EVENT_CQ_ERROR, stub.cookie, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie - 1, 0);
 	stub_event(BB_PRM_EVENT_SRQ_RQ_LIMIT, stub.cookie, 0);
@@ -91,53 +78,47 @@ T(strange_ones_are_dropped)
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_MAX, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie | 0xffff, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_C(1) << 32 | 64, 0); /* one past the slots */
-	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
-	close_dev(&f);
+	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 }
 
-T(late_ones_are_dropped)
+T_QP(late_ones_are_dropped)
 {
 	struct bb_qp_init_attr init;
 	uint64_t old, last;
 	struct bb_event ev;
-	struct fixture f;
 
-	open_qp(&f);
 	old = stub.cookie;
-	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, old, 0);
-	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 
 	/* The next QP reuses the slot, not the cookie. */
 	bb_qp_init_attr_init(&init);
-	init.send_cq = f.cq;
-	init.recv_cq = f.cq;
-	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
+	init.send_cq = f->cq;
+	init.recv_cq = f->cq;
+	assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), 0);
 	last = stub.cookie;
 	assert_int_equal((uint32_t)last, (uint32_t)old);
 	assert_true(last != old);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, old, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, last, 0);
-	assert_int_equal(bb_event_get(f.dev, &ev), 0);
-	assert_ptr_equal(ev.qp, f.qp);
-	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
-	close_dev(&f);
+	assert_int_equal(bb_event_get(f->dev, &ev), 0);
+	assert_ptr_equal(ev.qp, f->qp);
+	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 }
 
 /* A flood of stale events takes several calls to consume, not one endless call. */
-T(a_flood_is_bounded)
+T_QP(a_flood_is_bounded)
 {
 	struct bb_event ev;
-	struct fixture f;
 	unsigned int i;
 	int ret;
 
-	open_qp(&f);
 	for (i = 0; i < 200; i++)
 		stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 77, 0);
 	stub_event(BB_PRM_EVENT_WQ_ACCESS_ERROR, stub.cookie, 0);
 	for (i = 0; i < 4; i++) {
-		ret = bb_event_get(f.dev, &ev);
+		ret = bb_event_get(f->dev, &ev);
 		if (ret == 0)
 			break;
 		assert_int_equal(ret, -EAGAIN);
@@ -145,7 +126,6 @@ T(a_flood_is_bounded)
 	assert_int_equal(ret, 0);
 	assert_int_equal(i, 3);
 	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
-	close_dev(&f);
 }
 
 T(device_without_events)

@@ -26,13 +26,8 @@ hugepages_free(void)
 	return n;
 }
 
-#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
-
-T(whole_pages)
+T_QP(whole_pages)
 {
-	struct fixture f;
-
-	open_qp(&f);
 	assert_int_equal(stub.umem_len, PAGE);
 	assert_int_equal((uintptr_t)stub.umem_addr % PAGE, 0);
 	/* 4 to 256 KiB: the kernel uses the largest size that fits. */
@@ -41,45 +36,38 @@ T(whole_pages)
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte,
 				    BB_PRM_QPC_LOG_PAGE_SIZE),
 			 0);
-	close_dev(&f);
 }
 
-T(large_ring)
+T_DEV(large_ring)
 {
 	struct bb_cq_attr attr;
-	struct fixture f;
 
-	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = 1 << 16; /* 4 MiB; the slab of the doorbell record follows it */
-	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
-	assert_int_equal((uintptr_t)f.cq->ring.buf % PAGE, 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
+	assert_int_equal((uintptr_t)f->cq->ring.buf % PAGE, 0);
 	assert_int_equal(stub.umems, 2);
 	assert_int_equal(stub.umem_pgsz, UMEM_PAGES);
-	close_dev(&f);
 }
 
 /* Without a whole free hugepage a ring uses the memory there is, in pages of at least 4 KiB. */
-T(scarce)
+T_DEV(scarce)
 {
 	struct bb_cq_attr attr;
-	struct fixture f;
 	void *hog[64];
 	unsigned int i, n = 0;
 
-	open_dev(&f);
 	while (n < RTE_DIM(hog) && (hog[n] = rte_malloc(NULL, PAGE - 256 * 1024, 0)) != NULL)
 		n++;
 	assert_true(n < RTE_DIM(hog));
 	bb_cq_attr_init(&attr);
 	attr.depth = 64;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
 	assert_int_equal(stub.umem_len % 4096, 0);
 	assert_true(stub.umem_len < PAGE);
 	assert_int_equal(stub.umem_pgsz & 4096, 4096);
 	for (i = 0; i < n; i++)
 		rte_free(hog[i]);
-	close_dev(&f);
 }
 
 int

@@ -42,8 +42,6 @@ make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t
 	return stub_box(BB_PRM_OP_CREATE_MKEY);
 }
 
-#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
-
 /* Pieces of one power of two make a KSM; the last piece may be shorter. All others make a KLM. */
 T(kinds)
 {

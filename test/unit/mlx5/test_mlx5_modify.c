@@ -71,18 +71,14 @@ context(uint16_t op, uint32_t qpn, uint32_t opt)
 	return in + BB_PRM_MODIFY_QP_QPC.byte;
 }
 
-#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
-
-T(rst2init)
+T_QP(rst2init)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
-	struct fixture f;
 
-	open_qp(&f);
 	a.pkey_index = 3;
-	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-	c = context(BB_PRM_OP_RST2INIT_QP, f.qp->qpn, 0);
+	to_state(f, &a, BB_QP_INIT, INIT_MASK);
+	c = context(BB_PRM_OP_RST2INIT_QP, f->qp->qpn, 0);
 	ads = c + BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_PM_STATE), 3);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RRE), 0);
@@ -95,14 +91,13 @@ T(rst2init)
 
 	/* INIT to INIT names the changed attributes. */
 	a.pkey_index = 4;
-	to_state(&f, &a, BB_QP_INIT, BB_QP_STATE | BB_QP_PKEY_INDEX);
-	c = context(BB_PRM_OP_INIT2INIT_QP, f.qp->qpn, BB_PRM_OPTPAR_PKEY_INDEX);
+	to_state(f, &a, BB_QP_INIT, BB_QP_STATE | BB_QP_PKEY_INDEX);
+	c = context(BB_PRM_OP_INIT2INIT_QP, f->qp->qpn, BB_PRM_OPTPAR_PKEY_INDEX);
 	ads = c + BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX), 4);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM), 1);
-	to_state(&f, &a, BB_QP_INIT, BB_QP_STATE | BB_QP_ACCESS | BB_QP_PORT);
-	context(BB_PRM_OP_INIT2INIT_QP, f.qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_PRI_PORT);
-	close_dev(&f);
+	to_state(f, &a, BB_QP_INIT, BB_QP_STATE | BB_QP_ACCESS | BB_QP_PORT);
+	context(BB_PRM_OP_INIT2INIT_QP, f->qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_PRI_PORT);
 }
 
 /* A query returns the path that was set, on each type of link. */
@@ -163,52 +158,46 @@ T(init2rtr_roce)
 }
 
 /* RoCE v1 has no UDP port and no DSCP. */
-T(init2rtr_roce_v1)
+T_QP(init2rtr_roce_v1)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *ads;
-	struct fixture f;
 
-	open_qp(&f);
 	a.path.sgid_index = 0;
 	a.path.hop_limit = 0;
-	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(f, &a, BB_QP_INIT, INIT_MASK);
 	a.pkey_index = 2;
-	to_state(&f, &a, BB_QP_RTR, RTR_MASK | BB_QP_ACCESS | BB_QP_PKEY_INDEX);
-	ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_PKEY_INDEX) +
+	to_state(f, &a, BB_QP_RTR, RTR_MASK | BB_QP_ACCESS | BB_QP_PKEY_INDEX);
+	ads = context(BB_PRM_OP_INIT2RTR_QP, f->qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_PKEY_INDEX) +
 	      BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_DSCP), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX), 2);
 	/* The first router would drop a hop limit of 0. */
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 64);
-	close_dev(&f);
 }
 
 /* A QP that serves no READs and atomics grants no right to them, whatever its access flags. */
-T(no_reads_served)
+T_QP(no_reads_served)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c;
-	struct fixture f;
 
-	open_qp(&f);
 	a.access |= BB_ACCESS_REMOTE_READ;
 	a.max_dest_rd_atomic = 0;
-	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
-	c = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, ACCESS_BITS);
+	to_state(f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(f, &a, BB_QP_RTR, RTR_MASK);
+	c = context(BB_PRM_OP_INIT2RTR_QP, f->qp->qpn, ACCESS_BITS);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RWE), 1);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RRE), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RAE), 0);
-	to_state(&f, &a, BB_QP_RTS, RTS_MASK | BB_QP_ACCESS);
-	c = context(BB_PRM_OP_RTR2RTS_QP, f.qp->qpn, ACCESS_BITS);
+	to_state(f, &a, BB_QP_RTS, RTS_MASK | BB_QP_ACCESS);
+	c = context(BB_PRM_OP_RTR2RTS_QP, f->qp->qpn, ACCESS_BITS);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RWE), 1);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RRE), 0);
-	to_state(&f, &a, BB_QP_RTS, BB_QP_STATE | BB_QP_ACCESS);
-	c = context(BB_PRM_OP_RTS2RTS_QP, f.qp->qpn, ACCESS_BITS);
+	to_state(f, &a, BB_QP_RTS, BB_QP_STATE | BB_QP_ACCESS);
+	c = context(BB_PRM_OP_RTS2RTS_QP, f->qp->qpn, ACCESS_BITS);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RAE), 0);
-	close_dev(&f);
 }
 
 /* The port for flow label 0 is derived from the QP numbers and stays in the device's range. */
@@ -366,15 +355,13 @@ T(init2rtr_infiniband)
 	close_dev(&f);
 }
 
-T(rtr2rts_and_on)
+T_QP(rtr2rts_and_on)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
-	struct fixture f;
 
-	open_qp(&f);
-	to_rts(&f, &a);
-	c = context(BB_PRM_OP_RTR2RTS_QP, f.qp->qpn, 0);
+	to_rts(f, &a);
+	c = context(BB_PRM_OP_RTR2RTS_QP, f->qp->qpn, 0);
 	ads = c + BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_NEXT_SEND_PSN), 0x123456);
 	/* 5 READs: rounded down at the initiator, up at the target. */
@@ -387,17 +374,16 @@ T(rtr2rts_and_on)
 
 	a.access = BB_ACCESS_REMOTE_READ;
 	a.min_rnr_timer = 21;
-	to_state(&f, &a, BB_QP_RTS, BB_QP_STATE | BB_QP_ACCESS | BB_QP_MIN_RNR_TIMER);
-	c = context(BB_PRM_OP_RTS2RTS_QP, f.qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_RNR_TIMEOUT);
+	to_state(f, &a, BB_QP_RTS, BB_QP_STATE | BB_QP_ACCESS | BB_QP_MIN_RNR_TIMER);
+	c = context(BB_PRM_OP_RTS2RTS_QP, f->qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_RNR_TIMEOUT);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RRE), 1);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RWE), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_MIN_RNR_NAK), 21);
 
-	to_state(&f, &a, BB_QP_ERR, BB_QP_STATE);
-	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_2ERR_QP), BB_PRM_MODIFY_QP_QPN), f.qp->qpn);
-	to_state(&f, &a, BB_QP_RESET, BB_QP_STATE);
-	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_2RST_QP), BB_PRM_MODIFY_QP_QPN), f.qp->qpn);
-	close_dev(&f);
+	to_state(f, &a, BB_QP_ERR, BB_QP_STATE);
+	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_2ERR_QP), BB_PRM_MODIFY_QP_QPN), f->qp->qpn);
+	to_state(f, &a, BB_QP_RESET, BB_QP_STATE);
+	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_2RST_QP), BB_PRM_MODIFY_QP_QPN), f->qp->qpn);
 }
 
 /* Without the capability atomics are not in the context and cannot be requested. */
@@ -418,29 +404,26 @@ T(no_atomics)
 	close_dev(&f);
 }
 
-T(refusals_change_nothing)
+T_QP(refusals_change_nothing)
 {
 	struct bb_qp_attr a = attributes();
-	struct fixture f;
 
-	open_qp(&f);
 	stub.fail_op = BB_PRM_OP_RST2INIT_QP;
 	stub.fail_status = BB_PRM_STAT_BAD_QP_STATE;
 	a.state = BB_QP_INIT;
-	assert_int_equal(bb_qp_modify(f.qp, &a, INIT_MASK), -EINVAL);
-	assert_int_equal(f.qp->state, BB_QP_RESET);
+	assert_int_equal(bb_qp_modify(f->qp, &a, INIT_MASK), -EINVAL);
+	assert_int_equal(f->qp->state, BB_QP_RESET);
 	stub.fail_op = 0;
-	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(f, &a, BB_QP_INIT, INIT_MASK);
 	stub.av_errno = -EHOSTUNREACH;
 	a.state = BB_QP_RTR;
-	assert_int_equal(bb_qp_modify(f.qp, &a, RTR_MASK), -EHOSTUNREACH);
-	assert_int_equal(f.qp->state, BB_QP_INIT);
+	assert_int_equal(bb_qp_modify(f->qp, &a, RTR_MASK), -EHOSTUNREACH);
+	assert_int_equal(f->qp->state, BB_QP_INIT);
 	stub.av_errno = 0;
-	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
-	close_dev(&f);
+	to_state(f, &a, BB_QP_RTR, RTR_MASK);
 }
 
-T(query)
+T_QP(query)
 {
 	static const struct {
 		uint32_t prm;
@@ -453,11 +436,9 @@ T(query)
 	};
 	uint8_t *c = stub.query_qpc + BB_PRM_QUERY_QP_OUT_QPC.byte;
 	struct bb_qp_attr a = attributes(), q;
-	struct fixture f;
 	size_t i;
 
-	open_qp(&f);
-	to_rts(&f, &a);
+	to_rts(f, &a);
 	bb_prm_set(c, BB_PRM_QPC_STATE, BB_PRM_QP_RTS);
 	bb_prm_set(c, BB_PRM_QPC_MTU, 5);
 	bb_prm_set(c, BB_PRM_QPC_RRE, 1);
@@ -470,7 +451,7 @@ T(query)
 	bb_prm_set(c + BB_PRM_QPC_ADS.byte, BB_PRM_ADS_SRC_ADDR_INDEX, 2);
 	bb_prm_set(c + BB_PRM_QPC_ADS.byte, BB_PRM_ADS_VHCA_PORT_NUM, 1);
 	bb_prm_set(c + BB_PRM_QPC_ADS.byte, BB_PRM_ADS_ACK_TIMEOUT, 9);
-	assert_int_equal(bb_qp_query(f.qp, &q), 0);
+	assert_int_equal(bb_qp_query(f->qp, &q), 0);
 	assert_int_equal(q.state, BB_QP_RTS);
 	assert_int_equal(q.access, BB_ACCESS_REMOTE_READ);
 	assert_int_equal(q.path_mtu, 4096);
@@ -484,19 +465,19 @@ T(query)
 	assert_int_equal(q.path.sgid_index, 2);
 	for (i = 0; i < RTE_DIM(states); i++) {
 		bb_prm_set(c, BB_PRM_QPC_STATE, states[i].prm);
-		assert_int_equal(bb_qp_query(f.qp, &q), 0);
+		assert_int_equal(bb_qp_query(f->qp, &q), 0);
 		assert_int_equal(q.state, states[i].state);
 		/*
 		 * Only the move to ERR by the device is taken over; the owner makes all other
 		 * moves.
 		 */
-		assert_int_equal(f.qp->state, states[i].state == BB_QP_ERR ? BB_QP_ERR : BB_QP_RTS);
+		assert_int_equal(f->qp->state,
+				 states[i].state == BB_QP_ERR ? BB_QP_ERR : BB_QP_RTS);
 	}
 	/* In ERR the attributes set last remain. */
 	assert_int_equal(q.dest_qpn, 0x345678);
 	stub.fail_op = BB_PRM_OP_QUERY_QP;
 	stub.fail_errno = -EIO;
-	close_dev(&f);
 }
 
 TEST_MAIN(stub_eal_init("mlx5_modify"))

@@ -10,21 +10,17 @@
 
 #define MANY 700 /* more than the records of a page */
 
-#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
-
-T(cq_mailbox)
+T_DEV(cq_mailbox)
 {
 	struct bb_cq_attr attr;
 	const uint8_t *in, *c;
 	struct bb_cq *cq;
-	struct fixture f;
 	uint64_t at;
 
-	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = 100;
 	attr.comp_vector = STUB_EQS - 1;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
 	assert_int_equal(bb_cq_depth(cq), 128);
 	in = stub_box(BB_PRM_OP_CREATE_CQ);
 	c = in + BB_PRM_CREATE_CQ_CQC.byte;
@@ -48,7 +44,6 @@ T(cq_mailbox)
 	assert_int_equal(cq->ring.buf[63], BB_CQE_OP_OWN_INIT);
 	assert_int_equal(stub.umem_access, BB_ACCESS_LOCAL_WRITE);
 	assert_int_equal(bb_cq_destroy(cq), 0);
-	close_dev(&f);
 }
 
 /*
@@ -72,21 +67,19 @@ T(resize_fails_half_way)
 	close_dev(&f);
 }
 
-T(qp_mailbox)
+T_DEV(qp_mailbox)
 {
 	struct bb_qp_init_attr init;
 	const uint8_t *in, *c;
-	struct fixture f;
 	uint64_t at;
 
-	open_dev(&f);
 	bb_qp_init_attr_init(&init);
 	init.sq_depth = 100;
 	init.rq_depth = 30;
 	init.max_sge = 3;
 	init.max_recv_sge = 3;
 	init.max_inline = 0;
-	make_qp(&f, &init);
+	make_qp(f, &init);
 	in = stub_box(BB_PRM_OP_CREATE_QP);
 	c = in + BB_PRM_CREATE_QP_QPC.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_ST), BB_PRM_QP_ST_RC);
@@ -98,7 +91,7 @@ T(qp_mailbox)
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_RQ_SIZE), 5);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_RQ_STRIDE), 2);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RQ_TYPE), BB_PRM_RQ_TYPE_REGULAR);
-	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_USER_INDEX), f.qp->user_index);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_USER_INDEX), f->qp->user_index);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_UAR_PAGE), 0x30);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_REQ), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_RES), 0);
@@ -108,18 +101,17 @@ T(qp_mailbox)
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_DBR_UMEM_VALID), 1);
 	at = bb_prm_get64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET);
 	assert_int_equal(at % 4096, 0);
-	assert_ptr_equal(f.qp->rq.buf, stub.umem_addr + at);
-	assert_ptr_equal(f.qp->sq.buf, f.qp->rq.buf + (32 << 6));
+	assert_ptr_equal(f->qp->rq.buf, stub.umem_addr + at);
+	assert_ptr_equal(f->qp->sq.buf, f->qp->rq.buf + (32 << 6));
 	at = bb_prm_get64(c, BB_PRM_QPC_DBR_ADDR);
-	assert_ptr_equal(f.qp->rq.conf_dbrec, stub.umem_addr + at);
-	assert_ptr_equal(f.qp->sq.dbrec, stub.umem_addr + at + 4);
-	assert_int_equal(f.qp->sq.mask, 255);
-	assert_int_equal(f.qp->sq.depth, 100);
+	assert_ptr_equal(f->qp->rq.conf_dbrec, stub.umem_addr + at);
+	assert_ptr_equal(f->qp->sq.dbrec, stub.umem_addr + at + 4);
+	assert_int_equal(f->qp->sq.mask, 255);
+	assert_int_equal(f->qp->sq.depth, 100);
 	/* The requested limits, although two blocks hold eight segments. */
-	assert_int_equal(f.qp->sq.max_sge, 3);
-	assert_int_equal(f.qp->sq.max_inline, 0);
-	assert_int_equal(f.qp->rq.max_sge, 3);
-	close_dev(&f);
+	assert_int_equal(f->qp->sq.max_sge, 3);
+	assert_int_equal(f->qp->sq.max_inline, 0);
+	assert_int_equal(f->qp->rq.max_sge, 3);
 }
 
 /*
@@ -151,39 +143,33 @@ T(qp_scatter_to_cqe)
 	}
 }
 
-T(qp_without_receives)
+T_DEV(qp_without_receives)
 {
 	struct bb_qp_init_attr init;
 	const uint8_t *c;
-	struct fixture f;
 
-	open_dev(&f);
 	bb_qp_init_attr_init(&init);
 	init.rq_depth = 0;
-	make_qp(&f, &init);
+	make_qp(f, &init);
 	c = stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RQ_TYPE), BB_PRM_RQ_TYPE_ZERO);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_RQ_SIZE), 0);
 	/* The device needs a receive CQ even without a receive queue. */
 	assert_int_not_equal(bb_prm_get(c, BB_PRM_QPC_CQN_RCV), 0);
-	close_dev(&f);
 }
 
 /* The RQ's bytes are whole blocks, however small the RQ is. */
-T(smallest_rq)
+T_DEV(smallest_rq)
 {
 	struct bb_qp_init_attr init;
-	struct fixture f;
 
-	open_dev(&f);
 	bb_qp_init_attr_init(&init);
 	init.rq_depth = 1;
 	init.sq_depth = 1;
-	make_qp(&f, &init);
-	assert_ptr_equal(f.qp->sq.buf, f.qp->rq.buf + 64);
-	assert_int_equal(f.qp->rq.depth, 1);
-	assert_int_equal(f.qp->sq.depth, 1);
-	close_dev(&f);
+	make_qp(f, &init);
+	assert_ptr_equal(f->qp->sq.buf, f->qp->rq.buf + 64);
+	assert_int_equal(f->qp->rq.depth, 1);
+	assert_int_equal(f->qp->sq.depth, 1);
 }
 
 T(largest_wqe)
@@ -213,20 +199,18 @@ T(largest_wqe)
 }
 
 /* One UAR per lcore, freed with its last queue. Queues of another lcore use another UAR. */
-T(uar_per_lcore)
+T_DEV(uar_per_lcore)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *a, *b, *c;
-	struct fixture f;
 
-	open_dev(&f);
 	bb_cq_attr_init(&attr);
-	assert_int_equal(bb_cq_create(f.dev, &attr, &a), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &a), 0);
 	assert_int_equal(stub.uars, 1);
-	assert_int_equal(bb_cq_create(f.dev, &attr, &b), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &b), 0);
 	assert_int_equal(stub.uars, 1);
 	attr.lcore = 1;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &c), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &c), 0);
 	assert_int_equal(stub.uars, 2);
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_CREATE_CQ) + BB_PRM_CREATE_CQ_CQC.byte,
 				    BB_PRM_CQC_UAR_PAGE),
@@ -239,7 +223,6 @@ T(uar_per_lcore)
 	assert_int_equal(stub.uars, 1);
 	assert_int_equal(bb_cq_destroy(b), 0);
 	assert_int_equal(stub.uars, 0);
-	close_dev(&f);
 }
 
 T(uar_falls_back)
@@ -350,26 +333,24 @@ T(progress_while_queues_go)
 }
 
 /* Records are packed, eight bytes apart. Memory is registered per slab, not per QP. */
-T(many_qps)
+T_DEV(many_qps)
 {
 	static struct bb_qp *qps[MANY];
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
-	struct fixture f;
 	uint32_t umems;
 	unsigned int i;
 
-	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = MANY * 8;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
 	bb_qp_init_attr_init(&init);
-	init.send_cq = f.cq;
-	init.recv_cq = f.cq;
+	init.send_cq = f->cq;
+	init.recv_cq = f->cq;
 	init.sq_depth = 4;
 	init.rq_depth = 4;
 	for (i = 0; i < MANY; i++)
-		assert_int_equal(bb_qp_create(f.pd, &init, &qps[i]), 0);
+		assert_int_equal(bb_qp_create(f->pd, &init, &qps[i]), 0);
 	assert_ptr_equal(qps[1]->sq.dbrec, qps[0]->sq.dbrec + 2);
 	assert_ptr_equal(qps[511]->sq.dbrec, qps[0]->sq.dbrec + 2 * 511);
 	/* 4 KiB each. */
@@ -379,75 +360,65 @@ T(many_qps)
 	for (i = 0; i < MANY; i += 2)
 		assert_int_equal(bb_qp_destroy(qps[i]), 0);
 	for (i = 0; i < MANY; i += 2)
-		assert_int_equal(bb_qp_create(f.pd, &init, &qps[i]), 0);
+		assert_int_equal(bb_qp_create(f->pd, &init, &qps[i]), 0);
 	assert_int_equal(stub.umems, umems);
 	for (i = 0; i < MANY; i++) {
 		assert_int_equal(qps[i]->sq.dbrec[0], 0);
 		assert_int_equal(bb_qp_destroy(qps[i]), 0);
 	}
-	close_dev(&f);
 }
 
 /* The record of a destroyed QP is zeroed for the next one. */
-T(records_are_zeroed)
+T_QP(records_are_zeroed)
 {
 	struct bb_qp_init_attr init;
 	uint32_t *rec;
-	struct fixture f;
 
-	open_qp(&f);
-	rec = f.qp->rq.conf_dbrec;
+	rec = f->qp->rq.conf_dbrec;
 	rec[0] = 0x12345678;
 	rec[1] = 0x9abcdef0;
-	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
 	bb_qp_init_attr_init(&init);
-	init.send_cq = f.cq;
-	init.recv_cq = f.cq;
-	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
-	assert_ptr_equal(f.qp->rq.conf_dbrec, rec);
+	init.send_cq = f->cq;
+	init.recv_cq = f->cq;
+	assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), 0);
+	assert_ptr_equal(f->qp->rq.conf_dbrec, rec);
 	assert_int_equal(rec[0] | rec[1], 0);
-	close_dev(&f);
 }
 
 /*
  * No page size above the real one is offered to the kernel, nor one that would split a slab. The
  * real size is offered, as the smallest that kernels with pages of 64 KiB accept.
  */
-T(page_sizes)
+T_QP(page_sizes)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE); /* --no-huge */
-	struct fixture f;
 
-	open_qp(&f);
 	assert_int_equal(stub.umem_pgsz, 2 * page - 4096);
 	assert_int_equal(stub.umem_len, 2 << 20);
 	assert_int_equal((uintptr_t)stub.umem_addr % page, 0);
-	close_dev(&f);
 }
 
-T(large_ring)
+T_DEV(large_ring)
 {
 	struct bb_cq_attr attr;
-	struct fixture f;
 	struct bb_cq *cq;
 
-	open_dev(&f);
 	bb_cq_attr_init(&attr);
 	attr.depth = 1 << 17;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
 	/* The ring has a slab of its own; the record is in another one. */
 	assert_int_equal(stub.umems, 2);
 	/* More memory than EAL has. */
 	attr.depth = 1 << 22;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -ENOMEM);
-	close_dev(&f);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -ENOMEM);
 }
 
 /*
  * Each step of creating a QP fails in turn. The device stays unchanged and can create one
  * afterwards.
  */
-T(qp_create_unwinds)
+T_QP(qp_create_unwinds)
 {
 	static const struct {
 		uint16_t op;
@@ -458,72 +429,63 @@ T(qp_create_unwinds)
 	};
 	struct bb_qp_init_attr init;
 	unsigned int alive;
-	struct fixture f;
 	struct bb_qp *qp;
 	size_t i;
 
-	open_qp(&f);
 	bb_qp_init_attr_init(&init);
-	init.send_cq = f.cq;
-	init.recv_cq = f.cq;
+	init.send_cq = f->cq;
+	init.recv_cq = f->cq;
 	alive = stub_alive();
 	for (i = 0; i < RTE_DIM(fail); i++) {
 		stub.fail_op = fail[i].op;
 		stub.fail_errno = -ENOMEM;
 		if (fail[i].err != NULL)
 			*fail[i].err = -ENOMEM;
-		assert_int_equal(bb_qp_create(f.pd, &init, &qp), -ENOMEM);
+		assert_int_equal(bb_qp_create(f->pd, &init, &qp), -ENOMEM);
 		assert_int_equal(stub_alive(), alive);
 		stub.fail_op = 0;
 		stub.subscribe_errno = 0;
 	}
-	assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+	assert_int_equal(bb_qp_create(f->pd, &init, &qp), 0);
 	assert_int_equal(bb_qp_destroy(qp), 0);
-	close_dev(&f);
 }
 
-T(cq_create_unwinds)
+T_DEV(cq_create_unwinds)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
-	struct fixture f;
 	unsigned int alive;
 
-	open_dev(&f);
 	alive = stub_alive();
 	bb_cq_attr_init(&attr);
 	stub.no_uar = true;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -ENOSPC);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -ENOSPC);
 	stub.no_uar = false;
 	stub.umem_errno = -ENOMEM;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -ENOMEM);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -ENOMEM);
 	stub.umem_errno = 0;
 	assert_int_equal(stub_alive(), alive);
 	stub.subscribe_errno = -EINVAL;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -EINVAL);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
 	stub.subscribe_errno = 0;
 	/* A slab stays allocated for the next queue. */
 	assert_int_equal(stub_alive(), alive + 1);
-	close_dev(&f);
 }
 
-T(pd_and_mr_errors)
+T_DEV(pd_and_mr_errors)
 {
 	static uint8_t mem[64];
 	struct bb_mr *mr;
 	struct bb_pd *pd;
-	struct fixture f;
 
-	open_dev(&f);
 	stub.pd_errno = -ENOMEM;
-	assert_int_equal(bb_pd_alloc(f.dev, &pd), -ENOMEM);
+	assert_int_equal(bb_pd_alloc(f->dev, &pd), -ENOMEM);
 	stub.mr_errno = -EFAULT;
-	assert_int_equal(bb_mr_reg(f.pd, mem, sizeof(mem), BB_ACCESS_LOCAL_WRITE, &mr), -EFAULT);
+	assert_int_equal(bb_mr_reg(f->pd, mem, sizeof(mem), BB_ACCESS_LOCAL_WRITE, &mr), -EFAULT);
 	stub.mr_errno = 0;
-	assert_int_equal(bb_mr_reg(f.pd, mem, sizeof(mem), BB_ACCESS_LOCAL_WRITE, &mr), 0);
+	assert_int_equal(bb_mr_reg(f->pd, mem, sizeof(mem), BB_ACCESS_LOCAL_WRITE, &mr), 0);
 	assert_int_equal(mr->lkey, 0x11200);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	close_dev(&f);
 }
 
 TEST_MAIN(stub_eal_init("mlx5_queues"))

@@ -16,18 +16,14 @@ make_srq(struct fixture *f, uint32_t depth, uint32_t max_sge, uint32_t limit, st
 	assert_int_equal(bb_srq_create(f->pd, &attr, srq), 0);
 }
 
-#define T(name) TEST_WITH(stub_setup, stub_teardown, name)
-
-T(mailboxes)
+T_DEV(mailboxes)
 {
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr got;
 	const uint8_t *in, *c;
 	struct bb_srq *srq;
-	struct fixture f;
 
-	open_dev(&f);
-	make_srq(&f, 32, 2, 7, &srq);
+	make_srq(f, 32, 2, 7, &srq);
 	/* As create_rmp_cmd() in the kernel's srq_cmd.c. */
 	in = stub_box(BB_PRM_OP_CREATE_RMP);
 	c = in + BB_PRM_CREATE_RMP_CTX.byte;
@@ -62,7 +58,7 @@ T(mailboxes)
 	bb_qp_init_attr_init(&init);
 	init.srq = srq;
 	init.scatter_to_cqe = true;
-	make_qp(&f, &init);
+	make_qp(f, &init);
 	c = stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RQ_TYPE), 1);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_SRQN_RMPN_XRQN), srq->srqn);
@@ -72,40 +68,37 @@ T(mailboxes)
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_REQ), 0x11);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_RES), 0x1);
 	assert_true((stub.types >> BB_PRM_EVENT_SRQ_LAST_WQE & 1) != 0);
-	assert_int_equal(bb_qp_destroy(f.qp), 0);
-	f.qp = NULL;
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
+	f->qp = NULL;
 	assert_int_equal(bb_srq_destroy(srq), 0);
-	close_dev(&f);
 }
 
 /* Whichever step fails, nothing is left, and a failed destroy can be repeated. */
-T(failures)
+T_DEV(failures)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq = NULL;
-	struct fixture f;
 	unsigned int objs;
 
-	open_dev(&f);
 	objs = stub.objs;
 	bb_srq_attr_init(&attr);
 	attr.limit = 3;
 	stub.fail_op = BB_PRM_OP_CREATE_RMP;
 	stub.fail_status = BB_PRM_STAT_LIM_ERR;
-	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), -ENOMEM);
+	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), -ENOMEM);
 	stub.fail_op = BB_PRM_OP_MODIFY_RMP;
 	stub.fail_status = BB_PRM_STAT_BAD_PARAM;
-	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), -EINVAL);
+	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), -EINVAL);
 	stub.fail_op = 0;
 	stub.subscribe_errno = -ENOMEM;
-	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), -ENOMEM);
+	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), -ENOMEM);
 	stub.subscribe_errno = 0;
 	stub.no_uar = true;
-	assert_true(bb_srq_create(f.pd, &attr, &srq) < 0);
+	assert_true(bb_srq_create(f->pd, &attr, &srq) < 0);
 	stub.no_uar = false;
 	assert_null(srq);
 	assert_int_equal(stub.objs, objs);
-	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), 0);
+	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), 0);
 	stub.fail_op = BB_PRM_OP_MODIFY_RMP;
 	stub.fail_status = BB_PRM_STAT_BAD_RES_STATE;
 	assert_int_equal(bb_srq_modify(srq, 1), -EINVAL);
@@ -115,18 +108,15 @@ T(failures)
 	assert_int_equal(attr.depth, 4711);
 	stub.fail_op = 0;
 	assert_int_equal(bb_srq_destroy(srq), 0);
-	close_dev(&f);
 }
 
-T(events)
+T_DEV(events)
 {
 	struct bb_event ev;
 	struct bb_srq *srq;
-	struct fixture f;
 	uint64_t cookie;
 
-	open_dev(&f);
-	make_srq(&f, 8, 1, 0, &srq);
+	make_srq(f, 8, 1, 0, &srq);
 	cookie = stub.cookie;
 	assert_int_equal(stub.types,
 			 1u << BB_PRM_EVENT_SRQ_CATAS_ERROR | 1u << BB_PRM_EVENT_SRQ_RQ_LIMIT);
@@ -136,18 +126,17 @@ T(events)
 	stub_event(BB_PRM_EVENT_CQ_ERROR, cookie, 0);
 	stub_event(BB_PRM_EVENT_SRQ_LAST_WQE, cookie, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, cookie, 0);
-	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(bb_event_get(f->dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_SRQ_LIMIT);
 	assert_ptr_equal(ev.srq, srq);
-	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(bb_event_get(f->dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_SRQ_ERROR);
 	assert_ptr_equal(ev.srq, srq);
-	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 	/* No event of a destroyed SRQ is reported. */
 	assert_int_equal(bb_srq_destroy(srq), 0);
 	stub_event(BB_PRM_EVENT_SRQ_RQ_LIMIT, cookie, 0);
-	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
-	close_dev(&f);
+	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 }
 
 /* Capabilities that the device must have, and the limits derived from them. */

@@ -15,7 +15,7 @@
 
 #include <rte_log.h>
 
-#include "bb_test.h"
+#include "bb_test_on.h"
 
 #define GUARD_PAGE 4096u
 

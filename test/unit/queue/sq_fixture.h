@@ -127,4 +127,11 @@ put_data(struct bytes *e, uint32_t len, uint32_t lkey, uint64_t addr)
 	put64(e, addr);
 }
 
+/* Tests on a send queue of @blocks blocks: T_SQ_CONF's body changes the defaults and starts it. */
+#define T_SQ_CONF(blocks, name)                                                                    \
+	TEST_ON(NULL, NULL, struct sq_fixture, sq_fixture_conf(f, blocks), sq_fixture_end(f), name)
+#define T_SQ(blocks, name)                                                                         \
+	TEST_ON(NULL, NULL, struct sq_fixture, (sq_fixture_conf(f, blocks), sq_fixture_start(f)),  \
+		sq_fixture_end(f), name)
+
 #endif

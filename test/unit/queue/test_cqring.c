@@ -22,6 +22,9 @@ start(struct fixture *f, uint32_t log_size)
 	assert_int_equal(bb_cqring_init(&f->cq, f->ring.p, log_size, f->dbrec), 0);
 }
 
+#define T_START(log_size, name)                                                                    \
+	TEST_ON(NULL, NULL, struct fixture, start(f, log_size), guarded_free(&f->ring), name)
+
 /* Writes CQE number @pi, counted from 0, as a device does. */
 static void
 produce(struct fixture *f, uint64_t pi, uint8_t opcode, uint32_t user_index, uint16_t counter)
@@ -109,66 +112,56 @@ TEST(test_laps)
 }
 
 /* An entry that the device is still writing: its opcode is invalid, whatever the owner bit. */
-TEST(test_invalid_opcode)
+T_START(2, test_invalid_opcode)
 {
-	struct fixture f;
-
-	start(&f, 2);
-	f.ring.p[63] = 0xf0;
-	assert_null(bb_cqring_peek(&f.cq));
-	f.ring.p[63] = 0x01;
-	assert_null(bb_cqring_peek(&f.cq));
-	f.ring.p[63] = 0x00;
-	assert_non_null(bb_cqring_peek(&f.cq));
-	f.ring.p[63] = 0xe0;
-	assert_non_null(bb_cqring_peek(&f.cq));
-	guarded_free(&f.ring);
+	f->ring.p[63] = 0xf0;
+	assert_null(bb_cqring_peek(&f->cq));
+	f->ring.p[63] = 0x01;
+	assert_null(bb_cqring_peek(&f->cq));
+	f->ring.p[63] = 0x00;
+	assert_non_null(bb_cqring_peek(&f->cq));
+	f->ring.p[63] = 0xe0;
+	assert_non_null(bb_cqring_peek(&f->cq));
 }
 
 /* Past 2^24 the record wraps; the owner bit follows the ring's own laps. */
-TEST(test_index_wrap)
+T_START(6, test_index_wrap)
 {
 	const uint64_t last = (1u << 24) + 1000;
-	struct fixture f;
 	uint64_t i;
 
-	start(&f, 6);
 	for (i = 0; i < last; i++) {
 		struct bb_cqe *cqe;
 
-		produce(&f, i, BB_CQE_RESP_SEND, 1, (uint16_t)i);
-		cqe = bb_cqring_peek(&f.cq);
+		produce(f, i, BB_CQE_RESP_SEND, 1, (uint16_t)i);
+		cqe = bb_cqring_peek(&f->cq);
 		if (cqe == NULL || bb_be16(cqe->wqe_counter) != (uint16_t)i)
 			fail_msg("CQE %llu is not seen", (unsigned long long)i);
-		f.cq.ci++;
-		if (bb_cqring_peek(&f.cq) != NULL)
+		f->cq.ci++;
+		if (bb_cqring_peek(&f->cq) != NULL)
 			fail_msg("CQE %llu is seen early", (unsigned long long)i + 1);
-		bb_cqring_update(&f.cq);
-		if (bb_be32(f.dbrec[0]) != ((i + 1) & 0xffffff))
-			fail_msg("record 0x%x after CQE %llu", bb_be32(f.dbrec[0]),
+		bb_cqring_update(&f->cq);
+		if (bb_be32(f->dbrec[0]) != ((i + 1) & 0xffffff))
+			fail_msg("record 0x%x after CQE %llu", bb_be32(f->dbrec[0]),
 				 (unsigned long long)i);
 	}
-	guarded_free(&f.ring);
 }
 
 /* The 32-bit count in software wraps as well. */
-TEST(test_count_wrap)
+T_START(3, test_count_wrap)
 {
-	struct fixture f;
 	uint64_t i;
 
-	start(&f, 3);
-	f.cq.ci = UINT32_MAX - 20;
+	f->cq.ci = UINT32_MAX - 20;
 	for (i = 0; i < 8; i++) /* CQEs of the previous lap */
-		produce(&f, f.cq.ci - 8 + i, BB_CQE_REQ, 1, 0);
+		produce(f, f->cq.ci - 8 + i, BB_CQE_REQ, 1, 0);
 	for (i = UINT32_MAX - 20; i < (uint64_t)UINT32_MAX + 20; i++) {
-		assert_null(bb_cqring_peek(&f.cq));
-		produce(&f, i, BB_CQE_REQ, 1, (uint16_t)i);
-		assert_non_null(bb_cqring_peek(&f.cq));
-		assert_int_equal(bb_be16(bb_cqring_peek(&f.cq)->wqe_counter), (uint16_t)i);
-		f.cq.ci++;
+		assert_null(bb_cqring_peek(&f->cq));
+		produce(f, i, BB_CQE_REQ, 1, (uint16_t)i);
+		assert_non_null(bb_cqring_peek(&f->cq));
+		assert_int_equal(bb_be16(bb_cqring_peek(&f->cq)->wqe_counter), (uint16_t)i);
+		f->cq.ci++;
 	}
-	guarded_free(&f.ring);
 }
 
 /* A purge removes only valid unconsumed CQEs of the given user index, across the ring's end. */
@@ -211,16 +204,13 @@ TEST(test_purge)
 }
 
 /* A full ring: the purge ends after one lap. */
-TEST(test_purge_full)
+T_START(4, test_purge_full)
 {
-	struct fixture f;
 	uint32_t i;
 
-	start(&f, 4);
 	for (i = 0; i < 16; i++)
-		produce(&f, i, BB_CQE_REQ, 3, (uint16_t)i);
-	assert_int_equal(bb_cqring_purge(&f.cq, 3), 16);
-	guarded_free(&f.ring);
+		produce(f, i, BB_CQE_REQ, 3, (uint16_t)i);
+	assert_int_equal(bb_cqring_purge(&f->cq, 3), 16);
 }
 
 TEST_MAIN(0)

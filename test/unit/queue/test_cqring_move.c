@@ -20,6 +20,9 @@ start(struct fixture *f, uint32_t log_size, uint32_t ci)
 	f->cq.ci = ci;
 }
 
+#define T_START(log_size, ci, name)                                                                \
+	TEST_ON(NULL, NULL, struct fixture, start(f, log_size, ci), guarded_free(&f->ring), name)
+
 static struct bb_cqe *
 at(const struct bb_cqring *cq, uint32_t i)
 {
@@ -135,17 +138,14 @@ TEST(test_expand_hostile)
 	}
 }
 
-TEST(test_purge_expands)
+T_START(5, 30, test_purge_expands)
 {
-	struct fixture f;
 	uint32_t i;
 
-	start(&f, 5, 30);
-	block(&f, 30, 20, 5);
-	assert_int_equal(bb_cqring_purge(&f.cq, 0x1234), 20);
-	for (i = 0; i < 20; i++, f.cq.ci++)
-		assert_int_equal(bb_be32(bb_cqring_peek(&f.cq)->srqn_uidx), BB_CQE_NO_USER);
-	guarded_free(&f.ring);
+	block(f, 30, 20, 5);
+	assert_int_equal(bb_cqring_purge(&f->cq, 0x1234), 20);
+	for (i = 0; i < 20; i++, f->cq.ci++)
+		assert_int_equal(bb_be32(bb_cqring_peek(&f->cq)->srqn_uidx), BB_CQE_NO_USER);
 }
 
 /* Unread CQEs, among them a block, move one slot on in the new ring. */

@@ -64,70 +64,64 @@ start(struct sq_fixture *f, uint32_t blocks, enum bb_db_mode mode, uint32_t bf_s
 	sq_fixture_start(f);
 }
 
-TEST(test_doorbell)
+#define T_START(blocks, mode, bf_size, name)                                                       \
+	TEST_ON(NULL, NULL, struct sq_fixture, start(f, blocks, mode, bf_size), sq_fixture_end(f), \
+		name)
+
+T_START(32, BB_DB_DOORBELL, SQ_BF_HALF, test_doorbell)
 {
-	struct sq_fixture f;
 	uint16_t at;
 
-	start(&f, 32, BB_DB_DOORBELL, SQ_BF_HALF);
-	post_ds(&f, 3);
-	assert_int_equal(f.dbrec[1], 0); /* nothing reaches the device before the doorbell */
-	expect_fill((uint8_t *)f.reg, SQ_REG_SIZE);
-	bb_sq_ring(&f.sq);
-	assert_int_equal(bb_be32(f.dbrec[1]), 1);
-	expect_reg(&f, 0, 0, 8);
+	post_ds(f, 3);
+	assert_int_equal(f->dbrec[1], 0); /* nothing reaches the device before the doorbell */
+	expect_fill((uint8_t *)f->reg, SQ_REG_SIZE);
+	bb_sq_ring(&f->sq);
+	assert_int_equal(bb_be32(f->dbrec[1]), 1);
+	expect_reg(f, 0, 0, 8);
 
 	/* A batch: the record covers all WQEs, the register gets the head of the last one. */
-	post_ds(&f, 2);
-	post_ds(&f, 9);
-	at = f.sq.pi;
-	post_ds(&f, 5);
-	bb_sq_ring(&f.sq);
-	assert_int_equal(bb_be32(f.dbrec[1]), 7);
-	expect_reg(&f, 0, at, 8);
+	post_ds(f, 2);
+	post_ds(f, 9);
+	at = f->sq.pi;
+	post_ds(f, 5);
+	bb_sq_ring(&f->sq);
+	assert_int_equal(bb_be32(f->dbrec[1]), 7);
+	expect_reg(f, 0, at, 8);
 
 	/* A doorbell without new WQEs stores nothing. */
-	f.dbrec[1] = 0x55;
-	bb_sq_ring(&f.sq);
-	assert_int_equal(f.dbrec[1], 0x55);
-	expect_fill((uint8_t *)f.reg, SQ_REG_SIZE);
-	assert_int_equal(f.sq.doorbells, 2);
-	assert_int_equal(f.dbrec[0], 0x11111111);
-	sq_fixture_end(&f);
+	f->dbrec[1] = 0x55;
+	bb_sq_ring(&f->sq);
+	assert_int_equal(f->dbrec[1], 0x55);
+	expect_fill((uint8_t *)f->reg, SQ_REG_SIZE);
+	assert_int_equal(f->sq.doorbells, 2);
+	assert_int_equal(f->dbrec[0], 0x11111111);
 }
 
 /* A single WQE of 2 to 16 segments is copied whole, in blocks; others as 8 bytes. */
-TEST(test_blueflame_sizes)
+T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_sizes)
 {
-	struct sq_fixture f;
 	uint32_t ds, half = 0;
 
-	start(&f, 64, BB_DB_BLUEFLAME, SQ_BF_HALF);
 	for (ds = 1; ds <= 21; ds++) {
-		uint16_t at = f.sq.pi;
+		uint16_t at = f->sq.pi;
 
-		post_ds(&f, ds);
-		bb_sq_ring(&f.sq);
-		expect_reg(&f, half, at, ds == 1 || ds > 16 ? 8 : (ds + 3) / 4 * 64);
+		post_ds(f, ds);
+		bb_sq_ring(&f->sq);
+		expect_reg(f, half, at, ds == 1 || ds > 16 ? 8 : (ds + 3) / 4 * 64);
 		half ^= 1;
-		bb_sq_complete(&f.sq, at);
+		bb_sq_complete(&f->sq, at);
 	}
-	sq_fixture_end(&f);
 }
 
-TEST(test_blueflame_list)
+T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_list)
 {
-	struct sq_fixture f;
-
-	start(&f, 64, BB_DB_BLUEFLAME, SQ_BF_HALF);
-	post_ds(&f, 3);
-	post_ds(&f, 4);
-	bb_sq_ring(&f.sq);
-	expect_reg(&f, 0, 1, 8);
-	post_ds(&f, 4);
-	bb_sq_ring(&f.sq);
-	expect_reg(&f, 1, 2, 64);
-	sq_fixture_end(&f);
+	post_ds(f, 3);
+	post_ds(f, 4);
+	bb_sq_ring(&f->sq);
+	expect_reg(f, 0, 1, 8);
+	post_ds(f, 4);
+	bb_sq_ring(&f->sq);
+	expect_reg(f, 1, 2, 64);
 }
 
 /* A copy of several blocks from every block of the ring, across its end. */
@@ -235,36 +229,30 @@ TEST(test_shared_register)
 }
 
 /* A kind that the build lacks, or a register that the stores do not fit, is rejected. */
-TEST(test_conf_refused)
+T_START(8, BB_DB_BLUEFLAME, SQ_BF_HALF, test_conf_refused)
 {
 	enum bb_bf_copy i;
-	struct sq_fixture f;
 
-	start(&f, 8, BB_DB_BLUEFLAME, SQ_BF_HALF);
 	for (i = 0; i <= BB_BF_COPY_KINDS; i++) {
-		f.conf.bf_copy = i;
-		assert_int_equal(bb_sq_init(&f.sq, &f.conf), bb_bf_copy_has(i) ? 0 : -EINVAL);
-		assert_true(bb_bf_copy_has(i) || f.sq.ring != NULL); /* left unchanged */
+		f->conf.bf_copy = i;
+		assert_int_equal(bb_sq_init(&f->sq, &f->conf), bb_bf_copy_has(i) ? 0 : -EINVAL);
+		assert_true(bb_bf_copy_has(i) || f->sq.ring != NULL); /* left unchanged */
 	}
-	f.conf.bf_copy = kind;
-	f.conf.reg = f.reg + 1;
-	assert_int_equal(bb_sq_init(&f.sq, &f.conf), -EINVAL);
-	f.conf.db_mode = BB_DB_DOORBELL;
-	assert_int_equal(bb_sq_init(&f.sq, &f.conf), 0);
-	sq_fixture_end(&f);
+	f->conf.bf_copy = kind;
+	f->conf.reg = f->reg + 1;
+	assert_int_equal(bb_sq_init(&f->sq, &f->conf), -EINVAL);
+	f->conf.db_mode = BB_DB_DOORBELL;
+	assert_int_equal(bb_sq_init(&f->sq, &f->conf), 0);
 }
 
 /* A queue's doorbell function is that of its own kind. */
-TEST(test_kind_is_the_queues_own)
+T_START(8, BB_DB_BLUEFLAME, SQ_BF_HALF, test_kind_is_the_queues_own)
 {
 	enum bb_bf_copy i;
-	struct sq_fixture f;
 
-	start(&f, 8, BB_DB_BLUEFLAME, SQ_BF_HALF);
-	assert_ptr_equal(f.sq.ring, bb_bf_ring(kind));
+	assert_ptr_equal(f->sq.ring, bb_bf_ring(kind));
 	for (i = 0; i < BB_BF_COPY_KINDS; i++)
 		assert_true(i == kind || bb_bf_ring(i) != bb_bf_ring(kind));
-	sq_fixture_end(&f);
 }
 
 int

@@ -10,37 +10,34 @@
 #include "bb_rq.h"
 #include "sq_fixture.h"
 
-TEST(test_sq)
+T_SQ_CONF(4, test_sq)
 {
-	struct sq_fixture f;
 	struct log_text log;
 
-	sq_fixture_conf(&f, 4);
-	f.conf.owner = 3;
-	sq_fixture_start(&f);
+	f->conf.owner = 3;
+	sq_fixture_start(f);
 	RTE_PER_LCORE(_lcore_id) = 3;
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
-	bb_sq_ring(&f.sq);
-	assert_int_equal(f.dbrec[1], bb_be32(1));
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), 0);
+	bb_sq_ring(&f->sq);
+	assert_int_equal(f->dbrec[1], bb_be32(1));
 
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), 0);
 	RTE_PER_LCORE(_lcore_id) = 4;
 	log_start(&log);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EPERM);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EPERM);
-	bb_sq_ring(&f.sq);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -EPERM);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -EPERM);
+	bb_sq_ring(&f->sq);
 	assert_int_equal(log_stop(&log, "owner lcore 3, caller lcore 4"), 1);
-	assert_int_equal(f.sq.pi, 2);
-	assert_int_equal(f.dbrec[1], bb_be32(1));
+	assert_int_equal(f->sq.pi, 2);
+	assert_int_equal(f->dbrec[1], bb_be32(1));
 
 	/* A thread that is not registered with EAL. */
 	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EPERM);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -EPERM);
 	RTE_PER_LCORE(_lcore_id) = 3;
-	bb_sq_ring(&f.sq);
-	assert_int_equal(f.dbrec[1], bb_be32(2));
+	bb_sq_ring(&f->sq);
+	assert_int_equal(f->dbrec[1], bb_be32(2));
 	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
-	sq_fixture_end(&f);
 }
 
 TEST(test_rq)

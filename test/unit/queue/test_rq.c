@@ -44,6 +44,10 @@ start(struct fixture *f)
 	bb_rq_enable(&f->rq);
 }
 
+#define T_CONF(wqes, log_stride, max_sge, name)                                                    \
+	TEST_ON(NULL, NULL, struct fixture, conf(f, wqes, log_stride, max_sge),                    \
+		guarded_free(&f->ring), name)
+
 /* Asserts that a WQE's stride holds the pieces, the end mark if there is room, then old bytes. */
 static void
 expect_wqe(const struct fixture *f, uint32_t idx, const struct bb_sge *sge, uint32_t n)
@@ -92,29 +96,24 @@ TEST(test_bytes)
 	}
 }
 
-TEST(test_empty_and_2g_pieces)
+T_CONF(4, 6, 4, test_empty_and_2g_pieces)
 {
 	const struct bb_sge sge[4] = {{1, 0, 1}, {2, 0x80000000u, 2}, {3, 0, 3}, {4, 9, 4}};
-	struct fixture f;
 
-	conf(&f, 4, 6, 4);
-	start(&f);
-	assert_int_equal(bb_rq_post(&f.rq, 1, sge, 4), 0);
-	expect_wqe(&f, 0, sge, 4);
-	assert_int_equal(bb_rq_post(&f.rq, 2, sge, 1), 0); /* empty pieces only */
-	expect_wqe(&f, 1, sge, 1);
-	guarded_free(&f.ring);
+	start(f);
+	assert_int_equal(bb_rq_post(&f->rq, 1, sge, 4), 0);
+	expect_wqe(f, 0, sge, 4);
+	assert_int_equal(bb_rq_post(&f->rq, 2, sge, 1), 0); /* empty pieces only */
+	expect_wqe(f, 1, sge, 1);
 }
 
 /* Laps of the 16-bit counter. Completions may name any WQE, in any order. */
-TEST(test_wrap_and_depth)
+T_CONF(64, 5, 2, test_wrap_and_depth)
 {
 	uint64_t seed = 3, posted = 0, completed = 0;
-	struct fixture f;
 
-	conf(&f, 64, 5, 2);
-	f.conf.depth = 50;
-	start(&f);
+	f->conf.depth = 50;
+	start(f);
 	while (completed < 4 * 65536) {
 		struct bb_sge sge[2];
 		uint32_t n = rnd_below(&seed, 3);
@@ -122,51 +121,47 @@ TEST(test_wrap_and_depth)
 
 		sge[0] = (struct bb_sge){rnd(&seed), 1 + rnd_below(&seed, 9), 5};
 		sge[1] = (struct bb_sge){rnd(&seed), 1 + rnd_below(&seed, 9), 6};
-		memset(f.ring.p + posted % 64 * 32, FILL, 32);
-		rc = bb_rq_post(&f.rq, 1000 + posted, sge, n);
+		memset(f->ring.p + posted % 64 * 32, FILL, 32);
+		rc = bb_rq_post(&f->rq, 1000 + posted, sge, n);
 		if (posted - completed == 50) {
 			assert_int_equal(rc, -EAGAIN);
 		} else {
 			assert_int_equal(rc, 0);
-			expect_wqe(&f, posted % 64, sge, n);
+			expect_wqe(f, posted % 64, sge, n);
 			posted++;
 		}
 		if (rnd_below(&seed, 4) == 0) {
-			bb_rq_ring(&f.rq);
-			assert_int_equal(bb_be32(f.dbrec[0]), posted & 0xffff);
+			bb_rq_ring(&f->rq);
+			assert_int_equal(bb_be32(f->dbrec[0]), posted & 0xffff);
 		}
 		while (completed < posted && (rc != 0 || rnd_below(&seed, 2) == 0)) {
-			assert_int_equal(bb_rq_complete(&f.rq, (uint16_t)completed),
+			assert_int_equal(bb_rq_complete(&f->rq, (uint16_t)completed),
 					 1000 + completed);
 			completed++;
 			rc = 0;
 		}
 	}
-	assert_true(f.rq.full > 0);
-	assert_int_equal(f.dbrec[1], 0x22222222); /* the record of the send queue stays
-						   * unchanged */
-	guarded_free(&f.ring);
+	assert_true(f->rq.full > 0);
+	assert_int_equal(f->dbrec[1], 0x22222222); /* the record of the send queue stays
+						    * unchanged */
 }
 
-TEST(test_ring)
+T_CONF(4, 4, 1, test_ring)
 {
 	const struct bb_sge sge = {1, 1, 1};
-	struct fixture f;
 
-	conf(&f, 4, 4, 1);
-	start(&f);
-	assert_int_equal(f.dbrec[0], 0);
-	bb_rq_post(&f.rq, 1, &sge, 1);
-	bb_rq_post(&f.rq, 1, &sge, 1);
-	assert_int_equal(f.dbrec[0], 0);
-	bb_rq_ring(&f.rq);
-	assert_int_equal(f.dbrec[0], bb_be32(2));
-	f.dbrec[0] = 0x55;
-	bb_rq_ring(&f.rq); /* no new WQE: no store */
-	assert_int_equal(f.dbrec[0], 0x55);
-	bb_rq_reset(&f.rq);
-	assert_int_equal(f.dbrec[0], 0);
-	guarded_free(&f.ring);
+	start(f);
+	assert_int_equal(f->dbrec[0], 0);
+	bb_rq_post(&f->rq, 1, &sge, 1);
+	bb_rq_post(&f->rq, 1, &sge, 1);
+	assert_int_equal(f->dbrec[0], 0);
+	bb_rq_ring(&f->rq);
+	assert_int_equal(f->dbrec[0], bb_be32(2));
+	f->dbrec[0] = 0x55;
+	bb_rq_ring(&f->rq); /* no new WQE: no store */
+	assert_int_equal(f->dbrec[0], 0x55);
+	bb_rq_reset(&f->rq);
+	assert_int_equal(f->dbrec[0], 0);
 }
 
 static uint32_t handed_from, handed_to, handings;
@@ -240,56 +235,51 @@ TEST(test_receives_rung_before_enable_are_handed_over_by_it)
 	}
 }
 
-TEST(test_refusals)
+T_CONF(4, 5, 2, test_refusals)
 {
 	const struct bb_sge many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
 	const struct bb_sge big[2] = {{1, 1, 1}, {2, 0x80000001u, 2}};
 	static const char *const text[] = {"max_sge", "2^31 bytes"};
 	uint8_t before[4 * 32];
-	struct fixture f;
 	int i, round;
 
-	conf(&f, 4, 5, 2);
-	start(&f);
-	memcpy(before, f.ring.p, sizeof(before));
+	start(f);
+	memcpy(before, f->ring.p, sizeof(before));
 	for (i = 0; i < 2; i++) {
 		struct log_text log;
 
 		log_start(&log);
 		for (round = 0; round < 3; round++) {
-			struct bb_rq rq = f.rq;
+			struct bb_rq rq = f->rq;
 			int rc;
 
 			if (i == 0) {
-				rc = bb_rq_post(&f.rq, 9, many, 3);
+				rc = bb_rq_post(&f->rq, 9, many, 3);
 			} else {
-				rc = bb_rq_post(&f.rq, 9, big, 2);
+				rc = bb_rq_post(&f->rq, 9, big, 2);
 			}
 			assert_int_equal(rc, -EINVAL);
-			rq.refused = f.rq.refused;
-			assert_memory_equal(&rq, &f.rq, sizeof(rq));
-			assert_memory_equal(before, f.ring.p, sizeof(before));
-			assert_int_equal(f.wr_ids[0], 0);
+			rq.refused = f->rq.refused;
+			assert_memory_equal(&rq, &f->rq, sizeof(rq));
+			assert_memory_equal(before, f->ring.p, sizeof(before));
+			assert_int_equal(f->wr_ids[0], 0);
 		}
 		assert_int_equal(log_stop(&log, text[i]), 1);
 	}
-	guarded_free(&f.ring);
 }
 
-TEST(test_init_refuses)
+T_CONF(16, 5, 2, test_init_refuses)
 {
 	struct bb_rq rq, before;
 	struct bb_rq_conf c;
-	struct fixture f;
 
-	conf(&f, 16, 5, 2);
-	start(&f);
+	start(f);
 	memset(&rq, 0x5a, sizeof(rq));
 	before = rq;
 #define REFUSED(field_, value_)                                                                    \
 	do {                                                                                       \
 		struct log_text log;                                                               \
-		c = f.conf;                                                                        \
+		c = f->conf;                                                                       \
 		c.field_ = (value_);                                                               \
 		log_start(&log);                                                                   \
 		assert_int_equal(bb_rq_init(&rq, &c), -EINVAL);                                    \
@@ -297,10 +287,10 @@ TEST(test_init_refuses)
 		assert_memory_equal(&rq, &before, sizeof(rq));                                     \
 	} while (0)
 	REFUSED(buf, NULL);
-	REFUSED(buf, f.ring.p + 32);
+	REFUSED(buf, f->ring.p + 32);
 	REFUSED(wr_ids, NULL);
 	REFUSED(dbrec, NULL);
-	REFUSED(dbrec, (uint32_t *)(void *)((uintptr_t)&f.dbrec[0] + 2));
+	REFUSED(dbrec, (uint32_t *)(void *)((uintptr_t)&f->dbrec[0] + 2));
 	REFUSED(wqes, 0);
 	REFUSED(wqes, 24);
 	REFUSED(wqes, 65536);
@@ -312,7 +302,6 @@ TEST(test_init_refuses)
 	REFUSED(max_sge, 3);
 	REFUSED(max_sge, UINT32_MAX);
 #undef REFUSED
-	guarded_free(&f.ring);
 }
 
 TEST_MAIN(0)

@@ -8,7 +8,7 @@
 #define RKEY  0x99aabbccu
 #define IMM   0x04030201u /* on the wire: 01 02 03 04 */
 
-TEST(test_ctrl_flags)
+T_SQ_CONF(16, test_ctrl_flags)
 {
 	static const struct {
 		uint32_t flags;
@@ -21,24 +21,21 @@ TEST(test_ctrl_flags)
 		{BB_SEND_FENCE | BB_SEND_SIGNALED | BB_SEND_SOLICITED, 0x8a},
 		{0xffffff00u | BB_SEND_SIGNALED, 0x08}, /* bits that are no flags are ignored */
 	};
-	struct sq_fixture f;
 	unsigned int i;
 
-	sq_fixture_conf(&f, 16);
-	f.conf.sig_every = 16;
-	sq_fixture_start(&f);
+	f->conf.sig_every = 16;
+	sq_fixture_start(f);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct bytes e = {.len = 0};
 
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, cases[i].flags), 0);
+		assert_int_equal(bb_sq_post_nop(&f->sq, i, cases[i].flags), 0);
 		put_ctrl(&e, (uint16_t)i, 0x00, 1, cases[i].byte, 0);
-		sq_expect(&f, (uint16_t)i, &e);
-		assert_int_equal(f.wqes[i].flags, cases[i].flags & 0xff);
+		sq_expect(f, (uint16_t)i, &e);
+		assert_int_equal(f->wqes[i].flags, cases[i].flags & 0xff);
 	}
-	sq_fixture_end(&f);
 }
 
-TEST(test_sgl_opcodes)
+T_SQ(16, test_sgl_opcodes)
 {
 	static const struct {
 		uint8_t opcode;
@@ -49,40 +46,34 @@ TEST(test_sgl_opcodes)
 		{0x09, true, IMM}, {0x10, true, 0},
 	};
 	const struct bb_sge sge[2] = {{0xa000, 100, 0x1111}, {0xb000, 1, 0x2222}};
-	struct sq_fixture f;
 	unsigned int i;
 
-	sq_fixture_conf(&f, 16);
-	sq_fixture_start(&f);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t ds = cases[i].raddr ? 4 : 3;
 		struct bytes e = {.len = 0};
 
-		assert_int_equal(bb_sq_post_sgl(&f.sq, cases[i].opcode, cases[i].raddr, 70 + i, sge,
-						2, RADDR, RKEY, cases[i].imm, BB_SEND_SIGNALED),
+		assert_int_equal(bb_sq_post_sgl(&f->sq, cases[i].opcode, cases[i].raddr, 70 + i,
+						sge, 2, RADDR, RKEY, cases[i].imm,
+						BB_SEND_SIGNALED),
 				 0);
 		put_ctrl(&e, (uint16_t)i, cases[i].opcode, ds, 0x08, cases[i].imm);
 		if (cases[i].raddr)
 			put_raddr(&e, RADDR, RKEY);
 		put_data(&e, 100, 0x1111, 0xa000);
 		put_data(&e, 1, 0x2222, 0xb000);
-		sq_expect(&f, (uint16_t)i, &e);
-		assert_int_equal(f.wqes[i].wr_id, 70 + i);
-		assert_int_equal(f.wqes[i].opcode, cases[i].opcode);
-		assert_int_equal(f.wqes[i].seq, i + 1);
+		sq_expect(f, (uint16_t)i, &e);
+		assert_int_equal(f->wqes[i].wr_id, 70 + i);
+		assert_int_equal(f->wqes[i].opcode, cases[i].opcode);
+		assert_int_equal(f->wqes[i].seq, i + 1);
 	}
-	sq_fixture_end(&f);
 }
 
-TEST(test_atomics)
+T_SQ(4, test_atomics)
 {
 	const struct bb_sge sge = {0xc0de, 8, 0x77};
 	struct bytes e = {.len = 0};
-	struct sq_fixture f;
 
-	sq_fixture_conf(&f, 4);
-	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_CS, 1, &sge, RADDR, RKEY, 0x51,
+	assert_int_equal(bb_sq_post_atomic(&f->sq, BB_WQE_ATOMIC_CS, 1, &sge, RADDR, RKEY, 0x51,
 					   0xc0, BB_SEND_SIGNALED),
 			 0);
 	put_ctrl(&e, 0, 0x11, 4, 0x08, 0);
@@ -90,10 +81,10 @@ TEST(test_atomics)
 	put64(&e, 0x51);
 	put64(&e, 0xc0);
 	put_data(&e, 8, 0x77, 0xc0de);
-	sq_expect(&f, 0, &e);
+	sq_expect(f, 0, &e);
 
 	e.len = 0;
-	assert_int_equal(bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_FA, 1, &sge, RADDR, RKEY,
+	assert_int_equal(bb_sq_post_atomic(&f->sq, BB_WQE_ATOMIC_FA, 1, &sge, RADDR, RKEY,
 					   0xfffffffffffffff0ull, 0, BB_SEND_SIGNALED),
 			 0);
 	put_ctrl(&e, 1, 0x12, 4, 0x08, 0);
@@ -101,8 +92,7 @@ TEST(test_atomics)
 	put64(&e, 0xfffffffffffffff0ull);
 	put64(&e, 0);
 	put_data(&e, 8, 0x77, 0xc0de);
-	sq_expect(&f, 1, &e);
-	sq_fixture_end(&f);
+	sq_expect(f, 1, &e);
 }
 
 /* Gather lists of every length, starting at every block of the ring. */
@@ -194,31 +184,29 @@ TEST(test_inline_wrap)
 }
 
 /* A length known at compile time gives the same bytes. */
-TEST(test_inline_constant)
+T_SQ_CONF(32, test_inline_constant)
 {
 	static const uint8_t data[32] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
 					 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
 					 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
-	struct sq_fixture f;
 	uint16_t at = 0;
 
-	sq_fixture_conf(&f, 32);
-	f.conf.max_inline = 44;
-	sq_fixture_start(&f);
+	f->conf.max_inline = 44;
+	sq_fixture_start(f);
 #define CHECK(len_, raddr_)                                                                        \
 	do {                                                                                       \
 		struct bytes e = {.len = 0};                                                       \
 		uint32_t ds = ((raddr_) ? 2 : 1) + ((len_) + 4 + 15) / 16;                         \
 		assert_int_equal(                                                                  \
-			bb_sq_post_inline(&f.sq, 0x08, raddr_, 0, data, len_, RADDR, RKEY, 0, 0),  \
+			bb_sq_post_inline(&f->sq, 0x08, raddr_, 0, data, len_, RADDR, RKEY, 0, 0), \
 			0);                                                                        \
 		put_ctrl(&e, at, 0x08, ds, 0x08, 0);                                               \
 		if (raddr_)                                                                        \
 			put_raddr(&e, RADDR, RKEY);                                                \
 		put32(&e, 0x80000000u | (len_));                                                   \
 		put_mem(&e, data, len_);                                                           \
-		sq_expect(&f, at, &e);                                                             \
-		at = f.sq.pi;                                                                      \
+		sq_expect(f, at, &e);                                                              \
+		at = f->sq.pi;                                                                     \
 	} while (0)
 	CHECK(1, true);
 	CHECK(4, true);
@@ -230,10 +218,9 @@ TEST(test_inline_constant)
 	CHECK(8, false);
 	CHECK(32, false);
 #undef CHECK
-	sq_fixture_end(&f);
 }
 
-TEST(test_zero_and_2g_pieces)
+T_SQ_CONF(16, test_zero_and_2g_pieces)
 {
 	const struct bb_sge sge[5] = {{0x1000, 0, 1},
 				      {0x2000, 0x80000000u, 2},
@@ -241,131 +228,118 @@ TEST(test_zero_and_2g_pieces)
 				      {0x4000, 7, 4},
 				      {0x5000, 0, 5}};
 	struct bytes e = {.len = 0};
-	struct sq_fixture f;
 
-	sq_fixture_conf(&f, 16);
-	f.conf.max_sge = 5;
-	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x08, true, 0, sge, 5, RADDR, RKEY, 0, 0), 0);
+	f->conf.max_sge = 5;
+	sq_fixture_start(f);
+	assert_int_equal(bb_sq_post_sgl(&f->sq, 0x08, true, 0, sge, 5, RADDR, RKEY, 0, 0), 0);
 	put_ctrl(&e, 0, 0x08, 4, 0x08, 0);
 	put_raddr(&e, RADDR, RKEY);
 	put_data(&e, 0, 2, 0x2000); /* 2^31 */
 	put_data(&e, 7, 4, 0x4000);
 	put8(&e, SQ_FILL);
-	sq_expect(&f, 0, &e);
+	sq_expect(f, 0, &e);
 
 	/* A list with one empty piece adds no segment. */
 	e.len = 0;
-	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x0a, false, 0, sge, 1, 0, 0, 0, 0), 0);
+	assert_int_equal(bb_sq_post_sgl(&f->sq, 0x0a, false, 0, sge, 1, 0, 0, 0, 0), 0);
 	put_ctrl(&e, 1, 0x0a, 1, 0x08, 0);
 	put8(&e, SQ_FILL);
-	sq_expect(&f, 1, &e);
-	sq_fixture_end(&f);
+	sq_expect(f, 1, &e);
 }
 
 /* Every rejected post returns its errno, leaves ring and queue unchanged, and logs one line. */
-TEST(test_refusals)
+T_SQ_CONF(8, test_refusals)
 {
 	const struct bb_sge ok = {8, 8, 1}, many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
 	const struct bb_sge big[2] = {{1, 5, 1}, {2, 0x80000001u, 2}}, odd = {8, 4, 1};
 	uint8_t before[8 * 64], data[64] = {0};
 	struct bb_sq_wqe wqes[8];
-	struct sq_fixture f;
 	struct bb_sq sq;
 	int i, round;
 
-	sq_fixture_conf(&f, 8);
-	f.conf.sig_every = 3;
-	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 0);
-	memcpy(before, f.ring.p, sizeof(before));
-	memcpy(wqes, f.wqes, sizeof(wqes));
+	f->conf.sig_every = 3;
+	sq_fixture_start(f);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 1, 0), 0);
+	memcpy(before, f->ring.p, sizeof(before));
+	memcpy(wqes, f->wqes, sizeof(wqes));
 	for (i = 0; i < 6; i++) {
 		static const char *const text[] = {"max_sge", "2^31 bytes", "max_inline",
 						   "8 bytes", "multiple",   "RTS"};
 		struct log_text log;
 
-		sq = f.sq;
+		sq = f->sq;
 		log_start(&log);
 		for (round = 0; round < 3; round++) {
 			int rc = 0, want = -EINVAL;
 
 			switch (i) {
 			case 0:
-				rc = bb_sq_post_sgl(&f.sq, 8, true, 0, many, 3, 0, 0, 0, 0);
+				rc = bb_sq_post_sgl(&f->sq, 8, true, 0, many, 3, 0, 0, 0, 0);
 				break;
 			case 1:
-				rc = bb_sq_post_sgl(&f.sq, 8, true, 0, big, 2, 0, 0, 0, 0);
+				rc = bb_sq_post_sgl(&f->sq, 8, true, 0, big, 2, 0, 0, 0, 0);
 				break;
 			case 2:
-				rc = bb_sq_post_inline(&f.sq, 8, true, 0, data, 29, 0, 0, 0, 0);
+				rc = bb_sq_post_inline(&f->sq, 8, true, 0, data, 29, 0, 0, 0, 0);
 				break;
 			case 3:
-				rc = bb_sq_post_atomic(&f.sq, 0x12, 0, &odd, 0, 0, 1, 0, 0);
+				rc = bb_sq_post_atomic(&f->sq, 0x12, 0, &odd, 0, 0, 1, 0, 0);
 				break;
 			case 4:
-				rc = bb_sq_post_atomic(&f.sq, 0x12, 0, &ok, 4, 0, 1, 0, 0);
+				rc = bb_sq_post_atomic(&f->sq, 0x12, 0, &ok, 4, 0, 1, 0, 0);
 				break;
 			default:
-				bb_sq_enable(&f.sq, false);
-				rc = bb_sq_post_sgl(&f.sq, 8, true, 0, &ok, 1, 0, 0, 0, 0);
+				bb_sq_enable(&f->sq, false);
+				rc = bb_sq_post_sgl(&f->sq, 8, true, 0, &ok, 1, 0, 0, 0, 0);
 				want = -ENOTCONN;
-				bb_sq_enable(&f.sq, true);
+				bb_sq_enable(&f->sq, true);
 			}
 			assert_int_equal(rc, want);
 		}
 		assert_int_equal(log_stop(&log, text[i]), 1);
-		sq.refused = f.sq.refused;
-		assert_memory_equal(&sq, &f.sq, sizeof(sq));
-		assert_memory_equal(before, f.ring.p, sizeof(before));
-		assert_memory_equal(wqes, f.wqes, sizeof(wqes));
-		assert_int_equal(f.dbrec[1], 0);
+		sq.refused = f->sq.refused;
+		assert_memory_equal(&sq, &f->sq, sizeof(sq));
+		assert_memory_equal(before, f->ring.p, sizeof(before));
+		assert_memory_equal(wqes, f->wqes, sizeof(wqes));
+		assert_int_equal(f->dbrec[1], 0);
 	}
-	sq_fixture_end(&f);
 }
 
 /*
  * With limits of 0 only atomics and NOPs fit. A queue full of them reports full, not too small.
  */
-TEST(test_no_pieces)
+T_SQ_CONF(1, test_no_pieces)
 {
 	const struct bb_sge ok = {8, 8, 1};
-	struct sq_fixture f;
 
-	sq_fixture_conf(&f, 1);
-	f.conf.max_sge = 0;
-	f.conf.max_inline = 0;
-	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), 0);
-	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), -EAGAIN);
-	sq_fixture_end(&f);
+	f->conf.max_sge = 0;
+	f->conf.max_inline = 0;
+	sq_fixture_start(f);
+	assert_int_equal(bb_sq_post_atomic(&f->sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), 0);
+	assert_int_equal(bb_sq_post_atomic(&f->sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), -EAGAIN);
 }
 
 /* A post to a full queue changes nothing and logs nothing. */
-TEST(test_full_untouched)
+T_SQ(2, test_full_untouched)
 {
 	uint8_t before[2 * 64], data[8] = {0};
 	const struct bb_sge ok = {8, 8, 1};
-	struct sq_fixture f;
 	struct log_text log;
 	struct bb_sq sq;
 
-	sq_fixture_conf(&f, 2);
-	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 0);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 2, 0), 0);
-	memcpy(before, f.ring.p, sizeof(before));
-	sq = f.sq;
+	assert_int_equal(bb_sq_post_nop(&f->sq, 1, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 2, 0), 0);
+	memcpy(before, f->ring.p, sizeof(before));
+	sq = f->sq;
 	log_start(&log);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 3, 0), -EAGAIN);
-	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 3, &ok, 1, 0, 0, 0, 0), -EAGAIN);
-	assert_int_equal(bb_sq_post_inline(&f.sq, 8, true, 3, data, 8, 0, 0, 0, 0), -EAGAIN);
-	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 3, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_sgl(&f->sq, 8, true, 3, &ok, 1, 0, 0, 0, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_inline(&f->sq, 8, true, 3, data, 8, 0, 0, 0, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_atomic(&f->sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), -EAGAIN);
 	assert_int_equal(log_stop(&log, NULL), 0);
 	sq.full += 4;
-	assert_memory_equal(&sq, &f.sq, sizeof(sq));
-	assert_memory_equal(before, f.ring.p, sizeof(before));
-	sq_fixture_end(&f);
+	assert_memory_equal(&sq, &f->sq, sizeof(sq));
+	assert_memory_equal(before, f->ring.p, sizeof(before));
 }
 
 TEST_MAIN(0)

@@ -70,48 +70,42 @@ TEST(test_index_wrap)
 	sq_fixture_end(&f);
 }
 
-TEST(test_full)
+T_SQ_CONF(16, test_full)
 {
-	struct sq_fixture f;
 	uint32_t i;
 
-	sq_fixture_conf(&f, 16);
-	f.conf.depth = 5;
-	f.conf.sig_every = 5;
-	sq_fixture_start(&f);
+	f->conf.depth = 5;
+	f->conf.sig_every = 5;
+	sq_fixture_start(f);
 	for (i = 0; i < 5; i++)
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), -EAGAIN);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), -EAGAIN);
-	assert_int_equal(f.sq.full, 2);
-	assert_int_equal(bb_sq_outstanding(&f.sq), 5);
-	bb_sq_complete(&f.sq, 2); /* frees WQEs 0, 1, 2 */
-	assert_int_equal(bb_sq_outstanding(&f.sq), 2);
+		assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 9, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 9, 0), -EAGAIN);
+	assert_int_equal(f->sq.full, 2);
+	assert_int_equal(bb_sq_outstanding(&f->sq), 5);
+	bb_sq_complete(&f->sq, 2); /* frees WQEs 0, 1, 2 */
+	assert_int_equal(bb_sq_outstanding(&f->sq), 2);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), -EAGAIN);
-	sq_fixture_end(&f);
+		assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 9, 0), -EAGAIN);
 }
 
-TEST(test_forced_signalling)
+T_SQ_CONF(16, test_forced_signalling)
 {
-	struct sq_fixture f;
 	uint32_t i;
 
-	sq_fixture_conf(&f, 16);
-	f.conf.sig_every = 4;
-	sq_fixture_start(&f);
+	f->conf.sig_every = 4;
+	sq_fixture_start(f);
 	for (i = 0; i < 10; i++) {
 		/* The user signals WQE 5, so the count restarts after it. */
 		uint32_t flags = i == 5 ? BB_SEND_SIGNALED : 0;
 		bool cqe = i == 3 || i == 5 || i == 9;
 
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, flags), 0);
-		assert_int_equal(f.ring.p[i * 64 + 11], cqe ? 0x08 : 0);
-		assert_int_equal(f.wqes[i].flags, flags); /* forced signals are not reported as
-							   * the user's */
+		assert_int_equal(bb_sq_post_nop(&f->sq, i, flags), 0);
+		assert_int_equal(f->ring.p[i * 64 + 11], cqe ? 0x08 : 0);
+		assert_int_equal(f->wqes[i].flags, flags); /* forced signals are not reported as
+							    * the user's */
 	}
-	sq_fixture_end(&f);
 }
 
 /*
@@ -167,59 +161,54 @@ TEST(test_never_full_unseen)
 	}
 }
 
-TEST(test_reset)
+T_SQ_CONF(4, test_reset)
 {
-	struct sq_fixture f;
 	struct bb_sq fresh;
 	struct log_text log;
 	uint32_t i;
 
-	sq_fixture_conf(&f, 4);
-	f.conf.db_mode = BB_DB_BLUEFLAME;
-	f.conf.sig_every = 4; /* reset after three WQEs of a signalling round */
-	sq_fixture_start(&f);
-	bb_sq_enable(&f.sq, false);
-	fresh = f.sq;
-	bb_sq_enable(&f.sq, true);
+	f->conf.db_mode = BB_DB_BLUEFLAME;
+	f->conf.sig_every = 4; /* reset after three WQEs of a signalling round */
+	sq_fixture_start(f);
+	bb_sq_enable(&f->sq, false);
+	fresh = f->sq;
+	bb_sq_enable(&f->sq, true);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
-	bb_sq_ring(&f.sq);
+		assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
+	bb_sq_ring(&f->sq);
 	log_start(&log);
-	assert_int_equal(bb_sq_refuse_arg(&f.sq, BB_REFUSED_SGE_LEN), -EINVAL);
+	assert_int_equal(bb_sq_refuse_arg(&f->sq, BB_REFUSED_SGE_LEN), -EINVAL);
 	log_stop(&log, NULL);
-	assert_int_equal(bb_be32(f.dbrec[1]), 3);
+	assert_int_equal(bb_be32(f->dbrec[1]), 3);
 
-	bb_sq_reset(&f.sq);
-	assert_int_equal(f.dbrec[1], 0);
-	assert_int_equal(f.dbrec[0], 0x11111111);
+	bb_sq_reset(&f->sq);
+	assert_int_equal(f->dbrec[1], 0);
+	assert_int_equal(f->dbrec[0], 0x11111111);
 	/* Except for the register half to use next, which belongs to the register. */
-	fresh.own_offset = f.sq.own_offset;
-	assert_memory_equal(&fresh, &f.sq, sizeof(fresh));
+	fresh.own_offset = f->sq.own_offset;
+	assert_memory_equal(&fresh, &f->sq, sizeof(fresh));
 	log_start(&log);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -ENOTCONN);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -ENOTCONN);
 	assert_int_equal(log_stop(&log, "0xabcdef"), 1);
-	bb_sq_enable(&f.sq, true);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
-	assert_int_equal(f.ring.p[2], 0); /* the index starts at 0 again */
-	sq_fixture_end(&f);
+	bb_sq_enable(&f->sq, true);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), 0);
+	assert_int_equal(f->ring.p[2], 0); /* the index starts at 0 again */
 }
 
-TEST(test_init_refuses)
+T_SQ_CONF(16, test_init_refuses)
 {
-	struct sq_fixture f;
 	struct bb_sq_conf c;
 	struct bb_sq sq, before;
 
-	sq_fixture_conf(&f, 16);
-	f.conf.depth = 4;
-	f.conf.sig_every = 4;
-	sq_fixture_start(&f);
+	f->conf.depth = 4;
+	f->conf.sig_every = 4;
+	sq_fixture_start(f);
 	memset(&sq, 0x5a, sizeof(sq));
 	before = sq;
 #define REFUSED(field_, value_)                                                                    \
 	do {                                                                                       \
 		struct log_text log;                                                               \
-		c = f.conf;                                                                        \
+		c = f->conf;                                                                       \
 		c.field_ = (value_);                                                               \
 		log_start(&log);                                                                   \
 		assert_int_equal(bb_sq_init(&sq, &c), -EINVAL);                                    \
@@ -227,12 +216,12 @@ TEST(test_init_refuses)
 		assert_memory_equal(&sq, &before, sizeof(sq));                                     \
 	} while (0)
 	REFUSED(buf, NULL);
-	REFUSED(buf, f.ring.p + 16);
+	REFUSED(buf, f->ring.p + 16);
 	REFUSED(wqes, NULL);
 	REFUSED(dbrec, NULL);
-	REFUSED(dbrec, (uint32_t *)(void *)((uintptr_t)&f.dbrec[0] + 2));
+	REFUSED(dbrec, (uint32_t *)(void *)((uintptr_t)&f->dbrec[0] + 2));
 	REFUSED(reg, NULL);
-	REFUSED(reg, (uint8_t *)f.reg + 4);
+	REFUSED(reg, (uint8_t *)f->reg + 4);
 	REFUSED(blocks, 0);
 	REFUSED(blocks, 12);
 	REFUSED(blocks, 65536);
@@ -255,7 +244,7 @@ TEST(test_init_refuses)
 #undef REFUSED
 #define ACCEPTED(field_, value_)                                                                   \
 	do {                                                                                       \
-		c = f.conf;                                                                        \
+		c = f->conf;                                                                       \
 		c.field_ = (value_);                                                               \
 		assert_int_equal(bb_sq_init(&sq, &c), 0);                                          \
 	} while (0)
@@ -268,66 +257,59 @@ TEST(test_init_refuses)
 	ACCEPTED(sig_every, 1);
 	ACCEPTED(depth, 16);
 #undef ACCEPTED
-	sq_fixture_end(&f);
 }
 
 /* The largest ring: used blocks and the 16-bit index remain distinct. */
-TEST(test_largest_ring)
+T_SQ_CONF(32768, test_largest_ring)
 {
-	struct sq_fixture f;
 	uint32_t i, lap;
 
-	sq_fixture_conf(&f, 32768);
-	f.conf.sig_every = 32768;
-	sq_fixture_start(&f);
+	f->conf.sig_every = 32768;
+	sq_fixture_start(f);
 	for (lap = 0; lap < 3; lap++) {
 		for (i = 0; i < 32768; i++)
-			assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
-		assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EAGAIN);
-		assert_int_equal(bb_sq_outstanding(&f.sq), 32768);
-		assert_int_equal(bb_sq_complete(&f.sq, (uint16_t)(f.sq.pi - 1))->wr_id, 32767);
-		assert_int_equal(bb_sq_outstanding(&f.sq), 0);
+			assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
+		assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -EAGAIN);
+		assert_int_equal(bb_sq_outstanding(&f->sq), 32768);
+		assert_int_equal(bb_sq_complete(&f->sq, (uint16_t)(f->sq.pi - 1))->wr_id, 32767);
+		assert_int_equal(bb_sq_outstanding(&f->sq), 0);
 	}
-	sq_fixture_end(&f);
 }
 
 /* The count of WQEs overflows 32 bits between two doorbells; the ring's index is unaffected. */
-TEST(test_count_runs_over)
+T_SQ_CONF(64, test_count_runs_over)
 {
 	const uint64_t start = (UINT64_C(7) << 32) - 20;
-	struct sq_fixture f;
 	uint32_t laps, i;
 
-	sq_fixture_conf(&f, 64);
-	f.conf.sig_every = 8;
-	sq_fixture_start(&f);
+	f->conf.sig_every = 8;
+	sq_fixture_start(f);
 	for (laps = 0; laps < 3; laps++) {
 		uint64_t posted = start;
 
-		f.sq.seq = f.sq.done = (uint32_t)start;
-		f.sq.rung_seq = start;
-		f.sq.sig_seq = f.sq.seq;
+		f->sq.seq = f->sq.done = (uint32_t)start;
+		f->sq.rung_seq = start;
+		f->sq.sig_seq = f->sq.seq;
 		for (i = 0; i < 12; i++) {
-			uint16_t at = f.sq.pi;
+			uint16_t at = f->sq.pi;
 			uint32_t k;
 
 			for (k = 0; k < 5; k++)
-				assert_int_equal(bb_sq_post_nop(&f.sq, k, BB_SEND_SIGNALED), 0);
-			assert_int_equal(f.sq.pi, (uint16_t)(at + 5));
-			bb_sq_ring(&f.sq);
+				assert_int_equal(bb_sq_post_nop(&f->sq, k, BB_SEND_SIGNALED), 0);
+			assert_int_equal(f->sq.pi, (uint16_t)(at + 5));
+			bb_sq_ring(&f->sq);
 			posted += 5;
-			assert_true(f.sq.rung_seq == posted);
-			assert_int_equal(f.sq.seq, (uint32_t)posted);
-			assert_int_equal(f.sq.carry, 0);
-			assert_int_equal(bb_be32(f.dbrec[1]), f.sq.pi);
-			assert_int_equal(bb_sq_complete(&f.sq, (uint16_t)(at + 4))->seq,
+			assert_true(f->sq.rung_seq == posted);
+			assert_int_equal(f->sq.seq, (uint32_t)posted);
+			assert_int_equal(f->sq.carry, 0);
+			assert_int_equal(bb_be32(f->dbrec[1]), f->sq.pi);
+			assert_int_equal(bb_sq_complete(&f->sq, (uint16_t)(at + 4))->seq,
 					 (uint32_t)posted);
-			assert_int_equal(bb_sq_outstanding(&f.sq), 0);
+			assert_int_equal(bb_sq_outstanding(&f->sq), 0);
 		}
 		/* In the second lap the index overflows, too. */
-		sq_fixture_seek(&f, (uint16_t)(laps == 0 ? 65536 - 30 : 100));
+		sq_fixture_seek(f, (uint16_t)(laps == 0 ? 65536 - 30 : 100));
 	}
-	sq_fixture_end(&f);
 }
 
 TEST_MAIN(0)

@@ -50,6 +50,9 @@ ud_start(struct sq_fixture *f, uint32_t blocks)
 	sq_fixture_start(f);
 }
 
+#define T_START(blocks, name)                                                                      \
+	TEST_ON(NULL, NULL, struct sq_fixture, ud_start(f, blocks), sq_fixture_end(f), name)
+
 /* A QP that the device moved from RTR to ERR accepts datagrams, to flush them. */
 TEST(test_error)
 {
@@ -82,15 +85,13 @@ TEST(test_error)
 }
 
 /* A WQE of one to three blocks at every slot of the ring. */
-TEST(test_datagrams)
+T_START(16, test_datagrams)
 {
 	const struct bb_wqe_av av = some_av();
 	struct bb_sge sge[8];
-	struct sq_fixture f;
 	uint32_t n, i;
 	uint16_t at;
 
-	ud_start(&f, 16);
 	for (i = 0; i < 8; i++)
 		sge[i] = (struct bb_sge){0xa000 + i, i == 3 ? 0 : 10 + i, 0x100 + i};
 	for (n = 0; n <= 8; n++) {
@@ -98,32 +99,29 @@ TEST(test_datagrams)
 			struct bytes e = {.len = 0};
 			uint16_t pi;
 
-			sq_fixture_seek(&f, (uint16_t)((f.sq.pi & ~15u) + 16 + at));
-			pi = (uint16_t)f.sq.pi;
-			assert_int_equal(bb_sq_post_ud(&f.sq, 0x0b, 5, &av, DEST, QKEY, sge, n, IMM,
-						       BB_SEND_SIGNALED | BB_SEND_SOLICITED),
+			sq_fixture_seek(f, (uint16_t)((f->sq.pi & ~15u) + 16 + at));
+			pi = (uint16_t)f->sq.pi;
+			assert_int_equal(bb_sq_post_ud(&f->sq, 0x0b, 5, &av, DEST, QKEY, sge, n,
+						       IMM, BB_SEND_SIGNALED | BB_SEND_SOLICITED),
 					 0);
 			put_ctrl(&e, pi, 0x0b, 4 + n - (n > 3), 0x0a, IMM);
 			put_av(&e, &av);
 			for (i = 0; i < n; i++)
 				if (i != 3)
 					put_data(&e, sge[i].len, sge[i].lkey, sge[i].addr);
-			sq_expect(&f, pi, &e);
-			bb_sq_complete(&f.sq, pi);
+			sq_expect(f, pi, &e);
+			bb_sq_complete(&f->sq, pi);
 		}
 	}
-	sq_fixture_end(&f);
 }
 
-TEST(test_inline)
+T_START(16, test_inline)
 {
 	const struct bb_wqe_av av = some_av();
 	uint8_t data[125];
-	struct sq_fixture f;
 	uint32_t len, i;
 	uint16_t at;
 
-	ud_start(&f, 16);
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i + 1);
 	for (len = 0; len <= 124; len++) {
@@ -138,15 +136,15 @@ TEST(test_inline)
 			struct bytes e = {.len = 0};
 			uint16_t pi;
 
-			sq_fixture_seek(&f, (uint16_t)((f.sq.pi & ~15u) + 16 + at));
-			pi = (uint16_t)f.sq.pi;
+			sq_fixture_seek(f, (uint16_t)((f->sq.pi & ~15u) + 16 + at));
+			pi = (uint16_t)f->sq.pi;
 			if (at % 2 == 0)
-				assert_int_equal(bb_sq_post_ud_inline(&f.sq, 0x0a, 5, &av, DEST,
+				assert_int_equal(bb_sq_post_ud_inline(&f->sq, 0x0a, 5, &av, DEST,
 								      QKEY, data, len, 0,
 								      BB_SEND_SIGNALED),
 						 0);
 			else
-				assert_int_equal(bb_sq_post_ud_inline_list(&f.sq, 0x0a, 5, &av,
+				assert_int_equal(bb_sq_post_ud_inline_list(&f->sq, 0x0a, 5, &av,
 									   DEST, QKEY, sge, 4, 0,
 									   BB_SEND_SIGNALED),
 						 0);
@@ -156,27 +154,24 @@ TEST(test_inline)
 				put32(&e, 0x80000000u | len);
 				put_mem(&e, data, len);
 			}
-			sq_expect(&f, pi, &e);
-			bb_sq_complete(&f.sq, pi);
+			sq_expect(f, pi, &e);
+			bb_sq_complete(&f->sq, pi);
 		}
 	}
-	assert_int_equal(bb_sq_post_ud_inline(&f.sq, 0x0a, 5, &av, DEST, QKEY, data, 125, 0, 0),
+	assert_int_equal(bb_sq_post_ud_inline(&f->sq, 0x0a, 5, &av, DEST, QKEY, data, 125, 0, 0),
 			 -EINVAL);
-	sq_fixture_end(&f);
 }
 
 /* RC: an inline list with a remote address, across the end of the ring. */
-TEST(test_inline_list)
+T_SQ_CONF(8, test_inline_list)
 {
 	uint8_t data[200];
-	struct sq_fixture f;
 	uint32_t len, i, cut;
 	uint16_t at;
 
-	sq_fixture_conf(&f, 8);
-	f.conf.max_inline = 200;
-	f.conf.depth = 2;
-	sq_fixture_start(&f);
+	f->conf.max_inline = 200;
+	f->conf.depth = 2;
+	sq_fixture_start(f);
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i + 1);
 	for (len = 0; len <= sizeof(data); len += 7) {
@@ -188,9 +183,9 @@ TEST(test_inline_list)
 				struct bytes e = {.len = 0};
 				uint16_t pi;
 
-				sq_fixture_seek(&f, (uint16_t)((f.sq.pi & ~7u) + 8 + at));
-				pi = (uint16_t)f.sq.pi;
-				assert_int_equal(bb_sq_post_inline_list(&f.sq, 0x09, true, 1, sge,
+				sq_fixture_seek(f, (uint16_t)((f->sq.pi & ~7u) + 8 + at));
+				pi = (uint16_t)f->sq.pi;
+				assert_int_equal(bb_sq_post_inline_list(&f->sq, 0x09, true, 1, sge,
 									2, RADDR, RKEY, IMM,
 									BB_SEND_SIGNALED),
 						 0);
@@ -200,22 +195,18 @@ TEST(test_inline_list)
 					put32(&e, 0x80000000u | len);
 					put_mem(&e, data, len);
 				}
-				sq_expect(&f, pi, &e);
-				bb_sq_complete(&f.sq, pi);
+				sq_expect(f, pi, &e);
+				bb_sq_complete(&f->sq, pi);
 			}
 		}
 	}
-	sq_fixture_end(&f);
 }
 
-TEST(test_masked)
+T_SQ(8, test_masked)
 {
 	const struct bb_sge four = {0xa000, 4, 0x11}, eight = {0xb000, 8, 0x22};
-	struct sq_fixture f;
 	uint16_t at;
 
-	sq_fixture_conf(&f, 8);
-	sq_fixture_start(&f);
 	for (at = 0; at < 8; at++) {
 		const struct {
 			uint8_t opcode;
@@ -228,9 +219,9 @@ TEST(test_masked)
 			struct bytes e = {.len = 0};
 			uint16_t pi;
 
-			sq_fixture_seek(&f, (uint16_t)((f.sq.pi & ~7u) + 8 + at));
-			pi = (uint16_t)f.sq.pi;
-			assert_int_equal(bb_sq_post_masked(&f.sq, c[i].opcode, 1, c[i].sge, 0x1000,
+			sq_fixture_seek(f, (uint16_t)((f->sq.pi & ~7u) + 8 + at));
+			pi = (uint16_t)f->sq.pi;
+			assert_int_equal(bb_sq_post_masked(&f->sq, c[i].opcode, 1, c[i].sge, 0x1000,
 							   RKEY, 0x0101010101010101,
 							   0x0202020202020202, 0x0303030303030303,
 							   0x0404040404040404, BB_SEND_SIGNALED),
@@ -255,13 +246,12 @@ TEST(test_masked)
 				put32(&e, 0x04040404);
 			}
 			put_data(&e, c[i].sge->len, c[i].sge->lkey, c[i].sge->addr);
-			sq_expect(&f, pi, &e);
-			assert_int_equal(f.sq.pi, (uint16_t)(pi + bb_wqe_blocks(c[i].ds)));
-			bb_sq_complete(&f.sq, pi);
-			assert_int_equal(bb_sq_outstanding(&f.sq), 0);
+			sq_expect(f, pi, &e);
+			assert_int_equal(f->sq.pi, (uint16_t)(pi + bb_wqe_blocks(c[i].ds)));
+			bb_sq_complete(&f->sq, pi);
+			assert_int_equal(bb_sq_outstanding(&f->sq), 0);
 		}
 	}
-	sq_fixture_end(&f);
 }
 
 /*
@@ -332,31 +322,29 @@ TEST(test_types)
 }
 
 /* Every WQE requests a CQE and is recorded as signalled. */
-TEST(test_signal_all)
+T_SQ_CONF(8, test_signal_all)
 {
-	struct sq_fixture f;
 	unsigned int i;
 
-	sq_fixture_conf(&f, 8);
-	f.conf.signal_all = true;
-	sq_fixture_start(&f);
+	f->conf.signal_all = true;
+	sq_fixture_start(f);
 	for (i = 0; i < 40; i++) {
-		uint16_t at = (uint16_t)f.sq.pi;
+		uint16_t at = (uint16_t)f->sq.pi;
 		const struct bb_sq_wqe *w;
 
 		assert_int_equal(
-			bb_sq_post_nop(&f.sq, i, i % 3 == 0 ? BB_SEND_SIGNALED : BB_SEND_FENCE), 0);
-		assert_int_equal(f.ring.p[(at & 7) * 64 + 11] & 0x0c, 0x08);
-		w = bb_sq_complete(&f.sq, at);
+			bb_sq_post_nop(&f->sq, i, i % 3 == 0 ? BB_SEND_SIGNALED : BB_SEND_FENCE),
+			0);
+		assert_int_equal(f->ring.p[(at & 7) * 64 + 11] & 0x0c, 0x08);
+		w = bb_sq_complete(&f->sq, at);
 		assert_int_equal(w->wr_id, i);
 		assert_int_equal(w->flags & BB_SEND_SIGNALED, BB_SEND_SIGNALED);
 	}
-	f.conf.sig_every = 2;
-	assert_int_equal(bb_sq_init(&f.sq, &f.conf), -EINVAL);
-	f.conf.sig_every = 1;
-	f.conf.type = (enum bb_qp_type)3;
-	assert_int_equal(bb_sq_init(&f.sq, &f.conf), -EINVAL);
-	sq_fixture_end(&f);
+	f->conf.sig_every = 2;
+	assert_int_equal(bb_sq_init(&f->sq, &f->conf), -EINVAL);
+	f->conf.sig_every = 1;
+	f->conf.type = (enum bb_qp_type)3;
+	assert_int_equal(bb_sq_init(&f->sq, &f->conf), -EINVAL);
 }
 
 /* Man ibv_post_send: opcodes by service type, and which flags go with which. */

@@ -76,16 +76,13 @@ TEST(test_list)
 	}
 }
 
-TEST(test_interleaved)
+T_SQ(16, test_interleaved)
 {
 	static const struct bb_interleaved block[] = {{0x1000, 16, 48, 0x11},
 						      {0x2000, 65535, 0, 0x22}};
-	struct sq_fixture f;
 	struct bytes e = {.len = 0};
 
-	sq_fixture_conf(&f, 16);
-	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_mkey_interleaved(&f.sq, 7, 0x1200, 1, 3, block, 2, 0), 0);
+	assert_int_equal(bb_sq_post_mkey_interleaved(&f->sq, 7, 0x1200, 1, 3, block, 2, 0), 0);
 	put_ctrl(&e, 0, BB_WQE_UMR, 12, 0x08, bb_be32(0x1200));
 	put_umr(&e, 0x80, 4, 0x203c2001);
 	put_mkey(&e, 0, 0x08, 0xffffff00, 3 * 65551);
@@ -100,8 +97,7 @@ TEST(test_interleaved)
 	put32(&e, 0x22);
 	put64(&e, 0x2000);
 	put_data(&e, 0, 0, 0);
-	sq_expect(&f, 0, &e);
-	sq_fixture_end(&f);
+	sq_expect(f, 0, &e);
 }
 
 /*
@@ -161,55 +157,47 @@ TEST(test_longest)
 	sq_fixture_end(&f);
 }
 
-TEST(test_refused)
+T_SQ(16, test_refused)
 {
 	static const struct {
 		uint32_t bytes, skip, repeat, n;
 	} bad[] = {{0, 4, 1, 1}, {65536, 0, 1, 1}, {1, 65535, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, 0}};
 	struct bb_bind bind = {.len = 0x80000001};
 	struct bb_sge sge = {0, 0, 0};
-	struct sq_fixture f;
 	size_t i;
 
-	sq_fixture_conf(&f, 16);
-	sq_fixture_start(&f);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct bb_interleaved b = {0, bad[i].bytes, bad[i].skip, 0};
 
-		assert_int_equal(
-			bb_sq_post_mkey_interleaved(&f.sq, 0, 0, 0, bad[i].repeat, &b, bad[i].n, 0),
-			-EINVAL);
+		assert_int_equal(bb_sq_post_mkey_interleaved(&f->sq, 0, 0, 0, bad[i].repeat, &b,
+							     bad[i].n, 0),
+				 -EINVAL);
 	}
-	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, &sge, 1, 0), -EINVAL);
+	assert_int_equal(bb_sq_post_mkey_list(&f->sq, 0, 0, 0, &sge, 1, 0), -EINVAL);
 	sge.len = 0x80000001;
-	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, &sge, 1, 0), -EINVAL);
-	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, &sge, 0, 0), -EINVAL);
-	assert_int_equal(bb_sq_post_bind(&f.sq, 0, true, 0, 0, &bind, 0), -EINVAL);
-	assert_int_equal(f.sq.seq, 0);
-	assert_int_equal(f.sq.fence, 0);
+	assert_int_equal(bb_sq_post_mkey_list(&f->sq, 0, 0, 0, &sge, 1, 0), -EINVAL);
+	assert_int_equal(bb_sq_post_mkey_list(&f->sq, 0, 0, 0, &sge, 0, 0), -EINVAL);
+	assert_int_equal(bb_sq_post_bind(&f->sq, 0, true, 0, 0, &bind, 0), -EINVAL);
+	assert_int_equal(f->sq.seq, 0);
+	assert_int_equal(f->sq.fence, 0);
 	/* A disabled queue rejects UMRs as it does other posts. */
-	bb_sq_enable(&f.sq, false);
-	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), -ENOTCONN);
-	sq_fixture_end(&f);
+	bb_sq_enable(&f->sq, false);
+	assert_int_equal(bb_sq_post_local_inv(&f->sq, 0, 0, 0), -ENOTCONN);
 }
 
 /* A WQE that fills its blocks does not touch the next one. A bind may have 2^31 bytes. */
-TEST(test_neighbour)
+T_SQ(16, test_neighbour)
 {
 	struct bb_bind bind = {.addr = 4096, .len = 0x80000000};
 	uint8_t was[BB_WQE_BB];
-	struct sq_fixture f;
 
-	sq_fixture_conf(&f, 16);
-	sq_fixture_start(&f);
 	memset(was, 0xa5, sizeof(was));
-	memcpy(f.sq.buf + 2 * BB_WQE_BB, was, sizeof(was));
-	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0x1200, 0), 0);
-	assert_memory_equal(f.sq.buf + 2 * BB_WQE_BB, was, sizeof(was));
-	memcpy(f.sq.buf + 5 * BB_WQE_BB, was, sizeof(was));
-	assert_int_equal(bb_sq_post_bind(&f.sq, 0, true, 0x1200, 0x1201, &bind, 0), 0);
-	assert_memory_equal(f.sq.buf + 5 * BB_WQE_BB, was, sizeof(was));
-	sq_fixture_end(&f);
+	memcpy(f->sq.buf + 2 * BB_WQE_BB, was, sizeof(was));
+	assert_int_equal(bb_sq_post_local_inv(&f->sq, 0, 0x1200, 0), 0);
+	assert_memory_equal(f->sq.buf + 2 * BB_WQE_BB, was, sizeof(was));
+	memcpy(f->sq.buf + 5 * BB_WQE_BB, was, sizeof(was));
+	assert_int_equal(bb_sq_post_bind(&f->sq, 0, true, 0x1200, 0x1201, &bind, 0), 0);
+	assert_memory_equal(f->sq.buf + 5 * BB_WQE_BB, was, sizeof(was));
 }
 
 /* A WQE of 3 blocks takes 3 slots of a queue with WQEs of 1 block. */
@@ -343,25 +331,21 @@ TEST(test_fence)
 }
 
 /* A reset, or a QP that is disabled for a while, clears the pending fence. */
-TEST(test_fence_forgotten)
+T_SQ_CONF(64, test_fence_forgotten)
 {
-	struct sq_fixture f;
-
-	sq_fixture_conf(&f, 64);
-	f.conf.sig_every = 30;
-	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), 0);
-	bb_sq_reset(&f.sq);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -ENOTCONN);
-	bb_sq_enable(&f.sq, true);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
-	assert_int_equal(f.ring.p[11], 0);
+	f->conf.sig_every = 30;
+	sq_fixture_start(f);
+	assert_int_equal(bb_sq_post_local_inv(&f->sq, 0, 0, 0), 0);
+	bb_sq_reset(&f->sq);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -ENOTCONN);
+	bb_sq_enable(&f->sq, true);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), 0);
+	assert_int_equal(f->ring.p[11], 0);
 	/* RTS to ERR: posts continue and the fence stays pending. */
-	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), 0);
-	bb_sq_enable(&f.sq, true);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
-	assert_int_equal(f.ring.p[3 * 64 + 11], 0x20);
-	sq_fixture_end(&f);
+	assert_int_equal(bb_sq_post_local_inv(&f->sq, 0, 0, 0), 0);
+	bb_sq_enable(&f->sq, true);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), 0);
+	assert_int_equal(f->ring.p[3 * 64 + 11], 0x20);
 }
 
 TEST_MAIN(0)

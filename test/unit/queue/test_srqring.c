@@ -42,18 +42,20 @@ start(struct fixture *f, uint32_t wqes, uint32_t depth, uint32_t log_stride)
 	assert_int_equal(bb_srqring_init(&f->srq, &f->conf), 0);
 }
 
-TEST(test_bytes)
+#define T_START(wqes, depth, log_stride, name)                                                     \
+	TEST_ON(NULL, NULL, struct fixture, start(f, wqes, depth, log_stride),                     \
+		guarded_free(&f->ring), name)
+
+T_START(4, 3, 6, test_bytes)
 {
 	const struct bb_sge sge[] = {{0x1122334455667788, 0x80000000, 0x01020304},
 				     {0x99, 0, 0x5},
 				     {0x10, 7, 0xa0b0c0d0}};
-	struct fixture f;
 	struct bytes e = {.len = 0};
 
-	start(&f, 4, 3, 6);
 	/* The second WQE: links set at creation; the rest of the ring is zero. */
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 0), 0);
-	assert_int_equal(bb_srqring_post(&f.srq, 2, sge, 3), 0);
+	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 0), 0);
+	assert_int_equal(bb_srqring_post(&f->srq, 2, sge, 3), 0);
 	put32(&e, 1);
 	put64(&e, 0);
 	put32(&e, 0);
@@ -75,43 +77,37 @@ TEST(test_bytes)
 	put64(&e, 0x100);
 	put64(&e, 0);
 	put32(&e, 3);
-	assert_memory_equal(f.ring.p, e.b, e.len);
+	assert_memory_equal(f->ring.p, e.b, e.len);
 	/* Nothing reaches the device before the doorbell, which is one store. */
-	assert_int_equal(f.dbrec[0], 0);
-	bb_srqring_ring(&f.srq);
-	assert_int_equal(f.dbrec[0], htobe32(2));
-	assert_int_equal(f.dbrec[1], 0x22222222);
-	f.dbrec[0] = 5;
-	bb_srqring_ring(&f.srq);
-	assert_int_equal(f.dbrec[0], 5);
-	guarded_free(&f.ring);
+	assert_int_equal(f->dbrec[0], 0);
+	bb_srqring_ring(&f->srq);
+	assert_int_equal(f->dbrec[0], htobe32(2));
+	assert_int_equal(f->dbrec[1], 0x22222222);
+	f->dbrec[0] = 5;
+	bb_srqring_ring(&f->srq);
+	assert_int_equal(f->dbrec[0], 5);
 }
 
 /* A full list has no end mark: it would be in the next WQE. */
-TEST(test_full_list)
+T_START(2, 1, 6, test_full_list)
 {
 	struct bb_sge sge[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
-	struct fixture f;
 
-	start(&f, 2, 1, 6);
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 3), 0);
-	assert_memory_equal(f.ring.p + 48, "\0\0\0\3\0\0\0\3\0\0\0\0\0\0\0\3", 16);
-	assert_memory_equal(f.ring.p + 64, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
-	guarded_free(&f.ring);
+	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 3), 0);
+	assert_memory_equal(f->ring.p + 48, "\0\0\0\3\0\0\0\3\0\0\0\0\0\0\0\3", 16);
+	assert_memory_equal(f->ring.p + 64, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
 }
 
 /*
  * Random posts and completions against a model of the application and of a device that follows
  * the links from WQE 0. More than 65,536 posts, so that counters wrap.
  */
-TEST(test_random)
+T_START(64, 63, 5, test_random)
 {
 	uint32_t head = 0, taken = 0, posted = 0, n_held = 0, i;
 	uint16_t held[64];
 	uint64_t ids[64], rng = 88172645463325252ull, next_id = 1, expect_id = 1, wr_id;
-	struct fixture f;
 
-	start(&f, 64, 63, 5);
 	for (i = 0; i < 400000; i++) {
 		uint32_t what = rnd_below(&rng, 3);
 
@@ -119,17 +115,17 @@ TEST(test_random)
 			struct bb_sge sge = {next_id, 1, 1};
 			bool room = posted - taken + n_held < 63;
 
-			assert_int_equal(bb_srqring_post(&f.srq, next_id, &sge, 1),
+			assert_int_equal(bb_srqring_post(&f->srq, next_id, &sge, 1),
 					 room ? 0 : -EAGAIN);
 			posted += room;
 			next_id += room;
-			bb_srqring_ring(&f.srq);
+			bb_srqring_ring(&f->srq);
 		} else if (what == 1 && taken != (uint32_t)posted) {
 			/* The device finds the oldest post at the head. */
-			uint8_t *wqe = f.ring.p + (size_t)head * 32;
+			uint8_t *wqe = f->ring.p + (size_t)head * 32;
 			uint64_t addr;
 
-			assert_int_equal(be32toh(f.dbrec[0]), posted & 0xffff);
+			assert_int_equal(be32toh(f->dbrec[0]), posted & 0xffff);
 			memcpy(&addr, wqe + 24, 8);
 			assert_int_equal(be64toh(addr), expect_id);
 			ids[n_held] = expect_id++;
@@ -140,62 +136,56 @@ TEST(test_random)
 		} else if (n_held != 0) {
 			uint32_t k = rnd_below(&rng, n_held);
 
-			assert_true(bb_srqring_complete(&f.srq, held[k], &wr_id));
+			assert_true(bb_srqring_complete(&f->srq, held[k], &wr_id));
 			assert_int_equal(wr_id, ids[k]);
 			/* A second completion of the WQE is rejected. */
-			assert_false(bb_srqring_complete(&f.srq, held[k], &wr_id));
+			assert_false(bb_srqring_complete(&f->srq, held[k], &wr_id));
 			held[k] = held[--n_held];
 			ids[k] = ids[n_held];
 		}
 	}
 	assert_true(posted > 100000);
-	assert_int_equal(f.srq.pi - f.srq.ci, posted - taken + n_held);
-	guarded_free(&f.ring);
+	assert_int_equal(f->srq.pi - f->srq.ci, posted - taken + n_held);
 }
 
-TEST(test_refused)
+T_START(4, 3, 5, test_refused)
 {
 	struct bb_sge sge[4] = {{1, 0x80000001, 1}};
 	struct log_text log;
-	struct fixture f;
 	uint64_t wr_id = 77;
 	uint32_t i;
 
-	start(&f, 4, 3, 5);
 	/* A WQE that is not outstanding or outside the ring changes nothing. */
-	assert_false(bb_srqring_complete(&f.srq, 0, &wr_id));
-	assert_false(bb_srqring_complete(&f.srq, 4, &wr_id));
-	assert_false(bb_srqring_complete(&f.srq, 0xffff, &wr_id));
+	assert_false(bb_srqring_complete(&f->srq, 0, &wr_id));
+	assert_false(bb_srqring_complete(&f->srq, 4, &wr_id));
+	assert_false(bb_srqring_complete(&f->srq, 0xffff, &wr_id));
 	assert_int_equal(wr_id, 77);
-	assert_int_equal(f.srq.tail, 3);
+	assert_int_equal(f->srq.tail, 3);
 	log_start(&log);
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 1), -EINVAL);
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 2), -EINVAL);
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 2), -EINVAL);
+	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 1), -EINVAL);
+	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 2), -EINVAL);
+	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 2), -EINVAL);
 	/* One line per reason, with the SRQ's number. */
 	assert_int_equal(log_stop(&log, "SRQ 0x123456: more pieces"), 2);
-	assert_int_equal(f.srq.pi, 0);
-	assert_int_equal(f.srq.head, 0);
+	assert_int_equal(f->srq.pi, 0);
+	assert_int_equal(f->srq.head, 0);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_srqring_post(&f.srq, i, sge, 0), 0);
-	assert_int_equal(bb_srqring_post(&f.srq, 3, sge, 0), -EAGAIN);
-	assert_int_equal(f.srq.full, 1);
-	assert_true(bb_srqring_complete(&f.srq, 1, &wr_id));
-	assert_int_equal(bb_srqring_post(&f.srq, 3, sge, 0), 0);
-	guarded_free(&f.ring);
+		assert_int_equal(bb_srqring_post(&f->srq, i, sge, 0), 0);
+	assert_int_equal(bb_srqring_post(&f->srq, 3, sge, 0), -EAGAIN);
+	assert_int_equal(f->srq.full, 1);
+	assert_true(bb_srqring_complete(&f->srq, 1, &wr_id));
+	assert_int_equal(bb_srqring_post(&f->srq, 3, sge, 0), 0);
 }
 
-TEST(test_conf)
+T_START(8, 7, 6, test_conf)
 {
-	struct fixture f;
 	struct bb_srqring srq;
 	struct bb_srqring_conf bad[12];
 	struct log_text log;
 	unsigned int i;
 
-	start(&f, 8, 7, 6);
 	for (i = 0; i < 12; i++)
-		bad[i] = f.conf;
+		bad[i] = f->conf;
 	bad[0].wqes = 7;
 	bad[1].wqes = 1;
 	bad[2].wqes = 65536;
@@ -204,7 +194,7 @@ TEST(test_conf)
 	bad[5].log_stride = 4;
 	bad[6].log_stride = 10;
 	bad[7].max_sge = 4;
-	bad[8].buf = f.ring.p + 32;
+	bad[8].buf = f->ring.p + 32;
 	bad[9].held = NULL;
 	bad[10].dbrec = NULL;
 	bad[11].wr_ids = NULL;
@@ -213,7 +203,6 @@ TEST(test_conf)
 		assert_int_equal(bb_srqring_init(&srq, &bad[i]), -EINVAL);
 		assert_int_equal(log_stop(&log, "SRQ 0x123456"), 1);
 	}
-	guarded_free(&f.ring);
 }
 
 /* ---- Data from CQEs, by lists of the last WQE in the ring, so that an overrun faults. */
@@ -227,27 +216,24 @@ expect_at(const uint8_t *p, uint32_t from, uint32_t n)
 	assert_int_equal(p[n], 0);
 }
 
-TEST(test_scatter_srq)
+T_START(2, 1, 6, test_scatter_srq)
 {
 	uint8_t to[3][40] = {{0}};
 	struct bb_sge sge[3];
-	struct fixture f;
 	uint32_t i;
 
-	start(&f, 2, 1, 6);
-	f.srq.head = 1;
+	f->srq.head = 1;
 	for (i = 0; i < 3; i++)
 		sge[i] = (struct bb_sge){(uintptr_t)to[i], 4 + i, 1};
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 3), 0);
-	assert_int_equal(bb_srqring_scatter(&f.srq, 1, data, 15), 0);
+	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 3), 0);
+	assert_int_equal(bb_srqring_scatter(&f->srq, 1, data, 15), 0);
 	expect_at(to[0], 0, 4);
 	expect_at(to[1], 4, 5);
 	expect_at(to[2], 9, 6);
 	/* Returns the number of bytes that did not fit; they are not written. */
-	assert_int_equal(bb_srqring_scatter(&f.srq, 1, data, 32), 17);
+	assert_int_equal(bb_srqring_scatter(&f->srq, 1, data, 32), 17);
 	expect_at(to[2], 9, 6);
-	assert_int_equal(bb_srqring_scatter(&f.srq, 1, data, 0), 0);
-	guarded_free(&f.ring);
+	assert_int_equal(bb_srqring_scatter(&f->srq, 1, data, 0), 0);
 }
 
 TEST(test_scatter_rq)

@@ -45,28 +45,24 @@ expect_ring_final(const void *ring)
 		assert_memory_equal(order.seen[i], ring, order.ring_size);
 }
 
-TEST(test_doorbell)
+T_SQ(8, test_doorbell)
 {
 	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB, ORDER_UAR,
 						ORDER_WC_FLUSH};
 	const struct bb_sge sge = {0x1000, 8, 5};
-	struct sq_fixture f;
 
-	sq_fixture_conf(&f, 8);
-	sq_fixture_start(&f);
-	record(f.ring.p, f.size);
-	bb_sq_post_sgl(&f.sq, BB_WQE_RDMA_WRITE, true, 1, &sge, 1, 2, 3, 0, 0);
-	bb_sq_post_inline(&f.sq, BB_WQE_SEND, false, 2, &sge, 8, 0, 0, 0, 0);
-	bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_CS, 3, &sge, 8, 0, 1, 2, 0);
+	record(f->ring.p, f->size);
+	bb_sq_post_sgl(&f->sq, BB_WQE_RDMA_WRITE, true, 1, &sge, 1, 2, 3, 0, 0);
+	bb_sq_post_inline(&f->sq, BB_WQE_SEND, false, 2, &sge, 8, 0, 0, 0, 0);
+	bb_sq_post_atomic(&f->sq, BB_WQE_ATOMIC_CS, 3, &sge, 8, 0, 1, 2, 0);
 	assert_int_equal(order.n, 0); /* building a WQE needs no fence and no doorbell */
-	bb_sq_ring(&f.sq);
+	bb_sq_ring(&f->sq);
 	expect_events(want, 5);
-	assert_ptr_equal(order.where[1], &f.dbrec[1]);
+	assert_ptr_equal(order.where[1], &f->dbrec[1]);
 	assert_int_equal(order.value[1], bb_be32(3));
-	assert_ptr_equal(order.where[3], f.reg);
-	assert_memory_equal(&order.value[3], f.ring.p + 2 * 64, 8);
-	expect_ring_final(f.ring.p);
-	sq_fixture_end(&f);
+	assert_ptr_equal(order.where[3], f->reg);
+	assert_memory_equal(&order.value[3], f->ring.p + 2 * 64, 8);
+	expect_ring_final(f->ring.p);
 }
 
 static void
@@ -91,21 +87,19 @@ ring_wide(struct bb_sq *sq)
 	bb_bf_doorbell(sq, whole_block);
 }
 
-TEST(test_blueflame)
+T_SQ_CONF(8, test_blueflame)
 {
 	uint8_t data[60] = {1, 2, 3};
-	struct sq_fixture f;
 	unsigned int i;
 
-	sq_fixture_conf(&f, 8);
-	f.conf.max_inline = 60;
-	f.conf.db_mode = BB_DB_BLUEFLAME;
-	sq_fixture_start(&f);
-	f.sq.ring = ring_copy;  /* the recording function of this file */
-	sq_fixture_seek(&f, 7); /* two blocks across the ring's end */
-	record(f.ring.p, f.size);
-	bb_sq_post_inline(&f.sq, BB_WQE_RDMA_WRITE, true, 1, data, 60, 2, 3, 0, 0);
-	bb_sq_ring(&f.sq);
+	f->conf.max_inline = 60;
+	f->conf.db_mode = BB_DB_BLUEFLAME;
+	sq_fixture_start(f);
+	f->sq.ring = ring_copy; /* the recording function of this file */
+	sq_fixture_seek(f, 7);  /* two blocks across the ring's end */
+	record(f->ring.p, f->size);
+	bb_sq_post_inline(&f->sq, BB_WQE_RDMA_WRITE, true, 1, data, 60, 2, 3, 0, 0);
+	bb_sq_ring(&f->sq);
 	assert_int_equal(order.n, 3 + 16 + 1);
 	assert_int_equal(order.event[0], ORDER_DMA_WMB);
 	assert_int_equal(order.event[1], ORDER_DBREC);
@@ -117,44 +111,40 @@ TEST(test_blueflame)
 		 * first.
 		 */
 		assert_int_equal(order.event[3 + i], ORDER_UAR);
-		assert_ptr_equal(order.where[3 + i], (uint8_t *)f.reg + 8 * i);
-		assert_memory_equal(&order.value[3 + i], f.ring.p + (7 * 64 + 8 * i) % f.size, 8);
+		assert_ptr_equal(order.where[3 + i], (uint8_t *)f->reg + 8 * i);
+		assert_memory_equal(&order.value[3 + i], f->ring.p + (7 * 64 + 8 * i) % f->size, 8);
 	}
 	assert_int_equal(order.event[19], ORDER_WC_FLUSH);
-	expect_ring_final(f.ring.p);
-	sq_fixture_end(&f);
+	expect_ring_final(f->ring.p);
 }
 
 /* Wide stores need the fences of narrow ones. A WQE that is not copied is rung with 8 bytes. */
-TEST(test_blueflame_of_wide_stores)
+T_SQ_CONF(8, test_blueflame_of_wide_stores)
 {
 	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB,
 						ORDER_UAR,     ORDER_UAR,   ORDER_WC_FLUSH};
 	static const enum order_event want_head[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB,
 						     ORDER_UAR, ORDER_WC_FLUSH};
 	uint8_t data[60] = {1, 2, 3};
-	struct sq_fixture f;
 
-	sq_fixture_conf(&f, 8);
-	f.conf.max_inline = 60;
-	f.conf.db_mode = BB_DB_BLUEFLAME;
-	sq_fixture_start(&f);
-	f.sq.ring = ring_wide;
-	sq_fixture_seek(&f, 7);
-	record(f.ring.p, f.size);
-	bb_sq_post_inline(&f.sq, BB_WQE_RDMA_WRITE, true, 1, data, 60, 2, 3, 0, 0);
-	bb_sq_ring(&f.sq);
+	f->conf.max_inline = 60;
+	f->conf.db_mode = BB_DB_BLUEFLAME;
+	sq_fixture_start(f);
+	f->sq.ring = ring_wide;
+	sq_fixture_seek(f, 7);
+	record(f->ring.p, f->size);
+	bb_sq_post_inline(&f->sq, BB_WQE_RDMA_WRITE, true, 1, data, 60, 2, 3, 0, 0);
+	bb_sq_ring(&f->sq);
 	expect_events(want, 6);
-	assert_ptr_equal(order.where[3], f.reg);
-	assert_memory_equal(&order.value[3], f.ring.p + 7 * 64, 8);
-	assert_ptr_equal(order.where[4], f.reg + 8);
-	assert_memory_equal(&order.value[4], f.ring.p, 8);
-	expect_ring_final(f.ring.p);
-	record(f.ring.p, f.size);
-	bb_sq_post_nop(&f.sq, 2, 0);
-	bb_sq_ring(&f.sq);
+	assert_ptr_equal(order.where[3], f->reg);
+	assert_memory_equal(&order.value[3], f->ring.p + 7 * 64, 8);
+	assert_ptr_equal(order.where[4], f->reg + 8);
+	assert_memory_equal(&order.value[4], f->ring.p, 8);
+	expect_ring_final(f->ring.p);
+	record(f->ring.p, f->size);
+	bb_sq_post_nop(&f->sq, 2, 0);
+	bb_sq_ring(&f->sq);
 	expect_events(want_head, 5);
-	sq_fixture_end(&f);
 }
 
 TEST(test_receive)

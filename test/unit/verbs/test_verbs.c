@@ -9,8 +9,6 @@
 
 #include "verbs_fixture.h"
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 T(test_moves)
 {
 	const uint32_t sig = BB_SEND_SIGNALED;
@@ -53,31 +51,23 @@ T(test_moves)
 }
 
 /* Inline data across the end of the ring. */
-T(test_inline_wraps)
+T_KINDS(BB_QPT_RC, false, test_inline_wraps)
 {
-	struct fixture f;
 	struct bb_wc wc;
 	uint32_t i;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		for (i = 0; i < 200; i++) {
-			/* Two blocks at the last one of the ring, repeatedly. */
-			const uint32_t len = 1 + i * 23 % 63;
+	for (i = 0; i < 200; i++) {
+		/* Two blocks at the last one of the ring, repeatedly. */
+		const uint32_t len = 1 + i * 23 % 63;
 
-			memset(mem + LEN, 0, 80);
-			assert_int_equal(bb_post_write_inline(f.qp, i, mem + i, len, TO, 1,
-							      BB_SEND_SIGNALED),
-					 0);
-			bb_qp_ring(f.qp);
-			take(&f, &wc, 1);
-			assert_int_equal(wc.wr_id, i);
-			assert_memory_equal(mem + LEN, mem + i, len);
-			assert_int_equal(mem[LEN + len], 0);
-		}
-		fixture_free(&f);
-		null_reset();
+		memset(mem + LEN, 0, 80);
+		assert_int_equal(
+			bb_post_write_inline(f->qp, i, mem + i, len, TO, 1, BB_SEND_SIGNALED), 0);
+		bb_qp_ring(f->qp);
+		take(f, &wc, 1);
+		assert_int_equal(wc.wr_id, i);
+		assert_memory_equal(mem + LEN, mem + i, len);
+		assert_int_equal(mem[LEN + len], 0);
 	}
 }
 
@@ -209,40 +199,33 @@ T(test_windows)
 }
 
 /* A NOP waits for earlier requests, signalled or not, and later ones do not pass it. */
-T(test_nops)
+T_KINDS(BB_QPT_RC, false, test_nops)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
-	size_t k;
 	uint64_t i;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		sge = piece(&f, FROM, 8);
-		one(&f, bb_post_nop(f.qp, 1, BB_SEND_SIGNALED), 1, BB_WC_NOP);
-		null_dev.hold = true;
-		/* A doorbell without a NOP first, so that its end is unknown. */
-		assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 0);
-		bb_qp_ring(f.qp);
-		assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 0);
-		assert_int_equal(bb_post_nop(f.qp, 4, 0), 0);
-		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
-		assert_int_equal(bb_post_nop(f.qp, 6, BB_SEND_SIGNALED), 0);
-		bb_qp_ring(f.qp);
-		assert_int_equal(bb_cq_poll(f.cq, wc, 4), 0);
-		null_dev.hold = false;
-		null_release();
-		take(&f, wc, 3);
-		assert_int_equal(wc[0].wr_id, 3);
-		assert_int_equal(wc[1].wr_id, 5);
-		assert_int_equal(wc[2].wr_id, 6);
-		assert_int_equal(wc[0].opcode, BB_WC_NOP);
-		for (i = 0; i < 3; i++)
-			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
-		fixture_free(&f);
-		null_reset();
-	}
+	sge = piece(f, FROM, 8);
+	one(f, bb_post_nop(f->qp, 1, BB_SEND_SIGNALED), 1, BB_WC_NOP);
+	null_dev.hold = true;
+	/* A doorbell without a NOP first, so that its end is unknown. */
+	assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, 0), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_post_nop(f->qp, 3, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_nop(f->qp, 4, 0), 0);
+	assert_int_equal(bb_post_write(f->qp, 5, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_nop(f->qp, 6, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 0);
+	null_dev.hold = false;
+	null_release();
+	take(f, wc, 3);
+	assert_int_equal(wc[0].wr_id, 3);
+	assert_int_equal(wc[1].wr_id, 5);
+	assert_int_equal(wc[2].wr_id, 6);
+	assert_int_equal(wc[0].opcode, BB_WC_NOP);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(wc[i].status, BB_WC_SUCCESS);
 }
 
 /* Unsignalled requests in one doorbell, as WQEs: one of them is signalled, none is reported. */
@@ -269,66 +252,63 @@ T(test_cadence)
 	fixture_free(&f);
 }
 
-T(test_events)
+T_ON(BB_QPT_RC, false, test_events)
 {
 	struct pollfd pfd = {.events = POLLIN};
 	struct bb_event event;
-	struct fixture f;
 	struct bb_cq *cq;
 	struct bb_sge sge;
 	struct bb_wc wc[2];
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
-	pfd.fd = bb_channel_fd(f.ch);
-	assert_int_equal(bb_cq_arm(f.cq, false), 0);
+	sge = piece(f, FROM, 8);
+	pfd.fd = bb_channel_fd(f->ch);
+	assert_int_equal(bb_cq_arm(f->cq, false), 0);
 	assert_int_equal(poll(&pfd, 1, 0), 0);
-	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
-	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(f.qp);
+	assert_int_equal(bb_channel_get(f->ch, &cq), -EAGAIN);
+	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(f->qp);
 	assert_int_equal(poll(&pfd, 1, 0), 1);
-	assert_int_equal(bb_channel_wait(f.ch, -1, &cq), 0);
-	assert_ptr_equal(cq, f.cq);
-	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
+	assert_int_equal(bb_channel_wait(f->ch, -1, &cq), 0);
+	assert_ptr_equal(cq, f->cq);
+	assert_int_equal(bb_channel_get(f->ch, &cq), -EAGAIN);
 	/* An unsignalled request has no completion, even when a later NOP reveals its end. */
-	take(&f, wc, 1);
-	assert_int_equal(bb_post_nop(f.qp, 9, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(f.qp);
-	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
+	take(f, wc, 1);
+	assert_int_equal(bb_post_nop(f->qp, 9, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_channel_get(f->ch, &cq), -EAGAIN);
 	/* An unpolled completion raises the event at once, and only once. */
-	assert_int_equal(bb_cq_arm(f.cq, false), 0);
+	assert_int_equal(bb_cq_arm(f->cq, false), 0);
 	assert_int_equal(poll(&pfd, 1, 0), 1);
-	assert_int_equal(bb_channel_get(f.ch, &cq), 0);
+	assert_int_equal(bb_channel_get(f->ch, &cq), 0);
 	assert_int_equal(poll(&pfd, 1, 0), 0);
-	take(&f, wc, 1);
-	one(&f, bb_post_write(f.qp, 2, &sge, 1, TO, 1, BB_SEND_SIGNALED), 2, BB_WC_RDMA_WRITE);
-	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
+	take(f, wc, 1);
+	one(f, bb_post_write(f->qp, 2, &sge, 1, TO, 1, BB_SEND_SIGNALED), 2, BB_WC_RDMA_WRITE);
+	assert_int_equal(bb_channel_get(f->ch, &cq), -EAGAIN);
 
 	/*
 	 * So does a completion made by the driver itself. A resize raises none and disarms
 	 * nothing.
 	 */
-	assert_int_equal(bb_cq_arm(f.cq, false), 0);
-	assert_int_equal(bb_cq_resize(f.cq, 2048), 0);
-	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
-	assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(f.qp);
-	assert_int_equal(bb_channel_wait(f.ch, 30000, &cq), 0);
-	take(&f, wc, 1);
+	assert_int_equal(bb_cq_arm(f->cq, false), 0);
+	assert_int_equal(bb_cq_resize(f->cq, 2048), 0);
+	assert_int_equal(bb_channel_get(f->ch, &cq), -EAGAIN);
+	assert_int_equal(bb_post_nop(f->qp, 3, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_channel_wait(f->ch, 30000, &cq), 0);
+	take(f, wc, 1);
 
-	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
+	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);
 	null_async(IBV_EVENT_PORT_ERR, (void *)(uintptr_t)1);
-	assert_int_equal(bb_event_get(f.dev, &event), 0);
+	assert_int_equal(bb_event_get(f->dev, &event), 0);
 	assert_int_equal(event.type, BB_EVENT_PORT_DOWN);
 	assert_int_equal(event.port, 1);
 	/* An event that Bluebell does not know is skipped. */
 	null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
-	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
-	fixture_free(&f);
+	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);
 }
 
 /* Each event that Bluebell knows, and its object. */
-T(test_event_types)
+T_ON(BB_QPT_RC, true, test_event_types)
 {
 	enum of {
 		QP,
@@ -360,27 +340,24 @@ T(test_event_types)
 		{IBV_EVENT_DEVICE_FATAL, BB_EVENT_DEV_FATAL, DEV},
 	};
 	struct bb_event event;
-	struct fixture f;
 	size_t i;
 
-	make(&f, BB_QPT_RC, true, 0);
 	for (i = 0; i < RTE_DIM(types); i++) {
-		struct ibv_qp qp = {.qp_context = f.qp};
-		struct ibv_cq cq = {.cq_context = f.cq};
-		struct ibv_srq srq = {.srq_context = f.srq};
+		struct ibv_qp qp = {.qp_context = f->qp};
+		struct ibv_cq cq = {.cq_context = f->cq};
+		struct ibv_srq srq = {.srq_context = f->srq};
 		void *const of[] = {&qp, &cq, &srq, (void *)(uintptr_t)1, NULL};
 
 		null_async(types[i].theirs, of[types[i].of]);
-		assert_int_equal(bb_event_get(f.dev, &event), 0);
+		assert_int_equal(bb_event_get(f->dev, &event), 0);
 		assert_int_equal(event.type, types[i].ours);
-		assert_ptr_equal(event.qp, types[i].of == QP ? f.qp : NULL);
-		assert_ptr_equal(event.cq, types[i].of == CQ ? f.cq : NULL);
+		assert_ptr_equal(event.qp, types[i].of == QP ? f->qp : NULL);
+		assert_ptr_equal(event.cq, types[i].of == CQ ? f->cq : NULL);
 		/* The event of the last receive names the QP's SRQ. */
-		assert_ptr_equal(event.srq, types[i].of == SRQ || i == 6 ? f.srq : NULL);
+		assert_ptr_equal(event.srq, types[i].of == SRQ || i == 6 ? f->srq : NULL);
 		assert_int_equal(event.port, types[i].of == PORT);
 	}
-	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
-	fixture_free(&f);
+	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);
 }
 
 T(test_names)
@@ -403,27 +380,24 @@ T(test_names)
 }
 
 /* Features missing in libibverbs are refused with -ENOTSUP and a log line. */
-T(test_lacks)
+T_ON(BB_QPT_RC, false, test_lacks)
 {
 	struct bb_cq_attr cattr;
 	struct bb_dev_attr attr;
 	struct bb_mkey_attr mattr;
 	struct bb_mkey *mkey;
 	struct bb_umem *umem;
-	struct fixture f;
 	struct bb_cq *cq;
 
-	make(&f, BB_QPT_RC, false, 0);
-	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_int_equal(attr.max_inline, 256);
-	assert_int_equal(bb_umem_reg(f.dev, mem, LEN, 0, &umem), -ENOTSUP);
+	assert_int_equal(bb_umem_reg(f->dev, mem, LEN, 0, &umem), -ENOTSUP);
 	bb_mkey_attr_init(&mattr);
-	assert_int_equal(bb_mkey_create(f.pd, &mattr, &mkey), -ENOTSUP);
+	assert_int_equal(bb_mkey_create(f->pd, &mattr, &mkey), -ENOTSUP);
 	bb_cq_attr_init(&cattr);
 	cattr.timestamps = true;
-	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), -ENOTSUP);
-	assert_int_equal(bb_dev_clock(f.dev, NULL, NULL), -ENOTSUP);
-	fixture_free(&f);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -ENOTSUP);
+	assert_int_equal(bb_dev_clock(f->dev, NULL, NULL), -ENOTSUP);
 }
 
 TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -94,8 +94,6 @@ tell(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 		memcpy((char *)a + told->theirs, &told->told, told->their_size);
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 T(test_limits)
 {
 	struct bb_dev_attr attr;
@@ -459,51 +457,46 @@ T(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
  * A limit that the provider refuses is returned as its error, not taken for a missing extended
  * API.
  */
-T(test_qp_refused)
+T_ON(BB_QPT_RC, false, test_qp_refused)
 {
 	struct bb_qp_init_attr init;
-	struct fixture f;
 	struct bb_qp *qp = NULL;
 	uint32_t n;
 
-	make(&f, BB_QPT_RC, false, 0);
 	bb_qp_init_attr_init(&init);
-	init.send_cq = init.recv_cq = f.cq;
+	init.send_cq = init.recv_cq = f->cq;
 	init.sq_depth = 5;
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
 	log_begin();
-	assert_int_equal(bb_qp_create(f.pd, &init, &qp), -ENOMEM);
+	assert_int_equal(bb_qp_create(f->pd, &init, &qp), -ENOMEM);
 	log_expect("raise the locked memory limit");
 	/* All three ways to create it. */
 	null_dev.no_keys = null_dev.no_qp_ex = true;
 	null_dev.fail_errno = EINVAL;
 	null_dev.fail_at = 1;
-	assert_int_equal(bb_qp_create(f.pd, &init, &qp), -EINVAL);
+	assert_int_equal(bb_qp_create(f->pd, &init, &qp), -EINVAL);
 	assert_null(qp);
 	null_dev.no_keys = null_dev.no_qp_ex = false;
-	assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+	assert_int_equal(bb_qp_create(f->pd, &init, &qp), 0);
 	n = null_dev.wr_plain;
 	assert_int_equal(connect_to_itself(qp), 0);
 	assert_int_equal(bb_post_write_inline(qp, 1, mem, 8, TO, 1, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(qp);
 	assert_int_equal(null_dev.wr_plain, n);
 	assert_int_equal(bb_qp_destroy(qp), 0);
-	fixture_free(&f);
 }
 
 /* A CQ with a single owner is flagged so, if the provider knows the flag. */
-T(test_cq_init)
+T_ON(BB_QPT_RC, false, test_cq_init)
 {
 	struct bb_cq_attr cattr;
-	struct fixture f;
 	struct bb_cq *cq = NULL;
 
-	make(&f, BB_QPT_RC, false, 0);
 	bb_cq_attr_init(&cattr);
 	cattr.depth = 100;
 	cattr.comp_vector = NULL_VECTORS - 1;
-	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), 0);
 	assert_int_equal(null_dev.cq_init.cqe, 128);
 	assert_int_equal(null_dev.cq_init.comp_vector, NULL_VECTORS - 1);
 	assert_int_equal(null_dev.cq_init.comp_mask, IBV_CQ_INIT_ATTR_MASK_FLAGS);
@@ -511,17 +504,17 @@ T(test_cq_init)
 	assert_null(null_dev.cq_init.channel);
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	null_dev.no_cq_flags = true;
-	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), 0);
 	assert_int_equal(null_dev.cq_init.flags, 0);
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	null_dev.no_cq_ex = true;
-	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), 0);
 	assert_int_equal(null_dev.cq_vector, NULL_VECTORS - 1);
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	null_dev.no_cq_ex = false;
 	cattr.comp_vector = NULL_VECTORS;
 	log_begin();
-	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), -EINVAL);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -EINVAL);
 	log_expect("completion vector 5 is out of range: give 0 to 4");
 	cattr.comp_vector = 0;
 	/* No fallback to ibv_create_cq(). */
@@ -529,10 +522,9 @@ T(test_cq_init)
 	null_dev.fail_at = 1;
 	cq = NULL;
 	log_begin();
-	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), -ENOMEM);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -ENOMEM);
 	log_expect("raise the locked memory limit");
 	assert_null(cq);
-	fixture_free(&f);
 }
 
 TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -65,8 +65,6 @@ remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uin
 	assert_int_equal(connect_to_itself(f->qp), 0);
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /*
  * Completions without CQE and others in one stream, polled in parts. The order of each queue is
  * preserved, with the driver's own completions in place.
@@ -155,61 +153,51 @@ T(test_depth)
 }
 
 /* Completions in the ring and at the provider stay, in order. */
-T(test_resize)
+T_KINDS(BB_QPT_RC, false, test_resize)
 {
 	static const uint32_t depths[] = {512, 32, 64, 300, 2048, 33};
 	uint64_t next = 0, want = 0;
 	unsigned int i, part;
-	struct fixture f;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		for (i = 0; i < 100; i++) {
-			const uint32_t depth = depths[i % RTE_DIM(depths)];
+	for (i = 0; i < 100; i++) {
+		const uint32_t depth = depths[i % RTE_DIM(depths)];
 
-			write_some(&f, next, 9);
-			/* Some are polled, which puts others into the ring. */
-			part = i % 10;
-			check(&f, want, part);
-			write_some(&f, next + 9, 4);
-			assert_int_equal(bb_cq_resize(f.cq, depth), 0);
-			assert_int_equal(bb_cq_depth(f.cq), rte_align32pow2(depth));
-			assert_int_equal(null_dev.resized, rte_align32pow2(depth));
-			/* Every seventh time, two resizes in a row. */
-			if (i % 7 == 0)
-				assert_int_equal(bb_cq_resize(f.cq, 128), 0);
-			check(&f, want + part, 13 - part);
-			silent(&f);
-			next += 13;
-			want += 13;
-		}
-		fixture_free(&f);
-		null_reset();
+		write_some(f, next, 9);
+		/* Some are polled, which puts others into the ring. */
+		part = i % 10;
+		check(f, want, part);
+		write_some(f, next + 9, 4);
+		assert_int_equal(bb_cq_resize(f->cq, depth), 0);
+		assert_int_equal(bb_cq_depth(f->cq), rte_align32pow2(depth));
+		assert_int_equal(null_dev.resized, rte_align32pow2(depth));
+		/* Every seventh time, two resizes in a row. */
+		if (i % 7 == 0)
+			assert_int_equal(bb_cq_resize(f->cq, 128), 0);
+		check(f, want + part, 13 - part);
+		silent(f);
+		next += 13;
+		want += 13;
 	}
 }
 
 /* A NOP and an error, which the driver completes, are in the new ring, too. */
-T(test_resize_own)
+T_ON(BB_QPT_RC, false, test_resize_own)
 {
 	const struct bb_sge sge[] = {{FROM, 8, 1}};
 	struct bb_wc wc[3];
-	struct fixture f;
 
-	make(&f, BB_QPT_RC, false, 0);
-	assert_int_equal(bb_post_nop(f.qp, 1, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(f.qp);
-	assert_int_equal(bb_cq_resize(f.cq, 1024), 0);
+	assert_int_equal(bb_post_nop(f->qp, 1, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_cq_resize(f->cq, 1024), 0);
 	null_dev.bad_wr = 1;
-	assert_int_equal(bb_post_write(f.qp, 2, sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(f.qp);
-	assert_int_equal(bb_cq_resize(f.cq, 64), 0);
-	take(&f, wc, 2);
+	assert_int_equal(bb_post_write(f->qp, 2, sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_cq_resize(f->cq, 64), 0);
+	take(f, wc, 2);
 	assert_int_equal(wc[0].wr_id, 1);
 	assert_int_equal(wc[0].opcode, BB_WC_NOP);
 	assert_int_equal(wc[1].wr_id, 2);
 	assert_int_equal(wc[1].status, BB_WC_LOC_QP_OP_ERR);
-	fixture_free(&f);
 }
 
 T(test_resize_refused)
@@ -251,29 +239,22 @@ T(test_resize_refused)
 	fixture_free(&f);
 }
 
-T(test_moderation)
+T_KINDS(BB_QPT_RC, false, test_moderation)
 {
 	struct bb_dev_attr attr;
-	struct fixture f;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
-		assert_true(attr.cq_moderation);
-		assert_int_equal(bb_cq_moderate(f.cq, 16, 4095), 0);
-		assert_int_equal(null_dev.cq_count, 16);
-		assert_int_equal(null_dev.cq_period, 4095);
-		/* More than the device accepts: the moderation stays unchanged. */
-		assert_int_equal(bb_cq_moderate(f.cq, NULL_MODERATE + 1, 1), -EINVAL);
-		assert_int_equal(null_dev.cq_count, 16);
-		assert_int_equal(bb_cq_moderate(f.cq, 0, 0), 0);
-		assert_int_equal(null_dev.cq_count + null_dev.cq_period, 0);
-		write_some(&f, 1, 3);
-		check(&f, 1, 3);
-		fixture_free(&f);
-		null_reset();
-	}
+	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
+	assert_true(attr.cq_moderation);
+	assert_int_equal(bb_cq_moderate(f->cq, 16, 4095), 0);
+	assert_int_equal(null_dev.cq_count, 16);
+	assert_int_equal(null_dev.cq_period, 4095);
+	/* More than the device accepts: the moderation stays unchanged. */
+	assert_int_equal(bb_cq_moderate(f->cq, NULL_MODERATE + 1, 1), -EINVAL);
+	assert_int_equal(null_dev.cq_count, 16);
+	assert_int_equal(bb_cq_moderate(f->cq, 0, 0), 0);
+	assert_int_equal(null_dev.cq_count + null_dev.cq_period, 0);
+	write_some(f, 1, 3);
+	check(f, 1, 3);
 }
 
 /* Each completion has the provider's time. A NOP has that of the last request before it. */

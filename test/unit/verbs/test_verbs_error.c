@@ -8,82 +8,70 @@
 #include "../../fakes/log_catch.h"
 #include "verbs_fixture.h"
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /* An error, then the requests after it, and the receives. */
-T(test_error)
+T_KINDS(BB_QPT_RC, false, test_error)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		sge = piece(&f, FROM, 8);
-		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 0);
-		assert_int_equal(bb_post_send(f.qp, 2, &sge, 1, 0), 0);
-		assert_int_equal(bb_post_nop(f.qp, 3, 0), 0);
-		assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, 0), 0);
-		bb_qp_ring(f.qp);
-		take(&f, wc, 3);
-		assert_int_equal(wc[0].status, BB_WC_RNR_RETRY_EXC_ERR);
-		assert_int_equal(wc[0].vendor_err, 0x5e);
-		assert_int_equal(wc[0].wr_id, 2);
-		assert_int_equal(wc[1].wr_id, 3);
-		assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
-		assert_int_equal(wc[2].wr_id, 4);
-		assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
-		/* In ERR a post is flushed, a NOP too. */
-		assert_int_equal(bb_post_nop(f.qp, 5, 0), 0);
-		bb_qp_ring(f.qp);
-		take(&f, wc, 1);
-		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
-		post_recv(&f, 6);
-		take(&f, wc, 1);
-		assert_int_equal(wc[0].wr_id, 6);
-		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
-		fixture_free(&f);
-		null_reset();
-	}
+	sge = piece(f, FROM, 8);
+	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, 0), 0);
+	assert_int_equal(bb_post_send(f->qp, 2, &sge, 1, 0), 0);
+	assert_int_equal(bb_post_nop(f->qp, 3, 0), 0);
+	assert_int_equal(bb_post_write(f->qp, 4, &sge, 1, TO, 1, 0), 0);
+	bb_qp_ring(f->qp);
+	take(f, wc, 3);
+	assert_int_equal(wc[0].status, BB_WC_RNR_RETRY_EXC_ERR);
+	assert_int_equal(wc[0].vendor_err, 0x5e);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(wc[1].wr_id, 3);
+	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[2].wr_id, 4);
+	assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
+	/* In ERR a post is flushed, a NOP too. */
+	assert_int_equal(bb_post_nop(f->qp, 5, 0), 0);
+	bb_qp_ring(f->qp);
+	take(f, wc, 1);
+	assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+	post_recv(f, 6);
+	take(f, wc, 1);
+	assert_int_equal(wc[0].wr_id, 6);
+	assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
 }
 
 /* After a reset the QP is as new, whatever was outstanding. */
-T(test_reset)
+T_ON(BB_QPT_RC, false, test_reset)
 {
 	struct bb_qp_attr attr;
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[2];
 	uint64_t i;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	for (i = 0; i < 5; i++)
-		one(&f, bb_post_write(f.qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED), i,
+		one(f, bb_post_write(f->qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED), i,
 		    BB_WC_RDMA_WRITE);
-	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
-	assert_int_equal(bb_post_send(f.qp, 2, &sge, 1, BB_SEND_SIGNALED), 0);
-	assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(f.qp);
+	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_send(f->qp, 2, &sge, 1, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_nop(f->qp, 3, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(f->qp);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_cq_poll(f.cq, wc, 1), 0);
-	assert_int_equal(connect_to_itself(f.qp), 0);
+	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 1), 0);
+	assert_int_equal(connect_to_itself(f->qp), 0);
 	/* A NOP waits only for requests posted after the reset. */
-	one(&f, bb_post_nop(f.qp, 8, BB_SEND_SIGNALED), 8, BB_WC_NOP);
+	one(f, bb_post_nop(f->qp, 8, BB_SEND_SIGNALED), 8, BB_WC_NOP);
 	null_dev.hold = true;
-	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
-	assert_int_equal(bb_post_nop(f.qp, 10, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(f.qp);
-	assert_int_equal(bb_cq_poll(f.cq, wc, 1), 0);
+	assert_int_equal(bb_post_write(f->qp, 9, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_nop(f->qp, 10, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 1), 0);
 	null_dev.hold = false;
 	null_release();
-	take(&f, wc, 2);
+	take(f, wc, 2);
 	assert_int_equal(wc[0].wr_id, 9);
 	assert_int_equal(wc[1].wr_id, 10);
-	fixture_free(&f);
 }
 
 /* The provider refuses one of four: it and all after it fail, in order. */

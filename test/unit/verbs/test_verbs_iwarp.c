@@ -65,8 +65,6 @@ check_attr(int max_sge_rd, uint32_t want)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /* A READ limit that is not reported, or above the general one, is no limit. */
 T(test_attr)
 {

@@ -127,8 +127,6 @@ TEST(test_gone)
 	}
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /*
  * EIO or EBUSY of a present device is an ordinary error: an object that could not be destroyed
  * stays usable.
@@ -245,23 +243,21 @@ T(test_numbers)
 /* ---- Channels and events */
 
 /* With fewer and fewer descriptors one call after another fails; none leaks a descriptor. */
-T(test_channel_fds)
+T_ON(BB_QPT_RC, false, test_channel_fds)
 {
 	struct rlimit before, few;
 	struct bb_channel *ch = NULL;
 	uint32_t objects, failed = 0;
-	struct fixture f;
 	unsigned int fds;
 	int ret;
 
-	make(&f, BB_QPT_RC, false, 0);
 	fds = open_fds();
 	objects = null_dev.objects;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = before;
 	for (few.rlim_cur = 3;; few.rlim_cur++) {
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-		ret = bb_channel_create(f.dev, &ch);
+		ret = bb_channel_create(f->dev, &ch);
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 		if (ret == 0)
 			break;
@@ -275,7 +271,6 @@ T(test_channel_fds)
 	assert_int_equal(open_fds(), fds + 4); /* two of the provider and two of the driver */
 	assert_int_equal(bb_channel_destroy(ch), 0);
 	assert_int_equal(open_fds(), fds);
-	fixture_free(&f);
 }
 
 static int
@@ -287,22 +282,20 @@ get_event(struct fixture *f, bool async)
 	return async ? bb_event_get(f->dev, &event) : bb_channel_get(f->ch, &cq);
 }
 
-T(test_event_errors)
+T_ON(BB_QPT_RC, false, test_event_errors)
 {
 	struct bb_event event;
-	struct fixture f;
 	int i;
 
-	make(&f, BB_QPT_RC, false, 0);
 	for (i = 0; i < 2; i++) {
 		log_begin();
-		assert_int_equal(get_event(&f, i != 0), -EAGAIN);
+		assert_int_equal(get_event(f, i != 0), -EAGAIN);
 		null_dev.event_errno = EINTR;
-		assert_int_equal(get_event(&f, i != 0), -EAGAIN);
+		assert_int_equal(get_event(f, i != 0), -EAGAIN);
 		log_expect(NULL);
 		null_dev.event_errno = EBADF;
 		log_begin();
-		assert_int_equal(get_event(&f, i != 0), -EBADF);
+		assert_int_equal(get_event(f, i != 0), -EBADF);
 		log_expect("cannot read");
 		null_dev.event_errno = 0;
 	}
@@ -310,21 +303,20 @@ T(test_event_errors)
 	for (i = 0; i < 65; i++)
 		null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
 	null_async(IBV_EVENT_PORT_ERR, (void *)(uintptr_t)1);
-	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
-	assert_int_equal(bb_event_get(f.dev, &event), 0);
+	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);
+	assert_int_equal(bb_event_get(f->dev, &event), 0);
 	assert_int_equal(event.type, BB_EVENT_PORT_DOWN);
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
 	log_begin();
-	assert_int_equal(bb_cq_arm(f.cq, false), -EIO);
+	assert_int_equal(bb_cq_arm(f->cq, false), -EIO);
 	log_expect("cannot arm CQ");
-	fixture_free(&f);
 }
 
 static unsigned int alarms; /* __atomic: threads of EAL take signals, too */
 
 /* A device that does not flush: requests that were rung may have executed, the others did not. */
-T(test_stuck)
+T_ON(BB_QPT_RC, false, test_stuck)
 {
 	struct bb_wr_end ends[8];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
@@ -337,22 +329,20 @@ T(test_stuck)
 		    {3, BB_WR_NOT_DONE, false},
 		    {11, BB_WR_UNKNOWN, true},
 		    {12, BB_WR_NOT_DONE, true}};
-	struct fixture f;
 	struct bb_sge sge;
 	uint32_t i;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	null_dev.hold = true;
-	assert_int_equal(bb_post_recv(f.qp, 11, &sge, 1), 0);
-	bb_qp_ring_recv(f.qp);
-	assert_int_equal(bb_post_recv(f.qp, 12, &sge, 1), 0);
-	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
-	assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 0);
-	bb_qp_ring(f.qp);
-	assert_int_equal(bb_post_write(f.qp, 3, &sge, 1, TO, 1, 0), 0);
+	assert_int_equal(bb_post_recv(f->qp, 11, &sge, 1), 0);
+	bb_qp_ring_recv(f->qp);
+	assert_int_equal(bb_post_recv(f->qp, 12, &sge, 1), 0);
+	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, 0), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_post_write(f->qp, 3, &sge, 1, TO, 1, 0), 0);
 	log_begin();
-	assert_int_equal(bb_qp_recover(f.qp, NULL, NULL, NULL, &r), 0);
+	assert_int_equal(bb_qp_recover(f->qp, NULL, NULL, NULL, &r), 0);
 	log_expect("the device did not flush it within 1000 ms: the fate of the rest is unknown");
 	assert_int_equal(r.n, RTE_DIM(want));
 	for (i = 0; i < r.n; i++) {
@@ -363,7 +353,6 @@ T(test_stuck)
 	assert_int_equal(r.flushed, BB_WR_UNKNOWN);
 	null_dev.hold = false;
 	null_release();
-	fixture_free(&f);
 }
 
 struct queues {
@@ -401,22 +390,20 @@ make_elsewhere(void *arg)
 }
 
 /* One thread domain per lcore with queues; in it the provider takes no locks. */
-T(test_domains)
+T_ON(BB_QPT_RC, false, test_domains)
 {
 	/* A QP is one object; the first QP of an lcore adds a domain and its PD. */
 	static const uint32_t objects[] = {3, 3, 1, 1};
 	struct queues q[RTE_DIM(objects)];
-	struct fixture f;
 	uint32_t i, all;
 	pthread_t t;
 
-	make(&f, BB_QPT_RC, false, 0);
-	assert_int_equal(bb_qp_destroy(f.qp), 0);
-	f.qp = NULL;
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
+	f->qp = NULL;
 	all = null_dev.objects;
 	null_dev.td = NULL;
 	for (i = 0; i < RTE_DIM(objects); i++) {
-		q[i].f = &f;
+		q[i].f = f;
 		if (i == 0 || i == 3) {
 			assert_int_equal(pthread_create(&t, NULL, make_elsewhere, &q[i]), 0);
 			pthread_join(t, NULL);
@@ -431,29 +418,25 @@ T(test_domains)
 		assert_int_equal(bb_cq_destroy(q[i].cq), 0);
 	}
 	assert_int_equal(null_dev.objects, all);
-	fixture_free(&f);
 }
 
 /* A CQ is destroyed while its event is raised: the event is not reported. */
-T(test_raised)
+T_ON(BB_QPT_RC, false, test_raised)
 {
 	struct bb_cq_attr cattr;
 	struct bb_cq *cq, *got = NULL;
-	struct fixture f;
 
-	make(&f, BB_QPT_RC, false, 0);
 	bb_cq_attr_init(&cattr);
-	cattr.channel = f.ch;
-	assert_int_equal(bb_qp_destroy(f.qp), 0);
-	f.qp = NULL;
-	cq = f.cq;
+	cattr.channel = f->ch;
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
+	f->qp = NULL;
+	cq = f->cq;
 	assert_int_equal(bb_cq_arm(cq, false), 0);
 	verbs_raise(cq->progress_arg, true);
 	assert_int_equal(bb_cq_destroy(cq), 0);
-	f.cq = NULL;
-	assert_int_equal(bb_channel_get(f.ch, &got), -EAGAIN);
+	f->cq = NULL;
+	assert_int_equal(bb_channel_get(f->ch, &got), -EAGAIN);
 	assert_null(got);
-	fixture_free(&f);
 }
 
 static void
@@ -464,38 +447,35 @@ on_alarm(int sig)
 }
 
 /* A signal interrupts a wait without losing an event. */
-T(test_signal)
+T_ON(BB_QPT_RC, false, test_signal)
 {
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
 	const struct sigaction act = {.sa_handler = on_alarm};
 	struct sigaction before;
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_cq *cq;
 	struct bb_wc wc;
 	int i, ret;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
 	for (i = 0; i < 20; i++) {
-		assert_int_equal(bb_cq_arm(f.cq, false), 0);
-		assert_int_equal(bb_channel_wait(f.ch, -1, &cq), -EINTR);
-		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
-		bb_qp_ring(f.qp);
+		assert_int_equal(bb_cq_arm(f->cq, false), 0);
+		assert_int_equal(bb_channel_wait(f->ch, -1, &cq), -EINTR);
+		assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+		bb_qp_ring(f->qp);
 		do
-			ret = bb_channel_wait(f.ch, -1, &cq);
+			ret = bb_channel_wait(f->ch, -1, &cq);
 		while (ret == -EINTR);
 		assert_int_equal(ret, 0);
-		assert_ptr_equal(cq, f.cq);
-		take(&f, &wc, 1);
+		assert_ptr_equal(cq, f->cq);
+		take(f, &wc, 1);
 		assert_int_equal(wc.status, BB_WC_SUCCESS);
 	}
 	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
 	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
 	assert_true(__atomic_load_n(&alarms, __ATOMIC_RELAXED) >= 20);
-	fixture_free(&f);
 }
 
 TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -8,8 +8,6 @@
 
 static uint8_t page[4096] __attribute__((aligned(4096)));
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /* Device memory by copies, and as target and source of requests. */
 T(test_device_memory)
 {
@@ -74,21 +72,19 @@ T(test_device_memory)
 }
 
 /* An error of the provider is returned unchanged, and everything stays as it was. */
-T(test_device_memory_refused)
+T_ON(BB_QPT_RC, false, test_device_memory_refused)
 {
 	uint8_t word[4] = {1, 2, 3, 4}, back[4] = {0};
 	struct bb_dm *dm = NULL;
 	struct bb_mr *mr = NULL;
-	struct fixture f;
 
-	make(&f, BB_QPT_RC, false, 0);
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
-	assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), -ENOMEM);
+	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &dm), -ENOMEM);
 	assert_null(dm);
-	assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
+	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &dm), 0);
 	null_dev.fail_at = 1;
-	assert_int_equal(bb_mr_reg_dm(f.pd, dm, 0, 64, 0, &mr), -ENOMEM);
+	assert_int_equal(bb_mr_reg_dm(f->pd, dm, 0, 64, 0, &mr), -ENOMEM);
 	assert_null(mr);
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
@@ -103,7 +99,6 @@ T(test_device_memory_refused)
 	assert_int_equal(bb_dm_read(dm, back, 0, 4), 0);
 	assert_memory_equal(back, word, 4);
 	assert_int_equal(bb_dm_free(dm), 0);
-	fixture_free(&f);
 }
 
 /* libhns copies short receives to the address in the request, so that must be a pointer. */
@@ -152,15 +147,13 @@ T(test_region_with_other_iova_is_refused_over_libhns)
  * rxe of Linux 6.12 refuses the right; the iova has the same effect. Device memory needs the
  * right.
  */
-T(test_zero_based_right_is_left_out_beside_an_iova)
+T_ON(BB_QPT_RC, false, test_zero_based_right_is_left_out_beside_an_iova)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ZERO_BASED;
 	struct bb_dm *dm;
 	struct bb_mr *mr;
-	struct fixture f;
 
-	make(&f, BB_QPT_RC, false, 0);
-	assert_int_equal(bb_mr_reg(f.pd, page, sizeof(page), access, &mr), 0);
+	assert_int_equal(bb_mr_reg(f->pd, page, sizeof(page), access, &mr), 0);
 	assert_int_equal(null_dev.reg_access, IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(null_dev.reg_iova, 0);
 	assert_int_equal(mr->iova, 0);
@@ -170,15 +163,14 @@ T(test_zero_based_right_is_left_out_beside_an_iova)
 			 0);
 	assert_int_equal(null_dev.rereg.access, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	assert_int_equal(bb_mr_reg(f.pd, page, sizeof(page), BB_ACCESS_LOCAL_WRITE, &mr), 0);
+	assert_int_equal(bb_mr_reg(f->pd, page, sizeof(page), BB_ACCESS_LOCAL_WRITE, &mr), 0);
 	assert_int_equal(null_dev.reg_iova, (uintptr_t)page);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
-	assert_int_equal(bb_mr_reg_dm(f.pd, dm, 0, 64, access, &mr), 0);
+	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &dm), 0);
+	assert_int_equal(bb_mr_reg_dm(f->pd, dm, 0, 64, access, &mr), 0);
 	assert_int_equal(null_dev.reg_access, access);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	assert_int_equal(bb_dm_free(dm), 0);
-	fixture_free(&f);
 }
 
 static uint32_t
@@ -191,7 +183,7 @@ lkey_of(struct bb_pd *pd, const void *ptr, uint64_t len)
 }
 
 /* Later requests use the new keys of the region; so do binds, which have a key only. */
-T(test_rereg)
+T_ON(BB_QPT_RC, false, test_rereg)
 {
 	static uint8_t other[LEN] __attribute__((aligned(64)));
 	const uint32_t rights = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ;
@@ -200,13 +192,11 @@ T(test_rereg)
 	struct bb_pd *pd;
 	struct bb_mr *mr;
 	struct bb_mw *mw;
-	struct fixture f;
 
-	make(&f, BB_QPT_RC, false, 0);
-	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_true(attr.mr_rereg);
-	assert_int_equal(bb_pd_alloc(f.dev, &pd), 0);
-	assert_int_equal(bb_mr_reg(f.pd, mem, LEN, rights, &mr), 0);
+	assert_int_equal(bb_pd_alloc(f->dev, &pd), 0);
+	assert_int_equal(bb_mr_reg(f->pd, mem, LEN, rights, &mr), 0);
 	lkey = mr->lkey;
 	rkey = mr->rkey;
 
@@ -215,11 +205,11 @@ T(test_rereg)
 	assert_ptr_equal(null_dev.rereg.addr, other);
 	assert_int_equal(null_dev.rereg.len, 2048);
 	assert_true(mr->lkey != lkey && mr->rkey != rkey);
-	assert_int_equal(lkey_of(f.pd, other, 2048), mr->lkey);
-	assert_int_equal(lkey_of(f.pd, other, 2049), BB_LKEY_NONE);
-	assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw), 0);
-	one(&f,
-	    bb_mw_bind(f.qp, 1, mw, mr, (uintptr_t)other, 64, BB_ACCESS_REMOTE_READ,
+	assert_int_equal(lkey_of(f->pd, other, 2048), mr->lkey);
+	assert_int_equal(lkey_of(f->pd, other, 2049), BB_LKEY_NONE);
+	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_1, &mw), 0);
+	one(f,
+	    bb_mw_bind(f->qp, 1, mw, mr, (uintptr_t)other, 64, BB_ACCESS_REMOTE_READ,
 		       BB_SEND_SIGNALED),
 	    1, BB_WC_BIND_MW);
 	/* A window is bound to it. */
@@ -231,8 +221,8 @@ T(test_rereg)
 	lkey = mr->lkey;
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, mem, 64, 0), -ENOTSUP);
 	assert_int_equal(mr->lkey, lkey);
-	assert_int_equal(lkey_of(f.pd, other, 2048), lkey);
-	assert_int_equal(lkey_of(f.pd, mem, 64), f.mr->lkey);
+	assert_int_equal(lkey_of(f->pd, other, 2048), lkey);
+	assert_int_equal(lkey_of(f->pd, mem, 64), f->mr->lkey);
 
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_PD | BB_MR_REREG_ACCESS, pd, NULL, 0,
 				     BB_ACCESS_LOCAL_WRITE),
@@ -243,23 +233,20 @@ T(test_rereg)
 	assert_null(null_dev.rereg.addr);
 	assert_ptr_equal(mr->pd, pd);
 	assert_int_equal(lkey_of(pd, other, 64), mr->lkey);
-	assert_int_equal(lkey_of(f.pd, other, 64), BB_LKEY_NONE);
+	assert_int_equal(lkey_of(f->pd, other, 64), BB_LKEY_NONE);
 	assert_int_equal(bb_pd_free(pd), -EBUSY);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	assert_int_equal(bb_pd_free(pd), 0);
-	fixture_free(&f);
 }
 
 /* The new region exists even if only the fork() advice for the old memory failed. */
-T(test_rereg_fork)
+T_ON(BB_QPT_RC, false, test_rereg_fork)
 {
 	static uint8_t other[LEN] __attribute__((aligned(64)));
 	struct bb_mr *mr;
-	struct fixture f;
 	uint32_t lkey;
 
-	make(&f, BB_QPT_RC, false, 0);
-	assert_int_equal(bb_mr_reg(f.pd, mem, LEN, BB_ACCESS_LOCAL_WRITE, &mr), 0);
+	assert_int_equal(bb_mr_reg(f->pd, mem, LEN, BB_ACCESS_LOCAL_WRITE, &mr), 0);
 	lkey = mr->lkey;
 	null_dev.rereg.code = IBV_REREG_MR_ERR_DO_FORK_OLD;
 	log_begin();
@@ -267,9 +254,8 @@ T(test_rereg_fork)
 	log_expect("stays hidden from fork()");
 	assert_int_not_equal(mr->lkey, lkey);
 	assert_ptr_equal(mr->addr, other);
-	assert_int_equal(lkey_of(f.pd, other, 64), mr->lkey);
+	assert_int_equal(lkey_of(f->pd, other, 64), mr->lkey);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	fixture_free(&f);
 }
 
 /* An optional right reaches the provider: there is no way to query its support. */

@@ -57,8 +57,6 @@ check_path(const struct ibv_ah_attr *a, const struct bb_path *p, bool ib)
 	assert_int_equal(a->grh.hop_limit, p->hop_limit != 0 ? p->hop_limit : 64);
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /* Ethernet uses GIDs only, InfiniBand LIDs and, on request, GIDs. */
 T(test_path)
 {

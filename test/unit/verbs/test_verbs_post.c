@@ -21,44 +21,40 @@ state_to(struct fixture *f, enum bb_qp_state state)
 	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /*
  * Nothing is sent before the doorbell; inline data is copied at the post; ibv_post_send() is not
  * used.
  */
-T(test_doorbell)
+T_ON(BB_QPT_RC, false, test_doorbell)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
 	uint8_t data[40];
 	uint64_t i;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 100);
+	sge = piece(f, FROM, 100);
 	memset(data, 7, sizeof(data));
-	assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 0);
-	assert_int_equal(bb_post_write_inline(f.qp, 1, data, 40, TO + 200, 1, SIG), 0);
+	assert_int_equal(bb_post_write(f->qp, 0, &sge, 1, TO, 1, SIG), 0);
+	assert_int_equal(bb_post_write_inline(f->qp, 1, data, 40, TO + 200, 1, SIG), 0);
 	sge.addr = TO + 300;
-	assert_int_equal(bb_post_read(f.qp, 2, &sge, 1, FROM + 300, 1, SIG), 0);
-	post_recv(&f, 9);
+	assert_int_equal(bb_post_read(f->qp, 2, &sge, 1, FROM + 300, 1, SIG), 0);
+	post_recv(f, 9);
 	sge.addr = FROM;
 	sge.len = 30;
-	assert_int_equal(bb_post_send_imm(f.qp, 3, &sge, 1, 0x1234, SIG), 0);
+	assert_int_equal(bb_post_send_imm(f->qp, 3, &sge, 1, 0x1234, SIG), 0);
 	memset(data, 8, sizeof(data));
 	assert_int_equal(null_dev.wr_ex, 0);
 	assert_int_equal(mem[LEN], 0);
-	assert_int_equal(bb_cq_poll(f.cq, wc, 4), 0);
-	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 0);
+	bb_qp_ring(f->qp);
 	assert_int_equal(null_dev.wr_ex, 4);
 	assert_int_equal(null_dev.wr_plain, 0);
-	assert_int_equal(bb_cq_poll(f.cq, wc, 3), 3);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 3), 3);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(wc[i].wr_id, i);
 	assert_int_equal(wc[2].opcode, BB_WC_RDMA_READ);
 	assert_int_equal(wc[2].byte_len, 100);
-	take(&f, wc, 2);
+	take(f, wc, 2);
 	assert_int_equal(wc[0].wr_id, 9);
 	assert_int_equal(wc[0].imm, 0x1234);
 	assert_int_equal(wc[1].wr_id, 3);
@@ -66,43 +62,40 @@ T(test_doorbell)
 	assert_int_equal(mem[LEN + 200], 7);
 	assert_int_equal(mem[LEN + 239], 7);
 	assert_memory_equal(mem + LEN + 300, mem + 300, 100);
-	fixture_free(&f);
 }
 
 /* Requests with and without WQEs in turn, in one doorbell and in several. */
-T(test_mixed)
+T_ON(BB_QPT_RC, false, test_mixed)
 {
-	struct fixture f;
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
 	uint64_t i, n, round;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	two[0] = sge;
-	two[1] = piece(&f, FROM + 64, 8);
+	two[1] = piece(f, FROM + 64, 8);
 	for (round = 0; round < 64; round++) {
 		for (n = 0; n < 7; n++) {
 			const uint32_t flags = n == 6 || (round & n) != 0 ? SIG : 0;
 			int ret;
 
 			if ((round * 5 + n) % 3 == 0)
-				ret = bb_post_write(f.qp, n, two, 2, TO, 1, flags);
+				ret = bb_post_write(f->qp, n, two, 2, TO, 1, flags);
 			else if ((round + n) % 5 == 0)
-				ret = bb_post_nop(f.qp, n, flags);
+				ret = bb_post_nop(f->qp, n, flags);
 			else if ((round + n) % 7 == 0)
-				ret = bb_post_write_inline(f.qp, n, mem, 60, TO, 1, flags);
+				ret = bb_post_write_inline(f->qp, n, mem, 60, TO, 1, flags);
 			else
-				ret = bb_post_write(f.qp, n, &sge, 1, TO, 1, flags);
+				ret = bb_post_write(f->qp, n, &sge, 1, TO, 1, flags);
 			assert_int_equal(ret, 0);
 			if ((round >> n & 1) != 0)
-				bb_qp_ring(f.qp);
+				bb_qp_ring(f->qp);
 		}
-		bb_qp_ring(f.qp);
+		bb_qp_ring(f->qp);
 		i = 0;
 		for (n = 0; n < 7; n++)
 			i += n == 6 || (round & n) != 0;
-		take(&f, wc, (unsigned int)i);
+		take(f, wc, (unsigned int)i);
 		for (n = 0, i = 0; n < 7; n++) {
 			if (n != 6 && (round & n) == 0)
 				continue;
@@ -110,164 +103,151 @@ T(test_mixed)
 			assert_int_equal(wc[i++].status, BB_WC_SUCCESS);
 		}
 	}
-	fixture_free(&f);
 }
 
 /* A NOP waits for all earlier doorbells of direct posts, and for no later one. */
-T(test_behind)
+T_ON(BB_QPT_RC, false, test_behind)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[8];
 	uint64_t i, round;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	for (round = 0; round < 3; round++) {
 		null_dev.hold = true;
 		for (i = 0; i < 3; i++) {
-			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
-			bb_qp_ring(f.qp);
+			assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, SIG), 0);
+			bb_qp_ring(f->qp);
 		}
 		for (; i < 5; i++) {
-			assert_int_equal(bb_post_nop(f.qp, i, SIG), 0);
-			bb_qp_ring(f.qp);
+			assert_int_equal(bb_post_nop(f->qp, i, SIG), 0);
+			bb_qp_ring(f->qp);
 		}
-		assert_int_equal(bb_cq_poll(f.cq, wc, 8), 0);
+		assert_int_equal(bb_cq_poll(f->cq, wc, 8), 0);
 		null_release();
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
-		bb_qp_ring(f.qp);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, SIG), 0);
+		bb_qp_ring(f->qp);
 		/* Only the last one is held back. */
-		take(&f, wc, 5);
+		take(f, wc, 5);
 		for (i = 0; i < 5; i++) {
 			assert_int_equal(wc[i].wr_id, i);
 			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
 		}
 		null_dev.hold = false;
 		null_release();
-		take(&f, wc, 1);
+		take(f, wc, 1);
 		assert_int_equal(wc[0].wr_id, 5);
 	}
-	fixture_free(&f);
 }
 
 /* A direct WRITE has its own flags, whatever request precedes it. */
-T(test_flags)
+T_ON(BB_QPT_RC, false, test_flags)
 {
 	struct bb_sge sge, two[2];
-	struct fixture f;
 	struct bb_wc wc[4];
 	unsigned int front, rung;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	two[0] = sge;
-	two[1] = piece(&f, FROM + 64, 8);
+	two[1] = piece(f, FROM + 64, 8);
 	for (front = 0; front < 5; front++) {
 		for (rung = 0; rung < 2; rung++) {
 			bool told = front == 1 || front == 2;
 
 			/* This WRITE starts the doorbell, unless an earlier request did. */
-			assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 0);
+			assert_int_equal(bb_post_write(f->qp, 0, &sge, 1, TO, 1, SIG), 0);
 			if (front == 0)
-				assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 0);
+				assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, 0), 0);
 			else if (front == 1)
-				assert_int_equal(bb_post_write_inline(f.qp, 1, mem, 60, TO, 1, SIG),
-						 0);
+				assert_int_equal(
+					bb_post_write_inline(f->qp, 1, mem, 60, TO, 1, SIG), 0);
 			else if (front == 2)
-				assert_int_equal(bb_post_read(f.qp, 1, &sge, 1, TO, 1, SIG), 0);
+				assert_int_equal(bb_post_read(f->qp, 1, &sge, 1, TO, 1, SIG), 0);
 			else if (front == 3)
-				assert_int_equal(bb_post_write(f.qp, 1, two, 2, TO, 1, 0), 0);
+				assert_int_equal(bb_post_write(f->qp, 1, two, 2, TO, 1, 0), 0);
 			else
 				assert_int_equal(
-					bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_FENCE), 0);
+					bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_FENCE), 0);
 			if (rung != 0)
-				bb_qp_ring(f.qp);
-			assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 0);
-			bb_qp_ring(f.qp);
+				bb_qp_ring(f->qp);
+			assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, SIG), 0);
+			bb_qp_ring(f->qp);
 			assert_int_equal(null_dev.send_flags, IBV_SEND_SIGNALED);
-			take(&f, wc, told ? 3 : 2);
+			take(f, wc, told ? 3 : 2);
 			assert_int_equal(wc[told ? 2 : 1].wr_id, 2);
 		}
 	}
-	fixture_free(&f);
 }
 
 /* A doorbell may end with an unsignalled request; its end is still found. */
-T(test_silent)
+T_ON(BB_QPT_RC, false, test_silent)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc;
 	uint32_t i;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 0);
-	bb_qp_ring(f.qp);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, 0), 0);
+	bb_qp_ring(f->qp);
 	assert_int_equal(null_dev.signaled, 0);
-	assert_int_equal(bb_qp_drain(f.qp), -EAGAIN);
-	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
-	assert_int_equal(bb_qp_drain(f.qp), 0);
+	assert_int_equal(bb_qp_drain(f->qp), -EAGAIN);
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
+	assert_int_equal(bb_qp_drain(f->qp), 0);
 	assert_int_equal(null_dev.wr_ex, 4);
 	/* The last request is signalled, so no further one is needed. */
-	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
-	assert_int_equal(bb_qp_drain(f.qp), 0);
-	assert_int_equal(bb_post_nop(f.qp, 10, SIG), 0);
-	bb_qp_ring(f.qp);
+	one(f, bb_post_write(f->qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
+	assert_int_equal(bb_qp_drain(f->qp), 0);
+	assert_int_equal(bb_post_nop(f->qp, 10, SIG), 0);
+	bb_qp_ring(f->qp);
 	assert_int_equal(null_dev.wr_ex, 5);
-	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 1);
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
 	/* A SEND that no completion waits for is signalled: a peer need not accept WRITEs. */
-	post_recv(&f, 1);
-	assert_int_equal(bb_post_send(f.qp, 11, &sge, 1, 0), 0);
+	post_recv(f, 1);
+	assert_int_equal(bb_post_send(f->qp, 11, &sge, 1, 0), 0);
 	i = null_dev.signaled;
-	bb_qp_ring(f.qp);
+	bb_qp_ring(f->qp);
 	assert_int_equal(null_dev.signaled, i + 1);
-	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 1);
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
 	assert_int_equal(wc.wr_id, 1);
-	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
-	fixture_free(&f);
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
 }
 
 /* A full queue gets room by a completion, also across the end of the ring. */
-T(test_room)
+T_ON(BB_QPT_RC, false, test_room)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[16];
 	uint64_t i, round;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	for (round = 0; round < 9; round++) {
 		for (i = 0; i < 16; i++) {
-			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
+			assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, SIG), 0);
 			if (round % 2 != 0 || i % 5 == 0)
-				bb_qp_ring(f.qp);
+				bb_qp_ring(f->qp);
 		}
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
-		assert_int_equal(bb_post_write_inline(f.qp, i, mem, 8, TO, 1, SIG), -EAGAIN);
-		assert_int_equal(bb_post_nop(f.qp, i, SIG), -EAGAIN);
-		bb_qp_ring(f.qp);
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
-		assert_int_equal(bb_cq_poll(f.cq, wc, 1), 1);
-		assert_int_equal(bb_post_write(f.qp, 99, &sge, 1, TO, 1, SIG), 0);
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
-		bb_qp_ring(f.qp);
-		take(&f, wc, 16);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
+		assert_int_equal(bb_post_write_inline(f->qp, i, mem, 8, TO, 1, SIG), -EAGAIN);
+		assert_int_equal(bb_post_nop(f->qp, i, SIG), -EAGAIN);
+		bb_qp_ring(f->qp);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
+		assert_int_equal(bb_cq_poll(f->cq, wc, 1), 1);
+		assert_int_equal(bb_post_write(f->qp, 99, &sge, 1, TO, 1, SIG), 0);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
+		bb_qp_ring(f->qp);
+		take(f, wc, 16);
 		assert_int_equal(wc[15].wr_id, 99);
 	}
 	/* Without polls the ring is never found full. */
 	for (i = 0; i < 1000; i++) {
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i % 37 == 0 ? SIG : 0), 0);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, i % 37 == 0 ? SIG : 0), 0);
 		if (i % 3 == 0)
-			bb_qp_ring(f.qp);
-		assert_true(bb_cq_poll(f.cq, wc, 16) <= 1);
-		bb_qp_ring(f.qp);
-		assert_true(bb_cq_poll(f.cq, wc, 16) <= 1);
+			bb_qp_ring(f->qp);
+		assert_true(bb_cq_poll(f->cq, wc, 16) <= 1);
+		bb_qp_ring(f->qp);
+		assert_true(bb_cq_poll(f->cq, wc, 16) <= 1);
 	}
-	fixture_free(&f);
 }
 
 /* States that accept no posts, arguments that no state accepts, and posts that are not rung. */
@@ -318,73 +298,67 @@ T(test_states)
 }
 
 /* The fate that a recovery reports for each request. */
-T(test_fates)
+T_ON(BB_QPT_RC, false, test_fates)
 {
 	struct bb_wr_end ends[32];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
 	struct bb_qp_attr attr;
 	struct bb_qp_addr addr;
-	struct fixture f;
 	struct bb_sge sge, two[2];
 	uint32_t i;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	two[0] = sge;
 	two[1] = sge;
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i == 1 ? SIG : 0), 0);
-	assert_int_equal(bb_post_write(f.qp, 3, two, 2, TO, 1, SIG), 0);
-	bb_qp_ring(f.qp);
-	assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, SIG), 0);
-	assert_int_equal(bb_post_write(f.qp, 5, two, 2, TO, 1, 0), 0);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, i == 1 ? SIG : 0), 0);
+	assert_int_equal(bb_post_write(f->qp, 3, two, 2, TO, 1, SIG), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_post_write(f->qp, 4, &sge, 1, TO, 1, SIG), 0);
+	assert_int_equal(bb_post_write(f->qp, 5, two, 2, TO, 1, 0), 0);
 	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE;
-	assert_int_equal(bb_qp_addr(f.qp, 1, 0, &addr), 0);
-	assert_int_equal(bb_qp_recover(f.qp, &addr, &addr, &attr, &r), 0);
+	assert_int_equal(bb_qp_addr(f->qp, 1, 0, &addr), 0);
+	assert_int_equal(bb_qp_recover(f->qp, &addr, &addr, &attr, &r), 0);
 	assert_int_equal(r.n, 6);
 	for (i = 0; i < 6; i++) {
 		assert_int_equal(ends[i].wc.wr_id, i);
 		assert_int_equal(ends[i].fate, i < 4 ? BB_WR_DONE : BB_WR_NOT_DONE);
 	}
-	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
-	fixture_free(&f);
+	one(f, bb_post_write(f->qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
 }
 
 /* The provider refuses a doorbell in which requests with WQEs follow direct ones. */
-T(test_refused)
+T_ON(BB_QPT_RC, false, test_refused)
 {
-	struct fixture f;
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
 	uint64_t i;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
+	sge = piece(f, FROM, 8);
 	two[0] = sge;
 	two[1] = sge;
-	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
+	one(f, bb_post_write(f->qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
 	null_dev.bad_wr = 2;
 	for (i = 0; i < 4; i++)
-		assert_int_equal(i < 2 ? bb_post_write(f.qp, i, &sge, 1, TO, 1, 0)
-				       : bb_post_write(f.qp, i, two, 2, TO, 1, 0),
+		assert_int_equal(i < 2 ? bb_post_write(f->qp, i, &sge, 1, TO, 1, 0)
+				       : bb_post_write(f->qp, i, two, 2, TO, 1, 0),
 				 0);
-	bb_qp_ring(f.qp);
-	take(&f, wc, 4);
+	bb_qp_ring(f->qp);
+	take(f, wc, 4);
 	for (i = 0; i < 4; i++) {
 		assert_int_equal(wc[i].wr_id, i);
 		assert_int_equal(wc[i].status, i == 0 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
 	}
 	assert_int_equal(null_dev.wr_ex, 1);
 	/* Nothing more is passed to the provider until a reset. */
-	assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 0);
-	bb_qp_ring(f.qp);
-	take(&f, wc, 1);
+	assert_int_equal(bb_post_write(f->qp, 5, &sge, 1, TO, 1, 0), 0);
+	bb_qp_ring(f->qp);
+	take(f, wc, 1);
 	assert_int_equal(null_dev.wr_ex, 1);
-	state_to(&f, BB_QP_RESET);
-	assert_int_equal(connect_to_itself(f.qp), 0);
-	one(&f, bb_post_write(f.qp, 6, &sge, 1, TO, 1, SIG), 6, BB_WC_RDMA_WRITE);
-	fixture_free(&f);
+	state_to(f, BB_QP_RESET);
+	assert_int_equal(connect_to_itself(f->qp), 0);
+	one(f, bb_post_write(f->qp, 6, &sge, 1, TO, 1, SIG), 6, BB_WC_RDMA_WRITE);
 }
 
 /*
@@ -509,47 +483,41 @@ T(test_wrap)
 }
 
 /* A NOP after an unsignalled WRITE; the WRITE's doorbell crossed the wrap and has ended. */
-T(test_wrap_silent)
+T_ON(BB_QPT_RC, false, test_wrap_silent)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct verbs_qp *q;
 	struct bb_wc wc;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
-	q = verbs_qp_of(f.qp);
-	f.qp->sq.seq = f.qp->sq.done = q->given = q->done = UINT32_MAX;
-	f.qp->sq.rung_seq = UINT32_MAX;
+	sge = piece(f, FROM, 8);
+	q = verbs_qp_of(f->qp);
+	f->qp->sq.seq = f->qp->sq.done = q->given = q->done = UINT32_MAX;
+	f->qp->sq.rung_seq = UINT32_MAX;
 	null_dev.hold = true;
-	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 0);
-	bb_qp_ring(f.qp);
+	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, 0), 0);
+	bb_qp_ring(f->qp);
 	assert_int_equal(null_dev.wr_ex, 1);
-	assert_int_equal(bb_post_nop(f.qp, 2, SIG), 0);
-	bb_qp_ring(f.qp);
-	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	assert_int_equal(bb_post_nop(f->qp, 2, SIG), 0);
+	bb_qp_ring(f->qp);
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
 	null_dev.hold = false;
 	null_release();
-	take(&f, &wc, 1);
+	take(f, &wc, 1);
 	assert_int_equal(wc.wr_id, 2);
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
-	fixture_free(&f);
 }
 
 /* The provider may have seen the post: it cannot be taken back, and is sent with the doorbell. */
-T(test_abort_is_refused)
+T_ON(BB_QPT_RC, false, test_abort_is_refused)
 {
-	struct fixture f;
 	struct bb_sge sge;
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
-	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 0);
+	sge = piece(f, FROM, 8);
+	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, SIG), 0);
 	log_begin();
-	assert_int_equal(bb_qp_abort(f.qp), -ENOTSUP);
+	assert_int_equal(bb_qp_abort(f->qp), -ENOTSUP);
 	log_expect("not taken back");
-	one(&f, 0, 1, BB_WC_RDMA_WRITE);
-	fixture_free(&f);
+	one(f, 0, 1, BB_WC_RDMA_WRITE);
 }
 
 TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -71,44 +71,36 @@ static const struct {
 	{BB_SEND_FENCE | BB_SEND_SOLICITED, IBV_SEND_FENCE | IBV_SEND_SOLICITED},
 };
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /* Each flag of each request; flags of the previous request do not leak. */
-T(test_flags)
+T_KINDS(BB_QPT_RC, false, test_flags)
 {
-	struct fixture f;
 	struct bb_wc wc[4];
-	size_t k, i, before, v;
+	size_t i, before, v;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		for (v = 0; v < VERBS; v++) {
-			const unsigned int data =
-				v == WRITE_INLINE || v == SEND_INLINE ? IBV_SEND_INLINE : 0;
+	for (v = 0; v < VERBS; v++) {
+		const unsigned int data =
+			v == WRITE_INLINE || v == SEND_INLINE ? IBV_SEND_INLINE : 0;
 
-			for (i = 0; i < 16; i++) {
-				before = i / 4;
-				if (wants_receive(v)) {
-					post_recv(&f, 7);
-					post_recv(&f, 8);
-				}
-				assert_int_equal(post(&f, v, flags_of[before].ours), 0);
-				assert_int_equal(post(&f, v, SIG | flags_of[i % 4].ours), 0);
-				bb_qp_ring(f.qp);
-				assert_int_equal(null_dev.send_flags,
-						 IBV_SEND_SIGNALED | data | flags_of[i % 4].theirs);
-				assert_int_equal(bb_cq_poll(f.cq, wc, 4), wants_receive(v) ? 3 : 1);
+		for (i = 0; i < 16; i++) {
+			before = i / 4;
+			if (wants_receive(v)) {
+				post_recv(f, 7);
+				post_recv(f, 8);
 			}
+			assert_int_equal(post(f, v, flags_of[before].ours), 0);
+			assert_int_equal(post(f, v, SIG | flags_of[i % 4].ours), 0);
+			bb_qp_ring(f->qp);
+			assert_int_equal(null_dev.send_flags,
+					 IBV_SEND_SIGNALED | data | flags_of[i % 4].theirs);
+			assert_int_equal(bb_cq_poll(f->cq, wc, 4), wants_receive(v) ? 3 : 1);
 		}
-		fixture_free(&f);
-		null_reset();
 	}
 }
 
 /* ---- Binds */
 
 /* The provider gets the window with its rights. */
-T(test_bind)
+T_KINDS(BB_QPT_RC, false, test_bind)
 {
 	static const struct {
 		uint32_t ours;
@@ -121,45 +113,37 @@ T(test_bind)
 		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED},
 	};
 	const struct ibv_mw_bind_info *b = &null_dev.bind;
-	struct fixture f;
 	struct bb_mw *mw[2];
 	uint32_t key;
-	size_t k, i;
+	size_t i;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw[0]), 0);
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw[1]), 0);
-		assert_int_not_equal(mw[0]->rkey >> 8, mw[1]->rkey >> 8);
-		for (i = 0; i < 2 * RTE_DIM(rights); i++) {
-			const uint32_t access = rights[i / 2].ours;
+	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_1, &mw[0]), 0);
+	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &mw[1]), 0);
+	assert_int_not_equal(mw[0]->rkey >> 8, mw[1]->rkey >> 8);
+	for (i = 0; i < 2 * RTE_DIM(rights); i++) {
+		const uint32_t access = rights[i / 2].ours;
 
-			if ((access & BB_ACCESS_ZERO_BASED) != 0 && i % 2 == 0)
-				continue;
-			key = bb_inc_rkey(mw[1]->rkey);
-			one(&f,
-			    i % 2 == 0
-				    ? bb_mw_bind(f.qp, 1, mw[0], f.mr, FROM + 64, 128, access, SIG)
-				    : bb_post_bind_mw(f.qp, 1, mw[1], key, f.mr, FROM + 64, 128,
-						      access, SIG),
-			    1, BB_WC_BIND_MW);
-			assert_int_equal(b->mr->lkey, f.mr->lkey);
-			assert_int_equal(b->addr, FROM + 64);
-			assert_int_equal(b->length, 128);
-			assert_int_equal(b->mw_access_flags, rights[i / 2].theirs);
-			if (i % 2 == 0) {
-				one(&f, bb_mw_bind(f.qp, 2, mw[0], NULL, 0, 0, 0, SIG), 2,
-				    BB_WC_BIND_MW);
-				assert_int_equal(b->addr + b->length + b->mw_access_flags, 0);
-			} else {
-				one(&f, bb_post_local_inv(f.qp, 2, key, SIG), 2, BB_WC_LOCAL_INV);
-			}
+		if ((access & BB_ACCESS_ZERO_BASED) != 0 && i % 2 == 0)
+			continue;
+		key = bb_inc_rkey(mw[1]->rkey);
+		one(f,
+		    i % 2 == 0 ? bb_mw_bind(f->qp, 1, mw[0], f->mr, FROM + 64, 128, access, SIG)
+			       : bb_post_bind_mw(f->qp, 1, mw[1], key, f->mr, FROM + 64, 128,
+						 access, SIG),
+		    1, BB_WC_BIND_MW);
+		assert_int_equal(b->mr->lkey, f->mr->lkey);
+		assert_int_equal(b->addr, FROM + 64);
+		assert_int_equal(b->length, 128);
+		assert_int_equal(b->mw_access_flags, rights[i / 2].theirs);
+		if (i % 2 == 0) {
+			one(f, bb_mw_bind(f->qp, 2, mw[0], NULL, 0, 0, 0, SIG), 2, BB_WC_BIND_MW);
+			assert_int_equal(b->addr + b->length + b->mw_access_flags, 0);
+		} else {
+			one(f, bb_post_local_inv(f->qp, 2, key, SIG), 2, BB_WC_LOCAL_INV);
 		}
-		for (i = 0; i < 2; i++)
-			assert_int_equal(bb_mw_free(mw[i]), 0);
-		fixture_free(&f);
-		null_reset();
 	}
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_mw_free(mw[i]), 0);
 }
 
 /* ---- Requests that libibverbs cannot express */
@@ -318,39 +302,32 @@ make_small(struct fixture *f, bool signal_all)
 }
 
 /* A bind takes three WQEs here. It gets room after any number of unsignalled requests. */
-T(test_large_request_gets_room_after_unsignalled_ones)
+T_KINDS(BB_QPT_RC, false, test_large_request_gets_room_after_unsignalled_ones)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_mw *mw;
 	struct bb_wc wc;
 	uint32_t before, i, kind_of_write, calls;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		make_small(&f, false);
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw), 0);
-		sge = piece(&f, FROM, 8);
-		for (before = 0; before < 16; before++) {
-			/* With WQEs and without, see verbs_post.c. */
-			kind_of_write = before / 8;
-			for (i = 0; i < before % 8; i++)
-				assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1,
-							       kind_of_write ? BB_SEND_FENCE : 0),
-						 0);
-			bb_qp_ring(f.qp);
-			for (calls = 0; bb_mw_bind(f.qp, 9, mw, f.mr, FROM, 8, 0, SIG) == -EAGAIN;
-			     calls++) {
-				assert_in_range(calls, 0, 10);
-				assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
-			}
-			one(&f, 0, 9, BB_WC_BIND_MW);
+	make_small(f, false);
+	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_1, &mw), 0);
+	sge = piece(f, FROM, 8);
+	for (before = 0; before < 16; before++) {
+		/* With WQEs and without, see verbs_post.c. */
+		kind_of_write = before / 8;
+		for (i = 0; i < before % 8; i++)
+			assert_int_equal(bb_post_write(f->qp, 5, &sge, 1, TO, 1,
+						       kind_of_write ? BB_SEND_FENCE : 0),
+					 0);
+		bb_qp_ring(f->qp);
+		for (calls = 0; bb_mw_bind(f->qp, 9, mw, f->mr, FROM, 8, 0, SIG) == -EAGAIN;
+		     calls++) {
+			assert_in_range(calls, 0, 10);
+			assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
 		}
-		assert_int_equal(bb_mw_free(mw), 0);
-		fixture_free(&f);
-		null_reset();
+		one(f, 0, 9, BB_WC_BIND_MW);
 	}
+	assert_int_equal(bb_mw_free(mw), 0);
 }
 
 /* The NOP of a drain is never reported, even on a queue that reports every request. */

@@ -37,8 +37,6 @@ recv_round(struct fixture *f, uint32_t depth, uint32_t round)
 	assert_int_equal(null_dev.recvs, i);
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 /* It holds the requested number, whatever the size of its ring, in every lap. */
 T(test_depth)
 {
@@ -86,27 +84,25 @@ limit_of(struct bb_srq *srq)
 	return attr.limit;
 }
 
-T(test_limit)
+T_ON(BB_QPT_RC, true, test_limit)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq = NULL;
-	struct fixture f;
 	uint32_t objects;
 
-	make(&f, BB_QPT_RC, true, 0);
-	assert_int_equal(limit_of(f.srq), 0);
-	assert_int_equal(bb_srq_modify(f.srq, 7), 0);
-	assert_int_equal(limit_of(f.srq), 7);
+	assert_int_equal(limit_of(f->srq), 0);
+	assert_int_equal(bb_srq_modify(f->srq, 7), 0);
+	assert_int_equal(limit_of(f->srq), 7);
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
 	log_begin();
-	assert_int_equal(bb_srq_modify(f.srq, 9), -EIO);
+	assert_int_equal(bb_srq_modify(f->srq, 9), -EIO);
 	log_expect("cannot set the limit of SRQ");
-	assert_int_equal(limit_of(f.srq), 7);
+	assert_int_equal(limit_of(f->srq), 7);
 	attr.limit = 33;
 	null_dev.fail_at = 1;
 	log_begin();
-	assert_int_equal(bb_srq_query(f.srq, &attr), -EIO);
+	assert_int_equal(bb_srq_query(f->srq, &attr), -EIO);
 	log_expect("cannot query SRQ");
 	assert_int_equal(attr.limit, 33);
 
@@ -115,50 +111,46 @@ T(test_limit)
 	attr.limit = 3;
 	objects = null_dev.objects;
 	null_dev.fail_at = 2;
-	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), -EIO);
+	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), -EIO);
 	assert_null(srq);
 	assert_int_equal(null_dev.objects, objects);
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
 	log_begin();
-	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), -ENOMEM);
+	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), -ENOMEM);
 	log_expect("raise the locked memory limit");
 	assert_null(srq);
-	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), 0);
+	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), 0);
 	assert_int_equal(limit_of(srq), 3);
 	assert_int_equal(bb_srq_destroy(srq), 0);
-	fixture_free(&f);
 }
 
 /* If the provider refuses a call, the object stays unchanged. */
-T(test_refused)
+T_ON(BB_QPT_RC, true, test_refused)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[2];
 
-	make(&f, BB_QPT_RC, true, 0);
-	sge = piece(&f, FROM, 8);
-	post_recv(&f, 1);
+	sge = piece(f, FROM, 8);
+	post_recv(f, 1);
 	null_dev.bad_wr = 1;
-	assert_int_equal(bb_post_srq_recv(f.srq, 2, &sge, 1), 0);
+	assert_int_equal(bb_post_srq_recv(f->srq, 2, &sge, 1), 0);
 	log_begin();
-	bb_srq_ring(f.srq);
+	bb_srq_ring(f->srq);
 	log_expect("the provider refuses a receive: Invalid argument; it never completes");
-	assert_int_equal(bb_post_send(f.qp, 3, &sge, 1, SIG), 0);
-	bb_qp_ring(f.qp);
-	take(&f, wc, 2);
+	assert_int_equal(bb_post_send(f->qp, 3, &sge, 1, SIG), 0);
+	bb_qp_ring(f->qp);
+	take(f, wc, 2);
 	assert_int_equal(wc[0].wr_id, 1);
 	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
-	assert_int_equal(bb_qp_destroy(f.qp), 0);
-	f.qp = NULL;
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
+	f->qp = NULL;
 	null_dev.fail_errno = EINVAL;
 	null_dev.fail_at = 1;
 	log_begin();
-	assert_int_equal(bb_srq_destroy(f.srq), -EINVAL);
+	assert_int_equal(bb_srq_destroy(f->srq), -EINVAL);
 	log_expect("cannot destroy SRQ");
 	/* The destroy may be repeated. */
-	fixture_free(&f);
 }
 
 /* ---- Address handles */

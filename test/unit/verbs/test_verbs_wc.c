@@ -86,8 +86,6 @@ recv_status(size_t kind, size_t i, bool srq)
 	null_reset();
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
-
 T(test_statuses)
 {
 	size_t k, i;
@@ -278,38 +276,30 @@ T(test_leave)
  * They end after the receives that the provider accepted, which are flushed as the QP goes to
  * ERR.
  */
-T(test_recv_refused)
+T_KINDS(BB_QPT_RC, false, test_recv_refused)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[5];
 	unsigned int i;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		sge = piece(&f, TO, 8);
-		post_recv(&f, 0);
-		null_dev.bad_wr = 3;
-		for (i = 1; i < 5; i++)
-			assert_int_equal(bb_post_recv(f.qp, i, &sge, 1), 0);
-		log_begin();
-		bb_qp_ring_recv(f.qp);
-		log_expect("the provider refuses a receive: Invalid argument; the QP goes to ERR");
-		assert_int_equal(null_dev.recvs, 3);
-		assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
-		take(&f, wc, 5);
-		for (i = 0; i < 5; i++) {
-			assert_int_equal(wc[i].wr_id, i);
-			assert_int_equal(wc[i].status,
-					 i < 3 ? BB_WC_WR_FLUSH_ERR : BB_WC_LOC_QP_OP_ERR);
-		}
-		/* Without new receives the provider is not called. */
-		bb_qp_ring_recv(f.qp);
-		assert_int_equal(null_dev.recvs, 3);
-		fixture_free(&f);
-		null_reset();
+	sge = piece(f, TO, 8);
+	post_recv(f, 0);
+	null_dev.bad_wr = 3;
+	for (i = 1; i < 5; i++)
+		assert_int_equal(bb_post_recv(f->qp, i, &sge, 1), 0);
+	log_begin();
+	bb_qp_ring_recv(f->qp);
+	log_expect("the provider refuses a receive: Invalid argument; the QP goes to ERR");
+	assert_int_equal(null_dev.recvs, 3);
+	assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
+	take(f, wc, 5);
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(wc[i].wr_id, i);
+		assert_int_equal(wc[i].status, i < 3 ? BB_WC_WR_FLUSH_ERR : BB_WC_LOC_QP_OP_ERR);
 	}
+	/* Without new receives the provider is not called. */
+	bb_qp_ring_recv(f->qp);
+	assert_int_equal(null_dev.recvs, 3);
 }
 
 TEST_MAIN(bare_eal_init() < 0 ? 1 : 0)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bare_eal.h"
-#include "bb_test.h"
+#include "bb_test_on.h"
 #include "bluebell.h"
 #include "verbs_null.h"
 
@@ -194,5 +194,26 @@ teardown(void **state)
 	(void)state;
 	return null_dev.objects == 0 && null_dev.overruns == 0 ? 0 : -1;
 }
+
+#define T(name) TEST_WITH(setup, teardown, name)
+/* A test on the first kind of provider: @f is made before and freed after the body. */
+#define T_ON(type, srq, name)                                                                      \
+	TEST_ON(setup, teardown, struct fixture, make(f, type, srq, 0), fixture_free(f), name)
+/* A test whose body runs on each kind of provider. */
+#define T_KINDS(type, srq, name)                                                                   \
+	static void name##_on(struct fixture *f);                                                  \
+	T(name)                                                                                    \
+	{                                                                                          \
+		struct fixture f;                                                                  \
+		size_t k;                                                                          \
+                                                                                                   \
+		for (k = 0; k < RTE_DIM(kinds); k++) {                                             \
+			make(&f, type, srq, k);                                                    \
+			name##_on(&f);                                                             \
+			fixture_free(&f);                                                          \
+			null_reset();                                                              \
+		}                                                                                  \
+	}                                                                                          \
+	static void name##_on(struct fixture *f)
 
 #endif

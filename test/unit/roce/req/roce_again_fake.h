@@ -20,6 +20,8 @@ begin(struct rf *f, uint32_t adaptive)
 	rf_start(f);
 }
 
+#define T_BEGIN(adaptive, name) TEST_ON(NULL, NULL, struct rf, begin(f, adaptive), (void)0, name)
+
 static inline void
 lost(struct rf *f, uint32_t psn)
 {

@@ -12,7 +12,7 @@
 
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
-#include "bb_test.h"
+#include "bb_test_on.h"
 
 enum {
 	RF_SLOTS = 32,
@@ -412,6 +412,10 @@ rf_begin(struct rf *f)
 	rf_init(f, BB_ROCE_RC);
 	rf_start(f);
 }
+
+/* Tests on a requester that is not started, and on one that is. */
+#define T_RF(type, name) TEST_ON(NULL, NULL, struct rf, rf_init(f, type), (void)0, name)
+#define T_BEGUN(name)    TEST_ON(NULL, NULL, struct rf, rf_begin(f), (void)0, name)
 
 /* Posts and sends @n WRITEs of one packet each. */
 static inline void

@@ -13,37 +13,34 @@
 #define HOLD_OFF 64
 
 /* One packet, the newest one, and new packets after it; the peer kept the others. */
-TEST(test_kept)
+T_BEGIN(0, test_kept)
 {
-	static struct rf f;
-
-	begin(&f, 0);
-	rf_writes(&f, 5);
-	lost(&f, RF_PSN + 1);
-	rf_expect_done(&f, 0, 1, 0);
-	assert_int_equal(f.qp.stats.packet_seq_err, 1);
-	assert_int_equal(bb_roce_short_room(&f.qp), 0);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	assert_int_equal(rf_run(&f), 4);
-	assert_int_equal(f.tx[f.seen].cookie, 1);
-	assert_true(rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1)->flags & BB_ROCE_ACKREQ);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 5);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 6);
-	rf_expect_none(&f);
-	assert_int_equal(f.qp.stats.retransmitted, 2);
-	assert_int_not_equal(bb_roce_short_room(&f.qp), 0);
+	rf_writes(f, 5);
+	lost(f, RF_PSN + 1);
+	rf_expect_done(f, 0, 1, 0);
+	assert_int_equal(f->qp.stats.packet_seq_err, 1);
+	assert_int_equal(bb_roce_short_room(&f->qp), 0);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	assert_int_equal(rf_run(f), 4);
+	assert_int_equal(f->tx[f->seen].cookie, 1);
+	assert_true(rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 1)->flags & BB_ROCE_ACKREQ);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 5);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 6);
+	rf_expect_none(f);
+	assert_int_equal(f->qp.stats.retransmitted, 2);
+	assert_int_not_equal(bb_roce_short_room(&f->qp), 0);
 	/* A packet that was only late proves nothing. */
-	lost(&f, RF_PSN + 1);
-	assert_int_equal(rf_run(&f), 0);
-	assert_false(f.qp.req.keeps);
-	rf_ack(&f, RF_PSN + 4, RF_ACK);
-	assert_true(f.qp.req.keeps);
-	assert_int_equal(rf_run(&f), 0);
-	rf_ack(&f, RF_PSN + 6, RF_ACK);
-	rf_expect_idle(&f);
-	assert_int_equal(f.qp.stats.packet_seq_err, 1);
+	lost(f, RF_PSN + 1);
+	assert_int_equal(rf_run(f), 0);
+	assert_false(f->qp.req.keeps);
+	rf_ack(f, RF_PSN + 4, RF_ACK);
+	assert_true(f->qp.req.keeps);
+	assert_int_equal(rf_run(f), 0);
+	rf_ack(f, RF_PSN + 6, RF_ACK);
+	rf_expect_idle(f);
+	assert_int_equal(f->qp.stats.packet_seq_err, 1);
 }
 
 /* Any packet of a message is repeated with its own opcode, bytes and headers. */
@@ -91,97 +88,89 @@ TEST(test_parts)
  * Only the repeated packet is acknowledged: all packets after it are sent again. Later answers of
  * that kind are stale.
  */
-TEST(test_dropped)
+T_BEGIN(0, test_dropped)
 {
-	static struct rf f;
-
-	begin(&f, 0);
-	rf_writes(&f, 5);
-	lost(&f, RF_PSN + 1);
-	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
-	rf_ack(&f, RF_PSN + 1, RF_ACK);
-	assert_false(f.qp.req.keeps);
-	assert_int_equal(f.qp.req.chances, CHANCES - 1);
-	lost(&f, RF_PSN + 2);
-	all_again(&f, RF_PSN + 2, 3);
-	lost(&f, RF_PSN + 2);
-	assert_int_equal(rf_run(&f), 0);
-	assert_int_equal(f.qp.stats.packet_seq_err, 1);
+	rf_writes(f, 5);
+	lost(f, RF_PSN + 1);
+	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+	rf_ack(f, RF_PSN + 1, RF_ACK);
+	assert_false(f->qp.req.keeps);
+	assert_int_equal(f->qp.req.chances, CHANCES - 1);
+	lost(f, RF_PSN + 2);
+	all_again(f, RF_PSN + 2, 3);
+	lost(f, RF_PSN + 2);
+	assert_int_equal(rf_run(f), 0);
+	assert_int_equal(f->qp.stats.packet_seq_err, 1);
 	/* A packet lost after a repeat of all proves nothing about what the peer keeps. */
-	lost(&f, RF_PSN + 3);
-	all_again(&f, RF_PSN + 3, 2);
-	rf_ack(&f, RF_PSN + 4, RF_ACK);
-	assert_false(f.qp.req.keeps);
-	assert_int_equal(f.qp.req.chances, CHANCES - 1);
-	rf_expect_idle(&f);
+	lost(f, RF_PSN + 3);
+	all_again(f, RF_PSN + 3, 2);
+	rf_ack(f, RF_PSN + 4, RF_ACK);
+	assert_false(f->qp.req.keeps);
+	assert_int_equal(f->qp.req.chances, CHANCES - 1);
+	rf_expect_idle(f);
 }
 
 /*
  * The next packet is missing too: only it is sent again. After the last packet there is nothing
  * to find out.
  */
-TEST(test_next_too)
+T_BEGIN(0, test_next_too)
 {
-	static struct rf f;
-
-	begin(&f, 0);
-	rf_writes(&f, 6);
-	lost(&f, RF_PSN);
-	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
-	lost(&f, RF_PSN + 1);
-	all_again(&f, RF_PSN + 1, 5);
-	assert_int_equal(f.qp.req.chances, CHANCES - 1);
-	assert_false(f.qp.req.keeps);
-	rf_ack(&f, RF_PSN + 5, RF_ACK);
-	rf_writes(&f, 1);
-	lost(&f, RF_PSN + 6);
-	all_again(&f, RF_PSN + 6, 1);
-	rf_ack(&f, RF_PSN + 6, RF_ACK);
+	rf_writes(f, 6);
+	lost(f, RF_PSN);
+	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	lost(f, RF_PSN + 1);
+	all_again(f, RF_PSN + 1, 5);
+	assert_int_equal(f->qp.req.chances, CHANCES - 1);
+	assert_false(f->qp.req.keeps);
+	rf_ack(f, RF_PSN + 5, RF_ACK);
+	rf_writes(f, 1);
+	lost(f, RF_PSN + 6);
+	all_again(f, RF_PSN + 6, 1);
+	rf_ack(f, RF_PSN + 6, RF_ACK);
 	/* Nothing is concluded while the requester goes back, either. */
-	rf_writes(&f, 4);
-	bb_roce_req_rewind(&f.qp);
-	f.room = 2;
-	all_again(&f, RF_PSN + 7, 2);
-	f.room = UINT32_MAX;
-	lost(&f, RF_PSN + 7);
-	all_again(&f, RF_PSN + 7, 4);
+	rf_writes(f, 4);
+	bb_roce_req_rewind(&f->qp);
+	f->room = 2;
+	all_again(f, RF_PSN + 7, 2);
+	f->room = UINT32_MAX;
+	lost(f, RF_PSN + 7);
+	all_again(f, RF_PSN + 7, 4);
 }
 
 /*
  * In one window of a peer that keeps packets, each loss doubles the number sent again in a row.
  */
-TEST(test_rows)
+T_BEGIN(0, test_rows)
 {
-	static struct rf f;
 	uint32_t psn;
 
-	begin(&f, 0);
-	keep(&f);
-	psn = f.qp.req.una;
-	rf_writes(&f, 16);
-	lost(&f, psn);
-	alone(&f, BB_ROCE_WRITE_ONLY, psn);
-	lost(&f, psn + 2);
-	row(&f, BB_ROCE_WRITE_ONLY, psn + 2, 2);
+	keep(f);
+	psn = f->qp.req.una;
+	rf_writes(f, 16);
+	lost(f, psn);
+	alone(f, BB_ROCE_WRITE_ONLY, psn);
+	lost(f, psn + 2);
+	row(f, BB_ROCE_WRITE_ONLY, psn + 2, 2);
 	/* The second packet of the row is still on its way. */
-	rf_ack(&f, psn + 2, RF_ACK);
-	assert_int_equal(rf_run(&f), 0);
-	rf_ack(&f, psn + 3, RF_ACK);
-	assert_int_equal(rf_run(&f), 0);
-	lost(&f, psn + 6);
-	row(&f, BB_ROCE_WRITE_ONLY, psn + 6, 4);
+	rf_ack(f, psn + 2, RF_ACK);
+	assert_int_equal(rf_run(f), 0);
+	rf_ack(f, psn + 3, RF_ACK);
+	assert_int_equal(rf_run(f), 0);
+	lost(f, psn + 6);
+	row(f, BB_ROCE_WRITE_ONLY, psn + 6, 4);
 	/* No more packets are outstanding. */
-	lost(&f, psn + 11);
-	row(&f, BB_ROCE_WRITE_ONLY, psn + 11, 5);
-	assert_true(f.qp.req.keeps);
-	rf_ack(&f, psn + 15, RF_ACK);
-	rf_expect_idle(&f);
+	lost(f, psn + 11);
+	row(f, BB_ROCE_WRITE_ONLY, psn + 11, 5);
+	assert_true(f->qp.req.keeps);
+	rf_ack(f, psn + 15, RF_ACK);
+	rf_expect_idle(f);
 	/* A new window. */
-	rf_writes(&f, 4);
-	lost(&f, psn + 16);
-	alone(&f, BB_ROCE_WRITE_ONLY, psn + 16);
-	rf_ack(&f, psn + 19, RF_ACK);
-	rf_expect_idle(&f);
+	rf_writes(f, 4);
+	lost(f, psn + 16);
+	alone(f, BB_ROCE_WRITE_ONLY, psn + 16);
+	rf_ack(f, psn + 19, RF_ACK);
+	rf_expect_idle(f);
 }
 
 /*
@@ -268,33 +257,31 @@ TEST(test_row_ends)
 }
 
 /* A peer that drops packets: CHANCES repeats in vain, then one try in HOLD_OFF losses. */
-TEST(test_chances)
+T_BEGIN(0, test_chances)
 {
-	static struct rf f;
 	uint32_t i, round;
 
-	begin(&f, 0);
 	for (i = 0; i < CHANCES; i++)
-		dropped(&f, true);
+		dropped(f, true);
 	for (round = 0; round < 2; round++) {
 		for (i = 1; i < HOLD_OFF; i++)
-			dropped(&f, false);
-		dropped(&f, true);
+			dropped(f, false);
+		dropped(f, true);
 	}
 	/* The peer begins to keep packets. */
 	for (i = 1; i < HOLD_OFF; i++)
-		dropped(&f, false);
-	keep(&f);
-	keep(&f);
+		dropped(f, false);
+	keep(f);
+	keep(f);
 	/* One failure to keep is no reason to stop. */
 	for (i = 0; i < 2 * CHANCES; i++)
-		dropped(&f, true);
-	assert_true(f.qp.req.keeps);
-	keep(&f);
-	while (f.qp.req.chances > 0)
-		dropped(&f, true);
-	assert_false(f.qp.req.keeps);
-	dropped(&f, false);
+		dropped(f, true);
+	assert_true(f->qp.req.keeps);
+	keep(f);
+	while (f->qp.req.chances > 0)
+		dropped(f, true);
+	assert_false(f->qp.req.keeps);
+	dropped(f, false);
 }
 
 /* A WRITE, a message of @kind and another WRITE; the first was lost. */
@@ -360,87 +347,78 @@ TEST(test_read)
 }
 
 /* The port is full: the repeated packet waits, ahead of all new ones. */
-TEST(test_full)
+T_BEGIN(0, test_full)
 {
-	static struct rf f;
-
-	begin(&f, 0);
-	rf_writes(&f, 4);
-	f.room = 0;
-	lost(&f, RF_PSN);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	assert_int_equal(rf_run(&f), 0);
-	assert_true(f.qp.req.again != 0 && bb_roce_busy(&f.qp));
-	assert_int_equal(f.qp.stats.retransmitted, 0);
-	assert_int_equal(bb_roce_short_room(&f.qp), 0);
-	f.room = 2;
-	assert_int_equal(rf_run(&f), 2);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
-	assert_int_equal(f.qp.req.again, 0);
-	f.room = UINT32_MAX;
-	assert_int_equal(rf_run(&f), 1);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
-	rf_ack(&f, RF_PSN + 4, RF_ACK);
+	rf_writes(f, 4);
+	f->room = 0;
+	lost(f, RF_PSN);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	assert_int_equal(rf_run(f), 0);
+	assert_true(f->qp.req.again != 0 && bb_roce_busy(&f->qp));
+	assert_int_equal(f->qp.stats.retransmitted, 0);
+	assert_int_equal(bb_roce_short_room(&f->qp), 0);
+	f->room = 2;
+	assert_int_equal(rf_run(f), 2);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
+	assert_int_equal(f->qp.req.again, 0);
+	f->room = UINT32_MAX;
+	assert_int_equal(rf_run(f), 1);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
+	rf_ack(f, RF_PSN + 4, RF_ACK);
 	/* The missing packet arrived before it could be sent again. */
-	rf_writes(&f, 4);
-	f.room = 0;
-	lost(&f, RF_PSN + 5);
-	assert_int_equal(rf_run(&f), 0);
-	rf_ack(&f, RF_PSN + 8, RF_ACK);
-	assert_int_equal(f.qp.req.again, 0);
-	f.room = UINT32_MAX;
-	rf_expect_idle(&f);
+	rf_writes(f, 4);
+	f->room = 0;
+	lost(f, RF_PSN + 5);
+	assert_int_equal(rf_run(f), 0);
+	rf_ack(f, RF_PSN + 8, RF_ACK);
+	assert_int_equal(f->qp.req.again, 0);
+	f->room = UINT32_MAX;
+	rf_expect_idle(f);
 	/* A full window does not hold back a repeat. */
-	rf_init(&f, BB_ROCE_RC);
-	f.attr.selective = true;
-	f.attr.window = 4;
-	rf_start(&f);
-	rf_writes(&f, 5);
-	lost(&f, RF_PSN);
-	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
-	rf_ack(&f, RF_PSN + 3, RF_ACK);
-	all_again(&f, RF_PSN + 4, 1);
+	rf_init(f, BB_ROCE_RC);
+	f->attr.selective = true;
+	f->attr.window = 4;
+	rf_start(f);
+	rf_writes(f, 5);
+	lost(f, RF_PSN);
+	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	rf_ack(f, RF_PSN + 3, RF_ACK);
+	all_again(f, RF_PSN + 4, 1);
 }
 
 /* The payload of the packet is no longer accessible. */
-TEST(test_gather)
+T_BEGIN(0, test_gather)
 {
-	static struct rf f;
-
-	begin(&f, 0);
-	rf_writes(&f, 4);
-	lost(&f, RF_PSN + 1);
-	f.bad = BB_SYN_LOCAL_PROT;
-	f.bad_cookie = 1;
-	assert_int_equal(rf_run(&f), 0);
-	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_PROT);
+	rf_writes(f, 4);
+	lost(f, RF_PSN + 1);
+	f->bad = BB_SYN_LOCAL_PROT;
+	f->bad_cookie = 1;
+	assert_int_equal(rf_run(f), 0);
+	rf_expect_failed(f, 0, 1, BB_SYN_LOCAL_PROT);
 }
 
 /* The peer has no receive: everything waits, then is sent again. */
-TEST(test_rnr)
+T_BEGIN(0, test_rnr)
 {
-	static struct rf f;
-
-	begin(&f, 0);
-	rf_writes(&f, 4);
-	lost(&f, RF_PSN);
-	rf_ack(&f, RF_PSN, BB_ROCE_AETH_RNR | 12);
-	assert_int_equal(f.qp.req.again, 0);
-	assert_int_equal(rf_run(&f), 0);
-	rf_timeout(&f);
-	all_again(&f, RF_PSN, 4);
-	rf_ack(&f, RF_PSN + 3, RF_ACK);
-	assert_int_equal(f.qp.req.chances, CHANCES);
+	rf_writes(f, 4);
+	lost(f, RF_PSN);
+	rf_ack(f, RF_PSN, BB_ROCE_AETH_RNR | 12);
+	assert_int_equal(f->qp.req.again, 0);
+	assert_int_equal(rf_run(f), 0);
+	rf_timeout(f);
+	all_again(f, RF_PSN, 4);
+	rf_ack(f, RF_PSN + 3, RF_ACK);
+	assert_int_equal(f->qp.req.chances, CHANCES);
 	/* An RNR NAK of the next packet: the peer kept it, else it would report it missing. */
-	rf_writes(&f, 4);
-	lost(&f, RF_PSN + 4);
-	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
-	rf_ack(&f, RF_PSN + 5, BB_ROCE_AETH_RNR | 12);
-	assert_true(f.qp.req.keeps);
-	assert_int_equal(rf_run(&f), 0);
-	rf_timeout(&f);
-	all_again(&f, RF_PSN + 5, 3);
+	rf_writes(f, 4);
+	lost(f, RF_PSN + 4);
+	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
+	rf_ack(f, RF_PSN + 5, BB_ROCE_AETH_RNR | 12);
+	assert_true(f->qp.req.keeps);
+	assert_int_equal(rf_run(f), 0);
+	rf_timeout(f);
+	all_again(f, RF_PSN + 5, 3);
 }
 
 /*
@@ -520,25 +498,22 @@ TEST(test_newest_packet_follows_the_lost_one_until_the_peer_keeps)
 }
 
 /* Not enabled, or a type without answers: all is sent again as before. */
-TEST(test_off)
+T_BEGUN(test_off)
 {
-	static struct rf f;
-
-	rf_begin(&f);
-	rf_writes(&f, 4);
-	lost(&f, RF_PSN + 1);
-	all_again(&f, RF_PSN + 1, 3);
-	rf_ack(&f, RF_PSN + 3, RF_ACK);
-	assert_false(f.qp.req.keeps);
-	rf_expect_idle(&f);
+	rf_writes(f, 4);
+	lost(f, RF_PSN + 1);
+	all_again(f, RF_PSN + 1, 3);
+	rf_ack(f, RF_PSN + 3, RF_ACK);
+	assert_false(f->qp.req.keeps);
+	rf_expect_idle(f);
 	/* A peer that counts credits may need packets in order. */
-	begin(&f, 0);
-	rf_writes(&f, 1);
-	rf_ack(&f, RF_PSN, BB_ROCE_AETH_ACK | 20);
-	assert_true(f.qp.req.credits);
-	rf_writes(&f, 4);
-	lost(&f, RF_PSN + 1);
-	all_again(&f, RF_PSN + 1, 4);
+	begin(f, 0);
+	rf_writes(f, 1);
+	rf_ack(f, RF_PSN, BB_ROCE_AETH_ACK | 20);
+	assert_true(f->qp.req.credits);
+	rf_writes(f, 4);
+	lost(f, RF_PSN + 1);
+	all_again(f, RF_PSN + 1, 4);
 }
 
 TEST_MAIN(0)

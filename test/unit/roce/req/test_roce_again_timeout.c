@@ -136,111 +136,100 @@ TEST(test_early)
  * The answer to a repeated packet measures the round trip. Where packets are always lost it is
  * the only measurement.
  */
-TEST(test_measured)
+T_BEGIN(BB_ROCE_ADAPTIVE, test_measured)
 {
-	static struct rf f;
-
-	begin(&f, BB_ROCE_ADAPTIVE);
-	rf_writes(&f, 8);
-	f.now += 10 * RF_US;
-	lost(&f, RF_PSN);
-	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
-	assert_int_equal(f.qp.req.rto.srtt, 0);
-	f.now += 20 * RF_US;
-	lost(&f, RF_PSN + 3);
-	assert_int_equal(f.qp.req.rto.srtt, 20 * RF_US);
-	row(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3, 2);
-	assert_int_equal(bb_roce_deadline(&f.qp), f.now + 30 * RF_US);
+	rf_writes(f, 8);
+	f->now += 10 * RF_US;
+	lost(f, RF_PSN);
+	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	assert_int_equal(f->qp.req.rto.srtt, 0);
+	f->now += 20 * RF_US;
+	lost(f, RF_PSN + 3);
+	assert_int_equal(f->qp.req.rto.srtt, 20 * RF_US);
+	row(f, BB_ROCE_WRITE_ONLY, RF_PSN + 3, 2);
+	assert_int_equal(bb_roce_deadline(&f->qp), f->now + 30 * RF_US);
 	/* A repeat by timer is not measured: the answer may belong to the first copy. */
-	rf_timeout(&f);
-	row(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3, 4);
-	f.now += RF_US;
-	rf_ack(&f, RF_PSN + 7, RF_ACK);
-	assert_int_equal(f.qp.req.rto.srtt, 20 * RF_US);
-	rf_expect_idle(&f);
+	rf_timeout(f);
+	row(f, BB_ROCE_WRITE_ONLY, RF_PSN + 3, 4);
+	f->now += RF_US;
+	rf_ack(f, RF_PSN + 7, RF_ACK);
+	assert_int_equal(f->qp.req.rto.srtt, 20 * RF_US);
+	rf_expect_idle(f);
 }
 
 /* Packets that requested no answer, and a repeated one that does: the timer runs for it. */
-TEST(test_unasked)
+T_BEGIN(BB_ROCE_ADAPTIVE, test_unasked)
 {
-	static struct rf f;
-
-	begin(&f, BB_ROCE_ADAPTIVE);
-	rf_post(&f, BB_ROCE_MSG_SEND, 8 * RF_MTU, 0);
-	f.room = 3;
-	assert_int_equal(rf_run(&f), 3);
-	f.seen = f.ntx;
-	assert_int_equal(f.qp.req.rto.deadline, UINT64_MAX);
-	f.room = 1;
-	lost(&f, RF_PSN + 1);
-	assert_int_equal(rf_run(&f), 1);
-	rf_expect(&f, BB_ROCE_SEND_MIDDLE, RF_PSN + 1);
-	assert_int_equal(f.qp.req.rto.deadline, f.now + 1000 * RF_US);
-	assert_int_equal(f.qp.req.no_ack_req, 3);
+	rf_post(f, BB_ROCE_MSG_SEND, 8 * RF_MTU, 0);
+	f->room = 3;
+	assert_int_equal(rf_run(f), 3);
+	f->seen = f->ntx;
+	assert_int_equal(f->qp.req.rto.deadline, UINT64_MAX);
+	f->room = 1;
+	lost(f, RF_PSN + 1);
+	assert_int_equal(rf_run(f), 1);
+	rf_expect(f, BB_ROCE_SEND_MIDDLE, RF_PSN + 1);
+	assert_int_equal(f->qp.req.rto.deadline, f->now + 1000 * RF_US);
+	assert_int_equal(f->qp.req.no_ack_req, 3);
 }
 
 /*
  * An ACK that ends before packets sent ahead of the repeated one. If the peer keeps packets, then
  * the next packet is missing too, and its NAK was lost.
  */
-TEST(test_ack_short)
+T_BEGIN(BB_ROCE_ADAPTIVE, test_ack_short)
 {
-	static struct rf f;
 	uint32_t psn;
 
-	begin(&f, BB_ROCE_ADAPTIVE);
-	keep(&f);
-	psn = f.qp.req.una;
-	rf_writes(&f, 8);
-	rf_timeout(&f);
-	alone(&f, BB_ROCE_WRITE_ONLY, psn);
-	rf_ack(&f, psn + 2, RF_ACK);
-	row(&f, BB_ROCE_WRITE_ONLY, psn + 3, 2);
+	keep(f);
+	psn = f->qp.req.una;
+	rf_writes(f, 8);
+	rf_timeout(f);
+	alone(f, BB_ROCE_WRITE_ONLY, psn);
+	rf_ack(f, psn + 2, RF_ACK);
+	row(f, BB_ROCE_WRITE_ONLY, psn + 3, 2);
 	/* The NAK arrives late. */
-	lost(&f, psn + 3);
-	assert_int_equal(rf_run(&f), 0);
-	assert_int_equal(f.qp.req.retries, 7);
-	rf_ack(&f, psn + 5, RF_ACK);
-	row(&f, BB_ROCE_WRITE_ONLY, psn + 6, 2);
+	lost(f, psn + 3);
+	assert_int_equal(rf_run(f), 0);
+	assert_int_equal(f->qp.req.retries, 7);
+	rf_ack(f, psn + 5, RF_ACK);
+	row(f, BB_ROCE_WRITE_ONLY, psn + 6, 2);
 	/* Packets after the last repeated one are new. */
-	rf_writes(&f, 4);
-	rf_ack(&f, psn + 7, RF_ACK);
-	assert_int_equal(rf_run(&f), 0);
-	assert_int_equal(f.qp.req.una, psn + 8);
-	rf_ack(&f, psn + 11, RF_ACK);
-	rf_expect_idle(&f);
-	assert_int_equal(f.qp.stats.roce_adp_retrans, 1);
+	rf_writes(f, 4);
+	rf_ack(f, psn + 7, RF_ACK);
+	assert_int_equal(rf_run(f), 0);
+	assert_int_equal(f->qp.req.una, psn + 8);
+	rf_ack(f, psn + 11, RF_ACK);
+	rf_expect_idle(f);
+	assert_int_equal(f->qp.stats.roce_adp_retrans, 1);
 }
 
 /*
  * Without a timer an ignored NAK or a lost answer would stall the queue pair. So all is sent
  * again, and each lost packet has a NAK of its own.
  */
-TEST(test_no_timer)
+T_RF(BB_ROCE_RC, test_no_timer)
 {
-	static struct rf f;
-
-	rf_init(&f, BB_ROCE_RC);
-	f.attr.selective = true;
-	f.attr.ack_timeout = 0;
-	rf_start(&f);
-	rf_writes(&f, 4);
-	lost(&f, RF_PSN + 1);
-	all_again(&f, RF_PSN + 1, 3);
-	rf_ack(&f, RF_PSN + 1, RF_ACK);
-	lost(&f, RF_PSN + 2);
-	all_again(&f, RF_PSN + 2, 2);
-	rf_ack(&f, RF_PSN + 3, RF_ACK);
-	rf_expect_idle(&f);
+	f->attr.selective = true;
+	f->attr.ack_timeout = 0;
+	rf_start(f);
+	rf_writes(f, 4);
+	lost(f, RF_PSN + 1);
+	all_again(f, RF_PSN + 1, 3);
+	rf_ack(f, RF_PSN + 1, RF_ACK);
+	lost(f, RF_PSN + 2);
+	all_again(f, RF_PSN + 2, 2);
+	rf_ack(f, RF_PSN + 3, RF_ACK);
+	rf_expect_idle(f);
 	/* One of the two timers is enough. */
-	rf_init(&f, BB_ROCE_RC);
-	f.attr.selective = true;
-	f.attr.ack_timeout = 0;
-	f.attr.adaptive = BB_ROCE_ADAPTIVE;
-	rf_start(&f);
-	rf_writes(&f, 4);
-	lost(&f, RF_PSN + 1);
-	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+	rf_init(f, BB_ROCE_RC);
+	f->attr.selective = true;
+	f->attr.ack_timeout = 0;
+	f->attr.adaptive = BB_ROCE_ADAPTIVE;
+	rf_start(f);
+	rf_writes(f, 4);
+	lost(f, RF_PSN + 1);
+	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
 }
 
 TEST_MAIN(0)

@@ -12,83 +12,74 @@ atomic_ack(struct rf *f, uint32_t psn, uint64_t orig)
 }
 
 /* One ACK completes all messages before it, in posting order, across the wrap of PSNs. */
-TEST(test_ack)
+T_RF(BB_ROCE_RC, test_ack)
 {
-	static struct rf f;
-
-	rf_init(&f, BB_ROCE_RC);
-	f.attr.sq_psn = 0xfffffe;
-	rf_start(&f);
-	rf_writes(&f, 5);
-	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);
-	rf_run(&f);
-	f.seen = f.ntx;
-	rf_ack(&f, 0xfffffe, RF_ACK);
-	rf_expect_done(&f, 0, 1, 0);
-	rf_ack(&f, 1, RF_ACK);
-	rf_expect_done(&f, 0, 4, 0);
-	rf_ack(&f, 4, RF_ACK);
-	rf_expect_done(&f, 0, 5, 0);
-	rf_ack(&f, 5, RF_ACK);
-	rf_expect_idle(&f);
+	f->attr.sq_psn = 0xfffffe;
+	rf_start(f);
+	rf_writes(f, 5);
+	rf_post(f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);
+	rf_run(f);
+	f->seen = f->ntx;
+	rf_ack(f, 0xfffffe, RF_ACK);
+	rf_expect_done(f, 0, 1, 0);
+	rf_ack(f, 1, RF_ACK);
+	rf_expect_done(f, 0, 4, 0);
+	rf_ack(f, 4, RF_ACK);
+	rf_expect_done(f, 0, 5, 0);
+	rf_ack(f, 5, RF_ACK);
+	rf_expect_idle(f);
 }
 
 /* Answers to PSNs that were not sent or are done. */
-TEST(test_ghosts)
+T_BEGUN(test_ghosts)
 {
 	static const uint8_t ops[] = {BB_ROCE_ACK, BB_ROCE_READ_RESP_ONLY, BB_ROCE_ATOMIC_ACK,
 				      BB_ROCE_READ_RESP_MIDDLE};
-	static struct rf f;
 	uint32_t i, psn;
 
-	rf_begin(&f);
-	rf_writes(&f, 4);
-	rf_ack(&f, RF_PSN + 1, RF_ACK);
+	rf_writes(f, 4);
+	rf_ack(f, RF_PSN + 1, RF_ACK);
 	for (i = 0; i < 4; i++) {
 		for (psn = 0; psn < 1 << 24; psn += 1 + psn / 2) {
 			if (psn == 2 || psn == 3) /* these two are outstanding */
 				continue;
-			rf_rx(&f, ops[i], RF_PSN + psn,
-			      (struct bb_roce_pkt){.syndrome = RF_NAK(2)});
-			rf_rx(&f, ops[i], RF_PSN - psn, (struct bb_roce_pkt){.syndrome = 0xff});
+			rf_rx(f, ops[i], RF_PSN + psn, (struct bb_roce_pkt){.syndrome = RF_NAK(2)});
+			rf_rx(f, ops[i], RF_PSN - psn, (struct bb_roce_pkt){.syndrome = 0xff});
 		}
-		rf_rx(&f, ops[i], RF_PSN + 4, (struct bb_roce_pkt){.syndrome = RF_ACK});
+		rf_rx(f, ops[i], RF_PSN + 4, (struct bb_roce_pkt){.syndrome = RF_ACK});
 	}
-	assert_true(f.qp.stats.drop_ghost > 100);
-	rf_expect_done(&f, 0, 2, 0);
-	rf_ack(&f, RF_PSN + 3, RF_ACK);
-	rf_expect_idle(&f);
+	assert_true(f->qp.stats.drop_ghost > 100);
+	rf_expect_done(f, 0, 2, 0);
+	rf_ack(f, RF_PSN + 3, RF_ACK);
+	rf_expect_idle(f);
 }
 
 /* The data of a READ, beside other outstanding messages. */
-TEST(test_read)
+T_BEGUN(test_read)
 {
-	static struct rf f;
-
-	rf_begin(&f);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	rf_post(&f, BB_ROCE_MSG_READ, 2 * RF_MTU + 5, 0);
-	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
-	rf_post(&f, BB_ROCE_MSG_READ, 0, 0);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	rf_run(&f);
-	f.seen = f.ntx;
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(f, BB_ROCE_MSG_READ, 2 * RF_MTU + 5, 0);
+	rf_post(f, BB_ROCE_MSG_READ, 1, 0);
+	rf_post(f, BB_ROCE_MSG_READ, 0, 0);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_run(f);
+	f->seen = f->ntx;
 	/* The first response packet acknowledges the WRITE before it. */
-	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
-	rf_expect_done(&f, 0, 1, 0);
-	rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 2, 1, RF_MTU, RF_MTU);
+	rf_data(f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
+	rf_expect_done(f, 0, 1, 0);
+	rf_data(f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 2, 1, RF_MTU, RF_MTU);
 	/* A repeated response packet is placed only once. */
-	rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 2, 1, RF_MTU, RF_MTU);
-	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
-	assert_int_equal(f.placed, 2 * RF_MTU);
-	assert_int_equal(f.qp.stats.drop_ghost, 2);
-	rf_data(&f, BB_ROCE_READ_RESP_LAST, RF_PSN + 3, 1, 2 * RF_MTU, 5);
-	rf_expect_done(&f, 0, 2, 0);
-	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 4, 2, 0, 1);
-	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 5, 3, 0, 0);
-	rf_expect_done(&f, 0, 4, 0);
-	rf_ack(&f, RF_PSN + 6, RF_ACK);
-	rf_expect_idle(&f);
+	rf_data(f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 2, 1, RF_MTU, RF_MTU);
+	rf_data(f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
+	assert_int_equal(f->placed, 2 * RF_MTU);
+	assert_int_equal(f->qp.stats.drop_ghost, 2);
+	rf_data(f, BB_ROCE_READ_RESP_LAST, RF_PSN + 3, 1, 2 * RF_MTU, 5);
+	rf_expect_done(f, 0, 2, 0);
+	rf_data(f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 4, 2, 0, 1);
+	rf_data(f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 5, 3, 0, 0);
+	rf_expect_done(f, 0, 4, 0);
+	rf_ack(f, RF_PSN + 6, RF_ACK);
+	rf_expect_idle(f);
 }
 
 /*
@@ -179,111 +170,100 @@ TEST(test_bad_kind)
 }
 
 /* An ACK does not answer a READ or an atomic. An ACK past it shows that the answer was lost. */
-TEST(test_implied_nak)
+T_BEGUN(test_implied_nak)
 {
-	static struct rf f;
-
-	rf_begin(&f);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	rf_post(&f, BB_ROCE_MSG_READ, 2, 0);
-	rf_post(&f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	rf_run(&f);
-	f.seen = f.ntx;
-	rf_ack(&f, RF_PSN + 1, RF_ACK);
-	rf_expect_done(&f, 0, 1, 0);
-	assert_false(bb_roce_busy(&f.qp));
-	rf_ack(&f, RF_PSN + 3, RF_ACK);
-	assert_int_equal(f.qp.stats.implied_nak_seq, 1);
-	assert_true(bb_roce_busy(&f.qp));
-	rf_run(&f);
-	rf_expect(&f, BB_ROCE_READ_REQUEST, RF_PSN + 1);
-	rf_expect(&f, BB_ROCE_FETCH_ADD, RF_PSN + 2);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
-	assert_int_equal(f.qp.stats.retransmitted, 3);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(f, BB_ROCE_MSG_READ, 2, 0);
+	rf_post(f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_run(f);
+	f->seen = f->ntx;
+	rf_ack(f, RF_PSN + 1, RF_ACK);
+	rf_expect_done(f, 0, 1, 0);
+	assert_false(bb_roce_busy(&f->qp));
+	rf_ack(f, RF_PSN + 3, RF_ACK);
+	assert_int_equal(f->qp.stats.implied_nak_seq, 1);
+	assert_true(bb_roce_busy(&f->qp));
+	rf_run(f);
+	rf_expect(f, BB_ROCE_READ_REQUEST, RF_PSN + 1);
+	rf_expect(f, BB_ROCE_FETCH_ADD, RF_PSN + 2);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
+	assert_int_equal(f->qp.stats.retransmitted, 3);
 	/* A second such ACK changes nothing while the request is being sent again. */
-	atomic_ack(&f, RF_PSN + 2, 9);
-	rf_ack(&f, RF_PSN + 3, RF_ACK);
-	assert_int_equal(rf_run(&f), 0);
-	assert_int_equal(f.qp.stats.implied_nak_seq, 1);
-	assert_int_equal(f.orig, 0);
-	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 2);
-	rf_ack(&f, RF_PSN + 3, RF_ACK); /* this ACK shows that the atomic's answer was lost */
-	assert_int_equal(f.qp.stats.implied_nak_seq, 2);
-	rf_run(&f);
-	rf_expect(&f, BB_ROCE_FETCH_ADD, RF_PSN + 2);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
-	atomic_ack(&f, RF_PSN + 2, 9);
-	assert_int_equal(f.orig, 9);
-	rf_ack(&f, RF_PSN + 3, RF_ACK);
-	rf_expect_idle(&f);
+	atomic_ack(f, RF_PSN + 2, 9);
+	rf_ack(f, RF_PSN + 3, RF_ACK);
+	assert_int_equal(rf_run(f), 0);
+	assert_int_equal(f->qp.stats.implied_nak_seq, 1);
+	assert_int_equal(f->orig, 0);
+	rf_data(f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 2);
+	rf_ack(f, RF_PSN + 3, RF_ACK); /* this ACK shows that the atomic's answer was lost */
+	assert_int_equal(f->qp.stats.implied_nak_seq, 2);
+	rf_run(f);
+	rf_expect(f, BB_ROCE_FETCH_ADD, RF_PSN + 2);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
+	atomic_ack(f, RF_PSN + 2, 9);
+	assert_int_equal(f->orig, 9);
+	rf_ack(f, RF_PSN + 3, RF_ACK);
+	rf_expect_idle(f);
 }
 
 /*
  * An ACK that arrives when all must be sent again does not answer a READ, although none is
  * outstanding.
  */
-TEST(test_late_ack)
+T_BEGUN(test_late_ack)
 {
-	static struct rf f;
-
-	rf_begin(&f);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	rf_post(&f, BB_ROCE_MSG_READ, 2, 0);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	rf_run(&f);
-	f.seen = f.ntx;
-	rf_timeout(&f);
-	rf_ack(&f, RF_PSN + 2, RF_ACK);
-	rf_expect_done(&f, 0, 1, 0);
-	rf_run(&f);
-	rf_expect(&f, BB_ROCE_READ_REQUEST, RF_PSN + 1);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 2);
-	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 2);
-	rf_ack(&f, RF_PSN + 2, RF_ACK);
-	rf_expect_done(&f, 0, 3, 0);
-	rf_expect_idle(&f);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(f, BB_ROCE_MSG_READ, 2, 0);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_run(f);
+	f->seen = f->ntx;
+	rf_timeout(f);
+	rf_ack(f, RF_PSN + 2, RF_ACK);
+	rf_expect_done(f, 0, 1, 0);
+	rf_run(f);
+	rf_expect(f, BB_ROCE_READ_REQUEST, RF_PSN + 1);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 2);
+	rf_data(f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 2);
+	rf_ack(f, RF_PSN + 2, RF_ACK);
+	rf_expect_done(f, 0, 3, 0);
+	rf_expect_idle(f);
 }
 
 /*
  * An acknowledgement may end the queue pair: the payload of the next message vanished before it
  * could be sent again. The rest of the answer is then ignored.
  */
-TEST(test_ends_by_progress)
+T_BEGUN(test_ends_by_progress)
 {
-	static struct rf f;
-
-	rf_begin(&f);
-	rf_writes(&f, 2);
-	rf_ack(&f, RF_PSN, RF_NAK(BB_ROCE_NAK_PSN));
-	f.bad_cookie = 1;
-	f.bad = BB_SYN_LOCAL_PROT;
-	rf_run(&f);
-	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
-	rf_ack(&f, RF_PSN + 1, RF_NAK(BB_ROCE_NAK_ACCESS));
-	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_PROT);
+	rf_writes(f, 2);
+	rf_ack(f, RF_PSN, RF_NAK(BB_ROCE_NAK_PSN));
+	f->bad_cookie = 1;
+	f->bad = BB_SYN_LOCAL_PROT;
+	rf_run(f);
+	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	rf_ack(f, RF_PSN + 1, RF_NAK(BB_ROCE_NAK_ACCESS));
+	rf_expect_failed(f, 0, 1, BB_SYN_LOCAL_PROT);
 }
 
 /* A READ counts once per request sent: the SSN of later messages includes these requests. */
-TEST(test_ssn)
+T_BEGUN(test_ssn)
 {
-	static struct rf f;
 	uint32_t chunk;
 
-	rf_begin(&f);
-	chunk = f.qp.req.chunk;
-	f.blind = true;
-	rf_post(&f, BB_ROCE_MSG_READ, chunk * RF_MTU, 0);
-	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
-	rf_run(&f);
-	assert_int_equal(f.ring[0].ssn, 1);
-	assert_int_equal(f.ring[1].ssn, 2);
-	rf_begin(&f);
-	rf_post(&f, BB_ROCE_MSG_READ, chunk * RF_MTU + 1, 0);
-	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
-	rf_run(&f);
-	assert_int_equal(f.ring[0].ssn, 2);
-	assert_int_equal(f.ring[1].ssn, 3);
+	chunk = f->qp.req.chunk;
+	f->blind = true;
+	rf_post(f, BB_ROCE_MSG_READ, chunk * RF_MTU, 0);
+	rf_post(f, BB_ROCE_MSG_SEND, 1, 0);
+	rf_run(f);
+	assert_int_equal(f->ring[0].ssn, 1);
+	assert_int_equal(f->ring[1].ssn, 2);
+	rf_begin(f);
+	rf_post(f, BB_ROCE_MSG_READ, chunk * RF_MTU + 1, 0);
+	rf_post(f, BB_ROCE_MSG_SEND, 1, 0);
+	rf_run(f);
+	assert_int_equal(f->ring[0].ssn, 2);
+	assert_int_equal(f->ring[1].ssn, 3);
 }
 
 /* A READ continues where its lost response packet was. */
@@ -357,42 +337,40 @@ TEST(test_read_resumed)
 	assert_int_equal(f.qp.req.rd_atomic, 0);
 }
 
-TEST(test_nak_sequence)
+T_BEGUN(test_nak_sequence)
 {
-	static struct rf f;
 	uint32_t i;
 
-	rf_begin(&f);
-	rf_writes(&f, 5);
-	rf_ack(&f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
-	rf_expect_done(&f, 0, 2, 0);
+	rf_writes(f, 5);
+	rf_ack(f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
+	rf_expect_done(f, 0, 2, 0);
 	/* The same NAK again, before and after the repeat. */
-	rf_ack(&f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
-	assert_int_equal(rf_run(&f), 3);
-	rf_ack(&f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
-	assert_int_equal(rf_run(&f), 0);
-	assert_int_equal(f.qp.stats.packet_seq_err, 1);
+	rf_ack(f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
+	assert_int_equal(rf_run(f), 3);
+	rf_ack(f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
+	assert_int_equal(rf_run(f), 0);
+	assert_int_equal(f->qp.stats.packet_seq_err, 1);
 	for (i = 2; i < 5; i++)
-		rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + i);
-	rf_ack(&f, RF_PSN + 4, RF_ACK);
-	rf_expect_idle(&f);
+		rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + i);
+	rf_ack(f, RF_PSN + 4, RF_ACK);
+	rf_expect_idle(f);
 	/* In the middle of a message. */
-	rf_post(&f, BB_ROCE_MSG_WRITE, 4 * RF_MTU, 0);
-	rf_run(&f);
-	f.seen = f.ntx;
-	rf_ack(&f, RF_PSN + 7, RF_NAK(BB_ROCE_NAK_PSN));
-	rf_run(&f);
-	rf_expect(&f, BB_ROCE_WRITE_MIDDLE, RF_PSN + 7);
-	assert_int_equal(f.tx[f.seen - 1].payload[3], rf_byte(5, 2 * RF_MTU + 3));
-	rf_expect(&f, BB_ROCE_WRITE_LAST, RF_PSN + 8);
+	rf_post(f, BB_ROCE_MSG_WRITE, 4 * RF_MTU, 0);
+	rf_run(f);
+	f->seen = f->ntx;
+	rf_ack(f, RF_PSN + 7, RF_NAK(BB_ROCE_NAK_PSN));
+	rf_run(f);
+	rf_expect(f, BB_ROCE_WRITE_MIDDLE, RF_PSN + 7);
+	assert_int_equal(f->tx[f->seen - 1].payload[3], rf_byte(5, 2 * RF_MTU + 3));
+	rf_expect(f, BB_ROCE_WRITE_LAST, RF_PSN + 8);
 	/* The first copies arrive after all while they are being sent again. */
-	rf_timeout(&f);
-	rf_ack(&f, RF_PSN + 7, RF_NAK(BB_ROCE_NAK_PSN)); /* a stale NAK */
-	assert_int_equal(f.qp.stats.packet_seq_err, 2);
-	assert_int_equal(bb_roce_run(&f.qp, 1, f.now), 1);
-	rf_expect(&f, BB_ROCE_WRITE_MIDDLE, RF_PSN + 7);
-	rf_ack(&f, RF_PSN + 8, RF_ACK);
-	rf_expect_idle(&f);
+	rf_timeout(f);
+	rf_ack(f, RF_PSN + 7, RF_NAK(BB_ROCE_NAK_PSN)); /* a stale NAK */
+	assert_int_equal(f->qp.stats.packet_seq_err, 2);
+	assert_int_equal(bb_roce_run(&f->qp, 1, f->now), 1);
+	rf_expect(f, BB_ROCE_WRITE_MIDDLE, RF_PSN + 7);
+	rf_ack(f, RF_PSN + 8, RF_ACK);
+	rf_expect_idle(f);
 }
 
 /* The named message fails, those before it succeed, those after it are flushed. */
@@ -444,26 +422,23 @@ TEST(test_nak_fatal)
 	}
 }
 
-TEST(test_local_error)
+T_BEGUN(test_local_error)
 {
-	static struct rf f;
-
-	rf_begin(&f);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	rf_post(&f, BB_ROCE_MSG_READ, 2 * RF_MTU, 0);
-	rf_run(&f);
-	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
-	f.bad_cookie = 1;
-	f.bad = BB_SYN_LOCAL_PROT;
-	rf_data(&f, BB_ROCE_READ_RESP_LAST, RF_PSN + 2, 1, RF_MTU, RF_MTU);
-	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_PROT);
-	rf_begin(&f);
-	f.bad_cookie = 0;
-	f.bad = BB_SYN_LOCAL_ACCESS;
-	rf_post(&f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
-	rf_run(&f);
-	atomic_ack(&f, RF_PSN, 1);
-	rf_expect_failed(&f, 0, 0, BB_SYN_LOCAL_ACCESS);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(f, BB_ROCE_MSG_READ, 2 * RF_MTU, 0);
+	rf_run(f);
+	rf_data(f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
+	f->bad_cookie = 1;
+	f->bad = BB_SYN_LOCAL_PROT;
+	rf_data(f, BB_ROCE_READ_RESP_LAST, RF_PSN + 2, 1, RF_MTU, RF_MTU);
+	rf_expect_failed(f, 0, 1, BB_SYN_LOCAL_PROT);
+	rf_begin(f);
+	f->bad_cookie = 0;
+	f->bad = BB_SYN_LOCAL_ACCESS;
+	rf_post(f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
+	rf_run(f);
+	atomic_ack(f, RF_PSN, 1);
+	rf_expect_failed(f, 0, 0, BB_SYN_LOCAL_ACCESS);
 }
 
 static void

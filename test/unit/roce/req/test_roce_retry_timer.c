@@ -8,31 +8,29 @@
  * A NAK that reports progress uses no retry. Seven without progress are followed, the eighth is
  * not.
  */
-TEST(test_retry_count)
+T_BEGUN(test_retry_count)
 {
-	static struct rf f;
 	uint32_t i;
 
-	rf_begin(&f);
-	rf_writes(&f, 20);
+	rf_writes(f, 20);
 	for (i = 0; i < 20; i++) {
-		rf_ack(&f, RF_PSN + i, RF_NAK(BB_ROCE_NAK_PSN));
-		assert_int_equal(rf_run(&f), 20 - i);
+		rf_ack(f, RF_PSN + i, RF_NAK(BB_ROCE_NAK_PSN));
+		assert_int_equal(rf_run(f), 20 - i);
 		if (i % 2 == 0) {
-			rf_timeout(&f);
-			rf_run(&f);
+			rf_timeout(f);
+			rf_run(f);
 		}
 	}
-	assert_int_equal(f.nfailed, 0);
+	assert_int_equal(f->nfailed, 0);
 	for (i = 0; i < 3; i++) { /* the NAK used one of the seven */
-		rf_timeout(&f);
-		assert_int_equal(rf_run(&f), 1);
-		rf_ack(&f, RF_PSN + 19, RF_NAK(BB_ROCE_NAK_PSN));
-		assert_int_equal(rf_run(&f), 1);
+		rf_timeout(f);
+		assert_int_equal(rf_run(f), 1);
+		rf_ack(f, RF_PSN + 19, RF_NAK(BB_ROCE_NAK_PSN));
+		assert_int_equal(rf_run(f), 1);
 	}
-	rf_timeout(&f);
-	rf_expect_failed(&f, 0, 19, BB_SYN_RETRY_EXC);
-	assert_int_equal(f.qp.stats.retry_exceeded, 1);
+	rf_timeout(f);
+	rf_expect_failed(f, 0, 19, BB_SYN_RETRY_EXC);
+	assert_int_equal(f->qp.stats.retry_exceeded, 1);
 }
 
 TEST(test_timeout)

@@ -13,7 +13,7 @@
 
 #include "../../../fakes/roce_keep.h"
 #include "bb_roce_priv.h"
-#include "bb_test.h"
+#include "bb_test_on.h"
 
 #define FAKE_MTU        256u
 #define FAKE_MEM        8192u
@@ -378,6 +378,8 @@ fake_init(struct fake *f, enum bb_roce_type type)
 {
 	fake_init_ahead(f, type, 0);
 }
+
+#define T_FAKE(type, name) TEST_ON(NULL, NULL, struct fake, fake_init(f, type), (void)0, name)
 
 /* Returns the PSN of packet @n. */
 static inline uint32_t

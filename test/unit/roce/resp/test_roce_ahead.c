@@ -6,316 +6,259 @@
  * in order, and are released once each.
  */
 #include "bb_roce_short.h"
-#include "roce_fake.h"
-
-static void
-begin(struct fake *f)
-{
-	fake_init_ahead(f, BB_ROCE_RC, FAKE_AHEADS);
-	f->recvs = FAKE_LOG;
-	/* The peer has shown that it repeats selectively. */
-	f->qp.resp.keep_until = UINT64_MAX;
-}
-
-/* Receives a SEND of one packet, with its number as immediate and without AckReq. */
-static void
-send(struct fake *f, int n)
-{
-	const struct bb_roce_pkt more = {.imm = (uint32_t)n};
-
-	fake_rx(f, RC(SEND_ONLY_IMM), n, 8, &more);
-}
-
-/* Asserts that the SENDs of packets @first to @last arrived in order, from receive @done on. */
-static void
-expect_sends(const struct fake *f, uint32_t done, int first, int last)
-{
-	assert_int_equal(f->n_done, done + (uint32_t)(last - first + 1));
-	for (; first <= last; first++, done++) {
-		assert_int_equal(f->done[done].imm, (uint32_t)first);
-		assert_int_equal(f->done[done].status, 0);
-	}
-}
-
-/* Asserts that @n packets are kept and the caller holds no others. */
-static void
-expect_kept(const struct fake *f, uint32_t n)
-{
-	assert_int_equal(f->qp.resp.n_ahead, n);
-	assert_int_equal(f->n_kept, n);
-}
+#include "roce_ahead_fake.h"
 
 /* No packet executes early, then all do. There is one NAK, and one unsolicited ACK. */
-TEST(test_order)
+T_BEGIN(test_order)
 {
-	static struct fake f;
 	int i;
 
-	begin(&f);
-	send(&f, 0);
+	send(f, 0);
 	for (i = 4; i >= 2; i--) {
-		send(&f, i);
+		send(f, i);
 		if (i == 4)
-			fake_expect(&f, NAK(PSN), 1, 1);
-		expect_sends(&f, 0, 0, 0);
+			fake_expect(f, NAK(PSN), 1, 1);
+		expect_sends(f, 0, 0, 0);
 	}
-	fake_quiet(&f);
-	expect_kept(&f, 3);
-	assert_int_equal(f.qp.stats.kept, 3);
-	assert_int_equal(f.qp.stats.out_of_sequence, 3);
-	send(&f, 1);
-	expect_sends(&f, 0, 0, 4);
-	expect_kept(&f, 0);
-	fake_expect(&f, ACK, 4, 5);
+	fake_quiet(f);
+	expect_kept(f, 3);
+	assert_int_equal(f->qp.stats.kept, 3);
+	assert_int_equal(f->qp.stats.out_of_sequence, 3);
+	send(f, 1);
+	expect_sends(f, 0, 0, 4);
+	expect_kept(f, 0);
+	fake_expect(f, ACK, 4, 5);
 	/* Then it continues as usual. */
-	send(&f, 5);
-	fake_quiet(&f);
-	send(&f, 7);
-	fake_expect(&f, NAK(PSN), 6, 6);
-	send(&f, 6);
-	fake_expect(&f, ACK, 7, 8);
-	expect_sends(&f, 0, 0, 7);
-	expect_kept(&f, 0);
+	send(f, 5);
+	fake_quiet(f);
+	send(f, 7);
+	fake_expect(f, NAK(PSN), 6, 6);
+	send(f, 6);
+	fake_expect(f, ACK, 7, 8);
+	expect_sends(f, 0, 0, 7);
+	expect_kept(f, 0);
 }
 
 /* Packets of each kind of message, with their fields. */
-TEST(test_messages)
+T_BEGIN(test_messages)
 {
 	const struct bb_roce_pkt more = {.va = FAKE_VA, .rkey = FAKE_KEY, .dmalen = 3 * FAKE_MTU};
-	static struct fake f;
 
-	begin(&f);
-	fake_rx(&f, RC(SEND_LAST), 2, 9, NULL);
-	fake_rx(&f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
-	fake_rx(&f, RC(WRITE_LAST), 5, FAKE_MTU, NULL);
-	fake_rx(&f, RC(WRITE_MIDDLE), 4, FAKE_MTU, NULL);
-	fake_rx(&f, RC(WRITE_FIRST), 3, FAKE_MTU, &more);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	expect_kept(&f, 5);
-	assert_int_equal(f.takes + f.places + f.checks + f.writes, 0);
-	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	fake_expect_data(f.recv_data, 0, 2, 9);
-	fake_expect_data(f.mem + FAKE_START, 3, 5, FAKE_MTU);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].len, 2 * FAKE_MTU + 9);
-	fake_expect(&f, ACK, 5, 2);
-	expect_kept(&f, 0);
+	fake_rx(f, RC(SEND_LAST), 2, 9, NULL);
+	fake_rx(f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
+	fake_rx(f, RC(WRITE_LAST), 5, FAKE_MTU, NULL);
+	fake_rx(f, RC(WRITE_MIDDLE), 4, FAKE_MTU, NULL);
+	fake_rx(f, RC(WRITE_FIRST), 3, FAKE_MTU, &more);
+	fake_expect(f, NAK(PSN), 0, 0);
+	expect_kept(f, 5);
+	assert_int_equal(f->takes + f->places + f->checks + f->writes, 0);
+	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	fake_expect_data(f->recv_data, 0, 2, 9);
+	fake_expect_data(f->mem + FAKE_START, 3, 5, FAKE_MTU);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].len, 2 * FAKE_MTU + 9);
+	fake_expect(f, ACK, 5, 2);
+	expect_kept(f, 0);
 }
 
 /* Each gap gets one NAK as soon as it is known. */
-TEST(test_gaps)
+T_BEGIN(test_gaps)
 {
-	static struct fake f;
-
-	begin(&f);
-	send(&f, 1);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	send(&f, 3);
-	send(&f, 4);
-	send(&f, 7);
-	fake_quiet(&f);
-	expect_kept(&f, 4);
-	send(&f, 0);
-	expect_sends(&f, 0, 0, 1);
-	fake_expect(&f, NAK(PSN), 2, 2);
-	send(&f, 6);
-	fake_quiet(&f);
-	fake_rx_ack(&f, RC(SEND_ONLY), 2, 8);
-	assert_int_equal(f.n_done, 5);
-	fake_expect(&f, NAK(PSN), 5, 5);
-	expect_kept(&f, 2);
-	send(&f, 5);
-	assert_int_equal(f.n_done, 8);
-	fake_expect(&f, ACK, 7, 8);
-	expect_kept(&f, 0);
+	send(f, 1);
+	fake_expect(f, NAK(PSN), 0, 0);
+	send(f, 3);
+	send(f, 4);
+	send(f, 7);
+	fake_quiet(f);
+	expect_kept(f, 4);
+	send(f, 0);
+	expect_sends(f, 0, 0, 1);
+	fake_expect(f, NAK(PSN), 2, 2);
+	send(f, 6);
+	fake_quiet(f);
+	fake_rx_ack(f, RC(SEND_ONLY), 2, 8);
+	assert_int_equal(f->n_done, 5);
+	fake_expect(f, NAK(PSN), 5, 5);
+	expect_kept(f, 2);
+	send(f, 5);
+	assert_int_equal(f->n_done, 8);
+	fake_expect(f, ACK, 7, 8);
+	expect_kept(f, 0);
 }
 
 /* A duplicate is kept once, and acknowledged again after the packet has executed. */
-TEST(test_duplicate)
+T_BEGIN(test_duplicate)
 {
-	static struct fake f;
-
-	begin(&f);
-	send(&f, 1);
-	send(&f, 1);
-	send(&f, 1);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	expect_kept(&f, 1);
-	assert_int_equal(f.n_keeps, 1);
-	send(&f, 0);
-	expect_sends(&f, 0, 0, 1);
-	fake_expect(&f, ACK, 1, 2);
-	send(&f, 0);
-	send(&f, 1);
-	expect_sends(&f, 0, 0, 1);
-	fake_expect(&f, ACK, 1, 2);
-	expect_kept(&f, 0);
-	assert_int_equal(f.qp.stats.duplicate, 2);
+	send(f, 1);
+	send(f, 1);
+	send(f, 1);
+	fake_expect(f, NAK(PSN), 0, 0);
+	expect_kept(f, 1);
+	assert_int_equal(f->n_keeps, 1);
+	send(f, 0);
+	expect_sends(f, 0, 0, 1);
+	fake_expect(f, ACK, 1, 2);
+	send(f, 0);
+	send(f, 1);
+	expect_sends(f, 0, 0, 1);
+	fake_expect(f, ACK, 1, 2);
+	expect_kept(f, 0);
+	assert_int_equal(f->qp.stats.duplicate, 2);
 	/*
 	 * A duplicate of an executed packet while others are kept: the ACK covers executed
 	 * packets only.
 	 */
-	send(&f, 3);
-	fake_expect(&f, NAK(PSN), 2, 2);
-	send(&f, 1);
-	fake_expect(&f, ACK, 1, 2);
-	expect_kept(&f, 1);
-	bb_roce_qp_err(&f.qp);
-	expect_kept(&f, 0);
+	send(f, 3);
+	fake_expect(f, NAK(PSN), 2, 2);
+	send(f, 1);
+	fake_expect(f, ACK, 1, 2);
+	expect_kept(f, 1);
+	bb_roce_qp_err(&f->qp);
+	expect_kept(f, 0);
 }
 
 /* Packets are kept as far ahead as there is room; one beyond that must be sent again. */
-TEST(test_room)
+T_BEGIN(test_room)
 {
-	static struct fake f;
 	int i;
 
-	begin(&f);
 	for (i = 2 * (int)FAKE_AHEADS; i > 0; i--)
-		send(&f, i);
-	expect_kept(&f, FAKE_AHEADS - 1);
-	assert_int_equal(f.n_keeps, FAKE_AHEADS - 1);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	send(&f, 0);
-	expect_sends(&f, 0, 0, FAKE_AHEADS - 1);
-	fake_expect(&f, ACK, FAKE_AHEADS - 1, FAKE_AHEADS);
+		send(f, i);
+	expect_kept(f, FAKE_AHEADS - 1);
+	assert_int_equal(f->n_keeps, FAKE_AHEADS - 1);
+	fake_expect(f, NAK(PSN), 0, 0);
+	send(f, 0);
+	expect_sends(f, 0, 0, FAKE_AHEADS - 1);
+	fake_expect(f, ACK, FAKE_AHEADS - 1, FAKE_AHEADS);
 	/* The caller has no room for more packets. */
-	f.keep_room = 1;
+	f->keep_room = 1;
 	for (i = 9; i <= 11; i++)
-		send(&f, i);
-	fake_expect(&f, NAK(PSN), 8, 8);
-	expect_kept(&f, 1);
-	assert_int_equal(f.qp.stats.kept, FAKE_AHEADS);
-	send(&f, 8);
-	expect_sends(&f, 0, 0, 9);
-	fake_expect(&f, ACK, 9, 10);
-	f.keep_room = 0;
-	send(&f, 11);
-	fake_expect(&f, NAK(PSN), 10, 10);
-	send(&f, 10);
-	fake_quiet(&f);
-	expect_sends(&f, 0, 0, 10);
+		send(f, i);
+	fake_expect(f, NAK(PSN), 8, 8);
+	expect_kept(f, 1);
+	assert_int_equal(f->qp.stats.kept, FAKE_AHEADS);
+	send(f, 8);
+	expect_sends(f, 0, 0, 9);
+	fake_expect(f, ACK, 9, 10);
+	f->keep_room = 0;
+	send(f, 11);
+	fake_expect(f, NAK(PSN), 10, 10);
+	send(f, 10);
+	fake_quiet(f);
+	expect_sends(f, 0, 0, 10);
 	/* A queue pair without room. */
-	fake_init(&f, BB_ROCE_RC);
-	send(&f, 1);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	send(&f, 0);
-	fake_quiet(&f);
-	expect_sends(&f, 0, 0, 0);
-	assert_int_equal(f.n_keeps, 0);
+	fake_init(f, BB_ROCE_RC);
+	send(f, 1);
+	fake_expect(f, NAK(PSN), 0, 0);
+	send(f, 0);
+	fake_quiet(f);
+	expect_sends(f, 0, 0, 0);
+	assert_int_equal(f->n_keeps, 0);
 }
 
 /* READs and atomics: answers in the order of PSNs, each executed once. */
-TEST(test_reads)
+T_BEGIN(test_reads)
 {
 	const struct fake_sent *s;
-	static struct fake f;
 	uint64_t was;
 
-	begin(&f);
-	memcpy(&was, f.mem + FAKE_START + 512, 8);
-	send(&f, 5);
-	fake_rx_atomic(&f, RC(FETCH_ADD), 4, 512, 3, 0);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 2 * FAKE_MTU + 1);
+	memcpy(&was, f->mem + FAKE_START + 512, 8);
+	send(f, 5);
+	fake_rx_atomic(f, RC(FETCH_ADD), 4, 512, 3, 0);
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 0, 2 * FAKE_MTU + 1);
 	/* A different packet with this PSN can only be from another host. */
-	send(&f, 3);
-	send(&f, 2);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	expect_kept(&f, 5);
-	assert_int_equal(f.checks + f.atomics, 0);
-	send(&f, 0);
-	expect_kept(&f, 0);
-	assert_int_equal(f.n_done, 2);
-	assert_int_equal(f.done[0].imm, 0);
-	assert_int_equal(f.done[1].imm, 5);
-	assert_int_equal(f.atomics, 1);
-	fake_run(&f, 64);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 0, FAKE_MTU);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 2, FAKE_MTU, FAKE_MTU);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 2 * FAKE_MTU, 1);
-	s = fake_next(&f);
+	send(f, 3);
+	send(f, 2);
+	fake_expect(f, NAK(PSN), 0, 0);
+	expect_kept(f, 5);
+	assert_int_equal(f->checks + f->atomics, 0);
+	send(f, 0);
+	expect_kept(f, 0);
+	assert_int_equal(f->n_done, 2);
+	assert_int_equal(f->done[0].imm, 0);
+	assert_int_equal(f->done[1].imm, 5);
+	assert_int_equal(f->atomics, 1);
+	fake_run(f, 64);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 1, 0, FAKE_MTU);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 2, FAKE_MTU, FAKE_MTU);
+	fake_expect_read(f, RC(READ_RESP_LAST), 3, 2 * FAKE_MTU, 1);
+	s = fake_next(f);
 	assert_int_equal(s->pkt.opcode, RC(ATOMIC_ACK));
 	assert_int_equal(s->pkt.psn, fake_psn(4));
 	assert_true(s->pkt.orig == was);
-	fake_expect(&f, ACK, 5, 4);
+	fake_expect(f, ACK, 5, 4);
 	/* A READ that is the expected packet spans kept ones. */
-	send(&f, 7);
-	send(&f, 8);
-	send(&f, 9);
-	fake_expect(&f, NAK(PSN), 6, 4);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 6, 0, 0, 3 * FAKE_MTU);
-	expect_kept(&f, 0);
-	assert_int_equal(f.n_done, 3);
-	assert_int_equal(f.done[2].imm, 9);
-	fake_run(&f, 64);
-	f.seen += 3;
-	fake_expect(&f, ACK, 9, 6);
+	send(f, 7);
+	send(f, 8);
+	send(f, 9);
+	fake_expect(f, NAK(PSN), 6, 4);
+	fake_rx_rdma(f, RC(READ_REQUEST), 6, 0, 0, 3 * FAKE_MTU);
+	expect_kept(f, 0);
+	assert_int_equal(f->n_done, 3);
+	assert_int_equal(f->done[2].imm, 9);
+	fake_run(f, 64);
+	f->seen += 3;
+	fake_expect(f, ACK, 9, 6);
 	/* A READ that is longer than the range that can be kept. */
-	send(&f, 11);
-	send(&f, 17);
-	expect_kept(&f, 2);
-	fake_expect(&f, NAK(PSN), 10, 6);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 10, 0, 0, 12 * FAKE_MTU);
-	expect_kept(&f, 0);
-	assert_int_equal(f.n_done, 3);
-	assert_int_equal(f.qp.resp.epsn, fake_psn(22));
+	send(f, 11);
+	send(f, 17);
+	expect_kept(f, 2);
+	fake_expect(f, NAK(PSN), 10, 6);
+	fake_rx_rdma(f, RC(READ_REQUEST), 10, 0, 0, 12 * FAKE_MTU);
+	expect_kept(f, 0);
+	assert_int_equal(f->n_done, 3);
+	assert_int_equal(f->qp.resp.epsn, fake_psn(22));
 	/* Its data are the answer: no ACK follows. */
-	assert_int_equal(fake_run(&f, 64), 12);
-	assert_int_equal(f.sent[f.n_sent - 1].pkt.opcode, RC(READ_RESP_LAST));
+	assert_int_equal(fake_run(f, 64), 12);
+	assert_int_equal(f->sent[f->n_sent - 1].pkt.opcode, RC(READ_RESP_LAST));
 }
 
 /* One packet has no receive: it must be sent again, the others stay kept. */
-TEST(test_rnr)
+T_BEGIN(test_rnr)
 {
-	static struct fake f;
-
-	begin(&f);
-	f.recvs = 2;
-	send(&f, 1);
-	send(&f, 2);
-	send(&f, 3);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	send(&f, 0);
-	expect_sends(&f, 0, 0, 1);
-	expect_kept(&f, 1);
-	fake_expect(&f, BB_ROCE_AETH_RNR | 12, 2, 2);
-	send(&f, 4);
-	send(&f, 5);
-	fake_quiet(&f);
-	expect_kept(&f, 3);
+	f->recvs = 2;
+	send(f, 1);
+	send(f, 2);
+	send(f, 3);
+	fake_expect(f, NAK(PSN), 0, 0);
+	send(f, 0);
+	expect_sends(f, 0, 0, 1);
+	expect_kept(f, 1);
+	fake_expect(f, BB_ROCE_AETH_RNR | 12, 2, 2);
+	send(f, 4);
+	send(f, 5);
+	fake_quiet(f);
+	expect_kept(f, 3);
 	/* It has no receive the second time, either. */
-	send(&f, 2);
-	fake_expect(&f, BB_ROCE_AETH_RNR | 12, 2, 2);
-	expect_kept(&f, 3);
-	f.recvs = 4;
-	send(&f, 2);
-	expect_sends(&f, 0, 0, 5);
-	expect_kept(&f, 0);
-	fake_expect(&f, ACK, 5, 6);
+	send(f, 2);
+	fake_expect(f, BB_ROCE_AETH_RNR | 12, 2, 2);
+	expect_kept(f, 3);
+	f->recvs = 4;
+	send(f, 2);
+	expect_sends(f, 0, 0, 5);
+	expect_kept(f, 0);
+	fake_expect(f, ACK, 5, 6);
 }
 
 /* A key that cannot be invalidated now: its packet counts as lost, those before it do not. */
-TEST(test_again)
+T_BEGIN(test_again)
 {
-	static struct fake f;
-
-	begin(&f);
-	send(&f, 1);
-	fake_rx(&f, RC(SEND_ONLY_INV), 2, 8, NULL);
-	send(&f, 3);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	f.invalidate_status = BB_ROCE_AGAIN;
-	send(&f, 0);
-	expect_sends(&f, 0, 0, 1);
-	fake_expect(&f, ACK, 1, 2);
-	expect_kept(&f, 1);
-	send(&f, 4);
-	fake_expect(&f, NAK(PSN), 2, 2);
-	f.invalidate_status = 0;
-	fake_rx(&f, RC(SEND_ONLY_INV), 2, 8, NULL);
-	assert_int_equal(f.n_done, 5);
-	fake_expect(&f, ACK, 4, 5);
-	expect_kept(&f, 0);
+	send(f, 1);
+	fake_rx(f, RC(SEND_ONLY_INV), 2, 8, NULL);
+	send(f, 3);
+	fake_expect(f, NAK(PSN), 0, 0);
+	f->invalidate_status = BB_ROCE_AGAIN;
+	send(f, 0);
+	expect_sends(f, 0, 0, 1);
+	fake_expect(f, ACK, 1, 2);
+	expect_kept(f, 1);
+	send(f, 4);
+	fake_expect(f, NAK(PSN), 2, 2);
+	f->invalidate_status = 0;
+	fake_rx(f, RC(SEND_ONLY_INV), 2, 8, NULL);
+	assert_int_equal(f->n_done, 5);
+	fake_expect(f, ACK, 4, 5);
+	expect_kept(f, 0);
 }
 
 static void
@@ -363,59 +306,51 @@ TEST(test_kept_packet_that_is_refused_is_asked_for_again)
 }
 
 /* The expected packet is rejected, or has no receive: kept packets stay. */
-TEST(test_first)
+T_BEGIN(test_first)
 {
-	static struct fake f;
-
-	begin(&f);
-	f.recvs = 0;
-	send(&f, 1);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	send(&f, 0);
-	fake_expect(&f, BB_ROCE_AETH_RNR | 12, 0, 0);
-	expect_kept(&f, 1);
-	f.recvs = 2;
-	fake_rx(&f, RC(SEND_LAST), 0, 8, NULL);
-	expect_kept(&f, 1);
-	fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
-	expect_kept(&f, 0);
-	assert_int_equal(f.n_done, 0);
+	f->recvs = 0;
+	send(f, 1);
+	fake_expect(f, NAK(PSN), 0, 0);
+	send(f, 0);
+	fake_expect(f, BB_ROCE_AETH_RNR | 12, 0, 0);
+	expect_kept(f, 1);
+	f->recvs = 2;
+	fake_rx(f, RC(SEND_LAST), 0, 8, NULL);
+	expect_kept(f, 1);
+	fake_expect_fatal(f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
+	expect_kept(f, 0);
+	assert_int_equal(f->n_done, 0);
 }
 
 /* The move to ERR releases all kept packets; the queue pair can be reused. */
-TEST(test_err)
+T_BEGIN(test_err)
 {
-	static struct fake f;
 	int i;
 
-	begin(&f);
 	for (i = 1; i < (int)FAKE_AHEADS; i++)
-		send(&f, i);
-	expect_kept(&f, FAKE_AHEADS - 1);
-	bb_roce_qp_err(&f.qp);
-	expect_kept(&f, 0);
+		send(f, i);
+	expect_kept(f, FAKE_AHEADS - 1);
+	bb_roce_qp_err(&f->qp);
+	expect_kept(f, 0);
 	for (i = 0; i < (int)FAKE_AHEADS; i++)
-		assert_null(f.ahead[i]);
-	send(&f, 1);
-	expect_kept(&f, 0);
-	assert_int_equal(f.n_done, 0);
-	bb_roce_qp_err(&f.qp);
-	begin(&f);
-	send(&f, 1);
-	send(&f, 0);
-	expect_sends(&f, 0, 0, 1);
+		assert_null(f->ahead[i]);
+	send(f, 1);
+	expect_kept(f, 0);
+	assert_int_equal(f->n_done, 0);
+	bb_roce_qp_err(&f->qp);
+	begin(f);
+	send(f, 1);
+	send(f, 0);
+	expect_sends(f, 0, 0, 1);
 }
 
 /* Responses and unassigned opcodes are not requests. */
-TEST(test_requests_only)
+T_BEGIN(test_requests_only)
 {
-	static struct fake f;
-
-	begin(&f);
-	fake_rx(&f, BB_ROCE_RC | 0x1f, 1, 8, NULL);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	expect_kept(&f, 0);
-	assert_int_equal(f.n_keeps, 0);
+	fake_rx(f, BB_ROCE_RC | 0x1f, 1, 8, NULL);
+	fake_expect(f, NAK(PSN), 0, 0);
+	expect_kept(f, 0);
+	assert_int_equal(f->n_keeps, 0);
 }
 
 /* Types without answers continue with the next message. */
@@ -439,20 +374,17 @@ TEST(test_types)
 }
 
 /* The fast paths are not used while packets are kept. */
-TEST(test_short)
+T_BEGIN(test_short)
 {
-	static struct fake f;
-
-	begin(&f);
-	assert_true(bb_roce_short_next(&f.qp, fake_psn(0)));
-	send(&f, 1);
-	assert_false(bb_roce_short_next(&f.qp, fake_psn(0)));
-	send(&f, 3);
-	send(&f, 0);
-	assert_false(bb_roce_short_next(&f.qp, fake_psn(2)));
-	send(&f, 2);
-	assert_true(bb_roce_short_next(&f.qp, fake_psn(4)));
-	expect_sends(&f, 0, 0, 3);
+	assert_true(bb_roce_short_next(&f->qp, fake_psn(0)));
+	send(f, 1);
+	assert_false(bb_roce_short_next(&f->qp, fake_psn(0)));
+	send(f, 3);
+	send(f, 0);
+	assert_false(bb_roce_short_next(&f->qp, fake_psn(2)));
+	send(f, 2);
+	assert_true(bb_roce_short_next(&f->qp, fake_psn(4)));
+	expect_sends(f, 0, 0, 3);
 }
 
 TEST_MAIN(0)

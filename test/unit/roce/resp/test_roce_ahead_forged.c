@@ -5,44 +5,7 @@
  * Selective repeat against packets that a third host forges with the peer's address: what the
  * window of kept packets exposes, and who may use it.
  */
-#include "roce_fake.h"
-
-static void
-begin(struct fake *f)
-{
-	fake_init_ahead(f, BB_ROCE_RC, FAKE_AHEADS);
-	f->recvs = FAKE_LOG;
-	/* The peer has shown that it repeats selectively. */
-	f->qp.resp.keep_until = UINT64_MAX;
-}
-
-/* Receives a SEND of one packet, with its number as immediate and without AckReq. */
-static void
-send(struct fake *f, int n)
-{
-	const struct bb_roce_pkt more = {.imm = (uint32_t)n};
-
-	fake_rx(f, RC(SEND_ONLY_IMM), n, 8, &more);
-}
-
-/* Asserts that the SENDs of packets @first to @last arrived in order, from receive @done on. */
-static void
-expect_sends(const struct fake *f, uint32_t done, int first, int last)
-{
-	assert_int_equal(f->n_done, done + (uint32_t)(last - first + 1));
-	for (; first <= last; first++, done++) {
-		assert_int_equal(f->done[done].imm, (uint32_t)first);
-		assert_int_equal(f->done[done].status, 0);
-	}
-}
-
-/* Asserts that @n packets are kept and the caller holds no others. */
-static void
-expect_kept(const struct fake *f, uint32_t n)
-{
-	assert_int_equal(f->qp.resp.n_ahead, n);
-	assert_int_equal(f->n_kept, n);
-}
+#include "roce_ahead_fake.h"
 
 static void
 begin_unproven(struct fake *f)

@@ -5,73 +5,65 @@
 #include "roce_fake.h"
 
 /* Lengths around the MTU, and the opcodes of their responses. */
-TEST(test_read)
+T_FAKE(BB_ROCE_RC, test_read)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 10, 255);
-	assert_int_equal(fake_run(&f, 64), 1);
-	fake_expect_read(&f, RC(READ_RESP_ONLY), 0, 10, 255);
-	assert_int_equal(f.sent[0].pkt.msn, 1);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 256);
-	assert_int_equal(fake_run(&f, 64), 1);
-	fake_expect_read(&f, RC(READ_RESP_ONLY), 1, 0, 256);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 0, 257);
-	assert_int_equal(fake_run(&f, 64), 2);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 2, 0, 256);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 256, 1);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 4, 0, 1, 1024);
-	assert_int_equal(fake_run(&f, 64), 4);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 4, 1, 256);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 5, 257, 256);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 6, 513, 256);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 7, 769, 256);
-	assert_int_equal(f.sent[f.n_sent - 1].pkt.msn, 4);
-	fake_quiet(&f);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 10, 255);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_ONLY), 0, 10, 255);
+	assert_int_equal(f->sent[0].pkt.msn, 1);
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 0, 256);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_ONLY), 1, 0, 256);
+	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 0, 257);
+	assert_int_equal(fake_run(f, 64), 2);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 2, 0, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 3, 256, 1);
+	fake_rx_rdma(f, RC(READ_REQUEST), 4, 0, 1, 1024);
+	assert_int_equal(fake_run(f, 64), 4);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 4, 1, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 5, 257, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 6, 513, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 7, 769, 256);
+	assert_int_equal(f->sent[f->n_sent - 1].pkt.msn, 4);
+	fake_quiet(f);
 	/* The PSNs of the response are used up. */
-	fake_rx_ack(&f, RC(SEND_ONLY), 8, 4);
-	fake_expect(&f, ACK, 8, 5);
-	assert_int_equal(f.qp.stats.rx_read, 4);
-	assert_int_equal(f.established, 1);
+	fake_rx_ack(f, RC(SEND_ONLY), 8, 4);
+	fake_expect(f, ACK, 8, 5);
+	assert_int_equal(f->qp.stats.rx_read, 4);
+	assert_int_equal(f->established, 1);
 }
 
 /* Zero bytes: key and memory are not checked, the right is. */
-TEST(test_read_nothing)
+T_FAKE(BB_ROCE_RC, test_read_nothing)
 {
 	const struct bb_roce_pkt pkt = {.va = 3, .rkey = 0xdead};
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(READ_REQUEST), 0, 0, &pkt);
-	assert_int_equal(fake_run(&f, 64), 1);
-	fake_expect_read(&f, RC(READ_RESP_ONLY), 0, 0, 0);
-	f.no_right = 1u << BB_ROCE_ACCESS_READ;
-	fake_rx(&f, RC(READ_REQUEST), 1, 0, &pkt);
-	fake_expect_fatal(&f, NAK(INVALID), 1, 1, BB_SYN_REMOTE_INVAL_REQ);
+	fake_rx(f, RC(READ_REQUEST), 0, 0, &pkt);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_ONLY), 0, 0, 0);
+	f->no_right = 1u << BB_ROCE_ACCESS_READ;
+	fake_rx(f, RC(READ_REQUEST), 1, 0, &pkt);
+	fake_expect_fatal(f, NAK(INVALID), 1, 1, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 /* A response is sent as far as budget and port allow, and continued later. */
-TEST(test_read_budget)
+T_FAKE(BB_ROCE_RC, test_read_budget)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 1280);
-	assert_int_equal(fake_run(&f, 2), 2);
-	f.room = 1;
-	assert_int_equal(fake_run(&f, 2), 1);
-	assert_int_equal(fake_run(&f, 2), 0);
-	assert_true(bb_roce_busy(&f.qp));
-	f.room = 64;
-	assert_int_equal(fake_run(&f, 1), 1);
-	assert_int_equal(fake_run(&f, 64), 1);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 0, 256);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 1, 256, 256);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 2, 512, 256);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 3, 768, 256);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 4, 1024, 256);
-	fake_quiet(&f);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 1280);
+	assert_int_equal(fake_run(f, 2), 2);
+	f->room = 1;
+	assert_int_equal(fake_run(f, 2), 1);
+	assert_int_equal(fake_run(f, 2), 0);
+	assert_true(bb_roce_busy(&f->qp));
+	f->room = 64;
+	assert_int_equal(fake_run(f, 1), 1);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 0, 0, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 1, 256, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 2, 512, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 3, 768, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 4, 1024, 256);
+	fake_quiet(f);
 }
 
 TEST(test_read_refused)
@@ -106,171 +98,155 @@ TEST(test_read_refused)
  * The limit is the number of replay entries; one more request is invalid while all are
  * unanswered.
  */
-TEST(test_too_many)
+T_FAKE(BB_ROCE_RC, test_too_many)
 {
-	struct fake f;
 	int i;
 
-	fake_init(&f, BB_ROCE_RC);
 	for (i = 0; i < (int)FAKE_READS; i++)
-		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
-	assert_int_equal(fake_run(&f, 1), 1);
-	fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
-	assert_int_equal(f.qp.resp.fatal, 0);
-	fake_rx_atomic(&f, RC(FETCH_ADD), i + 1, 0, 1, 0);
-	assert_int_equal(f.atomics, 0);
-	assert_int_equal(fake_run(&f, FAKE_READS), FAKE_READS);
+		fake_rx_rdma(f, RC(READ_REQUEST), i, 0, 0, 8);
+	assert_int_equal(fake_run(f, 1), 1);
+	fake_rx_rdma(f, RC(READ_REQUEST), i, 0, 0, 8);
+	assert_int_equal(f->qp.resp.fatal, 0);
+	fake_rx_atomic(f, RC(FETCH_ADD), i + 1, 0, 1, 0);
+	assert_int_equal(f->atomics, 0);
+	assert_int_equal(fake_run(f, FAKE_READS), FAKE_READS);
 	for (i = 0; i < (int)FAKE_READS + 1; i++)
-		fake_expect_read(&f, RC(READ_RESP_ONLY), i, 0, 8);
-	fake_expect_fatal(&f, NAK(INVALID), i, 5, BB_SYN_REMOTE_INVAL_REQ);
+		fake_expect_read(f, RC(READ_RESP_ONLY), i, 0, 8);
+	fake_expect_fatal(f, NAK(INVALID), i, 5, BB_SYN_REMOTE_INVAL_REQ);
 	/* A queue pair that serves no READs. */
-	fake_init(&f, BB_ROCE_RC);
-	f.qp.attr.max_dest_rd_atomic = 0;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 8);
-	fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
+	fake_init(f, BB_ROCE_RC);
+	f->qp.attr.max_dest_rd_atomic = 0;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 8);
+	fake_expect_fatal(f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 /* Responses are sent in the order of PSNs, whichever was ready first. */
-TEST(test_order)
+T_FAKE(BB_ROCE_RC, test_order)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
-	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 0, 1, 0);
-	fake_rx_rdma(&f, RC(WRITE_ONLY), 4, 4, 1024, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 6, 4);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.writes, 1);
-	assert_int_equal(fake_run(&f, 1), 1);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 0, 256);
-	assert_int_equal(f.sent[0].pkt.msn, 2);
-	assert_int_equal(fake_run(&f, 2), 2);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 2, 256, 256);
-	assert_int_equal(fake_next(&f)->pkt.opcode, RC(ATOMIC_ACK));
-	assert_int_equal(f.sent[2].pkt.psn, fake_psn(3));
-	assert_int_equal(f.sent[2].pkt.msn, 3);
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 0, 512);
+	fake_rx_atomic(f, RC(FETCH_ADD), 3, 0, 1, 0);
+	fake_rx_rdma(f, RC(WRITE_ONLY), 4, 4, 1024, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), 6, 4);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->writes, 1);
+	assert_int_equal(fake_run(f, 1), 1);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 1, 0, 256);
+	assert_int_equal(f->sent[0].pkt.msn, 2);
+	assert_int_equal(fake_run(f, 2), 2);
+	fake_expect_read(f, RC(READ_RESP_LAST), 2, 256, 256);
+	assert_int_equal(fake_next(f)->pkt.opcode, RC(ATOMIC_ACK));
+	assert_int_equal(f->sent[2].pkt.psn, fake_psn(3));
+	assert_int_equal(f->sent[2].pkt.msn, 3);
 	/* The READ's response covers the first SEND, the NAK covers the WRITE. */
-	fake_expect(&f, NAK(PSN), 5, 4);
+	fake_expect(f, NAK(PSN), 5, 4);
 }
 
 /* A fatal NAK waits for the responses before it. */
-TEST(test_fatal_behind_read)
+T_FAKE(BB_ROCE_RC, test_fatal_behind_read)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
-	fake_rx(&f, RC(SEND_LAST), 2, 4, NULL);
-	assert_int_equal(fake_run(&f, 1), 1);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 0, 256);
-	assert_int_equal(f.failed, 0);
-	assert_int_equal(fake_run(&f, 1), 1);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 1, 256, 256);
-	fake_expect_fatal(&f, NAK(INVALID), 2, 1, BB_SYN_REMOTE_INVAL_REQ);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 512);
+	fake_rx(f, RC(SEND_LAST), 2, 4, NULL);
+	assert_int_equal(fake_run(f, 1), 1);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 0, 0, 256);
+	assert_int_equal(f->failed, 0);
+	assert_int_equal(fake_run(f, 1), 1);
+	fake_expect_read(f, RC(READ_RESP_LAST), 1, 256, 256);
+	fake_expect_fatal(f, NAK(INVALID), 2, 1, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 /* Requests the whole READ again, its end, and either while it is being answered. */
-TEST(test_read_again)
+T_FAKE(BB_ROCE_RC, test_read_again)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
-	assert_int_equal(fake_run(&f, 64), 4);
-	f.seen = f.n_sent;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
-	assert_int_equal(fake_run(&f, 2), 2);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 100, 256);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 1, 356, 256);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	assert_int_equal(fake_run(f, 64), 4);
+	f->seen = f->n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	assert_int_equal(fake_run(f, 2), 2);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 0, 100, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 1, 356, 256);
 	/* Back to the second packet. */
-	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 356, 744);
-	assert_int_equal(fake_run(&f, 64), 3);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 356, 256);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 2, 612, 256);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 868, 232);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 3, 0, 868, 232);
-	assert_int_equal(fake_run(&f, 64), 1);
-	fake_expect_read(&f, RC(READ_RESP_ONLY), 3, 868, 232);
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 356, 744);
+	assert_int_equal(fake_run(f, 64), 3);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 1, 356, 256);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 2, 612, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 3, 868, 232);
+	fake_rx_rdma(f, RC(READ_REQUEST), 3, 0, 868, 232);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_ONLY), 3, 868, 232);
 	/* From the start, then from further on before that response was sent. */
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 612, 488);
-	assert_int_equal(fake_run(&f, 64), 2);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 2, 612, 256);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 868, 232);
-	fake_quiet(&f);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 612, 488);
+	assert_int_equal(fake_run(f, 64), 2);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 2, 612, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 3, 868, 232);
+	fake_quiet(f);
 	/* It does not count as a new request. */
-	assert_int_equal(f.qp.resp.msn, 1);
-	assert_int_equal(f.qp.resp.epsn, fake_psn(4));
-	assert_int_equal(f.qp.stats.rx_read, 1);
-	assert_int_equal(f.qp.stats.duplicate, 5);
+	assert_int_equal(f->qp.resp.msn, 1);
+	assert_int_equal(f->qp.resp.epsn, fake_psn(4));
+	assert_int_equal(f->qp.stats.rx_read, 1);
+	assert_int_equal(f->qp.stats.duplicate, 5);
 }
 
 /*
  * A repeated earlier READ does not send again the part of a later READ that the peer already has.
  */
-TEST(test_go_back_to_part)
+T_FAKE(BB_ROCE_RC, test_go_back_to_part)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 300);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 512, 1024);
-	assert_int_equal(fake_run(&f, 64), 6);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 4, 0, 1024, 512);
-	assert_int_equal(fake_run(&f, 64), 2);
-	f.seen = f.n_sent;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 300);
-	assert_int_equal(fake_run(&f, 64), 4);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 0, 256);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 1, 256, 44);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 4, 1024, 256);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 5, 1280, 256);
-	fake_quiet(&f);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 300);
+	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 512, 1024);
+	assert_int_equal(fake_run(f, 64), 6);
+	fake_rx_rdma(f, RC(READ_REQUEST), 4, 0, 1024, 512);
+	assert_int_equal(fake_run(f, 64), 2);
+	f->seen = f->n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 300);
+	assert_int_equal(fake_run(f, 64), 4);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 0, 0, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 1, 256, 44);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 4, 1024, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 5, 1280, 256);
+	fake_quiet(f);
 }
 
 /*
  * The responder goes back and on over all later requests, once for repeated requests that arrive
  * together.
  */
-TEST(test_go_back)
+T_FAKE(BB_ROCE_RC, test_go_back)
 {
 	uint8_t old[8];
-	struct fake f;
 	int round;
 
-	fake_init(&f, BB_ROCE_RC);
-	memcpy(old, f.mem + FAKE_START, 8);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
-	fake_rx_atomic(&f, RC(FETCH_ADD), 2, 0, 1, 0);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 3, 0, 512, 8);
-	assert_int_equal(fake_run(&f, 64), 4);
-	f.seen = f.n_sent;
+	memcpy(old, f->mem + FAKE_START, 8);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 512);
+	fake_rx_atomic(f, RC(FETCH_ADD), 2, 0, 1, 0);
+	fake_rx_rdma(f, RC(READ_REQUEST), 3, 0, 512, 8);
+	assert_int_equal(fake_run(f, 64), 4);
+	f->seen = f->n_sent;
 	for (round = 0; round < 2; round++) {
 		const struct fake_sent *s;
 
-		fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 256, 256);
-		fake_rx_atomic(&f, RC(FETCH_ADD), 2, 0, 1, 0);
+		fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 256, 256);
+		fake_rx_atomic(f, RC(FETCH_ADD), 2, 0, 1, 0);
 		/* Lost in the second round: the responder answers it with those before it. */
 		if (round == 0)
-			fake_rx_rdma(&f, RC(READ_REQUEST), 3, 0, 512, 8);
-		assert_int_equal(fake_run(&f, 64), 3);
-		fake_expect_read(&f, RC(READ_RESP_ONLY), 1, 256, 256);
-		s = fake_next(&f);
+			fake_rx_rdma(f, RC(READ_REQUEST), 3, 0, 512, 8);
+		assert_int_equal(fake_run(f, 64), 3);
+		fake_expect_read(f, RC(READ_RESP_ONLY), 1, 256, 256);
+		s = fake_next(f);
 		assert_int_equal(s->pkt.opcode, RC(ATOMIC_ACK));
 		assert_int_equal(s->pkt.psn, fake_psn(2));
 		assert_memory_equal(&s->pkt.orig, old, 8);
-		fake_expect_read(&f, RC(READ_RESP_ONLY), 3, 512, 8);
-		fake_quiet(&f);
+		fake_expect_read(f, RC(READ_RESP_ONLY), 3, 512, 8);
+		fake_quiet(f);
 	}
-	assert_int_equal(f.atomics, 1);
+	assert_int_equal(f->atomics, 1);
 }
 
 /*
  * A repeated request that differs from the first one, or whose replay entry is gone, is dropped.
  */
-TEST(test_again_refused)
+T_FAKE(BB_ROCE_RC, test_again_refused)
 {
 	static const struct {
 		int n;
@@ -287,166 +263,154 @@ TEST(test_again_refused)
 		{0, 100, 0, FAKE_KEY},        {-1, 100, 1000, FAKE_KEY}, /* never requested */
 		{4, 0, 8, FAKE_KEY},                                     /* an atomic */
 	};
-	struct fake f;
 	uint32_t i;
 	int n;
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
-	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 0, 1, 2);
-	(void)fake_run(&f, 64);
-	f.seen = f.n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	fake_rx_atomic(f, RC(CMP_SWAP), 4, 0, 1, 2);
+	(void)fake_run(f, 64);
+	f->seen = f->n_sent;
 	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		const struct bb_roce_pkt pkt = {
 			.va = FAKE_VA + c[i].off, .rkey = c[i].rkey, .dmalen = c[i].len};
 
-		fake_rx(&f, RC(READ_REQUEST), c[i].n, 0, &pkt);
-		fake_quiet(&f);
-		assert_int_equal(f.qp.stats.drop_replay, i + 1);
+		fake_rx(f, RC(READ_REQUEST), c[i].n, 0, &pkt);
+		fake_quiet(f);
+		assert_int_equal(f->qp.stats.drop_replay, i + 1);
 	}
-	fake_rx_atomic(&f, RC(FETCH_ADD), 4, 0, 1, 2); /* other kind of atomic */
-	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 8, 1, 2);  /* different address */
-	fake_rx_atomic(&f, RC(CMP_SWAP), 0, 0, 1, 2);  /* a READ */
-	fake_rx(&f, 0x1f, 0, 0, NULL);                 /* unassigned opcode */
-	fake_quiet(&f);
-	assert_int_equal(f.qp.stats.drop_replay, i + 4);
-	assert_int_equal(f.atomics, 1);
+	fake_rx_atomic(f, RC(FETCH_ADD), 4, 0, 1, 2); /* other kind of atomic */
+	fake_rx_atomic(f, RC(CMP_SWAP), 4, 8, 1, 2);  /* different address */
+	fake_rx_atomic(f, RC(CMP_SWAP), 0, 0, 1, 2);  /* a READ */
+	fake_rx(f, 0x1f, 0, 0, NULL);                 /* unassigned opcode */
+	fake_quiet(f);
+	assert_int_equal(f->qp.stats.drop_replay, i + 4);
+	assert_int_equal(f->atomics, 1);
 	/* Too old. */
 	for (n = 5; n < 5 + (int)FAKE_READS - 1; n++) {
-		fake_rx_rdma(&f, RC(READ_REQUEST), n, 0, 0, 8);
-		(void)fake_run(&f, 64);
+		fake_rx_rdma(f, RC(READ_REQUEST), n, 0, 0, 8);
+		(void)fake_run(f, 64);
 	}
-	f.seen = f.n_sent;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
-	fake_quiet(&f);
-	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 0, 1, 2);
-	assert_int_equal(fake_run(&f, 64), (int)FAKE_READS);
-	assert_int_equal(f.failed, 0);
+	f->seen = f->n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	fake_quiet(f);
+	fake_rx_atomic(f, RC(CMP_SWAP), 4, 0, 1, 2);
+	assert_int_equal(fake_run(f, 64), (int)FAKE_READS);
+	assert_int_equal(f->failed, 0);
 }
 
 /*
  * The memory is gone: before the first response the request is rejected; a repeated request is
  * dropped.
  */
-TEST(test_key_gone)
+T_FAKE(BB_ROCE_RC, test_key_gone)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
-	(void)fake_run(&f, 64);
-	f.seen = f.n_sent;
-	f.key_gone = true;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
-	fake_quiet(&f);
-	assert_int_equal(f.failed, 0);
-	assert_int_equal(f.qp.stats.drop_replay, 1);
-	f.key_gone = false;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 0, 512);
-	fake_rx_ack(&f, RC(SEND_FIRST), 4, FAKE_MTU);
-	assert_int_equal(fake_run(&f, 1), 1);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 2, 0, 256);
-	f.key_gone = true;
-	fake_expect_fatal(&f, NAK(ACCESS), 3, 2, BB_SYN_REMOTE_ACCESS);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 512);
+	(void)fake_run(f, 64);
+	f->seen = f->n_sent;
+	f->key_gone = true;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 512);
+	fake_quiet(f);
+	assert_int_equal(f->failed, 0);
+	assert_int_equal(f->qp.stats.drop_replay, 1);
+	f->key_gone = false;
+	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 0, 512);
+	fake_rx_ack(f, RC(SEND_FIRST), 4, FAKE_MTU);
+	assert_int_equal(fake_run(f, 1), 1);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 2, 0, 256);
+	f->key_gone = true;
+	fake_expect_fatal(f, NAK(ACCESS), 3, 2, BB_SYN_REMOTE_ACCESS);
 	/* The receive of the following SEND completes in error. */
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].status, BB_SYN_REMOTE_ACCESS);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].status, BB_SYN_REMOTE_ACCESS);
 }
 
 /* A READ that is answered again does not use the slot of a new one. */
-TEST(test_again_is_not_outstanding)
+T_FAKE(BB_ROCE_RC, test_again_is_not_outstanding)
 {
-	struct fake f;
 	int i;
 
-	fake_init(&f, BB_ROCE_RC);
 	for (i = 0; i < (int)FAKE_READS; i++)
-		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
-	(void)fake_run(&f, 64);
-	f.seen = f.n_sent;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 8);
-	fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
+		fake_rx_rdma(f, RC(READ_REQUEST), i, 0, 0, 8);
+	(void)fake_run(f, 64);
+	f->seen = f->n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 8);
+	fake_rx_rdma(f, RC(READ_REQUEST), i, 0, 0, 8);
 	/* The oldest one lost its replay entry. */
-	assert_int_equal(fake_run(&f, 64), (int)FAKE_READS);
+	assert_int_equal(fake_run(f, 64), (int)FAKE_READS);
 	for (i = 1; i <= (int)FAKE_READS; i++)
-		fake_expect_read(&f, RC(READ_RESP_ONLY), i, 0, 8);
-	fake_quiet(&f);
-	assert_int_equal(f.failed, 0);
+		fake_expect_read(f, RC(READ_RESP_ONLY), i, 0, 8);
+	fake_quiet(f);
+	assert_int_equal(f->failed, 0);
 }
 
 /* The ACK of a repeated SEND does not cover a later READ, whose response may be lost. */
-TEST(test_ack_limit)
+T_FAKE(BB_ROCE_RC, test_ack_limit)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	f.recvs = 8;
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
-	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
-	(void)fake_run(&f, 64);
-	f.seen = f.n_sent;
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_expect(&f, ACK, 0, 3);
+	f->recvs = 8;
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 0, 512);
+	fake_rx_ack(f, RC(SEND_ONLY), 3, 4);
+	(void)fake_run(f, 64);
+	f->seen = f->n_sent;
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_expect(f, ACK, 0, 3);
 	/*
 	 * With the READ repeated after it, the response is enough, before and while it is sent.
 	 */
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
-	assert_int_equal(fake_run(&f, 1), 1);
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	assert_int_equal(fake_run(&f, 64), 1);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 0, 256);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 2, 256, 256);
-	fake_quiet(&f);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
-	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
-	assert_int_equal(fake_run(&f, 2), 2);
-	f.seen = f.n_sent;
-	fake_expect(&f, ACK, 3, 3);
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 0, 512);
+	assert_int_equal(fake_run(f, 1), 1);
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 1, 0, 256);
+	fake_expect_read(f, RC(READ_RESP_LAST), 2, 256, 256);
+	fake_quiet(f);
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 0, 512);
+	fake_rx_ack(f, RC(SEND_ONLY), 3, 4);
+	assert_int_equal(fake_run(f, 2), 2);
+	f->seen = f->n_sent;
+	fake_expect(f, ACK, 3, 3);
 	/* An old ACK does not replace a newer one or a NAK. */
-	fake_rx_ack(&f, RC(SEND_ONLY), 4, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_expect(&f, ACK, 4, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 6, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 4, 4);
-	fake_expect(&f, NAK(PSN), 5, 4);
-	assert_int_equal(f.n_done, 3);
+	fake_rx_ack(f, RC(SEND_ONLY), 4, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_expect(f, ACK, 4, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), 6, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), 4, 4);
+	fake_expect(f, NAK(PSN), 5, 4);
+	assert_int_equal(f->n_done, 3);
 	/* A new READ's response covers older messages, too. */
-	fake_rx_ack(&f, RC(SEND_ONLY), 5, 4);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 6, 0, 0, 8);
-	assert_int_equal(fake_run(&f, 64), 1);
-	fake_expect_read(&f, RC(READ_RESP_ONLY), 6, 0, 8);
-	fake_quiet(&f);
+	fake_rx_ack(f, RC(SEND_ONLY), 5, 4);
+	fake_rx_rdma(f, RC(READ_REQUEST), 6, 0, 0, 8);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_expect_read(f, RC(READ_RESP_ONLY), 6, 0, 8);
+	fake_quiet(f);
 }
 
 /* The queue pair's limit is lower than the number of replay entries. */
-TEST(test_limit_below_memory)
+T_FAKE(BB_ROCE_RC, test_limit_below_memory)
 {
-	struct fake f;
 	int i;
 
-	fake_init(&f, BB_ROCE_RC);
-	f.qp.attr.max_dest_rd_atomic = 2;
+	f->qp.attr.max_dest_rd_atomic = 2;
 	/* A PSN before the first packet is not mistaken for a READ. */
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), -3, 4);
-	fake_expect(&f, ACK, 0, 1);
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), -3, 4);
+	fake_expect(f, ACK, 0, 1);
 	for (i = 1; i <= 3; i++) {
-		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
-		assert_int_equal(fake_run(&f, 64), 1);
+		fake_rx_rdma(f, RC(READ_REQUEST), i, 0, 0, 8);
+		assert_int_equal(fake_run(f, 64), 1);
 	}
-	f.seen = f.n_sent;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 8);
-	fake_quiet(&f);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 0, 8);
-	assert_int_equal(fake_run(&f, 64), 2);
-	f.seen = f.n_sent;
+	f->seen = f->n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 0, 8);
+	fake_quiet(f);
+	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 0, 8);
+	assert_int_equal(fake_run(f, 64), 2);
+	f->seen = f->n_sent;
 	for (i = 4; i <= 6; i++)
-		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
-	assert_int_equal(fake_run(&f, 2), 2);
-	f.seen = f.n_sent;
-	fake_expect_fatal(&f, NAK(INVALID), 6, 6, BB_SYN_REMOTE_INVAL_REQ);
+		fake_rx_rdma(f, RC(READ_REQUEST), i, 0, 0, 8);
+	assert_int_equal(fake_run(f, 2), 2);
+	f->seen = f->n_sent;
+	fake_expect_fatal(f, NAK(INVALID), 6, 6, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 static uint64_t
@@ -458,37 +422,35 @@ word(const struct fake *f, uint32_t off)
 	return v;
 }
 
-TEST(test_atomic)
+T_FAKE(BB_ROCE_RC, test_atomic)
 {
 	uint64_t old;
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_RC);
-	old = word(&f, 8);
-	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
-	fake_rx_atomic(&f, RC(CMP_SWAP), 1, 8, 77, old + 5);
-	fake_rx_atomic(&f, RC(CMP_SWAP), 2, 8, 99, old);
-	assert_int_equal(fake_run(&f, 64), 3);
-	assert_int_equal(f.sent[0].pkt.opcode, RC(ATOMIC_ACK));
-	assert_int_equal(f.sent[0].pkt.syndrome, ACK);
-	assert_int_equal(f.sent[0].pkt.orig, old);
-	assert_int_equal(f.sent[1].pkt.orig, old + 5);
-	assert_int_equal(f.sent[2].pkt.orig, 77);
-	assert_int_equal(f.sent[2].pkt.psn, fake_psn(2));
-	assert_int_equal(f.sent[2].pkt.msn, 3);
-	assert_int_equal(word(&f, 8), 77);
-	assert_int_equal(f.qp.stats.rx_atomic, 3);
+	old = word(f, 8);
+	fake_rx_atomic(f, RC(FETCH_ADD), 0, 8, 5, 0);
+	fake_rx_atomic(f, RC(CMP_SWAP), 1, 8, 77, old + 5);
+	fake_rx_atomic(f, RC(CMP_SWAP), 2, 8, 99, old);
+	assert_int_equal(fake_run(f, 64), 3);
+	assert_int_equal(f->sent[0].pkt.opcode, RC(ATOMIC_ACK));
+	assert_int_equal(f->sent[0].pkt.syndrome, ACK);
+	assert_int_equal(f->sent[0].pkt.orig, old);
+	assert_int_equal(f->sent[1].pkt.orig, old + 5);
+	assert_int_equal(f->sent[2].pkt.orig, 77);
+	assert_int_equal(f->sent[2].pkt.psn, fake_psn(2));
+	assert_int_equal(f->sent[2].pkt.msn, 3);
+	assert_int_equal(word(f, 8), 77);
+	assert_int_equal(f->qp.stats.rx_atomic, 3);
 	/* An atomic executes once, answered or not. */
-	f.seen = f.n_sent;
-	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 8, 5, 0);
-	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 8, 5, 0);
-	assert_int_equal(fake_run(&f, 64), 1);
-	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 8, 5, 0);
-	assert_int_equal(fake_run(&f, 64), 1);
-	assert_int_equal(f.sent[3].pkt.orig, 77);
-	assert_int_equal(f.sent[4].pkt.orig, 77);
-	assert_int_equal(word(&f, 8), 82);
-	assert_int_equal(f.atomics, 4);
+	f->seen = f->n_sent;
+	fake_rx_atomic(f, RC(FETCH_ADD), 3, 8, 5, 0);
+	fake_rx_atomic(f, RC(FETCH_ADD), 3, 8, 5, 0);
+	assert_int_equal(fake_run(f, 64), 1);
+	fake_rx_atomic(f, RC(FETCH_ADD), 3, 8, 5, 0);
+	assert_int_equal(fake_run(f, 64), 1);
+	assert_int_equal(f->sent[3].pkt.orig, 77);
+	assert_int_equal(f->sent[4].pkt.orig, 77);
+	assert_int_equal(word(f, 8), 82);
+	assert_int_equal(f->atomics, 4);
 }
 
 TEST(test_atomic_refused)
@@ -516,21 +478,18 @@ TEST(test_atomic_refused)
 }
 
 /* After a wrap of the PSNs old replay entries do not match. */
-TEST(test_forgotten_by_wrap)
+T_FAKE(BB_ROCE_RC, test_forgotten_by_wrap)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
-	(void)fake_run(&f, 64);
-	f.seen = f.n_sent;
+	fake_rx_atomic(f, RC(FETCH_ADD), 0, 8, 5, 0);
+	(void)fake_run(f, 64);
+	f->seen = f->n_sent;
 	/* Moves through all PSNs once, as SENDs would. */
-	f.qp.resp.seq += 1u << 24;
-	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
-	fake_quiet(&f);
-	assert_int_equal(f.qp.stats.drop_replay, 1);
-	fake_rx(&f, RC(SEND_ONLY), -2, 4, NULL);
-	fake_expect(&f, ACK, 0, 1);
+	f->qp.resp.seq += 1u << 24;
+	fake_rx_atomic(f, RC(FETCH_ADD), 0, 8, 5, 0);
+	fake_quiet(f);
+	assert_int_equal(f->qp.stats.drop_replay, 1);
+	fake_rx(f, RC(SEND_ONLY), -2, 4, NULL);
+	fake_expect(f, ACK, 0, 1);
 }
 
 TEST_MAIN(0)

@@ -7,183 +7,162 @@
 static const uint32_t IMM = 0xa1b2c3d4;
 
 /* One request of each kind and its response. */
-TEST(test_only)
+T_FAKE(BB_ROCE_RC, test_only)
 {
 	static const struct bb_roce_pkt imm = {.flags = BB_ROCE_ACKREQ | BB_ROCE_SE,
 					       .imm = 0xa1b2c3d4};
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 100);
-	fake_expect(&f, ACK, 0, 1);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND);
-	assert_int_equal(f.done[0].status, 0);
-	assert_int_equal(f.done[0].len, 100);
-	assert_false(f.done[0].solicited);
-	fake_expect_data(f.recv_data, 0, 0, 100);
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 100);
+	fake_expect(f, ACK, 0, 1);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND);
+	assert_int_equal(f->done[0].status, 0);
+	assert_int_equal(f->done[0].len, 100);
+	assert_false(f->done[0].solicited);
+	fake_expect_data(f->recv_data, 0, 0, 100);
 
-	fake_rx(&f, RC(SEND_ONLY_IMM), 1, 0, &imm);
-	fake_expect(&f, ACK, 1, 2);
-	assert_int_equal(f.n_done, 2);
-	assert_int_equal(f.done[1].kind, BB_ROCE_MSG_SEND_IMM);
-	assert_int_equal(f.done[1].len, 0);
-	assert_int_equal(f.done[1].imm, IMM);
-	assert_true(f.done[1].solicited);
+	fake_rx(f, RC(SEND_ONLY_IMM), 1, 0, &imm);
+	fake_expect(f, ACK, 1, 2);
+	assert_int_equal(f->n_done, 2);
+	assert_int_equal(f->done[1].kind, BB_ROCE_MSG_SEND_IMM);
+	assert_int_equal(f->done[1].len, 0);
+	assert_int_equal(f->done[1].imm, IMM);
+	assert_true(f->done[1].solicited);
 
-	fake_rx_rdma(&f, RC(WRITE_ONLY), 2, 200, 50, 200);
-	fake_expect(&f, ACK, 2, 3);
-	fake_expect_data(f.mem + FAKE_START + 50, 2, 2, 200);
-	assert_int_equal(f.n_done, 2);
-	assert_int_equal(f.qp.stats.rx_write, 1);
-	assert_int_equal(f.failed, 0);
-	assert_int_equal(f.established, 1);
+	fake_rx_rdma(f, RC(WRITE_ONLY), 2, 200, 50, 200);
+	fake_expect(f, ACK, 2, 3);
+	fake_expect_data(f->mem + FAKE_START + 50, 2, 2, 200);
+	assert_int_equal(f->n_done, 2);
+	assert_int_equal(f->qp.stats.rx_write, 1);
+	assert_int_equal(f->failed, 0);
+	assert_int_equal(f->established, 1);
 }
 
 /* Many packets, across the wrap of the PSN; the first one takes the receive. */
-TEST(test_long_send)
+T_FAKE(BB_ROCE_RC, test_long_send)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	assert_int_equal(f.takes, 1);
-	fake_rx(&f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
-	fake_rx(&f, RC(SEND_MIDDLE), 2, FAKE_MTU, NULL);
-	assert_int_equal(f.n_done, 0);
-	fake_quiet(&f); /* no AckReq */
-	fake_rx_ack(&f, RC(SEND_LAST), 3, 1);
-	fake_expect(&f, ACK, 3, 1);
-	assert_int_equal(f.takes, 1);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].len, 3 * FAKE_MTU + 1);
-	fake_expect_data(f.recv_data, 0, 3, 1);
+	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	assert_int_equal(f->takes, 1);
+	fake_rx(f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
+	fake_rx(f, RC(SEND_MIDDLE), 2, FAKE_MTU, NULL);
+	assert_int_equal(f->n_done, 0);
+	fake_quiet(f); /* no AckReq */
+	fake_rx_ack(f, RC(SEND_LAST), 3, 1);
+	fake_expect(f, ACK, 3, 1);
+	assert_int_equal(f->takes, 1);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].len, 3 * FAKE_MTU + 1);
+	fake_expect_data(f->recv_data, 0, 3, 1);
 }
 
-TEST(test_long_write)
+T_FAKE(BB_ROCE_RC, test_long_write)
 {
 	const struct bb_roce_pkt imm = {.flags = BB_ROCE_SE, .imm = IMM};
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 8, 2 * FAKE_MTU + 256);
+	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 8, 2 * FAKE_MTU + 256);
 	/* A packet within a message is acknowledged. */
-	fake_expect(&f, ACK, 0, 0);
-	fake_rx(&f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
-	assert_int_equal(f.takes, 0);
-	fake_rx(&f, RC(WRITE_LAST_IMM), 2, FAKE_MTU, &imm);
-	assert_int_equal(f.takes, 1);
-	assert_int_equal(f.checks, 1);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_WRITE_IMM);
-	assert_int_equal(f.done[0].len, 3 * FAKE_MTU);
-	assert_int_equal(f.done[0].imm, IMM);
-	assert_true(f.done[0].solicited);
-	fake_expect_data(f.mem + FAKE_START + 8, 0, 2, FAKE_MTU);
-	fake_quiet(&f);
-	assert_int_equal(f.qp.resp.msn, 1);
+	fake_expect(f, ACK, 0, 0);
+	fake_rx(f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
+	assert_int_equal(f->takes, 0);
+	fake_rx(f, RC(WRITE_LAST_IMM), 2, FAKE_MTU, &imm);
+	assert_int_equal(f->takes, 1);
+	assert_int_equal(f->checks, 1);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_WRITE_IMM);
+	assert_int_equal(f->done[0].len, 3 * FAKE_MTU);
+	assert_int_equal(f->done[0].imm, IMM);
+	assert_true(f->done[0].solicited);
+	fake_expect_data(f->mem + FAKE_START + 8, 0, 2, FAKE_MTU);
+	fake_quiet(f);
+	assert_int_equal(f->qp.resp.msn, 1);
 }
 
 /* One ACK covers all packets received, and is sent again for duplicates. */
-TEST(test_coalesce)
+T_FAKE(BB_ROCE_RC, test_coalesce)
 {
-	struct fake f;
 	int i;
 
-	fake_init(&f, BB_ROCE_RC);
-	f.recvs = 8;
+	f->recvs = 8;
 	for (i = 0; i < 5; i++)
-		fake_rx_ack(&f, RC(SEND_ONLY), i, 4);
-	fake_expect(&f, ACK, 4, 5);
+		fake_rx_ack(f, RC(SEND_ONLY), i, 4);
+	fake_expect(f, ACK, 4, 5);
 	/* The previous packet had AckReq: a newer packet without it is not covered. */
-	fake_rx_ack(&f, RC(SEND_ONLY), 5, 4);
-	fake_rx(&f, RC(SEND_ONLY), 6, 4, NULL);
-	fake_expect(&f, ACK, 5, 7);
-	assert_int_equal(f.n_done, 7);
-	assert_int_equal(f.qp.stats.tx_acks, 2);
-	fake_rx(&f, RC(SEND_ONLY), 2, 4, NULL);
-	fake_rx(&f, RC(SEND_ONLY), 3, 4, NULL);
-	fake_expect(&f, ACK, 6, 7);
-	assert_int_equal(f.n_done, 7);
-	assert_int_equal(f.takes, 7);
-	assert_int_equal(f.qp.stats.duplicate, 2);
+	fake_rx_ack(f, RC(SEND_ONLY), 5, 4);
+	fake_rx(f, RC(SEND_ONLY), 6, 4, NULL);
+	fake_expect(f, ACK, 5, 7);
+	assert_int_equal(f->n_done, 7);
+	assert_int_equal(f->qp.stats.tx_acks, 2);
+	fake_rx(f, RC(SEND_ONLY), 2, 4, NULL);
+	fake_rx(f, RC(SEND_ONLY), 3, 4, NULL);
+	fake_expect(f, ACK, 6, 7);
+	assert_int_equal(f->n_done, 7);
+	assert_int_equal(f->takes, 7);
+	assert_int_equal(f->qp.stats.duplicate, 2);
 }
 
 /* A repeated WRITE, whole or in part, does not write again. */
-TEST(test_duplicate_write)
+T_FAKE(BB_ROCE_RC, test_duplicate_write)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 5);
-	fake_rx_ack(&f, RC(WRITE_LAST), 1, 5);
-	fake_expect(&f, ACK, 1, 1);
-	memset(f.mem, 0x77, sizeof(f.mem));
-	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 5);
-	fake_rx(&f, RC(WRITE_LAST), 1, 5, NULL);
-	fake_expect(&f, ACK, 1, 1);
-	assert_int_equal(f.mem[FAKE_START], 0x77);
-	assert_int_equal(f.writes, 2);
+	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 5);
+	fake_rx_ack(f, RC(WRITE_LAST), 1, 5);
+	fake_expect(f, ACK, 1, 1);
+	memset(f->mem, 0x77, sizeof(f->mem));
+	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 5);
+	fake_rx(f, RC(WRITE_LAST), 1, 5, NULL);
+	fake_expect(f, ACK, 1, 1);
+	assert_int_equal(f->mem[FAKE_START], 0x77);
+	assert_int_equal(f->writes, 2);
 	/* In the middle of a message too. */
-	fake_rx_rdma(&f, RC(WRITE_FIRST), 2, FAKE_MTU, 0, FAKE_MTU + 5);
-	fake_rx(&f, RC(WRITE_LAST), 1, 5, NULL);
-	fake_expect(&f, ACK, 2, 1);
-	fake_rx_ack(&f, RC(WRITE_LAST), 3, 5);
-	fake_expect(&f, ACK, 3, 2);
-	fake_expect_data(f.mem + FAKE_START, 2, 3, 5);
+	fake_rx_rdma(f, RC(WRITE_FIRST), 2, FAKE_MTU, 0, FAKE_MTU + 5);
+	fake_rx(f, RC(WRITE_LAST), 1, 5, NULL);
+	fake_expect(f, ACK, 2, 1);
+	fake_rx_ack(f, RC(WRITE_LAST), 3, 5);
+	fake_expect(f, ACK, 3, 2);
+	fake_expect_data(f->mem + FAKE_START, 2, 3, 5);
 }
 
 /* After a gap: one NAK until the missing packet arrives, and nothing executes. */
-TEST(test_gap)
+T_FAKE(BB_ROCE_RC, test_gap)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	f.recvs = 8;
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 2, 4);
+	f->recvs = 8;
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), 2, 4);
 	/* The NAK acknowledges the first packet as an ACK would. */
-	fake_expect(&f, NAK(PSN), 1, 1);
-	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 2, 4);
-	fake_quiet(&f);
-	assert_int_equal(f.n_done, 1);
-	fake_rx_ack(&f, RC(SEND_ONLY), 1, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 2, 4);
-	fake_expect(&f, ACK, 2, 3);
-	assert_int_equal(f.n_done, 3);
+	fake_expect(f, NAK(PSN), 1, 1);
+	fake_rx_ack(f, RC(SEND_ONLY), 3, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), 2, 4);
+	fake_quiet(f);
+	assert_int_equal(f->n_done, 1);
+	fake_rx_ack(f, RC(SEND_ONLY), 1, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), 2, 4);
+	fake_expect(f, ACK, 2, 3);
+	assert_int_equal(f->n_done, 3);
 	/* A new gap gets a new NAK. */
-	fake_rx_ack(&f, RC(SEND_ONLY), 4, 4);
-	fake_expect(&f, NAK(PSN), 3, 3);
-	assert_int_equal(f.qp.stats.out_of_sequence, 4);
-	assert_int_equal(f.failed, 0);
+	fake_rx_ack(f, RC(SEND_ONLY), 4, 4);
+	fake_expect(f, NAK(PSN), 3, 3);
+	assert_int_equal(f->qp.stats.out_of_sequence, 4);
+	assert_int_equal(f->failed, 0);
 }
 
 /* The missing packet arrives before the NAK is sent: the NAK is dropped. */
-TEST(test_reordered)
+T_FAKE(BB_ROCE_RC, test_reordered)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(SEND_ONLY), 1, 4, NULL);
-	fake_rx(&f, RC(SEND_ONLY), 0, 4, NULL);
-	fake_expect(&f, ACK, 0, 1);
+	fake_rx(f, RC(SEND_ONLY), 1, 4, NULL);
+	fake_rx(f, RC(SEND_ONLY), 0, 4, NULL);
+	fake_expect(f, ACK, 0, 1);
 }
 
 /* The farthest PSNs on both sides of the expected one. */
-TEST(test_psn_window)
+T_FAKE(BB_ROCE_RC, test_psn_window)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(SEND_ONLY), -0x800000, 4, NULL);
-	fake_expect(&f, ACK, -1, 0);
-	fake_rx(&f, RC(SEND_ONLY), 0x7fffff, 4, NULL);
-	fake_expect(&f, NAK(PSN), 0, 0);
-	assert_int_equal(f.n_done, 0);
-	assert_int_equal(f.qp.stats.duplicate, 1);
-	assert_int_equal(f.qp.stats.out_of_sequence, 1);
-	assert_int_equal(f.established, 0);
+	fake_rx(f, RC(SEND_ONLY), -0x800000, 4, NULL);
+	fake_expect(f, ACK, -1, 0);
+	fake_rx(f, RC(SEND_ONLY), 0x7fffff, 4, NULL);
+	fake_expect(f, NAK(PSN), 0, 0);
+	assert_int_equal(f->n_done, 0);
+	assert_int_equal(f->qp.stats.duplicate, 1);
+	assert_int_equal(f->qp.stats.out_of_sequence, 1);
+	assert_int_equal(f->established, 0);
 }
 
 struct bad {
@@ -274,28 +253,25 @@ TEST(test_invalid)
 }
 
 /* After a fatal NAK was queued, and before it is sent, no packet executes. */
-TEST(test_after_fatal)
+T_FAKE(BB_ROCE_RC, test_after_fatal)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	f.room = 0;
-	fake_rx(&f, RC(SEND_LAST), 0, 4, NULL);
-	assert_int_equal(fake_run(&f, 8), 0);
-	assert_int_equal(f.failed, 0);
-	assert_true(bb_roce_busy(&f.qp));
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_rx_rdma(&f, RC(WRITE_ONLY), 0, 4, 0, 4);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), -1, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 1, 4);
-	assert_int_equal(f.takes + f.writes + f.checks, 0);
-	assert_int_equal(f.qp.stats.drop_state, 5);
-	f.room = 8;
-	fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_quiet(&f);
-	assert_int_equal(f.takes, 0);
+	f->room = 0;
+	fake_rx(f, RC(SEND_LAST), 0, 4, NULL);
+	assert_int_equal(fake_run(f, 8), 0);
+	assert_int_equal(f->failed, 0);
+	assert_true(bb_roce_busy(&f->qp));
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_rx_rdma(f, RC(WRITE_ONLY), 0, 4, 0, 4);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), -1, 4);
+	fake_rx_ack(f, RC(SEND_ONLY), 1, 4);
+	assert_int_equal(f->takes + f->writes + f->checks, 0);
+	assert_int_equal(f->qp.stats.drop_state, 5);
+	f->room = 8;
+	fake_expect_fatal(f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	fake_quiet(f);
+	assert_int_equal(f->takes, 0);
 }
 
 /* No receive: RNR NAK with the timer, and nothing is taken. The packet then arrives again. */
@@ -326,21 +302,18 @@ TEST(test_rnr)
 }
 
 /* The last packet of a WRITE with immediate waits for a receive; those before it are written. */
-TEST(test_rnr_write_imm)
+T_FAKE(BB_ROCE_RC, test_rnr_write_imm)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	f.recvs = 0;
-	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 3);
-	fake_rx_ack(&f, RC(WRITE_LAST_IMM), 1, 3);
-	fake_expect(&f, BB_ROCE_AETH_RNR | 12, 1, 0);
-	assert_int_equal(f.writes, 1);
-	f.recvs = 1;
-	fake_rx_ack(&f, RC(WRITE_LAST_IMM), 1, 3);
-	fake_expect(&f, ACK, 1, 1);
-	fake_expect_data(f.mem + FAKE_START, 0, 1, 3);
-	assert_int_equal(f.n_done, 1);
+	f->recvs = 0;
+	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 3);
+	fake_rx_ack(f, RC(WRITE_LAST_IMM), 1, 3);
+	fake_expect(f, BB_ROCE_AETH_RNR | 12, 1, 0);
+	assert_int_equal(f->writes, 1);
+	f->recvs = 1;
+	fake_rx_ack(f, RC(WRITE_LAST_IMM), 1, 3);
+	fake_expect(f, ACK, 1, 1);
+	fake_expect_data(f->mem + FAKE_START, 0, 1, 3);
+	assert_int_equal(f->n_done, 1);
 }
 
 /* Data that a receive does not accept: its completion, and the sender's NAK. */
@@ -398,42 +371,40 @@ TEST(test_own_fault)
 }
 
 /* The key is invalidated after the data and before the completion. */
-TEST(test_invalidate)
+T_FAKE(BB_ROCE_RC, test_invalidate)
 {
 	const struct bb_roce_pkt inv = {.flags = BB_ROCE_ACKREQ, .imm = FAKE_KEY};
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	fake_rx(&f, RC(SEND_LAST_INV), 1, 4, &inv);
-	fake_expect(&f, ACK, 1, 1);
-	assert_int_equal(f.n_invalidated, 1);
-	assert_int_equal(f.invalidated, FAKE_KEY);
-	assert_int_equal(f.done_at_invalidate, 0);
-	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND_INV);
-	assert_int_equal(f.done[0].imm, FAKE_KEY);
-	assert_int_equal(f.done[0].len, FAKE_MTU + 4);
+	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	fake_rx(f, RC(SEND_LAST_INV), 1, 4, &inv);
+	fake_expect(f, ACK, 1, 1);
+	assert_int_equal(f->n_invalidated, 1);
+	assert_int_equal(f->invalidated, FAKE_KEY);
+	assert_int_equal(f->done_at_invalidate, 0);
+	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND_INV);
+	assert_int_equal(f->done[0].imm, FAKE_KEY);
+	assert_int_equal(f->done[0].len, FAKE_MTU + 4);
 
 	/* Not possible now: treated as lost, and the receive stays taken. */
-	f.invalidate_status = BB_ROCE_AGAIN;
-	fake_rx(&f, RC(SEND_ONLY_INV), 2, 4, &inv);
-	fake_quiet(&f);
-	assert_int_equal(f.n_done, 1);
-	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
-	fake_expect(&f, NAK(PSN), 2, 1);
-	f.invalidate_status = 0;
-	fake_rx(&f, RC(SEND_ONLY_INV), 2, 4, &inv);
-	fake_expect(&f, ACK, 2, 2);
-	assert_int_equal(f.takes, 2);
-	assert_int_equal(f.n_done, 2);
+	f->invalidate_status = BB_ROCE_AGAIN;
+	fake_rx(f, RC(SEND_ONLY_INV), 2, 4, &inv);
+	fake_quiet(f);
+	assert_int_equal(f->n_done, 1);
+	fake_rx_ack(f, RC(SEND_ONLY), 3, 4);
+	fake_expect(f, NAK(PSN), 2, 1);
+	f->invalidate_status = 0;
+	fake_rx(f, RC(SEND_ONLY_INV), 2, 4, &inv);
+	fake_expect(f, ACK, 2, 2);
+	assert_int_equal(f->takes, 2);
+	assert_int_equal(f->n_done, 2);
 
 	/* Rejected: the receive fails and the sender gets a NAK, as on the loop port. */
-	f.recvs = 1;
-	f.invalidate_status = BB_SYN_REMOTE_ACCESS;
-	fake_rx(&f, RC(SEND_ONLY_INV), 3, 4, &inv);
-	fake_expect_fatal(&f, NAK(OP), 3, 2, BB_SYN_REMOTE_OP);
-	assert_int_equal(f.n_done, 3);
-	assert_int_equal(f.done[2].status, BB_SYN_REMOTE_INVAL_REQ);
+	f->recvs = 1;
+	f->invalidate_status = BB_SYN_REMOTE_ACCESS;
+	fake_rx(f, RC(SEND_ONLY_INV), 3, 4, &inv);
+	fake_expect_fatal(f, NAK(OP), 3, 2, BB_SYN_REMOTE_OP);
+	assert_int_equal(f->n_done, 3);
+	assert_int_equal(f->done[2].status, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 /* Keys, bounds and rights are checked at the first packet for the whole message. */
@@ -482,39 +453,34 @@ TEST(test_write_refused)
 }
 
 /* Zero bytes: the key is not checked, the right is. */
-TEST(test_write_nothing)
+T_FAKE(BB_ROCE_RC, test_write_nothing)
 {
 	const struct bb_roce_pkt pkt = {.va = 77, .rkey = 0xdead, .flags = BB_ROCE_ACKREQ};
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(WRITE_ONLY), 0, 0, &pkt);
-	fake_expect(&f, ACK, 0, 1);
-	fake_rx(&f, RC(WRITE_ONLY_IMM), 1, 0, &pkt);
-	fake_expect(&f, ACK, 1, 2);
-	assert_int_equal(f.writes, 0);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].len, 0);
-	f.no_right = 1u << BB_ROCE_ACCESS_WRITE;
-	fake_rx(&f, RC(WRITE_ONLY), 2, 0, &pkt);
-	fake_expect_fatal(&f, NAK(INVALID), 2, 2, BB_SYN_REMOTE_INVAL_REQ);
+	fake_rx(f, RC(WRITE_ONLY), 0, 0, &pkt);
+	fake_expect(f, ACK, 0, 1);
+	fake_rx(f, RC(WRITE_ONLY_IMM), 1, 0, &pkt);
+	fake_expect(f, ACK, 1, 2);
+	assert_int_equal(f->writes, 0);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].len, 0);
+	f->no_right = 1u << BB_ROCE_ACCESS_WRITE;
+	fake_rx(f, RC(WRITE_ONLY), 2, 0, &pkt);
+	fake_expect_fatal(f, NAK(INVALID), 2, 2, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 /* The port is full: the acknowledgement waits and covers packets that arrive meanwhile. */
-TEST(test_no_room)
+T_FAKE(BB_ROCE_RC, test_no_room)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	f.room = 0;
-	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	assert_int_equal(fake_run(&f, 8), 0);
-	assert_true(bb_roce_busy(&f.qp));
-	fake_rx_ack(&f, RC(SEND_ONLY), 1, 4);
-	assert_int_equal(fake_run(&f, 8), 0);
-	f.room = 8;
-	assert_int_equal(fake_run(&f, 0), 0);
-	fake_expect(&f, ACK, 1, 2);
+	f->room = 0;
+	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
+	assert_int_equal(fake_run(f, 8), 0);
+	assert_true(bb_roce_busy(&f->qp));
+	fake_rx_ack(f, RC(SEND_ONLY), 1, 4);
+	assert_int_equal(fake_run(f, 8), 0);
+	f->room = 8;
+	assert_int_equal(fake_run(f, 0), 0);
+	fake_expect(f, ACK, 1, 2);
 }
 
 TEST_MAIN(0)

@@ -8,74 +8,66 @@
 #include "roce_fake.h"
 
 /* Full packets in a row: the one that exceeds the RETH's length is not written. */
-TEST(test_write_beyond)
+T_FAKE(BB_ROCE_RC, test_write_beyond)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 44);
-	fake_rx(&f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
-	assert_int_equal(f.writes, 1);
-	fake_expect_fatal(&f, NAK(INVALID), 1, 0, BB_SYN_REMOTE_INVAL_REQ);
+	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 44);
+	fake_rx(f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
+	assert_int_equal(f->writes, 1);
+	fake_expect_fatal(f, NAK(INVALID), 1, 0, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 /* A SEND has no length field: it ends at 2^31 bytes. */
-TEST(test_longest_send)
+T_FAKE(BB_ROCE_RC, test_longest_send)
 {
-	struct fake f;
+	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f->qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
+	fake_rx(f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
+	assert_int_equal(f->places, 1);
+	assert_int_equal(f->qp.stats.resp_remote_invalid, 1);
+	fake_expect_fatal(f, NAK(INVALID), 1, 0, BB_SYN_REMOTE_INVAL_REQ);
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	f.qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
-	fake_rx(&f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
-	assert_int_equal(f.places, 1);
-	assert_int_equal(f.qp.stats.resp_remote_invalid, 1);
-	fake_expect_fatal(&f, NAK(INVALID), 1, 0, BB_SYN_REMOTE_INVAL_REQ);
-
-	fake_init(&f, BB_ROCE_UC);
-	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	f.qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
-	fake_rx(&f, UC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
-	fake_rx(&f, UC(SEND_LAST), 2, 1, NULL);
-	assert_int_equal(f.places, 1);
-	assert_int_equal(f.qp.stats.drop_length, 1);
-	assert_int_equal(f.n_done, 0);
-	assert_int_equal(f.failed, 0);
+	fake_init(f, BB_ROCE_UC);
+	fake_rx(f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f->qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
+	fake_rx(f, UC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
+	fake_rx(f, UC(SEND_LAST), 2, 1, NULL);
+	assert_int_equal(f->places, 1);
+	assert_int_equal(f->qp.stats.drop_length, 1);
+	assert_int_equal(f->n_done, 0);
+	assert_int_equal(f->failed, 0);
 }
 
 /*
  * The receive of a failed message completes with the message's kind and the bytes that arrived.
  */
-TEST(test_kinds)
+T_FAKE(BB_ROCE_RC, test_kinds)
 {
 	const struct bb_roce_pkt inv = {.imm = FAKE_KEY};
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	f.recv_status = BB_SYN_LOCAL_PROT;
-	fake_rx(&f, RC(SEND_LAST), 1, 4, NULL);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND);
-	assert_int_equal(f.done[0].len, FAKE_MTU + 4);
+	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f->recv_status = BB_SYN_LOCAL_PROT;
+	fake_rx(f, RC(SEND_LAST), 1, 4, NULL);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND);
+	assert_int_equal(f->done[0].len, FAKE_MTU + 4);
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	f.invalidate_status = BB_SYN_REMOTE_ACCESS;
-	fake_rx(&f, RC(SEND_LAST_INV), 1, 4, &inv);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND_INV);
-	assert_int_equal(f.done[0].len, FAKE_MTU + 4);
+	fake_init(f, BB_ROCE_RC);
+	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f->invalidate_status = BB_SYN_REMOTE_ACCESS;
+	fake_rx(f, RC(SEND_LAST_INV), 1, 4, &inv);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND_INV);
+	assert_int_equal(f->done[0].len, FAKE_MTU + 4);
 
 	/* A WRITE takes a receive only for its immediate. */
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 4);
-	f.key_gone = true;
-	fake_rx(&f, RC(WRITE_LAST_IMM), 1, 4, NULL);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_WRITE_IMM);
-	assert_int_equal(f.done[0].status, BB_SYN_REMOTE_ACCESS);
-	assert_int_equal(f.done[0].len, FAKE_MTU);
+	fake_init(f, BB_ROCE_RC);
+	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 4);
+	f->key_gone = true;
+	fake_rx(f, RC(WRITE_LAST_IMM), 1, 4, NULL);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_WRITE_IMM);
+	assert_int_equal(f->done[0].status, BB_SYN_REMOTE_ACCESS);
+	assert_int_equal(f->done[0].len, FAKE_MTU);
 }
 
 /* A queue pair without a receive queue sends NAK invalid request: RNR NAKs would never end. */
@@ -169,59 +161,52 @@ TEST(test_uc_rest)
  * READs that are answered again make way for new ones: the rest of the first is not sent, and the
  * next starts with its first packet.
  */
-TEST(test_makes_way)
+T_FAKE(BB_ROCE_RC, test_makes_way)
 {
-	struct fake f;
 	int i;
 
-	fake_init(&f, BB_ROCE_RC);
 	for (i = 0; i < (int)FAKE_READS; i++)
-		fake_rx_rdma(&f, RC(READ_REQUEST), 3 * i, 0, (uint64_t)i * 8, 3 * FAKE_MTU);
-	assert_int_equal(fake_run(&f, 64), 3 * FAKE_READS);
-	f.seen = f.n_sent;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
-	assert_int_equal(fake_run(&f, 2), 2);
-	f.seen = f.n_sent;
-	fake_rx_rdma(&f, RC(READ_REQUEST), 3 * i, 0, 100, 4);
-	(void)fake_run(&f, 64);
-	fake_expect_read(&f, RC(READ_RESP_FIRST), 3, 8, FAKE_MTU);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 4, 8 + FAKE_MTU, FAKE_MTU);
-	fake_expect_read(&f, RC(READ_RESP_LAST), 5, 8 + 2 * FAKE_MTU, FAKE_MTU);
-	f.seen += 6;
-	fake_expect_read(&f, RC(READ_RESP_ONLY), 12, 100, 4);
-	fake_quiet(&f);
+		fake_rx_rdma(f, RC(READ_REQUEST), 3 * i, 0, (uint64_t)i * 8, 3 * FAKE_MTU);
+	assert_int_equal(fake_run(f, 64), 3 * FAKE_READS);
+	f->seen = f->n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
+	assert_int_equal(fake_run(f, 2), 2);
+	f->seen = f->n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 3 * i, 0, 100, 4);
+	(void)fake_run(f, 64);
+	fake_expect_read(f, RC(READ_RESP_FIRST), 3, 8, FAKE_MTU);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 4, 8 + FAKE_MTU, FAKE_MTU);
+	fake_expect_read(f, RC(READ_RESP_LAST), 5, 8 + 2 * FAKE_MTU, FAKE_MTU);
+	f->seen += 6;
+	fake_expect_read(f, RC(READ_RESP_ONLY), 12, 100, 4);
+	fake_quiet(f);
 }
 
 /* The maximum number of READs in progress: each continues where it was. */
-TEST(test_all_under_way)
+T_FAKE(BB_ROCE_RC, test_all_under_way)
 {
-	struct fake f;
 	int i;
 
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
-	assert_int_equal(fake_run(&f, 1), 1);
-	f.seen = f.n_sent;
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
+	assert_int_equal(fake_run(f, 1), 1);
+	f->seen = f->n_sent;
 	for (i = 0; i < (int)FAKE_READS - 1; i++)
-		fake_rx_rdma(&f, RC(READ_REQUEST), 3 + i, 0, 0, 4);
-	assert_int_equal(fake_run(&f, 64), 2 + FAKE_READS - 1);
-	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 1, FAKE_MTU, FAKE_MTU);
+		fake_rx_rdma(f, RC(READ_REQUEST), 3 + i, 0, 0, 4);
+	assert_int_equal(fake_run(f, 64), 2 + FAKE_READS - 1);
+	fake_expect_read(f, RC(READ_RESP_MIDDLE), 1, FAKE_MTU, FAKE_MTU);
 }
 
 /* A READ that is answered again does not hide a later gap: the NAK is sent, too. */
-TEST(test_again_and_gap)
+T_FAKE(BB_ROCE_RC, test_again_and_gap)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_RC);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 4);
-	assert_int_equal(fake_run(&f, 64), 1);
-	f.seen = f.n_sent;
-	fake_rx_ack(&f, RC(SEND_ONLY), 2, 4);
-	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 4);
-	assert_int_equal(fake_run(&f, 1), 1);
-	fake_expect_read(&f, RC(READ_RESP_ONLY), 0, 0, 4);
-	fake_expect(&f, NAK(PSN), 1, 1);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 4);
+	assert_int_equal(fake_run(f, 64), 1);
+	f->seen = f->n_sent;
+	fake_rx_ack(f, RC(SEND_ONLY), 2, 4);
+	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 4);
+	assert_int_equal(fake_run(f, 1), 1);
+	fake_expect_read(f, RC(READ_RESP_ONLY), 0, 0, 4);
+	fake_expect(f, NAK(PSN), 1, 1);
 }
 
 TEST_MAIN(0)

@@ -4,60 +4,55 @@
 /* The responder of UC: errors drop a message without an answer. */
 #include "roce_fake.h"
 
-TEST(test_messages)
+T_FAKE(BB_ROCE_UC, test_messages)
 {
 	const struct bb_roce_pkt imm = {.imm = 0x55667788, .flags = BB_ROCE_SE};
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_UC);
-	fake_rx_ack(&f, UC(SEND_FIRST), 0, FAKE_MTU);
-	fake_rx(&f, UC(SEND_LAST_IMM), 1, 9, &imm);
-	fake_rx_rdma(&f, UC(WRITE_FIRST), 2, FAKE_MTU, 16, 2 * FAKE_MTU);
-	fake_rx(&f, UC(WRITE_LAST_IMM), 3, FAKE_MTU, &imm);
-	fake_rx_rdma(&f, UC(WRITE_ONLY), 4, 1, 2048, 1);
-	assert_int_equal(f.n_done, 2);
-	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND_IMM);
-	assert_int_equal(f.done[0].len, FAKE_MTU + 9);
-	assert_int_equal(f.done[0].imm, imm.imm);
-	assert_true(f.done[0].solicited);
-	fake_expect_data(f.recv_data, 0, 1, 9);
-	assert_int_equal(f.done[1].kind, BB_ROCE_MSG_WRITE_IMM);
-	assert_int_equal(f.done[1].len, 2 * FAKE_MTU);
-	fake_expect_data(f.mem + FAKE_START + 16, 2, 3, FAKE_MTU);
-	fake_expect_data(f.mem + FAKE_START + 2048, 4, 4, 1);
-	assert_int_equal(f.established, 1);
-	fake_quiet(&f);
+	fake_rx_ack(f, UC(SEND_FIRST), 0, FAKE_MTU);
+	fake_rx(f, UC(SEND_LAST_IMM), 1, 9, &imm);
+	fake_rx_rdma(f, UC(WRITE_FIRST), 2, FAKE_MTU, 16, 2 * FAKE_MTU);
+	fake_rx(f, UC(WRITE_LAST_IMM), 3, FAKE_MTU, &imm);
+	fake_rx_rdma(f, UC(WRITE_ONLY), 4, 1, 2048, 1);
+	assert_int_equal(f->n_done, 2);
+	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND_IMM);
+	assert_int_equal(f->done[0].len, FAKE_MTU + 9);
+	assert_int_equal(f->done[0].imm, imm.imm);
+	assert_true(f->done[0].solicited);
+	fake_expect_data(f->recv_data, 0, 1, 9);
+	assert_int_equal(f->done[1].kind, BB_ROCE_MSG_WRITE_IMM);
+	assert_int_equal(f->done[1].len, 2 * FAKE_MTU);
+	fake_expect_data(f->mem + FAKE_START + 16, 2, 3, FAKE_MTU);
+	fake_expect_data(f->mem + FAKE_START + 2048, 4, 4, 1);
+	assert_int_equal(f->established, 1);
+	fake_quiet(f);
 }
 
 /* A message may start at any PSN. A gap inside drops it, and its receive serves the next one. */
-TEST(test_gap)
+T_FAKE(BB_ROCE_UC, test_gap)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_UC);
-	fake_rx(&f, UC(SEND_MIDDLE), 0, FAKE_MTU, NULL);
-	fake_rx(&f, UC(SEND_LAST), 1, 4, NULL);
-	assert_int_equal(f.takes, 0);
-	assert_int_equal(f.qp.stats.drop_order, 2);
-	fake_rx(&f, UC(SEND_FIRST), 100, FAKE_MTU, NULL);
-	fake_rx(&f, UC(SEND_MIDDLE), 102, FAKE_MTU, NULL);
+	fake_rx(f, UC(SEND_MIDDLE), 0, FAKE_MTU, NULL);
+	fake_rx(f, UC(SEND_LAST), 1, 4, NULL);
+	assert_int_equal(f->takes, 0);
+	assert_int_equal(f->qp.stats.drop_order, 2);
+	fake_rx(f, UC(SEND_FIRST), 100, FAKE_MTU, NULL);
+	fake_rx(f, UC(SEND_MIDDLE), 102, FAKE_MTU, NULL);
 	/* Back in sequence, but the message is already dropped. */
-	fake_rx(&f, UC(SEND_MIDDLE), 101, FAKE_MTU, NULL);
-	fake_rx(&f, UC(SEND_LAST), 102, 4, NULL);
-	assert_int_equal(f.n_done, 0);
-	assert_int_equal(f.places, 1);
-	assert_int_equal(f.qp.stats.drop_order, 5);
-	fake_rx(&f, UC(SEND_ONLY), 103, 50, NULL);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.takes, 1);
-	assert_int_equal(f.done[0].len, 50);
-	fake_expect_data(f.recv_data, 103, 103, 50);
+	fake_rx(f, UC(SEND_MIDDLE), 101, FAKE_MTU, NULL);
+	fake_rx(f, UC(SEND_LAST), 102, 4, NULL);
+	assert_int_equal(f->n_done, 0);
+	assert_int_equal(f->places, 1);
+	assert_int_equal(f->qp.stats.drop_order, 5);
+	fake_rx(f, UC(SEND_ONLY), 103, 50, NULL);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->takes, 1);
+	assert_int_equal(f->done[0].len, 50);
+	fake_expect_data(f->recv_data, 103, 103, 50);
 	/* A PSN behind the expected one: treated as new, since they cannot be distinguished. */
-	fake_rx(&f, UC(SEND_ONLY), 0, 50, NULL);
-	assert_int_equal(f.n_done, 2);
-	assert_int_equal(f.qp.stats.out_of_sequence, 4);
-	fake_quiet(&f);
-	assert_int_equal(f.failed, 0);
+	fake_rx(f, UC(SEND_ONLY), 0, 50, NULL);
+	assert_int_equal(f->n_done, 2);
+	assert_int_equal(f->qp.stats.out_of_sequence, 4);
+	fake_quiet(f);
+	assert_int_equal(f->failed, 0);
 }
 
 /* Wrong sequences and lengths drop the message up to the start of the next one. */
@@ -139,57 +134,52 @@ TEST(test_write_refused)
 }
 
 /* The key vanishes within a message: the rest is dropped, even if the key returns. */
-TEST(test_key_gone)
+T_FAKE(BB_ROCE_UC, test_key_gone)
 {
 	uint8_t before[FAKE_MEM];
-	struct fake f;
 
-	fake_init(&f, BB_ROCE_UC);
-	fake_rx_rdma(&f, UC(WRITE_FIRST), 0, FAKE_MTU, 0, 2 * FAKE_MTU + 4);
-	memcpy(before, f.mem, sizeof(before));
-	f.key_gone = true;
-	fake_rx(&f, UC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
-	f.key_gone = false;
-	fake_rx(&f, UC(WRITE_MIDDLE), 2, FAKE_MTU, NULL);
-	fake_rx(&f, UC(WRITE_LAST), 3, 4, NULL);
-	assert_int_equal(f.writes, 2);
-	assert_memory_equal(f.mem, before, sizeof(before));
-	assert_int_equal(f.qp.stats.drop_access, 1);
-	assert_int_equal(f.qp.stats.drop_order, 2);
-	assert_int_equal(f.failed, 0);
+	fake_rx_rdma(f, UC(WRITE_FIRST), 0, FAKE_MTU, 0, 2 * FAKE_MTU + 4);
+	memcpy(before, f->mem, sizeof(before));
+	f->key_gone = true;
+	fake_rx(f, UC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
+	f->key_gone = false;
+	fake_rx(f, UC(WRITE_MIDDLE), 2, FAKE_MTU, NULL);
+	fake_rx(f, UC(WRITE_LAST), 3, 4, NULL);
+	assert_int_equal(f->writes, 2);
+	assert_memory_equal(f->mem, before, sizeof(before));
+	assert_int_equal(f->qp.stats.drop_access, 1);
+	assert_int_equal(f->qp.stats.drop_order, 2);
+	assert_int_equal(f->failed, 0);
 }
 
 /* No receive, or one that is too small: the message is dropped, the receive stays. */
-TEST(test_receives)
+T_FAKE(BB_ROCE_UC, test_receives)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_UC);
-	f.recvs = 0;
-	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	f.recvs = 1;
-	fake_rx(&f, UC(SEND_LAST), 1, 4, NULL);
-	assert_int_equal(f.n_done, 0);
-	assert_int_equal(f.qp.stats.drop_no_recv, 1);
-	assert_int_equal(f.qp.stats.out_of_buffer, 1);
-	f.recv_room = 300;
-	fake_rx(&f, UC(SEND_FIRST), 2, FAKE_MTU, NULL);
-	fake_rx(&f, UC(SEND_LAST), 3, 45, NULL);
-	assert_int_equal(f.n_done, 0);
-	assert_int_equal(f.qp.stats.resp_local_length, 1);
+	f->recvs = 0;
+	fake_rx(f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f->recvs = 1;
+	fake_rx(f, UC(SEND_LAST), 1, 4, NULL);
+	assert_int_equal(f->n_done, 0);
+	assert_int_equal(f->qp.stats.drop_no_recv, 1);
+	assert_int_equal(f->qp.stats.out_of_buffer, 1);
+	f->recv_room = 300;
+	fake_rx(f, UC(SEND_FIRST), 2, FAKE_MTU, NULL);
+	fake_rx(f, UC(SEND_LAST), 3, 45, NULL);
+	assert_int_equal(f->n_done, 0);
+	assert_int_equal(f->qp.stats.resp_local_length, 1);
 	/* A WRITE with immediate may take it, too. */
-	fake_rx_rdma(&f, UC(WRITE_ONLY_IMM), 4, 8, 0, 8);
-	assert_int_equal(f.takes, 1);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].status, 0);
+	fake_rx_rdma(f, UC(WRITE_ONLY_IMM), 4, 8, 0, 8);
+	assert_int_equal(f->takes, 1);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].status, 0);
 	/* An invalid receive is a local error. */
-	f.recvs = 1;
-	f.recv_status = BB_SYN_LOCAL_PROT;
-	fake_rx(&f, UC(SEND_ONLY), 5, 4, NULL);
-	assert_int_equal(f.n_done, 2);
-	assert_int_equal(f.done[1].status, BB_SYN_LOCAL_PROT);
-	assert_int_equal(f.failed, 1);
-	assert_int_equal(f.n_sent, 0);
+	f->recvs = 1;
+	f->recv_status = BB_SYN_LOCAL_PROT;
+	fake_rx(f, UC(SEND_ONLY), 5, 4, NULL);
+	assert_int_equal(f->n_done, 2);
+	assert_int_equal(f->done[1].status, BB_SYN_LOCAL_PROT);
+	assert_int_equal(f->failed, 1);
+	assert_int_equal(f->n_sent, 0);
 }
 
 TEST_MAIN(0)

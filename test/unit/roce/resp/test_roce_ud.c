@@ -13,95 +13,86 @@ rx(struct fake *f, uint8_t opcode, uint32_t len, uint32_t qkey)
 	fake_rx(f, opcode, 0x1000, len, &pkt);
 }
 
-TEST(test_receive)
+T_FAKE(BB_ROCE_UD, test_receive)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_UD);
-	rx(&f, UD(SEND_ONLY), 100, FAKE_QKEY);
-	rx(&f, UD(SEND_ONLY_IMM), 0, FAKE_QKEY);
-	assert_int_equal(f.n_done, 2);
-	assert_int_equal(f.places, 2); /* the GRH needs room even without data */
-	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND);
-	assert_int_equal(f.done[0].status, 0);
-	assert_int_equal(f.done[0].len, 100);
-	assert_int_equal(f.done[0].sqpn, 0x300);
-	assert_ptr_equal(f.done[0].net, &f.net);
-	assert_true(f.done[0].solicited);
-	fake_expect_data(f.recv_data + 40, 0x1000, 0x1000, 100);
-	assert_int_equal(f.done[1].kind, BB_ROCE_MSG_SEND_IMM);
-	assert_int_equal(f.done[1].imm, 0x12345678);
-	assert_int_equal(f.done[1].len, 0);
-	assert_int_equal(f.established, 1);
-	fake_quiet(&f); /* no answer is sent */
+	rx(f, UD(SEND_ONLY), 100, FAKE_QKEY);
+	rx(f, UD(SEND_ONLY_IMM), 0, FAKE_QKEY);
+	assert_int_equal(f->n_done, 2);
+	assert_int_equal(f->places, 2); /* the GRH needs room even without data */
+	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND);
+	assert_int_equal(f->done[0].status, 0);
+	assert_int_equal(f->done[0].len, 100);
+	assert_int_equal(f->done[0].sqpn, 0x300);
+	assert_ptr_equal(f->done[0].net, &f->net);
+	assert_true(f->done[0].solicited);
+	fake_expect_data(f->recv_data + 40, 0x1000, 0x1000, 100);
+	assert_int_equal(f->done[1].kind, BB_ROCE_MSG_SEND_IMM);
+	assert_int_equal(f->done[1].imm, 0x12345678);
+	assert_int_equal(f->done[1].len, 0);
+	assert_int_equal(f->established, 1);
+	fake_quiet(f); /* no answer is sent */
 }
 
 /* Each reason to drop a datagram, and its counter. */
-TEST(test_drop)
+T_FAKE(BB_ROCE_UD, test_drop)
 {
-	struct fake f;
-
-	fake_init(&f, BB_ROCE_UD);
-	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY + 1);
-	assert_int_equal(f.qp.stats.drop_qkey, 1);
-	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY | 0x80000000);
-	assert_int_equal(f.qp.stats.drop_qkey, 2);
-	rx(&f, UD(SEND_ONLY), FAKE_MTU + 1, FAKE_QKEY);
-	assert_int_equal(f.qp.stats.drop_length, 1);
-	rx(&f, BB_ROCE_UD | BB_ROCE_SEND_FIRST, 4, FAKE_QKEY);
-	assert_int_equal(f.qp.stats.drop_order, 1);
-	assert_int_equal(f.takes + f.places, 0);
-	assert_int_equal(f.established, 0);
+	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY + 1);
+	assert_int_equal(f->qp.stats.drop_qkey, 1);
+	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY | 0x80000000);
+	assert_int_equal(f->qp.stats.drop_qkey, 2);
+	rx(f, UD(SEND_ONLY), FAKE_MTU + 1, FAKE_QKEY);
+	assert_int_equal(f->qp.stats.drop_length, 1);
+	rx(f, BB_ROCE_UD | BB_ROCE_SEND_FIRST, 4, FAKE_QKEY);
+	assert_int_equal(f->qp.stats.drop_order, 1);
+	assert_int_equal(f->takes + f->places, 0);
+	assert_int_equal(f->established, 0);
 
 	/* A receive that was too small stays for the next datagram. */
-	f.recv_room = 139;
-	rx(&f, UD(SEND_ONLY), 100, FAKE_QKEY);
-	assert_int_equal(f.qp.stats.drop_length, 2);
-	assert_int_equal(f.qp.stats.resp_local_length, 1);
-	f.recv_room = 39;
-	rx(&f, UD(SEND_ONLY), 0, FAKE_QKEY);
-	assert_int_equal(f.qp.stats.drop_length, 3);
-	f.recv_room = 139;
-	assert_int_equal(f.n_done, 0);
-	rx(&f, UD(SEND_ONLY), 99, FAKE_QKEY);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.takes, 1);
+	f->recv_room = 139;
+	rx(f, UD(SEND_ONLY), 100, FAKE_QKEY);
+	assert_int_equal(f->qp.stats.drop_length, 2);
+	assert_int_equal(f->qp.stats.resp_local_length, 1);
+	f->recv_room = 39;
+	rx(f, UD(SEND_ONLY), 0, FAKE_QKEY);
+	assert_int_equal(f->qp.stats.drop_length, 3);
+	f->recv_room = 139;
+	assert_int_equal(f->n_done, 0);
+	rx(f, UD(SEND_ONLY), 99, FAKE_QKEY);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->takes, 1);
 
-	f.recvs = 0;
-	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f.qp.stats.drop_no_recv, 1);
-	assert_int_equal(f.qp.stats.out_of_buffer, 1);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.failed, 0);
-	fake_quiet(&f);
+	f->recvs = 0;
+	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f->qp.stats.drop_no_recv, 1);
+	assert_int_equal(f->qp.stats.out_of_buffer, 1);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->failed, 0);
+	fake_quiet(f);
 }
 
 /* A local error fails the queue pair. */
-TEST(test_own_fault)
+T_FAKE(BB_ROCE_UD, test_own_fault)
 {
-	struct fake f;
+	f->recv_status = BB_SYN_LOCAL_PROT;
+	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f->n_done, 1);
+	assert_int_equal(f->done[0].status, BB_SYN_LOCAL_PROT);
+	assert_int_equal(f->qp.stats.resp_local_prot, 1);
+	assert_int_equal(f->failed, 1);
+	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f->places, 1);
 
-	fake_init(&f, BB_ROCE_UD);
-	f.recv_status = BB_SYN_LOCAL_PROT;
-	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.done[0].status, BB_SYN_LOCAL_PROT);
-	assert_int_equal(f.qp.stats.resp_local_prot, 1);
-	assert_int_equal(f.failed, 1);
-	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f.places, 1);
+	fake_init(f, BB_ROCE_UD);
+	f->recv_broken = true;
+	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f->failed, 1);
+	assert_int_equal(f->n_done, 0);
 
-	fake_init(&f, BB_ROCE_UD);
-	f.recv_broken = true;
-	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f.failed, 1);
-	assert_int_equal(f.n_done, 0);
-
-	fake_init(&f, BB_ROCE_UD);
-	f.done_status = BB_SYN_LOCAL_QP_OP;
-	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f.failed, 1);
-	assert_int_equal(f.n_sent, 0);
+	fake_init(f, BB_ROCE_UD);
+	f->done_status = BB_SYN_LOCAL_QP_OP;
+	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f->failed, 1);
+	assert_int_equal(f->n_sent, 0);
 }
 
 static void
