@@ -124,37 +124,6 @@ TEST(test_resize_refused)
 	env_stop(&e);
 }
 
-TEST(test_switched_off)
-{
-	struct bb_cq *cq = NULL;
-	struct bb_dev_attr attr;
-	struct bb_cq_attr ca;
-	uint64_t now = 5, hz = 6;
-	struct bb_dev *dev;
-
-	assert_int_equal(
-		bb_dev_open("soft6,no_cq_resize,no_cq_moderation,no_compress,no_clock", &dev), 0);
-	assert_int_equal(bb_dev_query(dev, &attr), 0);
-	assert_false(attr.cq_resize || attr.cq_moderation || attr.cqe_compression);
-	assert_int_equal(attr.clock_hz, 0);
-	assert_int_equal(bb_dev_clock(dev, &hz, &now), -ENOTSUP);
-	assert_true(now == 5 && hz == 6);
-	bb_cq_attr_init(&ca);
-	ca.timestamps = true;
-	assert_int_equal(bb_cq_create(dev, &ca, &cq), -ENOTSUP);
-	ca.timestamps = false;
-	ca.compress = true;
-	assert_int_equal(bb_cq_create(dev, &ca, &cq), -ENOTSUP);
-	assert_null(cq);
-	ca.compress = false;
-	assert_int_equal(bb_cq_create(dev, &ca, &cq), 0);
-	assert_int_equal(bb_cq_resize(cq, 1024), -ENOTSUP);
-	assert_int_equal(bb_cq_moderate(cq, 1, 1), -ENOTSUP);
-	assert_int_equal(bb_cq_depth(cq), 256);
-	assert_int_equal(bb_cq_destroy(cq), 0);
-	assert_int_equal(bb_dev_close(dev), 0);
-}
-
 /* Moderation after a resize keeps the current ring, although MODIFY_CQ always carries a ring. */
 TEST(test_moderation_after_a_resize_keeps_the_ring)
 {

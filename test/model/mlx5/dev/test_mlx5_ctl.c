@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The control path on the software device: open, limits, children, query, events, numbers. */
+/* The control path on the software device: open, query, counters, events, many QPs. */
 #include "../mlx5_env.h"
 #include "soft_ctl.h"
 
@@ -95,114 +95,6 @@ ports_and_gids(void **state)
 	assert_int_equal(bb_gid_query(dev, 1, port.gids, &gid), -EINVAL);
 	assert_int_equal(bb_gid_query(dev, 1, port.gids - 1, &gid), -ENOENT);
 	assert_int_equal(bb_dev_close(dev), 0);
-}
-
-static void
-parents_stay(void **state)
-{
-	struct env e;
-
-	(void)state;
-	env_start(&e);
-	assert_int_equal(bb_pd_free(e.a.pd), -EBUSY);
-	assert_int_equal(bb_cq_destroy(e.a.cq), -EBUSY);
-	assert_int_equal(bb_dev_close(e.a.dev), -EBUSY);
-	/* The objects still work. */
-	assert_int_equal(bb_post_nop(e.a.qp, 1, 0), 0);
-	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
-	e.a.qp = NULL;
-	assert_int_equal(bb_pd_free(e.a.pd), -EBUSY);
-	env_stop(&e);
-}
-
-static void
-limits(void **state)
-{
-	struct bb_qp_init_attr init;
-	struct bb_dev_attr attr;
-	struct bb_cq_attr cqa;
-	struct bb_qp *qp;
-	struct bb_cq *cq;
-	struct env e;
-
-	(void)state;
-	env_open(&e);
-	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
-	bb_cq_attr_init(&cqa);
-	cqa.depth = attr.max_cqe + 1;
-	assert_int_equal(bb_cq_create(e.a.dev, &cqa, &cq), -EINVAL);
-	cqa.depth = 0;
-	assert_int_equal(bb_cq_create(e.a.dev, &cqa, &cq), -EINVAL);
-	cqa.depth = 1;
-	assert_int_equal(bb_cq_create(e.a.dev, &cqa, &cq), 0);
-	assert_int_equal(bb_cq_depth(cq), 1);
-
-	init = e.init;
-	init.send_cq = e.a.cq;
-	init.recv_cq = e.a.cq;
-	init.max_sge = attr.max_sge + 1;
-	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -EINVAL);
-	init.max_sge = 1;
-	init.max_inline = attr.max_inline + 1;
-	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -EINVAL);
-	init.max_inline = 0;
-	init.sq_depth = attr.max_qp_wr + 1;
-	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -EINVAL);
-	/*
-	 * The CQ needs one CQE for every WQE that may be outstanding; otherwise the QP is
-	 * refused.
-	 */
-	init.sq_depth = 128;
-	init.send_cq = cq;
-	init.recv_cq = cq;
-	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -ENOSPC);
-	init.sq_depth = 1;
-	init.rq_depth = 0;
-	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), 0);
-	assert_int_equal(bb_qp_destroy(qp), 0);
-	assert_int_equal(bb_cq_destroy(cq), 0);
-	env_stop(&e);
-}
-
-/* Transfers the largest WQEs that the device reports as supported. */
-static void
-largest_wqe(void **state)
-{
-	struct bb_sge sge[64];
-	struct bb_dev_attr attr;
-	uint8_t data[1024];
-	struct bb_wc wc;
-	struct env e;
-	uint32_t i;
-
-	(void)state;
-	env_open(&e);
-	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
-	e.init.max_sge = attr.max_sge;
-	e.init.max_inline = attr.max_inline;
-	e.init.max_recv_sge = attr.max_recv_sge;
-	e.init.sq_depth = 8;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	fill(e.a.buf, 4096, 5);
-	for (i = 0; i < attr.max_sge; i++)
-		sge[i] = sge_of(&e.a, i * 3, 3);
-	assert_int_equal(bb_post_write(e.a.qp, 1, sge, attr.max_sge, raddr_of(&e.b, 0),
-				       e.b.mr->rkey, BB_SEND_SIGNALED),
-			 0);
-	assert_true(attr.max_inline <= sizeof(data));
-	fill(data, sizeof(data), 8);
-	assert_int_equal(bb_post_write_inline(e.a.qp, 2, data, attr.max_inline,
-					      raddr_of(&e.b, 4096), e.b.mr->rkey, BB_SEND_SIGNALED),
-			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 2, BB_WC_SUCCESS);
-	assert_memory_equal(e.b.buf, e.a.buf, attr.max_sge * 3);
-	assert_memory_equal(e.b.buf + 4096, data, attr.max_inline);
-	env_stop(&e);
 }
 
 static void
@@ -536,13 +428,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(devices),      cmocka_unit_test(ports_and_gids),
-		cmocka_unit_test(parents_stay), cmocka_unit_test(limits),
-		cmocka_unit_test(largest_wqe),  cmocka_unit_test(query),
-		cmocka_unit_test(counters),     cmocka_unit_test(events),
-		cmocka_unit_test(late_event),   cmocka_unit_test(opened_twice),
-		cmocka_unit_test(many_qps),     cmocka_unit_test(missing_capabilities),
-		cmocka_unit_test(query_wire),   cmocka_unit_test(congestion),
+		cmocka_unit_test(devices),
+		cmocka_unit_test(ports_and_gids),
+		cmocka_unit_test(query),
+		cmocka_unit_test(counters),
+		cmocka_unit_test(events),
+		cmocka_unit_test(late_event),
+		cmocka_unit_test(opened_twice),
+		cmocka_unit_test(many_qps),
+		cmocka_unit_test(missing_capabilities),
+		cmocka_unit_test(query_wire),
+		cmocka_unit_test(congestion),
 	};
 	int skip_all = env_eal_init("mlx5_ctl");
 

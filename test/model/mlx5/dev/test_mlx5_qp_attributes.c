@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Effects of QP attributes: path MTU and PSNs, timeouts and retries, RNR, access rights changed
- * in RTS, and the event of a first message. Time bounds hold on a loaded machine: never too
- * early, late only by the time limit of a hanging test.
+ * Effects of QP attributes: path MTU and PSNs, timeouts and retries. Time bounds hold on a loaded
+ * machine: never too early, late only by the time limit of a hanging test.
  */
 #include "../mlx5_env.h"
 
@@ -174,132 +173,6 @@ T(no_timeout)
 	env_silent(e, &e->a);
 	reset(e->a.qp);
 	assert_int_equal(bb_cq_poll(e->a.cq, &wc, 1), 0);
-}
-
-/*
- * No receive is posted: rnr_retry + 1 attempts. A peer that posts a receive in time gets the
- * message.
- */
-T(rnr)
-{
-	struct env *e = *state;
-	struct bb_dev_stats s0, s1, b0, b1;
-	struct bb_sge sge;
-	struct bb_wc wc;
-	uint32_t retry;
-
-	/* Code 1 is 0.01 ms, code 8 0.16 ms (man ibv_modify_qp). */
-	for (retry = 0; retry <= 6; retry += 3) {
-		uint64_t start;
-
-		e->attr.rnr_retry = (uint8_t)retry;
-		e->attr.min_rnr_timer = 8;
-		reconnect(e);
-		assert_int_equal(bb_dev_stats(e->a.dev, &s0), 0);
-		assert_int_equal(bb_dev_stats(e->b.dev, &b0), 0);
-		start = now_ns();
-		assert_int_equal(bb_post_send_inline(e->a.qp, 1, "hello", 5, BB_SEND_SIGNALED), 0);
-		bb_qp_ring(e->a.qp);
-		env_poll(e, &e->a, &wc, 1);
-		expect(&wc, e->a.qp, 1, BB_WC_RNR_RETRY_EXC_ERR);
-		assert_true(now_ns() - start >= retry * 160000ull);
-		assert_int_equal(bb_dev_stats(e->a.dev, &s1), 0);
-		assert_int_equal(bb_dev_stats(e->b.dev, &b1), 0);
-		assert_int_equal(s1.rnr_nak_retry - s0.rnr_nak_retry, retry + 1);
-		assert_int_equal(b1.out_of_buffer - b0.out_of_buffer, retry + 1);
-		assert_int_equal(s1.rnr_retry_exceeded - s0.rnr_retry_exceeded, 1);
-	}
-	/* 7 means no limit. */
-	e->attr.rnr_retry = 7;
-	e->attr.min_rnr_timer = 1;
-	reconnect(e);
-	assert_int_equal(bb_post_send_inline(e->a.qp, 2, "hello", 5, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e->a.qp);
-	do {
-		env_silent(e, &e->a);
-		assert_int_equal(bb_dev_stats(e->a.dev, &s0), 0);
-	} while (s0.rnr_nak_retry - s1.rnr_nak_retry < 20);
-	sge = sge_of(&e->b, 0, 64);
-	assert_int_equal(bb_post_recv(e->b.qp, 3, &sge, 1), 0);
-	bb_qp_ring_recv(e->b.qp);
-	env_poll(e, &e->b, &wc, 1);
-	expect(&wc, e->b.qp, 3, BB_WC_SUCCESS);
-	assert_memory_equal(e->b.buf, "hello", 5);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
-}
-
-/* Access rights are taken from a QP in RTS and granted again. */
-T(rights_in_rts)
-{
-	struct env *e = *state;
-	struct bb_qp_attr attr;
-
-	e->attr.access = 0;
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
-	attr = e->attr;
-	attr.access = BB_ACCESS_REMOTE_WRITE;
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_ACCESS), 0);
-	(void)write_ns(e, 64, BB_WC_SUCCESS);
-	attr.access = BB_ACCESS_REMOTE_READ;
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_ACCESS), 0);
-	(void)write_ns(e, 64, BB_WC_REM_INV_REQ_ERR);
-}
-
-static void
-drain_events(struct bb_dev *dev)
-{
-	struct bb_event ev;
-
-	while (bb_event_get(dev, &ev) == 0)
-		;
-}
-
-/* A QP in RTR accepts a message, and its owner gets one event that the QP may be moved to RTS. */
-T(comm_est)
-{
-	const uint32_t to_rts = BB_QP_STATE | BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY |
-				BB_QP_SQ_PSN | BB_QP_MAX_RD_ATOMIC;
-	const uint32_t to_rtr = BB_QP_STATE | BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN |
-				BB_QP_RQ_PSN | BB_QP_MAX_DEST_RD_ATOMIC | BB_QP_MIN_RNR_TIMER;
-	struct bb_qp_addr a, b;
-	struct env *e = *state;
-	struct bb_qp_attr attr = e->attr;
-	struct bb_event ev;
-	struct bb_wc wc;
-
-	assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &a), 0);
-	assert_int_equal(bb_qp_addr(e->b.qp, 1, 0, &b), 0);
-	assert_int_equal(bb_qp_connect(e->a.qp, &a, &b, &e->attr), 0);
-	attr.state = BB_QP_INIT;
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr,
-				      BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS),
-			 0);
-	attr.state = BB_QP_RTR;
-	memcpy(attr.path.dgid, a.gid, sizeof(attr.path.dgid));
-	attr.dest_qpn = a.qpn;
-	attr.path_mtu = a.mtu;
-	attr.rq_psn = a.psn;
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr, to_rtr), 0);
-	drain_events(e->a.dev);
-	drain_events(e->b.dev);
-	/* A request that sends no packet does not reach the peer. */
-	assert_int_equal(bb_post_nop(e->a.qp, 1, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	assert_int_equal(bb_event_get(e->b.dev, &ev), -EAGAIN);
-	(void)write_ns(e, 64, BB_WC_SUCCESS);
-	(void)write_ns(e, 64, BB_WC_SUCCESS);
-	env_event(e, e->b.dev, &ev);
-	assert_int_equal(ev.type, BB_EVENT_QP_COMM_EST);
-	assert_ptr_equal(ev.qp, e->b.qp);
-	assert_int_equal(e->b.qp->state, BB_QP_RTR);
-	assert_int_equal(bb_event_get(e->b.dev, &ev), -EAGAIN);
-	attr.state = BB_QP_RTS;
-	attr.sq_psn = b.psn;
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr, to_rts), 0);
-	(void)write_ns(e, 64, BB_WC_SUCCESS);
-	assert_int_equal(bb_event_get(e->b.dev, &ev), -EAGAIN);
 }
 
 TEST_MAIN(env_eal_init("life"))

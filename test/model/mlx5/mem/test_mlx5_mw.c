@@ -31,133 +31,43 @@ bind2(struct env *e, struct bb_mw *mw, uint64_t addr, uint64_t len, uint32_t acc
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 }
 
-/* Tries one operation on a window with rights @access, inside its range and past its end. */
-static void
-right(struct env *e, enum bb_mw_type type, uint32_t access, enum op op)
-{
-	uint8_t want = (access & right_of[op]) != 0 ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR;
-	uint64_t at = raddr_of(&e->b, 4096);
-	uint64_t base = (access & BB_ACCESS_ZERO_BASED) != 0 ? 0 : at;
-	struct bb_mw *mw;
-
-	assert_int_equal(bb_mw_alloc(e->b.pd, type, &mw), 0);
-	if (type == BB_MW_TYPE_1)
-		bind1(e, mw, at, 64, access);
-	else
-		bind2(e, mw, at, 64, access);
-	memset(e->b.buf + 4096, 0, 128);
-	fill(e->a.buf, 64, access + 1);
-	assert_int_equal(try(e, op, base, mw->rkey, 64), want);
-	if (op == OP_WRITE)
-		assert_int_equal(memcmp(e->b.buf + 4096, e->a.buf, 64) == 0, want == BB_WC_SUCCESS);
-	if (want == BB_WC_SUCCESS) {
-		assert_int_equal(try(e, op, base + 64, mw->rkey, 8), BB_WC_REM_ACCESS_ERR);
-		assert_int_equal(e->b.buf[4096 + 64], 0);
-	}
-	assert_int_equal(bb_mw_free(mw), 0);
-}
-
-static void
-rights(struct env *e, enum bb_mw_type type)
-{
-	uint32_t set;
-	enum op op;
-
-	for (set = 0; set < (type == BB_MW_TYPE_1 ? 8 : 16); set++)
-		for (op = OP_WRITE; op < OPS; op++)
-			right(e, type, (set & 7) << 1 | ((set & 8) != 0 ? BB_ACCESS_ZERO_BASED : 0),
-			      op);
-}
-
 #define T(name) TEST_WITH(keys_setup, keys_teardown, name)
 
-T(test_type1)
+T(test_window_that_was_never_bound_gives_no_access)
 {
 	struct env *e = *state;
+	enum bb_mw_type type;
 	struct bb_mw *mw;
-	uint32_t old;
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
-	all_refused(e, raddr_of(&e->b, 0), mw->rkey);
-	rights(e, BB_MW_TYPE_1);
-
-	/* Each bind invalidates the previous key, and an unbind invalidates the last key. */
-	bind1(e, mw, raddr_of(&e->b, 0), 4096, REMOTE);
-	old = mw->rkey;
-	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
-	assert_int_equal(bb_pd_free(e->b.pd), -EBUSY);
-	bind1(e, mw, raddr_of(&e->b, 0), 4096, REMOTE);
-	all_refused(e, raddr_of(&e->b, 0), old);
-	assert_int_equal(try(e, OP_WRITE, raddr_of(&e->b, 4088), mw->rkey, 8), BB_WC_SUCCESS);
-	bind1(e, mw, 0, 0, 0);
-	all_refused(e, raddr_of(&e->b, 0), mw->rkey);
-	/* A window of type 1 cannot be invalidated; the sender gets the bind error. */
-	bind1(e, mw, raddr_of(&e->b, 0), 4096, REMOTE);
-	assert_int_equal(bb_post_local_inv(e->b.qp, 3, mw->rkey, BB_SEND_SIGNALED), 0);
-	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_MW_BIND_ERR);
-	fresh(e);
-	assert_int_equal(bb_mw_free(mw), 0);
+	for (type = BB_MW_TYPE_1; type <= BB_MW_TYPE_2; type++) {
+		assert_int_equal(bb_mw_alloc(e->b.pd, type, &mw), 0);
+		all_refused(e, raddr_of(&e->b, 0), mw->rkey);
+		assert_int_equal(bb_mw_free(mw), 0);
+	}
 }
 
-T(test_type2)
+/* Both ends fail, and the window holds its region no longer. */
+T(test_second_invalidation_by_the_peer_fails)
 {
 	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
-	uint64_t at = raddr_of(&e->b, 8192);
 	struct bb_mw *mw;
 	struct bb_wc wc;
+	unsigned int i;
 
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
-	all_refused(e, at, mw->rkey);
-	rights(e, BB_MW_TYPE_2);
-
-	bind2(e, mw, at, 64, REMOTE);
-	assert_int_equal(bb_post_local_inv(e->b.qp, 3, mw->rkey, BB_SEND_SIGNALED), 0);
-	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_SUCCESS);
-	all_refused(e, at, mw->rkey);
-	/*
-	 * A window that a destroyed QP bound: another QP cannot use it, nor bind it again before
-	 * it is invalidated.
-	 */
-	bind2(e, mw, at, 64, REMOTE);
-	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+	bind2(e, mw, raddr_of(&e->b, 8192), 64, REMOTE);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_post_recv(e->b.qp, 7, &sge, 1), 0);
+		bb_qp_ring_recv(e->b.qp);
+		assert_int_equal(
+			bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED), 0);
+		assert_int_equal(done(e, &e->a, BB_WC_SEND),
+				 i == 0 ? BB_WC_SUCCESS : BB_WC_REM_OP_ERR);
+		env_poll(e, &e->b, &wc, 1);
+		expect(&wc, e->b.qp, 7, i == 0 ? BB_WC_SUCCESS : BB_WC_REM_INV_REQ_ERR);
+	}
 	fresh(e);
-	assert_int_equal(try(e, OP_WRITE, at, mw->rkey, 8), BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_post_bind_mw(e->b.qp, 2, mw, bb_inc_rkey(mw->rkey), e->b.mr, at, 64,
-					 REMOTE, BB_SEND_SIGNALED),
-			 0);
-	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_MW_BIND_ERR);
-	assert_int_equal(bb_mw_free(mw), 0);
-	fresh(e);
-
-	/* The peer invalidates the key, and the receiver's completion reports it. */
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
-	bind2(e, mw, at, 64, REMOTE);
-	assert_int_equal(try(e, OP_WRITE, at, mw->rkey, 64), BB_WC_SUCCESS);
-	assert_int_equal(bb_post_recv(e->b.qp, 7, &sge, 1), 0);
-	bb_qp_ring_recv(e->b.qp);
-	assert_int_equal(
-		bb_post_send_inv_inline(e->a.qp, 4, "hello", 5, mw->rkey, BB_SEND_SIGNALED), 0);
-	assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
-	env_poll(e, &e->b, &wc, 1);
-	assert_int_equal(wc.status, BB_WC_SUCCESS);
-	assert_int_equal(wc.opcode, BB_WC_RECV);
-	assert_int_equal(wc.flags, BB_WC_WITH_INV);
-	assert_int_equal(wc.imm, mw->rkey);
-	assert_int_equal(wc.byte_len, 5);
-	assert_memory_equal(e->b.buf, "hello", 5);
-	all_refused(e, at, mw->rkey);
-
-	/* A second invalidation finds no valid key: both ends fail. */
-	assert_int_equal(bb_post_recv(e->b.qp, 8, &sge, 1), 0);
-	bb_qp_ring_recv(e->b.qp);
-	sge = sge_of(&e->a, 0, 8);
-	assert_int_equal(bb_post_send_inv(e->a.qp, 5, &sge, 1, mw->rkey, BB_SEND_SIGNALED), 0);
-	assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_REM_OP_ERR);
-	env_poll(e, &e->b, &wc, 1);
-	expect(&wc, e->b.qp, 8, BB_WC_REM_INV_REQ_ERR);
-	fresh(e);
-	/* The window does not hold the region any more. */
 	assert_int_equal(bb_mr_dereg(e->b.mr), 0);
 	assert_int_equal(
 		bb_mr_reg(e->b.pd, e->b.buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &e->b.mr), 0);
@@ -168,48 +78,34 @@ T(test_type2)
 T(test_bind_refused)
 {
 	struct env *e = *state;
-	struct bb_mr *plain, *ro, *foreign, *paged;
+	struct bb_mr *ro, *foreign, *paged;
 	struct bb_dev_attr attr;
 	struct bb_mw *one, *two, *theirs;
 	struct bb_pd *pd;
 	uint32_t rkey;
 	uint64_t at = raddr_of(&e->b, 0);
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, (enum bb_mw_type)3, &one), -EINVAL);
 	assert_int_equal(bb_mw_alloc(NULL, BB_MW_TYPE_1, &one), -EINVAL);
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, NULL), -EINVAL);
 	assert_int_equal(bb_mw_free(NULL), -EINVAL);
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &one), 0);
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two), 0);
-	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, ENV_ALL, &plain), 0);
 	assert_int_equal(
 		bb_mr_reg(e->b.pd, e->b.buf, 4096, BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ, &ro),
 		0);
 	rkey = one->rkey;
 #define NOT1(mr_, addr_, len_, access_, want_)                                                     \
 	assert_int_equal(bb_mw_bind(e->b.qp, 0, one, mr_, addr_, len_, access_, 0), want_)
-	NOT1(plain, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
-	NOT1(ro, at, 64, BB_ACCESS_REMOTE_WRITE, -EINVAL);
-	NOT1(ro, at, 64, BB_ACCESS_REMOTE_ATOMIC, -EINVAL);
-	NOT1(ro, at, 4097, BB_ACCESS_REMOTE_READ, -EINVAL);
-	NOT1(ro, at + 1, 4096, BB_ACCESS_REMOTE_READ, -EINVAL);
-	NOT1(ro, at - 1, 1, BB_ACCESS_REMOTE_READ, -EINVAL);
-	NOT1(ro, at, 64, BB_ACCESS_LOCAL_WRITE, -EINVAL);
 	NOT1(ro, at, 64, BB_ACCESS_REMOTE_READ | BB_ACCESS_ZERO_BASED, -EINVAL);
 	NOT1(ro, at, (1ull << 31) + 1, BB_ACCESS_REMOTE_READ, -EOPNOTSUPP);
 	NOT1(NULL, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
 	assert_int_equal(one->rkey, rkey);
-	assert_int_equal(bb_mw_bind(e->b.qp, 0, two, ro, at, 64, BB_ACCESS_REMOTE_READ, 0),
-			 -EINVAL);
 #define NOT2(mw_, rkey_, mr_, len_)                                                                \
 	assert_int_equal(                                                                          \
 		bb_post_bind_mw(e->b.qp, 0, mw_, rkey_, mr_, at, len_, BB_ACCESS_REMOTE_READ, 0),  \
 		-EINVAL)
-	NOT2(one, bb_inc_rkey(one->rkey), ro, 64);
 	NOT2(two, bb_inc_rkey(two->rkey), NULL, 64);
 	NOT2(two, bb_inc_rkey(two->rkey), ro, 0);
-	NOT2(two, two->rkey + 0x100, ro, 64);
-	NOT2(two, bb_inc_rkey(two->rkey), plain, 64);
 	/* An on-demand region has no lkey. */
 	assert_int_equal(bb_dev_query(e->b.dev, &attr), 0);
 	if (attr.odp) {
@@ -226,11 +122,9 @@ T(test_bind_refused)
 		assert_int_equal(bb_mw_bind(e->a.qp, 0, one, e->a.mr, raddr_of(&e->a, 0), 64,
 					    BB_ACCESS_REMOTE_READ, 0),
 				 -EINVAL);
-	/* A region or a window of a PD other than the QP's. */
+	/* A window of a PD other than the QP's. */
 	assert_int_equal(bb_pd_alloc(e->b.dev, &pd), 0);
 	assert_int_equal(bb_mr_reg(pd, e->b.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &foreign), 0);
-	NOT1(foreign, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
-	NOT2(two, bb_inc_rkey(two->rkey), foreign, 64);
 	assert_int_equal(bb_mw_alloc(pd, BB_MW_TYPE_1, &theirs), 0);
 	assert_int_equal(bb_mw_bind(e->b.qp, 0, theirs, foreign, at, 64, BB_ACCESS_REMOTE_READ, 0),
 			 -EINVAL);
@@ -247,7 +141,6 @@ T(test_bind_refused)
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 	bind1(e, one, at, 64, BB_ACCESS_REMOTE_READ);
 	assert_int_equal(try(e, OP_READ, at, one->rkey, 64), BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(plain), 0);
 	assert_int_equal(bb_mr_dereg(ro), 0);
 	assert_int_equal(bb_mw_free(one), 0);
 	assert_int_equal(bb_mw_free(two), 0);
@@ -278,44 +171,13 @@ post1(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 	return bb_mw_bind(e->b.qp, 2, mw, mr, raddr_of(&e->b, 0), 64, REMOTE, BB_SEND_SIGNALED);
 }
 
-/* A posted bind holds its region until its outcome is known. */
-T(test_pending)
+/* The outcome of a destroyed queue's bind is unknown. */
+T(test_region_of_a_lost_bind_is_held_until_a_later_bind_succeeds)
 {
 	struct env *e = *state;
 	struct bb_mr *mr = region(e);
 	struct bb_mw *mw;
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
-	/*
-	 * Bind and invalidation: the region is held from the post of the bind to the completion
-	 * of the invalidation.
-	 */
-	post2(e, mw, mr);
-	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-	assert_int_equal(bb_post_local_inv(e->b.qp, 3, mw->rkey, BB_SEND_SIGNALED), 0);
-	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(mr), 0);
-
-	/* A failed bind releases its region, and the window stays on the other region. */
-	mr = region(e);
-	post2(e, mw, e->b.mr);
-	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
-	post2(e, mw, mr);
-	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_MW_BIND_ERR);
-	assert_int_equal(bb_mr_dereg(mr), 0);
-	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
-	fresh(e);
-	assert_int_equal(bb_mw_free(mw), 0);
-
-	/*
-	 * The outcome of a destroyed queue's bind is unknown: its region is held until a later
-	 * bind succeeds.
-	 */
-	mr = region(e);
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
 	post2(e, mw, mr);
 	fresh(e);

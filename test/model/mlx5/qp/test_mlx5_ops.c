@@ -34,51 +34,6 @@ TEST(write_one)
 	env_stop(&e);
 }
 
-TEST(write_nothing)
-{
-	struct bb_sge sge;
-	struct bb_wc wc;
-	struct env e;
-
-	env_start(&e);
-	sge = sge_of(&e.a, 0, 0);
-	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
-	assert_int_equal(bb_post_write_inline(e.a.qp, 2, NULL, 0, 0, 0, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 2, BB_WC_SUCCESS);
-	env_stop(&e);
-}
-
-TEST(write_gather)
-{
-	struct bb_sge sge[4];
-	struct bb_wc wc;
-	struct env e;
-
-	env_start(&e);
-	fill(e.a.buf, 8192, 3);
-	sge[0] = sge_of(&e.a, 100, 10);
-	sge[1] = sge_of(&e.a, 4000, 3000);
-	sge[2] = sge_of(&e.a, 0, 0);
-	sge[3] = sge_of(&e.a, 50, 1);
-	assert_int_equal(
-		bb_post_write(e.a.qp, 1, sge, 4, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-		0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
-	assert_memory_equal(e.b.buf, e.a.buf + 100, 10);
-	assert_memory_equal(e.b.buf + 10, e.a.buf + 4000, 3000);
-	assert_int_equal(e.b.buf[3010], e.a.buf[50]);
-	assert_int_equal(e.b.buf[3011], 0);
-	env_stop(&e);
-}
-
 TEST(write_inline)
 {
 	uint8_t data[64];
@@ -101,48 +56,6 @@ TEST(write_inline)
 		fill(data, len, len);
 		assert_memory_equal(e.b.buf + len * 64, data, len);
 	}
-	env_stop(&e);
-}
-
-TEST(write_imm)
-{
-	struct bb_sge sge, rsge;
-	struct bb_wc wc;
-	struct env e;
-
-	env_start(&e);
-	fill(e.a.buf, 100, 4);
-	sge = sge_of(&e.a, 0, 100);
-	rsge = sge_of(&e.b, 4096, 64);
-	assert_int_equal(bb_post_recv(e.b.qp, 70, &rsge, 1), 0);
-	assert_int_equal(bb_post_recv(e.b.qp, 71, &rsge, 1), 0);
-	bb_qp_ring_recv(e.b.qp);
-	assert_int_equal(bb_post_write_imm(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
-					   0x11223344, BB_SEND_SIGNALED | BB_SEND_SOLICITED),
-			 0);
-	assert_int_equal(bb_post_write_imm_inline(e.a.qp, 2, "12345678", 8, raddr_of(&e.b, 200),
-						  e.b.mr->rkey, 0x55667788, BB_SEND_SIGNALED),
-			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.b, &wc, 1);
-	expect(&wc, e.b.qp, 70, BB_WC_SUCCESS);
-	assert_int_equal(wc.opcode, BB_WC_RECV_RDMA_IMM);
-	assert_int_equal(wc.imm, 0x11223344);
-	assert_int_equal(wc.byte_len, 100);
-	assert_true(wc.flags & BB_WC_WITH_IMM);
-	assert_true(wc.flags & BB_WC_SOLICITED);
-	assert_memory_equal(e.b.buf, e.a.buf, 100);
-	env_poll(&e, &e.b, &wc, 1);
-	expect(&wc, e.b.qp, 71, BB_WC_SUCCESS);
-	assert_int_equal(wc.imm, 0x55667788);
-	assert_false(wc.flags & BB_WC_SOLICITED);
-	assert_memory_equal(e.b.buf + 200, "12345678", 8);
-	/* The receive buffers are unchanged. */
-	assert_int_equal(e.b.buf[4096], 0);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 2, BB_WC_SUCCESS);
 	env_stop(&e);
 }
 
@@ -207,39 +120,6 @@ TEST(nop)
 	env_stop(&e);
 }
 
-/*
- * Requests of all kinds in one doorbell complete in order; unsignalled requests have no
- * completion.
- */
-TEST(in_order)
-{
-	struct bb_sge sge;
-	struct bb_wc wc[3];
-	struct env e;
-
-	env_start(&e);
-	sge = sge_of(&e.a, 0, 64);
-	fill(e.a.buf, 64, 1);
-	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, 0), 0);
-	sge = sge_of(&e.a, 128, 64);
-	assert_int_equal(
-		bb_post_read(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-		0);
-	sge = sge_of(&e.a, 128, 64);
-	assert_int_equal(bb_post_write(e.a.qp, 3, &sge, 1, raddr_of(&e.b, 64), e.b.mr->rkey,
-				       BB_SEND_SIGNALED | BB_SEND_FENCE),
-			 0);
-	assert_int_equal(bb_post_nop(e.a.qp, 4, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, wc, 3);
-	expect(&wc[0], e.a.qp, 2, BB_WC_SUCCESS);
-	expect(&wc[1], e.a.qp, 3, BB_WC_SUCCESS);
-	expect(&wc[2], e.a.qp, 4, BB_WC_SUCCESS);
-	assert_memory_equal(e.b.buf + 64, e.a.buf, 64);
-	assert_int_equal(bb_sq_outstanding(&e.a.qp->sq), 0);
-	env_stop(&e);
-}
-
 /* Both doorbell modes, through ring ends and past 2^16 blocks. */
 static void
 doorbell_mode(enum bb_db_mode mode)
@@ -293,31 +173,6 @@ TEST(doorbells)
 TEST(blueflame)
 {
 	doorbell_mode(BB_DB_BLUEFLAME);
-}
-
-/* Both sides send to each other at the same time. */
-TEST(both_ways)
-{
-	uint64_t va = 0x0a0a, vb = 0x0b0b;
-	struct bb_wc wc;
-	struct env e;
-
-	env_start(&e);
-	assert_int_equal(bb_post_write_inline(e.a.qp, 1, &va, 8, raddr_of(&e.b, 0), e.b.mr->rkey,
-					      BB_SEND_SIGNALED),
-			 0);
-	assert_int_equal(bb_post_write_inline(e.b.qp, 2, &vb, 8, raddr_of(&e.a, 0), e.a.mr->rkey,
-					      BB_SEND_SIGNALED),
-			 0);
-	bb_qp_ring(e.a.qp);
-	bb_qp_ring(e.b.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
-	env_poll(&e, &e.b, &wc, 1);
-	expect(&wc, e.b.qp, 2, BB_WC_SUCCESS);
-	assert_memory_equal(e.b.buf, &va, 8);
-	assert_memory_equal(e.a.buf, &vb, 8);
-	env_stop(&e);
 }
 
 /* Posts are limited to what the QP was created with, even where its WQEs have room for more. */

@@ -8,36 +8,12 @@
  */
 #include "mlx5_srq_env.h"
 
-/*
- * Messages of all QPs consume the receives in the order of their posts, and each message arrives
- * whole.
- */
-TEST(many_qps)
+TEST(test_write_with_immediate_consumes_a_receive_and_leaves_its_buffer)
 {
-	struct bb_srq_stats stats;
 	struct bb_wc wc;
 	struct rig r;
-	uint32_t i;
 
 	rig_open(&r, QPS, 1);
-	for (i = 0; i < 200; i++) {
-		uint32_t qp = (i * 5 + i / 7) % QPS;
-
-		post_some(&r, i % 64, 1);
-		send_from(&r, qp, i);
-		env_poll(&r.e, &r.e.b, &wc, 1);
-		expect(&wc, r.b[qp], 1000 + i % 64, BB_WC_SUCCESS);
-		assert_int_equal(wc.opcode, BB_WC_RECV);
-		check_data(&r, &wc, i);
-		env_poll(&r.e, &r.e.a, &wc, 1);
-		expect(&wc, r.a[qp], i, BB_WC_SUCCESS);
-	}
-	assert_int_equal(bb_srq_stats(r.srq, &stats), 0);
-	assert_int_equal(stats.posted, 200);
-	assert_int_equal(stats.completed, 200);
-	assert_int_equal(stats.outstanding, 0);
-	assert_int_equal(stats.qps, QPS);
-	/* A WRITE with immediate consumes a receive and does not touch its buffer. */
 	memset(r.e.b.buf, 0x55, ENV_BUF);
 	post_some(&r, 3, 1);
 	assert_int_equal(bb_post_write_imm_inline(r.a[2], 9, "ABCDEFGH", 8,
@@ -170,8 +146,7 @@ message(struct rig *r, uint32_t qp)
 	env_poll(&r->e, &r->e.a, &wc, 1);
 }
 
-/* The limit raises one event for each arming, when fewer receives are left than the limit. */
-TEST(limit_event)
+TEST(test_limit_armed_below_it_raises_its_event_at_the_next_message)
 {
 	struct bb_srq_attr attr;
 	struct bb_event ev;
@@ -179,22 +154,6 @@ TEST(limit_event)
 
 	rig_open(&r, 2, 1);
 	post_some(&r, 0, 10);
-	assert_int_equal(bb_srq_modify(r.srq, 8), 0);
-	assert_int_equal(bb_srq_query(r.srq, &attr), 0);
-	assert_int_equal(attr.limit, 8);
-	assert_int_equal(attr.depth, DEPTH);
-	message(&r, 0); /* 9 left */
-	message(&r, 1); /* 8 left: not fewer than 8 */
-	no_event(&r);
-	message(&r, 0); /* 7 */
-	env_event(&r.e, r.e.b.dev, &ev);
-	assert_int_equal(ev.type, BB_EVENT_SRQ_LIMIT);
-	assert_ptr_equal(ev.srq, r.srq);
-	assert_null(ev.qp);
-	assert_int_equal(bb_srq_query(r.srq, &attr), 0);
-	assert_int_equal(attr.limit, 0);
-	message(&r, 1); /* 6; the limit is not armed */
-	no_event(&r);
 	/* The limit is armed while the queue is below it: the next message raises the event. */
 	assert_int_equal(bb_srq_modify(r.srq, DEPTH), 0);
 	no_event(&r);

@@ -114,25 +114,6 @@ TEST(refusals)
 	rig_close(&r);
 }
 
-TEST(without_srqs)
-{
-	struct bb_srq_attr attr;
-	struct bb_srq *srq = NULL;
-	struct bb_dev_attr dev;
-	struct bb_dev *d;
-	struct bb_pd *pd;
-
-	assert_int_equal(bb_dev_open("soft3,no_srq", &d), 0);
-	assert_int_equal(bb_dev_query(d, &dev), 0);
-	assert_int_equal(dev.max_srq, 0);
-	assert_int_equal(bb_pd_alloc(d, &pd), 0);
-	bb_srq_attr_init(&attr);
-	assert_int_equal(bb_srq_create(pd, &attr, &srq), -ENOTSUP);
-	assert_null(srq);
-	assert_int_equal(bb_pd_free(pd), 0);
-	assert_int_equal(bb_dev_close(d), 0);
-}
-
 /* The largest SRQ of the device: every piece is used, with keys of the SRQ's PD. */
 TEST(limits)
 {

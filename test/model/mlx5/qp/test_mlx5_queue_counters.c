@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Counters of posts to full queues and of completions that a reset removes. The rows error/rc,
+ * receive/rc and post/rc of the conformance suite cover bad input on the data path.
+ */
+#include <sched.h>
+
+#include "../mlx5_env.h"
+
+/* Starts with a pair in RTS; the teardown brings both QPs out of ERR again. */
+static int
+setup(void **state)
+{
+	struct env *e = calloc(1, sizeof(*e));
+
+	*state = e;
+	if (e == NULL)
+		return -1;
+	env_start(e);
+	return 0;
+}
+
+/* Resets both QPs, connects them again, and checks that traffic flows. */
+static void
+recover(struct env *e)
+{
+	struct bb_qp_attr attr = e->attr;
+	struct bb_wc wc;
+
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	env_silent(e, &e->a);
+	env_silent(e, &e->b);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	assert_int_equal(bb_post_write_inline(e->a.qp, 4711, "again", 5, raddr_of(&e->b, 8),
+					      e->b.mr->rkey, BB_SEND_SIGNALED),
+			 0);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 4711, BB_WC_SUCCESS);
+	assert_memory_equal(e->b.buf + 8, "again", 5);
+}
+
+static int
+teardown(void **state)
+{
+	struct env *e = *state;
+
+	env_stop(e);
+	free(e);
+	return 0;
+}
+
+#define T(name) TEST_WITH(setup, teardown, name)
+
+T(full_queues)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->b, 0, 64);
+	struct bb_qp_stats stats;
+	struct bb_wc wc[128];
+	unsigned int i;
+
+	for (i = 0; i < e->init.sq_depth; i++)
+		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), -EAGAIN);
+	for (i = 0; i < e->init.rq_depth; i++)
+		assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 0);
+	assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), -EAGAIN);
+	bb_qp_ring(e->a.qp);
+	bb_qp_ring_recv(e->b.qp);
+	env_poll(e, &e->a, wc, e->init.sq_depth);
+	for (i = 0; i < e->init.sq_depth; i++)
+		expect(&wc[i], e->a.qp, i, BB_WC_SUCCESS);
+	assert_int_equal(bb_post_nop(e->a.qp, 0, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, wc, 1);
+	assert_int_equal(bb_qp_stats(e->a.qp, &stats), 0);
+	assert_int_equal(stats.full, 1);
+}
+
+/* Unpolled completions are removed from the CQ by a reset of the QP. */
+T(reset_purges)
+{
+	struct env *e = *state;
+	struct bb_cqring last = e->a.cq->ring;
+	struct bb_qp_attr attr = e->attr;
+	const uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	struct bb_cq_stats stats;
+	unsigned int i;
+
+	for (i = 0; i < 10; i++)
+		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(e->a.qp);
+	last.ci += 9;
+	while (bb_cqring_peek(&last) == NULL && rte_get_timer_cycles() < end) {
+		bb_dev_progress(e->a.dev);
+		sched_yield();
+	}
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_cq_stats(e->a.cq, &stats), 0);
+	assert_int_equal(stats.purged, 10);
+	assert_int_equal(bb_post_nop(e->a.qp, 1, 0), -ENOTCONN);
+	recover(e);
+}
+
+TEST_MAIN(env_eal_init("mlx5_queue_counters"))
