@@ -35,8 +35,9 @@ log_stop(void)
 }
 
 /* Stops the capture. Fails unless the log contains @want or, if @want is NULL, is empty. */
+#define log_expect(want) log_expect_at(want, __FILE__, __LINE__)
 static inline void
-log_expect(const char *want)
+log_expect_at(const char *want, const char *file, int line)
 {
 	bool ok;
 
@@ -45,7 +46,15 @@ log_expect(const char *want)
 	if (!ok)
 		print_error("log is \"%s\", wanted \"%s\"\n", log_text, want != NULL ? want : "");
 	log_stop();
-	assert_true(ok);
+	_assert_true(ok, "log_expect()", file, line);
 }
+
+/* Asserts that a call returns @ret_ and logs @want_, or nothing if @want_ is NULL. */
+#define assert_logged(call_, ret_, want_)                                                          \
+	do {                                                                                       \
+		log_begin();                                                                       \
+		assert_int_equal(call_, ret_);                                                     \
+		log_expect(want_);                                                                 \
+	} while (0)
 
 #endif

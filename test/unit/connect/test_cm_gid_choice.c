@@ -134,11 +134,8 @@ T(test_moved)
 	pair_open(*state);
 
 	/* Three GIDs of equal rank: they are listed and none is chosen. */
-	log_begin();
-	assert_int_equal(
-		bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &none),
-		-ENOTUNIQ);
-	log_expect("several GIDs of port 1 match equally");
+	assert_logged(bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &none),
+		      -ENOTUNIQ, "several GIDs of port 1 match equally");
 
 	/* A GID chosen for its rank is kept by address, even when it no longer ranks best. */
 	fake.gid_v1 = 3;

@@ -287,9 +287,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_choose)
 	bb_gid_want_init(&want);
 	want.exact = true;
 	memset(want.raw, 0xcc, sizeof(want.raw));
-	log_begin();
-	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
-	log_expect("no GID of port 1 matches");
+	assert_logged(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT, "no GID of port 1 matches");
 	assert_int_equal(index, 77);
 	memcpy(want.raw, list[0].raw, 16);
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), 0);

@@ -77,30 +77,22 @@ T(test_create_refuses)
 	assert_int_equal(bb_cq_create(NULL, &attr, &cq), -EINVAL);
 	assert_int_equal(bb_cq_create(f->dev, NULL, &cq), -EINVAL);
 	assert_int_equal(bb_cq_create(f->dev, &attr, NULL), -EINVAL);
-	log_begin();
-	assert_int_equal(bb_cq_create_v(f->dev, &attr, BB_LAYOUT_VERSION + 1, &cq), -EPROTO);
-	log_expect("rebuild");
+	assert_logged(bb_cq_create_v(f->dev, &attr, BB_LAYOUT_VERSION + 1, &cq), -EPROTO,
+		      "rebuild");
 	attr.size--;
-	log_begin();
-	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
-	log_expect("bb_cq_attr_init()");
+	assert_logged(bb_cq_create(f->dev, &attr, &cq), -EINVAL, "bb_cq_attr_init()");
 	attr.size++;
 	attr.depth = 0;
 	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
 	attr.depth = f->dev->attr.max_cqe + 1;
-	log_begin();
-	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
-	log_expect("give 1 to 65536");
+	assert_logged(bb_cq_create(f->dev, &attr, &cq), -EINVAL, "give 1 to 65536");
 	attr.depth = 16;
 	attr.comp_vector = f->dev->attr.comp_vectors;
-	log_begin();
-	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
-	log_expect("completion vector 4 is out of range: give 0 to 3");
+	assert_logged(bb_cq_create(f->dev, &attr, &cq), -EINVAL,
+		      "completion vector 4 is out of range: give 0 to 3");
 	attr.comp_vector = 3;
 	attr.lcore = 77;
-	log_begin();
-	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
-	log_expect("lcore 77");
+	assert_logged(bb_cq_create(f->dev, &attr, &cq), -EINVAL, "lcore 77");
 	attr.lcore = BB_LCORE_SELF;
 	fake_fail(FAKE_CQ_CREATE, -ENOMEM);
 	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -ENOMEM);
@@ -115,14 +107,10 @@ T(test_destroy_refuses)
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f, 16, 16);
 
-	log_begin();
-	assert_int_equal(bb_cq_destroy(f->cq), -EBUSY);
-	log_expect("2 queues complete into it");
+	assert_logged(bb_cq_destroy(f->cq), -EBUSY, "2 queues complete into it");
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	qp = qp_create(f, 16, 0);
-	log_begin();
-	assert_int_equal(bb_cq_destroy(f->cq), -EBUSY);
-	log_expect("1 queue completes into it");
+	assert_logged(bb_cq_destroy(f->cq), -EBUSY, "1 queue completes into it");
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	fake_fail(FAKE_CQ_DESTROY, -EIO);
 	assert_int_equal(bb_cq_destroy(f->cq), -EIO);
@@ -144,18 +132,15 @@ T(test_credits)
 	attr.recv_cq = f->cq;
 	attr.sq_depth = 1;
 	attr.rq_depth = 0;
-	log_begin();
-	assert_int_equal(bb_qp_create(f->pd, &attr, &c), -ENOSPC);
-	log_expect("holds 256 CQEs, 256 are promised to 3 queues");
+	assert_logged(bb_qp_create(f->pd, &attr, &c), -ENOSPC,
+		      "holds 256 CQEs, 256 are promised to 3 queues");
 	assert_ptr_equal(c, (void *)1);
 	assert_int_equal(bb_qp_destroy(b), 0);
 
 	/* The send queue fits, the receive queue does not: the credits of both return. */
 	attr.sq_depth = 128;
 	attr.rq_depth = 1;
-	log_begin();
-	assert_int_equal(bb_qp_create(f->pd, &attr, &c), -ENOSPC);
-	log_expect("at least 257 deep");
+	assert_logged(bb_qp_create(f->pd, &attr, &c), -ENOSPC, "at least 257 deep");
 	assert_int_equal(f->cq->ctrl->reserved, 128);
 	assert_int_equal(f->cq->ctrl->queues, 2);
 	attr.rq_depth = 0;
@@ -259,9 +244,8 @@ T(test_poll_errors)
 	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, counter[2], BB_SYN_WR_FLUSH, 0xf9);
 	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, counter[3], BB_SYN_WR_FLUSH, 0xf9);
 	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 0, BB_SYN_WR_FLUSH, 0xf9);
-	log_begin();
-	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 4);
-	log_expect("remote access error (syndrome 0x13, vendor 0x88)");
+	assert_logged(bb_cq_poll(f->cq, wc, 8), 4,
+		      "remote access error (syndrome 0x13, vendor 0x88)");
 	assert_int_equal(wc[0].wr_id, 201);
 	assert_int_equal(wc[0].status, BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(wc[0].syndrome, 0x13);
@@ -285,9 +269,7 @@ T(test_poll_errors)
 	counter[0] = qp->sq.pi;
 	post_sends(qp, 210, 1, 0);
 	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, counter[0], BB_SYN_LOCAL_PROT, 0x52);
-	log_begin();
-	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 1);
-	log_expect(NULL);
+	assert_logged(bb_cq_poll(f->cq, wc, 8), 1, NULL);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
@@ -312,9 +294,7 @@ T(test_error_shows_wqe)
 	qp = qp_ready(f, 16, 8);
 	post_recvs(qp, 9, 1);
 	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 0, BB_SYN_LOCAL_PROT, 0x32);
-	log_begin();
-	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
-	log_expect("the receive was");
+	assert_logged(bb_cq_poll(f->cq, &wc, 1), 1, "the receive was");
 	assert_int_equal(wc.wr_id, 9);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
@@ -328,9 +308,7 @@ T(test_flush_is_quiet)
 
 	post_sends(qp, 1, 1, 0);
 	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 0, BB_SYN_WR_FLUSH, 0xf9);
-	log_begin();
-	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
-	log_expect(NULL);
+	assert_logged(bb_cq_poll(f->cq, &wc, 1), 1, NULL);
 	assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
@@ -377,9 +355,7 @@ T(test_compressed_stray)
 	title->op_own |= BB_CQE_COMPRESSED;
 	title->byte_cnt = bb_be32(4);
 	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, counter);
-	log_begin();
-	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 1);
-	log_expect("compressed");
+	assert_logged(bb_cq_poll(f->cq, wc, 8), 1, "compressed");
 	assert_int_equal(wc[0].wr_id, 100);
 	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
 	assert_int_equal(bb_qp_destroy(qp), 0);

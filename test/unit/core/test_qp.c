@@ -18,9 +18,7 @@ T(test_create)
 	assert_int_equal(qp->ctrl->init.signal_every, 8);
 	assert_int_equal(fake.qps, 1);
 	assert_int_equal(f->pd->qps, 1);
-	log_begin();
-	assert_int_equal(bb_pd_free(f->pd), -EBUSY);
-	log_expect("0 MRs, 1 QP and 0 SRQs live");
+	assert_logged(bb_pd_free(f->pd), -EBUSY, "0 MRs, 1 QP and 0 SRQs live");
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	assert_int_equal(f->dev->qps_used, 0);
 	assert_int_equal(bb_qp_destroy(NULL), -EINVAL);
@@ -98,9 +96,7 @@ T(test_create_refuses)
 	assert_int_equal(bb_cq_destroy(cq), 0);
 #undef REFUSE
 
-	log_begin();
-	assert_int_equal(bb_qp_create_v(f->pd, &good, 0, &qp), -EPROTO);
-	log_expect("rebuild");
+	assert_logged(bb_qp_create_v(f->pd, &good, 0, &qp), -EPROTO, "rebuild");
 	assert_int_equal(bb_qp_create(NULL, &good, &qp), -EINVAL);
 	assert_int_equal(bb_qp_create(f->pd, NULL, &qp), -EINVAL);
 	assert_int_equal(bb_qp_create(f->pd, &good, NULL), -EINVAL);
@@ -231,9 +227,7 @@ T(test_addr)
 		same += a.psn == b.psn;
 	}
 	assert_true(same < 16);
-	log_begin();
-	assert_int_equal(bb_qp_addr(qp, 1, 2, &b), -ENOENT);
-	log_expect("no GID at index 2");
+	assert_logged(bb_qp_addr(qp, 1, 2, &b), -ENOENT, "no GID at index 2");
 	assert_int_equal(bb_qp_addr(qp, 9, 0, &b), -EINVAL);
 	assert_int_equal(bb_qp_addr(qp, 1, 0, NULL), -EINVAL);
 	/* InfiniBand needs no GRH. */
@@ -242,9 +236,7 @@ T(test_addr)
 	assert_int_equal(b.lid, 7);
 	/* Except on ports that require a GRH on every path. */
 	fake.grh_required = true;
-	log_begin();
-	assert_int_equal(bb_qp_addr(qp, 1, 2, &b), -ENOENT);
-	log_expect("no GID at index 2");
+	assert_logged(bb_qp_addr(qp, 1, 2, &b), -ENOENT, "no GID at index 2");
 	assert_int_equal(bb_qp_addr(qp, 1, 3, &b), 0);
 	assert_int_equal(b.gid[15], 3);
 	assert_int_equal(bb_qp_destroy(qp), 0);

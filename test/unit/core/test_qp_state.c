@@ -80,25 +80,17 @@ T(test_modify_says_what)
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_attr a;
 
-	log_begin();
-	assert_int_equal(modify(qp, BB_QP_INIT, TO_INIT & ~BB_QP_ACCESS), -EINVAL);
-	log_expect("RESET to INIT lacks BB_QP_ACCESS");
-	log_begin();
-	assert_int_equal(modify(qp, BB_QP_INIT, TO_INIT | BB_QP_TIMEOUT), -EINVAL);
-	log_expect("RESET to INIT does not take BB_QP_TIMEOUT");
-	log_begin();
-	assert_int_equal(modify(qp, BB_QP_RTS, TO_RTS), -EINVAL);
-	log_expect("no way from RESET to RTS");
-	log_begin();
-	assert_int_equal(modify(qp, BB_QP_SQD, BB_QP_STATE), -ENOTSUP);
-	log_expect("stop posting");
+	assert_logged(modify(qp, BB_QP_INIT, TO_INIT & ~BB_QP_ACCESS), -EINVAL,
+		      "RESET to INIT lacks BB_QP_ACCESS");
+	assert_logged(modify(qp, BB_QP_INIT, TO_INIT | BB_QP_TIMEOUT), -EINVAL,
+		      "RESET to INIT does not take BB_QP_TIMEOUT");
+	assert_logged(modify(qp, BB_QP_RTS, TO_RTS), -EINVAL, "no way from RESET to RTS");
+	assert_logged(modify(qp, BB_QP_SQD, BB_QP_STATE), -ENOTSUP, "stop posting");
 	assert_int_equal(modify(qp, (enum bb_qp_state)42, BB_QP_STATE), -EINVAL);
 	good_attr(&a);
 	a.state = BB_QP_INIT;
 	a.size = 1;
-	log_begin();
-	assert_int_equal(bb_qp_modify(qp, &a, TO_INIT), -EINVAL);
-	log_expect("bb_qp_attr_init()");
+	assert_logged(bb_qp_modify(qp, &a, TO_INIT), -EINVAL, "bb_qp_attr_init()");
 	assert_int_equal(bb_qp_modify(qp, NULL, TO_INIT), -EINVAL);
 	assert_int_equal(bb_qp_modify(NULL, &a, TO_INIT), -EINVAL);
 	assert_int_equal(fake.modifies, 0);
@@ -250,9 +242,7 @@ T(test_reset)
 		bb_qp_ring(qp);
 		bb_qp_ring_recv(qp);
 		fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 0, BB_SYN_RETRY_EXC, 0x81);
-		log_begin();
-		assert_int_equal(bb_cq_poll(f->cq, wc, 4), 1);
-		log_expect("retry counter exceeded");
+		assert_logged(bb_cq_poll(f->cq, wc, 4), 1, "retry counter exceeded");
 		assert_int_equal(wc[0].wr_id, life);
 		/* A CQE that the reset purges. */
 		fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 1, BB_SYN_WR_FLUSH, 0xf9);
@@ -301,12 +291,8 @@ T(test_connect)
 	assert_memory_equal(a->ctrl->attr.path.dgid, lb.gid, 16);
 	assert_int_equal(bb_post_nop(a, 1, 0), 0);
 
-	log_begin();
-	assert_int_equal(bb_qp_connect(b, &la, &lb, &attr), -EINVAL);
-	log_expect("swapped");
-	log_begin();
-	assert_int_equal(bb_qp_connect(a, &la, &lb, &attr), -EINVAL);
-	log_expect("in RTS");
+	assert_logged(bb_qp_connect(b, &la, &lb, &attr), -EINVAL, "swapped");
+	assert_logged(bb_qp_connect(a, &la, &lb, &attr), -EINVAL, "in RTS");
 	/* A port that requires a GRH gets one, whatever the attributes say. */
 	fake.link = BB_LINK_INFINIBAND;
 	assert_int_equal(bb_qp_addr(b, 1, 1, &lb), 0);

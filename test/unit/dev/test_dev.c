@@ -46,14 +46,10 @@ TEST_WITH(setup, NULL, test_no_hugepages_is_said)
 {
 	struct bb_dev *dev;
 
-	log_begin();
-	assert_int_equal(bb_dev_open("fake0", &dev), 0);
-	log_expect("without hugepages");
+	assert_logged(bb_dev_open("fake0", &dev), 0, "without hugepages");
 	assert_int_equal(bb_dev_close(dev), 0);
 	/* The name is listed once. */
-	log_begin();
-	assert_int_equal(bb_dev_open("fake0", &dev), 0);
-	log_expect(NULL);
+	assert_logged(bb_dev_open("fake0", &dev), 0, NULL);
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
@@ -97,15 +93,11 @@ TEST_WITH(setup, NULL, test_bad_spec)
 
 	assert_int_equal(bb_dev_open(NULL, &dev), -EINVAL);
 	assert_int_equal(bb_dev_open("fake0", NULL), -EINVAL);
-	log_begin();
-	assert_int_equal(bb_dev_open("", &dev), -EINVAL);
-	log_expect("the name is empty");
+	assert_logged(bb_dev_open("", &dev), -EINVAL, "the name is empty");
 	assert_int_equal(bb_dev_open(",x=1", &dev), -EINVAL);
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	log_begin();
-	assert_int_equal(bb_dev_open(name, &dev), -EINVAL);
-	log_expect("the name is too long");
+	assert_logged(bb_dev_open(name, &dev), -EINVAL, "the name is too long");
 	/* A name one byte shorter fits and is just unknown. */
 	name[BB_DEV_NAME_MAX - 1] = '\0';
 	assert_int_equal(bb_dev_open(name, &dev), -ENODEV);
@@ -116,9 +108,8 @@ TEST_WITH(setup, NULL, test_unknown_device)
 {
 	struct bb_dev *dev = (void *)1;
 
-	log_begin();
-	assert_int_equal(bb_dev_open("mlx5_7", &dev), -ENODEV);
-	log_expect("no device \"mlx5_7\"; there is: fake0 (fake 0000:3b:00.0), fake1 (fake)");
+	assert_logged(bb_dev_open("mlx5_7", &dev), -ENODEV,
+		      "no device \"mlx5_7\"; there is: fake0 (fake 0000:3b:00.0), fake1 (fake)");
 	assert_ptr_equal(dev, (void *)1);
 }
 
@@ -128,9 +119,7 @@ TEST_WITH(setup, NULL, test_driver_error)
 	struct bb_dev *dev = (void *)1;
 
 	fake_fail(FAKE_OPEN, -EPERM);
-	log_begin();
-	assert_int_equal(bb_dev_open("fake0", &dev), -EPERM);
-	log_expect(NULL);
+	assert_logged(bb_dev_open("fake0", &dev), -EPERM, NULL);
 	assert_ptr_equal(dev, (void *)1);
 	fake_fail(FAKE_NONE, 0);
 	assert_int_equal(bb_dev_open("fake0", &dev), 0);
@@ -165,18 +154,14 @@ TEST_WITH(setup, NULL, test_close_counts_children)
 
 	assert_int_equal(bb_dev_open("fake0", &dev), 0);
 	assert_int_equal(bb_pd_alloc(dev, &pd), 0);
-	log_begin();
-	assert_int_equal(bb_dev_close(dev), -EBUSY);
-	log_expect("1 PD, 0 CQs and 0 QPs live");
+	assert_logged(bb_dev_close(dev), -EBUSY, "1 PD, 0 CQs and 0 QPs live");
 	assert_int_equal(bb_pd_alloc(dev, &pd2), 0);
 	cq = fixture_cq(dev, 256);
 	bb_qp_init_attr_init(&attr);
 	attr.send_cq = cq;
 	attr.recv_cq = cq;
 	assert_int_equal(bb_qp_create(pd, &attr, &qp), 0);
-	log_begin();
-	assert_int_equal(bb_dev_close(dev), -EBUSY);
-	log_expect("2 PDs, 1 CQ and 1 QP live");
+	assert_logged(bb_dev_close(dev), -EBUSY, "2 PDs, 1 CQ and 1 QP live");
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	assert_int_equal(bb_pd_free(pd), 0);
@@ -203,9 +188,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	memset(&port, 0x5a, sizeof(port));
 	port.size = sizeof(port); /* set by the caller, also for a call that fails */
 	before = port;
-	log_begin();
-	assert_int_equal(bb_port_query(f->dev, 0, &port), -EINVAL);
-	log_expect("no port 0: give 1 to 2");
+	assert_logged(bb_port_query(f->dev, 0, &port), -EINVAL, "no port 0: give 1 to 2");
 	assert_int_equal(bb_port_query(f->dev, FAKE_PORTS + 1, &port), -EINVAL);
 	fake_fail(FAKE_PORT_QUERY, -EIO);
 	assert_int_equal(bb_port_query(f->dev, 1, &port), -EIO);
@@ -225,9 +208,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	assert_int_equal(port.pkeys, FAKE_PKEYS);
 	assert_int_equal(bb_pkey_query(f->dev, 2, FAKE_PKEYS - 1, &pkey), 0);
 	assert_int_equal(pkey, 0x8202);
-	log_begin();
-	assert_int_equal(bb_pkey_query(f->dev, 2, FAKE_PKEYS, &pkey), -EINVAL);
-	log_expect("P_Key index 3");
+	assert_logged(bb_pkey_query(f->dev, 2, FAKE_PKEYS, &pkey), -EINVAL, "P_Key index 3");
 	assert_int_equal(bb_pkey_query(f->dev, 3, 0, &pkey), -EINVAL);
 	assert_int_equal(bb_pkey_query(f->dev, 1, 0, NULL), -EINVAL);
 	assert_int_equal(bb_pkey_query(NULL, 1, 0, &pkey), -EINVAL);
@@ -260,9 +241,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_events)
 	fake.has_event = true;
 	fake.event.type = BB_EVENT_QP_ACCESS;
 	fake.event.qp = qp;
-	log_begin();
-	assert_int_equal(bb_event_get(f->dev, &ev), 0);
-	log_expect("peer's access refused");
+	assert_logged(bb_event_get(f->dev, &ev), 0, "peer's access refused");
 	assert_ptr_equal(ev.qp, qp);
 	assert_int_equal(qp->state, BB_QP_ERR);
 	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);

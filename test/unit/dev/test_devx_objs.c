@@ -119,9 +119,7 @@ T(test_device_without_devx_refuses_every_call)
 	uint8_t in[16] = {0}, out[16];
 	uint32_t number = 0;
 
-	log_begin();
-	assert_int_equal(bb_devx_general_cmd(f->dev, in, 16, out, 16), -ENOTSUP);
-	log_expect("fake");
+	assert_logged(bb_devx_general_cmd(f->dev, in, 16, out, 16), -ENOTSUP, "fake");
 	assert_int_equal(bb_devx_obj_create(f->dev, in, 16, out, 16, &obj), -ENOTSUP);
 	assert_int_equal(bb_devx_query_eqn(f->dev, 0, &number), -ENOTSUP);
 	assert_int_equal(bb_devx_pd_number(f->pd, &number), -ENOTSUP);
@@ -144,9 +142,8 @@ T(test_mailbox_outside_its_limits_never_reaches_the_driver)
 	assert_int_equal(devx.outlen, BB_DEVX_MAILBOX_MAX);
 	devx.calls = 0;
 	for (i = 0; i < RTE_DIM(bad); i++) {
-		log_begin();
-		assert_int_equal(bb_devx_general_cmd(f->dev, in, bad[i], out, 16), -EINVAL);
-		log_expect("mailboxes");
+		assert_logged(bb_devx_general_cmd(f->dev, in, bad[i], out, 16), -EINVAL,
+			      "mailboxes");
 		assert_int_equal(bb_devx_general_cmd(f->dev, in, 16, out, bad[i]), -EINVAL);
 		assert_int_equal(bb_devx_obj_create(f->dev, in, bad[i], out, 16, &none), -EINVAL);
 		assert_int_equal(bb_devx_obj_modify(obj, in, bad[i], out, 16), -EINVAL);
@@ -181,12 +178,8 @@ T(test_close_is_refused_while_an_object_or_a_uar_lives)
 	devx_on(dev);
 	assert_int_equal(bb_devx_uar_alloc(dev, 0, &uar), 0);
 	assert_int_equal(bb_devx_obj_create(dev, in, 16, out, 16, &obj), 0);
-	log_begin();
-	assert_int_equal(bb_dev_close(dev), -EBUSY);
-	log_expect("1 DEVX object and 1 reference to UARs");
-	log_begin();
-	assert_int_equal(bb_devx_uar_free(uar), -EBUSY);
-	log_expect("0x9");
+	assert_logged(bb_dev_close(dev), -EBUSY, "1 DEVX object and 1 reference to UARs");
+	assert_logged(bb_devx_uar_free(uar), -EBUSY, "0x9");
 	/* A failed call changes nothing. */
 	devx.fail = -EREMOTEIO;
 	assert_int_equal(bb_devx_obj_create(dev, in, 16, out, 16, &none), -EREMOTEIO);
@@ -194,9 +187,7 @@ T(test_close_is_refused_while_an_object_or_a_uar_lives)
 	assert_int_equal(bb_devx_obj_destroy(obj), -EREMOTEIO);
 	devx.fail = 0;
 	assert_int_equal(bb_devx_obj_destroy(obj), 0);
-	log_begin();
-	assert_int_equal(bb_dev_close(dev), -EBUSY);
-	log_expect("0 DEVX objects and 1 reference");
+	assert_logged(bb_dev_close(dev), -EBUSY, "0 DEVX objects and 1 reference");
 	assert_int_equal(bb_devx_uar_free(uar), 0);
 	assert_int_equal(bb_dev_close(dev), 0);
 	assert_int_equal(devx.objs, 0);

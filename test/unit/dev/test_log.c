@@ -52,9 +52,7 @@ TEST(test_lcore)
 	assert_int_equal(bb_lcore_resolve(BB_LCORE_SELF, &lcore), 0);
 	assert_int_equal(lcore, rte_lcore_id());
 	lcore = 1234;
-	log_begin();
-	assert_int_equal(bb_lcore_resolve(1, &lcore), -EINVAL);
-	log_expect("lcore 1 is not in use");
+	assert_logged(bb_lcore_resolve(1, &lcore), -EINVAL, "lcore 1 is not in use");
 	assert_int_equal(bb_lcore_resolve(RTE_MAX_LCORE, &lcore), -EINVAL);
 	assert_int_equal(bb_lcore_resolve(UINT32_MAX - 1, &lcore), -EINVAL);
 	assert_int_equal(lcore, 1234);

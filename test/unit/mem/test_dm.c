@@ -83,12 +83,8 @@ T(test_copy)
 		{1, 3, -EINVAL, "units of 4"},
 	};
 	for (i = 0; i < RTE_DIM(bad); i++) {
-		log_begin();
-		assert_int_equal(bb_dm_write(dm, bad[i].off, in, bad[i].len), bad[i].ret);
-		log_expect(bad[i].text);
-		log_begin();
-		assert_int_equal(bb_dm_read(dm, out, bad[i].off, bad[i].len), bad[i].ret);
-		log_expect(bad[i].text);
+		assert_logged(bb_dm_write(dm, bad[i].off, in, bad[i].len), bad[i].ret, bad[i].text);
+		assert_logged(bb_dm_read(dm, out, bad[i].off, bad[i].len), bad[i].ret, bad[i].text);
 	}
 	assert_int_equal(bb_dm_write(dm, 64, NULL, 0), 0);
 	assert_int_equal(bb_dm_read(dm, NULL, 0, 0), 0);
@@ -161,9 +157,7 @@ T(test_dm_mr)
 	       "register it anew");
 
 	assert_int_equal(bb_mr_reg_dm(f->pd, dm, 0, 100, BB_ACCESS_ZERO_BASED, &other), 0);
-	log_begin();
-	assert_int_equal(bb_dm_free(dm), -EBUSY);
-	log_expect("2 MRs");
+	assert_logged(bb_dm_free(dm), -EBUSY, "2 MRs");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	fake_fail(FAKE_MR_DEREG, -EIO);
 	assert_int_equal(bb_mr_dereg(other), -EIO);
@@ -299,14 +293,10 @@ T(test_close)
 	(void)f;
 	assert_int_equal(bb_dev_open("fake1", &dev), 0);
 	assert_int_equal(bb_umem_reg(dev, buf, sizeof(buf), 0, &umem), 0);
-	log_begin();
-	assert_int_equal(bb_dev_close(dev), -EBUSY);
-	log_expect("1 umem live");
+	assert_logged(bb_dev_close(dev), -EBUSY, "1 umem live");
 	assert_int_equal(bb_umem_dereg(umem), 0);
 	assert_int_equal(bb_dm_alloc(dev, 64, 0, &dm), 0);
-	log_begin();
-	assert_int_equal(bb_dev_close(dev), -EBUSY);
-	log_expect("1 piece of device memory");
+	assert_logged(bb_dev_close(dev), -EBUSY, "1 piece of device memory");
 	assert_int_equal(bb_dm_free(dm), 0);
 	assert_int_equal(bb_dev_close(dev), 0);
 }

@@ -70,9 +70,7 @@ T(test_mr)
 	assert_int_equal(b->rkey, fake_mr_of(b->lkey)->pub.rkey);
 	assert_int_equal(stats_of(f->pd).mrs, 2);
 	assert_int_equal(stats_of(f->pd).bytes, 4096 + 16);
-	log_begin();
-	assert_int_equal(bb_pd_free(f->pd), -EBUSY);
-	log_expect("2 MRs, 0 QPs and 0 SRQs live");
+	assert_logged(bb_pd_free(f->pd), -EBUSY, "2 MRs, 0 QPs and 0 SRQs live");
 	assert_int_equal(lookup(f->pd, buf + 100, 50), a->lkey);
 	assert_int_equal(bb_mr_dereg(a), 0);
 	assert_int_equal(lookup(f->pd, buf + 100, 50), BB_LKEY_NONE);
@@ -174,9 +172,7 @@ T(test_follow_heap_fails)
 	struct fixture *f = *state;
 
 	fake_fail(FAKE_MR_REG, -ENOMEM);
-	log_begin();
-	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOMEM);
-	log_expect("are not registered");
+	assert_logged(bb_mem_follow_heap(f->pd), -ENOMEM, "are not registered");
 	fake_fail(FAKE_NONE, 0);
 	assert_int_equal(fake.mrs, 0);
 	assert_int_equal(stats_of(f->pd).heap, 0);
@@ -221,9 +217,7 @@ T(test_follow_heap_refuses_external_memory_without_events)
 	struct external x;
 
 	external_open(&x);
-	log_begin();
-	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOTSUP);
-	log_expect("bb_mem_add_heap()");
+	assert_logged(bb_mem_follow_heap(f->pd), -ENOTSUP, "bb_mem_add_heap()");
 	assert_int_equal(fake.mrs, 0);
 	assert_int_equal(lookup(f->pd, x.one, 64), BB_LKEY_NONE);
 	/* Half of the memory is not enough. */
@@ -292,9 +286,7 @@ T(test_heap_calls_refuse_bad_ranges)
 	assert_int_equal(bb_mem_add_heap(f->pd, NULL, 64), -EINVAL);
 	assert_int_equal(bb_mem_add_heap(f->pd, buf, 0), -EINVAL);
 	assert_int_equal(bb_mem_del_heap(f->pd, buf, 0), -EINVAL);
-	log_begin();
-	assert_int_equal(bb_mem_add_heap(f->pd, buf, SIZE_MAX), -EINVAL);
-	log_expect("past the end");
+	assert_logged(bb_mem_add_heap(f->pd, buf, SIZE_MAX), -EINVAL, "past the end");
 	assert_int_equal(bb_mem_del_heap(f->pd, buf, 64), -ENOENT);
 	assert_int_equal(fake.mrs, 0);
 }
@@ -421,9 +413,7 @@ T(test_mempool_chunks)
 	assert_true(mem != MAP_FAILED);
 	mp = rte_mempool_create_empty("bbchunks", 600, 256, 0, 0, SOCKET_ID_ANY, 0);
 	assert_non_null(mp);
-	log_begin();
-	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -EINVAL);
-	log_expect("populate");
+	assert_logged(bb_mem_add_mempool(f->pd, mp), -EINVAL, "populate");
 	assert_int_equal(rte_mempool_set_ops_byname(mp, "ring_mp_mc", NULL), 0);
 	assert_true(rte_mempool_populate_iova(mp, mem + (4 << 16), RTE_BAD_IOVA, 1 << 16, no_free,
 					      NULL) > 0);
@@ -533,9 +523,7 @@ T(test_pool_without_data_room_is_refused)
 	struct rte_mempool *mp = rte_pktmbuf_pool_create("bbroom0", 63, 0, 64, 0, SOCKET_ID_ANY);
 
 	assert_non_null(mp);
-	log_begin();
-	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -EINVAL);
-	log_expect("data room of 0 bytes");
+	assert_logged(bb_mem_add_mempool(f->pd, mp), -EINVAL, "data room of 0 bytes");
 	assert_int_equal(fake.mrs, 0);
 	rte_mempool_free(mp);
 }

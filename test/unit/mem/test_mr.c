@@ -115,9 +115,8 @@ T(test_optional)
 		mr = NULL;
 		if (known)
 			continue;
-		log_begin();
-		assert_int_equal(bb_mr_reg(f->pd, mem[0], 64, a, &mr), optional ? 0 : -EINVAL);
-		log_expect(optional ? NULL : "not known");
+		assert_logged(bb_mr_reg(f->pd, mem[0], 64, a, &mr), optional ? 0 : -EINVAL,
+			      optional ? NULL : "not known");
 		if (!optional)
 			continue;
 		/* The device supports none of them. */
@@ -373,9 +372,8 @@ T(test_rereg_iova)
 	assert_int_equal(lookup(f->pd, mem[1], 1), BB_LKEY_NONE);
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | OD), 0);
 	assert_int_equal(mr->rkey, 0);
-	log_begin();
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW), -ENOTSUP);
-	log_expect("only with TRANSLATION");
+	assert_logged(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW), -ENOTSUP,
+		      "only with TRANSLATION");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	/* A reserved table entry does not disturb concurrent heap events. */
 	assert_int_equal(bb_mr_reg(f->pd, mem[0], 4096, LW, &mr), 0);

@@ -519,9 +519,7 @@ T_DEV(statuses_become_errnos)
 	stub.fail_op = BB_PRM_OP_CREATE_CQ;
 	for (i = 0; i < RTE_DIM(map); i++) {
 		stub.fail_status = map[i].status;
-		log_begin();
-		assert_int_equal(bb_cq_create(f->dev, &attr, &cq), map[i].err);
-		log_expect(map[i].text);
+		assert_logged(bb_cq_create(f->dev, &attr, &cq), map[i].err, map[i].text);
 	}
 }
 

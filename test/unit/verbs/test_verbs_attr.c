@@ -132,9 +132,7 @@ T(test_senseless)
 	null_dev.attr = tell;
 	for (i = 0; i < RTE_DIM(none); i++) {
 		told = &none[i];
-		log_begin();
-		assert_int_equal(bb_dev_open(NULL_NAME, &dev), -EIO);
-		log_expect("unusable limits");
+		assert_logged(bb_dev_open(NULL_NAME, &dev), -EIO, "unusable limits");
 		assert_null(dev);
 		assert_int_equal(null_dev.objects, 0);
 	}
@@ -286,9 +284,7 @@ T(test_port)
 	port_told.state = IBV_PORT_ARMED;
 	port_told.link_layer = IBV_LINK_LAYER_ETHERNET;
 	port_told.gid_tbl_len = -1;
-	log_begin();
-	assert_int_equal(bb_port_query(dev, 1, &port), 0);
-	log_expect(NULL);
+	assert_logged(bb_port_query(dev, 1, &port), 0, NULL);
 	assert_int_equal(port.state, BB_PORT_DOWN);
 	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
 	assert_int_equal(port.gids, 0);
@@ -301,21 +297,15 @@ T(test_port)
 	assert_int_equal(gid.type, BB_GID_ROCE_V2);
 	assert_int_equal(bb_gid_query(dev, 1, 1, &gid), -ENOENT);
 	log_expect(NULL);
-	log_begin();
-	assert_int_equal(bb_gid_query(dev, 1, 3, &gid), -EINVAL);
-	log_expect("cannot read GID 3 of port 1");
+	assert_logged(bb_gid_query(dev, 1, 3, &gid), -EINVAL, "cannot read GID 3 of port 1");
 	assert_int_equal(bb_pkey_query(dev, 1, 5, &pkey), 0);
 	assert_int_equal(pkey, 0x8005);
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 2; /* beyond the port's table */
-	log_begin();
-	assert_int_equal(bb_pkey_query(dev, 1, 5, &pkey), -EIO);
-	log_expect("cannot read P_Key 5 of port 1");
+	assert_logged(bb_pkey_query(dev, 1, 5, &pkey), -EIO, "cannot read P_Key 5 of port 1");
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
-	log_begin();
-	assert_int_equal(bb_port_query(dev, 1, &port), -EIO);
-	log_expect("cannot query port 1");
+	assert_logged(bb_port_query(dev, 1, &port), -EIO, "cannot query port 1");
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
@@ -369,9 +359,7 @@ T(test_sq_depth)
 		assert_int_equal(bb_qp_destroy(qp), 0);
 		init.sq_depth++;
 		qp = NULL;
-		log_begin();
-		assert_int_equal(bb_qp_create(f.pd, &init, &qp), -EINVAL);
-		log_expect("sq_depth");
+		assert_logged(bb_qp_create(f.pd, &init, &qp), -EINVAL, "sq_depth");
 		assert_null(qp);
 	}
 	assert_int_equal(bb_cq_destroy(cq), 0);
@@ -468,9 +456,7 @@ T_ON(BB_QPT_RC, false, test_qp_refused)
 	init.sq_depth = 5;
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
-	log_begin();
-	assert_int_equal(bb_qp_create(f->pd, &init, &qp), -ENOMEM);
-	log_expect("raise the locked memory limit");
+	assert_logged(bb_qp_create(f->pd, &init, &qp), -ENOMEM, "raise the locked memory limit");
 	/* All three ways to create it. */
 	null_dev.no_keys = null_dev.no_qp_ex = true;
 	null_dev.fail_errno = EINVAL;
@@ -513,17 +499,14 @@ T_ON(BB_QPT_RC, false, test_cq_init)
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	null_dev.no_cq_ex = false;
 	cattr.comp_vector = NULL_VECTORS;
-	log_begin();
-	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -EINVAL);
-	log_expect("completion vector 5 is out of range: give 0 to 4");
+	assert_logged(bb_cq_create(f->dev, &cattr, &cq), -EINVAL,
+		      "completion vector 5 is out of range: give 0 to 4");
 	cattr.comp_vector = 0;
 	/* No fallback to ibv_create_cq(). */
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
 	cq = NULL;
-	log_begin();
-	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -ENOMEM);
-	log_expect("raise the locked memory limit");
+	assert_logged(bb_cq_create(f->dev, &cattr, &cq), -ENOMEM, "raise the locked memory limit");
 	assert_null(cq);
 }
 

@@ -225,9 +225,7 @@ T(test_numbers)
 	for (i = 0; i < (int)RTE_DIM(cases); i++) {
 		null_dev.fail_errno = cases[i].err;
 		null_dev.fail_at = 1;
-		log_begin();
-		assert_int_equal(bb_dev_clock(dev, NULL, &now), cases[i].want);
-		log_expect("clock");
+		assert_logged(bb_dev_clock(dev, NULL, &now), cases[i].want, "clock");
 		assert_int_equal(now, 7);
 	}
 	assert_int_equal(bb_dev_clock(dev, NULL, &now), 0);
@@ -294,9 +292,7 @@ T_ON(BB_QPT_RC, false, test_event_errors)
 		assert_int_equal(get_event(f, i != 0), -EAGAIN);
 		log_expect(NULL);
 		null_dev.event_errno = EBADF;
-		log_begin();
-		assert_int_equal(get_event(f, i != 0), -EBADF);
-		log_expect("cannot read");
+		assert_logged(get_event(f, i != 0), -EBADF, "cannot read");
 		null_dev.event_errno = 0;
 	}
 	/* A call skips a limited number of unknown events. */
@@ -308,9 +304,7 @@ T_ON(BB_QPT_RC, false, test_event_errors)
 	assert_int_equal(event.type, BB_EVENT_PORT_DOWN);
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
-	log_begin();
-	assert_int_equal(bb_cq_arm(f->cq, false), -EIO);
-	log_expect("cannot arm CQ");
+	assert_logged(bb_cq_arm(f->cq, false), -EIO, "cannot arm CQ");
 }
 
 static unsigned int alarms; /* __atomic: threads of EAL take signals, too */
@@ -341,9 +335,9 @@ T_ON(BB_QPT_RC, false, test_stuck)
 	assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f->qp);
 	assert_int_equal(bb_post_write(f->qp, 3, &sge, 1, TO, 1, 0), 0);
-	log_begin();
-	assert_int_equal(bb_qp_recover(f->qp, NULL, NULL, NULL, &r), 0);
-	log_expect("the device did not flush it within 1000 ms: the fate of the rest is unknown");
+	assert_logged(
+		bb_qp_recover(f->qp, NULL, NULL, NULL, &r), 0,
+		"the device did not flush it within 1000 ms: the fate of the rest is unknown");
 	assert_int_equal(r.n, RTE_DIM(want));
 	for (i = 0; i < r.n; i++) {
 		assert_int_equal(ends[i].wc.wr_id, want[i].wr_id);

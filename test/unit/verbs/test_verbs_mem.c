@@ -88,12 +88,9 @@ T_ON(BB_QPT_RC, false, test_device_memory_refused)
 	assert_null(mr);
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
-	log_begin();
-	assert_int_equal(bb_dm_write(dm, 0, word, 4), -EIO);
-	log_expect("cannot copy 4 bytes at offset 0 of device memory");
-	log_begin();
-	assert_int_equal(bb_dm_write(dm, 0, word, 4), 0);
-	log_expect(NULL);
+	assert_logged(bb_dm_write(dm, 0, word, 4), -EIO,
+		      "cannot copy 4 bytes at offset 0 of device memory");
+	assert_logged(bb_dm_write(dm, 0, word, 4), 0, NULL);
 	null_dev.fail_at = 1;
 	assert_int_equal(bb_dm_read(dm, back, 0, 4), -EIO);
 	assert_int_equal(bb_dm_read(dm, back, 0, 4), 0);
@@ -249,9 +246,8 @@ T_ON(BB_QPT_RC, false, test_rereg_fork)
 	assert_int_equal(bb_mr_reg(f->pd, mem, LEN, BB_ACCESS_LOCAL_WRITE, &mr), 0);
 	lkey = mr->lkey;
 	null_dev.rereg.code = IBV_REREG_MR_ERR_DO_FORK_OLD;
-	log_begin();
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, other, 64, 0), 0);
-	log_expect("stays hidden from fork()");
+	assert_logged(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, other, 64, 0), 0,
+		      "stays hidden from fork()");
 	assert_int_not_equal(mr->lkey, lkey);
 	assert_ptr_equal(mr->addr, other);
 	assert_int_equal(lkey_of(f->pd, other, 64), mr->lkey);
@@ -306,9 +302,8 @@ T(test_relaxed_refused)
 		assert_int_equal(null_dev.reg_access, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ZERO_BASED);
 		assert_int_equal(bb_mr_reg_dmabuf(f.pd, 0, 4096, 0, 1, access, &mr[2]), 0);
 		assert_int_equal(null_dev.reg_access, want);
-		log_begin();
-		assert_int_equal(bb_mr_rereg(mr[0], BB_MR_REREG_ACCESS, NULL, NULL, 0, access), 0);
-		log_expect(NULL);
+		assert_logged(bb_mr_rereg(mr[0], BB_MR_REREG_ACCESS, NULL, NULL, 0, access), 0,
+			      NULL);
 		assert_int_equal(null_dev.reg_access, want);
 		/* Other errors are returned. */
 		null_dev.fail_errno = EINVAL;

@@ -84,9 +84,8 @@ T(test_path)
 		ah = NULL;
 		null_dev.fail_errno = ETIMEDOUT;
 		null_dev.fail_at = 3; /* after the queries of port and GID */
-		log_begin();
-		assert_int_equal(bb_ah_create(pd, &p, &ah), -ETIMEDOUT);
-		log_expect("is the peer in the neighbour table");
+		assert_logged(bb_ah_create(pd, &p, &ah), -ETIMEDOUT,
+			      "is the peer in the neighbour table");
 		assert_null(ah);
 		assert_int_equal(bb_pd_free(pd), 0);
 		assert_int_equal(bb_dev_close(dev), 0);
@@ -369,9 +368,7 @@ T(test_query)
 		attr.state = BB_QP_SQD;
 		null_dev.fail_errno = EIO;
 		null_dev.fail_at = 1;
-		log_begin();
-		assert_int_equal(bb_qp_query(f.qp, &attr), -EIO);
-		log_expect("cannot query QP");
+		assert_logged(bb_qp_query(f.qp, &attr), -EIO, "cannot query QP");
 		assert_int_equal(attr.state, BB_QP_SQD);
 		fixture_free(&f);
 	}

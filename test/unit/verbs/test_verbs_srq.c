@@ -95,15 +95,11 @@ T_ON(BB_QPT_RC, true, test_limit)
 	assert_int_equal(limit_of(f->srq), 7);
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
-	log_begin();
-	assert_int_equal(bb_srq_modify(f->srq, 9), -EIO);
-	log_expect("cannot set the limit of SRQ");
+	assert_logged(bb_srq_modify(f->srq, 9), -EIO, "cannot set the limit of SRQ");
 	assert_int_equal(limit_of(f->srq), 7);
 	attr.limit = 33;
 	null_dev.fail_at = 1;
-	log_begin();
-	assert_int_equal(bb_srq_query(f->srq, &attr), -EIO);
-	log_expect("cannot query SRQ");
+	assert_logged(bb_srq_query(f->srq, &attr), -EIO, "cannot query SRQ");
 	assert_int_equal(attr.limit, 33);
 
 	/* The SRQ is created with its limit, or not at all. */
@@ -116,9 +112,7 @@ T_ON(BB_QPT_RC, true, test_limit)
 	assert_int_equal(null_dev.objects, objects);
 	null_dev.fail_errno = ENOMEM;
 	null_dev.fail_at = 1;
-	log_begin();
-	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), -ENOMEM);
-	log_expect("raise the locked memory limit");
+	assert_logged(bb_srq_create(f->pd, &attr, &srq), -ENOMEM, "raise the locked memory limit");
 	assert_null(srq);
 	assert_int_equal(bb_srq_create(f->pd, &attr, &srq), 0);
 	assert_int_equal(limit_of(srq), 3);
@@ -147,9 +141,7 @@ T_ON(BB_QPT_RC, true, test_refused)
 	f->qp = NULL;
 	null_dev.fail_errno = EINVAL;
 	null_dev.fail_at = 1;
-	log_begin();
-	assert_int_equal(bb_srq_destroy(f->srq), -EINVAL);
-	log_expect("cannot destroy SRQ");
+	assert_logged(bb_srq_destroy(f->srq), -EINVAL, "cannot destroy SRQ");
 	/* The destroy may be repeated. */
 }
 
