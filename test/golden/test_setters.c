@@ -292,8 +292,7 @@ TEST(test_cqe)
 		assert_int_equal(cqe.op_own >> 2 & 3, mlx5dv_get_cqe_format(&c));
 		assert_int_equal(bb_cqe_syndrome(&cqe), e.syndrome);
 		assert_int_equal(bb_cqe_vendor_syndrome(&cqe), e.vendor_err_synd);
-		assert_int_equal(cqe.wqe_counter, e.wqe_counter);
-		assert_int_equal(cqe.sop_qpn, e.s_wqe_opcode_qpn);
+		assert_fields(cqe, wqe_counter, e.wqe_counter, sop_qpn, e.s_wqe_opcode_qpn);
 		assert_int_equal(cqe.srqn_uidx, e.srqn);
 	}
 }

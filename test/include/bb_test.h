@@ -26,6 +26,8 @@
 
 #include <cmocka.h>
 
+#include "bb_fields.h"
+
 #define BB_TEST_MAX 128
 
 static struct CMUnitTest bb_tests[BB_TEST_MAX];

@@ -40,8 +40,7 @@ TEST(test_texts)
 	assert_false(shared_add_cpu(stat_text, 1, 0, &t));
 	assert_false(shared_add_thread("106399\n", &t));
 	assert_false(shared_add_thread("", &t));
-	assert_int_equal(t.waited, 2077465);
-	assert_int_equal(t.stolen, 7 + 425 * (uint64_t)MS);
+	assert_fields(t, waited, 2077465, stolen, 7 + 425 * (uint64_t)MS);
 }
 
 TEST(test_rule)

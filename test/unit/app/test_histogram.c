@@ -52,10 +52,7 @@ check_against_exact(uint32_t n)
 		sum += values[i];
 	}
 	qsort(values, n, sizeof(values[0]), cmp);
-	assert_int_equal(h.count, n);
-	assert_int_equal(h.sum, sum);
-	assert_int_equal(h.min, values[0]);
-	assert_int_equal(h.max, values[n - 1]);
+	assert_fields(h, count, n, sum, sum, min, values[0], max, values[n - 1]);
 	for (i = 0; i < sizeof(ppms) / sizeof(ppms[0]); i++) {
 		uint64_t want = exact(n, ppms[i]), got = hist_quantile(&h, ppms[i]);
 
@@ -155,9 +152,7 @@ TEST(test_merge_equals_adding)
 	for (; i < N; i++)
 		hist_add(&h, values[i]);
 	hist_merge(&h, &other);
-	assert_int_equal(h.count, N);
-	assert_int_equal(h.min, values[0]);
-	assert_int_equal(h.max, values[N - 1]);
+	assert_fields(h, count, N, min, values[0], max, values[N - 1]);
 	assert_true(hist_quantile(&h, 500000) - exact(N, 500000) <= exact(N, 500000) / HIST_SUB);
 }
 

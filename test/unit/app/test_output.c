@@ -124,8 +124,7 @@ refused_as_it_was(const char *named)
 	assert_false(output_try("json", path));
 	assert_null(output_open("json", path));
 	assert_int_equal(stat(named, &after), 0);
-	assert_int_equal(after.st_size, before.st_size);
-	assert_int_equal(after.st_mode, before.st_mode);
+	assert_fields(after, st_size, before.st_size, st_mode, before.st_mode);
 	assert_int_equal(after.st_uid, before.st_uid);
 }
 

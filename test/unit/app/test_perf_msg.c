@@ -33,9 +33,7 @@ TEST(test_pingpong)
 
 	assert_int_equal(sizeof(pingpong), MSG_PINGPONG);
 	assert_null(msg_pingpong_decode(bytes(pingpong), MSG_PINGPONG, &a));
-	assert_int_equal(a.lid, 0);
-	assert_int_equal(a.qpn, 0x11);
-	assert_int_equal(a.psn, 0x2ab9f0);
+	assert_fields(a, lid, 0, qpn, 0x11, psn, 0x2ab9f0);
 	assert_memory_equal(a.gid, gid, 16);
 	msg_pingpong_encode(again, &a);
 	assert_memory_equal(again, pingpong, MSG_PINGPONG);
@@ -60,10 +58,7 @@ TEST(test_keys)
 
 	assert_int_equal(sizeof(keys_gid), MSG_KEYS_GID);
 	assert_null(msg_keys_decode(bytes(keys_gid), MSG_KEYS_GID, &k));
-	assert_int_equal(k.addr.qpn, 0x12);
-	assert_int_equal(k.addr.psn, 0x9bd1c0);
-	assert_int_equal(k.out_reads, 1);
-	assert_int_equal(k.rkey, 0x1fc7);
+	assert_fields(k, addr.qpn, 0x12, addr.psn, 0x9bd1c0, out_reads, 1, rkey, 0x1fc7);
 	assert_int_equal(k.vaddr, 0x5601c3a51000);
 	assert_memory_equal(k.addr.gid, gid, 16);
 	msg_keys_encode(again, MSG_KEYS_GID, &k);
@@ -71,13 +66,8 @@ TEST(test_keys)
 
 	assert_int_equal(sizeof(keys_lid), MSG_KEYS);
 	assert_null(msg_keys_decode(bytes(keys_lid), MSG_KEYS, &k));
-	assert_int_equal(k.addr.lid, 7);
-	assert_int_equal(k.addr.qpn, 0xa1);
-	assert_int_equal(k.addr.psn, 0xffffff);
-	assert_int_equal(k.out_reads, 16);
-	assert_int_equal(k.rkey, 0x80001234);
-	assert_int_equal(k.vaddr, 0x7f12deadbeef);
-	assert_int_equal(k.addr.gid[15], 0);
+	assert_fields(k, addr.lid, 7, addr.qpn, 0xa1, addr.psn, 0xffffff, out_reads, 16);
+	assert_fields(k, rkey, 0x80001234, vaddr, 0x7f12deadbeef, addr.gid[15], 0);
 	msg_keys_encode(again, MSG_KEYS, &k);
 	assert_memory_equal(again, keys_lid, MSG_KEYS);
 }
@@ -289,8 +279,7 @@ TEST(test_cycle)
 	assert_int_equal(msg_place(&c, 63), 4032);
 	assert_int_equal(msg_place(&c, 64), 0);
 	msg_cycle_of(&c, 65, 4096, 64);
-	assert_int_equal(c.step, 128);
-	assert_int_equal(c.places, 32);
+	assert_fields(c, step, 128, places, 32);
 	msg_cycle_of(&c, 1500, 4096, 64);
 	assert_int_equal(c.places, 2);
 	assert_int_equal(msg_place(&c, 3), 1536);

@@ -64,8 +64,7 @@ TEST(test_stall)
 	uint64_t due_in_stall = (uint64_t)STALL * RATE / HZ;
 
 	open_loop(&open);
-	assert_int_equal(open.count, (uint64_t)LENGTH * RATE / HZ);
-	assert_int_equal(open.max, STALL + SERVICE);
+	assert_fields(open, count, (uint64_t)LENGTH * RATE / HZ, max, STALL + SERVICE);
 	/*
 	 * Operations due in the stall waited between 0 and STALL, evenly. The queue that built up
 	 * delays some more.

@@ -232,15 +232,11 @@ T(test_terms)
 	assert_int_equal(fake.progressed, before);
 
 	bb_conn_query(conns[1], &info);
-	assert_int_equal(info.peer_initiator_depth, 3);
-	assert_int_equal(info.peer_responder_resources, 6);
-	assert_int_equal(attr[0]->max_rd_atomic, 2);
-	assert_int_equal(attr[0]->max_dest_rd_atomic, 4);
-	assert_int_equal(attr[1]->max_rd_atomic, 4);
-	assert_int_equal(attr[1]->max_dest_rd_atomic, 2);
+	assert_fields(info, peer_initiator_depth, 3, peer_responder_resources, 6);
+	assert_fields(*attr[0], max_rd_atomic, 2, max_dest_rd_atomic, 4);
+	assert_fields(*attr[1], max_rd_atomic, 4, max_dest_rd_atomic, 2);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(attr[i]->retry_cnt, want[0].retry);
-		assert_int_equal(attr[i]->rnr_retry, want[1 - i].rnr);
+		assert_fields(*attr[i], retry_cnt, want[0].retry, rnr_retry, want[1 - i].rnr);
 	}
 	pair_close();
 }

@@ -295,9 +295,7 @@ TEST(test_regions)
 	uint8_t buf[2 * BB_REGION_PACKED];
 
 	assert_int_equal(bb_region_of(&mr, "x", 16, 0, &r), 0);
-	assert_int_equal(r.addr, 0x1010);
-	assert_int_equal(r.len, 4080);
-	assert_int_equal(r.access, BB_ACCESS_REMOTE_WRITE);
+	assert_fields(r, addr, 0x1010, len, 4080, access, BB_ACCESS_REMOTE_WRITE);
 	assert_int_equal(bb_region_of(&mr, "x", 4096, 0, &r), -EINVAL);
 	assert_int_equal(bb_region_of(&mr, "x", 16, 4081, &r), -EINVAL);
 	assert_int_equal(bb_region_of(&mr, "", 0, 0, &r), -EINVAL);

@@ -93,11 +93,7 @@ fixture_teardown(void **state)
 	assert_int_equal(bb_pd_free(f->pd), 0);
 	assert_int_equal(bb_dev_close(f->dev), 0);
 	free(f);
-	assert_int_equal(fake.devs, 0);
-	assert_int_equal(fake.pds, 0);
-	assert_int_equal(fake.mrs, 0);
-	assert_int_equal(fake.cqs, 0);
-	assert_int_equal(fake.qps, 0);
+	assert_fields(fake, devs, 0, pds, 0, mrs, 0, cqs, 0, qps, 0);
 	return 0;
 }
 

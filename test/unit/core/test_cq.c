@@ -141,14 +141,12 @@ T(test_credits)
 	attr.sq_depth = 128;
 	attr.rq_depth = 1;
 	assert_logged(bb_qp_create(f->pd, &attr, &c), -ENOSPC, "at least 257 deep");
-	assert_int_equal(f->cq->ctrl->reserved, 128);
-	assert_int_equal(f->cq->ctrl->queues, 2);
+	assert_fields(*f->cq->ctrl, reserved, 128, queues, 2);
 	attr.rq_depth = 0;
 	assert_int_equal(bb_qp_create(f->pd, &attr, &c), 0);
 	assert_int_equal(bb_qp_destroy(c), 0);
 	assert_int_equal(bb_qp_destroy(a), 0);
-	assert_int_equal(f->cq->ctrl->reserved, 0);
-	assert_int_equal(f->cq->ctrl->queues, 0);
+	assert_fields(*f->cq->ctrl, reserved, 0, queues, 0);
 }
 
 T(test_poll_sends)
@@ -167,8 +165,7 @@ T(test_poll_sends)
 	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 1);
 	assert_int_equal(wc[0].wr_id, 103);
 	assert_ptr_equal(wc[0].qp, qp);
-	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
-	assert_int_equal(wc[0].opcode, BB_WC_RDMA_WRITE);
+	assert_fields(wc[0], status, BB_WC_SUCCESS, opcode, BB_WC_RDMA_WRITE);
 	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
 
 	/* A CQE of a WQE that only the library signalled is accounted for. */
@@ -178,8 +175,7 @@ T(test_poll_sends)
 	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 0);
 	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
 	assert_int_equal(bb_cq_stats(f->cq, &stats), 0);
-	assert_int_equal(stats.cqes, 2);
-	assert_int_equal(stats.errors, 0);
+	assert_fields(stats, cqes, 2, errors, 0);
 	assert_int_equal(bb_cq_stats(f->cq, NULL), -EINVAL);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
@@ -203,23 +199,15 @@ T(test_poll_receives)
 	cqe->byte_cnt = bb_be32(4096);
 	memset(wc, 0xff, sizeof(wc));
 	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 3);
-	assert_int_equal(wc[0].wr_id, 50);
-	assert_int_equal(wc[0].opcode, BB_WC_RECV);
-	assert_int_equal(wc[0].byte_len, 40);
-	assert_int_equal(wc[0].flags, 0);
+	assert_fields(wc[0], wr_id, 50, opcode, BB_WC_RECV, byte_len, 40, flags, 0);
 	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
 	assert_ptr_equal(wc[0].qp, qp);
-	assert_int_equal(wc[1].wr_id, 51);
-	assert_int_equal(wc[1].opcode, BB_WC_RECV);
-	assert_int_equal(wc[1].flags, BB_WC_WITH_IMM | BB_WC_SOLICITED);
-	assert_int_equal(wc[1].imm, 0x11223344);
-	assert_int_equal(wc[2].wr_id, 52);
-	assert_int_equal(wc[2].opcode, BB_WC_RECV_RDMA_IMM);
-	assert_int_equal(wc[2].flags, BB_WC_WITH_IMM);
+	assert_fields(wc[1], wr_id, 51, opcode, BB_WC_RECV);
+	assert_fields(wc[1], flags, BB_WC_WITH_IMM | BB_WC_SOLICITED, imm, 0x11223344);
+	assert_fields(wc[2], wr_id, 52, opcode, BB_WC_RECV_RDMA_IMM, flags, BB_WC_WITH_IMM);
 	assert_int_equal(wc[2].byte_len, 4096);
 	assert_int_equal(bb_qp_stats(qp, &stats), 0);
-	assert_int_equal(stats.recv_posted, 4);
-	assert_int_equal(stats.recv_outstanding, 1);
+	assert_fields(stats, recv_posted, 4, recv_outstanding, 1);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
@@ -246,17 +234,11 @@ T(test_poll_errors)
 	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 0, BB_SYN_WR_FLUSH, 0xf9);
 	assert_logged(bb_cq_poll(f->cq, wc, 8), 4,
 		      "remote access error (syndrome 0x13, vendor 0x88)");
-	assert_int_equal(wc[0].wr_id, 201);
-	assert_int_equal(wc[0].status, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(wc[0].syndrome, 0x13);
-	assert_int_equal(wc[0].vendor_err, 0x88);
-	assert_int_equal(wc[0].opcode, BB_WC_RDMA_WRITE);
-	assert_int_equal(wc[1].wr_id, 202);
-	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[0], wr_id, 201, status, BB_WC_REM_ACCESS_ERR, syndrome, 0x13);
+	assert_fields(wc[0], vendor_err, 0x88, opcode, BB_WC_RDMA_WRITE);
+	assert_fields(wc[1], wr_id, 202, status, BB_WC_WR_FLUSH_ERR);
 	assert_int_equal(wc[2].wr_id, 203);
-	assert_int_equal(wc[3].wr_id, 300);
-	assert_int_equal(wc[3].status, BB_WC_WR_FLUSH_ERR);
-	assert_int_equal(wc[3].opcode, BB_WC_RECV);
+	assert_fields(wc[3], wr_id, 300, status, BB_WC_WR_FLUSH_ERR, opcode, BB_WC_RECV);
 	assert_ptr_equal(wc[3].qp, qp);
 	assert_int_equal(qp->state, BB_QP_ERR);
 	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
@@ -334,8 +316,7 @@ T(test_strays)
 	assert_null(strstr(log_text, "opcode is not known"));
 	log_stop();
 	assert_int_equal(bb_cq_stats(f->cq, &stats), 0);
-	assert_int_equal(stats.purged, 6);
-	assert_int_equal(stats.cqes, 6);
+	assert_fields(stats, purged, 6, cqes, 6);
 	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
@@ -356,8 +337,7 @@ T(test_compressed_stray)
 	title->byte_cnt = bb_be32(4);
 	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, counter);
 	assert_logged(bb_cq_poll(f->cq, wc, 8), 1, "compressed");
-	assert_int_equal(wc[0].wr_id, 100);
-	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_fields(wc[0], wr_id, 100, status, BB_WC_SUCCESS);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 

@@ -40,8 +40,7 @@ T(test_create_defaults)
 	assert_int_equal(qp->ctrl->init.signal_every, 1);
 	assert_ptr_equal(qp->ctrl->recv_cq, f->cq);
 	assert_int_equal(qp->ctrl->init.db_mode, BB_DB_DOORBELL);
-	assert_int_equal(f->cq->ctrl->reserved, 1);
-	assert_int_equal(f->cq->ctrl->queues, 1);
+	assert_fields(*f->cq->ctrl, reserved, 1, queues, 1);
 	bring_to(qp, BB_QP_RTS);
 	assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), 0);
 	assert_int_equal(bb_qp_destroy(qp), 0);
@@ -158,14 +157,8 @@ T(test_query)
 
 	bring_to(qp, BB_QP_RTS);
 	assert_int_equal(bb_qp_query(qp, &a), 0);
-	assert_int_equal(a.size, sizeof(a));
-	assert_int_equal(a.state, BB_QP_RTS);
-	assert_int_equal(a.dest_qpn, 0x77);
-	assert_int_equal(a.rq_psn, 1);
-	assert_int_equal(a.sq_psn, 2);
-	assert_int_equal(a.path_mtu, 1024);
-	assert_int_equal(a.timeout, 14);
-	assert_int_equal(a.path.port, 1);
+	assert_fields(a, size, sizeof(a), state, BB_QP_RTS, dest_qpn, 0x77, rq_psn, 1, sq_psn, 2);
+	assert_fields(a, path_mtu, 1024, timeout, 14, path.port, 1);
 	/* The state that the device reports wins. */
 	fake.has_query_state = true;
 	fake.query_state = BB_QP_ERR;
@@ -199,8 +192,7 @@ T(test_posted_is_64_bits)
 
 		assert_int_equal(bb_post_nop(qp, i, BB_SEND_SIGNALED), 0);
 		assert_int_equal(bb_qp_stats(qp, &stats), 0);
-		assert_int_equal(stats.posted, 0x1fffffff0 + i);
-		assert_int_equal(stats.outstanding, 1);
+		assert_fields(stats, posted, 0x1fffffff0 + i, outstanding, 1);
 		if (i % 3 != 0)
 			bb_qp_ring(qp);
 		fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, counter);
@@ -218,9 +210,7 @@ T(test_addr)
 	unsigned int i, same = 0;
 
 	assert_int_equal(bb_qp_addr(qp, 1, 3, &a), 0);
-	assert_int_equal(a.qpn, qp->qpn);
-	assert_int_equal(a.mtu, 2048);
-	assert_int_equal(a.gid[15], 3);
+	assert_fields(a, qpn, qp->qpn, mtu, 2048, gid[15], 3);
 	for (i = 0; i < 16; i++) {
 		assert_int_equal(bb_qp_addr(qp, 1, 3, &b), 0);
 		assert_true(b.psn <= 0xffffff);

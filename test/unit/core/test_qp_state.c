@@ -251,16 +251,11 @@ T(test_reset)
 		assert_int_equal(*qp->sq.dbrec, 0);
 		assert_int_equal(*qp->rq.conf_dbrec, 0);
 		assert_int_equal(bb_qp_stats(qp, &stats), 0);
-		assert_int_equal(stats.posted, 2 * life);
-		assert_int_equal(stats.doorbells, life);
-		assert_int_equal(stats.outstanding, 0);
-		assert_int_equal(stats.recv_posted, life);
-		assert_int_equal(stats.recv_outstanding, 0);
-		assert_int_equal(stats.errors, life);
+		assert_fields(stats, posted, 2 * life, doorbells, life, outstanding, 0);
+		assert_fields(stats, recv_posted, life, recv_outstanding, 0, errors, life);
 	}
 	assert_int_equal(bb_cq_stats(f->cq, &cstats), 0);
-	assert_int_equal(cstats.purged, 3);
-	assert_int_equal(cstats.cqes, 3);
+	assert_fields(cstats, purged, 3, cqes, 3);
 	assert_int_equal(bb_qp_stats(qp, NULL), -EINVAL);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
@@ -280,13 +275,9 @@ T(test_connect)
 	attr.path.traffic_class = 0x40;
 	assert_int_equal(bb_qp_connect(a, &la, &lb, &attr), 0);
 	assert_int_equal(a->state, BB_QP_RTS);
-	assert_int_equal(fake.modifies, 3);
-	assert_int_equal(fake.last_mask, TO_RTS);
-	assert_int_equal(a->ctrl->attr.dest_qpn, b->qpn);
-	assert_int_equal(a->ctrl->attr.sq_psn, la.psn);
-	assert_int_equal(a->ctrl->attr.rq_psn, lb.psn);
-	assert_int_equal(a->ctrl->attr.path_mtu, 512);
-	assert_int_equal(a->ctrl->attr.access, BB_ACCESS_REMOTE_READ);
+	assert_fields(fake, modifies, 3, last_mask, TO_RTS);
+	assert_fields(a->ctrl->attr, dest_qpn, b->qpn, sq_psn, la.psn, rq_psn, lb.psn);
+	assert_fields(a->ctrl->attr, path_mtu, 512, access, BB_ACCESS_REMOTE_READ);
 	assert_int_equal(a->ctrl->attr.path.traffic_class, 0x40);
 	assert_memory_equal(a->ctrl->attr.path.dgid, lb.gid, 16);
 	assert_int_equal(bb_post_nop(a, 1, 0), 0);

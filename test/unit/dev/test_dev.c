@@ -214,8 +214,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	assert_int_equal(bb_pkey_query(NULL, 1, 0, &pkey), -EINVAL);
 
 	assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
-	assert_int_equal(stats.flushed, 17);
-	assert_int_equal(stats.rx_write, 0);
+	assert_fields(stats, flushed, 17, rx_write, 0);
 	assert_int_equal(bb_dev_stats(f->dev, NULL), -EINVAL);
 
 	bb_dev_progress(f->dev);

@@ -190,8 +190,7 @@ T(test_close_is_refused_while_an_object_or_a_uar_lives)
 	assert_logged(bb_dev_close(dev), -EBUSY, "0 DEVX objects and 1 reference");
 	assert_int_equal(bb_devx_uar_free(uar), 0);
 	assert_int_equal(bb_dev_close(dev), 0);
-	assert_int_equal(devx.objs, 0);
-	assert_int_equal(devx.uars, 0);
+	assert_fields(devx, objs, 0, uars, 0);
 }
 
 TEST_MAIN(fake_eal_init())

@@ -87,9 +87,7 @@ TEST(test_thread)
 	assert_int_equal(pthread_create(&t, NULL, thread, &a), 0);
 	pthread_join(t, NULL);
 	log_expect("rte_thread_register()");
-	assert_int_equal(a.before, -EINVAL);
-	assert_int_equal(a.after, 0);
-	assert_int_equal(a.lcore, a.id);
+	assert_fields(a, before, -EINVAL, after, 0, lcore, a.id);
 }
 
 TEST_MAIN(fake_eal_init())

@@ -65,27 +65,17 @@ TEST(test_there_and_back)
 	assert_int_equal(depth, 77);
 	blk_welcome_encode(msg, &shape);
 	assert_null(blk_welcome_decode(msg, BLK_WELCOME, &s));
-	assert_int_equal(s.capacity, shape.capacity);
-	assert_int_equal(s.block, shape.block);
-	assert_int_equal(s.max_io, shape.max_io);
-	assert_int_equal(s.queues, shape.queues);
-	assert_int_equal(s.depth, shape.depth);
+	assert_fields(s, capacity, shape.capacity, block, shape.block, max_io, shape.max_io);
+	assert_fields(s, queues, shape.queues, depth, shape.depth);
 	assert_false(s.read_only);
 	blk_command_encode(msg, &write_cmd);
 	assert_null(blk_command_decode(msg, BLK_COMMAND, &c));
-	assert_int_equal(c.offset, write_cmd.offset);
-	assert_int_equal(c.addr, write_cmd.addr);
-	assert_int_equal(c.length, write_cmd.length);
-	assert_int_equal(c.rkey, write_cmd.rkey);
-	assert_int_equal(c.digest, write_cmd.digest);
-	assert_int_equal(c.id, write_cmd.id);
-	assert_int_equal(c.flags, write_cmd.flags);
-	assert_int_equal(c.op, write_cmd.op);
+	assert_fields(c, offset, write_cmd.offset, addr, write_cmd.addr, length, write_cmd.length);
+	assert_fields(c, rkey, write_cmd.rkey, digest, write_cmd.digest, id, write_cmd.id);
+	assert_fields(c, flags, write_cmd.flags, op, write_cmd.op);
 	blk_completion_encode(msg, &done);
 	assert_null(blk_completion_decode(msg, BLK_COMPLETION, &done2));
-	assert_int_equal(done2.length, done.length);
-	assert_int_equal(done2.digest, done.digest);
-	assert_int_equal(done2.id, done.id);
+	assert_fields(done2, length, done.length, digest, done.digest, id, done.id);
 	assert_int_equal(done2.status, done.status);
 }
 

@@ -48,8 +48,7 @@ load(struct itch_file *f, uint32_t messages, uint64_t seed)
 
 	make(messages, seed, &image, &size);
 	assert_int_equal(itch_file_open(f, image, size, &fault), 0);
-	assert_int_equal(f->h.messages, messages);
-	assert_int_equal(f->h.seed, seed);
+	assert_fields(f->h, messages, messages, seed, seed);
 }
 
 /* Bytes written by hand from the tables of the specification. */
@@ -68,11 +67,7 @@ TEST(test_format)
 	unsigned int i;
 
 	assert_null(itch_decode(add, sizeof(add), &m));
-	assert_int_equal(m.locate, 7);
-	assert_int_equal(m.tracking, 9);
-	assert_int_equal(m.ns, UINT64_C(34200000000000));
-	assert_int_equal(m.ref, 258);
-	assert_int_equal(m.side, 'S');
+	assert_fields(m, locate, 7, tracking, 9, ns, UINT64_C(34200000000000), ref, 258, side, 'S');
 	assert_int_equal(m.shares, 300);
 	assert_memory_equal(m.stock, "BB      ", 8);
 	assert_int_equal(m.price, 1000000);
@@ -435,8 +430,7 @@ TEST(test_replay)
 			assert_true(all.stopped[i] > 0);
 	assert_int_equal(all.stopped[RISK_KILLED], 0);
 	assert_int_equal(replay(&again, &f, f.h.messages, &params), 0);
-	assert_int_equal(again.digest, all.digest);
-	assert_int_equal(again.norders, all.norders);
+	assert_fields(again, digest, all.digest, norders, all.norders);
 	assert_memory_equal(again.orders, all.orders, all.norders * sizeof(*all.orders));
 	replay_free(&again);
 	assert_int_equal(replay(&again, &g, g.h.messages, &params), 0);
@@ -502,8 +496,7 @@ TEST(test_risk)
 	}
 	m = order('B', 300, 1);
 	assert_int_equal(risk_stage(&s, &m, out), 0);
-	assert_int_equal(s.stopped[RISK_SHARES], 1);
-	assert_int_equal(s.stopped[RISK_POSITION], 1);
+	assert_fields(s, stopped[RISK_SHARES], 1, stopped[RISK_POSITION], 1);
 	m = order('S', 300, 1);
 	assert_int_equal(risk_stage(&s, &m, out), 1);
 	assert_int_equal(risk_stage(&s, &m, out), 1);
@@ -535,9 +528,7 @@ TEST(test_order_check)
 
 	for (i = 0; i < 7; i++)
 		order_check(&c, come[i]);
-	assert_int_equal(c.next, 8);
-	assert_int_equal(c.lost, 3);
-	assert_int_equal(c.twice, 2);
+	assert_fields(c, next, 8, lost, 3, twice, 2);
 }
 
 TEST(test_pauses)
@@ -554,10 +545,7 @@ TEST(test_pauses)
 	assert_false(s.behind);
 	pauses_look(&s, 1501);
 	assert_true(s.behind);
-	assert_int_equal(s.n, 2);
-	assert_int_equal(s.total, 301);
-	assert_int_equal(s.longest, 200);
-	assert_int_equal(s.end, 1501);
+	assert_fields(s, n, 2, total, 301, longest, 200, end, 1501);
 }
 
 TEST_MAIN(0)

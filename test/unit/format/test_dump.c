@@ -108,11 +108,7 @@ static void
 expect_piece(const struct bb_wqe_piece *p, uint64_t addr, uint32_t len, uint32_t key, bool remote,
 	     bool written)
 {
-	assert_int_equal(p->addr, addr);
-	assert_int_equal(p->len, len);
-	assert_int_equal(p->key, key);
-	assert_int_equal(p->remote, remote);
-	assert_int_equal(p->written, written);
+	assert_fields(*p, addr, addr, len, len, key, key, remote, remote, written, written);
 }
 
 /* Datagrams as the library builds them: the address vector, then the data. */

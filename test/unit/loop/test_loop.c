@@ -73,16 +73,11 @@ TEST(test_bursts)
 	assert_int_equal(bb_loop_run_once(loop), 32);
 	assert_int_equal(bb_loop_run_once(loop), 6);
 	assert_int_equal(bb_loop_run_once(loop), 0);
-	assert_int_equal(f->calls, 3);
-	assert_int_equal(f->largest, 32);
-	assert_int_equal(f->completions, 70);
+	assert_fields(*f, calls, 3, largest, 32, completions, 70);
 	assert_false(f->misordered);
 	assert_int_equal(f->cq_rec[0], bb_be32(70));
 	bb_loop_stats(loop, &st);
-	assert_int_equal(st.iterations, 5);
-	assert_int_equal(st.idle, 2);
-	assert_int_equal(st.completions, 70);
-	assert_int_equal(st.work, 0);
+	assert_fields(st, iterations, 5, idle, 2, completions, 70, work, 0);
 	assert_true(st.busy_cycles > 0 && st.idle_cycles > 0);
 	assert_int_equal(bb_loop_destroy(loop), 0);
 	fake_free(f);
@@ -100,8 +95,7 @@ TEST(test_no_accounting)
 	assert_int_equal(bb_loop_lcore(loop), rte_lcore_id());
 	assert_int_equal(bb_loop_run_once(loop), 0);
 	bb_loop_stats(loop, &st);
-	assert_int_equal(st.iterations, 1);
-	assert_int_equal(st.idle, 1);
+	assert_fields(st, iterations, 1, idle, 1);
 	assert_int_equal(st.busy_cycles + st.idle_cycles, 0);
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
@@ -211,16 +205,10 @@ TEST(test_run_until_stop)
 	assert_int_equal(bb_loop_attach_poller(p.loop, on_poll, &p), 0);
 	assert_int_equal(bb_loop_attach_poller(p.loop, on_poll, &p), -EALREADY);
 	assert_int_equal(bb_loop_run(p.loop), 0);
-	assert_int_equal(p.calls, 3);
-	assert_int_equal(p.rc[0], -EBUSY);
-	assert_int_equal(p.rc[1], -EBUSY);
-	assert_int_equal(p.rc[2], -EBUSY);
-	assert_int_equal(p.rc[3], 0);
+	assert_fields(p, calls, 3, rc[0], -EBUSY, rc[1], -EBUSY, rc[2], -EBUSY, rc[3], 0);
 	assert_false(bb_loop_running(p.loop));
 	bb_loop_stats(p.loop, &st);
-	assert_int_equal(st.iterations, 3);
-	assert_int_equal(st.work, 3);
-	assert_int_equal(st.idle, 0);
+	assert_fields(st, iterations, 3, work, 3, idle, 0);
 
 	p.calls = 0;
 	assert_int_equal(bb_loop_run(p.loop), 0);
@@ -252,10 +240,7 @@ TEST(test_pollers_change_themselves)
 	assert_int_equal(bb_loop_attach_poller(p.loop, on_poll, &p), 0);
 	while (p.calls < 3)
 		assert_int_equal(bb_loop_run_once(p.loop) >= 1, 1);
-	assert_int_equal(p.rc[0], 0);
-	assert_int_equal(p.rc[1], 0);
-	assert_int_equal(p.rc[2], 0);
-	assert_int_equal(p.rc[3], -ENOSPC);
+	assert_fields(p, rc[0], 0, rc[1], 0, rc[2], 0, rc[3], -ENOSPC);
 	p.calls = 10;
 	assert_int_equal(bb_loop_run_once(p.loop), 1);
 	assert_int_equal(p.calls, 11);
@@ -279,9 +264,7 @@ TEST(test_other_loop_from_callback)
 	assert_int_equal(bb_loop_attach_poller(p.loop, on_poll, &p), 0);
 	while (p.calls < 3)
 		bb_loop_run_once(p.loop);
-	assert_int_equal(p.rc[0], -EBUSY);
-	assert_int_equal(p.rc[1], -EBUSY);
-	assert_int_equal(p.rc[2], -EBUSY);
+	assert_fields(p, rc[0], -EBUSY, rc[1], -EBUSY, rc[2], -EBUSY);
 	assert_int_equal(bb_loop_detach_poller(p.other, on_poll, &p), -ENOENT);
 	assert_int_equal(bb_loop_destroy(p.loop), 0);
 	assert_int_equal(bb_loop_destroy(p.other), 0);

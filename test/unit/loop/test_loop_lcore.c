@@ -179,8 +179,7 @@ TEST(test_stats_are_whole)
 	for (i = 0; i < 20000 || (moved <= 10 && rte_get_timer_cycles() < end); i++) {
 		bb_loop_stats(loop, &st);
 		/* One unit of work per iteration: a torn read of the statistics would show. */
-		assert_int_equal(st.work, st.iterations);
-		assert_int_equal(st.idle, 0);
+		assert_fields(st, work, st.iterations, idle, 0);
 		assert_true(st.iterations >= last.iterations);
 		assert_true(st.busy_cycles >= last.busy_cycles);
 		moved += st.iterations != last.iterations;

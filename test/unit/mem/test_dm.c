@@ -41,8 +41,7 @@ T(test_alloc)
 
 	assert_int_equal(bb_dm_alloc(f->dev, FAKE_DM, 12, &dm), 0);
 	assert_ptr_equal(dm->dev, f->dev);
-	assert_int_equal(dm->len, FAKE_DM);
-	assert_int_equal(dm->log_align, 12);
+	assert_fields(*dm, len, FAKE_DM, log_align, 12);
 	fake_fail(FAKE_DM_FREE, -EIO);
 	assert_int_equal(bb_dm_free(dm), -EIO);
 	fake_fail(FAKE_NONE, 0);
@@ -141,15 +140,11 @@ T(test_dm_mr)
 	drv = fake_mr_of(mr->lkey);
 	assert_int_equal(drv->attr.kind, BB_DRV_MR_DM);
 	assert_ptr_equal(&drv->attr.dm->pub, dm);
-	assert_int_equal(drv->attr.offset, 36);
-	assert_int_equal(drv->attr.len, 64);
-	assert_int_equal(drv->attr.iova, 0);
+	assert_fields(drv->attr, offset, 36, len, 64, iova, 0);
 	/* ZERO_BASED must be set (man ibv_alloc_dm). */
 	assert_int_equal(drv->attr.access, LW | BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_ZERO_BASED);
 	assert_null(mr->addr);
-	assert_int_equal(mr->iova, 0);
-	assert_int_equal(mr->len, 64);
-	assert_int_equal(mr->rkey, drv->pub.rkey);
+	assert_fields(*mr, iova, 0, len, 64, rkey, drv->pub.rkey);
 	/* Device memory has no address of the process. */
 	bb_lkey_cache_init(&cache, f->pd);
 	assert_int_equal(bb_mem_lkey(&cache, NULL, 64), BB_LKEY_NONE);
@@ -175,8 +170,7 @@ T(test_umem)
 	struct bb_umem_attr attr;
 
 	bb_umem_attr_init(&attr);
-	assert_int_equal(attr.size, sizeof(attr));
-	assert_int_equal(attr.dmabuf_fd, -1);
+	assert_fields(attr, size, sizeof(attr), dmabuf_fd, -1);
 	assert_int_equal(bb_umem_reg(NULL, buf, 64, LW, &umem), -EINVAL);
 	assert_int_equal(bb_umem_reg(f->dev, buf, 64, LW, NULL), -EINVAL);
 	assert_int_equal(bb_umem_reg_ex(f->dev, NULL, &umem), -EINVAL);
@@ -210,13 +204,10 @@ T(test_umem)
 
 	attr.access = LW | BB_ACCESS_REMOTE_READ;
 	assert_int_equal(bb_umem_reg_ex(f->dev, &attr, &umem), 0);
-	assert_int_equal(fake.umem.pgsz_bitmap, 4096);
-	assert_int_equal(fake.umem.access, attr.access);
-	assert_int_equal(fake.umem.dmabuf_fd, 5);
+	assert_fields(fake.umem, pgsz_bitmap, 4096, access, attr.access, dmabuf_fd, 5);
 	assert_int_equal(umem->id, 0x1234);
 	assert_ptr_equal(umem->addr, buf);
-	assert_int_equal(umem->len, sizeof(buf));
-	assert_int_equal(umem->access, attr.access);
+	assert_fields(*umem, len, sizeof(buf), access, attr.access);
 	fake_fail(FAKE_UMEM_DEREG, -EBUSY);
 	assert_int_equal(bb_umem_dereg(umem), -EBUSY);
 	fake_fail(FAKE_NONE, 0);
@@ -267,10 +258,7 @@ T(test_dmabuf_mr)
 					  rights | BB_ACCESS_RELAXED_ORDERING, &mr),
 			 0);
 	drv = fake_mr_of(mr->lkey);
-	assert_int_equal(drv->attr.kind, BB_DRV_MR_DMABUF);
-	assert_int_equal(drv->attr.fd, 3);
-	assert_int_equal(drv->attr.offset, 0x2010);
-	assert_int_equal(drv->attr.iova, 0x777010);
+	assert_fields(drv->attr, kind, BB_DRV_MR_DMABUF, fd, 3, offset, 0x2010, iova, 0x777010);
 	assert_int_equal(drv->attr.access & ~(uint32_t)BB_ACCESS_RELAXED_ORDERING, rights);
 	assert_int_equal(mr->iova, 0x777010);
 	assert_ptr_equal(mr->addr, (void *)0x2010);

@@ -61,8 +61,7 @@ T(test_mr)
 	assert_int_equal(bb_mr_reg(f->pd, buf, sizeof(buf), BB_ACCESS_LOCAL_WRITE, &a), 0);
 	assert_ptr_equal(a->pd, f->pd);
 	assert_ptr_equal(a->addr, buf);
-	assert_int_equal(a->len, sizeof(buf));
-	assert_int_equal(a->rkey, 0);
+	assert_fields(*a, len, sizeof(buf), rkey, 0);
 	assert_int_equal(fake_mr_of(a->lkey)->access, BB_ACCESS_LOCAL_WRITE);
 	assert_int_equal(
 		bb_mr_reg(f->pd, buf, 16, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &b), 0);

@@ -140,9 +140,7 @@ model_counts(void)
 		bytes += used ? mr->end - mr->start : 0;
 	}
 	assert_int_equal(bb_mem_stats(&b.pd, &s), 0);
-	assert_int_equal(s.mrs, explicit_mrs);
-	assert_int_equal(s.heap, live);
-	assert_int_equal(s.bytes, bytes);
+	assert_fields(s, mrs, explicit_mrs, heap, live, bytes, bytes);
 	assert_int_equal(s.mrs + s.heap + s.retired, fake.mrs);
 }
 

@@ -291,8 +291,7 @@ T(test_rereg)
 			assert_int_equal(mr->rkey, access ? driver_mr(mr)->pub.rkey : 0);
 			assert_ptr_equal(mr->pd, owner);
 			assert_ptr_equal(mr->addr, at);
-			assert_int_equal(mr->len, len);
-			assert_int_equal(mr->iova, (uintptr_t)at);
+			assert_fields(*mr, len, len, iova, (uintptr_t)at);
 			assert_int_equal(mr->access, access ? LW | RR : LW);
 			assert_int_equal(driver_mr(mr)->access, mr->access);
 			/* Lookups find the new range in the new PD and nothing else. */
@@ -358,17 +357,14 @@ T(test_rereg_iova)
 	all_on(f);
 	assert_int_equal(bb_mr_reg(f->pd, mem[0], 4096, LW | ZB, &mr), 0);
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | RR), 0);
-	assert_int_equal(mr->iova, 0);
-	assert_int_equal(mr->access, LW | RR | ZB);
+	assert_fields(*mr, iova, 0, access, LW | RR | ZB);
 	assert_int_equal(lookup(f->pd, mem[0], 1), BB_LKEY_NONE);
 	assert_int_equal(bb_mr_rereg(mr, TRANS, NULL, mem[1], 4096, 0), 0);
-	assert_int_equal(mr->iova, (uintptr_t)mem[1]);
-	assert_int_equal(mr->access, LW | RR);
+	assert_fields(*mr, iova, (uintptr_t)mem[1], access, LW | RR);
 	assert_int_equal(lookup(f->pd, mem[1], 4096), mr->lkey);
 	assert_int_equal(
 		bb_mr_rereg(mr, TRANS | BB_MR_REREG_ACCESS, NULL, mem[1], 4096, LW | RR | OD), 0);
-	assert_int_equal(mr->lkey, BB_LKEY_NONE);
-	assert_int_equal(mr->rkey, driver_mr(mr)->pub.rkey);
+	assert_fields(*mr, lkey, BB_LKEY_NONE, rkey, driver_mr(mr)->pub.rkey);
 	assert_int_equal(lookup(f->pd, mem[1], 1), BB_LKEY_NONE);
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | OD), 0);
 	assert_int_equal(mr->rkey, 0);

@@ -11,23 +11,15 @@ T_DEV(limits_come_from_the_device)
 
 	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_string_equal(attr.driver, "mlx5");
-	assert_int_equal(attr.ports, 1);
-	assert_int_equal(attr.max_qp, 0xffff);
-	assert_int_equal(attr.max_cq, 1 << 16);
-	assert_int_equal(attr.max_cqe, 1 << 22);
+	assert_fields(attr, ports, 1, max_qp, 0xffff, max_cq, 1 << 16, max_cqe, 1 << 22);
 	assert_int_equal(attr.max_qp_wr, 1 << 15);
 	/* 63 segments, two of them control and remote address. */
 	assert_int_equal(attr.max_sge, 61);
 	/* A READ has at most 32 segments. */
-	assert_int_equal(attr.max_read_sge, 30);
-	assert_int_equal(attr.max_inline, 61 * 16 - 4);
-	assert_int_equal(attr.max_recv_sge, 32);
-	assert_int_equal(attr.max_mr_size, 1ull << 40);
-	assert_int_equal(attr.max_mr, 1 << 20);
+	assert_fields(attr, max_read_sge, 30, max_inline, 61 * 16 - 4, max_recv_sge, 32);
+	assert_fields(attr, max_mr_size, 1ull << 40, max_mr, 1 << 20);
 	assert_false(attr.relaxed_ordering);
-	assert_int_equal(attr.max_msg_size, 1 << 30);
-	assert_int_equal(attr.max_rd_atomic, 16);
-	assert_int_equal(attr.max_dest_rd_atomic, 32);
+	assert_fields(attr, max_msg_size, 1 << 30, max_rd_atomic, 16, max_dest_rd_atomic, 32);
 	assert_int_equal(attr.bf_size, 256);
 	assert_true(attr.atomics);
 	assert_true(attr.counters);
@@ -49,14 +41,8 @@ T(smaller_limits_are_honoured)
 	bb_prm_set(stub.general, BB_PRM_HCA_BF, 0);
 	open_dev(&f);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
-	assert_int_equal(attr.max_qp, 8);
-	assert_int_equal(attr.max_qp_wr, 128);
-	assert_int_equal(attr.max_cqe, 512);
-	assert_int_equal(attr.max_sge, 14);
-	assert_int_equal(attr.max_read_sge, 14);
-	assert_int_equal(attr.max_inline, 14 * 16 - 4);
-	assert_int_equal(attr.max_recv_sge, 4);
-	assert_int_equal(attr.max_msg_size, 1 << 20);
+	assert_fields(attr, max_qp, 8, max_qp_wr, 128, max_cqe, 512, max_sge, 14, max_read_sge, 14);
+	assert_fields(attr, max_inline, 14 * 16 - 4, max_recv_sge, 4, max_msg_size, 1 << 20);
 	assert_int_equal(attr.bf_size, 0);
 	close_dev(&f);
 }
@@ -375,8 +361,7 @@ T(no_counters_is_no_error)
 	assert_false(attr.counters);
 	memset(&stats, 0xff, sizeof(stats));
 	assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
-	assert_int_equal(stats.rx_write, 0);
-	assert_int_equal(stats.flushed, 0);
+	assert_fields(stats, rx_write, 0, flushed, 0);
 	close_dev(&f);
 }
 
@@ -388,8 +373,7 @@ T_DEV(counters_do_not_wrap)
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RESP_CQE_FLUSH_ERROR, 3);
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR, 4);
 	assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
-	assert_int_equal(stats.rx_write, 0xfffffff0);
-	assert_int_equal(stats.flushed, 7);
+	assert_fields(stats, rx_write, 0xfffffff0, flushed, 7);
 	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS, 0x10);
 	assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
 	assert_int_equal(stats.rx_write, 0x100000010ull);

@@ -19,8 +19,7 @@ T_DEV(of_the_device)
 	stub_event(BB_PRM_EVENT_PORT_CHANGE, 0, 1);
 	stub_event(MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
 	assert_int_equal(bb_event_get(f->dev, &ev), 0);
-	assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
-	assert_int_equal(ev.port, 1);
+	assert_fields(ev, type, BB_EVENT_PORT_CHANGE, port, 1);
 	assert_int_equal(bb_event_get(f->dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
 }

@@ -46,8 +46,7 @@ T_DEV(large_ring)
 	attr.depth = 1 << 16; /* 4 MiB; the slab of the doorbell record follows it */
 	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
 	assert_int_equal((uintptr_t)f->cq->ring.buf % PAGE, 0);
-	assert_int_equal(stub.umems, 2);
-	assert_int_equal(stub.umem_pgsz, UMEM_PAGES);
+	assert_fields(stub, umems, 2, umem_pgsz, UMEM_PAGES);
 }
 
 /* Without a whole free hugepage a ring uses the memory there is, in pages of at least 4 KiB. */

@@ -107,15 +107,10 @@ path_back(const struct fixture *f, const uint8_t *ads, const struct bb_path *wan
 	struct bb_path p;
 
 	mlx5_path_get(mlx5_dev_of(f->dev), ads, &p);
-	assert_int_equal(p.port, want->port);
-	assert_int_equal(p.sgid_index, want->sgid_index);
-	assert_int_equal(p.hop_limit, want->hop_limit);
-	assert_int_equal(p.traffic_class, want->traffic_class);
-	assert_int_equal(p.flow_label, want->flow_label);
-	assert_int_equal(p.static_rate, want->static_rate);
-	assert_int_equal(p.sl, want->sl);
-	assert_int_equal(p.dlid, want->dlid);
-	assert_int_equal(p.is_global, want->is_global);
+	assert_fields(p, port, want->port, sgid_index, want->sgid_index);
+	assert_fields(p, hop_limit, want->hop_limit, traffic_class, want->traffic_class);
+	assert_fields(p, flow_label, want->flow_label, static_rate, want->static_rate);
+	assert_fields(p, sl, want->sl, dlid, want->dlid, is_global, want->is_global);
 	assert_int_equal(p.src_path_bits, want->src_path_bits);
 	assert_memory_equal(p.dgid, want->dgid, sizeof(p.dgid));
 }
@@ -452,17 +447,9 @@ T_QP(query)
 	bb_prm_set(c + BB_PRM_QPC_ADS.byte, BB_PRM_ADS_VHCA_PORT_NUM, 1);
 	bb_prm_set(c + BB_PRM_QPC_ADS.byte, BB_PRM_ADS_ACK_TIMEOUT, 9);
 	assert_int_equal(bb_qp_query(f->qp, &q), 0);
-	assert_int_equal(q.state, BB_QP_RTS);
-	assert_int_equal(q.access, BB_ACCESS_REMOTE_READ);
-	assert_int_equal(q.path_mtu, 4096);
-	assert_int_equal(q.dest_qpn, 0x111);
-	assert_int_equal(q.rq_psn, 0x222);
-	assert_int_equal(q.sq_psn, 0x333);
-	assert_int_equal(q.max_rd_atomic, 8);
-	assert_int_equal(q.max_dest_rd_atomic, 16);
-	assert_int_equal(q.retry_cnt, 2);
-	assert_int_equal(q.timeout, 9);
-	assert_int_equal(q.path.sgid_index, 2);
+	assert_fields(q, state, BB_QP_RTS, access, BB_ACCESS_REMOTE_READ, path_mtu, 4096);
+	assert_fields(q, dest_qpn, 0x111, rq_psn, 0x222, sq_psn, 0x333, max_rd_atomic, 8);
+	assert_fields(q, max_dest_rd_atomic, 16, retry_cnt, 2, timeout, 9, path.sgid_index, 2);
 	for (i = 0; i < RTE_DIM(states); i++) {
 		bb_prm_set(c, BB_PRM_QPC_STATE, states[i].prm);
 		assert_int_equal(bb_qp_query(f->qp, &q), 0);

@@ -40,8 +40,7 @@ T_DEV(cq_mailbox)
 	assert_int_equal(at % 4096, 0);
 	at = bb_prm_get64(c, BB_PRM_CQC_DBR_ADDR);
 	assert_ptr_equal(cq->ring.dbrec, stub.umem_addr + at);
-	assert_int_equal(cq->ring.dbrec[0], 0);
-	assert_int_equal(cq->ring.buf[63], BB_CQE_OP_OWN_INIT);
+	assert_fields(cq->ring, dbrec[0], 0, buf[63], BB_CQE_OP_OWN_INIT);
 	assert_int_equal(stub.umem_access, BB_ACCESS_LOCAL_WRITE);
 	assert_int_equal(bb_cq_destroy(cq), 0);
 }
@@ -106,12 +105,9 @@ T_DEV(qp_mailbox)
 	at = bb_prm_get64(c, BB_PRM_QPC_DBR_ADDR);
 	assert_ptr_equal(f->qp->rq.conf_dbrec, stub.umem_addr + at);
 	assert_ptr_equal(f->qp->sq.dbrec, stub.umem_addr + at + 4);
-	assert_int_equal(f->qp->sq.mask, 255);
-	assert_int_equal(f->qp->sq.depth, 100);
+	assert_fields(f->qp->sq, mask, 255, depth, 100);
 	/* The requested limits, although two blocks hold eight segments. */
-	assert_int_equal(f->qp->sq.max_sge, 3);
-	assert_int_equal(f->qp->sq.max_inline, 0);
-	assert_int_equal(f->qp->rq.max_sge, 3);
+	assert_fields(*f->qp, sq.max_sge, 3, sq.max_inline, 0, rq.max_sge, 3);
 }
 
 /*
@@ -168,8 +164,7 @@ T_DEV(smallest_rq)
 	init.sq_depth = 1;
 	make_qp(f, &init);
 	assert_ptr_equal(f->qp->sq.buf, f->qp->rq.buf + 64);
-	assert_int_equal(f->qp->rq.depth, 1);
-	assert_int_equal(f->qp->sq.depth, 1);
+	assert_fields(*f->qp, rq.depth, 1, sq.depth, 1);
 }
 
 T(largest_wqe)
@@ -187,9 +182,7 @@ T(largest_wqe)
 	init.max_inline = attr.max_inline;
 	init.sq_depth = 2;
 	make_qp(&f, &init);
-	assert_int_equal(f.qp->sq.max_sge, attr.max_sge);
-	assert_int_equal(f.qp->sq.max_inline, attr.max_inline);
-	assert_int_equal(f.qp->sq.mask, 31);
+	assert_fields(f.qp->sq, max_sge, attr.max_sge, max_inline, attr.max_inline, mask, 31);
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
 	/* 2^6 blocks do not fit 8 WQEs of 16 blocks. */
 	init.sq_depth = 8;
@@ -394,8 +387,7 @@ T_QP(page_sizes)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE); /* --no-huge */
 
-	assert_int_equal(stub.umem_pgsz, 2 * page - 4096);
-	assert_int_equal(stub.umem_len, 2 << 20);
+	assert_fields(stub, umem_pgsz, 2 * page - 4096, umem_len, 2 << 20);
 	assert_int_equal((uintptr_t)stub.umem_addr % page, 0);
 }
 

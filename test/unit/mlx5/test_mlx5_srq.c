@@ -40,8 +40,7 @@ T_DEV(mailboxes)
 	assert_int_equal(bb_prm_get(c, BB_PRM_WQ_DBR_UMEM_VALID), 1);
 	assert_ptr_equal(srq->ring.buf, stub.umem_addr + bb_prm_get64(c, BB_PRM_WQ_UMEM_OFFSET));
 	assert_ptr_equal(srq->ring.dbrec, stub.umem_addr + bb_prm_get64(c, BB_PRM_WQ_DBR_ADDR));
-	assert_int_equal(srq->ring.max_sge, 3);
-	assert_int_equal(srq->ring.depth, 32);
+	assert_fields(srq->ring, max_sge, 3, depth, 32);
 	/* As arm_rmp_cmd(). */
 	in = stub_box(BB_PRM_OP_MODIFY_RMP);
 	assert_int_equal(bb_prm_get(in, BB_PRM_MODIFY_RMP_STATE), 1);
@@ -51,8 +50,7 @@ T_DEV(mailboxes)
 	assert_int_equal(bb_prm_get(c, BB_PRM_RMPC_STATE), 1);
 	assert_int_equal(bb_prm_get(c + BB_PRM_RMPC_WQ.byte, BB_PRM_WQ_LWM), 7);
 	assert_int_equal(bb_srq_query(srq, &got), 0);
-	assert_int_equal(got.max_sge, 3);
-	assert_int_equal(got.depth, 32);
+	assert_fields(got, max_sge, 3, depth, 32);
 
 	/* A QP on it. */
 	bb_qp_init_attr_init(&init);

@@ -93,8 +93,7 @@ T_START(32, BB_DB_DOORBELL, SQ_BF_HALF, test_doorbell)
 	bb_sq_ring(&f->sq);
 	assert_int_equal(f->dbrec[1], 0x55);
 	expect_fill((uint8_t *)f->reg, SQ_REG_SIZE);
-	assert_int_equal(f->sq.doorbells, 2);
-	assert_int_equal(f->dbrec[0], 0x11111111);
+	assert_fields(*f, sq.doorbells, 2, dbrec[0], 0x11111111);
 }
 
 /* A single WQE of 2 to 16 segments is copied whole, in blocks; others as 8 bytes. */

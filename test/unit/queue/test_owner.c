@@ -28,8 +28,7 @@ T_SQ_CONF(4, test_sq)
 	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -EPERM);
 	bb_sq_ring(&f->sq);
 	assert_int_equal(log_stop(&log, "owner lcore 3, caller lcore 4"), 1);
-	assert_int_equal(f->sq.pi, 2);
-	assert_int_equal(f->dbrec[1], bb_be32(1));
+	assert_fields(*f, sq.pi, 2, dbrec[1], bb_be32(1));
 
 	/* A thread that is not registered with EAL. */
 	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;

@@ -204,8 +204,7 @@ TEST(test_receives_rung_before_enable_are_handed_over_by_it)
 		assert_int_equal(handings, 0);
 		/* The third WQE was not rung. */
 		bb_rq_enable(&f.rq);
-		assert_int_equal(f.rq.pi, 3);
-		assert_int_equal(f.rq.rung, 2);
+		assert_fields(f.rq, pi, 3, rung, 2);
 		if (by_ring) {
 			assert_int_equal(handings, 1);
 			assert_int_equal(handed_from, 0);

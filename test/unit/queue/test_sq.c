@@ -62,9 +62,7 @@ T_SQ(16, test_sgl_opcodes)
 		put_data(&e, 100, 0x1111, 0xa000);
 		put_data(&e, 1, 0x2222, 0xb000);
 		sq_expect(f, (uint16_t)i, &e);
-		assert_int_equal(f->wqes[i].wr_id, 70 + i);
-		assert_int_equal(f->wqes[i].opcode, cases[i].opcode);
-		assert_int_equal(f->wqes[i].seq, i + 1);
+		assert_fields(f->wqes[i], wr_id, 70 + i, opcode, cases[i].opcode, seq, i + 1);
 	}
 }
 

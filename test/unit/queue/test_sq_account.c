@@ -59,8 +59,7 @@ TEST(test_index_wrap)
 			continue;
 		const struct bb_sq_wqe *w = bb_sq_complete(&f.sq, queue[i % 64].idx);
 
-		assert_int_equal(w->wr_id, queue[i % 64].wr_id);
-		assert_int_equal(w->flags, queue[i % 64].flags);
+		assert_fields(*w, wr_id, queue[i % 64].wr_id, flags, queue[i % 64].flags);
 		tail = i + 1;
 		seen++;
 		assert_int_equal(bb_sq_outstanding(&f.sq), head - tail);
@@ -182,8 +181,7 @@ T_SQ_CONF(4, test_reset)
 	assert_int_equal(bb_be32(f->dbrec[1]), 3);
 
 	bb_sq_reset(&f->sq);
-	assert_int_equal(f->dbrec[1], 0);
-	assert_int_equal(f->dbrec[0], 0x11111111);
+	assert_fields(*f, dbrec[1], 0, dbrec[0], 0x11111111);
 	/* Except for the register half to use next, which belongs to the register. */
 	fresh.own_offset = f->sq.own_offset;
 	assert_memory_equal(&fresh, &f->sq, sizeof(fresh));
@@ -300,8 +298,7 @@ T_SQ_CONF(64, test_count_runs_over)
 			bb_sq_ring(&f->sq);
 			posted += 5;
 			assert_true(f->sq.rung_seq == posted);
-			assert_int_equal(f->sq.seq, (uint32_t)posted);
-			assert_int_equal(f->sq.carry, 0);
+			assert_fields(f->sq, seq, (uint32_t)posted, carry, 0);
 			assert_int_equal(bb_be32(f->dbrec[1]), f->sq.pi);
 			assert_int_equal(bb_sq_complete(&f->sq, (uint16_t)(at + 4))->seq,
 					 (uint32_t)posted);

@@ -70,8 +70,7 @@ TEST(test_list)
 				 0);
 		list_bytes(&e, idx);
 		sq_expect(&f, idx, &e);
-		assert_int_equal(f.sq.wqes[idx].opcode, BB_SQ_MKEY);
-		assert_int_equal(f.sq.wqes[idx].wr_id, 7);
+		assert_fields(f.sq.wqes[idx], opcode, BB_SQ_MKEY, wr_id, 7);
 		sq_fixture_end(&f);
 	}
 }
@@ -149,8 +148,7 @@ TEST(test_longest)
 		-EINVAL);
 	assert_int_equal(f.sq.pi, 0);
 	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, sge, BB_UMR_MAX_PIECES, 0), 0);
-	assert_int_equal(f.ring.p[7], 60);
-	assert_int_equal(f.sq.pi, 15);
+	assert_fields(f, ring.p[7], 60, sq.pi, 15);
 	assert_int_equal(
 		bb_sq_post_mkey_interleaved(&f.sq, 0, 0, 0, 1, block, BB_UMR_MAX_BLOCKS, 0), 0);
 	assert_int_equal(f.sq.pi, 30);
@@ -178,8 +176,7 @@ T_SQ(16, test_refused)
 	assert_int_equal(bb_sq_post_mkey_list(&f->sq, 0, 0, 0, &sge, 1, 0), -EINVAL);
 	assert_int_equal(bb_sq_post_mkey_list(&f->sq, 0, 0, 0, &sge, 0, 0), -EINVAL);
 	assert_int_equal(bb_sq_post_bind(&f->sq, 0, true, 0, 0, &bind, 0), -EINVAL);
-	assert_int_equal(f->sq.seq, 0);
-	assert_int_equal(f->sq.fence, 0);
+	assert_fields(f->sq, seq, 0, fence, 0);
 	/* A disabled queue rejects UMRs as it does other posts. */
 	bb_sq_enable(&f->sq, false);
 	assert_int_equal(bb_sq_post_local_inv(&f->sq, 0, 0, 0), -ENOTCONN);

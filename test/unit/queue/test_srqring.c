@@ -81,8 +81,7 @@ T_START(4, 3, 6, test_bytes)
 	/* Nothing reaches the device before the doorbell, which is one store. */
 	assert_int_equal(f->dbrec[0], 0);
 	bb_srqring_ring(&f->srq);
-	assert_int_equal(f->dbrec[0], htobe32(2));
-	assert_int_equal(f->dbrec[1], 0x22222222);
+	assert_fields(*f, dbrec[0], htobe32(2), dbrec[1], 0x22222222);
 	f->dbrec[0] = 5;
 	bb_srqring_ring(&f->srq);
 	assert_int_equal(f->dbrec[0], 5);
@@ -167,8 +166,7 @@ T_START(4, 3, 5, test_refused)
 	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 2), -EINVAL);
 	/* One line per reason, with the SRQ's number. */
 	assert_int_equal(log_stop(&log, "SRQ 0x123456: more pieces"), 2);
-	assert_int_equal(f->srq.pi, 0);
-	assert_int_equal(f->srq.head, 0);
+	assert_fields(f->srq, pi, 0, head, 0);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(bb_srqring_post(&f->srq, i, sge, 0), 0);
 	assert_int_equal(bb_srqring_post(&f->srq, 3, sge, 0), -EAGAIN);

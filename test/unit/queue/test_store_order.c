@@ -100,11 +100,8 @@ T_SQ_CONF(8, test_blueflame)
 	record(f->ring.p, f->size);
 	bb_sq_post_inline(&f->sq, BB_WQE_RDMA_WRITE, true, 1, data, 60, 2, 3, 0, 0);
 	bb_sq_ring(&f->sq);
-	assert_int_equal(order.n, 3 + 16 + 1);
-	assert_int_equal(order.event[0], ORDER_DMA_WMB);
-	assert_int_equal(order.event[1], ORDER_DBREC);
-	assert_int_equal(order.value[1], bb_be32(9));
-	assert_int_equal(order.event[2], ORDER_DB_WMB);
+	assert_fields(order, n, 3 + 16 + 1, event[0], ORDER_DMA_WMB, event[1], ORDER_DBREC);
+	assert_fields(order, value[1], bb_be32(9), event[2], ORDER_DB_WMB);
 	for (i = 0; i < 16; i++) {
 		/*
 		 * Ascending, in one burst: a write-combining buffer must not be evicted tail

@@ -153,23 +153,15 @@ random_pkt(struct bb_roce_pkt *k, const struct opcode *op, uint64_t *seed, bool 
 static void
 assert_same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b)
 {
-	assert_int_equal(a->opcode, b->opcode);
-	assert_int_equal(a->flags, b->flags);
-	assert_int_equal(a->pkey, b->pkey);
-	assert_int_equal(a->dqpn, b->dqpn);
+	assert_fields(*a, opcode, b->opcode, flags, b->flags, pkey, b->pkey, dqpn, b->dqpn);
 	assert_int_equal(a->psn, b->psn);
 	assert_true(a->va == b->va);
-	assert_int_equal(a->rkey, b->rkey);
-	assert_int_equal(a->dmalen, b->dmalen);
+	assert_fields(*a, rkey, b->rkey, dmalen, b->dmalen);
 	assert_true(a->swap_add == b->swap_add);
 	assert_true(a->compare == b->compare);
-	assert_int_equal(a->syndrome, b->syndrome);
-	assert_int_equal(a->msn, b->msn);
+	assert_fields(*a, syndrome, b->syndrome, msn, b->msn);
 	assert_true(a->orig == b->orig);
-	assert_int_equal(a->imm, b->imm);
-	assert_int_equal(a->qkey, b->qkey);
-	assert_int_equal(a->sqpn, b->sqpn);
-	assert_int_equal(a->len, b->len);
+	assert_fields(*a, imm, b->imm, qkey, b->qkey, sqpn, b->sqpn, len, b->len);
 }
 
 TEST(test_table)
@@ -198,8 +190,7 @@ TEST(test_table)
 
 		if (op == NULL) {
 			assert_null(bb_roce_ops[byte].name);
-			assert_int_equal(bb_roce_ops[byte].flags, 0);
-			assert_int_equal(bb_roce_ops[byte].hdr_len, 0);
+			assert_fields(bb_roce_ops[byte], flags, 0, hdr_len, 0);
 			continue;
 		}
 		flags = BB_ROCE_F_KNOWN;
@@ -213,8 +204,7 @@ TEST(test_table)
 				len += headers[i].len;
 			}
 		assert_string_equal(bb_roce_ops[byte].name, op->name);
-		assert_int_equal(bb_roce_ops[byte].flags, flags);
-		assert_int_equal(bb_roce_ops[byte].hdr_len, len);
+		assert_fields(bb_roce_ops[byte], flags, flags, hdr_len, len);
 		assert_true(len <= BB_ROCE_MAX_HDR);
 	}
 }
@@ -283,8 +273,7 @@ TEST(test_build_cuts_to_24_bits)
 	sent = (struct bb_roce_pkt){.opcode = 0x11, .syndrome = 0x1f, .msn = ~0u};
 	assert_int_equal(bb_roce_build(hdr, &sent), 16);
 	assert_int_equal(bb_roce_parse(&got, hdr, 16), BB_ROCE_OK);
-	assert_int_equal(got.syndrome, 0x1f);
-	assert_int_equal(got.msn, 0xffffff);
+	assert_fields(got, syndrome, 0x1f, msn, 0xffffff);
 }
 
 TEST(test_unknown_opcodes)
@@ -307,9 +296,7 @@ TEST(test_unknown_opcodes)
 			/* RC: the responder rejects it, whatever follows the BTH. */
 			raw[11] = 0x77;
 			assert_int_equal(bb_roce_parse(&pkt, raw, 13), BB_ROCE_OK);
-			assert_int_equal(pkt.opcode, byte);
-			assert_int_equal(pkt.psn, 0x77);
-			assert_int_equal(pkt.len, 0);
+			assert_fields(pkt, opcode, byte, psn, 0x77, len, 0);
 			assert_ptr_equal(pkt.payload, raw + BB_ROCE_BTH_LEN);
 		} else {
 			assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)),
@@ -399,9 +386,7 @@ TEST(test_reserved)
 	struct bb_roce_pkt want, got;
 
 	assert_int_equal(bb_roce_parse(&want, raw, sizeof(raw)), BB_ROCE_OK);
-	assert_int_equal(want.dqpn, 0x010203);
-	assert_int_equal(want.psn, 0x040506);
-	assert_int_equal(want.sqpn, 0x08090a);
+	assert_fields(want, dqpn, 0x010203, psn, 0x040506, sqpn, 0x08090a);
 	raw[4] = 0x3f;
 	raw[8] = 0x7f;
 	raw[16] = 0xff;

@@ -151,9 +151,7 @@ TEST(test_states)
 	rf_ack(&f, RF_PSN, RF_ACK);
 	assert_int_equal(f.ndone, 0);
 	bb_roce_qp_flush(&f.qp, BB_SYN_WR_FLUSH);
-	assert_int_equal(f.ndone, 3);
-	assert_int_equal(f.done[0].status, BB_SYN_WR_FLUSH);
-	assert_int_equal(f.done[2].cookie, 2);
+	assert_fields(f, ndone, 3, done[0].status, BB_SYN_WR_FLUSH, done[2].cookie, 2);
 	assert_int_equal(f.nfailed, 0); /* the caller moved it itself */
 }
 
@@ -181,8 +179,7 @@ TEST(test_checks)
 		rf_run(&f);
 		pkt.pkey = pkeys[i].theirs;
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
-		assert_int_equal(f.ndone, pkeys[i].ok);
-		assert_int_equal(f.qp.stats.drop_pkey, !pkeys[i].ok);
+		assert_fields(f, ndone, pkeys[i].ok, qp.stats.drop_pkey, !pkeys[i].ok);
 	}
 	pkt.pkey = 0xffff;
 	rf_init(&f, BB_ROCE_RC);
@@ -218,8 +215,7 @@ TEST(test_checks)
 	assert_int_equal(f.ndone, 1);
 	bb_roce_qp_err(&f.qp);
 	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
-	assert_int_equal(f.qp.stats.drop_state, 3);
-	assert_int_equal(f.qp.stats.rx_packets, 2 + 7 + 32 + 2);
+	assert_fields(f.qp.stats, drop_state, 3, rx_packets, 2 + 7 + 32 + 2);
 }
 
 /* A marked packet is answered by a CNP, at most one in 50 us. CNPs received are counted. */
@@ -250,9 +246,7 @@ TEST(test_congestion)
 		assert_int_equal(rf_run(&f), 1);
 		cnp = rf_expect(&f, BB_ROCE_CNP, 0);
 		assert_int_equal(cnp->flags & (BB_ROCE_BECN | BB_ROCE_FECN), BB_ROCE_BECN);
-		assert_int_equal(cnp->dqpn, 0x222222);
-		assert_int_equal(cnp->pkey, 0xffff);
-		assert_int_equal(cnp->len, 0);
+		assert_fields(*cnp, dqpn, 0x222222, pkey, 0xffff, len, 0);
 		assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), 0);
 		f.now += 50 * RF_US - 1;
 		pkt.psn = 4;
@@ -265,17 +259,14 @@ TEST(test_congestion)
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 		assert_int_equal(rf_run(&f), 1);
 		rf_expect(&f, BB_ROCE_CNP, 0);
-		assert_int_equal(f.qp.stats.ecn_ce, 3);
-		assert_int_equal(f.qp.stats.tx_cnp, 2);
-		assert_int_equal(f.qp.stats.rx_write, 6);
+		assert_fields(f.qp.stats, ecn_ce, 3, tx_cnp, 2, rx_write, 6);
 		pkt.flags = 0;
 		/* Only a CNP from the peer lowers the rate. */
 		pkt.opcode = BB_ROCE_CNP;
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 		f.net.src[3] = 1;
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
-		assert_int_equal(f.qp.stats.cnp, 1);
-		assert_int_equal(f.qp.stats.drop_source, 1);
+		assert_fields(f.qp.stats, cnp, 1, drop_source, 1);
 		assert_false(bb_roce_busy(&f.qp));
 		/* A CE-marked packet is delivered and counted as any other. */
 		f.net.src[3] = 0;

@@ -76,13 +76,9 @@ recv_check(struct fixture *f, struct bb_wc *wc, enum bb_wc_opcode opcode, uint32
 {
 	/* The receive completes first: the provider executes requests when they are posted. */
 	take(f, wc, 2);
-	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
-	assert_int_equal(wc[0].opcode, opcode);
-	assert_int_equal(wc[0].wr_id, 77);
-	assert_int_equal(wc[0].byte_len, len);
+	assert_fields(wc[0], status, BB_WC_SUCCESS, opcode, opcode, wr_id, 77, byte_len, len);
 	assert_ptr_equal(wc[0].qp, f->qp);
-	assert_int_equal(wc[1].wr_id, 1);
-	assert_int_equal(wc[1].status, BB_WC_SUCCESS);
+	assert_fields(wc[1], wr_id, 1, status, BB_WC_SUCCESS);
 }
 
 static void
@@ -102,15 +98,13 @@ messages(struct fixture *f)
 		bb_post_write_imm(f->qp, 1, &sge, 1, TO + 500, 1, 0x1234, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(f->qp);
 	recv_check(f, wc, BB_WC_RECV_RDMA_IMM, 30);
-	assert_int_equal(wc[0].imm, 0x1234);
-	assert_int_equal(wc[0].flags, BB_WC_WITH_IMM);
+	assert_fields(wc[0], imm, 0x1234, flags, BB_WC_WITH_IMM);
 	assert_memory_equal(mem + LEN + 500, mem, 30);
 	post_recv(f, 77);
 	assert_int_equal(bb_post_send_inv(f->qp, 1, &sge, 1, 0xabcd, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(f->qp);
 	recv_check(f, wc, BB_WC_RECV, 30);
-	assert_int_equal(wc[0].imm, 0xabcd);
-	assert_int_equal(wc[0].flags, BB_WC_WITH_INV);
+	assert_fields(wc[0], imm, 0xabcd, flags, BB_WC_WITH_INV);
 }
 
 T(test_messages)
@@ -300,8 +294,7 @@ T_ON(BB_QPT_RC, false, test_events)
 	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);
 	null_async(IBV_EVENT_PORT_ERR, (void *)(uintptr_t)1);
 	assert_int_equal(bb_event_get(f->dev, &event), 0);
-	assert_int_equal(event.type, BB_EVENT_PORT_DOWN);
-	assert_int_equal(event.port, 1);
+	assert_fields(event, type, BB_EVENT_PORT_DOWN, port, 1);
 	/* An event that Bluebell does not know is skipped. */
 	null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
 	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);

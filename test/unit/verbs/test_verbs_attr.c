@@ -207,10 +207,8 @@ T(test_odp)
 		odp_told.per_transport_caps.rc_odp_caps = cases[i].rc;
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
 		assert_int_equal(bb_dev_query(dev, &attr), 0);
-		assert_int_equal(attr.odp, cases[i].odp);
-		assert_int_equal(attr.odp_write, cases[i].write);
-		assert_int_equal(attr.odp_read, cases[i].read);
-		assert_int_equal(attr.odp_atomic, cases[i].atomic);
+		assert_fields(attr, odp, cases[i].odp, odp_write, cases[i].write);
+		assert_fields(attr, odp_read, cases[i].read, odp_atomic, cases[i].atomic);
 		assert_int_equal(attr.odp_implicit, cases[i].implicit);
 		assert_int_equal(bb_dev_close(dev), 0);
 	}
@@ -271,12 +269,8 @@ T(test_port)
 	assert_int_equal(bb_dev_query(dev, &attr), 0);
 	assert_int_equal(attr.max_msg_size, 1u << 30);
 	assert_int_equal(bb_port_query(dev, 1, &port), 0);
-	assert_int_equal(port.state, BB_PORT_ACTIVE);
-	assert_int_equal(port.link_layer, BB_LINK_INFINIBAND);
-	assert_int_equal(port.max_mtu, 4096);
-	assert_int_equal(port.active_mtu, 512);
-	assert_int_equal(port.lid, 0x123);
-	assert_int_equal(port.gids, 3);
+	assert_fields(port, state, BB_PORT_ACTIVE, link_layer, BB_LINK_INFINIBAND, max_mtu, 4096);
+	assert_fields(port, active_mtu, 512, lid, 0x123, gids, 3);
 	assert_false(port.grh_required);
 	port_told.flags = IBV_QPF_GRH_REQUIRED;
 	assert_int_equal(bb_port_query(dev, 1, &port), 0);
@@ -285,9 +279,7 @@ T(test_port)
 	port_told.link_layer = IBV_LINK_LAYER_ETHERNET;
 	port_told.gid_tbl_len = -1;
 	assert_logged(bb_port_query(dev, 1, &port), 0, NULL);
-	assert_int_equal(port.state, BB_PORT_DOWN);
-	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
-	assert_int_equal(port.gids, 0);
+	assert_fields(port, state, BB_PORT_DOWN, link_layer, BB_LINK_ETHERNET, gids, 0);
 	/* RoCE always has a GRH. */
 	assert_false(port.grh_required);
 
@@ -392,23 +384,18 @@ T(test_qp_init)
 			assert_int_equal(null_dev.qp_init.qp_type, types[type]);
 			assert_ptr_equal(null_dev.qp_init.qp_context, qp);
 			assert_null(null_dev.qp_init.srq);
-			assert_int_equal(cap->max_send_wr, 5);
-			assert_int_equal(cap->max_recv_wr, 3);
-			assert_int_equal(cap->max_send_sge, 2);
-			assert_int_equal(cap->max_recv_sge, 4);
-			assert_int_equal(cap->max_inline_data, 48);
+			assert_fields(*cap, max_send_wr, 5, max_recv_wr, 3, max_send_sge, 2);
+			assert_fields(*cap, max_recv_sge, 4, max_inline_data, 48);
 			assert_int_equal(bb_qp_destroy(qp), 0);
 			init.max_sge = init.max_recv_sge = 0;
 			assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
-			assert_int_equal(cap->max_send_sge, 1);
-			assert_int_equal(cap->max_recv_sge, 1);
+			assert_fields(*cap, max_send_sge, 1, max_recv_sge, 1);
 			assert_int_equal(bb_qp_destroy(qp), 0);
 			init.rq_depth = 0;
 			init.srq = f.srq;
 			assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
 			assert_non_null(null_dev.qp_init.srq);
-			assert_int_equal(cap->max_recv_wr, 0);
-			assert_int_equal(cap->max_recv_sge, 0);
+			assert_fields(*cap, max_recv_wr, 0, max_recv_sge, 0);
 			assert_int_equal(bb_qp_destroy(qp), 0);
 			fixture_free(&f);
 			null_reset();
@@ -483,8 +470,7 @@ T_ON(BB_QPT_RC, false, test_cq_init)
 	cattr.depth = 100;
 	cattr.comp_vector = NULL_VECTORS - 1;
 	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), 0);
-	assert_int_equal(null_dev.cq_init.cqe, 128);
-	assert_int_equal(null_dev.cq_init.comp_vector, NULL_VECTORS - 1);
+	assert_fields(null_dev.cq_init, cqe, 128, comp_vector, NULL_VECTORS - 1);
 	assert_int_equal(null_dev.cq_init.comp_mask, IBV_CQ_INIT_ATTR_MASK_FLAGS);
 	assert_int_equal(null_dev.cq_init.flags, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	assert_null(null_dev.cq_init.channel);

@@ -29,8 +29,7 @@ check(struct fixture *f, uint64_t first, unsigned int n)
 
 	assert_int_equal(bb_cq_poll(f->cq, wc, n), n);
 	for (i = 0; i < n; i++) {
-		assert_int_equal(wc[i].wr_id, first + i);
-		assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+		assert_fields(wc[i], wr_id, first + i, status, BB_WC_SUCCESS);
 		assert_int_equal(wc[i].opcode, BB_WC_RDMA_WRITE);
 	}
 }
@@ -194,10 +193,8 @@ T_ON(BB_QPT_RC, false, test_resize_own)
 	bb_qp_ring(f->qp);
 	assert_int_equal(bb_cq_resize(f->cq, 64), 0);
 	take(f, wc, 2);
-	assert_int_equal(wc[0].wr_id, 1);
-	assert_int_equal(wc[0].opcode, BB_WC_NOP);
-	assert_int_equal(wc[1].wr_id, 2);
-	assert_int_equal(wc[1].status, BB_WC_LOC_QP_OP_ERR);
+	assert_fields(wc[0], wr_id, 1, opcode, BB_WC_NOP);
+	assert_fields(wc[1], wr_id, 2, status, BB_WC_LOC_QP_OP_ERR);
 }
 
 T(test_resize_refused)
@@ -246,8 +243,7 @@ T_KINDS(BB_QPT_RC, false, test_moderation)
 	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_true(attr.cq_moderation);
 	assert_int_equal(bb_cq_moderate(f->cq, 16, 4095), 0);
-	assert_int_equal(null_dev.cq_count, 16);
-	assert_int_equal(null_dev.cq_period, 4095);
+	assert_fields(null_dev, cq_count, 16, cq_period, 4095);
 	/* More than the device accepts: the moderation stays unchanged. */
 	assert_int_equal(bb_cq_moderate(f->cq, NULL_MODERATE + 1, 1), -EINVAL);
 	assert_int_equal(null_dev.cq_count, 16);
@@ -282,8 +278,7 @@ T(test_timestamps)
 	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 5);
 	for (i = 0; i < 5; i++)
 		assert_int_equal(ts[i], now + 1 + i);
-	assert_int_equal(wc[3].opcode, BB_WC_RECV);
-	assert_int_equal(wc[3].wr_id, 50);
+	assert_fields(wc[3], opcode, BB_WC_RECV, wr_id, 50);
 	assert_int_equal(wc[4].wr_id, 3);
 
 	/* A time moves with its completion to another ring. */

@@ -21,13 +21,9 @@ T_KINDS(BB_QPT_RC, false, test_error)
 	assert_int_equal(bb_post_write(f->qp, 4, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f->qp);
 	take(f, wc, 3);
-	assert_int_equal(wc[0].status, BB_WC_RNR_RETRY_EXC_ERR);
-	assert_int_equal(wc[0].vendor_err, 0x5e);
-	assert_int_equal(wc[0].wr_id, 2);
-	assert_int_equal(wc[1].wr_id, 3);
-	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
-	assert_int_equal(wc[2].wr_id, 4);
-	assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[0], status, BB_WC_RNR_RETRY_EXC_ERR, vendor_err, 0x5e, wr_id, 2);
+	assert_fields(wc[1], wr_id, 3, status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[2], wr_id, 4, status, BB_WC_WR_FLUSH_ERR);
 	/* In ERR a post is flushed, a NOP too. */
 	assert_int_equal(bb_post_nop(f->qp, 5, 0), 0);
 	bb_qp_ring(f->qp);
@@ -35,8 +31,7 @@ T_KINDS(BB_QPT_RC, false, test_error)
 	assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
 	post_recv(f, 6);
 	take(f, wc, 1);
-	assert_int_equal(wc[0].wr_id, 6);
-	assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[0], wr_id, 6, status, BB_WC_WR_FLUSH_ERR);
 }
 
 /* After a reset the QP is as new, whatever was outstanding. */
@@ -111,8 +106,7 @@ T(test_refused)
 		null_dev.bad_wr = 1;
 		post_recv(&f, 3);
 		take(&f, wc, 1);
-		assert_int_equal(wc[0].wr_id, 3);
-		assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
+		assert_fields(wc[0], wr_id, 3, status, BB_WC_LOC_QP_OP_ERR);
 		fixture_free(&f);
 		null_reset();
 	}
@@ -248,9 +242,7 @@ many_receives(bool srq, uint32_t pieces)
 			bb_post_send_inline(f.qp, 100 + i, data, 4 * pieces, BB_SEND_SIGNALED), 0);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 2);
-		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
-		assert_int_equal(wc[0].wr_id, i);
-		assert_int_equal(wc[0].byte_len, 4 * pieces);
+		assert_fields(wc[0], status, BB_WC_SUCCESS, wr_id, i, byte_len, 4 * pieces);
 		assert_int_equal(wc[1].wr_id, 100 + i);
 		assert_memory_equal(mem + LEN + 16 * i, data, 4 * pieces);
 	}

@@ -60,8 +60,7 @@ check_attr(int max_sge_rd, uint32_t want)
 	null_dev.max_sge_rd = max_sge_rd;
 	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
 	assert_int_equal(bb_dev_query(dev, &attr), 0);
-	assert_int_equal(attr.iwarp, null_dev.iwarp);
-	assert_int_equal(attr.max_read_sge, want != 0 ? want : attr.max_sge);
+	assert_fields(attr, iwarp, null_dev.iwarp, max_read_sge, want != 0 ? want : attr.max_sge);
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
@@ -221,12 +220,9 @@ check_lacking(size_t kind, size_t k, bool list)
 	log_expect(lacking[k].text);
 	/* The request before it executes; those after it are flushed. */
 	take(&f, wc, 3);
-	assert_int_equal(wc[0].wr_id, 1);
-	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
-	assert_int_equal(wc[1].wr_id, 2);
-	assert_int_equal(wc[1].status, BB_WC_LOC_QP_OP_ERR);
-	assert_int_equal(wc[2].wr_id, 3);
-	assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[0], wr_id, 1, status, BB_WC_SUCCESS);
+	assert_fields(wc[1], wr_id, 2, status, BB_WC_LOC_QP_OP_ERR);
+	assert_fields(wc[2], wr_id, 3, status, BB_WC_WR_FLUSH_ERR);
 	assert_int_equal(null_dev.wr_opcodes & 1u << lacking[k].never, 0);
 	assert_int_equal(mem[LEN], 0);
 	assert_int_equal(mem[LEN + 1024], 0x11);

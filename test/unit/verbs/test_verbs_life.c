@@ -67,10 +67,8 @@ posts_fail(struct fixture *f)
 	assert_int_equal(bb_post_write(f->qp, 3, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f->qp);
 	take(f, wc, 2);
-	assert_int_equal(wc[0].wr_id, 2);
-	assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
-	assert_int_equal(wc[1].wr_id, 3);
-	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[0], wr_id, 2, status, BB_WC_LOC_QP_OP_ERR);
+	assert_fields(wc[1], wr_id, 3, status, BB_WC_WR_FLUSH_ERR);
 }
 
 static void
@@ -340,8 +338,7 @@ T_ON(BB_QPT_RC, false, test_stuck)
 		"the device did not flush it within 1000 ms: the fate of the rest is unknown");
 	assert_int_equal(r.n, RTE_DIM(want));
 	for (i = 0; i < r.n; i++) {
-		assert_int_equal(ends[i].wc.wr_id, want[i].wr_id);
-		assert_int_equal(ends[i].fate, want[i].fate);
+		assert_fields(ends[i], wc.wr_id, want[i].wr_id, fate, want[i].fate);
 		assert_int_equal(ends[i].recv, want[i].recv);
 	}
 	assert_int_equal(r.flushed, BB_WR_UNKNOWN);

@@ -31,8 +31,7 @@ T(test_device_memory)
 		assert_true(attr.max_dm_log_align >= 3);
 		assert_int_equal(bb_dm_alloc(f.dev, 4097, 0, &dm), -EINVAL);
 		assert_int_equal(bb_dm_alloc(f.dev, 1024, 6, &dm), 0);
-		assert_int_equal(null_dev.dm_len, 1024);
-		assert_int_equal(null_dev.dm_log_align, 6);
+		assert_fields(null_dev, dm_len, 1024, dm_log_align, 6);
 		assert_int_equal(bb_dm_write(dm, 512, data, sizeof(data)), 0);
 		memset(back, 0, sizeof(back));
 		assert_int_equal(bb_dm_read(dm, back, 516, sizeof(back) - 4), 0);
@@ -151,10 +150,8 @@ T_ON(BB_QPT_RC, false, test_zero_based_right_is_left_out_beside_an_iova)
 	struct bb_mr *mr;
 
 	assert_int_equal(bb_mr_reg(f->pd, page, sizeof(page), access, &mr), 0);
-	assert_int_equal(null_dev.reg_access, IBV_ACCESS_LOCAL_WRITE);
-	assert_int_equal(null_dev.reg_iova, 0);
-	assert_int_equal(mr->iova, 0);
-	assert_int_equal(mr->access, access);
+	assert_fields(null_dev, reg_access, IBV_ACCESS_LOCAL_WRITE, reg_iova, 0);
+	assert_fields(*mr, iova, 0, access, access);
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0,
 				     BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ),
 			 0);
@@ -398,8 +395,7 @@ T(test_window_refused)
 		assert_int_equal(bb_mr_dereg(f.mr), -EBUSY);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 1);
-		assert_int_equal(wc[0].wr_id, 7);
-		assert_int_equal(wc[0].status, BB_WC_MW_BIND_ERR);
+		assert_fields(wc[0], wr_id, 7, status, BB_WC_MW_BIND_ERR);
 		/* The bind failed, so the region can be deregistered. */
 		assert_int_equal(bb_mr_dereg(f.mr), 0);
 		f.mr = NULL;

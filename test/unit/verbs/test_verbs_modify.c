@@ -42,18 +42,12 @@ static const struct bb_path path = {
 static void
 check_path(const struct ibv_ah_attr *a, const struct bb_path *p, bool ib)
 {
-	assert_int_equal(a->sl, 5);
-	assert_int_equal(a->port_num, 1);
-	assert_int_equal(a->static_rate, 3);
-	assert_int_equal(a->dlid, ib ? 0x2021 : 0);
-	assert_int_equal(a->src_path_bits, ib ? 22 : 0);
-	assert_int_equal(a->is_global, !ib || p->is_global);
+	assert_fields(*a, sl, 5, port_num, 1, static_rate, 3, dlid, ib ? 0x2021 : 0);
+	assert_fields(*a, src_path_bits, ib ? 22 : 0, is_global, !ib || p->is_global);
 	if (a->is_global == 0)
 		return;
 	assert_memory_equal(a->grh.dgid.raw, p->dgid, 16);
-	assert_int_equal(a->grh.flow_label, 0x54321);
-	assert_int_equal(a->grh.sgid_index, 2);
-	assert_int_equal(a->grh.traffic_class, 18);
+	assert_fields(a->grh, flow_label, 0x54321, sgid_index, 2, traffic_class, 18);
 	assert_int_equal(a->grh.hop_limit, p->hop_limit != 0 ? p->hop_limit : 64);
 }
 
@@ -289,11 +283,9 @@ T(test_reset_to_err)
 		assert_int_equal(f.qp->state, BB_QP_RESET);
 		null_dev.fail_at = 3;
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), -EPERM);
-		assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_INIT);
-		assert_int_equal(null_dev.qp_attr.port_num, 1);
+		assert_fields(null_dev.qp_attr, qp_state, IBV_QPS_INIT, port_num, 1);
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
-		assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
-		assert_int_equal(null_dev.qp_mask, IBV_QP_STATE);
+		assert_fields(null_dev, qp_attr.qp_state, IBV_QPS_ERR, qp_mask, IBV_QP_STATE);
 		assert_int_equal(bb_post_nop(f.qp, 1, 0), 0);
 		bb_qp_ring(f.qp);
 		take(&f, &wc, 1);

@@ -47,18 +47,14 @@ T_ON(BB_QPT_RC, false, test_doorbell)
 	assert_int_equal(mem[LEN], 0);
 	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 0);
 	bb_qp_ring(f->qp);
-	assert_int_equal(null_dev.wr_ex, 4);
-	assert_int_equal(null_dev.wr_plain, 0);
+	assert_fields(null_dev, wr_ex, 4, wr_plain, 0);
 	assert_int_equal(bb_cq_poll(f->cq, wc, 3), 3);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(wc[i].wr_id, i);
-	assert_int_equal(wc[2].opcode, BB_WC_RDMA_READ);
-	assert_int_equal(wc[2].byte_len, 100);
+	assert_fields(wc[2], opcode, BB_WC_RDMA_READ, byte_len, 100);
 	take(f, wc, 2);
-	assert_int_equal(wc[0].wr_id, 9);
-	assert_int_equal(wc[0].imm, 0x1234);
-	assert_int_equal(wc[1].wr_id, 3);
-	assert_int_equal(wc[1].opcode, BB_WC_SEND);
+	assert_fields(wc[0], wr_id, 9, imm, 0x1234);
+	assert_fields(wc[1], wr_id, 3, opcode, BB_WC_SEND);
 	assert_int_equal(mem[LEN + 200], 7);
 	assert_int_equal(mem[LEN + 239], 7);
 	assert_memory_equal(mem + LEN + 300, mem + 300, 100);
@@ -130,8 +126,7 @@ T_ON(BB_QPT_RC, false, test_behind)
 		/* Only the last one is held back. */
 		take(f, wc, 5);
 		for (i = 0; i < 5; i++) {
-			assert_int_equal(wc[i].wr_id, i);
-			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+			assert_fields(wc[i], wr_id, i, status, BB_WC_SUCCESS);
 		}
 		null_dev.hold = false;
 		null_release();
@@ -280,10 +275,8 @@ T(test_states)
 	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 0);
 	bb_qp_ring(f.qp);
 	take(&f, wc, 2);
-	assert_int_equal(wc[0].wr_id, 8);
-	assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
-	assert_int_equal(wc[1].wr_id, 9);
-	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[0], wr_id, 8, status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[1], wr_id, 9, status, BB_WC_WR_FLUSH_ERR);
 	state_to(&f, BB_QP_RESET);
 	assert_int_equal(connect_to_itself(f.qp), 0);
 	/* Pending until the QP is destroyed. */
@@ -322,8 +315,7 @@ T_ON(BB_QPT_RC, false, test_fates)
 	assert_int_equal(bb_qp_recover(f->qp, &addr, &addr, &attr, &r), 0);
 	assert_int_equal(r.n, 6);
 	for (i = 0; i < 6; i++) {
-		assert_int_equal(ends[i].wc.wr_id, i);
-		assert_int_equal(ends[i].fate, i < 4 ? BB_WR_DONE : BB_WR_NOT_DONE);
+		assert_fields(ends[i], wc.wr_id, i, fate, i < 4 ? BB_WR_DONE : BB_WR_NOT_DONE);
 	}
 	one(f, bb_post_write(f->qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
 }
@@ -395,8 +387,7 @@ T(test_refused_direct)
 			assert_int_equal(wc[i].status,
 					 i == 0 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
 		}
-		assert_int_equal(null_dev.wr_ex, 5);
-		assert_int_equal(null_dev.wr_plain, 0);
+		assert_fields(null_dev, wr_ex, 5, wr_plain, 0);
 		fixture_free(&f);
 		teardown(state);
 		setup(state);
@@ -503,8 +494,7 @@ T_ON(BB_QPT_RC, false, test_wrap_silent)
 	null_dev.hold = false;
 	null_release();
 	take(f, &wc, 1);
-	assert_int_equal(wc.wr_id, 2);
-	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_fields(wc, wr_id, 2, status, BB_WC_SUCCESS);
 }
 
 /* The provider may have seen the post: it cannot be taken back, and is sent with the doorbell. */

@@ -131,9 +131,7 @@ T_KINDS(BB_QPT_RC, false, test_bind)
 			       : bb_post_bind_mw(f->qp, 1, mw[1], key, f->mr, FROM + 64, 128,
 						 access, SIG),
 		    1, BB_WC_BIND_MW);
-		assert_int_equal(b->mr->lkey, f->mr->lkey);
-		assert_int_equal(b->addr, FROM + 64);
-		assert_int_equal(b->length, 128);
+		assert_fields(*b, mr->lkey, f->mr->lkey, addr, FROM + 64, length, 128);
 		assert_int_equal(b->mw_access_flags, rights[i / 2].theirs);
 		if (i % 2 == 0) {
 			one(f, bb_mw_bind(f->qp, 2, mw[0], NULL, 0, 0, 0, SIG), 2, BB_WC_BIND_MW);
@@ -198,15 +196,12 @@ T(test_impossible)
 			assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
 			take(&f, wc, 2 + (unsigned int)front);
 			if (front != 0) {
-				assert_int_equal(wc[0].wr_id, 1);
-				assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+				assert_fields(wc[0], wr_id, 1, status, BB_WC_SUCCESS);
 			}
 			assert_int_equal(mem[LEN], front != 0 ? mem[0] : 0);
 			assert_int_equal(mem[LEN + 64], 0);
-			assert_int_equal(wc[front].wr_id, 2);
-			assert_int_equal(wc[front].status, want[i % BADS].status);
-			assert_int_equal(wc[front + 1].wr_id, 3);
-			assert_int_equal(wc[front + 1].status, BB_WC_WR_FLUSH_ERR);
+			assert_fields(wc[front], wr_id, 2, status, want[i % BADS].status);
+			assert_fields(wc[front + 1], wr_id, 3, status, BB_WC_WR_FLUSH_ERR);
 			fixture_free(&f);
 			null_reset();
 		}
@@ -234,10 +229,8 @@ T(test_refused_before)
 			assert_int_equal(bb_mw_free(mw), 0);
 			bb_qp_ring(f.qp);
 			take(&f, wc, 2);
-			assert_int_equal(wc[0].wr_id, 1);
-			assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
-			assert_int_equal(wc[1].wr_id, 2);
-			assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+			assert_fields(wc[0], wr_id, 1, status, BB_WC_LOC_QP_OP_ERR);
+			assert_fields(wc[1], wr_id, 2, status, BB_WC_WR_FLUSH_ERR);
 			fixture_free(&f);
 			null_reset();
 		}
@@ -269,8 +262,7 @@ T(test_nop_in_the_middle)
 			assert_int_equal(bb_cq_poll(f.cq, wc, 4), 0);
 			null_release();
 			take(&f, wc, 1);
-			assert_int_equal(wc[0].wr_id, 2);
-			assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+			assert_fields(wc[0], wr_id, 2, status, BB_WC_SUCCESS);
 			null_dev.hold = false;
 			fixture_free(&f);
 			null_reset();

@@ -28,8 +28,7 @@ recv_round(struct fixture *f, uint32_t depth, uint32_t round)
 		assert_int_equal(bb_post_send(f->qp, i, &from, 1, SIG), 0);
 		bb_qp_ring(f->qp);
 		take(f, wc, 2);
-		assert_int_equal(wc[0].wr_id, 100 * round + i);
-		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+		assert_fields(wc[0], wr_id, 100 * round + i, status, BB_WC_SUCCESS);
 	}
 	/* Without new receives nothing is passed on. */
 	i = null_dev.recvs;
@@ -56,13 +55,11 @@ T(test_depth)
 		attr.depth = depths[i];
 		attr.max_sge = 0;
 		assert_int_equal(bb_srq_create(f.pd, &attr, &f.srq), 0);
-		assert_int_equal(null_dev.srq_init.attr.max_wr, depths[i]);
-		assert_int_equal(null_dev.srq_init.attr.max_sge, 1);
+		assert_fields(null_dev.srq_init.attr, max_wr, depths[i], max_sge, 1);
 		assert_ptr_equal(null_dev.srq_init.srq_context, f.srq);
 		/* A receive has at least one piece. */
 		assert_int_equal(bb_srq_query(f.srq, &attr), 0);
-		assert_int_equal(attr.depth, depths[i]);
-		assert_int_equal(attr.max_sge, 1);
+		assert_fields(attr, depth, depths[i], max_sge, 1);
 		bb_qp_init_attr_init(&init);
 		init.rq_depth = 0;
 		init.send_cq = init.recv_cq = f.cq;
@@ -135,8 +132,7 @@ T_ON(BB_QPT_RC, true, test_refused)
 	assert_int_equal(bb_post_send(f->qp, 3, &sge, 1, SIG), 0);
 	bb_qp_ring(f->qp);
 	take(f, wc, 2);
-	assert_int_equal(wc[0].wr_id, 1);
-	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_fields(wc[0], wr_id, 1, status, BB_WC_SUCCESS);
 	assert_int_equal(bb_qp_destroy(f->qp), 0);
 	f->qp = NULL;
 	null_dev.fail_errno = EINVAL;

@@ -49,14 +49,10 @@ send_status(size_t kind, size_t i)
 	assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, SIG), 0);
 	bb_qp_ring(f.qp);
 	take(&f, wc, 3);
-	assert_int_equal(wc[0].wr_id, 2);
-	assert_int_equal(wc[0].status, statuses[i].ours);
-	assert_int_equal(wc[0].vendor_err, 0x5e);
+	assert_fields(wc[0], wr_id, 2, status, statuses[i].ours, vendor_err, 0x5e);
 	assert_ptr_equal(wc[0].qp, f.qp);
-	assert_int_equal(wc[1].wr_id, 3);
-	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
-	assert_int_equal(wc[2].wr_id, 4);
-	assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[1], wr_id, 3, status, BB_WC_WR_FLUSH_ERR);
+	assert_fields(wc[2], wr_id, 4, status, BB_WC_WR_FLUSH_ERR);
 	fixture_free(&f);
 	null_reset();
 }
@@ -76,12 +72,9 @@ recv_status(size_t kind, size_t i, bool srq)
 	assert_int_equal(bb_post_send(f.qp, 1, &sge, 1, SIG), 0);
 	bb_qp_ring(f.qp);
 	take(&f, wc, 2);
-	assert_int_equal(wc[0].wr_id, 77);
-	assert_int_equal(wc[0].status, statuses[i].ours);
-	assert_int_equal(wc[0].vendor_err, 0x61);
+	assert_fields(wc[0], wr_id, 77, status, statuses[i].ours, vendor_err, 0x61);
 	assert_ptr_equal(wc[0].qp, f.qp);
-	assert_int_equal(wc[1].wr_id, 1);
-	assert_int_equal(wc[1].status, BB_WC_REM_OP_ERR);
+	assert_fields(wc[1], wr_id, 1, status, BB_WC_REM_OP_ERR);
 	fixture_free(&f);
 	null_reset();
 }
@@ -128,14 +121,12 @@ T(test_unreliable)
 			assert_int_equal(ret, 0);
 			bb_qp_ring(f.qp);
 			assert_int_equal(bb_cq_poll(f.cq, wc, 1), 1);
-			assert_int_equal(wc[0].wr_id, 1);
-			assert_int_equal(wc[0].status, BB_WC_LOC_PROT_ERR);
+			assert_fields(wc[0], wr_id, 1, status, BB_WC_LOC_PROT_ERR);
 			assert_int_equal(bb_qp_query(f.qp, &attr), 0);
 			assert_int_equal(attr.state, BB_QP_ERR);
 			assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
 			take(&f, wc, 1);
-			assert_int_equal(wc[0].wr_id, 9);
-			assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+			assert_fields(wc[0], wr_id, 9, status, BB_WC_WR_FLUSH_ERR);
 			assert_int_equal(bb_ah_destroy(ah), 0);
 			fixture_free(&f);
 			null_reset();
@@ -167,12 +158,8 @@ datagram(size_t kind, bool ib, bool imm)
 	bb_qp_ring(f.qp);
 	take(&f, wc, 2);
 	assert_ptr_equal(null_dev.ud.ah, verbs_ah_of(&ah->av));
-	assert_int_equal(null_dev.ud.qpn, 6);
-	assert_int_equal(null_dev.ud.qkey, 0x11);
-	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
-	assert_int_equal(wc[0].opcode, BB_WC_RECV);
-	assert_int_equal(wc[0].wr_id, 77);
-	assert_int_equal(wc[0].byte_len, 30);
+	assert_fields(null_dev.ud, qpn, 6, qkey, 0x11);
+	assert_fields(wc[0], status, BB_WC_SUCCESS, opcode, BB_WC_RECV, wr_id, 77, byte_len, 30);
 	assert_int_equal(wc[0].src_qp, f.qp->qpn);
 	assert_int_equal(wc[0].flags, (imm ? BB_WC_WITH_IMM : 0) | (ib ? 0 : BB_WC_GRH));
 	assert_int_equal(wc[0].imm, imm ? 7 : 0);
@@ -180,8 +167,7 @@ datagram(size_t kind, bool ib, bool imm)
 	 * LIDs and service levels exist on InfiniBand only. An extended CQ does not report the
 	 * P_Key index.
 	 */
-	assert_int_equal(wc[0].slid, ib ? 0x1234 : 0);
-	assert_int_equal(wc[0].sl, ib ? 9 : 0);
+	assert_fields(wc[0], slid, ib ? 0x1234 : 0, sl, ib ? 9 : 0);
 	assert_int_equal(wc[0].pkey_index, kinds[kind].no_cq_ex && !imm ? 0x77 : 0);
 	assert_int_equal(bb_ah_destroy(ah), 0);
 	fixture_free(&f);
@@ -290,8 +276,7 @@ T_KINDS(BB_QPT_RC, false, test_recv_refused)
 	log_begin();
 	bb_qp_ring_recv(f->qp);
 	log_expect("the provider refuses a receive: Invalid argument; the QP goes to ERR");
-	assert_int_equal(null_dev.recvs, 3);
-	assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
+	assert_fields(null_dev, recvs, 3, qp_attr.qp_state, IBV_QPS_ERR);
 	take(f, wc, 5);
 	for (i = 0; i < 5; i++) {
 		assert_int_equal(wc[i].wr_id, i);

@@ -159,9 +159,7 @@ one(struct fixture *f, int posted, uint64_t wr_id, enum bb_wc_opcode opcode)
 	assert_int_equal(posted, 0);
 	bb_qp_ring(f->qp);
 	take(f, &wc, 1);
-	assert_int_equal(wc.status, BB_WC_SUCCESS);
-	assert_int_equal(wc.wr_id, wr_id);
-	assert_int_equal(wc.opcode, opcode);
+	assert_fields(wc, status, BB_WC_SUCCESS, wr_id, wr_id, opcode, opcode);
 	assert_ptr_equal(wc.qp, f->qp);
 }
 

@@ -50,9 +50,7 @@ row(struct rf *f, uint8_t opcode, uint32_t psn, uint32_t n)
 	if (shows)
 		assert_int_equal(rf_next(f)->pkt.psn, (nxt - 1) & BB_ROCE_PSN_MASK);
 	rf_expect_none(f);
-	assert_int_equal(f->qp.req.nxt, nxt);
-	assert_int_equal(f->qp.req.next, next);
-	assert_int_equal(f->qp.stats.retransmitted, again + n + shows);
+	assert_fields(f->qp, req.nxt, nxt, req.next, next, stats.retransmitted, again + n + shows);
 	assert_false(bb_roce_busy(&f->qp));
 	return tx;
 }
@@ -69,8 +67,7 @@ check_payload(const struct rf_tx *tx, uint64_t cookie, uint32_t off, uint32_t le
 {
 	uint32_t i;
 
-	assert_int_equal(tx->cookie, cookie);
-	assert_int_equal(tx->pkt.len, len);
+	assert_fields(*tx, cookie, cookie, pkt.len, len);
 	for (i = 0; i < len; i++)
 		assert_int_equal(tx->payload[i], rf_byte(cookie, off + i));
 }

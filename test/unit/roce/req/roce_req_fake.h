@@ -350,8 +350,7 @@ rf_expect(struct rf *f, uint8_t opcode, uint32_t psn)
 {
 	const struct rf_tx *tx = rf_next(f);
 
-	assert_int_equal(tx->pkt.opcode, opcode);
-	assert_int_equal(tx->pkt.psn, psn & BB_ROCE_PSN_MASK);
+	assert_fields(tx->pkt, opcode, opcode, psn, psn & BB_ROCE_PSN_MASK);
 	return &tx->pkt;
 }
 
@@ -371,13 +370,11 @@ rf_expect_done(struct rf *f, uint32_t from, uint32_t n, uint8_t status)
 
 	assert_int_equal(f->ndone, from + n + (status != 0));
 	for (i = 0; i < n; i++) {
-		assert_int_equal(f->done[from + i].cookie, from + i);
-		assert_int_equal(f->done[from + i].status, 0);
+		assert_fields(f->done[from + i], cookie, from + i, status, 0);
 	}
 	if (status == 0)
 		return;
-	assert_int_equal(f->done[from + n].cookie, from + n);
-	assert_int_equal(f->done[from + n].status, status);
+	assert_fields(f->done[from + n], cookie, from + n, status, status);
 }
 
 /* Expects that message @from + @n failed the queue pair and those before it succeeded. */
@@ -385,8 +382,7 @@ static inline void
 rf_expect_failed(struct rf *f, uint32_t from, uint32_t n, uint8_t status)
 {
 	rf_expect_done(f, from, n, status);
-	assert_int_equal(f->qp.state, BB_ROCE_ERR);
-	assert_int_equal(f->nfailed, 1);
+	assert_fields(*f, qp.state, BB_ROCE_ERR, nfailed, 1);
 	assert_false(f->failed_responder);
 	assert_int_equal(f->failed_synd, status);
 	assert_false(bb_roce_busy(&f->qp));
@@ -398,8 +394,7 @@ rf_expect_failed(struct rf *f, uint32_t from, uint32_t n, uint8_t status)
 static inline void
 rf_expect_idle(struct rf *f)
 {
-	assert_int_equal(f->nfailed, 0);
-	assert_int_equal(f->ndone, f->posted);
+	assert_fields(*f, nfailed, 0, ndone, f->posted);
 	assert_false(bb_roce_busy(&f->qp));
 	assert_int_equal(bb_roce_deadline(&f->qp), UINT64_MAX);
 	rf_expect_none(f);

@@ -75,9 +75,7 @@ TEST(test_parts)
 			if (k == 0 && i == 3)
 				assert_int_equal(tx->pkt.imm, 0x01020304);
 			if (k == 1 && i == 0) {
-				assert_int_equal(tx->pkt.va, RF_RADDR);
-				assert_int_equal(tx->pkt.rkey, RF_RKEY);
-				assert_int_equal(tx->pkt.dmalen, len);
+				assert_fields(tx->pkt, va, RF_RADDR, rkey, RF_RKEY, dmalen, len);
 			}
 			rf_ack(&f, f.attr.sq_psn + 5, RF_ACK);
 			rf_expect_idle(&f);
@@ -209,8 +207,7 @@ TEST(test_row_lost)
 		lost(&f, psn + 18);
 		row(&f, BB_ROCE_WRITE_ONLY, psn + 18, 2);
 		/* Of all these losses only the second could have shown what the peer keeps. */
-		assert_int_equal(f.qp.req.chances, KEPT - 1);
-		assert_int_equal(f.qp.stats.packet_seq_err, 9);
+		assert_fields(f.qp, req.chances, KEPT - 1, stats.packet_seq_err, 9);
 		rf_ack(&f, psn + 23, RF_ACK);
 		rf_expect_idle(&f);
 	}

@@ -169,8 +169,7 @@ T_BEGIN(BB_ROCE_ADAPTIVE, test_unasked)
 	lost(f, RF_PSN + 1);
 	assert_int_equal(rf_run(f), 1);
 	rf_expect(f, BB_ROCE_SEND_MIDDLE, RF_PSN + 1);
-	assert_int_equal(f->qp.req.rto.deadline, f->now + 1000 * RF_US);
-	assert_int_equal(f->qp.req.no_ack_req, 3);
+	assert_fields(f->qp.req, rto.deadline, f->now + 1000 * RF_US, no_ack_req, 3);
 }
 
 /*

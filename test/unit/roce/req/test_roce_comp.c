@@ -71,8 +71,7 @@ T_BEGUN(test_read)
 	/* A repeated response packet is placed only once. */
 	rf_data(f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 2, 1, RF_MTU, RF_MTU);
 	rf_data(f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
-	assert_int_equal(f->placed, 2 * RF_MTU);
-	assert_int_equal(f->qp.stats.drop_ghost, 2);
+	assert_fields(*f, placed, 2 * RF_MTU, qp.stats.drop_ghost, 2);
 	rf_data(f, BB_ROCE_READ_RESP_LAST, RF_PSN + 3, 1, 2 * RF_MTU, 5);
 	rf_expect_done(f, 0, 2, 0);
 	rf_data(f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 4, 2, 0, 1);
@@ -193,8 +192,7 @@ T_BEGUN(test_implied_nak)
 	atomic_ack(f, RF_PSN + 2, 9);
 	rf_ack(f, RF_PSN + 3, RF_ACK);
 	assert_int_equal(rf_run(f), 0);
-	assert_int_equal(f->qp.stats.implied_nak_seq, 1);
-	assert_int_equal(f->orig, 0);
+	assert_fields(*f, qp.stats.implied_nak_seq, 1, orig, 0);
 	rf_data(f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 2);
 	rf_ack(f, RF_PSN + 3, RF_ACK); /* this ACK shows that the atomic's answer was lost */
 	assert_int_equal(f->qp.stats.implied_nak_seq, 2);
@@ -256,14 +254,12 @@ T_BEGUN(test_ssn)
 	rf_post(f, BB_ROCE_MSG_READ, chunk * RF_MTU, 0);
 	rf_post(f, BB_ROCE_MSG_SEND, 1, 0);
 	rf_run(f);
-	assert_int_equal(f->ring[0].ssn, 1);
-	assert_int_equal(f->ring[1].ssn, 2);
+	assert_fields(*f, ring[0].ssn, 1, ring[1].ssn, 2);
 	rf_begin(f);
 	rf_post(f, BB_ROCE_MSG_READ, chunk * RF_MTU + 1, 0);
 	rf_post(f, BB_ROCE_MSG_SEND, 1, 0);
 	rf_run(f);
-	assert_int_equal(f->ring[0].ssn, 2);
-	assert_int_equal(f->ring[1].ssn, 3);
+	assert_fields(*f, ring[0].ssn, 2, ring[1].ssn, 3);
 }
 
 /* A READ continues where its lost response packet was. */
@@ -280,13 +276,11 @@ TEST(test_read_resumed)
 		rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN, 0, 0, RF_MTU);
 		rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 1, 0, RF_MTU, RF_MTU);
 		rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 4, 0, 4 * RF_MTU, RF_MTU);
-		assert_int_equal(f.placed, 2 * RF_MTU);
-		assert_int_equal(f.qp.stats.implied_nak_seq, 1);
+		assert_fields(f, placed, 2 * RF_MTU, qp.stats.implied_nak_seq, 1);
 		rf_run(&f);
 		rf_expect(&f, BB_ROCE_READ_REQUEST, RF_PSN);
 		pkt = rf_expect(&f, BB_ROCE_READ_REQUEST, RF_PSN + 2);
-		assert_int_equal(pkt->va, RF_RADDR + 2 * RF_MTU);
-		assert_int_equal(pkt->dmalen, 8 * RF_MTU);
+		assert_fields(*pkt, va, RF_RADDR + 2 * RF_MTU, dmalen, 8 * RF_MTU);
 		rf_expect_none(&f);
 		/* Late packets of the first response are as valid as those of the second. */
 		rf_data(&f, stale ? BB_ROCE_READ_RESP_MIDDLE : BB_ROCE_READ_RESP_FIRST, RF_PSN + 2,
@@ -317,8 +311,7 @@ TEST(test_read_resumed)
 	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN, 0, 0, RF_MTU);
 	rf_timeout(&f);
 	assert_int_equal(rf_run(&f), 2);
-	assert_int_equal(f.tx[2].pkt.dmalen, 3 * RF_MTU);
-	assert_int_equal(f.tx[3].pkt.dmalen, 4 * RF_MTU);
+	assert_fields(f, tx[2].pkt.dmalen, 3 * RF_MTU, tx[3].pkt.dmalen, 4 * RF_MTU);
 	/* A READ that is sent again does not count twice against the limit. */
 	rf_init(&f, BB_ROCE_RC);
 	f.attr.max_rd_atomic = 2;
@@ -396,9 +389,7 @@ TEST(test_nak_fatal)
 							       * message */
 		rf_expect_failed(&f, 0, 2, fatal[i].synd);
 		bb_roce_qp_flush(&f.qp, BB_SYN_WR_FLUSH);
-		assert_int_equal(f.ndone, 4);
-		assert_int_equal(f.done[3].cookie, 3);
-		assert_int_equal(f.done[3].status, BB_SYN_WR_FLUSH);
+		assert_fields(f, ndone, 4, done[3].cookie, 3, done[3].status, BB_SYN_WR_FLUSH);
 		/* Any packet of a READ may be named. */
 		for (k = 0; k < 3; k++) {
 			rf_begin(&f);
@@ -413,8 +404,7 @@ TEST(test_nak_fatal)
 		rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
 		rf_writes(&f, 1);
 		rf_ack(&f, RF_PSN + 1, RF_NAK(fatal[i].nak));
-		assert_int_equal(f.ndone, 0);
-		assert_int_equal(f.qp.stats.implied_nak_seq, 1);
+		assert_fields(f, ndone, 0, qp.stats.implied_nak_seq, 1);
 		assert_int_equal(rf_run(&f), 2);
 		rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 1);
 		rf_ack(&f, RF_PSN + 1, RF_NAK(fatal[i].nak));
@@ -470,8 +460,7 @@ TEST(test_ended_by_completion)
 		rf_ack(&f, RF_PSN + 1 + bad, RF_ACK);
 		assert_int_equal(f.qp.state, BB_ROCE_ERR);
 		assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
-		assert_int_equal(f.ndone, 2 + bad);
-		assert_int_equal(f.done[1].status, 0);
+		assert_fields(f, ndone, 2 + bad, done[1].status, 0);
 		assert_int_equal(f.nfailed, 0); /* the caller already knows */
 		assert_false(bb_roce_busy(&f.qp));
 	}

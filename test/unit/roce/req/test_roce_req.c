@@ -44,19 +44,15 @@ check_message(struct rf *f, uint32_t k, uint32_t len, uint32_t psn, uint64_t coo
 		const struct rf_tx *tx = rf_next(f);
 		const struct bb_roce_pkt *pkt = &tx->pkt;
 
-		assert_int_equal(pkt->opcode, op | type);
-		assert_int_equal(pkt->psn, (psn + i) & BB_ROCE_PSN_MASK);
+		assert_fields(*pkt, opcode, op | type, psn, (psn + i) & BB_ROCE_PSN_MASK);
 		assert_int_equal(pkt->pkey, 0xffff);
 		assert_int_not_equal(pkt->flags & BB_ROCE_MIGREQ, 0);
-		assert_int_equal(pkt->dqpn, 0x222222);
-		assert_int_equal(pkt->len, last ? len - i * RF_MTU : RF_MTU);
+		assert_fields(*pkt, dqpn, 0x222222, len, last ? len - i * RF_MTU : RF_MTU);
 		for (b = 0; b < pkt->len; b++)
 			assert_int_equal(tx->payload[b], rf_byte(cookie, i * RF_MTU + b));
 		assert_int_equal(tx->cookie, cookie);
 		if (first && write) {
-			assert_int_equal(pkt->va, RF_RADDR);
-			assert_int_equal(pkt->rkey, RF_RKEY);
-			assert_int_equal(pkt->dmalen, len);
+			assert_fields(*pkt, va, RF_RADDR, rkey, RF_RKEY, dmalen, len);
 		}
 		if (last)
 			assert_int_equal(pkt->imm, 0x01020304);
@@ -108,14 +104,9 @@ T_BEGUN(test_atomics)
 	rf_post(f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
 	rf_run(f);
 	pkt = rf_expect(f, BB_ROCE_CMP_SWAP, RF_PSN);
-	assert_int_equal(pkt->swap_add, 7);
-	assert_int_equal(pkt->compare, 8);
-	assert_int_equal(pkt->va, RF_RADDR);
-	assert_int_equal(pkt->rkey, RF_RKEY);
-	assert_int_equal(pkt->len, 0);
+	assert_fields(*pkt, swap_add, 7, compare, 8, va, RF_RADDR, rkey, RF_RKEY, len, 0);
 	pkt = rf_expect(f, BB_ROCE_FETCH_ADD, RF_PSN + 1);
-	assert_int_equal(pkt->swap_add, 7);
-	assert_int_equal(pkt->compare, 0);
+	assert_fields(*pkt, swap_add, 7, compare, 0);
 }
 
 /*
@@ -164,10 +155,7 @@ expect_read(struct rf *f, uint32_t psn, uint64_t off, uint32_t len)
 {
 	const struct bb_roce_pkt *pkt = rf_expect(f, BB_ROCE_READ_REQUEST, psn);
 
-	assert_int_equal(pkt->va, RF_RADDR + off);
-	assert_int_equal(pkt->dmalen, len);
-	assert_int_equal(pkt->rkey, RF_RKEY);
-	assert_int_equal(pkt->len, 0);
+	assert_fields(*pkt, va, RF_RADDR + off, dmalen, len, rkey, RF_RKEY, len, 0);
 }
 
 /* A READ takes the PSNs of its response and is requested in parts that fit the window. */
@@ -350,8 +338,7 @@ T_BEGUN(test_no_room)
 	check_message(f, 3, 3 * RF_MTU, RF_PSN, 0);
 	expect_read(f, RF_PSN + 3, 0, 3 * RF_MTU);
 	check_message(f, 0, 3 * RF_MTU, RF_PSN + 6, 2);
-	assert_int_equal(f->qp.stats.tx_packets, 7);
-	assert_int_equal(f->qp.stats.retransmitted, 0);
+	assert_fields(f->qp.stats, tx_packets, 7, retransmitted, 0);
 }
 
 /* A payload that cannot be read: the message fails, those before it succeed. */

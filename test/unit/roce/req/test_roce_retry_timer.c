@@ -124,8 +124,7 @@ TEST(test_rnr)
 		rf_expect(&f, BB_ROCE_SEND_ONLY, RF_PSN + 1);
 		rf_expect(&f, BB_ROCE_SEND_ONLY, RF_PSN + 2);
 	}
-	assert_int_equal(f.qp.stats.rnr_nak_retry, 32);
-	assert_int_equal(f.qp.stats.packet_seq_err, 0);
+	assert_fields(f.qp.stats, rnr_nak_retry, 32, packet_seq_err, 0);
 	rf_ack(&f, RF_PSN + 2, RF_ACK);
 	rf_expect_idle(&f);
 	/* A late answer ends the wait. */
@@ -173,8 +172,7 @@ TEST(test_rnr_count)
 		}
 		rf_ack(&f, RF_PSN + 2, BB_ROCE_AETH_RNR | 1);
 		rf_expect_failed(&f, 0, 2, BB_SYN_RNR_RETRY_EXC);
-		assert_int_equal(f.qp.stats.rnr_retry_exceeded, 1);
-		assert_int_equal(f.qp.stats.rnr_nak_retry, 3 * retries + 1);
+		assert_fields(f.qp.stats, rnr_retry_exceeded, 1, rnr_nak_retry, 3 * retries + 1);
 	}
 }
 

@@ -129,8 +129,7 @@ T_BEGIN(14, test_measured)
 	rf_writes(f, 1);
 	assert_int_equal(until_deadline(f), 4 * RF_TIMEOUT);
 	rf_timeout(f);
-	assert_int_equal(f->qp.stats.ack_timeout, 1);
-	assert_int_equal(f->qp.stats.roce_adp_retrans, 0);
+	assert_fields(f->qp.stats, ack_timeout, 1, roce_adp_retrans, 0);
 	assert_int_equal(rf_run(f), 1);
 	rf_ack(f, f->qp.req.una, RF_ACK);
 	f->seen = f->ntx;
@@ -226,8 +225,7 @@ T_BEGIN(14, test_progress)
 	f->now += 5 * RF_US;
 	rf_writes(f, 1);
 	assert_int_equal(bb_roce_deadline(&f->qp), due);
-	assert_int_equal(f->qp.stats.roce_adp_retrans, 0);
-	assert_int_equal(f->qp.stats.retransmitted, 0);
+	assert_fields(f->qp.stats, roce_adp_retrans, 0, retransmitted, 0);
 }
 
 /*
@@ -252,8 +250,7 @@ T_BEGIN(14, test_nak)
 	assert_int_equal(f->qp.stats.packet_seq_err, 0);
 	rf_ack(f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
 	assert_int_equal(bb_roce_deadline(&f->qp), UINT64_MAX);
-	assert_int_equal(f->qp.stats.packet_seq_err, 1);
-	assert_int_equal(f->qp.req.retries, 6);
+	assert_fields(f->qp, stats.packet_seq_err, 1, req.retries, 6);
 	f->now += 99 * RF_US;
 	assert_int_equal(rf_run(f), 3);
 	assert_int_equal(until_deadline(f), 30 * RF_US);
@@ -278,8 +275,7 @@ T_BEGIN(14, test_rnr)
 	rf_ack(f, RF_PSN + 1, RF_ACK);
 	f->seen = f->ntx;
 	rf_expect_idle(f);
-	assert_int_equal(f->qp.stats.roce_adp_retrans, 0);
-	assert_int_equal(f->qp.req.rto.srtt, 10 * RF_US);
+	assert_fields(f->qp, stats.roce_adp_retrans, 0, req.rto.srtt, 10 * RF_US);
 }
 
 /* Without an ack timeout it retries forever, at ever longer intervals. */

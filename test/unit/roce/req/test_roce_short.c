@@ -44,10 +44,7 @@ TEST(test_bytes)
 		assert_memory_equal(a, b, sizeof(b));
 		assert_true(
 			bb_roce_short_parse(&back, b, sizeof(b) + pkt.len + bb_roce_pad(pkt.len)));
-		assert_int_equal(back.len, pkt.len);
-		assert_int_equal(back.psn, pkt.psn);
-		assert_int_equal(back.dqpn, pkt.dqpn);
-		assert_int_equal(back.pkey, pkt.pkey);
+		assert_fields(back, len, pkt.len, psn, pkt.psn, dqpn, pkt.dqpn, pkey, pkt.pkey);
 		assert_int_equal(back.flags, pkt.flags);
 	}
 }
@@ -78,10 +75,7 @@ TEST(test_any_bytes)
 		assert_int_equal(bb_roce_parse(&pkt, hdr, len), BB_ROCE_OK);
 		assert_int_equal(pkt.opcode, BB_ROCE_RC | BB_ROCE_SEND_ONLY);
 		assert_int_not_equal(pkt.len, 0);
-		assert_int_equal(pkt.len, s.len);
-		assert_int_equal(pkt.psn, s.psn);
-		assert_int_equal(pkt.dqpn, s.dqpn);
-		assert_int_equal(pkt.pkey, s.pkey);
+		assert_fields(pkt, len, s.len, psn, s.psn, dqpn, s.dqpn, pkey, s.pkey);
 		assert_int_equal(pkt.flags, s.flags);
 	}
 	assert_true(took > 100000);
@@ -100,22 +94,16 @@ same(void)
 	for (i = a.req.tail; i != a.req.head; i++) {
 		const struct bb_roce_msg *m = &one.ring[i % RF_SLOTS], *n = &two.ring[i % RF_SLOTS];
 
-		assert_int_equal(m->cookie, n->cookie);
-		assert_int_equal(m->kind, n->kind);
-		assert_int_equal(m->flags, n->flags);
-		assert_int_equal(m->len, n->len);
+		assert_fields(*m, cookie, n->cookie, kind, n->kind, flags, n->flags, len, n->len);
 		if (i - a.req.tail >= a.req.unassigned - a.req.tail)
 			continue;
-		assert_int_equal(m->psn, n->psn);
-		assert_int_equal(m->packets, n->packets);
-		assert_int_equal(m->ssn, n->ssn);
+		assert_fields(*m, psn, n->psn, packets, n->packets, ssn, n->ssn);
 	}
 	a.ctx = b.ctx = NULL;
 	a.req.ring = b.req.ring = NULL;
 	a.resp.replay = b.resp.replay = NULL;
 	assert_memory_equal(&a, &b, sizeof(a));
-	assert_int_equal(one.ndone, two.ndone);
-	assert_int_equal(one.nfailed, two.nfailed);
+	assert_fields(one, ndone, two.ndone, nfailed, two.nfailed);
 }
 
 static void
@@ -153,12 +141,8 @@ send_both(uint32_t len, uint8_t flags)
 	rf_post(&two, BB_ROCE_MSG_SEND, len, flags);
 	assert_int_equal(rf_run(&two), 1);
 	tx = &two.tx[(two.ntx - 1) % RF_LOG];
-	assert_int_equal(tx->pkt.opcode, BB_ROCE_RC | BB_ROCE_SEND_ONLY);
-	assert_int_equal(tx->pkt.psn, s.psn);
-	assert_int_equal(tx->pkt.len, s.len);
-	assert_int_equal(tx->pkt.pkey, s.pkey);
-	assert_int_equal(tx->pkt.dqpn, s.dqpn);
-	assert_int_equal(tx->pkt.flags, s.flags);
+	assert_fields(tx->pkt, opcode, BB_ROCE_RC | BB_ROCE_SEND_ONLY, psn, s.psn, len, s.len);
+	assert_fields(tx->pkt, pkey, s.pkey, dqpn, s.dqpn, flags, s.flags);
 }
 
 /* Posts up to @n messages; each knows whether another one follows. Returns the number posted. */
@@ -196,8 +180,7 @@ plain_both(uint32_t n)
 	for (i = 0; i < n; i++) {
 		const struct bb_roce_pkt *pkt = &two.tx[(first + i) % RF_LOG].pkt;
 
-		assert_int_equal(pkt->opcode, BB_ROCE_RC | ops[op[i]].opcode);
-		assert_int_equal(pkt->psn, psn[i]);
+		assert_fields(*pkt, opcode, BB_ROCE_RC | ops[op[i]].opcode, psn, psn[i]);
 		assert_int_equal((pkt->flags & BB_ROCE_ACKREQ) != 0, ask[i]);
 	}
 	return n;
@@ -284,10 +267,7 @@ answer(void)
 	bb_roce_short_ack_sent(&one.qp);
 	assert_int_equal(rf_run(&two), 1);
 	pkt = &two.tx[(two.ntx - 1) % RF_LOG].pkt;
-	assert_int_equal(pkt->opcode, BB_ROCE_RC | BB_ROCE_ACK);
-	assert_int_equal(pkt->syndrome, RF_ACK);
-	assert_int_equal(pkt->psn, psn);
-	assert_int_equal(pkt->msn, msn);
+	assert_fields(*pkt, opcode, BB_ROCE_RC | BB_ROCE_ACK, syndrome, RF_ACK, psn, psn, msn, msn);
 	return true;
 }
 

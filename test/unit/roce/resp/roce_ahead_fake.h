@@ -32,8 +32,7 @@ expect_sends(const struct fake *f, uint32_t done, int first, int last)
 {
 	assert_int_equal(f->n_done, done + (uint32_t)(last - first + 1));
 	for (; first <= last; first++, done++) {
-		assert_int_equal(f->done[done].imm, (uint32_t)first);
-		assert_int_equal(f->done[done].status, 0);
+		assert_fields(f->done[done], imm, (uint32_t)first, status, 0);
 	}
 }
 
@@ -41,8 +40,7 @@ expect_sends(const struct fake *f, uint32_t done, int first, int last)
 static inline void
 expect_kept(const struct fake *f, uint32_t n)
 {
-	assert_int_equal(f->qp.resp.n_ahead, n);
-	assert_int_equal(f->n_kept, n);
+	assert_fields(*f, qp.resp.n_ahead, n, n_kept, n);
 }
 
 #endif

@@ -479,12 +479,8 @@ fake_expect(struct fake *f, uint8_t syndrome, int n, uint32_t msn)
 
 	(void)fake_run(f, 64);
 	s = fake_next(f);
-	assert_int_equal(s->pkt.opcode, RC(ACK));
-	assert_int_equal(s->pkt.syndrome, syndrome);
-	assert_int_equal(s->pkt.psn, fake_psn(n));
-	assert_int_equal(s->pkt.msn, msn);
-	assert_int_equal(s->pkt.dqpn, 0x200);
-	assert_int_equal(s->pkt.pkey, 0xffff);
+	assert_fields(s->pkt, opcode, RC(ACK), syndrome, syndrome, psn, fake_psn(n), msn, msn);
+	assert_fields(s->pkt, dqpn, 0x200, pkey, 0xffff);
 	fake_quiet(f);
 }
 
@@ -498,8 +494,7 @@ fake_expect_fatal(struct fake *f, uint8_t syndrome, int n, uint32_t msn, uint8_t
 	fake_expect(f, syndrome, n, msn);
 	assert_int_equal(f->failed, 1);
 	assert_true(f->failed_responder);
-	assert_int_equal(f->failed_synd, synd);
-	assert_int_equal(f->sent_at_failed, before + 1);
+	assert_fields(*f, failed_synd, synd, sent_at_failed, before + 1);
 }
 
 /* Asserts that the next packet is part of a READ response, from byte @off of the key. */
@@ -508,9 +503,7 @@ fake_expect_read(struct fake *f, uint8_t opcode, int n, uint32_t off, uint32_t l
 {
 	const struct fake_sent *s = fake_next(f);
 
-	assert_int_equal(s->pkt.opcode, opcode);
-	assert_int_equal(s->pkt.psn, fake_psn(n));
-	assert_int_equal(s->len, len);
+	assert_fields(*s, pkt.opcode, opcode, pkt.psn, fake_psn(n), len, len);
 	assert_memory_equal(s->data, f->mem + FAKE_START + off, len);
 	if (opcode != RC(READ_RESP_MIDDLE))
 		assert_int_equal(s->pkt.syndrome, ACK);

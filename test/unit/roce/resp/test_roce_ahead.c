@@ -22,8 +22,7 @@ T_BEGIN(test_order)
 	}
 	fake_quiet(f);
 	expect_kept(f, 3);
-	assert_int_equal(f->qp.stats.kept, 3);
-	assert_int_equal(f->qp.stats.out_of_sequence, 3);
+	assert_fields(f->qp.stats, kept, 3, out_of_sequence, 3);
 	send(f, 1);
 	expect_sends(f, 0, 0, 4);
 	expect_kept(f, 0);
@@ -55,8 +54,7 @@ T_BEGIN(test_messages)
 	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	fake_expect_data(f->recv_data, 0, 2, 9);
 	fake_expect_data(f->mem + FAKE_START, 3, 5, FAKE_MTU);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].len, 2 * FAKE_MTU + 9);
+	assert_fields(*f, n_done, 1, done[0].len, 2 * FAKE_MTU + 9);
 	fake_expect(f, ACK, 5, 2);
 	expect_kept(f, 0);
 }
@@ -174,17 +172,13 @@ T_BEGIN(test_reads)
 	assert_int_equal(f->checks + f->atomics, 0);
 	send(f, 0);
 	expect_kept(f, 0);
-	assert_int_equal(f->n_done, 2);
-	assert_int_equal(f->done[0].imm, 0);
-	assert_int_equal(f->done[1].imm, 5);
-	assert_int_equal(f->atomics, 1);
+	assert_fields(*f, n_done, 2, done[0].imm, 0, done[1].imm, 5, atomics, 1);
 	fake_run(f, 64);
 	fake_expect_read(f, RC(READ_RESP_FIRST), 1, 0, FAKE_MTU);
 	fake_expect_read(f, RC(READ_RESP_MIDDLE), 2, FAKE_MTU, FAKE_MTU);
 	fake_expect_read(f, RC(READ_RESP_LAST), 3, 2 * FAKE_MTU, 1);
 	s = fake_next(f);
-	assert_int_equal(s->pkt.opcode, RC(ATOMIC_ACK));
-	assert_int_equal(s->pkt.psn, fake_psn(4));
+	assert_fields(s->pkt, opcode, RC(ATOMIC_ACK), psn, fake_psn(4));
 	assert_true(s->pkt.orig == was);
 	fake_expect(f, ACK, 5, 4);
 	/* A READ that is the expected packet spans kept ones. */
@@ -194,8 +188,7 @@ T_BEGIN(test_reads)
 	fake_expect(f, NAK(PSN), 6, 4);
 	fake_rx_rdma(f, RC(READ_REQUEST), 6, 0, 0, 3 * FAKE_MTU);
 	expect_kept(f, 0);
-	assert_int_equal(f->n_done, 3);
-	assert_int_equal(f->done[2].imm, 9);
+	assert_fields(*f, n_done, 3, done[2].imm, 9);
 	fake_run(f, 64);
 	f->seen += 3;
 	fake_expect(f, ACK, 9, 6);
@@ -206,8 +199,7 @@ T_BEGIN(test_reads)
 	fake_expect(f, NAK(PSN), 10, 6);
 	fake_rx_rdma(f, RC(READ_REQUEST), 10, 0, 0, 12 * FAKE_MTU);
 	expect_kept(f, 0);
-	assert_int_equal(f->n_done, 3);
-	assert_int_equal(f->qp.resp.epsn, fake_psn(22));
+	assert_fields(*f, n_done, 3, qp.resp.epsn, fake_psn(22));
 	/* Its data are the answer: no ACK follows. */
 	assert_int_equal(fake_run(f, 64), 12);
 	assert_int_equal(f->sent[f->n_sent - 1].pkt.opcode, RC(READ_RESP_LAST));
@@ -364,8 +356,7 @@ TEST(test_types)
 	f.recvs = 8;
 	for (n = 4; n >= 1; n--)
 		fake_rx(&f, UC(SEND_ONLY), n, 8, NULL);
-	assert_int_equal(f.n_done, 4);
-	assert_int_equal(f.n_keeps, 0);
+	assert_fields(f, n_done, 4, n_keeps, 0);
 	fake_init_ahead(&f, BB_ROCE_UD, FAKE_AHEADS);
 	for (n = 4; n >= 1; n--)
 		fake_rx(&f, UD(SEND_ONLY), n, 8, &more);

@@ -29,8 +29,7 @@ T_FAKE(BB_ROCE_RC, test_read)
 	/* The PSNs of the response are used up. */
 	fake_rx_ack(f, RC(SEND_ONLY), 8, 4);
 	fake_expect(f, ACK, 8, 5);
-	assert_int_equal(f->qp.stats.rx_read, 4);
-	assert_int_equal(f->established, 1);
+	assert_fields(*f, qp.stats.rx_read, 4, established, 1);
 }
 
 /* Zero bytes: key and memory are not checked, the right is. */
@@ -128,16 +127,14 @@ T_FAKE(BB_ROCE_RC, test_order)
 	fake_rx_atomic(f, RC(FETCH_ADD), 3, 0, 1, 0);
 	fake_rx_rdma(f, RC(WRITE_ONLY), 4, 4, 1024, 4);
 	fake_rx_ack(f, RC(SEND_ONLY), 6, 4);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->writes, 1);
+	assert_fields(*f, n_done, 1, writes, 1);
 	assert_int_equal(fake_run(f, 1), 1);
 	fake_expect_read(f, RC(READ_RESP_FIRST), 1, 0, 256);
 	assert_int_equal(f->sent[0].pkt.msn, 2);
 	assert_int_equal(fake_run(f, 2), 2);
 	fake_expect_read(f, RC(READ_RESP_LAST), 2, 256, 256);
 	assert_int_equal(fake_next(f)->pkt.opcode, RC(ATOMIC_ACK));
-	assert_int_equal(f->sent[2].pkt.psn, fake_psn(3));
-	assert_int_equal(f->sent[2].pkt.msn, 3);
+	assert_fields(f->sent[2].pkt, psn, fake_psn(3), msn, 3);
 	/* The READ's response covers the first SEND, the NAK covers the WRITE. */
 	fake_expect(f, NAK(PSN), 5, 4);
 }
@@ -182,9 +179,7 @@ T_FAKE(BB_ROCE_RC, test_read_again)
 	fake_expect_read(f, RC(READ_RESP_LAST), 3, 868, 232);
 	fake_quiet(f);
 	/* It does not count as a new request. */
-	assert_int_equal(f->qp.resp.msn, 1);
-	assert_int_equal(f->qp.resp.epsn, fake_psn(4));
-	assert_int_equal(f->qp.stats.rx_read, 1);
+	assert_fields(f->qp, resp.msn, 1, resp.epsn, fake_psn(4), stats.rx_read, 1);
 	assert_int_equal(f->qp.stats.duplicate, 5);
 }
 
@@ -234,8 +229,7 @@ T_FAKE(BB_ROCE_RC, test_go_back)
 		assert_int_equal(fake_run(f, 64), 3);
 		fake_expect_read(f, RC(READ_RESP_ONLY), 1, 256, 256);
 		s = fake_next(f);
-		assert_int_equal(s->pkt.opcode, RC(ATOMIC_ACK));
-		assert_int_equal(s->pkt.psn, fake_psn(2));
+		assert_fields(s->pkt, opcode, RC(ATOMIC_ACK), psn, fake_psn(2));
 		assert_memory_equal(&s->pkt.orig, old, 8);
 		fake_expect_read(f, RC(READ_RESP_ONLY), 3, 512, 8);
 		fake_quiet(f);
@@ -283,8 +277,7 @@ T_FAKE(BB_ROCE_RC, test_again_refused)
 	fake_rx_atomic(f, RC(CMP_SWAP), 0, 0, 1, 2);  /* a READ */
 	fake_rx(f, 0x1f, 0, 0, NULL);                 /* unassigned opcode */
 	fake_quiet(f);
-	assert_int_equal(f->qp.stats.drop_replay, i + 4);
-	assert_int_equal(f->atomics, 1);
+	assert_fields(*f, qp.stats.drop_replay, i + 4, atomics, 1);
 	/* Too old. */
 	for (n = 5; n < 5 + (int)FAKE_READS - 1; n++) {
 		fake_rx_rdma(f, RC(READ_REQUEST), n, 0, 0, 8);
@@ -310,8 +303,7 @@ T_FAKE(BB_ROCE_RC, test_key_gone)
 	f->key_gone = true;
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 512);
 	fake_quiet(f);
-	assert_int_equal(f->failed, 0);
-	assert_int_equal(f->qp.stats.drop_replay, 1);
+	assert_fields(*f, failed, 0, qp.stats.drop_replay, 1);
 	f->key_gone = false;
 	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 0, 512);
 	fake_rx_ack(f, RC(SEND_FIRST), 4, FAKE_MTU);
@@ -320,8 +312,7 @@ T_FAKE(BB_ROCE_RC, test_key_gone)
 	f->key_gone = true;
 	fake_expect_fatal(f, NAK(ACCESS), 3, 2, BB_SYN_REMOTE_ACCESS);
 	/* The receive of the following SEND completes in error. */
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].status, BB_SYN_REMOTE_ACCESS);
+	assert_fields(*f, n_done, 1, done[0].status, BB_SYN_REMOTE_ACCESS);
 }
 
 /* A READ that is answered again does not use the slot of a new one. */
@@ -431,13 +422,9 @@ T_FAKE(BB_ROCE_RC, test_atomic)
 	fake_rx_atomic(f, RC(CMP_SWAP), 1, 8, 77, old + 5);
 	fake_rx_atomic(f, RC(CMP_SWAP), 2, 8, 99, old);
 	assert_int_equal(fake_run(f, 64), 3);
-	assert_int_equal(f->sent[0].pkt.opcode, RC(ATOMIC_ACK));
-	assert_int_equal(f->sent[0].pkt.syndrome, ACK);
-	assert_int_equal(f->sent[0].pkt.orig, old);
-	assert_int_equal(f->sent[1].pkt.orig, old + 5);
-	assert_int_equal(f->sent[2].pkt.orig, 77);
-	assert_int_equal(f->sent[2].pkt.psn, fake_psn(2));
-	assert_int_equal(f->sent[2].pkt.msn, 3);
+	assert_fields(f->sent[0].pkt, opcode, RC(ATOMIC_ACK), syndrome, ACK, orig, old);
+	assert_fields(*f, sent[1].pkt.orig, old + 5, sent[2].pkt.orig, 77);
+	assert_fields(f->sent[2].pkt, psn, fake_psn(2), msn, 3);
 	assert_int_equal(word(f, 8), 77);
 	assert_int_equal(f->qp.stats.rx_atomic, 3);
 	/* An atomic executes once, answered or not. */
@@ -447,8 +434,7 @@ T_FAKE(BB_ROCE_RC, test_atomic)
 	assert_int_equal(fake_run(f, 64), 1);
 	fake_rx_atomic(f, RC(FETCH_ADD), 3, 8, 5, 0);
 	assert_int_equal(fake_run(f, 64), 1);
-	assert_int_equal(f->sent[3].pkt.orig, 77);
-	assert_int_equal(f->sent[4].pkt.orig, 77);
+	assert_fields(*f, sent[3].pkt.orig, 77, sent[4].pkt.orig, 77);
 	assert_int_equal(word(f, 8), 82);
 	assert_int_equal(f->atomics, 4);
 }

@@ -14,28 +14,21 @@ T_FAKE(BB_ROCE_RC, test_only)
 
 	fake_rx_ack(f, RC(SEND_ONLY), 0, 100);
 	fake_expect(f, ACK, 0, 1);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND);
-	assert_int_equal(f->done[0].status, 0);
+	assert_fields(*f, n_done, 1, done[0].kind, BB_ROCE_MSG_SEND, done[0].status, 0);
 	assert_int_equal(f->done[0].len, 100);
 	assert_false(f->done[0].solicited);
 	fake_expect_data(f->recv_data, 0, 0, 100);
 
 	fake_rx(f, RC(SEND_ONLY_IMM), 1, 0, &imm);
 	fake_expect(f, ACK, 1, 2);
-	assert_int_equal(f->n_done, 2);
-	assert_int_equal(f->done[1].kind, BB_ROCE_MSG_SEND_IMM);
-	assert_int_equal(f->done[1].len, 0);
+	assert_fields(*f, n_done, 2, done[1].kind, BB_ROCE_MSG_SEND_IMM, done[1].len, 0);
 	assert_int_equal(f->done[1].imm, IMM);
 	assert_true(f->done[1].solicited);
 
 	fake_rx_rdma(f, RC(WRITE_ONLY), 2, 200, 50, 200);
 	fake_expect(f, ACK, 2, 3);
 	fake_expect_data(f->mem + FAKE_START + 50, 2, 2, 200);
-	assert_int_equal(f->n_done, 2);
-	assert_int_equal(f->qp.stats.rx_write, 1);
-	assert_int_equal(f->failed, 0);
-	assert_int_equal(f->established, 1);
+	assert_fields(*f, n_done, 2, qp.stats.rx_write, 1, failed, 0, established, 1);
 }
 
 /* Many packets, across the wrap of the PSN; the first one takes the receive. */
@@ -49,9 +42,7 @@ T_FAKE(BB_ROCE_RC, test_long_send)
 	fake_quiet(f); /* no AckReq */
 	fake_rx_ack(f, RC(SEND_LAST), 3, 1);
 	fake_expect(f, ACK, 3, 1);
-	assert_int_equal(f->takes, 1);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].len, 3 * FAKE_MTU + 1);
+	assert_fields(*f, takes, 1, n_done, 1, done[0].len, 3 * FAKE_MTU + 1);
 	fake_expect_data(f->recv_data, 0, 3, 1);
 }
 
@@ -65,12 +56,8 @@ T_FAKE(BB_ROCE_RC, test_long_write)
 	fake_rx(f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
 	assert_int_equal(f->takes, 0);
 	fake_rx(f, RC(WRITE_LAST_IMM), 2, FAKE_MTU, &imm);
-	assert_int_equal(f->takes, 1);
-	assert_int_equal(f->checks, 1);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_WRITE_IMM);
-	assert_int_equal(f->done[0].len, 3 * FAKE_MTU);
-	assert_int_equal(f->done[0].imm, IMM);
+	assert_fields(*f, takes, 1, checks, 1, n_done, 1, done[0].kind, BB_ROCE_MSG_WRITE_IMM);
+	assert_fields(f->done[0], len, 3 * FAKE_MTU, imm, IMM);
 	assert_true(f->done[0].solicited);
 	fake_expect_data(f->mem + FAKE_START + 8, 0, 2, FAKE_MTU);
 	fake_quiet(f);
@@ -90,14 +77,11 @@ T_FAKE(BB_ROCE_RC, test_coalesce)
 	fake_rx_ack(f, RC(SEND_ONLY), 5, 4);
 	fake_rx(f, RC(SEND_ONLY), 6, 4, NULL);
 	fake_expect(f, ACK, 5, 7);
-	assert_int_equal(f->n_done, 7);
-	assert_int_equal(f->qp.stats.tx_acks, 2);
+	assert_fields(*f, n_done, 7, qp.stats.tx_acks, 2);
 	fake_rx(f, RC(SEND_ONLY), 2, 4, NULL);
 	fake_rx(f, RC(SEND_ONLY), 3, 4, NULL);
 	fake_expect(f, ACK, 6, 7);
-	assert_int_equal(f->n_done, 7);
-	assert_int_equal(f->takes, 7);
-	assert_int_equal(f->qp.stats.duplicate, 2);
+	assert_fields(*f, n_done, 7, takes, 7, qp.stats.duplicate, 2);
 }
 
 /* A repeated WRITE, whole or in part, does not write again. */
@@ -110,8 +94,7 @@ T_FAKE(BB_ROCE_RC, test_duplicate_write)
 	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 5);
 	fake_rx(f, RC(WRITE_LAST), 1, 5, NULL);
 	fake_expect(f, ACK, 1, 1);
-	assert_int_equal(f->mem[FAKE_START], 0x77);
-	assert_int_equal(f->writes, 2);
+	assert_fields(*f, mem[FAKE_START], 0x77, writes, 2);
 	/* In the middle of a message too. */
 	fake_rx_rdma(f, RC(WRITE_FIRST), 2, FAKE_MTU, 0, FAKE_MTU + 5);
 	fake_rx(f, RC(WRITE_LAST), 1, 5, NULL);
@@ -140,8 +123,7 @@ T_FAKE(BB_ROCE_RC, test_gap)
 	/* A new gap gets a new NAK. */
 	fake_rx_ack(f, RC(SEND_ONLY), 4, 4);
 	fake_expect(f, NAK(PSN), 3, 3);
-	assert_int_equal(f->qp.stats.out_of_sequence, 4);
-	assert_int_equal(f->failed, 0);
+	assert_fields(*f, qp.stats.out_of_sequence, 4, failed, 0);
 }
 
 /* The missing packet arrives before the NAK is sent: the NAK is dropped. */
@@ -159,9 +141,7 @@ T_FAKE(BB_ROCE_RC, test_psn_window)
 	fake_expect(f, ACK, -1, 0);
 	fake_rx(f, RC(SEND_ONLY), 0x7fffff, 4, NULL);
 	fake_expect(f, NAK(PSN), 0, 0);
-	assert_int_equal(f->n_done, 0);
-	assert_int_equal(f->qp.stats.duplicate, 1);
-	assert_int_equal(f->qp.stats.out_of_sequence, 1);
+	assert_fields(*f, n_done, 0, qp.stats.duplicate, 1, qp.stats.out_of_sequence, 1);
 	assert_int_equal(f->established, 0);
 }
 
@@ -242,10 +222,7 @@ TEST(test_invalid)
 		/* Nothing was written, taken or checked; a receive already taken completes. */
 		assert_memory_equal(f.mem, before.mem, sizeof(f.mem));
 		assert_memory_equal(f.recv_data, before.recv_data, sizeof(f.recv_data));
-		assert_int_equal(f.takes, takes);
-		assert_int_equal(f.checks, before.checks);
-		assert_int_equal(f.atomics, 0);
-		assert_int_equal(f.n_done, takes);
+		assert_fields(f, takes, takes, checks, before.checks, atomics, 0, n_done, takes);
 		if (takes > before.n_done)
 			assert_int_equal(f.done[takes - 1].status, BB_SYN_REMOTE_INVAL_REQ);
 		assert_int_equal(f.qp.stats.resp_remote_invalid, 1);
@@ -296,8 +273,7 @@ TEST(test_rnr)
 		f.recvs = 1;
 		fake_rx_rdma(&f, op[i], 0, 32, 0, 32);
 		fake_expect(&f, ACK, 0, 1);
-		assert_int_equal(f.n_done, 1);
-		assert_int_equal(f.failed, 0);
+		assert_fields(f, n_done, 1, failed, 0);
 	}
 }
 
@@ -335,10 +311,8 @@ TEST(test_recv_fails)
 		f.recv_status = c[i].status;
 		fake_rx_ack(&f, RC(SEND_LAST), 1, 4);
 		fake_expect_fatal(&f, c[i].nak, 1, 0, c[i].synd);
-		assert_int_equal(f.n_done, 1);
-		assert_int_equal(f.done[0].status, c[i].status);
-		assert_int_equal(f.qp.stats.resp_local_length, i == 0);
-		assert_int_equal(f.qp.stats.resp_local_prot, i == 1);
+		assert_fields(f, n_done, 1, done[0].status, c[i].status);
+		assert_fields(f.qp.stats, resp_local_length, i == 0, resp_local_prot, i == 1);
 		assert_int_equal(f.qp.stats.resp_remote_invalid, 0); /* as on the loop port */
 	}
 	/* Too long for the receive from the start. */
@@ -378,12 +352,8 @@ T_FAKE(BB_ROCE_RC, test_invalidate)
 	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	fake_rx(f, RC(SEND_LAST_INV), 1, 4, &inv);
 	fake_expect(f, ACK, 1, 1);
-	assert_int_equal(f->n_invalidated, 1);
-	assert_int_equal(f->invalidated, FAKE_KEY);
-	assert_int_equal(f->done_at_invalidate, 0);
-	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND_INV);
-	assert_int_equal(f->done[0].imm, FAKE_KEY);
-	assert_int_equal(f->done[0].len, FAKE_MTU + 4);
+	assert_fields(*f, n_invalidated, 1, invalidated, FAKE_KEY, done_at_invalidate, 0);
+	assert_fields(f->done[0], kind, BB_ROCE_MSG_SEND_INV, imm, FAKE_KEY, len, FAKE_MTU + 4);
 
 	/* Not possible now: treated as lost, and the receive stays taken. */
 	f->invalidate_status = BB_ROCE_AGAIN;
@@ -395,16 +365,14 @@ T_FAKE(BB_ROCE_RC, test_invalidate)
 	f->invalidate_status = 0;
 	fake_rx(f, RC(SEND_ONLY_INV), 2, 4, &inv);
 	fake_expect(f, ACK, 2, 2);
-	assert_int_equal(f->takes, 2);
-	assert_int_equal(f->n_done, 2);
+	assert_fields(*f, takes, 2, n_done, 2);
 
 	/* Rejected: the receive fails and the sender gets a NAK, as on the loop port. */
 	f->recvs = 1;
 	f->invalidate_status = BB_SYN_REMOTE_ACCESS;
 	fake_rx(f, RC(SEND_ONLY_INV), 3, 4, &inv);
 	fake_expect_fatal(f, NAK(OP), 3, 2, BB_SYN_REMOTE_OP);
-	assert_int_equal(f->n_done, 3);
-	assert_int_equal(f->done[2].status, BB_SYN_REMOTE_INVAL_REQ);
+	assert_fields(*f, n_done, 3, done[2].status, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 /* Keys, bounds and rights are checked at the first packet for the whole message. */
@@ -438,8 +406,7 @@ TEST(test_write_refused)
 		fake_rx(&f, RC(WRITE_FIRST), 0, FAKE_MTU, &pkt);
 		fake_expect_fatal(&f, access ? NAK(ACCESS) : NAK(INVALID), 0, 0, c[i].synd);
 		assert_memory_equal(f.mem, before, sizeof(before));
-		assert_int_equal(f.writes, 0);
-		assert_int_equal(f.qp.stats.resp_remote_access, access);
+		assert_fields(f, writes, 0, qp.stats.resp_remote_access, access);
 		assert_int_equal(f.qp.stats.resp_remote_invalid, !access);
 	}
 	/* The key is destroyed in the middle of a message. */
@@ -461,9 +428,7 @@ T_FAKE(BB_ROCE_RC, test_write_nothing)
 	fake_expect(f, ACK, 0, 1);
 	fake_rx(f, RC(WRITE_ONLY_IMM), 1, 0, &pkt);
 	fake_expect(f, ACK, 1, 2);
-	assert_int_equal(f->writes, 0);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].len, 0);
+	assert_fields(*f, writes, 0, n_done, 1, done[0].len, 0);
 	f->no_right = 1u << BB_ROCE_ACCESS_WRITE;
 	fake_rx(f, RC(WRITE_ONLY), 2, 0, &pkt);
 	fake_expect_fatal(f, NAK(INVALID), 2, 2, BB_SYN_REMOTE_INVAL_REQ);

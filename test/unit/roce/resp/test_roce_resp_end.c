@@ -22,8 +22,7 @@ T_FAKE(BB_ROCE_RC, test_longest_send)
 	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	f->qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
 	fake_rx(f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
-	assert_int_equal(f->places, 1);
-	assert_int_equal(f->qp.stats.resp_remote_invalid, 1);
+	assert_fields(*f, places, 1, qp.stats.resp_remote_invalid, 1);
 	fake_expect_fatal(f, NAK(INVALID), 1, 0, BB_SYN_REMOTE_INVAL_REQ);
 
 	fake_init(f, BB_ROCE_UC);
@@ -31,10 +30,7 @@ T_FAKE(BB_ROCE_RC, test_longest_send)
 	f->qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
 	fake_rx(f, UC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
 	fake_rx(f, UC(SEND_LAST), 2, 1, NULL);
-	assert_int_equal(f->places, 1);
-	assert_int_equal(f->qp.stats.drop_length, 1);
-	assert_int_equal(f->n_done, 0);
-	assert_int_equal(f->failed, 0);
+	assert_fields(*f, places, 1, qp.stats.drop_length, 1, n_done, 0, failed, 0);
 }
 
 /*
@@ -47,27 +43,21 @@ T_FAKE(BB_ROCE_RC, test_kinds)
 	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	f->recv_status = BB_SYN_LOCAL_PROT;
 	fake_rx(f, RC(SEND_LAST), 1, 4, NULL);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND);
-	assert_int_equal(f->done[0].len, FAKE_MTU + 4);
+	assert_fields(*f, n_done, 1, done[0].kind, BB_ROCE_MSG_SEND, done[0].len, FAKE_MTU + 4);
 
 	fake_init(f, BB_ROCE_RC);
 	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	f->invalidate_status = BB_SYN_REMOTE_ACCESS;
 	fake_rx(f, RC(SEND_LAST_INV), 1, 4, &inv);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND_INV);
-	assert_int_equal(f->done[0].len, FAKE_MTU + 4);
+	assert_fields(*f, n_done, 1, done[0].kind, BB_ROCE_MSG_SEND_INV, done[0].len, FAKE_MTU + 4);
 
 	/* A WRITE takes a receive only for its immediate. */
 	fake_init(f, BB_ROCE_RC);
 	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 4);
 	f->key_gone = true;
 	fake_rx(f, RC(WRITE_LAST_IMM), 1, 4, NULL);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_WRITE_IMM);
-	assert_int_equal(f->done[0].status, BB_SYN_REMOTE_ACCESS);
-	assert_int_equal(f->done[0].len, FAKE_MTU);
+	assert_fields(*f, n_done, 1, done[0].kind, BB_ROCE_MSG_WRITE_IMM);
+	assert_fields(f->done[0], status, BB_SYN_REMOTE_ACCESS, len, FAKE_MTU);
 }
 
 /* A queue pair without a receive queue sends NAK invalid request: RNR NAKs would never end. */
@@ -83,16 +73,14 @@ TEST(test_no_queue)
 		len = op[i] == RC(SEND_FIRST) ? FAKE_MTU : 4;
 		fake_rx_rdma(&f, op[i], 0, len, 0, len);
 		fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
-		assert_int_equal(f.qp.stats.resp_remote_invalid, 1);
-		assert_int_equal(f.qp.stats.out_of_buffer, 0);
+		assert_fields(f.qp.stats, resp_remote_invalid, 1, out_of_buffer, 0);
 		assert_int_equal(f.writes + f.n_done, 0);
 	}
 	fake_init(&f, BB_ROCE_UC);
 	f.recv_never = true;
 	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	fake_rx(&f, UC(SEND_LAST), 1, 4, NULL);
-	assert_int_equal(f.qp.stats.drop_no_recv, 1);
-	assert_int_equal(f.qp.stats.drop_order, 1);
+	assert_fields(f.qp.stats, drop_no_recv, 1, drop_order, 1);
 	assert_int_equal(f.failed + f.n_done, 0);
 }
 
@@ -134,15 +122,12 @@ TEST(test_uc_rest)
 	fake_rx(&f, UC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
 	assert_int_equal(f.qp.stats.drop_length, 1);
 	fake_rx(&f, UC(SEND_LAST), 2, 4, NULL);
-	assert_int_equal(f.n_done, 0);
-	assert_int_equal(f.qp.stats.drop_order, 1);
+	assert_fields(f, n_done, 0, qp.stats.drop_order, 1);
 	/* A packet of the wrong length. */
 	fake_rx(&f, UC(SEND_FIRST), 3, FAKE_MTU, NULL);
 	fake_rx(&f, UC(SEND_MIDDLE), 4, FAKE_MTU - 1, NULL);
 	fake_rx(&f, UC(SEND_LAST), 5, 4, NULL);
-	assert_int_equal(f.n_done, 0);
-	assert_int_equal(f.qp.stats.drop_length, 2);
-	assert_int_equal(f.qp.stats.drop_order, 2);
+	assert_fields(f, n_done, 0, qp.stats.drop_length, 2, qp.stats.drop_order, 2);
 	/* No receive for the immediate: the message ends. A second last packet does not revive it.
 	 */
 	f.recvs = 0;
@@ -152,9 +137,7 @@ TEST(test_uc_rest)
 	assert_int_equal(f.qp.stats.drop_no_recv, 1);
 	f.recvs = 1;
 	fake_rx(&f, UC(WRITE_LAST_IMM), 8, 4, NULL);
-	assert_int_equal(f.n_done, 0);
-	assert_int_equal(f.qp.stats.drop_order, 3);
-	assert_int_equal(f.failed, 0);
+	assert_fields(f, n_done, 0, qp.stats.drop_order, 3, failed, 0);
 }
 
 /*

@@ -13,14 +13,11 @@ T_FAKE(BB_ROCE_UC, test_messages)
 	fake_rx_rdma(f, UC(WRITE_FIRST), 2, FAKE_MTU, 16, 2 * FAKE_MTU);
 	fake_rx(f, UC(WRITE_LAST_IMM), 3, FAKE_MTU, &imm);
 	fake_rx_rdma(f, UC(WRITE_ONLY), 4, 1, 2048, 1);
-	assert_int_equal(f->n_done, 2);
-	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND_IMM);
-	assert_int_equal(f->done[0].len, FAKE_MTU + 9);
+	assert_fields(*f, n_done, 2, done[0].kind, BB_ROCE_MSG_SEND_IMM, done[0].len, FAKE_MTU + 9);
 	assert_int_equal(f->done[0].imm, imm.imm);
 	assert_true(f->done[0].solicited);
 	fake_expect_data(f->recv_data, 0, 1, 9);
-	assert_int_equal(f->done[1].kind, BB_ROCE_MSG_WRITE_IMM);
-	assert_int_equal(f->done[1].len, 2 * FAKE_MTU);
+	assert_fields(f->done[1], kind, BB_ROCE_MSG_WRITE_IMM, len, 2 * FAKE_MTU);
 	fake_expect_data(f->mem + FAKE_START + 16, 2, 3, FAKE_MTU);
 	fake_expect_data(f->mem + FAKE_START + 2048, 4, 4, 1);
 	assert_int_equal(f->established, 1);
@@ -32,25 +29,19 @@ T_FAKE(BB_ROCE_UC, test_gap)
 {
 	fake_rx(f, UC(SEND_MIDDLE), 0, FAKE_MTU, NULL);
 	fake_rx(f, UC(SEND_LAST), 1, 4, NULL);
-	assert_int_equal(f->takes, 0);
-	assert_int_equal(f->qp.stats.drop_order, 2);
+	assert_fields(*f, takes, 0, qp.stats.drop_order, 2);
 	fake_rx(f, UC(SEND_FIRST), 100, FAKE_MTU, NULL);
 	fake_rx(f, UC(SEND_MIDDLE), 102, FAKE_MTU, NULL);
 	/* Back in sequence, but the message is already dropped. */
 	fake_rx(f, UC(SEND_MIDDLE), 101, FAKE_MTU, NULL);
 	fake_rx(f, UC(SEND_LAST), 102, 4, NULL);
-	assert_int_equal(f->n_done, 0);
-	assert_int_equal(f->places, 1);
-	assert_int_equal(f->qp.stats.drop_order, 5);
+	assert_fields(*f, n_done, 0, places, 1, qp.stats.drop_order, 5);
 	fake_rx(f, UC(SEND_ONLY), 103, 50, NULL);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->takes, 1);
-	assert_int_equal(f->done[0].len, 50);
+	assert_fields(*f, n_done, 1, takes, 1, done[0].len, 50);
 	fake_expect_data(f->recv_data, 103, 103, 50);
 	/* A PSN behind the expected one: treated as new, since they cannot be distinguished. */
 	fake_rx(f, UC(SEND_ONLY), 0, 50, NULL);
-	assert_int_equal(f->n_done, 2);
-	assert_int_equal(f->qp.stats.out_of_sequence, 4);
+	assert_fields(*f, n_done, 2, qp.stats.out_of_sequence, 4);
 	fake_quiet(f);
 	assert_int_equal(f->failed, 0);
 }
@@ -94,15 +85,12 @@ TEST(test_dropped)
 		for (k = 0; k < c[i].n; k++)
 			fake_rx_rdma(&f, c[i].pkt[k].opcode, (int)k, c[i].pkt[k].len, 0,
 				     c[i].pkt[k].dmalen);
-		assert_int_equal(f.qp.stats.drop_length, c[i].length);
-		assert_int_equal(f.qp.stats.drop_order, c[i].order);
+		assert_fields(f.qp.stats, drop_length, c[i].length, drop_order, c[i].order);
 		assert_int_equal(f.failed, 0);
 		fake_quiet(&f);
 		before = f.n_done;
 		fake_rx(&f, UC(SEND_ONLY), (int)k, 4, NULL);
-		assert_int_equal(f.n_done, before + 1);
-		assert_int_equal(f.done[before].len, 4);
-		assert_int_equal(f.takes, f.n_done);
+		assert_fields(f, n_done, before + 1, done[before].len, 4, takes, f.n_done);
 	}
 }
 
@@ -123,12 +111,9 @@ TEST(test_write_refused)
 		f.key_gone = false;
 		fake_rx(&f, UC(WRITE_LAST_IMM), 1, 4, NULL);
 		assert_memory_equal(f.mem, before, sizeof(before));
-		assert_int_equal(f.writes, 0);
-		assert_int_equal(f.n_done, 0);
-		assert_int_equal(f.qp.stats.drop_access, 1);
+		assert_fields(f, writes, 0, n_done, 0, qp.stats.drop_access, 1);
 		fake_rx_rdma(&f, UC(WRITE_ONLY), 2, 4, 0, 4);
-		assert_int_equal(f.writes, 1);
-		assert_int_equal(f.failed, 0);
+		assert_fields(f, writes, 1, failed, 0);
 		fake_quiet(&f);
 	}
 }
@@ -147,9 +132,7 @@ T_FAKE(BB_ROCE_UC, test_key_gone)
 	fake_rx(f, UC(WRITE_LAST), 3, 4, NULL);
 	assert_int_equal(f->writes, 2);
 	assert_memory_equal(f->mem, before, sizeof(before));
-	assert_int_equal(f->qp.stats.drop_access, 1);
-	assert_int_equal(f->qp.stats.drop_order, 2);
-	assert_int_equal(f->failed, 0);
+	assert_fields(*f, qp.stats.drop_access, 1, qp.stats.drop_order, 2, failed, 0);
 }
 
 /* No receive, or one that is too small: the message is dropped, the receive stays. */
@@ -159,27 +142,19 @@ T_FAKE(BB_ROCE_UC, test_receives)
 	fake_rx(f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	f->recvs = 1;
 	fake_rx(f, UC(SEND_LAST), 1, 4, NULL);
-	assert_int_equal(f->n_done, 0);
-	assert_int_equal(f->qp.stats.drop_no_recv, 1);
-	assert_int_equal(f->qp.stats.out_of_buffer, 1);
+	assert_fields(*f, n_done, 0, qp.stats.drop_no_recv, 1, qp.stats.out_of_buffer, 1);
 	f->recv_room = 300;
 	fake_rx(f, UC(SEND_FIRST), 2, FAKE_MTU, NULL);
 	fake_rx(f, UC(SEND_LAST), 3, 45, NULL);
-	assert_int_equal(f->n_done, 0);
-	assert_int_equal(f->qp.stats.resp_local_length, 1);
+	assert_fields(*f, n_done, 0, qp.stats.resp_local_length, 1);
 	/* A WRITE with immediate may take it, too. */
 	fake_rx_rdma(f, UC(WRITE_ONLY_IMM), 4, 8, 0, 8);
-	assert_int_equal(f->takes, 1);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].status, 0);
+	assert_fields(*f, takes, 1, n_done, 1, done[0].status, 0);
 	/* An invalid receive is a local error. */
 	f->recvs = 1;
 	f->recv_status = BB_SYN_LOCAL_PROT;
 	fake_rx(f, UC(SEND_ONLY), 5, 4, NULL);
-	assert_int_equal(f->n_done, 2);
-	assert_int_equal(f->done[1].status, BB_SYN_LOCAL_PROT);
-	assert_int_equal(f->failed, 1);
-	assert_int_equal(f->n_sent, 0);
+	assert_fields(*f, n_done, 2, done[1].status, BB_SYN_LOCAL_PROT, failed, 1, n_sent, 0);
 }
 
 TEST_MAIN(0)

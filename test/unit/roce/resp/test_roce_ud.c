@@ -19,16 +19,11 @@ T_FAKE(BB_ROCE_UD, test_receive)
 	rx(f, UD(SEND_ONLY_IMM), 0, FAKE_QKEY);
 	assert_int_equal(f->n_done, 2);
 	assert_int_equal(f->places, 2); /* the GRH needs room even without data */
-	assert_int_equal(f->done[0].kind, BB_ROCE_MSG_SEND);
-	assert_int_equal(f->done[0].status, 0);
-	assert_int_equal(f->done[0].len, 100);
-	assert_int_equal(f->done[0].sqpn, 0x300);
+	assert_fields(f->done[0], kind, BB_ROCE_MSG_SEND, status, 0, len, 100, sqpn, 0x300);
 	assert_ptr_equal(f->done[0].net, &f->net);
 	assert_true(f->done[0].solicited);
 	fake_expect_data(f->recv_data + 40, 0x1000, 0x1000, 100);
-	assert_int_equal(f->done[1].kind, BB_ROCE_MSG_SEND_IMM);
-	assert_int_equal(f->done[1].imm, 0x12345678);
-	assert_int_equal(f->done[1].len, 0);
+	assert_fields(f->done[1], kind, BB_ROCE_MSG_SEND_IMM, imm, 0x12345678, len, 0);
 	assert_int_equal(f->established, 1);
 	fake_quiet(f); /* no answer is sent */
 }
@@ -50,22 +45,18 @@ T_FAKE(BB_ROCE_UD, test_drop)
 	/* A receive that was too small stays for the next datagram. */
 	f->recv_room = 139;
 	rx(f, UD(SEND_ONLY), 100, FAKE_QKEY);
-	assert_int_equal(f->qp.stats.drop_length, 2);
-	assert_int_equal(f->qp.stats.resp_local_length, 1);
+	assert_fields(f->qp.stats, drop_length, 2, resp_local_length, 1);
 	f->recv_room = 39;
 	rx(f, UD(SEND_ONLY), 0, FAKE_QKEY);
 	assert_int_equal(f->qp.stats.drop_length, 3);
 	f->recv_room = 139;
 	assert_int_equal(f->n_done, 0);
 	rx(f, UD(SEND_ONLY), 99, FAKE_QKEY);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->takes, 1);
+	assert_fields(*f, n_done, 1, takes, 1);
 
 	f->recvs = 0;
 	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f->qp.stats.drop_no_recv, 1);
-	assert_int_equal(f->qp.stats.out_of_buffer, 1);
-	assert_int_equal(f->n_done, 1);
+	assert_fields(*f, qp.stats.drop_no_recv, 1, qp.stats.out_of_buffer, 1, n_done, 1);
 	assert_int_equal(f->failed, 0);
 	fake_quiet(f);
 }
@@ -75,24 +66,20 @@ T_FAKE(BB_ROCE_UD, test_own_fault)
 {
 	f->recv_status = BB_SYN_LOCAL_PROT;
 	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f->n_done, 1);
-	assert_int_equal(f->done[0].status, BB_SYN_LOCAL_PROT);
-	assert_int_equal(f->qp.stats.resp_local_prot, 1);
-	assert_int_equal(f->failed, 1);
+	assert_fields(*f, n_done, 1, done[0].status, BB_SYN_LOCAL_PROT);
+	assert_fields(*f, qp.stats.resp_local_prot, 1, failed, 1);
 	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
 	assert_int_equal(f->places, 1);
 
 	fake_init(f, BB_ROCE_UD);
 	f->recv_broken = true;
 	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f->failed, 1);
-	assert_int_equal(f->n_done, 0);
+	assert_fields(*f, failed, 1, n_done, 0);
 
 	fake_init(f, BB_ROCE_UD);
 	f->done_status = BB_SYN_LOCAL_QP_OP;
 	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f->failed, 1);
-	assert_int_equal(f->n_sent, 0);
+	assert_fields(*f, failed, 1, n_sent, 0);
 }
 
 static void
@@ -137,30 +124,22 @@ TEST(test_send)
 	assert_false(bb_roce_busy(&f.qp));
 
 	p = &f.sent[0].pkt;
-	assert_int_equal(p->opcode, UD(SEND_ONLY));
-	assert_int_equal(p->psn, 0xffffff);
-	assert_int_equal(p->dqpn, 0x456);
-	assert_int_equal(p->qkey, 0x22222222);
-	assert_int_equal(p->sqpn, 0x100);
-	assert_int_equal(p->pkey, 0xffff);
+	assert_fields(*p, opcode, UD(SEND_ONLY), psn, 0xffffff, dqpn, 0x456, qkey, 0x22222222);
+	assert_fields(*p, sqpn, 0x100, pkey, 0xffff);
 	assert_int_equal(p->flags & BB_ROCE_SE, 0);
 	assert_int_equal(f.sent[0].len, 100);
 	assert_memory_equal(f.sent[0].data, f.mem, 100);
 	assert_int_equal(f.sent[0].cookie, 1);
 	p = &f.sent[1].pkt;
-	assert_int_equal(p->opcode, UD(SEND_ONLY_IMM));
-	assert_int_equal(p->psn, 0);
+	assert_fields(*p, opcode, UD(SEND_ONLY_IMM), psn, 0);
 	assert_int_equal(p->qkey, FAKE_QKEY); /* 10.2.5: the QP's own Q_Key */
 	assert_int_equal(p->imm, 0xabcdef01);
 	assert_int_equal(p->flags & BB_ROCE_SE, BB_ROCE_SE);
 	p = &f.sent[2].pkt;
-	assert_int_equal(p->psn, 1);
-	assert_int_equal(p->qkey, 0x7fffffff);
+	assert_fields(*p, psn, 1, qkey, 0x7fffffff);
 	assert_int_equal(f.sent[2].len, FAKE_MTU);
 	/* Datagrams complete when they were sent. */
-	assert_int_equal(f.n_completed, 3);
-	assert_int_equal(f.completed[2], 3);
-	assert_int_equal(f.status[2], 0);
+	assert_fields(f, n_completed, 3, completed[2], 3, status[2], 0);
 }
 
 /* Sending with a budget, a full port, and a full ring. */
@@ -200,14 +179,10 @@ TEST(test_send_fails)
 	assert_int_equal(fake_run(&f, 64), 1);
 	assert_int_equal(f.failed, 1);
 	assert_false(f.failed_responder);
-	assert_int_equal(f.n_completed, 2);
-	assert_int_equal(f.status[0], 0);
-	assert_int_equal(f.status[1], BB_SYN_LOCAL_PROT);
+	assert_fields(f, n_completed, 2, status[0], 0, status[1], BB_SYN_LOCAL_PROT);
 	assert_int_equal(fake_run(&f, 64), 0);
 	bb_roce_qp_flush(&f.qp, BB_SYN_WR_FLUSH);
-	assert_int_equal(f.n_completed, 3);
-	assert_int_equal(f.completed[2], 3);
-	assert_int_equal(f.status[2], BB_SYN_WR_FLUSH);
+	assert_fields(f, n_completed, 3, completed[2], 3, status[2], BB_SYN_WR_FLUSH);
 }
 
 /* A new Q_Key applies to received datagrams and to the own ones. */
@@ -219,8 +194,7 @@ TEST(test_change)
 	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
 	assert_int_equal(bb_roce_qp_change(&f.qp, FAKE_QKEY + 1, 0), 0);
 	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
-	assert_int_equal(f.n_done, 1);
-	assert_int_equal(f.qp.stats.drop_qkey, 1);
+	assert_fields(f, n_done, 1, qp.stats.drop_qkey, 1);
 	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY + 1);
 	assert_int_equal(f.n_done, 2);
 	assert_int_equal(post(&f, 1, BB_ROCE_MSG_SEND, 4, 0x80000000, 0), 0);

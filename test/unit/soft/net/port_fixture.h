@@ -385,8 +385,7 @@ check_packet(const struct frame *f, const struct out *o, const void *dst_mac, ui
 	}
 	assert_int_equal(get16(f, l3 - 2), v4 ? 0x0800 : 0x86dd);
 	if (v4) {
-		assert_int_equal(f->b[l3], 0x45);
-		assert_int_equal(f->b[l3 + 1], 0x69);
+		assert_fields(*f, b[l3], 0x45, b[l3 + 1], 0x69);
 		assert_int_equal(get16(f, l3 + 2), f->len - l3);
 		assert_int_equal(get16(f, l3 + 6), 0x4000);
 		assert_int_equal(f->b[l3 + 8], 17);
@@ -396,8 +395,7 @@ check_packet(const struct frame *f, const struct out *o, const void *dst_mac, ui
 	} else {
 		assert_memory_equal(f->b + l3, "\x66\x95\x43\x21", 4);
 		assert_int_equal(get16(f, l3 + 4), f->len - l4);
-		assert_int_equal(f->b[l3 + 6], IPPROTO_UDP);
-		assert_int_equal(f->b[l3 + 7], 17);
+		assert_fields(*f, b[l3 + 6], IPPROTO_UDP, b[l3 + 7], 17);
 		assert_memory_equal(f->b + l3 + 8, o->net.src, 16);
 		assert_memory_equal(f->b + l3 + 24, o->net.dst, 16);
 	}
@@ -410,9 +408,7 @@ check_packet(const struct frame *f, const struct out *o, const void *dst_mac, ui
 			 want);
 	assert_memory_equal(f->b + icrc, want, 4);
 	assert_int_equal(bb_roce_parse(&pkt, f->b + bth, icrc - bth), BB_ROCE_OK);
-	assert_int_equal(pkt.opcode, o->pkt.opcode);
-	assert_int_equal(pkt.psn, o->pkt.psn);
-	assert_int_equal(pkt.len, o->pkt.len);
+	assert_fields(pkt, opcode, o->pkt.opcode, psn, o->pkt.psn, len, o->pkt.len);
 	assert_memory_equal(pkt.payload, data, pkt.len);
 }
 

@@ -194,8 +194,7 @@ T(test_idle_expires)
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	soft_neigh_tick(&t, 30 * SEC + SOFT_NEIGH_IDLE_NS);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_FREE);
-	assert_int_equal(t.count, 0);
-	assert_int_equal(t.stats.expired, 1);
+	assert_fields(t, count, 0, stats.expired, 1);
 	assert_true(t.next_deadline == SOFT_NEIGH_NEVER);
 }
 
@@ -274,8 +273,7 @@ T(test_flood_evicts_the_unused)
 		soft_neigh_heard(&t, ip_of(addr), mac_of(MAC_US), SOFT_NEIGH_ASKED_US, 2 + i);
 		assert_int_equal(find("192.0.2.252", 2 + i), SOFT_NEIGH_FOUND);
 	}
-	assert_int_equal(t.count, SOFT_NEIGH_MAX);
-	assert_int_equal(t.stats.evicted, 3 * SOFT_NEIGH_MAX + 3);
+	assert_fields(t, count, SOFT_NEIGH_MAX, stats.evicted, 3 * SOFT_NEIGH_MAX + 3);
 	assert_int_equal(state_of("192.0.2.250"), SOFT_NEIGH_STATIC);
 	assert_int_equal(state_of("192.0.2.251"), SOFT_NEIGH_INCOMPLETE);
 	assert_int_equal(state_of(addr), SOFT_NEIGH_STALE);

@@ -96,9 +96,7 @@ T(test_nd_answered)
 	assert_int_equal(out.len, 14 + 40 + 32);
 	assert_memory_equal(out.b + 22, ip_of(US6), 16);
 	assert_memory_equal(out.b + 38, ip_of(PEER6), 16);
-	assert_int_equal(out.b[21], 255);
-	assert_int_equal(out.b[54], 136);
-	assert_int_equal(out.b[58], 0x60);
+	assert_fields(out, b[21], 255, b[54], 136, b[58], 0x60);
 	assert_memory_equal(out.b + 62, ip_of(US6), 16);
 	assert_memory_equal(out.b + 78, "\x02\x01" MAC_US, 8);
 	assert_int_equal(l4_sum(&out, 14, 54, IPPROTO_ICMPV6), 0);

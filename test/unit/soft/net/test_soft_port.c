@@ -74,8 +74,7 @@ T(test_receive)
 		udp(&f, PEER4, US4, 4791, segs[i] == 1 ? 40 : 1000, false);
 		rig_give(r, &f, segs[i]);
 		assert_int_equal(soft_port_poll(r->p, r->now), 1);
-		assert_int_equal(r->roce, i + 1);
-		assert_int_equal(r->got.len, f.len);
+		assert_fields(*r, roce, i + 1, got.len, f.len);
 		assert_memory_equal(r->got.b, f.b, f.len);
 		assert_int_equal(r->rx.l4_off, 34);
 		assert_memory_equal(r->rx.net.src, ip_of(PEER4), 16);
@@ -142,8 +141,7 @@ T(test_ping_over_port)
 	rig_give(r, &f, 500);
 	soft_port_poll(r->p, r->now);
 	assert_true(rig_take(r, &out));
-	assert_int_equal(out.len, f.len);
-	assert_int_equal(out.b[54], 129);
+	assert_fields(out, len, f.len, b[54], 129);
 	assert_int_equal(l4_sum(&out, 14, 54, IPPROTO_ICMPV6), 0);
 	assert_memory_equal(out.b + 58, f.b + 58, f.len - 58);
 	assert_false(rig_take(r, &out));
@@ -246,8 +244,7 @@ poll_at(uint64_t now, uint32_t links, bool up)
 {
 	r->now = now;
 	soft_port_poll(r->p, r->now);
-	assert_int_equal(r->links, links);
-	assert_int_equal(r->up, up);
+	assert_fields(*r, links, links, up, up);
 }
 
 /* A flapping link is down for three of four seconds: nothing is sent or received. */

@@ -129,8 +129,7 @@ T(test_sums_out)
 			assert_non_null(m);
 			assert_int_equal(m->ol_flags & PMD_SUMS, by_pmd && k == 0 ? PMD_SUMS : 0);
 			if (by_pmd && k == 0) {
-				assert_int_equal(m->l2_len, l3);
-				assert_int_equal(m->l3_len, 20);
+				assert_fields(*m, l2_len, l3, l3_len, 20);
 			}
 			assert_int_equal(rte_ring_enqueue(from, m), 0);
 			assert_true(rig_take(r, &f));

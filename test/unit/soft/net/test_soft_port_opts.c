@@ -69,11 +69,7 @@ T(test_accepts)
 	assert_memory_equal(opts.port.ip[0].addr, ip_of("192.0.2.1"), 16);
 	assert_int_equal(opts.port.ip[0].prefix, 96 + 24);
 	assert_memory_equal(opts.port.ip[1].addr, ip_of("2001:db8::1"), 16);
-	assert_int_equal(opts.port.ip[1].prefix, 64);
-	assert_int_equal(opts.port.vlan, 12);
-	assert_int_equal(opts.port.mtu, 2048);
-	assert_int_equal(opts.port.framesz, 2400);
-	assert_int_equal(opts.port.n_neigh, 2);
+	assert_fields(opts.port, ip[1].prefix, 64, vlan, 12, mtu, 2048, framesz, 2400, n_neigh, 2);
 	assert_memory_equal(opts.port.neigh[0].mac, "\x02\0\0\0\0\x02", 6);
 	assert_memory_equal(opts.port.neigh[1].ip, ip_of("2001:db8::2"), 16);
 	assert_int_equal(parse("port=net_ring0"), 0);

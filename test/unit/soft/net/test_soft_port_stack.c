@@ -34,19 +34,12 @@ T(test_roce_v4)
 	f.len += 3; /* Ethernet padding */
 	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 	assert_true(rx.v4);
-	assert_int_equal(rx.l3_off, 14);
-	assert_int_equal(rx.l3_len, 20 + 8 + 60);
-	assert_int_equal(rx.l4_off, 34);
-	assert_int_equal(rx.l4_len, 68);
-	assert_int_equal(rx.net.sport, 0xc123);
-	assert_int_equal(rx.dport, ROCE);
-	assert_int_equal(rx.net.tclass, 0x6b);
-	assert_int_equal(rx.net.hop_limit, 64);
+	assert_fields(rx, l3_off, 14, l3_len, 20 + 8 + 60, l4_off, 34, l4_len, 68);
+	assert_fields(rx, net.sport, 0xc123, dport, ROCE, net.tclass, 0x6b, net.hop_limit, 64);
 	assert_memory_equal(rx.net.src, ip_of(PEER4), 16);
 	assert_memory_equal(rx.net.dst, ip_of(US4), 16);
 	assert_memory_equal(rx.src_mac, MAC_PEER, 6);
-	assert_int_equal(s.stats.ecn_ce, 1);
-	assert_int_equal(s.stats.roce, 1);
+	assert_fields(s.stats, ecn_ce, 1, roce, 1);
 }
 
 T(test_roce_v6)
@@ -58,10 +51,7 @@ T(test_roce_v6)
 	f.b[17] = 0x67;
 	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 	assert_false(rx.v4);
-	assert_int_equal(rx.l3_len, 40 + 8 + 33);
-	assert_int_equal(rx.l4_off, 54);
-	assert_int_equal(rx.l4_len, 41);
-	assert_int_equal(rx.net.tclass, 0xab);
+	assert_fields(rx, l3_len, 40 + 8 + 33, l4_off, 54, l4_len, 41, net.tclass, 0xab);
 	assert_int_equal(rx.net.flow_label, 0x34567);
 	assert_memory_equal(rx.net.src, ip_of(PEER6), 16);
 	/* To the link-local address. */
@@ -415,8 +405,7 @@ T(test_guesses)
 	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 	assert_true(guessed(&none));
 	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
-	assert_int_equal(s.stats.ecn_ce, 2);
-	assert_int_equal(s.stats.roce, 3);
+	assert_fields(s.stats, ecn_ce, 2, roce, 3);
 }
 
 TEST_MAIN(0)

@@ -320,8 +320,7 @@ TEST(test_entry)
 	e.key = 7;
 	soft_shm_publish(&e.seq);
 	assert_true(soft_shm_read(&got, &e, sizeof(e)));
-	assert_int_equal(got.key, 7);
-	assert_int_equal(got.seq, e.seq);
+	assert_fields(got, key, 7, seq, e.seq);
 	soft_shm_retire(&e.seq);
 	assert_false(soft_shm_read(&got, &e, sizeof(e)));
 	soft_shm_retire(&e.seq);

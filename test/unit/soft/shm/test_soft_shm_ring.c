@@ -72,9 +72,7 @@ get(struct world *w, uint32_t len, uint32_t tag)
 
 	if (p == NULL)
 		return false;
-	assert_int_equal(rec.len, len);
-	assert_int_equal(rec.flow_label, tag);
-	assert_int_equal(rec.sgid, (uint8_t)(tag * 7));
+	assert_fields(rec, len, len, flow_label, tag, sgid, (uint8_t)(tag * 7));
 	for (i = 0; i < len; i++)
 		assert_int_equal(p[i], (uint8_t)(tag + i * 3));
 	soft_ring_pop(&w->rx);

@@ -128,15 +128,9 @@ T(test_found)
 	w->file[6 * PAGE + 100] = 2;
 	w->file[6 * PAGE + 100 + LEN - 1] = 3;
 	assert_true(find(&n));
-	assert_int_equal(n.key, KEY);
-	assert_int_equal(n.seq, 1);
-	assert_int_equal(n.rights, ALL);
-	assert_int_equal(n.start, START);
-	assert_int_equal(n.len, LEN);
+	assert_fields(n, key, KEY, seq, 1, rights, ALL, start, START, len, LEN);
 	assert_ptr_equal(n.now, &w->key->seq);
-	assert_int_equal(n.base[-1], 1);
-	assert_int_equal(n.base[0], 2);
-	assert_int_equal(n.base[LEN - 1], 3);
+	assert_fields(n, base[-1], 1, base[0], 2, base[LEN - 1], 3);
 	n.base[1] = 9;
 	assert_int_equal(w->file[6 * PAGE + 101], 9);
 }
@@ -274,8 +268,7 @@ TEST(test_torn)
 	sigaction(SIGBUS, &old_bus, NULL);
 	straddles->seq = 5;
 	assert_true(soft_shm_read(&copy, straddles, sizeof(copy)));
-	assert_int_equal(copy.seq, 5);
-	assert_int_equal(copy.len, 2);
+	assert_fields(copy, seq, 5, len, 2);
 	munmap(mem, 2 * PAGE);
 }
 
