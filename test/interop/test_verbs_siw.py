@@ -60,7 +60,8 @@ KNOWN = [
 ]
 
 BEGIN, END = '.. siw-table begins\n', '.. siw-table ends\n'
-HEAD = [':header: area of conform, rows that hold, skip, siw does otherwise', ':widths: 12, 10, 39, 39']
+HEAD = [':header: area of the conformance suite, tests passed, tests skipped, differences of siw',
+        ':widths: 12, 10, 39, 39']
 
 
 def conform(there, args):
