@@ -60,20 +60,20 @@ struct book *
 book_new(uint32_t symbols, uint32_t orders)
 {
 	struct book *b = calloc(1, sizeof(*b));
-	uint64_t places = 16;
+	uint64_t slots = 16;
 	uint32_t i;
 
 	if (b == NULL)
 		return NULL;
-	while (places < 2 * (uint64_t)orders)
-		places *= 2;
+	while (slots < 2 * (uint64_t)orders)
+		slots *= 2;
 	b->symbols = symbols;
 	b->max_orders = orders;
-	b->mask = (uint32_t)(places - 1);
-	b->shift = 64 - (unsigned int)__builtin_ctzll(places);
-	b->orders = aligned_alloc(_Alignof(struct order), places * sizeof(*b->orders));
+	b->mask = (uint32_t)(slots - 1);
+	b->shift = 64 - (unsigned int)__builtin_ctzll(slots);
+	b->orders = aligned_alloc(_Alignof(struct order), slots * sizeof(*b->orders));
 	if (b->orders != NULL)
-		memset(b->orders, 0, places * sizeof(*b->orders));
+		memset(b->orders, 0, slots * sizeof(*b->orders));
 	b->sides = calloc(2 * (size_t)symbols, sizeof(*b->sides));
 	if (b->orders == NULL || b->sides == NULL) {
 		book_free(b);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A place (struct place) is an lcore that runs one or several stages. Stages of the same lcore call
- * each other. A link joins stages on two lcores: a ring of RDMA WRITEs over a separate queue pair.
- * Each lcore has its own PD, CQ and connection manager, and its thread owns all of them.
+ * A worker (struct worker) is an lcore that runs one or several stages. Stages of the same lcore
+ * call each other. A link joins stages on two lcores: a ring of RDMA WRITEs over a separate queue
+ * pair. Each lcore has its own PD, CQ and connection manager, and its thread owns all of them.
  *
  * link 0: feed → book, 1: book → strategy, 2: strategy → risk, 3: risk → gateway
  */
@@ -26,7 +26,7 @@ _Static_assert(sizeof(union hft_msg) == RDMA_RING_DATA, "a message fills a slot"
 #define LINKS       (STAGES - 1)
 #define EXIT_FAILED 1
 #define EXIT_USAGE  2
-#define ALL_PLACES  UINT32_MAX
+#define ALL_WORKERS UINT32_MAX
 
 /* Defects that --defect makes, to show that the checks detect them. */
 enum defect {
@@ -53,10 +53,10 @@ struct options {
 				never */
 	uint32_t wait_s;
 	struct params params;
-	uint8_t place_of[STAGES]; /* index of the place that runs a stage */
-	uint32_t places;
-	uint32_t place; /* index of the only place in this process, or ALL_PLACES: then listen and
-			   connect say which stages run here */
+	uint8_t worker_of[STAGES]; /* index of the worker that runs a stage */
+	uint32_t workers;
+	uint32_t worker; /* index of the only worker in this process, or ALL_WORKERS: then listen
+			   and connect say which stages run here */
 	enum defect defect;
 	uint32_t defect_at; /* number of the message or tick with the defect, counted from 1 */
 };
@@ -66,7 +66,7 @@ extern const struct option hft_options[];
 int options_parse(void *o, int argc, char **argv);
 void options_help(FILE *out);
 
-struct place;
+struct worker;
 
 /* One end of a link. */
 struct end {
@@ -119,7 +119,7 @@ struct feed {
 	bool done;
 };
 
-struct place {
+struct worker {
 	const struct options *o;
 	uint32_t index;
 	unsigned int lcore;
@@ -162,34 +162,35 @@ extern int some_failed;
 extern uint16_t link_port[LINKS];
 
 static inline bool
-runs(const struct place *p, enum stage s)
+runs(const struct worker *p, enum stage s)
 {
-	return p->o->place_of[s] == p->index;
+	return p->o->worker_of[s] == p->index;
 }
 
 /* Records @rc and its reason, unless a failure is recorded already. @return @rc */
-int place_fail(struct place *p, int rc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+int worker_fail(struct worker *p, int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /*
  * Create and connect the rings of an lcore (link.c). Call them in the thread of the lcore. They
- * return 0, or -errno after place_fail().
+ * return 0, or -errno after worker_fail().
  */
-int links_open(struct place *p);
-int links_connect(struct place *p);
+int links_open(struct worker *p);
+int links_connect(struct worker *p);
 /* Handles events of the connections while the lcore runs. */
-int links_watch(struct place *p);
+int links_watch(struct worker *p);
 /* Handles an unexpected completion of a link. */
-int links_error(struct place *p, const struct bb_wc *wc);
-void links_disconnect(struct place *p);
-void links_close(struct place *p);
+int links_error(struct worker *p, const struct bb_wc *wc);
+void links_disconnect(struct worker *p);
+void links_close(struct worker *p);
 
 /* Runs the data path (run.c). Ends when all reports have arrived, on an error, or on a signal. */
-int place_run(struct place *p);
+int worker_run(struct worker *p);
 
 /*
  * Prints the result of the process with feed and gateway. If @rc, the status so far, is 0, checks
  * the result against a replay. Returns the exit status.
  */
-int report(const struct options *o, const struct place *places, int rc);
+int report(const struct options *o, const struct worker *workers, int rc);
 
 #endif

@@ -27,7 +27,7 @@ uint16_t link_port[LINKS];
 int some_failed;
 
 int
-place_fail(struct place *p, int rc, const char *fmt, ...)
+worker_fail(struct worker *p, int rc, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -42,7 +42,7 @@ place_fail(struct place *p, int rc, const char *fmt, ...)
 }
 
 static struct hello
-hello_of(const struct place *p, uint32_t link)
+hello_of(const struct worker *p, uint32_t link)
 {
 	struct hello h = {.magic = "hftpipe1", .link = link, .params = p->o->params};
 
@@ -50,21 +50,21 @@ hello_of(const struct place *p, uint32_t link)
 }
 
 static int
-end_memory(struct place *p, struct end *e)
+end_memory(struct worker *p, struct end *e)
 {
 	size_t len = e->producer ? 64 : rdma_ring_bytes(p->o->slots);
 	int rc;
 
 	e->mem = rte_zmalloc("ring", len, 4096);
 	if (e->mem == NULL)
-		return place_fail(p, -ENOMEM, "no memory for a ring: give EAL more, -m MB");
+		return worker_fail(p, -ENOMEM, "no memory for a ring: give EAL more, -m MB");
 	if (!e->producer)
 		rdma_ring_format(e->mem, p->o->slots);
 	rc = bb_mr_reg(p->pd, e->mem, len, RIGHTS, &e->mr);
 	if (rc == 0)
 		rc = bb_region_of(e->mr, "ring", 0, e->producer ? 8 : len, &e->region[0]);
 	if (rc != 0)
-		return place_fail(p, rc, "a ring cannot be registered: %s", strerror(-rc));
+		return worker_fail(p, rc, "a ring cannot be registered: %s", strerror(-rc));
 	e->nregions = 1;
 	/*
 	 * Sends the key of the kill switch on the link from risk to the gateway, because the
@@ -73,14 +73,14 @@ end_memory(struct place *p, struct end *e)
 	if (e->link == STAGE_RISK && e->producer) {
 		rc = bb_region_of(p->kill_mr, "kill", 0, 8, &e->region[1]);
 		if (rc != 0)
-			return place_fail(p, rc, "the kill switch: %s", strerror(-rc));
+			return worker_fail(p, rc, "the kill switch: %s", strerror(-rc));
 		e->nregions = 2;
 	}
 	return 0;
 }
 
 static int
-end_open(struct place *p, struct end *e)
+end_open(struct worker *p, struct end *e)
 {
 	struct bb_qp_init_attr init;
 	struct sockaddr_storage addr;
@@ -94,7 +94,7 @@ end_open(struct place *p, struct end *e)
 	init.max_inline = RDMA_RING_SLOT;
 	rc = bb_qp_create(p->pd, &init, &e->qp);
 	if (rc != 0)
-		return place_fail(p, rc, "a queue pair cannot be created: %s", strerror(-rc));
+		return worker_fail(p, rc, "a queue pair cannot be created: %s", strerror(-rc));
 	e->qp->user = e;
 	rc = end_memory(p, e);
 	if (rc != 0 || !e->listens)
@@ -111,26 +111,26 @@ end_open(struct place *p, struct end *e)
 	}
 	rc = bb_listener_create(p->cm, (struct sockaddr *)&addr, &e->listener);
 	if (rc != 0)
-		return place_fail(p, rc,
-				  "cannot listen for the link from %s to %s: %s; give --listen "
-				  "another port, %u from there are needed",
-				  stage_name[e->link], stage_name[e->link + 1], strerror(-rc),
-				  LINKS);
+		return worker_fail(p, rc,
+				   "cannot listen for the link from %s to %s: %s; give --listen "
+				   "another port, %u from there are needed",
+				   stage_name[e->link], stage_name[e->link + 1], strerror(-rc),
+				   LINKS);
 	__atomic_store_n(&link_port[e->link], bb_listener_port(e->listener), __ATOMIC_RELEASE);
 	return 0;
 }
 
 static int
-alloc_word(struct place *p, uint32_t access, uint64_t **word, struct bb_mr **mr)
+alloc_word(struct worker *p, uint32_t access, uint64_t **word, struct bb_mr **mr)
 {
 	*word = rte_zmalloc("word", 64, 64);
 	if (*word == NULL)
-		return place_fail(p, -ENOMEM, "no memory: give EAL more, -m MB");
+		return worker_fail(p, -ENOMEM, "no memory: give EAL more, -m MB");
 	return bb_mr_reg(p->pd, *word, 8, access, mr);
 }
 
 int
-links_open(struct place *p)
+links_open(struct worker *p)
 {
 	struct bb_dev_attr dev;
 	struct bb_cq_attr cq;
@@ -154,9 +154,9 @@ links_open(struct place *p)
 	if (rc == 0 && runs(p, STAGE_GATEWAY))
 		rc = alloc_word(p, BB_ACCESS_LOCAL_WRITE, &p->gateway.old, &p->gateway.old_mr);
 	if (rc != 0)
-		return place_fail(p, rc,
-				  "%s: queues cannot be created: %s; the lines above say why",
-				  bb_dev_name(p->dev), strerror(-rc));
+		return worker_fail(p, rc,
+				   "%s: queues cannot be created: %s; the lines above say why",
+				   bb_dev_name(p->dev), strerror(-rc));
 	for (i = 0; i < LINKS && rc == 0; i++) {
 		struct end *e = &p->end[i];
 
@@ -175,7 +175,7 @@ links_open(struct place *p)
 }
 
 static void
-fill_param(struct place *p, struct end *e, struct bb_conn_param *param, struct hello *h)
+fill_param(struct worker *p, struct end *e, struct bb_conn_param *param, struct hello *h)
 {
 	bb_conn_param_init(param);
 	*h = hello_of(p, e->link);
@@ -193,7 +193,7 @@ fill_param(struct place *p, struct end *e, struct bb_conn_param *param, struct h
 }
 
 static int
-end_call(struct place *p, struct end *e)
+end_call(struct worker *p, struct end *e)
 {
 	struct sockaddr_storage addr;
 	struct sockaddr_in *in = (struct sockaddr_in *)&addr;
@@ -209,7 +209,7 @@ end_call(struct place *p, struct end *e)
 	 * With another listening process, the port of a link is known: --connect or --listen plus
 	 * the number of the link.
 	 */
-	if (p->o->connect != NULL || p->o->place != ALL_PLACES)
+	if (p->o->connect != NULL || p->o->worker != ALL_WORKERS)
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));
 	else
 		in->sin_port = htons(__atomic_load_n(&link_port[e->link], __ATOMIC_ACQUIRE));
@@ -218,14 +218,14 @@ end_call(struct place *p, struct end *e)
 	fill_param(p, e, &param, &h);
 	rc = bb_conn_connect(p->cm, (struct sockaddr *)&addr, e->qp, &param, &e->conn);
 	if (rc != 0)
-		return place_fail(p, rc, "the link from %s to %s cannot be connected: %s",
-				  stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
+		return worker_fail(p, rc, "the link from %s to %s cannot be connected: %s",
+				   stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
 	bb_conn_user_set(e->conn, e);
 	return 0;
 }
 
 static int
-answer(struct place *p, const struct bb_cm_event *ev)
+answer(struct worker *p, const struct bb_cm_event *ev)
 {
 	const char *no = NULL;
 	struct bb_conn_param param;
@@ -254,13 +254,13 @@ answer(struct place *p, const struct bb_cm_event *ev)
 	fill_param(p, e, &param, &h);
 	rc = bb_conn_accept(e->conn, e->qp, &param);
 	if (rc != 0)
-		return place_fail(p, rc, "the link from %s to %s cannot be connected: %s",
-				  stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
+		return worker_fail(p, rc, "the link from %s to %s cannot be connected: %s",
+				   stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
 	return 0;
 }
 
 static int
-established(struct place *p, struct end *e)
+established(struct worker *p, struct end *e)
 {
 	struct bb_region r;
 	int rc = bb_conn_region(e->conn, "ring", &r);
@@ -271,14 +271,15 @@ established(struct place *p, struct end *e)
 	if (rc == 0 && e->link == STAGE_RISK && !e->producer)
 		rc = bb_conn_region(e->conn, "kill", &e->region[1]);
 	if (rc != 0)
-		return place_fail(p, rc, "the peer sent an invalid ring for the link from %s to %s",
-				  stage_name[e->link], stage_name[e->link + 1]);
+		return worker_fail(p, rc,
+				   "the peer sent an invalid ring for the link from %s to %s",
+				   stage_name[e->link], stage_name[e->link + 1]);
 	e->up = true;
 	return 0;
 }
 
 static int
-handle(struct place *p, const struct bb_cm_event *ev)
+handle(struct worker *p, const struct bb_cm_event *ev)
 {
 	struct end *e;
 
@@ -300,11 +301,11 @@ handle(struct place *p, const struct bb_cm_event *ev)
 		 */
 		if (p->finished && (!e->producer || ev->status == 0))
 			return 0;
-		return place_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
-				  stage_name[e->link], stage_name[e->link + 1], ev->why);
+		return worker_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
+				   stage_name[e->link], stage_name[e->link + 1], ev->why);
 	case BB_CM_REJECTED:
-		return place_fail(p, -ECONNREFUSED, "the peer refused: %.*s", (int)ev->private_len,
-				  (const char *)ev->private_data);
+		return worker_fail(p, -ECONNREFUSED, "the peer refused: %.*s", (int)ev->private_len,
+				   (const char *)ev->private_data);
 	case BB_CM_FAILED:
 		/* Tries again until --wait is over, because the peer may not listen yet. */
 		if (!e->up && !e->listens && ev->status == -ECONNREFUSED) {
@@ -313,7 +314,7 @@ handle(struct place *p, const struct bb_cm_event *ev)
 			e->call = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
 			return 0;
 		}
-		return place_fail(
+		return worker_fail(
 			p, ev->status,
 			"the link from %s to %s was not connected: %s; start the peer with "
 			"--listen",
@@ -324,7 +325,7 @@ handle(struct place *p, const struct bb_cm_event *ev)
 }
 
 int
-links_watch(struct place *p)
+links_watch(struct worker *p)
 {
 	struct bb_cm_event ev;
 	int rc = 0;
@@ -335,7 +336,7 @@ links_watch(struct place *p)
 }
 
 int
-links_connect(struct place *p)
+links_connect(struct worker *p)
 {
 	const uint64_t end = rte_get_tsc_cycles() + p->o->wait_s * rte_get_tsc_hz();
 	uint32_t i, down;
@@ -359,16 +360,16 @@ links_connect(struct place *p)
 		    (stop_signal != 0 || __atomic_load_n(&some_failed, __ATOMIC_RELAXED)))
 			return -EINTR;
 		if (rc == 0 && down > 0 && rte_get_tsc_cycles() > end)
-			rc = place_fail(p, -ETIMEDOUT,
-					"the peer was not there in %u s; start it, "
-					"or give a longer --wait",
-					p->o->wait_s);
+			rc = worker_fail(p, -ETIMEDOUT,
+					 "the peer was not there in %u s; start it, "
+					 "or give a longer --wait",
+					 p->o->wait_s);
 	} while (rc == 0 && down > 0);
 	return rc;
 }
 
 int
-links_error(struct place *p, const struct bb_wc *wc)
+links_error(struct worker *p, const struct bb_wc *wc)
 {
 	struct end *e = wc->qp->user;
 
@@ -378,9 +379,9 @@ links_error(struct place *p, const struct bb_wc *wc)
 		rdma_ring_tx_fail(&e->tx, -EPIPE);
 	else
 		rdma_ring_rx_fail(&e->rx, -EPIPE);
-	return place_fail(p, -EPIPE, "the link from %s to %s failed: %s: %s", stage_name[e->link],
-			  stage_name[e->link + 1], bb_wc_status_name(wc->status),
-			  bb_wc_status_cause(wc->status, wc->vendor_err));
+	return worker_fail(p, -EPIPE, "the link from %s to %s failed: %s: %s", stage_name[e->link],
+			   stage_name[e->link + 1], bb_wc_status_name(wc->status),
+			   bb_wc_status_cause(wc->status, wc->vendor_err));
 }
 
 /*
@@ -389,7 +390,7 @@ links_error(struct place *p, const struct bb_wc *wc)
  * nothing is in flight on a link, and its producer knows that all messages have arrived.
  */
 static bool
-may_end(const struct place *p, const struct end *e)
+may_end(const struct worker *p, const struct end *e)
 {
 	uint32_t k;
 
@@ -401,7 +402,7 @@ may_end(const struct place *p, const struct end *e)
 }
 
 void
-links_disconnect(struct place *p)
+links_disconnect(struct worker *p)
 {
 	uint64_t end = rte_get_tsc_cycles() + p->o->wait_s * rte_get_tsc_hz();
 	uint32_t i, open;
@@ -428,7 +429,7 @@ links_disconnect(struct place *p)
 		const struct end *e = &p->end[i];
 
 		if (e->producer && e->up && !e->over)
-			place_fail(
+			worker_fail(
 				p, -ETIMEDOUT,
 				"the other end of the link from %s to %s did not confirm within %u "
 				"s that all arrived",
@@ -437,7 +438,7 @@ links_disconnect(struct place *p)
 }
 
 void
-links_close(struct place *p)
+links_close(struct worker *p)
 {
 	uint32_t i;
 

@@ -96,7 +96,7 @@ save(const struct options *o)
 }
 
 static int
-place_open(struct place *p)
+worker_open(struct worker *p)
 {
 	const struct params *params = &p->o->params;
 	int rc = 0;
@@ -115,16 +115,16 @@ place_open(struct place *p)
 		rc = p->gateway.orders != NULL ? 0 : -ENOMEM;
 	}
 	if (rc != 0)
-		return place_fail(p, rc,
-				  "no memory for the books: fewer --symbols or --max-orders");
+		return worker_fail(p, rc,
+				   "no memory for the books: fewer --symbols or --max-orders");
 	rc = links_open(p);
 	if (rc == 0 && runs(p, STAGE_RISK) && risk_stage_open(&p->risk, params, p->kill) != 0)
-		rc = place_fail(p, -ENOMEM, "no memory for risk: fewer --symbols");
+		rc = worker_fail(p, -ENOMEM, "no memory for risk: fewer --symbols");
 	return rc;
 }
 
 static void
-place_close(struct place *p)
+worker_close(struct worker *p)
 {
 	links_close(p);
 	book_stage_close(&p->book);
@@ -133,15 +133,15 @@ place_close(struct place *p)
 }
 
 static int
-place_main(void *arg)
+worker_main(void *arg)
 {
-	struct place *p = arg;
-	int rc = place_open(p);
+	struct worker *p = arg;
+	int rc = worker_open(p);
 
 	if (rc == 0)
 		rc = links_connect(p);
 	if (rc == 0)
-		rc = place_run(p);
+		rc = worker_run(p);
 	/* Keeps the first reason. An lcore that ends because another lcore has failed has none. */
 	if (rc != 0 && p->rc == 0)
 		p->rc = rc;
@@ -149,19 +149,19 @@ place_main(void *arg)
 		links_disconnect(p);
 	if (p->rc == 0 && p->book.wrong != 0)
 		say("books: message %u %s", p->book.which, p->book.why);
-	place_close(p);
+	worker_close(p);
 	return rc;
 }
 
 static int
-open_devices(const struct options *o, struct place *places)
+open_devices(const struct options *o, struct worker *workers)
 {
 	const char *spec;
 	uint32_t i;
 	int rc;
 
-	for (i = 0; i < o->places; i++) {
-		struct place *p = &places[i];
+	for (i = 0; i < o->workers; i++) {
+		struct worker *p = &workers[i];
 
 		if (p->lcore == LCORE_ID_ANY)
 			continue;
@@ -178,20 +178,20 @@ open_devices(const struct options *o, struct place *places)
 }
 
 /*
- * Assigns an lcore to each place of this process. Returns the number of places, -1 if there are too
- * few lcores.
+ * Assigns an lcore to each worker of this process. Returns the number of workers, -1 if there are
+ * too few lcores.
  */
 static int
-assign(const struct options *o, struct place *places)
+assign(const struct options *o, struct worker *workers)
 {
 	unsigned int lcore = rte_get_main_lcore();
 	uint32_t i;
 	int n = 0;
 
-	for (i = 0; i < o->places; i++) {
-		struct place *p = &places[i];
-		bool feed = o->place_of[STAGE_FEED] == i;
-		bool other = o->place != ALL_PLACES && o->place != i;
+	for (i = 0; i < o->workers; i++) {
+		struct worker *p = &workers[i];
+		bool feed = o->worker_of[STAGE_FEED] == i;
+		bool other = o->worker != ALL_WORKERS && o->worker != i;
 
 		p->o = o;
 		p->index = i;
@@ -199,9 +199,9 @@ assign(const struct options *o, struct place *places)
 		if ((o->listen != NULL && feed) || (o->connect != NULL && !feed) || other)
 			continue;
 		if (lcore == RTE_MAX_LCORE) {
-			say("each place needs an lcore, and %u are here: give EAL "
+			say("each worker needs an lcore, and %u are here: give EAL "
 			    "more, as in -l 0-%u, or group stages by --stages",
-			    rte_lcore_count(), o->places - 1);
+			    rte_lcore_count(), o->workers - 1);
 			return -1;
 		}
 		p->lcore = lcore;
@@ -213,53 +213,53 @@ assign(const struct options *o, struct place *places)
 static int
 run(const struct options *o, const struct itch_file *file)
 {
-	struct place *places = calloc(o->places, sizeof(*places)), *first = NULL, *p;
+	struct worker *workers = calloc(o->workers, sizeof(*workers)), *first = NULL, *p;
 	int rc = EXIT_FAILED, n;
 	uint32_t i;
 
-	if (places == NULL) {
+	if (workers == NULL) {
 		say("no memory");
 		return EXIT_FAILED;
 	}
-	n = assign(o, places);
+	n = assign(o, workers);
 	if (n < 0) {
-		free(places);
+		free(workers);
 		return EXIT_USAGE;
 	}
-	if (open_devices(o, places) != 0)
+	if (open_devices(o, workers) != 0)
 		goto out;
-	places[o->place_of[STAGE_FEED]].feed.file = file;
-	places[o->place_of[STAGE_GATEWAY]].gateway.max_orders = file->h.messages;
+	workers[o->worker_of[STAGE_FEED]].feed.file = file;
+	workers[o->worker_of[STAGE_GATEWAY]].gateway.max_orders = file->h.messages;
 	if (o->listen != NULL)
 		printf("hft_pipeline: listening at %s\n", o->listen);
 	fflush(stdout);
-	for (i = 0; i < o->places; i++) {
-		p = &places[i];
+	for (i = 0; i < o->workers; i++) {
+		p = &workers[i];
 		if (p->lcore == LCORE_ID_ANY)
 			continue;
 		if (p->lcore == rte_get_main_lcore())
 			first = p;
 		else
-			rte_eal_remote_launch(place_main, p, p->lcore);
+			rte_eal_remote_launch(worker_main, p, p->lcore);
 	}
 	if (first != NULL)
-		place_main(first);
+		worker_main(first);
 	rte_eal_mp_wait_lcore();
-	for (i = 0, rc = 0; i < o->places; i++) {
-		if (places[i].rc == 0)
+	for (i = 0, rc = 0; i < o->workers; i++) {
+		if (workers[i].rc == 0)
 			continue;
 		rc = EXIT_FAILED;
-		if (places[i].why[0] != '\0')
-			say("%s", places[i].why);
+		if (workers[i].why[0] != '\0')
+			say("%s", workers[i].why);
 	}
-	rc = report(o, places, rc);
+	rc = report(o, workers, rc);
 out:
-	for (i = 0; i < o->places; i++) {
-		free(places[i].gateway.orders);
-		if (places[i].dev != NULL)
-			bb_dev_close(places[i].dev);
+	for (i = 0; i < o->workers; i++) {
+		free(workers[i].gateway.orders);
+		if (workers[i].dev != NULL)
+			bb_dev_close(workers[i].dev);
 	}
-	free(places);
+	free(workers);
 	return rc;
 }
 

@@ -16,6 +16,7 @@ enum {
 	OPT_LISTEN,
 	OPT_CONNECT,
 	OPT_STAGES,
+	OPT_PLACE,
 	OPT_DEFECT,
 	OPT_SEED,
 	OPT_U32, /* OPT_U32 + i is the option u32_options[i] */
@@ -41,7 +42,7 @@ static const struct {
 	{"max-rate", offsetof(struct options, params.max_rate), 1, UINT32_MAX},
 	{"collar", offsetof(struct options, params.collar), 1, UINT32_MAX},
 	{"warm", offsetof(struct options, params.warm), 0, 1},
-	{"place", offsetof(struct options, place), 0, STAGES - 1},
+	{"worker", offsetof(struct options, worker), 0, STAGES - 1},
 };
 
 #define U32_OPTIONS (sizeof(u32_options) / sizeof(u32_options[0]))
@@ -71,7 +72,8 @@ const struct option hft_options[] = {
 	{"max-rate", required_argument, NULL, OPT_U32 + 11},
 	{"collar", required_argument, NULL, OPT_U32 + 12},
 	{"warm", required_argument, NULL, OPT_U32 + 13},
-	{"place", required_argument, NULL, OPT_U32 + 14},
+	{"worker", required_argument, NULL, OPT_U32 + 14},
+	{"place", required_argument, NULL, OPT_PLACE}, /* former name of --worker */
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -82,7 +84,7 @@ parse_stages(struct options *o, const char *arg)
 {
 	const char *p = arg, *wrong = NULL;
 	bool seen[STAGES] = {false};
-	uint32_t s, place = 0;
+	uint32_t s, worker = 0;
 	size_t n;
 
 	for (;; p += n + 1) {
@@ -97,23 +99,23 @@ parse_stages(struct options *o, const char *arg)
 		if (wrong != NULL)
 			break;
 		seen[s] = true;
-		o->place_of[s] = (uint8_t)place;
+		o->worker_of[s] = (uint8_t)worker;
 		if (p[n] == '\0')
 			break;
-		place += p[n] == ',';
+		worker += p[n] == ',';
 	}
 	for (s = 0; s < STAGES && wrong == NULL; s++)
 		if (!seen[s])
 			wrong = "a stage is missing";
-	if (wrong == NULL && place == 0)
-		wrong = "all stages are in one place";
+	if (wrong == NULL && worker == 0)
+		wrong = "all stages are in one worker";
 	if (wrong != NULL) {
 		say("--stages %s: %s; give feed, book, strategy, risk and "
-		    "gateway, with + between those of a place and a comma between places",
+		    "gateway, with + between those of a worker and a comma between workers",
 		    arg, wrong);
 		return -1;
 	}
-	o->places = place + 1;
+	o->workers = worker + 1;
 	return 0;
 }
 
@@ -180,6 +182,9 @@ parse_one(struct options *o, int c)
 		return parse_addr("connect", optarg);
 	case OPT_STAGES:
 		return parse_stages(o, optarg);
+	case OPT_PLACE:
+		say("--place %s: the option is now --worker", optarg);
+		return -1;
 	case OPT_DEFECT:
 		return parse_defect(o, optarg);
 	case OPT_SEED:
@@ -205,9 +210,9 @@ check_together(struct options *o)
 		return -1;
 	}
 	if ((o->listen != NULL || o->connect != NULL) &&
-	    o->place_of[STAGE_FEED] != o->place_of[STAGE_GATEWAY]) {
+	    o->worker_of[STAGE_FEED] != o->worker_of[STAGE_GATEWAY]) {
 		say("--stages: between processes feed and gateway must be one "
-		    "place, because one clock measures the time; give feed+gateway,...");
+		    "worker, because one clock measures the time; give feed+gateway,...");
 		return -1;
 	}
 	if (o->listen != NULL && (o->file != NULL || o->kill_after != 0)) {
@@ -215,11 +220,11 @@ check_together(struct options *o)
 		    "connects");
 		return -1;
 	}
-	if (o->place != ALL_PLACES &&
-	    (o->listen == NULL || o->place >= o->places || o->place == o->place_of[STAGE_FEED])) {
-		say("--place %u: with --listen, one of the %u of --stages, counted from 0, that is "
+	if (o->worker != ALL_WORKERS && (o->listen == NULL || o->worker >= o->workers ||
+					 o->worker == o->worker_of[STAGE_FEED])) {
+		say("--worker %u: with --listen, one of the %u of --stages, counted from 0, that is "
 		    "not the feed's",
-		    o->place, o->places);
+		    o->worker, o->workers);
 		return -1;
 	}
 	if ((o->slots & (o->slots - 1)) != 0) {
@@ -246,7 +251,7 @@ options_parse(void *opt, int argc, char **argv)
 		.rate = 200000,
 		.slots = 1024,
 		.wait_s = 60,
-		.place = ALL_PLACES,
+		.worker = ALL_WORKERS,
 		.params = {.max_orders = 4096,
 			   .imbalance = 2,
 			   .shares = 100,

@@ -28,7 +28,7 @@ struct outcome {
 	const struct options *o;
 	const struct feed *feed;
 	const struct gateway *g;
-	const struct place *places;
+	const struct worker *workers;
 	struct replay r;
 	uint32_t ticks;
 	uint32_t failures;
@@ -160,20 +160,20 @@ struct pauses_of {
 };
 
 /*
- * Returns the pauses of place @i. They come from the place itself if it is in this process,
+ * Returns the pauses of worker @i. They come from the worker itself if it is in this process,
  * otherwise from the report of one of its stages.
  */
 static struct pauses_of
 pauses_of(const struct outcome *c, uint32_t i)
 {
-	const struct place *p = &c->places[i];
+	const struct worker *p = &c->workers[i];
 	struct pauses_of r = {.n = 0};
 	uint32_t s, len = 0;
 
 	for (s = 0; s < STAGES; s++) {
 		const union hft_msg *m = &c->g->report[s];
 
-		if (c->o->place_of[s] != i)
+		if (c->o->worker_of[s] != i)
 			continue;
 		len += (uint32_t)snprintf(r.stages + len, sizeof(r.stages) - len, "%s%s",
 					  len == 0 ? "" : "+", stage_name[s]);
@@ -194,7 +194,7 @@ print_pauses(const struct outcome *c)
 {
 	uint32_t i;
 
-	for (i = 0; i < c->o->places; i++) {
+	for (i = 0; i < c->o->workers; i++) {
 		struct pauses_of s = pauses_of(c, i);
 
 		if (s.n != 0)
@@ -321,7 +321,7 @@ write_json(const struct outcome *c, int rc)
 	json_points(f, "tick_to_trade_ns", &c->g->latency);
 	json_points(f, "quiet_ns", &c->g->quiet);
 	fprintf(f, "  \"warm\": %u, \"pauses\": [", c->g->warm.next);
-	for (i = 0; i < c->o->places; i++) {
+	for (i = 0; i < c->o->workers; i++) {
 		struct pauses_of s = pauses_of(c, i);
 
 		fprintf(f,
@@ -334,13 +334,13 @@ write_json(const struct outcome *c, int rc)
 }
 
 int
-report(const struct options *o, const struct place *places, int rc)
+report(const struct options *o, const struct worker *workers, int rc)
 {
 	struct outcome c = {
 		.o = o,
-		.feed = &places[o->place_of[STAGE_FEED]].feed,
-		.g = &places[o->place_of[STAGE_GATEWAY]].gateway,
-		.places = places,
+		.feed = &workers[o->worker_of[STAGE_FEED]].feed,
+		.g = &workers[o->worker_of[STAGE_GATEWAY]].gateway,
+		.workers = workers,
 	};
 
 	if (o->listen != NULL) {

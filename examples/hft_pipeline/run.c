@@ -21,7 +21,7 @@
 #define TAKE_TURNS   4  /* the same, for devices that receive packets only when they are polled */
 #define KILL_ID      (UINT64_MAX - 1)
 
-static int deliver(struct place *p, enum stage s, const union hft_msg *m);
+static int deliver(struct worker *p, enum stage s, const union hft_msg *m);
 
 /* DEFECT_SEQ: sends a message with the number of the next pass over the ring. */
 static int
@@ -41,7 +41,7 @@ false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
 
 /* Passes a message of stage @s to the next stage, by a call or through the ring. */
 static int
-forward(struct place *p, enum stage s, const union hft_msg *m)
+forward(struct worker *p, enum stage s, const union hft_msg *m)
 {
 	struct end *e = &p->end[s];
 	int rc;
@@ -68,8 +68,8 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 		return 0;
 	}
 	if (rc != 0)
-		return place_fail(p, rc, "the link from %s to %s failed: %s", stage_name[s],
-				  stage_name[s + 1], strerror(-rc));
+		return worker_fail(p, rc, "the link from %s to %s failed: %s", stage_name[s],
+				   stage_name[s + 1], strerror(-rc));
 	return 0;
 }
 
@@ -78,7 +78,7 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
  * set.
  */
 static int
-kill_post(struct place *p)
+kill_post(struct worker *p)
 {
 	struct gateway *g = &p->gateway;
 	struct end *e = &p->end[STAGE_RISK];
@@ -103,7 +103,7 @@ us_of(uint64_t ticks)
 
 /* Adds the pauses of the stage's lcore to the stage's report. */
 static void
-report_pauses(const struct place *p, union hft_msg *m)
+report_pauses(const struct worker *p, union hft_msg *m)
 {
 	m->report.pauses_us = us_of(p->pauses.total);
 	m->report.longest_us = us_of(p->pauses.longest);
@@ -112,7 +112,7 @@ report_pauses(const struct place *p, union hft_msg *m)
 
 /* Records the latency of an order. Also adds it to quiet if no pause has delayed the order. */
 static void
-arrived(struct place *p, uint64_t stamp)
+arrived(struct worker *p, uint64_t stamp)
 {
 	const uint64_t due = stamp & ~STAMP_HELD_UP, took = rte_rdtsc() - due;
 
@@ -122,7 +122,7 @@ arrived(struct place *p, uint64_t stamp)
 }
 
 static int
-gateway(struct place *p, const union hft_msg *m)
+gateway(struct worker *p, const union hft_msg *m)
 {
 	struct gateway *g = &p->gateway;
 	const struct options *o = p->o;
@@ -143,7 +143,7 @@ gateway(struct place *p, const union hft_msg *m)
 		return 0;
 	order_check(&g->in, m->order.seq);
 	if (g->norders == g->max_orders)
-		return place_fail(p, -EPROTO, "more orders arrived than there were ticks");
+		return worker_fail(p, -EPROTO, "more orders arrived than there were ticks");
 	g->orders[g->norders++] = order_out_of(m);
 	if (o->kill_after != 0 && g->norders >= o->kill_after && !g->kill_posted)
 		return kill_post(p);
@@ -151,7 +151,7 @@ gateway(struct place *p, const union hft_msg *m)
 }
 
 static int
-deliver(struct place *p, enum stage s, const union hft_msg *m)
+deliver(struct worker *p, enum stage s, const union hft_msg *m)
 {
 	union hft_msg out[STAGE_OUT];
 	unsigned int n, i;
@@ -182,7 +182,7 @@ deliver(struct place *p, enum stage s, const union hft_msg *m)
 
 /* Sends the messages of the backlogs, as far as the rings have room. */
 static int
-backlog(struct place *p)
+backlog(struct worker *p)
 {
 	uint32_t i, k;
 	int rc;
@@ -193,9 +193,9 @@ backlog(struct place *p)
 		for (k = 0, rc = 0; k < e->nbacklog && rc == 0; k += rc == 0)
 			rc = rdma_ring_push(&e->tx, &e->backlog[k]);
 		if (rc != 0 && rc != -EAGAIN)
-			return place_fail(p, rc, "the link from %s to %s failed: %s",
-					  stage_name[e->link], stage_name[e->link + 1],
-					  strerror(-rc));
+			return worker_fail(p, rc, "the link from %s to %s failed: %s",
+					   stage_name[e->link], stage_name[e->link + 1],
+					   strerror(-rc));
 		e->nbacklog -= k;
 		p->held -= k;
 		memmove(e->backlog, e->backlog + k, e->nbacklog * sizeof(e->backlog[0]));
@@ -205,7 +205,7 @@ backlog(struct place *p)
 
 /* Sends tick @n, with the defects that --defect makes for ticks. */
 static int
-tick(struct place *p, uint32_t n, uint64_t due)
+tick(struct worker *p, uint32_t n, uint64_t due)
 {
 	const uint8_t *msg = p->feed.file->msg[n];
 	const struct options *o = p->o;
@@ -245,7 +245,7 @@ tick(struct place *p, uint32_t n, uint64_t due)
  * send time. So ticks that a slow tick delays count as late.
  */
 static int
-feed(struct place *p)
+feed(struct worker *p)
 {
 	struct feed *f = &p->feed;
 	uint64_t now = rte_rdtsc();
@@ -289,13 +289,13 @@ feed(struct place *p)
 
 /* Returns true if all stages of the lcore have finished and all their messages are sent. */
 static bool
-finished(const struct place *p)
+finished(const struct worker *p)
 {
 	return p->unended == 0 && p->held == 0 && (!p->gateway.kill_posted || p->gateway.killed);
 }
 
 static int
-completions(struct place *p)
+completions(struct worker *p)
 {
 	struct gateway *g = &p->gateway;
 	struct bb_wc wc;
@@ -313,7 +313,7 @@ completions(struct place *p)
 
 /* Rings one doorbell per ring with new messages. Returns true if there were any. */
 static bool
-ring(struct place *p)
+ring(struct worker *p)
 {
 	bool posted = false;
 	uint32_t i;
@@ -331,7 +331,7 @@ ring(struct place *p)
  * device send.
  */
 static int
-send_out(struct place *p)
+send_out(struct worker *p)
 {
 	return ring(p) ? completions(p) : 0;
 }
@@ -364,7 +364,7 @@ held_up(struct pauses *s, union hft_msg *m)
  * take no orders, and the peer makes room only after it has sent these orders.
  */
 static int
-take_in(struct place *p)
+take_in(struct worker *p)
 {
 	union hft_msg m;
 	uint32_t i, k;
@@ -378,9 +378,9 @@ take_in(struct place *p)
 			if (rc == 0)
 				break;
 			if (rc < 0)
-				return place_fail(p, rc, "the link from %s to %s failed: %s",
-						  stage_name[e->link], stage_name[e->link + 1],
-						  strerror(-rc));
+				return worker_fail(p, rc, "the link from %s to %s failed: %s",
+						   stage_name[e->link], stage_name[e->link + 1],
+						   strerror(-rc));
 			p->taken++;
 			/*
 			 * Checks for a pause after the message was read. A pause before the read
@@ -411,7 +411,7 @@ take_in(struct place *p)
  * lcore.
  */
 static struct end *
-way_out(struct place *p, uint32_t s)
+way_out(struct worker *p, uint32_t s)
 {
 	while (s < LINKS && !p->end[s].used)
 		s++;
@@ -419,7 +419,7 @@ way_out(struct place *p, uint32_t s)
 }
 
 static void
-sort_ends(struct place *p)
+sort_ends(struct worker *p)
 {
 	uint32_t i;
 
@@ -436,7 +436,7 @@ sort_ends(struct place *p)
 }
 
 int
-place_run(struct place *p)
+worker_run(struct worker *p)
 {
 	const uint64_t hz = rte_get_tsc_hz(), watch_gap = hz / WATCH_HZ;
 	const bool has_feed = runs(p, STAGE_FEED);
@@ -506,7 +506,7 @@ place_run(struct place *p)
 		if (rc == 0 && __atomic_load_n(&some_failed, __ATOMIC_RELAXED))
 			rc = -EINTR;
 		if (rc == 0 && stop_signal != 0 && p->o->listen != NULL)
-			rc = place_fail(p, -EINTR, "stopped by a signal");
+			rc = worker_fail(p, -EINTR, "stopped by a signal");
 	}
 	return rc;
 }

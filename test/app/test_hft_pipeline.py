@@ -141,9 +141,10 @@ class HftPipeline(HftTest):
                             (['--listen', ':1', '--connect', ':1'], ['one side listens']),
                             (['--connect', ':1', '--stages', 'feed,book,strategy,risk+gateway'],
                              ['one clock']),
-                            (['--place', '1'], ['--listen']),
-                            (['--listen', ':1', '--place', '2'], ['2 of --stages']),
-                            (['--listen', ':1', '--place', '0'], ["not the feed's"]),
+                            (['--worker', '1'], ['--listen']),
+                            (['--place', '1'], ['--worker']),
+                            (['--listen', ':1', '--worker', '2'], ['2 of --stages']),
+                            (['--listen', ':1', '--worker', '0'], ["not the feed's"]),
                             (['--symbols', '0'], ['1 to 4096']),
                             (['--json', '/nowhere/result'], ['/nowhere/result', 'can be written']),
                             (['--what'], ['--help'])):
@@ -182,7 +183,7 @@ class HftPipeline(HftTest):
         """Three stages: two lcores of the listening process, and a process for each."""
         stages = ['--stages', 'feed+gateway,book,strategy+risk']
         digests = set()
-        for others in ([stages], [stages + ['--place', '1'], stages + ['--place', '2']]):
+        for others in ([stages], [stages + ['--worker', '1'], stages + ['--worker', '2']]):
             r = self.run_pair('--rate', '0', *stages, others=others)
             self.assertGreater(r['orders'], 100)
             self.assertEqual(r['orders'], r['orders_replayed'])
@@ -194,7 +195,7 @@ class HftPipeline(HftTest):
         """The death of the third process ends the other two."""
         both = ['--stages', 'feed+gateway,book,strategy+risk']
         here, book, risk = self.pair(both + ['--messages', '1M', '--rate', '1000'],
-                                     both + ['--place', '1'], both + ['--place', '2'])
+                                     both + ['--worker', '1'], both + ['--worker', '2'])
         self.assertIn('connected', here.stdout.readline())
         risk.kill()
         for side in (here, book):
