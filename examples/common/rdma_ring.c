@@ -56,7 +56,7 @@ rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem, ui
 	rx->mem = mem;
 	rx->slots = slots;
 	rx->batch = slots / 4;
-	rx->lap = slots;
+	rx->wrap_slots = slots;
 	rx->raddr = credit->addr;
 	rx->rkey = credit->rkey;
 	return 0;
@@ -76,8 +76,8 @@ rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error)
 {
 	if (rx->error == 0)
 		rx->error = error;
-	rx->lap = 0; /* makes the next pop without a message call rdma_ring_rx_wait(), which returns
-			the error */
+	rx->wrap_slots = 0; /* makes the next pop without a message call rdma_ring_rx_wait(), which
+			returns the error */
 }
 
 int

@@ -68,9 +68,9 @@ struct rdma_ring_rx {
 	uint64_t raddr; /* address of the producer's credit */
 	uint32_t rkey;
 	uint32_t slots;
-	uint32_t batch; /* messages consumed between two credit WRITEs */
-	uint64_t lap;   /* number of slots; 0 after an error, so that pop takes no slot for an empty
-			   one */
+	uint32_t batch;      /* messages consumed between two credit WRITEs */
+	uint64_t wrap_slots; /* number of slots; 0 after an error, so that pop takes no slot for an
+			 empty one */
 	int error;
 	uint64_t tail;        /* number of messages consumed */
 	uint64_t last_credit; /* value of the last credit sent */
@@ -230,7 +230,9 @@ rdma_ring_pop(struct rdma_ring_rx *rx, void *data)
 	uint32_t n = rdma_ring_load(slot, w);
 
 	if (n != (uint16_t)rx->tail)
-		return bb_likely(n == (uint16_t)(rx->tail - rx->lap)) ? 0 : rdma_ring_rx_wait(rx);
+		return bb_likely(n == (uint16_t)(rx->tail - rx->wrap_slots))
+			       ? 0
+			       : rdma_ring_rx_wait(rx);
 	rdma_ring_decode(w, data);
 	rx->tail++;
 	return 1;
@@ -255,7 +257,7 @@ rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 
 /* Returns true if, according to the credit, the consumer has consumed at least @n messages. */
 static inline bool
-rdma_ring_tx_taken(const struct rdma_ring_tx *tx, uint64_t n)
+rdma_ring_tx_consumed(const struct rdma_ring_tx *tx, uint64_t n)
 {
 	return __atomic_load_n(tx->credit, __ATOMIC_ACQUIRE) >= n;
 }

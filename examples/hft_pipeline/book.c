@@ -25,7 +25,7 @@ struct level {
 	uint64_t shares;
 };
 
-#define NEAR 8 /* number of levels that are compared without a branch per level */
+#define BRANCHLESS 8 /* number of levels that are compared without a branch per level */
 
 /*
  * Largest books that book_warm() prefetches. Together with the lcore's other data they fit into a
@@ -37,12 +37,12 @@ struct level {
 
 /*
  * One side of a symbol's book. Levels are sorted from the worst to the best, because most changes
- * are near the best, where few entries must be moved. The first NEAR entries are empty and worse
- * than any level, so the last NEAR entries can always be compared.
+ * are near the best, where few entries must be moved. The first BRANCHLESS entries are empty and
+ * worse than any level, so the last BRANCHLESS entries can always be compared.
  */
 struct side {
 	uint32_t n;
-	struct level level[NEAR + BOOK_LEVELS];
+	struct level level[BRANCHLESS + BOOK_LEVELS];
 };
 
 struct book {
@@ -80,7 +80,7 @@ book_new(uint32_t symbols, uint32_t orders)
 		return NULL;
 	}
 	for (i = 0; i < 2 * symbols; i++)
-		b->sides[i].n = NEAR;
+		b->sides[i].n = BRANCHLESS;
 	return b;
 }
 
@@ -157,17 +157,17 @@ rank_of(uint32_t price, bool ask)
 static uint32_t
 level_find(const struct side *s, uint32_t rank)
 {
-	uint32_t lo = NEAR, hi = s->n, mid, better = 0, i;
+	uint32_t lo = BRANCHLESS, hi = s->n, mid, better = 0, i;
 
 	/*
-	 * Counts the better ones among the best NEAR levels without branches. Most changes are near
-	 * the best price, at a distance that no branch predictor can guess.
+	 * Counts the better ones among the best BRANCHLESS levels without branches. Most changes
+	 * are near the best price, at a distance that no branch predictor can guess.
 	 */
-	for (i = 1; i <= NEAR; i++)
+	for (i = 1; i <= BRANCHLESS; i++)
 		better += s->level[s->n - i].rank > rank;
 	hi -= better;
-	if (better < NEAR)
-		return hi - (hi > NEAR && s->level[hi - 1].rank == rank);
+	if (better < BRANCHLESS)
+		return hi - (hi > BRANCHLESS && s->level[hi - 1].rank == rank);
 	while (lo < hi) {
 		mid = (lo + hi) / 2;
 		if (s->level[mid].rank < rank)
@@ -191,7 +191,7 @@ level_add(struct book *b, struct side *s, uint32_t rank, uint32_t shares)
 	struct level *l = &s->level[i];
 
 	if (i == s->n || l->rank != rank) {
-		if (s->n == NEAR + BOOK_LEVELS)
+		if (s->n == BRANCHLESS + BOOK_LEVELS)
 			return "needs more prices than a side of the book has room for";
 		memmove(l + 1, l, (s->n - i) * sizeof(*l));
 		s->n++;
@@ -312,11 +312,11 @@ book_warm(struct book *b)
 	__builtin_prefetch(&b->orders[b->warm_order]);
 	b->warm_order = (b->warm_order + LINE / sizeof(*b->orders)) & b->mask;
 	/*
-	 * Prefetches the best levels and the entry after them. NEAR more entries always precede
-	 * them. In a full side the entry after them is past the array, which is harmless. The read
-	 * of s->n loads its cache line.
+	 * Prefetches the best levels and the entry after them. BRANCHLESS more entries always
+	 * precede them. In a full side the entry after them is past the array, which is harmless.
+	 * The read of s->n loads its cache line.
 	 */
-	for (i = 0; i <= NEAR; i += LINE / sizeof(s->level[0]))
+	for (i = 0; i <= BRANCHLESS; i += LINE / sizeof(s->level[0]))
 		__builtin_prefetch(&s->level[s->n - i]);
 	if (++b->warm_side == 2 * b->symbols)
 		b->warm_side = 0;
@@ -330,7 +330,7 @@ book_top_of(const struct book *b, uint16_t locate)
 	return (struct book_top){
 		.bid = bid->level[bid->n - 1].rank,
 		.bid_shares = top_shares(bid),
-		.ask = ask->n > NEAR ? rank_of(ask->level[ask->n - 1].rank, true) : 0,
+		.ask = ask->n > BRANCHLESS ? rank_of(ask->level[ask->n - 1].rank, true) : 0,
 		.ask_shares = top_shares(ask),
 	};
 }
@@ -344,12 +344,12 @@ book_digest(const struct book *b)
 	for (i = 0; i < 2 * b->symbols; i++) {
 		const struct side *s = &b->sides[i];
 
-		for (k = NEAR; k < s->n; k++) {
+		for (k = BRANCHLESS; k < s->n; k++) {
 			d = mix(d ^ ((uint64_t)i << 32 | rank_of(s->level[k].rank, i % 2 != 0)));
 			d = mix(d ^ s->level[k].shares);
 			d = mix(d ^ s->level[k].orders);
 		}
-		d = mix(d ^ (s->n - NEAR));
+		d = mix(d ^ (s->n - BRANCHLESS));
 	}
 	/*
 	 * Adds up the hashes of the orders, because their positions in the table depend on earlier

@@ -71,12 +71,13 @@ struct worker;
 /* One end of a link. */
 struct end {
 	bool used, producer, listens;
-	bool up;    /* the link is connected, so the ring can be used */
-	bool ended; /* this end has disconnected the link */
-	bool last;  /* the previous stage's report has arrived, and no message follows it */
-	bool over;  /* the link is disconnected */
+	bool up;              /* the link is connected, so the ring can be used */
+	bool ended;           /* this end has disconnected the link */
+	bool report_received; /* the previous stage's report has arrived, and no message follows it
+			       */
+	bool disconnected;    /* the link is disconnected */
 	uint32_t link;
-	uint64_t call; /* TSC before which the connecting end must not try to connect */
+	uint64_t next_try; /* TSC before which the connecting end must not try to connect */
 	struct bb_qp *qp;
 	struct bb_conn *conn;
 	struct bb_listener *listener;
@@ -135,9 +136,9 @@ struct worker {
 	 */
 	struct end *in[LINKS], *out[LINKS];
 	uint32_t nin, nout;
-	uint32_t held;    /* number of messages in the backlogs of all ends */
-	uint32_t taken;   /* number of messages and ticks taken in this turn */
-	bool urgent;      /* an order is in a ring, and its doorbell was not rung yet */
+	uint32_t n_backlog;  /* number of messages in the backlogs of all ends */
+	uint32_t n_received; /* number of messages and ticks received in this turn */
+	bool urgent;         /* an order is in a ring, and its doorbell was not rung yet */
 	uint32_t unended; /* number of inputs, including the feed, whose last message has not come
 			     yet */
 	struct feed feed;

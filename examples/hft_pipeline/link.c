@@ -193,7 +193,7 @@ fill_param(struct worker *p, struct end *e, struct bb_conn_param *param, struct 
 }
 
 static int
-end_call(struct worker *p, struct end *e)
+end_connect(struct worker *p, struct end *e)
 {
 	struct sockaddr_storage addr;
 	struct sockaddr_in *in = (struct sockaddr_in *)&addr;
@@ -225,7 +225,7 @@ end_call(struct worker *p, struct end *e)
 }
 
 static int
-answer(struct worker *p, const struct bb_cm_event *ev)
+accept_peer(struct worker *p, const struct bb_cm_event *ev)
 {
 	const char *no = NULL;
 	struct bb_conn_param param;
@@ -284,13 +284,13 @@ handle(struct worker *p, const struct bb_cm_event *ev)
 	struct end *e;
 
 	if (ev->type == BB_CM_CONNECT_REQUEST)
-		return answer(p, ev);
+		return accept_peer(p, ev);
 	e = bb_conn_user(ev->conn);
 	switch (ev->type) {
 	case BB_CM_ESTABLISHED:
 		return established(p, e);
 	case BB_CM_DISCONNECTED:
-		e->over = true;
+		e->disconnected = true;
 		if (e->producer && e->up)
 			rdma_ring_tx_fail(&e->tx, -EPIPE);
 		else if (e->up)
@@ -311,7 +311,7 @@ handle(struct worker *p, const struct bb_cm_event *ev)
 		if (!e->up && !e->listens && ev->status == -ECONNREFUSED) {
 			bb_conn_destroy(e->conn);
 			e->conn = NULL;
-			e->call = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
+			e->next_try = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
 			return 0;
 		}
 		return worker_fail(
@@ -348,8 +348,8 @@ links_connect(struct worker *p)
 			struct end *e = &p->end[i];
 
 			if (e->used && !e->listens && e->conn == NULL &&
-			    rte_get_tsc_cycles() >= e->call)
-				rc = end_call(p, e);
+			    rte_get_tsc_cycles() >= e->next_try)
+				rc = end_connect(p, e);
 			down += e->used && !e->up;
 		}
 		if (rc == 0)
@@ -398,7 +398,7 @@ may_end(const struct worker *p, const struct end *e)
 		return true;
 	for (k = e->link + 1; k < LINKS && !p->end[k].used; k++)
 		;
-	return !e->producer && (k == LINKS || p->end[k].over);
+	return !e->producer && (k == LINKS || p->end[k].disconnected);
 }
 
 void
@@ -416,8 +416,8 @@ links_disconnect(struct worker *p)
 		for (i = 0, open = 0; i < LINKS; i++) {
 			struct end *e = &p->end[i];
 
-			open += e->up && !e->over;
-			if (e->up && !e->over && !e->ended && may_end(p, e)) {
+			open += e->up && !e->disconnected;
+			if (e->up && !e->disconnected && !e->ended && may_end(p, e)) {
 				bb_conn_disconnect(e->conn, NULL, 0);
 				e->ended = true;
 			}
@@ -428,7 +428,7 @@ links_disconnect(struct worker *p)
 	for (i = 0; i < LINKS; i++) {
 		const struct end *e = &p->end[i];
 
-		if (e->producer && e->up && !e->over)
+		if (e->producer && e->up && !e->disconnected)
 			worker_fail(
 				p, -ETIMEDOUT,
 				"the other end of the link from %s to %s did not confirm within %u "

@@ -20,7 +20,7 @@
 #define PAUSE_US 5
 
 struct pauses {
-	uint64_t looked, limit; /* TSC of the last check of the clock; gap in cycles above which
+	uint64_t last_check, limit; /* TSC of the last check of the clock; gap in cycles above which
 				   there was a pause */
 	uint64_t longest, total;
 	uint64_t end; /* TSC of the end of the last pause */
@@ -29,7 +29,7 @@ struct pauses {
 	 * Further messages are delayed too, because of a pause, or because a pause of another lcore
 	 * has delayed a message of this lcore. Cleared by the next turn without work.
 	 */
-	bool behind;
+	bool delayed;
 };
 
 /*
@@ -38,15 +38,15 @@ struct pauses {
 static inline void
 pauses_look(struct pauses *s, uint64_t now)
 {
-	uint64_t gap = now - s->looked;
+	uint64_t gap = now - s->last_check;
 
-	s->looked = now;
+	s->last_check = now;
 	if (__builtin_expect(gap <= s->limit, 1))
 		return;
 	s->n++;
 	s->total += gap;
 	s->end = now;
-	s->behind = true;
+	s->delayed = true;
 	if (gap > s->longest)
 		s->longest = gap;
 }

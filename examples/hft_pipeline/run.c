@@ -64,7 +64,7 @@ forward(struct worker *p, enum stage s, const union hft_msg *m)
 	 */
 	if (rc == -EAGAIN) {
 		e->backlog[e->nbacklog++] = *m;
-		p->held++;
+		p->n_backlog++;
 		return 0;
 	}
 	if (rc != 0)
@@ -197,7 +197,7 @@ backlog(struct worker *p)
 					   stage_name[e->link], stage_name[e->link + 1],
 					   strerror(-rc));
 		e->nbacklog -= k;
-		p->held -= k;
+		p->n_backlog -= k;
 		memmove(e->backlog, e->backlog + k, e->nbacklog * sizeof(e->backlog[0]));
 	}
 	return 0;
@@ -213,7 +213,7 @@ tick(struct worker *p, uint32_t n, uint64_t due)
 	union hft_msg m = {.bytes = {0}};
 	int rc;
 
-	if (p->pauses.behind)
+	if (p->pauses.delayed)
 		due |= STAMP_HELD_UP;
 	if (here && o->defect == DEFECT_DROP)
 		return 0;
@@ -266,7 +266,7 @@ feed(struct worker *p)
 		}
 		rc = tick(p, f->next, f->gap_q16 == 0 ? now : f->due);
 		f->next++;
-		p->taken++;
+		p->n_received++;
 		if (f->gap_q16 != 0)
 			f->due = f->start +
 				 (uint64_t)((unsigned __int128)f->next * f->gap_q16 >> 16);
@@ -291,7 +291,8 @@ feed(struct worker *p)
 static bool
 finished(const struct worker *p)
 {
-	return p->unended == 0 && p->held == 0 && (!p->gateway.kill_posted || p->gateway.killed);
+	return p->unended == 0 && p->n_backlog == 0 &&
+	       (!p->gateway.kill_posted || p->gateway.killed);
 }
 
 static int
@@ -349,12 +350,12 @@ false_credit(struct rdma_ring_rx *rx)
 }
 
 static void
-held_up(struct pauses *s, union hft_msg *m)
+mark_delayed(struct pauses *s, union hft_msg *m)
 {
 	if (m->kind == MSG_REPORT)
 		return;
-	s->behind |= (m->stamp & STAMP_HELD_UP) != 0;
-	if (bb_unlikely(s->behind))
+	s->delayed |= (m->stamp & STAMP_HELD_UP) != 0;
+	if (bb_unlikely(s->delayed))
 		m->stamp |= STAMP_HELD_UP;
 }
 
@@ -381,13 +382,13 @@ take_in(struct worker *p)
 				return worker_fail(p, rc, "the link from %s to %s failed: %s",
 						   stage_name[e->link], stage_name[e->link + 1],
 						   strerror(-rc));
-			p->taken++;
+			p->n_received++;
 			/*
 			 * Checks for a pause after the message was read. A pause before the read
 			 * has delayed the message, which must then be marked.
 			 */
 			pauses_look(&p->pauses, rte_rdtsc());
-			held_up(&p->pauses, &m);
+			mark_delayed(&p->pauses, &m);
 			if (bb_unlikely(p->o->defect == DEFECT_CREDIT &&
 					e->rx.tail == p->o->defect_at))
 				false_credit(&e->rx);
@@ -397,8 +398,9 @@ take_in(struct worker *p)
 			if (rc != 0)
 				return rc;
 			/* The report of the previous stage is the last message of a link. */
-			if (m.kind == MSG_REPORT && m.report.stage == e->link && !e->last) {
-				e->last = true;
+			if (m.kind == MSG_REPORT && m.report.stage == e->link &&
+			    !e->report_received) {
+				e->report_received = true;
 				p->unended--;
 			}
 		}
@@ -411,7 +413,7 @@ take_in(struct worker *p)
  * lcore.
  */
 static struct end *
-way_out(struct worker *p, uint32_t s)
+output_of(struct worker *p, uint32_t s)
 {
 	while (s < LINKS && !p->end[s].used)
 		s++;
@@ -429,9 +431,9 @@ sort_ends(struct worker *p)
 			p->out[p->nout++] = &p->end[i];
 		else if (p->end[i].used)
 			p->in[p->nin++] = &p->end[i];
-		p->end[i].next = way_out(p, i + 1);
+		p->end[i].next = output_of(p, i + 1);
 	}
-	p->feed.out = way_out(p, STAGE_FEED);
+	p->feed.out = output_of(p, STAGE_FEED);
 	p->unended = p->nin + runs(p, STAGE_FEED);
 }
 
@@ -456,15 +458,15 @@ worker_run(struct worker *p)
 		p->feed.start = rte_rdtsc() + (p->o->rate == 0 ? 0 : hz / 100);
 		p->feed.due = p->feed.start;
 	}
-	p->pauses.looked = rte_rdtsc();
+	p->pauses.last_check = rte_rdtsc();
 	/*
 	 * Marks messages that arrived before this point as delayed, because they have waited for
 	 * the start of the loop.
 	 */
-	p->pauses.behind = true;
+	p->pauses.delayed = true;
 	while (rc == 0) {
-		p->taken = 0;
-		if (p->held > 0)
+		p->n_received = 0;
+		if (p->n_backlog > 0)
 			rc = backlog(p);
 		if (rc == 0)
 			rc = take_in(p);
@@ -481,12 +483,12 @@ worker_run(struct worker *p)
 		 * messages arrive without a poll.
 		 */
 		turns++;
-		if (rc == 0 && (posted || p->held > 0 || turns % poll_turns == 0))
+		if (rc == 0 && (posted || p->n_backlog > 0 || turns % poll_turns == 0))
 			rc = completions(p);
-		if (p->taken == 0 && has_book)
+		if (p->n_received == 0 && has_book)
 			book_warm(p->book.book);
-		if (p->taken == 0 && p->held == 0)
-			p->pauses.behind = false;
+		if (p->n_received == 0 && p->n_backlog == 0)
+			p->pauses.delayed = false;
 		if (turns % POLL_TURNS == 0)
 			pauses_look(&p->pauses, rte_rdtsc());
 		if (turns % 256 != 0 || rc != 0)
@@ -501,8 +503,8 @@ worker_run(struct worker *p)
 		 * long.
 		 */
 		now = rte_rdtsc();
-		if (now - p->pauses.looked < WATCH_LIMITS * p->pauses.limit)
-			p->pauses.looked = now;
+		if (now - p->pauses.last_check < WATCH_LIMITS * p->pauses.limit)
+			p->pauses.last_check = now;
 		if (rc == 0 && __atomic_load_n(&some_failed, __ATOMIC_RELAXED))
 			rc = -EINTR;
 		if (rc == 0 && stop_signal != 0 && p->o->listen != NULL)

@@ -233,11 +233,11 @@ TEST(test_full_and_credit)
 			assert_int_equal(push(in++), 0);
 		assert_int_equal(push(in), -EAGAIN);
 	}
-	assert_false(rdma_ring_tx_taken(&e.tx, in));
+	assert_false(rdma_ring_tx_consumed(&e.tx, in));
 	while (out < in)
 		pop(out++);
 	turn();
-	assert_true(rdma_ring_tx_taken(&e.tx, in));
+	assert_true(rdma_ring_tx_consumed(&e.tx, in));
 	/*
 	 * Three batches were available at once and gave one credit; the last credit had not been
 	 * flushed.

@@ -533,18 +533,18 @@ TEST(test_order_check)
 
 TEST(test_pauses)
 {
-	struct pauses s = {.looked = 1000, .limit = 100};
+	struct pauses s = {.last_check = 1000, .limit = 100};
 
 	pauses_look(&s, 1100);
 	assert_int_equal(s.n, 0);
-	assert_false(s.behind);
+	assert_false(s.delayed);
 	pauses_look(&s, 1300);
-	assert_true(s.behind);
-	s.behind = false;
+	assert_true(s.delayed);
+	s.delayed = false;
 	pauses_look(&s, 1400);
-	assert_false(s.behind);
+	assert_false(s.delayed);
 	pauses_look(&s, 1501);
-	assert_true(s.behind);
+	assert_true(s.delayed);
 	assert_fields(s, n, 2, total, 301, longest, 200, end, 1501);
 }
 
