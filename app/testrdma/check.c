@@ -12,7 +12,8 @@
 
 /* Writes a text for the request of completion @wc to @buf. Returns @buf. */
 static const char *
-wc_what(const struct test *t, const struct pair *p, const struct bb_wc *wc, char *buf, size_t size)
+wc_what(const struct tester *t, const struct pair *p, const struct bb_wc *wc, char *buf,
+	size_t size)
 {
 	if (wc->wr_id == WR_ORDER)
 		snprintf(buf, size, "%s, of pair %u",
@@ -27,7 +28,7 @@ wc_what(const struct test *t, const struct pair *p, const struct bb_wc *wc, char
 }
 
 static void
-wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const char *side)
+wc_failed(struct tester *t, const struct pair *p, const struct bb_wc *wc, const char *side)
 {
 	char text[BB_ERROR_TEXT_MAX], what[64];
 
@@ -50,7 +51,7 @@ wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const ch
 
 /* Counts operation @op as late if its completion was polled before its data have arrived. */
 static void
-arrived_check(struct test *t, struct pair *p, uint64_t op)
+arrived_check(struct tester *t, struct pair *p, uint64_t op)
 {
 	struct result *res = &t->row->res;
 
@@ -68,7 +69,7 @@ arrived_check(struct test *t, struct pair *p, uint64_t op)
  * operation was due.
  */
 static void
-latencies_add(struct test *t, const struct pair *p, uint64_t want)
+latencies_add(struct tester *t, const struct pair *p, uint64_t want)
 {
 	uint64_t now = rte_rdtsc(), op, latency;
 
@@ -79,7 +80,7 @@ latencies_add(struct test *t, const struct pair *p, uint64_t want)
 }
 
 void
-send_completed(struct test *t, const struct bb_wc *wc)
+send_completed(struct tester *t, const struct bb_wc *wc)
 {
 	struct pair *p = wc->qp->user;
 	const struct row *row = t->row;
@@ -125,7 +126,7 @@ send_completed(struct test *t, const struct bb_wc *wc)
 }
 
 void
-recv_completed(struct test *t, const struct bb_wc *wc)
+recv_completed(struct tester *t, const struct bb_wc *wc)
 {
 	struct pair *p = ((struct pair *)wc->qp->user)->in;
 	const struct engine *e = t->row->e;
@@ -167,7 +168,7 @@ recv_completed(struct test *t, const struct bb_wc *wc)
 }
 
 unsigned int
-flows_poll(struct test *t)
+flows_poll(struct tester *t)
 {
 	struct bb_wc wc[POLL_BURST];
 	unsigned int i, n, count;

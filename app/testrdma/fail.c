@@ -23,7 +23,7 @@ progress_clear(void)
 }
 
 void
-report_fail(struct test *t, const char *fmt, ...)
+report_fail(struct tester *t, const char *fmt, ...)
 {
 	struct row *row = t->row;
 	va_list ap;

@@ -152,16 +152,16 @@ reopen(struct session *s, const char *spec)
 	char before[sizeof(s->spec)];
 
 	runner_close(&s->run);
-	test_close_device(&s->t);
+	tester_close_device(&s->t);
 	snprintf(before, sizeof(before), "%s", s->t.o.device);
 	snprintf(s->spec, sizeof(s->spec), "%s", spec);
 	s->t.o.device = s->set.device = s->spec;
-	if (test_open_device(&s->t) == 0)
+	if (tester_open_device(&s->t) == 0)
 		return 0;
-	test_close_device(&s->t);
+	tester_close_device(&s->t);
 	snprintf(s->spec, sizeof(s->spec), "%s", before);
-	if (test_open_device(&s->t) != 0)
-		s->over = true; /* test_open_device() has printed the reason */
+	if (tester_open_device(&s->t) != 0)
+		s->over = true; /* tester_open_device() has printed the reason */
 	return -1;
 }
 

@@ -5,7 +5,7 @@
 #include "testrdma.h"
 
 void
-row_figures(const struct test *t, const struct row *row, struct figures *f)
+row_figures(const struct tester *t, const struct row *row, struct figures *f)
 {
 	const struct result *r = &row->res;
 	double ops = (double)r->ops, ns = 1e9 / (double)t->tsc_hz;

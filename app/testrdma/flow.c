@@ -5,7 +5,7 @@
 #include "testrdma.h"
 
 uint64_t
-flows_done(const struct test *t)
+flows_done(const struct tester *t)
 {
 	uint64_t ops = 0;
 	uint32_t i;

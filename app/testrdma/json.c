@@ -35,7 +35,7 @@ json_open(const char *path)
 }
 
 static void
-put_end(const struct test *t, const char *result, int status)
+put_end(const struct tester *t, const char *result, int status)
 {
 	fprintf(json, "\n  ],\n  \"result\": \"%s\", \"exit_status\": ", result);
 	if (status < 0)
@@ -50,7 +50,7 @@ put_end(const struct test *t, const char *result, int status)
 
 /* Writes a valid end after the tests written so far. */
 static void
-rows_keep(const struct test *t)
+rows_keep(const struct tester *t)
 {
 	rows_end = ftello(json);
 	if (rows_end < 0)
@@ -92,7 +92,7 @@ put_options(const struct options *o)
 }
 
 void
-json_start(const struct test *t)
+json_start(const struct tester *t)
 {
 	const struct bb_dev_attr *a = &t->attr;
 
@@ -145,7 +145,7 @@ json_mode(const struct row *row, const struct figures *f)
 }
 
 void
-json_row(const struct test *t, const struct row *row)
+json_row(const struct tester *t, const struct row *row)
 {
 	const struct result *r = &row->res;
 	struct figures f;
@@ -182,7 +182,7 @@ json_row(const struct test *t, const struct row *row)
 }
 
 int
-json_close(const struct test *t, int status)
+json_close(const struct tester *t, int status)
 {
 	FILE *f = json;
 

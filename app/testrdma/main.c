@@ -16,7 +16,7 @@
 #include "session.h"
 
 static void
-run_rows(struct test *t, struct row *row)
+run_rows(struct tester *t, struct row *row)
 {
 	const struct engine *e;
 	uint32_t size;
@@ -32,15 +32,15 @@ run_rows(struct test *t, struct row *row)
 }
 
 static int
-run(struct test *t)
+run(struct tester *t)
 {
 	struct row *row;
 	int rc;
 
 	t->lcore = BB_LCORE_SELF;
-	rc = test_open_device(t);
+	rc = tester_open_device(t);
 	if (rc == 0)
-		rc = test_open_queues(t);
+		rc = tester_open_queues(t);
 	t->started = rte_rdtsc();
 	if (rc != 0)
 		return -rc;
@@ -59,10 +59,10 @@ run(struct test *t)
 }
 
 static int
-run_server(struct test *t)
+run_server(struct tester *t)
 {
 	struct server *server = NULL;
-	int rc = -test_open_device(t);
+	int rc = -tester_open_device(t);
 
 	json_start(t);
 	if (rc == 0)
@@ -80,7 +80,7 @@ run_server(struct test *t)
 int
 main(int argc, char **argv)
 {
-	static struct test t;
+	static struct tester t;
 	int eal_argc, rc;
 
 	rc = program_args(&testrdma_program, &t.o, argc, argv, &eal_argc);
@@ -103,8 +103,8 @@ main(int argc, char **argv)
 	}
 	if (json_close(&t, rc) != 0 && rc == 0)
 		rc = EXIT_FAILED;
-	test_close_queues(&t);
-	test_close_device(&t);
+	tester_close_queues(&t);
+	tester_close_device(&t);
 	program_end();
 	return rc;
 }

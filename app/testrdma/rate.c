@@ -5,7 +5,7 @@
 #include "testrdma.h"
 
 void
-pace_begin(struct test *t, uint64_t now)
+pace_begin(struct tester *t, uint64_t now)
 {
 	uint32_t i;
 
@@ -18,7 +18,7 @@ pace_begin(struct test *t, uint64_t now)
 
 /* Updates the number of operations that are due at TSC @now. */
 void
-pace_roll(struct test *t, uint64_t now)
+pace_roll(struct tester *t, uint64_t now)
 {
 	uint64_t count = schedule_count(&t->schedule, now);
 	uint32_t i;
@@ -37,7 +37,7 @@ pace_roll(struct test *t, uint64_t now)
  * schedule.
  */
 void
-pace_end(struct test *t, uint64_t now)
+pace_end(struct tester *t, uint64_t now)
 {
 	struct schedule *s = &t->schedule;
 	uint64_t op, latency;

@@ -21,11 +21,11 @@
  * WAIT_SECONDS.
  */
 static bool
-event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
+event_wait(struct tester *t, struct bb_conn *conn, struct bb_cm_event *ev)
 {
 	uint64_t end = rte_rdtsc() + WAIT_SECONDS * t->tsc_hz;
 
-	while (rte_rdtsc() < end && !test_stopping(t))
+	while (rte_rdtsc() < end && !tester_stopping(t))
 		if (bb_cm_poll(t->cm, ev, 1) == 1 && ev->conn == conn)
 			return true;
 	return false;
@@ -36,7 +36,7 @@ event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
  * has sent one.
  */
 static void
-refused(const struct test *t, const struct bb_cm_event *ev)
+refused(const struct tester *t, const struct bb_cm_event *ev)
 {
 	const char *text = ev->private_data;
 	uint32_t i;
@@ -52,7 +52,7 @@ refused(const struct test *t, const struct bb_cm_event *ev)
 }
 
 static int
-pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr,
+pair_connect(struct tester *t, struct pair *p, const struct sockaddr_storage *addr,
 	     struct remote_hello *hello)
 {
 	struct bb_conn_param param;
@@ -93,7 +93,7 @@ pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr
 }
 
 int
-remote_connect(struct test *t)
+remote_connect(struct tester *t)
 {
 	struct remote_hello hello = {
 		.magic = rte_cpu_to_be_32(REMOTE_MAGIC),
@@ -139,7 +139,7 @@ remote_connect(struct test *t)
 }
 
 void
-remote_close(struct test *t)
+remote_close(struct tester *t)
 {
 	struct bb_cm_event ev;
 	uint32_t i;
@@ -168,7 +168,7 @@ remote_close(struct test *t)
  * pair.
  */
 static bool
-copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
+copy_chunk(struct tester *t, uint64_t off, uint32_t len, bool push)
 {
 	uint64_t raddr = (uint64_t)(uintptr_t)t->remote.mem + t->pairs[0].target_delta + off;
 	uint64_t end = rte_rdtsc() + WAIT_SECONDS * t->tsc_hz;
@@ -203,7 +203,7 @@ copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
 }
 
 static void
-copy(struct test *t, bool push)
+copy(struct tester *t, bool push)
 {
 	uint64_t off, len = 2 * EDGE + (uint64_t)t->nflows * t->row->slots * t->remote.lay.stride;
 
@@ -215,13 +215,13 @@ copy(struct test *t, bool push)
 }
 
 void
-remote_push(struct test *t)
+remote_push(struct tester *t)
 {
 	copy(t, true);
 }
 
 void
-remote_pull(struct test *t)
+remote_pull(struct tester *t)
 {
 	copy(t, false);
 }

@@ -119,17 +119,17 @@ ctl_at(uint8_t *mem, uint64_t bytes, uint32_t index)
  * Connects the QPs of all pairs and gets the address of the target's memory. @return 0, or -errno
  * after printing the error.
  */
-int remote_connect(struct test *t);
+int remote_connect(struct tester *t);
 
 /* Disconnects and frees all connections. Does not destroy the QPs. */
-void remote_close(struct test *t);
+void remote_close(struct tester *t);
 
 /*
  * remote_push() writes the local copy of the target's memory to the target. remote_pull() reads the
  * target's memory into the copy. Both do nothing if the target is in this process.
  */
-void remote_push(struct test *t);
-void remote_pull(struct test *t);
+void remote_push(struct tester *t);
+void remote_pull(struct tester *t);
 
 /* ---- remote_row.c: tests that need work of the target */
 
@@ -138,7 +138,7 @@ void remote_pull(struct test *t);
  * the target is ready. Sets t->orders to true if the test has such a part. Otherwise only sets
  * t->orders to false.
  */
-void remote_row(struct test *t);
+void remote_row(struct tester *t);
 
 /*
  * Allows @ops more operations of @p, in this process and at the target. @ops 0 means that the
@@ -146,13 +146,13 @@ void remote_row(struct test *t);
  * with @over.
  */
 void remote_open(struct pair *p, uint64_t ops);
-void remote_roll(struct test *t, bool over);
+void remote_roll(struct tester *t, bool over);
 
 /*
  * Copies the counts that the target has written to the flows. @return number of counts that have
  * changed.
  */
-unsigned int remote_answers(struct test *t);
+unsigned int remote_answers(struct tester *t);
 
 /* ---- serve_row.c: the target's part of tests */
 
@@ -163,12 +163,12 @@ struct worksite;
  * has @bytes bytes of slots and guard bytes, then the control blocks. @return 0, or a negative
  * errno.
  */
-int worksite_create(struct test *server, const struct remote_hello *hello, uint8_t *mem,
+int worksite_create(struct tester *server, const struct remote_hello *hello, uint8_t *mem,
 		    struct bb_mr *mr, struct worksite **out);
 /* Returns the site's queue pair, which the caller connects. */
 struct bb_qp *worksite_qp(struct worksite *site);
 /* Returns the test with the site's completion queues and memory. */
-const struct test *worksite_test(const struct worksite *site);
+const struct tester *worksite_tester(const struct worksite *site);
 /* Executes pending work of the site's test. @return true if there was any. */
 bool worksite_poll(struct worksite *site);
 /* Returns the number of receives of the site that were completed and checked. */
@@ -194,7 +194,7 @@ struct serve_counts {
  * Listens at t->o.listen and prints the port. Make all calls for a server from one thread, except
  * those marked below. @return 0, or an exit status after printing the error.
  */
-int serve_open(struct test *t, struct server **out);
+int serve_open(struct tester *t, struct server **out);
 
 /*
  * Serves peers until the program is stopped. With @until_gone it also returns when all clients have
@@ -219,6 +219,6 @@ bool serve_requests(const struct server *s);
  */
 void serve_interval(struct server *s, FILE *out, double seconds);
 void serve_each(struct server *s,
-		void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t));
+		void (*look)(uint32_t conn, struct bb_qp *qp, const struct tester *t));
 
 #endif

@@ -16,7 +16,7 @@
 #define ROLL_LEAST   64
 
 static struct remote_ctl *
-block_of(const struct test *t, const struct pair *p)
+block_of(const struct tester *t, const struct pair *p)
 {
 	return ctl_at(t->local.mem, t->local.len, p->index);
 }
@@ -26,7 +26,7 @@ block_of(const struct test *t, const struct pair *p)
  * of the target's control block.
  */
 static void
-order_post(struct test *t, struct pair *p, size_t off, size_t len)
+order_post(struct tester *t, struct pair *p, size_t off, size_t len)
 {
 	uint8_t *from = (uint8_t *)block_of(t, p) + off;
 	uint64_t raddr = (uint64_t)(uintptr_t)ctl_at(t->remote.mem, t->remote.len, p->index) + off +
@@ -50,7 +50,7 @@ order_post(struct test *t, struct pair *p, size_t off, size_t len)
  * number of the first operation that is not allowed yet.
  */
 static void
-tell(struct test *t, struct pair *p)
+tell(struct tester *t, struct pair *p)
 {
 	struct pair *back = t->row->e->two_way ? p->twin : NULL;
 	struct remote_ctl *ctl = block_of(t, p);
@@ -90,7 +90,7 @@ roll_by(const struct row *row)
 void
 remote_open(struct pair *p, uint64_t ops)
 {
-	struct test *t = p->t;
+	struct tester *t = p->t;
 
 	p->rolling = ops == 0;
 	flow_open(p, p->posted + (ops == 0 ? roll_by(t->row) : ops));
@@ -103,7 +103,7 @@ remote_open(struct pair *p, uint64_t ops)
 }
 
 void
-remote_roll(struct test *t, bool over)
+remote_roll(struct tester *t, bool over)
 {
 	uint64_t by = roll_by(t->row);
 	uint32_t i;
@@ -122,7 +122,7 @@ remote_roll(struct test *t, bool over)
 }
 
 static unsigned int
-errors_take(struct test *t, struct pair *p, uint64_t errors)
+errors_take(struct tester *t, struct pair *p, uint64_t errors)
 {
 	if (errors == 0 || t->fatal)
 		return 0;
@@ -148,7 +148,7 @@ count_take(const uint64_t *word, uint64_t tag, uint64_t *to)
 }
 
 unsigned int
-remote_answers(struct test *t)
+remote_answers(struct tester *t)
 {
 	uint64_t tag = row_tag(t->row_no), errors;
 	unsigned int n = 0;
@@ -174,7 +174,7 @@ remote_answers(struct test *t)
 }
 
 static void
-row_pack(const struct test *t, struct remote_row *to)
+row_pack(const struct tester *t, struct remote_row *to)
 {
 	const struct row *row = t->row;
 
@@ -193,7 +193,7 @@ row_pack(const struct test *t, struct remote_row *to)
 
 /* Returns true if the target has acknowledged the test on every connection. */
 static bool
-all_ready(const struct test *t)
+all_ready(const struct tester *t)
 {
 	uint64_t value;
 	uint32_t i;
@@ -205,7 +205,7 @@ all_ready(const struct test *t)
 }
 
 void
-remote_row(struct test *t)
+remote_row(struct tester *t)
 {
 	uint64_t end = rte_rdtsc() + (uint64_t)(t->o.patience * (double)t->tsc_hz);
 	uint64_t tag = row_tag(t->row_no);

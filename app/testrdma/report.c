@@ -27,7 +27,7 @@ static struct {
 } interval;
 
 void
-report_start(struct test *t)
+report_start(struct tester *t)
 {
 	const struct options *o = &t->o;
 	FILE *out = o->csv ? stderr : stdout;
@@ -110,7 +110,7 @@ report_mode(const struct row *row, const struct figures *f)
 }
 
 void
-report_row(struct test *t, const struct row *row)
+report_row(struct tester *t, const struct row *row)
 {
 	const struct result *r = &row->res;
 	struct figures f;
@@ -157,7 +157,7 @@ report_row(struct test *t, const struct row *row)
 }
 
 void
-row_over(struct test *t, const struct row *row)
+row_over(struct tester *t, const struct row *row)
 {
 	report_row(t, row);
 	interval.over += flows_done(t);
@@ -180,7 +180,7 @@ interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors)
 }
 
 static void
-interval_look(const struct test *t, uint64_t now)
+interval_look(const struct tester *t, uint64_t now)
 {
 	double seconds = (double)(now - interval.last) / (double)t->tsc_hz;
 	uint64_t ops, errors;
@@ -197,7 +197,7 @@ interval_look(const struct test *t, uint64_t now)
 }
 
 void
-report_progress(struct test *t, const char *phase)
+report_progress(struct tester *t, const char *phase)
 {
 	uint64_t now = rte_rdtsc(), gap = (progress.tty ? 1 : SPARSE_SECONDS) * t->tsc_hz;
 	const struct row *row = t->row;
@@ -214,7 +214,7 @@ report_progress(struct test *t, const char *phase)
 }
 
 void
-report_summary(struct test *t)
+report_summary(struct tester *t)
 {
 	FILE *out = t->o.csv ? stderr : stdout;
 	char text[32];

@@ -22,7 +22,7 @@
 	(256u << 10) /* bytes transferred between two checks, unless one pass transfers more */
 
 static void
-poll_once(struct test *t, struct watch *w)
+poll_once(struct tester *t, struct watch *w)
 {
 	w->count += flows_poll(t);
 	if (unlikely(t->orders))
@@ -30,7 +30,7 @@ poll_once(struct test *t, struct watch *w)
 }
 
 void
-live_update(struct test *t)
+live_update(struct tester *t)
 {
 	struct live *live = t->live;
 	uint32_t ask;
@@ -53,7 +53,7 @@ live_update(struct test *t)
 }
 
 static void
-show_progress(struct test *t, const struct watch *w, uint64_t now)
+show_progress(struct tester *t, const struct watch *w, uint64_t now)
 {
 	if (t->live == NULL)
 		report_progress(t, w->phase);
@@ -62,14 +62,14 @@ show_progress(struct test *t, const struct watch *w, uint64_t now)
 }
 
 static void
-look(struct test *t, struct watch *w)
+look(struct tester *t, struct watch *w)
 {
 	uint64_t now = rte_rdtsc();
 	uint32_t i;
 	bool over;
 
 	stalled(t, w, now);
-	over = now >= w->deadline || test_stopping(t);
+	over = now >= w->deadline || tester_stopping(t);
 	if (t->orders)
 		remote_roll(t, over);
 	if (over && t->schedule.on)
@@ -103,7 +103,7 @@ look_every(const struct row *row, uint32_t ops)
 }
 
 static bool
-post_receives(struct test *t, struct pair *p, uint32_t n)
+post_receives(struct tester *t, struct pair *p, uint32_t n)
 {
 	int rc;
 
@@ -121,7 +121,7 @@ post_receives(struct test *t, struct pair *p, uint32_t n)
 }
 
 static bool
-post_operations(struct test *t, struct pair *p, uint32_t n)
+post_operations(struct tester *t, struct pair *p, uint32_t n)
 {
 	int rc = t->row->e->post(p, n);
 
@@ -137,7 +137,7 @@ post_operations(struct test *t, struct pair *p, uint32_t n)
 
 /* Posts receives for messages of another process, as many as may be outstanding. */
 static void
-post_ahead(struct test *t, struct pair *p)
+post_ahead(struct tester *t, struct pair *p)
 {
 	uint64_t most = RTE_MIN(t->o.depth, t->row->slots), n = p->end - p->recv_posted;
 
@@ -163,7 +163,7 @@ its_turn(const struct pair *p)
 
 /* Posts the next burst of operations of a flow if there is room. */
 void
-flow_post(struct test *t, struct pair *p)
+flow_post(struct tester *t, struct pair *p)
 {
 	const struct row *row = t->row;
 	uint64_t left = p->end - p->posted, room = row->window - (p->posted - p->done);
@@ -200,7 +200,7 @@ flow_post(struct test *t, struct pair *p)
 }
 
 static uint64_t
-doorbells(const struct test *t)
+doorbells(const struct tester *t)
 {
 	struct bb_qp_stats stats;
 	uint64_t n = 0;
@@ -213,7 +213,7 @@ doorbells(const struct test *t)
 }
 
 static void
-span_open(struct test *t, struct pair *p, uint64_t ops)
+span_open(struct tester *t, struct pair *p, uint64_t ops)
 {
 	if (t->orders)
 		remote_open(p, ops);
@@ -223,7 +223,7 @@ span_open(struct test *t, struct pair *p, uint64_t ops)
 
 /* Runs and times @ops operations on every flow. 0 means until the deadline. */
 static void
-span(struct test *t, struct watch *w, uint64_t ops)
+span(struct tester *t, struct watch *w, uint64_t ops)
 {
 	struct result *res = &t->row->res;
 	uint64_t start, before = flows_done(t), bells = doorbells(t);
@@ -262,7 +262,7 @@ span(struct test *t, struct watch *w, uint64_t ops)
  * was polled.
  */
 static uint64_t
-wait_done(struct test *t, struct watch *w, struct pair *p)
+wait_done(struct tester *t, struct watch *w, struct pair *p)
 {
 	uint64_t now = 0;
 	uint32_t spins = 0;
@@ -285,7 +285,7 @@ wait_done(struct test *t, struct watch *w, struct pair *p)
  * message back when it has arrived. @return TSC at which the returned message was polled.
  */
 static uint64_t
-wait_answer(struct test *t, struct watch *w, struct pair *p)
+wait_answer(struct tester *t, struct watch *w, struct pair *p)
 {
 	struct pair *back = p->twin;
 	uint64_t now = 0;
@@ -308,7 +308,7 @@ wait_answer(struct test *t, struct watch *w, struct pair *p)
 
 /* Waits until the target, in another process, has reported a receive for the next message. */
 static bool
-credit_wait(struct test *t, struct watch *w, const struct pair *p)
+credit_wait(struct tester *t, struct watch *w, const struct pair *p)
 {
 	w->moved = rte_rdtsc();
 	while (t->orders && t->row->e->recv && p->recv_posted == p->posted && !t->fatal) {
@@ -323,7 +323,7 @@ credit_wait(struct test *t, struct watch *w, const struct pair *p)
  * completion, or with the returned message of a round trip.
  */
 static bool
-one(struct test *t, struct watch *w)
+one(struct tester *t, struct watch *w)
 {
 	struct pair *p = t->flows[0], *back = t->row->e->two_way ? p->twin : NULL;
 	uint64_t start, end;
@@ -352,7 +352,7 @@ one(struct test *t, struct watch *w)
 
 /* Runs up to @ops operations one by one on the first pair. @return number of operations. */
 static uint64_t
-one_by_one(struct test *t, struct watch *w, uint64_t ops)
+one_by_one(struct tester *t, struct watch *w, uint64_t ops)
 {
 	struct pair *p = t->flows[0];
 	uint32_t every = look_every(t->row, 1);
@@ -370,7 +370,7 @@ one_by_one(struct test *t, struct watch *w, uint64_t ops)
 		if (i % every == 0) {
 			now = rte_rdtsc();
 			show_progress(t, w, now);
-			if (now >= w->deadline || test_stopping(t))
+			if (now >= w->deadline || tester_stopping(t))
 				return i + 1;
 		}
 	}
@@ -378,7 +378,7 @@ one_by_one(struct test *t, struct watch *w, uint64_t ops)
 }
 
 static void
-prepare(struct test *t, uint32_t nflows, uint64_t n)
+prepare(struct tester *t, uint32_t nflows, uint64_t n)
 {
 	uint32_t i;
 
@@ -388,7 +388,7 @@ prepare(struct test *t, uint32_t nflows, uint64_t n)
 }
 
 static void
-rate_phase(struct test *t, uint64_t cycles)
+rate_phase(struct tester *t, uint64_t cycles)
 {
 	uint64_t ops = t->row->slots;
 	struct watch w = {.deadline = rte_rdtsc() + cycles, .phase = "rate"};
@@ -410,11 +410,11 @@ rate_phase(struct test *t, uint64_t cycles)
 		w.phase = "verify";
 		show_progress(t, &w, rte_rdtsc());
 		w.phase = "rate";
-	} while (rte_rdtsc() < w.deadline && !test_stopping(t));
+	} while (rte_rdtsc() < w.deadline && !tester_stopping(t));
 }
 
 static void
-latency_phase(struct test *t, uint64_t cycles)
+latency_phase(struct tester *t, uint64_t cycles)
 {
 	struct watch w = {.deadline = rte_rdtsc() + cycles, .phase = "latency"};
 	uint32_t flows = t->row->e->two_way ? 2 : 1;
@@ -430,12 +430,12 @@ latency_phase(struct test *t, uint64_t cycles)
 			remote_pull(t);
 			round_verify(t, flows, n);
 		}
-	} while (rte_rdtsc() < w.deadline && !test_stopping(t));
+	} while (rte_rdtsc() < w.deadline && !tester_stopping(t));
 }
 
 /* Adds flow @p to a test, and assigns the next slots in both memories to it. */
 static void
-flow_add(struct test *t, struct pair *p)
+flow_add(struct tester *t, struct pair *p)
 {
 	uint64_t slots = (uint64_t)t->nflows * t->row->slots;
 
@@ -451,7 +451,7 @@ flow_add(struct test *t, struct pair *p)
 }
 
 static void
-flows_set(struct test *t)
+flows_set(struct tester *t)
 {
 	uint32_t i;
 
@@ -464,7 +464,7 @@ flows_set(struct test *t)
 }
 
 void
-row_run(struct test *t, struct row *row)
+row_run(struct tester *t, struct row *row)
 {
 	bool endless = isinf(t->o.duration) != 0;
 	double rate = endless ? 0.09 : t->o.duration / 2, hz = (double)t->tsc_hz;
@@ -489,10 +489,10 @@ row_run(struct test *t, struct row *row)
 	do {
 		if (!t->fatal)
 			rate_phase(t, (uint64_t)((paced ? 2 * rate : rate) * hz));
-		if (!t->fatal && !test_stopping(t) && !paced)
+		if (!t->fatal && !tester_stopping(t) && !paced)
 			latency_phase(t, (uint64_t)((endless ? 0.01 : rate) * hz));
-	} while (endless && !t->fatal && !test_stopping(t));
-	row->complete = !t->fatal && (endless || !test_stopping(t));
+	} while (endless && !t->fatal && !tester_stopping(t));
+	row->complete = !t->fatal && (endless || !tester_stopping(t));
 	row->lcores = 1;
 	if (row->e->pick != NULL)
 		mixed_count(t, row->res.kinds);

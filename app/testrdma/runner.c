@@ -29,7 +29,7 @@ enum worker_state {
 };
 
 struct worker {
-	struct test t;
+	struct tester t;
 	struct row row;
 	struct live live;
 	struct server *server; /* server of a worker that listens; NULL if the worker runs tests */
@@ -57,7 +57,7 @@ state_set(struct worker *w, enum worker_state state)
 static void
 do_open(struct worker *w)
 {
-	w->rc = test_open_queues(&w->t);
+	w->rc = tester_open_queues(&w->t);
 }
 
 static void
@@ -82,7 +82,7 @@ static void
 do_close(struct worker *w)
 {
 	serve_close(w->server);
-	test_close_queues(&w->t);
+	tester_close_queues(&w->t);
 }
 
 static int
@@ -206,7 +206,7 @@ runner_close(struct runner *r)
 static int
 worker_open(struct runner *r, struct worker *w, void (*todo)(struct worker *w))
 {
-	struct test *t = &w->t;
+	struct tester *t = &w->t;
 	int rc;
 
 	sem_init(&w->go, 0, 0);
@@ -267,11 +267,11 @@ runner_open(struct runner *r)
 static bool
 row_begin(struct runner *r)
 {
-	struct test *t = r->t;
+	struct tester *t = r->t;
 	const struct engine *e;
 	uint32_t size, i;
 
-	if (t->fatal || test_stopping(&r->workers[0].t))
+	if (t->fatal || tester_stopping(&r->workers[0].t))
 		return false;
 	e = options_row(&t->o, t->row_no, &size);
 	if (e == NULL)
@@ -337,7 +337,7 @@ row_end(struct runner *r)
 }
 
 int
-runner_init(struct runner *r, struct test *t)
+runner_init(struct runner *r, struct tester *t)
 {
 	memset(r, 0, sizeof(*r));
 	r->t = t;
@@ -352,7 +352,7 @@ runner_init(struct runner *r, struct test *t)
 int
 runner_start(struct runner *r)
 {
-	struct test *t = r->t;
+	struct tester *t = r->t;
 
 	runner_close(r);
 	t->nrows = options_rows(&t->o);
@@ -360,7 +360,7 @@ runner_start(struct runner *r)
 	t->errors = t->verified = 0;
 	t->fatal = false;
 	t->started = rte_rdtsc();
-	if (test_check(t) != 0 || runner_open(r) != 0)
+	if (tester_check(t) != 0 || runner_open(r) != 0)
 		return -1;
 	r->rows += t->nrows;
 	report_start(t);
@@ -518,8 +518,8 @@ runner_clear(struct runner *r)
 	r->have_last = false;
 }
 
-struct test *
-runner_test(const struct runner *r, uint32_t i)
+struct tester *
+runner_tester(const struct runner *r, uint32_t i)
 {
 	return i < r->n ? &r->workers[i].t : NULL;
 }

@@ -21,7 +21,7 @@ struct totals {
 };
 
 struct runner {
-	struct test
+	struct tester
 		*t; /* device and options in force; number of passed and failed tests of the run */
 	struct worker *workers;
 	uint32_t n;       /* number of workers that exist */
@@ -37,7 +37,7 @@ struct runner {
 };
 
 /* Initializes a runner that uses the device and the options of @t. @return 0; -ENOMEM. */
-int runner_init(struct runner *r, struct test *t);
+int runner_init(struct runner *r, struct tester *t);
 
 /*
  * Starts the tests of t->o. First frees queues and memory of an earlier run. @return 0, or -1 after
@@ -85,7 +85,7 @@ void runner_clear(struct runner *r);
  * Returns the test of worker @i, NULL if there is no such worker. While the worker runs, use only
  * the queues and memory of its test, and only with functions that any thread may call.
  */
-struct test *runner_test(const struct runner *r, uint32_t i);
+struct tester *runner_tester(const struct runner *r, uint32_t i);
 
 /* Returns the lcore id of worker @i: an EAL lcore, or the id of a registered thread. */
 unsigned int runner_lcore(const struct runner *r, uint32_t i);

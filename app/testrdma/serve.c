@@ -40,7 +40,7 @@ struct target {
 };
 
 struct server {
-	struct test *t;
+	struct tester *t;
 	struct bb_cm *cm;
 	struct bb_listener *listener;
 	struct group groups[GROUPS];
@@ -61,7 +61,7 @@ struct server {
 };
 
 static uint32_t
-access_of(const struct test *t)
+access_of(const struct tester *t)
 {
 	uint32_t access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
 
@@ -284,7 +284,7 @@ listen_at(struct server *s, const char *where)
 }
 
 int
-serve_open(struct test *t, struct server **out)
+serve_open(struct tester *t, struct server **out)
 {
 	struct server *s = calloc(1, sizeof(*s));
 	int rc = s == NULL ? -ENOMEM : 0;
@@ -428,13 +428,13 @@ work(struct server *s)
 void
 serve_run(struct server *s, bool until_gone)
 {
-	const struct test *t = s->t;
+	const struct tester *t = s->t;
 	/* At a prompt, the main thread prints the lines of --interval. */
 	bool print = until_gone && t->o.interval > 0;
 	uint64_t printed = rte_rdtsc();
 	struct bb_cm_event ev;
 
-	while (!test_stopping(t) &&
+	while (!tester_stopping(t) &&
 	       (!until_gone || s->counts.served == 0 || !LIST_EMPTY(&s->conns))) {
 		if (bb_cm_poll(s->cm, &ev, 1) == 1) {
 			pthread_mutex_lock(&s->lock);
@@ -479,13 +479,13 @@ serve_counted(struct server *s)
 }
 
 void
-serve_each(struct server *s, void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t))
+serve_each(struct server *s, void (*look)(uint32_t conn, struct bb_qp *qp, const struct tester *t))
 {
 	struct target *target;
 	uint32_t n = 0;
 
 	pthread_mutex_lock(&s->lock);
 	LIST_FOREACH(target, &s->conns, next)
-		look(n++, worksite_qp(target->site), worksite_test(target->site));
+		look(n++, worksite_qp(target->site), worksite_tester(target->site));
 	pthread_mutex_unlock(&s->lock);
 }

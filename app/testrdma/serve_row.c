@@ -17,7 +17,7 @@
 #include "remote.h"
 
 struct worksite {
-	struct test
+	struct tester
 		t; /* test with one pair; its flows are forward and, in two-way tests, reverse */
 	struct row row;
 	struct pair forward, reverse, *flows[2];
@@ -47,7 +47,7 @@ close_queues(struct worksite *site)
 static int
 open_queues(struct worksite *site, uint32_t depth, uint32_t sgl, uint32_t max_inline)
 {
-	struct test *t = &site->t;
+	struct tester *t = &site->t;
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
 	int rc;
@@ -71,13 +71,13 @@ open_queues(struct worksite *site, uint32_t depth, uint32_t sgl, uint32_t max_in
 }
 
 int
-worksite_create(struct test *server, const struct remote_hello *hello, uint8_t *mem,
+worksite_create(struct tester *server, const struct remote_hello *hello, uint8_t *mem,
 		struct bb_mr *mr, struct worksite **out)
 {
 	uint32_t depth = rte_be_to_cpu_32(hello->depth), sgl = rte_be_to_cpu_32(hello->sgl);
 	uint32_t max_inline = rte_be_to_cpu_32(hello->max_inline);
 	struct worksite *site;
-	struct test *t;
+	struct tester *t;
 	int rc;
 
 	if (depth == 0 || depth > server->attr.max_qp_wr - ORDERS_MAX || sgl == 0 ||
@@ -121,8 +121,8 @@ worksite_qp(struct worksite *site)
 	return site->qp;
 }
 
-const struct test *
-worksite_test(const struct worksite *site)
+const struct tester *
+worksite_tester(const struct worksite *site)
 {
 	return &site->t;
 }
@@ -161,7 +161,7 @@ worksite_destroy(struct worksite *site)
 static bool
 row_fits(const struct worksite *site, const struct row *row, uint32_t offset)
 {
-	const struct test *t = &site->t;
+	const struct tester *t = &site->t;
 	uint64_t room = t->remote.len - 2 * EDGE, slots;
 	uint32_t flows = row->e->two_way ? 2 : 1;
 
@@ -175,7 +175,7 @@ row_fits(const struct worksite *site, const struct row *row, uint32_t offset)
 static bool
 row_unpack(struct worksite *site)
 {
-	struct test *t = &site->t;
+	struct tester *t = &site->t;
 	struct row *row = &site->row;
 	struct remote_row from;
 	uint32_t offset;
@@ -202,7 +202,7 @@ row_unpack(struct worksite *site)
 static void
 flow_init(struct worksite *site, struct pair *p, bool reverse)
 {
-	struct test *t = &site->t;
+	struct tester *t = &site->t;
 	uint32_t flows = site->row.e->two_way ? 2 : 1;
 	uint64_t slots = ((uint64_t)site->index * flows + reverse) * site->row.slots;
 	uint8_t *ours = t->remote.mem + EDGE + slots * t->remote.lay.stride;
@@ -240,7 +240,7 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 static void
 row_begin(struct worksite *site, uint64_t tag)
 {
-	struct test *t = &site->t;
+	struct tester *t = &site->t;
 
 	site->recvs += site->row.res.recvs;
 	site->errors += row_errors(site);
@@ -354,7 +354,7 @@ worksite_poll(struct worksite *site)
 {
 	uint64_t word =
 		rte_be_to_cpu_64(__atomic_load_n(&site->ctl->forward_end, __ATOMIC_ACQUIRE));
-	struct test *t = &site->t;
+	struct tester *t = &site->t;
 	unsigned int n = 0;
 
 	if (word >> WORD_BITS != site->tag)

@@ -310,7 +310,7 @@ session_run(const struct options *first)
 	s->set = *first;
 	s->device = first->device;
 	s->t.o = *first;
-	rc = -test_open_device(&s->t);
+	rc = -tester_open_device(&s->t);
 	json_start(&s->t);
 	if (rc == 0 && runner_init(&s->run, &s->t) != 0) {
 		say("no memory; give EAL more (-m MB, hugepages)");
@@ -328,6 +328,6 @@ session_run(const struct options *first)
 	s->t.verified = s->run.verified;
 	if (json_close(&s->t, rc) != 0 && rc == 0)
 		rc = EXIT_FAILED;
-	test_close_device(&s->t);
+	tester_close_device(&s->t);
 	return rc;
 }

@@ -24,7 +24,7 @@ struct faults {
 };
 
 struct session {
-	struct test t;
+	struct tester t;
 	struct runner run;
 	struct options set;  /* user settings for the next start, before validation */
 	struct totals shown; /* totals at the last line of statistics */

@@ -24,7 +24,7 @@ error(const char *what, int rc)
 }
 
 static int
-open_device(struct test *t)
+open_device(struct tester *t)
 {
 	struct bb_dev_info info[16];
 	int rc, n, i;
@@ -60,7 +60,7 @@ limit(const char *option, uint64_t value, uint64_t max)
 
 /* Checks the options against the limits of the device. */
 int
-test_check(const struct test *t)
+tester_check(const struct tester *t)
 {
 	const struct options *o = &t->o;
 	uint64_t max_mr = t->attr.max_mr_size, max_size = t->attr.max_msg_size;
@@ -101,7 +101,7 @@ test_check(const struct test *t)
 
 /* Picks the first active port, and its first RoCE v2 GID if there is one. */
 static int
-pick_path(struct test *t, struct bb_path *path)
+pick_path(struct tester *t, struct bb_path *path)
 {
 	uint64_t end = rte_rdtsc() + LINK_SECONDS * t->tsc_hz;
 	struct bb_port_attr port;
@@ -115,7 +115,8 @@ pick_path(struct test *t, struct bb_path *path)
 			if (bb_port_query(t->dev, i, &port) == 0 && port.state == BB_PORT_ACTIVE)
 				path->port = (uint8_t)i;
 		bb_dev_progress(t->dev);
-	} while (path->port == 0 && t->o.connect != NULL && !test_stopping(t) && rte_rdtsc() < end);
+	} while (path->port == 0 && t->o.connect != NULL && !tester_stopping(t) &&
+		 rte_rdtsc() < end);
 	if (path->port == 0) {
 		say("no port of %s is active: see its link", bb_dev_name(t->dev));
 		return -EXIT_FAILED;
@@ -135,7 +136,7 @@ pick_path(struct test *t, struct bb_path *path)
 }
 
 static int
-create_cqs(struct test *t, uint32_t rq_depth)
+create_cqs(struct tester *t, uint32_t rq_depth)
 {
 	uint32_t orders = t->o.connect != NULL ? ORDERS_MAX : 0;
 	bool two_way = options_two_way(&t->o);
@@ -160,7 +161,7 @@ create_cqs(struct test *t, uint32_t rq_depth)
 }
 
 static int
-create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t rq_depth)
+create_pair(struct tester *t, struct pair *p, const struct bb_path *path, uint32_t rq_depth)
 {
 	struct pair *twin = p->twin;
 	struct bb_qp_init_attr init;
@@ -226,7 +227,7 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
  * modes.
  */
 static void
-pair_init(struct test *t, uint32_t i)
+pair_init(struct tester *t, uint32_t i)
 {
 	struct pair *p = &t->pairs[i];
 
@@ -244,7 +245,7 @@ pair_init(struct test *t, uint32_t i)
 }
 
 static int
-create_pairs(struct test *t)
+create_pairs(struct tester *t)
 {
 	bool two_way = options_two_way(&t->o);
 	uint32_t i, rq_depth = 0;
@@ -298,7 +299,7 @@ stride_of(const struct options *o, uint32_t size)
 
 /* Computes the layouts of the initiator's and the target's slots for a test of @e and @size. */
 void
-row_layouts(struct test *t, const struct engine *e, uint32_t size)
+row_layouts(struct tester *t, const struct engine *e, uint32_t size)
 {
 	bool one_piece = e->atomic || (e->two_way && !e->recv_data);
 
@@ -311,7 +312,7 @@ row_layouts(struct test *t, const struct engine *e, uint32_t size)
  * options of the test to that number.
  */
 void
-row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t size)
+row_layout(struct tester *t, struct row *row, const struct engine *e, uint32_t size)
 {
 	const struct options *o = &t->o;
 	uint64_t room = t->local.len - 2 * EDGE;
@@ -330,7 +331,7 @@ row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t siz
 }
 
 static int
-side_alloc(struct test *t, struct side *s, const char *name, size_t len, uint32_t stride,
+side_alloc(struct tester *t, struct side *s, const char *name, size_t len, uint32_t stride,
 	   uint32_t access)
 {
 	size_t control = t->o.connect != NULL ? (size_t)t->o.qps * REMOTE_CTL : 0;
@@ -360,7 +361,7 @@ side_free(struct side *s)
 }
 
 static int
-create_memory(struct test *t)
+create_memory(struct tester *t)
 {
 	uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
 	uint32_t flows = options_two_way(&t->o) ? 2 * t->o.qps : t->o.qps;
@@ -410,14 +411,14 @@ no_memory:
 }
 
 int
-test_open_device(struct test *t)
+tester_open_device(struct tester *t)
 {
 	int rc;
 
 	t->tsc_hz = rte_get_tsc_hz();
 	rc = open_device(t);
 	if (rc == 0)
-		rc = test_check(t);
+		rc = tester_check(t);
 	if (rc != 0)
 		return rc;
 	rc = bb_pd_alloc(t->dev, &t->pd);
@@ -429,7 +430,7 @@ test_open_device(struct test *t)
 }
 
 int
-test_open_queues(struct test *t)
+tester_open_queues(struct tester *t)
 {
 	int rc = create_pairs(t);
 	uint32_t i;
@@ -455,7 +456,7 @@ close_said(int rc)
 }
 
 void
-test_close_queues(struct test *t)
+tester_close_queues(struct tester *t)
 {
 	int rc = 0;
 
@@ -486,7 +487,7 @@ test_close_queues(struct test *t)
 }
 
 void
-test_close_device(struct test *t)
+tester_close_device(struct tester *t)
 {
 	int rc = 0;
 

@@ -13,9 +13,9 @@
  */
 static bool
 served(const struct session *s, const char *head,
-       void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t))
+       void (*look)(uint32_t conn, struct bb_qp *qp, const struct tester *t))
 {
-	if (s->run.server == NULL && runner_test(&s->run, 0) != NULL)
+	if (s->run.server == NULL && runner_tester(&s->run, 0) != NULL)
 		return false;
 	if (s->run.server == NULL) {
 		printf("there are no queues; start creates them\n");
@@ -71,7 +71,7 @@ qp_line(const char *whose, uint32_t index, struct bb_qp *qp, const char *role)
 }
 
 static void
-qp_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
+qp_served(uint32_t conn, struct bb_qp *qp, const struct tester *t)
 {
 	char whose[WHOSE];
 
@@ -82,14 +82,14 @@ qp_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 void
 show_qp(struct session *s)
 {
-	const struct test *t;
+	const struct tester *t;
 	char whose[WHOSE];
 	uint32_t i, k;
 
 	if (served(s, qp_head, qp_served))
 		return;
 	fputs(qp_head, stdout);
-	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
+	for (i = 0; (t = runner_tester(&s->run, i)) != NULL; i++) {
 		worker_name(&s->run, i, whose);
 		for (k = 0; k < t->npairs; k++) {
 			qp_line(whose, t->pairs[k].index, t->pairs[k].qp, "initiator");
@@ -113,7 +113,7 @@ cq_line(const char *whose, const struct bb_cq *cq, const char *takes)
 }
 
 static void
-cq_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
+cq_served(uint32_t conn, struct bb_qp *qp, const struct tester *t)
 {
 	char whose[WHOSE];
 
@@ -126,14 +126,14 @@ cq_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 void
 show_cq(struct session *s)
 {
-	const struct test *t;
+	const struct tester *t;
 	char whose[WHOSE];
 	uint32_t i;
 
 	if (served(s, cq_head, cq_served))
 		return;
 	fputs(cq_head, stdout);
-	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
+	for (i = 0; (t = runner_tester(&s->run, i)) != NULL; i++) {
 		worker_name(&s->run, i, whose);
 		cq_line(whose, t->scq, "sends");
 		cq_line(whose, t->rcq, "receives");
@@ -156,7 +156,7 @@ mr_line(const char *whose, const struct side *side)
 }
 
 static void
-mr_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
+mr_served(uint32_t conn, struct bb_qp *qp, const struct tester *t)
 {
 	char whose[WHOSE];
 
@@ -167,14 +167,14 @@ mr_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 void
 show_mr(struct session *s)
 {
-	const struct test *t;
+	const struct tester *t;
 	char whose[WHOSE];
 	uint32_t i;
 
 	if (served(s, mr_head, mr_served))
 		return;
 	fputs(mr_head, stdout);
-	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
+	for (i = 0; (t = runner_tester(&s->run, i)) != NULL; i++) {
 		worker_name(&s->run, i, whose);
 		mr_line(whose, &t->local);
 		mr_line(whose, &t->remote);
@@ -194,7 +194,7 @@ wqe_text(const char *whose, uint32_t index, struct bb_qp *qp)
 }
 
 static void
-wqe_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
+wqe_served(uint32_t conn, struct bb_qp *qp, const struct tester *t)
 {
 	char whose[WHOSE];
 
@@ -207,13 +207,13 @@ wqe_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 void
 show_wqe(struct session *s)
 {
-	const struct test *t;
+	const struct tester *t;
 	char whose[WHOSE];
 	uint32_t i, k, n = 0;
 
 	if (s->run.server != NULL && served(s, "", wqe_served))
 		return;
-	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
+	for (i = 0; (t = runner_tester(&s->run, i)) != NULL; i++) {
 		for (k = 0; k < 2 * t->npairs; k++) {
 			const struct pair *p = &t->pairs[k / 2];
 

@@ -23,7 +23,7 @@ events_take(struct bb_dev *dev)
 }
 
 void
-stall_begin(struct test *t)
+stall_begin(struct tester *t)
 {
 	events_take(t->dev);
 	t->dead_devices = __atomic_load_n(&dead_devices, __ATOMIC_RELAXED);
@@ -32,7 +32,7 @@ stall_begin(struct test *t)
 
 /* Returns the name of the event that explains the stall, NULL if there is none. */
 static const char *
-death(const struct test *t)
+death(const struct tester *t)
 {
 	events_take(t->dev);
 	if (__atomic_load_n(&dead_devices, __ATOMIC_RELAXED) != t->dead_devices)
@@ -57,7 +57,7 @@ pending_show(const struct pair *p)
 
 /* Returns the likely cause of a stall. */
 static const char *
-stall_cause(const struct test *t, const struct pair *p)
+stall_cause(const struct tester *t, const struct pair *p)
 {
 	if (t->row->e->recv && p->done == p->posted && p->recv_done < p->posted)
 		return t->orders
@@ -74,9 +74,9 @@ stall_cause(const struct test *t, const struct pair *p)
 }
 
 bool
-stall_abandoned(struct test *t, uint64_t now)
+stall_abandoned(struct tester *t, uint64_t now)
 {
-	if (!test_stopping(t))
+	if (!tester_stopping(t))
 		return false;
 	if (t->stop_seen == 0)
 		t->stop_seen = now;
@@ -88,7 +88,7 @@ stall_abandoned(struct test *t, uint64_t now)
 }
 
 bool
-stalled(struct test *t, struct watch *w, uint64_t now)
+stalled(struct tester *t, struct watch *w, uint64_t now)
 {
 	const char *event = NULL;
 	const struct pair *p;

@@ -21,19 +21,19 @@ struct watch {
  * Records the events so far, so that only later ones count as a cause of a stall. Call it before
  * the queues of @t are used.
  */
-void stall_begin(struct test *t);
+void stall_begin(struct tester *t);
 
 /*
  * Returns true if the phase must end. That is after --patience seconds without a completion, or at
  * once if an event reports that the device or a CQ has failed. Prints the reason and sets t->fatal.
  */
-bool stalled(struct test *t, struct watch *w, uint64_t now);
+bool stalled(struct tester *t, struct watch *w, uint64_t now);
 
 /*
  * Abandons the outstanding operations one second after the user stopped the run. Then prints that,
  * sets t->fatal and returns true; counts no error. Returns false if the run was not stopped, or was
  * stopped less than a second ago.
  */
-bool stall_abandoned(struct test *t, uint64_t now);
+bool stall_abandoned(struct tester *t, uint64_t now);
 
 #endif

@@ -13,7 +13,7 @@
  *
  * A struct row is one test: one engine (type of operation, see modes/) and one message size. The
  * test runs in rounds. A round prepares the slots, times a span of operations, and verifies the
- * memory. Without --verify a single span uses all of the test's time. struct test is the state of
+ * memory. Without --verify a single span uses all of the test's time. struct tester is the state of
  * one lcore, which runs its share of every test.
  */
 #ifndef TESTRDMA_H
@@ -37,7 +37,7 @@
 #define RECV_SLACK 32   /* bytes by which a receive's buffer is longer than its message */
 #define POLL_BURST 32
 
-struct test;
+struct tester;
 struct pair;
 
 /*
@@ -113,7 +113,7 @@ struct side {
 };
 
 struct pair {
-	struct test *t;
+	struct tester *t;
 	struct bb_qp *qp;        /* QP of the initiator */
 	struct bb_qp *peer;      /* QP of the target; NULL if the target is in another process */
 	struct bb_conn *conn;    /* connection to the target's process, or NULL */
@@ -193,7 +193,7 @@ struct live {
 };
 
 /* State of one lcore, with its own queues and memory. Each lcore runs its part of a test. */
-struct test {
+struct tester {
 	struct options o;
 	struct bb_dev *dev;
 	struct bb_dev_attr attr;
@@ -231,44 +231,44 @@ struct test {
 extern const struct program testrdma_program;
 
 /* setup.c */
-int test_open_device(struct test *t);
-int test_check(const struct test *t);
-int test_open_queues(struct test *t);
-void row_layouts(struct test *t, const struct engine *e, uint32_t size);
-void row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t size);
-void test_close_queues(struct test *t);
-void test_close_device(struct test *t);
+int tester_open_device(struct tester *t);
+int tester_check(const struct tester *t);
+int tester_open_queues(struct tester *t);
+void row_layouts(struct tester *t, const struct engine *e, uint32_t size);
+void row_layout(struct tester *t, struct row *row, const struct engine *e, uint32_t size);
+void tester_close_queues(struct tester *t);
+void tester_close_device(struct tester *t);
 
 /* check.c */
 /* Polls the CQs of all flows and checks the completions. @return number of completions. */
-unsigned int flows_poll(struct test *t);
+unsigned int flows_poll(struct tester *t);
 /*
  * send_completed() checks a completion of an initiator's send queue; recv_completed() checks one of
  * a target's receive queue.
  */
-void send_completed(struct test *t, const struct bb_wc *wc);
-void recv_completed(struct test *t, const struct bb_wc *wc);
+void send_completed(struct tester *t, const struct bb_wc *wc);
+void recv_completed(struct tester *t, const struct bb_wc *wc);
 
 /* modes/mixed.c: adds the number of operations of each type in the current test to @count. */
-void mixed_count(const struct test *t, uint64_t *count);
+void mixed_count(const struct tester *t, uint64_t *count);
 
 /* rate.c: starts the schedule of a span, updates the due operations, ends the schedule. */
-void pace_begin(struct test *t, uint64_t now);
-void pace_roll(struct test *t, uint64_t now);
-void pace_end(struct test *t, uint64_t now);
+void pace_begin(struct tester *t, uint64_t now);
+void pace_roll(struct tester *t, uint64_t now);
+void pace_end(struct tester *t, uint64_t now);
 
 /* run.c */
-void row_run(struct test *t, struct row *row);
+void row_run(struct tester *t, struct row *row);
 /* Posts receives and operations of @p, as many as the queues and the limits of the span allow. */
-void flow_post(struct test *t, struct pair *p);
-void live_update(struct test *t);
+void flow_post(struct tester *t, struct pair *p);
+void live_update(struct tester *t);
 
 /* flow.c */
 /*
  * Returns the number of completed operations of the test, in both phases. A round trip counts as
  * one.
  */
-uint64_t flows_done(const struct test *t);
+uint64_t flows_done(const struct tester *t);
 /*
  * Sets the limit of a flow: operations with numbers below @end may be posted. All earlier
  * operations must be complete.
@@ -282,7 +282,7 @@ void flow_extend(struct pair *p, uint64_t end);
 
 /* verify.c */
 void layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset);
-void row_fill(struct test *t);
+void row_fill(struct tester *t);
 uint64_t op_key(const struct pair *p, uint64_t op);
 /* Returns the first 8 bytes of an operation's pattern. */
 uint64_t op_word(const struct pair *p, uint64_t op);
@@ -294,19 +294,19 @@ void data_verify(struct pair *p, uint64_t first, uint64_t n);
  */
 void data_verify_behind_word(struct pair *p, uint64_t op);
 bool data_arrived(struct pair *p, uint64_t op);
-void guards_verify(struct test *t, uint32_t nflows);
-void round_verify(struct test *t, uint32_t nflows, uint64_t n);
+void guards_verify(struct tester *t, uint32_t nflows);
+void round_verify(struct tester *t, uint32_t nflows, uint64_t n);
 void word_check(struct pair *p, const uint8_t *at, uint64_t want, uint64_t op, const char *what);
 void slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base,
 			    uint32_t from);
 
 /* report.c */
-void report_start(struct test *t);
-void report_row(struct test *t, const struct row *row);
+void report_start(struct tester *t);
+void report_row(struct tester *t, const struct row *row);
 /* Ends a test: prints it in all formats and updates the counts of @t. */
-void row_over(struct test *t, const struct row *row);
+void row_over(struct tester *t, const struct row *row);
 /* Prints the progress of a test in the foreground, and with --interval the statistics. */
-void report_progress(struct test *t, const char *phase);
+void report_progress(struct tester *t, const char *phase);
 /*
  * Returns the output for the lines of --interval. With CSV it is stderr, so that the CSV on stdout
  * has no other lines.
@@ -318,7 +318,7 @@ interval_out(const struct options *o)
 }
 /* Prints a line of --interval: the operations done since the previous line. */
 void interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors);
-void report_summary(struct test *t);
+void report_summary(struct tester *t);
 
 /* fail.c */
 #define FAILS_SHOWN 5 /* errors of a test that are printed; further ones are only counted */
@@ -326,7 +326,7 @@ void report_summary(struct test *t);
  * Counts an error of the current test. Prints it after the program's name and the test, up to
  * FAILS_SHOWN.
  */
-void report_fail(struct test *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void report_fail(struct tester *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Records whether the progress line is on the screen without a newline. */
 void progress_open(bool open);
 /* Clears the progress line. Call it before anything else is printed. */
@@ -334,9 +334,9 @@ void progress_clear(void);
 
 /* json.c. All functions with a result return 0, or -1 if the file cannot be written. */
 int json_open(const char *path);
-void json_start(const struct test *t);
-void json_row(const struct test *t, const struct row *row);
-int json_close(const struct test *t, int status);
+void json_start(const struct tester *t);
+void json_row(const struct tester *t, const struct row *row);
+int json_close(const struct tester *t, int status);
 
 /* Figures of a test that table, CSV and JSON show. */
 struct figures {
@@ -348,14 +348,14 @@ struct figures {
  * start".
  */
 const char *row_latency_of(const struct row *row);
-void row_figures(const struct test *t, const struct row *row, struct figures *f);
+void row_figures(const struct tester *t, const struct row *row, struct figures *f);
 
 /*
  * Returns true if the test must stop. Only the main thread gets signals; it stops the other threads
  * through live->stop.
  */
 static inline bool
-test_stopping(const struct test *t)
+tester_stopping(const struct tester *t)
 {
 	return t->live == NULL ? stop_signal != 0
 			       : __atomic_load_n(&t->live->stop, __ATOMIC_RELAXED) != 0;

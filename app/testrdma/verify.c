@@ -82,7 +82,7 @@ op_word(const struct pair *p, uint64_t op)
  * slot data has these keys.
  */
 static uint64_t
-guard_key(const struct test *t, const struct side *s)
+guard_key(const struct tester *t, const struct side *s)
 {
 	return mix(t->o.seed + 1 + (s == &t->remote));
 }
@@ -102,7 +102,7 @@ layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset)
 }
 
 static void
-side_fill(struct test *t, struct side *s)
+side_fill(struct tester *t, struct side *s)
 {
 	const struct row *row = t->row;
 	uint8_t *at = s->mem + EDGE;
@@ -116,7 +116,7 @@ side_fill(struct test *t, struct side *s)
 }
 
 void
-row_fill(struct test *t)
+row_fill(struct tester *t)
 {
 	pattern_fill(t->edge, mix(~t->o.seed), EDGE);
 	side_fill(t, &t->local);
@@ -177,7 +177,7 @@ find_shift(const uint8_t *at, const uint8_t *want, size_t len)
  * the bytes belong to; @p is NULL if there is none.
  */
 static void
-bytes_check(struct test *t, const struct pair *p, const uint8_t *at, const uint8_t *want,
+bytes_check(struct tester *t, const struct pair *p, const uint8_t *at, const uint8_t *want,
 	    size_t len, uint64_t op, const char *what)
 {
 	char text[160];
@@ -230,7 +230,7 @@ pieces_check(struct pair *p, const struct side *s, const uint8_t *slot, uint64_t
 void
 data_prepare(struct pair *p, uint64_t first, uint64_t n)
 {
-	struct test *t = p->t;
+	struct tester *t = p->t;
 	const struct row *row = t->row;
 	uint64_t op;
 
@@ -253,7 +253,7 @@ data_prepare(struct pair *p, uint64_t first, uint64_t n)
 void
 data_verify(struct pair *p, uint64_t first, uint64_t n)
 {
-	struct test *t = p->t;
+	struct tester *t = p->t;
 	struct row *row = t->row;
 	uint64_t op;
 
@@ -309,7 +309,7 @@ data_arrived(struct pair *p, uint64_t op)
 }
 
 static void
-guard_check(struct test *t, const struct pair *p, const uint8_t *slot, const uint8_t *image,
+guard_check(struct tester *t, const struct pair *p, const uint8_t *slot, const uint8_t *image,
 	    uint32_t from, uint32_t to, uint32_t slot_no, const char *side)
 {
 	char what[96];
@@ -324,7 +324,7 @@ guard_check(struct test *t, const struct pair *p, const uint8_t *slot, const uin
 }
 
 static void
-side_guards_verify(struct test *t, const struct side *s, uint32_t nflows)
+side_guards_verify(struct tester *t, const struct side *s, uint32_t nflows)
 {
 	const struct row *row = t->row;
 	const struct layout *lay = &s->lay;
@@ -351,7 +351,7 @@ side_guards_verify(struct test *t, const struct side *s, uint32_t nflows)
  * of both memories.
  */
 void
-guards_verify(struct test *t, uint32_t nflows)
+guards_verify(struct tester *t, uint32_t nflows)
 {
 	side_guards_verify(t, &t->local, nflows);
 	side_guards_verify(t, &t->remote, nflows);
@@ -375,7 +375,7 @@ slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base
 
 /* Verifies the last @n operations of each of the first @nflows flows. Call it after a round. */
 void
-round_verify(struct test *t, uint32_t nflows, uint64_t n)
+round_verify(struct tester *t, uint32_t nflows, uint64_t n)
 {
 	struct result *res = &t->row->res;
 	uint64_t errors = res->errors;

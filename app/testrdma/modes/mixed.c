@@ -114,7 +114,7 @@ mixed_start(struct pair *p)
 {
 	const uint32_t *weight = p->t->o.mix;
 	int64_t credit[MIX_KINDS] = {0};
-	struct test *t = p->t;
+	struct tester *t = p->t;
 	uint32_t i, k, best, sum = 0;
 
 	p->turn_of_kind = 0;
@@ -209,7 +209,7 @@ mixed_verify(struct pair *p, uint64_t first, uint64_t n)
 }
 
 void
-mixed_count(const struct test *t, uint64_t *count)
+mixed_count(const struct tester *t, uint64_t *count)
 {
 	uint32_t i, n;
 

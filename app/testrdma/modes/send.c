@@ -55,7 +55,7 @@ send_imm_post(struct pair *p, uint32_t n)
 int
 send_post_recv(struct pair *p, uint32_t n)
 {
-	const struct test *t = p->t;
+	const struct tester *t = p->t;
 	const uint32_t pieces = p->far->lay.n;
 	struct bb_sge sge[MAX_SGL];
 	uint32_t i;

@@ -14,13 +14,13 @@
 
 volatile sig_atomic_t stop_signal;
 
-static struct test t;
+static struct tester t;
 static struct row row;
 static struct pair pairs[PAIRS], *flows[PAIRS] = {&pairs[0], &pairs[1]};
 static uint64_t failures;
 
 void
-report_fail(struct test *test, const char *fmt, ...)
+report_fail(struct tester *test, const char *fmt, ...)
 {
 	(void)fmt;
 	failures++;
