@@ -32,7 +32,7 @@ wc_failed(struct tester *t, const struct pair *p, const struct bb_wc *wc, const 
 {
 	char text[BB_ERROR_TEXT_MAX], what[64];
 
-	t->row->res.broken++;
+	t->test->res.broken++;
 	/* Reports only the first failed completion. The flushed ones are its consequence. */
 	if (!t->fatal)
 		report_fail(t,
@@ -42,7 +42,7 @@ wc_failed(struct tester *t, const struct pair *p, const struct bb_wc *wc, const 
 			    bb_wc_status_name(wc->status), wc->syndrome, wc->vendor_err,
 			    bb_wc_status_cause(wc->status, wc->vendor_err));
 	else
-		t->row->res.errors++;
+		t->test->res.errors++;
 	/* The text has the WQE and the rights of its keys. */
 	if (!t->fatal && bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
 		fputs(text, stderr);
@@ -53,7 +53,7 @@ wc_failed(struct tester *t, const struct pair *p, const struct bb_wc *wc, const 
 static void
 arrived_check(struct tester *t, struct pair *p, uint64_t op)
 {
-	struct result *res = &t->row->res;
+	struct result *res = &t->test->res;
 
 	/* Data written to another process cannot be read while the test runs. */
 	if (t->cm != NULL && !p->reverse && op_engine(p, op)->to_target)
@@ -76,14 +76,14 @@ latencies_add(struct tester *t, const struct pair *p, uint64_t want)
 	for (op = p->done; op < want; op++)
 		if (schedule_latency(&t->schedule, (op - p->first) * t->nflows + p->turn, now,
 				     &latency))
-			hist_add(&t->row->lat, latency);
+			hist_add(&t->test->lat, latency);
 }
 
 void
 send_completed(struct tester *t, const struct bb_wc *wc)
 {
 	struct pair *p = wc->qp->user;
-	const struct row *row = t->row;
+	const struct test *test = t->test;
 	const struct engine *e;
 	uint64_t want;
 
@@ -95,7 +95,7 @@ send_completed(struct tester *t, const struct bb_wc *wc)
 		p->orders--;
 		return;
 	}
-	want = p->done + row->signal_every;
+	want = p->done + test->signal_every;
 	if (want > p->end)
 		want = p->end;
 	if (unlikely(wc->wr_id != p->wr_base + want - 1 || want > p->posted)) {
@@ -112,11 +112,11 @@ send_completed(struct tester *t, const struct bb_wc *wc)
 			    "operation %" PRIu64
 			    " of pair %u: completion says opcode %u, expected %u",
 			    want - 1, p->index, wc->opcode, e->wc_opcode);
-	if (e->has_byte_len && unlikely(wc->byte_len != (e->atomic ? 8 : row->size)))
+	if (e->has_byte_len && unlikely(wc->byte_len != (e->atomic ? 8 : test->size)))
 		report_fail(t,
 			    "operation %" PRIu64
 			    " of pair %u: completion says %u bytes, expected %u",
-			    want - 1, p->index, wc->byte_len, e->atomic ? 8 : row->size);
+			    want - 1, p->index, wc->byte_len, e->atomic ? 8 : test->size);
 	/* The data of a SEND are guaranteed only when the receive has completed. */
 	if (t->o.verify && !e->recv_data)
 		arrived_check(t, p, want - 1);
@@ -129,7 +129,7 @@ void
 recv_completed(struct tester *t, const struct bb_wc *wc)
 {
 	struct pair *p = ((struct pair *)wc->qp->user)->in;
-	const struct engine *e = t->row->e;
+	const struct engine *e = t->test->e;
 	/*
 	 * Uses the limit p->end for messages of another process, because the number of sent ones is
 	 * unknown here.
@@ -151,9 +151,9 @@ recv_completed(struct tester *t, const struct bb_wc *wc)
 	if (unlikely(wc->opcode != e->recv_opcode))
 		report_fail(t, "receive %" PRIu64 " of pair %u: opcode %u, expected %u", op,
 			    p->index, wc->opcode, e->recv_opcode);
-	if (unlikely(wc->byte_len != t->row->size))
+	if (unlikely(wc->byte_len != t->test->size))
 		report_fail(t, "receive %" PRIu64 " of pair %u: %u bytes, expected %u", op,
-			    p->index, wc->byte_len, t->row->size);
+			    p->index, wc->byte_len, t->test->size);
 	if (unlikely(!(wc->flags & BB_WC_WITH_IMM) != !e->imm))
 		report_fail(t, "receive %" PRIu64 " of pair %u: %s immediate data", op, p->index,
 			    e->imm ? "lacks" : "has");
@@ -164,7 +164,7 @@ recv_completed(struct tester *t, const struct bb_wc *wc)
 	if (t->o.verify)
 		arrived_check(t, p, op);
 	p->recv_done++;
-	t->row->res.recvs++;
+	t->test->res.recvs++;
 }
 
 unsigned int
@@ -176,7 +176,7 @@ flows_poll(struct tester *t)
 	count = n = bb_cq_poll(t->scq, wc, POLL_BURST);
 	for (i = 0; i < n; i++)
 		send_completed(t, &wc[i]);
-	if (t->row->e->recv) {
+	if (t->test->e->recv) {
 		n = bb_cq_poll(t->rcq, wc, POLL_BURST);
 		for (i = 0; i < n; i++)
 			recv_completed(t, &wc[i]);

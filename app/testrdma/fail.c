@@ -25,13 +25,13 @@ progress_clear(void)
 void
 report_fail(struct tester *t, const char *fmt, ...)
 {
-	struct row *row = t->row;
+	struct test *test = t->test;
 	va_list ap;
 
-	if (row->res.errors++ >= FAILS_SHOWN)
+	if (test->res.errors++ >= FAILS_SHOWN)
 		return;
 	progress_clear();
-	fprintf(stderr, "testrdma: %s %u: ", row->e->name, row->size);
+	fprintf(stderr, "testrdma: %s %u: ", test->e->name, test->size);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);

@@ -5,15 +5,15 @@
 #include "testrdma.h"
 
 void
-row_figures(const struct tester *t, const struct row *row, struct figures *f)
+test_figures(const struct tester *t, const struct test *test, struct figures *f)
 {
-	const struct result *r = &row->res;
+	const struct result *r = &test->res;
 	double ops = (double)r->ops, ns = 1e9 / (double)t->tsc_hz;
-	const struct hist *h = &row->lat;
+	const struct hist *h = &test->lat;
 
-	f->seconds = (double)r->cycles / (double)t->tsc_hz / row->lcores;
+	f->seconds = (double)r->cycles / (double)t->tsc_hz / test->lcores;
 	f->mops = f->seconds > 0 ? (double)r->ops / f->seconds / 1e6 : 0;
-	f->gbytes_per_s = f->mops * row->size / 1e3;
+	f->gbytes_per_s = f->mops * test->size / 1e3;
 	f->cycles_per_op = ops > 0 ? (double)r->cycles / ops : 0;
 	f->doorbells_per_op = ops > 0 ? (double)r->doorbells / ops : 0;
 	f->p50 = (double)hist_quantile(h, 500000) * ns;
@@ -25,9 +25,9 @@ row_figures(const struct tester *t, const struct row *row, struct figures *f)
 }
 
 const char *
-row_latency_of(const struct row *row)
+test_latency_of(const struct test *test)
 {
-	if (row->rate != 0)
+	if (test->rate != 0)
 		return "intended start";
-	return row->e->ping_pong ? "round trip" : "operation";
+	return test->e->ping_pong ? "round trip" : "operation";
 }

@@ -11,7 +11,7 @@ flows_done(const struct tester *t)
 	uint32_t i;
 
 	for (i = 0; i < t->nflows; i++)
-		if (!t->row->e->ping_pong || !t->flows[i]->reverse)
+		if (!t->test->e->ping_pong || !t->flows[i]->reverse)
 			ops += t->flows[i]->done;
 	return ops;
 }
@@ -21,7 +21,7 @@ flow_open(struct pair *p, uint64_t end)
 {
 	p->end = end;
 	p->last_sig = p->posted;
-	p->sig_at = RTE_MIN(p->posted + p->t->row->signal_every, p->end);
+	p->sig_at = RTE_MIN(p->posted + p->t->test->signal_every, p->end);
 }
 
 void

@@ -17,8 +17,8 @@
 #include "testrdma.h"
 
 static FILE *json;
-static bool rows_open, row_written;
-static off_t rows_end = -1; /* file offset for the next test; -1 if the output cannot seek, so that
+static bool tests_open, test_written;
+static off_t tests_end = -1; /* file offset for the next test; -1 if the output cannot seek, so that
 			       no end can be overwritten */
 
 static const char *
@@ -45,15 +45,15 @@ put_end(const struct tester *t, const char *result, int status)
 	fprintf(json,
 		", \"rows_planned\": %u, \"rows_right\": %u, \"rows_wrong\": %u, \"errors\": %" PRIu64
 		", \"verified_bytes\": %" PRIu64 "\n}\n",
-		t->nrows, t->passed, t->failed, t->errors, t->verified);
+		t->ntests, t->passed, t->failed, t->errors, t->verified);
 }
 
 /* Writes a valid end after the tests written so far. */
 static void
-rows_keep(const struct tester *t)
+tests_close(const struct tester *t)
 {
-	rows_end = ftello(json);
-	if (rows_end < 0)
+	tests_end = ftello(json);
+	if (tests_end < 0)
 		return;
 	put_end(t, "unfinished", -1);
 	fflush(json);
@@ -61,10 +61,10 @@ rows_keep(const struct tester *t)
 
 /* Seeks to the end of the tests written so far, to overwrite the valid end. */
 static void
-rows_resume(void)
+tests_reopen(void)
 {
-	if (rows_end >= 0)
-		fseeko(json, rows_end, SEEK_SET);
+	if (tests_end >= 0)
+		fseeko(json, tests_end, SEEK_SET);
 }
 
 static void
@@ -116,52 +116,52 @@ json_start(const struct tester *t)
 			a->max_rd_atomic);
 	}
 	fprintf(json, "  \"rows\": [");
-	rows_open = true;
-	rows_keep(t);
+	tests_open = true;
+	tests_close(t);
 }
 
 /* Writes the members that exist in one mode only. */
 static void
-json_mode(const struct row *row, const struct figures *f)
+json_mode(const struct test *test, const struct figures *f)
 {
 	unsigned int i;
 
-	if (row->e->ping_pong)
+	if (test->e->ping_pong)
 		fprintf(json,
 			"     \"half_round_trip_ns\": {\"min\": %.1f, \"p50\": %.1f, \"p99\": %.1f, "
 			"\"max\": %.1f},\n",
 			f->min / 2, f->p50 / 2, f->p99 / 2, f->max / 2);
-	if (row->rate != 0)
+	if (test->rate != 0)
 		fprintf(json,
 			"     \"open_loop\": {\"rate\": %" PRIu64 ", \"unposted\": %" PRIu64 "},\n",
-			row->rate * row->lcores, row->res.unposted);
-	if (row->e->pick == NULL)
+			test->rate * test->lcores, test->res.unposted);
+	if (test->e->pick == NULL)
 		return;
 	fprintf(json, "     \"mix\": {");
 	for (i = 0; i < MIX_KINDS; i++)
 		fprintf(json, "%s\"%s\": %" PRIu64, i == 0 ? "" : ", ", mix_names[i],
-			row->res.kinds[i]);
+			test->res.kinds[i]);
 	fprintf(json, "},\n");
 }
 
 void
-json_row(const struct tester *t, const struct row *row)
+json_test(const struct tester *t, const struct test *test)
 {
-	const struct result *r = &row->res;
+	const struct result *r = &test->res;
 	struct figures f;
 
 	if (json == NULL)
 		return;
-	row_figures(t, row, &f);
-	rows_resume();
+	test_figures(t, test, &f);
+	tests_reopen();
 	fprintf(json,
 		"%s\n    {\"op\": \"%s\", \"size\": %u, \"window\": %u, \"burst\": %u, "
 		"\"signal_every\": %u, \"slots\": %u, \"inline\": %s, \"lcores\": %u, "
 		"\"qps\": %u,\n",
-		row_written ? "," : "", row->e->name, row->size, row->window, row->burst,
-		row->signal_every, row->slots, boolean(row->use_inline), row->lcores, t->o.qps);
+		test_written ? "," : "", test->e->name, test->size, test->window, test->burst,
+		test->signal_every, test->slots, boolean(test->use_inline), test->lcores, t->o.qps);
 	fprintf(json, "     \"ok\": %s, \"complete\": %s, \"errors\": %" PRIu64 ",\n",
-		boolean(r->errors == 0 && row->complete), boolean(row->complete), r->errors);
+		boolean(r->errors == 0 && test->complete), boolean(test->complete), r->errors);
 	fprintf(json,
 		"     \"rate\": {\"ops\": %" PRIu64 ", \"seconds\": %.9f, \"mops\": %.6f, "
 		"\"gbytes_per_s\": %.6f, \"gbits_per_s\": %.6f, \"cycles_per_op\": %.3f, \"doorbells_per_op\": %.6f},\n",
@@ -171,14 +171,14 @@ json_row(const struct tester *t, const struct row *row)
 		"     \"latency_ns\": {\"samples\": %" PRIu64 ", \"min\": %.1f, \"mean\": %.1f, "
 		"\"p50\": %.1f, \"p99\": %.1f, \"p99.9\": %.1f, \"max\": %.1f, "
 		"\"of\": \"%s\"},\n",
-		row->lat.count, f.min, f.mean, f.p50, f.p99, f.p999, f.max, row_latency_of(row));
-	json_mode(row, &f);
+		test->lat.count, f.min, f.mean, f.p50, f.p99, f.p999, f.max, test_latency_of(test));
+	json_mode(test, &f);
 	fprintf(json,
 		"     \"verified\": {\"bytes\": %" PRIu64 ", \"guard_bytes\": %" PRIu64
 		", \"rounds\": %" PRIu64 ", \"receives\": %" PRIu64 "}}",
 		r->bytes, r->guards, r->rounds, r->recvs);
-	row_written = true;
-	rows_keep(t);
+	test_written = true;
+	tests_close(t);
 }
 
 int
@@ -188,9 +188,9 @@ json_close(const struct tester *t, int status)
 
 	if (json == NULL)
 		return 0;
-	if (!rows_open)
+	if (!tests_open)
 		json_start(t);
-	rows_resume();
+	tests_reopen();
 	put_end(t,
 		status == 0                                  ? "pass"
 		: status > 128                               ? "interrupted"
@@ -201,8 +201,8 @@ json_close(const struct tester *t, int status)
 	 * Truncates the file, because the text may be shorter than the text it has overwritten.
 	 * Errors are detected when the file is closed.
 	 */
-	if (rows_end >= 0 && fflush(f) == 0 && ftruncate(fileno(f), ftello(f)) != 0)
-		rows_end = -1;
+	if (tests_end >= 0 && fflush(f) == 0 && ftruncate(fileno(f), ftello(f)) != 0)
+		tests_end = -1;
 	json = NULL;
 	return output_close(f, "json", t->o.json);
 }

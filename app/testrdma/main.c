@@ -16,25 +16,25 @@
 #include "session.h"
 
 static void
-run_rows(struct tester *t, struct row *row)
+run_tests(struct tester *t, struct test *test)
 {
 	const struct engine *e;
 	uint32_t size;
 
-	t->nrows = options_rows(&t->o);
+	t->ntests = options_tests(&t->o);
 	report_start(t);
 	while (!t->fatal && stop_signal == 0 &&
-	       (e = options_row(&t->o, t->row_no, &size)) != NULL) {
-		row_layout(t, row, e, size);
-		row_run(t, row);
-		row_over(t, row);
+	       (e = options_test(&t->o, t->test_no, &size)) != NULL) {
+		test_layout(t, test, e, size);
+		test_run(t, test);
+		test_finish(t, test);
 	}
 }
 
 static int
 run(struct tester *t)
 {
-	struct row *row;
+	struct test *test;
 	int rc;
 
 	t->lcore = BB_LCORE_SELF;
@@ -44,18 +44,18 @@ run(struct tester *t)
 	t->started = rte_rdtsc();
 	if (rc != 0)
 		return -rc;
-	row = rte_zmalloc("row", sizeof(*row), 64);
-	if (row == NULL) {
+	test = rte_zmalloc("row", sizeof(*test), 64);
+	if (test == NULL) {
 		say("no memory");
 		return EXIT_FAILED;
 	}
 	json_start(t);
-	run_rows(t, row);
+	run_tests(t, test);
 	report_summary(t);
-	rte_free(row);
+	rte_free(test);
 	if (t->errors > 0)
 		return EXIT_FAILED;
-	return stop_signal != 0 && t->passed < t->nrows ? 128 + stop_signal : 0;
+	return stop_signal != 0 && t->passed < t->ntests ? 128 + stop_signal : 0;
 }
 
 static int

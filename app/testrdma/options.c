@@ -10,8 +10,8 @@
 #include "number.h"
 #include "testrdma.h"
 
-#define DEFAULT_SECONDS 30.0 /* seconds of all tests together if --duration is not given */
-#define MAX_ROW_SECONDS 2.0
+#define DEFAULT_SECONDS  30.0 /* seconds of all tests together if --duration is not given */
+#define MAX_TEST_SECONDS 2.0
 
 enum {
 	OPT_DEPTH = 256,
@@ -380,7 +380,7 @@ options_set(struct options *o, const char *name, const char *value)
 }
 
 const struct engine *
-options_row(const struct options *o, uint32_t n, uint32_t *size)
+options_test(const struct options *o, uint32_t n, uint32_t *size)
 {
 	uint32_t i;
 
@@ -397,13 +397,13 @@ options_row(const struct options *o, uint32_t n, uint32_t *size)
 }
 
 uint32_t
-options_rows(const struct options *o)
+options_tests(const struct options *o)
 {
-	uint32_t i, rows = 0;
+	uint32_t i, tests = 0;
 
 	for (i = 0; i < o->nops; i++)
-		rows += o->ops[i]->atomic ? 1 : o->nsizes;
-	return rows;
+		tests += o->ops[i]->atomic ? 1 : o->nsizes;
+	return tests;
 }
 
 /* Checks that the sizes fit a mix with atomics. An atomic uses 8 bytes of its operation's slot. */
@@ -483,12 +483,12 @@ options_fit(struct options *o)
 			return -1;
 		}
 	}
-	if (options_session(o) && o->duration == 0 && options_rows(o) == 1)
+	if (options_session(o) && o->duration == 0 && options_tests(o) == 1)
 		o->duration = INFINITY; /* the run lasts until it is stopped */
 	if (o->duration == 0) {
-		o->duration = DEFAULT_SECONDS / options_rows(o);
-		if (o->duration > MAX_ROW_SECONDS)
-			o->duration = MAX_ROW_SECONDS;
+		o->duration = DEFAULT_SECONDS / options_tests(o);
+		if (o->duration > MAX_TEST_SECONDS)
+			o->duration = MAX_TEST_SECONDS;
 	}
 	return 0;
 }

@@ -64,7 +64,7 @@ struct options {
 };
 
 /* Returns the number of tests that @o describes. Atomics have only one size. */
-uint32_t options_rows(const struct options *o);
+uint32_t options_tests(const struct options *o);
 
 /* Returns true if a mode in @o sends operations from the target too. */
 bool options_two_way(const struct options *o);
@@ -81,7 +81,7 @@ options_session(const struct options *o)
 }
 
 /* Returns the engine of test @n, counted from 0, and sets *@size to its message size. */
-const struct engine *options_row(const struct options *o, uint32_t n, uint32_t *size);
+const struct engine *options_test(const struct options *o, uint32_t n, uint32_t *size);
 
 /*
  * Sets option @name, given without dashes, to @value, as the command line does. Also sets "verify",

@@ -9,7 +9,7 @@ pace_begin(struct tester *t, uint64_t now)
 {
 	uint32_t i;
 
-	schedule_begin(&t->schedule, now, t->tsc_hz, t->row->rate);
+	schedule_begin(&t->schedule, now, t->tsc_hz, t->test->rate);
 	for (i = 0; i < t->nflows; i++) {
 		t->flows[i]->first = t->flows[i]->due = t->flows[i]->posted;
 		t->flows[i]->turn = i;
@@ -57,8 +57,8 @@ pace_end(struct tester *t, uint64_t now)
 		 */
 		for (op = p->posted; op < p->due && p->end == UINT64_MAX; op++) {
 			schedule_latency(s, (op - p->first) * t->nflows + p->turn, now, &latency);
-			hist_add(&t->row->lat, latency);
-			t->row->res.unposted++;
+			hist_add(&t->test->lat, latency);
+			t->test->res.unposted++;
 		}
 		p->due = UINT64_MAX;
 	}

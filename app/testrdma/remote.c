@@ -205,7 +205,7 @@ copy_chunk(struct tester *t, uint64_t off, uint32_t len, bool push)
 static void
 copy(struct tester *t, bool push)
 {
-	uint64_t off, len = 2 * EDGE + (uint64_t)t->nflows * t->row->slots * t->remote.lay.stride;
+	uint64_t off, len = 2 * EDGE + (uint64_t)t->nflows * t->test->slots * t->remote.lay.stride;
 
 	if (t->cm == NULL || t->fatal)
 		return;

@@ -49,19 +49,19 @@ struct remote_hello {
 };
 
 /* Parameters of a test. Big endian. */
-struct remote_row {
+struct remote_test {
 	uint64_t seed;
 	uint32_t size, slots, window, burst, signal_every;
-	uint32_t use_inline, offset, row_no;
+	uint32_t use_inline, offset, test_no;
 	char op[16];
 };
 
 /* A control block. Words are big endian. The bits from WORD_BITS on contain the tag of the test. */
 struct remote_ctl {
 	/* Written by the initiator into the target's memory. */
-	struct remote_row row;
+	struct remote_test test;
 	uint64_t forward_end, reverse_end; /* number of the first operation that is not allowed;
-					      written after row */
+					      written after test */
 	/* Written by the target into the initiator's memory. */
 	uint64_t recv_posted, recv_done; /* forward direction: receives */
 	uint64_t done;                   /* reverse direction: completed operations */
@@ -98,9 +98,9 @@ word_read(const uint64_t *word, uint64_t tag, uint64_t *value)
 
 /* Returns the tag of a test. The tag is never 0, so a zeroed word belongs to no test. */
 static inline uint64_t
-row_tag(uint32_t row_no)
+test_tag(uint32_t test_no)
 {
-	return row_no % 0xffff + 1;
+	return test_no % 0xffff + 1;
 }
 
 /*
@@ -131,14 +131,14 @@ void remote_close(struct tester *t);
 void remote_push(struct tester *t);
 void remote_pull(struct tester *t);
 
-/* ---- remote_row.c: tests that need work of the target */
+/* ---- remote_test.c: tests that need work of the target */
 
 /*
  * Starts the target's part of the current test: sends the parameters to the target and waits until
  * the target is ready. Sets t->orders to true if the test has such a part. Otherwise only sets
  * t->orders to false.
  */
-void remote_row(struct tester *t);
+void remote_test(struct tester *t);
 
 /*
  * Allows @ops more operations of @p, in this process and at the target. @ops 0 means that the
@@ -154,7 +154,7 @@ void remote_roll(struct tester *t, bool over);
  */
 unsigned int remote_answers(struct tester *t);
 
-/* ---- serve_row.c: the target's part of tests */
+/* ---- serve_test.c: the target's part of tests */
 
 struct worksite;
 

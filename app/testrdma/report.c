@@ -50,8 +50,8 @@ report_start(struct tester *t)
 	if (isinf(o->duration))
 		fprintf(stderr, "runs until you stop it\n");
 	else
-		fprintf(stderr, "%u test%s of %.3g s: about %.3g s\n", t->nrows,
-			t->nrows == 1 ? "" : "s", o->duration, t->nrows * o->duration);
+		fprintf(stderr, "%u test%s of %.3g s: about %.3g s\n", t->ntests,
+			t->ntests == 1 ? "" : "s", o->duration, t->ntests * o->duration);
 	if (o->csv)
 		printf("op,size,depth,mops,gbytes_per_s,gbits_per_s,p50_ns,p99_ns,p999_ns,max_ns,cycles_per_op,"
 		       "doorbells_per_op,verified_bytes,errors,status,latency_of\n");
@@ -78,61 +78,61 @@ human(char *buf, size_t size, uint64_t bytes)
 }
 
 static const char *
-row_status(const struct row *row)
+test_status(const struct test *test)
 {
-	if (row->res.errors > 0)
+	if (test->res.errors > 0)
 		return "FAIL";
-	return row->complete ? "ok" : "cut short";
+	return test->complete ? "ok" : "cut short";
 }
 
 /* Prints figures that exist in one mode only. */
 static void
-report_mode(const struct row *row, const struct figures *f)
+report_mode(const struct test *test, const struct figures *f)
 {
 	unsigned int i;
 
-	if (row->e->ping_pong)
+	if (test->e->ping_pong)
 		printf("  round trips, ns: p50 %.0f, p99 %.0f; half of them (one way): p50 %.0f, "
 		       "p99 %.0f\n",
 		       f->p50, f->p99, f->p50 / 2, f->p99 / 2);
-	if (row->rate != 0)
+	if (test->rate != 0)
 		printf("  open loop of %" PRIu64
 		       " operations/s: latencies from when they were due; %" PRIu64
 		       " were due and not posted at the end\n",
-		       row->rate * row->lcores, row->res.unposted);
-	if (row->e->pick == NULL)
+		       test->rate * test->lcores, test->res.unposted);
+	if (test->e->pick == NULL)
 		return;
 	printf("  of it");
 	for (i = 0; i < MIX_KINDS; i++)
-		if (row->res.kinds[i] > 0)
-			printf(" %s %" PRIu64, mix_names[i], row->res.kinds[i]);
+		if (test->res.kinds[i] > 0)
+			printf(" %s %" PRIu64, mix_names[i], test->res.kinds[i]);
 	printf("\n");
 }
 
 void
-report_row(struct tester *t, const struct row *row)
+report_test(struct tester *t, const struct test *test)
 {
-	const struct result *r = &row->res;
+	const struct result *r = &test->res;
 	struct figures f;
 	char bytes[32];
 
-	row_figures(t, row, &f);
+	test_figures(t, test, &f);
 	progress_clear();
 	if (t->o.csv) {
 		printf("%s,%u,%u,%.4f,%.4f,%.4f,%.1f,%.1f,%.1f,%.1f,%.1f,%.4f,%" PRIu64 ",%" PRIu64
 		       ",%s,%s\n",
-		       row->e->name, row->size, row->window, f.mops, f.gbytes_per_s,
+		       test->e->name, test->size, test->window, f.mops, f.gbytes_per_s,
 		       8 * f.gbytes_per_s, f.p50, f.p99, f.p999, f.max, f.cycles_per_op,
-		       f.doorbells_per_op, r->bytes, r->errors, row_status(row),
-		       row_latency_of(row));
+		       f.doorbells_per_op, r->bytes, r->errors, test_status(test),
+		       test_latency_of(test));
 	} else {
-		printf("%-13s%10u%6u%9.3f%8.2f", row->e->name, row->size, row->window, f.mops,
+		printf("%-13s%10u%6u%9.3f%8.2f", test->e->name, test->size, test->window, f.mops,
 		       8 * f.gbytes_per_s);
 		/*
 		 * Skips the latencies if there are none: a test that was stopped early may not have
 		 * reached its latency phase.
 		 */
-		if (row->lat.count > 0)
+		if (test->lat.count > 0)
 			printf(" %8.0f %8.0f %8.0f %9.0f", f.p50, f.p99, f.p999, f.max);
 		else
 			printf(" %8s %8s %8s %9s", "-", "-", "-", "-");
@@ -145,30 +145,30 @@ report_row(struct tester *t, const struct row *row)
 		else
 			printf(" %8s %6s", "-", "-");
 		printf("%10s%s%s\n", t->o.verify ? human(bytes, sizeof(bytes), r->bytes) : "-",
-		       r->errors == 0 && row->complete ? "" : "  ",
-		       r->errors == 0 && row->complete ? "" : row_status(row));
+		       r->errors == 0 && test->complete ? "" : "  ",
+		       r->errors == 0 && test->complete ? "" : test_status(test));
 	}
 	if (!t->o.csv)
-		report_mode(row, &f);
+		report_mode(test, &f);
 	fflush(stdout);
 	if (r->errors > FAILS_SHOWN)
-		say("%s %u: %" PRIu64 " more errors like these", row->e->name, row->size,
+		say("%s %u: %" PRIu64 " more errors like these", test->e->name, test->size,
 		    r->errors - FAILS_SHOWN);
 }
 
 void
-row_over(struct tester *t, const struct row *row)
+test_finish(struct tester *t, const struct test *test)
 {
-	report_row(t, row);
+	report_test(t, test);
 	interval.over += flows_done(t);
-	t->errors += row->res.errors;
-	t->verified += row->res.bytes;
-	if (row->res.errors > 0)
+	t->errors += test->res.errors;
+	t->verified += test->res.bytes;
+	if (test->res.errors > 0)
 		t->failed++;
-	else if (row->complete)
+	else if (test->complete)
 		t->passed++;
-	t->row_no++;
-	json_row(t, row);
+	t->test_no++;
+	json_test(t, test);
 }
 
 void
@@ -188,7 +188,7 @@ interval_look(const struct tester *t, uint64_t now)
 	if (t->o.interval == 0 || seconds < t->o.interval)
 		return;
 	ops = interval.over + flows_done(t);
-	errors = t->errors + t->row->res.errors;
+	errors = t->errors + t->test->res.errors;
 	progress_clear();
 	interval_line(interval_out(&t->o), ops - interval.ops, seconds, errors - interval.errors);
 	interval.ops = ops;
@@ -200,7 +200,7 @@ void
 report_progress(struct tester *t, const char *phase)
 {
 	uint64_t now = rte_rdtsc(), gap = (progress.tty ? 1 : SPARSE_SECONDS) * t->tsc_hz;
-	const struct row *row = t->row;
+	const struct test *test = t->test;
 
 	interval_look(t, now);
 	if (now - progress.last < gap)
@@ -208,8 +208,8 @@ report_progress(struct tester *t, const char *phase)
 	progress.last = now;
 	progress_open(progress.tty);
 	fprintf(stderr, "%s[%u/%u] %s %u, %s: %.0f s of about %.0f s%s", progress.tty ? "\r" : "",
-		t->row_no + 1, t->nrows, row->e->name, row->size, phase,
-		(double)(now - t->started) / (double)t->tsc_hz, t->nrows * t->o.duration,
+		t->test_no + 1, t->ntests, test->e->name, test->size, phase,
+		(double)(now - t->started) / (double)t->tsc_hz, t->ntests * t->o.duration,
 		progress.tty ? "\033[K" : "\n");
 }
 
@@ -220,7 +220,7 @@ report_summary(struct tester *t)
 	char text[32];
 
 	progress_clear();
-	fprintf(out, "%u of %u tests ran, %u right, %u wrong", t->passed + t->failed, t->nrows,
+	fprintf(out, "%u of %u tests ran, %u right, %u wrong", t->passed + t->failed, t->ntests,
 		t->passed, t->failed);
 	if (t->o.verify)
 		fprintf(out, "; %s verified, guard bytes %s",

@@ -36,17 +36,17 @@ live_update(struct tester *t)
 	uint32_t ask;
 
 	__atomic_store_n(&live->ops, flows_done(t), __ATOMIC_RELAXED);
-	__atomic_store_n(&live->bytes, t->row->res.bytes, __ATOMIC_RELAXED);
-	__atomic_store_n(&live->errors, t->row->res.errors, __ATOMIC_RELAXED);
+	__atomic_store_n(&live->bytes, t->test->res.bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&live->errors, t->test->res.errors, __ATOMIC_RELAXED);
 	/*
 	 * Acquires the histogram of live. The main thread, which set ask, owns the histogram again
 	 * once ask is cleared.
 	 */
 	ask = __atomic_load_n(&live->ask, __ATOMIC_ACQUIRE);
 	if (ask == LIVE_LATENCY)
-		live->lat = t->row->lat;
+		live->lat = t->test->lat;
 	else if (ask == LIVE_CLEAR)
-		hist_reset(&t->row->lat);
+		hist_reset(&t->test->lat);
 	if (ask != LIVE_NOTHING)
 		__atomic_store_n(&live->ask, LIVE_NOTHING, __ATOMIC_RELEASE);
 	t->live_at = rte_rdtsc();
@@ -81,7 +81,7 @@ look(struct tester *t, struct watch *w)
 
 			if (p->end != UINT64_MAX)
 				continue;
-			if (t->row->e->ping_pong && p->reverse)
+			if (t->test->e->ping_pong && p->reverse)
 				p->end = p->twin->end;
 			else
 				p->end = p->posted == p->last_sig ? p->posted : p->sig_at;
@@ -95,9 +95,9 @@ look(struct tester *t, struct watch *w)
  * is 1 if a pass moves LOOK_BYTES or more.
  */
 static uint32_t
-look_every(const struct row *row, uint32_t ops)
+look_every(const struct test *test, uint32_t ops)
 {
-	uint64_t rounds = LOOK_BYTES / ((uint64_t)row->size * ops);
+	uint64_t rounds = LOOK_BYTES / ((uint64_t)test->size * ops);
 
 	return (uint32_t)RTE_MAX(1u, RTE_MIN(rounds, LOOK_EVERY));
 }
@@ -107,9 +107,9 @@ post_receives(struct tester *t, struct pair *p, uint32_t n)
 {
 	int rc;
 
-	if (!t->row->e->recv || p->peer == NULL)
+	if (!t->test->e->recv || p->peer == NULL)
 		return true;
-	rc = t->row->e->post_recv(p, n);
+	rc = t->test->e->post_recv(p, n);
 	if (unlikely(rc != (int)n)) {
 		report_fail(t, "pair %u: %d of %u receives posted: %s", p->index, rc, n,
 			    rc < 0 ? strerror(-rc) : "the receive queue is full too early");
@@ -123,7 +123,7 @@ post_receives(struct tester *t, struct pair *p, uint32_t n)
 static bool
 post_operations(struct tester *t, struct pair *p, uint32_t n)
 {
-	int rc = t->row->e->post(p, n);
+	int rc = t->test->e->post(p, n);
 
 	if (unlikely(rc != (int)n)) {
 		report_fail(t, "pair %u: %d of %u operations posted: %s", p->index, rc, n,
@@ -139,7 +139,7 @@ post_operations(struct tester *t, struct pair *p, uint32_t n)
 static void
 post_ahead(struct tester *t, struct pair *p)
 {
-	uint64_t most = RTE_MIN(t->o.depth, t->row->slots), n = p->end - p->recv_posted;
+	uint64_t most = RTE_MIN(t->o.depth, t->test->slots), n = p->end - p->recv_posted;
 
 	n = RTE_MIN(n, most - (p->recv_posted - p->recv_done));
 	if (n > 0 && p->peer != NULL)
@@ -165,22 +165,22 @@ its_turn(const struct pair *p)
 void
 flow_post(struct tester *t, struct pair *p)
 {
-	const struct row *row = t->row;
-	uint64_t left = p->end - p->posted, room = row->window - (p->posted - p->done);
-	uint32_t n = row->burst;
+	const struct test *test = t->test;
+	uint64_t left = p->end - p->posted, room = test->window - (p->posted - p->done);
+	uint32_t n = test->burst;
 
 	if (p->qp == NULL) {
-		if (row->e->recv)
+		if (test->e->recv)
 			post_ahead(t, p);
 		return;
 	}
 	if (t->schedule.on)
 		left = RTE_MIN(left, p->due - p->posted);
-	if (row->e->ping_pong && !its_turn(p))
+	if (test->e->ping_pong && !its_turn(p))
 		return;
-	if (row->e->recv && p->peer != NULL)
-		room = RTE_MIN(room, row->window - (p->recv_posted - p->recv_done));
-	else if (row->e->recv)
+	if (test->e->recv && p->peer != NULL)
+		room = RTE_MIN(room, test->window - (p->recv_posted - p->recv_done));
+	else if (test->e->recv)
 		room = RTE_MIN(room, p->recv_posted - p->posted);
 	if (n > left)
 		n = (uint32_t)left;
@@ -189,7 +189,7 @@ flow_post(struct tester *t, struct pair *p)
 	if (room < n) {
 		/* Waits for room for a whole burst, unless no operation in flight can make room. */
 		if (!t->schedule.on &&
-		    (p->done < p->last_sig || (row->e->recv && p->recv_done < p->posted)))
+		    (p->done < p->last_sig || (test->e->recv && p->recv_done < p->posted)))
 			return;
 		n = (uint32_t)room;
 		if (n == 0)
@@ -225,15 +225,15 @@ span_open(struct tester *t, struct pair *p, uint64_t ops)
 static void
 span(struct tester *t, struct watch *w, uint64_t ops)
 {
-	struct result *res = &t->row->res;
+	struct result *res = &t->test->res;
 	uint64_t start, before = flows_done(t), bells = doorbells(t);
-	uint32_t i, open, loops = 0, every = look_every(t->row, t->row->burst);
+	uint32_t i, open, loops = 0, every = look_every(t->test, t->test->burst);
 
 	for (i = 0; i < t->nflows; i++)
 		span_open(t, t->flows[i], ops);
 	start = rte_rdtsc();
 	w->moved = start;
-	if (t->row->rate != 0)
+	if (t->test->rate != 0)
 		pace_begin(t, start);
 	do {
 		if (t->schedule.on)
@@ -311,7 +311,7 @@ static bool
 credit_wait(struct tester *t, struct watch *w, const struct pair *p)
 {
 	w->moved = rte_rdtsc();
-	while (t->orders && t->row->e->recv && p->recv_posted == p->posted && !t->fatal) {
+	while (t->orders && t->test->e->recv && p->recv_posted == p->posted && !t->fatal) {
 		poll_once(t, w);
 		stalled(t, w, rte_rdtsc());
 	}
@@ -325,7 +325,7 @@ credit_wait(struct tester *t, struct watch *w, const struct pair *p)
 static bool
 one(struct tester *t, struct watch *w)
 {
-	struct pair *p = t->flows[0], *back = t->row->e->two_way ? p->twin : NULL;
+	struct pair *p = t->flows[0], *back = t->test->e->two_way ? p->twin : NULL;
 	uint64_t start, end;
 
 	span_open(t, p, 1);
@@ -335,7 +335,7 @@ one(struct tester *t, struct watch *w)
 		span_open(t, back, 1);
 		if (!post_receives(t, back, 1))
 			return false;
-		if (!t->row->e->ping_pong && back->qp != NULL && !post_operations(t, back, 1))
+		if (!t->test->e->ping_pong && back->qp != NULL && !post_operations(t, back, 1))
 			return false;
 	}
 	if (!credit_wait(t, w, p))
@@ -344,9 +344,9 @@ one(struct tester *t, struct watch *w)
 	w->moved = start;
 	if (!post_operations(t, p, 1))
 		return false;
-	end = t->row->e->ping_pong ? wait_answer(t, w, p) : wait_done(t, w, p);
+	end = t->test->e->ping_pong ? wait_answer(t, w, p) : wait_done(t, w, p);
 	if (!t->fatal)
-		hist_add(&t->row->lat, end - start);
+		hist_add(&t->test->lat, end - start);
 	return !t->fatal;
 }
 
@@ -355,13 +355,13 @@ static uint64_t
 one_by_one(struct tester *t, struct watch *w, uint64_t ops)
 {
 	struct pair *p = t->flows[0];
-	uint32_t every = look_every(t->row, 1);
+	uint32_t every = look_every(t->test, 1);
 	uint64_t i, now;
 
 	for (i = 0; i < ops && one(t, w); i++) {
 		uint32_t spins = 0;
 
-		while ((!flow_finished(p) || (t->row->e->two_way && !flow_finished(p->twin))) &&
+		while ((!flow_finished(p) || (t->test->e->two_way && !flow_finished(p->twin))) &&
 		       !t->fatal) {
 			poll_once(t, w);
 			if (++spins % SPINS == 0)
@@ -383,14 +383,14 @@ prepare(struct tester *t, uint32_t nflows, uint64_t n)
 	uint32_t i;
 
 	for (i = 0; i < nflows; i++)
-		t->row->e->prepare(t->flows[i], t->flows[i]->posted, n);
+		t->test->e->prepare(t->flows[i], t->flows[i]->posted, n);
 	remote_push(t);
 }
 
 static void
 rate_phase(struct tester *t, uint64_t cycles)
 {
-	uint64_t ops = t->row->slots;
+	uint64_t ops = t->test->slots;
 	struct watch w = {.deadline = rte_rdtsc() + cycles, .phase = "rate"};
 
 	if (!t->o.verify) {
@@ -398,8 +398,8 @@ rate_phase(struct tester *t, uint64_t cycles)
 		return;
 	}
 	/* With --rate limits the operations of a round to a quarter of the phase. */
-	if (t->row->rate != 0)
-		ops = RTE_MAX(1u, RTE_MIN(ops, cycles / 4 * t->row->rate / t->tsc_hz / t->nflows));
+	if (t->test->rate != 0)
+		ops = RTE_MAX(1u, RTE_MIN(ops, cycles / 4 * t->test->rate / t->tsc_hz / t->nflows));
 	do {
 		prepare(t, t->nflows, ops);
 		span(t, &w, ops);
@@ -417,13 +417,13 @@ static void
 latency_phase(struct tester *t, uint64_t cycles)
 {
 	struct watch w = {.deadline = rte_rdtsc() + cycles, .phase = "latency"};
-	uint32_t flows = t->row->e->two_way ? 2 : 1;
+	uint32_t flows = t->test->e->two_way ? 2 : 1;
 	uint64_t n;
 
 	do {
 		if (t->o.verify)
-			prepare(t, flows, t->row->slots);
-		n = one_by_one(t, &w, t->row->slots);
+			prepare(t, flows, t->test->slots);
+		n = one_by_one(t, &w, t->test->slots);
 		if (t->fatal)
 			return;
 		if (t->o.verify) {
@@ -437,11 +437,11 @@ latency_phase(struct tester *t, uint64_t cycles)
 static void
 flow_add(struct tester *t, struct pair *p)
 {
-	uint64_t slots = (uint64_t)t->nflows * t->row->slots;
+	uint64_t slots = (uint64_t)t->nflows * t->test->slots;
 
 	p->local = p->near->mem + EDGE + slots * p->near->lay.stride;
 	p->remote = p->far->mem + EDGE + slots * p->far->lay.stride;
-	p->wr_base = WR_ID(t->row_no, p->index);
+	p->wr_base = WR_ID(t->test_no, p->index);
 	p->posted = p->done = p->last_sig = p->end = 0;
 	p->recv_posted = p->recv_done = 0;
 	p->slot = p->recv_slot = 0;
@@ -458,29 +458,29 @@ flows_set(struct tester *t)
 	t->nflows = 0;
 	for (i = 0; i < t->npairs; i++) {
 		flow_add(t, &t->pairs[i]);
-		if (t->row->e->two_way)
+		if (t->test->e->two_way)
 			flow_add(t, &t->twins[i]);
 	}
 }
 
 void
-row_run(struct tester *t, struct row *row)
+test_run(struct tester *t, struct test *test)
 {
 	bool endless = isinf(t->o.duration) != 0;
 	double rate = endless ? 0.09 : t->o.duration / 2, hz = (double)t->tsc_hz;
-	bool paced = row->rate != 0; /* true if the rate phase also measures the latencies */
+	bool paced = test->rate != 0; /* true if the rate phase also measures the latencies */
 	uint32_t i;
 
-	t->row = row;
+	t->test = test;
 	t->stop_seen = 0;
-	memset(&row->res, 0, sizeof(row->res));
-	hist_reset(&row->lat);
+	memset(&test->res, 0, sizeof(test->res));
+	hist_reset(&test->lat);
 	flows_set(t);
-	row_fill(t);
-	for (i = 0; i < t->nflows && row->e->start != NULL; i++)
-		row->e->start(t->flows[i]);
+	test_fill(t);
+	for (i = 0; i < t->nflows && test->e->start != NULL; i++)
+		test->e->start(t->flows[i]);
 	remote_push(t);
-	remote_row(t);
+	remote_test(t);
 
 	/*
 	 * Without a given end the two phases alternate. A tenth of each 100 ms is the latency
@@ -492,10 +492,10 @@ row_run(struct tester *t, struct row *row)
 		if (!t->fatal && !tester_stopping(t) && !paced)
 			latency_phase(t, (uint64_t)((endless ? 0.01 : rate) * hz));
 	} while (endless && !t->fatal && !tester_stopping(t));
-	row->complete = !t->fatal && (endless || !tester_stopping(t));
-	row->lcores = 1;
-	if (row->e->pick != NULL)
-		mixed_count(t, row->res.kinds);
+	test->complete = !t->fatal && (endless || !tester_stopping(t));
+	test->lcores = 1;
+	if (test->e->pick != NULL)
+		mixed_count(t, test->res.kinds);
 	if (t->live != NULL)
 		live_update(t);
 }

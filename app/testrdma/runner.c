@@ -30,7 +30,7 @@ enum worker_state {
 
 struct worker {
 	struct tester t;
-	struct row row;
+	struct test test;
 	struct live live;
 	struct server *server; /* server of a worker that listens; NULL if the worker runs tests */
 	sem_t go;
@@ -61,9 +61,9 @@ do_open(struct worker *w)
 }
 
 static void
-do_row(struct worker *w)
+do_test(struct worker *w)
 {
-	row_run(&w->t, &w->row);
+	test_run(&w->t, &w->test);
 }
 
 static void
@@ -222,7 +222,7 @@ worker_open(struct runner *r, struct worker *w, void (*todo)(struct worker *w))
 	t->pd = r->t->pd;
 	t->tsc_hz = r->t->tsc_hz;
 	t->started = r->t->started;
-	t->nrows = r->t->nrows;
+	t->ntests = r->t->ntests;
 	t->lcore = BB_LCORE_SELF;
 	t->live = &w->live;
 	/*
@@ -265,7 +265,7 @@ runner_open(struct runner *r)
 
 /* Starts the next test on all workers. @return false if there is no further test. */
 static bool
-row_begin(struct runner *r)
+test_begin(struct runner *r)
 {
 	struct tester *t = r->t;
 	const struct engine *e;
@@ -273,19 +273,19 @@ row_begin(struct runner *r)
 
 	if (t->fatal || tester_stopping(&r->workers[0].t))
 		return false;
-	e = options_row(&t->o, t->row_no, &size);
+	e = options_test(&t->o, t->test_no, &size);
 	if (e == NULL)
 		return false;
 	for (i = 0; i < r->n; i++) {
 		struct worker *w = &r->workers[i];
 
-		row_layout(&w->t, &w->row, e, size);
-		w->t.row_no = t->row_no;
+		test_layout(&w->t, &w->test, e, size);
+		w->t.test_no = t->test_no;
 		hist_reset(&w->live.lat);
 		__atomic_store_n(&w->live.ops, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&w->live.bytes, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&w->live.errors, 0, __ATOMIC_RELAXED);
-		worker_begin(w, do_row);
+		worker_begin(w, do_test);
 	}
 	return true;
 }
@@ -310,24 +310,24 @@ result_add(struct result *sum, const struct result *res)
 
 /* Collects the results after all workers have finished a test. */
 static void
-row_end(struct runner *r)
+test_end(struct runner *r)
 {
-	struct row *sum = r->row, *row;
+	struct test *sum = r->test, *test;
 	struct totals totals;
 	uint32_t i;
 
 	runner_totals(r, &totals);
-	*sum = r->workers[0].row;
+	*sum = r->workers[0].test;
 	for (i = 1; i < r->n; i++) {
-		row = &r->workers[i].row;
-		result_add(&sum->res, &row->res);
-		hist_merge(&sum->lat, &row->lat);
-		sum->complete &= row->complete;
+		test = &r->workers[i].test;
+		result_add(&sum->res, &test->res);
+		hist_merge(&sum->lat, &test->lat);
+		sum->complete &= test->complete;
 		sum->lcores++;
 	}
 	for (i = 0; i < r->n; i++)
 		r->t->fatal |= r->workers[i].t.fatal;
-	row_over(r->t, sum);
+	test_finish(r->t, sum);
 	*r->last = *sum;
 	r->have_last = true;
 	/* From here on past includes the workers' counts, so clears those. */
@@ -341,9 +341,9 @@ runner_init(struct runner *r, struct tester *t)
 {
 	memset(r, 0, sizeof(*r));
 	r->t = t;
-	r->row = rte_zmalloc("row", sizeof(*r->row), 64);
+	r->test = rte_zmalloc("row", sizeof(*r->test), 64);
 	r->last = rte_zmalloc("row", sizeof(*r->last), 64);
-	if (r->row != NULL && r->last != NULL)
+	if (r->test != NULL && r->last != NULL)
 		return 0;
 	runner_free(r);
 	return -ENOMEM;
@@ -355,16 +355,16 @@ runner_start(struct runner *r)
 	struct tester *t = r->t;
 
 	runner_close(r);
-	t->nrows = options_rows(&t->o);
-	t->row_no = t->passed = t->failed = 0;
+	t->ntests = options_tests(&t->o);
+	t->test_no = t->passed = t->failed = 0;
 	t->errors = t->verified = 0;
 	t->fatal = false;
 	t->started = rte_rdtsc();
 	if (tester_check(t) != 0 || runner_open(r) != 0)
 		return -1;
-	r->rows += t->nrows;
+	r->tests += t->ntests;
 	report_start(t);
-	r->running = row_begin(r);
+	r->running = test_begin(r);
 	return 0;
 }
 
@@ -378,8 +378,8 @@ runner_poll(struct runner *r)
 	for (i = 0; i < r->n; i++)
 		if (state_of(&r->workers[i]) != WORKER_OVER)
 			return true;
-	row_end(r);
-	r->running = row_begin(r);
+	test_end(r);
+	r->running = test_begin(r);
 	if (r->running)
 		return true;
 	report_summary(r->t);
@@ -439,9 +439,9 @@ runner_free(struct runner *r)
 	runner_stop(r);
 	runner_unlisten(r);
 	runner_close(r);
-	rte_free(r->row);
+	rte_free(r->test);
 	rte_free(r->last);
-	r->row = r->last = NULL;
+	r->test = r->last = NULL;
 }
 
 void
@@ -490,7 +490,7 @@ runner_latency(struct runner *r, struct hist *lat)
 	for (i = 0; i < r->n && r->running; i++) {
 		struct worker *w = &r->workers[i];
 
-		hist_merge(lat, worker_ask(w, LIVE_LATENCY) ? &w->live.lat : &w->row.lat);
+		hist_merge(lat, worker_ask(w, LIVE_LATENCY) ? &w->live.lat : &w->test.lat);
 	}
 	if (!r->running && r->have_last)
 		hist_merge(lat, &r->last->lat);
@@ -514,7 +514,7 @@ runner_clear(struct runner *r)
 	r->past.errors -= totals.errors;
 	for (i = 0; i < r->n && r->running; i++)
 		if (!worker_ask(&r->workers[i], LIVE_CLEAR))
-			hist_reset(&r->workers[i].row.lat);
+			hist_reset(&r->workers[i].test.lat);
 	r->have_last = false;
 }
 

@@ -24,15 +24,15 @@ struct runner {
 	struct tester
 		*t; /* device and options in force; number of passed and failed tests of the run */
 	struct worker *workers;
-	uint32_t n;       /* number of workers that exist */
-	struct row *row;  /* sums over all workers for the current test */
-	struct row *last; /* the last finished test */
+	uint32_t n;        /* number of workers that exist */
+	struct test *test; /* sums over all workers for the current test */
+	struct test *last; /* the last finished test */
 	bool running;
 	struct server *server; /* NULL unless the program listens; no tests run while it listens */
 	bool have_last;
 	struct totals past; /* totals of finished tests */
 	/* Numbers of tests in all runs; those of the last run are in t. */
-	uint32_t rows, passed, failed;
+	uint32_t tests, passed, failed;
 	uint64_t errors, verified;
 };
 

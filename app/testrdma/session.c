@@ -321,7 +321,7 @@ session_run(const struct options *first)
 		rc = commands_all(s) != 0 ? EXIT_USAGE : status(s);
 		runner_free(&s->run);
 	}
-	s->t.nrows = s->run.rows;
+	s->t.ntests = s->run.tests;
 	s->t.passed = s->run.passed;
 	s->t.failed = s->run.failed;
 	s->t.errors = s->run.errors;

@@ -299,7 +299,7 @@ stride_of(const struct options *o, uint32_t size)
 
 /* Computes the layouts of the initiator's and the target's slots for a test of @e and @size. */
 void
-row_layouts(struct tester *t, const struct engine *e, uint32_t size)
+test_layouts(struct tester *t, const struct engine *e, uint32_t size)
 {
 	bool one_piece = e->atomic || (e->two_way && !e->recv_data);
 
@@ -312,22 +312,22 @@ row_layouts(struct tester *t, const struct engine *e, uint32_t size)
  * options of the test to that number.
  */
 void
-row_layout(struct tester *t, struct row *row, const struct engine *e, uint32_t size)
+test_layout(struct tester *t, struct test *test, const struct engine *e, uint32_t size)
 {
 	const struct options *o = &t->o;
 	uint64_t room = t->local.len - 2 * EDGE;
 	uint32_t flows = e->two_way ? 2 * o->qps : o->qps, stride;
 
-	row->e = e;
-	row->size = size;
-	row->rate = o->rate == 0 ? 0 : RTE_MAX(o->rate / o->lcores, 1u);
-	row_layouts(t, e, size);
+	test->e = e;
+	test->size = size;
+	test->rate = o->rate == 0 ? 0 : RTE_MAX(o->rate / o->lcores, 1u);
+	test_layouts(t, e, size);
 	stride = RTE_MAX(t->local.lay.stride, t->remote.lay.stride);
-	row->slots = (uint32_t)RTE_MIN(slots_wanted(o), room / flows / stride);
-	row->window = e->ping_pong ? 1 : RTE_MIN(o->depth, row->slots);
-	row->burst = RTE_MIN(o->burst, row->window);
-	row->signal_every = RTE_MIN(o->signal_every, row->window);
-	row->use_inline = size <= o->max_inline && (e->to_target || e->pick != NULL);
+	test->slots = (uint32_t)RTE_MIN(slots_wanted(o), room / flows / stride);
+	test->window = e->ping_pong ? 1 : RTE_MIN(o->depth, test->slots);
+	test->burst = RTE_MIN(o->burst, test->window);
+	test->signal_every = RTE_MIN(o->signal_every, test->window);
+	test->use_inline = size <= o->max_inline && (e->to_target || e->pick != NULL);
 }
 
 static int

@@ -59,7 +59,7 @@ pending_show(const struct pair *p)
 static const char *
 stall_cause(const struct tester *t, const struct pair *p)
 {
-	if (t->row->e->recv && p->done == p->posted && p->recv_done < p->posted)
+	if (t->test->e->recv && p->done == p->posted && p->recv_done < p->posted)
 		return t->orders
 			       ? "sends are complete, and the target reports no receive: is it "
 				 "still there, and is a completion lost on its side? Its "

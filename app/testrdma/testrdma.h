@@ -11,7 +11,7 @@
  * reverse direction: the twin's initiator is the first pair's target. The flows of a test are its
  * pairs and twins.
  *
- * A struct row is one test: one engine (type of operation, see modes/) and one message size. The
+ * A struct test is one test: one engine (type of operation, see modes/) and one message size. The
  * test runs in rounds. A round prepares the slots, times a span of operations, and verifies the
  * memory. Without --verify a single span uses all of the test's time. struct tester is the state of
  * one lcore, which runs its share of every test.
@@ -160,7 +160,7 @@ struct result {
 	uint64_t unposted; /* operations of --rate that were due but found no room */
 };
 
-struct row {
+struct test {
 	const struct engine *e;
 	uint32_t size;
 	uint32_t slots;                       /* slots per pair */
@@ -213,8 +213,8 @@ struct tester {
 	uint8_t *scratch;   /* buffer for the expected pattern of one message */
 	uint8_t edge[EDGE]; /* expected contents of the EDGE guard bytes before or after all slots
 			     */
-	struct row *row;    /* current test */
-	uint32_t row_no, nrows;
+	struct test *test;  /* current test */
+	uint32_t test_no, ntests;
 	uint64_t started; /* TSC */
 	uint64_t tsc_hz;
 	uint64_t errors, verified; /* sums over all tests */
@@ -234,8 +234,8 @@ extern const struct program testrdma_program;
 int tester_open_device(struct tester *t);
 int tester_check(const struct tester *t);
 int tester_open_queues(struct tester *t);
-void row_layouts(struct tester *t, const struct engine *e, uint32_t size);
-void row_layout(struct tester *t, struct row *row, const struct engine *e, uint32_t size);
+void test_layouts(struct tester *t, const struct engine *e, uint32_t size);
+void test_layout(struct tester *t, struct test *test, const struct engine *e, uint32_t size);
 void tester_close_queues(struct tester *t);
 void tester_close_device(struct tester *t);
 
@@ -258,7 +258,7 @@ void pace_roll(struct tester *t, uint64_t now);
 void pace_end(struct tester *t, uint64_t now);
 
 /* run.c */
-void row_run(struct tester *t, struct row *row);
+void test_run(struct tester *t, struct test *test);
 /* Posts receives and operations of @p, as many as the queues and the limits of the span allow. */
 void flow_post(struct tester *t, struct pair *p);
 void live_update(struct tester *t);
@@ -282,7 +282,7 @@ void flow_extend(struct pair *p, uint64_t end);
 
 /* verify.c */
 void layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset);
-void row_fill(struct tester *t);
+void test_fill(struct tester *t);
 uint64_t op_key(const struct pair *p, uint64_t op);
 /* Returns the first 8 bytes of an operation's pattern. */
 uint64_t op_word(const struct pair *p, uint64_t op);
@@ -302,9 +302,9 @@ void slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t 
 
 /* report.c */
 void report_start(struct tester *t);
-void report_row(struct tester *t, const struct row *row);
+void report_test(struct tester *t, const struct test *test);
 /* Ends a test: prints it in all formats and updates the counts of @t. */
-void row_over(struct tester *t, const struct row *row);
+void test_finish(struct tester *t, const struct test *test);
 /* Prints the progress of a test in the foreground, and with --interval the statistics. */
 void report_progress(struct tester *t, const char *phase);
 /*
@@ -335,7 +335,7 @@ void progress_clear(void);
 /* json.c. All functions with a result return 0, or -1 if the file cannot be written. */
 int json_open(const char *path);
 void json_start(const struct tester *t);
-void json_row(const struct tester *t, const struct row *row);
+void json_test(const struct tester *t, const struct test *test);
 int json_close(const struct tester *t, int status);
 
 /* Figures of a test that table, CSV and JSON show. */
@@ -347,8 +347,8 @@ struct figures {
  * Returns the name of the time that the latencies measure: "operation", "round trip", or "intended
  * start".
  */
-const char *row_latency_of(const struct row *row);
-void row_figures(const struct tester *t, const struct row *row, struct figures *f);
+const char *test_latency_of(const struct test *test);
+void test_figures(const struct tester *t, const struct test *test, struct figures *f);
 
 /*
  * Returns true if the test must stop. Only the main thread gets signals; it stops the other threads
@@ -367,10 +367,10 @@ tester_stopping(const struct tester *t)
  * A wr_id contains the test, the pair and the operation, so that a completion of another operation
  * is detected.
  */
-#define WR_RECV          (UINT64_C(1) << 63)
-#define WR_ORDER         UINT64_MAX       /* WRITE to a control block (remote.h) */
-#define WR_COPY          (UINT64_MAX - 1) /* copy of the target's memory */
-#define WR_ID(row, pair) ((uint64_t)((row)&0xff) << 55 | (uint64_t)(pair) << 40)
+#define WR_RECV           (UINT64_C(1) << 63)
+#define WR_ORDER          UINT64_MAX       /* WRITE to a control block (remote.h) */
+#define WR_COPY           (UINT64_MAX - 1) /* copy of the target's memory */
+#define WR_ID(test, pair) ((uint64_t)((test)&0xff) << 55 | (uint64_t)(pair) << 40)
 
 /*
  * Returns how many of the next @n operations can be posted in consecutive slots without passing the
@@ -383,7 +383,7 @@ pair_run(const struct pair *p, uint32_t n)
 
 	if (n > left && left != 0)
 		n = (uint32_t)left;
-	return RTE_MIN(n, p->t->row->slots - p->slot);
+	return RTE_MIN(n, p->t->test->slots - p->slot);
 }
 
 /*
@@ -393,17 +393,17 @@ pair_run(const struct pair *p, uint32_t n)
 static inline void
 pair_advance(struct pair *p, uint32_t n)
 {
-	const struct row *row = p->t->row;
+	const struct test *test = p->t->test;
 
 	p->posted += n;
 	if (p->posted == p->sig_at) {
 		p->last_sig = p->sig_at;
-		p->sig_at += row->signal_every;
+		p->sig_at += test->signal_every;
 		if (p->sig_at > p->end)
 			p->sig_at = p->end;
 	}
 	p->slot += n;
-	if (p->slot == row->slots)
+	if (p->slot == test->slots)
 		p->slot = 0;
 }
 
@@ -427,7 +427,7 @@ slot_sges(const struct side *s, const uint8_t *base, uint32_t slot, struct bb_sg
 static inline bool
 flow_finished(const struct pair *p)
 {
-	return !p->rolling && p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
+	return !p->rolling && p->done == p->end && (!p->t->test->e->recv || p->recv_done == p->end);
 }
 
 /* Returns the address of the first byte of the message in a slot. */
@@ -448,7 +448,7 @@ target_addr(const struct pair *p, uint32_t slot)
 static inline const struct engine *
 op_engine(const struct pair *p, uint64_t op)
 {
-	const struct engine *e = p->t->row->e;
+	const struct engine *e = p->t->test->e;
 
 	return e->pick != NULL ? e->pick(p, op) : e;
 }

@@ -68,7 +68,7 @@ uint64_t
 op_key(const struct pair *p, uint64_t op)
 {
 	return mix(p->t->o.seed ^
-		   mix((uint64_t)p->t->row_no << 56 ^ (uint64_t)p->index << 40 ^ op));
+		   mix((uint64_t)p->t->test_no << 56 ^ (uint64_t)p->index << 40 ^ op));
 }
 
 uint64_t
@@ -104,19 +104,19 @@ layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset)
 static void
 side_fill(struct tester *t, struct side *s)
 {
-	const struct row *row = t->row;
+	const struct test *test = t->test;
 	uint8_t *at = s->mem + EDGE;
 	uint64_t i;
 
 	pattern_fill(s->image, guard_key(t, s), s->lay.stride);
 	memcpy(s->mem, t->edge, EDGE);
-	for (i = 0; i < (uint64_t)t->nflows * row->slots; i++, at += s->lay.stride)
+	for (i = 0; i < (uint64_t)t->nflows * test->slots; i++, at += s->lay.stride)
 		memcpy(at, s->image, s->lay.stride);
 	memcpy(at, t->edge, EDGE);
 }
 
 void
-row_fill(struct tester *t)
+test_fill(struct tester *t)
 {
 	pattern_fill(t->edge, mix(~t->o.seed), EDGE);
 	side_fill(t, &t->local);
@@ -211,7 +211,7 @@ word_check(struct pair *p, const uint8_t *at, uint64_t want, uint64_t op, const 
 			    op, p->index, what, got, want,
 			    got == ~want ? ": nothing was written" : "");
 	else
-		p->t->row->res.bytes += sizeof(got);
+		p->t->test->res.bytes += sizeof(got);
 }
 
 static void
@@ -231,18 +231,18 @@ void
 data_prepare(struct pair *p, uint64_t first, uint64_t n)
 {
 	struct tester *t = p->t;
-	const struct row *row = t->row;
+	const struct test *test = t->test;
 	uint64_t op;
 
 	for (op = first; op < first + n; op++) {
 		bool out = op_engine(p, op)->to_target;
 		const struct layout *from = out ? &p->near->lay : &p->far->lay;
 		const struct layout *to = out ? &p->far->lay : &p->near->lay;
-		uint32_t slot = (uint32_t)(op % row->slots), i, at;
+		uint32_t slot = (uint32_t)(op % test->slots), i, at;
 		uint8_t *src = (out ? p->local : p->remote) + (size_t)slot * from->stride;
 		uint8_t *dst = (out ? p->remote : p->local) + (size_t)slot * to->stride;
 
-		pattern_fill(t->scratch, op_key(p, op), row->size);
+		pattern_fill(t->scratch, op_key(p, op), test->size);
 		for (i = at = 0; i < from->n; at += from->len[i++])
 			memcpy(src + from->off[i], t->scratch + at, from->len[i]);
 		for (i = at = 0; i < to->n; at += to->len[i++])
@@ -254,35 +254,35 @@ void
 data_verify(struct pair *p, uint64_t first, uint64_t n)
 {
 	struct tester *t = p->t;
-	struct row *row = t->row;
+	struct test *test = t->test;
 	uint64_t op;
 
 	for (op = first; op < first + n; op++) {
 		bool out = op_engine(p, op)->to_target;
-		size_t slot = op % row->slots;
-		uint64_t errors = row->res.errors;
+		size_t slot = op % test->slots;
+		uint64_t errors = test->res.errors;
 
-		pattern_fill(t->scratch, op_key(p, op), row->size);
+		pattern_fill(t->scratch, op_key(p, op), test->size);
 		pieces_check(p, p->near, p->local + slot * p->near->lay.stride, op,
 			     out ? "the initiator's memory, the source," : "the data read");
 		pieces_check(p, p->far, p->remote + slot * p->far->lay.stride, op,
 			     out ? "the data at the target" : "the target's memory, the source,");
-		if (row->res.errors == errors)
-			row->res.bytes += row->size;
+		if (test->res.errors == errors)
+			test->res.bytes += test->size;
 	}
 }
 
 void
 data_verify_behind_word(struct pair *p, uint64_t op)
 {
-	struct row *row = p->t->row;
-	size_t slot = op % row->slots, len = row->size - 8;
+	struct test *test = p->t->test;
+	size_t slot = op % test->slots, len = test->size - 8;
 	uint8_t *want = p->t->scratch;
 
-	pattern_fill(want, op_key(p, op), row->size);
+	pattern_fill(want, op_key(p, op), test->size);
 	bytes_check(p->t, p, (uint8_t *)(uintptr_t)slot_addr(p->far, p->remote, (uint32_t)slot) + 8,
 		    want + 8, len, op, "the target's memory after the word");
-	copy_inverted(want, want, row->size);
+	copy_inverted(want, want, test->size);
 	bytes_check(p->t, p, (uint8_t *)(uintptr_t)slot_addr(p->near, p->local, (uint32_t)slot) + 8,
 		    want + 8, len, op, "the initiator's memory after the word");
 }
@@ -294,13 +294,13 @@ data_verify_behind_word(struct pair *p, uint64_t op)
 bool
 data_arrived(struct pair *p, uint64_t op)
 {
-	const struct row *row = p->t->row;
+	const struct test *test = p->t->test;
 	bool out = op_engine(p, op)->to_target;
 	const struct side *s = out ? p->far : p->near;
 	const uint8_t *base = out ? p->remote : p->local;
 	const struct layout *lay = &s->lay;
-	size_t slot = op % row->slots;
-	uint32_t last = row->size - 1;
+	size_t slot = op % test->slots;
+	uint32_t last = test->size - 1;
 	const uint8_t *at =
 		base + slot * lay->stride + lay->off[lay->n - 1] + lay->len[lay->n - 1] - 1;
 
@@ -315,7 +315,7 @@ guard_check(struct tester *t, const struct pair *p, const uint8_t *slot, const u
 	char what[96];
 
 	if (likely(memcmp(slot + from, image + from, to - from) == 0)) {
-		t->row->res.guards += to - from;
+		t->test->res.guards += to - from;
 		return;
 	}
 	snprintf(what, sizeof(what), "%s memory beside the data of slot %u of pair %u", side,
@@ -326,14 +326,14 @@ guard_check(struct tester *t, const struct pair *p, const uint8_t *slot, const u
 static void
 side_guards_verify(struct tester *t, const struct side *s, uint32_t nflows)
 {
-	const struct row *row = t->row;
+	const struct test *test = t->test;
 	const struct layout *lay = &s->lay;
 	const uint8_t *slot = s->mem + EDGE;
 	uint32_t i, n, k;
 
 	bytes_check(t, NULL, s->mem, t->edge, EDGE, 0, "memory before the first slot");
 	for (i = 0; i < nflows; i++) {
-		for (n = 0; n < row->slots; n++, slot += lay->stride) {
+		for (n = 0; n < test->slots; n++, slot += lay->stride) {
 			guard_check(t, t->flows[i], slot, s->image, 0, lay->off[0], n, s->name);
 			for (k = 0; k < lay->n; k++)
 				guard_check(
@@ -341,9 +341,9 @@ side_guards_verify(struct tester *t, const struct side *s, uint32_t nflows)
 					k + 1 < lay->n ? lay->off[k + 1] : lay->stride, n, s->name);
 		}
 	}
-	slot += (size_t)(t->nflows - nflows) * row->slots * lay->stride;
+	slot += (size_t)(t->nflows - nflows) * test->slots * lay->stride;
 	bytes_check(t, NULL, slot, t->edge, EDGE, 0, "memory after the last slot");
-	t->row->res.guards += 2 * EDGE;
+	t->test->res.guards += 2 * EDGE;
 }
 
 /*
@@ -358,17 +358,17 @@ guards_verify(struct tester *t, uint32_t nflows)
 }
 
 /*
- * Verifies that the slots from @from on, with their data, still have the contents that row_fill()
+ * Verifies that the slots from @from on, with their data, still have the contents that test_fill()
  * wrote.
  */
 void
 slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base, uint32_t from)
 {
-	const struct row *row = p->t->row;
+	const struct test *test = p->t->test;
 	const struct layout *lay = &s->lay;
 	uint32_t n;
 
-	for (n = from; n < row->slots; n++)
+	for (n = from; n < test->slots; n++)
 		bytes_check(p->t, NULL, base + (size_t)n * lay->stride + lay->off[0],
 			    s->image + lay->off[0], lay->len[0], 0, "memory no operation named");
 }
@@ -377,12 +377,12 @@ slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base
 void
 round_verify(struct tester *t, uint32_t nflows, uint64_t n)
 {
-	struct result *res = &t->row->res;
+	struct result *res = &t->test->res;
 	uint64_t errors = res->errors;
 	uint32_t i;
 
 	for (i = 0; i < nflows; i++)
-		t->row->e->verify(t->flows[i], t->flows[i]->done - n, n);
+		t->test->e->verify(t->flows[i], t->flows[i]->done - n, n);
 	guards_verify(t, nflows);
 	/*
 	 * Reports late data only if the memory is correct now. Otherwise the errors in memory say

@@ -100,7 +100,7 @@ atomic_start(struct pair *p)
 static uint8_t *
 result_at(const struct pair *p, uint64_t op)
 {
-	uint32_t slot = (uint32_t)(op % p->t->row->slots);
+	uint32_t slot = (uint32_t)(op % p->t->test->slots);
 
 	return (uint8_t *)(uintptr_t)slot_addr(p->near, p->local, slot);
 }

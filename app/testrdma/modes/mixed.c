@@ -28,7 +28,7 @@ word_new(const struct pair *p, uint64_t op)
 static uint8_t *
 word_at(const struct side *s, const uint8_t *base, const struct pair *p, uint64_t op)
 {
-	uint32_t slot = (uint32_t)(op % p->t->row->slots);
+	uint32_t slot = (uint32_t)(op % p->t->test->slots);
 
 	return (uint8_t *)(uintptr_t)slot_addr(s, base, slot);
 }
@@ -147,7 +147,7 @@ mixed_one(const struct pair *p, const struct request *rq)
 {
 	switch (*rq->kind) {
 	case MIX_WRITE:
-		if (p->t->row->use_inline)
+		if (p->t->test->use_inline)
 			return bb_post_write_inline(rq->qp, rq->wr_id, inline_data(rq), rq->size,
 						    rq->raddr, rq->rkey, rq->flags);
 		return bb_post_write(rq->qp, rq->wr_id, rq->sge, rq->pieces, rq->raddr, rq->rkey,

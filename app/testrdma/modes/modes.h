@@ -71,7 +71,7 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 		.wr_id = p->wr_base + p->posted,
 		.sge = sge,
 		.pieces = pieces,
-		.size = p->t->row->size,
+		.size = p->t->test->size,
 		.raddr = target_addr(p, p->slot),
 		.rkey = p->target_rkey,
 		.kind = p->t->kinds + p->turn_of_kind,
@@ -143,7 +143,7 @@ inline_data(const struct request *rq)
 static __rte_always_inline int
 post_each_inline(struct pair *p, uint32_t n, post_one_fn one, post_one_fn one8)
 {
-	if (likely(p->t->row->size == 8))
+	if (likely(p->t->test->size == 8))
 		return post_pieces(p, n, 1, one8);
 	return post_pieces(p, n, 1, one);
 }

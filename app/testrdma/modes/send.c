@@ -25,7 +25,7 @@ send_inline_one(const struct pair *p, const struct request *rq)
 int
 send_post(struct pair *p, uint32_t n)
 {
-	if (p->t->row->use_inline)
+	if (p->t->test->use_inline)
 		return post_pieces(p, n, 1, send_inline_one);
 	return post_each(p, n, send_one);
 }
@@ -47,7 +47,7 @@ send_imm_inline_one(const struct pair *p, const struct request *rq)
 static int
 send_imm_post(struct pair *p, uint32_t n)
 {
-	if (p->t->row->use_inline)
+	if (p->t->test->use_inline)
 		return post_pieces(p, n, 1, send_imm_inline_one);
 	return post_each(p, n, send_imm_one);
 }
@@ -68,7 +68,7 @@ send_post_recv(struct pair *p, uint32_t n)
 		if (unlikely(rc != 0))
 			break;
 		p->recv_posted++;
-		if (++p->recv_slot == t->row->slots)
+		if (++p->recv_slot == t->test->slots)
 			p->recv_slot = 0;
 	}
 	return burst_result(rc, i);

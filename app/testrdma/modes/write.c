@@ -36,7 +36,7 @@ write_inline8_one(const struct pair *p, const struct request *rq)
 int
 write_post(struct pair *p, uint32_t n)
 {
-	if (p->t->row->use_inline)
+	if (p->t->test->use_inline)
 		return post_each_inline(p, n, write_inline_one, write_inline8_one);
 	return post_each(p, n, write_one);
 }
@@ -58,7 +58,7 @@ write_imm_inline_one(const struct pair *p, const struct request *rq)
 static int
 write_imm_post(struct pair *p, uint32_t n)
 {
-	if (p->t->row->use_inline)
+	if (p->t->test->use_inline)
 		return post_pieces(p, n, 1, write_imm_inline_one);
 	return post_each(p, n, write_imm_one);
 }

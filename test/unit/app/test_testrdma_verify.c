@@ -15,16 +15,16 @@
 volatile sig_atomic_t stop_signal;
 
 static struct tester t;
-static struct row row;
+static struct test test;
 static struct pair pairs[PAIRS], *flows[PAIRS] = {&pairs[0], &pairs[1]};
 static uint64_t failures;
 
 void
-report_fail(struct tester *test, const char *fmt, ...)
+report_fail(struct tester *tester, const char *fmt, ...)
 {
 	(void)fmt;
 	failures++;
-	test->row->res.errors++;
+	tester->test->res.errors++;
 }
 
 enum damage {
@@ -58,7 +58,7 @@ setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
 	uint32_t i;
 
 	memset(&t, 0, sizeof(t));
-	memset(&row, 0, sizeof(row));
+	memset(&test, 0, sizeof(test));
 	failures = 0;
 	t.o.seed = 42;
 	t.o.mix[MIX_WRITE] = t.o.mix[MIX_READ] = 1;
@@ -67,16 +67,16 @@ setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
 	t.npairs = PAIRS;
 	t.flows = flows;
 	t.nflows = PAIRS;
-	t.row = &row;
+	t.test = &test;
 	t.scratch = malloc(size);
-	row.e = e;
-	row.size = size;
-	row.slots = SLOTS;
+	test.e = e;
+	test.size = size;
+	test.slots = SLOTS;
 	layout_make(&t.local.lay, size, e->atomic ? 1 : sgl, offset);
 	layout_make(&t.remote.lay, size, e->recv_data ? sgl : 1, offset);
 	side_init(&t.local, "local");
 	side_init(&t.remote, "remote");
-	row_fill(&t);
+	test_fill(&t);
 	for (i = 0; i < PAIRS; i++) {
 		struct pair *p = &pairs[i];
 
@@ -136,11 +136,11 @@ do_data(struct pair *p, uint64_t op, enum damage damage)
 	struct layout *from = out ? &p->near->lay : &p->far->lay;
 	struct layout *to = out ? &p->far->lay : &p->near->lay;
 	uint8_t *src = out ? p->local : p->remote, *dst = out ? p->remote : p->local;
-	uint8_t *buf = malloc(row.size + 1), *end;
+	uint8_t *buf = malloc(test.size + 1), *end;
 
 	gather(buf, from, src, damage == OTHER ? op - 1 : op);
 	buf[0] ^= damage == FLIP_FIRST ? 0x80 : 0;
-	buf[row.size - 1] ^= damage == FLIP_LAST ? 1 : 0;
+	buf[test.size - 1] ^= damage == FLIP_LAST ? 1 : 0;
 	if (damage != LOST)
 		scatter(to, dst, op, buf,
 			damage == BEHIND   ? 8
@@ -163,12 +163,12 @@ data_round(enum damage damage)
 	uint32_t i, n;
 
 	for (i = 0; i < PAIRS; i++)
-		row.e->prepare(&pairs[i], pairs[i].posted, SLOTS);
+		test.e->prepare(&pairs[i], pairs[i].posted, SLOTS);
 	for (i = 0; i < PAIRS; i++) {
 		for (n = 0; n < SLOTS; n++) {
 			uint64_t op = pairs[i].posted + n;
 
-			assert_true(row.size == 1 ||
+			assert_true(test.size == 1 ||
 				    !op_engine(&pairs[i], op)->arrived(&pairs[i], op));
 			do_data(&pairs[i], op, i == 1 && n == 4 ? damage : NONE);
 		}
@@ -194,7 +194,7 @@ check_data(const struct engine *e)
 					setup(e, sizes[i], sgl, offset);
 					data_round(NONE);
 					assert_int_equal(failures, 0);
-					assert_int_equal(row.res.bytes, PAIRS * SLOTS * sizes[i]);
+					assert_int_equal(test.res.bytes, PAIRS * SLOTS * sizes[i]);
 					data_round((enum damage)damage);
 					assert_int_equal(failures != 0, damage != NONE);
 					teardown();
@@ -241,10 +241,10 @@ TEST(test_any_bit_anywhere)
 TEST(test_late_result)
 {
 	setup(engine_find("write", 5), 64, 1, 0);
-	row.res.late = 3;
+	test.res.late = 3;
 	data_round(NONE);
 	assert_int_equal(failures, 1);
-	assert_int_equal(row.res.late, 0);
+	assert_int_equal(test.res.late, 0);
 	teardown();
 }
 
@@ -258,27 +258,27 @@ check_no_result_yet(const char *name)
 	struct bb_wc wc;
 
 	setup(e, 64, 1, 0);
-	row.signal_every = 1;
-	row.e->prepare(p, 0, SLOTS);
+	test.signal_every = 1;
+	test.e->prepare(p, 0, SLOTS);
 	qp.user = p;
 	p->qp = p->peer = &qp;
 	p->in = p;
 	p->posted = p->recv_posted = p->end = 1;
 	e = op_engine(p, 0);
-	wc = (struct bb_wc){.qp = &qp, .opcode = e->wc_opcode, .byte_len = row.size};
+	wc = (struct bb_wc){.qp = &qp, .opcode = e->wc_opcode, .byte_len = test.size};
 	send_completed(&t, &wc);
 	assert_int_equal(p->done, 1);
 	/* The sender's completion does not prove that the data of a SEND arrived. */
-	assert_int_equal(row.res.late, !e->recv_data);
+	assert_int_equal(test.res.late, !e->recv_data);
 	if (e->recv) {
 		wc.wr_id = WR_RECV;
 		wc.opcode = e->recv_opcode;
 		wc.flags = e->imm ? BB_WC_WITH_IMM : 0;
 		wc.imm = op_imm(p, 0);
-		row.res.late = 0;
+		test.res.late = 0;
 		recv_completed(&t, &wc);
 		assert_int_equal(p->recv_done, 1);
-		assert_int_equal(row.res.late, 1);
+		assert_int_equal(test.res.late, 1);
 	}
 	assert_int_equal(failures, 0);
 	teardown();
@@ -349,17 +349,17 @@ atomic_round(struct bb_qp *qp, enum word_damage damage, uint32_t victim)
 	uint32_t n;
 
 	p->qp = qp;
-	row.e->prepare(p, first, SLOTS);
-	assert_int_equal(row.e->post(p, SLOTS), SLOTS);
+	test.e->prepare(p, first, SLOTS);
+	assert_int_equal(test.e->post(p, SLOTS), SLOTS);
 	for (n = 0; n < SLOTS; n++) {
-		assert_false(row.e->arrived(p, first + n));
+		assert_false(test.e->arrived(p, first + n));
 		do_atomic(qp->sq.buf + (first + n) % 64 * 64, n == victim ? damage : WORD_NONE);
 		if (damage == WORD_NONE)
-			assert_true(row.e->arrived(p, first + n));
+			assert_true(test.e->arrived(p, first + n));
 	}
 	p->done = p->posted;
 	p->qp->sq.done = p->qp->sq.seq;
-	row.e->verify(p, first, SLOTS);
+	test.e->verify(p, first, SLOTS);
 	guards_verify(&t, PAIRS);
 }
 

@@ -52,9 +52,9 @@ order_post(struct tester *t, struct pair *p, size_t off, size_t len)
 static void
 tell(struct tester *t, struct pair *p)
 {
-	struct pair *back = t->row->e->two_way ? p->twin : NULL;
+	struct pair *back = t->test->e->two_way ? p->twin : NULL;
 	struct remote_ctl *ctl = block_of(t, p);
-	uint64_t tag = row_tag(t->row_no);
+	uint64_t tag = test_tag(t->test_no);
 
 	if (p->told_end == p->end && (back == NULL || back->told_end == back->end))
 		return;
@@ -70,21 +70,21 @@ tell(struct tester *t, struct pair *p)
 }
 
 static uint64_t
-roll_by(const struct row *row)
+roll_by(const struct test *test)
 {
-	uint64_t ops = RTE_MAX(ROLL_WINDOWS * row->window, (uint32_t)ROLL_LEAST);
+	uint64_t ops = RTE_MAX(ROLL_WINDOWS * test->window, (uint32_t)ROLL_LEAST);
 
 	/*
 	 * Limits the number with --rate, because allowed operations are executed even after the
 	 * schedule has ended.
 	 */
-	if (row->rate != 0)
-		ops = RTE_MIN(ops, RTE_MAX(row->rate / 100, 1u));
+	if (test->rate != 0)
+		ops = RTE_MIN(ops, RTE_MAX(test->rate / 100, 1u));
 	/*
 	 * Rounds up to a multiple of signal_every. The last allowed operation is then signalled, so
 	 * a span may end with it.
 	 */
-	return RTE_ALIGN_MUL_CEIL(ops, (uint64_t)row->signal_every);
+	return RTE_ALIGN_MUL_CEIL(ops, (uint64_t)test->signal_every);
 }
 
 void
@@ -93,19 +93,19 @@ remote_open(struct pair *p, uint64_t ops)
 	struct tester *t = p->t;
 
 	p->rolling = ops == 0;
-	flow_open(p, p->posted + (ops == 0 ? roll_by(t->row) : ops));
+	flow_open(p, p->posted + (ops == 0 ? roll_by(t->test) : ops));
 	/*
 	 * One WRITE contains the ends of both directions. It is posted when the last flow of the
 	 * pair is opened.
 	 */
-	if (p->reverse || !t->row->e->two_way)
+	if (p->reverse || !t->test->e->two_way)
 		tell(t, p->reverse ? p->twin : p);
 }
 
 void
 remote_roll(struct tester *t, bool over)
 {
-	uint64_t by = roll_by(t->row);
+	uint64_t by = roll_by(t->test);
 	uint32_t i;
 
 	for (i = 0; i < t->nflows; i++) {
@@ -113,7 +113,7 @@ remote_roll(struct tester *t, bool over)
 
 		if (over) {
 			p->rolling = false;
-		} else if (p->rolling && t->row->e->ping_pong && p->reverse) {
+		} else if (p->rolling && t->test->e->ping_pong && p->reverse) {
 			flow_extend(p, p->twin->end);
 		} else if (p->rolling && p->end - p->posted < by / 2) {
 			flow_extend(p, p->end + by);
@@ -150,7 +150,7 @@ count_take(const uint64_t *word, uint64_t tag, uint64_t *to)
 unsigned int
 remote_answers(struct tester *t)
 {
-	uint64_t tag = row_tag(t->row_no), errors;
+	uint64_t tag = test_tag(t->test_no), errors;
 	unsigned int n = 0;
 	uint32_t i;
 
@@ -158,11 +158,11 @@ remote_answers(struct tester *t)
 		struct pair *p = &t->pairs[i], *back = p->twin;
 		struct remote_ctl *ctl = block_of(t, p);
 
-		if (t->row->e->recv) {
+		if (t->test->e->recv) {
 			n += count_take(&ctl->recv_posted, tag, &p->recv_posted);
 			n += count_take(&ctl->recv_done, tag, &p->recv_done);
 		}
-		if (t->row->e->two_way) {
+		if (t->test->e->two_way) {
 			n += count_take(&ctl->done, tag, &back->done);
 			back->posted = back->done;
 		}
@@ -174,21 +174,21 @@ remote_answers(struct tester *t)
 }
 
 static void
-row_pack(const struct tester *t, struct remote_row *to)
+test_pack(const struct tester *t, struct remote_test *to)
 {
-	const struct row *row = t->row;
+	const struct test *test = t->test;
 
 	memset(to, 0, sizeof(*to));
 	to->seed = rte_cpu_to_be_64(t->o.seed);
-	to->size = rte_cpu_to_be_32(row->size);
-	to->slots = rte_cpu_to_be_32(row->slots);
-	to->window = rte_cpu_to_be_32(row->window);
-	to->burst = rte_cpu_to_be_32(row->burst);
-	to->signal_every = rte_cpu_to_be_32(row->signal_every);
-	to->use_inline = rte_cpu_to_be_32(row->use_inline);
+	to->size = rte_cpu_to_be_32(test->size);
+	to->slots = rte_cpu_to_be_32(test->slots);
+	to->window = rte_cpu_to_be_32(test->window);
+	to->burst = rte_cpu_to_be_32(test->burst);
+	to->signal_every = rte_cpu_to_be_32(test->signal_every);
+	to->use_inline = rte_cpu_to_be_32(test->use_inline);
 	to->offset = rte_cpu_to_be_32(t->o.offset);
-	to->row_no = rte_cpu_to_be_32(t->row_no);
-	snprintf(to->op, sizeof(to->op), "%s", row->e->name);
+	to->test_no = rte_cpu_to_be_32(t->test_no);
+	snprintf(to->op, sizeof(to->op), "%s", test->e->name);
 }
 
 /* Returns true if the target has acknowledged the test on every connection. */
@@ -199,27 +199,27 @@ all_ready(const struct tester *t)
 	uint32_t i;
 
 	for (i = 0; i < t->npairs; i++)
-		if (!word_read(&block_of(t, &t->pairs[i])->errors, row_tag(t->row_no), &value))
+		if (!word_read(&block_of(t, &t->pairs[i])->errors, test_tag(t->test_no), &value))
 			return false;
 	return true;
 }
 
 void
-remote_row(struct tester *t)
+remote_test(struct tester *t)
 {
 	uint64_t end = rte_rdtsc() + (uint64_t)(t->o.patience * (double)t->tsc_hz);
-	uint64_t tag = row_tag(t->row_no);
+	uint64_t tag = test_tag(t->test_no);
 	uint32_t i;
 
-	t->orders = t->cm != NULL && (t->row->e->recv || t->row->e->two_way) && !t->fatal;
+	t->orders = t->cm != NULL && (t->test->e->recv || t->test->e->two_way) && !t->fatal;
 	for (i = 0; i < t->npairs && t->orders && !t->fatal; i++) {
 		struct pair *p = &t->pairs[i];
 		struct remote_ctl *ctl = block_of(t, p);
 
-		row_pack(t, &ctl->row);
+		test_pack(t, &ctl->test);
 		ctl->forward_end = ctl->reverse_end = word_make(tag, 0);
 		/* Both WRITEs use one QP, so the parameters arrive before the ends. */
-		order_post(t, p, offsetof(struct remote_ctl, row), sizeof(ctl->row));
+		order_post(t, p, offsetof(struct remote_ctl, test), sizeof(ctl->test));
 		order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
 	}
 	while (t->orders && !t->fatal && !all_ready(t)) {

@@ -19,7 +19,7 @@
 struct worksite {
 	struct tester
 		t; /* test with one pair; its flows are forward and, in two-way tests, reverse */
-	struct row row;
+	struct test test;
 	struct pair forward, reverse, *flows[2];
 	struct bb_qp *qp;
 	struct remote_ctl *ctl;
@@ -130,7 +130,7 @@ worksite_tester(const struct worksite *site)
 uint64_t
 worksite_receives(const struct worksite *site)
 {
-	return site->recvs + site->row.res.recvs;
+	return site->recvs + site->test.res.recvs;
 }
 
 /*
@@ -139,15 +139,15 @@ worksite_receives(const struct worksite *site)
  * reports them itself.
  */
 static uint64_t
-row_errors(const struct worksite *site)
+test_errors(const struct worksite *site)
 {
-	return site->row.res.errors - site->row.res.broken;
+	return site->test.res.errors - site->test.res.broken;
 }
 
 uint64_t
 worksite_errors(const struct worksite *site)
 {
-	return site->errors + row_errors(site);
+	return site->errors + test_errors(site);
 }
 
 void
@@ -159,52 +159,52 @@ worksite_destroy(struct worksite *site)
 
 /* Returns true if the parameters of a test are consistent and the test fits into the memory. */
 static bool
-row_fits(const struct worksite *site, const struct row *row, uint32_t offset)
+test_fits(const struct worksite *site, const struct test *test, uint32_t offset)
 {
 	const struct tester *t = &site->t;
 	uint64_t room = t->remote.len - 2 * EDGE, slots;
-	uint32_t flows = row->e->two_way ? 2 : 1;
+	uint32_t flows = test->e->two_way ? 2 : 1;
 
 	slots = room / RTE_MAX(t->local.lay.stride, t->remote.lay.stride) / site->conns / flows;
-	return (row->e->recv || row->e->two_way) && offset < 64 && row->slots > 0 &&
-	       row->slots <= slots && row->window > 0 && row->window <= t->o.depth &&
-	       row->window <= row->slots && row->burst > 0 && row->burst <= row->window &&
-	       row->signal_every > 0 && row->signal_every <= row->window;
+	return (test->e->recv || test->e->two_way) && offset < 64 && test->slots > 0 &&
+	       test->slots <= slots && test->window > 0 && test->window <= t->o.depth &&
+	       test->window <= test->slots && test->burst > 0 && test->burst <= test->window &&
+	       test->signal_every > 0 && test->signal_every <= test->window;
 }
 
 static bool
-row_unpack(struct worksite *site)
+test_unpack(struct worksite *site)
 {
 	struct tester *t = &site->t;
-	struct row *row = &site->row;
-	struct remote_row from;
+	struct test *test = &site->test;
+	struct remote_test from;
 	uint32_t offset;
 
-	memcpy(&from, &site->ctl->row, sizeof(from));
-	memset(row, 0, offsetof(struct row, lat));
-	row->e = engine_find(from.op, strnlen(from.op, sizeof(from.op)));
-	row->size = rte_be_to_cpu_32(from.size);
+	memcpy(&from, &site->ctl->test, sizeof(from));
+	memset(test, 0, offsetof(struct test, lat));
+	test->e = engine_find(from.op, strnlen(from.op, sizeof(from.op)));
+	test->size = rte_be_to_cpu_32(from.size);
 	offset = rte_be_to_cpu_32(from.offset);
-	if (row->e == NULL || row->size == 0 || row->size > MAX_SIZE || offset >= 64)
+	if (test->e == NULL || test->size == 0 || test->size > MAX_SIZE || offset >= 64)
 		return false;
-	row->slots = rte_be_to_cpu_32(from.slots);
-	row->window = rte_be_to_cpu_32(from.window);
-	row->burst = rte_be_to_cpu_32(from.burst);
-	row->signal_every = rte_be_to_cpu_32(from.signal_every);
-	row->use_inline = from.use_inline != 0 && row->e->to_target;
+	test->slots = rte_be_to_cpu_32(from.slots);
+	test->window = rte_be_to_cpu_32(from.window);
+	test->burst = rte_be_to_cpu_32(from.burst);
+	test->signal_every = rte_be_to_cpu_32(from.signal_every);
+	test->use_inline = from.use_inline != 0 && test->e->to_target;
 	t->o.seed = rte_be_to_cpu_64(from.seed);
 	t->o.offset = offset;
-	t->row_no = rte_be_to_cpu_32(from.row_no);
-	row_layouts(t, row->e, row->size);
-	return row_fits(site, row, offset);
+	t->test_no = rte_be_to_cpu_32(from.test_no);
+	test_layouts(t, test->e, test->size);
+	return test_fits(site, test, offset);
 }
 
 static void
 flow_init(struct worksite *site, struct pair *p, bool reverse)
 {
 	struct tester *t = &site->t;
-	uint32_t flows = site->row.e->two_way ? 2 : 1;
-	uint64_t slots = ((uint64_t)site->index * flows + reverse) * site->row.slots;
+	uint32_t flows = site->test.e->two_way ? 2 : 1;
+	uint64_t slots = ((uint64_t)site->index * flows + reverse) * site->test.slots;
 	uint8_t *ours = t->remote.mem + EDGE + slots * t->remote.lay.stride;
 	uint64_t theirs = site->peer_addr + EDGE + slots * t->local.lay.stride;
 	uint32_t orders = p->orders;
@@ -213,7 +213,7 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 	p->orders = orders;
 	p->t = t;
 	p->index = site->index + (reverse ? site->conns : 0);
-	p->wr_base = WR_ID(t->row_no, p->index);
+	p->wr_base = WR_ID(t->test_no, p->index);
 	p->reverse = reverse;
 	p->twin = reverse ? &site->forward : &site->reverse;
 	p->in = p->twin;
@@ -238,20 +238,20 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 
 /* Starts the test @tag, which the peer has requested. */
 static void
-row_begin(struct worksite *site, uint64_t tag)
+test_begin(struct worksite *site, uint64_t tag)
 {
 	struct tester *t = &site->t;
 
-	site->recvs += site->row.res.recvs;
-	site->errors += row_errors(site);
-	memset(&site->row.res, 0, sizeof(site->row.res));
+	site->recvs += site->test.res.recvs;
+	site->errors += test_errors(site);
+	memset(&site->test.res, 0, sizeof(site->test.res));
 	/*
 	 * Refuses the test if receives are still posted. They belong to a test that was stopped
 	 * early, and a message of the new test would consume one of them.
 	 */
 	site->refused = t->fatal ||
 			(site->tag != 0 && site->forward.recv_posted != site->forward.recv_done);
-	if (!site->refused && !row_unpack(site)) {
+	if (!site->refused && !test_unpack(site)) {
 		say("a test of connection %u is refused: the operation does not involve the target, or "
 		    "does not fit the memory",
 		    site->index);
@@ -261,9 +261,9 @@ row_begin(struct worksite *site, uint64_t tag)
 	memset(&site->said, 0, sizeof(site->said));
 	if (site->refused)
 		return;
-	t->row = &site->row;
+	t->test = &site->test;
 	t->flows = site->flows;
-	t->nflows = site->row.e->two_way ? 2 : 1;
+	t->nflows = site->test.e->two_way ? 2 : 1;
 	site->flows[0] = &site->forward;
 	site->flows[1] = &site->reverse;
 	flow_init(site, &site->forward, false);
@@ -279,7 +279,7 @@ ends_take(struct worksite *site)
 
 	if (word_read(&site->ctl->forward_end, site->tag, &end) && end > in->end)
 		in->end = end;
-	if (!site->row.e->two_way || !word_read(&site->ctl->reverse_end, site->tag, &end) ||
+	if (!site->test.e->two_way || !word_read(&site->ctl->reverse_end, site->tag, &end) ||
 	    end <= back->end)
 		return;
 	/*
@@ -308,7 +308,7 @@ worth_saying(const struct worksite *site, const struct remote_ctl *now)
 
 	if (memcmp(now, said, sizeof(*now)) == 0)
 		return false;
-	return said->row.row_no == 0 || now->errors != said->errors ||
+	return said->test.test_no == 0 || now->errors != said->errors ||
 	       now->recv_done == said->recv_posted ||
 	       now->recv_posted - said->recv_posted >= some ||
 	       now->recv_done == site->forward.end || now->done == site->reverse.end ||
@@ -323,13 +323,13 @@ static void
 answer(struct worksite *site)
 {
 	const size_t first = offsetof(struct remote_ctl, recv_posted);
-	const struct row *row = &site->row;
-	struct remote_ctl now = {.row.row_no = 1}, *ctl = site->ctl;
+	const struct test *test = &site->test;
+	struct remote_ctl now = {.test.test_no = 1}, *ctl = site->ctl;
 	struct bb_sge sge = {.addr = (uint64_t)(uintptr_t)ctl + first,
 			     .len = sizeof(*ctl) - first,
 			     .lkey = site->t.remote.mr->lkey};
 
-	now.errors = site->refused ? WORD_REFUSED : row->res.errors;
+	now.errors = site->refused ? WORD_REFUSED : test->res.errors;
 	if (!site->refused) {
 		now.recv_posted = site->forward.recv_posted;
 		now.recv_done = site->forward.recv_done;
@@ -358,7 +358,7 @@ worksite_poll(struct worksite *site)
 	unsigned int n = 0;
 
 	if (word >> WORD_BITS != site->tag)
-		row_begin(site, word >> WORD_BITS);
+		test_begin(site, word >> WORD_BITS);
 	if (site->tag == 0)
 		return false;
 	if (!site->refused && !t->fatal) {
