@@ -133,6 +133,11 @@ struct rows {
 	unsigned int n, cap;
 };
 
+/* Starts the function of a row: its parameters are @fx and @row. */
+#define ROW(name)                                                                                  \
+	static void name(struct fx *fx __attribute__((unused)),                                    \
+			 const struct row *row __attribute__((unused)))
+
 /* Appends a row. The pointer is valid until the next call. */
 struct row *row_add(struct rows *rows, const char *man,
 		    void (*run)(struct fx *fx, const struct row *row), const char *group,
@@ -300,6 +305,8 @@ void *fx_alloc(struct fx *fx, size_t len, size_t align);
 void fx_pair_opts(const struct fx *fx, struct pair_opts *o);
 /* Makes a pair for this row, in RTS. */
 struct pair fx_pair(struct fx *fx, const struct pair_opts *o);
+/* Makes a pair with the default attributes for this row. */
+struct pair fx_own_pair(struct fx *fx);
 /* Returns the pair that rows share. A row that breaks it fails or must use fx_pair(). */
 struct pair fx_shared(struct fx *fx);
 /* Returns a shared pair of another kind. */
@@ -332,6 +339,12 @@ void wait_wc(struct fx *fx, struct bb_cq *cq, struct bb_wc *wc, unsigned int n, 
 void check_quiet(struct fx *fx, struct bb_cq *cq, const char *what);
 void check_wc(struct fx *fx, const struct bb_wc *wc, const struct bb_qp *qp, uint64_t wr_id,
 	      enum bb_wc_status status, const char *what);
+/* Waits for exactly one completion, checks it as check_wc() does, and returns it. */
+struct bb_wc expect_wc(struct fx *fx, struct bb_cq *cq, const struct bb_qp *qp, uint64_t wr_id,
+		       enum bb_wc_status status, const char *what);
+/* As expect_wc(), of a request of which @posted is the post's result and that is not rung yet. */
+struct bb_wc complete(struct fx *fx, struct bb_cq *cq, struct bb_qp *qp, int posted, uint64_t wr_id,
+		      enum bb_wc_status status, const char *what);
 /* Waits until @qp is idle: a signalled NOP completes and no other request does. */
 void settle(struct fx *fx, struct bb_qp *qp, struct bb_cq *cq);
 /* Waits for one asynchronous event of @s and fails on any other. */

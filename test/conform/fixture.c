@@ -228,6 +228,15 @@ fx_shared_of(struct fx *fx, enum shared which)
 }
 
 struct pair
+fx_own_pair(struct fx *fx)
+{
+	struct pair_opts o;
+
+	fx_pair_opts(fx, &o);
+	return fx_pair(fx, &o);
+}
+
+struct pair
 fx_shared(struct fx *fx)
 {
 	return fx_shared_of(fx, SHARED_RC);

@@ -25,11 +25,9 @@ write_one(struct fx *fx, struct pair p, uint64_t id)
 static void
 write_done(struct fx *fx, struct pair p, struct bb_cq *cq, uint64_t id, enum bb_wc_status status)
 {
-	struct bb_wc wc;
 	uint64_t got;
 
-	wait_wc(fx, cq, &wc, 1, "the WRITE");
-	check_wc(fx, &wc, p.a, id, status, "the WRITE");
+	expect_wc(fx, cq, p.a, id, status, "the WRITE");
 	memcpy(&got, fx->b.mem + GUARD, 8);
 	CHECK(fx, (got == id) == (status == BB_WC_SUCCESS), "the target has %" PRIu64, got);
 }
@@ -59,8 +57,7 @@ want_event(struct fx *fx, enum bb_event_type type, struct bb_qp *qp, struct bb_c
 /* ---- A first message */
 
 /* The target stays in RTR; the first message raises the event, later ones do not. */
-static void
-run_comm_est(struct fx *fx, const struct row *row)
+ROW(run_comm_est)
 {
 	struct side *s = fx->two ? &fx->b : &fx->a;
 	struct bb_qp_init_attr init;
@@ -122,8 +119,7 @@ struct fault {
 };
 
 /* Runs the row on a device of its own; it must close whatever happened to it. */
-static void
-run_fault(struct fx *fx, const struct row *row)
+ROW(run_fault)
 {
 	const struct fault *fault = row->arg;
 	static struct fx own;

@@ -32,8 +32,7 @@ static const struct {
 	{"bytes-differ", "fetch_add", 0x0102030405060708, 0},
 };
 
-static void
-run(struct fx *fx, const struct row *row)
+ROW(run)
 {
 	struct xfer x;
 
@@ -81,8 +80,7 @@ add_fields(uint64_t a, uint64_t b, uint64_t boundary, uint32_t bits)
 	return sum;
 }
 
-static void
-run_masked(struct fx *fx, const struct row *row)
+ROW(run_masked)
 {
 	const uint32_t size = row->flags, i = row->n;
 	const uint64_t all = size == 8 ? UINT64_MAX : UINT32_MAX;
@@ -109,10 +107,7 @@ run_masked(struct fx *fx, const struct row *row)
 		ret = bb_post_masked_cmp_swap(p.a, 9, &sge, raddr, fx->b.mr->rkey, compare, mask,
 					      operand, swap_mask, BB_SEND_SIGNALED);
 	}
-	CHECK(fx, ret == 0, "the post returned %d", ret);
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a masked atomic");
-	check_wc(fx, &wc, p.a, 9, BB_WC_SUCCESS, "a masked atomic");
+	wc = complete(fx, fx->a.cq, p.a, ret, 9, BB_WC_SUCCESS, "a masked atomic");
 	CHECK(fx,
 	      wc.opcode == (masked[i].add ? BB_WC_FETCH_ADD : BB_WC_CMP_SWAP) &&
 		      wc.byte_len == size,
@@ -129,17 +124,14 @@ run_masked(struct fx *fx, const struct row *row)
 	settle(fx, p.a, fx->a.cq);
 }
 
-static void
-run_masked_refused(struct fx *fx, const struct row *row)
+ROW(run_masked_refused)
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
 	struct bb_send_wr wr = {.opcode = row->n, .sge = &sge, .nsge = 1};
-	struct pair_opts o;
 	struct pair p;
 	int err = 0;
 
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	wr.atomic.raddr = addr_of(&fx->b, GUARD);
 	wr.atomic.rkey = fx->b.mr->rkey;
 	log_clear();
@@ -152,15 +144,13 @@ run_masked_refused(struct fx *fx, const struct row *row)
  * Without the capability keys and QPs that would grant atomics are rejected with -EINVAL and one
  * line each.
  */
-static void
-run_refused(struct fx *fx, const struct row *row)
+ROW(run_refused)
 {
 	struct bb_mr *mr = NULL;
 	struct bb_qp_attr attr;
 	struct pair_opts o;
 	struct pair p;
 
-	(void)row;
 	REFUSED(fx, bb_mr_reg(fx->a.pd, fx->a.mem, 4096, ACCESS_ALL, &mr), -EINVAL, "atomics");
 	CHECK(fx, mr == NULL, "a refused bb_mr_reg() wrote its out-pointer");
 	fx_pair_opts(fx, &o);
@@ -174,20 +164,15 @@ run_refused(struct fx *fx, const struct row *row)
 }
 
 /* Without the capability the requester's device rejects the request. */
-static void
-run_refused_post(struct fx *fx, const struct row *row)
+ROW(run_refused_post)
 {
-	struct pair_opts o;
-	struct bb_wc wc;
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
-	xfer_init(&x, row->op, fx_pair(fx, &o));
+	xfer_init(&x, row->op, fx_own_pair(fx));
 	xfer_prepare(fx, &x);
 	xfer_expect_nothing(fx, &x);
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, row->op->name);
-	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_LOC_QP_OP_ERR, row->op->name);
+	expect_wc(fx, fx->a.cq, x.p.a, x.wr_id, BB_WC_LOC_QP_OP_ERR, row->op->name);
 	xfer_check_data(fx, &x);
 	check_state(fx, x.p.b, BB_QP_RTS, "the target's");
 }

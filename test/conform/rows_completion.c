@@ -11,8 +11,7 @@
 
 /* ---- Creation */
 
-static void
-run_create(struct fx *fx, const struct row *row)
+ROW(run_create)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq = NULL;
@@ -28,21 +27,18 @@ run_create(struct fx *fx, const struct row *row)
 	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
 }
 
-static void
-run_owner(struct fx *fx, const struct row *row)
+ROW(run_owner)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq = NULL;
 
-	(void)row;
 	bb_cq_attr_init(&attr);
 	attr.lcore = 100;
 	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EINVAL, "lcore");
 	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
 }
 
-static void
-run_depth(struct fx *fx, const struct row *row)
+ROW(run_depth)
 {
 	struct bb_cq *cq = fx_cq(fx, &fx->a, row->n);
 
@@ -53,8 +49,7 @@ run_depth(struct fx *fx, const struct row *row)
 /* ---- Polling */
 
 /* A poll returns the requested number, in order, for any array size. */
-static void
-run_burst(struct fx *fx, const struct row *row)
+ROW(run_burst)
 {
 	struct pair p = fx_shared(fx);
 	struct bb_wc wc[32];
@@ -83,8 +78,7 @@ run_burst(struct fx *fx, const struct row *row)
 }
 
 /* Unsignalled requests free their room without a completion, without end. */
-static void
-run_unsignaled(struct fx *fx, const struct row *row)
+ROW(run_unsignaled)
 {
 	struct bb_qp_stats stats;
 	struct pair_opts o;
@@ -111,8 +105,7 @@ run_unsignaled(struct fx *fx, const struct row *row)
 		if (i % 5 == 0)
 			bb_qp_ring(p.a);
 	}
-	wait_wc(fx, o.init.send_cq, &wc, 1, "the signalled NOP");
-	check_wc(fx, &wc, p.a, 600, BB_WC_SUCCESS, "the signalled NOP");
+	expect_wc(fx, o.init.send_cq, p.a, 600, BB_WC_SUCCESS, "the signalled NOP");
 	OK(fx, bb_qp_stats(p.a, &stats));
 	CHECK(fx, stats.outstanding == 0 && stats.posted == 601,
 	      "601 posted: the statistics say %" PRIu64 ", %u of them outstanding", stats.posted,
@@ -120,15 +113,13 @@ run_unsignaled(struct fx *fx, const struct row *row)
 }
 
 /* Two QPs on one CQ: each QP's completions are in order and name their QP. */
-static void
-run_two_qps(struct fx *fx, const struct row *row)
+ROW(run_two_qps)
 {
 	struct pair_opts o;
 	struct pair p[2];
 	struct bb_wc wc[40];
 	uint32_t i, next[2] = {0, 0};
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	p[0] = fx_pair(fx, &o);
 	p[1] = fx_pair(fx, &o);
@@ -149,8 +140,7 @@ run_two_qps(struct fx *fx, const struct row *row)
 }
 
 /* Sends complete into one CQ, receives into another. */
-static void
-run_two_cqs(struct fx *fx, const struct row *row)
+ROW(run_two_cqs)
 {
 	struct bb_cq *scq = fx_cq(fx, &fx->a, 64), *rcq = fx_cq(fx, &fx->a, 64);
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 64);
@@ -158,7 +148,6 @@ run_two_cqs(struct fx *fx, const struct row *row)
 	struct bb_wc wc;
 	struct pair p;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	o.init.send_cq = scq;
 	o.init.recv_cq = rcq;
@@ -169,8 +158,7 @@ run_two_cqs(struct fx *fx, const struct row *row)
 	      "the SEND is not taken");
 	bb_qp_ring(p.b);
 	wait_wc(fx, fx->b.cq, &wc, 1, "the SEND");
-	wait_wc(fx, rcq, &wc, 1, "the receive");
-	check_wc(fx, &wc, p.a, 5, BB_WC_SUCCESS, "the receive");
+	expect_wc(fx, rcq, p.a, 5, BB_WC_SUCCESS, "the receive");
 	check_quiet(fx, scq, "a receive in the CQ of sends");
 	CHECK(fx, bb_post_nop(p.a, 7, BB_SEND_SIGNALED) == 0, "the NOP is not taken");
 	bb_qp_ring(p.a);
@@ -179,15 +167,13 @@ run_two_cqs(struct fx *fx, const struct row *row)
 }
 
 /* Both sides send at once. */
-static void
-run_both_ways(struct fx *fx, const struct row *row)
+ROW(run_both_ways)
 {
 	struct bb_sge a = sge_of(&fx->a, GUARD, 256), b = sge_of(&fx->b, GUARD, 256);
 	struct pair p = fx_shared(fx);
 	struct bb_wc wc[4];
 	unsigned int i, k;
 
-	(void)row;
 	for (i = 0; i < 2; i++) {
 		CHECK(fx,
 		      bb_post_recv(p.a, 10 + i, &a, 1) == 0 &&
@@ -224,14 +210,12 @@ run_both_ways(struct fx *fx, const struct row *row)
 }
 
 /* Messages consume receives in posting order. */
-static void
-run_recv_order(struct fx *fx, const struct row *row)
+ROW(run_recv_order)
 {
 	struct pair p = fx_shared(fx);
 	struct bb_wc wc[16];
 	uint32_t i;
 
-	(void)row;
 	for (i = 0; i < 16; i++) {
 		struct bb_sge sge = sge_of(&fx->b, GUARD + i * 64, 64);
 
@@ -252,12 +236,10 @@ run_recv_order(struct fx *fx, const struct row *row)
 }
 
 /* Every status has a name and a cause of its own. */
-static void
-run_texts(struct fx *fx, const struct row *row)
+ROW(run_texts)
 {
 	enum bb_wc_status s, t;
 
-	(void)row;
 	for (s = BB_WC_SUCCESS; s <= BB_WC_GENERAL_ERR; s++) {
 		CHECK(fx, strlen(bb_wc_status_name(s)) > 3, "status %d has no name", s);
 		CHECK(fx, strlen(bb_wc_status_cause(s, 0)) > 10, "status %d has no cause", s);

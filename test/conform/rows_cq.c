@@ -33,8 +33,7 @@ take(struct fx *fx, struct bb_cq *cq, struct bb_qp *qp, uint64_t first, uint32_t
 
 /* ---- Resize: unpolled completions stay in order, traffic continues, the new depth applies. */
 
-static void
-run_resize(struct fx *fx, const struct row *row)
+ROW(run_resize)
 {
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
 	struct pair_opts o;
@@ -64,8 +63,7 @@ run_resize(struct fx *fx, const struct row *row)
 	check_alive(fx, fx_shared(fx));
 }
 
-static void
-run_resize_refused(struct fx *fx, const struct row *row)
+ROW(run_resize_refused)
 {
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
 	struct pair_opts o;
@@ -85,26 +83,22 @@ run_resize_refused(struct fx *fx, const struct row *row)
 	take(fx, cq, p.a, 1, 10);
 }
 
-static void
-run_no_resize(struct fx *fx, const struct row *row)
+ROW(run_no_resize)
 {
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 64);
 
-	(void)row;
 	REFUSED(fx, bb_cq_resize(cq, 256), -ENOTSUP, "resized");
 	CHECK(fx, bb_cq_depth(cq) == 64, "a refused bb_cq_resize() changed the depth");
 }
 
 /* ---- Moderation delays events, but not what a poll finds. */
 
-static void
-run_moderate(struct fx *fx, const struct row *row)
+ROW(run_moderate)
 {
 	struct pair_opts o;
 	struct pair p;
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq;
 	p = fx_pair(fx, &o);
@@ -131,8 +125,7 @@ undo_channel(void *ch)
 }
 
 /* No event before the count or the period is reached. */
-static void
-run_moderated_event(struct fx *fx, const struct row *row)
+ROW(run_moderated_event)
 {
 	uint32_t count = row->n, period = row->flags;
 	struct bb_cq_attr attr;
@@ -165,17 +158,14 @@ run_moderated_event(struct fx *fx, const struct row *row)
 	take(fx, cq, p.a, 1, period == 0 ? count : 3);
 }
 
-static void
-run_no_moderation(struct fx *fx, const struct row *row)
+ROW(run_no_moderation)
 {
-	(void)row;
 	REFUSED(fx, bb_cq_moderate(fx->a.cq, 10, 10), -ENOTSUP, "moderate");
 }
 
 /* ---- Time */
 
-static void
-run_time(struct fx *fx, const struct row *row)
+ROW(run_time)
 {
 	uint64_t hz = 0, before = 0, after = 0, ts[16], last;
 	struct bb_cq_attr attr;
@@ -186,7 +176,6 @@ run_time(struct fx *fx, const struct row *row)
 	uint32_t i, n = 0;
 	double end = now_s() + fx->timeout;
 
-	(void)row;
 	bb_cq_attr_init(&attr);
 	attr.timestamps = true;
 	OK(fx, bb_cq_create(fx->a.dev, &attr, &cq));
@@ -215,14 +204,12 @@ run_time(struct fx *fx, const struct row *row)
 	}
 }
 
-static void
-run_no_time(struct fx *fx, const struct row *row)
+ROW(run_no_time)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq = NULL;
 	uint64_t now = 77;
 
-	(void)row;
 	bb_cq_attr_init(&attr);
 	attr.timestamps = true;
 	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -ENOTSUP, "clock");
@@ -232,8 +219,7 @@ run_no_time(struct fx *fx, const struct row *row)
 
 /* ---- Compression: the same completions, in fewer bytes */
 
-static void
-run_compressed(struct fx *fx, const struct row *row)
+ROW(run_compressed)
 {
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
@@ -297,8 +283,7 @@ run_compressed(struct fx *fx, const struct row *row)
 	}
 }
 
-static void
-run_no_compression(struct fx *fx, const struct row *row)
+ROW(run_no_compression)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq = NULL;

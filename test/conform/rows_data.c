@@ -75,8 +75,7 @@ most_pieces(const struct fx *fx, const struct op *op)
 					 : fx->max_sge;
 }
 
-static void
-run(struct fx *fx, const struct row *row)
+ROW(run)
 {
 	enum shared which = row->type == BB_QPT_UC     ? SHARED_UC
 			    : row->flags == SIGNAL_ALL ? SHARED_RC_ALL
@@ -118,8 +117,7 @@ legal(const struct op *op, enum bb_qp_type type, enum size size, enum flag flag,
 }
 
 /* A message without payload addresses no memory: its key and address are not checked. */
-static void
-run_empty_key(struct fx *fx, const struct row *row)
+ROW(run_empty_key)
 {
 	struct xfer x;
 
@@ -135,8 +133,7 @@ run_empty_key(struct fx *fx, const struct row *row)
 }
 
 /* Many requests in one doorbell: each executes in order and has its own completion. */
-static void
-run_burst(struct fx *fx, const struct row *row)
+ROW(run_burst)
 {
 	const uint32_t n = 24, len = 96;
 	struct pair p = fx_shared(fx);

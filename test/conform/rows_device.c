@@ -4,12 +4,10 @@
 /* Devices and ports: their attributes, and rejected calls. */
 #include "conform.h"
 
-static void
-run_attr(struct fx *fx, const struct row *row)
+ROW(run_attr)
 {
 	const struct bb_dev_attr *a = &fx->a.attr;
 
-	(void)row;
 	CHECK(fx, a->ports >= 1, "no port");
 	CHECK(fx, a->max_qp >= 2 && a->max_cq >= 1, "max_qp %u, max_cq %u", a->max_qp, a->max_cq);
 	CHECK(fx, a->max_sge >= 1 && a->max_recv_sge >= 1, "max_sge %u, max_recv_sge %u",
@@ -20,12 +18,10 @@ run_attr(struct fx *fx, const struct row *row)
 	      a->max_qp_wr, a->max_cqe);
 }
 
-static void
-run_port(struct fx *fx, const struct row *row)
+ROW(run_port)
 {
 	const struct bb_port_attr *p = &fx->a.port;
 
-	(void)row;
 	CHECK(fx, p->state == BB_PORT_ACTIVE, "port 1 is down");
 	CHECK(fx, p->active_mtu >= 256 && p->active_mtu <= p->max_mtu && p->max_mtu <= 4096,
 	      "active_mtu %u, max_mtu %u", p->active_mtu, p->max_mtu);
@@ -33,8 +29,7 @@ run_port(struct fx *fx, const struct row *row)
 	      "an InfiniBand port without LID");
 }
 
-static void
-run_no_port(struct fx *fx, const struct row *row)
+ROW(run_no_port)
 {
 	struct bb_port_attr port;
 
@@ -44,14 +39,12 @@ run_no_port(struct fx *fx, const struct row *row)
 	CHECK(fx, port.lid == 0x7f7f, "a refused query wrote its answer");
 }
 
-static void
-run_gids(struct fx *fx, const struct row *row)
+ROW(run_gids)
 {
 	struct bb_gid gid;
 	uint32_t i, found = 0;
 	int ret;
 
-	(void)row;
 	for (i = 0; i < fx->a.port.gids; i++) {
 		ret = bb_gid_query(fx->a.dev, 1, i, &gid);
 		CHECK(fx, ret == 0 || ret == -ENOENT, "bb_gid_query(%u) returned %d", i, ret);
@@ -63,8 +56,7 @@ run_gids(struct fx *fx, const struct row *row)
 }
 
 /* The default partition exists; a queue pair accepts only an index in the table. */
-static void
-run_pkeys(struct fx *fx, const struct row *row)
+ROW(run_pkeys)
 {
 	const uint32_t n = fx->a.port.pkeys;
 	struct bb_qp_init_attr init;
@@ -72,7 +64,6 @@ run_pkeys(struct fx *fx, const struct row *row)
 	uint16_t pkey = 0;
 	struct bb_qp *qp;
 
-	(void)row;
 	CHECK(fx, n >= 1, "an empty P_Key table");
 	OK(fx, bb_pkey_query(fx->a.dev, 1, 0, &pkey));
 	CHECK(fx, pkey != 0, "P_Key 0 at index 0");
@@ -93,15 +84,11 @@ run_pkeys(struct fx *fx, const struct row *row)
 }
 
 /* A parent of a live object cannot be destroyed, and the error names the object. */
-static void
-run_busy(struct fx *fx, const struct row *row)
+ROW(run_busy)
 {
-	struct pair_opts o;
 	struct pair p;
 
-	(void)row;
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	REFUSED(fx, bb_dev_close(fx->a.dev), -EBUSY, "live");
 	REFUSED(fx, bb_pd_free(fx->a.pd), -EBUSY, "live");
 	REFUSED(fx, bb_cq_destroy(fx->a.cq), -EBUSY, "queue");
@@ -109,18 +96,15 @@ run_busy(struct fx *fx, const struct row *row)
 }
 
 /* One MR holds a PD, one PD holds a device. */
-static void
-run_busy_one(struct fx *fx, const struct row *row)
+ROW(run_busy_one)
 {
 	struct bb_pd *pd = fx_pd(fx, &fx->b);
 
-	(void)row;
 	fx_mr(fx, pd, fx->b.mem, 4096, 0);
 	REFUSED(fx, bb_pd_free(pd), -EBUSY, "MR");
 }
 
-static void
-run_stats(struct fx *fx, const struct row *row)
+ROW(run_stats)
 {
 	struct bb_dev_stats before, after;
 	struct pair p = fx_shared(fx);

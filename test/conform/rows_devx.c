@@ -359,15 +359,12 @@ no_devx(struct fx *fx)
 }
 
 /* A WRITE is sent and a SEND received on queues that only the application knows. */
-static void
-run_by_hand(struct fx *fx, const struct row *row)
+ROW(run_by_hand)
 {
 	const struct bb_sge from = sge_of(&fx->a, GUARD, 512), to = sge_of(&fx->a, 8192, 512);
 	struct bb_sge sent = sge_of(&fx->b, 16384, 300);
 	struct hand h;
-	struct bb_wc wc;
 
-	(void)row;
 	if (fx->a.attr.max_umem == 0) {
 		no_devx(fx);
 		return;
@@ -386,20 +383,17 @@ run_by_hand(struct fx *fx, const struct row *row)
 	bb_qp_ring(h.peer);
 	CHECK(fx, bb_be32(wait_cqe(&h, "a receive by hand")->byte_cnt) == 300,
 	      "a receive by hand: not 300 bytes");
-	wait_wc(fx, fx->b.cq, &wc, 1, "a SEND to a QP made by hand");
-	check_wc(fx, &wc, h.peer, 7, BB_WC_SUCCESS, "a SEND to a QP made by hand");
+	expect_wc(fx, fx->b.cq, h.peer, 7, BB_WC_SUCCESS, "a SEND to a QP made by hand");
 	CHECK(fx, memcmp(fx->a.mem + 8192, fx->b.mem + 16384, 300) == 0,
 	      "a SEND to a QP made by hand is not in its buffer");
 }
 
 /* A query's answer, and which objects hold others. */
-static void
-run_owned(struct fx *fx, const struct row *row)
+ROW(run_owned)
 {
 	uint8_t in[16] = {0}, out[0x110];
 	struct hand h;
 
-	(void)row;
 	setup(fx, &h);
 	put(in, 0x00, 0, 16, OP_QUERY_QP);
 	put(in, 0x08, 8, 24, h.qpn);
@@ -413,15 +407,13 @@ run_owned(struct fx *fx, const struct row *row)
 }
 
 /* Mailboxes that the device, or the kernel before it, rejects; no object is created. */
-static void
-run_refused(struct fx *fx, const struct row *row)
+ROW(run_refused)
 {
 	static uint8_t longest[BB_DEVX_MAILBOX_MAX + 1];
 	uint8_t box[MAILBOX], out[16];
 	struct bb_devx_obj *obj = NULL;
 	struct hand h = {.fx = fx};
 
-	(void)row;
 	h.mem = fx_alloc(fx, SIZE, 4096);
 	OK(fx, bb_umem_reg(fx->a.dev, h.mem, SIZE, BB_ACCESS_LOCAL_WRITE, &h.umem));
 	fx_defer(fx, undo_umem, h.umem);

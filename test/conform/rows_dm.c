@@ -44,18 +44,15 @@ dm_mr(struct fx *fx, struct bb_pd *pd, struct bb_dm *dm, uint64_t off, size_t le
 
 /* ---- Control path */
 
-static void
-run_none(struct fx *fx, const struct row *row)
+ROW(run_none)
 {
 	struct bb_dm *dm = NULL;
 
-	(void)row;
 	REFUSED(fx, bb_dm_alloc(fx->a.dev, 64, 0, &dm), -ENOTSUP, "max_dm_size");
 	CHECK(fx, dm == NULL, "a refused bb_dm_alloc() wrote its out-pointer");
 }
 
-static void
-run_alloc_refused(struct fx *fx, const struct row *row)
+ROW(run_alloc_refused)
 {
 	const struct bb_dev_attr *a = &fx->a.attr;
 	struct bb_dm *dm = NULL;
@@ -72,15 +69,13 @@ run_alloc_refused(struct fx *fx, const struct row *row)
 }
 
 /* All of it can be allocated once; freed memory can be allocated again. */
-static void
-run_exhaust(struct fx *fx, const struct row *row)
+ROW(run_exhaust)
 {
 	struct bb_dm *dm[64];
 	uint64_t piece = fx->a.attr.max_dm_size / 4;
 	unsigned int i, round;
 	int ret = 0;
 
-	(void)row;
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < RTE_DIM(dm) && ret == 0; i++)
 			ret = bb_dm_alloc(fx->a.dev, piece, 0, &dm[i]);
@@ -93,8 +88,7 @@ run_exhaust(struct fx *fx, const struct row *row)
 	}
 }
 
-static void
-run_align(struct fx *fx, const struct row *row)
+ROW(run_align)
 {
 	struct bb_dm *dm = dm_of(fx, &fx->a, row->n, row->flags);
 
@@ -102,12 +96,10 @@ run_align(struct fx *fx, const struct row *row)
 	      "struct bb_dm does not say what was asked for");
 }
 
-static void
-run_busy(struct fx *fx, const struct row *row)
+ROW(run_busy)
 {
 	struct bb_dm *dm = dm_of(fx, &fx->a, LEN, 0);
 
-	(void)row;
 	dm_mr(fx, fx->a.pd, dm, 0, LEN, LW);
 	REFUSED(fx, bb_dm_free(dm), -EBUSY, "MR");
 	REFUSED(fx, bb_dev_close(fx->a.dev), -EBUSY, "live");
@@ -137,8 +129,7 @@ static const struct copy copies[] = {
 	{"longer-than-all", 0, SIZE_MAX - 3, -EFAULT},
 };
 
-static void
-run_copy(struct fx *fx, const struct row *row)
+ROW(run_copy)
 {
 	const struct copy *c = row->arg;
 	struct bb_dm *dm = dm_of(fx, &fx->a, LEN, 3);
@@ -166,8 +157,7 @@ run_copy(struct fx *fx, const struct row *row)
 
 /* ---- Registration */
 
-static void
-run_mr_refused(struct fx *fx, const struct row *row)
+ROW(run_mr_refused)
 {
 	static const struct {
 		uint64_t off;
@@ -189,13 +179,11 @@ run_mr_refused(struct fx *fx, const struct row *row)
 	CHECK(fx, mr == NULL, "a refused bb_mr_reg_dm() wrote its out-pointer");
 }
 
-static void
-run_mr_other_device(struct fx *fx, const struct row *row)
+ROW(run_mr_other_device)
 {
 	struct bb_dm *dm = dm_of(fx, &fx->a, LEN, 0);
 	struct bb_mr *mr = NULL;
 
-	(void)row;
 	REFUSED(fx, bb_mr_reg_dm(fx->b.pd, dm, 0, LEN, LW, &mr), -EINVAL, "device");
 }
 
@@ -203,13 +191,11 @@ run_mr_other_device(struct fx *fx, const struct row *row)
 
 #define OFF 256u
 
-static void
-run_remote(struct fx *fx, const struct row *row)
+ROW(run_remote)
 {
 	struct bb_dm *dm = dm_of(fx, &fx->b, LEN, 3);
 	struct bb_mr *mr = dm_mr(fx, fx->b.pd, dm, OFF, 512, fx->access);
 	static uint8_t want[LEN], got[LEN];
-	struct bb_wc wc;
 	struct xfer x;
 	uint64_t old, new;
 
@@ -233,8 +219,7 @@ run_remote(struct fx *fx, const struct row *row)
 	if (row->op->atomic)
 		memcpy(want + OFF + 64, &new, 8);
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, row->op->name);
-	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_SUCCESS, row->op->name);
+	expect_wc(fx, fx->a.cq, x.p.a, x.wr_id, BB_WC_SUCCESS, row->op->name);
 	OK(fx, bb_dm_read(dm, got, 0, LEN));
 	CHECK(fx, memcmp(got, want, LEN) == 0, "the device memory is not as it should be");
 	xfer_check_data(fx, &x);
@@ -243,13 +228,11 @@ run_remote(struct fx *fx, const struct row *row)
 }
 
 /* As the requester's own memory: gathered from and scattered into. */
-static void
-run_local(struct fx *fx, const struct row *row)
+ROW(run_local)
 {
 	struct bb_dm *dm = dm_of(fx, &fx->a, LEN, 3);
 	struct bb_mr *mr = dm_mr(fx, fx->a.pd, dm, OFF, 512, LW);
 	static uint8_t want[LEN], got[LEN];
-	struct bb_wc wc;
 	struct xfer x;
 
 	pattern(want, LEN, fx->seed++);
@@ -264,8 +247,7 @@ run_local(struct fx *fx, const struct row *row)
 		memcpy(want + OFF + 8, (const void *)(uintptr_t)x.t.raddr, 300);
 	x.sge[0] = (struct bb_sge){8, 300, mr->lkey};
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, row->op->name);
-	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_SUCCESS, row->op->name);
+	expect_wc(fx, fx->a.cq, x.p.a, x.wr_id, BB_WC_SUCCESS, row->op->name);
 	if (row->op->takes_recv)
 		xfer_check_recv(fx, &x);
 	xfer_check_data(fx, &x);
@@ -274,36 +256,30 @@ run_local(struct fx *fx, const struct row *row)
 }
 
 /* The end of the MR is the end of the key, although the memory continues. */
-static void
-run_range(struct fx *fx, const struct row *row)
+ROW(run_range)
 {
 	static const uint64_t at[] = {512, 512 - 63, UINT64_MAX - 7};
 	struct bb_dm *dm = dm_of(fx, &fx->b, LEN, 3);
 	struct bb_mr *mr = dm_mr(fx, fx->b.pd, dm, OFF, 512, fx->access);
 	static uint8_t want[LEN], got[LEN];
-	struct pair_opts o;
-	struct bb_wc wc;
 	struct xfer x;
 
 	pattern(want, LEN, fx->seed++);
 	OK(fx, bb_dm_write(dm, 0, want, LEN));
-	fx_pair_opts(fx, &o);
-	xfer_init(&x, op_find("write"), fx_pair(fx, &o));
+	xfer_init(&x, op_find("write"), fx_own_pair(fx));
 	xfer_prepare(fx, &x);
 	xfer_expect_nothing(fx, &x);
 	x.t.raddr = at[row->n];
 	x.t.rkey = mr->rkey;
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, "past the MR");
-	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_REM_ACCESS_ERR, "past the MR");
+	expect_wc(fx, fx->a.cq, x.p.a, x.wr_id, BB_WC_REM_ACCESS_ERR, "past the MR");
 	wait_refusal(fx, "past the MR");
 	OK(fx, bb_dm_read(dm, got, 0, LEN));
 	CHECK(fx, memcmp(got, want, LEN) == 0, "the device memory has changed");
 }
 
 /* A counter on the device: two QPs add, the host only reads. */
-static void
-run_counter(struct fx *fx, const struct row *row)
+ROW(run_counter)
 {
 	struct bb_dm *dm = dm_of(fx, &fx->b, 64, 3);
 	struct bb_mr *mr = dm_mr(fx, fx->b.pd, dm, 0, 64, fx->access);
@@ -314,7 +290,6 @@ run_counter(struct fx *fx, const struct row *row)
 	struct bb_wc wc[32];
 	uint32_t i, k;
 
-	(void)row;
 	OK(fx, bb_dm_write(dm, 0, zero, sizeof(zero)));
 	fx_pair_opts(fx, &o);
 	p[0] = fx_pair(fx, &o);

@@ -235,8 +235,7 @@ check_failed(struct fx *fx, struct xfer *x, enum bb_wc_status status, uint64_t b
 	      log_having(bb_wc_status_name(status)), bb_wc_status_name(status));
 }
 
-static void
-run(struct fx *fx, const struct row *row)
+ROW(run)
 {
 	enum fault fault = row->n;
 	struct bb_event event;
@@ -290,8 +289,7 @@ assumed(const struct op *op, enum fault fault)
 }
 
 /* The last byte that a key covers is accessible, at both ends and on both sides. */
-static void
-run_edge(struct fx *fx, const struct row *row)
+ROW(run_edge)
 {
 	struct xfer x;
 	struct bb_mr *a, *b;

@@ -95,13 +95,10 @@ receives(struct fx *fx, struct rig *r, uint32_t n)
 static void
 send_one(struct fx *fx, struct rig *r, uint32_t flags)
 {
-	struct bb_wc wc;
 
-	CHECK(fx, bb_post_send_inline(r->p.a, 9, "x", 1, BB_SEND_SIGNALED | flags) == 0,
-	      "the SEND is not taken");
-	bb_qp_ring(r->p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "the SEND");
-	check_wc(fx, &wc, r->p.a, 9, BB_WC_SUCCESS, "the SEND");
+	complete(fx, fx->a.cq, r->p.a,
+		 bb_post_send_inline(r->p.a, 9, "x", 1, BB_SEND_SIGNALED | flags), 9, BB_WC_SUCCESS,
+		 "the SEND");
 }
 
 static void
@@ -137,12 +134,10 @@ check_silent(struct fx *fx, struct rig *r, const char *what)
 	      what);
 }
 
-static void
-run_arm(struct fx *fx, const struct row *row)
+ROW(run_arm)
 {
 	struct rig r;
 
-	(void)row;
 	rig_make(fx, &r);
 	receives(fx, &r, 4);
 	send_one(fx, &r, 0);
@@ -162,12 +157,10 @@ run_arm(struct fx *fx, const struct row *row)
 }
 
 /* Unpolled completions raise the event: none is lost between poll and arm. */
-static void
-run_late(struct fx *fx, const struct row *row)
+ROW(run_late)
 {
 	struct rig r;
 
-	(void)row;
 	rig_make(fx, &r);
 	receives(fx, &r, 2);
 	send_one(fx, &r, 0);
@@ -177,12 +170,10 @@ run_late(struct fx *fx, const struct row *row)
 	take(fx, &r, 1);
 }
 
-static void
-run_solicited(struct fx *fx, const struct row *row)
+ROW(run_solicited)
 {
 	struct rig r;
 
-	(void)row;
 	rig_make(fx, &r);
 	receives(fx, &r, 4);
 	OK(fx, bb_cq_arm(r.cq, true));
@@ -194,14 +185,12 @@ run_solicited(struct fx *fx, const struct row *row)
 }
 
 /* An error wakes a waiter for solicited completions. */
-static void
-run_solicited_error(struct fx *fx, const struct row *row)
+ROW(run_solicited_error)
 {
 	struct bb_qp_attr attr;
 	struct bb_wc wc[2];
 	struct rig r;
 
-	(void)row;
 	rig_make(fx, &r);
 	receives(fx, &r, 2);
 	OK(fx, bb_cq_arm(r.cq, true));
@@ -213,15 +202,13 @@ run_solicited_error(struct fx *fx, const struct row *row)
 }
 
 /* The descriptor is readable exactly while an event is pending. */
-static void
-run_fd(struct fx *fx, const struct row *row)
+ROW(run_fd)
 {
 	struct pollfd fd = {.events = POLLIN};
 	struct bb_cq *cq;
 	struct rig r;
 	double end;
 
-	(void)row;
 	rig_make(fx, &r);
 	fd.fd = bb_channel_fd(r.ch);
 	CHECK(fx, fd.fd >= 0, "no descriptor");
@@ -238,31 +225,25 @@ run_fd(struct fx *fx, const struct row *row)
 	take(fx, &r, 1);
 }
 
-static void
-run_busy(struct fx *fx, const struct row *row)
+ROW(run_busy)
 {
 	struct bb_channel *ch = channel(fx, &fx->a);
 
-	(void)row;
 	cq_on(fx, &fx->a, ch);
 	REFUSED(fx, bb_channel_destroy(ch), -EBUSY, "CQ");
 }
 
-static void
-run_no_channel(struct fx *fx, const struct row *row)
+ROW(run_no_channel)
 {
-	(void)row;
 	REFUSED(fx, bb_cq_arm(fx->a.cq, false), -EINVAL, "channel");
 }
 
-static void
-run_other_device(struct fx *fx, const struct row *row)
+ROW(run_other_device)
 {
 	struct bb_channel *ch = channel(fx, &fx->b);
 	struct bb_cq_attr attr;
 	struct bb_cq *cq = NULL;
 
-	(void)row;
 	bb_cq_attr_init(&attr);
 	attr.channel = ch;
 	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EINVAL, "device");
@@ -270,8 +251,7 @@ run_other_device(struct fx *fx, const struct row *row)
 }
 
 /* The first and the last completion vector raise events; a higher one is rejected. */
-static void
-run_vector(struct fx *fx, const struct row *row)
+ROW(run_vector)
 {
 	struct bb_dev_attr dev;
 	struct bb_cq_attr attr;
@@ -293,8 +273,7 @@ run_vector(struct fx *fx, const struct row *row)
 }
 
 /* Two CQs on one channel: each event names its CQ. */
-static void
-run_two(struct fx *fx, const struct row *row)
+ROW(run_two)
 {
 	struct pair_opts o;
 	struct bb_cq *got;
@@ -302,7 +281,6 @@ run_two(struct fx *fx, const struct row *row)
 	struct bb_wc wc;
 	struct rig r;
 
-	(void)row;
 	rig_make(fx, &r);
 	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq_on(fx, &fx->a, fx->two ? channel(fx, &fx->a) : r.ch);

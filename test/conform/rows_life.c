@@ -47,8 +47,7 @@ static const struct limit limits[] = {
 	{"size-of-another-version", set_size, "bb_qp_init_attr_init"},
 };
 
-static void
-run_limit(struct fx *fx, const struct row *row)
+ROW(run_limit)
 {
 	const struct limit *l = row->arg;
 	struct bb_qp_init_attr init;
@@ -63,14 +62,12 @@ run_limit(struct fx *fx, const struct row *row)
 }
 
 /* Each WQE may yield a completion: a CQ accepts no more queues than fit. */
-static void
-run_credits(struct fx *fx, const struct row *row)
+ROW(run_credits)
 {
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 64);
 	struct bb_qp_init_attr init;
 	struct bb_qp *qp = NULL;
 
-	(void)row;
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = cq;
 	init.sq_depth = bb_cq_depth(cq) / 2;
@@ -84,27 +81,23 @@ run_credits(struct fx *fx, const struct row *row)
 	CHECK(fx, qp == NULL, "a refused bb_qp_create() wrote its out-pointer");
 }
 
-static void
-run_other_device(struct fx *fx, const struct row *row)
+ROW(run_other_device)
 {
 	struct bb_qp_init_attr init;
 	struct bb_qp *qp = NULL;
 
-	(void)row;
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = fx->b.cq;
 	init.sq_depth = init.rq_depth = 16;
 	REFUSED(fx, bb_qp_create(fx->a.pd, &init, &qp), -EINVAL, "device");
 }
 
-static void
-run_connect(struct fx *fx, const struct row *row)
+ROW(run_connect)
 {
 	struct bb_qp_addr a, b;
 	struct pair_opts o;
 	struct pair p;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
@@ -127,18 +120,14 @@ set_state(struct fx *fx, struct bb_qp *qp, enum bb_qp_state state)
 }
 
 /* In ERR every request completes, signalled or not, including later posts. */
-static void
-run_flush(struct fx *fx, const struct row *row)
+ROW(run_flush)
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 64);
 	struct bb_wc wc[16];
-	struct pair_opts o;
 	uint32_t i, sends = 0, recvs = 0;
 	struct pair p;
 
-	(void)row;
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	for (i = 0; i < 3; i++)
 		CHECK(fx, bb_post_recv(p.a, 100 + i, &sge, 1) == 0, "the receive is not taken");
 	bb_qp_ring_recv(p.a);
@@ -169,8 +158,7 @@ run_flush(struct fx *fx, const struct row *row)
 }
 
 /* RESET discards unpolled completions, and the QP starts with none. */
-static void
-run_reset(struct fx *fx, const struct row *row)
+ROW(run_reset)
 {
 	struct bb_cq_stats before, after;
 	struct bb_qp_stats stats;
@@ -179,7 +167,6 @@ run_reset(struct fx *fx, const struct row *row)
 	struct pair p;
 	uint32_t i;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	for (i = 0; i < 10; i++)
@@ -201,16 +188,13 @@ run_reset(struct fx *fx, const struct row *row)
 }
 
 /* Error, RESET, connect, traffic: repeatedly, with the same QPs. */
-static void
-run_again(struct fx *fx, const struct row *row)
+ROW(run_again)
 {
 	struct pair_opts o;
-	struct bb_wc wc;
 	struct xfer x;
 	struct pair p;
 	uint32_t i;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	for (i = 0; i < 8; i++) {
@@ -219,8 +203,7 @@ run_again(struct fx *fx, const struct row *row)
 		xfer_prepare(fx, &x);
 		x.t.rkey ^= 0x11;
 		xfer_post(fx, &x);
-		wait_wc(fx, fx->a.cq, &wc, 1, "a bad WRITE");
-		check_wc(fx, &wc, p.a, x.wr_id, BB_WC_REM_ACCESS_ERR, "a bad WRITE");
+		expect_wc(fx, fx->a.cq, p.a, x.wr_id, BB_WC_REM_ACCESS_ERR, "a bad WRITE");
 		wait_refusal(fx, "a bad WRITE");
 		set_state(fx, p.a, BB_QP_RESET);
 		set_state(fx, p.b, BB_QP_RESET);
@@ -230,15 +213,13 @@ run_again(struct fx *fx, const struct row *row)
 }
 
 /* Completions of a destroyed QP reach neither other QPs of its CQ nor the next QP. */
-static void
-run_destroy(struct fx *fx, const struct row *row)
+ROW(run_destroy)
 {
 	struct pair other = fx_shared(fx);
 	struct pair_opts o;
 	struct bb_wc wc[2];
 	struct pair p;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	CHECK(fx, bb_post_nop(p.a, 1, BB_SEND_SIGNALED) == 0, "the NOP is not taken");
@@ -345,13 +326,11 @@ passive_end(void *arg)
 	pthread_join(t->thread, NULL);
 }
 
-static void
-run_passive(struct fx *fx, const struct row *row)
+ROW(run_passive)
 {
 	static struct passive t;
 	struct bb_qp_init_attr init;
 	struct pair_opts o;
-	struct bb_wc wc;
 	struct xfer x;
 	uint32_t i;
 
@@ -379,8 +358,7 @@ run_passive(struct fx *fx, const struct row *row)
 		x.t.rkey = t.rkey;
 		xfer_post(fx, &x);
 		/* Only the requester polls. */
-		wait_wc(fx, fx->a.cq, &wc, 1, "the target sleeps");
-		check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_SUCCESS, "the target sleeps");
+		expect_wc(fx, fx->a.cq, x.p.a, x.wr_id, BB_WC_SUCCESS, "the target sleeps");
 		xfer_check_data(fx, &x);
 	}
 }

@@ -56,15 +56,13 @@ check_list(struct fx *fx, const struct xfer *x, uint32_t n)
 	xfer_check_data(fx, x);
 }
 
-static void
-run_all(struct fx *fx, const struct row *row)
+ROW(run_all)
 {
 	struct bb_send_wr wr[N];
 	struct bb_sge sge[N];
 	struct xfer x;
 	int err = -1;
 
-	(void)row;
 	xfer_init(&x, op_find("write"), fx_shared(fx));
 	x.len = N * 32;
 	xfer_prepare(fx, &x);
@@ -76,19 +74,16 @@ run_all(struct fx *fx, const struct row *row)
 }
 
 /* Returns the invalid request's index and errno; exactly those before it execute. */
-static void
-run_bad(struct fx *fx, const struct row *row)
+ROW(run_bad)
 {
 	static uint8_t much[65536];
 	struct bb_sge many[PIECES + 1], sge[N], big;
 	uint32_t at = row->flags, posted, i;
 	struct bb_send_wr wr[N];
-	struct pair_opts o;
 	struct xfer x;
 	int err = 0;
 
-	fx_pair_opts(fx, &o);
-	xfer_init(&x, op_find("write"), fx_pair(fx, &o));
+	xfer_init(&x, op_find("write"), fx_own_pair(fx));
 	x.len = N * 32;
 	xfer_prepare(fx, &x);
 	good_list(fx, &x, wr, sge);
@@ -126,8 +121,7 @@ run_bad(struct fx *fx, const struct row *row)
 }
 
 /* A full queue is no error: as many as fit are posted, the rest later. */
-static void
-run_full(struct fx *fx, const struct row *row)
+ROW(run_full)
 {
 	struct bb_send_wr wr[40];
 	struct pair_opts o;
@@ -136,7 +130,6 @@ run_full(struct fx *fx, const struct row *row)
 	uint32_t i, n;
 	int err = -1;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	for (i = 0; i < 40; i++)
@@ -153,8 +146,7 @@ run_full(struct fx *fx, const struct row *row)
 	check_wc(fx, &wc[39 - n], p.a, 39, BB_WC_SUCCESS, "the last");
 }
 
-static void
-run_recv(struct fx *fx, const struct row *row)
+ROW(run_recv)
 {
 	struct pair p = fx_shared(fx);
 	struct bb_sge sge[4];
@@ -207,12 +199,10 @@ static void
 check_cell(struct fx *fx, const struct bb_send_wr *wr, int want)
 {
 	struct bb_qp_stats before, after;
-	struct pair_opts o;
 	struct pair p;
 	int err = 0;
 
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	OK(fx, bb_qp_stats(p.a, &before));
 	log_clear();
 	CHECK(fx, bb_qp_post_list(p.a, wr, 1, &err) == 0, "it is posted");
@@ -224,8 +214,7 @@ check_cell(struct fx *fx, const struct bb_send_wr *wr, int want)
 	check_alive(fx, p);
 }
 
-static void
-run_illegal(struct fx *fx, const struct row *row)
+ROW(run_illegal)
 {
 	struct bb_send_wr wr = {.opcode = illegal[row->n].opcode};
 
@@ -233,8 +222,7 @@ run_illegal(struct fx *fx, const struct row *row)
 }
 
 /* INLINE with incoming data, SOLICITED where no receive is consumed. */
-static void
-run_illegal_flag(struct fx *fx, const struct row *row)
+ROW(run_illegal_flag)
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
 	struct bb_send_wr wr = {.opcode = row->op->wr, .flags = row->flags, .sge = &sge, .nsge = 1};

@@ -66,8 +66,7 @@ same(const uint8_t *a, const uint8_t *b)
 	return memcmp(a, b, 2 * PART) == 0 && memcmp(a + LONG - PART, b + LONG - PART, PART) == 0;
 }
 
-static void
-run_long(struct fx *fx, const struct row *row)
+ROW(run_long)
 {
 	struct bb_sge sge[3], rsge;
 	struct target t = {.imm = 0x01020304};
@@ -103,16 +102,13 @@ run_long(struct fx *fx, const struct row *row)
 		      "the receive is not taken");
 		bb_qp_ring_recv(p.b);
 	}
-	CHECK(fx, op_post(row->op, p.a, 8, sge, row->pieces, &t, BB_SEND_SIGNALED) == 0,
-	      "%s is not taken", row->op->name);
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, row->op->name);
-	check_wc(fx, &wc, p.a, 8, BB_WC_SUCCESS, row->op->name);
+	wc = complete(fx, fx->a.cq, p.a,
+		      op_post(row->op, p.a, 8, sge, row->pieces, &t, BB_SEND_SIGNALED), 8,
+		      BB_WC_SUCCESS, row->op->name);
 	if (!row->op->to_target)
 		CHECK(fx, wc.byte_len == LONG, "byte_len %u", wc.byte_len);
 	if (row->op->takes_recv) {
-		wait_wc(fx, fx->b.cq, &wc, 1, "the receive");
-		check_wc(fx, &wc, p.b, 7, BB_WC_SUCCESS, "the receive");
+		wc = expect_wc(fx, fx->b.cq, p.b, 7, BB_WC_SUCCESS, "the receive");
 		CHECK(fx, wc.byte_len == LONG, "the receive: byte_len %u", wc.byte_len);
 	}
 	/* A completion on an unreliable QP proves nothing about the target. */
@@ -121,32 +117,24 @@ run_long(struct fx *fx, const struct row *row)
 	CHECK(fx, same(a, b), "the data differ");
 	/* The packets were counted: the next request has the PSN that the target expects. */
 	for (i = 0; i < 2; i++) {
-		CHECK(fx,
-		      bb_post_write_inline(p.a, 9, "behind", 6, t.raddr + i * 8, t.rkey,
-					   BB_SEND_SIGNALED) == 0,
-		      "a WRITE behind it is not taken");
-		bb_qp_ring(p.a);
-		wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE behind it");
-		check_wc(fx, &wc, p.a, 9, BB_WC_SUCCESS, "a WRITE behind it");
+		complete(fx, fx->a.cq, p.a,
+			 bb_post_write_inline(p.a, 9, "behind", 6, t.raddr + i * 8, t.rkey,
+					      BB_SEND_SIGNALED),
+			 9, BB_WC_SUCCESS, "a WRITE behind it");
 	}
 }
 
 /* One byte more: a post of one piece rejects it, one of two pieces fails and moves no data. */
-static void
-run_too_long(struct fx *fx, const struct row *row)
+ROW(run_too_long)
 {
 	uint8_t *a = buffer(fx, 0), *b = buffer(fx, 1);
 	struct bb_sge sge[2];
 	struct bb_mr *ma, *mb;
-	struct pair_opts o;
 	struct pair p;
-	struct bb_wc wc;
 
-	(void)row;
-	fx_pair_opts(fx, &o);
 	ma = fx_mr(fx, fx->a.pd, a, LONG, BB_ACCESS_LOCAL_WRITE);
 	mb = fx_mr(fx, fx->b.pd, b, LONG, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	fill(a, fx->seed);
 	fill(b, fx->seed);
 	fx->seed += 3;
@@ -157,11 +145,9 @@ run_too_long(struct fx *fx, const struct row *row)
 	      "a piece of 2^31 + 1 bytes is taken");
 	sge[0].len = (uint32_t)LONG;
 	sge[1] = (struct bb_sge){(uintptr_t)a, 1, ma->lkey};
-	CHECK(fx, bb_post_write(p.a, 2, sge, 2, (uintptr_t)b, mb->rkey, BB_SEND_SIGNALED) == 0,
-	      "two pieces are not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a message of 2^31 + 1 bytes");
-	check_wc(fx, &wc, p.a, 2, BB_WC_LOC_LEN_ERR, "a message of 2^31 + 1 bytes");
+	complete(fx, fx->a.cq, p.a,
+		 bb_post_write(p.a, 2, sge, 2, (uintptr_t)b, mb->rkey, BB_SEND_SIGNALED), 2,
+		 BB_WC_LOC_LEN_ERR, "a message of 2^31 + 1 bytes");
 	check_state(fx, p.a, BB_QP_ERR, "the requester's");
 	CHECK(fx, b[0] != a[0], "something was written");
 }

@@ -52,8 +52,7 @@ check_same_mrs(struct fx *fx, struct bb_pd *pd, const struct bb_mem_stats *befor
 	      "a refused registration is counted: %u MRs, before %u", now.mrs, before->mrs);
 }
 
-static void
-run_refused(struct fx *fx, const struct row *row)
+ROW(run_refused)
 {
 	const struct refusal *r = row->arg;
 	struct bb_mem_stats before;
@@ -90,8 +89,7 @@ enum hole {
 };
 
 /* Memory that is unmapped or read-only: -EFAULT (mm/gup.c by ib_umem_get()). */
-static void
-run_fault(struct fx *fx, const struct row *row)
+ROW(run_fault)
 {
 	struct bb_mem_stats before;
 	struct bb_mr *mr = NULL;
@@ -180,20 +178,15 @@ memory_of(struct fx *fx, enum kind kind)
 static void
 one_wc(struct fx *fx, struct pair p, int posted, uint64_t id, const char *what)
 {
-	struct bb_wc wc;
 
-	CHECK(fx, posted == 0, "%s: the post returned %d", what, posted);
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, what);
-	check_wc(fx, &wc, p.a, id, BB_WC_SUCCESS, what);
+	complete(fx, fx->a.cq, p.a, posted, id, BB_WC_SUCCESS, what);
 }
 
 /*
  * The memory is source at A, and target and source at B; neither start nor end is at a page
  * boundary.
  */
-static void
-run_kind(struct fx *fx, const struct row *row)
+ROW(run_kind)
 {
 	uint8_t *m = memory_of(fx, row->n) + 13;
 	uint32_t len = SIZE - 100, access = row->n == READ_ONLY ? RR : LW | RW | RR;
@@ -231,8 +224,7 @@ undo_huge(void *arg)
 	munmap(arg, 5ull << 30);
 }
 
-static void
-run_huge(struct fx *fx, const struct row *row)
+ROW(run_huge)
 {
 	static const uint64_t at[] = {0, (1ull << 31) - 32, (1ull << 32) - 32, (5ull << 30) - 64};
 	struct pair p = fx_shared(fx);
@@ -241,7 +233,6 @@ run_huge(struct fx *fx, const struct row *row)
 	unsigned int i;
 	uint8_t *m;
 
-	(void)row;
 	m = mmap(NULL, 5ull << 30, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(fx, m != MAP_FAILED, "mmap() of 5 GiB: %s", strerror(errno));
@@ -260,13 +251,11 @@ run_huge(struct fx *fx, const struct row *row)
 }
 
 /* Many regions at once, each with keys of its own. */
-static void
-run_many(struct fx *fx, const struct row *row)
+ROW(run_many)
 {
 	struct bb_mr *mr[48];
 	unsigned int i, k;
 
-	(void)row;
 	for (i = 0; i < RTE_DIM(mr); i++) {
 		mr[i] = fx_mr(fx, fx->b.pd, fx->b.mem + i * 64, 64, LW | RW);
 		for (k = 0; k < i; k++)
@@ -276,15 +265,13 @@ run_many(struct fx *fx, const struct row *row)
 }
 
 /* Only a REMOTE right gives an rkey. */
-static void
-run_rkey(struct fx *fx, const struct row *row)
+ROW(run_rkey)
 {
 	CHECK(fx, fx_mr(fx, fx->a.pd, fx->a.mem, 4096, 0)->rkey == 0,
 	      "a region without rights has an rkey");
 	CHECK(fx, fx_mr(fx, fx->a.pd, fx->a.mem, 4096, LW)->rkey == 0,
 	      "a region for local use has an rkey");
 	CHECK(fx, fx_mr(fx, fx->a.pd, fx->a.mem, 4096, RR)->rkey != 0, "a region to READ has none");
-	(void)row;
 }
 
 /* ---- Mempools, the heap, and lookup of a key by address */
@@ -295,8 +282,7 @@ undo_pool(void *mp)
 	rte_mempool_free(mp);
 }
 
-static void
-run_mempool(struct fx *fx, const struct row *row)
+ROW(run_mempool)
 {
 	struct pair p = fx_shared(fx);
 	struct bb_lkey_cache cache;
@@ -305,7 +291,6 @@ run_mempool(struct fx *fx, const struct row *row)
 	struct bb_pd *pd = fx->a.pd;
 	struct bb_sge sge;
 
-	(void)row;
 	mp = rte_pktmbuf_pool_create("conform", 255, 0, 0, 2048, SOCKET_ID_ANY);
 	CHECK(fx, mp != NULL, "no mempool");
 	fx_defer(fx, undo_pool, mp);
@@ -335,8 +320,7 @@ run_mempool(struct fx *fx, const struct row *row)
 	rte_pktmbuf_free(m);
 }
 
-static void
-run_heap(struct fx *fx, const struct row *row)
+ROW(run_heap)
 {
 	struct bb_pd *pd = fx_pd(fx, &fx->a);
 	struct bb_lkey_cache cache;
@@ -345,7 +329,6 @@ run_heap(struct fx *fx, const struct row *row)
 	struct pair p;
 	uint8_t *m;
 
-	(void)row;
 	m = fx_alloc(fx, 4096, 64);
 	OK(fx, bb_mem_follow_heap(pd));
 	CHECK(fx, bb_mem_follow_heap(pd) == -EALREADY, "the heap twice");
@@ -364,15 +347,13 @@ run_heap(struct fx *fx, const struct row *row)
 	      "WRITE from the heap brought other bytes");
 }
 
-static void
-run_lookup(struct fx *fx, const struct row *row)
+ROW(run_lookup)
 {
 	struct bb_pd *pd = fx_pd(fx, &fx->a);
 	struct bb_lkey_cache cache;
 	struct bb_mr *low, *high;
 	uint8_t *m = fx->a.mem;
 
-	(void)row;
 	low = fx_mr(fx, pd, m, 4096, LW);
 	high = fx_mr(fx, pd, m + 4096, 4096, LW);
 	bb_lkey_cache_init(&cache, pd);

@@ -30,13 +30,11 @@ key_for_peers(const struct bb_mr *mr)
 	return mr->rkey != 0 ? mr->rkey : mr->lkey;
 }
 
-static void
-run(struct fx *fx, const struct row *row)
+ROW(run)
 {
 	uint32_t key_access = combos[row->n].access, qp_access = combos[row->flags].access;
 	bool by_key = (key_access & row->op->right) != 0, by_qp = (qp_access & row->op->right) != 0;
 	struct pair_opts o;
-	struct bb_wc wc;
 	struct xfer x;
 
 	fx_pair_opts(fx, &o);
@@ -52,9 +50,8 @@ run(struct fx *fx, const struct row *row)
 	}
 	xfer_expect_nothing(fx, &x);
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, row->op->name);
-	check_wc(fx, &wc, x.p.a, x.wr_id, by_qp ? BB_WC_REM_ACCESS_ERR : BB_WC_REM_INV_REQ_ERR,
-		 row->op->name);
+	expect_wc(fx, fx->a.cq, x.p.a, x.wr_id,
+		  by_qp ? BB_WC_REM_ACCESS_ERR : BB_WC_REM_INV_REQ_ERR, row->op->name);
 	xfer_check_data(fx, &x);
 	check_state(fx, x.p.b, BB_QP_ERR, "the target's");
 	wait_refusal(fx, row->op->name);

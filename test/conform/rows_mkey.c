@@ -87,7 +87,6 @@ write_check(struct fx *fx, struct pair p, const struct bb_mkey *mkey, const stru
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, len);
 	uint64_t id = fx->wr_id++;
-	struct bb_wc wc;
 	uint32_t k;
 
 	pattern(fx->a.mem + GUARD, len, fx->seed++);
@@ -95,17 +94,14 @@ write_check(struct fx *fx, struct pair p, const struct bb_mkey *mkey, const stru
 	memcpy(fx->b.want, fx->b.mem, TOP * 64);
 	for (k = 0; k < len; k++)
 		fx->b.want[byte_of(pieces, off + k) - fx->b.mem] = fx->a.mem[GUARD + k];
-	CHECK(fx, bb_post_write(p.a, id, &sge, 1, IOVA + off, mkey->rkey, BB_SEND_SIGNALED) == 0,
-	      "the WRITE is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE through the key");
-	check_wc(fx, &wc, p.a, id, BB_WC_SUCCESS, "a WRITE through the key");
+	complete(fx, fx->a.cq, p.a,
+		 bb_post_write(p.a, id, &sge, 1, IOVA + off, mkey->rkey, BB_SEND_SIGNALED), id,
+		 BB_WC_SUCCESS, "a WRITE through the key");
 	CHECK(fx, memcmp(fx->b.mem, fx->b.want, TOP * 64) == 0,
 	      "a WRITE of %u bytes at %u is not where the pieces are", len, off);
 }
 
-static void
-run_fixed(struct fx *fx, const struct row *row)
+ROW(run_fixed)
 {
 	struct bb_sge pieces[64];
 	uint32_t n = row->n, sum = pieces_of(&fx->b, pieces, n);
@@ -122,13 +118,11 @@ run_fixed(struct fx *fx, const struct row *row)
 }
 
 /* As the requester's own memory: gathered from and scattered into. */
-static void
-run_local(struct fx *fx, const struct row *row)
+ROW(run_local)
 {
 	struct bb_sge pieces[8], sge;
 	uint32_t sum = pieces_of(&fx->a, pieces, 8), k;
 	struct bb_mkey *mkey = make(fx, fx->a.pd, pieces, 8, fx->access);
-	struct bb_wc wc;
 	struct xfer x;
 
 	xfer_init(&x, row->op, fx_shared(fx));
@@ -149,22 +143,19 @@ run_local(struct fx *fx, const struct row *row)
 	sge = (struct bb_sge){IOVA, sum, mkey->lkey};
 	x.sge[0] = sge;
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, row->op->name);
-	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_SUCCESS, row->op->name);
+	expect_wc(fx, fx->a.cq, x.p.a, x.wr_id, BB_WC_SUCCESS, row->op->name);
 	if (row->op->takes_recv)
 		xfer_check_recv(fx, &x);
 	xfer_check_data(fx, &x);
 }
 
 /* A key over a piece of another key. */
-static void
-run_nested(struct fx *fx, const struct row *row)
+ROW(run_nested)
 {
 	struct bb_sge pieces[4], over;
 	uint32_t sum = pieces_of(&fx->b, pieces, 4);
 	struct bb_mkey *inner = make(fx, fx->b.pd, pieces, 4, fx->access);
 
-	(void)row;
 	(void)sum;
 	over = (struct bb_sge){IOVA, sum, inner->lkey};
 	write_check(fx, fx_shared(fx), make(fx, fx->b.pd, &over, 1, fx->access), pieces, 0, sum);
@@ -177,19 +168,15 @@ enum fault {
 	NOT_LAID_OUT,
 };
 
-static void
-run_fault(struct fx *fx, const struct row *row)
+ROW(run_fault)
 {
 	struct bb_sge pieces[4], sge = sge_of(&fx->a, GUARD, 64);
 	uint32_t sum = pieces_of(&fx->b, pieces, 4);
-	struct pair_opts o;
 	struct bb_mkey *mkey;
 	uint64_t raddr = IOVA;
 	struct pair p;
-	struct bb_wc wc;
 
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	memset(fx->b.mem, 0x3c, TOP * 64);
 	memset(fx->b.want, 0x3c, TOP * 64);
 	if (row->n == NOT_LAID_OUT)
@@ -201,24 +188,20 @@ run_fault(struct fx *fx, const struct row *row)
 		raddr += sum - 63;
 	else if (row->n == BEFORE_START)
 		raddr--;
-	CHECK(fx, bb_post_write(p.a, 1, &sge, 1, raddr, mkey->rkey, BB_SEND_SIGNALED) == 0,
-	      "the WRITE is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a bad WRITE");
-	check_wc(fx, &wc, p.a, 1, BB_WC_REM_ACCESS_ERR, "a bad WRITE");
+	complete(fx, fx->a.cq, p.a,
+		 bb_post_write(p.a, 1, &sge, 1, raddr, mkey->rkey, BB_SEND_SIGNALED), 1,
+		 BB_WC_REM_ACCESS_ERR, "a bad WRITE");
 	wait_refusal(fx, "a bad WRITE");
 	CHECK(fx, memcmp(fx->b.mem, fx->b.want, TOP * 64) == 0, "bytes have moved");
 }
 
 /* The regions under it cannot be deregistered while it exists. */
-static void
-run_held(struct fx *fx, const struct row *row)
+ROW(run_held)
 {
 	struct bb_mr *mr = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, fx->access);
 	struct bb_sge piece = sge_of(&fx->b, GUARD, 100);
 	struct bb_mkey *mkey;
 
-	(void)row;
 	piece.lkey = mr->lkey;
 	mkey = make(fx, fx->b.pd, &piece, 1, fx->access);
 	REFUSED(fx, bb_mr_dereg(mr), -EBUSY, "key");
@@ -229,8 +212,7 @@ run_held(struct fx *fx, const struct row *row)
 	OK(fx, bb_mr_dereg(mr));
 }
 
-static void
-run_refused(struct fx *fx, const struct row *row)
+ROW(run_refused)
 {
 	struct bb_sge pieces[2] = {sge_of(&fx->a, GUARD, 64), sge_of(&fx->a, GUARD + 64, 64)};
 	struct bb_mkey_attr attr;
@@ -281,8 +263,7 @@ run_refused(struct fx *fx, const struct row *row)
 	CHECK(fx, mkey == NULL, "a refused bb_mkey_create() wrote its out-pointer");
 }
 
-static void
-run_none(struct fx *fx, const struct row *row)
+ROW(run_none)
 {
 	struct bb_sge piece = sge_of(&fx->a, GUARD, 64);
 	struct bb_mkey_attr attr;
@@ -306,15 +287,11 @@ laid_out(struct fx *fx, struct bb_qp *qp, int posted)
 {
 	struct bb_wc wc;
 
-	CHECK(fx, posted == 0, "the post returned %d", posted);
-	bb_qp_ring(qp);
-	wait_wc(fx, fx->b.cq, &wc, 1, "the layout");
-	check_wc(fx, &wc, qp, 41, BB_WC_SUCCESS, "the layout");
+	wc = complete(fx, fx->b.cq, qp, posted, 41, BB_WC_SUCCESS, "the layout");
 	CHECK(fx, wc.opcode == BB_WC_MKEY, "opcode %u", wc.opcode);
 }
 
-static void
-run_list(struct fx *fx, const struct row *row)
+ROW(run_list)
 {
 	struct bb_mkey *mkey = make_empty(fx, fx->b.pd, 4);
 	struct bb_sge pieces[4], again[2];
@@ -333,8 +310,7 @@ run_list(struct fx *fx, const struct row *row)
 }
 
 /* Later requests on the same queue see the layout. */
-static void
-run_behind(struct fx *fx, const struct row *row)
+ROW(run_behind)
 {
 	struct bb_mkey *mkey = make_empty(fx, fx->a.pd, 4);
 	struct bb_sge pieces[2] = {sge_of(&fx->a, GUARD + 1000, 100), sge_of(&fx->a, GUARD, 100)};
@@ -342,7 +318,6 @@ run_behind(struct fx *fx, const struct row *row)
 	struct pair p = fx_shared(fx);
 	struct bb_wc wc[2];
 
-	(void)row;
 	pattern(fx->a.mem + GUARD, 2000, fx->seed++);
 	CHECK(fx,
 	      bb_post_mkey_list(p.a, 41, mkey, BB_ACCESS_LOCAL_WRITE, pieces, 2,
@@ -362,8 +337,7 @@ run_behind(struct fx *fx, const struct row *row)
 	      "the WRITE did not see the layout");
 }
 
-static void
-run_interleaved(struct fx *fx, const struct row *row)
+ROW(run_interleaved)
 {
 	struct bb_mkey *mkey = make_empty(fx, fx->b.pd, 4);
 	const uint32_t lkey = fx->b.mr->lkey, repeat = 10;
@@ -387,58 +361,44 @@ run_interleaved(struct fx *fx, const struct row *row)
 	write_check(fx, p, mkey, pieces, 719, 1);
 }
 
-static void
-run_no_pattern(struct fx *fx, const struct row *row)
+ROW(run_no_pattern)
 {
 	struct bb_mkey *mkey = make_empty(fx, fx->b.pd, 4);
 	const struct bb_interleaved block = {addr_of(&fx->b, GUARD), 64, 16, fx->b.mr->lkey};
 
-	(void)row;
 	REFUSED(fx,
 		bb_post_mkey_interleaved(fx_shared(fx).b, 41, mkey, rights(fx), 2, &block, 1, 0),
 		-ENOTSUP, "pattern");
 }
 
-static void
-run_invalidated(struct fx *fx, const struct row *row)
+ROW(run_invalidated)
 {
 	struct bb_mkey *mkey = make_empty(fx, fx->b.pd, 4);
 	struct bb_sge piece = sge_of(&fx->b, GUARD, 500), sge = sge_of(&fx->a, GUARD, 64);
-	struct pair_opts o;
 	struct bb_wc wc;
 	struct pair p;
 
-	(void)row;
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	laid_out(fx, p.b,
 		 bb_post_mkey_list(p.b, 41, mkey, rights(fx), &piece, 1, BB_SEND_SIGNALED));
 	write_check(fx, p, mkey, &piece, 0, 500);
-	CHECK(fx, bb_post_local_inv(p.b, 43, mkey->rkey, BB_SEND_SIGNALED) == 0,
-	      "the invalidation is not taken");
-	bb_qp_ring(p.b);
-	wait_wc(fx, fx->b.cq, &wc, 1, "the invalidation");
-	check_wc(fx, &wc, p.b, 43, BB_WC_SUCCESS, "the invalidation");
+	wc = complete(fx, fx->b.cq, p.b, bb_post_local_inv(p.b, 43, mkey->rkey, BB_SEND_SIGNALED),
+		      43, BB_WC_SUCCESS, "the invalidation");
 	CHECK(fx, wc.opcode == BB_WC_LOCAL_INV, "opcode %u", wc.opcode);
-	CHECK(fx, bb_post_write(p.a, 1, &sge, 1, IOVA, mkey->rkey, BB_SEND_SIGNALED) == 0,
-	      "the WRITE is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE");
-	check_wc(fx, &wc, p.a, 1, BB_WC_REM_ACCESS_ERR, "a WRITE");
+	complete(fx, fx->a.cq, p.a,
+		 bb_post_write(p.a, 1, &sge, 1, IOVA, mkey->rkey, BB_SEND_SIGNALED), 1,
+		 BB_WC_REM_ACCESS_ERR, "a WRITE");
 	wait_refusal(fx, "a WRITE");
 }
 
-static void
-run_post_refused(struct fx *fx, const struct row *row)
+ROW(run_post_refused)
 {
 	struct bb_sge pieces[8];
 	struct bb_mkey *mkey = make_empty(fx, fx->b.pd, 4);
 	uint32_t n = 1, access = BB_ACCESS_LOCAL_WRITE;
-	struct pair_opts o;
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	pieces_of(&fx->b, pieces, 8);
 	if (row->n == 0)
 		mkey = make(fx, fx->b.pd, pieces, 2, access);

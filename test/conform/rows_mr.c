@@ -41,14 +41,10 @@ write_to(struct fx *fx, struct pair p, uint64_t raddr, uint32_t rkey, const uint
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 100);
 	uint64_t id = fx->wr_id++;
-	struct bb_wc wc;
 
 	pattern(fx->a.mem + GUARD, 100, fx->seed++);
-	CHECK(fx, bb_post_write(p.a, id, &sge, 1, raddr, rkey, BB_SEND_SIGNALED) == 0,
-	      "the WRITE is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE");
-	check_wc(fx, &wc, p.a, id, want, "a WRITE");
+	complete(fx, fx->a.cq, p.a, bb_post_write(p.a, id, &sge, 1, raddr, rkey, BB_SEND_SIGNALED),
+		 id, want, "a WRITE");
 	if (want == BB_WC_SUCCESS)
 		CHECK(fx, memcmp(at, fx->a.mem + GUARD, 100) == 0,
 		      "a WRITE is not where it belongs");
@@ -70,8 +66,7 @@ own_pair(struct fx *fx, struct bb_pd *pd_b)
 
 /* ---- Other addresses of the memory */
 
-static void
-run_named(struct fx *fx, const struct row *row)
+ROW(run_named)
 {
 	uint64_t base = row->n == 0 ? 0 : 0x7000000000 + row->n;
 	uint8_t *mem = fx->b.mem + 4096 + (base & 4095);
@@ -79,7 +74,6 @@ run_named(struct fx *fx, const struct row *row)
 	struct bb_sge sge;
 	struct bb_lkey_cache cache;
 	struct bb_mr *mr;
-	struct bb_wc wc;
 
 	if (row->n == 0)
 		mr = fx_mr(fx, fx->b.pd, mem, LEN, fx->access | BB_ACCESS_ZERO_BASED);
@@ -95,8 +89,7 @@ run_named(struct fx *fx, const struct row *row)
 	bb_qp_ring_recv(p.b);
 	CHECK(fx, bb_post_send_inline(p.a, 9, "named", 5, 0) == 0, "the SEND is not taken");
 	bb_qp_ring(p.a);
-	wait_wc(fx, fx->b.cq, &wc, 1, "the receive");
-	check_wc(fx, &wc, p.b, 8, BB_WC_SUCCESS, "the receive");
+	expect_wc(fx, fx->b.cq, p.b, 8, BB_WC_SUCCESS, "the receive");
 	CHECK(fx, memcmp(mem + 500, "named", 5) == 0, "the receive is not where it belongs");
 	settle(fx, p.a, fx->a.cq);
 	/* A lookup returns only a key that uses the virtual address. */
@@ -104,8 +97,7 @@ run_named(struct fx *fx, const struct row *row)
 	CHECK(fx, bb_mem_lkey(&cache, mem, 100) != mr->lkey, "the lookup gives its key");
 }
 
-static void
-run_named_range(struct fx *fx, const struct row *row)
+ROW(run_named_range)
 {
 	uint8_t *mem = fx->b.mem + 4096;
 	struct bb_mr *mr = fx_mr(fx, fx->b.pd, mem, LEN, fx->access | BB_ACCESS_ZERO_BASED);
@@ -114,8 +106,7 @@ run_named_range(struct fx *fx, const struct row *row)
 	write_to(fx, own_pair(fx, NULL), raddr, mr->rkey, NULL, BB_WC_REM_ACCESS_ERR);
 }
 
-static void
-run_named_refused(struct fx *fx, const struct row *row)
+ROW(run_named_refused)
 {
 	struct bb_mr *mr = NULL;
 
@@ -133,8 +124,7 @@ run_named_refused(struct fx *fx, const struct row *row)
 
 /* ---- Optional rights */
 
-static void
-run_relaxed(struct fx *fx, const struct row *row)
+ROW(run_relaxed)
 {
 	struct bb_mr *mr =
 		fx_mr(fx, fx->b.pd, fx->b.mem + 4096, LEN, fx->access | BB_ACCESS_RELAXED_ORDERING);
@@ -147,12 +137,10 @@ run_relaxed(struct fx *fx, const struct row *row)
 }
 
 /* Unknown bits of the optional range are no error. */
-static void
-run_optional(struct fx *fx, const struct row *row)
+ROW(run_optional)
 {
 	struct bb_mr *mr = fx_mr(fx, fx->b.pd, fx->b.mem, 4096, LW | 1u << 25);
 
-	(void)row;
 	CHECK(fx, mr->access == LW, "access is 0x%x, an unknown option is in force", mr->access);
 }
 
@@ -173,8 +161,7 @@ static const struct change changes[] = {
 	{"all", BB_MR_REREG_TRANSLATION | BB_MR_REREG_PD | BB_MR_REREG_ACCESS},
 };
 
-static void
-run_rereg(struct fx *fx, const struct row *row)
+ROW(run_rereg)
 {
 	uint32_t flags = row->n, access = 0;
 	uint8_t *old = fx->b.mem + 4096, *now = old;
@@ -242,8 +229,7 @@ static const struct bad bads[] = {
 	{"zero-based", BB_MR_REREG_ACCESS, 0, 0, 0, LW | BB_ACCESS_ZERO_BASED, -EINVAL},
 };
 
-static void
-run_rereg_refused(struct fx *fx, const struct row *row)
+ROW(run_rereg_refused)
 {
 	const struct bad *bad = row->arg;
 	uint8_t *mem = fx->b.mem + 4096;
@@ -293,14 +279,12 @@ unmap(struct fx *fx, uint8_t *mem)
 }
 
 /* A peer reaches pages that were never touched, or were mapped after the registration. */
-static void
-run_paged(struct fx *fx, const struct row *row)
+ROW(run_paged)
 {
 	uint8_t *mem = map(fx);
 	struct pair p = fx_shared(fx);
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 64);
 	struct bb_mr *mr;
-	struct bb_wc wc;
 
 	if (row->n == 1)
 		unmap(fx, mem);
@@ -312,44 +296,35 @@ run_paged(struct fx *fx, const struct row *row)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mem,
 		      "mmap(): %s", strerror(errno));
 	write_to(fx, p, (uintptr_t)mem + 4000, mr->rkey, mem + 4000, BB_WC_SUCCESS);
-	CHECK(fx,
-	      bb_post_read(p.a, 1, &sge, 1, (uintptr_t)mem + 4000, mr->rkey, BB_SEND_SIGNALED) == 0,
-	      "the READ is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a READ");
-	check_wc(fx, &wc, p.a, 1, BB_WC_SUCCESS, "a READ");
+	complete(fx, fx->a.cq, p.a,
+		 bb_post_read(p.a, 1, &sge, 1, (uintptr_t)mem + 4000, mr->rkey, BB_SEND_SIGNALED),
+		 1, BB_WC_SUCCESS, "a READ");
 	CHECK(fx, memcmp(mem + 4000, fx->a.mem + GUARD, 64) == 0, "a READ brought other bytes");
 }
 
 /* Unmapped memory fails for the peer, without any other harm. */
-static void
-run_unmapped(struct fx *fx, const struct row *row)
+ROW(run_unmapped)
 {
 	uint8_t *mem = map(fx);
 	struct bb_mr *mr = fx_mr(fx, fx->b.pd, mem, 65536, LW | RW | ODP);
 
-	(void)row;
 	write_to(fx, fx_shared(fx), (uintptr_t)mem, mr->rkey, mem, BB_WC_SUCCESS);
 	unmap(fx, mem);
 	write_to(fx, own_pair(fx, NULL), (uintptr_t)mem, mr->rkey, NULL, BB_WC_REM_OP_ERR);
 }
 
-static void
-run_implicit(struct fx *fx, const struct row *row)
+ROW(run_implicit)
 {
 	struct bb_mr *mr = fx_mr(fx, fx->b.pd, NULL, SIZE_MAX, LW | RW | ODP);
 	uint8_t *mem = map(fx);
 
-	(void)row;
 	write_to(fx, fx_shared(fx), (uintptr_t)mem + 123, mr->rkey, mem + 123, BB_WC_SUCCESS);
 }
 
-static void
-run_no_odp(struct fx *fx, const struct row *row)
+ROW(run_no_odp)
 {
 	struct bb_mr *mr = NULL;
 
-	(void)row;
 	REFUSED(fx, bb_mr_reg(fx->a.pd, fx->a.mem, 4096, LW | ODP, &mr), -ENOTSUP, "on-demand");
 	CHECK(fx, mr == NULL, "a refused bb_mr_reg() wrote its out-pointer");
 }

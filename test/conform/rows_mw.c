@@ -38,10 +38,8 @@ mw_of(struct fx *fx, struct bb_pd *pd, enum bb_mw_type type)
 static void
 win_make(struct fx *fx, struct win *w, enum bb_mw_type type)
 {
-	struct pair_opts o;
 
-	fx_pair_opts(fx, &o);
-	w->p = fx_pair(fx, &o);
+	w->p = fx_own_pair(fx);
 	w->mr = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, fx->access | BB_ACCESS_MW_BIND);
 	w->mw = mw_of(fx, fx->b.pd, type);
 }
@@ -52,10 +50,7 @@ b_done(struct fx *fx, struct bb_qp *qp, int posted, enum bb_wc_opcode opcode)
 {
 	struct bb_wc wc;
 
-	CHECK(fx, posted == 0, "the post returned %d", posted);
-	bb_qp_ring(qp);
-	wait_wc(fx, fx->b.cq, &wc, 1, "the target's request");
-	check_wc(fx, &wc, qp, 31, BB_WC_SUCCESS, "the target's request");
+	wc = complete(fx, fx->b.cq, qp, posted, 31, BB_WC_SUCCESS, "the target's request");
 	CHECK(fx, wc.opcode == opcode, "opcode %u, expected %u", wc.opcode, opcode);
 }
 
@@ -81,7 +76,6 @@ bind(struct fx *fx, struct win *w, uint64_t off, uint64_t len, uint32_t access)
 static void
 use(struct fx *fx, struct pair p, const struct op *op, uint64_t raddr, uint32_t rkey, bool allowed)
 {
-	struct bb_wc wc;
 	struct xfer x;
 
 	xfer_init(&x, op, p);
@@ -99,16 +93,15 @@ use(struct fx *fx, struct pair p, const struct op *op, uint64_t raddr, uint32_t 
 	x.t.raddr = raddr;
 	x.t.rkey = rkey;
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, op->name);
-	check_wc(fx, &wc, p.a, x.wr_id, allowed ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR, op->name);
+	expect_wc(fx, fx->a.cq, p.a, x.wr_id, allowed ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR,
+		  op->name);
 	xfer_check_data(fx, &x);
 	if (!allowed)
 		wait_refusal(fx, op->name);
 }
 
 /* On a device without windows, or of an invalid type. */
-static void
-run_alloc_refused(struct fx *fx, const struct row *row)
+ROW(run_alloc_refused)
 {
 	const bool none = fx->a.attr.memory_windows == 0;
 	struct bb_mw *mw = NULL;
@@ -119,8 +112,7 @@ run_alloc_refused(struct fx *fx, const struct row *row)
 }
 
 /* The rights of the window count, not those of the region. */
-static void
-run_rights(struct fx *fx, const struct row *row)
+ROW(run_rights)
 {
 	static const uint32_t access[] = {RW, RR, BB_ACCESS_REMOTE_ATOMIC,
 					  RW | RR | BB_ACCESS_REMOTE_ATOMIC};
@@ -132,8 +124,7 @@ run_rights(struct fx *fx, const struct row *row)
 	use(fx, w.p, row->op, addr_of(&fx->b, OFF), w.mw->rkey, (a & row->op->right) != 0);
 }
 
-static void
-run_range(struct fx *fx, const struct row *row)
+ROW(run_range)
 {
 	static const int64_t at[] = {LEN - 100, LEN - 99, -1};
 	struct win w;
@@ -142,27 +133,21 @@ run_range(struct fx *fx, const struct row *row)
 	bind(fx, &w, OFF, LEN, RW);
 	if (row->flags == 0) {
 		struct bb_sge sge = sge_of(&fx->a, GUARD, 100);
-		struct bb_wc wc;
 
-		CHECK(fx,
-		      bb_post_write(w.p.a, 1, &sge, 1, addr_of(&fx->b, OFF) + (uint64_t)at[0],
-				    w.mw->rkey, BB_SEND_SIGNALED) == 0,
-		      "the WRITE is not taken");
-		bb_qp_ring(w.p.a);
-		wait_wc(fx, fx->a.cq, &wc, 1, "the last bytes");
-		check_wc(fx, &wc, w.p.a, 1, BB_WC_SUCCESS, "the last bytes");
+		complete(fx, fx->a.cq, w.p.a,
+			 bb_post_write(w.p.a, 1, &sge, 1, addr_of(&fx->b, OFF) + (uint64_t)at[0],
+				       w.mw->rkey, BB_SEND_SIGNALED),
+			 1, BB_WC_SUCCESS, "the last bytes");
 		return;
 	}
 	use(fx, w.p, op_find("write"), addr_of(&fx->b, OFF) + (uint64_t)at[row->flags], w.mw->rkey,
 	    false);
 }
 
-static void
-run_zero_based(struct fx *fx, const struct row *row)
+ROW(run_zero_based)
 {
 	struct win w;
 
-	(void)row;
 	win_make(fx, &w, BB_MW_TYPE_2);
 	bind(fx, &w, OFF, LEN, RW | BB_ACCESS_ZERO_BASED);
 	use(fx, w.p, op_find("write"), 0, w.mw->rkey, true);
@@ -178,8 +163,7 @@ enum taken {
 };
 
 /* An invalidated key is dead, whatever invalidated it. */
-static void
-run_taken(struct fx *fx, const struct row *row)
+ROW(run_taken)
 {
 	enum bb_mw_type type = row->flags;
 	struct bb_sge sge = sge_of(&fx->b, 65536, 64);
@@ -207,13 +191,10 @@ run_taken(struct fx *fx, const struct row *row)
 	case SEND_INV:
 		CHECK(fx, bb_post_recv(w.p.b, 71, &sge, 1) == 0, "the receive is not taken");
 		bb_qp_ring_recv(w.p.b);
-		CHECK(fx, bb_post_send_inv_inline(w.p.a, 72, "done", 4, old, BB_SEND_SIGNALED) == 0,
-		      "the SEND is not taken");
-		bb_qp_ring(w.p.a);
-		wait_wc(fx, fx->a.cq, &wc, 1, "SEND with invalidate");
-		check_wc(fx, &wc, w.p.a, 72, BB_WC_SUCCESS, "SEND with invalidate");
-		wait_wc(fx, fx->b.cq, &wc, 1, "its receive");
-		check_wc(fx, &wc, w.p.b, 71, BB_WC_SUCCESS, "its receive");
+		complete(fx, fx->a.cq, w.p.a,
+			 bb_post_send_inv_inline(w.p.a, 72, "done", 4, old, BB_SEND_SIGNALED), 72,
+			 BB_WC_SUCCESS, "SEND with invalidate");
+		wc = expect_wc(fx, fx->b.cq, w.p.b, 71, BB_WC_SUCCESS, "its receive");
 		CHECK(fx, wc.flags == BB_WC_WITH_INV && wc.imm == old && wc.byte_len == 4,
 		      "the receive's flags 0x%x and key 0x%x", wc.flags, wc.imm);
 		CHECK(fx, memcmp(fx->b.mem + 65536, "done", 4) == 0, "it brought other bytes");
@@ -231,13 +212,11 @@ run_taken(struct fx *fx, const struct row *row)
 	use(fx, w.p, op_find("write"), addr_of(&fx->b, OFF), old, false);
 }
 
-static void
-run_again(struct fx *fx, const struct row *row)
+ROW(run_again)
 {
 	struct win w;
 	uint32_t i;
 
-	(void)row;
 	win_make(fx, &w, BB_MW_TYPE_2);
 	for (i = 0; i < 300; i++) {
 		bind(fx, &w, OFF, LEN, RW);
@@ -249,21 +228,17 @@ run_again(struct fx *fx, const struct row *row)
 }
 
 /* Type 2 is for the peer of the QP that bound it; type 1 for every QP of the PD. */
-static void
-run_other_qp(struct fx *fx, const struct row *row)
+ROW(run_other_qp)
 {
-	struct pair_opts o;
 	struct win w;
 
 	win_make(fx, &w, row->n);
 	bind(fx, &w, OFF, LEN, RW);
-	fx_pair_opts(fx, &o);
-	use(fx, fx_pair(fx, &o), op_find("write"), addr_of(&fx->b, OFF), w.mw->rkey,
+	use(fx, fx_own_pair(fx), op_find("write"), addr_of(&fx->b, OFF), w.mw->rkey,
 	    row->n == BB_MW_TYPE_1);
 }
 
-static void
-run_busy(struct fx *fx, const struct row *row)
+ROW(run_busy)
 {
 	struct win w;
 
@@ -288,12 +263,8 @@ dereg(struct fx *fx, struct bb_mr *mr)
 static void
 b_fails(struct fx *fx, struct bb_qp *qp, int posted)
 {
-	struct bb_wc wc;
 
-	CHECK(fx, posted == 0, "the post returned %d", posted);
-	bb_qp_ring(qp);
-	wait_wc(fx, fx->b.cq, &wc, 1, "a request that fails");
-	check_wc(fx, &wc, qp, 31, BB_WC_MW_BIND_ERR, "a request that fails");
+	complete(fx, fx->b.cq, qp, posted, 31, BB_WC_MW_BIND_ERR, "a request that fails");
 }
 
 /* A posted bind holds the region until its completion is polled. */
@@ -377,7 +348,6 @@ static void
 held_by_lost_qp(struct fx *fx, struct win *w)
 {
 	struct bb_qp *b = w->p.b;
-	struct pair_opts o;
 	int ret;
 
 	if (w->mw->type == BB_MW_TYPE_1)
@@ -389,8 +359,7 @@ held_by_lost_qp(struct fx *fx, struct win *w)
 	OK(fx, bb_qp_destroy(b));
 	HELD(fx, w->mr);
 	/* A type 2 window bound to a destroyed QP can only be freed (man ibv_alloc_mw). */
-	fx_pair_opts(fx, &o);
-	w->p = fx_pair(fx, &o);
+	w->p = fx_own_pair(fx);
 	if (w->mw->type == BB_MW_TYPE_2)
 		b_fails(fx, w->p.b, bb_post_local_inv(w->p.b, 31, w->mw->rkey, BB_SEND_SIGNALED));
 	HELD(fx, w->mr);
@@ -452,8 +421,7 @@ static const struct held {
 	{"many-requests", held_many, 1, 0},
 };
 
-static void
-run_held(struct fx *fx, const struct row *row)
+ROW(run_held)
 {
 	const struct held *h = row->arg;
 	struct win w;
@@ -481,8 +449,7 @@ static const char *const bad_name[BADS] = {
 	"mr-of-another-pd",   "key-of-another-window",  "no-window-atomics",
 };
 
-static void
-run_bind_refused(struct fx *fx, const struct row *row)
+ROW(run_bind_refused)
 {
 	uint64_t addr = addr_of(&fx->b, OFF), len = LEN;
 	uint32_t access = RW, rkey;

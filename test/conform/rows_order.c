@@ -71,13 +71,10 @@ static void
 post_ring_wait(struct fx *fx, struct pair p, const struct op *op, const struct bb_sge *sge,
 	       const struct target *t)
 {
-	struct bb_wc wc;
 	uint64_t id = fx->wr_id++;
 
-	CHECK(fx, op_post(op, p.a, id, sge, 1, t, BB_SEND_SIGNALED) == 0, "the post is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, op->name);
-	check_wc(fx, &wc, p.a, id, BB_WC_SUCCESS, op->name);
+	complete(fx, fx->a.cq, p.a, op_post(op, p.a, id, sge, 1, t, BB_SEND_SIGNALED), id,
+		 BB_WC_SUCCESS, op->name);
 }
 
 /* ---- The payload of a WRITE is complete before a later WRITE of the QP is visible. */
@@ -106,8 +103,7 @@ look_behind_flag(void *arg)
 	return NULL;
 }
 
-static void
-run_later_message(struct fx *fx, const struct row *row)
+ROW(run_later_message)
 {
 	const struct op *op = op_find("write");
 	struct pair p = fx_shared(fx);
@@ -116,7 +112,6 @@ run_later_message(struct fx *fx, const struct row *row)
 	static struct watcher w;
 	uint64_t round, id;
 	struct target t = {0};
-	struct bb_wc wc;
 	uint32_t i;
 
 	memset(fx->b.mem + GUARD, 0, BLOCK + 8);
@@ -132,13 +127,10 @@ run_later_message(struct fx *fx, const struct row *row)
 			bb_qp_ring(p.a);
 		t.raddr += BLOCK;
 		id = fx->wr_id++;
-		CHECK(fx,
-		      bb_post_write_inline(p.a, id, &round, 8, t.raddr, t.rkey, BB_SEND_SIGNALED) ==
-			      0,
-		      "the post is not taken");
-		bb_qp_ring(p.a);
-		wait_wc(fx, fx->a.cq, &wc, 1, "the flag");
-		check_wc(fx, &wc, p.a, id, BB_WC_SUCCESS, "the flag");
+		complete(
+			fx, fx->a.cq, p.a,
+			bb_post_write_inline(p.a, id, &round, 8, t.raddr, t.rkey, BB_SEND_SIGNALED),
+			id, BB_WC_SUCCESS, "the flag");
 	}
 	watched(fx, &w);
 	CHECK(fx, w.seen != 0, "the other thread saw no flag at all");
@@ -170,8 +162,7 @@ look_for_torn(void *arg)
 	return NULL;
 }
 
-static void
-run_torn(struct fx *fx, const struct row *row)
+ROW(run_torn)
 {
 	struct pair p = fx_shared(fx);
 	double start = now_s();
@@ -212,8 +203,7 @@ add_by_cpu(void *arg)
 	return NULL;
 }
 
-static void
-run_against_cpu(struct fx *fx, const struct row *row)
+ROW(run_against_cpu)
 {
 	struct target t = {addr_of(&fx->b, GUARD), fx->b.mr->rkey, 0, 0, 1};
 	bool swap = row->op->wc == BB_WC_CMP_SWAP;
@@ -251,8 +241,7 @@ run_against_cpu(struct fx *fx, const struct row *row)
 }
 
 /* Two QPs add to one word; on two devices they are two engines. */
-static void
-run_against_each_other(struct fx *fx, const struct row *row)
+ROW(run_against_each_other)
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
 	struct target t = {addr_of(&fx->b, GUARD), fx->b.mr->rkey, 0, 0, 1};
@@ -262,7 +251,6 @@ run_against_each_other(struct fx *fx, const struct row *row)
 	uint32_t i, k, n = 0;
 	uint64_t sum;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	p[0] = fx_pair(fx, &o);
 	p[1] = fx_pair(fx, &o);
@@ -287,8 +275,7 @@ run_against_each_other(struct fx *fx, const struct row *row)
 /* ---- Fence, PSN, repeated requests */
 
 /* The target serves one READ at a time, the requester may send 4: fences make it work. */
-static void
-run_fence_depth(struct fx *fx, const struct row *row)
+ROW(run_fence_depth)
 {
 	struct pair_opts o;
 	struct bb_wc wc[24];
@@ -314,29 +301,23 @@ run_fence_depth(struct fx *fx, const struct row *row)
 }
 
 /* A fenced request sends the data that the READ before it has fetched. */
-static void
-run_fence_data(struct fx *fx, const struct row *row)
+ROW(run_fence_data)
 {
 	struct pair p = fx_shared(fx);
 	uint64_t id = fx->wr_id++;
 	struct bb_sge sge;
-	struct bb_wc wc;
 	struct xfer x;
 
-	(void)row;
 	xfer_init(&x, op_find("read"), p);
 	x.len = 2000;
 	xfer_prepare(fx, &x);
 	sge = x.sge[0];
 	/* Back to the target, after the original data. */
 	CHECK(fx, op_post(x.op, p.a, 0, x.sge, 1, &x.t, 0) == 0, "the READ is not taken");
-	CHECK(fx,
-	      bb_post_write(p.a, id, &sge, 1, x.t.raddr + 4096, x.t.rkey,
-			    BB_SEND_SIGNALED | BB_SEND_FENCE) == 0,
-	      "the WRITE is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "the fenced WRITE");
-	check_wc(fx, &wc, p.a, id, BB_WC_SUCCESS, "the fenced WRITE");
+	complete(fx, fx->a.cq, p.a,
+		 bb_post_write(p.a, id, &sge, 1, x.t.raddr + 4096, x.t.rkey,
+			       BB_SEND_SIGNALED | BB_SEND_FENCE),
+		 id, BB_WC_SUCCESS, "the fenced WRITE");
 	CHECK(fx,
 	      memcmp((const uint8_t *)(uintptr_t)x.t.raddr + 4096,
 		     (const uint8_t *)(uintptr_t)x.t.raddr, x.len) == 0,
@@ -369,8 +350,7 @@ reset(struct fx *fx, struct bb_qp *qp)
 }
 
 /* 24-bit PSNs wrap during traffic. */
-static void
-run_psn_wrap(struct fx *fx, const struct row *row)
+ROW(run_psn_wrap)
 {
 	struct pair_opts o;
 	struct xfer x;
@@ -394,11 +374,9 @@ run_psn_wrap(struct fx *fx, const struct row *row)
  * The requester starts again with its first PSN: the target sees a repeated request. It answers
  * an atomic with the old result without executing it, and acknowledges a WRITE without writing.
  */
-static void
-run_repeated(struct fx *fx, const struct row *row)
+ROW(run_repeated)
 {
 	struct pair_opts o;
-	struct bb_wc wc;
 	struct xfer x;
 	struct pair p;
 	uint8_t first[64];
@@ -411,8 +389,7 @@ run_repeated(struct fx *fx, const struct row *row)
 	xfer_init(&x, row->op, p);
 	xfer_prepare(fx, &x);
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, "the first");
-	check_wc(fx, &wc, p.a, x.wr_id, BB_WC_SUCCESS, "the first");
+	expect_wc(fx, fx->a.cq, p.a, x.wr_id, BB_WC_SUCCESS, "the first");
 	xfer_check_data(fx, &x);
 	memcpy(first, (const void *)(uintptr_t)x.sge[0].addr, x.len);
 	reset(fx, p.a);
@@ -422,8 +399,7 @@ run_repeated(struct fx *fx, const struct row *row)
 	else
 		memset((void *)(uintptr_t)x.sge[0].addr, 0, x.len);
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, "the repeated");
-	check_wc(fx, &wc, p.a, x.wr_id, BB_WC_SUCCESS, "the repeated");
+	expect_wc(fx, fx->a.cq, p.a, x.wr_id, BB_WC_SUCCESS, "the repeated");
 	if (!row->op->atomic)
 		memcpy((void *)(uintptr_t)x.sge[0].addr, first, x.len);
 	/* The target's memory is unchanged, and an atomic returned the first result. */

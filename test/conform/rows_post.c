@@ -99,8 +99,7 @@ check_same_stats(struct fx *fx, struct bb_qp *qp, const struct bb_qp_stats *befo
 	      "a refused post is counted as posted");
 }
 
-static void
-run_bad(struct fx *fx, const struct row *row)
+ROW(run_bad)
 {
 	struct bb_qp_stats before;
 	struct pair_opts o;
@@ -127,8 +126,7 @@ run_bad(struct fx *fx, const struct row *row)
 	check_alive(fx, x.p);
 }
 
-static void
-run_bad_recv(struct fx *fx, const struct row *row)
+ROW(run_bad_recv)
 {
 	struct bb_sge sge[PIECES + 1];
 	struct bb_qp_stats before;
@@ -152,8 +150,7 @@ run_bad_recv(struct fx *fx, const struct row *row)
 }
 
 /* States that accept no request: the library's own rule, -ENOTCONN. */
-static void
-run_state(struct fx *fx, const struct row *row)
+ROW(run_state)
 {
 	enum bb_qp_state state = row->n;
 	struct pair_opts o;
@@ -185,17 +182,14 @@ run_state(struct fx *fx, const struct row *row)
  * Receives posted in RESET wait for the peer's messages; RESET discards them. The last one is
  * rung after the QP is up, together with the earlier ones.
  */
-static void
-run_early_recv(struct fx *fx, const struct row *row)
+ROW(run_early_recv)
 {
 	struct bb_sge from = sge_of(&fx->a, GUARD, 8), to = sge_of(&fx->b, GUARD, 8);
 	struct bb_qp_attr reset = {.size = sizeof(reset), .state = BB_QP_RESET};
 	struct pair_opts o;
-	struct bb_wc wc;
 	struct pair p;
 	uint64_t i;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = fx->a.cq;
 	p.a = fx_qp(fx, o.pd_a, &o.init);
@@ -217,20 +211,17 @@ run_early_recv(struct fx *fx, const struct row *row)
 		pattern(fx->a.mem + GUARD, 8, fx->seed++);
 		CHECK(fx, bb_post_send(p.a, i, &from, 1, BB_SEND_SIGNALED) == 0, "a SEND");
 		bb_qp_ring(p.a);
-		wait_wc(fx, fx->b.cq, &wc, 1, "a receive posted in RESET");
-		check_wc(fx, &wc, p.b, i, BB_WC_SUCCESS, "a receive posted in RESET");
+		expect_wc(fx, fx->b.cq, p.b, i, BB_WC_SUCCESS, "a receive posted in RESET");
 		CHECK(fx, memcmp(fx->a.mem + GUARD, fx->b.mem + GUARD, 8) == 0,
 		      "a receive posted in RESET has other data");
-		wait_wc(fx, fx->a.cq, &wc, 1, "a SEND");
-		check_wc(fx, &wc, p.a, i, BB_WC_SUCCESS, "a SEND");
+		expect_wc(fx, fx->a.cq, p.a, i, BB_WC_SUCCESS, "a SEND");
 	}
 }
 
 /*
  * A full queue returns 0 instead of an error, logs nothing, and accepts posts again after a poll.
  */
-static void
-run_full(struct fx *fx, const struct row *row)
+ROW(run_full)
 {
 	struct bb_sge sge = sge_of(&fx->b, GUARD, 8);
 	struct pair_opts o;

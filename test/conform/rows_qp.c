@@ -124,8 +124,7 @@ go(struct fx *fx, enum bb_qp_type type, struct bb_qp *qp, const struct bb_qp_att
 }
 
 /* From every state to every state. */
-static void
-run_transition(struct fx *fx, const struct row *row)
+ROW(run_transition)
 {
 	enum bb_qp_state from = row->n, to = row->flags;
 	const struct step *step = step_of(row->type, from, to);
@@ -150,8 +149,7 @@ run_transition(struct fx *fx, const struct row *row)
 }
 
 /* One attribute missing or forbidden. */
-static void
-run_mask(struct fx *fx, const struct row *row)
+ROW(run_mask)
 {
 	const struct step *step = row->arg;
 	struct bb_qp *qp = make(fx, row->type);
@@ -172,8 +170,7 @@ run_mask(struct fx *fx, const struct row *row)
 	OK(fx, bb_qp_modify(qp, &attr, BB_QP_STATE | step->required));
 }
 
-static void
-run_unknown_bit(struct fx *fx, const struct row *row)
+ROW(run_unknown_bit)
 {
 	struct bb_qp *qp = make(fx, row->type);
 	struct bb_qp_attr attr = attr_self(fx, qp);
@@ -243,8 +240,7 @@ static const struct value values[] = {
 	{"sl-16", BB_QP_RTR, set_sl, "sl"},
 };
 
-static void
-run_value(struct fx *fx, const struct row *row)
+ROW(run_value)
 {
 	const struct value *v = row->arg;
 	struct bb_qp *qp = make(fx, row->type);
@@ -263,8 +259,7 @@ run_value(struct fx *fx, const struct row *row)
 }
 
 /* A query reads the device and returns the attributes that were set. */
-static void
-run_query(struct fx *fx, const struct row *row)
+ROW(run_query)
 {
 	struct bb_qp *qp = make(fx, row->type);
 	struct bb_qp_attr attr = attr_self(fx, qp), got;
@@ -290,16 +285,13 @@ run_query(struct fx *fx, const struct row *row)
 }
 
 /* Rights may change during traffic; the next request meets the new ones. */
-static void
-run_change_access(struct fx *fx, const struct row *row)
+ROW(run_change_access)
 {
 	struct pair_opts o;
 	struct bb_qp_attr attr;
 	struct pair p;
-	struct bb_wc wc;
 	struct xfer x;
 
-	(void)row;
 	fx_pair_opts(fx, &o);
 	o.b.access = BB_ACCESS_REMOTE_READ;
 	p = fx_pair(fx, &o);
@@ -314,8 +306,7 @@ run_change_access(struct fx *fx, const struct row *row)
 	xfer_prepare(fx, &x);
 	xfer_expect_nothing(fx, &x);
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE without the right");
-	check_wc(fx, &wc, p.a, x.wr_id, BB_WC_REM_INV_REQ_ERR, "a WRITE without the right");
+	expect_wc(fx, fx->a.cq, p.a, x.wr_id, BB_WC_REM_INV_REQ_ERR, "a WRITE without the right");
 	xfer_check_data(fx, &x);
 	wait_refusal(fx, "a WRITE without the right");
 }

@@ -35,8 +35,7 @@ recover(struct fx *fx, struct pair p, const struct pair_opts *o, struct bb_qp_re
 }
 
 /* Done, failed, not done: in order, unsignalled ones too, and consistent with memory. */
-static void
-run_fates(struct fx *fx, const struct row *row)
+ROW(run_fates)
 {
 	static const enum bb_wr_fate fate[] = {BB_WR_DONE, BB_WR_DONE, BB_WR_FAILED, BB_WR_NOT_DONE,
 					       BB_WR_NOT_DONE};
@@ -82,8 +81,7 @@ undo_mw(void *mw)
 }
 
 /* A bind takes several slots and is one request: after a failure, and when not rung. */
-static void
-run_fates_window(struct fx *fx, const struct row *row)
+ROW(run_fates_window)
 {
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
@@ -122,19 +120,15 @@ run_fates_window(struct fx *fx, const struct row *row)
 	}
 }
 
-static void
-run_no_room(struct fx *fx, const struct row *row)
+ROW(run_no_room)
 {
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = 2};
-	struct pair_opts o;
 	struct pair p;
 	uint32_t i, n = 0;
 	int ret;
 
-	(void)row;
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	/* Not rung: none of them executed. */
 	for (i = 0; i < 5; i++)
 		put(fx, p, i, 8 * i, fx->b.mr->rkey, 0);
@@ -150,18 +144,15 @@ run_no_room(struct fx *fx, const struct row *row)
 	check_state(fx, p.a, BB_QP_RESET, "the recovered");
 }
 
-static void
-run_drain(struct fx *fx, const struct row *row)
+ROW(run_drain)
 {
-	struct pair_opts o;
 	double end = now_s() + fx->timeout;
 	struct pair p;
 	struct bb_wc wc;
 	uint32_t i;
 	int ret;
 
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	CHECK(fx, bb_qp_drained(p.a), "an empty queue is not drained");
 	for (i = 0; i < row->n; i++)
 		put(fx, p, i, 0, fx->b.mr->rkey, 0);
@@ -176,8 +167,7 @@ run_drain(struct fx *fx, const struct row *row)
 
 static const uint32_t cqe_size[] = {0, 1, 31, 32, 33, 64, 65};
 
-static void
-run_scatter(struct fx *fx, const struct row *row)
+ROW(run_scatter)
 {
 	struct pair_opts o;
 	struct xfer x;
@@ -252,8 +242,7 @@ undo_registered(void *arg)
 }
 
 /* A chain is sent and received segment by segment. */
-static void
-run_mbuf(struct fx *fx, const struct row *row)
+ROW(run_mbuf)
 {
 	struct bb_lkey_cache ca, cb;
 	static struct pools pools;
@@ -276,32 +265,26 @@ run_mbuf(struct fx *fx, const struct row *row)
 	CHECK(fx, bb_post_send_mbuf(p.a, &ca, 82, out, BB_SEND_SIGNALED) == 0,
 	      "the SEND is not taken");
 	bb_qp_ring(p.a);
-	wait_wc(fx, fx->b.cq, &wc, 1, "a chain");
-	check_wc(fx, &wc, p.b, 81, BB_WC_SUCCESS, "a chain");
+	wc = expect_wc(fx, fx->b.cq, p.b, 81, BB_WC_SUCCESS, "a chain");
 	CHECK(fx, wc.byte_len == out->pkt_len, "byte_len %u, %u were sent", wc.byte_len,
 	      out->pkt_len);
 	CHECK(fx, bb_mbuf_set_len(in, wc.byte_len) == 0 && in->pkt_len == out->pkt_len,
 	      "the chain's length is %u", in->pkt_len);
 	CHECK(fx, memcmp(rte_pktmbuf_read(in, 0, in->pkt_len, got), sent, out->pkt_len) == 0,
 	      "the chain brought other bytes");
-	wait_wc(fx, fx->a.cq, &wc, 1, "the SEND");
-	check_wc(fx, &wc, p.a, 82, BB_WC_SUCCESS, "the SEND");
+	expect_wc(fx, fx->a.cq, p.a, 82, BB_WC_SUCCESS, "the SEND");
 	rte_pktmbuf_free(in);
 	rte_pktmbuf_free(out);
 }
 
-static void
-run_mbuf_refused(struct fx *fx, const struct row *row)
+ROW(run_mbuf_refused)
 {
 	struct rte_mempool *mp = pool(fx, "conform_a");
 	struct rte_mbuf *m = chain(fx, mp, 1, 200);
 	struct bb_lkey_cache cache;
-	struct pair_opts o;
 	struct pair p;
 
-	(void)row;
-	fx_pair_opts(fx, &o);
-	p = fx_pair(fx, &o);
+	p = fx_own_pair(fx);
 	bb_lkey_cache_init(&cache, fx->a.pd);
 	REFUSED(fx, bb_post_send_mbuf(p.a, &cache, 1, m, 0), -EFAULT, "registration");
 	rte_pktmbuf_free(m);

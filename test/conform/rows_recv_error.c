@@ -61,20 +61,17 @@ bad_receive(struct fx *fx, const struct xfer *x, enum fault fault, struct bb_sge
 	}
 }
 
-static void
-run_bad(struct fx *fx, const struct row *row)
+ROW(run_bad)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc[2];
-	struct pair_opts o;
 	struct op op = *row->op;
 	struct xfer x;
 	uint32_t n;
 
-	fx_pair_opts(fx, &o);
 	/* This function posts the receive. */
 	op.takes_recv = false;
-	xfer_init(&x, &op, fx_pair(fx, &o));
+	xfer_init(&x, &op, fx_own_pair(fx));
 	x.flags = row->flags;
 	xfer_prepare(fx, &x);
 	xfer_expect_nothing(fx, &x);
@@ -104,13 +101,11 @@ run_bad(struct fx *fx, const struct row *row)
 }
 
 /* No receive: retried as often as agreed, then an error; the target continues. */
-static void
-run_rnr(struct fx *fx, const struct row *row)
+ROW(run_rnr)
 {
 	struct bb_dev_stats before, after;
 	struct op op = *row->op;
 	struct pair_opts o;
-	struct bb_wc wc;
 	struct xfer x;
 
 	fx_pair_opts(fx, &o);
@@ -127,8 +122,7 @@ run_rnr(struct fx *fx, const struct row *row)
 	OK(fx, bb_dev_stats(fx->a.dev, &before));
 	log_clear();
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, op.name);
-	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_RNR_RETRY_EXC_ERR, op.name);
+	expect_wc(fx, fx->a.cq, x.p.a, x.wr_id, BB_WC_RNR_RETRY_EXC_ERR, op.name);
 	check_state(fx, x.p.a, BB_QP_ERR, "the requester's");
 	check_state(fx, x.p.b, BB_QP_RTS, "the receiver's");
 	check_quiet(fx, fx->b.cq, "at the receiver");
@@ -172,14 +166,12 @@ post_without_recv(struct fx *fx, const struct row *row, const struct pair_opts *
 		return true;
 	}
 	if (!got)
-		wait_wc(fx, fx->a.cq, &wc, 1, op->name);
-	check_wc(fx, &wc, x->p.a, x->wr_id, BB_WC_RNR_RETRY_EXC_ERR, op->name);
+		expect_wc(fx, fx->a.cq, x->p.a, x->wr_id, BB_WC_RNR_RETRY_EXC_ERR, op->name);
 	return false;
 }
 
 /* rnr_retry 7 means forever: the request waits for the receive and executes once. */
-static void
-run_late(struct fx *fx, const struct row *row)
+ROW(run_late)
 {
 	struct op op = *row->op;
 	struct pair_opts o;
@@ -206,8 +198,7 @@ run_late(struct fx *fx, const struct row *row)
  * The target's timer becomes a long one, in RTS or on the way there, and the single retry waits
  * as long. The rest of the time depends on the load of the machine.
  */
-static void
-run_timer(struct fx *fx, const struct row *row)
+ROW(run_timer)
 {
 	uint32_t mask = BB_QP_STATE | BB_QP_MIN_RNR_TIMER;
 	struct op op = *op_find("send");

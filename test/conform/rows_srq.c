@@ -57,20 +57,17 @@ recv_at(struct fx *fx, struct bb_srq *srq, uint64_t id, uint32_t off, uint32_t l
 	CHECK(fx, bb_post_srq_recv(srq, id, &sge, 1) == 0, "the receive is not taken");
 }
 
-static void
-run_none(struct fx *fx, const struct row *row)
+ROW(run_none)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq = NULL;
 
-	(void)row;
 	bb_srq_attr_init(&attr);
 	REFUSED(fx, bb_srq_create(fx->a.pd, &attr, &srq), -ENOTSUP, "shared receive queue");
 	CHECK(fx, srq == NULL, "a refused bb_srq_create() wrote its out-pointer");
 }
 
-static void
-run_refused(struct fx *fx, const struct row *row)
+ROW(run_refused)
 {
 	static const char *const word[] = {"depth", "depth", "max_sge", "limit",
 					   "bb_srq_attr_init"};
@@ -92,15 +89,13 @@ run_refused(struct fx *fx, const struct row *row)
 	CHECK(fx, srq == NULL, "a refused bb_srq_create() wrote its out-pointer");
 }
 
-static void
-run_busy(struct fx *fx, const struct row *row)
+ROW(run_busy)
 {
 	struct bb_srq *srq = srq_of(fx, 0);
 	struct pair_opts o;
 	struct pair p = pair_on(fx, srq, &o);
 	struct bb_sge sge = sge_of(&fx->b, GUARD, 8);
 
-	(void)row;
 	REFUSED(fx, bb_srq_destroy(srq), -EBUSY, "QP");
 	REFUSED(fx, bb_pd_free(fx->b.pd), -EBUSY, "SRQ");
 	/* Its QP has no receive queue. */
@@ -108,8 +103,7 @@ run_busy(struct fx *fx, const struct row *row)
 }
 
 /* Every message takes the oldest receive, whichever QP it is for. */
-static void
-run_share(struct fx *fx, const struct row *row)
+ROW(run_share)
 {
 	struct bb_srq *srq = srq_of(fx, 0);
 	struct pair_opts o;
@@ -131,16 +125,15 @@ run_share(struct fx *fx, const struct row *row)
 		CHECK(fx, bb_post_send_imm(p[i % 3].a, i, &sge, 1, i, BB_SEND_SIGNALED) == 0,
 		      "the SEND is not taken");
 		bb_qp_ring(p[i % 3].a);
-		wait_wc(fx, fx->b.cq, &wc, 1, "a receive of the SRQ");
-		check_wc(fx, &wc, p[i % 3].b, 100 + i, BB_WC_SUCCESS, "a receive of the SRQ");
+		wc = expect_wc(fx, fx->b.cq, p[i % 3].b, 100 + i, BB_WC_SUCCESS,
+			       "a receive of the SRQ");
 		CHECK(fx,
 		      wc.opcode == BB_WC_RECV && wc.byte_len == len && wc.imm == i &&
 			      wc.flags == BB_WC_WITH_IMM,
 		      "the receive's opcode, length or immediate data is wrong");
 		CHECK(fx, memcmp(fx->b.mem + GUARD + i * 2048, fx->a.mem + GUARD, len) == 0,
 		      "message %u is not in receive %u", i, i);
-		wait_wc(fx, fx->a.cq, &wc, 1, "the SEND");
-		check_wc(fx, &wc, p[i % 3].a, i, BB_WC_SUCCESS, "the SEND");
+		expect_wc(fx, fx->a.cq, p[i % 3].a, i, BB_WC_SUCCESS, "the SEND");
 	}
 	OK(fx, bb_srq_stats(srq, &stats));
 	CHECK(fx, stats.outstanding == 0 && stats.posted == DEPTH && stats.qps == 3,
@@ -149,8 +142,7 @@ run_share(struct fx *fx, const struct row *row)
 }
 
 /* A full SRQ returns 0; an empty one makes senders wait. */
-static void
-run_full_and_empty(struct fx *fx, const struct row *row)
+ROW(run_full_and_empty)
 {
 	struct bb_srq *srq = srq_of(fx, 0);
 	struct bb_srq_attr attr;
@@ -161,7 +153,6 @@ run_full_and_empty(struct fx *fx, const struct row *row)
 	double end;
 	uint32_t i;
 
-	(void)row;
 	OK(fx, bb_srq_query(srq, &attr));
 	CHECK(fx, attr.depth >= DEPTH, "asked for %u, made for %u", DEPTH, attr.depth);
 	CHECK(fx, bb_post_send_inline(p.a, 1, "late", 4, BB_SEND_SIGNALED) == 0,
@@ -175,10 +166,8 @@ run_full_and_empty(struct fx *fx, const struct row *row)
 	CHECK(fx, bb_post_srq_recv(srq, i, &sge, 1) == -EAGAIN, "a full SRQ takes one more");
 	CHECK(fx, log_lines() == 0, "a full SRQ is logged");
 	bb_srq_ring(srq);
-	wait_wc(fx, fx->a.cq, &wc, 1, "the SEND that waited");
-	check_wc(fx, &wc, p.a, 1, BB_WC_SUCCESS, "the SEND that waited");
-	wait_wc(fx, fx->b.cq, &wc, 1, "its receive");
-	check_wc(fx, &wc, p.b, 0, BB_WC_SUCCESS, "its receive");
+	expect_wc(fx, fx->a.cq, p.a, 1, BB_WC_SUCCESS, "the SEND that waited");
+	expect_wc(fx, fx->b.cq, p.b, 0, BB_WC_SUCCESS, "its receive");
 	CHECK(fx, memcmp(fx->b.mem + GUARD, "late", 4) == 0, "it brought other bytes");
 	CHECK(fx, bb_post_srq_recv(srq, 99, &sge, 1) == 0, "it is still full");
 }
@@ -188,18 +177,14 @@ send_one(struct fx *fx, struct pair p)
 {
 	struct bb_wc wc;
 
-	CHECK(fx, bb_post_send_inline(p.a, 5, "x", 1, BB_SEND_SIGNALED) == 0,
-	      "the SEND is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "the SEND");
-	check_wc(fx, &wc, p.a, 5, BB_WC_SUCCESS, "the SEND");
+	complete(fx, fx->a.cq, p.a, bb_post_send_inline(p.a, 5, "x", 1, BB_SEND_SIGNALED), 5,
+		 BB_WC_SUCCESS, "the SEND");
 	wait_wc(fx, fx->b.cq, &wc, 1, "the receive");
 	CHECK(fx, wc.status == BB_WC_SUCCESS, "the receive: %s", bb_wc_status_name(wc.status));
 }
 
 /* One event when fewer than the limit are left; none again before it is armed again. */
-static void
-run_limit(struct fx *fx, const struct row *row)
+ROW(run_limit)
 {
 	struct bb_srq *srq = srq_of(fx, row->n == 0 ? 4 : 0);
 	struct side *s = fx->two ? &fx->b : &fx->a;
@@ -236,8 +221,7 @@ run_limit(struct fx *fx, const struct row *row)
 }
 
 /* A QP that fails leaves its receives to the others, and reports when it takes no more. */
-static void
-run_last_wqe(struct fx *fx, const struct row *row)
+ROW(run_last_wqe)
 {
 	struct bb_srq *srq = srq_of(fx, 0);
 	struct side *s = fx->two ? &fx->b : &fx->a;
@@ -247,7 +231,6 @@ run_last_wqe(struct fx *fx, const struct row *row)
 	struct pair bad, good;
 	uint32_t i;
 
-	(void)row;
 	bad = pair_on(fx, srq, &o);
 	good = pair_on(fx, srq, &o);
 	for (i = 0; i < 4; i++)
@@ -264,8 +247,7 @@ run_last_wqe(struct fx *fx, const struct row *row)
 		send_one(fx, good);
 }
 
-static void
-run_bad_recv(struct fx *fx, const struct row *row)
+ROW(run_bad_recv)
 {
 	struct bb_srq *srq = srq_of(fx, 0);
 	struct bb_sge sge[64];

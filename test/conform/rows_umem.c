@@ -38,8 +38,7 @@ map(struct fx *fx, int prot)
 	return p;
 }
 
-static void
-run_reg(struct fx *fx, const struct row *row)
+ROW(run_reg)
 {
 	uint8_t *mem = map(fx, PROT_READ | PROT_WRITE);
 	struct bb_umem *a, *b;
@@ -77,8 +76,7 @@ static const struct refusal refusals[] = {
 	{"page-of-1M-only", SIZE, LW, 1ull << 20, -EINVAL, "page"},
 };
 
-static void
-run_refused(struct fx *fx, const struct row *row)
+ROW(run_refused)
 {
 	const struct refusal *r = row->arg;
 	struct bb_umem *umem = NULL;
@@ -93,20 +91,17 @@ run_refused(struct fx *fx, const struct row *row)
 	CHECK(fx, umem == NULL, "a refused bb_umem_reg_ex() wrote its out-pointer");
 }
 
-static void
-run_version(struct fx *fx, const struct row *row)
+ROW(run_version)
 {
 	struct bb_umem_attr attr;
 	struct bb_umem *umem = NULL;
 
-	(void)row;
 	bb_umem_attr_init(&attr);
 	attr.size = 8;
 	REFUSED(fx, bb_umem_reg_ex(fx->a.dev, &attr, &umem), -EINVAL, "bb_umem_attr_init");
 }
 
-static void
-run_fault(struct fx *fx, const struct row *row)
+ROW(run_fault)
 {
 	uint8_t *mem = map(fx, row->n == 0 ? PROT_READ : PROT_READ | PROT_WRITE);
 	struct bb_umem *umem = NULL;
@@ -125,8 +120,7 @@ undo_fd(void *fd)
 	close((int)(intptr_t)fd);
 }
 
-static void
-run_bad_fd(struct fx *fx, const struct row *row)
+ROW(run_bad_fd)
 {
 	struct bb_umem *umem = NULL;
 	struct bb_mr *mr = NULL;
@@ -145,14 +139,12 @@ run_bad_fd(struct fx *fx, const struct row *row)
 	CHECK(fx, umem == NULL && mr == NULL, "a refused call wrote its out-pointer");
 }
 
-static void
-run_no_dmabuf(struct fx *fx, const struct row *row)
+ROW(run_no_dmabuf)
 {
 	struct bb_umem *umem = NULL;
 	struct bb_mr *mr = NULL;
 	struct bb_umem_attr attr;
 
-	(void)row;
 	bb_umem_attr_init(&attr);
 	attr.len = 4096;
 	attr.dmabuf_fd = 0;
@@ -190,8 +182,7 @@ undo_mr(void *mr)
 }
 
 /* WRITEs to a dma-buf by its offset; a mapping of the same pages shows the data. */
-static void
-run_dmabuf(struct fx *fx, const struct row *row)
+ROW(run_dmabuf)
 {
 	const uint64_t iova = 0x10000000 + row->n;
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 512);
@@ -199,7 +190,6 @@ run_dmabuf(struct fx *fx, const struct row *row)
 	struct bb_umem_attr attr;
 	struct bb_umem *umem;
 	struct bb_mr *mr;
-	struct bb_wc wc;
 	uint8_t *mem;
 	int fd = dmabuf(fx, &mem);
 
@@ -211,11 +201,9 @@ run_dmabuf(struct fx *fx, const struct row *row)
 	OK(fx, bb_mr_reg_dmabuf(fx->b.pd, row->n, 4096, iova, fd, LW | RW | RR, &mr));
 	fx_defer(fx, undo_mr, mr);
 	pattern(fx->a.mem + GUARD, 512, fx->seed++);
-	CHECK(fx, bb_post_write(p.a, 1, &sge, 1, iova + 16, mr->rkey, BB_SEND_SIGNALED) == 0,
-	      "the WRITE is not taken");
-	bb_qp_ring(p.a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE into a dma-buf");
-	check_wc(fx, &wc, p.a, 1, BB_WC_SUCCESS, "a WRITE into a dma-buf");
+	complete(fx, fx->a.cq, p.a,
+		 bb_post_write(p.a, 1, &sge, 1, iova + 16, mr->rkey, BB_SEND_SIGNALED), 1,
+		 BB_WC_SUCCESS, "a WRITE into a dma-buf");
 	CHECK(fx, memcmp(mem + row->n + 16, fx->a.mem + GUARD, 512) == 0,
 	      "a WRITE into a dma-buf is not in its pages");
 }

@@ -38,13 +38,11 @@ applies(const struct op *op, enum fault fault)
 	return fault >= TARGET_RESET || op->has_raddr;
 }
 
-static void
-run_uc(struct fx *fx, const struct row *row)
+ROW(run_uc)
 {
 	struct op op = *row->op;
 	struct bb_qp_attr attr;
 	struct pair_opts o;
-	struct bb_wc wc;
 	struct xfer x;
 
 	fx_pair_opts(fx, &o);
@@ -71,9 +69,8 @@ run_uc(struct fx *fx, const struct row *row)
 	if (row->n == NO_RECEIVE && op.has_raddr)
 		x.sge[0].len = 0;
 	xfer_post(fx, &x);
-	wait_wc(fx, fx->a.cq, &wc, 1, op.name);
-	check_wc(fx, &wc, x.p.a, x.wr_id,
-		 row->n == LKEY_UNKNOWN ? BB_WC_LOC_PROT_ERR : BB_WC_SUCCESS, op.name);
+	expect_wc(fx, fx->a.cq, x.p.a, x.wr_id,
+		  row->n == LKEY_UNKNOWN ? BB_WC_LOC_PROT_ERR : BB_WC_SUCCESS, op.name);
 	check_quiet(fx, fx->b.cq, "at the target");
 	xfer_check_data(fx, &x);
 	check_state(fx, x.p.a, row->n == LKEY_UNKNOWN ? BB_QP_ERR : BB_QP_RTS, "the requester's");
@@ -231,8 +228,7 @@ check_dgram(struct fx *fx, const struct ud *u, const struct dgram *d, uint32_t l
 	struct bb_wc wc;
 	uint32_t i;
 
-	wait_wc(fx, fx->b.cq, &wc, 1, "the datagram");
-	check_wc(fx, &wc, u->b, 61, BB_WC_SUCCESS, "the datagram");
+	wc = expect_wc(fx, fx->b.cq, u->b, 61, BB_WC_SUCCESS, "the datagram");
 	CHECK(fx, wc.opcode == BB_WC_RECV, "opcode %u", wc.opcode);
 	CHECK(fx, wc.byte_len == len + GRH, "byte_len %u, expected %u", wc.byte_len, len + GRH);
 	CHECK(fx, (wc.flags & ~BB_WC_GRH) == flags, "flags 0x%x, expected 0x%x", wc.flags, flags);
@@ -252,11 +248,9 @@ check_dgram(struct fx *fx, const struct ud *u, const struct dgram *d, uint32_t l
 static void
 check_sent(struct fx *fx, const struct ud *u, enum bb_wc_status status)
 {
-	struct bb_wc wc;
 
 	bb_qp_ring(u->a);
-	wait_wc(fx, fx->a.cq, &wc, 1, "the SEND");
-	check_wc(fx, &wc, u->a, 5, status, "the SEND");
+	expect_wc(fx, fx->a.cq, u->a, 5, status, "the SEND");
 	check_quiet(fx, fx->a.cq, "the SEND");
 }
 
@@ -268,8 +262,7 @@ dgram_len(const struct fx *fx, uint32_t n)
 	return len[n];
 }
 
-static void
-run_dgram(struct fx *fx, const struct row *row)
+ROW(run_dgram)
 {
 	const struct dgram *d = row->arg;
 	uint32_t len = dgram_len(fx, row->n);
@@ -291,8 +284,7 @@ enum lost {
 	LOST_OWN_QKEY, /* not lost: the top bit selects the QP's own Q_Key */
 };
 
-static void
-run_lost(struct fx *fx, const struct row *row)
+ROW(run_lost)
 {
 	struct ud u, to;
 
@@ -331,8 +323,7 @@ run_lost(struct fx *fx, const struct row *row)
  * B's Q_Key changes, on the way to RTS or in it: messages with the old one are lost, those with
  * the new one arrive.
  */
-static void
-run_change_qkey(struct fx *fx, const struct row *row)
+ROW(run_change_qkey)
 {
 	uint32_t mask = BB_QP_STATE | BB_QP_QKEY;
 	struct bb_qp_attr attr;
@@ -362,12 +353,10 @@ run_change_qkey(struct fx *fx, const struct row *row)
 	check_state(fx, u.b, BB_QP_RTS, "the receiver's");
 }
 
-static void
-run_too_long(struct fx *fx, const struct row *row)
+ROW(run_too_long)
 {
 	struct ud u;
 
-	(void)row;
 	ud_make(fx, &u);
 	ud_receive(fx, &u, fx->mtu + 1, 1);
 	CHECK(fx, ud_post(fx, &u, &dgrams[0], fx->mtu + 1, QKEY, 0) == 0, "the SEND is not taken");
@@ -377,12 +366,10 @@ run_too_long(struct fx *fx, const struct row *row)
 }
 
 /* The address was copied: the handle may be destroyed before the doorbell. */
-static void
-run_ah_gone(struct fx *fx, const struct row *row)
+ROW(run_ah_gone)
 {
 	struct ud u;
 
-	(void)row;
 	ud_make(fx, &u);
 	pattern(fx->a.mem + GUARD, 33, fx->seed++);
 	ud_receive(fx, &u, 33, 1);
@@ -393,8 +380,7 @@ run_ah_gone(struct fx *fx, const struct row *row)
 	check_dgram(fx, &u, &dgrams[0], 33, 0);
 }
 
-static void
-run_ah_refused(struct fx *fx, const struct row *row)
+ROW(run_ah_refused)
 {
 	static const char *const word[] = {"port", "sgid_index", "flow_label", "sl", "dgid"};
 	struct bb_ah *ah = NULL;
@@ -419,8 +405,7 @@ run_ah_refused(struct fx *fx, const struct row *row)
 	CHECK(fx, ah == NULL, "a refused bb_ah_create() wrote its out-pointer");
 }
 
-static void
-run_ah_list(struct fx *fx, const struct row *row)
+ROW(run_ah_list)
 {
 	struct bb_send_wr wr = {.opcode = BB_WR_SEND};
 	struct bb_path path;
@@ -443,8 +428,7 @@ run_ah_list(struct fx *fx, const struct row *row)
 
 /* ---- Operations that the type lacks */
 
-static void
-run_illegal(struct fx *fx, const struct row *row)
+ROW(run_illegal)
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
 	struct bb_send_wr wr = {.opcode = row->op->wr, .sge = &sge, .nsge = 1};

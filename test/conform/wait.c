@@ -72,6 +72,26 @@ check_wc(struct fx *fx, const struct bb_wc *wc, const struct bb_qp *qp, uint64_t
 		CHECK(fx, wc->syndrome != 0, "%s: error completion without a syndrome", what);
 }
 
+struct bb_wc
+expect_wc(struct fx *fx, struct bb_cq *cq, const struct bb_qp *qp, uint64_t wr_id,
+	  enum bb_wc_status status, const char *what)
+{
+	struct bb_wc wc;
+
+	wait_wc(fx, cq, &wc, 1, what);
+	check_wc(fx, &wc, qp, wr_id, status, what);
+	return wc;
+}
+
+struct bb_wc
+complete(struct fx *fx, struct bb_cq *cq, struct bb_qp *qp, int posted, uint64_t wr_id,
+	 enum bb_wc_status status, const char *what)
+{
+	CHECK(fx, posted == 0, "%s: the post returned %d", what, posted);
+	bb_qp_ring(qp);
+	return expect_wc(fx, cq, qp, wr_id, status, what);
+}
+
 void
 settle(struct fx *fx, struct bb_qp *qp, struct bb_cq *cq)
 {
@@ -79,10 +99,7 @@ settle(struct fx *fx, struct bb_qp *qp, struct bb_cq *cq)
 	struct bb_wc wc;
 	int ret = bb_post_nop(qp, id, BB_SEND_SIGNALED);
 
-	CHECK(fx, ret == 0, "posting a NOP behind it: returned %d", ret);
-	bb_qp_ring(qp);
-	wait_wc(fx, cq, &wc, 1, "the NOP behind it");
-	check_wc(fx, &wc, qp, id, BB_WC_SUCCESS, "the NOP behind it");
+	wc = complete(fx, cq, qp, ret, id, BB_WC_SUCCESS, "the NOP behind it");
 	CHECK(fx, wc.opcode == BB_WC_NOP, "the NOP behind it: opcode %u", wc.opcode);
 	check_quiet(fx, cq, "behind the NOP");
 }
