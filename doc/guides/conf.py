@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx: sphinx-build -W -b html doc/guides OUT (devtools/test --all --only docs)."""
+"""Sphinx: devtools/docs --only guides."""
 
 import importlib.util
 
