@@ -314,7 +314,8 @@ def stage_fio(r):
 
 
 def stage_consumer(r):
-    """Installs, then builds programs outside the tree by the .pc files, shared and static."""
+    """Installs, then builds programs outside the tree by the .pc files, shared and static. Compares the ABI
+    with its record."""
     path = os.path.join(WORK, 'gcc')
     prefix = os.path.join(WORK, 'prefix')
     shutil.rmtree(prefix, ignore_errors=True)
@@ -328,3 +329,10 @@ def stage_consumer(r):
                   os.path.join(path, 'examples/storage_plane/storage_target')],
                  show=True)
         r.tally.ok() if ok else r.tally.fail('consumer: ' + kind)
+    if shutil.which('abidiff') is None:
+        say('consumer: abi skipped, abidiff is not installed')
+        r.tally.skip('consumer/abi/abidiff')
+        return
+    say('consumer: devtools/abi')
+    ok = run([os.path.join(TOP, 'devtools/abi')], os.path.join(WORK, 'abi.log'))
+    r.tally.ok() if ok else r.tally.fail('consumer: devtools/abi')
