@@ -28,12 +28,13 @@ STAGES = {
     'trixie': (stages.stage_trixie, {'all': 60}),
     'interop': (stages.stage_interop, {'all': 150, 'long': 1500}),
     'fio': (stages.stage_fio, {'all': 30}),
-    'consumer': (stages.stage_consumer, {'all': 20}),
+    'consumer': (stages.stage_consumer, {'all': 40}),
     'docs': (docs.stage_docs, {'all': 40}),
     'seeds': (thorough.stage_seeds, {'long': 600}),
     'fuzz_long': (thorough.stage_fuzz_long, {'long': 1200}),
     'arm64_long': (thorough.stage_arm64_long, {'long': 1200}),
     'debians': (thorough.stage_debians, {'long': 1200}),
+    'packages': (thorough.stage_packages, {'long': 240}),
 }
 FORMS = {
     'quick': 'one build; each unit, golden and model test, conformance on soft0 and a wire, programs, checks',

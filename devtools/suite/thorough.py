@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Stages of devtools/test --long, which take too long for each change."""
 
+import glob
 import os
 import shutil
 
@@ -53,3 +54,26 @@ def stage_debians(r):
     say('debians: devtools/fresh --release trixie')
     ok = run([os.path.join(TOP, 'devtools/fresh'), '--release', 'trixie', '--', 'sh', '-c', TRIXIE], show=True)
     r.tally.ok() if ok else r.tally.fail('debians: devtools/fresh --release trixie')
+
+
+def stage_packages(r):
+    """Builds the Debian packages of debian/ from what is committed; lintian finds no error and no warning."""
+    missing = [tool for tool in ('dpkg-buildpackage', 'dh', 'lintian') if shutil.which(tool) is None]
+    if missing:
+        why = 'not installed: ' + ' '.join(missing)
+        say('packages: skipped, ' + why)
+        r.tally.skip('packages/debian/build', why)
+        return
+    top = os.path.join(WORK, 'packages')
+    shutil.rmtree(top, ignore_errors=True)
+    os.makedirs(top)
+    say('packages: dpkg-buildpackage')
+    log = os.path.join(WORK, 'packages.log')
+    tree = os.path.join(top, 'bluebell')
+    ok = run(['git', 'clone', '-q', TOP, tree], log) and \
+        run(['sh', '-c', 'cd "$1" && dpkg-buildpackage -b -us -uc', 'sh', tree], log)
+    r.tally.ok() if ok else r.tally.fail('packages: dpkg-buildpackage')
+    if ok:
+        say('packages: lintian')
+        ok = run(['lintian', '--fail-on', 'error,warning', *glob.glob(top + '/*.changes')], log)
+        r.tally.ok() if ok else r.tally.fail('packages: lintian')

@@ -1,0 +1,10 @@
+# An image with everything that builds, tests and runs Bluebell on the software device.
+# The steps were run in a new Debian 12 root (devtools/fresh), not by a container engine.
+#   docker build -t bluebell .
+#   docker run --rm bluebell                       # verified RDMA traffic on soft0
+#   docker run --rm -it bluebell devtools/test     # the tests
+FROM debian:12
+COPY . /bluebell
+WORKDIR /bluebell
+RUN devtools/run && ninja -C build install && ldconfig
+CMD ["devtools/run"]
