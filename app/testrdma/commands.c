@@ -12,11 +12,11 @@
 #include "session.h"
 
 static bool
-nothing_behind(struct session *s, unsigned int argc, char **argv)
+takes_no_argument(struct session *s, unsigned int argc, char **argv)
 {
 	if (argc == 1)
 		return true;
-	session_wrong(s, "%s: takes no argument; leave out \"%s\"", argv[0], argv[1]);
+	command_error(s, "%s: takes no argument; leave out \"%s\"", argv[0], argv[1]);
 	return false;
 }
 
@@ -25,37 +25,37 @@ start_run(struct session *s, unsigned int argc, char **argv)
 {
 	struct options fitted = s->set;
 
-	if (!nothing_behind(s, argc, argv))
+	if (!takes_no_argument(s, argc, argv))
 		return;
 	if (s->run.running) {
-		session_wrong(s, "start: a test is already running; stop it first");
+		command_error(s, "start: a test is already running; stop it first");
 		return;
 	}
 	if (s->run.server != NULL) {
-		session_wrong(s, "start: this side listens, and its client runs the tests; "
+		command_error(s, "start: this side listens, and its client runs the tests; "
 				 "disconnect first");
 		return;
 	}
 	if (options_fit(&fitted) != 0) {
-		session_wrong(s, "start: change one of these settings");
+		command_error(s, "start: change one of these settings");
 		return;
 	}
 	s->t.o = fitted;
 	if (runner_start(&s->run) != 0) {
-		session_wrong(s, "start: nothing runs; show config has the settings");
+		command_error(s, "start: nothing runs; show config has the settings");
 		return;
 	}
-	runner_totals(&s->run, &s->shown);
-	s->shown_at = rte_rdtsc();
+	runner_totals(&s->run, &s->last_shown);
+	s->last_shown_at = rte_rdtsc();
 }
 
 static void
 stop_run(struct session *s, unsigned int argc, char **argv)
 {
-	if (!nothing_behind(s, argc, argv))
+	if (!takes_no_argument(s, argc, argv))
 		return;
 	if (!s->run.running && s->run.server == NULL)
-		session_wrong(s, "stop: nothing runs; start begins");
+		command_error(s, "stop: nothing runs; start begins");
 	runner_stop(&s->run);
 	runner_unlisten(&s->run);
 }
@@ -68,18 +68,18 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 	char *end;
 
 	if (!s->run.running && s->run.server == NULL) {
-		session_wrong(s, "wait: nothing runs; start begins");
+		command_error(s, "wait: nothing runs; start begins");
 		return;
 	}
 	if (argc > 1) {
 		seconds = strtod(argv[1], &end);
 		if (*end != '\0' || !isfinite(seconds) || seconds < 0 || seconds > 86400 ||
 		    argc > 2) {
-			session_wrong(s, "wait: give seconds, 0 to 86400, or nothing");
+			command_error(s, "wait: give seconds, 0 to 86400, or nothing");
 			return;
 		}
 	} else if (s->run.running && isinf(s->t.o.duration)) {
-		session_wrong(s, "wait: what runs has no end; wait SECONDS, then stop, or set "
+		command_error(s, "wait: what runs has no end; wait SECONDS, then stop, or set "
 				 "duration SECONDS before start");
 		return;
 	}
@@ -88,22 +88,22 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 
 /* Parses the address in @argv into s->peer. Fails if the address in s->peer is in use. */
 static bool
-peer_take(struct session *s, unsigned int argc, char **argv)
+peer_set(struct session *s, unsigned int argc, char **argv)
 {
 	struct sockaddr_storage addr;
 
 	if (argc != 2 || strlen(argv[1]) >= sizeof(s->peer) || bb_cm_addr(argv[1], &addr) != 0) {
-		session_wrong(s, "%s%s%s: give an address and a port, as in 192.0.2.1:18515",
+		command_error(s, "%s%s%s: give an address and a port, as in 192.0.2.1:18515",
 			      argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
 		return false;
 	}
 	/* Refuses to change s->peer while a test runs, because the test uses it. */
 	if (s->run.running) {
-		session_wrong(s, "%s: stop what runs first", argv[0]);
+		command_error(s, "%s: stop what runs first", argv[0]);
 		return false;
 	}
 	if (s->run.server != NULL) {
-		session_wrong(s, "%s: it listens at port %u; disconnect first", argv[0],
+		command_error(s, "%s: it listens at port %u; disconnect first", argv[0],
 			      serve_counted(s->run.server).port);
 		return false;
 	}
@@ -113,7 +113,7 @@ peer_take(struct session *s, unsigned int argc, char **argv)
 static void
 connect_run(struct session *s, unsigned int argc, char **argv)
 {
-	if (!peer_take(s, argc, argv))
+	if (!peer_set(s, argc, argv))
 		return;
 	strcpy(s->peer, argv[1]);
 	s->set.connect = s->peer;
@@ -122,36 +122,36 @@ connect_run(struct session *s, unsigned int argc, char **argv)
 static void
 listen_run(struct session *s, unsigned int argc, char **argv)
 {
-	if (!peer_take(s, argc, argv))
+	if (!peer_set(s, argc, argv))
 		return;
 	if (s->set.connect != NULL) {
-		session_wrong(s, "listen: its target is %s; disconnect first", s->set.connect);
+		command_error(s, "listen: its target is %s; disconnect first", s->set.connect);
 		return;
 	}
 	strcpy(s->peer, argv[1]);
-	s->visits = 0;
+	s->clients_awaited = 0;
 	s->t.o = s->set;
 	s->t.o.listen = s->peer;
 	if (runner_listen(&s->run) != 0)
-		session_wrong(s, "listen: no process can connect");
-	s->shown_at = rte_rdtsc();
+		command_error(s, "listen: no process can connect");
+	s->last_shown_at = rte_rdtsc();
 }
 
 static void
 disconnect_run(struct session *s, unsigned int argc, char **argv)
 {
-	if (!nothing_behind(s, argc, argv))
+	if (!takes_no_argument(s, argc, argv))
 		return;
 	if (s->run.server != NULL) {
 		runner_unlisten(&s->run);
 		return;
 	}
 	if (s->set.connect == NULL) {
-		session_wrong(s, "disconnect: it neither listens nor has a target elsewhere");
+		command_error(s, "disconnect: it neither listens nor has a target elsewhere");
 		return;
 	}
 	if (s->run.running) {
-		session_wrong(s, "disconnect: stop what runs first");
+		command_error(s, "disconnect: stop what runs first");
 		return;
 	}
 	runner_close(&s->run);
@@ -161,17 +161,17 @@ disconnect_run(struct session *s, unsigned int argc, char **argv)
 static void
 clear_run(struct session *s, unsigned int argc, char **argv)
 {
-	if (!nothing_behind(s, argc, argv))
+	if (!takes_no_argument(s, argc, argv))
 		return;
 	runner_clear(&s->run);
-	runner_totals(&s->run, &s->shown);
-	s->shown_at = rte_rdtsc();
+	runner_totals(&s->run, &s->last_shown);
+	s->last_shown_at = rte_rdtsc();
 }
 
 static void
 quit_run(struct session *s, unsigned int argc, char **argv)
 {
-	s->over |= nothing_behind(s, argc, argv);
+	s->ended |= takes_no_argument(s, argc, argv);
 }
 
 static const struct command *
@@ -190,7 +190,7 @@ unknown(struct session *s, const char *name)
 {
 	const struct command *c;
 
-	s->wrong += !s->typed;
+	s->n_wrong += !s->typed;
 	fprintf(stderr, "testrdma: \"%s\" is no command; there are:", name);
 	for (c = commands; c->name != NULL; c++)
 		fprintf(stderr, " %s", c->name);
@@ -204,7 +204,7 @@ help_run(struct session *s, unsigned int argc, char **argv)
 	const struct command *c;
 
 	if (argc > 2) {
-		session_wrong(s, "help: give one command, or nothing");
+		command_error(s, "help: give one command, or nothing");
 		return;
 	}
 	if (argc == 2) {
@@ -255,7 +255,7 @@ command_line(struct session *s, const char *text)
 	unsigned int argc = 0;
 
 	if (snprintf(line, sizeof(line), "%s", text) >= (int)sizeof(line)) {
-		session_wrong(s, "a line of more than %d characters; nothing was done",
+		command_error(s, "a line of more than %d characters; nothing was done",
 			      SESSION_LINE - 1);
 		return;
 	}
@@ -263,7 +263,7 @@ command_line(struct session *s, const char *text)
 	for (word = strtok_r(line, " \t\r\n", &save); word != NULL;
 	     word = strtok_r(NULL, " \t\r\n", &save)) {
 		if (argc == SESSION_WORDS) {
-			session_wrong(s, "a line of more than %d words; nothing was done",
+			command_error(s, "a line of more than %d words; nothing was done",
 				      SESSION_WORDS);
 			return;
 		}

@@ -161,7 +161,7 @@ reopen(struct session *s, const char *spec)
 	tester_close_device(&s->t);
 	snprintf(s->spec, sizeof(s->spec), "%s", before);
 	if (tester_open_device(&s->t) != 0)
-		s->over = true; /* tester_open_device() has printed the reason */
+		s->ended = true; /* tester_open_device() has printed the reason */
 	return -1;
 }
 
@@ -216,11 +216,11 @@ static bool
 may(struct session *s)
 {
 	if (s->run.running)
-		session_wrong(s, "fault: the device is opened again; stop what runs first");
+		command_error(s, "fault: the device is opened again; stop what runs first");
 	else if (s->run.server != NULL)
-		session_wrong(s, "fault: the device is opened again; disconnect first");
+		command_error(s, "fault: the device is opened again; disconnect first");
 	else if (!s->t.attr.software)
-		session_wrong(s, "fault: only the software device has faults on demand");
+		command_error(s, "fault: only the software device has faults on demand");
 	else
 		return true;
 	return false;
@@ -239,16 +239,16 @@ fault_take(struct session *s, unsigned int dir, unsigned int argc, char **argv, 
 	for (i = 0; i < FAULTS && (argc == 0 || strcmp(kinds[i].name, argv[0]) != 0); i++)
 		;
 	if (i == FAULTS) {
-		session_wrong(s, "fault: give a kind and how much, as in fault drop 1, or none; "
+		command_error(s, "fault: give a kind and how much, as in fault drop 1, or none; "
 				 "help fault lists them");
 	} else if (dir == IN && !kinds[i].packets) {
-		session_wrong(
+		command_error(
 			s,
 			"fault rx %s: it is not a fault of packets and has no direction; leave out "
 			"rx",
 			kinds[i].name);
 	} else if (argc != 2 || !value_fits(i, argv[1])) {
-		session_wrong(s, "fault %s%s%s%s: give %s, as in fault %s%s %s", before, argv[0],
+		command_error(s, "fault %s%s%s%s: give %s, as in fault %s%s %s", before, argv[0],
 			      argc > 1 ? " " : "", argc > 1 ? argv[1] : "", kinds[i].value, before,
 			      kinds[i].name, kinds[i].example);
 	} else {
@@ -281,7 +281,7 @@ fault_run(struct session *s, unsigned int argc, char **argv)
 	else if (!fault_take(s, dir, argc - skip, argv + skip, &set))
 		return;
 	if (!spec_make(s, &set, spec, sizeof(spec)) || reopen(s, spec) != 0) {
-		session_wrong(s, "fault: the device refuses it; nothing was changed");
+		command_error(s, "fault: the device refuses it; nothing was changed");
 		return;
 	}
 	s->faults = set;

@@ -152,40 +152,40 @@ void remote_roll(struct tester *t, bool over);
  * Copies the counts that the target has written to the flows. @return number of counts that have
  * changed.
  */
-unsigned int remote_answers(struct tester *t);
+unsigned int remote_read_counts(struct tester *t);
 
 /* ---- serve_test.c: the target's part of tests */
 
-struct worksite;
+struct responder;
 
 /*
  * Creates the target's state of a connection. @hello is checked already. @mem, registered as @mr,
  * has @bytes bytes of slots and guard bytes, then the control blocks. @return 0, or a negative
  * errno.
  */
-int worksite_create(struct tester *server, const struct remote_hello *hello, uint8_t *mem,
-		    struct bb_mr *mr, struct worksite **out);
-/* Returns the site's queue pair, which the caller connects. */
-struct bb_qp *worksite_qp(struct worksite *site);
-/* Returns the test with the site's completion queues and memory. */
-const struct tester *worksite_tester(const struct worksite *site);
-/* Executes pending work of the site's test. @return true if there was any. */
-bool worksite_poll(struct worksite *site);
-/* Returns the number of receives of the site that were completed and checked. */
-uint64_t worksite_receives(const struct worksite *site);
-/* Returns the number of errors that the site has found in receives and sends. */
-uint64_t worksite_errors(const struct worksite *site);
-void worksite_destroy(struct worksite *site);
+int responder_create(struct tester *server, const struct remote_hello *hello, uint8_t *mem,
+		     struct bb_mr *mr, struct responder **out);
+/* Returns the responder's queue pair, which the caller connects. */
+struct bb_qp *responder_qp(struct responder *responder);
+/* Returns the test with the responder's completion queues and memory. */
+const struct tester *responder_tester(const struct responder *responder);
+/* Executes pending work of the responder's test. @return true if there was any. */
+bool responder_poll(struct responder *responder);
+/* Returns the number of receives of the responder that were completed and checked. */
+uint64_t responder_receives(const struct responder *responder);
+/* Returns the number of errors that the responder has found in receives and sends. */
+uint64_t responder_errors(const struct responder *responder);
+void responder_destroy(struct responder *responder);
 
 /* ---- serve.c: the listening process */
 
 struct server;
 
 struct serve_counts {
-	uint32_t served;  /* connections accepted so far */
-	uint32_t present; /* current connections */
-	uint32_t visits;  /* number of times that the number of connections has become 0 */
-	uint16_t port;    /* port number of the listener */
+	uint32_t served;      /* connections accepted so far */
+	uint32_t present;     /* current connections */
+	uint32_t times_empty; /* number of times that the number of connections has become 0 */
+	uint16_t port;        /* port number of the listener */
 	/* Receives checked, and errors found; both are some milliseconds old. */
 	uint64_t recvs, errors;
 };

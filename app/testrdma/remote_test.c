@@ -50,21 +50,21 @@ order_post(struct tester *t, struct pair *p, size_t off, size_t len)
  * number of the first operation that is not allowed yet.
  */
 static void
-tell(struct tester *t, struct pair *p)
+send_ends(struct tester *t, struct pair *p)
 {
 	struct pair *back = t->test->e->two_way ? p->twin : NULL;
 	struct remote_ctl *ctl = block_of(t, p);
 	uint64_t tag = test_tag(t->test_no);
 
-	if (p->told_end == p->end && (back == NULL || back->told_end == back->end))
+	if (p->sent_end == p->end && (back == NULL || back->sent_end == back->end))
 		return;
 	if (p->orders >= ORDERS_MAX)
 		return;
 	__atomic_store_n(&ctl->forward_end, word_make(tag, p->end), __ATOMIC_RELEASE);
-	p->told_end = p->end;
+	p->sent_end = p->end;
 	if (back != NULL) {
 		__atomic_store_n(&ctl->reverse_end, word_make(tag, back->end), __ATOMIC_RELEASE);
-		back->told_end = back->end;
+		back->sent_end = back->end;
 	}
 	order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
 }
@@ -99,7 +99,7 @@ remote_open(struct pair *p, uint64_t ops)
 	 * pair is opened.
 	 */
 	if (p->reverse || !t->test->e->two_way)
-		tell(t, p->reverse ? p->twin : p);
+		send_ends(t, p->reverse ? p->twin : p);
 }
 
 void
@@ -148,7 +148,7 @@ count_take(const uint64_t *word, uint64_t tag, uint64_t *to)
 }
 
 unsigned int
-remote_answers(struct tester *t)
+remote_read_counts(struct tester *t)
 {
 	uint64_t tag = test_tag(t->test_no), errors;
 	unsigned int n = 0;
@@ -168,7 +168,7 @@ remote_answers(struct tester *t)
 		}
 		if (word_read(&ctl->errors, tag, &errors))
 			n += errors_take(t, p, errors);
-		tell(t, p);
+		send_ends(t, p);
 	}
 	return n;
 }
@@ -231,5 +231,5 @@ remote_test(struct tester *t)
 		t->fatal = true;
 	}
 	if (t->orders)
-		remote_answers(t);
+		remote_read_counts(t);
 }

@@ -21,9 +21,9 @@ static struct {
 } progress;
 
 static struct {
-	uint64_t over;        /* number of operations of finished tests */
-	uint64_t ops, errors; /* totals at the last line of --interval */
-	uint64_t last;        /* TSC of that line of --interval */
+	uint64_t finished_ops; /* number of operations of finished tests */
+	uint64_t ops, errors;  /* totals at the last line of --interval */
+	uint64_t last;         /* TSC of that line of --interval */
 } interval;
 
 void
@@ -160,7 +160,7 @@ void
 test_finish(struct tester *t, const struct test *test)
 {
 	report_test(t, test);
-	interval.over += flows_done(t);
+	interval.finished_ops += flows_done(t);
 	t->errors += test->res.errors;
 	t->verified += test->res.bytes;
 	if (test->res.errors > 0)
@@ -180,14 +180,14 @@ interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors)
 }
 
 static void
-interval_look(const struct tester *t, uint64_t now)
+interval_update(const struct tester *t, uint64_t now)
 {
 	double seconds = (double)(now - interval.last) / (double)t->tsc_hz;
 	uint64_t ops, errors;
 
 	if (t->o.interval == 0 || seconds < t->o.interval)
 		return;
-	ops = interval.over + flows_done(t);
+	ops = interval.finished_ops + flows_done(t);
 	errors = t->errors + t->test->res.errors;
 	progress_clear();
 	interval_line(interval_out(&t->o), ops - interval.ops, seconds, errors - interval.errors);
@@ -202,7 +202,7 @@ report_progress(struct tester *t, const char *phase)
 	uint64_t now = rte_rdtsc(), gap = (progress.tty ? 1 : SPARSE_SECONDS) * t->tsc_hz;
 	const struct test *test = t->test;
 
-	interval_look(t, now);
+	interval_update(t, now);
 	if (now - progress.last < gap)
 		return;
 	progress.last = now;

@@ -15,10 +15,10 @@
 #include "remote.h"
 #include "stall.h"
 
-#define LIVE_HZ    100
-#define LOOK_EVERY 16   /* maximum passes of the loop between two checks of the clock */
-#define SPINS      4096 /* polls between two checks of the clock while one operation is outstanding */
-#define LOOK_BYTES                                                                                 \
+#define LIVE_HZ      100
+#define CHECK_PASSES 16 /* maximum passes of the loop between two checks of the clock */
+#define SPINS        4096 /* polls between two checks of the clock while one operation is outstanding */
+#define CHECK_BYTES                                                                                \
 	(256u << 10) /* bytes transferred between two checks, unless one pass transfers more */
 
 static void
@@ -26,29 +26,29 @@ poll_once(struct tester *t, struct watch *w)
 {
 	w->count += flows_poll(t);
 	if (unlikely(t->orders))
-		w->count += remote_answers(t);
+		w->count += remote_read_counts(t);
 }
 
 void
 live_update(struct tester *t)
 {
 	struct live *live = t->live;
-	uint32_t ask;
+	uint32_t request;
 
 	__atomic_store_n(&live->ops, flows_done(t), __ATOMIC_RELAXED);
 	__atomic_store_n(&live->bytes, t->test->res.bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&live->errors, t->test->res.errors, __ATOMIC_RELAXED);
 	/*
-	 * Acquires the histogram of live. The main thread, which set ask, owns the histogram again
-	 * once ask is cleared.
+	 * Acquires the histogram of live. The main thread, which set request, owns the histogram
+	 * again once request is cleared.
 	 */
-	ask = __atomic_load_n(&live->ask, __ATOMIC_ACQUIRE);
-	if (ask == LIVE_LATENCY)
+	request = __atomic_load_n(&live->request, __ATOMIC_ACQUIRE);
+	if (request == LIVE_LATENCY)
 		live->lat = t->test->lat;
-	else if (ask == LIVE_CLEAR)
+	else if (request == LIVE_CLEAR)
 		hist_reset(&t->test->lat);
-	if (ask != LIVE_NOTHING)
-		__atomic_store_n(&live->ask, LIVE_NOTHING, __ATOMIC_RELEASE);
+	if (request != LIVE_NONE)
+		__atomic_store_n(&live->request, LIVE_NONE, __ATOMIC_RELEASE);
 	t->live_at = rte_rdtsc();
 }
 
@@ -62,7 +62,7 @@ show_progress(struct tester *t, const struct watch *w, uint64_t now)
 }
 
 static void
-look(struct tester *t, struct watch *w)
+check_end(struct tester *t, struct watch *w)
 {
 	uint64_t now = rte_rdtsc();
 	uint32_t i;
@@ -92,14 +92,14 @@ look(struct tester *t, struct watch *w)
 
 /*
  * Returns the number of passes between two checks of the clock, if a pass moves @ops operations. It
- * is 1 if a pass moves LOOK_BYTES or more.
+ * is 1 if a pass moves CHECK_BYTES or more.
  */
 static uint32_t
-look_every(const struct test *test, uint32_t ops)
+check_interval(const struct test *test, uint32_t ops)
 {
-	uint64_t rounds = LOOK_BYTES / ((uint64_t)test->size * ops);
+	uint64_t rounds = CHECK_BYTES / ((uint64_t)test->size * ops);
 
-	return (uint32_t)RTE_MAX(1u, RTE_MIN(rounds, LOOK_EVERY));
+	return (uint32_t)RTE_MAX(1u, RTE_MIN(rounds, CHECK_PASSES));
 }
 
 static bool
@@ -137,7 +137,7 @@ post_operations(struct tester *t, struct pair *p, uint32_t n)
 
 /* Posts receives for messages of another process, as many as may be outstanding. */
 static void
-post_ahead(struct tester *t, struct pair *p)
+post_remote_receives(struct tester *t, struct pair *p)
 {
 	uint64_t most = RTE_MIN(t->o.depth, t->test->slots), n = p->end - p->recv_posted;
 
@@ -148,7 +148,7 @@ post_ahead(struct tester *t, struct pair *p)
 
 /* Returns true if the flow may send its next message of a round trip. */
 static bool
-its_turn(const struct pair *p)
+may_send(const struct pair *p)
 {
 	const struct pair *back = p->twin;
 
@@ -171,12 +171,12 @@ flow_post(struct tester *t, struct pair *p)
 
 	if (p->qp == NULL) {
 		if (test->e->recv)
-			post_ahead(t, p);
+			post_remote_receives(t, p);
 		return;
 	}
 	if (t->schedule.on)
 		left = RTE_MIN(left, p->due - p->posted);
-	if (test->e->ping_pong && !its_turn(p))
+	if (test->e->ping_pong && !may_send(p))
 		return;
 	if (test->e->recv && p->peer != NULL)
 		room = RTE_MIN(room, test->window - (p->recv_posted - p->recv_done));
@@ -227,12 +227,12 @@ span(struct tester *t, struct watch *w, uint64_t ops)
 {
 	struct result *res = &t->test->res;
 	uint64_t start, before = flows_done(t), bells = doorbells(t);
-	uint32_t i, open, loops = 0, every = look_every(t->test, t->test->burst);
+	uint32_t i, open, loops = 0, every = check_interval(t->test, t->test->burst);
 
 	for (i = 0; i < t->nflows; i++)
 		span_open(t, t->flows[i], ops);
 	start = rte_rdtsc();
-	w->moved = start;
+	w->last_progress = start;
 	if (t->test->rate != 0)
 		pace_begin(t, start);
 	do {
@@ -248,7 +248,7 @@ span(struct tester *t, struct watch *w, uint64_t ops)
 		poll_once(t, w);
 		if (++loops >= every) {
 			loops = 0;
-			look(t, w);
+			check_end(t, w);
 		}
 	} while (open > 0 && !t->fatal);
 	t->schedule.on = false;
@@ -285,7 +285,7 @@ wait_done(struct tester *t, struct watch *w, struct pair *p)
  * message back when it has arrived. @return TSC at which the returned message was polled.
  */
 static uint64_t
-wait_answer(struct tester *t, struct watch *w, struct pair *p)
+wait_reply(struct tester *t, struct watch *w, struct pair *p)
 {
 	struct pair *back = p->twin;
 	uint64_t now = 0;
@@ -310,7 +310,7 @@ wait_answer(struct tester *t, struct watch *w, struct pair *p)
 static bool
 credit_wait(struct tester *t, struct watch *w, const struct pair *p)
 {
-	w->moved = rte_rdtsc();
+	w->last_progress = rte_rdtsc();
 	while (t->orders && t->test->e->recv && p->recv_posted == p->posted && !t->fatal) {
 		poll_once(t, w);
 		stalled(t, w, rte_rdtsc());
@@ -323,7 +323,7 @@ credit_wait(struct tester *t, struct watch *w, const struct pair *p)
  * completion, or with the returned message of a round trip.
  */
 static bool
-one(struct tester *t, struct watch *w)
+run_one(struct tester *t, struct watch *w)
 {
 	struct pair *p = t->flows[0], *back = t->test->e->two_way ? p->twin : NULL;
 	uint64_t start, end;
@@ -341,10 +341,10 @@ one(struct tester *t, struct watch *w)
 	if (!credit_wait(t, w, p))
 		return false;
 	start = rte_rdtsc();
-	w->moved = start;
+	w->last_progress = start;
 	if (!post_operations(t, p, 1))
 		return false;
-	end = t->test->e->ping_pong ? wait_answer(t, w, p) : wait_done(t, w, p);
+	end = t->test->e->ping_pong ? wait_reply(t, w, p) : wait_done(t, w, p);
 	if (!t->fatal)
 		hist_add(&t->test->lat, end - start);
 	return !t->fatal;
@@ -352,13 +352,13 @@ one(struct tester *t, struct watch *w)
 
 /* Runs up to @ops operations one by one on the first pair. @return number of operations. */
 static uint64_t
-one_by_one(struct tester *t, struct watch *w, uint64_t ops)
+run_one_by_one(struct tester *t, struct watch *w, uint64_t ops)
 {
 	struct pair *p = t->flows[0];
-	uint32_t every = look_every(t->test, 1);
+	uint32_t every = check_interval(t->test, 1);
 	uint64_t i, now;
 
-	for (i = 0; i < ops && one(t, w); i++) {
+	for (i = 0; i < ops && run_one(t, w); i++) {
 		uint32_t spins = 0;
 
 		while ((!flow_finished(p) || (t->test->e->two_way && !flow_finished(p->twin))) &&
@@ -423,7 +423,7 @@ latency_phase(struct tester *t, uint64_t cycles)
 	do {
 		if (t->o.verify)
 			prepare(t, flows, t->test->slots);
-		n = one_by_one(t, &w, t->test->slots);
+		n = run_one_by_one(t, &w, t->test->slots);
 		if (t->fatal)
 			return;
 		if (t->o.verify) {
@@ -439,13 +439,13 @@ flow_add(struct tester *t, struct pair *p)
 {
 	uint64_t slots = (uint64_t)t->nflows * t->test->slots;
 
-	p->local = p->near->mem + EDGE + slots * p->near->lay.stride;
-	p->remote = p->far->mem + EDGE + slots * p->far->lay.stride;
+	p->local = p->initiator->mem + EDGE + slots * p->initiator->lay.stride;
+	p->remote = p->target->mem + EDGE + slots * p->target->lay.stride;
 	p->wr_base = WR_ID(t->test_no, p->index);
 	p->posted = p->done = p->last_sig = p->end = 0;
 	p->recv_posted = p->recv_done = 0;
 	p->slot = p->recv_slot = 0;
-	p->told_end = 0;
+	p->sent_end = 0;
 	p->rolling = false;
 	t->flows[t->nflows++] = p;
 }

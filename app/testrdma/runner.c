@@ -35,7 +35,7 @@ struct worker {
 	struct server *server; /* server of a worker that listens; NULL if the worker runs tests */
 	sem_t go;
 	uint32_t state;                 /* enum worker_state; accessed with __atomic */
-	void (*todo)(struct worker *w); /* task, read after go was posted; NULL to end the worker */
+	void (*task)(struct worker *w); /* task, read after go was posted; NULL to end the worker */
 	int rc;                         /* result of the last task that creates queues */
 	bool thread;                    /* the worker is an extra thread, not an EAL lcore */
 	pthread_t tid;
@@ -95,9 +95,9 @@ work(void *arg)
 	for (;;) {
 		while (sem_wait(&w->go) != 0)
 			;
-		if (w->todo == NULL)
+		if (w->task == NULL)
 			break;
-		w->todo(w);
+		w->task(w);
 		state_set(w, WORKER_OVER);
 	}
 	state_set(w, WORKER_GONE);
@@ -120,7 +120,7 @@ work_thread(void *arg)
 }
 
 static void
-pause_until_not(const struct worker *w, enum worker_state state)
+wait_state_change(const struct worker *w, enum worker_state state)
 {
 	while (state_of(w) == (uint32_t)state)
 		usleep(POLL_US);
@@ -154,7 +154,7 @@ worker_launch(struct worker *w)
 		say("a worker: %s", strerror(-rc));
 		return rc;
 	}
-	pause_until_not(w, WORKER_STARTING);
+	wait_state_change(w, WORKER_STARTING);
 	if (state_of(w) == WORKER_REFUSED) {
 		pthread_join(w->tid, NULL);
 		say("a thread for the traffic: %s; give EAL a second lcore, as -l 0-1",
@@ -165,9 +165,9 @@ worker_launch(struct worker *w)
 }
 
 static void
-worker_begin(struct worker *w, void (*todo)(struct worker *w))
+worker_begin(struct worker *w, void (*task)(struct worker *w))
 {
-	w->todo = todo;
+	w->task = task;
 	state_set(w, WORKER_GO);
 	sem_post(&w->go);
 }
@@ -195,7 +195,7 @@ runner_close(struct runner *r)
 		struct worker *w = &r->workers[--r->n];
 
 		worker_begin(w, do_close);
-		pause_until_not(w, WORKER_GO);
+		wait_state_change(w, WORKER_GO);
 		worker_end(w);
 		sem_destroy(&w->go);
 	}
@@ -204,7 +204,7 @@ runner_close(struct runner *r)
 }
 
 static int
-worker_open(struct runner *r, struct worker *w, void (*todo)(struct worker *w))
+worker_open(struct runner *r, struct worker *w, void (*task)(struct worker *w))
 {
 	struct tester *t = &w->t;
 	int rc;
@@ -229,8 +229,8 @@ worker_open(struct runner *r, struct worker *w, void (*todo)(struct worker *w))
 	 * Waits for each worker before the next one starts, because control calls must not run
 	 * concurrently.
 	 */
-	worker_begin(w, todo);
-	pause_until_not(w, WORKER_GO);
+	worker_begin(w, task);
+	wait_state_change(w, WORKER_GO);
 	return w->rc;
 }
 
@@ -333,7 +333,7 @@ test_end(struct runner *r)
 	/* From here on past includes the workers' counts, so clears those. */
 	r->past = totals;
 	for (i = 0; i < r->n; i++)
-		memset(&r->workers[i].live, 0, offsetof(struct live, ask));
+		memset(&r->workers[i].live, 0, offsetof(struct live, request));
 }
 
 int
@@ -427,7 +427,7 @@ runner_unlisten(struct runner *r)
 	if (r->server == NULL)
 		return;
 	__atomic_store_n(&r->workers[0].live.stop, 1, __ATOMIC_RELAXED);
-	pause_until_not(&r->workers[0], WORKER_GO);
+	wait_state_change(&r->workers[0], WORKER_GO);
 	r->errors += serve_errors(r->server);
 	r->server = NULL;
 	runner_close(r);
@@ -459,25 +459,25 @@ runner_totals(const struct runner *r, struct totals *totals)
 	}
 }
 
-/* Makes a worker execute the request @ask. @return false if the worker's test ended before that. */
+/* Makes a worker execute @request. @return false if the worker's test ended before. */
 static bool
-worker_ask(struct worker *w, enum live_ask ask)
+worker_request(struct worker *w, enum live_request request)
 {
-	__atomic_store_n(&w->live.ask, (uint32_t)ask, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->live.request, (uint32_t)request, __ATOMIC_RELEASE);
 	for (;;) {
 		/*
-		 * Reads the state before ask, because the worker may execute the request and then
-		 * end.
+		 * Reads the state before request, because the worker may execute the request and
+		 * then end.
 		 */
 		bool over = state_of(w) != WORKER_GO;
 
-		if (__atomic_load_n(&w->live.ask, __ATOMIC_ACQUIRE) == LIVE_NOTHING)
+		if (__atomic_load_n(&w->live.request, __ATOMIC_ACQUIRE) == LIVE_NONE)
 			return true;
 		if (over)
 			break;
 		usleep(POLL_US);
 	}
-	w->live.ask = LIVE_NOTHING;
+	w->live.request = LIVE_NONE;
 	return false;
 }
 
@@ -490,7 +490,7 @@ runner_latency(struct runner *r, struct hist *lat)
 	for (i = 0; i < r->n && r->running; i++) {
 		struct worker *w = &r->workers[i];
 
-		hist_merge(lat, worker_ask(w, LIVE_LATENCY) ? &w->live.lat : &w->test.lat);
+		hist_merge(lat, worker_request(w, LIVE_LATENCY) ? &w->live.lat : &w->test.lat);
 	}
 	if (!r->running && r->have_last)
 		hist_merge(lat, &r->last->lat);
@@ -513,7 +513,7 @@ runner_clear(struct runner *r)
 	r->past.verified -= totals.verified;
 	r->past.errors -= totals.errors;
 	for (i = 0; i < r->n && r->running; i++)
-		if (!worker_ask(&r->workers[i], LIVE_CLEAR))
+		if (!worker_request(&r->workers[i], LIVE_CLEAR))
 			hist_reset(&r->workers[i].test.lat);
 	r->have_last = false;
 }

@@ -36,7 +36,7 @@ struct target {
 	LIST_ENTRY(target) next;
 	struct bb_conn *conn;
 	struct group *group;
-	struct worksite *site;
+	struct responder *responder;
 };
 
 struct server {
@@ -51,13 +51,13 @@ struct server {
 	pthread_mutex_t lock;
 	LIST_HEAD(, target) conns; /* connections that were accepted and are not over */
 	struct serve_counts counts;
-	uint64_t recvs, errors;    /* sums over connections that are over */
-	struct bb_dev_stats since; /* the device's counters when the server was opened */
-	uint64_t busy_until;       /* TSC until which the server's thread polls without pauses */
-	uint64_t counted_at;       /* TSC of the last update of recvs and errors in counts */
+	uint64_t recvs, errors;            /* sums over connections that are over */
+	struct bb_dev_stats initial_stats; /* the device's counters when the server was opened */
+	uint64_t busy_until; /* TSC until which the server's thread polls without pauses */
+	uint64_t counted_at; /* TSC of the last update of recvs and errors in counts */
 	/* Values at the last line of --interval. */
-	struct bb_dev_stats told;
-	struct serve_counts told_counts;
+	struct bb_dev_stats last_stats;
+	struct serve_counts last_counts;
 };
 
 static uint32_t
@@ -123,8 +123,8 @@ group_get(struct server *s, const struct remote_hello *hello, struct group **out
 static void
 target_destroy(struct target *target)
 {
-	if (target->site != NULL)
-		worksite_destroy(target->site);
+	if (target->responder != NULL)
+		responder_destroy(target->responder);
 	if (target->group != NULL)
 		group_put(target->group);
 	free(target);
@@ -140,8 +140,8 @@ target_create(struct server *s, const struct remote_hello *hello, struct target 
 		return rc;
 	rc = group_get(s, hello, &target->group);
 	if (rc == 0)
-		rc = worksite_create(s->t, hello, target->group->mem, target->group->mr,
-				     &target->site);
+		rc = responder_create(s->t, hello, target->group->mem, target->group->mr,
+				      &target->responder);
 	if (rc != 0) {
 		target_destroy(target);
 		return rc;
@@ -199,7 +199,7 @@ request_take(struct server *s, const struct bb_cm_event *ev, struct target **out
 		param.responder_resources = (uint8_t)RTE_MIN(16u, s->t->attr.max_dest_rd_atomic);
 		param.regions = &region;
 		param.nregions = 1;
-		rc = bb_conn_accept(ev->conn, worksite_qp(target->site), &param);
+		rc = bb_conn_accept(ev->conn, responder_qp(target->responder), &param);
 	}
 	if (rc == 0) {
 		*out = target;
@@ -230,7 +230,7 @@ request(struct server *s, const struct bb_cm_event *ev)
 }
 
 static void
-gone(struct server *s, struct bb_conn *conn)
+remove_target(struct server *s, struct bb_conn *conn)
 {
 	struct target *target = bb_conn_user(conn);
 
@@ -239,9 +239,9 @@ gone(struct server *s, struct bb_conn *conn)
 		return;
 	LIST_REMOVE(target, next);
 	s->counts.present--;
-	s->counts.visits += LIST_EMPTY(&s->conns);
-	s->recvs += worksite_receives(target->site);
-	s->errors += worksite_errors(target->site);
+	s->counts.times_empty += LIST_EMPTY(&s->conns);
+	s->recvs += responder_receives(target->responder);
+	s->errors += responder_errors(target->responder);
 	target_destroy(target);
 }
 
@@ -258,11 +258,11 @@ event(struct server *s, const struct bb_cm_event *ev)
 	case BB_CM_DISCONNECTED:
 		if (ev->status != 0)
 			say("a connection broke: %s", ev->why);
-		gone(s, ev->conn);
+		remove_target(s, ev->conn);
 		break;
 	default:
 		say("a connection was not made: %s", ev->why);
-		gone(s, ev->conn);
+		remove_target(s, ev->conn);
 		break;
 	}
 }
@@ -298,8 +298,8 @@ serve_open(struct tester *t, struct server **out)
 		 * process ran before.
 		 */
 		if (t->attr.counters)
-			bb_dev_stats(t->dev, &s->since);
-		s->told = s->since;
+			bb_dev_stats(t->dev, &s->initial_stats);
+		s->last_stats = s->initial_stats;
 	}
 	if (rc != 0) {
 		say("--listen %s: %s; give an address and a port that is free, as in :18515",
@@ -337,7 +337,7 @@ requests_print(FILE *out, const struct server *s, struct bb_dev_stats *since, bo
 bool
 serve_requests(const struct server *s)
 {
-	struct bb_dev_stats since = s->since;
+	struct bb_dev_stats since = s->initial_stats;
 
 	return requests_print(stdout, s, &since, false);
 }
@@ -349,12 +349,12 @@ serve_interval(struct server *s, FILE *out, double seconds)
 
 	fprintf(out, "%u connection%s, in %.3f s: ", now.present, now.present == 1 ? "" : "s",
 		seconds);
-	if (requests_print(out, s, &s->told, true))
+	if (requests_print(out, s, &s->last_stats, true))
 		fprintf(out, "; ");
 	fprintf(out, "%" PRIu64 " receives checked; %" PRIu64 " errors\n",
-		now.recvs - s->told_counts.recvs, now.errors - s->told_counts.errors);
+		now.recvs - s->last_counts.recvs, now.errors - s->last_counts.errors);
 	fflush(out);
-	s->told_counts = now;
+	s->last_counts = now;
 }
 
 uint64_t
@@ -364,7 +364,7 @@ serve_errors(const struct server *s)
 	uint64_t errors = s->errors;
 
 	LIST_FOREACH(target, &s->conns, next)
-		errors += worksite_errors(target->site);
+		errors += responder_errors(target->responder);
 	return errors;
 }
 
@@ -375,7 +375,7 @@ serve_receives(const struct server *s)
 	uint64_t recvs = s->recvs;
 
 	LIST_FOREACH(target, &s->conns, next)
-		recvs += worksite_receives(target->site);
+		recvs += responder_receives(target->responder);
 	return recvs;
 }
 
@@ -384,7 +384,7 @@ serve_receives(const struct server *s)
  * of --interval.
  */
 static void
-tell(struct server *s, bool print, uint64_t *printed)
+update_counts(struct server *s, bool print, uint64_t *printed)
 {
 	const uint64_t now = rte_rdtsc(), hz = s->t->tsc_hz;
 	double seconds = (double)(now - *printed) / (double)hz;
@@ -420,7 +420,7 @@ work(struct server *s)
 	bool busy = false;
 
 	LIST_FOREACH(target, &s->conns, next)
-		busy |= worksite_poll(target->site);
+		busy |= responder_poll(target->responder);
 	if (busy)
 		s->busy_until = rte_rdtsc() + BUSY_S * s->t->tsc_hz;
 }
@@ -446,7 +446,7 @@ serve_run(struct server *s, bool until_gone)
 		}
 		work(s);
 		bb_dev_progress(t->dev);
-		tell(s, print, &printed);
+		update_counts(s, print, &printed);
 	}
 	serve_summary(s);
 }
@@ -460,7 +460,7 @@ serve_close(struct server *s)
 		bb_listener_destroy(s->listener);
 	/* Peers that are still connected see their connection break. */
 	while (!LIST_EMPTY(&s->conns))
-		gone(s, LIST_FIRST(&s->conns)->conn);
+		remove_target(s, LIST_FIRST(&s->conns)->conn);
 	if (s->cm != NULL)
 		bb_cm_destroy(s->cm);
 	pthread_mutex_destroy(&s->lock);
@@ -486,6 +486,6 @@ serve_each(struct server *s, void (*look)(uint32_t conn, struct bb_qp *qp, const
 
 	pthread_mutex_lock(&s->lock);
 	LIST_FOREACH(target, &s->conns, next)
-		look(n++, worksite_qp(target->site), worksite_tester(target->site));
+		look(n++, responder_qp(target->responder), responder_tester(target->responder));
 	pthread_mutex_unlock(&s->lock);
 }

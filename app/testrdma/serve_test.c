@@ -16,7 +16,7 @@
 
 #include "remote.h"
 
-struct worksite {
+struct responder {
 	struct tester
 		t; /* test with one pair; its flows are forward and, in two-way tests, reverse */
 	struct test test;
@@ -27,27 +27,27 @@ struct worksite {
 	uint64_t peer_addr;
 	uint32_t peer_rkey;
 	uint32_t index, conns;
-	uint64_t tag;           /* tag of the current test; 0 if none */
-	struct remote_ctl said; /* counts last written to the initiator */
-	bool refused;           /* the target has refused the current test */
-	uint64_t recvs, errors; /* sums of earlier tests */
+	uint64_t tag;                /* tag of the current test; 0 if none */
+	struct remote_ctl last_sent; /* counts last written to the initiator */
+	bool refused;                /* the target has refused the current test */
+	uint64_t recvs, errors;      /* sums of earlier tests */
 };
 
 static void
-close_queues(struct worksite *site)
+close_queues(struct responder *responder)
 {
-	if (site->qp != NULL)
-		bb_qp_destroy(site->qp);
-	if (site->t.scq != NULL)
-		bb_cq_destroy(site->t.scq);
-	if (site->t.rcq != NULL)
-		bb_cq_destroy(site->t.rcq);
+	if (responder->qp != NULL)
+		bb_qp_destroy(responder->qp);
+	if (responder->t.scq != NULL)
+		bb_cq_destroy(responder->t.scq);
+	if (responder->t.rcq != NULL)
+		bb_cq_destroy(responder->t.rcq);
 }
 
 static int
-open_queues(struct worksite *site, uint32_t depth, uint32_t sgl, uint32_t max_inline)
+open_queues(struct responder *responder, uint32_t depth, uint32_t sgl, uint32_t max_inline)
 {
-	struct tester *t = &site->t;
+	struct tester *t = &responder->t;
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
 	int rc;
@@ -67,16 +67,16 @@ open_queues(struct worksite *site, uint32_t depth, uint32_t sgl, uint32_t max_in
 	init.max_sge = sgl;
 	init.max_recv_sge = sgl;
 	init.max_inline = max_inline;
-	return bb_qp_create(t->pd, &init, &site->qp);
+	return bb_qp_create(t->pd, &init, &responder->qp);
 }
 
 int
-worksite_create(struct tester *server, const struct remote_hello *hello, uint8_t *mem,
-		struct bb_mr *mr, struct worksite **out)
+responder_create(struct tester *server, const struct remote_hello *hello, uint8_t *mem,
+		 struct bb_mr *mr, struct responder **out)
 {
 	uint32_t depth = rte_be_to_cpu_32(hello->depth), sgl = rte_be_to_cpu_32(hello->sgl);
 	uint32_t max_inline = rte_be_to_cpu_32(hello->max_inline);
-	struct worksite *site;
+	struct responder *responder;
 	struct tester *t;
 	int rc;
 
@@ -85,52 +85,53 @@ worksite_create(struct tester *server, const struct remote_hello *hello, uint8_t
 			  (uint32_t)MAX_SGL) ||
 	    max_inline > server->attr.max_inline)
 		return -EINVAL;
-	site = calloc(1, sizeof(*site));
-	if (site == NULL)
+	responder = calloc(1, sizeof(*responder));
+	if (responder == NULL)
 		return -ENOMEM;
-	t = &site->t;
+	t = &responder->t;
 	t->dev = server->dev;
 	t->attr = server->attr;
 	t->pd = server->pd;
 	t->tsc_hz = server->tsc_hz;
 	t->o.depth = depth;
 	t->o.sgl = sgl;
-	site->index = rte_be_to_cpu_32(hello->index);
-	site->conns = rte_be_to_cpu_32(hello->conns);
+	responder->index = rte_be_to_cpu_32(hello->index);
+	responder->conns = rte_be_to_cpu_32(hello->conns);
 	t->remote.name = "the target's";
 	t->remote.mem = mem;
 	t->remote.len = rte_be_to_cpu_64(hello->bytes);
 	t->remote.mr = mr;
-	site->ctl = ctl_at(mem, t->remote.len, site->index);
-	site->peer_addr = rte_be_to_cpu_64(hello->addr);
-	site->peer_rkey = rte_be_to_cpu_32(hello->rkey);
-	site->peer_ctl = site->peer_addr + t->remote.len + (uint64_t)site->index * REMOTE_CTL;
-	rc = open_queues(site, depth, sgl, max_inline);
+	responder->ctl = ctl_at(mem, t->remote.len, responder->index);
+	responder->peer_addr = rte_be_to_cpu_64(hello->addr);
+	responder->peer_rkey = rte_be_to_cpu_32(hello->rkey);
+	responder->peer_ctl =
+		responder->peer_addr + t->remote.len + (uint64_t)responder->index * REMOTE_CTL;
+	rc = open_queues(responder, depth, sgl, max_inline);
 	if (rc != 0) {
-		worksite_destroy(site);
+		responder_destroy(responder);
 		return rc;
 	}
-	site->qp->user = &site->reverse;
-	*out = site;
+	responder->qp->user = &responder->reverse;
+	*out = responder;
 	return 0;
 }
 
 struct bb_qp *
-worksite_qp(struct worksite *site)
+responder_qp(struct responder *responder)
 {
-	return site->qp;
+	return responder->qp;
 }
 
 const struct tester *
-worksite_tester(const struct worksite *site)
+responder_tester(const struct responder *responder)
 {
-	return &site->t;
+	return &responder->t;
 }
 
 uint64_t
-worksite_receives(const struct worksite *site)
+responder_receives(const struct responder *responder)
 {
-	return site->recvs + site->test.res.recvs;
+	return responder->recvs + responder->test.res.recvs;
 }
 
 /*
@@ -139,33 +140,34 @@ worksite_receives(const struct worksite *site)
  * reports them itself.
  */
 static uint64_t
-test_errors(const struct worksite *site)
+test_errors(const struct responder *responder)
 {
-	return site->test.res.errors - site->test.res.broken;
+	return responder->test.res.errors - responder->test.res.broken;
 }
 
 uint64_t
-worksite_errors(const struct worksite *site)
+responder_errors(const struct responder *responder)
 {
-	return site->errors + test_errors(site);
+	return responder->errors + test_errors(responder);
 }
 
 void
-worksite_destroy(struct worksite *site)
+responder_destroy(struct responder *responder)
 {
-	close_queues(site);
-	free(site);
+	close_queues(responder);
+	free(responder);
 }
 
 /* Returns true if the parameters of a test are consistent and the test fits into the memory. */
 static bool
-test_fits(const struct worksite *site, const struct test *test, uint32_t offset)
+test_fits(const struct responder *responder, const struct test *test, uint32_t offset)
 {
-	const struct tester *t = &site->t;
+	const struct tester *t = &responder->t;
 	uint64_t room = t->remote.len - 2 * EDGE, slots;
 	uint32_t flows = test->e->two_way ? 2 : 1;
 
-	slots = room / RTE_MAX(t->local.lay.stride, t->remote.lay.stride) / site->conns / flows;
+	slots = room / RTE_MAX(t->local.lay.stride, t->remote.lay.stride) / responder->conns /
+		flows;
 	return (test->e->recv || test->e->two_way) && offset < 64 && test->slots > 0 &&
 	       test->slots <= slots && test->window > 0 && test->window <= t->o.depth &&
 	       test->window <= test->slots && test->burst > 0 && test->burst <= test->window &&
@@ -173,14 +175,14 @@ test_fits(const struct worksite *site, const struct test *test, uint32_t offset)
 }
 
 static bool
-test_unpack(struct worksite *site)
+test_unpack(struct responder *responder)
 {
-	struct tester *t = &site->t;
-	struct test *test = &site->test;
+	struct tester *t = &responder->t;
+	struct test *test = &responder->test;
 	struct remote_test from;
 	uint32_t offset;
 
-	memcpy(&from, &site->ctl->test, sizeof(from));
+	memcpy(&from, &responder->ctl->test, sizeof(from));
 	memset(test, 0, offsetof(struct test, lat));
 	test->e = engine_find(from.op, strnlen(from.op, sizeof(from.op)));
 	test->size = rte_be_to_cpu_32(from.size);
@@ -196,32 +198,32 @@ test_unpack(struct worksite *site)
 	t->o.offset = offset;
 	t->test_no = rte_be_to_cpu_32(from.test_no);
 	test_layouts(t, test->e, test->size);
-	return test_fits(site, test, offset);
+	return test_fits(responder, test, offset);
 }
 
 static void
-flow_init(struct worksite *site, struct pair *p, bool reverse)
+flow_init(struct responder *responder, struct pair *p, bool reverse)
 {
-	struct tester *t = &site->t;
-	uint32_t flows = site->test.e->two_way ? 2 : 1;
-	uint64_t slots = ((uint64_t)site->index * flows + reverse) * site->test.slots;
+	struct tester *t = &responder->t;
+	uint32_t flows = responder->test.e->two_way ? 2 : 1;
+	uint64_t slots = ((uint64_t)responder->index * flows + reverse) * responder->test.slots;
 	uint8_t *ours = t->remote.mem + EDGE + slots * t->remote.lay.stride;
-	uint64_t theirs = site->peer_addr + EDGE + slots * t->local.lay.stride;
+	uint64_t theirs = responder->peer_addr + EDGE + slots * t->local.lay.stride;
 	uint32_t orders = p->orders;
 
 	memset(p, 0, sizeof(*p));
 	p->orders = orders;
 	p->t = t;
-	p->index = site->index + (reverse ? site->conns : 0);
+	p->index = responder->index + (reverse ? responder->conns : 0);
 	p->wr_base = WR_ID(t->test_no, p->index);
 	p->reverse = reverse;
-	p->twin = reverse ? &site->forward : &site->reverse;
+	p->twin = reverse ? &responder->forward : &responder->reverse;
 	p->in = p->twin;
-	p->near = reverse ? &t->remote : &t->local;
-	p->far = reverse ? &t->local : &t->remote;
-	p->target_rkey = site->peer_rkey;
+	p->initiator = reverse ? &t->remote : &t->local;
+	p->target = reverse ? &t->local : &t->remote;
+	p->target_rkey = responder->peer_rkey;
 	if (reverse) {
-		p->qp = site->qp;
+		p->qp = responder->qp;
 		p->local = ours;
 		/*
 		 * No local pointer to the initiator's memory, which this process does not map.
@@ -230,7 +232,7 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 		p->remote = NULL;
 		p->target_delta = theirs;
 	} else {
-		p->peer = site->qp;
+		p->peer = responder->qp;
 		p->remote = ours;
 	}
 	flow_open(p, 0);
@@ -238,49 +240,50 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 
 /* Starts the test @tag, which the peer has requested. */
 static void
-test_begin(struct worksite *site, uint64_t tag)
+test_begin(struct responder *responder, uint64_t tag)
 {
-	struct tester *t = &site->t;
+	struct tester *t = &responder->t;
 
-	site->recvs += site->test.res.recvs;
-	site->errors += test_errors(site);
-	memset(&site->test.res, 0, sizeof(site->test.res));
+	responder->recvs += responder->test.res.recvs;
+	responder->errors += test_errors(responder);
+	memset(&responder->test.res, 0, sizeof(responder->test.res));
 	/*
 	 * Refuses the test if receives are still posted. They belong to a test that was stopped
 	 * early, and a message of the new test would consume one of them.
 	 */
-	site->refused = t->fatal ||
-			(site->tag != 0 && site->forward.recv_posted != site->forward.recv_done);
-	if (!site->refused && !test_unpack(site)) {
+	responder->refused =
+		t->fatal || (responder->tag != 0 &&
+			     responder->forward.recv_posted != responder->forward.recv_done);
+	if (!responder->refused && !test_unpack(responder)) {
 		say("a test of connection %u is refused: the operation does not involve the target, or "
 		    "does not fit the memory",
-		    site->index);
-		site->refused = true;
+		    responder->index);
+		responder->refused = true;
 	}
-	site->tag = tag;
-	memset(&site->said, 0, sizeof(site->said));
-	if (site->refused)
+	responder->tag = tag;
+	memset(&responder->last_sent, 0, sizeof(responder->last_sent));
+	if (responder->refused)
 		return;
-	t->test = &site->test;
-	t->flows = site->flows;
-	t->nflows = site->test.e->two_way ? 2 : 1;
-	site->flows[0] = &site->forward;
-	site->flows[1] = &site->reverse;
-	flow_init(site, &site->forward, false);
-	flow_init(site, &site->reverse, true);
+	t->test = &responder->test;
+	t->flows = responder->flows;
+	t->nflows = responder->test.e->two_way ? 2 : 1;
+	responder->flows[0] = &responder->forward;
+	responder->flows[1] = &responder->reverse;
+	flow_init(responder, &responder->forward, false);
+	flow_init(responder, &responder->reverse, true);
 }
 
 /* Reads, for each direction, the number of the first operation that the peer does not allow yet. */
 static void
-ends_take(struct worksite *site)
+read_ends(struct responder *responder)
 {
-	struct pair *in = &site->forward, *back = &site->reverse;
+	struct pair *in = &responder->forward, *back = &responder->reverse;
 	uint64_t end;
 
-	if (word_read(&site->ctl->forward_end, site->tag, &end) && end > in->end)
+	if (word_read(&responder->ctl->forward_end, responder->tag, &end) && end > in->end)
 		in->end = end;
-	if (!site->test.e->two_way || !word_read(&site->ctl->reverse_end, site->tag, &end) ||
-	    end <= back->end)
+	if (!responder->test.e->two_way ||
+	    !word_read(&responder->ctl->reverse_end, responder->tag, &end) || end <= back->end)
 		return;
 	/*
 	 * flow_extend() requires that the last operation of the previous span is signalled. If that
@@ -301,79 +304,79 @@ ends_take(struct worksite *site)
  * differences are collected, because each WRITE takes a slot of the send queue.
  */
 static bool
-worth_saying(const struct worksite *site, const struct remote_ctl *now)
+must_send(const struct responder *responder, const struct remote_ctl *now)
 {
-	const struct remote_ctl *said = &site->said;
-	uint64_t some = RTE_MAX(site->t.o.depth / 4, 1u);
+	const struct remote_ctl *sent = &responder->last_sent;
+	uint64_t some = RTE_MAX(responder->t.o.depth / 4, 1u);
 
-	if (memcmp(now, said, sizeof(*now)) == 0)
+	if (memcmp(now, sent, sizeof(*now)) == 0)
 		return false;
-	return said->test.test_no == 0 || now->errors != said->errors ||
-	       now->recv_done == said->recv_posted ||
-	       now->recv_posted - said->recv_posted >= some ||
-	       now->recv_done == site->forward.end || now->done == site->reverse.end ||
-	       now->done - said->done >= some;
+	return sent->test.test_no == 0 || now->errors != sent->errors ||
+	       now->recv_done == sent->recv_posted ||
+	       now->recv_posted - sent->recv_posted >= some ||
+	       now->recv_done == responder->forward.end || now->done == responder->reverse.end ||
+	       now->done - sent->done >= some;
 }
 
 /*
- * Writes the counts of this process to the peer if worth_saying() returns true and the send queue
+ * Writes the counts of this process to the peer if must_send() returns true and the send queue
  * has room.
  */
 static void
-answer(struct worksite *site)
+send_counts(struct responder *responder)
 {
 	const size_t first = offsetof(struct remote_ctl, recv_posted);
-	const struct test *test = &site->test;
-	struct remote_ctl now = {.test.test_no = 1}, *ctl = site->ctl;
+	const struct test *test = &responder->test;
+	struct remote_ctl now = {.test.test_no = 1}, *ctl = responder->ctl;
 	struct bb_sge sge = {.addr = (uint64_t)(uintptr_t)ctl + first,
 			     .len = sizeof(*ctl) - first,
-			     .lkey = site->t.remote.mr->lkey};
+			     .lkey = responder->t.remote.mr->lkey};
 
-	now.errors = site->refused ? WORD_REFUSED : test->res.errors;
-	if (!site->refused) {
-		now.recv_posted = site->forward.recv_posted;
-		now.recv_done = site->forward.recv_done;
-		now.done = site->reverse.done;
+	now.errors = responder->refused ? WORD_REFUSED : test->res.errors;
+	if (!responder->refused) {
+		now.recv_posted = responder->forward.recv_posted;
+		now.recv_done = responder->forward.recv_done;
+		now.done = responder->reverse.done;
 	}
-	if (site->reverse.orders >= ORDERS_MAX || !worth_saying(site, &now))
+	if (responder->reverse.orders >= ORDERS_MAX || !must_send(responder, &now))
 		return;
-	ctl->recv_posted = word_make(site->tag, now.recv_posted);
-	ctl->recv_done = word_make(site->tag, now.recv_done);
-	ctl->done = word_make(site->tag, now.done);
-	ctl->errors = word_make(site->tag, now.errors);
-	if (bb_post_write(site->qp, WR_ORDER, &sge, 1, site->peer_ctl + first, site->peer_rkey,
-			  BB_SEND_SIGNALED) != 0)
+	ctl->recv_posted = word_make(responder->tag, now.recv_posted);
+	ctl->recv_done = word_make(responder->tag, now.recv_done);
+	ctl->done = word_make(responder->tag, now.done);
+	ctl->errors = word_make(responder->tag, now.errors);
+	if (bb_post_write(responder->qp, WR_ORDER, &sge, 1, responder->peer_ctl + first,
+			  responder->peer_rkey, BB_SEND_SIGNALED) != 0)
 		return;
-	bb_qp_ring(site->qp);
-	site->reverse.orders++;
-	site->said = now;
+	bb_qp_ring(responder->qp);
+	responder->reverse.orders++;
+	responder->last_sent = now;
 }
 
 bool
-worksite_poll(struct worksite *site)
+responder_poll(struct responder *responder)
 {
 	uint64_t word =
-		rte_be_to_cpu_64(__atomic_load_n(&site->ctl->forward_end, __ATOMIC_ACQUIRE));
-	struct tester *t = &site->t;
+		rte_be_to_cpu_64(__atomic_load_n(&responder->ctl->forward_end, __ATOMIC_ACQUIRE));
+	struct tester *t = &responder->t;
 	unsigned int n = 0;
 
-	if (word >> WORD_BITS != site->tag)
-		test_begin(site, word >> WORD_BITS);
-	if (site->tag == 0)
+	if (word >> WORD_BITS != responder->tag)
+		test_begin(responder, word >> WORD_BITS);
+	if (responder->tag == 0)
 		return false;
-	if (!site->refused && !t->fatal) {
-		ends_take(site);
+	if (!responder->refused && !t->fatal) {
+		read_ends(responder);
 		n = flows_poll(t);
-		if (site->forward.recv_posted < site->forward.end && !t->fatal)
-			flow_post(t, &site->forward);
+		if (responder->forward.recv_posted < responder->forward.end && !t->fatal)
+			flow_post(t, &responder->forward);
 		/*
 		 * Counts the messages of this process as received, because the peer sends its next
 		 * message only after it has received the previous one back.
 		 */
-		site->reverse.recv_done = site->reverse.done;
-		if (t->nflows == 2 && !t->fatal && !flow_finished(&site->reverse))
-			flow_post(t, &site->reverse);
+		responder->reverse.recv_done = responder->reverse.done;
+		if (t->nflows == 2 && !t->fatal && !flow_finished(&responder->reverse))
+			flow_post(t, &responder->reverse);
 	}
-	answer(site);
+	send_counts(responder);
 	return n > 0;
 }

@@ -31,7 +31,7 @@ struct input {
 	struct cmdline *cl; /* rte_cmdline of a terminal; NULL for files and pipes */
 	char line[SESSION_LINE];
 	size_t len;
-	char ahead[SESSION_LINE]; /* bytes that were read and are not processed yet */
+	char pending[SESSION_LINE]; /* bytes that were read and are not processed yet */
 	size_t at, end;
 	bool too_long; /* the current line is longer than the buffer */
 	bool eof;
@@ -47,14 +47,14 @@ redisplay(struct input *in)
 
 /* Returns true if the event that the command "wait" waits for has occurred. */
 static bool
-wait_over(struct session *s)
+wait_ended(struct session *s)
 {
 	if (s->run.server == NULL)
 		return !s->run.running;
-	if (serve_counted(s->run.server).visits == s->visits)
+	if (serve_counted(s->run.server).times_empty == s->clients_awaited)
 		return false;
 	/* Makes the next "wait" wait for the next client. */
-	s->visits++;
+	s->clients_awaited++;
 	return true;
 }
 
@@ -75,14 +75,14 @@ background(struct session *s, struct input *in)
 
 	if (ran && !runner_poll(&s->run)) {
 		redisplay(in);
-	} else if (interval_on(s) &&
-		   (double)(rte_rdtsc() - s->shown_at) >= s->set.interval * (double)s->t.tsc_hz) {
+	} else if (interval_on(s) && (double)(rte_rdtsc() - s->last_shown_at) >=
+					     s->set.interval * (double)s->t.tsc_hz) {
 		if (in->cl != NULL)
 			printf("\r");
 		show_interval(s);
 		redisplay(in);
 	}
-	if (s->wait_until != 0 && (wait_over(s) || rte_rdtsc() >= s->wait_until))
+	if (s->wait_until != 0 && (wait_ended(s) || rte_rdtsc() >= s->wait_until))
 		s->wait_until = 0;
 }
 
@@ -114,7 +114,7 @@ line_char(struct session *s, struct input *in, char c)
 	printf("%s%s\n", PROMPT, in->line);
 	fflush(stdout);
 	if (in->too_long)
-		session_wrong(s, "a line of more than %zu characters; nothing was done",
+		command_error(s, "a line of more than %zu characters; nothing was done",
 			      sizeof(in->line) - 1);
 	else
 		command_line(s, in->line);
@@ -126,8 +126,8 @@ line_char(struct session *s, struct input *in, char c)
 static void
 input_take(struct session *s, struct input *in)
 {
-	while (in->at < in->end && !s->over && !in->eof) {
-		char c = in->ahead[in->at];
+	while (in->at < in->end && !s->ended && !in->eof) {
+		char c = in->pending[in->at];
 
 		/*
 		 * After a command that waits, leaves the input unprocessed. Ctrl-C is the
@@ -153,7 +153,7 @@ input_read(struct session *s, struct input *in)
 
 	if (poll(&pfd, listen ? 1 : 0, soon ? TICK_MS : IDLE_MS) <= 0 || !listen)
 		return;
-	n = read(in->fd, in->ahead, sizeof(in->ahead));
+	n = read(in->fd, in->pending, sizeof(in->pending));
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0) {
@@ -174,8 +174,8 @@ input_read(struct session *s, struct input *in)
 static bool
 signalled(struct session *s)
 {
-	s->over |= stop_signal != 0;
-	return s->over;
+	s->ended |= stop_signal != 0;
+	return s->ended;
 }
 
 /* Waits after the last command for a run that ends by itself. */
@@ -196,7 +196,7 @@ finish(struct session *s, struct input *in)
 	 */
 	while (s->run.server != NULL && stop_signal == 0) {
 		c = serve_counted(s->run.server);
-		if (c.visits > 0 && c.present == 0)
+		if (c.times_empty > 0 && c.present == 0)
 			break;
 		poll(NULL, 0, TICK_MS);
 		background(s, in);
@@ -211,9 +211,9 @@ commands_from(struct session *s, int fd, struct cmdline *cl)
 
 	while (!signalled(s) && (!in.eof || s->wait_until != 0)) {
 		input_take(s, &in);
-		if (!s->over && !in.eof)
+		if (!s->ended && !in.eof)
 			input_read(s, &in);
-		else if (!s->over)
+		else if (!s->ended)
 			poll(NULL, 0, TICK_MS);
 		background(s, &in);
 	}
@@ -221,9 +221,9 @@ commands_from(struct session *s, int fd, struct cmdline *cl)
 	 * After "quit" or a signal, tests and the listener stop. The listener also stops if the
 	 * input of a terminal ended, because the user ended it.
 	 */
-	if (s->over)
+	if (s->ended)
 		runner_stop(&s->run);
-	if (s->over || cl != NULL)
+	if (s->ended || cl != NULL)
 		runner_unlisten(&s->run);
 }
 
@@ -284,7 +284,7 @@ commands_all(struct session *s)
 	} else {
 		if (s->set.cmdline_file != NULL)
 			rc = from_file(s, s->set.cmdline_file);
-		if (rc == 0 && s->set.interactive && !s->over)
+		if (rc == 0 && s->set.interactive && !s->ended)
 			rc = from_stdin(s);
 	}
 	finish(s, &none);
@@ -296,7 +296,7 @@ status(const struct session *s)
 {
 	if (stop_signal != 0)
 		return s->run.errors > 0 ? EXIT_FAILED : 128 + stop_signal;
-	return s->run.errors > 0 || s->wrong > 0 ? EXIT_FAILED : 0;
+	return s->run.errors > 0 || s->n_wrong > 0 ? EXIT_FAILED : 0;
 }
 
 int
@@ -316,7 +316,7 @@ session_run(const struct options *first)
 		say("no memory; give EAL more (-m MB, hugepages)");
 		rc = EXIT_FAILED;
 	}
-	s->shown_at = rte_rdtsc();
+	s->last_shown_at = rte_rdtsc();
 	if (rc == 0) {
 		rc = commands_all(s) != 0 ? EXIT_USAGE : status(s);
 		runner_free(&s->run);

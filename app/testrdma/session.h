@@ -26,18 +26,18 @@ struct faults {
 struct session {
 	struct tester t;
 	struct runner run;
-	struct options set;  /* user settings for the next start, before validation */
-	struct totals shown; /* totals at the last line of statistics */
-	uint64_t shown_at;   /* TSC of the last line of statistics */
-	uint64_t wait_until; /* TSC at which the command "wait" ends; 0 if no wait is active */
-	uint32_t wrong;      /* number of wrong commands, except typed ones */
+	struct options set;       /* user settings for the next start, before validation */
+	struct totals last_shown; /* totals at the last line of statistics */
+	uint64_t last_shown_at;   /* TSC of the last line of statistics */
+	uint64_t wait_until;      /* TSC at which the command "wait" ends; 0 if no wait is active */
+	uint32_t n_wrong;         /* number of wrong commands, except typed ones */
 	bool typed; /* the current command was typed at a terminal, so the user sees its error */
 	const char *device; /* device specification without faults */
 	char spec[512];     /* device specification with faults */
 	struct faults faults;
-	char peer[128];  /* string to which set.connect or set.listen points */
-	uint32_t visits; /* number of clients that "wait" has waited for while listening */
-	bool over;
+	char peer[128];           /* string to which set.connect or set.listen points */
+	uint32_t clients_awaited; /* number of clients that "wait" has waited for while listening */
+	bool ended;
 };
 
 /*
@@ -46,8 +46,8 @@ struct session {
  */
 int session_run(const struct options *first);
 
-/* wrong.c: prints the error of a command. Counts the error unless the command was typed. */
-void session_wrong(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* command_error.c: prints the error of a command. Counts the error unless the command was typed. */
+void command_error(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- commands.c */
 

@@ -46,24 +46,24 @@ setting_run(struct session *s, unsigned int argc, char **argv)
 	const struct argument *a;
 
 	if (argc != 3) {
-		session_wrong(s, "set: give a setting and its value, as in set size 64; "
+		command_error(s, "set: give a setting and its value, as in set size 64; "
 				 "help set lists them");
 		return;
 	}
 	for (a = setting_args; a->name != NULL && strcmp(a->name, argv[1]) != 0; a++)
 		;
 	if (a->name == NULL) {
-		session_wrong(s, "set: there is no setting \"%s\"; help set lists them", argv[1]);
+		command_error(s, "set: there is no setting \"%s\"; help set lists them", argv[1]);
 		return;
 	}
 	/* Changes a copy, so that an error leaves the settings unchanged. */
 	if (options_set(&changed, argv[1], argv[2]) != 0) {
-		session_wrong(s, "set: %s stays as it was", argv[1]);
+		command_error(s, "set: %s stays as it was", argv[1]);
 		return;
 	}
 	fitted = changed;
 	if (options_fit(&fitted) != 0) {
-		session_wrong(s, "set: %s stays as it was; set the other one first", argv[1]);
+		command_error(s, "set: %s stays as it was; set the other one first", argv[1]);
 		return;
 	}
 	s->set = changed;

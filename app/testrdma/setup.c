@@ -231,14 +231,15 @@ pair_init(struct tester *t, uint32_t i)
 {
 	struct pair *p = &t->pairs[i];
 
-	*p = (struct pair){.t = t, .index = i, .near = &t->local, .far = &t->remote, .in = p};
+	*p = (struct pair){
+		.t = t, .index = i, .initiator = &t->local, .target = &t->remote, .in = p};
 	if (t->twins == NULL)
 		return;
 	p->twin = p->in = &t->twins[i];
 	t->twins[i] = (struct pair){.t = t,
 				    .index = t->o.qps + i,
-				    .near = &t->remote,
-				    .far = &t->local,
+				    .initiator = &t->remote,
+				    .target = &t->local,
 				    .twin = p,
 				    .in = p,
 				    .reverse = true};
@@ -283,7 +284,7 @@ create_pairs(struct tester *t)
 
 /* Returns the number of slots per pair that a round needs. */
 static uint64_t
-slots_wanted(const struct options *o)
+slots_needed(const struct options *o)
 {
 	return (uint64_t)o->depth * (o->verify ? VERIFY_SLOTS : 1);
 }
@@ -323,7 +324,7 @@ test_layout(struct tester *t, struct test *test, const struct engine *e, uint32_
 	test->rate = o->rate == 0 ? 0 : RTE_MAX(o->rate / o->lcores, 1u);
 	test_layouts(t, e, size);
 	stride = RTE_MAX(t->local.lay.stride, t->remote.lay.stride);
-	test->slots = (uint32_t)RTE_MIN(slots_wanted(o), room / flows / stride);
+	test->slots = (uint32_t)RTE_MIN(slots_needed(o), room / flows / stride);
 	test->window = e->ping_pong ? 1 : RTE_MIN(o->depth, test->slots);
 	test->burst = RTE_MIN(o->burst, test->window);
 	test->signal_every = RTE_MIN(o->signal_every, test->window);
@@ -378,8 +379,8 @@ create_memory(struct tester *t)
 	if (pool < least)
 		pool = least;
 	for (i = 0; i < o->nsizes; i++)
-		want = RTE_MAX(want, flows * slots_wanted(o) * stride_of(o, o->sizes[i]));
-	want = RTE_MAX(want, flows * slots_wanted(o) * stride_of(o, 8));
+		want = RTE_MAX(want, flows * slots_needed(o) * stride_of(o, o->sizes[i]));
+	want = RTE_MAX(want, flows * slots_needed(o) * stride_of(o, 8));
 
 	t->scratch = rte_malloc("scratch", max_size, 64);
 	if (t->scratch == NULL)
@@ -449,7 +450,7 @@ tester_open_queues(struct tester *t)
 }
 
 static void
-close_said(int rc)
+log_close(int rc)
 {
 	if (rc != 0)
 		say("an object of the device could not be destroyed");
@@ -483,7 +484,7 @@ tester_close_queues(struct tester *t)
 	t->flows = NULL;
 	t->scratch = NULL;
 	t->scq = t->rcq = NULL;
-	close_said(rc);
+	log_close(rc);
 }
 
 void
@@ -497,5 +498,5 @@ tester_close_device(struct tester *t)
 		rc |= bb_dev_close(t->dev);
 	t->pd = NULL;
 	t->dev = NULL;
-	close_said(rc);
+	log_close(rc);
 }

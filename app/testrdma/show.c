@@ -69,18 +69,18 @@ static void
 show_since(struct session *s, FILE *out)
 {
 	uint64_t now = rte_rdtsc();
-	double seconds = (double)(now - s->shown_at) / (double)s->t.tsc_hz;
+	double seconds = (double)(now - s->last_shown_at) / (double)s->t.tsc_hz;
 	struct totals totals;
 
 	if (s->run.server != NULL) {
 		serve_interval(s->run.server, out, seconds);
 	} else {
 		runner_totals(&s->run, &totals);
-		interval_line(out, totals.ops - s->shown.ops, seconds,
-			      totals.errors - s->shown.errors);
-		s->shown = totals;
+		interval_line(out, totals.ops - s->last_shown.ops, seconds,
+			      totals.errors - s->last_shown.errors);
+		s->last_shown = totals;
 	}
-	s->shown_at = now;
+	s->last_shown_at = now;
 }
 
 void
@@ -172,7 +172,7 @@ show_run(struct session *s, unsigned int argc, char **argv)
 			return;
 		}
 	}
-	s->wrong += !s->typed;
+	s->n_wrong += !s->typed;
 	fprintf(stderr, "testrdma: show: give one of");
 	for (i = 0; i < sizeof(shows) / sizeof(shows[0]); i++)
 		fprintf(stderr, " %s", shows[i].name);

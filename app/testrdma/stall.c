@@ -4,8 +4,8 @@
 /* Handles a stall: asks the device for the cause, prints what is missing, and ends the test. */
 #include "stall.h"
 
-#define ASK_EVERY    10 /* checks of the device's events per second while nothing completes */
-#define STOP_SECONDS 1  /* seconds that outstanding operations get to complete after a stop */
+#define EVENT_CHECK_HZ 10 /* checks of the device's events per second while nothing completes */
+#define STOP_SECONDS   1  /* seconds that outstanding operations get to complete after a stop */
 
 /* Fatal events that any thread has read since the program began. Accessed with __atomic. */
 static uint32_t dead_devices, dead_cqs;
@@ -32,7 +32,7 @@ stall_begin(struct tester *t)
 
 /* Returns the name of the event that explains the stall, NULL if there is none. */
 static const char *
-death(const struct tester *t)
+failure_event(const struct tester *t)
 {
 	events_take(t->dev);
 	if (__atomic_load_n(&dead_devices, __ATOMIC_RELAXED) != t->dead_devices)
@@ -96,16 +96,16 @@ stalled(struct tester *t, struct watch *w, uint64_t now)
 
 	if (stall_abandoned(t, now))
 		return true;
-	if (w->count != w->seen) {
-		w->seen = w->count;
-		w->moved = now;
+	if (w->count != w->last_count) {
+		w->last_count = w->count;
+		w->last_progress = now;
 		return false;
 	}
-	if (now - RTE_MAX(w->moved, w->asked) >= t->tsc_hz / ASK_EVERY) {
-		w->asked = now;
-		event = death(t);
+	if (now - RTE_MAX(w->last_progress, w->last_event_check) >= t->tsc_hz / EVENT_CHECK_HZ) {
+		w->last_event_check = now;
+		event = failure_event(t);
 	}
-	if (event == NULL && (double)(now - w->moved) < t->o.patience * (double)t->tsc_hz)
+	if (event == NULL && (double)(now - w->last_progress) < t->o.patience * (double)t->tsc_hz)
 		return false;
 	for (i = 0; i < t->nflows && flow_finished(t->flows[i]); i++)
 		;

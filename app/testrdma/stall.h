@@ -9,11 +9,11 @@
 
 /* State checked periodically while a phase runs. */
 struct watch {
-	uint64_t deadline; /* TSC at which a span without a given number of operations ends */
-	uint64_t moved;    /* TSC of the last change of count */
-	uint64_t seen;     /* value of count when moved was set */
-	uint64_t count;    /* number of completions so far */
-	uint64_t asked;    /* TSC of the last check of the device's events */
+	uint64_t deadline;      /* TSC at which a span without a given number of operations ends */
+	uint64_t last_progress; /* TSC of the last change of count */
+	uint64_t last_count;    /* value of count when last_progress was set */
+	uint64_t count;         /* number of completions so far */
+	uint64_t last_event_check; /* TSC of the last check of the device's events */
 	const char *phase;
 };
 

@@ -114,12 +114,12 @@ struct side {
 
 struct pair {
 	struct tester *t;
-	struct bb_qp *qp;        /* QP of the initiator */
-	struct bb_qp *peer;      /* QP of the target; NULL if the target is in another process */
-	struct bb_conn *conn;    /* connection to the target's process, or NULL */
-	struct side *near, *far; /* memory of the initiator and of the target */
-	uint8_t *local, *remote; /* slot 0 of each side */
-	uint64_t target_delta;   /* address in a request minus local address in far */
+	struct bb_qp *qp;     /* QP of the initiator */
+	struct bb_qp *peer;   /* QP of the target; NULL if the target is in another process */
+	struct bb_conn *conn; /* connection to the target's process, or NULL */
+	struct side *initiator, *target; /* memory of the initiator and of the target */
+	uint8_t *local, *remote;         /* slot 0 of each side */
+	uint64_t target_delta;           /* address in a request minus local address in target */
 	uint32_t target_rkey;
 	bool reverse;      /* true if this pair is a twin: see the top of this file */
 	struct pair *twin; /* pair of the reverse direction; NULL if the run has no two-way mode */
@@ -128,7 +128,7 @@ struct pair {
 	/* Used only if the target is in another process (remote.h): */
 	uint32_t orders;   /* number of outstanding WRITEs to the peer's control block */
 	bool rolling;      /* no number of operations is given: end advances until the deadline */
-	uint64_t told_end; /* value of end last sent to the target's process */
+	uint64_t sent_end; /* value of end last sent to the target's process */
 	/* Used with --rate: */
 	uint64_t first; /* first operation of the span */
 	uint64_t due;   /* number of the first operation that is not due yet */
@@ -175,11 +175,11 @@ struct test {
 
 /*
  * Data that a running test shares with the main thread. Its fields are accessed with __atomic, and
- * the test updates them every few milliseconds. The main thread owns the histogram while ask is
- * LIVE_NOTHING.
+ * the test updates them every few milliseconds. The main thread owns the histogram while request is
+ * LIVE_NONE.
  */
-enum live_ask {
-	LIVE_NOTHING,
+enum live_request {
+	LIVE_NONE,
 	LIVE_LATENCY, /* copy the latencies */
 	LIVE_CLEAR,   /* clear the latencies */
 };
@@ -187,7 +187,7 @@ enum live_ask {
 struct live {
 	uint64_t ops; /* operations that the test has completed in all its phases */
 	uint64_t bytes, errors;
-	uint32_t ask; /* enum live_ask; set to LIVE_NOTHING when the request is executed */
+	uint32_t request; /* enum live_request; set to LIVE_NONE when the request is executed */
 	uint32_t stop;
 	struct hist lat;
 };
@@ -292,7 +292,7 @@ void data_verify(struct pair *p, uint64_t first, uint64_t n);
  * Verifies memory that was prepared as for a READ. On both sides only the first 8 bytes may have
  * changed.
  */
-void data_verify_behind_word(struct pair *p, uint64_t op);
+void data_verify_after_word(struct pair *p, uint64_t op);
 bool data_arrived(struct pair *p, uint64_t op);
 void guards_verify(struct tester *t, uint32_t nflows);
 void round_verify(struct tester *t, uint32_t nflows, uint64_t n);
@@ -441,7 +441,7 @@ slot_addr(const struct side *s, const uint8_t *base, uint32_t slot)
 static inline uint64_t
 target_addr(const struct pair *p, uint32_t slot)
 {
-	return slot_addr(p->far, p->remote, slot) + p->target_delta;
+	return slot_addr(p->target, p->remote, slot) + p->target_delta;
 }
 
 /* Returns the engine of operation @op of a pair. */

@@ -236,8 +236,8 @@ data_prepare(struct pair *p, uint64_t first, uint64_t n)
 
 	for (op = first; op < first + n; op++) {
 		bool out = op_engine(p, op)->to_target;
-		const struct layout *from = out ? &p->near->lay : &p->far->lay;
-		const struct layout *to = out ? &p->far->lay : &p->near->lay;
+		const struct layout *from = out ? &p->initiator->lay : &p->target->lay;
+		const struct layout *to = out ? &p->target->lay : &p->initiator->lay;
 		uint32_t slot = (uint32_t)(op % test->slots), i, at;
 		uint8_t *src = (out ? p->local : p->remote) + (size_t)slot * from->stride;
 		uint8_t *dst = (out ? p->remote : p->local) + (size_t)slot * to->stride;
@@ -263,9 +263,9 @@ data_verify(struct pair *p, uint64_t first, uint64_t n)
 		uint64_t errors = test->res.errors;
 
 		pattern_fill(t->scratch, op_key(p, op), test->size);
-		pieces_check(p, p->near, p->local + slot * p->near->lay.stride, op,
+		pieces_check(p, p->initiator, p->local + slot * p->initiator->lay.stride, op,
 			     out ? "the initiator's memory, the source," : "the data read");
-		pieces_check(p, p->far, p->remote + slot * p->far->lay.stride, op,
+		pieces_check(p, p->target, p->remote + slot * p->target->lay.stride, op,
 			     out ? "the data at the target" : "the target's memory, the source,");
 		if (test->res.errors == errors)
 			test->res.bytes += test->size;
@@ -273,17 +273,19 @@ data_verify(struct pair *p, uint64_t first, uint64_t n)
 }
 
 void
-data_verify_behind_word(struct pair *p, uint64_t op)
+data_verify_after_word(struct pair *p, uint64_t op)
 {
 	struct test *test = p->t->test;
 	size_t slot = op % test->slots, len = test->size - 8;
 	uint8_t *want = p->t->scratch;
 
 	pattern_fill(want, op_key(p, op), test->size);
-	bytes_check(p->t, p, (uint8_t *)(uintptr_t)slot_addr(p->far, p->remote, (uint32_t)slot) + 8,
+	bytes_check(p->t, p,
+		    (uint8_t *)(uintptr_t)slot_addr(p->target, p->remote, (uint32_t)slot) + 8,
 		    want + 8, len, op, "the target's memory after the word");
 	copy_inverted(want, want, test->size);
-	bytes_check(p->t, p, (uint8_t *)(uintptr_t)slot_addr(p->near, p->local, (uint32_t)slot) + 8,
+	bytes_check(p->t, p,
+		    (uint8_t *)(uintptr_t)slot_addr(p->initiator, p->local, (uint32_t)slot) + 8,
 		    want + 8, len, op, "the initiator's memory after the word");
 }
 
@@ -296,7 +298,7 @@ data_arrived(struct pair *p, uint64_t op)
 {
 	const struct test *test = p->t->test;
 	bool out = op_engine(p, op)->to_target;
-	const struct side *s = out ? p->far : p->near;
+	const struct side *s = out ? p->target : p->initiator;
 	const uint8_t *base = out ? p->remote : p->local;
 	const struct layout *lay = &s->lay;
 	size_t slot = op % test->slots;

@@ -18,7 +18,7 @@
 static uint64_t
 word_addr(const struct pair *p)
 {
-	return slot_addr(p->far, p->remote, 0);
+	return slot_addr(p->target, p->remote, 0);
 }
 
 static uint64_t
@@ -102,7 +102,7 @@ result_at(const struct pair *p, uint64_t op)
 {
 	uint32_t slot = (uint32_t)(op % p->t->test->slots);
 
-	return (uint8_t *)(uintptr_t)slot_addr(p->near, p->local, slot);
+	return (uint8_t *)(uintptr_t)slot_addr(p->initiator, p->local, slot);
 }
 
 static void
@@ -128,7 +128,7 @@ atomic_verify(struct pair *p, uint64_t first, uint64_t n,
 		word_check(p, result_at(p, op), old(p, op), op, "the old value returned");
 	word_check(p, (const uint8_t *)(uintptr_t)word_addr(p), old(p, first + n), first + n - 1,
 		   "the word at the target, and after it,");
-	slots_verify_untouched(p, p->far, p->remote, 1);
+	slots_verify_untouched(p, p->target, p->remote, 1);
 }
 
 static bool

@@ -57,18 +57,18 @@ word_verify(struct pair *p, uint64_t first, uint64_t n)
 	uint64_t op;
 
 	for (op = first; op < first + n; op++) {
-		word_check(p, word_at(p->near, p->local, p, op), word_old(p, op), op,
+		word_check(p, word_at(p->initiator, p->local, p, op), word_old(p, op), op,
 			   "the old value returned");
-		word_check(p, word_at(p->far, p->remote, p, op), word_new(p, op), op,
+		word_check(p, word_at(p->target, p->remote, p, op), word_new(p, op), op,
 			   "the word at the target");
-		data_verify_behind_word(p, op);
+		data_verify_after_word(p, op);
 	}
 }
 
 static bool
 word_arrived(struct pair *p, uint64_t op)
 {
-	uint64_t *at = (uint64_t *)(void *)word_at(p->near, p->local, p, op);
+	uint64_t *at = (uint64_t *)(void *)word_at(p->initiator, p->local, p, op);
 
 	return __atomic_load_n(at, __ATOMIC_RELAXED) == word_old(p, op);
 }
@@ -185,9 +185,9 @@ mixed_pieces(struct pair *p, uint32_t n, uint32_t pieces)
 static int
 mixed_post(struct pair *p, uint32_t n)
 {
-	if (likely(p->near->lay.n == 1))
+	if (likely(p->initiator->lay.n == 1))
 		return mixed_pieces(p, n, 1);
-	return mixed_pieces(p, n, p->near->lay.n);
+	return mixed_pieces(p, n, p->initiator->lay.n);
 }
 
 static void

@@ -62,7 +62,8 @@ burst_result(int rc, uint32_t done)
 static __rte_always_inline uint32_t
 post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 {
-	const uint64_t near = p->near->lay.stride, far = p->far->lay.stride;
+	const uint64_t local_stride = p->initiator->lay.stride,
+		       target_stride = p->target->lay.stride;
 	const uint32_t last = p->posted + n == p->sig_at ? BB_SEND_SIGNALED : 0;
 	struct bb_sge sge[MAX_SGL];
 	struct request rq = {
@@ -78,7 +79,7 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 	};
 	uint32_t i, k;
 
-	slot_sges(p->near, p->local, p->slot, sge, pieces);
+	slot_sges(p->initiator, p->local, p->slot, sge, pieces);
 	for (k = 0; k < n; k++) {
 		rq.flags = k + 1 == n ? last : 0;
 		*rc = one(p, &rq);
@@ -86,10 +87,10 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 			break;
 		rq.op++;
 		rq.wr_id++;
-		rq.raddr += far;
+		rq.raddr += target_stride;
 		rq.kind++;
 		for (i = 0; i < pieces; i++)
-			sge[i].addr += near;
+			sge[i].addr += local_stride;
 	}
 	pair_advance(p, k);
 	return k;
@@ -116,16 +117,16 @@ post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
 }
 
 /*
- * Posts up to @n requests: calls @one for each, with the next local slot as source or destination.
- * The compiler inlines this function and @one, so the loop has no indirect call. Returns the number
- * of requests posted, or a negative errno.
+ * Posts up to @n requests: calls @one for each, with the next local slot as source or
+ * destination. The compiler inlines this function and @one, so the loop has no indirect call.
+ * Returns the number of requests posted, or a negative errno.
  */
 static __rte_always_inline int
 post_each(struct pair *p, uint32_t n, post_one_fn one)
 {
-	if (likely(p->near->lay.n == 1))
+	if (likely(p->initiator->lay.n == 1))
 		return post_pieces(p, n, 1, one);
-	return post_pieces(p, n, p->near->lay.n, one);
+	return post_pieces(p, n, p->initiator->lay.n, one);
 }
 
 /* Returns the data of a request with inline data. */

@@ -56,13 +56,13 @@ int
 send_post_recv(struct pair *p, uint32_t n)
 {
 	const struct tester *t = p->t;
-	const uint32_t pieces = p->far->lay.n;
+	const uint32_t pieces = p->target->lay.n;
 	struct bb_sge sge[MAX_SGL];
 	uint32_t i;
 	int rc = 0;
 
 	for (i = 0; i < n; i++) {
-		slot_sges(p->far, p->remote, p->recv_slot, sge, pieces);
+		slot_sges(p->target, p->remote, p->recv_slot, sge, pieces);
 		sge[pieces - 1].len += RECV_SLACK;
 		rc = bb_post_recv(p->peer, WR_RECV | (p->wr_base + p->recv_posted), sge, pieces);
 		if (unlikely(rc != 0))

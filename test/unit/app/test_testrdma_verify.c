@@ -85,10 +85,10 @@ setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
 		p->index = i;
 		/* Where both ends initiate, the second pair runs in the reverse direction. */
 		p->reverse = e->two_way && i == 1;
-		p->near = p->reverse ? &t.remote : &t.local;
-		p->far = p->reverse ? &t.local : &t.remote;
-		p->local = p->near->mem + EDGE + (size_t)i * SLOTS * p->near->lay.stride;
-		p->remote = p->far->mem + EDGE + (size_t)i * SLOTS * p->far->lay.stride;
+		p->initiator = p->reverse ? &t.remote : &t.local;
+		p->target = p->reverse ? &t.local : &t.remote;
+		p->local = p->initiator->mem + EDGE + (size_t)i * SLOTS * p->initiator->lay.stride;
+		p->remote = p->target->mem + EDGE + (size_t)i * SLOTS * p->target->lay.stride;
 		if (e->start != NULL)
 			e->start(p);
 	}
@@ -133,8 +133,8 @@ static void
 do_data(struct pair *p, uint64_t op, enum damage damage)
 {
 	bool out = op_engine(p, op)->to_target;
-	struct layout *from = out ? &p->near->lay : &p->far->lay;
-	struct layout *to = out ? &p->far->lay : &p->near->lay;
+	struct layout *from = out ? &p->initiator->lay : &p->target->lay;
+	struct layout *to = out ? &p->target->lay : &p->initiator->lay;
 	uint8_t *src = out ? p->local : p->remote, *dst = out ? p->remote : p->local;
 	uint8_t *buf = malloc(test.size + 1), *end;
 

@@ -7,11 +7,11 @@
 #include "session.h"
 
 void
-session_wrong(struct session *s, const char *fmt, ...)
+command_error(struct session *s, const char *fmt, ...)
 {
 	va_list ap;
 
-	s->wrong += !s->typed;
+	s->n_wrong += !s->typed;
 	fprintf(stderr, "testrdma: ");
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
