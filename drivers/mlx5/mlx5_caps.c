@@ -72,7 +72,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	/* CQEs of version 1 have the user index, by which the driver identifies the QP. */
 	if (cqe_version != 1) {
 		BB_LOG(ERR,
-		       "%s: the device writes CQEs of version %u, 1 is needed: update its "
+		       "%s: CQE version %u is not supported (1 is required): update the device's "
 		       "firmware",
 		       d->ctx->name, cqe_version);
 		return -EOPNOTSUPP;
@@ -134,10 +134,11 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	if (c->ports == 0 || c->ports > MLX5_MAX_PORTS || c->max_wqe_sq < BB_WQE_BB ||
 	    c->max_wqe_rq < BB_WQE_SEG || c->log_max_qp == 0 || c->log_max_cq == 0) {
 		BB_LOG(ERR,
-		       "%s: impossible capabilities: %u ports, WQEs of %u and %u bytes, "
-		       "2^%u QPs, 2^%u CQs",
-		       d->ctx->name, c->ports, c->max_wqe_sq, c->max_wqe_rq, c->log_max_qp,
-		       c->log_max_cq);
+		       "%s: unusable capabilities: num_ports %u (1 to %d), max_wqe_sz_sq %u (%u "
+		       "or more), max_wqe_sz_rq %u (%u or more), log_max_qp %u, log_max_cq %u (1 "
+		       "or more): update the device's firmware",
+		       d->ctx->name, c->ports, MLX5_MAX_PORTS, c->max_wqe_sq, BB_WQE_BB,
+		       c->max_wqe_rq, BB_WQE_SEG, c->log_max_qp, c->log_max_cq);
 		return -EIO;
 	}
 	return 0;
@@ -208,7 +209,8 @@ roce(struct mlx5_dev *d, const uint8_t *cap)
 	 */
 	if (bb_prm_get(cap, BB_PRM_ROCE_CAP_QP_TS_FORMAT) == TS_CAP_REAL_TIME) {
 		BB_LOG(INFO,
-		       "%s: completion timestamps are off: the device has them in real time only",
+		       "%s: no completion timestamps: the device is configured for real-time "
+		       "timestamps (firmware setting REAL_TIME_CLOCK_ENABLE)",
 		       d->ctx->name);
 		d->caps.qp_ts_format = TS_DEFAULT;
 		d->caps.clock_hz = 0;
@@ -277,7 +279,10 @@ lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool po
 			   (bb_prm_get(ctx, BB_PRM_LAGC_PORT_SELECT_MODE) != LAG_HASH ||
 			    !hash_bypassed(d, scratch, port_selection));
 	else
-		BB_LOG(INFO, "%s: does not report whether its ports are bonded", d->ctx->name);
+		BB_LOG(INFO,
+		       "%s: QUERY_LAG failed: QPs are spread over the ports as if the ports were "
+		       "bonded, if the capability lag_tx_port_affinity is set",
+		       d->ctx->name);
 	if (!affinity)
 		return;
 	d->caps.lag_ports = ports;
@@ -303,7 +308,7 @@ mlx5_caps_query(struct mlx5_dev *d)
 	d->caps.sport_max = SPORT_MAX;
 	out = malloc(BB_PRM_SZ_QUERY_HCA_CAP_OUT);
 	if (out == NULL) {
-		BB_LOG(ERR, "%s: out of memory", d->ctx->name);
+		BB_LOG(ERR, "%s: out of memory for the answer of QUERY_HCA_CAP", d->ctx->name);
 		return -ENOMEM;
 	}
 	cap = out + BB_PRM_HCA_CAP_OUT_CAPS;
@@ -333,7 +338,10 @@ mlx5_caps_query(struct mlx5_dev *d)
 		atomic(d, cap);
 	}
 	if (!d->caps.atomic)
-		BB_LOG(INFO, "%s: no 8-byte atomics with results in host order", d->ctx->name);
+		BB_LOG(INFO,
+		       "%s: atomics are off: the device has no 8-byte atomics that return results "
+		       "in host byte order",
+		       d->ctx->name);
 	if (has_odp) {
 		ret = query(d, "QUERY_HCA_CAP (ODP)", BB_PRM_CAP_ODP, out);
 		if (ret != 0)

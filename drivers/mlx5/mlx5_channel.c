@@ -21,10 +21,13 @@ mlx5_channel_create(struct bb_channel *ch)
 	int ret = d->cmd->channel_create(d->ctx, &c);
 
 	if (ret == -EOPNOTSUPP)
-		BB_LOG(ERR, "%s: kernel or firmware has no completion events: poll, or update them",
+		BB_LOG(ERR,
+		       "%s: cannot create a completion channel: the kernel or firmware has no "
+		       "completion events: poll the CQs, or update kernel and firmware",
 		       d->ctx->name);
 	else if (ret != 0)
-		BB_LOG(ERR, "%s: no completion channel: %s", d->ctx->name, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot create a completion channel: %s", d->ctx->name,
+		       strerror(-ret));
 	if (ret != 0)
 		return ret;
 	ch->fd = c->fd;

@@ -117,16 +117,17 @@ open_error(const char *name, int err)
 	case EPERM:
 	case EACCES:
 		BB_LOG(ERR,
-		       "%s: no permission: give the process read and write access to "
-		       "/dev/infiniband/uverbs* (group rdma; in a container also --device)",
+		       "%s: cannot open the device: no permission: give the process read and "
+		       "write access to /dev/infiniband/uverbs* (group rdma; in a container also "
+		       "--device)",
 		       name);
 		return -err;
 	case ENOENT:
 	case ENODEV:
 	case ENXIO:
 		BB_LOG(ERR,
-		       "%s: no device node: load ib_uverbs; in a container pass /dev/infiniband "
-		       "through",
+		       "%s: cannot open the device: no node /dev/infiniband/uverbs*: load the "
+		       "kernel module ib_uverbs; in a container pass /dev/infiniband through",
 		       name);
 		return -EACCES;
 	case EINVAL:
@@ -135,16 +136,18 @@ open_error(const char *name, int err)
 	case EOPNOTSUPP:
 	case EPROTONOSUPPORT:
 		BB_LOG(ERR,
-		       "%s: no DEVX (%s): it needs kernel 4.20 or later with mlx5_ib and firmware "
-		       "with user contexts (mlxconfig -d <device> set UCTX_EN=1)",
+		       "%s: no DEVX (%s): DEVX needs kernel 4.20 or later with mlx5_ib and "
+		       "firmware with user contexts (mlxconfig -d <device> set UCTX_EN=1)",
 		       name, strerror(err));
 		return -EOPNOTSUPP;
 	case ENOMEM:
-		BB_LOG(ERR, "%s: no memory to open it: raise the locked memory limit (ulimit -l)",
+		BB_LOG(ERR,
+		       "%s: cannot open the device: out of memory: raise the locked memory limit "
+		       "(ulimit -l)",
 		       name);
 		return -err;
 	default:
-		BB_LOG(ERR, "%s: cannot open it: %s", name, strerror(err));
+		BB_LOG(ERR, "%s: cannot open the device: %s", name, strerror(err));
 		return -err;
 	}
 }
@@ -192,7 +195,7 @@ open_device(struct ibv_device *dev, const char *args, struct mlx5_ctx **out)
 
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
-		BB_LOG(ERR, "%s: out of memory", dev->name);
+		BB_LOG(ERR, "%s: cannot open the device: out of memory", dev->name);
 		return -ENOMEM;
 	}
 	ret = options(dev->name, args, &c->base);
@@ -228,7 +231,9 @@ dv_close(struct mlx5_ctx *ctx)
 	uint32_t live = __atomic_load_n(&c->live, __ATOMIC_RELAXED);
 
 	if (live != 0) {
-		BB_LOG(ERR, "%s: not closed: destroy its %u objects first", ctx->name, live);
+		BB_LOG(ERR,
+		       "%s: cannot close the device: %u of its objects exist: destroy them first",
+		       ctx->name, live);
 		return -EBUSY;
 	}
 	bb_ibv_ready_end(c->ibv);
@@ -236,7 +241,8 @@ dv_close(struct mlx5_ctx *ctx)
 	dv_dmabuf_probe_end(c);
 	/* Only log a failure, because the descriptor is closed in any case. */
 	if (ibv_close_device(c->ibv) != 0)
-		BB_LOG(WARNING, "%s: closed with an error: %s", ctx->name, strerror(errno));
+		BB_LOG(WARNING, "%s: the device was closed, but the kernel reported an error: %s",
+		       ctx->name, strerror(errno));
 	free(c);
 	return 0;
 }

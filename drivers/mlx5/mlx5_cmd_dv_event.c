@@ -82,8 +82,8 @@ dv_events_open(struct dv_ctx *c)
 
 	ret = dv_set_nonblock(c->ibv->async_fd);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot make its event descriptor non-blocking: %s", c->base.name,
-		       strerror(-ret));
+		BB_LOG(ERR, "%s: cannot make the device's event descriptor non-blocking: %s",
+		       c->base.name, strerror(-ret));
 		return ret;
 	}
 	pthread_mutex_init(&c->events_lock, NULL);
@@ -94,7 +94,8 @@ dv_events_open(struct dv_ctx *c)
 	 */
 	if (ret == 0 || ret == -EOPNOTSUPP || ret == -EPROTONOSUPPORT)
 		return 0;
-	BB_LOG(ERR, "%s: no non-blocking event channel: %s", c->base.name, strerror(-ret));
+	BB_LOG(ERR, "%s: cannot create a non-blocking event channel: %s", c->base.name,
+	       strerror(-ret));
 	pthread_mutex_destroy(&c->events_lock);
 	return ret;
 }

@@ -108,7 +108,7 @@ dv_umem_reg_dmabuf(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len, ui
 	(void)umem;
 	BB_LOG(ERR,
 	       "%s: cannot register a dma-buf as umem: this library was built with an rdma-core "
-	       "older than 44",
+	       "older than 44: build it with a newer one",
 	       ctx->name);
 	return -EOPNOTSUPP;
 #endif
@@ -289,7 +289,9 @@ dv_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx
 	 * go on.
 	 */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD)
-		BB_LOG(WARNING, "%s: memory of a deregistered region stays hidden from fork()",
+		BB_LOG(WARNING,
+		       "%s: an MR was re-registered, but the kernel still excludes its old memory "
+		       "from fork(): child processes cannot access that memory",
 		       ctx->name);
 	else if (ret != 0)
 		return (flags & MLX5_REREG_TRANSLATION) != 0 ? bb_ibv_reg_errno(addr, len)

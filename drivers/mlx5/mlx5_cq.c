@@ -57,7 +57,7 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	}
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
-		BB_LOG(ERR, "%s: out of memory", d->ctx->name);
+		BB_LOG(ERR, "%s: out of memory for a CQ", d->ctx->name);
 		return -ENOMEM;
 	}
 	ret = mlx5_lcore_get(d, cq->owner, &c->lcore);
@@ -169,8 +169,8 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 	/* An earlier resize failed: the device writes to the new ring, software reads the old. */
 	if (c->left.slab != NULL) {
 		BB_LOG(ERR,
-		       "%s: CQ 0x%x: an earlier resize failed after the device took the new ring: "
-		       "rebuild the CQ and its QPs",
+		       "%s: cannot resize CQ 0x%x: an earlier resize failed after the device had "
+		       "switched to the new ring: destroy and create the CQ and its QPs",
 		       d->ctx->name, c->cqn);
 		return -EIO;
 	}
@@ -196,9 +196,9 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 	}
 	if (ret != 0) {
 		BB_LOG(ERR,
-		       "%s: CQ 0x%x was resized, but the device did not end the old ring: rebuild "
-		       "the CQ and its QPs",
-		       d->ctx->name, c->cqn);
+		       "%s: CQ 0x%x was resized, but the device wrote no RESIZE CQE into the old "
+		       "ring within %u us: destroy and create the CQ and its QPs",
+		       d->ctx->name, c->cqn, RESIZE_TRIES);
 		c->left = old;
 		return -EIO;
 	}

@@ -21,7 +21,7 @@ mlx5_open(const char *name, const char *args, struct bb_dev *dev)
 		return ret;
 	d = calloc(1, sizeof(*d));
 	if (d == NULL) {
-		BB_LOG(ERR, "%s: out of memory", name);
+		BB_LOG(ERR, "%s: cannot open the device: out of memory", name);
 		ret = -ENOMEM;
 		goto close_ctx;
 	}
@@ -43,7 +43,8 @@ mlx5_open(const char *name, const char *args, struct bb_dev *dev)
 	d->link = port.link_layer;
 	ret = d->cmd->query_eqn(ctx, 0, &d->eqn);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: no event queue: %s", ctx->name, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot query the event queue of completion vector 0: %s",
+		       ctx->name, strerror(-ret));
 		goto fini_events;
 	}
 	ret = mlx5_bf_copy_choose(d);
@@ -81,7 +82,7 @@ mlx5_close(struct bb_dev *dev)
 		return ret;
 	ret = d->cmd->close(d->ctx);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot close: %s", dev->name, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot close the device: %s", dev->name, strerror(-ret));
 		return ret;
 	}
 	mlx5_evt_fini(&d->evts);

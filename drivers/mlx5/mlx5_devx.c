@@ -84,8 +84,8 @@ devx_query_eqn(struct bb_dev *dev, uint32_t vector, uint32_t *eqn)
 	int ret = d->cmd->query_eqn(d->ctx, vector, eqn);
 
 	if (ret != 0)
-		BB_LOG(ERR, "%s: no event queue of completion vector %u: %s", d->ctx->name, vector,
-		       strerror(-ret));
+		BB_LOG(ERR, "%s: cannot query the event queue of completion vector %u: %s",
+		       d->ctx->name, vector, strerror(-ret));
 	return ret;
 }
 

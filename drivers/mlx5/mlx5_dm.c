@@ -20,7 +20,10 @@ mlx5_dm_alloc(struct bb_dm_ctrl *dm)
 		       "%s: cannot allocate %" PRIu64 " bytes of device memory aligned to 2^%u: "
 		       "%s%s",
 		       d->ctx->name, dm->pub.len, dm->pub.log_align, strerror(-ret),
-		       ret == -ENOMEM ? ": all of it is in use, other processes share it" : "");
+		       ret == -ENOMEM
+			       ? ": the free device memory is too small (all processes share the "
+				 "device memory): free some"
+			       : "");
 		return ret;
 	}
 	dm->priv = m;
@@ -79,8 +82,8 @@ mlx5_umem_reg(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr)
 					      attr->len, attr->access, attr->pgsz_bitmap, &u);
 	if (ret != 0) {
 		BB_LOG(ERR,
-		       "%s: cannot register a umem of %zu bytes at %p%s, pages 0x%" PRIx64 ": "
-		       "%s%s",
+		       "%s: cannot register a umem of %zu bytes at %p%s, pgsz_bitmap 0x%" PRIx64
+		       ": %s%s",
 		       d->ctx->name, attr->len, attr->addr,
 		       attr->dmabuf_fd == -1 ? "" : " of a dma-buf", attr->pgsz_bitmap,
 		       strerror(-ret), bb_mem_hint(ret, attr->dmabuf_fd != -1));
@@ -99,6 +102,7 @@ mlx5_umem_dereg(struct bb_umem_ctrl *umem)
 
 	if (ret != 0)
 		BB_LOG(ERR, "%s: cannot deregister umem 0x%x: %s%s", d->ctx->name, umem->pub.id,
-		       strerror(-ret), ret == -EBUSY ? ": destroy the objects in it first" : "");
+		       strerror(-ret),
+		       ret == -EBUSY ? ": destroy the objects in the umem first" : "");
 	return ret;
 }

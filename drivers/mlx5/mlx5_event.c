@@ -108,12 +108,14 @@ subscribe(struct mlx5_dev *d, struct mlx5_obj *obj, const uint16_t *types, unsig
 	if (ret == -EOPNOTSUPP) {
 		d->evts.off = true;
 		BB_LOG(WARNING,
-		       "%s: kernel or firmware reports no events: bb_event_get() returns none",
+		       "%s: the kernel or firmware reports no asynchronous events: bb_event_get() "
+		       "returns none",
 		       d->ctx->name);
 		return 0;
 	}
 	if (ret != 0)
-		BB_LOG(ERR, "%s: cannot subscribe to events: %s", d->ctx->name, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot subscribe to asynchronous events: %s", d->ctx->name,
+		       strerror(-ret));
 	return ret;
 }
 
@@ -139,7 +141,7 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 	BB_STATIC_ASSERT(RTE_DIM(qp_types) <= MAX_TYPES, "subscribe() keeps them");
 	ret = slot_take(&d->evts, kind, owner, cookie);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: out of memory", d->ctx->name);
+		BB_LOG(ERR, "%s: out of memory for an event subscription", d->ctx->name);
 		return ret;
 	}
 	if (kind == MLX5_EVT_CQ)
@@ -245,7 +247,7 @@ mlx5_event_get(struct bb_dev *dev, struct bb_event *event)
 		ret = d->cmd->event_get(d->ctx, &ce);
 		if (ret != 0) {
 			if (ret != -EAGAIN)
-				BB_LOG(ERR, "%s: cannot read events: %s", d->ctx->name,
+				BB_LOG(ERR, "%s: cannot read asynchronous events: %s", d->ctx->name,
 				       strerror(-ret));
 			return ret;
 		}

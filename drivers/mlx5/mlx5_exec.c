@@ -45,10 +45,10 @@ hint(int err)
 	case -ENOMEM:
 		return ": out of memory; raise the locked memory limit (ulimit -l)";
 	case -EOPNOTSUPP:
-		return ": kernel or firmware does not support it; update them";
+		return ": the kernel or firmware does not support this command; update them";
 	case -EIO:
 	case -ENODEV:
-		return ": the device is gone or in error; close it and open it again";
+		return ": the device is gone or in error; close the device and open it again";
 	default:
 		return "";
 	}
@@ -69,12 +69,13 @@ mlx5_cmd_failed(const struct mlx5_dev *d, const char *what, int err, const void 
 	for (i = 0; i < RTE_DIM(statuses); i++) {
 		if (statuses[i].status != status)
 			continue;
-		BB_LOG(ERR, "%s: %s refused by the device: %s (status 0x%x, syndrome 0x%x)",
+		BB_LOG(ERR,
+		       "%s: %s: the device rejected the command: %s (status 0x%x, syndrome 0x%x)",
 		       d->ctx->name, what, statuses[i].text, status, syndrome);
 		return statuses[i].err;
 	}
-	BB_LOG(ERR, "%s: %s refused by the device: status 0x%x, syndrome 0x%x", d->ctx->name, what,
-	       status, syndrome);
+	BB_LOG(ERR, "%s: %s: the device rejected the command: status 0x%x, syndrome 0x%x",
+	       d->ctx->name, what, status, syndrome);
 	return -EIO;
 }
 

@@ -76,9 +76,9 @@ out_of_keys(const struct mlx5_dev *d)
 
 	mlx5_caps_attr(d, &attr);
 	BB_LOG(ERR,
-	       "%s: either the locked memory limit is reached (raise it: ulimit -l) or the "
-	       "device's max_mr of %u keys, %u of them this process's MRs (register fewer and "
-	       "larger pieces)",
+	       "%s: out of memory for an MR: the locked memory limit is reached, or all keys of "
+	       "the device are in use. Raise the limit (ulimit -l), or register fewer and larger "
+	       "regions (max_mr of %u; %u MRs in this process)",
 	       d->ctx->name, attr.max_mr, __atomic_load_n(&d->mrs, __ATOMIC_RELAXED));
 }
 
@@ -114,7 +114,7 @@ other_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr
 	int ret;
 
 	if (m == NULL) {
-		BB_LOG(ERR, "%s: out of memory", pd->dev->name);
+		BB_LOG(ERR, "%s: out of memory for a memory region or window", pd->dev->name);
 		return -ENOMEM;
 	}
 	m->kind = attr->kind;
@@ -152,7 +152,7 @@ mlx5_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_m
 		return other_make(pd, attr, out);
 	m = calloc(1, sizeof(*m));
 	if (m == NULL) {
-		BB_LOG(ERR, "%s: out of memory", d->ctx->name);
+		BB_LOG(ERR, "%s: out of memory for a memory region or window", d->ctx->name);
 		return -ENOMEM;
 	}
 	m->kind = attr->kind;
@@ -214,7 +214,7 @@ mlx5_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", d->ctx->name,
 		       mr->lkey, flags, strerror(-ret),
-		       ret == -EACCES   ? ": its memory was registered for reading; give "
+		       ret == -EACCES   ? ": the MR was registered without write access; set "
 					  "BB_MR_REREG_TRANSLATION too"
 		       : ret == -ENOMEM ? ""
 					: bb_mem_hint(ret, false));

@@ -5,6 +5,7 @@
  * Address paths: the destination of a QP's packets. The fields set on RoCE and on InfiniBand are
  * those that the kernel sets (drivers/infiniband/hw/mlx5/qp.c, mlx5_set_path()).
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -43,22 +44,25 @@ int
 mlx5_path_mac(struct mlx5_dev *d, struct mlx5_pd *pd, const struct bb_path *path, uint8_t dmac[6],
 	      enum bb_gid_type *type)
 {
+	char gid_text[INET6_ADDRSTRLEN];
 	struct mlx5_av av;
 	struct bb_gid gid;
 	int ret;
 
 	ret = d->cmd->gid_query(d->ctx, path->port, path->sgid_index, &gid);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: port %u has no GID %u: see bb_gid_query()", d->ctx->name,
-		       path->port, path->sgid_index);
+		BB_LOG(ERR,
+		       "%s: no GID at index %u of port %u: bb_gid_query() reads the valid ones",
+		       d->ctx->name, path->sgid_index, path->port);
 		return ret == -ENOENT ? -EINVAL : ret;
 	}
 	ret = d->cmd->av_resolve(d->ctx, pd, path->port, path->sgid_index, path->dgid, &av);
 	if (ret != 0) {
+		inet_ntop(AF_INET6, path->dgid, gid_text, sizeof(gid_text));
 		BB_LOG(ERR,
-		       "%s: no MAC for the peer's GID: %s; check the neighbour table and the route "
-		       "through this port",
-		       d->ctx->name, strerror(-ret));
+		       "%s: no MAC for the peer's GID %s: %s; check the neighbour table and the "
+		       "route through port %u",
+		       d->ctx->name, gid_text, strerror(-ret), path->port);
 		return ret;
 	}
 	memcpy(dmac, av.dmac, sizeof(av.dmac));

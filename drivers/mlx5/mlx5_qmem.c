@@ -131,7 +131,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	}
 	s = calloc(1, sizeof(*s) + len / MLX5_QMEM_PAGE);
 	if (s == NULL) {
-		BB_LOG(ERR, "%s: out of memory", ctx->name);
+		BB_LOG(ERR, "%s: out of memory for the description of queue memory", ctx->name);
 		ret = -ENOMEM;
 		goto free_mem;
 	}
@@ -282,7 +282,8 @@ mlx5_dbr_alloc(struct mlx5_qmem *qmem, struct mlx5_dbr_list *pages, int socket,
 	if (p == NULL) {
 		p = calloc(1, sizeof(*p));
 		if (p == NULL) {
-			BB_LOG(ERR, "%s: out of memory", qmem->ctx->name);
+			BB_LOG(ERR, "%s: out of memory for a page of doorbell records",
+			       qmem->ctx->name);
 			return -ENOMEM;
 		}
 		ret = mlx5_qmem_alloc(qmem, MLX5_QMEM_PAGE, socket, &p->buf);

@@ -43,9 +43,12 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	/* The sums cannot overflow, because the limits are small. */
 	if (attr->max_sge + less > d->dev->attr.max_sge ||
 	    attr->max_inline + less * BB_WQE_SEG > d->dev->attr.max_inline) {
-		BB_LOG(ERR, "%s: %s with max_sge %u, max_inline %u: at most %u and %u",
-		       d->ctx->name, bb_qp_type_name(attr->type), attr->max_sge, attr->max_inline,
-		       d->dev->attr.max_sge - less, d->dev->attr.max_inline - less * BB_WQE_SEG);
+		BB_LOG(ERR,
+		       "%s: cannot create a QP of type %s with max_sge %u (at most %u) and "
+		       "max_inline %u (at most %u bytes)",
+		       d->ctx->name, bb_qp_type_name(attr->type), attr->max_sge,
+		       d->dev->attr.max_sge - less, attr->max_inline,
+		       d->dev->attr.max_inline - less * BB_WQE_SEG);
 		return -EINVAL;
 	}
 	ds = head + RTE_MAX(attr->max_sge, bb_wqe_inline_ds(attr->max_inline));
@@ -53,8 +56,8 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	per_wqe = bb_wqe_blocks(ds);
 	if (attr->sq_depth == 0 || attr->sq_depth > (1u << d->caps.log_max_qp_sz) / per_wqe) {
 		BB_LOG(ERR,
-		       "%s: sq_depth %u: must be 1 to %u with WQEs of %u bytes (max_sge %u, "
-		       "max_inline %u)",
+		       "%s: cannot create a QP with sq_depth %u (1 to %u with the WQEs of %u "
+		       "bytes that max_sge %u and max_inline %u need)",
 		       d->ctx->name, attr->sq_depth, (1u << d->caps.log_max_qp_sz) / per_wqe,
 		       per_wqe * BB_WQE_BB, attr->max_sge, attr->max_inline);
 		return -EINVAL;
@@ -72,9 +75,11 @@ rq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 		return 0;
 	if (attr->max_recv_sge > d->dev->attr.max_recv_sge ||
 	    attr->rq_depth > 1u << d->caps.log_max_qp_sz) {
-		BB_LOG(ERR, "%s: rq_depth %u, max_recv_sge %u: at most %u and %u", d->ctx->name,
-		       attr->rq_depth, attr->max_recv_sge, 1u << d->caps.log_max_qp_sz,
-		       d->dev->attr.max_recv_sge);
+		BB_LOG(ERR,
+		       "%s: cannot create a QP with rq_depth %u (at most %u) and max_recv_sge %u "
+		       "(at most %u)",
+		       d->ctx->name, attr->rq_depth, 1u << d->caps.log_max_qp_sz,
+		       attr->max_recv_sge, d->dev->attr.max_recv_sge);
 		return -EINVAL;
 	}
 	stride = rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG);

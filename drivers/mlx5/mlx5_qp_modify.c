@@ -67,7 +67,8 @@ set_access(struct xfer *x, uint32_t access)
 		return 0;
 	}
 	if ((access & BB_ACCESS_REMOTE_ATOMIC) && !x->d->caps.atomic) {
-		BB_LOG(ERR, "%s: QP 0x%x: REMOTE_ATOMIC requested, but the device has no atomics",
+		BB_LOG(ERR,
+		       "%s: cannot give QP 0x%x the right REMOTE_ATOMIC: the device has no atomics",
 		       x->d->ctx->name, x->qp->qpn);
 		return -EOPNOTSUPP;
 	}

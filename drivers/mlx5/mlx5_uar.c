@@ -33,15 +33,17 @@ mlx5_bf_copy_choose(struct mlx5_dev *d)
 	ret = bb_bf_copy_parse(name, &d->bf_copy);
 	if (ret == -EINVAL)
 		BB_LOG(ERR,
-		       "%s: unknown bf_copy \"%s\": give plain, neon, avx2, avx512 or movdir64b, or "
-		       "leave it out for the widest",
+		       "%s: unknown bf_copy \"%s\": give plain, neon, avx2, avx512 or movdir64b, "
+		       "or leave it out for the widest",
 		       d->ctx->name, name);
 	else if (ret == -ENOTSUP)
-		BB_LOG(ERR, "%s: bf_copy=%s: this CPU or build does not have it", d->ctx->name,
-		       name);
+		BB_LOG(ERR,
+		       "%s: bf_copy=%s: this CPU or build does not support these copies: leave "
+		       "bf_copy out",
+		       d->ctx->name, name);
 	else if (ret != 0)
 		BB_LOG(ERR,
-		       "%s: bf_copy=%s: EAL does not allow vectors of that width; give it "
+		       "%s: bf_copy=%s: EAL does not allow vectors of that width: start EAL with "
 		       "--force-max-simd-bitwidth=512",
 		       d->ctx->name, name);
 	return ret == -EINVAL ? -EINVAL : ret != 0 ? -ENOTSUP : 0;
@@ -59,16 +61,16 @@ uar_alloc(struct mlx5_dev *d, struct mlx5_lcore *l)
 			return 0;
 		}
 		BB_LOG(INFO,
-		       "%s: no BlueFlame UAR (%s): this lcore uses the uncached UAR that all "
-		       "lcores of the process share; for BlueFlame, let fewer processes or lcores "
-		       "use the device",
+		       "%s: cannot allocate a BlueFlame UAR (%s): this lcore uses the uncached "
+		       "UAR that all lcores of the process share; for BlueFlame, let fewer "
+		       "processes or lcores use the device",
 		       d->ctx->name, strerror(-ret));
 	}
 	ret = d->cmd->uar_alloc(d->ctx, MLX5_UAR_NC, &l->uar);
 	if (ret != 0)
 		BB_LOG(ERR,
-		       "%s: no uncached UAR: %s; let fewer processes use the device (fewer lcores "
-		       "do not help: they share it)",
+		       "%s: cannot allocate an uncached UAR: %s; let fewer processes use the "
+		       "device (fewer lcores do not help, because all lcores share one)",
 		       d->ctx->name, strerror(-ret));
 	return ret;
 }
@@ -80,14 +82,18 @@ mlx5_lcore_get(struct mlx5_dev *d, uint32_t lcore, struct mlx5_lcore **out)
 	int ret;
 
 	if (lcore >= RTE_DIM(d->run)) {
-		BB_LOG(ERR, "%s: no lcore %u", d->ctx->name, lcore);
+		BB_LOG(ERR, "%s: invalid lcore %u (0 to %zu)", d->ctx->name, lcore,
+		       RTE_DIM(d->run) - 1);
 		return -EINVAL;
 	}
 	l = d->run[lcore].lcore;
 	if (l == NULL) {
 		l = rte_zmalloc("bb_lcore", sizeof(*l), RTE_CACHE_LINE_SIZE);
 		if (l == NULL) {
-			BB_LOG(ERR, "%s: no EAL memory for lcore %u", d->ctx->name, lcore);
+			BB_LOG(ERR,
+			       "%s: no EAL memory for the UAR of lcore %u: give EAL more (-m, or "
+			       "hugepages)",
+			       d->ctx->name, lcore);
 			return -ENOMEM;
 		}
 		ret = uar_alloc(d, l);

@@ -247,7 +247,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret = probe_queues(d, attr);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot make a queue pair: %s%s", d->ibname, strerror(-ret),
+		BB_LOG(ERR, "%s: cannot create a QP to measure the device's limits: %s%s",
+		       d->ibname, strerror(-ret),
 		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
 		return ret;
 	}
@@ -264,7 +265,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	attr->refusal_events = !d->rxe;
 	if (attr->ports == 0 || attr->max_cqe == 0 || attr->max_qp_wr == 0 || attr->max_sge == 0) {
 		BB_LOG(ERR,
-		       "%s: the device reports unusable limits: %u ports, %u CQEs, %u WQEs, %u SGEs",
+		       "%s: the device reports a limit of 0 (ports %u, max_cqe %u, max_qp_wr %u, "
+		       "max_sge %u): update its driver or firmware",
 		       d->ibname, attr->ports, attr->max_cqe, attr->max_qp_wr, attr->max_sge);
 		return -EIO;
 	}

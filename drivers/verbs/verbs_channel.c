@@ -74,7 +74,7 @@ close_fds:
 free_channel:
 	free(h);
 said:
-	BB_LOG(ERR, "%s: no completion channel: %s", ch->dev->name, strerror(-ret));
+	BB_LOG(ERR, "%s: cannot create a completion channel: %s", ch->dev->name, strerror(-ret));
 	return ret;
 }
 
@@ -108,7 +108,8 @@ unraise(struct verbs_channel *h, struct verbs_cq *c)
 	TAILQ_REMOVE(&h->raised, c, link);
 	c->raised = false;
 	if (TAILQ_EMPTY(&h->raised) && read(h->evfd, &n, sizeof(n)) < 0)
-		BB_LOG(DEBUG, "no event to read from the event descriptor");
+		BB_LOG(DEBUG, "completion channel: cannot read the event descriptor: %s",
+		       strerror(errno));
 }
 
 /* Removes and returns the CQ of the oldest event that this driver raised; NULL if there is none. */
@@ -211,7 +212,8 @@ raise_event(struct verbs_channel *h, struct verbs_cq *c)
 		c->raised = true;
 		TAILQ_INSERT_TAIL(&h->raised, c, link);
 		if (write(h->evfd, &one, sizeof(one)) < 0)
-			BB_LOG(ERR, "%s: cannot raise an event: %s", c->d->ibname, strerror(errno));
+			BB_LOG(ERR, "%s: cannot raise a completion event of CQ 0x%x: %s",
+			       c->d->ibname, c->bb->cqn, strerror(errno));
 	}
 	pthread_mutex_unlock(&h->lock);
 }

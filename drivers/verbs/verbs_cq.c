@@ -69,12 +69,14 @@ create(struct verbs_dev *d, struct verbs_cq *c, struct bb_cq *cq, const struct b
 		}
 		if (errno != EOPNOTSUPP && errno != ENOSYS)
 			return bb_ibv_errno();
-		BB_LOG(INFO, "%s: the provider has no extended CQs: ibv_poll_cq() serves",
+		BB_LOG(INFO,
+		       "%s: the provider has no extended CQs: CQs are polled by ibv_poll_cq()",
 		       d->ibname);
 		d->no_cq_ex = true;
 	}
 	if (attr->timestamps) {
-		BB_LOG(ERR, "%s: no CQ: without extended CQs the provider stamps no completions",
+		BB_LOG(ERR,
+		       "%s: cannot create a CQ with timestamps: the provider has no extended CQs",
 		       d->ibname);
 		return -ENOTSUP;
 	}
@@ -104,7 +106,7 @@ verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
-		BB_LOG(ERR, "%s: out of memory", cq->ctrl->dev->name);
+		BB_LOG(ERR, "%s: out of memory for a CQ", cq->ctrl->dev->name);
 		return -ENOMEM;
 	}
 	ret = ring_alloc(cq->ctrl->dev, log_size, &ring);

@@ -69,7 +69,7 @@ open_ctx(const char *name, struct ibv_context **ctx)
 	 */
 	if (ret == -ENOENT)
 		ret = -EACCES;
-	BB_LOG(ERR, "%s: cannot open it: %s%s", name, strerror(-ret),
+	BB_LOG(ERR, "%s: cannot open the device: %s%s", name, strerror(-ret),
 	       ret == -EACCES || ret == -EPERM
 		       ? ": give this user rights to /dev/infiniband/uverbs*; in a container, pass "
 			 "/dev/infiniband through"
@@ -91,13 +91,16 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 	if (ret != 0)
 		return ret;
 	if (args[0] != '\0') {
-		BB_LOG(ERR, "%s: option \"%s\": the verbs driver has no options", name, args);
+		BB_LOG(ERR,
+		       "%s: unknown device option \"%s\": the verbs driver has no options, leave "
+		       "it out",
+		       name, args);
 		ret = -EINVAL;
 		goto close_ctx;
 	}
 	d = calloc(1, sizeof(*d));
 	if (d == NULL) {
-		BB_LOG(ERR, "%s: out of memory", name);
+		BB_LOG(ERR, "%s: cannot open the device: out of memory", name);
 		ret = -ENOMEM;
 		goto close_ctx;
 	}
@@ -110,7 +113,8 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 	/* Make the descriptor non-blocking, because reading events must never block the caller. */
 	if (fcntl(ctx->async_fd, F_SETFL, fcntl(ctx->async_fd, F_GETFL) | O_NONBLOCK) != 0) {
 		ret = -errno;
-		BB_LOG(ERR, "%s: cannot read events without waiting: %s", name, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot make the device's event descriptor non-blocking: %s", name,
+		       strerror(-ret));
 		goto free_dev;
 	}
 	ret = verbs_caps(d, &dev->attr);
@@ -162,7 +166,7 @@ verbs_close(struct bb_dev *dev)
 	if (ibv_close_device(d->ctx) != 0) {
 		int ret = bb_ibv_errno();
 
-		BB_LOG(ERR, "%s: cannot close: %s", dev->name, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot close the device: %s", dev->name, strerror(-ret));
 		return ret;
 	}
 	for (i = 0; i < RTE_DIM(d->qpns.page); i++)

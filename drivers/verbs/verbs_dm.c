@@ -23,7 +23,10 @@ verbs_dm_alloc(struct bb_dm_ctrl *dm)
 		       "%s: cannot allocate %" PRIu64 " bytes of device memory aligned to 2^%u: "
 		       "%s%s",
 		       dm->pub.dev->name, dm->pub.len, dm->pub.log_align, strerror(-ret),
-		       ret == -ENOMEM ? ": all of it is in use, other processes share it" : "");
+		       ret == -ENOMEM
+			       ? ": the free device memory is too small (all processes share the "
+				 "device memory): free some"
+			       : "");
 		return ret;
 	}
 	dm->priv = m;

@@ -100,7 +100,8 @@ verbs_event_get(struct bb_dev *dev, struct bb_event *event)
 		if (ibv_get_async_event(d->ctx, &e) != 0) {
 			if (errno == EAGAIN || errno == EINTR)
 				return -EAGAIN;
-			BB_LOG(ERR, "%s: cannot read events: %s", dev->name, strerror(errno));
+			BB_LOG(ERR, "%s: cannot read asynchronous events: %s", dev->name,
+			       strerror(errno));
 			return bb_ibv_errno();
 		}
 		known = translate(&e, &ev);

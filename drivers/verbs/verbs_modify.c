@@ -158,11 +158,11 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	if (err == EINVAL && to == BB_QP_ERR && qp->state == BB_QP_RESET)
 		err = reset_to_err(q, qp->ctrl->init.type);
 	if (err != 0) {
-		BB_LOG(ERR, "%s: QP 0x%x: %s to %s: %s%s", dev->name, qp->qpn,
+		BB_LOG(ERR, "%s: cannot modify QP 0x%x from %s to %s: %s%s", dev->name, qp->qpn,
 		       bb_qp_state_name(qp->state), bb_qp_state_name(to), strerror(err),
 		       err == ENETUNREACH || err == EHOSTUNREACH || err == ETIMEDOUT
-			       ? ": is the peer in the neighbour table, and routed through this "
-				 "port?"
+			       ? ": check that the peer is in the neighbour table and routed "
+				 "through this port"
 			       : "");
 		if (open)
 			verbs_post_lost(&qp->sq, err);
@@ -206,7 +206,7 @@ verbs_qp_stop(struct bb_qp *qp, const char *what, int err)
 	struct verbs_qp *q = verbs_qp_of(qp);
 
 	if (what != NULL)
-		BB_LOG(ERR, "QP 0x%x: the provider refuses %s: %s%s; the QP goes to ERR", qp->qpn,
+		BB_LOG(ERR, "QP 0x%x: the provider rejected %s: %s%s; the QP goes to ERR", qp->qpn,
 		       what, strerror(err),
 		       err == EIO && verbs_gone(verbs_dev_of(qp->ctrl->pd->dev), err) == 0
 			       ? ": the device is gone"

@@ -180,7 +180,7 @@ refuse_iova(const struct verbs_dev *d, const struct bb_drv_mr_attr *attr)
 	/* siw_reg_user_mr() ignores the iova, so siw would reject or misplace a peer's WRITE. */
 	if (d->siw && attr->kind == BB_DRV_MR_MEM)
 		return "siw ignores the iova";
-	return d->hns ? "libhns copies short receives to the address that a request names" : NULL;
+	return d->hns ? "libhns copies short receives to the iova as if it were an address" : NULL;
 }
 
 /*
@@ -196,14 +196,15 @@ verbs_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_
 
 	if (why != NULL) {
 		BB_LOG(ERR,
-		       "%s: region with iova 0x%" PRIx64 ": its iova must be its address in this "
-		       "process: %s; register it by bb_mr_reg()",
+		       "%s: cannot register an MR with iova 0x%" PRIx64
+		       ": the iova must be the address of the memory in this process, because %s: "
+		       "use bb_mr_reg()",
 		       pd->dev->name, attr->iova, why);
 		return -ENOTSUP;
 	}
 	m = calloc(1, sizeof(*m));
 	if (m == NULL) {
-		BB_LOG(ERR, "%s: out of memory", pd->dev->name);
+		BB_LOG(ERR, "%s: out of memory for a memory region or window", pd->dev->name);
 		return -ENOMEM;
 	}
 	m->kind = attr->kind;
@@ -258,7 +259,9 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 	 * go on.
 	 */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD) {
-		BB_LOG(WARNING, "%s: memory of a deregistered region stays hidden from fork()",
+		BB_LOG(WARNING,
+		       "%s: an MR was re-registered, but the kernel still excludes its old memory "
+		       "from fork(): child processes cannot access that memory",
 		       pd->dev->name);
 	} else if (ret != 0) {
 		/* @ret is an enum ibv_rereg_mr_err_code; the cause of the failure is in errno. */
@@ -267,7 +270,8 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", pd->dev->name,
 		       mr->lkey, flags, strerror(-ret),
 		       ret == -EOPNOTSUPP || ret == -ENOTSUP || ret == -ENOSYS
-			       ? ": deregister and register it"
+			       ? ": the device cannot re-register: deregister the MR and register "
+				 "it again"
 			       : bb_mem_hint(ret, false));
 		return ret == -ENOSYS || ret == -EOPNOTSUPP ? -ENOTSUP : ret;
 	}

@@ -36,7 +36,7 @@ verbs_pd_alloc(struct bb_pd *pd)
 	int ret;
 
 	if (p == NULL) {
-		BB_LOG(ERR, "%s: out of memory", pd->dev->name);
+		BB_LOG(ERR, "%s: out of memory for a PD", pd->dev->name);
 		return -ENOMEM;
 	}
 	LIST_INIT(&p->domains);
@@ -141,11 +141,15 @@ domain_make(struct verbs_dev *d, struct verbs_pd *p, uint32_t owner)
 
 none:
 	if (errno == EOPNOTSUPP || errno == ENOSYS)
-		BB_LOG(INFO, "%s: the provider has no thread domains: it keeps its locks",
+		BB_LOG(INFO,
+		       "%s: the provider has no thread domains: posts and polls take the "
+		       "provider's locks",
 		       d->ibname);
 	else
-		BB_LOG(NOTICE, "%s: no thread domain: %s; the provider keeps its locks", d->ibname,
-		       strerror(errno));
+		BB_LOG(NOTICE,
+		       "%s: cannot allocate a thread domain: %s; posts and polls take the "
+		       "provider's locks",
+		       d->ibname, strerror(errno));
 	d->no_td = true;
 	free(domain);
 	return NULL;
@@ -211,8 +215,8 @@ verbs_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av 
 		int ret = bb_ibv_errno();
 
 		BB_LOG(ERR,
-		       "%s: cannot make an address handle: %s; is the peer in the neighbour "
-		       "table, and routed through this port?",
+		       "%s: cannot create an address handle: %s; check that the peer is in the "
+		       "neighbour table and routed through this port",
 		       pd->dev->name, strerror(-ret));
 		return ret;
 	}
@@ -234,7 +238,8 @@ verbs_ah_release(struct bb_pd *pd, const struct bb_wqe_av *av)
 	a = malloc(sizeof(*a) + n * sizeof(a->wait[0]));
 	if (a == NULL) {
 		BB_LOG(WARNING,
-		       "%s: out of memory: an address handle stays until the device closes",
+		       "%s: cannot release an address handle: out of memory; closing the device "
+		       "releases it",
 		       pd->dev->name);
 		return;
 	}

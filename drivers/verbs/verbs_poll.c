@@ -378,9 +378,10 @@ poll_failed(struct verbs_cq *c, const char *call, int err)
 		return;
 	c->said = true;
 	BB_LOG(ERR,
-	       "%s: CQ 0x%x: %s: %s (%d): completions may be lost, and with them their queues' "
-	       "room; recover or destroy the QPs (said once)",
-	       c->d->dev->name, c->bb->cqn, call, err > 0 ? strerror(err) : "refused", err);
+	       "%s: CQ 0x%x: %s() failed: %s (%d): completions may be lost, and the queue slots "
+	       "of their requests are not freed: recover or destroy the QPs of this CQ (logged "
+	       "once per CQ)",
+	       c->d->dev->name, c->bb->cqn, call, err > 0 ? strerror(err) : "provider error", err);
 }
 
 /*

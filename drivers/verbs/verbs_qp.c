@@ -46,8 +46,8 @@ sizes_of(const struct bb_dev *dev, const struct bb_qp_init_attr *attr, struct si
 
 	if (attr->sq_depth > VERBS_MAX_WR / per_wqe) {
 		BB_LOG(ERR,
-		       "%s: sq_depth %u: must be at most %u with WQEs of %u bytes (max_sge %u, "
-		       "max_inline %u)",
+		       "%s: cannot create a QP with sq_depth %u (at most %u with the WQEs of %u "
+		       "bytes that max_sge %u and max_inline %u need)",
 		       dev->name, attr->sq_depth, VERBS_MAX_WR / per_wqe, per_wqe * BB_WQE_BB,
 		       attr->max_sge, attr->max_inline);
 		return -EINVAL;
@@ -149,7 +149,9 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 	 * the device.
 	 */
 	if (!d->no_qp_ex)
-		BB_LOG(INFO, "%s: the provider has no extended post: ibv_post_send() serves",
+		BB_LOG(INFO,
+		       "%s: the provider has no extended post: requests are posted by "
+		       "ibv_post_send()",
 		       d->ibname);
 	d->no_qp_ex = true;
 	return 0;
@@ -250,7 +252,7 @@ verbs_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 	int ret;
 
 	if (pd->dev->iwarp && attr->type != BB_QPT_RC) {
-		BB_LOG(ERR, "%s: iWARP has RC queue pairs alone, and none of type %s",
+		BB_LOG(ERR, "%s: cannot create a QP of type %s: an iWARP device has RC QPs only",
 		       pd->dev->name, bb_qp_type_name(attr->type));
 		return -ENOTSUP;
 	}
@@ -266,8 +268,8 @@ verbs_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 	ret = create(d, qp, q, parent);
 	if (ret != 0) {
 		BB_LOG(ERR,
-		       "%s: cannot create a QP of type %s, %u sends of %u pieces and %u inline "
-		       "bytes, %u receives: %s%s",
+		       "%s: cannot create a QP of type %s with sq_depth %u, max_sge %u, "
+		       "max_inline %u and rq_depth %u: %s%s",
 		       pd->dev->name, bb_qp_type_name(attr->type), attr->sq_depth, attr->max_sge,
 		       attr->max_inline, attr->rq_depth, strerror(-ret),
 		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l), or make "

@@ -118,7 +118,9 @@ srq_give(struct bb_srqring *ring, struct verbs_srq *s, struct chain *ch)
 		return;
 	err = ibv_post_srq_recv(s->ib, ch->wr, &bad);
 	if (err != 0)
-		BB_LOG(ERR, "SRQ 0x%x: the provider refuses a receive: %s; it never completes",
+		BB_LOG(ERR,
+		       "SRQ 0x%x: the provider rejected a receive: %s; the receive never "
+		       "completes: recreate the SRQ",
 		       ring->srqn, strerror(abs(err)));
 	ch->n = 0;
 	ch->n_sge = 0;

@@ -81,8 +81,8 @@ bind(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint3
 		mr = verbs_key_find(d, bb_be32(w.piece.lkey), false);
 	if (mw == NULL || (ds >= BIND_DS && mr == NULL)) {
 		BB_LOG(ERR,
-		       "QP 0x%x: bind of window 0x%x: the window or its MR is gone; the QP goes to "
-		       "ERR",
+		       "QP 0x%x: cannot bind memory window 0x%x: the window or its MR was "
+		       "destroyed; the QP goes to ERR",
 		       q->ib->qp_num, key);
 		return VERBS_SAID;
 	}
@@ -127,7 +127,8 @@ verbs_req_other(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *
 	case BB_SQ_BIND_MW:
 		return bind(q, sq, ctrl, ds, r);
 	default:
-		BB_LOG(ERR, "QP 0x%x: libibverbs has no operation %s; the QP goes to ERR",
+		BB_LOG(ERR,
+		       "QP 0x%x: libibverbs does not support the operation %s; the QP goes to ERR",
 		       q->ib->qp_num, bb_wqe_opcode_name(r->opcode));
 		return VERBS_SAID;
 	}

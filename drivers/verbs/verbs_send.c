@@ -108,7 +108,9 @@ ex_data(struct ibv_qp_ex *ex, const struct verbs_req *r)
 static int
 ex_lacks(const struct verbs_qp *q, const struct verbs_req *r)
 {
-	BB_LOG(ERR, "QP 0x%x: the provider has no %s by ibv_wr_*(); the QP goes to ERR",
+	BB_LOG(ERR,
+	       "QP 0x%x: the provider's extended post (ibv_wr_*()) does not support the operation "
+	       "%s; the QP goes to ERR",
 	       q->ib->qp_num, bb_wqe_opcode_name(r->opcode));
 	return VERBS_SAID;
 }
@@ -240,13 +242,13 @@ iwarp_lacks(const struct bb_dev *dev, const struct verbs_req *r)
 	switch (r->opcode) {
 	case BB_WQE_RDMA_WRITE_IMM:
 	case BB_WQE_SEND_IMM:
-		return "no immediate data";
+		return "immediate data";
 	case BB_WQE_ATOMIC_CS:
 	case BB_WQE_ATOMIC_FA:
-		return dev->attr.atomics ? NULL : "no atomics";
+		return dev->attr.atomics ? NULL : "atomics";
 	case BB_WQE_RDMA_READ:
 		return r->n > dev->attr.max_read_sge
-			       ? "READs of max_read_sge pieces (bb_dev_query()) and no more"
+			       ? "READs with more SGEs than max_read_sge of bb_dev_query()"
 			       : NULL;
 	default:
 		return NULL;
@@ -263,7 +265,8 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 	uint32_t i;
 
 	if (lacks != NULL) {
-		BB_LOG(ERR, "QP 0x%x: iWARP has %s; the QP goes to ERR", q->bb->qpn, lacks);
+		BB_LOG(ERR, "QP 0x%x: iWARP does not support %s; the QP goes to ERR", q->bb->qpn,
+		       lacks);
 		return VERBS_SAID;
 	}
 

@@ -59,7 +59,7 @@ verbs_srq_create(struct bb_srq *srq)
 	ring_len = (size_t)conf.wqes << conf.log_stride;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL) {
-		BB_LOG(ERR, "%s: out of memory", dev->name);
+		BB_LOG(ERR, "%s: out of memory for an SRQ", dev->name);
 		return -ENOMEM;
 	}
 	s->ring =

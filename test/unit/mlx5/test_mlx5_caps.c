@@ -493,7 +493,7 @@ T_DEV(statuses_become_errnos)
 		{BB_PRM_STAT_BAD_SIZE_OUTS_CQES, -EINVAL, "bad CQ size"},
 		{BB_PRM_STAT_BAD_INP_LEN, -EIO, "bad input length"},
 		{BB_PRM_STAT_BAD_OUTP_LEN, -EIO, "bad output length"},
-		{0x77, -EIO, "refused by the device: status 0x77, syndrome 0x1234"},
+		{0x77, -EIO, "the device rejected the command: status 0x77, syndrome 0x1234"},
 	};
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;

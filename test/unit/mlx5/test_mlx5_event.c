@@ -137,7 +137,7 @@ T(device_without_events)
 	stub.subscribe_errno = -EOPNOTSUPP;
 	log_begin();
 	open_dev(&f);
-	log_expect("reports no events");
+	log_expect("reports no asynchronous events");
 	/* Logged once. */
 	log_begin();
 	make_qp(&f, &init);

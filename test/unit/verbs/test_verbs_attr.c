@@ -132,7 +132,7 @@ T(test_senseless)
 	null_dev.attr = tell;
 	for (i = 0; i < RTE_DIM(none); i++) {
 		told = &none[i];
-		assert_logged(bb_dev_open(NULL_NAME, &dev), -EIO, "unusable limits");
+		assert_logged(bb_dev_open(NULL_NAME, &dev), -EIO, "reports a limit of 0");
 		assert_null(dev);
 		assert_int_equal(null_dev.objects, 0);
 	}

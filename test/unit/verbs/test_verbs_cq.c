@@ -359,10 +359,10 @@ T(test_poll_fails)
 		int err;
 		const char *said;
 	} cases[] = {
-		{0, false, EIO, "ibv_start_poll: Input/output error (5)"},
-		{0, false, -2, "ibv_start_poll: refused (-2)"},
-		{0, true, EINVAL, "ibv_next_poll: Invalid argument (22)"},
-		{1, false, -1, "ibv_poll_cq: refused (-1)"},
+		{0, false, EIO, "ibv_start_poll() failed: Input/output error (5)"},
+		{0, false, -2, "ibv_start_poll() failed: provider error (-2)"},
+		{0, true, EINVAL, "ibv_next_poll() failed: Invalid argument (22)"},
+		{1, false, -1, "ibv_poll_cq() failed: provider error (-1)"},
 	};
 	struct ibv_cq_ex good = {0};
 	struct bb_wc wc[4];

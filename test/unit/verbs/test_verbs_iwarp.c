@@ -85,8 +85,8 @@ T(test_types)
 		enum bb_qp_type type;
 		const char *text;
 	} types[] = {
-		{BB_QPT_UC, "iWARP has RC queue pairs alone, and none of type UC"},
-		{BB_QPT_UD, "iWARP has RC queue pairs alone, and none of type UD"},
+		{BB_QPT_UC, "QP of type UC: an iWARP device has RC QPs only"},
+		{BB_QPT_UD, "QP of type UD: an iWARP device has RC QPs only"},
 	};
 	struct bb_qp_init_attr init;
 	struct bb_qp *qp = NULL;
@@ -117,17 +117,19 @@ static const struct {
 	uint32_t flags, nsge;
 	const char *text;
 } lacking[] = {
-	{BB_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM, 0, 1, "iWARP has no immediate data"},
+	{BB_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM, 0, 1, "iWARP does not support immediate data"},
 	{BB_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM, BB_SEND_INLINE, 1,
-	 "iWARP has no immediate data"},
+	 "iWARP does not support immediate data"},
 	{BB_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1,
-	 "iWARP has no immediate data"},
+	 "iWARP does not support immediate data"},
 	{BB_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM, BB_SEND_INLINE, 1,
-	 "iWARP has no immediate data"},
-	{BB_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 1, "iWARP has no atomics"},
-	{BB_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 1, "iWARP has no atomics"},
+	 "iWARP does not support immediate data"},
+	{BB_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 1,
+	 "iWARP does not support atomics"},
+	{BB_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 1,
+	 "iWARP does not support atomics"},
 	{BB_WR_RDMA_READ, IBV_WR_RDMA_READ, 0, 2,
-	 "iWARP has READs of max_read_sge pieces (bb_dev_query()) and no more"},
+	 "iWARP does not support READs with more SGEs than max_read_sge of bb_dev_query()"},
 };
 
 /* Posts by the function of bb_post.h. */
@@ -317,7 +319,8 @@ T(test_iova)
 		assert_logged(
 			bb_mr_reg_iova(f.pd, mem + LEN, 64, elsewhere, BB_ACCESS_LOCAL_WRITE, &mr),
 			siw ? -ENOTSUP : 0,
-			siw ? "its iova must be its address in this process: siw ignores the iova"
+			siw ? "the iova must be the address of the memory in this process, "
+			      "because siw ignores the iova"
 			    : NULL);
 		assert_int_equal(null_dev.objects, siw ? objects : objects + 1);
 		assert_true(siw != 0 ? mr == NULL : mr != NULL);

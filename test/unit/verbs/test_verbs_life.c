@@ -197,7 +197,7 @@ T(test_open_fails)
 		fflush(log_file);
 		assert_int_equal(strstr(log_text, "give this user rights") != NULL,
 				 cases[i].rights);
-		log_expect("cannot open it");
+		log_expect("cannot open the device");
 		assert_null(dev);
 	}
 }

@@ -120,10 +120,9 @@ T(test_region_with_other_iova_is_refused_over_libhns)
 		ret[2] = bb_mr_reg(f.pd, page, sizeof(page), access | BB_ACCESS_ZERO_BASED, &mr[2]);
 		ret[3] = bb_mr_reg_dmabuf(f.pd, 0, LEN, 0, 1, access, &mr[3]);
 		ret[4] = bb_mr_reg_dm(f.pd, dm, 0, 64, access, &mr[4]);
-		log_expect(
-			hns ? "its iova must be its address in this process: libhns copies short "
-			      "receives"
-			    : NULL);
+		log_expect(hns ? "the iova must be the address of the memory in this process, "
+				 "because libhns copies short receives"
+			       : NULL);
 		for (i = 0; i < RTE_DIM(ret); i++) {
 			assert_int_equal(ret[i], hns ? -ENOTSUP : 0);
 			if (ret[i] == 0)
@@ -244,7 +243,7 @@ T_ON(BB_QPT_RC, false, test_rereg_fork)
 	lkey = mr->lkey;
 	null_dev.rereg.code = IBV_REREG_MR_ERR_DO_FORK_OLD;
 	assert_logged(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, other, 64, 0), 0,
-		      "stays hidden from fork()");
+		      "excludes its old memory from fork()");
 	assert_int_not_equal(mr->lkey, lkey);
 	assert_ptr_equal(mr->addr, other);
 	assert_int_equal(lkey_of(f->pd, other, 64), mr->lkey);

@@ -79,7 +79,7 @@ T(test_path)
 		null_dev.fail_errno = ETIMEDOUT;
 		null_dev.fail_at = 3; /* after the queries of port and GID */
 		assert_logged(bb_ah_create(pd, &p, &ah), -ETIMEDOUT,
-			      "is the peer in the neighbour table");
+			      "check that the peer is in the neighbour table");
 		assert_null(ah);
 		assert_int_equal(bb_pd_free(pd), 0);
 		assert_int_equal(bb_dev_close(dev), 0);
@@ -328,8 +328,9 @@ T(test_unreachable)
 		log_begin();
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE | rc[0].mask), -err);
 		fflush(log_file);
-		assert_int_equal(strstr(log_text, "is the peer in the neighbour table") != NULL,
-				 i < RTE_DIM(errs));
+		assert_int_equal(
+			strstr(log_text, "check that the peer is in the neighbour table") != NULL,
+			i < RTE_DIM(errs));
 		log_expect("RESET to INIT");
 		assert_int_equal(f.qp->state, BB_QP_RESET);
 		fixture_free(&f);

@@ -170,8 +170,8 @@ T(test_impossible)
 		const char *text;
 		enum bb_wc_status status;
 	} want[] = {
-		{"libibverbs has no operation", BB_WC_LOC_QP_OP_ERR},
-		{"the window or its MR is gone", BB_WC_MW_BIND_ERR},
+		{"libibverbs does not support the operation", BB_WC_LOC_QP_OP_ERR},
+		{"the window or its MR was destroyed", BB_WC_MW_BIND_ERR},
 	};
 	struct bb_wc wc[4];
 	struct bb_sge sge;

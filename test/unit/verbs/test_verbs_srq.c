@@ -128,7 +128,8 @@ T_ON(BB_QPT_RC, true, test_refused)
 	assert_int_equal(bb_post_srq_recv(f->srq, 2, &sge, 1), 0);
 	log_begin();
 	bb_srq_ring(f->srq);
-	log_expect("the provider refuses a receive: Invalid argument; it never completes");
+	log_expect(
+		"the provider rejected a receive: Invalid argument; the receive never completes");
 	assert_int_equal(bb_post_send(f->qp, 3, &sge, 1, SIG), 0);
 	bb_qp_ring(f->qp);
 	take(f, wc, 2);

@@ -275,7 +275,7 @@ T_KINDS(BB_QPT_RC, false, test_recv_refused)
 		assert_int_equal(bb_post_recv(f->qp, i, &sge, 1), 0);
 	log_begin();
 	bb_qp_ring_recv(f->qp);
-	log_expect("the provider refuses a receive: Invalid argument; the QP goes to ERR");
+	log_expect("the provider rejected a receive: Invalid argument; the QP goes to ERR");
 	assert_fields(null_dev, recvs, 3, qp_attr.qp_state, IBV_QPS_ERR);
 	take(f, wc, 5);
 	for (i = 0; i < 5; i++) {

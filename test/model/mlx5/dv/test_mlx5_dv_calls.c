@@ -185,7 +185,7 @@ T(memory_errors)
 	assert_int_equal(da.max_dm_size, 128 << 10);
 	assert_int_equal(subst.dm_log_align, 6);
 	assert_int_equal(bb_dm_alloc(x.dev, da.max_dm_size, 0, &dm), -ENOMEM);
-	assert_true(said("other processes share it"));
+	assert_true(said("all processes share the device memory"));
 	assert_int_equal(bb_dm_free(x.mem.dm), -EBUSY);
 	assert_int_equal(bb_mr_reg_dmabuf(x.pd, 0, 64, 0, 12345, 0, &mr), -EBADF);
 	bb_umem_attr_init(&attr);
