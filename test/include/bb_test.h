@@ -58,6 +58,15 @@ bb_test_add(int line, struct CMUnitTest test)
 	}                                                                                          \
 	static void name_(void **state __attribute__((unused)))
 
+/* As TEST_STATE; the body gets the fixture's *state as @type_ *@var_. */
+#define TEST_AS(setup_, teardown_, start_, type_, var_, name_)                                     \
+	static void name_##_as(type_ *var_);                                                       \
+	TEST_STATE(setup_, teardown_, start_, name_)                                               \
+	{                                                                                          \
+		name_##_as(*state);                                                                \
+	}                                                                                          \
+	static void name_##_as(type_ *var_ __attribute__((unused)))
+
 #define TEST_WITH(setup_, teardown_, name_) TEST_STATE(setup_, teardown_, NULL, name_)
 #define TEST(name_)                         TEST_WITH(NULL, NULL, name_)
 

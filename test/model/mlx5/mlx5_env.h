@@ -20,7 +20,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
-#include "bb_test.h"
+#include "bb_test_on.h"
 #include "bluebell.h"
 
 #define ENV_BUF    (256 * 1024)
@@ -69,10 +69,6 @@ env_dev_a(void)
 {
 	return env_thread() ? "soft0,progress=thread" : "soft0";
 }
-
-/* Runs the tests of group @name except the last @left_out. */
-#define env_run(name, tests, left_out)                                                             \
-	_cmocka_run_group_tests(name, tests, RTE_DIM(tests) - (left_out), NULL, NULL)
 
 static inline int
 env_eal_init(const char *program)
@@ -187,12 +183,19 @@ env_qps(struct env *e)
 	side_qp(e, &e->b);
 }
 
+/* Creates a QP on each side and connects them. */
+static inline void
+env_up(struct env *e)
+{
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
 static inline void
 env_start(struct env *e)
 {
 	env_open(e);
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 }
 
 static inline void
@@ -220,7 +223,8 @@ env_stop(struct env *e)
 
 /* Polls exactly @n completions of one side; fails after the time limit of a hanging test. */
 static inline void
-env_poll(struct env *e, struct side *s, struct bb_wc *wc, unsigned int n)
+env_poll_at(struct env *e, struct side *s, struct bb_wc *wc, unsigned int n, const char *file,
+	    int line)
 {
 	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 	unsigned int got = 0;
@@ -230,8 +234,41 @@ env_poll(struct env *e, struct side *s, struct bb_wc *wc, unsigned int n)
 		bb_dev_progress(e->a.dev);
 		bb_dev_progress(e->b.dev);
 	}
-	assert_int_equal(got, n);
+	if (got != n) {
+		print_error("%u of %u completions came\n", got, n);
+		_fail(file, line);
+	}
 }
+#define env_poll(e, s, wc, n) env_poll_at(e, s, wc, n, __FILE__, __LINE__)
+
+static inline void
+expect_at(const struct bb_wc *wc, const struct bb_qp *qp, uint64_t wr_id, enum bb_wc_status status,
+	  const char *file, int line)
+{
+	if (wc->qp == qp && wc->wr_id == wr_id && wc->status == status)
+		return;
+	print_error("request %ju of QP 0x%x: %s; expected request %ju of QP 0x%x: %s\n",
+		    (uintmax_t)wc->wr_id, wc->qp->qpn, bb_wc_status_name(wc->status),
+		    (uintmax_t)wr_id, qp->qpn, bb_wc_status_name(status));
+	_fail(file, line);
+}
+#define expect(wc, qp, wr_id, status) expect_at(wc, qp, wr_id, status, __FILE__, __LINE__)
+
+/* Polls one completion of a side's QP and checks it. */
+#define env_expect(e, s, wr_id, status)                                                            \
+	do {                                                                                       \
+		struct bb_wc wc_;                                                                  \
+                                                                                                   \
+		env_poll(e, s, &wc_, 1);                                                           \
+		expect(&wc_, (s)->qp, wr_id, status);                                              \
+	} while (0)
+
+/* The same, after it rang the doorbell of the side's QP. */
+#define env_done(e, s, wr_id, status)                                                              \
+	do {                                                                                       \
+		bb_qp_ring((s)->qp);                                                               \
+		env_expect(e, s, wr_id, status);                                                   \
+	} while (0)
 
 /*
  * Returns the CPU time of this thread, including time spent polling, excluding time that other
@@ -274,6 +311,10 @@ env_event(struct env *e, struct bb_dev *dev, struct bb_event *ev)
 	assert_int_equal(ret, 0);
 }
 
+/* A test of two connected QPs, and a test that creates the QPs itself; e is the struct env. */
+#define ENV_TEST(name)      TEST_ON_AS(struct env, e, env_start(e), env_stop(e), name)
+#define ENV_TEST_OPEN(name) TEST_ON_AS(struct env, e, env_open(e), env_stop(e), name)
+
 static inline void
 fill(uint8_t *p, size_t len, uint32_t seed)
 {
@@ -293,14 +334,6 @@ static inline uint64_t
 raddr_of(const struct side *s, size_t offset)
 {
 	return (uintptr_t)s->buf + offset;
-}
-
-static inline void
-expect(const struct bb_wc *wc, struct bb_qp *qp, uint64_t wr_id, enum bb_wc_status status)
-{
-	assert_ptr_equal(wc->qp, qp);
-	assert_int_equal(wc->wr_id, wr_id);
-	assert_int_equal(wc->status, status);
 }
 
 #endif

@@ -245,10 +245,11 @@ struct rig_pair {
 #define RIG_MEM (256 * 1024)
 void rig_pair_open(struct rig_pair *p, const char *args, bool two_uars, const struct rig_link *l);
 void rig_pair_close(struct rig_pair *p);
-/* Defines a test whose state is a pair, opened with @args. TWO: each end has its own UAR. */
-#define RIG_TEST(name, args) TEST_STATE(rig_setup, rig_teardown, (void *)(uintptr_t)(args), name)
+/* Defines a test of the pair p, opened with @args. TWO: each end has its own UAR. */
+#define RIG_TEST(name, args)                                                                       \
+	TEST_AS(rig_setup, rig_teardown, (void *)(uintptr_t)(args), struct rig_pair, p, name)
 #define RIG_TEST_TWO(name, args)                                                                   \
-	TEST_STATE(rig_setup_two, rig_teardown, (void *)(uintptr_t)(args), name)
+	TEST_AS(rig_setup_two, rig_teardown, (void *)(uintptr_t)(args), struct rig_pair, p, name)
 int rig_setup(void **state);
 int rig_setup_two(void **state);
 int rig_teardown(void **state);

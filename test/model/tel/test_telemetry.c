@@ -61,7 +61,6 @@ static void
 write_eight(struct env *e, unsigned int wait)
 {
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
-	struct bb_wc wc;
 	unsigned int i;
 
 	for (i = 0; i < 8; i++)
@@ -71,33 +70,29 @@ write_eight(struct env *e, unsigned int wait)
 	bb_qp_ring(e->a.qp);
 	if (wait == 0)
 		return;
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 7, BB_WC_SUCCESS);
+	env_expect(e, &e->a, 7, BB_WC_SUCCESS);
 }
 
-TEST(test_qp)
+ENV_TEST_OPEN(test_qp)
 {
 	struct bb_sge sge;
-	struct env e;
 	json_t *a;
 
-	env_open(&e);
-	e.init.sq_depth = 16;
-	e.init.signal_every = 16;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	e->init.sq_depth = 16;
+	e->init.signal_every = 16;
+	env_up(e);
 	a = tel_ask(&client, "/bluebell/qp/list,soft0");
 	assert_int_equal(tel_uint(a, "total"), 2);
-	assert_true(tel_listed(a, "qps", e.a.qp->qpn));
-	assert_true(tel_listed(a, "qps", e.b.qp->qpn));
+	assert_true(tel_listed(a, "qps", e->a.qp->qpn));
+	assert_true(tel_listed(a, "qps", e->b.qp->qpn));
 	assert_null(json_object_get(a, "next"));
 	json_decref(a);
 
-	write_eight(&e, 1);
-	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
+	write_eight(e, 1);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e->a.qp->qpn);
 	assert_string_equal(tel_text(a, "type"), "RC");
 	assert_string_equal(tel_text(a, "state"), "RTS");
-	assert_int_equal(tel_uint(a, "dest_qpn"), e.b.qp->qpn);
+	assert_int_equal(tel_uint(a, "dest_qpn"), e->b.qp->qpn);
 	assert_int_equal(tel_uint(a, "sq_depth"), 16);
 	assert_int_equal(tel_uint(a, "sq_outstanding"), 0);
 	assert_int_equal(tel_uint(a, "posted"), 8);
@@ -110,54 +105,48 @@ TEST(test_qp)
 	json_decref(a);
 
 	/* Unpolled requests count as outstanding; further posts until there is no room. */
-	write_eight(&e, 0);
-	sge = sge_of(&e.a, 0, 64);
-	while (bb_post_write(e.a.qp, 0, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, 0) == 0)
+	write_eight(e, 0);
+	sge = sge_of(&e->a, 0, 64);
+	while (bb_post_write(e->a.qp, 0, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0) == 0)
 		;
-	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e->a.qp->qpn);
 	assert_int_equal(tel_uint(a, "sq_outstanding"), 16);
 	assert_int_equal(tel_uint(a, "sq_occupancy_permille"), 1000);
 	assert_int_equal(tel_uint(a, "posted"), 24);
 	assert_int_equal(tel_uint(a, "queue_full"), 1);
 	json_decref(a);
-	assert_int_equal(bb_post_recv(e.b.qp, 1, &sge, 1), 0);
-	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.b.qp->qpn);
+	assert_int_equal(bb_post_recv(e->b.qp, 1, &sge, 1), 0);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e->b.qp->qpn);
 	assert_int_equal(tel_uint(a, "rq_outstanding"), 1);
 	assert_int_equal(tel_uint(a, "recv_posted"), 1);
 	json_decref(a);
-	env_stop(&e);
 }
 
-TEST(test_cq)
+ENV_TEST(test_cq)
 {
-	struct env e;
 	json_t *a;
 
-	env_start(&e);
 	a = tel_ask(&client, "/bluebell/cq/list,soft0");
 	assert_int_equal(tel_uint(a, "total"), 2);
-	assert_true(tel_listed(a, "cqs", e.a.cq->cqn));
+	assert_true(tel_listed(a, "cqs", e->a.cq->cqn));
 	json_decref(a);
-	write_eight(&e, 1);
-	a = tel_ask_number(&client, "/bluebell/cq/info", "soft0", e.a.cq->cqn);
-	assert_int_equal(tel_uint(a, "cqn"), e.a.cq->cqn);
+	write_eight(e, 1);
+	a = tel_ask_number(&client, "/bluebell/cq/info", "soft0", e->a.cq->cqn);
+	assert_int_equal(tel_uint(a, "cqn"), e->a.cq->cqn);
 	assert_int_equal(tel_uint(a, "depth"), 1024);
-	assert_int_equal(tel_uint(a, "reserved"), e.init.sq_depth + e.init.rq_depth);
+	assert_int_equal(tel_uint(a, "reserved"), e->init.sq_depth + e->init.rq_depth);
 	assert_int_equal(tel_uint(a, "queues"), 2);
 	assert_int_equal(tel_uint(a, "cqes"), 1);
 	assert_int_equal(tel_uint(a, "errors"), 0);
 	json_decref(a);
-	env_stop(&e);
 }
 
-TEST(test_mr)
+ENV_TEST_OPEN(test_mr)
 {
 	struct bb_mr *mr;
-	struct env e;
 	json_t *a;
 
-	env_open(&e);
-	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf + 4096, 8192, BB_ACCESS_REMOTE_READ, &mr), 0);
+	assert_int_equal(bb_mr_reg(e->a.pd, e->a.buf + 4096, 8192, BB_ACCESS_REMOTE_READ, &mr), 0);
 	a = tel_ask(&client, "/bluebell/mr/list,soft0");
 	assert_int_equal(tel_uint(a, "total"), 3);
 	assert_true(tel_listed(a, "mrs", mr->lkey));
@@ -165,7 +154,7 @@ TEST(test_mr)
 	a = tel_ask_number(&client, "/bluebell/mr/info", "soft0", mr->rkey);
 	assert_string_equal(tel_text(a, "kind"), "memory");
 	assert_string_equal(tel_text(a, "access"), "remote_read");
-	assert_int_equal(strtoull(tel_text(a, "addr"), NULL, 16), (uintptr_t)e.a.buf + 4096);
+	assert_int_equal(strtoull(tel_text(a, "addr"), NULL, 16), (uintptr_t)e->a.buf + 4096);
 	assert_string_equal(tel_text(a, "iova"), tel_text(a, "addr"));
 	assert_int_equal(tel_uint(a, "length"), 8192);
 	assert_int_equal(tel_uint(a, "lkey"), mr->lkey);
@@ -175,7 +164,6 @@ TEST(test_mr)
 	assert_int_equal(tel_uint(a, "bytes"), 2 * ENV_BUF + 8192);
 	json_decref(a);
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	env_stop(&e);
 }
 
 static unsigned int
@@ -225,7 +213,6 @@ TEST(test_roce)
 {
 	struct bb_qp_attr attr;
 	struct bb_sge sge;
-	struct bb_wc wc;
 	struct env e;
 	json_t *a;
 
@@ -251,9 +238,7 @@ TEST(test_roce)
 	assert_int_equal(bb_post_write(e.a.qp, 9, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 9, BB_WC_RETRY_EXC_ERR);
+	env_done(&e, &e.a, 9, BB_WC_RETRY_EXC_ERR);
 	a = tel_ask(&client, "/bluebell/roce/drops,soft0");
 	assert_true(tel_uint(a, "drop_state") >= 3);
 	json_decref(a);
@@ -335,7 +320,7 @@ TEST(test_bad)
 }
 
 /* More QPs than a DPDK array can hold. */
-TEST(test_pages)
+ENV_TEST_OPEN(test_pages)
 {
 	enum {
 		MANY = 1100
@@ -345,20 +330,18 @@ TEST(test_pages)
 	struct bb_qp_init_attr init;
 	uint64_t next = 0, seen = 0;
 	struct bb_cq *cq;
-	struct env e;
 	unsigned int i;
 	json_t *a;
 
-	env_open(&e);
 	bb_cq_attr_init(&cq_attr);
 	cq_attr.depth = 2048;
-	assert_int_equal(bb_cq_create(e.a.dev, &cq_attr, &cq), 0);
+	assert_int_equal(bb_cq_create(e->a.dev, &cq_attr, &cq), 0);
 	bb_qp_init_attr_init(&init);
 	init.send_cq = cq;
 	init.sq_depth = 1;
 	init.rq_depth = 0;
 	for (i = 0; i < MANY; i++)
-		assert_int_equal(bb_qp_create(e.a.pd, &init, &qps[i]), 0);
+		assert_int_equal(bb_qp_create(e->a.pd, &init, &qps[i]), 0);
 	do {
 		const json_t *list, *more;
 
@@ -377,7 +360,6 @@ TEST(test_pages)
 	for (i = 0; i < MANY; i++)
 		assert_int_equal(bb_qp_destroy(qps[i]), 0);
 	assert_int_equal(bb_cq_destroy(cq), 0);
-	env_stop(&e);
 }
 
 struct asker {
@@ -451,8 +433,7 @@ TEST(test_meanwhile)
 	     i++) {
 		/* Every second device has a port. */
 		env_open_spec(&e, i % 2 == 0 ? "soft0" : spec);
-		env_qps(&e);
-		connect_pair(e.a.qp, e.b.qp, &e.attr);
+		env_up(&e);
 		for (j = 0; j < 20; j++) {
 			struct bb_qp *spare = e.b.qp;
 			struct bb_mr *mr;

@@ -85,7 +85,6 @@ retries_of(const char *spec)
 {
 	struct bb_qp_attr attr;
 	struct bb_sge sge;
-	struct bb_wc wc;
 	struct env e;
 	json_t *a;
 
@@ -99,9 +98,7 @@ retries_of(const char *spec)
 	sge = sge_of(&e.a, 0, 64);
 	/* The peer has no receive. */
 	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_RNR_RETRY_EXC_ERR);
+	env_done(&e, &e.a, 1, BB_WC_RNR_RETRY_EXC_ERR);
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
 	assert_int_equal(tel_uint(a, "rnr_retries"), 2);
 	json_decref(a);
@@ -115,9 +112,7 @@ retries_of(const char *spec)
 	assert_int_equal(bb_post_write(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 2, BB_WC_RETRY_EXC_ERR);
+	env_done(&e, &e.a, 2, BB_WC_RETRY_EXC_ERR);
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
 	assert_true(tel_uint(a, "retries") >= 1);
 	assert_int_equal(tel_uint(a, "rnr_retries"), 2);

@@ -122,88 +122,77 @@ one_event(struct ev_env *v)
 	assert_int_equal(bb_channel_get(v->ch, &cq), -EAGAIN);
 }
 
-TEST(test_cq_armed_twice_raises_one_event)
-{
-	struct ev_env v;
+#define T(recvs, name) TEST_ON_AS(struct ev_env, v, start(v, recvs), stop(v), name)
 
-	start(&v, 64);
-	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
-	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
-	no_event(&v);
-	send_one(&v, 0);
-	one_event(&v);
-	recv_one(&v);
-	stop(&v);
+T(64, test_cq_armed_twice_raises_one_event)
+{
+	assert_int_equal(bb_cq_arm(v->e.b.cq, false), 0);
+	assert_int_equal(bb_cq_arm(v->e.b.cq, false), 0);
+	no_event(v);
+	send_one(v, 0);
+	one_event(v);
+	recv_one(v);
 }
 
 /* Arms more often than the two bits of the arming number can count and than the ring is deep. */
-TEST(test_many_armings)
+T(64, test_many_armings)
 {
-	struct ev_env v;
 	struct bb_sge sge;
 	unsigned int i;
 
-	start(&v, 64);
-	sge = sge_of(&v.e.b, 0, 64);
+	sge = sge_of(&v->e.b, 0, 64);
 	for (i = 0; i < 2500; i++) {
-		assert_int_equal(bb_cq_arm(v.e.b.cq, (i & 1) != 0), 0);
-		send_one(&v, BB_SEND_SOLICITED);
-		one_event(&v);
-		recv_one(&v);
-		assert_int_equal(bb_post_recv(v.e.b.qp, i, &sge, 1), 0);
-		bb_qp_ring_recv(v.e.b.qp);
+		assert_int_equal(bb_cq_arm(v->e.b.cq, (i & 1) != 0), 0);
+		send_one(v, BB_SEND_SOLICITED);
+		one_event(v);
+		recv_one(v);
+		assert_int_equal(bb_post_recv(v->e.b.qp, i, &sge, 1), 0);
+		bb_qp_ring_recv(v->e.b.qp);
 	}
-	stop(&v);
 }
 
-TEST(test_unread_completions_raise_the_event_that_is_armed_for_them)
+T(8, test_unread_completions_raise_the_event_that_is_armed_for_them)
 {
 	struct bb_wc wc[8];
-	struct ev_env v;
 
-	start(&v, 8);
-	send_one(&v, 0);
-	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
-	no_event(&v);
+	send_one(v, 0);
+	assert_int_equal(bb_cq_arm(v->e.b.cq, true), 0);
+	no_event(v);
 	/*
 	 * Arming for any completion after arming for solicited ones: the unpolled CQE counts now.
 	 */
-	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
-	one_event(&v);
+	assert_int_equal(bb_cq_arm(v->e.b.cq, false), 0);
+	one_event(v);
 	/* An unpolled solicited completion counts, too. */
-	send_one(&v, BB_SEND_SOLICITED);
-	send_one(&v, 0);
-	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
-	one_event(&v);
-	env_poll(&v.e, &v.e.b, wc, 3);
+	send_one(v, BB_SEND_SOLICITED);
+	send_one(v, 0);
+	assert_int_equal(bb_cq_arm(v->e.b.cq, true), 0);
+	one_event(v);
+	env_poll(&v->e, &v->e.b, wc, 3);
 	assert_int_equal(wc[0].flags & BB_WC_SOLICITED, 0);
 	assert_int_equal(wc[1].flags & BB_WC_SOLICITED, BB_WC_SOLICITED);
-	stop(&v);
 }
 
-TEST(test_event_of_a_cq_destroyed_meanwhile_is_not_delivered)
+T(8, test_event_of_a_cq_destroyed_meanwhile_is_not_delivered)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq = NULL, *other;
-	struct ev_env v;
 	struct bb_wc wc;
 
-	start(&v, 8);
 	bb_cq_attr_init(&attr);
-	attr.channel = v.ch;
-	assert_int_equal(bb_cq_create(v.e.b.dev, &attr, &other), 0);
-	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
-	send_one(&v, 0);
-	while (!readable(&v))
-		bb_dev_progress(v.e.b.dev);
-	assert_int_equal(bb_qp_destroy(v.e.b.qp), 0);
-	assert_int_equal(bb_cq_destroy(v.e.b.cq), 0);
-	assert_int_equal(bb_channel_get(v.ch, &cq), -EAGAIN);
+	attr.channel = v->ch;
+	assert_int_equal(bb_cq_create(v->e.b.dev, &attr, &other), 0);
+	assert_int_equal(bb_cq_arm(v->e.b.cq, false), 0);
+	send_one(v, 0);
+	while (!readable(v))
+		bb_dev_progress(v->e.b.dev);
+	assert_int_equal(bb_qp_destroy(v->e.b.qp), 0);
+	assert_int_equal(bb_cq_destroy(v->e.b.cq), 0);
+	assert_int_equal(bb_channel_get(v->ch, &cq), -EAGAIN);
 	assert_null(cq);
 	assert_int_equal(bb_cq_poll(other, &wc, 1), 0);
-	v.e.b.qp = NULL;
-	v.e.b.cq = other;
-	stop(&v);
+	v->e.b.qp = NULL;
+	v->e.b.cq = other;
 }
 
 TEST(test_bad_calls)

@@ -19,133 +19,116 @@ recreate(struct side *s, const struct bb_cq_attr *attr)
 	assert_int_equal(bb_cq_create(s->dev, attr, &s->cq), 0);
 }
 
-TEST(test_resize_keeps_unread)
+ENV_TEST_OPEN(test_resize_keeps_unread)
 {
 	static const uint32_t depths[] = {2048, 256, 512, 300, 65536, 128};
 	uint64_t next = 0, want = 0;
 	struct bb_wc wc[100];
 	unsigned int i, k;
-	struct env e;
 
-	env_open(&e);
-	e.init.sq_depth = 100;
-	e.init.rq_depth = 0;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	e->init.sq_depth = 100;
+	e->init.rq_depth = 0;
+	env_up(e);
 	for (i = 0; i < 60; i++) {
 		uint32_t depth = depths[i % RTE_DIM(depths)];
 
-		write_some(&e, next, 90);
+		write_some(e, next, 90);
 		next += 90;
-		wait_unread(&e, e.a.cq, 90);
+		wait_unread(e, e->a.cq, 90);
 		/* Some CQEs are polled before the resize; the resize moves the rest. */
 		k = i % 4 == 0 ? 0 : i % 90;
 		if (k != 0)
-			env_poll(&e, &e.a, wc, k);
-		assert_int_equal(bb_cq_resize(e.a.cq, depth), 0);
-		assert_int_equal(bb_cq_depth(e.a.cq), rte_align32pow2(depth));
-		env_poll(&e, &e.a, wc + k, 90 - k);
+			env_poll(e, &e->a, wc, k);
+		assert_int_equal(bb_cq_resize(e->a.cq, depth), 0);
+		assert_int_equal(bb_cq_depth(e->a.cq), rte_align32pow2(depth));
+		env_poll(e, &e->a, wc + k, 90 - k);
 		for (k = 0; k < 90; k++)
-			expect(&wc[k], e.a.qp, want++, BB_WC_SUCCESS);
-		env_silent(&e, &e.a);
+			expect(&wc[k], e->a.qp, want++, BB_WC_SUCCESS);
+		env_silent(e, &e->a);
 	}
-	env_stop(&e);
 }
 
 /* Resizes while thousands of requests are in flight: no completion is lost or reported twice. */
-TEST(test_resize_in_traffic)
+ENV_TEST_OPEN(test_resize_in_traffic)
 {
 	uint64_t next = 0, want = 0, end;
 	struct bb_wc wc[16];
 	unsigned int n, i, turn = 0, resized = 0;
 	struct bb_cq_stats stats;
-	struct env e;
 
-	env_open(&e);
-	e.init.sq_depth = 64;
-	e.init.rq_depth = 0;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	e->init.sq_depth = 64;
+	e->init.rq_depth = 0;
+	env_up(e);
 	end = rte_get_timer_cycles() + 4 * ENV_WAIT_S * rte_get_timer_hz();
 	while (want < 20000 && rte_get_timer_cycles() < end) {
 		if (next < 20000 && next - want < 48) {
-			write_some(&e, next, 1);
+			write_some(e, next, 1);
 			next++;
 		}
-		n = bb_cq_poll(e.a.cq, wc, turn++ % 3 == 0 ? RTE_DIM(wc) : 0);
-		bb_dev_progress(e.b.dev);
+		n = bb_cq_poll(e->a.cq, wc, turn++ % 3 == 0 ? RTE_DIM(wc) : 0);
+		bb_dev_progress(e->b.dev);
 		for (i = 0; i < n; i++)
-			expect(&wc[i], e.a.qp, want++, BB_WC_SUCCESS);
+			expect(&wc[i], e->a.qp, want++, BB_WC_SUCCESS);
 		if (turn % 37 == 0) {
-			assert_int_equal(bb_cq_resize(e.a.cq, 64u << (resized % 5)), 0);
+			assert_int_equal(bb_cq_resize(e->a.cq, 64u << (resized % 5)), 0);
 			resized++;
 		}
 	}
 	assert_int_equal(want, 20000);
 	assert_true(resized > 100);
-	assert_int_equal(bb_cq_stats(e.a.cq, &stats), 0);
+	assert_int_equal(bb_cq_stats(e->a.cq, &stats), 0);
 	assert_int_equal(stats.cqes, 20000); /* the marks between the rings do not count */
-	env_stop(&e);
 }
 
-TEST(test_resize_refused)
+ENV_TEST_OPEN(test_resize_refused)
 {
 	struct bb_dev_attr attr;
 	struct bb_wc wc[64];
-	struct env e;
 
-	env_open(&e);
-	e.init.sq_depth = 64;
-	e.init.rq_depth = 64;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	e->init.sq_depth = 64;
+	e->init.rq_depth = 64;
+	env_up(e);
+	assert_int_equal(bb_dev_query(e->a.dev, &attr), 0);
 	assert_true(attr.cq_resize);
 	assert_int_equal(bb_cq_resize(NULL, 64), -EINVAL);
-	assert_int_equal(bb_cq_resize(e.a.cq, 0), -EINVAL);
-	assert_int_equal(bb_cq_resize(e.a.cq, attr.max_cqe + 1), -EINVAL);
+	assert_int_equal(bb_cq_resize(e->a.cq, 0), -EINVAL);
+	assert_int_equal(bb_cq_resize(e->a.cq, attr.max_cqe + 1), -EINVAL);
 	/* 128 WQEs may each produce a CQE. */
-	assert_int_equal(bb_cq_resize(e.a.cq, 64), -EINVAL);
-	assert_int_equal(bb_cq_depth(e.a.cq), 1024);
-	assert_int_equal(bb_cq_resize(e.a.cq, 1000), 0); /* same depth as before */
-	assert_int_equal(bb_cq_resize(e.a.cq, 128), 0);
-	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
-	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
-	e.init.rq_depth = 0;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	assert_int_equal(bb_cq_resize(e.a.cq, 64), 0);
+	assert_int_equal(bb_cq_resize(e->a.cq, 64), -EINVAL);
+	assert_int_equal(bb_cq_depth(e->a.cq), 1024);
+	assert_int_equal(bb_cq_resize(e->a.cq, 1000), 0); /* same depth as before */
+	assert_int_equal(bb_cq_resize(e->a.cq, 128), 0);
+	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+	assert_int_equal(bb_qp_destroy(e->a.qp), 0);
+	e->init.rq_depth = 0;
+	env_up(e);
+	assert_int_equal(bb_cq_resize(e->a.cq, 64), 0);
 	/* The ring may be full when the device has to write the CQE that ends it. */
-	write_some(&e, 0, 64);
-	assert_int_equal(bb_cq_resize(e.a.cq, 128), -EBUSY);
-	env_poll(&e, &e.a, wc, 1);
-	assert_int_equal(bb_cq_resize(e.a.cq, 128), 0);
-	env_poll(&e, &e.a, wc, 63);
-	env_stop(&e);
+	write_some(e, 0, 64);
+	assert_int_equal(bb_cq_resize(e->a.cq, 128), -EBUSY);
+	env_poll(e, &e->a, wc, 1);
+	assert_int_equal(bb_cq_resize(e->a.cq, 128), 0);
+	env_poll(e, &e->a, wc, 63);
 }
 
 /* Moderation after a resize keeps the current ring, although MODIFY_CQ always carries a ring. */
-TEST(test_moderation_after_a_resize_keeps_the_ring)
+ENV_TEST_OPEN(test_moderation_after_a_resize_keeps_the_ring)
 {
 	static const uint32_t depths[] = {2048, 1024, 4096};
 	struct bb_wc wc[16];
-	struct env e;
 	uint64_t i;
 
-	env_open(&e);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(e);
 	for (i = 0; i < RTE_DIM(depths); i++) {
-		assert_int_equal(bb_cq_moderate(e.a.cq, 4, 0), 0);
-		write_some(&e, i * 16, 8);
-		env_poll(&e, &e.a, wc, 8);
-		assert_int_equal(bb_cq_resize(e.a.cq, depths[i]), 0);
-		assert_int_equal(bb_cq_moderate(e.a.cq, 0, 0), 0);
-		write_some(&e, i * 16 + 8, 8);
-		env_poll(&e, &e.a, wc, 8);
-		expect(&wc[7], e.a.qp, i * 16 + 15, BB_WC_SUCCESS);
+		assert_int_equal(bb_cq_moderate(e->a.cq, 4, 0), 0);
+		write_some(e, i * 16, 8);
+		env_poll(e, &e->a, wc, 8);
+		assert_int_equal(bb_cq_resize(e->a.cq, depths[i]), 0);
+		assert_int_equal(bb_cq_moderate(e->a.cq, 0, 0), 0);
+		write_some(e, i * 16 + 8, 8);
+		env_poll(e, &e->a, wc, 8);
+		expect(&wc[7], e->a.qp, i * 16 + 15, BB_WC_SUCCESS);
 	}
-	env_stop(&e);
 }
 
 TEST(test_moderation)
@@ -162,8 +145,7 @@ TEST(test_moderation)
 	bb_cq_attr_init(&attr);
 	attr.channel = ch;
 	recreate(&e.a, &attr);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	assert_int_equal(bb_cq_moderate(NULL, 0, 0), -EINVAL);
 	assert_int_equal(bb_cq_moderate(e.a.cq, 65536, 0), -EINVAL);
 	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 4096), -EINVAL);
@@ -226,7 +208,7 @@ poll_ts(struct env *e, struct side *s, struct bb_wc *wc, uint64_t *ts)
 	return n;
 }
 
-TEST(test_timestamps)
+ENV_TEST_OPEN(test_timestamps)
 {
 	uint64_t hz = 0, before, after, ts[2], last = 0;
 	struct bb_cq_attr attr;
@@ -234,28 +216,25 @@ TEST(test_timestamps)
 	struct bb_sge sge;
 	unsigned int i;
 	struct bb_wc wc;
-	struct env e;
 
-	env_open(&e);
 	bb_cq_attr_init(&attr);
 	attr.depth = 1024;
 	attr.timestamps = true;
-	recreate(&e.a, &attr);
-	recreate(&e.b, &attr);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	sge = sge_of(&e.b, 0, 64);
+	recreate(&e->a, &attr);
+	recreate(&e->b, &attr);
+	env_up(e);
+	sge = sge_of(&e->b, 0, 64);
 	for (i = 0; i < 300; i++) {
-		assert_int_equal(bb_post_recv(e.b.qp, i, &sge, 1), 0);
-		bb_qp_ring_recv(e.b.qp);
-		assert_int_equal(bb_dev_clock(e.a.dev, &hz, &before), 0);
-		assert_int_equal(bb_post_send_inline(e.a.qp, i, "time", 4, BB_SEND_SIGNALED), 0);
-		bb_qp_ring(e.a.qp);
-		poll_ts(&e, &e.a, &wc, &ts[0]);
-		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
-		poll_ts(&e, &e.b, &wc, &ts[1]);
-		expect(&wc, e.b.qp, i, BB_WC_SUCCESS);
-		assert_int_equal(bb_dev_clock(e.a.dev, NULL, &after), 0);
+		assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 0);
+		bb_qp_ring_recv(e->b.qp);
+		assert_int_equal(bb_dev_clock(e->a.dev, &hz, &before), 0);
+		assert_int_equal(bb_post_send_inline(e->a.qp, i, "time", 4, BB_SEND_SIGNALED), 0);
+		bb_qp_ring(e->a.qp);
+		poll_ts(e, &e->a, &wc, &ts[0]);
+		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
+		poll_ts(e, &e->b, &wc, &ts[1]);
+		expect(&wc, e->b.qp, i, BB_WC_SUCCESS);
+		assert_int_equal(bb_dev_clock(e->a.dev, NULL, &after), 0);
 		assert_true(before <= ts[0] && ts[0] <= after);
 		assert_true(before <= ts[1] && ts[1] <= after);
 		assert_true(ts[0] >= last);
@@ -263,21 +242,20 @@ TEST(test_timestamps)
 	}
 	assert_true(hz > 1000000);
 	/* Ten milliseconds by the device's clock agree with the host's clock within a fifth. */
-	assert_int_equal(bb_dev_clock(e.a.dev, NULL, &before), 0);
+	assert_int_equal(bb_dev_clock(e->a.dev, NULL, &before), 0);
 	rte_delay_us_block(10000);
-	assert_int_equal(bb_dev_clock(e.a.dev, NULL, &after), 0);
+	assert_int_equal(bb_dev_clock(e->a.dev, NULL, &after), 0);
 	assert_true(after - before >= hz / 100 * 4 / 5);
 	/* Completions with errors have no timestamp. */
 	bb_qp_attr_init(&err);
 	err.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(e.a.qp, &err, BB_QP_STATE), 0);
-	assert_int_equal(bb_post_nop(e.a.qp, 7, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e.a.qp);
+	assert_int_equal(bb_qp_modify(e->a.qp, &err, BB_QP_STATE), 0);
+	assert_int_equal(bb_post_nop(e->a.qp, 7, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(e->a.qp);
 	ts[0] = 99;
-	poll_ts(&e, &e.a, &wc, &ts[0]);
-	expect(&wc, e.a.qp, 7, BB_WC_WR_FLUSH_ERR);
+	poll_ts(e, &e->a, &wc, &ts[0]);
+	expect(&wc, e->a.qp, 7, BB_WC_WR_FLUSH_ERR);
 	assert_int_equal(ts[0], 0);
-	env_stop(&e);
 }
 
 /* Creates b's receive CQ with compression allowed; the sends go out by one doorbell. */
@@ -318,7 +296,6 @@ static void
 burst(struct env *e, uint64_t first, unsigned int n)
 {
 	struct bb_sge sge;
-	struct bb_wc wc;
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
@@ -333,9 +310,7 @@ burst(struct env *e, uint64_t first, unsigned int n)
 					      i + 1 == n ? BB_SEND_SIGNALED : 0),
 				 0);
 	}
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, first + n - 1, BB_WC_SUCCESS);
+	env_done(e, &e->a, first + n - 1, BB_WC_SUCCESS);
 }
 
 static void
@@ -468,27 +443,25 @@ TEST(test_srq_on_a_compressed_cq_is_refused)
 }
 
 /* Datagrams of two senders on a compressed CQ: each completion names its sender and has its GRH. */
-TEST(test_compressed_ud)
+TYPES_TEST(BB_QPT_UD, test_compressed_ud)
 {
 	static const unsigned int bursts[] = {1, 8, 1, 1, 8, 8};
 	struct side from[2], to;
 	struct bb_cq_attr attr;
-	struct types_env t;
 	struct bb_wc wc[8];
 	struct bb_sge sge;
 	unsigned int b, i;
 
-	types_start(&t, BB_QPT_UD);
-	from[0] = from[1] = t.e.a;
-	to = t.e.b;
-	side_qp(&t.e, &from[1]);
+	from[0] = from[1] = t->e.a;
+	to = t->e.b;
+	side_qp(&t->e, &from[1]);
 	assert_int_equal(bb_qp_ud_up(from[1].qp, 1, 0, TYPES_QKEY, 3), 0);
 	bb_cq_attr_init(&attr);
 	attr.compress = true;
 	assert_int_equal(bb_cq_create(to.dev, &attr, &to.cq), 0);
-	t.e.init.send_cq = t.e.b.cq;
-	t.e.init.recv_cq = to.cq;
-	assert_int_equal(bb_qp_create(to.pd, &t.e.init, &to.qp), 0);
+	t->e.init.send_cq = t->e.b.cq;
+	t->e.init.recv_cq = to.cq;
+	assert_int_equal(bb_qp_create(to.pd, &t->e.init, &to.qp), 0);
 	assert_int_equal(bb_qp_ud_up(to.qp, 1, 0, TYPES_QKEY, 4), 0);
 	for (b = 0; b < RTE_DIM(bursts); b++) {
 		const unsigned int n = bursts[b];
@@ -503,15 +476,15 @@ TEST(test_compressed_ud)
 		 * undefined.
 		 */
 		for (i = 0; i < n; i++) {
-			sge = sge_of(&t.e.a, 0, 10 + i);
-			assert_int_equal(bb_post_send_ud(from[i < n / 2].qp, i, &sge, 1, t.to_b,
+			sge = sge_of(&t->e.a, 0, 10 + i);
+			assert_int_equal(bb_post_send_ud(from[i < n / 2].qp, i, &sge, 1, t->to_b,
 							 to.qp->qpn, TYPES_QKEY, BB_SEND_SIGNALED),
 					 0);
 		}
 		bb_qp_ring(from[0].qp);
 		bb_qp_ring(from[1].qp);
-		env_poll(&t.e, &t.e.a, wc, n);
-		env_poll(&t.e, &to, wc, n);
+		env_poll(&t->e, &t->e.a, wc, n);
+		env_poll(&t->e, &to, wc, n);
 		for (i = 0; i < n; i++) {
 			expect(&wc[i], to.qp, i, BB_WC_SUCCESS);
 			assert_in_range(wc[i].byte_len, TYPES_GRH + 10, TYPES_GRH + 9 + n);
@@ -523,7 +496,6 @@ TEST(test_compressed_ud)
 	assert_int_equal(bb_qp_destroy(to.qp), 0);
 	assert_int_equal(bb_qp_destroy(from[1].qp), 0);
 	assert_int_equal(bb_cq_destroy(to.cq), 0);
-	types_stop(&t);
 }
 
 TEST_MAIN(env_eal_init("cq_modify"))

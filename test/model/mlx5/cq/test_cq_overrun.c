@@ -73,8 +73,7 @@ start(struct env *e, struct bb_cq_attr *attr)
 	assert_int_equal(bb_cq_create(e->a.dev, attr, &e->a.cq), 0);
 	e->init.sq_depth = DEPTH;
 	e->init.rq_depth = 0;
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 }
 
 /* Fills the CQ to the last entry: CQEs of unknown QPs are dropped, and the CQ works on. */
@@ -155,8 +154,7 @@ TEST(test_overrun_and_rebuild)
 	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
 	assert_int_equal(bb_cq_destroy(e.a.cq), 0);
 	assert_int_equal(bb_cq_create(e.a.dev, &attr, &e.a.cq), 0);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	write_some(&e, 100, KNOWN);
 	env_poll(&e, &e.a, wc, KNOWN);
 	for (i = 0; i < KNOWN; i++)

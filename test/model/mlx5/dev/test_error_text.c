@@ -14,8 +14,7 @@ static void
 start(void)
 {
 	env_open(&e);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	assert_int_equal(bb_qp_error_text(e.a.qp, text, sizeof(text)), -ENOENT);
 }
 
@@ -49,12 +48,13 @@ write_of(struct bb_sge *sge, uint64_t raddr, uint32_t rkey)
 	assert_int_equal(bb_post_write(e.a.qp, 1, sge, 1, raddr, rkey, BB_SEND_SIGNALED), 0);
 }
 
-TEST(unknown_lkey)
+#define T(name) TEST_BETWEEN(start(), env_stop(&e), name)
+
+T(unknown_lkey)
 {
 	struct bb_sge sge;
 	size_t len;
 
-	start();
 	sge = sge_of(&e.a, 0, 64);
 	sge.lkey = 0x12345600;
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
@@ -71,21 +71,19 @@ TEST(unknown_lkey)
 	assert_int_equal(bb_qp_error_text(e.a.qp, text, sizeof(text)), -ENOENT);
 	assert_int_equal(bb_qp_error_text(NULL, text, sizeof(text)), -EINVAL);
 	assert_int_equal(bb_qp_error_text(e.a.qp, NULL, 1), -EINVAL);
-	env_stop(&e);
 }
 
 /*
  * Requests that are posted and not reported: the text describes the oldest of them until its
  * completion is polled.
  */
-TEST(pending)
+T(pending)
 {
 	struct bb_sge sge;
 	struct bb_wc wc;
 	char want[64];
 	int len, i;
 
-	start();
 	sge = sge_of(&e.a, 0, 64);
 	assert_int_equal(bb_qp_pending_text(e.a.qp, text, sizeof(text)), -ENOENT);
 	for (i = 0; i < 3; i++)
@@ -112,45 +110,39 @@ TEST(pending)
 	assert_int_equal(bb_qp_pending_text(e.a.qp, text, sizeof(text)), -ENOENT);
 	assert_int_equal(bb_qp_pending_text(NULL, text, sizeof(text)), -EINVAL);
 	assert_int_equal(bb_qp_pending_text(e.a.qp, NULL, 1), -EINVAL);
-	env_stop(&e);
 }
 
-TEST(past_the_end)
+T(past_the_end)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	start();
 	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, 0, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf + 4090, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "4096 bytes at 0x", "rights none",
 	     "the piece ends 10 bytes after its end");
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	env_stop(&e);
 }
 
-TEST(before_the_start)
+T(before_the_start)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	start();
 	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf + 4096, 4096, 0, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "the piece begins outside it");
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	env_stop(&e);
 }
 
-TEST(another_pd)
+T(another_pd)
 {
 	struct bb_sge sge;
 	struct bb_pd *pd;
 	struct bb_mr *mr;
 
-	start();
 	assert_int_equal(bb_pd_alloc(e.a.dev, &pd), 0);
 	assert_int_equal(bb_mr_reg(pd, e.a.buf, 4096, 0, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
@@ -158,15 +150,13 @@ TEST(another_pd)
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "it is of another PD than the QP");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	assert_int_equal(bb_pd_free(pd), 0);
-	env_stop(&e);
 }
 
-TEST(no_local_write)
+T(no_local_write)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	start();
 	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, BB_ACCESS_REMOTE_READ, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
 	assert_int_equal(
@@ -174,27 +164,23 @@ TEST(no_local_write)
 		0);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "RDMA_READ", "rights remote_read", "LOCAL_WRITE is missing");
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	env_stop(&e);
 }
 
-TEST(wrong_rkey)
+T(wrong_rkey)
 {
 	struct bb_sge sge;
 
-	start();
 	sge = sge_of(&e.a, 0, 64);
 	write_of(&sge, raddr_of(&e.b, 0), 0x7654ff00);
 	SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "the peer's rkey 0x7654ff00: not a key of this device",
 	     "rights local_write|remote_write|remote_read|remote_atomic");
-	env_stop(&e);
 }
 
-TEST(rkey_without_right)
+T(rkey_without_right)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	start();
 	sge = sge_of(&e.a, 0, 64);
 	assert_int_equal(bb_mr_reg(e.b.pd, e.b.buf, 4096, BB_ACCESS_REMOTE_READ, &mr), 0);
 	write_of(&sge, raddr_of(&e.b, 0), mr->rkey);
@@ -204,15 +190,13 @@ TEST(rkey_without_right)
 		SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "this device has that key, too: 4096 bytes",
 		     "rights remote_read\n");
 	assert_int_equal(bb_mr_dereg(mr), 0);
-	env_stop(&e);
 }
 
 /* Both sides have an error; the receiver's text describes its receive. */
-TEST(receive_too_short)
+T(receive_too_short)
 {
 	struct bb_sge sge;
 
-	start();
 	sge = sge_of(&e.b, 0, 16);
 	assert_int_equal(bb_post_recv(e.b.qp, 1, &sge, 1), 0);
 	bb_qp_ring_recv(e.b.qp);
@@ -221,7 +205,6 @@ TEST(receive_too_short)
 	SAYS(&e.a, BB_WC_REM_INV_REQ_ERR, "the request: WQE", "SEND");
 	SAYS(&e.b, BB_WC_LOC_LEN_ERR, "the receive: receive WQE", "16 bytes at 0x",
 	     "rights local_write|");
-	env_stop(&e);
 }
 
 TEST(no_receive)
@@ -279,13 +262,12 @@ TEST(right_of_the_qp)
 }
 
 /* A key of the heap that the PD follows belongs to no bb_mr. */
-TEST(heap_key)
+T(heap_key)
 {
 	struct bb_lkey_cache cache;
 	struct bb_sge sge;
 	void *p;
 
-	start();
 	p = rte_malloc("heap_key", 64, 64);
 	assert_non_null(p);
 	assert_int_equal(bb_mem_follow_heap(e.a.pd), 0);
@@ -295,7 +277,6 @@ TEST(heap_key)
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "of the heap", "the piece begins outside it");
 	rte_free(p);
-	env_stop(&e);
 }
 
 int

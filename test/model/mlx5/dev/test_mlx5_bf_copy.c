@@ -16,35 +16,29 @@
 static void
 copies(const char *args, enum bb_bf_copy want)
 {
-	struct bb_wc wc;
 	struct env e;
 	uint64_t i;
 
 	env_open_spec(&e, args);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	assert_ptr_equal(e.a.qp->sq.ring, bb_bf_ring(want));
 	for (i = 0; i < 100; i++) {
 		assert_int_equal(bb_post_write_inline(e.a.qp, i, &i, sizeof(i), raddr_of(&e.b, 0),
 						      e.b.mr->rkey, BB_SEND_SIGNALED),
 				 0);
-		bb_qp_ring(e.a.qp);
-		env_poll(&e, &e.a, &wc, 1);
-		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
+		env_done(&e, &e.a, i, BB_WC_SUCCESS);
 		assert_memory_equal(e.b.buf, &i, sizeof(i));
 	}
 	env_stop(&e);
 }
 
 /* Every kind that the CPU supports is used when the option names it; the others are refused. */
-static void
-test_kind_is_the_one_asked_for(void **state)
+TEST(test_kind_is_the_one_asked_for)
 {
 	struct bb_dev *dev = NULL;
 	char args[64];
 	enum bb_bf_copy i;
 
-	(void)state;
 	assert_int_equal(rte_vect_set_max_simd_bitwidth(512), 0);
 	for (i = 0; i < BB_BF_COPY_KINDS; i++) {
 		snprintf(args, sizeof(args), "soft0,bf_copy=%s", bb_bf_copy_name(i));
@@ -58,8 +52,7 @@ test_kind_is_the_one_asked_for(void **state)
 }
 
 /* A kind that EAL's bound on vectors forbids is refused. MOVDIR64B is not a vector instruction. */
-static void
-test_vectors_that_eal_forbids_are_refused(void **state)
+TEST(test_vectors_that_eal_forbids_are_refused)
 {
 	static const uint16_t bits[BB_BF_COPY_KINDS] = {
 		[BB_BF_COPY_NEON] = 128,
@@ -70,7 +63,6 @@ test_vectors_that_eal_forbids_are_refused(void **state)
 	char args[64];
 	enum bb_bf_copy i;
 
-	(void)state;
 	assert_int_equal(rte_vect_set_max_simd_bitwidth(64), 0);
 	for (i = 0; i < BB_BF_COPY_KINDS; i++) {
 		snprintf(args, sizeof(args), "soft0,bf_copy=%s", bb_bf_copy_name(i));
@@ -86,8 +78,7 @@ test_vectors_that_eal_forbids_are_refused(void **state)
  * Without the option the widest kind that EAL allows is used. MOVDIR64B is not used on ordinary
  * memory.
  */
-static void
-test_kind_is_the_widest_allowed(void **state)
+TEST(test_kind_is_the_widest_allowed)
 {
 	static const struct {
 		uint16_t bits;
@@ -101,7 +92,6 @@ test_kind_is_the_widest_allowed(void **state)
 	enum bb_bf_copy want;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < RTE_DIM(bounds); i++) {
 		assert_int_equal(rte_vect_set_max_simd_bitwidth(bounds[i].bits), 0);
 		for (want = bounds[i].widest; !bb_bf_copy_has(want); want--)
@@ -114,15 +104,4 @@ test_kind_is_the_widest_allowed(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kind_is_the_one_asked_for),
-		cmocka_unit_test(test_vectors_that_eal_forbids_are_refused),
-		cmocka_unit_test(test_kind_is_the_widest_allowed),
-	};
-	int skip_all = env_eal_init("mlx5_bf_copy");
-
-	return skip_all != 0 ? skip_all : env_run("mlx5_bf_copy", tests, 0);
-}
+TEST_MAIN(env_eal_init("mlx5_bf_copy"))

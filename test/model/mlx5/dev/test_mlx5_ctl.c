@@ -8,8 +8,7 @@
 #define MANY   1000
 #define MANY_S 20 /* CPU seconds for creating, connecting and destroying them */
 
-static void
-devices(void **state)
+TEST(devices)
 {
 	struct bb_dev_info info[16];
 	struct bb_dev *dev = NULL;
@@ -17,7 +16,6 @@ devices(void **state)
 	int i, n;
 	bool found = false;
 
-	(void)state;
 	n = bb_dev_list(info, RTE_DIM(info));
 	assert_true(n >= 1);
 	for (i = 0; i < n && i < (int)RTE_DIM(info); i++)
@@ -42,16 +40,15 @@ devices(void **state)
 }
 
 /* Device options apply at the device's first open, so these tests must be the first to open it. */
-static void
-missing_capabilities(void **state)
+TEST(missing_capabilities)
 {
 	struct bb_dev_attr attr;
 	struct bb_dev_stats stats;
 	struct bb_qp_attr qa;
-	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
+	if (env_two_uars())
+		skip();
 	env_open_spec(&e, "soft0,no_atomic,no_bf,no_counters");
 	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
 	assert_false(attr.atomics);
@@ -69,21 +66,17 @@ missing_capabilities(void **state)
 	assert_int_equal(bb_post_write_inline(e.a.qp, 1, "without", 7, raddr_of(&e.b, 0),
 					      e.b.mr->rkey, BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	env_done(&e, &e.a, 1, BB_WC_SUCCESS);
 	assert_memory_equal(e.b.buf, "without", 7);
 	env_stop(&e);
 }
 
-static void
-ports_and_gids(void **state)
+TEST(ports_and_gids)
 {
 	struct bb_port_attr port;
 	struct bb_dev *dev;
 	struct bb_gid gid;
 
-	(void)state;
 	assert_int_equal(bb_dev_open("soft0", &dev), 0);
 	assert_int_equal(bb_port_query(dev, 1, &port), 0);
 	assert_int_equal(port.state, BB_PORT_ACTIVE);
@@ -97,32 +90,28 @@ ports_and_gids(void **state)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-static void
-query(void **state)
+ENV_TEST_OPEN(query)
 {
 	struct bb_qp_attr q;
 	struct bb_wc wc;
-	struct env e;
 	uint32_t psn;
 
-	(void)state;
-	env_open(&e);
-	env_qps(&e);
-	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	env_qps(e);
+	assert_int_equal(bb_qp_query(e->a.qp, &q), 0);
 	assert_int_equal(q.state, BB_QP_RESET);
-	e.attr.timeout = 11;
-	e.attr.retry_cnt = 5;
-	e.attr.rnr_retry = 4;
-	e.attr.min_rnr_timer = 9;
-	e.attr.max_rd_atomic = 8;
-	e.attr.max_dest_rd_atomic = 8;
-	e.attr.path.traffic_class = 0x20;
-	e.attr.path.sl = 3;
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	e->attr.timeout = 11;
+	e->attr.retry_cnt = 5;
+	e->attr.rnr_retry = 4;
+	e->attr.min_rnr_timer = 9;
+	e->attr.max_rd_atomic = 8;
+	e->attr.max_dest_rd_atomic = 8;
+	e->attr.path.traffic_class = 0x20;
+	e->attr.path.sl = 3;
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	assert_int_equal(bb_qp_query(e->a.qp, &q), 0);
 	assert_int_equal(q.state, BB_QP_RTS);
-	assert_int_equal(q.access, e.attr.access);
-	assert_int_equal(q.dest_qpn, e.b.qp->qpn);
+	assert_int_equal(q.access, e->attr.access);
+	assert_int_equal(q.dest_qpn, e->b.qp->qpn);
 	assert_int_equal(q.path_mtu, 4096);
 	assert_int_equal(q.timeout, 11);
 	assert_int_equal(q.retry_cnt, 5);
@@ -135,38 +124,36 @@ query(void **state)
 	assert_int_equal(q.path.port, 1);
 	/* The PSN has advanced by one packet. */
 	psn = q.sq_psn;
-	assert_int_equal(bb_post_write_inline(e.a.qp, 1, "x", 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+	assert_int_equal(bb_post_write_inline(e->a.qp, 1, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey,
 					      BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	assert_int_equal(bb_qp_query(e->a.qp, &q), 0);
 	assert_int_equal(q.sq_psn, (psn + 1) & 0xffffff);
-	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
+	assert_int_equal(bb_qp_query(e->b.qp, &q), 0);
 	assert_int_equal(q.rq_psn, (psn + 1) & 0xffffff);
 	q.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(e.a.qp, &q, BB_QP_STATE), 0);
-	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(bb_qp_modify(e->a.qp, &q, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_query(e->a.qp, &q), 0);
 	assert_int_equal(q.state, BB_QP_ERR);
-	env_stop(&e);
 }
 
 /*
  * The PSNs of QUERY_QP when packets carry the requests: three packets of a WRITE, three of a
  * READ.
  */
-static void
-query_wire(void **state)
+TEST(query_wire)
 {
 	struct bb_qp_attr before, q;
 	struct bb_sge sge;
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
+	if (env_two_uars())
+		skip();
 	env_open_spec(&e, "soft0,wire=1");
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	assert_int_equal(bb_qp_query(e.a.qp, &before), 0);
 	sge = sge_of(&e.a, 0, 8193);
 	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
@@ -195,8 +182,7 @@ query_wire(void **state)
 /*
  * The port marks every packet that may be marked; without ECT in the traffic class it marks none.
  */
-static void
-congestion(void **state)
+TEST(congestion)
 {
 	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 	struct bb_dev_stats stats;
@@ -205,12 +191,12 @@ congestion(void **state)
 	unsigned int ecn;
 	struct env e;
 
-	(void)state;
+	if (env_two_uars())
+		skip();
 	for (ecn = 0; ecn < 3; ecn++) {
 		env_open_spec(&e, "soft0,wire=1,tx_ecn=100");
 		e.attr.path.traffic_class = (uint8_t)(26 << 2 | ecn);
-		env_qps(&e);
-		connect_pair(e.a.qp, e.b.qp, &e.attr);
+		env_up(&e);
 		sge = sge_of(&e.a, 0, 8);
 		assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
 					       BB_SEND_SIGNALED),
@@ -231,46 +217,41 @@ congestion(void **state)
 	}
 }
 
-static void
-counters(void **state)
+ENV_TEST(counters)
 {
 	struct bb_dev_stats before, after;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
-	struct env e;
 
-	(void)state;
-	env_start(&e);
-	assert_int_equal(bb_dev_stats(e.b.dev, &before), 0);
-	sge = sge_of(&e.a, 0, 8);
-	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+	assert_int_equal(bb_dev_stats(e->b.dev, &before), 0);
+	sge = sge_of(&e->a, 0, 8);
+	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
-	assert_int_equal(
-		bb_post_read(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-		0);
-	assert_int_equal(bb_post_fetch_add(e.a.qp, 3, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1,
+	assert_int_equal(bb_post_read(e->a.qp, 2, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
+				      BB_SEND_SIGNALED),
+			 0);
+	assert_int_equal(bb_post_fetch_add(e->a.qp, 3, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, 1,
 					   BB_SEND_SIGNALED),
 			 0);
-	assert_int_equal(
-		bb_post_read(e.a.qp, 4, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-		0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, wc, 4);
-	assert_int_equal(bb_dev_stats(e.b.dev, &after), 0);
+	assert_int_equal(bb_post_read(e->a.qp, 4, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
+				      BB_SEND_SIGNALED),
+			 0);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, wc, 4);
+	assert_int_equal(bb_dev_stats(e->b.dev, &after), 0);
 	assert_int_equal(after.rx_write - before.rx_write, 1);
 	assert_int_equal(after.rx_read - before.rx_read, 2);
 	assert_int_equal(after.rx_atomic - before.rx_atomic, 1);
 	/* A refused request shows in the counters of the requester's device. */
-	assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
-	assert_int_equal(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0), 0);
-	assert_int_equal(bb_post_nop(e.a.qp, 6, 0), 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, wc, 2);
-	assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+	assert_int_equal(bb_dev_stats(e->a.dev, &before), 0);
+	assert_int_equal(bb_post_write(e->a.qp, 5, &sge, 1, raddr_of(&e->b, 0), 1, 0), 0);
+	assert_int_equal(bb_post_nop(e->a.qp, 6, 0), 0);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, wc, 2);
+	assert_int_equal(bb_dev_stats(e->a.dev, &after), 0);
 	assert_int_equal(after.remote_access_err - before.remote_access_err, 1);
 	assert_int_equal(after.flushed - before.flushed, 1);
-	env_stop(&e);
 }
 
 static void
@@ -282,8 +263,7 @@ drain_events(struct bb_dev *dev)
 		;
 }
 
-static void
-events(void **state)
+TEST(events)
 {
 	struct soft_dev *soft = soft_dev_get(0);
 	struct bb_sge sge;
@@ -291,7 +271,6 @@ events(void **state)
 	struct bb_wc wc;
 	struct env e;
 
-	(void)state;
 	assert_non_null(soft);
 	env_start(&e);
 	drain_events(e.a.dev);
@@ -319,56 +298,45 @@ events(void **state)
 }
 
 /* A pending event of a QP that is destroyed before delivery is discarded. */
-static void
-late_event(void **state)
+ENV_TEST(late_event)
 {
 	struct bb_sge sge;
 	struct bb_event ev;
 	struct bb_wc wc;
-	struct env e;
 
-	(void)state;
-	env_start(&e);
-	drain_events(e.b.dev);
-	sge = sge_of(&e.a, 0, 8);
-	assert_int_equal(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0), 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
-	e.b.qp = NULL;
-	side_qp(&e, &e.b);
-	assert_int_equal(bb_event_get(e.b.dev, &ev), -EAGAIN);
-	env_stop(&e);
+	drain_events(e->b.dev);
+	sge = sge_of(&e->a, 0, 8);
+	assert_int_equal(bb_post_write(e->a.qp, 5, &sge, 1, raddr_of(&e->b, 0), 1, 0), 0);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+	e->b.qp = NULL;
+	side_qp(e, &e->b);
+	assert_int_equal(bb_event_get(e->b.dev, &ev), -EAGAIN);
 }
 
 /*
  * A device that is opened twice is one device with two users, which do not see each other's
  * objects.
  */
-static void
-opened_twice(void **state)
+ENV_TEST(opened_twice)
 {
 	struct bb_qp_init_attr init;
 	struct bb_dev *dev;
 	struct bb_qp *qp;
 	struct bb_pd *pd;
-	struct env e;
 
-	(void)state;
-	env_start(&e);
 	assert_int_equal(bb_dev_open("soft0", &dev), 0);
 	assert_int_equal(bb_pd_alloc(dev, &pd), 0);
-	init = e.init;
-	init.send_cq = e.a.cq;
-	init.recv_cq = e.a.cq;
+	init = e->init;
+	init.send_cq = e->a.cq;
+	init.recv_cq = e->a.cq;
 	assert_int_equal(bb_qp_create(pd, &init, &qp), -EINVAL);
 	assert_int_equal(bb_pd_free(pd), 0);
 	assert_int_equal(bb_dev_close(dev), 0);
-	env_stop(&e);
 }
 
-static void
-many_qps(void **state)
+TEST(many_qps)
 {
 	static struct bb_qp *a[MANY], *b[MANY];
 	uint64_t start = env_cpu_ns(), v;
@@ -379,7 +347,6 @@ many_qps(void **state)
 	unsigned int i, got;
 	struct env e;
 
-	(void)state;
 	env_open(&e);
 	bb_cq_attr_init(&cqa);
 	cqa.depth = MANY * 16;
@@ -424,23 +391,4 @@ many_qps(void **state)
 	assert_true(env_cpu_ns() - start < MANY_S * UINT64_C(1000000000));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(devices),
-		cmocka_unit_test(ports_and_gids),
-		cmocka_unit_test(query),
-		cmocka_unit_test(counters),
-		cmocka_unit_test(events),
-		cmocka_unit_test(late_event),
-		cmocka_unit_test(opened_twice),
-		cmocka_unit_test(many_qps),
-		cmocka_unit_test(missing_capabilities),
-		cmocka_unit_test(query_wire),
-		cmocka_unit_test(congestion),
-	};
-	int skip_all = env_eal_init("mlx5_ctl");
-
-	return skip_all != 0 ? skip_all : env_run("mlx5_ctl", tests, env_two_uars() ? 3 : 0);
-}
+TEST_MAIN(env_eal_init("mlx5_ctl"))

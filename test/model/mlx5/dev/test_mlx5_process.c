@@ -52,15 +52,13 @@ finish_writes(struct env *e)
  * Forks children between a post and its completion. EAL's memory and the device's writes go to
  * the parent's pages. A child may write its own pages, whether it exits at once or lives on.
  */
-static void
-test_fork_in_traffic(void **state)
+TEST(test_fork_in_traffic)
 {
 	pid_t child[CHILDREN];
 	char own[LEN] = "";
 	struct env e;
 	int i, status, hold[2];
 
-	(void)state;
 	env_start(&e);
 	assert_int_equal(pipe(hold), 0);
 	for (i = 0; i < CHILDREN; i++) {
@@ -166,8 +164,7 @@ others_end(const struct others *o, int ret)
  * A child that modifies or destroys the parent's objects gets an error, and the parent is not
  * disturbed.
  */
-static void
-test_child_is_refused(void **state)
+ENV_TEST(test_child_is_refused)
 {
 	struct bb_qp_attr attr;
 	struct bb_cq_attr cq_attr;
@@ -176,56 +173,53 @@ test_child_is_refused(void **state)
 	struct bb_mr *mr;
 	struct bb_qp *qp;
 	struct others o;
-	struct env e;
 	pid_t child;
 	int status;
 
-	(void)state;
-	env_start(&e);
-	assert_int_equal(bb_channel_create(e.a.dev, &o.ch), 0);
-	assert_int_equal(bb_umem_reg(e.a.dev, e.a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem), 0);
-	assert_int_equal(bb_dm_alloc(e.a.dev, 64, 0, &o.dm), 0);
-	assert_int_equal(bb_mw_alloc(e.a.pd, BB_MW_TYPE_2, &o.mw), 0);
+	assert_int_equal(bb_channel_create(e->a.dev, &o.ch), 0);
+	assert_int_equal(bb_umem_reg(e->a.dev, e->a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem), 0);
+	assert_int_equal(bb_dm_alloc(e->a.dev, 64, 0, &o.dm), 0);
+	assert_int_equal(bb_mw_alloc(e->a.pd, BB_MW_TYPE_2, &o.mw), 0);
 	o.mp = rte_mempool_create("owned", 15, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
 	assert_non_null(o.mp);
-	post_writes(&e, 3);
+	post_writes(e, 3);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		struct bb_qp_init_attr init = {.send_cq = e.a.cq, .recv_cq = e.a.cq};
+		struct bb_qp_init_attr init = {.send_cq = e->a.cq, .recv_cq = e->a.cq};
 		unsigned int wrong = 0;
 
 		bb_qp_attr_init(&attr);
 		attr.state = BB_QP_ERR;
 		bb_cq_attr_init(&cq_attr);
-		wrong |= (bb_qp_modify(e.a.qp, &attr, BB_QP_STATE) != -ENOTSUP) << 0;
-		wrong |= (bb_qp_destroy(e.a.qp) != -ENOTSUP) << 1;
-		wrong |= (bb_cq_destroy(e.a.cq) != -ENOTSUP) << 2;
-		wrong |= (bb_mr_dereg(e.a.mr) != -ENOTSUP) << 3;
-		wrong |= (bb_pd_free(e.a.pd) != -ENOTSUP) << 4;
-		wrong |= (bb_dev_close(e.a.dev) != -ENOTSUP) << 5;
-		wrong |= (bb_pd_alloc(e.a.dev, &pd) != -ENOTSUP ||
-			  bb_cq_create(e.a.dev, &cq_attr, &cq) != -ENOTSUP)
+		wrong |= (bb_qp_modify(e->a.qp, &attr, BB_QP_STATE) != -ENOTSUP) << 0;
+		wrong |= (bb_qp_destroy(e->a.qp) != -ENOTSUP) << 1;
+		wrong |= (bb_cq_destroy(e->a.cq) != -ENOTSUP) << 2;
+		wrong |= (bb_mr_dereg(e->a.mr) != -ENOTSUP) << 3;
+		wrong |= (bb_pd_free(e->a.pd) != -ENOTSUP) << 4;
+		wrong |= (bb_dev_close(e->a.dev) != -ENOTSUP) << 5;
+		wrong |= (bb_pd_alloc(e->a.dev, &pd) != -ENOTSUP ||
+			  bb_cq_create(e->a.dev, &cq_attr, &cq) != -ENOTSUP)
 			 << 6;
-		wrong |= (bb_mr_reg(e.a.pd, e.a.buf, 64, BB_ACCESS_LOCAL_WRITE, &mr) != -ENOTSUP ||
-			  bb_qp_create(e.a.pd, &init, &qp) != -ENOTSUP)
-			 << 7;
+		wrong |=
+			(bb_mr_reg(e->a.pd, e->a.buf, 64, BB_ACCESS_LOCAL_WRITE, &mr) != -ENOTSUP ||
+			 bb_qp_create(e->a.pd, &init, &qp) != -ENOTSUP)
+			<< 7;
 		if (wrong == 0 &&
-		    (others_end(&o, -ENOTSUP) != 0 || bb_cq_resize(e.a.cq, 64) != -ENOTSUP ||
-		     bb_mr_rereg(e.a.mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, 0) != -ENOTSUP))
+		    (others_end(&o, -ENOTSUP) != 0 || bb_cq_resize(e->a.cq, 64) != -ENOTSUP ||
+		     bb_mr_rereg(e->a.mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, 0) != -ENOTSUP))
 			wrong = 0xff;
 		if (wrong == 0)
-			wrong = (unsigned int)others_made(&e, &o);
+			wrong = (unsigned int)others_made(e, &o);
 		_exit((int)wrong);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	finish_writes(&e);
-	post_writes(&e, 4);
-	finish_writes(&e);
+	finish_writes(e);
+	post_writes(e, 4);
+	finish_writes(e);
 	assert_int_equal(others_end(&o, 0), 0);
 	rte_mempool_free(o.mp);
-	env_stop(&e);
 }
 
 /* Device names for each driver and each progress mode, and one unknown name. */
@@ -270,13 +264,11 @@ exit_of(pid_t child)
  * The parent has a device open, has closed one, or never opened one. A grandchild is refused,
  * too.
  */
-static void
-test_child_of_a_process_with_eal_cannot_open_a_device(void **state)
+TEST(test_child_of_a_process_with_eal_cannot_open_a_device)
 {
 	struct env e;
 	pid_t child;
 
-	(void)state;
 	child = fork();
 	if (child == 0)
 		_exit(opened());
@@ -348,10 +340,8 @@ fork_early(void)
 			      : -1;
 }
 
-static void
-test_child_that_initialises_eal_itself_uses_devices(void **state)
+TEST(test_child_that_initialises_eal_itself_uses_devices)
 {
-	(void)state;
 	if (early_child == 77)
 		skip();
 	assert_int_equal(early_child, 0);
@@ -385,13 +375,11 @@ alarm_every(long us)
 }
 
 /* Everything from open to close works while a signal arrives each millisecond. */
-static void
-test_signals_everywhere(void **state)
+TEST(test_signals_everywhere)
 {
 	struct env e;
 	int i;
 
-	(void)state;
 	__atomic_store_n(&alarms, 0, __ATOMIC_RELAXED);
 	alarm_every(1000);
 	for (i = 0; i < 1000 && (i < 10 || alarm_count() < 50); i++) {
@@ -405,8 +393,7 @@ test_signals_everywhere(void **state)
 }
 
 /* A signal wakes a sleeper, which gets an error and may sleep again; no event is lost. */
-static void
-test_signal_ends_a_wait(void **state)
+TEST(test_signal_ends_a_wait)
 {
 	struct bb_channel *ch;
 	struct bb_cq_attr attr;
@@ -414,7 +401,6 @@ test_signal_ends_a_wait(void **state)
 	struct env e;
 	int ret;
 
-	(void)state;
 	env_open(&e);
 	assert_int_equal(bb_channel_create(e.a.dev, &ch), 0);
 	assert_int_equal(bb_cq_destroy(e.a.cq), 0);
@@ -422,8 +408,7 @@ test_signal_ends_a_wait(void **state)
 	attr.depth = 1024;
 	attr.channel = ch;
 	assert_int_equal(bb_cq_create(e.a.dev, &attr, &e.a.cq), 0);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
 
 	alarm_every(5000);
@@ -449,8 +434,7 @@ test_signal_ends_a_wait(void **state)
 }
 
 /* The device's thread blocks all signals that can be blocked, so no handler runs in it. */
-static void
-test_thread_blocks_signals(void **state)
+TEST(test_thread_blocks_signals)
 {
 	unsigned long long blocked;
 	unsigned int found = 0;
@@ -459,7 +443,8 @@ test_thread_blocks_signals(void **state)
 	glob_t tasks;
 	size_t i;
 
-	(void)state;
+	if (!env_thread())
+		skip();
 	env_start(&e);
 	assert_int_equal(glob("/proc/self/task/*/status", 0, NULL, &tasks), 0);
 	for (i = 0; i < tasks.gl_pathc; i++) {
@@ -486,20 +471,9 @@ test_thread_blocks_signals(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fork_in_traffic),
-		cmocka_unit_test(test_child_is_refused),
-		cmocka_unit_test(test_child_of_a_process_with_eal_cannot_open_a_device),
-		cmocka_unit_test(test_child_that_initialises_eal_itself_uses_devices),
-		cmocka_unit_test(test_signals_everywhere),
-		cmocka_unit_test(test_signal_ends_a_wait),
-		cmocka_unit_test(test_thread_blocks_signals),
-	};
 	int rc;
 
 	fork_early();
 	rc = env_eal_init("mlx5_process");
-	if (rc != 0)
-		return rc;
-	return env_run("mlx5_process", tests, !env_thread());
+	return rc != 0 ? rc : bb_test_run(__FILE__, NULL, NULL);
 }

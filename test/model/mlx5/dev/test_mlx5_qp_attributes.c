@@ -7,29 +7,6 @@
  */
 #include "../mlx5_env.h"
 
-static int
-setup(void **state)
-{
-	struct env *e = calloc(1, sizeof(*e));
-
-	*state = e;
-	if (e == NULL)
-		return -1;
-	env_open(e);
-	env_qps(e);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	struct env *e = *state;
-
-	env_stop(e);
-	free(e);
-	return 0;
-}
-
 static void
 reset(struct bb_qp *qp)
 {
@@ -60,25 +37,21 @@ write_ns(struct env *e, uint32_t len, enum bb_wc_status status)
 {
 	struct bb_sge sge = sge_of(&e->a, 0, len);
 	uint64_t start = now_ns();
-	struct bb_wc wc;
 
 	assert_int_equal(bb_post_write(e->a.qp, 7, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 7, status);
+	env_done(e, &e->a, 7, status);
 	return now_ns() - start;
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
+#define T(name) TEST_ON_AS(struct env, e, env_open(e); env_qps(e), env_stop(e), name)
 
 /* A message consumes one PSN per packet of the path MTU; QUERY_QP shows both. */
 T(path_mtu)
 {
 	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
 	static const uint32_t lens[] = {0, 1, 255, 256, 257, 4096, 4097, 65536};
-	struct env *e = *state;
 	size_t i, k;
 
 	for (i = 0; i < RTE_DIM(mtus); i++) {
@@ -111,7 +84,6 @@ T(path_mtu)
 /* RTR with a path MTU above the port's is refused, and the QP can still be moved from INIT. */
 T(path_mtu_refused)
 {
-	struct env *e = *state;
 	struct bb_qp_addr a, b;
 
 	assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &a), 0);
@@ -129,7 +101,6 @@ T(path_mtu_refused)
 /* No peer answers: retry_cnt + 1 attempts, each of at least 4.096 us << timeout. */
 T(timeouts)
 {
-	struct env *e = *state;
 	struct bb_dev_stats s0, s1;
 	uint32_t timeout, retry;
 
@@ -156,7 +127,6 @@ T(timeouts)
 T(no_timeout)
 {
 	struct bb_qp_addr a, b;
-	struct env *e = *state;
 	struct bb_sge sge;
 	struct bb_wc wc;
 

@@ -40,8 +40,7 @@ keys_start(struct env *e)
 		assert_int_equal(
 			bb_mr_reg(s->pd, s->buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &s->mr), 0);
 	}
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 }
 
 /* Replaces the QPs after an error. */
@@ -50,8 +49,7 @@ fresh(struct env *e)
 {
 	assert_int_equal(bb_qp_destroy(e->a.qp), 0);
 	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 }
 
 static inline uint8_t
@@ -106,21 +104,7 @@ all_refused(struct env *e, uint64_t raddr, uint32_t rkey)
 		assert_int_equal(try(e, op, raddr, rkey, 8), BB_WC_REM_ACCESS_ERR);
 }
 
-static inline int
-keys_setup(void **state)
-{
-	static struct env env;
-
-	keys_start(&env);
-	*state = &env;
-	return 0;
-}
-
-static inline int
-keys_teardown(void **state)
-{
-	env_stop(*state);
-	return 0;
-}
+/* A test of the QPs and regions that keys_start() makes. */
+#define KEYS_TEST(name) TEST_ON_AS(struct env, e, keys_start(e), env_stop(e), name)
 
 #endif

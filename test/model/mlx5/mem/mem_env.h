@@ -30,8 +30,7 @@ again(struct env *e)
 	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
 	while (bb_event_get(e->a.dev, &ev) == 0 || bb_event_get(e->b.dev, &ev) == 0)
 		;
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 }
 
 /* Runs one operation of @len bytes between a's memory and @raddr of b; returns its status. */
@@ -92,24 +91,5 @@ map(size_t len, int prot)
 	assert_ptr_not_equal(p, MAP_FAILED);
 	return p;
 }
-
-static inline int
-started(void **state)
-{
-	static struct env e;
-
-	env_start(&e);
-	*state = &e;
-	return 0;
-}
-
-static inline int
-stopped(void **state)
-{
-	env_stop(*state);
-	return 0;
-}
-
-#define T(name) TEST_WITH(started, stopped, name)
 
 #endif

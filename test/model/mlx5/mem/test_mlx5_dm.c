@@ -57,11 +57,7 @@ teardown(void **state)
 static void
 done(struct env *e, uint64_t wr_id)
 {
-	struct bb_wc wc;
-
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, wr_id, BB_WC_SUCCESS);
+	env_done(e, &e->a, wr_id, BB_WC_SUCCESS);
 }
 
 /* Rings a's doorbell and expects that the request completes with @status. */
@@ -69,18 +65,15 @@ static void
 refused(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 {
 	struct bb_qp_attr attr = e->attr;
-	struct bb_wc wc;
 
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, wr_id, status);
+	env_done(e, &e->a, wr_id, status);
 	attr.state = BB_QP_RESET;
 	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
+#define T(name) TEST_AS(setup, teardown, NULL, struct dm_env, d, name)
 
 /*
  * WRITE and READ of many lengths: the owner sees the bytes, and the bytes next to them do not
@@ -90,7 +83,6 @@ T(remote_write_read)
 {
 	static const uint32_t lens[] = {1, 3, 4, 8, 63, 64, 100, 4096, LEN - OFF - 5};
 	uint8_t want[LEN], got[LEN];
-	struct dm_env *d = *state;
 	struct env *e = &d->e;
 	struct bb_sge sge;
 	size_t i;
@@ -122,7 +114,6 @@ T(remote_write_read)
 
 T(test_receive_scatters_into_device_memory)
 {
-	struct dm_env *d = *state;
 	struct env *e = &d->e;
 	struct bb_sge sge = {4000, 64, d->mr->lkey};
 	uint8_t got[16];
@@ -142,14 +133,12 @@ T(test_receive_scatters_into_device_memory)
 /* The key covers the registered range only; its addresses begin at 0. */
 T(bounds)
 {
-	struct dm_env *d = *state;
 	struct env *e = &d->e;
 	const uint64_t end = LEN - OFF;
 	struct bb_sge sge = sge_of(&e->a, 0, 8), own;
 	const uint64_t bad[] = {end, end - 7, UINT64_MAX, -(uint64_t)8, raddr_of(&e->b, 0)};
 	uint8_t before[LEN], after[LEN];
 	struct bb_mr *ro;
-	struct bb_wc wc;
 	uint32_t rkey;
 	size_t i;
 
@@ -173,9 +162,7 @@ T(bounds)
 	assert_int_equal(bb_post_write(e->b.qp, 3, &own, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e->b.qp);
-	env_poll(e, &e->b, &wc, 1);
-	expect(&wc, e->b.qp, 3, BB_WC_LOC_PROT_ERR);
+	env_done(e, &e->b, 3, BB_WC_LOC_PROT_ERR);
 	assert_int_equal(bb_mr_dereg(ro), 0);
 	/* A deregistered key is refused. */
 	rkey = d->mr->rkey;
@@ -281,12 +268,10 @@ add_one(struct dm_env *d, struct side *s, uint64_t wr_id)
 
 T(counter)
 {
-	struct dm_env *d = *state;
 	struct env *e = &d->e;
 	uint64_t start = START, added = 0, neighbours[2], end;
 	struct reader r = {.dm = d->dm, .off = 512, .last = START};
 	bool both = e->a.dev == e->b.dev; /* the owner's completions arrive at a's device */
-	struct bb_wc wc;
 	pthread_t thread;
 	uint32_t i;
 
@@ -302,11 +287,9 @@ T(counter)
 			add_one(d, &e->b, i);
 		if (!READER_THREAD)
 			read_once(&r);
-		env_poll(e, &e->a, &wc, 1);
-		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
+		env_expect(e, &e->a, i, BB_WC_SUCCESS);
 		if (both) {
-			env_poll(e, &e->b, &wc, 1);
-			expect(&wc, e->b.qp, i, BB_WC_SUCCESS);
+			env_expect(e, &e->b, i, BB_WC_SUCCESS);
 		}
 		added += both ? 2 : 1;
 	}

@@ -101,20 +101,15 @@ teardown(void **state)
 static void
 from_b(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 {
-	struct bb_wc wc;
-
-	bb_qp_ring(e->b.qp);
-	env_poll(e, &e->b, &wc, 1);
-	expect(&wc, e->b.qp, wr_id, status);
+	env_done(e, &e->b, wr_id, status);
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
+#define T(name) TEST_AS(setup, teardown, NULL, struct buf_env, b, name)
 
 /* A peer writes, reads and adds by iova after the file descriptor was closed. */
 T(remote)
 {
 	const uint64_t iova = UINT64_C(0x7000000000) + 72;
-	struct buf_env *b = *state;
 	struct env *e = &b->e;
 	struct bb_sge sge = sge_of(&e->b, 0, 5000);
 	struct bb_mr *mr;
@@ -159,11 +154,9 @@ T(remote)
 /* A dma-buf as local memory, with the access rights that the caller asked for. */
 T(local)
 {
-	struct buf_env *b = *state;
 	struct env *e = &b->e;
 	struct bb_sge sge;
 	struct bb_mr *mr, *ro;
-	struct bb_wc wc;
 
 	assert_int_equal(bb_mr_reg_dmabuf(e->a.pd, 0, LEN, PAGE, b->fd, BB_ACCESS_LOCAL_WRITE, &mr),
 			 0);
@@ -174,27 +167,21 @@ T(local)
 	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 1, BB_WC_SUCCESS);
+	env_done(e, &e->a, 1, BB_WC_SUCCESS);
 	assert_memory_equal(e->b.buf, b->mem, 300);
 	fill(e->b.buf, 300, 8);
 	sge = (struct bb_sge){PAGE + 1000, 300, mr->lkey};
 	assert_int_equal(bb_post_read(e->a.qp, 2, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
 				      BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
+	env_done(e, &e->a, 2, BB_WC_SUCCESS);
 	assert_memory_equal(b->mem + 1000, e->b.buf, 300);
 	/* Without LOCAL_WRITE the device scatters nothing into it. */
 	sge = (struct bb_sge){0, 8, ro->lkey};
 	assert_int_equal(bb_post_read(e->a.qp, 3, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
 				      BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 3, BB_WC_LOC_PROT_ERR);
+	env_done(e, &e->a, 3, BB_WC_LOC_PROT_ERR);
 	assert_int_equal(bb_mr_dereg(ro), 0);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
@@ -202,7 +189,6 @@ T(local)
 T(refused)
 {
 	struct bb_mr *mr = NULL;
-	struct buf_env *b = *state;
 	struct bb_pd *pd = b->e.a.pd;
 	struct bb_umem_attr attr;
 	struct bb_umem *umem = NULL;
@@ -267,7 +253,6 @@ raw_cq_destroy(struct mlx5_dev *d, struct raw_cq *cq)
 /* A raw CQ works in a umem of a dma-buf and in a umem of process memory. */
 T(umems)
 {
-	struct buf_env *b = *state;
 	struct env *e = &b->e;
 	struct mlx5_dev *d = mlx5_dev_of(e->a.dev);
 	struct bb_umem_attr attr;

@@ -78,7 +78,9 @@ check_same(const struct rte_mbuf *got, const struct rte_mbuf *want)
 			    rte_pktmbuf_read(want, 0, want->pkt_len, b), want->pkt_len);
 }
 
-TEST(send_chains)
+#define T(name) TEST_ON_AS(struct rig, r, rig_open(r, true), rig_close(r), name)
+
+T(send_chains)
 {
 	static const uint32_t shapes[][4] = {
 		{1, 0, 0, 0}, {256, 0, 0, 0},       {256, 1, 0, 0}, {3, 250, 7, 0},
@@ -87,58 +89,49 @@ TEST(send_chains)
 	static const uint32_t room[4] = {SEG, SEG, SEG, SEG};
 	struct rte_mbuf *out, *in;
 	struct bb_wc wc;
-	struct rig r;
 	size_t i;
 
-	rig_open(&r, true);
 	for (i = 0; i < RTE_DIM(shapes); i++) {
-		out = chain(&r, shapes[i], 4, (uint32_t)i * 10);
-		in = chain(&r, room, 4, 99);
-		assert_int_equal(bb_post_recv_mbuf(r.e.b.qp, &r.cache_b, (uintptr_t)in, in), 0);
-		bb_qp_ring_recv(r.e.b.qp);
+		out = chain(r, shapes[i], 4, (uint32_t)i * 10);
+		in = chain(r, room, 4, 99);
+		assert_int_equal(bb_post_recv_mbuf(r->e.b.qp, &r->cache_b, (uintptr_t)in, in), 0);
+		bb_qp_ring_recv(r->e.b.qp);
 		if (i & 1)
-			assert_int_equal(bb_post_send_imm_mbuf(r.e.a.qp, &r.cache_a, (uintptr_t)out,
-							       out, 0x11223344, BB_SEND_SIGNALED),
+			assert_int_equal(bb_post_send_imm_mbuf(r->e.a.qp, &r->cache_a,
+							       (uintptr_t)out, out, 0x11223344,
+							       BB_SEND_SIGNALED),
 					 0);
 		else
-			assert_int_equal(bb_post_send_mbuf(r.e.a.qp, &r.cache_a, (uintptr_t)out,
+			assert_int_equal(bb_post_send_mbuf(r->e.a.qp, &r->cache_a, (uintptr_t)out,
 							   out, BB_SEND_SIGNALED),
 					 0);
-		bb_qp_ring(r.e.a.qp);
-		env_poll(&r.e, &r.e.b, &wc, 1);
-		expect(&wc, r.e.b.qp, (uintptr_t)in, BB_WC_SUCCESS);
+		bb_qp_ring(r->e.a.qp);
+		env_poll(&r->e, &r->e.b, &wc, 1);
+		expect(&wc, r->e.b.qp, (uintptr_t)in, BB_WC_SUCCESS);
 		assert_int_equal((wc.flags & BB_WC_WITH_IMM) != 0, i & 1);
 		assert_int_equal(bb_mbuf_set_len(in, wc.byte_len), 0);
 		check_same(in, out);
-		env_poll(&r.e, &r.e.a, &wc, 1);
-		expect(&wc, r.e.a.qp, (uintptr_t)out, BB_WC_SUCCESS);
+		env_expect(&r->e, &r->e.a, (uintptr_t)out, BB_WC_SUCCESS);
 		rte_pktmbuf_free(in);
 		rte_pktmbuf_free(out);
 	}
-	rig_close(&r);
 }
 
-TEST(write_chain)
+T(write_chain)
 {
 	static const uint32_t lens[] = {100, 0, 256, 17};
 	struct rte_mbuf *m;
 	uint8_t want[512];
-	struct bb_wc wc;
-	struct rig r;
 
-	rig_open(&r, true);
-	m = chain(&r, lens, 4, 5);
-	assert_int_equal(bb_post_write_mbuf(r.e.a.qp, &r.cache_a, 3, m, raddr_of(&r.e.b, 77),
-					    r.e.b.mr->rkey, BB_SEND_SIGNALED),
+	m = chain(r, lens, 4, 5);
+	assert_int_equal(bb_post_write_mbuf(r->e.a.qp, &r->cache_a, 3, m, raddr_of(&r->e.b, 77),
+					    r->e.b.mr->rkey, BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(r.e.a.qp);
-	env_poll(&r.e, &r.e.a, &wc, 1);
-	expect(&wc, r.e.a.qp, 3, BB_WC_SUCCESS);
-	assert_memory_equal(r.e.b.buf + 77, rte_pktmbuf_read(m, 0, 373, want), 373);
-	assert_int_equal(r.e.b.buf[76], 0);
-	assert_int_equal(r.e.b.buf[77 + 373], 0);
+	env_done(&r->e, &r->e.a, 3, BB_WC_SUCCESS);
+	assert_memory_equal(r->e.b.buf + 77, rte_pktmbuf_read(m, 0, 373, want), 373);
+	assert_int_equal(r->e.b.buf[76], 0);
+	assert_int_equal(r->e.b.buf[77 + 373], 0);
 	rte_pktmbuf_free(m);
-	rig_close(&r);
 }
 
 /* One mbuf for each receive, refilled as receives complete, on an RQ and on an SRQ. */
@@ -223,26 +216,23 @@ TEST(refill)
 	}
 }
 
-TEST(refusals)
+T(refusals)
 {
 	static const uint32_t ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
 	struct rte_mbuf *m;
 	struct bb_sge sge[2];
-	struct bb_wc wc;
-	struct rig r;
 	int err;
 
-	rig_open(&r, true);
-	assert_true(r.e.a.qp->sq.max_sge < 8 && r.e.b.qp->rq.max_sge < 8);
-	m = chain(&r, ones, 8, 1);
-	assert_int_equal(bb_post_send_mbuf(r.e.a.qp, &r.cache_a, 1, m, 0), -EINVAL);
-	assert_int_equal(bb_post_write_mbuf(r.e.a.qp, &r.cache_a, 1, m, raddr_of(&r.e.b, 0),
-					    r.e.b.mr->rkey, 0),
+	assert_true(r->e.a.qp->sq.max_sge < 8 && r->e.b.qp->rq.max_sge < 8);
+	m = chain(r, ones, 8, 1);
+	assert_int_equal(bb_post_send_mbuf(r->e.a.qp, &r->cache_a, 1, m, 0), -EINVAL);
+	assert_int_equal(bb_post_write_mbuf(r->e.a.qp, &r->cache_a, 1, m, raddr_of(&r->e.b, 0),
+					    r->e.b.mr->rkey, 0),
 			 -EINVAL);
-	assert_int_equal(bb_post_recv_mbuf(r.e.b.qp, &r.cache_b, 1, m), -EINVAL);
+	assert_int_equal(bb_post_recv_mbuf(r->e.b.qp, &r->cache_b, 1, m), -EINVAL);
 	/* The caller's own list: up to the longest chain. */
-	assert_int_equal(bb_mbuf_data_sge(&r.cache_a, m, sge, 2), -EINVAL);
-	assert_int_equal(bb_mbuf_room_sge(&r.cache_a, m, sge, 2), -EINVAL);
+	assert_int_equal(bb_mbuf_data_sge(&r->cache_a, m, sge, 2), -EINVAL);
+	assert_int_equal(bb_mbuf_room_sge(&r->cache_a, m, sge, 2), -EINVAL);
 	/* Longer than the chain has room for. */
 	assert_int_equal(bb_mbuf_set_len(m, 8 * SEG + 1), -EMSGSIZE);
 	assert_int_equal(m->pkt_len, 8);
@@ -254,21 +244,18 @@ TEST(refusals)
 	assert_int_equal(bb_mbuf_set_len(m, 8 * SEG), 0);
 	rte_pktmbuf_free(m);
 	/* The refused calls posted nothing. */
-	assert_int_equal(bb_post_nop(r.e.a.qp, 9, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(r.e.a.qp);
-	env_poll(&r.e, &r.e.a, &wc, 1);
-	expect(&wc, r.e.a.qp, 9, BB_WC_SUCCESS);
-	rig_close(&r);
+	assert_int_equal(bb_post_nop(r->e.a.qp, 9, BB_SEND_SIGNALED), 0);
+	env_done(&r->e, &r->e.a, 9, BB_WC_SUCCESS);
+	rig_close(r);
 
 	/* An mbuf of a pool that is not registered. */
-	rig_open(&r, false);
-	m = chain(&r, ones, 2, 1);
-	assert_int_equal(bb_post_send_mbuf(r.e.a.qp, &r.cache_a, 1, m, 0), -EFAULT);
-	assert_int_equal(bb_post_recv_mbuf(r.e.b.qp, &r.cache_b, 1, m), -EFAULT);
-	assert_int_equal(bb_fill_recv_mbuf(r.e.b.qp, &r.cache_b, r.mp, 4, &err), 0);
+	rig_open(r, false);
+	m = chain(r, ones, 2, 1);
+	assert_int_equal(bb_post_send_mbuf(r->e.a.qp, &r->cache_a, 1, m, 0), -EFAULT);
+	assert_int_equal(bb_post_recv_mbuf(r->e.b.qp, &r->cache_b, 1, m), -EFAULT);
+	assert_int_equal(bb_fill_recv_mbuf(r->e.b.qp, &r->cache_b, r->mp, 4, &err), 0);
 	assert_int_equal(err, -EFAULT);
 	rte_pktmbuf_free(m);
-	rig_close(&r);
 }
 
 /* ---- scatter_to_cqe: the user cannot see whether data came in the CQE. */
@@ -341,8 +328,7 @@ TEST(in_cqe_receive)
 		memset(e.b.buf, 0xee, 64);
 		assert_int_equal(bb_post_send_inline(e.a.qp, 1, "123456", 6, 0), 0);
 		bb_qp_ring(e.a.qp);
-		env_poll(&e, &e.b, &wc, 1);
-		expect(&wc, e.b.qp, 9, BB_WC_LOC_LEN_ERR);
+		env_expect(&e, &e.b, 9, BB_WC_LOC_LEN_ERR);
 		assert_memory_equal(e.b.buf, "12345\xee", 6);
 		assert_int_equal(bb_qp_destroy(e.b.qp), 0);
 		e.b.qp = NULL;
@@ -352,70 +338,66 @@ TEST(in_cqe_receive)
 	}
 }
 
-TEST(in_cqe_request)
+ENV_TEST_OPEN(in_cqe_request)
 {
 	struct bb_sge sge[3];
 	struct bb_wc wc[2];
-	struct env e;
 	uint64_t v = 41, old;
 	uint32_t len, i;
 
-	env_open(&e);
-	e.init.scatter_to_cqe = true;
+	e->init.scatter_to_cqe = true;
 	/*
 	 * A short queue, so that WQEs wrap within their segments; the library asks for one CQE in
 	 * four requests.
 	 */
-	e.init.sq_depth = 6;
-	e.init.max_sge = 4;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	fill(e.b.buf, 4096, 3);
+	e->init.sq_depth = 6;
+	e->init.max_sge = 4;
+	env_up(e);
+	fill(e->b.buf, 4096, 3);
 	for (i = 0; i < 200; i++) {
 		len = i % 40 + 3;
-		memset(e.a.buf, 0xee, 1024);
-		sge[0] = sge_of(&e.a, 0, 1);
-		sge[1] = sge_of(&e.a, 100, 2);
-		sge[2] = sge_of(&e.a, 200, len - 3);
+		memset(e->a.buf, 0xee, 1024);
+		sge[0] = sge_of(&e->a, 0, 1);
+		sge[1] = sge_of(&e->a, 100, 2);
+		sge[2] = sge_of(&e->a, 200, len - 3);
 		/*
 		 * The unsignalled READ comes first: its data is in place when the next request
 		 * has completed.
 		 */
 		assert_int_equal(
-			bb_post_read(e.a.qp, 1,
-				     &(struct bb_sge){(uintptr_t)e.a.buf + 512, 8, e.a.mr->lkey}, 1,
-				     raddr_of(&e.b, i), e.b.mr->rkey, 0),
+			bb_post_read(e->a.qp, 1,
+				     &(struct bb_sge){(uintptr_t)e->a.buf + 512, 8, e->a.mr->lkey},
+				     1, raddr_of(&e->b, i), e->b.mr->rkey, 0),
 			0);
-		assert_int_equal(bb_post_read(e.a.qp, 2, sge, 3, raddr_of(&e.b, i * 3),
-					      e.b.mr->rkey, BB_SEND_SIGNALED),
+		assert_int_equal(bb_post_read(e->a.qp, 2, sge, 3, raddr_of(&e->b, i * 3),
+					      e->b.mr->rkey, BB_SEND_SIGNALED),
 				 0);
-		bb_qp_ring(e.a.qp);
-		env_poll(&e, &e.a, wc, 1);
-		expect(&wc[0], e.a.qp, 2, BB_WC_SUCCESS);
+		bb_qp_ring(e->a.qp);
+		env_poll(e, &e->a, wc, 1);
+		expect(&wc[0], e->a.qp, 2, BB_WC_SUCCESS);
 		assert_int_equal(wc[0].opcode, BB_WC_RDMA_READ);
 		assert_int_equal(wc[0].byte_len, len);
-		assert_memory_equal(e.a.buf, e.b.buf + i * 3, 1);
-		assert_memory_equal(e.a.buf + 100, e.b.buf + i * 3 + 1, 2);
-		assert_memory_equal(e.a.buf + 200, e.b.buf + i * 3 + 3, len - 3);
-		assert_int_equal(e.a.buf[1], 0xee);
-		assert_int_equal(e.a.buf[102], 0xee);
-		assert_int_equal(e.a.buf[200 + len - 3], 0xee);
-		assert_memory_equal(e.a.buf + 512, e.b.buf + i, 8);
+		assert_memory_equal(e->a.buf, e->b.buf + i * 3, 1);
+		assert_memory_equal(e->a.buf + 100, e->b.buf + i * 3 + 1, 2);
+		assert_memory_equal(e->a.buf + 200, e->b.buf + i * 3 + 3, len - 3);
+		assert_int_equal(e->a.buf[1], 0xee);
+		assert_int_equal(e->a.buf[102], 0xee);
+		assert_int_equal(e->a.buf[200 + len - 3], 0xee);
+		assert_memory_equal(e->a.buf + 512, e->b.buf + i, 8);
 	}
-	memcpy(e.b.buf + 2048, &v, 8);
+	memcpy(e->b.buf + 2048, &v, 8);
 	for (i = 0; i < 20; i++) {
-		sge[0] = sge_of(&e.a, 800, 8);
-		assert_int_equal(bb_post_fetch_add(e.a.qp, i, sge, raddr_of(&e.b, 2048),
-						   e.b.mr->rkey, 1, i & 1 ? 0 : BB_SEND_SIGNALED),
+		sge[0] = sge_of(&e->a, 800, 8);
+		assert_int_equal(bb_post_fetch_add(e->a.qp, i, sge, raddr_of(&e->b, 2048),
+						   e->b.mr->rkey, 1, i & 1 ? 0 : BB_SEND_SIGNALED),
 				 0);
-		assert_int_equal(bb_post_nop(e.a.qp, 100, i & 1 ? BB_SEND_SIGNALED : 0), 0);
-		bb_qp_ring(e.a.qp);
-		env_poll(&e, &e.a, wc, 1);
+		assert_int_equal(bb_post_nop(e->a.qp, 100, i & 1 ? BB_SEND_SIGNALED : 0), 0);
+		bb_qp_ring(e->a.qp);
+		env_poll(e, &e->a, wc, 1);
 		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
-		memcpy(&old, e.a.buf + 800, 8);
+		memcpy(&old, e->a.buf + 800, 8);
 		assert_int_equal(old, 41 + i);
 	}
-	env_stop(&e);
 }
 
 TEST_MAIN(env_eal_init("mlx5_mbuf"))

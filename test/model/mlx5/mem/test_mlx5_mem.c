@@ -11,9 +11,8 @@
 #include "mem_env.h"
 
 /* The range of an MR may end at the last address. */
-T(test_mr_reaches_the_last_byte_of_the_address_space)
+ENV_TEST(test_mr_reaches_the_last_byte_of_the_address_space)
 {
-	struct env *e = *state;
 	struct bb_mr *mr;
 
 	assert_int_equal(
@@ -35,12 +34,10 @@ has_odp(struct env *e)
 #define OD (BB_ACCESS_ON_DEMAND | LW | RW | RR)
 
 /* On-demand pages that are untouched, not yet mapped, unmapped, or read-only. */
-T(on_demand)
+ENV_TEST(on_demand)
 {
-	struct env *e = *state;
 	struct bb_event ev;
 	struct bb_mr *mr;
-	struct bb_wc wc;
 	uint64_t at;
 	uint8_t *p;
 
@@ -72,9 +69,7 @@ T(on_demand)
 				       &(struct bb_sge){(uintptr_t)e->a.buf, 64, e->a.mr->lkey}, 1,
 				       at + PAGE - 32, mr->rkey, BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 3, BB_WC_REM_OP_ERR);
+	env_done(e, &e->a, 3, BB_WC_REM_OP_ERR);
 	env_event(e, e->b.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
 	assert_ptr_equal(ev.qp, e->b.qp);
@@ -107,9 +102,8 @@ T(on_demand)
 }
 
 /* Every kind of message, with an MR of the whole address space. */
-T(on_demand_forms)
+ENV_TEST(on_demand_forms)
 {
-	struct env *e = *state;
 	struct bb_sge sge[2] = {sge_of(&e->a, 0, 3000), sge_of(&e->a, 8192, 5001)};
 	uint8_t *p = map(4 * PAGE, PROT_READ | PROT_WRITE);
 	uint64_t at = (uintptr_t)p;
@@ -124,9 +118,7 @@ T(on_demand_forms)
 	assert_int_equal(bb_post_write_inline(e->a.qp, 2, "bluebell", 8, at + 3 * PAGE, mr->rkey,
 					      BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
+	env_done(e, &e->a, 2, BB_WC_SUCCESS);
 	assert_int_equal(p[0], 0);
 	assert_memory_equal(p + 1, e->a.buf, 3000);
 	assert_memory_equal(p + 3001, e->a.buf + 8192, 5001);
@@ -144,9 +136,7 @@ T(on_demand_forms)
 
 	memset(e->a.buf, 0, 16384);
 	assert_int_equal(bb_post_read(e->a.qp, 4, sge, 2, at, mr->rkey, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 4, BB_WC_SUCCESS);
+	env_done(e, &e->a, 4, BB_WC_SUCCESS);
 	assert_memory_equal(e->a.buf, p, 3000);
 	assert_memory_equal(e->a.buf + 8192, p + 3000, 5001);
 	/* Unmapped addresses: the first page, and beyond the user's address space. */
@@ -217,9 +207,8 @@ descents(struct env *e, uint32_t access)
 }
 
 /* A completion says that all data is there; before it, no byte is guaranteed. */
-T(relaxed)
+ENV_TEST(relaxed)
 {
-	struct env *e = *state;
 	struct sigaction old;
 	unsigned int libc, strict;
 
@@ -237,10 +226,9 @@ T(relaxed)
 }
 
 /* Transfers beyond 4 GiB on both sides. */
-T(large)
+ENV_TEST(large)
 {
 	const size_t len = (size_t)6 << 30, edge = (size_t)4 << 30;
-	struct env *e = *state;
 	uint8_t *from = map(len, PROT_READ | PROT_WRITE), *to = map(len, PROT_READ | PROT_WRITE);
 	struct bb_mr *src, *dst;
 	size_t off[] = {0, edge - 3000, edge, len - 65536};
@@ -270,10 +258,9 @@ T(large)
 }
 
 /* ib_umem_get() asks for writable pages when the access writes (ib_access_writable()). */
-T(test_rights_that_write_need_writable_memory)
+ENV_TEST(test_rights_that_write_need_writable_memory)
 {
 	static const uint32_t writes[] = {LW, LW | RW, RR | BB_ACCESS_MW_BIND};
-	struct env *e = *state;
 	uint8_t *ro = map(4 * PAGE, PROT_READ);
 	struct bb_mr *mr = NULL;
 	size_t i;

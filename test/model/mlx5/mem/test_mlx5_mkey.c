@@ -90,11 +90,8 @@ block(const struct env *e, size_t off, uint32_t bytes, uint32_t skip)
 	return (struct bb_interleaved){(uintptr_t)e->b.buf + off, bytes, skip, e->b.mr->lkey};
 }
 
-#define T(name) TEST_WITH(keys_setup, keys_teardown, name)
-
-T(test_fixed)
+KEYS_TEST(test_fixed)
 {
-	struct env *e = *state;
 	/*
 	 * Entries of odd sizes: KLM. Equal powers of two with a shorter last entry: KSM. One
 	 * entry: KSM.
@@ -147,7 +144,7 @@ T(test_fixed)
  * With atomics start and length are multiples of 8: KLM, KSM, and a KSM that begins within an
  * entry.
  */
-T(test_fixed_atomic)
+KEYS_TEST(test_fixed_atomic)
 {
 	static const struct {
 		uint64_t iova;
@@ -159,7 +156,6 @@ T(test_fixed_atomic)
 		{0x1004, 2, {4096, 4096}, false}, {0x1000, 2, {4096, 4}, false},
 		{0x1000, 1, {4}, false},          {8, 2, {24, 9}, false},
 	};
-	struct env *e = *state;
 	struct bb_mkey_attr attr;
 	struct bb_sge sge[2];
 	struct bb_mkey *k;
@@ -188,9 +184,8 @@ T(test_fixed_atomic)
 }
 
 /* Each set of the key's access rights, over a region that has LOCAL_WRITE only. */
-T(test_fixed_rights)
+KEYS_TEST(test_fixed_rights)
 {
-	struct env *e = *state;
 	struct bb_mkey_attr attr;
 	struct bb_mkey *k;
 	struct bb_sge sge;
@@ -245,9 +240,8 @@ layout(struct env *e, struct bb_mkey *k, uint32_t repeat, const struct bb_interl
 	assert_int_equal(done(e, &e->b, BB_WC_MKEY), BB_WC_SUCCESS);
 }
 
-T(test_layout)
+KEYS_TEST(test_layout)
 {
-	struct env *e = *state;
 	struct bb_interleaved b[9];
 	struct bb_mkey_attr attr;
 	struct bb_mkey *k;
@@ -293,9 +287,8 @@ T(test_layout)
 }
 
 /* A layout change and a use of the key in one doorbell: the library adds the fence. */
-T(test_layout_and_use)
+KEYS_TEST(test_layout_and_use)
 {
-	struct env *e = *state;
 	struct bb_interleaved b = block(e, 0, 16, 48);
 	struct bb_sge local = {0, 256, 0};
 	struct bb_mkey_attr attr;
@@ -326,9 +319,8 @@ T(test_layout_and_use)
 	assert_int_equal(bb_mkey_destroy(k), 0);
 }
 
-T(test_mkey_refused)
+KEYS_TEST(test_mkey_refused)
 {
-	struct env *e = *state;
 	struct bb_interleaved b = block(e, 0, 16, 48);
 	struct bb_sge sge[2] = {sge_of(&e->b, 0, 64), sge_of(&e->b, 64, 64)};
 	struct bb_mkey_attr attr;

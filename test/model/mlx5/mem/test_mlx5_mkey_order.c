@@ -35,8 +35,7 @@ open_way(struct env *e, const struct way *w, enum bb_qp_type type)
 		snprintf(spec[1], sizeof(spec[1]), w->b, (int)getpid());
 	env_open_two(e, spec[0], w->b != NULL ? spec[1] : NULL);
 	e->init.type = type;
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 }
 
 /* Creates b's key over every fourth 16 bytes of its buffer. */

@@ -31,11 +31,8 @@ bind2(struct env *e, struct bb_mw *mw, uint64_t addr, uint64_t len, uint32_t acc
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 }
 
-#define T(name) TEST_WITH(keys_setup, keys_teardown, name)
-
-T(test_window_that_was_never_bound_gives_no_access)
+KEYS_TEST(test_window_that_was_never_bound_gives_no_access)
 {
-	struct env *e = *state;
 	enum bb_mw_type type;
 	struct bb_mw *mw;
 
@@ -47,12 +44,10 @@ T(test_window_that_was_never_bound_gives_no_access)
 }
 
 /* Both ends fail, and the window holds its region no longer. */
-T(test_second_invalidation_by_the_peer_fails)
+KEYS_TEST(test_second_invalidation_by_the_peer_fails)
 {
-	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
 	struct bb_mw *mw;
-	struct bb_wc wc;
 	unsigned int i;
 
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
@@ -64,8 +59,7 @@ T(test_second_invalidation_by_the_peer_fails)
 			bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED), 0);
 		assert_int_equal(done(e, &e->a, BB_WC_SEND),
 				 i == 0 ? BB_WC_SUCCESS : BB_WC_REM_OP_ERR);
-		env_poll(e, &e->b, &wc, 1);
-		expect(&wc, e->b.qp, 7, i == 0 ? BB_WC_SUCCESS : BB_WC_REM_INV_REQ_ERR);
+		env_expect(e, &e->b, 7, i == 0 ? BB_WC_SUCCESS : BB_WC_REM_INV_REQ_ERR);
 	}
 	fresh(e);
 	assert_int_equal(bb_mr_dereg(e->b.mr), 0);
@@ -75,9 +69,8 @@ T(test_second_invalidation_by_the_peer_fails)
 }
 
 /* Invalid arguments return -EINVAL and change neither the window nor the QP. */
-T(test_bind_refused)
+KEYS_TEST(test_bind_refused)
 {
-	struct env *e = *state;
 	struct bb_mr *ro, *foreign, *paged;
 	struct bb_dev_attr attr;
 	struct bb_mw *one, *two, *theirs;
@@ -172,9 +165,8 @@ post1(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 }
 
 /* The outcome of a destroyed queue's bind is unknown. */
-T(test_region_of_a_lost_bind_is_held_until_a_later_bind_succeeds)
+KEYS_TEST(test_region_of_a_lost_bind_is_held_until_a_later_bind_succeeds)
 {
-	struct env *e = *state;
 	struct bb_mr *mr = region(e);
 	struct bb_mw *mw;
 
@@ -202,8 +194,7 @@ pending_make(struct env *e, struct bb_mr *mr, struct side first[2])
 	assert_int_equal(post1(e, mw, mr), 0);
 	first[0] = e->a;
 	first[1] = e->b;
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 	return mw;
 }
 
@@ -226,9 +217,8 @@ pending_end(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 }
 
 /* A bind that was posted later, on the other queue, has succeeded. */
-T(test_pending_elsewhere)
+KEYS_TEST(test_pending_elsewhere)
 {
-	struct env *e = *state;
 	struct bb_mr *mr = region(e);
 	struct side first[2];
 	struct bb_mw *mw = pending_make(e, mr, first);
@@ -244,9 +234,8 @@ T(test_pending_elsewhere)
  * A bind that was posted before the first queue was destroyed succeeds: that proves nothing about
  * the lost bind.
  */
-T(test_pending_until_later)
+KEYS_TEST(test_pending_until_later)
 {
-	struct env *e = *state;
 	struct bb_mr *mr = region(e);
 	struct side first[2];
 	struct bb_mw *mw = pending_make(e, mr, first);
@@ -258,9 +247,8 @@ T(test_pending_until_later)
 }
 
 /* A completed bind that was never polled is settled after any number of requests. */
-T(test_settled_late)
+KEYS_TEST(test_settled_late)
 {
-	struct env *e = *state;
 	struct bb_sq *sq = &e->b.qp->sq;
 	struct bb_mr *mr = region(e);
 	const uint32_t more = 0x80000010;
@@ -314,9 +302,8 @@ alloc_same(struct env *e, uint32_t rkey)
  * The completion of a remote invalidation is polled late: the window was bound to a new key
  * already, or was freed and its index belongs to another window. The current region stays held.
  */
-T(test_invalidated_late)
+KEYS_TEST(test_invalidated_late)
 {
-	struct env *e = *state;
 	struct bb_sge sge;
 	struct bb_mr *mr;
 	struct bb_mw *mw;
@@ -365,9 +352,8 @@ free_mw(void *mw)
 }
 
 /* One thread frees a window while another polls the completion that the peer has invalidated it. */
-T(test_free_while_polled)
+KEYS_TEST(test_free_while_polled)
 {
-	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
 	struct bb_mw *mw;
 	struct bb_wc wc;
@@ -397,9 +383,8 @@ T(test_free_while_polled)
  * The library tracks OPS_MAX unsettled requests of a window; further binds return -EAGAIN until a
  * completion is polled, or until the window is freed.
  */
-T(test_many_pending)
+KEYS_TEST(test_many_pending)
 {
-	struct env *e = *state;
 	struct bb_mr *mr = region(e);
 	struct bb_wc wc[OPS_MAX];
 	struct bb_mw *mw, *two;

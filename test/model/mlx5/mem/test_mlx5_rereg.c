@@ -5,9 +5,8 @@
 #include "mem_env.h"
 
 /* The key stays, and covers the new range as soon as the call returns. */
-T(rereg_in_place)
+ENV_TEST(rereg_in_place)
 {
-	struct env *e = *state;
 	uint64_t at = raddr_of(&e->b, 0), there = raddr_of(&e->b, 8 * PAGE);
 	struct bb_pd *pd;
 	struct bb_mr *mr;
@@ -41,9 +40,8 @@ T(rereg_in_place)
 }
 
 /* More memory than the key has room for, or another kind of memory: the old key becomes invalid. */
-T(rereg_new_key)
+ENV_TEST(rereg_new_key)
 {
-	struct env *e = *state;
 	uint64_t at = raddr_of(&e->b, 0);
 	struct bb_mr *mr;
 	uint32_t old;
@@ -65,9 +63,8 @@ T(rereg_new_key)
 }
 
 /* The device refuses the call: the region stays as it was. */
-T(rereg_refused)
+ENV_TEST(rereg_refused)
 {
-	struct env *e = *state;
 	uint8_t *ro = map(PAGE, PROT_READ);
 	struct bb_mr *mr, was;
 

@@ -75,6 +75,10 @@ rig_close(struct rig *r)
 	env_stop(&r->e);
 }
 
+/* A test of @qps pairs on an SRQ of @max_sge pieces a receive; r is the struct rig. */
+#define SRQ_TEST(qps, max_sge, name)                                                               \
+	TEST_ON_AS(struct rig, r, rig_open(r, qps, max_sge), rig_close(r), name)
+
 /* Posts receive number @n, which has its own part of the buffer. */
 static inline int
 post(struct rig *r, uint32_t n)

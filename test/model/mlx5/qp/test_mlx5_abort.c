@@ -11,7 +11,6 @@
 #define DEPTH   24u
 #define SLOT    64u
 #define ABORTED UINT64_MAX /* wr_id of requests that are taken back */
-
 struct twin {
 	struct env *e;
 	struct bb_qp *qp[2]; /* qp[1] posts and aborts in between. */
@@ -196,11 +195,9 @@ stop(struct twin *t)
 }
 
 /* More than 4 times round the ring, with every kind of request before and within the abort. */
-static void
-test_aborted_posts_leave_no_trace(void **state)
+KEYS_TEST(test_aborted_posts_leave_no_trace)
 {
 	static const uint32_t cadence[] = {0, 1, 3, DEPTH};
-	struct env *e = *state;
 	struct twin t;
 	uint32_t c, i;
 
@@ -240,10 +237,8 @@ test_aborted_posts_leave_no_trace(void **state)
 	}
 }
 
-static void
-test_nothing_to_abort(void **state)
+KEYS_TEST(test_nothing_to_abort)
 {
-	struct env *e = *state;
 	struct bb_wc wc;
 	struct twin t;
 
@@ -259,10 +254,8 @@ test_nothing_to_abort(void **state)
 }
 
 /* After a bind is taken back the window has its previous key and holds no region. */
-static void
-test_aborted_bind_gives_the_key_back(void **state)
+KEYS_TEST(test_aborted_bind_gives_the_key_back)
 {
-	struct env *e = *state;
 	struct bb_mr *mr;
 	struct bb_mw *mw;
 	struct bb_wc wc;
@@ -298,17 +291,4 @@ test_aborted_bind_gives_the_key_back(void **state)
 	stop(&t);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_aborted_posts_leave_no_trace, keys_setup,
-						keys_teardown),
-		cmocka_unit_test_setup_teardown(test_nothing_to_abort, keys_setup, keys_teardown),
-		cmocka_unit_test_setup_teardown(test_aborted_bind_gives_the_key_back, keys_setup,
-						keys_teardown),
-	};
-	int ret = env_eal_init("mlx5_abort");
-
-	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_abort", tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("mlx5_abort"))

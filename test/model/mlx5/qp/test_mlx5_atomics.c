@@ -62,25 +62,22 @@ result(const struct bb_dev_attr *attr, const uint8_t *p, uint32_t len)
 	return len == 4 ? bb_be32((uint32_t)v) : bb_be64(v);
 }
 
-TEST(masked)
+ENV_TEST_OPEN(masked)
 {
 	struct bb_dev_attr attr;
 	unsigned int len, i, swapped = 0;
 	struct bb_wc wc;
-	struct env e;
 
-	env_open(&e);
-	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	assert_int_equal(bb_dev_query(e->a.dev, &attr), 0);
 	assert_int_equal(attr.masked_atomics, 4 | 8);
 	assert_int_equal(attr.masked_atomics_be, 4);
-	e.init.max_sge = 1; /* 64 bytes per WQE: a masked CMP_SWAP of 8 bytes takes two slots */
-	e.init.max_inline = 28;
-	e.init.sq_depth = 16;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	e->init.max_sge = 1; /* 64 bytes per WQE: a masked CMP_SWAP of 8 bytes takes two slots */
+	e->init.max_inline = 28;
+	e->init.sq_depth = 16;
+	env_up(e);
 	for (len = 4; len <= 8; len += 4) {
 		uint64_t all = len == 4 ? UINT32_MAX : UINT64_MAX;
-		struct bb_sge sge = sge_of(&e.a, 64, len);
+		struct bb_sge sge = sge_of(&e->a, 64, len);
 
 		for (i = 0; i < 2000; i++) {
 			uint64_t old = rnd() & all, a = rnd() & all, b = rnd() & all;
@@ -90,104 +87,94 @@ TEST(masked)
 			/* Makes the comparison succeed half of the time. */
 			if (i % 2 == 0)
 				a = old ^ (~b & rnd() & all);
-			memset(e.a.buf + 64, 0xee, 16);
-			memset(e.b.buf + at - 8, 0xee, len + 16);
-			memcpy(e.b.buf + at, &old, len);
+			memset(e->a.buf + 64, 0xee, 16);
+			memset(e->b.buf + at - 8, 0xee, len + 16);
+			memcpy(e->b.buf + at, &old, len);
 			if (i % 3 == 0) {
 				want = add_fields(old, a, b, len * 8);
 				assert_int_equal(bb_post_masked_fetch_add(
-							 e.a.qp, i, &sge, raddr_of(&e.b, at),
-							 e.b.mr->rkey, a, b, BB_SEND_SIGNALED),
+							 e->a.qp, i, &sge, raddr_of(&e->b, at),
+							 e->b.mr->rkey, a, b, BB_SEND_SIGNALED),
 						 0);
 			} else {
 				want = cmp_swap(old, a, b, c, d);
 				swapped += want != old;
-				assert_int_equal(bb_post_masked_cmp_swap(e.a.qp, i, &sge,
-									 raddr_of(&e.b, at),
-									 e.b.mr->rkey, a, b, c, d,
+				assert_int_equal(bb_post_masked_cmp_swap(e->a.qp, i, &sge,
+									 raddr_of(&e->b, at),
+									 e->b.mr->rkey, a, b, c, d,
 									 BB_SEND_SIGNALED),
 						 0);
 			}
-			bb_qp_ring(e.a.qp);
-			env_poll(&e, &e.a, &wc, 1);
-			expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
+			bb_qp_ring(e->a.qp);
+			env_poll(e, &e->a, &wc, 1);
+			expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
 			assert_int_equal(wc.opcode, i % 3 == 0 ? BB_WC_FETCH_ADD : BB_WC_CMP_SWAP);
 			assert_int_equal(wc.byte_len, len);
-			assert_int_equal(load(e.b.buf + at, len), want);
-			assert_int_equal(result(&attr, e.a.buf + 64, len), old);
-			assert_int_equal(e.a.buf[64 + len], 0xee);
-			assert_int_equal(e.b.buf[at + len], 0xee);
-			assert_int_equal(e.b.buf[at - 1], 0xee);
+			assert_int_equal(load(e->b.buf + at, len), want);
+			assert_int_equal(result(&attr, e->a.buf + 64, len), old);
+			assert_int_equal(e->a.buf[64 + len], 0xee);
+			assert_int_equal(e->b.buf[at + len], 0xee);
+			assert_int_equal(e->b.buf[at - 1], 0xee);
 		}
 	}
 	assert_true(swapped > 500);
-	env_stop(&e);
 }
 
 /* Requests of two slots in an almost full queue, and requests that can never be posted. */
-TEST(room)
+ENV_TEST_OPEN(room)
 {
 	struct bb_qp_stats stats;
 	struct bb_sge sge;
 	struct bb_wc wc[16];
-	struct env e;
 	int n;
 
-	env_open(&e);
-	e.init.max_sge = 1;
-	e.init.max_inline = 28;
-	e.init.sq_depth = 5;
-	e.init.signal_every = 1;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	sge = sge_of(&e.a, 0, 8);
+	e->init.max_sge = 1;
+	e->init.max_inline = 28;
+	e->init.sq_depth = 5;
+	e->init.signal_every = 1;
+	env_up(e);
+	sge = sge_of(&e->a, 0, 8);
 #define CS()                                                                                       \
-	bb_post_masked_cmp_swap(e.a.qp, 1, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1, 2, 3, 4,      \
+	bb_post_masked_cmp_swap(e->a.qp, 1, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, 1, 2, 3, 4,   \
 				BB_SEND_SIGNALED)
 	assert_int_equal(CS(), 0);
 	assert_int_equal(CS(), 0);
 	assert_int_equal(CS(), -EAGAIN);
-	assert_int_equal(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED), 0);
-	assert_int_equal(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED), -EAGAIN);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, wc, 3);
+	assert_int_equal(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED), -EAGAIN);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, wc, 3);
 	for (n = 0; n < 40; n++) {
 		assert_int_equal(CS(), 0);
-		bb_qp_ring(e.a.qp);
-		env_poll(&e, &e.a, wc, 1);
-		expect(&wc[0], e.a.qp, 1, BB_WC_SUCCESS);
+		env_done(e, &e->a, 1, BB_WC_SUCCESS);
 	}
 	/* A request counts once, whatever room it takes. */
-	assert_int_equal(bb_qp_stats(e.a.qp, &stats), 0);
+	assert_int_equal(bb_qp_stats(e->a.qp, &stats), 0);
 	assert_int_equal(stats.posted, 43);
 	assert_int_equal(stats.outstanding, 0);
 	sge.len = 16;
 	assert_int_equal(CS(), -EINVAL);
 	sge.len = 8;
-	assert_int_equal(
-		bb_post_masked_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 4), e.b.mr->rkey, 1, 0, 0),
-		-EINVAL);
+	assert_int_equal(bb_post_masked_fetch_add(e->a.qp, 1, &sge, raddr_of(&e->b, 4),
+						  e->b.mr->rkey, 1, 0, 0),
+			 -EINVAL);
 	sge.len = 4;
-	assert_int_equal(
-		bb_post_masked_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 2), e.b.mr->rkey, 1, 0, 0),
-		-EINVAL);
-	assert_int_equal(bb_post_masked_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 4), e.b.mr->rkey,
-						  1, 0, BB_SEND_SIGNALED),
+	assert_int_equal(bb_post_masked_fetch_add(e->a.qp, 1, &sge, raddr_of(&e->b, 2),
+						  e->b.mr->rkey, 1, 0, 0),
+			 -EINVAL);
+	assert_int_equal(bb_post_masked_fetch_add(e->a.qp, 1, &sge, raddr_of(&e->b, 4),
+						  e->b.mr->rkey, 1, 0, BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, wc, 1);
-	expect(&wc[0], e.a.qp, 1, BB_WC_SUCCESS);
-	env_stop(&e);
+	env_done(e, &e->a, 1, BB_WC_SUCCESS);
+	env_stop(e);
 
-	env_open(&e);
-	e.init.max_sge = 1;
-	e.init.max_inline = 28;
-	e.init.sq_depth = 1;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	sge = sge_of(&e.a, 0, 8);
+	env_open(e);
+	e->init.max_sge = 1;
+	e->init.max_inline = 28;
+	e->init.sq_depth = 1;
+	env_up(e);
+	sge = sge_of(&e->a, 0, 8);
 	assert_int_equal(CS(), -EINVAL);
-	env_stop(&e);
 }
 
 /* A device without masked atomics. */
@@ -196,7 +183,6 @@ TEST(lacked)
 	struct bb_send_wr wr = {.opcode = BB_WR_MASKED_FETCH_AND_ADD, .nsge = 1};
 	struct bb_dev_attr attr;
 	struct bb_sge sge;
-	struct bb_wc wc;
 	struct env e;
 	int err;
 
@@ -205,8 +191,7 @@ TEST(lacked)
 	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
 	assert_int_equal(attr.masked_atomics, 0);
 	assert_true(attr.atomics);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	sge = sge_of(&e.a, 0, 8);
 	wr.sge = &sge;
 	wr.atomic.raddr = raddr_of(&e.b, 0);
@@ -217,16 +202,12 @@ TEST(lacked)
 	wr.opcode = BB_WR_ATOMIC_FETCH_AND_ADD;
 	wr.flags = BB_SEND_SIGNALED;
 	assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 1);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 0, BB_WC_SUCCESS);
+	env_done(&e, &e.a, 0, BB_WC_SUCCESS);
 	/* If it is posted nevertheless, the device does not know the opcode. */
 	assert_int_equal(
 		bb_post_masked_fetch_add(e.a.qp, 7, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1, 0, 0),
 		0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 7, BB_WC_LOC_QP_OP_ERR);
+	env_done(&e, &e.a, 7, BB_WC_LOC_QP_OP_ERR);
 	env_stop(&e);
 }
 

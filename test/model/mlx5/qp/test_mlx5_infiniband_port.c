@@ -8,7 +8,6 @@
 TEST(infiniband)
 {
 	struct bb_port_attr port;
-	struct bb_wc wc;
 	struct env e;
 	unsigned int i;
 
@@ -23,9 +22,7 @@ TEST(infiniband)
 		assert_int_equal(bb_post_write_inline(e.a.qp, i, "lid", 3, raddr_of(&e.b, i * 8),
 						      e.b.mr->rkey, BB_SEND_SIGNALED),
 				 0);
-		bb_qp_ring(e.a.qp);
-		env_poll(&e, &e.a, &wc, 1);
-		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
+		env_done(&e, &e.a, i, BB_WC_SUCCESS);
 		assert_memory_equal(e.b.buf + i * 8, "lid", 3);
 		e.attr.state = BB_QP_RESET;
 		assert_int_equal(bb_qp_modify(e.a.qp, &e.attr, BB_QP_STATE), 0);
@@ -44,20 +41,16 @@ TEST(infiniband_grh)
 	struct bb_path path;
 	struct bb_qp_attr got;
 	struct bb_ah *ah;
-	struct bb_wc wc;
 	struct env e;
 
 	env_open_spec(&e, "soft0,link=ib,grh_required");
 	assert_int_equal(bb_port_query(e.a.dev, 1, &port), 0);
 	assert_true(port.grh_required);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	assert_int_equal(bb_post_write_inline(e.a.qp, 1, "grh", 3, raddr_of(&e.b, 0), e.b.mr->rkey,
 					      BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	env_done(&e, &e.a, 1, BB_WC_SUCCESS);
 	assert_memory_equal(e.b.buf, "grh", 3);
 	assert_int_equal(bb_qp_query(e.a.qp, &got), 0);
 	assert_int_equal(got.path.is_global, 1);

@@ -7,117 +7,101 @@
  */
 #include "../mlx5_env.h"
 
-TEST(write_one)
+ENV_TEST(write_one)
 {
 	struct bb_sge sge;
 	struct bb_wc wc;
-	struct env e;
 
-	env_start(&e);
-	fill(e.a.buf, 4096, 1);
-	sge = sge_of(&e.a, 0, 4096);
-	assert_int_equal(bb_post_write(e.a.qp, 7, &sge, 1, raddr_of(&e.b, 512), e.b.mr->rkey,
+	fill(e->a.buf, 4096, 1);
+	sge = sge_of(&e->a, 0, 4096);
+	assert_int_equal(bb_post_write(e->a.qp, 7, &sge, 1, raddr_of(&e->b, 512), e->b.mr->rkey,
 				       BB_SEND_SIGNALED),
 			 0);
 	/* No request is executed before the doorbell. */
-	env_silent(&e, &e.a);
-	assert_int_equal(e.b.buf[512 + 1], 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 7, BB_WC_SUCCESS);
+	env_silent(e, &e->a);
+	assert_int_equal(e->b.buf[512 + 1], 0);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 7, BB_WC_SUCCESS);
 	assert_int_equal(wc.opcode, BB_WC_RDMA_WRITE);
-	assert_memory_equal(e.b.buf + 512, e.a.buf, 4096);
-	assert_int_equal(e.b.buf[511], 0);
-	assert_int_equal(e.b.buf[512 + 4096], 0);
+	assert_memory_equal(e->b.buf + 512, e->a.buf, 4096);
+	assert_int_equal(e->b.buf[511], 0);
+	assert_int_equal(e->b.buf[512 + 4096], 0);
 	/* The target gets no completion. */
-	env_silent(&e, &e.b);
-	env_stop(&e);
+	env_silent(e, &e->b);
 }
 
-TEST(write_inline)
+ENV_TEST(write_inline)
 {
 	uint8_t data[64];
-	struct bb_wc wc;
-	struct env e;
 	uint32_t len;
 
-	env_start(&e);
 	for (len = 1; len <= sizeof(data); len++) {
 		fill(data, len, len);
-		assert_int_equal(bb_post_write_inline(e.a.qp, len, data, len,
-						      raddr_of(&e.b, len * 64), e.b.mr->rkey,
+		assert_int_equal(bb_post_write_inline(e->a.qp, len, data, len,
+						      raddr_of(&e->b, len * 64), e->b.mr->rkey,
 						      BB_SEND_SIGNALED),
 				 0);
 		/* The post copied the data. */
 		memset(data, 0, sizeof(data));
-		bb_qp_ring(e.a.qp);
-		env_poll(&e, &e.a, &wc, 1);
-		expect(&wc, e.a.qp, len, BB_WC_SUCCESS);
+		env_done(e, &e->a, len, BB_WC_SUCCESS);
 		fill(data, len, len);
-		assert_memory_equal(e.b.buf + len * 64, data, len);
+		assert_memory_equal(e->b.buf + len * 64, data, len);
 	}
-	env_stop(&e);
 }
 
-TEST(send_recv)
+ENV_TEST(send_recv)
 {
 	struct bb_sge sge[2], rsge[2];
 	struct bb_wc wc;
-	struct env e;
 
-	env_start(&e);
-	fill(e.a.buf, 4096, 6);
-	rsge[0] = sge_of(&e.b, 0, 100);
-	rsge[1] = sge_of(&e.b, 1000, 4000);
-	assert_int_equal(bb_post_recv(e.b.qp, 50, rsge, 2), 0);
-	assert_int_equal(bb_post_recv(e.b.qp, 51, rsge, 1), 0);
-	assert_int_equal(bb_post_recv(e.b.qp, 52, rsge, 0), 0);
-	bb_qp_ring_recv(e.b.qp);
-	sge[0] = sge_of(&e.a, 10, 300);
-	sge[1] = sge_of(&e.a, 2000, 300);
-	assert_int_equal(bb_post_send(e.a.qp, 1, sge, 2, BB_SEND_SIGNALED), 0);
-	assert_int_equal(bb_post_send_imm(e.a.qp, 2, sge, 0, 0xdeadbeef, 0), 0);
-	assert_int_equal(bb_post_send_imm_inline(e.a.qp, 3, NULL, 0, 0x01020304, BB_SEND_SIGNALED),
+	fill(e->a.buf, 4096, 6);
+	rsge[0] = sge_of(&e->b, 0, 100);
+	rsge[1] = sge_of(&e->b, 1000, 4000);
+	assert_int_equal(bb_post_recv(e->b.qp, 50, rsge, 2), 0);
+	assert_int_equal(bb_post_recv(e->b.qp, 51, rsge, 1), 0);
+	assert_int_equal(bb_post_recv(e->b.qp, 52, rsge, 0), 0);
+	bb_qp_ring_recv(e->b.qp);
+	sge[0] = sge_of(&e->a, 10, 300);
+	sge[1] = sge_of(&e->a, 2000, 300);
+	assert_int_equal(bb_post_send(e->a.qp, 1, sge, 2, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_send_imm(e->a.qp, 2, sge, 0, 0xdeadbeef, 0), 0);
+	assert_int_equal(bb_post_send_imm_inline(e->a.qp, 3, NULL, 0, 0x01020304, BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.b, &wc, 1);
-	expect(&wc, e.b.qp, 50, BB_WC_SUCCESS);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 50, BB_WC_SUCCESS);
 	assert_int_equal(wc.opcode, BB_WC_RECV);
 	assert_int_equal(wc.byte_len, 600);
 	assert_false(wc.flags & BB_WC_WITH_IMM);
-	assert_memory_equal(e.b.buf, e.a.buf + 10, 100);
-	assert_memory_equal(e.b.buf + 1000, e.a.buf + 110, 200);
-	assert_memory_equal(e.b.buf + 1200, e.a.buf + 2000, 300);
-	assert_int_equal(e.b.buf[1500], 0);
-	env_poll(&e, &e.b, &wc, 1);
-	expect(&wc, e.b.qp, 51, BB_WC_SUCCESS);
+	assert_memory_equal(e->b.buf, e->a.buf + 10, 100);
+	assert_memory_equal(e->b.buf + 1000, e->a.buf + 110, 200);
+	assert_memory_equal(e->b.buf + 1200, e->a.buf + 2000, 300);
+	assert_int_equal(e->b.buf[1500], 0);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 51, BB_WC_SUCCESS);
 	assert_int_equal(wc.imm, 0xdeadbeef);
 	assert_true(wc.flags & BB_WC_WITH_IMM);
 	assert_int_equal(wc.byte_len, 0);
-	env_poll(&e, &e.b, &wc, 1);
-	expect(&wc, e.b.qp, 52, BB_WC_SUCCESS);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 52, BB_WC_SUCCESS);
 	assert_int_equal(wc.imm, 0x01020304);
 	/* Request 2 was not signalled. */
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 1, BB_WC_SUCCESS);
 	assert_int_equal(wc.opcode, BB_WC_SEND);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 3, BB_WC_SUCCESS);
-	env_stop(&e);
+	env_expect(e, &e->a, 3, BB_WC_SUCCESS);
 }
 
-TEST(nop)
+ENV_TEST(nop)
 {
 	struct bb_wc wc;
-	struct env e;
 
-	env_start(&e);
-	assert_int_equal(bb_post_nop(e.a.qp, 77, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 77, BB_WC_SUCCESS);
+	assert_int_equal(bb_post_nop(e->a.qp, 77, BB_SEND_SIGNALED), 0);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 77, BB_WC_SUCCESS);
 	assert_int_equal(wc.opcode, BB_WC_NOP);
-	env_stop(&e);
 }
 
 /* Both doorbell modes, through ring ends and past 2^16 blocks. */
@@ -133,8 +117,7 @@ doorbell_mode(enum bb_db_mode mode)
 	env_open(&e);
 	e.init.db_mode = mode;
 	e.init.sq_depth = 32;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	env_up(&e);
 	for (rounds = 0; posted < 70000; rounds++) {
 		n = rounds % 3 == 0 ? 1 : rounds % 7 + 1;
 		for (i = 0; i < n; i++) {
@@ -194,8 +177,7 @@ TEST(test_post_over_the_limits_asked_for_is_refused)
 		e.init.max_inline = len;
 		e.init.max_sge = pieces;
 		e.init.max_recv_sge = pieces;
-		env_qps(&e);
-		connect_pair(e.a.qp, e.b.qp, &e.attr);
+		env_up(&e);
 		for (n = 0; n < RTE_DIM(sge); n++)
 			sge[n] = sge_of(&e.a, 8 * n, 8);
 		assert_int_equal(bb_post_send_inline(e.a.qp, 1, data, len, 0), 0);

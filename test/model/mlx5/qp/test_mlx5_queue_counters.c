@@ -9,25 +9,11 @@
 
 #include "../mlx5_env.h"
 
-/* Starts with a pair in RTS; the teardown brings both QPs out of ERR again. */
-static int
-setup(void **state)
-{
-	struct env *e = calloc(1, sizeof(*e));
-
-	*state = e;
-	if (e == NULL)
-		return -1;
-	env_start(e);
-	return 0;
-}
-
 /* Resets both QPs, connects them again, and checks that traffic flows. */
 static void
 recover(struct env *e)
 {
 	struct bb_qp_attr attr = e->attr;
-	struct bb_wc wc;
 
 	attr.state = BB_QP_RESET;
 	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
@@ -38,27 +24,12 @@ recover(struct env *e)
 	assert_int_equal(bb_post_write_inline(e->a.qp, 4711, "again", 5, raddr_of(&e->b, 8),
 					      e->b.mr->rkey, BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 4711, BB_WC_SUCCESS);
+	env_done(e, &e->a, 4711, BB_WC_SUCCESS);
 	assert_memory_equal(e->b.buf + 8, "again", 5);
 }
 
-static int
-teardown(void **state)
+ENV_TEST(full_queues)
 {
-	struct env *e = *state;
-
-	env_stop(e);
-	free(e);
-	return 0;
-}
-
-#define T(name) TEST_WITH(setup, teardown, name)
-
-T(full_queues)
-{
-	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
 	struct bb_qp_stats stats;
 	struct bb_wc wc[128];
@@ -83,9 +54,8 @@ T(full_queues)
 }
 
 /* Unpolled completions are removed from the CQ by a reset of the QP. */
-T(reset_purges)
+ENV_TEST(reset_purges)
 {
-	struct env *e = *state;
 	struct bb_cqring last = e->a.cq->ring;
 	struct bb_qp_attr attr = e->attr;
 	const uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();

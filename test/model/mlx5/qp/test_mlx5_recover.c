@@ -13,35 +13,17 @@
 
 static struct bb_wr_end ends[ENDS];
 
-/* Inline limits (default: 200 bytes) with which a bind, of three blocks, takes 2 or 3 slots. */
-static uint32_t two_slots = 64, three_slots = 8;
-
-static int
-setup(void **state)
+static void
+start(struct env *e, uint32_t max_inline)
 {
-	struct env *e = calloc(1, sizeof(*e));
-	const uint32_t *max_inline = *state;
-
-	*state = e;
-	if (e == NULL)
-		return -1;
 	env_open(e);
 	e->init.max_sge = 1;
-	e->init.max_inline = max_inline != NULL ? *max_inline : 200;
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
-	return 0;
+	e->init.max_inline = max_inline;
+	env_up(e);
 }
 
-static int
-teardown(void **state)
-{
-	struct env *e = *state;
-
-	env_stop(e);
-	free(e);
-	return 0;
-}
+#define T(name)              T_INLINE(200, name)
+#define T_INLINE(max_, name) TEST_ON_AS(struct env, e, start(e, max_), env_stop(e), name)
 
 static void
 wait_cqes(struct env *e, struct side *s, uint32_t n)
@@ -108,11 +90,9 @@ bring_back(struct env *e, struct bb_qp *qa, struct bb_qp *qb, struct bb_qp_recov
 	assert_memory_equal(e->b.buf + ENV_BUF - 8, &data, 8);
 }
 
-static void
-access_error(void **state)
+T(access_error)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
-	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
 	const uint32_t good = e->b.mr->rkey;
 	struct bb_qp_addr addr;
@@ -154,11 +134,9 @@ access_error(void **state)
 }
 
 /* The application has polled flush errors itself. */
-static void
-polled_before(void **state)
+T(polled_before)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
-	struct env *e = *state;
 	struct bb_wc wc[3];
 
 	put(e, 1, 0, 1, 0);
@@ -174,11 +152,9 @@ polled_before(void **state)
 }
 
 /* The peer does not answer: later requests may have been executed or not. */
-static void
-lost_answers(void **state)
+T(lost_answers)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
-	struct env *e = *state;
 	struct bb_qp_attr attr = e->attr;
 
 	e->attr.timeout = 1;
@@ -198,11 +174,9 @@ lost_answers(void **state)
 }
 
 /* A message that waits in the CQ is not lost; unused receives are returned. */
-static void
-receives(void **state)
+T(receives)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
-	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
 	struct bb_wc wc;
 	uint64_t i;
@@ -229,11 +203,9 @@ receives(void **state)
 }
 
 /* Too few entries: no request is lost, and the next call continues. */
-static void
-little_room(void **state)
+T(little_room)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = 3};
-	struct env *e = *state;
 	uint32_t next = 0, i, calls;
 	int ret;
 
@@ -267,11 +239,9 @@ little_room(void **state)
 }
 
 /* Requests that have no CQE because they were never rung need entries, too. */
-static void
-no_room_for_rest(void **state)
+T(no_room_for_rest)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = 3};
-	struct env *e = *state;
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
 	uint64_t i;
 
@@ -289,17 +259,14 @@ no_room_for_rest(void **state)
 }
 
 /* A shared CQ: the other QP's completions stay, in order, before and after. */
-static void
-shared_cq(void **state)
+T(shared_cq)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
-	struct env *e = *state;
 	struct bb_qp *first_a = e->a.qp, *first_b = e->b.qp, *second_a, *second_b;
 	struct bb_wc wc[16];
 	uint64_t i;
 
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 	second_a = e->a.qp;
 	second_b = e->b.qp;
 	for (i = 0; i < 8; i++) {
@@ -329,11 +296,9 @@ shared_cq(void **state)
 /*
  * A compressed receive CQ that is shared with another QP; a block has several messages of a QP.
  */
-static void
-shared_compressed_cq(void **state)
+T(shared_compressed_cq)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
-	struct env *e = *state;
 	struct bb_qp *first_a = e->a.qp, *first_b = e->b.qp, *qa[2], *qb[2];
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
 	struct bb_cq *old = e->b.cq, *cq;
@@ -389,9 +354,12 @@ shared_compressed_cq(void **state)
 	e->b.qp = first_b;
 }
 
-/* A request of several slots counts as one request, wherever the recovery finds it. */
+/*
+ * A request of several slots counts as one request, wherever the recovery finds it: a bind has
+ * three blocks.
+ */
 static void
-several_slots(void **state)
+several_slots(struct env *e)
 {
 	enum {
 		NOT_RUNG,
@@ -400,7 +368,6 @@ several_slots(void **state)
 		FIRST_FAILS,
 		WAYS
 	};
-	struct env *e = *state;
 	const uint32_t good = e->b.mr->rkey;
 	struct bb_mr *mr;
 	struct bb_mw *mw;
@@ -449,11 +416,19 @@ several_slots(void **state)
 	}
 }
 
-static void
-drain(void **state)
+T_INLINE(64, test_request_of_two_slots_is_recovered_once)
+{
+	several_slots(e);
+}
+
+T_INLINE(8, test_request_of_three_slots_is_recovered_once)
+{
+	several_slots(e);
+}
+
+T(drain)
 {
 	struct bb_qp_attr attr;
-	struct env *e = *state;
 	struct bb_qp_stats stats;
 	struct bb_wc wc;
 	uint32_t i, calls;
@@ -513,11 +488,9 @@ slot_has(const struct env *e, uint64_t id, uint32_t len)
  * WRITEs of one to four blocks, polled or not, one of them refused, some not rung. For every
  * request since the last poll the recovery's result agrees with the target's memory.
  */
-static void
-random_ends(void **state)
+T(random_ends)
 {
 	static uint32_t len[1 << 16];
-	struct env *e = *state;
 	uint32_t round, i, slow = 0;
 	uint64_t id = 1, start;
 
@@ -573,26 +546,4 @@ random_ends(void **state)
 	assert_in_range(slow, 0, 10);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(access_error, setup, teardown),
-		cmocka_unit_test_setup_teardown(polled_before, setup, teardown),
-		cmocka_unit_test_setup_teardown(lost_answers, setup, teardown),
-		cmocka_unit_test_setup_teardown(receives, setup, teardown),
-		cmocka_unit_test_setup_teardown(little_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_room_for_rest, setup, teardown),
-		cmocka_unit_test_setup_teardown(shared_cq, setup, teardown),
-		cmocka_unit_test_setup_teardown(shared_compressed_cq, setup, teardown),
-		cmocka_unit_test_prestate_setup_teardown(several_slots, setup, teardown,
-							 &two_slots),
-		cmocka_unit_test_prestate_setup_teardown(several_slots, setup, teardown,
-							 &three_slots),
-		cmocka_unit_test_setup_teardown(drain, setup, teardown),
-		cmocka_unit_test_setup_teardown(random_ends, setup, teardown),
-	};
-	int ret = env_eal_init("recover");
-
-	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_recover", tests, NULL, NULL);
-}
+TEST_MAIN(env_eal_init("recover"))

@@ -54,30 +54,24 @@ now_us(void)
 }
 
 /* The delay of each code, exactly: a measured time cannot show small differences. */
-static void
-table(void **state)
+TEST(table)
 {
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 32; i++)
 		assert_int_equal(bb_roce_rnr_ns(i), delay[i] * UINT64_C(10000));
 }
 
 /* All codes at the same time, each with its own pair: one retry, then the error. */
-static void
-every_code(void **state)
+ENV_TEST_OPEN(every_code)
 {
 	struct pair p[32];
 	uint64_t start[32], end;
 	uint32_t i, got = 0;
 	struct bb_wc wc;
-	struct env e;
 
-	(void)state;
-	env_open(&e);
 	for (i = 0; i < 32; i++)
-		pair_open(&e, &p[i], (uint8_t)i, 1);
+		pair_open(e, &p[i], (uint8_t)i, 1);
 	for (i = 0; i < 32; i++) {
 		assert_int_equal(bb_post_send_inline(p[i].a, i, "12345678", 8, 0), 0);
 		start[i] = now_us();
@@ -87,9 +81,9 @@ every_code(void **state)
 	while (got < 32 && now_us() < end) {
 		uint64_t took;
 
-		bb_dev_progress(e.a.dev);
-		bb_dev_progress(e.b.dev);
-		if (bb_cq_poll(e.a.cq, &wc, 1) == 0)
+		bb_dev_progress(e->a.dev);
+		bb_dev_progress(e->b.dev);
+		if (bb_cq_poll(e->a.cq, &wc, 1) == 0)
 			continue;
 		got++;
 		took = now_us() - start[wc.wr_id];
@@ -105,7 +99,6 @@ every_code(void **state)
 	assert_int_equal(got, 32);
 	for (i = 0; i < 32; i++)
 		pair_close(&p[i]);
-	env_stop(&e);
 }
 
 /*
@@ -114,15 +107,15 @@ every_code(void **state)
  * poll that begins one delay later must find it expired. Needs a device that runs only when
  * polled. A few polls are allowed for the steps of the second attempt.
  */
-static void
-short_codes_are_short(void **state)
+TEST(short_codes_are_short)
 {
 	struct bb_dev_stats before, after;
 	struct bb_wc wc;
 	struct env e;
 	uint32_t i;
 
-	(void)state;
+	if (env_thread())
+		skip();
 	env_open(&e);
 	for (i = 1; i <= 16; i += 3) {
 		uint64_t begins, latest = UINT64_MAX;
@@ -158,112 +151,88 @@ short_codes_are_short(void **state)
 }
 
 /* rnr_retry + 1 attempts, counted by the device; 7 retries without end. */
-static void
-counts(void **state)
+ENV_TEST_OPEN(counts)
 {
 	struct bb_dev_stats before, after, peer_before, peer_after;
 	struct bb_wc wc;
-	struct env e;
 	uint8_t n;
 
-	(void)state;
-	env_open(&e);
 	for (n = 0; n <= 6; n++) {
 		struct pair p;
 
-		pair_open(&e, &p, 8, n);
-		assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
-		assert_int_equal(bb_dev_stats(e.b.dev, &peer_before), 0);
+		pair_open(e, &p, 8, n);
+		assert_int_equal(bb_dev_stats(e->a.dev, &before), 0);
+		assert_int_equal(bb_dev_stats(e->b.dev, &peer_before), 0);
 		assert_int_equal(bb_post_send_inline(p.a, n, "12345678", 8, 0), 0);
 		bb_qp_ring(p.a);
-		env_poll(&e, &e.a, &wc, 1);
+		env_poll(e, &e->a, &wc, 1);
 		expect(&wc, p.a, n, BB_WC_RNR_RETRY_EXC_ERR);
-		assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+		assert_int_equal(bb_dev_stats(e->a.dev, &after), 0);
 		assert_int_equal(after.rnr_nak_retry - before.rnr_nak_retry, n + 1);
 		assert_int_equal(after.rnr_retry_exceeded - before.rnr_retry_exceeded, 1);
-		assert_int_equal(bb_dev_stats(e.b.dev, &peer_after), 0);
+		assert_int_equal(bb_dev_stats(e->b.dev, &peer_after), 0);
 		assert_int_equal(peer_after.out_of_buffer - peer_before.out_of_buffer, n + 1);
 		pair_close(&p);
 	}
 	{
-		struct bb_sge sge = sge_of(&e.b, 0, 8);
+		struct bb_sge sge = sge_of(&e->b, 0, 8);
 		uint64_t end = now_us() + ENV_WAIT_S * UINT64_C(1000000);
 		struct pair p;
 
-		pair_open(&e, &p, 1, 7);
-		assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
+		pair_open(e, &p, 1, 7);
+		assert_int_equal(bb_dev_stats(e->a.dev, &before), 0);
 		assert_int_equal(bb_post_send_inline(p.a, 1, "12345678", 8, BB_SEND_SIGNALED), 0);
 		bb_qp_ring(p.a);
 		do {
-			bb_dev_progress(e.a.dev);
-			bb_dev_progress(e.b.dev);
-			assert_int_equal(bb_cq_poll(e.a.cq, &wc, 1), 0);
-			assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+			bb_dev_progress(e->a.dev);
+			bb_dev_progress(e->b.dev);
+			assert_int_equal(bb_cq_poll(e->a.cq, &wc, 1), 0);
+			assert_int_equal(bb_dev_stats(e->a.dev, &after), 0);
 		} while (after.rnr_nak_retry - before.rnr_nak_retry < 100 && now_us() < end);
 		assert_true(after.rnr_nak_retry - before.rnr_nak_retry >= 100);
 		assert_int_equal(bb_post_recv(p.b, 2, &sge, 1), 0);
 		bb_qp_ring_recv(p.b);
-		env_poll(&e, &e.a, &wc, 1);
+		env_poll(e, &e->a, &wc, 1);
 		expect(&wc, p.a, 1, BB_WC_SUCCESS);
-		env_poll(&e, &e.b, &wc, 1);
+		env_poll(e, &e->b, &wc, 1);
 		expect(&wc, p.b, 2, BB_WC_SUCCESS);
 		pair_close(&p);
 	}
-	env_stop(&e);
 }
 
 /* ---- The receive queue */
 
 /* More than 65,536 receives through a ring whose depth is no power of two. */
-static void
-counter_wraps(void **state)
+ENV_TEST_OPEN(counter_wraps)
 {
 	struct bb_sge sge;
 	struct bb_wc wc[10];
-	struct env e;
 	uint32_t i, k;
 
-	(void)state;
-	env_open(&e);
-	e.init.rq_depth = 10;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	e->init.rq_depth = 10;
+	env_up(e);
 	for (i = 0; i < 66000; i += 10) {
 		for (k = 0; k < 10; k++) {
-			sge = sge_of(&e.b, (size_t)k * 8, 4);
-			assert_int_equal(bb_post_recv(e.b.qp, i + k, &sge, 1), 0);
+			sge = sge_of(&e->b, (size_t)k * 8, 4);
+			assert_int_equal(bb_post_recv(e->b.qp, i + k, &sge, 1), 0);
 		}
-		assert_int_equal(bb_post_recv(e.b.qp, 0, &sge, 1), -EAGAIN);
-		bb_qp_ring_recv(e.b.qp);
+		assert_int_equal(bb_post_recv(e->b.qp, 0, &sge, 1), -EAGAIN);
+		bb_qp_ring_recv(e->b.qp);
 		for (k = 0; k < 10; k++) {
 			uint32_t v = i + k;
 
-			assert_int_equal(bb_post_send_inline(e.a.qp, k, &v, 4,
+			assert_int_equal(bb_post_send_inline(e->a.qp, k, &v, 4,
 							     k == 9 ? BB_SEND_SIGNALED : 0),
 					 0);
 		}
-		bb_qp_ring(e.a.qp);
-		env_poll(&e, &e.b, wc, 10);
+		bb_qp_ring(e->a.qp);
+		env_poll(e, &e->b, wc, 10);
 		for (k = 0; k < 10; k++) {
-			expect(&wc[k], e.b.qp, i + k, BB_WC_SUCCESS);
-			assert_memory_equal(e.b.buf + (size_t)k * 8, &(uint32_t){i + k}, 4);
+			expect(&wc[k], e->b.qp, i + k, BB_WC_SUCCESS);
+			assert_memory_equal(e->b.buf + (size_t)k * 8, &(uint32_t){i + k}, 4);
 		}
-		env_poll(&e, &e.a, wc, 1);
+		env_poll(e, &e->a, wc, 1);
 	}
-	env_stop(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table),
-		cmocka_unit_test(every_code),
-		cmocka_unit_test(counts),
-		cmocka_unit_test(counter_wraps),
-		cmocka_unit_test(short_codes_are_short),
-	};
-	int ret = env_eal_init("mlx5_rnr");
-
-	return ret != 0 ? ret : env_run("mlx5_rnr", tests, env_thread());
-}
+TEST_MAIN(env_eal_init("mlx5_rnr"))

@@ -8,26 +8,23 @@
  */
 #include "mlx5_srq_env.h"
 
-TEST(test_write_with_immediate_consumes_a_receive_and_leaves_its_buffer)
+SRQ_TEST(QPS, 1, test_write_with_immediate_consumes_a_receive_and_leaves_its_buffer)
 {
 	struct bb_wc wc;
-	struct rig r;
 
-	rig_open(&r, QPS, 1);
-	memset(r.e.b.buf, 0x55, ENV_BUF);
-	post_some(&r, 3, 1);
-	assert_int_equal(bb_post_write_imm_inline(r.a[2], 9, "ABCDEFGH", 8,
-						  raddr_of(&r.e.b, 100000), r.e.b.mr->rkey,
+	memset(r->e.b.buf, 0x55, ENV_BUF);
+	post_some(r, 3, 1);
+	assert_int_equal(bb_post_write_imm_inline(r->a[2], 9, "ABCDEFGH", 8,
+						  raddr_of(&r->e.b, 100000), r->e.b.mr->rkey,
 						  0x01020304, 0),
 			 0);
-	bb_qp_ring(r.a[2]);
-	env_poll(&r.e, &r.e.b, &wc, 1);
-	expect(&wc, r.b[2], 1003, BB_WC_SUCCESS);
+	bb_qp_ring(r->a[2]);
+	env_poll(&r->e, &r->e.b, &wc, 1);
+	expect(&wc, r->b[2], 1003, BB_WC_SUCCESS);
 	assert_int_equal(wc.opcode, BB_WC_RECV_RDMA_IMM);
 	assert_int_equal(wc.imm, 0x01020304);
-	assert_memory_equal(r.e.b.buf + 100000, "ABCDEFGH", 8);
-	assert_int_equal(r.e.b.buf[3 * LEN], 0x55);
-	rig_close(&r);
+	assert_memory_equal(r->e.b.buf + 100000, "ABCDEFGH", 8);
+	assert_int_equal(r->e.b.buf[3 * LEN], 0x55);
 }
 
 /*
@@ -35,48 +32,46 @@ TEST(test_write_with_immediate_consumes_a_receive_and_leaves_its_buffer)
  * returned out of order. The whole depth of the queue stays usable over several wraps of its
  * counter.
  */
-TEST(recycle_out_of_order)
+SRQ_TEST(1, 1, recycle_out_of_order)
 {
 	struct bb_cq *other;
 	struct bb_cq_attr cq;
 	struct bb_wc wc[DEPTH];
 	uint32_t round, i, n = 0;
 	uint64_t seen;
-	struct rig r;
 
-	rig_open(&r, 1, 1);
 	bb_cq_attr_init(&cq);
 	cq.depth = 64;
-	assert_int_equal(bb_cq_create(r.e.b.dev, &cq, &other), 0);
+	assert_int_equal(bb_cq_create(r->e.b.dev, &cq, &other), 0);
 	{
-		struct bb_qp_init_attr init = r.e.init;
+		struct bb_qp_init_attr init = r->e.init;
 
-		init.send_cq = r.e.b.cq;
+		init.send_cq = r->e.b.cq;
 		init.recv_cq = other;
-		init.srq = r.srq;
-		r.a[1] = make_qp(&r, &r.e.a, NULL);
-		assert_int_equal(bb_qp_create(r.e.b.pd, &init, &r.b[1]), 0);
-		connect_pair(r.a[1], r.b[1], &r.e.attr);
+		init.srq = r->srq;
+		r->a[1] = make_qp(r, &r->e.a, NULL);
+		assert_int_equal(bb_qp_create(r->e.b.pd, &init, &r->b[1]), 0);
+		connect_pair(r->a[1], r->b[1], &r->e.attr);
 	}
 	for (round = 0; round < 40; round++) {
 		/* The SRQ is full: one receive more is refused. */
 		for (i = 0; i < DEPTH; i++)
-			assert_int_equal(post(&r, i), 0);
-		assert_int_equal(post(&r, 0), -EAGAIN);
-		bb_srq_ring(r.srq);
+			assert_int_equal(post(r, i), 0);
+		assert_int_equal(post(r, 0), -EAGAIN);
+		bb_srq_ring(r->srq);
 		for (i = 0; i < DEPTH; i++) {
 			/* Each sender's queue holds 16 requests. */
-			send_from(&r, i & 1, n + i);
+			send_from(r, i & 1, n + i);
 			if (i % 8 == 7)
-				env_poll(&r.e, &r.e.a, wc, 8);
+				env_poll(&r->e, &r->e.a, wc, 8);
 		}
 		/* Polls the CQ of the odd QPs first. */
 		{
 			struct side s = {.cq = other};
 
-			env_poll(&r.e, &s, wc, DEPTH / 2);
+			env_poll(&r->e, &s, wc, DEPTH / 2);
 		}
-		env_poll(&r.e, &r.e.b, wc + DEPTH / 2, DEPTH / 2);
+		env_poll(&r->e, &r->e.b, wc + DEPTH / 2, DEPTH / 2);
 		seen = 0;
 		for (i = 0; i < DEPTH; i++) {
 			uint32_t odd = i < DEPTH / 2, k = i % (DEPTH / 2);
@@ -84,43 +79,39 @@ TEST(recycle_out_of_order)
 			/*
 			 * The messages of each QP are in order, whichever receives they consumed.
 			 */
-			assert_ptr_equal(wc[i].qp, r.b[odd]);
+			assert_ptr_equal(wc[i].qp, r->b[odd]);
 			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
-			check_data(&r, &wc[i], n + 2 * k + odd);
+			check_data(r, &wc[i], n + 2 * k + odd);
 			seen |= 1ull << (wc[i].wr_id - 1000);
 		}
 		assert_int_equal(seen, UINT32_MAX);
 		n += DEPTH;
 	}
-	assert_int_equal(bb_qp_destroy(r.b[1]), 0);
-	r.b[1] = NULL;
+	assert_int_equal(bb_qp_destroy(r->b[1]), 0);
+	r->b[1] = NULL;
 	assert_int_equal(bb_cq_destroy(other), 0);
-	rig_close(&r);
 }
 
 /* More than 65,536 receives, so that 16-bit counters wrap. */
-TEST(counter_wraps)
+SRQ_TEST(2, 1, counter_wraps)
 {
 	struct bb_wc wc[16];
 	uint32_t i, k;
-	struct rig r;
 
-	rig_open(&r, 2, 1);
 	for (i = 0; i < 70000 / 16; i++) {
-		post_some(&r, 0, 16);
+		post_some(r, 0, 16);
 		for (k = 0; k < 16; k++)
-			assert_int_equal(bb_post_send_inline(r.a[k & 1], k, &i, 4,
+			assert_int_equal(bb_post_send_inline(r->a[k & 1], k, &i, 4,
 							     k >= 14 ? BB_SEND_SIGNALED : 0),
 					 0);
-		bb_qp_ring(r.a[0]);
-		bb_qp_ring(r.a[1]);
-		env_poll(&r.e, &r.e.b, wc, 16);
+		bb_qp_ring(r->a[0]);
+		bb_qp_ring(r->a[1]);
+		env_poll(&r->e, &r->e.b, wc, 16);
 		for (k = 0; k < 16; k++)
 			assert_int_equal(wc[k].status, BB_WC_SUCCESS);
-		env_poll(&r.e, &r.e.a, wc, 2);
+		env_poll(&r->e, &r->e.a, wc, 2);
 	}
-	assert_int_equal(memcmp(r.e.b.buf + 15 * LEN, &(uint32_t){i - 1}, 4), 0);
-	rig_close(&r);
+	assert_int_equal(memcmp(r->e.b.buf + 15 * LEN, &(uint32_t){i - 1}, 4), 0);
 }
 
 static void
@@ -146,58 +137,52 @@ message(struct rig *r, uint32_t qp)
 	env_poll(&r->e, &r->e.a, &wc, 1);
 }
 
-TEST(test_limit_armed_below_it_raises_its_event_at_the_next_message)
+SRQ_TEST(2, 1, test_limit_armed_below_it_raises_its_event_at_the_next_message)
 {
 	struct bb_srq_attr attr;
 	struct bb_event ev;
-	struct rig r;
 
-	rig_open(&r, 2, 1);
-	post_some(&r, 0, 10);
+	post_some(r, 0, 10);
 	/* The limit is armed while the queue is below it: the next message raises the event. */
-	assert_int_equal(bb_srq_modify(r.srq, DEPTH), 0);
-	no_event(&r);
-	message(&r, 0);
-	env_event(&r.e, r.e.b.dev, &ev);
+	assert_int_equal(bb_srq_modify(r->srq, DEPTH), 0);
+	no_event(r);
+	message(r, 0);
+	env_event(&r->e, r->e.b.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_SRQ_LIMIT);
 	/* The limit is disarmed in time: no event. */
-	assert_int_equal(bb_srq_modify(r.srq, 5), 0);
-	assert_int_equal(bb_srq_modify(r.srq, 0), 0);
-	message(&r, 0);
-	no_event(&r);
+	assert_int_equal(bb_srq_modify(r->srq, 5), 0);
+	assert_int_equal(bb_srq_modify(r->srq, 0), 0);
+	message(r, 0);
+	no_event(r);
 	/* A limit above the depth is refused, and the armed limit stays. */
-	assert_int_equal(bb_srq_modify(r.srq, 2), 0);
-	assert_int_equal(bb_srq_modify(r.srq, DEPTH + 1), -EINVAL);
-	assert_int_equal(bb_srq_query(r.srq, &attr), 0);
+	assert_int_equal(bb_srq_modify(r->srq, 2), 0);
+	assert_int_equal(bb_srq_modify(r->srq, DEPTH + 1), -EINVAL);
+	assert_int_equal(bb_srq_query(r->srq, &attr), 0);
 	assert_int_equal(attr.limit, 2);
-	rig_close(&r);
 }
 
 /* An empty SRQ: the sender waits, and continues when a receive is posted. */
-TEST(empty_is_not_ready)
+SRQ_TEST(2, 1, empty_is_not_ready)
 {
 	struct bb_dev_stats before, after;
 	struct bb_wc wc;
 	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
-	struct rig r;
 
-	rig_open(&r, 2, 1);
-	assert_int_equal(bb_dev_stats(r.e.b.dev, &before), 0);
-	send_from(&r, 1, 77);
+	assert_int_equal(bb_dev_stats(r->e.b.dev, &before), 0);
+	send_from(r, 1, 77);
 	/* A device with its own thread may need some time. */
 	do {
-		env_silent(&r.e, &r.e.b);
-		env_silent(&r.e, &r.e.a);
-		assert_int_equal(bb_dev_stats(r.e.b.dev, &after), 0);
+		env_silent(&r->e, &r->e.b);
+		env_silent(&r->e, &r->e.a);
+		assert_int_equal(bb_dev_stats(r->e.b.dev, &after), 0);
 	} while (after.out_of_buffer == before.out_of_buffer && rte_get_timer_cycles() < end);
 	assert_true(after.out_of_buffer > before.out_of_buffer);
-	post_some(&r, 5, 1);
-	env_poll(&r.e, &r.e.b, &wc, 1);
-	expect(&wc, r.b[1], 1005, BB_WC_SUCCESS);
-	check_data(&r, &wc, 77);
-	env_poll(&r.e, &r.e.a, &wc, 1);
-	expect(&wc, r.a[1], 77, BB_WC_SUCCESS);
-	rig_close(&r);
+	post_some(r, 5, 1);
+	env_poll(&r->e, &r->e.b, &wc, 1);
+	expect(&wc, r->b[1], 1005, BB_WC_SUCCESS);
+	check_data(r, &wc, 77);
+	env_poll(&r->e, &r->e.a, &wc, 1);
+	expect(&wc, r->a[1], 77, BB_WC_SUCCESS);
 }
 
 static void
@@ -211,148 +196,136 @@ to_state(struct bb_qp *qp, enum bb_qp_state state)
 }
 
 /* A QP in ERR flushes no receive of the SRQ. An event reports it, and the other QPs continue. */
-TEST(error_of_one)
+SRQ_TEST(3, 1, error_of_one)
 {
 	struct bb_event ev;
 	struct bb_wc wc;
-	struct rig r;
 	uint32_t i;
 
-	rig_open(&r, 3, 1);
-	post_some(&r, 0, 4);
-	to_state(r.b[1], BB_QP_ERR);
-	env_event(&r.e, r.e.b.dev, &ev);
+	post_some(r, 0, 4);
+	to_state(r->b[1], BB_QP_ERR);
+	env_event(&r->e, r->e.b.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_SRQ_LAST_WQE);
-	assert_ptr_equal(ev.qp, r.b[1]);
-	assert_ptr_equal(ev.srq, r.srq);
-	env_silent(&r.e, &r.e.b);
+	assert_ptr_equal(ev.qp, r->b[1]);
+	assert_ptr_equal(ev.srq, r->srq);
+	env_silent(&r->e, &r->e.b);
 	for (i = 0; i < 4; i++) {
-		send_from(&r, i & 1 ? 2 : 0, i);
-		env_poll(&r.e, &r.e.b, &wc, 1);
-		expect(&wc, r.b[i & 1 ? 2 : 0], 1000 + i, BB_WC_SUCCESS);
-		check_data(&r, &wc, i);
-		env_poll(&r.e, &r.e.a, &wc, 1);
+		send_from(r, i & 1 ? 2 : 0, i);
+		env_poll(&r->e, &r->e.b, &wc, 1);
+		expect(&wc, r->b[i & 1 ? 2 : 0], 1000 + i, BB_WC_SUCCESS);
+		check_data(r, &wc, i);
+		env_poll(&r->e, &r->e.a, &wc, 1);
 	}
 	/* Destroying the QP takes no receive with it; a new QP uses the SRQ. */
-	assert_int_equal(bb_qp_destroy(r.b[1]), 0);
-	r.b[1] = make_qp(&r, &r.e.b, r.srq);
-	to_state(r.a[1], BB_QP_RESET);
-	connect_pair(r.a[1], r.b[1], &r.e.attr);
-	post_some(&r, 9, 1);
-	send_from(&r, 1, 123);
-	env_poll(&r.e, &r.e.b, &wc, 1);
-	expect(&wc, r.b[1], 1009, BB_WC_SUCCESS);
-	rig_close(&r);
+	assert_int_equal(bb_qp_destroy(r->b[1]), 0);
+	r->b[1] = make_qp(r, &r->e.b, r->srq);
+	to_state(r->a[1], BB_QP_RESET);
+	connect_pair(r->a[1], r->b[1], &r->e.attr);
+	post_some(r, 9, 1);
+	send_from(r, 1, 123);
+	env_poll(&r->e, &r->e.b, &wc, 1);
+	expect(&wc, r->b[1], 1009, BB_WC_SUCCESS);
 }
 
 /* A receive that is too short, or has a bad key, fails only its message. */
-TEST(bad_receives)
+SRQ_TEST(3, 2, bad_receives)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc;
-	struct rig r;
 
-	rig_open(&r, 3, 2);
-	sge[0] = sge_of(&r.e.b, 0, 10);
-	sge[1] = sge_of(&r.e.b, 100, LEN - 11);
-	assert_int_equal(bb_post_srq_recv(r.srq, 1, sge, 2), 0);
+	sge[0] = sge_of(&r->e.b, 0, 10);
+	sge[1] = sge_of(&r->e.b, 100, LEN - 11);
+	assert_int_equal(bb_post_srq_recv(r->srq, 1, sge, 2), 0);
 	sge[1].lkey ^= 0x700;
 	sge[1].len = LEN;
-	assert_int_equal(bb_post_srq_recv(r.srq, 2, sge, 2), 0);
-	post_some(&r, 3, 1);
-	send_from(&r, 0, 5);
-	env_poll(&r.e, &r.e.b, &wc, 1);
-	expect(&wc, r.b[0], 1, BB_WC_LOC_LEN_ERR);
-	env_poll(&r.e, &r.e.a, &wc, 1);
-	expect(&wc, r.a[0], 5, BB_WC_REM_INV_REQ_ERR);
-	send_from(&r, 1, 6);
-	env_poll(&r.e, &r.e.b, &wc, 1);
-	expect(&wc, r.b[1], 2, BB_WC_LOC_PROT_ERR);
-	env_poll(&r.e, &r.e.a, &wc, 1);
-	expect(&wc, r.a[1], 6, BB_WC_REM_OP_ERR);
-	send_from(&r, 2, 7);
-	env_poll(&r.e, &r.e.b, &wc, 1);
-	expect(&wc, r.b[2], 1003, BB_WC_SUCCESS);
-	check_data(&r, &wc, 7);
+	assert_int_equal(bb_post_srq_recv(r->srq, 2, sge, 2), 0);
+	post_some(r, 3, 1);
+	send_from(r, 0, 5);
+	env_poll(&r->e, &r->e.b, &wc, 1);
+	expect(&wc, r->b[0], 1, BB_WC_LOC_LEN_ERR);
+	env_poll(&r->e, &r->e.a, &wc, 1);
+	expect(&wc, r->a[0], 5, BB_WC_REM_INV_REQ_ERR);
+	send_from(r, 1, 6);
+	env_poll(&r->e, &r->e.b, &wc, 1);
+	expect(&wc, r->b[1], 2, BB_WC_LOC_PROT_ERR);
+	env_poll(&r->e, &r->e.a, &wc, 1);
+	expect(&wc, r->a[1], 6, BB_WC_REM_OP_ERR);
+	send_from(r, 2, 7);
+	env_poll(&r->e, &r->e.b, &wc, 1);
+	expect(&wc, r->b[2], 1003, BB_WC_SUCCESS);
+	check_data(r, &wc, 7);
 	/* All three receives are free again. */
-	post_some(&r, 0, DEPTH);
-	assert_int_equal(post(&r, 0), -EAGAIN);
-	rig_close(&r);
+	post_some(r, 0, DEPTH);
+	assert_int_equal(post(r, 0), -EAGAIN);
 }
 
 /* The completions of a reset or destroyed QP that are purged from the CQ return their receives. */
-TEST(purge_gives_back)
+SRQ_TEST(2, 1, purge_gives_back)
 {
 	struct bb_srq_stats stats;
 	struct bb_wc wc[DEPTH];
-	struct rig r;
 	uint32_t i;
 
-	rig_open(&r, 2, 1);
-	post_some(&r, 0, DEPTH);
+	post_some(r, 0, DEPTH);
 	for (i = 0; i < 12; i++)
-		send_from(&r, i & 1, i);
+		send_from(r, i & 1, i);
 	/* The senders' completions show that the device has executed all messages. */
-	env_poll(&r.e, &r.e.a, wc, 12);
-	to_state(r.b[0], BB_QP_RESET);
-	assert_int_equal(bb_srq_stats(r.srq, &stats), 0);
+	env_poll(&r->e, &r->e.a, wc, 12);
+	to_state(r->b[0], BB_QP_RESET);
+	assert_int_equal(bb_srq_stats(r->srq, &stats), 0);
 	assert_int_equal(stats.outstanding, DEPTH - 6);
-	env_poll(&r.e, &r.e.b, wc, 2);
-	assert_ptr_equal(wc[0].qp, r.b[1]);
-	assert_int_equal(bb_qp_destroy(r.b[1]), 0);
-	r.b[1] = NULL;
-	env_silent(&r.e, &r.e.b);
-	assert_int_equal(bb_srq_stats(r.srq, &stats), 0);
+	env_poll(&r->e, &r->e.b, wc, 2);
+	assert_ptr_equal(wc[0].qp, r->b[1]);
+	assert_int_equal(bb_qp_destroy(r->b[1]), 0);
+	r->b[1] = NULL;
+	env_silent(&r->e, &r->e.b);
+	assert_int_equal(bb_srq_stats(r->srq, &stats), 0);
 	assert_int_equal(stats.outstanding, DEPTH - 12);
 	/* Exactly twelve receives can be posted. */
-	post_some(&r, 32, 12);
-	assert_int_equal(post(&r, 0), -EAGAIN);
+	post_some(r, 32, 12);
+	assert_int_equal(post(r, 0), -EAGAIN);
 	/* The remaining completions arrive in order. */
-	to_state(r.a[0], BB_QP_RESET);
-	connect_pair(r.a[0], r.b[0], &r.e.attr);
+	to_state(r->a[0], BB_QP_RESET);
+	connect_pair(r->a[0], r->b[0], &r->e.attr);
 	for (i = 0; i < DEPTH; i++) {
-		send_from(&r, 0, i);
-		env_poll(&r.e, &r.e.b, wc, 1);
-		expect(&wc[0], r.b[0], 1000 + 12 + i, BB_WC_SUCCESS);
-		check_data(&r, &wc[0], i);
-		env_poll(&r.e, &r.e.a, wc, 1);
+		send_from(r, 0, i);
+		env_poll(&r->e, &r->e.b, wc, 1);
+		expect(&wc[0], r->b[0], 1000 + 12 + i, BB_WC_SUCCESS);
+		check_data(r, &wc[0], i);
+		env_poll(&r->e, &r->e.a, wc, 1);
 	}
-	rig_close(&r);
 }
 
 /* bb_qp_recover() reports the receives that messages had consumed, and no others. */
-TEST(recovery)
+SRQ_TEST(2, 1, recovery)
 {
 	struct bb_wr_end ends_a[64], ends_b[64];
 	struct bb_qp_recovery ra = {.ends = ends_a, .max = 64}, rb = {.ends = ends_b, .max = 64};
 	struct bb_qp_addr a, b;
 	struct bb_srq_stats stats;
 	struct bb_wc wc[2];
-	struct rig r;
 
-	rig_open(&r, 2, 1);
-	post_some(&r, 0, 8);
-	send_from(&r, 1, 1);
-	send_from(&r, 1, 2);
-	env_poll(&r.e, &r.e.a, wc, 2);
-	to_state(r.b[1], BB_QP_ERR);
-	assert_int_equal(bb_qp_addr(r.a[1], 1, 0, &a), 0);
-	assert_int_equal(bb_qp_addr(r.b[1], 1, 0, &b), 0);
-	assert_int_equal(bb_qp_recover(r.b[1], &b, &a, NULL, &rb), 0);
-	assert_int_equal(bb_qp_recover(r.a[1], &a, &b, NULL, &ra), 0);
+	post_some(r, 0, 8);
+	send_from(r, 1, 1);
+	send_from(r, 1, 2);
+	env_poll(&r->e, &r->e.a, wc, 2);
+	to_state(r->b[1], BB_QP_ERR);
+	assert_int_equal(bb_qp_addr(r->a[1], 1, 0, &a), 0);
+	assert_int_equal(bb_qp_addr(r->b[1], 1, 0, &b), 0);
+	assert_int_equal(bb_qp_recover(r->b[1], &b, &a, NULL, &rb), 0);
+	assert_int_equal(bb_qp_recover(r->a[1], &a, &b, NULL, &ra), 0);
 	assert_int_equal(rb.n, 2);
 	assert_int_equal(ends_b[0].wc.wr_id, 1000);
 	assert_int_equal(ends_b[0].fate, BB_WR_DONE);
 	assert_true(ends_b[1].recv);
 	assert_int_equal(ra.n, 0);
-	assert_int_equal(bb_srq_stats(r.srq, &stats), 0);
+	assert_int_equal(bb_srq_stats(r->srq, &stats), 0);
 	assert_int_equal(stats.outstanding, 6);
-	env_silent(&r.e, &r.e.b);
-	send_from(&r, 1, 3);
-	env_poll(&r.e, &r.e.b, wc, 1);
-	expect(&wc[0], r.b[1], 1002, BB_WC_SUCCESS);
-	check_data(&r, &wc[0], 3);
-	rig_close(&r);
+	env_silent(&r->e, &r->e.b);
+	send_from(r, 1, 3);
+	env_poll(&r->e, &r->e.b, wc, 1);
+	expect(&wc[0], r->b[1], 1002, BB_WC_SUCCESS);
+	check_data(r, &wc[0], 3);
 }
 
 TEST_MAIN(env_eal_init("mlx5_srq"))

@@ -6,49 +6,46 @@
 #include "mlx5_srq_env.h"
 
 /* A CQ reserves the depth of an SRQ once, and releases it with the last QP. */
-TEST(credits)
+SRQ_TEST(0, 1, credits)
 {
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
 	struct bb_qp *qp[3], *none;
 	struct bb_cq *cq;
-	struct rig r;
 
-	rig_open(&r, 0, 1);
 	bb_cq_attr_init(&attr);
 	attr.depth = 64;
-	assert_int_equal(bb_cq_create(r.e.b.dev, &attr, &cq), 0);
-	init = r.e.init;
-	init.send_cq = r.e.b.cq;
+	assert_int_equal(bb_cq_create(r->e.b.dev, &attr, &cq), 0);
+	init = r->e.init;
+	init.send_cq = r->e.b.cq;
 	init.recv_cq = cq;
 	init.sq_depth = 16;
-	init.srq = r.srq;
+	init.srq = r->srq;
 	/* 32 for the SRQ, whatever the number of QPs. */
-	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp[0]), 0);
-	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp[1]), 0);
+	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp[0]), 0);
+	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp[1]), 0);
 	init.send_cq = cq;
 	init.sq_depth = 32;
-	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp[2]), 0);
+	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp[2]), 0);
 	init.sq_depth = 1;
 	none = NULL;
-	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &none), -ENOSPC);
+	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &none), -ENOSPC);
 	assert_null(none);
 	assert_int_equal(bb_qp_destroy(qp[2]), 0);
 	assert_int_equal(bb_qp_destroy(qp[1]), 0);
 	init.sq_depth = 33;
-	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &none), -ENOSPC);
-	assert_int_equal(bb_srq_destroy(r.srq), -EBUSY);
+	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &none), -ENOSPC);
+	assert_int_equal(bb_srq_destroy(r->srq), -EBUSY);
 	assert_int_equal(bb_qp_destroy(qp[0]), 0);
 	/* The SRQ's share is released: 64 entries for a queue without the SRQ. */
 	init.srq = NULL;
 	init.rq_depth = 31;
-	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &none), 0);
+	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &none), 0);
 	assert_int_equal(bb_qp_destroy(none), 0);
 	assert_int_equal(bb_cq_destroy(cq), 0);
-	rig_close(&r);
 }
 
-TEST(refusals)
+SRQ_TEST(1, 1, refusals)
 {
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr attr;
@@ -56,62 +53,59 @@ TEST(refusals)
 	struct bb_dev_attr dev;
 	struct bb_qp *qp = NULL;
 	struct bb_sge sge;
-	struct rig r;
 
-	rig_open(&r, 1, 1);
-	assert_int_equal(bb_dev_query(r.e.b.dev, &dev), 0);
+	assert_int_equal(bb_dev_query(r->e.b.dev, &dev), 0);
 	assert_true(dev.max_srq > 0 && dev.max_srq_wr > 0 && dev.max_srq_sge > 0);
 	bb_srq_attr_init(&attr);
 	attr.depth = 0;
-	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
 	attr.depth = dev.max_srq_wr + 1;
-	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
 	attr.depth = 4;
 	attr.max_sge = dev.max_srq_sge + 1;
-	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
 	attr.max_sge = 1;
 	attr.limit = 5;
-	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
 	attr.limit = 0;
 	attr.lcore = 12345;
-	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
 	attr.lcore = BB_LCORE_SELF;
 	attr.size--;
-	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), -EINVAL);
 	attr.size++;
-	assert_int_equal(bb_srq_create_v(r.e.b.pd, &attr, BB_LAYOUT_VERSION + 1, &srq), -EPROTO);
+	assert_int_equal(bb_srq_create_v(r->e.b.pd, &attr, BB_LAYOUT_VERSION + 1, &srq), -EPROTO);
 	assert_null(srq);
 	/*
 	 * More pieces than a receive of the SRQ has room for, and a post to the QP's own RQ,
 	 * which does not exist.
 	 */
-	sge = sge_of(&r.e.b, 0, 8);
+	sge = sge_of(&r->e.b, 0, 8);
 	{
 		struct bb_sge list[32];
 		uint32_t i;
 
 		for (i = 0; i < 32; i++)
 			list[i] = sge;
-		assert_int_equal(bb_post_srq_recv(r.srq, 1, list, 32), -EINVAL);
+		assert_int_equal(bb_post_srq_recv(r->srq, 1, list, 32), -EINVAL);
 	}
-	assert_int_equal(bb_post_recv(r.b[0], 1, &sge, 1), -EINVAL);
-	assert_int_equal(bb_post_recv(r.b[0], 1, &sge, 0), -EINVAL);
+	assert_int_equal(bb_post_recv(r->b[0], 1, &sge, 1), -EINVAL);
+	assert_int_equal(bb_post_recv(r->b[0], 1, &sge, 0), -EINVAL);
 	/* An SRQ of another thread, and an SRQ without a receive CQ, are refused. */
 	attr.lcore = 1;
-	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), 0);
-	init = r.e.init;
-	init.send_cq = r.e.b.cq;
-	init.recv_cq = r.e.b.cq;
+	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), 0);
+	init = r->e.init;
+	init.send_cq = r->e.b.cq;
+	init.recv_cq = r->e.b.cq;
 	init.srq = srq;
-	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp), -EINVAL);
-	init.srq = r.srq;
+	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp), -EINVAL);
+	init.srq = r->srq;
 	init.recv_cq = NULL;
-	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp), -EINVAL);
+	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp), -EINVAL);
 	assert_null(qp);
 	assert_int_equal(bb_srq_destroy(srq), 0);
-	assert_int_equal(bb_srq_destroy(r.srq), -EBUSY);
-	assert_int_equal(bb_pd_free(r.e.b.pd), -EBUSY);
-	rig_close(&r);
+	assert_int_equal(bb_srq_destroy(r->srq), -EBUSY);
+	assert_int_equal(bb_pd_free(r->e.b.pd), -EBUSY);
 }
 
 /* The largest SRQ of the device: every piece is used, with keys of the SRQ's PD. */

@@ -168,24 +168,19 @@ TEST(illegal)
 }
 
 /* Illegal requests by the functions of bb_post.h, which check nothing else. */
-TEST(illegal_direct)
+TYPES_TEST(BB_QPT_UD, illegal_direct)
 {
-	struct types_env t;
 	struct bb_sge sge;
-	struct env *e = &t.e;
-	struct bb_wc wc;
+	struct env *e = &t->e;
 
-	types_start(&t, BB_QPT_UD);
 	sge = sge_of(&e->a, 0, 8);
 	assert_int_equal(bb_post_send(e->a.qp, 1, &sge, 1, 0), -EINVAL);
 	assert_int_equal(bb_post_send_inline(e->a.qp, 1, "x", 1, 0), -EINVAL);
 	assert_int_equal(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(e->a.qp);
-	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
-	types_stop(&t);
+	env_done(e, &e->a, 2, BB_WC_SUCCESS);
+	types_stop(t);
 
-	types_start(&t, BB_QPT_RC);
+	types_start(t, BB_QPT_RC);
 	sge = sge_of(&e->a, 0, 8);
 	/* An address handle on a QP that does not use one. */
 	{
@@ -199,41 +194,33 @@ TEST(illegal_direct)
 		assert_int_equal(bb_pd_free(e->a.pd), -EBUSY);
 		assert_int_equal(bb_ah_destroy(ah), 0);
 	}
-	types_stop(&t);
 }
 
 /* A READ may have fewer pieces than the queue's max_sge, because its WQE holds fewer. */
-TEST(test_read_of_more_than_max_read_sge_pieces_fails)
+ENV_TEST_OPEN(test_read_of_more_than_max_read_sge_pieces_fails)
 {
 	struct bb_send_wr wr = {.opcode = BB_WR_RDMA_READ, .flags = BB_SEND_SIGNALED};
 	struct bb_sge sge[61];
 	struct bb_dev_attr attr;
-	struct bb_wc wc;
-	struct env e;
 	unsigned int i;
 	int err;
 
-	env_open(&e);
-	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	assert_int_equal(bb_dev_query(e->a.dev, &attr), 0);
 	assert_int_equal(attr.max_sge, RTE_DIM(sge));
 	assert_int_equal(attr.max_read_sge, 30);
-	e.init.max_sge = attr.max_sge;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	e->init.max_sge = attr.max_sge;
+	env_up(e);
 	for (i = 0; i < RTE_DIM(sge); i++)
-		sge[i] = sge_of(&e.a, i * 50, 50);
+		sge[i] = sge_of(&e->a, i * 50, 50);
 	wr.sge = sge;
 	wr.nsge = attr.max_read_sge + 1;
-	assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 0);
+	assert_int_equal(bb_qp_post_list(e->a.qp, &wr, 1, &err), 0);
 	assert_int_equal(err, -ENOTSUP);
 	/* If it is posted nevertheless, the device fails it. */
-	assert_int_equal(bb_post_read(e.a.qp, 9, sge, wr.nsge, raddr_of(&e.b, AT_DST), e.b.mr->rkey,
-				      BB_SEND_SIGNALED),
+	assert_int_equal(bb_post_read(e->a.qp, 9, sge, wr.nsge, raddr_of(&e->b, AT_DST),
+				      e->b.mr->rkey, BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(e.a.qp);
-	env_poll(&e, &e.a, &wc, 1);
-	expect(&wc, e.a.qp, 9, BB_WC_LOC_QP_OP_ERR);
-	env_stop(&e);
+	env_done(e, &e->a, 9, BB_WC_LOC_QP_OP_ERR);
 }
 
 /* Too much inline data, in one piece and in several; keys are not checked. */
@@ -243,7 +230,6 @@ TEST(inline_rules)
 	struct env *e = &t.e;
 	struct bb_send_wr wr;
 	struct bb_sge sge[4];
-	struct bb_wc wc;
 	unsigned int type;
 	int err;
 
@@ -259,8 +245,7 @@ TEST(inline_rules)
 		assert_int_equal(bb_qp_post_list(e->a.qp, &wr, 1, &err), 1);
 		bb_qp_ring(e->a.qp);
 		check_receive(&t, type, BB_WR_SEND, max, 0);
-		env_poll(e, &e->a, &wc, 1);
-		expect(&wc, e->a.qp, 77, BB_WC_SUCCESS);
+		env_expect(e, &e->a, 77, BB_WC_SUCCESS);
 		make(&t, type, BB_WR_SEND, max + 1, BB_SEND_SIGNALED | BB_SEND_INLINE, sge, &wr);
 		expect_refused(&t, &wr, -EINVAL);
 		/* A sum that does not fit 32 bits. */
@@ -286,8 +271,7 @@ TEST(signal_all)
 	bad.send_cq = bad.recv_cq = e->a.cq;
 	bad.signal_every = 2;
 	assert_int_equal(bb_qp_create(e->a.pd, &bad, &qp), -EINVAL);
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	env_up(e);
 	for (i = 0; i < 10; i++)
 		assert_int_equal(bb_post_write_inline(e->a.qp, i, "abcd", 4, raddr_of(&e->b, 0),
 						      e->b.mr->rkey,

@@ -28,18 +28,14 @@ TEST(bad_receive)
 			types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
 		} else {
 			assert_int_equal(bb_post_send(t.e.a.qp, 9, &from, 1, BB_SEND_SIGNALED), 0);
-			bb_qp_ring(t.e.a.qp);
-			env_poll(&t.e, &t.e.a, wc, 1);
-			expect(&wc[0], t.e.a.qp, 9, BB_WC_SUCCESS);
+			env_done(&t.e, &t.e.a, 9, BB_WC_SUCCESS);
 		}
 		env_poll(&t.e, &t.e.b, wc, 2);
 		expect(&wc[0], t.e.b.qp, 1, BB_WC_LOC_PROT_ERR);
 		expect(&wc[1], t.e.b.qp, 2, BB_WC_WR_FLUSH_ERR);
 		/* The peer's QP is unaffected. */
 		assert_int_equal(bb_post_nop(t.e.a.qp, 4, BB_SEND_SIGNALED), 0);
-		bb_qp_ring(t.e.a.qp);
-		env_poll(&t.e, &t.e.a, wc, 1);
-		expect(&wc[0], t.e.a.qp, 4, BB_WC_SUCCESS);
+		env_done(&t.e, &t.e.a, 4, BB_WC_SUCCESS);
 		types_stop(&t);
 	}
 }
@@ -48,7 +44,6 @@ static void
 uc_write(struct types_env *t, uint64_t raddr, uint32_t rkey, uint32_t len, bool imm)
 {
 	struct bb_sge sge = sge_of(&t->e.a, 0, len);
-	struct bb_wc wc;
 
 	if (imm)
 		assert_int_equal(
@@ -57,31 +52,27 @@ uc_write(struct types_env *t, uint64_t raddr, uint32_t rkey, uint32_t len, bool 
 	else
 		assert_int_equal(
 			bb_post_write(t->e.a.qp, 9, &sge, 1, raddr, rkey, BB_SEND_SIGNALED), 0);
-	bb_qp_ring(t->e.a.qp);
-	env_poll(&t->e, &t->e.a, &wc, 1);
-	expect(&wc, t->e.a.qp, 9, BB_WC_SUCCESS);
+	env_done(&t->e, &t->e.a, 9, BB_WC_SUCCESS);
 }
 
 /*
  * UC: the target drops a message that it cannot take. The sender's request completes, and both
  * QPs stay in RTS.
  */
-TEST(uc_drops)
+TYPES_TEST(BB_QPT_UC, uc_drops)
 {
 	struct bb_dev_stats before, after;
 	struct bb_qp_attr attr;
-	struct types_env t;
 	struct bb_wc wc;
-	struct env *e = &t.e;
+	struct env *e = &t->e;
 	struct bb_event ev;
 
-	types_start(&t, BB_QPT_UC);
 	fill(e->a.buf, 8192, 3);
 	memset(e->b.buf, 0xee, 8192);
 	assert_int_equal(bb_dev_stats(e->b.dev, &before), 0);
-	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey ^ 0xff00, 100, false);
-	uc_write(&t, raddr_of(&e->b, ENV_BUF - 50), e->b.mr->rkey, 100, false);
-	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 5000, true); /* no receive */
+	uc_write(t, raddr_of(&e->b, 0), e->b.mr->rkey ^ 0xff00, 100, false);
+	uc_write(t, raddr_of(&e->b, ENV_BUF - 50), e->b.mr->rkey, 100, false);
+	uc_write(t, raddr_of(&e->b, 0), e->b.mr->rkey, 5000, true); /* no receive */
 	assert_int_equal(e->b.buf[0], 0xee);
 	assert_int_equal(e->b.buf[ENV_BUF - 50], 0);
 	assert_int_equal(bb_dev_stats(e->b.dev, &after), 0);
@@ -89,18 +80,15 @@ TEST(uc_drops)
 	assert_int_equal(after.remote_access_err, before.remote_access_err);
 
 	/* A receive that is too short stays for the next message. */
-	types_receive(&t, 1, 0, 99);
+	types_receive(t, 1, 0, 99);
 	{
 		struct bb_sge sge = sge_of(&e->a, 0, 100);
 
 		assert_int_equal(bb_post_send(e->a.qp, 2, &sge, 1, BB_SEND_SIGNALED), 0);
 		sge.len = 99;
 		assert_int_equal(bb_post_send(e->a.qp, 3, &sge, 1, BB_SEND_SIGNALED), 0);
-		bb_qp_ring(e->a.qp);
-		env_poll(e, &e->a, &wc, 1);
-		expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
-		env_poll(e, &e->a, &wc, 1);
-		expect(&wc, e->a.qp, 3, BB_WC_SUCCESS);
+		env_done(e, &e->a, 2, BB_WC_SUCCESS);
+		env_expect(e, &e->a, 3, BB_WC_SUCCESS);
 	}
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 1, BB_WC_SUCCESS);
@@ -110,24 +98,23 @@ TEST(uc_drops)
 	bb_qp_attr_init(&attr);
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_ACCESS), 0);
 	memset(e->b.buf, 0xee, 100);
-	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
+	uc_write(t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
 	assert_int_equal(e->b.buf[0], 0xee);
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_ACCESS), 0);
-	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
+	uc_write(t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
 	assert_memory_equal(e->b.buf, e->a.buf, 100);
 
 	/* The peer's QP fails and returns: messages sent meanwhile are lost, later ones arrive. */
 	attr.state = BB_QP_ERR;
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
 	memset(e->b.buf, 0xee, 100);
-	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
+	uc_write(t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
 	assert_int_equal(e->b.buf[0], 0xee);
 	assert_int_equal(bb_qp_query(e->a.qp, &attr), 0);
 	assert_int_equal(attr.state, BB_QP_RTS);
 	while (bb_event_get(e->b.dev, &ev) == 0)
 		assert_true(ev.type != BB_EVENT_QP_ACCESS && ev.type != BB_EVENT_QP_REQUEST);
-	types_stop(&t);
 }
 
 /* Mismatched PSNs: UC accepts a message with any PSN. */

@@ -25,74 +25,64 @@ arrives(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
 }
 
 /* A Q_Key with the top bit set is controlled: only a QP that has it can send it. */
-static void
-qkeys(void **state)
+TYPES_TEST(BB_QPT_UD, qkeys)
 {
 	struct bb_qp_attr attr;
-	struct types_env t;
 
-	(void)state;
-	types_start(&t, BB_QPT_UD);
-	fill(t.e.a.buf, 100, 1);
+	fill(t->e.a.buf, 100, 1);
 	bb_qp_attr_init(&attr);
 	attr.qkey = OWN | 7;
-	assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_QKEY), 0);
-	types_receive(&t, 3, 0, 140);
+	assert_int_equal(bb_qp_modify(t->e.b.qp, &attr, BB_QP_QKEY), 0);
+	types_receive(t, 3, 0, 140);
 	/* The sender's own Q_Key is sent, whatever the other bits are. */
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
-	env_silent(&t.e, &t.e.b);
-	assert_int_equal(bb_qp_modify(t.e.a.qp, &attr, BB_QP_QKEY), 0);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
-	arrives(&t, 3, 0, 100);
+	types_send_ud(t, t->to_b, t->e.b.qp->qpn, OWN | 7, 100);
+	env_silent(&t->e, &t->e.b);
+	assert_int_equal(bb_qp_modify(t->e.a.qp, &attr, BB_QP_QKEY), 0);
+	types_send_ud(t, t->to_b, t->e.b.qp->qpn, OWN | 7, 100);
+	arrives(t, 3, 0, 100);
 	memset(&attr, 0, sizeof(attr));
-	assert_int_equal(bb_qp_query(t.e.b.qp, &attr), 0);
+	assert_int_equal(bb_qp_query(t->e.b.qp, &attr), 0);
 	assert_int_equal(attr.qkey, OWN | 7);
 	assert_int_equal(attr.state, BB_QP_RTS);
-	types_stop(&t);
 }
 
 /* Lost datagrams are reported to neither side, and the receives stay for datagrams that fit. */
-static void
-lost(void **state)
+TYPES_TEST(BB_QPT_UD, lost)
 {
 	struct bb_dev_stats before, after;
 	struct bb_path path;
-	struct types_env t;
 	struct bb_ah *ah;
 
-	(void)state;
-	types_start(&t, BB_QPT_UD);
-	fill(t.e.a.buf, 4096, 1);
-	assert_int_equal(bb_dev_stats(t.e.b.dev, &before), 0);
+	fill(t->e.a.buf, 4096, 1);
+	assert_int_equal(bb_dev_stats(t->e.b.dev, &before), 0);
 	/* No receive is posted. */
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
-	env_silent(&t.e, &t.e.b);
-	assert_int_equal(bb_dev_stats(t.e.b.dev, &after), 0);
+	types_send_ud(t, t->to_b, t->e.b.qp->qpn, TYPES_QKEY, 10);
+	env_silent(&t->e, &t->e.b);
+	assert_int_equal(bb_dev_stats(t->e.b.dev, &after), 0);
 	assert_int_equal(after.out_of_buffer, before.out_of_buffer + 1);
 	/* The datagram is too long for the receive, by one byte and by the length of the GRH. */
-	types_receive(&t, 1, 0, 139);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 139);
-	env_silent(&t.e, &t.e.b);
+	types_receive(t, 1, 0, 139);
+	types_send_ud(t, t->to_b, t->e.b.qp->qpn, TYPES_QKEY, 100);
+	types_send_ud(t, t->to_b, t->e.b.qp->qpn, TYPES_QKEY, 139);
+	env_silent(&t->e, &t->e.b);
 	/* No device at the address. */
-	types_path(&t.e.b, 1, &path);
+	types_path(&t->e.b, 1, &path);
 	path.dgid[15] = 0x0e; /* soft14 */
-	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
-	types_send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 10);
+	assert_int_equal(bb_ah_create(t->e.a.pd, &path, &ah), 0);
+	types_send_ud(t, ah, t->e.b.qp->qpn, TYPES_QKEY, 10);
 	assert_int_equal(bb_ah_destroy(ah), 0);
-	env_silent(&t.e, &t.e.b);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 99);
-	arrives(&t, 1, 0, 99);
+	env_silent(&t->e, &t->e.b);
+	types_send_ud(t, t->to_b, t->e.b.qp->qpn, TYPES_QKEY, 99);
+	arrives(t, 1, 0, 99);
 	/* A QP that is not in RTR or RTS. */
 	{
 		struct bb_qp_attr attr;
 
 		bb_qp_attr_init(&attr);
 		attr.state = BB_QP_RESET;
-		assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_STATE), 0);
-		types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
+		assert_int_equal(bb_qp_modify(t->e.b.qp, &attr, BB_QP_STATE), 0);
+		types_send_ud(t, t->to_b, t->e.b.qp->qpn, TYPES_QKEY, 10);
 	}
-	types_stop(&t);
 }
 
 static uint32_t
@@ -114,34 +104,30 @@ ones_complement(const uint8_t *p, uint32_t len)
 }
 
 /* The bytes in front of the data: RoCE v1, v2 over IPv6 and over IPv4. */
-static void
-heads(void **state)
+TYPES_TEST(BB_QPT_UD, heads)
 {
 	uint8_t *h;
 	struct bb_path path;
-	struct types_env t;
 	struct bb_gid from, to;
 	struct bb_ah *ah;
 	unsigned int gid;
 	struct bb_wc wc;
 
-	(void)state;
-	types_start(&t, BB_QPT_UD);
-	h = t.e.b.buf;
+	h = t->e.b.buf;
 	for (gid = 0; gid < 4; gid++) {
 		uint32_t payload = 12 + 8 + 12 + 4; /* BTH, DETH, 9 bytes padded, ICRC */
 
-		assert_int_equal(bb_gid_query(t.e.a.dev, 1, gid, &from), 0);
-		assert_int_equal(bb_gid_query(t.e.b.dev, 1, gid, &to), 0);
-		types_path(&t.e.b, gid, &path);
+		assert_int_equal(bb_gid_query(t->e.a.dev, 1, gid, &from), 0);
+		assert_int_equal(bb_gid_query(t->e.b.dev, 1, gid, &to), 0);
+		types_path(&t->e.b, gid, &path);
 		path.hop_limit = 7;
 		path.traffic_class = 0xb8;
 		path.flow_label = 0x12345;
-		assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
+		assert_int_equal(bb_ah_create(t->e.a.pd, &path, &ah), 0);
 		memset(h, 0xee, 60);
-		types_receive(&t, gid, 0, 60);
-		types_send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 9);
-		env_poll(&t.e, &t.e.b, &wc, 1);
+		types_receive(t, gid, 0, 60);
+		types_send_ud(t, ah, t->e.b.qp->qpn, TYPES_QKEY, 9);
+		env_poll(&t->e, &t->e.b, &wc, 1);
 		assert_int_equal(wc.flags & BB_WC_GRH, BB_WC_GRH);
 		assert_int_equal(wc.sl, 0);
 		assert_int_equal(wc.slid, 0);
@@ -169,12 +155,10 @@ heads(void **state)
 		assert_memory_equal(h + 8, from.raw, 16);
 		assert_memory_equal(h + 24, to.raw, 16);
 	}
-	types_stop(&t);
 }
 
 /* On InfiniBand the receive has a GRH if the sender asked for it; its completion has LID and SL. */
-static void
-infiniband(void **state)
+TEST(infiniband)
 {
 	struct bb_port_attr port;
 	struct bb_path path;
@@ -184,7 +168,8 @@ infiniband(void **state)
 	struct bb_wc wc;
 	unsigned int grh;
 
-	(void)state;
+	if (env_thread() || env_two_uars())
+		skip();
 	env_open_spec(e, "soft0,link=ib");
 	e->init.type = BB_QPT_UD;
 	env_qps(e);
@@ -221,21 +206,17 @@ infiniband(void **state)
 }
 
 /* Address handles: refused arguments. */
-static void
-handles(void **state)
+TYPES_TEST(BB_QPT_UD, handles)
 {
 	struct bb_path path, bad;
-	struct types_env t;
 	struct bb_ah *ah;
 
-	(void)state;
-	types_start(&t, BB_QPT_UD);
-	types_path(&t.e.b, 1, &path);
+	types_path(&t->e.b, 1, &path);
 #define REFUSE(change, errno_)                                                                     \
 	do {                                                                                       \
 		bad = path;                                                                        \
 		change;                                                                            \
-		assert_int_equal(bb_ah_create(t.e.a.pd, &bad, &ah), errno_);                       \
+		assert_int_equal(bb_ah_create(t->e.a.pd, &bad, &ah), errno_);                      \
 	} while (0)
 	REFUSE(bad.port = 0, -EINVAL);
 	REFUSE(bad.sgid_index = 9, -EINVAL);
@@ -244,66 +225,60 @@ handles(void **state)
 	REFUSE(bad.dgid[0] = 1, -EHOSTUNREACH);
 #undef REFUSE
 	assert_int_equal(bb_ah_create(NULL, &path, &ah), -EINVAL);
-	assert_int_equal(bb_ah_create(t.e.a.pd, NULL, &ah), -EINVAL);
+	assert_int_equal(bb_ah_create(t->e.a.pd, NULL, &ah), -EINVAL);
 	assert_int_equal(bb_ah_destroy(NULL), -EINVAL);
 
-	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
-	assert_int_equal(bb_pd_free(t.e.a.pd), -EBUSY);
+	assert_int_equal(bb_ah_create(t->e.a.pd, &path, &ah), 0);
+	assert_int_equal(bb_pd_free(t->e.a.pd), -EBUSY);
 	assert_int_equal(bb_ah_destroy(ah), 0);
-	types_stop(&t);
 }
 
 /* A QP that sends to itself, and a QP that answers the sender of a datagram. */
-static void
-answers(void **state)
+TYPES_TEST(BB_QPT_UD, answers)
 {
-	struct types_env t;
 	struct bb_sge sge;
 	struct bb_path path;
 	struct bb_ah *self;
 	struct bb_wc wc[2];
 
-	(void)state;
-	types_start(&t, BB_QPT_UD);
-	fill(t.e.a.buf, 64, 3);
-	types_receive(&t, 1, 0, 200);
-	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 64);
-	env_poll(&t.e, &t.e.b, wc, 1);
-	sge = sge_of(&t.e.a, 1024, 200);
-	assert_int_equal(bb_post_recv(t.e.a.qp, 2, &sge, 1), 0);
-	bb_qp_ring_recv(t.e.a.qp);
-	assert_int_equal(bb_post_send_ud_imm_inline(t.e.b.qp, 3, "answer", 6, t.to_a, wc[0].src_qp,
-						    TYPES_QKEY, 0x01020304, BB_SEND_SOLICITED),
+	fill(t->e.a.buf, 64, 3);
+	types_receive(t, 1, 0, 200);
+	types_send_ud(t, t->to_b, t->e.b.qp->qpn, TYPES_QKEY, 64);
+	env_poll(&t->e, &t->e.b, wc, 1);
+	sge = sge_of(&t->e.a, 1024, 200);
+	assert_int_equal(bb_post_recv(t->e.a.qp, 2, &sge, 1), 0);
+	bb_qp_ring_recv(t->e.a.qp);
+	assert_int_equal(bb_post_send_ud_imm_inline(t->e.b.qp, 3, "answer", 6, t->to_a,
+						    wc[0].src_qp, TYPES_QKEY, 0x01020304,
+						    BB_SEND_SOLICITED),
 			 0);
-	bb_qp_ring(t.e.b.qp);
-	env_poll(&t.e, &t.e.a, wc, 1);
-	expect(&wc[0], t.e.a.qp, 2, BB_WC_SUCCESS);
+	bb_qp_ring(t->e.b.qp);
+	env_poll(&t->e, &t->e.a, wc, 1);
+	expect(&wc[0], t->e.a.qp, 2, BB_WC_SUCCESS);
 	assert_int_equal(wc[0].imm, 0x01020304);
 	assert_int_equal(wc[0].flags, BB_WC_WITH_IMM | BB_WC_SOLICITED | BB_WC_GRH);
-	assert_int_equal(wc[0].src_qp, t.e.b.qp->qpn);
-	assert_memory_equal(t.e.a.buf + 1024 + 40, "answer", 6);
+	assert_int_equal(wc[0].src_qp, t->e.b.qp->qpn);
+	assert_memory_equal(t->e.a.buf + 1024 + 40, "answer", 6);
 
-	types_path(&t.e.a, 1, &path);
-	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &self), 0);
-	assert_int_equal(bb_post_recv(t.e.a.qp, 4, &sge, 1), 0);
-	bb_qp_ring_recv(t.e.a.qp);
-	assert_int_equal(bb_post_send_ud_inline(t.e.a.qp, 5, "self", 4, self, t.e.a.qp->qpn,
+	types_path(&t->e.a, 1, &path);
+	assert_int_equal(bb_ah_create(t->e.a.pd, &path, &self), 0);
+	assert_int_equal(bb_post_recv(t->e.a.qp, 4, &sge, 1), 0);
+	bb_qp_ring_recv(t->e.a.qp);
+	assert_int_equal(bb_post_send_ud_inline(t->e.a.qp, 5, "self", 4, self, t->e.a.qp->qpn,
 						TYPES_QKEY, BB_SEND_SIGNALED),
 			 0);
-	bb_qp_ring(t.e.a.qp);
-	env_poll(&t.e, &t.e.a, wc, 2);
+	bb_qp_ring(t->e.a.qp);
+	env_poll(&t->e, &t->e.a, wc, 2);
 	assert_int_equal(wc[0].wr_id + wc[1].wr_id, 9);
-	assert_memory_equal(t.e.a.buf + 1024 + 40, "self", 4);
+	assert_memory_equal(t->e.a.buf + 1024 + 40, "self", 4);
 	assert_int_equal(bb_ah_destroy(self), 0);
-	types_stop(&t);
 }
 
 /*
  * The largest WQEs of a UD queue have room for two pieces, or 32 bytes, less than those of other
  * types.
  */
-static void
-limits(void **state)
+TEST(limits)
 {
 	struct types_env t = {0};
 	struct env *e = &t.e;
@@ -312,10 +287,8 @@ limits(void **state)
 	struct bb_sge sge[64];
 	struct bb_path path;
 	unsigned int i;
-	struct bb_wc wc;
 	struct bb_qp *qp;
 
-	(void)state;
 	env_open(e);
 	assert_int_equal(bb_dev_query(e->a.dev, &dev), 0);
 	init = e->init;
@@ -345,89 +318,75 @@ limits(void **state)
 		assert_int_equal(bb_post_send_ud(e->a.qp, i, sge, dev.max_sge - 2, t.to_b,
 						 e->b.qp->qpn, TYPES_QKEY, BB_SEND_SIGNALED),
 				 0);
-		bb_qp_ring(e->a.qp);
-		env_poll(e, &e->a, &wc, 1);
-		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
+		env_done(e, &e->a, i, BB_WC_SUCCESS);
 		arrives(&t, i, 0, 7 * (dev.max_sge - 2));
 		types_receive(&t, i, 0, 4096);
 		assert_int_equal(bb_post_send_ud_inline(e->a.qp, i, e->a.buf, dev.max_inline - 32,
 							t.to_b, e->b.qp->qpn, TYPES_QKEY,
 							BB_SEND_SIGNALED),
 				 0);
-		bb_qp_ring(e->a.qp);
-		env_poll(e, &e->a, &wc, 1);
-		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
+		env_done(e, &e->a, i, BB_WC_SUCCESS);
 		arrives(&t, i, 0, dev.max_inline - 32);
 	}
 	types_stop(&t);
 }
 
 /* Neither pieces nor inline data (man ibv_create_qp sets no minimum): all datagrams are empty. */
-static void
-empty_only(void **state)
+TYPES_TEST(BB_QPT_UD, empty_only)
 {
-	struct types_env t;
 	struct bb_qp *qp;
 	struct bb_wc wc;
 
-	(void)state;
-	types_start(&t, BB_QPT_UD);
-	assert_int_equal(bb_qp_destroy(t.e.a.qp), 0);
-	t.e.init.send_cq = t.e.init.recv_cq = t.e.a.cq;
-	t.e.init.max_sge = 0;
-	t.e.init.max_inline = 0;
-	assert_int_equal(bb_qp_create(t.e.a.pd, &t.e.init, &qp), 0);
-	t.e.a.qp = qp;
+	assert_int_equal(bb_qp_destroy(t->e.a.qp), 0);
+	t->e.init.send_cq = t->e.init.recv_cq = t->e.a.cq;
+	t->e.init.max_sge = 0;
+	t->e.init.max_inline = 0;
+	assert_int_equal(bb_qp_create(t->e.a.pd, &t->e.init, &qp), 0);
+	t->e.a.qp = qp;
 	assert_int_equal(bb_qp_ud_up(qp, 1, 0, TYPES_QKEY, 1), 0);
 	assert_int_equal(
-		bb_post_send_ud_inline(qp, 1, "x", 1, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0),
+		bb_post_send_ud_inline(qp, 1, "x", 1, t->to_b, t->e.b.qp->qpn, TYPES_QKEY, 0),
 		-EINVAL);
-	types_receive(&t, 7, 0, 40);
-	assert_int_equal(bb_post_send_ud(qp, 2, NULL, 0, t.to_b, t.e.b.qp->qpn, TYPES_QKEY,
+	types_receive(t, 7, 0, 40);
+	assert_int_equal(bb_post_send_ud(qp, 2, NULL, 0, t->to_b, t->e.b.qp->qpn, TYPES_QKEY,
 					 BB_SEND_SIGNALED),
 			 0);
 	bb_qp_ring(qp);
-	env_poll(&t.e, &t.e.a, &wc, 1);
+	env_poll(&t->e, &t->e.a, &wc, 1);
 	expect(&wc, qp, 2, BB_WC_SUCCESS);
-	arrives(&t, 7, 0, 0);
-	types_stop(&t);
+	arrives(t, 7, 0, 0);
 }
 
 /* Debug builds check the handle's PD in each post. This file is compiled as a debug build. */
-static void
-handle_of_another_pd(void **state)
+TYPES_TEST(BB_QPT_UD, handle_of_another_pd)
 {
 	struct bb_ah *ah, *bad[2] = {NULL, NULL};
 	struct bb_qp_stats before, after;
 	struct bb_path path;
-	struct types_env t;
 	struct bb_sge sge;
 	struct bb_pd *pd;
 	unsigned int i;
 
-	(void)state;
-	types_start(&t, BB_QPT_UD);
-	types_path(&t.e.b, 1, &path);
-	assert_int_equal(bb_pd_alloc(t.e.a.dev, &pd), 0);
+	types_path(&t->e.b, 1, &path);
+	assert_int_equal(bb_pd_alloc(t->e.a.dev, &pd), 0);
 	assert_int_equal(bb_ah_create(pd, &path, &ah), 0);
 	bad[1] = ah;
-	sge = sge_of(&t.e.a, 0, 20);
-	assert_int_equal(bb_qp_stats(t.e.a.qp, &before), 0);
+	sge = sge_of(&t->e.a, 0, 20);
+	assert_int_equal(bb_qp_stats(t->e.a.qp, &before), 0);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(bb_post_send_ud(t.e.a.qp, 1, &sge, 1, bad[i], 1, 2, 0), -EINVAL);
-		assert_int_equal(bb_post_send_ud_imm(t.e.a.qp, 1, &sge, 1, bad[i], 1, 2, 3, 0),
+		assert_int_equal(bb_post_send_ud(t->e.a.qp, 1, &sge, 1, bad[i], 1, 2, 0), -EINVAL);
+		assert_int_equal(bb_post_send_ud_imm(t->e.a.qp, 1, &sge, 1, bad[i], 1, 2, 3, 0),
 				 -EINVAL);
-		assert_int_equal(bb_post_send_ud_inline(t.e.a.qp, 1, "x", 1, bad[i], 1, 2, 0),
+		assert_int_equal(bb_post_send_ud_inline(t->e.a.qp, 1, "x", 1, bad[i], 1, 2, 0),
 				 -EINVAL);
 		assert_int_equal(
-			bb_post_send_ud_imm_inline(t.e.a.qp, 1, "x", 1, bad[i], 1, 2, 3, 0),
+			bb_post_send_ud_imm_inline(t->e.a.qp, 1, "x", 1, bad[i], 1, 2, 3, 0),
 			-EINVAL);
 	}
-	assert_int_equal(bb_qp_stats(t.e.a.qp, &after), 0);
+	assert_int_equal(bb_qp_stats(t->e.a.qp, &after), 0);
 	assert_int_equal(after.posted, before.posted);
 	assert_int_equal(bb_ah_destroy(ah), 0);
 	assert_int_equal(bb_pd_free(pd), 0);
-	types_stop(&t);
 }
 
 /*
@@ -443,7 +402,6 @@ headers_are_of_the_gid(const char *spec, bool v1)
 	uint32_t g, n[3] = {0};
 	struct bb_gid gid;
 	struct bb_ah *ah;
-	struct bb_wc wc;
 
 	types_start_on(&t, spec, BB_QPT_UD);
 	assert_int_equal(bb_port_query(t.e.a.dev, 1, &port), 0);
@@ -459,8 +417,7 @@ headers_are_of_the_gid(const char *spec, bool v1)
 		assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
 		types_receive(&t, g, 0, 140);
 		types_send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 100);
-		env_poll(&t.e, &t.e.b, &wc, 1);
-		expect(&wc, t.e.b.qp, g, BB_WC_SUCCESS);
+		env_expect(&t.e, &t.e.b, g, BB_WC_SUCCESS);
 		if (gid.type == BB_GID_ROCE_V2 && gid.raw[10] == 0xff) {
 			assert_int_equal(grh[20], 0x45);
 			assert_int_equal(grh[29], 17);
@@ -474,30 +431,12 @@ headers_are_of_the_gid(const char *spec, bool v1)
 	types_stop(&t);
 }
 
-static void
-test_datagram_headers_are_of_the_kind_of_the_gid(void **state)
+TEST(test_datagram_headers_are_of_the_kind_of_the_gid)
 {
-	(void)state;
+	if (env_thread() || env_two_uars())
+		skip();
 	headers_are_of_the_gid("soft0", true);
 	headers_are_of_the_gid("soft0,wire=1", false);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(qkeys),
-		cmocka_unit_test(lost),
-		cmocka_unit_test(heads),
-		cmocka_unit_test(handles),
-		cmocka_unit_test(handle_of_another_pd),
-		cmocka_unit_test(answers),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(empty_only),
-		cmocka_unit_test(infiniband),
-		cmocka_unit_test(test_datagram_headers_are_of_the_kind_of_the_gid),
-	};
-	int ret = env_eal_init("mlx5_ud");
-
-	return ret != 0 ? ret : env_run("mlx5_ud", tests, env_thread() || env_two_uars() ? 2 : 0);
-}
+TEST_MAIN(env_eal_init("mlx5_ud"))

@@ -299,6 +299,9 @@ env_teardown(void **state)
 	return 0;
 }
 
+/* A test of a device without options; env is the struct env. */
+#define T(name) TEST_AS(env_setup, env_teardown, NULL, struct env, env, name)
+
 /* Counts of objects and references that a refused command must not change. */
 struct census {
 	uint32_t objs, umems, uars, pds, mrs;

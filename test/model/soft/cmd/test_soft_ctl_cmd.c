@@ -76,11 +76,8 @@ cq_legal(struct env *env, const char *what)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 }
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 T(test_cq_refused)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
 	struct mlx5_obj *obj = NULL;
@@ -115,7 +112,6 @@ T(test_cq_refused)
 /* An event queue that does not exist fails in the kernel, without an output mailbox. */
 T(test_cq_eqn)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	static const uint32_t bad[] = {0, SOFT_FIRST_EQN - 1, SOFT_FIRST_EQN + SOFT_EQS,
 				       UINT32_MAX};
@@ -142,7 +138,6 @@ T(test_cq_eqn)
 
 T(test_cq_layout)
 {
-	struct env *env = *state;
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	struct mlx5_obj *obj;
@@ -164,7 +159,6 @@ T(test_cq_layout)
 /* Pages above 4 KiB, up to the umem's page size; offsets are in 64ths of the umem's page. */
 T(test_page_size)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	struct mlx5_umem *big;
 	struct mlx5_obj *obj;
@@ -219,7 +213,6 @@ cap(const uint8_t *out, struct bb_prm_field f)
 
 T(test_caps)
 {
-	struct env *env = *state;
 	uint8_t max[BB_PRM_SZ_QUERY_HCA_CAP_OUT], cur[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	uint8_t in[BB_PRM_SZ_SHORT + 16] = {0};
 	uint32_t i;
@@ -325,7 +318,6 @@ alloc_set(struct env *env, uint8_t *out, struct mlx5_obj **set)
 
 T(test_counters)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
 	struct soft_counters *counters;
 	struct mlx5_obj *set;
@@ -382,7 +374,6 @@ T(test_counters)
 
 T(test_counters_exhausted)
 {
-	struct env *env = *state;
 	struct mlx5_obj *set[SOFT_MAX_COUNTER_SETS - 1], *more = NULL;
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_SHORT];
 	uint32_t i;
@@ -402,7 +393,6 @@ T(test_counters_exhausted)
 
 T(test_cq_numbers_exhausted)
 {
-	struct env *env = *state;
 	struct soft_ids *ids = &env->dev->ctl->cq_ids;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	size_t bytes = (ids->size + 63) / 64 * sizeof(uint64_t);
@@ -429,7 +419,6 @@ T(test_cq_numbers_exhausted)
  */
 T(test_query_cq)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[0x100];
 
 	env_op(in, 0x402);
@@ -447,7 +436,6 @@ T(test_query_cq)
  */
 T(test_firmware_unknown_numbers)
 {
-	struct env *env = *state;
 	static const struct {
 		int (*exec)(struct soft_cmd *cmd);
 		uint16_t op;

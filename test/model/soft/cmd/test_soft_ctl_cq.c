@@ -44,8 +44,6 @@ modify(const struct env *env, const uint8_t *in, uint8_t *out)
 	return soft_cmd_if.obj_modify(env->cq, in, BB_PRM_SZ_MODIFY_CQ_IN, out, BB_PRM_SZ_SHORT);
 }
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 T(test_resize_refused)
 {
 	static const struct bad bad[] = {
@@ -68,7 +66,6 @@ T(test_resize_refused)
 		 BB_PRM_STAT_BAD_PARAM,
 		 {TOP(CMD_OP_MOD, 0), TOP(MODIFY_CQ_FIELD_SELECT, 3)}},
 	};
-	struct env *env = *state;
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN], out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
@@ -98,7 +95,6 @@ T(test_resize_refused)
 /* The old ring ends with a RESIZE CQE in the slot of the next CQE, with its owner bit. */
 T(test_resize)
 {
-	struct env *env = *state;
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN], out[BB_PRM_SZ_SHORT];
 	uint32_t *rec = (uint32_t *)(void *)(env->mem + ENV_CQ_DB);
@@ -134,7 +130,6 @@ T(test_resize)
 
 T(test_moderate)
 {
-	struct env *env = *state;
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT];
 	static const uint32_t bad[] = {0, 4, 1 << 4, 7};
@@ -169,7 +164,6 @@ T(test_moderate)
  */
 T(test_moderate_without_the_cqs_ring_is_refused)
 {
-	struct env *env = *state;
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
 	const struct {
 		uint32_t umem;
@@ -235,7 +229,6 @@ arm(struct env *env, uint8_t *page, uint32_t cqn, uint32_t word)
 
 T(test_arm)
 {
-	struct env *env = *state;
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t *page = env->uar->base_addr;
 	struct mlx5_channel *ch;
@@ -291,7 +284,6 @@ T(test_arm)
 /* Solicited-only counts solicited CQEs and errors after the index. */
 T(test_arm_solicited)
 {
-	struct env *env = *state;
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t *page = env->uar->base_addr;
 	struct mlx5_channel *ch;
@@ -322,7 +314,6 @@ T(test_blocks)
 	} done[] = {{7, 1, 65535}, {7, 1, 0}, {7, 1, 1}, {7, 1, 3}, {7, 1, 4},
 		    {8, 1, 5},     {8, 1, 6}, {8, 2, 7}, {8, 2, 9}, {8, 2, 8}};
 	static const uint8_t blocks[] = {3, 2, 2, 1, 1, 1};
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	struct soft_engine *e;
 	struct bb_cqring ring;
@@ -381,7 +372,6 @@ T(test_blocks)
 
 T(test_subscribe_refused)
 {
-	struct env *env = *state;
 	struct mlx5_ctx *other;
 	struct mlx5_channel *ch;
 

@@ -63,7 +63,7 @@ TEST_WITH(log_setup, log_teardown, test_names)
 		assert_int_equal(soft_cmd_if.close(ctx[i]), 0);
 }
 
-TEST_WITH(log_setup, log_teardown, test_options_refused)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_options_refused)
 {
 	static const char *const bad[] = {
 		"colour=red",
@@ -125,7 +125,6 @@ TEST_WITH(log_setup, log_teardown, test_options_refused)
 		"seed=1=2",
 		",,nothing",
 	};
-	struct env *env = *state;
 	struct mlx5_ctx *ctx = NULL;
 	const char *log;
 	size_t i;
@@ -205,9 +204,8 @@ TEST_WITH(log_setup, log_teardown, test_options)
 	assert_int_equal(opts.scan, 65536);
 }
 
-TEST_WITH(log_setup, log_teardown, test_no_devx)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_no_devx)
 {
-	struct env *env = *state;
 	struct mlx5_ctx *ctx = NULL;
 
 	assert_int_equal(soft_cmd_if.open("soft0", "no_devx", &ctx), -EOPNOTSUPP);
@@ -218,9 +216,8 @@ TEST_WITH(log_setup, log_teardown, test_no_devx)
 }
 
 /* A port needs an ethdev that exists. */
-TEST_WITH(log_setup, log_teardown, test_port_unknown)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_port_unknown)
 {
-	struct env *env = *state;
 	struct mlx5_ctx *ctx = NULL;
 
 	env_log(env);
@@ -230,9 +227,8 @@ TEST_WITH(log_setup, log_teardown, test_port_unknown)
 	assert_null(ctx);
 }
 
-TEST_WITH(log_setup, log_teardown, test_shared)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_shared)
 {
-	struct env *env = *state;
 	struct mlx5_ctx *a, *b, *c = NULL;
 
 	assert_int_equal(soft_cmd_if.open("soft0", "scan=8,seed=3", &a), 0);
@@ -280,9 +276,8 @@ TEST_WITH(log_setup, log_teardown, test_progress)
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
-TEST_WITH(env_setup, env_teardown, test_uar_pages)
+T(test_uar_pages)
 {
-	struct env *env = *state;
 	struct mlx5_uar *uar[3];
 	uint32_t i, j;
 
@@ -342,9 +337,8 @@ TEST(test_uar_share)
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
-TEST_WITH(env_setup, env_teardown, test_port)
+T(test_port)
 {
-	struct env *env = *state;
 	struct mlx5_port port;
 	struct mlx5_ctx *ib;
 	struct bb_gid gid;
@@ -371,7 +365,7 @@ TEST_WITH(env_setup, env_teardown, test_port)
 	assert_int_equal(soft_cmd_if.close(ib), 0);
 }
 
-TEST_WITH(env_setup, env_teardown, test_gids)
+T(test_gids)
 {
 	static const uint8_t local[16] = {0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe};
 	static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
@@ -384,7 +378,6 @@ TEST_WITH(env_setup, env_teardown, test_gids)
 		{ipv4, BB_GID_ROCE_V1},
 		{ipv4, BB_GID_ROCE_V2},
 	};
-	struct env *env = *state;
 	struct bb_gid gid;
 	uint32_t i;
 
@@ -399,7 +392,7 @@ TEST_WITH(env_setup, env_teardown, test_gids)
 	}
 }
 
-TEST_WITH(env_setup, env_teardown, test_av_resolve)
+T(test_av_resolve)
 {
 	static const struct {
 		uint8_t dgid[16];
@@ -423,7 +416,6 @@ TEST_WITH(env_setup, env_teardown, test_av_resolve)
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 1, 99, -EINVAL, {0}},
 		{{0}, 1, 3, -EINVAL, {0}},
 	};
-	struct env *env = *state;
 	struct mlx5_ctx *ib;
 	struct mlx5_pd *pd;
 	struct mlx5_av av;
@@ -476,9 +468,8 @@ TEST(test_ids)
 }
 
 /* One line of code cannot fill the log; lines of other places are still logged. */
-TEST_WITH(log_setup, log_teardown, test_log_limit)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_log_limit)
 {
-	struct env *env = *state;
 	uint32_t i, lines = 0;
 	const char *at;
 
@@ -500,9 +491,8 @@ TEST_WITH(log_setup, log_teardown, test_log_limit)
 }
 
 /* Suppressed lines are reported when the place logs again. */
-TEST_WITH(log_setup, log_teardown, test_log_dropped)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_log_dropped)
 {
-	struct env *env = *state;
 	uint32_t i;
 
 	for (i = 0; i <= 500; i++) {

@@ -45,12 +45,11 @@ dm_free(struct env *env, struct mlx5_dm *dm)
 	assert_int_equal(soft_cmd_if.dm_free(env->ctx, dm), 0);
 }
 
-#define T(name) TEST_WITH(dm_setup, dm_teardown, name)
+#define DM_TEST(name) TEST_AS(dm_setup, dm_teardown, NULL, struct env, env, name)
 
 /* Whole contiguous pages are allocated, and returned when freed. */
-T(test_pages)
+DM_TEST(test_pages)
 {
-	struct env *env = *state;
 	struct mlx5_dm *dm[9] = {NULL}, *big = NULL;
 	uint32_t i;
 
@@ -75,13 +74,12 @@ T(test_pages)
 	dm_free(env, big);
 }
 
-T(test_alloc_refused)
+DM_TEST(test_alloc_refused)
 {
 	static const struct {
 		uint64_t len;
 		uint32_t log_align;
 	} cases[] = {{0, 0}, {DM + 1, 0}, {UINT64_MAX, 0}, {64, 13}, {64, UINT32_MAX}};
-	struct env *env = *state;
 	struct mlx5_dm *dm = NULL;
 	size_t i;
 
@@ -97,9 +95,8 @@ T(test_alloc_refused)
  * Copies words from and to any address of the process. The bounds are the requested size, not the
  * page.
  */
-T(test_copy)
+DM_TEST(test_copy)
 {
-	struct env *env = *state;
 	uint8_t in[140], out[140];
 	struct mlx5_dm *dm, *next;
 	size_t i;
@@ -126,7 +123,7 @@ T(test_copy)
 	dm_free(env, dm);
 }
 
-T(test_copy_refused)
+DM_TEST(test_copy_refused)
 {
 	/* mlx5_access_dm() checks the bounds first. */
 	static const struct {
@@ -139,7 +136,6 @@ T(test_copy_refused)
 		{4, SIZE_MAX, -EFAULT}, {2, 4, -EINVAL},          {0, 2, -EINVAL},
 		{1, 3, -EINVAL},
 	};
-	struct env *env = *state;
 	uint8_t before[100], buf[104];
 	struct mlx5_dm *dm;
 	size_t i;
@@ -163,9 +159,8 @@ T(test_copy_refused)
 	dm_free(env, dm);
 }
 
-T(test_other_context)
+DM_TEST(test_other_context)
 {
-	struct env *env = *state;
 	struct mlx5_ctx *other;
 	struct mlx5_dm *dm;
 
@@ -228,11 +223,10 @@ umem_of(struct env *env, int fd, uint64_t off, size_t len, uint32_t access, uint
 }
 
 /* A CQ and its record in a dma-buf, at an offset that is not page-aligned. */
-T(test_dmabuf_umem)
+DM_TEST(test_dmabuf_umem)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT], *mem, *mapped;
 	int fd = memfd(8 * PAGE, F_SEAL_SHRINK);
-	struct env *env = *state;
 	struct soft_umem *u;
 	struct mlx5_umem *umem, *ro;
 	struct mlx5_obj *obj;
@@ -269,11 +263,10 @@ T(test_dmabuf_umem)
 	munmap(mem, 8 * PAGE);
 }
 
-T(test_dmabuf_refused)
+DM_TEST(test_dmabuf_refused)
 {
 	int fd = memfd(2 * PAGE, F_SEAL_SHRINK), open_fd = memfd(2 * PAGE, 0);
 	int ro = memfd(2 * PAGE, F_SEAL_SHRINK | F_SEAL_WRITE), pipes[2];
-	struct env *env = *state;
 	struct census before = env_census(env);
 	struct mlx5_umem *umem = NULL;
 	size_t i;
@@ -332,9 +325,8 @@ mr_reg(struct env *env, const struct mlx5_mr_attr *attr, struct mlx5_mr **mr)
 }
 
 /* An MR of device memory is zero-based, whatever its offset in the device memory. */
-T(test_dm_mr)
+DM_TEST(test_dm_mr)
 {
-	struct env *env = *state;
 	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DM,
 				    .len = 36,
 				    .iova = 64, /* ignored */
@@ -363,7 +355,7 @@ T(test_dm_mr)
 	dm_free(env, attr.dm);
 }
 
-T(test_dm_mr_refused)
+DM_TEST(test_dm_mr_refused)
 {
 	const uint32_t zb = BB_ACCESS_ZERO_BASED;
 	const struct {
@@ -384,7 +376,6 @@ T(test_dm_mr_refused)
 		{"past 2^64 by length", 4, UINT64_MAX, LW | zb},
 		{"empty", 0, 0, LW | zb},
 	};
-	struct env *env = *state;
 	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DM};
 	struct census before = env_census(env);
 	struct mlx5_ctx *other;
@@ -416,10 +407,9 @@ T(test_dm_mr_refused)
 	assert_int_equal(soft_cmd_if.close(other), 0);
 }
 
-T(test_dmabuf_mr)
+DM_TEST(test_dmabuf_mr)
 {
 	int fd = memfd(4 * PAGE, F_SEAL_SHRINK);
-	struct env *env = *state;
 	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DMABUF,
 				    .len = 2 * PAGE,
 				    .iova = 0x5550008,

@@ -4,11 +4,8 @@
 /* Events: which contexts get them, in what order, and which events are lost. */
 #include "soft_ctl_env.h"
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 T(test_event_subscribe)
 {
-	struct env *env = *state;
 	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port = BB_PRM_EVENT_PORT_CHANGE;
 	const uint16_t unknown = 0x7777, seventeen[17] = {0};
 	/* One type that the capabilities do not name fails the whole call. */
@@ -46,7 +43,6 @@ expect_event(struct mlx5_ctx *ctx, uint16_t type, uint64_t cookie, uint32_t port
 
 T(test_events)
 {
-	struct env *env = *state;
 	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port_type = BB_PRM_EVENT_PORT_CHANGE;
 	const uint16_t qp_types[] = {BB_PRM_EVENT_WQ_CATAS_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR};
 	struct mlx5_cmd_event event;
@@ -98,7 +94,6 @@ T(test_events)
 
 T(test_events_lost)
 {
-	struct env *env = *state;
 	const uint16_t type = BB_PRM_EVENT_CQ_ERROR;
 	struct mlx5_cmd_event event;
 	uint32_t i, round;

@@ -5,12 +5,9 @@
 #include "soft_ctl_env.h"
 #include "soft_kernel.h"
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 /* Which opcodes each kernel method passes to the firmware. */
 T(test_kernel_methods)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	static const uint16_t never_general[] = {0x203,
 						 BB_PRM_OP_CREATE_QP,
@@ -78,7 +75,6 @@ T(test_kernel_methods)
 /* The mailbox must name the object of the handle; otherwise the command has no effect. */
 T(test_kernel_handle)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_QUERY_QP_OUT];
 	struct mlx5_obj *first;
 	uint32_t first_qpn;
@@ -107,7 +103,6 @@ T(test_kernel_handle)
 
 T(test_kernel_uid)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	struct mlx5_obj *obj = NULL;
 

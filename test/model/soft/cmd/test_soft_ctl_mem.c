@@ -25,12 +25,9 @@ mr_reg(struct env *env, void *addr, size_t len, uint32_t access, struct mlx5_mr 
 	return soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, mr);
 }
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 T(test_mr)
 {
 	static const uint32_t access[] = {0, LW, RR, LW | RW, LW | RA, LW | RR | RW | RA};
-	struct env *env = *state;
 	const struct soft_mkey *key;
 	struct mlx5_mr *mr;
 	size_t i;
@@ -58,7 +55,6 @@ T(test_mr)
 
 T(test_mr_refused)
 {
-	struct env *env = *state;
 	uint8_t *hole, *ro;
 	size_t i;
 
@@ -116,7 +112,6 @@ T(test_mr_refused)
 /* Unmapped memory cannot be registered. */
 T(test_mr_unmapped)
 {
-	struct env *env = *state;
 	struct mlx5_mr *mr = NULL;
 	uint8_t *p =
 		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -157,7 +152,6 @@ TEST(test_maps_many)
 /* Without a free file descriptor the registration fails, and the log says so. */
 T(test_maps_no_fd)
 {
-	struct env *env = *state;
 	struct rlimit old, none;
 	struct mlx5_mr *mr = NULL;
 	int ret;
@@ -221,7 +215,6 @@ TEST(test_maps_page)
 /* All numbers of a kind are in use: -ENOMEM, and no object is lost. */
 T(test_exhausted)
 {
-	struct env *env = *state;
 	struct soft_ctl *ctl = env->dev->ctl;
 	struct soft_ids *const ids[] = {&ctl->pd_ids, &ctl->umem_ids, &ctl->uar_ids};
 	struct census before = env_census(env);
@@ -270,7 +263,6 @@ T(test_exhausted)
 
 T(test_pd_busy)
 {
-	struct env *env = *state;
 	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, PAGE, LW);
 	struct mlx5_mr *mr;
 	struct mlx5_pd *pd;
@@ -287,7 +279,6 @@ T(test_pd_busy)
 
 T(test_other_context)
 {
-	struct env *env = *state;
 	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, PAGE, LW);
 	struct mlx5_mr *mr, *none = NULL;
 	struct mlx5_ctx *other;
@@ -309,7 +300,6 @@ T(test_other_context)
 
 T(test_umem_refused)
 {
-	struct env *env = *state;
 	uint8_t *ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct mlx5_umem *umem = NULL;
 	size_t i;
@@ -430,7 +420,6 @@ TEST(test_umem_page_64k)
 /* A umem may begin inside a page, but the objects in it must be aligned by address, too. */
 T(test_umem_unaligned)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	struct mlx5_umem *umem;
 	struct mlx5_obj *obj;

@@ -31,8 +31,6 @@ mkey_in(const struct env *env, bool ksm, uint8_t in[MAX])
 	return ENTRY + 32;
 }
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 T(test_refused)
 {
 	static const struct {
@@ -73,7 +71,6 @@ T(test_refused)
 		{false, {BB_PRM_F(0x20, 0, 32), MKC, 1}, BB_PRM_STAT_BAD_PARAM},
 		{false, {BB_PRM_F(0x10c, 0, 32), 0, 1}, BB_PRM_STAT_BAD_PARAM},
 	};
-	struct env *env = *state;
 	struct mlx5_obj *obj = NULL;
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
@@ -161,7 +158,6 @@ T(test_edges)
 		 BB_PRM_STAT_BAD_PARAM},
 		{false, {{BB_PRM_MKC_START_ADDR, MKC, UINT64_MAX - 8192}}, 0},
 	};
-	struct env *env = *state;
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
 	struct mlx5_obj *obj;
 	size_t i, k, len;
@@ -190,7 +186,6 @@ T(test_edges)
 
 T(test_life)
 {
-	struct env *env = *state;
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
 	struct mlx5_mw *one, *two, *none = NULL;

@@ -32,8 +32,6 @@ state_of(const struct env *env)
 	return env->dev->qps[env->qpn]->state;
 }
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 /* Every command from every state. */
 T(test_states)
 {
@@ -48,7 +46,6 @@ T(test_states)
 		{-1, -1, -1, -1, BB_PRM_QP_RTS, BB_PRM_QP_ERR, BB_PRM_QP_RST},
 		{-1, -1, -1, -1, -1, BB_PRM_QP_ERR, BB_PRM_QP_RST},
 	};
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	size_t i, j;
 	int ret;
@@ -217,7 +214,7 @@ refuse_all(struct env *env, const struct bad *bad, size_t n)
 
 T(test_refused_eth)
 {
-	refuse_all(*state, bad_eth, RTE_DIM(bad_eth));
+	refuse_all(env, bad_eth, RTE_DIM(bad_eth));
 }
 
 TEST(test_refused_ib)
@@ -245,7 +242,6 @@ TEST(test_refused_no_atomic)
 
 T(test_empty_gid_refused)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 
 	env_qp_to(env, BB_PRM_QP_INIT);
@@ -259,7 +255,6 @@ T(test_empty_gid_refused)
 
 T(test_lengths)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
 	static const size_t lens[] = {16, 0x100, 0x10c, 0x120};
 	size_t i;
@@ -301,7 +296,6 @@ T(test_edges)
 		{"no retries", RTS, {QPC(RETRY_COUNT, 0), QPC(RNR_RETRY, 0)}},
 		{"largest PSN", RTS, {QPC(NEXT_SEND_PSN, 0xffffff)}},
 	};
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	size_t i, j;
 
@@ -321,7 +315,6 @@ T(test_edges)
 /* After RST2INIT, rights are applied only with their bits (MLX5_QP_OPTPAR_*). */
 T(test_optional)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	uint8_t *qpc = in + ENV_QPC;
 	const struct soft_qp *qp;
@@ -372,7 +365,6 @@ T(test_optional)
 /* UCX's INIT2RTR: mask 0xe and all rights. */
 T(test_ucx)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	uint8_t *qpc = in + ENV_QPC;
 	const struct soft_qp *qp;
@@ -393,7 +385,6 @@ T(test_ucx)
 /* Peers by GID and MAC, and by LID. An unknown peer is not refused; its messages are lost. */
 T(test_peers)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct soft_dev *soft1 = soft_dev_get(1);
 	uint8_t *ads = in + ENV_ADS, *gid = ads + BB_PRM_ADS_RGID_RIP.byte;
@@ -451,7 +442,6 @@ TEST(test_peers_ib)
 T(test_peers_apart)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
-	struct env *env = *state;
 	struct mlx5_ctx *ib;
 
 	assert_int_equal(soft_cmd_if.open("soft1", "link=ib", &ib), 0);
@@ -468,7 +458,6 @@ T(test_peers_apart)
 T(test_counter_set)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT], alloc[BB_PRM_SZ_SHORT] = {0};
-	struct env *env = *state;
 	struct mlx5_obj *set;
 	uint32_t id;
 

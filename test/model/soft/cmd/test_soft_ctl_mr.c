@@ -39,11 +39,8 @@ dereg(struct env *env, struct mlx5_mr *mr)
 	assert_null(soft_mkey_find(env->dev, key));
 }
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 T(test_key)
 {
-	struct env *env = *state;
 	const struct soft_mkey *key;
 	struct mlx5_mr *mr;
 
@@ -88,7 +85,6 @@ T(test_iova)
 		{0, 7, PAGE, -EINVAL},
 		{7, 0, PAGE, -EINVAL},
 	};
-	struct env *env = *state;
 	size_t i;
 
 	for (i = 0; i < RTE_DIM(cases); i++) {
@@ -111,7 +107,6 @@ T(test_iova)
 
 T(test_on_demand)
 {
-	struct env *env = *state;
 	struct mlx5_mr *mr = NULL;
 	struct mlx5_mr_attr attr;
 	uint8_t *p;
@@ -219,7 +214,6 @@ T(test_rereg)
 		{"on demand, elsewhere", LW | OD, LW | OD, TRANS, 1, 1, false},
 		{"on demand, rights", LW | OD, LW | RW | OD, MLX5_REREG_ACCESS, 1, 1, true},
 	};
-	struct env *env = *state;
 	struct mlx5_pd *pd;
 	size_t i;
 
@@ -263,7 +257,6 @@ T(test_rereg)
 
 T(test_rereg_refused)
 {
-	struct env *env = *state;
 	uint8_t *ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct mlx5_ctx *other;
 	struct mlx5_pd *pd;

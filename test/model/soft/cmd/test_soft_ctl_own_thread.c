@@ -117,9 +117,8 @@ TEST(test_lcore_refused)
 }
 
 /* EAL's memory: its heap, and memory that is reserved and not mapped. */
-TEST_WITH(env_setup, env_teardown, test_eal_memory)
+T(test_eal_memory)
 {
-	struct env *env = *state;
 	void *p = rte_malloc(NULL, 1 << 20, 0);
 	struct mlx5_mr_attr attr =
 		mlx5_mr_mem(p, 1 << 20, MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE);

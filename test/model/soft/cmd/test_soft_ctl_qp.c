@@ -119,11 +119,8 @@ create_legal(struct env *env, const char *what)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 }
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 T(test_create_refused)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
 	struct mlx5_obj *obj;
@@ -147,7 +144,6 @@ T(test_create_refused)
 
 T(test_create_lengths)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN + 64] = {0}, out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
 	static const size_t lens[] = {16, 0x18, 0x10c, 0x118, sizeof(in)};
@@ -171,7 +167,6 @@ T(test_create_lengths)
 /* Numbers of another context's objects are refused as unknown. */
 T(test_create_other_context)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], cq_in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	struct mlx5_obj *obj, *cq;
 	struct mlx5_umem *umem;
@@ -227,7 +222,6 @@ T(test_create_other_context)
 /* State that CREATE_QP leaves for the data path. */
 T(test_create_layout)
 {
-	struct env *env = *state;
 	const struct soft_qp *qp;
 
 	env_qp_to(env, BB_PRM_QP_RST);
@@ -260,7 +254,6 @@ T(test_create_edges)
 		{"largest receive WQEs", 0, {QPC(LOG_RQ_SIZE, 1), QPC(LOG_RQ_STRIDE, 5)}},
 		{"records in a umem without LOCAL_WRITE", 0, {QPC(TS_FORMAT, 1)}},
 	};
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
 	struct mlx5_obj *obj;
@@ -312,7 +305,6 @@ TEST(test_real_time)
  */
 T(test_numbers_do_not_count_up_and_rest)
 {
-	struct env *env = *state;
 	uint8_t *used = calloc(1u << SOFT_LOG_MAX_QP, 1);
 	uint32_t last = 0, i, next = 0;
 
@@ -333,7 +325,6 @@ T(test_numbers_do_not_count_up_and_rest)
 
 T(test_numbers_exhausted)
 {
-	struct env *env = *state;
 	struct soft_draw *draw = &env->dev->ctl->qp_draw;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
@@ -353,7 +344,6 @@ T(test_numbers_exhausted)
 /* An object cannot be destroyed while another object uses it. */
 T(test_parents_busy)
 {
-	struct env *env = *state;
 	struct census before;
 
 	env_qp_to(env, BB_PRM_QP_RST);
@@ -374,7 +364,6 @@ T(test_parents_busy)
 /* A connected QP as QUERY_QP reports it. */
 T(test_query)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
 	const uint8_t *qpc = out + SOFT_QPC_AT, *ads = out + SOFT_ADS_AT;
 	struct soft_qp *qp;
@@ -453,7 +442,6 @@ T(test_query)
 
 T(test_query_refused)
 {
-	struct env *env = *state;
 	uint8_t in[BB_PRM_SZ_SHORT + 16] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
 	uint8_t *q = in;
 

@@ -71,11 +71,8 @@ run_engine(struct env *env)
 	fn(arg);
 }
 
-#define T(name) TEST_WITH(env_setup, env_teardown, name)
-
 T(test_create)
 {
-	struct env *env = *state;
 	struct census before = env_census(env);
 	uint32_t i, made = 0;
 
@@ -121,7 +118,6 @@ T(test_modify)
 		BB_PRM_OP_RTS2RTS_QP,  BB_PRM_OP_INIT2INIT_QP, BB_PRM_OP_2ERR_QP,
 		BB_PRM_OP_2RST_QP,
 	};
-	struct env *env = *state;
 	uint32_t i, done = 0, states[BB_PRM_QP_ERR + 1] = {0};
 
 	env_qp_to(env, BB_PRM_QP_RST);
@@ -158,7 +154,6 @@ T(test_modify)
 
 T(test_query)
 {
-	struct env *env = *state;
 	uint8_t alloc[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	struct mlx5_obj *set;
 	uint32_t id, i;

@@ -101,9 +101,9 @@ teardown(void **state)
 		BB_PRM_##f, WQ, v                                                                  \
 	}
 
-#define T(name) TEST_WITH(setup, teardown, name)
+#define RMP_TEST(name) TEST_WITH(setup, teardown, name)
 
-T(test_create_refused)
+RMP_TEST(test_create_refused)
 {
 	static const struct {
 		const char *what;
@@ -161,7 +161,7 @@ T(test_create_refused)
 }
 
 /* Limits of accepted values: both kinds, with and without a head. */
-T(test_create)
+RMP_TEST(test_create)
 {
 	static const struct edit kinds[][3] = {
 		{W(WQ_TYPE, 0)},
@@ -195,7 +195,7 @@ T(test_create)
 	}
 }
 
-T(test_modify)
+RMP_TEST(test_modify)
 {
 	static const struct {
 		const char *what;
@@ -246,7 +246,7 @@ T(test_modify)
  * devx.c: a handle must match the number in the mailbox; ARM_RQ is not allowed with an RMP's
  * handle.
  */
-T(test_kernel)
+RMP_TEST(test_kernel)
 {
 	uint8_t in[BB_PRM_SZ_RMP], out[BB_PRM_SZ_RMP];
 	struct mlx5_obj *first, *obj = NULL;
@@ -281,7 +281,7 @@ T(test_kernel)
 }
 
 /* A QP on an RMP, and which object keeps which from being destroyed. */
-T(test_qp)
+RMP_TEST(test_qp)
 {
 	static const struct {
 		const char *what;

@@ -82,7 +82,6 @@ in_step(struct rig_pair *p)
 
 RIG_TEST_TWO(test_copy, SHARED)
 {
-	struct rig_pair *p = *state;
 	unsigned int i;
 
 	in_step(p);
@@ -94,7 +93,6 @@ RIG_TEST_TWO(test_copy, SHARED)
 /* The remains of a copy in a half are not executed when an 8-byte doorbell arrives. */
 RIG_TEST_TWO(test_plain, SHARED)
 {
-	struct rig_pair *p = *state;
 	unsigned int i;
 
 	in_step(p);
@@ -109,7 +107,6 @@ RIG_TEST_TWO(test_plain, SHARED)
 /* Both halves are written before the device looks: the device cannot know which was first. */
 RIG_TEST_TWO(test_pending, SHARED)
 {
-	struct rig_pair *p = *state;
 	unsigned int i;
 
 	for (i = 0; i < 10; i++) {
@@ -136,7 +133,6 @@ RIG_TEST_TWO(test_pending, SHARED)
 RIG_TEST_TWO(test_pending_two, SHARED)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	struct rig_qp x;
 	uint32_t i;
@@ -170,7 +166,6 @@ RIG_TEST_TWO(test_pending_two, SHARED)
 RIG_TEST_TWO(test_not_for_it, SHARED)
 {
 	static const uint8_t text[80] = "two blocks";
-	struct rig_pair *p = *state;
 	uint32_t ds;
 
 	in_step(p);
@@ -219,7 +214,6 @@ RIG_TEST_TWO(test_looks_between_the_words_of_a_copy, SHARED)
 	};
 	uint32_t round, k, ran[2] = {0}, done = 0, posted = 0, rnd = 99;
 	bool is_copy[SLOTS_USED] = {false};
-	struct rig_pair *p = *state;
 	struct rig_qp *q = &p->a;
 
 	for (round = 0; round < ROUNDS; round++) {

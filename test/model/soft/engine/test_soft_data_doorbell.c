@@ -29,8 +29,6 @@ nothing_happened(struct rig_pair *p)
 
 RIG_TEST(test_no_record, "scan=16")
 {
-	struct rig_pair *p = *state;
-
 	post(p);
 	rig_store(&p->a, p->u[0]);
 	nothing_happened(p);
@@ -41,8 +39,6 @@ RIG_TEST(test_no_record, "scan=16")
 
 RIG_TEST(test_no_store, "scan=16")
 {
-	struct rig_pair *p = *state;
-
 	post(p);
 	rig_record(&p->a);
 	nothing_happened(p);
@@ -52,7 +48,6 @@ RIG_TEST(test_no_store, "scan=16")
 
 RIG_TEST(test_wrong_uar, "scan=16")
 {
-	struct rig_pair *p = *state;
 	struct rig_uar other;
 
 	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
@@ -72,7 +67,6 @@ RIG_TEST(test_wrong_uar, "scan=16")
 RIG_TEST(test_registers, "scan=16")
 {
 	static const uint32_t offsets[] = {0x800, 0x900, 0xa00, 0xb00, 0x0, 0x808, 0xc00, 0x20};
-	struct rig_pair *p = *state;
 	uint32_t i;
 
 	for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
@@ -98,7 +92,6 @@ RIG_TEST(test_registers, "scan=16")
 /* A doorbell with an unknown QP number, and one with all bits set. */
 RIG_TEST(test_bad_qpn, "scan=16")
 {
-	struct rig_pair *p = *state;
 	uint64_t *reg = (uint64_t *)(void *)p->ua.uar->reg_addr;
 
 	post(p);
@@ -112,8 +105,6 @@ RIG_TEST(test_bad_qpn, "scan=16")
 
 RIG_TEST(test_record_too_far, "scan=16")
 {
-	struct rig_pair *p = *state;
-
 	rig_subscribe(&p->d, p->a.obj, EVENT_CATAS, 0xa);
 	post(p);
 	p->a.dbrec[1] = htobe32(65); /* of 64 blocks */
@@ -126,8 +117,6 @@ RIG_TEST(test_record_too_far, "scan=16")
 /* The upper half of the record is ignored. */
 RIG_TEST(test_record_upper_half, "scan=16")
 {
-	struct rig_pair *p = *state;
-
 	post(p);
 	p->a.dbrec[1] = htobe32(0xbeef0001);
 	rig_store(&p->a, p->u[0]);
@@ -138,7 +127,6 @@ RIG_TEST(test_record_upper_half, "scan=16")
 RIG_TEST(test_not_in_rts, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	struct rig_qp x;
 
@@ -161,7 +149,6 @@ RIG_TEST(test_not_in_rts, "scan=16")
 /* A later store runs the WQEs that an earlier record covers, in order, once. */
 RIG_TEST(test_records_add_up, "scan=16")
 {
-	struct rig_pair *p = *state;
 	uint32_t i;
 
 	for (i = 0; i < 5; i++) {
@@ -188,7 +175,6 @@ RIG_TEST(test_merged, "scan=16")
 		POLLS = (2 * N + SCAN - 1) / SCAN + 1
 	};
 	const struct rig_qp_attr attr = {.log_sq = 2, .no_rq = true, .log_stride = 4, .uidx = 3};
-	struct rig_pair *p = *state;
 	struct rig_qp *q = calloc(N, sizeof(*q));
 	struct rig_link l;
 	struct rig_cq c;
@@ -248,7 +234,6 @@ RIG_TEST(test_merged, "scan=16")
 RIG_TEST(test_merged_with_foreign, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_pair *p = *state;
 	struct rig_uar other;
 	struct rig_link l;
 	struct rig_qp x;
@@ -272,7 +257,6 @@ RIG_TEST(test_merged_with_foreign, "scan=16")
 
 RIG_TEST(test_blueflame, "scan=16")
 {
-	struct rig_pair *p = *state;
 	uint32_t i, k;
 
 	/* 1 to 4 blocks in alternating halves, past the ring's end; then a plain doorbell. */
@@ -301,7 +285,6 @@ RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	static const uint8_t text[100] = "several blocks";
-	struct rig_pair *p = *state;
 	struct rig_uar other;
 	struct rig_link l;
 	struct rig_qp x;
@@ -361,7 +344,6 @@ RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_pair *p = *state;
 	struct rig_uar other;
 	struct rig_link l;
 	struct rig_qp x;
@@ -390,7 +372,6 @@ RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16")
 RIG_TEST(test_blueflame_then_plain, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_pair *p = *state;
 	struct rig_uar other;
 	struct rig_link l;
 	struct rig_qp x, y;
@@ -428,8 +409,6 @@ RIG_TEST(test_blueflame_then_plain, "scan=16")
  */
 RIG_TEST(test_blueflame_merged, "scan=16")
 {
-	struct rig_pair *p = *state;
-
 	post(p);
 	rig_ring_bf(&p->a);
 	rig_nop(&p->b, RIG_CQE);

@@ -93,7 +93,6 @@ side_run(void *arg)
 
 RIG_TEST_TWO(test_threads_send, NULL)
 {
-	struct rig_pair *p = *state;
 	struct side a = {.p = p, .q = &p->a, .c = &p->ca, .m = &p->ma, .total = ROUNDS};
 	struct side b = {.p = p, .q = &p->b, .c = &p->cb, .m = &p->mb, .total = ROUNDS};
 	pthread_t t;
@@ -132,7 +131,6 @@ cpu_adds(void *arg)
 /* Device atomics and lock-prefixed instructions of a CPU on the same word. */
 RIG_TEST_TWO(test_threads_atomics, NULL)
 {
-	struct rig_pair *p = *state;
 	uint64_t *target = (uint64_t *)(void *)p->mb.p;
 	struct adder adder = {.target = target};
 	uint64_t end = rig_now_us() + 200000;
@@ -197,7 +195,6 @@ RIG_TEST_TWO(test_threads_units, NULL)
 		/* Offset and length of the payload; offset of the unit from the payload's start. */
 		uint32_t offset, len, unit;
 	} cases[] = {{4, 200, 60}, {4, 200, 28}, {1, 15, 7}, {0, 33, 0}, {5, 1001, 507}};
-	struct rig_pair *p = *state;
 	uint32_t i, k;
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -351,7 +348,6 @@ control_run(void *arg)
 /* Each life of b meets a's requests at some point; a is reset when it failed. */
 RIG_TEST_TWO(test_threads_control, NULL)
 {
-	struct rig_pair *p = *state;
 	struct control c = {.p = p};
 	uint32_t i, good = 0, bad = 0;
 	struct rig_link l;

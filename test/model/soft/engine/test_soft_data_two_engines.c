@@ -35,8 +35,6 @@ in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
 /* RDMA WRITE, READ and atomics complete although the target's owner never polls. */
 RIG_TEST_TWO(test_one_sided, NULL)
 {
-	struct rig_pair *p = *state;
-
 	rig_write(&p->a, &p->ma, 0, 100, &p->mb, 0, RIG_CQE);
 	rig_read(&p->a, &p->ma, 200, 100, &p->mb, 0, RIG_CQE);
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
@@ -48,7 +46,6 @@ RIG_TEST_TWO(test_one_sided, NULL)
 
 RIG_TEST_TWO(test_send_both_ways, NULL)
 {
-	struct rig_pair *p = *state;
 	uint32_t i;
 
 	for (i = 0; i < 100; i++) {
@@ -75,8 +72,6 @@ RIG_TEST_TWO(test_send_both_ways, NULL)
 /* The WQE after a SEND waits for the SEND's response, whatever the response is. */
 RIG_TEST_TWO(test_order, NULL)
 {
-	struct rig_pair *p = *state;
-
 	rig_recv(&p->b, &p->mb, 0, 64);
 	rig_send(&p->a, &p->ma, 0, 64, RIG_CQE);
 	rig_write(&p->a, &p->ma, 64, 8, &p->mb, 64, RIG_CQE);
@@ -90,7 +85,6 @@ RIG_TEST_TWO(test_order, NULL)
 
 RIG_TEST_TWO(test_requester_destroyed, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_qp x, y;
 
 	in_flight(p, &x, &y);
@@ -103,7 +97,6 @@ RIG_TEST_TWO(test_requester_destroyed, NULL)
 /* The response is on its way back. */
 RIG_TEST_TWO(test_requester_destroyed_late, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_qp x, y;
 	struct rig_cqe e;
 
@@ -119,7 +112,6 @@ RIG_TEST_TWO(test_requester_destroyed_late, NULL)
 /* Requests from before the reset are not executed; the request after it is executed once. */
 RIG_TEST_TWO(test_requester_reset, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	struct rig_qp x, y;
 	struct rig_cqe e;
@@ -148,7 +140,6 @@ RIG_TEST_TWO(test_requester_reset, NULL)
  */
 RIG_TEST_TWO(test_requester_in_error, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_qp x, y;
 
 	in_flight(p, &x, &y);
@@ -167,7 +158,6 @@ RIG_TEST_TWO(test_requester_in_error, NULL)
 
 RIG_TEST_TWO(test_target_destroyed, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_qp x, y;
 
 	in_flight(p, &x, &y);
@@ -180,7 +170,6 @@ RIG_TEST_TWO(test_target_destroyed, NULL)
 
 RIG_TEST_TWO(test_target_reset, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_qp x, y;
 
 	in_flight(p, &x, &y);
@@ -192,7 +181,6 @@ RIG_TEST_TWO(test_target_reset, NULL)
 
 RIG_TEST_TWO(test_target_in_error, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_qp x, y;
 	struct rig_cqe e;
 
@@ -208,7 +196,6 @@ RIG_TEST_TWO(test_target_in_error, NULL)
 /* Both QPs and their engines are destroyed while the request and a response are in flight. */
 RIG_TEST_TWO(test_engines_destroyed, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_uar u, v;
 	struct rig_cq c, d;
 	struct rig_link l;
@@ -254,7 +241,6 @@ RIG_TEST_TWO(test_engines_destroyed, NULL)
  */
 RIG_TEST_TWO(test_changed_in_flight, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_qp x, y;
 	struct rig_mem m;
 	struct rig_link l;
@@ -304,7 +290,6 @@ counter(struct rig_dev *d, struct mlx5_obj *obj, uint32_t id, struct bb_prm_fiel
 /* The target's owner does not poll: the request ends by the ack timeout and its retries. */
 RIG_TEST_TWO(test_send_to_an_engine_that_does_not_run_ends_by_retries, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_qp_attr counted = attr;
 	struct mlx5_obj *obj;
 	struct rig_qp x, y;
@@ -339,7 +324,6 @@ RIG_TEST_TWO(test_send_to_an_engine_that_does_not_run_ends_by_retries, NULL)
  */
 RIG_TEST_TWO(test_send_without_an_ack_timeout_waits_for_the_engine, NULL)
 {
-	struct rig_pair *p = *state;
 	const uint64_t start = rig_now_us();
 	struct rig_qp x, y;
 	struct rig_link l;
@@ -369,7 +353,6 @@ RIG_TEST_TWO(test_send_without_an_ack_timeout_waits_for_the_engine, NULL)
 RIG_TEST_TWO(test_uc_message_to_an_engine_that_does_not_run_is_lost, NULL)
 {
 	struct rig_qp_attr uc = attr;
-	struct rig_pair *p = *state;
 	struct rig_qp x, y;
 	struct rig_link l;
 

@@ -17,7 +17,6 @@ static bool two_pieces;
 
 RIG_TEST_TWO(test_writes, NULL)
 {
-	struct rig_pair *p = *state;
 	int i;
 
 	for (i = 0; i < WRITES; i++) {

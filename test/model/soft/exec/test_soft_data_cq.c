@@ -15,7 +15,6 @@ static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 
 /* CQs of 1, 2, 4, 8 CQEs, filled to the last entry and emptied, over many wraps. */
 RIG_TEST(test_laps, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	uint32_t log;
 
@@ -47,7 +46,6 @@ RIG_TEST(test_laps, NULL)
 /* The consumer index has 24 bits: a CQ works past 2^24 CQEs. */
 RIG_TEST(test_index_24_bits, NULL)
 {
-	struct rig_pair *p = *state;
 	const struct rig_qp_attr deep = {.log_sq = 12, .log_rq = 2, .log_stride = 6, .uidx = 9};
 	struct rig_link l;
 	struct rig_cq c;
@@ -145,14 +143,13 @@ overrun(struct rig_pair *p, bool nop)
 
 RIG_TEST(test_overrun, NULL)
 {
-	overrun(*state, true);
-	overrun(*state, false);
+	overrun(p, true);
+	overrun(p, false);
 }
 
 /* A receiver's CQ overruns: the sender's request fails, and the receiving QP goes to ERR. */
 RIG_TEST(test_overrun_receive, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	struct rig_cq c;
 	struct rig_qp x, y;
@@ -184,7 +181,6 @@ RIG_TEST(test_overrun_receive, NULL)
 /* A consumer index ahead of the producer index counts as an overrun, too. */
 RIG_TEST(test_consumer_ahead, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	struct rig_cq c;
 	struct rig_qp q;
@@ -208,7 +204,6 @@ RIG_TEST(test_consumer_ahead, NULL)
 /* Flushing more WQEs than the CQ holds overruns the CQ and has no other effect. */
 RIG_TEST(test_flush_overrun, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	struct rig_cq c;
 	struct rig_qp q;
@@ -235,7 +230,6 @@ RIG_TEST(test_flush_overrun, NULL)
 /* Two engines complete into one CQ: no CQE is lost or torn. */
 RIG_TEST(test_shared_by_engines, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_uar other;
 	struct rig_link l;
 	struct rig_cqe e;
@@ -276,7 +270,6 @@ RIG_TEST(test_shared_by_engines, NULL)
 /* Counters of a set: requests served and errors. */
 RIG_TEST(test_counters, NULL)
 {
-	struct rig_pair *p = *state;
 	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
 	struct rig_qp_attr counted = attr;
 	struct mlx5_obj *set;

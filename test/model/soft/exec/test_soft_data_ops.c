@@ -29,7 +29,6 @@ RIG_TEST(test_write_sizes, NULL)
 	static const uint32_t sizes[] = {1,   2,    3,    4,    5,    7,    8,    9,     15,
 					 16,  17,   31,   63,   64,   65,   100,  127,   128,
 					 255, 1000, 1023, 1024, 1025, 4096, 5000, 65536, 131072};
-	struct rig_pair *p = *state;
 	size_t i, at;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -46,7 +45,6 @@ RIG_TEST(test_write_sizes, NULL)
 
 RIG_TEST(test_read, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_cqe e;
 
 	rig_read(&p->b, &p->mb, 64, 3000, &p->ma, 77, RIG_CQE);
@@ -63,7 +61,6 @@ RIG_TEST(test_read, NULL)
 
 RIG_TEST(test_atomics, NULL)
 {
-	struct rig_pair *p = *state;
 	uint64_t *target = (uint64_t *)(void *)(p->mb.p + 512);
 	uint64_t *result = (uint64_t *)(void *)(p->ma.p + 256);
 	struct rig_cqe e;
@@ -94,7 +91,6 @@ RIG_TEST(test_atomics, NULL)
 
 RIG_TEST(test_send, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_cqe e;
 
 	rig_recv(&p->b, &p->mb, 100, 64);
@@ -126,7 +122,6 @@ RIG_TEST(test_send, NULL)
 
 RIG_TEST(test_write_imm, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_cqe e;
 
 	rig_recv(&p->b, &p->mb, 0, 0);
@@ -146,7 +141,6 @@ RIG_TEST(test_write_imm, NULL)
 /* A WQE in literal bytes: an RDMA WRITE of 8 inline bytes with a CQE. */
 RIG_TEST(test_literal, NULL)
 {
-	struct rig_pair *p = *state;
 	uint8_t wqe[64] = {
 		0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x03, /* index 0, WRITE, ds 3 */
 		0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, /* ce 2 */
@@ -177,7 +171,6 @@ RIG_TEST(test_literal, NULL)
 RIG_TEST(test_inline, NULL)
 {
 	static const uint32_t sizes[] = {1, 3, 4, 11, 12, 13, 28, 29, 60, 100, 188, 828, 956};
-	struct rig_pair *p = *state;
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -217,7 +210,6 @@ RIG_TEST(test_inline, NULL)
 /* As many pieces as a WQE can hold: 61 of an RDMA WRITE, 30 of a READ; gathered and scattered. */
 RIG_TEST(test_many_pieces, NULL)
 {
-	struct rig_pair *p = *state;
 	uint32_t i;
 
 	rig_raddr(&p->a, (uintptr_t)p->mb.p + 1, p->mb.mr->rkey);
@@ -240,7 +232,6 @@ RIG_TEST(test_many_pieces, NULL)
 /* Pieces of the sender and of the receiver with different sizes. */
 RIG_TEST(test_send_scatter, NULL)
 {
-	struct rig_pair *p = *state;
 	struct mlx5_wqe_data_seg *s = (void *)p->b.rq;
 	struct rig_cqe e;
 
@@ -263,7 +254,6 @@ RIG_TEST(test_send_scatter, NULL)
 /* Zero bytes: no key is checked on either side; a SEND still consumes a receive. */
 RIG_TEST(test_zero_length, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_cqe e;
 
 	rig_raddr(&p->a, 0, 0);
@@ -283,7 +273,6 @@ RIG_TEST(test_zero_length, NULL)
 
 RIG_TEST(test_unsignalled, NULL)
 {
-	struct rig_pair *p = *state;
 	uint32_t i;
 
 	for (i = 0; i < 5; i++)
@@ -302,7 +291,6 @@ RIG_TEST(test_unsignalled, NULL)
  */
 RIG_TEST(test_wraps, NULL)
 {
-	struct rig_pair *p = *state;
 	uint32_t i;
 
 	for (i = 0; i < 70000; i++) {
@@ -324,7 +312,6 @@ RIG_TEST(test_wraps, NULL)
 
 RIG_TEST(test_inline_wrap, NULL)
 {
-	struct rig_pair *p = *state;
 	uint32_t i, len;
 
 	for (i = 0; i < 600; i++) {
@@ -347,7 +334,6 @@ RIG_TEST(test_inline_wrap, NULL)
 /* 70,000 receives: the 16-bit WQE counter of the RQ wraps, too. */
 RIG_TEST(test_rq_wrap, NULL)
 {
-	struct rig_pair *p = *state;
 	struct rig_cqe e;
 	uint32_t i;
 
@@ -365,7 +351,6 @@ RIG_TEST(test_rq_wrap, NULL)
 /* A full ring under one doorbell, with more WQEs than one turn executes. */
 RIG_TEST(test_full_ring, NULL)
 {
-	struct rig_pair *p = *state;
 	const struct rig_qp_attr attr = {.log_sq = 8, .log_rq = 2, .log_stride = 6, .uidx = 1};
 	struct rig_link l;
 	struct rig_qp q;
@@ -386,7 +371,6 @@ RIG_TEST(test_full_ring, NULL)
 /* A QP connected to itself. */
 RIG_TEST(test_self, NULL)
 {
-	struct rig_pair *p = *state;
 	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 2, .log_stride = 6, .uidx = 1};
 	struct rig_link l;
 	struct rig_cqe e;
@@ -423,7 +407,6 @@ RIG_TEST(test_self, NULL)
 RIG_TEST(test_two_devices, NULL)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 7};
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	struct rig_dev d;
 	struct rig_uar u;
