@@ -82,6 +82,7 @@ struct mlx5_caps {
 	/* bit masks of the operand sizes in bytes; results of the sizes in _be are big endian */
 	uint32_t masked_atomics, masked_atomics_be;
 	uint32_t max_umem;
+	uint32_t max_mcg, max_qp_mcg; /* 0 if there are no multicast groups */
 	uint64_t events; /* bit mask: 1 << type for each object event that can be subscribed to */
 	uint64_t max_dm; /* bytes of device memory; 0 if there is none */
 	uint32_t max_dm_log_align;
@@ -349,6 +350,10 @@ int mlx5_qp_destroy(struct bb_qp *qp);
 int mlx5_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
 		   enum bb_qp_state to);
 int mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
+
+/* ---- mlx5_mcast.c */
+int mlx5_mcast_attach(struct bb_qp *qp, struct bb_mcast *m);
+int mlx5_mcast_detach(struct bb_qp *qp, struct bb_mcast *m);
 
 int mlx5_srq_create(struct bb_srq *srq);
 int mlx5_srq_modify(struct bb_srq *srq, uint32_t limit);

@@ -51,6 +51,12 @@
 #define LAG_ACTIVE 1u
 #define LAG_HASH   1u
 
+static uint32_t
+pow2(uint32_t log)
+{
+	return log < 31 ? 1u << log : 1u << 31;
+}
+
 static int
 query(struct mlx5_dev *d, const char *what, enum bb_prm_cap type, void *out)
 {
@@ -118,6 +124,10 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	c->mw = bb_prm_get(cap, BB_PRM_HCA_IMAICL) != 0 && umr;
 	if (bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM) != 0)
 		c->max_umem = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM);
+	/* Values as in the kernel's mlx5_ib_query_device(). */
+	c->max_qp_mcg = bb_prm_get(cap, BB_PRM_HCA_MAX_QP_MCG);
+	if (c->max_qp_mcg != 0)
+		c->max_mcg = pow2(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MCG));
 	c->max_wqe_sq =
 		RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_SQ), BB_WQE_MAX_DS * BB_WQE_SEG);
 	/* lib/queue supports WQEs of at most 512 bytes in a receive queue. */
@@ -371,12 +381,6 @@ done:
 	return ret;
 }
 
-static uint32_t
-pow2(uint32_t log)
-{
-	return log < 31 ? 1u << log : 1u << 31;
-}
-
 void
 mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 {
@@ -410,6 +414,8 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->max_dm_size = c->max_dm;
 	attr->max_dm_log_align = c->max_dm_log_align;
 	attr->max_umem = c->max_umem;
+	attr->max_mcast_grp = c->max_mcg;
+	attr->max_mcast_qp = c->max_qp_mcg;
 	attr->dmabuf = d->ctx->dmabuf;
 	attr->atomics = c->atomic;
 	attr->masked_atomics = c->masked_atomics;

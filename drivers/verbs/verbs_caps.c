@@ -201,6 +201,9 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	a->max_srq_sge = at_most(o->max_srq_sge, VERBS_MAX_SGE - 1);
 	if (a->max_srq_wr == 0 || a->max_srq_sge == 0)
 		a->max_srq = 0;
+	a->max_mcast_qp = at_most(o->max_mcast_qp_attach, INT32_MAX);
+	if (a->max_mcast_qp != 0)
+		a->max_mcast_grp = at_most(o->max_mcast_grp, INT32_MAX);
 	a->atomics = o->atomic_cap != IBV_ATOMIC_NONE;
 	a->atomics_global = o->atomic_cap == IBV_ATOMIC_GLOB;
 	a->memory_windows =

@@ -319,6 +319,8 @@ int verbs_event_get(struct bb_dev *dev, struct bb_event *event);
 /* ---- verbs_qp.c, verbs_modify.c */
 int verbs_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr);
 int verbs_qp_destroy(struct bb_qp *qp);
+int verbs_mcast_attach(struct bb_qp *qp, struct bb_mcast *m);
+int verbs_mcast_detach(struct bb_qp *qp, struct bb_mcast *m);
 int verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
 		    enum bb_qp_state to);
 int verbs_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);

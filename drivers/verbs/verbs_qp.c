@@ -327,3 +327,34 @@ verbs_qp_destroy(struct bb_qp *qp)
 	rte_free(q);
 	return 0;
 }
+
+static int
+mcast_failed(const struct bb_qp *qp, const char *what, int err)
+{
+	if (err != 0)
+		BB_LOG(ERR, "%s: QP 0x%x: cannot %s a multicast group: %s", qp->ctrl->pd->dev->name,
+		       qp->qpn, what, strerror(err));
+	return -err;
+}
+
+int
+verbs_mcast_attach(struct bb_qp *qp, struct bb_mcast *m)
+{
+	struct verbs_qp *q = qp->ctrl->priv;
+	union ibv_gid gid;
+
+	memcpy(gid.raw, m->gid, sizeof(gid.raw));
+	return mcast_failed(qp, "attach to", ibv_attach_mcast(q->ib, &gid, m->lid));
+}
+
+int
+verbs_mcast_detach(struct bb_qp *qp, struct bb_mcast *m)
+{
+	struct verbs_qp *q = qp->ctrl->priv;
+	union ibv_gid gid;
+	int err;
+
+	memcpy(gid.raw, m->gid, sizeof(gid.raw));
+	err = verbs_gone(verbs_dev_of(qp->ctrl->pd->dev), ibv_detach_mcast(q->ib, &gid, m->lid));
+	return mcast_failed(qp, "detach from", err);
+}

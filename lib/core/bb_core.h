@@ -58,6 +58,11 @@ int bb_qp_adopt(struct bb_qp *qp);
  * rejected.
  */
 int bb_qp_unowned(const struct bb_qp *qp, const char *call);
+/*
+ * Returns 0, or -EBUSY (logged) if the QP is attached to a multicast group. Call with dev->lock
+ * held.
+ */
+int bb_qp_mcast_none(const struct bb_qp *qp);
 /* Do what bb_qp_connect() and bb_qp_recover() do, for the connection that owns the QP. */
 int bb_qp_connect_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 			const struct bb_qp_addr *remote, const struct bb_qp_attr *attr);

@@ -155,6 +155,7 @@ qp_make(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp *qp)
 	ctrl->recv_cq = attr->recv_cq;
 	ctrl->init = *attr;
 	ctrl->attr.size = sizeof(ctrl->attr);
+	LIST_INIT(&ctrl->mcasts);
 	qp->state = BB_QP_RESET;
 	ret = credits_take(attr);
 	if (ret != 0)
@@ -246,8 +247,10 @@ bb_qp_destroy(struct bb_qp *qp)
 		return ret;
 	pthread_mutex_lock(&dev->lock);
 	(void)bb_mem_reap_locked(ctrl->pd);
+	ret = bb_qp_mcast_none(qp);
 	/* Destroys the device object first, so that no CQE arrives after the purge. */
-	ret = dev->drv->qp_destroy(qp);
+	if (ret == 0)
+		ret = dev->drv->qp_destroy(qp);
 	if (ret == 0) {
 		bb_cq_purge(ctrl->send_cq, qp);
 		if (ctrl->recv_cq != ctrl->send_cq)

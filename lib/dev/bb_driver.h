@@ -119,6 +119,14 @@ struct bb_srq_ctrl {
 	LIST_HEAD(, bb_srq_cq) cqs;
 };
 
+/* Attachment of a QP to a multicast group. */
+struct bb_mcast {
+	LIST_ENTRY(bb_mcast) link;
+	uint8_t gid[16];
+	uint16_t lid; /* 0 on Ethernet */
+	void *priv;   /* private data of the driver */
+};
+
 struct bb_qp_ctrl {
 	struct bb_pd *pd;
 	struct bb_cq *send_cq;
@@ -128,10 +136,11 @@ struct bb_qp_ctrl {
 	struct bb_qp_init_attr init; /* attributes at creation, with the rounded limits */
 	struct bb_qp_attr attr;      /* attributes as last set */
 	uint64_t errors;
-	uint64_t recv_done;        /* receive completions, including errors */
-	struct bb_qp_stats past;   /* statistics accumulated before the last reset */
-	bool error_logged;         /* true if the first error since the reset was logged */
-	struct bb_qp_error *error; /* the error that was logged, NULL if none; __atomic */
+	uint64_t recv_done;           /* receive completions, including errors */
+	struct bb_qp_stats past;      /* statistics accumulated before the last reset */
+	bool error_logged;            /* true if the first error since the reset was logged */
+	struct bb_qp_error *error;    /* the error that was logged, NULL if none; __atomic */
+	LIST_HEAD(, bb_mcast) mcasts; /* multicast groups to which the QP is attached */
 	/*
 	 * Status (enum bb_wc_status) of the first send since the reset that failed by itself, 0 if
 	 * none.
@@ -359,7 +368,17 @@ struct bb_driver {
 	 * without a log line if the device has no counters per QP.
 	 */
 	int (*qp_retries)(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries);
-	/* Destroys a QP. When the operation returns, the device writes no further CQE of the QP. */
+	/*
+	 * Attach a QP to a multicast group, and detach it. NULL, and attr.max_mcast_grp is 0, if
+	 * the device has no groups. The core has checked type, GID and LID, and calls mcast_attach
+	 * only for a group to which the QP is not attached. mcast_attach may set m->priv.
+	 */
+	int (*mcast_attach)(struct bb_qp *qp, struct bb_mcast *m);
+	int (*mcast_detach)(struct bb_qp *qp, struct bb_mcast *m);
+	/*
+	 * Destroys a QP, which is not attached to any multicast group. When the operation returns,
+	 * the device writes no further CQE of the QP.
+	 */
 	int (*qp_destroy)(struct bb_qp *qp);
 
 	/*
@@ -375,8 +394,8 @@ struct bb_driver {
 /*
  * Registers a driver. Only constructors call this function. The following operations may be NULL:
  * list, port_query, gid_query, pkey_query, event_get, stats, drops, progress, clock, channel_*,
- * mr_rereg, path_ready, ah_*, cq_arm, cq_resize, cq_moderate, qp_query and qp_retries. A driver
- * that lacks another operation is rejected.
+ * mr_rereg, path_ready, ah_*, mcast_*, cq_arm, cq_resize, cq_moderate, qp_query and qp_retries. A
+ * driver that lacks another operation is rejected.
  */
 void bb_driver_register(const struct bb_driver *drv);
 

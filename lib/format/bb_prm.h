@@ -118,6 +118,8 @@ enum bb_prm_op {
 	BB_PRM_OP_ALLOC_Q_COUNTER = 0x771,
 	BB_PRM_OP_DEALLOC_Q_COUNTER = 0x772,
 	BB_PRM_OP_QUERY_Q_COUNTER = 0x773,
+	BB_PRM_OP_ATTACH_TO_MCG = 0x806,
+	BB_PRM_OP_DETACH_FROM_MCG = 0x807,
 	BB_PRM_OP_QUERY_CONG_STATISTICS = 0x826,
 	BB_PRM_OP_QUERY_LAG = 0x842,
 	BB_PRM_OP_CREATE_RMP = 0x90c,
@@ -206,9 +208,12 @@ enum bb_prm_port_change {
  * sizeof(qp_2rst_out), sizeof(query_qp_in), sizeof(alloc_q_counter_in),
  * sizeof(alloc_q_counter_out), sizeof(dealloc_q_counter_in), sizeof(dealloc_q_counter_out),
  * sizeof(create_rmp_out), sizeof(modify_rmp_out), sizeof(query_rmp_in), sizeof(destroy_rmp_in),
- * sizeof(destroy_rmp_out), sizeof(query_lag_in), sizeof(query_lag_out).
+ * sizeof(destroy_rmp_out), sizeof(query_lag_in), sizeof(query_lag_out), sizeof(attach_to_mcg_out),
+ * sizeof(detach_from_mcg_out).
  *
  * BB_PRM_SZ_RMP is sizeof(create_rmp_in), sizeof(modify_rmp_in), sizeof(query_rmp_out).
+ *
+ * BB_PRM_SZ_MCG is sizeof(attach_to_mcg_in), sizeof(detach_from_mcg_in).
  */
 #define BB_PRM_SZ_QUERY_HCA_CAP_IN          0x10   /* sizeof(query_hca_cap_in) */
 #define BB_PRM_SZ_QUERY_HCA_CAP_OUT         0x1010 /* sizeof(query_hca_cap_out) */
@@ -224,6 +229,7 @@ enum bb_prm_port_change {
 #define BB_PRM_SZ_QUERY_CONG_STATISTICS_IN  0x10  /* sizeof(query_cong_statistics_in) */
 #define BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT 0x110 /* sizeof(query_cong_statistics_out) */
 #define BB_PRM_SZ_RMP                       0x110
+#define BB_PRM_SZ_MCG                       0x20
 #define BB_PRM_SZ_SHORT                     0x10
 
 /* QP context: service type, states, RQ type. */
@@ -298,6 +304,8 @@ enum bb_prm_qp_state {
 #define BB_PRM_HCA_NUM_LAG_PORTS     BB_PRM_F(0x04c, 28, 4)  /* cmd_hca_cap.num_lag_ports */
 #define BB_PRM_HCA_MAX_WQE_SZ_SQ     BB_PRM_F(0x050, 16, 16) /* cmd_hca_cap.max_wqe_sz_sq */
 #define BB_PRM_HCA_MAX_WQE_SZ_RQ     BB_PRM_F(0x054, 16, 16) /* cmd_hca_cap.max_wqe_sz_rq */
+#define BB_PRM_HCA_MAX_QP_MCG        BB_PRM_F(0x05c, 7, 25)  /* cmd_hca_cap.max_qp_mcg */
+#define BB_PRM_HCA_LOG_MAX_MCG       BB_PRM_F(0x060, 24, 8)  /* cmd_hca_cap.log_max_mcg */
 #define BB_PRM_HCA_LOG_MAX_PD        BB_PRM_F(0x064, 11, 5)  /* cmd_hca_cap.log_max_pd */
 #define BB_PRM_HCA_BASIC_CYCLIC      BB_PRM_F(0x070, 0, 1)   /* cmd_hca_cap.basic_cyclic_rcv_wqe */
 #define BB_PRM_HCA_LOG_MAX_RMP       BB_PRM_F(0x070, 3, 5)   /* cmd_hca_cap.log_max_rmp */
@@ -567,6 +575,12 @@ enum bb_prm_qp_state {
 #define BB_PRM_WQ_DBR_UMEM_ID      BB_PRM_F(0x028, 0, 32)   /* wq.dbr_umem_id */
 #define BB_PRM_WQ_UMEM_ID          BB_PRM_F(0x02c, 0, 32)   /* wq.wq_umem_id */
 #define BB_PRM_WQ_UMEM_OFFSET      BB_PRM_F(0x030, 0, 64)   /* wq.wq_umem_offset */
+
+/* ATTACH_TO_MCG, DETACH_FROM_MCG. */
+#define BB_PRM_ATTACH_TO_MCG_QPN   BB_PRM_F(0x008, 8, 24)  /* attach_to_mcg_in.qpn */
+#define BB_PRM_ATTACH_TO_MCG_GID   BB_PRM_F(0x010, 0, 128) /* attach_to_mcg_in.multicast_gid */
+#define BB_PRM_DETACH_FROM_MCG_QPN BB_PRM_F(0x008, 8, 24)  /* detach_from_mcg_in.qpn */
+#define BB_PRM_DETACH_FROM_MCG_GID BB_PRM_F(0x010, 0, 128) /* detach_from_mcg_in.multicast_gid */
 
 /* ALLOC_Q_COUNTER, DEALLOC_Q_COUNTER, QUERY_Q_COUNTER. */
 #define BB_PRM_ALLOC_Q_COUNTER_OUT_ID                                                              \

@@ -199,7 +199,8 @@ bb_qp_create(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp 
  * Destroys the QP. Completions of the QP that were not polled yet are dropped. The PD and the CQs
  * are not destroyed.
  * @return 0; -EINVAL if @p qp is NULL; -EBUSY if a connection of bb_connect.h owns the QP: destroy
- * the connection first.
+ * the connection first. -EBUSY also if the QP is attached to a multicast group: detach the QP
+ * first.
  */
 int bb_qp_destroy(struct bb_qp *qp);
 
@@ -281,6 +282,38 @@ int bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct
  */
 int bb_qp_ud_up(struct bb_qp *qp, uint8_t port, uint16_t pkey_index, uint32_t qkey,
 		uint32_t sq_psn);
+
+/** QP number of every multicast group: datagrams to a group name this number as the receiver. */
+#define BB_MCAST_QPN 0xffffffu
+
+/**
+ * Attaches a UD QP to a multicast group (man ibv_attach_mcast). In RTR and RTS the QP then gets a
+ * copy of each datagram to @ref BB_MCAST_QPN at the group's GID. The datagram needs the Q_Key of
+ * the QP, and the QP needs a receive for it, as with other datagrams. A QP may be attached to
+ * several groups. A second attach to the same group has no effect.
+ *
+ * A datagram to a group is sent with an address handle whose dgid is the group's GID. The members
+ * on the sender's port get it, too, including the sending QP if it is attached.
+ *
+ * The call concerns only the device. So that the network delivers the group to this port, on
+ * InfiniBand the subnet manager must have added the port to the group. On RoCE, switches with
+ * multicast snooping need an IGMP or MLD report of the host.
+ * @param gid GID of the group: the first byte is 0xff, or the GID is an IPv4 multicast address as
+ * ::ffff:a.b.c.d (RoCE v2 over IPv4).
+ * @param lid LID of the group in host byte order, 0xc000 to 0xfffe; ignored on RoCE.
+ * @return 0; -EINVAL if an argument is NULL or out of range, or the QP is not of type UD; -ENOTSUP
+ * if bb_dev_attr.max_mcast_grp is 0; -ENOMEM, -EAGAIN or another errno of the device if a limit of
+ * bb_dev_attr or the device's memory is used up.
+ */
+int bb_qp_mcast_attach(struct bb_qp *qp, const uint8_t gid[16], uint16_t lid);
+
+/**
+ * Detaches a QP from a multicast group (man ibv_detach_mcast). A datagram that the device had
+ * already received may still complete a receive after the call.
+ * @return 0; -EINVAL if the QP is not attached to the group with this @p gid and @p lid; as
+ * bb_qp_mcast_attach(). After an error of the device the QP is still attached.
+ */
+int bb_qp_mcast_detach(struct bb_qp *qp, const uint8_t gid[16], uint16_t lid);
 
 /** Statistics of a QP, counted by software. */
 struct bb_qp_stats {

@@ -182,6 +182,8 @@ struct bb_dev_attr {
 	 * report true.
 	 */
 	bool atomics_global;
+	uint32_t max_mcast_grp; /**< multicast groups; 0 if not supported (bb_qp_mcast_attach()) */
+	uint32_t max_mcast_qp;  /**< QPs that can be attached to one multicast group */
 };
 
 /** Implements bb_dev_query(), which sets the struct's size. Call bb_dev_query() instead. */

@@ -489,3 +489,32 @@ ibv_destroy_ah(struct ibv_ah *ah)
 	null_dev.ah_destroyed++;
 	return null_destroy(__func__, ah);
 }
+
+int
+ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	int err = null_turn(__func__);
+
+	(void)qp;
+	if (err != 0)
+		return err;
+	memcpy(null_dev.mcast_gid, gid->raw, sizeof(null_dev.mcast_gid));
+	null_dev.mcast_lid = lid;
+	null_dev.mcasts++;
+	return 0;
+}
+
+int
+ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	int err = null_turn(__func__);
+
+	(void)qp;
+	if (err != 0)
+		return err;
+	if (null_dev.mcasts == 0 || null_dev.mcast_lid != lid ||
+	    memcmp(null_dev.mcast_gid, gid->raw, sizeof(null_dev.mcast_gid)) != 0)
+		return EINVAL;
+	null_dev.mcasts--;
+	return 0;
+}

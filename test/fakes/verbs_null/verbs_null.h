@@ -68,6 +68,9 @@ struct null_dev {
 	uint32_t send_flags;                  /* of the last request */
 	uint32_t signaled;
 	uint32_t ah_destroyed;
+	uint32_t mcasts;       /* multicast groups that QPs are attached to */
+	uint8_t mcast_gid[16]; /* of the last attach */
+	uint16_t mcast_lid;
 	uint32_t overruns; /* completions beyond the depth of their CQ, which are lost */
 	uint32_t resized;  /* depth of the last resize */
 	uint32_t misuse;   /* ibv_wr_*() calls out of order */

@@ -57,6 +57,9 @@ static const struct limit limits[] = {
 	{THEIRS(orig_attr.max_srq_sge), 3, OURS(max_srq_sge), 3},
 	{THEIRS(orig_attr.max_srq_sge), 32, OURS(max_srq_sge), 31},
 	{THEIRS(orig_attr.max_srq_sge), 0, OURS(max_srq), 0},
+	/* Groups count only if a QP can be attached; the null provider reports neither number. */
+	{THEIRS(orig_attr.max_mcast_grp), 8192, OURS(max_mcast_grp), 0},
+	{THEIRS(orig_attr.max_mcast_qp_attach), 56, OURS(max_mcast_qp), 56},
 	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_NONE, OURS(atomics), 0},
 	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_HCA, OURS(atomics), 1},
 	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_GLOB, OURS(atomics), 1},
