@@ -92,6 +92,9 @@ enum need {
 	NEED_MW_ATOMICS = UINT64_C(1) << 51,
 	NEED_NO_MW_ATOMICS = UINT64_C(1) << 52,
 	NEED_GLOBAL_ATOMICS = UINT64_C(1) << 53,
+	NEED_MCAST = UINT64_C(1) << 54,
+	NEED_NO_MCAST = UINT64_C(1) << 55,
+	NEED_MCAST_COPIES = UINT64_C(1) << 56,
 	/* Needs that depend on the machine, not on the device. */
 	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };
@@ -166,6 +169,7 @@ void rows_recover(struct rows *rows);
 void rows_mkey(struct rows *rows);
 void rows_mw(struct rows *rows);
 void rows_unreliable(struct rows *rows);
+void rows_mcast(struct rows *rows);
 void rows_mr(struct rows *rows);
 void rows_cq(struct rows *rows);
 void rows_dm(struct rows *rows);

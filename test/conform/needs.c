@@ -154,6 +154,14 @@ met(const struct fx *fx, enum need need)
 	case NEED_GLOBAL_ATOMICS:
 		/* The target's device executes them. */
 		return b->atomics_global;
+	case NEED_MCAST:
+		return both(fx, a->max_mcast_grp != 0, b->max_mcast_grp != 0);
+	case NEED_NO_MCAST:
+		return both(fx, a->max_mcast_grp == 0, b->max_mcast_grp == 0);
+	case NEED_MCAST_COPIES:
+		/* The kernel's rxe gets only groups that its host has joined, too. */
+		return both(fx, a->max_mcast_grp != 0, b->max_mcast_grp != 0) &&
+		       strcmp(a->driver, "verbs") != 0;
 	case NEED_SOFTWARE:
 		return both(fx, a->software, b->software);
 	default:
@@ -211,6 +219,10 @@ static const struct {
 	{NEED_NO_MASKED, "no-masked-atomics", "bb_dev_attr.masked_atomics is not 0"},
 	{NEED_LONG, "2-gib-messages", "bb_dev_attr.max_msg_size is under 2 GiB"},
 	{NEED_GLOBAL_ATOMICS, "global-atomics", "bb_dev_attr.atomics_global is false"},
+	{NEED_MCAST, "multicast", "bb_dev_attr.max_mcast_grp is 0"},
+	{NEED_NO_MCAST, "no-multicast", "bb_dev_attr.max_mcast_grp is not 0"},
+	{NEED_MCAST_COPIES, "multicast-copies",
+	 "bb_dev_attr.max_mcast_grp is 0, or the host must join the group, too"},
 	{NEED_SOFTWARE, "software", "bb_dev_attr.software is false"},
 	{NEED_IMM, "immediate-data", "bb_dev_attr.iwarp is true: no immediate data"},
 	{NEED_UNRELIABLE, "unreliable", "bb_dev_attr.iwarp is true: no UC, no UD"},

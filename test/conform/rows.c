@@ -63,6 +63,7 @@ rows_generate(struct rows *rows)
 	rows_post(rows);
 	rows_list(rows);
 	rows_unreliable(rows);
+	rows_mcast(rows);
 	rows_error(rows);
 	rows_recv_error(rows);
 	rows_srq(rows);

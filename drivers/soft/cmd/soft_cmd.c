@@ -67,6 +67,10 @@ static const struct soft_cmd_desc commands[] = {
 	{BB_PRM_OP_QUERY_CONG_STATISTICS, BB_PRM_SZ_QUERY_CONG_STATISTICS_IN,
 	 BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT, "QUERY_CONG_STATISTICS",
 	 soft_cmd_query_cong_statistics},
+	{BB_PRM_OP_ATTACH_TO_MCG, BB_PRM_SZ_MCG, BB_PRM_SZ_SHORT, "ATTACH_TO_MCG",
+	 soft_cmd_attach_to_mcg},
+	{BB_PRM_OP_DETACH_FROM_MCG, BB_PRM_SZ_MCG, BB_PRM_SZ_SHORT, "DETACH_FROM_MCG",
+	 soft_cmd_detach_from_mcg},
 	{BB_PRM_OP_CREATE_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, "CREATE_RMP", soft_cmd_create_rmp},
 	{BB_PRM_OP_MODIFY_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, "MODIFY_RMP", soft_cmd_modify_rmp},
 	{BB_PRM_OP_DESTROY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_RMP",
@@ -323,7 +327,11 @@ call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, stru
 	pthread_mutex_lock(&cmd.dev->lock);
 	ret = execute(&cmd, inlen);
 	if (ret == 0 && obj != NULL) {
-		((struct soft_obj *)obj)->id = soft_kernel_obj_id(copy, out);
+		struct soft_obj *o = (struct soft_obj *)obj;
+
+		RTE_BUILD_BUG_ON(sizeof(o->destroy) < SOFT_KERNEL_MAX_DESTROY);
+		o->id = soft_kernel_obj_id(copy, out);
+		o->destroy_len = soft_kernel_destroy_cmd(copy, o->id, o->destroy);
 		cmd.ctx->objs++;
 	}
 	pthread_mutex_unlock(&cmd.dev->lock);
@@ -374,15 +382,15 @@ soft_obj_query(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, si
 int
 soft_obj_destroy(struct mlx5_obj *obj)
 {
-	uint8_t in[SOFT_KERNEL_MIN_BOX], out[SOFT_KERNEL_MIN_BOX];
+	const struct soft_obj *o = (const struct soft_obj *)obj;
 	struct soft_ctx *ctx = soft_ctx(obj->ctx);
+	uint8_t out[SOFT_KERNEL_MIN_BOX];
 	struct soft_cmd cmd = {
-		.ctx = ctx, .dev = ctx->dev, .in = in, .out = out, .outlen = sizeof(out)};
+		.ctx = ctx, .dev = ctx->dev, .in = o->destroy, .out = out, .outlen = sizeof(out)};
 	int ret;
 
-	soft_kernel_destroy_cmd(((struct soft_obj *)obj)->id, in);
 	pthread_mutex_lock(&ctx->dev->lock);
-	ret = execute(&cmd, sizeof(in));
+	ret = execute(&cmd, o->destroy_len);
 	if (ret == 0)
 		ctx->objs--;
 	pthread_mutex_unlock(&ctx->dev->lock);

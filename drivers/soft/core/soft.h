@@ -434,6 +434,7 @@ struct soft_dev {
 	struct soft_shm *shm; /* set with option shm while there is an engine, else NULL */
 	const struct soft_share_ops *share; /* publishes keys to processes, NULL if not shared */
 	struct soft_netif *netif;           /* set with option port */
+	struct soft_mcgs *mcgs;             /* multicast groups: soft_mcg.h; __atomic */
 	struct soft_ctl *ctl;               /* state of the control path: id allocators and
 					     * others */
 };

@@ -9,6 +9,7 @@
 #define SOFT_CTL_H
 
 #include "soft.h"
+#include "soft_mcg.h"
 
 #define SOFT_PORT          1u
 #define SOFT_ACTIVE_MTU    5u      /* qpc.mtu: 128 << 5 bytes */
@@ -109,7 +110,9 @@ struct soft_ctx {
 
 struct soft_obj {
 	struct mlx5_obj pub;
-	uint64_t id; /* number from soft_kernel_obj_id() */
+	uint64_t id;          /* number from soft_kernel_obj_id() */
+	uint8_t destroy[32];  /* command that destroys the object */
+	uint32_t destroy_len; /* length of this command in bytes */
 };
 
 struct soft_pd {
@@ -184,8 +187,6 @@ const char *soft_defect_of_loop(const struct soft_opts *opts);
  * out of memory, or if @index is out of range.
  */
 struct soft_dev *soft_dev_get(uint32_t index);
-/* Returns the device with that number if it exists, else NULL. Takes no lock. */
-struct soft_dev *soft_dev_peek(uint32_t index);
 /*
  * Returns the device with number @index if it is open and its port has the same type: InfiniBand if
  * @ib, else Ethernet. Returns NULL otherwise.
@@ -447,6 +448,10 @@ int soft_cmd_create_rmp(struct soft_cmd *cmd);
 int soft_cmd_modify_rmp(struct soft_cmd *cmd);
 int soft_cmd_query_rmp(struct soft_cmd *cmd);
 int soft_cmd_destroy_rmp(struct soft_cmd *cmd);
+int soft_cmd_attach_to_mcg(struct soft_cmd *cmd);
+int soft_cmd_detach_from_mcg(struct soft_cmd *cmd);
+/* Returns true if the QP is attached to a multicast group. */
+bool soft_mcg_busy(const struct soft_dev *dev, const struct soft_qp *qp);
 
 /* Offsets of the QP context and of its address path in a mailbox. */
 #define SOFT_QPC_AT 0x18

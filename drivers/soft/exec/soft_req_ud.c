@@ -12,6 +12,7 @@
  */
 #include <netinet/in.h>
 
+#include "soft_mcg.h"
 #include "soft_port_stack.h"
 #include "soft_ud.h"
 
@@ -93,30 +94,34 @@ soft_ud_dest(const struct soft_qp *qp, const struct bb_wqe_av *av)
 	return dest;
 }
 
+/*
+ * Returns true if @p can get a datagram of @qp. The options of the destination can be read without
+ * a lock: its QP keeps the device open, and the options of an open device do not change.
+ */
+static bool
+soft_ud_takes(const struct soft_qp *qp, const struct soft_qp *p)
+{
+	uint32_t state;
+
+	if (p->st != BB_PRM_QP_ST_UD || p->wire != NULL ||
+	    p->dev->opts.link_ib != qp->dev->opts.link_ib)
+		return false;
+	state = soft_qp_state(p);
+	return (state == BB_PRM_QP_RTS || state == BB_PRM_QP_RTR) &&
+	       !__atomic_load_n(&qp->dev->port_down, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&p->dev->port_down, __ATOMIC_RELAXED);
+}
+
 static struct soft_qp *
 soft_ud_target(const struct soft_qp *qp, const struct bb_wqe_av *av)
 {
 	struct soft_dev *dest = soft_ud_dest(qp, av);
 	struct soft_qp *p;
-	uint32_t state;
 
 	if (dest == NULL)
 		return NULL;
 	p = soft_qp_find(dest, bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV);
-	/*
-	 * The destination's options can be read without a lock: its QP keeps the device open, and
-	 * the options of an open device do not change.
-	 */
-	if (p == NULL || p->st != BB_PRM_QP_ST_UD || p->wire != NULL ||
-	    dest->opts.link_ib != qp->dev->opts.link_ib)
-		return NULL;
-	state = soft_qp_state(p);
-	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_RTR)
-		return NULL;
-	if (__atomic_load_n(&qp->dev->port_down, __ATOMIC_RELAXED) ||
-	    __atomic_load_n(&dest->port_down, __ATOMIC_RELAXED))
-		return NULL;
-	return p;
+	return p != NULL && soft_ud_takes(qp, p) ? p : NULL;
 }
 
 static void
@@ -170,11 +175,65 @@ soft_ud_net(const struct soft_qp *qp, const struct bb_wqe_av *av, struct bb_roce
 	net->sport = bb_be16(av->rlid);
 }
 
+/* Gives a copy of the datagram to @p: now, or through the inbox of another engine. */
+static void
+soft_ud_give(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d,
+	     const struct soft_req *r)
+{
+	if (p->engine == e)
+		soft_ud_receive(e, p, d, r->piece, r->n);
+	else if (!soft_dgram_post(p, d, r->piece, r->n))
+		SOFT_COUNT(p, out_of_buffer);
+}
+
+/*
+ * Returns true if the address vector names a multicast group: by its GID and, on InfiniBand, by a
+ * LID from 0xc000 on (IBTA vol. 1, 4.1.3). The MAC is that of the GID, else no member accepts the
+ * frame.
+ */
+static bool
+soft_ud_group(const struct soft_qp *qp, const struct bb_wqe_av *av)
+{
+	uint8_t mac[6];
+
+	if (!soft_ud_has_grh(qp, av) || !soft_mcast_gid(av->rgid))
+		return false;
+	if (qp->dev->opts.link_ib)
+		return bb_be16(av->rlid) >= 0xc000 && bb_be16(av->rlid) != 0xffff;
+	soft_mcast_mac(av->rgid, mac);
+	return av->hop_limit != 0 && memcmp(av->rmac, mac, sizeof(mac)) == 0;
+}
+
+/*
+ * Sends the datagram to the members of its group on all devices of the process. The sender's device
+ * and the sending QP are no exception (Linux: IPoIB drops its own copies, which the card has made).
+ * At most SOFT_MAX_DEVS * SOFT_MAX_QP_MCG copies are made.
+ */
+static void
+soft_ud_cast(struct soft_engine *e, const struct soft_qp *qp, const struct soft_dgram *d,
+	     const struct soft_req *r)
+{
+	const struct bb_wqe_av *av = soft_ud_av(r);
+	const struct soft_mcg *g;
+	struct soft_dev *dest;
+	uint32_t i, k;
+
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		dest = soft_dev_peek(i);
+		g = dest != NULL ? soft_mcg_find(dest, av->rgid) : NULL;
+		for (k = 0; g != NULL && k < g->n; k++)
+			if (soft_ud_takes(qp, g->qp[k]))
+				soft_ud_give(e, g->qp[k], d, r);
+	}
+}
+
 void
 soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r)
 {
 	const struct bb_wqe_av *av = soft_ud_av(r);
-	struct soft_qp *p = soft_ud_target(qp, av);
+	const uint32_t dqpn = bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV;
+	const bool cast = dqpn == SOFT_MCAST_QPN && soft_ud_group(qp, av);
+	struct soft_qp *p = cast ? NULL : soft_ud_target(qp, av);
 	uint32_t qkey = bb_be32(av->qkey);
 	struct soft_dgram d = {
 		.src_qpn = qp->qpn,
@@ -187,11 +246,11 @@ soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r
 	};
 	struct bb_roce_net net;
 
-	if (p == NULL) {
+	if (p == NULL && !cast) {
 		SOFT_LOG(NOTICE,
 			 "%s QP 0x%x: a datagram for QP 0x%x is lost: no UD QP of that number in "
 			 "RTR or RTS at its address",
-			 e->dev->name, qp->qpn, bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV);
+			 e->dev->name, qp->qpn, dqpn);
 		return;
 	}
 	if (qp->dev->opts.link_ib) {
@@ -202,8 +261,8 @@ soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r
 		soft_ud_net(qp, av, &net);
 		soft_ud_head(&d, &net, qp->dev->gids[soft_ud_sgid(av)].type);
 	}
-	if (p->engine == e)
-		soft_ud_receive(e, p, &d, r->piece, r->n);
-	else if (!soft_dgram_post(p, &d, r->piece, r->n))
-		SOFT_COUNT(p, out_of_buffer);
+	if (cast)
+		soft_ud_cast(e, qp, &d, r);
+	else
+		soft_ud_give(e, p, &d, r);
 }

@@ -43,6 +43,7 @@ static const uint16_t create_ops[] = {
 	0x800, /* ALLOC_PD */
 	0x816, /* ALLOC_TRANSPORT_DOMAIN */
 	BB_PRM_OP_CREATE_RMP,
+	BB_PRM_OP_ATTACH_TO_MCG,
 };
 
 /* Commands of devx_is_obj_modify_cmd(). */
@@ -259,17 +260,20 @@ soft_kernel_obj_id(const void *in, const void *out)
 	case BB_PRM_OP_CREATE_RMP:
 		num = bb_prm_get(out, BB_PRM_CREATE_RMP_OUT_RMPN);
 		break;
+	case BB_PRM_OP_ATTACH_TO_MCG:
+		num = bb_prm_get(in, BB_PRM_ATTACH_TO_MCG_QPN);
+		break;
 	}
 	return (uint64_t)op << 32 | num;
 }
 
-void
-soft_kernel_destroy_cmd(uint64_t obj_id, void *in)
+uint32_t
+soft_kernel_destroy_cmd(const void *create, uint64_t obj_id, void *in)
 {
 	uint32_t num = (uint32_t)obj_id;
 
 	/* Same command as devx_obj_build_destroy_cmd() builds. */
-	memset(in, 0, SOFT_KERNEL_MIN_BOX);
+	memset(in, 0, SOFT_KERNEL_MAX_DESTROY);
 	switch (obj_id >> 32) {
 	case BB_PRM_OP_CREATE_MKEY:
 		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_MKEY);
@@ -291,7 +295,14 @@ soft_kernel_destroy_cmd(uint64_t obj_id, void *in)
 		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_RMP);
 		bb_prm_set(in, BB_PRM_DESTROY_RMP_RMPN, num);
 		break;
+	case BB_PRM_OP_ATTACH_TO_MCG:
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DETACH_FROM_MCG);
+		bb_prm_set(in, BB_PRM_DETACH_FROM_MCG_QPN, num);
+		memcpy(bb_prm_sub(in, BB_PRM_DETACH_FROM_MCG_GID),
+		       bb_prm_csub(create, BB_PRM_ATTACH_TO_MCG_GID), 16);
+		return BB_PRM_SZ_MCG;
 	}
+	return SOFT_KERNEL_MIN_BOX;
 }
 
 int

@@ -30,6 +30,8 @@ enum soft_kernel_method {
  */
 #define SOFT_KERNEL_MIN_BOX 16
 #define SOFT_KERNEL_MAX_IN  4096
+/* Bytes of the longest command that destroys an object. */
+#define SOFT_KERNEL_MAX_DESTROY 32
 
 /*
  * Checks whether the kernel passes a mailbox on to the firmware by @method. @obj_id identifies the
@@ -48,8 +50,11 @@ void soft_kernel_fill(void *in, size_t inlen);
 /* Returns the identity of the object that a command created: its opcode and its number. */
 uint64_t soft_kernel_obj_id(const void *in, const void *out);
 
-/* Builds the command that destroys an object: SOFT_KERNEL_MIN_BOX bytes at @in. */
-void soft_kernel_destroy_cmd(uint64_t obj_id, void *in);
+/*
+ * Builds the command that destroys an object, of up to SOFT_KERNEL_MAX_DESTROY bytes, at @in.
+ * @create is the command that created the object. Returns the length in bytes.
+ */
+uint32_t soft_kernel_destroy_cmd(const void *create, uint64_t obj_id, void *in);
 
 /*
  * Converts the firmware status of a destroy command to the errno that the caller gets: 0 or a

@@ -26,6 +26,7 @@ setup_groups(void **state)
 	return ret;
 }
 
+#undef T
 #define T(name) TEST_WITH(setup_groups, teardown, name)
 
 T(test_group_and_lid_reach_libibverbs)
