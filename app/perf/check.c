@@ -13,7 +13,7 @@
 
 #include "perf.h"
 
-#define KNOWN_LEAST 8 /* number of bytes that do not match by chance */
+#define KNOWN_MIN 8 /* number of bytes that do not match by chance */
 
 static uint8_t
 pattern(size_t i)
@@ -35,13 +35,13 @@ check_start(struct perf *p)
 {
 	enum verb verb = p->o.proto->verb;
 
-	p->seen = calloc(2 * (size_t)p->places.places, sizeof(*p->seen));
-	if (p->seen == NULL) {
+	p->slot_hashes = calloc(2 * (size_t)p->layout.slots, sizeof(*p->slot_hashes));
+	if (p->slot_hashes == NULL) {
 		say("no memory");
 		return -1;
 	}
 	if (verb == VERB_PINGPONG) {
-		memset(p->out, 0x7b, p->half);
+		memset(p->out, 0x7b, p->half_size);
 	} else if (verb == VERB_WRITE && !p->o.proto->bandwidth) {
 		/*
 		 * The last byte is a message count, which must start at 0. The other bytes differ
@@ -50,9 +50,9 @@ check_start(struct perf *p)
 		if (p->o.check)
 			memset(p->in, 0xee, p->o.size - 1);
 	} else if (verb == VERB_READ || verb == VERB_ATOMIC) {
-		fill(p->in, p->half);
+		fill(p->in, p->half_size);
 	} else {
-		fill(p->out, p->half);
+		fill(p->out, p->half_size);
 	}
 	return 0;
 }
@@ -60,8 +60,8 @@ check_start(struct perf *p)
 void
 check_stop(struct perf *p)
 {
-	free(p->seen);
-	p->seen = NULL;
+	free(p->slot_hashes);
+	p->slot_hashes = NULL;
 }
 
 static uint64_t
@@ -92,36 +92,36 @@ check_message(struct perf *p, uint64_t n, const uint8_t *data)
 {
 	const uint8_t *ours = p->o.proto->verb == VERB_READ ? p->in : p->out;
 	const char *what = p->o.proto->verb == VERB_READ ? "READ" : "message";
-	uint64_t place = n % p->places.places, *seen = &p->seen[2 * place], h;
+	uint64_t slot = n % p->layout.slots, *last_hash = &p->slot_hashes[2 * slot], h;
 
-	ours += msg_place(&p->places, n);
-	if (p->res.checked == 0 && p->o.size >= KNOWN_LEAST)
-		p->known = memcmp(data, ours, KNOWN_LEAST) == 0;
+	ours += msg_slot_offset(&p->layout, n);
+	if (p->res.checked == 0 && p->o.size >= KNOWN_MIN)
+		p->bytes_known = memcmp(data, ours, KNOWN_MIN) == 0;
 	p->res.checked += p->o.size;
-	if (p->known)
+	if (p->bytes_known)
 		return differs(data, ours, p->o.size, what, n);
 	h = hash(data, p->o.size);
-	if (seen[1] == 0) {
-		seen[0] = h;
-		seen[1] = 1;
+	if (last_hash[1] == 0) {
+		last_hash[0] = h;
+		last_hash[1] = 1;
 		return 0;
 	}
-	if (seen[0] == h)
+	if (last_hash[0] == h)
 		return 0;
-	say("%s %" PRIu64 " from place %" PRIu64 " differs from the value read there before", what,
-	    n, place);
+	say("%s %" PRIu64 " from slot %" PRIu64 " differs from the value read there before", what,
+	    n, slot);
 	return -1;
 }
 
 int
 check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t value)
 {
-	uint32_t step = p->places.step;
-	size_t i, place;
+	uint32_t step = p->layout.step;
+	size_t i, slot;
 
-	for (i = 0; i < p->half; i++) {
-		place = step > 0 ? i / step : 0;
-		if (place < used && (step > 0 ? i % step : i) < p->o.size)
+	for (i = 0; i < p->half_size; i++) {
+		slot = step > 0 ? i / step : 0;
+		if (slot < used && (step > 0 ? i % step : i) < p->o.size)
 			continue;
 		if (half[i] != value) {
 			say("byte %zu, outside of all messages, changed to 0x%02x", i, half[i]);
@@ -134,17 +134,17 @@ check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t valu
 int
 check_atomic(struct perf *p, uint64_t n, uint64_t old)
 {
-	uint64_t *seen = &p->seen[2 * (n % p->places.places)];
+	uint64_t *last_hash = &p->slot_hashes[2 * (n % p->layout.slots)];
 
 	p->res.checked += sizeof(old);
-	if (seen[1] != 0 && seen[0] != old) {
+	if (last_hash[1] != 0 && last_hash[0] != old) {
 		say("atomic %" PRIu64 " has returned 0x%" PRIx64 ", not 0x%" PRIx64
 		    ": does another client work on the same server?",
-		    n, old, seen[0]);
+		    n, old, last_hash[0]);
 		return -1;
 	}
-	seen[0] = p->o.cmp_swap ? old : old + 1;
-	seen[1] = 1;
+	last_hash[0] = p->o.cmp_swap ? old : old + 1;
+	last_hash[1] = 1;
 	return 0;
 }
 
@@ -200,17 +200,17 @@ check_pingpong(struct perf *p, uint64_t n, const uint8_t *data)
 static int
 check_written(struct perf *p)
 {
-	uint64_t used = p->o.iters < p->places.places ? p->o.iters : p->places.places, n;
+	uint64_t used = p->o.iters < p->layout.slots ? p->o.iters : p->layout.slots, n;
 	const uint8_t *at;
 	uint32_t i;
 	bool known;
 
-	known = p->o.size >= KNOWN_LEAST && memcmp(p->in, p->out, KNOWN_LEAST) == 0;
+	known = p->o.size >= KNOWN_MIN && memcmp(p->in, p->out, KNOWN_MIN) == 0;
 	for (n = 0; n < used; n++) {
-		at = p->in + msg_place(&p->places, n);
+		at = p->in + msg_slot_offset(&p->layout, n);
 		p->res.checked += p->o.size;
-		if (known &&
-		    differs(at, p->out + msg_place(&p->places, n), p->o.size, "message", n) != 0)
+		if (known && differs(at, p->out + msg_slot_offset(&p->layout, n), p->o.size,
+				     "message", n) != 0)
 			return -1;
 		/*
 		 * Looks for 16 zero bytes, the initial contents. 16 random bytes of perftest are
@@ -235,7 +235,7 @@ check_words(struct perf *p)
 	uint8_t old[8];
 	size_t i, k;
 
-	for (i = 0; i < p->half; i += sizeof(now)) {
+	for (i = 0; i < p->half_size; i += sizeof(now)) {
 		for (k = 0; k < sizeof(old); k++)
 			old[k] = pattern(i + k);
 		memcpy(&was, old, sizeof(was));
@@ -244,7 +244,7 @@ check_words(struct perf *p)
 	}
 	if (!p->o.check)
 		return 0;
-	p->res.checked += p->half;
+	p->res.checked += p->half_size;
 	if (p->res.words_grown == want)
 		return 0;
 	say("the atomics have increased the local words by %" PRIu64 ", not by %" PRIu64
@@ -266,8 +266,8 @@ check_target(struct perf *p)
 	if (verb == VERB_WRITE && p->o.proto->bandwidth)
 		return check_written(p);
 	if (verb == VERB_READ)
-		p->res.checked += p->half;
-	for (i = 0; verb == VERB_READ && i < p->half; i++) {
+		p->res.checked += p->half_size;
+	for (i = 0; verb == VERB_READ && i < p->half_size; i++) {
 		if (p->in[i] != pattern(i)) {
 			say("byte %zu of the local memory has changed, but the peer may only read",
 			    i);

@@ -17,17 +17,17 @@ check_reads(struct perf *p)
 	uint64_t n;
 
 	for (pass = 0; pass < 2; pass++) {
-		memset(p->out, pass == 0 ? 0xa5 : 0x5a, p->half);
-		for (i = 0; i < p->places.places; i++) {
+		memset(p->out, pass == 0 ? 0xa5 : 0x5a, p->half_size);
+		for (i = 0; i < p->layout.slots; i++) {
 			n = p->posted;
 			if (perf_post(p, true) != 0)
 				return -1;
 			bb_qp_ring(p->qp);
 			if (perf_wait(p, p->posted, 0) != 0 ||
-			    check_message(p, n, p->out + msg_place(&p->places, n)) != 0)
+			    check_message(p, n, p->out + msg_slot_offset(&p->layout, n)) != 0)
 				return -1;
 		}
-		if (check_gap(p, p->out, p->places.places, pass == 0 ? 0xa5 : 0x5a) != 0)
+		if (check_gap(p, p->out, p->layout.slots, pass == 0 ? 0xa5 : 0x5a) != 0)
 			return -1;
 	}
 	return 0;

@@ -19,7 +19,7 @@
 #include "perf.h"
 
 static int
-wrong(const struct perf *p, const char *what, const char *why)
+print_invalid(const struct perf *p, const char *what, const char *why)
 {
 	say("the peer's %s %s; is it %s of %s?", what, why, p->o.proto->peer,
 	    p->o.proto->verb == VERB_PINGPONG ? "rdma-core" : "perftest");
@@ -39,7 +39,7 @@ pingpong_meet(struct perf *p)
 		return -1;
 	why = msg_pingpong_decode(theirs, sizeof(theirs), &p->peer.addr);
 	if (why != NULL)
-		return wrong(p, "address", why);
+		return print_invalid(p, "address", why);
 	if (perf_connect(p) != 0 || perf_post_recvs(p) != 0)
 		return -1;
 	if (is_client(p))
@@ -47,7 +47,7 @@ pingpong_meet(struct perf *p)
 	if (tcp_write(p, own, sizeof(own)) != 0 || tcp_read(p, done, sizeof(done), "\"done\"") != 0)
 		return -1;
 	why = msg_done_decode(done, sizeof(done));
-	return why != NULL ? wrong(p, "end of the handshake", why) : 0;
+	return why != NULL ? print_invalid(p, "end of the handshake", why) : 0;
 }
 
 int
@@ -87,7 +87,7 @@ exchange_version(struct perf *p)
 		return -1;
 	why = msg_version_decode(theirs, sizeof(theirs), &p->peer_version);
 	if (why != NULL)
-		return wrong(p, "version", why);
+		return print_invalid(p, "version", why);
 	if (p->peer_version >= MSG_VERSION_MIN)
 		return 0;
 	say("the peer's version is %u.%02u; its words changed with 5.70: install a newer perftest "
@@ -109,7 +109,7 @@ exchange_size(struct perf *p, uint32_t *size, const char *what,
 		return -1;
 	why = decode(theirs, sizeof(theirs), &v);
 	if (why != NULL)
-		return wrong(p, what, why);
+		return print_invalid(p, what, why);
 	if (v > *size)
 		*size = v;
 	return 0;
@@ -128,7 +128,7 @@ exchange_mtu(struct perf *p)
 		return -1;
 	why = msg_mtu_decode(theirs, sizeof(theirs), &mtu);
 	if (why != NULL)
-		return wrong(p, "MTU", why);
+		return print_invalid(p, "MTU", why);
 	if (mtu < p->mtu)
 		p->mtu = mtu;
 	return 0;
@@ -156,7 +156,7 @@ exchange_keys(struct perf *p, bool again, const char *what)
 		return -1;
 	why = msg_keys_decode(theirs, len, &keys);
 	if (why != NULL)
-		return wrong(p, "keys", why);
+		return print_invalid(p, "keys", why);
 	if (!again) {
 		p->peer = keys;
 		return 0;

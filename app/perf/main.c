@@ -39,7 +39,7 @@ run_test(struct perf *p)
 }
 
 static int
-talk(struct perf *p)
+run_session(struct perf *p)
 {
 	bool pingpong = p->o.proto->verb == VERB_PINGPONG;
 
@@ -76,7 +76,7 @@ run(struct perf *p)
 		tcp_decline(p);
 	if (rc != 0)
 		return rc;
-	if (talk(p) != 0)
+	if (run_session(p) != 0)
 		return stop_signal != 0 ? 128 + stop_signal : EXIT_FAILED;
 	return 0;
 }

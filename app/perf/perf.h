@@ -66,16 +66,16 @@ struct perf {
 	struct bb_ah *ah; /* address handle of the peer; UD only */
 	struct bb_mr *mr;
 	uint8_t *mem, *out, *in;
-	size_t half; /* bytes of out, and of in unless it has receive slots */
-	struct msg_cycle places;
+	size_t half_size; /* bytes of out, and of in unless it has receive slots */
+	struct msg_cycle layout;
 	uint32_t mtu, cycle, line;
 	uint32_t recv_step, recv_slots; /* distance in bytes and number of the receive slots, which
 					   start at in */
 	uint64_t recv_posted, recv_done;
-	uint64_t posted, done; /* number of requests posted, and completed */
-	const uint8_t *src;    /* source of message 0 of SENDs and WRITEs */
-	const uint8_t *last;   /* data of the last received message */
-	uint64_t last_post;    /* TSC of the last post */
+	uint64_t posted, done;   /* number of requests posted, and completed */
+	const uint8_t *src;      /* source of message 0 of SENDs and WRITEs */
+	const uint8_t *last_msg; /* data of the last received message */
+	uint64_t last_post;      /* TSC of the last post */
 	struct bb_qp_addr addr;
 	struct msg_keys own, peer;
 	uint32_t
@@ -83,16 +83,16 @@ struct perf {
 	int fd;               /* socket of the TCP connection; -1 if there is none */
 	/* State of perf_idle(): */
 	uint32_t spins;
-	uint64_t moved;      /* TSC of the last message or completion */
-	uint64_t limit;      /* TSC cycles without activity after which the peer counts as lost */
-	uint64_t served_was; /* value of perf_served() when moved was set */
-	bool peer_gone;      /* the peer has closed its end of the TCP connection */
+	uint64_t last_progress; /* TSC of the last message or completion */
+	uint64_t limit;       /* TSC cycles without activity after which the peer counts as lost */
+	uint64_t last_served; /* value of perf_served() when last_progress was set */
+	bool peer_gone;       /* the peer has closed its end of the TCP connection */
 	/*
-	 * --check: seen has two values for each slot: the hash of the contents last seen, and
-	 * whether it is set. known is true if every byte that the peer sends is known.
+	 * --check: slot_hashes has two values for each slot: the hash of the last contents, and
+	 * whether it is set. bytes_known is true if every byte that the peer sends is known.
 	 */
-	uint64_t *seen;
-	bool known;
+	uint64_t *slot_hashes;
+	bool bytes_known;
 	struct result res;
 	uint64_t tsc_hz;
 };
@@ -140,7 +140,7 @@ int perftest_end(struct perf *p);
  */
 int perf_idle(struct perf *p);
 /* Records that a message or a completion arrived. */
-void perf_moved(struct perf *p);
+void perf_progress(struct perf *p);
 /*
  * Runs the device for @seconds, so that it can repeat acknowledgements of the last message that
  * were lost.

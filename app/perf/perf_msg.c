@@ -222,7 +222,7 @@ msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu)
 #define KEYS_PSN   17
 #define KEYS_RKEY  24
 #define KEYS_VADDR 33
-#define KEYS_REST  50
+#define KEYS_GID   50
 #define KEYS_SRQN  98 /* in the message with a GID */
 
 void
@@ -246,7 +246,7 @@ msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k)
 {
 	static const uint8_t colons[] = {4, 9, 16, 23, 32, 49};
 	uint64_t lid, reads, qpn, psn, rkey, vaddr, srqn;
-	uint32_t srqn_at = len == MSG_KEYS_GID ? KEYS_SRQN : KEYS_REST;
+	uint32_t srqn_at = len == MSG_KEYS_GID ? KEYS_SRQN : KEYS_GID;
 	struct msg_keys got;
 	uint32_t i;
 
@@ -271,10 +271,10 @@ msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k)
 		return "has an address that is not hexadecimal";
 	memset(got.addr.gid, 0, sizeof(got.addr.gid));
 	if (len == MSG_KEYS_GID) {
-		if (!hex_bytes(msg + KEYS_REST, got.addr.gid, 16, 3))
+		if (!hex_bytes(msg + KEYS_GID, got.addr.gid, 16, 3))
 			return "has a GID that is not hexadecimal";
 		for (i = 0; i < 16; i++)
-			if (msg[KEYS_REST + 3 * i + 2] != ':')
+			if (msg[KEYS_GID + 3 * i + 2] != ':')
 				return "has a GID without colons";
 		if (msg[KEYS_SRQN + 8] != ':')
 			return "is not terminated";
@@ -347,11 +347,11 @@ void
 msg_cycle_of(struct msg_cycle *c, uint32_t size, uint32_t cycle, uint32_t line)
 {
 	c->step = 0;
-	c->places = 1;
+	c->slots = 1;
 	if (size > cycle / 2)
 		return;
 	c->step = size > line ? (size + line - 1) / line * line : line;
-	c->places = cycle / c->step;
-	if (c->places == 0)
-		c->places = 1;
+	c->slots = cycle / c->step;
+	if (c->slots == 0)
+		c->slots = 1;
 }

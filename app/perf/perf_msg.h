@@ -106,16 +106,16 @@ bool msg_report_usable(const struct msg_report *r);
  * whole number of cache lines long.
  */
 struct msg_cycle {
-	uint32_t step;   /* bytes from slot to slot; 0 if all messages start at 0 */
-	uint32_t places; /* number of slots, at least 1 */
+	uint32_t step;  /* bytes from slot to slot; 0 if all messages start at 0 */
+	uint32_t slots; /* number of slots, at least 1 */
 };
 
 void msg_cycle_of(struct msg_cycle *c, uint32_t size, uint32_t cycle, uint32_t line);
 
 static inline uint32_t
-msg_place(const struct msg_cycle *c, uint64_t n)
+msg_slot_offset(const struct msg_cycle *c, uint64_t n)
 {
-	return (uint32_t)(n % c->places) * c->step;
+	return (uint32_t)(n % c->slots) * c->step;
 }
 
 #endif

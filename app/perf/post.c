@@ -21,7 +21,8 @@ posted(struct perf *p, int rc)
 int
 perf_post(struct perf *p, bool signaled)
 {
-	uint32_t off = msg_place(&p->places, p->posted), flags = signaled ? BB_SEND_SIGNALED : 0;
+	uint32_t off = msg_slot_offset(&p->layout, p->posted),
+		 flags = signaled ? BB_SEND_SIGNALED : 0;
 	uint64_t wr_id = p->posted + 1, to = p->peer.vaddr + off;
 	const uint8_t *from = p->src + off;
 	struct bb_sge sge = {(uint64_t)(uintptr_t)from, p->o.size, p->mr->lkey};
@@ -129,8 +130,8 @@ received(struct perf *p, const struct bb_wc *wc)
 		    n, wc->byte_len - grh, p->o.size);
 		return -1;
 	}
-	p->last = recv_slot(p, n) + grh;
-	if (p->o.check && p->o.proto->verb == VERB_SEND && check_message(p, n, p->last) != 0)
+	p->last_msg = recv_slot(p, n) + grh;
+	if (p->o.check && p->o.proto->verb == VERB_SEND && check_message(p, n, p->last_msg) != 0)
 		return -1;
 	p->recv_done++;
 	return 0;
@@ -144,7 +145,7 @@ completed(struct perf *p, uint64_t upto)
 
 	if (p->o.check && p->o.proto->verb == VERB_ATOMIC) {
 		for (n = p->done; n < upto; n++) {
-			memcpy(&old, p->out + msg_place(&p->places, n), sizeof(old));
+			memcpy(&old, p->out + msg_slot_offset(&p->layout, n), sizeof(old));
 			if (check_atomic(p, n, old) != 0)
 				return -1;
 		}
@@ -174,7 +175,7 @@ perf_step(struct perf *p)
 	if (recvs != p->recv_done && perf_post_recvs(p) != 0)
 		return -1;
 	if (n > 0)
-		perf_moved(p);
+		perf_progress(p);
 	else if (perf_idle(p) != 0)
 		return -1;
 	return (int)n;

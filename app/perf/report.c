@@ -7,7 +7,7 @@
 #include "perf.h"
 
 static void
-say_end(const char *who, const struct perf *p, const struct msg_keys *k)
+print_end(const char *who, const struct perf *p, const struct msg_keys *k)
 {
 	char gid[INET6_ADDRSTRLEN] = "?";
 
@@ -26,8 +26,8 @@ report_start(const struct perf *p)
 	       PERF_VERSION, bb_dev_name(p->dev), p->attr.driver,
 	       p->attr.software ? ", software" : "", p->server ? "server" : "client",
 	       p->o.proto->peer, bb_qp_type_name(p->o.type), p->o.iters, p->o.size, p->mtu);
-	say_end("local", p, &p->own);
-	say_end("remote", p, &p->peer);
+	print_end("local", p, &p->own);
+	print_end("remote", p, &p->peer);
 	fflush(stdout);
 }
 

@@ -7,12 +7,12 @@
 #include "perf.h"
 
 /* State of the search for the fastest interval with at least a tenth of the messages. */
-struct stretch {
+struct peak_interval {
 	uint64_t least, at, count;
 };
 
 static void
-stretch_start(struct perf *p, struct stretch *s, uint64_t count)
+peak_start(struct perf *p, struct peak_interval *s, uint64_t count)
 {
 	s->least = p->o.iters / 10 > 0 ? p->o.iters / 10 : 1;
 	s->at = p->res.start;
@@ -20,7 +20,7 @@ stretch_start(struct perf *p, struct stretch *s, uint64_t count)
 }
 
 static void
-stretch_look(struct perf *p, struct stretch *s, uint64_t count)
+peak_update(struct perf *p, struct peak_interval *s, uint64_t count)
 {
 	uint64_t now, cycles, messages = count - s->count;
 	struct result *r = &p->res;
@@ -42,11 +42,11 @@ int
 run_bw(struct perf *p)
 {
 	uint64_t n = p->o.iters, before;
-	struct stretch s;
+	struct peak_interval s;
 	int rc;
 
 	p->res.start = rte_rdtsc();
-	stretch_start(p, &s, 0);
+	peak_start(p, &s, 0);
 	while (p->done < n) {
 		before = p->posted;
 		while (p->posted < n && p->posted - p->done < p->o.tx_depth) {
@@ -60,7 +60,7 @@ run_bw(struct perf *p)
 			bb_qp_ring(p->qp);
 		if (perf_step(p) < 0)
 			return -1;
-		stretch_look(p, &s, p->done);
+		peak_update(p, &s, p->done);
 	}
 	p->res.end = rte_rdtsc();
 	p->res.messages = n;
@@ -75,16 +75,16 @@ int
 run_send_bw_server(struct perf *p)
 {
 	uint64_t n = p->o.iters;
-	struct stretch s;
+	struct peak_interval s;
 
 	if (perf_wait(p, 0, 1) != 0)
 		return -1;
 	p->res.start = rte_rdtsc();
-	stretch_start(p, &s, p->recv_done);
+	peak_start(p, &s, p->recv_done);
 	while (p->recv_done < n) {
 		if (perf_step(p) < 0)
 			return -1;
-		stretch_look(p, &s, p->recv_done);
+		peak_update(p, &s, p->recv_done);
 	}
 	p->res.end = rte_rdtsc();
 	p->res.messages = n;

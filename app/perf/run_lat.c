@@ -51,13 +51,13 @@ run_pingpong(struct perf *p)
 
 	while (p->done < n || p->recv_done < n) {
 		if (p->o.check && looked < p->recv_done) {
-			if (check_pingpong(p, looked, p->last) != 0)
+			if (check_pingpong(p, looked, p->last_msg) != 0)
 				return -1;
 			looked = p->recv_done;
 		}
 		if (p->posted < n && p->done == p->posted && p->recv_done >= p->posted + ahead) {
 			if (p->server)
-				p->src = p->last;
+				p->src = p->last_msg;
 			else if (fill)
 				check_pingpong_fill(p, p->posted);
 			if (post_timed(p) != 0)
@@ -66,7 +66,7 @@ run_pingpong(struct perf *p)
 		if (perf_step(p) < 0)
 			return -1;
 	}
-	if (p->o.check && looked < n && check_pingpong(p, n - 1, p->last) != 0)
+	if (p->o.check && looked < n && check_pingpong(p, n - 1, p->last_msg) != 0)
 		return -1;
 	finished(p);
 	return 0;
@@ -82,7 +82,7 @@ wait_written(struct perf *p, uint64_t n)
 		if (perf_step(p) < 0)
 			return -1;
 	p->recv_done = n;
-	perf_moved(p);
+	perf_progress(p);
 	return p->o.check ? check_write_lat(p, n) : 0;
 }
 

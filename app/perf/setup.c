@@ -202,7 +202,7 @@ perf_open(struct perf *p)
 	p->limit = p->o.seconds * p->tsc_hz;
 	p->cycle = page > 0 && page <= (long)MSG_MAX_CYCLE ? (uint32_t)page : 4096;
 	p->line = line >= 64 && line <= (long)MSG_MAX_LINE ? (uint32_t)line : 64;
-	p->places.places = 1;
+	p->layout.slots = 1;
 	hist_reset(&p->res.lat);
 	rc = open_device(p);
 	if (rc == 0)
@@ -225,33 +225,33 @@ create_memory(struct perf *p)
 	else if (verb == VERB_ATOMIC)
 		access |= BB_ACCESS_REMOTE_ATOMIC;
 	if (p->o.proto->bandwidth)
-		msg_cycle_of(&p->places, p->o.size, p->cycle, p->line);
+		msg_cycle_of(&p->layout, p->o.size, p->cycle, p->line);
 	/*
 	 * Limits the outstanding atomics to the number of result slots, because each result must be
 	 * checked before it is overwritten.
 	 */
 	if (p->o.check && verb == VERB_ATOMIC) {
-		p->o.tx_depth = RTE_MIN(p->o.tx_depth, p->places.places);
+		p->o.tx_depth = RTE_MIN(p->o.tx_depth, p->layout.slots);
 		p->o.cq_mod = RTE_MIN(p->o.cq_mod, p->o.tx_depth);
 	}
-	p->half = RTE_ALIGN_CEIL((size_t)RTE_MAX(p->o.size, p->cycle), PAGE);
-	in = p->half;
+	p->half_size = RTE_ALIGN_CEIL((size_t)RTE_MAX(p->o.size, p->cycle), PAGE);
+	in = p->half_size;
 	if (verb == VERB_SEND || verb == VERB_PINGPONG) {
 		p->recv_step = (uint32_t)RTE_ALIGN_CEIL(p->o.size + UD_GRH, 64u);
 		p->recv_slots = RTE_MIN(p->o.rx_depth, RTE_MAX(RECV_BYTES / p->recv_step, 2u));
 		in = (size_t)p->recv_slots * p->recv_step;
 	}
-	p->mem = rte_zmalloc("bb_perf", p->half + in, PAGE);
+	p->mem = rte_zmalloc("bb_perf", p->half_size + in, PAGE);
 	if (p->mem == NULL) {
 		say("no memory for messages of %u bytes: %zu MiB are needed; give EAL more "
 		    "(-m MB, hugepages), or less --size or --rx-depth",
-		    p->o.size, ((p->half + in) >> 20) + 1);
+		    p->o.size, ((p->half_size + in) >> 20) + 1);
 		return -1;
 	}
 	p->out = p->mem;
-	p->in = p->mem + p->half;
+	p->in = p->mem + p->half_size;
 	p->src = p->out;
-	rc = bb_mr_reg(p->pd, p->mem, p->half + in, access, &p->mr);
+	rc = bb_mr_reg(p->pd, p->mem, p->half_size + in, access, &p->mr);
 	if (rc != 0) {
 		error("registering memory", rc);
 		return -1;

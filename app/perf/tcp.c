@@ -28,7 +28,7 @@
  * sleeps, at most 1 ms, until TCP has an event.
  */
 static int
-breathe(struct perf *p, int fd, short events)
+run_device(struct perf *p, int fd, short events)
 {
 	struct pollfd pfd = {.fd = fd, .events = events};
 	uint32_t i;
@@ -49,13 +49,13 @@ breathe(struct perf *p, int fd, short events)
 
 /* Runs the device for @ms milliseconds. */
 static int
-breathe_for(struct perf *p, uint32_t ms)
+run_device_for(struct perf *p, uint32_t ms)
 {
 	uint64_t end = rte_rdtsc() + p->tsc_hz / 1000 * ms;
 	int rc;
 
 	do
-		rc = breathe(p, -1, 0);
+		rc = run_device(p, -1, 0);
 	while (rc == 0 && rte_rdtsc() < end);
 	return rc;
 }
@@ -65,17 +65,17 @@ overdue(struct perf *p)
 {
 	uint64_t now = rte_rdtsc(), served;
 
-	if (now - p->moved < p->limit)
+	if (now - p->last_progress < p->limit)
 		return false;
 	/*
 	 * Counts executed requests as activity, because the target of a long one-sided test gets no
 	 * TCP message until the test ends.
 	 */
 	served = perf_served(p);
-	if (served == p->served_was)
+	if (served == p->last_served)
 		return true;
-	p->served_was = served;
-	p->moved = now;
+	p->last_served = served;
+	p->last_progress = now;
 	return false;
 }
 
@@ -91,7 +91,7 @@ set_up(struct perf *p, int fd)
 	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	p->fd = fd;
-	perf_moved(p);
+	perf_progress(p);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ serve(struct perf *p)
 	}
 	printf("waiting for %s on TCP port %u\n", p->o.proto->peer, p->o.tcp_port);
 	fflush(stdout);
-	perf_moved(p);
+	perf_progress(p);
 	while ((conn = accept(fd, NULL, NULL)) < 0) {
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
 			say("accept: %s", strerror(errno));
@@ -148,7 +148,7 @@ serve(struct perf *p)
 			    p->o.seconds);
 			break;
 		}
-		if (breathe(p, fd, POLLIN) != 0)
+		if (run_device(p, fd, POLLIN) != 0)
 			break;
 	}
 	close(fd);
@@ -182,7 +182,7 @@ connect_to(struct perf *p, const struct addrinfo *to)
 		}
 		if (overdue(p))
 			err = ETIMEDOUT;
-		else if (breathe(p, fd, POLLOUT) != 0)
+		else if (run_device(p, fd, POLLOUT) != 0)
 			err = EINTR;
 	}
 	close(fd);
@@ -191,7 +191,7 @@ connect_to(struct perf *p, const struct addrinfo *to)
 }
 
 static int
-call(struct perf *p)
+connect_server(struct perf *p)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *all, *a;
 	bool again, said = false;
@@ -205,7 +205,7 @@ call(struct perf *p)
 		    gai_strerror(rc));
 		return -1;
 	}
-	perf_moved(p);
+	perf_progress(p);
 	do {
 		errno = EHOSTUNREACH;
 		for (a = all; a != NULL && fd < 0 && stop_signal == 0; a = a->ai_next)
@@ -216,7 +216,7 @@ call(struct perf *p)
 			    "trying for %u s",
 			    p->o.host, p->o.tcp_port, p->o.proto->peer, p->o.seconds);
 		said |= again;
-	} while (again && breathe_for(p, 100) == 0);
+	} while (again && run_device_for(p, 100) == 0);
 	rc = errno;
 	freeaddrinfo(all);
 	if (fd >= 0)
@@ -258,7 +258,7 @@ tcp_decline(const struct perf *p)
 int
 tcp_open(struct perf *p)
 {
-	return p->server ? serve(p) : call(p);
+	return p->server ? serve(p) : connect_server(p);
 }
 
 int
@@ -267,7 +267,7 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 	const uint8_t *at = buf;
 	ssize_t n;
 
-	perf_moved(p);
+	perf_progress(p);
 	while (len > 0) {
 		n = send(p->fd, at, len, MSG_NOSIGNAL);
 		if (n > 0) {
@@ -284,7 +284,7 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 			say("the peer reads nothing for %u s", p->o.seconds);
 			return -1;
 		}
-		if (breathe(p, p->fd, POLLOUT) != 0)
+		if (run_device(p, p->fd, POLLOUT) != 0)
 			return -1;
 	}
 	return 0;
@@ -297,7 +297,7 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 	size_t left = len;
 	ssize_t n;
 
-	perf_moved(p);
+	perf_progress(p);
 	while (left > 0) {
 		n = recv(p->fd, at, left, 0);
 		if (n > 0) {
@@ -316,7 +316,7 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 			    what, len - left, len, p->o.seconds, p->o.proto->peer);
 			return -1;
 		}
-		if (breathe(p, p->fd, POLLIN) != 0)
+		if (run_device(p, p->fd, POLLIN) != 0)
 			return -1;
 	}
 	return 0;
@@ -344,10 +344,10 @@ tcp_finish(struct perf *p)
 	 */
 	if (is_client(p))
 		shutdown(p->fd, SHUT_WR);
-	perf_moved(p);
+	perf_progress(p);
 	do {
 		n = recv(p->fd, rest, sizeof(rest), 0);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			break;
-	} while (!overdue(p) && breathe(p, p->fd, POLLIN) == 0);
+	} while (!overdue(p) && run_device(p, p->fd, POLLIN) == 0);
 }

@@ -9,12 +9,12 @@
 
 #include "perf.h"
 
-#define LOOK_EVERY 65536u /* idle polls between two checks of the clock */
+#define CHECK_EVERY 65536u /* idle polls between two checks of the clock */
 
 void
-perf_moved(struct perf *p)
+perf_progress(struct perf *p)
 {
-	p->moved = rte_rdtsc();
+	p->last_progress = rte_rdtsc();
 	p->peer_gone = false;
 }
 
@@ -64,7 +64,7 @@ perf_idle(struct perf *p)
 {
 	uint64_t now, served;
 
-	if (++p->spins % LOOK_EVERY != 0)
+	if (++p->spins % CHECK_EVERY != 0)
 		return 0;
 	if (stop_signal != 0) {
 		say("stopped after %" PRIu64 " messages sent, %" PRIu64 " received", p->done,
@@ -88,12 +88,12 @@ perf_idle(struct perf *p)
 		p->peer_gone = true;
 		return 0;
 	}
-	if (now - p->moved < p->limit)
+	if (now - p->last_progress < p->limit)
 		return 0;
 	served = perf_served(p);
-	if (served != p->served_was) {
-		p->served_was = served;
-		p->moved = now;
+	if (served != p->last_served) {
+		p->last_served = served;
+		p->last_progress = now;
 		return 0;
 	}
 	say("nothing has come for %u s: of %" PRIu64 " messages %" PRIu64 " were sent, %" PRIu64

@@ -83,10 +83,10 @@ check_sizes(const uint8_t *msg, size_t len)
 	line = line < 64 ? 64 : line;
 	for (size = 1; size <= 2 * cycle; size = size * 3 + 1) {
 		msg_cycle_of(&c, size, cycle, line);
-		fuzz_check(c.places >= 1);
+		fuzz_check(c.slots >= 1);
 		for (n = 0; n < 3; n++)
-			fuzz_check(c.places == 1 ||
-				   msg_place(&c, c.places * n + c.places - 1) + size <= cycle);
+			fuzz_check(c.slots == 1 ||
+				   msg_slot_offset(&c, c.slots * n + c.slots - 1) + size <= cycle);
 	}
 }
 

@@ -273,24 +273,24 @@ TEST(test_cycle)
 	struct msg_cycle c;
 
 	msg_cycle_of(&c, 2, 4096, 64);
-	assert_int_equal(c.places, 64);
-	assert_int_equal(msg_place(&c, 0), 0);
-	assert_int_equal(msg_place(&c, 1), 64);
-	assert_int_equal(msg_place(&c, 63), 4032);
-	assert_int_equal(msg_place(&c, 64), 0);
+	assert_int_equal(c.slots, 64);
+	assert_int_equal(msg_slot_offset(&c, 0), 0);
+	assert_int_equal(msg_slot_offset(&c, 1), 64);
+	assert_int_equal(msg_slot_offset(&c, 63), 4032);
+	assert_int_equal(msg_slot_offset(&c, 64), 0);
 	msg_cycle_of(&c, 65, 4096, 64);
-	assert_fields(c, step, 128, places, 32);
+	assert_fields(c, step, 128, slots, 32);
 	msg_cycle_of(&c, 1500, 4096, 64);
-	assert_int_equal(c.places, 2);
-	assert_int_equal(msg_place(&c, 3), 1536);
+	assert_int_equal(c.slots, 2);
+	assert_int_equal(msg_slot_offset(&c, 3), 1536);
 	msg_cycle_of(&c, 2049, 4096, 64);
-	assert_int_equal(c.places, 1);
-	assert_int_equal(msg_place(&c, 7), 0);
+	assert_int_equal(c.slots, 1);
+	assert_int_equal(msg_slot_offset(&c, 7), 0);
 	msg_cycle_of(&c, 65536, 4096, 64);
-	assert_int_equal(msg_place(&c, 7), 0);
+	assert_int_equal(msg_slot_offset(&c, 7), 0);
 	/* A message longer than half the buffer leaves one place. */
 	msg_cycle_of(&c, 8, 4096, 4096);
-	assert_int_equal(c.places, 1);
+	assert_int_equal(c.slots, 1);
 }
 
 TEST_MAIN(0)
