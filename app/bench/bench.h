@@ -87,7 +87,7 @@ double measure_l(void);
  * Adds the time that process @pid waits for a CPU to the lost time of a measurement. 0 if there is
  * no such process.
  */
-void measure_beside(pid_t pid);
+void measure_peer_process(pid_t pid);
 /*
  * peer_start() starts a thread that runs @fn on cpu_peer. It returns 0 or -errno. peer_join() waits
  * until @fn returns.
@@ -145,32 +145,32 @@ extern const struct quantile {
  * runs. L is the round trip of a cache line, see measure_l().
  */
 struct pair {
-	double baseline, ours;
-	double ratio;                /* median of the pairs' ratios */
-	double baseline_limit_scale; /* scale of a recorded time on this machine */
-	double l_before, l_after;    /* L in ns, before and after the runs; 0 with one CPU */
-	double baseline_l, ours_l;   /* medians in units of the L of each pair */
-	struct tail baseline_tail, ours_tail;
-	unsigned int pairs;  /* number of pairs of runs in the medians */
-	unsigned int thrown; /* number of pairs of runs rejected because L changed */
-	double shared;       /* fraction of the time lost to other work; 0 if negligible */
-	bool baseline_only;  /* the measurement has a baseline and nothing of Bluebell */
+	double baseline, bluebell;
+	double ratio;                  /* median of the pairs' ratios */
+	double baseline_limit_scale;   /* scale of a recorded time on this machine */
+	double l_before, l_after;      /* L in ns, before and after the runs; 0 with one CPU */
+	double baseline_l, bluebell_l; /* medians in units of the L of each pair */
+	struct tail baseline_tail, bluebell_tail;
+	unsigned int pairs;    /* number of pairs of runs in the medians */
+	unsigned int rejected; /* number of pairs of runs rejected because L changed */
+	double shared;         /* fraction of the time lost to other work; 0 if negligible */
+	bool baseline_only;    /* the measurement has a baseline and nothing of Bluebell */
 	bool valid;
 };
-void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
+void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn bluebell, void *bluebell_arg,
 		  struct pair *p);
 /*
  * Does the same for a measurement that needs both CPUs. Measures L before and after each pair, and
- * rejects a pair in which L changed. @ours is NULL if there is only a baseline or a peer.
+ * rejects a pair in which L changed. @bluebell is NULL if there is only a baseline or a peer.
  */
-void measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
-			struct pair *p);
+void measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn bluebell,
+			void *bluebell_arg, struct pair *p);
 /*
  * Mark the begin and the end of a part of a run that opens or closes resources. The time that
  * threads wait for a CPU in this part is not lost time of the measurement.
  */
-void measure_aside_begin(void);
-void measure_aside_end(void);
+void measure_setup_begin(void);
+void measure_setup_end(void);
 
 /* ---- report.c */
 
@@ -202,7 +202,7 @@ struct row {
 	char name[48];
 	enum bench_plot plot;
 	uint32_t x;
-	const char *ours_line, *baseline_line; /* names of the lines in the plot */
+	const char *bluebell_line, *baseline_line; /* names of the lines in the plot */
 	const char *unit;
 	struct pair p;
 	enum goal goal;

@@ -93,7 +93,7 @@ child_run(const char *path, const char *const *argv, char *const *env, char *tex
 }
 
 int
-child_beside(const char *name, const char **argv, char *text, size_t size)
+child_run_beside(const char *name, const char **argv, char *text, size_t size)
 {
 	char path[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);

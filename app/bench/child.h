@@ -20,6 +20,6 @@ pid_t child_spawn(const char *path, const char *const *argv, char *const *env, u
  */
 int child_run(const char *path, const char *const *argv, char *const *env, char *text, size_t size);
 /* Does the same for the program @name in the folder of this program. Sets argv[0]. */
-int child_beside(const char *name, const char **argv, char *text, size_t size);
+int child_run_beside(const char *name, const char **argv, char *text, size_t size);
 
 #endif

@@ -15,7 +15,7 @@
 #define GLOBAL "bench"
 
 static int
-bad(const char *path, const char *section, const char *what, const char *which)
+print_invalid(const char *path, const char *section, const char *what, const char *which)
 {
 	fprintf(stderr, "bench: %s, [%s]: %s \"%s\"\n", path, section, what, which);
 	return 2;
@@ -23,7 +23,7 @@ bad(const char *path, const char *section, const char *what, const char *which)
 
 /* Returns a copy of @value, because values are used after the file is closed. */
 static const char *
-keep(const char *value)
+copy_value(const char *value)
 {
 	char *copy = strdup(value);
 
@@ -40,19 +40,20 @@ global_entry(const char *path, const struct rte_cfgfile_entry *e, struct bench_c
 	if (strcmp(e->name, "repeat") == 0)
 		opts.repeat = (unsigned int)bench_number("repeat", e->value, 1, BENCH_MAX_REPEAT);
 	else if (strcmp(e->name, "device") == 0)
-		opts.device = keep(e->value);
+		opts.device = copy_value(e->value);
 	else if (strcmp(e->name, "peer-device") == 0)
-		opts.peer_device = keep(e->value);
+		opts.peer_device = copy_value(e->value);
 	else if (strcmp(e->name, "csv") == 0)
-		config->csv = keep(e->value);
+		config->csv = copy_value(e->value);
 	else if (strcmp(e->name, "json") == 0)
-		config->json = keep(e->value);
+		config->json = copy_value(e->value);
 	else if (strcmp(e->name, "report") == 0)
-		config->report = keep(e->value);
+		config->report = copy_value(e->value);
 	else
-		return bad(path, GLOBAL,
-			   "repeat, device, peer-device, csv, json and report are known, not",
-			   e->name);
+		return print_invalid(
+			path, GLOBAL,
+			"repeat, device, peer-device, csv, json and report are known, not",
+			e->name);
 	return 0;
 }
 
@@ -64,15 +65,16 @@ section(const char *path, struct rte_cfgfile *file, char *name, struct bench_con
 	struct rte_cfgfile_entry *entries;
 
 	if (!global && !bench_has_case(name))
-		return bad(path, name, "neither bench nor a case of --list:", name);
+		return print_invalid(path, name, "neither bench nor a case of --list:", name);
 	if (!global && config->n == BENCH_MAX_RUNS)
-		return bad(path, name, "there are too many sections, from here on:", name);
+		return print_invalid(path, name,
+				     "there are too many sections, from here on:", name);
 	if (!global)
 		snprintf(config->runs[config->n].name, sizeof(config->runs[0].name), "%s", name);
 	entries = calloc((size_t)n + 1, sizeof(*entries));
 	if (entries == NULL || rte_cfgfile_section_entries(file, name, entries, n) != n) {
 		free(entries);
-		return bad(path, name, "cannot be read:", name);
+		return print_invalid(path, name, "cannot be read:", name);
 	}
 	for (i = 0; i < n && rc == 0; i++) {
 		if (global)
@@ -85,9 +87,10 @@ section(const char *path, struct rte_cfgfile *file, char *name, struct bench_con
 		else if (strcmp(name, case_scale.name) == 0 && strcmp(entries[i].name, "qps") == 0)
 			bench_qps("qps", entries[i].value);
 		else
-			rc = bad(path, name,
-				 "of a case repeat is known, of [size] size, of [scale] qps, not",
-				 entries[i].name);
+			rc = print_invalid(
+				path, name,
+				"of a case repeat is known, of [size] size, of [scale] qps, not",
+				entries[i].name);
 	}
 	free(entries);
 	config->n += global ? 0 : 1;
@@ -128,7 +131,7 @@ bench_config_load(const char *path, struct bench_config *config)
 		 */
 		for (k = 0; k < i && rc == 0; k++)
 			if (strcmp(names[k], names[i]) == 0)
-				rc = bad(path, names[i], "stands there twice:", names[i]);
+				rc = print_invalid(path, names[i], "stands there twice:", names[i]);
 		if (rc == 0)
 			rc = section(path, file, names[i], config);
 	}

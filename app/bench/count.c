@@ -139,7 +139,7 @@ count_list(void)
 }
 
 static int
-run_ours(struct rig *r, const struct kernel *k, uint64_t n)
+run_bluebell(struct rig *r, const struct kernel *k, uint64_t n)
 {
 	const uint32_t flags = k->sig == BASELINE_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
 	const uint32_t want = k->sig == BASELINE_SIGNAL_ALL ? k->batch : 1;
@@ -282,7 +282,7 @@ run_two(const struct kernel *k, uint64_t n)
 	return rc;
 }
 
-/* Runs @n WRITEs on the software device. They are posted as in run_ours(). */
+/* Runs @n WRITEs on the software device. They are posted as in run_bluebell(). */
 static int
 run_device(const struct kernel *k, uint64_t n)
 {
@@ -302,7 +302,7 @@ run_device(const struct kernel *k, uint64_t n)
 int
 count_run(const char *name, const char *side, uint64_t n)
 {
-	bool ours = strcmp(side, "ours") == 0;
+	bool bluebell = strcmp(side, "ours") == 0;
 	const struct kernel *k = NULL;
 	struct rig *r;
 	size_t i;
@@ -311,7 +311,7 @@ count_run(const char *name, const char *side, uint64_t n)
 	for (i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
 		if (strcmp(kernels[i].name, name) == 0)
 			k = &kernels[i];
-	if (k == NULL || (!ours && (strcmp(side, "floor") != 0 || k->device != NULL))) {
+	if (k == NULL || (!bluebell && (strcmp(side, "floor") != 0 || k->device != NULL))) {
 		fprintf(stderr, "bench: no kernel %s of side %s: see --list-kernels\n", name, side);
 		return -EINVAL;
 	}
@@ -325,10 +325,10 @@ count_run(const char *name, const char *side, uint64_t n)
 		return run_two(k, n);
 	if (k->device != NULL)
 		return run_device(k, n);
-	r = rig_new(ours);
+	r = rig_new(bluebell);
 	if (r == NULL)
 		return -ENOMEM;
-	rc = ours ? run_ours(r, k, n) : run_baseline(r, k, n);
+	rc = bluebell ? run_bluebell(r, k, n) : run_baseline(r, k, n);
 	if (rc != 0)
 		fprintf(stderr, "bench: %s: the null device and the queue disagree\n", name);
 	rig_free(r);

@@ -60,7 +60,7 @@ connect_both(struct soft *s, const struct bb_qp_addr *peer, struct remote_msg *m
 	rc = remote_send(msg);
 	if (rc != 0)
 		return rc;
-	while (!remote_answered() && !remote_give_up(&idle, &since))
+	while (!remote_has_reply() && !remote_give_up(&idle, &since))
 		bb_cq_poll(s->cq, &wc, 1);
 	rc = remote_wait(msg);
 	if (rc != 0)

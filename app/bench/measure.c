@@ -193,7 +193,7 @@ peer_join(struct peer *peer)
 }
 
 /* A cache line that two cores write in turn. */
-struct ball {
+struct cell {
 	uint64_t at __attribute__((aligned(128)));
 	uint64_t pad[15];
 };
@@ -204,7 +204,7 @@ struct ball {
 static void *
 echo(void *arg)
 {
-	struct ball *b = arg;
+	struct cell *b = arg;
 	uint64_t k;
 
 	for (k = 0; k < (uint64_t)L_ROUNDS * L_TRIPS; k++) {
@@ -218,7 +218,7 @@ echo(void *arg)
 double
 measure_l(void)
 {
-	struct ball b = {.at = 0};
+	struct cell b = {.at = 0};
 	double v[L_ROUNDS];
 	struct peer *peer;
 	unsigned int r, i;
@@ -242,20 +242,20 @@ measure_l(void)
 
 /*
  * Start of the current line of the result, and of a part of it that is not measured
- * (measure_aside_begin()).
+ * (measure_setup_begin()).
  */
-static struct began {
+static struct time_mark {
 	struct shared_time lost; /* total time lost until the start */
 	uint64_t tsc;
-} row, aside;
+} row, setup;
 
 static pid_t
-	beside; /* process whose lost time is added to that of this process; 0 if there is none */
+	peer_pid; /* process whose lost time is added to that of this process; 0 if there is none */
 
 void
-measure_beside(pid_t pid)
+measure_peer_process(pid_t pid)
 {
-	beside = pid;
+	peer_pid = pid;
 }
 
 static void
@@ -263,11 +263,11 @@ lost_now(struct shared_time *lost)
 {
 	const unsigned int cpus[] = {cpu_self, cpu_peer};
 
-	shared_now(beside, cpus, have_peer_cpu() ? 2 : 1, lost);
+	shared_now(peer_pid, cpus, have_peer_cpu() ? 2 : 1, lost);
 }
 
 static void
-begin(struct began *b)
+begin(struct time_mark *b)
 {
 	lost_now(&b->lost);
 	b->tsc = tsc();
@@ -284,27 +284,27 @@ row_shared(void)
 }
 
 void
-measure_aside_begin(void)
+measure_setup_begin(void)
 {
-	begin(&aside);
+	begin(&setup);
 }
 
 void
-measure_aside_end(void)
+measure_setup_end(void)
 {
 	struct shared_time lost;
 
 	lost_now(&lost);
-	row.lost.waited += lost.waited - aside.lost.waited;
-	row.lost.stolen += lost.stolen - aside.lost.stolen;
-	row.tsc += tsc() - aside.tsc;
+	row.lost.waited += lost.waited - setup.lost.waited;
+	row.lost.stolen += lost.stolen - setup.lost.stolen;
+	row.tsc += tsc() - setup.tsc;
 }
 
 static void
 pair_finish(struct pair *p, double *f, double *o, double *r, unsigned int n)
 {
 	p->baseline = median(f, n);
-	p->ours = median(o, n);
+	p->bluebell = median(o, n);
 	p->ratio = median(r, n);
 	p->pairs = n;
 	p->valid = n > 0;
@@ -312,7 +312,7 @@ pair_finish(struct pair *p, double *f, double *o, double *r, unsigned int n)
 }
 
 void
-measure_pair(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
+measure_pair(measure_fn baseline, void *baseline_arg, measure_fn bluebell, void *bluebell_arg,
 	     struct pair *p)
 {
 	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
@@ -323,11 +323,11 @@ measure_pair(measure_fn baseline, void *baseline_arg, measure_fn ours, void *our
 		return;
 	/* The first runs are not measured: they warm up caches and branch predictors. */
 	baseline(baseline_arg);
-	ours(ours_arg);
+	bluebell(bluebell_arg);
 	begin(&row);
 	for (i = 0; i < opts.repeat; i++) {
 		f[n] = baseline(baseline_arg);
-		o[n] = ours(ours_arg);
+		o[n] = bluebell(bluebell_arg);
 		if (f[n] <= 0 || o[n] < 0 || bench_stopped())
 			return;
 		r[n] = o[n] / f[n];
@@ -367,7 +367,7 @@ tail_of(const struct hist *all, struct tail *t)
 }
 
 void
-measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
+measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn bluebell, void *bluebell_arg,
 		   struct pair *p)
 {
 	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
@@ -376,28 +376,28 @@ measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, voi
 	static struct hist baseline_one, ours_one, baseline_all, ours_all;
 	unsigned int n = 0, tries;
 
-	*p = (struct pair){.baseline_only = ours == NULL};
+	*p = (struct pair){.baseline_only = bluebell == NULL};
 	if (bench_stopped())
 		return;
 	hist_reset(&baseline_all);
 	hist_reset(&ours_all);
 	hist_reset(&ours_one);
 	baseline(baseline_arg);
-	if (ours != NULL)
-		ours(ours_arg);
+	if (bluebell != NULL)
+		bluebell(bluebell_arg);
 	begin(&row);
 	for (tries = 0; n < opts.repeat && tries < 3 * opts.repeat; tries++) {
 		lb[n] = measure_l();
 		f[n] = run_side(baseline, baseline_arg, &baseline_one);
-		o[n] = ours != NULL ? run_side(ours, ours_arg, &ours_one) : 0;
+		o[n] = bluebell != NULL ? run_side(bluebell, bluebell_arg, &ours_one) : 0;
 		la[n] = measure_l();
 		if (f[n] <= 0 || o[n] < 0 || bench_stopped()) {
 			/* Without this report_row() would give rejected pairs as the cause. */
-			p->thrown = 0;
+			p->rejected = 0;
 			return;
 		}
 		if (fabs(la[n] - lb[n]) > L_MOVED * lb[n]) {
-			p->thrown++;
+			p->rejected++;
 			continue;
 		}
 		hist_merge(&baseline_all, &baseline_one);
@@ -410,9 +410,9 @@ measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, voi
 	p->shared = row_shared();
 	pair_finish(p, f, o, r, n);
 	tail_of(&baseline_all, &p->baseline_tail);
-	tail_of(&ours_all, &p->ours_tail);
+	tail_of(&ours_all, &p->bluebell_tail);
 	p->baseline_l = median(fl, n);
-	p->ours_l = median(ol, n);
+	p->bluebell_l = median(ol, n);
 	p->l_before = median(lb, n);
 	p->l_after = median(la, n);
 }

@@ -34,7 +34,7 @@ static void
 set_pid(pid_t pid)
 {
 	remote.pid = pid;
-	measure_beside(pid);
+	measure_peer_process(pid);
 }
 
 static int
@@ -56,7 +56,7 @@ make_shared(void)
 
 /* Runs in the child before exec: only async-signal-safe calls. */
 static void
-become(const char *path, const char *const *argv)
+exec_program(const char *path, const char *const *argv)
 {
 	cpu_set_t set;
 
@@ -123,13 +123,13 @@ spawn(int sock)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		become(path, argv);
+		exec_program(path, argv);
 	set_pid(pid);
 	return 0;
 }
 
 static void
-say_end(int status)
+print_end(int status)
 {
 	if (WIFSIGNALED(status))
 		fprintf(stderr, "bench: the second process was ended by signal %d (%s)\n",
@@ -141,7 +141,7 @@ say_end(int status)
 
 /* Reaps the second process and frees what it used. Kills it first if @kill_it. */
 static void
-bury(bool kill_it)
+release_process(bool kill_it)
 {
 	int status;
 
@@ -149,7 +149,7 @@ bury(bool kill_it)
 		if (kill_it)
 			kill(remote.pid, SIGKILL);
 		if (waitpid(remote.pid, &status, 0) == remote.pid && !kill_it)
-			say_end(status);
+			print_end(status);
 	}
 	set_pid(0);
 	remote_end();
@@ -198,7 +198,7 @@ remote_send(const struct remote_msg *msg)
 	__atomic_store_n(&remote_shared->stop, 0, __ATOMIC_RELEASE);
 	if (send(remote.sock, msg, sizeof(*msg), MSG_NOSIGNAL) == (ssize_t)sizeof(*msg))
 		return 0;
-	bury(false);
+	release_process(false);
 	return -EPIPE;
 }
 
@@ -216,11 +216,11 @@ remote_wait(struct remote_msg *msg)
 	if (n <= 0) {
 		fprintf(stderr, "bench: the second process did not answer in %d s and was ended\n",
 			REMOTE_SECONDS);
-		bury(true);
+		release_process(true);
 		return -ETIMEDOUT;
 	}
 	if (recv(remote.sock, msg, sizeof(*msg), 0) != (ssize_t)sizeof(*msg)) {
-		bury(false);
+		release_process(false);
 		return -EPIPE;
 	}
 	return msg->rc;
@@ -244,7 +244,7 @@ remote_stop(struct remote_msg *msg)
 }
 
 bool
-remote_answered(void)
+remote_has_reply(void)
 {
 	struct pollfd p = {.fd = remote.sock, .events = POLLIN};
 
@@ -295,7 +295,7 @@ reap(void)
 		usleep(1000);
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		say_end(status);
+		print_end(status);
 	set_pid(0);
 }
 

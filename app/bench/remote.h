@@ -51,8 +51,8 @@ struct remote_msg {
 #define REMOTE_CELL 4096
 struct remote_shared {
 	uint32_t stop __attribute__((aligned(4096))); /* __atomic */
-	uint8_t there[REMOTE_CELL] __attribute__((aligned(4096)));
-	uint8_t back[REMOTE_CELL] __attribute__((aligned(4096)));
+	uint8_t ping[REMOTE_CELL] __attribute__((aligned(4096)));
+	uint8_t pong[REMOTE_CELL] __attribute__((aligned(4096)));
 };
 extern struct remote_shared *remote_shared;
 
@@ -75,7 +75,7 @@ int remote_wait(struct remote_msg *msg);
  * Returns true if remote_wait() would not block: the reply has arrived, or the second process has
  * ended. Callers with other work poll it.
  */
-bool remote_answered(void);
+bool remote_has_reply(void);
 /* Sends a command and waits for the reply: remote_send(), then remote_wait(). */
 int remote_call(struct remote_msg *msg);
 /* Sets stop, which ends commands such as REMOTE_SOFT_RUN, and waits for the reply. */

@@ -27,7 +27,7 @@ struct layout {
 };
 
 static int
-rig_ours(struct rig *r, struct layout *m)
+rig_bluebell(struct rig *r, struct layout *m)
 {
 	const struct bb_sq_conf conf = {
 		.buf = m->sq,
@@ -83,7 +83,7 @@ rig_baseline(struct rig *r, struct layout *m)
 }
 
 struct rig *
-rig_new(bool ours)
+rig_new(bool bluebell)
 {
 	struct rig *r = aligned_alloc(128, (sizeof(*r) + 127) / 128 * 128);
 	struct layout *m = aligned_alloc(4096, (sizeof(*m) + 4095) / 4096 * 4096);
@@ -95,9 +95,9 @@ rig_new(bool ours)
 	r->mem = (uint8_t *)m;
 	r->src = m->src;
 	r->dst = m->dst;
-	if (!ours)
+	if (!bluebell)
 		rig_baseline(r, m);
-	else if (rig_ours(r, m) != 0)
+	else if (rig_bluebell(r, m) != 0)
 		goto fail;
 	r->dev = (struct baseline_dev){
 		.sq = m->sq,

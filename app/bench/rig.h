@@ -28,10 +28,10 @@ struct rig {
 };
 
 /*
- * Creates a rig: for the library if @ours, otherwise for a baseline. Returns NULL if there is no
- * memory, or if the library cannot create its queues.
+ * Creates a rig: for the library if @bluebell, otherwise for a baseline. Returns NULL if there is
+ * no memory, or if the library cannot create its queues.
  */
-struct rig *rig_new(bool ours);
+struct rig *rig_new(bool bluebell);
 void rig_free(struct rig *r);
 
 /* Source and destination of a series of WRITEs. Passed by value, as in the baselines. */

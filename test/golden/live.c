@@ -49,7 +49,7 @@ get_context(const struct uverbs_cmd *c)
 	drv.max_sq_desc_sz = 1024;
 	/* The kernel resolves Ethernet addresses. */
 	drv.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
-	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 static int
@@ -60,8 +60,8 @@ query_device(const struct uverbs_cmd *c)
 		.response_length = sizeof(core),
 	};
 
-	return uverbs_answer(c, &core, c->out_len < sizeof(core) ? c->out_len : sizeof(core), NULL,
-			     0);
+	return uverbs_reply(c, &core, c->out_len < sizeof(core) ? c->out_len : sizeof(core), NULL,
+			    0);
 }
 
 static int
@@ -76,7 +76,7 @@ query_port(const struct uverbs_cmd *c)
 		.link_layer = live.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND,
 	};
 
-	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 /* @caps: max_send_wr to max_inline_data; the provider's values stay unchanged. */
@@ -102,7 +102,7 @@ create_qp(const struct uverbs_cmd *c, const uint32_t *caps, const uint8_t *drv_i
 
 	memcpy(&in, drv_in, drv_len < sizeof(in) ? drv_len : sizeof(in));
 	live.user_index = in.uidx;
-	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
 static int
@@ -115,7 +115,7 @@ create_srq(const struct uverbs_cmd *c)
 	memcpy(&in, c->in, sizeof(in));
 	core.max_wr = in.max_wr;
 	core.max_sge = in.max_sge;
-	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 static int
@@ -137,12 +137,12 @@ answer(uint32_t command, const struct uverbs_cmd *c)
 	case IB_USER_VERBS_CMD_QUERY_PORT:
 		return query_port(c);
 	case IB_USER_VERBS_CMD_REG_MR:
-		return uverbs_answer(c, &mr, sizeof(mr), NULL, 0);
+		return uverbs_reply(c, &mr, sizeof(mr), NULL, 0);
 	case IB_USER_VERBS_CMD_ALLOC_MW:
-		return uverbs_answer(c, &mw, sizeof(mw), NULL, 0);
+		return uverbs_reply(c, &mw, sizeof(mw), NULL, 0);
 	case IB_USER_VERBS_CMD_CREATE_AH:
 		memcpy(resolved.dmac, live.dmac, sizeof(live.dmac));
-		return uverbs_answer(c, &ah, sizeof(ah), &resolved, sizeof(resolved));
+		return uverbs_reply(c, &ah, sizeof(ah), &resolved, sizeof(resolved));
 	case IB_USER_VERBS_CMD_CREATE_QP:
 		memcpy(&qp, c->in, sizeof(qp));
 		return create_qp(c, &qp.max_send_wr, c->in + sizeof(qp), c->in_len - sizeof(qp),
@@ -153,7 +153,7 @@ answer(uint32_t command, const struct uverbs_cmd *c)
 	case IB_USER_VERBS_CMD_CREATE_SRQ:
 		return create_srq(c);
 	case IB_USER_VERBS_CMD_DESTROY_QP:
-		return uverbs_answer(c, &gone, sizeof(gone), NULL, 0);
+		return uverbs_reply(c, &gone, sizeof(gone), NULL, 0);
 	case IB_USER_VERBS_CMD_DEREG_MR:
 	case IB_USER_VERBS_CMD_DEALLOC_MW:
 	case IB_USER_VERBS_CMD_DESTROY_AH:

@@ -73,7 +73,7 @@ kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int
 	}
 	core.base.cqe = cqe - 1;
 	drv.cqn = cq->num;
-	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
 /* As mlx5_ib_resize_cq(), with a umem instead of pages. */
@@ -100,7 +100,7 @@ kernel_resize_cq(const struct uverbs_cmd *c)
 	cqe = 1u << (kernel_log2(q.cqe) + 1);
 	core.cqe = cqe - 1;
 	if (cqe == cq->entries)
-		return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+		return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 	if (kernel_queue_umem(drv.buf_addr, (uint64_t)cqe * CQE, &ring, &ring_at) != 0)
 		return ENOMEM;
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_MODIFY_CQ);
@@ -121,7 +121,7 @@ kernel_resize_cq(const struct uverbs_cmd *c)
 	cq->ring = ring;
 	cq->ring_at = ring_at;
 	cq->entries = cqe;
-	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 /*

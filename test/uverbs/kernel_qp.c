@@ -136,7 +136,7 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	core.base.max_inline_data = a->max_inline_data;
 	/* MLX5_IB_INVALID_BFREG: the library uses its own register */
 	drv.bfreg_index = UINT32_MAX;
-	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
 static int
@@ -398,5 +398,5 @@ kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle)
 	r.dest.sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO);
 	r.dest.port_num = r.port_num;
 	r.dest.is_global = 1;
-	return uverbs_answer(c, &r, sizeof(r), NULL, 0);
+	return uverbs_reply(c, &r, sizeof(r), NULL, 0);
 }

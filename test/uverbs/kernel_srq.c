@@ -82,7 +82,7 @@ kernel_create_srq(const struct uverbs_cmd *c)
 	core.max_sge = q.max_sge;
 	core.srqn = srq->num;
 	drv.srqn = srq->num;
-	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 /* As arm_rmp_cmd(). SRQs are not resized. */
@@ -137,5 +137,5 @@ kernel_query_srq(const struct uverbs_cmd *c)
 	core.max_wr = srq->entries - 1;
 	core.max_sge = srq->max_sge;
 	core.srq_limit = bb_prm_get(bb_prm_csub(ctx, BB_PRM_RMPC_WQ), BB_PRM_WQ_LWM);
-	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }

@@ -39,7 +39,7 @@ get_context(const struct uverbs_cmd *c)
 	drv.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
 	if (clock)
 		drv.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
-	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 static bool
@@ -127,7 +127,7 @@ query_device(const struct uverbs_cmd *c)
 	odp_caps(&core.odp_caps);
 	core.hca_core_clock = clock_khz();
 	core.timestamp_mask = core.hca_core_clock != 0 ? INT64_MAX : 0;
-	return uverbs_answer(c, &core, len, NULL, 0);
+	return uverbs_reply(c, &core, len, NULL, 0);
 }
 
 static int
@@ -150,7 +150,7 @@ query_port(const struct uverbs_cmd *c)
 	core.max_mtu = (uint8_t)(__builtin_ctz(port.max_mtu) - 7);
 	core.active_mtu = (uint8_t)(__builtin_ctz(port.active_mtu) - 7);
 	core.link_layer = port.link_layer == BB_LINK_ETHERNET ? 2 : 1;
-	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 static int
@@ -165,7 +165,7 @@ alloc_pd(const struct uverbs_cmd *c)
 		return -ret;
 	core.pd_handle = kernel_keep(PD, pd);
 	drv.pdn = pd->pdn;
-	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 static int
@@ -190,7 +190,7 @@ reg_mr(const struct uverbs_cmd *c)
 	core.mr_handle = kernel_keep(MR, mr);
 	core.lkey = mr->lkey;
 	core.rkey = mr->rkey;
-	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 static int
@@ -211,7 +211,7 @@ rereg_mr(const struct uverbs_cmd *c)
 		return -ret;
 	core.lkey = mr->lkey;
 	core.rkey = mr->rkey;
-	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 static int
@@ -232,7 +232,7 @@ alloc_mw(const struct uverbs_cmd *c)
 		return -ret;
 	core.mw_handle = kernel_keep(MW, mw);
 	core.rkey = mw->rkey;
-	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 static int
@@ -255,7 +255,7 @@ create_ah(const struct uverbs_cmd *c)
 		return -ret;
 	memcpy(drv.dmac, av.dmac, sizeof(av.dmac));
 	core.ah_handle = kernel_keep(AH, pd);
-	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 /* Destroy commands have one form: the handle, before or after a response. */
@@ -289,8 +289,8 @@ end_queue(const struct uverbs_cmd *c, enum kernel_kind kind)
 	rc = kernel_destroy(kind, q.cq_handle);
 	if (rc != 0)
 		return rc;
-	return kind == CQ ? uverbs_answer(c, &cq, sizeof(cq), NULL, 0)
-			  : uverbs_answer(c, &qp, sizeof(qp), NULL, 0);
+	return kind == CQ ? uverbs_reply(c, &cq, sizeof(cq), NULL, 0)
+			  : uverbs_reply(c, &qp, sizeof(qp), NULL, 0);
 }
 
 static int
@@ -302,7 +302,7 @@ create_channel(const struct uverbs_cmd *c)
 	if (fd < 0)
 		return -fd;
 	core.fd = (uint32_t)fd;
-	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 static int
@@ -381,7 +381,7 @@ modify_qp(const struct uverbs_cmd *c, bool ex)
 
 	memcpy(&q, c->in, sizeof(q));
 	rc = kernel_modify_qp(&q);
-	return rc != 0 || !ex ? rc : uverbs_answer(c, &core, sizeof(core), NULL, 0);
+	return rc != 0 || !ex ? rc : uverbs_reply(c, &core, sizeof(core), NULL, 0);
 }
 
 int

@@ -126,7 +126,7 @@ stop_port(void *arg)
  * ensures that each region is freed once.
  */
 static void
-stop_alone(uint16_t port)
+stop_on_interrupt_thread(uint16_t port)
 {
 	struct stop s = {.port = port};
 
@@ -142,7 +142,7 @@ baseline_net_close(struct baseline_net *net)
 	char name[RTE_ETH_NAME_MAX_LEN];
 
 	if (net->open && rte_eth_dev_get_name_by_port(net->port, name) == 0) {
-		stop_alone(net->port);
+		stop_on_interrupt_thread(net->port);
 		rte_eal_hotplug_remove("vdev", name);
 	}
 	rte_mempool_free(net->pool);
@@ -188,7 +188,7 @@ fill(struct baseline_net *net, struct rte_mbuf *m, uint64_t seq, uint32_t size)
 
 /* Returns true if the packet is correct. Writes the packet's number to *@seq. */
 static inline bool
-take(struct baseline_net *net, struct rte_mbuf *m, uint32_t size, uint64_t *seq)
+check_packet(struct baseline_net *net, struct rte_mbuf *m, uint32_t size, uint64_t *seq)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *) + sizeof(header);
 	uint32_t crc;
@@ -243,7 +243,7 @@ recv_burst(struct baseline_net *net, uint32_t size, bool credits)
 	uint64_t seq;
 
 	for (i = 0; i < n && good; i++) {
-		good = take(net, m[i], size, &seq) &&
+		good = check_packet(net, m[i], size, &seq) &&
 		       (credits ? seq > net->rx_seq : seq == net->rx_seq);
 		net->rx_seq = credits && good ? seq : net->rx_seq + 1;
 	}

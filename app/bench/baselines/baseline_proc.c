@@ -44,14 +44,14 @@ baseline_mapped_latency(void *run)
 
 	if (remote_shared == NULL)
 		return -1;
-	memset(remote_shared->there, 0, REMOTE_CELL);
-	memset(remote_shared->back, 0, REMOTE_CELL);
+	memset(remote_shared->ping, 0, REMOTE_CELL);
+	memset(remote_shared->pong, 0, REMOTE_CELL);
 	memset(data, (int)(msg.n & 0x7f) + 1, sizeof(data));
 	if (remote_send(&msg) != 0)
 		return -1;
 	for (k = 1; k <= r->n; k++) {
-		put_cell(remote_shared->there, data, r->size, k);
-		if (!await_cell(remote_shared->back, r->size, k)) {
+		put_cell(remote_shared->ping, data, r->size, k);
+		if (!await_cell(remote_shared->pong, r->size, k)) {
 			remote_stop(&msg);
 			return -1;
 		}
@@ -68,7 +68,7 @@ baseline_mapped_latency(void *run)
 	if (remote_wait(&msg) != 0)
 		return -1;
 	/* The second process has sent back the data that it received. */
-	return memcmp(remote_shared->back, data, r->size - 8) == 0 ? ns : -1;
+	return memcmp(remote_shared->pong, data, r->size - 8) == 0 ? ns : -1;
 }
 
 int
@@ -77,9 +77,9 @@ baseline_mapped_echo(uint64_t n, uint32_t size)
 	uint64_t k;
 
 	for (k = 1; k <= n; k++) {
-		if (!await_cell(remote_shared->there, size, k))
+		if (!await_cell(remote_shared->ping, size, k))
 			return -ETIMEDOUT;
-		put_cell(remote_shared->back, remote_shared->there, size, k);
+		put_cell(remote_shared->pong, remote_shared->ping, size, k);
 	}
 	return 0;
 }
@@ -163,7 +163,7 @@ listen_local(uint64_t *port)
  * -errno.
  */
 static int
-meet(struct remote_msg *msg)
+accept_peer(struct remote_msg *msg)
 {
 	int fd = -1, rc, listener = listen_local(&msg->value);
 
@@ -210,7 +210,7 @@ baseline_tcp_latency(void *run)
 	const struct baseline_proc_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_TCP_ECHO, .n = r->n, .size = r->size};
 	uint8_t data[REMOTE_CELL] = {1};
-	int rc, fd = meet(&msg);
+	int rc, fd = accept_peer(&msg);
 	const uint64_t half = r->n / 2;
 	double ns = 0;
 	uint64_t k, t;
@@ -242,7 +242,7 @@ baseline_tcp_rate(void *run)
 	const struct baseline_proc_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_TCP_SINK, .n = r->n, .size = r->size};
 	static uint8_t data[BENCH_MAX_SIZE];
-	int rc = 0, fd = meet(&msg);
+	int rc = 0, fd = accept_peer(&msg);
 	uint64_t k, t = tsc();
 	double ns;
 

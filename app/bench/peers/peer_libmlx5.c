@@ -136,7 +136,7 @@ device_on(struct side *s)
 		.cq_mask = c.cqe_cnt - 1,
 		.cq_log = RIG_LOG_CQES,
 		.sq_rec = (uint32_t *)q.dbrec + 1,
-		.user_index = uverbs_seen()->uidx,
+		.user_index = uverbs_created()->uidx,
 	};
 	return 0;
 }
@@ -198,16 +198,16 @@ run(void)
 	for (i = 0; i < POST_POLL_POINTS; i++) {
 		const struct post_poll_point *at = &post_poll_points[i];
 		const uint64_t n = opts.quick ? 16 * 200 : 16 * 1500;
-		struct post_poll ours = {r, at->batch, at->sig, n};
+		struct post_poll bluebell = {r, at->batch, at->sig, n};
 		struct pair p;
 
 		s.batch = at->batch;
 		s.sig = at->sig;
 		s.n = n;
-		measure_pair(libmlx5, &s, post_poll_ours, &ours, &p);
+		measure_pair(libmlx5, &s, post_poll_bluebell, &bluebell, &p);
 		if (!p.valid)
 			return -EIO;
-		printf("%s %.3f %.3f %.4f %u %.4f\n", at->name, p.baseline, p.ours, p.ratio,
+		printf("%s %.3f %.3f %.4f %u %.4f\n", at->name, p.baseline, p.bluebell, p.ratio,
 		       p.pairs, p.shared);
 	}
 	return 0;

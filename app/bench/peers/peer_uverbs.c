@@ -36,7 +36,7 @@
 #define NODE "/dev/infiniband/uverbs0"
 
 static int device = -1; /* descriptor by which libibverbs has opened the device */
-static struct uverbs_seen seen;
+static struct uverbs_created created;
 static const struct uverbs_kernel *kernel;
 
 int
@@ -52,17 +52,17 @@ uverbs_fd(void)
 	return device;
 }
 
-const struct uverbs_seen *
-uverbs_seen(void)
+const struct uverbs_created *
+uverbs_created(void)
 {
-	return &seen;
+	return &created;
 }
 
 /* ---- Commands */
 
 int
-uverbs_answer(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
-	      size_t drv_len)
+uverbs_reply(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
+	     size_t drv_len)
 {
 	if (c->out == NULL || c->out_len < core_len)
 		return EINVAL;
@@ -109,7 +109,7 @@ get_context(const struct uverbs_cmd *c)
 	 * registers.
 	 */
 	drv.tot_bfregs = 16;
-	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 static int
@@ -121,7 +121,7 @@ create_cq(const struct uverbs_cmd *c, uint32_t cqe, bool ex)
 		.response_length = sizeof(core),
 	};
 
-	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
 static int
@@ -135,7 +135,7 @@ create_qp(const struct uverbs_cmd *c, size_t caps_at, bool ex)
 	if (c->in_len >= caps_at + sizeof(caps))
 		memcpy(caps, c->in + caps_at, sizeof(caps));
 	memcpy(&in, c->drv_in, c->drv_len < sizeof(in) ? c->drv_len : sizeof(in));
-	seen.uidx = in.uidx;
+	created.uidx = in.uidx;
 	core = (struct ib_uverbs_ex_create_qp_resp){
 		.base =
 			{
@@ -149,7 +149,7 @@ create_qp(const struct uverbs_cmd *c, size_t caps_at, bool ex)
 			},
 		.response_length = sizeof(core),
 	};
-	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+	return uverbs_reply(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
 /* Splits a command into its body and the part that the provider adds. */
@@ -176,7 +176,7 @@ execute(uint32_t command, struct uverbs_cmd *c)
 	case IB_USER_VERBS_CMD_GET_CONTEXT:
 		return get_context(c);
 	case IB_USER_VERBS_CMD_ALLOC_PD:
-		return uverbs_answer(c, &pd, sizeof(pd), &pdn, sizeof(pdn));
+		return uverbs_reply(c, &pd, sizeof(pd), &pdn, sizeof(pdn));
 	case IB_USER_VERBS_CMD_CREATE_CQ:
 		memcpy(&cq, c->in, c->in_len < sizeof(cq) ? c->in_len : sizeof(cq));
 		return create_cq(c, cq.cqe, false);
@@ -191,7 +191,7 @@ execute(uint32_t command, struct uverbs_cmd *c)
 	case IB_USER_VERBS_CMD_MODIFY_QP:
 		return 0;
 	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP:
-		return uverbs_answer(c, &modified, sizeof(modified), NULL, 0);
+		return uverbs_reply(c, &modified, sizeof(modified), NULL, 0);
 	default:
 		return EOPNOTSUPP;
 	}

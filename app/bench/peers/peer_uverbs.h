@@ -41,8 +41,8 @@ int uverbs_fd(void);
  * Writes a response. Truncates it to the length of the library's buffer, because a newer kernel ABI
  * has longer responses. Returns 0 or an errno.
  */
-int uverbs_answer(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
-		  size_t drv_len);
+int uverbs_reply(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
+		 size_t drv_len);
 
 /*
  * Fills in the properties that all emulated devices have: CQEs of version 1, and no registers yet.
@@ -51,9 +51,9 @@ struct mlx5_ib_alloc_ucontext_resp;
 void uverbs_context(struct mlx5_ib_alloc_ucontext_resp *resp);
 
 /* Data that the provider has passed with its last command to create a QP. */
-struct uverbs_seen {
+struct uverbs_created {
 	uint32_t uidx; /* user index in the CQEs of the QP */
 };
-const struct uverbs_seen *uverbs_seen(void);
+const struct uverbs_created *uverbs_created(void);
 
 #endif

@@ -101,15 +101,15 @@ goal(FILE *f, const struct judged *j)
 	html_text(f, text);
 }
 
-/* Writes the table of a plot. @ours: at least one row has a figure of Bluebell. */
+/* Writes the table of a plot. @post_bluebell: at least one row has a figure of Bluebell. */
 static void
-table(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline, bool ours)
+table(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline, bool bluebell)
 {
 	unsigned int i;
 
-	html_table_begin(f, "rows", report_judged(rows[0])->row.name, ours ? 5 : 2);
+	html_table_begin(f, "rows", report_judged(rows[0])->row.name, bluebell ? 5 : 2);
 	fprintf(f, "<tr><th scope=\"col\">row<th scope=\"col\">%s", baseline);
-	if (ours)
+	if (bluebell)
 		fprintf(f, "<th scope=\"col\">Bluebell<th scope=\"col\">ratio"
 			   "<th scope=\"col\">goal");
 	fprintf(f, "<th scope=\"col\">L, ns</tr>\n");
@@ -122,10 +122,10 @@ table(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline, b
 		fprintf(f, "<td>");
 		if (html_measured(j))
 			html_number(f, p->baseline);
-		if (ours) {
+		if (bluebell) {
 			fprintf(f, "<td>");
-			if (html_has_ours(j))
-				html_number(f, p->ours);
+			if (html_has_bluebell(j))
+				html_number(f, p->bluebell);
 			fprintf(f, "<td>");
 			if (j->ratio > 0)
 				fprintf(f, j->ratio < 0.1 ? "%.2g" : "%.2f", j->ratio);
@@ -210,10 +210,10 @@ section(FILE *f, unsigned int first, bool first_of_case)
 	unsigned int rows[BENCH_MAX_ROWS], n = plot_rows(first, rows), i;
 	const char *baseline = strncmp(j->row.name, "peers/", 6) == 0 ? "peer" : "baseline";
 	char name[sizeof(j->row.name)];
-	bool ours = false;
+	bool bluebell = false;
 
 	for (i = 0; i < n; i++)
-		ours |= html_has_ours(report_judged(rows[i]));
+		bluebell |= html_has_bluebell(report_judged(rows[i]));
 	snprintf(name, sizeof(name), "%.*s", (int)head_of(j->row.name, "/"), j->row.name);
 	fprintf(f, "<section><h2>%s", name);
 	if (j->row.unit[0] != '\0')
@@ -230,7 +230,7 @@ section(FILE *f, unsigned int first, bool first_of_case)
 	 */
 	if (j->row.plot == PLOT_NONE)
 		html_bars(f, rows, n, baseline);
-	table(f, rows, n, baseline, ours);
+	table(f, rows, n, baseline, bluebell);
 	baselines(f, rows, n);
 	reasons(f, rows, n);
 	fprintf(f, "</section>\n");

@@ -14,7 +14,7 @@
 
 /* Type of a line. Lines of baselines are dashed, lines of peers dotted. */
 enum html_kind {
-	HTML_OURS,
+	HTML_BLUEBELL,
 	HTML_BASELINE,
 	HTML_PEER,
 };
@@ -90,7 +90,7 @@ html_measured(const struct judged *j)
 }
 
 static inline bool
-html_has_ours(const struct judged *j)
+html_has_bluebell(const struct judged *j)
 {
 	return html_measured(j) && !j->row.p.baseline_only;
 }

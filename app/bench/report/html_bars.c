@@ -26,7 +26,7 @@
 struct bars {
 	const unsigned int *rows;
 	unsigned int n;
-	bool ours; /* at least one row has a figure of Bluebell */
+	bool bluebell; /* at least one row has a figure of Bluebell */
 	bool log;
 	double lo, hi; /* limits of the axis; log10 of the limits if the axis is logarithmic */
 };
@@ -55,7 +55,7 @@ scale(struct bars *b)
 			continue;
 		widen(b, j->row.p.baseline);
 		if (!j->row.p.baseline_only)
-			widen(b, j->row.p.ours);
+			widen(b, j->row.p.bluebell);
 	}
 	if (b->hi <= 0)
 		return false;
@@ -153,16 +153,16 @@ html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *baselin
 		return;
 	for (i = 0; i < n; i++) {
 		bottom += height(report_judged(rows[i]));
-		b.ours |= html_has_ours(report_judged(rows[i]));
+		b.bluebell |= html_has_bluebell(report_judged(rows[i]));
 	}
 	fprintf(f,
 		"<svg class=\"b\" viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"%s%s: the "
 		"figures of the table%s\">\n",
-		WIDTH, bottom + (b.log ? FOOT : 4), baseline, b.ours ? " and Bluebell" : "",
+		WIDTH, bottom + (b.log ? FOOT : 4), baseline, b.bluebell ? " and Bluebell" : "",
 		b.log ? ", on a logarithmic scale" : "");
 	axis(f, &b, bottom);
 	key(f, &b, "f", LABEL, baseline);
-	if (b.ours)
+	if (b.bluebell)
 		key(f, &b, "o", LABEL + 85, "Bluebell");
 	if (b.log)
 		fprintf(f, "<text class=\"e\" x=\"%d\" y=\"17\">logarithmic scale</text>\n",
@@ -178,7 +178,7 @@ html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *baselin
 		if (html_measured(j)) {
 			bar(f, &b, "f", y, j->row.p.baseline);
 			if (!j->row.p.baseline_only)
-				bar(f, &b, "o", y + BAR + 2, j->row.p.ours);
+				bar(f, &b, "o", y + BAR + 2, j->row.p.bluebell);
 		}
 		y += height(j);
 	}

@@ -48,7 +48,7 @@ static const char *const markers[MARKERS] = {"m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.
 					     "m0-5l4.6 5l-4.6 5l-4.6-5z", "m0 4.8l4.6-8h-9.2z"};
 
 static const char *const kind_class[] = {
-	[HTML_OURS] = "Bluebell",
+	[HTML_BLUEBELL] = "Bluebell",
 	[HTML_BASELINE] = "baseline",
 	[HTML_PEER] = "peer",
 };

@@ -87,7 +87,7 @@ latency_plot(FILE *f, const char *unit, const char *title)
 		if (strncmp(j->row.unit, unit, strlen(unit)) != 0 || !j->row.p.valid)
 			continue;
 		latency_label(j->row.name, label, sizeof(label));
-		add_tail(&p, label, HTML_OURS, &j->row.p.ours_tail);
+		add_tail(&p, label, HTML_BLUEBELL, &j->row.p.bluebell_tail);
 		if (baseline != NULL)
 			snprintf(by, sizeof(by), "%s", baseline + 7);
 		else
@@ -166,7 +166,7 @@ sweep_plot(FILE *f, enum bench_plot plot, enum html_unit y_unit, const char *tit
 			continue;
 		tick = tick_of(&p, plot, r->x);
 		if (!r->p.baseline_only)
-			add_point(&p, r->ours_line, HTML_OURS, tick, r->p.ours * by);
+			add_point(&p, r->bluebell_line, HTML_BLUEBELL, tick, r->p.bluebell * by);
 		add_point(&p, r->baseline_line,
 			  r->baseline_line != NULL ? baseline_kind(r->baseline_line)
 						   : HTML_BASELINE,

@@ -43,7 +43,7 @@ row_l(const struct row *row)
 
 /* Converts a recorded figure to the unit of the row, on this machine at this moment. */
 static double
-limit_here(const struct row *row, double limit)
+limit_scaled(const struct row *row, double limit)
 {
 	switch (row->limit_by) {
 	case LIMIT_NS:
@@ -72,7 +72,7 @@ is_rate(const struct row *row)
 }
 
 static bool
-reached(const struct row *row, double ratio)
+meets_goal(const struct row *row, double ratio)
 {
 	switch (row->goal) {
 	case GOAL_AT_MOST:
@@ -80,9 +80,9 @@ reached(const struct row *row, double ratio)
 	case GOAL_AT_LEAST:
 		return ratio >= row->target;
 	case GOAL_BELOW:
-		return row->p.ours <= row->target;
+		return row->p.bluebell <= row->target;
 	case GOAL_BELOW_L:
-		return row->p.ours_l <= row->target;
+		return row->p.bluebell_l <= row->target;
 	case GOAL_NONE:
 		break;
 	}
@@ -94,7 +94,7 @@ verdict(const struct row *row, double ratio)
 {
 	if (row->goal == GOAL_NONE)
 		return "";
-	return reached(row, ratio) ? "reached" : "missed";
+	return meets_goal(row, ratio) ? "reached" : "missed";
 }
 
 /*
@@ -109,7 +109,7 @@ static void
 judge(unsigned int i)
 {
 	const struct row *row = &rows[i].row;
-	const double lo = limit_here(row, row->limit_lo), hi = limit_here(row, row->limit_hi);
+	const double lo = limit_scaled(row, row->limit_lo), hi = limit_scaled(row, row->limit_hi);
 	const bool above = row->p.baseline > hi * LIMIT_TOLERANCE;
 	const bool below = row->p.baseline < lo / LIMIT_TOLERANCE;
 	const double recorded = above ? hi : lo;
@@ -147,12 +147,13 @@ judge(unsigned int i)
 			 row->p.baseline, recorded);
 		return;
 	}
-	if (by_ratio && !reached(row, row->p.ratio))
-		rows[i].verdict = reached(row, row->p.ours / recorded) ? "not judged" : "missed";
+	if (by_ratio && !meets_goal(row, row->p.ratio))
+		rows[i].verdict =
+			meets_goal(row, row->p.bluebell / recorded) ? "not judged" : "missed";
 	snprintf(rows[i].why, sizeof(rows[i].why),
 		 "baseline %.4g is over 1.3 x faster than the recorded %.4g: no ratio; it would be "
 		 "%.2f, to the recorded %.2f",
-		 row->p.baseline, recorded, row->p.ratio, row->p.ours / recorded);
+		 row->p.baseline, recorded, row->p.ratio, row->p.bluebell / recorded);
 }
 
 void
@@ -179,7 +180,7 @@ static void
 print_row(unsigned int i)
 {
 	const struct row *row = &rows[i].row;
-	char goal[REPORT_GOAL], ratio[16], ours[16];
+	char goal[REPORT_GOAL], ratio[16], bluebell[16];
 
 	if (strcmp(rows[i].verdict, "skipped") == 0) {
 		printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", row->name, "", "", "", "", "skipped",
@@ -193,19 +194,19 @@ print_row(unsigned int i)
 	else
 		snprintf(ratio, sizeof(ratio), "-");
 	if (row->p.baseline_only)
-		snprintf(ours, sizeof(ours), "-");
+		snprintf(bluebell, sizeof(bluebell), "-");
 	else
-		snprintf(ours, sizeof(ours), "%.4g", row->p.ours);
-	printf("%-32s %9.4g %9s %7s  %-11s %-10s %s", row->name, row->p.baseline, ours, ratio, goal,
-	       rows[i].verdict, row->unit);
+		snprintf(bluebell, sizeof(bluebell), "%.4g", row->p.bluebell);
+	printf("%-32s %9.4g %9s %7s  %-11s %-10s %s", row->name, row->p.baseline, bluebell, ratio,
+	       goal, rows[i].verdict, row->unit);
 	if (row->p.l_before > 0)
 		printf("; L %.0f / %.0f, %u thrown away", row->p.l_before, row->p.l_after,
-		       row->p.thrown);
+		       row->p.rejected);
 	if (row->goal == GOAL_BELOW_L)
-		printf("; baseline %.2f L, bluebell %.2f L", row->p.baseline_l, row->p.ours_l);
+		printf("; baseline %.2f L, bluebell %.2f L", row->p.baseline_l, row->p.bluebell_l);
 	printf("\n");
 	print_tail("baseline", &row->p.baseline_tail);
-	print_tail("bluebell", &row->p.ours_tail);
+	print_tail("bluebell", &row->p.bluebell_tail);
 	if (rows[i].why[0] != '\0')
 		printf("%-32s   %s\n", "", rows[i].why);
 	if (row->note[0] != '\0')
@@ -237,7 +238,7 @@ report_row(const struct row *row)
 	rows[i].why[0] = '\0';
 	rows[i].ratio = 0;
 	if (!row->p.valid) {
-		const bool moved = row->p.thrown > 0;
+		const bool moved = row->p.rejected > 0;
 
 		rows[i].verdict = moved ? "not judged" : "failed";
 		snprintf(rows[i].why, sizeof(rows[i].why),
@@ -350,13 +351,13 @@ report_csv(const char *path)
 		if (r->p.baseline_only)
 			fprintf(f, ",");
 		else
-			fprintf(f, "%.6g,", r->p.ours);
+			fprintf(f, "%.6g,", r->p.bluebell);
 		if (rows[i].ratio > 0)
 			fprintf(f, "%.6g", rows[i].ratio);
 		fprintf(f, ",%s,%.6g,%s,%.6g,%.6g,%u,%.3g", goal[r->goal], r->target,
-			rows[i].verdict, r->p.l_before, r->p.l_after, r->p.thrown, r->p.shared);
+			rows[i].verdict, r->p.l_before, r->p.l_after, r->p.rejected, r->p.shared);
 		csv_tail(f, &r->p.baseline_tail);
-		csv_tail(f, &r->p.ours_tail);
+		csv_tail(f, &r->p.bluebell_tail);
 		fprintf(f, "\n");
 	}
 	return path != NULL ? output_close(f, "csv", path) : 0;
@@ -385,7 +386,7 @@ report_json(const char *path)
 		if (r->p.baseline_only)
 			fprintf(f, "null, \"ratio\": ");
 		else
-			fprintf(f, "%.6g, \"ratio\": ", r->p.ours);
+			fprintf(f, "%.6g, \"ratio\": ", r->p.bluebell);
 		if (rows[i].ratio > 0)
 			fprintf(f, "%.6g, ", rows[i].ratio);
 		else
@@ -393,9 +394,9 @@ report_json(const char *path)
 		fprintf(f, "\"target\": %.6g, \"verdict\": \"%s\", ", r->target, rows[i].verdict);
 		fprintf(f,
 			"\"l_before\": %.6g, \"l_after\": %.6g, \"thrown\": %u, \"shared\": %.3g, ",
-			r->p.l_before, r->p.l_after, r->p.thrown, r->p.shared);
+			r->p.l_before, r->p.l_after, r->p.rejected, r->p.shared);
 		json_tail(f, "floor", &r->p.baseline_tail);
-		json_tail(f, "ours", &r->p.ours_tail);
+		json_tail(f, "ours", &r->p.bluebell_tail);
 		json_string(f, "why", rows[i].why);
 		fprintf(f, ", ");
 		json_string(f, "note", r->note);

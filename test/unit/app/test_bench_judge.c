@@ -59,7 +59,7 @@ time_row(double baseline, double ours)
 		.name = "time",
 		.unit = "ns",
 		.p = {.baseline = baseline,
-		      .ours = ours,
+		      .bluebell = ours,
 		      .ratio = ours / baseline,
 		      .baseline_limit_scale = 1,
 		      .valid = true},
@@ -193,13 +193,13 @@ TEST(test_without_ratio)
 	row.goal = GOAL_BELOW;
 	row.target = 3;
 	check(&row, "reached", false, "no ratio");
-	row.p.ours = 3.1;
+	row.p.bluebell = 3.1;
 	check(&row, "missed", false, "no ratio");
 	row = time_row(10, 11);
 	row.goal = GOAL_BELOW_L;
-	row.p.ours_l = 2.01;
+	row.p.bluebell_l = 2.01;
 	check(&row, "missed", true, NULL);
-	row.p.ours_l = 1.99;
+	row.p.bluebell_l = 1.99;
 	check(&row, "reached", true, NULL);
 	row.goal = GOAL_NONE;
 	check(&row, "", true, NULL);
@@ -222,7 +222,7 @@ TEST(test_not_measured)
 	row.p.valid = false;
 	check(&row, "failed", false, "the measurement failed");
 	assert_int_equal(report_failed(), 1);
-	row.p.thrown = 3;
+	row.p.rejected = 3;
 	check(&row, "not judged", false, "L moved in every pair");
 	assert_int_equal(report_failed(), 1);
 	n = report_count();

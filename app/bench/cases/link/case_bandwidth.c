@@ -32,7 +32,7 @@ baseline_side(void *arg)
 }
 
 static double
-our_side(void *arg)
+bluebell_side(void *arg)
 {
 	const struct band *b = arg;
 	const struct soft *s = b->s;
@@ -101,13 +101,13 @@ run(void)
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair(baseline_side, &b, our_side, &b, &row.p);
+		measure_pair(baseline_side, &b, bluebell_side, &b, &row.p);
 		/*
 		 * Clears the target, so that a check can detect data that was not copied. The
 		 * baseline writes to the same buffer.
 		 */
 		memset(s.to, 0, SET);
-		if (our_side(&b) < 0 || memcmp(s.from, s.to, SET) != 0)
+		if (bluebell_side(&b) < 0 || memcmp(s.from, s.to, SET) != 0)
 			row.p.valid = false;
 		report_row(&row);
 	}

@@ -60,7 +60,7 @@ drop_wires(void)
 }
 
 static const char *
-pmd_there(const struct pmd *pmd)
+pmd_available(const struct pmd *pmd)
 {
 	return pmd->makes_if ? "af_packet" : pmd->name;
 }
@@ -69,7 +69,7 @@ static void
 texts(char *here, char *there, const struct pmd *pmd, char end, const char *iface)
 {
 	snprintf(here, REMOTE_TEXT, "net_%s%c,iface=%s0", pmd->name, end, iface);
-	snprintf(there, REMOTE_TEXT, "net_%s%c,iface=%s%d", pmd_there(pmd), end, iface,
+	snprintf(there, REMOTE_TEXT, "net_%s%c,iface=%s%d", pmd_available(pmd), end, iface,
 		 pmd->makes_if ? 0 : 1);
 }
 
@@ -78,7 +78,7 @@ static void
 compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
 {
 	struct raw_run stream = {raw, opts.quick ? 2000 : 50000, BASELINE_NET_WRITE8, WINDOW};
-	struct link_run ours = {.s = s, .n = opts.quick ? 2048 : 20480};
+	struct link_run bluebell = {.s = s, .n = opts.quick ? 2048 : 20480};
 	struct row row = {
 		.unit = "M/s; baseline: raw packets + CRC",
 		.goal = GOAL_AT_LEAST,
@@ -86,7 +86,7 @@ compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
 	};
 
 	snprintf(row.name, sizeof(row.name), "kernel/%s/write8/rate", pmd->name);
-	measure_pair_cross(raw_rate, &stream, link_write_rate, &ours, &row.p);
+	measure_pair_cross(raw_rate, &stream, link_write_rate, &bluebell, &row.p);
 	report_row(&row);
 }
 
@@ -95,7 +95,7 @@ compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
  * one of the two MACs must be changed.
  */
 static int
-make_there(const void *arg)
+make_peer_port(const void *arg)
 {
 	const struct pmd *pmd = arg;
 	struct remote_msg msg = {.op = REMOTE_VDEV};
@@ -119,14 +119,14 @@ open_device(const struct pmd *pmd, struct soft *s)
 	if (rc != 0)
 		return rc;
 	snprintf(here, sizeof(here), "soft0,port=net_%s%c,ip=192.0.2.1/24", pmd->name, pmd->dev);
-	snprintf(there, sizeof(there), "soft0,port=net_%s%c,ip=192.0.2.2/24", pmd_there(pmd),
+	snprintf(there, sizeof(there), "soft0,port=net_%s%c,ip=192.0.2.2/24", pmd_available(pmd),
 		 pmd->dev);
-	return link_open_with(s, here, there, make_there, pmd);
+	return link_open_with(s, here, there, make_peer_port, pmd);
 }
 
 /* Measures over a PMD. Returns NULL, or the reason why it cannot be measured. */
 static const char *
-over(const struct pmd *pmd)
+measure_pmd(const struct pmd *pmd)
 {
 	char here[REMOTE_TEXT], there[REMOTE_TEXT];
 	const char *why = NULL;
@@ -186,7 +186,7 @@ run(void)
 	if (rc != 0)
 		return rc;
 	for (i = 0; i < sizeof(pmds) / sizeof(pmds[0]); i++) {
-		const char *why = over(&pmds[i]);
+		const char *why = measure_pmd(&pmds[i]);
 
 		snprintf(name, sizeof(name), "kernel/%s", pmds[i].name);
 		if (why != NULL)

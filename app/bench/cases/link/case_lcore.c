@@ -72,7 +72,7 @@ baseline_side(void *arg)
 }
 
 static double
-our_side(void *arg)
+bluebell_side(void *arg)
 {
 	const struct lcore_run *o = arg;
 	char spec[64];
@@ -151,7 +151,7 @@ run(void)
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair_cross(baseline_side, &lr, our_side, &lr, &row.p);
+		measure_pair_cross(baseline_side, &lr, bluebell_side, &lr, &row.p);
 		report_row(&row);
 	}
 	rig_free(f);

@@ -33,10 +33,10 @@ goodput(const struct loss *l, const char *more)
 	 */
 	soft_timeout = opts.quick ? SOFT_TIMEOUT_LONG : SOFT_TIMEOUT_USUAL;
 	rc = wire_specs(here, there, sizeof(here), more);
-	measure_aside_begin();
+	measure_setup_begin();
 	if (rc == 0)
 		rc = link_open(&s, here, there);
-	measure_aside_end();
+	measure_setup_end();
 	soft_timeout = SOFT_TIMEOUT_LONG;
 	if (rc != 0)
 		return -1;
@@ -44,9 +44,9 @@ goodput(const struct loss *l, const char *more)
 	writes = link_write_rate(&run);
 	if (writes > 0)
 		sends = link_send_rate(&run);
-	measure_aside_begin();
+	measure_setup_begin();
 	link_close(&s);
-	measure_aside_end();
+	measure_setup_end();
 	return sends > 0 ? 2 / (1 / writes + 1 / sends) : -1;
 }
 

@@ -10,11 +10,11 @@
 #include "ucx.h"
 
 static void
-beside_ucx(struct soft *s)
+compare_ucx(struct soft *s)
 {
 	static const struct {
 		const char *name, *unit;
-		measure_fn baseline, ours;
+		measure_fn baseline, bluebell;
 		struct ucx_test test;
 		uint64_t n;
 		uint32_t size;
@@ -81,7 +81,7 @@ beside_ucx(struct soft *s)
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		struct ucx_test test = points[i].test;
 		/* Uses one buffer of the message size, as ucx_perftest does. */
-		struct link_run ours = {
+		struct link_run bluebell = {
 			.s = s,
 			.n = points[i].n,
 			.size = points[i].size,
@@ -100,10 +100,11 @@ beside_ucx(struct soft *s)
 		}
 		if (opts.quick) {
 			test.n /= 50;
-			ours.n /= 50;
+			bluebell.n /= 50;
 		}
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair_cross(points[i].baseline, &test, points[i].ours, &ours, &row.p);
+		measure_pair_cross(points[i].baseline, &test, points[i].bluebell, &bluebell,
+				   &row.p);
 		report_row(&row);
 	}
 }
@@ -114,7 +115,7 @@ run(void)
 	char here[REMOTE_TEXT], there[REMOTE_TEXT];
 	struct baseline_proc_run mapped = {opts.quick ? 2000 : 20000, 8};
 	struct soft s;
-	struct link_run ours = {.s = &s, .n = mapped.n};
+	struct link_run bluebell = {.s = &s, .n = mapped.n};
 	struct row latency = {
 		.name = "shm/write8/latency",
 		.unit = "ns one way; baseline: mapped",
@@ -141,9 +142,9 @@ run(void)
 	}
 	if (rc != 0)
 		return rc;
-	measure_pair_cross(baseline_mapped_latency, &mapped, link_latency, &ours, &latency.p);
+	measure_pair_cross(baseline_mapped_latency, &mapped, link_latency, &bluebell, &latency.p);
 	report_row(&latency);
-	beside_ucx(&s);
+	compare_ucx(&s);
 	tcp_pairs("shm", &s);
 	link_close(&s);
 	return 0;

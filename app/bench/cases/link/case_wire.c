@@ -134,7 +134,7 @@ large(struct soft *s, struct raw *raw)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
-		struct link_run ours = {
+		struct link_run bluebell = {
 			.s = s,
 			.n = (opts.quick ? 1 : 16) * (LINK_BYTES / points[i].size),
 			.size = points[i].size,
@@ -148,7 +148,7 @@ large(struct soft *s, struct raw *raw)
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair_cross(raw_bandwidth, &stream, link_bandwidth, &ours, &row.p);
+		measure_pair_cross(raw_bandwidth, &stream, link_bandwidth, &bluebell, &row.p);
 		report_row(&row);
 	}
 }

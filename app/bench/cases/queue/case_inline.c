@@ -31,7 +31,7 @@ baseline_side(void *arg)
 }
 
 static double
-our_rate(void *run)
+bluebell_rate(void *run)
 {
 	double ns = soft_write8(run);
 
@@ -77,7 +77,7 @@ run(void)
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair(baseline_side, &fr, points[i].rate ? our_rate : soft_write8, &sr,
+		measure_pair(baseline_side, &fr, points[i].rate ? bluebell_rate : soft_write8, &sr,
 			     &row.p);
 		report_row(&row);
 	}

@@ -33,7 +33,7 @@ baseline_side(void *arg)
 }
 
 static double
-our_side(void *arg)
+bluebell_side(void *arg)
 {
 	struct lkey *l = arg;
 	uint64_t i, bad = 0, t = tsc();
@@ -57,7 +57,7 @@ measure(struct lkey *l, const char *name)
 	};
 
 	snprintf(row.name, sizeof(row.name), "%s", name);
-	measure_pair(baseline_side, l, our_side, l, &row.p);
+	measure_pair(baseline_side, l, bluebell_side, l, &row.p);
 	snprintf(row.note, sizeof(row.note), "%.0f %% of the lookups missed the cache",
 		 100.0 * (double)(l->cache.misses - misses) / ((double)l->n * (opts.repeat + 1)));
 	report_row(&row);

@@ -34,7 +34,7 @@ baseline_empty(void *arg)
 }
 
 static double
-ours_empty(void *arg)
+bluebell_empty(void *arg)
 {
 	struct poll *p = arg;
 	uint64_t i, t = tsc();
@@ -93,7 +93,7 @@ take_baseline(struct rig *r)
 }
 
 static uint32_t
-take_ours(struct rig *r)
+take_bluebell(struct rig *r)
 {
 	struct bb_wc wc[32];
 	uint32_t n, got = 0;
@@ -112,9 +112,9 @@ baseline_ready(void *arg)
 }
 
 static double
-ours_ready(void *arg)
+bluebell_ready(void *arg)
 {
-	return rounds(arg, take_ours);
+	return rounds(arg, take_bluebell);
 }
 
 /* Posts FILL signalled WQEs from block 0, which the CQEs complete. */
@@ -157,10 +157,10 @@ run(void)
 	rc = fill_queue(o);
 	if (rc != 0)
 		goto out;
-	measure_pair(baseline_empty, &fp, ours_empty, &op, &empty.p);
+	measure_pair(baseline_empty, &fp, bluebell_empty, &op, &empty.p);
 	report_row(&empty);
 	if (have_peer_cpu()) {
-		measure_pair_cross(baseline_ready, &fp, ours_ready, &op, &ready.p);
+		measure_pair_cross(baseline_ready, &fp, bluebell_ready, &op, &ready.p);
 		report_row(&ready);
 	} else {
 		report_skip(ready.name, "needs two CPUs");

@@ -39,7 +39,7 @@ baseline_sge64(void *arg)
 
 /* Inlined, because posts are inlined in programs: a call per WQE would measure the bench itself. */
 static inline __attribute__((always_inline)) double
-ours(struct post *p, int (*post)(struct bb_qp *, struct rig_data, uint64_t, uint32_t))
+post_bluebell(struct post *p, int (*post)(struct bb_qp *, struct rig_data, uint64_t, uint32_t))
 {
 	struct rig *r = p->r;
 	const struct rig_data data = rig_data(r);
@@ -60,15 +60,15 @@ ours(struct post *p, int (*post)(struct bb_qp *, struct rig_data, uint64_t, uint
 }
 
 static double
-ours_inline8(void *arg)
+bluebell_inline8(void *arg)
 {
-	return ours(arg, rig_post_inline8);
+	return post_bluebell(arg, rig_post_inline8);
 }
 
 static double
-ours_sge64(void *arg)
+bluebell_sge64(void *arg)
 {
-	return ours(arg, rig_post_sge64);
+	return post_bluebell(arg, rig_post_sge64);
 }
 
 static int
@@ -104,7 +104,7 @@ run(void)
 			snprintf(row.name, sizeof(row.name), "post/%s/batch%u",
 				 k == 0 ? "inline8" : "sge64", points[i].batch);
 			measure_pair(k == 0 ? baseline_inline8 : baseline_sge64, &fp,
-				     k == 0 ? ours_inline8 : ours_sge64, &op, &row.p);
+				     k == 0 ? bluebell_inline8 : bluebell_sge64, &op, &row.p);
 			report_row(&row);
 		}
 	}

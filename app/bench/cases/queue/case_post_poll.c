@@ -34,7 +34,7 @@ peer_row(const char *line)
 	};
 	char name[32];
 
-	if (sscanf(line, "%31s %lf %lf %lf %u %lf", name, &row.p.baseline, &row.p.ours,
+	if (sscanf(line, "%31s %lf %lf %lf %u %lf", name, &row.p.baseline, &row.p.bluebell,
 		   &row.p.ratio, &row.p.pairs, &row.p.shared) != 6)
 		return;
 	row.p.valid = true;
@@ -50,7 +50,7 @@ peer(void)
 	const char *argv[] = {NULL, repeat, opts.quick ? "quick" : NULL, NULL};
 
 	snprintf(repeat, sizeof(repeat), "%u", opts.repeat);
-	if (child_beside("bench_libmlx5", argv, text, sizeof(text)) != 0) {
+	if (child_run_beside("bench_libmlx5", argv, text, sizeof(text)) != 0) {
 		report_skip("post_poll/libmlx5", "bench_libmlx5 does not run: call it to see why");
 		return;
 	}
@@ -81,7 +81,7 @@ run(void)
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", at->name);
-		measure_pair(baseline_side, &fp, post_poll_ours, &op, &row.p);
+		measure_pair(baseline_side, &fp, post_poll_bluebell, &op, &row.p);
 		report_row(&row);
 	}
 	peer();

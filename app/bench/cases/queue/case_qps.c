@@ -21,7 +21,7 @@
 #define MAX_POLLS 1000000
 
 static uint32_t
-many(void)
+many_qps(void)
 {
 	return opts.quick ? 1000 : 10000;
 }
@@ -125,7 +125,7 @@ many_active(struct soft *s)
 		if (w > worst)
 			worst = w;
 	}
-	row.p.ours = median(v, opts.repeat);
+	row.p.bluebell = median(v, opts.repeat);
 	if (worst > bound)
 		row.p.valid = false;
 	snprintf(row.note, sizeof(row.note),
@@ -140,7 +140,7 @@ memory_row(uint64_t rss, uint64_t heap, uint64_t eal, const struct soft *s)
 {
 	struct row row = {
 		.unit = "bytes",
-		.p = {.valid = true, .ours = (double)rss / s->n},
+		.p = {.valid = true, .bluebell = (double)rss / s->n},
 	};
 
 	snprintf(row.name, sizeof(row.name), "qps/memory per queue pair");
@@ -172,7 +172,7 @@ run(void)
 	rss = resident();
 	heap = mallinfo2().uordblks;
 	eal = eal_heap();
-	rc = soft_open(&all, "soft1", many() / 2, DEPTH, 128 * 1024);
+	rc = soft_open(&all, "soft1", many_qps() / 2, DEPTH, 128 * 1024);
 	if (rc != 0)
 		goto close_one;
 	rc = check_traffic(&all);

@@ -19,7 +19,7 @@
 #define DEPTH 16
 
 /* A hand-written queue of DEPTH blocks and CQEs. All queues share only the register. */
-struct hand {
+struct raw_queue {
 	uint8_t sq[DEPTH * 64], cq[DEPTH * 64];
 	uint32_t sq_rec[16], cq_rec[16];
 	struct baseline_qp q;
@@ -28,23 +28,24 @@ struct hand {
 
 struct scale {
 	struct soft *s;
-	struct hand *hands;
+	struct raw_queue *raw_queues;
 	uint32_t qps;
 	uint64_t writes;
 };
 
-static struct hand *
-hands_new(struct soft *s, uint32_t n)
+static struct raw_queue *
+raw_queues_new(struct soft *s, uint32_t n)
 {
-	struct hand *hands = aligned_alloc(4096, RTE_ALIGN_CEIL(n * sizeof(*hands), 4096));
+	struct raw_queue *raw_queues =
+		aligned_alloc(4096, RTE_ALIGN_CEIL(n * sizeof(*raw_queues), 4096));
 	static uint64_t reg[8];
 	uint32_t i, k;
 
-	if (hands == NULL)
+	if (raw_queues == NULL)
 		return NULL;
-	memset(hands, 0, n * sizeof(*hands));
+	memset(raw_queues, 0, n * sizeof(*raw_queues));
 	for (i = 0; i < n; i++) {
-		struct hand *h = &hands[i];
+		struct raw_queue *h = &raw_queues[i];
 		const size_t offset = 8 * (size_t)(i % 512);
 
 		h->q = (struct baseline_qp){
@@ -72,7 +73,7 @@ hands_new(struct soft *s, uint32_t n)
 		for (k = 0; k < DEPTH; k++)
 			h->cq[k * 64 + 63] = 0xf1;
 	}
-	return hands;
+	return raw_queues;
 }
 
 /*
@@ -80,7 +81,7 @@ hands_new(struct soft *s, uint32_t n)
  * per second.
  */
 static double
-by_hand(void *arg)
+raw_in_turn(void *arg)
 {
 	const struct scale *c = arg;
 	const uint64_t rounds = c->writes / c->qps;
@@ -89,11 +90,11 @@ by_hand(void *arg)
 
 	for (r = 0; r < rounds; r++) {
 		for (i = 0; i < c->qps; i++)
-			baseline_post_inline8(&c->hands[i].q, 1, 1);
+			baseline_post_inline8(&c->raw_queues[i].q, 1, 1);
 		for (i = 0; i < c->qps; i++)
-			baseline_ideal_run(&c->hands[i].d);
+			baseline_ideal_run(&c->raw_queues[i].d);
 		for (i = 0; i < c->qps; i++)
-			if (baseline_poll(&c->hands[i].q) != 1)
+			if (baseline_poll(&c->raw_queues[i].q) != 1)
 				return -1;
 	}
 	return 1000 * (double)(rounds * c->qps) / ns_since(t);
@@ -143,14 +144,14 @@ point(uint32_t n)
 		.unit = "M/s; baseline: queues and device by hand",
 		.plot = PLOT_QPS,
 		.x = n,
-		.ours_line = "all active, one write each",
+		.bluebell_line = "all active, one write each",
 		.baseline_line = "queues and device by hand",
 	};
 	struct row one = {
 		.unit = "M/s; baseline: all active",
 		.plot = PLOT_QPS,
 		.x = n,
-		.ours_line = "one active, 16 writes",
+		.bluebell_line = "one active, 16 writes",
 	};
 	struct scale c = {.qps = n, .writes = writes};
 	struct soft s;
@@ -159,20 +160,20 @@ point(uint32_t n)
 	if (rc != 0)
 		return rc;
 	c.s = &s;
-	c.hands = hands_new(&s, n);
-	if (c.hands == NULL) {
+	c.raw_queues = raw_queues_new(&s, n);
+	if (c.raw_queues == NULL) {
 		rc = -ENOMEM;
 		goto close;
 	}
 	snprintf(all.name, sizeof(all.name), "scale/%u/all active", n);
-	measure_pair(by_hand, &c, in_turn, &c, &all.p);
-	if (!written(&s, n, by_hand, &c) || !written(&s, n, in_turn, &c))
+	measure_pair(raw_in_turn, &c, in_turn, &c, &all.p);
+	if (!written(&s, n, raw_in_turn, &c) || !written(&s, n, in_turn, &c))
 		all.p.valid = false;
 	report_row(&all);
 	snprintf(one.name, sizeof(one.name), "scale/%u/1 active", n);
 	measure_pair(in_turn, &c, one_active, &c, &one.p);
 	report_row(&one);
-	free(c.hands);
+	free(c.raw_queues);
 close:
 	soft_close(&s);
 	return rc;

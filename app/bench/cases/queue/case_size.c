@@ -82,12 +82,12 @@ over_memif(struct soft *s, struct raw *raw, uint32_t size)
 		 1u << 20},
 		packets,
 	};
-	struct link_run ours = writes(s, size);
+	struct link_run bluebell = writes(s, size);
 	struct row row = row_of("memif", size, unit_raw);
 
-	row.ours_line = "RoCEv2 over memif";
+	row.bluebell_line = "RoCEv2 over memif";
 	row.baseline_line = "raw packets over memif, copied, with CRC";
-	measure_pair_cross(raw_messages, &baseline, link_messages, &ours, &row.p);
+	measure_pair_cross(raw_messages, &baseline, link_messages, &bluebell, &row.p);
 	report_row(&row);
 }
 
@@ -102,15 +102,15 @@ over_shm(struct soft *s, uint32_t size)
 	struct baseline_proc_run stream = {RTE_MAX(n / 8, UINT64_C(4)), size};
 	struct ucx_test put = {"ucp_put_bw", "shm", n, size};
 	const bool ucx = ucx_present();
-	struct link_run ours = writes(s, size);
+	struct link_run bluebell = writes(s, size);
 	struct row row = row_of("shm", size, ucx ? unit_ucx : unit_tcp);
 
-	row.ours_line = "shared-memory port";
+	row.bluebell_line = "shared-memory port";
 	row.baseline_line = ucx ? "UCX put, shared memory" : "TCP of the kernel";
 	/* Uses one buffer of the message size, as ucx_perftest does. */
-	ours.set = size;
+	bluebell.set = size;
 	measure_pair_cross(ucx ? ucx_rate : baseline_tcp_rate, ucx ? (void *)&put : (void *)&stream,
-			   link_messages, &ours, &row.p);
+			   link_messages, &bluebell, &row.p);
 	report_row(&row);
 	if (!ucx)
 		return;

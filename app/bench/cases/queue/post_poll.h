@@ -32,7 +32,7 @@ static const struct post_poll_point {
 
 /* Measures Bluebell; @arg is a struct post_poll. Returns ns per WRITE. */
 static inline double
-post_poll_ours(void *arg)
+post_poll_bluebell(void *arg)
 {
 	struct post_poll *p = arg;
 	struct rig *r = p->r;
