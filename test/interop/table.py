@@ -22,25 +22,27 @@ Interoperation with Linux
 
 .. Made by test/interop/test_bb_rxe.py --update; do not edit. "meson test interop_table" compares.
 
-``devtools/test --long --only interop`` makes and checks this page; ``test/interop/README.md`` explains how.
+``devtools/test --long --only interop`` runs the tests and compares this page; ``test/interop/README.md``
+explains how.
 
-The software device exchanges RoCEv2 packets with ``rdma_rxe``, the software RDMA of the Linux kernel, which is
-independent of this project. The tests run Debian's kernel in a QEMU guest, connected by a tap device. Bluebell
-runs on the host and uses that tap through DPDK's ``net_af_packet``.
+The software device exchanges RoCEv2 packets with ``rdma_rxe``, the software RDMA of the Linux kernel. It was
+written independently of this project, so a common mistake is unlikely. The tests run Debian's kernel in a QEMU
+guest, connected by a tap device. Bluebell runs on the host and uses that tap through DPDK's ``net_af_packet``.
 
-The tables have a row for each test and a column for each path. In a test, a program in the guest, which uses
-libibverbs, exchanges messages with a program on the host, which uses Bluebell's public API. The requester is the
-side that posts the request, and the responder is its target. Both sides check completions, data and the states of
-their queue pairs. A cell is "n/a" if the test is not run on that path.
+The tables have a line for each test and a column for each path. In a test, a program in the guest, which uses
+libibverbs, exchanges messages with a program on the host, which uses Bluebell's public API. The requester is
+the side that posts the request, and the responder is its target. Both sides check completions, data and the
+states of their queue pairs. A cell is "n/a" if the test is not run on that path.
 
-A READ that rxe posts may complete with success although the last part of its data has not arrived. In Linux 6.12
-this happens if the ACK of an earlier SEND or WRITE arrives between the responses to the READ, as on a network that
-reorders packets (Linux's ``rxe_comp.c``). In Linux 6.1 it happens if an ACK has a PSN of the READ. If your program
-depends on it, compare the data.
-``test/interop/rxe_read.c`` shows this without Bluebell, and ``meson test rxe_read`` distinguishes this fault
+rxe has a fault: a READ that rxe posts may complete with success although the last part of its data has not
+arrived. In Linux 6.12 this happens if the ACK of an earlier SEND or WRITE arrives between the responses to the
+READ. On a network that reorders packets this is possible (Linux's ``rxe_comp.c``). In Linux 6.1 it happens if
+an ACK has a PSN of the READ. If your program uses rxe, compare the data after a READ.
+``test/interop/rxe_read.c`` shows the fault without Bluebell. ``meson test rxe_read`` distinguishes this fault
 of the kernel from a fault of Bluebell.
 
-Paths:
+A path is the network between both programs: the IP version, the MTU and the injected faults. netem is Linux's
+network emulation. Device options are those of the software device (:doc:`software-device`). Paths:
 
 '''
 NAMES = {'send': 'SEND', 'send_imm': 'SEND with immediate', 'send_inv': 'SEND with invalidate',
