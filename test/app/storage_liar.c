@@ -91,7 +91,6 @@ up(struct liar *l, const char *where, bool bad_hello)
 	struct bb_conn_param param;
 	struct bb_ep_attr attr;
 	uint8_t hello[BLK_HELLO];
-	uint32_t i;
 	int rc;
 
 	l->mem = rte_zmalloc("mem", MEM, 4096);
@@ -104,7 +103,7 @@ up(struct liar *l, const char *where, bool bad_hello)
 	TRY(bb_mr_reg(l->ep->pd, l->mem, MEM, rights, &l->mr));
 	TRY(bb_pd_alloc(l->dev, &l->other_pd));
 	TRY(bb_mr_reg(l->other_pd, l->other_mem, MEM, rights, &l->other_mr));
-	for (i = 0; i < 64; i++)
+	for (uint32_t i = 0; i < 64; i++)
 		TRY(bb_ep_post_recv(l->ep, (void *)(uintptr_t)i, l->mem + CAPS + i * 64, 64,
 				    l->mr));
 	blk_hello_encode(hello, DEPTH);
@@ -213,10 +212,9 @@ lie_once(struct bb_dev *dev, const char *where, const char *name)
 	bool bad_hello = strcmp(name, "hello") == 0;
 	struct liar l = {.dev = dev};
 	const struct lie *lie = NULL;
-	size_t i;
 	int rc;
 
-	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
+	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
 		if (strcmp(lies[i].name, name) == 0)
 			lie = &lies[i];
 	if (lie == NULL && !bad_hello)

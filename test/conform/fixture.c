@@ -40,9 +40,7 @@ fx_defer(struct fx *fx, void (*fn)(void *arg), void *arg)
 void
 fx_forget(struct fx *fx, const void *arg)
 {
-	unsigned int i;
-
-	for (i = 0; i < fx->n_defer; i++)
+	for (unsigned int i = 0; i < fx->n_defer; i++)
 		if (fx->defer[i].arg == arg)
 			fx->defer[i].fn = NULL;
 }
@@ -390,12 +388,11 @@ side_close(struct side *s, bool dev_too)
 bool
 fx_close(struct fx *fx)
 {
-	unsigned int i;
 	int rc = 0;
 
 	fx_undo(fx);
 	link_close(fx);
-	for (i = 0; i < SHARED_PAIRS; i++) {
+	for (unsigned int i = 0; i < SHARED_PAIRS; i++) {
 		if (fx->shared[i].b != NULL)
 			rc |= bb_qp_destroy(fx->shared[i].b);
 		if (fx->shared[i].a != NULL)

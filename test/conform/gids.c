@@ -41,10 +41,9 @@ static bool
 choose(struct fx *fx, enum bb_gid_type type)
 {
 	struct bb_gid a, b;
-	uint32_t i, k;
 
-	for (i = 0; next_gid(&fx->a, type, &i, &a); i++) {
-		for (k = 0; next_gid(&fx->b, type, &k, &b); k++) {
+	for (uint32_t i = 0; next_gid(&fx->a, type, &i, &a); i++) {
+		for (uint32_t k = 0; next_gid(&fx->b, type, &k, &b); k++) {
 			if (is_ipv4(&a) != is_ipv4(&b))
 				continue;
 			fx->a.gid = (uint8_t)i;

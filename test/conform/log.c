@@ -22,11 +22,9 @@ static FILE *stream;
 static ssize_t
 take(void *cookie, const char *buf, size_t size)
 {
-	size_t i;
-
 	(void)cookie;
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < size; i++) {
+	for (size_t i = 0; i < size; i++) {
 		char *l = line[n_lines % LINES];
 
 		if (buf[i] == '\n') {
@@ -126,10 +124,8 @@ log_last(char *buf, size_t size)
 void
 log_dump(FILE *out)
 {
-	unsigned int i;
-
 	pthread_mutex_lock(&lock);
-	for (i = first_kept(); i < n_lines; i++)
+	for (unsigned int i = first_kept(); i < n_lines; i++)
 		fprintf(out, "    log: %s\n", line[i % LINES]);
 	pthread_mutex_unlock(&lock);
 }

@@ -338,10 +338,9 @@ run_device(struct column *col)
 static int
 run_all(struct column *col)
 {
-	unsigned int i;
 	int rc = 0;
 
-	for (i = 0; i < o.n; i++) {
+	for (unsigned int i = 0; i < o.n; i++) {
 		int ret = run_device(&col[i]);
 
 		if (rc != 1 && ret != 0)
@@ -361,14 +360,13 @@ int
 main(int argc, char **argv)
 {
 	static struct column col[MAX_DEVICES];
-	unsigned int i;
 	int rc = parse(argc, argv);
 
 	if (rc != 0) {
 		fputs(rc > 0 ? help : "conform: see --help\n", rc > 0 ? stdout : stderr);
 		return rc > 0 ? 0 : EXIT_USAGE;
 	}
-	for (i = 0; i < o.n; i++) {
+	for (unsigned int i = 0; i < o.n; i++) {
 		col[i].spec = o.device[i];
 		rows_generate(&col[i].rows);
 	}
@@ -391,7 +389,7 @@ main(int argc, char **argv)
 	if (!wires_in_eal())
 		rte_eal_cleanup();
 free_rows:
-	for (i = 0; i < o.n; i++)
+	for (unsigned int i = 0; i < o.n; i++)
 		rows_free(&col[i].rows);
 	return rc;
 }

@@ -238,9 +238,7 @@ static const struct {
 const char *
 need_of_machine(uint64_t needs)
 {
-	unsigned int i;
-
-	for (i = 0; i < RTE_DIM(needs_text); i++)
+	for (unsigned int i = 0; i < RTE_DIM(needs_text); i++)
 		if ((needs & needs_text[i].need & NEEDS_OF_MACHINE) != 0)
 			return needs_text[i].text;
 	return NULL;
@@ -249,9 +247,7 @@ need_of_machine(uint64_t needs)
 const char *
 need_missing(const struct fx *fx, uint64_t needs, const char **name)
 {
-	unsigned int i;
-
-	for (i = 0; i < RTE_DIM(needs_text); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(needs_text); i++) {
 		if ((needs & needs_text[i].need) == 0 || met(fx, needs_text[i].need))
 			continue;
 		*name = needs_text[i].name;

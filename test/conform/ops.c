@@ -88,9 +88,7 @@ const unsigned int n_ops = RTE_DIM(ops);
 const struct op *
 op_find(const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < n_ops; i++)
+	for (unsigned int i = 0; i < n_ops; i++)
 		if (strcmp(ops[i].name, name) == 0)
 			return &ops[i];
 	abort();

@@ -12,9 +12,7 @@ static const char *const result_name[] = {
 void
 report_list(const struct rows *rows, const char *filter)
 {
-	unsigned int i;
-
-	for (i = 0; i < rows->n; i++)
+	for (unsigned int i = 0; i < rows->n; i++)
 		if (row_matches(&rows->row[i], filter))
 			printf("%-60s %s\n", rows->row[i].name, rows->row[i].man);
 }
@@ -77,16 +75,15 @@ int
 report_json(const char *path, const struct column *col, unsigned int n)
 {
 	FILE *f = open_out(path);
-	unsigned int c, i;
 
 	if (f == NULL)
 		return -EIO;
 	fputs("{\"devices\": [\n", f);
-	for (c = 0; c < n; c++) {
+	for (unsigned int c = 0; c < n; c++) {
 		fputs("  {\"device\": ", f);
 		json_string(f, col[c].spec);
 		fputs(", \"rows\": [\n", f);
-		for (i = 0; i < col[c].rows.n; i++) {
+		for (unsigned int i = 0; i < col[c].rows.n; i++) {
 			json_row(f, &col[c].rows.row[i]);
 			fputs(i + 1 < col[c].rows.n ? ",\n" : "\n", f);
 		}
@@ -107,9 +104,7 @@ struct reasons {
 static unsigned int
 reason_number(struct reasons *r, const char *text)
 {
-	unsigned int i;
-
-	for (i = 0; i < r->n; i++)
+	for (unsigned int i = 0; i < r->n; i++)
 		if (strcmp(r->text[i], text) == 0)
 			return i + 1;
 	if (r->n < RTE_DIM(r->text))
@@ -120,9 +115,7 @@ reason_number(struct reasons *r, const char *text)
 static bool
 first_of_group(const struct rows *rows, unsigned int i)
 {
-	unsigned int k;
-
-	for (k = 0; k < i; k++)
+	for (unsigned int k = 0; k < i; k++)
 		if (strcmp(rows->row[k].group, rows->row[i].group) == 0)
 			return false;
 	return true;
@@ -199,13 +192,11 @@ group_sources(FILE *f, const struct rows *rows, const char *group)
 static void
 table_head(FILE *f, const char *area, size_t len, unsigned int n)
 {
-	unsigned int i;
-
 	fprintf(f, "\n%.*s\n", (int)len, area);
-	for (i = 0; i < len; i++)
+	for (unsigned int i = 0; i < len; i++)
 		putc('-', f);
 	fputs("\n\n.. csv-table::\n   :header: group, rows, source", f);
-	for (i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		fprintf(f, ", %u", i + 1);
 	fputs("\n\n", f);
 }
@@ -243,14 +234,13 @@ report_table(const char *path, const struct column *col, unsigned int n)
 	const struct rows *rows = &col[0].rows;
 	FILE *f = open_out(path);
 	const char *area = "";
-	unsigned int i, c;
 
 	if (f == NULL)
 		return -EIO;
 	fputs(table_intro, f);
-	for (c = 0; c < n; c++)
+	for (unsigned int c = 0; c < n; c++)
 		fprintf(f, "%u. ``%s``\n", c + 1, col[c].spec);
-	for (i = 0; i < rows->n; i++) {
+	for (unsigned int i = 0; i < rows->n; i++) {
 		const struct row *row = &rows->row[i];
 		size_t len = strcspn(row->group, "/");
 
@@ -262,12 +252,12 @@ report_table(const char *path, const struct column *col, unsigned int n)
 		}
 		fprintf(f, "   %s, %u, ", row->group + len + 1, group_size(rows, row->group));
 		group_sources(f, rows, row->group);
-		for (c = 0; c < n; c++)
+		for (unsigned int c = 0; c < n; c++)
 			table_cell(f, &col[c].rows, row->group, &reasons);
 		putc('\n', f);
 	}
 	fputs(table_end, f);
-	for (i = 0; i < reasons.n; i++)
+	for (unsigned int i = 0; i < reasons.n; i++)
 		fprintf(f, "%u. %s\n", i + 1, reasons.text[i]);
 	return close_out(f, path);
 }

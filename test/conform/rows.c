@@ -81,9 +81,8 @@ bool
 row_each_gid(const struct row *row)
 {
 	static const char *const areas[] = {"data/", "atomic/", "unreliable/"};
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(areas); i++)
+	for (unsigned int i = 0; i < RTE_DIM(areas); i++)
 		if (strncmp(row->name, areas[i], strlen(areas[i])) == 0)
 			return true;
 	return false;
@@ -112,9 +111,7 @@ row_needs(const struct row *row)
 void
 rows_free(struct rows *rows)
 {
-	unsigned int i;
-
-	for (i = 0; i < rows->n; i++) {
+	for (unsigned int i = 0; i < rows->n; i++) {
 		free(rows->row[i].name);
 		free(rows->row[i].group);
 	}

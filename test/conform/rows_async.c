@@ -338,12 +338,11 @@ rows_async(struct rows *rows)
 		{"qp/fatal", "qp_fatal:2", qp_breaks},
 	};
 	struct row *row;
-	unsigned int i;
 
 	row_add(rows, MAN, run_comm_est, "async/rc/communication-established", "once");
 	row = row_add(rows, MAN, run_comm_est, "async/uc/communication-established", "once");
 	row->type = BB_QPT_UC;
-	for (i = 0; i < RTE_DIM(faults); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(faults); i++) {
 		row = row_add(rows, MAN, run_fault, "async/fault", "%s", faults[i].cell);
 		row->arg = &faults[i];
 		row->needs = NEED_SOFTWARE;

@@ -69,9 +69,8 @@ static uint64_t
 add_fields(uint64_t a, uint64_t b, uint64_t boundary, uint32_t bits)
 {
 	uint64_t sum = 0, carry = 0;
-	uint32_t i;
 
-	for (i = 0; i < bits; i++) {
+	for (uint32_t i = 0; i < bits; i++) {
 		uint64_t x = (a >> i & 1) + (b >> i & 1) + carry;
 
 		sum |= (x & 1) << i;
@@ -128,10 +127,9 @@ ROW(run_masked_refused)
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
 	struct bb_send_wr wr = {.opcode = row->n, .sge = &sge, .nsge = 1};
-	struct pair p;
 	int err = 0;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	wr.atomic.raddr = addr_of(&fx->b, GUARD);
 	wr.atomic.rkey = fx->b.mr->rkey;
 	log_clear();
@@ -182,10 +180,9 @@ rows_atomic(struct rows *rows)
 {
 	char group[64];
 	struct row *row;
-	unsigned int i, f;
 
-	for (i = 0; i < RTE_DIM(value); i++) {
-		for (f = 0; f < RTE_DIM(flag_cell); f++) {
+	for (unsigned int i = 0; i < RTE_DIM(value); i++) {
+		for (unsigned int f = 0; f < RTE_DIM(flag_cell); f++) {
 			snprintf(group, sizeof(group), "atomic/rc/%s", value[i].op);
 			row = row_add(rows, MAN, run, group, "%s/%s", value[i].name,
 				      flag_cell[f].name);
@@ -195,8 +192,8 @@ rows_atomic(struct rows *rows)
 			row->needs = NEED_ATOMICS;
 		}
 	}
-	for (i = 0; i < RTE_DIM(masked); i++) {
-		for (f = 4; f <= 8; f += 4) {
+	for (unsigned int i = 0; i < RTE_DIM(masked); i++) {
+		for (unsigned int f = 4; f <= 8; f += 4) {
 			row = row_add(rows, "mlx5_wqe_masked_atomic_seg", run_masked,
 				      "atomic/rc/masked", "%s/%u-bytes", masked[i].name, f);
 			row->n = i;
@@ -204,7 +201,7 @@ rows_atomic(struct rows *rows)
 			row->needs = NEED_ATOMICS | (f == 4 ? NEED_MASKED_4 : NEED_MASKED_8);
 		}
 	}
-	for (i = BB_WR_MASKED_CMP_AND_SWP; i <= BB_WR_MASKED_FETCH_AND_ADD; i++) {
+	for (unsigned int i = BB_WR_MASKED_CMP_AND_SWP; i <= BB_WR_MASKED_FETCH_AND_ADD; i++) {
 		row = row_add(rows, MAN, run_masked_refused, "atomic/rc/no-masked", "%s",
 			      bb_wr_opcode_name(i));
 		row->n = i;
@@ -212,7 +209,7 @@ rows_atomic(struct rows *rows)
 	}
 	row = row_add(rows, "ibv_reg_mr(3)", run_refused, "atomic/rc/no-capability", "rights");
 	row->needs = NEED_NO_ATOMICS;
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (!ops[i].atomic)
 			continue;
 		row = row_add(rows, MAN, run_refused_post, "atomic/rc/no-capability", "%s",

@@ -55,9 +55,8 @@ ROW(run_burst)
 	struct bb_wc wc[32];
 	double end = now_s() + fx->timeout;
 	uint64_t next = 1000;
-	uint32_t i;
 
-	for (i = 0; i < 30; i++)
+	for (uint32_t i = 0; i < 30; i++)
 		CHECK(fx, bb_post_nop(p.a, 1000 + i, BB_SEND_SIGNALED) == 0,
 		      "the NOP is not taken");
 	bb_qp_ring(p.a);
@@ -68,7 +67,7 @@ ROW(run_burst)
 		memset(wc, 0xff, sizeof(wc));
 		n = fx_poll(fx, fx->a.cq, wc, row->n);
 		CHECK(fx, n <= row->n, "%u were asked for, %u came", row->n, n);
-		for (i = 0; i < n; i++, next++)
+		for (uint32_t i = 0; i < n; i++, next++)
 			check_wc(fx, &wc[i], p.a, next, BB_WC_SUCCESS, "a NOP");
 		CHECK(fx, n == RTE_DIM(wc) || wc[n].wr_id == UINT64_MAX,
 		      "an entry behind the last was written");
@@ -84,14 +83,13 @@ ROW(run_unsignaled)
 	struct pair_opts o;
 	struct pair p;
 	double end = now_s() + fx->timeout;
-	uint32_t i;
 	struct bb_wc wc;
 
 	fx_pair_opts(fx, &o);
 	o.init.sq_depth = row->n;
 	o.init.send_cq = o.init.recv_cq = fx_cq(fx, &fx->a, row->n + o.rq_depth_a);
 	p = fx_pair(fx, &o);
-	for (i = 0; i <= 600; i++) {
+	for (uint32_t i = 0; i <= 600; i++) {
 		/* The last request is waited for. */
 		uint32_t flags = i == 600 ? BB_SEND_SIGNALED : 0;
 
@@ -172,9 +170,8 @@ ROW(run_both_ways)
 	struct bb_sge a = sge_of(&fx->a, GUARD, 256), b = sge_of(&fx->b, GUARD, 256);
 	struct pair p = fx_shared(fx);
 	struct bb_wc wc[4];
-	unsigned int i, k;
 
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		CHECK(fx,
 		      bb_post_recv(p.a, 10 + i, &a, 1) == 0 &&
 			      bb_post_recv(p.b, 10 + i, &b, 1) == 0,
@@ -189,12 +186,12 @@ ROW(run_both_ways)
 	bb_qp_ring_recv(p.b);
 	bb_qp_ring(p.a);
 	bb_qp_ring(p.b);
-	for (k = 0; k < 2; k++) {
+	for (unsigned int k = 0; k < 2; k++) {
 		struct side *s = k == 0 ? &fx->a : &fx->b;
 		unsigned int sends = 0, recvs = 0;
 
 		wait_wc(fx, s->cq, wc, 4, "both ways");
-		for (i = 0; i < 4; i++) {
+		for (unsigned int i = 0; i < 4; i++) {
 			bool recv = wc[i].wr_id < 20;
 
 			check_wc(fx, &wc[i], k == 0 ? p.a : p.b, recv ? 10 + recvs++ : 20 + sends++,
@@ -214,9 +211,8 @@ ROW(run_recv_order)
 {
 	struct pair p = fx_shared(fx);
 	struct bb_wc wc[16];
-	uint32_t i;
 
-	for (i = 0; i < 16; i++) {
+	for (uint32_t i = 0; i < 16; i++) {
 		struct bb_sge sge = sge_of(&fx->b, GUARD + i * 64, 64);
 
 		CHECK(fx, bb_post_recv(p.b, 50 + i, &sge, 1) == 0, "the receive is not taken");
@@ -226,7 +222,7 @@ ROW(run_recv_order)
 	bb_qp_ring_recv(p.b);
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->b.cq, wc, 16, "16 receives");
-	for (i = 0; i < 16; i++) {
+	for (uint32_t i = 0; i < 16; i++) {
 		check_wc(fx, &wc[i], p.b, 50 + i, BB_WC_SUCCESS, "16 receives");
 		CHECK(fx, wc[i].byte_len == 1 + i % 4, "byte_len %u of message %u", wc[i].byte_len,
 		      i);
@@ -257,7 +253,6 @@ rows_completion(struct rows *rows)
 {
 	static const uint32_t depth[] = {1, 2, 63, 64, 1000}, array[] = {1, 2, 7, 32},
 			      queue[] = {1, 2, 3, 8, 32};
-	unsigned int i;
 
 	row_add(rows, MAN_CREATE, run_create, "completion/create-refused", "depth-0")->n = 0;
 	row_add(rows, MAN_CREATE, run_create, "completion/create-refused", "depth-over")->n = 1;
@@ -265,13 +260,13 @@ rows_completion(struct rows *rows)
 		"size-of-another-version")
 		->n = 2;
 	row_add(rows, MAN_CREATE, run_owner, "completion/create-refused", "lcore-unknown");
-	for (i = 0; i < RTE_DIM(depth); i++)
+	for (unsigned int i = 0; i < RTE_DIM(depth); i++)
 		row_add(rows, MAN_CREATE, run_depth, "completion/depth", "%u", depth[i])->n =
 			depth[i];
-	for (i = 0; i < RTE_DIM(array); i++)
+	for (unsigned int i = 0; i < RTE_DIM(array); i++)
 		row_add(rows, MAN, run_burst, "completion/poll", "%u-at-a-time", array[i])->n =
 			array[i];
-	for (i = 0; i < RTE_DIM(queue); i++)
+	for (unsigned int i = 0; i < RTE_DIM(queue); i++)
 		row_add(rows, "ibv_create_qp(3)", run_unsignaled, "completion/unsignaled-give-room",
 			"sq_depth-%u", queue[i])
 			->n = queue[i];

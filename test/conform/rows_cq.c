@@ -9,9 +9,8 @@ static void
 nops(struct fx *fx, struct pair p, uint64_t first, uint32_t n)
 {
 	const bool verbs = strcmp(fx->a.attr.driver, "verbs") == 0;
-	uint32_t i;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		CHECK(fx,
 		      (verbs ? bb_post_write(p.a, first + i, NULL, 0, (uintptr_t)fx->b.mem,
 					     fx->b.mr->rkey, BB_SEND_SIGNALED)
@@ -24,10 +23,9 @@ static void
 take(struct fx *fx, struct bb_cq *cq, struct bb_qp *qp, uint64_t first, uint32_t n)
 {
 	struct bb_wc wc[64];
-	uint32_t i;
 
 	wait_wc(fx, cq, wc, n, "NOPs");
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		check_wc(fx, &wc[i], qp, first + i, BB_WC_SUCCESS, "NOPs");
 }
 
@@ -227,7 +225,7 @@ ROW(run_compressed)
 	struct pair_opts o;
 	struct bb_cq *cq;
 	struct pair p;
-	uint32_t i, round, len;
+	uint32_t len;
 
 	bb_cq_attr_init(&attr);
 	attr.compress = true;
@@ -243,15 +241,15 @@ ROW(run_compressed)
 	init.rq_depth = 32;
 	p.b = fx_qp(fx, fx->b.pd, &init);
 	fx_connect(fx, p, &o);
-	for (round = 0; round < 5; round++) {
-		for (i = 0; i < row->n; i++) {
+	for (uint32_t round = 0; round < 5; round++) {
+		for (uint32_t i = 0; i < row->n; i++) {
 			struct bb_sge sge = sge_of(&fx->b, GUARD + i * 64, 64);
 
 			CHECK(fx, bb_post_recv(p.b, 500 + i, &sge, 1) == 0,
 			      "the receive is not taken");
 		}
 		bb_qp_ring_recv(p.b);
-		for (i = 0; i < row->n; i++) {
+		for (uint32_t i = 0; i < row->n; i++) {
 			uint8_t data[64];
 
 			/* Equal and unequal lengths, with immediate data among them. */
@@ -264,7 +262,7 @@ ROW(run_compressed)
 		}
 		bb_qp_ring(p.a);
 		wait_wc(fx, cq, wc, row->n, "compressed completions");
-		for (i = 0; i < row->n; i++) {
+		for (uint32_t i = 0; i < row->n; i++) {
 			len = i % 5 == 4 ? 3 : 40;
 			check_wc(fx, &wc[i], p.b, 500 + i, BB_WC_SUCCESS,
 				 "a compressed completion");
@@ -304,11 +302,10 @@ rows_cq(struct rows *rows)
 {
 	static const uint32_t depth[] = {64, 256, 1024}, waiting[] = {0, 1, 20},
 			      burst[] = {1, 2, 8, 30};
-	unsigned int i, k;
 	struct row *row;
 
-	for (i = 0; i < RTE_DIM(depth); i++) {
-		for (k = 0; k < RTE_DIM(waiting); k++) {
+	for (unsigned int i = 0; i < RTE_DIM(depth); i++) {
+		for (unsigned int k = 0; k < RTE_DIM(waiting); k++) {
 			row = row_add(rows, "ibv_resize_cq(3)", run_resize, "cq/resize",
 				      "to-%u/%u-waiting", depth[i], waiting[k]);
 			row->n = depth[i];
@@ -316,7 +313,7 @@ rows_cq(struct rows *rows)
 			row->needs = NEED_CQ_RESIZE;
 		}
 	}
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		row = row_add(rows, "ibv_resize_cq(3)", run_resize_refused, "cq/resize-refused",
 			      "%s",
 			      i == 0   ? "0"
@@ -342,7 +339,7 @@ rows_cq(struct rows *rows)
 	row_add(rows, ASSUMED, run_time, "cq/timestamps", "in-order")->needs = NEED_CLOCK;
 	row_add(rows, "ibv_create_cq_ex(3)", run_no_time, "cq/no-timestamps", "refused")->needs =
 		NEED_NO_CLOCK;
-	for (i = 0; i < RTE_DIM(burst); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(burst); i++) {
 		row = row_add(rows, "mlx5dv_create_cq(3)", run_compressed, "cq/compression",
 			      "%u-at-once", burst[i]);
 		row->n = burst[i];

@@ -177,13 +177,12 @@ add_op(struct rows *rows, const struct op *op, enum bb_qp_type type)
 	static const uint32_t pieces[] = {1, 2, MOST};
 	static const char *const pieces_name[] = {"1", "2", "max"};
 	char group[64];
-	unsigned int s, f, k;
 	struct row *row;
 
 	snprintf(group, sizeof(group), "data/%s/%s", type == BB_QPT_RC ? "rc" : "uc", op->name);
-	for (s = 0; s < SIZES; s++) {
-		for (f = 0; f < FLAGS; f++) {
-			for (k = 0; k < RTE_DIM(pieces); k++) {
+	for (unsigned int s = 0; s < SIZES; s++) {
+		for (unsigned int f = 0; f < FLAGS; f++) {
+			for (unsigned int k = 0; k < RTE_DIM(pieces); k++) {
 				if (!legal(op, type, s, f, pieces[k]))
 					continue;
 				row = row_add(rows, MAN, run, group, "%s/%s/%s", size_name[s],
@@ -203,18 +202,17 @@ rows_data(struct rows *rows)
 {
 	static const uint32_t every[] = {1, 3, 24};
 	struct row *row;
-	unsigned int i, k;
 
-	for (i = 0; i < n_ops; i++)
+	for (unsigned int i = 0; i < n_ops; i++)
 		if (!ops[i].atomic)
 			add_op(rows, &ops[i], BB_QPT_RC);
-	for (i = 0; i < n_ops; i++)
+	for (unsigned int i = 0; i < n_ops; i++)
 		if ((ops[i].types & 1u << BB_QPT_UC) != 0)
 			add_op(rows, &ops[i], BB_QPT_UC);
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (ops[i].atomic || !ops[i].has_raddr)
 			continue;
-		for (k = 0; k <= 1; k++) {
+		for (unsigned int k = 0; k <= 1; k++) {
 			row = row_add(rows, "IBTA vol. 1, 9.7.4.1.4", run_empty_key,
 				      "data/rc/empty-names-no-memory", "%s/%u-pieces", ops[i].name,
 				      k);
@@ -222,10 +220,10 @@ rows_data(struct rows *rows)
 			row->n = k;
 		}
 	}
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (ops[i].atomic || ops[i].takes_recv)
 			continue;
-		for (k = 0; k < RTE_DIM(every); k++) {
+		for (unsigned int k = 0; k < RTE_DIM(every); k++) {
 			row = row_add(rows, MAN, run_burst, "data/rc/burst", "%s/signal-every-%u",
 				      ops[i].name, every[k]);
 			row->op = &ops[i];

@@ -86,9 +86,8 @@ ROW(run_pkeys)
 /* A parent of a live object cannot be destroyed, and the error names the object. */
 ROW(run_busy)
 {
-	struct pair p;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	REFUSED(fx, bb_dev_close(fx->a.dev), -EBUSY, "live");
 	REFUSED(fx, bb_pd_free(fx->a.pd), -EBUSY, "live");
 	REFUSED(fx, bb_cq_destroy(fx->a.cq), -EBUSY, "queue");
@@ -109,10 +108,9 @@ ROW(run_stats)
 	struct bb_dev_stats before, after;
 	struct pair p = fx_shared(fx);
 	struct xfer x;
-	unsigned int i;
 
 	OK(fx, bb_dev_stats(fx->b.dev, &before));
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (ops[i].has_imm && fx->a.attr.iwarp)
 			continue;
 		xfer_init(&x, &ops[i], p);

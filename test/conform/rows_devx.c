@@ -117,10 +117,9 @@ static void
 create_cq(struct hand *h)
 {
 	uint8_t box[MAILBOX], out[16];
-	uint32_t i;
 
 	/* Opcode 15: not yet written. */
-	for (i = 0; i < 1u << LOG_CQ; i++)
+	for (uint32_t i = 0; i < 1u << LOG_CQ; i++)
 		h->mem[CQ_AT + i * 64 + 63] = BB_CQE_OP_OWN_INIT;
 	cq_box(h, box);
 	OK(h->fx, bb_devx_obj_create(h->fx->a.dev, box, MAILBOX, out, sizeof(out), &h->cq));

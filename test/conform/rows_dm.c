@@ -73,10 +73,10 @@ ROW(run_exhaust)
 {
 	struct bb_dm *dm[64];
 	uint64_t piece = fx->a.attr.max_dm_size / 4;
-	unsigned int i, round;
+	unsigned int i;
 	int ret = 0;
 
-	for (round = 0; round < 3; round++) {
+	for (unsigned int round = 0; round < 3; round++) {
 		for (i = 0; i < RTE_DIM(dm) && ret == 0; i++)
 			ret = bb_dm_alloc(fx->a.dev, piece, 0, &dm[i]);
 		CHECK(fx, ret == -ENOMEM, "device memory does not end: %d", ret);
@@ -288,14 +288,13 @@ ROW(run_counter)
 	struct pair_opts o;
 	struct pair p[2];
 	struct bb_wc wc[32];
-	uint32_t i, k;
 
 	OK(fx, bb_dm_write(dm, 0, zero, sizeof(zero)));
 	fx_pair_opts(fx, &o);
 	p[0] = fx_pair(fx, &o);
 	p[1] = fx_pair(fx, &o);
-	for (i = 0; i < 10; i++) {
-		for (k = 0; k < 32; k++)
+	for (uint32_t i = 0; i < 10; i++) {
+		for (uint32_t k = 0; k < 32; k++)
 			CHECK(fx,
 			      bb_post_fetch_add(p[k % 2].a, k, &sge, 0, mr->rkey, 3,
 						BB_SEND_SIGNALED) == 0,
@@ -312,11 +311,10 @@ void
 rows_dm(struct rows *rows)
 {
 	static const uint32_t size[] = {1, 8, 256, 448};
-	unsigned int i, k;
 	struct row *row;
 
 	row_add(rows, MAN, run_none, "dm/none", "alloc")->needs = NEED_NO_DM;
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		row = row_add(rows, MAN, run_alloc_refused, "dm/alloc-refused", "%s",
 			      i == 0   ? "empty"
 			      : i == 1 ? "over-max_dm_size"
@@ -325,21 +323,21 @@ rows_dm(struct rows *rows)
 		row->needs = NEED_DM;
 	}
 	row_add(rows, MAN, run_exhaust, "dm/alloc", "until-it-ends")->needs = NEED_DM;
-	for (i = 0; i <= 6; i += 3) {
+	for (unsigned int i = 0; i <= 6; i += 3) {
 		row = row_add(rows, MAN, run_align, "dm/alloc", "aligned-to-2^%u", i);
 		row->n = 100;
 		row->flags = i;
 		row->needs = NEED_DM;
 	}
 	row_add(rows, MAN, run_busy, "dm/children-live", "mr")->needs = NEED_DM;
-	for (i = 0; i < RTE_DIM(copies); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(copies); i++) {
 		row = row_add(rows, MAN, run_copy,
 			      copies[i].err != 0 ? "dm/copy-refused" : "dm/copy", "%s",
 			      copies[i].name);
 		row->arg = &copies[i];
 		row->needs = NEED_DM;
 	}
-	for (i = 0; i < 7; i++) {
+	for (unsigned int i = 0; i < 7; i++) {
 		static const char *const name[] = {
 			"empty",          "longer",    "behind-the-end", "wraps",
 			"no-local-write", "on-demand", "unknown-right"};
@@ -350,9 +348,9 @@ rows_dm(struct rows *rows)
 	}
 	row_add(rows, MAN, run_mr_other_device, "dm/mr-of-another-device", "pd")->needs =
 		NEED_DM | NEED_TWO_DEVICES;
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (ops[i].has_raddr) {
-			for (k = 0; k < (ops[i].atomic ? 1 : RTE_DIM(size)); k++) {
+			for (unsigned int k = 0; k < (ops[i].atomic ? 1 : RTE_DIM(size)); k++) {
 				row = row_add(rows, MAN, run_remote, "dm/rc/remote-target", "%s/%u",
 					      ops[i].name, ops[i].atomic ? 8 : size[k]);
 				row->op = &ops[i];
@@ -367,7 +365,7 @@ rows_dm(struct rows *rows)
 			row->needs = NEED_DM;
 		}
 	}
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		row = row_add(rows, MAN, run_range, "dm/rc/past-the-mr", "%u", i);
 		row->n = i;
 		row->needs = NEED_DM;

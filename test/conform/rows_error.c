@@ -313,13 +313,12 @@ rows_error(struct rows *rows)
 	static const uint32_t before[] = {0, 40};
 	struct row *row;
 	char group[64];
-	unsigned int i, f, s;
 
-	for (f = 0; f < RTE_DIM(fault_cell); f++) {
-		for (i = 0; i < n_ops; i++) {
+	for (unsigned int f = 0; f < RTE_DIM(fault_cell); f++) {
+		for (unsigned int i = 0; i < n_ops; i++) {
 			if (!applies(&ops[i], f))
 				continue;
-			for (s = 0; s <= 1; s++) {
+			for (unsigned int s = 0; s <= 1; s++) {
 				snprintf(group, sizeof(group), "error/rc/%s", fault_cell[f].name);
 				row = row_add(rows, assumed(&ops[i], f) ? ASSUMED : MAN, run, group,
 					      "%s/%s", ops[i].name,
@@ -331,8 +330,8 @@ rows_error(struct rows *rows)
 			}
 		}
 	}
-	for (i = 0; i < n_ops; i++) {
-		for (s = 0; s < RTE_DIM(before); s++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
+		for (unsigned int s = 0; s < RTE_DIM(before); s++) {
 			row = row_add(rows, MAN, run_edge, "error/rc/range-exactly-fits",
 				      "%s/%u-before", ops[i].name, before[s]);
 			row->op = &ops[i];

@@ -95,7 +95,6 @@ receives(struct fx *fx, struct rig *r, uint32_t n)
 static void
 send_one(struct fx *fx, struct rig *r, uint32_t flags)
 {
-
 	complete(fx, fx->a.cq, r->p.a,
 		 bb_post_send_inline(r->p.a, 9, "x", 1, BB_SEND_SIGNALED | flags), 9, BB_WC_SUCCESS,
 		 "the SEND");

@@ -125,9 +125,8 @@ ROW(run_flush)
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 64);
 	struct bb_wc wc[16];
 	uint32_t i, sends = 0, recvs = 0;
-	struct pair p;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	for (i = 0; i < 3; i++)
 		CHECK(fx, bb_post_recv(p.a, 100 + i, &sge, 1) == 0, "the receive is not taken");
 	bb_qp_ring_recv(p.a);
@@ -165,11 +164,10 @@ ROW(run_reset)
 	struct pair_opts o;
 	struct bb_wc wc;
 	struct pair p;
-	uint32_t i;
 
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
-	for (i = 0; i < 10; i++)
+	for (uint32_t i = 0; i < 10; i++)
 		CHECK(fx, bb_post_nop(p.a, i, BB_SEND_SIGNALED) == 0, "the NOP is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->a.cq, &wc, 1, "the first NOP");
@@ -193,11 +191,10 @@ ROW(run_again)
 	struct pair_opts o;
 	struct xfer x;
 	struct pair p;
-	uint32_t i;
 
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
-	for (i = 0; i < 8; i++) {
+	for (uint32_t i = 0; i < 8; i++) {
 		check_alive(fx, p);
 		xfer_init(&x, op_find("write"), p);
 		xfer_prepare(fx, &x);
@@ -332,7 +329,6 @@ ROW(run_passive)
 	struct bb_qp_init_attr init;
 	struct pair_opts o;
 	struct xfer x;
-	uint32_t i;
 
 	fx_pair_opts(fx, &o);
 	t = (struct passive){.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -353,7 +349,7 @@ ROW(run_passive)
 	CHECK(fx, t.failed == NULL, "the target: %s", t.failed);
 	OK(fx, bb_qp_connect(x.p.a, &t.requester, &t.target, &o.a));
 	x.len = row->op->atomic ? 8 : row->n;
-	for (i = 0; i < 20; i++) {
+	for (uint32_t i = 0; i < 20; i++) {
 		xfer_prepare(fx, &x);
 		x.t.rkey = t.rkey;
 		xfer_post(fx, &x);
@@ -367,10 +363,9 @@ void
 rows_life(struct rows *rows)
 {
 	static const uint32_t sizes[] = {1, 64, 65536};
-	unsigned int i, k;
 	struct row *row;
 
-	for (i = 0; i < RTE_DIM(limits); i++)
+	for (unsigned int i = 0; i < RTE_DIM(limits); i++)
 		row_add(rows, "ibv_create_qp(3)", run_limit, "qp/rc/create-refused", "%s",
 			limits[i].name)
 			->arg = &limits[i];
@@ -385,10 +380,10 @@ rows_life(struct rows *rows)
 	row_add(rows, "ibv_modify_qp(3)", run_again, "qp/rc/reconnect", "8-times");
 	row_add(rows, "ibv_destroy_qp(3)", run_destroy, "qp/rc/destroy-drops-completions",
 		"shared-cq");
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (!ops[i].has_raddr || ops[i].takes_recv)
 			continue;
-		for (k = 0; k < RTE_DIM(sizes); k++) {
+		for (unsigned int k = 0; k < RTE_DIM(sizes); k++) {
 			if (ops[i].atomic && k != 0)
 				continue;
 			row = row_add(rows, "ibv_post_send(3)", run_passive,

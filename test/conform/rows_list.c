@@ -26,9 +26,7 @@ static const char *const bad_name[] = {"opcode", "flag", "pieces", "length", "in
 static void
 good_list(struct fx *fx, struct xfer *x, struct bb_send_wr *wr, struct bb_sge *sge)
 {
-	uint32_t i;
-
-	for (i = 0; i < N; i++) {
+	for (uint32_t i = 0; i < N; i++) {
 		sge[i] = (struct bb_sge){x->sge[0].addr + i * 32, 32, x->sge[0].lkey};
 		wr[i] = (struct bb_send_wr){
 			.wr_id = 100 + i,
@@ -46,11 +44,10 @@ static void
 check_list(struct fx *fx, const struct xfer *x, uint32_t n)
 {
 	struct bb_wc wc[N];
-	uint32_t i;
 
 	bb_qp_ring(x->p.a);
 	wait_wc(fx, fx->a.cq, wc, n, "the list");
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		check_wc(fx, &wc[i], x->p.a, 100 + i, BB_WC_SUCCESS, "the list");
 	settle(fx, x->p.a, fx->a.cq);
 	xfer_check_data(fx, x);
@@ -127,12 +124,12 @@ ROW(run_full)
 	struct pair_opts o;
 	struct bb_wc wc[40];
 	struct pair p;
-	uint32_t i, n;
+	uint32_t n;
 	int err = -1;
 
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
-	for (i = 0; i < 40; i++)
+	for (uint32_t i = 0; i < 40; i++)
 		wr[i] = (struct bb_send_wr){
 			.wr_id = i, .opcode = BB_WR_RDMA_WRITE, .flags = BB_SEND_SIGNALED};
 	n = bb_qp_post_list(p.a, wr, 40, &err);
@@ -199,10 +196,9 @@ static void
 check_cell(struct fx *fx, const struct bb_send_wr *wr, int want)
 {
 	struct bb_qp_stats before, after;
-	struct pair p;
 	int err = 0;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	OK(fx, bb_qp_stats(p.a, &before));
 	log_clear();
 	CHECK(fx, bb_qp_post_list(p.a, wr, 1, &err) == 0, "it is posted");
@@ -240,27 +236,26 @@ void
 rows_list(struct rows *rows)
 {
 	static const uint32_t place[] = {0, 1, N - 1};
-	unsigned int i, k;
 	struct row *row;
 
 	row_add(rows, MAN, run_all, "list/rc/sends", "all-good");
 	row_add(rows, MAN, run_full, "list/rc/sends", "more-than-fit");
-	for (i = 0; i < RTE_DIM(bad_name); i++) {
-		for (k = 0; k < RTE_DIM(place); k++) {
+	for (unsigned int i = 0; i < RTE_DIM(bad_name); i++) {
+		for (unsigned int k = 0; k < RTE_DIM(place); k++) {
 			row = row_add(rows, MAN, run_bad, "list/rc/first-bad-is-told", "%s/at-%u",
 				      bad_name[i], place[k]);
 			row->n = i;
 			row->flags = place[k];
 		}
 	}
-	for (i = 0; i <= 4; i += 2)
+	for (unsigned int i = 0; i <= 4; i += 2)
 		row_add(rows, "ibv_post_recv(3)", run_recv, "list/rc/receives", "%s-%u",
 			i < 4 ? "bad-at" : "all", i)
 			->n = i;
-	for (i = 0; i < RTE_DIM(illegal); i++)
+	for (unsigned int i = 0; i < RTE_DIM(illegal); i++)
 		row_add(rows, MAN, run_illegal, "list/rc/illegal-operation", "%s", illegal[i].name)
 			->n = i;
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (!ops[i].can_inline) {
 			row = row_add(rows, MAN, run_illegal_flag, "list/rc/illegal-flag",
 				      "%s/inline", ops[i].name);

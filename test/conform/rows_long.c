@@ -23,7 +23,6 @@ buffer(struct fx *fx, unsigned int side)
 {
 	static uint8_t *made[2];
 	uint8_t *base;
-	uint64_t at;
 	void *p;
 	int fd;
 
@@ -35,7 +34,7 @@ buffer(struct fx *fx, unsigned int side)
 	fd = memfd_create("conform", 0);
 	if (fd < 0 || ftruncate(fd, (off_t)(3 * PART)) != 0)
 		p = MAP_FAILED;
-	for (at = 0; at < LONG && p != MAP_FAILED; at += PART) {
+	for (uint64_t at = 0; at < LONG && p != MAP_FAILED; at += PART) {
 		uint64_t from = at == 0 ? 0 : at + PART < LONG ? PART : 2 * PART;
 
 		p = mmap(base + at, PART, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
@@ -75,7 +74,6 @@ ROW(run_long)
 	struct bb_mr *ma, *mb;
 	struct pair p;
 	struct bb_wc wc;
-	uint32_t i;
 	double end;
 
 	fx_pair_opts(fx, &o);
@@ -116,7 +114,7 @@ ROW(run_long)
 		fx_progress(fx);
 	CHECK(fx, same(a, b), "the data differ");
 	/* The packets were counted: the next request has the PSN that the target expects. */
-	for (i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		complete(fx, fx->a.cq, p.a,
 			 bb_post_write_inline(p.a, 9, "behind", 6, t.raddr + i * 8, t.rkey,
 					      BB_SEND_SIGNALED),
@@ -166,9 +164,8 @@ rows_long(struct rows *rows)
 	};
 	const char *type;
 	struct row *row;
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(cells); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(cells); i++) {
 		type = cells[i].type == BB_QPT_RC ? "rc" : "uc";
 		row = row_add(rows, "ibv_post_send(3)", run_long, "long/2-gib", "%s/%s/%u-piece",
 			      type, cells[i].op, cells[i].pieces);

@@ -178,7 +178,6 @@ memory_of(struct fx *fx, enum kind kind)
 static void
 one_wc(struct fx *fx, struct pair p, int posted, uint64_t id, const char *what)
 {
-
 	complete(fx, fx->a.cq, p.a, posted, id, BB_WC_SUCCESS, what);
 }
 
@@ -230,7 +229,6 @@ ROW(run_huge)
 	struct pair p = fx_shared(fx);
 	struct bb_sge sge;
 	struct bb_mr *mr;
-	unsigned int i;
 	uint8_t *m;
 
 	m = mmap(NULL, 5ull << 30, PROT_READ | PROT_WRITE,
@@ -238,7 +236,7 @@ ROW(run_huge)
 	CHECK(fx, m != MAP_FAILED, "mmap() of 5 GiB: %s", strerror(errno));
 	fx_defer(fx, undo_huge, m);
 	mr = fx_mr(fx, fx->b.pd, m, 5ull << 30, LW | RW | RR);
-	for (i = 0; i < RTE_DIM(at); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(at); i++) {
 		pattern(fx->a.mem + GUARD, 64, fx->seed++);
 		sge = sge_of(&fx->a, GUARD, 64);
 		one_wc(fx, p,
@@ -254,11 +252,10 @@ ROW(run_huge)
 ROW(run_many)
 {
 	struct bb_mr *mr[48];
-	unsigned int i, k;
 
-	for (i = 0; i < RTE_DIM(mr); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(mr); i++) {
 		mr[i] = fx_mr(fx, fx->b.pd, fx->b.mem + i * 64, 64, LW | RW);
-		for (k = 0; k < i; k++)
+		for (unsigned int k = 0; k < i; k++)
 			CHECK(fx, mr[k]->lkey != mr[i]->lkey && mr[k]->rkey != mr[i]->rkey,
 			      "two regions have one key");
 	}
@@ -286,12 +283,11 @@ ROW(run_mempool)
 {
 	struct pair p = fx_shared(fx);
 	struct bb_lkey_cache cache;
-	struct rte_mempool *mp;
 	struct rte_mbuf *m;
 	struct bb_pd *pd = fx->a.pd;
 	struct bb_sge sge;
+	struct rte_mempool *mp = rte_pktmbuf_pool_create("conform", 255, 0, 0, 2048, SOCKET_ID_ANY);
 
-	mp = rte_pktmbuf_pool_create("conform", 255, 0, 0, 2048, SOCKET_ID_ANY);
 	CHECK(fx, mp != NULL, "no mempool");
 	fx_defer(fx, undo_pool, mp);
 	bb_lkey_cache_init(&cache, pd);
@@ -327,9 +323,8 @@ ROW(run_heap)
 	struct pair_opts o;
 	struct bb_sge sge;
 	struct pair p;
-	uint8_t *m;
+	uint8_t *m = fx_alloc(fx, 4096, 64);
 
-	m = fx_alloc(fx, 4096, 64);
 	OK(fx, bb_mem_follow_heap(pd));
 	CHECK(fx, bb_mem_follow_heap(pd) == -EALREADY, "the heap twice");
 	bb_lkey_cache_init(&cache, pd);
@@ -372,17 +367,16 @@ rows_memory(struct rows *rows)
 	static const char *const hole[] = {"not-mapped", "half-mapped", "no-access",
 					   "read-only-to-write"};
 	struct row *row;
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(refusals); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(refusals); i++) {
 		row = row_add(rows, MAN, run_refused, "memory/mr/refused", "%s", refusals[i].name);
 		row->arg = &refusals[i];
 	}
-	for (i = 0; i < RTE_DIM(hole); i++)
+	for (unsigned int i = 0; i < RTE_DIM(hole); i++)
 		row_add(rows, "linux drivers/infiniband/core/umem.c", run_fault,
 			"memory/mr/not-accessible", "%s", hole[i])
 			->n = i;
-	for (i = 0; i < KINDS; i++)
+	for (unsigned int i = 0; i < KINDS; i++)
 		row_add(rows, MAN, run_kind, "memory/mr/kinds", "%s", kind_name[i])->n = i;
 	row_add(rows, MAN, run_huge, "memory/mr/over-4GiB", "5GiB")->needs = NEED_MEMORY;
 	row_add(rows, MAN, run_many, "memory/mr/keys", "differ");

@@ -61,16 +61,15 @@ void
 rows_memory_rights(struct rows *rows)
 {
 	static const char *const verbs[] = {"write", "write_imm", "read", "cmp_swap", "fetch_add"};
-	unsigned int i, k, q;
 	struct row *row;
 	char group[64];
 
-	for (i = 0; i < RTE_DIM(verbs); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(verbs); i++) {
 		const struct op *op = op_find(verbs[i]);
 
 		snprintf(group, sizeof(group), "rights/rc/%s", op->name);
-		for (k = 0; k < RTE_DIM(combos); k++) {
-			for (q = 0; q < RTE_DIM(combos); q++) {
+		for (unsigned int k = 0; k < RTE_DIM(combos); k++) {
+			for (unsigned int q = 0; q < RTE_DIM(combos); q++) {
 				row = row_add(rows, "ibv_reg_mr(3), ibv_modify_qp(3)", run, group,
 					      "key-%s/qp-%s", combos[k].name, combos[q].name);
 				row->op = op;

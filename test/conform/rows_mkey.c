@@ -87,12 +87,11 @@ write_check(struct fx *fx, struct pair p, const struct bb_mkey *mkey, const stru
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, len);
 	uint64_t id = fx->wr_id++;
-	uint32_t k;
 
 	pattern(fx->a.mem + GUARD, len, fx->seed++);
 	pattern(fx->b.mem, TOP * 64, fx->seed++);
 	memcpy(fx->b.want, fx->b.mem, TOP * 64);
-	for (k = 0; k < len; k++)
+	for (uint32_t k = 0; k < len; k++)
 		fx->b.want[byte_of(pieces, off + k) - fx->b.mem] = fx->a.mem[GUARD + k];
 	complete(fx, fx->a.cq, p.a,
 		 bb_post_write(p.a, id, &sge, 1, IOVA + off, mkey->rkey, BB_SEND_SIGNALED), id,
@@ -174,9 +173,8 @@ ROW(run_fault)
 	uint32_t sum = pieces_of(&fx->b, pieces, 4);
 	struct bb_mkey *mkey;
 	uint64_t raddr = IOVA;
-	struct pair p;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	memset(fx->b.mem, 0x3c, TOP * 64);
 	memset(fx->b.want, 0x3c, TOP * 64);
 	if (row->n == NOT_LAID_OUT)
@@ -285,9 +283,8 @@ ROW(run_none)
 static void
 laid_out(struct fx *fx, struct bb_qp *qp, int posted)
 {
-	struct bb_wc wc;
+	struct bb_wc wc = complete(fx, fx->b.cq, qp, posted, 41, BB_WC_SUCCESS, "the layout");
 
-	wc = complete(fx, fx->b.cq, qp, posted, 41, BB_WC_SUCCESS, "the layout");
 	CHECK(fx, wc.opcode == BB_WC_MKEY, "opcode %u", wc.opcode);
 }
 
@@ -347,12 +344,11 @@ ROW(run_interleaved)
 	};
 	struct bb_sge pieces[20];
 	struct pair p = fx_shared(fx);
-	uint32_t i;
 
 	laid_out(fx, p.b,
 		 bb_post_mkey_interleaved(p.b, 41, mkey, rights(fx), repeat, block, 2,
 					  BB_SEND_SIGNALED));
-	for (i = 0; i < repeat; i++) {
+	for (uint32_t i = 0; i < repeat; i++) {
 		pieces[2 * i] = (struct bb_sge){block[0].addr + i * 80, 64, lkey};
 		pieces[2 * i + 1] = (struct bb_sge){block[1].addr + i * (8 + row->n), 8, lkey};
 	}
@@ -376,9 +372,8 @@ ROW(run_invalidated)
 	struct bb_mkey *mkey = make_empty(fx, fx->b.pd, 4);
 	struct bb_sge piece = sge_of(&fx->b, GUARD, 500), sge = sge_of(&fx->a, GUARD, 64);
 	struct bb_wc wc;
-	struct pair p;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	laid_out(fx, p.b,
 		 bb_post_mkey_list(p.b, 41, mkey, rights(fx), &piece, 1, BB_SEND_SIGNALED));
 	write_check(fx, p, mkey, &piece, 0, 500);
@@ -396,9 +391,8 @@ ROW(run_post_refused)
 	struct bb_sge pieces[8];
 	struct bb_mkey *mkey = make_empty(fx, fx->b.pd, 4);
 	uint32_t n = 1, access = BB_ACCESS_LOCAL_WRITE;
-	struct pair p;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	pieces_of(&fx->b, pieces, 8);
 	if (row->n == 0)
 		mkey = make(fx, fx->b.pd, pieces, 2, access);
@@ -436,20 +430,18 @@ rows_mkey(struct rows *rows)
 					      "size-of-another-version"};
 	static const char *const post[] = {"fixed-key", "another-pd", "over-max_pieces",
 					   "empty-piece", "write-without-local-write"};
-	struct row *row;
-	unsigned int i;
+	struct row *row = row_add(rows, MAN, run_none, "key/none", "fixed");
 
-	row = row_add(rows, MAN, run_none, "key/none", "fixed");
 	row->needs = NEED_NO_MKEY;
 	row = row_add(rows, MAN, run_none, "key/no-layout", "by-requests");
 	row->n = 1;
 	row->needs = NEED_NO_MKEY_LAYOUT;
-	for (i = 0; i < RTE_DIM(n); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(n); i++) {
 		row = row_add(rows, MAN, run_fixed, "key/rc/fixed-pieces", "%u", n[i]);
 		row->n = n[i];
 		row->needs = NEED_MKEY;
 	}
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (ops[i].atomic)
 			continue;
 		row = row_add(rows, MAN, run_local, "key/rc/local-memory", "%s", ops[i].name);
@@ -458,17 +450,17 @@ rows_mkey(struct rows *rows)
 	}
 	row_add(rows, MAN, run_nested, "key/rc/key-over-key", "two-deep")->needs = NEED_MKEY;
 	row_add(rows, MAN, run_held, "key/rc/region-is-held", "fixed")->needs = NEED_MKEY;
-	for (i = 0; i < RTE_DIM(fault); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(fault); i++) {
 		row = row_add(rows, MAN, run_fault, "key/rc/error", "%s", fault[i]);
 		row->n = i;
 		row->needs = i == NOT_LAID_OUT ? NEED_MKEY_LAYOUT : NEED_MKEY;
 	}
-	for (i = 0; i < RTE_DIM(refused); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(refused); i++) {
 		row = row_add(rows, MAN, run_refused, "key/create-refused", "%s", refused[i]);
 		row->n = i;
 		row->needs = i == 1 ? NEED_MKEY_LAYOUT : NEED_MKEY;
 	}
-	for (i = 1; i <= 4; i++) {
+	for (unsigned int i = 1; i <= 4; i++) {
 		row = row_add(rows, MAN_WR, run_list, "key/rc/list", "%u", i);
 		row->n = i;
 		row->needs = NEED_MKEY_LAYOUT;
@@ -477,12 +469,12 @@ rows_mkey(struct rows *rows)
 		NEED_MKEY_LAYOUT;
 	row_add(rows, MAN_WR, run_invalidated, "key/rc/invalidated", "local")->needs =
 		NEED_MKEY_LAYOUT;
-	for (i = 0; i < RTE_DIM(post); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(post); i++) {
 		row = row_add(rows, MAN_WR, run_post_refused, "key/rc/list-refused", "%s", post[i]);
 		row->n = i;
 		row->needs = NEED_MKEY_LAYOUT;
 	}
-	for (i = 0; i <= 100; i += 50) {
+	for (unsigned int i = 0; i <= 100; i += 50) {
 		row = row_add(rows, MAN_INT, run_interleaved, "key/rc/interleaved", "skip-%u", i);
 		row->n = i;
 		row->needs = NEED_MKEY_INTERLEAVED;

@@ -335,16 +335,15 @@ rows_mr(struct rows *rows)
 	static const char *const zero_range[] = {"behind-end", "past-2^64", "by-its-address"};
 	static const char *const refused[] = {"zero-based-off-page", "iova-off-page", "iova-wraps"};
 	struct row *row;
-	unsigned int i;
 
 	row_add(rows, "ibv_reg_mr(3)", run_named, "memory/mr/zero-based", "use")->n = 0;
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		row_add(rows, "ibv_reg_mr(3)", run_named_range, "memory/mr/zero-based", "%s",
 			zero_range[i])
 			->n = i;
 	row_add(rows, "ibv_reg_mr(3)", run_named, "memory/mr/iova", "on-a-page")->n = 4096;
 	row_add(rows, "ibv_reg_mr(3)", run_named, "memory/mr/iova", "off-a-page")->n = 4096 + 33;
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		row_add(rows, "ibv_reg_mr(3)", run_named_refused, "memory/mr/iova-refused", "%s",
 			refused[i])
 			->n = i;
@@ -354,19 +353,19 @@ rows_mr(struct rows *rows)
 	row_add(rows, "ibv_reg_mr(3)", run_relaxed, "memory/mr/relaxed-ordering", "ignored")
 		->needs = NEED_NO_RELAXED;
 	row_add(rows, "ibv_reg_mr(3)", run_optional, "memory/mr/unknown-option", "ignored");
-	for (i = 0; i < RTE_DIM(changes); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(changes); i++) {
 		row = row_add(rows, "ibv_rereg_mr(3)", run_rereg, "memory/mr/re-register", "%s",
 			      changes[i].name);
 		row->n = changes[i].flags;
 		row->needs = NEED_REREG;
 	}
-	for (i = 0; i < RTE_DIM(bads); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(bads); i++) {
 		row = row_add(rows, "ibv_rereg_mr(3)", run_rereg_refused,
 			      "memory/mr/re-register-refused", "%s", bads[i].name);
 		row->arg = &bads[i];
 		row->needs = NEED_REREG;
 	}
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		row = row_add(rows, "ibv_reg_mr(3)", run_paged, "memory/mr/on-demand", "%s",
 			      i == 0 ? "untouched" : "mapped-later");
 		row->n = i;

@@ -38,7 +38,6 @@ mw_of(struct fx *fx, struct bb_pd *pd, enum bb_mw_type type)
 static void
 win_make(struct fx *fx, struct win *w, enum bb_mw_type type)
 {
-
 	w->p = fx_own_pair(fx);
 	w->mr = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, fx->access | BB_ACCESS_MW_BIND);
 	w->mw = mw_of(fx, fx->b.pd, type);
@@ -215,10 +214,9 @@ ROW(run_taken)
 ROW(run_again)
 {
 	struct win w;
-	uint32_t i;
 
 	win_make(fx, &w, BB_MW_TYPE_2);
-	for (i = 0; i < 300; i++) {
+	for (uint32_t i = 0; i < 300; i++) {
 		bind(fx, &w, OFF, LEN, RW);
 		b_done(fx, w.p.b, bb_post_local_inv(w.p.b, 31, w.mw->rkey, BB_SEND_SIGNALED),
 		       BB_WC_LOCAL_INV);
@@ -263,7 +261,6 @@ dereg(struct fx *fx, struct bb_mr *mr)
 static void
 b_fails(struct fx *fx, struct bb_qp *qp, int posted)
 {
-
 	complete(fx, fx->b.cq, qp, posted, 31, BB_WC_MW_BIND_ERR, "a request that fails");
 }
 
@@ -501,10 +498,10 @@ rows_mw(struct rows *rows)
 		{"send-with-invalidate", SEND_INV, BB_MW_TYPE_2},
 		{"freed-type-2", FREED, BB_MW_TYPE_2},
 	};
-	unsigned int i, k, t, first;
+	unsigned int first;
 	struct row *row;
 
-	for (t = 1; t <= 2; t++) {
+	for (unsigned int t = 1; t <= 2; t++) {
 		row = row_add(rows, MAN, run_alloc_refused, "window/none", "type-%u", t);
 		row->n = t;
 		row->needs = NEED_NO_MW;
@@ -512,9 +509,9 @@ rows_mw(struct rows *rows)
 	first = rows->n;
 	row = row_add(rows, MAN, run_alloc_refused, "window/alloc-refused", "type-3");
 	row->n = 3;
-	for (t = 1; t <= 2; t++) {
-		for (i = 0; i < RTE_DIM(verbs); i++) {
-			for (k = 0; k < RTE_DIM(access); k++) {
+	for (unsigned int t = 1; t <= 2; t++) {
+		for (unsigned int i = 0; i < RTE_DIM(verbs); i++) {
+			for (unsigned int k = 0; k < RTE_DIM(access); k++) {
 				row = row_add(rows, MAN_BIND, run_rights, "window/rc/rights",
 					      "type-%u/%s/%s", t, access[k], verbs[i]);
 				row->op = op_find(verbs[i]);
@@ -524,7 +521,7 @@ rows_mw(struct rows *rows)
 					row->op->needs | (k >= 2 ? (uint64_t)NEED_MW_ATOMICS : 0);
 			}
 		}
-		for (k = 0; k < 3; k++) {
+		for (unsigned int k = 0; k < 3; k++) {
 			row = row_add(rows, MAN_BIND, run_range, "window/rc/range", "type-%u/%s", t,
 				      k == 0   ? "last-bytes"
 				      : k == 1 ? "behind-end"
@@ -536,7 +533,7 @@ rows_mw(struct rows *rows)
 		row->n = t;
 		row = row_add(rows, MAN_DEREG, run_busy, GROUP_HELD, "type-%u", t);
 		row->n = t;
-		for (k = 0; k < RTE_DIM(held); k++) {
+		for (unsigned int k = 0; k < RTE_DIM(held); k++) {
 			if ((held[k].types & t) == 0)
 				continue;
 			row = row_add(rows, (held[k].assumed & t) != 0 ? ASSUMED : MAN_DEREG,
@@ -544,7 +541,7 @@ rows_mw(struct rows *rows)
 			row->n = t;
 			row->arg = &held[k];
 		}
-		for (k = 0; k < BADS; k++) {
+		for (unsigned int k = 0; k < BADS; k++) {
 			if (k == BAD_KEY && t == 1)
 				continue;
 			row = row_add(rows, MAN_BIND, run_bind_refused, "window/rc/bind-refused",
@@ -555,13 +552,13 @@ rows_mw(struct rows *rows)
 		}
 	}
 	row_add(rows, MAN_BIND, run_zero_based, "window/rc/zero-based", "type-2");
-	for (i = 0; i < RTE_DIM(taken); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(taken); i++) {
 		row = row_add(rows, MAN_BIND, run_taken, "window/rc/old-key-is-dead", "%s",
 			      taken[i].name);
 		row->n = taken[i].how;
 		row->flags = taken[i].type;
 	}
 	row_add(rows, MAN_BIND, run_again, "window/rc/key-goes-round", "300-times");
-	for (i = first; i < rows->n; i++)
+	for (unsigned int i = first; i < rows->n; i++)
 		rows->row[i].needs |= NEED_MW;
 }

@@ -86,7 +86,6 @@ look_behind_flag(void *arg)
 {
 	struct watcher *w = arg;
 	uint64_t *flag = (uint64_t *)(void *)(w->mem + BLOCK), last = 0;
-	uint32_t i;
 
 	while (__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE) == 0) {
 		uint64_t now = __atomic_load_n(flag, __ATOMIC_ACQUIRE);
@@ -96,7 +95,7 @@ look_behind_flag(void *arg)
 		last = now;
 		saw(w, 1);
 		/* Later rounds may have begun; data older than the flag is an error. */
-		for (i = 0; i < BLOCK; i += 8)
+		for (uint32_t i = 0; i < BLOCK; i += 8)
 			w->bad += __atomic_load_n((uint64_t *)(void *)(w->mem + i),
 						  __ATOMIC_RELAXED) < now;
 	}
@@ -110,14 +109,13 @@ ROW(run_later_message)
 	struct bb_sge sge = sge_of(&fx->a, GUARD, BLOCK);
 	double start = now_s();
 	static struct watcher w;
-	uint64_t round, id;
+	uint64_t id;
 	struct target t = {0};
-	uint32_t i;
 
 	memset(fx->b.mem + GUARD, 0, BLOCK + 8);
 	watch(fx, &w, look_behind_flag, fx->b.mem + GUARD, 0);
-	for (round = 1; round <= 200 || watching(fx, &w, 20, true, start); round++) {
-		for (i = 0; i < BLOCK + 8; i += 8)
+	for (uint64_t round = 1; round <= 200 || watching(fx, &w, 20, true, start); round++) {
+		for (uint32_t i = 0; i < BLOCK + 8; i += 8)
 			memcpy(fx->a.mem + GUARD + i, &round, 8);
 		t.raddr = addr_of(&fx->b, GUARD);
 		t.rkey = fx->b.mr->rkey;
@@ -144,13 +142,12 @@ static void *
 look_for_torn(void *arg)
 {
 	struct watcher *w = arg;
-	uint32_t i;
 
 	while (__atomic_load_n(&w->stop, __ATOMIC_ACQUIRE) == 0) {
 		uint64_t first = __atomic_load_n((uint64_t *)(void *)w->mem, __ATOMIC_RELAXED);
 		bool mixed = false;
 
-		for (i = 0; i < BLOCK; i += 8) {
+		for (uint32_t i = 0; i < BLOCK; i += 8) {
 			uint64_t v =
 				__atomic_load_n((uint64_t *)(void *)(w->mem + i), __ATOMIC_RELAXED);
 
@@ -171,11 +168,10 @@ ROW(run_torn)
 	struct side *from = row->op->to_target ? &fx->a : &fx->b;
 	struct bb_sge sge = sge_of(&fx->a, GUARD, BLOCK);
 	struct target t = {.raddr = addr_of(&fx->b, GUARD), .rkey = fx->b.mr->rkey};
-	uint32_t round;
 
 	memset(to->mem + GUARD, 0, BLOCK);
 	watch(fx, &w, look_for_torn, to->mem + GUARD, 0);
-	for (round = 1; round <= 200 || watching(fx, &w, 100, false, start); round++) {
+	for (uint32_t round = 1; round <= 200 || watching(fx, &w, 100, false, start); round++) {
 		memset(from->mem + GUARD, (int)(round & 0xff), BLOCK);
 		post_ring_wait(fx, p, row->op, &sge, &t);
 	}
@@ -213,13 +209,12 @@ ROW(run_against_cpu)
 	uint64_t old, last = 0, done = 0;
 	double start = now_s();
 	static struct watcher w;
-	uint32_t i;
 
 	*at = 0;
 	/* A CMP_SWAP needs a chance to win against the CPU. */
 	watch(fx, &w, add_by_cpu, fx->b.mem + GUARD, swap ? 100 : 0);
-	for (i = 0; i < ADDS || watching(fx, &w, 20, true, start) ||
-		    (done == 0 && now_s() < start + fx->timeout);
+	for (uint32_t i = 0; i < ADDS || watching(fx, &w, 20, true, start) ||
+			     (done == 0 && now_s() < start + fx->timeout);
 	     i++) {
 		if (swap) {
 			t.compare = __atomic_load_n(at, __ATOMIC_SEQ_CST);
@@ -280,21 +275,20 @@ ROW(run_fence_depth)
 	struct pair_opts o;
 	struct bb_wc wc[24];
 	struct xfer x;
-	uint32_t i;
 
 	fx_pair_opts(fx, &o);
 	o.a.max_rd_atomic = 4;
 	o.b.max_dest_rd_atomic = 1;
 	xfer_init(&x, row->op, fx_pair(fx, &o));
 	xfer_prepare(fx, &x);
-	for (i = 0; i < 24; i++)
+	for (uint32_t i = 0; i < 24; i++)
 		CHECK(fx,
 		      op_post(row->op, x.p.a, i, x.sge, 1, &x.t,
 			      BB_SEND_SIGNALED | BB_SEND_FENCE) == 0,
 		      "the post is not taken");
 	bb_qp_ring(x.p.a);
 	wait_wc(fx, fx->a.cq, wc, 24, "fenced READs");
-	for (i = 0; i < 24; i++)
+	for (uint32_t i = 0; i < 24; i++)
 		check_wc(fx, &wc[i], x.p.a, i, BB_WC_SUCCESS, "fenced READs");
 	if (!row->op->atomic)
 		xfer_check_data(fx, &x);
@@ -355,14 +349,13 @@ ROW(run_psn_wrap)
 	struct pair_opts o;
 	struct xfer x;
 	struct pair p;
-	uint32_t i;
 
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	reset(fx, p.a);
 	reset(fx, p.b);
 	connect_psn(fx, p, &o, 0xfffffb, 0xfffffd, true);
-	for (i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < 4; i++) {
 		xfer_init(&x, row->op, p);
 		if (!row->op->atomic)
 			x.len = 3 * fx->mtu - 1;
@@ -411,7 +404,6 @@ rows_order(struct rows *rows)
 {
 	static const char *const one_sided[] = {"write", "read"};
 	struct row *row;
-	unsigned int i;
 
 	row_add(rows, "IBTA vol. 1, 9.5", run_later_message,
 		"order/rc/payload-before-later-message", "one-doorbell")
@@ -419,13 +411,13 @@ rows_order(struct rows *rows)
 	row_add(rows, "IBTA vol. 1, 9.5", run_later_message,
 		"order/rc/payload-before-later-message", "two-doorbells")
 		->n = 1;
-	for (i = 0; i < RTE_DIM(one_sided); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(one_sided); i++) {
 		/* Applications rely on it (FaRM, UCX); neither verbs nor IBTA promise it. */
 		row = row_add(rows, ASSUMED, run_torn, "order/rc/aligned-8-bytes-whole", "%s",
 			      one_sided[i]);
 		row->op = op_find(one_sided[i]);
 	}
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (ops[i].atomic) {
 			row = row_add(rows, "ibv_query_device(3)", run_against_cpu,
 				      "order/rc/atomic-against-cpu", "%s", ops[i].name);

@@ -188,7 +188,6 @@ ROW(run_early_recv)
 	struct bb_qp_attr reset = {.size = sizeof(reset), .state = BB_QP_RESET};
 	struct pair_opts o;
 	struct pair p;
-	uint64_t i;
 
 	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = fx->a.cq;
@@ -199,7 +198,7 @@ ROW(run_early_recv)
 	CHECK(fx, bb_post_recv(p.b, 1, &to, 1) == 0, "a receive in RESET is refused");
 	bb_qp_ring_recv(p.b);
 	OK(fx, bb_qp_modify(p.b, &reset, BB_QP_STATE));
-	for (i = 2; i < 5; i++) {
+	for (uint64_t i = 2; i < 5; i++) {
 		CHECK(fx, bb_post_recv(p.b, i, &to, 1) == 0, "a receive in RESET is refused");
 		if (i == 3)
 			bb_qp_ring_recv(p.b);
@@ -207,7 +206,7 @@ ROW(run_early_recv)
 	check_quiet(fx, fx->b.cq, "receives in RESET");
 	fx_connect(fx, p, &o);
 	bb_qp_ring_recv(p.b);
-	for (i = 2; i < 5; i++) {
+	for (uint64_t i = 2; i < 5; i++) {
 		pattern(fx->a.mem + GUARD, 8, fx->seed++);
 		CHECK(fx, bb_post_send(p.a, i, &from, 1, BB_SEND_SIGNALED) == 0, "a SEND");
 		bb_qp_ring(p.a);
@@ -256,10 +255,9 @@ rows_post(struct rows *rows)
 {
 	struct row *row;
 	char group[64];
-	unsigned int i, b;
 
-	for (b = 0; b < BADS; b++) {
-		for (i = 0; i < n_ops; i++) {
+	for (unsigned int b = 0; b < BADS; b++) {
+		for (unsigned int i = 0; i < n_ops; i++) {
 			if (!applies(&ops[i], b))
 				continue;
 			snprintf(group, sizeof(group), "post/rc/%s", bad_cell[b].name);
@@ -269,13 +267,13 @@ rows_post(struct rows *rows)
 			row->needs = ops[i].needs;
 		}
 	}
-	for (b = MANY_PIECES; b <= LONG_PIECE; b++) {
+	for (unsigned int b = MANY_PIECES; b <= LONG_PIECE; b++) {
 		snprintf(group, sizeof(group), "post/rc/%s", bad_cell[b].name);
 		row = row_add(rows, MAN_RECV, run_bad_recv, group, "receive");
 		row->n = b;
 	}
-	for (i = 0; i < n_ops; i++) {
-		for (b = BB_QP_RESET; b <= BB_QP_INIT; b++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
+		for (unsigned int b = BB_QP_RESET; b <= BB_QP_INIT; b++) {
 			row = row_add(rows, "IBTA vol. 1, 10.3.1", run_state, "post/rc/wrong-state",
 				      "%s/%s", ops[i].name, bb_qp_state_name(b));
 			row->op = &ops[i];

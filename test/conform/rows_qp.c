@@ -60,9 +60,7 @@ static const char *const bit_name[] = {
 static const struct step *
 step_of(enum bb_qp_type type, enum bb_qp_state from, enum bb_qp_state to)
 {
-	unsigned int i;
-
-	for (i = 0; i < STEPS; i++)
+	for (unsigned int i = 0; i < STEPS; i++)
 		if (steps_of[type][i].from == from && steps_of[type][i].to == to)
 			return &steps_of[type][i];
 	return NULL;
@@ -109,14 +107,13 @@ go(struct fx *fx, enum bb_qp_type type, struct bb_qp *qp, const struct bb_qp_att
 {
 	static const enum bb_qp_state way[] = {BB_QP_RESET, BB_QP_INIT, BB_QP_RTR, BB_QP_RTS};
 	struct bb_qp_attr a = *attr;
-	unsigned int i;
 
 	if (to == BB_QP_ERR) {
 		a.state = to;
 		OK(fx, bb_qp_modify(qp, &a, BB_QP_STATE));
 		return;
 	}
-	for (i = 1; i < RTE_DIM(way) && way[i - 1] != to; i++) {
+	for (unsigned int i = 1; i < RTE_DIM(way) && way[i - 1] != to; i++) {
 		a.state = way[i];
 		OK(fx,
 		   bb_qp_modify(qp, &a, BB_QP_STATE | step_of(type, way[i - 1], way[i])->required));
@@ -316,16 +313,15 @@ rows_qp(struct rows *rows)
 {
 	static const enum bb_qp_state from[] = {BB_QP_RESET, BB_QP_INIT, BB_QP_RTR, BB_QP_RTS,
 						BB_QP_ERR};
-	unsigned int i, k, t;
 	struct row *row;
 	char group[64];
 
-	for (t = BB_QPT_RC; t <= BB_QPT_UD; t++) {
+	for (unsigned int t = BB_QPT_RC; t <= BB_QPT_UD; t++) {
 		const char *type = t == BB_QPT_RC ? "rc" : t == BB_QPT_UC ? "uc" : "ud";
 
 		snprintf(group, sizeof(group), "qp/%s/transitions", type);
-		for (i = 0; i < RTE_DIM(from); i++) {
-			for (k = BB_QP_RESET; k <= BB_QP_ERR; k++) {
+		for (unsigned int i = 0; i < RTE_DIM(from); i++) {
+			for (unsigned int k = BB_QP_RESET; k <= BB_QP_ERR; k++) {
 				row = row_add(rows, MAN, run_transition, group, "%s-to-%s",
 					      bb_qp_state_name(from[i]), bb_qp_state_name(k));
 				row->type = t;
@@ -334,10 +330,10 @@ rows_qp(struct rows *rows)
 			}
 		}
 		snprintf(group, sizeof(group), "qp/%s/attribute-masks", type);
-		for (i = 0; i < STEPS; i++) {
+		for (unsigned int i = 0; i < STEPS; i++) {
 			const struct step *step = &steps_of[t][i];
 
-			for (k = 1; k < RTE_DIM(bit_name); k++) {
+			for (unsigned int k = 1; k < RTE_DIM(bit_name); k++) {
 				row = row_add(rows, MAN, run_mask, group, "%s-to-%s/%s%s",
 					      bb_qp_state_name(step->from),
 					      bb_qp_state_name(step->to),
@@ -350,7 +346,7 @@ rows_qp(struct rows *rows)
 		}
 	}
 	row_add(rows, MAN, run_unknown_bit, "qp/rc/attribute-masks", "undefined-bit");
-	for (i = 0; i < RTE_DIM(values); i++)
+	for (unsigned int i = 0; i < RTE_DIM(values); i++)
 		row_add(rows, MAN, run_value, "qp/rc/values", "%s", values[i].name)->arg =
 			&values[i];
 	row_add(rows, "ibv_query_qp(3)", run_query, "qp/rc/query", "as-set");

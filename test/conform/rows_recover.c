@@ -45,7 +45,6 @@ ROW(run_fates)
 	struct pair_opts o;
 	struct pair p;
 	uint64_t got;
-	uint32_t i;
 	double end;
 
 	fx_pair_opts(fx, &o);
@@ -60,13 +59,13 @@ ROW(run_fates)
 	for (end = now_s() + fx->timeout; qp_state(fx, p.a) != BB_QP_ERR && now_s() < end;)
 		fx_progress(fx);
 	wait_refusal(fx, "a bad WRITE");
-	for (i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < 5; i++) {
 		memcpy(&got, fx->b.mem + GUARD + 8 * i, 8);
 		CHECK(fx, got == (i < 2 ? 10 + i : 0), "WRITE %u is %sthere", i, got ? "" : "not ");
 	}
 	recover(fx, p, &o, &r);
 	CHECK(fx, r.n == 5, "%u requests are told of, 5 were posted", r.n);
-	for (i = 0; i < 5; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		CHECK(fx, ends[i].wc.wr_id == 10 + i && ends[i].fate == fate[i] && !ends[i].recv,
 		      "request %u: wr_id %" PRIu64 ", \"%s\", expected \"%s\"", i, ends[i].wc.wr_id,
 		      bb_wr_fate_name(ends[i].fate), bb_wr_fate_name(fate[i]));
@@ -90,7 +89,6 @@ ROW(run_fates_window)
 	struct bb_mr *mr;
 	struct bb_mw *mw;
 	struct pair p;
-	uint32_t i;
 	double end;
 
 	fx_pair_opts(fx, &o);
@@ -111,7 +109,7 @@ ROW(run_fates_window)
 	}
 	recover(fx, p, &o, &r);
 	CHECK(fx, r.n == 3, "%u requests are told of, 3 were posted", r.n);
-	for (i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		const enum bb_wr_fate want = fails && i == 0 ? BB_WR_FAILED : BB_WR_NOT_DONE;
 
 		CHECK(fx, ends[i].wc.wr_id == 10 + i && ends[i].fate == want,
@@ -124,11 +122,10 @@ ROW(run_no_room)
 {
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = 2};
-	struct pair p;
 	uint32_t i, n = 0;
 	int ret;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	/* Not rung: none of them executed. */
 	for (i = 0; i < 5; i++)
 		put(fx, p, i, 8 * i, fx->b.mr->rkey, 0);
@@ -147,14 +144,12 @@ ROW(run_no_room)
 ROW(run_drain)
 {
 	double end = now_s() + fx->timeout;
-	struct pair p;
 	struct bb_wc wc;
-	uint32_t i;
 	int ret;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	CHECK(fx, bb_qp_drained(p.a), "an empty queue is not drained");
-	for (i = 0; i < row->n; i++)
+	for (uint32_t i = 0; i < row->n; i++)
 		put(fx, p, i, 0, fx->b.mr->rkey, 0);
 	CHECK(fx, !bb_qp_drained(p.a), "a queue with requests is drained");
 	while ((ret = bb_qp_drain(p.a)) == -EAGAIN && now_s() < end)
@@ -171,7 +166,6 @@ ROW(run_scatter)
 {
 	struct pair_opts o;
 	struct xfer x;
-	uint32_t i;
 
 	fx_pair_opts(fx, &o);
 	o.init.scatter_to_cqe = true;
@@ -179,7 +173,7 @@ ROW(run_scatter)
 	x.len = row->op->atomic ? 8 : cqe_size[row->n];
 	x.nsge = row->op->atomic ? 1 : row->pieces;
 	x.nrecv = row->pieces;
-	for (i = 0; i < 6; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		x.shift = i * 5;
 		xfer_run(fx, &x);
 	}
@@ -207,9 +201,8 @@ static struct rte_mbuf *
 chain(struct fx *fx, struct rte_mempool *mp, uint32_t n, uint32_t len)
 {
 	struct rte_mbuf *head = NULL, *m;
-	uint32_t i;
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		m = rte_pktmbuf_alloc(mp);
 		CHECK(fx, m != NULL, "no mbuf");
 		if (head == NULL)
@@ -282,9 +275,8 @@ ROW(run_mbuf_refused)
 	struct rte_mempool *mp = pool(fx, "conform_a");
 	struct rte_mbuf *m = chain(fx, mp, 1, 200);
 	struct bb_lkey_cache cache;
-	struct pair p;
+	struct pair p = fx_own_pair(fx);
 
-	p = fx_own_pair(fx);
 	bb_lkey_cache_init(&cache, fx->a.pd);
 	REFUSED(fx, bb_post_send_mbuf(p.a, &cache, 1, m, 0), -EFAULT, "registration");
 	rte_pktmbuf_free(m);
@@ -295,7 +287,6 @@ void
 rows_recover(struct rows *rows)
 {
 	static const uint32_t many[] = {1, 3, 20};
-	unsigned int i, k;
 	struct row *row;
 
 	row_add(rows, "IBTA vol. 1, 9.9.3", run_fates, "qp/rc/recovered-with-fates", "unsignaled")
@@ -304,20 +295,20 @@ rows_recover(struct rows *rows)
 		->n = 1;
 	row_add(rows, "ibv_modify_qp(3)", run_no_room, "qp/rc/recovered-with-fates",
 		"two-at-a-time");
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		row = row_add(rows, "IBTA vol. 1, 9.9.3", run_fates_window,
 			      "qp/rc/recovered-with-fates", "window/%s",
 			      i == 0 ? "not-rung" : "behind-a-failure");
 		row->n = i;
 		row->needs = NEED_MW;
 	}
-	for (i = 0; i < RTE_DIM(many); i++)
+	for (unsigned int i = 0; i < RTE_DIM(many); i++)
 		row_add(rows, "ibv_modify_qp(3)", run_drain, "qp/rc/drained", "%u", many[i])->n =
 			many[i];
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (!ops[i].recv_data && ops[i].to_target)
 			continue;
-		for (k = 0; k < (ops[i].atomic ? 1 : RTE_DIM(cqe_size)); k++) {
+		for (unsigned int k = 0; k < (ops[i].atomic ? 1 : RTE_DIM(cqe_size)); k++) {
 			row = row_add(rows, "mlx5dv_create_qp(3)", run_scatter,
 				      "completion/rc/data-in-cqe", "%s/%u", ops[i].name,
 				      ops[i].atomic ? 8 : cqe_size[k]);
@@ -327,7 +318,7 @@ rows_recover(struct rows *rows)
 			row->needs = ops[i].needs;
 		}
 	}
-	for (i = 1; i <= 5; i += 2)
+	for (unsigned int i = 1; i <= 5; i += 2)
 		row_add(rows, "rte_mbuf.h", run_mbuf, "memory/mbuf/chains", "%u-segments", i)->n =
 			i;
 	row_add(rows, "rte_mbuf.h", run_mbuf_refused, "memory/mbuf/refused", "not-registered");

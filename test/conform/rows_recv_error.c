@@ -249,13 +249,12 @@ rows_recv_error(struct rows *rows)
 	static const uint32_t retries[] = {0, 1, 3, 6};
 	struct row *row;
 	char group[64];
-	unsigned int i, f, s;
 
-	for (f = 0; f < FAULTS; f++) {
-		for (i = 0; i < n_ops; i++) {
+	for (unsigned int f = 0; f < FAULTS; f++) {
+		for (unsigned int i = 0; i < n_ops; i++) {
 			if (!ops[i].recv_data)
 				continue;
-			for (s = 0; s <= 1; s++) {
+			for (unsigned int s = 0; s <= 1; s++) {
 				snprintf(group, sizeof(group), "receive/rc/%s", fault_cell[f].name);
 				row = row_add(rows, MAN, run_bad, group, "%s/%s", ops[i].name,
 					      s != 0 ? "signaled" : "unsignaled");
@@ -265,10 +264,10 @@ rows_recv_error(struct rows *rows)
 			}
 		}
 	}
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		if (!ops[i].takes_recv)
 			continue;
-		for (s = 0; s < RTE_DIM(retries); s++) {
+		for (unsigned int s = 0; s < RTE_DIM(retries); s++) {
 			row = row_add(rows, "ibv_modify_qp(3), ibv_poll_cq(3)", run_rnr,
 				      "receive/rc/none-posted", "%s/rnr_retry-%u", ops[i].name,
 				      retries[s]);
@@ -276,7 +275,7 @@ rows_recv_error(struct rows *rows)
 			row->n = retries[s];
 			row->flags = s % 2 != 0 ? BB_SEND_SIGNALED : 0;
 		}
-		for (s = 6; s <= 7; s++) {
+		for (unsigned int s = 6; s <= 7; s++) {
 			row = row_add(rows, "ibv_modify_qp(3)", run_late, "receive/rc/comes-late",
 				      "%s/rnr_retry-%u", ops[i].name, s);
 			row->op = &ops[i];

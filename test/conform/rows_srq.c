@@ -192,9 +192,8 @@ ROW(run_limit)
 	struct bb_event event;
 	struct pair_opts o;
 	struct pair p = pair_on(fx, srq, &o);
-	uint32_t i;
 
-	for (i = 0; i < 6; i++)
+	for (uint32_t i = 0; i < 6; i++)
 		recv_at(fx, srq, i, GUARD + i * 64, 64);
 	bb_srq_ring(srq);
 	if (row->n != 0)
@@ -229,11 +228,10 @@ ROW(run_last_wqe)
 	struct bb_event event;
 	struct pair_opts o;
 	struct pair bad, good;
-	uint32_t i;
 
 	bad = pair_on(fx, srq, &o);
 	good = pair_on(fx, srq, &o);
-	for (i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 4; i++)
 		recv_at(fx, srq, i, GUARD + i * 64, 64);
 	bb_srq_ring(srq);
 	attr = o.b;
@@ -243,7 +241,7 @@ ROW(run_last_wqe)
 	CHECK(fx, event.type == BB_EVENT_SRQ_LAST_WQE && event.qp == bad.b, "event \"%s\"",
 	      bb_event_name(event.type));
 	check_quiet(fx, fx->b.cq, "receives of an SRQ are not flushed");
-	for (i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 4; i++)
 		send_one(fx, good);
 }
 
@@ -251,9 +249,8 @@ ROW(run_bad_recv)
 {
 	struct bb_srq *srq = srq_of(fx, 0);
 	struct bb_sge sge[64];
-	uint32_t i;
 
-	for (i = 0; i < RTE_DIM(sge); i++)
+	for (uint32_t i = 0; i < RTE_DIM(sge); i++)
 		sge[i] = sge_of(&fx->b, GUARD, 8);
 	if (row->n == 0) {
 		REFUSED(fx, bb_post_srq_recv(srq, 1, sge, RTE_DIM(sge)), -EINVAL, "max_sge");
@@ -287,11 +284,10 @@ rows_srq(struct rows *rows)
 		{"srq/post-refused", "over-max_sge", MAN_RECV, run_bad_recv, 0},
 		{"srq/post-refused", "piece-over-2^31", MAN_RECV, run_bad_recv, 1},
 	};
-	unsigned int i;
 	struct row *row;
 
 	row_add(rows, MAN, run_none, "srq/none", "create")->needs = NEED_NO_SRQ;
-	for (i = 0; i < RTE_DIM(list); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(list); i++) {
 		row = row_add(rows, list[i].man, list[i].run, list[i].group, "%s", list[i].cell);
 		row->n = list[i].n;
 		row->needs = NEED_SRQ;

@@ -153,12 +153,11 @@ static void
 ud_receive(struct fx *fx, struct ud *u, uint32_t len, uint32_t pieces)
 {
 	struct bb_sge sge[3];
-	uint32_t i;
 
 	/* The GRH with a few bytes of data, then the rest. */
 	sge[0] = sge_of(&fx->b, GUARD, pieces > 1 ? GRH - 7 : GRH + len);
 	sge[1] = sge_of(&fx->b, GUARD + GRH - 7, pieces > 1 ? 7 + len : 0);
-	for (i = pieces; i < RTE_DIM(sge); i++)
+	for (uint32_t i = pieces; i < RTE_DIM(sge); i++)
 		sge[i].len = 0;
 	memset(fx->b.mem, 0xc3, GUARD + GRH + 8192);
 	CHECK(fx, bb_post_recv(u->b, 61, sge, pieces > 1 ? 2 : 1) == 0, "the receive is not taken");
@@ -225,10 +224,8 @@ check_dgram(struct fx *fx, const struct ud *u, const struct dgram *d, uint32_t l
 	const bool solicited = d->solicited && fx->b.attr.wc_solicited;
 	uint8_t flags =
 		(uint8_t)((d->imm ? BB_WC_WITH_IMM : 0) | (solicited ? BB_WC_SOLICITED : 0));
-	struct bb_wc wc;
-	uint32_t i;
+	struct bb_wc wc = expect_wc(fx, fx->b.cq, u->b, 61, BB_WC_SUCCESS, "the datagram");
 
-	wc = expect_wc(fx, fx->b.cq, u->b, 61, BB_WC_SUCCESS, "the datagram");
 	CHECK(fx, wc.opcode == BB_WC_RECV, "opcode %u", wc.opcode);
 	CHECK(fx, wc.byte_len == len + GRH, "byte_len %u, expected %u", wc.byte_len, len + GRH);
 	CHECK(fx, (wc.flags & ~BB_WC_GRH) == flags, "flags 0x%x, expected 0x%x", wc.flags, flags);
@@ -239,7 +236,7 @@ check_dgram(struct fx *fx, const struct ud *u, const struct dgram *d, uint32_t l
 		CHECK(fx, (wc.flags & BB_WC_GRH) != 0, "RoCE without a GRH");
 	CHECK(fx, memcmp(fx->b.mem + GUARD + GRH, fx->a.mem + GUARD, len) == 0,
 	      "the datagram brought other bytes");
-	for (i = 0; i < 64; i++)
+	for (uint32_t i = 0; i < 64; i++)
 		CHECK(fx,
 		      fx->b.mem[GUARD + GRH + len + i] == 0xc3 && fx->b.mem[GUARD - 1 - i] == 0xc3,
 		      "bytes around the receive have changed");
@@ -248,7 +245,6 @@ check_dgram(struct fx *fx, const struct ud *u, const struct dgram *d, uint32_t l
 static void
 check_sent(struct fx *fx, const struct ud *u, enum bb_wc_status status)
 {
-
 	bb_qp_ring(u->a);
 	expect_wc(fx, fx->a.cq, u->a, 5, status, "the SEND");
 	check_quiet(fx, fx->a.cq, "the SEND");
@@ -466,14 +462,13 @@ static void
 add_illegal(struct rows *rows, enum bb_qp_type type, const char *group)
 {
 	struct row *row;
-	unsigned int i, k;
 
-	for (i = 0; i < n_ops; i++) {
+	for (unsigned int i = 0; i < n_ops; i++) {
 		/* The function of a SEND without address cannot detect this. */
 		if ((type == BB_QPT_UC && (ops[i].types & 1u << type) != 0) ||
 		    (type == BB_QPT_UD && ops[i].recv_data))
 			continue;
-		for (k = 0; k < 2; k++) {
+		for (unsigned int k = 0; k < 2; k++) {
 			row = row_add(rows, MAN, run_illegal, group, "%s/%s", ops[i].name,
 				      k == 0 ? "call" : "list");
 			row->op = &ops[i];
@@ -488,11 +483,10 @@ rows_unreliable(struct rows *rows)
 {
 	static const char *const lost[] = {"other-qkey", "no-receive", "no-such-qp", "own-qkey"};
 	static const char *const ah[] = {"port", "sgid_index", "flow_label", "sl", "dgid"};
-	unsigned int i, k;
 	struct row *row;
 
-	for (k = 0; k < RTE_DIM(fault_name); k++) {
-		for (i = 0; i < n_ops; i++) {
+	for (unsigned int k = 0; k < RTE_DIM(fault_name); k++) {
+		for (unsigned int i = 0; i < n_ops; i++) {
 			if (!applies(&ops[i], k))
 				continue;
 			/* After a send error IBTA vol. 1, 10.3.1 has SQE; here it is ERR. */
@@ -505,8 +499,8 @@ rows_unreliable(struct rows *rows)
 		}
 	}
 	add_illegal(rows, BB_QPT_UC, "unreliable/uc/illegal-operation");
-	for (i = 0; i < RTE_DIM(dgrams); i++) {
-		for (k = 0; k < 5; k++) {
+	for (unsigned int i = 0; i < RTE_DIM(dgrams); i++) {
+		for (unsigned int k = 0; k < 5; k++) {
 			if (dgrams[i].inl && k > 2)
 				continue;
 			row = row_add(rows, MAN, run_dgram, "unreliable/ud/datagrams", "%s/%s",
@@ -521,7 +515,7 @@ rows_unreliable(struct rows *rows)
 			row->flags = 1 + i % 2;
 		}
 	}
-	for (i = 0; i < RTE_DIM(lost); i++)
+	for (unsigned int i = 0; i < RTE_DIM(lost); i++)
 		row_add(rows, "IBTA vol. 1, 9.8.3", run_lost, "unreliable/ud/lost", "%s", lost[i])
 			->n = i;
 	row_add(rows, "ibv_modify_qp(3)", run_change_qkey, "unreliable/ud/change-qkey", "in-RTS");
@@ -531,7 +525,7 @@ rows_unreliable(struct rows *rows)
 	row_add(rows, ASSUMED, run_too_long, "unreliable/ud/error", "over-mtu");
 	row_add(rows, MAN_AH, run_ah_gone, "unreliable/ud/address-handle",
 		"destroyed-behind-the-post");
-	for (i = 0; i < RTE_DIM(ah); i++)
+	for (unsigned int i = 0; i < RTE_DIM(ah); i++)
 		row_add(rows, MAN_AH, run_ah_refused, "unreliable/ud/address-handle-refused", "%s",
 			ah[i])
 			->n = i;

@@ -56,11 +56,10 @@ const char *
 skip_allowed(const char *spec, const char *need)
 {
 	const char *reason = NULL;
-	unsigned int i;
 
 	if (!loaded)
 		return "";
-	for (i = 0; i < n_skips; i++) {
+	for (unsigned int i = 0; i < n_skips; i++) {
 		if (fnmatch(skip[i].spec, spec, FNM_EXTMATCH) != 0 ||
 		    strcmp(skip[i].need, need) != 0)
 			continue;

@@ -96,10 +96,9 @@ void
 settle(struct fx *fx, struct bb_qp *qp, struct bb_cq *cq)
 {
 	uint64_t id = fx->wr_id++;
-	struct bb_wc wc;
 	int ret = bb_post_nop(qp, id, BB_SEND_SIGNALED);
+	struct bb_wc wc = complete(fx, cq, qp, ret, id, BB_WC_SUCCESS, "the NOP behind it");
 
-	wc = complete(fx, cq, qp, ret, id, BB_WC_SUCCESS, "the NOP behind it");
 	CHECK(fx, wc.opcode == BB_WC_NOP, "the NOP behind it: opcode %u", wc.opcode);
 	check_quiet(fx, cq, "behind the NOP");
 }

@@ -18,9 +18,7 @@ static const char *const ring[] = {"wire0", "wire1"};
 static bool
 named(const char *const *spec, unsigned int n, const char *what)
 {
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		if (strstr(spec[i], what) != NULL)
 			return true;
 	return false;
@@ -30,11 +28,10 @@ unsigned int
 wires_eal(const char *const *spec, unsigned int n, char *argv[WIRE_ARGS])
 {
 	static char arg[WIRE_ARGS][128];
-	unsigned int i;
 
 	if (!named(spec, n, "port=net_memif"))
 		return 0;
-	for (i = 0; i < WIRE_ARGS; i++) {
+	for (unsigned int i = 0; i < WIRE_ARGS; i++) {
 		/* An abstract socket of this process: it leaves no file. */
 		snprintf(arg[i], sizeof(arg[i]), "--vdev=%s,role=%s,socket=@conform%d,%s", memif[i],
 			 i == 0 ? "server" : "client", getpid(), "socket-abstract=yes,bsize=4224");

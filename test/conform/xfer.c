@@ -78,10 +78,9 @@ place(const struct side *s, struct bb_sge *sge, uint32_t n, uint32_t off, uint32
 static void
 image_move(struct side *dst, const struct bb_sge *to, const struct bb_sge *from, uint32_t n_from)
 {
-	uint32_t i;
 	uint64_t used = 0;
 
-	for (i = 0; i < n_from; i++) {
+	for (uint32_t i = 0; i < n_from; i++) {
 		const uint8_t *src = (const uint8_t *)(uintptr_t)from[i].addr;
 		uint64_t left = from[i].len;
 
@@ -176,7 +175,6 @@ xfer_post(struct fx *fx, struct xfer *x)
 {
 	static uint8_t data[65536];
 	uint64_t at = 0;
-	uint32_t i;
 	int ret;
 
 	if (x->use_list) {
@@ -189,13 +187,13 @@ xfer_post(struct fx *fx, struct xfer *x)
 			      : -EAGAIN;
 		CHECK(fx, err == 0, "posting a list: error %d", err);
 		/* Inline data are copied: the pieces may change before the doorbell. */
-		for (i = 0; x->use_inline && i < x->nsge; i++) {
+		for (uint32_t i = 0; x->use_inline && i < x->nsge; i++) {
 			memset((void *)(uintptr_t)x->sge[i].addr, 0xee, x->sge[i].len);
 			memset(fx->a.want + (x->sge[i].addr - (uintptr_t)fx->a.mem), 0xee,
 			       x->sge[i].len);
 		}
 	} else if (x->use_inline) {
-		for (i = 0; i < x->nsge; i++) {
+		for (uint32_t i = 0; i < x->nsge; i++) {
 			memcpy(data + at, (const void *)(uintptr_t)x->sge[i].addr, x->sge[i].len);
 			at += x->sge[i].len;
 		}
@@ -257,9 +255,7 @@ xfer_check_recv(struct fx *fx, struct xfer *x)
 static bool
 arrived(const uint8_t *mem, const uint8_t *want, uint32_t len)
 {
-	uint32_t i;
-
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		if (__atomic_load_n(&mem[i], __ATOMIC_RELAXED) != want[i])
 			return false;
 	return true;

@@ -67,9 +67,7 @@ stub_alive(void)
 const uint8_t *
 stub_box(uint16_t op)
 {
-	unsigned int i;
-
-	for (i = stub.n_boxes; i > 0; i--)
+	for (unsigned int i = stub.n_boxes; i > 0; i--)
 		if (stub.boxes[i - 1].op == op)
 			return stub.boxes[i - 1].in;
 	return NULL;
@@ -434,8 +432,6 @@ static int
 stub_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 		     unsigned int n, uint64_t cookie)
 {
-	unsigned int i;
-
 	(void)ctx;
 	/* The kernel rejects an empty list. */
 	if (n == 0)
@@ -443,7 +439,7 @@ stub_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t 
 	if (obj != NULL) {
 		stub.cookie = cookie;
 		stub.types = 0;
-		for (i = 0; i < n; i++)
+		for (unsigned int i = 0; i < n; i++)
 			stub.types |= UINT64_C(1) << types[i];
 	}
 	return stub.subscribe_errno;

@@ -195,14 +195,13 @@ fail_one(const struct maker *m, uint32_t k, bool first, uint32_t *without)
 static inline void
 nomem_each(const struct maker *makers, uint32_t n)
 {
-	uint32_t i, k, without;
-	int first;
+	uint32_t k, without;
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct maker *m = &makers[i];
 
 		/* Twice: what stays after the first use must not grow. */
-		for (first = 1; first >= 0; first--) {
+		for (int first = 1; first >= 0; first--) {
 			without = 0;
 			for (k = 1; !fail_one(m, k, first, &without); k++)
 				;

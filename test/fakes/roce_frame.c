@@ -29,9 +29,8 @@ static uint16_t
 ip_checksum(const uint8_t *p, size_t len)
 {
 	uint32_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < len; i += 2)
+	for (size_t i = 0; i < len; i += 2)
 		sum += get16(p + i);
 	while (sum >> 16 != 0)
 		sum = (sum & 0xffff) + (sum >> 16);

@@ -26,9 +26,8 @@ static inline bool
 fuzz_untouched(const void *v, size_t len)
 {
 	const uint8_t *p = v;
-	size_t i;
 
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		if (p[i] != FUZZ_FILL)
 			return false;
 	return true;

@@ -86,7 +86,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint8_t msg[64], kind;
-	uint32_t crc, i;
+	uint32_t crc;
 
 	if (len == 0)
 		return 0;
@@ -97,7 +97,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	memcpy(msg, data, len);
 	if (kind >= 'a' && len >= 4) {
 		crc = blk_crc(msg, (uint32_t)len - 4);
-		for (i = 0; i < 4; i++)
+		for (uint32_t i = 0; i < 4; i++)
 			msg[len - 4 + i] = (uint8_t)(crc >> 8 * i);
 	}
 	switch (kind | 0x20) {

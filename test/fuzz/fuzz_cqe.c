@@ -58,7 +58,6 @@ world_open(struct world *w)
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr srq;
 	struct bb_cq_attr attr;
-	uint32_t i;
 
 	fake_reset();
 	fake.attr.max_srq = 1;
@@ -73,7 +72,7 @@ world_open(struct world *w)
 	bb_cq_attr_init(&attr);
 	attr.depth = 1u << LOG_CQ;
 	check(bb_cq_create(w->dev, &attr, &w->cq) == 0, "bb_cq_create");
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		bb_qp_init_attr_init(&init);
 		init.send_cq = w->cq;
 		init.recv_cq = w->cq;
@@ -89,9 +88,7 @@ world_open(struct world *w)
 static void
 world_close(struct world *w)
 {
-	uint32_t i;
-
-	for (i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		check(bb_qp_destroy(w->qp[i]) == 0, "bb_qp_destroy");
 	check(bb_srq_destroy(w->srq) == 0, "bb_srq_destroy");
 	check(bb_cq_destroy(w->cq) == 0, "bb_cq_destroy");
@@ -108,9 +105,7 @@ some_qp(struct world *w)
 static bool
 known_qp(const struct world *w, const struct bb_qp *qp)
 {
-	uint32_t i;
-
-	for (i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		if (w->qp[i] == qp)
 			return true;
 	return false;
@@ -162,9 +157,8 @@ static void
 step_raw_cqe(struct world *w)
 {
 	struct bb_cqe cqe;
-	size_t i;
 
-	for (i = 0; i < sizeof(cqe); i++)
+	for (size_t i = 0; i < sizeof(cqe); i++)
 		((uint8_t *)&cqe)[i] = fuzz_u8(&w->in);
 	write_cqe(w, &cqe, cqe.op_own);
 }
@@ -277,16 +271,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct world w = {.in = {data, len}};
 	struct bb_qp_attr attr;
-	uint32_t n, i;
 
 	start();
 	world_open(&w);
 	/* In ERR posts are accepted, and the fake driver flushes none. */
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
-	for (i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		check(bb_qp_modify(w.qp[i], &attr, BB_QP_STATE) == 0, "bb_qp_modify");
-	for (n = 0; n < MAX_STEPS && w.in.left != 0; n++) {
+	for (uint32_t n = 0; n < MAX_STEPS && w.in.left != 0; n++) {
 		switch (fuzz_u8(&w.in) % STEPS) {
 		case STEP_CQE:
 			step_cqe(&w);

@@ -48,7 +48,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint32_t dbrec[2] __attribute__((aligned(8)));
-	uint32_t log_size, log_other, before, i, ci;
+	uint32_t log_size, log_other, before, ci;
 	struct bb_cqring cq;
 	uint8_t *ring, *other;
 	int ret;
@@ -66,7 +66,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	before = data[3];
 	data += 4;
 	len -= 4;
-	for (i = 0; i < 64u << log_size; i++)
+	for (uint32_t i = 0; i < 64u << log_size; i++)
 		ring[i] = data[i % len];
 	consume(&cq, before);
 	(void)bb_cqring_purge(&cq, 0x1234);

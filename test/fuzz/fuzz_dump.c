@@ -51,7 +51,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	uint32_t blocks;
 	uint8_t *ring;
 	uint16_t idx;
-	size_t i;
 
 	if (len < 4)
 		return 0;
@@ -61,7 +60,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	len -= 3;
 	ring = malloc((size_t)blocks * BB_WQE_BB);
 	check(ring != NULL);
-	for (i = 0; i < (size_t)blocks * BB_WQE_BB; i++)
+	for (size_t i = 0; i < (size_t)blocks * BB_WQE_BB; i++)
 		ring[i] = data[i % len];
 	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx, false));
 	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx, true));

@@ -122,9 +122,7 @@ world_open(struct world *w, uint8_t options)
 static uint16_t
 sum(const uint8_t *p, uint32_t len, uint32_t add)
 {
-	uint32_t i;
-
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		add += i % 2 == 0 ? (uint32_t)p[i] << 8 : p[i];
 	while (add >> 16 != 0)
 		add = (add & 0xffff) + (add >> 16);
@@ -168,9 +166,8 @@ static uint64_t
 drops(const struct world *w)
 {
 	uint64_t n = 0;
-	uint32_t i;
 
-	for (i = 0; i < SOFT_DROPS; i++)
+	for (uint32_t i = 0; i < SOFT_DROPS; i++)
 		n += w->s.stats.drop[i];
 	return n;
 }
@@ -243,12 +240,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct world *w = calloc(1, sizeof(*w));
 	const struct soft_neigh_entry *e;
 	uint8_t ip[16];
-	uint32_t i;
 
 	check(w != NULL, "calloc");
 	w->in = (struct fuzz_in){data, len};
 	world_open(w, fuzz_u8(&w->in));
-	for (i = 0; i < MAX_STEPS && w->in.left != 0; i++) {
+	for (uint32_t i = 0; i < MAX_STEPS && w->in.left != 0; i++) {
 		uint8_t step = fuzz_u8(&w->in);
 
 		switch (step % 4) {

@@ -103,9 +103,7 @@ out_len(struct world *w, size_t right)
 static void
 check_answer(const struct world *w, int ret, size_t outlen)
 {
-	size_t i;
-
-	for (i = outlen; i < sizeof(w->out); i++)
+	for (size_t i = outlen; i < sizeof(w->out); i++)
 		check(w->out[i] == 0xee, "the answer is longer than its mailbox");
 	if (ret != 0 && ret != -EREMOTEIO)
 		return;
@@ -459,10 +457,9 @@ call_run(struct world *w)
 	const struct obj *o = some_obj(w);
 	void (*fn)(void *arg) = NULL;
 	uint32_t n = 1 + fuzz_u8(&w->in) % 8;
-	uint64_t head;
 	void *arg = NULL;
+	uint64_t head = bb_be64((uint64_t)fuzz_u32(&w->in) << 32 | o->num << 8 | fuzz_u8(&w->in));
 
-	head = bb_be64((uint64_t)fuzz_u32(&w->in) << 32 | o->num << 8 | fuzz_u8(&w->in));
 	bb_uar_store64((volatile uint64_t *)(void *)w->env.uar->reg_addr, head);
 	soft_cmd_if.progress_of(w->env.ctx, w->env.uar, &fn, &arg);
 	while (n-- != 0)
@@ -488,13 +485,11 @@ call_port(struct world *w)
 static void
 world_close(struct world *w)
 {
-	uint32_t i, round;
-
-	for (round = 0; round < 3; round++)
-		for (i = 0; i < MAX_OBJS; i++)
+	for (uint32_t round = 0; round < 3; round++)
+		for (uint32_t i = 0; i < MAX_OBJS; i++)
 			if (w->objs[i].obj != NULL && soft_cmd_if.obj_destroy(w->objs[i].obj) == 0)
 				w->objs[i].obj = NULL;
-	for (i = 0; i < MAX_HANDLES; i++) {
+	for (uint32_t i = 0; i < MAX_HANDLES; i++) {
 		if (w->mrs[i] != NULL)
 			check(soft_cmd_if.mr_dereg(w->env.ctx, w->mrs[i]) == 0, "MR stays");
 		if (w->umems[i] != NULL)
@@ -504,7 +499,7 @@ world_close(struct world *w)
 		if (w->dms[i] != NULL)
 			check(soft_cmd_if.dm_free(w->env.ctx, w->dms[i]) == 0, "DM stays");
 	}
-	for (i = 0; i < MAX_HANDLES; i++)
+	for (uint32_t i = 0; i < MAX_HANDLES; i++)
 		if (w->pds[i] != NULL)
 			check(soft_cmd_if.pd_free(w->env.ctx, w->pds[i]) == 0, "PD stays");
 	env_close(&w->env);
@@ -523,12 +518,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		[CALL_RUN] = call_run,         [CALL_PORT] = call_port,
 	};
 	static struct world w;
-	uint32_t n;
 
 	memset(&w, 0, sizeof(w));
 	w.in = (struct fuzz_in){data, len};
 	env_open(&w.env, NULL);
-	for (n = 0; n < MAX_CALLS && w.in.left != 0; n++) {
+	for (uint32_t n = 0; n < MAX_CALLS && w.in.left != 0; n++) {
 		memset(w.box, 0, sizeof(w.box));
 		calls[fuzz_u8(&w.in) % CALLS](&w);
 	}

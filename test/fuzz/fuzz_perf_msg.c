@@ -71,7 +71,6 @@ check_sizes(const uint8_t *msg, size_t len)
 {
 	uint32_t cycle = 0x5a5a5a5a, line = 0x5a5a5a5a, size;
 	struct msg_cycle c;
-	uint64_t n;
 
 	if (len < 2 * MSG_U32)
 		return;
@@ -84,7 +83,7 @@ check_sizes(const uint8_t *msg, size_t len)
 	for (size = 1; size <= 2 * cycle; size = size * 3 + 1) {
 		msg_cycle_of(&c, size, cycle, line);
 		fuzz_check(c.slots >= 1);
-		for (n = 0; n < 3; n++)
+		for (uint64_t n = 0; n < 3; n++)
 			fuzz_check(c.slots == 1 ||
 				   msg_slot_offset(&c, c.slots * n + c.slots - 1) + size <= cycle);
 	}

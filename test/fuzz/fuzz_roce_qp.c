@@ -75,9 +75,7 @@ op_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	check(qp->state == BB_ROCE_RTR || qp->state == BB_ROCE_RTS);
 	check(n <= BB_ROCE_MAX_IOV);
 	for (i = 0; i < n; i++) {
-		uint32_t b;
-
-		for (b = 0; b < iov[i].len; b++)
+		for (uint32_t b = 0; b < iov[i].len; b++)
 			sum ^= ((const uint8_t *)iov[i].p)[b];
 		len += iov[i].len;
 	}
@@ -522,7 +520,6 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	uint32_t steps;
 
 	if (w == NULL)
 		abort();
@@ -532,7 +529,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	w->in = (struct fuzz_in){data, len};
 	start(w, fuzz_u8(&w->in));
-	for (steps = 0; w->in.left != 0 && steps < 2000; steps++) {
+	for (uint32_t steps = 0; w->in.left != 0 && steps < 2000; steps++) {
 		step(w);
 		invariants(w);
 	}

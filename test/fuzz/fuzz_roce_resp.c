@@ -547,13 +547,12 @@ start(struct world *w, uint8_t how, uint8_t psn)
 		.min_rnr_timer = 1,
 		.window = 16,
 	};
-	uint32_t i;
 
 	memset(w, 0, sizeof(*w));
 	w->mem = malloc(MEM);
 	w->before = malloc(MEM);
 	hold(w->mem != NULL && w->before != NULL);
-	for (i = 0; i < MEM; i++)
+	for (uint32_t i = 0; i < MEM; i++)
 		w->mem[i] = w->before[i] = (uint8_t)(i ^ i >> 8);
 	w->recvs = 4;
 	w->recv_room = 1024;

@@ -108,10 +108,9 @@ step_message(struct world *w)
 	struct soft_shm_msg m;
 	uint8_t *p = (uint8_t *)&m;
 	uint8_t flags = fuzz_u8(&w->in);
-	size_t i;
 
 	soft_shm_msg_init(&m, (enum soft_shm_type)(flags % SOFT_SHM_TYPES));
-	for (i = flags & 0x80 ? 0 : 8; i < 64; i++)
+	for (size_t i = flags & 0x80 ? 0 : 8; i < 64; i++)
 		p[i] = fuzz_u8(&w->in);
 	if (soft_shm_msg_check(&m, sizeof(m) - (flags >> 6 & 1), flags >> 4 & 3,
 			       (flags & 8) != 0) != NULL)
@@ -160,13 +159,12 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct world w = {.in = {data, len}};
-	uint32_t i;
 
 	w.theirs = ring();
 	w.ours = ring();
 	soft_ring_rx_init(&w.rx, w.theirs, &w.our_head);
 	soft_ring_tx_init(&w.tx, w.ours, &w.their_head);
-	for (i = 0; i < MAX_STEPS && w.in.left != 0; i++) {
+	for (uint32_t i = 0; i < MAX_STEPS && w.in.left != 0; i++) {
 		switch (fuzz_u8(&w.in) % STEPS) {
 		case STEP_WRITE:
 			step_write(&w);

@@ -112,14 +112,13 @@ static enum soft_link_sent
 link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 {
 	struct world *w = &world;
-	uint32_t i;
 
 	(void)e;
 	if (w->room == 0)
 		return SOFT_LINK_FULL;
 	w->room--;
 	if ((bb_roce_ops[p->pkt->opcode].flags & BB_ROCE_F_READ_RESP) != 0)
-		for (i = 0; i < p->n; i++)
+		for (uint32_t i = 0; i < p->n; i++)
 			check(inside(&p->iov[i], w->mem.p, KEYED) ||
 				      inside(&p->iov[i], w->all + SECRET_AT, SECRET),
 			      "a READ is answered from where there is no right to read");
@@ -344,12 +343,10 @@ world_begin(struct world *w, uint8_t options)
 static void
 world_end(struct world *w)
 {
-	uint32_t i;
-
 	w->room = UINT32_MAX;
-	for (i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 4; i++)
 		world_poll(w);
-	for (i = 0; i < ALL_MEM; i++) {
+	for (uint32_t i = 0; i < ALL_MEM; i++) {
 		if (i - GAP < KEYED)
 			check(w->all[i] == GUARD || w->asked || (w->options & OPT_RIGHTS) == 0,
 			      "a byte was written though the queue pair lets nobody");
@@ -446,7 +443,7 @@ step_packet(struct world *w, bool answer, bool shm, bool pass)
 	struct bb_roce_iov iov = {.p = data};
 	struct bb_roce_net net = {.sport = 0xc123, .hop_limit = 64};
 	struct bb_roce_pkt pkt = {.opcode = opcode, .pkey = 0xffff, .dqpn = w->qp.qpn};
-	uint32_t i, len, from;
+	uint32_t len, from;
 	bool mended = true;
 
 	memcpy(net.src, w->peer.gid.raw, 16);
@@ -478,7 +475,7 @@ step_packet(struct world *w, bool answer, bool shm, bool pass)
 	frame[12] = soft_ip_is_v4(net.dst) ? 0x08 : 0x86;
 	frame[13] = soft_ip_is_v4(net.dst) ? 0x00 : 0xdd;
 	len = (uint32_t)roce_frame_build(frame + ETH, &net, &pkt, &iov, 1);
-	for (i = flags >> 6; i != 0; i--) {
+	for (uint32_t i = flags >> 6; i != 0; i--) {
 		uint16_t at = fuzz_u16(&w->in);
 
 		frame[(at & 0x7fff) % (ETH + len)] ^= fuzz_u8(&w->in);
@@ -583,7 +580,6 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static FILE *quiet;
-	uint32_t n;
 
 	/* The device's log lines are formatted, but not shown. */
 	if (quiet == NULL) {
@@ -592,7 +588,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	world.in = (struct fuzz_in){data, len};
 	world_begin(&world, fuzz_u8(&world.in));
-	for (n = 0; n < MAX_STEPS && world.in.left != 0; n++)
+	for (uint32_t n = 0; n < MAX_STEPS && world.in.left != 0; n++)
 		step(&world);
 	world_end(&world);
 	return 0;

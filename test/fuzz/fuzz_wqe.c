@@ -119,7 +119,7 @@ segment(struct world *w, struct side *mine, const struct side *its, uint32_t ds)
 	uint8_t data[128], kind = fuzz_u8(&w->in);
 	uint8_t *seg = rig_seg(q, q->pi, ds);
 	uint64_t raddr;
-	uint32_t i, n;
+	uint32_t n;
 
 	if (kind >= 250) {
 		address_vector(w, q, its, ds);
@@ -138,7 +138,7 @@ segment(struct world *w, struct side *mine, const struct side *its, uint32_t ds)
 		return 1;
 	case 3:
 		n = fuzz_u8(&w->in) % sizeof(data);
-		for (i = 0; i < n; i++)
+		for (uint32_t i = 0; i < n; i++)
 			data[i] = (uint8_t)(i + kind);
 		return rig_inline(q, ds, data, n);
 	case 4: /* swap, compare: small numbers, so that they sometimes match */
@@ -147,7 +147,7 @@ segment(struct world *w, struct side *mine, const struct side *its, uint32_t ds)
 		seg[15] = fuzz_u8(&w->in);
 		return 1;
 	default:
-		for (i = 0; i < 16; i++)
+		for (uint32_t i = 0; i < 16; i++)
 			seg[i] = fuzz_u8(&w->in);
 		return 1;
 	}
@@ -295,9 +295,7 @@ step_modify(struct world *w, struct side *mine, const struct side *its)
 static void
 step_revive(struct world *w)
 {
-	uint32_t i;
-
-	for (i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		rig_qp_reset(&w->side[i].qp);
 		world_poll(w, &w->side[i]);
 	}
@@ -367,7 +365,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct world w;
 	static FILE *quiet;
-	uint32_t n;
 
 	/* The device's log lines are formatted, but not shown. */
 	if (quiet == NULL) {
@@ -376,7 +373,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	w.in = (struct fuzz_in){data, len};
 	world_begin(&w);
-	for (n = 0; n < MAX_STEPS && w.in.left != 0; n++)
+	for (uint32_t n = 0; n < MAX_STEPS && w.in.left != 0; n++)
 		step(&w);
 	world_end(&w);
 	return 0;

@@ -117,9 +117,7 @@ side_open(struct world *w, struct side *s, struct rig_uar *u, uint8_t log_cq, bo
 static void
 check_guards(const struct side *s)
 {
-	uint32_t i;
-
-	for (i = 0; i < KEYED_AT; i++)
+	for (uint32_t i = 0; i < KEYED_AT; i++)
 		world_check(s->all[i] == GUARD && s->all[KEYED_AT + KEYED + i] == GUARD,
 			    "a byte outside the keys was written");
 }
@@ -139,7 +137,6 @@ static void
 world_open(struct world *w, uint8_t defect, uint8_t how, uint8_t options)
 {
 	char args[96];
-	uint32_t i;
 
 	memset(w, 0, sizeof(*w));
 	w->open = true;
@@ -152,7 +149,7 @@ world_open(struct world *w, uint8_t defect, uint8_t how, uint8_t options)
 		 (options & (OPT_UC | OPT_UD)) == (OPT_UC | OPT_UD) ? ",link=ib" : "");
 	rig_dev_open(&w->d, "soft0", args);
 	world_check(soft_cmd_if.pd_alloc(w->d.ctx, &w->pd) == 0, "pd_alloc");
-	for (i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2; i++)
 		rig_uar_open(&w->uar[i], &w->d, how & 4 ? MLX5_UAR_NC : MLX5_UAR_BF);
 	/*
 	 * One shared register page, or one each: then two engines communicate by their inboxes.
@@ -171,8 +168,6 @@ world_open(struct world *w, uint8_t defect, uint8_t how, uint8_t options)
 static void
 world_close(struct world *w)
 {
-	uint32_t i;
-
 	if (w->options & OPT_KEYS)
 		keys_free(&w->keys, &w->d);
 	/* Side 1 may use the CQ of side 0. */
@@ -180,7 +175,7 @@ world_close(struct world *w)
 	side_close(w, &w->side[0]);
 	if (w->options & OPT_SRQ)
 		rmp_close(&w->rmp);
-	for (i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2; i++)
 		rig_uar_close(&w->uar[i]);
 	world_check(soft_cmd_if.pd_free(w->d.ctx, w->pd) == 0, "pd_free");
 	rig_dev_close(&w->d);
@@ -203,9 +198,8 @@ world_run(struct world *w)
 {
 	uint8_t how = fuzz_u8(&w->in);
 	uint64_t end = rig_now_us() + (how & 128 ? 12 : 0);
-	uint32_t i;
 
-	for (i = 0; i <= how % 16 || rig_now_us() < end; i++) {
+	for (uint32_t i = 0; i <= how % 16 || rig_now_us() < end; i++) {
 		rig_poll(&w->uar[0]);
 		rig_poll(&w->uar[1]);
 	}
@@ -221,7 +215,6 @@ world_begin(struct world *w)
 	uint8_t defect = fuzz_u8(&w->in), how = fuzz_u8(&w->in);
 	const struct fuzz_in in = w->in;
 	const uint8_t options = defect < 128 ? defect : 0;
-	uint32_t i;
 
 	/* A build without seeded defects has none. */
 #ifndef SOFT_SEEDED
@@ -235,7 +228,7 @@ world_begin(struct world *w)
 		world_open(w, defect, how, options);
 	w->in = in;
 	w->cqes = 0;
-	for (i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2; i++)
 		memset(w->side[i].all, GUARD, ALL_MEM);
 	world_link(w);
 	world_connect(w);
@@ -244,12 +237,10 @@ world_begin(struct world *w)
 void
 world_end(struct world *w)
 {
-	uint32_t i;
-
 	w->in.left = 0;
-	for (i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 4; i++)
 		world_run(w);
-	for (i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		struct side *s = &w->side[i];
 
 		/* Writes of a defective device elsewhere are no finding. */

@@ -61,13 +61,11 @@ replay_folder(const char *folder)
 int
 main(int argc, char **argv)
 {
-	int i;
-
 	if (argc < 2) {
 		fprintf(stderr, "usage: %s CORPUS...\n", argv[0]);
 		return 1;
 	}
-	for (i = 1; i < argc; i++)
+	for (int i = 1; i < argc; i++)
 		if (replay_folder(argv[i]) == 0)
 			return 1; /* an empty corpus tests nothing */
 	return 0;

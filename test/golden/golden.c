@@ -246,9 +246,7 @@ void
 vec_compare(const struct vec *v, const char *what, const uint8_t *got, const uint8_t *want,
 	    const uint8_t *mask, size_t n)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if ((mask == NULL || mask[i] == 0) && got[i] != want[i])
 			vec_fail(v, "%s byte %zu is 0x%02x, not 0x%02x", what, i, got[i], want[i]);
 	}
@@ -276,9 +274,7 @@ tally_add(struct tally *t, const char *fmt, ...)
 unsigned int
 tally_get(const struct tally *t, const char *name)
 {
-	unsigned int i;
-
-	for (i = 0; i < t->rows; i++) {
+	for (unsigned int i = 0; i < t->rows; i++) {
 		if (strcmp(t->row[i].name, name) == 0)
 			return t->row[i].n;
 	}
@@ -288,8 +284,6 @@ tally_get(const struct tally *t, const char *name)
 void
 tally_print(const struct tally *t, const char *title)
 {
-	unsigned int i;
-
-	for (i = 0; i < t->rows; i++)
+	for (unsigned int i = 0; i < t->rows; i++)
 		printf("%s: %5u %s\n", title, t->row[i].n, t->row[i].name);
 }

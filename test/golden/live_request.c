@@ -37,9 +37,8 @@ uint64_t
 live_send_ops(enum ibv_qp_type type)
 {
 	uint64_t ops = 0;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
 		const bool rc_only = opcodes[i].opcode == IBV_WR_RDMA_READ ||
 				     opcodes[i].opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 				     opcodes[i].opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;

@@ -87,9 +87,7 @@ struct tallies {
 static const char *
 status_of(uint8_t syndrome)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		if (statuses[i].syndrome == syndrome)
 			return statuses[i].status;
 	}
@@ -402,7 +400,6 @@ burst(const struct vec *v, struct tallies *t)
 		.reg = reg,
 		.owner = UINT32_MAX,
 	};
-	size_t i;
 
 	assert_true(conf.blocks <= 256);
 	conf.depth = conf.blocks;
@@ -412,7 +409,7 @@ burst(const struct vec *v, struct tallies *t)
 	sq.sig_every = UINT16_MAX;
 	first = vec_at(&ctx, "posted", 0);
 	sq.pi = (uint16_t)vec_num(&first, "wqe_index");
-	for (i = 0; i < vec_array_len(&ctx, "posted"); i++) {
+	for (size_t i = 0; i < vec_array_len(&ctx, "posted"); i++) {
 		const struct vec w = vec_at(&ctx, "posted", i);
 
 		assert_int_equal(sq.pi, vec_num(&w, "wqe_index"));
@@ -422,7 +419,7 @@ burst(const struct vec *v, struct tallies *t)
 	}
 	first = vec_at(v, "cqes", 0);
 	ring_at(&cq, cq_buf, rec, &ctx, vec_num(&first, "cq_index"));
-	for (i = 0; i < vec_array_len(v, "cqes"); i++) {
+	for (size_t i = 0; i < vec_array_len(v, "cqes"); i++) {
 		const struct vec c = vec_at(v, "cqes", i);
 		uint8_t bytes[64];
 

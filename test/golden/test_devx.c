@@ -48,9 +48,7 @@ expect(const struct vec *v, const char *what, uint64_t got, uint64_t want)
 static const struct umem *
 find_umem(const struct vec *v, const struct run *r, uint64_t id)
 {
-	unsigned int i;
-
-	for (i = 0; i < r->umems; i++) {
+	for (unsigned int i = 0; i < r->umems; i++) {
 		if (r->umem[i].id == id)
 			return &r->umem[i];
 	}
@@ -66,10 +64,9 @@ expect_all(const struct vec *v, const uint8_t *in, size_t len, const struct bb_p
 	uint8_t copy[MAX_LEN] = {0};
 	void *qpc = bb_prm_sub(copy, BB_PRM_CREATE_QP_QPC);
 	const void *qpc_in = bb_prm_csub(in, BB_PRM_CREATE_QP_QPC);
-	unsigned int i;
 
 	/* The first four fields are the command's own, the others are in the QP context. */
-	for (i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		void *to = i < 4 ? (void *)copy : qpc;
 		const void *from = i < 4 ? (const void *)in : qpc_in;
 
@@ -78,7 +75,7 @@ expect_all(const struct vec *v, const uint8_t *in, size_t len, const struct bb_p
 		else
 			bb_prm_set(to, fields[i], bb_prm_get(from, fields[i]));
 	}
-	for (i = 0; i < n_ads; i++)
+	for (unsigned int i = 0; i < n_ads; i++)
 		bb_prm_set(bb_prm_sub(qpc, BB_PRM_QPC_ADS), ads[i],
 			   bb_prm_get(bb_prm_csub(qpc_in, BB_PRM_QPC_ADS), ads[i]));
 	if (n_ads != 0) {
@@ -117,13 +114,12 @@ create_qp(const struct vec *v, struct run *r, const uint8_t *in, size_t len, con
 	const struct umem *wq, *dbr;
 	uint64_t dbr_addr = bb_prm_get64(qpc, BB_PRM_QPC_DBR_ADDR);
 	bool page = false;
-	unsigned int i;
 
 	expect(v, "length", len, BB_PRM_SZ_CREATE_QP_IN);
 	expect_all(v, in, len, fields, sizeof(fields) / sizeof(fields[0]), NULL, 0);
 	expect(v, "service type", bb_prm_get(qpc, BB_PRM_QPC_ST), BB_PRM_QP_ST_RC);
 	expect(v, "pm_state", bb_prm_get(qpc, BB_PRM_QPC_PM_STATE), BB_PRM_QP_PM_MIGRATED);
-	for (i = 0; i < r->bf_pages; i++)
+	for (unsigned int i = 0; i < r->bf_pages; i++)
 		page = page || r->bf_page[i] == bb_prm_get(qpc, BB_PRM_QPC_UAR_PAGE);
 	if (!page)
 		vec_fail(v, "no UAR page 0x%x in this run", bb_prm_get(qpc, BB_PRM_QPC_UAR_PAGE));
@@ -164,12 +160,11 @@ create_rmp(const struct vec *v, struct run *r, const uint8_t *in, size_t len, co
 	void *copy_ctx = bb_prm_sub(copy, BB_PRM_CREATE_RMP_CTX);
 	void *copy_wq = bb_prm_sub(copy_ctx, BB_PRM_RMPC_WQ);
 	const struct umem *ring, *dbr;
-	size_t i;
 
 	expect(v, "length", len, BB_PRM_SZ_RMP);
 	bb_prm_set(copy, BB_PRM_CMD_OPCODE, bb_prm_get(in, BB_PRM_CMD_OPCODE));
 	bb_prm_set(copy_ctx, BB_PRM_RMPC_STATE, bb_prm_get(ctx, BB_PRM_RMPC_STATE));
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].width == 64)
 			bb_prm_set64(copy_wq, fields[i], bb_prm_get64(wq, fields[i]));
 		else
@@ -217,12 +212,11 @@ create_mkey(const struct vec *v, const uint8_t *in, size_t len, const uint8_t *o
 	uint64_t start = bb_prm_get64(mkc, BB_PRM_MKC_START_ADDR);
 	uint64_t addr = (uint64_t)bb_prm_dword(entry, 8) << 32 | bb_prm_dword(entry, 12);
 	uint8_t copy[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0};
-	size_t i;
 
 	expect(v, "length", len, sizeof(copy));
 	bb_prm_set(copy, BB_PRM_CMD_OPCODE, bb_prm_get(in, BB_PRM_CMD_OPCODE));
 	bb_prm_set(copy, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		void *to = bb_prm_sub(copy, BB_PRM_CREATE_MKEY_MKC);
 
 		if (fields[i].width == 64)

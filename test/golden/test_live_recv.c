@@ -174,11 +174,10 @@ check_wqe(const struct vec *v, unsigned int slot, const uint8_t *before)
 	uint8_t want[MAX_STRIDE], mask[MAX_STRIDE];
 	const size_t len = vec_bytes(v, "wqe_hex", want, sizeof(want));
 	const uint8_t *got = q.ring + slot * len;
-	size_t i;
 
 	assert_int_equal(len, vec_num(v, "stride"));
 	vec_unwritten(v, mask, len);
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		if (mask[i] != 0 && before != NULL && got[i] != before[i])
 			vec_fail(v, "byte %zu, which was left alone, is 0x%02x", i, got[i]);
 	if (q.other_list) {
@@ -262,7 +261,7 @@ one_post(unsigned int first, unsigned int n)
 static void
 test_vectors(void **state)
 {
-	unsigned int i, n;
+	unsigned int n;
 
 	(void)state;
 	live.ethernet = true;
@@ -270,7 +269,7 @@ test_vectors(void **state)
 	ctx = live_open();
 	assert_non_null(ctx);
 	golden_all("recv_wqe.jsonl", all, VECTORS);
-	for (i = 0; i < VECTORS; i += n) {
+	for (unsigned int i = 0; i < VECTORS; i += n) {
 		json_t *list = json_object_get(all[i].obj, "list");
 
 		n = list != NULL ? (unsigned int)json_integer_value(json_array_get(list, 1)) : 1;

@@ -70,11 +70,11 @@ needs(unsigned int first, uint32_t *sge, uint32_t *inline_data)
 {
 	const char *qpn = vec_str(&all[first], "qpn");
 	uint8_t data[LIVE_MAX_WQE];
-	unsigned int i;
 
 	*sge = 1;
 	*inline_data = 0;
-	for (i = first; i < VECTORS && strcmp(vec_str(&all[i], "qpn"), qpn) == 0; i++) {
+	for (unsigned int i = first; i < VECTORS && strcmp(vec_str(&all[i], "qpn"), qpn) == 0;
+	     i++) {
 		const char *pieces = vec_has(&all[i], "inline_parts") ? "inline_parts" : "sge";
 		const uint32_t n = (uint32_t)vec_array_len(&all[i], pieces);
 		const uint32_t len =
@@ -100,7 +100,7 @@ queue_for(unsigned int first)
 		.send_ops_flags = live_send_ops(live_qp_type(v)),
 	};
 	struct mlx5dv_obj obj;
-	uint32_t sge, data, n;
+	uint32_t sge, data;
 
 	if (strcmp(q.name, vec_str(v, "qpn")) == 0)
 		return;
@@ -115,7 +115,7 @@ queue_for(unsigned int first)
 	init.pd = q.pd;
 	init.send_cq = q.cq.cq;
 	init.recv_cq = q.cq.cq;
-	for (n = 1; n <= blocks; n *= 2) {
+	for (uint32_t n = 1; n <= blocks; n *= 2) {
 		init.cap = (struct ibv_qp_cap){
 			.max_send_wr = n, .max_send_sge = sge, .max_inline_data = data};
 		q.qp = ibv_create_qp_ex(ctx, &init);
@@ -141,15 +141,14 @@ static int
 post(const struct vec *v, struct live_request *r, unsigned int n)
 {
 	struct ibv_send_wr *bad;
-	unsigned int i;
 
 	if (strcmp(vec_str(v, "api"), "ibv_wr") != 0) {
-		for (i = 0; i + 1 < n; i++)
+		for (unsigned int i = 0; i + 1 < n; i++)
 			r[i].wr.next = &r[i + 1].wr;
 		return ibv_post_send(q.qp, &r[0].wr, &bad);
 	}
 	ibv_wr_start(q.ex);
-	for (i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		live_build(q.ex, &r[i]);
 	return ibv_wr_complete(q.ex);
 }
@@ -190,12 +189,11 @@ check_wqe(const struct vec *v)
 	uint8_t want[LIVE_MAX_WQE], mask[LIVE_MAX_WQE], got[LIVE_MAX_WQE];
 	const size_t len = vec_bytes(v, "wqe_hex", want, sizeof(want));
 	const size_t ring = (size_t)q.dv.sq.wqe_cnt * 64, at = q.index * (size_t)64 % ring;
-	size_t i;
 
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		got[i] = ((const uint8_t *)q.dv.sq.buf)[(at + i) % ring];
 	vec_unwritten(v, mask, len);
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		if (mask[i] != 0 && got[i] != FILL)
 			vec_fail(v, "byte %zu, which was left alone, is 0x%02x", i, got[i]);
 	if (q.ah != NULL && live.ethernet) {
@@ -244,18 +242,17 @@ one_post(unsigned int first, unsigned int n)
 	static struct live_request r[MAX_LIST];
 	const struct vec *v = &all[first];
 	const uint8_t *last = NULL;
-	unsigned int i;
 
 	queue_for(first);
 	fill(v);
-	for (i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		live_parse(v + i, q.pd, &r[i]);
 	/* libmlx5 must not change bytes outside its WQE. */
 	memset(q.dv.sq.buf, FILL, (size_t)q.dv.sq.wqe_cnt * 64);
 	memset(q.dv.bf.reg, FILL, (size_t)2 * BF_HALF);
 	if (post(v, r, n) != 0)
 		vec_fail(v, "it is refused: %s", strerror(errno));
-	for (i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		if (vec_num(&v[i], "wqe_index") != q.index)
 			vec_fail(&v[i], "index %u does not follow", q.index);
 		check_wqe(&v[i]);

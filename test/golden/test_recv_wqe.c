@@ -104,9 +104,7 @@ srq_open(const struct vec *v, struct srq *s)
 static bool
 has_empty(const struct bb_sge *sge, uint32_t n)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		if (sge[i].len == 0)
 			return true;
 	return false;
@@ -189,7 +187,6 @@ srq_free(const struct vec *v, struct tallies *t)
 	uint8_t want[BB_WQE_SEG];
 	static struct srq s;
 	uint64_t wr_id;
-	size_t i;
 
 	srq_open(v, &s);
 	assert_true(slot < 64 && tail < 64);
@@ -204,7 +201,7 @@ srq_free(const struct vec *v, struct tallies *t)
 	/* Two bytes are written, the others stay unchanged. */
 	if (memcmp(s.ring + ((size_t)tail << s.r.log_stride) + 2, want + 2, 2) != 0)
 		vec_fail(v, "the old tail links to another WQE");
-	for (i = 0; i < sizeof(s.ring); i++)
+	for (size_t i = 0; i < sizeof(s.ring); i++)
 		if (i - ((size_t)tail << s.r.log_stride) - 2 >= 2 && s.ring[i] != FILL)
 			vec_fail(v, "ring byte %zu was written", i);
 	tally_add(&t->done, "SRQ entries given back");
@@ -283,7 +280,7 @@ one(const struct vec *v, void *arg)
 TEST(test_vectors)
 {
 	static struct tallies t;
-	unsigned int i, n;
+	unsigned int n;
 
 	golden_each("recv_wqe.jsonl", VECTORS, one, &t);
 	tally_print(&t.done, "compared");
@@ -293,7 +290,7 @@ TEST(test_vectors)
 	n += tally_get(&t.done, "SRQ posts") +
 	     tally_get(&t.done, "SRQ posts, empty pieces left out") +
 	     tally_get(&t.done, "SRQ entries given back");
-	for (i = 0; i < t.open.rows; i++)
+	for (unsigned int i = 0; i < t.open.rows; i++)
 		n += t.open.row[i].n;
 	assert_int_equal(n, VECTORS);
 }

@@ -136,10 +136,8 @@ struct count {
 static void
 expect(const struct tally *t, const struct count *want, unsigned int rows)
 {
-	unsigned int i;
-
 	assert_int_equal(t->rows, rows);
-	for (i = 0; i < rows; i++)
+	for (unsigned int i = 0; i < rows; i++)
 		if (tally_get(t, want[i].name) != want[i].n)
 			fail_msg("%u of \"%s\", not %u", tally_get(t, want[i].name), want[i].name,
 				 want[i].n);
@@ -252,13 +250,12 @@ TEST(test_by_purpose)
 		 75,
 		 {{"RC FETCH_ADD, IPv4", 43}, {"RC ATOMIC_ACK, IPv4", 32}}},
 	};
-	unsigned int i, j;
 
-	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct tally t = {.rows = 0};
 
 		assert_int_equal(read_all(want[i].file, &t), want[i].packets);
-		for (j = 0; j < 4 && want[i].count[j].name != NULL; j++)
+		for (unsigned int j = 0; j < 4 && want[i].count[j].name != NULL; j++)
 			if (tally_get(&t, want[i].count[j].name) != want[i].count[j].n)
 				fail_msg("%s: %u of \"%s\", not %u", want[i].file,
 					 tally_get(&t, want[i].count[j].name),

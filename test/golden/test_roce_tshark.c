@@ -96,9 +96,7 @@ rnd(void)
 static void
 put_le32(FILE *f, uint32_t v)
 {
-	unsigned int i;
-
-	for (i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++)
 		fputc((int)(v >> 8 * i & 0xff), f);
 }
 
@@ -110,14 +108,14 @@ write_frame(FILE *f, uint8_t opcode, bool ip6)
 	struct sent *s = &sent[sent_n++];
 	struct bb_roce_iov iov = {payload, 0};
 	struct bb_roce_pkt *k = &s->pkt;
-	size_t len, i;
+	size_t len;
 
-	for (i = 0; i < sizeof(payload); i++)
+	for (size_t i = 0; i < sizeof(payload); i++)
 		payload[i] = (uint8_t)rnd();
 	/* tshark takes packets of UD to QP 1 and some payloads for management datagrams. */
 	payload[0] = 0xee;
 	s->ip6 = ip6;
-	for (i = 0; i < 16; i++) {
+	for (size_t i = 0; i < 16; i++) {
 		s->net.src[i] = (uint8_t)rnd();
 		s->net.dst[i] = (uint8_t)rnd();
 	}
@@ -151,13 +149,13 @@ write_frame(FILE *f, uint8_t opcode, bool ip6)
 		k->len = 29 + sent_n % 4;
 	iov.len = k->len;
 	len = roce_frame_build(frame, &s->net, k, &iov, 1);
-	for (i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		s->icrc = s->icrc << 8 | frame[len - 4 + i];
 	put_le32(f, sent_n);
 	put_le32(f, 0);
 	put_le32(f, (uint32_t)len + 14);
 	put_le32(f, (uint32_t)len + 14);
-	for (i = 0; i < 12; i++)
+	for (size_t i = 0; i < 12; i++)
 		fputc(2, f);
 	fputc(ip6 ? IP6_ETHER >> 8 : IP4_ETHER >> 8, f);
 	fputc(ip6 ? IP6_ETHER & 0xff : IP4_ETHER & 0xff, f);
@@ -209,10 +207,9 @@ check_line(const struct sent *s, char *line)
 	uint32_t f = bb_roce_ops[k->opcode].flags;
 	bool reth = f & BB_ROCE_F_RETH, atomic = f & BB_ROCE_F_ATOMICETH;
 	char *col[FIELDS], *at = line;
-	int i;
 
 	line[strcspn(line, "\n")] = '\0';
-	for (i = 0; i < FIELDS; i++) {
+	for (int i = 0; i < FIELDS; i++) {
 		col[i] = strsep(&at, "\t");
 		if (col[i] == NULL)
 			fail_msg("%s: tshark gave %d fields", bb_roce_ops[k->opcode].name, i);

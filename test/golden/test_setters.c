@@ -125,7 +125,7 @@ TEST(test_send)
 	static uint8_t ring[BLOCKS * BB_WQE_BB] __attribute__((aligned(64)));
 	struct bb_sq_wqe wqes[BLOCKS];
 	uint64_t reg[64];
-	uint32_t dbrec, round;
+	uint32_t dbrec;
 	struct bb_sq_conf conf = {
 		.buf = ring,
 		.wqes = wqes,
@@ -145,7 +145,7 @@ TEST(test_send)
 	bb_sq_enable(&sq, true);
 	sq.sig_seq = UINT32_MAX;
 	sq.sig_every = UINT16_MAX;
-	for (round = 0; round < ROUNDS; round++) {
+	for (uint32_t round = 0; round < ROUNDS; round++) {
 		uint32_t shape = below(4), flags = 0, imm = (uint32_t)rnd(), n, i, ds = 1, rkey;
 		uint64_t raddr = rnd(), add = rnd(), compare = rnd();
 		struct mlx5_wqe_ctrl_seg *ctrl;
@@ -229,7 +229,7 @@ TEST(test_receive)
 {
 	static uint8_t ring[4 * 128] __attribute__((aligned(64)));
 	uint64_t wr_ids[4];
-	uint32_t dbrec, round, i;
+	uint32_t dbrec;
 	const struct bb_rq_conf conf = {
 		.buf = ring,
 		.wr_ids = wr_ids,
@@ -244,14 +244,14 @@ TEST(test_receive)
 
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
 	bb_rq_enable(&rq);
-	for (round = 0; round < ROUNDS; round++) {
+	for (uint32_t round = 0; round < ROUNDS; round++) {
 		struct mlx5_wqe_data_seg want[32], *seg = &want[round % 4 * 8];
 		uint32_t n = below(9);
 		struct bb_sge sge[8];
 
 		memset(ring, FILL, sizeof(ring));
 		memset(want, FILL, sizeof(want));
-		for (i = 0; i < n; i++) {
+		for (uint32_t i = 0; i < n; i++) {
 			sge[i] =
 				(struct bb_sge){rnd(), below(4) * below(1u << 20), (uint32_t)rnd()};
 			if (sge[i].len != 0)
@@ -267,15 +267,12 @@ TEST(test_receive)
 
 TEST(test_cqe)
 {
-	uint32_t round;
-
-	for (round = 0; round < ROUNDS; round++) {
+	for (uint32_t round = 0; round < ROUNDS; round++) {
 		struct mlx5_cqe64 c;
 		struct mlx5_err_cqe e;
 		struct bb_cqe cqe;
-		uint32_t i;
 
-		for (i = 0; i < sizeof(c); i++)
+		for (uint32_t i = 0; i < sizeof(c); i++)
 			((uint8_t *)&c)[i] = (uint8_t)rnd();
 		memcpy(&cqe, &c, sizeof(cqe));
 		memcpy(&e, &c, sizeof(e));

@@ -52,10 +52,8 @@ side(void)
 static void
 run_devices(void)
 {
-	unsigned int i, k;
-
-	for (i = 0; i < TURNS; i++)
-		for (k = 0; k < nb_sides; k++)
+	for (unsigned int i = 0; i < TURNS; i++)
+		for (unsigned int k = 0; k < nb_sides; k++)
 			bb_dev_progress(sides[k].dev);
 }
 
@@ -525,21 +523,19 @@ open_side(struct side *s, const char *name)
 static void
 close_all(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < LINE_TABLE; i++)
+	for (unsigned int i = 0; i < LINE_TABLE; i++)
 		if (qps[i] != NULL)
 			bb_qp_destroy(qps[i]);
-	for (i = 0; i < LINE_TABLE; i++)
+	for (unsigned int i = 0; i < LINE_TABLE; i++)
 		if (mws[i] != NULL)
 			bb_mw_free(mws[i]);
-	for (i = 0; i < LINE_TABLE; i++) {
+	for (unsigned int i = 0; i < LINE_TABLE; i++) {
 		void *mem = mrs[i] != NULL ? mrs[i]->addr : NULL;
 
 		if (mrs[i] != NULL && bb_mr_dereg(mrs[i]) == 0)
 			rte_free(mem);
 	}
-	for (i = 0; i < nb_sides; i++) {
+	for (unsigned int i = 0; i < nb_sides; i++) {
 		if (sides[i].cq != NULL)
 			bb_cq_destroy(sides[i].cq);
 		if (sides[i].pd != NULL)

@@ -123,11 +123,11 @@ work(bool posts)
 {
 	struct bb_cm_event ev;
 	struct bb_wc wc[16];
-	unsigned int i, n;
+	unsigned int n;
 
 	turn(&p);
 	n = bb_cq_poll(p.a.cq, wc, 16);
-	for (i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		struct flow *f = wc[i].qp == flows[0].l.qa ? &flows[0] : &flows[1];
 
 		if (bb_replay_completion(f->replay, &wc[i]))
@@ -139,7 +139,7 @@ work(bool posts)
 	/* The events of the peer's end are the same. */
 	while (take(&p.b, &ev))
 		assert_true(ev.type == BB_CM_LOST || ev.type == BB_CM_RECOVERED);
-	for (i = 0; i < FLOWS; i++) {
+	for (unsigned int i = 0; i < FLOWS; i++) {
 		watch(&flows[i]);
 		if (posts)
 			post(&flows[i]);
@@ -149,9 +149,7 @@ work(bool posts)
 static void
 tell(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < FLOWS; i++) {
+	for (unsigned int i = 0; i < FLOWS; i++) {
 		const struct flow *f = &flows[i];
 		struct bb_conn_info info;
 
@@ -188,13 +186,11 @@ serve(void)
 static void
 check(const struct flow *f)
 {
-	uint64_t i;
-
 	assert_int_equal(f->posted, f->next);
 	assert_int_equal(f->done + f->failed + f->reported, f->next);
 	assert_true(f->done > SLOTS);
 	/* The last WRITEs were posted when no address moved. */
-	for (i = 0; i < SLOTS; i++)
+	for (uint64_t i = 0; i < SLOTS; i++)
 		assert_int_equal(*slot(p.b.buf, f, i), *slot(p.a.buf, f, i));
 }
 
@@ -203,13 +199,12 @@ test_moves(void **st)
 {
 	struct bb_cm_attr attr;
 	struct bb_region r;
-	uint64_t end, more;
-	unsigned int i;
+	uint64_t more;
 
 	bb_cm_attr_init(&attr);
 	attr.poll_us = 1000;
 	pair_open_with(&p, *st, NULL, &attr);
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		struct bb_conn_param *param = i == 0 ? &p.a.param : &p.b.param;
 
 		param->recover_ms = 4 * WAIT_S * 1000;
@@ -222,7 +217,7 @@ test_moves(void **st)
 	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, &r), 0);
 	p.b.param.regions = &r;
 	p.b.param.nregions = 1;
-	for (i = 0; i < FLOWS; i++) {
+	for (unsigned int i = 0; i < FLOWS; i++) {
 		link_up(&p, &flows[i].l);
 		assert_int_equal(bb_replay_create(flows[i].l.a, 2 * AWAY,
 						  i == 0 ? BB_REPLAY_UNKNOWN : BB_REPLAY_NONE,
@@ -234,16 +229,16 @@ test_moves(void **st)
 	serve();
 	/* Each slot once more, then no request is in flight. */
 	more = RTE_MAX(flows[0].posted, flows[1].posted) + 2 * SLOTS;
-	for (end = wait_end(); flows[0].next < more || flows[1].next < more;) {
+	for (uint64_t end = wait_end(); flows[0].next < more || flows[1].next < more;) {
 		work(true);
 		assert_true(rte_get_tsc_cycles() < end);
 	}
-	for (end = wait_end();
+	for (uint64_t end = wait_end();
 	     flows[0].posted != flows[0].next || flows[1].posted != flows[1].next;) {
 		work(false);
 		assert_true(rte_get_tsc_cycles() < end);
 	}
-	for (i = 0; i < FLOWS; i++) {
+	for (unsigned int i = 0; i < FLOWS; i++) {
 		check(&flows[i]);
 		bb_replay_destroy(flows[i].replay);
 		link_down(&p, &flows[i].l);

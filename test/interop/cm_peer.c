@@ -74,9 +74,7 @@ param_init(struct bb_conn_param *param)
 static void
 pattern(uint8_t *p, uint32_t len, uint32_t seed)
 {
-	uint32_t i;
-
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		p[i] = (uint8_t)(seed * 31 + i % 251);
 }
 
@@ -84,9 +82,8 @@ static bool
 is_pattern(const void *data, uint32_t len, uint32_t seed)
 {
 	const uint8_t *p = data;
-	uint32_t i;
 
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		if (p[i] != (uint8_t)(seed * 31 + i % 251))
 			return false;
 	return true;
@@ -260,11 +257,10 @@ cycle_server(void)
 {
 	struct bb_ep *listener = NULL;
 	struct bb_cm_stats stats;
-	uint32_t i;
 	int rc;
 
 	TRY(listen_at(&listener));
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		TRY(cycle_accept(listener, i));
 	bb_cm_stats(listener->cm, &stats);
 	CHECK(stats.conns == 0 && stats.half_open == 0 && stats.established == count);
@@ -310,10 +306,9 @@ out:
 static int
 cycle_client(void)
 {
-	uint32_t i;
 	int rc = 0;
 
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		TRY(cycle_connect(i));
 	printf("%u connections made and ended\n", count);
 out:
@@ -329,24 +324,23 @@ many_server(void)
 	struct bb_ep *listener = NULL, *ep[MANY_MAX] = {NULL};
 	struct bb_mr *mr[MANY_MAX] = {NULL};
 	struct bb_conn_param param;
-	uint32_t i;
 	int rc;
 
 	TRY(listen_at(&listener));
 	param_init(&param);
-	for (i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		TRY(bb_ep_get_request(listener, &ep[i]));
 		TRY(bb_ep_reg_msgs(ep[i], buf, BUF_SIZE, &mr[i]));
 		TRY(bb_ep_post_recv(ep[i], NULL, buf + IN, 64, mr[i]));
 		TRY(bb_ep_accept(ep[i], &param));
 	}
 	printf("%u connections\n", count);
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		TRY(call_out(ep[i], mr[i], false, 7));
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		TRY(bb_ep_disconnect(ep[i]));
 out:
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		drop(ep[i], mr[i]);
 	drop(listener, NULL);
 	return rc;
@@ -358,11 +352,10 @@ many_client(void)
 	struct bb_ep *ep[MANY_MAX] = {NULL};
 	struct bb_mr *mr[MANY_MAX] = {NULL};
 	struct bb_conn_param param;
-	uint32_t i;
 	int rc = 0;
 
 	param_init(&param);
-	for (i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		TRY(new_ep(false, WAIT_MS, &ep[i]));
 		TRY(bb_ep_reg_msgs(ep[i], buf, BUF_SIZE, &mr[i]));
 		rc = bb_ep_connect(ep[i], &param);
@@ -372,13 +365,13 @@ many_client(void)
 		TRY(rc);
 	}
 	let_accept(ep[0]);
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		TRY(call_out(ep[i], mr[i], true, 7));
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		TRY(wait_end(ep[i]));
 	printf("%u connections, all disconnected by the peer\n", count);
 out:
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		drop(ep[i], mr[i]);
 	return rc;
 }

@@ -52,7 +52,6 @@ rping_server(void)
 	struct rping_info info;
 	struct bb_mr *mr = NULL;
 	char start[32];
-	uint32_t i;
 	int rc;
 
 	TRY(listen_at(&listener));
@@ -61,7 +60,7 @@ rping_server(void)
 	TRY(bb_ep_post_recv(ep, NULL, buf + IN, sizeof(info), mr));
 	param_init(&param);
 	TRY(bb_ep_accept(ep, &param));
-	for (i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		TRY(rping_hear(ep, mr, &info));
 		CHECK(info.size > 16 && info.size <= OUT);
 		memset(buf + TEXT, 0, info.size);
@@ -99,7 +98,7 @@ rping_client(void)
 	struct bb_ep *ep = NULL;
 	struct bb_mr *mr = NULL;
 	char *text = buf + TEXT;
-	uint32_t i, j;
+	uint32_t j;
 	int rc;
 
 	TRY(new_ep(false, WAIT_MS, &ep));
@@ -109,7 +108,7 @@ rping_client(void)
 	param_init(&param);
 	TRY(bb_ep_connect(ep, &param));
 	let_accept(ep);
-	for (i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		j = (uint32_t)snprintf(text, size, "rdma-ping-%u: ", i);
 		for (; j < size - 1; j++)
 			text[j] = (char)('A' + (i + j) % 58);

@@ -71,7 +71,7 @@ wish(struct bb_dev *dev, char *text)
 	struct bb_gid_want want;
 	char line[128];
 	uint8_t index;
-	int i, n, ret;
+	int n, ret;
 
 	if (parse(text, &want) != 0)
 		return -EINVAL;
@@ -81,7 +81,7 @@ wish(struct bb_dev *dev, char *text)
 		return 0;
 	}
 	n = read_list(dev, false);
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		if (list[i].index == index)
 			printf("%s\n", bb_gid_text(&list[i], line, sizeof(line)));
 	return n < 0 ? n : 0;

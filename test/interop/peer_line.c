@@ -55,9 +55,7 @@ line_done(int rc, const char *what)
 const char *
 line_text(const char *name, const char *otherwise)
 {
-	int i;
-
-	for (i = 0; i < nb_args; i++)
+	for (int i = 0; i < nb_args; i++)
 		if (strcmp(args[i].name, name) == 0)
 			return args[i].value;
 	return otherwise;
@@ -201,9 +199,7 @@ cmd_poke(void)
 static int
 run_one(const char *word, const struct line_command *commands, unsigned int n)
 {
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		if (strcmp(commands[i].name, word) == 0) {
 			commands[i].run();
 			return 1;

@@ -93,11 +93,9 @@ pattern(uint32_t i)
 static uint32_t
 crc32(uint32_t crc, const uint8_t *p, size_t len)
 {
-	int bit;
-
 	while (len-- != 0) {
 		crc ^= *p++;
-		for (bit = 0; bit < 8; bit++)
+		for (int bit = 0; bit < 8; bit++)
 			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
 	}
 	return crc;
@@ -121,9 +119,8 @@ ip_checksum(const struct frame *f)
 {
 	const uint8_t *p = &f->version;
 	uint32_t sum = 0;
-	int i;
 
-	for (i = 0; i < 20; i += 2)
+	for (int i = 0; i < 20; i += 2)
 		sum += p[i] << 8 | p[i + 1];
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -344,7 +341,6 @@ ask(const char *device, int gid_index, const char *text)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct in_addr ip;
-	unsigned int n;
 	int wrong = 0, i;
 
 	for (i = 0; list != NULL && list[i] != NULL; i++)
@@ -359,7 +355,7 @@ ask(const char *device, int gid_index, const char *text)
 	mr = ibv_reg_mr(pd, buffer, SIZE, IBV_ACCESS_LOCAL_WRITE);
 	if (mr == NULL)
 		die("ibv_reg_mr");
-	for (n = 0; n < CASES; n++)
+	for (unsigned int n = 0; n < CASES; n++)
 		wrong |= ask_one(n, gid_index, &ip);
 	return wrong;
 }

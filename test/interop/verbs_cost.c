@@ -52,9 +52,8 @@ static struct ibv_context *
 open_bare(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	int i;
 
-	for (i = 0; list != NULL && list[i] != NULL; i++)
+	for (int i = 0; list != NULL && list[i] != NULL; i++)
 		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
 			return ibv_open_device(list[i]);
 	return NULL;
@@ -199,14 +198,13 @@ run(unsigned int rounds, unsigned int batches)
 {
 	static int (*const batch[2])(void) = {bare_batch, ours_batch};
 	static uint64_t ns[2][ROUNDS_MAX];
-	unsigned int r, i, side;
 	double mid[2];
 
-	for (r = 0; r <= rounds; r++) {
-		for (side = 0; side < 2; side++) {
+	for (unsigned int r = 0; r <= rounds; r++) {
+		for (unsigned int side = 0; side < 2; side++) {
 			const uint64_t start = now_ns();
 
-			for (i = 0; i < batches; i++) {
+			for (unsigned int i = 0; i < batches; i++) {
 				if (batch[side]() != 0) {
 					printf("%s: a write failed\n", side == 0 ? "bare" : "ours");
 					return -1;
@@ -217,7 +215,7 @@ run(unsigned int rounds, unsigned int batches)
 				ns[side][r - 1] = now_ns() - start;
 		}
 	}
-	for (side = 0; side < 2; side++)
+	for (unsigned int side = 0; side < 2; side++)
 		mid[side] = (double)median(ns[side], rounds) / (batches * BATCH);
 	printf("a write: bare %.2f us, by drivers/verbs %.2f us, ratio %.3f; medians of %u rounds of "
 	       "%u\n",

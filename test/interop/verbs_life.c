@@ -85,7 +85,6 @@ forks(void)
 {
 	pid_t pids[ROUNDS];
 	int i, rc = 0;
-	uint32_t k;
 
 	for (i = 0; i < ROUNDS && rc == 0; i++) {
 		/* Forks before or after a post. */
@@ -98,7 +97,7 @@ forks(void)
 			rc = write_half((uint8_t)(i + 1));
 		if (rc == 0)
 			rc = completion();
-		for (k = 0; rc == 0 && k < 2 * SIZE; k++)
+		for (uint32_t k = 0; rc == 0 && k < 2 * SIZE; k++)
 			if (mem[k] != i + 1)
 				rc = -EILSEQ;
 	}

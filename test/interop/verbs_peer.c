@@ -148,7 +148,6 @@ cmd_rtr(void)
 		.min_rnr_timer = line_number("rnr", 12),
 	};
 	int mask = IBV_QP_STATE;
-	unsigned int mtu;
 	int rc;
 
 	if (qp == NULL) {
@@ -156,7 +155,7 @@ cmd_rtr(void)
 		return;
 	}
 	if (qp->qp_type != IBV_QPT_UD) {
-		for (mtu = line_number("mtu", 1024); mtu > 256; mtu /= 2)
+		for (unsigned int mtu = line_number("mtu", 1024); mtu > 256; mtu /= 2)
 			attr.path_mtu++;
 		if (address(&attr.ah_attr) != 0) {
 			line_fail(EINVAL, "gid");
@@ -378,10 +377,9 @@ main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "rxe0";
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	char line[1024];
-	int i;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (i = 0; list != NULL && list[i] != NULL; i++)
+	for (int i = 0; list != NULL && list[i] != NULL; i++)
 		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
 			context = ibv_open_device(list[i]);
 	if (context != NULL)

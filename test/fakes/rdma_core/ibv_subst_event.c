@@ -119,9 +119,7 @@ keep(struct channel *ch, uint64_t cookie)
 static bool
 has(const struct channel *ch, uint64_t cookie)
 {
-	uint32_t i;
-
-	for (i = 0; i < ch->subscriptions; i++)
+	for (uint32_t i = 0; i < ch->subscriptions; i++)
 		if (ch->cookies[i] == cookie)
 			return true;
 	return false;

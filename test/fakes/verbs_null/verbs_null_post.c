@@ -68,9 +68,8 @@ static uint32_t
 gather(const struct ibv_sge *sge, int n, uint8_t *to)
 {
 	uint32_t len = 0;
-	int i;
 
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		memcpy(to + len, null_at(sge[i].lkey, sge[i].addr), sge[i].length);
 		len += sge[i].length;
 	}
@@ -80,9 +79,7 @@ gather(const struct ibv_sge *sge, int n, uint8_t *to)
 static void
 scatter(const struct ibv_sge *sge, int n, const uint8_t *from, uint32_t len)
 {
-	int i;
-
-	for (i = 0; i < n && len > 0; i++) {
+	for (int i = 0; i < n && len > 0; i++) {
 		uint32_t part = len < sge[i].length ? len : sge[i].length;
 
 		memcpy(null_at(sge[i].lkey, sge[i].addr), from, part);
@@ -326,13 +323,12 @@ static int
 wr_complete(struct ibv_qp_ex *ex)
 {
 	struct null_qp *q = outer_of(ex, struct null_qp, ex);
-	uint32_t i;
 
 	null_dev.misuse += !q->open;
 	q->open = false;
 	if (q->err != 0)
 		return q->err;
-	for (i = 0; i < q->n; i++) {
+	for (uint32_t i = 0; i < q->n; i++) {
 		null_dev.wr_ex++;
 		run(q, &q->batch[i].wr);
 	}
@@ -447,9 +443,8 @@ static void
 wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *sge)
 {
 	struct null_req *r = last_req(ex);
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		r->sge[i] = sge[i];
 		if (null_dev.rxe)
 			r->sge[i].length = sge[0].length;
@@ -471,9 +466,8 @@ wr_set_inline_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *bu
 {
 	struct null_req *r = last_req(ex);
 	uint32_t len = 0;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		memcpy(r->data + len, buf[i].addr, buf[i].length);
 		len += (uint32_t)buf[i].length;
 	}

@@ -97,14 +97,13 @@ static bool
 poll_all(struct exec *x, struct model *m, char *why, size_t size)
 {
 	struct bb_wc wc[16];
-	unsigned int n, i;
-	uint32_t c;
+	unsigned int n;
 
-	for (c = 0; c < CQS; c++) {
+	for (uint32_t c = 0; c < CQS; c++) {
 		if (x->cq[c] == NULL)
 			continue;
 		n = bb_cq_poll(x->cq[c], wc, 16);
-		for (i = 0; i < n; i++)
+		for (unsigned int i = 0; i < n; i++)
 			if (!check_wc(x, m, &wc[i], c, why, size))
 				return false;
 	}
@@ -114,12 +113,10 @@ poll_all(struct exec *x, struct model *m, char *why, size_t size)
 static uint32_t
 slot_of(const struct exec *x, const struct bb_event *e)
 {
-	uint32_t i;
-
-	for (i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		if (e->qp != NULL && x->qp[i] == e->qp)
 			return i;
-	for (i = 0; i < SRQS; i++)
+	for (uint32_t i = 0; i < SRQS; i++)
 		if (e->srq != NULL && x->srq[i] == e->srq)
 			return i;
 	return UINT32_MAX;
@@ -141,9 +138,8 @@ take_events(struct exec *x, const struct model *m, char *why, size_t size)
 {
 	struct bb_event event;
 	struct m_event e;
-	uint32_t i;
 
-	for (i = 0; i < x->world.devs; i++) {
+	for (uint32_t i = 0; i < x->world.devs; i++) {
 		while (bb_event_get(x->dev[i], &event) == 0) {
 			e = (struct m_event){event.type, slot_of(x, &event)};
 			if (x->n_events == MAX_EVENTS ||
@@ -175,9 +171,7 @@ not_told(const struct exec *x, const struct model *m)
 static const struct m_event *
 event_due(const struct exec *x, const struct model *m)
 {
-	uint32_t i;
-
-	for (i = 0; i < m->n_events; i++)
+	for (uint32_t i = 0; i < m->n_events; i++)
 		if (count(x->event, x->n_events, &m->event[i]) !=
 		    count(m->event, m->n_events, &m->event[i]))
 			return &m->event[i];
@@ -202,10 +196,8 @@ first_due(const struct model *m, uint32_t *qp)
 static void
 memory_of(const struct exec *x, uint8_t mem[MEM])
 {
-	uint32_t i;
-
 	memcpy(mem, x->arena, ARENA);
-	for (i = 0; i < DMS; i++)
+	for (uint32_t i = 0; i < DMS; i++)
 		if (x->dm[i] != NULL)
 			(void)bb_dm_read(x->dm[i], mem + DM_AT(i), 0,
 					 x->dm[i]->len / BB_DM_COPY_ALIGN * BB_DM_COPY_ALIGN);
@@ -257,10 +249,9 @@ check_qps(const struct exec *x, const struct model *m, char *why, size_t size)
 {
 	struct bb_qp_stats stats;
 	struct bb_qp_attr attr;
-	uint32_t i;
 	int ret;
 
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		const struct m_qp *q = &m->qp[i];
 
 		if (x->qp[i] == NULL)
@@ -294,9 +285,8 @@ check_srqs(const struct exec *x, const struct model *m, char *why, size_t size)
 {
 	struct bb_srq_stats stats;
 	struct bb_srq_attr attr;
-	uint32_t i;
 
-	for (i = 0; i < SRQS; i++) {
+	for (uint32_t i = 0; i < SRQS; i++) {
 		const struct m_srq *srq = &m->srq[i];
 
 		if (x->srq[i] == NULL)

@@ -17,10 +17,8 @@ look_at(struct exec *x, uint32_t i, char *why, size_t size)
 	struct bb_port_attr port;
 	struct bb_dev_attr dev;
 	struct bb_gid gid;
-	uint32_t k;
-	int ret;
+	int ret = bb_port_query(x->dev[i], 1, &port);
 
-	ret = bb_port_query(x->dev[i], 1, &port);
 	if (ret != 0)
 		return exec_fail(why, size, "no port 1: %s", strerror(-ret));
 	x->lid[i] = port.lid;
@@ -31,7 +29,7 @@ look_at(struct exec *x, uint32_t i, char *why, size_t size)
 	x->world.mkeys = dev.max_mkey_pieces >= 8 && dev.mkey_layout && dev.mkey_interleaved;
 	x->world.dm = dev.max_dm_size >= 2 * 4096 && dev.memory_windows;
 	x->world.masked_be = dev.masked_atomics_be;
-	for (k = 0; k < GIDS; k++) {
+	for (uint32_t k = 0; k < GIDS; k++) {
 		ret = bb_gid_query(x->dev[i], 1, k, &gid);
 		x->world.gid[i][k].there = ret == 0;
 		if (ret != 0)
@@ -223,7 +221,6 @@ int
 exec_step(struct exec *x, const struct model *m, const struct step *s)
 {
 	const uint32_t *a = s->a;
-	uint32_t i;
 	int ret;
 
 	switch (s->op) {
@@ -269,7 +266,7 @@ exec_step(struct exec *x, const struct model *m, const struct step *s)
 		bb_qp_ring_recv(x->qp[a[0]]);
 		return 0;
 	case OP_FILL:
-		for (i = 0; i < a[2]; i++)
+		for (uint32_t i = 0; i < a[2]; i++)
 			*(uint8_t *)at(x, a[0], a[1] + i) = model_pattern(a[3], i);
 		return 0;
 	case OP_AH_CREATE:
@@ -297,35 +294,34 @@ exec_clear(struct exec *x, char *why, size_t size)
 {
 	struct bb_event event;
 	int ret = 0;
-	uint32_t i;
 
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		if (x->qp[i] != NULL)
 			ret |= bb_qp_destroy(x->qp[i]);
 		x->qp[i] = NULL;
 	}
-	for (i = 0; i < SRQS; i++) {
+	for (uint32_t i = 0; i < SRQS; i++) {
 		if (x->srq[i] != NULL)
 			ret |= bb_srq_destroy(x->srq[i]);
 		x->srq[i] = NULL;
 	}
-	for (i = 0; i < CQS; i++) {
+	for (uint32_t i = 0; i < CQS; i++) {
 		if (x->cq[i] != NULL)
 			ret |= bb_cq_destroy(x->cq[i]);
 		x->cq[i] = NULL;
 	}
 	ret |= exec_mem_clear(x);
-	for (i = 0; i < AHS; i++) {
+	for (uint32_t i = 0; i < AHS; i++) {
 		if (x->ah[i] != NULL)
 			ret |= bb_ah_destroy(x->ah[i]);
 		x->ah[i] = NULL;
 	}
-	for (i = 0; i < PDS; i++) {
+	for (uint32_t i = 0; i < PDS; i++) {
 		if (x->pd[i] != NULL)
 			ret |= bb_pd_free(x->pd[i]);
 		x->pd[i] = NULL;
 	}
-	for (i = 0; i < x->world.devs; i++)
+	for (uint32_t i = 0; i < x->world.devs; i++)
 		while (bb_event_get(x->dev[i], &event) == 0)
 			;
 	memory_init(x->arena);

@@ -48,7 +48,6 @@ dm_step(struct exec *x, const struct step *s)
 {
 	const uint32_t *a = s->a;
 	uint8_t data[DM_LEN];
-	uint32_t i;
 	int ret;
 
 	switch (s->op) {
@@ -64,7 +63,7 @@ dm_step(struct exec *x, const struct step *s)
 			x->dm[a[0]] = NULL;
 		return ret;
 	default:
-		for (i = 0; i < a[2]; i++)
+		for (uint32_t i = 0; i < a[2]; i++)
 			data[i] = model_pattern(a[3], i);
 		return bb_dm_write(x->dm[a[0]], a[1], data, a[2]);
 	}
@@ -98,7 +97,6 @@ mkey_step(struct exec *x, const struct model *m, const struct step *s)
 	const uint32_t *a = s->a, i = a[0];
 	struct bb_mkey_attr attr;
 	struct m_mkey k;
-	uint32_t j;
 	int ret;
 
 	if (s->op == OP_MKEY_DESTROY) {
@@ -108,7 +106,7 @@ mkey_step(struct exec *x, const struct model *m, const struct step *s)
 		return ret;
 	}
 	(void)model_mkey_of(m, s, &k);
-	for (j = 0; j < k.layout.n; j++) {
+	for (uint32_t j = 0; j < k.layout.n; j++) {
 		const struct m_sge *g = &k.layout.piece[j];
 
 		sge[j] = (struct bb_sge){exec_addr(x, g->buf, g->off), g->len,
@@ -150,30 +148,29 @@ exec_mem(struct exec *x, const struct model *m, const struct step *s)
 int
 exec_mem_clear(struct exec *x)
 {
-	uint32_t i;
 	int ret = 0;
 
-	for (i = 0; i < MWS; i++) {
+	for (uint32_t i = 0; i < MWS; i++) {
 		if (x->mw[i] != NULL)
 			ret |= bb_mw_free(x->mw[i]);
 		x->mw[i] = NULL;
 	}
-	for (i = 0; i < MKEYS; i++) {
+	for (uint32_t i = 0; i < MKEYS; i++) {
 		if (x->mkey[i] != NULL)
 			ret |= bb_mkey_destroy(x->mkey[i]);
 		x->mkey[i] = NULL;
 	}
-	for (i = 0; i < MRS; i++) {
+	for (uint32_t i = 0; i < MRS; i++) {
 		if (x->mr[i] != NULL)
 			ret |= bb_mr_dereg(x->mr[i]);
 		x->mr[i] = NULL;
 	}
-	for (i = 0; i < DMS; i++) {
+	for (uint32_t i = 0; i < DMS; i++) {
 		if (x->dm[i] != NULL)
 			ret |= bb_dm_free(x->dm[i]);
 		x->dm[i] = NULL;
 	}
-	for (i = 0; i < KEYS; i++)
+	for (uint32_t i = 0; i < KEYS; i++)
 		x->lkey[i] = x->rkey[i] = x->lkey[NO_KEY];
 	return ret;
 }

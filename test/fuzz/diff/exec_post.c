@@ -73,9 +73,7 @@ static void
 sges_of(const struct exec *x, const struct model *m, uint32_t qp, const struct m_wqe *w,
 	struct request *r)
 {
-	uint32_t i;
-
-	for (i = 0; i < w->n; i++)
+	for (uint32_t i = 0; i < w->n; i++)
 		r->sge[i] = (struct bb_sge){exec_addr(x, w->sge[i].buf, w->sge[i].off),
 					    w->sge[i].len, lkey_of(x, m, qp, w->sge[i].key)};
 }
@@ -171,9 +169,7 @@ post_inline(struct bb_qp *qp, const struct step *s, const struct request *r)
 static void
 keys_of_windows(struct exec *x)
 {
-	uint32_t i;
-
-	for (i = 0; i < MWS; i++)
+	for (uint32_t i = 0; i < MWS; i++)
 		if (x->mw[i] != NULL)
 			x->rkey[KEY_MW + i] = x->mw[i]->rkey;
 }
@@ -204,10 +200,9 @@ lay_out(const struct exec *x, const struct model *m, const struct step *s, uint6
 	struct bb_sge sge[MAX_SGE] = {{0}};
 	struct bb_qp *qp = x->qp[a[0]];
 	struct m_wqe w;
-	uint32_t i;
 
 	(void)model_wqe_of(m, s, &w);
-	for (i = 0; i < w.layout.n; i++) {
+	for (uint32_t i = 0; i < w.layout.n; i++) {
 		const struct m_sge *g = &w.layout.piece[i];
 		uint32_t lkey = exec_key_on(x, x->lkey, g->key, dev);
 
@@ -326,7 +321,6 @@ exec_srq(struct exec *x, const struct model *m, const struct step *s)
 	const uint32_t *a = s->a;
 	struct bb_srq_attr attr;
 	struct m_wqe w;
-	uint32_t i;
 	int ret;
 
 	switch (s->op) {
@@ -348,7 +342,7 @@ exec_srq(struct exec *x, const struct model *m, const struct step *s)
 		return 0;
 	default:
 		(void)model_wqe_of(m, s, &w);
-		for (i = 0; i < w.n; i++)
+		for (uint32_t i = 0; i < w.n; i++)
 			sge[i] = (struct bb_sge){
 				exec_addr(x, w.sge[i].buf, w.sge[i].off), w.sge[i].len,
 				exec_key_on(x, x->lkey, w.sge[i].key, m->srq[a[0]].pd % m->devs)};

@@ -121,9 +121,8 @@ gen_datagram(struct rng *r, const struct model *m, const struct m_qp *qp, struct
 	bool in = s->op == OP_SEND_UD_INLINE || s->op == OP_SEND_UD_IMM_INLINE;
 	uint32_t *a = s->a, *way = &a[in ? I_RKEY : A_RKEY], self = (uint32_t)(qp - m->qp), i;
 	const struct m_qp *p;
-	bool ok;
+	bool ok = in ? gen_inline(r, m, qp, s) : gen_list(r, m, qp, s);
 
-	ok = in ? gen_inline(r, m, qp, s) : gen_list(r, m, qp, s);
 	way[1] = odd(r, 8) ? rng_below(r, QPS) : self ^ 1;
 	p = &m->qp[way[1]];
 	way[0] = rng_below(r, AHS);
@@ -373,9 +372,7 @@ gen_qp(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 static bool
 gen_missing(struct rng *r, const struct model *m, struct step *s)
 {
-	uint32_t i;
-
-	for (i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		s->a[0] = i;
 		s->op = OP_PD_ALLOC;
 		if (!m->pd[i].live)
@@ -387,7 +384,7 @@ gen_missing(struct rng *r, const struct model *m, struct step *s)
 		s->a[1] = 0;
 	}
 	/* For each PD: regions to send from, to receive into, and one that lacks rights. */
-	for (i = 0; i < 6; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		uint32_t pd = i % 2, k, live = NO_KEY;
 		bool recv = i == 2 || i == 3, few = i >= 4;
 
@@ -409,7 +406,7 @@ gen_missing(struct rng *r, const struct model *m, struct step *s)
 		return true;
 	}
 	memset(s->a, 0, sizeof(s->a));
-	for (i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		if (!m->qp[i].live && !m->srq[i].live && odd(r, 3)) {
 			gen_srq(r, m, i, s);
 			return true;

@@ -158,9 +158,7 @@ gen_range(struct rng *r, const struct model *m, struct need *need, uint32_t *len
 bool
 gen_has_window(const struct model *m, const struct m_qp *qp)
 {
-	uint32_t i;
-
-	for (i = 0; i < MWS; i++)
+	for (uint32_t i = 0; i < MWS; i++)
 		if (m->mw[i].live && m->mw[i].bound && m->mw[i].type == BB_MW_TYPE_2 &&
 		    m->mw[i].qp == (uint32_t)(qp - m->qp))
 			return true;

@@ -73,9 +73,7 @@ judge_mr(const struct model *m, const struct step *s, struct verdict *v)
 static bool
 names(const struct m_wqe *w, uint32_t mr)
 {
-	uint32_t i;
-
-	for (i = 0; i < w->n; i++)
+	for (uint32_t i = 0; i < w->n; i++)
 		if (w->sge[i].key == mr)
 			return true;
 	return w->rkey == mr;
@@ -84,9 +82,7 @@ names(const struct m_wqe *w, uint32_t mr)
 static bool
 queue_names(const struct m_queue *q, uint32_t mr)
 {
-	uint32_t k;
-
-	for (k = q->done; k != q->posted; k++)
+	for (uint32_t k = q->done; k != q->posted; k++)
 		if (names(&q->wqe[k % MAX_QUEUE], mr))
 			return true;
 	return false;
@@ -99,13 +95,11 @@ queue_names(const struct m_queue *q, uint32_t mr)
 static bool
 in_use(const struct model *m, uint32_t mr)
 {
-	uint32_t i;
-
-	for (i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		if (queue_names(&m->qp[i].sq, mr) || queue_names(&m->qp[i].rq, mr) ||
 		    (m->qp[i].holds && names(&m->qp[i].held, mr)))
 			return true;
-	for (i = 0; i < SRQS; i++)
+	for (uint32_t i = 0; i < SRQS; i++)
 		if (m->srq[i].live && queue_names(&m->srq[i].q, mr))
 			return true;
 	return false;
@@ -271,7 +265,6 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 {
 	const uint32_t *a = s->a, *r = &a[A_RKEY];
 	bool recv = s->op == OP_RECV || s->op == OP_SRQ_RECV;
-	uint32_t i;
 
 	memset(w, 0, sizeof(*w));
 	w->op = s->op;
@@ -291,7 +284,7 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 	if (model_is_inline(s->op)) {
 		w->is_inline = true;
 		w->len = a[I_LEN];
-		for (i = 0; i < w->len && i < MAX_INLINE; i++)
+		for (uint32_t i = 0; i < w->len && i < MAX_INLINE; i++)
 			w->data[i] = model_pattern(a[I_SEED], i);
 		r = &a[I_RKEY];
 		w->imm = a[I_IMM];
@@ -318,7 +311,7 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 	if (w->rkey >= KEYS || w->rbuf > ZERO_BUF || w->rbuf == RECV_BUF || w->roff >= BUF_LEN)
 		return false;
 	w->rgen = model_key_gen(m, w->rkey);
-	for (i = 0; i < w->n; i++) {
+	for (uint32_t i = 0; i < w->n; i++) {
 		struct m_sge *g = &w->sge[i];
 
 		if (g->key >= KEYS || g->buf > ZERO_BUF || g->off >= BUF_LEN ||
@@ -347,15 +340,14 @@ model_entangled(const struct m_wqe *w)
 {
 	bool remote = w->op == OP_WRITE || w->op == OP_WRITE_IMM || w->op == OP_READ ||
 		      model_is_atomic(w->op);
-	uint32_t i, j;
 
-	for (i = 0; i < w->n; i++) {
+	for (uint32_t i = 0; i < w->n; i++) {
 		const struct m_sge *g = &w->sge[i];
 
 		if (remote && overlap(g->buf, g->off, g->len, w->rbuf, w->roff, w->len))
 			return true;
-		for (j = 0; j < i && (w->op == OP_READ || w->op == OP_RECV || w->op == OP_SRQ_RECV);
-		     j++)
+		for (uint32_t j = 0;
+		     j < i && (w->op == OP_READ || w->op == OP_RECV || w->op == OP_SRQ_RECV); j++)
 			if (overlap(g->buf, g->off, g->len, w->sge[j].buf, w->sge[j].off,
 				    w->sge[j].len))
 				return true;
@@ -380,13 +372,11 @@ type_does(uint32_t type, uint32_t op)
 bool
 model_request_ok(const struct m_wqe *w)
 {
-	uint32_t i;
-
 	if (model_is_masked(w->op) && w->sge[0].len == 4)
 		return (w->roff & 3) == 0;
 	if (model_is_atomic(w->op))
 		return w->sge[0].len == 8 && (w->roff & 7) == 0;
-	for (i = 0; i < w->n; i++)
+	for (uint32_t i = 0; i < w->n; i++)
 		if (w->sge[i].len > 0x80000000u)
 			return false;
 	return true;

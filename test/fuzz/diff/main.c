@@ -264,13 +264,12 @@ print_counts(const struct exec *x)
 					    "fetch_add", "nop",   "recv", "recv imm",
 					    "local_inv", "bind",  "mkey"};
 	const struct exec_counts *c = exec_counts(x);
-	uint32_t i;
 
 	printf("completed:");
-	for (i = 0; i < RTE_DIM(names); i++)
+	for (uint32_t i = 0; i < RTE_DIM(names); i++)
 		printf(" %s %llu%s", names[i], (unsigned long long)c->good[i],
 		       i + 1 < RTE_DIM(names) ? "," : "\n");
-	for (i = 1; i <= BB_WC_GENERAL_ERR; i++)
+	for (uint32_t i = 1; i <= BB_WC_GENERAL_ERR; i++)
 		if (c->bad[i] != 0)
 			printf("  %s: %llu\n", bb_wc_status_name((enum bb_wc_status)i),
 			       (unsigned long long)c->bad[i]);
@@ -348,9 +347,8 @@ main(int argc, char **argv)
 {
 	struct exec *x;
 	char why[256];
-	int ret;
+	int ret = parse_args(argc, argv);
 
-	ret = parse_args(argc, argv);
 	if (ret != 0)
 		return ret;
 	if (bare_eal_init() < 0)

@@ -10,9 +10,7 @@
 void
 memory_init(uint8_t mem[ARENA])
 {
-	uint32_t i;
-
-	for (i = 0; i < ARENA; i++)
+	for (uint32_t i = 0; i < ARENA; i++)
 		mem[i] = (uint8_t)(i * 0x9e3779b1u >> 24);
 }
 
@@ -144,7 +142,6 @@ model_step(struct model *m, const struct step *s, int ret)
 {
 	const uint32_t *a = s->a;
 	struct m_mr *mr;
-	uint32_t i;
 
 	if (ret < 0)
 		return;
@@ -245,7 +242,7 @@ model_step(struct model *m, const struct step *s, int ret)
 		m->qp[a[0]].rq.rung = m->qp[a[0]].rq.posted;
 		break;
 	default:
-		for (i = 0; i < a[2]; i++)
+		for (uint32_t i = 0; i < a[2]; i++)
 			m->mem[ARENA_OF(a[0], a[1] + i)] = model_pattern(a[3], i);
 		break;
 	}

@@ -44,16 +44,15 @@ static uint64_t
 swapped(const struct m_wqe *w, uint64_t old)
 {
 	uint64_t new = old;
-	uint32_t i;
 
-	for (i = 0; i < w->len * 8; i++) {
+	for (uint32_t i = 0; i < w->len * 8; i++) {
 		uint64_t bit = UINT64_C(1) << i;
 
 		if ((w->y_mask & bit) != 0)
 			new = (new & ~bit) | (w->y & bit);
 	}
 	/* All bits in the mask must be equal. */
-	for (i = 0; i < w->len * 8; i++)
+	for (uint32_t i = 0; i < w->len * 8; i++)
 		if ((w->x_mask >> i & 1) != 0 && (old >> i & 1) != (w->x >> i & 1))
 			return old;
 	return new;
@@ -64,9 +63,8 @@ static uint64_t
 added(const struct m_wqe *w, uint64_t old)
 {
 	uint64_t new = 0, carry = 0;
-	uint32_t i;
 
-	for (i = 0; i < w->len * 8; i++) {
+	for (uint32_t i = 0; i < w->len * 8; i++) {
 		uint64_t sum = (old >> i & 1) + (w->x >> i & 1) + carry;
 
 		new |= (sum & 1) << i;
@@ -79,7 +77,6 @@ void
 model_atomic(const struct model *m, const struct m_wqe *w, uint8_t *at, uint8_t result[8])
 {
 	uint64_t old = 0, new;
-	uint32_t i;
 
 	memcpy(&old, at, w->len);
 	new = model_is_cmp_swap(w->op) ? swapped(w, old) : added(w, old);
@@ -87,6 +84,6 @@ model_atomic(const struct model *m, const struct m_wqe *w, uint8_t *at, uint8_t 
 	memcpy(result, &old, sizeof(old));
 	if (!model_is_masked(w->op) || (m->world->masked_be & w->len) == 0)
 		return;
-	for (i = 0; i < w->len; i++)
+	for (uint32_t i = 0; i < w->len; i++)
 		result[i] = (uint8_t)(old >> (8 * (w->len - 1 - i)));
 }

@@ -72,7 +72,6 @@ model_dm_step(struct model *m, const struct step *s)
 {
 	const uint32_t *a = s->a;
 	struct m_mr *mr;
-	uint32_t i;
 
 	switch (s->op) {
 	case OP_DM_ALLOC:
@@ -84,7 +83,7 @@ model_dm_step(struct model *m, const struct step *s)
 		m->dm[a[0]].live = false;
 		return;
 	case OP_DM_WRITE:
-		for (i = 0; i < a[2]; i++)
+		for (uint32_t i = 0; i < a[2]; i++)
 			m->mem[DM_AT(a[0]) + a[1] + i] = model_pattern(a[3], i);
 		return;
 	default:

@@ -63,10 +63,8 @@ bool
 model_map_list(const struct model *m, uint32_t pd, const struct m_qp *qp, const struct m_sge *sge,
 	       uint32_t n, uint32_t len, uint32_t right, struct m_places *to)
 {
-	uint32_t i;
-
 	to->n = 0;
-	for (i = 0; i < n && len != 0; i++) {
+	for (uint32_t i = 0; i < n && len != 0; i++) {
 		struct m_sge g = sge[i];
 
 		if (g.len > len)
@@ -82,9 +80,7 @@ model_map_list(const struct model *m, uint32_t pd, const struct m_qp *qp, const 
 void
 model_get(const struct model *m, const struct m_places *from, uint8_t *to)
 {
-	uint32_t i;
-
-	for (i = 0; i < from->n; i++) {
+	for (uint32_t i = 0; i < from->n; i++) {
 		memcpy(to, &m->mem[from->p[i].at], from->p[i].len);
 		to += from->p[i].len;
 	}
@@ -93,10 +89,8 @@ model_get(const struct model *m, const struct m_places *from, uint8_t *to)
 void
 model_put(struct model *m, const struct m_places *to, const uint8_t *from)
 {
-	uint32_t i;
-
 	model_clash(m, to, to);
-	for (i = 0; i < to->n; i++) {
+	for (uint32_t i = 0; i < to->n; i++) {
 		memcpy(&m->mem[to->p[i].at], from, to->p[i].len);
 		from += to->p[i].len;
 	}
@@ -106,10 +100,8 @@ model_put(struct model *m, const struct m_places *to, const uint8_t *from)
 void
 model_clash(struct model *m, const struct m_places *a, const struct m_places *b)
 {
-	uint32_t i, k;
-
-	for (i = 0; i < a->n; i++)
-		for (k = 0; k < b->n; k++)
+	for (uint32_t i = 0; i < a->n; i++)
+		for (uint32_t k = 0; k < b->n; k++)
 			if ((a != b || i != k) && a->p[i].at < b->p[k].at + b->p[k].len &&
 			    b->p[k].at < a->p[i].at + a->p[i].len)
 				m->blur = true;
@@ -120,12 +112,11 @@ model_recv_map(const struct model *m, const struct m_qp *p, const struct m_wqe *
 	       struct m_places *to)
 {
 	uint64_t room = 0;
-	uint32_t i;
 
 	if (!model_map_list(m, model_recv_pd(m, p), p, r->sge, r->n, len, BB_ACCESS_LOCAL_WRITE,
 			    to))
 		return BB_WC_LOC_PROT_ERR;
-	for (i = 0; i < r->n; i++)
+	for (uint32_t i = 0; i < r->n; i++)
 		room += r->sge[i].len;
 	return room < len ? BB_WC_LOC_LEN_ERR : BB_WC_SUCCESS;
 }

@@ -28,10 +28,8 @@ access_ok(uint32_t access)
 static bool
 pieces_of(const struct model *m, const uint32_t *a, uint32_t n, uint32_t words, struct m_layout *l)
 {
-	uint32_t i;
-
 	l->n = n;
-	for (i = 0; i < n; i++, a += words) {
+	for (uint32_t i = 0; i < n; i++, a += words) {
 		if (a[0] > NO_KEY || a[1] > ZERO_BUF || a[2] >= BUF_LEN || a[3] > BUF_LEN)
 			return false;
 		l->piece[i] = (struct m_sge){a[0], model_key_gen(m, a[0]), a[1], a[2], a[3]};
@@ -93,7 +91,6 @@ model_layout_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe
 	const struct m_mkey *k = &m->mkey[(w->rkey - KEY_MKEY) % MKEYS];
 	const struct m_layout *l = &w->layout;
 	bool list = w->op == OP_MKEY_LIST;
-	uint32_t i;
 
 	if (!model_is_layout(w->op))
 		return true;
@@ -101,7 +98,7 @@ model_layout_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe
 	if (k->max_pieces == 0 || k->pd != qp->pd || l->n + !list > k->max_pieces || l->n == 0 ||
 	    l->repeat == 0 || !access_ok(w->access))
 		return false;
-	for (i = 0; i < l->n; i++)
+	for (uint32_t i = 0; i < l->n; i++)
 		if (l->piece[i].len == 0 || (!list && l->piece[i].len + l->skip[i] > UINT16_MAX))
 			return false;
 	return true;
@@ -180,9 +177,7 @@ model_map_mkey(const struct model *m, uint32_t pd, const struct m_sge *g, uint32
 static bool
 names(const struct m_layout *l, uint32_t mr)
 {
-	uint32_t i;
-
-	for (i = 0; i < l->n; i++)
+	for (uint32_t i = 0; i < l->n; i++)
 		if (l->piece[i].key == mr)
 			return true;
 	return false;
@@ -192,12 +187,10 @@ names(const struct m_layout *l, uint32_t mr)
 bool
 model_mkey_holds(const struct model *m, uint32_t mr)
 {
-	uint32_t i, j;
-
-	for (i = 0; i < MKEYS; i++) {
+	for (uint32_t i = 0; i < MKEYS; i++) {
 		const struct m_mkey *k = &m->mkey[i];
 
-		for (j = 0; k->live && k->max_pieces == 0 && j < k->layout.n; j++)
+		for (uint32_t j = 0; k->live && k->max_pieces == 0 && j < k->layout.n; j++)
 			if (k->layout.piece[j].key == mr &&
 			    k->layout.piece[j].gen == m->mr[mr].gen && m->mr[mr].pd == k->pd)
 				return true;
@@ -209,15 +202,13 @@ model_mkey_holds(const struct model *m, uint32_t mr)
 bool
 model_mkey_names(const struct model *m, uint32_t mr)
 {
-	uint32_t i, k;
-
-	for (i = 0; i < MKEYS; i++)
+	for (uint32_t i = 0; i < MKEYS; i++)
 		if (m->mkey[i].live && names(&m->mkey[i].layout, mr))
 			return true;
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		const struct m_queue *q = &m->qp[i].sq;
 
-		for (k = q->done; k != q->posted; k++)
+		for (uint32_t k = q->done; k != q->posted; k++)
 			if (names(&q->wqe[k % MAX_QUEUE].layout, mr))
 				return true;
 	}
@@ -227,12 +218,10 @@ model_mkey_names(const struct model *m, uint32_t mr)
 static bool
 in_use(const struct model *m, uint32_t mkey)
 {
-	uint32_t i, k;
-
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		const struct m_queue *q = &m->qp[i].sq;
 
-		for (k = q->done; k != q->posted; k++)
+		for (uint32_t k = q->done; k != q->posted; k++)
 			if (model_is_layout(q->wqe[k % MAX_QUEUE].op) &&
 			    q->wqe[k % MAX_QUEUE].rkey == KEY_MKEY + mkey)
 				return true;
@@ -245,7 +234,6 @@ model_judge_mkey(const struct model *m, const struct step *s, struct verdict *v)
 {
 	const uint32_t *a = s->a;
 	struct m_mkey k;
-	uint32_t i;
 
 	v->n = 1;
 	v->ret[0] = 0;
@@ -261,7 +249,7 @@ model_judge_mkey(const struct model *m, const struct step *s, struct verdict *v)
 	/* Atomics: the length of a fixed key must be a multiple of 8. */
 	if ((k.access & BB_ACCESS_REMOTE_ATOMIC) != 0 && round_len(&k.layout) % 8 != 0)
 		v->ret[0] = -EINVAL;
-	for (i = 0; i < k.layout.n; i++)
+	for (uint32_t i = 0; i < k.layout.n; i++)
 		if (k.layout.piece[i].len == 0)
 			v->ret[0] = -EINVAL;
 }

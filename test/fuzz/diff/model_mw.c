@@ -103,12 +103,10 @@ model_mw_posted(struct model *m, const struct m_wqe *w)
 static bool
 bind_waits(const struct model *m, uint32_t mr)
 {
-	uint32_t i, k;
-
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		const struct m_queue *q = &m->qp[i].sq;
 
-		for (k = q->done; k != q->posted && m->qp[i].live; k++) {
+		for (uint32_t k = q->done; k != q->posted && m->qp[i].live; k++) {
 			const struct m_wqe *w = &q->wqe[k % MAX_QUEUE];
 
 			if (w->op == OP_BIND && w->bind.len != 0 && w->bind.key == mr)
@@ -127,9 +125,8 @@ enum m_hold
 model_mr_hold(const struct model *m, uint32_t mr)
 {
 	enum m_hold hold = bind_waits(m, mr) ? HELD : NOT_HELD;
-	uint32_t i;
 
-	for (i = 0; i < MWS; i++) {
+	for (uint32_t i = 0; i < MWS; i++) {
 		const struct m_mw *w = &m->mw[i];
 
 		if (!w->live || (w->touched & 1u << mr) == 0)
@@ -154,12 +151,10 @@ model_mw_full(const struct model *m, const struct m_wqe *w)
 bool
 model_mw_in_use(const struct model *m, uint32_t mw)
 {
-	uint32_t i, k;
-
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		const struct m_queue *q = &m->qp[i].sq;
 
-		for (k = q->done; k != q->posted; k++)
+		for (uint32_t k = q->done; k != q->posted; k++)
 			if (q->wqe[k % MAX_QUEUE].op == OP_BIND && q->wqe[k % MAX_QUEUE].mw == mw)
 				return true;
 	}

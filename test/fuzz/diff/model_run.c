@@ -399,15 +399,14 @@ void
 model_run(struct model *m)
 {
 	bool moved;
-	uint32_t i;
 
 	m->blur = false;
 	m->receivers = 0;
-	for (i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		m->qp[i].quiet = 0;
 	do {
 		moved = false;
-		for (i = 0; i < QPS; i++) {
+		for (uint32_t i = 0; i < QPS; i++) {
 			struct m_qp *qp = &m->qp[i];
 
 			while (qp->live && qp->state == BB_QP_RTS && qp->sq.done != qp->sq.rung &&

@@ -73,9 +73,7 @@ model_recv_due(struct model *m, struct m_qp *p, struct m_wc *wc)
 uint32_t
 model_srq_credits(const struct model *m, uint32_t srq, uint32_t cq)
 {
-	uint32_t i;
-
-	for (i = 0; i < QPS; i++)
+	for (uint32_t i = 0; i < QPS; i++)
 		if (m->qp[i].live && m->qp[i].srq == srq && m->qp[i].rcq == cq)
 			return 0;
 	return m->srq[srq - 1].depth;

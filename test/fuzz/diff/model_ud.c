@@ -85,11 +85,10 @@ model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w, const str
 	static uint8_t data[HEAD + MAX_SGE * BUF_LEN];
 	struct m_wc wc = {.opcode = BB_WC_RECV, .has_len = true, .len = w->len + HEAD};
 	struct m_qp *p = receiver(m, qp, w);
-	const struct m_wqe *r;
 	struct m_places to;
 	uint8_t status;
+	const struct m_wqe *r = p == NULL ? NULL : model_recv_next(m, p);
 
-	r = p == NULL ? NULL : model_recv_next(m, p);
 	if (r == NULL)
 		return;
 	status = model_recv_map(m, p, r, w->len + HEAD, &to);

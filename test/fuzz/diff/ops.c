@@ -112,12 +112,11 @@ void
 step_print(FILE *f, const struct step *s)
 {
 	const char *name;
-	uint32_t i;
 	size_t len;
 
 	fprintf(f, "%s", op_name(s->op));
 	/* Arguments of 0 are omitted. */
-	for (i = 0; (name = arg_name(s->op, i, &len)) != NULL; i++)
+	for (uint32_t i = 0; (name = arg_name(s->op, i, &len)) != NULL; i++)
 		if (s->a[i] != 0)
 			fprintf(f, " %.*s=%u", (int)len, name, s->a[i]);
 	fprintf(f, "\n");
@@ -127,14 +126,13 @@ int
 seq_save(const char *path, const struct seq *seq, const char *spec, const char *why)
 {
 	FILE *f = fopen(path, "w");
-	uint32_t i;
 
 	if (f == NULL) {
 		fprintf(stderr, "%s: %s\n", path, strerror(errno));
 		return -errno;
 	}
 	fprintf(f, "# device %s: %s\n", spec, why);
-	for (i = 0; i < seq->n; i++)
+	for (uint32_t i = 0; i < seq->n; i++)
 		step_print(f, &seq->s[i]);
 	return fclose(f) == 0 ? 0 : -errno;
 }
@@ -144,12 +142,11 @@ parse_arg(struct step *s, const char *word)
 {
 	size_t key = strcspn(word, "="), len;
 	const char *name;
-	uint32_t i;
 	char *end;
 
 	if (word[key] != '=')
 		return -EINVAL;
-	for (i = 0; (name = arg_name(s->op, i, &len)) != NULL; i++) {
+	for (uint32_t i = 0; (name = arg_name(s->op, i, &len)) != NULL; i++) {
 		if (len == key && strncmp(name, word, key) == 0) {
 			s->a[i] = (uint32_t)strtoul(word + key + 1, &end, 0);
 			return *end == '\0' && end != word + key + 1 ? 0 : -EINVAL;

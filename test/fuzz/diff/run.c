@@ -60,12 +60,11 @@ run_seq(struct exec *x, const struct seq *seq, struct failure *f)
 {
 	struct model *m = malloc(sizeof(*m));
 	bool bad = false;
-	uint32_t i;
 
 	if (m == NULL)
 		return failed(f, 0, "%.0d%s", 0, "no memory for the model");
 	model_init(m, exec_world(x));
-	for (i = 0; i < seq->n && !bad; i++)
+	for (uint32_t i = 0; i < seq->n && !bad; i++)
 		bad = run_step(x, m, &seq->s[i], i, f);
 	free(m);
 	return finish(x, f, seq->n, bad);
@@ -108,11 +107,10 @@ keep(struct exec *x, struct seq *seq, const struct seq *try, struct failure *f)
 static bool
 drop_steps(struct exec *x, struct seq *seq, struct seq *try, struct failure *f)
 {
-	uint32_t size, at;
 	bool any = false;
 
-	for (size = seq->n / 2; size != 0; size /= 2) {
-		for (at = 0; at + size <= seq->n;) {
+	for (uint32_t size = seq->n / 2; size != 0; size /= 2) {
+		for (uint32_t at = 0; at + size <= seq->n;) {
 			*try = *seq;
 			memmove(&try->s[at], &try->s[at + size],
 				(try->n - at - size) * sizeof(try->s[0]));
@@ -129,15 +127,14 @@ drop_steps(struct exec *x, struct seq *seq, struct seq *try, struct failure *f)
 static bool
 shrink_numbers(struct exec *x, struct seq *seq, struct seq *try, struct failure *f)
 {
-	uint32_t i, k;
 	bool any = false;
 
-	for (i = 0; i < seq->n; i++) {
-		for (k = 0; k < op_args(seq->s[i].op); k++) {
+	for (uint32_t i = 0; i < seq->n; i++) {
+		for (uint32_t k = 0; k < op_args(seq->s[i].op); k++) {
 			const uint32_t old = seq->s[i].a[k], less[] = {0, 1, 8, old / 2, old - 1};
-			uint32_t j;
 
-			for (j = 0; j < 5 && i < seq->n && seq->s[i].a[k] == old && old != 0; j++) {
+			for (uint32_t j = 0;
+			     j < 5 && i < seq->n && seq->s[i].a[k] == old && old != 0; j++) {
 				if (less[j] >= old)
 					continue;
 				*try = *seq;
@@ -153,12 +150,11 @@ void
 minimise(struct exec *x, struct seq *seq, struct failure *f)
 {
 	struct seq *try = malloc(sizeof(*try));
-	uint32_t round;
 
 	if (try == NULL)
 		return;
 	exec_hurry(x, true);
-	for (round = 0; round < 4; round++) {
+	for (uint32_t round = 0; round < 4; round++) {
 		bool fewer = drop_steps(x, seq, try, f), smaller;
 
 		smaller = shrink_numbers(x, seq, try, f);

@@ -104,9 +104,8 @@ TEST(test_within)
 {
 	static const double baselines[] = {7.70, 10, 12.99};
 	struct row row;
-	size_t i;
 
-	for (i = 0; i < sizeof(baselines) / sizeof(baselines[0]); i++) {
+	for (size_t i = 0; i < sizeof(baselines) / sizeof(baselines[0]); i++) {
 		row = time_row(baselines[i], 1.99 * baselines[i]);
 		check(&row, "reached", true, NULL);
 		row = time_row(baselines[i], 2.01 * baselines[i]);
@@ -121,9 +120,8 @@ TEST(test_within)
 /* A slow baseline makes the ratio look too good: there is no verdict, whatever the ratio is. */
 TEST(test_slow_baseline)
 {
-	struct row row;
+	struct row row = time_row(13.1, 13.1);
 
-	row = time_row(13.1, 13.1);
 	check(&row, "not judged", false, "slower than the recorded 10: no ratio");
 	row = time_row(100, 1000);
 	check(&row, "not judged", false, "no ratio");
@@ -140,9 +138,8 @@ TEST(test_slow_baseline)
  */
 TEST(test_fast_baseline)
 {
-	struct row row;
+	struct row row = time_row(7.6, 15.1);
 
-	row = time_row(7.6, 15.1);
 	check(&row, "reached", false, "faster than the recorded 10: no ratio");
 	row = time_row(7.6, 19.9);
 	check(&row, "not judged", false, "no ratio");
@@ -159,9 +156,8 @@ TEST(test_fast_baseline)
 /* The recorded baseline is scaled for a slower core or a larger L. */
 TEST(test_scaled)
 {
-	struct row row;
+	struct row row = time_row(20, 30);
 
-	row = time_row(20, 30);
 	row.p.baseline_limit_scale = 2;
 	check(&row, "reached", true, NULL);
 	row = rate_row(5, 3);
@@ -187,9 +183,8 @@ TEST(test_scaled)
 /* Goals without a ratio are judged by the result alone, whatever the baseline was. */
 TEST(test_without_ratio)
 {
-	struct row row;
+	struct row row = time_row(100, 2.9);
 
-	row = time_row(100, 2.9);
 	row.goal = GOAL_BELOW;
 	row.target = 3;
 	check(&row, "reached", false, "no ratio");

@@ -44,16 +44,15 @@ check_against_exact(uint32_t n)
 	static const uint32_t ppms[] = {0,      1,      10000,  250000, 500000,
 					900000, 990000, 999000, 999999, 1000000};
 	uint64_t sum = 0;
-	uint32_t i;
 
 	hist_reset(&h);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		hist_add(&h, values[i]);
 		sum += values[i];
 	}
 	qsort(values, n, sizeof(values[0]), cmp);
 	assert_fields(h, count, n, sum, sum, min, values[0], max, values[n - 1]);
-	for (i = 0; i < sizeof(ppms) / sizeof(ppms[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(ppms) / sizeof(ppms[0]); i++) {
 		uint64_t want = exact(n, ppms[i]), got = hist_quantile(&h, ppms[i]);
 
 		assert_true(got >= want);
@@ -65,12 +64,11 @@ check_against_exact(uint32_t n)
 TEST(test_buckets_cover_every_value_once)
 {
 	uint64_t v;
-	uint32_t i;
 
 	assert_int_equal(hist_index(0), 0);
 	assert_int_equal(hist_index(UINT64_MAX), HIST_BUCKETS - 1);
 	assert_true(hist_bucket_top(HIST_BUCKETS - 1) == UINT64_MAX);
-	for (i = 0; i < HIST_BUCKETS - 1; i++) {
+	for (uint32_t i = 0; i < HIST_BUCKETS - 1; i++) {
 		v = hist_bucket_top(i);
 		assert_int_equal(hist_index(v), i);
 		assert_int_equal(hist_index(v + 1), i + 1);
@@ -79,33 +77,27 @@ TEST(test_buckets_cover_every_value_once)
 
 TEST(test_small_values_are_exact)
 {
-	uint32_t i;
-
-	for (i = 0; i < 2 * HIST_SUB; i++)
+	for (uint32_t i = 0; i < 2 * HIST_SUB; i++)
 		values[i] = i;
 	hist_reset(&h);
-	for (i = 0; i < 2 * HIST_SUB; i++)
+	for (uint32_t i = 0; i < 2 * HIST_SUB; i++)
 		hist_add(&h, i);
-	for (i = 1; i <= 1000000; i += 997)
+	for (uint32_t i = 1; i <= 1000000; i += 997)
 		assert_int_equal(hist_quantile(&h, i), exact(2 * HIST_SUB, i));
 }
 
 TEST(test_uniform)
 {
-	uint32_t i;
-
 	seed = 1;
-	for (i = 0; i < N; i++)
+	for (uint32_t i = 0; i < N; i++)
 		values[i] = rnd() % 100000;
 	check_against_exact(N);
 }
 
 TEST(test_every_magnitude)
 {
-	uint32_t i;
-
 	seed = 2;
-	for (i = 0; i < N; i++)
+	for (uint32_t i = 0; i < N; i++)
 		values[i] = rnd() >> rnd() % 64;
 	check_against_exact(N);
 }
@@ -113,10 +105,8 @@ TEST(test_every_magnitude)
 /* A distribution as latencies have it: a narrow body and a thin tail far away. */
 TEST(test_long_tail)
 {
-	uint32_t i;
-
 	seed = 3;
-	for (i = 0; i < N; i++)
+	for (uint32_t i = 0; i < N; i++)
 		values[i] = i % 1000 == 7 ? 1000000 + rnd() % 5000000 : 400 + rnd() % 60;
 	check_against_exact(N);
 	/* One in a thousand is slow: the 99.9 % point is still in the body. */

@@ -46,9 +46,8 @@ expected(const unsigned char b[4])
 	const unsigned int len = b[0] < 0x80 ? 1 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
 	uint32_t c = len == 1 ? b[0] : b[0] & (0x7f >> len);
 	unsigned char again[4];
-	unsigned int i;
 
-	for (i = 1; i < len; i++)
+	for (unsigned int i = 1; i < len; i++)
 		c = c << 6 | (b[i] & 0x3f);
 	if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
 		return 0;
@@ -58,10 +57,9 @@ expected(const unsigned char b[4])
 TEST(test_every_sequence_of_bytes_is_a_character_or_none)
 {
 	static const unsigned char last[] = {0, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
-	uint32_t i, k;
 
-	for (i = 0x010000; i < 1u << 24; i++) {
-		for (k = 0; k < sizeof(last); k++) {
+	for (uint32_t i = 0x010000; i < 1u << 24; i++) {
+		for (uint32_t k = 0; k < sizeof(last); k++) {
 			const unsigned char b[5] = {(unsigned char)(i >> 16),
 						    (unsigned char)(i >> 8), (unsigned char)i,
 						    last[k], 0};
@@ -106,9 +104,8 @@ TEST(test_text_is_valid_json)
 		{"\xed\xa0\x80", "\"k\": \"\\ufffd\\ufffd\\ufffd\""},
 		{"\xc0\xaf", "\"k\": \"\\ufffd\\ufffd\""},
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		char *text = written(pairs[i][0]);
 
 		assert_string_equal(text, pairs[i][1]);

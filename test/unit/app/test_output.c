@@ -88,18 +88,17 @@ TEST(test_cut_short)
 	static char data[4 * ROOM];
 	struct rlimit was, room;
 	struct stat st;
-	size_t i, k;
 	FILE *f;
 
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
 	room = (struct rlimit){ROOM, was.rlim_max};
-	for (i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
 		int rc;
 
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &room), 0);
 		f = output_open("json", path);
 		assert_non_null(f);
-		for (k = 0; k < pieces[i][1]; k++)
+		for (size_t k = 0; k < pieces[i][1]; k++)
 			fwrite(data, 1, pieces[i][0], f);
 		rc = output_close(f, "json", path);
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
@@ -186,10 +185,9 @@ TEST(test_an_own_file_gets_no_wider_mode_than_a_new_one)
 {
 	static const mode_t masks[] = {022, 077, 0};
 	struct stat st;
-	size_t i;
 	FILE *f;
 
-	for (i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+	for (size_t i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
 		const mode_t was = umask(masks[i]);
 
 		unlink(path);
@@ -213,10 +211,9 @@ TEST(test_a_path_of_a_descriptor_is_that_descriptor)
 {
 	char name[64], got[8] = "";
 	int ends[2];
-	size_t i;
 	FILE *f;
 
-	for (i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(pipe(ends), 0);
 		snprintf(name, sizeof(name), "%s/%d", i == 0 ? "/dev/fd" : "/proc/self/fd",
 			 ends[1]);

@@ -109,10 +109,9 @@ check_hostile(const char *text, size_t len, take_fn take)
 {
 	static const uint8_t wrong[] = {'g', ' ', '-', '+', 'x', '\0', '\n', 0x80, 0xff, '/', '`'};
 	uint8_t *msg = malloc(len + 1);
-	size_t i, k;
 
 	assert_non_null(msg);
-	for (i = 0; i <= len + 1; i++) {
+	for (size_t i = 0; i <= len + 1; i++) {
 		/*
 		 * Allocated with the exact size, so that a sanitizer detects a read past the end.
 		 */
@@ -124,8 +123,8 @@ check_hostile(const char *text, size_t len, take_fn take)
 		assert_int_equal(take(exact, i), i == len);
 		free(exact);
 	}
-	for (i = 0; i < len; i++) {
-		for (k = 0; k < sizeof(wrong); k++) {
+	for (size_t i = 0; i < len; i++) {
+		for (size_t k = 0; k < sizeof(wrong); k++) {
 			memcpy(msg, text, len);
 			if (msg[i] == wrong[k])
 				continue;

@@ -49,10 +49,10 @@ open_loop(struct hist *lat)
 static void
 closed_loop(struct hist *lat)
 {
-	uint64_t now, end;
+	uint64_t end;
 
 	hist_reset(lat);
-	for (now = 0; now < LENGTH; now = end) {
+	for (uint64_t now = 0; now < LENGTH; now = end) {
 		end = device(now);
 		hist_add(lat, end - now);
 	}
@@ -86,9 +86,8 @@ TEST(test_exact)
 	static const uint64_t rates[] = {1, 3, 7, 999, 1000000, 33333333, 100000000};
 	const uint64_t hz = 2600000000, start = 12345;
 	struct schedule s;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		uint64_t day = rates[i] * 86400, want = hz * 86400, got;
 
 		schedule_begin(&s, start, hz, rates[i]);
@@ -105,13 +104,12 @@ TEST(test_count)
 {
 	static const uint64_t rates[] = {1, 7, 999, 333333, 100000000};
 	struct schedule s;
-	uint64_t latency, k;
-	unsigned int i;
+	uint64_t latency;
 
-	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		schedule_begin(&s, 1000, 2600000000, rates[i]);
 		assert_int_equal(schedule_count(&s, 999), 0);
-		for (k = 0; k < 1000; k++) {
+		for (uint64_t k = 0; k < 1000; k++) {
 			uint64_t due = schedule_due(&s, k);
 
 			assert_int_equal(schedule_count(&s, due), k + 1);

@@ -55,8 +55,6 @@ side_init(struct side *s, const char *name)
 static void
 setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
 {
-	uint32_t i;
-
 	memset(&t, 0, sizeof(t));
 	memset(&test, 0, sizeof(test));
 	failures = 0;
@@ -77,7 +75,7 @@ setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
 	side_init(&t.local, "local");
 	side_init(&t.remote, "remote");
 	test_fill(&t);
-	for (i = 0; i < PAIRS; i++) {
+	for (uint32_t i = 0; i < PAIRS; i++) {
 		struct pair *p = &pairs[i];
 
 		memset(p, 0, sizeof(*p));
@@ -111,9 +109,8 @@ static void
 gather(uint8_t *buf, const struct layout *lay, const uint8_t *base, uint64_t op)
 {
 	const uint8_t *slot = base + op % SLOTS * lay->stride;
-	uint32_t i;
 
-	for (i = 0; i < lay->n; buf += lay->len[i++])
+	for (uint32_t i = 0; i < lay->n; buf += lay->len[i++])
 		memcpy(buf, slot + lay->off[i], lay->len[i]);
 }
 
@@ -122,9 +119,8 @@ scatter(const struct layout *lay, uint8_t *base, uint64_t op, const uint8_t *buf
 	uint32_t skip_last)
 {
 	uint8_t *slot = base + op % SLOTS * lay->stride;
-	uint32_t i;
 
-	for (i = 0; i < lay->n; buf += lay->len[i++])
+	for (uint32_t i = 0; i < lay->n; buf += lay->len[i++])
 		memcpy(slot + lay->off[i] + shift, buf,
 		       lay->len[i] - (i + 1 == lay->n ? skip_last : 0));
 }
@@ -160,12 +156,10 @@ do_data(struct pair *p, uint64_t op, enum damage damage)
 static void
 data_round(enum damage damage)
 {
-	uint32_t i, n;
-
-	for (i = 0; i < PAIRS; i++)
+	for (uint32_t i = 0; i < PAIRS; i++)
 		test.e->prepare(&pairs[i], pairs[i].posted, SLOTS);
-	for (i = 0; i < PAIRS; i++) {
-		for (n = 0; n < SLOTS; n++) {
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		for (uint32_t n = 0; n < SLOTS; n++) {
 			uint64_t op = pairs[i].posted + n;
 
 			assert_true(test.size == 1 ||
@@ -175,7 +169,7 @@ data_round(enum damage damage)
 		pairs[i].posted += SLOTS;
 		pairs[i].done = pairs[i].posted;
 	}
-	for (n = 0; n < SLOTS && damage == NONE; n++)
+	for (uint32_t n = 0; n < SLOTS && damage == NONE; n++)
 		assert_true(op_engine(&pairs[0], pairs[0].done - 1 - n)
 				    ->arrived(&pairs[0], pairs[0].done - 1 - n));
 	round_verify(&t, PAIRS, SLOTS);
@@ -185,12 +179,11 @@ static void
 check_data(const struct engine *e)
 {
 	static const uint32_t sizes[] = {1, 7, 8, 64, 100, 4096};
-	unsigned int i, sgl, offset, damage;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		for (sgl = 1; sgl <= 3; sgl += 2) {
-			for (offset = 0; offset < 64; offset += 21) {
-				for (damage = NONE; damage < DAMAGES; damage++) {
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (unsigned int sgl = 1; sgl <= 3; sgl += 2) {
+			for (unsigned int offset = 0; offset < 64; offset += 21) {
+				for (unsigned int damage = NONE; damage < DAMAGES; damage++) {
 					setup(e, sizes[i], sgl, offset);
 					data_round(NONE);
 					assert_int_equal(failures, 0);
@@ -208,9 +201,8 @@ TEST(test_data)
 {
 	static const char *const names[] = {"write",    "read",     "send",  "write_imm",
 					    "send_imm", "pingpong", "mixed", "bidirectional"};
-	unsigned int i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_data(engine_find(names[i], strlen(names[i])));
 }
 
@@ -219,12 +211,11 @@ TEST(test_any_bit_anywhere)
 {
 	const struct engine *e = engine_find("read", 4);
 	struct side *side;
-	size_t i;
 
 	setup(e, 24, 2, 3);
 	data_round(NONE);
 	for (side = &t.local;; side = &t.remote) {
-		for (i = 0; i < side->len; i++) {
+		for (size_t i = 0; i < side->len; i++) {
 			failures = 0;
 			side->mem[i] ^= (uint8_t)(1 << i % 8);
 			round_verify(&t, PAIRS, SLOTS);
@@ -288,9 +279,8 @@ TEST(test_late_data_of_a_send_show_at_its_receive_alone)
 {
 	static const char *const names[] = {"write",    "read",     "send",  "write_imm",
 					    "send_imm", "pingpong", "mixed", "bidirectional"};
-	unsigned int i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_no_result_yet(names[i]);
 }
 
@@ -346,12 +336,11 @@ atomic_round(struct bb_qp *qp, enum word_damage damage, uint32_t victim)
 {
 	struct pair *p = &pairs[1];
 	uint64_t first = p->posted;
-	uint32_t n;
 
 	p->qp = qp;
 	test.e->prepare(p, first, SLOTS);
 	assert_int_equal(test.e->post(p, SLOTS), SLOTS);
-	for (n = 0; n < SLOTS; n++) {
+	for (uint32_t n = 0; n < SLOTS; n++) {
 		assert_false(test.e->arrived(p, first + n));
 		do_atomic(qp->sq.buf + (first + n) % 64 * 64, n == victim ? damage : WORD_NONE);
 		if (damage == WORD_NONE)
@@ -396,11 +385,9 @@ check_atomic(const char *name)
 	bool swap = strcmp(name, "cmp_swap") == 0;
 	static struct bb_mr lmr, rmr;
 	static struct bb_qp qp;
-	unsigned int damage;
-	uint32_t victim;
 
-	for (damage = WORD_NONE; damage < WORD_DAMAGES; damage++) {
-		for (victim = 0; victim < SLOTS; victim++) {
+	for (unsigned int damage = WORD_NONE; damage < WORD_DAMAGES; damage++) {
+		for (uint32_t victim = 0; victim < SLOTS; victim++) {
 			bool refused = swap && victim % 3 == 2, hidden;
 
 			hidden = damage == WORD_NONE ||

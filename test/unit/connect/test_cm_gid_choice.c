@@ -87,7 +87,6 @@ pair_open(struct fixture *f)
 {
 	struct bb_qp_init_attr init;
 	struct bb_cm_attr attr;
-	unsigned int i;
 	char text[32];
 
 	ethernet(f);
@@ -96,7 +95,7 @@ pair_open(struct fixture *f)
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = f->cq;
 	init.sq_depth = init.rq_depth = 16;
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(bb_cm_create(f->dev, &attr, &cms[i]), 0);
 		assert_int_equal(bb_qp_create(f->pd, &init, &qps[i]), 0);
 		bb_conn_param_init(&params[i]);
@@ -113,23 +112,20 @@ pair_open(struct fixture *f)
 static void
 pair_close(void)
 {
-	unsigned int i;
-
 	assert_int_equal(bb_conn_disconnect(conns[0], NULL, 0), 0);
 	both(BB_CM_DISCONNECTED);
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		bb_conn_destroy(conns[i]);
 		assert_int_equal(bb_qp_destroy(qps[i]), 0);
 	}
 	assert_int_equal(bb_listener_destroy(listener), 0);
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(bb_cm_destroy(cms[i]), 0);
 }
 
 T(test_moved)
 {
 	struct bb_conn *none;
-	uint64_t end;
 
 	pair_open(*state);
 
@@ -164,7 +160,8 @@ T(test_moved)
 	fake.port_down = true;
 	assert_int_equal(bb_conn_recover(conns[0]), 0);
 	both(BB_CM_LOST);
-	for (end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 20; rte_get_tsc_cycles() < end;) {
+	for (uint64_t end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 20;
+	     rte_get_tsc_cycles() < end;) {
 		struct bb_cm_event ev;
 
 		assert_int_equal(bb_cm_poll(cms[0], &ev, 1), 0);
@@ -198,14 +195,13 @@ T(test_terms)
 	const struct bb_qp_attr *attr[2];
 	struct bb_conn_info info;
 	struct bb_cm_event ev;
-	unsigned int i;
 	int before;
 
 	pair_open(f);
 	fake.gid_v1 = 3;
 	f->dev->attr.max_rd_atomic = 4;
 	f->dev->attr.max_dest_rd_atomic = 6;
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		params[i].initiator_depth = want[i].initiator;
 		params[i].responder_resources = want[i].responder;
 		params[i].retry_count = want[i].retry;
@@ -227,7 +223,7 @@ T(test_terms)
 	assert_int_equal(fake.progressed, before + 1);
 	both(BB_CM_ESTABLISHED);
 	before = fake.progressed;
-	for (i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(bb_cm_poll(cms[i], &ev, 1), 0);
 	assert_int_equal(fake.progressed, before);
 
@@ -235,7 +231,7 @@ T(test_terms)
 	assert_fields(info, peer_initiator_depth, 3, peer_responder_resources, 6);
 	assert_fields(*attr[0], max_rd_atomic, 2, max_dest_rd_atomic, 4);
 	assert_fields(*attr[1], max_rd_atomic, 4, max_dest_rd_atomic, 2);
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		assert_fields(*attr[i], retry_cnt, want[0].retry, rnr_retry, want[1 - i].rnr);
 	}
 	pair_close();

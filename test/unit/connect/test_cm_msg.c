@@ -90,9 +90,9 @@ TEST(test_roundtrip)
 					BB_CM_REJ, BB_CM_DREQ, BB_CM_DREP};
 	struct bb_region out[BB_REGION_MAX];
 	uint8_t buf[BB_CM_MSG_MAX];
-	size_t i, n;
+	size_t n;
 
-	for (i = 0; i < sizeof(types); i++) {
+	for (size_t i = 0; i < sizeof(types); i++) {
 		struct bb_cm_msg msg = request(), got;
 
 		msg.type = types[i];
@@ -168,9 +168,9 @@ TEST(test_kinds)
 	uint8_t buf[BB_CM_MSG_MAX] = {0};
 	struct bb_cm_msg got;
 	struct bb_cm_header h;
-	size_t i, n;
+	size_t n;
 
-	for (i = 0; i < RTE_DIM(reserved); i++) {
+	for (size_t i = 0; i < RTE_DIM(reserved); i++) {
 		const struct bb_cm_msg msg = {.type = reserved[i].type, .private_len = 0};
 
 		n = bb_cm_msg_encode(buf, &msg);

@@ -39,7 +39,6 @@ TEST(test_order)
 {
 	struct bb_gid_entry list[10], turned[10];
 	struct bb_gid_want want;
-	unsigned int n, i;
 
 	list[0] = entry("fe80::1", BB_GID_ROCE_V1, 0);
 	list[1] = entry("192.0.2.1", BB_GID_ROCE_V1, 1);
@@ -52,9 +51,9 @@ TEST(test_order)
 	list[6] = entry("2001:db8::1", BB_GID_ROCE_V2, 6);
 	list[7] = entry("192.0.2.1", BB_GID_ROCE_V2, 7);
 	bb_gid_want_init(&want);
-	for (n = 1; n <= 8; n++) {
+	for (unsigned int n = 1; n <= 8; n++) {
 		assert_int_equal(pick(list, n, &want), n - 1);
-		for (i = 0; i < n; i++)
+		for (unsigned int i = 0; i < n; i++)
 			turned[i] = list[n - 1 - i];
 		assert_int_equal(pick(turned, n, &want), 0);
 	}
@@ -86,21 +85,20 @@ TEST(test_link_local_gives_way_and_no_host_is_never_chosen)
 	struct bb_gid_entry list[2];
 	struct bb_gid_want want;
 	char text[128];
-	unsigned int i, k;
 
 	bb_gid_want_init(&want);
-	for (i = 0; i < RTE_DIM(link); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(link); i++) {
 		list[0] = entry(link[i], BB_GID_ROCE_V2, 0);
 		assert_int_equal(bb_gid_scope(list[0].raw), BB_GID_SCOPE_LINK);
 		assert_int_equal(pick(list, 1, &want), 0);
 		assert_non_null(strstr(bb_gid_text(&list[0], text, sizeof(text)), ", link-local"));
-		for (k = 0; k < RTE_DIM(global); k++) {
+		for (unsigned int k = 0; k < RTE_DIM(global); k++) {
 			list[1] = entry(global[k], BB_GID_ROCE_V2, 1);
 			assert_int_equal(bb_gid_scope(list[1].raw), BB_GID_SCOPE_GLOBAL);
 			assert_int_equal(pick(list, 2, &want), 1);
 		}
 	}
-	for (i = 0; i < RTE_DIM(none); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(none); i++) {
 		list[0] = entry(none[i], BB_GID_ROCE_V2, 0);
 		assert_int_equal(pick(list, 1, &want), -ENOENT);
 		memcpy(want.raw, list[0].raw, 16);
@@ -130,14 +128,13 @@ TEST(test_address_follows_the_peer)
 		     {"169.254.9.9", 3}, {"10.0.0.9", 4}, {"192.0.2.9", 4}};
 	struct bb_gid_entry list[5];
 	struct bb_gid_want want;
-	unsigned int i;
 
 	list[0] = entry("fe80::1", BB_GID_ROCE_V2, 0);
 	list[1] = entry("fd00::1", BB_GID_ROCE_V2, 1);
 	list[2] = entry("2001:db8::1", BB_GID_ROCE_V2, 2);
 	list[3] = entry("169.254.1.1", BB_GID_ROCE_V2, 3);
 	list[4] = entry("192.0.2.1", BB_GID_ROCE_V2, 4);
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(cases); i++) {
 		const struct bb_gid_entry peer = entry(cases[i].peer, BB_GID_ROCE_V2, 0);
 
 		bb_gid_want_init(&want);
@@ -280,9 +277,8 @@ TEST_WITH(fixture_setup, fixture_teardown, test_choose)
 	struct bb_gid_want want;
 	uint8_t index = 77;
 	char text[128];
-	int n;
+	int n = bb_gid_list(f->dev, 1, list, BB_GID_MAX);
 
-	n = bb_gid_list(f->dev, 1, list, BB_GID_MAX);
 	assert_true(n >= 1);
 	bb_gid_want_init(&want);
 	want.exact = true;
@@ -339,19 +335,18 @@ TEST_WITH(fixture_setup, fixture_teardown, test_said)
 	struct bb_gid_want want;
 	struct bb_gid gid;
 	uint8_t index = 77;
-	int i;
 
 	bb_gid_want_init(&want);
 	want.exact = true;
 	memset(want.raw, 0xcc, sizeof(want.raw));
 	log_begin();
-	for (i = 0; i < 100; i++)
+	for (int i = 0; i < 100; i++)
 		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 1);
 	assert_int_equal(last.repeats, 99);
 	/* The list differs, the answer does not. */
 	fake.gid_shift = 8;
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 2);
 	assert_int_equal(lines("99 more times"), 1);
@@ -359,16 +354,16 @@ TEST_WITH(fixture_setup, fixture_teardown, test_said)
 	/* The address appears and disappears again. */
 	assert_int_equal(bb_gid_query(f->dev, 1, 0, &gid), 0);
 	memcpy(want.raw, gid.raw, 16);
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), 0);
 	assert_int_equal(lines("2 more times"), 1);
 	assert_int_equal(last.what, 0);
 	fake.gid_shift = 0;
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		assert_int_equal(bb_gid_choose_logged(f->dev, 1, &want, &index, &last), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 3);
 	/* Without a bb_gid_last_log each refusal is logged. */
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 5);
 	log_expect("no GID of port 1 matches");

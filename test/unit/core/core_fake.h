@@ -149,9 +149,7 @@ fake_fail(enum fake_op op, int err)
 static int
 fake_list(struct bb_dev_info *info, unsigned int n)
 {
-	unsigned int i;
-
-	for (i = 0; i < n && i < 2; i++) {
+	for (unsigned int i = 0; i < n && i < 2; i++) {
 		snprintf(info[i].name, sizeof(info[i].name), "fake%u", i);
 		snprintf(info[i].driver, sizeof(info[i].driver), "fake");
 		snprintf(info[i].bus, sizeof(info[i].bus), "%s", i == 0 ? "0000:3b:00.0" : "");

@@ -220,9 +220,8 @@ T(test_poll_errors)
 	struct bb_qp_stats qstats;
 	struct bb_wc wc[8];
 	uint16_t counter[4];
-	unsigned int i;
 
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		counter[i] = qp->sq.pi;
 		post_sends(qp, 200 + i, 1, 0);
 	}
@@ -351,9 +350,9 @@ T(test_purge)
 	struct bb_qp *a, *b;
 	struct bb_cq_stats stats;
 	struct bb_wc wc[64];
-	unsigned int lap, i, n;
+	unsigned int i, n;
 
-	for (lap = 0; lap < 9; lap++) {
+	for (unsigned int lap = 0; lap < 9; lap++) {
 		a = qp_ready(f, 128, 0);
 		b = qp_ready(f, 128, 0);
 		for (i = 0; i < 121; i++) {
@@ -401,12 +400,11 @@ T(test_purge)
 T(test_purge_frees_slots)
 {
 	struct fixture *f = *state;
-	unsigned int lap, i;
 
-	for (lap = 0; lap < 5; lap++) {
+	for (unsigned int lap = 0; lap < 5; lap++) {
 		struct bb_qp *qp = qp_ready(f, 256, 0);
 
-		for (i = 0; i < 256; i++) {
+		for (unsigned int i = 0; i < 256; i++) {
 			post_sends(qp, i, 1, 0);
 			/* fake_cqe() asserts that the ring does not overrun. */
 			fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, (uint16_t)i);

@@ -132,9 +132,8 @@ T(test_user_index_runs_out)
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
 	struct bb_qp *qp = NULL, *some = qp_create(f);
-	uint32_t i;
 
-	for (i = 1; i <= BB_MAX_USER_INDEX; i++)
+	for (uint32_t i = 1; i <= BB_MAX_USER_INDEX; i++)
 		if (i != 500 && f->dev->qps[i] == NULL)
 			f->dev->qps[i] = some;
 	init_attr(f, &attr);
@@ -143,7 +142,7 @@ T(test_user_index_runs_out)
 	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), -ENOMEM);
 	assert_int_equal(f->cq->ctrl->queues, 4);
 	assert_int_equal(bb_qp_destroy(qp), 0);
-	for (i = 1; i <= BB_MAX_USER_INDEX; i++)
+	for (uint32_t i = 1; i <= BB_MAX_USER_INDEX; i++)
 		f->dev->qps[i] = NULL;
 	f->dev->qps[some->user_index] = some;
 	assert_int_equal(bb_qp_destroy(some), 0);
@@ -181,13 +180,12 @@ T(test_posted_is_64_bits)
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_stats stats;
 	struct bb_wc wc;
-	uint32_t i;
 
 	bring_to(qp, BB_QP_RTS);
 	qp->sq.seq = 0xfffffff0;
 	qp->sq.done = 0xfffffff0;
 	qp->sq.rung_seq = 0x1fffffff0;
-	for (i = 1; i <= 40; i++) {
+	for (uint32_t i = 1; i <= 40; i++) {
 		uint16_t counter = qp->sq.pi;
 
 		assert_int_equal(bb_post_nop(qp, i, BB_SEND_SIGNALED), 0);

@@ -53,11 +53,10 @@ TEST(test_bytes_out_of_range_are_refused_and_nothing_is_written)
 	};
 	struct bb_qp_addr got, was;
 	uint8_t buf[BB_QP_ADDR_PACKED];
-	size_t i;
 
 	memset(&was, 0x5a, sizeof(was));
 	got = was;
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		memcpy(buf, bytes, sizeof(buf));
 		memcpy(buf + bad[i].at, bad[i].value, bad[i].len);
 		assert_int_equal(bb_qp_addr_unpack(buf, sizeof(buf), &got), bad[i].err);
@@ -66,7 +65,7 @@ TEST(test_bytes_out_of_range_are_refused_and_nothing_is_written)
 	memcpy(buf, bytes, sizeof(buf));
 	memset(buf + 8, 0, 18);
 	assert_int_equal(bb_qp_addr_unpack(buf, sizeof(buf), &got), -EINVAL);
-	for (i = 0; i < sizeof(bytes); i++)
+	for (size_t i = 0; i < sizeof(bytes); i++)
 		assert_int_equal(bb_qp_addr_unpack(bytes, i, &got), -EINVAL);
 	assert_int_equal(bb_qp_addr_unpack(bytes, sizeof(bytes) + 1, &got), -EINVAL);
 	assert_int_equal(bb_qp_addr_unpack(NULL, sizeof(bytes), &got), -EINVAL);

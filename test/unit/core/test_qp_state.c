@@ -202,10 +202,9 @@ T(test_posting_by_state)
 		{BB_QP_RTS, 0, 0},           {BB_QP_ERR, 0, 0},
 	};
 	struct fixture *f = *state;
-	unsigned int i;
 
 	rte_log_set_level_pattern("bluebell*", RTE_LOG_EMERG);
-	for (i = 0; i < RTE_DIM(table); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(table); i++) {
 		struct bb_qp *qp = qp_create(f);
 
 		bring_to(qp, table[i].state);
@@ -232,9 +231,8 @@ T(test_reset)
 	struct bb_qp_stats stats;
 	struct bb_cq_stats cstats;
 	struct bb_wc wc[4];
-	unsigned int life;
 
-	for (life = 1; life <= 3; life++) {
+	for (unsigned int life = 1; life <= 3; life++) {
 		bring_to(qp, BB_QP_RTS);
 		assert_int_equal(bb_post_nop(qp, life, BB_SEND_SIGNALED), 0);
 		assert_int_equal(bb_post_nop(qp, life, BB_SEND_SIGNALED), 0);
@@ -310,13 +308,12 @@ T(test_connect_fails)
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_attr attr;
 	struct bb_qp_addr l, r;
-	int step;
 
 	assert_int_equal(bb_qp_addr(qp, 1, 0, &l), 0);
 	r = l;
 	r.qpn = 0x99;
 	bb_qp_attr_init(&attr);
-	for (step = 0; step < 3; step++) {
+	for (int step = 0; step < 3; step++) {
 		/* All later calls of the driver fail, the one to RESET too. */
 		fake_fail(FAKE_QP_MODIFY, -EREMOTEIO);
 		fake.fail_after = step;

@@ -19,22 +19,19 @@ TEST(test_map)
 		[0x15] = BB_WC_RETRY_EXC_ERR,  [0x16] = BB_WC_RNR_RETRY_EXC_ERR,
 		[0x22] = BB_WC_REM_ABORT_ERR,
 	};
-	unsigned int i;
 
-	for (i = 0; i < 256; i++)
+	for (unsigned int i = 0; i < 256; i++)
 		assert_int_equal(bb_wc_status_of((uint8_t)i),
 				 map[i] != 0 ? map[i] : BB_WC_GENERAL_ERR);
 }
 
 TEST(test_names)
 {
-	int i, j;
-
-	for (i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR; i++) {
+	for (int i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR; i++) {
 		const char *name = bb_wc_status_name((enum bb_wc_status)i);
 
 		assert_true(strlen(name) > 3);
-		for (j = BB_WC_SUCCESS; j < i; j++)
+		for (int j = BB_WC_SUCCESS; j < i; j++)
 			assert_string_not_equal(name, bb_wc_status_name((enum bb_wc_status)j));
 	}
 	assert_string_equal(bb_wc_status_name((enum bb_wc_status)99), "?");
@@ -49,14 +46,12 @@ cause_has(enum bb_wc_status status, uint8_t vendor, const char *word)
 /* Each status has a cause text of its own that says more than its name. */
 TEST(test_causes_differ)
 {
-	int i, j;
-
-	for (i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR + 1; i++) {
+	for (int i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR + 1; i++) {
 		const char *cause = bb_wc_status_cause((enum bb_wc_status)i, 0);
 
 		assert_true(strlen(cause) > 10);
 		assert_string_not_equal(cause, bb_wc_status_name((enum bb_wc_status)i));
-		for (j = BB_WC_SUCCESS; j < i; j++)
+		for (int j = BB_WC_SUCCESS; j < i; j++)
 			assert_string_not_equal(cause, bb_wc_status_cause((enum bb_wc_status)j, 0));
 	}
 }
@@ -64,10 +59,8 @@ TEST(test_causes_differ)
 /* Every pair of status and vendor code has a text. */
 TEST(test_every_pair)
 {
-	int status, vendor;
-
-	for (status = BB_WC_SUCCESS; status <= BB_WC_GENERAL_ERR + 1; status++)
-		for (vendor = 0; vendor < 256; vendor++)
+	for (int status = BB_WC_SUCCESS; status <= BB_WC_GENERAL_ERR + 1; status++)
+		for (int vendor = 0; vendor < 256; vendor++)
 			assert_true(strlen(bb_wc_status_cause((enum bb_wc_status)status,
 							      (uint8_t)vendor)) > 10);
 }

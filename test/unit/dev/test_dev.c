@@ -227,7 +227,6 @@ TEST_WITH(fixture_setup, fixture_teardown, test_events)
 	struct bb_qp_init_attr attr;
 	struct bb_event ev;
 	struct bb_qp *qp;
-	int t;
 
 	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 	assert_int_equal(bb_event_get(f->dev, NULL), -EINVAL);
@@ -250,7 +249,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_events)
 	fake.event.type = BB_EVENT_DEV_FATAL;
 	assert_int_equal(bb_event_get(f->dev, &ev), 0);
 	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
-	for (t = BB_EVENT_CQ_ERROR; t <= BB_EVENT_DEV_FATAL; t++)
+	for (int t = BB_EVENT_CQ_ERROR; t <= BB_EVENT_DEV_FATAL; t++)
 		assert_string_not_equal(bb_event_name((enum bb_event_type)t), "?");
 	assert_string_equal(bb_event_name((enum bb_event_type)99), "?");
 }

@@ -135,13 +135,12 @@ T(test_mailbox_outside_its_limits_never_reaches_the_driver)
 	static const size_t bad[] = {0, 1, 15, BB_DEVX_MAILBOX_MAX + 1, SIZE_MAX};
 	struct fixture *f = *state;
 	struct bb_devx_obj *obj, *none = NULL;
-	size_t i;
 
 	devx_on(f->dev);
 	assert_int_equal(bb_devx_obj_create(f->dev, in, 16, out, BB_DEVX_MAILBOX_MAX, &obj), 0);
 	assert_int_equal(devx.outlen, BB_DEVX_MAILBOX_MAX);
 	devx.calls = 0;
-	for (i = 0; i < RTE_DIM(bad); i++) {
+	for (size_t i = 0; i < RTE_DIM(bad); i++) {
 		assert_logged(bb_devx_general_cmd(f->dev, in, bad[i], out, 16), -EINVAL,
 			      "mailboxes");
 		assert_int_equal(bb_devx_general_cmd(f->dev, in, 16, out, bad[i]), -EINVAL);

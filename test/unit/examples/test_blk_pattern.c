@@ -51,13 +51,11 @@ TEST(test_wrong)
 /* A single block of the right seed, at any position, is not foreign. */
 TEST(test_foreign)
 {
-	uint32_t at;
-
 	memset(mem, 'x', LEN);
 	assert_true(pattern_foreign(mem, LEN, 5));
 	pattern_fill(mem, LEN, 8192, 17, 6);
 	assert_true(pattern_foreign(mem, LEN, 5));
-	for (at = 0; at < LEN; at += PATTERN_UNIT) {
+	for (uint32_t at = 0; at < LEN; at += PATTERN_UNIT) {
 		pattern_fill(mem, LEN, 8192, 17, 6);
 		pattern_fill(mem + at, PATTERN_UNIT, 4096, 3, 5);
 		assert_false(pattern_foreign(mem, LEN, 5));
@@ -67,10 +65,9 @@ TEST(test_foreign)
 TEST(test_every_bit)
 {
 	uint64_t seq;
-	uint32_t bit;
 
 	pattern_fill(mem, LEN, 0, 1, 0);
-	for (bit = 0; bit < LEN * 8; bit++) {
+	for (uint32_t bit = 0; bit < LEN * 8; bit++) {
 		mem[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		if (check(0, 0, &seq) == NULL)
 			fail_msg("bit %u can be another", bit);

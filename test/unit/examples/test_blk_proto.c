@@ -23,12 +23,12 @@ static const struct blk_command write_cmd = {.offset = 8192,
 static void
 poke(uint8_t *msg, uint32_t len, uint32_t at, uint32_t n, uint64_t v)
 {
-	uint32_t i, crc;
+	uint32_t crc;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		msg[at + i] = (uint8_t)(v >> 8 * i);
 	crc = blk_crc(msg, len - 4);
-	for (i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 4; i++)
 		msg[len - 4 + i] = (uint8_t)(crc >> 8 * i);
 }
 
@@ -86,12 +86,12 @@ TEST(test_damage)
 	struct blk_completion done = {.id = 1}, done2;
 	struct blk_command c;
 	struct bb_blk_shape s;
-	uint32_t kind, bit, depth;
+	uint32_t depth;
 	uint8_t msg[64];
 	const char *wrong;
 	size_t len;
 
-	for (kind = 0; kind < 4; kind++) {
+	for (uint32_t kind = 0; kind < 4; kind++) {
 		memset(msg, 0, sizeof(msg));
 		switch (kind) {
 		case 0:
@@ -106,7 +106,7 @@ TEST(test_damage)
 		default:
 			blk_completion_encode(msg, &done);
 		}
-		for (bit = 0; bit <= lens[kind] * 8 + 64; bit++) {
+		for (uint32_t bit = 0; bit <= lens[kind] * 8 + 64; bit++) {
 			len = lens[kind];
 			if (bit < lens[kind] * 8)
 				msg[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -157,10 +157,9 @@ TEST(test_bad_fields)
 	uint8_t msg[64];
 	const char *wrong;
 	uint32_t depth;
-	size_t i;
 
 	memset(&before, 0x5a, sizeof(before));
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		c = before;
 		switch (bad[i].kind) {
 		case 'h':
@@ -224,9 +223,7 @@ TEST(test_bounds)
 
 TEST(test_statuses)
 {
-	unsigned int i;
-
-	for (i = 0; i < BLK_STATUSES; i++) {
+	for (unsigned int i = 0; i < BLK_STATUSES; i++) {
 		assert_string_not_equal(blk_status_name((enum blk_status)i), "unknown status");
 		assert_true(blk_status_errno((enum blk_status)i) <= 0);
 	}

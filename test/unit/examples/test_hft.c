@@ -64,7 +64,6 @@ TEST(test_format)
 	static const uint32_t lens[] = {12, 36, 31, 23, 19, 35};
 	struct itch_msg m, again;
 	uint8_t bytes[ITCH_MAX];
-	unsigned int i;
 
 	assert_null(itch_decode(add, sizeof(add), &m));
 	assert_fields(m, locate, 7, tracking, 9, ns, UINT64_C(34200000000000), ref, 258, side, 'S');
@@ -73,7 +72,7 @@ TEST(test_format)
 	assert_int_equal(m.price, 1000000);
 	assert_int_equal(itch_encode(&m, bytes), 36);
 	assert_memory_equal(bytes, add, 36);
-	for (i = 0; i < sizeof(types); i++) {
+	for (unsigned int i = 0; i < sizeof(types); i++) {
 		memset(bytes, 'B', sizeof(bytes));
 		bytes[0] = types[i];
 		assert_int_equal(itch_len(types[i]), lens[i]);
@@ -117,11 +116,11 @@ TEST(test_damaged)
 {
 	struct itch_fault fault;
 	uint8_t *image, *more;
-	size_t size, i;
+	size_t size;
 
 	make(150, 3, &image, &size);
 	assert_int_equal(try_open(image, size, &fault), 0);
-	for (i = 0; i < size; i++) {
+	for (size_t i = 0; i < size; i++) {
 		const uint8_t whole = image[i];
 
 		image[i] ^= (uint8_t)(1 + rnd(255));
@@ -132,7 +131,7 @@ TEST(test_damaged)
 		assert_true(fault.offset < size);
 		image[i] = whole;
 	}
-	for (i = 0; i < size; i++) {
+	for (size_t i = 0; i < size; i++) {
 		fault.what = NULL;
 		assert_int_equal(try_open(image, i, &fault), -EBADMSG);
 		assert_non_null(fault.what);
@@ -151,10 +150,9 @@ TEST(test_lying_header)
 	struct itch_fault fault;
 	struct itch_header h;
 	uint8_t *image;
-	unsigned int i;
 	size_t size;
 
-	for (i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < 8; i++) {
 		make(50, 3, &image, &size);
 		assert_null(itch_header_decode(image, size, &h));
 		switch (i) {
@@ -230,9 +228,8 @@ static struct book_top
 plain_top(uint16_t locate)
 {
 	struct book_top t = {0, 0, 0, 0};
-	unsigned int i;
 
-	for (i = 0; i < PLAIN; i++) {
+	for (unsigned int i = 0; i < PLAIN; i++) {
 		if (plain[i].ref == 0 || plain[i].locate != locate)
 			continue;
 		if (plain[i].side == 'B') {
@@ -269,10 +266,10 @@ TEST(test_book)
 	struct book *b = book_new(2, PLAIN);
 	uint64_t ref = 0, before;
 	struct book_top top;
-	uint32_t step, i, k;
+	uint32_t i, k;
 
 	memset(plain, 0, sizeof(plain));
-	for (step = 0; step < 60000; step++) {
+	for (uint32_t step = 0; step < 60000; step++) {
 		struct itch_msg m = {.locate = 0};
 
 		i = rnd(PLAIN);
@@ -475,7 +472,6 @@ TEST(test_risk)
 	struct params p = params;
 	struct risk_stage s;
 	uint64_t kill = 0;
-	uint32_t i;
 
 	p.max_rate = 3;
 	p.max_position = 500;
@@ -487,7 +483,7 @@ TEST(test_risk)
 	assert_int_equal(risk_stage(&s, &m, out), 1);
 	assert_int_equal(out->order.seq, 0);
 	/* Warm-up orders pass, whatever they contain, and change nothing. */
-	for (i = 0; i < 10; i++) {
+	for (uint32_t i = 0; i < 10; i++) {
 		m = order('S', i % 2 == 0 ? 300 : 301, i % 3 == 0 ? 1 : 5000000000);
 		m.kind = MSG_WARM;
 		m.order.seq = i;
@@ -524,9 +520,8 @@ TEST(test_order_check)
 {
 	struct order_check c = {0, 0, 0};
 	static const uint32_t come[] = {0, 1, 1, 3, 2, 4, 7};
-	unsigned int i;
 
-	for (i = 0; i < 7; i++)
+	for (unsigned int i = 0; i < 7; i++)
 		order_check(&c, come[i]);
 	assert_fields(c, next, 8, lost, 3, twice, 2);
 }

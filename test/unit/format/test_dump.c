@@ -11,9 +11,7 @@
 static void
 place(uint8_t *ring, uint32_t blocks, uint32_t at, const struct bytes *e)
 {
-	size_t i;
-
-	for (i = 0; i < e->len; i++)
+	for (size_t i = 0; i < e->len; i++)
 		ring[((size_t)at * 64 + i) % ((size_t)blocks * 64)] = e->b[i];
 }
 
@@ -174,9 +172,8 @@ TEST(test_masked)
 	};
 	struct bb_wqe_piece p[4];
 	struct sq_fixture f;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct bb_sge sge = {0x7000, rows[i].len, 0x88};
 		char text[256];
 
@@ -275,11 +272,10 @@ TEST(test_inline_wrap)
 {
 	uint8_t ring[2 * 64] = {0};
 	struct bytes e = {.len = 0};
-	int i;
 
 	ctrl(&e, 0x0a, 1, 5, 0, 0);
 	put32(&e, 0x80000000u | 58);
-	for (i = 0; i < 58; i++)
+	for (int i = 0; i < 58; i++)
 		put8(&e, (uint8_t)(0x40 + i));
 	place(ring, 2, 1, &e);
 	expect_wqe(ring, 2, 1,
@@ -425,14 +421,14 @@ TEST(test_names)
 {
 	static const uint8_t wqe[] = {0, 1, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12, 0x14, 0x15, 0x25};
 	static const uint8_t cqe[] = {0, 1, 2, 3, 4, 13, 14, 15};
-	unsigned int i, j, known;
+	unsigned int i, known;
 
 	for (i = 0; i < sizeof(wqe); i++)
-		for (j = 0; j < i; j++)
+		for (unsigned int j = 0; j < i; j++)
 			assert_string_not_equal(bb_wqe_opcode_name(wqe[i]),
 						bb_wqe_opcode_name(wqe[j]));
 	for (i = 0; i < sizeof(cqe); i++)
-		for (j = 0; j < i; j++)
+		for (unsigned int j = 0; j < i; j++)
 			assert_string_not_equal(bb_cqe_opcode_name(cqe[i]),
 						bb_cqe_opcode_name(cqe[j]));
 	for (i = 0, known = 0; i < 256; i++)
@@ -452,18 +448,17 @@ TEST(test_truncation)
 	uint8_t ring[64] = {0, 0, 0, 0x08, 0, 0, 1, 3, [32] = 0, 0, 0, 8};
 	char whole[512], part[512];
 	struct bb_cqe cqe;
-	size_t size;
-	int n, which;
+	int n;
 
 	memset(&cqe, 0, sizeof(cqe));
-	for (which = 0; which < 3; which++) {
+	for (int which = 0; which < 3; which++) {
 #define DUMP(buf_, size_)                                                                          \
 	(which == 0   ? bb_wqe_dump(buf_, size_, ring, 1, 0, false)                                \
 	 : which == 1 ? bb_recv_wqe_dump(buf_, size_, ring, 64)                                    \
 		      : bb_cqe_dump(buf_, size_, &cqe))
 		n = DUMP(whole, sizeof(whole));
 		assert_int_equal(n, strlen(whole));
-		for (size = 0; size <= (size_t)n + 2; size++) {
+		for (size_t size = 0; size <= (size_t)n + 2; size++) {
 			memset(part, 'x', sizeof(part));
 			assert_int_equal(DUMP(part, size), n);
 			if (size > 0) {
@@ -489,20 +484,19 @@ TEST(test_hostile)
 					  0x11, 0x12, 0x14, 0x15, 0x25, 0xff};
 	uint64_t seed = 99;
 	char text[4096];
-	uint32_t round, i;
 
-	for (round = 0; round < 20000; round++) {
+	for (uint32_t round = 0; round < 20000; round++) {
 		uint32_t blocks = 1u << rnd_below(&seed, 5);
 		struct guarded g = guarded_alloc((size_t)blocks * 64, round & 1);
 		uint32_t at = rnd_below(&seed, blocks);
 		uint8_t *w = g.p + (size_t)at * 64;
 		int n;
 
-		for (i = 0; i < blocks * 64; i++)
+		for (uint32_t i = 0; i < blocks * 64; i++)
 			g.p[i] = (uint8_t)rnd(&seed);
 		w[3] = opcodes[rnd_below(&seed, sizeof(opcodes))];
 		/* Inline lengths around the end of the WQE and of the ring. */
-		for (i = 16; i < 64; i += 16) {
+		for (uint32_t i = 16; i < 64; i += 16) {
 			uint32_t len = rnd_below(&seed, blocks * 64 + 40);
 
 			if (rnd_below(&seed, 2) == 0)

@@ -14,19 +14,18 @@ bit_of(const uint8_t *p, unsigned int bit)
 TEST(test_get_set)
 {
 	uint64_t seed = 5;
-	unsigned int bit, width, i;
 
-	for (bit = 0; bit < 32; bit++) {
-		for (width = 1; width <= 32 - bit; width++) {
+	for (unsigned int bit = 0; bit < 32; bit++) {
+		for (unsigned int width = 1; width <= 32 - bit; width++) {
 			struct bb_prm_field f = BB_PRM_F(4, bit, width);
 			uint32_t v = (uint32_t)rnd(&seed), got;
 			uint8_t mem[12], before[12];
 
-			for (i = 0; i < sizeof(mem); i++)
+			for (unsigned int i = 0; i < sizeof(mem); i++)
 				mem[i] = (uint8_t)rnd(&seed);
 			memcpy(before, mem, sizeof(mem));
 			bb_prm_set(mem, f, v);
-			for (i = 0; i < 96; i++) {
+			for (unsigned int i = 0; i < 96; i++) {
 				if (i < 32 + bit || i >= 32 + bit + width)
 					assert_int_equal(bit_of(mem, i), bit_of(before, i));
 				else

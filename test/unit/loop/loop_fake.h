@@ -58,7 +58,6 @@ fake_new(uint32_t owner)
 		.sig_every = 1,
 		.owner = UINT32_MAX, /* posted to by this thread before the loop runs */
 	};
-	uint32_t i;
 
 	assert_non_null(f);
 	f->cqes = aligned_alloc(64, SIZE * 64);
@@ -75,7 +74,7 @@ fake_new(uint32_t owner)
 	assert_int_equal(bb_cqring_init(&f->cq.ring, f->cqes, LOG_SIZE, f->cq_rec), 0);
 	f->cq.qps = f->qps;
 	f->cq.owner = owner;
-	for (i = 0; i < SIZE; i++)
+	for (uint32_t i = 0; i < SIZE; i++)
 		assert_int_equal(bb_post_nop(&f->qp, i, BB_SEND_SIGNALED), 0);
 	return f;
 }
@@ -109,9 +108,8 @@ static inline void
 on_cq(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg)
 {
 	struct fake *f = arg;
-	unsigned int i;
 
-	for (i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		if (cq != &f->cq || wc[i].wr_id != f->next_wr_id++ || wc[i].qp != &f->qp ||
 		    wc[i].status != BB_WC_SUCCESS)
 			f->misordered = true;

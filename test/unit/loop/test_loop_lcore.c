@@ -47,7 +47,6 @@ TEST(test_start_stop)
 {
 	struct bb_loop *loop;
 	struct fake *f;
-	unsigned int lap;
 
 	need_worker();
 	loop = loop_new(WORKER);
@@ -55,7 +54,7 @@ TEST(test_start_stop)
 	assert_int_equal(bb_loop_attach_cq(loop, &f->cq, on_cq, f), 0);
 	assert_int_equal(bb_loop_run(loop), -EINVAL);
 	assert_int_equal(bb_loop_run_once(loop), -EINVAL);
-	for (lap = 1; lap <= 3; lap++) {
+	for (unsigned int lap = 1; lap <= 3; lap++) {
 		assert_int_equal(bb_loop_start(loop), 0);
 		assert_true(bb_loop_running(loop));
 		assert_int_equal(bb_loop_start(loop), -EBUSY);
@@ -103,12 +102,12 @@ TEST(test_change_while_running)
 	struct bb_loop *loop;
 	struct poller *p;
 	struct fake *f;
-	unsigned int i, seen;
+	unsigned int seen;
 
 	need_worker();
 	loop = loop_new(WORKER);
 	assert_int_equal(bb_loop_start(loop), 0);
-	for (i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < 300; i++) {
 		p = calloc(1, sizeof(*p));
 		assert_non_null(p);
 		assert_int_equal(bb_loop_attach_poller(loop, on_poll, p), 0);
@@ -123,7 +122,7 @@ TEST(test_change_while_running)
 		free(p);
 	}
 	f = fake_new(WORKER);
-	for (i = 1; i <= 50; i++) {
+	for (unsigned int i = 1; i <= 50; i++) {
 		assert_int_equal(bb_loop_attach_cq(loop, &f->cq, on_cq, f), 0);
 		fake_complete(f, 10);
 		assert_true(wait_for(&f->completions, i * 10));
@@ -145,11 +144,10 @@ TEST(test_change_races_stop)
 {
 	struct poller p = {.at_three = NULL};
 	struct bb_loop *loop;
-	unsigned int i;
 
 	need_worker();
 	loop = loop_new(WORKER);
-	for (i = 0; i < 300; i++) {
+	for (unsigned int i = 0; i < 300; i++) {
 		assert_int_equal(bb_loop_start(loop), 0);
 		if (i % 2 == 0)
 			rte_delay_us_block(i % 20);
@@ -196,7 +194,6 @@ TEST(test_service)
 	struct poller p = {.at_three = NULL};
 	struct bb_loop *loop;
 	struct fake *f;
-	unsigned int lap;
 
 	need_worker();
 	loop = loop_new(WORKER);
@@ -210,7 +207,7 @@ TEST(test_service)
 	assert_int_equal(bb_loop_service_start(loop), -EBUSY);
 	assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), -ETIMEDOUT);
 	assert_int_equal(rte_service_lcore_start(WORKER), 0);
-	for (lap = 1; lap <= 3; lap++) {
+	for (unsigned int lap = 1; lap <= 3; lap++) {
 		fake_complete(f, 100);
 		assert_true(wait_for(&f->completions, lap * 100));
 		p.calls = 0;

@@ -56,9 +56,8 @@ T(test_copy)
 	struct fixture *f = *state;
 	uint8_t in[64], out[65];
 	struct bb_dm *dm;
-	size_t i;
 
-	for (i = 0; i < sizeof(in); i++)
+	for (size_t i = 0; i < sizeof(in); i++)
 		in[i] = (uint8_t)(i * 3 + 1);
 	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &dm), 0);
 	assert_int_equal(bb_dm_write(dm, 0, in, 64), 0);
@@ -81,7 +80,7 @@ T(test_copy)
 		{2, 4, -EINVAL, "units of 4"},        {0, 6, -EINVAL, "units of 4"},
 		{1, 3, -EINVAL, "units of 4"},
 	};
-	for (i = 0; i < RTE_DIM(bad); i++) {
+	for (size_t i = 0; i < RTE_DIM(bad); i++) {
 		assert_logged(bb_dm_write(dm, bad[i].off, in, bad[i].len), bad[i].ret, bad[i].text);
 		assert_logged(bb_dm_read(dm, out, bad[i].off, bad[i].len), bad[i].ret, bad[i].text);
 	}

@@ -62,11 +62,10 @@ L(test_borders)
 {
 	struct bb_mr *mr = reg(0x10000, 0x1000, BB_ACCESS_LOCAL_WRITE);
 	struct bb_lkey_cache c;
-	int pass;
 
 	bb_lkey_cache_init(&c, &b.pd);
 	/* The second pass hits the cache. */
-	for (pass = 0; pass < 2; pass++) {
+	for (int pass = 0; pass < 2; pass++) {
 		assert_int_equal(bb_mem_lkey(&c, P(0x10000), 0x1000), mr->lkey);
 		assert_int_equal(bb_mem_lkey(&c, P(0x10fff), 1), mr->lkey);
 		assert_int_equal(bb_mem_lkey(&c, P(0x10fff), 0), mr->lkey);
@@ -107,10 +106,9 @@ L(test_nested)
 {
 	struct bb_mr *big, *small[20];
 	struct bb_lkey_cache c;
-	unsigned int i;
 
 	big = reg(0x100000, 0x100000, BB_ACCESS_LOCAL_WRITE);
-	for (i = 0; i < RTE_DIM(small); i++)
+	for (unsigned int i = 0; i < RTE_DIM(small); i++)
 		small[i] = reg(0x110000 + i * 0x1000, 0x800, BB_ACCESS_LOCAL_WRITE);
 	bb_lkey_cache_init(&c, &b.pd);
 	assert_int_equal(bb_mem_lkey(&c, P(0x1ffff0), 16), big->lkey);
@@ -118,7 +116,7 @@ L(test_nested)
 	assert_int_equal(bb_mem_lkey(&c, P(0x113400), 0x800), big->lkey);
 	bb_lkey_cache_init(&c, &b.pd);
 	assert_int_equal(bb_mem_lkey(&c, P(0x113400), 0x400), small[3]->lkey);
-	for (i = 0; i < RTE_DIM(small); i++)
+	for (unsigned int i = 0; i < RTE_DIM(small); i++)
 		assert_int_equal(bb_mr_dereg(small[i]), 0);
 	assert_int_equal(bb_mem_lkey(&c, P(0x113400), 0x400), big->lkey);
 	assert_int_equal(bb_mr_dereg(big), 0);
@@ -148,23 +146,22 @@ L(test_hits)
 {
 	struct bb_mr *mr[BB_LKEY_CACHE_ENTRIES + 1];
 	struct bb_lkey_cache c;
-	unsigned int i, round;
 
-	for (i = 0; i < RTE_DIM(mr); i++)
+	for (unsigned int i = 0; i < RTE_DIM(mr); i++)
 		mr[i] = reg(0x10000 + i * 0x10000, 0x1000, BB_ACCESS_LOCAL_WRITE);
 	bb_lkey_cache_init(&c, &b.pd);
-	for (round = 0; round < 10; round++)
-		for (i = 0; i < BB_LKEY_CACHE_ENTRIES; i++)
+	for (unsigned int round = 0; round < 10; round++)
+		for (unsigned int i = 0; i < BB_LKEY_CACHE_ENTRIES; i++)
 			assert_int_equal(bb_mem_lkey(&c, P(0x10080 + i * 0x10000), 64),
 					 mr[i]->lkey);
 	assert_int_equal(c.misses, BB_LKEY_CACHE_ENTRIES);
 	assert_int_equal(bb_mem_lkey(&c, P(0x10080 + BB_LKEY_CACHE_ENTRIES * 0x10000), 64),
 			 mr[BB_LKEY_CACHE_ENTRIES]->lkey);
 	assert_int_equal(c.misses, BB_LKEY_CACHE_ENTRIES + 1);
-	for (i = 0; i < RTE_DIM(mr); i++)
+	for (unsigned int i = 0; i < RTE_DIM(mr); i++)
 		assert_int_equal(bb_mr_dereg(mr[i]), 0);
 	/* A cache returns no key of a removed registration. */
-	for (i = 0; i < RTE_DIM(mr); i++)
+	for (unsigned int i = 0; i < RTE_DIM(mr); i++)
 		assert_int_equal(bb_mem_lkey(&c, P(0x10080 + i * 0x10000), 64), BB_LKEY_NONE);
 }
 

@@ -406,9 +406,8 @@ T(test_mempool_chunks)
 	struct fixture *f = *state;
 	struct rte_mempool *mp;
 	struct bb_lkey_cache cache;
-	char *mem;
+	char *mem = mmap(NULL, 5 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	mem = mmap(NULL, 5 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(mem != MAP_FAILED);
 	mp = rte_mempool_create_empty("bbchunks", 600, 256, 0, 0, SOCKET_ID_ANY, 0);
 	assert_non_null(mp);

@@ -61,10 +61,9 @@ assert_all_registered(struct bb_pd *pd)
 {
 	uint64_t mapped = 0, registered = 0;
 	const struct bb_mem_entry *e;
-	uint32_t i;
 
 	assert_int_equal(rte_memseg_contig_walk(sum_cb, &mapped), 0);
-	for (i = 0; i < pd->mem->arr->n; i++) {
+	for (uint32_t i = 0; i < pd->mem->arr->n; i++) {
 		e = &pd->mem->arr->e[i];
 		registered += e->end - e->start;
 	}
@@ -205,10 +204,8 @@ static uint32_t stop;
 static void *
 churn(void *arg)
 {
-	unsigned int i;
-
 	(void)arg;
-	for (i = 0; i < 60; i++) {
+	for (unsigned int i = 0; i < 60; i++) {
 		void *p = rte_malloc(NULL, 4 * MIB + (i % 7) * MIB, 0);
 
 		rte_free(p);
@@ -229,9 +226,8 @@ T(test_churn)
 	struct bb_mr *mr;
 	uint32_t key;
 	pthread_t t;
-	void *p;
+	void *p = rte_malloc(NULL, 100, 0);
 
-	p = rte_malloc(NULL, 100, 0);
 	assert_int_equal(bb_mem_follow_heap(f->pd), 0);
 	bb_lkey_cache_init(&cache, f->pd);
 	key = bb_mem_lkey(&cache, p, 100);

@@ -53,10 +53,8 @@ model_alloc(uint32_t first, uint32_t n)
 static void
 model_free(uint32_t first, uint32_t n)
 {
-	uint32_t i;
-
 	bb_mem_heap_event(b.pd.mem, RTE_MEM_EVENT_FREE, P(BASE + first * PAGE), n * PAGE);
-	for (i = first; i < first + n; i++)
+	for (uint32_t i = first; i < first + n; i++)
 		heap_key[i] = 0;
 }
 
@@ -82,13 +80,11 @@ static bool
 model_right(uint64_t addr, uint64_t len, uint32_t key)
 {
 	bool writable = false, readable = false, key_writable = false, key_readable = false;
-	uint64_t a;
-	uint32_t i;
 
 	if (addr >= BASE && addr < BASE + PAGES * PAGE && len <= BASE + PAGES * PAGE - addr) {
 		uint32_t k = heap_key[(addr - BASE) / PAGE];
 
-		for (a = addr; a < addr + len; a = (a / PAGE + 1) * PAGE)
+		for (uint64_t a = addr; a < addr + len; a = (a / PAGE + 1) * PAGE)
 			if (heap_key[(a - BASE) / PAGE] != k)
 				k = 0;
 		if (k != 0) {
@@ -96,7 +92,7 @@ model_right(uint64_t addr, uint64_t len, uint32_t key)
 			key_writable |= key == k;
 		}
 	}
-	for (i = 0; i < MAX_MRS; i++) {
+	for (uint32_t i = 0; i < MAX_MRS; i++) {
 		uint64_t start, end;
 
 		if (mrs[i] == NULL)
@@ -148,13 +144,12 @@ static void
 model_run(uint64_t seed)
 {
 	struct bb_lkey_cache cache;
-	uint32_t step, i;
 
 	rng = seed;
 	bare_pd_init(&b);
 	memset(heap_key, 0, sizeof(heap_key));
 	bb_lkey_cache_init(&cache, &b.pd);
-	for (step = 0; step < STEPS; step++) {
+	for (uint32_t step = 0; step < STEPS; step++) {
 		uint32_t first = rnd(PAGES), n = 1 + rnd(rnd(4) ? 6 : PAGES);
 
 		n = RTE_MIN(n, PAGES - first);
@@ -178,7 +173,7 @@ model_run(uint64_t seed)
 			break;
 		}
 		model_counts();
-		for (i = 0; i < 20; i++) {
+		for (uint32_t i = 0; i < 20; i++) {
 			uint64_t addr = BASE - 100 + rnd((uint32_t)(PAGES * PAGE) + 200);
 			uint64_t len = rnd(2) ? rnd(64) : rnd(40000);
 			uint32_t key = bb_mem_lkey(&cache, P(addr), len);
@@ -193,7 +188,7 @@ model_run(uint64_t seed)
 				assert_non_null(fake_mr_of(key));
 		}
 	}
-	for (i = 0; i < MAX_MRS; i++)
+	for (uint32_t i = 0; i < MAX_MRS; i++)
 		if (mrs[i] != NULL)
 			model_explicit(i);
 	bare_pd_fini(&b);
@@ -201,9 +196,7 @@ model_run(uint64_t seed)
 
 TEST(test_model)
 {
-	uint64_t seed;
-
-	for (seed = 1; seed <= 8; seed++)
+	for (uint64_t seed = 1; seed <= 8; seed++)
 		model_run(seed);
 }
 
@@ -213,28 +206,28 @@ TEST(test_growth)
 	const uint32_t n = 5000;
 	struct bb_lkey_cache cache;
 	struct bb_mr **many = calloc(n, sizeof(struct bb_mr *));
-	uint32_t i, j;
+	uint32_t j;
 
 	assert_non_null(many);
 	bare_pd_init(&b);
 	bb_lkey_cache_init(&cache, &b.pd);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		j = i * 2053 % n; /* 2053 and 5000 are coprime: visits each entry once,
 				   * scattered */
 		assert_int_equal(
 			bb_mr_reg(&b.pd, P(BASE + j * PAGE), PAGE, BB_ACCESS_LOCAL_WRITE, &many[j]),
 			0);
 	}
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal(bb_mem_lkey(&cache, P(BASE + i * PAGE), PAGE), many[i]->lkey);
-	for (i = 0; i < n; i += 2) {
+	for (uint32_t i = 0; i < n; i += 2) {
 		assert_int_equal(bb_mr_dereg(many[i]), 0);
 		many[i] = NULL;
 	}
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal(bb_mem_lkey(&cache, P(BASE + i * PAGE + 7), 8),
 				 many[i] != NULL ? many[i]->lkey : BB_LKEY_NONE);
-	for (i = 1; i < n; i += 2)
+	for (uint32_t i = 1; i < n; i += 2)
 		assert_int_equal(bb_mr_dereg(many[i]), 0);
 	bare_pd_fini(&b);
 	free(many);
@@ -254,10 +247,8 @@ static uint32_t writer_done;
 static void *
 writer(void *arg)
 {
-	uint32_t i;
-
 	(void)arg;
-	for (i = 0; i < 20000; i++) {
+	for (uint32_t i = 0; i < 20000; i++) {
 		/* Even chunks are stable; this picks an odd one. */
 		uint64_t chunk = BASE + (rnd(CHUNKS / 2) * 2 + 1) * CHUNK;
 		uint32_t page = rnd(CHUNK_PAGES);
@@ -294,7 +285,6 @@ TEST(test_concurrent_reader)
 	struct bb_lkey_cache cache;
 	uint64_t found = 0, none = 0, wrong = 0, lost = 0, r = 1;
 	pthread_t t;
-	uint32_t i;
 
 	rng = 42;
 	bare_pd_init(&b);
@@ -302,13 +292,13 @@ TEST(test_concurrent_reader)
 	writer_done = 0;
 	bb_lkey_cache_init(&cache, &b.pd);
 	/* A few stable chunks first; the table must outgrow its array while the reader runs. */
-	for (i = 0; i < CHUNKS; i += 2)
+	for (uint32_t i = 0; i < CHUNKS; i += 2)
 		if (i < 40)
 			bb_mem_heap_event(b.pd.mem, RTE_MEM_EVENT_ALLOC, P(BASE + i * CHUNK),
 					  CHUNK);
 	assert_int_equal(pthread_create(&t, NULL, writer, NULL), 0);
 	/* The writer may finish before this thread gets its CPU back. */
-	for (i = 0; i < 1000 || !__atomic_load_n(&writer_done, __ATOMIC_ACQUIRE); i++) {
+	for (uint32_t i = 0; i < 1000 || !__atomic_load_n(&writer_done, __ATOMIC_ACQUIRE); i++) {
 		uint32_t chunk, key;
 
 		r = r * 6364136223846793005ull + 1442695040888963407ull;

@@ -56,10 +56,9 @@ all_on(struct fixture *f)
 T(test_rights)
 {
 	struct fixture *f = *state;
-	uint32_t a;
 
 	all_on(f);
-	for (a = 0; a < 256; a++) {
+	for (uint32_t a = 0; a < 256; a++) {
 		struct bb_mr *mr = NULL;
 		int want = 0, ret;
 
@@ -106,9 +105,8 @@ T(test_optional)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr;
-	uint32_t bit;
 
-	for (bit = 0; bit < 32; bit++) {
+	for (uint32_t bit = 0; bit < 32; bit++) {
 		bool known = bit < 8, optional = bit >= 20 && bit < 30;
 		uint32_t a = LW | 1u << bit;
 
@@ -267,12 +265,11 @@ T(test_rereg)
 	struct fixture *f = *state;
 	struct bb_pd *pd2;
 	struct bb_mr *mr;
-	uint32_t flags, old;
-	int new_key;
+	uint32_t old;
 
 	assert_int_equal(bb_pd_alloc(f->dev, &pd2), 0);
-	for (new_key = 0; new_key < 2; new_key++) {
-		for (flags = 1; flags < 8; flags++) {
+	for (int new_key = 0; new_key < 2; new_key++) {
+		for (uint32_t flags = 1; flags < 8; flags++) {
 			bool trans = flags & TRANS, pd = flags & BB_MR_REREG_PD,
 			     access = flags & BB_MR_REREG_ACCESS;
 			struct bb_pd *owner = pd ? pd2 : f->pd;
@@ -322,13 +319,12 @@ T(test_rereg_fails)
 	struct fixture *f = *state;
 	struct bb_mr *mr, was;
 	struct bb_pd *pd2;
-	uint32_t flags;
 
 	assert_int_equal(bb_pd_alloc(f->dev, &pd2), 0);
 	assert_int_equal(bb_mr_reg(f->pd, mem[0], 4096, LW, &mr), 0);
 	was = *mr;
 	fake_fail(FAKE_MR_REREG, -EFAULT);
-	for (flags = 1; flags < 8; flags++) {
+	for (uint32_t flags = 1; flags < 8; flags++) {
 		bool trans = flags & TRANS;
 
 		assert_int_equal(bb_mr_rereg(mr, flags, pd2, trans ? mem[1] : NULL, trans ? 64 : 0,

@@ -61,9 +61,9 @@ TEST_WITH(stub_setup, stub_teardown, bonded_ports)
 	struct bb_qp_attr a;
 	uint32_t port, before;
 	struct fixture f;
-	unsigned int i, k;
+	unsigned int k;
 
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(cases); i++) {
 		void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
 
 		stub_reset();
@@ -102,12 +102,11 @@ TEST_WITH(stub_setup, stub_teardown, bonded_ports_begin_anywhere)
 	void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
 	uint32_t first[3] = {0};
 	struct fixture f;
-	unsigned int i;
 
 	rte_srand(1);
 	bb_prm_set(stub.general, BB_PRM_HCA_NUM_LAG_PORTS, 2);
 	bb_prm_set(lagc, BB_PRM_LAGC_LAG_STATE, 1);
-	for (i = 0; i < 32; i++) {
+	for (unsigned int i = 0; i < 32; i++) {
 		open_qp(&f);
 		first[port_of(&f)]++;
 		close_dev(&f);

@@ -139,13 +139,12 @@ T(each_by_itself)
 	};
 	struct bb_dev_attr attr;
 	struct fixture f;
-	size_t i, k;
 
-	for (i = 0; i < RTE_DIM(rows); i++) {
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
 		uint64_t got = 0;
 
 		stub_reset();
-		for (k = 0; k < 3 && rows[i].set[k].f.width != 0; k++)
+		for (size_t k = 0; k < 3 && rows[i].set[k].f.width != 0; k++)
 			bb_prm_set(rows[i].page == ATOMIC ? stub.atomic : stub.general,
 				   rows[i].set[k].f, rows[i].set[k].v);
 		open_dev(&f);
@@ -170,9 +169,8 @@ T(time_stamps)
 	} cases[] = {{0, 0, 156250000}, {1, 1, 0}, {2, 0, 156250000}};
 	struct bb_dev_attr attr;
 	struct fixture f;
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(cases); i++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, 156250);
 		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_QP_TS_FORMAT, cases[i].cap);
@@ -244,9 +242,8 @@ T(nonsense_is_refused)
 		{BB_PRM_HCA_LOG_MAX_QP, 0},     {BB_PRM_HCA_LOG_MAX_CQ, 0},
 	};
 	struct bb_dev *dev;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(bad); i++) {
+	for (size_t i = 0; i < RTE_DIM(bad); i++) {
 		stub_reset();
 		bb_prm_set(stub.general, bad[i].f, bad[i].v);
 		assert_int_equal(bb_dev_open("stub0", &dev), -EIO);
@@ -265,9 +262,8 @@ T(atomics_need_all_three)
 	};
 	struct bb_dev_attr attr;
 	struct fixture f;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(lack); i++) {
+	for (size_t i = 0; i < RTE_DIM(lack); i++) {
 		stub_reset();
 		bb_prm_set(stub.atomic, lack[i].f, lack[i].v);
 		open_dev(&f);
@@ -291,9 +287,8 @@ T(paging_by_scheme)
 	struct bb_dev_attr attr;
 	struct fixture f;
 	uint8_t *rc;
-	int mem;
 
-	for (mem = 0; mem < 2; mem++) {
+	for (int mem = 0; mem < 2; mem++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_PG, 1);
 		bb_prm_set(stub.odp, BB_PRM_ODP_CAP_MEM_PAGE_FAULT, (uint32_t)mem);
@@ -412,11 +407,10 @@ T_DEV(each_counter)
 		ROW(REQ_CQE_FLUSH_ERROR, flushed),
 	};
 	struct bb_dev_stats stats, want;
-	size_t i;
 
 	memset(&want, 0, sizeof(want));
 	want.size = sizeof(want);
-	for (i = 0; i < RTE_DIM(rows); i++) {
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
 		const uint32_t n = 1u << i;
 
 		bb_prm_set(stub.counters, rows[i].f, n);
@@ -431,16 +425,15 @@ T_DEV(each_counter)
 T(congestion)
 {
 	struct bb_dev_stats stats;
-	unsigned int allowed, i;
 	struct fixture f;
 
-	for (allowed = 0; allowed < 2; allowed++) {
+	for (unsigned int allowed = 0; allowed < 2; allowed++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_CC_QUERY_ALLOWED, allowed);
 		stub.fail_op = BB_PRM_OP_QUERY_CONG_STATISTICS;
 		stub.fail_status = BB_PRM_STAT_BAD_OP;
 		open_dev(&f);
-		for (i = 0; i < 2; i++) {
+		for (unsigned int i = 0; i < 2; i++) {
 			memset(&stats, 0xff, sizeof(stats));
 			assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
 			assert_int_equal(stats.ecn_marked | stats.cnp_sent | stats.cnp_handled, 0);
@@ -497,11 +490,10 @@ T_DEV(statuses_become_errnos)
 	};
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
-	size_t i;
 
 	bb_cq_attr_init(&attr);
 	stub.fail_op = BB_PRM_OP_CREATE_CQ;
-	for (i = 0; i < RTE_DIM(map); i++) {
+	for (size_t i = 0; i < RTE_DIM(map); i++) {
 		stub.fail_status = map[i].status;
 		assert_logged(bb_cq_create(f->dev, &attr, &cq), map[i].err, map[i].text);
 	}

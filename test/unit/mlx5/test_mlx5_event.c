@@ -39,13 +39,12 @@ T_DEV(of_objects)
 	struct bb_qp_init_attr init;
 	struct bb_event ev;
 	uint64_t cq_cookie;
-	size_t i;
 
 	bb_qp_init_attr_init(&init);
 	make_qp(f, &init);
 	/* The QP subscribed last; the CQ is one slot before it. */
 	cq_cookie = stub.cookie - 1;
-	for (i = 0; i < RTE_DIM(map); i++) {
+	for (size_t i = 0; i < RTE_DIM(map); i++) {
 		stub_event(map[i].prm, stub.cookie, 0);
 		assert_int_equal(bb_event_get(f->dev, &ev), 0);
 		assert_int_equal(ev.type, map[i].type);

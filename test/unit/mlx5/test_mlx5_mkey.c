@@ -27,9 +27,8 @@ make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t
 	struct bb_mkey_attr attr;
 	struct bb_sge sge[8];
 	struct bb_mkey *k;
-	uint32_t i;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		sge[i] = (struct bb_sge){UINT64_C(0x7000123400000) + i, len[i], 0x4500 + i};
 	bb_mkey_attr_init(&attr);
 	attr.pieces = sge;
@@ -130,10 +129,10 @@ T(unaligned)
 		{0x40000000, 0, 2, {0x80000000, 0x80000000}},
 	};
 	struct fixture f;
-	uint32_t i, key;
+	uint32_t key;
 
 	open_with(&f, true);
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (uint32_t i = 0; i < RTE_DIM(cases); i++) {
 		const uint8_t *in = make(&f, IOVA + cases[i].off, cases[i].len, cases[i].n, &key);
 		const uint8_t *m = in + BB_PRM_CREATE_MKEY_MKC.byte;
 
@@ -152,11 +151,10 @@ T(empty)
 	struct bb_mkey_attr attr;
 	struct bb_mkey *k;
 	struct fixture f;
-	uint32_t ksm, i;
 
-	for (ksm = 0; ksm < 2; ksm++) {
+	for (uint32_t ksm = 0; ksm < 2; ksm++) {
 		open_with(&f, ksm);
-		for (i = 0; i < RTE_DIM(pieces); i++) {
+		for (uint32_t i = 0; i < RTE_DIM(pieces); i++) {
 			const uint8_t *in, *m;
 
 			bb_mkey_attr_init(&attr);
@@ -189,10 +187,9 @@ T(refused)
 	struct bb_mkey_attr good, a;
 	struct bb_mkey *k = NULL;
 	struct fixture f;
-	uint32_t i;
 
 	open_with(&f, true);
-	for (i = 0; i < RTE_DIM(many); i++)
+	for (uint32_t i = 0; i < RTE_DIM(many); i++)
 		many[i] = piece;
 	bb_mkey_attr_init(&good);
 	good.pieces = &piece;

@@ -201,13 +201,12 @@ T(udp_ports)
 	struct bb_qp_attr a = attributes();
 	uint32_t port, ports[2];
 	struct fixture f;
-	unsigned int i;
 
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, 0xf000);
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, 0xf00f);
 	open_qp(&f);
 	a.path.flow_label = 0;
-	for (i = 0; i < 200; i++) {
+	for (unsigned int i = 0; i < 200; i++) {
 		a.dest_qpn = 0x100 + i * 77;
 		to_state(&f, &a, BB_QP_INIT, INIT_MASK);
 		to_state(&f, &a, BB_QP_RTR, RTR_MASK);
@@ -258,9 +257,8 @@ T(init2rtr_static_rate)
 	struct bb_path back;
 	const uint8_t *ads;
 	struct fixture f;
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(rates); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(rates); i++) {
 		bb_prm_set(stub.general, BB_PRM_HCA_STAT_RATE_SUPPORT, rates[i].support);
 		open_qp(&f);
 		a.path.static_rate = rates[i].rate;
@@ -294,9 +292,8 @@ T(init2rtr_source_port)
 	struct bb_qp_attr a = attributes();
 	const uint8_t *ads;
 	struct fixture f;
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(cases); i++) {
 		stub_reset();
 		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, cases[i].min);
 		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, cases[i].max);
@@ -431,7 +428,6 @@ T_QP(query)
 	};
 	uint8_t *c = stub.query_qpc + BB_PRM_QUERY_QP_OUT_QPC.byte;
 	struct bb_qp_attr a = attributes(), q;
-	size_t i;
 
 	to_rts(f, &a);
 	bb_prm_set(c, BB_PRM_QPC_STATE, BB_PRM_QP_RTS);
@@ -450,7 +446,7 @@ T_QP(query)
 	assert_fields(q, state, BB_QP_RTS, access, BB_ACCESS_REMOTE_READ, path_mtu, 4096);
 	assert_fields(q, dest_qpn, 0x111, rq_psn, 0x222, sq_psn, 0x333, max_rd_atomic, 8);
 	assert_fields(q, max_dest_rd_atomic, 16, retry_cnt, 2, timeout, 9, path.sgid_index, 2);
-	for (i = 0; i < RTE_DIM(states); i++) {
+	for (size_t i = 0; i < RTE_DIM(states); i++) {
 		bb_prm_set(c, BB_PRM_QPC_STATE, states[i].prm);
 		assert_int_equal(bb_qp_query(f->qp, &q), 0);
 		assert_int_equal(q.state, states[i].state);

@@ -123,9 +123,8 @@ T(qp_scatter_to_cqe)
 	struct bb_qp_init_attr init;
 	struct fixture f;
 	const uint8_t *c;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(types); i++) {
+	for (size_t i = 0; i < RTE_DIM(types); i++) {
 		stub_reset();
 		open_dev(&f);
 		bb_qp_init_attr_init(&init);
@@ -297,7 +296,6 @@ T(progress_while_queues_go)
 	struct fixture f;
 	pthread_t thread;
 	void *ok;
-	int i;
 
 	stub.inline_progress = true;
 	open_dev(&f);
@@ -308,7 +306,7 @@ T(progress_while_queues_go)
 	bb_cq_attr_init(&attr);
 	attr.depth = 16;
 	attr.lcore = r.lcore;
-	for (i = 0; i < 2000; i++) {
+	for (int i = 0; i < 2000; i++) {
 		assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
 		if (i % 16 == 0)
 			sched_yield();
@@ -332,7 +330,6 @@ T_DEV(many_qps)
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
 	uint32_t umems;
-	unsigned int i;
 
 	bb_cq_attr_init(&attr);
 	attr.depth = MANY * 8;
@@ -342,7 +339,7 @@ T_DEV(many_qps)
 	init.recv_cq = f->cq;
 	init.sq_depth = 4;
 	init.rq_depth = 4;
-	for (i = 0; i < MANY; i++)
+	for (unsigned int i = 0; i < MANY; i++)
 		assert_int_equal(bb_qp_create(f->pd, &init, &qps[i]), 0);
 	assert_ptr_equal(qps[1]->sq.dbrec, qps[0]->sq.dbrec + 2);
 	assert_ptr_equal(qps[511]->sq.dbrec, qps[0]->sq.dbrec + 2 * 511);
@@ -350,12 +347,12 @@ T_DEV(many_qps)
 	assert_true(stub.umems <= MANY * 4096 / (2 << 20) + 2);
 	umems = stub.umems;
 	/* Freed slots are reused. */
-	for (i = 0; i < MANY; i += 2)
+	for (unsigned int i = 0; i < MANY; i += 2)
 		assert_int_equal(bb_qp_destroy(qps[i]), 0);
-	for (i = 0; i < MANY; i += 2)
+	for (unsigned int i = 0; i < MANY; i += 2)
 		assert_int_equal(bb_qp_create(f->pd, &init, &qps[i]), 0);
 	assert_int_equal(stub.umems, umems);
-	for (i = 0; i < MANY; i++) {
+	for (unsigned int i = 0; i < MANY; i++) {
 		assert_int_equal(qps[i]->sq.dbrec[0], 0);
 		assert_int_equal(bb_qp_destroy(qps[i]), 0);
 	}
@@ -365,9 +362,8 @@ T_DEV(many_qps)
 T_QP(records_are_zeroed)
 {
 	struct bb_qp_init_attr init;
-	uint32_t *rec;
+	uint32_t *rec = f->qp->rq.conf_dbrec;
 
-	rec = f->qp->rq.conf_dbrec;
 	rec[0] = 0x12345678;
 	rec[1] = 0x9abcdef0;
 	assert_int_equal(bb_qp_destroy(f->qp), 0);
@@ -422,13 +418,12 @@ T_QP(qp_create_unwinds)
 	struct bb_qp_init_attr init;
 	unsigned int alive;
 	struct bb_qp *qp;
-	size_t i;
 
 	bb_qp_init_attr_init(&init);
 	init.send_cq = f->cq;
 	init.recv_cq = f->cq;
 	alive = stub_alive();
-	for (i = 0; i < RTE_DIM(fail); i++) {
+	for (size_t i = 0; i < RTE_DIM(fail); i++) {
 		stub.fail_op = fail[i].op;
 		stub.fail_errno = -ENOMEM;
 		if (fail[i].err != NULL)
@@ -446,9 +441,8 @@ T_DEV(cq_create_unwinds)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
-	unsigned int alive;
+	unsigned int alive = stub_alive();
 
-	alive = stub_alive();
 	bb_cq_attr_init(&attr);
 	stub.no_uar = true;
 	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -ENOSPC);

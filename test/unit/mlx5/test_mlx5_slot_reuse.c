@@ -81,10 +81,9 @@ TEST_WITH(stub_setup, stub_teardown, given_back)
 {
 	struct place first, p;
 	struct fixture f;
-	size_t i;
 
 	open_qp(&f); /* keeps the pages of records alive */
-	for (i = 0; i < RTE_DIM(kinds); i++) {
+	for (size_t i = 0; i < RTE_DIM(kinds); i++) {
 		unsigned int alive = stub_alive();
 
 		assert_int_equal(kinds[i].make(&f, &first), 0);

@@ -153,9 +153,8 @@ T(capabilities)
 	struct bb_srq *srq = NULL;
 	struct bb_dev_attr dev;
 	struct fixture f;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		stub_reset();
 		bb_prm_set(stub.general, cases[i].f, cases[i].value);
 		open_dev(&f);

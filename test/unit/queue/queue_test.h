@@ -78,9 +78,7 @@ put8(struct bytes *e, uint8_t v)
 static inline void
 put32(struct bytes *e, uint32_t v)
 {
-	int i;
-
-	for (i = 24; i >= 0; i -= 8)
+	for (int i = 24; i >= 0; i -= 8)
 		put8(e, (uint8_t)(v >> i));
 }
 
@@ -94,9 +92,7 @@ put64(struct bytes *e, uint64_t v)
 static inline void
 put_mem(struct bytes *e, const void *p, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		put8(e, ((const uint8_t *)p)[i]);
 }
 
@@ -128,11 +124,10 @@ static inline unsigned int
 log_stop(struct log_text *l, const char *has)
 {
 	unsigned int lines = 0;
-	size_t i;
 
 	rte_openlog_stream(NULL);
 	fclose(l->f);
-	for (i = 0; i < l->len; i++)
+	for (size_t i = 0; i < l->len; i++)
 		lines += l->text[i] == '\n';
 	if (has != NULL && strstr(l->text, has) == NULL)
 		fail_msg("no \"%s\" in the log: %s", has, l->text);

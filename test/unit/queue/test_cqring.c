@@ -42,11 +42,10 @@ produce(struct fixture *f, uint64_t pi, uint8_t opcode, uint32_t user_index, uin
 TEST(test_init)
 {
 	struct fixture f;
-	uint32_t log_size, i;
 
-	for (log_size = 0; log_size <= 10; log_size++) {
+	for (uint32_t log_size = 0; log_size <= 10; log_size++) {
 		start(&f, log_size);
-		for (i = 0; i < 1u << log_size; i++)
+		for (uint32_t i = 0; i < 1u << log_size; i++)
 			assert_int_equal(f.ring.p[i * 64 + 63], 0xf1);
 		assert_int_equal(f.dbrec[0], 0);
 		assert_int_equal(bb_be32(f.dbrec[1]), BB_CQ_ARM_NONE);
@@ -79,9 +78,7 @@ TEST(test_init_refuses)
 /* Fills and empties the ring by random amounts over several laps, for the smallest rings too. */
 TEST(test_laps)
 {
-	uint32_t log_size;
-
-	for (log_size = 0; log_size <= 6; log_size++) {
+	for (uint32_t log_size = 0; log_size <= 6; log_size++) {
 		uint64_t seed = 11, pi = 0, ci = 0, size = 1u << log_size;
 		struct fixture f;
 
@@ -128,9 +125,8 @@ T_START(2, test_invalid_opcode)
 T_START(6, test_index_wrap)
 {
 	const uint64_t last = (1u << 24) + 1000;
-	uint64_t i;
 
-	for (i = 0; i < last; i++) {
+	for (uint64_t i = 0; i < last; i++) {
 		struct bb_cqe *cqe;
 
 		produce(f, i, BB_CQE_RESP_SEND, 1, (uint16_t)i);
@@ -150,12 +146,10 @@ T_START(6, test_index_wrap)
 /* The 32-bit count in software wraps as well. */
 T_START(3, test_count_wrap)
 {
-	uint64_t i;
-
 	f->cq.ci = UINT32_MAX - 20;
-	for (i = 0; i < 8; i++) /* CQEs of the previous lap */
+	for (uint64_t i = 0; i < 8; i++) /* CQEs of the previous lap */
 		produce(f, f->cq.ci - 8 + i, BB_CQE_REQ, 1, 0);
-	for (i = UINT32_MAX - 20; i < (uint64_t)UINT32_MAX + 20; i++) {
+	for (uint64_t i = UINT32_MAX - 20; i < (uint64_t)UINT32_MAX + 20; i++) {
 		assert_null(bb_cqring_peek(&f->cq));
 		produce(f, i, BB_CQE_REQ, 1, (uint16_t)i);
 		assert_non_null(bb_cqring_peek(&f->cq));
@@ -167,14 +161,12 @@ T_START(3, test_count_wrap)
 /* A purge removes only valid unconsumed CQEs of the given user index, across the ring's end. */
 TEST(test_purge)
 {
-	uint32_t at, k;
-
-	for (at = 0; at < 24; at++) {
+	for (uint32_t at = 0; at < 24; at++) {
 		uint8_t before[8 * 64];
 		struct fixture f;
 
 		start(&f, 3);
-		for (k = 0; k < at; k++) {
+		for (uint32_t k = 0; k < at; k++) {
 			produce(&f, k, BB_CQE_REQ, 5, (uint16_t)k);
 			f.cq.ci++;
 		}
@@ -188,7 +180,7 @@ TEST(test_purge)
 		memcpy(before, f.ring.p, sizeof(before));
 		assert_int_equal(bb_cqring_purge(&f.cq, 5), 4);
 		assert_int_equal(f.cq.ci, at);
-		for (k = 0; k < 8; k++) {
+		for (uint32_t k = 0; k < 8; k++) {
 			static const bool gone[8] = {true, true, false, true, false, true};
 			uint8_t *c = f.ring.p + (at + k) % 8 * 64;
 
@@ -206,9 +198,7 @@ TEST(test_purge)
 /* A full ring: the purge ends after one lap. */
 T_START(4, test_purge_full)
 {
-	uint32_t i;
-
-	for (i = 0; i < 16; i++)
+	for (uint32_t i = 0; i < 16; i++)
 		produce(f, i, BB_CQE_REQ, 3, (uint16_t)i);
 	assert_int_equal(bb_cqring_purge(&f->cq, 3), 16);
 }

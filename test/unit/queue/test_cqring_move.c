@@ -43,9 +43,8 @@ static void
 block(struct fixture *f, uint32_t pi, uint32_t n, uint16_t counter)
 {
 	struct bb_cqe *title = at(&f->cq, pi);
-	uint32_t i;
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t array = i < 8 ? 1 : i / 8 * 8;
 		uint8_t *mini = (uint8_t *)at(&f->cq, pi + array) + (size_t)(i % 8) * 8;
 		uint32_t len = bb_be32(1000 + i * 3);
@@ -64,9 +63,7 @@ block(struct fixture *f, uint32_t pi, uint32_t n, uint16_t counter)
 static void
 check_block(struct fixture *f, uint32_t n, uint16_t counter)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct bb_cqe *cqe = bb_cqring_peek(&f->cq);
 
 		assert_non_null(cqe);
@@ -84,10 +81,8 @@ check_block(struct fixture *f, uint32_t n, uint16_t counter)
 /* Every block length, at every slot, in laps of both owners. */
 TEST(test_expand)
 {
-	uint32_t n, place;
-
-	for (n = 2; n <= 64; n++) {
-		for (place = 0; place < 64; place += n % 3 + 1) {
+	for (uint32_t n = 2; n <= 64; n++) {
+		for (uint32_t place = 0; place < 64; place += n % 3 + 1) {
 			struct fixture f;
 			uint32_t ci = (n & 1) * 64 + 640 + place, i;
 
@@ -113,9 +108,8 @@ TEST(test_expand_hostile)
 	static const uint32_t counts[] = {0, 1, 17, 1u << 24, 0x80000000, UINT32_MAX};
 	uint8_t before[16 * 64];
 	struct fixture f;
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(counts) + 16; i++) {
+	for (unsigned int i = 0; i < RTE_DIM(counts) + 16; i++) {
 		struct bb_cqe *title;
 		uint8_t opcode =
 			(uint8_t)(i < RTE_DIM(counts) ? BB_CQE_RESP_SEND : i - RTE_DIM(counts));
@@ -140,11 +134,9 @@ TEST(test_expand_hostile)
 
 T_START(5, 30, test_purge_expands)
 {
-	uint32_t i;
-
 	block(f, 30, 20, 5);
 	assert_int_equal(bb_cqring_purge(&f->cq, 0x1234), 20);
-	for (i = 0; i < 20; i++, f->cq.ci++)
+	for (uint32_t i = 0; i < 20; i++, f->cq.ci++)
 		assert_int_equal(bb_be32(bb_cqring_peek(&f->cq)->srqn_uidx), BB_CQE_NO_USER);
 }
 
@@ -152,11 +144,10 @@ T_START(5, 30, test_purge_expands)
 TEST(test_move)
 {
 	static const uint32_t sizes[] = {4, 5, 6, 9};
-	uint32_t ci, plain, s;
 
-	for (s = 0; s < RTE_DIM(sizes); s++) {
-		for (ci = 0; ci < 100; ci += 7) {
-			for (plain = 0; plain < 6; plain++) {
+	for (uint32_t s = 0; s < RTE_DIM(sizes); s++) {
+		for (uint32_t ci = 0; ci < 100; ci += 7) {
+			for (uint32_t plain = 0; plain < 6; plain++) {
 				struct guarded to = guarded_alloc((size_t)64 << sizes[s], false);
 				uint32_t i, end = ci + plain + 9;
 				struct fixture f;
@@ -207,10 +198,9 @@ TEST(test_move_too_small)
 {
 	struct guarded to = guarded_alloc(64 * 4, false);
 	struct fixture f;
-	uint32_t i;
 
 	start(&f, 4, 8);
-	for (i = 8; i < 13; i++)
+	for (uint32_t i = 8; i < 13; i++)
 		at(&f.cq, i)->op_own = own(&f.cq, i);
 	at(&f.cq, 13)->op_own = (uint8_t)(BB_CQE_RESIZE << 4 | own(&f.cq, 13));
 	bb_cqring_clear(to.p, 2);

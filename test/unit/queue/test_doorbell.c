@@ -18,9 +18,7 @@ static enum bb_bf_copy kind;
 static void
 expect_fill(const uint8_t *p, size_t len)
 {
-	size_t i;
-
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		assert_int_equal(p[i], SQ_FILL);
 }
 
@@ -46,9 +44,8 @@ static void
 post_ds(struct sq_fixture *f, uint32_t ds)
 {
 	struct bb_sge sge[32];
-	uint32_t i;
 
-	for (i = 0; i < 32; i++)
+	for (uint32_t i = 0; i < 32; i++)
 		sge[i] = (struct bb_sge){0x1000 * i, 10 + i, 0x20 + i};
 	assert_int_equal(bb_sq_post_sgl(&f->sq, 0x0a, false, 0, sge, ds - 1, 0, 0, 0, 0), 0);
 }
@@ -126,10 +123,8 @@ T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_list)
 /* A copy of several blocks from every block of the ring, across its end. */
 TEST(test_blueflame_wrap)
 {
-	uint32_t at, ds;
-
-	for (at = 0; at < 8; at++) {
-		for (ds = 2; ds <= 16; ds++) {
+	for (uint32_t at = 0; at < 8; at++) {
+		for (uint32_t ds = 2; ds <= 16; ds++) {
 			struct sq_fixture f;
 
 			start(&f, 8, BB_DB_BLUEFLAME, SQ_BF_HALF);
@@ -174,7 +169,6 @@ TEST(test_shared_register)
 {
 	struct sq_fixture a, b, c;
 	uint16_t half = 0, at;
-	uint32_t i;
 
 	sq_fixture_conf(&a, 8);
 	sq_fixture_conf(&b, 8);
@@ -207,7 +201,7 @@ TEST(test_shared_register)
 	 * A queue that never copies alternates, too, so its plain store never overwrites another
 	 * queue's copy.
 	 */
-	for (i = 0; i < 6; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		memset(a.reg, SQ_FILL, SQ_REG_SIZE);
 		at = half;
 		post_ds(&c, 3);

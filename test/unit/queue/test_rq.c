@@ -54,9 +54,8 @@ expect_wqe(const struct fixture *f, uint32_t idx, const struct bb_sge *sge, uint
 {
 	size_t stride = (size_t)1 << f->conf.log_stride;
 	struct bytes e = {.len = 0};
-	uint32_t i;
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (sge[i].len == 0)
 			continue;
 		put32(&e, sge[i].len == 0x80000000u ? 0 : sge[i].len);
@@ -76,14 +75,13 @@ expect_wqe(const struct fixture *f, uint32_t idx, const struct bb_sge *sge, uint
 TEST(test_bytes)
 {
 	struct bb_sge sge[32];
-	uint32_t log_stride, n, i;
 
-	for (i = 0; i < 32; i++)
+	for (uint32_t i = 0; i < 32; i++)
 		sge[i] = (struct bb_sge){0x1000ull * (i + 1), 100 + i, 0x700 + i};
-	for (log_stride = 4; log_stride <= 9; log_stride++) {
+	for (uint32_t log_stride = 4; log_stride <= 9; log_stride++) {
 		uint32_t max = (1u << log_stride) / 16;
 
-		for (n = 0; n <= max; n++) {
+		for (uint32_t n = 0; n <= max; n++) {
 			struct fixture f;
 
 			conf(&f, 4, log_stride, max);
@@ -184,9 +182,8 @@ TEST(test_receives_rung_before_enable_are_handed_over_by_it)
 {
 	const struct bb_sge sge = {0x1000, 64, 7};
 	struct fixture f;
-	int by_ring;
 
-	for (by_ring = 0; by_ring < 2; by_ring++) {
+	for (int by_ring = 0; by_ring < 2; by_ring++) {
 		conf(&f, 4, 4, 1);
 		start(&f);
 		if (by_ring) {
@@ -240,15 +237,14 @@ T_CONF(4, 5, 2, test_refusals)
 	const struct bb_sge big[2] = {{1, 1, 1}, {2, 0x80000001u, 2}};
 	static const char *const text[] = {"max_sge", "2^31 bytes"};
 	uint8_t before[4 * 32];
-	int i, round;
 
 	start(f);
 	memcpy(before, f->ring.p, sizeof(before));
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		struct log_text log;
 
 		log_start(&log);
-		for (round = 0; round < 3; round++) {
+		for (int round = 0; round < 3; round++) {
 			struct bb_rq rq = f->rq;
 			int rc;
 

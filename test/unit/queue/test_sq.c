@@ -21,11 +21,10 @@ T_SQ_CONF(16, test_ctrl_flags)
 		{BB_SEND_FENCE | BB_SEND_SIGNALED | BB_SEND_SOLICITED, 0x8a},
 		{0xffffff00u | BB_SEND_SIGNALED, 0x08}, /* bits that are no flags are ignored */
 	};
-	unsigned int i;
 
 	f->conf.sig_every = 16;
 	sq_fixture_start(f);
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct bytes e = {.len = 0};
 
 		assert_int_equal(bb_sq_post_nop(&f->sq, i, cases[i].flags), 0);
@@ -46,9 +45,8 @@ T_SQ(16, test_sgl_opcodes)
 		{0x09, true, IMM}, {0x10, true, 0},
 	};
 	const struct bb_sge sge[2] = {{0xa000, 100, 0x1111}, {0xb000, 1, 0x2222}};
-	unsigned int i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t ds = cases[i].raddr ? 4 : 3;
 		struct bytes e = {.len = 0};
 
@@ -101,14 +99,12 @@ TEST(test_sgl_wrap)
 		MAX = 26
 	};
 	struct bb_sge sge[MAX];
-	uint32_t start, n, i;
-	int raddr;
 
-	for (i = 0; i < MAX; i++)
+	for (uint32_t i = 0; i < MAX; i++)
 		sge[i] = (struct bb_sge){0x100000ull * (i + 1), 1000 + i, 0x50 + i};
-	for (start = 0; start < BLOCKS; start++) {
-		for (n = 0; n <= MAX; n++) {
-			for (raddr = 0; raddr <= 1; raddr++) {
+	for (uint32_t start = 0; start < BLOCKS; start++) {
+		for (uint32_t n = 0; n <= MAX; n++) {
+			for (int raddr = 0; raddr <= 1; raddr++) {
 				uint32_t ds = 1 + (uint32_t)raddr + n;
 				struct bytes e = {.len = 0};
 				struct sq_fixture f;
@@ -123,7 +119,7 @@ TEST(test_sgl_wrap)
 				put_ctrl(&e, (uint16_t)start, raddr ? 0x08 : 0x0a, ds, 0x08, 0);
 				if (raddr)
 					put_raddr(&e, RADDR, RKEY);
-				for (i = 0; i < n; i++)
+				for (uint32_t i = 0; i < n; i++)
 					put_data(&e, sge[i].len, sge[i].lkey, sge[i].addr);
 				sq_expect(&f, (uint16_t)start, &e);
 				assert_int_equal(f.sq.pi, start + (ds + 3) / 4);
@@ -141,14 +137,12 @@ TEST(test_inline_wrap)
 		MAX = BLOCKS * 64 - 36
 	};
 	uint8_t data[MAX];
-	uint32_t start, len, i;
-	int raddr;
 
-	for (i = 0; i < MAX; i++)
+	for (uint32_t i = 0; i < MAX; i++)
 		data[i] = (uint8_t)(i * 7 + 1);
-	for (start = 0; start < BLOCKS; start++) {
-		for (len = 0; len <= MAX; len++) {
-			for (raddr = 0; raddr <= 1; raddr++) {
+	for (uint32_t start = 0; start < BLOCKS; start++) {
+		for (uint32_t len = 0; len <= MAX; len++) {
+			for (int raddr = 0; raddr <= 1; raddr++) {
 				uint32_t ds = 1 + (uint32_t)raddr + (len ? (len + 4 + 15) / 16 : 0);
 				uint8_t opcode = raddr ? 0x09 : 0x0b;
 				struct bytes e = {.len = 0};
@@ -253,21 +247,20 @@ T_SQ_CONF(8, test_refusals)
 	uint8_t before[8 * 64], data[64] = {0};
 	struct bb_sq_wqe wqes[8];
 	struct bb_sq sq;
-	int i, round;
 
 	f->conf.sig_every = 3;
 	sq_fixture_start(f);
 	assert_int_equal(bb_sq_post_nop(&f->sq, 1, 0), 0);
 	memcpy(before, f->ring.p, sizeof(before));
 	memcpy(wqes, f->wqes, sizeof(wqes));
-	for (i = 0; i < 6; i++) {
+	for (int i = 0; i < 6; i++) {
 		static const char *const text[] = {"max_sge", "2^31 bytes", "max_inline",
 						   "8 bytes", "multiple",   "RTS"};
 		struct log_text log;
 
 		sq = f->sq;
 		log_start(&log);
-		for (round = 0; round < 3; round++) {
+		for (int round = 0; round < 3; round++) {
 			int rc = 0, want = -EINVAL;
 
 			switch (i) {

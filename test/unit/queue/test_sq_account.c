@@ -71,12 +71,10 @@ TEST(test_index_wrap)
 
 T_SQ_CONF(16, test_full)
 {
-	uint32_t i;
-
 	f->conf.depth = 5;
 	f->conf.sig_every = 5;
 	sq_fixture_start(f);
-	for (i = 0; i < 5; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
 	assert_int_equal(bb_sq_post_nop(&f->sq, 9, 0), -EAGAIN);
 	assert_int_equal(bb_sq_post_nop(&f->sq, 9, 0), -EAGAIN);
@@ -84,18 +82,16 @@ T_SQ_CONF(16, test_full)
 	assert_int_equal(bb_sq_outstanding(&f->sq), 5);
 	bb_sq_complete(&f->sq, 2); /* frees WQEs 0, 1, 2 */
 	assert_int_equal(bb_sq_outstanding(&f->sq), 2);
-	for (i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
 	assert_int_equal(bb_sq_post_nop(&f->sq, 9, 0), -EAGAIN);
 }
 
 T_SQ_CONF(16, test_forced_signalling)
 {
-	uint32_t i;
-
 	f->conf.sig_every = 4;
 	sq_fixture_start(f);
-	for (i = 0; i < 10; i++) {
+	for (uint32_t i = 0; i < 10; i++) {
 		/* The user signals WQE 5, so the count restarts after it. */
 		uint32_t flags = i == 5 ? BB_SEND_SIGNALED : 0;
 		bool cqe = i == 3 || i == 5 || i == 9;
@@ -114,9 +110,8 @@ T_SQ_CONF(16, test_forced_signalling)
 TEST(test_never_full_unseen)
 {
 	uint64_t seed = 7;
-	uint32_t round;
 
-	for (round = 0; round < 3000; round++) {
+	for (uint32_t round = 0; round < 3000; round++) {
 		uint16_t idx[64];
 		struct bb_sge sge[20];
 		struct sq_fixture f;
@@ -164,7 +159,6 @@ T_SQ_CONF(4, test_reset)
 {
 	struct bb_sq fresh;
 	struct log_text log;
-	uint32_t i;
 
 	f->conf.db_mode = BB_DB_BLUEFLAME;
 	f->conf.sig_every = 4; /* reset after three WQEs of a signalling round */
@@ -172,7 +166,7 @@ T_SQ_CONF(4, test_reset)
 	bb_sq_enable(&f->sq, false);
 	fresh = f->sq;
 	bb_sq_enable(&f->sq, true);
-	for (i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
 	bb_sq_ring(&f->sq);
 	log_start(&log);
@@ -260,12 +254,10 @@ T_SQ_CONF(16, test_init_refuses)
 /* The largest ring: used blocks and the 16-bit index remain distinct. */
 T_SQ_CONF(32768, test_largest_ring)
 {
-	uint32_t i, lap;
-
 	f->conf.sig_every = 32768;
 	sq_fixture_start(f);
-	for (lap = 0; lap < 3; lap++) {
-		for (i = 0; i < 32768; i++)
+	for (uint32_t lap = 0; lap < 3; lap++) {
+		for (uint32_t i = 0; i < 32768; i++)
 			assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
 		assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -EAGAIN);
 		assert_int_equal(bb_sq_outstanding(&f->sq), 32768);
@@ -278,21 +270,19 @@ T_SQ_CONF(32768, test_largest_ring)
 T_SQ_CONF(64, test_count_runs_over)
 {
 	const uint64_t start = (UINT64_C(7) << 32) - 20;
-	uint32_t laps, i;
 
 	f->conf.sig_every = 8;
 	sq_fixture_start(f);
-	for (laps = 0; laps < 3; laps++) {
+	for (uint32_t laps = 0; laps < 3; laps++) {
 		uint64_t posted = start;
 
 		f->sq.seq = f->sq.done = (uint32_t)start;
 		f->sq.rung_seq = start;
 		f->sq.sig_seq = f->sq.seq;
-		for (i = 0; i < 12; i++) {
+		for (uint32_t i = 0; i < 12; i++) {
 			uint16_t at = f->sq.pi;
-			uint32_t k;
 
-			for (k = 0; k < 5; k++)
+			for (uint32_t k = 0; k < 5; k++)
 				assert_int_equal(bb_sq_post_nop(&f->sq, k, BB_SEND_SIGNALED), 0);
 			assert_int_equal(f->sq.pi, (uint16_t)(at + 5));
 			bb_sq_ring(&f->sq);

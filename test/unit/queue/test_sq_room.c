@@ -54,9 +54,8 @@ execute(struct world *w)
 static void
 poll_one(struct world *w)
 {
-	const struct bb_sq_wqe *wqe;
+	const struct bb_sq_wqe *wqe = bb_sq_complete(&w->f.sq, w->dev.cqe[w->dev.head++ % 4096]);
 
-	wqe = bb_sq_complete(&w->f.sq, w->dev.cqe[w->dev.head++ % 4096]);
 	if ((wqe->flags & BB_SEND_SIGNALED) == 0)
 		return;
 	assert_int_not_equal(wqe->wc_opcode, BB_SQ_OWN);
@@ -105,11 +104,10 @@ post(struct world *w, uint32_t kind, uint32_t n, uint32_t flags)
 	struct bb_interleaved block[BB_UMR_MAX_BLOCKS];
 	struct bb_sge sge[BB_UMR_MAX_PIECES];
 	const struct bb_wqe_av av = {0};
-	uint32_t i;
 
-	for (i = 0; i < BB_UMR_MAX_PIECES; i++)
+	for (uint32_t i = 0; i < BB_UMR_MAX_PIECES; i++)
 		sge[i] = (struct bb_sge){i, 1 + i, 1};
-	for (i = 0; i < BB_UMR_MAX_BLOCKS; i++)
+	for (uint32_t i = 0; i < BB_UMR_MAX_BLOCKS; i++)
 		block[i] = (struct bb_interleaved){i, 1, 0, 1};
 	switch (ud ? 20 + kind % 5 : kind % 16) {
 	case 0:
@@ -171,10 +169,9 @@ explain(const struct world *w, uint32_t kind, uint32_t n, const char *what)
 static void
 until_posted(struct world *w, uint32_t kind, uint32_t n, uint32_t flags)
 {
-	uint32_t tries;
 	int ret = -EAGAIN;
 
-	for (tries = 0; ret == -EAGAIN; tries++) {
+	for (uint32_t tries = 0; ret == -EAGAIN; tries++) {
 		if (w->dev.head == w->dev.tail)
 			explain(w, kind, n, "full, and no CQE comes");
 		if (tries > 2 * w->f.conf.depth)
@@ -229,17 +226,16 @@ TEST(test_full_queue_gets_room_by_a_cqe)
 {
 	uint64_t posted = 0, own = 0, umrs = 0;
 	struct log_text log;
-	uint32_t round, i;
 
 	/* Requests that can never fit are rejected with a log line. */
 	log_start(&log);
-	for (round = 0; round < 3000; round++) {
+	for (uint32_t round = 0; round < 3000; round++) {
 		struct world w = {.seed = 1 + round * UINT64_C(0x9e3779b97f4a7c15)};
 
 		random_conf(&w);
 		w.f.conf.owner = UINT32_MAX;
 		sq_fixture_start(&w.f);
-		for (i = 0; i < 300; i++)
+		for (uint32_t i = 0; i < 300; i++)
 			step(&w);
 		/* Every completion is reported once; a drain finds the remaining ones. */
 		bb_sq_ring(&w.f.sq);
@@ -276,10 +272,9 @@ TEST(test_large_request_after_unsignalled_ones)
 		{"key of 51 blocks", 16, 4, 3, 14, 50},
 	};
 	struct world w;
-	size_t c;
-	uint32_t i, ring;
+	uint32_t ring;
 
-	for (c = 0; c < 2 * sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < 2 * sizeof(cases) / sizeof(cases[0]); c++) {
 		ring = c % 2;
 		memset(&w, 0, sizeof(w));
 		sq_fixture_conf(&w.f, cases[c / 2].depth);
@@ -288,7 +283,7 @@ TEST(test_large_request_after_unsignalled_ones)
 		w.f.conf.depth = cases[c / 2].depth;
 		w.f.conf.sig_every = cases[c / 2].every;
 		sq_fixture_start(&w.f);
-		for (i = 0; i < cases[c / 2].before; i++)
+		for (uint32_t i = 0; i < cases[c / 2].before; i++)
 			assert_int_equal(post(&w, 0, 0, 0), 0);
 		if (ring)
 			bb_sq_ring(&w.f.sq);

@@ -21,9 +21,8 @@ static struct bb_wqe_av
 some_av(void)
 {
 	struct bb_wqe_av av;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(av); i++)
+	for (unsigned int i = 0; i < sizeof(av); i++)
 		((uint8_t *)&av)[i] = (uint8_t)(0x40 + i);
 	av.qkey = 0;
 	av.dest_qpn = 0;
@@ -59,9 +58,8 @@ TEST(test_error)
 	const struct bb_wqe_av av = some_av();
 	const struct bb_sge sge = {0x1000, 8, 5};
 	struct sq_fixture f;
-	unsigned int i;
 
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		int ret;
 
 		ud_start(&f, 32);
@@ -89,13 +87,11 @@ T_START(16, test_datagrams)
 {
 	const struct bb_wqe_av av = some_av();
 	struct bb_sge sge[8];
-	uint32_t n, i;
-	uint16_t at;
 
-	for (i = 0; i < 8; i++)
+	for (uint32_t i = 0; i < 8; i++)
 		sge[i] = (struct bb_sge){0xa000 + i, i == 3 ? 0 : 10 + i, 0x100 + i};
-	for (n = 0; n <= 8; n++) {
-		for (at = 0; at < 16; at++) {
+	for (uint32_t n = 0; n <= 8; n++) {
+		for (uint16_t at = 0; at < 16; at++) {
 			struct bytes e = {.len = 0};
 			uint16_t pi;
 
@@ -106,7 +102,7 @@ T_START(16, test_datagrams)
 					 0);
 			put_ctrl(&e, pi, 0x0b, 4 + n - (n > 3), 0x0a, IMM);
 			put_av(&e, &av);
-			for (i = 0; i < n; i++)
+			for (uint32_t i = 0; i < n; i++)
 				if (i != 3)
 					put_data(&e, sge[i].len, sge[i].lkey, sge[i].addr);
 			sq_expect(f, pi, &e);
@@ -119,12 +115,10 @@ T_START(16, test_inline)
 {
 	const struct bb_wqe_av av = some_av();
 	uint8_t data[125];
-	uint32_t len, i;
-	uint16_t at;
 
-	for (i = 0; i < sizeof(data); i++)
+	for (uint32_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i + 1);
-	for (len = 0; len <= 124; len++) {
+	for (uint32_t len = 0; len <= 124; len++) {
 		/* The data in one piece, and in three pieces with an empty one among them. */
 		const struct bb_sge sge[4] = {
 			{(uintptr_t)data, len / 3, 1},
@@ -132,7 +126,7 @@ T_START(16, test_inline)
 			{(uintptr_t)data + len / 3, len / 2, 3},
 			{(uintptr_t)data + len / 3 + len / 2, len - len / 3 - len / 2, 4}};
 
-		for (at = 13; at < 16 + 2; at++) {
+		for (uint16_t at = 13; at < 16 + 2; at++) {
 			struct bytes e = {.len = 0};
 			uint16_t pi;
 
@@ -166,17 +160,15 @@ T_START(16, test_inline)
 T_SQ_CONF(8, test_inline_list)
 {
 	uint8_t data[200];
-	uint32_t len, i, cut;
-	uint16_t at;
 
 	f->conf.max_inline = 200;
 	f->conf.depth = 2;
 	sq_fixture_start(f);
-	for (i = 0; i < sizeof(data); i++)
+	for (uint32_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i + 1);
-	for (len = 0; len <= sizeof(data); len += 7) {
-		for (at = 5; at < 8; at++) {
-			for (cut = 0; cut <= len; cut += 5) {
+	for (uint32_t len = 0; len <= sizeof(data); len += 7) {
+		for (uint16_t at = 5; at < 8; at++) {
+			for (uint32_t cut = 0; cut <= len; cut += 5) {
 				const struct bb_sge sge[2] = {
 					{(uintptr_t)data, cut, 0xbad},
 					{(uintptr_t)data + cut, len - cut, 0xbad}};
@@ -205,17 +197,15 @@ T_SQ_CONF(8, test_inline_list)
 T_SQ(8, test_masked)
 {
 	const struct bb_sge four = {0xa000, 4, 0x11}, eight = {0xb000, 8, 0x22};
-	uint16_t at;
 
-	for (at = 0; at < 8; at++) {
+	for (uint16_t at = 0; at < 8; at++) {
 		const struct {
 			uint8_t opcode;
 			const struct bb_sge *sge;
 			uint32_t ds;
 		} c[] = {{0x14, &four, 4}, {0x14, &eight, 5}, {0x15, &four, 4}, {0x15, &eight, 4}};
-		unsigned int i;
 
-		for (i = 0; i < 4; i++) {
+		for (unsigned int i = 0; i < 4; i++) {
 			struct bytes e = {.len = 0};
 			uint16_t pi;
 
@@ -262,9 +252,8 @@ TEST(test_types)
 {
 	const struct bb_wqe_av av = some_av();
 	const struct bb_sge sge = {0xa000, 8, 1};
-	unsigned int type, i, round;
 
-	for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
+	for (unsigned int type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 		struct sq_fixture f;
 		uint8_t before[8 * 64];
 		bool msg = type != BB_QPT_UD, rd = type == BB_QPT_RC, ud = type == BB_QPT_UD;
@@ -275,12 +264,12 @@ TEST(test_types)
 		f.conf.max_inline = 12;
 		f.conf.depth = 4;
 		sq_fixture_start(&f);
-		for (round = 0; round < 3; round++) {
+		for (unsigned int round = 0; round < 3; round++) {
 			int yes = round == 0 ? 0 : -EAGAIN;
 			int no = round == 2 ? -ENOTCONN : -EINVAL;
 
 			if (round == 1)
-				for (i = 0; i < 4; i++)
+				for (unsigned int i = 0; i < 4; i++)
 					assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
 			if (round == 2) {
 				bb_sq_enable(&f.sq, false);
@@ -324,11 +313,9 @@ TEST(test_types)
 /* Every WQE requests a CQE and is recorded as signalled. */
 T_SQ_CONF(8, test_signal_all)
 {
-	unsigned int i;
-
 	f->conf.signal_all = true;
 	sq_fixture_start(f);
-	for (i = 0; i < 40; i++) {
+	for (unsigned int i = 0; i < 40; i++) {
 		uint16_t at = (uint16_t)f->sq.pi;
 		const struct bb_sq_wqe *w;
 
@@ -370,15 +357,14 @@ TEST(test_tables)
 	};
 	static const enum bb_wr_opcode none[] = {BB_WR_TSO, BB_WR_DRIVER1, BB_WR_FLUSH,
 						 BB_WR_ATOMIC_WRITE};
-	unsigned int i, type;
 
 	assert_int_equal(sizeof(man) / sizeof(man[0]) + 4, BB_WR_OPCODES);
-	for (i = 0; i < sizeof(man) / sizeof(man[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(man) / sizeof(man[0]); i++) {
 		const bool types[] = {man[i].rc, man[i].uc, man[i].ud};
 
 		assert_int_equal(bb_wr_wqe_opcode(man[i].op), man[i].wqe);
 		assert_string_not_equal(bb_wr_opcode_name(man[i].op), "?");
-		for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
+		for (unsigned int type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 			int ok = types[type] ? 0 : -EINVAL;
 
 			assert_int_equal(bb_wr_check(type, man[i].op, 0), ok);
@@ -392,8 +378,8 @@ TEST(test_tables)
 			assert_int_equal(bb_wr_check(type, man[i].op, 1u << 30), -EINVAL);
 		}
 	}
-	for (i = 0; i < 4; i++)
-		for (type = BB_QPT_RC; type <= BB_QPT_UD; type++)
+	for (unsigned int i = 0; i < 4; i++)
+		for (unsigned int type = BB_QPT_RC; type <= BB_QPT_UD; type++)
 			assert_int_equal(bb_wr_check(type, none[i], 0), -ENOTSUP);
 	assert_int_equal(bb_wr_check((enum bb_qp_type)3, BB_WR_SEND, 0), -EINVAL);
 	assert_int_equal(bb_wr_check(BB_QPT_RC, BB_WR_OPCODES, 0), -EINVAL);
@@ -416,7 +402,6 @@ TEST(test_too_long_list_is_refused_unread)
 	static const uint32_t counts[] = {9, 1000, UINT32_MAX};
 	struct sq_fixture f, ud;
 	struct log_text log;
-	size_t i;
 
 	*sge = (struct bb_sge){0x1000, 125, 5};
 	sq_fixture_conf(&f, 32);
@@ -425,7 +410,7 @@ TEST(test_too_long_list_is_refused_unread)
 	sq_fixture_start(&f);
 	ud_start(&ud, 32);
 	log_start(&log);
-	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		const uint32_t n = counts[i];
 
 		assert_int_equal(

@@ -26,14 +26,12 @@ put_umr(struct bytes *e, uint8_t flags, uint32_t xlt, uint64_t mask)
 static void
 put_mkey(struct bytes *e, uint8_t free, uint8_t access, uint32_t qpn_key, uint64_t len)
 {
-	unsigned int i;
-
 	put32(e, (uint32_t)free << 24 | (uint32_t)access << 8);
 	put32(e, qpn_key);
 	put64(e, 0);
 	put64(e, 0);
 	put64(e, len);
-	for (i = 0; i < 4; i++)
+	for (unsigned int i = 0; i < 4; i++)
 		put64(e, 0);
 }
 
@@ -58,10 +56,9 @@ TEST(test_list)
 {
 	struct sq_fixture f;
 	struct bytes e;
-	uint16_t idx;
 
 	/* From each block of the ring, so that the wrap falls into each block of the segments. */
-	for (idx = 0; idx < 16; idx++) {
+	for (uint16_t idx = 0; idx < 16; idx++) {
 		sq_fixture_conf(&f, 16);
 		sq_fixture_start(&f);
 		sq_fixture_seek(&f, idx);
@@ -107,16 +104,15 @@ TEST(test_no_atomic)
 	const struct bb_bind to = {.addr = 0x1000, .len = 64, .lkey = 0x11, .access = 2};
 	struct sq_fixture f;
 	uint64_t mask[3], is;
-	unsigned int round, i;
 
-	for (round = 0; round < 2; round++) {
+	for (unsigned int round = 0; round < 2; round++) {
 		sq_fixture_conf(&f, 32);
 		f.conf.umr_no_atomic = round == 1;
 		sq_fixture_start(&f);
 		assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0x1200, 7, pieces, 3, 0), 0);
 		assert_int_equal(bb_sq_post_bind(&f.sq, 0, false, 0x1300, 0x1301, &to, 0), 0);
 		assert_int_equal(bb_sq_post_bind(&f.sq, 0, true, 0x1400, 0x1401, &to, 0), 0);
-		for (i = 0; i < 3; i++) {
+		for (unsigned int i = 0; i < 3; i++) {
 			memcpy(&is, f.ring.p + (size_t)i * 3 * BB_WQE_BB + BB_WQE_SEG + 8, 8);
 			if (round == 0)
 				mask[i] = bb_be64(is);
@@ -133,11 +129,10 @@ TEST(test_longest)
 	struct bb_interleaved block[BB_UMR_MAX_PIECES];
 	struct bb_sge sge[BB_UMR_MAX_PIECES + 1];
 	struct sq_fixture f;
-	uint32_t i;
 
-	for (i = 0; i <= BB_UMR_MAX_PIECES; i++)
+	for (uint32_t i = 0; i <= BB_UMR_MAX_PIECES; i++)
 		sge[i] = (struct bb_sge){i, 1, 1};
-	for (i = 0; i < BB_UMR_MAX_PIECES; i++)
+	for (uint32_t i = 0; i < BB_UMR_MAX_PIECES; i++)
 		block[i] = (struct bb_interleaved){i, 1, 0, 1};
 	sq_fixture_conf(&f, 32);
 	sq_fixture_start(&f);
@@ -162,9 +157,8 @@ T_SQ(16, test_refused)
 	} bad[] = {{0, 4, 1, 1}, {65536, 0, 1, 1}, {1, 65535, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, 0}};
 	struct bb_bind bind = {.len = 0x80000001};
 	struct bb_sge sge = {0, 0, 0};
-	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct bb_interleaved b = {0, bad[i].bytes, bad[i].skip, 0};
 
 		assert_int_equal(bb_sq_post_mkey_interleaved(&f->sq, 0, 0, 0, bad[i].repeat, &b,
@@ -239,10 +233,10 @@ TEST(test_room)
 TEST(test_cqe_in_time)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};
-	uint32_t every, i, since;
+	uint32_t i, since;
 	uint64_t seed = 5;
 
-	for (every = 1; every <= 16; every++) {
+	for (uint32_t every = 1; every <= 16; every++) {
 		struct sq_fixture f;
 
 		sq_fixture_conf(&f, 64);
@@ -276,10 +270,9 @@ TEST(test_cqe_in_time)
 TEST(test_fence)
 {
 	struct bb_sge sge[2] = {{0x1000, 8, 1}, {0x2000, 8, 1}};
-	unsigned int kind, fence;
 
-	for (kind = 0; kind < 6; kind++) {
-		for (fence = 0; fence < 2; fence++) {
+	for (unsigned int kind = 0; kind < 6; kind++) {
+		for (unsigned int fence = 0; fence < 2; fence++) {
 			uint32_t flags = fence != 0 ? BB_SEND_FENCE : 0;
 			struct sq_fixture f;
 			uint16_t at;

@@ -152,7 +152,6 @@ T_START(4, 3, 5, test_refused)
 	struct bb_sge sge[4] = {{1, 0x80000001, 1}};
 	struct log_text log;
 	uint64_t wr_id = 77;
-	uint32_t i;
 
 	/* A WQE that is not outstanding or outside the ring changes nothing. */
 	assert_false(bb_srqring_complete(&f->srq, 0, &wr_id));
@@ -167,7 +166,7 @@ T_START(4, 3, 5, test_refused)
 	/* One line per reason, with the SRQ's number. */
 	assert_int_equal(log_stop(&log, "SRQ 0x123456: more pieces"), 2);
 	assert_fields(f->srq, pi, 0, head, 0);
-	for (i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(bb_srqring_post(&f->srq, i, sge, 0), 0);
 	assert_int_equal(bb_srqring_post(&f->srq, 3, sge, 0), -EAGAIN);
 	assert_int_equal(f->srq.full, 1);
@@ -180,9 +179,8 @@ T_START(8, 7, 6, test_conf)
 	struct bb_srqring srq;
 	struct bb_srqring_conf bad[12];
 	struct log_text log;
-	unsigned int i;
 
-	for (i = 0; i < 12; i++)
+	for (unsigned int i = 0; i < 12; i++)
 		bad[i] = f->conf;
 	bad[0].wqes = 7;
 	bad[1].wqes = 1;
@@ -196,7 +194,7 @@ T_START(8, 7, 6, test_conf)
 	bad[9].held = NULL;
 	bad[10].dbrec = NULL;
 	bad[11].wr_ids = NULL;
-	for (i = 0; i < 12; i++) {
+	for (unsigned int i = 0; i < 12; i++) {
 		log_start(&log);
 		assert_int_equal(bb_srqring_init(&srq, &bad[i]), -EINVAL);
 		assert_int_equal(log_stop(&log, "SRQ 0x123456"), 1);
@@ -218,10 +216,9 @@ T_START(2, 1, 6, test_scatter_srq)
 {
 	uint8_t to[3][40] = {{0}};
 	struct bb_sge sge[3];
-	uint32_t i;
 
 	f->srq.head = 1;
-	for (i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		sge[i] = (struct bb_sge){(uintptr_t)to[i], 4 + i, 1};
 	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 3), 0);
 	assert_int_equal(bb_srqring_scatter(&f->srq, 1, data, 15), 0);
@@ -272,7 +269,7 @@ TEST(test_scatter_sq)
 	struct guarded ring = guarded_alloc(256, false);
 	struct bb_sq_wqe wqes[4];
 	uint64_t reg[8];
-	uint32_t dbrec, i;
+	uint32_t dbrec;
 	struct bb_sq_conf conf = {.buf = ring.p,
 				  .wqes = wqes,
 				  .blocks = 4,
@@ -289,7 +286,7 @@ TEST(test_scatter_sq)
 	assert_int_equal(bb_sq_init(&sq, &conf), 0);
 	bb_sq_enable(&sq, true);
 	sq.pi = 3;
-	for (i = 0; i < 6; i++)
+	for (uint32_t i = 0; i < 6; i++)
 		sge[i] = (struct bb_sge){(uintptr_t)to[i], 1 + i, 1};
 	assert_int_equal(bb_sq_post_sgl(&sq, BB_WQE_RDMA_READ, true, 1, sge, 6, 0, 0, 0, 0), 0);
 	assert_int_equal(bb_sq_scatter(&sq, 3, data, 21), 0);

@@ -26,10 +26,8 @@ record(const void *ring, size_t size)
 static void
 expect_events(const enum order_event *want, unsigned int n)
 {
-	unsigned int i;
-
 	assert_int_equal(order.n, n);
-	for (i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		if (order.event[i] != want[i])
 			fail_msg("event %u is %d, not %d", i, order.event[i], want[i]);
 	}
@@ -39,9 +37,7 @@ expect_events(const enum order_event *want, unsigned int n)
 static void
 expect_ring_final(const void *ring)
 {
-	unsigned int i;
-
-	for (i = 0; i < order.n; i++)
+	for (unsigned int i = 0; i < order.n; i++)
 		assert_memory_equal(order.seen[i], ring, order.ring_size);
 }
 
@@ -90,7 +86,6 @@ ring_wide(struct bb_sq *sq)
 T_SQ_CONF(8, test_blueflame)
 {
 	uint8_t data[60] = {1, 2, 3};
-	unsigned int i;
 
 	f->conf.max_inline = 60;
 	f->conf.db_mode = BB_DB_BLUEFLAME;
@@ -102,7 +97,7 @@ T_SQ_CONF(8, test_blueflame)
 	bb_sq_ring(&f->sq);
 	assert_fields(order, n, 3 + 16 + 1, event[0], ORDER_DMA_WMB, event[1], ORDER_DBREC);
 	assert_fields(order, value[1], bb_be32(9), event[2], ORDER_DB_WMB);
-	for (i = 0; i < 16; i++) {
+	for (unsigned int i = 0; i < 16; i++) {
 		/*
 		 * Ascending, in one burst: a write-combining buffer must not be evicted tail
 		 * first.

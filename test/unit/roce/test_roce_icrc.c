@@ -101,9 +101,9 @@ TEST(test_check_value)
 TEST(test_known_packets)
 {
 	uint8_t raw[256], out[4];
-	uint32_t i, n;
+	uint32_t n;
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		n = from_hex(known[i], raw) - 4;
 		icrc(raw, n, 12, 1000, out);
 		assert_memory_equal(out, raw + n, 4);
@@ -133,9 +133,9 @@ TEST(test_pieces)
 {
 	uint64_t seed = 3;
 	uint8_t raw[600], want[4], out[4];
-	uint32_t round, n, from, hdr;
+	uint32_t n, from, hdr;
 
-	for (round = 0; round < 3000; round++) {
+	for (uint32_t round = 0; round < 3000; round++) {
 		n = random_packet(&seed, raw, sizeof(raw));
 		from = ip_len_of(raw) + 8;
 		hdr = 12 + rnd_below(&seed, n - from - 12 + 1);
@@ -152,14 +152,14 @@ TEST(test_each_bit)
 {
 	uint64_t seed = 4;
 	uint8_t raw[160], first[4], out[4];
-	uint32_t round, n, bit, free_bits, ip;
+	uint32_t n, free_bits, ip;
 
-	for (round = 0; round < 20; round++) {
+	for (uint32_t round = 0; round < 20; round++) {
 		n = random_packet(&seed, raw, sizeof(raw));
 		ip = ip_len_of(raw);
 		icrc(raw, n, 12, 64, first);
 		free_bits = 0;
-		for (bit = 0; bit < 8 * n; bit++) {
+		for (uint32_t bit = 0; bit < 8 * n; bit++) {
 			/* Version and header length cannot be flipped: they define the packet. */
 			if (bit < 4 || (raw[0] >> 4 == 4 && bit < 8))
 				continue;

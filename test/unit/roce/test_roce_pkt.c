@@ -49,9 +49,7 @@ static const struct opcode {
 static const struct opcode *
 row_of(uint32_t byte)
 {
-	size_t i;
-
-	for (i = 0; i < OPCODES; i++)
+	for (size_t i = 0; i < OPCODES; i++)
 		if (opcodes[i].byte == byte)
 			return &opcodes[i];
 	return NULL;
@@ -183,9 +181,9 @@ TEST(test_table)
 		       {IMM, BB_ROCE_F_IMM, 4},
 		       {IETH, BB_ROCE_F_IETH, 4},
 		       {CNP_PAD, 0, 16}};
-	uint32_t byte, flags, len, i;
+	uint32_t flags, len;
 
-	for (byte = 0; byte < 256; byte++) {
+	for (uint32_t byte = 0; byte < 256; byte++) {
 		const struct opcode *op = row_of(byte);
 
 		if (op == NULL) {
@@ -195,10 +193,10 @@ TEST(test_table)
 		}
 		flags = BB_ROCE_F_KNOWN;
 		len = 12;
-		for (i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		for (uint32_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 			if (strchr(op->is, bits[i].letter) != NULL)
 				flags |= bits[i].flag;
-		for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		for (uint32_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
 			if (has(op, headers[i].letter)) {
 				flags |= headers[i].flag;
 				len += headers[i].len;
@@ -213,10 +211,9 @@ TEST(test_table)
 TEST(test_round_trip)
 {
 	uint64_t seed = 11;
-	uint32_t i, n;
 
-	for (i = 0; i < OPCODES; i++) {
-		for (n = 0; n < 500; n++) {
+	for (uint32_t i = 0; i < OPCODES; i++) {
+		for (uint32_t n = 0; n < 500; n++) {
 			uint8_t hdr[BB_ROCE_MAX_HDR + 1];
 			struct bb_roce_pkt sent, got;
 			struct bytes e = {.len = 0};
@@ -246,9 +243,8 @@ TEST(test_round_trip)
 TEST(test_build_takes_only_its_fields)
 {
 	uint64_t seed = 12;
-	uint32_t i;
 
-	for (i = 0; i < OPCODES; i++) {
+	for (uint32_t i = 0; i < OPCODES; i++) {
 		uint8_t hdr[BB_ROCE_MAX_HDR];
 		struct bb_roce_pkt sent;
 		struct bytes e = {.len = 0};
@@ -323,15 +319,14 @@ TEST(test_truncation)
 {
 	struct guarded mem = guarded_alloc(128, false);
 	uint64_t seed = 13;
-	uint32_t i, pad, len;
 
-	for (i = 0; i < OPCODES; i++) {
+	for (uint32_t i = 0; i < OPCODES; i++) {
 		const struct opcode *op = &opcodes[i];
 		uint32_t hdr_len = bb_roce_ops[op->byte].hdr_len;
 		bool payload = strchr(op->is, 'p') != NULL;
 
-		for (pad = 0; pad < 4; pad++) {
-			for (len = 0; len <= hdr_len + 20; len++) {
+		for (uint32_t pad = 0; pad < 4; pad++) {
+			for (uint32_t len = 0; len <= hdr_len + 20; len++) {
 				uint8_t *p = mem.p + 128 - len;
 				struct bb_roce_pkt k, got, before;
 				struct bytes e = {.len = 0};
@@ -367,10 +362,9 @@ TEST(test_version)
 {
 	uint8_t raw[12] = {0x04};
 	struct bb_roce_pkt pkt;
-	uint32_t tver;
 
 	assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)), BB_ROCE_OK);
-	for (tver = 1; tver < 16; tver++) {
+	for (uint32_t tver = 1; tver < 16; tver++) {
 		raw[1] = (uint8_t)tver;
 		assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)), BB_ROCE_DROP_VERSION);
 	}
@@ -412,9 +406,8 @@ TEST(test_huge)
 TEST(test_pad)
 {
 	static const uint32_t want[] = {0, 3, 2, 1, 0, 3};
-	uint32_t i;
 
-	for (i = 0; i < 6; i++)
+	for (uint32_t i = 0; i < 6; i++)
 		assert_int_equal(bb_roce_pad(i), want[i]);
 	assert_int_equal(bb_roce_pad(4096), 0);
 	assert_int_equal(bb_roce_pad(0xffffffff), 1);
@@ -422,11 +415,9 @@ TEST(test_pad)
 
 TEST(test_drop_texts)
 {
-	int i, j;
-
-	for (i = 0; i < BB_ROCE_DROPS; i++) {
+	for (int i = 0; i < BB_ROCE_DROPS; i++) {
 		assert_string_not_equal(bb_roce_drop_str((enum bb_roce_drop)i), "unknown reason");
-		for (j = 0; j < i; j++)
+		for (int j = 0; j < i; j++)
 			assert_string_not_equal(bb_roce_drop_str((enum bb_roce_drop)i),
 						bb_roce_drop_str((enum bb_roce_drop)j));
 	}

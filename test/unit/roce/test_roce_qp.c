@@ -97,14 +97,13 @@ TEST(test_post)
 	};
 	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_UC, BB_ROCE_UD};
 	static struct rf f;
-	uint32_t t, k;
 
-	for (t = 0; t < 3; t++) {
+	for (uint32_t t = 0; t < 3; t++) {
 		rf_init(&f, types[t]);
 		f.attr.max_dest_rd_atomic = 0;
 		assert_int_equal(post(&f, BB_ROCE_MSG_SEND, 1), -EINVAL); /* in RESET */
 		rf_start(&f);
-		for (k = 0; k < 8; k++) {
+		for (uint32_t k = 0; k < 8; k++) {
 			bool has = t == 0 || (t == 1 ? kinds[k].uc : kinds[k].ud);
 
 			assert_int_equal(post(&f, kinds[k].kind, 8), has ? 0 : -EINVAL);
@@ -120,7 +119,7 @@ TEST(test_post)
 	assert_int_equal(post(&f, BB_ROCE_MSG_FETCH_ADD, 4), -EINVAL);
 	assert_int_equal(post(&f, BB_ROCE_MSG_CMP_SWAP, 16), -EINVAL);
 	assert_int_equal(post(&f, BB_ROCE_MSG_WRITE, (1u << 31) + 1), -EMSGSIZE);
-	for (k = 0; k < RF_SLOTS; k++)
+	for (uint32_t k = 0; k < RF_SLOTS; k++)
 		assert_int_equal(post(&f, BB_ROCE_MSG_WRITE, 1u << 31), 0);
 	assert_int_equal(post(&f, BB_ROCE_MSG_WRITE, 1), -ENOBUFS);
 }
@@ -168,10 +167,9 @@ TEST(test_checks)
 	};
 	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_ACK, .psn = RF_PSN, .pkey = 0xffff};
 	static struct rf f;
-	uint32_t i;
 
 	pkt.syndrome = RF_ACK;
-	for (i = 0; i < sizeof(pkeys) / sizeof(pkeys[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(pkeys) / sizeof(pkeys[0]); i++) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.pkey = pkeys[i].ours;
 		rf_start(&f);
@@ -192,14 +190,14 @@ TEST(test_checks)
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_run(&f);
 	/* Another transport. */
-	for (i = 1; i < 8; i++) {
+	for (uint32_t i = 1; i < 8; i++) {
 		pkt.opcode = (uint8_t)(i << 5 | BB_ROCE_ACK);
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 		assert_int_equal(f.qp.stats.drop_type, i);
 	}
 	pkt.opcode = BB_ROCE_ACK;
 	/* Changes each byte of the peer's address. */
-	for (i = 0; i < 16; i++) {
+	for (uint32_t i = 0; i < 16; i++) {
 		f.net.src[i] ^= 0x10;
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 		assert_int_equal(f.qp.stats.drop_source, i + 1);
@@ -225,14 +223,13 @@ TEST(test_congestion)
 	struct bb_roce_pkt pkt = {.pkey = 0xffff, .rkey = RF_RKEY};
 	const struct bb_roce_pkt *cnp;
 	static struct rf f;
-	uint32_t t, i;
 
-	for (t = 0; t < 2; t++) {
+	for (uint32_t t = 0; t < 2; t++) {
 		rf_init(&f, types[t]);
 		f.attr.rq_psn = 0;
 		assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0); /* reported in RTR too */
 		pkt.opcode = (uint8_t)(types[t] | BB_ROCE_WRITE_ONLY);
-		for (i = 0; i < 4; i++) { /* not ECT, ECT(1), ECT(0), CE */
+		for (uint32_t i = 0; i < 4; i++) { /* not ECT, ECT(1), ECT(0), CE */
 			f.net.tclass = (uint8_t)(0xa0 | i);
 			pkt.psn = i;
 			bb_roce_rx(&f.qp, &pkt, &f.net, f.now);

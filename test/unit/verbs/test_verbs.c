@@ -15,9 +15,8 @@ T(test_moves)
 	struct fixture f;
 	struct bb_sge sge[3];
 	uint64_t *word = (uint64_t *)(void *)(mem + LEN);
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		/* Pieces of different lengths, one of them empty. */
 		sge[0] = piece(&f, FROM, 100);
@@ -54,9 +53,8 @@ T(test_moves)
 T_KINDS(BB_QPT_RC, false, test_inline_wraps)
 {
 	struct bb_wc wc;
-	uint32_t i;
 
-	for (i = 0; i < 200; i++) {
+	for (uint32_t i = 0; i < 200; i++) {
 		/* Two blocks at the last one of the ring, repeatedly. */
 		const uint32_t len = 1 + i * 23 % 63;
 
@@ -110,11 +108,9 @@ messages(struct fixture *f)
 T(test_messages)
 {
 	struct fixture f;
-	size_t k;
-	int srq;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (srq = 0; srq < 2; srq++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (int srq = 0; srq < 2; srq++) {
 			make(&f, BB_QPT_RC, srq, k);
 			messages(&f);
 			messages(&f);
@@ -133,9 +129,8 @@ T(test_datagram)
 	struct bb_sge sge;
 	struct bb_wc wc[2];
 	struct bb_ah *ah, *other;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_UD, false, k);
 		sge = piece(&f, FROM, 30);
 		assert_int_equal(bb_ah_create(f.pd, &path, &ah), 0);
@@ -166,9 +161,8 @@ T(test_windows)
 	struct fixture f;
 	struct bb_mw *one_mw, *two;
 	uint32_t key;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &one_mw), 0);
 		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &two), 0);
@@ -195,11 +189,9 @@ T(test_windows)
 /* A NOP waits for earlier requests, signalled or not, and later ones do not pass it. */
 T_KINDS(BB_QPT_RC, false, test_nops)
 {
-	struct bb_sge sge;
 	struct bb_wc wc[4];
-	uint64_t i;
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
 	one(f, bb_post_nop(f->qp, 1, BB_SEND_SIGNALED), 1, BB_WC_NOP);
 	null_dev.hold = true;
 	/* A doorbell without a NOP first, so that its end is unknown. */
@@ -218,7 +210,7 @@ T_KINDS(BB_QPT_RC, false, test_nops)
 	assert_int_equal(wc[1].wr_id, 5);
 	assert_int_equal(wc[2].wr_id, 6);
 	assert_int_equal(wc[0].opcode, BB_WC_NOP);
-	for (i = 0; i < 3; i++)
+	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(wc[i].status, BB_WC_SUCCESS);
 }
 
@@ -228,17 +220,16 @@ T(test_cadence)
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc;
-	uint32_t i;
 
 	make(&f, BB_QPT_RC, false, 3);
 	sge = piece(&f, FROM, 8);
-	for (i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f.qp);
 	assert_int_equal(null_dev.signaled, 1);
 	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
 	/* A ring of 16 that the application never polls is never found full. */
-	for (i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < 100; i++) {
 		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 0);
 		bb_qp_ring(f.qp);
 		assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
@@ -251,10 +242,9 @@ T_ON(BB_QPT_RC, false, test_events)
 	struct pollfd pfd = {.events = POLLIN};
 	struct bb_event event;
 	struct bb_cq *cq;
-	struct bb_sge sge;
 	struct bb_wc wc[2];
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
 	pfd.fd = bb_channel_fd(f->ch);
 	assert_int_equal(bb_cq_arm(f->cq, false), 0);
 	assert_int_equal(poll(&pfd, 1, 0), 0);
@@ -333,9 +323,8 @@ T_ON(BB_QPT_RC, true, test_event_types)
 		{IBV_EVENT_DEVICE_FATAL, BB_EVENT_DEV_FATAL, DEV},
 	};
 	struct bb_event event;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(types); i++) {
+	for (size_t i = 0; i < RTE_DIM(types); i++) {
 		struct ibv_qp qp = {.qp_context = f->qp};
 		struct ibv_cq cq = {.cq_context = f->cq};
 		struct ibv_srq srq = {.srq_context = f->srq};

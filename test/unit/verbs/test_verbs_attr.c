@@ -102,10 +102,9 @@ T(test_limits)
 	struct bb_dev_attr attr;
 	struct bb_dev *dev;
 	uint64_t is;
-	size_t i;
 
 	null_dev.attr = tell;
-	for (i = 0; i < RTE_DIM(limits); i++) {
+	for (size_t i = 0; i < RTE_DIM(limits); i++) {
 		told = &limits[i];
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
 		memset(&attr, 0xff, sizeof(attr));
@@ -130,10 +129,9 @@ T(test_senseless)
 		{THEIRS(orig_attr.max_sge), LESS, 0, 0, 0},
 	};
 	struct bb_dev *dev = NULL;
-	size_t i;
 
 	null_dev.attr = tell;
-	for (i = 0; i < RTE_DIM(none); i++) {
+	for (size_t i = 0; i < RTE_DIM(none); i++) {
 		told = &none[i];
 		assert_logged(bb_dev_open(NULL_NAME, &dev), -EIO, "reports a limit of 0");
 		assert_null(dev);
@@ -202,10 +200,9 @@ T(test_odp)
 	};
 	struct bb_dev_attr attr;
 	struct bb_dev *dev;
-	size_t i;
 
 	null_dev.attr = tell_odp;
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		odp_told.general_caps = cases[i].general;
 		odp_told.per_transport_caps.rc_odp_caps = cases[i].rc;
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
@@ -228,9 +225,8 @@ T(test_inline)
 	} cases[] = {{4096, 512}, {512, 512}, {511, 256}, {64, 64}, {31, 16}, {16, 16}, {15, 0}};
 	struct bb_dev_attr attr;
 	struct bb_dev *dev;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		null_dev.max_inline = cases[i].theirs;
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
 		assert_int_equal(bb_dev_query(dev, &attr), 0);
@@ -336,14 +332,13 @@ T(test_sq_depth)
 	struct fixture f;
 	struct bb_cq *cq;
 	struct bb_qp *qp;
-	size_t i;
 
 	null_dev.attr = deep;
 	make(&f, BB_QPT_RC, false, 0);
 	bb_cq_attr_init(&cattr);
 	cattr.depth = 1 << 16;
 	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		bb_qp_init_attr_init(&init);
 		init.type = cases[i].type;
 		init.send_cq = init.recv_cq = cq;
@@ -370,10 +365,9 @@ T(test_qp_init)
 	const struct ibv_qp_cap *cap = &null_dev.qp_init.cap;
 	struct fixture f;
 	struct bb_qp *qp;
-	size_t k, type;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (type = 0; type < RTE_DIM(types); type++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (size_t type = 0; type < RTE_DIM(types); type++) {
 			make(&f, BB_QPT_RC, true, k);
 			bb_qp_init_attr_init(&init);
 			init.type = (enum bb_qp_type)type;
@@ -410,13 +404,11 @@ T(test_qp_init)
 T(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
 {
 	struct fixture f;
-	size_t k;
-	int type, srq, mlx5;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
-			for (srq = 0; srq < 2; srq++) {
-				for (mlx5 = 0; mlx5 < 2; mlx5++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (int type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
+			for (int srq = 0; srq < 2; srq++) {
+				for (int mlx5 = 0; mlx5 < 2; mlx5++) {
 					null_dev.mlx5 = mlx5 != 0;
 					make(&f, (enum bb_qp_type)type, srq != 0, k);
 					assert_int_equal(

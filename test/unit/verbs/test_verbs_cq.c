@@ -12,9 +12,8 @@ static void
 write_some(struct fixture *f, uint64_t first, unsigned int n)
 {
 	const struct bb_sge sge = piece(f, FROM, 8);
-	unsigned int i;
 
-	for (i = 0; i < n; i++)
+	for (unsigned int i = 0; i < n; i++)
 		assert_int_equal(
 			bb_post_write(f->qp, first + i, &sge, 1, TO, f->mr->rkey, BB_SEND_SIGNALED),
 			0);
@@ -25,10 +24,9 @@ static void
 check(struct fixture *f, uint64_t first, unsigned int n)
 {
 	struct bb_wc wc[64];
-	unsigned int i;
 
 	assert_int_equal(bb_cq_poll(f->cq, wc, n), n);
-	for (i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		assert_fields(wc[i], wr_id, first + i, status, BB_WC_SUCCESS);
 		assert_int_equal(wc[i].opcode, BB_WC_RDMA_WRITE);
 	}
@@ -71,21 +69,20 @@ remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uin
 T(test_order)
 {
 	uint64_t sent, received, want_send, want_recv;
-	unsigned int i, n, k, turn, what;
+	unsigned int n, k, what;
 	struct bb_cq_stats stats;
 	uint32_t seed = 1;
 	struct bb_wc wc[8];
 	struct bb_sge sge;
 	struct fixture f;
-	size_t kind;
 
-	for (kind = 0; kind < RTE_DIM(kinds); kind++) {
+	for (size_t kind = 0; kind < RTE_DIM(kinds); kind++) {
 		make(&f, BB_QPT_RC, false, kind);
 		sge = piece(&f, FROM, 8);
 		sent = received = want_send = want_recv = 0;
-		for (turn = 0; turn < 2000 || want_send != sent; turn++) {
+		for (unsigned int turn = 0; turn < 2000 || want_send != sent; turn++) {
 			null_dev.hold = turn % 5 == 1;
-			for (i = 0; turn < 2000 && i < 3; i++) {
+			for (unsigned int i = 0; turn < 2000 && i < 3; i++) {
 				if (bb_sq_outstanding(&f.qp->sq) > 12)
 					break;
 				seed = seed * 1103515245u + 12345;
@@ -105,7 +102,7 @@ T(test_order)
 			if (!null_dev.hold)
 				null_release();
 			n = bb_cq_poll(f.cq, wc, turn % 8);
-			for (i = 0; i < n; i++) {
+			for (unsigned int i = 0; i < n; i++) {
 				assert_int_equal(wc[i].status, BB_WC_SUCCESS);
 				if (wc[i].opcode == BB_WC_RECV)
 					assert_int_equal(wc[i].wr_id, want_recv++);
@@ -133,11 +130,10 @@ T(test_depth)
 {
 	struct bb_cq_attr cattr;
 	struct fixture f;
-	size_t k;
 
 	bb_cq_attr_init(&cattr);
 	cattr.depth = 33;
-	for (k = 0; k < RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		remake(&f, &cattr, 64, 0);
 		assert_int_equal(bb_cq_depth(f.cq), 64);
@@ -156,9 +152,9 @@ T_KINDS(BB_QPT_RC, false, test_resize)
 {
 	static const uint32_t depths[] = {512, 32, 64, 300, 2048, 33};
 	uint64_t next = 0, want = 0;
-	unsigned int i, part;
+	unsigned int part;
 
-	for (i = 0; i < 100; i++) {
+	for (unsigned int i = 0; i < 100; i++) {
 		const uint32_t depth = depths[i % RTE_DIM(depths)];
 
 		write_some(f, next, 9);
@@ -260,7 +256,6 @@ T(test_timestamps)
 	struct bb_cq_attr cattr;
 	struct bb_wc wc[8];
 	struct fixture f;
-	unsigned int i;
 
 	null_dev.clock = UINT64_C(5000000000);
 	bb_cq_attr_init(&cattr);
@@ -276,7 +271,7 @@ T(test_timestamps)
 	bb_qp_ring(f.qp);
 	/* The receive completes before its SEND. */
 	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 5);
-	for (i = 0; i < 5; i++)
+	for (unsigned int i = 0; i < 5; i++)
 		assert_int_equal(ts[i], now + 1 + i);
 	assert_fields(wc[3], opcode, BB_WC_RECV, wr_id, 50);
 	assert_int_equal(wc[4].wr_id, 3);
@@ -286,7 +281,7 @@ T(test_timestamps)
 	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 1), 1);
 	assert_int_equal(bb_cq_resize(f.cq, 1024), 0);
 	assert_int_equal(bb_cq_poll_ts(f.cq, wc + 1, ts + 1, 7), 3);
-	for (i = 0; i < 4; i++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		assert_int_equal(wc[i].wr_id, 10 + i);
 		assert_int_equal(ts[i], now + 6 + i);
 	}
@@ -367,9 +362,8 @@ T(test_poll_fails)
 	struct ibv_cq_ex good = {0};
 	struct bb_wc wc[4];
 	struct fixture f;
-	size_t i, k;
 
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		int (*plain)(struct ibv_cq *, int, struct ibv_wc *);
 		struct verbs_cq *c;
 
@@ -394,7 +388,7 @@ T(test_poll_fails)
 		assert_int_equal(bb_cq_poll(f.cq, wc, 4), cases[i].next);
 		log_expect(cases[i].said);
 		log_begin();
-		for (k = 0; k < 3 && !cases[i].next; k++)
+		for (size_t k = 0; k < 3 && !cases[i].next; k++)
 			silent(&f);
 		log_expect(NULL);
 		if (c->ex != NULL) {

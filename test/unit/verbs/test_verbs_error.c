@@ -11,10 +11,9 @@
 /* An error, then the requests after it, and the receives. */
 T_KINDS(BB_QPT_RC, false, test_error)
 {
-	struct bb_sge sge;
 	struct bb_wc wc[4];
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
 	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, 0), 0);
 	assert_int_equal(bb_post_send(f->qp, 2, &sge, 1, 0), 0);
 	assert_int_equal(bb_post_nop(f->qp, 3, 0), 0);
@@ -38,12 +37,10 @@ T_KINDS(BB_QPT_RC, false, test_error)
 T_ON(BB_QPT_RC, false, test_reset)
 {
 	struct bb_qp_attr attr;
-	struct bb_sge sge;
 	struct bb_wc wc[2];
-	uint64_t i;
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
-	for (i = 0; i < 5; i++)
+	for (uint64_t i = 0; i < 5; i++)
 		one(f, bb_post_write(f->qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED), i,
 		    BB_WC_RDMA_WRITE);
 	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
@@ -76,9 +73,8 @@ T(test_refused)
 	struct bb_sge sge;
 	struct bb_wc wc[8];
 	uint64_t i;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		sge = piece(&f, FROM, 8);
 		null_dev.bad_wr = 3;
@@ -117,12 +113,11 @@ T(test_each_call_fails)
 {
 	static const int errs[] = {ENOMEM, EINVAL};
 	struct fixture f;
-	uint32_t n, e, kept;
-	size_t k;
+	uint32_t n, kept;
 	int ret, srq;
 
-	for (e = 0; e < RTE_DIM(errs); e++) {
-		for (k = 0; k < 2 * RTE_DIM(kinds); k++) {
+	for (uint32_t e = 0; e < RTE_DIM(errs); e++) {
+		for (size_t k = 0; k < 2 * RTE_DIM(kinds); k++) {
 			srq = k >= RTE_DIM(kinds);
 			for (n = 1;; n++) {
 				null_reset();
@@ -163,10 +158,9 @@ T(test_no_keys)
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_mw *mw;
-	unsigned int what;
 	int ret;
 
-	for (what = 0; what < 3; what++) {
+	for (unsigned int what = 0; what < 3; what++) {
 		null_dev.no_keys = true;
 		make(&f, BB_QPT_RC, false, 0);
 		sge = piece(&f, FROM, 8);
@@ -209,7 +203,6 @@ many_receives(bool srq, uint32_t pieces)
 	struct bb_sge sge[4];
 	struct bb_wc wc[2];
 	struct fixture f;
-	uint32_t i, k;
 
 	make(&f, BB_QPT_RC, srq, 0);
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
@@ -222,8 +215,8 @@ many_receives(bool srq, uint32_t pieces)
 	init.srq = f.srq;
 	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
 	assert_int_equal(connect_to_itself(f.qp), 0);
-	for (i = 0; i < n; i++) {
-		for (k = 0; k < pieces; k++)
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < pieces; k++)
 			sge[k] = piece(&f, TO + 16 * i + 4 * k, 4);
 		assert_int_equal(srq ? bb_post_srq_recv(f.srq, i, sge, pieces)
 				     : bb_post_recv(f.qp, i, sge, pieces),
@@ -234,7 +227,7 @@ many_receives(bool srq, uint32_t pieces)
 	else
 		bb_qp_ring_recv(f.qp);
 	assert_int_equal(null_dev.recvs, n);
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint8_t data[16];
 
 		memset(data, (int)i + 1, sizeof(data));
@@ -252,9 +245,7 @@ many_receives(bool srq, uint32_t pieces)
 
 T(test_many_receives)
 {
-	uint32_t pieces;
-
-	for (pieces = 0; pieces <= 4; pieces++) {
+	for (uint32_t pieces = 0; pieces <= 4; pieces++) {
 		many_receives(false, pieces);
 		if (pieces <= 2)
 			many_receives(true, pieces);

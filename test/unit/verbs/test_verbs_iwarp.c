@@ -67,9 +67,7 @@ check_attr(int max_sge_rd, uint32_t want)
 /* A READ limit that is not reported, or above the general one, is no limit. */
 T(test_attr)
 {
-	int i;
-
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		null_dev.iwarp = i != 0;
 		check_attr(0, 0);
 		check_attr(1, 1);
@@ -91,7 +89,7 @@ T(test_types)
 	struct bb_qp_init_attr init;
 	struct bb_qp *qp = NULL;
 	struct fixture f;
-	uint32_t i, objects;
+	uint32_t objects;
 
 	make_iwarp(&f, 0);
 	bb_qp_init_attr_init(&init);
@@ -100,7 +98,7 @@ T(test_types)
 	init.sq_depth = 4;
 	init.rq_depth = 4;
 	objects = null_dev.objects;
-	for (i = 0; i < RTE_DIM(types); i++) {
+	for (uint32_t i = 0; i < RTE_DIM(types); i++) {
 		init.type = types[i].type;
 		assert_logged(bb_qp_create(f.pd, &init, &qp), -ENOTSUP, types[i].text);
 		assert_null(qp);
@@ -243,12 +241,9 @@ check_lacking(size_t kind, size_t k, bool list)
 /* Whatever the provider offers, also with ibv_wr_*(). */
 T(test_lacking)
 {
-	size_t kind, k;
-	int list;
-
-	for (kind = 0; kind < RTE_DIM(kinds); kind++)
-		for (k = 0; k < RTE_DIM(lacking); k++)
-			for (list = 0; list < 2; list++) {
+	for (size_t kind = 0; kind < RTE_DIM(kinds); kind++)
+		for (size_t k = 0; k < RTE_DIM(lacking); k++)
+			for (int list = 0; list < 2; list++) {
 				setup(state);
 				check_lacking(kind, k, list != 0);
 				assert_int_equal(teardown(state), 0);
@@ -262,13 +257,12 @@ T(test_has)
 	struct bb_send_wr wr = write_wr(5, s);
 	struct bb_wc wc;
 	struct fixture f;
-	uint32_t i;
 	int err;
 
 	null_dev.max_sge_rd = 3;
 	make_iwarp(&f, 0);
 	memset(mem, 0, sizeof(mem));
-	for (i = 0; i < RTE_DIM(s); i++)
+	for (uint32_t i = 0; i < RTE_DIM(s); i++)
 		s[i] = piece(&f, FROM + 64 * i, 8);
 	one(&f, bb_post_fetch_add(f.qp, 1, s, TO, 1, 5, SIG), 1, BB_WC_FETCH_ADD);
 	one(&f, bb_post_cmp_swap(f.qp, 2, s, TO, 1, 5, 9, SIG), 2, BB_WC_CMP_SWAP);
@@ -309,9 +303,8 @@ T(test_iova)
 	struct bb_mr *mr = NULL;
 	struct bb_dm *dm;
 	uint32_t objects;
-	int siw;
 
-	for (siw = 0; siw < 2; siw++) {
+	for (int siw = 0; siw < 2; siw++) {
 		setup(state);
 		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
 		make_iwarp(&f, 0);
@@ -348,9 +341,8 @@ T(test_fence)
 {
 	struct fixture f;
 	struct bb_sge s;
-	int siw;
 
-	for (siw = 0; siw < 2; siw++) {
+	for (int siw = 0; siw < 2; siw++) {
 		setup(state);
 		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
 		make_iwarp(&f, 0);
@@ -376,9 +368,8 @@ T(test_solicited_only)
 		RXE
 	};
 	struct fixture f;
-	int kind;
 
-	for (kind = OTHER; kind <= RXE; kind++) {
+	for (int kind = OTHER; kind <= RXE; kind++) {
 		setup(state);
 		null_dev.vendor_id = kind == SIW ? SIW_VENDOR_ID : 0;
 		if (kind == SIW)
@@ -453,9 +444,9 @@ T(test_low_cq)
 {
 	struct bb_dev *dev;
 	uint32_t n;
-	int siw, ret;
+	int ret;
 
-	for (siw = 0; siw < 2; siw++) {
+	for (int siw = 0; siw < 2; siw++) {
 		setup(state);
 		null_dev.iwarp = true;
 		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;

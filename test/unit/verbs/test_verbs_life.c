@@ -94,9 +94,8 @@ TEST(test_gone)
 	struct bb_sge sge;
 	struct more m;
 	unsigned int fds;
-	size_t k;
 
-	for (k = 0; k < 4 * RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < 4 * RTE_DIM(kinds); k++) {
 		const bool told = (k & 1) != 0, srq = (k & 2) != 0;
 
 		null_reset();
@@ -135,9 +134,8 @@ T(test_not_gone)
 	struct fixture f;
 	struct more m;
 	unsigned int fds;
-	uint32_t i;
 
-	for (i = 0; i < RTE_DIM(errs); i++) {
+	for (uint32_t i = 0; i < RTE_DIM(errs); i++) {
 		make(&f, BB_QPT_RC, true, 0);
 		more_make(&f, &m);
 		null_dev.fail_errno = errs[i];
@@ -185,9 +183,8 @@ T(test_open_fails)
 		{2, ENOMEM, -ENOMEM, false},
 	};
 	struct bb_dev *dev = NULL;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(cases); i++) {
+	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		null_dev.fail_errno = cases[i].err;
 		null_dev.fail_at = cases[i].call;
 		log_begin();
@@ -244,10 +241,9 @@ T_ON(BB_QPT_RC, false, test_channel_fds)
 	struct rlimit before, few;
 	struct bb_channel *ch = NULL;
 	uint32_t objects, failed = 0;
-	unsigned int fds;
 	int ret;
+	unsigned int fds = open_fds();
 
-	fds = open_fds();
 	objects = null_dev.objects;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = before;
@@ -281,9 +277,8 @@ get_event(struct fixture *f, bool async)
 T_ON(BB_QPT_RC, false, test_event_errors)
 {
 	struct bb_event event;
-	int i;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		log_begin();
 		assert_int_equal(get_event(f, i != 0), -EAGAIN);
 		null_dev.event_errno = EINTR;
@@ -294,7 +289,7 @@ T_ON(BB_QPT_RC, false, test_event_errors)
 		null_dev.event_errno = 0;
 	}
 	/* A call skips a limited number of unknown events. */
-	for (i = 0; i < 65; i++)
+	for (int i = 0; i < 65; i++)
 		null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
 	null_async(IBV_EVENT_PORT_ERR, (void *)(uintptr_t)1);
 	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);
@@ -321,10 +316,8 @@ T_ON(BB_QPT_RC, false, test_stuck)
 		    {3, BB_WR_NOT_DONE, false},
 		    {11, BB_WR_UNKNOWN, true},
 		    {12, BB_WR_NOT_DONE, true}};
-	struct bb_sge sge;
-	uint32_t i;
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
 	null_dev.hold = true;
 	assert_int_equal(bb_post_recv(f->qp, 11, &sge, 1), 0);
 	bb_qp_ring_recv(f->qp);
@@ -337,7 +330,7 @@ T_ON(BB_QPT_RC, false, test_stuck)
 		bb_qp_recover(f->qp, NULL, NULL, NULL, &r), 0,
 		"the device did not flush it within 1000 ms: the fate of the rest is unknown");
 	assert_int_equal(r.n, RTE_DIM(want));
-	for (i = 0; i < r.n; i++) {
+	for (uint32_t i = 0; i < r.n; i++) {
 		assert_fields(ends[i], wc.wr_id, want[i].wr_id, fate, want[i].fate);
 		assert_int_equal(ends[i].recv, want[i].recv);
 	}
@@ -386,14 +379,14 @@ T_ON(BB_QPT_RC, false, test_domains)
 	/* A QP is one object; the first QP of an lcore adds a domain and its PD. */
 	static const uint32_t objects[] = {3, 3, 1, 1};
 	struct queues q[RTE_DIM(objects)];
-	uint32_t i, all;
+	uint32_t all;
 	pthread_t t;
 
 	assert_int_equal(bb_qp_destroy(f->qp), 0);
 	f->qp = NULL;
 	all = null_dev.objects;
 	null_dev.td = NULL;
-	for (i = 0; i < RTE_DIM(objects); i++) {
+	for (uint32_t i = 0; i < RTE_DIM(objects); i++) {
 		q[i].f = f;
 		if (i == 0 || i == 3) {
 			assert_int_equal(pthread_create(&t, NULL, make_elsewhere, &q[i]), 0);
@@ -404,7 +397,7 @@ T_ON(BB_QPT_RC, false, test_domains)
 		assert_int_equal(q[i].objects, objects[i]);
 		assert_non_null(null_dev.td);
 	}
-	for (i = 0; i < RTE_DIM(objects); i++) {
+	for (uint32_t i = 0; i < RTE_DIM(objects); i++) {
 		assert_int_equal(bb_qp_destroy(q[i].qp), 0);
 		assert_int_equal(bb_cq_destroy(q[i].cq), 0);
 	}
@@ -443,15 +436,14 @@ T_ON(BB_QPT_RC, false, test_signal)
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
 	const struct sigaction act = {.sa_handler = on_alarm};
 	struct sigaction before;
-	struct bb_sge sge;
 	struct bb_cq *cq;
 	struct bb_wc wc;
-	int i, ret;
+	int ret;
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
 	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-	for (i = 0; i < 20; i++) {
+	for (int i = 0; i < 20; i++) {
 		assert_int_equal(bb_cq_arm(f->cq, false), 0);
 		assert_int_equal(bb_channel_wait(f->ch, -1, &cq), -EINTR);
 		assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);

@@ -18,12 +18,10 @@ T(test_device_memory)
 	struct bb_mr *mr;
 	struct fixture f;
 	struct bb_dm *dm;
-	uint32_t i;
-	size_t k;
 
-	for (i = 0; i < sizeof(data); i++)
+	for (uint32_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i ^ 0x5a);
-	for (k = 0; k < RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 		assert_int_equal(attr.max_dm_size, 4096);
@@ -106,7 +104,7 @@ T(test_region_with_other_iova_is_refused_over_libhns)
 	struct bb_mw *mw;
 	struct bb_dm *dm;
 	struct fixture f;
-	uint32_t objects, i;
+	uint32_t objects;
 	int ret[5], hns;
 
 	for (hns = 0; hns < 2; hns++) {
@@ -123,7 +121,7 @@ T(test_region_with_other_iova_is_refused_over_libhns)
 		log_expect(hns ? "the iova must be the address of the memory in this process, "
 				 "because libhns copies short receives"
 			       : NULL);
-		for (i = 0; i < RTE_DIM(ret); i++) {
+		for (uint32_t i = 0; i < RTE_DIM(ret); i++) {
 			assert_int_equal(ret[i], hns ? -ENOTSUP : 0);
 			if (ret[i] == 0)
 				assert_int_equal(bb_mr_dereg(mr[i]), 0);
@@ -256,13 +254,12 @@ T(test_relaxed)
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
 	struct bb_mr *mr;
 	struct fixture f;
-	size_t i;
 	const struct {
 		uint32_t vendor_id;
 		bool taken;
 	} devs[] = {{0, true}, {0xffffff, false}, {0x626d74, false}}; /* rxe, siw */
 
-	for (i = 0; i < RTE_DIM(devs); i++) {
+	for (size_t i = 0; i < RTE_DIM(devs); i++) {
 		setup(state);
 		null_dev.vendor_id = devs[i].vendor_id;
 		make(&f, BB_QPT_RC, false, 0);
@@ -283,7 +280,6 @@ T(test_relaxed_refused)
 	struct bb_dm *dm;
 	struct fixture f;
 	bool old;
-	size_t i;
 
 	for (old = false;; old = true) {
 		const unsigned int want = old ? BB_ACCESS_LOCAL_WRITE : access;
@@ -308,7 +304,7 @@ T(test_relaxed_refused)
 			assert_int_equal(bb_mr_rereg(mr[0], BB_MR_REREG_ACCESS, NULL, NULL, 0, 0),
 					 -EINVAL);
 		null_dev.fail_at = 0;
-		for (i = 0; i < 3; i++)
+		for (size_t i = 0; i < 3; i++)
 			assert_int_equal(bb_mr_dereg(mr[i]), 0);
 		assert_int_equal(bb_dm_free(dm), 0);
 		fixture_free(&f);
@@ -343,9 +339,8 @@ T(test_window_key)
 	struct bb_mw *mw = NULL;
 	struct bb_wc wc;
 	struct fixture f;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw), 0);
 		null_dev.bad_wr = 1;
@@ -378,9 +373,8 @@ T(test_window_refused)
 	struct bb_mw *mw = NULL;
 	struct bb_wc wc[2];
 	struct fixture f;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		null_dev.fail_errno = ENOMEM;
 		null_dev.fail_at = 1;

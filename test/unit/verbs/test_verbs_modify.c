@@ -58,14 +58,13 @@ T(test_path)
 	struct bb_pd *pd;
 	struct bb_dev *dev;
 	struct bb_ah *ah;
-	int ib, n;
 
 	null_dev.attr = wide;
-	for (ib = 0; ib < 2; ib++) {
+	for (int ib = 0; ib < 2; ib++) {
 		null_dev.infiniband = ib != 0;
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
 		assert_int_equal(bb_pd_alloc(dev, &pd), 0);
-		for (n = 0; n < 4; n++) {
+		for (int n = 0; n < 4; n++) {
 			p = path;
 			if (ib == 0)
 				p.src_path_bits = 0;
@@ -204,7 +203,6 @@ steps(enum bb_qp_type type, const struct step *s, size_t n, bool ib)
 {
 	struct bb_qp_attr attr;
 	struct fixture f;
-	size_t i;
 
 	null_dev.attr = wide;
 	fresh(&f, type);
@@ -213,7 +211,7 @@ steps(enum bb_qp_type type, const struct step *s, size_t n, bool ib)
 	f.dev->ethernet = !ib;
 	if (!ib)
 		attr.path.src_path_bits = 0;
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		null_dev.infiniband = ib;
 		attr.state = s[i].to;
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE | s[i].mask), 0);
@@ -228,9 +226,7 @@ steps(enum bb_qp_type type, const struct step *s, size_t n, bool ib)
 
 T(test_attributes)
 {
-	int ib;
-
-	for (ib = 0; ib < 2; ib++) {
+	for (int ib = 0; ib < 2; ib++) {
 		steps(BB_QPT_RC, rc, RTE_DIM(rc), ib != 0);
 		steps(BB_QPT_UC, uc, RTE_DIM(uc), ib != 0);
 		steps(BB_QPT_UD, ud, RTE_DIM(ud), ib != 0);
@@ -243,10 +239,9 @@ T(test_mtu)
 					    IBV_MTU_4096};
 	struct bb_qp_attr attr;
 	struct fixture f;
-	size_t i;
 
 	null_dev.attr = wide;
-	for (i = 0; i < RTE_DIM(mtus); i++) {
+	for (size_t i = 0; i < RTE_DIM(mtus); i++) {
 		fresh(&f, BB_QPT_UC);
 		fill(&attr);
 		attr.path.src_path_bits = 0;
@@ -269,11 +264,10 @@ T(test_reset_to_err)
 	struct bb_qp_attr attr;
 	struct fixture f;
 	struct bb_wc wc;
-	size_t i;
 
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
-	for (i = 0; i < RTE_DIM(types); i++) {
+	for (size_t i = 0; i < RTE_DIM(types); i++) {
 		null_dev.no_reset_to_err = true;
 		fresh(&f, types[i]);
 		/* The first step is refused, then the second, which leaves the QP in INIT. */
@@ -315,9 +309,8 @@ T(test_unreachable)
 	static const int errs[] = {ENETUNREACH, EHOSTUNREACH, ETIMEDOUT};
 	struct bb_qp_attr attr;
 	struct fixture f;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(errs) + 1; i++) {
+	for (size_t i = 0; i < RTE_DIM(errs) + 1; i++) {
 		const int err = i < RTE_DIM(errs) ? errs[i] : EINVAL;
 
 		fresh(&f, BB_QPT_RC);
@@ -349,9 +342,8 @@ T(test_query)
 	};
 	struct bb_qp_attr attr;
 	struct fixture f;
-	size_t i;
 
-	for (i = 0; i < RTE_DIM(states); i++) {
+	for (size_t i = 0; i < RTE_DIM(states); i++) {
 		struct ibv_qp_attr a = {.qp_state = states[i].theirs};
 
 		make(&f, BB_QPT_RC, false, 0);
@@ -396,7 +388,7 @@ TEST(test_path_is_asked_for_by_another_thread)
 {
 	struct bb_path to = path;
 	struct bb_dev *dev;
-	int i, asked;
+	int asked;
 
 	null_reset();
 	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
@@ -404,7 +396,7 @@ TEST(test_path_is_asked_for_by_another_thread)
 	assert_int_equal(sem_init(&kernel_asked, 0, 0), 0);
 	to.sgid_index = 0;
 	null_dev.on_ah = kernel_waits;
-	for (i = 0; i < 100; i++)
+	for (int i = 0; i < 100; i++)
 		assert_int_equal(dev->drv->path_ready(dev, &to), -EAGAIN);
 	while (sem_wait(&kernel_asked) != 0)
 		;
@@ -418,7 +410,7 @@ TEST(test_path_is_asked_for_by_another_thread)
 	 * The answer is valid for as long as the kernel retains a neighbour; accept queries
 	 * again.
 	 */
-	for (i = 0; i < 100; i++)
+	for (int i = 0; i < 100; i++)
 		assert_int_equal(dev->drv->path_ready(dev, &to), 0);
 	assert_int_equal(sem_getvalue(&kernel_asked, &asked), 0);
 	assert_int_equal(asked, 0);

@@ -27,12 +27,10 @@ state_to(struct fixture *f, enum bb_qp_state state)
  */
 T_ON(BB_QPT_RC, false, test_doorbell)
 {
-	struct bb_sge sge;
 	struct bb_wc wc[4];
 	uint8_t data[40];
-	uint64_t i;
+	struct bb_sge sge = piece(f, FROM, 100);
 
-	sge = piece(f, FROM, 100);
 	memset(data, 7, sizeof(data));
 	assert_int_equal(bb_post_write(f->qp, 0, &sge, 1, TO, 1, SIG), 0);
 	assert_int_equal(bb_post_write_inline(f->qp, 1, data, 40, TO + 200, 1, SIG), 0);
@@ -49,7 +47,7 @@ T_ON(BB_QPT_RC, false, test_doorbell)
 	bb_qp_ring(f->qp);
 	assert_fields(null_dev, wr_ex, 4, wr_plain, 0);
 	assert_int_equal(bb_cq_poll(f->cq, wc, 3), 3);
-	for (i = 0; i < 3; i++)
+	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(wc[i].wr_id, i);
 	assert_fields(wc[2], opcode, BB_WC_RDMA_READ, byte_len, 100);
 	take(f, wc, 2);
@@ -65,12 +63,12 @@ T_ON(BB_QPT_RC, false, test_mixed)
 {
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
-	uint64_t i, n, round;
+	uint64_t i, n;
 
 	sge = piece(f, FROM, 8);
 	two[0] = sge;
 	two[1] = piece(f, FROM + 64, 8);
-	for (round = 0; round < 64; round++) {
+	for (uint64_t round = 0; round < 64; round++) {
 		for (n = 0; n < 7; n++) {
 			const uint32_t flags = n == 6 || (round & n) != 0 ? SIG : 0;
 			int ret;
@@ -104,12 +102,11 @@ T_ON(BB_QPT_RC, false, test_mixed)
 /* A NOP waits for all earlier doorbells of direct posts, and for no later one. */
 T_ON(BB_QPT_RC, false, test_behind)
 {
-	struct bb_sge sge;
 	struct bb_wc wc[8];
-	uint64_t i, round;
+	uint64_t i;
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
-	for (round = 0; round < 3; round++) {
+	for (uint64_t round = 0; round < 3; round++) {
 		null_dev.hold = true;
 		for (i = 0; i < 3; i++) {
 			assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, SIG), 0);
@@ -140,13 +137,12 @@ T_ON(BB_QPT_RC, false, test_flags)
 {
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[4];
-	unsigned int front, rung;
 
 	sge = piece(f, FROM, 8);
 	two[0] = sge;
 	two[1] = piece(f, FROM + 64, 8);
-	for (front = 0; front < 5; front++) {
-		for (rung = 0; rung < 2; rung++) {
+	for (unsigned int front = 0; front < 5; front++) {
+		for (unsigned int rung = 0; rung < 2; rung++) {
 			bool told = front == 1 || front == 2;
 
 			/* This WRITE starts the doorbell, unless an earlier request did. */
@@ -177,11 +173,10 @@ T_ON(BB_QPT_RC, false, test_flags)
 /* A doorbell may end with an unsignalled request; its end is still found. */
 T_ON(BB_QPT_RC, false, test_silent)
 {
-	struct bb_sge sge;
 	struct bb_wc wc;
 	uint32_t i;
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f->qp);
@@ -211,12 +206,11 @@ T_ON(BB_QPT_RC, false, test_silent)
 /* A full queue gets room by a completion, also across the end of the ring. */
 T_ON(BB_QPT_RC, false, test_room)
 {
-	struct bb_sge sge;
 	struct bb_wc wc[16];
-	uint64_t i, round;
+	uint64_t i;
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
-	for (round = 0; round < 9; round++) {
+	for (uint64_t round = 0; round < 9; round++) {
 		for (i = 0; i < 16; i++) {
 			assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, SIG), 0);
 			if (round % 2 != 0 || i % 5 == 0)
@@ -298,12 +292,11 @@ T_ON(BB_QPT_RC, false, test_fates)
 	struct bb_qp_attr attr;
 	struct bb_qp_addr addr;
 	struct bb_sge sge, two[2];
-	uint32_t i;
 
 	sge = piece(f, FROM, 8);
 	two[0] = sge;
 	two[1] = sge;
-	for (i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, i == 1 ? SIG : 0), 0);
 	assert_int_equal(bb_post_write(f->qp, 3, two, 2, TO, 1, SIG), 0);
 	bb_qp_ring(f->qp);
@@ -314,7 +307,7 @@ T_ON(BB_QPT_RC, false, test_fates)
 	assert_int_equal(bb_qp_addr(f->qp, 1, 0, &addr), 0);
 	assert_int_equal(bb_qp_recover(f->qp, &addr, &addr, &attr, &r), 0);
 	assert_int_equal(r.n, 6);
-	for (i = 0; i < 6; i++) {
+	for (uint32_t i = 0; i < 6; i++) {
 		assert_fields(ends[i], wc.wr_id, i, fate, i < 4 ? BB_WR_DONE : BB_WR_NOT_DONE);
 	}
 	one(f, bb_post_write(f->qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
@@ -325,20 +318,19 @@ T_ON(BB_QPT_RC, false, test_refused)
 {
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
-	uint64_t i;
 
 	sge = piece(f, FROM, 8);
 	two[0] = sge;
 	two[1] = sge;
 	one(f, bb_post_write(f->qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
 	null_dev.bad_wr = 2;
-	for (i = 0; i < 4; i++)
+	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(i < 2 ? bb_post_write(f->qp, i, &sge, 1, TO, 1, 0)
 				       : bb_post_write(f->qp, i, two, 2, TO, 1, 0),
 				 0);
 	bb_qp_ring(f->qp);
 	take(f, wc, 4);
-	for (i = 0; i < 4; i++) {
+	for (uint64_t i = 0; i < 4; i++) {
 		assert_int_equal(wc[i].wr_id, i);
 		assert_int_equal(wc[i].status, i == 0 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
 	}
@@ -362,14 +354,13 @@ T(test_refused_direct)
 	struct fixture f;
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
-	uint64_t i, round;
 
-	for (round = 0; round < 3; round++) {
+	for (uint64_t round = 0; round < 3; round++) {
 		make(&f, BB_QPT_RC, false, 0);
 		sge = piece(&f, FROM, 8);
 		two[0] = sge;
 		two[1] = sge;
-		for (i = 0; i < 5; i++)
+		for (uint64_t i = 0; i < 5; i++)
 			one(&f,
 			    round == 1 && i == 4 ? bb_post_write(f.qp, i, two, 2, TO, 1, SIG)
 						 : bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG),
@@ -378,11 +369,11 @@ T(test_refused_direct)
 			one(&f, bb_post_nop(f.qp, 5, SIG), 5, BB_WC_NOP);
 		bb_qp_ring(f.qp);
 		null_dev.bad_wr = 2;
-		for (i = 10; i < 13; i++)
+		for (uint64_t i = 10; i < 13; i++)
 			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 3);
-		for (i = 0; i < 3; i++) {
+		for (uint64_t i = 0; i < 3; i++) {
 			assert_int_equal(wc[i].wr_id, 10 + i);
 			assert_int_equal(wc[i].status,
 					 i == 0 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
@@ -401,12 +392,10 @@ T(test_stays)
 	struct bb_qp_attr attr;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
-	uint64_t i;
-	int end;
 
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
-	for (end = 0; end < 2; end++) {
+	for (int end = 0; end < 2; end++) {
 		make(&f, BB_QPT_RC, false, 0);
 		sge = piece(&f, FROM, 8);
 		/* Nothing is outstanding, so the QP continues. */
@@ -416,7 +405,7 @@ T(test_stays)
 		assert_int_equal(end ? bb_qp_destroy(f.qp) : bb_qp_modify(f.qp, &attr, BB_QP_STATE),
 				 -EBUSY);
 		one(&f, bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 2, BB_WC_RDMA_WRITE);
-		for (i = 3; i < 5; i++)
+		for (uint64_t i = 3; i < 5; i++)
 			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 		null_dev.fail_at = 1;
 		assert_int_equal(end ? bb_qp_destroy(f.qp) : bb_qp_modify(f.qp, &attr, BB_QP_STATE),
@@ -424,7 +413,7 @@ T(test_stays)
 		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, SIG), 0);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 3);
-		for (i = 3; i < 6; i++) {
+		for (uint64_t i = 3; i < 6; i++) {
 			assert_int_equal(wc[i - 3].wr_id, i);
 			assert_int_equal(wc[i - 3].status,
 					 i == 3 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
@@ -445,9 +434,8 @@ T(test_wrap)
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[8];
-	uint32_t ahead, i;
 
-	for (ahead = 1; ahead < 4; ahead++) {
+	for (uint32_t ahead = 1; ahead < 4; ahead++) {
 		struct verbs_qp *q;
 
 		make(&f, BB_QPT_RC, false, 0);
@@ -455,9 +443,9 @@ T(test_wrap)
 		q = verbs_qp_of(f.qp);
 		f.qp->sq.seq = f.qp->sq.done = q->given = q->done = 0u - ahead;
 		f.qp->sq.rung_seq = f.qp->sq.seq;
-		for (i = 0; i < 3; i++)
+		for (uint32_t i = 0; i < 3; i++)
 			one(&f, bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), i, BB_WC_RDMA_WRITE);
-		for (i = 0; i < 5; i++)
+		for (uint32_t i = 0; i < 5; i++)
 			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 5);
@@ -476,12 +464,10 @@ T(test_wrap)
 /* A NOP after an unsignalled WRITE; the WRITE's doorbell crossed the wrap and has ended. */
 T_ON(BB_QPT_RC, false, test_wrap_silent)
 {
-	struct bb_sge sge;
-	struct verbs_qp *q;
 	struct bb_wc wc;
+	struct bb_sge sge = piece(f, FROM, 8);
+	struct verbs_qp *q = verbs_qp_of(f->qp);
 
-	sge = piece(f, FROM, 8);
-	q = verbs_qp_of(f->qp);
 	f->qp->sq.seq = f->qp->sq.done = q->given = q->done = UINT32_MAX;
 	f->qp->sq.rung_seq = UINT32_MAX;
 	null_dev.hold = true;
@@ -500,9 +486,8 @@ T_ON(BB_QPT_RC, false, test_wrap_silent)
 /* The provider may have seen the post: it cannot be taken back, and is sent with the doorbell. */
 T_ON(BB_QPT_RC, false, test_abort_is_refused)
 {
-	struct bb_sge sge;
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
 	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, SIG), 0);
 	assert_logged(bb_qp_abort(f->qp), -ENOTSUP, "not taken back");
 	one(f, 0, 1, BB_WC_RDMA_WRITE);

@@ -75,13 +75,13 @@ static const struct {
 T_KINDS(BB_QPT_RC, false, test_flags)
 {
 	struct bb_wc wc[4];
-	size_t i, before, v;
+	size_t before;
 
-	for (v = 0; v < VERBS; v++) {
+	for (size_t v = 0; v < VERBS; v++) {
 		const unsigned int data =
 			v == WRITE_INLINE || v == SEND_INLINE ? IBV_SEND_INLINE : 0;
 
-		for (i = 0; i < 16; i++) {
+		for (size_t i = 0; i < 16; i++) {
 			before = i / 4;
 			if (wants_receive(v)) {
 				post_recv(f, 7);
@@ -115,12 +115,11 @@ T_KINDS(BB_QPT_RC, false, test_bind)
 	const struct ibv_mw_bind_info *b = &null_dev.bind;
 	struct bb_mw *mw[2];
 	uint32_t key;
-	size_t i;
 
 	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_1, &mw[0]), 0);
 	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &mw[1]), 0);
 	assert_int_not_equal(mw[0]->rkey >> 8, mw[1]->rkey >> 8);
-	for (i = 0; i < 2 * RTE_DIM(rights); i++) {
+	for (size_t i = 0; i < 2 * RTE_DIM(rights); i++) {
 		const uint32_t access = rights[i / 2].ours;
 
 		if ((access & BB_ACCESS_ZERO_BASED) != 0 && i % 2 == 0)
@@ -140,7 +139,7 @@ T_KINDS(BB_QPT_RC, false, test_bind)
 			one(f, bb_post_local_inv(f->qp, 2, key, SIG), 2, BB_WC_LOCAL_INV);
 		}
 	}
-	for (i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++)
 		assert_int_equal(bb_mw_free(mw[i]), 0);
 }
 
@@ -177,10 +176,10 @@ T(test_impossible)
 	struct bb_sge sge;
 	struct fixture f;
 	struct bb_mw *mw;
-	size_t k, i, front;
+	size_t front;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (i = 0; i < 2 * BADS; i++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (size_t i = 0; i < 2 * BADS; i++) {
 			front = i / BADS;
 			make(&f, BB_QPT_RC, false, k);
 			sge = piece(&f, FROM, 8);
@@ -215,10 +214,9 @@ T(test_refused_before)
 	struct bb_wc wc[3];
 	struct fixture f;
 	struct bb_mw *mw;
-	size_t k, i;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (i = 0; i < BADS; i++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (size_t i = 0; i < BADS; i++) {
 			make(&f, BB_QPT_RC, false, k);
 			sge[0] = piece(&f, FROM, 8);
 			sge[1] = piece(&f, FROM + 64, 8);
@@ -245,10 +243,9 @@ T(test_nop_in_the_middle)
 	struct bb_sge sge[2];
 	struct bb_wc wc[4];
 	struct fixture f;
-	size_t k, pieces;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (pieces = 1; pieces < 3; pieces++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (size_t pieces = 1; pieces < 3; pieces++) {
 			make(&f, BB_QPT_RC, false, k);
 			sge[0] = piece(&f, FROM, 8);
 			sge[1] = piece(&f, FROM + 64, 8);
@@ -299,21 +296,21 @@ T_KINDS(BB_QPT_RC, false, test_large_request_gets_room_after_unsignalled_ones)
 	struct bb_sge sge;
 	struct bb_mw *mw;
 	struct bb_wc wc;
-	uint32_t before, i, kind_of_write, calls;
+	uint32_t kind_of_write;
 
 	make_small(f, false);
 	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_1, &mw), 0);
 	sge = piece(f, FROM, 8);
-	for (before = 0; before < 16; before++) {
+	for (uint32_t before = 0; before < 16; before++) {
 		/* With WQEs and without, see verbs_post.c. */
 		kind_of_write = before / 8;
-		for (i = 0; i < before % 8; i++)
+		for (uint32_t i = 0; i < before % 8; i++)
 			assert_int_equal(bb_post_write(f->qp, 5, &sge, 1, TO, 1,
 						       kind_of_write ? BB_SEND_FENCE : 0),
 					 0);
 		bb_qp_ring(f->qp);
-		for (calls = 0; bb_mw_bind(f->qp, 9, mw, f->mr, FROM, 8, 0, SIG) == -EAGAIN;
-		     calls++) {
+		for (uint32_t calls = 0;
+		     bb_mw_bind(f->qp, 9, mw, f->mr, FROM, 8, 0, SIG) == -EAGAIN; calls++) {
 			assert_in_range(calls, 0, 10);
 			assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
 		}
@@ -328,11 +325,9 @@ T(test_drain_of_a_queue_that_reports_all)
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
-	uint32_t flags;
-	size_t k;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (flags = 0; flags <= SIG; flags += SIG) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (uint32_t flags = 0; flags <= SIG; flags += SIG) {
 			make(&f, BB_QPT_RC, false, k);
 			make_small(&f, true);
 			sge = piece(&f, FROM, 8);

@@ -43,9 +43,8 @@ T(test_depth)
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr attr;
 	struct fixture f;
-	uint32_t i, round;
 
-	for (i = 0; i < RTE_DIM(depths); i++) {
+	for (uint32_t i = 0; i < RTE_DIM(depths); i++) {
 		make(&f, BB_QPT_RC, true, 0);
 		assert_int_equal(bb_qp_destroy(f.qp), 0);
 		assert_int_equal(bb_srq_destroy(f.srq), 0);
@@ -66,7 +65,7 @@ T(test_depth)
 		init.srq = f.srq;
 		assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
 		assert_int_equal(connect_to_itself(f.qp), 0);
-		for (round = 0; round < 5; round++)
+		for (uint32_t round = 0; round < 5; round++)
 			recv_round(&f, depths[i], round);
 		fixture_free(&f);
 	}
@@ -119,10 +118,9 @@ T_ON(BB_QPT_RC, true, test_limit)
 /* If the provider refuses a call, the object stays unchanged. */
 T_ON(BB_QPT_RC, true, test_refused)
 {
-	struct bb_sge sge;
 	struct bb_wc wc[2];
+	struct bb_sge sge = piece(f, FROM, 8);
 
-	sge = piece(f, FROM, 8);
 	post_recv(f, 1);
 	null_dev.bad_wr = 1;
 	assert_int_equal(bb_post_srq_recv(f->srq, 2, &sge, 1), 0);
@@ -157,13 +155,12 @@ three_make(struct three *t)
 {
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr cattr;
-	uint32_t i;
 
 	make(&t->f, BB_QPT_UD, false, 0);
 	bb_cq_attr_init(&cattr);
 	bb_qp_init_attr_init(&init);
 	init.type = BB_QPT_UD;
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		assert_int_equal(bb_cq_create(t->f.dev, &cattr, &t->cq[i]), 0);
 		init.send_cq = init.recv_cq = t->cq[i];
 		assert_int_equal(bb_qp_create(t->f.pd, &init, &t->qp[i]), 0);
@@ -174,9 +171,7 @@ three_make(struct three *t)
 static void
 three_free(struct three *t)
 {
-	uint32_t i;
-
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		if (t->qp[i] != NULL)
 			assert_int_equal(bb_qp_destroy(t->qp[i]), 0);
 		assert_int_equal(bb_cq_destroy(t->cq[i]), 0);
@@ -188,9 +183,8 @@ static void
 three_post(struct three *t, const struct bb_ah *ah)
 {
 	const struct bb_sge sge = piece(&t->f, FROM, 8);
-	uint32_t i;
 
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		assert_int_equal(bb_post_send_ud(t->qp[i], 1, &sge, 1, ah, 5, 0x11, SIG), 0);
 		bb_qp_ring(t->qp[i]);
 	}
@@ -230,15 +224,14 @@ T(test_handles)
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_ah *ah, *look[QPS];
 	struct three t;
-	uint32_t o, i, end;
 
-	for (end = 0; end < ENDS; end++) {
-		for (o = 0; o < RTE_DIM(orders); o++) {
+	for (uint32_t end = 0; end < ENDS; end++) {
+		for (uint32_t o = 0; o < RTE_DIM(orders); o++) {
 			three_make(&t);
 			assert_int_equal(bb_ah_create(t.f.pd, &path, &ah), 0);
 			three_post(&t, ah);
 			assert_int_equal(bb_ah_destroy(ah), 0);
-			for (i = 0; i < QPS; i++) {
+			for (uint32_t i = 0; i < QPS; i++) {
 				assert_int_equal(null_dev.ah_destroyed, 0);
 				/* One QP ends in another way. */
 				end_of(&t, orders[o][i],
@@ -247,7 +240,7 @@ T(test_handles)
 				assert_int_equal(bb_ah_create(t.f.pd, &path, &look[i]), 0);
 			}
 			assert_int_equal(null_dev.ah_destroyed, 1);
-			for (i = 0; i < QPS; i++)
+			for (uint32_t i = 0; i < QPS; i++)
 				assert_int_equal(bb_ah_destroy(look[i]), 0);
 			assert_int_equal(null_dev.ah_destroyed, 1 + QPS);
 			three_free(&t);
@@ -262,15 +255,14 @@ T(test_handles_of_pd)
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_ah *ah[2];
 	struct three t;
-	uint32_t i;
 
 	three_make(&t);
-	for (i = 0; i < RTE_DIM(ah); i++) {
+	for (uint32_t i = 0; i < RTE_DIM(ah); i++) {
 		assert_int_equal(bb_ah_create(t.f.pd, &path, &ah[i]), 0);
 		three_post(&t, ah[i]);
 		assert_int_equal(bb_ah_destroy(ah[i]), 0);
 	}
-	for (i = 0; i < QPS; i++) {
+	for (uint32_t i = 0; i < QPS; i++) {
 		struct bb_wc wc;
 
 		/* The second handle waits for the second request. */

@@ -81,10 +81,8 @@ recv_status(size_t kind, size_t i, bool srq)
 
 T(test_statuses)
 {
-	size_t k, i;
-
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (i = 0; i < RTE_DIM(statuses); i++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (size_t i = 0; i < RTE_DIM(statuses); i++) {
 			send_status(k, i);
 			recv_status(k, i, false);
 			recv_status(k, i, true);
@@ -105,11 +103,10 @@ T(test_unreliable)
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[2];
-	size_t i, k;
 	int ret;
 
-	for (k = 0; k < RTE_DIM(kinds); k++) {
-		for (i = 0; i < RTE_DIM(types); i++) {
+	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
+		for (size_t i = 0; i < RTE_DIM(types); i++) {
 			make(&f, types[i], false, k);
 			sge = piece(&f, FROM, 8);
 			assert_int_equal(bb_ah_create(f.pd, &path, &ah), 0);
@@ -176,11 +173,8 @@ datagram(size_t kind, bool ib, bool imm)
 
 T(test_datagrams)
 {
-	size_t k;
-	int n;
-
-	for (k = 0; k < RTE_DIM(kinds); k++)
-		for (n = 0; n < 4; n++)
+	for (size_t k = 0; k < RTE_DIM(kinds); k++)
+		for (int n = 0; n < 4; n++)
 			datagram(k, (n & 1) != 0, (n & 2) != 0);
 }
 
@@ -196,7 +190,6 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 	struct bb_sge sge;
 	struct bb_cq *rcq;
 	struct bb_wc wc;
-	unsigned int i;
 
 	null_dev.cleans = cleans;
 	make(&f, BB_QPT_RC, srq, kind);
@@ -213,7 +206,7 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
 	assert_int_equal(connect_to_itself(f.qp), 0);
 	sge = piece(&f, FROM, 8);
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		post_recv(&f, i);
 		assert_int_equal(bb_post_send(f.qp, i, &sge, 1, SIG), 0);
 		bb_qp_ring(f.qp);
@@ -248,11 +241,8 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 
 T(test_leave)
 {
-	size_t k;
-	int n;
-
-	for (k = 0; k < RTE_DIM(kinds); k++)
-		for (n = 0; n < 8; n++)
+	for (size_t k = 0; k < RTE_DIM(kinds); k++)
+		for (int n = 0; n < 8; n++)
 			leave(k, (n & 1) != 0, (n & 2) != 0, (n & 4) != 0);
 }
 
@@ -264,21 +254,19 @@ T(test_leave)
  */
 T_KINDS(BB_QPT_RC, false, test_recv_refused)
 {
-	struct bb_sge sge;
 	struct bb_wc wc[5];
-	unsigned int i;
+	struct bb_sge sge = piece(f, TO, 8);
 
-	sge = piece(f, TO, 8);
 	post_recv(f, 0);
 	null_dev.bad_wr = 3;
-	for (i = 1; i < 5; i++)
+	for (unsigned int i = 1; i < 5; i++)
 		assert_int_equal(bb_post_recv(f->qp, i, &sge, 1), 0);
 	log_begin();
 	bb_qp_ring_recv(f->qp);
 	log_expect("the provider rejected a receive: Invalid argument; the QP goes to ERR");
 	assert_fields(null_dev, recvs, 3, qp_attr.qp_state, IBV_QPS_ERR);
 	take(f, wc, 5);
-	for (i = 0; i < 5; i++) {
+	for (unsigned int i = 0; i < 5; i++) {
 		assert_int_equal(wc[i].wr_id, i);
 		assert_int_equal(wc[i].status, i < 3 ? BB_WC_WR_FLUSH_ERR : BB_WC_LOC_QP_OP_ERR);
 	}

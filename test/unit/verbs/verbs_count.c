@@ -34,9 +34,8 @@ count_post(uint64_t i, uint32_t batch)
 {
 	const struct bb_sge sge = {(uintptr_t)mem, 64, mr->lkey};
 	unsigned int bad = 0;
-	uint32_t k;
 
-	for (k = 0; k < batch; k++)
+	for (uint32_t k = 0; k < batch; k++)
 		bad += bb_post_write(qp, i + k, &sge, 1, (uintptr_t)mem + 1024, mr->rkey,
 				     BB_SEND_SIGNALED) != 0;
 	bb_qp_ring(qp);
@@ -66,10 +65,8 @@ count_poll(struct bb_wc *wc, unsigned int n)
 static NOINLINE int
 count_baseline_post(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch)
 {
-	uint32_t k;
-
 	ibv_wr_start(ex);
-	for (k = 0; k < batch; k++) {
+	for (uint32_t k = 0; k < batch; k++) {
 		ex->wr_id = i + k;
 		ex->wr_flags = IBV_SEND_SIGNALED;
 		ibv_wr_rdma_write(ex, mr->rkey, (uintptr_t)mem + 1024);
@@ -161,12 +158,10 @@ main(int argc, char **argv)
 {
 	const char *kernel = "", *side = "";
 	uint64_t n = 0;
-	size_t k;
-	int i;
 
-	for (i = 1; i < argc; i++) {
+	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--list-kernels") == 0)
-			for (k = 0; k < RTE_DIM(kernels); k++)
+			for (size_t k = 0; k < RTE_DIM(kernels); k++)
 				puts(kernels[k]);
 		else if (strcmp(argv[i], "--kernel") == 0 && i + 1 < argc)
 			kernel = argv[++i];

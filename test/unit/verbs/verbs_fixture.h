@@ -122,14 +122,12 @@ fixture_make(struct fixture *f, enum bb_qp_type type, bool srq)
 static inline void
 make(struct fixture *f, enum bb_qp_type type, bool srq, size_t kind)
 {
-	uint32_t i;
-
 	null_dev.no_cq_ex = kinds[kind].no_cq_ex;
 	null_dev.no_qp_ex = kinds[kind].no_qp_ex;
 	null_dev.no_td = kinds[kind].no_td;
 	null_dev.rxe = kinds[kind].rxe;
 	assert_int_equal(fixture_make(f, type, srq), 0);
-	for (i = 0; i < LEN; i++) {
+	for (uint32_t i = 0; i < LEN; i++) {
 		mem[i] = (uint8_t)(i * 7 + 1);
 		mem[LEN + i] = 0;
 	}

@@ -65,10 +65,8 @@ alone(struct rf *f, uint8_t opcode, uint32_t psn)
 static inline void
 check_payload(const struct rf_tx *tx, uint64_t cookie, uint32_t off, uint32_t len)
 {
-	uint32_t i;
-
 	assert_fields(*tx, cookie, cookie, pkt.len, len);
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		assert_int_equal(tx->payload[i], rf_byte(cookie, off + i));
 }
 

@@ -119,14 +119,13 @@ rf_op_place(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uin
 	    const uint8_t *data, uint32_t len)
 {
 	struct rf *f = ctx;
-	uint32_t i;
 
 	(void)qp;
 	assert_true(len <= msg->len && off <= msg->len - len && len != 0);
 	if (f->bad != 0 && msg->cookie == f->bad_cookie)
 		return f->bad;
 	assert_int_equal(off, f->placed);
-	for (i = 0; i < len && !f->blind; i++)
+	for (uint32_t i = 0; i < len && !f->blind; i++)
 		if (data[i] != rf_byte(msg->cookie, off + i))
 			fail_msg("byte %u of message %u", off + i, (unsigned int)msg->cookie);
 	f->placed += len;
@@ -327,10 +326,9 @@ static inline void
 rf_data(struct rf *f, uint8_t opcode, uint32_t psn, uint64_t cookie, uint32_t off, uint32_t len)
 {
 	uint8_t *data = malloc(len + 1);
-	uint32_t i;
 
 	assert_non_null(data);
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		data[i] = rf_byte(cookie, off + i);
 	rf_rx(f, opcode, psn,
 	      (struct bb_roce_pkt){.syndrome = RF_ACK, .len = len, .payload = data});
@@ -366,10 +364,8 @@ rf_expect_none(const struct rf *f)
 static inline void
 rf_expect_done(struct rf *f, uint32_t from, uint32_t n, uint8_t status)
 {
-	uint32_t i;
-
 	assert_int_equal(f->ndone, from + n + (status != 0));
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		assert_fields(f->done[from + i], cookie, from + i, status, 0);
 	}
 	if (status == 0)

@@ -8,21 +8,17 @@
 static void
 expect_asks(struct rf *f, uint32_t n, uint64_t asks)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal((rf_next(f)->pkt.flags & BB_ROCE_ACKREQ) != 0, asks >> i & 1);
 }
 
 /* Messages sent together get one answer. A message that must not wait for others gets its own. */
 T_RF(BB_ROCE_RC, test_asks)
 {
-	uint32_t i;
-
 	f->attr.window = 256;
 	f->attr.max_rd_atomic = 1;
 	rf_start(f);
-	for (i = 0; i < 8; i++)
+	for (uint32_t i = 0; i < 8; i++)
 		rf_post(f, i % 2 ? BB_ROCE_MSG_WRITE : BB_ROCE_MSG_SEND, 8, 0);
 	assert_int_equal(rf_run(f), 8);
 	expect_asks(f, 8, 0x80);
@@ -48,7 +44,7 @@ T_RF(BB_ROCE_RC, test_asks)
 	rf_init(f, BB_ROCE_RC);
 	f->attr.window = 256;
 	rf_start(f);
-	for (i = 0; i < 24; i++)
+	for (uint32_t i = 0; i < 24; i++)
 		rf_post(f, BB_ROCE_MSG_WRITE, 8, 0);
 	assert_int_equal(rf_run(f), 24);
 	expect_asks(f, 24, 1u << 15 | 1u << 23);

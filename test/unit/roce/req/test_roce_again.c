@@ -53,10 +53,9 @@ TEST(test_parts)
 	const uint32_t len = 3 * RF_MTU + 17;
 	const struct rf_tx *tx;
 	static struct rf f;
-	uint32_t i, k;
 
-	for (k = 0; k < 2; k++)
-		for (i = 0; i < 4; i++) {
+	for (uint32_t k = 0; k < 2; k++)
+		for (uint32_t i = 0; i < 4; i++) {
 			rf_init(&f, BB_ROCE_RC);
 			f.attr.selective = true;
 			f.attr.sq_psn = BB_ROCE_PSN_MASK - 2; /* the fourth packet wraps */
@@ -177,9 +176,9 @@ T_BEGIN(0, test_rows)
 TEST(test_row_lost)
 {
 	static struct rf f;
-	uint32_t psn, acked;
+	uint32_t psn;
 
-	for (acked = 0; acked < 2; acked++) {
+	for (uint32_t acked = 0; acked < 2; acked++) {
 		begin(&f, 0);
 		keep(&f);
 		psn = f.qp.req.una;
@@ -217,9 +216,9 @@ TEST(test_row_lost)
 TEST(test_row_ends)
 {
 	static struct rf f;
-	uint32_t i, psn;
+	uint32_t psn;
 
-	for (i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		begin(&f, 0);
 		keep(&f);
 		psn = f.qp.req.una;
@@ -256,22 +255,20 @@ TEST(test_row_ends)
 /* A peer that drops packets: CHANCES repeats in vain, then one try in HOLD_OFF losses. */
 T_BEGIN(0, test_chances)
 {
-	uint32_t i, round;
-
-	for (i = 0; i < CHANCES; i++)
+	for (uint32_t i = 0; i < CHANCES; i++)
 		dropped(f, true);
-	for (round = 0; round < 2; round++) {
-		for (i = 1; i < HOLD_OFF; i++)
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 1; i < HOLD_OFF; i++)
 			dropped(f, false);
 		dropped(f, true);
 	}
 	/* The peer begins to keep packets. */
-	for (i = 1; i < HOLD_OFF; i++)
+	for (uint32_t i = 1; i < HOLD_OFF; i++)
 		dropped(f, false);
 	keep(f);
 	keep(f);
 	/* One failure to keep is no reason to stop. */
-	for (i = 0; i < 2 * CHANCES; i++)
+	for (uint32_t i = 0; i < 2 * CHANCES; i++)
 		dropped(f, true);
 	assert_true(f->qp.req.keeps);
 	keep(f);
@@ -300,9 +297,8 @@ TEST(test_read)
 {
 	static const enum bb_roce_kind kinds[] = {BB_ROCE_MSG_READ, BB_ROCE_MSG_FETCH_ADD};
 	static struct rf f;
-	uint32_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2; i++) {
 		uint8_t request = i == 0 ? BB_ROCE_READ_REQUEST : BB_ROCE_FETCH_ADD;
 
 		begin(&f, 0);
@@ -423,15 +419,14 @@ T_BEGIN(0, test_rnr)
  */
 TEST(test_retries)
 {
-	uint32_t left, selective;
 	static struct rf f;
 
-	for (selective = 0; selective < 2; selective++) {
+	for (uint32_t selective = 0; selective < 2; selective++) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.selective = selective;
 		rf_start(&f);
 		rf_writes(&f, 3);
-		for (left = 7; left != UINT32_MAX; left -= 2) {
+		for (uint32_t left = 7; left != UINT32_MAX; left -= 2) {
 			assert_int_equal(f.qp.req.retries, left);
 			lost(&f, RF_PSN);
 			/* Packets sent again by the timer may have arrived since. */
@@ -454,10 +449,9 @@ TEST(test_retries)
 TEST(test_newest_packet_follows_the_lost_one_until_the_peer_keeps)
 {
 	static struct rf f;
-	uint32_t kind, n;
 
-	for (kind = BB_ROCE_MSG_SEND; kind <= BB_ROCE_MSG_FETCH_ADD; kind++) {
-		for (n = 1; n < 4; n++) {
+	for (uint32_t kind = BB_ROCE_MSG_SEND; kind <= BB_ROCE_MSG_FETCH_ADD; kind++) {
+		for (uint32_t n = 1; n < 4; n++) {
 			const bool shows = n > 1 && kind < BB_ROCE_MSG_READ;
 
 			begin(&f, 0);

@@ -10,10 +10,8 @@
 static void
 begin_near(struct rf *f)
 {
-	uint32_t i;
-
 	begin(f, FLOOR);
-	for (i = 0; i < 50; i++) {
+	for (uint32_t i = 0; i < 50; i++) {
 		rf_writes(f, 1);
 		f->now += RF_US;
 		rf_ack(f, f->qp.req.una, RF_ACK);
@@ -99,9 +97,9 @@ TEST(test_early)
 {
 	static const char *const kinds[] = {"WWWW", "WRRR", "W", "RRRR", "RWWW", "AWWW", "R"};
 	static struct rf f;
-	uint32_t i, k;
+	uint32_t k;
 
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		bool is_early = kinds[i][0] == 'W';
 
 		begin_near(&f);

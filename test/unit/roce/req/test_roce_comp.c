@@ -35,12 +35,11 @@ T_BEGUN(test_ghosts)
 {
 	static const uint8_t ops[] = {BB_ROCE_ACK, BB_ROCE_READ_RESP_ONLY, BB_ROCE_ATOMIC_ACK,
 				      BB_ROCE_READ_RESP_MIDDLE};
-	uint32_t i, psn;
 
 	rf_writes(f, 4);
 	rf_ack(f, RF_PSN + 1, RF_ACK);
-	for (i = 0; i < 4; i++) {
-		for (psn = 0; psn < 1 << 24; psn += 1 + psn / 2) {
+	for (uint32_t i = 0; i < 4; i++) {
+		for (uint32_t psn = 0; psn < 1 << 24; psn += 1 + psn / 2) {
 			if (psn == 2 || psn == 3) /* these two are outstanding */
 				continue;
 			rf_rx(f, ops[i], RF_PSN + psn, (struct bb_roce_pkt){.syndrome = RF_NAK(2)});
@@ -110,10 +109,9 @@ TEST(test_bad_read)
 	static const uint8_t good[] = {BB_ROCE_READ_RESP_FIRST, BB_ROCE_READ_RESP_MIDDLE,
 				       BB_ROCE_READ_RESP_LAST};
 	static const uint32_t lens[] = {RF_MTU, RF_MTU, 5};
-	uint32_t n, op;
 
-	for (n = 0; n < 3; n++) {
-		for (op = BB_ROCE_READ_RESP_FIRST; op <= BB_ROCE_READ_RESP_ONLY; op++)
+	for (uint32_t n = 0; n < 3; n++) {
+		for (uint32_t op = BB_ROCE_READ_RESP_FIRST; op <= BB_ROCE_READ_RESP_ONLY; op++)
 			if (op != good[n])
 				bad_read(n, (uint8_t)op, lens[n], RF_ACK);
 		bad_read(n, good[n], lens[n] - 1, RF_ACK);
@@ -145,9 +143,8 @@ TEST(test_bad_kind)
 	static const uint8_t synds[] = {RF_NAK(4), RF_NAK(5), RF_NAK(31), 0x40, 0x5f,
 					0x80,      0x9f,      0xa0,       0xff};
 	static struct rf f;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(synds); i++) {
+	for (uint32_t i = 0; i < sizeof(synds); i++) {
 		rf_begin(&f);
 		rf_writes(&f, 2);
 		rf_ack(&f, RF_PSN, synds[i]);
@@ -267,9 +264,8 @@ TEST(test_read_resumed)
 {
 	const struct bb_roce_pkt *pkt;
 	static struct rf f;
-	uint32_t stale;
 
-	for (stale = 0; stale < 2; stale++) {
+	for (uint32_t stale = 0; stale < 2; stale++) {
 		rf_begin(&f);
 		rf_post(&f, BB_ROCE_MSG_READ, 10 * RF_MTU, 0);
 		rf_run(&f);
@@ -332,8 +328,6 @@ TEST(test_read_resumed)
 
 T_BEGUN(test_nak_sequence)
 {
-	uint32_t i;
-
 	rf_writes(f, 5);
 	rf_ack(f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
 	rf_expect_done(f, 0, 2, 0);
@@ -343,7 +337,7 @@ T_BEGUN(test_nak_sequence)
 	rf_ack(f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
 	assert_int_equal(rf_run(f), 0);
 	assert_int_equal(f->qp.stats.packet_seq_err, 1);
-	for (i = 2; i < 5; i++)
+	for (uint32_t i = 2; i < 5; i++)
 		rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + i);
 	rf_ack(f, RF_PSN + 4, RF_ACK);
 	rf_expect_idle(f);
@@ -377,9 +371,8 @@ TEST(test_nak_fatal)
 		{BB_ROCE_NAK_OP, BB_SYN_REMOTE_OP},
 	};
 	static struct rf f;
-	uint32_t i, k;
 
-	for (i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		rf_begin(&f);
 		rf_writes(&f, 2);
 		rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);
@@ -391,7 +384,7 @@ TEST(test_nak_fatal)
 		bb_roce_qp_flush(&f.qp, BB_SYN_WR_FLUSH);
 		assert_fields(f, ndone, 4, done[3].cookie, 3, done[3].status, BB_SYN_WR_FLUSH);
 		/* Any packet of a READ may be named. */
-		for (k = 0; k < 3; k++) {
+		for (uint32_t k = 0; k < 3; k++) {
 			rf_begin(&f);
 			rf_writes(&f, 1);
 			rf_post(&f, BB_ROCE_MSG_READ, 3 * RF_MTU, 0);
@@ -446,10 +439,9 @@ TEST(test_ended_by_completion)
 {
 	struct bb_roce_ops ops = rf_ops;
 	static struct rf f;
-	uint32_t bad;
 
 	ops.complete = end_complete;
-	for (bad = 0; bad <= 1; bad++) {
+	for (uint32_t bad = 0; bad <= 1; bad++) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.adaptive = RF_US;
 		rf_start(&f);

@@ -66,16 +66,16 @@ TEST(test_segments)
 {
 	static const uint32_t lens[] = {0, 1, RF_MTU - 1, RF_MTU, RF_MTU + 1, 3 * RF_MTU, 1000};
 	static struct rf f;
-	uint32_t i, k, uc, psn;
+	uint32_t psn;
 
-	for (uc = 0; uc < 2; uc++) {
+	for (uint32_t uc = 0; uc < 2; uc++) {
 		rf_init(&f, uc ? BB_ROCE_UC : BB_ROCE_RC);
 		f.attr.sq_psn = psn = 0xfffff0; /* wraps within the test */
 		rf_start(&f);
-		for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		for (uint32_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 			if (uc && !kinds[k].uc)
 				continue;
-			for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+			for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 				rf_post(&f, kinds[k].kind, lens[i], BB_ROCE_SOLICITED);
 				rf_run(&f);
 				check_message(&f, k, lens[i], psn, f.posted - 1);
@@ -161,8 +161,6 @@ expect_read(struct rf *f, uint32_t psn, uint64_t off, uint32_t len)
 /* A READ takes the PSNs of its response and is requested in parts that fit the window. */
 T_RF(BB_ROCE_RC, test_read_parts)
 {
-	uint32_t i;
-
 	f->attr.window = 8;
 	rf_start(f);
 	rf_post(f, BB_ROCE_MSG_READ, 0, 0);
@@ -190,7 +188,7 @@ T_RF(BB_ROCE_RC, test_read_parts)
 	rf_run(f);
 	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 13);
 	rf_data(f, BB_ROCE_READ_RESP_LAST, RF_PSN + 6, 2, 3 * RF_MTU, RF_MTU);
-	for (i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 4; i++)
 		rf_data(f,
 			(uint8_t)(i == 0   ? BB_ROCE_READ_RESP_FIRST
 				  : i == 3 ? BB_ROCE_READ_RESP_LAST
@@ -212,7 +210,6 @@ T_RF(BB_ROCE_RC, test_read_longest)
 {
 	const uint32_t part = BB_ROCE_MAX_WINDOW / 2;
 	const struct bb_roce_pkt *pkt;
-	uint32_t i;
 
 	f->attr.window = BB_ROCE_MAX_WINDOW;
 	rf_start(f);
@@ -223,7 +220,7 @@ T_RF(BB_ROCE_RC, test_read_longest)
 	expect_read(f, RF_PSN + part, (uint64_t)part * RF_MTU, part * RF_MTU);
 	rf_expect_none(f);
 	f->blind = true;
-	for (i = 0; i < 4 * part; i++) {
+	for (uint32_t i = 0; i < 4 * part; i++) {
 		uint8_t op = i % part == 0          ? BB_ROCE_READ_RESP_FIRST
 			     : i % part == part - 1 ? BB_ROCE_READ_RESP_LAST
 						    : BB_ROCE_READ_RESP_MIDDLE;
@@ -321,13 +318,11 @@ T_BEGUN(test_fence)
 /* When the port is full, no packet is lost or sent twice. */
 T_BEGUN(test_no_room)
 {
-	uint32_t i;
-
 	f->room = 0;
 	rf_post(f, BB_ROCE_MSG_WRITE, 3 * RF_MTU, BB_ROCE_SOLICITED);
 	rf_post(f, BB_ROCE_MSG_READ, 3 * RF_MTU, 0);
 	rf_post(f, BB_ROCE_MSG_SEND, 3 * RF_MTU, BB_ROCE_SOLICITED);
-	for (i = 0; i < 7; i++) {
+	for (uint32_t i = 0; i < 7; i++) {
 		assert_int_equal(rf_run(f), 0);
 		assert_true(bb_roce_busy(&f->qp));
 		assert_int_equal(rf_run(f), 0);
@@ -345,9 +340,8 @@ T_BEGUN(test_no_room)
 TEST(test_gather_fails)
 {
 	static struct rf f;
-	uint32_t at;
 
-	for (at = 0; at < 3; at++) {
+	for (uint32_t at = 0; at < 3; at++) {
 		rf_init(&f, BB_ROCE_RC);
 		rf_start(&f);
 		f.bad_cookie = at;
@@ -383,11 +377,9 @@ TEST(test_gather_fails)
 /* UC: a message completes when it is sent. */
 T_RF(BB_ROCE_UC, test_uc)
 {
-	uint32_t i;
-
 	f->attr.window = 0;
 	rf_start(f);
-	for (i = 0; i < 10; i++)
+	for (uint32_t i = 0; i < 10; i++)
 		rf_post(f, BB_ROCE_MSG_WRITE, 100 * RF_MTU, BB_ROCE_FENCE);
 	f->room = 199;
 	rf_run(f);
@@ -408,9 +400,8 @@ TEST(test_credits)
 {
 	static const uint32_t table[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24};
 	static struct rf f;
-	uint32_t code, i;
 
-	for (code = 0; code < 10; code++) {
+	for (uint32_t code = 0; code < 10; code++) {
 		uint32_t more;
 
 		rf_init(&f, BB_ROCE_RC);
@@ -419,7 +410,7 @@ TEST(test_credits)
 		assert_int_equal(rf_run(&f), 1);
 		rf_rx(&f, BB_ROCE_ACK, RF_PSN,
 		      (struct bb_roce_pkt){.syndrome = (uint8_t)code, .msn = 1});
-		for (i = 0; i < 30; i++)
+		for (uint32_t i = 0; i < 30; i++)
 			rf_post(&f, BB_ROCE_MSG_SEND_IMM, 1, 0);
 		/* With no credit one SEND is sent, and requests an acknowledgement. */
 		more = table[code] == 0 ? 1 : table[code];
@@ -442,8 +433,6 @@ credit(struct rf *f, uint32_t psn, uint32_t msn, uint8_t code)
 
 T_RF(BB_ROCE_RC, test_credits_of)
 {
-	uint32_t i;
-
 	f->attr.window = 8;
 	rf_start(f);
 	rf_post(f, BB_ROCE_MSG_SEND, 1, 0);
@@ -462,7 +451,7 @@ T_RF(BB_ROCE_RC, test_credits_of)
 	assert_int_equal(rf_run(f), 4);
 	credit(f, RF_PSN + 1, 2, 0);
 	assert_int_equal(rf_run(f), 0);
-	for (i = 0; i < 5; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		rf_data(f,
 			(uint8_t)(i == 0   ? BB_ROCE_READ_RESP_FIRST
 				  : i == 3 ? BB_ROCE_READ_RESP_LAST
@@ -494,7 +483,7 @@ T_RF(BB_ROCE_RC, test_credits_of)
 	assert_int_equal(rf_run(f), 2);
 	credit(f, RF_PSN + 17, 9, 0);
 	/* Credits may arrive unsolicited. */
-	for (i = 0; i < 5; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		rf_post(f, BB_ROCE_MSG_SEND, 1, 0); /* MSNs 10 to 14 */
 	assert_int_equal(rf_run(f), 1);
 	credit(f, RF_PSN + 17, 9, 3);

@@ -10,10 +10,8 @@
  */
 T_BEGUN(test_retry_count)
 {
-	uint32_t i;
-
 	rf_writes(f, 20);
-	for (i = 0; i < 20; i++) {
+	for (uint32_t i = 0; i < 20; i++) {
 		rf_ack(f, RF_PSN + i, RF_NAK(BB_ROCE_NAK_PSN));
 		assert_int_equal(rf_run(f), 20 - i);
 		if (i % 2 == 0) {
@@ -22,7 +20,7 @@ T_BEGUN(test_retry_count)
 		}
 	}
 	assert_int_equal(f->nfailed, 0);
-	for (i = 0; i < 3; i++) { /* the NAK used one of the seven */
+	for (uint32_t i = 0; i < 3; i++) { /* the NAK used one of the seven */
 		rf_timeout(f);
 		assert_int_equal(rf_run(f), 1);
 		rf_ack(f, RF_PSN + 19, RF_NAK(BB_ROCE_NAK_PSN));
@@ -36,14 +34,13 @@ T_BEGUN(test_retry_count)
 TEST(test_timeout)
 {
 	static struct rf f;
-	uint32_t retries, i;
 
-	for (retries = 0; retries <= 7; retries += 7) {
+	for (uint32_t retries = 0; retries <= 7; retries += 7) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.retry_cnt = retries;
 		rf_start(&f);
 		rf_writes(&f, 2);
-		for (i = 0; i < retries; i++) {
+		for (uint32_t i = 0; i < retries; i++) {
 			assert_int_equal(bb_roce_deadline(&f.qp), f.now + RF_TIMEOUT);
 			rf_timeout(&f);
 			assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
@@ -70,7 +67,7 @@ TEST(test_timeout)
 	rf_ack(&f, RF_PSN + 2, RF_ACK);
 	rf_expect_idle(&f);
 	/* The timeout by code; 0 waits forever. */
-	for (i = 0; i < 32; i++) {
+	for (uint32_t i = 0; i < 32; i++) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.ack_timeout = i;
 		rf_start(&f);
@@ -81,7 +78,7 @@ TEST(test_timeout)
 	/* Progress restores all retries. */
 	rf_begin(&f);
 	rf_writes(&f, 3);
-	for (i = 0; i < 21; i++) {
+	for (uint32_t i = 0; i < 21; i++) {
 		if (i % 7 == 0 && i > 0)
 			rf_ack(&f, RF_PSN + i / 7 - 1, RF_ACK);
 		rf_timeout(&f);
@@ -99,7 +96,6 @@ TEST(test_rnr)
 		20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
 	};
 	static struct rf f;
-	uint32_t i;
 
 	rf_begin(&f); /* 7 means unlimited RNR retries */
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
@@ -107,7 +103,7 @@ TEST(test_rnr)
 	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
 	rf_run(&f);
 	f.seen = f.ntx;
-	for (i = 0; i < 32; i++) {
+	for (uint32_t i = 0; i < 32; i++) {
 		f.now += 777;
 		rf_ack(&f, RF_PSN + 1, (uint8_t)(BB_ROCE_AETH_RNR | i));
 		rf_expect_done(&f, 0, 1, 0);
@@ -153,16 +149,15 @@ TEST(test_rnr)
 TEST(test_rnr_count)
 {
 	static struct rf f;
-	uint32_t retries, i, done;
 
-	for (retries = 0; retries < 7; retries += 3) {
+	for (uint32_t retries = 0; retries < 7; retries += 3) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.rnr_retry = retries;
 		rf_start(&f);
 		rf_writes(&f, 3);
-		for (done = 0; done < 3; done++) { /* everything is sent again after each
-						    * message */
-			for (i = 0; i < retries; i++) {
+		for (uint32_t done = 0; done < 3; done++) { /* everything is sent again after each
+							     * message */
+			for (uint32_t i = 0; i < retries; i++) {
 				rf_ack(&f, RF_PSN + done, BB_ROCE_AETH_RNR | 1);
 				rf_timeout(&f);
 				assert_int_equal(rf_run(&f), 3 - done);
@@ -180,9 +175,7 @@ TEST(test_rnr_count)
 static void
 stays_full(struct rf *f, uint32_t retries)
 {
-	uint32_t i;
-
-	for (i = 0; i <= retries; i++) {
+	for (uint32_t i = 0; i <= retries; i++) {
 		assert_int_equal(f->nfailed, 0);
 		assert_int_equal(rf_run(f), 0);
 		assert_true(bb_roce_busy(&f->qp));
@@ -195,10 +188,9 @@ stays_full(struct rf *f, uint32_t retries)
 TEST(test_full_link_ends_with_retry_exceeded_for_any_number_in_flight)
 {
 	static struct rf f;
-	uint32_t sent, kind;
 
-	for (kind = 0; kind < 8; kind++) {
-		for (sent = 0; sent < RF_SLOTS; sent += 1 + sent / 2) {
+	for (uint32_t kind = 0; kind < 8; kind++) {
+		for (uint32_t sent = 0; sent < RF_SLOTS; sent += 1 + sent / 2) {
 			rf_init(&f, BB_ROCE_RC);
 			f.attr.retry_cnt = sent % 8;
 			f.attr.max_rd_atomic = RF_SLOTS;

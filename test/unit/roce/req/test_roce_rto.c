@@ -44,11 +44,11 @@ round_trip(struct rf *f, uint64_t ns)
 /* A dead peer: a limited number of early tries, and the error at the time of the ack timeouts. */
 TEST(test_dead)
 {
-	uint32_t retries, i, early, tries;
+	uint32_t early;
 	static struct rf f;
 	uint64_t ns, start;
 
-	for (retries = 0; retries < 8; retries++) {
+	for (uint32_t retries = 0; retries < 8; retries++) {
 		rf_init(&f, BB_ROCE_RC);
 		f.attr.adaptive = FLOOR;
 		f.attr.retry_cnt = retries;
@@ -57,10 +57,11 @@ TEST(test_dead)
 		rf_writes(&f, 2);
 		ns = INITIAL;
 		early = 0;
-		for (tries = 0; tries <= retries; tries++) {
+		for (uint32_t tries = 0; tries <= retries; tries++) {
 			uint64_t sent = f.now;
 
-			for (i = 0; f.now - sent + ns < RF_TIMEOUT && ns < RF_TIMEOUT; i++) {
+			for (uint32_t i = 0; f.now - sent + ns < RF_TIMEOUT && ns < RF_TIMEOUT;
+			     i++) {
 				assert_int_equal(until_deadline(&f), ns);
 				rf_timeout(&f);
 				assert_int_equal(f.qp.req.retries, retries - tries);
@@ -86,8 +87,6 @@ TEST(test_dead)
 /* RFC 6298. One further round trip is the least spread, and the requested minimum applies. */
 T_BEGIN(14, test_measured)
 {
-	uint32_t i;
-
 	round_trip(f, 10 * RF_US);
 	rf_writes(f, 1);
 	assert_int_equal(until_deadline(f), 30 * RF_US);
@@ -100,22 +99,22 @@ T_BEGIN(14, test_measured)
 	rf_writes(f, 1); /* 10 us, plus 4 * (3 * 5.75 + 8) / 4 */
 	assert_int_equal(until_deadline(f), 10 * RF_US + 25248);
 	rf_ack(f, RF_PSN + 3, RF_ACK);
-	for (i = 0; i < 100; i++)
+	for (uint32_t i = 0; i < 100; i++)
 		round_trip(f, 10 * RF_US);
 	rf_writes(f, 1);
 	assert_in_range(until_deadline(f), 19 * RF_US, 20 * RF_US);
 	rf_ack(f, f->qp.req.una, RF_ACK);
-	for (i = 0; i < 100; i++)
+	for (uint32_t i = 0; i < 100; i++)
 		round_trip(f, i % 10);
 	rf_writes(f, 1);
 	assert_int_equal(until_deadline(f), FLOOR);
 	rf_ack(f, f->qp.req.una, RF_ACK);
-	for (i = 0; i < 100; i++)
+	for (uint32_t i = 0; i < 100; i++)
 		round_trip(f, i < 4 ? 0 : RF_TIMEOUT / 2 - 1);
 	rf_writes(f, 1);
 	assert_in_range(until_deadline(f), RF_TIMEOUT - 1000, RF_TIMEOUT - 1);
 	rf_ack(f, f->qp.req.una, RF_ACK);
-	for (i = 0; i < 100; i++)
+	for (uint32_t i = 0; i < 100; i++)
 		round_trip(f, RF_TIMEOUT - 1);
 	/*
 	 * The round trip is as long as the ack timeout, which then waits twice the longest one.
@@ -124,7 +123,7 @@ T_BEGIN(14, test_measured)
 	assert_in_range(until_deadline(f), 2 * RF_TIMEOUT - 1000, 2 * RF_TIMEOUT - 2);
 	rf_ack(f, f->qp.req.una, RF_ACK);
 	/* At most four times the requested timeout. */
-	for (i = 0; i < 10; i++)
+	for (uint32_t i = 0; i < 10; i++)
 		round_trip(f, 5 * RF_TIMEOUT);
 	rf_writes(f, 1);
 	assert_int_equal(until_deadline(f), 4 * RF_TIMEOUT);
@@ -134,7 +133,7 @@ T_BEGIN(14, test_measured)
 	rf_ack(f, f->qp.req.una, RF_ACK);
 	f->seen = f->ntx;
 	/* The longest wait is dropped after a while of quick answers. */
-	for (i = 0; i < 200; i++) {
+	for (uint32_t i = 0; i < 200; i++) {
 		f->now += RF_TIMEOUT;
 		round_trip(f, 10 * RF_US);
 	}
@@ -144,11 +143,9 @@ T_BEGIN(14, test_measured)
 /* A repeated packet is not timed. The interval stays doubled until a new packet is timed. */
 T_BEGIN(14, test_karn)
 {
-	uint32_t i;
-
 	round_trip(f, 10 * RF_US); /* 30 us from now on */
 	rf_writes(f, 3);
-	for (i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(until_deadline(f), 30 * RF_US << i);
 		rf_timeout(f);
 		assert_int_equal(rf_run(f), 3);
@@ -182,7 +179,6 @@ T_BEGIN(14, test_karn)
 T_BEGIN(14, test_progress)
 {
 	uint64_t due;
-	uint32_t i;
 
 	rf_post(f, BB_ROCE_MSG_WRITE, 20 * RF_MTU, 0);
 	f->room = 15;
@@ -205,7 +201,7 @@ T_BEGIN(14, test_progress)
 	/* A READ: the timer restarts with the first response packet, then with each. */
 	rf_post(f, BB_ROCE_MSG_READ, 20 * RF_MTU, 0);
 	assert_int_equal(rf_run(f), 1);
-	for (i = 0; i < 20; i++) {
+	for (uint32_t i = 0; i < 20; i++) {
 		f->now += i == 0 ? 7 * RF_US : 10 * RF_US;
 		bb_roce_tick(&f->qp, f->now);
 		rf_data(f,
@@ -234,11 +230,9 @@ T_BEGIN(14, test_progress)
  */
 T_BEGIN(14, test_nak)
 {
-	uint32_t i;
-
 	round_trip(f, 10 * RF_US);
 	rf_writes(f, 4);
-	for (i = 1; i <= 3; i++) {
+	for (uint32_t i = 1; i <= 3; i++) {
 		rf_timeout(f);
 		rf_ack(f, RF_PSN + 1, RF_NAK(BB_ROCE_NAK_PSN));
 		assert_int_equal(rf_run(f), 4);
@@ -282,10 +276,9 @@ T_BEGIN(14, test_rnr)
 T_BEGIN(0, test_for_ever)
 {
 	uint64_t ns = INITIAL;
-	uint32_t i;
 
 	rf_writes(f, 1);
-	for (i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < 100; i++) {
 		assert_int_equal(until_deadline(f), ns);
 		rf_timeout(f);
 		assert_int_equal(rf_run(f), 1);
@@ -301,9 +294,8 @@ T_BEGIN(0, test_for_ever)
 /* A packet is lost while the port is full: nothing is outstanding and no timer runs. */
 T_BEGIN(14, test_no_room)
 {
-	uint64_t start;
+	uint64_t start = f->now;
 
-	start = f->now;
 	rf_writes(f, 2);
 	f->room = 0;
 	rf_timeout(f);
@@ -335,9 +327,8 @@ waited(struct rf *f, uint64_t at, uint64_t ns)
 T_BEGIN(14, test_windows)
 {
 	const uint64_t ms = 1000 * RF_US, window = 64 * RF_TIMEOUT;
-	uint64_t at;
+	uint64_t at = f->now;
 
-	at = f->now;
 	assert_int_equal(bb_roce_rto_ack_timeout(&f->qp), RF_TIMEOUT);
 	waited(f, at, 20 * ms);
 	assert_int_equal(bb_roce_rto_ack_timeout(&f->qp), RF_TIMEOUT);

@@ -26,9 +26,8 @@ TEST(test_bytes)
 					BB_ROCE_SE | BB_ROCE_MIGREQ | BB_ROCE_ACKREQ};
 	uint8_t a[BB_ROCE_MAX_HDR], b[BB_ROCE_BTH_LEN];
 	struct bb_roce_short s, back;
-	uint32_t i;
 
-	for (i = 0; i < 1000; i++) {
+	for (uint32_t i = 0; i < 1000; i++) {
 		const struct bb_roce_pkt pkt = {
 			.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY,
 			.flags = flags[i % sizeof(flags)],
@@ -89,9 +88,8 @@ static void
 same(void)
 {
 	struct bb_roce_qp a = one.qp, b = two.qp;
-	uint32_t i;
 
-	for (i = a.req.tail; i != a.req.head; i++) {
+	for (uint32_t i = a.req.tail; i != a.req.head; i++) {
 		const struct bb_roce_msg *m = &one.ring[i % RF_SLOTS], *n = &two.ring[i % RF_SLOTS];
 
 		assert_fields(*m, cookie, n->cookie, kind, n->kind, flags, n->flags, len, n->len);

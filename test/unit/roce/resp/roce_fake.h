@@ -90,7 +90,6 @@ fake_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 {
 	struct fake *f = ctx;
 	struct fake_sent *s;
-	uint32_t i;
 
 	assert_ptr_equal(qp, &f->qp);
 	if (f->room == 0)
@@ -101,7 +100,7 @@ fake_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	s->pkt = *pkt;
 	s->cookie = msg != NULL ? msg->cookie : 0;
 	s->len = 0;
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		assert_true(iov[i].len <= FAKE_MTU - s->len);
 		memcpy(s->data + s->len, iov[i].p, iov[i].len);
 		s->len += iov[i].len;
@@ -359,10 +358,9 @@ fake_init_ahead(struct fake *f, enum bb_roce_type type, uint32_t aheads)
 		.max_dest_rd_atomic = type == BB_ROCE_RC ? FAKE_READS : 0,
 		.min_rnr_timer = 12,
 	};
-	uint32_t i;
 
 	memset(f, 0, sizeof(*f));
-	for (i = 0; i < FAKE_MEM; i++)
+	for (uint32_t i = 0; i < FAKE_MEM; i++)
 		f->mem[i] = (uint8_t)(i * 7 + (i >> 8));
 	f->recvs = 2;
 	f->recv_room = 1024;
@@ -403,12 +401,11 @@ fake_rx(struct fake *f, uint8_t opcode, int n, uint32_t len, const struct bb_roc
 {
 	struct bb_roce_pkt pkt = {0};
 	uint8_t data[2 * FAKE_MTU];
-	uint32_t i;
 
 	if (more != NULL)
 		pkt = *more;
 	assert_true(len <= sizeof(data));
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		data[i] = fake_byte(n, i);
 	pkt.opcode = opcode;
 	pkt.pkey = 0xffff;
@@ -513,12 +510,10 @@ fake_expect_read(struct fake *f, uint8_t opcode, int n, uint32_t off, uint32_t l
 static inline void
 fake_expect_data(const uint8_t *p, int n, int last, uint32_t last_len)
 {
-	uint32_t i;
-
 	for (; n <= last; n++) {
 		uint32_t len = n == last ? last_len : FAKE_MTU;
 
-		for (i = 0; i < len; i++)
+		for (uint32_t i = 0; i < len; i++)
 			assert_int_equal(*p++, fake_byte(n, i));
 	}
 }

@@ -11,10 +11,8 @@
 /* No packet executes early, then all do. There is one NAK, and one unsolicited ACK. */
 T_BEGIN(test_order)
 {
-	int i;
-
 	send(f, 0);
-	for (i = 4; i >= 2; i--) {
+	for (int i = 4; i >= 2; i--) {
 		send(f, i);
 		if (i == 4)
 			fake_expect(f, NAK(PSN), 1, 1);
@@ -118,9 +116,7 @@ T_BEGIN(test_duplicate)
 /* Packets are kept as far ahead as there is room; one beyond that must be sent again. */
 T_BEGIN(test_room)
 {
-	int i;
-
-	for (i = 2 * (int)FAKE_AHEADS; i > 0; i--)
+	for (int i = 2 * (int)FAKE_AHEADS; i > 0; i--)
 		send(f, i);
 	expect_kept(f, FAKE_AHEADS - 1);
 	assert_int_equal(f->n_keeps, FAKE_AHEADS - 1);
@@ -130,7 +126,7 @@ T_BEGIN(test_room)
 	fake_expect(f, ACK, FAKE_AHEADS - 1, FAKE_AHEADS);
 	/* The caller has no room for more packets. */
 	f->keep_room = 1;
-	for (i = 9; i <= 11; i++)
+	for (int i = 9; i <= 11; i++)
 		send(f, i);
 	fake_expect(f, NAK(PSN), 8, 8);
 	expect_kept(f, 1);
@@ -271,9 +267,8 @@ refused_packet(struct fake *f, uint32_t i)
 TEST(test_kept_packet_that_is_refused_is_asked_for_again)
 {
 	static struct fake f;
-	uint32_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		begin(&f);
 		send(&f, 1);
 		refused_packet(&f, i);
@@ -317,14 +312,12 @@ T_BEGIN(test_first)
 /* The move to ERR releases all kept packets; the queue pair can be reused. */
 T_BEGIN(test_err)
 {
-	int i;
-
-	for (i = 1; i < (int)FAKE_AHEADS; i++)
+	for (int i = 1; i < (int)FAKE_AHEADS; i++)
 		send(f, i);
 	expect_kept(f, FAKE_AHEADS - 1);
 	bb_roce_qp_err(&f->qp);
 	expect_kept(f, 0);
-	for (i = 0; i < (int)FAKE_AHEADS; i++)
+	for (int i = 0; i < (int)FAKE_AHEADS; i++)
 		assert_null(f->ahead[i]);
 	send(f, 1);
 	expect_kept(f, 0);
@@ -350,15 +343,14 @@ TEST(test_types)
 {
 	const struct bb_roce_pkt more = {.qkey = FAKE_QKEY, .sqpn = 3};
 	static struct fake f;
-	int n;
 
 	fake_init_ahead(&f, BB_ROCE_UC, FAKE_AHEADS);
 	f.recvs = 8;
-	for (n = 4; n >= 1; n--)
+	for (int n = 4; n >= 1; n--)
 		fake_rx(&f, UC(SEND_ONLY), n, 8, NULL);
 	assert_fields(f, n_done, 4, n_keeps, 0);
 	fake_init_ahead(&f, BB_ROCE_UD, FAKE_AHEADS);
-	for (n = 4; n >= 1; n--)
+	for (int n = 4; n >= 1; n--)
 		fake_rx(&f, UD(SEND_ONLY), n, 8, &more);
 	assert_int_equal(f.n_done, 2); /* as many as there are receives */
 	assert_int_equal(f.n_keeps, 0);

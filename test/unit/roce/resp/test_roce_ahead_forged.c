@@ -75,9 +75,8 @@ TEST(test_peer_that_repeats_selectively_is_granted_a_window)
 TEST(test_packets_far_ahead_are_not_kept)
 {
 	static struct fake f;
-	int i;
 
-	for (i = 1; i < (int)FAKE_MAX_AHEADS; i++) {
+	for (int i = 1; i < (int)FAKE_MAX_AHEADS; i++) {
 		begin(&f);
 		f.qp.resp.aheads = FAKE_MAX_AHEADS;
 		send(&f, i);
@@ -183,10 +182,9 @@ two_packets(struct fake *f, uint32_t kind, uint32_t n)
 TEST(test_two_packets_of_one_psn_that_differ_are_both_dropped)
 {
 	static struct fake f;
-	uint32_t kind, n;
 
-	for (kind = 0; kind < 4; kind++) {
-		for (n = 0; n < 10; n++) {
+	for (uint32_t kind = 0; kind < 4; kind++) {
+		for (uint32_t n = 0; n < 10; n++) {
 			begin(&f);
 			two_packets(&f, kind, n);
 			bb_roce_ahead_drop(&f.qp);

@@ -79,9 +79,8 @@ TEST(test_read_refused)
 		{0, 8, FAKE_KEY, BB_SYN_REMOTE_INVAL_REQ},
 	};
 	struct fake f;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		const struct bb_roce_pkt pkt = {
 			.va = FAKE_VA + c[i].off, .rkey = c[i].rkey, .dmalen = c[i].len};
 		bool access = c[i].synd == BB_SYN_REMOTE_ACCESS;
@@ -210,7 +209,6 @@ T_FAKE(BB_ROCE_RC, test_go_back_to_part)
 T_FAKE(BB_ROCE_RC, test_go_back)
 {
 	uint8_t old[8];
-	int round;
 
 	memcpy(old, f->mem + FAKE_START, 8);
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 512);
@@ -218,7 +216,7 @@ T_FAKE(BB_ROCE_RC, test_go_back)
 	fake_rx_rdma(f, RC(READ_REQUEST), 3, 0, 512, 8);
 	assert_int_equal(fake_run(f, 64), 4);
 	f->seen = f->n_sent;
-	for (round = 0; round < 2; round++) {
+	for (int round = 0; round < 2; round++) {
 		const struct fake_sent *s;
 
 		fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 256, 256);
@@ -258,7 +256,6 @@ T_FAKE(BB_ROCE_RC, test_again_refused)
 		{4, 0, 8, FAKE_KEY},                                     /* an atomic */
 	};
 	uint32_t i;
-	int n;
 
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 1000);
 	fake_rx_atomic(f, RC(CMP_SWAP), 4, 0, 1, 2);
@@ -279,7 +276,7 @@ T_FAKE(BB_ROCE_RC, test_again_refused)
 	fake_quiet(f);
 	assert_fields(*f, qp.stats.drop_replay, i + 4, atomics, 1);
 	/* Too old. */
-	for (n = 5; n < 5 + (int)FAKE_READS - 1; n++) {
+	for (int n = 5; n < 5 + (int)FAKE_READS - 1; n++) {
 		fake_rx_rdma(f, RC(READ_REQUEST), n, 0, 0, 8);
 		(void)fake_run(f, 64);
 	}
@@ -380,14 +377,12 @@ T_FAKE(BB_ROCE_RC, test_ack_limit)
 /* The queue pair's limit is lower than the number of replay entries. */
 T_FAKE(BB_ROCE_RC, test_limit_below_memory)
 {
-	int i;
-
 	f->qp.attr.max_dest_rd_atomic = 2;
 	/* A PSN before the first packet is not mistaken for a READ. */
 	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
 	fake_rx_ack(f, RC(SEND_ONLY), -3, 4);
 	fake_expect(f, ACK, 0, 1);
-	for (i = 1; i <= 3; i++) {
+	for (int i = 1; i <= 3; i++) {
 		fake_rx_rdma(f, RC(READ_REQUEST), i, 0, 0, 8);
 		assert_int_equal(fake_run(f, 64), 1);
 	}
@@ -397,7 +392,7 @@ T_FAKE(BB_ROCE_RC, test_limit_below_memory)
 	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 0, 8);
 	assert_int_equal(fake_run(f, 64), 2);
 	f->seen = f->n_sent;
-	for (i = 4; i <= 6; i++)
+	for (int i = 4; i <= 6; i++)
 		fake_rx_rdma(f, RC(READ_REQUEST), i, 0, 0, 8);
 	assert_int_equal(fake_run(f, 2), 2);
 	f->seen = f->n_sent;
@@ -415,9 +410,8 @@ word(const struct fake *f, uint32_t off)
 
 T_FAKE(BB_ROCE_RC, test_atomic)
 {
-	uint64_t old;
+	uint64_t old = word(f, 8);
 
-	old = word(f, 8);
 	fake_rx_atomic(f, RC(FETCH_ADD), 0, 8, 5, 0);
 	fake_rx_atomic(f, RC(CMP_SWAP), 1, 8, 77, old + 5);
 	fake_rx_atomic(f, RC(CMP_SWAP), 2, 8, 99, old);
@@ -452,9 +446,8 @@ TEST(test_atomic_refused)
 		{0, NAK(INVALID), BB_SYN_REMOTE_INVAL_REQ, false},
 	};
 	struct fake f;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		f.no_right = c[i].right ? 0 : 1u << BB_ROCE_ACCESS_ATOMIC;
 		fake_rx_atomic(&f, RC(FETCH_ADD), 0, c[i].off, 1, 0);

@@ -67,10 +67,8 @@ T_FAKE(BB_ROCE_RC, test_long_write)
 /* One ACK covers all packets received, and is sent again for duplicates. */
 T_FAKE(BB_ROCE_RC, test_coalesce)
 {
-	int i;
-
 	f->recvs = 8;
-	for (i = 0; i < 5; i++)
+	for (int i = 0; i < 5; i++)
 		fake_rx_ack(f, RC(SEND_ONLY), i, 4);
 	fake_expect(f, ACK, 4, 5);
 	/* The previous packet had AckReq: a newer packet without it is not covered. */
@@ -201,9 +199,9 @@ TEST(test_invalid)
 		{"no opcode 0x1f", {{0x1f, 0, 0}}, 1},
 	};
 	struct fake f, before;
-	uint32_t i, k;
+	uint32_t k;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const struct bad *b = &bad[i];
 		uint32_t msn = 0, takes;
 
@@ -256,9 +254,8 @@ TEST(test_rnr)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_ONLY_IMM), RC(WRITE_ONLY_IMM)};
 	struct fake f;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(op); i++) {
+	for (uint32_t i = 0; i < sizeof(op); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		f.recvs = 0;
 		fake_rx_rdma(&f, op[i], 0, 32, 0, 32);
@@ -303,9 +300,8 @@ TEST(test_recv_fails)
 		{BB_SYN_LOCAL_QP_OP, NAK(OP), BB_SYN_REMOTE_OP},
 	};
 	struct fake f;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 		f.recv_status = c[i].status;
@@ -328,9 +324,8 @@ TEST(test_own_fault)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(WRITE_ONLY_IMM)};
 	struct fake f;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(op); i++) {
+	for (uint32_t i = 0; i < sizeof(op); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		f.recv_broken = true;
 		fake_rx_rdma(&f, op[i], 0, 4, 0, 4);
@@ -393,9 +388,8 @@ TEST(test_write_refused)
 	};
 	uint8_t before[FAKE_MEM];
 	struct fake f;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		const struct bb_roce_pkt pkt = {
 			.va = FAKE_VA + c[i].off, .rkey = c[i].rkey, .dmalen = c[i].len};
 		bool access = c[i].synd == BB_SYN_REMOTE_ACCESS;

@@ -65,9 +65,9 @@ TEST(test_no_queue)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_FIRST), RC(WRITE_ONLY_IMM)};
 	struct fake f;
-	uint32_t i, len;
+	uint32_t len;
 
-	for (i = 0; i < sizeof(op); i++) {
+	for (uint32_t i = 0; i < sizeof(op); i++) {
 		fake_init(&f, BB_ROCE_RC);
 		f.recv_never = true;
 		len = op[i] == RC(SEND_FIRST) ? FAKE_MTU : 4;
@@ -168,12 +168,10 @@ T_FAKE(BB_ROCE_RC, test_makes_way)
 /* The maximum number of READs in progress: each continues where it was. */
 T_FAKE(BB_ROCE_RC, test_all_under_way)
 {
-	int i;
-
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
 	assert_int_equal(fake_run(f, 1), 1);
 	f->seen = f->n_sent;
-	for (i = 0; i < (int)FAKE_READS - 1; i++)
+	for (int i = 0; i < (int)FAKE_READS - 1; i++)
 		fake_rx_rdma(f, RC(READ_REQUEST), 3 + i, 0, 0, 4);
 	assert_int_equal(fake_run(f, 64), 2 + FAKE_READS - 1);
 	fake_expect_read(f, RC(READ_RESP_MIDDLE), 1, FAKE_MTU, FAKE_MTU);

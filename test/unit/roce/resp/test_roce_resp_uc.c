@@ -75,9 +75,9 @@ TEST(test_dropped)
 		{{{BB_ROCE_UC | BB_ROCE_READ_REQUEST, 0, 4}}, 1, 0, 1},
 	};
 	struct fake f;
-	uint32_t i, k;
+	uint32_t k;
 
-	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		uint32_t before;
 
 		fake_init(&f, BB_ROCE_UC);
@@ -99,9 +99,8 @@ TEST(test_write_refused)
 {
 	uint8_t before[FAKE_MEM];
 	struct fake f;
-	int i;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		fake_init(&f, BB_ROCE_UC);
 		memcpy(before, f.mem, sizeof(before));
 		f.no_right = i == 0 ? 1u << BB_ROCE_ACCESS_WRITE : 0;

@@ -146,10 +146,9 @@ TEST(test_send)
 TEST(test_send_slowly)
 {
 	struct fake f;
-	uint32_t i;
 
 	ready(&f);
-	for (i = 0; i < 8; i++)
+	for (uint32_t i = 0; i < 8; i++)
 		assert_int_equal(post(&f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
 	assert_int_equal(post(&f, 8, BB_ROCE_MSG_SEND, 4, 1, 0), -ENOBUFS);
 	assert_int_equal(fake_run(&f, 3), 3);
@@ -160,7 +159,7 @@ TEST(test_send_slowly)
 	assert_int_equal(post(&f, 8, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
 	f.room = 64;
 	assert_int_equal(fake_run(&f, 64), 4);
-	for (i = 0; i < 9; i++) {
+	for (uint32_t i = 0; i < 9; i++) {
 		assert_int_equal(f.completed[i], i);
 		assert_int_equal(f.sent[i].pkt.psn, (0xffffff + i) & BB_ROCE_PSN_MASK);
 	}
@@ -214,12 +213,11 @@ TEST(test_ended_by_completion)
 {
 	struct bb_roce_ops ops = fake_ops;
 	struct fake f;
-	uint32_t i;
 
 	ready(&f);
 	ops.complete = end_complete;
 	f.qp.ops = &ops;
-	for (i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(post(&f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
 	assert_int_equal(fake_run(&f, 64), 1);
 	assert_int_equal(f.n_completed, 1);

@@ -17,13 +17,11 @@ static uint8_t from[MAX + 2 * ROOM] __rte_cache_aligned, to[MAX + 2 * ROOM] __rt
 static void
 check_copy(uint32_t src, uint32_t dst, uint32_t len)
 {
-	uint32_t i;
-
 	memset(to, 0xee, len + 2 * ROOM);
 	soft_mem_copy(&engine, to + dst, from + src, len);
 	if (memcmp(to + dst, from + src, len) != 0)
 		fail_msg("%u bytes from %u to %u differ", len, src, dst);
-	for (i = 0; i < len + 2 * ROOM; i++)
+	for (uint32_t i = 0; i < len + 2 * ROOM; i++)
 		if ((i < dst || i >= dst + len) && to[i] != 0xee)
 			fail_msg("%u bytes from %u to %u: byte %u written", len, src, dst, i);
 }
@@ -31,11 +29,9 @@ check_copy(uint32_t src, uint32_t dst, uint32_t len)
 static void
 check_alignments(const uint32_t *lens, uint32_t n, uint32_t step)
 {
-	uint32_t i, src, dst;
-
-	for (i = 0; i < n; i++)
-		for (dst = 0; dst < 64; dst += step)
-			for (src = 0; src < 64; src += step)
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t dst = 0; dst < 64; dst += step)
+			for (uint32_t src = 0; src < 64; src += step)
 				check_copy(src, dst, lens[i]);
 }
 
@@ -66,11 +62,10 @@ TEST(test_copy_overlap)
 {
 	static const int32_t shifts[] = {-300, -64, -8, -1, 1, 8, 64, 300};
 	static uint8_t was[2048], now[2048];
-	uint32_t i, k, len;
 
-	for (k = 0; k < RTE_DIM(shifts); k++)
-		for (len = 1; len < 1024; len += 51) {
-			for (i = 0; i < sizeof(now); i++)
+	for (uint32_t k = 0; k < RTE_DIM(shifts); k++)
+		for (uint32_t len = 1; len < 1024; len += 51) {
+			for (uint32_t i = 0; i < sizeof(now); i++)
 				was[i] = now[i] = (uint8_t)(i * 7 + (i >> 8));
 			soft_mem_copy(&engine, now + 512 + shifts[k], now + 512, len);
 			assert_memory_equal(now + 512 + shifts[k], was + 512, len);
@@ -80,9 +75,7 @@ TEST(test_copy_overlap)
 int
 main(void)
 {
-	uint32_t i;
-
-	for (i = 0; i < sizeof(from); i++)
+	for (uint32_t i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 31 + (i >> 8));
 	return bb_test_run(__FILE__, NULL, NULL);
 }

@@ -56,9 +56,7 @@ ip_of(const char *text)
 static inline uint32_t
 sum16(uint32_t sum, const uint8_t *p, uint32_t len)
 {
-	uint32_t i;
-
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		sum += i % 2 == 0 ? (uint32_t)p[i] << 8 : p[i];
 	return sum;
 }

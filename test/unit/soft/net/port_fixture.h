@@ -182,9 +182,9 @@ static inline void
 rig_give(struct rig *r, const struct frame *f, uint32_t seg)
 {
 	struct rte_mbuf *head = NULL, *m;
-	uint32_t at, n;
+	uint32_t n;
 
-	for (at = 0; at < f->len; at += n) {
+	for (uint32_t at = 0; at < f->len; at += n) {
 		n = seg == 0 || f->len - at < seg ? f->len - at : seg;
 		m = rte_pktmbuf_alloc(test_pool);
 		assert_non_null(m);
@@ -257,13 +257,11 @@ static uint8_t data[8192];
 static inline int
 setup(void **st)
 {
-	uint32_t i;
-
 	(void)st;
 	to = rig_ring();
 	from = rig_ring();
 	r = rig_new(to, from);
-	for (i = 0; i < sizeof(data); i++)
+	for (uint32_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 31 + (i >> 8));
 	return 0;
 }

@@ -80,10 +80,8 @@ T(test_asks_and_learns)
 
 T(test_retries_then_fails)
 {
-	uint64_t i;
-
 	assert_int_equal(find("2001:db8::2", 0), SOFT_NEIGH_PENDING);
-	for (i = 1; i < SOFT_NEIGH_TRIES; i++) {
+	for (uint64_t i = 1; i < SOFT_NEIGH_TRIES; i++) {
 		soft_neigh_tick(&t, i * SEC);
 		assert_int_equal(asked.n, i + 1);
 		assert_int_equal(find("2001:db8::2", i * SEC), SOFT_NEIGH_PENDING);
@@ -240,9 +238,8 @@ T(test_static_stays)
 T(test_resolutions_are_bounded)
 {
 	char addr[32];
-	unsigned int i;
 
-	for (i = 0; i < SOFT_NEIGH_ASKING; i++) {
+	for (unsigned int i = 0; i < SOFT_NEIGH_ASKING; i++) {
 		snprintf(addr, sizeof(addr), "198.51.100.%u", i + 1);
 		assert_int_equal(find(addr, 0), SOFT_NEIGH_PENDING);
 	}
@@ -262,13 +259,12 @@ T(test_resolutions_are_bounded)
 T(test_flood_evicts_the_unused)
 {
 	char addr[32];
-	unsigned int i;
 
 	assert_int_equal(soft_neigh_add_static(&t, ip_of("192.0.2.250"), mac_of(MAC_PEER)), 0);
 	assert_int_equal(find("192.0.2.251", 1), SOFT_NEIGH_PENDING);
 	find("192.0.2.252", 1);
 	soft_neigh_heard(&t, ip_of("192.0.2.252"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 1);
-	for (i = 0; i < 4 * SOFT_NEIGH_MAX; i++) {
+	for (unsigned int i = 0; i < 4 * SOFT_NEIGH_MAX; i++) {
 		snprintf(addr, sizeof(addr), "198.51.%u.%u", i >> 8, i & 255);
 		soft_neigh_heard(&t, ip_of(addr), mac_of(MAC_US), SOFT_NEIGH_ASKED_US, 2 + i);
 		assert_int_equal(find("192.0.2.252", 2 + i), SOFT_NEIGH_FOUND);
@@ -284,11 +280,10 @@ T(test_flood_evicts_the_unused)
 T(test_hints)
 {
 	uint16_t hint = 7, wrong[] = {0, 1, 2, SOFT_NEIGH_MAX - 1, SOFT_NEIGH_MAX, UINT16_MAX};
-	unsigned int i;
 
 	soft_neigh_add_static(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER));
 	soft_neigh_add_static(&t, ip_of("192.0.2.3"), mac_of(MAC_US));
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		hint = wrong[i];
 		assert_int_equal(soft_neigh_find(&t, ip_of("192.0.2.2"), 0, &hint, mac),
 				 SOFT_NEIGH_FOUND);

@@ -209,9 +209,8 @@ T(test_who_can_be_reached)
 		"198.51.100.2",  "192.0.2.0", "192.0.2.255", US4,      US6, LL,
 		"2001:db8:1::2", "ff02::1",   "224.0.0.1",   "0.0.0.0"};
 	uint8_t mac[6];
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(no); i++)
+	for (unsigned int i = 0; i < RTE_DIM(no); i++)
 		assert_int_equal(soft_port_resolve(&s, ip_of(no[i]), SEC, NULL, mac),
 				 SOFT_NEIGH_UNREACHABLE);
 	assert_int_equal(sent, 0);

@@ -111,11 +111,9 @@ engine_turn(uint32_t i)
 static void *
 poll_ports(void *arg)
 {
-	uint32_t i;
-
 	(void)arg;
 	while (!__atomic_load_n(&w.stop, __ATOMIC_RELAXED))
-		for (i = 0; i < w.ports; i++)
+		for (uint32_t i = 0; i < w.ports; i++)
 			engine_turn(i);
 	return NULL;
 }
@@ -123,12 +121,10 @@ poll_ports(void *arg)
 static void
 world_start(uint32_t ports, uint32_t long_of)
 {
-	uint32_t i;
-
 	memset(&w, 0, sizeof(w));
 	w.ports = ports;
 	w.long_of = long_of;
-	for (i = 0; i < ports; i++) {
+	for (uint32_t i = 0; i < ports; i++) {
 		w.dev[i] = calloc(1, sizeof(*w.dev[i]));
 		assert_int_equal(posix_memalign((void **)&w.engine[i], RTE_CACHE_LINE_SIZE,
 						sizeof(*w.engine[i])),
@@ -146,12 +142,10 @@ world_start(uint32_t ports, uint32_t long_of)
 static void
 world_end(void)
 {
-	uint32_t i;
-
 	__atomic_store_n(&w.works_end, true, __ATOMIC_RELAXED);
 	while (!__atomic_load_n(&w.ended, __ATOMIC_ACQUIRE))
 		usleep(100);
-	for (i = 0; i < w.ports; i++) {
+	for (uint32_t i = 0; i < w.ports; i++) {
 		soft_netif_gate_leave(&w.nif[i]);
 		/* No engine holds the port now. */
 		soft_netif_leave(w.engine[i]);
@@ -187,9 +181,8 @@ static uint64_t
 share(void)
 {
 	uint64_t least = UINT64_MAX;
-	uint32_t i;
 
-	for (i = 0; i < ROUNDS && least > most; i++)
+	for (uint32_t i = 0; i < ROUNDS && least > most; i++)
 		least = RTE_MIN(least, share_once());
 	return least;
 }

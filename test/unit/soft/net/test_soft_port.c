@@ -45,9 +45,8 @@ T(test_mtu_by_framesz)
 	static const uint32_t want[][2] = {
 		{358, 256}, {1518, 1024}, {4197, 2048}, {4198, 4096}, {9728, 4096}};
 	struct soft_port_info info;
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(want); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(want); i++) {
 		r->o.framesz = want[i][0];
 		rig_open(r);
 		soft_port_info(r->p, &info);
@@ -65,11 +64,10 @@ T(test_mtu_by_framesz)
 T(test_receive)
 {
 	static const uint32_t segs[] = {0, 1, 13, 100};
-	unsigned int i;
 	struct frame f;
 
 	rig_open(r);
-	for (i = 0; i < RTE_DIM(segs); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(segs); i++) {
 		eth(&f, (char *)r->mac, MAC_PEER, 0x0800);
 		udp(&f, PEER4, US4, 4791, segs[i] == 1 ? 40 : 1000, false);
 		rig_give(r, &f, segs[i]);
@@ -93,24 +91,23 @@ T(test_receive)
 T(test_receive_long)
 {
 	struct frame lengthy, brief;
-	uint32_t i;
 
 	rig_open(r);
 	eth(&lengthy, (char *)r->mac, MAC_PEER, 0x0800);
 	udp(&lengthy, PEER4, US4, 4791, SOFT_PORT_LONG, false);
 	eth(&brief, (char *)r->mac, MAC_PEER, 0x0800);
 	udp(&brief, PEER4, US4, 4791, 40, false);
-	for (i = 0; i < RINGS - 1; i++)
+	for (uint32_t i = 0; i < RINGS - 1; i++)
 		rig_give(r, &lengthy, 0);
 	assert_int_equal(soft_port_poll(r->p, r->now), RINGS - 1);
 	assert_int_equal(soft_port_poll(r->p, r->now), 0);
-	for (i = 0; i < SOFT_PORT_LONGS + 2; i++)
+	for (uint32_t i = 0; i < SOFT_PORT_LONGS + 2; i++)
 		rig_give(r, &lengthy, 0);
 	assert_int_equal(soft_port_poll(r->p, r->now), SOFT_PORT_LONGS);
 	assert_int_equal(soft_port_poll(r->p, r->now), 2);
 	rig_give(r, &brief, 0);
 	assert_int_equal(soft_port_poll(r->p, r->now), 1);
-	for (i = 0; i < RINGS - 1; i++)
+	for (uint32_t i = 0; i < RINGS - 1; i++)
 		rig_give(r, &brief, 0);
 	assert_int_equal(soft_port_poll(r->p, r->now), RINGS - 1);
 	assert_int_equal(r->roce, 2 * (RINGS - 1) + SOFT_PORT_LONGS + 3);
@@ -153,7 +150,6 @@ T(test_resolves)
 {
 	struct frame f, ask;
 	struct soft_port_path path = {0};
-	unsigned int i;
 	struct out o;
 
 	rig_open(r);
@@ -170,7 +166,7 @@ T(test_resolves)
 	rig_give(r, &f, 0);
 	soft_port_poll(r->p, r->now);
 	/* The second packet has the headers of the first. */
-	for (i = 0; i < 2; i++) {
+	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 		assert_true(rig_take(r, &f));
 		check_packet(&f, &o, MAC_PEER, 0);
@@ -184,7 +180,7 @@ T(test_resolves)
 	check_packet(&f, &o, MAC_MOVED, 0);
 	/* No host there: three requests, then the destination is unreachable. */
 	out_init(&o, US6, "2001:db8::77", 8, NULL);
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
 		assert_true(rig_take(r, &f));
 		assert_int_equal(f.b[54], 135);
@@ -253,7 +249,6 @@ T(test_flap)
 	struct soft_flap flap = {.up = SEC, .down = 3 * SEC};
 	struct out o, ask;
 	struct frame f;
-	uint32_t i;
 	uint16_t id;
 
 	rig_neigh(&r->o, PEER4, MAC_PEER);
@@ -271,7 +266,7 @@ T(test_flap)
 	out_init(&ask, US4, "192.0.2.77", 8, NULL);
 	assert_int_equal(send_one(&ask), SOFT_PORT_PENDING);
 	out_init(&o, US4, PEER4, 8, NULL);
-	for (i = 1; i < RINGS - 1 + SOFT_PORT_TXQ; i++)
+	for (uint32_t i = 1; i < RINGS - 1 + SOFT_PORT_TXQ; i++)
 		assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 	assert_int_equal(r->lost, 0);
 	poll_at(flap.start + SEC, 1, false);

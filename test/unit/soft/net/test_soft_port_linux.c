@@ -186,19 +186,17 @@ carries(const char *local, const char *remote, uint32_t max)
 	struct soft_port_hold hold;
 	struct sockaddr_storage peer;
 	enum soft_port_sent why;
-	uint32_t i, seen;
+	uint32_t seen;
 	socklen_t to_len;
 	struct out o;
 	ssize_t n;
-	uint64_t end;
-	int fd;
+	int fd = udp_socket(local, remote, &peer, &to_len);
 
-	fd = udp_socket(local, remote, &peer, &to_len);
 	soft_port_hold_init(&hold);
-	for (i = 0; i < RTE_DIM(sizes); i++) {
+	for (uint32_t i = 0; i < RTE_DIM(sizes); i++) {
 		out_init(&o, remote, local, sizes[i], &hold);
 		assert_int_equal(rig_send(host.p, &o.tx, 1, now_ns(), &why), 1);
-		for (end = now_ns() + 60 * SEC; (n = recv(fd, got, sizeof(got), 0)) < 0;) {
+		for (uint64_t end = now_ns() + 60 * SEC; (n = recv(fd, got, sizeof(got), 0)) < 0;) {
 			assert_true(now_ns() < end);
 			soft_port_poll(host.p, now_ns());
 		}
@@ -209,7 +207,7 @@ carries(const char *local, const char *remote, uint32_t max)
 		seen = host.roce;
 		assert_int_equal(sendto(fd, got, (size_t)n, 0, (struct sockaddr *)&peer, to_len),
 				 n);
-		for (end = now_ns() + 60 * SEC; host.roce == seen;) {
+		for (uint64_t end = now_ns() + 60 * SEC; host.roce == seen;) {
 			assert_true(now_ns() < end);
 			soft_port_poll(host.p, now_ns());
 		}
@@ -226,9 +224,8 @@ with_linux(const struct net *n)
 {
 	struct soft_port_info info;
 	char mac[18];
-	uint32_t i;
 
-	for (i = 0; i < sizeof(data); i++)
+	for (uint32_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 31 + (i >> 8));
 	memset(&host, 0, sizeof(host));
 	strcpy(host.o.name, n->vdev);
@@ -239,7 +236,7 @@ with_linux(const struct net *n)
 	soft_port_info(host.p, &info);
 	assert_int_equal(info.mtu, n->max);
 	rte_ether_format_addr(mac, sizeof(mac), (struct rte_ether_addr *)host.mac);
-	for (i = 0; i < 6u * 3; i++)
+	for (uint32_t i = 0; i < 6u * 3; i++)
 		if (mac[i] >= 'A')
 			mac[i] |= 0x20;
 	assert_int_equal(shell("%s", n->set_up), 0);

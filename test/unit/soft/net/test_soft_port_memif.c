@@ -105,7 +105,6 @@ TEST(test_carries)
 	static const uint32_t sizes[] = {0, 8, 257, 2000, 4096};
 	struct soft_port_hold hold;
 	struct soft_port_info info;
-	uint64_t end;
 	uint32_t i, v6, n = 0;
 	struct out o;
 
@@ -123,7 +122,8 @@ TEST(test_carries)
 			send_it(&o);
 			n++;
 			/* memif has no loss: every packet it took arrives. */
-			for (end = now_ns() + 60 * SEC; ends[1].roce != n && now_ns() < end;)
+			for (uint64_t end = now_ns() + 60 * SEC;
+			     ends[1].roce != n && now_ns() < end;)
 				poll_both();
 			assert_int_equal(ends[1].roce, n);
 			check_packet(&ends[1].got, &o, ends[1].mac, 0);

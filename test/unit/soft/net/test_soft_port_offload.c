@@ -78,12 +78,11 @@ T(test_chains)
 	struct soft_port_info info;
 	struct rte_mbuf *m;
 	struct frame f;
-	unsigned int i;
 	struct out o;
 
 	rig_neigh(&r->o, PEER6, MAC_PEER);
 	soft_port_hold_init(&hold);
-	for (i = 0; i < RTE_DIM(pmds); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(pmds); i++) {
 		open_as(pmds[i].driver, pmds[i].tx, 0);
 		assert_int_equal(pmd.asked_tx, pmds[i].tx);
 		soft_port_info(r->p, &info);
@@ -107,7 +106,7 @@ T(test_chains)
 T(test_sums_out)
 {
 	static const uint32_t vlans[] = {0, 100}, sizes[] = {8, 2000};
-	unsigned int i, k, by_pmd;
+	unsigned int by_pmd;
 	struct soft_port_hold hold;
 	uint32_t l3;
 	struct rte_mbuf *m;
@@ -117,12 +116,12 @@ T(test_sums_out)
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_neigh(&r->o, PEER6, MAC_PEER);
 	soft_port_hold_init(&hold);
-	for (i = 0; i < 8; i++) {
+	for (unsigned int i = 0; i < 8; i++) {
 		by_pmd = i & 1;
 		r->o.vlan = vlans[i >> 1 & 1];
 		l3 = r->o.vlan != 0 ? 18 : 14;
 		open_as("net_ring", CHAINS | (by_pmd ? IP_OUT : 0), 0);
-		for (k = 0; k < 2; k++) {
+		for (unsigned int k = 0; k < 2; k++) {
 			out_init(&o, k ? US6 : US4, k ? PEER6 : PEER4, sizes[i >> 2], &hold);
 			assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 			m = rig_take_mbuf(r);
@@ -179,12 +178,11 @@ T(test_sums_in)
 	};
 	uint32_t taken = 0;
 	uint64_t dropped;
-	unsigned int i;
 	struct frame f;
 
 	open_as("net_ring", CHAINS, IP_IN | UDP_IN | RTE_ETH_RX_OFFLOAD_TCP_CKSUM);
 	assert_int_equal(pmd.asked_rx, IP_IN | UDP_IN);
-	for (i = 0; i < RTE_DIM(frames); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(frames); i++) {
 		eth(&f, (char *)r->mac, MAC_PEER, 0x0800);
 		udp(&f, PEER4, US4, 4791, 1000, true);
 		assert_int_not_equal(get16(&f, 40), 0);

@@ -119,19 +119,18 @@ T(test_refuses)
 		{"port=x,gateway=192.0.2.9", "unknown option"},
 	};
 	char args[1024] = "port=x";
-	unsigned int i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		refused(bad[i][0], bad[i][1]);
 	memset(args + 5, 'n', SOFT_PORT_NAME);
 	args[5 + SOFT_PORT_NAME] = '\0';
 	refused(args, "port");
 	strcpy(args, "port=x");
-	for (i = 0; i <= SOFT_PORT_IPS; i++)
+	for (unsigned int i = 0; i <= SOFT_PORT_IPS; i++)
 		snprintf(args + strlen(args), 64, ",ip=192.0.2.%u/24", i + 1);
 	refused(args, "at most 8 addresses");
 	strcpy(args, "port=x");
-	for (i = 0; i <= SOFT_PORT_NEIGHS; i++)
+	for (unsigned int i = 0; i <= SOFT_PORT_NEIGHS; i++)
 		snprintf(args + strlen(args), 64, ",neigh=192.0.2.%u@02:00:00:00:00:01", i + 1);
 	refused(args, "at most 16 static neighbours");
 }

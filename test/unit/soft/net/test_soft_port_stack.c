@@ -214,24 +214,23 @@ T(test_addresses)
 	static const char *const dst4[] = {"192.0.2.3", "192.0.2.255", "255.255.255.255",
 					   "224.0.0.1"};
 	static const char *const dst6[] = {"2001:db8::3", "ff02::1", "::"};
-	unsigned int i;
 
-	for (i = 0; i < RTE_DIM(src4); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(src4); i++) {
 		eth(&f, MAC_US, MAC_PEER, 0x0800);
 		udp(&f, src4[i], US4, ROCE, 8, false);
 		dropped(SOFT_DROP_SRC_IP);
 	}
-	for (i = 0; i < RTE_DIM(src6); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(src6); i++) {
 		eth(&f, MAC_US, MAC_PEER, 0x86dd);
 		udp(&f, src6[i], US6, ROCE, 8, false);
 		dropped(SOFT_DROP_SRC_IP);
 	}
-	for (i = 0; i < RTE_DIM(dst4); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(dst4); i++) {
 		eth(&f, MAC_US, MAC_PEER, 0x0800);
 		udp(&f, PEER4, dst4[i], ROCE, 8, false);
 		dropped(SOFT_DROP_DST_IP);
 	}
-	for (i = 0; i < RTE_DIM(dst6); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(dst6); i++) {
 		eth(&f, MAC_US, MAC_PEER, 0x86dd);
 		udp(&f, PEER6, dst6[i], ROCE, 8, false);
 		dropped(SOFT_DROP_DST_IP);
@@ -241,9 +240,8 @@ T(test_addresses)
 T(test_udp_rules)
 {
 	struct soft_port_hw good = {.l4_good = true}, bad = {.l4_bad = true};
-	int v6;
 
-	for (v6 = 0; v6 < 2; v6++) {
+	for (int v6 = 0; v6 < 2; v6++) {
 		uint32_t l4 = v6 ? 54 : 34;
 
 		v6 ? roce6(8) : roce4(8);
@@ -276,14 +274,12 @@ T(test_udp_rules)
 T(test_ping)
 {
 	static const uint32_t sizes[] = {0, 1, 56, 1471};
-	unsigned int i;
-	int v6;
 
-	for (v6 = 0; v6 < 2; v6++) {
+	for (int v6 = 0; v6 < 2; v6++) {
 		uint32_t l4 = v6 ? 54 : 34;
 		uint8_t proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
 
-		for (i = 0; i < RTE_DIM(sizes); i++) {
+		for (unsigned int i = 0; i < RTE_DIM(sizes); i++) {
 			eth(&f, MAC_US, MAC_PEER, v6 ? 0x86dd : 0x0800);
 			echo(&f, v6 ? PEER6 : PEER4, v6 ? US6 : US4, sizes[i]);
 			assert_int_equal(input(), SOFT_PORT_IN_DONE);

@@ -7,7 +7,6 @@ T(test_send)
 {
 	static const uint32_t sizes[] = {0, 1, 61, 255, 256, 257, 1023, 1024, 4095, 4096};
 	struct soft_port_hold hold;
-	unsigned int i, held, v6;
 	struct out o;
 	struct frame f;
 
@@ -15,9 +14,9 @@ T(test_send)
 	rig_neigh(&r->o, PEER6, MAC_PEER);
 	rig_open(r);
 	soft_port_hold_init(&hold);
-	for (i = 0; i < RTE_DIM(sizes); i++)
-		for (held = 0; held < 2; held++)
-			for (v6 = 0; v6 < 2; v6++) {
+	for (unsigned int i = 0; i < RTE_DIM(sizes); i++)
+		for (unsigned int held = 0; held < 2; held++)
+			for (unsigned int v6 = 0; v6 < 2; v6++) {
 				out_init(&o, v6 ? US6 : US4, v6 ? PEER6 : PEER4, sizes[i],
 					 held ? &hold : NULL);
 				assert_int_equal(send_one(&o), SOFT_PORT_SENT);
@@ -38,7 +37,7 @@ T(test_send_pieces)
 	static const uint32_t cuts[] = {1, 2, 6, 7, 16};
 	struct soft_port_hold hold;
 	struct rte_mbuf *m;
-	unsigned int i, k;
+	unsigned int k;
 	struct frame f;
 	struct out o;
 
@@ -46,7 +45,7 @@ T(test_send_pieces)
 	r->o.vlan = 100;
 	rig_open(r);
 	soft_port_hold_init(&hold);
-	for (i = 0; i < RTE_DIM(cuts); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(cuts); i++) {
 		out_init(&o, US4, PEER4, 16 * 63, &hold);
 		o.tx.n = cuts[i];
 		for (k = 0; k < cuts[i]; k++)
@@ -70,21 +69,20 @@ T(test_hold_counts)
 	struct soft_port_hold hold, other;
 	struct rte_mbuf *m[3];
 	struct out o;
-	unsigned int i;
 
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
 	soft_port_hold_init(&hold);
 	soft_port_hold_init(&other);
 	out_init(&o, US4, PEER4, 2000, &hold);
-	for (i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(send_one(&o), SOFT_PORT_SENT);
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		m[i] = rig_take_mbuf(r);
 		assert_non_null(m[i]);
 	}
 	assert_false(soft_port_hold_busy(&other));
-	for (i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < 3; i++) {
 		assert_true(soft_port_hold_busy(&hold));
 		rte_pktmbuf_free(m[(i + 1) % 3]);
 	}
@@ -106,11 +104,11 @@ T(test_backpressure)
 	enum soft_port_sent why;
 	struct bb_roce_pkt pkt;
 	struct frame f;
-	uint32_t i, n;
+	uint32_t n;
 
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	rig_open(r);
-	for (i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < 100; i++) {
 		out_init(&o[i], US4, PEER4, 8, NULL);
 		o[i].pkt.psn = i;
 		bb_roce_build(o[i].hdr, &o[i].pkt);
@@ -120,7 +118,7 @@ T(test_backpressure)
 	assert_int_equal(n, RINGS - 1 + SOFT_PORT_TXQ);
 	assert_int_equal(why, SOFT_PORT_FULL);
 	assert_int_equal(stats().tx_full, 1);
-	for (i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < 100; i++) {
 		assert_true(rig_take(r, &f));
 		assert_int_equal(bb_roce_parse(&pkt, f.b + 42, f.len - 46), BB_ROCE_OK);
 		assert_int_equal(pkt.psn, i);
@@ -183,7 +181,7 @@ T(test_many_leave_early)
 	const uint32_t len = 4080, n = 4; /* 4 of these are at least SOFT_PORT_FLUSH bytes */
 	struct frame f;
 	struct out o;
-	uint32_t i, got;
+	uint32_t i;
 
 	rig_neigh(&r->o, PEER4, MAC_PEER);
 	r->o.framesz = 4198;
@@ -200,7 +198,7 @@ T(test_many_leave_early)
 		assert_int_equal(soft_port_send(r->p, &o.tx, r->now), SOFT_PORT_SENT);
 	}
 	assert_true(i > SOFT_PORT_FLUSH / SOFT_PORT_EACH / 2);
-	for (got = 0; got < i; soft_port_flush(r->p))
+	for (uint32_t got = 0; got < i; soft_port_flush(r->p))
 		for (; rig_take(r, &f); got++)
 			check_packet(&f, &o, MAC_PEER, 0);
 	out_init(&o, US4, PEER4, len, NULL);

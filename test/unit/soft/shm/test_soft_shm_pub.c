@@ -52,8 +52,6 @@ peer_open(struct peer *p)
 static int
 setup(void **st)
 {
-	uint32_t i;
-
 	(void)st;
 	soft_time_init();
 	w = calloc(1, sizeof(*w));
@@ -63,7 +61,7 @@ setup(void **st)
 	w->dev.shm = &w->shm;
 	w->shm.dev = &w->dev;
 	pthread_mutex_init(&w->shm.lock, NULL);
-	for (i = 0; i < PEERS; i++) {
+	for (uint32_t i = 0; i < PEERS; i++) {
 		peer_open(&w->peer[i]);
 		w->shm.rx[i] = &w->peer[i].rx;
 	}
@@ -74,10 +72,8 @@ setup(void **st)
 static int
 teardown(void **st)
 {
-	uint32_t i;
-
 	(void)st;
-	for (i = 0; i < PEERS; i++) {
+	for (uint32_t i = 0; i < PEERS; i++) {
 		struct peer *p = &w->peer[i];
 
 		if (p->rx.state != SOFT_SHM_IDLE)
@@ -124,10 +120,9 @@ static void *
 comes_and_goes(void *arg)
 {
 	const uint64_t *stop = arg;
-	uint64_t v;
 
 	usleep(1000);
-	for (v = 3; __atomic_load_n(stop, __ATOMIC_ACQUIRE) == 0; v += 2)
+	for (uint64_t v = 3; __atomic_load_n(stop, __ATOMIC_ACQUIRE) == 0; v += 2)
 		word(1, v);
 	return NULL;
 }
@@ -188,17 +183,16 @@ T(test_words)
 {
 	struct soft_shm_dir *dir = w->peer[0].dir;
 	struct soft_engine *e[3];
-	uint32_t i, round;
 
 	w->shm.dir = dir;
 	dir->engines = 0;
-	for (i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		e[i] = calloc(1, sizeof(*e[i]));
 		assert_non_null(e[i]);
 		e[i]->dev = &w->dev;
 	}
-	for (round = 0; round < SOFT_SHM_ENGINES + 1; round++) {
-		for (i = 0; i < 3; i++) {
+	for (uint32_t round = 0; round < SOFT_SHM_ENGINES + 1; round++) {
+		for (uint32_t i = 0; i < 3; i++) {
 			soft_shm_engine_add(e[i]);
 			assert_ptr_equal(e[i]->shm_word, &dir->engine[i].v);
 			assert_int_equal(dir->engines, round == 0 ? i + 1 : 3);
@@ -207,10 +201,10 @@ T(test_words)
 		soft_shm_engine_del(e[1]);
 		soft_shm_engine_add(e[1]);
 		assert_ptr_equal(e[1]->shm_word, &dir->engine[1].v);
-		for (i = 0; i < 3; i++)
+		for (uint32_t i = 0; i < 3; i++)
 			soft_shm_engine_del(e[i]);
 	}
-	for (i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 3; i++)
 		free(e[i]);
 }
 

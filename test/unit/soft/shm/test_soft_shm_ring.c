@@ -51,13 +51,12 @@ put(struct world *w, uint32_t len, uint32_t tag)
 {
 	struct soft_ring_rec *rec = soft_ring_reserve(&w->tx, len);
 	uint8_t *p = (uint8_t *)(rec + 1);
-	uint32_t i;
 
 	if (rec == NULL)
 		return false;
 	rec->flow_label = tag;
 	rec->sgid = (uint8_t)(tag * 7);
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		p[i] = (uint8_t)(tag + i * 3);
 	soft_ring_publish(&w->tx, rec, len);
 	return true;
@@ -68,12 +67,11 @@ get(struct world *w, uint32_t len, uint32_t tag)
 {
 	struct soft_ring_rec rec;
 	const uint8_t *p = soft_ring_peek(&w->rx, &rec);
-	uint32_t i;
 
 	if (p == NULL)
 		return false;
 	assert_fields(rec, len, len, flow_label, tag, sgid, (uint8_t)(tag * 7));
-	for (i = 0; i < len; i++)
+	for (uint32_t i = 0; i < len; i++)
 		assert_int_equal(p[i], (uint8_t)(tag + i * 3));
 	soft_ring_pop(&w->rx);
 	return true;
@@ -147,9 +145,8 @@ T(test_hostile_consumer)
 	static const uint64_t words[] = {UINT64_C(1) << 63, UINT64_C(1) << 40,
 					 -(UINT64_C(2) << 20)};
 	struct world *w = *state;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		uint32_t n = 0;
 
 		soft_ring_tx_init(&w->tx, w->data, &w->head);
@@ -172,9 +169,8 @@ T(test_hostile_producer)
 					SOFT_RING_WRAP};
 	struct world *w = *state;
 	struct soft_ring_rec rec;
-	uint32_t i;
 
-	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		soft_ring_rx_init(&w->rx, w->data, &w->head);
 		soft_ring_at(w->data, 0)->len = lens[i];
 		assert_true(soft_ring_waiting(&w->rx));

@@ -62,10 +62,9 @@ TEST(test_only_a_complete_map_makes_every_number_an_identity)
 		{"", false},
 		{"nonsense", false},
 	};
-	size_t i;
 
 	put(overflow_path, "4711\n");
-	for (i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
 		put(map_path, maps[i].map);
 		assert_int_equal(soft_shm_unnamed(map_path, overflow_path),
 				 maps[i].complete ? SOFT_SHM_NO_USER : 4711);
@@ -198,11 +197,10 @@ TEST(test_a_number_of_unmapped_users_is_refused_in_a_user_namespace)
 		{"0 0 4294967295\n", 65534, 65534, PEER, 0},
 		{"0 0 4294967295\n", 65534, 4242, PEER, EACCES},
 	};
-	size_t i;
 
 	if (geteuid() != 0)
 		skip();
-	for (i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
+	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
 		int err = in_namespace(&trials[i]);
 
 		if (err == SKIPPED)

@@ -205,9 +205,8 @@ T(test_hostile)
 	};
 	static const uint32_t segs[] = {0, SEG - 1, SEG + 1, SOFT_SHM_SEGS, UINT32_MAX};
 	struct soft_shm_near n;
-	unsigned int i;
 
-	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		w->key->off = ranges[i].off;
 		w->key->len = ranges[i].len;
 		w->key->start = ranges[i].start;
@@ -218,7 +217,7 @@ T(test_hostile)
 	w->key->off = 6 * PAGE;
 	w->key->len = LEN;
 	w->key->start = START;
-	for (i = 0; i < sizeof(segs) / sizeof(segs[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(segs) / sizeof(segs[0]); i++) {
 		w->key->seg = segs[i];
 		assert_false(find(&n));
 	}
@@ -348,11 +347,10 @@ T(test_no_window)
 		{PAGE + 1, PAGE},
 	};
 	struct soft_shm_near n;
-	unsigned int i;
 	void *map;
 	int p[2];
 
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (unsigned int i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (take(SEG, GEN, parts[i].off, parts[i].len) == NULL)
 			fail_msg("part %u", i);
 		assert_true(find(&n));
