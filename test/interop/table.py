@@ -25,7 +25,7 @@ Interoperation with Linux
 ``devtools/test --long --only interop`` runs the tests and compares this page; ``test/interop/README.md``
 explains how.
 
-The software device exchanges RoCEv2 packets with ``rdma_rxe``, the software RDMA of the Linux kernel. It was
+The software device exchanges RoCEv2 packets with ``rdma_rxe``, the software RDMA of the Linux kernel. rxe was
 written independently of this project, so a common mistake is unlikely. The tests run Debian's kernel in a QEMU
 guest, connected by a tap device. Bluebell runs on the host and uses that tap through DPDK's ``net_af_packet``.
 
