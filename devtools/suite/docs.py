@@ -9,8 +9,8 @@ from clock import say
 
 
 def stage_docs(r):
-    """Builds the API reference (doxygen) and the guides (sphinx), warnings as errors."""
-    for name, need in (('api', 'doxygen'), ('guides', 'sphinx-build')):
+    """Builds the API reference and its manual pages (doxygen) and the guides (sphinx), warnings as errors."""
+    for name, need in (('api', 'doxygen'), ('guides', 'sphinx-build'), ('man', 'doxygen')):
         if shutil.which(need) is None:
             say('docs: %s skipped, %s is not installed' % (name, need))
             r.tally.skip('docs/doc/' + name)

@@ -4,8 +4,8 @@
 
 usage: manpages.py [HELP PAGE]...
 
-groff must accept each PAGE without a warning. The page must have the parts that whatis(1) needs.
-Each line of HELP, the text of --help from which the page was made, must be in the output.
+groff must accept each PAGE without a warning, in lines of at most 80 columns. The page must have the
+sections of a manual page. The text of each line of HELP, the output of --help, must be in the page.
 """
 
 import re
@@ -14,8 +14,12 @@ import subprocess
 import sys
 
 
-def squeeze(line):
-    return ' '.join(line.split())
+SECTIONS = ('NAME', 'SYNOPSIS', 'DESCRIPTION', 'OPTIONS', 'EXIT STATUS', 'ENVIRONMENT', 'FILES', 'SEE ALSO')
+
+
+def squeeze(text):
+    """Returns the words of text, without what the page has in another form: breaks of lines and lists."""
+    return ' '.join(re.sub(r' \\$|[;.]$', '', re.sub(r';(?= )', '', text), flags=re.M).split())
 
 
 def check(text, page):
@@ -28,12 +32,17 @@ def check(text, page):
     errors = done.stderr.splitlines()
     if done.returncode != 0:
         errors.append('groff: exit status %d' % done.returncode)
-    lines = [squeeze(l) for l in done.stdout.splitlines()]
+    lines = done.stdout.splitlines()
+    errors += ['over 80 columns: ' + line for line in lines if len(line) > 80]
+    errors += ['no section ' + want for want in SECTIONS if want not in lines]
+    words = squeeze(done.stdout)
     for line in text.splitlines():
-        want = squeeze(re.sub(r'^usage:', '', line))
-        # A heading loses its colon, and may be broken.
-        if want not in lines and want.rstrip(':') not in lines:
-            errors.append('not there: ' + want)
+        # A heading loses its colon or its first word, an option its place.
+        want = squeeze(re.sub(r'^(usage:|Exit status:|Examples?\b,?)', '', line).rstrip(':'))
+        for part in re.split(r' {2,}|\. ', line) if want not in words else []:
+            part = squeeze(part.rstrip(':'))
+            if part not in words:
+                errors.append('not there: ' + part)
     return errors
 
 
