@@ -298,8 +298,8 @@ int bb_qp_ud_up(struct bb_qp *qp, uint8_t port, uint16_t pkey_index, uint32_t qk
  * The call concerns only the device. So that the network delivers the group to this port, on
  * InfiniBand the subnet manager must have added the port to the group. On RoCE, switches with
  * multicast snooping need an IGMP or MLD report of the host.
- * @param gid GID of the group: the first byte is 0xff, or the GID is an IPv4-mapped multicast address
- * (RoCE v2 over IPv4).
+ * @param gid GID of the group: the first byte is 0xff, or the GID is an IPv4-mapped multicast
+ * address (RoCE v2 over IPv4).
  * @param lid LID of the group in host byte order, 0xc000 to 0xfffe; ignored on RoCE.
  * @return 0; -EINVAL if an argument is NULL or out of range, or the QP is not of type UD; -ENOTSUP
  * if bb_dev_attr.max_mcast_grp is 0; -ENOMEM, -EAGAIN or another errno of the device if a limit of
