@@ -103,6 +103,6 @@ cases_check(const char *list)
 	}
 	free(copy);
 	if (n == 0)
-		fprintf(stderr, "bench: --case names no case: --list shows them\n");
+		fprintf(stderr, "bench: --case needs the name of a case: --list shows them\n");
 	return good && n != 0;
 }

@@ -52,7 +52,7 @@ global_entry(const char *path, const struct rte_cfgfile_entry *e, struct bench_c
 	else
 		return print_invalid(
 			path, GLOBAL,
-			"repeat, device, peer-device, csv, json and report are known, not",
+			"unknown setting (known: repeat, device, peer-device, csv, json, report):",
 			e->name);
 	return 0;
 }
@@ -65,10 +65,14 @@ section(const char *path, struct rte_cfgfile *file, char *name, struct bench_con
 	struct rte_cfgfile_entry *entries;
 
 	if (!global && !bench_has_case(name))
-		return print_invalid(path, name, "neither bench nor a case of --list:", name);
-	if (!global && config->n == BENCH_MAX_RUNS)
 		return print_invalid(path, name,
-				     "there are too many sections, from here on:", name);
+				     "the section is neither bench nor a case of "
+				     "--list:",
+				     name);
+	if (!global && config->n == BENCH_MAX_RUNS)
+		return print_invalid(
+			path, name,
+			"the file has too many sections, this one is over the limit:", name);
 	if (!global)
 		snprintf(config->runs[config->n].name, sizeof(config->runs[0].name), "%s", name);
 	entries = calloc((size_t)n + 1, sizeof(*entries));
@@ -89,7 +93,8 @@ section(const char *path, struct rte_cfgfile *file, char *name, struct bench_con
 		else
 			rc = print_invalid(
 				path, name,
-				"of a case repeat is known, of [size] size, of [scale] qps, not",
+				"unknown setting (known: repeat; in [size] also size, in [scale] "
+				"also qps):",
 				entries[i].name);
 	}
 	free(entries);
@@ -111,8 +116,8 @@ bench_config_load(const char *path, struct bench_config *config)
 	file = rte_cfgfile_load(path, 0);
 	if (file == NULL) {
 		fprintf(stderr,
-			"bench: %s cannot be read: sections in [], name = value, "
-			"comments behind ;\n",
+			"bench: %s cannot be read: it needs sections in [], lines NAME = VALUE, "
+			"comments after ;\n",
 			path);
 		return 2;
 	}
@@ -131,13 +136,15 @@ bench_config_load(const char *path, struct bench_config *config)
 		 */
 		for (k = 0; k < i && rc == 0; k++)
 			if (strcmp(names[k], names[i]) == 0)
-				rc = print_invalid(path, names[i], "stands there twice:", names[i]);
+				rc = print_invalid(path, names[i],
+						   "the file has the section twice:", names[i]);
 		if (rc == 0)
 			rc = section(path, file, names[i], config);
 	}
 	rte_cfgfile_close(file);
 	if (rc == 0 && config->n == 0) {
-		fprintf(stderr, "bench: %s names no case\n", path);
+		fprintf(stderr, "bench: %s has no section for a case: --list shows the cases\n",
+			path);
 		rc = 2;
 	}
 	return rc;

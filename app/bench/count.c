@@ -330,7 +330,10 @@ count_run(const char *name, const char *side, uint64_t n)
 		return -ENOMEM;
 	rc = bluebell ? run_bluebell(r, k, n) : run_baseline(r, k, n);
 	if (rc != 0)
-		fprintf(stderr, "bench: %s: the null device and the queue disagree\n", name);
+		fprintf(stderr,
+			"bench: kernel %s failed: its requests did not complete as "
+			"expected\n",
+			name);
 	rig_free(r);
 	return rc;
 }

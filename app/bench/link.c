@@ -139,7 +139,7 @@ poll_cq(struct soft *s, uint64_t *sent, uint64_t *got)
 
 	for (i = 0; i < n; i++) {
 		if (wc[i].status != BB_WC_SUCCESS) {
-			fprintf(stderr, "bench: a completion says %s\n",
+			fprintf(stderr, "bench: a request completed with an error: %s\n",
 				bb_wc_status_name(wc[i].status));
 			return false;
 		}
@@ -179,7 +179,7 @@ await_cell(struct soft *s, uint64_t v, uint64_t *sent)
 		if (!poll_cq(s, sent, &got))
 			return false;
 		if (remote_give_up(&idle, &since)) {
-			fprintf(stderr, "bench: a write was not seen\n");
+			fprintf(stderr, "bench: a write of the peer did not arrive in time\n");
 			return false;
 		}
 	}
@@ -267,14 +267,14 @@ finish(uint64_t seed, size_t len, uint64_t recvs)
 	if (remote_stop(&msg) != 0)
 		return false;
 	if (msg.n != recvs) {
-		fprintf(stderr, "bench: of %lu sends, %lu came\n", (unsigned long)recvs,
-			(unsigned long)msg.n);
+		fprintf(stderr, "bench: the peer received %lu of %lu SENDs\n", (unsigned long)msg.n,
+			(unsigned long)recvs);
 		return false;
 	}
 	msg = (struct remote_msg){.op = REMOTE_SOFT_CHECK, .size = len, .value = seed};
 	if (remote_call(&msg) == 0)
 		return true;
-	fprintf(stderr, "bench: wrong data at the peer\n");
+	fprintf(stderr, "bench: the data in the peer's memory is wrong\n");
 	return false;
 }
 

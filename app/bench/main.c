@@ -18,24 +18,25 @@ static const char help[] =
 	"Measures the cost of Bluebell beside hand-written baselines, in one run.\n"
 	"\n"
 	"  --case NAME,...      run only these cases (--list shows them)\n"
-	"  --config FILE        run cases in the order of the file's sections, such as [post]; in\n"
-	"                       each repeat = N, in [size] size = LIST, in [scale] qps = LIST;\n"
-	"                       in [bench], for the whole run: repeat, device, peer-device, csv,\n"
-	"                       json, report. Options after it override. An example, which makes\n"
+	"  --config FILE        run the cases that FILE has as sections, such as [post], in their order\n"
+	"                       there. Settings of a section: repeat = N; in [size] also\n"
+	"                       size = LIST, in [scale] also qps = LIST. Section [bench] has\n"
+	"                       those of the run: repeat, device, peer-device, csv, json, report.\n"
+	"                       Options after --config override them. An example, which makes\n"
 	"                       a page with every plot: app/bench/report/report.ini\n"
 	"  --repeat N           pairs of measurements for each line; bench prints medians (31)\n"
 	"  --size LIST          message sizes of the case size, powers of two from 8 to 1048576\n"
 	"                       (8,64,512,4096,32768,262144)\n"
 	"  --qps LIST           numbers of queue pairs of the case scale, up to 10000\n"
 	"                       (1,10,100,1000)\n"
-	"  --quick              a warm-up: checks that all works; no figure to quote\n"
+	"  --quick              a short run: checks that all works; its figures mean nothing\n"
 	"  --device SPEC --peer-device SPEC\n"
 	"                       devices of the case wire, here and in the second process (a pair\n"
 	"                       of net_memif), for example with --vdev here:\n"
 	"                       soft0,port=net_af_packet0,ip=192.0.2.1/24\n"
 	"  --peer-eal ARG       one more argument for the EAL of the second process, such as\n"
 	"                       --vdev=net_af_packet0,iface=veth1; repeat for more\n"
-	"  --csv[=FILE]         all lines as CSV; without a file after the table\n"
+	"  --csv[=FILE]         all lines as CSV in FILE; without FILE, after the table\n"
 	"  --json FILE          all lines as JSON\n"
 	"  --report FILE.html   all lines as one page with plots, which needs no network\n"
 	"  --list               list the cases\n"
@@ -153,7 +154,9 @@ parse(int argc, char **argv, struct args *a)
 			break;
 		case 'e':
 			if (opts.n_peer_eal == BENCH_MAX_PEER_EAL) {
-				fprintf(stderr, "bench: at most %d --peer-eal\n",
+				fprintf(stderr,
+					"bench: --peer-eal can be given at most %d "
+					"times\n",
 					BENCH_MAX_PEER_EAL);
 				return 2;
 			}
@@ -193,8 +196,7 @@ parse(int argc, char **argv, struct args *a)
 			return 0;
 		default:
 			fprintf(stderr,
-				"bench: --help shows the options; those of EAL stand before "
-				"a --\n");
+				"bench: --help shows the options; EAL options go before --\n");
 			return 2;
 		}
 	}
@@ -204,16 +206,16 @@ parse(int argc, char **argv, struct args *a)
 		return 2;
 	}
 	if (a->cases != NULL && a->config.n != 0) {
-		fprintf(stderr, "bench: --case and --config exclude each other\n");
+		fprintf(stderr, "bench: give --case or --config, not both\n");
 		return 2;
 	}
 	if ((opts.device == NULL) != (opts.peer_device == NULL)) {
-		fprintf(stderr, "bench: --device and --peer-device belong together\n");
+		fprintf(stderr, "bench: give both --device and --peer-device, or neither\n");
 		return 2;
 	}
 	if ((a->kernel != NULL) != (a->instructions != 0) ||
 	    (a->side != NULL) != (a->instructions != 0)) {
-		fprintf(stderr, "bench: --kernel, --side and --instructions belong together\n");
+		fprintf(stderr, "bench: give --kernel, --side and --instructions together\n");
 		return 2;
 	}
 	return -1;
@@ -290,14 +292,14 @@ main(int argc, char **argv)
 	if (opts.repeat > 1)
 		printf("medians of %u pairs\n", opts.repeat);
 	else
-		printf("one pair a row, no medians\n");
+		printf("one pair for each line, no medians\n");
 	report_header();
 	rc = a.config.n != 0 ? cases_run_config(&a.config) : cases_run(a.cases);
 	remote_end();
 	report_summary(stdout);
 	printf("\n");
 	if (bench_stopped())
-		fprintf(stderr, "bench: stopped; %u rows were finished, and are reported\n",
+		fprintf(stderr, "bench: stopped by a signal; the %u finished lines are written\n",
 			report_count());
 	return write_all(&a, l) != 0 || rc != 0 || report_failed() != 0 || bench_stopped();
 }

@@ -42,7 +42,9 @@ sweep(const char *what, const char *text, uint64_t lo, uint64_t hi, struct bench
 		const uint32_t v = (uint32_t)bench_number(what, item, lo, hi);
 
 		if (to->n == BENCH_MAX_POINTS || (to->n > 0 && v <= to->at[to->n - 1])) {
-			fprintf(stderr, "bench: %s takes up to %d numbers, ascending, not \"%s\"\n",
+			fprintf(stderr,
+				"bench: %s takes up to %d numbers in ascending order, "
+				"not \"%s\"\n",
 				what, BENCH_MAX_POINTS, text);
 			exit(2);
 		}
@@ -50,7 +52,7 @@ sweep(const char *what, const char *text, uint64_t lo, uint64_t hi, struct bench
 	}
 	free(copy);
 	if (to->n == 0) {
-		fprintf(stderr, "bench: %s takes numbers with commas between\n", what);
+		fprintf(stderr, "bench: %s needs numbers, separated by commas\n", what);
 		exit(2);
 	}
 }

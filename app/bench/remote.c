@@ -185,7 +185,7 @@ remote_start(void)
 	if (rc == 0)
 		return 0;
 fail:
-	fprintf(stderr, "bench: no second process: %s\n", strerror(-rc));
+	fprintf(stderr, "bench: the second process cannot be started: %s\n", strerror(-rc));
 	remote_end();
 	return rc;
 }
@@ -287,7 +287,9 @@ reap(void)
 
 	for (i = 0; waitpid(remote.pid, &status, WNOHANG) == 0; i++) {
 		if (i == END_SECONDS * 1000) {
-			fprintf(stderr, "bench: the second process did not end and is killed\n");
+			fprintf(stderr,
+				"bench: the second process did not end in %d s and is killed\n",
+				END_SECONDS);
 			kill(remote.pid, SIGKILL);
 			waitpid(remote.pid, &status, 0);
 			break;

@@ -134,7 +134,8 @@ serve(const char *fds)
 	int sock, mem;
 
 	if (sscanf(fds, "%d,%d", &sock, &mem) != 2) {
-		fprintf(stderr, "bench: --serve is for the bench itself\n");
+		fprintf(stderr, "bench: --serve is internal: bench starts its second process "
+				"with this option\n");
 		return 2;
 	}
 	remote_shared =

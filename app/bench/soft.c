@@ -233,7 +233,8 @@ begin(struct soft *s, uint32_t depth, size_t bytes)
 static int
 failed(struct soft *s, const char *spec, uint32_t qps, int rc)
 {
-	fprintf(stderr, "bench: %s with %u queue pairs: %s\n", spec, qps, strerror(-rc));
+	fprintf(stderr, "bench: device %s with %u queue pairs cannot be set up: %s\n", spec, qps,
+		strerror(-rc));
 	soft_close(s);
 	return rc;
 }

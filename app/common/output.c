@@ -180,7 +180,7 @@ output_close(FILE *f, const char *option, const char *path)
 	 * disk.
 	 */
 	int rc = ferror(f) ? -EIO : 0;
-	const char *why = "not all of it was written";
+	const char *why = "the file was not written completely";
 	int fd = dup(fileno(f));
 	bool removed = false;
 
@@ -214,7 +214,9 @@ check_stdout(void)
 	 * run.
 	 */
 	if (poll(&out, 1, 0) != 1 || (out.revents & POLLERR) == 0)
-		fprintf(stderr, "%s: what it printed could not all be written: is the disk full?\n",
+		fprintf(stderr,
+			"%s: standard output was not written completely: is the disk "
+			"full?\n",
 			program_invocation_short_name);
 	_exit(EXIT_FAILURE);
 }

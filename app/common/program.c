@@ -83,8 +83,8 @@ program_start(int eal_argc, char **argv)
 		 * Prints no cause if rte_errno is 0. EAL does not set it for every failure, for
 		 * example if another program holds EAL's files.
 		 */
-		say("EAL did not start%s%s; its lines above say why. Without hugepages give %s, "
-		    "beside another DPDK program --file-prefix NAME",
+		say("EAL did not start%s%s; see the lines of EAL above. Without hugepages give "
+		    "%s; to run beside another DPDK program give --file-prefix NAME",
 		    rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "",
 		    program->no_huge);
 		return -1;

@@ -37,7 +37,7 @@ check_start(struct perf *p)
 
 	p->slot_hashes = calloc(2 * (size_t)p->layout.slots, sizeof(*p->slot_hashes));
 	if (p->slot_hashes == NULL) {
-		say("no memory");
+		say("--check: no memory for the values to compare");
 		return -1;
 	}
 	if (verb == VERB_PINGPONG) {
@@ -83,7 +83,7 @@ differs(const uint8_t *is, const uint8_t *want, size_t len, const char *what, ui
 		;
 	if (i == len)
 		return 0;
-	say("%s %" PRIu64 ": byte %zu is 0x%02x, not 0x%02x", what, n, i, is[i], want[i]);
+	say("%s %" PRIu64 ": byte %zu is 0x%02x, expected 0x%02x", what, n, i, is[i], want[i]);
 	return -1;
 }
 
@@ -108,8 +108,9 @@ check_message(struct perf *p, uint64_t n, const uint8_t *data)
 	}
 	if (last_hash[0] == h)
 		return 0;
-	say("%s %" PRIu64 " from slot %" PRIu64 " differs from the value read there before", what,
-	    n, slot);
+	say("%s %" PRIu64 ": the data from slot %" PRIu64 " of the buffer differs from an "
+	    "earlier message of that slot",
+	    what, n, slot);
 	return -1;
 }
 
@@ -138,8 +139,8 @@ check_atomic(struct perf *p, uint64_t n, uint64_t old)
 
 	p->res.checked += sizeof(old);
 	if (last_hash[1] != 0 && last_hash[0] != old) {
-		say("atomic %" PRIu64 " has returned 0x%" PRIx64 ", not 0x%" PRIx64
-		    ": does another client work on the same server?",
+		say("atomic %" PRIu64 " returned 0x%" PRIx64 ", expected 0x%" PRIx64 "; does "
+		    "another client use the same server?",
 		    n, old, last_hash[0]);
 		return -1;
 	}
@@ -155,8 +156,8 @@ check_write_lat(struct perf *p, uint64_t n)
 
 	for (i = 0; i < len; i++) {
 		if (p->in[i] != 0) {
-			say("message %" PRIu64 ": byte %u is 0x%02x when the last one is there, "
-			    "not 0x00; is the peer's --size the same?",
+			say("message %" PRIu64 ": byte %u is 0x%02x, expected 0x00, although the "
+			    "last byte has arrived; is the peer's --size the same?",
 			    n, i, p->in[i]);
 			return -1;
 		}

@@ -21,8 +21,8 @@
 static int
 print_invalid(const struct perf *p, const char *what, const char *why)
 {
-	say("the peer's %s %s; is it %s of %s?", what, why, p->o.proto->peer,
-	    p->o.proto->verb == VERB_PINGPONG ? "rdma-core" : "perftest");
+	say("the peer's message \"%s\" %s; does the peer run %s of %s?", what, why,
+	    p->o.proto->peer, p->o.proto->verb == VERB_PINGPONG ? "rdma-core" : "perftest");
 	return -1;
 }
 
@@ -55,8 +55,9 @@ pingpong_begin(struct perf *p)
 {
 	p->mtu = p->o.mtu;
 	if (p->mtu > p->port.active_mtu) {
-		say("--mtu %u: the port has %u; give that to both ends, with -m", p->mtu,
-		    p->port.active_mtu);
+		say("--mtu %u is more than the %u of the port; give both ends -m with at most "
+		    "that",
+		    p->mtu, p->port.active_mtu);
 		return -1;
 	}
 	if (perf_create(p) != 0 || pingpong_meet(p) != 0)
@@ -90,8 +91,8 @@ exchange_version(struct perf *p)
 		return print_invalid(p, "version", why);
 	if (p->peer_version >= MSG_VERSION_MIN)
 		return 0;
-	say("the peer's version is %u.%02u; its words changed with 5.70: install a newer perftest "
-	    "there",
+	say("the peer runs perftest %u.%02u; its messages changed with 5.70: install a newer "
+	    "perftest there",
 	    p->peer_version / 100, p->peer_version % 100);
 	return -1;
 }
@@ -182,7 +183,7 @@ perftest_begin(struct perf *p)
 	    exchange_keys(p, false, "keys, round 0") != 0)
 		return -1;
 	if (exchange_keys(p, false, "keys") != 0 || perf_connect(p) != 0 ||
-	    exchange_keys(p, true, "keys, round 2: it should have connected by now,") != 0 ||
+	    exchange_keys(p, true, "keys, round 2, after connecting") != 0 ||
 	    exchange_keys(p, true, "keys, round 3") != 0)
 		return -1;
 	if (verb != VERB_SEND)

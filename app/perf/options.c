@@ -54,7 +54,7 @@ parse_protocol(struct options *o, const char *arg)
 	o->proto = protocol_find(arg);
 	if (o->proto != NULL)
 		return 0;
-	say("--protocol %s: there is no such protocol; there are:", arg);
+	say("--protocol %s: unknown protocol; known protocols:", arg);
 	protocol_list(stderr);
 	return -1;
 }
@@ -182,7 +182,7 @@ check_together(struct options *o, int type)
 	const struct protocol *proto = o->proto;
 
 	if (proto == NULL) {
-		say("--protocol NAME is missing: which program is the peer? There are:");
+		say("--protocol NAME is missing; it names the program of the peer:");
 		protocol_list(stderr);
 		return -1;
 	}
@@ -197,7 +197,8 @@ check_together(struct options *o, int type)
 		return -1;
 	}
 	if (proto->verb == VERB_PINGPONG && o->tx_depth > 1) {
-		say("--tx-depth: pingpong has one message in flight; leave it out");
+		say("--tx-depth %u: pingpong has one message in flight; leave out --tx-depth",
+		    o->tx_depth);
 		return -1;
 	}
 	if (!proto->bandwidth && o->iters == 1 && proto->verb != VERB_PINGPONG) {
@@ -208,7 +209,7 @@ check_together(struct options *o, int type)
 	}
 	if (o->cq_mod != 0 && o->tx_depth != 0 && o->cq_mod > o->tx_depth) {
 		say("--cq-mod %u is more than --tx-depth %u: the send queue would fill with no "
-		    "completion in flight",
+		    "completion in flight; give --cq-mod at most the depth",
 		    o->cq_mod, o->tx_depth);
 		return -1;
 	}
@@ -268,7 +269,7 @@ options_parse(void *options, int argc, char **argv)
 	if (optind < argc)
 		o->host = argv[optind++];
 	if (optind < argc) {
-		say("\"%s\": there is one host at most; see bb_perf --help", argv[optind]);
+		say("\"%s\": only one HOST can be given; see bb_perf --help", argv[optind]);
 		return -1;
 	}
 	return check_together(o, type);

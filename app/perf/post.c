@@ -119,7 +119,7 @@ received(struct perf *p, const struct bb_wc *wc)
 	uint64_t n = p->recv_done;
 
 	if (unlikely(wc->wr_id != (WR_RECV | n) || wc->opcode != BB_WC_RECV)) {
-		say("receive %" PRIu64 " has completed where %" PRIu64 " was due",
+		say("receive %" PRIu64 " completed out of order: receive %" PRIu64 " was expected",
 		    wc->wr_id & ~WR_RECV, n);
 		return -1;
 	}

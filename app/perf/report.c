@@ -95,6 +95,6 @@ report_result(const struct perf *p)
 		printf("the device executed %" PRIu64 " requests of the client\n", r->served);
 	if (p->o.check)
 		printf("%" PRIu64 " bytes checked%s\n", r->checked,
-		       r->checked == 0 ? ": this side has none to check" : "");
+		       r->checked == 0 ? ": this end receives no data in this test" : "");
 	fflush(stdout);
 }

@@ -18,7 +18,7 @@
 static int
 error(const char *what, int rc)
 {
-	say("%s: %s; the lines above say why", what, strerror(-rc));
+	say("%s failed: %s; the lines above say why", what, strerror(-rc));
 	return EXIT_FAILED;
 }
 
@@ -31,7 +31,7 @@ open_device(struct perf *p)
 	rc = bb_dev_open(p->o.device, &p->dev);
 	if (rc == 0) {
 		rc = bb_dev_query(p->dev, &p->attr);
-		return rc != 0 ? error("the device's attributes", rc) : 0;
+		return rc != 0 ? error("querying the device", rc) : 0;
 	}
 	say("--device %s: cannot be opened: %s", p->o.device, strerror(-rc));
 	if (rc != -ENODEV && rc != -EINVAL)
@@ -122,7 +122,8 @@ wait_for_port(struct perf *p)
 			return EXIT_USAGE;
 		}
 		if (rte_rdtsc() - start >= p->limit) {
-			say("no port of %s has come up in %u s: see its link, and the peer's",
+			say("no port of %s became active in %u s: check the link, here and at "
+			    "the peer",
 			    bb_dev_name(p->dev), p->o.seconds);
 			return EXIT_FAILED;
 		}
@@ -168,15 +169,16 @@ check_limits(struct perf *p)
 	uint64_t max = RTE_MIN(p->attr.max_msg_size, p->attr.max_mr_size / 2);
 
 	if (p->o.size > max) {
-		say("--size %u: this device can do %" PRIu64, p->o.size, max);
+		say("--size %u: the device allows at most %" PRIu64, p->o.size, max);
 		return EXIT_USAGE;
 	}
 	if (p->o.tx_depth > p->attr.max_qp_wr) {
-		say("--tx-depth %u: this device can do %u", p->o.tx_depth, p->attr.max_qp_wr);
+		say("--tx-depth %u: the device allows at most %u", p->o.tx_depth,
+		    p->attr.max_qp_wr);
 		return EXIT_USAGE;
 	}
 	if (p->o.proto->verb == VERB_ATOMIC && !p->attr.atomics) {
-		say("%s has no atomics", bb_dev_name(p->dev));
+		say("device %s has no atomics; choose another --protocol", bb_dev_name(p->dev));
 		return EXIT_USAGE;
 	}
 	/*
@@ -185,7 +187,7 @@ check_limits(struct perf *p)
 	if (p->o.max_inline == UINT32_MAX)
 		p->o.max_inline = p->o.proto->bandwidth ? 0 : RTE_MIN(220u, room);
 	if (p->o.max_inline > room) {
-		say("--inline %u: this device can do %u", p->o.max_inline, room);
+		say("--inline %u: the device allows at most %u", p->o.max_inline, room);
 		return EXIT_USAGE;
 	}
 	p->o.rx_depth = RTE_MIN(p->o.rx_depth, p->attr.max_qp_wr);
@@ -270,7 +272,7 @@ create_queues(struct perf *p)
 	attr.depth = p->o.tx_depth + p->recv_slots;
 	rc = bb_cq_create(p->dev, &attr, &p->cq);
 	if (rc != 0) {
-		error("the CQ", rc);
+		error("creating the CQ", rc);
 		return -1;
 	}
 	bb_qp_init_attr_init(&init);
@@ -283,7 +285,7 @@ create_queues(struct perf *p)
 	init.signal_every = p->o.cq_mod;
 	rc = bb_qp_create(p->pd, &init, &p->qp);
 	if (rc != 0) {
-		error("the queue pair", rc);
+		error("creating the queue pair", rc);
 		return -1;
 	}
 	return 0;
@@ -307,14 +309,14 @@ perf_create(struct perf *p)
 	}
 	rc = bb_pd_alloc(p->dev, &p->pd);
 	if (rc != 0) {
-		error("the protection domain", rc);
+		error("allocating the protection domain", rc);
 		return -1;
 	}
 	if (create_memory(p) != 0 || create_queues(p) != 0)
 		return -1;
 	rc = bb_qp_addr(p->qp, p->path.port, p->path.sgid_index, &p->addr);
 	if (rc != 0) {
-		error("the queue pair's address", rc);
+		error("reading the queue pair's address", rc);
 		return -1;
 	}
 	p->own.addr.lid = p->addr.lid;
@@ -399,8 +401,8 @@ perf_connect(struct perf *p)
 			return -1;
 		}
 		if (is_ipv4(p->peer.addr.gid) != is_ipv4(p->own.addr.gid)) {
-			say("the local GID is of %s, the peer's of %s: pick another with -g here, "
-			    "or there with %s",
+			say("the local GID is of %s, the peer's of %s: select another GID with "
+			    "-g here, or at the peer with %s",
 			    is_ipv4(p->own.addr.gid) ? "IPv4" : "IPv6",
 			    is_ipv4(p->peer.addr.gid) ? "IPv4" : "IPv6",
 			    verb == VERB_PINGPONG ? "-g" : "-x");
@@ -408,15 +410,17 @@ perf_connect(struct perf *p)
 		}
 	}
 	if ((verb == VERB_READ || verb == VERB_ATOMIC) && p->peer.out_reads == 0) {
-		say("the peer allows no READs and atomics (0 outstanding): give it -o N");
+		say("the peer allows no READs and atomics (0 outstanding): start the peer with "
+		    "-o N");
 		return -1;
 	}
 	rc = is_ud(p) ? connect_ud(p) : connect_to_peer(p);
 	if (rc == 0)
 		return 0;
-	say("connecting to the peer's QP 0x%x: %s%s", p->peer.addr.qpn, strerror(-rc),
+	say("connecting to the peer's QP 0x%x failed: %s%s", p->peer.addr.qpn, strerror(-rc),
 	    rc == -EHOSTUNREACH || rc == -ETIMEDOUT
-		    ? "; no answer for its address: is the link up, is ip= in its network?"
+		    ? "; the peer's IP address does not answer: is the link up, and ip= of "
+		      "--device in the peer's network?"
 		    : "; the lines above say why");
 	return -1;
 }
@@ -441,5 +445,5 @@ perf_close(struct perf *p)
 	if (p->dev != NULL)
 		rc |= bb_dev_close(p->dev);
 	if (rc != 0)
-		say("an object of the device could not be destroyed");
+		say("an object of the device could not be destroyed; the lines above say why");
 }

@@ -85,7 +85,7 @@ set_up(struct perf *p, int fd)
 	int one = 1;
 
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
-		say("socket: %s", strerror(errno));
+		say("the TCP socket cannot be set up: %s", strerror(errno));
 		close(fd);
 		return -1;
 	}
@@ -131,7 +131,7 @@ serve(struct perf *p)
 	int fd = listen_socket(p), conn;
 
 	if (fd < 0) {
-		say("--port %u: cannot listen there: %s; give another, and -p to the peer",
+		say("--port %u: cannot listen at this TCP port: %s; give both ends another -p",
 		    p->o.tcp_port, strerror(errno));
 		return -1;
 	}
@@ -140,11 +140,12 @@ serve(struct perf *p)
 	perf_progress(p);
 	while ((conn = accept(fd, NULL, NULL)) < 0) {
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-			say("accept: %s", strerror(errno));
+			say("the connection of a client cannot be accepted: %s", strerror(errno));
 			break;
 		}
 		if (overdue(p)) {
-			say("no client has come for %u s (--silence); did it refuse its options?",
+			say("no client has connected in %u s (--silence); did the client exit "
+			    "with an error?",
 			    p->o.seconds);
 			break;
 		}
@@ -276,12 +277,14 @@ tcp_write(struct perf *p, const void *buf, size_t len)
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR) {
-			say("the peer has closed the connection (%s); what does it print?",
+			say("the peer has closed the TCP connection (%s); see the peer's output",
 			    strerror(errno));
 			return -1;
 		}
 		if (overdue(p)) {
-			say("the peer reads nothing for %u s", p->o.seconds);
+			say("the peer has read nothing from the TCP connection in %u s "
+			    "(--silence)",
+			    p->o.seconds);
 			return -1;
 		}
 		if (run_device(p, p->fd, POLLOUT) != 0)
@@ -306,13 +309,14 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 			continue;
 		}
 		if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-			say("the peer has closed the connection before its %s; is it %s, and what "
-			    "does it print?",
+			say("the peer has closed the TCP connection before its message \"%s\"; "
+			    "does the peer run %s? See its output",
 			    what, p->o.proto->peer);
 			return -1;
 		}
 		if (overdue(p)) {
-			say("the peer's %s is incomplete: %zu of %zu bytes in %u s; does the peer run %s?",
+			say("the peer's message \"%s\" is incomplete: %zu of %zu bytes in %u s; "
+			    "does the peer run %s?",
 			    what, len - left, len, p->o.seconds, p->o.proto->peer);
 			return -1;
 		}

@@ -47,12 +47,12 @@ look_at_events(struct perf *p)
 		    event.type == BB_EVENT_PORT_ACTIVE)
 			continue;
 		if (event.type == BB_EVENT_PORT_DOWN) {
-			say("the port of %s is down; going on for %u s", bb_dev_name(p->dev),
-			    p->o.seconds);
+			say("the port of %s is down; waiting up to %u s for the link",
+			    bb_dev_name(p->dev), p->o.seconds);
 			continue;
 		}
-		say("the device says \"%s\"; the peer sent what its rights or the local memory do "
-		    "not allow: is its --size the same?",
+		say("the device reports \"%s\": the peer sent what its rights or the local "
+		    "memory do not allow; is the peer's --size the same?",
 		    bb_event_name(event.type));
 		return -1;
 	}
@@ -67,7 +67,7 @@ perf_idle(struct perf *p)
 	if (++p->spins % CHECK_EVERY != 0)
 		return 0;
 	if (stop_signal != 0) {
-		say("stopped after %" PRIu64 " messages sent, %" PRIu64 " received", p->done,
+		say("stopped after %" PRIu64 " messages sent and %" PRIu64 " received", p->done,
 		    p->recv_done);
 		return -1;
 	}
@@ -80,8 +80,8 @@ perf_idle(struct perf *p)
 		 * check.
 		 */
 		if (p->peer_gone) {
-			say("the peer has closed the connection after %" PRIu64
-			    " of this side's messages and %" PRIu64 " of its; what does it print?",
+			say("the peer has closed the connection after %" PRIu64 " messages sent "
+			    "to it and %" PRIu64 " received from it; see the peer's output",
 			    p->done, p->recv_done);
 			return -1;
 		}
@@ -96,12 +96,14 @@ perf_idle(struct perf *p)
 		p->last_progress = now;
 		return 0;
 	}
-	say("nothing has come for %u s: of %" PRIu64 " messages %" PRIu64 " were sent, %" PRIu64
-	    " done, %" PRIu64 " received. %s",
+	say("no message in %u s (--silence); of %" PRIu64 " messages %" PRIu64
+	    " were posted, %" PRIu64 ""
+	    " completed, %" PRIu64 " received. %s",
 	    p->o.seconds, p->o.iters, p->posted, p->done, p->recv_done,
 	    p->o.type == BB_QPT_RC
 		    ? "Is the peer's --iters the same, and does it still run?"
-		    : "UC and UD do not repeat what is lost: try again, or with fewer at a time");
+		    : "UC and UD do not repeat lost packets: try again, or give a smaller "
+		      "--tx-depth");
 	return -1;
 }
 

@@ -40,8 +40,8 @@ check_attr(const struct bb_cm_attr *attr)
 	if (attr->max_conns == 0 || attr->max_conns > MAX_CONNS || attr->max_half_open == 0 ||
 	    attr->max_half_open > MAX_CONNS || attr->half_open_ms == 0 || attr->poll_us > 1000000) {
 		BB_LOG(ERR,
-		       "connect: max_conns %u and max_half_open %u must be 1 to %u, half_open_ms "
-		       "%u not 0, poll_us %u at most 1000000",
+		       "connect: invalid CM attributes: max_conns %u and max_half_open %u (1 to "
+		       "%u), half_open_ms %u (at least 1), poll_us %u (at most 1000000)",
 		       attr->max_conns, attr->max_half_open, MAX_CONNS, attr->half_open_ms,
 		       attr->poll_us);
 		return -EINVAL;
@@ -84,13 +84,19 @@ open_fds(struct bb_cm *cm)
 	cm->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (cm->epfd < 0) {
 		ret = -errno;
-		BB_LOG(ERR, "connect: epoll_create1: %s", strerror(errno));
+		BB_LOG(ERR,
+		       "connect: the CM was not created: epoll_create1() failed: %s (open "
+		       "files: see ulimit -n)",
+		       strerror(errno));
 		return ret;
 	}
 	cm->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cm->wakefd < 0 || epoll_ctl(cm->epfd, EPOLL_CTL_ADD, cm->wakefd, &ev) != 0) {
 		ret = -errno;
-		BB_LOG(ERR, "connect: eventfd: %s", strerror(errno));
+		BB_LOG(ERR,
+		       "connect: the CM was not created: eventfd() failed: %s (open files: "
+		       "see ulimit -n)",
+		       strerror(errno));
 		if (cm->wakefd >= 0)
 			close(cm->wakefd);
 		close(cm->epfd);
@@ -148,7 +154,8 @@ bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **o
 	if (dev->iwarp && attr->transport == BB_CM_TCP)
 		return bb_iwarp_refusal(dev);
 	if (ops_of(attr->transport) == NULL) {
-		BB_LOG(ERR, "connect: this library was built without librdmacm");
+		BB_LOG(ERR, "connect: BB_CM_RDMACM is not available: this library was built "
+			    "without librdmacm; use BB_CM_TCP");
 		return -ENOTSUP;
 	}
 	cm = calloc(1, sizeof(*cm));
@@ -204,8 +211,9 @@ bb_cm_destroy(struct bb_cm *cm)
 		return -EINVAL;
 	if (!LIST_EMPTY(&cm->listeners) || !TAILQ_EMPTY(&cm->conns) || cm->loop != NULL) {
 		BB_LOG(ERR,
-		       "connect: the CM is not destroyed: it has %u connection%s, %s listener, %s "
-		       "poll loop: destroy them and detach it first",
+		       "connect: the CM is not destroyed: %u connection%s, %s listener and %s "
+		       "poll loop still use it; destroy the connections and listeners, and "
+		       "detach the loop",
 		       cm->stats.conns, BB_PLURAL(cm->stats.conns),
 		       LIST_EMPTY(&cm->listeners) ? "no" : "a", cm->loop == NULL ? "no" : "a");
 		return -EBUSY;
@@ -339,7 +347,7 @@ look_at_deadline(struct bb_conn *c, uint64_t now)
 	else if (c->state == BB_CONN_LOST)
 		bb_cm_lost_step(c);
 	else if (c->state == BB_CONN_ESTABLISHED && c->heir != NULL)
-		bb_cm_lost(c, -ECONNRESET, "the peer starts again");
+		bb_cm_lost(c, -ECONNRESET, "the peer started the connection anew");
 	else if (c->state == BB_CONN_ESTABLISHED && bb_cm_comes_back(c) &&
 		 __atomic_load_n(&c->qp->state, __ATOMIC_RELAXED) == BB_QP_ERR)
 		bb_cm_lost(c, -EIO, "the queue pair went to ERR");
@@ -402,7 +410,7 @@ bb_reject_name(uint32_t reason)
 	case BB_REJECT_CONSUMER:
 		return "consumer reject";
 	case BB_REJECT_VERSION:
-		return "different version of the message";
+		return "different version of the connection protocol";
 	default:
 		return "reason";
 	}

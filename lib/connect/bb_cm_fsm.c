@@ -239,7 +239,9 @@ take_req(struct bb_conn *c)
 	if (c->peer.session != 0 && bb_cm_take_up(c))
 		return;
 	if (cm->stats.conns - cm->stats.half_open >= cm->attr.max_conns) {
-		refuse_req(c, BB_REJECT_NO_RESOURCES, -ENOSPC, "the CM has max_conns connections");
+		refuse_req(c, BB_REJECT_NO_RESOURCES, -ENOSPC,
+			   "the CM already has max_conns "
+			   "connections");
 		return;
 	}
 	TAILQ_REMOVE(&cm->half, c, half_link);
@@ -406,9 +408,9 @@ bb_cm_bad(struct bb_conn *c, const char *what, const char *why)
 	}
 	bb_conn_query(c, &info);
 	if (cm->suppressed != 0)
-		BB_LOG(NOTICE, "connect: %u more invalid messages of peers were not logged",
+		BB_LOG(NOTICE, "connect: %u more invalid messages from peers were not logged",
 		       cm->suppressed);
-	BB_LOG(NOTICE, "connect: %s: its %s %s", info.peer, what, why);
+	BB_LOG(NOTICE, "connect: invalid message from peer %s: its %s %s", info.peer, what, why);
 	cm->last_log = now;
 	cm->suppressed = 0;
 }
@@ -519,7 +521,9 @@ bb_cm_expired(struct bb_conn *c)
 	cm->stats.timeouts++;
 	switch (c->state) {
 	case BB_CONN_LOST:
-		bb_cm_end_of_trying(c, -ETIMEDOUT, "it was not recovered in time");
+		bb_cm_end_of_trying(c, -ETIMEDOUT,
+				    "the connection was not recovered within "
+				    "recover_ms");
 		break;
 	case BB_CONN_CONNECTING:
 		if (c->half_open && cm->attr.transport == BB_CM_TCP) {

@@ -130,11 +130,11 @@ bb_cm_header_decode(const uint8_t *buf, struct bb_cm_header *h)
 	if (bb_cm_get16(buf + 6) != BB_CM_HEADER || bb_cm_get32(buf + 12) != 0)
 		return "has an invalid header";
 	if (got.type < BB_CM_REQ || got.type > BB_CM_DREP)
-		return "is of an unknown kind";
+		return "has an unknown type";
 	if (got.len > BB_CM_BODY_MAX)
-		return "is longer than the maximum";
+		return "is longer than the longest valid message";
 	if (got.len < fixed_len(got.type) || (fixed_len(got.type) == 0 && got.len != 0))
-		return "does not have the length of its kind";
+		return "has a wrong length for its type";
 	*h = got;
 	return NULL;
 }
@@ -143,7 +143,7 @@ static const char *
 check_end(const uint8_t *p, const struct bb_cm_end *e, uint8_t type)
 {
 	if (e->qp_type != BB_QPT_RC && e->qp_type != BB_QPT_UC)
-		return "is of a QP that is neither RC nor UC";
+		return "names a QP type other than RC or UC";
 	if (e->retry_count > 7 || e->rnr_retry_count > 7)
 		return "has a retry count over 7";
 	if (e->sq_depth == 0 || e->sq_depth > 1u << 24 || e->rq_depth > 1u << 24)
@@ -194,7 +194,7 @@ bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_ms
 	const char *why = NULL;
 
 	if (len < fixed || (fixed == 0 && len != 0))
-		return "does not have the length of its kind";
+		return "has a wrong length for its type";
 	switch (type) {
 	case BB_CM_REQ:
 	case BB_CM_REP:
@@ -225,7 +225,7 @@ bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_ms
 	case BB_CM_DREP:
 		break;
 	default:
-		why = "is of an unknown kind";
+		why = "has an unknown type";
 	}
 	if (why == NULL)
 		*msg = m;

@@ -167,7 +167,9 @@ connect_request(const struct heard *h)
 	struct bb_conn *c;
 
 	if (!is_device(cm, h->id)) {
-		BB_LOG(NOTICE, "connect: a request through %s was refused: the CM uses %s",
+		BB_LOG(NOTICE,
+		       "connect: a connection request through device %s was rejected: "
+		       "the CM uses device %s",
 		       h->id->verbs != NULL ? h->id->verbs->device->name : "no device",
 		       cm->dev->name);
 		(void)rdma_reject(h->id, NULL, 0);
@@ -200,7 +202,9 @@ address_resolved(struct bb_conn *c)
 	struct rdma_cm_id *id = c->transport_ctx;
 
 	if (!is_device(c->cm, id)) {
-		BB_LOG(ERR, "connect: the route to the peer uses %s, not %s",
+		BB_LOG(ERR,
+		       "connect: the route to the peer uses device %s, the CM uses device "
+		       "%s: open a CM on the first",
 		       id->verbs != NULL ? id->verbs->device->name : "no device", c->cm->dev->name);
 		bb_cm_broken(c, -EXDEV, "the route to the peer uses another device");
 	} else if (rdma_resolve_route(id, (int)c->param.timeout_ms) != 0) {
@@ -348,7 +352,9 @@ rdma_open(struct bb_cm *cm)
 	chan->io.ready = channel_ready;
 	chan->ch = rdma_create_event_channel();
 	if (chan->ch == NULL) {
-		BB_LOG(ERR, "connect: librdmacm: %s: load the module rdma_ucm, or use BB_CM_TCP",
+		BB_LOG(ERR,
+		       "connect: no event channel of librdmacm: %s: load the kernel module "
+		       "rdma_ucm, or use BB_CM_TCP",
 		       strerror(errno));
 		free(chan);
 		return -ENOTSUP;
@@ -496,11 +502,13 @@ rdma_qp_up(struct bb_conn *c)
 		ret = attr_of(id, IBV_QPS_RTS, &rts);
 	if (ret == -EINVAL && !c->active) {
 		/* The kernel reports in no other way that a peer gave up before it was accepted. */
-		BB_LOG(NOTICE, "connect: the peer gave up before it was accepted");
+		BB_LOG(NOTICE, "connect: the peer cancelled its connection request before it was "
+			       "accepted");
 		return -ENOTCONN;
 	}
 	if (ret != 0) {
-		BB_LOG(ERR, "QP 0x%x: rdma_init_qp_attr: %s", c->qp->qpn, strerror(-ret));
+		BB_LOG(ERR, "QP 0x%x is not connected: rdma_init_qp_attr() failed: %s", c->qp->qpn,
+		       strerror(-ret));
 		return ret;
 	}
 	if (rtr.path_mtu < IBV_MTU_256 || rtr.path_mtu > IBV_MTU_4096)

@@ -70,7 +70,8 @@ take_down(struct bb_conn *c)
 
 	if (ret == 0)
 		return true;
-	BB_LOG(ERR, "QP 0x%x: the connection cannot be recovered", c->qp->qpn);
+	BB_LOG(ERR, "QP 0x%x: its connection is closed: the QP cannot be reset for a recovery (%d)",
+	       c->qp->qpn, ret);
 	bb_cm_end_of_trying(c, ret, "the queue pair cannot be reset");
 	return false;
 }
@@ -119,8 +120,8 @@ bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
 	memset(&c->ev, 0, sizeof(c->ev));
 	if (c->qp->state != BB_QP_RESET && !take_down(c))
 		return;
-	BB_LOG(INFO, "QP 0x%x: try %u to recover its connection: %s (%d)", c->qp->qpn, c->tries,
-	       why, status);
+	BB_LOG(INFO, "QP 0x%x: attempt %u to recover its connection failed: %s (%d)", c->qp->qpn,
+	       c->tries, why, status);
 	c->next_try = bb_cm_after(c->cm, pause_ms(c));
 	c->backoff_ms = RTE_MIN(2 * c->backoff_ms, c->param.backoff_max_ms);
 	if (c->ev.nends != 0)
@@ -245,7 +246,7 @@ bb_cm_lost_step(struct bb_conn *c)
 
 	/* The peer has sent another request, so our reply was lost or ignored. */
 	if (c->heir != NULL && c->on_call)
-		bb_cm_try_failed(c, -ECONNRESET, "the peer starts again");
+		bb_cm_try_failed(c, -ECONNRESET, "the peer started the connection anew");
 	else if (c->heir != NULL && bb_cm_peer_ready(c, &c->heir->peer) != -EAGAIN)
 		answer_again(c);
 	else if (c->on_call && due)

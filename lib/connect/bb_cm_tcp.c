@@ -63,7 +63,8 @@ watch(struct bb_conn *c, uint32_t events)
 		return;
 	if (epoll_ctl(c->cm->epfd, c->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, c->fd, &ev) !=
 	    0)
-		BB_LOG(ERR, "connect: epoll_ctl: %s", strerror(errno));
+		BB_LOG(ERR, "connect: a TCP connection cannot be polled: epoll_ctl() failed: %s",
+		       strerror(errno));
 	c->watched = events;
 }
 
@@ -415,7 +416,10 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 		if (errno == EMFILE || errno == ENFILE) {
 			if (bb_cm_now() - l->last_log >= cm->hz) {
 				l->last_log = bb_cm_now();
-				BB_LOG(ERR, "connect: accept: %s: raise the limit (ulimit -n)",
+				BB_LOG(ERR,
+				       "connect: no connection was accepted: accept() "
+				       "failed: %s: raise the limit of open files (ulimit "
+				       "-n)",
 				       strerror(errno));
 			}
 			if (!evict(cm))

@@ -85,7 +85,10 @@ check_qp(const struct bb_cm *cm, const struct bb_qp *qp)
 	if (ret != 0)
 		return ret;
 	if (qp->ctrl->pd->dev != cm->dev) {
-		BB_LOG(ERR, "QP 0x%x is not of %s, the device of the CM", qp->qpn, cm->dev->name);
+		BB_LOG(ERR,
+		       "QP 0x%x is of device %s, the CM of device %s: use a QP of the CM's "
+		       "device",
+		       qp->qpn, qp->ctrl->pd->dev->name, cm->dev->name);
 		return -EINVAL;
 	}
 	/*
@@ -112,7 +115,8 @@ check_private(const void *data, uint32_t len, uint32_t max)
 	}
 	if (len <= max)
 		return 0;
-	BB_LOG(ERR, "connect: %u bytes of private data: at most %u are allowed here", len, max);
+	BB_LOG(ERR, "connect: %u bytes of private data are too long: this call allows %u", len,
+	       max);
 	return -EMSGSIZE;
 }
 
@@ -120,6 +124,7 @@ static int
 check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_private)
 {
 	const char *why = NULL;
+	char text[128] = "";
 	int ret = bb_attr_size_check(p->size, sizeof(*p), "bb_conn_param_init");
 
 	if (ret == 0)
@@ -127,38 +132,47 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 	if (ret != 0)
 		return ret;
 	if (p->nregions > BB_REGION_MAX) {
-		BB_LOG(ERR, "connect: %u regions: at most %u are allowed", p->nregions,
+		BB_LOG(ERR, "connect: %u regions are too many: a connection allows %u", p->nregions,
 		       BB_REGION_MAX);
 		return -EMSGSIZE;
 	}
 	if (p->nregions != 0 && !cm->ops->messages) {
 		BB_LOG(ERR,
-		       "connect: librdmacm sends no regions: write them into the private data with "
-		       "bb_region_pack()");
+		       "connect: BB_CM_RDMACM cannot send regions: write them into the private "
+		       "data with bb_region_pack()");
 		return -ENOTSUP;
 	}
 	if (p->recover_ms != 0 && !cm->ops->messages) {
-		BB_LOG(ERR, "connect: connections of librdmacm do not recover: leave recover_ms 0");
+		BB_LOG(ERR,
+		       "connect: recover_ms %u: connections of BB_CM_RDMACM cannot be recovered; set recover_ms to 0",
+		       p->recover_ms);
 		return -ENOTSUP;
 	}
 	if (p->retry_count > 7 || p->rnr_retry_count > 7)
-		why = "a retry count is greater than 7";
+		snprintf(text, sizeof(text),
+			 "retry_count %u and rnr_retry_count %u must be at most 7", p->retry_count,
+			 p->rnr_retry_count);
 	else if (p->ack_timeout > 31 || p->min_rnr_timer > 31)
-		why = "ack_timeout or min_rnr_timer is greater than 31";
+		snprintf(text, sizeof(text),
+			 "ack_timeout %u and min_rnr_timer %u must be at most 31", p->ack_timeout,
+			 p->min_rnr_timer);
 	else if (p->path_mtu != 0 && p->path_mtu < 256)
-		why = "path_mtu is less than 256";
+		snprintf(text, sizeof(text),
+			 "path_mtu %u must be 0 (the port's) or at least 256 bytes", p->path_mtu);
 	else if (p->timeout_ms == 0)
-		why = "timeout_ms is 0";
+		why = "timeout_ms is 0: give at least 1 millisecond";
 	else if (p->recover_ms != 0 &&
 		 (p->backoff_min_ms == 0 || p->backoff_max_ms < p->backoff_min_ms))
-		why = "backoff_min_ms is 0 or greater than backoff_max_ms";
+		snprintf(text, sizeof(text),
+			 "backoff_min_ms %u must be 1 to backoff_max_ms, which is %u",
+			 p->backoff_min_ms, p->backoff_max_ms);
 	else if (p->nregions != 0 && p->regions == NULL)
-		why = "there are regions, but the pointer to them is NULL";
+		why = "regions is NULL, but nregions is not 0";
 	else if (p->nregions != 0)
 		why = bb_region_check(p->regions, p->nregions);
-	if (why == NULL)
+	if (why == NULL && text[0] == '\0')
 		return 0;
-	BB_LOG(ERR, "connect: %s", why);
+	BB_LOG(ERR, "connect: invalid parameters: %s", why != NULL ? why : text);
 	return -EINVAL;
 }
 
@@ -205,7 +219,7 @@ bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp *qp,
 	if (ret != 0)
 		return ret;
 	if (cm->stats.conns - cm->stats.half_open >= cm->attr.max_conns) {
-		BB_LOG(ERR, "connect: the CM has %u connections already (max_conns)",
+		BB_LOG(ERR, "connect: no new connection: the CM already has %u, its max_conns",
 		       cm->attr.max_conns);
 		return -ENOSPC;
 	}
@@ -266,8 +280,10 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	if (ret != 0)
 		return ret;
 	if (cm->ops->messages && c->peer.qp_type != (uint8_t)qp->ctrl->init.type) {
-		BB_LOG(ERR, "QP 0x%x is %s: the QP of the peer has a different type", qp->qpn,
-		       bb_qp_type_name(qp->ctrl->init.type));
+		BB_LOG(ERR,
+		       "QP 0x%x is %s, but the peer's QP is of another type: create both "
+		       "QPs with one type",
+		       qp->qpn, bb_qp_type_name(qp->ctrl->init.type));
 		return -EPROTOTYPE;
 	}
 	ret = keep_param(c, param);

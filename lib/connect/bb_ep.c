@@ -136,7 +136,8 @@ check_unused(const struct bb_ep *ep)
 		return 0;
 	BB_LOG(ERR,
 	       "endpoint: not destroyed: its PD has %u MRs, %u indirect keys, %u memory windows, "
-	       "%u SRQs, %u address handles and %u QPs (its own included): destroy them first",
+	       "%u SRQs, %u address handles and %u QPs (one is the endpoint's own): destroy the "
+	       "others first",
 	       pd->mrs, pd->mkeys, pd->mws, pd->srqs, pd->ahs, pd->qps);
 	return -EBUSY;
 }

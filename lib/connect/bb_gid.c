@@ -227,11 +227,12 @@ log_equals(const char *dev, uint32_t port, const struct bb_gid_entry *list, unsi
 	unsigned int i;
 
 	BB_LOG(ERR,
-	       "%s: several GIDs of port %u match equally; give an address, netdev or VLAN:", dev,
-	       port);
+	       "%s: several GIDs of port %u match equally: select one by address, netdev or "
+	       "VLAN. They are:",
+	       dev, port);
 	for (i = 0; i < n; i++)
 		if (bb_gid_rank(&list[i], want) == rank)
-			BB_LOG(ERR, "%s:   %s", dev, bb_gid_text(&list[i], text, sizeof(text)));
+			BB_LOG(ERR, "%s:   GID %s", dev, bb_gid_text(&list[i], text, sizeof(text)));
 }
 
 /* Returns a hash (FNV-1a, RFC 9923) of a refusal and the GIDs of the port, never 0. */
@@ -261,7 +262,7 @@ news(struct bb_dev *dev, uint32_t port, struct bb_gid_last_log *last, uint64_t w
 		return false;
 	}
 	if (last->repeats != 0)
-		BB_LOG(NOTICE, "%s: the choice of a GID of port %u failed %u more times", dev->name,
+		BB_LOG(NOTICE, "%s: choosing a GID of port %u failed %u more times", dev->name,
 		       port, last->repeats);
 	last->what = what;
 	last->repeats = 0;
@@ -302,9 +303,10 @@ bb_gid_choose_logged(struct bb_dev *dev, uint32_t port, const struct bb_gid_want
 		log_equals(dev->name, port, list, (unsigned int)n, want, rank);
 		return ret;
 	}
-	BB_LOG(ERR, "%s: no GID of port %u matches; the port has %d:", dev->name, port, n);
+	BB_LOG(ERR, "%s: no GID of port %u matches the request. The port has %d GIDs:", dev->name,
+	       port, n);
 	for (i = 0; i < n; i++)
-		BB_LOG(ERR, "%s:   %s", dev->name, bb_gid_text(&list[i], text, sizeof(text)));
+		BB_LOG(ERR, "%s:   GID %s", dev->name, bb_gid_text(&list[i], text, sizeof(text)));
 	return ret;
 }
 

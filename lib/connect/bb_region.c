@@ -59,7 +59,7 @@ bb_region_check(const struct bb_region *regions, uint32_t n)
 		if (!name_ok(r->name))
 			return "has a region with an invalid name";
 		if (r->len == 0 || r->len - 1 > UINT64_MAX - r->addr)
-			return "has a region that is empty or exceeds the address space";
+			return "has a region of length 0 or one that exceeds the address space";
 		if ((r->access & ~REMOTE) != 0)
 			return "has a region with unknown access rights";
 		for (k = 0; k < i; k++)

@@ -22,8 +22,8 @@ resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av)
 	int ret;
 
 	if (path->port < 1 || path->port > dev->attr.ports) {
-		BB_LOG(ERR, "%s: address handle: path.port %u: give 1 to %u", dev->name, path->port,
-		       dev->attr.ports);
+		BB_LOG(ERR, "%s: address handle not created: invalid path.port %u (1 to %u)",
+		       dev->name, path->port, dev->attr.ports);
 		return -EINVAL;
 	}
 	ret = dev->drv->port_query(dev, path->port, &port);
@@ -47,7 +47,9 @@ bb_ah_create(struct bb_pd *pd, const struct bb_path *path, struct bb_ah **out)
 		return ret;
 	ah = rte_zmalloc("bb_ah", sizeof(*ah), BB_CACHE_LINE);
 	if (ah == NULL) {
-		BB_LOG(ERR, "%s: no EAL memory for an address handle: give EAL more",
+		BB_LOG(ERR,
+		       "%s: no EAL memory for an address handle: give EAL more, with -m or "
+		       "hugepages",
 		       pd->dev->name);
 		return -ENOMEM;
 	}

@@ -29,7 +29,7 @@ cq_attr_check(const struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t 
 	if (ret != 0)
 		return ret;
 	if (attr->channel != NULL && attr->channel->dev != dev) {
-		BB_LOG(ERR, "%s: no CQ: its channel belongs to another device", dev->name);
+		BB_LOG(ERR, "%s: CQ not created: its channel belongs to another device", dev->name);
 		return -EINVAL;
 	}
 	return 0;
@@ -40,17 +40,20 @@ cq_caps_check(const struct bb_dev *dev, const struct bb_cq_attr *attr)
 {
 	if (attr->compress && attr->timestamps) {
 		BB_LOG(ERR,
-		       "%s: no CQ: compressed CQEs have no times of their own; choose one of "
-		       "compress and timestamps",
+		       "%s: CQ not created: compressed CQEs have no timestamps; set either "
+		       "compress or timestamps",
 		       dev->name);
 		return -EINVAL;
 	}
 	if (attr->compress && !dev->attr.cqe_compression) {
-		BB_LOG(ERR, "%s: no CQ: the device does not compress CQEs", dev->name);
+		BB_LOG(ERR, "%s: CQ not created: the device cannot compress CQEs; clear compress",
+		       dev->name);
 		return -ENOTSUP;
 	}
 	if (attr->timestamps && dev->attr.clock_hz == 0) {
-		BB_LOG(ERR, "%s: no CQ: the device has no clock to stamp completions with",
+		BB_LOG(ERR,
+		       "%s: CQ not created: the device has no clock for timestamps; clear "
+		       "timestamps",
 		       dev->name);
 		return -ENOTSUP;
 	}
@@ -138,9 +141,9 @@ bb_cq_destroy(struct bb_cq *cq)
 	pthread_mutex_lock(&dev->lock);
 	if (cq->ctrl->queues != 0) {
 		BB_LOG(ERR,
-		       "%s: the CQ is not destroyed: %u queue%s complete%s into it; destroy "
+		       "%s: CQ 0x%x is not destroyed: %u queue%s complete%s into it; destroy "
 		       "their QPs first",
-		       dev->name, cq->ctrl->queues, BB_PLURAL(cq->ctrl->queues),
+		       dev->name, cq->cqn, cq->ctrl->queues, BB_PLURAL(cq->ctrl->queues),
 		       cq->ctrl->queues == 1 ? "s" : "");
 		ret = -EBUSY;
 	} else {
@@ -186,9 +189,9 @@ bb_cq_attach(struct bb_cq *cq, uint32_t depth, const char *queue)
 
 	if (depth > ctrl->depth - ctrl->reserved) {
 		BB_LOG(ERR,
-		       "%s: the CQ cannot take the %s: it holds %u CQEs, %u are promised to %u "
-		       "queue%s, and every one of the %u WQEs may yield one; make the CQ at least "
-		       "%llu deep",
+		       "%s: the CQ is too small for the %s: its depth is %u, of which %u CQEs "
+		       "are reserved for %u other queue%s, and this queue needs %u; create the "
+		       "CQ with a depth of at least %llu",
 		       ctrl->dev->name, queue, ctrl->depth, ctrl->reserved, ctrl->queues,
 		       BB_PLURAL(ctrl->queues), depth, (unsigned long long)ctrl->reserved + depth);
 		return -ENOSPC;

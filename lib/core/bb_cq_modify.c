@@ -70,15 +70,16 @@ resize_check(const struct bb_cq *cq, uint32_t depth)
 
 	if (!dev->attr.cq_resize) {
 		BB_LOG(ERR,
-		       "%s: CQs are not resized: destroy the CQ and make a deeper one (a card may do it if it "
-		       "is opened with the option cq_resize, which is unproven)",
-		       dev->name);
+		       "%s: CQ 0x%x is not resized: the device cannot resize CQs; create a "
+		       "deeper CQ (a card may support it: open it with the option cq_resize, "
+		       "which is unproven)",
+		       dev->name, cq->cqn);
 		return -ENOTSUP;
 	}
 	if (rte_align32pow2(depth) < ctrl->reserved) {
 		BB_LOG(ERR,
-		       "%s: CQ 0x%x cannot be resized to %u: its %u queue%s may yield %u CQEs; destroy "
-		       "some of its QPs first",
+		       "%s: CQ 0x%x cannot be resized to %u CQEs: its %u queue%s reserve %u; "
+		       "destroy some of their QPs first",
 		       dev->name, cq->cqn, depth, ctrl->queues, BB_PLURAL(ctrl->queues),
 		       ctrl->reserved);
 		return -EINVAL;
@@ -90,9 +91,9 @@ resize_check(const struct bb_cq *cq, uint32_t depth)
 	 */
 	if (out >= RTE_MIN(ctrl->depth, rte_align32pow2(depth))) {
 		BB_LOG(ERR,
-		       "%s: CQ 0x%x is not resized from %u to %u CQEs: %llu requests are "
-		       "outstanding, so that the device may have no room to mark the change; poll, "
-		       "then try again",
+		       "%s: CQ 0x%x is not resized from %u to %u CQEs: with %llu requests "
+		       "outstanding the device may have no free CQE to signal the change; poll "
+		       "the CQ, then call again",
 		       dev->name, cq->cqn, ctrl->depth, rte_align32pow2(depth),
 		       (unsigned long long)out);
 		return -EBUSY;
@@ -144,8 +145,8 @@ bb_cq_moderate(struct bb_cq *cq, uint32_t count, uint32_t period_us)
 		return ret;
 	if (count > MAX_COUNT || period_us > MAX_PERIOD) {
 		BB_LOG(ERR,
-		       "%s: CQ 0x%x: moderation by %u CQEs and %u us is out of range: at most %u "
-		       "and %u",
+		       "%s: CQ 0x%x: event moderation by %u CQEs and %u us is out of range: at "
+		       "most %u CQEs and %u us",
 		       dev->name, cq->cqn, count, period_us, MAX_COUNT, MAX_PERIOD);
 		return -EINVAL;
 	}

@@ -40,7 +40,7 @@ wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t coun
 	e->send = send;
 	if (send && qp->sq.wqes[counter & qp->sq.mask].direct != BB_SQ_BUILT) {
 		snprintf(e->wqe, sizeof(e->wqe),
-			 "%s at block %u, given to libibverbs without a WQE",
+			 "%s at block %u, posted through libibverbs, which does not show the WQE",
 			 bb_wqe_opcode_name(qp->sq.wqes[counter & qp->sq.mask].opcode), counter);
 	} else if (send) {
 		bb_wqe_dump(e->wqe, sizeof(e->wqe), qp->sq.buf, qp->sq.mask + 1, counter, ud);
@@ -77,7 +77,7 @@ bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t c
 		return;
 	e->wc = *wc;
 	wqe_take(e, qp, send, counter);
-	BB_LOG(ERR, "QP 0x%x: the %s was %s", qp->qpn, send ? "request" : "receive", e->wqe);
+	BB_LOG(ERR, "QP 0x%x: the failed %s: %s", qp->qpn, send ? "request" : "receive", e->wqe);
 	__atomic_store_n(&qp->ctrl->error, e, __ATOMIC_RELEASE);
 }
 
@@ -95,10 +95,13 @@ add_range(struct bb_text *t, const struct bb_wqe_piece *p, uint64_t start, uint6
 	 * range of the peer's key.
 	 */
 	if (p->addr < start || p->addr - start > len)
-		bb_text_add(t, "; the piece begins outside it%s",
-			    p->remote ? ", so the key meant may be another device's" : "");
+		bb_text_add(t, "; the %s begins outside this memory%s",
+			    p->remote ? "remote address" : "SGE",
+			    p->remote ? ", so the rkey may belong to another "
+					"device"
+				      : "");
 	else if (p->len > len - (p->addr - start))
-		bb_text_add(t, "; the piece ends %" PRIu64 " bytes after its end",
+		bb_text_add(t, "; the SGE ends %" PRIu64 " bytes past the end of this memory",
 			    p->len - (len - (p->addr - start)));
 }
 
@@ -111,10 +114,10 @@ add_mr(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p,
 	bb_access_text(mr->pub.access, access);
 	bb_text_add(t, "%zu bytes at 0x%" PRIx64 ", rights %s", mr->pub.len, mr->pub.iova, access);
 	if (mr->pub.pd != qp->ctrl->pd && !p->remote)
-		bb_text_add(t, "; it is of another PD than the QP");
+		bb_text_add(t, "; its PD is not the PD of the QP");
 	add_range(t, p, mr->pub.iova, mr->pub.len);
 	if (p->written && (mr->pub.access & BB_ACCESS_LOCAL_WRITE) == 0)
-		bb_text_add(t, "; data lands in it, and LOCAL_WRITE is missing");
+		bb_text_add(t, "; the request writes to it, but LOCAL_WRITE is missing");
 }
 
 static const struct bb_mem_reg *
@@ -168,14 +171,13 @@ add_key(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 		mr = NULL;
 	if (mr != NULL) {
 		if (p->remote)
-			bb_text_add(t, "this device has that key, too: ");
+			bb_text_add(t, "this device also has an MR with that rkey: ");
 		add_mr(t, qp, p, mr);
 	} else if (p->remote) {
-		bb_text_add(t, "not a key of this device; look at the peer's registrations");
+		bb_text_add(t, "not a key of this device; check the peer's registrations");
 	} else if (!add_auto(t, qp, p)) {
-		bb_text_add(
-			t,
-			"no registration of this device and PD has it: mistyped, or deregistered");
+		bb_text_add(t, "no registration of this device and PD has this lkey: wrong key, or "
+			       "deregistered memory");
 	}
 	bb_text_add(t, "\n");
 }
@@ -228,7 +230,7 @@ bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
 	n = bb_sq_pending(&qp->sq, &counter);
 	if (n == 0)
 		return -ENOENT;
-	e = bb_alloc(qp->ctrl->pd->dev, "a text", sizeof(*e));
+	e = bb_alloc(qp->ctrl->pd->dev, "the text of an error", sizeof(*e));
 	if (e == NULL)
 		return -ENOMEM;
 	wqe_take(e, qp, true, counter);
@@ -236,9 +238,9 @@ bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
 	dev = qp->ctrl->pd->dev;
 	pthread_mutex_lock(&dev->lock);
 	bb_text_add(&t,
-		    "QP 0x%x: no completion of %u requests; the oldest, wr_id 0x%" PRIx64
-		    ", was%s handed over\n",
-		    qp->qpn, n, qp->sq.wqes[counter & qp->sq.mask].wr_id,
+		    "QP 0x%x: %u request%s without a completion; the oldest, wr_id 0x%" PRIx64 ", "
+		    "was%s announced to the device by a doorbell\n",
+		    qp->qpn, n, BB_PLURAL(n), qp->sq.wqes[counter & qp->sq.mask].wr_id,
 		    (int32_t)((uint32_t)qp->sq.rung_seq - (qp->sq.done + 1)) >= 0 ? "" : " not");
 	add_wqe(&t, qp, e);
 	pthread_mutex_unlock(&dev->lock);

@@ -15,7 +15,7 @@
 static int
 refuse(const struct bb_dev *dev, const char *why)
 {
-	BB_LOG(ERR, "%s: no QP: %s", dev->name, why);
+	BB_LOG(ERR, "%s: QP not created: %s", dev->name, why);
 	return -EINVAL;
 }
 
@@ -23,27 +23,29 @@ static int
 cqs_check(const struct bb_dev *dev, const struct bb_qp_init_attr *attr)
 {
 	if (attr->send_cq == NULL || attr->recv_cq == NULL)
-		return refuse(dev, "send_cq is missing, or recv_cq with an rq_depth or SRQ");
+		return refuse(dev, "send_cq is NULL, or recv_cq is NULL although rq_depth or srq "
+				   "is set");
 	if (attr->send_cq->ctrl->dev != dev || attr->recv_cq->ctrl->dev != dev)
-		return refuse(dev, "its CQs belong to another device");
+		return refuse(dev, "send_cq or recv_cq belongs to another device");
 	if (attr->send_cq->owner != attr->recv_cq->owner)
-		return refuse(dev, "its CQs belong to two owners; one thread owns a QP");
+		return refuse(dev, "send_cq and recv_cq have different owners; one thread must "
+				   "own a QP and its CQs");
 	if (attr->srq != NULL && attr->srq->ctrl->pd->dev != dev)
-		return refuse(dev, "its SRQ belongs to another device");
+		return refuse(dev, "the SRQ belongs to another device");
 	if (attr->srq != NULL && attr->srq->ctrl->attr.lcore != attr->recv_cq->owner)
-		return refuse(dev, "its SRQ belongs to another owner than its CQs; one thread owns "
-				   "an SRQ and all its QPs");
+		return refuse(dev, "the SRQ and the CQs have different owners; one thread must "
+				   "own an SRQ and all its QPs");
 	/*
 	 * A compressed CQE has no WQE index. The index is computed by counting up from the block's
 	 * first CQE, because the receives of one queue complete in order. No public source says
 	 * that this is also true for a queue from which several QPs consume receives.
 	 */
 	if (attr->srq != NULL && attr->recv_cq->ctrl->compress)
-		return refuse(dev, "its recv_cq takes compressed CQEs, which do not name a receive "
-				   "of an SRQ: give it another one");
+		return refuse(dev, "recv_cq is compressed, and compressed CQEs cannot name a "
+				   "receive of an SRQ: give a recv_cq without compress");
 	if (attr->send_cq->ctrl->compress)
-		return refuse(dev, "its send_cq takes compressed CQEs, which are for receives "
-				   "only: give it another one");
+		return refuse(dev, "send_cq is compressed, and only receives complete with "
+				   "compressed CQEs: give a send_cq without compress");
 	return 0;
 }
 
@@ -55,9 +57,9 @@ attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
 	int ret;
 
 	if (attr->type != BB_QPT_RC && attr->type != BB_QPT_UC && attr->type != BB_QPT_UD)
-		return refuse(dev, "its type is not known: give BB_QPT_RC, _UC or _UD");
+		return refuse(dev, "invalid type: give BB_QPT_RC, BB_QPT_UC or BB_QPT_UD");
 	if (attr->db_mode != BB_DB_DOORBELL && attr->db_mode != BB_DB_BLUEFLAME)
-		return refuse(dev, "its db_mode is not known");
+		return refuse(dev, "invalid db_mode: give BB_DB_DOORBELL or BB_DB_BLUEFLAME");
 	/*
 	 * With an SRQ the receive limits are ignored, as man ibv_create_qp says for max_recv_wr and
 	 * max_recv_sge.
@@ -84,8 +86,8 @@ attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
 	if (ret != 0)
 		return ret;
 	if (attr->signal_all && attr->signal_every > 1)
-		return refuse(dev, "with signal_all there is a CQE for every WQE: leave "
-				   "signal_every 0");
+		return refuse(dev, "signal_all already requests a CQE for every WQE: set "
+				   "signal_every to 0");
 	if (attr->signal_all)
 		attr->signal_every = 1;
 	if (attr->signal_every == 0)
@@ -112,7 +114,10 @@ user_index_take(struct bb_dev *dev, uint32_t *index)
 		}
 		idx = idx == BB_MAX_USER_INDEX ? 1 : idx + 1;
 	}
-	BB_LOG(ERR, "%s: all %u queue pairs are in use", dev->name, BB_MAX_USER_INDEX);
+	BB_LOG(ERR,
+	       "%s: QP not created: all %u user indexes of the device are in use; destroy a "
+	       "QP first",
+	       dev->name, BB_MAX_USER_INDEX);
 	return -ENOMEM;
 }
 

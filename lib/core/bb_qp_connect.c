@@ -32,8 +32,8 @@ int
 bb_iwarp_refusal(const struct bb_dev *dev)
 {
 	BB_LOG(ERR,
-	       "%s is iWARP: its queue pairs are connected through librdmacm only: bb_connect.h or "
-	       "bb_ep.h with BB_CM_RDMACM",
+	       "%s is iWARP, whose queue pairs are connected only through librdmacm: use "
+	       "bb_connect.h or bb_ep.h with BB_CM_RDMACM",
 	       dev->name);
 	return -ENOTSUP;
 }
@@ -132,7 +132,9 @@ bb_qp_unowned(const struct bb_qp *qp, const char *call)
 {
 	if (qp->ctrl->conn == NULL)
 		return 0;
-	BB_LOG(ERR, "QP 0x%x: %s: a connection owns the QP until it is closed or destroyed",
+	BB_LOG(ERR,
+	       "QP 0x%x: %s: refused because a connection owns the QP; close or destroy the "
+	       "connection first",
 	       qp->qpn, call);
 	return -EBUSY;
 }
@@ -159,7 +161,9 @@ bb_qp_connect_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 	if (qp == NULL || local == NULL || remote == NULL || attr == NULL)
 		return -EINVAL;
 	if (local->qpn != qp->qpn) {
-		BB_LOG(ERR, "QP 0x%x: the local address names QP 0x%x: are the two swapped?",
+		BB_LOG(ERR,
+		       "QP 0x%x: the local address names QP 0x%x: give this QP's own "
+		       "address first, then the peer's",
 		       qp->qpn, local->qpn);
 		return -EINVAL;
 	}

@@ -97,7 +97,8 @@ transition_check(const struct bb_qp *qp, uint32_t mask, enum bb_qp_state to)
 
 	if (to == BB_QP_SQD) {
 		BB_LOG(ERR,
-		       "QP 0x%x: there is no SQD: stop posting, then poll until bb_qp_drain() returns 0",
+		       "QP 0x%x: state SQD is not supported: to drain the QP, stop posting and "
+		       "poll until bb_qp_drain() returns 0",
 		       qp->qpn);
 		return -ENOTSUP;
 	}
@@ -109,18 +110,25 @@ transition_check(const struct bb_qp *qp, uint32_t mask, enum bb_qp_state to)
 		}
 	}
 	if (!legal) {
-		BB_LOG(ERR, "QP 0x%x: no way from %s to %s: go RESET, INIT, RTR, RTS", qp->qpn,
-		       from_name, to_name);
+		BB_LOG(ERR,
+		       "QP 0x%x: no transition from %s to %s: the order is RESET, INIT, "
+		       "RTR, RTS",
+		       qp->qpn, from_name, to_name);
 		return -EINVAL;
 	}
 	if ((required & ~given) != 0) {
-		BB_LOG(ERR, "QP 0x%x: %s to %s lacks %s, which %s needs", qp->qpn, from_name,
-		       to_name, mask_name(required & ~given), type);
+		BB_LOG(ERR,
+		       "QP 0x%x: the transition from %s to %s lacks attribute %s, which %s "
+		       "needs",
+		       qp->qpn, from_name, to_name, mask_name(required & ~given), type);
 		return -EINVAL;
 	}
 	if ((given & ~(required | optional)) != 0) {
-		BB_LOG(ERR, "QP 0x%x: %s to %s does not take %s on %s", qp->qpn, from_name, to_name,
-		       mask_name(given & ~(required | optional)), type);
+		BB_LOG(ERR,
+		       "QP 0x%x: the transition from %s to %s does not allow attribute %s "
+		       "on %s",
+		       qp->qpn, from_name, to_name, mask_name(given & ~(required | optional)),
+		       type);
 		return -EINVAL;
 	}
 	return 0;
@@ -129,7 +137,7 @@ transition_check(const struct bb_qp *qp, uint32_t mask, enum bb_qp_state to)
 static int
 out_of_range_of(const char *what, const char *name, uint32_t value, const char *range)
 {
-	BB_LOG(ERR, "%s: %s %u is out of range: %s", what, name, value, range);
+	BB_LOG(ERR, "%s: invalid %s %u: %s", what, name, value, range);
 	return -EINVAL;
 }
 
@@ -151,31 +159,35 @@ numbers_check(const struct bb_qp *qp, const struct bb_qp_attr *a, uint32_t mask)
 				BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
 
 	if ((mask & BB_QP_ACCESS) && (a->access & ~rights) != 0)
-		return out_of_range(qp, "access", a->access, "BB_ACCESS_* bits");
+		return out_of_range(qp, "access", a->access,
+				    "only LOCAL_WRITE and REMOTE_* rights "
+				    "are allowed");
 	if ((mask & BB_QP_ACCESS) && (a->access & BB_ACCESS_REMOTE_ATOMIC) && !dev->atomics)
 		return out_of_range(qp, "access", a->access, "the device has no atomics");
 	if ((mask & BB_QP_PORT) && (a->path.port < 1 || a->path.port > dev->ports))
-		return out_of_range(qp, "path.port", a->path.port, "no such port");
+		return out_of_range(qp, "path.port", a->path.port,
+				    "the device has no such port "
+				    "(bb_dev_query())");
 	if ((mask & BB_QP_DEST_QPN) && a->dest_qpn > 0xffffff)
-		return out_of_range(qp, "dest_qpn", a->dest_qpn, "24 bits");
+		return out_of_range(qp, "dest_qpn", a->dest_qpn, "at most 24 bits");
 	if ((mask & BB_QP_RQ_PSN) && a->rq_psn > 0xffffff)
-		return out_of_range(qp, "rq_psn", a->rq_psn, "24 bits");
+		return out_of_range(qp, "rq_psn", a->rq_psn, "at most 24 bits");
 	if ((mask & BB_QP_SQ_PSN) && a->sq_psn > 0xffffff)
-		return out_of_range(qp, "sq_psn", a->sq_psn, "24 bits");
+		return out_of_range(qp, "sq_psn", a->sq_psn, "at most 24 bits");
 	if ((mask & BB_QP_MAX_RD_ATOMIC) && a->max_rd_atomic > dev->max_rd_atomic)
 		return out_of_range(qp, "max_rd_atomic", a->max_rd_atomic,
-				    "over the device's max_rd_atomic");
+				    "more than the device's max_rd_atomic (bb_dev_query())");
 	if ((mask & BB_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > dev->max_dest_rd_atomic)
 		return out_of_range(qp, "max_dest_rd_atomic", a->max_dest_rd_atomic,
-				    "over the device's max_dest_rd_atomic");
+				    "more than the device's max_dest_rd_atomic (bb_dev_query())");
 	if ((mask & BB_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
-		return out_of_range(qp, "min_rnr_timer", a->min_rnr_timer, "0 to 31");
+		return out_of_range(qp, "min_rnr_timer", a->min_rnr_timer, "give 0 to 31");
 	if ((mask & BB_QP_TIMEOUT) && a->timeout > 31)
-		return out_of_range(qp, "timeout", a->timeout, "0 to 31");
+		return out_of_range(qp, "timeout", a->timeout, "give 0 to 31");
 	if ((mask & BB_QP_RETRY_CNT) && a->retry_cnt > 7)
-		return out_of_range(qp, "retry_cnt", a->retry_cnt, "0 to 7");
+		return out_of_range(qp, "retry_cnt", a->retry_cnt, "give 0 to 7");
 	if ((mask & BB_QP_RNR_RETRY) && a->rnr_retry > 7)
-		return out_of_range(qp, "rnr_retry", a->rnr_retry, "0 to 7");
+		return out_of_range(qp, "rnr_retry", a->rnr_retry, "give 0 to 7");
 	return 0;
 }
 
@@ -189,12 +201,13 @@ bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *p,
 	int ret;
 
 	if (p->flow_label > 0xfffff)
-		return out_of_range_of(what, "path.flow_label", p->flow_label, "20 bits");
+		return out_of_range_of(what, "path.flow_label", p->flow_label, "at most 20 bits");
 	if (p->sl > (roce ? ROCE_SL_MAX : IB_SL_MAX))
-		return out_of_range_of(what, "path.sl", p->sl, roce ? "0 to 7" : "0 to 15");
+		return out_of_range_of(what, "path.sl", p->sl,
+				       roce ? "give 0 to 7" : "give 0 to 15");
 	if (p->src_path_bits > (roce ? 0 : 127))
 		return out_of_range_of(what, "path.src_path_bits", p->src_path_bits,
-				       roce ? "0 on Ethernet" : "0 to 127");
+				       roce ? "give 0 on Ethernet" : "give 0 to 127");
 	if (!roce && p->dlid == 0)
 		return out_of_range_of(what, "path.dlid", p->dlid,
 				       "InfiniBand needs the peer's LID");
@@ -209,11 +222,11 @@ bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *p,
 	 */
 	if (memcmp(p->dgid, none, sizeof(none)) == 0)
 		return out_of_range_of(what, "path.dgid", 0,
-				       roce ? "RoCE sends by it: give the peer's GID"
+				       roce ? "RoCE needs the peer's GID here"
 					    : "a GRH needs the peer's GID");
 	if (p->sgid_index >= port->gids)
 		return out_of_range_of(what, "path.sgid_index", p->sgid_index,
-				       "past the GID table");
+				       "the port has fewer GIDs");
 	ret = dev->drv->gid_query(dev, p->port, p->sgid_index, &gid);
 	if (ret == -ENOENT)
 		return out_of_range_of(what, "path.sgid_index", p->sgid_index,
@@ -227,10 +240,10 @@ path_check(const struct bb_qp *qp, const struct bb_path *p, const struct bb_port
 	char what[16];
 
 	if (p->port != qp->ctrl->attr.path.port)
-		return out_of_range(qp, "path.port", p->port, "not the port given at INIT");
+		return out_of_range(qp, "path.port", p->port, "the QP got another port at INIT");
 	/* Rates 2 to 23 are IB_RATE_2_5_GBPS to IB_RATE_800_GBPS (mlx5r_ib_rate() in Linux). */
 	if (p->static_rate == 1 || p->static_rate > 23)
-		return out_of_range(qp, "path.static_rate", p->static_rate, "0, or 2 to 23");
+		return out_of_range(qp, "path.static_rate", p->static_rate, "give 0, or 2 to 23");
 	snprintf(what, sizeof(what), "QP 0x%x", qp->qpn);
 	return bb_path_check(qp->ctrl->pd->dev, what, p, port);
 }
@@ -249,7 +262,7 @@ pkey_check(const struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask)
 		dev, (mask & BB_QP_PORT) ? attr->path.port : qp->ctrl->attr.path.port, &port);
 	if (ret == 0 && attr->pkey_index >= port.pkeys)
 		return out_of_range(qp, "pkey_index", attr->pkey_index,
-				    "past the port's P_Key table");
+				    "the port has fewer P_Keys");
 	return ret;
 }
 
@@ -285,7 +298,8 @@ bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mas
 	if ((mask & BB_QP_PATH_MTU) &&
 	    (!mtu_valid(attr->path_mtu) || attr->path_mtu > port.active_mtu))
 		return out_of_range(qp, "path_mtu", attr->path_mtu,
-				    "256, 512, 1024, 2048 or 4096, up to the port's active MTU");
+				    "give 256, 512, 1024, 2048 or 4096, at most the port's "
+				    "active MTU");
 	return (mask & BB_QP_PATH) ? path_check(qp, &attr->path, &port) : 0;
 }
 

@@ -26,7 +26,7 @@ bb_qp_drain(struct bb_qp *qp)
 	int ret;
 
 	if (!sq->enabled) {
-		BB_LOG(ERR, "QP 0x%x is in %s: nothing to drain before RTS", qp->qpn,
+		BB_LOG(ERR, "QP 0x%x is in %s: it cannot be drained before RTS", qp->qpn,
 		       bb_qp_state_name(qp->state));
 		return -ENOTCONN;
 	}
@@ -154,7 +154,10 @@ walk_begin(const struct bb_qp *qp, struct walk *w)
 	w->idx = 0;
 	if (bb_qp_drained(qp) || bb_sq_pending(&qp->sq, &w->idx) != 0)
 		return 0;
-	BB_LOG(ERR, "QP 0x%x: its send queue is damaged: was it written from outside?", qp->qpn);
+	BB_LOG(ERR,
+	       "QP 0x%x: the records of its send queue are corrupt: check the program for "
+	       "stray writes",
+	       qp->qpn);
 	return -EIO;
 }
 
@@ -212,7 +215,9 @@ bb_qp_abort(struct bb_qp *qp)
 	sq = &qp->sq;
 	dev = qp->ctrl->pd->dev;
 	if (sq->dbrec == NULL) {
-		BB_LOG(ERR, "%s: QP 0x%x: posts are not taken back on devices of the verbs driver",
+		BB_LOG(ERR,
+		       "%s: QP 0x%x: the verbs driver cannot withdraw posted requests; ring "
+		       "the doorbell and let them complete",
 		       dev->name, qp->qpn);
 		return -ENOTSUP;
 	}
@@ -458,8 +463,8 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 			post_marker(qp);
 		if (last) {
 			BB_LOG(WARNING,
-			       "QP 0x%x: the device did not flush it within %u ms: the fate of "
-			       "the rest is unknown",
+			       "QP 0x%x: the device did not flush the QP within %u ms; the "
+			       "outcome of its remaining requests is unknown",
 			       qp->qpn, FLUSH_MS);
 			return 0;
 		}
@@ -526,8 +531,8 @@ give_up(struct bb_qp *qp, struct bb_qp_recovery *r)
 		ret = collect_rest(qp, &w, r);
 	if (ret == -ENOSPC)
 		BB_LOG(ERR,
-		       "QP 0x%x: %u entries are too few for the fates of its requests: call again "
-		       "for the rest",
+		       "QP 0x%x: %u entries are too few for the outcomes of all its requests: "
+		       "call again for the rest",
 		       qp->qpn, r->max);
 	r->flushed = flushed_fate(qp);
 	return ret;
@@ -548,7 +553,8 @@ bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 	recovery->flushed = BB_WR_UNKNOWN;
 	if (remote != NULL && attr == NULL && qp->state == BB_QP_RESET) {
 		BB_LOG(ERR,
-		       "QP 0x%x is in RESET and has lost its attributes: pass attributes to bb_qp_recover()",
+		       "QP 0x%x is in RESET, which discards its attributes: pass attributes to "
+		       "bb_qp_recover()",
 		       qp->qpn);
 		return -EINVAL;
 	}

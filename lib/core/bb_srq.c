@@ -154,8 +154,8 @@ bb_srq_modify(struct bb_srq *srq, uint32_t new_limit)
 	if (ret != 0)
 		return ret;
 	if (new_limit > ctrl->attr.depth) {
-		BB_LOG(ERR, "%s: SRQ 0x%x: limit %u is over its depth: give 0 to %u", dev->name,
-		       srq->srqn, new_limit, ctrl->attr.depth);
+		BB_LOG(ERR, "%s: SRQ 0x%x: limit %u is greater than the SRQ's depth: give 0 to %u",
+		       dev->name, srq->srqn, new_limit, ctrl->attr.depth);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);

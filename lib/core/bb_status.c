@@ -87,50 +87,53 @@ status_cause(enum bb_wc_status status)
 	case BB_WC_SUCCESS:
 		return "nothing went wrong";
 	case BB_WC_LOC_LEN_ERR:
-		return "a message was longer than the receive posted for it, or longer than the "
-		       "device's largest; post receives as large as the peer's largest send";
+		return "a message was longer than the receive posted for it, or than the "
+		       "device's max_msg_size; post receives as large as the peer's largest send";
 	case BB_WC_LOC_QP_OP_ERR:
-		return "the device could not run the WQE as written: an opcode the QP does not "
-		       "do, a bad size, or an attribute of the QP; compare the WQE shown";
+		return "the device cannot execute the WQE: an opcode that the QP's type lacks, a "
+		       "wrong size, or a wrong attribute of the QP; check the WQE shown";
 	case BB_WC_LOC_PROT_ERR:
-		return "a local piece is not covered by its lkey: wrong or deregistered key, another "
-		       "PD's, past the end of the MR, or no LOCAL_WRITE where data is written";
+		return "an lkey does not cover its SGE: wrong or deregistered key, key of "
+		       "another PD, range past the end of the MR, or no LOCAL_WRITE where data "
+		       "is written";
 	case BB_WC_WR_FLUSH_ERR:
-		return "the QP was already in ERR when its turn came: look at the first error of this "
-		       "QP, not at this one";
+		return "the QP was already in ERR: look at the first error of this QP instead";
 	case BB_WC_MW_BIND_ERR:
-		return "a memory window was not bound, or an indirect key not laid out or "
-		       "invalidated: the MR lacks MW_BIND or LOCAL_WRITE, is of another PD or does "
-		       "not hold the range, or the window is bound already or is another QP's";
+		return "the bind of a memory window, or the layout or invalidation of an "
+		       "indirect key, failed: the MR lacks MW_BIND or LOCAL_WRITE, has another "
+		       "PD or does not contain the range, or the window is already bound or "
+		       "belongs to another QP";
 	case BB_WC_BAD_RESP_ERR:
-		return "the peer's answer did not fit the request: the two sides disagree about the "
-		       "connection (path MTU, PSN), or something else uses the peer's QP number";
+		return "the peer's response did not match the request: the two QPs were "
+		       "connected with different path MTUs or PSNs, or another host uses the "
+		       "peer's QP number";
 	case BB_WC_LOC_ACCESS_ERR:
-		return "an access to local memory was refused while a peer's request was served: look "
-		       "at the rights of the MR and of the QP";
+		return "a peer's request was denied access to local memory: check the access "
+		       "rights of the MR and of the QP";
 	case BB_WC_REM_INV_REQ_ERR:
-		return "the peer found the request invalid: its QP does not grant the operation "
-		       "(access at INIT), longer than its receive or its largest message, packets of "
-		       "another path MTU, an unaligned atomic, or more READs than its "
-		       "max_dest_rd_atomic";
+		return "the peer rejected the request as invalid: its QP does not allow the "
+		       "operation (access at INIT), the path MTUs differ, or an atomic is "
+		       "unaligned. Or the message exceeds its receive or max_msg_size, or the "
+		       "READs its max_dest_rd_atomic";
 	case BB_WC_REM_ACCESS_ERR:
-		return "the peer refused the access: wrong or deregistered rkey, past the end of its "
-		       "MR, or the right is missing in its MR or its QP";
+		return "the peer denied the access: wrong or deregistered rkey, range past the "
+		       "end of its MR, or an access right missing in its MR or its QP";
 	case BB_WC_REM_OP_ERR:
-		return "the peer could not finish the request: it met an error of its own there, look "
-		       "at its log";
+		return "the peer failed to execute the request because of a local error there: "
+		       "look at the peer's log";
 	case BB_WC_RETRY_EXC_ERR:
-		return "the peer did not answer: it is gone, not in RTR, unreachable (GID, VLAN, a path "
-		       "MTU that a link does not carry), or its device is not run (a software device with inline progress needs its owner to poll)";
+		return "the peer did not answer: it has exited, is not in RTR, or is unreachable "
+		       "(GID, VLAN, MTU of a link). Or its device makes no progress: with "
+		       "progress=inline, a software device works only in its owner's polls";
 	case BB_WC_RNR_RETRY_EXC_ERR:
-		return "the peer had no receive posted, longer than rnr_retry allows: let it post "
-		       "more, or set rnr_retry to 7";
+		return "the peer had no receive posted for longer than rnr_retry allows: let the "
+		       "peer post more receives, or set rnr_retry to 7";
 	case BB_WC_REM_ABORT_ERR:
 		return "the peer aborted the request";
 	case BB_WC_GENERAL_ERR:
-		return "the syndrome is undocumented: look at the device's log";
+		return "the device reported an undocumented syndrome: look at the device's log";
 	}
-	return "the status is not known";
+	return "unknown completion status";
 }
 
 /*
@@ -164,17 +167,19 @@ key_check_cause(uint8_t v)
 {
 	switch (v & 7) {
 	case 1:
-		return "the key does not cover the piece, or the card cannot reach its memory over PCIe: "
-		       "unmapped since, or memory of a GPU that this card cannot address";
+		return "the key does not cover the range, or the card cannot reach the memory "
+		       "over PCIe: unmapped since the registration, or memory of a GPU that this "
+		       "card cannot address";
 	case 2:
-		return "the key is not of the QP's PD: another PD's, mistyped, or deregistered";
+		return "the key does not belong to the QP's PD: key of another PD, wrong key, or "
+		       "deregistered memory";
 	case 3:
 		return "the MR lacks the right for this access: LOCAL_WRITE where received or read "
 		       "data lands, REMOTE_* for a peer's request";
 	case 4:
-		return "the piece begins or ends outside its MR";
+		return "the range begins or ends outside its MR";
 	case 6:
-		return "the memory behind the key is not mapped any more";
+		return "the memory of the key is no longer mapped";
 	default:
 		return NULL;
 	}
@@ -188,61 +193,66 @@ vendor_cause(uint8_t v)
 	switch (v) {
 	case 0x41:
 	case 0x49:
-		return "the CQ ran over: it is shallower than the WQEs of its queues";
+		return "the CQ overflowed: its depth is less than the number of WQEs of its "
+		       "queues";
 	case 0x68:
-		return "the device does not understand the WQE's format; compare the WQE shown";
+		return "the device does not support the format of the WQE; check the WQE shown";
 	case 0x69:
 		return "the message is longer than the device's max_msg_size";
 	case 0x6d:
-		return "the QP's type does not do this opcode";
+		return "the QP's type does not support this opcode";
 	case 0x6e:
 	case 0x77:
-		return "the WQE's segments and its size (ds) do not agree; compare the WQE shown";
+		return "the size (ds) of the WQE does not match its segments; check the WQE shown";
 	case 0x71:
-		return "the WQE's opcode does not exist; compare the WQE shown";
+		return "the WQE has an undefined opcode; check the WQE shown";
 	case 0x80:
 	case 0x81:
 	case 0x97:
-		return "no answer came within timeout and retry_cnt: the peer is gone, not in RTR, "
-		       "unreachable (GID, VLAN, MTU), or its device is not run";
+		return "the peer did not answer within timeout and retry_cnt: it has exited, is "
+		       "not in RTR, is unreachable (GID, VLAN, MTU), or its device makes no "
+		       "progress";
 	case 0x83:
-		return "answers were lost time and again: look for drops, PFC and the path MTU";
+		return "responses of the peer were lost repeatedly: check for packet drops, PFC "
+		       "and the path MTU";
 	case 0x85:
-		return "the peer kept seeing gaps in our packets: drops on the way, or sq_psn is not "
-		       "the peer's rq_psn";
+		return "the peer repeatedly saw gaps in the PSNs of this QP: packets are "
+		       "dropped, or sq_psn differs from the peer's rq_psn";
 	case 0x87:
-		return "the peer had no receive posted, longer than rnr_retry allows: let it post "
-		       "more, or set rnr_retry to 7";
+		return "the peer had no receive posted for longer than rnr_retry allows: let the "
+		       "peer post more receives, or set rnr_retry to 7";
 	case 0x88:
-		return "the peer refused the access: wrong or deregistered rkey, past the end of its "
-		       "MR, or the right is missing in its MR or its QP";
+		return "the peer denied the access: wrong or deregistered rkey, range past the "
+		       "end of its MR, or an access right missing in its MR or its QP";
 	case 0x89:
-		return "the peer met an error of its own while it served the request (often its receive "
-		       "buffer's lkey): look at its log";
+		return "the peer had a local error while it executed the request (often the lkey "
+		       "of its receive buffer): look at the peer's log";
 	case 0x8a:
-		return "the peer found the request invalid: its QP does not grant the operation "
-		       "(access at INIT), longer than its receive, packets of another path MTU, an "
-		       "unaligned atomic, or more READs than its max_dest_rd_atomic";
+		return "the peer rejected the request as invalid: its QP does not allow the "
+		       "operation (access at INIT), the path MTUs differ, or an atomic is "
+		       "unaligned. Or the message exceeds its receive, or the READs its "
+		       "max_dest_rd_atomic";
 	case 0x90:
 	case 0x91:
 	case 0x92:
-		return "this side's QP does not grant the peer that operation: set access at INIT";
+		return "the local QP does not allow the peer's operation: set its access rights "
+		       "at INIT";
 	case 0x93:
-		return "a page fault on memory that is paged on demand";
+		return "a page fault on an ON_DEMAND region was not resolved";
 	case 0xd1:
 		return "an atomic's address is not aligned to its size";
 	case 0xd2:
-		return "more READs and atomics in flight than max_dest_rd_atomic allows";
+		return "the peer has more READs and atomics in flight than max_dest_rd_atomic "
+		       "allows";
 	case 0xd3:
 	case 0xd4:
 	case 0xd5:
 	case 0xdb:
-		return "the message does not fit: longer than the receive posted for it, or than the "
-		       "device's largest";
+		return "the message is longer than the receive posted for it, or than the "
+		       "device's max_msg_size";
 	case 0xf5:
 	case 0xf9:
-		return "the QP was already in ERR when its turn came: look at the first error of this "
-		       "QP, not at this one";
+		return "the QP was already in ERR: look at the first error of this QP instead";
 	default:
 		return NULL;
 	}

@@ -42,8 +42,9 @@ stray(struct bb_cq *cq, const struct bb_cqe *cqe, const char *why)
 {
 	bb_count_add(&cq->ctrl->purged, 1);
 	if (!cq->ctrl->stray_logged)
-		BB_LOG(WARNING, "CQE dropped, %s: opcode %u, user index 0x%x, WQE counter %u", why,
-		       cqe->op_own >> 4, bb_be32(cqe->srqn_uidx) & 0xffffff,
+		BB_LOG(WARNING,
+		       "CQ 0x%x: dropped a CQE: %s (opcode %u, user index 0x%x, WQE counter %u)",
+		       cq->cqn, why, cqe->op_own >> 4, bb_be32(cqe->srqn_uidx) & 0xffffff,
 		       bb_be16(cqe->wqe_counter));
 	cq->ctrl->stray_logged = true;
 	return 0;
@@ -122,7 +123,7 @@ send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 		return stray(cq, cqe, "it names a WQE that is not outstanding");
 	if (has_data(cqe, wc)) {
 		if (!takes_data(qp, w))
-			return stray(cq, cqe, "it has data for a request that asked for none");
+			return stray(cq, cqe, "it contains data for a request that returns none");
 		scatter_status(
 			wc, bb_sq_scatter(&qp->sq, bb_be16(cqe->wqe_counter), cqe, data_len(cqe)));
 	}
@@ -167,7 +168,9 @@ recv_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 		 */
 		if ((uint16_t)(bb_be16(cqe->wqe_counter) - qp->rq.ci) >=
 		    (uint16_t)(qp->rq.pi - qp->rq.ci))
-			return stray(cq, cqe, "it has data for a receive that is not outstanding");
+			return stray(cq, cqe,
+				     "it contains data for a receive that is not "
+				     "outstanding");
 		scatter_status(
 			wc, bb_rq_scatter(&qp->rq, bb_be16(cqe->wqe_counter), cqe, data_len(cqe)));
 	}
@@ -263,7 +266,7 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 	case BB_CQE_RESP_ERR:
 		return error_done(cq, qp, cqe, wc, opcode == BB_CQE_REQ_ERR);
 	default:
-		return stray(cq, cqe, "its opcode is not known");
+		return stray(cq, cqe, "its opcode is unknown");
 	}
 	if (qp->ctrl->init.type == BB_QPT_UD)
 		datagram(cq, cqe, wc);

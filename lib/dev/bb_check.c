@@ -14,7 +14,9 @@ bb_layout_check(uint32_t layout)
 {
 	if (layout == BB_LAYOUT_VERSION)
 		return 0;
-	BB_LOG(ERR, "the program was built for queue layout %u, the library has %u: rebuild it",
+	BB_LOG(ERR,
+	       "the program was built for queue layout %u, but the library has layout %u: "
+	       "rebuild the program",
 	       layout, BB_LAYOUT_VERSION);
 	return -EPROTO;
 }
@@ -24,7 +26,8 @@ bb_attr_size_check(uint32_t size, size_t expected, const char *init)
 {
 	if (size == expected)
 		return 0;
-	BB_LOG(ERR, "attributes of size %u, not %zu: set them up with %s()", size, expected, init);
+	BB_LOG(ERR, "invalid attributes: their size field is %u, not %zu: set them up with %s()",
+	       size, expected, init);
 	return -EINVAL;
 }
 
@@ -41,7 +44,8 @@ out_copy(void *to, uint32_t room, const void *full, size_t size)
 
 	if (room < 2 * sizeof(room) || room > OUT_MAX) {
 		BB_LOG(ERR,
-		       "output struct of %u bytes (%zu here): its first field must be its size",
+		       "invalid output structure: its size field is %u (%zu in this library): "
+		       "set it to the structure's sizeof",
 		       room, size);
 		return -EINVAL;
 	}

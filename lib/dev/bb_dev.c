@@ -108,7 +108,7 @@ no_clock(struct bb_dev *dev, uint64_t *now)
 static int
 no_channel_create(struct bb_channel *ch)
 {
-	BB_LOG(ERR, "%s: its driver has no completion channels: poll", ch->dev->name);
+	BB_LOG(ERR, "%s: the driver has no completion channels: poll the CQs", ch->dev->name);
 	return -ENOTSUP;
 }
 
@@ -132,7 +132,7 @@ static int
 no_cq_resize(struct bb_cq *cq, uint32_t depth)
 {
 	(void)depth;
-	BB_LOG(ERR, "%s: its driver does not resize CQs", cq->ctrl->dev->name);
+	BB_LOG(ERR, "%s: the driver cannot resize CQs: create a deeper CQ", cq->ctrl->dev->name);
 	return -ENOTSUP;
 }
 
@@ -141,7 +141,7 @@ no_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us)
 {
 	(void)count;
 	(void)period_us;
-	BB_LOG(ERR, "%s: its driver does not moderate events of CQs", cq->ctrl->dev->name);
+	BB_LOG(ERR, "%s: the driver has no event moderation for CQs", cq->ctrl->dev->name);
 	return -ENOTSUP;
 }
 
@@ -172,7 +172,9 @@ no_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd
 	(void)addr;
 	(void)len;
 	(void)access;
-	BB_LOG(ERR, "%s: the device cannot re-register memory: deregister and register it",
+	BB_LOG(ERR,
+	       "%s: the device cannot re-register memory: deregister the MR, then register "
+	       "it again",
 	       pd->dev->name);
 	return -ENOTSUP;
 }
@@ -190,7 +192,8 @@ no_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av
 {
 	(void)path;
 	(void)av;
-	BB_LOG(ERR, "%s: no address handles: the driver has no UD queue pairs", pd->dev->name);
+	BB_LOG(ERR, "%s: address handle not created: the driver has no UD queue pairs",
+	       pd->dev->name);
 	return -ENOTSUP;
 }
 
@@ -205,7 +208,10 @@ static int
 no_cq_arm(struct bb_cq *cq, bool solicited_only)
 {
 	(void)solicited_only;
-	BB_LOG(ERR, "%s: CQ 0x%x cannot be armed: poll", cq->ctrl->dev->name, cq->cqn);
+	BB_LOG(ERR,
+	       "%s: CQ 0x%x cannot be armed: the driver has no completion events; poll the "
+	       "CQ",
+	       cq->ctrl->dev->name, cq->cqn);
 	return -ENOTSUP;
 }
 
@@ -388,8 +394,8 @@ bb_random(const struct bb_dev *dev, void *buf, size_t len)
 			continue;
 		if (got <= 0) {
 			BB_LOG(ERR,
-			       "%s: no random number from the kernel: getrandom() failed (%d): "
-			       "allow the call",
+			       "%s: no random number from the kernel: getrandom() failed (errno "
+			       "%d): does a seccomp filter block the call?",
 			       dev->name, errno);
 			return -EIO;
 		}
@@ -439,7 +445,7 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 		ret = open_by(dev, name, args, true);
 	if (ret == -ENODEV) {
 		devices_text(text, sizeof(text));
-		BB_LOG(ERR, "no device \"%s\"; there is: %s", name, text);
+		BB_LOG(ERR, "no device is named \"%s\"; devices of this host: %s", name, text);
 	}
 	if (ret != 0)
 		goto free_qps;
@@ -447,8 +453,8 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 	bb_open_devs_add(dev);
 	if (!rte_eal_has_hugepages() && !__atomic_exchange_n(&no_huge_said, true, __ATOMIC_RELAXED))
 		BB_LOG(NOTICE,
-		       "%s: EAL runs without hugepages: it works, at the price of more TLB "
-		       "misses and 512 times the translation entries on a card",
+		       "%s: EAL runs without hugepages, which costs TLB misses and, on a card, "
+		       "512 times more translation entries",
 		       name);
 	*out = dev;
 	return 0;
@@ -481,14 +487,14 @@ bb_dev_close(struct bb_dev *dev)
 		ret = -EBUSY;
 	} else if (dev->dms != 0 || dev->umems != 0) {
 		BB_LOG(ERR,
-		       "%s is not closed: %u piece%s of device memory and %u umem%s live; give "
-		       "them back first",
+		       "%s is not closed: %u allocation%s of device memory and %u umem%s live; "
+		       "free the memory and deregister the umems first",
 		       dev->name, dev->dms, BB_PLURAL(dev->dms), dev->umems, BB_PLURAL(dev->umems));
 		ret = -EBUSY;
 	} else if (dev->devx_objs != 0 || dev->devx_uars != 0) {
 		BB_LOG(ERR,
 		       "%s is not closed: %u DEVX object%s and %u reference%s to UARs live; "
-		       "destroy the objects, then give the UARs back",
+		       "destroy the objects, then free the UARs",
 		       dev->name, dev->devx_objs, BB_PLURAL(dev->devx_objs), dev->devx_uars,
 		       BB_PLURAL(dev->devx_uars));
 		ret = -EBUSY;

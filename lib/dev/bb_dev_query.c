@@ -23,7 +23,7 @@ port_check(const struct bb_dev *dev, uint32_t port)
 {
 	if (port >= 1 && port <= dev->attr.ports)
 		return 0;
-	BB_LOG(ERR, "%s has no port %u: give 1 to %u", dev->name, port, dev->attr.ports);
+	BB_LOG(ERR, "%s: invalid port %u: give 1 to %u", dev->name, port, dev->attr.ports);
 	return -EINVAL;
 }
 
@@ -73,8 +73,10 @@ bb_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
 	if (ret != 0)
 		return ret;
 	if (index >= attr.pkeys) {
-		BB_LOG(ERR, "%s: P_Key index %u of port %u: the table has %u", dev->name, index,
-		       port, attr.pkeys);
+		BB_LOG(ERR,
+		       "%s: P_Key index %u is out of range: the table of port %u has %u "
+		       "entries",
+		       dev->name, index, port, attr.pkeys);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);

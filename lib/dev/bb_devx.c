@@ -29,7 +29,7 @@ devx_check(const struct bb_dev *dev, bool args)
 		return ret;
 	if (dev->drv->devx != NULL)
 		return 0;
-	BB_LOG(ERR, "%s: no DEVX: the %s driver has no command mailboxes", dev->name,
+	BB_LOG(ERR, "%s: DEVX is not available: the driver %s has no command mailboxes", dev->name,
 	       dev->drv->name);
 	return -ENOTSUP;
 }
@@ -47,8 +47,8 @@ mailboxes_check(const struct bb_dev *dev, const void *in, size_t inlen, void *ou
 	    outlen <= BB_DEVX_MAILBOX_MAX)
 		return 0;
 	BB_LOG(ERR,
-	       "%s: DEVX mailboxes of %zu bytes at %p (in) and %zu bytes at %p (out): both are "
-	       "given, with %u to %u bytes",
+	       "%s: invalid DEVX mailboxes: in %zu bytes at %p, out %zu bytes at %p; give both, "
+	       "each of %u to %u bytes",
 	       dev->name, inlen, in, outlen, out, BB_DEVX_MAILBOX_MIN, BB_DEVX_MAILBOX_MAX);
 	return -EINVAL;
 }
@@ -202,8 +202,8 @@ bb_devx_uar_free(struct bb_devx_uar *uar)
 	pthread_mutex_lock(&dev->lock);
 	if (dev->devx_objs != 0) {
 		BB_LOG(ERR,
-		       "%s: UAR page 0x%x is not given back: %u DEVX object%s may name it; destroy "
-		       "the objects first",
+		       "%s: UAR page 0x%x is not freed: %u DEVX object%s may use it; destroy the "
+		       "objects first",
 		       dev->name, uar->page_id, dev->devx_objs, BB_PLURAL(dev->devx_objs));
 		ret = -EBUSY;
 	} else {

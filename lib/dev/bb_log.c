@@ -51,19 +51,20 @@ bb_mem_hint(int err, bool dmabuf)
 {
 	switch (err) {
 	case -EFAULT:
-		return ": is all of it mapped, and writable if a right to write is asked for?";
+		return "; the memory must be mapped, and writable if a right to write is "
+		       "requested";
 	case -EBADF:
-		return dmabuf ? ": the dma-buf's file descriptor is not open" : "";
+		return dmabuf ? "; the dma-buf's file descriptor is not open" : "";
 	case -EINVAL:
-		return dmabuf ? ": is the file a dma-buf, and the range inside of it?" : "";
+		return dmabuf ? "; the file must be a dma-buf that contains the range" : "";
 	case -ENOMEM:
-		return ": the locked memory limit is reached (raise it: ulimit -l), or all of the "
-		       "device's keys are in use (max_mr, max_umem)";
+		return "; the limit of locked memory is reached (raise it: ulimit -l), or all "
+		       "keys of the device are in use (max_mr, max_umem)";
 	case -EPERM:
-		return ": this user may lock no memory (raise the limit: ulimit -l)";
+		return "; this user may not lock memory (raise the limit: ulimit -l)";
 	case -EIO:
 	case -ENODEV:
-		return ": the device is gone or in error; close it and open it again";
+		return "; the device is gone or in error: close it and open it again";
 	default:
 		return "";
 	}

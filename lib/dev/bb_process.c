@@ -49,14 +49,14 @@ bb_process_check(void)
 		return -EINVAL;
 	}
 	if (eal_inherited) {
-		BB_LOG(ERR, "a child of fork() cannot open devices: the EAL is its parent's, which "
-			    "goes on using the same heap; call fork() before rte_eal_init(), or "
-			    "exec() a program that calls rte_eal_init()");
+		BB_LOG(ERR, "devices cannot be opened in a child of fork(), which shares EAL's "
+			    "heap with its parent: call fork() before rte_eal_init(), or exec() "
+			    "a program that calls rte_eal_init()");
 		return -ENOTSUP;
 	}
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-		BB_LOG(ERR, "secondary processes cannot open devices: start this one as a "
-			    "primary, with a --file-prefix of its own");
+		BB_LOG(ERR, "devices cannot be opened in a secondary process: start it as a "
+			    "primary process, with its own --file-prefix");
 		return -ENOTSUP;
 	}
 	return 0;
@@ -68,8 +68,8 @@ bb_process_owns(const struct bb_dev *dev)
 	if (dev->generation == generation)
 		return 0;
 	BB_LOG(ERR,
-	       "%s: was opened before fork(), by the parent, whose queues and keys these are: leave "
-	       "them alone in the child",
+	       "%s: the parent process opened this device before fork(): use its queues and keys "
+	       "in the parent only",
 	       dev->name);
 	return -ENOTSUP;
 }

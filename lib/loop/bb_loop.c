@@ -45,18 +45,19 @@ static int
 loop_attr_check(const struct bb_loop_attr *attr)
 {
 	if (attr->size != sizeof(*attr)) {
-		BB_LOG(ERR, "loop: attribute size %u, not %zu: call bb_loop_attr_init(), rebuild",
+		BB_LOG(ERR,
+		       "loop: invalid attributes: their size field is %u, not %zu: call "
+		       "bb_loop_attr_init() and rebuild the program",
 		       attr->size, sizeof(*attr));
 		return -EINVAL;
 	}
 	if (attr->burst == 0 || attr->burst > BB_LOOP_MAX_BURST) {
-		BB_LOG(ERR, "loop: a burst of %u is not within 1 to %u", attr->burst,
-		       BB_LOOP_MAX_BURST);
+		BB_LOG(ERR, "loop: invalid burst %u (1 to %u)", attr->burst, BB_LOOP_MAX_BURST);
 		return -EINVAL;
 	}
 	if (attr->max_cqs > BB_LOOP_MAX_OBJECTS || attr->max_pollers > BB_LOOP_MAX_OBJECTS) {
-		BB_LOG(ERR, "loop: at most %u CQs and pollers can be attached",
-		       BB_LOOP_MAX_OBJECTS);
+		BB_LOG(ERR, "loop: invalid max_cqs %u or max_pollers %u (at most %u)",
+		       attr->max_cqs, attr->max_pollers, BB_LOOP_MAX_OBJECTS);
 		return -EINVAL;
 	}
 	return 0;
@@ -106,7 +107,10 @@ no_pollers:
 no_cqs:
 	rte_free(l);
 no_loop:
-	BB_LOG(ERR, "loop: no EAL memory for lcore %u: give EAL more with -m", lcore);
+	BB_LOG(ERR,
+	       "loop of lcore %u not created: no EAL memory: give EAL more, with -m or "
+	       "hugepages",
+	       lcore);
 	return -ENOMEM;
 }
 
@@ -122,7 +126,9 @@ bb_loop_destroy(struct bb_loop *loop)
 		rc = -EBUSY;
 	pthread_mutex_unlock(&loop->control);
 	if (rc != 0) {
-		BB_LOG(ERR, "loop of lcore %u runs: stop it and wait before destroying it",
+		BB_LOG(ERR,
+		       "loop of lcore %u is not destroyed, because it runs: call "
+		       "bb_loop_stop() and bb_loop_wait() first",
 		       loop->lcore);
 		return rc;
 	}
@@ -284,13 +290,15 @@ loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
 			break;
 		}
 		if (stopped) {
-			BB_LOG(ERR, "loop of lcore %u was stopped: call bb_loop_wait() first",
+			BB_LOG(ERR,
+			       "loop of lcore %u cannot be changed after bb_loop_stop(): "
+			       "call bb_loop_wait() first",
 			       loop->lcore);
 			return -EBUSY;
 		}
 		BB_LOG(ERR,
-		       "loop of lcore %u did not handle a change within %u ms: start its service "
-		       "lcore, check that no callback blocks",
+		       "loop of lcore %u did not apply a change within %u ms: start its service "
+		       "lcore, and check that no callback blocks",
 		       loop->lcore, LOOP_CONTROL_TIMEOUT_MS);
 		return -ETIMEDOUT;
 	}
@@ -326,7 +334,10 @@ loop_log(const struct bb_loop *loop, int rc, const char *what)
 		BB_LOG(ERR, "loop of lcore %u: this %s is attached already", loop->lcore, what);
 		break;
 	case -ENOSPC:
-		BB_LOG(ERR, "loop of lcore %u: no room for another %s: raise it in bb_loop_attr",
+		BB_LOG(ERR,
+		       "loop of lcore %u: the maximum of attached objects is reached, so "
+		       "this %s is not attached: raise max_cqs or max_pollers of "
+		       "bb_loop_attr",
 		       loop->lcore, what);
 		break;
 	case -ENOENT:
@@ -342,11 +353,14 @@ bb_loop_attach_cq(struct bb_loop *loop, struct bb_cq *cq, bb_loop_cq_fn cb, void
 	struct loop_cmd cmd = {.apply = loop_add_cq, .cq = cq, .cb = cb, .arg = arg};
 
 	if (cq == NULL || cb == NULL) {
-		BB_LOG(ERR, "loop of lcore %u: a CQ and a callback are needed", loop->lcore);
+		BB_LOG(ERR, "loop of lcore %u: the CQ or the callback to attach is NULL",
+		       loop->lcore);
 		return -EINVAL;
 	}
 	if (cq->owner != loop->lcore) {
-		BB_LOG(ERR, "loop of lcore %u: the CQ belongs to lcore %u: create it for this one",
+		BB_LOG(ERR,
+		       "loop of lcore %u: the CQ belongs to lcore %u: create the CQ with "
+		       "this loop's lcore",
 		       loop->lcore, cq->owner);
 		return -EINVAL;
 	}
@@ -367,7 +381,7 @@ bb_loop_attach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg)
 	struct loop_cmd cmd = {.apply = loop_add_poller, .fn = fn, .arg = arg};
 
 	if (fn == NULL) {
-		BB_LOG(ERR, "loop of lcore %u: a poller needs a function", loop->lcore);
+		BB_LOG(ERR, "loop of lcore %u: the function of the poller is NULL", loop->lcore);
 		return -EINVAL;
 	}
 	return loop_log(loop, loop_control(loop, &cmd), "poller");

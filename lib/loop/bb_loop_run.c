@@ -117,8 +117,8 @@ bb_loop_start(struct bb_loop *loop)
 
 	if (rte_eal_lcore_role(loop->lcore) != ROLE_RTE || loop->lcore == rte_get_main_lcore()) {
 		BB_LOG(ERR,
-		       "loop of lcore %u: not a worker lcore: use bb_loop_run() there, or "
-		       "bb_loop_service_start() on a service lcore",
+		       "loop of lcore %u is not started: not a worker lcore: call bb_loop_run() "
+		       "on that lcore, or bb_loop_service_start() for a service lcore",
 		       loop->lcore);
 		return -EINVAL;
 	}
@@ -128,8 +128,8 @@ bb_loop_start(struct bb_loop *loop)
 		rc = rte_eal_remote_launch(loop_body, loop, loop->lcore);
 		if (rc != 0) {
 			BB_LOG(ERR,
-			       "lcore %u is busy (%d): wait for its work with "
-			       "rte_eal_wait_lcore()",
+			       "loop of lcore %u is not started: the lcore is busy (%d): wait "
+			       "for its work with rte_eal_wait_lcore()",
 			       loop->lcore, rc);
 			loop_release(loop);
 		}
@@ -201,7 +201,7 @@ bb_loop_service_start(struct bb_loop *loop)
 
 	if (rte_eal_lcore_role(loop->lcore) != ROLE_SERVICE) {
 		BB_LOG(ERR,
-		       "loop of lcore %u: not a service lcore: make it one with "
+		       "loop of lcore %u is not started: not a service lcore: make it one with "
 		       "rte_service_lcore_add() or EAL's -S",
 		       loop->lcore);
 		return -EINVAL;

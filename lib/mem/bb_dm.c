@@ -28,11 +28,11 @@ bb_dm_alloc(struct bb_dev *dev, uint64_t len, uint32_t log_align, struct bb_dm *
 	if (ret != 0)
 		return ret;
 	if (dev->attr.max_dm_size == 0 || dev->drv->dm_alloc == NULL) {
-		BB_LOG(ERR, "%s: no device memory: the device has none (max_dm_size 0)", dev->name);
+		BB_LOG(ERR, "%s: the device has no device memory (max_dm_size is 0)", dev->name);
 		return -ENOTSUP;
 	}
 	if (len == 0)
-		why = "it is empty";
+		why = "the length is 0";
 	else if (len > dev->attr.max_dm_size)
 		why = "it is longer than the device's max_dm_size";
 	else if (log_align > dev->attr.max_dm_log_align)
@@ -79,8 +79,8 @@ bb_dm_free(struct bb_dm *pub)
 	pthread_mutex_lock(&dev->lock);
 	if (dm->mrs != 0) {
 		BB_LOG(ERR,
-		       "%s: %" PRIu64 " bytes of device memory are not freed: %u MR%s of them "
-		       "live; deregister them first",
+		       "%s: an allocation of %" PRIu64 " bytes of device memory is not freed: %u "
+		       "MR%s of it live; deregister them first",
 		       dev->name, pub->len, dm->mrs, BB_PLURAL(dm->mrs));
 		ret = -EBUSY;
 	} else {
@@ -102,15 +102,15 @@ copy_check(const struct bb_dm *dm, const void *mem, uint64_t off, size_t len)
 		return -EINVAL;
 	if (len > dm->len || off > dm->len - len) {
 		BB_LOG(ERR,
-		       "%s: a copy of %zu bytes at offset %" PRIu64 " leaves the %" PRIu64
-		       " bytes of device memory",
+		       "%s: a copy of %zu bytes at offset %" PRIu64 " exceeds the %" PRIu64 " "
+		       "bytes of the device memory",
 		       dm->dev->name, len, off, dm->len);
 		return -EFAULT;
 	}
 	if (((off | len) & (BB_DM_COPY_ALIGN - 1)) != 0) {
 		BB_LOG(ERR,
-		       "%s: a copy of %zu bytes at offset %" PRIu64
-		       ": device memory is copied in aligned units of %u bytes",
+		       "%s: invalid copy of %zu bytes at offset %" PRIu64 " of device memory: "
+		       "length and offset must be multiples of %u",
 		       dm->dev->name, len, off, BB_DM_COPY_ALIGN);
 		return -EINVAL;
 	}
@@ -158,13 +158,13 @@ bb_mr_reg_dm(struct bb_pd *pd, struct bb_dm *dm, uint64_t off, size_t len, uint3
 	 * Linux.
 	 */
 	if (pd->dev != dm->dev)
-		why = "it is of another device than the PD";
+		why = "PD and device memory belong to different devices";
 	else if (len == 0)
-		why = "it is empty";
+		why = "the length is 0";
 	else if (len > dm->len || off > dm->len - len)
-		why = "it leaves the device memory";
+		why = "the range exceeds the device memory";
 	else if ((access & ~(DM_ACCESS | BB_ACCESS_OPTIONAL_RANGE)) != 0)
-		why = "device memory has no right but LOCAL_WRITE and the REMOTE ones";
+		why = "device memory allows only LOCAL_WRITE and REMOTE_* rights";
 	else
 		ret = bb_mr_access_check(pd->dev, access, &why);
 	if (why != NULL) {

@@ -112,8 +112,8 @@ external_check(const struct bb_mem_table *t, uint64_t start, uint64_t end)
 	if (!bb_mem_table_gap(t, &start, end, &gap_end))
 		return 0;
 	BB_LOG(ERR,
-	       "%s: the heap is not followed: EAL reports no memory events under --no-huge and "
-	       "--legacy-mem, and a heap has %" PRIu64 " bytes of external memory at 0x%" PRIx64
+	       "%s: the heap is not registered: EAL reports no memory events with --no-huge or "
+	       "--legacy-mem, and a heap has %" PRIu64 " bytes of external memory at 0x%" PRIx64 ""
 	       ": call bb_mem_add_heap() for external memory first",
 	       t->pd->dev->name, gap_end - start, start);
 	return -ENOTSUP;
@@ -151,7 +151,9 @@ follow(struct bb_mem_table *t)
 	if (rte_mem_event_callback_register(t->callback, event_cb, t) == 0) {
 		t->events = true;
 	} else if (rte_errno != ENOTSUP) {
-		BB_LOG(ERR, "%s: no memory event callback (%d): the heap is not followed",
+		BB_LOG(ERR,
+		       "%s: the heap is not registered: EAL accepts no memory event "
+		       "callback (%d)",
 		       t->pd->dev->name, rte_errno);
 		return -rte_errno;
 	}
@@ -214,8 +216,9 @@ bb_mem_follow_heap(struct bb_pd *pd)
 	}
 	t->following = true;
 	BB_LOG(INFO, "%s: heap registered, %u ranges; %s", pd->dev->name, t->stats.heap,
-	       t->events ? "its events are followed"
-			 : "EAL has no memory events: external memory of heaps is not followed");
+	       t->events ? "changes of the heap are registered automatically"
+			 : "EAL has no memory events, so external memory added later is not "
+			   "registered");
 out:
 	pthread_mutex_unlock(&pd->dev->lock);
 	return ret;
@@ -227,7 +230,9 @@ range_check(const struct bb_pd *pd, const char *call, const void *addr, size_t l
 {
 	if (len != 0 && len - 1 <= UINTPTR_MAX - (uintptr_t)addr)
 		return bb_process_owns(pd->dev);
-	BB_LOG(ERR, "%s: %s: %zu bytes at %p are empty or run past the end of the address space",
+	BB_LOG(ERR,
+	       "%s: %s: invalid range of %zu bytes at %p: empty, or past the end of the "
+	       "address space",
 	       pd->dev->name, call, len, addr);
 	return -EINVAL;
 }

@@ -140,7 +140,10 @@ ranges_collect(const struct bb_pd *pd, struct rte_mempool *mp, struct ranges *li
 	bool pinned;
 
 	if (mp->nb_mem_chunks == 0) {
-		BB_LOG(ERR, "mempool %s has no memory yet: populate it first", mp->name);
+		BB_LOG(ERR,
+		       "mempool %s is not registered: it has no memory yet; populate it "
+		       "first",
+		       mp->name);
 		return -EINVAL;
 	}
 	if (pool_of_mbufs(mp))
@@ -148,7 +151,7 @@ ranges_collect(const struct bb_pd *pd, struct rte_mempool *mp, struct ranges *li
 	pinned = priv != NULL && (priv->flags & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
 	if (priv != NULL && priv->mbuf_data_room_size == 0) {
 		BB_LOG(ERR,
-		       "mempool %s is not registered: its mbufs have a data room of 0 bytes; "
+		       "mempool %s is not registered: its mbufs have no data room of their own; "
 		       "register the pool or the memory that they are attached to",
 		       mp->name);
 		return -EINVAL;

@@ -217,8 +217,8 @@ entry_cut(struct bb_mem_array *a, uint32_t i, uint64_t start, uint64_t end)
 			entry_add(a, &tail);
 		else
 			BB_LOG(ERR,
-			       "no memory to keep the key of %p to %p, which is registered: "
-			       "lookups there find none",
+			       "no memory to store the key of the registered range %p to %p: "
+			       "lookups of its addresses fail",
 			       (void *)(uintptr_t)tail.start, (void *)(uintptr_t)tail.end);
 	}
 	return head.end <= head.start;

@@ -27,7 +27,7 @@ static const char *
 access_bad(const struct bb_dev *dev, uint32_t access)
 {
 	if ((access & ~(uint32_t)ACCESS_ALL) != 0)
-		return "it has rights LOCAL_WRITE and REMOTE_* only";
+		return "an indirect key allows only LOCAL_WRITE and REMOTE_* rights";
 	if ((access & ACCESS_REMOTE_WRITES) != 0 && (access & BB_ACCESS_LOCAL_WRITE) == 0)
 		return "REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE too";
 	if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && !dev->attr.atomics)
@@ -45,19 +45,19 @@ pieces_bad(const struct bb_dev *dev, const struct bb_mkey_attr *attr)
 	uint32_t i;
 
 	if (attr->pieces == NULL)
-		return "there are no pieces";
+		return "pieces is NULL";
 	for (i = 0; i < attr->n; i++) {
 		if (attr->pieces[i].len == 0 || attr->pieces[i].len > BB_WQE_MAX_SGE_LEN)
-			return "a piece has 1 to 2^31 bytes";
+			return "the length of a piece is not 1 to 2^31 bytes";
 		len += attr->pieces[i].len;
 	}
 	if (len > UINT64_MAX - attr->iova)
 		return "iova and length overflow";
 	if ((attr->access & BB_ACCESS_REMOTE_ATOMIC) != 0 &&
 	    ((attr->iova | len) & (dev->attr.mkey_atomic_align - 1)) != 0)
-		return "with REMOTE_ATOMIC its iova and its length must be multiples of "
-		       "mkey_atomic_align (bb_dev_query()): shift the iova, lengthen the last piece, "
-		       "or leave the right out";
+		return "REMOTE_ATOMIC needs an iova and a length that are multiples of "
+		       "mkey_atomic_align (bb_dev_query()): shift the iova, lengthen the last "
+		       "piece, or leave the right out";
 	return NULL;
 }
 
@@ -69,28 +69,29 @@ attr_check(const struct bb_dev *dev, const struct bb_mkey_attr *attr)
 
 	if (attr->size != sizeof(*attr)) {
 		BB_LOG(ERR,
-		       "key attributes of size %u, not %zu: set them up with "
-		       "bb_mkey_attr_init()",
+		       "invalid attributes of a key: their size field is %u, not %zu: set them "
+		       "up with bb_mkey_attr_init()",
 		       attr->size, sizeof(*attr));
 		return -EINVAL;
 	}
 	if (max == 0 || (attr->max_pieces != 0 && !dev->attr.mkey_layout)) {
-		BB_LOG(ERR, "%s: no key is made: the device has no indirect keys%s", dev->name,
-		       max == 0 ? "" : " that requests lay out; give the pieces now");
+		BB_LOG(ERR, "%s: indirect key not created: the device has no indirect keys%s",
+		       dev->name,
+		       max == 0 ? ""
+				: " whose layout can change; give the pieces now, not "
+				  "max_pieces");
 		return -ENOTSUP;
 	}
 	why = access_bad(dev, attr->access);
 	if (why == NULL && (attr->n != 0) == (attr->max_pieces != 0))
-		why = "it has either pieces or max_pieces";
+		why = "set either n or max_pieces, and leave the other 0";
 	if (why == NULL && (attr->n > max || attr->max_pieces > max))
-		why = "it has more pieces than the device's max_mkey_pieces";
+		why = "more pieces than the device's max_mkey_pieces";
 	if (why == NULL && attr->n != 0)
 		why = pieces_bad(dev, attr);
 	if (why == NULL)
 		return 0;
-	BB_LOG(ERR,
-	       "%s: an indirect key of %u pieces (max_pieces %u) with access 0x%x is not "
-	       "made: %s",
+	BB_LOG(ERR, "%s: indirect key not created (%u pieces, max_pieces %u, access 0x%x): %s",
 	       dev->name, attr->n, attr->max_pieces, attr->access, why);
 	return -EINVAL;
 }
@@ -198,11 +199,11 @@ layout_check(const struct bb_qp *qp, const struct bb_mkey *mkey, uint32_t access
 	const char *why = access_bad(dev, access);
 
 	if (mkey->max_pieces == 0)
-		why = "the key was made over pieces that do not change";
+		why = "the key was created with fixed pieces";
 	else if (mkey->pd != qp->ctrl->pd)
 		why = "the key and the QP have different PDs";
 	else if (n > mkey->max_pieces)
-		why = "it has more pieces than the key's max_pieces";
+		why = "more pieces than the key's max_pieces";
 	if (why == NULL)
 		return 0;
 	BB_LOG(ERR, "QP 0x%x: key 0x%x is not laid out: %s", qp->qpn, mkey->lkey, why);
@@ -229,8 +230,8 @@ bb_post_mkey_interleaved(struct bb_qp *qp, uint64_t wr_id, struct bb_mkey *mkey,
 
 	if (!qp->ctrl->pd->dev->attr.mkey_interleaved) {
 		BB_LOG(ERR,
-		       "QP 0x%x: key 0x%x is not laid out: the device knows no patterns: list "
-		       "the pieces",
+		       "QP 0x%x: key 0x%x is not laid out: the device has no interleaved "
+		       "layouts: list the pieces",
 		       qp->qpn, mkey->lkey);
 		return -ENOTSUP;
 	}

@@ -39,7 +39,7 @@ bb_mr_access_check(const struct bb_dev *dev, uint32_t access, const char **why)
 	bool odp = (access & BB_ACCESS_ON_DEMAND) != 0;
 
 	if ((access & ~(ACCESS_KNOWN | BB_ACCESS_OPTIONAL_RANGE)) != 0) {
-		*why = "an access right is not known";
+		*why = "unknown access right";
 		return -EINVAL;
 	}
 	if ((access & (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)) != 0 &&
@@ -59,8 +59,8 @@ bb_mr_access_check(const struct bb_dev *dev, uint32_t access, const char **why)
 	if (odp && (((access & BB_ACCESS_REMOTE_WRITE) != 0 && !dev->attr.odp_write) ||
 		    ((access & BB_ACCESS_REMOTE_READ) != 0 && !dev->attr.odp_read) ||
 		    ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && !dev->attr.odp_atomic))) {
-		*why = "the device pages this REMOTE right not on demand (odp_write, odp_read, "
-		       "odp_atomic of bb_dev_query())";
+		*why = "the device has no on-demand paging for this REMOTE right (odp_write, "
+		       "odp_read, odp_atomic of bb_dev_query())";
 		return -ENOTSUP;
 	}
 	return 0;
@@ -73,26 +73,27 @@ range_check(const struct bb_dev *dev, const void *addr, uint64_t len, uint64_t i
 {
 	if ((access & BB_ACCESS_ON_DEMAND) != 0 && len == UINT64_MAX && addr == NULL) {
 		if (iova != 0) {
-			*why = "the whole address space has iova 0";
+			*why = "a region of the whole address space must have iova 0";
 			return -EINVAL;
 		}
 		if (dev->attr.odp_implicit)
 			return 0;
-		*why = "the device does not page the whole address space on demand";
+		*why = "the device cannot register the whole address space on demand";
 		return -ENOTSUP;
 	}
 	if (len == 0)
-		*why = "it is empty";
+		*why = "the length is 0";
 	else if (len > UINTPTR_MAX - (uintptr_t)addr)
-		*why = "it reaches past the end of the address space";
+		*why = "the range exceeds the address space";
 	else if (len > UINT64_MAX - iova)
-		*why = "iova + length reaches past 2^64";
+		*why = "iova + length exceeds 2^64";
 	else if (len > dev->attr.max_mr_size)
-		*why = "it is longer than the device's max_mr_size";
+		*why = "the length exceeds the device's max_mr_size";
 	else if (((iova ^ (uintptr_t)addr) & PAGE_MASK) != 0)
 		*why = (access & BB_ACCESS_ZERO_BASED) != 0
 			       ? "ZERO_BASED memory must start on a page of 4096 bytes"
-			       : "iova and address differ in their offset in a page of 4096 bytes";
+			       : "iova and address must have the same offset in a page of 4096 "
+				 "bytes";
 	else
 		return 0;
 	return -EINVAL;
@@ -222,8 +223,8 @@ bb_mr_busy(const struct bb_mr_priv *mr, const char *what)
 	if (windows == 0 && mr->mkeys == 0)
 		return 0;
 	BB_LOG(ERR,
-	       "%s: the MR with lkey 0x%x is not %s: %u memory window%s bound to it and %u "
-	       "key%s to it; undo that first",
+	       "%s: the MR with lkey 0x%x is not %s: %u memory window%s bound to it and %u key%s "
+	       "to it; unbind the windows and destroy the keys first",
 	       mr->pub.pd->dev->name, mr->reg->drv_mr->lkey, what, windows,
 	       windows == 1 ? " is" : "s are", mr->mkeys, mr->mkeys == 1 ? " refers" : "s refer");
 	return -EBUSY;

@@ -36,21 +36,22 @@ rereg_check(const struct bb_mr_priv *mr, uint32_t flags, const struct bb_pd *pd,
 	bool trans = (flags & BB_MR_REREG_TRANSLATION) != 0;
 
 	if (flags == 0 || (flags & ~REREG_ALL) != 0)
-		*why = "flags are not a combination of TRANSLATION, PD and ACCESS";
+		*why = "flags must be a combination of TRANSLATION, PD and ACCESS";
 	else if (mr->kind != BB_DRV_MR_MEM)
-		*why = "it is device memory or a dma-buf: register it anew";
+		*why = "device memory and dma-bufs cannot be re-registered: deregister the MR "
+		       "and register it again";
 	else if (trans && (addr == NULL || len == 0))
 		*why = "the new memory is NULL or empty";
 	else if (trans && len > UINTPTR_MAX - (uintptr_t)addr)
-		*why = "the new memory reaches past the end of the address space";
+		*why = "the new memory exceeds the address space";
 	else if (trans && len > dev->attr.max_mr_size)
 		*why = "the new memory is longer than the device's max_mr_size";
 	else if ((flags & BB_MR_REREG_PD) != 0 && (pd == NULL || pd->dev != dev))
 		*why = "the new PD is NULL or another device's";
 	else if (access != 0 && (flags & BB_MR_REREG_ACCESS) == 0)
-		*why = "rights are given without BB_MR_REREG_ACCESS";
+		*why = "access is given, but the flag BB_MR_REREG_ACCESS is not";
 	else if ((access & BB_ACCESS_ZERO_BASED) != 0)
-		*why = "ZERO_BASED is for bb_mr_reg(): memory given anew is named by its addresses";
+		*why = "ZERO_BASED is allowed in bb_mr_reg() only";
 	if (*why != NULL)
 		return -EINVAL;
 	if ((flags & BB_MR_REREG_ACCESS) != 0) {
@@ -59,7 +60,7 @@ rereg_check(const struct bb_mr_priv *mr, uint32_t flags, const struct bb_pd *pd,
 		if (ret != 0)
 			return ret;
 		if (!trans && ((access ^ mr->pub.access) & BB_ACCESS_ON_DEMAND) != 0) {
-			*why = "ON_DEMAND changes only with TRANSLATION";
+			*why = "ON_DEMAND can change only with BB_MR_REREG_TRANSLATION";
 			return -ENOTSUP;
 		}
 	}

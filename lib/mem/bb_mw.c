@@ -238,8 +238,8 @@ has_room(struct bb_mw_priv *w)
 		if (w->ops[i].qp != NULL)
 			return -EAGAIN;
 	BB_LOG(ERR,
-	       "memory window 0x%x: %d QPs were reset or destroyed before its binds completed: free "
-	       "it",
+	       "memory window 0x%x can no longer be bound: %d QPs were reset or destroyed before "
+	       "its binds completed: free the window",
 	       w->pub.rkey, MAX_OPS);
 	return -ENOMEM;
 }
@@ -392,7 +392,9 @@ bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
 		return -EINVAL;
 	}
 	if (!dev->attr.memory_windows) {
-		BB_LOG(ERR, "%s: the device has no memory windows: register what peers may access",
+		BB_LOG(ERR,
+		       "%s: the device has no memory windows: give peers the rkey of an MR "
+		       "instead",
 		       dev->name);
 		return -ENOTSUP;
 	}
@@ -464,11 +466,11 @@ range_bad(const struct bb_mw *mw, const struct bb_mr *mr, uint64_t addr, uint64_
 		return "the MR was registered without MW_BIND";
 	/* An ON_DEMAND region has no lkey, and a bind names its region by the lkey. */
 	if ((mr->access & BB_ACCESS_ON_DEMAND) != 0)
-		return "the MR is ON_DEMAND";
+		return "an ON_DEMAND MR cannot be bound";
 	if (addr < mr->iova || len > mr->len || addr - mr->iova > mr->len - len)
-		return "the range leaves the MR";
+		return "the range exceeds the MR";
 	if ((access & ~(uint32_t)ACCESS_WINDOW) != 0)
-		return "a window gives REMOTE_* rights only";
+		return "a window allows only REMOTE_* rights";
 	if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && !mw->pd->dev->attr.memory_window_atomics)
 		return "the device has no atomics through windows: leave REMOTE_ATOMIC out";
 	if ((access & ACCESS_REMOTE_WRITES) != 0 && (mr->access & BB_ACCESS_LOCAL_WRITE) == 0)
@@ -513,17 +515,17 @@ bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr,
 	const char *why = NULL;
 
 	if (mw->type != BB_MW_TYPE_1)
-		return refuse(qp, mw, -EINVAL, "it is of type 2: use bb_post_bind_mw()");
+		return refuse(qp, mw, -EINVAL, "the window is of type 2: use bb_post_bind_mw()");
 	if (mw->pd != qp->ctrl->pd)
 		return refuse(qp, mw, -EINVAL, "the window and the QP have different PDs");
 	if (len == 0)
 		return post(qp, wr_id, mw, bb_inc_rkey(mw->rkey), NULL, &bind, flags);
 	if (mr == NULL)
-		return refuse(qp, mw, -EINVAL, "there is no MR");
+		return refuse(qp, mw, -EINVAL, "the MR is NULL");
 	if (len > BB_WQE_MAX_SGE_LEN)
 		return refuse(qp, mw, -EOPNOTSUPP, "a window has at most 2^31 bytes");
 	if (((access | mr->access) & BB_ACCESS_ZERO_BASED) != 0)
-		why = "windows of type 1, and their MRs, are not ZERO_BASED";
+		why = "a window of type 1 and its MR must not be ZERO_BASED";
 	else
 		why = range_bad(mw, mr, addr, len, access);
 	if (why != NULL)
@@ -545,19 +547,19 @@ bb_post_bind_mw(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new
 	const char *why = NULL;
 
 	if (mw->type != BB_MW_TYPE_2)
-		return refuse(qp, mw, -EINVAL, "it is of type 1: use bb_mw_bind()");
+		return refuse(qp, mw, -EINVAL, "the window is of type 1: use bb_mw_bind()");
 	if (mw->pd != qp->ctrl->pd)
 		return refuse(qp, mw, -EINVAL, "the window and the QP have different PDs");
 	if (mr == NULL || len == 0)
 		return refuse(qp, mw, -EINVAL,
-			      "type 2 is bound to an MR and invalidated, never "
-			      "bound to nothing");
+			      "a window of type 2 needs an MR and a length of at least 1; to "
+			      "unbind it, post an invalidate");
 	if (len > BB_WQE_MAX_SGE_LEN)
 		return refuse(qp, mw, -EOPNOTSUPP, "a window has at most 2^31 bytes");
 	if ((new_rkey ^ mw->rkey) >> 8 != 0)
 		return refuse(qp, mw, -EINVAL,
-			      "only the low byte of its rkey may be chosen: take "
-			      "bb_inc_rkey()");
+			      "the new rkey may differ from the current rkey only in the low "
+			      "byte: use bb_inc_rkey()");
 	why = range_bad(mw, mr, addr, len, access);
 	if (why != NULL)
 		return refuse(qp, mw, -EINVAL, why);

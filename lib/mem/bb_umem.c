@@ -24,16 +24,16 @@ static const char *
 umem_wrong(const struct bb_umem_attr *attr)
 {
 	if (attr->len == 0)
-		return "it is empty";
+		return "the length is 0";
 	if (attr->len > UINTPTR_MAX - (uintptr_t)attr->addr)
-		return "it reaches past the end of the address space";
+		return "the range exceeds the address space";
 	if ((attr->access & ~(uint32_t)UMEM_ACCESS) != 0)
-		return "only LOCAL_WRITE, REMOTE_WRITE and REMOTE_READ are rights of a umem";
+		return "a umem allows only LOCAL_WRITE, REMOTE_WRITE and REMOTE_READ";
 	if ((attr->access & BB_ACCESS_REMOTE_WRITE) != 0 &&
 	    (attr->access & BB_ACCESS_LOCAL_WRITE) == 0)
 		return "REMOTE_WRITE needs LOCAL_WRITE too";
 	if ((attr->pgsz_bitmap & BB_UMEM_ANY_PAGE) == 0)
-		return "no page size of 4 KiB or more is allowed";
+		return "pgsz_bitmap allows no page size of 4 KiB or more";
 	return NULL;
 }
 
@@ -47,11 +47,15 @@ umem_check(const struct bb_dev *dev, const struct bb_umem_attr *attr)
 	if (ret != 0)
 		return ret;
 	if (dev->attr.max_umem == 0 || dev->drv->umem_reg == NULL) {
-		BB_LOG(ERR, "%s: no umem: the device has none (max_umem 0)", dev->name);
+		BB_LOG(ERR, "%s: umem not registered: the device has none (max_umem is 0)",
+		       dev->name);
 		return -ENOTSUP;
 	}
 	if (attr->dmabuf_fd != -1 && !dev->attr.dmabuf) {
-		BB_LOG(ERR, "%s: no umem of a dma-buf: kernel or rdma-core lacks them", dev->name);
+		BB_LOG(ERR,
+		       "%s: umem not registered: the kernel or rdma-core has no umems of "
+		       "dma-bufs",
+		       dev->name);
 		return -ENOTSUP;
 	}
 	why = umem_wrong(attr);
@@ -149,22 +153,21 @@ bb_mr_reg_dmabuf(struct bb_pd *pd, uint64_t offset, size_t len, uint64_t iova, i
 		return -EINVAL;
 	if (!pd->dev->attr.dmabuf) {
 		ret = -ENOTSUP;
-		why = "kernel or rdma-core has no dma-buf MRs";
+		why = "the kernel or rdma-core has no MRs of dma-bufs";
 	} else if (len == 0) {
-		why = "it is empty";
+		why = "the length is 0";
 	} else if (len > UINT64_MAX - offset || len > UINT64_MAX - iova) {
-		why = "offset or iova + length reaches past 2^64";
+		why = "offset or iova + length exceeds 2^64";
 	} else if (len > pd->dev->attr.max_mr_size) {
-		why = "it is longer than the device's max_mr_size";
+		why = "the length exceeds the device's max_mr_size";
 	} else if (((offset ^ iova) & PAGE_MASK) != 0) {
 		/*
 		 * UVERBS_METHOD_REG_DMABUF_MR in Linux checks the offsets and the rights in this
 		 * way.
 		 */
-		why = "iova and offset differ in their offset in a page of 4096 bytes";
+		why = "iova and offset must have the same offset in a page of 4096 bytes";
 	} else if ((access & ~DMABUF_ACCESS) != 0) {
-		why = "a dma-buf has no right but LOCAL_WRITE, the REMOTE ones and "
-		      "RELAXED_ORDERING";
+		why = "a dma-buf allows only LOCAL_WRITE, REMOTE_* and RELAXED_ORDERING";
 	} else {
 		ret = bb_mr_access_check(pd->dev, access, &why);
 	}

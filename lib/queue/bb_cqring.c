@@ -16,14 +16,15 @@ int
 bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbrec)
 {
 	if (log_size > CQ_MAX_LOG_SIZE) {
-		BB_QUEUE_LOG(ERR, "CQ of 2^%u CQEs: at most 2^%u", log_size, CQ_MAX_LOG_SIZE);
+		BB_QUEUE_LOG(ERR, "CQ not created: 2^%u CQEs are more than the maximum of 2^%u",
+			     log_size, CQ_MAX_LOG_SIZE);
 		return -EINVAL;
 	}
 	if (buf == NULL || dbrec == NULL || ((uintptr_t)buf & (sizeof(struct bb_cqe) - 1)) != 0 ||
 	    ((uintptr_t)dbrec & 7) != 0) {
 		BB_QUEUE_LOG(ERR,
-			     "CQ: ring %p and doorbell record %p must be given, aligned to 64 and "
-			     "8 bytes",
+			     "CQ not created: ring %p and doorbell record %p must not be NULL, "
+			     "and aligned to 64 and 8 bytes",
 			     buf, (void *)dbrec);
 		return -EINVAL;
 	}

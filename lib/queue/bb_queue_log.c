@@ -14,28 +14,31 @@ static const struct {
 	int err;
 	const char *text;
 } refusals[] = {
-	[BB_REFUSED_STATE] = {-ENOTCONN, "the QP's state allows no sends: they need RTS"},
-	[BB_REFUSED_OWNER] = {-EPERM, "posted by a thread that does not own the queue: post from "
-				      "its owner, or hand the queue over first"},
-	[BB_REFUSED_MAX_SGE] = {-EINVAL, "more pieces than the queue has room for: create the QP "
+	[BB_REFUSED_STATE] = {-ENOTCONN, "the QP is not in RTS, so it accepts no sends"},
+	[BB_REFUSED_OWNER] = {-EPERM, "the calling thread does not own the queue: post from the "
+				      "owner, or hand the queue over first"},
+	[BB_REFUSED_MAX_SGE] = {-EINVAL, "more SGEs than the queue's max_sge: create the queue "
 					 "with a larger max_sge"},
-	[BB_REFUSED_SGE_LEN] = {-EINVAL, "a piece is longer than 2^31 bytes: split it"},
-	[BB_REFUSED_MAX_INLINE] = {-EINVAL, "more inline data than the queue's max_inline: create "
-					    "the QP with a larger one, or post registered memory"},
-	[BB_REFUSED_ATOMIC_LEN] = {-EINVAL, "the local piece of an atomic must be 8 bytes, of a "
-					    "masked one 4 or 8"},
+	[BB_REFUSED_SGE_LEN] = {-EINVAL, "an SGE is longer than 2^31 bytes: split the SGE"},
+	[BB_REFUSED_MAX_INLINE] = {-EINVAL, "more inline data than the queue's max_inline: "
+					    "create the QP with a larger max_inline, or post "
+					    "registered memory"},
+	[BB_REFUSED_ATOMIC_LEN] = {-EINVAL, "the local SGE of an atomic must have 8 bytes, that "
+					    "of a masked atomic 4 or 8"},
 	[BB_REFUSED_ATOMIC_ALIGN] = {-EINVAL, "the remote address of an atomic must be a multiple "
 					      "of its size"},
 	[BB_REFUSED_NO_RQ] = {-EINVAL, "the QP has no receive queue of its own: post to its SRQ, "
 				       "or create it with an rq_depth"},
-	[BB_REFUSED_LKEY] = {-EFAULT, "no registration of the PD holds a segment of the mbuf: "
+	[BB_REFUSED_LKEY] = {-EFAULT, "no registration of the PD covers a segment of the mbuf: "
 				      "register its pool with bb_mem_add_mempool()"},
-	[BB_REFUSED_MKEY_PIECES] = {-EINVAL, "more pieces of a memory key than a WQE or the queue "
-					     "has room for: at most 52, or 51 blocks of a pattern; "
-					     "create the QP with a larger sq_depth or max_inline"},
-	[BB_REFUSED_MKEY_BLOCK] = {-EINVAL, "invalid layout of a memory key: a piece has 1 to 2^31 "
-					    "bytes, a block of a pattern 1 to 65535 with its gap, "
-					    "and a pattern repeats at least once"},
+	[BB_REFUSED_MKEY_PIECES] = {-EINVAL, "too many pieces for a memory key: at most 52, or "
+					     "51 blocks of a pattern, and what a WQE of the "
+					     "queue can hold; create the QP with a larger "
+					     "sq_depth or max_inline"},
+	[BB_REFUSED_MKEY_BLOCK] = {-EINVAL, "invalid layout of a memory key: a piece must have 1 "
+					    "to 2^31 bytes, a block of a pattern 1 to 65535 "
+					    "including its gap, and the repeat count must be at "
+					    "least 1"},
 	[BB_REFUSED_OPCODE] =
 		{-EINVAL,
 		 "the QP's type does not support this operation: RC supports all, UC no READs and "
@@ -44,10 +47,11 @@ static const struct {
 		{-EINVAL,
 		 "a flag is not allowed for the operation: FENCE is for RC, SOLICITED for SENDs "
 		 "and writes with immediate, INLINE for SENDs and writes"},
-	[BB_REFUSED_AH] = {-EINVAL, "a datagram needs an address handle of the QP's PD"},
+	[BB_REFUSED_AH] = {-EINVAL, "the request has no address handle of the QP's PD, which UD "
+				    "needs"},
 	[BB_REFUSED_WQE_SIZE] = {-EINVAL,
 				 "the request needs a WQE of 128 bytes: create the QP with "
-				 "a max_sge of 3, or an sq_depth of 2, or more"},
+				 "max_sge 3 or more, or sq_depth 2 or more"},
 	[BB_REFUSED_LACKED] = {-ENOTSUP,
 			       "the device does not support this operation: see bb_dev_query()"},
 };

@@ -18,26 +18,27 @@ check_conf(const struct bb_rq_conf *conf)
 	    ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 || ((uintptr_t)conf->dbrec & 3) != 0) {
 		BB_QUEUE_LOG(ERR,
 			     "receive queue of QP 0x%06x: ring %p, wr_id table %p and doorbell "
-			     "record %p must be given, aligned to 64, 8 and 4 bytes",
+			     "record %p must not be NULL, and aligned to 64, 8 and 4 bytes",
 			     conf->qpn, conf->buf, (void *)conf->wr_ids, (void *)conf->dbrec);
 		return -EINVAL;
 	}
 	if (conf->wqes == 0 || (conf->wqes & (conf->wqes - 1)) != 0 || conf->wqes > RQ_MAX_WQES) {
 		BB_QUEUE_LOG(ERR,
-			     "receive queue of QP 0x%06x: %u WQEs are not a power of two up to %u",
+			     "receive queue of QP 0x%06x: invalid number of WQEs %u (a power of "
+			     "two, at most %u)",
 			     conf->qpn, conf->wqes, RQ_MAX_WQES);
 		return -EINVAL;
 	}
 	if (conf->depth == 0 || conf->depth > conf->wqes) {
-		BB_QUEUE_LOG(ERR, "receive queue of QP 0x%06x: depth %u is not 1 to %u", conf->qpn,
-			     conf->depth, conf->wqes);
+		BB_QUEUE_LOG(ERR, "receive queue of QP 0x%06x: invalid depth %u (1 to %u)",
+			     conf->qpn, conf->depth, conf->wqes);
 		return -EINVAL;
 	}
 	if (conf->log_stride < RQ_MIN_LOG_STRIDE || conf->log_stride > RQ_MAX_LOG_STRIDE ||
 	    conf->max_sge > (1u << conf->log_stride) / BB_WQE_SEG) {
 		BB_QUEUE_LOG(ERR,
-			     "receive queue of QP 0x%06x: %u pieces do not fit into a stride of "
-			     "2^%u bytes, which must be 16 to 512",
+			     "receive queue of QP 0x%06x: %u SGEs do not fit into a WQE of 2^%u "
+			     "bytes, which must be 16 to 512",
 			     conf->qpn, conf->max_sge, conf->log_stride);
 		return -EINVAL;
 	}

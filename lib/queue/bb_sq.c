@@ -48,8 +48,8 @@ check_memory(const struct bb_sq_conf *conf)
 	    ((uintptr_t)conf->dbrec & 3) != 0 || ((uintptr_t)conf->reg & 7) != 0) {
 		BB_QUEUE_LOG(ERR,
 			     "send queue of QP 0x%06x: ring %p, WQE table %p, doorbell record %p "
-			     "and register %p must be given, aligned to 64, 8, 4 and 8 bytes; or a "
-			     "function in place of the last two",
+			     "and register %p must not be NULL, and aligned to 64, 8, 4 and 8 "
+			     "bytes; a doorbell function can replace the last two",
 			     conf->qpn, conf->buf, (void *)conf->wqes, (void *)conf->dbrec,
 			     conf->reg);
 		return -EINVAL;
@@ -62,14 +62,15 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 {
 	if (!is_pow2(conf->blocks) || conf->blocks > SQ_MAX_BLOCKS) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: %u blocks are not a power of two up to %u",
+			     "send queue of QP 0x%06x: invalid number of blocks %u (a power of "
+			     "two, at most %u)",
 			     conf->qpn, conf->blocks, SQ_MAX_BLOCKS);
 		return -EINVAL;
 	}
 	if (max_ds == 0) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: a WQE of %u pieces or %u inline bytes has "
-			     "more than %u segments",
+			     "send queue of QP 0x%06x: a WQE of %u SGEs or %u inline bytes needs "
+			     "more than the maximum of %u segments",
 			     conf->qpn, conf->max_sge, conf->max_inline, BB_WQE_MAX_DS);
 		return -EINVAL;
 	}
@@ -80,8 +81,8 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 	if (conf->depth == 0 || conf->depth > conf->blocks / bb_wqe_blocks(max_ds)) {
 		BB_QUEUE_LOG(
 			ERR,
-			"send queue of QP 0x%06x: depth %u must be at least 1, and that number of "
-			"WQEs of %u blocks must fit into %u blocks",
+			"send queue of QP 0x%06x: invalid depth %u: at least 1, and as many WQEs "
+			"of %u blocks must fit into the %u blocks of the ring",
 			conf->qpn, conf->depth, bb_wqe_blocks(max_ds), conf->blocks);
 		return -EINVAL;
 	}
@@ -91,8 +92,8 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 	 */
 	if (conf->sig_every == 0 || conf->sig_every > conf->depth) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: there must be a CQE every 1 to %u WQEs, not "
-			     "every %u",
+			     "send queue of QP 0x%06x: invalid signalling period: a CQE must "
+			     "come every 1 to %u WQEs, not every %u",
 			     conf->qpn, conf->depth, conf->sig_every);
 		return -EINVAL;
 	}
@@ -103,41 +104,44 @@ static int
 check_doorbell(const struct bb_sq_conf *conf)
 {
 	if (conf->qpn > 0xffffff) {
-		BB_QUEUE_LOG(ERR, "send queue: QP number 0x%x has more than 24 bits", conf->qpn);
+		BB_QUEUE_LOG(ERR, "send queue: invalid QP number 0x%x (at most 24 bits)",
+			     conf->qpn);
 		return -EINVAL;
 	}
 	if (conf->bf_size != 0 &&
 	    (!is_pow2(conf->bf_size) || conf->bf_size < BB_WQE_BB || conf->bf_size > 32768)) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: a BlueFlame register of %u bytes is not a "
-			     "power of two from 64 to 32768",
+			     "send queue of QP 0x%06x: invalid size %u of the BlueFlame register "
+			     "(a power of two, 64 to 32768 bytes)",
 			     conf->qpn, conf->bf_size);
 		return -EINVAL;
 	}
 	if ((unsigned int)conf->type > BB_QPT_UD || (conf->signal_all && conf->sig_every != 1)) {
 		BB_QUEUE_LOG(
 			ERR,
-			"send queue of QP 0x%06x: no type %d, or every request reported with a "
-			"CQE every %u WQEs",
+			"send queue of QP 0x%06x: invalid type %d, or signal_all together with "
+			"sig_every %u (must be 1)",
 			conf->qpn, (int)conf->type, conf->sig_every);
 		return -EINVAL;
 	}
 	if (conf->db_mode != BB_DB_DOORBELL && conf->db_mode != BB_DB_BLUEFLAME) {
-		BB_QUEUE_LOG(ERR, "send queue of QP 0x%06x: unknown doorbell mode %d", conf->qpn,
+		BB_QUEUE_LOG(ERR, "send queue of QP 0x%06x: invalid doorbell mode %d", conf->qpn,
 			     (int)conf->db_mode);
 		return -EINVAL;
 	}
 	if (conf->db_mode != BB_DB_BLUEFLAME || conf->bf_size == 0)
 		return 0;
 	if (bb_bf_ring(conf->bf_copy) == NULL || !bb_bf_copy_has(conf->bf_copy)) {
-		BB_QUEUE_LOG(ERR, "send queue of QP 0x%06x: no BlueFlame copies of kind %d here",
+		BB_QUEUE_LOG(ERR,
+			     "send queue of QP 0x%06x: this CPU has no BlueFlame copy of "
+			     "kind %d",
 			     conf->qpn, (int)conf->bf_copy);
 		return -EINVAL;
 	}
 	if (((uintptr_t)conf->reg & (BB_WQE_BB - 1)) != 0) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: register %p, to which WQEs are copied, is "
-			     "not aligned to %u bytes",
+			     "send queue of QP 0x%06x: BlueFlame register %p is not aligned to "
+			     "%u bytes",
 			     conf->qpn, conf->reg, BB_WQE_BB);
 		return -EINVAL;
 	}

@@ -17,30 +17,31 @@ check_conf(const struct bb_srqring_conf *conf)
 	    (conf->dbrec == NULL) != (conf->ring != NULL) ||
 	    ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 || ((uintptr_t)conf->dbrec & 3) != 0) {
 		BB_QUEUE_LOG(ERR,
-			     "SRQ 0x%06x: ring %p, tables %p and %p and doorbell record %p must be "
-			     "given, the ring aligned to 64 bytes, the record to 4",
+			     "SRQ 0x%06x: ring %p, tables %p and %p and doorbell record %p must "
+			     "not be NULL; the ring must be aligned to 64 bytes, the record to 4",
 			     conf->srqn, conf->buf, (void *)conf->wr_ids, (void *)conf->held,
 			     (void *)conf->dbrec);
 		return -EINVAL;
 	}
 	if (conf->wqes < 2 || (conf->wqes & (conf->wqes - 1)) != 0 || conf->wqes > SRQ_MAX_WQES) {
-		BB_QUEUE_LOG(ERR, "SRQ 0x%06x: %u WQEs are not a power of two from 2 to %u",
+		BB_QUEUE_LOG(ERR,
+			     "SRQ 0x%06x: invalid number of WQEs %u (a power of two, 2 to "
+			     "%u)",
 			     conf->srqn, conf->wqes, SRQ_MAX_WQES);
 		return -EINVAL;
 	}
 	/* A released WQE is linked to the last free WQE, so one WQE must always be free. */
 	if (conf->depth == 0 || conf->depth >= conf->wqes) {
-		BB_QUEUE_LOG(ERR, "SRQ 0x%06x: depth %u is not 1 to %u, one less than its WQEs",
+		BB_QUEUE_LOG(ERR, "SRQ 0x%06x: invalid depth %u (1 to %u, one less than its WQEs)",
 			     conf->srqn, conf->depth, conf->wqes - 1);
 		return -EINVAL;
 	}
 	if (conf->log_stride < SRQ_MIN_LOG_STRIDE || conf->log_stride > SRQ_MAX_LOG_STRIDE ||
 	    conf->max_sge > (1u << conf->log_stride) / BB_WQE_SEG - 1) {
-		BB_QUEUE_LOG(
-			ERR,
-			"SRQ 0x%06x: %u pieces and a head of 16 bytes do not fit into a stride "
-			"of 2^%u bytes, which must be 32 to 512",
-			conf->srqn, conf->max_sge, conf->log_stride);
+		BB_QUEUE_LOG(ERR,
+			     "SRQ 0x%06x: %u SGEs and a head of 16 bytes do not fit into a WQE of "
+			     "2^%u bytes, which must be 32 to 512",
+			     conf->srqn, conf->max_sge, conf->log_stride);
 		return -EINVAL;
 	}
 	return 0;

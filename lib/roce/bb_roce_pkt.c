@@ -254,7 +254,7 @@ bb_roce_drop_str(enum bb_roce_drop why)
 	case BB_ROCE_DROP_OPCODE:
 		return "opcode is none of RC, UC or UD";
 	case BB_ROCE_DROP_PAYLOAD:
-		return "payload that its opcode does not have";
+		return "payload, but its opcode has none";
 	case BB_ROCE_DROP_ICRC:
 		return "wrong ICRC";
 	case BB_ROCE_DROPS:

@@ -130,7 +130,7 @@ bb_tel_page_begin(struct bb_tel_page *p, struct bb_tel_args *a, struct rte_tel_d
 	p->start = 0;
 	p->total = 0;
 	if (a->next != NULL && (!bb_tel_arg_uint(a, UINT32_MAX, &p->start) || a->next != NULL)) {
-		bb_tel_refuse(d, "the last parameter is not the number of the first one to list");
+		bb_tel_refuse(d, "the last parameter must be a number: the first entry to list");
 		return false;
 	}
 	p->numbers = rte_tel_data_alloc();

@@ -26,7 +26,7 @@ bb_tel_begin(struct bb_tel_args *a, const char *params, struct rte_tel_data *d)
 	}
 	name = bb_tel_arg(a);
 	if (name == NULL) {
-		bb_tel_refuse(d, "a device is missing behind a comma: see /bluebell/device/list");
+		bb_tel_refuse(d, "the device name is missing or empty: see /bluebell/device/list");
 		return NULL;
 	}
 	bb_open_devs_lock();

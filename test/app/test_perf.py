@@ -172,7 +172,7 @@ class Perf(AppTest):
             self.assertEqual(conn.recv(1), b'')
         # Neither end sends then.
         res, _ = self.serve(talk, '-P', 'rc_pingpong', '--silence', '1', rc=1)
-        self.assertIn('nothing has come for 1 s', res.err)
+        self.assertIn('no message in 1 s', res.err)
 
     @long
     def test_silent_peers(self):
@@ -190,13 +190,13 @@ class Perf(AppTest):
             began = time.monotonic()
             res, _ = self.serve(talk, '-P', 'read_bw', '--silence', '1', rc=1)
             self.assertGreater(time.monotonic() - began, 1)
-            self.assertIn("the peer's %s" % name, res.err)
+            self.assertIn("the peer's message \"%s" % name, res.err)
             self.assertIn('%d of %d bytes' % (len(said[stop]) - 1, len(said[stop])), res.err)
 
     def test_peers_that_close(self):
         for data in (b'', b'0000', perfpeer.address()[:-1]):
             res, _ = self.serve(lambda conn: conn.sendall(data), '-P', 'rc_pingpong', rc=1)
-            self.assertIn("closed the connection before its address", res.err)
+            self.assertIn("closed the TCP connection before its message \"address\"", res.err)
 
     @long
     def test_peers_that_talk_nonsense(self):
@@ -205,13 +205,13 @@ class Perf(AppTest):
                 (0, b'GET / HTTP/1.1\r\n', 'not a version'),
                 (0, b'5.69'.ljust(16, b'\0'), 'install a newer perftest'),
                 (0, b'\xff' * 16, 'not a version'),
-                (1, b'\x7f\xff\xff\xff', 'cycle buffer is not a power of two'),
-                (2, b'\0\0\0\3', 'cache line is not a power of two'),
-                (3, b'6\0', 'MTU is not one of'),
-                (4, b'\0' * perfpeer.KEYS, 'keys is not of the form'),
-                (4, b'%n' * (perfpeer.KEYS // 2), 'keys is not of the form'),
+                (1, b'\x7f\xff\xff\xff', '"cycle buffer" is not a power of two'),
+                (2, b'\0\0\0\3', '"cache line" is not a power of two'),
+                (3, b'6\0', '"MTU" is not one of'),
+                (4, b'\0' * perfpeer.KEYS, '"keys" is not of the form'),
+                (4, b'%n' * (perfpeer.KEYS // 2), '"keys" is not of the form'),
                 (4, perfpeer.keys(gid='0' * 32), 'start it with -g N (perftest: -x N)'),
-                (4, perfpeer.keys(gid='fe80' + '0' * 27 + '1'), 'pick another with -g'),
+                (4, perfpeer.keys(gid='fe80' + '0' * 27 + '1'), 'select another GID with -g'),
                 (4, perfpeer.keys(reads=0), 'allows no READs'),
                 (5, perfpeer.keys(qpn=0x78), 'uses a second queue pair')):
             def talk(conn, place=place, data=data):
@@ -260,13 +260,13 @@ class Perf(AppTest):
             self.assertIn(why, res.err)
             _, err = server.communicate(timeout=perfpeer.WAIT)
             self.assertEqual(server.returncode, 1, err)
-            self.assertIn('has closed the connection', err)
+            self.assertIn('has closed the TCP connection', err)
 
     def test_server_without_client_ends(self):
         server, _ = self.start_server('-P', 'rc_pingpong', '--silence', '1')
         _, err = server.communicate(timeout=perfpeer.WAIT)
         self.assertEqual(server.returncode, 1, err)
-        self.assertIn('no client has come for 1 s', err)
+        self.assertIn('no client has connected in 1 s', err)
 
     def test_port_in_use(self):
         with socket.socket() as s:
@@ -293,7 +293,7 @@ class Perf(AppTest):
 
     def test_usage(self):
         for args, words in ((['-s', '8'], ['--protocol NAME is missing', 'ib_write_lat']),
-                            (['-P', 'nope'], ['no such protocol', 'rc_pingpong']),
+                            (['-P', 'nope'], ['unknown protocol', 'rc_pingpong']),
                             (['-P', 'read_bw', '--connection', 'UC'], ['ib_read_bw']),
                             (['-P', 'read_bw', '--connection', 'XRC'], ['RC, UC or UD']),
                             (['-P', 'write_lat', '-n', '1'], ['give 2 or more']),
@@ -308,7 +308,7 @@ class Perf(AppTest):
                             (['-P', 'write_bw', '-p', '65536'], ['--port']),
                             (['-P', 'write_bw', '-g', '200'], ['no such GID']),
                             (['-P', 'write_bw', '-d', 'nope'], ['cannot be opened', 'soft0']),
-                            (['-P', 'write_bw', 'a', 'b'], ['one host at most']),
+                            (['-P', 'write_bw', 'a', 'b'], ['only one HOST']),
                             (['-P', 'write_bw', '--json', '/nope/x'], ['can be written'])):
             self.usage_error(args, *words)
         res = self.run_program([], eal=['--protocol', 'write_bw'])

@@ -59,7 +59,7 @@ class Usage(AppTest):
         self.assertNotIn('Success', res.err)
         res = self.run_program(['--op', 'write'], ['-l', '1023', '--no-huge'])
         self.assertEqual(res.rc, 1, str(res))
-        self.assertIn('its lines above say why', res.err)
+        self.assertIn('see the lines of EAL above', res.err)
 
     def test_plain_user(self):
         """A process of user nobody, which may lock almost no memory, runs the software device."""

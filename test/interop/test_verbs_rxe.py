@@ -207,7 +207,7 @@ def plain_user(there, program):
               'echo user:x:1000: >/etc/group')
     for limit, mode, status, said in (
             (64, 666, 0, 'a write: '),
-            (0, 666, 1, 'this user may lock no memory (raise the limit: ulimit -l)'),
+            (0, 666, 1, 'this user may not lock memory (raise the limit: ulimit -l)'),
             (64, 600, 1, 'Permission denied: give this user rights to /dev/infiniband/uverbs')):
         request = there.begin(
             'chmod %d /dev/infiniband/uverbs0; cd /tmp; ulimit -l %d; '

@@ -37,7 +37,10 @@ vdev_make(const char *text)
 	int rc;
 
 	if (args == NULL || (size_t)(args - text) >= sizeof(name)) {
-		fprintf(stderr, "bench: \"%s\" is no vdev and its arguments\n", text);
+		fprintf(stderr,
+			"bench: \"%s\" is not a vdev with arguments, such as "
+			"net_memif0,role=server\n",
+			text);
 		return -EINVAL;
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)(args - text), text);
@@ -45,7 +48,7 @@ vdev_make(const char *text)
 		return 0;
 	rc = rte_eal_hotplug_add("vdev", name, args + 1);
 	if (rc != 0)
-		fprintf(stderr, "bench: vdev %s: %s\n", text, strerror(-rc));
+		fprintf(stderr, "bench: vdev %s cannot be created: %s\n", text, strerror(-rc));
 	return rc;
 }
 
@@ -101,7 +104,7 @@ baseline_net_open(struct baseline_net *net, const char *vdev)
 	if (rc == 0)
 		return 0;
 fail:
-	fprintf(stderr, "bench: %s: %s\n", vdev, strerror(-rc));
+	fprintf(stderr, "bench: the port of vdev %s cannot be started: %s\n", vdev, strerror(-rc));
 	baseline_net_close(net);
 	return rc;
 }

@@ -125,8 +125,10 @@ device_on(struct side *s)
 		return -EIO;
 	if (c.cqe_size != 64 || q.sq.stride != 64 || c.cqe_cnt != 1 << RIG_LOG_CQES ||
 	    q.sq.wqe_cnt != 1 << RIG_LOG_BLOCKS) {
-		fprintf(stderr, "libmlx5: %u CQEs of %u bytes, %u blocks of %u bytes\n", c.cqe_cnt,
-			c.cqe_size, q.sq.wqe_cnt, q.sq.stride);
+		fprintf(stderr,
+			"libmlx5: unexpected rings: a CQ of %u CQEs of %u bytes, a send "
+			"queue of %u blocks of %u bytes\n",
+			c.cqe_cnt, c.cqe_size, q.sq.wqe_cnt, q.sq.stride);
 		return -ERANGE;
 	}
 	s->dev = (struct baseline_dev){
@@ -176,7 +178,7 @@ side_open(struct side *s)
 		return "ibv_create_qp()";
 	if (to_rts(s->qp) != 0)
 		return "ibv_modify_qp()";
-	return device_on(s) == 0 ? NULL : "its rings are not those that were asked for";
+	return device_on(s) == 0 ? NULL : "libmlx5 created rings of another size than requested";
 }
 
 static int

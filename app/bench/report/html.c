@@ -290,7 +290,7 @@ pairs(FILE *f)
 		hi = j->row.p.pairs > hi ? j->row.p.pairs : hi;
 	}
 	if (hi <= 1)
-		fprintf(f, "each row a single pair, so no medians");
+		fprintf(f, "a single pair for each line, so no medians");
 	else if (lo == hi)
 		fprintf(f, "medians of %u pairs, measured alternately", hi);
 	else
@@ -313,19 +313,19 @@ report_html(const char *path, double l)
 	fprintf(f, "<p>Bluebell beside hand-written baselines and installed peers, in one run: ");
 	pairs(f);
 	fprintf(f,
-		". TSC %.2f GHz, core %.2f GHz; L, the round trip of a cache line between the two "
-		"CPUs, %.0f ns; in the tables, before and after a row. Of ns less is better, of "
-		"rates more. A row without a ratio says why.%s</p>\n<p>",
+		". TSC %.2f GHz, core %.2f GHz; L, the round trip of a cache line between the "
+		"two CPUs, %.0f ns; the tables give L before and after each line. For times less "
+		"is better, for rates more. A line without a ratio states the reason.%s</p>\n<p>",
 		tsc_ghz(), core_ghz(), l,
-		opts.quick
-			? " Made with <code>--quick</code>: it shows that all works, not what it costs."
-			: "");
+		opts.quick ? " Made with <code>--quick</code>: it checks that all works, and its "
+			     "figures mean nothing."
+			   : "");
 	report_summary(f);
 	fprintf(f, ".</p>\n");
 	machine(f);
 	if (bench_stopped())
-		fprintf(f, "<p class=\"failed\">The run was stopped: of its rows there are those "
-			   "that were finished.</p>\n");
+		fprintf(f, "<p class=\"failed\">The run was stopped: this page has only the "
+			   "lines that were finished.</p>\n");
 	html_latency(f);
 	html_sweeps(f);
 	for (i = 0; report_judged(i) != NULL; i++)

@@ -75,7 +75,7 @@ latency_plot(FILE *f, const char *unit, const char *title)
 
 	memset(&p, 0, sizeof(p));
 	p.title = title;
-	p.x_label = "part of the operations that take no longer";
+	p.x_label = "fraction of the operations with at most this latency";
 	p.y_label = "latency";
 	p.unit = HTML_NS;
 	p.n_ticks = BENCH_QUANTILES;

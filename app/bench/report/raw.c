@@ -128,7 +128,7 @@ run(const struct raw_run *r, bool ping)
 		return ns;
 	if (rc != 0)
 		remote_stop(&msg);
-	fprintf(stderr, "bench: raw packets of %u bytes: %s\n", r->size,
+	fprintf(stderr, "bench: the run with raw packets of %u bytes failed: %s\n", r->size,
 		strerror(rc != 0 ? -rc : -msg.rc));
 	return -1;
 }

@@ -124,15 +124,15 @@ judge(unsigned int i)
 		if (row->goal != GOAL_NONE)
 			rows[i].verdict = "not judged";
 		snprintf(rows[i].why, sizeof(rows[i].why),
-			 "shared CPUs: its threads waited %.0f %% of the time for other work: no "
-			 "ratio",
+			 "no ratio: the CPUs were shared; its threads waited %.0f %% of the time "
+			 "for other work",
 			 row->p.shared < 1 ? 100 * row->p.shared : 100);
 		return;
 	}
 	if (row->p.baseline_only) {
 		if (row->limit_by != LIMIT_NONE && (above || below))
 			snprintf(rows[i].why, sizeof(rows[i].why),
-				 "over 1.3 x off the recorded %.4g", recorded);
+				 "more than 1.3 x away from the recorded %.4g", recorded);
 		return;
 	}
 	if (row->limit_by == LIMIT_NONE || (!above && !below)) {
@@ -143,7 +143,8 @@ judge(unsigned int i)
 		if (by_ratio)
 			rows[i].verdict = "not judged";
 		snprintf(rows[i].why, sizeof(rows[i].why),
-			 "baseline %.4g is over 1.3 x slower than the recorded %.4g: no ratio",
+			 "no ratio: baseline %.4g is more than 1.3 x slower than the recorded "
+			 "%.4g",
 			 row->p.baseline, recorded);
 		return;
 	}
@@ -151,8 +152,8 @@ judge(unsigned int i)
 		rows[i].verdict =
 			meets_goal(row, row->p.bluebell / recorded) ? "not judged" : "missed";
 	snprintf(rows[i].why, sizeof(rows[i].why),
-		 "baseline %.4g is over 1.3 x faster than the recorded %.4g: no ratio; it would be "
-		 "%.2f, to the recorded %.2f",
+		 "no ratio: baseline %.4g is more than 1.3 x faster than the recorded %.4g; "
+		 "ratio to this baseline %.2f, to the recorded %.2f",
 		 row->p.baseline, recorded, row->p.ratio, row->p.bluebell / recorded);
 }
 
@@ -200,7 +201,7 @@ print_row(unsigned int i)
 	printf("%-32s %9.4g %9s %7s  %-11s %-10s %s", row->name, row->p.baseline, bluebell, ratio,
 	       goal, rows[i].verdict, row->unit);
 	if (row->p.l_before > 0)
-		printf("; L %.0f / %.0f, %u thrown away", row->p.l_before, row->p.l_after,
+		printf("; L %.0f / %.0f, %u pairs discarded", row->p.l_before, row->p.l_after,
 		       row->p.rejected);
 	if (row->goal == GOAL_BELOW_L)
 		printf("; baseline %.2f L, bluebell %.2f L", row->p.baseline_l, row->p.bluebell_l);
@@ -222,7 +223,8 @@ static bool
 room(void)
 {
 	if (n_rows == BENCH_MAX_ROWS)
-		fprintf(stderr, "bench: more than %u rows; this one is left out\n", BENCH_MAX_ROWS);
+		fprintf(stderr, "bench: more than %u lines of results; one line is left out\n",
+			BENCH_MAX_ROWS);
 	return n_rows < BENCH_MAX_ROWS && !bench_stopped();
 }
 
@@ -242,7 +244,8 @@ report_row(const struct row *row)
 
 		rows[i].verdict = moved ? "not judged" : "failed";
 		snprintf(rows[i].why, sizeof(rows[i].why),
-			 moved ? "L moved in every pair: run it again" : "the measurement failed");
+			 moved ? "L changed by more than 20 %% in every pair: run the case again"
+			       : "the measurement failed");
 	} else {
 		judge(i);
 	}

@@ -171,7 +171,7 @@ TEST(test_said)
 		assert_non_null(strstr(text, want));
 	}
 	assert_non_null(
-		strstr(text, "connect: 19 more invalid messages of peers were not logged\n"));
+		strstr(text, "connect: 19 more invalid messages from peers were not logged\n"));
 	for (i = 0, at = text; (at = strstr(at, "connect: ")) != NULL; i++)
 		at++;
 	assert_int_equal(i, 3);

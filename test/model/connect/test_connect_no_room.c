@@ -189,7 +189,7 @@ TEST(test_max_conns)
 	log_begin();
 	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, qp, &p.a.param, &none),
 			 -ENOSPC);
-	log_expect("the CM has 2 connections already (max_conns)");
+	log_expect("the CM already has 2, its max_conns");
 	assert_null(none);
 	bb_qp_destroy(qp);
 	fd = raw_connect();
@@ -255,10 +255,11 @@ TEST(test_descriptors)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
 	fflush(log_file);
 	seconds = (rte_get_tsc_cycles() - begin) / rte_get_tsc_hz();
-	for (at = log_text; (at = strstr(at, "accept:")) != NULL; at++)
+	for (at = log_text; (at = strstr(at, "accept() failed:")) != NULL; at++)
 		lines++;
-	assert_non_null(
-		strstr(log_text, "accept: Too many open files: raise the limit (ulimit -n)"));
+	assert_non_null(strstr(
+		log_text,
+		"accept() failed: Too many open files: raise the limit of open files (ulimit -n)"));
 	assert_in_range(lines, 1, seconds + 1);
 	log_stop();
 	assert_int_equal(stats().evicted, 1);

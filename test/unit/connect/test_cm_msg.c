@@ -237,8 +237,8 @@ TEST(test_fields)
 
 	bad(0, 'X', "magic");
 	bad(4, 2, "version");
-	bad(5, 0, "kind");
-	bad(5, 7, "kind");
+	bad(5, 0, "unknown type");
+	bad(5, 7, "unknown type");
 	bad(5, BB_CM_RTU, "length");
 	bad(7, 20, "header");
 	bad(15, 1, "header");
@@ -246,7 +246,7 @@ TEST(test_fields)
 	bad(b + 8, 2, "QP address");
 	bad(b + 12, 1, "QP address");
 	bad(b + 34, 0x18, "QP address");
-	bad(b + 36, 2, "neither RC nor UC");
+	bad(b + 36, 2, "other than RC or UC");
 	bad(b + 37, 8, "reserved");
 	bad(b + 40, 8, "retry");
 	bad(b + 41, 8, "retry");

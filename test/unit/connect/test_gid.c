@@ -305,7 +305,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_choose)
 	assert_non_null(strstr(log_text, bb_gid_text(&list[2], text, sizeof(text))));
 	list[0].type = BB_GID_ROCE_V1;
 	assert_null(strstr(log_text, bb_gid_text(&list[0], text, sizeof(text))));
-	log_expect("several GIDs of port 1 match equally; give an address, netdev or VLAN:");
+	log_expect("several GIDs of port 1 match equally: select one by address, netdev or VLAN.");
 	fake.gid_v1 = 0;
 	assert_true(bb_gid_choose(f->dev, 9, &want, &index) < 0);
 	list[0] = entry("192.0.2.1", BB_GID_ROCE_V2, 4);

@@ -133,14 +133,14 @@ T(test_credits)
 	attr.sq_depth = 1;
 	attr.rq_depth = 0;
 	assert_logged(bb_qp_create(f->pd, &attr, &c), -ENOSPC,
-		      "holds 256 CQEs, 256 are promised to 3 queues");
+		      "its depth is 256, of which 256 CQEs are reserved for 3 other queues");
 	assert_ptr_equal(c, (void *)1);
 	assert_int_equal(bb_qp_destroy(b), 0);
 
 	/* The send queue fits, the receive queue does not: the credits of both return. */
 	attr.sq_depth = 128;
 	attr.rq_depth = 1;
-	assert_logged(bb_qp_create(f->pd, &attr, &c), -ENOSPC, "at least 257 deep");
+	assert_logged(bb_qp_create(f->pd, &attr, &c), -ENOSPC, "a depth of at least 257");
 	assert_fields(*f->cq->ctrl, reserved, 128, queues, 2);
 	attr.rq_depth = 0;
 	assert_int_equal(bb_qp_create(f->pd, &attr, &c), 0);
@@ -275,7 +275,7 @@ T(test_error_shows_wqe)
 	qp = qp_ready(f, 16, 8);
 	post_recvs(qp, 9, 1);
 	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 0, BB_SYN_LOCAL_PROT, 0x32);
-	assert_logged(bb_cq_poll(f->cq, &wc, 1), 1, "the receive was");
+	assert_logged(bb_cq_poll(f->cq, &wc, 1), 1, "the failed receive: ");
 	assert_int_equal(wc.wr_id, 9);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
@@ -312,7 +312,7 @@ T(test_strays)
 	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 0);
 	fflush(log_file);
 	assert_non_null(strstr(log_text, "belongs to no queue pair"));
-	assert_null(strstr(log_text, "opcode is not known"));
+	assert_null(strstr(log_text, "opcode is unknown"));
 	log_stop();
 	assert_int_equal(bb_cq_stats(f->cq, &stats), 0);
 	assert_fields(stats, purged, 6, cqes, 6);

@@ -79,7 +79,7 @@ T(test_create_refuses)
 	REFUSE(attr.max_inline = 257, -EINVAL, "max_inline");
 	REFUSE(attr.signal_every = 33, -EINVAL, "signal_every");
 	REFUSE(attr.db_mode = (enum bb_db_mode)5, -EINVAL, "db_mode");
-	REFUSE(attr.sq_depth = 250, -ENOSPC, "make the CQ");
+	REFUSE(attr.sq_depth = 250, -ENOSPC, "create the CQ");
 	REFUSE(fake_fail(FAKE_QP_CREATE, -EREMOTEIO), -EREMOTEIO, NULL);
 	fake_fail(FAKE_NONE, 0);
 
@@ -91,7 +91,7 @@ T(test_create_refuses)
 	assert_int_equal(bb_dev_close(other), 0);
 	cq = fixture_cq(f->dev, 256);
 	cq->owner = 1;
-	REFUSE(attr.recv_cq = cq, -EINVAL, "two owners");
+	REFUSE(attr.recv_cq = cq, -EINVAL, "different owners");
 	assert_int_equal(bb_cq_destroy(cq), 0);
 #undef REFUSE
 

@@ -81,10 +81,10 @@ T(test_modify_says_what)
 	struct bb_qp_attr a;
 
 	assert_logged(modify(qp, BB_QP_INIT, TO_INIT & ~BB_QP_ACCESS), -EINVAL,
-		      "RESET to INIT lacks BB_QP_ACCESS");
+		      "transition from RESET to INIT lacks attribute BB_QP_ACCESS");
 	assert_logged(modify(qp, BB_QP_INIT, TO_INIT | BB_QP_TIMEOUT), -EINVAL,
-		      "RESET to INIT does not take BB_QP_TIMEOUT");
-	assert_logged(modify(qp, BB_QP_RTS, TO_RTS), -EINVAL, "no way from RESET to RTS");
+		      "transition from RESET to INIT does not allow attribute BB_QP_TIMEOUT");
+	assert_logged(modify(qp, BB_QP_RTS, TO_RTS), -EINVAL, "no transition from RESET to RTS");
 	assert_logged(modify(qp, BB_QP_SQD, BB_QP_STATE), -ENOTSUP, "stop posting");
 	assert_int_equal(modify(qp, (enum bb_qp_state)42, BB_QP_STATE), -EINVAL);
 	good_attr(&a);
@@ -280,7 +280,8 @@ T(test_connect)
 	assert_memory_equal(a->ctrl->attr.path.dgid, lb.gid, 16);
 	assert_int_equal(bb_post_nop(a, 1, 0), 0);
 
-	assert_logged(bb_qp_connect(b, &la, &lb, &attr), -EINVAL, "swapped");
+	assert_logged(bb_qp_connect(b, &la, &lb, &attr), -EINVAL,
+		      "give this QP's own address first");
 	assert_logged(bb_qp_connect(a, &la, &lb, &attr), -EINVAL, "in RTS");
 	/* A port that requires a GRH gets one, whatever the attributes say. */
 	fake.link = BB_LINK_INFINIBAND;

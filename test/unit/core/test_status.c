@@ -77,12 +77,12 @@ TEST(test_causes)
 	assert_true(cause_has(BB_WC_REM_ACCESS_ERR, 0x88, "rkey"));
 	assert_true(cause_has(BB_WC_REM_OP_ERR, 0x89, "peer"));
 	assert_true(cause_has(BB_WC_REM_INV_REQ_ERR, 0x8a, "max_dest_rd_atomic"));
-	assert_true(cause_has(BB_WC_RETRY_EXC_ERR, 0x81, "no answer"));
+	assert_true(cause_has(BB_WC_RETRY_EXC_ERR, 0x81, "did not answer"));
 	assert_true(cause_has(BB_WC_RNR_RETRY_EXC_ERR, 0x87, "rnr_retry"));
 	/* Texts without a vendor code: what a bind needs, and a path MTU that does not fit. */
 	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "MW_BIND"));
 	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "LOCAL_WRITE"));
-	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "bound already"));
+	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "already bound"));
 	assert_true(cause_has(BB_WC_BAD_RESP_ERR, 0, "MTU"));
 	assert_true(cause_has(BB_WC_REM_INV_REQ_ERR, 0, "MTU"));
 	assert_true(cause_has(BB_WC_RETRY_EXC_ERR, 0, "MTU"));

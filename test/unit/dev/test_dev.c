@@ -109,7 +109,8 @@ TEST_WITH(setup, NULL, test_unknown_device)
 	struct bb_dev *dev = (void *)1;
 
 	assert_logged(bb_dev_open("mlx5_7", &dev), -ENODEV,
-		      "no device \"mlx5_7\"; there is: fake0 (fake 0000:3b:00.0), fake1 (fake)");
+		      "no device is named \"mlx5_7\"; devices of this host: fake0 (fake "
+		      "0000:3b:00.0), fake1 (fake)");
 	assert_ptr_equal(dev, (void *)1);
 }
 
@@ -188,7 +189,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	memset(&port, 0x5a, sizeof(port));
 	port.size = sizeof(port); /* set by the caller, also for a call that fails */
 	before = port;
-	assert_logged(bb_port_query(f->dev, 0, &port), -EINVAL, "no port 0: give 1 to 2");
+	assert_logged(bb_port_query(f->dev, 0, &port), -EINVAL, "invalid port 0: give 1 to 2");
 	assert_int_equal(bb_port_query(f->dev, FAKE_PORTS + 1, &port), -EINVAL);
 	fake_fail(FAKE_PORT_QUERY, -EIO);
 	assert_int_equal(bb_port_query(f->dev, 1, &port), -EIO);

@@ -26,7 +26,7 @@ T(test_alloc)
 	assert_int_equal(bb_dm_alloc(NULL, 64, 0, &dm), -EINVAL);
 	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, NULL), -EINVAL);
 	/* Limits of libmlx5's alloc_dm_memic() and the kernel's mlx5_cmd_alloc_memic(). */
-	REFUSE(-EINVAL, bb_dm_alloc(f->dev, 0, 0, &dm), dm, "empty");
+	REFUSE(-EINVAL, bb_dm_alloc(f->dev, 0, 0, &dm), dm, "length is 0");
 	REFUSE(-EINVAL, bb_dm_alloc(f->dev, FAKE_DM + 1, 0, &dm), dm, "max_dm_size");
 	REFUSE(-EINVAL, bb_dm_alloc(f->dev, UINT64_MAX, 0, &dm), dm, "max_dm_size");
 	REFUSE(-EINVAL, bb_dm_alloc(f->dev, 64, 13, &dm), dm, "max_dm_log_align");
@@ -36,7 +36,7 @@ T(test_alloc)
 	assert_ptr_equal(dm, (void *)1);
 	assert_int_equal(f->dev->dms, 0);
 	f->dev->attr.max_dm_size = 0;
-	REFUSE(-ENOTSUP, bb_dm_alloc(f->dev, 64, 0, &dm), dm, "max_dm_size 0");
+	REFUSE(-ENOTSUP, bb_dm_alloc(f->dev, 64, 0, &dm), dm, "max_dm_size is 0");
 	f->dev->attr.max_dm_size = FAKE_DM;
 
 	assert_int_equal(bb_dm_alloc(f->dev, FAKE_DM, 12, &dm), 0);
@@ -74,11 +74,15 @@ T(test_copy)
 		int ret;
 		const char *text;
 	} bad[] = {
-		{0, 68, -EFAULT, "leaves"},           {64, 4, -EFAULT, "leaves"},
-		{65, 0, -EFAULT, "leaves"},           {UINT64_MAX - 3, 4, -EFAULT, "leaves"},
-		{4, SIZE_MAX - 3, -EFAULT, "leaves"}, {66, 1, -EFAULT, "leaves"},
-		{2, 4, -EINVAL, "units of 4"},        {0, 6, -EINVAL, "units of 4"},
-		{1, 3, -EINVAL, "units of 4"},
+		{0, 68, -EFAULT, "exceeds the"},
+		{64, 4, -EFAULT, "exceeds the"},
+		{65, 0, -EFAULT, "exceeds the"},
+		{UINT64_MAX - 3, 4, -EFAULT, "exceeds the"},
+		{4, SIZE_MAX - 3, -EFAULT, "exceeds the"},
+		{66, 1, -EFAULT, "exceeds the"},
+		{2, 4, -EINVAL, "multiples of 4"},
+		{0, 6, -EINVAL, "multiples of 4"},
+		{1, 3, -EINVAL, "multiples of 4"},
 	};
 	for (size_t i = 0; i < RTE_DIM(bad); i++) {
 		assert_logged(bb_dm_write(dm, bad[i].off, in, bad[i].len), bad[i].ret, bad[i].text);
@@ -113,20 +117,21 @@ T(test_dm_mr)
 	assert_int_equal(bb_mr_reg_dm(f->pd, NULL, 0, 64, LW, &mr), -EINVAL);
 	assert_int_equal(bb_mr_reg_dm(f->pd, dm, 0, 64, LW, NULL), -EINVAL);
 	/* Limits of UVERBS_METHOD_DM_MR_REG and libmlx5's mlx5_reg_dm_mr(). */
-	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 0, LW, &mr), mr, "empty");
-	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 101, LW, &mr), mr, "leaves");
-	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 100, 1, LW, &mr), mr, "leaves");
-	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, UINT64_MAX, 2, LW, &mr), mr, "leaves");
-	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 1, SIZE_MAX, LW, &mr), mr, "leaves");
+	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 0, LW, &mr), mr, "length is 0");
+	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 101, LW, &mr), mr, "exceeds the");
+	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 100, 1, LW, &mr), mr, "exceeds the");
+	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, UINT64_MAX, 2, LW, &mr), mr, "exceeds the");
+	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 1, SIZE_MAX, LW, &mr), mr, "exceeds the");
 	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 64, LW | BB_ACCESS_MW_BIND, &mr), mr,
-	       "no right");
-	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 64, BB_ACCESS_ON_DEMAND, &mr), mr, "no right");
-	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 64, 1u << 31, &mr), mr, "no right");
+	       "allows only");
+	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 64, BB_ACCESS_ON_DEMAND, &mr), mr,
+	       "allows only");
+	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 64, 1u << 31, &mr), mr, "allows only");
 	REFUSE(-EINVAL, bb_mr_reg_dm(f->pd, dm, 0, 64, BB_ACCESS_REMOTE_WRITE, &mr), mr,
 	       "LOCAL_WRITE");
 	assert_int_equal(bb_dev_open("fake1", &dev), 0);
 	assert_int_equal(bb_pd_alloc(dev, &pd), 0);
-	REFUSE(-EINVAL, bb_mr_reg_dm(pd, dm, 0, 64, LW, &mr), mr, "another device");
+	REFUSE(-EINVAL, bb_mr_reg_dm(pd, dm, 0, 64, LW, &mr), mr, "different devices");
 	assert_int_equal(bb_pd_free(pd), 0);
 	assert_int_equal(bb_dev_close(dev), 0);
 	fake_fail(FAKE_MR_REG, -ENOMEM);
@@ -148,7 +153,7 @@ T(test_dm_mr)
 	bb_lkey_cache_init(&cache, f->pd);
 	assert_int_equal(bb_mem_lkey(&cache, NULL, 64), BB_LKEY_NONE);
 	REFUSE(-EINVAL, bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW), (void *)1,
-	       "register it anew");
+	       "cannot be re-registered");
 
 	assert_int_equal(bb_mr_reg_dm(f->pd, dm, 0, 100, BB_ACCESS_ZERO_BASED, &other), 0);
 	assert_logged(bb_dm_free(dm), -EBUSY, "2 MRs");
@@ -174,10 +179,10 @@ T(test_umem)
 	assert_int_equal(bb_umem_reg(f->dev, buf, 64, LW, NULL), -EINVAL);
 	assert_int_equal(bb_umem_reg_ex(f->dev, NULL, &umem), -EINVAL);
 	/* Limits of devx_umem_get(). */
-	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, 0, LW, &umem), umem, "empty");
-	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, SIZE_MAX, LW, &umem), umem, "past the end");
+	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, 0, LW, &umem), umem, "length is 0");
+	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, SIZE_MAX, LW, &umem), umem, "exceeds the");
 	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, 64, LW | BB_ACCESS_REMOTE_ATOMIC, &umem), umem,
-	       "rights of a umem");
+	       "a umem allows only");
 	REFUSE(-EINVAL, bb_umem_reg(f->dev, buf, 64, BB_ACCESS_REMOTE_WRITE, &umem), umem,
 	       "LOCAL_WRITE");
 	attr.addr = buf;
@@ -189,7 +194,7 @@ T(test_umem)
 	REFUSE(-EINVAL, bb_umem_reg_ex(f->dev, &attr, &umem), umem, "bb_umem_attr_init");
 	attr.size = sizeof(attr);
 	f->dev->attr.max_umem = 0;
-	REFUSE(-ENOTSUP, bb_umem_reg_ex(f->dev, &attr, &umem), umem, "max_umem 0");
+	REFUSE(-ENOTSUP, bb_umem_reg_ex(f->dev, &attr, &umem), umem, "max_umem is 0");
 	f->dev->attr.max_umem = 1000;
 	attr.dmabuf_fd = 5;
 	f->dev->attr.dmabuf = false;
@@ -231,22 +236,22 @@ T(test_dmabuf_mr)
 	assert_int_equal(bb_mr_reg_dmabuf(NULL, 0, 64, 0, 3, LW, &mr), -EINVAL);
 	assert_int_equal(bb_mr_reg_dmabuf(f->pd, 0, 64, 0, 3, LW, NULL), -EINVAL);
 	/* Limits of UVERBS_METHOD_REG_DMABUF_MR and ib_umem_dmabuf_get(). */
-	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 0, 0, 3, LW, &mr), mr, "empty");
+	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 0, 0, 3, LW, &mr), mr, "length is 0");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 64, 0x10001, 3, LW, &mr), mr, "page");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 8, 64, 0x10800, 3, LW, &mr), mr, "page");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, UINT64_MAX, 2, UINT64_MAX, 3, LW, &mr), mr, "2^64");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0xfff, 2, UINT64_MAX, 3, LW, &mr), mr, "2^64");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 64, 0, 3, LW | BB_ACCESS_MW_BIND, &mr), mr,
-	       "no right");
+	       "allows only");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 64, 0, 3, BB_ACCESS_ZERO_BASED, &mr), mr,
-	       "no right");
+	       "allows only");
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 64, 0, 3, BB_ACCESS_REMOTE_WRITE, &mr), mr,
 	       "LOCAL_WRITE");
 	f->dev->attr.max_mr_size = 63;
 	REFUSE(-EINVAL, bb_mr_reg_dmabuf(f->pd, 0, 64, 0, 3, LW, &mr), mr, "max_mr_size");
 	f->dev->attr.max_mr_size = UINT64_MAX;
 	f->dev->attr.dmabuf = false;
-	REFUSE(-ENOTSUP, bb_mr_reg_dmabuf(f->pd, 0, 64, 0, 3, LW, &mr), mr, "no dma-buf MRs");
+	REFUSE(-ENOTSUP, bb_mr_reg_dmabuf(f->pd, 0, 64, 0, 3, LW, &mr), mr, "no MRs of dma-bufs");
 	f->dev->attr.dmabuf = true;
 	fake_fail(FAKE_MR_REG, -EBADF);
 	assert_int_equal(bb_mr_reg_dmabuf(f->pd, 0, 64, 0, -1, LW, &mr), -EBADF);
@@ -283,7 +288,7 @@ T(test_close)
 	assert_logged(bb_dev_close(dev), -EBUSY, "1 umem live");
 	assert_int_equal(bb_umem_dereg(umem), 0);
 	assert_int_equal(bb_dm_alloc(dev, 64, 0, &dm), 0);
-	assert_logged(bb_dev_close(dev), -EBUSY, "1 piece of device memory");
+	assert_logged(bb_dev_close(dev), -EBUSY, "1 allocation of device memory");
 	assert_int_equal(bb_dm_free(dm), 0);
 	assert_int_equal(bb_dev_close(dev), 0);
 }

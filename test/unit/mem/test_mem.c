@@ -93,12 +93,12 @@ T(test_mr_refuses)
 		assert_int_equal(bb_mr_reg(f->pd, addr, len, access, &mr), -EINVAL);               \
 		log_expect(text);                                                                  \
 	} while (0)
-	REFUSE(buf, 0, lw, "empty");
-	REFUSE(buf, SIZE_MAX, lw, "past the end");
-	REFUSE(buf, SIZE_MAX - (uintptr_t)buf + 1, lw, "past the end");
-	REFUSE((void *)(UINTPTR_MAX - 9), 11, lw, "past the end");
-	REFUSE(buf, 64, 1 << 8, "not known");
-	REFUSE(buf, 64, lw | 1u << 31, "not known");
+	REFUSE(buf, 0, lw, "length is 0");
+	REFUSE(buf, SIZE_MAX, lw, "exceeds the address space");
+	REFUSE(buf, SIZE_MAX - (uintptr_t)buf + 1, lw, "exceeds the address space");
+	REFUSE((void *)(UINTPTR_MAX - 9), 11, lw, "exceeds the address space");
+	REFUSE(buf, 64, 1 << 8, "unknown access right");
+	REFUSE(buf, 64, lw | 1u << 31, "unknown access right");
 	REFUSE(buf, 64, BB_ACCESS_REMOTE_WRITE, "LOCAL_WRITE");
 	REFUSE(buf, 64, BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_REMOTE_READ, "LOCAL_WRITE");
 	f->dev->attr.atomics = false;
@@ -521,7 +521,7 @@ T(test_pool_without_data_room_is_refused)
 	struct rte_mempool *mp = rte_pktmbuf_pool_create("bbroom0", 63, 0, 64, 0, SOCKET_ID_ANY);
 
 	assert_non_null(mp);
-	assert_logged(bb_mem_add_mempool(f->pd, mp), -EINVAL, "data room of 0 bytes");
+	assert_logged(bb_mem_add_mempool(f->pd, mp), -EINVAL, "no data room of their own");
 	assert_int_equal(fake.mrs, 0);
 	rte_mempool_free(mp);
 }

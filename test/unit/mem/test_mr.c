@@ -114,7 +114,7 @@ T(test_optional)
 		if (known)
 			continue;
 		assert_logged(bb_mr_reg(f->pd, mem[0], 64, a, &mr), optional ? 0 : -EINVAL,
-			      optional ? NULL : "not known");
+			      optional ? NULL : "unknown access right");
 		if (!optional)
 			continue;
 		/* The device supports none of them. */
@@ -190,7 +190,7 @@ T(test_iova)
 	/* ib_uverbs_reg_mr(): start and hca_va agree below the page size, else EINVAL. */
 	REFUSE(-EINVAL, "offset in a page", bb_mr_reg_iova(f->pd, mem[0] + 5, 64, 0, LW, &mr));
 	REFUSE(-EINVAL, "must start on a page", bb_mr_reg(f->pd, mem[0] + 5, 64, LW | ZB, &mr));
-	REFUSE(-EINVAL, "past 2^64",
+	REFUSE(-EINVAL, "exceeds 2^64",
 	       bb_mr_reg_iova(f->pd, mem[0], 8192, UINT64_MAX - 4095, LW, &mr));
 	assert_null(mr);
 	assert_int_equal(bb_mr_reg_iova(f->pd, mem[0], 4095, UINT64_MAX - 4095, LW, &mr), 0);
@@ -230,16 +230,18 @@ T(test_rereg_refused)
 	REFUSE(-EINVAL, "combination", bb_mr_rereg(mr, 8 | TRANS, NULL, mem[1], 64, 0));
 	REFUSE(-EINVAL, "NULL or empty", bb_mr_rereg(mr, TRANS, NULL, NULL, 64, 0));
 	REFUSE(-EINVAL, "NULL or empty", bb_mr_rereg(mr, TRANS, NULL, mem[1], 0, 0));
-	REFUSE(-EINVAL, "past the end", bb_mr_rereg(mr, TRANS, NULL, mem[1], SIZE_MAX, 0));
+	REFUSE(-EINVAL, "exceeds the address space",
+	       bb_mr_rereg(mr, TRANS, NULL, mem[1], SIZE_MAX, 0));
 	REFUSE(-EINVAL, "PD", bb_mr_rereg(mr, BB_MR_REREG_PD, NULL, NULL, 0, 0));
 	REFUSE(-EINVAL, "PD", bb_mr_rereg(mr, BB_MR_REREG_PD, &foreign, NULL, 0, 0));
-	REFUSE(-EINVAL, "without BB_MR_REREG_ACCESS", bb_mr_rereg(mr, TRANS, NULL, mem[1], 64, LW));
-	REFUSE(-EINVAL, "not known",
+	REFUSE(-EINVAL, "the flag BB_MR_REREG_ACCESS is not",
+	       bb_mr_rereg(mr, TRANS, NULL, mem[1], 64, LW));
+	REFUSE(-EINVAL, "unknown access right",
 	       bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | 1 << 8));
 	REFUSE(-EINVAL, "need LOCAL_WRITE", bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, RW));
 	REFUSE(-EINVAL, "ZERO_BASED",
 	       bb_mr_rereg(mr, BB_MR_REREG_ACCESS | TRANS, NULL, mem[1], 64, LW | ZB));
-	REFUSE(-ENOTSUP, "only with TRANSLATION",
+	REFUSE(-ENOTSUP, "only with BB_MR_REREG_TRANSLATION",
 	       bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | OD));
 	f->dev->attr.max_mr_size = 4096;
 	REFUSE(-EINVAL, "max_mr_size", bb_mr_rereg(mr, TRANS, NULL, mem[1], 4097, 0));
@@ -252,7 +254,7 @@ T(test_rereg_refused)
 	REFUSE(-EBUSY, "2 keys refer", bb_mr_dereg(mr));
 	priv->mkeys = 0;
 	priv->kind = BB_DRV_MR_DM;
-	REFUSE(-EINVAL, "device memory or a dma-buf", bb_mr_rereg(mr, TRANS, NULL, mem[1], 64, 0));
+	REFUSE(-EINVAL, "device memory and dma-bufs", bb_mr_rereg(mr, TRANS, NULL, mem[1], 64, 0));
 	priv->kind = BB_DRV_MR_MEM;
 	same(mr, &was);
 	assert_int_equal(lookup(f->pd, mem[0], 4096), mr->lkey);
@@ -365,7 +367,7 @@ T(test_rereg_iova)
 	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | OD), 0);
 	assert_int_equal(mr->rkey, 0);
 	assert_logged(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW), -ENOTSUP,
-		      "only with TRANSLATION");
+		      "only with BB_MR_REREG_TRANSLATION");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	/* A reserved table entry does not disturb concurrent heap events. */
 	assert_int_equal(bb_mr_reg(f->pd, mem[0], 4096, LW, &mr), 0);

@@ -164,7 +164,7 @@ T_START(4, 3, 5, test_refused)
 	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 2), -EINVAL);
 	assert_int_equal(bb_srqring_post(&f->srq, 1, sge, 2), -EINVAL);
 	/* One line per reason, with the SRQ's number. */
-	assert_int_equal(log_stop(&log, "SRQ 0x123456: more pieces"), 2);
+	assert_int_equal(log_stop(&log, "SRQ 0x123456: more SGEs"), 2);
 	assert_fields(f->srq, pi, 0, head, 0);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(bb_srqring_post(&f->srq, i, sge, 0), 0);

@@ -328,7 +328,8 @@ T_ON(BB_QPT_RC, false, test_stuck)
 	assert_int_equal(bb_post_write(f->qp, 3, &sge, 1, TO, 1, 0), 0);
 	assert_logged(
 		bb_qp_recover(f->qp, NULL, NULL, NULL, &r), 0,
-		"the device did not flush it within 1000 ms: the fate of the rest is unknown");
+		"the device did not flush the QP within 1000 ms; the outcome of its remaining "
+		"requests is unknown");
 	assert_int_equal(r.n, RTE_DIM(want));
 	for (uint32_t i = 0; i < r.n; i++) {
 		assert_fields(ends[i], wc.wr_id, want[i].wr_id, fate, want[i].fate);

@@ -134,12 +134,12 @@ measure_pmd(const struct pmd *pmd)
 	struct raw raw;
 
 	if (make_wire(pmd, RAW) != 0 || make_wire(pmd, SOFT) != 0)
-		return "no veth pair can be made: is ip (iproute2) there?";
+		return "no veth pair can be created: is ip (iproute2) installed?";
 	texts(here, there, pmd, pmd->raw, RAW);
 	if (raw_open(&raw, 0, here, there) != 0)
-		return "the PMD does not start here";
+		return "the PMD does not start on this host";
 	if (open_device(pmd, &s) != 0) {
-		why = "the device does not open on it";
+		why = "the software device cannot be opened on this PMD";
 	} else {
 		compare(pmd, &s, &raw);
 		link_close(&s);
@@ -163,11 +163,11 @@ run(void)
 	 * the namespace too.
 	 */
 	if (eal_started()) {
-		report_skip("kernel", "EAL runs already: give --case kernel alone or first");
+		report_skip("kernel", "EAL already runs: give --case kernel alone or first");
 		return 0;
 	}
 	if (unshare(CLONE_NEWNET) != 0) {
-		report_skip("kernel", "no network namespace can be made: not root?");
+		report_skip("kernel", "no network namespace can be created: run bench as root");
 		return 0;
 	}
 	/*

@@ -105,7 +105,7 @@ run(void)
 		snprintf(row.name, sizeof(row.name), "loss/%u%%", percents[i]);
 		measure_pair_cross(without, &l, with, &l, &row.p);
 		snprintf(row.note, sizeof(row.note),
-			 "%lu messages a run, seeds 1 to %u; any error fails", (unsigned long)l.n,
+			 "%lu messages in each run, seeds of the loss 1 to %u", (unsigned long)l.n,
 			 l.seed);
 		report_row(&row);
 	}

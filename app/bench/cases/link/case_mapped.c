@@ -49,6 +49,6 @@ run(void)
 
 const struct bench_case case_mapped = {
 	.name = "mapped",
-	.what = "baseline: a write into memory of another process, seen there; 8 bytes, 4 KiB",
+	.what = "baseline alone: time until another process sees a write; 8 bytes, 4 KiB",
 	.run = run,
 };

@@ -66,6 +66,6 @@ run(void)
 
 const struct bench_case case_memif = {
 	.name = "memif",
-	.what = "baseline: raw packets over net_memif, copied, with a CRC; 64 B to 4 KiB",
+	.what = "baseline alone: raw packets over net_memif, copied, with a CRC; 64 B to 4 KiB",
 	.run = run,
 };

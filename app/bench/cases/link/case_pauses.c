@@ -71,7 +71,7 @@ static int
 run(void)
 {
 	static double per_s[BENCH_MAX_REPEAT], percent[BENCH_MAX_REPEAT];
-	struct row rate = {.name = "pauses/rate", .unit = "stops a second"};
+	struct row rate = {.name = "pauses/rate", .unit = "pauses per second"};
 	struct row time = {.name = "pauses/time", .unit = "% of the time"};
 	double longest = 0, one;
 	unsigned int n;
@@ -88,7 +88,10 @@ run(void)
 	rate.p.baseline_only = time.p.baseline_only = true;
 	rate.p.valid = time.p.valid = true;
 	rate.p.pairs = time.p.pairs = n;
-	snprintf(rate.note, sizeof(rate.note), "of 5 us and more, a CPU; longest %.0f us", longest);
+	snprintf(rate.note, sizeof(rate.note),
+		 "pauses of 5 us or more on each CPU; the longest "
+		 "took %.0f us",
+		 longest);
 	report_row(&rate);
 	report_row(&time);
 	return 0;
@@ -96,6 +99,6 @@ run(void)
 
 const struct bench_case case_pauses = {
 	.name = "pauses",
-	.what = "baseline: what the machine takes from a loop that polls, a baseline of every p99",
+	.what = "baseline alone: time that scheduler and hypervisor take from a polling loop",
 	.run = run,
 };

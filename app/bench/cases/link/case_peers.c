@@ -80,7 +80,7 @@ run(void)
 		return rc;
 	tcp_rows();
 	if (!ucx_present()) {
-		report_skip("peers/ucx", "no ucx_perftest here (Debian: ucx-utils)");
+		report_skip("peers/ucx", "ucx_perftest is not installed (Debian: ucx-utils)");
 		return 0;
 	}
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {

@@ -95,7 +95,8 @@ compare_ucx(struct soft *s)
 		};
 
 		if (!ucx_present()) {
-			report_skip(points[i].name, "no ucx_perftest here (Debian: ucx-utils)");
+			report_skip(points[i].name, "ucx_perftest is not installed (Debian: "
+						    "ucx-utils)");
 			continue;
 		}
 		if (opts.quick) {

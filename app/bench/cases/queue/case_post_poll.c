@@ -30,7 +30,8 @@ peer_row(const char *line)
 		.unit = "ns/WQE",
 		.goal = GOAL_AT_MOST,
 		.target = 0.5,
-		.note = "beside libmlx5, not a baseline: ibv_post_send(), ibv_poll_cq()",
+		.note = "compared with libmlx5, which is no baseline: ibv_post_send(), "
+			"ibv_poll_cq()",
 	};
 	char name[32];
 
@@ -51,7 +52,8 @@ peer(void)
 
 	snprintf(repeat, sizeof(repeat), "%u", opts.repeat);
 	if (child_run_beside("bench_libmlx5", argv, text, sizeof(text)) != 0) {
-		report_skip("post_poll/libmlx5", "bench_libmlx5 does not run: call it to see why");
+		report_skip("post_poll/libmlx5", "bench_libmlx5 failed: run bench_libmlx5 alone "
+						 "to see its error");
 		return;
 	}
 	for (line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))

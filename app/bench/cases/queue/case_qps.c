@@ -71,8 +71,10 @@ check_traffic(struct soft *s)
 		const uint64_t v = 0x5ec0de0000000000u + i * 0x10001u;
 
 		if (memcmp(s->to + 8 * (size_t)i, &v, 8) != 0) {
-			fprintf(stderr, "bench: queue pair %u of %u wrote nothing, or wrong\n", i,
-				s->n);
+			fprintf(stderr,
+				"bench: queue pair %u of %u: its write did not arrive, "
+				"or arrived with wrong data\n",
+				i, s->n);
 			return -EIO;
 		}
 	}

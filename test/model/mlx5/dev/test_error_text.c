@@ -93,12 +93,13 @@ T(pending)
 	len = bb_qp_pending_text(e.a.qp, text, sizeof(text));
 	assert_int_equal(len, strlen(text));
 	assert_non_null(
-		strstr(text, "no completion of 3 requests; the oldest, wr_id 0x70, was not"));
+		strstr(text, "3 requests without a completion; the oldest, wr_id 0x70, was not"));
 	bb_qp_ring(e.a.qp);
 	for (i = 0; i < 3; i++) {
 		len = bb_qp_pending_text(e.a.qp, text, sizeof(text));
-		snprintf(want, sizeof(want), "of %d requests; the oldest, wr_id 0x%x, was handed",
-			 3 - i, 0x70u + (unsigned int)i);
+		snprintf(want, sizeof(want),
+			 ": %d request%s without a completion; the oldest, wr_id 0x%x, was", 3 - i,
+			 i == 2 ? "" : "s", 0x70u + (unsigned int)i);
 		assert_non_null(strstr(text, want));
 		snprintf(want, sizeof(want), "WQE %d: RDMA_WRITE", i);
 		assert_non_null(strstr(text, want));
@@ -121,7 +122,7 @@ T(past_the_end)
 	sge = (struct bb_sge){(uintptr_t)e.a.buf + 4090, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "4096 bytes at 0x", "rights none",
-	     "the piece ends 10 bytes after its end");
+	     "the SGE ends 10 bytes past the end of this memory");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
@@ -133,7 +134,7 @@ T(before_the_start)
 	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf + 4096, 4096, 0, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
-	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "the piece begins outside it");
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "the SGE begins outside this memory");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
@@ -147,7 +148,7 @@ T(another_pd)
 	assert_int_equal(bb_mr_reg(pd, e.a.buf, 4096, 0, &mr), 0);
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
-	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "it is of another PD than the QP");
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "its PD is not the PD of the QP");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	assert_int_equal(bb_pd_free(pd), 0);
 }
@@ -187,7 +188,8 @@ T(rkey_without_right)
 	if (env_two_uars())
 		SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "the peer's rkey");
 	else
-		SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "this device has that key, too: 4096 bytes",
+		SAYS(&e.a, BB_WC_REM_ACCESS_ERR,
+		     "this device also has an MR with that rkey: 4096 bytes",
 		     "rights remote_read\n");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
@@ -275,7 +277,7 @@ T(heap_key)
 	sge = (struct bb_sge){8, 16, bb_mem_lkey(&cache, p, 64)};
 	assert_int_not_equal(sge.lkey, BB_LKEY_NONE);
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
-	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "of the heap", "the piece begins outside it");
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "of the heap", "the SGE begins outside this memory");
 	rte_free(p);
 }
 

@@ -139,11 +139,11 @@ test_attributes(void **state)
 	(void)state;
 	log_begin();
 	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), -EINVAL);
-	told("attributes of size %u, not %zu");
+	told("invalid attributes: their size field is %u, not %zu");
 	bb_cq_attr_init(&attr);
 	log_begin();
 	assert_int_equal(bb_cq_create_v(s.dev, &attr, BB_LAYOUT_VERSION + 1, &cq), -EPROTO);
-	told("the program was built for queue layout %u, the library has %u");
+	told("the program was built for queue layout %u, but the library has layout %u");
 	attr.depth = 1u << 22; /* 256 MiB of CQEs: all of EAL's memory */
 	log_begin();
 	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), -ENOMEM);
@@ -163,7 +163,7 @@ test_memory(void **state)
 	assert_ptr_not_equal(p, MAP_FAILED);
 	log_begin();
 	assert_int_equal(bb_mr_reg(s.pd, p, PAGE, BB_ACCESS_LOCAL_WRITE, &mr), -EFAULT);
-	told("is all of it mapped, and writable");
+	told("the memory must be mapped, and writable");
 	munmap(p, PAGE);
 
 	assert_int_equal(
@@ -197,14 +197,14 @@ test_states(void **state)
 	qa.state = BB_QP_RTS;
 	log_begin();
 	assert_int_equal(bb_qp_modify(s.peer, &qa, BB_QP_STATE), -EINVAL);
-	told("go RESET, INIT, RTR, RTS");
+	told("the order is RESET, INIT, RTR, RTS");
 	qa.state = BB_QP_SQD;
 	log_begin();
 	assert_int_equal(bb_qp_modify(s.qp, &qa, BB_QP_STATE), -ENOTSUP);
-	told("there is no SQD");
+	told("state SQD is not supported");
 	log_begin();
 	assert_int_equal(bb_qp_connect(s.peer, &s.addr, &s.peer_addr, &qa), -EINVAL);
-	told("the local address names QP 0x%x: are the two swapped?");
+	told("the local address names QP 0x%x: give this QP's own address first");
 
 	bb_cq_attr_init(&attr);
 	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), 0);
@@ -213,7 +213,7 @@ test_states(void **state)
 	init.sq_depth = attr.depth;
 	log_begin();
 	assert_int_equal(bb_qp_create(s.pd, &init, &qp), -ENOSPC);
-	told("the CQ cannot take the %s");
+	told("the CQ is too small for the %s");
 	assert_int_equal(bb_cq_destroy(cq), 0);
 }
 
@@ -254,7 +254,7 @@ test_damage(void **state)
 	memset(s.qp->sq.wqes, 0x5a, (s.qp->sq.mask + 1) * sizeof(*s.qp->sq.wqes));
 	log_begin();
 	assert_int_equal(bb_qp_recover(s.qp, NULL, NULL, NULL, &r), -EIO);
-	told("its send queue is damaged");
+	told("the records of its send queue are corrupt");
 }
 
 static void
@@ -321,13 +321,13 @@ test_end(void **state)
 
 /* Quoted texts that need more than one process, another user, seconds of time or a card. */
 static const char *const elsewhere[] = {
-	"secondary processes cannot open devices",
+	"devices cannot be opened in a secondary process",
 	"give this user rights to /dev/infiniband/uverbs*", /* unit verbs_life */
 	"cannot load the software device from %s",          /* model soft_library */
 	"is not the software device of this libbluebell",   /* model soft_library */
 	"add bluebell-soft to the packages",                /* test/consumer/run */
 	"the process is at a limit",                        /* ulimit -v fails sanitizers */
-	"the locked memory limit is reached",               /* unit verbs_attr */
+	"the limit of locked memory is reached",            /* unit verbs_attr */
 	"lookups there find no lkey",                       /* unit mem */
 	"the CQ belongs to lcore %u",                       /* unit loop: needs two lcores */
 	"overrun, %u CQEs are not consumed",                /* model soft_*: raw commands */
@@ -336,7 +336,7 @@ static const char *const elsewhere[] = {
 	"mtu=%u does not fit",                                              /* soft_port_linux */
 	"which is not trusted",                                             /* needs another user */
 	"queue of connections has been full",                               /* model shm_call */
-	"a child of fork() cannot open devices",                            /* model mlx5_process */
+	"devices cannot be opened in a child of fork()",                    /* model mlx5_process */
 	"a connection owns the QP", /* model connect_owner */
 };
 

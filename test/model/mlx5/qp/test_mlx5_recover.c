@@ -402,8 +402,10 @@ several_slots(struct env *e)
 		if (way == FIRST_POLLED)
 			env_poll(e, &e->a, &wc, 1);
 		assert_true(bb_qp_pending_text(e->a.qp, text, sizeof(text)) > 0);
-		assert_non_null(strstr(text, first == 1 ? " 3 requests; the oldest, wr_id 0x1,"
-							: " 2 requests; the oldest, wr_id 0x2,"));
+		assert_non_null(strstr(
+			text,
+			first == 1 ? " 3 requests without a completion; the oldest, wr_id 0x1,"
+				   : " 2 requests without a completion; the oldest, wr_id 0x2,"));
 		bring_back(e, e->a.qp, e->b.qp, &r);
 		assert_int_equal(r.n, 4 - first);
 		for (k = way == FIRST_FAILS; k < r.n; k++)
