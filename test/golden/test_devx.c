@@ -436,7 +436,7 @@ one(const struct vec *v, void *arg)
 	}
 }
 
-TEST(test_vectors)
+TEST(test_every_recorded_mailbox_is_compared_or_counted)
 {
 	static struct run r;
 	unsigned int i, n = 0;

@@ -277,7 +277,7 @@ one(const struct vec *v, void *arg)
 	}
 }
 
-TEST(test_vectors)
+TEST(test_every_recorded_receive_wqe_is_compared_or_counted)
 {
 	static struct tallies t;
 	unsigned int n;

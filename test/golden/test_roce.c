@@ -143,7 +143,7 @@ expect(const struct tally *t, const struct count *want, unsigned int rows)
 				 want[i].n);
 }
 
-TEST(test_conversations)
+TEST(test_recorded_conversations_parse_and_rebuild)
 {
 	static const struct count want[] = {
 		{"RC WRITE_ONLY, IPv4", 13},
@@ -178,7 +178,7 @@ TEST(test_conversations)
 	expect(&t, want, sizeof(want) / sizeof(want[0]));
 }
 
-TEST(test_loss)
+TEST(test_recorded_losses_parse_and_rebuild)
 {
 	static const struct count want[] = {
 		{"RC WRITE_FIRST, IPv4", 6},
@@ -202,7 +202,7 @@ TEST(test_loss)
 }
 
 /* Conversations of test/interop/conversations.py and the opcodes that distinguish each. */
-TEST(test_by_purpose)
+TEST(test_conversations_by_purpose_have_their_opcodes)
 {
 	static const struct {
 		const char *file;

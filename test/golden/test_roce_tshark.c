@@ -244,7 +244,7 @@ check_line(const struct sent *s, char *line)
 	expect(s, col, F_IP6_FLOW, s->ip6, s->net.flow_label);
 }
 
-TEST(test_every_opcode)
+TEST(test_tshark_decodes_every_opcode)
 {
 	char path[] = "/tmp/bluebell-tshark-XXXXXX", line[MAX_LINE];
 	int fd = mkstemp(path), opcode, i;

@@ -436,7 +436,7 @@ one(const struct vec *v, void *arg)
 	}
 }
 
-TEST(test_vectors)
+TEST(test_every_recorded_send_wqe_is_compared_or_counted)
 {
 	static struct post p;
 	static const char *const types[] = {"RC", "UC", "UD"};

@@ -117,7 +117,7 @@ peer_inline(struct peer *p, const uint8_t *data, uint32_t len)
 		p->ring[(at + i) % sizeof(p->ring)] = data[i];
 }
 
-TEST(test_send)
+TEST(test_send_wqes_equal_those_of_mlx5dv_setters)
 {
 	static const uint8_t sgl_ops[] = {MLX5_OPCODE_SEND, MLX5_OPCODE_SEND_IMM,
 					  MLX5_OPCODE_RDMA_WRITE, MLX5_OPCODE_RDMA_WRITE_IMM,
@@ -225,7 +225,7 @@ TEST(test_send)
 	}
 }
 
-TEST(test_receive)
+TEST(test_receive_wqes_equal_those_of_mlx5dv_setters)
 {
 	static uint8_t ring[4 * 128] __attribute__((aligned(64)));
 	uint64_t wr_ids[4];
@@ -265,7 +265,7 @@ TEST(test_receive)
 	}
 }
 
-TEST(test_cqe)
+TEST(test_cqe_fields_are_where_mlx5dv_has_them)
 {
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		struct mlx5_cqe64 c;

@@ -100,7 +100,7 @@ check(const struct row *row, const char *verdict, bool ratio, const char *why)
 }
 
 /* Within a factor of 1.3 of the recorded baseline the ratio is shown and judged. */
-TEST(test_within)
+TEST(test_ratio_is_judged_within_1_3_of_the_recorded_baseline)
 {
 	static const double baselines[] = {7.70, 10, 12.99};
 	struct row row;
@@ -118,7 +118,7 @@ TEST(test_within)
 }
 
 /* A slow baseline makes the ratio look too good: there is no verdict, whatever the ratio is. */
-TEST(test_slow_baseline)
+TEST(test_slow_baseline_gives_no_verdict)
 {
 	struct row row = time_row(13.1, 13.1);
 
@@ -136,7 +136,7 @@ TEST(test_slow_baseline)
  * fast baseline. Missed: it misses even the target from the recorded one. Otherwise there is no
  * verdict.
  */
-TEST(test_fast_baseline)
+TEST(test_fast_baseline_judges_only_what_it_cannot_distort)
 {
 	struct row row = time_row(7.6, 15.1);
 
@@ -154,7 +154,7 @@ TEST(test_fast_baseline)
 }
 
 /* The recorded baseline is scaled for a slower core or a larger L. */
-TEST(test_scaled)
+TEST(test_recorded_baseline_is_scaled_to_core_and_l)
 {
 	struct row row = time_row(20, 30);
 
@@ -180,8 +180,7 @@ TEST(test_scaled)
 	check(&row, "not judged", false, "slower");
 }
 
-/* Goals without a ratio are judged by the result alone, whatever the baseline was. */
-TEST(test_without_ratio)
+TEST(test_goal_without_ratio_ignores_the_baseline)
 {
 	struct row row = time_row(100, 2.9);
 
@@ -206,7 +205,7 @@ TEST(test_without_ratio)
 }
 
 /* Results that were measured beside other work, not at all, or after the end of the run. */
-TEST(test_not_measured)
+TEST(test_unmeasured_results_get_no_verdict)
 {
 	struct row row = time_row(10, 11);
 	unsigned int n;

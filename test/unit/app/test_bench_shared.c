@@ -22,7 +22,7 @@ static const char stat_text[] = "cpu  1 2 3 4 5 6 7 99 9 10\n"
 				"cpu2 1 2 3\n"
 				"intr 88 cpu3 1 1 1 1 1 1 1 1\n";
 
-TEST(test_texts)
+TEST(test_texts_of_proc_are_parsed_or_refused)
 {
 	struct shared_time t = {5, 7};
 
@@ -43,7 +43,7 @@ TEST(test_texts)
 	assert_fields(t, waited, 2077465, stolen, 7 + 425 * (uint64_t)MS);
 }
 
-TEST(test_rule)
+TEST(test_waiting_counts_from_a_twentieth_of_the_time)
 {
 	const struct shared_time zero = {0, 0};
 	struct shared_time t;
@@ -84,8 +84,7 @@ spin(void *stop)
 	return NULL;
 }
 
-/* Two threads on one CPU wait for each other, and bench detects that. */
-TEST(test_two_on_one)
+TEST(test_two_threads_on_one_cpu_are_detected)
 {
 	const unsigned int cpu = (unsigned int)sched_getcpu();
 	struct shared_time before, after;

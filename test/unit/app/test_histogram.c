@@ -86,7 +86,7 @@ TEST(test_small_values_are_exact)
 		assert_int_equal(hist_quantile(&h, i), exact(2 * HIST_SUB, i));
 }
 
-TEST(test_uniform)
+TEST(test_quantiles_of_a_uniform_distribution_are_exact_enough)
 {
 	seed = 1;
 	for (uint32_t i = 0; i < N; i++)
@@ -94,7 +94,7 @@ TEST(test_uniform)
 	check_against_exact(N);
 }
 
-TEST(test_every_magnitude)
+TEST(test_quantiles_over_all_magnitudes_are_exact_enough)
 {
 	seed = 2;
 	for (uint32_t i = 0; i < N; i++)
@@ -103,7 +103,7 @@ TEST(test_every_magnitude)
 }
 
 /* A distribution as latencies have it: a narrow body and a thin tail far away. */
-TEST(test_long_tail)
+TEST(test_quantiles_of_a_long_tail_are_exact_enough)
 {
 	seed = 3;
 	for (uint32_t i = 0; i < N; i++)
@@ -114,7 +114,7 @@ TEST(test_long_tail)
 	assert_true(hist_quantile(&h, 999100) >= 1000000);
 }
 
-TEST(test_few_values)
+TEST(test_quantiles_of_few_values_are_exact)
 {
 	hist_reset(&h);
 	assert_int_equal(hist_quantile(&h, 500000), 0);
@@ -127,7 +127,7 @@ TEST(test_few_values)
 	assert_int_equal(hist_quantile(&h, 500000), 5);
 }
 
-TEST(test_merge_equals_adding)
+TEST(test_merge_equals_adding_all_values)
 {
 	uint32_t i;
 

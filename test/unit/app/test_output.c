@@ -44,7 +44,7 @@ teardown(void **state)
 	return rmdir(folder);
 }
 
-TEST(test_whole)
+TEST(test_file_appears_whole_at_close)
 {
 	struct stat st;
 	FILE *f;
@@ -67,7 +67,7 @@ TEST(test_whole)
 /*
  * `--json >(program)`: trying the pipe must not close it; the program still receives the output.
  */
-TEST(test_pipe)
+TEST(test_trying_a_pipe_does_not_close_it)
 {
 	struct pollfd end = {.events = POLLIN};
 
@@ -82,7 +82,7 @@ TEST(test_pipe)
 }
 
 /* Cut short by one long write, by many short ones, and by the final flush. */
-TEST(test_cut_short)
+TEST(test_output_cut_short_is_an_error)
 {
 	static const size_t pieces[][2] = {{4 * ROOM, 1}, {100, ROOM}, {ROOM + 1, 1}};
 	static char data[4 * ROOM];
@@ -264,7 +264,7 @@ printed_to(int fd)
 	return WEXITSTATUS(status);
 }
 
-TEST(test_stdout)
+TEST(test_failed_flush_of_stdout_is_a_failure)
 {
 	int ends[2];
 

@@ -26,7 +26,7 @@ bytes(const char *text)
 	return (const uint8_t *)text;
 }
 
-TEST(test_pingpong)
+TEST(test_pingpong_decodes_and_encodes_the_recorded_bytes)
 {
 	uint8_t again[MSG_PINGPONG];
 	struct msg_addr a;
@@ -39,7 +39,7 @@ TEST(test_pingpong)
 	assert_memory_equal(again, pingpong, MSG_PINGPONG);
 }
 
-TEST(test_pingpong_widest)
+TEST(test_pingpong_holds_the_widest_numbers)
 {
 	struct msg_addr a = {.lid = 0xffff, .qpn = UINT32_MAX, .psn = UINT32_MAX}, b;
 	uint8_t text[MSG_PINGPONG];
@@ -51,7 +51,7 @@ TEST(test_pingpong_widest)
 	assert_int_equal(b.qpn, 0xffffff);
 }
 
-TEST(test_keys)
+TEST(test_keys_decode_and_encode_both_recorded_forms)
 {
 	uint8_t again[MSG_KEYS_GID];
 	struct msg_keys k;
@@ -139,7 +139,7 @@ check_hostile(const char *text, size_t len, take_fn take)
 	free(msg);
 }
 
-TEST(test_hostile)
+TEST(test_damaged_pingpong_and_keys_are_refused)
 {
 	check_hostile(pingpong, sizeof(pingpong), take_pingpong);
 	check_hostile(keys_gid, sizeof(keys_gid), take_keys);
@@ -147,12 +147,12 @@ TEST(test_hostile)
 	assert_false(take_keys(bytes(keys_gid), MSG_KEYS));
 }
 
-TEST(test_hostile_short_form)
+TEST(test_damaged_short_keys_are_refused)
 {
 	check_hostile(keys_lid, sizeof(keys_lid), take_keys);
 }
 
-TEST(test_done)
+TEST(test_done_is_exactly_five_bytes)
 {
 	assert_null(msg_done_decode(bytes("done"), 5));
 	assert_non_null(msg_done_decode(bytes("done"), 4));
@@ -172,7 +172,7 @@ check_version(const char *text, bool good, uint32_t want)
 	assert_non_null(msg_version_decode(msg, MSG_VERSION - 1, &v));
 }
 
-TEST(test_version)
+TEST(test_version_is_two_numbers_with_a_dot)
 {
 	uint8_t msg[MSG_VERSION];
 
@@ -203,7 +203,7 @@ check_size(uint32_t value, bool good, uint32_t want)
 	assert_int_equal(v, good ? want : 1);
 }
 
-TEST(test_sizes)
+TEST(test_sizes_out_of_range_are_refused)
 {
 	uint8_t msg[MSG_U32];
 	uint32_t v = 1;
@@ -227,7 +227,7 @@ TEST(test_sizes)
 	assert_non_null(msg_line_decode(msg, MSG_U32, &v));
 }
 
-TEST(test_mtu)
+TEST(test_mtu_is_one_digit_and_nul)
 {
 	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
 	uint8_t msg[MSG_MTU];
@@ -248,7 +248,7 @@ TEST(test_mtu)
 	assert_int_equal(v, 1);
 }
 
-TEST(test_report)
+TEST(test_report_round_trips_and_refuses_nonsense)
 {
 	struct msg_report r = {.size = 65536, .iters = 5000, .peak = 1.5, .average = 1, .rate = 2},
 			  b;
@@ -267,7 +267,7 @@ TEST(test_report)
 	assert_false(msg_report_usable(&r));
 }
 
-TEST(test_cycle)
+TEST(test_slots_of_a_cycle_stay_in_the_buffer)
 {
 	struct msg_cycle c;
 

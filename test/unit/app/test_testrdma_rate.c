@@ -58,7 +58,7 @@ closed_loop(struct hist *lat)
 	}
 }
 
-TEST(test_stall)
+TEST(test_stall_shows_in_an_open_loop)
 {
 	static struct hist open, closed;
 	uint64_t due_in_stall = (uint64_t)STALL * RATE / HZ;
@@ -81,7 +81,7 @@ TEST(test_stall)
 }
 
 /* The schedule does not drift over a year, at rates that do not divide the clock. */
-TEST(test_exact)
+TEST(test_schedule_does_not_drift_over_a_year)
 {
 	static const uint64_t rates[] = {1, 3, 7, 999, 1000000, 33333333, 100000000};
 	const uint64_t hz = 2600000000, start = 12345;
@@ -100,7 +100,7 @@ TEST(test_exact)
 }
 
 /* Exactly the due operations are counted; none is due after the end. */
-TEST(test_count)
+TEST(test_exactly_the_due_operations_are_counted)
 {
 	static const uint64_t rates[] = {1, 7, 999, 333333, 100000000};
 	struct schedule s;

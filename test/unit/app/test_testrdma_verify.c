@@ -197,7 +197,7 @@ check_data(const struct engine *e)
 	}
 }
 
-TEST(test_data)
+TEST(test_every_data_engine_detects_wrong_data)
 {
 	static const char *const names[] = {"write",    "read",     "send",  "write_imm",
 					    "send_imm", "pingpong", "mixed", "bidirectional"};
@@ -207,7 +207,7 @@ TEST(test_data)
 }
 
 /* Changes every byte of a region in turn; each change must be detected. */
-TEST(test_any_bit_anywhere)
+TEST(test_change_of_any_byte_is_detected)
 {
 	const struct engine *e = engine_find("read", 4);
 	struct side *side;
@@ -229,7 +229,7 @@ TEST(test_any_bit_anywhere)
 }
 
 /* A completion seen before its result counts as late if memory is right in the end. */
-TEST(test_late_result)
+TEST(test_result_after_its_completion_counts_as_late)
 {
 	setup(engine_find("write", 5), 64, 1, 0);
 	test.res.late = 3;
@@ -411,12 +411,12 @@ check_atomic(const char *name)
 	}
 }
 
-TEST(test_fetch_add)
+TEST(test_wrong_fetch_add_is_detected)
 {
 	check_atomic("fetch_add");
 }
 
-TEST(test_cmp_swap)
+TEST(test_wrong_cmp_swap_is_detected)
 {
 	check_atomic("cmp_swap");
 }

@@ -123,7 +123,7 @@ pair_close(void)
 		assert_int_equal(bb_cm_destroy(cms[i]), 0);
 }
 
-T(test_moved)
+T(test_chosen_gid_is_kept_by_address)
 {
 	struct bb_conn *none;
 
@@ -186,7 +186,7 @@ T(test_moved)
  * Each end asks for its own depths and retries. The QP gets what both agree on; the RNR retry
  * count is the peer's. A CM runs the device only while its connection is being made.
  */
-T(test_terms)
+T(test_depths_and_retries_are_what_both_ends_agree_on)
 {
 	static const struct {
 		uint8_t initiator, responder, retry, rnr;
@@ -238,7 +238,7 @@ T(test_terms)
 }
 
 /* A GID given by index is used as it is. */
-T(test_given)
+T(test_gid_given_by_index_is_used)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr init;

@@ -59,7 +59,7 @@ decode(const uint8_t *buf, size_t len, struct bb_cm_msg *msg, struct bb_region *
 }
 
 /* Byte by byte, as the guide's table says, independent of the encoder. */
-TEST(test_positions)
+TEST(test_fields_are_at_the_documented_positions)
 {
 	static const uint8_t want[] = {
 		'B', 'B', 'C', 'M', 1, 1, 0, 16, 0, 0, 0, 64 + 80 + 5, 0, 0, 0, 0,
@@ -84,7 +84,7 @@ TEST(test_positions)
 	assert_memory_equal(buf + n - 5, "hello", 5);
 }
 
-TEST(test_roundtrip)
+TEST(test_every_message_round_trips)
 {
 	static const uint8_t types[] = {BB_CM_REQ, BB_CM_REP,  BB_CM_RTU,
 					BB_CM_REJ, BB_CM_DREQ, BB_CM_DREP};
@@ -114,8 +114,7 @@ TEST(test_roundtrip)
 	}
 }
 
-/* The largest counts fit; each count one higher is rejected. */
-TEST(test_limits)
+TEST(test_largest_counts_fit_and_one_more_is_refused)
 {
 	struct bb_region many[BB_REGION_MAX], out[BB_REGION_MAX];
 	static uint8_t private[BB_CM_PRIVATE_MAX];
@@ -158,7 +157,7 @@ TEST(test_limits)
 }
 
 /* Reserved fields of the other message kinds. Each half of the decoder rejects them by itself. */
-TEST(test_kinds)
+TEST(test_reserved_fields_of_other_kinds_are_refused)
 {
 	static const struct {
 		uint8_t type;
@@ -189,7 +188,7 @@ TEST(test_kinds)
 }
 
 /* A message cut anywhere, or with a wrong length, is rejected and writes nothing. */
-TEST(test_cut)
+TEST(test_cut_message_is_refused_and_writes_nothing)
 {
 	struct bb_cm_msg msg = request(), got, was;
 	struct bb_region out[BB_REGION_MAX], out_was[BB_REGION_MAX];
@@ -231,7 +230,7 @@ bad(size_t at, uint8_t value, const char *want)
 			 why != NULL ? why : "taken", want);
 }
 
-TEST(test_fields)
+TEST(test_bad_fields_are_refused_by_name)
 {
 	const size_t b = BB_CM_HEADER, r = BB_CM_HEADER + BB_CM_END;
 
@@ -268,7 +267,7 @@ TEST(test_fields)
 }
 
 /* Of another version only the fields are decoded that a reply needs. */
-TEST(test_version)
+TEST(test_other_version_decodes_only_what_a_reply_needs)
 {
 	struct bb_cm_msg msg = request();
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -284,7 +283,7 @@ TEST(test_version)
 	assert_int_equal(h.version, 0);
 }
 
-TEST(test_regions)
+TEST(test_region_outside_its_mr_is_refused)
 {
 	struct bb_mr mr = {.addr = (void *)0x1000,
 			   .len = 4096,

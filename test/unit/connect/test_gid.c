@@ -35,7 +35,7 @@ pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *
 }
 
 /* Each entry ranks above those before it, in whatever order the list has them. */
-TEST(test_order)
+TEST(test_each_entry_ranks_above_those_before_it)
 {
 	struct bb_gid_entry list[10], turned[10];
 	struct bb_gid_want want;
@@ -151,8 +151,7 @@ TEST(test_address_follows_the_peer)
 	assert_int_equal(pick(list + 2, 3, &want), 0);
 }
 
-/* Two addresses of equal rank are ambiguous; one address listed twice is not. */
-TEST(test_ambiguous)
+TEST(test_equal_ranks_are_ambiguous_unless_one_address)
 {
 	struct bb_gid_entry list[3];
 	struct bb_gid_want want;
@@ -212,7 +211,7 @@ put(const char *root, const char *path, const char *text)
 	fclose(f);
 }
 
-TEST(test_sysfs)
+TEST(test_attributes_of_a_gid_come_from_sysfs)
 {
 	char root[] = "/tmp/bb_gid_XXXXXX", cmd[64];
 	struct bb_gid_entry e = {.index = 3};
@@ -270,7 +269,7 @@ TEST(test_sysfs)
 }
 
 /* Through a device: the list in the log, the text, bad arguments. */
-TEST_WITH(fixture_setup, fixture_teardown, test_choose)
+TEST_WITH(fixture_setup, fixture_teardown, test_choice_is_logged_with_the_list)
 {
 	struct fixture *f = *state;
 	struct bb_gid_entry list[BB_GID_MAX];
@@ -328,7 +327,7 @@ lines(const char *what)
 }
 
 /* Repeated calls: a new refusal is logged, repetitions are counted. */
-TEST_WITH(fixture_setup, fixture_teardown, test_said)
+TEST_WITH(fixture_setup, fixture_teardown, test_refusal_is_logged_once_and_counted)
 {
 	struct fixture *f = *state;
 	struct bb_gid_last_log last = {0};

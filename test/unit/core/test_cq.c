@@ -49,7 +49,7 @@ post_recvs(struct bb_qp *qp, uint64_t wr_id, unsigned int n)
 		assert_int_equal(bb_post_recv(qp, wr_id++, &sge, 1), 0);
 }
 
-T(test_create)
+T(test_create_rounds_depth_up_and_aligns)
 {
 	struct fixture *f = *state;
 	struct bb_cq *cq = (void *)1;
@@ -67,7 +67,7 @@ T(test_create)
 	assert_int_equal(bb_cq_destroy(NULL), -EINVAL);
 }
 
-T(test_create_refuses)
+T(test_create_refuses_bad_attributes)
 {
 	struct fixture *f = *state;
 	struct bb_cq *cq = (void *)1;
@@ -102,7 +102,7 @@ T(test_create_refuses)
 	assert_int_equal(f->dev->cqs, 1);
 }
 
-T(test_destroy_refuses)
+T(test_destroy_is_refused_while_queues_use_it)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f, 16, 16);
@@ -119,7 +119,7 @@ T(test_destroy_refuses)
 }
 
 /* A CQ accepts queues up to its depth, no further, and gets the credits back. */
-T(test_credits)
+T(test_cq_accepts_queues_up_to_its_depth)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -149,7 +149,7 @@ T(test_credits)
 	assert_fields(*f->cq->ctrl, reserved, 0, queues, 0);
 }
 
-T(test_poll_sends)
+T(test_signalled_send_completes_all_before_it)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
@@ -180,7 +180,7 @@ T(test_poll_sends)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-T(test_poll_receives)
+T(test_receives_complete_with_length_imm_and_flags)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
@@ -212,7 +212,7 @@ T(test_poll_receives)
 }
 
 /* The failed WQE and all WQEs after it complete, one completion each, unsignalled ones too. */
-T(test_poll_errors)
+T(test_failed_wqe_completes_all_after_it)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
@@ -254,8 +254,7 @@ T(test_poll_errors)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* The log shows the WQE that failed. */
-T(test_error_shows_wqe)
+T(test_error_logs_the_failed_wqe)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
@@ -281,7 +280,7 @@ T(test_error_shows_wqe)
 }
 
 /* A queue that the application moved to ERR only flushes, without a log line. */
-T(test_flush_is_quiet)
+T(test_flush_after_own_modify_logs_nothing)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
@@ -295,7 +294,7 @@ T(test_flush_is_quiet)
 }
 
 /* CQEs that a device must not write are dropped, logged once, and nothing else is lost. */
-T(test_strays)
+T(test_stray_cqe_is_dropped_and_logged_once)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
@@ -321,7 +320,7 @@ T(test_strays)
 }
 
 /* The title of an unexpected compressed block is dropped alone; the CQEs after it stay. */
-T(test_compressed_stray)
+T(test_stray_compressed_title_is_dropped_alone)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
@@ -344,7 +343,7 @@ T(test_compressed_stray)
  * Two QPs on one CQ with interleaved CQEs; one QP is destroyed unpolled. The other QP's CQEs all
  * arrive in order, and the ring has room for the returned credits.
  */
-T(test_purge)
+T(test_destroy_purges_only_its_own_cqes)
 {
 	struct fixture *f = *state;
 	struct bb_qp *a, *b;
@@ -397,7 +396,7 @@ T(test_purge)
  * A purge frees slots at once. Otherwise the CQEs of a destroyed QP and of a new QP would not fit
  * together, although the credits allow both.
  */
-T(test_purge_frees_slots)
+T(test_purge_frees_slots_at_once)
 {
 	struct fixture *f = *state;
 

@@ -6,7 +6,7 @@
 
 #include "qp_fixture.h"
 
-T(test_create)
+T(test_create_links_qp_to_device_and_pd)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -24,8 +24,7 @@ T(test_create)
 	assert_int_equal(bb_qp_destroy(NULL), -EINVAL);
 }
 
-/* Defaults of what the application left at zero. */
-T(test_create_defaults)
+T(test_create_fills_zeroes_with_defaults)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -46,7 +45,7 @@ T(test_create_defaults)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-T(test_create_refuses)
+T(test_create_refuses_bad_attributes)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr good, attr;
@@ -101,8 +100,7 @@ T(test_create_refuses)
 	assert_int_equal(bb_qp_create(f->pd, &good, NULL), -EINVAL);
 }
 
-/* A user index is reused only after all others were used. */
-T(test_user_index)
+T(test_user_index_is_reused_last)
 {
 	struct fixture *f = *state;
 	struct bb_qp *a = qp_create(f), *b;
@@ -127,7 +125,7 @@ T(test_user_index)
 	assert_int_equal(bb_qp_destroy(b), 0);
 }
 
-T(test_user_index_runs_out)
+T(test_create_fails_without_a_free_user_index)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -148,7 +146,7 @@ T(test_user_index_runs_out)
 	assert_int_equal(bb_qp_destroy(some), 0);
 }
 
-T(test_query)
+T(test_query_reports_the_state_of_the_device)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -173,8 +171,7 @@ T(test_query)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* The count goes past 32 bits, before and after the doorbell. */
-T(test_posted_is_64_bits)
+T(test_posted_counts_past_32_bits)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -200,7 +197,7 @@ T(test_posted_is_64_bits)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-T(test_addr)
+T(test_addr_has_gid_mtu_and_a_new_psn)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -231,7 +228,7 @@ T(test_addr)
 }
 
 /* A peer that has seen PSNs of this process cannot predict the next one. */
-T(test_psns_do_not_come_from_rte_rand)
+T(test_psns_are_not_predictable_from_rte_rand)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -251,7 +248,7 @@ T(test_psns_do_not_come_from_rte_rand)
 }
 
 /* ERR accepts posts, also when the device and not a call caused it. */
-T(test_error_takes_posts)
+T(test_err_accepts_posts_whoever_caused_it)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);

@@ -29,7 +29,7 @@ static const struct {
 /*
  * Every pair of states with its required attributes, with one missing, and with each one added.
  */
-T(test_transitions)
+T(test_only_legal_transitions_with_their_attributes_succeed)
 {
 	static const enum bb_qp_state states[] = {BB_QP_RESET, BB_QP_INIT, BB_QP_RTR, BB_QP_RTS,
 						  BB_QP_ERR};
@@ -74,7 +74,7 @@ T(test_transitions)
 	assert_int_equal(tried, 25 * 16);
 }
 
-T(test_modify_says_what)
+T(test_refused_modify_logs_what_is_wrong)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -97,7 +97,7 @@ T(test_modify_says_what)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-T(test_ranges)
+T(test_attribute_out_of_range_is_refused_by_name)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -163,8 +163,7 @@ T(test_ranges)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* When the device refuses, the QP stays unchanged. */
-T(test_driver_refuses)
+T(test_refusal_by_the_device_leaves_the_qp_unchanged)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -191,8 +190,7 @@ T(test_driver_refuses)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-/* States that accept posts: sends from RTS on, receives in any state. */
-T(test_posting_by_state)
+T(test_sends_need_rts_and_receives_no_state)
 {
 	static const struct {
 		enum bb_qp_state state;
@@ -224,7 +222,7 @@ T(test_posting_by_state)
  * A reset QP starts afresh: no old CQE, doorbell records zero, and the next first error is
  * logged.
  */
-T(test_reset)
+T(test_reset_starts_afresh)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
@@ -258,7 +256,7 @@ T(test_reset)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-T(test_connect)
+T(test_connect_applies_both_addresses)
 {
 	struct fixture *f = *state;
 	struct bb_qp *a = qp_create(f), *b = qp_create(f);
@@ -303,7 +301,7 @@ T(test_connect)
 }
 
 /* Whichever step fails, the QP returns to RESET and can be connected again. */
-T(test_connect_fails)
+T(test_failed_connect_returns_to_reset)
 {
 	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);

@@ -8,7 +8,7 @@
 #include "bb_test.h"
 
 /* libmlx5's map, syndrome by syndrome; all others are general errors. */
-TEST(test_map)
+TEST(test_every_syndrome_maps_as_in_libmlx5)
 {
 	static const uint8_t map[256] = {
 		[0x01] = BB_WC_LOC_LEN_ERR,    [0x02] = BB_WC_LOC_QP_OP_ERR,
@@ -25,7 +25,7 @@ TEST(test_map)
 				 map[i] != 0 ? map[i] : BB_WC_GENERAL_ERR);
 }
 
-TEST(test_names)
+TEST(test_status_names_differ)
 {
 	for (int i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR; i++) {
 		const char *name = bb_wc_status_name((enum bb_wc_status)i);
@@ -44,7 +44,7 @@ cause_has(enum bb_wc_status status, uint8_t vendor, const char *word)
 }
 
 /* Each status has a cause text of its own that says more than its name. */
-TEST(test_causes_differ)
+TEST(test_every_status_has_a_cause_of_its_own)
 {
 	for (int i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR + 1; i++) {
 		const char *cause = bb_wc_status_cause((enum bb_wc_status)i, 0);
@@ -56,8 +56,7 @@ TEST(test_causes_differ)
 	}
 }
 
-/* Every pair of status and vendor code has a text. */
-TEST(test_every_pair)
+TEST(test_every_status_and_vendor_code_has_a_text)
 {
 	for (int status = BB_WC_SUCCESS; status <= BB_WC_GENERAL_ERR + 1; status++)
 		for (int vendor = 0; vendor < 256; vendor++)
@@ -65,7 +64,7 @@ TEST(test_every_pair)
 							      (uint8_t)vendor)) > 10);
 }
 
-TEST(test_causes)
+TEST(test_known_vendor_codes_name_their_cause)
 {
 	/* Codes reported from real cards: protection, access, invalid, retries, RNR. */
 	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x51, "PCIe"));

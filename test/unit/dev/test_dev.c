@@ -42,7 +42,7 @@ setup(void **state)
 	return 0;
 }
 
-TEST_WITH(setup, NULL, test_no_hugepages_is_said)
+TEST_WITH(setup, NULL, test_missing_hugepages_are_logged)
 {
 	struct bb_dev *dev;
 
@@ -53,7 +53,7 @@ TEST_WITH(setup, NULL, test_no_hugepages_is_said)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-TEST_WITH(setup, NULL, test_list)
+TEST_WITH(setup, NULL, test_list_has_every_device_of_every_driver)
 {
 	struct bb_dev_info info[4];
 
@@ -69,7 +69,7 @@ TEST_WITH(setup, NULL, test_list)
 	assert_string_equal(info[1].driver, "fake");
 }
 
-TEST_WITH(setup, NULL, test_open_close)
+TEST_WITH(setup, NULL, test_open_finds_by_name_or_bus_with_arguments)
 {
 	struct bb_dev *a = NULL, *b = NULL;
 
@@ -86,7 +86,7 @@ TEST_WITH(setup, NULL, test_open_close)
 	assert_int_equal(bb_dev_close(NULL), -EINVAL);
 }
 
-TEST_WITH(setup, NULL, test_bad_spec)
+TEST_WITH(setup, NULL, test_bad_device_name_is_refused)
 {
 	char name[BB_DEV_NAME_MAX + 1];
 	struct bb_dev *dev = (void *)1;
@@ -104,7 +104,7 @@ TEST_WITH(setup, NULL, test_bad_spec)
 	assert_ptr_equal(dev, (void *)1);
 }
 
-TEST_WITH(setup, NULL, test_unknown_device)
+TEST_WITH(setup, NULL, test_unknown_device_logs_those_there_are)
 {
 	struct bb_dev *dev = (void *)1;
 
@@ -115,7 +115,7 @@ TEST_WITH(setup, NULL, test_unknown_device)
 }
 
 /* An error of a driver that knows the name is returned without a second log line. */
-TEST_WITH(setup, NULL, test_driver_error)
+TEST_WITH(setup, NULL, test_error_of_the_driver_is_returned_unlogged)
 {
 	struct bb_dev *dev = (void *)1;
 
@@ -130,7 +130,7 @@ TEST_WITH(setup, NULL, test_driver_error)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-TEST_WITH(setup, NULL, test_secondary)
+TEST_WITH(setup, NULL, test_secondary_process_is_refused)
 {
 	struct bb_dev *dev = (void *)1;
 	int ret;
@@ -145,7 +145,7 @@ TEST_WITH(setup, NULL, test_secondary)
 	assert_int_equal(fake.devs, 0);
 }
 
-TEST_WITH(setup, NULL, test_close_counts_children)
+TEST_WITH(setup, NULL, test_close_with_children_logs_their_number)
 {
 	struct bb_qp_init_attr attr;
 	struct bb_pd *pd, *pd2;
@@ -172,7 +172,7 @@ TEST_WITH(setup, NULL, test_close_counts_children)
 	assert_int_equal(fake.devs, 0);
 }
 
-TEST_WITH(fixture_setup, fixture_teardown, test_queries)
+TEST_WITH(fixture_setup, fixture_teardown, test_query_checks_arguments_and_keeps_output_on_failure)
 {
 	struct fixture *f = *state;
 	struct bb_port_attr port, before;
@@ -222,7 +222,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_queries)
 	assert_int_equal(fake.progressed, 1);
 }
 
-TEST_WITH(fixture_setup, fixture_teardown, test_events)
+TEST_WITH(fixture_setup, fixture_teardown, test_event_of_a_live_object_is_reported)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -262,7 +262,7 @@ bare_open(const char *name, const char *args, struct bb_dev *dev)
 }
 
 /* A driver without optional operations works; one without a required operation is rejected. */
-TEST_WITH(setup, NULL, test_incomplete_driver)
+TEST_WITH(setup, NULL, test_driver_without_required_operation_is_refused)
 {
 	struct bb_driver bare = fake_driver, bad = fake_driver;
 	struct bb_port_attr port;

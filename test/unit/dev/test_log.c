@@ -8,7 +8,7 @@
 
 #include "../core/core_fixture.h"
 
-TEST(test_line)
+TEST(test_long_line_is_cut_and_stays_one_line)
 {
 	char longer[2000];
 
@@ -29,7 +29,7 @@ TEST(test_line)
 	log_stop();
 }
 
-TEST(test_level)
+TEST(test_level_selects_lines)
 {
 	log_begin();
 	BB_LOG(DEBUG, "quiet");
@@ -42,7 +42,7 @@ TEST(test_level)
 	assert_int_equal(rte_log_set_level_pattern("bluebell", RTE_LOG_NOTICE), 0);
 }
 
-TEST(test_lcore)
+TEST(test_lcore_self_resolves_and_unused_is_refused)
 {
 	uint32_t lcore = 1234;
 
@@ -78,7 +78,7 @@ thread(void *arg)
 }
 
 /* A thread can own queues only after it is registered. */
-TEST(test_thread)
+TEST(test_unregistered_thread_owns_no_queue)
 {
 	struct answer a = {0, -1, 0, 0};
 	pthread_t t;

@@ -17,7 +17,7 @@ check(uint64_t offset, uint64_t seed, uint64_t *seq)
 	return pattern_check(mem, LEN, offset, seed, seq);
 }
 
-TEST(test_right)
+TEST(test_written_and_empty_blocks_pass)
 {
 	uint64_t seq = 99;
 
@@ -29,7 +29,7 @@ TEST(test_right)
 	assert_int_equal(seq, 17);
 }
 
-TEST(test_wrong)
+TEST(test_wrong_blocks_say_what_is_wrong)
 {
 	uint64_t seq = 99;
 
@@ -49,7 +49,7 @@ TEST(test_wrong)
 }
 
 /* A single block of the right seed, at any position, is not foreign. */
-TEST(test_foreign)
+TEST(test_block_of_another_seed_is_foreign)
 {
 	memset(mem, 'x', LEN);
 	assert_true(pattern_foreign(mem, LEN, 5));
@@ -62,7 +62,7 @@ TEST(test_foreign)
 	}
 }
 
-TEST(test_every_bit)
+TEST(test_change_of_any_bit_is_detected)
 {
 	uint64_t seq;
 

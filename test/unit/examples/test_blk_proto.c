@@ -32,13 +32,13 @@ poke(uint8_t *msg, uint32_t len, uint32_t at, uint32_t n, uint64_t v)
 		msg[len - 4 + i] = (uint8_t)(crc >> 8 * i);
 }
 
-TEST(test_crc)
+TEST(test_crc_has_the_check_value)
 {
 	/* The check value of "123456789" in the catalogues of CRCs. */
 	assert_int_equal(blk_crc("123456789", 9), 0xe3069283);
 }
 
-TEST(test_bytes)
+TEST(test_command_encodes_to_the_documented_bytes)
 {
 	/* Written by hand from the table in blk_proto.h. */
 	static const uint8_t want[BLK_COMMAND - 4] = {
@@ -52,7 +52,7 @@ TEST(test_bytes)
 	assert_memory_equal(msg, want, sizeof(want));
 }
 
-TEST(test_there_and_back)
+TEST(test_every_message_round_trips)
 {
 	struct blk_completion done = {4096, 0xcafe, 17, BLK_NOSPACE}, done2 = {0};
 	uint8_t msg[64];
@@ -80,7 +80,7 @@ TEST(test_there_and_back)
 }
 
 /* Each of the four decoders detects every single-bit error and every other length. */
-TEST(test_damage)
+TEST(test_any_single_bit_or_length_error_is_detected)
 {
 	static const uint32_t lens[] = {BLK_HELLO, BLK_WELCOME, BLK_COMMAND, BLK_COMPLETION};
 	struct blk_completion done = {.id = 1}, done2;
@@ -126,7 +126,7 @@ TEST(test_damage)
 	}
 }
 
-TEST(test_bad_fields)
+TEST(test_bad_field_is_refused_and_writes_nothing)
 {
 	/* Each field with a correct checksum: kind, offset, bytes, value. */
 	static const struct {
@@ -201,7 +201,7 @@ check(uint8_t op, uint64_t offset, uint32_t length, bool read_only)
 	return blk_command_check(&c, &s);
 }
 
-TEST(test_bounds)
+TEST(test_command_outside_the_medium_is_refused)
 {
 	const uint64_t end = shape.capacity;
 
@@ -221,7 +221,7 @@ TEST(test_bounds)
 	assert_int_equal(check(BB_BLK_READ, 0, 4096, true), BLK_OK);
 }
 
-TEST(test_statuses)
+TEST(test_every_status_has_name_and_errno)
 {
 	for (unsigned int i = 0; i < BLK_STATUSES; i++) {
 		assert_string_not_equal(blk_status_name((enum blk_status)i), "unknown status");

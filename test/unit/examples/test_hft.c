@@ -52,7 +52,7 @@ load(struct itch_file *f, uint32_t messages, uint64_t seed)
 }
 
 /* Bytes written by hand from the tables of the specification. */
-TEST(test_format)
+TEST(test_image_has_the_bytes_of_the_specification)
 {
 	static const uint8_t add[36] = {
 		'A',  0,   7,   0,   9,   0x1f, 0x1a, 0xce, 0xd9, 0xf0, 0, /* type to time */
@@ -112,7 +112,7 @@ try_open(const uint8_t *image, size_t size, struct itch_fault *fault)
 }
 
 /* A file with any damaged byte, or cut anywhere, gives an error with a reason. */
-TEST(test_damaged)
+TEST(test_damaged_or_cut_file_is_refused_with_a_reason)
 {
 	struct itch_fault fault;
 	uint8_t *image, *more;
@@ -145,7 +145,7 @@ TEST(test_damaged)
 }
 
 /* Correct checksums over invalid contents. */
-TEST(test_lying_header)
+TEST(test_invalid_contents_with_right_checksums_are_refused)
 {
 	struct itch_fault fault;
 	struct itch_header h;
@@ -189,7 +189,7 @@ TEST(test_lying_header)
 	}
 }
 
-TEST(test_read)
+TEST(test_file_reads_back_and_an_empty_one_is_refused)
 {
 	char path[] = "/tmp/hft.XXXXXX";
 	int fd = mkstemp(path);
@@ -261,7 +261,7 @@ any_price(void)
 	return n < 30 ? 1 + n : UINT32_MAX - (n - 30);
 }
 
-TEST(test_book)
+TEST(test_book_equals_a_plain_model)
 {
 	struct book *b = book_new(2, PLAIN);
 	uint64_t ref = 0, before;
@@ -375,7 +375,7 @@ TEST(test_book)
 	book_free(b);
 }
 
-TEST(test_book_full)
+TEST(test_full_book_refuses_one_more_level)
 {
 	struct itch_msg m = {.type = ITCH_ADD, .locate = 1, .side = 'S', .shares = 1};
 	struct book *b = book_new(1, 2 * BOOK_LEVELS);
@@ -405,7 +405,7 @@ TEST(test_book_full)
 }
 
 /* A replay detects a missing message and a replaced one. */
-TEST(test_replay)
+TEST(test_replay_detects_missing_and_replaced_messages)
 {
 	struct replay all, again, less;
 	struct itch_file f, g;
@@ -466,7 +466,7 @@ order(char side, uint32_t shares, uint64_t ns)
 	return m;
 }
 
-TEST(test_risk)
+TEST(test_risk_stage_stops_orders_over_its_limits)
 {
 	union hft_msg m, out[STAGE_OUT];
 	struct params p = params;
@@ -516,7 +516,7 @@ TEST(test_risk)
 	risk_stage_close(&s);
 }
 
-TEST(test_order_check)
+TEST(test_order_check_counts_lost_and_repeated)
 {
 	struct order_check c = {0, 0, 0};
 	static const uint32_t come[] = {0, 1, 1, 3, 2, 4, 7};
@@ -526,7 +526,7 @@ TEST(test_order_check)
 	assert_fields(c, next, 8, lost, 3, twice, 2);
 }
 
-TEST(test_pauses)
+TEST(test_pause_over_the_limit_is_counted)
 {
 	struct pauses s = {.last_check = 1000, .limit = 100};
 

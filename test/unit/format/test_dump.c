@@ -40,7 +40,7 @@ expect_wqe(const uint8_t *ring, uint32_t blocks, uint16_t idx, const char *want)
 	expect_text(ring, blocks, idx, false, want);
 }
 
-TEST(test_send_wqes)
+TEST(test_dump_of_send_wqes)
 {
 	uint8_t ring[4 * 64] = {0};
 	struct bytes e = {.len = 0};
@@ -110,7 +110,7 @@ expect_piece(const struct bb_wqe_piece *p, uint64_t addr, uint32_t len, uint32_t
 }
 
 /* Datagrams as the library builds them: the address vector, then the data. */
-TEST(test_datagrams)
+TEST(test_dump_of_datagrams)
 {
 	const struct bb_sge sge[] = {{0x7000, 30, 0x88}, {0x9000, 2, 0x89}};
 	struct bb_wqe_av av = {.rlid = bb_be16(0xc001),
@@ -146,7 +146,7 @@ TEST(test_datagrams)
 /*
  * Masked atomics as the library builds them: operands of 4 and of 8 bytes, with masks after them.
  */
-TEST(test_masked)
+TEST(test_dump_of_masked_atomics)
 {
 	static const struct {
 		uint8_t opcode;
@@ -212,7 +212,7 @@ umr(struct bytes *e, uint8_t flags, uint16_t xlt, uint64_t mask, uint8_t free, u
 	put_mem(e, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32);
 }
 
-TEST(test_umr)
+TEST(test_dump_of_umr_wqes)
 {
 	uint8_t ring[4 * 64] = {0};
 	struct bytes e = {.len = 0};
@@ -268,7 +268,7 @@ TEST(test_umr)
 }
 
 /* Inline data across the ring's end, longer than the dump shows. */
-TEST(test_inline_wrap)
+TEST(test_dump_of_inline_data_across_the_ring_end)
 {
 	uint8_t ring[2 * 64] = {0};
 	struct bytes e = {.len = 0};
@@ -284,7 +284,7 @@ TEST(test_inline_wrap)
 		   "5c5d5e5f ...");
 }
 
-TEST(test_bad_wqes)
+TEST(test_dump_of_bad_wqes_says_what_is_bad)
 {
 	uint8_t ring[64] = {0};
 	struct bytes e = {.len = 0};
@@ -345,7 +345,7 @@ TEST(test_bad_wqes)
 		"11111111 11111111 11111111 11111111 11111111 11111111 11111111 ...");
 }
 
-TEST(test_receive_wqes)
+TEST(test_dump_of_receive_wqes)
 {
 	struct bytes e = {.len = 0};
 	char text[256];
@@ -383,7 +383,7 @@ expect_cqe(const uint8_t *cqe, const char *want)
 	assert_int_equal(n, strlen(want));
 }
 
-TEST(test_cqes)
+TEST(test_dump_of_cqes)
 {
 	uint8_t c[64] = {0};
 
@@ -417,7 +417,7 @@ TEST(test_cqes)
 }
 
 /* Names are distinct, and unknown values have none. */
-TEST(test_names)
+TEST(test_names_are_distinct)
 {
 	static const uint8_t wqe[] = {0, 1, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12, 0x14, 0x15, 0x25};
 	static const uint8_t cqe[] = {0, 1, 2, 3, 4, 13, 14, 15};
@@ -443,7 +443,7 @@ TEST(test_names)
  * Every buffer size gives the terminated start of the whole text. The returned length is that of
  * the whole text.
  */
-TEST(test_truncation)
+TEST(test_short_buffer_gets_the_start_of_the_text)
 {
 	uint8_t ring[64] = {0, 0, 0, 0x08, 0, 0, 1, 3, [32] = 0, 0, 0, 8};
 	char whole[512], part[512];
@@ -478,7 +478,7 @@ TEST(test_truncation)
  * Random and half-random bytes in rings that end, or start, at a page that faults. A read outside
  * crashes.
  */
-TEST(test_hostile)
+TEST(test_dump_of_random_bytes_reads_only_the_ring)
 {
 	static const uint8_t opcodes[] = {0,    1,    8,    9,    0xa,  0xb, 0x10,
 					  0x11, 0x12, 0x14, 0x15, 0x25, 0xff};

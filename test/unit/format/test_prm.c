@@ -11,7 +11,7 @@ bit_of(const uint8_t *p, unsigned int bit)
 	return p[bit / 8] >> (7 - bit % 8) & 1;
 }
 
-TEST(test_get_set)
+TEST(test_set_changes_only_its_field)
 {
 	uint64_t seed = 5;
 
@@ -38,7 +38,7 @@ TEST(test_get_set)
 	}
 }
 
-TEST(test_64)
+TEST(test_field_of_64_bits_is_big_endian)
 {
 	static const uint8_t want[24] = {[8] = 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
 	uint8_t mem[24] = {0};
@@ -48,7 +48,7 @@ TEST(test_64)
 	assert_true(bb_prm_get64(mem, BB_PRM_F(8, 0, 64)) == 0x1122334455667788ull);
 }
 
-TEST(test_sub)
+TEST(test_contexts_nest_at_their_offsets)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0};
 

@@ -4,7 +4,7 @@
 /* The poll loop in one thread: attaching, bursts, accounting, changes from callbacks. */
 #include "loop_fake.h"
 
-TEST(test_create_refuses)
+TEST(test_create_refuses_sizes_out_of_range)
 {
 	struct bb_loop *loop = (struct bb_loop *)(uintptr_t)1;
 	struct bb_loop_attr attr;
@@ -29,7 +29,7 @@ TEST(test_create_refuses)
 	assert_ptr_equal(loop, (void *)(uintptr_t)1);
 }
 
-TEST(test_attach_refuses)
+TEST(test_attach_refuses_foreign_repeated_and_surplus_cqs)
 {
 	struct bb_loop *loop = loop_new(0);
 	struct fake *f[3] = {fake_new(0), fake_new(0), fake_new(0)};
@@ -59,7 +59,7 @@ TEST(test_attach_refuses)
 	fake_free(f[2]);
 }
 
-TEST(test_bursts)
+TEST(test_burst_bounds_completions_per_turn)
 {
 	struct bb_loop *loop = loop_new(0);
 	struct fake *f = fake_new(0);
@@ -83,7 +83,7 @@ TEST(test_bursts)
 	fake_free(f);
 }
 
-TEST(test_no_accounting)
+TEST(test_without_accounting_no_cycles_are_counted)
 {
 	struct bb_loop_attr attr;
 	struct bb_loop_stats st;
@@ -122,7 +122,7 @@ detach_other(struct fake *f)
 	f->hook = NULL;
 }
 
-TEST(test_detach_in_callback)
+TEST(test_callback_may_detach_its_own_cq)
 {
 	struct bb_loop *loop = loop_new(0);
 	struct fake *a = fake_new(0), *b = fake_new(0);
@@ -166,7 +166,7 @@ attach_other(struct fake *f)
 	f->hook = NULL;
 }
 
-TEST(test_attach_in_callback)
+TEST(test_callback_may_attach_another_cq)
 {
 	struct bb_loop *loop = loop_new(0);
 	struct fake *a = fake_new(0), *b = fake_new(0);
@@ -195,7 +195,7 @@ stop_at_three(struct poller *p)
 	p->rc[3] = bb_loop_stop(p->loop);
 }
 
-TEST(test_run_until_stop)
+TEST(test_run_returns_after_stop)
 {
 	struct poller p = {.at_three = stop_at_three};
 	struct bb_loop_stats st;
@@ -232,7 +232,7 @@ swap_at_three(struct poller *p)
 	bb_loop_detach_poller(p->loop, on_poll, &second);
 }
 
-TEST(test_pollers_change_themselves)
+TEST(test_poller_may_change_the_list_of_pollers)
 {
 	struct poller p = {.at_three = swap_at_three};
 
@@ -255,7 +255,7 @@ change_other_at_three(struct poller *p)
 	p->rc[2] = bb_loop_wait(p->other);
 }
 
-TEST(test_other_loop_from_callback)
+TEST(test_callback_may_not_change_another_loop)
 {
 	struct poller p = {.at_three = change_other_at_three};
 
@@ -270,7 +270,7 @@ TEST(test_other_loop_from_callback)
 	assert_int_equal(bb_loop_destroy(p.other), 0);
 }
 
-TEST(test_start_refuses)
+TEST(test_start_on_the_main_lcore_is_refused)
 {
 	struct bb_loop *loop = loop_new(rte_get_main_lcore());
 

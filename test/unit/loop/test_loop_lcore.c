@@ -43,7 +43,7 @@ need_worker(void)
 	}
 }
 
-TEST(test_start_stop)
+TEST(test_loop_starts_and_stops_on_its_lcore)
 {
 	struct bb_loop *loop;
 	struct fake *f;
@@ -79,7 +79,7 @@ do_nothing_until(void *arg)
 	return 0;
 }
 
-TEST(test_start_on_busy_lcore)
+TEST(test_start_on_a_busy_lcore_is_refused)
 {
 	struct bb_loop *loop;
 	int end = 0;
@@ -97,7 +97,7 @@ TEST(test_start_on_busy_lcore)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-TEST(test_change_while_running)
+TEST(test_running_loop_takes_changes)
 {
 	struct bb_loop *loop;
 	struct poller *p;
@@ -140,7 +140,7 @@ TEST(test_change_while_running)
  * Attaching while the loop is being stopped succeeds or is refused. It is never lost and never
  * hangs.
  */
-TEST(test_change_races_stop)
+TEST(test_change_during_stop_is_not_lost)
 {
 	struct poller p = {.at_three = NULL};
 	struct bb_loop *loop;
@@ -159,7 +159,7 @@ TEST(test_change_races_stop)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-TEST(test_stats_are_whole)
+TEST(test_stats_are_read_whole)
 {
 	struct poller p = {.at_three = NULL};
 	struct bb_loop_stats st, last = {.iterations = 0};
@@ -189,7 +189,7 @@ TEST(test_stats_are_whole)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 }
 
-TEST(test_service)
+TEST(test_loop_runs_as_a_service)
 {
 	struct poller p = {.at_three = NULL};
 	struct bb_loop *loop;

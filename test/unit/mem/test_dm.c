@@ -18,7 +18,7 @@
 		assert_ptr_equal(out, (void *)1);                                                  \
 	} while (0)
 
-T(test_alloc)
+T(test_dm_alloc_refuses_size_and_alignment_out_of_range)
 {
 	struct fixture *f = *state;
 	struct bb_dm *dm = (void *)1;
@@ -51,7 +51,7 @@ T(test_alloc)
 	assert_int_equal(fake.dms, 0);
 }
 
-T(test_copy)
+T(test_dm_copies_are_bounded_and_exact)
 {
 	struct fixture *f = *state;
 	uint8_t in[64], out[65];
@@ -102,7 +102,7 @@ T(test_copy)
 	assert_int_equal(bb_dm_free(dm), 0);
 }
 
-T(test_dm_mr)
+T(test_mr_of_device_memory_is_zero_based_and_bounded)
 {
 	struct fixture *f = *state;
 	const struct fake_mr *drv;
@@ -166,7 +166,7 @@ T(test_dm_mr)
 	assert_int_equal(bb_dm_free(dm), 0);
 }
 
-T(test_umem)
+T(test_umem_refuses_bad_ranges_and_rights)
 {
 	struct bb_umem *umem = (void *)1;
 	struct fixture *f = *state;
@@ -225,7 +225,7 @@ T(test_umem)
 	assert_int_equal(fake.umems, 0);
 }
 
-T(test_dmabuf_mr)
+T(test_mr_of_a_dmabuf_needs_matching_offsets)
 {
 	const uint32_t rights = LW | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
 	struct bb_mr *mr = (void *)1;
@@ -273,8 +273,7 @@ T(test_dmabuf_mr)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-/* A device with live objects cannot be closed. */
-T(test_close)
+T(test_close_with_live_objects_is_refused)
 {
 	struct fixture *f = *state;
 	static char buf[64];

@@ -30,7 +30,7 @@ stats_of(struct bb_pd *pd)
 	return s;
 }
 
-T(test_pd)
+T(test_pd_is_counted_until_it_is_freed)
 {
 	struct fixture *f = *state;
 	struct bb_pd *pd = (void *)1;
@@ -52,7 +52,7 @@ T(test_pd)
 	assert_int_equal(f->dev->pds, 1);
 }
 
-T(test_mr)
+T(test_mr_has_keys_and_is_counted)
 {
 	struct fixture *f = *state;
 	static char buf[4096];
@@ -80,7 +80,7 @@ T(test_mr)
 	assert_int_equal(stats_of(f->pd).bytes, 0);
 }
 
-T(test_mr_refuses)
+T(test_mr_reg_refuses_bad_ranges_and_rights)
 {
 	const uint32_t lw = BB_ACCESS_LOCAL_WRITE;
 	struct fixture *f = *state;
@@ -130,7 +130,7 @@ T(test_mr_refuses)
 }
 
 /* One walk finds the whole heap; memory of rte_extmem_register() does not belong to it. */
-T(test_follow_heap)
+T(test_follow_heap_registers_the_whole_heap_only)
 {
 	struct fixture *f = *state;
 	void *ext, *a, *b;
@@ -166,7 +166,7 @@ T(test_follow_heap)
 }
 
 /* A failed call leaves nothing behind and can be repeated. */
-T(test_follow_heap_fails)
+T(test_failed_follow_heap_can_be_repeated)
 {
 	struct fixture *f = *state;
 
@@ -291,7 +291,7 @@ T(test_heap_calls_refuse_bad_ranges)
 }
 
 /* A PD with a registration that cannot be destroyed is not freed; a later free succeeds. */
-T(test_pd_free_fails)
+T(test_pd_with_an_undestroyable_mr_is_not_freed)
 {
 	struct fixture *f = *state;
 	struct bb_pd *pd;
@@ -310,7 +310,7 @@ T(test_pd_free_fails)
  * Control calls on the PD reap registrations that the heap retired; the statistics count the
  * pending ones.
  */
-T(test_reap)
+T(test_control_calls_reap_what_the_heap_retired)
 {
 	struct fixture *f = *state;
 	static char heap[4 * 4096], buf[64];
@@ -360,7 +360,7 @@ obj_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int i)
 	assert_int_not_equal(bb_mem_lkey(cache, obj, mp->elt_size), BB_LKEY_NONE);
 }
 
-T(test_mempool)
+T(test_mempool_has_keys_from_add_to_del)
 {
 	struct fixture *f = *state;
 	struct rte_mempool *mp, *mp2;
@@ -401,7 +401,7 @@ no_free(struct rte_mempool_memhdr *hdr, void *arg)
 }
 
 /* Chunks in three places, two of them adjacent: two registrations, or none. */
-T(test_mempool_chunks)
+T(test_adjacent_chunks_of_a_mempool_share_a_registration)
 {
 	struct fixture *f = *state;
 	struct rte_mempool *mp;

@@ -70,7 +70,7 @@ assert_all_registered(struct bb_pd *pd)
 	assert_int_equal(registered, mapped);
 }
 
-T(test_grow_and_shrink)
+T(test_growing_heap_is_registered)
 {
 	struct fixture *f = *state;
 	void *before, *big, *bigger;
@@ -107,7 +107,7 @@ T(test_grow_and_shrink)
 }
 
 /* Core's own rte_malloc() under dev->lock may grow the heap. */
-T(test_event_under_lock)
+T(test_heap_event_under_the_device_lock_does_not_deadlock)
 {
 	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
@@ -142,7 +142,7 @@ T(test_event_under_lock)
 }
 
 /* Two PDs follow the heap, one is freed: the other still follows. */
-T(test_two_followers)
+T(test_freed_follower_leaves_the_other_one)
 {
 	struct fixture *f = *state;
 	struct bb_pd *pd;
@@ -164,7 +164,7 @@ T(test_two_followers)
 }
 
 /* A heap of external memory raises events too; rte_extmem_register() does not. */
-T(test_external_heap)
+T(test_external_heap_raises_events_too)
 {
 	struct fixture *f = *state;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -218,7 +218,7 @@ churn(void *arg)
  * Another thread makes the heap grow and shrink while this one looks up keys and calls the
  * control path. There is no deadlock, and memory that stays allocated keeps its key.
  */
-T(test_churn)
+T(test_growing_heap_and_lookups_do_not_deadlock)
 {
 	struct fixture *f = *state;
 	struct bb_lkey_cache cache;

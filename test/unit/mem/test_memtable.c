@@ -194,14 +194,14 @@ model_run(uint64_t seed)
 	bare_pd_fini(&b);
 }
 
-TEST(test_model)
+TEST(test_table_equals_a_plain_model)
 {
 	for (uint64_t seed = 1; seed <= 8; seed++)
 		model_run(seed);
 }
 
 /* More entries than the first arrays hold; each is found, in any order. */
-TEST(test_growth)
+TEST(test_table_grows_past_its_first_arrays)
 {
 	const uint32_t n = 5000;
 	struct bb_lkey_cache cache;
@@ -280,7 +280,7 @@ key_of_chunk(uint32_t chunk)
 	return (uint32_t)((BASE + chunk * CHUNK) >> 12);
 }
 
-TEST(test_concurrent_reader)
+TEST(test_reader_beside_a_writer_finds_stable_chunks)
 {
 	struct bb_lkey_cache cache;
 	uint64_t found = 0, none = 0, wrong = 0, lost = 0, r = 1;

@@ -53,7 +53,7 @@ all_on(struct fixture *f)
 }
 
 /* Every combination of rights: granted as requested, or rejected by the rule that it breaks. */
-T(test_rights)
+T(test_each_combination_of_rights_is_granted_or_refused_by_its_rule)
 {
 	struct fixture *f = *state;
 
@@ -101,7 +101,7 @@ T(test_rights)
  * Rights of the optional range are never rejected: libibverbs and the kernel drop unsupported
  * ones.
  */
-T(test_optional)
+T(test_unsupported_optional_rights_are_dropped)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr;
@@ -135,7 +135,7 @@ T(test_optional)
 		log_expect(text_);                                                                 \
 	} while (0)
 
-T(test_on_demand)
+T(test_on_demand_needs_the_capability_of_each_right)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr = NULL;
@@ -169,7 +169,7 @@ T(test_on_demand)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-T(test_iova)
+T(test_iova_replaces_the_address_of_the_key)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr = NULL;
@@ -213,7 +213,7 @@ same(const struct bb_mr *a, const struct bb_mr *b)
 }
 
 /* As ibv_rereg_mr(), ib_uverbs_rereg_mr() and, for ON_DEMAND, mlx5_ib_rereg_user_mr(). */
-T(test_rereg_refused)
+T(test_rereg_refuses_what_the_kernel_refuses)
 {
 	struct fixture *f = *state;
 	struct bb_mr_priv *priv;
@@ -262,7 +262,7 @@ T(test_rereg_refused)
 }
 
 /* Each attribute that can change, and all at once, with the key unchanged and changed. */
-T(test_rereg)
+T(test_rereg_changes_each_attribute)
 {
 	struct fixture *f = *state;
 	struct bb_pd *pd2;
@@ -316,7 +316,7 @@ T(test_rereg)
 }
 
 /* A re-registration that the driver refuses changes nothing in either PD. */
-T(test_rereg_fails)
+T(test_refused_rereg_changes_nothing)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr, was;
@@ -347,7 +347,7 @@ T(test_rereg_fails)
 }
 
 /* The iova stays until the memory changes. A region that becomes ON_DEMAND leaves the table. */
-T(test_rereg_iova)
+T(test_rereg_keeps_the_iova_until_the_memory_changes)
 {
 	struct fixture *f = *state;
 	struct bb_mr *mr;
@@ -379,7 +379,7 @@ T(test_rereg_iova)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
-T(test_no_rereg)
+T(test_rereg_without_the_operation_is_unsupported)
 {
 	struct fixture *f = *state;
 	static struct bb_driver without;

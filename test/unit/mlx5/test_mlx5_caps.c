@@ -48,7 +48,7 @@ T(smaller_limits_are_honoured)
 }
 
 /* The effect of each capability bit and size alone, and of values beyond Bluebell's limits. */
-T(each_by_itself)
+T(test_each_capability_has_only_its_own_effect)
 {
 	enum {
 		ATOMIC = 1

@@ -5,14 +5,14 @@
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
-T_QP(nothing)
+T_QP(test_no_event_gives_eagain)
 {
 	struct bb_event ev;
 
 	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 }
 
-T_DEV(of_the_device)
+T_DEV(test_port_change_and_fatal_error_are_reported)
 {
 	struct bb_event ev;
 
@@ -24,7 +24,7 @@ T_DEV(of_the_device)
 	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
 }
 
-T_DEV(of_objects)
+T_DEV(test_event_names_its_qp_or_cq)
 {
 	static const struct {
 		uint16_t prm;
@@ -79,7 +79,7 @@ T_QP(strange_ones_are_dropped)
 	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 }
 
-T_QP(late_ones_are_dropped)
+T_QP(test_events_of_destroyed_objects_are_dropped)
 {
 	struct bb_qp_init_attr init;
 	uint64_t old, last;

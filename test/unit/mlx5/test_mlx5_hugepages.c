@@ -26,7 +26,7 @@ hugepages_free(void)
 	return n;
 }
 
-T_QP(whole_pages)
+T_QP(test_slab_takes_whole_hugepages)
 {
 	assert_int_equal(stub.umem_len, PAGE);
 	assert_int_equal((uintptr_t)stub.umem_addr % PAGE, 0);
@@ -38,7 +38,7 @@ T_QP(whole_pages)
 			 0);
 }
 
-T_DEV(large_ring)
+T_DEV(test_ring_larger_than_a_hugepage_is_contiguous)
 {
 	struct bb_cq_attr attr;
 

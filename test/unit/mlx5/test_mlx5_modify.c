@@ -71,7 +71,7 @@ context(uint16_t op, uint32_t qpn, uint32_t opt)
 	return in + BB_PRM_MODIFY_QP_QPC.byte;
 }
 
-T_QP(rst2init)
+T_QP(test_rst2init_mailbox_has_port_rights_and_counter_set)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
@@ -115,7 +115,7 @@ path_back(const struct fixture *f, const uint8_t *ads, const struct bb_path *wan
 	assert_memory_equal(p.dgid, want->dgid, sizeof(p.dgid));
 }
 
-T(init2rtr_roce)
+T(test_init2rtr_mailbox_has_the_roce_path)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
@@ -310,7 +310,7 @@ T(init2rtr_source_port)
 	}
 }
 
-T(init2rtr_infiniband)
+T(test_init2rtr_mailbox_has_the_infiniband_path)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *ads;
@@ -347,7 +347,7 @@ T(init2rtr_infiniband)
 	close_dev(&f);
 }
 
-T_QP(rtr2rts_and_on)
+T_QP(test_rtr2rts_mailbox_has_psn_retries_and_depths)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
@@ -415,7 +415,7 @@ T_QP(refusals_change_nothing)
 	to_state(f, &a, BB_QP_RTR, RTR_MASK);
 }
 
-T_QP(query)
+T_QP(test_query_translates_the_context)
 {
 	static const struct {
 		uint32_t prm;

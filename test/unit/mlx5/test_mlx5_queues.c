@@ -10,7 +10,7 @@
 
 #define MANY 700 /* more than the records of a page */
 
-T_DEV(cq_mailbox)
+T_DEV(test_create_cq_mailbox_has_size_eq_and_record)
 {
 	struct bb_cq_attr attr;
 	const uint8_t *in, *c;
@@ -66,7 +66,7 @@ T(resize_fails_half_way)
 	close_dev(&f);
 }
 
-T_DEV(qp_mailbox)
+T_DEV(test_create_qp_mailbox_has_sizes_and_keys)
 {
 	struct bb_qp_init_attr init;
 	const uint8_t *in, *c;
@@ -138,7 +138,7 @@ T(qp_scatter_to_cqe)
 	}
 }
 
-T_DEV(qp_without_receives)
+T_DEV(test_qp_without_receives_has_no_rq)
 {
 	struct bb_qp_init_attr init;
 	const uint8_t *c;
@@ -217,7 +217,7 @@ T_DEV(uar_per_lcore)
 	assert_int_equal(stub.uars, 0);
 }
 
-T(uar_falls_back)
+T(test_uar_without_blueflame_is_used)
 {
 	struct fixture f;
 
@@ -387,7 +387,7 @@ T_QP(page_sizes)
 	assert_int_equal((uintptr_t)stub.umem_addr % page, 0);
 }
 
-T_DEV(large_ring)
+T_DEV(test_large_ring_has_a_slab_of_its_own)
 {
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
@@ -458,7 +458,7 @@ T_DEV(cq_create_unwinds)
 	assert_int_equal(stub_alive(), alive + 1);
 }
 
-T_DEV(pd_and_mr_errors)
+T_DEV(test_errors_of_pd_and_mr_are_returned)
 {
 	static uint8_t mem[64];
 	struct bb_mr *mr;

@@ -77,7 +77,7 @@ static const struct {
 	{qp, BB_PRM_OP_CREATE_QP},
 };
 
-TEST_WITH(stub_setup, stub_teardown, given_back)
+TEST_WITH(stub_setup, stub_teardown, test_failed_or_destroyed_object_returns_its_slots)
 {
 	struct place first, p;
 	struct fixture f;

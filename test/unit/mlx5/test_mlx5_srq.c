@@ -16,7 +16,7 @@ make_srq(struct fixture *f, uint32_t depth, uint32_t max_sge, uint32_t limit, st
 	assert_int_equal(bb_srq_create(f->pd, &attr, srq), 0);
 }
 
-T_DEV(mailboxes)
+T_DEV(test_srq_mailboxes_equal_those_of_the_kernel)
 {
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr got;
@@ -108,7 +108,7 @@ T_DEV(failures)
 	assert_int_equal(bb_srq_destroy(srq), 0);
 }
 
-T_DEV(events)
+T_DEV(test_srq_reports_limit_and_error)
 {
 	struct bb_event ev;
 	struct bb_srq *srq;

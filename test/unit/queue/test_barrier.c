@@ -13,7 +13,7 @@
 
 #define ROUNDS 20000u
 
-TEST(test_widths)
+TEST(test_stores_have_their_width)
 {
 	uint64_t mem[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	uint32_t rec[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
@@ -79,7 +79,7 @@ device(void *arg)
 	return NULL;
 }
 
-TEST(test_two_threads)
+TEST(test_queue_pair_of_threads_sees_stores_in_order)
 {
 	uint64_t posted = 0, done = 0;
 	struct bb_sq_conf conf = {0};

@@ -39,7 +39,7 @@ produce(struct fixture *f, uint64_t pi, uint8_t opcode, uint32_t user_index, uin
 	c[63] = (uint8_t)(opcode << 4 | (pi >> f->log_size & 1));
 }
 
-TEST(test_init)
+TEST(test_init_gives_all_entries_to_the_device)
 {
 	struct fixture f;
 
@@ -54,7 +54,7 @@ TEST(test_init)
 	}
 }
 
-TEST(test_init_refuses)
+TEST(test_init_refuses_bad_arguments)
 {
 	static uint8_t mem[256] __attribute__((aligned(64)));
 	struct bb_cqring cq, before;
@@ -76,7 +76,7 @@ TEST(test_init_refuses)
 }
 
 /* Fills and empties the ring by random amounts over several laps, for the smallest rings too. */
-TEST(test_laps)
+TEST(test_entries_arrive_in_order_over_many_laps)
 {
 	for (uint32_t log_size = 0; log_size <= 6; log_size++) {
 		uint64_t seed = 11, pi = 0, ci = 0, size = 1u << log_size;
@@ -109,7 +109,7 @@ TEST(test_laps)
 }
 
 /* An entry that the device is still writing: its opcode is invalid, whatever the owner bit. */
-T_START(2, test_invalid_opcode)
+T_START(2, test_entry_with_invalid_opcode_is_not_taken)
 {
 	f->ring.p[63] = 0xf0;
 	assert_null(bb_cqring_peek(&f->cq));
@@ -122,7 +122,7 @@ T_START(2, test_invalid_opcode)
 }
 
 /* Past 2^24 the record wraps; the owner bit follows the ring's own laps. */
-T_START(6, test_index_wrap)
+T_START(6, test_index_wraps_past_2_to_the_24)
 {
 	const uint64_t last = (1u << 24) + 1000;
 
@@ -143,8 +143,7 @@ T_START(6, test_index_wrap)
 	}
 }
 
-/* The 32-bit count in software wraps as well. */
-T_START(3, test_count_wrap)
+T_START(3, test_software_count_wraps_at_2_to_the_32)
 {
 	f->cq.ci = UINT32_MAX - 20;
 	for (uint64_t i = 0; i < 8; i++) /* CQEs of the previous lap */
@@ -159,7 +158,7 @@ T_START(3, test_count_wrap)
 }
 
 /* A purge removes only valid unconsumed CQEs of the given user index, across the ring's end. */
-TEST(test_purge)
+TEST(test_purge_removes_only_cqes_of_its_user)
 {
 	for (uint32_t at = 0; at < 24; at++) {
 		uint8_t before[8 * 64];
@@ -195,8 +194,7 @@ TEST(test_purge)
 	}
 }
 
-/* A full ring: the purge ends after one lap. */
-T_START(4, test_purge_full)
+T_START(4, test_purge_of_a_full_ring_ends_after_one_lap)
 {
 	for (uint32_t i = 0; i < 16; i++)
 		produce(f, i, BB_CQE_REQ, 3, (uint16_t)i);

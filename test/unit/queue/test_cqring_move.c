@@ -79,7 +79,7 @@ check_block(struct fixture *f, uint32_t n, uint16_t counter)
 }
 
 /* Every block length, at every slot, in laps of both owners. */
-TEST(test_expand)
+TEST(test_every_compressed_block_expands_in_place)
 {
 	for (uint32_t n = 2; n <= 64; n++) {
 		for (uint32_t place = 0; place < 64; place += n % 3 + 1) {
@@ -103,7 +103,7 @@ TEST(test_expand)
 }
 
 /* An invalid count or title leaves the ring unchanged, except for the title's format. */
-TEST(test_expand_hostile)
+TEST(test_hostile_block_leaves_the_ring_unchanged)
 {
 	static const uint32_t counts[] = {0, 1, 17, 1u << 24, 0x80000000, UINT32_MAX};
 	uint8_t before[16 * 64];
@@ -132,7 +132,7 @@ TEST(test_expand_hostile)
 	}
 }
 
-T_START(5, 30, test_purge_expands)
+T_START(5, 30, test_purge_expands_a_block_first)
 {
 	block(f, 30, 20, 5);
 	assert_int_equal(bb_cqring_purge(&f->cq, 0x1234), 20);
@@ -141,7 +141,7 @@ T_START(5, 30, test_purge_expands)
 }
 
 /* Unread CQEs, among them a block, move one slot on in the new ring. */
-TEST(test_move)
+TEST(test_unread_cqes_move_to_the_new_ring)
 {
 	static const uint32_t sizes[] = {4, 5, 6, 9};
 
@@ -194,7 +194,7 @@ TEST(test_move)
 	}
 }
 
-TEST(test_move_too_small)
+TEST(test_move_to_a_small_ring_is_refused)
 {
 	struct guarded to = guarded_alloc(64 * 4, false);
 	struct fixture f;

@@ -65,7 +65,7 @@ start(struct sq_fixture *f, uint32_t blocks, enum bb_db_mode mode, uint32_t bf_s
 	TEST_ON(NULL, NULL, struct sq_fixture, start(f, blocks, mode, bf_size), sq_fixture_end(f), \
 		name)
 
-T_START(32, BB_DB_DOORBELL, SQ_BF_HALF, test_doorbell)
+T_START(32, BB_DB_DOORBELL, SQ_BF_HALF, test_doorbell_writes_record_and_first_bytes)
 {
 	uint16_t at;
 
@@ -94,7 +94,7 @@ T_START(32, BB_DB_DOORBELL, SQ_BF_HALF, test_doorbell)
 }
 
 /* A single WQE of 2 to 16 segments is copied whole, in blocks; others as 8 bytes. */
-T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_sizes)
+T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_copies_a_single_wqe_whole)
 {
 	uint32_t ds, half = 0;
 
@@ -109,7 +109,7 @@ T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_sizes)
 	}
 }
 
-T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_list)
+T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_rings_a_batch_by_8_bytes)
 {
 	post_ds(f, 3);
 	post_ds(f, 4);
@@ -121,7 +121,7 @@ T_START(64, BB_DB_BLUEFLAME, SQ_BF_HALF, test_blueflame_list)
 }
 
 /* A copy of several blocks from every block of the ring, across its end. */
-TEST(test_blueflame_wrap)
+TEST(test_blueflame_copies_across_the_ring_end)
 {
 	for (uint32_t at = 0; at < 8; at++) {
 		for (uint32_t ds = 2; ds <= 16; ds++) {
@@ -139,7 +139,7 @@ TEST(test_blueflame_wrap)
 }
 
 /* A register without BlueFlame, and a small one. */
-TEST(test_small_registers)
+TEST(test_small_register_is_rung_by_8_bytes)
 {
 	struct sq_fixture f;
 
@@ -165,7 +165,7 @@ TEST(test_small_registers)
 }
 
 /* The halves alternate per register, whichever queue rings it, with or without a copy. */
-TEST(test_shared_register)
+TEST(test_halves_alternate_per_register)
 {
 	struct sq_fixture a, b, c;
 	uint16_t half = 0, at;
@@ -222,7 +222,7 @@ TEST(test_shared_register)
 }
 
 /* A kind that the build lacks, or a register that the stores do not fit, is rejected. */
-T_START(8, BB_DB_BLUEFLAME, SQ_BF_HALF, test_conf_refused)
+T_START(8, BB_DB_BLUEFLAME, SQ_BF_HALF, test_impossible_doorbell_is_refused)
 {
 	enum bb_bf_copy i;
 

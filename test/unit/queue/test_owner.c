@@ -10,7 +10,7 @@
 #include "bb_rq.h"
 #include "sq_fixture.h"
 
-T_SQ_CONF(4, test_sq)
+T_SQ_CONF(4, test_send_queue_refuses_a_foreign_lcore)
 {
 	struct log_text log;
 
@@ -39,7 +39,7 @@ T_SQ_CONF(4, test_sq)
 	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
 }
 
-TEST(test_rq)
+TEST(test_receive_queue_refuses_a_foreign_lcore)
 {
 	static uint8_t ring[256] __attribute__((aligned(64)));
 	static uint64_t wr_ids[4];

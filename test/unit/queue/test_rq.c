@@ -72,7 +72,7 @@ expect_wqe(const struct fixture *f, uint32_t idx, const struct bb_sge *sge, uint
 	assert_memory_equal(f->ring.p + idx * stride, e.b, stride);
 }
 
-TEST(test_bytes)
+TEST(test_receive_wqe_has_pieces_and_end_mark)
 {
 	struct bb_sge sge[32];
 
@@ -94,7 +94,7 @@ TEST(test_bytes)
 	}
 }
 
-T_CONF(4, 6, 4, test_empty_and_2g_pieces)
+T_CONF(4, 6, 4, test_empty_piece_is_left_out_and_2g_is_length_0)
 {
 	const struct bb_sge sge[4] = {{1, 0, 1}, {2, 0x80000000u, 2}, {3, 0, 3}, {4, 9, 4}};
 
@@ -106,7 +106,7 @@ T_CONF(4, 6, 4, test_empty_and_2g_pieces)
 }
 
 /* Laps of the 16-bit counter. Completions may name any WQE, in any order. */
-T_CONF(64, 5, 2, test_wrap_and_depth)
+T_CONF(64, 5, 2, test_receives_complete_in_any_order_over_laps)
 {
 	uint64_t seed = 3, posted = 0, completed = 0;
 
@@ -144,7 +144,7 @@ T_CONF(64, 5, 2, test_wrap_and_depth)
 						    * unchanged */
 }
 
-T_CONF(4, 4, 1, test_ring)
+T_CONF(4, 4, 1, test_ring_stores_the_record_only_for_new_wqes)
 {
 	const struct bb_sge sge = {1, 1, 1};
 
@@ -231,7 +231,7 @@ TEST(test_receives_rung_before_enable_are_handed_over_by_it)
 	}
 }
 
-T_CONF(4, 5, 2, test_refusals)
+T_CONF(4, 5, 2, test_refused_post_logs_once_and_changes_nothing)
 {
 	const struct bb_sge many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
 	const struct bb_sge big[2] = {{1, 1, 1}, {2, 0x80000001u, 2}};
@@ -263,7 +263,7 @@ T_CONF(4, 5, 2, test_refusals)
 	}
 }
 
-T_CONF(16, 5, 2, test_init_refuses)
+T_CONF(16, 5, 2, test_init_refuses_bad_configurations)
 {
 	struct bb_rq rq, before;
 	struct bb_rq_conf c;

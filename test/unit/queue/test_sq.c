@@ -8,7 +8,7 @@
 #define RKEY  0x99aabbccu
 #define IMM   0x04030201u /* on the wire: 01 02 03 04 */
 
-T_SQ_CONF(16, test_ctrl_flags)
+T_SQ_CONF(16, test_flags_are_in_the_control_segment)
 {
 	static const struct {
 		uint32_t flags;
@@ -34,7 +34,7 @@ T_SQ_CONF(16, test_ctrl_flags)
 	}
 }
 
-T_SQ(16, test_sgl_opcodes)
+T_SQ(16, test_gather_wqes_of_every_opcode)
 {
 	static const struct {
 		uint8_t opcode;
@@ -64,7 +64,7 @@ T_SQ(16, test_sgl_opcodes)
 	}
 }
 
-T_SQ(4, test_atomics)
+T_SQ(4, test_atomic_wqes_have_operands_and_result_piece)
 {
 	const struct bb_sge sge = {0xc0de, 8, 0x77};
 	struct bytes e = {.len = 0};
@@ -92,7 +92,7 @@ T_SQ(4, test_atomics)
 }
 
 /* Gather lists of every length, starting at every block of the ring. */
-TEST(test_sgl_wrap)
+TEST(test_gather_list_wraps_at_the_ring_end)
 {
 	enum {
 		BLOCKS = 8,
@@ -130,7 +130,7 @@ TEST(test_sgl_wrap)
 }
 
 /* Inline data of every length, starting at every block; the padding is not written. */
-TEST(test_inline_wrap)
+TEST(test_inline_data_wraps_at_the_ring_end)
 {
 	enum {
 		BLOCKS = 4,
@@ -175,8 +175,7 @@ TEST(test_inline_wrap)
 	}
 }
 
-/* A length known at compile time gives the same bytes. */
-T_SQ_CONF(32, test_inline_constant)
+T_SQ_CONF(32, test_inline_length_known_at_compile_time_gives_the_same_bytes)
 {
 	static const uint8_t data[32] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
 					 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
@@ -212,7 +211,7 @@ T_SQ_CONF(32, test_inline_constant)
 #undef CHECK
 }
 
-T_SQ_CONF(16, test_zero_and_2g_pieces)
+T_SQ_CONF(16, test_empty_piece_is_left_out_and_2g_is_length_0)
 {
 	const struct bb_sge sge[5] = {{0x1000, 0, 1},
 				      {0x2000, 0x80000000u, 2},
@@ -240,7 +239,7 @@ T_SQ_CONF(16, test_zero_and_2g_pieces)
 }
 
 /* Every rejected post returns its errno, leaves ring and queue unchanged, and logs one line. */
-T_SQ_CONF(8, test_refusals)
+T_SQ_CONF(8, test_refused_post_logs_once_and_changes_nothing)
 {
 	const struct bb_sge ok = {8, 8, 1}, many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
 	const struct bb_sge big[2] = {{1, 5, 1}, {2, 0x80000001u, 2}}, odd = {8, 4, 1};
@@ -299,7 +298,7 @@ T_SQ_CONF(8, test_refusals)
 /*
  * With limits of 0 only atomics and NOPs fit. A queue full of them reports full, not too small.
  */
-T_SQ_CONF(1, test_no_pieces)
+T_SQ_CONF(1, test_queue_without_pieces_reports_full)
 {
 	const struct bb_sge ok = {8, 8, 1};
 
@@ -311,7 +310,7 @@ T_SQ_CONF(1, test_no_pieces)
 }
 
 /* A post to a full queue changes nothing and logs nothing. */
-T_SQ(2, test_full_untouched)
+T_SQ(2, test_post_to_a_full_queue_changes_nothing)
 {
 	uint8_t before[2 * 64], data[8] = {0};
 	const struct bb_sge ok = {8, 8, 1};

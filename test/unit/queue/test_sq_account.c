@@ -8,7 +8,7 @@
 #define RKEY  0x99aabbccu
 
 /* Random WQEs over many laps of the 16-bit block index, completed by wqe_counter. */
-TEST(test_index_wrap)
+TEST(test_completions_free_wqes_over_many_laps)
 {
 	struct {
 		uint16_t idx;
@@ -69,7 +69,7 @@ TEST(test_index_wrap)
 	sq_fixture_end(&f);
 }
 
-T_SQ_CONF(16, test_full)
+T_SQ_CONF(16, test_full_queue_gets_room_by_a_completion)
 {
 	f->conf.depth = 5;
 	f->conf.sig_every = 5;
@@ -87,7 +87,7 @@ T_SQ_CONF(16, test_full)
 	assert_int_equal(bb_sq_post_nop(&f->sq, 9, 0), -EAGAIN);
 }
 
-T_SQ_CONF(16, test_forced_signalling)
+T_SQ_CONF(16, test_forced_signals_are_not_the_users)
 {
 	f->conf.sig_every = 4;
 	sq_fixture_start(f);
@@ -107,7 +107,7 @@ T_SQ_CONF(16, test_forced_signalling)
  * For any configuration: outstanding WQEs never overlap in the ring, and a full queue contains a
  * WQE that will give a CQE.
  */
-TEST(test_never_full_unseen)
+TEST(test_full_queue_always_awaits_a_cqe)
 {
 	uint64_t seed = 7;
 
@@ -155,7 +155,7 @@ TEST(test_never_full_unseen)
 	}
 }
 
-T_SQ_CONF(4, test_reset)
+T_SQ_CONF(4, test_reset_restores_a_fresh_queue)
 {
 	struct bb_sq fresh;
 	struct log_text log;
@@ -187,7 +187,7 @@ T_SQ_CONF(4, test_reset)
 	assert_int_equal(f->ring.p[2], 0); /* the index starts at 0 again */
 }
 
-T_SQ_CONF(16, test_init_refuses)
+T_SQ_CONF(16, test_init_refuses_bad_configurations)
 {
 	struct bb_sq_conf c;
 	struct bb_sq sq, before;
@@ -252,7 +252,7 @@ T_SQ_CONF(16, test_init_refuses)
 }
 
 /* The largest ring: used blocks and the 16-bit index remain distinct. */
-T_SQ_CONF(32768, test_largest_ring)
+T_SQ_CONF(32768, test_largest_ring_keeps_indices_distinct)
 {
 	f->conf.sig_every = 32768;
 	sq_fixture_start(f);
@@ -267,7 +267,7 @@ T_SQ_CONF(32768, test_largest_ring)
 }
 
 /* The count of WQEs overflows 32 bits between two doorbells; the ring's index is unaffected. */
-T_SQ_CONF(64, test_count_runs_over)
+T_SQ_CONF(64, test_count_past_32_bits_keeps_the_index)
 {
 	const uint64_t start = (UINT64_C(7) << 32) - 20;
 

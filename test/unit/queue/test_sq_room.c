@@ -256,7 +256,7 @@ TEST(test_full_queue_gets_room_by_a_cqe)
 }
 
 /* The shortest sequences for each kind: unsignalled requests, then one of several slots. */
-TEST(test_large_request_after_unsignalled_ones)
+TEST(test_large_request_gets_room_after_unsignalled_ones)
 {
 	static const struct {
 		const char *what;

@@ -53,7 +53,7 @@ ud_start(struct sq_fixture *f, uint32_t blocks)
 	TEST_ON(NULL, NULL, struct sq_fixture, ud_start(f, blocks), sq_fixture_end(f), name)
 
 /* A QP that the device moved from RTR to ERR accepts datagrams, to flush them. */
-TEST(test_error)
+TEST(test_datagrams_are_accepted_in_err)
 {
 	const struct bb_wqe_av av = some_av();
 	const struct bb_sge sge = {0x1000, 8, 5};
@@ -83,7 +83,7 @@ TEST(test_error)
 }
 
 /* A WQE of one to three blocks at every slot of the ring. */
-T_START(16, test_datagrams)
+T_START(16, test_datagram_wqe_wraps_at_the_ring_end)
 {
 	const struct bb_wqe_av av = some_av();
 	struct bb_sge sge[8];
@@ -111,7 +111,7 @@ T_START(16, test_datagrams)
 	}
 }
 
-T_START(16, test_inline)
+T_START(16, test_inline_pieces_are_gathered)
 {
 	const struct bb_wqe_av av = some_av();
 	uint8_t data[125];
@@ -157,7 +157,7 @@ T_START(16, test_inline)
 }
 
 /* RC: an inline list with a remote address, across the end of the ring. */
-T_SQ_CONF(8, test_inline_list)
+T_SQ_CONF(8, test_inline_list_with_remote_address_wraps)
 {
 	uint8_t data[200];
 
@@ -194,7 +194,7 @@ T_SQ_CONF(8, test_inline_list)
 	}
 }
 
-T_SQ(8, test_masked)
+T_SQ(8, test_masked_atomic_wqes_have_their_masks)
 {
 	const struct bb_sge four = {0xa000, 4, 0x11}, eight = {0xb000, 8, 0x22};
 
@@ -248,7 +248,7 @@ T_SQ(8, test_masked)
  * A request that the QP type does not have is rejected before anything is written, whatever the
  * queue's state.
  */
-TEST(test_types)
+TEST(test_request_of_another_type_is_refused_unwritten)
 {
 	const struct bb_wqe_av av = some_av();
 	const struct bb_sge sge = {0xa000, 8, 1};
@@ -310,8 +310,7 @@ TEST(test_types)
 	}
 }
 
-/* Every WQE requests a CQE and is recorded as signalled. */
-T_SQ_CONF(8, test_signal_all)
+T_SQ_CONF(8, test_signal_all_requests_a_cqe_for_every_wqe)
 {
 	f->conf.signal_all = true;
 	sq_fixture_start(f);
@@ -335,7 +334,7 @@ T_SQ_CONF(8, test_signal_all)
 }
 
 /* Man ibv_post_send: opcodes by service type, and which flags go with which. */
-TEST(test_tables)
+TEST(test_only_opcodes_and_flags_of_the_man_page_are_accepted)
 {
 	static const struct {
 		enum bb_wr_opcode op;

@@ -52,7 +52,7 @@ list_bytes(struct bytes *e, uint16_t idx)
 static const struct bb_sge pieces[] = {
 	{0x1000, 1, 0x11}, {0x2000, 2, 0x22}, {0x3000, 0x80000000, 0x33}};
 
-TEST(test_list)
+TEST(test_umr_list_has_the_bytes_of_libmlx5)
 {
 	struct sq_fixture f;
 	struct bytes e;
@@ -72,7 +72,7 @@ TEST(test_list)
 	}
 }
 
-T_SQ(16, test_interleaved)
+T_SQ(16, test_umr_interleaved_has_the_bytes_of_libmlx5)
 {
 	static const struct bb_interleaved block[] = {{0x1000, 16, 48, 0x11},
 						      {0x2000, 65535, 0, 0x22}};
@@ -99,7 +99,7 @@ T_SQ(16, test_interleaved)
 /*
  * Where a UMR must not change the right to atomics, only that bit (21) is missing from the masks.
  */
-TEST(test_no_atomic)
+TEST(test_umr_without_atomics_lacks_only_that_bit)
 {
 	const struct bb_bind to = {.addr = 0x1000, .len = 64, .lkey = 0x11, .access = 2};
 	struct sq_fixture f;
@@ -124,7 +124,7 @@ TEST(test_no_atomic)
 }
 
 /* The longest WQE; one more piece is rejected. */
-TEST(test_longest)
+TEST(test_longest_umr_fits_and_one_more_piece_does_not)
 {
 	struct bb_interleaved block[BB_UMR_MAX_PIECES];
 	struct bb_sge sge[BB_UMR_MAX_PIECES + 1];
@@ -150,7 +150,7 @@ TEST(test_longest)
 	sq_fixture_end(&f);
 }
 
-T_SQ(16, test_refused)
+T_SQ(16, test_bad_layout_is_refused)
 {
 	static const struct {
 		uint32_t bytes, skip, repeat, n;
@@ -177,7 +177,7 @@ T_SQ(16, test_refused)
 }
 
 /* A WQE that fills its blocks does not touch the next one. A bind may have 2^31 bytes. */
-T_SQ(16, test_neighbour)
+T_SQ(16, test_full_wqe_does_not_touch_the_next_one)
 {
 	struct bb_bind bind = {.addr = 4096, .len = 0x80000000};
 	uint8_t was[BB_WQE_BB];
@@ -192,7 +192,7 @@ T_SQ(16, test_neighbour)
 }
 
 /* A WQE of 3 blocks takes 3 slots of a queue with WQEs of 1 block. */
-TEST(test_room)
+TEST(test_wqe_of_three_blocks_takes_three_slots)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};
 	struct sq_fixture f;
@@ -229,8 +229,7 @@ TEST(test_room)
 	sq_fixture_end(&f);
 }
 
-/* A CQE is requested in time, for any sequence of WQE sizes. */
-TEST(test_cqe_in_time)
+TEST(test_cqe_is_requested_in_time_for_any_sizes)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};
 	uint32_t i, since;
@@ -267,7 +266,7 @@ TEST(test_cqe_in_time)
 }
 
 /* The next WQE gets a small fence, once; its own FENCE flag replaces it. */
-TEST(test_fence)
+TEST(test_wqe_after_a_umr_gets_a_small_fence)
 {
 	struct bb_sge sge[2] = {{0x1000, 8, 1}, {0x2000, 8, 1}};
 
@@ -321,7 +320,7 @@ TEST(test_fence)
 }
 
 /* A reset, or a QP that is disabled for a while, clears the pending fence. */
-T_SQ_CONF(64, test_fence_forgotten)
+T_SQ_CONF(64, test_reset_clears_the_pending_fence)
 {
 	f->conf.sig_every = 30;
 	sq_fixture_start(f);

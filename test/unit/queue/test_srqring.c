@@ -46,7 +46,7 @@ start(struct fixture *f, uint32_t wqes, uint32_t depth, uint32_t log_stride)
 	TEST_ON(NULL, NULL, struct fixture, start(f, wqes, depth, log_stride),                     \
 		guarded_free(&f->ring), name)
 
-T_START(4, 3, 6, test_bytes)
+T_START(4, 3, 6, test_srq_wqe_has_link_pieces_and_end_mark)
 {
 	const struct bb_sge sge[] = {{0x1122334455667788, 0x80000000, 0x01020304},
 				     {0x99, 0, 0x5},
@@ -88,7 +88,7 @@ T_START(4, 3, 6, test_bytes)
 }
 
 /* A full list has no end mark: it would be in the next WQE. */
-T_START(2, 1, 6, test_full_list)
+T_START(2, 1, 6, test_full_list_has_no_end_mark)
 {
 	struct bb_sge sge[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
 
@@ -101,7 +101,7 @@ T_START(2, 1, 6, test_full_list)
  * Random posts and completions against a model of the application and of a device that follows
  * the links from WQE 0. More than 65,536 posts, so that counters wrap.
  */
-T_START(64, 63, 5, test_random)
+T_START(64, 63, 5, test_random_use_equals_a_model_of_the_device)
 {
 	uint32_t head = 0, taken = 0, posted = 0, n_held = 0, i;
 	uint16_t held[64];
@@ -147,7 +147,7 @@ T_START(64, 63, 5, test_random)
 	assert_int_equal(f->srq.pi - f->srq.ci, posted - taken + n_held);
 }
 
-T_START(4, 3, 5, test_refused)
+T_START(4, 3, 5, test_refused_post_logs_once_and_changes_nothing)
 {
 	struct bb_sge sge[4] = {{1, 0x80000001, 1}};
 	struct log_text log;
@@ -174,7 +174,7 @@ T_START(4, 3, 5, test_refused)
 	assert_int_equal(bb_srqring_post(&f->srq, 3, sge, 0), 0);
 }
 
-T_START(8, 7, 6, test_conf)
+T_START(8, 7, 6, test_init_refuses_bad_configurations)
 {
 	struct bb_srqring srq;
 	struct bb_srqring_conf bad[12];
@@ -212,7 +212,7 @@ expect_at(const uint8_t *p, uint32_t from, uint32_t n)
 	assert_int_equal(p[n], 0);
 }
 
-T_START(2, 1, 6, test_scatter_srq)
+T_START(2, 1, 6, test_cqe_data_scatter_to_srq_pieces)
 {
 	uint8_t to[3][40] = {{0}};
 	struct bb_sge sge[3];
@@ -231,7 +231,7 @@ T_START(2, 1, 6, test_scatter_srq)
 	assert_int_equal(bb_srqring_scatter(&f->srq, 1, data, 0), 0);
 }
 
-TEST(test_scatter_rq)
+TEST(test_cqe_data_scatter_to_receive_pieces)
 {
 	uint8_t to[2][40] = {{0}};
 	struct guarded ring = guarded_alloc(64, false);
@@ -263,7 +263,7 @@ TEST(test_scatter_rq)
 }
 
 /* A READ's list crosses the ring's end; an atomic's piece is its last segment. */
-TEST(test_scatter_sq)
+TEST(test_cqe_data_scatter_to_read_and_atomic_pieces)
 {
 	static uint8_t to[6][40];
 	struct guarded ring = guarded_alloc(256, false);

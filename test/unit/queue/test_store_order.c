@@ -41,7 +41,7 @@ expect_ring_final(const void *ring)
 		assert_memory_equal(order.seen[i], ring, order.ring_size);
 }
 
-T_SQ(8, test_doorbell)
+T_SQ(8, test_doorbell_stores_record_then_register)
 {
 	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB, ORDER_UAR,
 						ORDER_WC_FLUSH};
@@ -83,7 +83,7 @@ ring_wide(struct bb_sq *sq)
 	bb_bf_doorbell(sq, whole_block);
 }
 
-T_SQ_CONF(8, test_blueflame)
+T_SQ_CONF(8, test_blueflame_stores_record_then_wqe)
 {
 	uint8_t data[60] = {1, 2, 3};
 
@@ -139,7 +139,7 @@ T_SQ_CONF(8, test_blueflame_of_wide_stores)
 	expect_events(want_head, 5);
 }
 
-TEST(test_receive)
+TEST(test_receive_ring_fences_before_the_record)
 {
 	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC};
 	static uint8_t ring[64] __attribute__((aligned(64)));
@@ -171,7 +171,7 @@ TEST(test_receive)
 	expect_ring_final(ring);
 }
 
-TEST(test_poll)
+TEST(test_poll_fences_after_the_owner_bit)
 {
 	static const enum order_event want[] = {ORDER_OWN_LOAD, ORDER_DMA_RMB, ORDER_OWN_LOAD,
 						ORDER_DMA_RMB, ORDER_DBREC};

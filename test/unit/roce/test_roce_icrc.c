@@ -88,7 +88,7 @@ icrc_plain(const uint8_t *raw, uint32_t n, uint8_t out[4])
 		out[i] = (uint8_t)(crc >> 8 * i);
 }
 
-TEST(test_check_value)
+TEST(test_icrc_has_the_check_value)
 {
 	uint8_t out[4];
 
@@ -98,7 +98,7 @@ TEST(test_check_value)
 	assert_int_equal(bb_roce_icrc_more(0x12345678, NULL, 0), 0x12345678);
 }
 
-TEST(test_known_packets)
+TEST(test_icrc_of_recorded_packets)
 {
 	uint8_t raw[256], out[4];
 	uint32_t n;
@@ -129,7 +129,7 @@ random_packet(uint64_t *seed, uint8_t *raw, size_t size)
  * IPv4 with and without options, and IPv6, of any length: equal to the bit-by-bit CRC for any
  * split into pieces.
  */
-TEST(test_pieces)
+TEST(test_icrc_is_the_same_for_any_split)
 {
 	uint64_t seed = 3;
 	uint8_t raw[600], want[4], out[4];
@@ -148,7 +148,7 @@ TEST(test_pieces)
 }
 
 /* Flips each bit: variant fields do not change the CRC, each other bit does. */
-TEST(test_each_bit)
+TEST(test_only_variant_fields_leave_the_icrc)
 {
 	uint64_t seed = 4;
 	uint8_t raw[160], first[4], out[4];
@@ -179,7 +179,7 @@ TEST(test_each_bit)
 }
 
 /* The caller's bytes are not changed, and no byte past their ends is read. */
-TEST(test_reads_only)
+TEST(test_icrc_only_reads)
 {
 	struct guarded ip = guarded_alloc(20, false), udp = guarded_alloc(8, false),
 		       bth = guarded_alloc(40, false);

@@ -162,7 +162,7 @@ assert_same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b)
 	assert_fields(*a, imm, b->imm, qkey, b->qkey, sqpn, b->sqpn, len, b->len);
 }
 
-TEST(test_table)
+TEST(test_opcode_table_has_the_headers_of_the_specification)
 {
 	static const struct {
 		char letter;
@@ -208,7 +208,7 @@ TEST(test_table)
 }
 
 /* Each opcode many times: building gives the right bytes, parsing returns the fields. */
-TEST(test_round_trip)
+TEST(test_every_opcode_round_trips)
 {
 	uint64_t seed = 11;
 
@@ -272,7 +272,7 @@ TEST(test_build_cuts_to_24_bits)
 	assert_fields(got, syndrome, 0x1f, msn, 0xffffff);
 }
 
-TEST(test_unknown_opcodes)
+TEST(test_unknown_opcodes_are_dropped)
 {
 	struct bb_roce_pkt pkt, before;
 	uint8_t raw[64], hdr[BB_ROCE_MAX_HDR];
@@ -315,7 +315,7 @@ TEST(test_unknown_opcodes)
  * Every length from zero to a full packet, each in memory that ends with it. An incomplete packet
  * is dropped for the right reason and nothing past its end is read.
  */
-TEST(test_truncation)
+TEST(test_truncated_packet_is_dropped_for_its_reason)
 {
 	struct guarded mem = guarded_alloc(128, false);
 	uint64_t seed = 13;
@@ -358,7 +358,7 @@ TEST(test_truncation)
 	guarded_free(&mem);
 }
 
-TEST(test_version)
+TEST(test_other_transport_version_is_dropped)
 {
 	uint8_t raw[12] = {0x04};
 	struct bb_roce_pkt pkt;
@@ -374,7 +374,7 @@ TEST(test_version)
 }
 
 /* Reserved fields are sent as 0 and ignored when received (9.2.5, 9.2.8, 9.3.1). */
-TEST(test_reserved)
+TEST(test_reserved_fields_are_sent_0_and_ignored)
 {
 	uint8_t raw[20] = {0x64, 0, 0xff, 0xff, 0, 1, 2, 3, 0, 4, 5, 6, 0, 0, 0, 7, 0, 8, 9, 10};
 	struct bb_roce_pkt want, got;
@@ -389,7 +389,7 @@ TEST(test_reserved)
 }
 
 /* Longer than any IP packet: the length must still be handled. */
-TEST(test_huge)
+TEST(test_huge_length_is_handled)
 {
 	uint8_t *raw = calloc(1, 1u << 17);
 	struct bb_roce_pkt pkt;
@@ -403,7 +403,7 @@ TEST(test_huge)
 	free(raw);
 }
 
-TEST(test_pad)
+TEST(test_pad_completes_to_4_bytes)
 {
 	static const uint32_t want[] = {0, 3, 2, 1, 0, 3};
 
@@ -413,7 +413,7 @@ TEST(test_pad)
 	assert_int_equal(bb_roce_pad(0xffffffff), 1);
 }
 
-TEST(test_drop_texts)
+TEST(test_every_drop_reason_has_a_text_of_its_own)
 {
 	for (int i = 0; i < BB_ROCE_DROPS; i++) {
 		assert_string_not_equal(bb_roce_drop_str((enum bb_roce_drop)i), "unknown reason");

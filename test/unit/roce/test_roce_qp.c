@@ -6,7 +6,7 @@
 
 #include "req/roce_req_fake.h"
 
-TEST(test_attributes)
+TEST(test_attributes_out_of_range_are_refused)
 {
 	static struct rf f;
 	struct bb_roce_attr a;
@@ -47,7 +47,7 @@ TEST(test_attributes)
 }
 
 /* Attributes changed in RTR and RTS, and their effect on the next packet. */
-TEST(test_change)
+TEST(test_changed_attributes_affect_the_next_packet)
 {
 	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY, .pkey = 0xffff};
 	static struct rf f;
@@ -83,7 +83,7 @@ post(struct rf *f, enum bb_roce_kind kind, uint32_t len)
 	return bb_roce_post(&f->qp, &msg);
 }
 
-TEST(test_post)
+TEST(test_post_refuses_wrong_kind_length_and_full_ring)
 {
 	/* QP types that have each kind. */
 	static const struct {
@@ -125,7 +125,7 @@ TEST(test_post)
 }
 
 /* A message posted before RTS waits for RTS; in ERR it waits for the flush. */
-TEST(test_states)
+TEST(test_posts_before_rts_wait_for_it)
 {
 	static struct rf f;
 
@@ -154,7 +154,7 @@ TEST(test_states)
 	assert_int_equal(f.nfailed, 0); /* the caller moved it itself */
 }
 
-TEST(test_checks)
+TEST(test_packet_with_wrong_pkey_state_or_transport_is_dropped)
 {
 	/* P_Keys of the queue pair and of the packet; whether the packet is accepted. */
 	static const struct {
@@ -217,7 +217,7 @@ TEST(test_checks)
 }
 
 /* A marked packet is answered by a CNP, at most one in 50 us. CNPs received are counted. */
-TEST(test_congestion)
+TEST(test_marked_packet_gets_at_most_one_cnp_in_50_us)
 {
 	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_UC};
 	struct bb_roce_pkt pkt = {.pkey = 0xffff, .rkey = RF_RKEY};
@@ -287,7 +287,7 @@ TEST(test_congestion)
 }
 
 /* The budget is respected, and a long READ of the peer leaves room for the own requests. */
-TEST(test_budget)
+TEST(test_budget_leaves_room_for_own_requests)
 {
 	static struct rf f;
 	uint32_t i, mine = 0;

@@ -9,7 +9,7 @@
 
 #include "verbs_fixture.h"
 
-T(test_moves)
+T(test_every_one_sided_request_moves_its_data)
 {
 	const uint32_t sig = BB_SEND_SIGNALED;
 	struct fixture f;
@@ -49,8 +49,7 @@ T(test_moves)
 	}
 }
 
-/* Inline data across the end of the ring. */
-T_KINDS(BB_QPT_RC, false, test_inline_wraps)
+T_KINDS(BB_QPT_RC, false, test_inline_data_wraps_at_the_ring_end)
 {
 	struct bb_wc wc;
 
@@ -105,7 +104,7 @@ messages(struct fixture *f)
 	assert_fields(wc[0], imm, 0xabcd, flags, BB_WC_WITH_INV);
 }
 
-T(test_messages)
+T(test_messages_of_every_kind_arrive)
 {
 	struct fixture f;
 
@@ -122,7 +121,7 @@ T(test_messages)
 }
 
 /* A destroyed handle remains while outstanding requests may use it. */
-T(test_datagram)
+T(test_datagram_keeps_its_handle_until_done)
 {
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct fixture f;
@@ -156,7 +155,7 @@ T(test_datagram)
 	}
 }
 
-T(test_windows)
+T(test_windows_of_both_types_are_bound_and_invalidated)
 {
 	struct fixture f;
 	struct bb_mw *one_mw, *two;
@@ -187,7 +186,7 @@ T(test_windows)
 }
 
 /* A NOP waits for earlier requests, signalled or not, and later ones do not pass it. */
-T_KINDS(BB_QPT_RC, false, test_nops)
+T_KINDS(BB_QPT_RC, false, test_nop_waits_for_earlier_requests_only)
 {
 	struct bb_wc wc[4];
 	struct bb_sge sge = piece(f, FROM, 8);
@@ -215,7 +214,7 @@ T_KINDS(BB_QPT_RC, false, test_nops)
 }
 
 /* Unsignalled requests in one doorbell, as WQEs: one of them is signalled, none is reported. */
-T(test_cadence)
+T(test_one_of_the_unsignalled_is_signalled)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -237,7 +236,7 @@ T(test_cadence)
 	fixture_free(&f);
 }
 
-T_ON(BB_QPT_RC, false, test_events)
+T_ON(BB_QPT_RC, false, test_completion_event_is_delivered)
 {
 	struct pollfd pfd = {.events = POLLIN};
 	struct bb_event event;
@@ -291,7 +290,7 @@ T_ON(BB_QPT_RC, false, test_events)
 }
 
 /* Each event that Bluebell knows, and its object. */
-T_ON(BB_QPT_RC, true, test_event_types)
+T_ON(BB_QPT_RC, true, test_each_event_names_its_object)
 {
 	enum of {
 		QP,
@@ -342,7 +341,7 @@ T_ON(BB_QPT_RC, true, test_event_types)
 	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);
 }
 
-T(test_names)
+T(test_device_opens_by_its_listed_name)
 {
 	struct bb_dev_info info[4];
 	struct bb_dev *dev;
@@ -362,7 +361,7 @@ T(test_names)
 }
 
 /* Features missing in libibverbs are refused with -ENOTSUP and a log line. */
-T_ON(BB_QPT_RC, false, test_lacks)
+T_ON(BB_QPT_RC, false, test_missing_features_are_unsupported)
 {
 	struct bb_cq_attr cattr;
 	struct bb_dev_attr attr;

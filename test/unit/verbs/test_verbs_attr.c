@@ -97,7 +97,7 @@ tell(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 		memcpy((char *)a + told->theirs, &told->told, told->their_size);
 }
 
-T(test_limits)
+T(test_limits_come_from_the_provider)
 {
 	struct bb_dev_attr attr;
 	struct bb_dev *dev;
@@ -119,8 +119,7 @@ T(test_limits)
 	}
 }
 
-/* A device without a basic resource does not open. */
-T(test_senseless)
+T(test_device_without_a_basic_resource_does_not_open)
 {
 	static const struct limit none[] = {
 		{THEIRS(orig_attr.phys_port_cnt), 0, 0, 0, 0},
@@ -142,7 +141,7 @@ T(test_senseless)
 /*
  * A failed call that is required makes open fail; one that reports an optional feature does not.
  */
-T(test_open_calls)
+T(test_failed_required_call_fails_the_open)
 {
 	static const char *const needed[] = {"ibv_get_device_list", "ibv_open_device",
 					     "query_device", "ibv_query_port", "cq_make"};
@@ -181,7 +180,7 @@ tell_odp(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 }
 
 /* On-demand paging counts if RC supports it for WRITE or READ. */
-T(test_odp)
+T(test_on_demand_paging_needs_rc_write_or_read)
 {
 	static const struct {
 		uint64_t general;
@@ -218,7 +217,7 @@ T(test_odp)
  * Inline sizes are tried from large to small: the reported one works and may be less than the
  * maximum.
  */
-T(test_inline)
+T(test_inline_size_is_tried_from_large_to_small)
 {
 	static const struct {
 		uint32_t theirs, ours;
@@ -247,7 +246,7 @@ tell_port(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 		*port = port_told;
 }
 
-T(test_port)
+T(test_port_attributes_are_translated)
 {
 	struct bb_dev_attr attr;
 	struct bb_port_attr port;
@@ -313,7 +312,7 @@ deep(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 }
 
 /* A ring has at most 2 MiB, so it has fewer slots for long WQEs. */
-T(test_sq_depth)
+T(test_ring_of_2_mib_bounds_the_depth)
 {
 	static const struct {
 		enum bb_qp_type type;
@@ -357,7 +356,7 @@ T(test_sq_depth)
 }
 
 /* The provider gets the requested sizes, and at least one piece. */
-T(test_qp_init)
+T(test_provider_gets_the_requested_sizes)
 {
 	static const enum ibv_qp_type types[] = {
 		[BB_QPT_RC] = IBV_QPT_RC, [BB_QPT_UC] = IBV_QPT_UC, [BB_QPT_UD] = IBV_QPT_UD};
@@ -427,7 +426,7 @@ T(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
  * A limit that the provider refuses is returned as its error, not taken for a missing extended
  * API.
  */
-T_ON(BB_QPT_RC, false, test_qp_refused)
+T_ON(BB_QPT_RC, false, test_refused_limit_is_returned_as_its_error)
 {
 	struct bb_qp_init_attr init;
 	struct bb_qp *qp = NULL;
@@ -456,7 +455,7 @@ T_ON(BB_QPT_RC, false, test_qp_refused)
 }
 
 /* A CQ with a single owner is flagged so, if the provider knows the flag. */
-T_ON(BB_QPT_RC, false, test_cq_init)
+T_ON(BB_QPT_RC, false, test_cq_of_one_owner_is_flagged)
 {
 	struct bb_cq_attr cattr;
 	struct bb_cq *cq = NULL;

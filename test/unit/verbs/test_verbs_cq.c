@@ -66,7 +66,7 @@ remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uin
  * Completions without CQE and others in one stream, polled in parts. The order of each queue is
  * preserved, with the driver's own completions in place.
  */
-T(test_order)
+T(test_completions_keep_the_order_of_each_queue)
 {
 	uint64_t sent, received, want_send, want_recv;
 	unsigned int n, k, what;
@@ -126,7 +126,7 @@ T(test_order)
 }
 
 /* The promised depth fits at the provider; it rounds depths up, too. */
-T(test_depth)
+T(test_promised_depth_fits_at_the_provider)
 {
 	struct bb_cq_attr cattr;
 	struct fixture f;
@@ -148,7 +148,7 @@ T(test_depth)
 }
 
 /* Completions in the ring and at the provider stay, in order. */
-T_KINDS(BB_QPT_RC, false, test_resize)
+T_KINDS(BB_QPT_RC, false, test_resize_keeps_completions_in_order)
 {
 	static const uint32_t depths[] = {512, 32, 64, 300, 2048, 33};
 	uint64_t next = 0, want = 0;
@@ -176,7 +176,7 @@ T_KINDS(BB_QPT_RC, false, test_resize)
 }
 
 /* A NOP and an error, which the driver completes, are in the new ring, too. */
-T_ON(BB_QPT_RC, false, test_resize_own)
+T_ON(BB_QPT_RC, false, test_resize_keeps_the_drivers_completions)
 {
 	const struct bb_sge sge[] = {{FROM, 8, 1}};
 	struct bb_wc wc[3];
@@ -193,7 +193,7 @@ T_ON(BB_QPT_RC, false, test_resize_own)
 	assert_fields(wc[1], wr_id, 2, status, BB_WC_LOC_QP_OP_ERR);
 }
 
-T(test_resize_refused)
+T(test_refused_resize_changes_nothing)
 {
 	struct bb_dev_attr attr;
 	struct bb_cq_attr cattr;
@@ -232,7 +232,7 @@ T(test_resize_refused)
 	fixture_free(&f);
 }
 
-T_KINDS(BB_QPT_RC, false, test_moderation)
+T_KINDS(BB_QPT_RC, false, test_moderation_reaches_the_provider)
 {
 	struct bb_dev_attr attr;
 
@@ -250,7 +250,7 @@ T_KINDS(BB_QPT_RC, false, test_moderation)
 }
 
 /* Each completion has the provider's time. A NOP has that of the last request before it. */
-T(test_timestamps)
+T(test_each_completion_has_its_time)
 {
 	uint64_t hz = 0, now = 0, ts[8] = {0};
 	struct bb_cq_attr cattr;
@@ -346,7 +346,7 @@ bad_plain(struct ibv_cq *cq, int n, struct ibv_wc *wc)
  * The provider's poll fails: no completion is found, the cause is logged once per CQ, and polling
  * continues.
  */
-T(test_poll_fails)
+T(test_failed_poll_is_logged_once_and_polling_continues)
 {
 	static const struct {
 		size_t kind;

@@ -9,7 +9,7 @@
 #include "verbs_fixture.h"
 
 /* An error, then the requests after it, and the receives. */
-T_KINDS(BB_QPT_RC, false, test_error)
+T_KINDS(BB_QPT_RC, false, test_error_flushes_later_requests_and_receives)
 {
 	struct bb_wc wc[4];
 	struct bb_sge sge = piece(f, FROM, 8);
@@ -33,8 +33,7 @@ T_KINDS(BB_QPT_RC, false, test_error)
 	assert_fields(wc[0], wr_id, 6, status, BB_WC_WR_FLUSH_ERR);
 }
 
-/* After a reset the QP is as new, whatever was outstanding. */
-T_ON(BB_QPT_RC, false, test_reset)
+T_ON(BB_QPT_RC, false, test_reset_makes_the_qp_new)
 {
 	struct bb_qp_attr attr;
 	struct bb_wc wc[2];
@@ -67,7 +66,7 @@ T_ON(BB_QPT_RC, false, test_reset)
 }
 
 /* The provider refuses one of four: it and all after it fail, in order. */
-T(test_refused)
+T(test_refused_request_fails_with_all_after_it)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -109,7 +108,7 @@ T(test_refused)
 }
 
 /* Each call of libibverbs fails in turn: an error is returned, and no object leaks. */
-T(test_each_call_fails)
+T(test_no_failed_call_leaks)
 {
 	static const int errs[] = {ENOMEM, EINVAL};
 	struct fixture f;
@@ -152,7 +151,7 @@ T(test_each_call_fails)
  * A provider whose ibv_wr_*() cannot change keys: only that request is refused; those before it
  * execute.
  */
-T(test_no_keys)
+T(test_missing_key_operations_refuse_only_that_request)
 {
 	struct bb_wc wc[3];
 	struct fixture f;
@@ -243,7 +242,7 @@ many_receives(bool srq, uint32_t pieces)
 	null_reset();
 }
 
-T(test_many_receives)
+T(test_none_of_many_receives_in_a_doorbell_is_lost)
 {
 	for (uint32_t pieces = 0; pieces <= 4; pieces++) {
 		many_receives(false, pieces);
@@ -253,7 +252,7 @@ T(test_many_receives)
 }
 
 /* A QP that only librdmacm can connect is refused and left unchanged. */
-TEST(test_iwarp)
+TEST(test_iwarp_qp_is_refused_and_unchanged)
 {
 	struct bb_qp_addr addr = {.mtu = 1024, .gid = {[15] = 1}}, none;
 	struct bb_cm_attr cm_attr;

@@ -65,7 +65,7 @@ check_attr(int max_sge_rd, uint32_t want)
 }
 
 /* A READ limit that is not reported, or above the general one, is no limit. */
-T(test_attr)
+T(test_unreported_read_limit_is_no_limit)
 {
 	for (int i = 0; i < 2; i++) {
 		null_dev.iwarp = i != 0;
@@ -77,7 +77,7 @@ T(test_attr)
 	}
 }
 
-T(test_types)
+T(test_iwarp_has_rc_only)
 {
 	static const struct {
 		enum bb_qp_type type;
@@ -239,7 +239,7 @@ check_lacking(size_t kind, size_t k, bool list)
 }
 
 /* Whatever the provider offers, also with ibv_wr_*(). */
-T(test_lacking)
+T(test_iwarp_refuses_what_it_lacks)
 {
 	for (size_t kind = 0; kind < RTE_DIM(kinds); kind++)
 		for (size_t k = 0; k < RTE_DIM(lacking); k++)
@@ -251,7 +251,7 @@ T(test_lacking)
 }
 
 /* Features that an iWARP device reports are not refused: atomics, READs of three pieces. */
-T(test_has)
+T(test_reported_features_are_not_refused)
 {
 	struct bb_sge s[4] = {0};
 	struct bb_send_wr wr = write_wr(5, s);
@@ -296,7 +296,7 @@ T(test_has)
 /* ---- siw */
 
 /* A peer's WRITE to a region with another address would not arrive. */
-T(test_iova)
+T(test_region_with_another_iova_is_refused)
 {
 	const uint64_t elsewhere = UINT64_C(0x100000) + (TO & 0xfff);
 	struct fixture f;
@@ -337,7 +337,7 @@ T(test_iova)
 }
 
 /* siw refuses a fenced READ, and accepts other fenced requests. */
-T(test_fence)
+T(test_siw_refuses_only_a_fenced_read)
 {
 	struct fixture f;
 	struct bb_sge s;
@@ -360,7 +360,7 @@ T(test_fence)
 }
 
 /* siw and rxe raise no event for flushed receives, so all completions are requested. */
-T(test_solicited_only)
+T(test_all_completions_are_requested)
 {
 	enum {
 		OTHER,
@@ -431,7 +431,7 @@ check_query(void **state, enum ibv_qp_state said)
 	fixture_free(&f);
 }
 
-T(test_query)
+T(test_query_falls_back_to_the_state_of_the_library)
 {
 	check_query(state, IBV_QPS_RESET);
 	check_query(state, IBV_QPS_INIT);
@@ -440,7 +440,7 @@ T(test_query)
 /*
  * Created before all other queues, deep enough for the offset, and kept until the device closes.
  */
-T(test_low_cq)
+T(test_siw_device_opens_with_a_low_cq)
 {
 	struct bb_dev *dev;
 	uint32_t n;

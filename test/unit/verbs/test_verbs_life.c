@@ -87,7 +87,7 @@ control_calls_fail(struct fixture *f)
  * The device is removed with outstanding requests. The event is raised, requests fail, and all
  * objects can be destroyed, whether the event was read or not.
  */
-TEST(test_gone)
+TEST(test_removed_device_fails_requests_and_frees_all)
 {
 	struct bb_event event;
 	struct fixture f;
@@ -128,7 +128,7 @@ TEST(test_gone)
  * EIO or EBUSY of a present device is an ordinary error: an object that could not be destroyed
  * stays usable.
  */
-T(test_not_gone)
+T(test_error_of_a_present_device_is_ordinary)
 {
 	static const int errs[] = {EIO, EBUSY, EINVAL};
 	struct fixture f;
@@ -168,7 +168,7 @@ T(test_not_gone)
 
 /* ---- Devices */
 
-T(test_open_fails)
+T(test_failed_open_logs_the_cause)
 {
 	static const struct {
 		uint32_t call;
@@ -200,7 +200,7 @@ T(test_open_fails)
 }
 
 /* Missing counters read as zeros. A clock that cannot be read is either missing or an error. */
-T(test_numbers)
+T(test_missing_counters_read_as_zero)
 {
 	static const struct {
 		int err, want;
@@ -236,7 +236,7 @@ T(test_numbers)
 /* ---- Channels and events */
 
 /* With fewer and fewer descriptors one call after another fails; none leaks a descriptor. */
-T_ON(BB_QPT_RC, false, test_channel_fds)
+T_ON(BB_QPT_RC, false, test_lack_of_descriptors_leaks_none)
 {
 	struct rlimit before, few;
 	struct bb_channel *ch = NULL;
@@ -274,7 +274,7 @@ get_event(struct fixture *f, bool async)
 	return async ? bb_event_get(f->dev, &event) : bb_channel_get(f->ch, &cq);
 }
 
-T_ON(BB_QPT_RC, false, test_event_errors)
+T_ON(BB_QPT_RC, false, test_only_eintr_of_an_event_read_is_hidden)
 {
 	struct bb_event event;
 
@@ -303,7 +303,7 @@ T_ON(BB_QPT_RC, false, test_event_errors)
 static unsigned int alarms; /* __atomic: threads of EAL take signals, too */
 
 /* A device that does not flush: requests that were rung may have executed, the others did not. */
-T_ON(BB_QPT_RC, false, test_stuck)
+T_ON(BB_QPT_RC, false, test_requests_on_a_stuck_device_have_a_fate)
 {
 	struct bb_wr_end ends[8];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
@@ -375,7 +375,7 @@ make_elsewhere(void *arg)
 }
 
 /* One thread domain per lcore with queues; in it the provider takes no locks. */
-T_ON(BB_QPT_RC, false, test_domains)
+T_ON(BB_QPT_RC, false, test_each_lcore_has_one_thread_domain)
 {
 	/* A QP is one object; the first QP of an lcore adds a domain and its PD. */
 	static const uint32_t objects[] = {3, 3, 1, 1};
@@ -406,7 +406,7 @@ T_ON(BB_QPT_RC, false, test_domains)
 }
 
 /* A CQ is destroyed while its event is raised: the event is not reported. */
-T_ON(BB_QPT_RC, false, test_raised)
+T_ON(BB_QPT_RC, false, test_event_of_a_destroyed_cq_is_dropped)
 {
 	struct bb_cq_attr cattr;
 	struct bb_cq *cq, *got = NULL;
@@ -431,8 +431,7 @@ on_alarm(int sig)
 	__atomic_fetch_add(&alarms, 1, __ATOMIC_RELAXED);
 }
 
-/* A signal interrupts a wait without losing an event. */
-T_ON(BB_QPT_RC, false, test_signal)
+T_ON(BB_QPT_RC, false, test_signal_does_not_lose_an_event)
 {
 	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
 	const struct sigaction act = {.sa_handler = on_alarm};

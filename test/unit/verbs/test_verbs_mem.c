@@ -9,7 +9,7 @@
 static uint8_t page[4096] __attribute__((aligned(4096)));
 
 /* Device memory by copies, and as target and source of requests. */
-T(test_device_memory)
+T(test_device_memory_is_copied_and_transferred)
 {
 	uint8_t data[256], back[256];
 	struct bb_dev_attr attr;
@@ -69,7 +69,7 @@ T(test_device_memory)
 }
 
 /* An error of the provider is returned unchanged, and everything stays as it was. */
-T_ON(BB_QPT_RC, false, test_device_memory_refused)
+T_ON(BB_QPT_RC, false, test_refused_device_memory_changes_nothing)
 {
 	uint8_t word[4] = {1, 2, 3, 4}, back[4] = {0};
 	struct bb_dm *dm = NULL;
@@ -174,7 +174,7 @@ lkey_of(struct bb_pd *pd, const void *ptr, uint64_t len)
 }
 
 /* Later requests use the new keys of the region; so do binds, which have a key only. */
-T_ON(BB_QPT_RC, false, test_rereg)
+T_ON(BB_QPT_RC, false, test_rereg_gives_later_requests_new_keys)
 {
 	static uint8_t other[LEN] __attribute__((aligned(64)));
 	const uint32_t rights = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ;
@@ -231,7 +231,7 @@ T_ON(BB_QPT_RC, false, test_rereg)
 }
 
 /* The new region exists even if only the fork() advice for the old memory failed. */
-T_ON(BB_QPT_RC, false, test_rereg_fork)
+T_ON(BB_QPT_RC, false, test_rereg_survives_a_failed_fork_advice)
 {
 	static uint8_t other[LEN] __attribute__((aligned(64)));
 	struct bb_mr *mr;
@@ -249,7 +249,7 @@ T_ON(BB_QPT_RC, false, test_rereg_fork)
 }
 
 /* An optional right reaches the provider: there is no way to query its support. */
-T(test_relaxed)
+T(test_relaxed_ordering_reaches_the_provider)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
 	struct bb_mr *mr;
@@ -273,7 +273,7 @@ T(test_relaxed)
 }
 
 /* An old kernel's refusal of the right is no error of the caller, by either call. */
-T(test_relaxed_refused)
+T(test_refused_relaxed_ordering_is_left_out)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
 	struct bb_mr *mr[3];
@@ -334,7 +334,7 @@ to_rts_again(struct fixture *f)
  * libibverbs chooses the key of a type 1 window. The library has it also after a refused bind,
  * and after one that a reset discarded.
  */
-T(test_window_key)
+T(test_window_key_follows_refused_and_discarded_binds)
 {
 	struct bb_mw *mw = NULL;
 	struct bb_wc wc;
@@ -368,7 +368,7 @@ T(test_window_key)
 }
 
 /* The provider cannot allocate another window; it refuses the region of a bind. */
-T(test_window_refused)
+T(test_refused_window_or_bind_is_returned)
 {
 	struct bb_mw *mw = NULL;
 	struct bb_wc wc[2];

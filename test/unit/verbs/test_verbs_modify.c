@@ -52,7 +52,7 @@ check_path(const struct ibv_ah_attr *a, const struct bb_path *p, bool ib)
 }
 
 /* Ethernet uses GIDs only, InfiniBand LIDs and, on request, GIDs. */
-T(test_path)
+T(test_path_uses_gids_or_lids_by_link)
 {
 	struct bb_path p;
 	struct bb_pd *pd;
@@ -224,7 +224,7 @@ steps(enum bb_qp_type type, const struct step *s, size_t n, bool ib)
 	null_reset();
 }
 
-T(test_attributes)
+T(test_attributes_reach_the_provider)
 {
 	for (int ib = 0; ib < 2; ib++) {
 		steps(BB_QPT_RC, rc, RTE_DIM(rc), ib != 0);
@@ -233,7 +233,7 @@ T(test_attributes)
 	}
 }
 
-T(test_mtu)
+T(test_mtu_is_translated)
 {
 	static const enum ibv_mtu mtus[] = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048,
 					    IBV_MTU_4096};
@@ -258,7 +258,7 @@ T(test_mtu)
 /* ---- To ERR, and the state that a query returns */
 
 /* rxe cannot go from RESET to ERR: the driver goes through INIT, and later posts are flushed. */
-T(test_reset_to_err)
+T(test_reset_to_err_goes_through_init)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_RC, BB_QPT_UC, BB_QPT_UD};
 	struct bb_qp_attr attr;
@@ -304,7 +304,7 @@ T(test_reset_to_err)
 }
 
 /* An unreachable peer is a network problem, and the log says so. */
-T(test_unreachable)
+T(test_unreachable_peer_is_logged_as_such)
 {
 	static const int errs[] = {ENETUNREACH, EHOSTUNREACH, ETIMEDOUT};
 	struct bb_qp_attr attr;
@@ -330,7 +330,7 @@ T(test_unreachable)
 	}
 }
 
-T(test_query)
+T(test_query_translates_the_state)
 {
 	static const struct {
 		enum ibv_qp_state theirs;

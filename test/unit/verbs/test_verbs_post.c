@@ -25,7 +25,7 @@ state_to(struct fixture *f, enum bb_qp_state state)
  * Nothing is sent before the doorbell; inline data is copied at the post; ibv_post_send() is not
  * used.
  */
-T_ON(BB_QPT_RC, false, test_doorbell)
+T_ON(BB_QPT_RC, false, test_posts_are_sent_by_the_doorbell)
 {
 	struct bb_wc wc[4];
 	uint8_t data[40];
@@ -59,7 +59,7 @@ T_ON(BB_QPT_RC, false, test_doorbell)
 }
 
 /* Requests with and without WQEs in turn, in one doorbell and in several. */
-T_ON(BB_QPT_RC, false, test_mixed)
+T_ON(BB_QPT_RC, false, test_requests_with_and_without_wqes_keep_order)
 {
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
@@ -100,7 +100,7 @@ T_ON(BB_QPT_RC, false, test_mixed)
 }
 
 /* A NOP waits for all earlier doorbells of direct posts, and for no later one. */
-T_ON(BB_QPT_RC, false, test_behind)
+T_ON(BB_QPT_RC, false, test_nop_waits_for_earlier_doorbells_only)
 {
 	struct bb_wc wc[8];
 	uint64_t i;
@@ -133,7 +133,7 @@ T_ON(BB_QPT_RC, false, test_behind)
 }
 
 /* A direct WRITE has its own flags, whatever request precedes it. */
-T_ON(BB_QPT_RC, false, test_flags)
+T_ON(BB_QPT_RC, false, test_direct_write_has_its_own_flags)
 {
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[4];
@@ -171,7 +171,7 @@ T_ON(BB_QPT_RC, false, test_flags)
 }
 
 /* A doorbell may end with an unsignalled request; its end is still found. */
-T_ON(BB_QPT_RC, false, test_silent)
+T_ON(BB_QPT_RC, false, test_doorbell_may_end_unsignalled)
 {
 	struct bb_wc wc;
 	uint32_t i;
@@ -204,7 +204,7 @@ T_ON(BB_QPT_RC, false, test_silent)
 }
 
 /* A full queue gets room by a completion, also across the end of the ring. */
-T_ON(BB_QPT_RC, false, test_room)
+T_ON(BB_QPT_RC, false, test_full_queue_gets_room_by_a_completion)
 {
 	struct bb_wc wc[16];
 	uint64_t i;
@@ -240,7 +240,7 @@ T_ON(BB_QPT_RC, false, test_room)
 }
 
 /* States that accept no posts, arguments that no state accepts, and posts that are not rung. */
-T(test_states)
+T(test_posts_follow_the_state_of_the_qp)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -285,7 +285,7 @@ T(test_states)
 }
 
 /* The fate that a recovery reports for each request. */
-T_ON(BB_QPT_RC, false, test_fates)
+T_ON(BB_QPT_RC, false, test_recovery_reports_the_fate_of_each_request)
 {
 	struct bb_wr_end ends[32];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
@@ -314,7 +314,7 @@ T_ON(BB_QPT_RC, false, test_fates)
 }
 
 /* The provider refuses a doorbell in which requests with WQEs follow direct ones. */
-T_ON(BB_QPT_RC, false, test_refused)
+T_ON(BB_QPT_RC, false, test_refused_doorbell_fails_direct_and_wqe_requests)
 {
 	struct bb_sge sge, two[2];
 	struct bb_wc wc[8];
@@ -349,7 +349,7 @@ T_ON(BB_QPT_RC, false, test_refused)
  * The provider refuses a doorbell without WQEs: after one without and one with WQEs, and after a
  * NOP. All earlier requests are known to be complete: no query is needed.
  */
-T(test_refused_direct)
+T(test_refused_direct_doorbell_leaves_earlier_ones_complete)
 {
 	struct fixture f;
 	struct bb_sge sge, two[2];
@@ -386,7 +386,7 @@ T(test_refused_direct)
 }
 
 /* A reset or destroy is refused: requests that were not rung end in error and are not lost. */
-T(test_stays)
+T(test_refused_reset_ends_unrung_requests_in_error)
 {
 	struct fixture f;
 	struct bb_qp_attr attr;
@@ -429,7 +429,7 @@ T(test_stays)
 }
 
 /* The count of requests passes 2^32 while rung, alone and in a batch. */
-T(test_wrap)
+T(test_count_passes_2_to_the_32)
 {
 	struct fixture f;
 	struct bb_sge sge;
@@ -462,7 +462,7 @@ T(test_wrap)
 }
 
 /* A NOP after an unsignalled WRITE; the WRITE's doorbell crossed the wrap and has ended. */
-T_ON(BB_QPT_RC, false, test_wrap_silent)
+T_ON(BB_QPT_RC, false, test_nop_waits_across_the_wrap)
 {
 	struct bb_wc wc;
 	struct bb_sge sge = piece(f, FROM, 8);

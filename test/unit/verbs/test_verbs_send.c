@@ -72,7 +72,7 @@ static const struct {
 };
 
 /* Each flag of each request; flags of the previous request do not leak. */
-T_KINDS(BB_QPT_RC, false, test_flags)
+T_KINDS(BB_QPT_RC, false, test_flags_do_not_leak_to_the_next_request)
 {
 	struct bb_wc wc[4];
 	size_t before;
@@ -99,8 +99,7 @@ T_KINDS(BB_QPT_RC, false, test_flags)
 
 /* ---- Binds */
 
-/* The provider gets the window with its rights. */
-T_KINDS(BB_QPT_RC, false, test_bind)
+T_KINDS(BB_QPT_RC, false, test_bind_passes_window_and_rights)
 {
 	static const struct {
 		uint32_t ours;
@@ -163,7 +162,7 @@ post_bad(struct fixture *f, enum bad bad, struct bb_mw *mw)
 }
 
 /* Only that request fails: those before it execute, those after it do not. */
-T(test_impossible)
+T(test_impossible_request_fails_alone)
 {
 	static const struct {
 		const char *text;
@@ -208,7 +207,7 @@ T(test_impossible)
 }
 
 /* A request before it is refused by the provider: this is the reported error. */
-T(test_refused_before)
+T(test_earlier_refusal_is_the_reported_error)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc[3];
@@ -238,7 +237,7 @@ T(test_refused_before)
 /* ---- NOPs that wait */
 
 /* A NOP after an unsignalled WQE in the middle of a doorbell completes when the WQE has. */
-T(test_nop_in_the_middle)
+T(test_nop_in_a_doorbell_waits_for_its_wqe)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc[4];

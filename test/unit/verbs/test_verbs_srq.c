@@ -37,7 +37,7 @@ recv_round(struct fixture *f, uint32_t depth, uint32_t round)
 }
 
 /* It holds the requested number, whatever the size of its ring, in every lap. */
-T(test_depth)
+T(test_srq_holds_the_requested_number)
 {
 	static const uint32_t depths[] = {1, 15, 16, 17};
 	struct bb_qp_init_attr init;
@@ -80,7 +80,7 @@ limit_of(struct bb_srq *srq)
 	return attr.limit;
 }
 
-T_ON(BB_QPT_RC, true, test_limit)
+T_ON(BB_QPT_RC, true, test_limit_is_unchanged_by_a_failed_call)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq = NULL;
@@ -116,7 +116,7 @@ T_ON(BB_QPT_RC, true, test_limit)
 }
 
 /* If the provider refuses a call, the object stays unchanged. */
-T_ON(BB_QPT_RC, true, test_refused)
+T_ON(BB_QPT_RC, true, test_refused_call_leaves_the_srq_unchanged)
 {
 	struct bb_wc wc[2];
 	struct bb_sge sge = piece(f, FROM, 8);
@@ -217,7 +217,7 @@ end_of(struct three *t, uint32_t q, enum end end)
 }
 
 /* A handle is freed when the last QP with outstanding requests is done, in any order. */
-T(test_handles)
+T(test_handle_is_freed_with_the_last_user)
 {
 	static const uint32_t orders[][QPS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					       {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -250,7 +250,7 @@ T(test_handles)
 }
 
 /* Handles still pending are freed with the PD, each for its own requests. */
-T(test_handles_of_pd)
+T(test_pending_handles_are_freed_with_the_pd)
 {
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_ah *ah[2];

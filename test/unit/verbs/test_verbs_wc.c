@@ -79,7 +79,7 @@ recv_status(size_t kind, size_t i, bool srq)
 	null_reset();
 }
 
-T(test_statuses)
+T(test_every_status_is_translated)
 {
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (size_t i = 0; i < RTE_DIM(statuses); i++) {
@@ -94,7 +94,7 @@ T(test_statuses)
  * A failed request stops only the send queue of an unreliable QP (SQE). The driver moves the QP
  * to ERR as other types, so receives are flushed, too.
  */
-T(test_unreliable)
+T(test_failed_unreliable_request_flushes_receives)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_UC, BB_QPT_UD};
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
@@ -171,7 +171,7 @@ datagram(size_t kind, bool ib, bool imm)
 	null_reset();
 }
 
-T(test_datagrams)
+T(test_datagram_reports_its_source)
 {
 	for (size_t k = 0; k < RTE_DIM(kinds); k++)
 		for (int n = 0; n < 4; n++)
@@ -239,7 +239,7 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 	null_reset();
 }
 
-T(test_leave)
+T(test_receives_of_a_destroyed_or_reset_qp_are_gone)
 {
 	for (size_t k = 0; k < RTE_DIM(kinds); k++)
 		for (int n = 0; n < 8; n++)
@@ -252,7 +252,7 @@ T(test_leave)
  * They end after the receives that the provider accepted, which are flushed as the QP goes to
  * ERR.
  */
-T_KINDS(BB_QPT_RC, false, test_recv_refused)
+T_KINDS(BB_QPT_RC, false, test_refused_receives_end_after_accepted_ones)
 {
 	struct bb_wc wc[5];
 	struct bb_sge sge = piece(f, TO, 8);

@@ -13,7 +13,7 @@ expect_asks(struct rf *f, uint32_t n, uint64_t asks)
 }
 
 /* Messages sent together get one answer. A message that must not wait for others gets its own. */
-T_RF(BB_ROCE_RC, test_asks)
+T_RF(BB_ROCE_RC, test_messages_sent_together_request_one_answer)
 {
 	f->attr.window = 256;
 	f->attr.max_rd_atomic = 1;

@@ -13,7 +13,7 @@
 #define HOLD_OFF 64
 
 /* One packet, the newest one, and new packets after it; the peer kept the others. */
-T_BEGIN(0, test_kept)
+T_BEGIN(0, test_peer_that_keeps_packets_gets_only_the_lost_one)
 {
 	rf_writes(f, 5);
 	lost(f, RF_PSN + 1);
@@ -43,8 +43,7 @@ T_BEGIN(0, test_kept)
 	assert_int_equal(f->qp.stats.packet_seq_err, 1);
 }
 
-/* Any packet of a message is repeated with its own opcode, bytes and headers. */
-TEST(test_parts)
+TEST(test_any_packet_is_repeated_with_its_own_headers)
 {
 	static const uint8_t sends[] = {BB_ROCE_SEND_FIRST, BB_ROCE_SEND_MIDDLE,
 					BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_LAST_IMM};
@@ -85,7 +84,7 @@ TEST(test_parts)
  * Only the repeated packet is acknowledged: all packets after it are sent again. Later answers of
  * that kind are stale.
  */
-T_BEGIN(0, test_dropped)
+T_BEGIN(0, test_peer_that_drops_packets_gets_all_again)
 {
 	rf_writes(f, 5);
 	lost(f, RF_PSN + 1);
@@ -111,7 +110,7 @@ T_BEGIN(0, test_dropped)
  * The next packet is missing too: only it is sent again. After the last packet there is nothing
  * to find out.
  */
-T_BEGIN(0, test_next_too)
+T_BEGIN(0, test_second_loss_in_a_row_is_repeated_alone)
 {
 	rf_writes(f, 6);
 	lost(f, RF_PSN);
@@ -138,7 +137,7 @@ T_BEGIN(0, test_next_too)
 /*
  * In one window of a peer that keeps packets, each loss doubles the number sent again in a row.
  */
-T_BEGIN(0, test_rows)
+T_BEGIN(0, test_each_loss_in_a_window_doubles_the_repeats)
 {
 	uint32_t psn;
 
@@ -173,7 +172,7 @@ T_BEGIN(0, test_rows)
 /*
  * A packet of the row is lost: half as many are sent from it on, once, whatever NAKs came before.
  */
-TEST(test_row_lost)
+TEST(test_loss_within_repeats_halves_them)
 {
 	static struct rf f;
 	uint32_t psn;
@@ -213,7 +212,7 @@ TEST(test_row_lost)
 }
 
 /* A row continues from message to message, up to a READ or a message whose memory is gone. */
-TEST(test_row_ends)
+TEST(test_repeats_go_on_to_the_next_read)
 {
 	static struct rf f;
 	uint32_t psn;
@@ -253,7 +252,7 @@ TEST(test_row_ends)
 }
 
 /* A peer that drops packets: CHANCES repeats in vain, then one try in HOLD_OFF losses. */
-T_BEGIN(0, test_chances)
+T_BEGIN(0, test_dropping_peer_is_tried_again_seldom)
 {
 	for (uint32_t i = 0; i < CHANCES; i++)
 		dropped(f, true);
@@ -293,7 +292,7 @@ behind(struct rf *f, enum bb_roce_kind kind)
 }
 
 /* A READ or an atomic is requested again with all messages after it. */
-TEST(test_read)
+TEST(test_lost_read_is_requested_again_with_all_after_it)
 {
 	static const enum bb_roce_kind kinds[] = {BB_ROCE_MSG_READ, BB_ROCE_MSG_FETCH_ADD};
 	static struct rf f;
@@ -340,7 +339,7 @@ TEST(test_read)
 }
 
 /* The port is full: the repeated packet waits, ahead of all new ones. */
-T_BEGIN(0, test_full)
+T_BEGIN(0, test_repeat_waits_for_the_port_before_new_packets)
 {
 	rf_writes(f, 4);
 	f->room = 0;
@@ -381,7 +380,7 @@ T_BEGIN(0, test_full)
 }
 
 /* The payload of the packet is no longer accessible. */
-T_BEGIN(0, test_gather)
+T_BEGIN(0, test_repeat_without_payload_fails_its_message)
 {
 	rf_writes(f, 4);
 	lost(f, RF_PSN + 1);
@@ -392,7 +391,7 @@ T_BEGIN(0, test_gather)
 }
 
 /* The peer has no receive: everything waits, then is sent again. */
-T_BEGIN(0, test_rnr)
+T_BEGIN(0, test_rnr_sends_everything_again)
 {
 	rf_writes(f, 4);
 	lost(f, RF_PSN);
@@ -417,7 +416,7 @@ T_BEGIN(0, test_rnr)
 /*
  * Retries are counted as without selective repeat: a NAK until the timer expires, and a timeout.
  */
-TEST(test_retries)
+TEST(test_retries_count_as_without_selective_repeat)
 {
 	static struct rf f;
 
@@ -489,7 +488,7 @@ TEST(test_newest_packet_follows_the_lost_one_until_the_peer_keeps)
 }
 
 /* Not enabled, or a type without answers: all is sent again as before. */
-T_BEGUN(test_off)
+T_BEGUN(test_without_selective_repeat_all_is_sent_again)
 {
 	rf_writes(f, 4);
 	lost(f, RF_PSN + 1);

@@ -19,7 +19,7 @@ begin_near(struct rf *f)
 }
 
 /* A timer repeats one packet only if the peer keeps packets; then it is short. */
-TEST(test_time)
+TEST(test_timer_repeats_one_packet_only_for_a_keeping_peer)
 {
 	static struct rf f;
 	uint32_t i, psn;
@@ -93,7 +93,7 @@ kind_of(char c)
  * everything after it, and the peer answers all of it again. So it waits as long as with a peer
  * that drops packets.
  */
-TEST(test_early)
+TEST(test_early_timer_serves_only_single_packets)
 {
 	static const char *const kinds[] = {"WWWW", "WRRR", "W", "RRRR", "RWWW", "AWWW", "R"};
 	static struct rf f;
@@ -134,7 +134,7 @@ TEST(test_early)
  * The answer to a repeated packet measures the round trip. Where packets are always lost it is
  * the only measurement.
  */
-T_BEGIN(BB_ROCE_ADAPTIVE, test_measured)
+T_BEGIN(BB_ROCE_ADAPTIVE, test_answer_to_a_repeat_measures_the_round_trip)
 {
 	rf_writes(f, 8);
 	f->now += 10 * RF_US;
@@ -156,7 +156,7 @@ T_BEGIN(BB_ROCE_ADAPTIVE, test_measured)
 }
 
 /* Packets that requested no answer, and a repeated one that does: the timer runs for it. */
-T_BEGIN(BB_ROCE_ADAPTIVE, test_unasked)
+T_BEGIN(BB_ROCE_ADAPTIVE, test_timer_runs_for_a_repeat_that_requests_an_answer)
 {
 	rf_post(f, BB_ROCE_MSG_SEND, 8 * RF_MTU, 0);
 	f->room = 3;
@@ -174,7 +174,7 @@ T_BEGIN(BB_ROCE_ADAPTIVE, test_unasked)
  * An ACK that ends before packets sent ahead of the repeated one. If the peer keeps packets, then
  * the next packet is missing too, and its NAK was lost.
  */
-T_BEGIN(BB_ROCE_ADAPTIVE, test_ack_short)
+T_BEGIN(BB_ROCE_ADAPTIVE, test_ack_before_kept_packets_repeats_the_next_one)
 {
 	uint32_t psn;
 
@@ -205,7 +205,7 @@ T_BEGIN(BB_ROCE_ADAPTIVE, test_ack_short)
  * Without a timer an ignored NAK or a lost answer would stall the queue pair. So all is sent
  * again, and each lost packet has a NAK of its own.
  */
-T_RF(BB_ROCE_RC, test_no_timer)
+T_RF(BB_ROCE_RC, test_without_a_timer_all_is_sent_again)
 {
 	f->attr.selective = true;
 	f->attr.ack_timeout = 0;

@@ -12,7 +12,7 @@ atomic_ack(struct rf *f, uint32_t psn, uint64_t orig)
 }
 
 /* One ACK completes all messages before it, in posting order, across the wrap of PSNs. */
-T_RF(BB_ROCE_RC, test_ack)
+T_RF(BB_ROCE_RC, test_ack_completes_all_before_it_in_order)
 {
 	f->attr.sq_psn = 0xfffffe;
 	rf_start(f);
@@ -31,7 +31,7 @@ T_RF(BB_ROCE_RC, test_ack)
 }
 
 /* Answers to PSNs that were not sent or are done. */
-T_BEGUN(test_ghosts)
+T_BEGUN(test_answers_to_other_psns_are_dropped)
 {
 	static const uint8_t ops[] = {BB_ROCE_ACK, BB_ROCE_READ_RESP_ONLY, BB_ROCE_ATOMIC_ACK,
 				      BB_ROCE_READ_RESP_MIDDLE};
@@ -54,7 +54,7 @@ T_BEGUN(test_ghosts)
 }
 
 /* The data of a READ, beside other outstanding messages. */
-T_BEGUN(test_read)
+T_BEGUN(test_read_data_arrive_beside_other_messages)
 {
 	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(f, BB_ROCE_MSG_READ, 2 * RF_MTU + 5, 0);
@@ -103,7 +103,7 @@ bad_read(uint32_t n, uint8_t opcode, uint32_t len, uint8_t syndrome)
 	rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
 }
 
-TEST(test_bad_read)
+TEST(test_read_response_of_wrong_kind_or_length_is_refused)
 {
 	static struct rf f;
 	static const uint8_t good[] = {BB_ROCE_READ_RESP_FIRST, BB_ROCE_READ_RESP_MIDDLE,
@@ -138,7 +138,7 @@ TEST(test_bad_read)
 }
 
 /* Answers that do not fit the request, and reserved syndromes. */
-TEST(test_bad_kind)
+TEST(test_answer_of_another_kind_is_refused)
 {
 	static const uint8_t synds[] = {RF_NAK(4), RF_NAK(5), RF_NAK(31), 0x40, 0x5f,
 					0x80,      0x9f,      0xa0,       0xff};
@@ -166,7 +166,7 @@ TEST(test_bad_kind)
 }
 
 /* An ACK does not answer a READ or an atomic. An ACK past it shows that the answer was lost. */
-T_BEGUN(test_implied_nak)
+T_BEGUN(test_ack_past_a_read_implies_a_lost_response)
 {
 	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(f, BB_ROCE_MSG_READ, 2, 0);
@@ -202,11 +202,7 @@ T_BEGUN(test_implied_nak)
 	rf_expect_idle(f);
 }
 
-/*
- * An ACK that arrives when all must be sent again does not answer a READ, although none is
- * outstanding.
- */
-T_BEGUN(test_late_ack)
+T_BEGUN(test_late_ack_does_not_answer_a_read)
 {
 	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(f, BB_ROCE_MSG_READ, 2, 0);
@@ -229,7 +225,7 @@ T_BEGUN(test_late_ack)
  * An acknowledgement may end the queue pair: the payload of the next message vanished before it
  * could be sent again. The rest of the answer is then ignored.
  */
-T_BEGUN(test_ends_by_progress)
+T_BEGUN(test_failure_by_progress_ignores_the_rest_of_the_answer)
 {
 	rf_writes(f, 2);
 	rf_ack(f, RF_PSN, RF_NAK(BB_ROCE_NAK_PSN));
@@ -242,7 +238,7 @@ T_BEGUN(test_ends_by_progress)
 }
 
 /* A READ counts once per request sent: the SSN of later messages includes these requests. */
-T_BEGUN(test_ssn)
+T_BEGUN(test_ssn_counts_each_request_of_a_read)
 {
 	uint32_t chunk;
 
@@ -259,8 +255,7 @@ T_BEGUN(test_ssn)
 	assert_fields(*f, ring[0].ssn, 2, ring[1].ssn, 3);
 }
 
-/* A READ continues where its lost response packet was. */
-TEST(test_read_resumed)
+TEST(test_read_continues_at_its_lost_response)
 {
 	const struct bb_roce_pkt *pkt;
 	static struct rf f;
@@ -326,7 +321,7 @@ TEST(test_read_resumed)
 	assert_int_equal(f.qp.req.rd_atomic, 0);
 }
 
-T_BEGUN(test_nak_sequence)
+T_BEGUN(test_sequence_nak_repeats_once)
 {
 	rf_writes(f, 5);
 	rf_ack(f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
@@ -361,7 +356,7 @@ T_BEGUN(test_nak_sequence)
 }
 
 /* The named message fails, those before it succeed, those after it are flushed. */
-TEST(test_nak_fatal)
+TEST(test_fatal_nak_fails_only_its_message)
 {
 	static const struct {
 		uint8_t nak, synd;
@@ -405,7 +400,7 @@ TEST(test_nak_fatal)
 	}
 }
 
-T_BEGUN(test_local_error)
+T_BEGUN(test_data_that_cannot_be_stored_fail_the_read)
 {
 	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(f, BB_ROCE_MSG_READ, 2 * RF_MTU, 0);
@@ -435,7 +430,7 @@ end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, ui
  * A completion that cannot be written ends the queue pair, whatever remained to be done. No timer
  * runs, and a later message that failed to be sent is not reported.
  */
-TEST(test_ended_by_completion)
+TEST(test_failed_completion_ends_the_queue_pair)
 {
 	struct bb_roce_ops ops = rf_ops;
 	static struct rf f;

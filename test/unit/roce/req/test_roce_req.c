@@ -62,7 +62,7 @@ check_message(struct rf *f, uint32_t k, uint32_t len, uint32_t psn, uint64_t coo
 	}
 }
 
-TEST(test_segments)
+TEST(test_message_splits_into_packets_of_the_mtu)
 {
 	static const uint32_t lens[] = {0, 1, RF_MTU - 1, RF_MTU, RF_MTU + 1, 3 * RF_MTU, 1000};
 	static struct rf f;
@@ -89,14 +89,14 @@ TEST(test_segments)
 	assert_true(psn > BB_ROCE_PSN_MASK);
 }
 
-T_BEGUN(test_not_solicited)
+T_BEGUN(test_unsolicited_send_has_no_solicited_bit)
 {
 	rf_post(f, BB_ROCE_MSG_SEND, 10, 0);
 	rf_run(f);
 	assert_int_equal(rf_expect(f, BB_ROCE_SEND_ONLY, RF_PSN)->flags & BB_ROCE_SE, 0);
 }
 
-T_BEGUN(test_atomics)
+T_BEGUN(test_atomic_packets_have_their_operands)
 {
 	const struct bb_roce_pkt *pkt;
 
@@ -113,7 +113,7 @@ T_BEGUN(test_atomics)
  * At most window packets are outstanding. The last one that fits requests an acknowledgement, as
  * do some before it.
  */
-T_RF(BB_ROCE_RC, test_window)
+T_RF(BB_ROCE_RC, test_window_bounds_outstanding_packets)
 {
 	uint32_t i, una = RF_PSN, asked = 0;
 
@@ -159,7 +159,7 @@ expect_read(struct rf *f, uint32_t psn, uint64_t off, uint32_t len)
 }
 
 /* A READ takes the PSNs of its response and is requested in parts that fit the window. */
-T_RF(BB_ROCE_RC, test_read_parts)
+T_RF(BB_ROCE_RC, test_read_is_requested_in_parts_of_the_window)
 {
 	f->attr.window = 8;
 	rf_start(f);
@@ -206,7 +206,7 @@ T_RF(BB_ROCE_RC, test_read_parts)
  * 2 GiB at the smallest MTU needs as many PSNs as can be distinguished: fewer are outstanding at
  * once.
  */
-T_RF(BB_ROCE_RC, test_read_longest)
+T_RF(BB_ROCE_RC, test_longest_read_never_exceeds_the_psn_space)
 {
 	const uint32_t part = BB_ROCE_MAX_WINDOW / 2;
 	const struct bb_roce_pkt *pkt;
@@ -246,7 +246,7 @@ T_RF(BB_ROCE_RC, test_read_longest)
 	assert_int_equal(rf_next(f)->pkt.dmalen, 1u << 31);
 }
 
-T_RF(BB_ROCE_RC, test_rd_atomic)
+T_RF(BB_ROCE_RC, test_reads_and_atomics_wait_for_their_limit)
 {
 	f->attr.max_rd_atomic = 2;
 	rf_start(f);
@@ -282,7 +282,7 @@ T_RF(BB_ROCE_RC, test_rd_atomic)
 }
 
 /* The peer accepts no READs: they fail instead of staying queued forever. */
-T_RF(BB_ROCE_RC, test_no_rd_atomic)
+T_RF(BB_ROCE_RC, test_read_to_a_peer_that_accepts_none_fails)
 {
 	f->attr.max_rd_atomic = 0;
 	rf_start(f);
@@ -293,7 +293,7 @@ T_RF(BB_ROCE_RC, test_no_rd_atomic)
 	rf_expect_failed(f, 0, 1, BB_SYN_LOCAL_QP_OP);
 }
 
-T_BEGUN(test_fence)
+T_BEGUN(test_fence_waits_for_reads_and_atomics)
 {
 	rf_post(f, BB_ROCE_MSG_READ, 1, 0);
 	rf_post(f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
@@ -316,7 +316,7 @@ T_BEGUN(test_fence)
 }
 
 /* When the port is full, no packet is lost or sent twice. */
-T_BEGUN(test_no_room)
+T_BEGUN(test_full_port_loses_and_repeats_no_packet)
 {
 	f->room = 0;
 	rf_post(f, BB_ROCE_MSG_WRITE, 3 * RF_MTU, BB_ROCE_SOLICITED);
@@ -337,7 +337,7 @@ T_BEGUN(test_no_room)
 }
 
 /* A payload that cannot be read: the message fails, those before it succeed. */
-TEST(test_gather_fails)
+TEST(test_unreadable_payload_fails_its_message_alone)
 {
 	static struct rf f;
 
@@ -374,8 +374,7 @@ TEST(test_gather_fails)
 	rf_expect_failed(&f, 0, 0, BB_SYN_LOCAL_LENGTH);
 }
 
-/* UC: a message completes when it is sent. */
-T_RF(BB_ROCE_UC, test_uc)
+T_RF(BB_ROCE_UC, test_uc_message_completes_when_sent)
 {
 	f->attr.window = 0;
 	rf_start(f);
@@ -396,7 +395,7 @@ T_RF(BB_ROCE_UC, test_uc)
 }
 
 /* AETH credits (9.7.7.2 table 46): number of SENDs that may follow the last completed message. */
-TEST(test_credits)
+TEST(test_credits_bound_sends_past_the_last_completion)
 {
 	static const uint32_t table[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24};
 	static struct rf f;
@@ -431,7 +430,7 @@ credit(struct rf *f, uint32_t psn, uint32_t msn, uint8_t code)
 	rf_rx(f, BB_ROCE_ACK, psn, (struct bb_roce_pkt){.syndrome = code, .msn = msn});
 }
 
-T_RF(BB_ROCE_RC, test_credits_of)
+T_RF(BB_ROCE_RC, test_only_sends_use_credits)
 {
 	f->attr.window = 8;
 	rf_start(f);

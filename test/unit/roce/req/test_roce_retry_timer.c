@@ -8,7 +8,7 @@
  * A NAK that reports progress uses no retry. Seven without progress are followed, the eighth is
  * not.
  */
-T_BEGUN(test_retry_count)
+T_BEGUN(test_nak_without_progress_uses_a_retry)
 {
 	rf_writes(f, 20);
 	for (uint32_t i = 0; i < 20; i++) {
@@ -31,7 +31,7 @@ T_BEGUN(test_retry_count)
 	assert_int_equal(f->qp.stats.retry_exceeded, 1);
 }
 
-TEST(test_timeout)
+TEST(test_timeouts_use_up_the_retries)
 {
 	static struct rf f;
 
@@ -87,7 +87,7 @@ TEST(test_timeout)
 	assert_int_equal(f.nfailed, 0);
 }
 
-TEST(test_rnr)
+TEST(test_rnr_waits_for_the_time_of_the_peer)
 {
 	/* RNR timers of 9.7.5.2.8 table 45, in microseconds. */
 	static const uint32_t us[] = {
@@ -146,7 +146,7 @@ TEST(test_rnr)
 	assert_int_equal(f.qp.stats.packet_seq_err, 2);
 }
 
-TEST(test_rnr_count)
+TEST(test_rnr_retries_count_per_message)
 {
 	static struct rf f;
 

@@ -42,7 +42,7 @@ round_trip(struct rf *f, uint64_t ns)
 }
 
 /* A dead peer: a limited number of early tries, and the error at the time of the ack timeouts. */
-TEST(test_dead)
+TEST(test_dead_peer_fails_at_the_time_of_the_ack_timeouts)
 {
 	uint32_t early;
 	static struct rf f;
@@ -85,7 +85,7 @@ TEST(test_dead)
 }
 
 /* RFC 6298. One further round trip is the least spread, and the requested minimum applies. */
-T_BEGIN(14, test_measured)
+T_BEGIN(14, test_measured_round_trips_set_the_interval)
 {
 	round_trip(f, 10 * RF_US);
 	rf_writes(f, 1);
@@ -141,7 +141,7 @@ T_BEGIN(14, test_measured)
 }
 
 /* A repeated packet is not timed. The interval stays doubled until a new packet is timed. */
-T_BEGIN(14, test_karn)
+T_BEGIN(14, test_repeated_packet_is_not_timed)
 {
 	round_trip(f, 10 * RF_US); /* 30 us from now on */
 	rf_writes(f, 3);
@@ -176,7 +176,7 @@ T_BEGIN(14, test_karn)
 }
 
 /* The timer runs from the first packet that requests an answer, and restarts with each answer. */
-T_BEGIN(14, test_progress)
+T_BEGIN(14, test_each_answer_restarts_the_timer)
 {
 	uint64_t due;
 
@@ -228,7 +228,7 @@ T_BEGIN(14, test_progress)
  * A NAK after the timeout is stale and uses no retry. A NAK after progress shows that packets
  * were lost.
  */
-T_BEGIN(14, test_nak)
+T_BEGIN(14, test_nak_after_the_timeout_uses_no_retry)
 {
 	round_trip(f, 10 * RF_US);
 	rf_writes(f, 4);
@@ -253,8 +253,7 @@ T_BEGIN(14, test_nak)
 	assert_int_equal(f->qp.req.rto.srtt, 10 * RF_US); /* sent again: not timed */
 }
 
-/* After an RNR NAK the requester waits. */
-T_BEGIN(14, test_rnr)
+T_BEGIN(14, test_requester_waits_after_an_rnr_nak)
 {
 	round_trip(f, 10 * RF_US);
 	rf_post(f, BB_ROCE_MSG_SEND, 1, 0);
@@ -273,7 +272,7 @@ T_BEGIN(14, test_rnr)
 }
 
 /* Without an ack timeout it retries forever, at ever longer intervals. */
-T_BEGIN(0, test_for_ever)
+T_BEGIN(0, test_without_an_ack_timeout_it_retries_forever)
 {
 	uint64_t ns = INITIAL;
 
@@ -292,7 +291,7 @@ T_BEGIN(0, test_for_ever)
 }
 
 /* A packet is lost while the port is full: nothing is outstanding and no timer runs. */
-T_BEGIN(14, test_no_room)
+T_BEGIN(14, test_loss_on_a_full_port_runs_no_timer)
 {
 	uint64_t start = f->now;
 
@@ -324,7 +323,7 @@ waited(struct rf *f, uint64_t at, uint64_t ns)
  * The ack timeout is twice the longest wait of this window of 64 timeouts and of the previous
  * one. It lies between the requested timeout and four times that.
  */
-T_BEGIN(14, test_windows)
+T_BEGIN(14, test_ack_timeout_is_twice_the_longest_recent_wait)
 {
 	const uint64_t ms = 1000 * RF_US, window = 64 * RF_TIMEOUT;
 	uint64_t at = f->now;
@@ -362,7 +361,7 @@ T_BEGIN(14, test_windows)
 }
 
 /* An RNR NAK is an answer: the delay that it asks for does not count as a wait. */
-T_BEGIN(14, test_rnr_is_no_wait)
+T_BEGIN(14, test_delay_of_an_rnr_nak_is_no_wait)
 {
 	rf_writes(f, 1);
 	rf_ack(f, RF_PSN, BB_ROCE_AETH_RNR | 31); /* 491.52 ms */

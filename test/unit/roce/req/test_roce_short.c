@@ -20,7 +20,7 @@ dice(uint32_t n)
 
 /* ---- Packets */
 
-TEST(test_bytes)
+TEST(test_short_form_builds_and_parses_the_same_bytes)
 {
 	static const uint8_t flags[] = {0, BB_ROCE_SE, BB_ROCE_MIGREQ, BB_ROCE_ACKREQ,
 					BB_ROCE_SE | BB_ROCE_MIGREQ | BB_ROCE_ACKREQ};
@@ -49,7 +49,7 @@ TEST(test_bytes)
 }
 
 /* Random bytes: what the fast path accepts is a packet, and parses to the same fields. */
-TEST(test_any_bytes)
+TEST(test_fast_path_accepts_only_what_parses_alike)
 {
 	uint8_t hdr[BB_ROCE_MAX_HDR];
 	struct bb_roce_short s;
@@ -205,7 +205,7 @@ answer_both(void)
 	return true;
 }
 
-TEST(test_requester)
+TEST(test_fast_and_plain_requester_agree)
 {
 	uint32_t i, shorts = 0, plains = 0, longs = 0, acks = 0;
 
@@ -320,7 +320,7 @@ receive(struct bb_roce_pkt *pkt)
 	return false;
 }
 
-TEST(test_responder)
+TEST(test_fast_and_plain_responder_agree)
 {
 	static const uint8_t opcodes[] = {BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST, BB_ROCE_WRITE_ONLY,
 					  BB_ROCE_READ_REQUEST};

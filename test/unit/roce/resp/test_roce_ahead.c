@@ -9,7 +9,7 @@
 #include "roce_ahead_fake.h"
 
 /* No packet executes early, then all do. There is one NAK, and one unsolicited ACK. */
-T_BEGIN(test_order)
+T_BEGIN(test_early_packets_execute_in_order)
 {
 	send(f, 0);
 	for (int i = 4; i >= 2; i--) {
@@ -37,7 +37,7 @@ T_BEGIN(test_order)
 }
 
 /* Packets of each kind of message, with their fields. */
-T_BEGIN(test_messages)
+T_BEGIN(test_kept_packets_keep_their_fields)
 {
 	const struct bb_roce_pkt more = {.va = FAKE_VA, .rkey = FAKE_KEY, .dmalen = 3 * FAKE_MTU};
 
@@ -57,8 +57,7 @@ T_BEGIN(test_messages)
 	expect_kept(f, 0);
 }
 
-/* Each gap gets one NAK as soon as it is known. */
-T_BEGIN(test_gaps)
+T_BEGIN(test_each_gap_gets_one_nak_at_once)
 {
 	send(f, 1);
 	fake_expect(f, NAK(PSN), 0, 0);
@@ -83,7 +82,7 @@ T_BEGIN(test_gaps)
 }
 
 /* A duplicate is kept once, and acknowledged again after the packet has executed. */
-T_BEGIN(test_duplicate)
+T_BEGIN(test_kept_duplicate_is_acknowledged_after_execution)
 {
 	send(f, 1);
 	send(f, 1);
@@ -114,7 +113,7 @@ T_BEGIN(test_duplicate)
 }
 
 /* Packets are kept as far ahead as there is room; one beyond that must be sent again. */
-T_BEGIN(test_room)
+T_BEGIN(test_packets_are_kept_as_far_as_there_is_room)
 {
 	for (int i = 2 * (int)FAKE_AHEADS; i > 0; i--)
 		send(f, i);
@@ -151,7 +150,7 @@ T_BEGIN(test_room)
 }
 
 /* READs and atomics: answers in the order of PSNs, each executed once. */
-T_BEGIN(test_reads)
+T_BEGIN(test_kept_reads_and_atomics_answer_in_order)
 {
 	const struct fake_sent *s;
 	uint64_t was;
@@ -202,7 +201,7 @@ T_BEGIN(test_reads)
 }
 
 /* One packet has no receive: it must be sent again, the others stay kept. */
-T_BEGIN(test_rnr)
+T_BEGIN(test_kept_packet_without_receive_is_requested_again)
 {
 	f->recvs = 2;
 	send(f, 1);
@@ -229,7 +228,7 @@ T_BEGIN(test_rnr)
 }
 
 /* A key that cannot be invalidated now: its packet counts as lost, those before it do not. */
-T_BEGIN(test_again)
+T_BEGIN(test_kept_packet_that_must_wait_counts_as_lost)
 {
 	send(f, 1);
 	fake_rx(f, RC(SEND_ONLY_INV), 2, 8, NULL);
@@ -293,7 +292,7 @@ TEST(test_kept_packet_that_is_refused_is_asked_for_again)
 }
 
 /* The expected packet is rejected, or has no receive: kept packets stay. */
-T_BEGIN(test_first)
+T_BEGIN(test_refused_expected_packet_leaves_kept_ones)
 {
 	f->recvs = 0;
 	send(f, 1);
@@ -310,7 +309,7 @@ T_BEGIN(test_first)
 }
 
 /* The move to ERR releases all kept packets; the queue pair can be reused. */
-T_BEGIN(test_err)
+T_BEGIN(test_err_releases_all_kept_packets)
 {
 	for (int i = 1; i < (int)FAKE_AHEADS; i++)
 		send(f, i);
@@ -330,7 +329,7 @@ T_BEGIN(test_err)
 }
 
 /* Responses and unassigned opcodes are not requests. */
-T_BEGIN(test_requests_only)
+T_BEGIN(test_responses_are_not_kept)
 {
 	fake_rx(f, BB_ROCE_RC | 0x1f, 1, 8, NULL);
 	fake_expect(f, NAK(PSN), 0, 0);
@@ -339,7 +338,7 @@ T_BEGIN(test_requests_only)
 }
 
 /* Types without answers continue with the next message. */
-TEST(test_types)
+TEST(test_types_without_answers_keep_nothing)
 {
 	const struct bb_roce_pkt more = {.qkey = FAKE_QKEY, .sqpn = 3};
 	static struct fake f;
@@ -356,8 +355,7 @@ TEST(test_types)
 	assert_int_equal(f.n_keeps, 0);
 }
 
-/* The fast paths are not used while packets are kept. */
-T_BEGIN(test_short)
+T_BEGIN(test_fast_paths_rest_while_packets_are_kept)
 {
 	assert_true(bb_roce_short_next(&f->qp, fake_psn(0)));
 	send(f, 1);

@@ -5,7 +5,7 @@
 #include "roce_fake.h"
 
 /* Lengths around the MTU, and the opcodes of their responses. */
-T_FAKE(BB_ROCE_RC, test_read)
+T_FAKE(BB_ROCE_RC, test_read_response_is_split_at_the_mtu)
 {
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 10, 255);
 	assert_int_equal(fake_run(f, 64), 1);
@@ -32,8 +32,7 @@ T_FAKE(BB_ROCE_RC, test_read)
 	assert_fields(*f, qp.stats.rx_read, 4, established, 1);
 }
 
-/* Zero bytes: key and memory are not checked, the right is. */
-T_FAKE(BB_ROCE_RC, test_read_nothing)
+T_FAKE(BB_ROCE_RC, test_read_of_zero_bytes_checks_only_the_right)
 {
 	const struct bb_roce_pkt pkt = {.va = 3, .rkey = 0xdead};
 
@@ -46,7 +45,7 @@ T_FAKE(BB_ROCE_RC, test_read_nothing)
 }
 
 /* A response is sent as far as budget and port allow, and continued later. */
-T_FAKE(BB_ROCE_RC, test_read_budget)
+T_FAKE(BB_ROCE_RC, test_read_response_stops_at_budget_and_port)
 {
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 1280);
 	assert_int_equal(fake_run(f, 2), 2);
@@ -65,7 +64,7 @@ T_FAKE(BB_ROCE_RC, test_read_budget)
 	fake_quiet(f);
 }
 
-TEST(test_read_refused)
+TEST(test_read_without_right_or_key_is_refused)
 {
 	static const struct {
 		uint64_t off;
@@ -96,7 +95,7 @@ TEST(test_read_refused)
  * The limit is the number of replay entries; one more request is invalid while all are
  * unanswered.
  */
-T_FAKE(BB_ROCE_RC, test_too_many)
+T_FAKE(BB_ROCE_RC, test_read_past_the_limit_is_invalid)
 {
 	int i;
 
@@ -119,7 +118,7 @@ T_FAKE(BB_ROCE_RC, test_too_many)
 }
 
 /* Responses are sent in the order of PSNs, whichever was ready first. */
-T_FAKE(BB_ROCE_RC, test_order)
+T_FAKE(BB_ROCE_RC, test_responses_are_in_the_order_of_psns)
 {
 	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
 	fake_rx_rdma(f, RC(READ_REQUEST), 1, 0, 0, 512);
@@ -138,8 +137,7 @@ T_FAKE(BB_ROCE_RC, test_order)
 	fake_expect(f, NAK(PSN), 5, 4);
 }
 
-/* A fatal NAK waits for the responses before it. */
-T_FAKE(BB_ROCE_RC, test_fatal_behind_read)
+T_FAKE(BB_ROCE_RC, test_fatal_nak_waits_for_responses_before_it)
 {
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 512);
 	fake_rx(f, RC(SEND_LAST), 2, 4, NULL);
@@ -152,7 +150,7 @@ T_FAKE(BB_ROCE_RC, test_fatal_behind_read)
 }
 
 /* Requests the whole READ again, its end, and either while it is being answered. */
-T_FAKE(BB_ROCE_RC, test_read_again)
+T_FAKE(BB_ROCE_RC, test_repeated_read_is_answered_again)
 {
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 100, 1000);
 	assert_int_equal(fake_run(f, 64), 4);
@@ -185,7 +183,7 @@ T_FAKE(BB_ROCE_RC, test_read_again)
 /*
  * A repeated earlier READ does not send again the part of a later READ that the peer already has.
  */
-T_FAKE(BB_ROCE_RC, test_go_back_to_part)
+T_FAKE(BB_ROCE_RC, test_repeat_does_not_resend_a_later_part)
 {
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 300);
 	fake_rx_rdma(f, RC(READ_REQUEST), 2, 0, 512, 1024);
@@ -206,7 +204,7 @@ T_FAKE(BB_ROCE_RC, test_go_back_to_part)
  * The responder goes back and on over all later requests, once for repeated requests that arrive
  * together.
  */
-T_FAKE(BB_ROCE_RC, test_go_back)
+T_FAKE(BB_ROCE_RC, test_repeats_that_arrive_together_go_back_once)
 {
 	uint8_t old[8];
 
@@ -238,7 +236,7 @@ T_FAKE(BB_ROCE_RC, test_go_back)
 /*
  * A repeated request that differs from the first one, or whose replay entry is gone, is dropped.
  */
-T_FAKE(BB_ROCE_RC, test_again_refused)
+T_FAKE(BB_ROCE_RC, test_repeat_that_differs_is_dropped)
 {
 	static const struct {
 		int n;
@@ -292,7 +290,7 @@ T_FAKE(BB_ROCE_RC, test_again_refused)
  * The memory is gone: before the first response the request is rejected; a repeated request is
  * dropped.
  */
-T_FAKE(BB_ROCE_RC, test_key_gone)
+T_FAKE(BB_ROCE_RC, test_lost_key_refuses_first_and_drops_repeat)
 {
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 512);
 	(void)fake_run(f, 64);
@@ -312,8 +310,7 @@ T_FAKE(BB_ROCE_RC, test_key_gone)
 	assert_fields(*f, n_done, 1, done[0].status, BB_SYN_REMOTE_ACCESS);
 }
 
-/* A READ that is answered again does not use the slot of a new one. */
-T_FAKE(BB_ROCE_RC, test_again_is_not_outstanding)
+T_FAKE(BB_ROCE_RC, test_repeated_read_uses_no_slot)
 {
 	int i;
 
@@ -332,7 +329,7 @@ T_FAKE(BB_ROCE_RC, test_again_is_not_outstanding)
 }
 
 /* The ACK of a repeated SEND does not cover a later READ, whose response may be lost. */
-T_FAKE(BB_ROCE_RC, test_ack_limit)
+T_FAKE(BB_ROCE_RC, test_ack_of_a_repeat_excludes_a_later_read)
 {
 	f->recvs = 8;
 	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
@@ -375,7 +372,7 @@ T_FAKE(BB_ROCE_RC, test_ack_limit)
 }
 
 /* The queue pair's limit is lower than the number of replay entries. */
-T_FAKE(BB_ROCE_RC, test_limit_below_memory)
+T_FAKE(BB_ROCE_RC, test_limit_below_the_replay_entries_applies)
 {
 	f->qp.attr.max_dest_rd_atomic = 2;
 	/* A PSN before the first packet is not mistaken for a READ. */
@@ -408,7 +405,7 @@ word(const struct fake *f, uint32_t off)
 	return v;
 }
 
-T_FAKE(BB_ROCE_RC, test_atomic)
+T_FAKE(BB_ROCE_RC, test_atomic_returns_the_old_value_and_executes_once)
 {
 	uint64_t old = word(f, 8);
 
@@ -433,7 +430,7 @@ T_FAKE(BB_ROCE_RC, test_atomic)
 	assert_int_equal(f->atomics, 4);
 }
 
-TEST(test_atomic_refused)
+TEST(test_atomic_without_right_or_alignment_is_refused)
 {
 	static const struct {
 		uint64_t off;
@@ -456,8 +453,7 @@ TEST(test_atomic_refused)
 	}
 }
 
-/* After a wrap of the PSNs old replay entries do not match. */
-T_FAKE(BB_ROCE_RC, test_forgotten_by_wrap)
+T_FAKE(BB_ROCE_RC, test_old_replay_entries_do_not_match_after_a_wrap)
 {
 	fake_rx_atomic(f, RC(FETCH_ADD), 0, 8, 5, 0);
 	(void)fake_run(f, 64);

@@ -7,7 +7,7 @@
 static const uint32_t IMM = 0xa1b2c3d4;
 
 /* One request of each kind and its response. */
-T_FAKE(BB_ROCE_RC, test_only)
+T_FAKE(BB_ROCE_RC, test_each_request_of_one_packet_is_answered)
 {
 	static const struct bb_roce_pkt imm = {.flags = BB_ROCE_ACKREQ | BB_ROCE_SE,
 					       .imm = 0xa1b2c3d4};
@@ -32,7 +32,7 @@ T_FAKE(BB_ROCE_RC, test_only)
 }
 
 /* Many packets, across the wrap of the PSN; the first one takes the receive. */
-T_FAKE(BB_ROCE_RC, test_long_send)
+T_FAKE(BB_ROCE_RC, test_long_send_takes_one_receive)
 {
 	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	assert_int_equal(f->takes, 1);
@@ -46,7 +46,7 @@ T_FAKE(BB_ROCE_RC, test_long_send)
 	fake_expect_data(f->recv_data, 0, 3, 1);
 }
 
-T_FAKE(BB_ROCE_RC, test_long_write)
+T_FAKE(BB_ROCE_RC, test_long_write_arrives_whole)
 {
 	const struct bb_roce_pkt imm = {.flags = BB_ROCE_SE, .imm = IMM};
 
@@ -65,7 +65,7 @@ T_FAKE(BB_ROCE_RC, test_long_write)
 }
 
 /* One ACK covers all packets received, and is sent again for duplicates. */
-T_FAKE(BB_ROCE_RC, test_coalesce)
+T_FAKE(BB_ROCE_RC, test_one_ack_covers_all_received_packets)
 {
 	f->recvs = 8;
 	for (int i = 0; i < 5; i++)
@@ -83,7 +83,7 @@ T_FAKE(BB_ROCE_RC, test_coalesce)
 }
 
 /* A repeated WRITE, whole or in part, does not write again. */
-T_FAKE(BB_ROCE_RC, test_duplicate_write)
+T_FAKE(BB_ROCE_RC, test_repeated_write_does_not_write_again)
 {
 	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 5);
 	fake_rx_ack(f, RC(WRITE_LAST), 1, 5);
@@ -103,7 +103,7 @@ T_FAKE(BB_ROCE_RC, test_duplicate_write)
 }
 
 /* After a gap: one NAK until the missing packet arrives, and nothing executes. */
-T_FAKE(BB_ROCE_RC, test_gap)
+T_FAKE(BB_ROCE_RC, test_gap_gets_one_nak_and_executes_nothing)
 {
 	f->recvs = 8;
 	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);
@@ -125,7 +125,7 @@ T_FAKE(BB_ROCE_RC, test_gap)
 }
 
 /* The missing packet arrives before the NAK is sent: the NAK is dropped. */
-T_FAKE(BB_ROCE_RC, test_reordered)
+T_FAKE(BB_ROCE_RC, test_late_packet_cancels_the_nak)
 {
 	fake_rx(f, RC(SEND_ONLY), 1, 4, NULL);
 	fake_rx(f, RC(SEND_ONLY), 0, 4, NULL);
@@ -133,7 +133,7 @@ T_FAKE(BB_ROCE_RC, test_reordered)
 }
 
 /* The farthest PSNs on both sides of the expected one. */
-T_FAKE(BB_ROCE_RC, test_psn_window)
+T_FAKE(BB_ROCE_RC, test_farthest_psns_are_duplicate_or_gap)
 {
 	fake_rx(f, RC(SEND_ONLY), -0x800000, 4, NULL);
 	fake_expect(f, ACK, -1, 0);
@@ -153,7 +153,7 @@ struct bad {
 };
 
 /* Sequences, lengths and opcodes that no requester sends: NAK invalid request. */
-TEST(test_invalid)
+TEST(test_impossible_requests_get_invalid_request)
 {
 	static const struct bad bad[] = {
 		{"MIDDLE alone", {{RC(SEND_MIDDLE), 256, 0}}, 1},
@@ -228,7 +228,7 @@ TEST(test_invalid)
 }
 
 /* After a fatal NAK was queued, and before it is sent, no packet executes. */
-T_FAKE(BB_ROCE_RC, test_after_fatal)
+T_FAKE(BB_ROCE_RC, test_nothing_executes_after_a_fatal_nak)
 {
 	f->room = 0;
 	fake_rx(f, RC(SEND_LAST), 0, 4, NULL);
@@ -250,7 +250,7 @@ T_FAKE(BB_ROCE_RC, test_after_fatal)
 }
 
 /* No receive: RNR NAK with the timer, and nothing is taken. The packet then arrives again. */
-TEST(test_rnr)
+TEST(test_missing_receive_gets_an_rnr_nak)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_ONLY_IMM), RC(WRITE_ONLY_IMM)};
 	struct fake f;
@@ -275,7 +275,7 @@ TEST(test_rnr)
 }
 
 /* The last packet of a WRITE with immediate waits for a receive; those before it are written. */
-T_FAKE(BB_ROCE_RC, test_rnr_write_imm)
+T_FAKE(BB_ROCE_RC, test_write_with_imm_waits_for_its_receive)
 {
 	f->recvs = 0;
 	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 3);
@@ -290,7 +290,7 @@ T_FAKE(BB_ROCE_RC, test_rnr_write_imm)
 }
 
 /* Data that a receive does not accept: its completion, and the sender's NAK. */
-TEST(test_recv_fails)
+TEST(test_unacceptable_data_complete_receive_with_error)
 {
 	static const struct {
 		uint8_t status, nak, synd;
@@ -320,7 +320,7 @@ TEST(test_recv_fails)
 }
 
 /* The queue is broken and the completion cannot be written: remote operational error. */
-TEST(test_own_fault)
+TEST(test_broken_queue_reports_remote_operational_error)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(WRITE_ONLY_IMM)};
 	struct fake f;
@@ -340,7 +340,7 @@ TEST(test_own_fault)
 }
 
 /* The key is invalidated after the data and before the completion. */
-T_FAKE(BB_ROCE_RC, test_invalidate)
+T_FAKE(BB_ROCE_RC, test_key_is_invalidated_before_the_completion)
 {
 	const struct bb_roce_pkt inv = {.flags = BB_ROCE_ACKREQ, .imm = FAKE_KEY};
 
@@ -371,7 +371,7 @@ T_FAKE(BB_ROCE_RC, test_invalidate)
 }
 
 /* Keys, bounds and rights are checked at the first packet for the whole message. */
-TEST(test_write_refused)
+TEST(test_write_is_checked_whole_at_its_first_packet)
 {
 	static const struct {
 		uint64_t off;
@@ -413,8 +413,7 @@ TEST(test_write_refused)
 	assert_memory_equal(f.mem, before, sizeof(before));
 }
 
-/* Zero bytes: the key is not checked, the right is. */
-T_FAKE(BB_ROCE_RC, test_write_nothing)
+T_FAKE(BB_ROCE_RC, test_write_of_zero_bytes_checks_only_the_right)
 {
 	const struct bb_roce_pkt pkt = {.va = 77, .rkey = 0xdead, .flags = BB_ROCE_ACKREQ};
 
@@ -429,7 +428,7 @@ T_FAKE(BB_ROCE_RC, test_write_nothing)
 }
 
 /* The port is full: the acknowledgement waits and covers packets that arrive meanwhile. */
-T_FAKE(BB_ROCE_RC, test_no_room)
+T_FAKE(BB_ROCE_RC, test_full_port_delays_and_merges_acknowledgements)
 {
 	f->room = 0;
 	fake_rx_ack(f, RC(SEND_ONLY), 0, 4);

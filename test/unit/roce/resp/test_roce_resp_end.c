@@ -8,7 +8,7 @@
 #include "roce_fake.h"
 
 /* Full packets in a row: the one that exceeds the RETH's length is not written. */
-T_FAKE(BB_ROCE_RC, test_write_beyond)
+T_FAKE(BB_ROCE_RC, test_packet_past_the_length_is_not_written)
 {
 	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 44);
 	fake_rx(f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
@@ -17,7 +17,7 @@ T_FAKE(BB_ROCE_RC, test_write_beyond)
 }
 
 /* A SEND has no length field: it ends at 2^31 bytes. */
-T_FAKE(BB_ROCE_RC, test_longest_send)
+T_FAKE(BB_ROCE_RC, test_send_ends_at_2_to_the_31_bytes)
 {
 	fake_rx(f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
 	f->qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
@@ -36,7 +36,7 @@ T_FAKE(BB_ROCE_RC, test_longest_send)
 /*
  * The receive of a failed message completes with the message's kind and the bytes that arrived.
  */
-T_FAKE(BB_ROCE_RC, test_kinds)
+T_FAKE(BB_ROCE_RC, test_failed_message_completes_with_kind_and_length)
 {
 	const struct bb_roce_pkt inv = {.imm = FAKE_KEY};
 
@@ -61,7 +61,7 @@ T_FAKE(BB_ROCE_RC, test_kinds)
 }
 
 /* A queue pair without a receive queue sends NAK invalid request: RNR NAKs would never end. */
-TEST(test_no_queue)
+TEST(test_missing_receive_queue_is_invalid_request)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_FIRST), RC(WRITE_ONLY_IMM)};
 	struct fake f;
@@ -98,7 +98,7 @@ odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t
 }
 
 /* Faults in the responder's own memory are reported to the peer as remote operational errors. */
-TEST(test_own_memory)
+TEST(test_own_memory_fault_is_remote_operational_error)
 {
 	struct bb_roce_ops ops = fake_ops;
 	struct fake f;
@@ -111,7 +111,7 @@ TEST(test_own_memory)
 }
 
 /* UC: a message that fails at its second packet is dropped to its end. */
-TEST(test_uc_rest)
+TEST(test_failed_uc_message_is_dropped_to_its_end)
 {
 	struct fake f;
 
@@ -144,7 +144,7 @@ TEST(test_uc_rest)
  * READs that are answered again make way for new ones: the rest of the first is not sent, and the
  * next starts with its first packet.
  */
-T_FAKE(BB_ROCE_RC, test_makes_way)
+T_FAKE(BB_ROCE_RC, test_repeated_reads_make_way_for_new_ones)
 {
 	int i;
 
@@ -166,7 +166,7 @@ T_FAKE(BB_ROCE_RC, test_makes_way)
 }
 
 /* The maximum number of READs in progress: each continues where it was. */
-T_FAKE(BB_ROCE_RC, test_all_under_way)
+T_FAKE(BB_ROCE_RC, test_all_reads_in_progress_continue)
 {
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
 	assert_int_equal(fake_run(f, 1), 1);
@@ -178,7 +178,7 @@ T_FAKE(BB_ROCE_RC, test_all_under_way)
 }
 
 /* A READ that is answered again does not hide a later gap: the NAK is sent, too. */
-T_FAKE(BB_ROCE_RC, test_again_and_gap)
+T_FAKE(BB_ROCE_RC, test_repeated_read_does_not_hide_a_gap)
 {
 	fake_rx_rdma(f, RC(READ_REQUEST), 0, 0, 0, 4);
 	assert_int_equal(fake_run(f, 64), 1);

@@ -4,7 +4,7 @@
 /* The responder of UC: errors drop a message without an answer. */
 #include "roce_fake.h"
 
-T_FAKE(BB_ROCE_UC, test_messages)
+T_FAKE(BB_ROCE_UC, test_messages_of_every_kind_arrive)
 {
 	const struct bb_roce_pkt imm = {.imm = 0x55667788, .flags = BB_ROCE_SE};
 
@@ -25,7 +25,7 @@ T_FAKE(BB_ROCE_UC, test_messages)
 }
 
 /* A message may start at any PSN. A gap inside drops it, and its receive serves the next one. */
-T_FAKE(BB_ROCE_UC, test_gap)
+T_FAKE(BB_ROCE_UC, test_gap_drops_the_message_and_keeps_its_receive)
 {
 	fake_rx(f, UC(SEND_MIDDLE), 0, FAKE_MTU, NULL);
 	fake_rx(f, UC(SEND_LAST), 1, 4, NULL);
@@ -47,7 +47,7 @@ T_FAKE(BB_ROCE_UC, test_gap)
 }
 
 /* Wrong sequences and lengths drop the message up to the start of the next one. */
-TEST(test_dropped)
+TEST(test_wrong_packet_drops_up_to_the_next_start)
 {
 	static const struct {
 		struct {
@@ -95,7 +95,7 @@ TEST(test_dropped)
 }
 
 /* Wrong keys and rights: no packet of the message is written. */
-TEST(test_write_refused)
+TEST(test_refused_write_writes_no_packet)
 {
 	uint8_t before[FAKE_MEM];
 	struct fake f;
@@ -118,7 +118,7 @@ TEST(test_write_refused)
 }
 
 /* The key vanishes within a message: the rest is dropped, even if the key returns. */
-T_FAKE(BB_ROCE_UC, test_key_gone)
+T_FAKE(BB_ROCE_UC, test_lost_key_drops_the_rest)
 {
 	uint8_t before[FAKE_MEM];
 
@@ -135,7 +135,7 @@ T_FAKE(BB_ROCE_UC, test_key_gone)
 }
 
 /* No receive, or one that is too small: the message is dropped, the receive stays. */
-T_FAKE(BB_ROCE_UC, test_receives)
+T_FAKE(BB_ROCE_UC, test_unfit_receive_stays_for_the_next_message)
 {
 	f->recvs = 0;
 	fake_rx(f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);

@@ -13,7 +13,7 @@ rx(struct fake *f, uint8_t opcode, uint32_t len, uint32_t qkey)
 	fake_rx(f, opcode, 0x1000, len, &pkt);
 }
 
-T_FAKE(BB_ROCE_UD, test_receive)
+T_FAKE(BB_ROCE_UD, test_datagram_completes_with_source_and_grh)
 {
 	rx(f, UD(SEND_ONLY), 100, FAKE_QKEY);
 	rx(f, UD(SEND_ONLY_IMM), 0, FAKE_QKEY);
@@ -29,7 +29,7 @@ T_FAKE(BB_ROCE_UD, test_receive)
 }
 
 /* Each reason to drop a datagram, and its counter. */
-T_FAKE(BB_ROCE_UD, test_drop)
+T_FAKE(BB_ROCE_UD, test_each_dropped_datagram_is_counted_by_reason)
 {
 	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY + 1);
 	assert_int_equal(f->qp.stats.drop_qkey, 1);
@@ -62,7 +62,7 @@ T_FAKE(BB_ROCE_UD, test_drop)
 }
 
 /* A local error fails the queue pair. */
-T_FAKE(BB_ROCE_UD, test_own_fault)
+T_FAKE(BB_ROCE_UD, test_local_error_fails_the_queue_pair)
 {
 	f->recv_status = BB_SYN_LOCAL_PROT;
 	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
@@ -108,7 +108,7 @@ post(struct fake *f, uint64_t cookie, uint8_t kind, uint32_t len, uint32_t qkey,
 	return bb_roce_post(&f->qp, &m);
 }
 
-TEST(test_send)
+TEST(test_datagram_is_one_packet_with_its_qkey)
 {
 	const struct bb_roce_pkt *p;
 	struct fake f;
@@ -143,7 +143,7 @@ TEST(test_send)
 }
 
 /* Sending with a budget, a full port, and a full ring. */
-TEST(test_send_slowly)
+TEST(test_send_respects_budget_port_and_ring)
 {
 	struct fake f;
 
@@ -166,7 +166,7 @@ TEST(test_send_slowly)
 	assert_false(bb_roce_busy(&f.qp));
 }
 
-TEST(test_send_fails)
+TEST(test_failed_send_completes_in_order)
 {
 	struct fake f;
 
@@ -185,7 +185,7 @@ TEST(test_send_fails)
 }
 
 /* A new Q_Key applies to received datagrams and to the own ones. */
-TEST(test_change)
+TEST(test_new_qkey_applies_both_ways)
 {
 	struct fake f;
 
@@ -209,7 +209,7 @@ end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, ui
 }
 
 /* A completion that cannot be written ends the queue pair: no further datagram is sent. */
-TEST(test_ended_by_completion)
+TEST(test_failed_completion_stops_further_datagrams)
 {
 	struct bb_roce_ops ops = fake_ops;
 	struct fake f;

@@ -35,7 +35,7 @@ check_alignments(const uint32_t *lens, uint32_t n, uint32_t step)
 				check_copy(src, dst, lens[i]);
 }
 
-TEST(test_copy)
+TEST(test_copy_moves_exactly_its_bytes)
 {
 	static const uint32_t lens[] = {1,   2,   3,   4,   7,   8,   9,   15,  16,  17,
 					63,  64,  65,  72,  128, 255, 256, 257, 263, 264,
@@ -48,7 +48,7 @@ TEST(test_copy)
 	check_alignments(most, RTE_DIM(most), 36);
 }
 
-TEST(test_copy_shuffled)
+TEST(test_copy_in_shuffled_pieces_is_exact)
 {
 	static const uint32_t lens[] = {9, 64, 65, 255, 256, 300, 1001};
 
@@ -58,7 +58,7 @@ TEST(test_copy_shuffled)
 }
 
 /* Overlapping memory: a QP that WRITEs to its own process. */
-TEST(test_copy_overlap)
+TEST(test_overlapping_copy_keeps_the_source)
 {
 	static const int32_t shifts[] = {-300, -64, -8, -1, 1, 8, 64, 300};
 	static uint8_t was[2048], now[2048];

@@ -60,7 +60,7 @@ setup(void **st)
 
 #define T(name) TEST_WITH(setup, NULL, name)
 
-T(test_asks_and_learns)
+T(test_unknown_neighbour_is_asked_and_learned)
 {
 	assert_int_equal(find("192.0.2.2", 5), SOFT_NEIGH_PENDING);
 	assert_int_equal(asked.n, 1);
@@ -78,7 +78,7 @@ T(test_asks_and_learns)
 	assert_int_equal(asked.n, 1);
 }
 
-T(test_retries_then_fails)
+T(test_silent_neighbour_fails_after_retries)
 {
 	assert_int_equal(find("2001:db8::2", 0), SOFT_NEIGH_PENDING);
 	for (uint64_t i = 1; i < SOFT_NEIGH_TRIES; i++) {
@@ -103,7 +103,7 @@ T(test_retries_then_fails)
 }
 
 /* A request that found no room is sent as soon as there is room, not a second later. */
-T(test_full)
+T(test_request_without_room_is_sent_when_there_is_room)
 {
 	uint64_t now;
 
@@ -156,7 +156,7 @@ T(test_full)
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_REACHABLE);
 }
 
-T(test_confirms_what_is_used)
+T(test_used_entry_is_confirmed)
 {
 	find("192.0.2.2", 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
@@ -183,7 +183,7 @@ T(test_confirms_what_is_used)
 	assert_false(asked.unicast);
 }
 
-T(test_idle_expires)
+T(test_idle_entry_expires)
 {
 	find("192.0.2.2", 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
@@ -196,7 +196,7 @@ T(test_idle_expires)
 	assert_true(t.next_deadline == SOFT_NEIGH_NEVER);
 }
 
-T(test_who_may_teach)
+T(test_only_a_request_makes_an_entry_without_a_lookup)
 {
 	const char *other = "\x02\xcc\x00\x00\x00\x03";
 
@@ -225,7 +225,7 @@ T(test_who_may_teach)
 	assert_int_equal(find("192.0.2.9", 0), SOFT_NEIGH_FOUND);
 }
 
-T(test_static_stays)
+T(test_static_entry_stays)
 {
 	assert_int_equal(soft_neigh_add_static(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER)), 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_US), SOFT_NEIGH_ANSWERED, 0);
@@ -256,7 +256,7 @@ T(test_resolutions_are_bounded)
  * Every request from a neighbour makes an entry. The table has a fixed size and keeps the used
  * entries.
  */
-T(test_flood_evicts_the_unused)
+T(test_flood_evicts_unused_entries)
 {
 	char addr[32];
 
@@ -277,7 +277,7 @@ T(test_flood_evicts_the_unused)
 }
 
 /* A hint may be wrong: of another neighbour, of a free entry, or beyond the table. */
-T(test_hints)
+T(test_wrong_hint_is_harmless)
 {
 	uint16_t hint = 7, wrong[] = {0, 1, 2, SOFT_NEIGH_MAX - 1, SOFT_NEIGH_MAX, UINT16_MAX};
 

@@ -5,7 +5,7 @@
 
 #define T(name) TEST_WITH(setup, NULL, name)
 
-T(test_arp_answered)
+T(test_arp_request_is_answered)
 {
 	uint8_t mac[6];
 
@@ -20,7 +20,7 @@ T(test_arp_answered)
 	assert_memory_equal(mac, MAC_PEER, 6);
 }
 
-T(test_arp_rules)
+T(test_malformed_arp_is_dropped)
 {
 	uint8_t mac[6];
 
@@ -65,7 +65,7 @@ T(test_arp_rules)
 	assert_memory_equal(mac, "\x02\xcc\0\0\0\x08", 6);
 }
 
-T(test_arp_asked)
+T(test_arp_request_learns_from_its_answer)
 {
 	uint8_t mac[6];
 
@@ -86,7 +86,7 @@ T(test_arp_asked)
 	assert_memory_equal(out.b, MAC_PEER, 6);
 }
 
-T(test_nd_answered)
+T(test_neighbour_solicitation_is_answered)
 {
 	uint8_t mac[6];
 
@@ -126,7 +126,7 @@ nd_sum(void)
 	set16(&f, 56, l4_sum(&f, 14, 54, IPPROTO_ICMPV6));
 }
 
-T(test_nd_rules)
+T(test_malformed_neighbour_discovery_is_dropped)
 {
 	nd(&f, MAC_US, PEER6, US6, 135, 0, "2001:db8::7", MAC_PEER);
 	dropped(SOFT_DROP_ND_TARGET);
@@ -169,7 +169,7 @@ T(test_nd_rules)
 	assert_int_equal(s.neigh.count, 1);
 }
 
-T(test_nd_asked)
+T(test_neighbour_solicitation_has_its_fields)
 {
 	uint8_t mac[6];
 

@@ -220,17 +220,17 @@ polled(uint32_t ports, uint32_t long_of)
 	assert_true(w.had >= w.turns / 2);
 }
 
-TEST(test_always_polled)
+TEST(test_worker_gets_a_polled_port_cheaply)
 {
 	polled(1, 0);
 }
 
-TEST(test_two_ports)
+TEST(test_worker_gets_two_polled_ports_cheaply)
 {
 	polled(2, 0);
 }
 
-TEST(test_long_turns)
+TEST(test_worker_gets_a_port_despite_long_turns)
 {
 	polled(2, 10);
 }
@@ -267,7 +267,7 @@ want_both(void *arg)
 	return NULL;
 }
 
-TEST(test_wanted_in_turn)
+TEST(test_engines_that_want_both_ports_do_not_deadlock)
 {
 	uint64_t percent;
 

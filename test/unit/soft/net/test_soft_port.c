@@ -5,7 +5,7 @@
 
 #include "port_fixture.h"
 
-T(test_open)
+T(test_open_port_reports_driver_mtu_and_gid)
 {
 	struct soft_port_opts o = r->o;
 	struct soft_port_info info;
@@ -40,7 +40,7 @@ T(test_open)
 	rig_open(r);
 }
 
-T(test_mtu_by_framesz)
+T(test_framesz_sets_the_mtu)
 {
 	static const uint32_t want[][2] = {
 		{358, 256}, {1518, 1024}, {4197, 2048}, {4198, 4096}, {9728, 4096}};
@@ -61,7 +61,7 @@ T(test_mtu_by_framesz)
 	assert_int_equal(info.mtu, 512);
 }
 
-T(test_receive)
+T(test_received_frames_are_delivered)
 {
 	static const uint32_t segs[] = {0, 1, 13, 100};
 	struct frame f;
@@ -88,7 +88,7 @@ T(test_receive)
 }
 
 /* A poll takes fewer long frames: from the second long one on, until short ones come. */
-T(test_receive_long)
+T(test_poll_takes_fewer_long_frames)
 {
 	struct frame lengthy, brief;
 
@@ -114,7 +114,7 @@ T(test_receive_long)
 }
 
 /* A chain whose first mbuf has no room for the rest. */
-T(test_receive_too_long)
+T(test_chain_without_room_is_dropped)
 {
 	struct rte_mbuf *a = rte_pktmbuf_alloc(test_pool), *b = rte_pktmbuf_alloc(test_pool);
 
@@ -128,7 +128,7 @@ T(test_receive_too_long)
 	assert_int_equal(rte_mempool_avail_count(test_pool), 511);
 }
 
-T(test_ping_over_port)
+T(test_ping_is_answered)
 {
 	struct frame f, out;
 
@@ -146,7 +146,7 @@ T(test_ping_over_port)
 
 #define MAC_MOVED "\x02\xbb\x00\x00\x0f\x01"
 
-T(test_resolves)
+T(test_port_resolves_its_neighbour)
 {
 	struct frame f, ask;
 	struct soft_port_path path = {0};
@@ -194,7 +194,7 @@ T(test_resolves)
 	assert_false(rig_take(r, &f));
 }
 
-T(test_link)
+T(test_link_change_is_reported)
 {
 	struct out o;
 	uint16_t id;
@@ -244,7 +244,7 @@ poll_at(uint64_t now, uint32_t links, bool up)
 }
 
 /* A flapping link is down for three of four seconds: nothing is sent or received. */
-T(test_flap)
+T(test_flapping_link_is_down_three_of_four_seconds)
 {
 	struct soft_flap flap = {.up = SEC, .down = 3 * SEC};
 	struct out o, ask;
@@ -302,7 +302,7 @@ T(test_flap)
 }
 
 /* The reader of a ring still has mbufs when the port is closed and opened again. */
-T(test_close_with_mbufs_out)
+T(test_port_reopens_with_mbufs_still_out)
 {
 	struct soft_port_hold hold;
 	struct rte_mbuf *m;
@@ -348,7 +348,7 @@ T(test_close_with_mbufs_out)
 }
 
 /* Two ports back to back: one writes, the other reads, with zero-copy mbufs of the first. */
-T(test_pair)
+T(test_two_ports_exchange_zero_copy_mbufs)
 {
 	struct rig *b = rig_new(from, to), *a = r;
 	struct soft_port_hold hold;

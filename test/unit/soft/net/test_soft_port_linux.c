@@ -272,14 +272,14 @@ need_rings(void)
 	}
 }
 
-TEST(test_af_packet)
+TEST(test_af_packet_works_with_the_kernels_stack)
 {
 	need_rings();
 	with_linux(&veth);
 }
 
 /* net_af_packet cannot be started twice: it keeps running between two devices. */
-TEST(test_af_packet_again)
+TEST(test_af_packet_keeps_running_between_devices)
 {
 	need_rings();
 	assert_int_equal(shell("ip addr flush dev vb; ip neigh flush dev vb"), 0);
@@ -287,7 +287,7 @@ TEST(test_af_packet_again)
 }
 
 /* Frames longer than the PMD reports need its own option, the interface's MTU, and framesz=. */
-TEST(test_af_packet_jumbo)
+TEST(test_af_packet_carries_jumbo_frames_with_its_options)
 {
 	need_rings();
 	with_linux(&jumbo_veth);
@@ -305,8 +305,9 @@ tap_jumbo(void)
 	return info.max_rx_pktlen >= 4198;
 }
 
-/* The refusal names the options that test_af_packet_jumbo() uses. */
-TEST(test_af_packet_jumbo_refused)
+/* The refusal names the options that test_af_packet_carries_jumbo_frames_with_its_options() uses.
+ */
+TEST(test_af_packet_jumbo_refusal_names_its_options)
 {
 	struct soft_port_opts o = {.name = "net_af_packet0", .mtu = 4096};
 
@@ -336,7 +337,7 @@ TEST(test_tap_jumbo_refused)
 	assert_null(host.p);
 }
 
-TEST(test_tap)
+TEST(test_tap_works_with_the_kernels_stack)
 {
 	struct net n = tap;
 
@@ -363,7 +364,7 @@ has_xdp(void)
 	return map >= 0 && fd >= 0;
 }
 
-TEST(test_af_xdp)
+TEST(test_af_xdp_works_with_the_kernels_stack)
 {
 	if (!has_xdp())
 		skip();

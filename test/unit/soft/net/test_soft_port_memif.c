@@ -59,7 +59,7 @@ send_it(const struct out *o)
 	}
 }
 
-TEST(test_mtu_by_options)
+TEST(test_memif_options_set_the_mtu)
 {
 	struct soft_port_info info;
 	struct soft_port *p = NULL;
@@ -88,7 +88,7 @@ TEST(test_mtu_by_options)
 }
 
 /* The connecting end connects once, when it starts. */
-TEST(test_nobody_listens)
+TEST(test_memif_without_listener_connects_once)
 {
 	struct soft_port_opts o = {.name = "net_memif3"};
 	char args[64];
@@ -100,7 +100,7 @@ TEST(test_nobody_listens)
 	assert_int_equal(rte_eal_hotplug_remove("vdev", o.name), 0);
 }
 
-TEST(test_carries)
+TEST(test_memif_carries_frames)
 {
 	static const uint32_t sizes[] = {0, 8, 257, 2000, 4096};
 	struct soft_port_hold hold;

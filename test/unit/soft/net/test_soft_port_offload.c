@@ -62,7 +62,7 @@ close_port(void)
 }
 
 /* Payload is sent in place if the PMD supports chains and is on the list of tested ones. */
-T(test_chains)
+T(test_payload_is_sent_in_place_on_tested_pmds)
 {
 	static const struct {
 		const char *driver;
@@ -103,7 +103,7 @@ T(test_chains)
 }
 
 /* A PMD that offloads the header checksum computes it, and gets all that it needs for that. */
-T(test_sums_out)
+T(test_checksum_is_left_to_a_pmd_that_offloads_it)
 {
 	static const uint32_t vlans[] = {0, 100}, sizes[] = {8, 2000};
 	unsigned int by_pmd;
@@ -156,7 +156,7 @@ give(const struct frame *f, uint64_t flags, uint16_t tci)
 }
 
 /* A checksum that the PMD verified is not verified again; others are. */
-T(test_sums_in)
+T(test_verified_checksum_is_not_checked_again)
 {
 	static const struct {
 		bool ip, udp; /* wrong */
@@ -200,7 +200,7 @@ T(test_sums_in)
 }
 
 /* A tag that the PMD stripped is in the mbuf. */
-T(test_tag_in)
+T(test_stripped_vlan_tag_is_read_from_the_mbuf)
 {
 	struct frame f;
 

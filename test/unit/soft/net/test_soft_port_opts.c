@@ -58,7 +58,7 @@ refused(const char *args, const char *word)
 
 #define T(name) TEST_WITH(setup, NULL, name)
 
-T(test_accepts)
+T(test_valid_options_are_accepted)
 {
 	assert_int_equal(parse("port=net_memif0,ip=192.0.2.1/24,ip=2001:db8::1/64,vlan=12,"
 			       "mtu=2048,framesz=2400,neigh=192.0.2.2@02:00:00:00:00:02,"
@@ -77,7 +77,7 @@ T(test_accepts)
 	assert_int_equal(opts.port.name[0], '\0');
 }
 
-T(test_refuses)
+T(test_bad_option_is_refused_by_name)
 {
 	static const char *const bad[][2] = {
 		{"port=", "port needs a value"},
@@ -136,7 +136,7 @@ T(test_refuses)
 }
 
 /* A device that is opened again: its lists are compared as a whole. */
-T(test_named_again)
+T(test_options_of_a_reopened_device_are_compared_as_a_whole)
 {
 	struct soft_opts first;
 
@@ -151,7 +151,7 @@ T(test_named_again)
 	assert_false(soft_port_opts_equal(&first.port, &opts.port));
 }
 
-TEST(test_mtu_of)
+TEST(test_mtu_follows_the_frame_size)
 {
 	assert_int_equal(soft_port_mtu_of(1500), 1024); /* as rdma_rxe on Ethernet */
 	assert_int_equal(soft_port_mtu_of(4200), 4096); /* as rdma_rxe at 4200 */
@@ -162,7 +162,7 @@ TEST(test_mtu_of)
 	assert_int_equal(soft_port_mtu_of(9000), 4096);
 }
 
-TEST(test_addresses)
+TEST(test_addresses_are_parsed_or_refused)
 {
 	uint8_t ll[16];
 

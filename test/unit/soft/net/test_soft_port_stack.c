@@ -26,7 +26,7 @@ csum4(void)
 
 #define T(name) TEST_WITH(setup, NULL, name)
 
-T(test_roce_v4)
+T(test_roce_over_ipv4_is_parsed)
 {
 	roce4(60);
 	f.b[15] = 0x6b; /* DSCP 26, CE */
@@ -42,7 +42,7 @@ T(test_roce_v4)
 	assert_fields(s.stats, ecn_ce, 1, roce, 1);
 }
 
-T(test_roce_v6)
+T(test_roce_over_ipv6_is_parsed)
 {
 	roce6(33);
 	f.b[14] = 0x6a;
@@ -61,7 +61,7 @@ T(test_roce_v6)
 }
 
 /* Every shorter length of the frame is rejected without a read past its end. */
-T(test_truncated)
+T(test_truncated_frame_is_dropped_unread)
 {
 	uint32_t len;
 
@@ -88,7 +88,7 @@ T(test_truncated)
 	assert_int_equal(sent, 0);
 }
 
-T(test_macs)
+T(test_frames_to_other_macs_are_dropped)
 {
 	roce4(8);
 	memcpy(f.b, "\x02\xbb\x00\x00\x00\x02", 6);
@@ -110,7 +110,7 @@ T(test_macs)
 	dropped(SOFT_DROP_ETHERTYPE);
 }
 
-T(test_vlan)
+T(test_vlan_tag_must_match)
 {
 	struct soft_port_hw hw = {.vlan_stripped = true, .tci = 0x600c};
 
@@ -141,7 +141,7 @@ T(test_vlan)
 	assert_int_equal(out.len, 18 + 20 + 8 + 5);
 }
 
-T(test_ipv4_rules)
+T(test_bad_ipv4_header_is_dropped)
 {
 	struct soft_port_hw good = {.ip_good = true}, bad = {.ip_bad = true};
 
@@ -182,7 +182,7 @@ T(test_ipv4_rules)
 	dropped(SOFT_DROP_PROTOCOL);
 }
 
-T(test_ipv6_rules)
+T(test_bad_ipv6_headers_are_dropped)
 {
 	roce6(8);
 	f.b[14] = 0x50;
@@ -206,7 +206,7 @@ T(test_ipv6_rules)
 	dropped(SOFT_DROP_DST_IP);
 }
 
-T(test_addresses)
+T(test_frames_to_other_addresses_are_dropped)
 {
 	static const char *const src4[] = {"0.0.0.0",         "127.0.0.1", "224.0.0.1",
 					   "255.255.255.255", US4,         "240.0.0.1"};
@@ -237,7 +237,7 @@ T(test_addresses)
 	}
 }
 
-T(test_udp_rules)
+T(test_bad_udp_headers_are_dropped)
 {
 	struct soft_port_hw good = {.l4_good = true}, bad = {.l4_bad = true};
 
@@ -271,7 +271,7 @@ T(test_udp_rules)
 	dropped(SOFT_DROP_SHORT);
 }
 
-T(test_ping)
+T(test_ping_is_answered)
 {
 	static const uint32_t sizes[] = {0, 1, 56, 1471};
 
@@ -354,7 +354,7 @@ guessed(const struct soft_port_hw *hw)
 }
 
 /* A frame with the headers of an earlier one is taken by the guess, whatever else changes. */
-T(test_guesses)
+T(test_guess_takes_only_equal_headers)
 {
 	static const struct soft_port_hw none, good = {.ip_good = true}, bad = {.ip_bad = true};
 	const struct soft_port_hw stripped = {.vlan_stripped = true};

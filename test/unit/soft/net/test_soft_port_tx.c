@@ -3,7 +3,7 @@
  */
 #include "port_fixture.h"
 
-T(test_send)
+T(test_packet_has_all_headers)
 {
 	static const uint32_t sizes[] = {0, 1, 61, 255, 256, 257, 1023, 1024, 4095, 4096};
 	struct soft_port_hold hold;
@@ -32,7 +32,7 @@ T(test_send)
 }
 
 /* Payload in pieces: sent in place if there are few, else copied together. */
-T(test_send_pieces)
+T(test_few_pieces_are_sent_in_place)
 {
 	static const uint32_t cuts[] = {1, 2, 6, 7, 16};
 	struct soft_port_hold hold;
@@ -64,7 +64,7 @@ T(test_send_pieces)
 }
 
 /* Several packets of a message: it is busy until the last of its mbufs is freed. */
-T(test_hold_counts)
+T(test_message_is_busy_until_its_last_mbuf)
 {
 	struct soft_port_hold hold, other;
 	struct rte_mbuf *m[3];
@@ -97,7 +97,7 @@ T(test_hold_counts)
 }
 
 /* The ring takes 15, the port 64 more; no packet is lost and the order is preserved. */
-T(test_backpressure)
+T(test_full_ring_loses_and_reorders_nothing)
 {
 	struct soft_port_tx tx[100];
 	static struct out o[100];
@@ -135,7 +135,7 @@ T(test_backpressure)
  * Packets that the PMD has not taken by the end of a turn are copied and no longer refer to the
  * memory.
  */
-T(test_settle)
+T(test_untaken_packets_are_copied_at_the_end_of_a_turn)
 {
 	struct soft_port_hold hold;
 	enum soft_port_sent why;
@@ -176,7 +176,7 @@ T(test_settle)
  * Some long packets or many short ones are sent before the end of the turn, a few short ones are
  * not.
  */
-T(test_many_leave_early)
+T(test_many_packets_leave_before_the_end_of_a_turn)
 {
 	const uint32_t len = 4080, n = 4; /* 4 of these are at least SOFT_PORT_FLUSH bytes */
 	struct frame f;
@@ -213,7 +213,7 @@ T(test_many_leave_early)
 	}
 }
 
-T(test_refuses)
+T(test_unsendable_packets_are_refused)
 {
 	struct frame f;
 	struct out o;
@@ -253,8 +253,7 @@ T(test_refuses)
 	assert_false(rig_take(r, &f));
 }
 
-/* Without mbufs no packet is taken, and none is lost for good. */
-T(test_no_mbufs)
+T(test_without_mbufs_no_packet_is_lost)
 {
 	struct rte_mempool *pool;
 	struct rte_mbuf *all[2047];

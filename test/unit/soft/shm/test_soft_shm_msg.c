@@ -39,7 +39,7 @@ good(enum soft_shm_type type)
 		m.u.segment.len = 4096;
 }
 
-TEST(test_check)
+TEST(test_malformed_message_is_refused)
 {
 	good(SOFT_SHM_HELLO);
 	assert_null(soft_shm_msg_check(&m, sizeof(m), 2, false));
@@ -89,7 +89,7 @@ TEST(test_check)
 	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
 }
 
-TEST(test_address)
+TEST(test_address_names_fabric_and_gid)
 {
 	struct sockaddr_un a, b;
 	uint8_t other[16];
@@ -120,7 +120,7 @@ pair(int *listener, int *out, int *in)
 	assert_int_equal(soft_shm_accept(*listener, in), 0);
 }
 
-TEST(test_in_use)
+TEST(test_address_in_use_is_refused)
 {
 	int listener, other, ready[2];
 	pid_t pid = -1, child;
@@ -157,7 +157,7 @@ TEST(test_in_use)
 	close(ready[1]);
 }
 
-TEST(test_exchange)
+TEST(test_message_carries_its_descriptors)
 {
 	int listener, out, in, fds[SOFT_SHM_MAX_FDS], send[4];
 	const char *why;
@@ -204,8 +204,7 @@ TEST(test_exchange)
 	assert_int_equal(descriptors(), before);
 }
 
-/* An empty message ends the connection, whatever comes with it. */
-TEST(test_empty)
+TEST(test_empty_message_ends_the_connection)
 {
 	int listener, out, in, fds[SOFT_SHM_MAX_FDS], mem[2], before, n;
 	union {
@@ -243,8 +242,7 @@ TEST(test_empty)
 	close(listener);
 }
 
-/* Sending does not block when the receiver does not read. */
-TEST(test_no_wait)
+TEST(test_send_does_not_block)
 {
 	int listener, out, in, ret, n = 0;
 
@@ -270,7 +268,7 @@ TEST(test_no_wait)
 }
 
 /* The creator can write, the receiver can read, and neither can truncate the file. */
-TEST(test_seals)
+TEST(test_only_the_creator_can_write_and_none_can_truncate)
 {
 	const void *theirs;
 	void *ours, *other;
@@ -311,8 +309,7 @@ TEST(test_seals)
 	munmap((void *)(uintptr_t)theirs, 8192);
 }
 
-/* An entry is read whole or not at all. */
-TEST(test_entry)
+TEST(test_entry_is_read_whole_or_not_at_all)
 {
 	struct soft_shm_key e = {0}, got;
 

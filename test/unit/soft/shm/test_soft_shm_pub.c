@@ -133,7 +133,7 @@ comes_and_goes(void *arg)
  * The process of peer 0 is stopped inside. Only this peer is cut off, within the time limit for
  * all.
  */
-T(test_stopped)
+T(test_stopped_peer_is_cut_off_in_time)
 {
 	uint64_t began = rte_rdtsc();
 	pthread_t other;
@@ -148,7 +148,7 @@ T(test_stopped)
 }
 
 /* A peer that leaves in time stays connected, even if the peer before it used up the time. */
-T(test_busy)
+T(test_peer_that_leaves_in_time_stays)
 {
 	uint64_t stop = 0;
 	pthread_t other;
@@ -164,7 +164,7 @@ T(test_busy)
 }
 
 /* No peer is inside, or only one whose process has ended. */
-T(test_nobody)
+T(test_wait_ends_at_once_without_live_peers)
 {
 	uint64_t began = rte_rdtsc();
 
@@ -179,7 +179,7 @@ T(test_nobody)
 }
 
 /* Each new engine takes the first free epoch, and peers read only the epochs in use. */
-T(test_words)
+T(test_new_engine_takes_the_first_free_epoch)
 {
 	struct soft_shm_dir *dir = w->peer[0].dir;
 	struct soft_engine *e[3];

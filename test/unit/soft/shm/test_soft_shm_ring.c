@@ -80,7 +80,7 @@ get(struct world *w, uint32_t len, uint32_t tag)
 #define T(name) TEST_WITH(setup, teardown, name)
 
 /* Every length, many laps, any fill level: records come out as they went in, in order. */
-T(test_laps)
+T(test_records_come_out_as_they_went_in)
 {
 	struct world *w = *state;
 	uint32_t len[1u << 16], in = 0, out = 0, full = 0;
@@ -110,7 +110,7 @@ T(test_laps)
 }
 
 /* Full until the consumer returns space, and never one byte more. */
-T(test_full)
+T(test_ring_is_full_to_the_byte)
 {
 	struct world *w = *state;
 	uint32_t n = 0, i;
@@ -129,7 +129,7 @@ T(test_full)
 	assert_false(soft_ring_waiting(&w->rx));
 }
 
-T(test_too_long)
+T(test_record_longer_than_the_ring_is_refused)
 {
 	struct world *w = *state;
 
@@ -140,7 +140,7 @@ T(test_too_long)
 }
 
 /* The consumer's index has an impossible value. */
-T(test_hostile_consumer)
+T(test_hostile_consumer_index_is_detected)
 {
 	static const uint64_t words[] = {UINT64_C(1) << 63, UINT64_C(1) << 40,
 					 -(UINT64_C(2) << 20)};
@@ -162,7 +162,7 @@ T(test_hostile_consumer)
 }
 
 /* Impossible lengths: whatever they are, no byte outside the ring is returned. */
-T(test_hostile_producer)
+T(test_hostile_length_returns_nothing_outside_the_ring)
 {
 	static const uint32_t lens[] = {SOFT_RING_MAX + 1, SOFT_RING_SIZE, 0x7fffffff,
 					0x80000000,        0xfffffff0,     0xfffffffe,
@@ -199,7 +199,7 @@ T(test_hostile_producer)
  * A packet that is still being written is not visible; after the last one no stale record is
  * visible.
  */
-T(test_publish)
+T(test_unfinished_packet_is_invisible)
 {
 	struct world *w = *state;
 	struct soft_ring_rec *rec;

@@ -120,7 +120,7 @@ find(struct soft_shm_near *n)
 #define T(name) TEST_WITH(setup, teardown, name)
 
 /* The address in our mapping is that of the peer's byte. */
-T(test_found)
+T(test_found_address_is_that_of_the_peers_byte)
 {
 	struct soft_shm_near n;
 
@@ -135,8 +135,7 @@ T(test_found)
 	assert_int_equal(w->file[6 * PAGE + 101], 9);
 }
 
-/* Access needs the QP's right and the key's. */
-T(test_rights)
+T(test_access_needs_rights_of_qp_and_key)
 {
 	struct soft_shm_near n;
 
@@ -152,7 +151,7 @@ T(test_rights)
 }
 
 /* A key is not found if it differs from the requested one or was removed. */
-T(test_not_found)
+T(test_other_or_removed_key_is_not_found)
 {
 	struct soft_shm_near n;
 
@@ -180,7 +179,7 @@ T(test_not_found)
 }
 
 /* Whatever the directory says, no address outside the window is returned. */
-T(test_hostile)
+T(test_hostile_directory_gives_no_address_outside)
 {
 	static const struct {
 		uint64_t off, len, start;
@@ -245,7 +244,7 @@ on_trap(int sig)
 	straddles->seq = straddles->seq == 1 ? 3 : 2;
 }
 
-TEST(test_torn)
+TEST(test_torn_entry_is_not_used)
 {
 	struct sigaction act = {.sa_handler = on_trap}, old, old_bus;
 	uint8_t *mem = zeros(2 * PAGE);
@@ -283,7 +282,7 @@ mapped(const void *at)
  * A replaced window stays mapped until engines inside it have left; later entries do not prolong
  * that.
  */
-T(test_replaced)
+T(test_replaced_window_stays_until_engines_left)
 {
 	uint64_t *first = &w->ours->engine[2].v, *second = &w->ours->engine[9].v;
 	struct soft_shm_near before, after;
@@ -311,7 +310,7 @@ T(test_replaced)
 	assert_int_equal(after.base[0], 77);
 }
 
-T(test_dropped)
+T(test_dropped_window_is_unmapped_when_engines_have_left)
 {
 	struct soft_shm_near n, other;
 	uint32_t rev;
@@ -332,7 +331,7 @@ T(test_dropped)
 }
 
 /* A range that the file does not have; earlier windows stay. */
-T(test_no_window)
+T(test_missing_range_leaves_earlier_windows)
 {
 	static const struct {
 		uint64_t off, len;
@@ -367,7 +366,7 @@ T(test_no_window)
 /* ---- Memory that peers make for each other */
 
 /* The file has a fixed size, and only its creator can write to it. */
-T(test_sealed)
+T(test_file_has_a_fixed_size_and_one_writer)
 {
 	const void *at = soft_shm_reserve(2 * PAGE);
 	uint8_t *mine;
