@@ -101,7 +101,7 @@ status_name(enum bb_prm_status status)
 	case BB_PRM_STAT_BAD_OUTP_LEN:
 		return "BAD_OUTP_LEN";
 	default:
-		return "status";
+		return "unknown status";
 	}
 }
 
@@ -118,9 +118,9 @@ soft_cmd_refuse(struct soft_cmd *cmd, enum bb_prm_status status, uint32_t syndro
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	snprintf(text, sizeof(text), "%s: %s: %s (0x%02x), syndrome 0x%08x: %s", cmd->dev->name,
-		 cmd->desc == NULL ? "command" : cmd->desc->name, status_name(status), status,
-		 syndrome, why);
+	snprintf(text, sizeof(text), "%s: %s rejected: %s (0x%02x), syndrome 0x%08x: %s",
+		 cmd->dev->name, cmd->desc == NULL ? "command" : cmd->desc->name,
+		 status_name(status), status, syndrome, why);
 	soft_log_text(RTE_LOG_ERR, fmt, text);
 	return -EREMOTEIO;
 }
@@ -159,10 +159,12 @@ soft_cmd_only(struct soft_cmd *cmd, const struct soft_field *fields, unsigned in
 	for (i = 0; i < cmd->desc->inlen; i++) {
 		odd = cmd->in[i] & (uint8_t)~mask[i];
 		if (odd != 0)
-			return SOFT_REFUSE(cmd, BAD_PARAM,
-					   "byte 0x%x: bits 0x%02x are reserved, not of this "
-					   "command, or of a feature the device has not",
-					   i, odd);
+			return SOFT_REFUSE(
+				cmd, BAD_PARAM,
+				"input byte 0x%x: bits 0x%02x must be 0: they are reserved, do "
+				"not belong to this command, or belong to a feature that the "
+				"device lacks",
+				i, odd);
 	}
 	return 0;
 }
@@ -216,13 +218,13 @@ soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct soft_um
 {
 	if ((uintptr_t)umem->base % align != 0 || offset % align != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "%s at offset 0x%" PRIx64
-				   " of umem 0x%x is not aligned to %" PRIu64 " bytes",
+				   "the address of the %s (offset 0x%" PRIx64
+				   " of umem 0x%x) is not a multiple of %" PRIu64 " bytes",
 				   what, offset, umem->pub.id, align);
 	if (len > umem->len || offset > umem->len - len)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "%s of %" PRIu64 " bytes at offset 0x%" PRIx64
-				   " is not inside the %" PRIu64 " bytes of umem 0x%x",
+				   "the %s of %" PRIu64 " bytes at offset 0x%" PRIx64
+				   " ends after the %" PRIu64 " bytes of umem 0x%x",
 				   what, len, offset, umem->len, umem->pub.id);
 	return 0;
 }
@@ -235,9 +237,10 @@ soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t 
 
 	if (page > umem->pgsz)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "log_page_size %u (%" PRIu64 " bytes) is above the %" PRIu64
-				   " byte pages of umem 0x%x; 0 always goes",
-				   log_page_size, page, umem->pgsz, umem->pub.id);
+				   "log_page_size %u (%" PRIu64
+				   " bytes) exceeds the page size of umem 0x%x (%" PRIu64
+				   " bytes); 0 always fits",
+				   log_page_size, page, umem->pub.id, umem->pgsz);
 	/*
 	 * The unit of page_offset is a 64th of the umem's page size, whatever page size the object
 	 * names. UCX limits pages to 64 times the alignment of its offsets
@@ -247,8 +250,8 @@ soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t 
 	if (offset % (umem->pgsz / 64) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "offset 0x%" PRIx64 " is not a multiple of %" PRIu64
-				   ", a 64th of the %" PRIu64
-				   " byte pages of umem 0x%x: register it with smaller ones",
+				   " bytes, 1/64 of the page size (%" PRIu64
+				   " bytes) of umem 0x%x: register the umem with smaller pages",
 				   offset, umem->pgsz / 64, umem->pgsz, umem->pub.id);
 	return 0;
 }
@@ -266,15 +269,16 @@ execute(struct soft_cmd *cmd, size_t inlen)
 	for (i = 0; i < RTE_DIM(commands) && commands[i].op != op; i++)
 		;
 	if (i == RTE_DIM(commands))
-		return SOFT_REFUSE(cmd, BAD_OP, "opcode 0x%x is not known", op);
+		return SOFT_REFUSE(cmd, BAD_OP, "unknown opcode 0x%x", op);
 	cmd->desc = &commands[i];
 	cmd->inlen = inlen;
 	if (op == BB_PRM_OP_CREATE_MKEY ? inlen < cmd->desc->inlen || inlen > SOFT_KERNEL_MAX_IN
 					: inlen != cmd->desc->inlen)
-		return SOFT_REFUSE(cmd, BAD_INP_LEN, "input of %zu bytes, not %u", inlen,
-				   cmd->desc->inlen);
+		return SOFT_REFUSE(cmd, BAD_INP_LEN, "input mailbox of %zu bytes (%u expected)",
+				   inlen, cmd->desc->inlen);
 	if (cmd->outlen < cmd->desc->outlen)
-		return SOFT_REFUSE(cmd, BAD_OUTP_LEN, "output of %zu bytes, not %u", cmd->outlen,
+		return SOFT_REFUSE(cmd, BAD_OUTP_LEN,
+				   "output mailbox of %zu bytes (%u or more expected)", cmd->outlen,
 				   cmd->desc->outlen);
 	return cmd->desc->exec(cmd);
 }
@@ -352,7 +356,7 @@ soft_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, s
 	int ret;
 
 	if (o == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for an object", ctx->name);
+		SOFT_LOG(ERR, "%s: out of memory for a device object", ctx->name);
 		return -ENOMEM;
 	}
 	o->pub.ctx = ctx;

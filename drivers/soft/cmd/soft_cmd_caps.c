@@ -166,31 +166,33 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 	case BB_PRM_CAP_ATOMIC:
 		if (opts->no_atomic)
 			return SOFT_REFUSE(cmd, BAD_PARAM,
-					   "atomic capabilities: it has no atomics");
+					   "no atomic capabilities: the device has no atomics");
 		atomic_caps(opts, caps);
 		return 0;
 	case BB_PRM_CAP_ODP:
 		if (!cmd->dev->odp)
-			return SOFT_REFUSE(cmd, BAD_PARAM,
-					   "ODP capabilities: it has no on-demand paging");
+			return SOFT_REFUSE(
+				cmd, BAD_PARAM,
+				"no ODP capabilities: the device has no on-demand paging");
 		odp_caps(caps);
 		return 0;
 	case BB_PRM_CAP_ROCE:
 		if (opts->link_ib)
 			return SOFT_REFUSE(cmd, BAD_PARAM,
-					   "RoCE capabilities: the port is InfiniBand");
+					   "no RoCE capabilities: the port is an InfiniBand port");
 		roce_caps(opts, caps);
 		return 0;
 	case BB_PRM_CAP_DEV_MEM:
 		if (opts->no_dm)
-			return SOFT_REFUSE(cmd, BAD_PARAM,
-					   "device memory capabilities: it has none");
+			return SOFT_REFUSE(
+				cmd, BAD_PARAM,
+				"no device memory capabilities: the device has no device memory");
 		dev_mem_caps(opts, caps);
 		return 0;
 	case BB_PRM_CAP_DEV_EVENT:
 		dev_event_caps(caps);
 		return 0;
 	default:
-		return SOFT_REFUSE(cmd, BAD_PARAM, "capability type 0x%x is not known", type);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "unknown capability type 0x%x", type);
 	}
 }

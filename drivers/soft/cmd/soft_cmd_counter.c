@@ -22,13 +22,14 @@ soft_cmd_alloc_q_counter(struct soft_cmd *cmd)
 	if (ret != 0)
 		return ret;
 	if (cmd->dev->opts.no_counters)
-		return SOFT_REFUSE(cmd, NO_RES, "the device has no counter sets");
+		return SOFT_REFUSE(cmd, NO_RES,
+				   "the device has no counter sets (option no_counters)");
 	set = calloc(1, sizeof(*set));
 	if (set == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a counter set");
 	if (soft_ids_alloc(&ctl->counter_ids, &id) != 0) {
 		free(set);
-		return SOFT_REFUSE(cmd, NO_RES, "all %d counter sets are in use",
+		return SOFT_REFUSE(cmd, NO_RES, "all %d counter sets are in use: free some",
 				   SOFT_MAX_COUNTER_SETS - 1);
 	}
 	ctl->counter_ctx[id] = cmd->ctx;
@@ -52,7 +53,8 @@ soft_cmd_dealloc_q_counter(struct soft_cmd *cmd)
 	if (set == NULL || ctl->counter_ctx[id] != cmd->ctx)
 		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
 	if (ctl->counter_refs[id] != 0)
-		return SOFT_REFUSE(cmd, RES_BUSY, "counter set %u counts for %u QPs", id,
+		return SOFT_REFUSE(cmd, RES_BUSY,
+				   "counter set %u is used by %u QPs: destroy them first", id,
 				   ctl->counter_refs[id]);
 	__atomic_store_n(&cmd->dev->counters[id], NULL, __ATOMIC_RELEASE);
 	soft_quiesce();

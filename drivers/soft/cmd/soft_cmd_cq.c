@@ -49,14 +49,17 @@ create_features(struct soft_cmd *cmd, const void *cqc)
 	bool zip = bb_prm_get(cqc, BB_PRM_CQC_CQE_COMP_EN) != 0;
 
 	if (moderation && cmd->dev->opts.no_cq_moderation)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not moderate events");
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"the device has no CQ moderation: set cq_period and cq_max_count to 0");
 	if (zip && cmd->dev->opts.no_compress)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not compress CQEs");
-	if (format != (zip ? BB_PRM_CQ_MINI_CSUM : 0u))
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "mini_cqe_res_format %u: with cqe_comp_en it is %d (checksum), "
-				   "without it 0",
-				   format, BB_PRM_CQ_MINI_CSUM);
+				   "the device has no CQE compression: set cqe_comp_en to 0");
+	if (format != (zip ? BB_PRM_CQ_MINI_CSUM : 0u))
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"mini_cqe_res_format %u (%d, checksum, if cqe_comp_en is set, else 0)",
+			format, BB_PRM_CQ_MINI_CSUM);
 	return 0;
 }
 
@@ -81,9 +84,10 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	if (ret != 0)
 		return ret;
 	if (cqe_sz != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "cqe_sz %u: CQEs have 64 bytes (0)", cqe_sz);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid cqe_sz %u (0: CQEs of 64 bytes)",
+				   cqe_sz);
 	if (log_size > SOFT_LOG_MAX_CQ_SZ)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_cq_size %u is above %d", log_size,
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_cq_size %u (0 to %d)", log_size,
 				   SOFT_LOG_MAX_CQ_SZ);
 	ret = create_features(cmd, cqc);
 	if (ret != 0)
@@ -95,10 +99,11 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	if (db_umem == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "dbr_umem_id 0x%x does not exist", db_umem_id);
 	if (!umem->writable)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "umem 0x%x was registered without LOCAL_WRITE: CQEs could not "
-				   "be written",
-				   umem_id);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"the device cannot write CQEs to umem 0x%x: register the umem with "
+			"LOCAL_WRITE",
+			umem_id);
 	ret = soft_cmd_page_size(cmd, umem, bb_prm_get(cqc, BB_PRM_CQC_LOG_PAGE_SIZE), offset);
 	if (ret == 0)
 		ret = soft_cmd_umem_range(cmd, "CQ buffer", umem, offset, (uint64_t)CQE << log_size,
@@ -110,10 +115,10 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 
 	cq = calloc(1, sizeof(*cq));
 	if (cq == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a CQ");
 	if (soft_ids_alloc(&cmd->dev->ctl->cq_ids, &cq->cqn) != 0) {
 		free(cq);
-		return SOFT_REFUSE(cmd, NO_RES, "all CQ numbers are in use");
+		return SOFT_REFUSE(cmd, NO_RES, "all CQ numbers are in use: destroy some CQs");
 	}
 	cq->uar = uar;
 	cq->umem = umem;
@@ -132,7 +137,7 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 		soft_zip_fini(cq);
 		soft_ids_free(&cmd->dev->ctl->cq_ids, cq->cqn);
 		free(cq);
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a CQ");
 	}
 	uar->refs++;
 	umem->refs++;
@@ -156,9 +161,10 @@ soft_cmd_destroy_cq(struct soft_cmd *cmd)
 	if (cq == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "CQ 0x%x does not exist", cqn);
 	if (cq->refs != 0)
-		return SOFT_REFUSE(cmd, RES_BUSY,
-				   "CQ 0x%x is attached to %u send and receive queues", cqn,
-				   cq->refs);
+		return SOFT_REFUSE(
+			cmd, RES_BUSY,
+			"CQ 0x%x is used by %u send and receive queues: destroy their QPs first",
+			cqn, cq->refs);
 	__atomic_store_n(&cmd->dev->cqs[cqn], NULL, __ATOMIC_RELEASE);
 	soft_cq_detach(cq);
 	soft_quiesce();
@@ -204,23 +210,27 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 	if (ret != 0)
 		return ret;
 	if (cmd->dev->opts.no_cq_resize)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not resize CQs");
+		return SOFT_REFUSE(cmd, BAD_PARAM, "the device cannot resize CQs");
 	/* Size and buffer can only change together. [A] */
 	if (select != all)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "resize field select 0x%x: log size, page offset and page size "
-				   "(0x%x)",
-				   select, all);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"invalid field select 0x%x for a resize (0x%x: log size, page offset and "
+			"page size together)",
+			select, all);
 	if (bb_prm_get(cqc, BB_PRM_CQC_CQE_SZ) != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "cqe_sz: CQEs have 64 bytes (0)");
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid cqe_sz (0: CQEs of 64 bytes)");
 	if (log_size > SOFT_LOG_MAX_CQ_SZ)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_cq_size %u is above %d", log_size,
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_cq_size %u (0 to %d)", log_size,
 				   SOFT_LOG_MAX_CQ_SZ);
 	if (umem == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "cq_umem_id 0x%x does not exist", umem_id);
 	if (!umem->writable)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "umem 0x%x was registered without LOCAL_WRITE",
-				   umem_id);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"the device cannot write CQEs to umem 0x%x: register the umem with "
+			"LOCAL_WRITE",
+			umem_id);
 	ret = soft_cmd_page_size(cmd, umem, bb_prm_get(cqc, BB_PRM_CQC_LOG_PAGE_SIZE), offset);
 	if (ret == 0)
 		ret = soft_cmd_umem_range(cmd, "CQ buffer", umem, offset, (uint64_t)CQE << log_size,
@@ -231,16 +241,21 @@ resize(struct soft_cmd *cmd, struct soft_cq *cq)
 	case 0:
 		break;
 	case -EINVAL:
-		return SOFT_REFUSE(cmd, BAD_SIZE_OUTS_CQES,
-				   "CQ 0x%x holds more unread CQEs than the %u of the new ring",
-				   cq->cqn, 1u << log_size);
+		return SOFT_REFUSE(
+			cmd, BAD_SIZE_OUTS_CQES,
+			"CQ 0x%x holds more unread CQEs than the new ring has entries (%u): poll "
+			"the CQ first",
+			cq->cqn, 1u << log_size);
 	case -ENOSPC:
 		/* Which status a card returns in this case is [A]. */
-		return SOFT_REFUSE(cmd, BAD_SIZE_OUTS_CQES,
-				   "CQ 0x%x is full: there is no place for the RESIZE CQE",
-				   cq->cqn);
+		return SOFT_REFUSE(
+			cmd, BAD_SIZE_OUTS_CQES,
+			"CQ 0x%x is full, so the device cannot write the RESIZE CQE: poll the CQ "
+			"first",
+			cq->cqn);
 	default:
-		return SOFT_REFUSE(cmd, BAD_RES_STATE, "CQ 0x%x is in error", cq->cqn);
+		return SOFT_REFUSE(cmd, BAD_RES_STATE,
+				   "CQ 0x%x is in the error state: destroy and create it", cq->cqn);
 	}
 	umem->refs++;
 	cq->umem->refs--;
@@ -267,21 +282,22 @@ moderate(struct soft_cmd *cmd, struct soft_cq *cq)
 	if (ret != 0)
 		return ret;
 	if (cmd->dev->opts.no_cq_moderation)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not moderate events");
+		return SOFT_REFUSE(cmd, BAD_PARAM, "the device has no CQ moderation");
 	if (select == 0 || (select & ~(BB_PRM_CQ_MODIFY_PERIOD | BB_PRM_CQ_MODIFY_COUNT)) != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "field select 0x%x: period (1) and count (2)",
-				   select);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid field select 0x%x (1 period, 2 count, 3 both)", select);
 	/*
 	 * The kernel sets cq_umem_valid in every MODIFY_CQ. If the field select does not name the
 	 * ring, it is [A] whether firmware uses the umem. A firmware that does so would move the
 	 * ring, so the device rejects another umem.
 	 */
 	if (umem_id != cq->umem->pub.id || cq->umem->base + offset != cq->buf)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "umem 0x%x, offset 0x%" PRIx64
-				   ": the kernel sets cq_umem_valid: "
-				   "name the ring that CQ 0x%x has",
-				   umem_id, offset, cq->cqn);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"umem 0x%x, offset 0x%" PRIx64
+			" is not the ring of CQ 0x%x: name that ring, because the kernel sets "
+			"cq_umem_valid",
+			umem_id, offset, cq->cqn);
 	soft_cq_moderate(cq,
 			 (select & BB_PRM_CQ_MODIFY_COUNT) != 0
 				 ? (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT)
@@ -304,7 +320,8 @@ soft_cmd_modify_cq(struct soft_cmd *cmd)
 	if (op_mod == BB_PRM_CQ_OP_MOD_RESIZE)
 		return resize(cmd, cq);
 	if (op_mod != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "op_mod %u: 0, or %d to resize", op_mod,
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid op_mod %u (0 to moderate, %d to resize)", op_mod,
 				   BB_PRM_CQ_OP_MOD_RESIZE);
 	return moderate(cmd, cq);
 }

@@ -19,7 +19,9 @@ soft_event_subscribe(struct mlx5_ctx *ctx_, struct mlx5_obj *obj, const uint16_t
 	int ret;
 
 	if (obj != NULL && obj->ctx != ctx_) {
-		SOFT_LOG(ERR, "%s: event subscription: the object is another context's",
+		SOFT_LOG(ERR,
+			 "%s: cannot subscribe to events: the object belongs to another device "
+			 "context",
 			 ctx->dev->name);
 		return -EINVAL;
 	}
@@ -31,7 +33,8 @@ soft_event_subscribe(struct mlx5_ctx *ctx_, struct mlx5_obj *obj, const uint16_t
 		if (sub[i] == NULL) {
 			while (i-- > 0)
 				free(sub[i]);
-			SOFT_LOG(ERR, "%s: no memory for an event subscription", ctx->dev->name);
+			SOFT_LOG(ERR, "%s: out of memory for an event subscription",
+				 ctx->dev->name);
 			return -ENOMEM;
 		}
 		sub[i]->ctx = ctx;
@@ -69,9 +72,9 @@ soft_event_get(struct mlx5_ctx *ctx_, struct mlx5_cmd_event *event)
 	}
 	pthread_mutex_unlock(&ctl->event_lock);
 	if (ret == -EOVERFLOW)
-		SOFT_LOG(
-			ERR,
-			"%s: more than %d events were pending, some are lost: call bb_event_get() more often",
-			ctx->dev->name, SOFT_EVENT_QUEUE);
+		SOFT_LOG(ERR,
+			 "%s: events were lost, because more than %d were pending: call "
+			 "bb_event_get() more often",
+			 ctx->dev->name, SOFT_EVENT_QUEUE);
 	return ret;
 }

@@ -75,7 +75,8 @@ check(struct soft_cmd *cmd, struct bb_prm_field qpn_at, struct bb_prm_field gid_
 	if (ret != 0)
 		return ret;
 	if (!soft_dev_multicasts(cmd->dev))
-		return SOFT_REFUSE(cmd, BAD_OP, "max_qp_mcg is 0: there are no multicast groups");
+		return SOFT_REFUSE(cmd, BAD_OP,
+				   "the device has no multicast groups (max_qp_mcg is 0)");
 	*qp = soft_cmd_qp(cmd, qpn);
 	if (*qp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
@@ -98,24 +99,27 @@ soft_cmd_attach_to_mcg(struct soft_cmd *cmd)
 	if (qp->st != BB_PRM_QP_ST_UD)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "QP 0x%x is not of type UD", qp->qpn);
 	if (!soft_mcast_gid(gid))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "the GID %02x%02x:.. is not one of a group",
-				   gid[0], gid[1]);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "the GID %02x%02x:.. is not a multicast GID (ff00::/8)", gid[0],
+				   gid[1]);
 	t = table_of(cmd->dev);
 	if (t == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a multicast group");
 	at = place_of(t, gid);
 	g = *at;
 	n = g != NULL ? g->n : 0;
 	if (soft_mcg_has(g, qp))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "QP 0x%x is a member of the group already",
+		return SOFT_REFUSE(cmd, BAD_PARAM, "QP 0x%x is already a member of the group",
 				   qp->qpn);
 	if (g == NULL && t->groups == 1u << SOFT_LOG_MAX_MCG)
-		return SOFT_REFUSE(cmd, NO_RES, "all %u groups are in use", t->groups);
+		return SOFT_REFUSE(cmd, NO_RES,
+				   "all %u multicast groups are in use: detach some QPs",
+				   t->groups);
 	if (n == SOFT_MAX_QP_MCG)
-		return SOFT_REFUSE(cmd, NO_RES, "the group has %u QPs, as many as max_qp_mcg", n);
+		return SOFT_REFUSE(cmd, NO_RES, "the group already has %u QPs (max_qp_mcg)", n);
 	to = copy_of(g, gid, n + 1);
 	if (to == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a multicast group");
 	if (g != NULL)
 		memcpy(to->qp, g->qp, n * sizeof(to->qp[0]));
 	to->qp[n] = qp;
@@ -148,7 +152,7 @@ soft_cmd_detach_from_mcg(struct soft_cmd *cmd)
 	}
 	to = copy_of(g, gid, g->n - 1);
 	if (to == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a multicast group");
 	for (i = 0; i < g->n; i++)
 		if (g->qp[i] != qp)
 			to->qp[to->n++] = g->qp[i];

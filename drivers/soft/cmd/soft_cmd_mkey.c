@@ -55,27 +55,31 @@ check_kind(struct soft_cmd *cmd)
 
 	if (mode != BB_PRM_MKC_MODE_KLMS && !ksm)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "access mode %u: keys over keys are KLM (2) and KSM (3)", mode);
+				   "invalid access mode %u of an indirect key (2 KLM, 3 KSM)",
+				   mode);
 	if (o->no_mkey || (ksm && o->no_ksm))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "access mode %u: the device does not have it",
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "the device does not support access mode %u (2 KLM, 3 KSM)",
 				   mode);
 	if (mkc(cmd, BB_PRM_MKC_UMR_EN) && (o->no_umr || ksm))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "umr_en: %s",
-				   ksm ? "pieces of a KSM key do not change"
+		return SOFT_REFUSE(cmd, BAD_PARAM, "umr_en is set, but %s",
+				   ksm ? "a UMR cannot change a KSM key"
 				       : "the device has no UMR of indirect keys");
 	if (free_ && !mkc(cmd, BB_PRM_MKC_UMR_EN))
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "free without umr_en: no request could ever use the key");
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"free is set without umr_en, so no UMR could ever make the key usable");
 	if (mkc(cmd, BB_PRM_MKC_EN_RINVAL) && !mkc(cmd, BB_PRM_MKC_UMR_EN))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "en_rinval without umr_en");
+		return SOFT_REFUSE(cmd, BAD_PARAM, "en_rinval is set without umr_en");
 	if (mkc(cmd, BB_PRM_MKC_QPN) != BB_MKEY_ANY_QP)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "qpn 0x%x: it is no QP's own, 0xffffff",
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid qpn 0x%x (0xffffff: the key belongs to no QP)",
 				   mkc(cmd, BB_PRM_MKC_QPN));
 	if (ksm ? log_page < 12 : log_page != 0)
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM,
-			"log_page_size %u: of KSM it is the pieces' size, from 12 on; of "
-			"KLM 0",
+			"invalid log_page_size %u (KSM: log2 of the entries' size, 12 or more; "
+			"KLM: 0)",
 			log_page);
 	return 0;
 }
@@ -84,17 +88,22 @@ static int
 check_rights(struct soft_cmd *cmd)
 {
 	if (!mkc(cmd, BB_PRM_MKC_LR))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "lr is 0: local read is always on");
+		return SOFT_REFUSE(cmd, BAD_PARAM, "lr is 0 (1: a key always allows local reads)");
 	if ((mkc(cmd, BB_PRM_MKC_RW) || mkc(cmd, BB_PRM_MKC_A)) && !mkc(cmd, BB_PRM_MKC_LW))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "rw or a without lw");
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"rw (remote write) or a (atomic) is set without lw (local write)");
 	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_atomic)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "a: the device has no atomics");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "a (atomic) is set, but the device has no atomics");
 	/*
 	 * UCX creates no such key if the capability umr_modify_atomic_disabled is set
 	 * (UCT_IB_MLX5_MD_FLAG_INDIRECT_ATOMICS).
 	 */
 	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_umr_atomic)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "a: the device has no atomics on indirect keys");
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"a (atomic) is set, but the device has no atomics on indirect keys");
 	return 0;
 }
 
@@ -110,9 +119,11 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 		uint32_t len = bb_prm_dword(x, 0);
 
 		if (ind->kind == SOFT_XLT_FIXED ? len != 0 : len == 0 || len > BB_WQE_MAX_SGE_LEN)
-			return SOFT_REFUSE(cmd, BAD_PARAM,
-					   "entry %u: byte count 0x%x: of KLM 1 to 2^31, of KSM 0",
-					   i, len);
+			return SOFT_REFUSE(
+				cmd, BAD_PARAM,
+				"entry %u has an invalid byte count 0x%x (KLM: 1 to 0x80000000, "
+				"KSM: 0)",
+				i, len);
 		ind->x[i].len = len;
 		ind->x[i].key = bb_prm_dword(x, 4);
 		ind->x[i].addr = (uint64_t)bb_prm_dword(x, 8) << 32 | bb_prm_dword(x, 12);
@@ -120,8 +131,8 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 	}
 	if (!ind->free && (ind->len == 0 || ind->len > sum))
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "len %" PRIu64 " is 0 or more than the %" PRIu64
-				   " bytes of its entries",
+				   "invalid len %" PRIu64 " of the key (1 to %" PRIu64
+				   ", the bytes of its entries)",
 				   ind->len, sum);
 	/*
 	 * Firmware checks the range as if it began at the multiple of the entry size below
@@ -131,22 +142,24 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 	skipped = ind->kind == SOFT_XLT_FIXED ? ind->start & ((UINT64_C(1) << ind->log_entity) - 1)
 					      : 0;
 	if (!ind->free && skipped > sum - ind->len)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"start_addr is %" PRIu64 " bytes into an entry's size: with that, "
-			"len %" PRIu64 " is more than the %" PRIu64 " bytes of the entries",
-			skipped, ind->len, sum);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "start_addr is not a multiple of the entries' size: the %" PRIu64
+				   " bytes before it and len %" PRIu64 " exceed the %" PRIu64
+				   " bytes of the entries",
+				   skipped, ind->len, sum);
 	/*
 	 * UCX says in the same function: "FW requires indirect atomic MR address and length to be
 	 * aligned".
 	 */
 	if (ind->atomic && ((ind->start | ind->len) & (SOFT_ATOMIC_SIZE - 1)) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "a: start_addr 0x%" PRIx64 " or len %" PRIu64
-				   " is no multiple of %u, the largest atomic",
+				   "a (atomic) is set, but start_addr 0x%" PRIx64 " or len %" PRIu64
+				   " is not a multiple of %u, the bytes of the largest atomic",
 				   ind->start, ind->len, SOFT_ATOMIC_SIZE);
 	if (ind->len > UINT64_MAX - ind->start)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "start_addr + len overflows");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "start_addr 0x%" PRIx64 " + len %" PRIu64 " exceeds 2^64",
+				   ind->start, ind->len);
 	return 0;
 }
 
@@ -171,18 +184,20 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	if (pd == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "PD 0x%x does not exist", pdn);
 	if (size == 0 || size > 1u << SOFT_LOG_MAX_KLM)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "translations_octword_size %u: 1 to %u entries, of 16 bytes",
-				   size, 1u << SOFT_LOG_MAX_KLM);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"invalid translations_octword_size %u (1 to %u entries of 16 bytes)", size,
+			1u << SOFT_LOG_MAX_KLM);
 	if (n != (mkc(cmd, BB_PRM_MKC_FREE) ? 0 : size) ||
 	    cmd->inlen != BB_PRM_SZ_CREATE_MKEY_IN + (size_t)n * KLM)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "%u entries in a mailbox of %zu bytes, for a key of %u: a free "
-				   "key comes with none, another one with all",
-				   n, cmd->inlen, size);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"%u entries in a mailbox of %zu bytes, but the key has %u: a free key "
+			"takes no entries, any other key takes all",
+			n, cmd->inlen, size);
 	m = soft_indirect_make(size);
 	if (m == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a key");
 	ind = m->ind;
 	m->pdn = pdn;
 	ind->kind = mkc(cmd, BB_PRM_MKC_ACCESS_MODE) == BB_PRM_MKC_MODE_KSM ? SOFT_XLT_FIXED
@@ -201,7 +216,7 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	ind->n = n;
 	ret = take_entries(cmd, ind);
 	if (ret == 0 && soft_draw_take(&cmd->dev->ctl->mkey_draw, &cmd->dev->ctl->random, &id) != 0)
-		ret = SOFT_REFUSE(cmd, NO_RES, "all mkeys are in use");
+		ret = SOFT_REFUSE(cmd, NO_RES, "all mkeys are in use: destroy some keys or MRs");
 	if (ret != 0) {
 		soft_indirect_free(m);
 		return ret;

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* QP state transitions: RST2INIT to RTS2RTS, 2ERR, 2RST. */
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "soft_ctl.h"
@@ -232,22 +233,29 @@ check_common(struct soft_cmd *cmd, const struct transition *t, const struct soft
 	bool init = t->op == BB_PRM_OP_RST2INIT_QP;
 
 	if (st != qp->st)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u: the QP has %u", st, qp->st);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u is not the type of the QP (%u)", st,
+				   qp->st);
 	if (pm != BB_PRM_QP_PM_MIGRATED && (pm != 0 || init))
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "pm_state %u: without path migration it is MIGRATED (3)", pm);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"invalid pm_state %u (3, MIGRATED: the device has no path migration)", pm);
 	if (port != SOFT_PORT && (port != 0 || init))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "vhca_port_num %u: there is only port 1", port);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid vhca_port_num %u (1: the device has one port)", port);
 	if (pkey != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "pkey_index %u: the table has one entry", pkey);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid pkey_index %u (0: the table has one entry)", pkey);
 	/*
 	 * Values of atomic_mode: 0 none, 1 as in the IB specification, 2 only 8 bytes, n from 3 on:
 	 * up to 2^n bytes.
 	 */
 	if (cmd->dev->opts.no_atomic && (atomic != 0 || bb_prm_get(image, BB_PRM_QPC_RAE) != 0))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "rae or atomic_mode: the device has no atomics");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "rae or atomic_mode is set, but the device has no atomics");
 	if (atomic > 3)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "atomic_mode %u: atomics have 8 bytes", atomic);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid atomic_mode %u (0 to 3: atomics have at most 8 bytes)",
+				   atomic);
 	return 0;
 }
 
@@ -261,18 +269,28 @@ check_eth_path(struct soft_cmd *cmd, const uint8_t *ads)
 	if (bb_prm_get(ads, BB_PRM_ADS_RLID) != 0 || bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 ||
 	    bb_prm_get(ads, BB_PRM_ADS_SL) != 0 || bb_prm_get(ads, BB_PRM_ADS_MLID) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "rlid, mlid, grh or sl on an Ethernet port: they stay 0");
+				   "rlid, mlid, grh or sl is set (all 0 on an Ethernet port)");
 	if (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index])
-		return SOFT_REFUSE(cmd, BAD_PARAM, "src_addr_index %u: that GID is empty", index);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"src_addr_index %u names an empty GID: choose one that bb_gid_query() "
+			"returns",
+			index);
 	if (bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT) == 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "hop_limit 0: no packet would arrive");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "hop_limit is 0, so no packet would arrive (1 to 255)");
 	if (cmd->dev->gids[index].type == BB_GID_ROCE_V2 && sport < SOFT_MIN_UDP_SPORT)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "udp_sport 0x%x is below 0x%x", sport,
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid udp_sport 0x%x (0x%x to 0xffff)", sport,
 				   SOFT_MIN_UDP_SPORT);
 	if (cmd->dev->gids[index].type == BB_GID_ROCE_V1 && sport != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "udp_sport 0x%x with a RoCE v1 GID", sport);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"udp_sport 0x%x is set (0: the source GID is of type RoCE v1, which has "
+			"no UDP)",
+			sport);
 	if (soft_gid_empty(gid) || gid[0] == 0xff)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "rgid_rip is empty or a group");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "rgid_rip, the peer's GID, is zero or a multicast GID");
 	return 0;
 }
 
@@ -283,22 +301,31 @@ check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
 	uint32_t index = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
 
 	if (rlid == 0 || rlid >= 0xc000)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "rlid 0x%x is not a port's", rlid);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid rlid 0x%x (unicast LIDs: 0x1 to 0xbfff)", rlid);
 	if (bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT) != 0 ||
 	    bb_prm_get(ads, BB_PRM_ADS_RMAC_47_32) != 0 ||
 	    bb_prm_get(ads, BB_PRM_ADS_RMAC_31_0) != 0 ||
 	    bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO) != 0 || bb_prm_get(ads, BB_PRM_ADS_DSCP) != 0 ||
 	    bb_prm_get(ads, BB_PRM_ADS_ECN) != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "udp_sport, rmac, eth_prio, dscp or ecn on an InfiniBand port");
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"udp_sport, rmac, eth_prio, dscp or ecn is set (all 0 on an InfiniBand "
+			"port)");
 	if (bb_prm_get(ads, BB_PRM_ADS_GRH) == 0 && cmd->dev->opts.grh_required)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "grh 0 on a port that takes no path without");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "grh is 0, but the port requires a GRH (option grh_required)");
 	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
 	    (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index]))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "src_addr_index %u: that GID is empty", index);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"src_addr_index %u names an empty GID: choose one that bb_gid_query() "
+			"returns",
+			index);
 	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
 	    soft_gid_empty(bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP)))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "grh 1, and rgid_rip is empty");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "grh is 1, but rgid_rip, the peer's GID, is zero");
 	return 0;
 }
 
@@ -311,15 +338,17 @@ check_rtr(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 
 	/* mlx5_ib always sets the largest MTU for UD, even if the port's active MTU is smaller. */
 	if (mtu == 0 || mtu > (qp->st == BB_PRM_QP_ST_UD ? SOFT_ACTIVE_MTU : cmd->dev->active_mtu))
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM, "mtu %u: between 1 (256 bytes) and the active one, %u%s",
-			mtu, cmd->dev->active_mtu,
-			cmd->dev->netif != NULL ? "; framesz= of a port allows more" : "");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid mtu %u (1, 256 bytes, to the active MTU, %u)%s", mtu,
+				   cmd->dev->active_mtu,
+				   cmd->dev->netif != NULL
+					   ? "; the option framesz= of port= raises the active MTU"
+					   : "");
 	if (log_msg > cmd->dev->opts.log_max_msg)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_msg_max %u is above %u", log_msg,
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_msg_max %u (0 to %u)", log_msg,
 				   cmd->dev->opts.log_max_msg);
 	if (log_rra > SOFT_LOG_MAX_RA)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_rra_max %u is above %u", log_rra,
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_rra_max %u (0 to %u)", log_rra,
 				   SOFT_LOG_MAX_RA);
 	if (qp->st == BB_PRM_QP_ST_UD)
 		return 0;
@@ -333,7 +362,7 @@ check_rts(struct soft_cmd *cmd, const uint8_t *image)
 	uint32_t log_sra = bb_prm_get(image, BB_PRM_QPC_LOG_SRA_MAX);
 
 	if (log_sra > SOFT_LOG_MAX_RA)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sra_max %u is above %u", log_sra,
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_sra_max %u (0 to %u)", log_sra,
 				   SOFT_LOG_MAX_RA);
 	return 0;
 }
@@ -347,6 +376,7 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 {
 	const uint8_t *ads = image + ADS_IN_QPC;
 	const uint8_t *gid = bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP);
+	char text[INET6_ADDRSTRLEN];
 	struct soft_dev *peer;
 	uint8_t mac[6];
 
@@ -354,7 +384,8 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 		peer = soft_dev_by_lid((uint16_t)bb_prm_get(ads, BB_PRM_ADS_RLID));
 		if (peer == NULL)
 			SOFT_LOG(WARNING,
-				 "%s: QP 0x%x: no port has LID 0x%x, messages will be lost",
+				 "%s: QP 0x%x: the peer's LID 0x%x is unknown, so messages will be "
+				 "lost: open the peer's device first",
 				 cmd->dev->name, qp->qpn, bb_prm_get(ads, BB_PRM_ADS_RLID));
 		return peer;
 	}
@@ -371,26 +402,25 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 		return NULL;
 	peer = soft_dev_by_gid(gid, false);
 	if (peer == NULL) {
-		SOFT_LOG(
-			WARNING,
-			"%s: QP 0x%x: no device has GID %02x%02x:..:%02x%02x:%02x%02x, messages will be "
-			"lost",
-			cmd->dev->name, qp->qpn, gid[0], gid[1], gid[12], gid[13], gid[14],
-			gid[15]);
+		inet_ntop(AF_INET6, gid, text, sizeof(text));
+		SOFT_LOG(WARNING,
+			 "%s: QP 0x%x: the peer's GID %s is unknown, so messages will be lost: "
+			 "open the peer's device first",
+			 cmd->dev->name, qp->qpn, text);
 		return NULL;
 	}
 	if (peer->opts.wire != cmd->dev->opts.wire) {
 		SOFT_LOG(WARNING,
-			 "%s: QP 0x%x: %s and %s use different transports, messages will be lost: "
-			 "give wire=1 to both or to neither",
+			 "%s: QP 0x%x: %s and %s use different transports, so messages will be "
+			 "lost: set the option wire=1 on both devices or on neither",
 			 cmd->dev->name, qp->qpn, cmd->dev->name, peer->name);
 		return NULL;
 	}
 	memcpy(mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
 	if (memcmp(mac, peer->mac, 6) != 0) {
 		SOFT_LOG(WARNING,
-			 "%s: QP 0x%x: rmac %02x:%02x:%02x:%02x:%02x:%02x is not that of %s, "
-			 "messages will be lost",
+			 "%s: QP 0x%x: rmac %02x:%02x:%02x:%02x:%02x:%02x is not the MAC of the "
+			 "peer's device %s, so messages will be lost: set rmac to that MAC",
 			 cmd->dev->name, qp->qpn, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
 			 peer->name);
 		return NULL;
@@ -462,9 +492,10 @@ next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_q
 	int ret;
 
 	if ((mask & ~takes->opt_mask) != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "opt_param_mask 0x%x: bits 0x%x are not of this transition",
-				   mask, mask & ~takes->opt_mask);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"opt_param_mask 0x%x: bits 0x%x are not allowed in this transition", mask,
+			mask & ~takes->opt_mask);
 	for (i = 0; i < takes->n; i++)
 		copy_field(image, in, &takes->fields[i]);
 	for (i = 0; i < RTE_DIM(optionals); i++)
@@ -527,8 +558,8 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	state = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
 	if (!t->from_any && state != t->from) {
 		soft_engine_unlock(qp->engine);
-		return SOFT_REFUSE(cmd, BAD_QP_STATE, "QP 0x%x is in %s, not in %s", qpn,
-				   state_name(state), state_name(t->from));
+		return SOFT_REFUSE(cmd, BAD_QP_STATE, "QP 0x%x is in state %s (%s is required)",
+				   qpn, state_name(state), state_name(t->from));
 	}
 	memcpy(qp->qpc, image, sizeof(image));
 	if (t->op == BB_PRM_OP_RST2INIT_QP) {

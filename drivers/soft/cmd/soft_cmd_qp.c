@@ -73,7 +73,7 @@ find_parts(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	if (p->rcq == NULL)
 		return SOFT_REFUSE(
 			cmd, BAD_RES,
-			"cqn_rcv 0x%x does not exist; it is needed without receives, too", rcqn);
+			"cqn_rcv 0x%x does not exist (a QP without receives needs one too)", rcqn);
 	p->uar = soft_cmd_uar(cmd, uar_id);
 	if (p->uar == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "UAR page 0x%x does not exist", uar_id);
@@ -101,33 +101,42 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	uint32_t cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES);
 
 	if (st != BB_PRM_QP_ST_RC && st != BB_PRM_QP_ST_UC && st != BB_PRM_QP_ST_UD)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u: there are RC (0), UC (1) and UD (2)",
-				   st);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid st %u (0 RC, 1 UC, 2 UD)", st);
 	if (pm != BB_PRM_QP_PM_MIGRATED)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "pm_state %u: without path migration it is MIGRATED (3)", pm);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"invalid pm_state %u (3, MIGRATED: the device has no path migration)", pm);
 	/* A CQE of 64 bytes has room for 32 bytes of data beside its other fields. */
 	if (cs_req != 0 && cs_req != CS_REQ_DATA32)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req 0x%x: with 64-byte CQEs 0 or 0x%x",
-				   cs_req, CS_REQ_DATA32);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid cs_req 0x%x (0 or 0x%x with CQEs of 64 bytes)", cs_req,
+				   CS_REQ_DATA32);
 	if (cs_res != 0 && cs_res != CS_RES_DATA32)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res 0x%x: with 64-byte CQEs 0 or 0x%x",
-				   cs_res, CS_RES_DATA32);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "invalid cs_res 0x%x (0 or 0x%x with CQEs of 64 bytes)", cs_res,
+				   CS_RES_DATA32);
 	/* The kernel makes the same checks in create_user_qp(). */
 	if (cs_req != 0 && st != BB_PRM_QP_ST_RC)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req: only RC has answers with data");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "cs_req is set (0: only an RC QP gets responses with data)");
 	if (cs_res != 0 && st == BB_PRM_QP_ST_UD)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res: datagrams are not put into CQEs");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "cs_res is set (0: the device writes no datagram into a CQE)");
 	/*
 	 * Values: 0 is free running, 1 default, 2 real time. A device without free-running
 	 * timestamps also rejects 0, as a card with REAL_TIME_CLOCK_ENABLE does (mlx5_ib:
 	 * get_qp_ts_format()).
 	 */
 	if (ts > 1 && !real_time)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "ts_format %u: there is no real time clock", ts);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"invalid ts_format %u (0 or 1: the device has no real-time clock)", ts);
 	if (ts > 2 || (ts == 0 && real_time))
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "ts_format %u: qp_ts_format says real time: 1 or 2", ts);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"invalid ts_format %u (0 free running, 1 default, 2 real time; 0 is not "
+			"allowed if the capability qp_ts_format is real time)",
+			ts);
 	return 0;
 }
 
@@ -143,33 +152,36 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 
 	if (rq_type != BB_PRM_RQ_TYPE_REGULAR && rq_type != BB_PRM_RQ_TYPE_SRQ &&
 	    rq_type != BB_PRM_RQ_TYPE_ZERO)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "rq_type %u: there are own RQs (0), RMPs (1) and none (3)",
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid rq_type %u (0 own RQ, 1 RMP, 3 no RQ)",
 				   rq_type);
 	if (rq_type == BB_PRM_RQ_TYPE_SRQ) {
 		p->rmp = soft_cmd_rmp(cmd, srqn);
 		if (p->rmp == NULL)
 			return SOFT_REFUSE(cmd, BAD_RES, "RMP 0x%x does not exist", srqn);
 	} else if (srqn != 0) {
-		return SOFT_REFUSE(cmd, BAD_PARAM, "srqn 0x%x with rq_type %u", srqn, rq_type);
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "srqn 0x%x is set, but rq_type is %u (1 for an RMP)", srqn,
+				   rq_type);
 	}
 	if (rq_type != BB_PRM_RQ_TYPE_REGULAR && (log_rq != 0 || stride != 16))
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "log_rq_size or log_rq_stride without an own RQ");
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"log_rq_size or log_rq_stride is set, but the QP has no RQ of its own");
 	if (no_sq && log_sq != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sq_size %u with no_sq", log_sq);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sq_size is %u, but no_sq is set", log_sq);
 	/* The size fields have only four bits, so no value exceeds the largest queue. */
 	RTE_BUILD_BUG_ON(SOFT_LOG_MAX_QP_SZ < 15);
 	if (stride > SOFT_MAX_RQ_STRIDE)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "RQ stride of %u bytes is above %d", stride,
-				   SOFT_MAX_RQ_STRIDE);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid RQ stride of %u bytes (16 to %d)",
+				   stride, SOFT_MAX_RQ_STRIDE);
 	p->rq_bytes = rq_type != BB_PRM_RQ_TYPE_REGULAR ? 0 : (uint64_t)stride << log_rq;
 	p->sq_bytes = no_sq ? 0 : (uint64_t)BB_WQE_BB << log_sq;
 	if (p->rq_bytes % BB_WQE_BB != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "RQ of %u bytes: the SQ after it would not start on a 64 byte "
-				   "block",
-				   (uint32_t)p->rq_bytes);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"the RQ has %u bytes, which is not a multiple of 64, so the SQ after it "
+			"is not aligned",
+			(uint32_t)p->rq_bytes);
 	return 0;
 }
 
@@ -263,10 +275,10 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a QP");
 	if (soft_draw_take(&dev->ctl->qp_draw, &dev->ctl->random, &qp->qpn) != 0) {
 		free(qp);
-		return SOFT_REFUSE(cmd, NO_RES, "all QP numbers are in use");
+		return SOFT_REFUSE(cmd, NO_RES, "all QP numbers are in use: destroy some QPs");
 	}
 	fill_qp(cmd, qpc, &parts, qp);
 	__atomic_store_n(&dev->qps[qp->qpn], qp, __ATOMIC_RELEASE);
@@ -276,7 +288,7 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 		soft_draw_give(&dev->ctl->qp_draw, qp->qpn);
 		soft_wire_destroy(qp->wire);
 		free(qp);
-		return SOFT_REFUSE(cmd, NO_RES, "no memory in the engine");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for the QP in the engine");
 	}
 	count_parts(qp, 1);
 	bb_prm_set(cmd->out, BB_PRM_CREATE_QP_OUT_QPN, qp->qpn);
@@ -298,7 +310,9 @@ soft_cmd_destroy_qp(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
 	/* The status is [A]: the kernel itself refuses to destroy such a QP (uverbs_free_qp()). */
 	if (soft_mcg_busy(cmd->dev, qp))
-		return SOFT_REFUSE(cmd, RES_BUSY, "QP 0x%x is a member of a multicast group", qpn);
+		return SOFT_REFUSE(cmd, RES_BUSY,
+				   "QP 0x%x is a member of a multicast group: detach it first",
+				   qpn);
 	soft_shm_collect(cmd->dev, qp);
 	__atomic_store_n(&cmd->dev->qps[qpn], NULL, __ATOMIC_RELEASE);
 	soft_qp_detach(qp);

@@ -51,32 +51,34 @@ check_kind(struct soft_cmd *cmd, const void *ctx, const void *wq, struct soft_rm
 	if (cmd->dev->opts.no_srq)
 		return SOFT_REFUSE(cmd, NO_RES, "the device has no RMPs (log_max_rmp is 0)");
 	if (state != BB_PRM_RMPC_RDY)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "state %u: an RMP begins in RDY (1)", state);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid state %u of a new RMP (1, RDY)", state);
 	if (type != BB_PRM_WQ_TYPE_LIST && type != BB_PRM_WQ_TYPE_CYCLIC)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "wq_type %u: there are linked lists (0) and cyclic queues (1)",
-				   type);
+				   "invalid wq_type %u (0 linked list, 1 cyclic queue)", type);
 	if (basic && type != BB_PRM_WQ_TYPE_CYCLIC)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "basic_cyclic_rcv_wqe with a linked list: its WQEs need a head");
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"basic_cyclic_rcv_wqe is set for a linked list, whose WQEs need a next "
+			"segment");
 	rmp->list = type == BB_PRM_WQ_TYPE_LIST;
 	rmp->head_bytes = basic ? 0 : BB_WQE_SEG;
 	rmp->log_size = bb_prm_get(wq, BB_PRM_WQ_LOG_SZ);
 	rmp->log_stride = bb_prm_get(wq, BB_PRM_WQ_LOG_STRIDE);
 	rmp->lwm = bb_prm_get(wq, BB_PRM_WQ_LWM);
 	if (rmp->log_size > SOFT_LOG_MAX_SRQ_SZ)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_wq_sz %u is above %d", rmp->log_size,
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid log_wq_sz %u (0 to %d)", rmp->log_size,
 				   SOFT_LOG_MAX_SRQ_SZ);
 	if (1u << rmp->log_stride > SOFT_MAX_RQ_STRIDE ||
 	    1u << rmp->log_stride < rmp->head_bytes + BB_WQE_SEG)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "log_wq_stride %u: WQEs have %u to %d bytes, a head of %u among "
-				   "them",
-				   rmp->log_stride, rmp->head_bytes + BB_WQE_SEG,
-				   SOFT_MAX_RQ_STRIDE, rmp->head_bytes);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"invalid log_wq_stride %u (WQEs of %u to %d bytes, including a next "
+			"segment of %u bytes)",
+			rmp->log_stride, rmp->head_bytes + BB_WQE_SEG, SOFT_MAX_RQ_STRIDE,
+			rmp->head_bytes);
 	if (rmp->lwm > 1u << rmp->log_size)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "lwm %u is above the %u WQEs", rmp->lwm,
-				   1u << rmp->log_size);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid lwm %u (0 to %u, the WQEs of the RMP)",
+				   rmp->lwm, 1u << rmp->log_size);
 	return 0;
 }
 
@@ -131,11 +133,11 @@ soft_cmd_create_rmp(struct soft_cmd *cmd)
 		return ret;
 	rmp = calloc(1, sizeof(*rmp));
 	if (rmp == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+		return SOFT_REFUSE(cmd, NO_RES, "out of memory for an RMP");
 	*rmp = found;
 	if (soft_ids_alloc(&cmd->dev->ctl->rmp_ids, &rmp->rmpn) != 0) {
 		free(rmp);
-		return SOFT_REFUSE(cmd, NO_RES, "all RMP numbers are in use");
+		return SOFT_REFUSE(cmd, NO_RES, "all RMP numbers are in use: destroy some RMPs");
 	}
 	rmp->dev = cmd->dev;
 	rmp->obj = cmd->obj;
@@ -176,18 +178,21 @@ soft_cmd_modify_rmp(struct soft_cmd *cmd)
 	if (rmp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "RMP 0x%x does not exist", rmpn);
 	if (from != BB_PRM_RMPC_RDY || to != BB_PRM_RMPC_RDY)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "rmp_state %u, state %u: an RMP stays in RDY (1)", from, to);
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"invalid change of an RMP from state %u to state %u (both 1, RDY)", from,
+			to);
 	if (has_lwm && lwm > 1u << rmp->log_size)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "lwm %u is above the %u WQEs", lwm,
-				   1u << rmp->log_size);
+		return SOFT_REFUSE(cmd, BAD_PARAM, "invalid lwm %u (0 to %u, the WQEs of the RMP)",
+				   lwm, 1u << rmp->log_size);
 	rte_ticketlock_lock(&rmp->lock);
 	failed = rmp->error;
 	if (!failed && has_lwm)
 		rmp->lwm = lwm;
 	rte_ticketlock_unlock(&rmp->lock);
 	if (failed)
-		return SOFT_REFUSE(cmd, BAD_RES_STATE, "RMP 0x%x is in ERR: rebuild it", rmpn);
+		return SOFT_REFUSE(cmd, BAD_RES_STATE,
+				   "RMP 0x%x is in state ERR: destroy and create it", rmpn);
 	return 0;
 }
 
@@ -231,8 +236,8 @@ soft_cmd_destroy_rmp(struct soft_cmd *cmd)
 	if (rmp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "RMP 0x%x does not exist", rmpn);
 	if (rmp->refs != 0)
-		return SOFT_REFUSE(cmd, RES_BUSY, "RMP 0x%x gives receives to %u QPs", rmpn,
-				   rmp->refs);
+		return SOFT_REFUSE(cmd, RES_BUSY, "RMP 0x%x is used by %u QPs: destroy them first",
+				   rmpn, rmp->refs);
 	/*
 	 * Engines find an RMP only through its QPs. No QP uses this RMP any more, so no engine can.
 	 */

@@ -59,7 +59,8 @@ free_engine:
 free_id:
 	soft_ids_free(&dev->ctl->uar_ids, p->id);
 no_memory:
-	SOFT_LOG(ERR, "%s: no memory or number for a UAR page", dev->name);
+	SOFT_LOG(ERR, "%s: cannot create a UAR page: out of memory, or all page numbers are in use",
+		 dev->name);
 	if (p != NULL)
 		free(p->base);
 	free(p);
@@ -80,12 +81,15 @@ soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar *
 		return ret;
 	if (bf && dev->opts.no_bf) {
 		/* The errno is that of MLX5_IB_METHOD_UAR_OBJ_ALLOC without write combining. */
-		SOFT_LOG(ERR, "%s: no BlueFlame: allocate a non-cached UAR", dev->name);
+		SOFT_LOG(ERR,
+			 "%s: cannot allocate a BlueFlame UAR (option no_bf): allocate a "
+			 "non-cached UAR",
+			 dev->name);
 		return -EOPNOTSUPP;
 	}
 	u = calloc(1, sizeof(*u));
 	if (u == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for a UAR", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for a UAR", dev->name);
 		return -ENOMEM;
 	}
 	pthread_mutex_lock(&dev->lock);
@@ -122,14 +126,16 @@ soft_uar_free(struct mlx5_ctx *ctx_, struct mlx5_uar *uar)
 	struct soft_uar_page *page;
 
 	if (u->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: the UAR is another context's", dev->name);
+		SOFT_LOG(ERR, "%s: cannot free a UAR that belongs to another device context",
+			 dev->name);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
 	page = u->page;
 	if (page->allocs == 1 && page->refs != 0) {
 		pthread_mutex_unlock(&dev->lock);
-		SOFT_LOG(ERR, "%s: UAR page 0x%x is named by %u CQs and QPs: destroy them first",
+		SOFT_LOG(ERR,
+			 "%s: cannot free UAR page 0x%x: %u CQs and QPs use it: destroy them first",
 			 dev->name, page->id, page->refs);
 		return -EBUSY;
 	}

@@ -50,14 +50,14 @@ soft_channel_create(struct mlx5_ctx *ctx_, struct mlx5_channel **out)
 
 	ch = calloc(1, sizeof(*ch));
 	if (ch == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for a completion channel", ctx->dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for a completion channel", ctx->dev->name);
 		return -ENOMEM;
 	}
 	ch->pub.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (ch->pub.fd < 0) {
 		ret = -errno;
-		SOFT_LOG(ERR, "%s: no eventfd for a completion channel: %s", ctx->dev->name,
-			 strerror(-ret));
+		SOFT_LOG(ERR, "%s: cannot create the eventfd of a completion channel: %s",
+			 ctx->dev->name, strerror(-ret));
 		free(ch);
 		return ret;
 	}
@@ -90,7 +90,10 @@ soft_channel_destroy(struct mlx5_ctx *ctx_, struct mlx5_channel *ch_)
 	struct soft_ctl *ctl = ctx->dev->ctl;
 
 	if (ch->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: the completion channel is another context's", ctx->dev->name);
+		SOFT_LOG(ERR,
+			 "%s: cannot destroy a completion channel that belongs to another device "
+			 "context",
+			 ctx->dev->name);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&ctl->event_lock);
@@ -118,13 +121,14 @@ soft_channel_subscribe(struct mlx5_channel *ch_, struct mlx5_obj *obj, uint64_t 
 	 * Rejects objects other than CQs. The kernel accepts them, but their events never arrive.
 	 */
 	if (obj->ctx != &ch->ctx->pub || id >> 32 != BB_PRM_OP_CREATE_CQ) {
-		SOFT_LOG(ERR, "%s: completion events: the object is %s", dev->name,
-			 obj->ctx != &ch->ctx->pub ? "another context's" : "not a CQ");
+		SOFT_LOG(ERR, "%s: cannot subscribe to completion events: the object %s", dev->name,
+			 obj->ctx != &ch->ctx->pub ? "belongs to another device context"
+						   : "is not a CQ");
 		return -EINVAL;
 	}
 	sub = calloc(1, sizeof(*sub));
 	if (sub == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for an event subscription", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for an event subscription", dev->name);
 		return -ENOMEM;
 	}
 	sub->ch = ch;
@@ -160,8 +164,8 @@ soft_channel_get(struct mlx5_channel *ch_, uint64_t *cookie)
 	 */
 	if (TAILQ_EMPTY(&ch->ready) && ch->raised) {
 		if (read(ch->pub.fd, &count, sizeof(count)) < 0)
-			SOFT_LOG(ERR, "%s: completion channel: %s", ch->ctx->dev->name,
-				 strerror(errno));
+			SOFT_LOG(ERR, "%s: cannot read the eventfd of a completion channel: %s",
+				 ch->ctx->dev->name, strerror(errno));
 		ch->raised = false;
 	}
 	pthread_mutex_unlock(&ctl->event_lock);
@@ -180,7 +184,8 @@ soft_channel_fire(struct soft_dev *dev, struct soft_cq *cq)
 			continue;
 		sub->waits = true;
 		if (!sub->ch->raised && write(sub->ch->pub.fd, &one, sizeof(one)) < 0)
-			SOFT_LOG(ERR, "%s: completion channel: %s", dev->name, strerror(errno));
+			SOFT_LOG(ERR, "%s: cannot write to the eventfd of a completion channel: %s",
+				 dev->name, strerror(errno));
 		sub->ch->raised = true;
 		TAILQ_INSERT_TAIL(&sub->ch->ready, sub, ready);
 	}

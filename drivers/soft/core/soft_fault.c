@@ -22,7 +22,9 @@ soft_fault_check(const struct soft_dev *dev, const char *what)
 {
 	if (likely(!soft_fault_dead(dev)))
 		return 0;
-	SOFT_LOG(ERR, "%s: %s: the device is dead: only calls that destroy and close work",
+	SOFT_LOG(ERR,
+		 "%s: %s rejected: the device is in its fatal error state: destroy its objects and "
+		 "close it",
 		 dev->name, what);
 	return -EIO;
 }
@@ -31,7 +33,10 @@ soft_fault_check(const struct soft_dev *dev, const char *what)
 static void
 soft_fault_die(struct soft_dev *dev)
 {
-	SOFT_LOG(ERR, "%s: the device dies, as the option fault asks", dev->name);
+	SOFT_LOG(ERR,
+		 "%s: the device stops for good (BB_EVENT_DEV_FATAL), as requested by the option "
+		 "fault=dev_fatal",
+		 dev->name);
 	__atomic_store_n(&dev->port_down, true, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->dead, true, __ATOMIC_RELEASE);
 	soft_event_raise(dev, NULL, MLX5_CMD_EVENT_DEV_FATAL);
@@ -41,7 +46,9 @@ soft_fault_die(struct soft_dev *dev)
 static void
 soft_fault_cq(struct soft_engine *e, struct soft_cq *cq)
 {
-	SOFT_LOG(ERR, "%s CQ 0x%x: its memory cannot be written, as the option fault asks",
+	SOFT_LOG(ERR,
+		 "%s CQ 0x%x: the device cannot write to the CQ's memory (BB_EVENT_CQ_ERROR), as "
+		 "requested by the option fault=cq_error",
 		 e->dev->name, cq->cqn);
 	rte_ticketlock_lock(&cq->lock);
 	__atomic_store_n(&cq->error, true, __ATOMIC_RELEASE);
@@ -82,7 +89,9 @@ soft_fault(struct soft_engine *e, struct soft_qp *qp)
 	default:
 		if (!now)
 			return false;
-		SOFT_LOG(ERR, "%s QP 0x%x: its WQEs cannot be read, as the option fault asks",
+		SOFT_LOG(ERR,
+			 "%s QP 0x%x: the device cannot read the QP's WQEs (BB_EVENT_QP_FATAL), as "
+			 "requested by the option fault=qp_fatal",
 			 dev->name, qp->qpn);
 		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 		return true;

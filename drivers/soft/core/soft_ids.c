@@ -69,8 +69,10 @@ soft_random(struct soft_random *r, uint64_t *value)
 	}
 	if (getrandom(value, sizeof(*value), 0) == (ssize_t)sizeof(*value))
 		return 0;
-	SOFT_LOG(ERR, "no random number from the kernel: getrandom() failed (%d): allow the call",
-		 errno);
+	SOFT_LOG(ERR,
+		 "software device: getrandom() failed: %s: allow the call in the process's seccomp "
+		 "filter",
+		 strerror(errno));
 	return -EIO;
 }
 

@@ -54,8 +54,9 @@ soft_log_text(uint32_t level, const void *key, const char *text)
 	pthread_mutex_unlock(&limit.lock);
 
 	if (dropped != 0)
-		rte_log(level, (uint32_t)soft_logtype, "soft: %u lines like the next dropped\n",
-			dropped);
+		rte_log(level, (uint32_t)soft_logtype,
+			"soft: dropped %u lines like the next one (at most %d per second)\n",
+			dropped, LINES_PER_SECOND);
 	if (!drop)
 		rte_log(level, (uint32_t)soft_logtype, "soft: %s\n", text);
 }

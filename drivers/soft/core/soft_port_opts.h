@@ -93,6 +93,11 @@ struct soft_port_opts {
 
 /* Returns true if @key is one of these options. */
 bool soft_port_opt_known(const char *key);
+/*
+ * Finds option @key in @known, a list of KEY=SYNTAX or, for a flag, KEY, separated by ", ". Writes
+ * KEY=SYNTAX to @buf of @size bytes and returns @buf. Returns @known if @key is not in the list.
+ */
+const char *soft_port_opt_syntax(const char *known, const char *key, char *buf, size_t size);
 /* Parses one option of device @dev. Returns 0, or -EINVAL (logged). */
 int soft_port_opt(const char *dev, const char *key, const char *value, struct soft_port_opts *o);
 /* Checks options that depend on each other. Returns 0, or -EINVAL (logged). */

@@ -132,8 +132,8 @@ void
 soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq)
 {
 	SOFT_LOG(ERR,
-		 "%s CQ 0x%x: overrun, %u CQEs are not consumed and QP 0x%x has one more; the CQ "
-		 "must hold a CQE for every WQE of its queues",
+		 "%s CQ 0x%x: overrun: all %u CQEs are unread, and QP 0x%x has one more: create "
+		 "the CQ with a CQE for every WQE of its queues",
 		 e->dev->name, cq->cqn, 1u << cq->log_size, qp->qpn);
 	SOFT_COUNT(qp, cq_overflow);
 	soft_event_raise(e->dev, cq->obj, BB_PRM_EVENT_CQ_ERROR);

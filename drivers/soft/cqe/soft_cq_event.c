@@ -131,13 +131,13 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	locked = cq_lock(cq);
 	there = (cq->pi - word) & 0xffffff;
 	if ((word & 0xce000000) != 0 || there > 1u << cq->log_size) {
-		SOFT_LOG(
-			ERR,
-			"%s CQ 0x%x: arm record 0x%08x is %s; write cmd_sn << 28 | solicited << 24 "
-			"| consumer index, big endian, to word 1",
-			e->dev->name, cq->cqn, word,
-			there > 1u << cq->log_size ? "not at a CQE of the ring"
-						   : "one with reserved bits set");
+		SOFT_LOG(ERR,
+			 "%s CQ 0x%x: invalid arm record 0x%08x: %s: write cmd_sn << 28 | "
+			 "solicited << 24 "
+			 "| consumer index, big endian, to word 1",
+			 e->dev->name, cq->cqn, word,
+			 there > 1u << cq->log_size ? "the consumer index is outside the ring"
+						    : "reserved bits are set");
 		goto out;
 	}
 	if (cq->fired && sn == cq->fired_sn)
@@ -164,13 +164,13 @@ soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 		cq = __atomic_load_n(&e->dev->cqs[cqn], __ATOMIC_ACQUIRE);
 	if (cq == NULL) {
 		e->bad_qpn++;
-		SOFT_LOG(WARNING, "%s: CQ 0x%x is armed through UAR page %u: no such CQ",
-			 e->dev->name, cqn, w->uar->id);
+		SOFT_LOG(WARNING, "%s: ignored an arming on UAR page %u: CQ 0x%x does not exist",
+			 e->dev->name, w->uar->id, cqn);
 	} else if (cq->uar != w->uar) {
 		e->wrong_uar++;
 		SOFT_LOG(WARNING,
-			 "%s CQ 0x%x: arming through UAR page %u is ignored, the CQ was created "
-			 "with UAR page %u; ring it there",
+			 "%s CQ 0x%x: ignored an arming on UAR page %u: the CQ was created with "
+			 "UAR page %u: arm the CQ there",
 			 e->dev->name, cqn, w->uar->id, cq->uar->id);
 	} else {
 		arm(e, cq);

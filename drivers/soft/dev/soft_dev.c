@@ -43,7 +43,8 @@ parse_name(const char *name, uint32_t *index)
 		}
 	}
 	if (strncmp(name, "soft", 4) == 0)
-		SOFT_LOG(ERR, "%s: software devices are soft0 to soft%d", name, SOFT_MAX_DEVS - 1);
+		SOFT_LOG(ERR, "%s: no such device: the software devices are soft0 to soft%d", name,
+			 SOFT_MAX_DEVS - 1);
 	return -ENODEV;
 }
 
@@ -124,8 +125,8 @@ numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
 
 	if (opts->seeded)
 		SOFT_LOG(WARNING,
-			 "%s: seed=%" PRIu64 ": peers can predict QP numbers and keys: leave seed "
-			 "out except in tests",
+			 "%s: seed=%" PRIu64
+			 " lets peers predict QP numbers and keys: give seed= in tests only",
 			 dev->name, opts->seed);
 	ctl->random = (struct soft_random){.seeded = opts->seeded, .state = opts->seed};
 	if (opts->seeded) {
@@ -156,13 +157,18 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	}
 	/* Lcores and control threads exist only after EAL is initialized. */
 	if (opts->progress != SOFT_PROGRESS_INLINE && rte_lcore_count() == 0) {
-		SOFT_LOG(ERR, "%s: only progress=inline works before rte_eal_init()", dev->name);
+		SOFT_LOG(ERR,
+			 "%s: progress=lcore and progress=thread need rte_eal_init() first: call "
+			 "it, or give progress=inline",
+			 dev->name);
 		return -EINVAL;
 	}
 	soft_dev_set_opts(dev, opts);
 	dev->odp = !opts->no_odp && soft_paged_works();
 	if (!opts->no_odp && !dev->odp)
-		SOFT_LOG(NOTICE, "%s: no on-demand paging: process_vm_writev() is not allowed here",
+		SOFT_LOG(NOTICE,
+			 "%s: on-demand paging is off: the kernel does not allow "
+			 "process_vm_writev() to this process",
 			 dev->name);
 	ret = numbers_start(dev, opts);
 	if (ret != 0)
@@ -199,7 +205,8 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		return 0;
 	dev->engine = soft_engine_create(dev);
 	if (dev->engine == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for the device's engine", dev->name);
+		SOFT_LOG(ERR, "%s: cannot open the device: out of memory for its engine",
+			 dev->name);
 		ret = -ENOMEM;
 		goto stop_shm;
 	}
@@ -258,7 +265,7 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 	dev = soft_dev_get(index);
 	ctx = calloc(1, sizeof(*ctx));
 	if (dev == NULL || ctx == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for the device", name);
+		SOFT_LOG(ERR, "%s: cannot open the device: out of memory", name);
 		free(ctx);
 		return -ENOMEM;
 	}
@@ -276,8 +283,8 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 		ret = dev_start(dev, &opts);
 	else if (ret == 0 && !opts_equal(&opts, &dev->opts)) {
 		SOFT_LOG(ERR,
-			 "%s: already open with other options than \"%s\": use the same, or "
-			 "another of soft0 to soft%d",
+			 "%s: already open with other options than \"%s\": give the same options, "
+			 "or open another of soft0 to soft%d",
 			 name, args, SOFT_MAX_DEVS - 1);
 		ret = -EBUSY;
 	}
@@ -316,14 +323,15 @@ soft_close(struct mlx5_ctx *ctx_)
 	    ctx->dms != 0) {
 		pthread_mutex_unlock(&dev->lock);
 		SOFT_LOG(ERR,
-			 "%s: %u objects, %u umems, %u UARs, %u PDs, %u MRs, %u pieces of device "
-			 "memory are still there: destroy them first",
+			 "%s: cannot close the device: destroy its %u objects, %u umems, %u UARs, "
+			 "%u PDs, %u MRs and %u allocations of device memory first",
 			 dev->name, ctx->objs, ctx->umems, ctx->uars, ctx->pds, ctx->mrs, ctx->dms);
 		return -EBUSY;
 	}
 	if (ctx->channels != 0) {
 		pthread_mutex_unlock(&dev->lock);
-		SOFT_LOG(ERR, "%s: %u completion channels are still there: destroy them first",
+		SOFT_LOG(ERR,
+			 "%s: cannot close the device: destroy its %u completion channels first",
 			 dev->name, ctx->channels);
 		return -EBUSY;
 	}
@@ -343,7 +351,7 @@ static int
 soft_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn)
 {
 	if (vector >= SOFT_EQS) {
-		SOFT_LOG(ERR, "%s: completion vector %u: there are 0 to %d", ctx->name, vector,
+		SOFT_LOG(ERR, "%s: invalid completion vector %u (0 to %d)", ctx->name, vector,
 			 SOFT_EQS - 1);
 		return -EINVAL;
 	}

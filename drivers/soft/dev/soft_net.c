@@ -4,6 +4,7 @@
 /*
  * The port as the command interface shows it: its state, its GIDs, and the resolution of addresses.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ check_port(const struct mlx5_ctx *ctx, uint32_t port)
 {
 	if (port == SOFT_PORT)
 		return 0;
-	SOFT_LOG(ERR, "%s: port %u: there is only port 1", ctx->name, port);
+	SOFT_LOG(ERR, "%s: invalid port %u (1: the device has one port)", ctx->name, port);
 	return -EINVAL;
 }
 
@@ -95,7 +96,8 @@ soft_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *p
 	if (ret != 0)
 		return ret;
 	if (index != 0) {
-		SOFT_LOG(ERR, "%s: P_Key index %u: the table has one entry", ctx->name, index);
+		SOFT_LOG(ERR, "%s: invalid P_Key index %u (0: the table has one entry)", ctx->name,
+			 index);
 		return -EINVAL;
 	}
 	*pkey = SOFT_PKEY;
@@ -111,8 +113,8 @@ soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gi
 	if (ret != 0)
 		return ret;
 	if (index >= SOFT_MAX_GIDS) {
-		SOFT_LOG(ERR, "%s: GID index %u: the table has %d", ctx->name, index,
-			 SOFT_MAX_GIDS);
+		SOFT_LOG(ERR, "%s: invalid GID index %u (0 to %d)", ctx->name, index,
+			 SOFT_MAX_GIDS - 1);
 		return -EINVAL;
 	}
 	if (!dev->gid_valid[index])
@@ -151,25 +153,29 @@ soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_
 {
 	static const uint8_t link_local[8] = {0xfe, 0x80};
 	struct soft_dev *dev = soft_ctx(ctx)->dev, *dest;
+	char text[INET6_ADDRSTRLEN];
 	int ret = check_port(ctx, port);
 
 	if (ret != 0)
 		return ret;
 	if (((struct soft_pd *)pd)->ctx != soft_ctx(ctx)) {
-		SOFT_LOG(ERR, "%s: the PD is another context's", ctx->name);
+		SOFT_LOG(ERR, "%s: cannot resolve a path: the PD belongs to another device context",
+			 ctx->name);
 		return -EINVAL;
 	}
 	if (dev->opts.link_ib) {
-		SOFT_LOG(ERR, "%s: an InfiniBand port has no MACs to resolve", ctx->name);
+		SOFT_LOG(ERR, "%s: cannot resolve a path to a MAC: the port is an InfiniBand port",
+			 ctx->name);
 		return -EINVAL;
 	}
 	if (soft_gid_empty(dgid)) {
-		SOFT_LOG(ERR, "%s: the path has no GID of the peer (dgid is zero): give it",
+		SOFT_LOG(ERR, "%s: cannot resolve a path: dgid is zero: set it to the peer's GID",
 			 ctx->name);
 		return -EINVAL;
 	}
 	if (sgid_index >= SOFT_MAX_GIDS || !dev->gid_valid[sgid_index]) {
-		SOFT_LOG(ERR, "%s: source GID index %u is empty", ctx->name, sgid_index);
+		SOFT_LOG(ERR, "%s: cannot resolve a path: source GID index %u names an empty GID",
+			 ctx->name, sgid_index);
 		return -EINVAL;
 	}
 	/* The MAC of a group is computed from its GID (Linux: ib_resolve_eth_dmac()). */
@@ -194,11 +200,11 @@ soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_
 		return soft_shm_resolve(dev, dgid, av->dmac);
 	dest = soft_dev_by_gid(dgid, false);
 	if (dest == NULL) {
+		inet_ntop(AF_INET6, dgid, text, sizeof(text));
 		SOFT_LOG(ERR,
-			 "%s: no answer from GID %02x%02x:..:%02x%02x:%02x%02x: the devices of "
-			 "this process have ::ffff:192.0.2.1 to .%d",
-			 ctx->name, dgid[0], dgid[1], dgid[12], dgid[13], dgid[14], dgid[15],
-			 SOFT_MAX_DEVS);
+			 "%s: no answer from GID %s: the devices of this process have the GIDs "
+			 "::ffff:192.0.2.1 to ::ffff:192.0.2.%d",
+			 ctx->name, text, SOFT_MAX_DEVS);
 		return -EHOSTUNREACH;
 	}
 	memcpy(av->dmac, dest->mac, 6);

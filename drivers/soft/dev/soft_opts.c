@@ -97,20 +97,22 @@ static const char *const keys[] = {"progress",
 				   "no_keep",
 				   "flap",
 				   NULL};
+#define FAULTS(dir_)                                                                               \
+	dir_ "_drop=PERCENT, " dir_ "_dup=PERCENT, " dir_ "_reorder=PERCENT, " dir_                \
+	     "_corrupt=PERCENT, " dir_ "_ecn=PERCENT, " dir_ "_stall=PERCENT:MS, " dir_            \
+	     "_delay=MICROSECONDS, " dir_ "_full=PACKETS[:MS], "
+/* All options, in the form that soft_port_opt_syntax() reads. */
 #define KNOWN                                                                                      \
-	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
-	"link=eth|ib, grh_required, log_max_msg=0..31, uar_share=0|1, no_atomic, "                 \
-	"no_ext_atomic, no_bf, no_counters, no_devx, "                                             \
-	"bf_copy=plain|neon|avx2|avx512|movdir64b, "                                               \
-	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, "       \
-	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
-	"no_clock, no_compress, no_cq_moderation, no_cq_resize, wire, "                            \
-	"no_odp, no_relaxed, log_max_mkey=5..16, " SOFT_DEFECT_KNOWN                               \
-	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST (not with wire, port, shm), "         \
-	"tx_drop, tx_dup, tx_reorder, tx_corrupt, tx_ecn and the same with rx_=PERCENT, "          \
-	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, "                         \
-	"virtual_time, window=1..65536, no_keep, tx_stall, rx_stall=PERCENT:MS, "                  \
-	"tx_full, rx_full=PACKETS[:MS], flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
+	"progress=inline|lcore|thread, lcore=N, shuffle, scan=1..65536, seed=N, link=eth|ib, "     \
+	"grh_required, log_max_msg=0..31, uar_share, no_atomic, no_ext_atomic, no_bf, "            \
+	"no_counters, no_devx, bf_copy=plain|neon|avx2|avx512|movdir64b, no_dm, no_dmabuf, "       \
+	"no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, no_mw, "                  \
+	"dm=BYTES (a multiple of 4096 up to 16 MiB), dmabuf=memfd, no_clock, no_compress, "        \
+	"no_cq_moderation, no_cq_resize, wire, no_odp, no_relaxed, "                               \
+	"log_max_mkey=5..16, " SOFT_DEFECT_KNOWN                                                   \
+	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST (not with wire or port or shm), "     \
+	"capture=FILE, capture_max=MIB, virtual_time, window=1..65536, no_keep, "                  \
+	"flap=UP_MS:DOWN_MS, " FAULTS("tx") FAULTS("rx") SOFT_PORT_OPTS_KNOWN
 
 /* Parses a flag: "key" and "key=1" are true, "key=0" is false. */
 static int
@@ -344,6 +346,7 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 {
 	struct soft_opts parsed = *opts;
 	struct rte_kvargs *list;
+	char syntax[128];
 	unsigned int i;
 	int ret;
 
@@ -351,8 +354,10 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		return 0;
 	list = rte_kvargs_parse(args, keys);
 	if (list == NULL) {
-		SOFT_LOG(ERR, "%s: unknown option or bad syntax in \"%s\"; known: %s", name, args,
-			 KNOWN);
+		SOFT_LOG(ERR,
+			 "%s: unknown option or bad syntax in \"%s\" (KEY=VALUE,...); the options "
+			 "are: %s",
+			 name, args, KNOWN);
 		return -EINVAL;
 	}
 	if (parse_port(name, list, &parsed.port) != 0) {
@@ -371,36 +376,42 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 				 "-Ddefects=true",
 				 name, key, value);
 		else
-			SOFT_LOG(ERR, "%s: bad value \"%s\" of option %s; known: %s", name,
-				 value == NULL ? "" : value, key, KNOWN);
+			SOFT_LOG(ERR, "%s: invalid value \"%s\" of option %s (valid: %s)", name,
+				 value == NULL ? "" : value, key,
+				 soft_port_opt_syntax(KNOWN, key, syntax, sizeof(syntax)));
 		rte_kvargs_free(list);
 		return ret;
 	}
 	rte_kvargs_free(list);
 	if ((parsed.progress == SOFT_PROGRESS_LCORE) != (parsed.lcore != LCORE_ID_ANY)) {
-		SOFT_LOG(ERR, "%s: progress=lcore and lcore=N belong together in \"%s\"", name,
-			 args);
+		SOFT_LOG(ERR,
+			 "%s: \"%s\": progress=lcore needs lcore=N, and lcore=N needs "
+			 "progress=lcore",
+			 name, args);
 		return -EINVAL;
 	}
 	if (parsed.port.name[0] != '\0' && parsed.link_ib) {
 		SOFT_LOG(ERR,
-			 "%s: an ethdev carries RoCE v2: port=%s and link=ib exclude each other",
+			 "%s: port=%s and link=ib exclude each other: an ethdev carries RoCE v2 "
+			 "only",
 			 name, parsed.port.name);
 		return -EINVAL;
 	}
 	if (parsed.port.shm[0] != '\0' && parsed.link_ib) {
-		SOFT_LOG(ERR, "%s: shm=%s is RoCE v2: leave out shm or link=ib", name,
-			 parsed.port.shm);
+		SOFT_LOG(ERR,
+			 "%s: shm=%s and link=ib exclude each other: shared memory carries RoCE v2 "
+			 "only",
+			 name, parsed.port.shm);
 		return -EINVAL;
 	}
 	if (parsed.grh_required && !parsed.link_ib) {
-		SOFT_LOG(ERR, "%s: RoCE has a GRH always: leave out grh_required, or add link=ib",
-			 name);
+		SOFT_LOG(ERR, "%s: grh_required needs link=ib: every RoCE packet has a GRH", name);
 		return -EINVAL;
 	}
 	parsed.wire |= parsed.port.shm[0] != '\0' || parsed.port.name[0] != '\0';
 	if (parsed.wire && parsed.link_ib) {
-		SOFT_LOG(ERR, "%s: wire=1 is RoCE v2: leave out wire or link=ib", name);
+		SOFT_LOG(ERR, "%s: wire=1 and link=ib exclude each other: packets are RoCE v2 only",
+			 name);
 		return -EINVAL;
 	}
 	if (parsed.wire && soft_defect_of_loop(&parsed) != NULL) {
@@ -415,40 +426,47 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	 */
 	if (parsed.wire && parsed.fault != SOFT_FAULT_NONE) {
 		SOFT_LOG(ERR,
-			 "%s: fault= is of requests without packets: leave out wire=, port= and "
-			 "shm=, or instead of it take flap=UP_MS:DOWN_MS, tx_drop=, rx_stall= and "
-			 "the other faults of packets",
+			 "%s: fault= excludes wire=, port= and shm=: with packets give "
+			 "flap=UP_MS:DOWN_MS, tx_drop=PERCENT, rx_stall=PERCENT:MS or other faults "
+			 "of packets instead",
 			 name);
 		return -EINVAL;
 	}
 	if (!parsed.wire &&
 	    (soft_net_faulty(&parsed.tx_fault) || soft_net_faulty(&parsed.rx_fault))) {
 		SOFT_LOG(ERR,
-			 "%s: tx_ and rx_ faults apply to packets: give wire=1 or port=", name);
+			 "%s: the tx_ and rx_ options act on packets: give wire=1 or port= too",
+			 name);
 		return -EINVAL;
 	}
 	if (!parsed.wire && parsed.capture[0] != '\0') {
-		SOFT_LOG(ERR, "%s: capture= records packets: give wire=1", name);
+		SOFT_LOG(ERR, "%s: capture= records packets: give wire=1 or port= too", name);
 		return -EINVAL;
 	}
 	if (parsed.virtual_time && parsed.port.name[0] != '\0') {
-		SOFT_LOG(ERR, "%s: peers on port=%s run in real time: leave out virtual_time", name,
-			 parsed.port.name);
+		SOFT_LOG(ERR,
+			 "%s: virtual_time and port=%s exclude each other: peers on a port run in "
+			 "real time",
+			 name, parsed.port.name);
 		return -EINVAL;
 	}
 	if (parsed.virtual_time && (!parsed.wire || parsed.progress != SOFT_PROGRESS_INLINE)) {
-		SOFT_LOG(ERR, "%s: virtual_time counts polls: it needs wire=1 and progress=inline",
+		SOFT_LOG(ERR,
+			 "%s: virtual_time needs wire=1 and progress=inline, because polls advance "
+			 "the time",
 			 name);
 		return -EINVAL;
 	}
 	if (parsed.virtual_time && parsed.port.shm[0] != '\0') {
 		SOFT_LOG(ERR,
-			 "%s: another process on shm=%s has its own time: leave out virtual_time",
+			 "%s: virtual_time and shm=%s exclude each other: peers in other processes "
+			 "run in real time",
 			 name, parsed.port.shm);
 		return -EINVAL;
 	}
 	if (parsed.flap_up != 0 && parsed.fault == SOFT_FAULT_PORT_DOWN) {
-		SOFT_LOG(ERR, "%s: flap and fault=port_down exclude each other", name);
+		SOFT_LOG(ERR, "%s: flap= and fault=port_down exclude each other: leave one out",
+			 name);
 		return -EINVAL;
 	}
 	/* RoCE has no packets for masked atomics, so a device with packets does not offer them. */

@@ -109,10 +109,12 @@ soft_telemetry_layer(const char *params, enum bb_drop_layer layer, const char *n
 
 	name = bb_tel_args_init(&args, params) ? bb_tel_arg(&args) : NULL;
 	if (name == NULL || args.next != NULL)
-		return bb_tel_refuse(d, "the one parameter is a software device: soft0");
+		return bb_tel_refuse(
+			d, "wrong parameters (one, the name of a software device: soft0)");
 	dev = soft_telemetry_dev(name);
 	if (dev == NULL)
-		return bb_tel_refuse(d, "no software device of that name was ever opened");
+		return bb_tel_refuse(d,
+				     "the process has never opened a software device of this name");
 	n = drops_of(dev, drops, ALL_DROPS);
 	rte_tel_data_start_dict(d);
 	for (i = 0; i < n; i++) {
@@ -128,16 +130,16 @@ static int
 soft_telemetry_roce(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return soft_telemetry_layer(params, BB_DROP_ROCE, "there are no reasons", d);
+	return soft_telemetry_layer(params, BB_DROP_ROCE, "there are no drop reasons", d);
 }
 
 static int
 soft_telemetry_port(const char *cmd, const char *params, struct rte_tel_data *d)
 {
 	(void)cmd;
-	return soft_telemetry_layer(
-		params, BB_DROP_PORT,
-		"the device is on no ethdev now: port= of bb_dev_open() names one", d);
+	return soft_telemetry_layer(params, BB_DROP_PORT,
+				    "the device has no ethdev: open it with the option port=ETHDEV",
+				    d);
 }
 
 RTE_INIT(soft_telemetry_init)

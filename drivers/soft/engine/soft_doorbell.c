@@ -46,8 +46,8 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	posted = (uint16_t)(pi - qp->sq_ci);
 	if (unlikely(posted > 1u << qp->log_sq)) {
 		SOFT_LOG(ERR,
-			 "%s QP 0x%x: the send doorbell record says %u, which is %u blocks ahead "
-			 "of the %u in the ring; write the block counter, big endian, to word 1",
+			 "%s QP 0x%x: the send doorbell record (%u) announces %u blocks, but the "
+			 "ring has %u: write the block counter, big endian, to word 1",
 			 e->dev->name, qp->qpn, pi, posted, 1u << qp->log_sq);
 		qp->sq_pi = qp->sq_ci;
 		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
@@ -95,15 +95,15 @@ soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 	qp = soft_qp_find(e->dev, qpn);
 	if (unlikely(qp == NULL)) {
 		e->bad_qpn++;
-		SOFT_LOG(WARNING, "%s: doorbell for QP 0x%x through UAR page %u: no such QP",
-			 e->dev->name, qpn, w->uar->id);
+		SOFT_LOG(WARNING, "%s: ignored a doorbell on UAR page %u: QP 0x%x does not exist",
+			 e->dev->name, w->uar->id, qpn);
 		return;
 	}
 	if (unlikely(qp->uar != w->uar)) {
 		e->wrong_uar++;
 		SOFT_LOG(WARNING,
-			 "%s QP 0x%x: doorbell through UAR page %u is ignored, the QP was created "
-			 "with UAR page %u; ring it there",
+			 "%s QP 0x%x: ignored a doorbell on UAR page %u: the QP was created with "
+			 "UAR page %u: ring the doorbell there",
 			 e->dev->name, qpn, w->uar->id, qp->uar->id);
 		return;
 	}

@@ -532,8 +532,8 @@ soft_engine_start(struct soft_engine *e)
 	if (o->progress == SOFT_PROGRESS_THREAD) {
 		ret = soft_engine_thread_start(e);
 		if (ret != 0) {
-			SOFT_LOG(ERR, "%s: no thread for progress=thread: %s", e->dev->name,
-				 strerror(-ret));
+			SOFT_LOG(ERR, "%s: cannot create the thread of progress=thread: %s",
+				 e->dev->name, strerror(-ret));
 			return ret;
 		}
 		e->started = true;
@@ -541,15 +541,15 @@ soft_engine_start(struct soft_engine *e)
 	}
 	if (o->lcore >= RTE_MAX_LCORE || !rte_lcore_is_enabled(o->lcore) ||
 	    o->lcore == rte_get_main_lcore()) {
-		SOFT_LOG(
-			ERR,
-			"%s: lcore=%u is not a worker lcore of EAL; name one of -l that is not the "
-			"main lcore",
-			e->dev->name, o->lcore);
+		SOFT_LOG(ERR,
+			 "%s: invalid lcore=%u (a worker lcore of EAL: one of -l that is not the "
+			 "main lcore)",
+			 e->dev->name, o->lcore);
 		return -EINVAL;
 	}
 	if (rte_eal_remote_launch(soft_engine_lcore, e, o->lcore) != 0) {
-		SOFT_LOG(ERR, "%s: lcore %u runs something else already", e->dev->name, o->lcore);
+		SOFT_LOG(ERR, "%s: lcore=%u is busy: name an lcore that runs no other function",
+			 e->dev->name, o->lcore);
 		return -EBUSY;
 	}
 	e->started = true;

@@ -47,7 +47,8 @@ void
 soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d, uint8_t synd,
 	      const char *why)
 {
-	SOFT_LOG(ERR, "%s QP 0x%x WQE %u (opcode 0x%x, %" PRIu64 " bytes): syndrome 0x%02x, %s",
+	SOFT_LOG(ERR,
+		 "%s QP 0x%x WQE %u (opcode 0x%x, %" PRIu64 " bytes) failed: syndrome 0x%02x, %s",
 		 e->dev->name, qp->qpn, d->idx, d->opcode, d->len, synd, why);
 	soft_req_count(qp, synd);
 	if ((d->fm_ce_se & BB_WQE_CE_CQE) != 0 || !soft_defect(e, SOFT_DEFECT_QUIET_ERROR))
@@ -122,13 +123,13 @@ soft_nak_text(uint32_t synd)
 {
 	switch (synd) {
 	case BB_SYN_REMOTE_INVAL_REQ:
-		return "the peer calls the request invalid (its line above says why)";
+		return "the peer rejected the request as invalid (the peer logs the reason)";
 	case BB_SYN_REMOTE_ACCESS:
-		return "the peer refuses the access (its line above says why)";
+		return "the peer rejected the access to its memory (the peer logs the reason)";
 	case BB_SYN_REMOTE_OP:
-		return "the peer failed to execute it (its line above says why)";
+		return "the peer failed to execute the request (the peer logs the reason)";
 	default:
-		return "the WQE changed while the peer worked on it";
+		return "the application changed the WQE before its completion";
 	}
 }
 
@@ -150,8 +151,10 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		SOFT_COUNT(qp, rnr_nak_retry);
 		if (qp->rnr_retry != 7) {
 			if (qp->rnr_left == 0) {
-				soft_req_fail(e, qp, d, BB_SYN_RNR_RETRY_EXC,
-					      "the peer posted no receive in time");
+				soft_req_fail(
+					e, qp, d, BB_SYN_RNR_RETRY_EXC,
+					"the peer posted no receive before the RNR retries ran "
+					"out");
 				break;
 			}
 			qp->rnr_left -= soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_RETRY_FREE;
@@ -170,8 +173,8 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		if (qp->retries_left == 0) {
 			soft_req_fail(
 				e, qp, d, BB_SYN_RETRY_EXC,
-				"its PSN is ahead of what the peer expects: sq_psn must be the "
-				"peer's rq_psn");
+				"the request's PSN is ahead of the PSN that the peer expects: set "
+				"sq_psn to the peer's rq_psn");
 			break;
 		}
 		qp->retries_left--;
@@ -458,9 +461,10 @@ soft_peer_check(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	}
 	if (lives && qp->st == BB_PRM_QP_ST_RC) {
-		soft_req_fail(e, qp, &d, BB_SYN_RETRY_EXC,
-			      "the thread of the peer's queue pair does not run its device: let it "
-			      "poll, or call bb_dev_progress()");
+		soft_req_fail(
+			e, qp, &d, BB_SYN_RETRY_EXC,
+			"the thread that owns the peer's QP does not run the peer's device: let "
+			"that thread poll or call bb_dev_progress()");
 		return;
 	}
 	soft_req_silence(e, qp, &d);
@@ -486,8 +490,8 @@ soft_req_timeout(struct soft_engine *e, struct soft_qp *qp)
 			soft_keys_done(e);
 			soft_req_fail(
 				e, qp, &e->req.d, BB_SYN_RETRY_EXC,
-				"the peer does not answer: is it in RTR or RTS, and connected "
-				"to this QP?");
+				"the peer did not respond: check that the peer's QP is in RTR or "
+				"RTS and connected to this QP");
 			return;
 		}
 		qp->retries_left -= soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_RETRY_FREE;

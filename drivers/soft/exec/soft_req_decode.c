@@ -36,11 +36,13 @@ soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, u
 		if (count & BB_WQE_INLINE) {
 			count &= ~BB_WQE_INLINE;
 			if (!inline_ok)
-				return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
-						       "inline data where data comes in");
+				return soft_req_refuse(
+					r, BB_SYN_LOCAL_QP_OP,
+					"inline data in a request that receives data (READ or "
+					"atomic)");
 			if (count > (ds - seg) * BB_WQE_SEG - 4)
 				return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
-						       "inline data reaches beyond the WQE");
+						       "the inline data is longer than the WQE");
 			seg += count == 0 ? 1 : bb_wqe_inline_ds(count);
 			if (count == 0)
 				continue;
@@ -91,7 +93,8 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 
 		if ((pointers >> i & 1) == 0) {
 			if (!soft_pieces_add(&e->local, p->p, p->len))
-				return soft_req_refuse(r, BB_SYN_LOCAL_PROT, "no memory");
+				return soft_req_refuse(r, BB_SYN_LOCAL_PROT,
+						       "out of memory for the request's SGEs");
 			continue;
 		}
 		if (!soft_mem_map(e, qp->dev, qp->pdn, qp->qpn, soft_be32(p->p + 4),
@@ -142,14 +145,15 @@ soft_req_atomic(struct soft_req *r, const struct soft_qp *qp, uint32_t opmod, ui
 	if (masked && opmod == bb_wqe_atomic_opmod(4)) {
 		r->atomic_len = 4;
 	} else if (masked && opmod != bb_wqe_atomic_opmod(8)) {
-		r->why = "opmod of a masked atomic: 8 for 4 bytes, 9 for 8";
+		r->why = "invalid opmod of a masked atomic (8 for 4 bytes, 9 for 8 bytes)";
 		return 0;
 	}
 	if (r->d.opcode == BB_WQE_ATOMIC_MASKED_CS && r->atomic_len == 8)
 		seg = 4;
 	/* An atomic has exactly one SGE. That a card rejects more SGEs is [A]. */
 	if (ds != seg + 1) {
-		r->why = "an atomic is ctrl, raddr, operands and one data segment";
+		r->why = "invalid ds of an atomic: the WQE has a ctrl, a raddr, the operands and "
+			 "one data segment";
 		return 0;
 	}
 	if (r->atomic_len == 4) {
@@ -194,10 +198,11 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	r->n = 0;
 	r->piece = r->own;
 	if (unlikely(ds == 0 || ds > BB_WQE_MAX_DS))
-		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "ds is not 1 to 63 segments");
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "invalid ds (1 to 63 segments)");
 	if (unlikely(blocks > avail))
-		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
-				       "the WQE reaches beyond the doorbell record");
+		return soft_req_refuse(
+			r, BB_SYN_LOCAL_QP_OP,
+			"the WQE ends after the block counter of the doorbell record");
 	r->d.blocks = (uint16_t)blocks;
 	if (unlikely((w0 >> 8 & 0xffff) != idx))
 		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
@@ -206,7 +211,8 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "the WQE names another QP");
 	if (unlikely(w0 >> 24 != 0) && r->d.opcode != BB_WQE_ATOMIC_MASKED_CS &&
 	    r->d.opcode != BB_WQE_ATOMIC_MASKED_FA)
-		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "opmod is not 0");
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
+				       "opmod is not 0 (only masked atomics use opmod)");
 	for (i = 1; i < blocks; i++)
 		memcpy(r->wqe + i * BB_WQE_BB,
 		       copied ? qp->bf_copy + i * BB_WQE_BB
@@ -222,7 +228,7 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	if (unlikely(qp->st != BB_PRM_QP_ST_RC) && !soft_req_type_does(qp->st, r->d.opcode)) {
 		e->qp_op_fault = SOFT_VEND_QP_TYPE;
 		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
-				       "the QP's type does not do this opcode");
+				       "the QP's type does not support this opcode");
 	}
 	seg = 2;
 	switch (r->d.opcode) {
@@ -244,9 +250,9 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	case BB_WQE_RDMA_READ:
 		/* The limit is that of the kernel. How a card handles a longer READ is [A]. */
 		if (unlikely(ds > BB_WQE_READ_MAX_DS))
-			return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
-					       "the WQE of a READ is over 512 bytes: it has 30 "
-					       "pieces at most");
+			return soft_req_refuse(
+				r, BB_SYN_LOCAL_QP_OP,
+				"the WQE of a READ is longer than 512 bytes (at most 30 SGEs)");
 		right = SOFT_RIGHT_LOCAL_WRITE;
 		break;
 	case BB_WQE_ATOMIC_CS:
@@ -282,23 +288,26 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 
 	if (atomic) {
 		if (unlikely(r->d.len != r->atomic_len))
-			return soft_req_refuse(r, BB_SYN_LOCAL_LENGTH,
-					       "an atomic's local piece is not of its size");
+			return soft_req_refuse(
+				r, BB_SYN_LOCAL_LENGTH,
+				"the length of the atomic's SGE is not the size of the atomic");
 	} else if (qp->st == BB_PRM_QP_ST_UD) {
 		if (unlikely(r->d.len > RTE_MIN(1ull << qp->log_msg_max, (uint64_t)qp->mtu)))
 			return soft_req_refuse(r, BB_SYN_LOCAL_LENGTH,
 					       "the datagram is longer than the port's MTU");
 	} else if (r->d.len != 0) {
 		if (unlikely(r->d.len > 1ull << qp->log_msg_max))
-			return soft_req_refuse(r, BB_SYN_LOCAL_LENGTH,
-					       "the message is longer than the QP's maximum");
+			return soft_req_refuse(
+				r, BB_SYN_LOCAL_LENGTH,
+				"the message is longer than the QP's log_msg_max allows");
 		r->d.packets = (uint32_t)((r->d.len + qp->mtu - 1) >> __builtin_ctz(qp->mtu));
 	}
 	if (unlikely(qp->umr_index != 0) && soft_req_unfenced(r, qp, pointers)) {
 		e->key_fault = SOFT_KEY_FREE;
-		return soft_req_refuse(r, BB_SYN_LOCAL_PROT,
-				       "a UMR in front of it changes the key, and it has no small "
-				       "fence (fm 1)");
+		return soft_req_refuse(
+			r, BB_SYN_LOCAL_PROT,
+			"an earlier UMR changes the key, but the request has no small fence (fm "
+			"1)");
 	}
 	while (pointers != 0) {
 		struct soft_piece *p = &r->own[__builtin_ctzll(pointers)];

@@ -53,12 +53,12 @@ soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 	uint32_t sgid = soft_ud_sgid(av);
 
 	if ((bb_be32(av->dest_qpn) & BB_WQE_EXT_AV) == 0) {
-		r->why = "the address vector is not marked as one of 48 bytes (bit 31 of dqp_dct)";
+		r->why = "the address vector is not marked as 48 bytes long: set bit 31 of dqp_dct";
 		return BB_SYN_LOCAL_QP_OP;
 	}
 	if (qp->dev->opts.grh_required && !soft_ud_has_grh(qp, av)) {
-		r->why = "the port needs a GRH, and the address vector has none: set bit 30 of "
-			 "grh_gid_fl, and the peer's GID";
+		r->why = "the port requires a GRH, but the address vector has none: set bit 30 of "
+			 "grh_gid_fl and the peer's GID";
 		return BB_SYN_LOCAL_QP_OP;
 	}
 	/*
@@ -66,12 +66,11 @@ soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 	 * no GRH.
 	 */
 	if (soft_ud_has_grh(qp, av) && soft_gid_empty(av->rgid)) {
-		r->why = "the address vector has no GID of the peer: rgid is zero, as without a "
-			 "GRH";
+		r->why = "the address vector has no GID of the peer (rgid is zero)";
 		return BB_SYN_LOCAL_QP_OP;
 	}
 	if (soft_ud_has_grh(qp, av) && (sgid >= SOFT_MAX_GIDS || !qp->dev->gid_valid[sgid])) {
-		r->why = "the address vector's source GID is empty";
+		r->why = "the address vector's source GID index names an empty GID";
 		return BB_SYN_LOCAL_QP_OP;
 	}
 	return 0;
@@ -248,8 +247,8 @@ soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r
 
 	if (p == NULL && !cast) {
 		SOFT_LOG(NOTICE,
-			 "%s QP 0x%x: a datagram for QP 0x%x is lost: no UD QP of that number in "
-			 "RTR or RTS at its address",
+			 "%s QP 0x%x: dropped a datagram for QP 0x%x: the destination has no UD QP "
+			 "of that number in RTR or RTS",
 			 e->dev->name, qp->qpn, dqpn);
 		return;
 	}

@@ -58,7 +58,7 @@ soft_resp_refuse(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
 	if (p->engine != e)
 		return soft_owner;
 	SOFT_LOG(ERR,
-		 "%s QP 0x%x refuses a request of QP 0x%x (opcode 0x%x, rkey 0x%x, address "
+		 "%s QP 0x%x rejected a request of QP 0x%x (opcode 0x%x, rkey 0x%x, address "
 		 "0x%" PRIx64 ", %" PRIu64 " bytes): %s",
 		 p->dev->name, p->qpn, qp->qpn, r->d.opcode, r->rkey, r->raddr, r->d.len, why);
 	if (synd == BB_SYN_REMOTE_ACCESS) {
@@ -80,14 +80,17 @@ soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft
 		     const struct soft_req *r)
 {
 	if (p->st != BB_PRM_QP_ST_RC)
-		return soft_resp_drop(p, qp->qpn, r->d.len,
-				      "not all of the ON_DEMAND key's memory is mapped for it");
+		return soft_resp_drop(
+			p, qp->qpn, r->d.len,
+			"the memory of the ON_DEMAND key is not fully mapped with the right that "
+			"the request needs");
 	if (p->engine != e)
 		return soft_owner;
 	SOFT_LOG(ERR,
-		 "%s QP 0x%x fails a request of QP 0x%x (opcode 0x%x, rkey 0x%x, address "
-		 "0x%" PRIx64 ", %" PRIu64 " bytes): not all of the ON_DEMAND key's memory is "
-		 "mapped for it",
+		 "%s QP 0x%x failed to execute a request of QP 0x%x (opcode 0x%x, rkey 0x%x, "
+		 "address 0x%" PRIx64 ", %" PRIu64
+		 " bytes): the memory of the ON_DEMAND key is not fully mapped with the right that "
+		 "the request needs",
 		 p->dev->name, p->qpn, qp->qpn, r->d.opcode, r->rkey, r->raddr, r->d.len);
 	soft_resp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);
 	return soft_nak(BB_SYN_REMOTE_OP);
@@ -193,8 +196,8 @@ soft_resp_read(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, str
 	if (unlikely(soft_resp_too_many(p, r)))
 		return soft_resp_refuse(
 			e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
-			"more READs and atomics in flight than max_dest_rd_atomic: the "
-			"peer's max_rd_atomic is too large");
+			"more READs and atomics are in flight than max_dest_rd_atomic: lower the "
+			"peer's max_rd_atomic");
 	if (unlikely(!__atomic_load_n(&p->rre, __ATOMIC_RELAXED)) &&
 	    !soft_defect(e, SOFT_DEFECT_QP_RIGHT))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
@@ -260,7 +263,7 @@ soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp 
 	if (unlikely(r->d.packets > behind))
 		return soft_resp_refuse(
 			e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
-			"a message begins behind the expected PSN and ends beyond it");
+			"the message starts before the expected PSN and ends after it");
 	SOFT_COUNT(p, duplicate);
 	switch (r->d.opcode) {
 	case BB_WQE_RDMA_READ:

@@ -131,14 +131,14 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, s
 	if (unlikely(soft_resp_too_many(p, r)))
 		return soft_resp_refuse(
 			e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
-			"more READs and atomics in flight than max_dest_rd_atomic: the "
-			"peer's max_rd_atomic is too large");
+			"more READs and atomics are in flight than max_dest_rd_atomic: lower the "
+			"peer's max_rd_atomic");
 	why = soft_resp_atomic_right(e, p, r);
 	if (unlikely(why != NULL))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ, why);
 	if (unlikely((r->raddr & low) != 0))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
-					"an atomic's address is not a multiple of its size");
+					"the address of the atomic is not a multiple of its size");
 	at = soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr, r->atomic_len, SOFT_RIGHT_ATOMIC,
 			   &why);
 	if (unlikely(at == NULL) &&
@@ -146,9 +146,9 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, s
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS, why);
 	/* An atomic needs aligned memory that is contiguous on the target. */
 	if (unlikely(at == NULL || ((uintptr_t)at & low) != 0))
-		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
-					"an atomic's memory is not aligned to its size, or not in "
-					"one piece");
+		return soft_resp_refuse(
+			e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
+			"the memory of the atomic is not aligned to its size or not contiguous");
 	old = masked ? soft_atomic_masked(r, at)
 		     : soft_atomic(e, r->d.opcode == BB_WQE_ATOMIC_FA, (uint64_t *)(void *)at,
 				   r->swap_add, r->compare);

@@ -19,7 +19,7 @@
 struct soft_answer
 soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len, const char *why)
 {
-	SOFT_LOG(NOTICE, "%s QP 0x%x drops a message of %" PRIu64 " bytes from QP 0x%x: %s",
+	SOFT_LOG(NOTICE, "%s QP 0x%x dropped a message of %" PRIu64 " bytes from QP 0x%x: %s",
 		 p->dev->name, p->qpn, len, from, why);
 	return (struct soft_answer){.kind = SOFT_SILENCE};
 }
@@ -34,7 +34,8 @@ soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p, const struct soft_
 		return soft_resp_drop(p, qp != NULL ? qp->qpn : 0, len, why);
 	}
 	SOFT_LOG(ERR,
-		 "%s QP 0x%x receive WQE %u (message of %" PRIu64 " bytes): syndrome 0x%02x, %s",
+		 "%s QP 0x%x receive WQE %u (message of %" PRIu64
+		 " bytes) failed: syndrome 0x%02x, %s",
 		 p->dev->name, p->qpn, e->recv.idx, len, synd, why);
 	if (synd == BB_SYN_LOCAL_LENGTH)
 		SOFT_COUNT(p, resp_local_length);
@@ -52,7 +53,7 @@ soft_resp_rnr(struct soft_qp *p, const struct soft_qp *qp)
 {
 	SOFT_COUNT(p, out_of_buffer);
 	if (p->st != BB_PRM_QP_ST_RC)
-		return soft_resp_drop(p, qp != NULL ? qp->qpn : 0, 0, "there is no receive for it");
+		return soft_resp_drop(p, qp != NULL ? qp->qpn : 0, 0, "no receive is posted");
 	return (struct soft_answer){.kind = SOFT_NAK_RNR,
 				    .code = __atomic_load_n(&p->min_rnr_nak, __ATOMIC_RELAXED)};
 }
@@ -101,7 +102,7 @@ soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft
 	if (posted == 0)
 		return soft_resp_rnr(p, qp);
 	SOFT_LOG(ERR,
-		 "%s QP 0x%x: the receive doorbell record is %u WQEs ahead of the %u in the ring; "
+		 "%s QP 0x%x: the receive doorbell record announces %u WQEs, but the ring has %u: "
 		 "write the WQE counter, big endian, to word 0",
 		 p->dev->name, p->qpn, posted, 1u << p->log_rq);
 	soft_resp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);
@@ -146,7 +147,7 @@ soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft
 		if (count == 0 && lkey == BB_WQE_INVALID_LKEY)
 			break;
 		if (unlikely(count & BB_WQE_INLINE)) {
-			*why = "an entry of its list is marked inline";
+			*why = "an SGE of the receive is marked inline";
 			return BB_SYN_LOCAL_QP_OP;
 		}
 		len = count == 0 ? BB_WQE_MAX_SGE_LEN : count;

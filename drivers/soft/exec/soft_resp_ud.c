@@ -91,7 +91,8 @@ soft_ud_receive(struct soft_engine *e, struct soft_qp *p, const struct soft_dgra
 	uint8_t synd;
 
 	if (d->qkey != p->q_key) {
-		soft_resp_drop(p, d->src_qpn, d->len, "it has another Q_Key");
+		soft_resp_drop(p, d->src_qpn, d->len,
+			       "the Q_Key of the message is not the Q_Key of this QP");
 		return;
 	}
 	ans = soft_resp_recv_ready(e, p, NULL, NULL);

@@ -16,7 +16,8 @@
 static enum soft_take
 soft_rmp_fail(struct soft_rmp *rmp, const char *why)
 {
-	SOFT_LOG(ERR, "%s RMP 0x%x, after %u WQEs: %s", rmp->dev->name, rmp->rmpn, rmp->taken, why);
+	SOFT_LOG(ERR, "%s RMP 0x%x goes to ERR after %u WQEs: %s", rmp->dev->name, rmp->rmpn,
+		 rmp->taken, why);
 	rmp->error = true;
 	return SOFT_TAKE_FAILED;
 }
@@ -56,13 +57,15 @@ soft_rmp_next(struct soft_engine *e, struct soft_rmp *rmp, uint16_t *event)
 		return SOFT_TAKE_EMPTY;
 	*event = BB_PRM_EVENT_SRQ_CATAS_ERROR;
 	if (unlikely(posted > mask + 1))
-		return soft_rmp_fail(rmp, "the doorbell record is ahead of the WQEs it has; write "
-					  "the WQE counter, big endian");
+		return soft_rmp_fail(
+			rmp,
+			"the doorbell record announces more WQEs than the RMP has: write the WQE "
+			"counter, big endian");
 	soft_rmp_load(e, rmp, rmp->head);
 	if (rmp->list) {
 		next = (uint16_t)(e->rmp_wqe[2] << 8 | e->rmp_wqe[3]);
 		if (unlikely(next > mask))
-			return soft_rmp_fail(rmp, "next_wqe_index of its WQE is outside the queue");
+			return soft_rmp_fail(rmp, "next_wqe_index of a WQE is outside the queue");
 	} else {
 		next = (rmp->head + 1) & mask;
 	}

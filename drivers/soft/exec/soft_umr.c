@@ -88,14 +88,15 @@ decode(struct umr *u)
 	uint32_t ds = u->r->wqe[7], w;
 
 	if (ds < BB_WQE_UMR_DS)
-		return BAD_WQE(u, "a UMR is 8 segments and its translations");
+		return BAD_WQE(u, "the UMR has fewer than its 8 fixed segments");
 	u->flags = umr[0];
 	u->octowords = soft_be32(umr + 4) >> 16;
 	u->mask = soft_be64(umr + 8);
 	if ((u->flags & (uint8_t)~KNOWN_FLAGS) != 0 || (u->flags & CHECK_BITS) == CHECK_BITS)
-		return BAD_WQE(u, "UMR flags that are not known");
+		return BAD_WQE(u, "unknown UMR flags");
 	if ((u->flags & BB_UMR_INLINE) == 0)
-		return BAD_WQE(u, "translations must stand in the WQE");
+		return BAD_WQE(
+			u, "the translations are not inline in the WQE (UMR flag inline, 0x80)");
 	if (!all_zero(umr + 1, 3) || !all_zero(umr + 16, 32))
 		return BAD_WQE(u, "reserved bytes of the UMR segment are not 0");
 	/*
@@ -103,16 +104,21 @@ decode(struct umr *u)
 	 * device supports neither.
 	 */
 	if ((soft_be32(umr + 4) & 0xffff) != 0)
-		return BAD_WQE(u, "translations can only be changed from the first on");
+		return BAD_WQE(u, "the translation offset is not 0");
 	if (u->octowords % BB_WQE_XLT_ALIGN != 0 || ds != BB_WQE_UMR_DS + u->octowords)
-		return BAD_WQE(u, "translations are whole blocks of 64 bytes, and ds counts them");
+		return BAD_WQE(
+			u,
+			"the translations are not whole blocks of 64 bytes, or ds does not count "
+			"them");
 	if ((u->mask & ~(uint64_t)KNOWN_MASK) != 0)
-		return BAD_BIND(u, "the mask names a field that a UMR may not change here");
+		return BAD_BIND(
+			u, "the mkey mask names a field that a UMR cannot change on this device");
 	/* The kernel never posts such a UMR (umr_check_mkey_mask()). The syndrome is [A]. */
 	if ((u->mask & BB_MKEY_MASK_A) != 0 && u->qp->dev->opts.no_umr_atomic)
-		return BAD_BIND(u,
-				"the mask names the atomic right, which a UMR of this device may "
-				"not change");
+		return BAD_BIND(
+			u,
+			"the mkey mask names the atomic right, which a UMR cannot change on this "
+			"device");
 	w = soft_be32(mkey);
 	if ((u->mask & BB_MKEY_MASK_FREE) != 0)
 		u->to_free = (w >> 24 & BB_MKEY_FREE) != 0;
@@ -135,28 +141,31 @@ check_key(struct umr *u)
 
 	u->m = find(u->qp->dev, u->key);
 	if (u->m == NULL)
-		return BAD_BIND(u, "no such key");
+		return BAD_BIND(u, "the key does not exist");
 	if (u->m->pdn != u->qp->pdn)
 		return BAD_BIND(u, "the key belongs to another protection domain");
 	ind = u->ind = u->m->ind;
 	if (ind == NULL || !ind->umr)
-		return BAD_BIND(u, "the key was not made to be changed: it is no window and no "
-				   "indirect key with umr_en");
+		return BAD_BIND(u,
+				"a UMR cannot change the key: it is neither a memory window nor an "
+				"indirect key with umr_en");
 	/*
 	 * A free key still has the low byte of its last use, because LOCAL_INV does not change that
 	 * byte. So the low byte is compared only if the key is in use.
 	 */
 	if (!ind->free && u->m->key != u->key)
-		return BAD_BIND(u, "the low byte is not the key's: an old rkey");
+		return BAD_BIND(
+			u,
+			"the low byte of the key is stale: use the key of the latest bind or UMR");
 	if ((u->flags & BB_UMR_CHECK_FREE) != 0 && !ind->free)
 		return BAD_BIND(u, "the key is in use: invalidate it first");
 	if ((u->flags & BB_UMR_CHECK_USED) != 0 && ind->free)
-		return BAD_BIND(u, "the key is free");
+		return BAD_BIND(u, "the key is free: bind or configure it first");
 	if ((u->flags & BB_UMR_CHECK_QPN) != 0 && ind->qpn != BB_MKEY_ANY_QP &&
 	    ind->qpn != u->qp->qpn)
 		return BAD_BIND(u, "another QP bound the key");
 	if ((u->mask & BB_MKEY_MASK_QPN) != 0 && u->qpn != BB_MKEY_ANY_QP && u->qpn != u->qp->qpn)
-		return BAD_BIND(u, "the key would be given to another QP");
+		return BAD_BIND(u, "the UMR assigns the key to another QP");
 	return 0;
 }
 
@@ -187,40 +196,49 @@ check_window(struct umr *u)
 					 : "a type 1 window is bound or invalidated as one of "
 					   "type 2");
 	if (u->to_free)
-		return u->octowords == 0 ? 0 : BAD_BIND(u, "freed, and laid out");
+		return u->octowords == 0
+			       ? 0
+			       : BAD_BIND(u, "the UMR frees the key but carries translations");
 	if ((u->mask & bind) != bind || u->octowords != BB_WQE_XLT_ALIGN)
-		return BAD_BIND(u, "a window is bound as a whole: length, start, rights and one "
-				   "piece");
+		return BAD_BIND(
+			u, "a bind must set the length, start, rights and one translation of the "
+			   "window");
 	if (type2 && !u->ind->free)
-		return BAD_BIND(u, "the type 2 window is bound: invalidate it first");
+		return BAD_BIND(u, "the type 2 window is already bound: invalidate it first");
 	if (type2 && u->qpn != u->qp->qpn)
-		return BAD_BIND(u, "a type 2 window is bound to no QP");
+		return BAD_BIND(
+			u,
+			"a type 2 window is bound to a QP other than the one that posts the bind");
 	if ((u->access & BB_MKEY_LW) != 0)
-		return BAD_BIND(u, "a window gives remote rights only");
+		return BAD_BIND(u, "a memory window cannot give local rights");
 	len = soft_be32(x);
 	addr = soft_be64(x + 8);
 	mr = find(u->qp->dev, soft_be32(x + 4));
 	if (mr == NULL || mr->ind != NULL || mr->key != soft_be32(x + 4))
-		return BAD_BIND(u, "the window's lkey is no memory region's");
+		return BAD_BIND(u, "the lkey of the bind is not the lkey of a memory region");
 	if (mr->pdn != u->qp->pdn)
 		return BAD_BIND(u, "the memory region belongs to another protection domain");
 	if (!mr->mw_bind)
 		return BAD_BIND(u, "the memory region was registered without MW_BIND");
 	if (len == 0 || u->len != len)
-		return BAD_BIND(u, "the window's length is not its piece's");
+		return BAD_BIND(
+			u, "the length of the bind's translation is 0 or differs from the window's "
+			   "length");
 	if (mr->detour == SOFT_DETOUR_PAGED)
-		return BAD_BIND(u, "the memory region is ON_DEMAND");
+		return BAD_BIND(u, "a window cannot be bound to an ON_DEMAND memory region");
 	size = mr->detour != SOFT_DETOUR_NONE ? mr->detour_len : mr->len;
 	if (addr < mr->start || len > size || addr - mr->start > size - len)
-		return BAD_BIND(u, "the window leaves the memory region");
+		return BAD_BIND(u, "the window is not inside the memory region");
 	if ((u->access & (BB_MKEY_RW | BB_MKEY_A)) != 0 && !mr->lw)
-		return BAD_BIND(u, "the window gives writes or atomics, the memory region has no "
-				   "LOCAL_WRITE");
+		return BAD_BIND(u,
+				"the window gives writes or atomics, but the memory region has no "
+				"LOCAL_WRITE");
 	if (u->start != addr && (!type2 || u->start != 0))
-		return BAD_BIND(u, "the window starts at its first byte's address; one of type 2 "
-				   "may start at 0");
+		return BAD_BIND(
+			u, "the start of the window is not the address of its first byte (0 is "
+			   "allowed for type 2)");
 	if (!all_zero(x + BB_WQE_SEG, 3 * BB_WQE_SEG))
-		return BAD_BIND(u, "a window has one piece");
+		return BAD_BIND(u, "a window has only one translation");
 	u->mr = mr;
 	return 0;
 }
@@ -234,9 +252,9 @@ check_pattern(struct umr *u)
 	uint64_t sum = 0;
 
 	if (u->qp->dev->opts.no_interleaved)
-		return BAD_BIND(u, "the device has no repeated blocks");
+		return BAD_BIND(u, "the device has no interleaved keys (option no_interleaved)");
 	if (n == 0 || n + 1 > u->octowords || soft_be32(x + 12) >> 16 != 0)
-		return BAD_BIND(u, "the pattern's blocks are not in the WQE");
+		return BAD_BIND(u, "the WQE does not contain all blocks of the pattern");
 	if (soft_be32(x + 8) == 0)
 		return BAD_BIND(u, "the pattern is repeated 0 times");
 	for (i = 1; i <= n; i++) {
@@ -248,7 +266,7 @@ check_pattern(struct umr *u)
 		sum += w & 0xffff;
 	}
 	if (sum != soft_be32(x))
-		return BAD_BIND(u, "the pattern's byte count is not its blocks' sum");
+		return BAD_BIND(u, "the byte count of the pattern is not the sum of its blocks");
 	return 0;
 }
 
@@ -262,10 +280,10 @@ static uint8_t
 check_layout(struct umr *u)
 {
 	if (u->octowords > u->ind->cap)
-		return BAD_BIND(u, "more translations than the key was made for");
+		return BAD_BIND(u, "the UMR has more translations than the key was created for");
 	if ((u->mask & BB_MKEY_MASK_ACCESS) != 0 && (u->access & (BB_MKEY_RW | BB_MKEY_A)) != 0 &&
 	    (u->access & BB_MKEY_LW) == 0)
-		return BAD_BIND(u, "remote write and atomic need local write");
+		return BAD_BIND(u, "remote write and atomic rights need the local write right");
 	return is_pattern(u) ? check_pattern(u) : 0;
 }
 
@@ -404,12 +422,12 @@ static const char *
 not_invalidated(const struct soft_mkey *m, const struct soft_qp *p)
 {
 	if (m == NULL || m->pdn != p->pdn)
-		return "no such key in the QP's protection domain";
+		return "the key does not exist in the QP's protection domain";
 	if (m->ind == NULL || !m->ind->en_rinval)
-		return "peers may not invalidate the key: it is no type 2 window, and was not made "
-		       "with en_rinval";
+		return "a peer cannot invalidate the key: it is neither a type 2 window nor an "
+		       "indirect key with en_rinval";
 	if (m->ind->free)
-		return "the key is free already";
+		return "the key is already invalid";
 	if (m->ind->qpn != BB_MKEY_ANY_QP && m->ind->qpn != p->qpn)
 		return "the memory window was bound by another QP";
 	return NULL;

@@ -31,8 +31,10 @@ soft_dm_start(struct soft_dev *dev)
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m->used != NULL && m->mem != MAP_FAILED)
 		return 0;
-	SOFT_LOG(ERR, "%s: no memory for %u bytes of device memory (option dm)", dev->name,
-		 dev->opts.dm);
+	SOFT_LOG(ERR,
+		 "%s: cannot open the device: out of memory for %u bytes of device memory (option "
+		 "dm)",
+		 dev->name, dev->opts.dm);
 	if (m->mem == MAP_FAILED)
 		m->mem = NULL;
 	soft_dm_stop(dev);
@@ -84,7 +86,7 @@ soft_dm_alloc(struct mlx5_ctx *ctx_, uint64_t len, uint32_t log_align, struct ml
 		return ret;
 	d = calloc(1, sizeof(*d));
 	if (d == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for device memory", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for a device memory object", dev->name);
 		return -ENOMEM;
 	}
 	d->pub.len = len;
@@ -101,8 +103,8 @@ soft_dm_alloc(struct mlx5_ctx *ctx_, uint64_t len, uint32_t log_align, struct ml
 	pthread_mutex_unlock(&dev->lock);
 	if (d->base == NULL) {
 		SOFT_LOG(ERR,
-			 "%s: no %u pages in a row are left of the %u of device memory: free "
-			 "some, or open the device with dm=<bytes>",
+			 "%s: cannot allocate %u contiguous pages of 4096 bytes of the %u pages of "
+			 "device memory: free some, or open the device with a larger dm=BYTES",
 			 dev->name, d->pages, m->pages);
 		free(d);
 		return -ENOMEM;
@@ -119,14 +121,17 @@ soft_dm_free(struct mlx5_ctx *ctx_, struct mlx5_dm *dm)
 	struct soft_dev *dev = ctx->dev;
 
 	if (d->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: device memory of another context", dev->name);
+		SOFT_LOG(ERR,
+			 "%s: cannot free device memory that belongs to another device context",
+			 dev->name);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
 	/* Same check as uverbs_free_dm(). */
 	if (d->mrs != 0) {
 		pthread_mutex_unlock(&dev->lock);
-		SOFT_LOG(ERR, "%s: %u MRs still use the device memory: deregister them first",
+		SOFT_LOG(ERR,
+			 "%s: cannot free device memory that %u MRs use: deregister them first",
 			 dev->name, d->mrs);
 		return -EBUSY;
 	}
@@ -186,7 +191,9 @@ soft_dm_mr(const struct soft_ctx *ctx, const struct mlx5_mr_attr *attr, uint8_t 
 	int ret;
 
 	if (d->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: MR of another context's device memory", ctx->dev->name);
+		SOFT_LOG(ERR,
+			 "%s: cannot register device memory that belongs to another device context",
+			 ctx->dev->name);
 		return -EINVAL;
 	}
 	ret = soft_kernel_dm_mr(ctx->dev->name, attr->access, attr->offset, attr->len, d->pub.len);

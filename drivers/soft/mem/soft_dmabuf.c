@@ -49,7 +49,9 @@ dmabuf_size(const struct soft_dev *dev, const char *what, int fd)
 	if (fstatfs(fd, &fs) != 0) {
 		int err = errno;
 
-		SOFT_LOG(ERR, "%s: %s of a dma-buf: %d is no open file", dev->name, what, fd);
+		SOFT_LOG(ERR,
+			 "%s: cannot register a dma-buf as %s: %d is not an open file descriptor",
+			 dev->name, what, fd);
 		return -err;
 	}
 	if ((uint32_t)fs.f_type == DMA_BUF_FS_MAGIC) {
@@ -59,8 +61,11 @@ dmabuf_size(const struct soft_dev *dev, const char *what, int fd)
 	}
 	if (stand_in(dev, fd) && fstat(fd, &st) == 0)
 		return st.st_size;
-	SOFT_LOG(ERR, "%s: %s of a dma-buf: file %d is none%s", dev->name, what, fd,
-		 dev->opts.dmabuf_memfd ? ", nor a memfd sealed against shrinking" : "");
+	SOFT_LOG(ERR, "%s: cannot register a dma-buf as %s: file descriptor %d is not a dma-buf%s",
+		 dev->name, what, fd,
+		 dev->opts.dmabuf_memfd
+			 ? " or a memfd sealed against shrinking but not against writes"
+			 : "");
 	return -EINVAL;
 }
 
@@ -73,7 +78,8 @@ soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t o
 	void *p;
 
 	if (dev->opts.no_dmabuf) {
-		SOFT_LOG(ERR, "%s: %s of a dma-buf: option no_dmabuf is set", dev->name, what);
+		SOFT_LOG(ERR, "%s: cannot register a dma-buf as %s: option no_dmabuf is set",
+			 dev->name, what);
 		return -EOPNOTSUPP;
 	}
 	size = dmabuf_size(dev, what, fd);
@@ -81,8 +87,9 @@ soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t o
 		return (int)size;
 	if (len == 0 || len > (uint64_t)size || offset > (uint64_t)size - len) {
 		SOFT_LOG(ERR,
-			 "%s: %s of %" PRIu64 " bytes at offset %" PRIu64 " is empty or leaves the "
-			 "%" PRId64 " bytes of the dma-buf",
+			 "%s: cannot register a dma-buf as %s: the range of %" PRIu64
+			 " bytes at offset %" PRIu64 " is empty or ends after the %" PRId64
+			 " bytes of the dma-buf",
 			 dev->name, what, len, offset, size);
 		return -EINVAL;
 	}
@@ -92,8 +99,8 @@ soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t o
 		int err = errno;
 
 		SOFT_LOG(ERR,
-			 "%s: %s of a dma-buf: its exporter does not let the CPU map it: %s; a "
-			 "software device needs that",
+			 "%s: cannot register a dma-buf as %s: the CPU cannot map it: %s; a "
+			 "software device needs an exporter that supports mmap()",
 			 dev->name, what, strerror(err));
 		return -err;
 	}
@@ -119,7 +126,8 @@ soft_dmabuf_mr(const struct soft_dev *dev, const struct mlx5_mr_attr *attr, stru
 	if (ret != 0)
 		return ret;
 	if (attr->len > UINT64_MAX - attr->iova) {
-		SOFT_LOG(ERR, "%s: MR of a dma-buf: iova + length is past 2^64", dev->name);
+		SOFT_LOG(ERR, "%s: cannot register a dma-buf as MR: iova + length exceeds 2^64",
+			 dev->name);
 		return -EINVAL;
 	}
 	return soft_dmabuf_map(dev, "MR", attr->fd, attr->offset, attr->len,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "soft_ctl.h"
 #include "soft_kernel.h"
@@ -14,8 +15,10 @@ soft_mem_range(const char *name, const char *what, const void *addr, size_t len)
 	uint64_t start = (uintptr_t)addr;
 
 	if (len == 0 || len > UINT64_MAX - start || start + len > UINT64_MAX - 4095) {
-		SOFT_LOG(ERR, "%s: %s of %zu bytes at %p: empty, or past the end of memory", name,
-			 what, len, addr);
+		SOFT_LOG(ERR,
+			 "%s: invalid %s of %zu bytes at %p: the range is empty or ends after the "
+			 "address space",
+			 name, what, len, addr);
 		return -EINVAL;
 	}
 	return 0;
@@ -30,10 +33,13 @@ soft_mem_check(const char *name, const char *what, const void *addr, size_t len,
 		return ret;
 	ret = soft_maps_check(addr, len, write);
 	if (ret == -EFAULT)
-		SOFT_LOG(ERR, "%s: %s of %zu bytes at %p: not all of it is mapped %s", name, what,
-			 len, addr, write ? "for writing" : "for reading");
+		SOFT_LOG(ERR,
+			 "%s: invalid %s of %zu bytes at %p: not all of this memory is mapped %s",
+			 name, what, len, addr, write ? "for writing" : "for reading");
 	else if (ret != 0)
-		SOFT_LOG(ERR, "%s: %s: /proc/self/maps cannot be read, errno %d", name, what, -ret);
+		SOFT_LOG(ERR,
+			 "%s: cannot check the memory of the %s: cannot read /proc/self/maps: %s",
+			 name, what, strerror(-ret));
 	return ret;
 }
 
@@ -49,7 +55,7 @@ soft_pd_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd **pd)
 		return ret;
 	p = calloc(1, sizeof(*p));
 	if (p == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for a PD", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for a PD", dev->name);
 		return -ENOMEM;
 	}
 	p->ctx = ctx;
@@ -61,7 +67,8 @@ soft_pd_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd **pd)
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: all %u PDs are in use", dev->name, 1u << SOFT_LOG_MAX_PD);
+		SOFT_LOG(ERR, "%s: all %u PDs are in use: free some", dev->name,
+			 1u << SOFT_LOG_MAX_PD);
 		free(p);
 		return -ENOMEM;
 	}
@@ -77,13 +84,16 @@ soft_pd_free(struct mlx5_ctx *ctx_, struct mlx5_pd *pd)
 	struct soft_dev *dev = ctx->dev;
 
 	if (p->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: PD 0x%x is another context's", dev->name, p->pub.pdn);
+		SOFT_LOG(ERR, "%s: PD 0x%x belongs to another device context", dev->name,
+			 p->pub.pdn);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
 	if (p->mrs != 0 || p->qps != 0 || p->rmps != 0) {
 		pthread_mutex_unlock(&dev->lock);
-		SOFT_LOG(ERR, "%s: PD 0x%x has %u MRs, %u QPs and %u RMPs: destroy them first",
+		SOFT_LOG(ERR,
+			 "%s: cannot free PD 0x%x: it has %u MRs, %u QPs and %u RMPs: destroy them "
+			 "first",
 			 dev->name, p->pub.pdn, p->mrs, p->qps, p->rmps);
 		return -EBUSY;
 	}

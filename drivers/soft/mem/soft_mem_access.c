@@ -24,7 +24,7 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 
 	e->detour = SOFT_DETOUR_NONE;
 	if (m == NULL) {
-		*why = "no such key";
+		*why = "the key does not exist";
 		e->key_fault = SOFT_KEY_PD;
 		return NULL;
 	}
@@ -37,7 +37,7 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 	size = m->detour != SOFT_DETOUR_NONE ? m->detour_len : m->len;
 	if ((addr < m->start || len > size || addr - m->start > size - len) &&
 	    !soft_defect(e, SOFT_DEFECT_NO_BOUNDS)) {
-		*why = "the range leaves the key's memory";
+		*why = "the range is not inside the key's memory";
 		e->key_fault = SOFT_KEY_RANGE;
 		return NULL;
 	}
@@ -54,8 +54,8 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 		 * The kernel cannot resolve such a fault: mlx5_ib_mr_wqe_pfault_handler() knows
 		 * only QPs that the kernel created. [A]
 		 */
-		*why = "an ON_DEMAND key in a WQE of a DEVX queue, whose page faults the kernel "
-		       "does not resolve";
+		*why = "the key is ON_DEMAND, and the kernel resolves no page faults of local "
+		       "keys in a DEVX queue";
 		e->key_fault = SOFT_KEY_RIGHT;
 		return NULL;
 	}
@@ -63,7 +63,7 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 	    (m->detour == SOFT_DETOUR_RELAXED && right == SOFT_RIGHT_REMOTE_WRITE)) {
 		e->detour = m->detour;
 		e->detour_at = at;
-		*why = "the key's memory is not accessed this way";
+		*why = "the access to the key's memory needs the detour path";
 		return NULL;
 	}
 	return at;

@@ -66,12 +66,15 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 	int ret;
 
 	if (p->ctx != ctx || (type != 1 && type != 2)) {
-		SOFT_LOG(ERR, "%s: memory window: %s", dev->name,
-			 p->ctx != ctx ? "the PD is another context's" : "there are types 1 and 2");
+		SOFT_LOG(ERR, "%s: cannot allocate a memory window: %s", dev->name,
+			 p->ctx != ctx ? "the PD belongs to another device context"
+				       : "the type is not 1 or 2");
 		return -EINVAL;
 	}
 	if (dev->opts.no_mw || dev->opts.no_umr) {
-		SOFT_LOG(ERR, "%s: the device has no memory windows", dev->name);
+		SOFT_LOG(ERR,
+			 "%s: cannot allocate a memory window: the device has no memory windows",
+			 dev->name);
 		return -EOPNOTSUPP;
 	}
 	ret = soft_fault_check(dev, "memory window");
@@ -95,7 +98,10 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: all mkeys are in use", dev->name);
+		SOFT_LOG(ERR,
+			 "%s: cannot allocate a memory window: all mkeys are in use: destroy some "
+			 "keys or MRs",
+			 dev->name);
 		soft_indirect_free(w->mkey);
 		free(w);
 		return -ENOMEM;
@@ -106,7 +112,7 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 free_mw:
 	free(w);
 no_memory:
-	SOFT_LOG(ERR, "%s: no memory for a memory window", dev->name);
+	SOFT_LOG(ERR, "%s: out of memory for a memory window", dev->name);
 	return -ENOMEM;
 }
 
@@ -119,7 +125,9 @@ soft_mw_free(struct mlx5_ctx *ctx_, struct mlx5_mw *mw)
 	uint32_t id = w->mkey->key >> 8;
 
 	if (w->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: the memory window is another context's", dev->name);
+		SOFT_LOG(ERR,
+			 "%s: cannot free a memory window that belongs to another device context",
+			 dev->name);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);

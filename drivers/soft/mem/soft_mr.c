@@ -79,8 +79,10 @@ mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 		soft_quiesce();
 		mkey_share(dev, m);
 	}
-	SOFT_LOG(ERR, "%s: memory windows are bound to MR 0x%x: invalidate them first", dev->name,
-		 m->key);
+	SOFT_LOG(ERR,
+		 "%s: cannot deregister or re-register MR 0x%x: memory windows are bound to it: "
+		 "invalidate them first",
+		 dev->name, m->key);
 	return -EBUSY;
 }
 
@@ -95,7 +97,7 @@ mkey_make(const struct soft_dev *dev, const struct soft_pd *pd, const struct mlx
 	uint32_t access = attr->access;
 
 	if (m == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for an MR", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for an MR", dev->name);
 		return NULL;
 	}
 	*m = (struct soft_mkey){
@@ -137,7 +139,9 @@ static int
 rights_check(const struct soft_dev *dev, uint32_t access)
 {
 	if ((access & MLX5_ACCESS_REMOTE_ATOMIC) != 0 && dev->opts.no_atomic) {
-		SOFT_LOG(ERR, "%s: MR with REMOTE_ATOMIC: the device has no atomics", dev->name);
+		SOFT_LOG(ERR,
+			 "%s: cannot register an MR with REMOTE_ATOMIC: the device has no atomics",
+			 dev->name);
 		return -EINVAL;
 	}
 	return soft_kernel_mr_access(access, dev->odp);
@@ -157,11 +161,14 @@ mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 	if (whole_address_space(attr)) {
 		if (attr->iova == 0)
 			return 0;
-		SOFT_LOG(ERR, "%s: MR of the whole address space: its iova must be 0", dev->name);
+		SOFT_LOG(ERR, "%s: invalid iova of an MR over the whole address space (0)",
+			 dev->name);
 		return -EINVAL;
 	}
 	if (attr->len > UINT64_MAX - attr->iova) {
-		SOFT_LOG(ERR, "%s: MR: iova 0x%" PRIx64 " + %" PRIu64 " bytes is past 2^64",
+		SOFT_LOG(ERR,
+			 "%s: invalid iova 0x%" PRIx64 " of an MR of %" PRIu64
+			 " bytes: iova + length exceeds 2^64",
 			 dev->name, attr->iova, attr->len);
 		return -EINVAL;
 	}
@@ -221,7 +228,7 @@ room_of(const struct mlx5_mr_attr *attr)
 static void
 no_key_left(const struct soft_dev *dev)
 {
-	SOFT_LOG(ERR, "%s: all %u mkeys are in use: register larger pieces", dev->name,
+	SOFT_LOG(ERR, "%s: all %u mkeys are in use: register fewer and larger MRs", dev->name,
 		 dev->ctl->mkey_draw.n);
 }
 
@@ -236,7 +243,8 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 	int ret;
 
 	if (p->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: PD 0x%x is another context's", dev->name, p->pub.pdn);
+		SOFT_LOG(ERR, "%s: PD 0x%x belongs to another device context", dev->name,
+			 p->pub.pdn);
 		return -EINVAL;
 	}
 	ret = soft_fault_check(dev, "MR");
@@ -244,7 +252,7 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 		return ret;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for an MR", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for an MR", dev->name);
 		return -ENOMEM;
 	}
 	m->attr = *attr;
@@ -298,7 +306,8 @@ soft_mr_dereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr)
 	int ret;
 
 	if (m->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: MR 0x%x is another context's", dev->name, m->pub.lkey);
+		SOFT_LOG(ERR, "%s: MR 0x%x belongs to another device context", dev->name,
+			 m->pub.lkey);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
@@ -352,12 +361,15 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 	 * same check.
 	 */
 	if (m->attr.kind != MLX5_MR_MEM) {
-		SOFT_LOG(ERR, "%s: MR 0x%x is of device memory or a dma-buf: register it anew",
+		SOFT_LOG(ERR,
+			 "%s: cannot re-register MR 0x%x of device memory or a dma-buf: deregister "
+			 "and register it",
 			 dev->name, m->pub.lkey);
 		return -EINVAL;
 	}
 	if (pd->ctx != m->ctx) {
-		SOFT_LOG(ERR, "%s: PD 0x%x is another context's", dev->name, pd->pub.pdn);
+		SOFT_LOG(ERR, "%s: PD 0x%x belongs to another device context", dev->name,
+			 pd->pub.pdn);
 		return -EINVAL;
 	}
 	if ((flags & MLX5_REREG_TRANSLATION) != 0)
@@ -367,7 +379,9 @@ rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
 		return ret;
 	/* Same check as ib_umem_check_rereg(). */
 	if (soft_kernel_writable(to->access) && !m->writable) {
-		SOFT_LOG(ERR, "%s: MR 0x%x was registered for reading: it cannot become writable",
+		SOFT_LOG(ERR,
+			 "%s: cannot make MR 0x%x writable: it was registered without write "
+			 "access: set BB_MR_REREG_TRANSLATION too",
 			 dev->name, m->pub.lkey);
 		return -EACCES;
 	}
@@ -419,7 +433,8 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 	int in_place, ret;
 
 	if (m->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: MR 0x%x is another context's", dev->name, m->pub.lkey);
+		SOFT_LOG(ERR, "%s: MR 0x%x belongs to another device context", dev->name,
+			 m->pub.lkey);
 		return -EINVAL;
 	}
 	if ((flags & MLX5_REREG_ACCESS) != 0)
@@ -435,7 +450,8 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 		return ret;
 	in_place = rereg_in_place(m, flags, &to);
 	if (in_place < 0) {
-		SOFT_LOG(ERR, "%s: MR 0x%x: ON_DEMAND does not change without TRANSLATION",
+		SOFT_LOG(ERR,
+			 "%s: cannot change ON_DEMAND of MR 0x%x without BB_MR_REREG_TRANSLATION",
 			 dev->name, m->pub.lkey);
 		return in_place;
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_common.h>
 
@@ -24,8 +25,9 @@ choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, u
 	if (*pgsz != 0)
 		return 0;
 	SOFT_LOG(ERR,
-		 "%s: umem of %" PRIu64 " bytes at 0x%" PRIx64 ": no page size of 0x%" PRIx64
-		 " goes with it, the memory's own pages have %" PRIu64 " bytes: allow %" PRIu64,
+		 "%s: cannot register a umem of %" PRIu64 " bytes at 0x%" PRIx64
+		 ": no page size in pgsz_bitmap 0x%" PRIx64 " fits memory with pages of %" PRIu64
+		 " bytes: set in pgsz_bitmap the bit %" PRIu64,
 		 name, len, addr, pgsz_bitmap, real_page, host);
 	return -EINVAL;
 }
@@ -48,7 +50,8 @@ publish(struct soft_ctx *ctx, struct soft_umem *u, struct mlx5_umem **umem)
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: all %u umems are in use", dev->name, 1u << SOFT_LOG_MAX_UMEM);
+		SOFT_LOG(ERR, "%s: all %u umems are in use: deregister some", dev->name,
+			 1u << SOFT_LOG_MAX_UMEM);
 		return -ENOMEM;
 	}
 	*umem = &u->pub;
@@ -61,7 +64,7 @@ umem_new(const struct soft_dev *dev, uint64_t len, uint32_t access)
 	struct soft_umem *u = calloc(1, sizeof(*u));
 
 	if (u == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for a umem", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for a umem", dev->name);
 		return NULL;
 	}
 	u->len = len;
@@ -93,8 +96,10 @@ soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, ui
 	if (ret == 0 && pgsz_bitmap != host && len > host) {
 		ret = soft_maps_page(addr, len, &page);
 		if (ret != 0)
-			SOFT_LOG(ERR, "%s: umem: /proc/self/smaps cannot be read, errno %d",
-				 dev->name, -ret);
+			SOFT_LOG(ERR,
+				 "%s: cannot find the page size of a umem: cannot read "
+				 "/proc/self/smaps: %s",
+				 dev->name, strerror(-ret));
 		page = RTE_MAX(page, host);
 	}
 	if (ret != 0)
@@ -155,15 +160,16 @@ soft_umem_dereg(struct mlx5_ctx *ctx_, struct mlx5_umem *umem)
 	struct soft_dev *dev = ctx->dev;
 
 	if (u->ctx != ctx) {
-		SOFT_LOG(ERR, "%s: umem 0x%x is another context's", dev->name, u->pub.id);
+		SOFT_LOG(ERR, "%s: umem 0x%x belongs to another device context", dev->name,
+			 u->pub.id);
 		return -EINVAL;
 	}
 	pthread_mutex_lock(&dev->lock);
 	if (u->refs != 0) {
 		pthread_mutex_unlock(&dev->lock);
 		SOFT_LOG(ERR,
-			 "%s: umem 0x%x holds %u buffers and records: destroy the CQs and QPs "
-			 "first",
+			 "%s: cannot deregister umem 0x%x: it holds %u buffers and doorbell "
+			 "records: destroy the CQs and QPs first",
 			 dev->name, u->pub.id, u->refs);
 		return -EBUSY;
 	}

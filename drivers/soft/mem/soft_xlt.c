@@ -68,8 +68,8 @@ add(struct walk *w, uint8_t *p, uint64_t len)
 	}
 	if (!soft_pieces_add(w->to, p, len))
 		return refuse(w, SOFT_KEY_RANGE,
-			      "through its keys the message has more parts than the device can "
-			      "take");
+			      "the indirect keys split the message into more parts than the device "
+			      "supports");
 	return true;
 }
 
@@ -89,7 +89,8 @@ hold(struct walk *w, const struct soft_mkey *m, uint32_t key)
 		struct soft_indirect **more = realloc(e->held, cap * sizeof(*more));
 
 		if (more == NULL)
-			return refuse(w, SOFT_KEY_PD, "no memory");
+			return refuse(w, SOFT_KEY_PD,
+				      "out of memory for the references to indirect keys");
 		e->held = more;
 		e->cap_held = cap;
 	}
@@ -97,8 +98,9 @@ hold(struct walk *w, const struct soft_mkey *m, uint32_t key)
 	    __atomic_load_n(&m->key, __ATOMIC_RELAXED) != key) {
 		__atomic_sub_fetch(&m->ind->gate, 1, __ATOMIC_RELEASE);
 		return refuse(w, SOFT_KEY_FREE,
-			      m->ind->mw_type != 0 ? "the memory window is not bound"
-						   : "the key is free: lay it out first");
+			      m->ind->mw_type != 0
+				      ? "the memory window is not bound"
+				      : "the key is free: configure it by a UMR first");
 	}
 	e->held[e->n_held++] = m->ind;
 	return true;
@@ -131,7 +133,8 @@ walk_list(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_
 		off = 0;
 		len -= part;
 	}
-	return len == 0 || refuse(w, SOFT_KEY_RANGE, "the key's pieces end before the range does");
+	return len == 0 ||
+	       refuse(w, SOFT_KEY_RANGE, "the range ends after the last entry of the key");
 }
 
 static bool
@@ -146,7 +149,7 @@ walk_fixed(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64
 
 		if (i >= ind->n)
 			return refuse(w, SOFT_KEY_RANGE,
-				      "the key's pieces end before the range does");
+				      "the range ends after the last entry of the key");
 		if (!walk_key(w, ind->x[i].key, ind->x[i].addr + in, part, right, depth))
 			return false;
 		off += part;
@@ -165,7 +168,7 @@ walk_strided(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint
 	for (off %= ind->round; len != 0; turn++) {
 		if (turn >= ind->repeat)
 			return refuse(w, SOFT_KEY_RANGE,
-				      "the key's pattern ends before the range does");
+				      "the range ends after the pattern of the key");
 		for (i = 0; i < ind->n && len != 0; i++) {
 			const struct soft_xlt *x = &ind->x[i];
 			uint64_t part;
@@ -210,19 +213,21 @@ walk_indirect(struct walk *w, const struct soft_mkey *m, uint32_t key, uint64_t 
 	enum soft_right below;
 
 	if (depth == SOFT_INDIRECTION)
-		return refuse(w, SOFT_KEY_RANGE, "keys over keys, deeper than max_indirection");
+		return refuse(w, SOFT_KEY_RANGE,
+			      "the indirect keys are nested deeper than max_indirection");
 	if (m->pdn != w->pdn)
 		return refuse(w, SOFT_KEY_PD, "the key belongs to another protection domain");
 	if (ind->mw_type != 0 &&
 	    (depth != 0 || right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_LOCAL_WRITE))
-		return refuse(w, SOFT_KEY_RIGHT, "a memory window is for peers only");
+		return refuse(w, SOFT_KEY_RIGHT, "a memory window is not valid as a local key");
 	if (!hold(w, m, key))
 		return false;
 	if (ind->qpn != BB_MKEY_ANY_QP && ind->qpn != w->qpn)
-		return refuse(w, SOFT_KEY_PD,
-			      "the memory window was bound by another QP, for its peers only");
+		return refuse(
+			w, SOFT_KEY_PD,
+			"another QP bound the memory window, so only that QP's peer may use it");
 	if (addr < ind->start || len > ind->len || addr - ind->start > ind->len - len)
-		return refuse(w, SOFT_KEY_RANGE, "the range leaves the key's memory");
+		return refuse(w, SOFT_KEY_RANGE, "the range is not inside the key's memory");
 	if (!ind_allows(ind, right))
 		return refuse(w, SOFT_KEY_RIGHT, "the key does not give this right");
 	below = right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_REMOTE_READ

@@ -111,7 +111,7 @@ soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops)
 	int ret;
 
 	if (nif == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for the port", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for the port", dev->name);
 		return -ENOMEM;
 	}
 	nif->dev = dev;
@@ -131,7 +131,7 @@ soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops)
 		soft_port_flap(nif->port, &dev->flap);
 	ret = info.on_interrupts ? soft_netif_gate_join(nif) : 0;
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: no memory for an alarm", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for an EAL alarm of the port", dev->name);
 		soft_port_close(nif->port);
 		free(nif);
 		return ret;
@@ -162,10 +162,11 @@ tell(const struct soft_netif *nif)
 
 	soft_port_stats(nif->port, &port, &stack, &neigh);
 	SOFT_LOG(INFO,
-		 "%s: port=%s: %" PRIu64 " frames came, %" PRIu64 " of RoCE; %" PRIu64
-		 " left, %" PRIu64 " of them without a copy, %" PRIu64 " copied late; lost %" PRIu64
-		 " without a link, %" PRIu64 " to silent neighbours; neighbours: %" PRIu64
-		 " asked, %" PRIu64 " failed",
+		 "%s: port=%s: received %" PRIu64 " frames (%" PRIu64 " of RoCE); sent %" PRIu64
+		 " frames (%" PRIu64 " without a copy, %" PRIu64 " copied late); dropped %" PRIu64
+		 " frames while the link was down and %" PRIu64
+		 " to neighbours that did not respond; neighbour requests: %" PRIu64
+		 " sent, %" PRIu64 " failed",
 		 name, nif->dev->opts.port.name, port.rx_frames, stack.roce, port.tx_frames,
 		 port.tx_zero_copy, port.tx_unsettled, port.tx_down, port.tx_unreachable,
 		 neigh.asked, neigh.failed);
@@ -247,13 +248,14 @@ refuse(const struct soft_dev *dev, const uint8_t ip[16], enum soft_port_sent why
 	else
 		inet_ntop(AF_INET6, ip, text, sizeof(text));
 	if (why == SOFT_PORT_DOWN) {
-		SOFT_LOG(ERR, "%s: %s cannot be asked for: port=%s has no link", dev->name, text,
+		SOFT_LOG(ERR, "%s: cannot resolve %s: the link of port=%s is down", dev->name, text,
 			 dev->opts.port.name);
 		return -ENETDOWN;
 	}
 	SOFT_LOG(ERR,
-		 "%s: no answer from %s on port=%s: is it up and polling, and in a network of ip=? "
-		 "Give neigh=%s@MAC for a host outside them, or that answers no such request",
+		 "%s: no answer from %s on port=%s: check that the peer is up, polls its device, "
+		 "and is in the network of an ip=. Give neigh=%s@MAC if the peer is in another "
+		 "network or answers no ARP or neighbour solicitation",
 		 dev->name, text, dev->opts.port.name, text);
 	return -EHOSTUNREACH;
 }

@@ -11,7 +11,9 @@
  * locks of these ports. It works for about 20 us, then the alarm fires again. No engine waits for
  * those locks.
  */
+#include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <rte_alarm.h>
@@ -63,7 +65,10 @@ static void
 relax(void)
 {
 	if (usual.raised && sched_setscheduler(0, usual.policy, &usual.param) != 0)
-		SOFT_LOG(ERR, "EAL's interrupt thread stays at a real-time priority");
+		SOFT_LOG(ERR,
+			 "cannot set EAL's interrupt thread back from a real-time priority to its "
+			 "own: %s",
+			 strerror(errno));
 	usual.raised = false;
 }
 
@@ -224,7 +229,9 @@ turn(void *arg)
 	pthread_mutex_lock(&gate_lock);
 	take_all();
 	if (rte_eal_alarm_set(MOMENT_US, turn, arg) != 0) {
-		SOFT_LOG(ERR, "no memory for an alarm: a peer that goes may end this process");
+		SOFT_LOG(ERR,
+			 "out of memory for an EAL alarm: this process may crash if the process at "
+			 "the other end of its port exits");
 		LIST_FOREACH(nif, &gated, gate_link)
 			set_gate(nif, SOFT_NETIF_LEAVES);
 		give_all();

@@ -30,7 +30,7 @@ soft_port_open(const char *dev, const struct soft_port_opts *o, const struct sof
 	int ret;
 
 	if (p == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for the port", dev);
+		SOFT_LOG(ERR, "%s: out of memory for the port", dev);
 		return -ENOMEM;
 	}
 	ret = soft_port_eth_start(dev, o, &p->eth);
@@ -128,7 +128,8 @@ look_at_link(struct soft_port *p, uint64_t now)
 	if (up == p->up)
 		return !off;
 	p->up = up;
-	SOFT_LOG(NOTICE, "port %u (%s): link %s", p->eth.id, p->eth.driver, up ? "up" : "down");
+	SOFT_LOG(NOTICE, "ethdev port %u (%s): link %s", p->eth.id, p->eth.driver,
+		 up ? "up" : "down");
 	if (p->ops->on_link != NULL)
 		p->ops->on_link(p->arg, up);
 	return !off;

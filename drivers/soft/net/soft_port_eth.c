@@ -150,7 +150,7 @@ check_buffers(const char *dev, const struct soft_port_opts *o, const struct pmd 
 	if (eth->frame <= size)
 		return 0;
 	SOFT_LOG(ERR,
-		 "%s: frames of %u bytes do not fit the buffers of %u that %s (%s) has: give its "
+		 "%s: frames of %u bytes do not fit the buffers of %u bytes of %s (%s): give its "
 		 "vdev %s=%u, at both ends",
 		 dev, eth->frame, size, o->name, eth->driver, pmd->buffer_key,
 		 RTE_ALIGN_CEIL(eth->frame, 64u));
@@ -168,8 +168,8 @@ choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pm
 		l3 = o->framesz - SOFT_PORT_L2_OVERHEAD;
 		if (l3 > reported && !pmd->any_frame) {
 			SOFT_LOG(ERR,
-				 "%s: framesz=%u: %s (%s) carries packets of %u bytes: at most "
-				 "framesz=%u",
+				 "%s: framesz=%u is too large: %s (%s) carries packets of at most "
+				 "%u bytes: give framesz=%u or less",
 				 dev, o->framesz, o->name, eth->driver, reported,
 				 reported + SOFT_PORT_L2_OVERHEAD);
 			return -EINVAL;
@@ -180,30 +180,30 @@ choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pm
 			uint32_t frame = rte_align32pow2(need + SOFT_PORT_L2_OVERHEAD + 64);
 
 			SOFT_LOG(ERR,
-				 "%s: mtu=%u does not fit: %s (%s) says packets of %u bytes; "
-				 "give framesz=%u, its vdev framesz=%u,blocksz=%u, and the "
+				 "%s: mtu=%u does not fit: %s (%s) reports packets of at most %u "
+				 "bytes; give framesz=%u, its vdev framesz=%u,blocksz=%u, and the "
 				 "interface an MTU of %u, by \"ip link set ... mtu\"",
 				 dev, o->mtu, o->name, eth->driver, l3, frame, frame,
 				 RTE_MAX(frame, (uint32_t)sysconf(_SC_PAGESIZE)), need);
 		} else if (o->framesz != 0 || pmd->any_frame)
 			SOFT_LOG(ERR,
-				 "%s: mtu=%u does not fit: %s (%s) says packets of %u bytes; "
-				 "give framesz=%u %s",
+				 "%s: mtu=%u does not fit: %s (%s) reports packets of at most %u "
+				 "bytes; give framesz=%u %s",
 				 dev, o->mtu, o->name, eth->driver, l3,
 				 need + SOFT_PORT_L2_OVERHEAD,
 				 pmd->frame_hint != NULL ? pmd->frame_hint : "too");
 		else
 			SOFT_LOG(ERR,
-				 "%s: mtu=%u does not fit: %s (%s) carries packets of %u bytes; "
-				 "give mtu=%u or less",
+				 "%s: mtu=%u does not fit: %s (%s) carries packets of at most %u "
+				 "bytes; give mtu=%u or less",
 				 dev, o->mtu, o->name, eth->driver, l3, soft_port_mtu_of(l3));
 		return -EINVAL;
 	}
 	eth->mtu = o->mtu != 0 ? o->mtu : soft_port_mtu_of(l3);
 	if (eth->mtu == 0) {
 		SOFT_LOG(ERR,
-			 "%s: %s (%s) carries packets of %u bytes, too short for the least MTU, "
-			 "256: give framesz=%u",
+			 "%s: %s (%s) carries packets of at most %u bytes, too short for the "
+			 "smallest MTU of 256 bytes: give framesz=%u",
 			 dev, o->name, eth->driver, l3, SOFT_PORT_MIN_FRAME);
 		return -EINVAL;
 	}
@@ -232,8 +232,10 @@ make_pool(const char *dev, const char *kind, uint16_t id, uint32_t mbufs, uint32
 		return pool;
 	pool = rte_pktmbuf_pool_create(name, mbufs, POOL_CACHE, 0, (uint16_t)room, SOCKET_ID_ANY);
 	if (pool == NULL)
-		SOFT_LOG(ERR, "%s: no memory for %u mbufs of %u bytes: %s", dev, mbufs, room,
-			 rte_strerror(rte_errno));
+		SOFT_LOG(ERR,
+			 "%s: cannot create a pool of %u mbufs with %u bytes of data: %s: give EAL "
+			 "more memory (-m, or hugepages)",
+			 dev, mbufs, room, rte_strerror(rte_errno));
 	return pool;
 }
 
@@ -291,13 +293,17 @@ set_up_queues(const char *dev, const struct soft_port_opts *o, const struct rte_
 
 	ret = rte_eth_dev_configure(eth->id, 1, 1, &conf);
 	if (ret == -EBUSY) {
-		SOFT_LOG(ERR, "%s: port=%s is started already: the device wants it for itself", dev,
-			 o->name);
+		SOFT_LOG(ERR,
+			 "%s: port=%s is already started: stop that ethdev, because the device "
+			 "needs the port for itself",
+			 dev, o->name);
 		return ret;
 	}
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: port=%s: the PMD %s refuses one queue each way, MTU %u: %s", dev,
-			 o->name, eth->driver, l3, rte_strerror(-ret));
+		SOFT_LOG(ERR,
+			 "%s: port=%s: cannot configure the PMD %s with one receive queue, one "
+			 "send queue and MTU %u: %s",
+			 dev, o->name, eth->driver, l3, rte_strerror(-ret));
 		return ret;
 	}
 	ret = rte_eth_dev_adjust_nb_rx_tx_desc(eth->id, &rx, &tx);
@@ -307,12 +313,12 @@ set_up_queues(const char *dev, const struct soft_port_opts *o, const struct rte_
 		ret = rte_eth_tx_queue_setup(eth->id, 0, tx, SOCKET_ID_ANY, NULL);
 	if (ret == -ENOMEM)
 		SOFT_LOG(ERR,
-			 "%s: port=%s: the PMD %s wants larger mbufs than frames of %u bytes: give "
-			 "framesz=, as large as the PMD's own",
+			 "%s: port=%s: the PMD %s needs mbufs larger than the frames of %u bytes: "
+			 "set framesz= to the frame size of the PMD",
 			 dev, o->name, eth->driver, eth->frame);
 	else if (ret != 0)
-		SOFT_LOG(ERR, "%s: port=%s: queues of %s: %s", dev, o->name, eth->driver,
-			 rte_strerror(-ret));
+		SOFT_LOG(ERR, "%s: port=%s: cannot set up the queues of %s: %s", dev, o->name,
+			 eth->driver, rte_strerror(-ret));
 	return ret;
 }
 
@@ -332,8 +338,7 @@ set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_et
 	if (l3 <= reported_l3(info))
 		ret = rte_eth_dev_set_mtu(eth->id, (uint16_t)l3);
 	if (ret != 0 && ret != -ENOTSUP) {
-		SOFT_LOG(ERR,
-			 "%s: port=%s: %s does not take the MTU %u: %s; give a smaller mtu=", dev,
+		SOFT_LOG(ERR, "%s: port=%s: %s rejected the MTU %u: %s; give a smaller mtu=", dev,
 			 o->name, eth->driver, l3, rte_strerror(-ret));
 		return ret;
 	}
@@ -358,7 +363,8 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 	if (ret == 0)
 		ret = rte_eth_macaddr_get(eth->id, &mac);
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: port=%s: %s", dev, o->name, rte_strerror(-ret));
+		SOFT_LOG(ERR, "%s: port=%s: cannot read the properties of the ethdev: %s", dev,
+			 o->name, rte_strerror(-ret));
 		return ret;
 	}
 	/* net_ring has no MAC and passes all frames, so any MAC works. */
@@ -395,7 +401,8 @@ own(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
 	}
 	if (rte_eth_dev_owner_get(eth->id, &other) != 0)
 		other.name[0] = '\0';
-	SOFT_LOG(ERR, "%s: port=%s: taken by \"%s\"", dev, o->name, other.name);
+	SOFT_LOG(ERR, "%s: port=%s: the ethdev is owned by \"%s\": name another port", dev, o->name,
+		 other.name);
 	return -EBUSY;
 }
 
@@ -451,8 +458,8 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		goto disown;
 	if (running[eth->id].pool != NULL && room_of(o, pmd, eth) > running[eth->id].room) {
 		SOFT_LOG(ERR,
-			 "%s: port=%s: %s cannot be started twice, and runs from before with "
-			 "smaller mbufs: give the same framesz= as then",
+			 "%s: port=%s: %s cannot be restarted and runs with the smaller mbufs of "
+			 "an earlier open: give the framesz= of that open",
 			 dev, o->name, eth->driver);
 		ret = -EINVAL;
 		goto disown;
@@ -473,7 +480,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		/* -1 of a PMD means a generic error, although its value is -EPERM. */
 		if (ret == -1 && pmd->start_hint != NULL)
 			ret = -ECONNREFUSED;
-		SOFT_LOG(ERR, "%s: port=%s: %s does not start: %s%s", dev, o->name, eth->driver,
+		SOFT_LOG(ERR, "%s: port=%s: cannot start %s: %s%s", dev, o->name, eth->driver,
 			 rte_strerror(-ret), pmd->start_hint != NULL ? pmd->start_hint : "");
 		goto drop_pools;
 	}
@@ -500,7 +507,7 @@ soft_port_eth_stop(struct soft_port_eth *eth)
 	if (!pmd->no_restart) {
 		ret = start_or_stop(pmd, rte_eth_dev_stop, eth->id);
 		if (ret != 0)
-			SOFT_LOG(ERR, "port %u (%s) does not stop: %s", eth->id, eth->driver,
+			SOFT_LOG(ERR, "cannot stop ethdev port %u (%s): %s", eth->id, eth->driver,
 				 rte_strerror(-ret));
 	}
 	drop_pool(eth, eth->pool);

@@ -28,6 +28,22 @@ soft_port_opt_known(const char *key)
 	return false;
 }
 
+const char *
+soft_port_opt_syntax(const char *known, const char *key, char *buf, size_t size)
+{
+	size_t len = strlen(key);
+	const char *at = known;
+
+	while (strncmp(at, key, len) != 0 || strchr("=,", at[len]) == NULL) {
+		at = strstr(at, ", ");
+		if (at == NULL)
+			return known;
+		at += 2;
+	}
+	snprintf(buf, size, at[len] == '=' ? "%.*s" : "%.*s=0|1", (int)strcspn(at, ","), at);
+	return buf;
+}
+
 uint32_t
 soft_port_mtu_of(uint32_t l3)
 {
@@ -131,30 +147,31 @@ parse_ip(const char *dev, const char *value, struct soft_port_opts *o)
 	if (split(value, '/', addr, sizeof(addr), &bits) != 0 || parse_addr(addr, ip.addr) != 0 ||
 	    parse_number(bits, 1, soft_ip_is_v4(ip.addr) ? 32 : 128, &prefix) != 0) {
 		SOFT_LOG(ERR,
-			 "%s: ip=%s: expected an address and the length of its network's prefix, "
-			 "as 192.0.2.1/24 or 2001:db8::1/64",
+			 "%s: invalid ip=%s (an address and the prefix length of its network, for "
+			 "example 192.0.2.1/24 or 2001:db8::1/64)",
 			 dev, value);
 		return -EINVAL;
 	}
 	ip.prefix = (uint8_t)(prefix + (soft_ip_is_v4(ip.addr) ? 96 : 0));
 	if (!soft_ip_is_host(ip.addr)) {
-		SOFT_LOG(ERR, "%s: ip=%s: not the address of a host", dev, value);
+		SOFT_LOG(ERR, "%s: invalid ip=%s: the address is not that of a host", dev, value);
 		return -EINVAL;
 	}
 	if (soft_ip_is_link_local(ip.addr)) {
 		SOFT_LOG(ERR,
-			 "%s: ip=%s: the link-local address follows from the MAC, leave it out",
+			 "%s: invalid ip=%s: the device derives its link-local address from the "
+			 "MAC, leave it out",
 			 dev, value);
 		return -EINVAL;
 	}
 	for (i = 0; i < o->n_ip; i++) {
 		if (memcmp(o->ip[i].addr, ip.addr, 16) == 0) {
-			SOFT_LOG(ERR, "%s: ip=%s is given twice", dev, value);
+			SOFT_LOG(ERR, "%s: invalid ip=%s: the address is given twice", dev, value);
 			return -EINVAL;
 		}
 	}
 	if (o->n_ip == SOFT_PORT_IPS) {
-		SOFT_LOG(ERR, "%s: ip=%s: a port has at most %d addresses", dev, value,
+		SOFT_LOG(ERR, "%s: too many ip= options at ip=%s (at most %d)", dev, value,
 			 SOFT_PORT_IPS);
 		return -EINVAL;
 	}
@@ -174,13 +191,13 @@ parse_neigh(const char *dev, const char *value, struct soft_port_opts *o)
 	    !soft_ip_is_host(ip) || rte_ether_unformat_addr(text, &mac) != 0 ||
 	    !rte_is_valid_assigned_ether_addr(&mac)) {
 		SOFT_LOG(ERR,
-			 "%s: neigh=%s: expected the address of a host and its MAC, as "
-			 "192.0.2.2@02:00:00:00:00:02",
+			 "%s: invalid neigh=%s (the address of a host and its MAC, for example "
+			 "192.0.2.2@02:00:00:00:00:02)",
 			 dev, value);
 		return -EINVAL;
 	}
 	if (o->n_neigh == SOFT_PORT_NEIGHS) {
-		SOFT_LOG(ERR, "%s: neigh=%s: at most %d static neighbours", dev, value,
+		SOFT_LOG(ERR, "%s: too many neigh= options at neigh=%s (at most %d)", dev, value,
 			 SOFT_PORT_NEIGHS);
 		return -EINVAL;
 	}
@@ -208,6 +225,7 @@ parse_fabric(const char *value, char name[SOFT_PORT_FABRIC])
 int
 soft_port_opt(const char *dev, const char *key, const char *value, struct soft_port_opts *o)
 {
+	char syntax[128];
 	int ret;
 
 	if (strcmp(key, "shm_packets") == 0 &&
@@ -216,8 +234,8 @@ soft_port_opt(const char *dev, const char *key, const char *value, struct soft_p
 		return 0;
 	}
 	if (value == NULL || value[0] == '\0') {
-		SOFT_LOG(ERR, "%s: option %s needs a value; known: %s", dev, key,
-			 SOFT_PORT_OPTS_KNOWN);
+		SOFT_LOG(ERR, "%s: option %s needs a value (valid: %s)", dev, key,
+			 soft_port_opt_syntax(SOFT_PORT_OPTS_KNOWN, key, syntax, sizeof(syntax)));
 		return -EINVAL;
 	}
 	if (strcmp(key, "ip") == 0)
@@ -246,8 +264,8 @@ soft_port_opt(const char *dev, const char *key, const char *value, struct soft_p
 			ret = -EINVAL;
 	}
 	if (ret != 0)
-		SOFT_LOG(ERR, "%s: bad value \"%s\" of option %s; known: %s", dev, value, key,
-			 SOFT_PORT_OPTS_KNOWN);
+		SOFT_LOG(ERR, "%s: invalid value \"%s\" of option %s (valid: %s)", dev, value, key,
+			 soft_port_opt_syntax(SOFT_PORT_OPTS_KNOWN, key, syntax, sizeof(syntax)));
 	return ret;
 }
 
@@ -257,8 +275,7 @@ soft_port_opts_check(const char *dev, const struct soft_port_opts *o)
 	uint32_t l3;
 
 	if (o->shm[0] == '\0' && (o->shm_uid_given || o->shm_packets)) {
-		SOFT_LOG(ERR, "%s: shm_uid and shm_packets are of a fabric: name it by shm=FABRIC",
-			 dev);
+		SOFT_LOG(ERR, "%s: shm_uid and shm_packets need the option shm=FABRIC", dev);
 		return -EINVAL;
 	}
 	if (o->shm[0] != '\0') {
@@ -266,8 +283,8 @@ soft_port_opts_check(const char *dev, const struct soft_port_opts *o)
 		    o->mtu == 0 && o->framesz == 0)
 			return 0;
 		SOFT_LOG(ERR,
-			 "%s: shm=%s goes with at least one ip=ADDRESS/PREFIX, and with none of "
-			 "port, vlan, mtu, framesz and neigh",
+			 "%s: shm=%s needs at least one ip=ADDRESS/PREFIX, and excludes port, "
+			 "vlan, mtu, framesz and neigh",
 			 dev, o->shm);
 		return -EINVAL;
 	}
@@ -276,16 +293,16 @@ soft_port_opts_check(const char *dev, const struct soft_port_opts *o)
 		    o->framesz == 0)
 			return 0;
 		SOFT_LOG(ERR,
-			 "%s: ip, vlan, mtu, framesz and neigh are of a port: name it by "
-			 "port=ETHDEV, or with ip alone a fabric by shm=NAME",
+			 "%s: ip, vlan, mtu, framesz and neigh need the option port=ETHDEV; ip "
+			 "alone works with shm=FABRIC too",
 			 dev);
 		return -EINVAL;
 	}
 	l3 = o->framesz == 0 ? UINT32_MAX : o->framesz - SOFT_PORT_L2_OVERHEAD;
 	if (o->mtu != 0 && o->mtu + SOFT_PORT_L3_OVERHEAD > l3) {
 		SOFT_LOG(ERR,
-			 "%s: mtu=%u does not fit into frames of framesz=%u: it takes "
-			 "framesz=%u",
+			 "%s: mtu=%u does not fit into frames of framesz=%u: give framesz=%u or "
+			 "more",
 			 dev, o->mtu, o->framesz,
 			 o->mtu + SOFT_PORT_L3_OVERHEAD + SOFT_PORT_L2_OVERHEAD);
 		return -EINVAL;

@@ -111,7 +111,10 @@ check_eqn(const void *in, size_t inlen)
 	eqn = bb_prm_get(bb_prm_csub(in, BB_PRM_CREATE_CQ_CQC), BB_PRM_CQC_C_EQN);
 	if (eqn >= SOFT_FIRST_EQN && eqn - SOFT_FIRST_EQN < SOFT_EQS)
 		return 0;
-	SOFT_LOG(ERR, "CREATE_CQ: event queue 0x%x does not exist: take c_eqn of query_eqn", eqn);
+	SOFT_LOG(
+		ERR,
+		"CREATE_CQ: c_eqn 0x%x names no event queue: use the number that query_eqn returns",
+		eqn);
 	return -ENOENT;
 }
 
@@ -160,14 +163,16 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 
 	/* UVERBS_ATTR_MIN_SIZE of the ioctl's attributes is the size of the command headers. */
 	if (in == NULL || inlen < SOFT_KERNEL_MIN_BOX || outlen < SOFT_KERNEL_MIN_BOX) {
-		SOFT_LOG(ERR, "DEVX %s: a mailbox is shorter than the %d bytes of its header",
+		SOFT_LOG(ERR,
+			 "DEVX %s: the input or output mailbox is shorter than %d bytes, the size "
+			 "of its header",
 			 names[method], SOFT_KERNEL_MIN_BOX);
 		return -EINVAL;
 	}
 	op = (uint16_t)bb_prm_get(in, BB_PRM_CMD_OPCODE);
 	if (!allowed(method, op)) {
-		SOFT_LOG(ERR, "DEVX %s: the kernel does not pass opcode 0x%x on", names[method],
-			 op);
+		SOFT_LOG(ERR, "DEVX %s: the kernel does not allow opcode 0x%x in this method",
+			 names[method], op);
 		return -EINVAL;
 	}
 	/*
@@ -176,7 +181,7 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 	 */
 	if (op != BB_PRM_OP_QUERY_QP && op != BB_PRM_OP_QUERY_Q_COUNTER &&
 	    op != BB_PRM_OP_QUERY_RMP && bb_prm_get(in, BB_PRM_CMD_UID) != 0) {
-		SOFT_LOG(ERR, "DEVX %s: opcode 0x%x: uid is the kernel's to fill in, leave it 0",
+		SOFT_LOG(ERR, "DEVX %s: opcode 0x%x: uid must be 0, because the kernel fills it in",
 			 names[method], op);
 		return -EINVAL;
 	}
@@ -186,7 +191,8 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 	if ((method == SOFT_KERNEL_MODIFY || method == SOFT_KERNEL_QUERY) &&
 	    (named == 0 || named != obj_id)) {
 		SOFT_LOG(ERR,
-			 "DEVX %s: opcode 0x%x names object 0x%x, which is not the handle's 0x%x",
+			 "DEVX %s: opcode 0x%x names object 0x%x, but the handle belongs to object "
+			 "0x%x",
 			 names[method], op, (uint32_t)named, (uint32_t)obj_id);
 		return -EINVAL;
 	}
@@ -194,8 +200,10 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 	 * devx_handle_mkey_create() reads the whole key context, so a shorter mailbox is rejected.
 	 */
 	if (op == BB_PRM_OP_CREATE_MKEY && inlen < MKC_END) {
-		SOFT_LOG(ERR, "DEVX %s: CREATE_MKEY of %zu bytes ends inside its context",
-			 names[method], inlen);
+		SOFT_LOG(ERR,
+			 "DEVX %s: a CREATE_MKEY mailbox of %zu bytes is too short for the key's "
+			 "context (%d bytes or more)",
+			 names[method], inlen, (int)MKC_END);
 		return -EINVAL;
 	}
 	return op == BB_PRM_OP_CREATE_CQ ? check_eqn(in, inlen) : 0;
@@ -343,14 +351,14 @@ soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj)
 	 * event_cap, and always allows CQE events.
 	 */
 	if (types == NULL || n == 0 || n > 16) {
-		SOFT_LOG(ERR, "event subscription: between 1 and 16 types, not %u", n);
+		SOFT_LOG(ERR, "event subscription: invalid number of event types %u (1 to 16)", n);
 		return -EINVAL;
 	}
 	for (i = 0; i < n; i++) {
 		if (types[i] > 63 || (mask >> types[i] & 1) == 0) {
 			SOFT_LOG(ERR,
-				 "event subscription: type 0x%x is not among the user_%s_events of "
-				 "its capabilities",
+				 "event subscription: the device does not raise events of type "
+				 "0x%x (capability user_%s_events)",
 				 types[i], has_obj ? "affiliated" : "unaffiliated");
 			return -EINVAL;
 		}

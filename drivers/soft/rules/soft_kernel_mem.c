@@ -22,7 +22,8 @@ writes_need_local_write(uint32_t access)
 {
 	if ((access & (MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_ATOMIC)) != 0 &&
 	    (access & MLX5_ACCESS_LOCAL_WRITE) == 0) {
-		SOFT_LOG(ERR, "access 0x%x: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE",
+		SOFT_LOG(ERR,
+			 "invalid access 0x%x: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE",
 			 access);
 		return -EINVAL;
 	}
@@ -37,7 +38,8 @@ soft_kernel_umem_access(uint32_t access)
 		MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_READ;
 
 	if ((access & ~known) != 0) {
-		SOFT_LOG(ERR, "umem access 0x%x: only LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ",
+		SOFT_LOG(ERR,
+			 "invalid access 0x%x of a umem (LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ)",
 			 access);
 		return -EINVAL;
 	}
@@ -54,13 +56,17 @@ soft_kernel_mr_access(uint32_t access, bool odp)
 	const uint32_t known = 0xffu | 0x3ffu << 20;
 
 	if ((access & ~known) != 0) {
-		SOFT_LOG(ERR, "MR access 0x%x: rights beyond 0x%x are not known", access, known);
+		SOFT_LOG(ERR, "invalid access 0x%x of an MR: bits outside 0x%x are unknown", access,
+			 known);
 		return -EINVAL;
 	}
 	if (writes_need_local_write(access) != 0)
 		return -EINVAL;
 	if ((access & MLX5_ACCESS_ON_DEMAND) != 0 && !odp) {
-		SOFT_LOG(ERR, "MR access 0x%x: the device has no on-demand paging", access);
+		SOFT_LOG(ERR,
+			 "invalid access 0x%x of an MR: ON_DEMAND is set, but the device has no "
+			 "on-demand paging",
+			 access);
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -80,8 +86,8 @@ soft_kernel_mr_iova(uint64_t addr, uint64_t iova)
 	if (((addr ^ iova) & 4095) == 0)
 		return 0;
 	SOFT_LOG(ERR,
-		 "MR at 0x%" PRIx64 " with iova 0x%" PRIx64 ": they differ in their offset in a "
-		 "page",
+		 "cannot register an MR at 0x%" PRIx64 " with iova 0x%" PRIx64
+		 ": address and iova must have the same offset in a page of 4096 bytes",
 		 addr, iova);
 	return -EINVAL;
 }
@@ -94,8 +100,11 @@ soft_kernel_mr_rereg(uint32_t flags, const void *addr, uint64_t len)
 	/* Same check as ib_uverbs_rereg_mr(). */
 	if (flags == 0 || (flags & ~known) != 0 ||
 	    ((flags & MLX5_REREG_TRANSLATION) != 0 && (addr == NULL || len == 0))) {
-		SOFT_LOG(ERR, "MR re-registration with flags 0x%x, %" PRIu64 " bytes at %p", flags,
-			 len, addr);
+		SOFT_LOG(ERR,
+			 "cannot re-register an MR with flags 0x%x, %" PRIu64
+			 " bytes at %p: the flags are 0 or unknown (0x%x), or TRANSLATION has no "
+			 "memory",
+			 flags, len, addr, known);
 		return -EINVAL;
 	}
 	return 0;
@@ -159,20 +168,19 @@ soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
 
 	/* Same check as handle_alloc_dm_memic(). */
 	if (max == 0) {
-		SOFT_LOG(ERR, "%s: the device has no device memory", name);
+		SOFT_LOG(ERR, "%s: cannot allocate device memory: the device has none", name);
 		return -EOPNOTSUPP;
 	}
 	/* Same checks as alloc_dm_memic() of libmlx5 and mlx5_cmd_alloc_memic() of the kernel. */
 	if (len > max)
-		why = "more than max_memic_size";
+		why = "the length exceeds max_memic_size";
 	else if (len == 0)
-		why = "nothing";
+		why = "the length is 0";
 	else if (log_align > max_log_align)
-		why = "an alignment above log_max_memic_addr_alignment";
+		why = "the alignment exceeds log_max_memic_addr_alignment";
 	if (why == NULL)
 		return 0;
-	SOFT_LOG(ERR,
-		 "%s: %" PRIu64 " bytes of device memory aligned to 2^%u: the request is for %s",
+	SOFT_LOG(ERR, "%s: cannot allocate %" PRIu64 " bytes of device memory aligned to 2^%u: %s",
 		 name, len, log_align, why);
 	return -EINVAL;
 }
@@ -193,16 +201,16 @@ soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len,
 	if ((access & MLX5_ACCESS_ZERO_BASED) == 0)
 		why = "ZERO_BASED must be set";
 	else if ((access & ~known) != 0)
-		why = "device memory does not have this right";
+		why = "an MR of device memory cannot have one of these rights";
 	else if (len > dm_len || off > dm_len - len)
-		why = "the range leaves the device memory";
+		why = "the range ends after the device memory";
 	else if (len == 0)
-		why = "it is empty";
+		why = "the length is 0";
 	if (why == NULL)
 		return writes_need_local_write(access);
 	SOFT_LOG(ERR,
-		 "%s: MR of %" PRIu64 " bytes at %" PRIu64 " of %" PRIu64
-		 " bytes of device memory, access 0x%x: %s",
+		 "%s: cannot register %" PRIu64 " bytes at offset %" PRIu64 " of %" PRIu64
+		 " bytes of device memory with access 0x%x: %s",
 		 name, len, off, dm_len, access, why);
 	return -EINVAL;
 }
@@ -217,13 +225,16 @@ soft_kernel_dmabuf_mr(const char *name, uint32_t access, uint64_t offset, uint64
 
 	if (((offset ^ iova) & (SOFT_KERNEL_PAGE - 1)) != 0) {
 		SOFT_LOG(ERR,
-			 "%s: MR of a dma-buf: offset 0x%" PRIx64 " and iova 0x%" PRIx64
-			 " differ in the offset in their page",
-			 name, offset, iova);
+			 "%s: cannot register a dma-buf as MR: offset 0x%" PRIx64
+			 " and iova 0x%" PRIx64 " must have the same offset in a page of %u bytes",
+			 name, offset, iova, (unsigned int)SOFT_KERNEL_PAGE);
 		return -EINVAL;
 	}
 	if ((access & ~known) != 0) {
-		SOFT_LOG(ERR, "%s: MR of a dma-buf: no such rights as 0x%x", name, access & ~known);
+		SOFT_LOG(ERR,
+			 "%s: cannot register a dma-buf as MR: access bits 0x%x are not allowed "
+			 "(0x%x)",
+			 name, access & ~known, known);
 		return -EINVAL;
 	}
 	return writes_need_local_write(access);
@@ -235,15 +246,15 @@ soft_kernel_dm_copy(const char *name, uint64_t len, uint64_t off, uint64_t copy)
 	/* Same check as mlx5_access_dm() of libmlx5. */
 	if (copy > len || off > len - copy) {
 		SOFT_LOG(ERR,
-			 "%s: a copy of %" PRIu64 " bytes at %" PRIu64 " leaves the %" PRIu64
-			 " bytes of device memory",
+			 "%s: cannot copy %" PRIu64 " bytes at offset %" PRIu64
+			 ": the device memory has %" PRIu64 " bytes",
 			 name, copy, off, len);
 		return -EFAULT;
 	}
 	if (((copy | off) & 3) != 0) {
 		SOFT_LOG(ERR,
-			 "%s: a copy of %" PRIu64 " bytes at %" PRIu64
-			 " of device memory: it is reached by words of 4 bytes",
+			 "%s: cannot copy %" PRIu64 " bytes at offset %" PRIu64
+			 " of device memory: length and offset must be multiples of 4",
 			 name, copy, off);
 		return -EINVAL;
 	}

@@ -353,7 +353,7 @@ link_shm_connected(struct soft_wire *w)
 static void
 link_shm_lose(struct soft_engine *e, struct soft_qp *qp)
 {
-	static const char why[] = "the peer's process is gone, or has closed its device";
+	static const char why[] = "the process of the peer died or closed its device";
 	uint16_t left = 0;
 
 	if (qp->state != BB_PRM_QP_RTR && qp->state != BB_PRM_QP_RTS)

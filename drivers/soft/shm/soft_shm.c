@@ -79,7 +79,8 @@ soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why)
 	if (why == NULL)
 		return;
 	if (why != soft_shm_died && why != soft_shm_closed)
-		SOFT_LOG(NOTICE, "%s: process %d: %s", shm->dev->name, (int)pid, why);
+		SOFT_LOG(NOTICE, "%s: closed the connection to process %d: %s", shm->dev->name,
+			 (int)pid, why);
 	else if (connected(shm, pid))
 		return;
 	else if (why == soft_shm_died)
@@ -106,8 +107,8 @@ soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what)
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP, .data.u32 = what};
 
 	if (epoll_ctl(shm->epoll, EPOLL_CTL_ADD, sock, &ev) != 0)
-		SOFT_LOG(ERR, "%s: a socket that cannot be watched: %s", shm->dev->name,
-			 strerror(errno));
+		SOFT_LOG(ERR, "%s: cannot watch a shared-memory socket: epoll_ctl() failed: %s",
+			 shm->dev->name, strerror(errno));
 }
 
 static int
@@ -131,7 +132,8 @@ listen_all(struct soft_shm *shm)
 			return ret;
 		}
 		if (ret != 0) {
-			SOFT_LOG(ERR, "%s: shm=%s: no socket: %s", name, o->shm, strerror(-ret));
+			SOFT_LOG(ERR, "%s: shm=%s: cannot create the socket of GID %u: %s", name,
+				 o->shm, shm->n_listeners, strerror(-ret));
 			return ret;
 		}
 		soft_shm_watch(shm, *sock, SOFT_SHM_EV_LISTENER | shm->n_listeners);
@@ -186,7 +188,7 @@ soft_shm_start(struct soft_dev *dev)
 	int ret;
 
 	if (shm == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for the port", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for the shared-memory port", dev->name);
 		return -ENOMEM;
 	}
 	soft_time_init();
@@ -199,14 +201,15 @@ soft_shm_start(struct soft_dev *dev)
 	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (shm->epoll < 0) {
 		ret = -errno;
-		SOFT_LOG(ERR, "%s: shm=%s: no epoll: %s", dev->name, fabric, strerror(-ret));
+		SOFT_LOG(ERR, "%s: shm=%s: epoll_create1() failed: %s", dev->name, fabric,
+			 strerror(-ret));
 		goto fail;
 	}
 	ret = soft_shm_create("bluebell-dir", sizeof(*shm->dir), &shm->dir_fd, &mem);
 	if (ret != 0) {
 		SOFT_LOG(ERR,
-			 "%s: shm=%s: no memory to share: %s: it takes memfd_create() with "
-			 "F_SEAL_FUTURE_WRITE, Linux 5.1",
+			 "%s: shm=%s: cannot create shared memory: %s: memfd_create() with "
+			 "F_SEAL_FUTURE_WRITE needs Linux 5.1 or later",
 			 dev->name, fabric, strerror(-ret));
 		goto fail;
 	}

@@ -47,7 +47,7 @@ static const char *
 hello_check(const struct soft_shm_msg *m)
 {
 	return m->u.hello.n_gids == 0 || m->u.hello.n_gids > SOFT_SHM_GIDS
-		       ? "it says to have no address, or too many"
+		       ? "its HELLO names no address, or more than a device can have"
 		       : NULL;
 }
 
@@ -55,10 +55,10 @@ static const char *
 segment_check(const struct soft_shm_msg *m)
 {
 	if (m->u.segment.slot >= SOFT_SHM_SEGS)
-		return "a segment of a number that there is not";
+		return "it sent a segment with an invalid slot number";
 	if (m->u.segment.len == 0 || m->u.segment.off > INT64_MAX ||
 	    m->u.segment.len > INT64_MAX - m->u.segment.off)
-		return "a segment that is no part of a file";
+		return "it sent a segment with an invalid offset or length";
 	return NULL;
 }
 
@@ -72,15 +72,16 @@ soft_shm_msg_check(const struct soft_shm_msg *m, size_t len, uint32_t n_fds, boo
 	};
 
 	if (len != sizeof(*m) || m->magic != SOFT_SHM_MAGIC)
-		return "not a message of this library";
+		return "it sent a message that is not of this library";
 	if (m->version != SOFT_SHM_VERSION)
-		return "another version of this library, which shares memory in another way";
+		return "it runs a version of this library with another shared-memory layout: run "
+		       "the same version in both";
 	if (m->type == 0 || m->type >= SOFT_SHM_TYPES)
-		return "a message of an unknown type";
+		return "it sent a message of an unknown type";
 	if (m->type != SOFT_SHM_BYE && (m->type != SOFT_SHM_HELLO) != from_listener)
-		return "a message of the wrong direction";
+		return "it sent a message that only the other end of the connection may send";
 	if (n_fds != fds[m->type])
-		return "a message with another number of file descriptors";
+		return "it sent a message with a wrong number of file descriptors";
 	if (m->type == SOFT_SHM_HELLO)
 		return hello_check(m);
 	return m->type == SOFT_SHM_SEGMENT ? segment_check(m) : NULL;
@@ -187,7 +188,7 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 		fds[i] = -1;
 	n = take_fds(&msg, fds);
 	*why = (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0
-		       ? "not a message of this library"
+		       ? "it sent a message that is not of this library"
 		       : soft_shm_msg_check(m, (size_t)len, n, from_listener);
 	if (*why == NULL)
 		return 1;

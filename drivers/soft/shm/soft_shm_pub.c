@@ -169,9 +169,10 @@ static void
 no_descriptor(const struct soft_dev *dev, const struct soft_mkey *m)
 {
 	SOFT_LOG(NOTICE,
-		 "%s: MR 0x%x: its memory has no file descriptor that peers could map: they access "
-		 "it by packets, with this process's CPU. Take it from EAL's heap, started with "
-		 "--in-memory --single-file-segments (or --no-huge), not with --legacy-mem",
+		 "%s: MR 0x%x: peers cannot map its memory, which has no file descriptor, so they "
+		 "access the memory by packets, which cost this process CPU time: allocate the "
+		 "memory from EAL's heap, and start EAL with --in-memory --single-file-segments "
+		 "(or --no-huge) and without --legacy-mem",
 		 dev->name, m->key);
 }
 
@@ -473,9 +474,10 @@ wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
 		 * This process cannot revoke the peer's mapping. After the disconnection it ignores
 		 * all requests of the peer.
 		 */
-		soft_shm_rx_close(shm, rx,
-				  "it does not release deregistered memory, and is disconnected: "
-				  "it may still write there");
+		soft_shm_rx_close(
+			shm, rx,
+			"it did not release deregistered memory in time and may still write to "
+			"that memory");
 		return;
 	}
 }

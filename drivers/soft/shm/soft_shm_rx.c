@@ -97,9 +97,9 @@ say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 		return;
 	}
 	if (shm->unsaid != 0)
-		SOFT_LOG(WARNING, "%s: %u more connections of users that are not trusted",
+		SOFT_LOG(WARNING, "%s: rejected %u more connections of users that are not trusted",
 			 shm->dev->name, shm->unsaid);
-	SOFT_LOG(WARNING, "%s: refused process %d of user %u, which is not trusted: %s",
+	SOFT_LOG(WARNING, "%s: rejected process %d of user %u, which is not trusted: %s",
 		 shm->dev->name, (int)pid, (unsigned int)uid, soft_shm_user_hint(shm, uid, hint));
 	shm->said = now;
 	shm->unsaid = 0;
@@ -121,8 +121,10 @@ take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	}
 	slot = free_slot(shm);
 	if (slot < 0) {
-		SOFT_LOG(ERR, "%s: process %d wants to connect: more than %d peers", shm->dev->name,
-			 (int)pid, SOFT_SHM_PEERS);
+		SOFT_LOG(ERR,
+			 "%s: rejected the connection of process %d: the device already has %d "
+			 "peers",
+			 shm->dev->name, (int)pid, SOFT_SHM_PEERS);
 		refuse(sock, SOFT_SHM_REFUSED_FULL);
 		return true;
 	}
@@ -161,14 +163,14 @@ greeted(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m, const
 		return "it sent HELLO twice";
 	if (soft_shm_map(fds[0], sizeof(*rx->dir), rx->dir) != 0 ||
 	    soft_shm_map(fds[1], SOFT_RING_SIZE, rx->ring.data) != 0)
-		return "its shared memory does not have the expected layout";
+		return "its shared memory cannot be mapped with the expected size";
 	rx->n_gids = m->u.hello.n_gids;
 	memcpy(rx->gids, m->u.hello.gids, sizeof(rx->gids));
 	__atomic_store_n(head, 0, __ATOMIC_RELAXED);
 	soft_shm_msg_init(&answer, SOFT_SHM_WELCOME);
 	answer.u.welcome.slot = slot;
 	if (soft_shm_send(rx->sock, &answer, &shm->dir_fd, 1) != 0)
-		return "it cannot be answered";
+		return "this process cannot send WELCOME to it";
 	rte_ticketlock_lock(&rx->lock);
 	soft_ring_rx_init(&rx->ring, rx->ring.data, head);
 	__atomic_store_n(&rx->state, SOFT_SHM_UP, __ATOMIC_RELEASE);
@@ -216,7 +218,7 @@ soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
 		struct soft_shm_rx *rx = shm->rx[i];
 
 		if (rx->state == SOFT_SHM_GREETING && now >= rx->give_up)
-			soft_shm_rx_close(shm, rx, "it sent no HELLO");
+			soft_shm_rx_close(shm, rx, "it sent no HELLO in time");
 		else if (rx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))
 			soft_shm_rx_close(shm, rx, "its packets are malformed");

@@ -30,8 +30,9 @@ tx_create(struct soft_shm *shm, const uint8_t gid[16])
 
 	if (shm->n_tx == SOFT_SHM_PEERS) {
 		SOFT_LOG(ERR,
-			 "%s: it has reached %d addresses since it was opened, and takes no more: "
-			 "open it anew",
+			 "%s: cannot connect to a new peer: the device has connected to %d "
+			 "addresses since it was opened, which is its limit: close and open the "
+			 "device",
 			 shm->dev->name, SOFT_SHM_PEERS);
 		return NULL;
 	}
@@ -217,8 +218,11 @@ soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep)
 	if (ret == 0 || ret == -EAGAIN)
 		return ret;
 	inet_ntop(AF_INET6, gid, text, sizeof(text));
-	SOFT_LOG(ERR, "%s: GID %s cannot be reached: %s", dev->name, text,
-		 ret == -ECONNREFUSED ? "no process has it on this fabric" : strerror(-ret));
+	SOFT_LOG(ERR, "%s: cannot reach GID %s: %s", dev->name, text,
+		 ret == -ECONNREFUSED
+			 ? "no process has this GID on this fabric: open the peer's device first, "
+			   "with the same shm="
+			 : strerror(-ret));
 	return ret == -ECONNREFUSED ? -EHOSTUNREACH : ret;
 }
 
@@ -235,8 +239,9 @@ soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 		soft_shm_mac(gid, mac);
 	else if (ret == -EAGAIN)
 		SOFT_LOG(ERR,
-			 "%s: a peer's queue of connections has been full for %u s: is its device "
-			 "polled, or does another user connect to it without end?",
+			 "%s: cannot connect to a peer: its queue of connections has been full for "
+			 "%u s: check that the peer polls its device, and that no other user "
+			 "floods the peer with connections",
 			 dev->name, SOFT_SHM_PATIENCE_S);
 	return ret;
 }
@@ -247,9 +252,9 @@ static const char *
 welcomed(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
 {
 	if (tx->state != SOFT_SHM_GREETING || m->u.welcome.slot >= SOFT_SHM_PEERS)
-		return "a malformed WELCOME";
+		return "it sent a malformed WELCOME";
 	if (soft_shm_map(fd, sizeof(*tx->dir), tx->dir) != 0)
-		return "its shared memory does not have the expected layout";
+		return "its shared memory cannot be mapped with the expected size";
 	rte_ticketlock_lock(&tx->lock);
 	tx->ring.head = &tx->dir->head[m->u.welcome.slot].v;
 	__atomic_store_n(&tx->state, SOFT_SHM_UP, __ATOMIC_RELEASE);
@@ -262,11 +267,12 @@ refused(const struct soft_shm_msg *m)
 {
 	switch (m->u.refused.why) {
 	case SOFT_SHM_REFUSED_USER:
-		return "it does not trust this user: its option shm_uid would";
+		return "it does not trust the user of this process: set its option shm_uid to "
+		       "this user";
 	case SOFT_SHM_REFUSED_FULL:
 		return "it has too many peers";
 	default:
-		return "it refuses this device";
+		return "it rejected the connection: run the same version of this library in both";
 	}
 }
 
@@ -320,9 +326,10 @@ soft_shm_tx_chores(struct soft_shm *shm, uint64_t now)
 		struct soft_shm_tx *tx = shm->tx[i];
 
 		if (tx->state == SOFT_SHM_GREETING && now >= tx->again)
-			soft_shm_tx_close(shm, tx, "it does not answer");
+			soft_shm_tx_close(shm, tx, "it did not respond in time");
 		else if (tx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&tx->ring.broken, __ATOMIC_RELAXED))
-			soft_shm_tx_close(shm, tx, "its side of the ring is malformed");
+			soft_shm_tx_close(shm, tx,
+					  "its indexes of the shared-memory ring are invalid");
 	}
 }

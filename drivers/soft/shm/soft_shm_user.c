@@ -67,15 +67,17 @@ soft_shm_user_start(struct soft_shm *shm)
 		return 0;
 	if (geteuid() == shm->unnamed) {
 		SOFT_LOG(ERR,
-			 "%s: shm=%s: the device's user %u proves no identity: every user that "
-			 "/proc/self/uid_map leaves out has this number; run as another user",
+			 "%s: shm=%s: cannot run as user %u: the kernel shows every user that is "
+			 "missing from /proc/self/uid_map by this number, so peers cannot check "
+			 "the identity: run as another user",
 			 shm->dev->name, o->shm, (unsigned int)shm->unnamed);
 		return -EPERM;
 	}
 	if (o->shm_uid_given && o->shm_uid == shm->unnamed) {
 		SOFT_LOG(ERR,
-			 "%s: shm_uid=%u proves no identity: every user that /proc/self/uid_map "
-			 "leaves out has this number; map the peer's user and name it",
+			 "%s: invalid shm_uid=%u: the kernel shows every user that is missing from "
+			 "/proc/self/uid_map by this number: map the peer's user, and give its "
+			 "number",
 			 shm->dev->name, o->shm_uid);
 		return -EPERM;
 	}
@@ -99,8 +101,8 @@ const char *
 soft_shm_user_hint(const struct soft_shm *shm, uid_t uid, char hint[SOFT_SHM_HINT])
 {
 	if (uid == shm->unnamed)
-		return "/proc/self/uid_map has no number of its own for this user: map the user";
-	snprintf(hint, SOFT_SHM_HINT, "shm_uid=%u on both sides trusts the user",
+		return "the user is missing from /proc/self/uid_map: map the user";
+	snprintf(hint, SOFT_SHM_HINT, "to trust the user, set shm_uid=%u on both sides",
 		 (unsigned int)uid);
 	return hint;
 }

@@ -41,10 +41,12 @@ soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx, const struct sof
 	ret = soft_shm_map_segment(fd, m->u.segment.off, m->u.segment.len, &base);
 	if (ret != 0) {
 		/* Without a mapping, requests to this memory go as packets. */
-		SOFT_LOG(WARNING, "%s: memory of process %d cannot be mapped: %s", shm->dev->name,
-			 (int)tx->pid, strerror(-ret));
+		SOFT_LOG(WARNING,
+			 "%s: cannot map memory of process %d, so requests to that memory use "
+			 "packets: %s",
+			 shm->dev->name, (int)tx->pid, strerror(-ret));
 		free(w);
-		return ret == -ENOMEM ? NULL : "memory that it does not have";
+		return ret == -ENOMEM ? NULL : "it sent a segment that cannot be mapped";
 	}
 	w->base = base;
 	w->off = m->u.segment.off;

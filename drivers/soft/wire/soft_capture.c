@@ -207,7 +207,9 @@ flush_or_stop(struct soft_capture *c)
 	if (ret == 0)
 		return;
 	c->stopped = true;
-	SOFT_LOG(ERR, "%s: capture=%s: %s: it ends after %" PRIu64 " bytes, traffic goes on",
+	SOFT_LOG(ERR,
+		 "%s: capture=%s: cannot write to the file: %s: the capture ends after %" PRIu64
+		 " bytes, traffic continues",
 		 c->dev->name, c->path, strerror(-ret), c->written);
 }
 
@@ -243,15 +245,16 @@ check_existing(int fd, const char **why)
 	if (fstat(fd, &st) != 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode)) {
-		*why = "not a plain file";
+		*why = "not a regular file: name another one";
 		return -EINVAL;
 	}
 	if (st.st_uid != geteuid()) {
-		*why = "the file belongs to another user: remove it or name another one";
+		*why = "the file belongs to another user: remove the file or name another one";
 		return -EPERM;
 	}
 	if (st.st_nlink != 1) {
-		*why = "the file has other names too (hard links): remove it or name another one";
+		*why = "the file has several names (hard links): remove the file or name another "
+		       "one";
 		return -EPERM;
 	}
 	return fchmod(fd, 0600) == 0 ? 0 : -errno;
@@ -269,8 +272,9 @@ open_file(const char *name, const char *path)
 	int fd = make_or_open(path, &made), ret;
 
 	if (fd < 0) {
-		SOFT_LOG(ERR, "%s: capture=%s: %s", name, path,
-			 fd == -ELOOP ? "a symbolic link: name the file itself" : strerror(-fd));
+		SOFT_LOG(ERR, "%s: capture=%s: cannot open the file: %s", name, path,
+			 fd == -ELOOP ? "the path is a symbolic link: name the file itself"
+				      : strerror(-fd));
 		return fd;
 	}
 	ret = made ? 0 : check_existing(fd, &why);
@@ -281,7 +285,7 @@ open_file(const char *name, const char *path)
 	 * device of this process.
 	 */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		why = "another capture writes it";
+		why = "another capture writes to the file: name another one";
 		ret = -EBUSY;
 		goto fail;
 	}
@@ -290,7 +294,8 @@ open_file(const char *name, const char *path)
 	ret = -errno;
 
 fail:
-	SOFT_LOG(ERR, "%s: capture=%s: %s", name, path, why != NULL ? why : strerror(-ret));
+	SOFT_LOG(ERR, "%s: capture=%s: cannot open the file: %s", name, path,
+		 why != NULL ? why : strerror(-ret));
 	close(fd);
 	return ret;
 }
@@ -304,7 +309,7 @@ soft_capture_open(const struct soft_dev *dev, const char *path, uint32_t mib,
 	int ret;
 
 	if (c == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for a capture", dev->name);
+		SOFT_LOG(ERR, "%s: out of memory for a capture", dev->name);
 		return -ENOMEM;
 	}
 	c->dev = dev;
@@ -322,7 +327,8 @@ soft_capture_open(const struct soft_dev *dev, const char *path, uint32_t mib,
 	put_head(c);
 	ret = flush(c);
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: capture=%s: %s", dev->name, path, strerror(-ret));
+		SOFT_LOG(ERR, "%s: capture=%s: cannot write to the file: %s", dev->name, path,
+			 strerror(-ret));
 		goto close_file;
 	}
 	pthread_mutex_init(&c->lock, NULL);
@@ -346,9 +352,9 @@ fits(struct soft_capture *c, uint32_t len)
 	if (c->written + c->used + len <= c->max)
 		return true;
 	SOFT_LOG(NOTICE,
-		 "%s: capture=%s is full: packets from now on are left out; capture_max=MIB gives "
-		 "it more",
-		 c->dev->name, c->path);
+		 "%s: capture=%s has reached its limit of %" PRIu64
+		 " MiB: later packets are not recorded: raise capture_max=MIB",
+		 c->dev->name, c->path, c->max >> 20);
 	flush_or_stop(c);
 	c->stopped = true;
 	return false;

@@ -143,7 +143,7 @@ link_sent(struct soft_engine *e, enum soft_port_sent sent)
 	case SOFT_PORT_PENDING: /* Only QPs with this destination wait for the resolution. */
 		return SOFT_LINK_FULL;
 	case SOFT_PORT_REFUSED:
-		SOFT_LOG(ERR, "%s: a packet does not fit port=%s, and is lost", e->dev->name,
+		SOFT_LOG(ERR, "%s: dropped a packet that is too long for port=%s", e->dev->name,
 			 e->dev->opts.port.name);
 		return SOFT_LINK_LOST;
 	default:

@@ -24,13 +24,13 @@ soft_wire_cause(uint8_t synd)
 {
 	switch (synd) {
 	case BB_SYN_REMOTE_INVAL_REQ:
-		return "the QP does not allow it, an atomic is not aligned to 8 bytes, more READs "
-		       "and atomics are in flight than max_dest_rd_atomic, or its packets are none "
-		       "of a request";
+		return "the QP does not allow the operation, an atomic is not aligned to 8 bytes, "
+		       "more READs and atomics are in flight than max_dest_rd_atomic, or the "
+		       "packets form no valid request";
 	case BB_SYN_REMOTE_ACCESS:
-		return "the key does not allow it, or has gone meanwhile";
+		return "the key does not allow the operation, or the key was invalidated";
 	default:
-		return "its receive queue, its CQ or memory that is not mapped failed it";
+		return "the receive queue or its CQ failed, or memory is not mapped";
 	}
 }
 
@@ -50,7 +50,9 @@ soft_wire_failed(void *ctx, struct bb_roce_qp *roce, bool responder, uint8_t syn
 			event = BB_PRM_EVENT_WQ_INVAL_REQ_ERROR;
 		else
 			event = BB_PRM_EVENT_WQ_CATAS_ERROR;
-		SOFT_LOG(ERR, "%s QP 0x%x fails by a request of its peer, syndrome 0x%02x: %s",
+		SOFT_LOG(ERR,
+			 "%s QP 0x%x goes to ERR because of a request of its peer, syndrome "
+			 "0x%02x: %s",
 			 qp->dev->name, qp->qpn, synd, soft_wire_cause(synd));
 	}
 	soft_qp_fail(qp, event);
@@ -189,8 +191,10 @@ soft_wire_path(struct soft_wire *w)
 static void
 soft_wire_bad_attr(const struct soft_qp *qp, int err)
 {
-	SOFT_LOG(ERR, "%s QP 0x%x: attributes that the control path let pass: %s", qp->dev->name,
-		 qp->qpn, strerror(-err));
+	SOFT_LOG(ERR,
+		 "%s QP 0x%x: the RoCE engine rejected QP attributes that the control path had "
+		 "accepted: %s: please report this bug",
+		 qp->dev->name, qp->qpn, strerror(-err));
 }
 
 /* The access rights are not copied, because each request reads them from the QP. */

@@ -80,8 +80,8 @@ static const struct {
 	const char *name;
 	const char *text;
 } soft_wire_losses[] = {
-	LOST(drop_type, "of another transport"),
-	LOST(drop_pkey, "with another P_Key"),
+	LOST(drop_type, "of another transport type than the QP's"),
+	LOST(drop_pkey, "with another P_Key than the QP's"),
 	LOST(drop_qkey, "with a wrong Q_Key"),
 	LOST(drop_source, "not from the QP's peer"),
 	LOST(drop_dest, "to another address than the QP's"),
@@ -89,10 +89,10 @@ static const struct {
 	LOST(drop_ghost, "that answer no request"),
 	LOST(drop_order, "out of order"),
 	LOST(drop_length, "of a wrong length"),
-	LOST(drop_no_recv, "without a receive"),
+	LOST(drop_no_recv, "without a posted receive"),
 	LOST(drop_access, "that ask for a forbidden access"),
 	LOST(drop_replay, "repeated too late"),
-	LOST(drop_differs, "that differ from another packet of their PSN"),
+	LOST(drop_differs, "that differ from an earlier packet with the same PSN"),
 };
 static_assert((uint32_t)BB_ROCE_DROPS <= SOFT_LOST_NO_QP &&
 		      SOFT_LOST_QP + RTE_DIM(soft_wire_losses) <= SOFT_LOSTS,
@@ -111,7 +111,7 @@ soft_wire_lost_str(uint32_t why)
 	case SOFT_LOST_NO_QP:
 		return "for an unknown QP";
 	case SOFT_LOST_NO_ROOM:
-		return "for an engine that has not run for long";
+		return "because the device was not polled for too long";
 	case SOFT_LOST_PORT_DOWN:
 		return "while the port was down";
 	default:

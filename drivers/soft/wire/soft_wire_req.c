@@ -156,7 +156,7 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 			continue;
 		if (synd == 0 && r->d.opcode != BB_WQE_NOP && r->d.opcode != BB_WQE_UMR) {
 			synd = BB_SYN_LOCAL_QP_OP;
-			r->why = "there are no packets for such an operation";
+			r->why = "RoCE has no packets for this operation";
 		}
 		/*
 		 * A false result means that another engine uses the key. The QP's next turn tries
@@ -184,12 +184,13 @@ soft_wire_text(const struct soft_engine *e, uint8_t status)
 	case BB_SYN_REMOTE_OP:
 		return soft_nak_text(status);
 	case BB_SYN_RETRY_EXC:
-		return "the peer does not acknowledge it: is it up, reachable, and in RTR or RTS with "
-		       "this QP's number and PSN?";
+		return "the peer did not acknowledge the request: check that the peer is "
+		       "reachable, and that its QP is in RTR or RTS with the number and PSN of "
+		       "this QP";
 	case BB_SYN_RNR_RETRY_EXC:
-		return "the peer posted no receive in time";
+		return "the peer posted no receive before the RNR retries ran out";
 	case BB_SYN_BAD_RESP:
-		return "the peer's answer is none to this request";
+		return "the peer's response does not match the request";
 	default:
 		return e->req.why;
 	}
@@ -207,7 +208,7 @@ soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roc
 	e->decoded = NULL;
 	synd = soft_req_decode(e, &e->req, w->qp, d->idx, d->blocks);
 	if (synd == 0 && (e->req.d.opcode != d->opcode || e->req.d.len != d->len)) {
-		e->req.why = "the WQE changed during its execution";
+		e->req.why = "the application changed the WQE before its completion";
 		synd = BB_SYN_LOCAL_QP_OP;
 	}
 	if (synd == 0)

@@ -31,8 +31,10 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 	 * receive queue".
 	 */
 	if (!qp->has_rq && qp->rmp == NULL && qp->st == BB_PRM_QP_ST_RC) {
-		SOFT_LOG(ERR, "%s QP 0x%x was created without a receive queue", qp->dev->name,
-			 qp->qpn);
+		SOFT_LOG(ERR,
+			 "%s QP 0x%x rejected a message of its peer: the QP was created without a "
+			 "receive queue",
+			 qp->dev->name, qp->qpn);
 		return BB_ROCE_TAKE_NEVER;
 	}
 	ans = soft_resp_recv_ready(qp->engine, qp, NULL, NULL);
@@ -68,7 +70,7 @@ soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
 		return BB_SYN_LOCAL_QP_OP;
 	synd = soft_resp_scatter_at(e, qp, NULL, off, len, &why);
 	if (synd != 0 && !(qp->st != BB_PRM_QP_ST_RC && synd == BB_SYN_LOCAL_LENGTH))
-		SOFT_LOG(ERR, "%s QP 0x%x receive WQE %u: syndrome 0x%02x, %s", e->dev->name,
+		SOFT_LOG(ERR, "%s QP 0x%x receive WQE %u failed: syndrome 0x%02x, %s", e->dev->name,
 			 qp->qpn, e->recv.idx, synd, why);
 	return synd;
 }
@@ -178,7 +180,8 @@ soft_wire_invalidate(void *ctx, struct bb_roce_qp *roce, uint32_t rkey)
 		return 0;
 	if (ret == -EAGAIN)
 		return BB_ROCE_AGAIN;
-	SOFT_LOG(ERR, "%s QP 0x%x cannot invalidate the key 0x%x that a message names: %s",
+	SOFT_LOG(ERR,
+		 "%s QP 0x%x cannot invalidate key 0x%x, as a message of its peer requests: %s",
 		 qp->dev->name, qp->qpn, rkey, why);
 	return BB_SYN_REMOTE_INVAL_REQ;
 }
@@ -235,7 +238,7 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 {
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_qp *qp = w->qp;
-	const char *why = "the QP does not allow it";
+	const char *why = "the QP does not allow the operation";
 	uint8_t synd = BB_SYN_REMOTE_INVAL_REQ;
 
 	(void)ctx;
@@ -259,7 +262,7 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 		synd = BB_SYN_REMOTE_ACCESS;
 	}
 	soft_log(qp->st == BB_PRM_QP_ST_RC ? RTE_LOG_ERR : RTE_LOG_NOTICE,
-		 "%s QP 0x%x refuses a request of its peer (rkey 0x%x, address 0x%" PRIx64
+		 "%s QP 0x%x rejected a request of its peer (rkey 0x%x, address 0x%" PRIx64
 		 ", %u bytes): %s",
 		 qp->dev->name, qp->qpn, rkey, va, len, why);
 	return synd;

@@ -330,7 +330,7 @@ static const char *const elsewhere[] = {
 	"the limit of locked memory is reached",            /* unit verbs_attr */
 	"lookups there find no lkey",                       /* unit mem */
 	"the CQ belongs to lcore %u",                       /* unit loop: needs two lcores */
-	"overrun, %u CQEs are not consumed",                /* model soft_*: raw commands */
+	"overrun: all %u CQEs are unread",                  /* model soft_*: raw commands */
 	"with role=client it needs one with role=server that runs already", /* soft_port_memif */
 	"no answer from",                                                   /* model, interop */
 	"mtu=%u does not fit",                                              /* soft_port_linux */

@@ -181,7 +181,7 @@ failed(void)
 
 	vendor = completes(1, BB_WC_BAD_RESP_ERR);
 	completes(2, BB_WC_WR_FLUSH_ERR);
-	log_expect("syndrome 0x10, the peer's answer is none to this request");
+	log_expect("syndrome 0x10, the peer's response does not match the request");
 	assert_int_equal(bb_qp_query(e.qp, &attr), 0);
 	assert_int_equal(attr.state, BB_QP_ERR);
 	assert_true(bb_qp_error_text(e.qp, text, sizeof(text)) > 0);

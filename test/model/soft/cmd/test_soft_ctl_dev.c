@@ -135,7 +135,8 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_options_refused)
 		assert_null(ctx);
 		log = env_log(env);
 		if (strstr(log, "soft0") == NULL ||
-		    (strstr(log, "known: ") == NULL && strstr(log, "belong together") == NULL &&
+		    (strstr(log, "(valid: ") == NULL && strstr(log, "the options are: ") == NULL &&
+		     strstr(log, " needs ") == NULL && strstr(log, " exclude") == NULL &&
 		     strstr(log, "leave out") == NULL))
 			fail_msg("\"%s\": no help in the log: %s", bad[i], log);
 	}
@@ -143,6 +144,33 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_options_refused)
 	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
 	assert_int_equal(soft_ctx(ctx)->dev->opts.scan, 16);
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
+}
+
+/* The log line about an invalid value has the option's own syntax, not that of all options. */
+TEST_WITH(log_setup, log_teardown, test_invalid_value_logs_the_syntax_of_its_option)
+{
+	static const char *const cases[][2] = {
+		{"scan=0", "(valid: scan=1..65536)"},
+		{"link=token", "(valid: link=eth|ib)"},
+		{"no_bf=2", "(valid: no_bf=0|1)"},
+		{"no_umr=2", "(valid: no_umr=0|1)"},
+		{"no_umr_atomic=2", "(valid: no_umr_atomic=0|1)"},
+		{"lcore=x", "(valid: lcore=N)"},
+		{"dm=1", "(valid: dm=BYTES (a multiple of 4096 up to 16 MiB))"},
+		{"wire=1,rx_full=x", "(valid: rx_full=PACKETS[:MS])"},
+		{"wire=1,tx_ecn=x", "(valid: tx_ecn=PERCENT)"},
+	};
+	struct soft_opts opts;
+	const char *log;
+	size_t i;
+
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		soft_opts_default(&opts);
+		assert_int_equal(soft_opts_parse("soft0", cases[i][0], &opts), -EINVAL);
+		log = env_log(*state);
+		if (strstr(log, cases[i][1]) == NULL)
+			fail_msg("\"%s\" logs: %s", cases[i][0], log);
+	}
 }
 
 /* A build without -Ddefects=true refuses seeded defects. */
@@ -502,7 +530,7 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_log_dropped)
 		if (i < 500)
 			env_log(env);
 	}
-	assert_non_null(strstr(env_log(env), "lines like the next dropped"));
+	assert_non_null(strstr(env_log(env), "lines like the next one"));
 }
 
 TEST_MAIN(0)

@@ -104,10 +104,10 @@ T(test_refused_values)
 
 	qp = ud_qp(&qpn);
 	env_refused(&env, "unicast", attach(qpn, gid, out, &obj), out, BB_PRM_STAT_BAD_PARAM,
-		    "not one of a group");
+		    "not a multicast GID");
 	soft_ip_map_v4(gid, (const uint8_t[]){223, 255, 255, 255});
 	env_refused(&env, "IPv4", attach(qpn, gid, out, &obj), out, BB_PRM_STAT_BAD_PARAM,
-		    "not one of a group");
+		    "not a multicast GID");
 	env_refused(&env, "no QP", attach(qpn ^ 1, group, out, &obj), out, BB_PRM_STAT_BAD_RES,
 		    "does not exist");
 	env_qp_to(&env, BB_PRM_QP_RST);

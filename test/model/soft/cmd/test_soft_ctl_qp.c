@@ -351,7 +351,7 @@ T(test_parents_busy)
 	env_log(env);
 	/* The kernel returns the errno of RES_BUSY. */
 	assert_int_equal(soft_cmd_if.obj_destroy(env->cq), -EBUSY);
-	assert_non_null(strstr(env_log(env), "DESTROY_CQ: RES_BUSY"));
+	assert_non_null(strstr(env_log(env), "DESTROY_CQ rejected: RES_BUSY"));
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, env->umem), -EBUSY);
 	assert_non_null(strstr(env_log(env), "destroy the CQs and QPs first"));
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, env->pd), -EBUSY);

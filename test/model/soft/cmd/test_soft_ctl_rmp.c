@@ -331,7 +331,7 @@ RMP_TEST(test_qp)
 	env.qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	env_log(&env);
 	assert_int_equal(soft_cmd_if.obj_destroy(rmp), -EBUSY);
-	assert_non_null(strstr(env_log(&env), "DESTROY_RMP: RES_BUSY"));
+	assert_non_null(strstr(env_log(&env), "DESTROY_RMP rejected: RES_BUSY"));
 	assert_int_equal(soft_cmd_if.pd_free(env.ctx, env.pd), -EBUSY);
 	env_qp_gone(&env);
 	env_same("QP made and destroyed", before, env_census(&env));

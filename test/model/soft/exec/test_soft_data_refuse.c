@@ -163,8 +163,9 @@ TEST(test_responder)
 		{"atomic_unaligned", atomic_unaligned, INVALID, EVENT_INVAL},
 	};
 	/* Each refusal is logged, whichever side detects it. */
-	static const char *const lines[PORTS] = {"refuses a request of QP",
-						 "fails by a request of its peer, syndrome"};
+	static const char *const lines[PORTS] = {
+		"rejected a request of QP",
+		"goes to ERR because of a request of its peer, syndrome"};
 	size_t i, k;
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -255,7 +256,7 @@ TEST(test_receive)
 		uint8_t here, vendor, there;
 	} cases[] = {
 		{"too small", 63, 0, 0, LENGTH, 0xd4, INVALID},
-		{"no such key", 64, 0x100000, 0, PROT, 0x2a, REM_OP},
+		{"the key does not exist", 64, 0x100000, 0, PROT, 0x2a, REM_OP},
 		{"outside", 64, 0, RIG_MEM - 63, PROT, 0x2c, REM_OP},
 		{"inline bit", 0x80000040, 0, 0, QP_OP, 0x68, REM_OP},
 	};

@@ -98,7 +98,7 @@ T(test_refused_early)
 		assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, true), 0);
 		chores(0);
 		log_end(log);
-		assert_non_null(strstr(text, "it does not trust this user"));
+		assert_non_null(strstr(text, "it does not trust the user of this process"));
 		assert_int_equal(soft_shm_find(shm, theirs)->state, SOFT_SHM_IDLE);
 		free(text);
 		close(listener);

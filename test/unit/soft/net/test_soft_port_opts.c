@@ -81,7 +81,8 @@ T(test_bad_option_is_refused_by_name)
 {
 	static const char *const bad[][2] = {
 		{"port=", "port needs a value"},
-		{"port=x,ip", "ip needs a value"},
+		{"port=x,ip", "ip needs a value (valid: ip=ADDRESS/PREFIX (again for more))"},
+		{"shm=f,ip=192.0.2.1/24,shm_packets=2", "(valid: shm_packets=0|1)"},
 		{"ip=192.0.2.1/24", "port=ETHDEV"},
 		{"mtu=1024", "port=ETHDEV"},
 		{"port=x,ip=192.0.2.1", "192.0.2.1/24 or"},
@@ -92,23 +93,23 @@ T(test_bad_option_is_refused_by_name)
 		{"port=x,ip=192.0.2.256/24", "192.0.2.1/24 or"},
 		{"port=x,ip=2001:db8::1/129", "2001:db8::1/64"},
 		{"port=x,ip=::ffff:192.0.2.1/120", "2001:db8::1/64"},
-		{"port=x,ip=224.0.0.1/24", "not the address of a host"},
-		{"port=x,ip=0.0.0.0/8", "not the address of a host"},
-		{"port=x,ip=127.0.0.1/8", "not the address of a host"},
-		{"port=x,ip=255.255.255.255/8", "not the address of a host"},
-		{"port=x,ip=ff02::1/64", "not the address of a host"},
-		{"port=x,ip=::1/64", "not the address of a host"},
-		{"port=x,ip=::/64", "not the address of a host"},
-		{"port=x,ip=fe80::1/64", "follows from the MAC"},
+		{"port=x,ip=224.0.0.1/24", "not that of a host"},
+		{"port=x,ip=0.0.0.0/8", "not that of a host"},
+		{"port=x,ip=127.0.0.1/8", "not that of a host"},
+		{"port=x,ip=255.255.255.255/8", "not that of a host"},
+		{"port=x,ip=ff02::1/64", "not that of a host"},
+		{"port=x,ip=::1/64", "not that of a host"},
+		{"port=x,ip=::/64", "not that of a host"},
+		{"port=x,ip=fe80::1/64", "derives its link-local address from the MAC"},
 		{"port=x,ip=192.0.2.1/24,ip=192.0.2.1/25", "twice"},
-		{"port=x,vlan=0", "vlan"},
+		{"port=x,vlan=0", "(valid: vlan=1..4094)"},
 		{"port=x,vlan=4095", "vlan"},
-		{"port=x,mtu=1500", "mtu"},
+		{"port=x,mtu=1500", "(valid: mtu=256|512|1024|2048|4096)"},
 		{"port=x,mtu=128", "mtu"},
 		{"port=x,mtu=8192", "mtu"},
 		{"port=x,framesz=357", "framesz"},
 		{"port=x,framesz=9729", "framesz"},
-		{"port=x,framesz=1e3", "framesz"},
+		{"port=x,framesz=1e3", "(valid: framesz=358..9728)"},
 		{"port=x,mtu=4096,framesz=4197", "framesz=4198"},
 		{"port=x,neigh=192.0.2.2", "192.0.2.2@02"},
 		{"port=x,neigh=192.0.2.2@01:00:00:00:00:02", "192.0.2.2@02"},
@@ -128,11 +129,11 @@ T(test_bad_option_is_refused_by_name)
 	strcpy(args, "port=x");
 	for (unsigned int i = 0; i <= SOFT_PORT_IPS; i++)
 		snprintf(args + strlen(args), 64, ",ip=192.0.2.%u/24", i + 1);
-	refused(args, "at most 8 addresses");
+	refused(args, "too many ip= options at ip=192.0.2.9/24 (at most 8)");
 	strcpy(args, "port=x");
 	for (unsigned int i = 0; i <= SOFT_PORT_NEIGHS; i++)
 		snprintf(args + strlen(args), 64, ",neigh=192.0.2.%u@02:00:00:00:00:01", i + 1);
-	refused(args, "at most 16 static neighbours");
+	refused(args, "too many neigh= options");
 }
 
 /* A device that is opened again: its lists are compared as a whole. */
