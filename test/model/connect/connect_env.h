@@ -20,7 +20,8 @@
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
-#include "bb_test.h"
+#include "../../fakes/bare_eal.h"
+#include "bb_test_on.h"
 #include "bluebell.h"
 
 #define WAIT_S 30
@@ -211,26 +212,47 @@ struct link {
 	struct bb_qp *qa, *qb;
 };
 
-/* Makes a connection. */
+/* Connects two new QPs up to the request that b has to accept. */
 static inline void
-link_up(struct pair *p, struct link *l)
+link_call(struct pair *p, struct link *l)
 {
 	l->qa = end_qp(&p->a);
 	l->qb = end_qp(&p->b);
 	l->a = call(p, l->qa);
 	l->b = expect(p, &p->b, BB_CM_CONNECT_REQUEST).conn;
+}
+
+static inline void
+both_established(struct pair *p)
+{
+	expect(p, &p->a, BB_CM_ESTABLISHED);
+	expect(p, &p->b, BB_CM_ESTABLISHED);
+}
+
+/* Makes a connection. */
+static inline void
+link_up(struct pair *p, struct link *l)
+{
+	link_call(p, l);
 	assert_int_equal(bb_conn_accept(l->b, l->qb, &p->b.param), 0);
 	assert_ptr_equal(expect(p, &p->a, BB_CM_ESTABLISHED).conn, l->a);
 	assert_ptr_equal(expect(p, &p->b, BB_CM_ESTABLISHED).conn, l->b);
+}
+
+/* Destroys the connection that is left of a link, and the QPs. */
+static inline void
+link_end(struct link *l, struct bb_conn *left)
+{
+	bb_conn_destroy(left);
+	assert_int_equal(bb_qp_destroy(l->qa), 0);
+	assert_int_equal(bb_qp_destroy(l->qb), 0);
 }
 
 static inline void
 link_free(struct link *l)
 {
 	bb_conn_destroy(l->a);
-	bb_conn_destroy(l->b);
-	assert_int_equal(bb_qp_destroy(l->qa), 0);
-	assert_int_equal(bb_qp_destroy(l->qb), 0);
+	link_end(l, l->b);
 }
 
 static inline void
@@ -249,6 +271,15 @@ conn_state(const struct bb_conn *c)
 
 	bb_conn_query(c, &info);
 	return info.state;
+}
+
+/* Names b's buffer in @r, which b offers to its peers as "buf". */
+static inline void
+name_buffer(struct pair *p, struct bb_region *r)
+{
+	assert_int_equal(bb_region_of(p->b.mr, "buf", 0, 0, r), 0);
+	p->b.param.regions = r;
+	p->b.param.nregions = 1;
 }
 
 /* Writes from a to b's region "buf" and checks the byte there. */
@@ -274,5 +305,18 @@ writes(struct pair *p, struct link *l, uint8_t byte)
 	assert_int_equal(p->b.buf[0], byte);
 	assert_int_equal(p->b.buf[63], byte);
 }
+
+/* A test between @open and pair_close(); the file has the pair p. */
+#define PAIR_TEST(open, name) TEST_BETWEEN(open, pair_close(&p), name)
+
+/* main() of a program whose tests log at @level at least. */
+#define CONNECT_MAIN(level)                                                                        \
+	int main(void)                                                                             \
+	{                                                                                          \
+		if (bare_eal_init() < 0)                                                           \
+			return 77;                                                                 \
+		rte_log_set_global_level(level);                                                   \
+		return bb_test_run(__FILE__, NULL, NULL);                                          \
+	}
 
 #endif

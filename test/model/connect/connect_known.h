@@ -31,18 +31,6 @@ open_pair(uint32_t timeout_ms, uint32_t recover_ms)
 	p.b.param.recover_ms = recover_ms;
 }
 
-/* Sends a request on a new descriptor, and returns the descriptor. */
-static inline int
-ask(uint64_t session, uint8_t flags)
-{
-	uint8_t buf[BB_CM_MSG_MAX];
-	const size_t n = request_of(buf, session, flags);
-	int fd = raw_connect();
-
-	assert_int_equal(send(fd, buf, n, 0), n);
-	return fd;
-}
-
 static inline void
 hears_rep(int fd, const struct known *k)
 {
@@ -88,5 +76,9 @@ forget(struct known *k)
 	assert_int_equal(stats().half_open, 0);
 	pair_close(&p);
 }
+
+/* A test of an established connection k. */
+#define KNOWN_TEST(timeout_ms, recover_ms, name)                                                   \
+	TEST_ON_AS(struct known, k, open_pair(timeout_ms, recover_ms); up(k), forget(k), name)
 
 #endif

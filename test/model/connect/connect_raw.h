@@ -86,6 +86,18 @@ request(uint8_t *buf)
 	return request_of(buf, 0, 0);
 }
 
+/* Sends a request on a new descriptor, and returns the descriptor. */
+static inline int
+ask(uint64_t session, uint8_t flags)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request_of(buf, session, flags);
+	int fd = raw_connect();
+
+	assert_int_equal(send(fd, buf, n, 0), n);
+	return fd;
+}
+
 static inline void
 until(bool (*done)(void))
 {

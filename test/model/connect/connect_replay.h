@@ -134,4 +134,16 @@ restart(struct bb_replay *r)
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 }
 
+/* A test of a replay r on soft0. */
+#define REPLAY_TEST(policy, name)                                                                  \
+	static void name##_on(struct bb_replay *r);                                                \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		struct bb_replay *r = start(policy, "soft0", NULL);                                \
+                                                                                                   \
+		name##_on(r);                                                                      \
+		stop(r);                                                                           \
+	}                                                                                          \
+	static void name##_on(struct bb_replay *r)
+
 #endif

@@ -2,28 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* lib/connect over TCP on the software device: both sides in one process. */
-#include "../../fakes/bare_eal.h"
 #include "connect_env.h"
 
 static struct pair p;
 
-static void
-name_buffer(struct bb_region *r)
-{
-	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, r), 0);
-	p.b.param.regions = r;
-	p.b.param.nregions = 1;
-}
-
-TEST(test_connects)
+PAIR_TEST(pair_open(&p), test_connection_agrees_on_parameters_and_transfers_data)
 {
 	struct bb_conn_info info;
 	struct bb_cm_event ev;
 	struct bb_region r, got;
 	struct link l;
 
-	pair_open(&p);
-	name_buffer(&r);
+	name_buffer(&p, &r);
 	p.a.param.private_data = "who is there";
 	p.a.param.private_len = 12;
 	p.b.param.private_data = "me";
@@ -93,7 +83,6 @@ TEST(test_connects)
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
 	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), -ENOTCONN);
 	link_free(&l);
-	pair_close(&p);
 }
 
 /* A receive that @to posted while its QP was in RESET gets the first message of the peer. */
@@ -122,12 +111,11 @@ early_receive(struct end *to, struct end *from, struct bb_qp *qp, uint8_t byte)
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
 }
 
-TEST(test_receives_posted_before_the_connection_take_its_first_messages)
+PAIR_TEST(pair_open(&p), test_receives_posted_before_the_connection_take_its_first_messages)
 {
 	struct bb_sge a, b;
 	struct link l;
 
-	pair_open(&p);
 	l.qa = end_qp(&p.a);
 	l.qb = end_qp(&p.b);
 	a = (struct bb_sge){(uintptr_t)p.a.buf + 4096, 64, p.a.mr->lkey};
@@ -139,16 +127,14 @@ TEST(test_receives_posted_before_the_connection_take_its_first_messages)
 	l.a = call(&p, l.qa);
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
-	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	both_established(&p);
 	early_receive(&p.a, &p.b, l.qb, 0x31);
 	early_receive(&p.b, &p.a, l.qa, 0x32);
 	link_free(&l);
-	pair_close(&p);
 }
 
 /* The path MTU is the smaller value of the two sides; an invalid number is rounded down. */
-TEST(test_path_mtu)
+PAIR_TEST(pair_open(&p), test_path_mtu_is_the_smaller_of_both_sides)
 {
 	static const uint32_t said[][3] = {
 		{1500, 0, 1024}, {0, 1023, 512}, {256, 4096, 256}, {9000, 511, 256}};
@@ -157,7 +143,6 @@ TEST(test_path_mtu)
 	struct link l;
 	size_t i;
 
-	pair_open(&p);
 	for (i = 0; i < RTE_DIM(said); i++) {
 		p.a.param.path_mtu = said[i][0];
 		p.b.param.path_mtu = said[i][1];
@@ -168,17 +153,15 @@ TEST(test_path_mtu)
 		assert_int_equal(attr.path_mtu, said[i][2]);
 		link_down(&p, &l);
 	}
-	pair_close(&p);
 }
 
 /* Both disconnect at the same time; the peer disconnects first; destroyed without a disconnect. */
-TEST(test_ends)
+PAIR_TEST(pair_open(&p), test_connection_ends_by_either_side_or_both)
 {
 	struct bb_cm_stats stats;
 	struct link l;
 	int i;
 
-	pair_open(&p);
 	link_up(&p, &l);
 	assert_int_equal(bb_conn_disconnect(l.b, NULL, 0), 0);
 	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
@@ -200,19 +183,15 @@ TEST(test_ends)
 	bb_conn_destroy(l.a);
 	assert_int_equal(l.qa->state, BB_QP_RTS);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -ECONNRESET);
-	bb_conn_destroy(l.b);
-	bb_qp_destroy(l.qa);
-	bb_qp_destroy(l.qb);
-	pair_close(&p);
+	link_end(&l, l.b);
 }
 
-TEST(test_rejects)
+PAIR_TEST(pair_open(&p), test_rejected_request_leaves_its_qp_free)
 {
 	struct bb_cm_event ev;
 	struct bb_conn *a, *b;
 	struct bb_qp *qa, *qb;
 
-	pair_open(&p);
 	qa = end_qp(&p.a);
 	a = call(&p, qa);
 	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
@@ -236,8 +215,7 @@ TEST(test_rejects)
 	qb = end_qp(&p.b);
 	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), 0);
 	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), -EINVAL);
-	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	both_established(&p);
 	bb_conn_destroy(a);
 	bb_conn_destroy(b);
 
@@ -253,11 +231,10 @@ TEST(test_rejects)
 	bb_conn_destroy(b);
 	bb_qp_destroy(qa);
 	bb_qp_destroy(qb);
-	pair_close(&p);
 }
 
 /* No listener; a listener that sends nothing; a request that is never accepted. */
-TEST(test_timeouts)
+PAIR_TEST(pair_open(&p), test_request_without_an_answer_fails)
 {
 	struct sockaddr_storage silent;
 	socklen_t len = sizeof(silent);
@@ -266,7 +243,6 @@ TEST(test_timeouts)
 	struct bb_qp *qa;
 	int fd;
 
-	pair_open(&p);
 	qa = end_qp(&p.a);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	assert_int_equal(bb_cm_addr("127.0.0.1:0", &silent), 0);
@@ -303,11 +279,10 @@ TEST(test_timeouts)
 	bb_conn_destroy(a);
 	bb_conn_destroy(b);
 	bb_qp_destroy(qa);
-	pair_close(&p);
 }
 
 /* A call that is refused at once leaves no state behind. */
-TEST(test_arguments)
+PAIR_TEST(pair_open(&p), test_invalid_arguments_are_refused_without_state)
 {
 	static uint8_t data[1025];
 	struct bb_conn_param param;
@@ -322,51 +297,30 @@ TEST(test_arguments)
 	struct bb_cm *cm = NULL;
 	struct bb_dev *other;
 
-	pair_open(&p);
 	qa = end_qp(&p.a);
 	p.a.init.type = BB_QPT_UD;
 	ud = end_qp(&p.a);
 	assert_int_equal(bb_conn_connect(p.a.cm, to, ud, &p.a.param, &a), -EINVAL);
-	param = p.a.param;
-	param.private_data = data;
-	param.private_len = sizeof(data);
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EMSGSIZE);
-	param = p.a.param;
-	param.retry_count = 8;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param = p.a.param;
-	param.ack_timeout = 32;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param = p.a.param;
-	param.min_rnr_timer = 32;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param = p.a.param;
-	param.path_mtu = 255;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param = p.a.param;
-	param.timeout_ms = 0;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param = p.a.param;
-	param.recover_ms = 1;
-	param.backoff_max_ms = param.backoff_min_ms - 1;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param.backoff_min_ms = 0;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param = p.a.param;
-	param.size = 1;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param = p.a.param;
+#define REFUSED(error, ...)                                                                        \
+	do {                                                                                       \
+		param = p.a.param;                                                                 \
+		__VA_ARGS__;                                                                       \
+		assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), error);              \
+	} while (0)
+	REFUSED(-EMSGSIZE, param.private_data = data, param.private_len = sizeof(data));
+	REFUSED(-EINVAL, param.retry_count = 8);
+	REFUSED(-EINVAL, param.ack_timeout = 32);
+	REFUSED(-EINVAL, param.min_rnr_timer = 32);
+	REFUSED(-EINVAL, param.path_mtu = 255);
+	REFUSED(-EINVAL, param.timeout_ms = 0);
+	REFUSED(-EINVAL, param.recover_ms = 1, param.backoff_max_ms = param.backoff_min_ms - 1);
+	REFUSED(-EINVAL, param.recover_ms = 1, param.backoff_min_ms = 0);
+	REFUSED(-EINVAL, param.size = 1);
 	assert_int_equal(bb_region_of(p.a.mr, "a", 0, 0, &r[0]), 0);
 	r[1] = r[0];
-	param.regions = r;
-	param.nregions = 2;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
-	param.nregions = 33;
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EMSGSIZE);
-	param = p.a.param;
-	param.gid.exact = true;
-	memset(param.gid.raw, 0xcc, 16);
-	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -ENOENT);
+	REFUSED(-EINVAL, param.regions = r, param.nregions = 2);
+	REFUSED(-EMSGSIZE, param.regions = r, param.nregions = 33);
+	REFUSED(-ENOENT, param.gid.exact = true, memset(param.gid.raw, 0xcc, 16));
 	assert_int_equal(bb_conn_connect(p.a.cm, &local, qa, &p.a.param, &a), -EINVAL);
 	/* A CM belongs to one device. */
 	bb_cm_attr_init(&attr);
@@ -406,11 +360,10 @@ TEST(test_arguments)
 	assert_int_equal(bb_cm_addr("192.0.2.1:", &addr), -EINVAL);
 	assert_int_equal(bb_cm_addr("host:1", &addr), -EINVAL);
 	assert_int_equal(bb_cm_addr("[::1:1", &addr), -EINVAL);
-	pair_close(&p);
 }
 
 /* A connection is destroyed while its event is pending: the event is not delivered. */
-TEST(test_untold)
+PAIR_TEST(pair_open(&p), test_pending_event_of_a_destroyed_connection_is_dropped)
 {
 	const uint64_t end = wait_end();
 	struct bb_conn_param param;
@@ -418,7 +371,6 @@ TEST(test_untold)
 	struct bb_cm_event ev;
 	struct link l;
 
-	pair_open(&p);
 	/* bb_conn_recover() returns -EBUSY while an event of the connection is pending. */
 	p.a.param.recover_ms = p.b.param.recover_ms = WAIT_S * 1000;
 	param = p.a.param;
@@ -444,11 +396,8 @@ TEST(test_untold)
 	assert_int_equal(stats.conns, 0);
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 	expect(&p, &p.b, BB_CM_LOST);
-	bb_conn_destroy(l.b);
-	bb_qp_destroy(l.qa);
-	bb_qp_destroy(l.qb);
+	link_end(&l, l.b);
 	p.b.nev = 0;
-	pair_close(&p);
 }
 
 /* Connections in a loop: callbacks accept, and one of them destroys another connection. */
@@ -473,7 +422,7 @@ on_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	}
 }
 
-TEST(test_loop)
+PAIR_TEST(pair_open(&p), test_callbacks_of_a_loop_accept_connections)
 {
 	struct bb_loop_attr attr;
 	struct bb_loop *loop, *second;
@@ -483,7 +432,6 @@ TEST(test_loop)
 	uint64_t end;
 	unsigned int i;
 
-	pair_open(&p);
 	bb_loop_attr_init(&attr);
 	assert_int_equal(bb_loop_create(&attr, &loop), 0);
 	assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
@@ -515,11 +463,10 @@ TEST(test_loop)
 	(void)a;
 	(void)qa;
 	assert_int_equal(bb_loop_destroy(loop), 0);
-	pair_close(&p);
 }
 
 /* If a side's port needs a GRH, its peer sends a GRH, too. */
-TEST(test_grh)
+TEST(test_peer_of_a_port_that_needs_a_grh_sends_one)
 {
 	static const char *const near[] = {"soft0,link=ib,grh_required", "soft0,link=ib"};
 	struct bb_cm_attr attr;
@@ -541,11 +488,4 @@ TEST(test_grh)
 	}
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_ERR);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_ERR)

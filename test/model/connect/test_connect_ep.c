@@ -6,7 +6,6 @@
  * queue in order when there is one. Calls that would block return at once, and one thread runs
  * both sides in turn.
  */
-#include "../../fakes/bare_eal.h"
 #include "bb_cm_priv.h"
 #include "connect_env.h"
 
@@ -115,13 +114,14 @@ close_pair(void)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
+#define T(name) TEST_BETWEEN(open_pair(), close_pair(), name)
+
 /* Receives posted before the connection, also after bb_ep_connect() has given up waiting. */
-TEST(test_before)
+T(test_receives_before_the_connection_take_its_messages)
 {
 	static const uint64_t first[] = {0};
 	struct bb_wc wc;
 
-	open_pair();
 	sends(&a, &b, first, 1);
 	sends(&b, &a, first, 1);
 	/* The peer does not run meanwhile. After the disconnect, another one is not an error. */
@@ -129,7 +129,6 @@ TEST(test_before)
 	UNTIL(bb_ep_disconnect(a.ep) == 0);
 	assert_int_equal(a.ep->event.type, BB_CM_DISCONNECTED);
 	assert_int_equal(bb_ep_get_recv_comp(a.ep, &wc), -ENOTCONN);
-	close_pair();
 }
 
 /*
@@ -137,7 +136,7 @@ TEST(test_before)
  * event: receives posted then follow the stored ones. The second time the connection breaks at
  * that point, and the receives stay stored.
  */
-TEST(test_lost)
+TEST(test_receives_posted_while_lost_keep_their_order)
 {
 	static const uint64_t contexts[] = {1, 2, 3};
 	struct bb_sge sge = {0};
@@ -244,7 +243,7 @@ listens(void)
  * Objects that use the PD or the CQs of an endpoint: the endpoint cannot be destroyed before
  * them.
  */
-TEST(test_used)
+TEST(test_endpoint_in_use_is_not_destroyed)
 {
 	struct bb_ep_attr attr;
 	struct bb_srq_attr srq_attr;
@@ -310,7 +309,7 @@ number_of(const struct bb_ep *ep)
 }
 
 /* The first of the queued peers closes: the others are accepted in order. */
-TEST(test_waiting)
+TEST(test_queued_requests_are_accepted_in_order)
 {
 	struct bb_ep *ep[2], *none;
 	struct bb_conn_info info;
@@ -349,7 +348,7 @@ TEST(test_waiting)
  * MANY requests are queued, and the next one is refused. Destroying the listener closes the
  * queued requests.
  */
-TEST(test_many_waiting)
+TEST(test_request_over_the_queue_is_refused)
 {
 	int fds[MANY + 1];
 	uint32_t i;
@@ -376,7 +375,7 @@ TEST(test_many_waiting)
  * Without parameters of the application the endpoint uses everything that the type and the device
  * support. The second time with the endpoint alone.
  */
-TEST(test_own_parameters)
+TEST(test_endpoint_without_parameters_uses_all_rights)
 {
 	const uint32_t all =
 		BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
@@ -409,11 +408,4 @@ TEST(test_own_parameters)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)

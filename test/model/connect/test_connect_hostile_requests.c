@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-#include "../../fakes/bare_eal.h"
 #include "connect_raw.h"
 
 #define HALF_OPEN 256
@@ -27,14 +26,13 @@ open_pair(uint32_t half_open_ms)
 }
 
 /* A request truncated at any byte is closed; the same bytes sent one at a time are a request. */
-TEST(test_cut)
+PAIR_TEST(open_pair(30000), test_truncated_request_is_closed)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
 	struct bb_cm_event ev;
 	size_t i, n = request(buf);
 	int fd;
 
-	open_pair(30000);
 	for (i = 0; i < n; i++) {
 		fd = raw_connect();
 		assert_int_equal(send(fd, buf, i, 0), i);
@@ -57,11 +55,10 @@ TEST(test_cut)
 	assert_int_equal(answer(fd, back, sizeof(back)), 0);
 	bb_conn_destroy(ev.conn);
 	close(fd);
-	pair_close(&p);
 }
 
 /* Each damaged byte makes the request refused, or leaves it a request. */
-TEST(test_damaged)
+PAIR_TEST(open_pair(30000), test_damaged_request_is_refused_or_valid)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
 	size_t i, n = request(buf);
@@ -69,7 +66,6 @@ TEST(test_damaged)
 	struct bb_cm_event ev;
 	int fd;
 
-	open_pair(30000);
 	for (i = 0; i < n; i++) {
 		const uint64_t bad = stats().bad_messages, end = wait_end();
 
@@ -98,11 +94,10 @@ TEST(test_damaged)
 	/* Session, QP number, PSN, GID, keys, private data: any value is valid. */
 	assert_in_range(taken, 40, n - 40);
 	assert_true(stats().bad_messages >= 40);
-	pair_close(&p);
 }
 
 /* A request of another version gets an answer that has our version. */
-TEST(test_version)
+PAIR_TEST(open_pair(30000), test_request_of_another_version_gets_our_version)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
 	struct bb_region regions[BB_REGION_MAX];
@@ -111,7 +106,6 @@ TEST(test_version)
 	size_t n = request(buf);
 	int fd;
 
-	open_pair(30000);
 	buf[4] = 2;
 	fd = raw_connect();
 	/* The answer arrives although its body is not read and the socket ends with a RST. */
@@ -133,11 +127,10 @@ TEST(test_version)
 	assert_int_equal(answer(fd, back, sizeof(back)), 0);
 	close(fd);
 	assert_int_equal(stats().bad_messages, 2);
-	pair_close(&p);
 }
 
 /* The log names the peer's address, and a flood of bad messages logs one line a second. */
-TEST(test_said)
+PAIR_TEST(open_pair(30000), test_flood_of_bad_messages_logs_one_line_a_second)
 {
 	struct sockaddr_in from;
 	socklen_t len = sizeof(from);
@@ -148,7 +141,6 @@ TEST(test_said)
 	FILE *log;
 	int fd;
 
-	open_pair(30000);
 	log = open_memstream(&text, &size);
 	assert_non_null(log);
 	rte_openlog_stream(log);
@@ -180,11 +172,10 @@ TEST(test_said)
 	fclose(log);
 	free(text);
 	assert_int_equal(stats().bad_messages, 21);
-	pair_close(&p);
 }
 
 /* An answer byte by byte, truncated at each byte; and a complete answer, sent twice. */
-TEST(test_cut_answer)
+PAIR_TEST(open_pair(30000), test_truncated_answer_fails_the_connection)
 {
 	struct sockaddr_storage addr;
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -194,7 +185,6 @@ TEST(test_cut_answer)
 	size_t i, n = reply(buf);
 	int fd, in;
 
-	open_pair(30000);
 	qp = end_qp(&p.a);
 	fd = raw_listen(&addr);
 	for (i = 0; i <= n; i++) {
@@ -220,7 +210,6 @@ TEST(test_cut_answer)
 	}
 	close(fd);
 	bb_qp_destroy(qp);
-	pair_close(&p);
 }
 
 static void *
@@ -238,7 +227,7 @@ flood(void *arg)
 }
 
 /* A peer sends harmless messages without end after the connection has ended: polls return. */
-TEST(test_flood)
+PAIR_TEST(open_pair(30000), test_endless_messages_do_not_hold_a_poll)
 {
 	const struct bb_cm_msg bye = {.type = BB_CM_DREQ};
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -247,7 +236,6 @@ TEST(test_flood)
 	size_t i, n = request(buf);
 	int fd;
 
-	open_pair(30000);
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
@@ -267,11 +255,10 @@ TEST(test_flood)
 	turn(&p);
 	pthread_join(t, NULL);
 	close(fd);
-	pair_close(&p);
 }
 
 /* The connecting side gets wrong or truncated answers. */
-TEST(test_bad_answers)
+PAIR_TEST(open_pair(30000), test_wrong_answer_fails_the_connection)
 {
 	static const uint8_t types[] = {BB_CM_REQ, BB_CM_RTU, BB_CM_DREQ, BB_CM_DREP, BB_CM_REP};
 	struct sockaddr_storage addr;
@@ -281,7 +268,6 @@ TEST(test_bad_answers)
 	size_t i, n;
 	int fd, in;
 
-	open_pair(30000);
 	qp = end_qp(&p.a);
 	fd = raw_listen(&addr);
 	for (i = 0; i < sizeof(types); i++) {
@@ -311,14 +297,13 @@ TEST(test_bad_answers)
 	close(in);
 	close(fd);
 	bb_qp_destroy(qp);
-	pair_close(&p);
 }
 
 /*
  * A thousand silent connections: at most max_half_open of them are held, a real peer is still
  * accepted, and all of them are closed in the end.
  */
-TEST(test_half_open)
+TEST(test_silent_connections_are_held_up_to_max_half_open)
 {
 	struct rlimit lim;
 	struct link l;
@@ -350,13 +335,12 @@ TEST(test_half_open)
 }
 
 /* A silent connection is closed after half_open_ms with a reason. */
-TEST(test_silent)
+PAIR_TEST(open_pair(20), test_silent_connection_is_closed_with_a_reason)
 {
 	struct bb_cm_msg msg;
 	char byte;
 	int fd;
 
-	open_pair(20);
 	fd = raw_connect();
 	assert_true(hear(fd, &msg));
 	assert_int_equal(msg.type, BB_CM_REJ);
@@ -365,11 +349,10 @@ TEST(test_silent)
 	assert_int_equal(recv(fd, &byte, 1, 0), 0);
 	assert_int_equal(stats().timeouts, 1);
 	close(fd);
-	pair_close(&p);
 }
 
 /* A connection with a complete request waits for the application without limit. */
-TEST(test_patient)
+PAIR_TEST(open_pair(20), test_complete_request_waits_without_limit)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
@@ -377,7 +360,6 @@ TEST(test_patient)
 	unsigned int i;
 	int fd;
 
-	open_pair(20);
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
@@ -389,14 +371,6 @@ TEST(test_patient)
 	assert_int_equal(stats().timeouts, 0);
 	bb_conn_destroy(ev.conn);
 	close(fd);
-	pair_close(&p);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_ERR);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_ERR)

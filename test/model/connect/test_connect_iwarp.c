@@ -7,7 +7,6 @@
  * rdma_connect() or rdma_accept() on: rdmacm_subst.open(). Behaviour of iWARP only is compared
  * with the same device as RoCE.
  */
-#include "../../fakes/bare_eal.h"
 #include "connect_env.h"
 #include "rdmacm_subst.h"
 #include "verbs_null.h"
@@ -156,7 +155,7 @@ accept_peer(void)
 }
 
 /* Without parameters an endpoint asks for no right that the device lacks. */
-TEST(test_ep_connect)
+TEST(test_ep_connect_posts_receives_before_the_peer_can_send)
 {
 	struct bb_ep *ep;
 	int iwarp;
@@ -186,7 +185,7 @@ caller_hears(void)
 	expect(&p, &p.a, BB_CM_ESTABLISHED);
 }
 
-TEST(test_ep_accept)
+TEST(test_ep_accept_posts_receives_before_the_peer_can_send)
 {
 	struct bb_ep *listener, *ep;
 	uint64_t end;
@@ -219,7 +218,7 @@ TEST(test_ep_accept)
 /* ---- Connections */
 
 /* A QP with posted receives is in INIT; only iWARP accepts it, on both sides. */
-TEST(test_init)
+TEST(test_qp_in_init_is_accepted_on_iwarp_only)
 {
 	struct bb_qp_attr attr;
 	struct bb_conn *c = NULL;
@@ -256,8 +255,7 @@ TEST(test_init)
 		assert_int_equal(opened.times, 1);
 		assert_int_equal(opened.recvs, 1);
 		assert_int_equal(l.qb->state, BB_QP_RTS);
-		expect(&p, &p.a, BB_CM_ESTABLISHED);
-		expect(&p, &p.b, BB_CM_ESTABLISHED);
+		both_established(&p);
 		assert_int_equal(l.qa->state, BB_QP_RTS);
 		link_down(&p, &l);
 		close_pair();
@@ -268,7 +266,7 @@ TEST(test_init)
  * A failed accept leaves a queue pair that can be used again, after its receives are posted
  * again.
  */
-TEST(test_accept_again)
+TEST(test_failed_accept_leaves_a_usable_qp)
 {
 	struct link l;
 	struct bb_wc wc;
@@ -277,10 +275,7 @@ TEST(test_accept_again)
 	for (iwarp = 0; iwarp < 2; iwarp++) {
 		open_pair(iwarp != 0);
 		watch(NULL, NULL);
-		l.qa = end_qp(&p.a);
-		l.qb = end_qp(&p.b);
-		l.a = call(&p, l.qa);
-		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+		link_call(&p, &l);
 		if (iwarp)
 			to_init(l.qb);
 		rdmacm_subst.accept_error = ENOMEM;
@@ -291,21 +286,21 @@ TEST(test_accept_again)
 			to_init(l.qb);
 		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
 		assert_int_equal(l.qb->state, BB_QP_RTS);
-		expect(&p, &p.a, BB_CM_ESTABLISHED);
-		expect(&p, &p.b, BB_CM_ESTABLISHED);
+		both_established(&p);
 		link_down(&p, &l);
 		close_pair();
 	}
 }
 
+#define IWARP_TEST(name) TEST_BETWEEN(open_pair(true), close_pair(), name)
+
 /* A QP in another state is refused, on iWARP, too. */
-TEST(test_error_state)
+IWARP_TEST(test_qp_in_err_is_refused)
 {
 	struct bb_qp_attr attr;
 	struct bb_conn *c = NULL;
 	struct bb_qp *qp;
 
-	open_pair(true);
 	qp = end_qp(&p.a);
 	to_init(qp);
 	bb_qp_attr_init(&attr);
@@ -315,18 +310,16 @@ TEST(test_error_state)
 			 -EINVAL);
 	assert_null(c);
 	assert_int_equal(bb_qp_destroy(qp), 0);
-	close_pair();
 }
 
 /* A refused TCP connection is a rejection; another error is not. */
-TEST(test_refused)
+IWARP_TEST(test_refused_tcp_connection_is_a_rejection)
 {
 	struct bb_cm_event ev;
 	struct bb_conn *a;
 	struct bb_ep *ep;
 	struct bb_qp *qp;
 
-	open_pair(true);
 	watch(NULL, NULL);
 	((struct sockaddr_in *)&p.addr)->sin_port = htons(7);
 	qp = end_qp(&p.a);
@@ -349,30 +342,22 @@ TEST(test_refused)
 	assert_int_equal(ep->event.type, BB_CM_REJECTED);
 	assert_int_equal(ep->event.reason, BB_REJECT_NO_LISTENER);
 	assert_int_equal(bb_ep_destroy(ep), 0);
-	close_pair();
 }
 
 /* The peer has closed before it is accepted. */
-TEST(test_gone)
+IWARP_TEST(test_accept_of_a_closed_peer_returns_enotconn)
 {
 	struct link l;
 
-	open_pair(true);
 	watch(NULL, NULL);
-	l.qa = end_qp(&p.a);
-	l.qb = end_qp(&p.b);
-	l.a = call(&p, l.qa);
-	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	link_call(&p, &l);
 	bb_conn_destroy(l.a);
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), -ENOTCONN);
-	bb_conn_destroy(l.b);
-	assert_int_equal(bb_qp_destroy(l.qa), 0);
-	assert_int_equal(bb_qp_destroy(l.qb), 0);
-	close_pair();
+	link_end(&l, l.b);
 }
 
 /* Both sides agree on the number of outstanding READs, which differs by direction. */
-TEST(test_depths)
+TEST(test_read_depths_are_agreed_for_each_direction)
 {
 	struct bb_conn_info a, b;
 	struct link l;

@@ -11,7 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "../../fakes/bare_eal.h"
 #include "connect_raw.h"
 
 /* Accepts the next connection at @listener and reads its request. */
@@ -35,42 +34,61 @@ say_rep(int fd)
 	assert_int_equal(send(fd, buf, n, MSG_NOSIGNAL), n);
 }
 
+/* A connection of a to a plain socket that has closed: a connects again. */
+struct called {
+	struct sockaddr_storage addr;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int listener, fd;
+};
+
+static void
+called_lost(struct called *k, uint32_t timeout_ms)
+{
+	pair_open(&p);
+	p.a.param.recover_ms = WAIT_S * 1000;
+	k->listener = raw_listen(&k->addr);
+	k->qp = end_qp(&p.a);
+	assert_int_equal(
+		bb_conn_connect(p.a.cm, (struct sockaddr *)&k->addr, k->qp, &p.a.param, &k->c), 0);
+	k->fd = called_at(k->listener);
+	say_rep(k->fd);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	k->c->param.timeout_ms = timeout_ms;
+	close(k->fd);
+	expect(&p, &p.a, BB_CM_LOST);
+}
+
+static void
+called_end(struct called *k)
+{
+	bb_conn_destroy(k->c);
+	assert_int_equal(bb_qp_destroy(k->qp), 0);
+	close(k->listener);
+	pair_close(&p);
+}
+
+#define CALLED_TEST(timeout_ms, name)                                                              \
+	TEST_ON_AS(struct called, k, called_lost(k, timeout_ms), called_end(k), name)
+
 /*
  * The connecting side connects again and gets DREQ: an answer after DREQ does not recover the
  * connection.
  */
-TEST(test_answer)
+CALLED_TEST(WAIT_S * 1000, test_answer_after_dreq_does_not_recover)
 {
-	struct sockaddr_storage addr;
 	struct bb_cm_msg msg;
-	struct bb_conn *c;
-	struct bb_qp *qp;
-	int listener, fd;
 
-	pair_open(&p);
-	p.a.param.recover_ms = WAIT_S * 1000;
-	listener = raw_listen(&addr);
-	qp = end_qp(&p.a);
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
-	fd = called_at(listener);
-	say_rep(fd);
-	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	close(fd);
-	expect(&p, &p.a, BB_CM_LOST);
-	fd = called_at(listener);
-	say(fd, BB_CM_DREQ);
+	k->fd = called_at(k->listener);
+	say(k->fd, BB_CM_DREQ);
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
-	assert_true(hear(fd, &msg));
+	assert_true(hear(k->fd, &msg));
 	assert_int_equal(msg.type, BB_CM_DREP);
-	say_rep(fd);
-	assert_true(closed_by_us(fd));
+	say_rep(k->fd);
+	assert_true(closed_by_us(k->fd));
 	assert_int_equal(p.a.nev, 0);
-	assert_int_equal(conn_state(c), BB_CONN_CLOSED);
-	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
-	close(fd);
-	close(listener);
-	pair_close(&p);
+	assert_int_equal(conn_state(k->c), BB_CONN_CLOSED);
+	close(k->fd);
 }
 
 /*
@@ -78,43 +96,26 @@ TEST(test_answer)
  * stays in RESET, and the connection stays LOST: the socket is closed, and the next attempt
  * connects.
  */
-TEST(test_wrong_side)
+CALLED_TEST(WAIT_S * 1000, test_rtu_of_an_accepting_peer_closes_the_attempt)
 {
-	struct sockaddr_storage addr;
-	struct bb_conn *c;
-	struct bb_qp *qp;
-	int listener, fd, i;
+	int i;
 
-	pair_open(&p);
-	p.a.param.recover_ms = WAIT_S * 1000;
-	listener = raw_listen(&addr);
-	qp = end_qp(&p.a);
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
-	fd = called_at(listener);
-	say_rep(fd);
-	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	close(fd);
-	expect(&p, &p.a, BB_CM_LOST);
 	for (i = 0; i < 2; i++) {
-		fd = called_at(listener);
-		say(fd, BB_CM_RTU);
-		assert_true(closed_by_us(fd));
-		close(fd);
-		assert_int_equal(conn_state(c), BB_CONN_LOST);
-		assert_int_equal(qp->state, BB_QP_RESET);
+		k->fd = called_at(k->listener);
+		say(k->fd, BB_CM_RTU);
+		assert_true(closed_by_us(k->fd));
+		close(k->fd);
+		assert_int_equal(conn_state(k->c), BB_CONN_LOST);
+		assert_int_equal(k->qp->state, BB_QP_RESET);
 		assert_int_equal(p.a.nev, 0);
 	}
-	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
-	close(listener);
-	pair_close(&p);
 }
 
 /*
  * The connection ends, because the peer has closed, before its ESTABLISHED event was polled:
  * ESTABLISHED comes first.
  */
-TEST(test_end_before_beginning)
+PAIR_TEST(pair_open(&p), test_established_is_reported_before_the_end)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -126,7 +127,6 @@ TEST(test_end_before_beginning)
 	struct bb_qp *qp;
 	int fd;
 
-	pair_open(&p);
 	qp = end_qp(&p.b);
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
@@ -146,42 +146,23 @@ TEST(test_end_before_beginning)
 	assert_int_equal(qp->state, BB_QP_ERR);
 	bb_conn_destroy(c);
 	assert_int_equal(bb_qp_destroy(qp), 0);
-	pair_close(&p);
 }
 
 /* A silent peer of a new attempt: the socket is closed after timeout_ms, and connected again. */
-TEST(test_no_answer)
+CALLED_TEST(20, test_silent_peer_is_connected_to_again)
 {
-	struct sockaddr_storage addr;
-	struct bb_conn *c;
-	struct bb_qp *qp;
-	int listener, fd, i;
+	int i;
 
-	pair_open(&p);
-	p.a.param.recover_ms = WAIT_S * 1000;
-	listener = raw_listen(&addr);
-	qp = end_qp(&p.a);
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
-	fd = called_at(listener);
-	say_rep(fd);
-	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	c->param.timeout_ms = 20;
-	close(fd);
-	expect(&p, &p.a, BB_CM_LOST);
 	for (i = 0; i < 2; i++) {
-		fd = called_at(listener);
-		assert_true(closed_by_us(fd));
-		close(fd);
-		assert_int_equal(conn_state(c), BB_CONN_LOST);
+		k->fd = called_at(k->listener);
+		assert_true(closed_by_us(k->fd));
+		close(k->fd);
+		assert_int_equal(conn_state(k->c), BB_CONN_LOST);
 	}
-	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
-	close(listener);
-	pair_close(&p);
 }
 
 /* The peer has closed, and the application accepts or rejects it before a poll reports that. */
-TEST(test_gone)
+PAIR_TEST(pair_open(&p), test_accept_of_a_closed_peer_returns_enotconn)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -191,7 +172,6 @@ TEST(test_gone)
 	struct bb_qp *qp;
 	int fd, i;
 
-	pair_open(&p);
 	qp = end_qp(&p.b);
 	for (i = 0; i < 2; i++) {
 		fd = raw_connect();
@@ -215,7 +195,6 @@ TEST(test_gone)
 		bb_conn_destroy(c);
 	}
 	assert_int_equal(bb_qp_destroy(qp), 0);
-	pair_close(&p);
 }
 
 /* Connects two peers at the same time, each with its request. */
@@ -255,7 +234,7 @@ on_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 }
 
 /* A request is pending while its listener is destroyed: with polls, and with a loop. */
-TEST(test_listener)
+TEST(test_pending_request_outlives_its_listener)
 {
 	struct bb_loop_attr attr;
 	struct bb_cm_event ev;
@@ -302,13 +281,12 @@ on_last_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 }
 
 /* A callback detaches the CM: the events after its own are left to a poll, or another loop. */
-TEST(test_detached)
+PAIR_TEST(pair_open(&p), test_callback_may_detach_its_cm)
 {
 	struct bb_loop_attr attr;
 	struct bb_loop *loop;
 	int fds[2], i;
 
-	pair_open(&p);
 	two_requests(fds);
 	/* A failing attach leaves the CM detached. */
 	bb_loop_attr_init(&attr);
@@ -330,7 +308,6 @@ TEST(test_detached)
 	assert_int_equal(bb_loop_destroy(loop), 0);
 	close(fds[0]);
 	close(fds[1]);
-	pair_close(&p);
 }
 
 static int
@@ -347,14 +324,13 @@ tcp_option(int fd, int name)
  * Either side of a connection detects a dead machine in 25 s, also while data waits for its
  * acknowledgement. A connection that is being made has timeout_ms instead.
  */
-TEST(test_dead)
+PAIR_TEST(pair_open(&p), test_sockets_detect_a_dead_machine_in_25_seconds)
 {
 	struct bb_conn *c;
 	struct bb_qp *qp;
 	struct link l;
 	int fds[2], i;
 
-	pair_open(&p);
 	qp = end_qp(&p.a);
 	c = call(&p, qp);
 	assert_int_equal(tcp_option(c->fd, TCP_USER_TIMEOUT), 0);
@@ -369,7 +345,6 @@ TEST(test_dead)
 		assert_int_equal(tcp_option(fds[i], TCP_KEEPINTVL), 5);
 	}
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
 /* Returns true if an application that sleeps on the descriptor would wake up. */
@@ -385,7 +360,7 @@ wakes(const struct end *e)
  * The descriptor signals events that no socket signals: events of local calls, and unpolled
  * events.
  */
-TEST(test_descriptor)
+PAIR_TEST(pair_open(&p), test_descriptor_signals_events_of_local_calls)
 {
 	struct sockaddr_storage silent;
 	struct bb_cm_event ev;
@@ -393,7 +368,6 @@ TEST(test_descriptor)
 	struct bb_qp *qp;
 	int listener, fds[2], i;
 
-	pair_open(&p);
 	listener = raw_listen(&silent);
 	qp = end_qp(&p.a);
 	assert_false(wakes(&p.a));
@@ -425,14 +399,13 @@ TEST(test_descriptor)
 	assert_false(wakes(&p.b));
 	for (i = 0; i < 2; i++)
 		close(fds[i]);
-	pair_close(&p);
 }
 
 /*
  * A child of fork() has all descriptors, too. An object that the parent destroyed raises no more
  * events, whatever arrives for it.
  */
-TEST(test_forked)
+PAIR_TEST(pair_open(&p), test_child_of_fork_keeps_no_event_alive)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
@@ -440,7 +413,6 @@ TEST(test_forked)
 	pid_t child;
 	int fds[2];
 
-	pair_open(&p);
 	fds[0] = raw_connect();
 	assert_int_equal(send(fds[0], buf, n, 0), n);
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
@@ -461,14 +433,13 @@ TEST(test_forked)
 	close(fds[0]);
 	close(fds[1]);
 	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
-	pair_close(&p);
 }
 
 /*
  * An application that sleeps on the descriptor recovers a connection; only the pauses between
  * attempts depend on time.
  */
-TEST(test_sleeper)
+PAIR_TEST(pair_open(&p), test_program_that_sleeps_on_the_descriptor_recovers)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct bb_cm_msg msg;
@@ -480,7 +451,6 @@ TEST(test_sleeper)
 	size_t n;
 	int fd[2];
 
-	pair_open(&p);
 	p.b.param.recover_ms = WAIT_S * 1000;
 	fd[0] = raw_connect();
 	n = request_of(buf, 0, BB_CM_COMES_BACK);
@@ -513,14 +483,6 @@ TEST(test_sleeper)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	close(fd[0]);
 	close(fd[1]);
-	pair_close(&p);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <sys/resource.h>
 
-#include "../../fakes/bare_eal.h"
 #include "../../fakes/log_catch.h"
 #include "connect_raw.h"
 
@@ -76,14 +75,13 @@ open_pair(uint32_t max_conns, uint32_t half_open_ms)
 }
 
 /* However few bytes a socket accepts at a time, each message arrives as it was sent. */
-TEST(test_piecemeal)
+PAIR_TEST(open_pair(8, 30000), test_message_sent_in_pieces_arrives_whole)
 {
 	static const size_t cuts[] = {0, 1, 2, 7, 15, 16, 17, 63, 64, 300};
 	struct bb_region r;
 	struct link l;
 	size_t i;
 
-	open_pair(8, 30000);
 	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 64, &r), 0);
 	p.b.param.regions = &r;
 	p.b.param.nregions = 1;
@@ -99,21 +97,16 @@ TEST(test_piecemeal)
 		link_down(&p, &l);
 	}
 	assert_true(sock.waits >= 5 * RTE_DIM(cuts));
-	pair_close(&p);
 }
 
 /* Messages that wait for the socket are sent in order: RTU, then DREQ. */
-TEST(test_stalled)
+PAIR_TEST(open_pair(8, 30000), test_messages_that_wait_for_the_socket_keep_their_order)
 {
 	struct bb_cm_event ev;
 	unsigned int i;
 	struct link l;
 
-	open_pair(8, 30000);
-	l.qa = end_qp(&p.a);
-	l.qb = end_qp(&p.b);
-	l.a = call(&p, l.qa);
-	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	link_call(&p, &l);
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
 	sock.on = true;
 	sock.stalls = true;
@@ -130,17 +123,15 @@ TEST(test_stalled)
 	assert_memory_equal(ev.private_data, "good-bye", 8);
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
 	link_free(&l);
-	pair_close(&p);
 }
 
 /* The peer closes while a message waits for the socket, and before any message is sent. */
-TEST(test_gone)
+PAIR_TEST(open_pair(8, 30000), test_peer_that_closes_while_a_message_waits_fails_the_request)
 {
 	struct bb_conn *c;
 	struct bb_qp *qp;
 	size_t cut;
 
-	open_pair(8, 30000);
 	qp = end_qp(&p.a);
 	for (cut = 0; cut < 40; cut += 13) {
 		sock.on = true;
@@ -163,14 +154,13 @@ TEST(test_gone)
 	sock.on = false;
 	until(none_half_open);
 	bb_qp_destroy(qp);
-	pair_close(&p);
 }
 
 /*
  * A CM with max_conns connections refuses a peer with a reason, and accepts the next one when a
  * connection has ended.
  */
-TEST(test_max_conns)
+PAIR_TEST(open_pair(2, 30000), test_request_over_max_conns_is_refused_with_a_reason)
 {
 	struct bb_cm_event ev;
 	struct bb_cm_msg msg;
@@ -181,7 +171,6 @@ TEST(test_max_conns)
 	struct bb_qp *qp;
 	int fd;
 
-	open_pair(2, 30000);
 	link_up(&p, &l[0]);
 	link_up(&p, &l[1]);
 	/* The connecting side has max_conns connections, too. */
@@ -210,14 +199,13 @@ TEST(test_max_conns)
 	bb_conn_destroy(ev.conn);
 	close(fd);
 	link_down(&p, &l[1]);
-	pair_close(&p);
 }
 
 /*
  * No descriptor is free for an incoming connection: it waits, the log says so once, and it gets
  * the descriptor of a half-open connection that was silent for a while.
  */
-TEST(test_descriptors)
+PAIR_TEST(open_pair(8, 30000), test_connection_without_a_descriptor_gets_a_silent_ones)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
@@ -227,7 +215,6 @@ TEST(test_descriptors)
 	const char *at;
 	int fds[2], next;
 
-	open_pair(8, 30000);
 	begin = rte_get_tsc_cycles();
 	fds[0] = raw_connect();
 	fds[1] = raw_connect();
@@ -268,11 +255,10 @@ TEST(test_descriptors)
 	bb_conn_destroy(ev.conn);
 	close(fds[0]);
 	close(fds[1]);
-	pair_close(&p);
 }
 
 /* A listener is destroyed with its half-open connections; connections of the application stay. */
-TEST(test_unlisten)
+PAIR_TEST(open_pair(8, 30000), test_destroyed_listener_closes_its_half_open_connections)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
@@ -281,7 +267,6 @@ TEST(test_unlisten)
 	struct bb_cm_event ev;
 	int fds[3], i;
 
-	open_pair(8, 30000);
 	/* Half-open connections of another listener stay with that listener. */
 	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
 	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&addr, &second), 0);
@@ -310,14 +295,6 @@ TEST(test_unlisten)
 	bb_qp_destroy(ev.conn->qp);
 	bb_conn_destroy(ev.conn);
 	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
-	pair_close(&p);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_ERR);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_ERR)

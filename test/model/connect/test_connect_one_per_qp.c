@@ -5,7 +5,6 @@
  * A queue pair has one connection. Until it ends, every other call that needs the queue pair is
  * refused.
  */
-#include "../../fakes/bare_eal.h"
 #include "connect_env.h"
 
 static struct pair p;
@@ -17,9 +16,7 @@ open_pair(void)
 	pair_open(&p);
 	p.a.param.recover_ms = p.b.param.recover_ms = 4 * WAIT_S * 1000;
 	p.a.param.backoff_min_ms = p.b.param.backoff_min_ms = 1;
-	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, &region), 0);
-	p.b.param.regions = &region;
-	p.b.param.nregions = 1;
+	name_buffer(&p, &region);
 }
 
 /* Checks that each call with @qp returns -EBUSY and changes nothing. */
@@ -71,12 +68,11 @@ assert_free(struct bb_qp *qp)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-TEST(test_qp_of_a_connection_is_refused_in_every_state)
+PAIR_TEST(open_pair(), test_qp_of_a_connection_is_refused_in_every_state)
 {
 	struct bb_conn *third;
 	struct link l;
 
-	open_pair();
 	l.qa = end_qp(&p.a);
 	l.qb = end_qp(&p.b);
 	l.a = call(&p, l.qa);
@@ -87,8 +83,7 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	assert_int_equal(conn_state(l.b), BB_CONN_REQUESTED);
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
 	assert_refused(l.qb);
-	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	both_established(&p);
 	assert_refused(l.qa);
 	assert_refused(l.qb);
 	/* Accepting another request with a queue pair of an established connection is refused. */
@@ -128,7 +123,6 @@ TEST(test_qp_of_a_connection_is_refused_in_every_state)
 	assert_int_equal(bb_qp_destroy(l.qb), 0);
 	bb_conn_destroy(l.a);
 	bb_conn_destroy(l.b);
-	pair_close(&p);
 }
 
 /* A connection that fails or is destroyed early leaves its queue pair to the next connection. */
@@ -168,8 +162,7 @@ TEST(test_qp_is_free_after_a_connection_that_was_not_made)
 	assert_int_equal(bb_qp_destroy(l.qb), 0);
 	l.qb = end_qp(&p.b);
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
-	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	both_established(&p);
 	writes(&p, &l, 0x33);
 	link_down(&p, &l);
 	pair_close(&p);
@@ -193,14 +186,13 @@ drop_requests(void)
 }
 
 /* An endpoint needs a connection for its queue pair, and is refused if the queue pair has one. */
-TEST(test_endpoint_of_an_owned_qp_is_refused)
+PAIR_TEST(open_pair(), test_endpoint_of_an_owned_qp_is_refused)
 {
 	struct bb_ep_attr attr;
 	struct bb_conn *c;
 	struct bb_ep *ep;
 	char where[32];
 
-	open_pair();
 	bb_ep_attr_init(&attr);
 	attr.timeout_ms = 1;
 	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_listener_port(p.listener));
@@ -211,14 +203,6 @@ TEST(test_endpoint_of_an_owned_qp_is_refused)
 	assert_int_equal(bb_ep_connect(ep, NULL), -ETIMEDOUT);
 	assert_int_equal(bb_ep_destroy(ep), 0);
 	drop_requests();
-	pair_close(&p);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)

@@ -119,7 +119,7 @@ use(struct bb_conn **conns, uint32_t n)
 }
 
 /* nconns simultaneous connections, each with a WRITE; afterwards neither side has any left. */
-TEST(test_many)
+TEST(test_many_connections_at_once_leave_nothing)
 {
 	struct bb_conn **conns = calloc(nconns, sizeof(struct bb_conn *));
 	uint32_t begun = 0, up = 0, down = 0;
@@ -188,7 +188,7 @@ TEST(test_many)
 }
 
 /* Sets up and tears down connections, a few at a time; none is lost and none is left. */
-TEST(test_cycles)
+TEST(test_repeated_connections_leave_nothing)
 {
 	uint32_t begun = 0, up = 0, down = 0, before;
 	struct server_says says;
@@ -248,7 +248,7 @@ TEST(test_cycles)
  * The peer is killed during a stream of WRITEs and returns, each time with another address and
  * other keys. All WRITEs that did not complete are posted again.
  */
-TEST(test_killed)
+TEST(test_writes_to_a_killed_peer_complete_after_its_return)
 {
 	uint32_t round, next = 0, done = 0, target;
 	struct bb_conn_info info;

@@ -6,7 +6,6 @@
  * pairs of the software device are connected with the attributes that the substitute gives, and
  * transfer data.
  */
-#include "../../fakes/bare_eal.h"
 #include "connect_env.h"
 #include "rdmacm_subst.h"
 
@@ -39,7 +38,9 @@ close_pair(void)
 	assert_int_equal(rdmacm_subst.channels, 0);
 }
 
-TEST(test_connects)
+#define T(name) TEST_BETWEEN(open_pair(), close_pair(), name)
+
+T(test_connection_by_librdmacm_transfers_data)
 {
 	struct bb_region r, got;
 	struct bb_qp_attr qa, qb;
@@ -50,7 +51,6 @@ TEST(test_connects)
 	struct bb_wc wc;
 	uint64_t end;
 
-	open_pair();
 	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, &r), 0);
 	assert_int_equal(bb_region_pack(&r, 1, packed, sizeof(packed)), sizeof(packed));
 	p.b.param.private_data = packed;
@@ -104,14 +104,21 @@ TEST(test_connects)
 	link_up(&p, &l);
 	bb_conn_destroy(l.b);
 	expect(&p, &p.a, BB_CM_DISCONNECTED);
-	bb_conn_destroy(l.a);
-	bb_qp_destroy(l.qa);
-	bb_qp_destroy(l.qb);
-	close_pair();
+	link_end(&l, l.a);
+}
+
+/* Calls with @qp and expects that this fails with @status. */
+static void
+fails(struct bb_qp *qp, int status)
+{
+	struct bb_conn *c = call(&p, qp);
+
+	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, status);
+	bb_conn_destroy(c);
 }
 
 /* Each step that can fail; no listener; a rejection. */
-TEST(test_failures)
+T(test_each_step_that_fails_is_reported)
 {
 	static uint8_t data[57];
 	struct bb_cm_event ev;
@@ -121,24 +128,15 @@ TEST(test_failures)
 	struct link l;
 	uint16_t port;
 
-	open_pair();
 	qa = end_qp(&p.a);
 	rdmacm_subst.addr_error = EADDRNOTAVAIL;
-	a = call(&p, qa);
-	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -EADDRNOTAVAIL);
-	bb_conn_destroy(a);
+	fails(qa, -EADDRNOTAVAIL);
 	rdmacm_subst.route_error = EHOSTUNREACH;
-	a = call(&p, qa);
-	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -EHOSTUNREACH);
-	bb_conn_destroy(a);
+	fails(qa, -EHOSTUNREACH);
 	rdmacm_subst.unreachable = ETIMEDOUT;
-	a = call(&p, qa);
-	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ETIMEDOUT);
-	bb_conn_destroy(a);
+	fails(qa, -ETIMEDOUT);
 	strcpy(rdmacm_subst.device, "mlx4_7");
-	a = call(&p, qa);
-	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -EXDEV);
-	bb_conn_destroy(a);
+	fails(qa, -EXDEV);
 	strcpy(rdmacm_subst.device, "soft0");
 
 	port = ((struct sockaddr_in *)&p.addr)->sin_port;
@@ -191,17 +189,15 @@ TEST(test_failures)
 	assert_int_equal(p.b.nev, 0);
 	link_up(&p, &l);
 	link_down(&p, &l);
-	close_pair();
 }
 
 /* No call goes to the kernel for a queue pair that another connection owns. */
-TEST(test_qp_of_a_connection_is_refused)
+T(test_qp_of_a_connection_is_refused)
 {
 	struct bb_conn *a, *b, *none = NULL;
 	struct bb_qp *other;
 	struct link l;
 
-	open_pair();
 	link_up(&p, &l);
 	assert_int_equal(
 		bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, l.qa, &p.a.param, &none),
@@ -223,10 +219,9 @@ TEST(test_qp_of_a_connection_is_refused)
 	assert_int_equal(bb_qp_destroy(other), 0);
 	bb_conn_destroy(a);
 	link_down(&p, &l);
-	close_pair();
 }
 
-TEST(test_no_kernel)
+TEST(test_kernel_without_rdmacm_returns_enotsup)
 {
 	struct bb_cm_attr attr;
 	struct bb_dev *dev;
@@ -241,11 +236,4 @@ TEST(test_no_kernel)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)

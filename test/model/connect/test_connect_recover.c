@@ -5,11 +5,11 @@
  * Connections that break and recover: a refused request, a side that asks for recovery, a port
  * that flaps under traffic, a peer that is gone. Argument: the number of rounds, 20 by default.
  */
-#include "../../fakes/bare_eal.h"
 #include "bb_cm_priv.h"
 #include "connect_env.h"
 
 static struct pair p;
+static struct bb_region r; /* b's buffer */
 static unsigned int rounds = 20;
 
 static void
@@ -21,7 +21,7 @@ come_back(struct end *e)
 }
 
 static void
-open_pair(const char *dev_a, const char *dev_b, struct bb_region *r)
+open_pair(const char *dev_a, const char *dev_b)
 {
 	struct bb_cm_attr attr;
 
@@ -30,9 +30,7 @@ open_pair(const char *dev_a, const char *dev_b, struct bb_region *r)
 	pair_open_with(&p, dev_a, dev_b, &attr);
 	come_back(&p.a);
 	come_back(&p.b);
-	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, r), 0);
-	p.b.param.regions = r;
-	p.b.param.nregions = 1;
+	name_buffer(&p, &r);
 }
 
 static void
@@ -68,17 +66,15 @@ both_back(struct link *l, unsigned int nends)
  * A request is refused: its QP goes to ERR, and the requests after it are reported as not
  * executed.
  */
-TEST(test_error)
+PAIR_TEST(open_pair("soft0", NULL), test_refused_request_breaks_and_recovers_the_connection)
 {
 	struct bb_conn_info info;
-	struct bb_region r;
 	struct bb_sge sge;
 	struct bb_wc wc;
 	struct link l;
 	unsigned int i, k;
 	uint64_t end;
 
-	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	for (i = 0; i < rounds; i++) {
 		writes(&p, &l, (uint8_t)(i + 1));
@@ -102,14 +98,12 @@ TEST(test_error)
 	}
 	writes(&p, &l, 0x77);
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
 /* Requests that were not executed are reported, and can be posted again by their wr_id. */
-TEST(test_replay)
+PAIR_TEST(open_pair("soft0", NULL), test_requests_not_executed_are_reported)
 {
 	struct bb_cm_event ev;
-	struct bb_region r;
 	struct bb_sge sge;
 	struct link l;
 	uint32_t i;
@@ -117,7 +111,6 @@ TEST(test_replay)
 	struct bb_wc wc;
 	unsigned int done = 0;
 
-	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	memset(p.b.buf, 0, BUF);
 	for (i = 0; i < 8; i++) {
@@ -151,22 +144,20 @@ TEST(test_replay)
 	}
 	assert_memory_equal(p.a.buf, p.b.buf, 8);
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
 /* Everything in the queues is reported: both queues are full, or the receives are of an SRQ. */
-TEST(test_full)
+TEST(test_all_requests_of_full_queues_are_reported)
 {
 	struct bb_srq_attr attr;
 	struct bb_srq *srq;
 	struct bb_cm_event ev;
-	struct bb_region r;
 	struct bb_sge sge;
 	struct link l;
 	uint32_t i, shared, nrecvs;
 
 	for (shared = 0; shared < 2; shared++) {
-		open_pair("soft0", NULL, &r);
+		open_pair("soft0", NULL);
 		p.a.init.rq_depth = 32;
 		p.b.init.sq_depth = 32;
 		bb_srq_attr_init(&attr);
@@ -203,13 +194,11 @@ TEST(test_full)
 }
 
 /* Either side asks for a recovery, also during one. */
-TEST(test_asked)
+PAIR_TEST(open_pair("soft0", NULL), test_either_side_may_ask_for_a_recovery)
 {
-	struct bb_region r;
 	struct link l;
 	unsigned int i;
 
-	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	for (i = 0; i < rounds; i++) {
 		assert_int_equal(bb_conn_recover(i % 2 == 0 ? l.a : l.b), 0);
@@ -228,18 +217,15 @@ TEST(test_asked)
 	assert_int_equal(bb_conn_recover(l.a), -EINVAL);
 	assert_int_equal(bb_conn_recover(l.b), -EINVAL);
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
 /* Several connections break at the same time: each recovers to its own peer. */
-TEST(test_several)
+PAIR_TEST(open_pair("soft0", NULL), test_connections_that_break_together_recover_to_their_own_peers)
 {
 	struct bb_qp_attr qa, qb;
-	struct bb_region r;
 	struct link l[3];
 	unsigned int i;
 
-	open_pair("soft0", NULL, &r);
 	for (i = 0; i < 3; i++)
 		link_up(&p, &l[i]);
 	for (i = 0; i < 3; i++)
@@ -273,20 +259,17 @@ TEST(test_several)
 	p.a.nev = p.b.nev = 0;
 	for (i = 0; i < 3; i++)
 		link_free(&l[i]);
-	pair_close(&p);
 }
 
 /*
  * The peer is gone for good: each side gives up after its own time, or this side ends the
  * connection.
  */
-TEST(test_gives_up)
+PAIR_TEST(open_pair("soft0", NULL), test_recovery_ends_after_recover_ms_or_a_disconnect)
 {
 	struct bb_cm_event ev;
-	struct bb_region r;
 	struct link l;
 
-	open_pair("soft0", NULL, &r);
 	p.a.param.recover_ms = 30;
 	link_up(&p, &l);
 	assert_int_equal(bb_listener_destroy(p.listener), 0);
@@ -294,9 +277,7 @@ TEST(test_gives_up)
 	expect(&p, &p.a, BB_CM_LOST);
 	ev = expect(&p, &p.a, BB_CM_DISCONNECTED);
 	assert_int_equal(ev.status, -ETIMEDOUT);
-	bb_conn_destroy(l.a);
-	bb_qp_destroy(l.qa);
-	bb_qp_destroy(l.qb);
+	link_end(&l, l.a);
 
 	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
 	p.a.param.recover_ms = 30000;
@@ -305,19 +286,14 @@ TEST(test_gives_up)
 	bb_conn_destroy(l.a);
 	expect(&p, &p.b, BB_CM_LOST);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -ETIMEDOUT);
-	bb_conn_destroy(l.b);
-	bb_qp_destroy(l.qa);
-	bb_qp_destroy(l.qb);
+	link_end(&l, l.b);
 
 	link_up(&p, &l);
 	bb_conn_destroy(l.b);
 	expect(&p, &p.a, BB_CM_LOST);
 	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
-	bb_conn_destroy(l.a);
-	bb_qp_destroy(l.qa);
-	bb_qp_destroy(l.qb);
-	pair_close(&p);
+	link_end(&l, l.a);
 }
 
 static unsigned int
@@ -331,17 +307,15 @@ lines(const char *text, const char *what)
 }
 
 /* The local address is removed: each attempt looks for it, and the first one logs that. */
-TEST(test_no_gid)
+PAIR_TEST(open_pair("soft0", NULL), test_missing_gid_is_logged_once)
 {
 	struct bb_conn_info info = {0};
 	char *text = NULL;
 	size_t size = 0;
 	uint64_t end;
-	struct bb_region r;
 	struct link l;
 	FILE *log;
 
-	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	log = open_memstream(&text, &size);
 	assert_non_null(log);
@@ -362,21 +336,17 @@ TEST(test_no_gid)
 	free(text);
 	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
-	bb_conn_destroy(l.a);
-	bb_qp_destroy(l.qa);
-	bb_qp_destroy(l.qb);
-	pair_close(&p);
+	link_end(&l, l.a);
 }
 
 /* The accepting process is gone, and another one answers: it does not know the session. */
-TEST(test_restarted)
+PAIR_TEST(open_pair("soft0", NULL), test_restart_of_the_peer_is_reported)
 {
 	struct bb_cm_event ev;
-	struct bb_region r, got;
+	struct bb_region got;
 	struct link l;
 	unsigned int i;
 
-	open_pair("soft0", NULL, &r);
 	link_up(&p, &l);
 	for (i = 0; i < rounds; i++) {
 		bb_conn_destroy(l.b);
@@ -395,18 +365,15 @@ TEST(test_restarted)
 		assert_int_equal(got.addr, r.addr);
 	}
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
 /* There is no listener any more: the pauses between attempts double up to the maximum. */
-TEST(test_backoff)
+PAIR_TEST(open_pair("soft0", NULL), test_pauses_between_attempts_double_to_the_maximum)
 {
 	struct bb_listener *other;
-	struct bb_region r;
 	uint64_t begin, ms;
 	struct link l;
 
-	open_pair("soft0", NULL, &r);
 	p.a.param.backoff_min_ms = 40;
 	p.a.param.backoff_max_ms = 160;
 	link_up(&p, &l);
@@ -437,7 +404,6 @@ TEST(test_backoff)
 	assert_true(expect(&p, &p.a, BB_CM_RECOVERED).restarted);
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
 /*
@@ -446,11 +412,11 @@ TEST(test_backoff)
  */
 #define WRITES 400u
 
-TEST(test_flap)
+PAIR_TEST(open_pair("soft0,wire=1,flap=12:30", "soft1,wire=1"),
+	  test_writes_over_a_flapping_port_all_arrive)
 {
 	struct bb_conn_info info;
 	struct bb_cm_event ev;
-	struct bb_region r;
 	struct bb_sge sge;
 	struct link l;
 	uint32_t next = 0, done = 0, losses = 0;
@@ -458,17 +424,12 @@ TEST(test_flap)
 	uint64_t end;
 	struct bb_wc wc;
 
-	open_pair("soft0,wire=1,flap=12:30", "soft1,wire=1", &r);
 	p.a.param.ack_timeout = 4; /* 65 us, 7 retries: shorter than the port is down */
 	p.b.param.ack_timeout = 4;
 	p.a.param.retry_count = 2;
-	l.qa = end_qp(&p.a);
-	l.qb = end_qp(&p.b);
-	l.a = call(&p, l.qa);
-	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	link_call(&p, &l);
 	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
-	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	both_established(&p);
 	memset(p.b.buf, 0, BUF);
 	for (end = wait_end() + 3 * WAIT_S * rte_get_tsc_hz();
 	     done < WRITES * rounds || losses < rounds / 4;) {
@@ -519,13 +480,9 @@ TEST(test_flap)
 		memcpy(&v, p.b.buf + 4 * (next % WRITES), 4);
 		assert_true(v == next + 1 || v == next + 1 + WRITES);
 	}
-	bb_conn_destroy(l.a);
-	bb_conn_destroy(l.b);
-	bb_qp_destroy(l.qa);
-	bb_qp_destroy(l.qb);
+	link_free(&l);
 	p.a.nev = p.b.nev = 0;
 	drop_completions();
-	pair_close(&p);
 }
 
 int

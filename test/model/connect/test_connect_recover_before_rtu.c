@@ -7,70 +7,61 @@
  */
 #include <poll.h>
 
-#include "../../fakes/bare_eal.h"
 #include "connect_known.h"
 
 /* The peer gets the answer and is silent. So is the next attempt, and then recover_ms ends. */
-TEST(test_silent)
+KNOWN_TEST(50, 1000, test_silent_peer_fails_attempts_until_recover_ms_ends)
 {
 	struct bb_cm_event ev;
-	struct known k;
 	unsigned int i;
 
-	open_pair(50, 1000);
-	up(&k);
-	close(k.fd);
+	close(k->fd);
 	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -ECONNRESET);
 	for (i = 0; i < 2; i++) {
-		k.fd = ask(k.session, BB_CM_COMES_BACK);
-		hears_rep(k.fd, &k);
-		assert_int_equal(k.qp->state, BB_QP_RTS);
+		k->fd = ask(k->session, BB_CM_COMES_BACK);
+		hears_rep(k->fd, k);
+		assert_int_equal(k->qp->state, BB_QP_RTS);
 		if (i == 1) {
-			say(k.fd, BB_CM_REJ);
+			say(k->fd, BB_CM_REJ);
 			break;
 		}
 		/* The attempt is abandoned without leaving any state. */
-		assert_true(closed_by_us(k.fd));
-		assert_int_equal(k.qp->state, BB_QP_RESET);
-		assert_int_equal(conn_state(k.conn), BB_CONN_LOST);
-		close(k.fd);
+		assert_true(closed_by_us(k->fd));
+		assert_int_equal(k->qp->state, BB_QP_RESET);
+		assert_int_equal(conn_state(k->conn), BB_CONN_LOST);
+		close(k->fd);
 	}
-	assert_true(closed_by_us(k.fd));
-	while (conn_state(k.conn) == BB_CONN_LOST && k.qp->state != BB_QP_RESET)
+	assert_true(closed_by_us(k->fd));
+	while (conn_state(k->conn) == BB_CONN_LOST && k->qp->state != BB_QP_RESET)
 		turn(&p);
 	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
 	assert_int_equal(ev.status, -ETIMEDOUT);
-	assert_int_equal(k.qp->state, BB_QP_RESET);
-	forget(&k);
+	assert_int_equal(k->qp->state, BB_QP_RESET);
 }
 
 /*
  * The peer gets the answer and sends DREQ instead of RTU; a later RTU does not recover the
  * connection.
  */
-TEST(test_goodbye)
+KNOWN_TEST(30000, 30000, test_dreq_instead_of_rtu_disconnects)
 {
 	struct bb_cm_msg msg;
-	struct known k;
 
-	open_pair(30000, 30000);
-	up(&k);
-	close(k.fd);
+	close(k->fd);
 	expect(&p, &p.b, BB_CM_LOST);
-	k.fd = ask(k.session, BB_CM_COMES_BACK);
-	hears_rep(k.fd, &k);
-	say(k.fd, BB_CM_DREQ);
+	k->fd = ask(k->session, BB_CM_COMES_BACK);
+	hears_rep(k->fd, k);
+	say(k->fd, BB_CM_DREQ);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
-	assert_true(hear(k.fd, &msg));
+	assert_true(hear(k->fd, &msg));
 	assert_int_equal(msg.type, BB_CM_DREP);
 	assert_int_equal(stats().bad_messages, 0);
-	say(k.fd, BB_CM_RTU);
-	assert_true(closed_by_us(k.fd));
+	say(k->fd, BB_CM_RTU);
+	assert_true(closed_by_us(k->fd));
 	assert_int_equal(p.b.nev, 0);
 	assert_int_equal(stats().bad_messages, 1);
-	assert_int_equal(conn_state(k.conn), BB_CONN_CLOSED);
-	assert_int_equal(k.qp->state, BB_QP_ERR);
-	forget(&k);
+	assert_int_equal(conn_state(k->conn), BB_CONN_CLOSED);
+	assert_int_equal(k->qp->state, BB_QP_ERR);
 }
 
 /* LOST, requested again and answered: the queue pair is in RTS, and RTU has not arrived. */
@@ -114,7 +105,7 @@ post_recv(struct bb_qp *qp, uint64_t wr_id)
  * The peer gets the answer, a receive is posted, and the peer closes: the receive is reported,
  * and the next attempt is answered.
  */
-TEST(test_gone_again)
+TEST(test_receive_posted_before_the_peer_closes_is_reported)
 {
 	struct bb_cm_event ev;
 	struct known k;
@@ -138,7 +129,7 @@ TEST(test_gone_again)
  * The peer gets the answer and sends another request: the new request is answered, the earlier
  * socket closed.
  */
-TEST(test_called_twice)
+TEST(test_second_request_is_answered_and_the_first_closed)
 {
 	struct pollfd wakes = {.events = POLLIN};
 	struct bb_cm_event ev;
@@ -207,7 +198,7 @@ peer_qp(struct known *k)
  * The peer gets the answer, sends a message, which consumes a receive of the SRQ, and closes: the
  * receive is reported as complete.
  */
-TEST(test_gone_with_message)
+TEST(test_message_before_the_peer_closes_is_reported_done)
 {
 	const uint64_t end = wait_end();
 	struct bb_srq_attr attr;
@@ -257,7 +248,7 @@ TEST(test_gone_with_message)
 }
 
 /* The values of this attempt count; after the recovery another RTU is a protocol error. */
-TEST(test_other_words)
+KNOWN_TEST(30000, 30000, test_values_of_the_last_attempt_count)
 {
 	struct sockaddr_in at;
 	socklen_t len = sizeof(at);
@@ -265,41 +256,37 @@ TEST(test_other_words)
 	struct bb_region region;
 	struct bb_cm_event ev;
 	struct bb_qp *from;
-	struct known k;
 	char text[64];
 
-	open_pair(30000, 30000);
-	up(&k);
-	assert_int_equal(bb_conn_region(k.conn, "x", &region), 0);
-	bb_conn_query(k.conn, &info);
+	assert_int_equal(bb_conn_region(k->conn, "x", &region), 0);
+	bb_conn_query(k->conn, &info);
 	assert_int_equal(info.responder_resources, 0);
-	close(k.fd);
+	close(k->fd);
 	expect(&p, &p.b, BB_CM_LOST);
-	from = peer_qp(&k);
-	say(k.fd, BB_CM_RTU);
+	from = peer_qp(k);
+	say(k->fd, BB_CM_RTU);
 	ev = expect(&p, &p.b, BB_CM_RECOVERED);
 	assert_int_equal(ev.private_len, 0);
-	assert_int_equal(bb_conn_region(k.conn, "x", &region), -ENOENT);
-	bb_conn_query(k.conn, &info);
+	assert_int_equal(bb_conn_region(k->conn, "x", &region), -ENOENT);
+	bb_conn_query(k->conn, &info);
 	assert_int_equal(info.responder_resources, 3);
 	assert_int_equal(info.remote.qpn, from->qpn);
 	assert_int_equal(info.tries, 1);
-	assert_int_equal(getsockname(k.fd, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(getsockname(k->fd, (struct sockaddr *)&at, &len), 0);
 	snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(at.sin_port));
 	assert_string_equal(info.peer, text);
-	assert_int_equal(k.conn->deadline, 0);
-	say(k.fd, BB_CM_RTU);
+	assert_int_equal(k->conn->deadline, 0);
+	say(k->fd, BB_CM_RTU);
 	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -EPROTO);
 	assert_int_equal(stats().bad_messages, 1);
 	assert_int_equal(bb_qp_destroy(from), 0);
-	forget(&k);
 }
 
 /*
  * The application ends the connection: the peer sees that at once, and posted requests are
  * flushed.
  */
-TEST(test_given_up)
+TEST(test_disconnect_flushes_posted_requests)
 {
 	struct known k;
 	struct bb_wc wc;
@@ -318,11 +305,4 @@ TEST(test_given_up)
 	forget(&k);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Requests on a connection that breaks: posted again, or reported, by policy. */
-#include "../../fakes/bare_eal.h"
 #include "connect_replay.h"
 
 /*
@@ -57,7 +56,7 @@ places(uint64_t a, uint64_t b, uint64_t c)
 	assert_int_equal(at[5], c);
 }
 
-TEST(test_replayed)
+TEST(test_requests_not_executed_are_posted_again)
 {
 	struct bb_cm_event ev;
 	struct bb_replay *r;
@@ -88,7 +87,7 @@ TEST(test_replayed)
 	}
 }
 
-TEST(test_reported)
+TEST(test_policy_none_reports_every_request)
 {
 	struct bb_cm_event ev;
 	struct bb_replay *r;
@@ -113,7 +112,7 @@ TEST(test_reported)
 }
 
 /* The peer has restarted: its region has another address, does not exist, or is too small. */
-TEST(test_restarted)
+TEST(test_requests_follow_the_region_of_a_restarted_peer)
 {
 	struct bb_replay *r;
 	uint32_t n;
@@ -155,7 +154,7 @@ TEST(test_restarted)
  * Requests that may have been executed and have no target any more are reported as such, also if
  * the second attempt surely did not reach the peer.
  */
-TEST(test_maybe_done)
+TEST(test_request_without_a_target_has_unknown_fate)
 {
 	struct bb_replay *r;
 	unsigned int again, i;
@@ -193,19 +192,17 @@ TEST(test_maybe_done)
 }
 
 /* Every kind of request goes to the region's present address with its present key. */
-TEST(test_kinds)
+REPLAY_TEST(BB_REPLAY_NOT_DONE, test_each_kind_of_request_follows_the_region)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_RDMA_READ, BB_WR_ATOMIC_FETCH_AND_ADD,
 						  BB_WR_ATOMIC_CMP_AND_SWP,
 						  BB_WR_RDMA_WRITE_WITH_IMM};
 	uint64_t *from, *there, *here;
-	struct bb_replay *r;
 	struct bb_sge none = {0};
 	struct bb_wc wc;
 	uint32_t i;
 	int err;
 
-	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	from = (uint64_t *)(void *)p.b.buf;
 	there = (uint64_t *)(void *)(p.b.buf + 8192);
 	here = (uint64_t *)(void *)p.a.buf;
@@ -255,14 +252,13 @@ TEST(test_kinds)
 	assert_int_equal(here[2], 52);
 	assert_int_equal(there[2], 99);
 	assert_int_equal(there[3], 73);
-	stop(r);
 }
 
 /*
  * A WRITE_WITH_IMM of four packets finds no receive. Three packets have been written, so the
  * request may have been executed. The application polls its failure, or the event reports it.
  */
-TEST(test_partly_written)
+TEST(test_partly_written_request_has_unknown_fate)
 {
 	struct bb_sge sge, none = {0};
 	struct bb_replay *r;
@@ -332,7 +328,7 @@ TEST(test_partly_written)
  */
 #define STREAM 3000u
 
-TEST(test_flap)
+TEST(test_writes_over_a_flapping_port_complete_once_in_order)
 {
 	struct bb_replay *r;
 	struct bb_conn_info info;
@@ -380,7 +376,7 @@ TEST(test_flap)
 	stop(r);
 }
 
-TEST(test_arguments)
+TEST(test_invalid_requests_are_refused)
 {
 	struct bb_send_wr wr = {.opcode = BB_WR_SEND};
 	static struct bb_sge sge[4096];
@@ -444,11 +440,4 @@ TEST(test_arguments)
 	stop(r);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)

@@ -5,7 +5,6 @@
  * The requests that a replay stores: which completions belong to them, that each outcome is
  * reported once, and that a reused entry has no state of its former request.
  */
-#include "../../fakes/bare_eal.h"
 #include "connect_replay.h"
 
 #define KEPT 16u /* entries of the replay */
@@ -55,15 +54,13 @@ completes(struct bb_replay *r, uint64_t wr_id)
  * requests that the application has posted itself, do not belong to the replay, whatever their
  * numbers.
  */
-TEST(test_found_done)
+REPLAY_TEST(BB_REPLAY_NOT_DONE, test_completed_requests_are_reported_once)
 {
 	const uint64_t own[] = {1, 1 + KEPT, (1ull << 32) + 1};
 	struct bb_sge sge;
-	struct bb_replay *r;
 	unsigned int i;
 	int err;
 
-	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(
 			put(r, 100 + i, 1 + i, i, i == 0 ? 0 : BB_SEND_SIGNALED, false, &err), 1);
@@ -83,22 +80,19 @@ TEST(test_found_done)
 		assert_int_equal(reports[i].fate, BB_WR_DONE);
 		assert_int_equal(reports[i].wc.status, BB_WC_SUCCESS);
 	}
-	stop(r);
 }
 
 /*
  * Completions of the application's own requests, with numbers before, after and far from those of
  * the replay.
  */
-TEST(test_not_its_own)
+REPLAY_TEST(BB_REPLAY_NOT_DONE, test_foreign_completions_are_passed_through)
 {
 	struct bb_wc wc = {.status = BB_WC_SUCCESS};
 	uint64_t numbers[] = {0, KEPT, 1000, UINT32_MAX, 1ull << 32};
-	struct bb_replay *r;
 	unsigned int i;
 	int err;
 
-	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
 	completes(r, 100);
 	assert_int_equal(put(r, 101, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
@@ -118,20 +112,17 @@ TEST(test_not_its_own)
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.wr_id, 2);
 	assert_int_equal(bb_replay_pending(r), 1);
-	stop(r);
 }
 
 /*
  * While the connection is LOST no request is posted; afterwards no new request overtakes the
  * waiting ones.
  */
-TEST(test_order)
+REPLAY_TEST(BB_REPLAY_NOT_DONE, test_new_requests_do_not_overtake_waiting_ones)
 {
-	struct bb_replay *r;
 	struct bb_wc wc;
 	int err;
 
-	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	lose(r);
 	assert_int_equal(put(r, 99, 1, 0, 0, false, &err), 0);
 	assert_int_equal(err, 0);
@@ -150,22 +141,19 @@ TEST(test_order)
 	completes(r, 102);
 	assert_int_equal(nreports, 0);
 	assert_int_equal(*(uint64_t *)(void *)p.b.buf, 3);
-	stop(r);
 }
 
 /*
  * The queue has no room for all waiting requests: the first ones are posted, the others when
  * there is room.
  */
-TEST(test_no_room)
+REPLAY_TEST(BB_REPLAY_NOT_DONE, test_waiting_requests_are_posted_as_the_queue_has_room)
 {
-	struct bb_replay *r;
 	struct bb_sge sge;
 	struct bb_wc wc;
 	unsigned int i;
 	int err;
 
-	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
 	sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
 	for (i = 0; i < 3; i++)
@@ -190,18 +178,15 @@ TEST(test_no_room)
 	assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 	completes(r, 103);
 	assert_int_equal(nreports, 0);
-	stop(r);
 }
 
 /* An entry whose former request failed, and was polled and reported, is like new. */
-TEST(test_used_again)
+REPLAY_TEST(BB_REPLAY_NONE, test_reused_entry_is_like_new)
 {
-	struct bb_replay *r;
 	struct bb_wc wc;
 	unsigned int i;
 	int err;
 
-	r = start(BB_REPLAY_NONE, "soft0", NULL);
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
 	for (i = 1; i < KEPT; i++)
 		assert_int_equal(put(r, 100 + i, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
@@ -219,18 +204,15 @@ TEST(test_used_again)
 		assert_int_equal(put(r, 200 + i, i, 0, BB_SEND_SIGNALED, false, &err), 1);
 		completes(r, 200 + i);
 	}
-	stop(r);
 }
 
 /* A new request in a reused entry is not "maybe executed" because the former request was. */
-TEST(test_used_again_maybe)
+REPLAY_TEST(BB_REPLAY_UNKNOWN, test_reused_entry_does_not_inherit_a_fate)
 {
-	struct bb_replay *r;
 	struct bb_wc wc;
 	unsigned int i;
 	int err;
 
-	r = start(BB_REPLAY_UNKNOWN, "soft0", NULL);
 	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
 	lose(r);
 	assert_int_equal(bb_replay_pending(r), 1);
@@ -251,11 +233,10 @@ TEST(test_used_again_maybe)
 	assert_int_equal(nreports, 1);
 	assert_int_equal(reports[0].wc.wr_id, 201);
 	assert_int_equal(reports[0].fate, BB_WR_NOT_DONE);
-	stop(r);
 }
 
 /* A SEND that found no receive, as the event reports, was not executed. */
-TEST(test_no_receive)
+TEST(test_send_without_a_receive_is_posted_again)
 {
 	struct bb_replay *r;
 	struct bb_sge sge;
@@ -295,7 +276,7 @@ TEST(test_no_receive)
  * After a second post the second loss decides: the request may have been executed, also if the
  * first post surely was not.
  */
-TEST(test_fate_anew)
+TEST(test_second_loss_decides_the_fate)
 {
 	struct bb_send_wr wr = {
 		.wr_id = 7, .opcode = BB_WR_SEND, .flags = BB_SEND_SIGNALED, .nsge = 1};
@@ -333,7 +314,7 @@ TEST(test_fate_anew)
 }
 
 /* The peer stops answering, and the event reports it: the outcome of the requests is unknown. */
-TEST(test_no_answer)
+TEST(test_request_without_an_answer_has_unknown_fate)
 {
 	enum bb_replay_policy policy;
 	struct bb_replay *r;
@@ -363,7 +344,7 @@ TEST(test_no_answer)
 }
 
 /* A request up to the last byte of the region is inside it; one byte more is not. */
-TEST(test_region_ends)
+TEST(test_only_requests_inside_the_region_follow_it)
 {
 	static const struct {
 		int32_t off;
@@ -400,7 +381,7 @@ TEST(test_region_ends)
 }
 
 /* Masked atomics follow the region, too. */
-TEST(test_masked)
+TEST(test_masked_atomics_follow_the_region)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_MASKED_CMP_AND_SWP,
 						  BB_WR_MASKED_FETCH_AND_ADD};
@@ -429,7 +410,7 @@ TEST(test_masked)
 }
 
 /* Inline data of several pieces, one of them empty, is stored as one piece. */
-TEST(test_inline)
+TEST(test_inline_pieces_are_stored_as_one)
 {
 	struct bb_sge sge[BB_REPLAY_MAX_SGE + 1];
 	struct bb_send_wr wr = {.wr_id = 5,
@@ -476,11 +457,4 @@ TEST(test_inline)
 	stop(r);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)

@@ -6,7 +6,6 @@
  * the device. Until a GID is resolved its connection waits without blocking, and all other users
  * of the poll loop continue.
  */
-#include "../../fakes/bare_eal.h"
 #include "soft_ctl.h"
 
 #include "connect_raw.h"
@@ -150,15 +149,7 @@ link_lives(struct link *l, uint8_t byte)
 	writes(&p, l, byte);
 }
 
-static void
-name_buffer(struct bb_region *r)
-{
-	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, r), 0);
-	p.b.param.regions = r;
-	p.b.param.nregions = 1;
-}
-
-TEST(test_request_is_reported_when_its_gid_is_known)
+PAIR_TEST(open_pair(WAIT_S * 1000), test_request_is_reported_when_its_gid_is_known)
 {
 	struct bb_region region;
 	struct bb_conn *conn;
@@ -168,8 +159,7 @@ TEST(test_request_is_reported_when_its_gid_is_known)
 	struct link l;
 	int fd;
 
-	open_pair(WAIT_S * 1000);
-	name_buffer(&region);
+	name_buffer(&p, &region);
 	link_up(&p, &l);
 	r = gid_rule(100, -EAGAIN);
 	fd = requests(r);
@@ -188,16 +178,14 @@ TEST(test_request_is_reported_when_its_gid_is_known)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	close(fd);
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
-TEST(test_request_by_an_unreachable_gid_is_refused_in_words)
+PAIR_TEST(open_pair(WAIT_S * 1000), test_request_by_an_unreachable_gid_is_refused_in_words)
 {
 	struct bb_cm_msg msg;
 	struct rule *r;
 	int fd;
 
-	open_pair(WAIT_S * 1000);
 	r = gid_rule(100, -EAGAIN);
 	fd = requests(r);
 	until_asked(r);
@@ -211,17 +199,15 @@ TEST(test_request_by_an_unreachable_gid_is_refused_in_words)
 	assert_int_equal(r->resolved, 0);
 	assert_int_equal(p.b.nev, 0);
 	close(fd);
-	pair_close(&p);
 }
 
 /* No answer, not even a refusal: the connection ends after half_open_ms. */
-TEST(test_request_whose_gid_never_answers_times_out)
+PAIR_TEST(open_pair(100), test_request_whose_gid_never_answers_times_out)
 {
 	struct bb_cm_msg msg;
 	struct rule *r;
 	int fd;
 
-	open_pair(100);
 	r = gid_rule(100, -EAGAIN);
 	fd = requests(r);
 	assert_true(hear(fd, &msg));
@@ -230,7 +216,6 @@ TEST(test_request_whose_gid_never_answers_times_out)
 	assert_memory_equal(msg.private, "your GID", 8);
 	assert_int_equal(p.b.nev, 0);
 	close(fd);
-	pair_close(&p);
 }
 
 static unsigned int
@@ -253,7 +238,7 @@ all_taken(void)
  * One host resolves a few addresses at a time; the next request is processed when one is
  * resolved.
  */
-TEST(test_requests_of_one_host_wait_for_their_turn)
+PAIR_TEST(open_pair(WAIT_S * 1000), test_requests_of_one_host_wait_for_their_turn)
 {
 	enum {
 		N = 40
@@ -262,7 +247,6 @@ TEST(test_requests_of_one_host_wait_for_their_turn)
 	struct bb_cm_msg msg;
 	int fd[N];
 
-	open_pair(WAIT_S * 1000);
 	for (i = 0; i < N; i++)
 		(void)gid_rule((uint8_t)(100 + i), -EAGAIN);
 	for (i = 0; i < N; i++)
@@ -281,17 +265,15 @@ TEST(test_requests_of_one_host_wait_for_their_turn)
 	}
 	assert_int_equal(p.b.nev, 0);
 	until(none_half_open);
-	pair_close(&p);
 }
 
 /* The listener or the peer closes while an address is being resolved. */
-TEST(test_listener_and_peer_may_go_meanwhile)
+PAIR_TEST(open_pair(WAIT_S * 1000), test_listener_and_peer_may_go_meanwhile)
 {
 	struct sockaddr_storage addr;
 	struct rule *r;
 	int fd;
 
-	open_pair(WAIT_S * 1000);
 	r = gid_rule(100, -EAGAIN);
 	fd = requests(r);
 	until_asked(r);
@@ -309,14 +291,13 @@ TEST(test_listener_and_peer_may_go_meanwhile)
 	turns();
 	r->ret = -EHOSTUNREACH;
 	until(none_half_open);
-	pair_close(&p);
 }
 
 /*
  * The accept names another local GID than the request was resolved by: the call asks again and
  * does not wait.
  */
-TEST(test_accept_by_another_gid_asks_first)
+PAIR_TEST(open_pair(WAIT_S * 1000), test_accept_by_another_gid_asks_first)
 {
 	struct bb_gid_want want;
 	struct bb_conn *conn;
@@ -325,7 +306,6 @@ TEST(test_accept_by_another_gid_asks_first)
 	uint8_t chosen;
 	int fd;
 
-	open_pair(WAIT_S * 1000);
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV4;
 	assert_int_equal(bb_gid_choose(p.b.dev, 1, &want, &chosen), 0);
@@ -346,14 +326,13 @@ TEST(test_accept_by_another_gid_asks_first)
 	bb_conn_destroy(conn);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	close(fd);
-	pair_close(&p);
 }
 
 /*
  * A program that names its own GIDs may know one that reaches the peer, so the program decides
  * about the request.
  */
-TEST(test_request_is_reported_where_accept_may_name_another_gid)
+PAIR_TEST(open_pair(WAIT_S * 1000), test_request_is_reported_where_accept_may_name_another_gid)
 {
 	struct bb_gid_want want;
 	struct bb_conn *conn;
@@ -363,7 +342,6 @@ TEST(test_request_is_reported_where_accept_may_name_another_gid)
 	uint8_t chosen;
 	int fd;
 
-	open_pair(WAIT_S * 1000);
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV4;
 	assert_int_equal(bb_gid_choose(p.b.dev, 1, &want, &chosen), 0);
@@ -381,7 +359,6 @@ TEST(test_request_is_reported_where_accept_may_name_another_gid)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	close(fd);
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
 /* @return the connection whose peer, a plain socket, has answered with the GID of @r. */
@@ -413,7 +390,7 @@ answered_by(struct rule *r, struct bb_qp *qp, int *fd)
 	return c;
 }
 
-TEST(test_answer_by_a_gid_that_is_not_known_waits)
+PAIR_TEST(open_pair(WAIT_S * 1000), test_answer_by_a_gid_that_is_not_known_waits)
 {
 	struct bb_region region;
 	struct bb_cm_msg msg;
@@ -423,8 +400,7 @@ TEST(test_answer_by_a_gid_that_is_not_known_waits)
 	struct link l;
 	int fd;
 
-	open_pair(WAIT_S * 1000);
-	name_buffer(&region);
+	name_buffer(&p, &region);
 	link_up(&p, &l);
 	qp = end_qp(&p.a);
 	r = gid_rule(100, -EAGAIN);
@@ -474,19 +450,17 @@ TEST(test_answer_by_a_gid_that_is_not_known_waits)
 	close(fd);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
 /* Both sides of a recovering connection resolve each other's GID again. */
-TEST(test_recovery_waits_for_the_gid_of_the_peer)
+PAIR_TEST(open_pair(WAIT_S * 1000), test_recovery_waits_for_the_gid_of_the_peer)
 {
 	struct bb_conn_info info;
 	struct bb_region region;
 	struct rule *r;
 	struct link l;
 
-	open_pair(WAIT_S * 1000);
-	name_buffer(&region);
+	name_buffer(&p, &region);
 	p.a.param.recover_ms = p.b.param.recover_ms = 4 * WAIT_S * 1000;
 	p.a.param.backoff_min_ms = p.b.param.backoff_min_ms = 1;
 	link_up(&p, &l);
@@ -508,14 +482,6 @@ TEST(test_recovery_waits_for_the_gid_of_the_peer)
 	expect(&p, &p.b, BB_CM_RECOVERED);
 	writes(&p, &l, 0x44);
 	link_down(&p, &l);
-	pair_close(&p);
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)

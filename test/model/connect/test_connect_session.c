@@ -5,37 +5,33 @@
  * Connections that break, and hostile peers that try to resume them: the same request repeatedly,
  * two at once, another QP type, refusals, silence. No attempt leaves any state behind.
  */
-#include "../../fakes/bare_eal.h"
 #include "connect_known.h"
 
 /*
  * The same request, repeated while the connection is up: each time the connection breaks and
  * recovers.
  */
-TEST(test_replayed)
+KNOWN_TEST(30000, 30000, test_same_request_breaks_and_recovers_each_time)
 {
 	struct sockaddr_in from;
 	socklen_t len = sizeof(from);
 	struct bb_conn_info info;
-	struct known k;
 	unsigned int i;
 	char text[32];
 	int fd;
 
-	open_pair(30000, 30000);
-	up(&k);
 	for (i = 0; i < 20; i++) {
-		fd = ask(k.session, BB_CM_COMES_BACK);
+		fd = ask(k->session, BB_CM_COMES_BACK);
 		assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -ECONNRESET);
-		hears_rep(fd, &k);
-		assert_true(closed_by_us(k.fd));
-		close(k.fd);
-		k.fd = fd;
+		hears_rep(fd, k);
+		assert_true(closed_by_us(k->fd));
+		close(k->fd);
+		k->fd = fd;
 		say(fd, BB_CM_RTU);
 		expect(&p, &p.b, BB_CM_RECOVERED);
-		assert_int_equal(k.qp->state, BB_QP_RTS);
+		assert_int_equal(k->qp->state, BB_QP_RTS);
 		assert_int_equal(stats().conns, 1);
-		bb_conn_query(k.conn, &info);
+		bb_conn_query(k->conn, &info);
 		assert_int_equal(info.tries, 1);
 		/* The peer's address is that of the last attempt. */
 		assert_int_equal(getsockname(fd, (struct sockaddr *)&from, &len), 0);
@@ -43,24 +39,20 @@ TEST(test_replayed)
 		assert_string_equal(info.peer, text);
 	}
 	assert_int_equal(stats().recovered, 20);
-	forget(&k);
 }
 
 /* Two attempts in one poll: the last one is answered, the other closed. */
-TEST(test_two)
+KNOWN_TEST(30000, 30000, test_last_of_two_attempts_is_answered)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
-	struct known k;
 	size_t n;
 	int fds[2];
 
-	open_pair(30000, 30000);
-	up(&k);
 	fds[0] = raw_connect();
 	fds[1] = raw_connect();
 	while (stats().half_open != 2)
 		turn(&p);
-	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	n = request_of(buf, k->session, BB_CM_COMES_BACK);
 	assert_int_equal(send(fds[0], buf, n, 0), n);
 	assert_int_equal(send(fds[1], buf, n, 0), n);
 	expect(&p, &p.b, BB_CM_LOST);
@@ -68,47 +60,42 @@ TEST(test_two)
 		turn(&p);
 	assert_int_equal(stats().conns, 1);
 	assert_true(closed_by_us(fds[0]));
-	hears_rep(fds[1], &k);
+	hears_rep(fds[1], k);
 	say(fds[1], BB_CM_RTU);
 	expect(&p, &p.b, BB_CM_RECOVERED);
 	close(fds[0]);
 	close(fds[1]);
-	forget(&k);
 }
 
 /*
  * A slow peer whose request is read exactly when half_open_ms ends: the resumed connection stays,
  * and the peer is not refused.
  */
-TEST(test_heard_late)
+KNOWN_TEST(30000, 30000, test_request_read_at_the_deadline_resumes)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
-	struct known k;
 	size_t n;
 	int fd;
 
-	open_pair(30000, 30000);
-	up(&k);
 	p.b.cm->attr.half_open_ms = 20;
 	fd = raw_connect();
 	until(one_half_open);
 	usleep(30000);
-	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	n = request_of(buf, k->session, BB_CM_COMES_BACK);
 	assert_int_equal(send(fd, buf, n, 0), n);
 	expect(&p, &p.b, BB_CM_LOST);
-	hears_rep(fd, &k);
+	hears_rep(fd, k);
 	say(fd, BB_CM_RTU);
 	expect(&p, &p.b, BB_CM_RECOVERED);
 	assert_int_equal(stats().timeouts, 0);
 	close(fd);
-	forget(&k);
 }
 
 /*
  * The application disconnects or destroys the connection while a request to resume it is pending.
  * The peer's socket is closed, and later messages are ignored.
  */
-TEST(test_dropped)
+TEST(test_end_of_the_connection_closes_a_pending_attempt)
 {
 	struct known k;
 	unsigned int i;
@@ -145,32 +132,28 @@ TEST(test_dropped)
  * A known session with another peer end is a new request, and the answer says that the session is
  * unknown.
  */
-TEST(test_other_end)
+KNOWN_TEST(30000, 30000, test_session_of_another_peer_end_is_a_new_request)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct bb_cm_event ev;
-	struct known k;
 	unsigned int i;
 	size_t n;
 	int fd;
 
-	open_pair(30000, 30000);
-	up(&k);
 	for (i = 0; i < 3; i++) {
-		n = request_of(buf, k.session + (i == 0), i == 1 ? 0 : BB_CM_COMES_BACK);
+		n = request_of(buf, k->session + (i == 0), i == 1 ? 0 : BB_CM_COMES_BACK);
 		if (i == 2)
 			buf[BB_CM_HEADER + 36] = BB_QPT_UC; /* qp_type */
 		fd = raw_connect();
 		assert_int_equal(send(fd, buf, n, 0), n);
 		ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
 		assert_true(ev.restarted);
-		assert_ptr_not_equal(ev.conn, k.conn);
-		assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+		assert_ptr_not_equal(ev.conn, k->conn);
+		assert_int_equal(conn_state(k->conn), BB_CONN_ESTABLISHED);
 		assert_int_equal(bb_conn_reject(ev.conn, NULL, 0), 0);
 		bb_conn_destroy(ev.conn);
 		close(fd);
 	}
-	forget(&k);
 }
 
 /*
@@ -192,7 +175,7 @@ is_new(uint64_t session)
  * The connection is not yet established, or has ended, or does not allow recovery, or was made by
  * this side.
  */
-TEST(test_not_taken_up)
+TEST(test_request_to_a_connection_that_cannot_resume_is_new)
 {
 	struct sockaddr_storage addr;
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -247,7 +230,7 @@ to_err(struct bb_qp *qp)
  * The QP goes to ERR before RTU. The application gets ESTABLISHED, then LOST. A connection
  * without recovery reports nothing, because the application moved the QP to ERR itself.
  */
-TEST(test_qp_error)
+TEST(test_qp_in_err_before_rtu_is_established_then_lost)
 {
 	struct known k;
 	unsigned int i;
@@ -271,44 +254,36 @@ TEST(test_qp_error)
 }
 
 /* A message of another version on a connection: only a new peer gets an answer with our version. */
-TEST(test_other_version)
+KNOWN_TEST(30000, 0, test_message_of_another_version_disconnects)
 {
 	const struct bb_cm_msg rtu = {.type = BB_CM_RTU};
 	uint8_t buf[BB_CM_MSG_MAX];
-	struct known k;
 	size_t n;
 
-	open_pair(30000, 0);
-	up(&k);
 	n = bb_cm_msg_encode(buf, &rtu);
 	buf[4] = 2;
-	assert_int_equal(send(k.fd, buf, n, 0), n);
+	assert_int_equal(send(k->fd, buf, n, 0), n);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
-	assert_true(closed_by_us(k.fd));
-	forget(&k);
+	assert_true(closed_by_us(k->fd));
 }
 
 /* A request that resumes a connection, followed by the same request: a protocol error. */
-TEST(test_asked_twice)
+KNOWN_TEST(30000, 30000, test_second_request_on_a_socket_is_a_protocol_error)
 {
 	uint8_t buf[2 * BB_CM_MSG_MAX];
-	struct known k;
 	size_t n;
 	int fd;
 
-	open_pair(30000, 30000);
-	up(&k);
-	n = request_of(buf, k.session, BB_CM_COMES_BACK);
-	n += request_of(buf + n, k.session, BB_CM_COMES_BACK);
+	n = request_of(buf, k->session, BB_CM_COMES_BACK);
+	n += request_of(buf + n, k->session, BB_CM_COMES_BACK);
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
 	assert_true(closed_by_us(fd));
 	assert_int_equal(stats().bad_messages, 1);
 	assert_int_equal(stats().half_open, 0);
 	assert_int_equal(p.b.nev, 0);
-	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	assert_int_equal(conn_state(k->conn), BB_CONN_ESTABLISHED);
 	close(fd);
-	forget(&k);
 }
 
 #define SILENT 130 /* two polls process most of these, a third the rest */
@@ -323,16 +298,13 @@ begins_behind_first(void)
  * More connections than a poll processes. One ends before a poll sees that its peer has
  * restarted: that peer sees it end. Another is destroyed just before a poll would process it.
  */
-TEST(test_many)
+KNOWN_TEST(30000, 30000, test_connections_beyond_one_poll_end_safely)
 {
 	int fds[SILENT], fd, i;
 	struct bb_conn *next;
 	uint8_t buf[BB_CM_MSG_MAX];
-	struct known k;
 	size_t n;
 
-	open_pair(30000, 30000);
-	up(&k);
 	fd = raw_connect();
 	until(one_half_open);
 	for (i = 0; i < SILENT; i++) {
@@ -340,13 +312,13 @@ TEST(test_many)
 		turn(&p);
 	}
 	until(begins_behind_first);
-	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	n = request_of(buf, k->session, BB_CM_COMES_BACK);
 	assert_int_equal(send(fd, buf, n, 0), n);
 	turn(&p);
-	assert_non_null(k.conn->heir);
-	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
-	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
-	assert_null(k.conn->heir);
+	assert_non_null(k->conn->heir);
+	assert_int_equal(conn_state(k->conn), BB_CONN_ESTABLISHED);
+	assert_int_equal(bb_conn_disconnect(k->conn, NULL, 0), 0);
+	assert_null(k->conn->heir);
 	assert_true(closed_by_us(fd));
 	close(fd);
 
@@ -358,30 +330,24 @@ TEST(test_many)
 	for (i = 0; i < SILENT; i++)
 		close(fds[i]);
 	until(none_half_open);
-	bb_conn_destroy(k.conn);
-	k.conn = NULL;
+	bb_conn_destroy(k->conn);
+	k->conn = NULL;
 	turn(&p);
-	forget(&k);
 }
 
 /* A second RTU is a protocol error. */
-TEST(test_ready_twice)
+KNOWN_TEST(30000, 0, test_second_rtu_is_a_protocol_error)
 {
-	struct known k;
-
-	open_pair(30000, 0);
-	up(&k);
-	say(k.fd, BB_CM_RTU);
+	say(k->fd, BB_CM_RTU);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
-	assert_int_equal(k.qp->state, BB_QP_ERR);
+	assert_int_equal(k->qp->state, BB_QP_ERR);
 	assert_int_equal(stats().established, 1);
 	assert_int_equal(stats().bad_messages, 1);
-	assert_true(closed_by_us(k.fd));
-	forget(&k);
+	assert_true(closed_by_us(k->fd));
 }
 
 /* The peer resets the socket. */
-TEST(test_reset)
+TEST(test_reset_socket_disconnects)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
 	struct known k;
@@ -402,7 +368,7 @@ TEST(test_reset)
 }
 
 /* Refused when RTU is due: the connection was never made. */
-TEST(test_refused)
+TEST(test_rej_instead_of_rtu_is_a_rejection)
 {
 	struct bb_cm_event ev;
 	struct known k;
@@ -419,7 +385,7 @@ TEST(test_refused)
 }
 
 /* This side disconnects; the peer closes without an answer, or stays silent. */
-TEST(test_no_goodbye)
+TEST(test_disconnect_ends_without_an_answer_of_the_peer)
 {
 	struct bb_cm_event ev;
 	struct bb_cm_msg msg;
@@ -446,11 +412,4 @@ TEST(test_no_goodbye)
 	}
 }
 
-int
-main(void)
-{
-	if (bare_eal_init() < 0)
-		return 77;
-	rte_log_set_global_level(RTE_LOG_CRIT);
-	return bb_test_run(__FILE__, NULL, NULL);
-}
+CONNECT_MAIN(RTE_LOG_CRIT)
