@@ -3,7 +3,7 @@
  */
 /*
  * Selective repeat in the requester. A NAK for a lost PSN does not show what the peer did with the
- * packets after that PSN. The peer may have stored them, as bb_roce_ahead.c does, or dropped them,
+ * packets after that PSN. The peer may have stored them, as bb_roce_ooo.c does, or dropped them,
  * as the responder of the IBTA specification does. So the requester sends only the lost packet
  * again, continues with new packets, and looks at the next acknowledgement:
  *
@@ -14,7 +14,7 @@
  * After a few failures the requester restarts at once for a while (HOLD_OFF). It always restarts
  * if the peer does not store packets or if no timer runs.
  *
- * A peer stores packets only for a requester that shows selective repeat (bb_roce_ahead.c). To
+ * A peer stores packets only for a requester that shows selective repeat (bb_roce_ooo.c). To
  * show it, the requester sends the newest packet right after the lost one, until it knows that the
  * peer stores packets. A requester that restarts would send the packet after the lost one instead.
  * A peer that drops the newest packet sends a NAK.

@@ -171,20 +171,20 @@ void bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now);
  */
 void bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
 
-/* ---- bb_roce_ahead.c: selective repeat of the responder */
+/* ---- bb_roce_ooo.c: selective repeat of the responder */
 /*
  * Handles a request packet whose PSN is after the expected one. Stores the packet if the peer uses
  * selective repeat and there is room. Returns false if a different packet with the same PSN was
  * stored before. Both packets are then dropped.
  */
-bool bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);
+bool bb_roce_ooo_store(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);
 /*
  * Removes the stored packet with the expected PSN. Call it if packets are stored, after the PSNs
  * from @before on were executed. Returns false if no packet is stored any more. Otherwise sets
  * *pkt to the packet, which the caller must release, or to NULL if the packet with the expected
  * PSN is missing.
  */
-bool bb_roce_ahead_next(struct bb_roce_qp *qp, uint32_t before, struct bb_roce_pkt **pkt);
+bool bb_roce_ooo_next(struct bb_roce_qp *qp, uint32_t before, struct bb_roce_pkt **pkt);
 
 /* ---- bb_roce_resp.c: the responder of RC and UC */
 void bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);

@@ -37,8 +37,8 @@ bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void *ctx,
 	qp->req.deadline = qp->req.rto.deadline = BB_ROCE_NEVER;
 	qp->resp.replay = mem->replay;
 	qp->resp.replays = mem->replays;
-	qp->resp.ahead = mem->ahead;
-	qp->resp.aheads = mem->aheads;
+	qp->resp.out_of_order = mem->out_of_order;
+	qp->resp.max_out_of_order = mem->max_out_of_order;
 }
 
 int
@@ -115,7 +115,7 @@ bb_roce_qp_err(struct bb_roce_qp *qp)
 {
 	qp->state = BB_ROCE_ERR;
 	qp->req.deadline = qp->req.rto.deadline = BB_ROCE_NEVER;
-	bb_roce_ahead_drop(qp);
+	bb_roce_ooo_drop(qp);
 }
 
 void

@@ -15,7 +15,7 @@
  * - The responder executes the peer's requests (bb_roce_resp.c; READs and atomics in
  * bb_roce_replay.c).
  *
- * After a lost packet the responder stores the packets that follow (bb_roce_ahead.c), and the
+ * After a lost packet the responder stores the packets that follow (bb_roce_ooo.c), and the
  * requester sends only the lost packet again if it can (bb_roce_again.c). bb_roce_ud.c handles
  * datagrams. bb_roce_qp.c has the functions that the caller uses.
  *
@@ -234,13 +234,13 @@ struct bb_roce_ops {
 
 	/*
 	 * Responder: copies a packet and its payload for later execution. Returns NULL if there is
-	 * no room; the packet is then dropped. keep and unkeep may be NULL if bb_roce_mem.aheads
-	 * is 0.
+	 * no room; the packet is then dropped. store_pkt and release_pkt may be NULL if
+	 * bb_roce_mem.max_out_of_order is 0.
 	 */
-	struct bb_roce_pkt *(*keep)(void *ctx, struct bb_roce_qp *qp,
-				    const struct bb_roce_pkt *pkt);
-	/* Releases a copy that keep() made. */
-	void (*unkeep)(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt);
+	struct bb_roce_pkt *(*store_pkt)(void *ctx, struct bb_roce_qp *qp,
+					 const struct bb_roce_pkt *pkt);
+	/* Releases a copy that store_pkt() made. */
+	void (*release_pkt)(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt);
 };
 
 /* ---- A queue pair */
@@ -317,7 +317,7 @@ struct bb_roce_stats {
 	uint64_t drop_length, drop_no_recv, drop_access, drop_replay, drop_dest;
 	/* Congestion: packets marked by a switch, CNPs received, CNPs sent. */
 	uint64_t ecn_ce, cnp, tx_cnp;
-	uint64_t tx_packets, rx_packets, tx_acks, retransmitted, kept;
+	uint64_t tx_packets, rx_packets, tx_acks, retransmitted, stored;
 	uint64_t drop_differs; /* stored packets dropped because a different packet with the same
 				* PSN arrived */
 };
@@ -420,16 +420,16 @@ struct bb_roce_resp {
 	uint8_t fatal; /* syndrome for failed() if the QP must fail after the pending NAK is sent,
 			  else 0 */
 	/*
-	 * Stored packets whose PSN is after the expected one; the index is the PSN modulo aheads.
-	 * The array is memory of the caller.
+	 * Stored packets whose PSN is after the expected one; the index is the PSN modulo
+	 * max_out_of_order. The array is memory of the caller.
 	 */
-	struct bb_roce_pkt **ahead;
-	uint32_t aheads, n_ahead;
-	uint32_t missing;    /* PSN of the last NAK for a lost packet */
-	uint8_t trial;       /* state of the trial execution of a stored packet (bb_roce_resp.c) */
-	uint32_t newest;     /* PSN after the newest packet that arrived after the missing one */
-	uint64_t keep_until; /* value of seq up to which packets may be stored; see bb_roce_ahead.c
-			      */
+	struct bb_roce_pkt **out_of_order;
+	uint32_t max_out_of_order, n_out_of_order;
+	uint32_t missing;     /* PSN of the last NAK for a lost packet */
+	uint8_t trial;        /* state of the trial execution of a stored packet (bb_roce_resp.c) */
+	uint32_t newest;      /* PSN after the newest packet that arrived after the missing one */
+	uint64_t store_until; /* value of seq up to which packets may be stored; see bb_roce_ooo.c
+			       */
 	/*
 	 * The newest READs and atomics of the peer, at most replays entries. The responses of the
 	 * entries from todo to head are still to be sent.
@@ -440,7 +440,7 @@ struct bb_roce_resp {
 	uint32_t todo_pkt;
 	uint32_t answered; /* the responses of all entries before this index have been sent at least
 			      once */
-	uint32_t kept;     /* number of valid entries in replay */
+	uint32_t n_replays; /* number of valid entries in replay */
 };
 
 struct bb_roce_qp {
@@ -460,9 +460,11 @@ struct bb_roce_mem {
 	struct bb_roce_msg *ring;
 	uint32_t slots; /* entries of ring, a power of two */
 	struct bb_roce_replay *replay;
-	uint32_t replays;           /* entries of replay, a power of two; 0 for UC and UD */
-	struct bb_roce_pkt **ahead; /* array of aheads entries, all initially NULL */
-	uint32_t aheads; /* power of two, or 0: the responder then drops packets after a lost one */
+	uint32_t replays; /* entries of replay, a power of two; 0 for UC and UD */
+	struct bb_roce_pkt *
+		*out_of_order;     /* array of max_out_of_order entries, all initially NULL */
+	uint32_t max_out_of_order; /* power of two, or 0: the responder then drops packets after a
+				      lost one */
 };
 
 /* Initializes a queue pair in state RESET. *mem itself is copied. */
@@ -486,9 +488,9 @@ int bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
 int bb_roce_qp_change(struct bb_roce_qp *qp, uint32_t qkey, uint32_t min_rnr_timer);
 /*
  * Drops all stored packets, so that the peer must send them again. May be called at any time, also
- * from bb_roce_ops.keep() of another queue pair.
+ * from bb_roce_ops.store_pkt() of another queue pair.
  */
-void bb_roce_ahead_drop(struct bb_roce_qp *qp);
+void bb_roce_ooo_drop(struct bb_roce_qp *qp);
 /*
  * Moves the QP to ERR and drops the stored packets. The peer is not informed. Call this function
  * also before the memory of the QP is freed.

@@ -45,8 +45,8 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 	e->rkey = pkt->rkey;
 	e->msn = r->msn;
 	*entry(r, r->head++) = *e;
-	if (r->kept < max)
-		r->kept++;
+	if (r->n_replays < max)
+		r->n_replays++;
 	/*
 	 * The new entry overwrites the oldest one, which the stream was about to send again.
 	 * room() has ensured that the response of that entry was sent before.
@@ -165,7 +165,7 @@ bb_roce_replay_again(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint6
 	struct bb_roce_resp *r = &qp->resp;
 	uint32_t i;
 
-	for (i = r->head; i != r->head - r->kept; i--) {
+	for (i = r->head; i != r->head - r->n_replays; i--) {
 		struct bb_roce_replay *e = entry(r, i - 1);
 		uint32_t k;
 
@@ -193,7 +193,7 @@ bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq)
 	uint64_t limit = r->seq - 1;
 	uint32_t i;
 
-	for (i = r->head; i != r->head - r->kept; i--) {
+	for (i = r->head; i != r->head - r->n_replays; i--) {
 		const struct bb_roce_replay *e = entry(r, i - 1);
 
 		if ((int64_t)(e->seq - seq) > 0)

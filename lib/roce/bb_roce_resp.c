@@ -458,7 +458,7 @@ go_on(struct bb_roce_qp *qp, uint32_t before)
 	struct bb_roce_resp *r = &qp->resp;
 	struct bb_roce_pkt *pkt;
 
-	while (r->epsn != before && bb_roce_ahead_next(qp, before, &pkt)) {
+	while (r->epsn != before && bb_roce_ooo_next(qp, before, &pkt)) {
 		if (pkt == NULL) {
 			missing(r);
 			return;
@@ -466,7 +466,7 @@ go_on(struct bb_roce_qp *qp, uint32_t before)
 		before = r->epsn;
 		r->trial = TRIAL_BEGINS;
 		execute(qp, pkt, bb_roce_ops[pkt->opcode].flags);
-		qp->ops->unkeep(qp->ctx, qp, pkt);
+		qp->ops->release_pkt(qp->ctx, qp, pkt);
 		if (r->trial == TRIAL_FAILED) {
 			r->trial = TRIAL_NONE;
 			missing(r);
@@ -483,10 +483,10 @@ go_on(struct bb_roce_qp *qp, uint32_t before)
 
 /* Handles a packet whose PSN is after the expected one. */
 static void
-rx_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+rx_out_of_order(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
 	qp->stats.out_of_sequence++;
-	if ((flags & BB_ROCE_F_REQUEST) != 0 && !bb_roce_ahead_keep(qp, pkt, flags))
+	if ((flags & BB_ROCE_F_REQUEST) != 0 && !bb_roce_ooo_store(qp, pkt, flags))
 		qp->resp.nak_sent = false;
 	missing(&qp->resp);
 }
@@ -500,7 +500,7 @@ rx_rc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	if (r->fatal != 0) {
 		qp->stats.drop_state++;
 	} else if (diff > 0) {
-		rx_ahead(qp, pkt, flags);
+		rx_out_of_order(qp, pkt, flags);
 	} else if (diff < 0) {
 		duplicate(qp, pkt, flags, r->seq + (uint64_t)(int64_t)diff);
 	} else {
@@ -508,7 +508,7 @@ rx_rc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 
 		r->nak_sent = false;
 		execute(qp, pkt, flags);
-		if (r->n_ahead != 0 && r->epsn != before)
+		if (r->n_out_of_order != 0 && r->epsn != before)
 			go_on(qp, before);
 	}
 }
@@ -590,8 +590,8 @@ bb_roce_short_took(struct bb_roce_qp *qp, uint32_t len, uint8_t flags)
 }
 
 void
-bb_roce_short_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+bb_roce_short_out_of_order(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
 	qp->stats.rx_packets++;
-	rx_ahead(qp, pkt, BB_ROCE_F_REQUEST);
+	rx_out_of_order(qp, pkt, BB_ROCE_F_REQUEST);
 }

@@ -176,7 +176,7 @@ bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
 	const struct bb_roce_resp *r = &qp->resp;
 
 	return (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR) && psn == r->epsn &&
-	       r->fatal == 0 && !r->in_message && r->n_ahead == 0;
+	       r->fatal == 0 && !r->in_message && r->n_out_of_order == 0;
 }
 
 /* Returns true if the fast path may accept this packet, which was sent from @src to @dst. */
@@ -274,19 +274,19 @@ bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t 
 }
 
 /*
- * Returns true if bb_roce_short_ahead() may store a packet with PSN @psn, which is after the
+ * Returns true if bb_roce_short_out_of_order() may store a packet with PSN @psn, which is after the
  * expected one.
  */
 static inline bool
-bb_roce_short_is_ahead(const struct bb_roce_qp *qp, uint32_t psn)
+bb_roce_short_is_out_of_order(const struct bb_roce_qp *qp, uint32_t psn)
 {
 	const struct bb_roce_resp *r = &qp->resp;
 
 	return (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR) && r->fatal == 0 &&
-	       ((psn - r->epsn - 1) & BB_ROCE_PSN_MASK) + 1 < r->aheads;
+	       ((psn - r->epsn - 1) & BB_ROCE_PSN_MASK) + 1 < r->max_out_of_order;
 }
 
-void bb_roce_short_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
+void bb_roce_short_out_of_order(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
 
 /*
  * Returns true if the fast path may accept this ACK: it grants no credits, and the requester does

@@ -305,8 +305,8 @@ static const struct bb_roce_ops ops = {
 	.remote_atomic = op_remote_atomic,
 	.failed = op_failed,
 	.established = op_established,
-	.keep = op_keep,
-	.unkeep = op_unkeep,
+	.store_pkt = op_keep,
+	.release_pkt = op_unkeep,
 };
 
 /* Returns a length near the important ones, or any. */
@@ -437,7 +437,7 @@ invariants(struct world *w)
 	check(w->qp.state != BB_ROCE_ERR || bb_roce_deadline(&w->qp) == UINT64_MAX);
 	check(w->qp.state != BB_ROCE_ERR || !bb_roce_busy(&w->qp));
 	check(w->qp.resp.have_recv == w->has_recv);
-	check(w->kept == w->qp.resp.n_ahead && w->kept < AHEADS);
+	check(w->kept == w->qp.resp.n_out_of_order && w->kept < AHEADS);
 	check(w->kept == 0 || (w->qp.attr.type == BB_ROCE_RC && w->qp.state != BB_ROCE_ERR));
 	/* A packet repeated alone was sent before, and others with it. */
 	check(!req->again || w->qp.state == BB_ROCE_ERR ||

@@ -110,17 +110,15 @@ asked_find(const struct world *w, uint32_t psn)
 	return NULL;
 }
 
-/*
- * Asserts that an effect is permitted: a suitable packet is being delivered. After it has
- * executed, kept packets may follow.
- */
+/* Asserts that an effect is permitted: a suitable packet is delivered, or stored ones follow it. */
 static struct world *
 effect(void *ctx)
 {
 	struct world *w = ctx;
 
 	hold(w->delivering && !w->failed);
-	if (w->qp.attr.type == BB_ROCE_RC && w->qp.resp.aheads != 0 && w->qp.resp.epsn != w->epsn) {
+	if (w->qp.attr.type == BB_ROCE_RC && w->qp.resp.max_out_of_order != 0 &&
+	    w->qp.resp.epsn != w->epsn) {
 		hold(w->psn == w->epsn || w->kept != 0);
 		w->psn = w->epsn = w->qp.resp.epsn;
 		w->effect = true;
@@ -411,8 +409,8 @@ static const struct bb_roce_ops ops = {
 	.remote_atomic = on_atomic,
 	.failed = on_failed,
 	.established = on_established,
-	.keep = on_keep,
-	.unkeep = on_unkeep,
+	.store_pkt = on_keep,
+	.release_pkt = on_unkeep,
 };
 
 /* Asserts that memory that no key lets a peer write is unchanged. */
@@ -446,8 +444,8 @@ deliver(struct world *w, const uint8_t *p, size_t len)
 		    (w->qp.attr.type == BB_ROCE_UC && (flags & BB_ROCE_F_FIRST));
 	bb_roce_rx(&w->qp, &pkt, &w->net, 0);
 	w->delivering = false;
-	hold(w->kept == w->qp.resp.n_ahead);
-	hold(w->kept == 0 || w->qp.resp.ahead[w->qp.resp.epsn % AHEADS] == NULL ||
+	hold(w->kept == w->qp.resp.n_out_of_order);
+	hold(w->kept == 0 || w->qp.resp.out_of_order[w->qp.resp.epsn % AHEADS] == NULL ||
 	     w->qp.resp.fatal != 0);
 	check_memory(w);
 }
@@ -592,7 +590,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	hold(w.takes - w.dones <= 1);
 	bb_roce_qp_err(&w.qp);
-	hold(w.kept == 0 && w.qp.resp.n_ahead == 0);
+	hold(w.kept == 0 && w.qp.resp.n_out_of_order == 0);
 	free(w.mem);
 	free(w.before);
 	return 0;

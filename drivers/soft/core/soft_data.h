@@ -238,7 +238,7 @@ struct soft_engine {
 	uint64_t counted; /* value of work at the end of the previous poll */
 	uint32_t idle;    /* polls since the last work whose counts are not yet added up */
 	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
-	TAILQ_HEAD(, soft_wire) keepers; /* QPs that hold packets, by progress: soft_wire_ahead.c */
+	TAILQ_HEAD(, soft_wire) storing;  /* QPs that hold packets, by progress: soft_wire_ooo.c */
 	/* Counts of served requests, not yet added to the counter set. */
 	struct soft_counters *served;
 	uint32_t served_write, served_read, served_atomic;
@@ -262,7 +262,7 @@ struct soft_engine {
 	uint32_t n_held, cap_held;
 	struct soft_packets held_packets; /* port only: delayed packets, sorted by due time;
 					   * soft_wire_fault.c */
-	uint32_t n_held_packets, kept_packets;
+	uint32_t n_held_packets, n_stored_packets;
 	uint64_t *shm_word;  /* epoch: odd while the engine accesses peers' memory; NULL if the
 			      * engine never does */
 	uint32_t shm_deaths; /* value of soft_shm.deaths already handled; __atomic */

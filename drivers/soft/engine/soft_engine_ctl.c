@@ -75,7 +75,7 @@ soft_engine_create(struct soft_dev *dev)
 	TAILQ_INIT(&e->zips);
 	TAILQ_INIT(&e->held_packets);
 	LIST_INIT(&e->uncounted);
-	TAILQ_INIT(&e->keepers);
+	TAILQ_INIT(&e->storing);
 	soft_shm_engine_add(e);
 	e->reader.pass = soft_engine_pass;
 	soft_reader_add(&e->reader);

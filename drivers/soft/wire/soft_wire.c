@@ -83,8 +83,8 @@ static const struct bb_roce_ops soft_wire_ops = {
 	.remote_atomic = soft_wire_remote_atomic,
 	.failed = soft_wire_failed,
 	.established = soft_wire_established,
-	.keep = soft_wire_ahead_keep,
-	.unkeep = soft_wire_ahead_drop,
+	.store_pkt = soft_wire_ooo_store,
+	.release_pkt = soft_wire_ooo_release,
 };
 
 /* ---- Creation and states */
@@ -98,8 +98,8 @@ soft_wire_reset(struct soft_wire *w)
 		.slots = SOFT_WIRE_SLOTS,
 		.replay = w->replay,
 		.replays = rc ? SOFT_WIRE_REPLAYS : 0,
-		.ahead = w->ahead,
-		.aheads = rc && !w->qp->dev->opts.no_keep ? SOFT_WIRE_AHEAD : 0,
+		.out_of_order = w->out_of_order,
+		.max_out_of_order = rc && !w->qp->dev->opts.no_keep ? SOFT_WIRE_MAX_OOO : 0,
 	};
 
 	soft_wire_count(w);

@@ -26,7 +26,7 @@
 /* Number of READs and atomics whose response a responder can repeat; power of two. */
 #define SOFT_WIRE_REPLAYS 16u
 /* Slots for out-of-order packets of a QP, counted from the missing packet on; power of two. */
-#define SOFT_WIRE_AHEAD 256u
+#define SOFT_WIRE_MAX_OOO 256u
 /*
  * Smallest delay before the first early retransmission, ns. A peer's process may have to wait for a
  * CPU that long.
@@ -130,11 +130,11 @@ struct soft_wire {
 	LIST_ENTRY(soft_wire) count;
 	/*
 	 * Number of out-of-order packets held, and the PSN of the missing packet. While packets are
-	 * held, the QP is on the list soft_engine.keepers.
+	 * held, the QP is on the list soft_engine.storing.
 	 */
-	uint32_t kept, kept_epsn;
-	uint64_t kept_since; /* Time at which the wait for the missing packet began, ns. */
-	TAILQ_ENTRY(soft_wire) keeper;
+	uint32_t n_stored, missing_psn;
+	uint64_t wait_start; /* Time at which the wait for the missing packet began, ns. */
+	TAILQ_ENTRY(soft_wire) storing_link;
 	struct soft_done done[SOFT_WIRE_SLOTS];
 	/*
 	 * Payload of the message in each slot, if it is one contiguous segment, as resolved in turn
@@ -147,7 +147,7 @@ struct soft_wire {
 	uint8_t inl[SOFT_WIRE_SLOTS][SOFT_WIRE_INLINE]; /* Copies of inline payloads, by slot. */
 	struct bb_roce_msg ring[SOFT_WIRE_SLOTS];
 	struct bb_roce_replay replay[SOFT_WIRE_REPLAYS];
-	struct bb_roce_pkt *ahead[SOFT_WIRE_AHEAD];
+	struct bb_roce_pkt *out_of_order[SOFT_WIRE_MAX_OOO];
 };
 
 /* ---- soft_wire.c */
@@ -240,10 +240,10 @@ int soft_wire_remote_read(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uin
 uint8_t soft_wire_remote_atomic(void *ctx, struct bb_roce_qp *roce, uint8_t kind, uint32_t rkey,
 				uint64_t va, uint64_t swap_add, uint64_t compare, uint64_t *orig);
 
-/* ---- soft_wire_ahead.c */
-struct bb_roce_pkt *soft_wire_ahead_keep(void *ctx, struct bb_roce_qp *roce,
-					 const struct bb_roce_pkt *pkt);
-void soft_wire_ahead_drop(void *ctx, struct bb_roce_qp *roce, struct bb_roce_pkt *pkt);
+/* ---- soft_wire_ooo.c */
+struct bb_roce_pkt *soft_wire_ooo_store(void *ctx, struct bb_roce_qp *roce,
+					const struct bb_roce_pkt *pkt);
+void soft_wire_ooo_release(void *ctx, struct bb_roce_qp *roce, struct bb_roce_pkt *pkt);
 
 /* ---- soft_wire_ud.c */
 /* Sets the destination of the UD WQE in @r in *msg and *dest. */

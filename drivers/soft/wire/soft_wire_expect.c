@@ -137,16 +137,16 @@ seen(const struct frame *f)
  * needs all checks.
  */
 static __rte_noinline bool
-expect_ahead(const struct frame *f, uint32_t psn)
+expect_out_of_order(const struct frame *f, uint32_t psn)
 {
 	struct bb_roce_pkt pkt;
 
-	if (!bb_roce_short_is_ahead(&f->w->roce, psn) ||
+	if (!bb_roce_short_is_out_of_order(&f->w->roce, psn) ||
 	    bb_roce_parse(&pkt, f->bth, (size_t)(f->p + f->x->end - BB_ROCE_ICRC_LEN - f->bth)) !=
 		    BB_ROCE_OK)
 		return false;
 	seen(f);
-	bb_roce_short_ahead(&f->w->roce, &pkt);
+	bb_roce_short_out_of_order(&f->w->roce, &pkt);
 	return true;
 }
 
@@ -162,7 +162,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 	uint8_t *dst;
 
 	if (unlikely(!bb_roce_short_next(&w->roce, psn & BB_ROCE_PSN_MASK)))
-		return expect_ahead(f, psn & BB_ROCE_PSN_MASK);
+		return expect_out_of_order(f, psn & BB_ROCE_PSN_MASK);
 	if (!write || imm) {
 		list = bb_roce_short_receives(&w->roce) ? soft_recv_next(qp) : NULL;
 		if (unlikely(list == NULL))

@@ -510,14 +510,15 @@ op_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
 	struct sim_qp *q = ctx;
 
-	CHECK(q, ((pkt->psn - qp->resp.epsn - 1) & BB_ROCE_PSN_MASK) < qp->resp.aheads - 1,
+	CHECK(q,
+	      ((pkt->psn - qp->resp.epsn - 1) & BB_ROCE_PSN_MASK) < qp->resp.max_out_of_order - 1,
 	      "PSN %06x is kept", pkt->psn);
 	if (!q->host->sim->keep_all && sim_below(&q->rng, 100) == 0)
 		return NULL;
-	if (q->host->sim->keeps != 0 && qp->stats.kept >= q->host->sim->keeps)
+	if (q->host->sim->keeps != 0 && qp->stats.stored >= q->host->sim->keeps)
 		return NULL;
 	q->kept++;
-	CHECK(q, q->kept <= qp->resp.aheads, "%u packets are kept", q->kept);
+	CHECK(q, q->kept <= qp->resp.max_out_of_order, "%u packets are kept", q->kept);
 	return roce_keep(pkt);
 }
 
@@ -547,8 +548,8 @@ const struct bb_roce_ops sim_ops = {
 	.remote_atomic = op_remote_atomic,
 	.failed = op_failed,
 	.established = op_established,
-	.keep = op_keep,
-	.unkeep = op_unkeep,
+	.store_pkt = op_keep,
+	.release_pkt = op_unkeep,
 };
 
 /* Checks that the range has only the bytes of the WRITE, or zeros, as before. */

@@ -151,8 +151,8 @@ sim_qp(struct sim *s, uint32_t host, const struct bb_roce_attr *a, uint64_t size
 	mem.slots = SIM_SLOTS;
 	mem.replay = a->type == BB_ROCE_RC ? q->replay : NULL;
 	mem.replays = a->type == BB_ROCE_RC ? SIM_REPLAYS : 0;
-	mem.ahead = q->ahead;
-	mem.aheads = a->type == BB_ROCE_RC ? s->aheads : 0;
+	mem.out_of_order = q->ahead;
+	mem.max_out_of_order = a->type == BB_ROCE_RC ? s->aheads : 0;
 	bb_roce_qp_init(&q->qp, &sim_ops, q, &mem);
 	q->qp.attr = *a;
 	q->qp.attr.qpn = h->qp_n;

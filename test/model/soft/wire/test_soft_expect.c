@@ -292,7 +292,7 @@ same_engine(void)
 		memcpy(&r[i], &env.s[i].w->roce.resp, sizeof(r[i]));
 		memcpy(&q[i], &env.s[i].w->roce.req, sizeof(q[i]));
 		r[i].replay = NULL;
-		r[i].ahead = NULL;
+		r[i].out_of_order = NULL;
 		q[i].ring = NULL;
 		/* Times differ. */
 		q[i].rto = none;

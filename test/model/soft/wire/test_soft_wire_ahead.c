@@ -22,7 +22,7 @@ qp_of(const struct rig_qp *q)
 static uint32_t
 kept(const struct soft_engine *e)
 {
-	return __atomic_load_n(&e->kept_packets, __ATOMIC_RELAXED);
+	return __atomic_load_n(&e->n_stored_packets, __ATOMIC_RELAXED);
 }
 
 /* Opens a pair with packet loss by @more, and posts a WRITE of many packets; none is sent yet. */
@@ -44,7 +44,7 @@ begin(struct rig_pair *p, const char *more, uint32_t seed)
 	 * The peer has shown that it repeats selectively: all packets it sends belong to one
 	 * message.
 	 */
-	qp_of(&p->b)->wire->roce.resp.keep_until = UINT64_MAX;
+	qp_of(&p->b)->wire->roce.resp.store_until = UINT64_MAX;
 	rig_write(&p->a, &p->ma, 0, LEN, &p->mb, 0, RIG_CQE);
 	return qp_of(&p->b)->engine;
 }
@@ -60,7 +60,7 @@ until_kept(struct rig_pair *p, const struct soft_engine *e)
 		assert_true(i < 100000);
 		rig_poll(p->u[0]);
 	}
-	assert_int_equal(qp_of(&p->b)->wire->roce.resp.n_ahead, kept(e));
+	assert_int_equal(qp_of(&p->b)->wire->roce.resp.n_out_of_order, kept(e));
 }
 
 /*
@@ -153,11 +153,11 @@ TEST(test_bound)
 
 	for (left = 0; left < 4; left++) {
 		e = begin(&p, "", 1 + left);
-		e->kept_packets = SOFT_WIRE_QUEUE - left;
+		e->n_stored_packets = SOFT_WIRE_QUEUE - left;
 		(void)finish(&p, e, &most);
 		assert_int_equal(most, SOFT_WIRE_QUEUE);
 		assert_int_equal(kept(e), SOFT_WIRE_QUEUE - left);
-		e->kept_packets = 0;
+		e->n_stored_packets = 0;
 		rig_pair_close(&p);
 	}
 }
@@ -193,9 +193,9 @@ TEST(test_dead_peer)
 	rig_qp_open(&d, p.u[0], &p.cb, &p.cb, &attr);
 	rig_connect(&c, &d, &l);
 	alive = qp_of(&d)->wire;
-	alive->roce.resp.keep_until = UINT64_MAX;
+	alive->roce.resp.store_until = UINT64_MAX;
 	fill = SOFT_WIRE_QUEUE - n;
-	e->kept_packets += fill;
+	e->n_stored_packets += fill;
 	while (rig_cqe(&p.ca, &cqe))
 		;
 	for (late = 0; late < 2; late++) {
@@ -206,12 +206,12 @@ TEST(test_dead_peer)
 			rig_poll(p.u[0]);
 		assert_int_equal(cqe.opcode, 0);
 		assert_memory_equal(p.mb.p, p.ma.p, LEN);
-		assert_int_equal(dead->roce.resp.n_ahead, late ? 0 : n);
-		assert_true((alive->roce.stats.kept != 0) == late);
+		assert_int_equal(dead->roce.resp.n_out_of_order, late ? 0 : n);
+		assert_true((alive->roce.stats.stored != 0) == late);
 		e->dev->virtual_tsc += soft_time_cycles(100000000);
 	}
 	assert_int_equal(kept(e), fill);
-	e->kept_packets = 0;
+	e->n_stored_packets = 0;
 	rig_qp_close(&c);
 	rig_qp_close(&d);
 	rig_pair_close(&p);
@@ -235,9 +235,9 @@ TEST(test_no_keep)
 			assert_int_equal(kept(e), 0);
 			assert_int_equal(qp_of(&p.a)->wire->roce.attr.selective, i == 0);
 			if (i == 0)
-				assert_in_range(most, 1, SOFT_WIRE_AHEAD - 1);
+				assert_in_range(most, 1, SOFT_WIRE_MAX_OOO - 1);
 			else
-				assert_int_equal(most + qp_of(&p.b)->wire->roce.stats.kept, 0);
+				assert_int_equal(most + qp_of(&p.b)->wire->roce.stats.stored, 0);
 			rig_pair_close(&p);
 		}
 	printf("%ju sent again, without keeping %ju\n", (uintmax_t)again[0], (uintmax_t)again[1]);

@@ -13,7 +13,7 @@ begin(struct fake *f)
 	fake_init_ahead(f, BB_ROCE_RC, FAKE_AHEADS);
 	f->recvs = FAKE_LOG;
 	/* The peer has shown that it repeats selectively. */
-	f->qp.resp.keep_until = UINT64_MAX;
+	f->qp.resp.store_until = UINT64_MAX;
 }
 #define T_BEGIN(name) TEST_ON(NULL, NULL, struct fake, begin(f), (void)0, name)
 
@@ -40,7 +40,7 @@ expect_sends(const struct fake *f, uint32_t done, int first, int last)
 static inline void
 expect_kept(const struct fake *f, uint32_t n)
 {
-	assert_fields(*f, qp.resp.n_ahead, n, n_kept, n);
+	assert_fields(*f, qp.resp.n_out_of_order, n, n_kept, n);
 }
 
 #endif

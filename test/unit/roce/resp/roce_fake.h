@@ -337,8 +337,8 @@ static const struct bb_roce_ops fake_ops = {
 	.remote_atomic = fake_atomic,
 	.failed = fake_failed,
 	.established = fake_established,
-	.keep = fake_keep,
-	.unkeep = fake_unkeep,
+	.store_pkt = fake_keep,
+	.release_pkt = fake_unkeep,
 };
 
 /* Makes a queue pair in RTR with two receives of 1024 bytes. It keeps up to @aheads packets. */

@@ -11,7 +11,7 @@ static void
 begin_unproven(struct fake *f)
 {
 	begin(f);
-	f->qp.resp.keep_until = 0;
+	f->qp.resp.store_until = 0;
 	send(f, 0);
 }
 
@@ -32,7 +32,7 @@ TEST(test_peer_that_goes_back_is_granted_no_window)
 			send(&f, i + gap);
 		expect_kept(&f, 0);
 	}
-	assert_int_equal(f.qp.stats.kept, 0);
+	assert_int_equal(f.qp.stats.stored, 0);
 	/* One packet ahead, the expected one, and one that does not follow the first. */
 	send(&f, i + 2);
 	fake_expect(&f, NAK(PSN), i, (uint32_t)i);
@@ -66,7 +66,7 @@ TEST(test_peer_that_repeats_selectively_is_granted_a_window)
 	fake_expect(&f, ACK, 6, 7);
 	expect_sends(&f, 0, 0, 6);
 	/* The permission to keep expires. */
-	f.qp.resp.keep_until = f.qp.resp.seq;
+	f.qp.resp.store_until = f.qp.resp.seq;
 	send(&f, 8);
 	expect_kept(&f, 0);
 }
@@ -78,11 +78,11 @@ TEST(test_packets_far_ahead_are_not_kept)
 
 	for (int i = 1; i < (int)FAKE_MAX_AHEADS; i++) {
 		begin(&f);
-		f.qp.resp.aheads = FAKE_MAX_AHEADS;
+		f.qp.resp.max_out_of_order = FAKE_MAX_AHEADS;
 		send(&f, i);
 		fake_expect(&f, NAK(PSN), 0, 0);
 		expect_kept(&f, i < 16 ? 1 : 0);
-		bb_roce_ahead_drop(&f.qp);
+		bb_roce_ooo_drop(&f.qp);
 	}
 }
 
@@ -187,7 +187,7 @@ TEST(test_two_packets_of_one_psn_that_differ_are_both_dropped)
 		for (uint32_t n = 0; n < 10; n++) {
 			begin(&f);
 			two_packets(&f, kind, n);
-			bb_roce_ahead_drop(&f.qp);
+			bb_roce_ooo_drop(&f.qp);
 		}
 	}
 }

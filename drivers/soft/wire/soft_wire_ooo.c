@@ -22,36 +22,36 @@
  * held packet, moves the queue pair to the end of the list.
  */
 static void
-soft_wire_keeps(struct soft_engine *e, struct soft_wire *w)
+soft_wire_count_stored(struct soft_engine *e, struct soft_wire *w)
 {
 	const uint32_t epsn = w->roce.resp.epsn;
 
-	e->kept_packets++;
-	if (w->kept++ != 0) {
-		if (w->kept_epsn == epsn)
+	e->n_stored_packets++;
+	if (w->n_stored++ != 0) {
+		if (w->missing_psn == epsn)
 			return;
-		TAILQ_REMOVE(&e->keepers, w, keeper);
+		TAILQ_REMOVE(&e->storing, w, storing_link);
 	}
-	TAILQ_INSERT_TAIL(&e->keepers, w, keeper);
-	w->kept_epsn = epsn;
-	w->kept_since = soft_engine_ns(e);
+	TAILQ_INSERT_TAIL(&e->storing, w, storing_link);
+	w->missing_psn = epsn;
+	w->wait_start = soft_engine_ns(e);
 }
 
 static bool
-soft_wire_ahead_room(struct soft_engine *e)
+soft_wire_ooo_room(struct soft_engine *e)
 {
-	struct soft_wire *w = TAILQ_FIRST(&e->keepers);
+	struct soft_wire *w = TAILQ_FIRST(&e->storing);
 
-	if (likely(e->kept_packets < SOFT_WIRE_QUEUE))
+	if (likely(e->n_stored_packets < SOFT_WIRE_QUEUE))
 		return true;
-	if (w == NULL || soft_engine_ns(e) - w->kept_since < LONG_NS)
+	if (w == NULL || soft_engine_ns(e) - w->wait_start < LONG_NS)
 		return false;
-	bb_roce_ahead_drop(&w->roce);
-	return e->kept_packets < SOFT_WIRE_QUEUE;
+	bb_roce_ooo_drop(&w->roce);
+	return e->n_stored_packets < SOFT_WIRE_QUEUE;
 }
 
 struct bb_roce_pkt *
-soft_wire_ahead_keep(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt)
+soft_wire_ooo_store(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt)
 {
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_engine *e = w->qp->engine;
@@ -62,7 +62,7 @@ soft_wire_ahead_keep(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pk
 	 * The limit applies to all queue pairs of the engine together. So a peer that sends only
 	 * out-of-order packets cannot fill the memory.
 	 */
-	if (!soft_wire_ahead_room(e))
+	if (!soft_wire_ooo_room(e))
 		return NULL;
 	copy = malloc(sizeof(*copy) + pkt->len);
 	if (copy == NULL)
@@ -71,19 +71,19 @@ soft_wire_ahead_keep(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pk
 	copy->payload = (const uint8_t *)(copy + 1);
 	if (pkt->len != 0)
 		memcpy(copy + 1, pkt->payload, pkt->len);
-	soft_wire_keeps(e, w);
+	soft_wire_count_stored(e, w);
 	return copy;
 }
 
 void
-soft_wire_ahead_drop(void *ctx, struct bb_roce_qp *roce, struct bb_roce_pkt *pkt)
+soft_wire_ooo_release(void *ctx, struct bb_roce_qp *roce, struct bb_roce_pkt *pkt)
 {
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_engine *e = w->qp->engine;
 
 	(void)ctx;
-	e->kept_packets--;
-	if (--w->kept == 0)
-		TAILQ_REMOVE(&e->keepers, w, keeper);
+	e->n_stored_packets--;
+	if (--w->n_stored == 0)
+		TAILQ_REMOVE(&e->storing, w, storing_link);
 	free(pkt);
 }

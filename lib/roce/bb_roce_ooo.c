@@ -31,9 +31,9 @@
 #define BURST 16u    /* largest number of consecutive packets that may be lost */
 
 static struct bb_roce_pkt **
-place_of(const struct bb_roce_resp *r, uint32_t psn)
+slot_of(const struct bb_roce_resp *r, uint32_t psn)
 {
-	return &r->ahead[psn & (r->aheads - 1)];
+	return &r->out_of_order[psn & (r->max_out_of_order - 1)];
 }
 
 static void
@@ -44,8 +44,8 @@ drop(struct bb_roce_qp *qp, struct bb_roce_pkt **at)
 	if (pkt == NULL)
 		return;
 	*at = NULL;
-	qp->resp.n_ahead--;
-	qp->ops->unkeep(qp->ctx, qp, pkt);
+	qp->resp.n_out_of_order--;
+	qp->ops->release_pkt(qp->ctx, qp, pkt);
 }
 
 /*
@@ -53,7 +53,7 @@ drop(struct bb_roce_qp *qp, struct bb_roce_pkt **at)
  * which may differ between two transmissions.
  */
 static bool
-same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t flags)
+equal_packets(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t flags)
 {
 	if (a->opcode != b->opcode || ((a->flags ^ b->flags) & BB_ROCE_SE) != 0 || a->len != b->len)
 		return false;
@@ -75,7 +75,7 @@ same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t flags)
  * to have sent.
  */
 static bool
-follows(struct bb_roce_resp *r, uint32_t psn)
+psn_plausible(struct bb_roce_resp *r, uint32_t psn)
 {
 	uint32_t newest = r->nak_sent && r->missing == r->epsn ? r->newest : r->epsn;
 
@@ -88,12 +88,12 @@ follows(struct bb_roce_resp *r, uint32_t psn)
 }
 
 bool
-bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+bb_roce_ooo_store(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
 	struct bb_roce_resp *r = &qp->resp;
 	struct bb_roce_pkt **at;
 
-	if (bb_roce_psn_distance(r->epsn, pkt->psn) >= r->aheads)
+	if (bb_roce_psn_distance(r->epsn, pkt->psn) >= r->max_out_of_order)
 		return true;
 	/*
 	 * The peer has sent only the lost packet again: after that packet it sent this one, which
@@ -101,62 +101,62 @@ bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_
 	 */
 	if (!r->nak_sent && r->epsn == bb_roce_psn_add(r->missing, 1) &&
 	    bb_roce_psn_distance(r->newest, bb_roce_psn_add(pkt->psn, 1)) <= BURST)
-		r->keep_until = r->seq + GRANT;
-	if (!follows(r, pkt->psn) || r->seq >= r->keep_until)
+		r->store_until = r->seq + GRANT;
+	if (!psn_plausible(r, pkt->psn) || r->seq >= r->store_until)
 		return true;
-	at = place_of(r, pkt->psn);
-	if (*at != NULL && same(*at, pkt, flags))
+	at = slot_of(r, pkt->psn);
+	if (*at != NULL && equal_packets(*at, pkt, flags))
 		return true;
 	if (*at != NULL) {
 		drop(qp, at);
 		qp->stats.drop_differs++;
-		r->keep_until = 0;
+		r->store_until = 0;
 		return false;
 	}
-	*at = qp->ops->keep(qp->ctx, qp, pkt);
+	*at = qp->ops->store_pkt(qp->ctx, qp, pkt);
 	if (*at == NULL)
 		return true;
-	r->n_ahead++;
-	qp->stats.kept++;
+	r->n_out_of_order++;
+	qp->stats.stored++;
 	return true;
 }
 
 /* Drops packets stored at the PSNs of a READ's responses. No valid request has such a PSN. */
 static void
-forget(struct bb_roce_qp *qp, uint32_t psn)
+drop_response_psns(struct bb_roce_qp *qp, uint32_t psn)
 {
 	struct bb_roce_resp *r = &qp->resp;
 	uint32_t n = bb_roce_psn_distance(psn, r->epsn);
 
-	if (n > r->aheads)
-		n = r->aheads;
+	if (n > r->max_out_of_order)
+		n = r->max_out_of_order;
 	for (; n != 0; n--, psn = bb_roce_psn_add(psn, 1))
-		drop(qp, place_of(r, psn));
+		drop(qp, slot_of(r, psn));
 }
 
 bool
-bb_roce_ahead_next(struct bb_roce_qp *qp, uint32_t before, struct bb_roce_pkt **pkt)
+bb_roce_ooo_next(struct bb_roce_qp *qp, uint32_t before, struct bb_roce_pkt **pkt)
 {
 	struct bb_roce_resp *r = &qp->resp;
 	struct bb_roce_pkt **at;
 
-	forget(qp, before);
-	if (r->n_ahead == 0)
+	drop_response_psns(qp, before);
+	if (r->n_out_of_order == 0)
 		return false;
-	at = place_of(r, r->epsn);
+	at = slot_of(r, r->epsn);
 	*pkt = *at;
 	if (*at != NULL) {
 		*at = NULL;
-		r->n_ahead--;
+		r->n_out_of_order--;
 	}
 	return true;
 }
 
 void
-bb_roce_ahead_drop(struct bb_roce_qp *qp)
+bb_roce_ooo_drop(struct bb_roce_qp *qp)
 {
 	uint32_t i;
 
-	for (i = 0; qp->resp.n_ahead != 0; i++)
-		drop(qp, &qp->resp.ahead[i]);
+	for (i = 0; qp->resp.n_out_of_order != 0; i++)
+		drop(qp, &qp->resp.out_of_order[i]);
 }
