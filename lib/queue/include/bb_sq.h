@@ -391,7 +391,8 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 	}
 	sq->last = ctrl;
 	bb_sq_advance(sq, where, bb_wqe_blocks(ds));
-	note = (two){wr_id, seq | (uint64_t)info << 32};
+	note[0] = wr_id;
+	note[1] = seq | (uint64_t)info << 32;
 	memcpy(w, &note, sizeof(note));
 	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
 	memcpy(ctrl, &head, sizeof(head));
