@@ -17,15 +17,16 @@
 #include "bb_roce_op.h"
 #include "bb_wqe.h"
 
-#define BB_ROCE_UDP_PORT 4791u
-#define BB_ROCE_BTH_LEN  12u
-#define BB_ROCE_RETH_LEN 16u
-#define BB_ROCE_AETH_LEN 4u
-#define BB_ROCE_IMM_LEN  4u
-#define BB_ROCE_MAX_HDR  40u /* longest BTH with the headers after it: BTH + AtomicETH */
-#define BB_ROCE_ICRC_LEN 4u
-#define BB_ROCE_PSN_MASK 0xffffffu
-#define BB_ROCE_QPN_MASK 0xffffffu
+#define BB_ROCE_UDP_PORT  4791u
+#define BB_ROCE_BTH_LEN   12u
+#define BB_ROCE_RETH_LEN  16u
+#define BB_ROCE_AETH_LEN  4u
+#define BB_ROCE_IMM_LEN   4u
+#define BB_ROCE_MAX_HDR   40u /* longest BTH with the headers after it: BTH + AtomicETH */
+#define BB_ROCE_ICRC_LEN  4u
+#define BB_ROCE_PSN_MASK  0xffffffu
+#define BB_ROCE_QPN_MASK  0xffffffu
+#define BB_ROCE_MCAST_QPN 0xffffffu /* receiver of datagrams to a group (10.5.2) */
 
 /* Bits of bb_roce_pkt.flags, copied from the BTH. */
 enum {
@@ -35,6 +36,19 @@ enum {
 	BB_ROCE_BECN = 1u << 3,
 	BB_ROCE_ACKREQ = 1u << 4,
 };
+
+/*
+ * Returns true if @gid is that of a multicast group: IPv6 multicast, or an IPv4-mapped multicast
+ * address (Linux: rdma_is_multicast_addr()).
+ */
+static inline bool
+bb_roce_is_mcast(const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return gid[0] == 0xff ||
+	       (memcmp(gid, mapped, sizeof(mapped)) == 0 && (gid[12] & 0xf0) == 0xe0);
+}
 
 /* Positions of fields in the three 32-bit words of a BTH, in host order. */
 #define BB_ROCE_BTH0_OPCODE 24 /* opcode byte; the lowest 16 bits are the P_Key */

@@ -194,7 +194,7 @@ call_create(struct world *w)
 	size_t right, inlen, outlen;
 	int ret;
 
-	switch (fuzz_u8(&w->in) % 5) {
+	switch (fuzz_u8(&w->in) % 6) {
 	case 0:
 		env_cq_in(&w->env, w->box);
 		right = BB_PRM_SZ_CREATE_CQ_IN;
@@ -209,6 +209,12 @@ call_create(struct world *w)
 		break;
 	case 4:
 		right = rmp_in(&w->env, w->box);
+		break;
+	case 5:
+		env_op(w->box, BB_PRM_OP_ATTACH_TO_MCG);
+		bb_prm_set(w->box, BB_PRM_ATTACH_TO_MCG_QPN, some_obj(w)->num);
+		w->box[BB_PRM_ATTACH_TO_MCG_GID.byte] = 0xff;
+		right = BB_PRM_SZ_MCG;
 		break;
 	default:
 		env_op(w->box, fuzz_u16(&w->in));

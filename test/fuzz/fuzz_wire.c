@@ -20,6 +20,7 @@
 #include "../model/soft/exec/soft_umr_env.h"
 #include "bb_roce_op.h"
 #include "fuzz.h"
+#include "fuzz_wire_group.h"
 #include "fuzz_wire_shm.h"
 #include "soft_ctl.h"
 #include "soft_port_stack.h"
@@ -69,6 +70,7 @@ static struct world {
 	struct rig_cq cq;
 	struct rig_qp qp;
 	struct mlx5_pd *pd;                /* another PD */
+	struct mlx5_obj *group;            /* attachment of a UD queue pair, NULL if none */
 	struct rig_mem mem;                /* with all rights */
 	struct mlx5_mr *ro, *none, *other; /* other: of pd */
 	struct keys keys;                  /* with OPT_KEYS */
@@ -262,6 +264,7 @@ world_open(struct world *w, uint8_t options)
 		attr.cs_res = attr.no_rq || attr.st == BB_PRM_QP_ST_UD ? 0 : 1;
 	}
 	rig_qp_open(&w->qp, &w->u, &w->cq, &w->cq, &attr);
+	w->group = group_attach(&w->d, w->qp.qpn);
 	w->all = aligned_alloc(4096, ALL_MEM);
 	check(w->all != NULL, "no memory");
 	memset(w->all, GUARD, ALL_MEM);
@@ -278,6 +281,7 @@ world_open(struct world *w, uint8_t options)
 static void
 world_close(struct world *w)
 {
+	check(w->group == NULL || soft_cmd_if.obj_destroy(w->group) == 0, "DETACH_FROM_MCG");
 	rig_qp_close(&w->qp);
 	rig_cq_close(&w->cq);
 	if ((w->options & OPT_KEYS) != 0)
@@ -435,8 +439,9 @@ give(struct world *w, const uint8_t *frame, uint32_t len, bool shm, bool pass)
  * third bit of the last edit's offset leaves all checksums as they were.
  */
 static void
-step_packet(struct world *w, bool answer, bool shm, bool pass)
+step_packet(struct world *w, bool answer, uint8_t what)
 {
+	const bool shm = (what & 8) != 0, pass = (what & 16) != 0;
 	static uint8_t frame[ETH + ROCE_FRAME_MAX + 64], data[4096];
 	const struct soft_wire *wire = wire_of(w);
 	uint8_t flags = fuzz_u8(&w->in), opcode = fuzz_u8(&w->in);
@@ -471,6 +476,8 @@ step_packet(struct world *w, bool answer, bool shm, bool pass)
 	if (bb_roce_ops[opcode].flags == 0 && BB_ROCE_TYPE(opcode) != BB_ROCE_RC)
 		return;
 	memcpy(frame, w->d.mac, 6);
+	if ((what & 32) != 0)
+		group_packet(&w->d, &net, &pkt, frame);
 	memcpy(frame + 6, w->peer.mac, 6);
 	frame[12] = soft_ip_is_v4(net.dst) ? 0x08 : 0x86;
 	frame[13] = soft_ip_is_v4(net.dst) ? 0x00 : 0xdd;
@@ -550,10 +557,8 @@ step(struct world *w)
 	switch (what & 7) {
 	case STEP_PACKET:
 	case STEP_PACKET_TOO:
-		step_packet(w, false, (what & 8) != 0, (what & 16) != 0);
-		break;
 	case STEP_ANSWER:
-		step_packet(w, true, (what & 8) != 0, (what & 16) != 0);
+		step_packet(w, (what & 7) == STEP_ANSWER, what);
 		break;
 	case STEP_RECV:
 		step_recv(w);

@@ -18,7 +18,7 @@ TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 # fuzz_mailbox.c: enum call
 (CREATE, MODIFY, QUERY, GENERAL, DESTROY, UMEM, MR, UAR, PD, DM, EVENT, MEMORY, RUN,
  PORT) = range(14)
-CQ, QP, COUNTER, RAW, RMP = range(5)
+CQ, QP, COUNTER, RAW, RMP, MCG = range(6)
 INIT, RTR, RTS, RTS2RTS, INIT2INIT, ERR, RST, LWM, RESIZE, MODERATE = range(10)
 PLAIN = bytes([0, 0])  # no corrupted bytes, the correct length
 SAME = bytes([0])      # the correct length of the answer
@@ -79,6 +79,8 @@ def mailbox_seeds():
                      up(2) + bytes([DESTROY, 1]))
     yield 'cq_changes', (create(1, CQ) + modify(1, RESIZE) + modify(1, MODERATE) + query(1) +
                          modify(1, RESIZE) + bytes([RUN, 1, 3]) + modify(1, RESIZE))
+    yield 'groups', create(3, QP, spoil((0x18 + 1, 2))) + b''.join(bytes([CREATE, 4 + i, MCG, 3]) + change + SAME for i, change in enumerate(
+        (PLAIN, spoil((31, 1)), PLAIN, spoil((16, 9))))) + bytes([DESTROY, 3, DESTROY, 4, DESTROY, 3, DESTROY, 5])
     yield 'box_lengths', (create(3, QP) + bytes([CREATE, 4, QP, 0, 0x80, 0]) +
                           bytes([CREATE, 4, QP, 0, 0xf0, 0]) + bytes([CREATE, 4, CQ, 0, 0, 0xf8]) +
                           bytes([GENERAL, 1, 0, 0, 0x81]) + bytes([QUERY, 3, 0, 0, 0x81]))

@@ -153,6 +153,15 @@ def wire_seeds():
             yield 'ud_%d_%d' % (flags, length), ud + recv() * 2 + (
                 pkt(100, length, flags=flags) + pkt(101, length, flags=flags)) + run
     yield 'ud_small', ud + recv(lens=(2, 2)) + pkt(100, 9) + run + recv(none) + pkt(100, 9) + run
+    def group(step):
+        return bytes([step[0] | 32]) + step[1:]
+
+    yield 'ud_group', ud + recv() * 3 + group(pkt(100, 8)) + run + group(pkt(101, 8)) * 2 + run
+    # A unicast QP number, one bit of the group's number, and its address with a connected QP.
+    yield 'ud_group_edits', ud + recv() * 3 + b''.join(
+        group(pkt(100, 8, edits=((at, value),))) + run for at, value in (
+            (ETH_BTH + 5, 0xff), (ETH_BTH + 7, 1), (33, 1), (0x8000 | ETH_BTH + 12, 1)))
+    yield 'rc_group', bytes([0]) + recv() * 2 + group(pkt(4, 8)) + run + pkt(4, 8) + run
     yield 'ud_none', ud + pkt(100, 9) + run
     uc = bytes([UC])
     yield 'uc_ops', uc + recv() * 4 + b''.join(pkt(32 + op, 8) + run for op in (4, 5, 10, 11, 0, 2, 6, 8))

@@ -98,10 +98,11 @@ soft_cmd_attach_to_mcg(struct soft_cmd *cmd)
 		return ret;
 	if (qp->st != BB_PRM_QP_ST_UD)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "QP 0x%x is not of type UD", qp->qpn);
-	if (!soft_mcast_gid(gid))
+	if (!bb_roce_is_mcast(gid))
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "the GID %02x%02x:.. is not a multicast GID (ff00::/8)", gid[0],
-				   gid[1]);
+				   "the GID %02x%02x:.. is not a multicast GID (ff00::/8, or "
+				   "::ffff:224.0.0.0/100)",
+				   gid[0], gid[1]);
 	t = table_of(cmd->dev);
 	if (t == NULL)
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a multicast group");

@@ -10,13 +10,12 @@
 #ifndef SOFT_MCG_H
 #define SOFT_MCG_H
 
+#include "bb_roce_pkt.h"
 #include "soft.h"
-#include "soft_port_opts.h"
 
-#define SOFT_LOG_MAX_MCG 8         /* log2 of the groups of a device */
-#define SOFT_MAX_QP_MCG  32        /* members of a group, so copies of a datagram on a device */
-#define SOFT_MCG_BUCKETS 64        /* power of two */
-#define SOFT_MCAST_QPN   0xffffffu /* receiver of datagrams to a group (IBTA vol. 1, 10.5.2) */
+#define SOFT_LOG_MAX_MCG 8  /* log2 of the groups of a device */
+#define SOFT_MAX_QP_MCG  32 /* members of a group, so copies of a datagram on a device */
+#define SOFT_MCG_BUCKETS 64 /* power of two */
 
 struct soft_mcg {
 	struct soft_mcg *next; /* next group of the bucket; __atomic */
@@ -34,18 +33,11 @@ struct soft_mcgs {
 	struct soft_mcg *bucket[SOFT_MCG_BUCKETS]; /* __atomic */
 };
 
-/* Returns true if the device has multicast groups: one that sends no packets has them. */
+/* Returns true if the device has multicast groups. Rings to other processes carry none. */
 static inline bool
 soft_dev_multicasts(const struct soft_dev *dev)
 {
-	return !dev->opts.wire;
-}
-
-/* Returns true if @gid is that of a multicast group (Linux: rdma_is_multicast_addr()). */
-static inline bool
-soft_mcast_gid(const uint8_t gid[16])
-{
-	return gid[0] == 0xff || (soft_ip_is_v4(gid) && (gid[12] & 0xf0) == 0xe0);
+	return dev->opts.port.shm[0] == '\0';
 }
 
 /*

@@ -135,7 +135,7 @@ soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const ui
 
 	(void)port;
 	(void)sgid_index;
-	if (dev->opts.link_ib || soft_mcast_gid(dgid) || soft_dev_has_gid(dev, dgid))
+	if (dev->opts.link_ib || bb_roce_is_mcast(dgid) || soft_dev_has_gid(dev, dgid))
 		return 0;
 	if (dev->netif != NULL)
 		return soft_netif_ready(dev, dgid);
@@ -179,7 +179,7 @@ soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_
 		return -EINVAL;
 	}
 	/* The MAC of a group is computed from its GID (Linux: ib_resolve_eth_dmac()). */
-	if (soft_mcast_gid(dgid)) {
+	if (bb_roce_is_mcast(dgid)) {
 		soft_mcast_mac(dgid, av->dmac);
 		return 0;
 	}

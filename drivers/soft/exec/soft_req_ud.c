@@ -195,7 +195,7 @@ soft_ud_group(const struct soft_qp *qp, const struct bb_wqe_av *av)
 {
 	uint8_t mac[6];
 
-	if (!soft_ud_has_grh(qp, av) || !soft_mcast_gid(av->rgid))
+	if (!soft_ud_has_grh(qp, av) || !bb_roce_is_mcast(av->rgid))
 		return false;
 	if (qp->dev->opts.link_ib)
 		return bb_be16(av->rlid) >= 0xc000 && bb_be16(av->rlid) != 0xffff;
@@ -231,7 +231,7 @@ soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r
 {
 	const struct bb_wqe_av *av = soft_ud_av(r);
 	const uint32_t dqpn = bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV;
-	const bool cast = dqpn == SOFT_MCAST_QPN && soft_ud_group(qp, av);
+	const bool cast = dqpn == BB_ROCE_MCAST_QPN && soft_ud_group(qp, av);
 	struct soft_qp *p = cast ? NULL : soft_ud_target(qp, av);
 	uint32_t qkey = bb_be32(av->qkey);
 	struct soft_dgram d = {

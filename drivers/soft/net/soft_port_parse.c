@@ -8,6 +8,7 @@
 #include <rte_ether.h>
 #include <rte_ip.h>
 
+#include "soft_mcg.h"
 #include "soft_port_stack.h"
 
 #define VID_MASK 0xfff
@@ -95,8 +96,8 @@ soft_port_l4_sum(const uint8_t *p, const struct soft_port_rx *rx)
 }
 
 /*
- * Returns true for the port's MAC, broadcast, and IPv6 multicast, because neighbour discovery sends
- * to multicast groups.
+ * Returns true for the port's MAC, broadcast, and multicast of IPv4 and IPv6. Neighbour discovery
+ * sends to groups, too.
  */
 static bool
 mac_for_us(const struct soft_port_stack *s, const uint8_t mac[6])
@@ -104,7 +105,8 @@ mac_for_us(const struct soft_port_stack *s, const uint8_t mac[6])
 	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 	return memcmp(mac, s->mac, 6) == 0 || memcmp(mac, all, 6) == 0 ||
-	       (mac[0] == 0x33 && mac[1] == 0x33);
+	       (mac[0] == 0x33 && mac[1] == 0x33) ||
+	       (mac[0] == 0x01 && mac[1] == 0x00 && mac[2] == 0x5e);
 }
 
 /*
@@ -199,11 +201,15 @@ parse_ipv6(const uint8_t *ip, uint32_t len, struct soft_port_rx *rx)
 	return soft_ip_is_v4(rx->net.dst) ? SOFT_DROP_DST_IP : SOFT_DROP_NONE;
 }
 
-/* Checks source and destination. Group addresses are valid only for neighbour discovery. */
+/*
+ * Checks source and destination. Group addresses are valid for neighbour discovery and for
+ * datagrams.
+ */
 static enum soft_port_drop
 check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 {
 	static const uint8_t unspecified[16];
+	uint8_t mac[6];
 	bool nd = rx->proto == IPPROTO_ICMPV6 && !rx->v4;
 
 	/* A host that does duplicate address detection sends from :: (RFC 4861, 4.3). */
@@ -213,6 +219,11 @@ check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 		return SOFT_DROP_SRC_IP;
 	if (nd && rx->net.dst[0] == 0xff)
 		return SOFT_DROP_NONE;
+	/* The groups that queue pairs are attached to are looked up later. */
+	if (rx->proto == IPPROTO_UDP && bb_roce_is_mcast(rx->net.dst)) {
+		soft_mcast_mac(rx->net.dst, mac);
+		return memcmp(rx->dst_mac, mac, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;
+	}
 	if (!soft_port_is_ours(s, rx->net.dst))
 		return SOFT_DROP_DST_IP;
 	/* RFC 1122, 3.3.6: a broadcast frame must not carry a unicast IP address. */

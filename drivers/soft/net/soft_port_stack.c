@@ -6,6 +6,7 @@
 
 #include <rte_ether.h>
 
+#include "soft_mcg.h"
 #include "soft_port_stack.h"
 
 void
@@ -74,6 +75,11 @@ enum soft_neigh_answer
 soft_port_resolve(struct soft_port_stack *s, const uint8_t ip[16], uint64_t now, uint16_t *hint,
 		  uint8_t mac[6])
 {
+	/* The MAC of a group is computed, so *hint is not used. */
+	if (bb_roce_is_mcast(ip)) {
+		soft_mcast_mac(ip, mac);
+		return SOFT_NEIGH_FOUND;
+	}
 	if (!soft_ip_is_host(ip) || soft_port_is_ours(s, ip))
 		return SOFT_NEIGH_UNREACHABLE;
 	if (soft_port_on_link(s, ip) == NULL) {

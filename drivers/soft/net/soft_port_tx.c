@@ -10,6 +10,7 @@
 
 #include <rte_ethdev.h>
 
+#include "soft_mcg.h"
 #include "soft_port_priv.h"
 
 /* Largest number of mbufs in flight per message, because the reference count has 16 bits. */
@@ -299,7 +300,8 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 	sent = reach(p, net->dst, now, &path->hint, mac);
 	if (sent != SOFT_PORT_SENT)
 		return sent;
-	path->gen = p->stack.neigh.gen;
+	/* A path to a group has no neighbour whose use could be noted, so it is not used again. */
+	path->gen = p->stack.neigh.gen - bb_roce_is_mcast(net->dst);
 	path->l2_len = (uint8_t)soft_port_put_eth(&p->stack, path->head, mac,
 						  v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
 	ip = path->head + path->l2_len;

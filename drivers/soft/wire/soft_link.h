@@ -30,7 +30,7 @@ enum soft_link_sent {
 struct soft_wire_dest {
 	struct bb_roce_net net;
 	uint8_t mac[6];
-	bool own; /* True if the destination is an address of this device itself. */
+	bool own; /* True if the destination is an address of this device itself, or a group. */
 	struct soft_port_path path;
 };
 

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "soft_mcg.h"
 #include "soft_wire.h"
 
 /*
@@ -71,15 +72,61 @@ soft_memory_send_bytes(struct soft_dev *dest, struct soft_packet_msg *m)
 	return sent;
 }
 
+/*
+ * Delivers a serialized packet to its group on all devices of this link, as a switch that floods.
+ * Copies that find no room are dropped.
+ */
+static enum soft_link_sent
+memory_cast(const struct soft_dev *dev, const struct soft_packet_msg *m)
+{
+	struct soft_dev *dest;
+	uint8_t mac[6];
+	uint32_t i;
+
+	soft_mcast_mac(m->net.dst, mac);
+	if (m->net.hop_limit == 0 || memcmp(m->mac, mac, sizeof(mac)) != 0 ||
+	    __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED))
+		return SOFT_LINK_LOST;
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		dest = soft_dev_peek(i);
+		if (dest != NULL && dest->link == dev->link &&
+		    !__atomic_load_n(&dest->port_down, __ATOMIC_RELAXED))
+			soft_wire_cast_own(dest, m);
+	}
+	return SOFT_LINK_SENT;
+}
+
+static enum soft_link_sent
+memory_cast_new(const struct soft_dev *dev, const struct soft_link_pkt *p)
+{
+	struct soft_packet_msg *m = soft_packet_build(p);
+	enum soft_link_sent sent;
+
+	if (m == NULL)
+		return SOFT_LINK_FULL;
+	sent = memory_cast(dev, m);
+	free(m);
+	return sent;
+}
+
 static enum soft_link_sent
 memory_send(struct soft_engine *e, const struct soft_link_pkt *p)
 {
+	if (unlikely(bb_roce_is_mcast(p->to->net.dst)))
+		return memory_cast_new(e->dev, p);
 	return soft_memory_send(memory_dest(e->dev, &p->to->net, p->to->mac), p);
 }
 
 static enum soft_link_sent
 memory_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 {
+	enum soft_link_sent sent;
+
+	if (unlikely(bb_roce_is_mcast(m->net.dst))) {
+		sent = memory_cast(e->dev, m);
+		free(m);
+		return sent;
+	}
 	return soft_memory_send_bytes(memory_dest(e->dev, &m->net, m->mac), m);
 }
 

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "soft_mcg.h"
 #include "soft_netif.h"
 #include "soft_port_priv.h"
 #include "soft_wire.h"
@@ -160,11 +161,32 @@ link_dead(struct soft_dev *dev)
 	return SOFT_LINK_LOST;
 }
 
+/*
+ * Delivers a packet to a group to the members on the sender's own device. An Ethernet port does not
+ * receive its own frames.
+ */
+static void
+link_cast(struct soft_dev *dev, const struct soft_link_pkt *p)
+{
+	struct soft_packet_msg *m;
+
+	if (soft_mcg_find(dev, p->to->net.dst) == NULL)
+		return;
+	m = soft_packet_build(p);
+	if (m == NULL) {
+		soft_wire_lost(dev, SOFT_LOST_NO_ROOM);
+		return;
+	}
+	soft_wire_cast_own(dev, m);
+	free(m);
+}
+
 static enum soft_link_sent
 link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 {
 	struct soft_netif *nif = e->dev->netif;
 	uint8_t hdr[BB_ROCE_MAX_HDR];
+	enum soft_link_sent sent;
 	const struct soft_port_tx tx = {
 		.net = &p->to->net,
 		.path = &p->to->path,
@@ -177,11 +199,14 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 
 	if (unlikely(soft_netif_is_dead(e->dev, tx.net)))
 		return link_dead(e->dev);
-	if (unlikely(p->to->own))
+	if (unlikely(p->to->own) && !bb_roce_is_mcast(tx.net->dst))
 		return soft_memory_send(e->dev, p);
 	if (!soft_netif_mine(e))
 		return SOFT_LINK_FULL;
-	return link_sent(e, soft_port_send(nif->port, &tx, soft_engine_ns(e)));
+	sent = link_sent(e, soft_port_send(nif->port, &tx, soft_engine_ns(e)));
+	if (unlikely(p->to->own) && sent == SOFT_LINK_SENT)
+		link_cast(e->dev, p);
+	return sent;
 }
 
 static enum soft_link_sent
@@ -199,6 +224,8 @@ link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 			return SOFT_LINK_FULL;
 		sent = link_sent(e, soft_port_send_ip(nif->port, m->data, m->len, m->net.dst,
 						      soft_engine_ns(e)));
+		if (sent == SOFT_LINK_SENT && bb_roce_is_mcast(m->net.dst))
+			soft_wire_cast_own(e->dev, m);
 	}
 	if (sent != SOFT_LINK_FULL)
 		free(m);

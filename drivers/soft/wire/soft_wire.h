@@ -61,7 +61,8 @@ struct soft_packet_msg {
 	bool rx;        /* True for a received packet; its faults are already selected. */
 	uint8_t hits;   /* Faults applied to the packet, SOFT_HIT_*. */
 	uint32_t dqpn;
-	uint64_t due; /* Time at which the packet leaves soft_engine.held_packets, TSC. */
+	uint32_t member; /* QP that gets this copy of a packet to a group; 0: no such copy */
+	uint64_t due;    /* Time at which the packet leaves soft_engine.held_packets, TSC. */
 	TAILQ_ENTRY(soft_packet_msg) held;
 	uint32_t len;
 	uint32_t ip_len;
@@ -289,6 +290,16 @@ struct soft_packet {
  * the packet now. Otherwise, or if @e is NULL, the QP's engine gets a copy.
  */
 void soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft_packet *p);
+/*
+ * Delivers a copy of a packet to each member of its group on @dev, if the packet is one to a group.
+ * Returns false if it is not, or if the group has no member.
+ */
+bool soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p);
+/*
+ * Does so for a packet that the device sends. @dev is the sender's device, or another one that the
+ * packet reaches through memory.
+ */
+void soft_wire_cast_own(struct soft_dev *dev, const struct soft_packet_msg *m);
 /*
  * Passes a packet on: a received one to its target QP, another one to the link. Returns false if
  * there is no room; the caller then still owns the packet.

@@ -12,6 +12,7 @@
 #include "soft_wire.h"
 
 #include "soft_ctl.h"
+#include "soft_mcg.h"
 #include "soft_port_stack.h"
 
 #define UDP_LEN 8u
@@ -33,6 +34,7 @@ soft_packet_build(const struct soft_link_pkt *p)
 	m->rx = false;
 	m->hits = 0;
 	m->dqpn = pkt->dqpn;
+	m->member = 0;
 	hdr_len = bb_roce_build(hdr, pkt);
 	m->len = UDP_LEN + hdr_len + pkt->len + pad + BB_ROCE_ICRC_LEN;
 	ip_len = soft_port_put_ip(m->data, &to->net, IPPROTO_UDP, m->len);
@@ -208,23 +210,33 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 
 /* ---- Received packets */
 
+/* Returns true if the ICRC of the packet is right. The packet is as long as soft_wire_whole() says.
+ */
+static inline bool
+soft_wire_sound(const struct soft_packet *p)
+{
+	uint32_t roce_len = p->len - p->ip_len - UDP_LEN - BB_ROCE_ICRC_LEN;
+	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
+	uint8_t icrc[BB_ROCE_ICRC_LEN];
+
+	bb_roce_icrc_end(bb_roce_icrc_begin(p->ip, p->ip_len, p->ip + p->ip_len, bth, roce_len),
+			 icrc);
+	return memcmp(icrc, bth + roce_len, sizeof(icrc)) == 0;
+}
+
 /* Checks and processes a packet for @qp, which was found by the QP number in the packet. */
 static inline void
 soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_packet *p)
 {
 	uint32_t roce_len = p->len - p->ip_len - UDP_LEN - BB_ROCE_ICRC_LEN;
-	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
-	uint8_t icrc[BB_ROCE_ICRC_LEN];
 	enum bb_roce_drop drop;
 	struct bb_roce_pkt pkt;
 
-	bb_roce_icrc_end(bb_roce_icrc_begin(p->ip, p->ip_len, p->ip + p->ip_len, bth, roce_len),
-			 icrc);
-	if (memcmp(icrc, bth + roce_len, sizeof(icrc)) != 0) {
+	if (!soft_wire_sound(p)) {
 		soft_wire_lost(e->dev, BB_ROCE_DROP_ICRC);
 		return;
 	}
-	drop = bb_roce_parse(&pkt, bth, roce_len);
+	drop = bb_roce_parse(&pkt, p->ip + p->ip_len + UDP_LEN, roce_len);
 	if (drop != BB_ROCE_OK) {
 		soft_wire_lost(e->dev, drop);
 		return;
@@ -251,10 +263,66 @@ soft_wire_named(const struct soft_dev *dev, const struct soft_packet *p)
 	return soft_qp_find(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
 }
 
+/*
+ * Puts a copy of a received packet into the inbox of the QP's engine. @member is true if the QP is
+ * a member of the packet's group.
+ */
+static void
+soft_wire_enqueue(struct soft_dev *dev, const struct soft_qp *qp, const struct soft_packet *p,
+		  bool member)
+{
+	struct soft_packet_msg *m;
+
+	m = soft_packet_room(qp->engine) ? malloc(sizeof(*m) + p->len) : NULL;
+	if (m == NULL) {
+		soft_wire_lost(dev, SOFT_LOST_NO_ROOM);
+		return;
+	}
+	m->net = *p->net;
+	m->rx = false;
+	m->hits = 0;
+	m->member = member ? qp->qpn : 0;
+	m->ip_len = p->ip_len;
+	m->len = p->len;
+	memcpy(m->data, p->ip, p->len);
+	soft_packet_post(qp, m);
+}
+
+/*
+ * Checks the ICRC once, before any copy. The number of copies is at most SOFT_MAX_QP_MCG, and each
+ * waits in the inbox of its QP's engine, which has a limit.
+ */
+bool
+soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p)
+{
+	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
+	const struct soft_mcg *g = soft_mcg_find(dev, p->net->dst);
+	uint32_t i;
+
+	if (g == NULL || (soft_be32(bth + 4) & BB_ROCE_QPN_MASK) != BB_ROCE_MCAST_QPN)
+		return false;
+	if (!soft_wire_sound(p)) {
+		soft_wire_lost(dev, BB_ROCE_DROP_ICRC);
+		return true;
+	}
+	for (i = 0; i < g->n; i++)
+		if (g->qp[i]->wire != NULL)
+			soft_wire_enqueue(dev, g->qp[i], p, true);
+	return true;
+}
+
+void
+soft_wire_cast_own(struct soft_dev *dev, const struct soft_packet_msg *m)
+{
+	const struct soft_packet p = {
+		.ip = m->data, .ip_len = m->ip_len, .len = m->len, .net = &m->net};
+
+	(void)soft_wire_cast(dev, &p);
+}
+
 void
 soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft_packet *p)
 {
-	struct soft_packet_msg *m;
 	struct soft_qp *qp;
 
 	if (unlikely(__atomic_load_n(&dev->port_down, __ATOMIC_RELAXED))) {
@@ -271,7 +339,8 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 	 */
 	qp = soft_wire_named(dev, p);
 	if (unlikely(qp == NULL || qp->wire == NULL)) {
-		soft_wire_lost(dev, SOFT_LOST_NO_QP);
+		if (!soft_wire_cast(dev, p))
+			soft_wire_lost(dev, SOFT_LOST_NO_QP);
 		return;
 	}
 	/*
@@ -285,21 +354,26 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 			soft_wire_learn(qp->wire, p);
 		return;
 	}
-	m = soft_packet_room(qp->engine) ? malloc(sizeof(*m) + p->len) : NULL;
-	if (m == NULL) {
-		soft_wire_lost(dev, SOFT_LOST_NO_ROOM);
-		return;
-	}
-	m->net = *p->net;
-	m->rx = false;
-	m->hits = 0;
-	m->ip_len = p->ip_len;
-	m->len = p->len;
-	memcpy(m->data, p->ip, p->len);
-	soft_packet_post(qp, m);
+	soft_wire_enqueue(dev, qp, p, false);
 }
 
 /* ---- Serialized packets */
+
+/*
+ * Returns the QP that a received packet is for, or NULL. A member of a group may have been detached
+ * since its copy was made.
+ */
+static struct soft_qp *
+soft_packet_qp(const struct soft_dev *dev, const struct soft_packet_msg *m,
+	       const struct soft_packet *p)
+{
+	struct soft_qp *qp;
+
+	if (likely(m->member == 0))
+		return soft_wire_named(dev, p);
+	qp = soft_qp_find(dev, m->member);
+	return soft_mcg_has(soft_mcg_find(dev, m->net.dst), qp) ? qp : NULL;
+}
 
 bool
 soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
@@ -310,7 +384,7 @@ soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
 	if (!m->rx)
 		return soft_packet_send(e, m);
 	if (likely(soft_wire_whole(&p)))
-		soft_wire_input(e, soft_wire_named(e->dev, &p), &p);
+		soft_wire_input(e, soft_packet_qp(e->dev, m, &p), &p);
 	else
 		soft_wire_lost(e->dev, BB_ROCE_DROP_SHORT);
 	free(m);

@@ -28,7 +28,7 @@ soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_
 		dest->net = net;
 		memset(&dest->path, 0, sizeof(dest->path));
 	}
-	dest->own = soft_dev_has_gid(qp->dev, dest->net.dst);
+	dest->own = soft_dev_has_gid(qp->dev, dest->net.dst) || bb_roce_is_mcast(dest->net.dst);
 	memcpy(dest->mac, av->rmac, sizeof(dest->mac));
 	msg->dqpn = bb_be32(av->dest_qpn) & BB_ROCE_QPN_MASK;
 	msg->qkey = bb_be32(av->qkey);

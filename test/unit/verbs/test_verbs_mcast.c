@@ -26,10 +26,9 @@ setup_groups(void **state)
 	return ret;
 }
 
-#undef T
-#define T(name) TEST_WITH(setup_groups, teardown, name)
+#define MCAST_TEST(name) TEST_WITH(setup_groups, teardown, name)
 
-T(test_group_and_lid_reach_libibverbs)
+MCAST_TEST(test_group_and_lid_reach_libibverbs)
 {
 	struct fixture f;
 
@@ -48,7 +47,7 @@ T(test_group_and_lid_reach_libibverbs)
 	fixture_free(&f);
 }
 
-T(test_lid_is_ignored_on_ethernet)
+MCAST_TEST(test_lid_is_ignored_on_ethernet)
 {
 	struct fixture f;
 
@@ -59,7 +58,7 @@ T(test_lid_is_ignored_on_ethernet)
 	fixture_free(&f);
 }
 
-T(test_refused_calls_change_nothing)
+MCAST_TEST(test_refused_calls_change_nothing)
 {
 	struct fixture f;
 

@@ -70,9 +70,9 @@ teardown(void **state)
 	return 0;
 }
 
-#define T(name) TEST_WITH(setup, teardown, name)
+#define MCG_TEST(name) TEST_WITH(setup, teardown, name)
 
-T(test_attach_and_destroy_of_its_object)
+MCG_TEST(test_attach_and_destroy_of_its_object)
 {
 	uint8_t out[BB_PRM_SZ_SHORT], other[16];
 	struct mlx5_obj *qp, *at, *more;
@@ -96,7 +96,7 @@ T(test_attach_and_destroy_of_its_object)
 	assert_int_equal(soft_cmd_if.obj_destroy(qp), 0);
 }
 
-T(test_refused_values)
+MCG_TEST(test_refused_values)
 {
 	uint8_t in[BB_PRM_SZ_MCG], out[BB_PRM_SZ_SHORT], gid[16] = {0xfe, 0x80, [15] = 1};
 	struct mlx5_obj *qp, *at, *obj = NULL;
@@ -140,7 +140,7 @@ T(test_refused_values)
 	assert_int_equal(soft_cmd_if.obj_destroy(qp), 0);
 }
 
-T(test_members_of_a_group_are_limited)
+MCG_TEST(test_members_of_a_group_are_limited)
 {
 	struct mlx5_obj *qp[MORE], *at[MORE];
 	uint8_t out[BB_PRM_SZ_SHORT];
@@ -166,7 +166,7 @@ T(test_members_of_a_group_are_limited)
 		assert_int_equal(soft_cmd_if.obj_destroy(qp[i]), 0);
 }
 
-T(test_groups_of_a_device_are_limited)
+MCG_TEST(test_groups_of_a_device_are_limited)
 {
 	struct mlx5_obj *qp, *at[1 << SOFT_LOG_MAX_MCG], *obj;
 	uint8_t out[BB_PRM_SZ_SHORT], gid[16];
@@ -191,7 +191,7 @@ T(test_groups_of_a_device_are_limited)
 }
 
 /* RFC 1112, 6.4 and RFC 2464, 7: of an IPv4 address only 23 bits count. */
-T(test_macs_of_groups)
+MCG_TEST(test_macs_of_groups)
 {
 	static const struct {
 		uint8_t gid[16], mac[6];
@@ -205,7 +205,7 @@ T(test_macs_of_groups)
 	size_t i;
 
 	for (i = 0; i < RTE_DIM(rows); i++) {
-		assert_true(soft_mcast_gid(rows[i].gid));
+		assert_true(bb_roce_is_mcast(rows[i].gid));
 		soft_mcast_mac(rows[i].gid, mac);
 		assert_memory_equal(mac, rows[i].mac, sizeof(mac));
 	}

@@ -61,6 +61,31 @@ T_FAKE(BB_ROCE_UD, test_each_dropped_datagram_is_counted_by_reason)
 	fake_quiet(f);
 }
 
+/* The address of a group comes with its QP number, and the reverse (10.5.2). */
+T_FAKE(BB_ROCE_UD, test_group_address_needs_group_qpn)
+{
+	static const uint8_t group6[16] = {0xff, 0x0e, [15] = 1};
+	static const uint8_t group4[16] = {[10] = 0xff, 0xff, 239, 1, 2, 3};
+	static const uint8_t host4[16] = {[10] = 0xff, 0xff, 223, 1, 2, 3};
+	struct bb_roce_pkt pkt = {.opcode = UD(SEND_ONLY),
+				  .pkey = 0xffff,
+				  .dqpn = BB_ROCE_MCAST_QPN,
+				  .qkey = FAKE_QKEY};
+
+	bb_roce_rx(&f->qp, &pkt, &f->net, 0);
+	memcpy(f->net.dst, host4, 16);
+	bb_roce_rx(&f->qp, &pkt, &f->net, 0);
+	assert_fields(*f, n_done, 0, qp.stats.drop_dest, 2);
+	memcpy(f->net.dst, group4, 16);
+	bb_roce_rx(&f->qp, &pkt, &f->net, 0);
+	memcpy(f->net.dst, group6, 16);
+	bb_roce_rx(&f->qp, &pkt, &f->net, 0);
+	assert_fields(*f, n_done, 2, qp.stats.drop_dest, 2);
+	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_fields(*f, n_done, 2, qp.stats.drop_dest, 3);
+	fake_quiet(f);
+}
+
 /* A local error fails the queue pair. */
 T_FAKE(BB_ROCE_UD, test_local_error_fails_the_queue_pair)
 {

@@ -212,8 +212,8 @@ T(test_frames_to_other_addresses_are_dropped)
 					   "255.255.255.255", US4,         "240.0.0.1"};
 	static const char *const src6[] = {"::", "::1", "ff02::1", US6, LL};
 	static const char *const dst4[] = {"192.0.2.3", "192.0.2.255", "255.255.255.255",
-					   "224.0.0.1"};
-	static const char *const dst6[] = {"2001:db8::3", "ff02::1", "::"};
+					   "240.0.0.1"};
+	static const char *const dst6[] = {"2001:db8::3", "fe02::1", "::"};
 
 	for (unsigned int i = 0; i < RTE_DIM(src4); i++) {
 		eth(&f, MAC_US, MAC_PEER, 0x0800);
@@ -235,6 +235,50 @@ T(test_frames_to_other_addresses_are_dropped)
 		udp(&f, PEER6, dst6[i], ROCE, 8, false);
 		dropped(SOFT_DROP_DST_IP);
 	}
+}
+
+/* Datagrams to a group are accepted at the MAC of that group only (RFC 1112, 6.4; RFC 2464, 7). */
+T(test_datagrams_to_a_group_are_accepted_at_its_mac)
+{
+	static const struct {
+		const char *group, *mac;
+	} rows[] = {
+		{"239.200.1.2", "\x01\x00\x5e\x48\x01\x02"},
+		{"224.0.0.1", "\x01\x00\x5e\x00\x00\x01"},
+		{"ff02::1", "\x33\x33\x00\x00\x00\x01"},
+		{"ff1e::dead:beef", "\x33\x33\xde\xad\xbe\xef"},
+	};
+	unsigned int i, k;
+	uint8_t mac[6];
+
+	for (i = 0; i < RTE_DIM(rows); i++) {
+		const bool v4 = strchr(rows[i].group, ':') == NULL;
+
+		eth(&f, rows[i].mac, MAC_PEER, v4 ? 0x0800 : 0x86dd);
+		udp(&f, v4 ? PEER4 : PEER6, rows[i].group, ROCE, 8, false);
+		/* Twice: by the parser, and by the cached headers. */
+		for (k = 0; k < 2; k++) {
+			assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+			assert_memory_equal(rx.net.dst, ip_of(rows[i].group), 16);
+		}
+		for (k = 0; k < 6; k++) {
+			f.b[k] ^= 0x10;
+			dropped(SOFT_DROP_DST_MAC);
+			f.b[k] ^= 0x10;
+		}
+		memcpy(f.b, MAC_US, 6);
+		dropped(SOFT_DROP_DST_MAC);
+		memcpy(f.b, MAC_ALL, 6);
+		dropped(SOFT_DROP_DST_MAC);
+		/* The MAC of packets to a group needs no question. */
+		assert_int_equal(soft_port_resolve(&s, ip_of(rows[i].group), SEC, NULL, mac),
+				 SOFT_NEIGH_FOUND);
+		assert_memory_equal(mac, rows[i].mac, 6);
+	}
+	assert_int_equal(sent, 0);
+	eth(&f, rows[0].mac, MAC_PEER, 0x0800);
+	udp(&f, PEER4, rows[0].group, 5353, 8, false);
+	dropped(SOFT_DROP_UDP_PORT);
 }
 
 T(test_bad_udp_headers_are_dropped)
