@@ -73,8 +73,8 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 		start_timer(qp, now);
 		bb_roce_rto_start(qp, now);
 	}
-	if (req->bad != 0 && req->tail == req->bad_msg)
-		bb_roce_req_failed(qp, req->bad);
+	if (req->failed_synd != 0 && req->tail == req->failed_msg)
+		bb_roce_req_failed(qp, req->failed_synd);
 }
 
 /*
@@ -117,7 +117,7 @@ retry(struct bb_roce_qp *qp, bool by_nak)
 		return;
 	}
 	req->retries--;
-	if (!by_nak || !bb_roce_again_lost(qp, true))
+	if (!by_nak || !bb_roce_repeat_lost(qp, true))
 		bb_roce_req_rewind(qp);
 }
 
@@ -139,11 +139,11 @@ go_back(struct bb_roce_qp *qp, uint64_t *count)
 	retry(qp, true);
 }
 
-enum answer {
-	ANSWER_NAK,
-	ANSWER_RNR,
-	ANSWER_ACK,
-	ANSWER_DATA,
+enum response_kind {
+	RESPONSE_NAK,
+	RESPONSE_RNR,
+	RESPONSE_ACK,
+	RESPONSE_DATA,
 };
 
 /*
@@ -152,10 +152,10 @@ enum answer {
  * if the caller must not process the response any further.
  */
 static inline bool
-settle(struct bb_roce_qp *qp, uint32_t psn, enum answer what, uint64_t now)
+process_ack(struct bb_roce_qp *qp, uint32_t psn, enum response_kind what, uint64_t now)
 {
 	const struct bb_roce_req *req = &qp->req;
-	uint32_t end = bb_roce_psn_add(psn, what == ANSWER_ACK), una = end, before = req->una;
+	uint32_t end = bb_roce_psn_add(psn, what == RESPONSE_ACK), una = end, before = req->una;
 	bool missing = false, alone = req->probe != BB_ROCE_PROBE_NONE;
 
 	/* No response can be missing if no READ or atomic is outstanding. */
@@ -168,8 +168,8 @@ settle(struct bb_roce_qp *qp, uint32_t psn, enum answer what, uint64_t now)
 	if (qp->state != BB_ROCE_RTS)
 		return false;
 	if (alone && una != before)
-		bb_roce_again_acked(qp, bb_roce_psn_distance(before, psn) + (what != ANSWER_NAK),
-				    what == ANSWER_ACK);
+		bb_roce_repeat_acked(qp, bb_roce_psn_distance(before, psn) + (what != RESPONSE_NAK),
+				     what == RESPONSE_ACK);
 	if (missing)
 		go_back(qp, &qp->stats.implied_nak_seq);
 	return !missing;
@@ -277,7 +277,7 @@ read_response(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now
 	uint8_t synd;
 
 	if (((flags & BB_ROCE_F_LAST) != 0) != last ||
-	    ((flags & BB_ROCE_F_FIRST) != 0 ? !first && pkt->psn != req->resumed : first) ||
+	    ((flags & BB_ROCE_F_FIRST) != 0 ? !first && pkt->psn != req->resume_psn : first) ||
 	    pkt->len != (whole ? msg->len - off : qp->attr.mtu)) {
 		bb_roce_req_failed(qp, BB_SYN_BAD_RESP);
 		return;
@@ -330,12 +330,12 @@ bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t f
 	}
 	if ((flags & BB_ROCE_F_AETH) != 0 && kind == BB_ROCE_AETH_ACK)
 		take_credits(qp, pkt);
-	if (!settle(qp, pkt->psn,
-		    data                       ? ANSWER_DATA
-		    : kind == BB_ROCE_AETH_ACK ? ANSWER_ACK
-		    : kind == BB_ROCE_AETH_RNR ? ANSWER_RNR
-					       : ANSWER_NAK,
-		    now))
+	if (!process_ack(qp, pkt->psn,
+			 data                       ? RESPONSE_DATA
+			 : kind == BB_ROCE_AETH_ACK ? RESPONSE_ACK
+			 : kind == BB_ROCE_AETH_RNR ? RESPONSE_RNR
+						    : RESPONSE_NAK,
+			 now))
 		return;
 	if (!ack) {
 		bool is_read = oldest(qp)->kind == BB_ROCE_MSG_READ;
@@ -360,7 +360,7 @@ void
 bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 {
 	qp->stats.rx_packets++;
-	(void)settle(qp, psn, ANSWER_ACK, now);
+	(void)process_ack(qp, psn, RESPONSE_ACK, now);
 }
 
 void

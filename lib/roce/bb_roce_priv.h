@@ -90,11 +90,12 @@ void bb_roce_rto_init(struct bb_roce_qp *qp);
  * which may be sent much later.
  */
 static inline void
-bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh, uint64_t now)
+bb_roce_rto_ack_requested(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh,
+			  uint64_t now)
 {
 	struct bb_roce_rto *rto = &qp->req.rto;
 
-	rto->asked = last;
+	rto->ack_req_psn = last;
 	if (rto->timing || !fresh)
 		return;
 	rto->timing = true;
@@ -113,7 +114,7 @@ bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)
 	struct bb_roce_rto *rto = &qp->req.rto;
 
 	if (!rto->waiting)
-		rto->since = now;
+		rto->wait_start = now;
 	rto->waiting = true;
 }
 void bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now);
@@ -131,7 +132,7 @@ void bb_roce_rto_rewound(struct bb_roce_qp *qp);
  * reported that packet as missing. The next ACK then belongs to the second transmission, so the
  * round trip can be measured. If packets are lost all the time, no other packet can be measured.
  */
-void bb_roce_rto_again(struct bb_roce_qp *qp, bool missing, uint64_t now);
+void bb_roce_rto_repeated(struct bb_roce_qp *qp, bool missing, uint64_t now);
 /*
  * Records that a NAK arrived. The delay then comes from a loss, so the interval is no longer
  * doubled.
@@ -140,7 +141,7 @@ void bb_roce_rto_lost(struct bb_roce_qp *qp);
 /* Handles the expiry of the adaptive interval: sends again what is late. */
 void bb_roce_rto_tick(struct bb_roce_qp *qp);
 
-/* ---- bb_roce_again.c: selective repeat of the requester */
+/* ---- bb_roce_repeat.c: selective repeat of the requester */
 /* Values of bb_roce_req.probe: state of the oldest packet while only this packet is sent again. */
 enum bb_roce_probe {
 	BB_ROCE_PROBE_NONE,
@@ -148,28 +149,28 @@ enum bb_roce_probe {
 	BB_ROCE_PROBE_IN_DOUBT, /* the packet may have arrived, or may be in flight */
 };
 /* Initializes selective repeat; called by bb_roce_qp_rts(). */
-void bb_roce_again_init(struct bb_roce_qp *qp);
+void bb_roce_repeat_init(struct bb_roce_qp *qp);
 /*
  * Decides what to send again when the packet with the oldest PSN seems to be lost, because a NAK
  * has reported it (@by_nak) or its ACK is late. Returns true if only this packet, or a run of
  * packets that starts with it, must be sent again. Returns false if all packets from it on must be
  * sent again.
  */
-bool bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak);
+bool bb_roce_repeat_lost(struct bb_roce_qp *qp, bool by_nak);
 /*
  * Returns true if the packet with the oldest PSN can be sent again alone, because it belongs to a
  * SEND or WRITE. Call it only if no packets are being sent again. If some are, a restart from the
  * oldest PSN costs no more than these packets.
  */
-bool bb_roce_again_one(const struct bb_roce_req *req);
+bool bb_roce_repeat_possible(const struct bb_roce_req *req);
 /* Records that the next packet of the run was sent. */
-void bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now);
+void bb_roce_repeat_sent(struct bb_roce_qp *qp, uint64_t now);
 /*
- * Evaluates an acknowledgement after bb_roce_again_lost(). The peer has received @acked PSNs from
+ * Evaluates an acknowledgement after bb_roce_repeat_lost(). The peer has received @acked PSNs from
  * the oldest packet on: it has acknowledged them, sent their READ data, or refused them for lack
  * of a receive. @last: an ACK has reported this.
  */
-void bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
+void bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
 
 /* ---- bb_roce_ooo.c: selective repeat of the responder */
 /*
@@ -236,7 +237,7 @@ void bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
  * Handles a repeated READ or atomic request, whose PSN is before the expected one. @seq: number of
  * the packet, counted as bb_roce_resp.seq.
  */
-void bb_roce_replay_again(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq);
+void bb_roce_replay_duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq);
 /* Returns true if a pending READ or atomic response also acknowledges packet @seq. */
 bool bb_roce_replay_covers(const struct bb_roce_resp *r, uint64_t seq);
 /*

@@ -84,11 +84,11 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	 * without a timer the requester would wait for ever.
 	 */
 	qp->attr.selective = attr->selective && (attr->ack_timeout != 0 || attr->adaptive != 0);
-	req->psn = req->una = req->nxt = req->sent = req->redone = req->probed = req->again_end =
-		attr->sq_psn;
-	req->resumed = UINT32_MAX;
+	req->psn = req->una = req->nxt = req->sent = req->restart_end = req->probe_end =
+		req->run_end = attr->sq_psn;
+	req->resume_psn = UINT32_MAX;
 	bb_roce_rto_init(qp);
-	bb_roce_again_init(qp);
+	bb_roce_repeat_init(qp);
 	req->retries = attr->retry_cnt;
 	req->rnr_retries = attr->rnr_retry;
 	/*

@@ -16,7 +16,7 @@
  * bb_roce_replay.c).
  *
  * After a lost packet the responder stores the packets that follow (bb_roce_ooo.c), and the
- * requester sends only the lost packet again if it can (bb_roce_again.c). bb_roce_ud.c handles
+ * requester sends only the lost packet again if it can (bb_roce_repeat.c). bb_roce_ud.c handles
  * datagrams. bb_roce_qp.c has the functions that the caller uses.
  *
  * The caller must use a queue pair from one thread at a time. It calls bb_roce_rx() for each
@@ -108,7 +108,7 @@ enum bb_roce_take {
 };
 
 /* Result of bb_roce_ops.invalidate() that requests another try; not a syndrome. */
-#define BB_ROCE_AGAIN 0xffu
+#define BB_ROCE_TRY_AGAIN 0xffu
 
 enum bb_roce_access {
 	BB_ROCE_ACCESS_WRITE,
@@ -188,9 +188,9 @@ struct bb_roce_ops {
 	 */
 	uint8_t (*recv_done)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r);
 	/*
-	 * Invalidates the key that a SEND_INV names. Returns BB_ROCE_AGAIN if that is not possible
-	 * now. The engine then drops the packet as if it were lost, and repeats the callbacks when
-	 * the peer sends it again.
+	 * Invalidates the key that a SEND_INV names. Returns BB_ROCE_TRY_AGAIN if that is not
+	 * possible now. The engine then drops the packet as if it were lost, and repeats the
+	 * callbacks when the peer sends it again.
 	 */
 	uint8_t (*invalidate)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey);
 	/*
@@ -294,8 +294,8 @@ struct bb_roce_replay {
 	uint64_t va;
 	uint64_t orig; /* result of an atomic, which is never executed twice */
 	uint32_t packets;
-	uint32_t from; /* first response packet that the peer's newest request for this entry asks
-			  for; the peer has received the earlier ones */
+	uint32_t first_pkt; /* first response packet that the peer's newest request for this entry
+			  asks for; the peer has received the earlier ones */
 	uint32_t rkey;
 	uint32_t len;
 	uint32_t msn;
@@ -335,15 +335,16 @@ struct bb_roce_rto {
 	uint64_t deadline;     /* end of the adaptive interval; UINT64_MAX if it does not run */
 	uint64_t timed_at;     /* time at which timed_psn was sent */
 	uint32_t timed_psn;
-	uint32_t asked;   /* newest PSN that requests an ACK; valid if una <= asked < nxt */
-	uint32_t shift;   /* number of times the interval was doubled */
-	uint32_t doubled; /* value of req.sent at the last doubling */
+	uint32_t ack_req_psn;  /* newest PSN that requests an ACK; valid if una <= ack_req_psn < nxt
+				*/
+	uint32_t shift;        /* number of times the interval was doubled */
+	uint32_t doubling_end; /* value of req.sent at the last doubling */
 	bool timing;
-	bool waiting; /* true while the requester waits for progress; since is the time when it
+	bool waiting; /* true while the requester waits for progress; wait_start is the time when it
 			 began to wait */
-	uint64_t since;
+	uint64_t wait_start;
 	/* Longest wait for progress, in ns, in the current time window and in the previous one. */
-	uint64_t gap[2], gap_end;
+	uint64_t longest_wait[2], wait_window_end;
 };
 
 /*
@@ -355,18 +356,18 @@ struct bb_roce_req {
 	uint32_t mask;            /* slots - 1 */
 	uint32_t head, tail;      /* free-running indexes into ring */
 	uint32_t next;            /* message whose packet is sent next */
-	uint32_t next_pkt;   /* index within its message of the packet to send next; for a READ, of
-				the response packet */
-	uint32_t unassigned; /* first message that has no PSN yet */
-	uint32_t psn;        /* PSN that the next message without PSNs will begin with */
-	uint32_t una;        /* oldest PSN that is not acknowledged */
-	uint32_t nxt;        /* PSN of the next packet to send */
-	uint32_t sent;       /* PSN after the newest PSN that was sent or, for a READ, requested */
-	uint32_t redone;     /* value of sent at the last restart from una */
-	uint32_t chunk;      /* maximum response packets of one READ request */
-	uint32_t resumed;    /* PSN inside a chunk from which a READ was requested again */
-	uint32_t no_ack_req; /* packets sent since the last one with AckReq */
-	uint32_t rd_atomic;  /* READs and atomics sent whose response is not complete */
+	uint32_t next_pkt;    /* index within its message of the packet to send next; for a READ, of
+				 the response packet */
+	uint32_t unassigned;  /* first message that has no PSN yet */
+	uint32_t psn;         /* PSN that the next message without PSNs will begin with */
+	uint32_t una;         /* oldest PSN that is not acknowledged */
+	uint32_t nxt;         /* PSN of the next packet to send */
+	uint32_t sent;        /* PSN after the newest PSN that was sent or, for a READ, requested */
+	uint32_t restart_end; /* value of sent at the last restart from una */
+	uint32_t chunk;       /* maximum response packets of one READ request */
+	uint32_t resume_psn;  /* PSN inside a chunk from which a READ was requested again */
+	uint32_t no_ack_req;  /* packets sent since the last one with AckReq */
+	uint32_t rd_atomic;   /* READs and atomics sent whose response is not complete */
 	uint32_t retries, rnr_retries; /* retries left */
 	uint32_t ssn, limit; /* ssn: SSN of the last message; limit: last SSN for which the peer has
 				granted a credit */
@@ -374,22 +375,23 @@ struct bb_roce_req {
 	bool rnr_wait;
 	bool going_back; /* true if a NAK caused a restart and no PSN was acknowledged since */
 	/*
-	 * Selective repeat (bb_roce_again.c). A run is a sequence of packets, from una on, that
+	 * Selective repeat (bb_roce_repeat.c). A run is a sequence of packets, from una on, that
 	 * are sent again.
 	 */
-	bool keeps;    /* true if the peer has stored packets that followed a lost one */
-	bool shows;    /* true if the next packet is sent only to show the peer that this requester
-			  repeats selectively */
+	bool peer_stores; /* true if the peer has stored packets that followed a lost one */
+	bool newest_next; /* true if the next packet is sent only to show the peer that this
+		       requester repeats selectively */
 	uint8_t probe; /* enum bb_roce_probe: state of the oldest packet during selective repeat */
-	int32_t chances; /* failed attempts at selective repeat left before the requester stops
-			    trying; if negative, losses until it tries again */
-	uint32_t probed; /* value of nxt when una was last sent again */
-	uint32_t row, again_end; /* row: packets in the last run; again_end: PSN after the newest
-				    packet of that run that was sent */
-	uint32_t again;          /* packets of the run still to send */
-	uint32_t again_psn, again_msg; /* PSN and message index of the next packet of the run */
-	uint8_t bad; /* syndrome of message bad_msg if that message cannot be sent, else 0 */
-	uint32_t bad_msg;
+	int32_t attempts_left;     /* failed attempts at selective repeat left before the requester
+				stops     trying; if negative, losses until it tries again */
+	uint32_t probe_end;        /* value of nxt when una was last sent again */
+	uint32_t run_len, run_end; /* run_len: packets in the last run; run_end: PSN after the
+				    newest packet of that run that was sent */
+	uint32_t run_left;         /* packets of the run still to send */
+	uint32_t run_psn, run_msg; /* PSN and message index of the next packet of the run */
+	uint8_t failed_synd; /* syndrome of message failed_msg if that message cannot be sent, else
+				0 */
+	uint32_t failed_msg;
 	uint64_t deadline; /* end of the ack timeout or of the RNR wait; UINT64_MAX if neither runs
 			    */
 	struct bb_roce_rto rto;
@@ -519,14 +521,14 @@ void bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const stru
  */
 uint32_t bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
 /* Maximum number of consecutive packets without AckReq. */
-#define BB_ROCE_UNASKED_MAX 16u
+#define BB_ROCE_MAX_NO_ACK_REQ 16u
 
 /*
  * Returns true if the next packet must request an ACK because the window is nearly full. Without
  * that ACK the window would stay full.
  */
 static inline bool
-bb_roce_window_asks(const struct bb_roce_qp *qp)
+bb_roce_window_needs_ack(const struct bb_roce_qp *qp)
 {
 	const struct bb_roce_req *req = &qp->req;
 
@@ -548,12 +550,12 @@ bb_roce_ack_psn(const struct bb_roce_resp *r)
 static inline bool
 bb_roce_req_idle(const struct bb_roce_req *req)
 {
-	return ((req->next ^ req->head) | req->no_ack_req | req->again) == 0;
+	return ((req->next ^ req->head) | req->no_ack_req | req->run_left) == 0;
 }
 
 /* Returns true if the responder has a response, ACK, NAK or CNP to send. */
 static inline bool
-bb_roce_answers(const struct bb_roce_qp *qp)
+bb_roce_has_response(const struct bb_roce_qp *qp)
 {
 	return ((qp->resp.todo ^ qp->resp.head) | qp->cnp_due | qp->resp.ack_due) != 0;
 }
@@ -562,7 +564,7 @@ bb_roce_answers(const struct bb_roce_qp *qp)
 static inline bool
 bb_roce_idle(const struct bb_roce_qp *qp)
 {
-	return !bb_roce_answers(qp) && bb_roce_req_idle(&qp->req);
+	return !bb_roce_has_response(qp) && bb_roce_req_idle(&qp->req);
 }
 
 /* Second condition of bb_roce_busy(): returns true if a pending packet may be sent now. */

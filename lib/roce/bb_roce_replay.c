@@ -30,7 +30,7 @@ stream_next(struct bb_roce_resp *r)
 	r->todo++;
 	if ((int32_t)(r->todo - r->answered) > 0)
 		r->answered = r->todo;
-	r->todo_pkt = r->todo != r->head ? entry(r, r->todo)->from : 0;
+	r->todo_pkt = r->todo != r->head ? entry(r, r->todo)->first_pkt : 0;
 }
 
 static void
@@ -53,7 +53,7 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 	 */
 	if (r->head - r->todo > max) {
 		r->todo = r->head - max;
-		r->todo_pkt = entry(r, r->todo)->from;
+		r->todo_pkt = entry(r, r->todo)->first_pkt;
 	}
 	bb_roce_resp_advance(qp, e->packets);
 	/* The response to this request will acknowledge all older requests. */
@@ -137,7 +137,8 @@ bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
  * bytes the address is not compared.
  */
 static bool
-same(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k, uint32_t mtu)
+equal_request(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k,
+	      uint32_t mtu)
 {
 	uint32_t off = k * mtu;
 
@@ -160,7 +161,7 @@ bb_roce_replay_covers(const struct bb_roce_resp *r, uint64_t seq)
 }
 
 void
-bb_roce_replay_again(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq)
+bb_roce_replay_duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq)
 {
 	struct bb_roce_resp *r = &qp->resp;
 	uint32_t i;
@@ -172,9 +173,9 @@ bb_roce_replay_again(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint6
 		if (seq - e->seq >= e->packets)
 			continue;
 		k = (uint32_t)(seq - e->seq);
-		if (!same(e, pkt, k, qp->attr.mtu))
+		if (!equal_request(e, pkt, k, qp->attr.mtu))
 			break;
-		e->from = k;
+		e->first_pkt = k;
 		if ((int32_t)(i - 1 - r->todo) <= 0) {
 			r->todo = i - 1;
 			r->todo_pkt = k;
@@ -209,7 +210,7 @@ bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq)
  * with the PSN of the response that it cannot send.
  */
 static void
-read_gone(struct bb_roce_qp *qp, uint8_t synd)
+read_unreadable(struct bb_roce_qp *qp, uint8_t synd)
 {
 	struct bb_roce_resp *r = &qp->resp;
 	uint64_t seq = entry(r, r->todo)->seq + r->todo_pkt;
@@ -230,7 +231,7 @@ read_gone(struct bb_roce_qp *qp, uint8_t synd)
 static uint8_t
 read_opcode(const struct bb_roce_replay *e, uint32_t n)
 {
-	bool first = n == e->from, last = n == e->packets - 1;
+	bool first = n == e->first_pkt, last = n == e->packets - 1;
 
 	if (first)
 		return BB_ROCE_RC | (last ? BB_ROCE_READ_RESP_ONLY : BB_ROCE_READ_RESP_FIRST);
@@ -265,7 +266,7 @@ bb_roce_replay_run(struct bb_roce_qp *qp)
 			pieces = qp->ops->remote_read(qp->ctx, qp, e->rkey, e->va + off, pkt.len,
 						      iov);
 		if (pieces < 0) {
-			read_gone(qp, (uint8_t)-pieces);
+			read_unreadable(qp, (uint8_t)-pieces);
 			return 0;
 		}
 	}

@@ -83,7 +83,7 @@ span_of_next(const struct bb_roce_qp *qp)
 
 	if (req->rnr_wait)
 		return 0;
-	if (req->bad != 0 && req->next == req->bad_msg)
+	if (req->failed_synd != 0 && req->next == req->failed_msg)
 		return 0;
 	if (qp->attr.type != BB_ROCE_RC)
 		return 1;
@@ -120,7 +120,7 @@ next_span(const struct bb_roce_qp *qp)
  * be read. In that case no ACK would ever arrive.
  */
 static bool
-left_unasked(const struct bb_roce_req *req)
+newest_without_ack_req(const struct bb_roce_req *req)
 {
 	return req->no_ack_req != 0 && req->una != req->nxt && !req->rnr_wait;
 }
@@ -128,7 +128,7 @@ left_unasked(const struct bb_roce_req *req)
 bool
 bb_roce_req_busy(const struct bb_roce_qp *qp)
 {
-	return qp->req.again != 0 || next_span(qp) != 0 || left_unasked(&qp->req);
+	return qp->req.run_left != 0 || next_span(qp) != 0 || newest_without_ack_req(&qp->req);
 }
 
 static void
@@ -157,8 +157,8 @@ cannot_send(struct bb_roce_qp *qp, uint8_t synd)
 		bb_roce_req_failed(qp, synd);
 		return;
 	}
-	req->bad = synd;
-	req->bad_msg = req->next;
+	req->failed_synd = synd;
+	req->failed_msg = req->next;
 }
 
 /* Builds the request packet of an atomic, or of a READ for up to @span response packets. */
@@ -188,18 +188,18 @@ read_or_atomic(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint3
  * packet never does, because its ACK may be the only one that is missing.
  */
 static bool
-ends_unasked(const struct bb_roce_req *req)
+may_omit_ack_req(const struct bb_roce_req *req)
 {
 	const struct bb_roce_msg *behind = &req->ring[(req->next + 1) & req->mask];
 
 	return req->next + 1 != req->head && !bb_roce_is_read_or_atomic(behind->kind) &&
 	       (behind->flags & BB_ROCE_FENCE) == 0 && req->nxt == req->sent && !req->credits &&
-	       req->no_ack_req + 1 < BB_ROCE_UNASKED_MAX;
+	       req->no_ack_req + 1 < BB_ROCE_MAX_NO_ACK_REQ;
 }
 
 /*
- * Builds the headers of packet @n of a SEND or WRITE. @again: only this packet of the message is
- * sent again. The caller adds the payload.
+ * Builds the headers of packet @n of a SEND or WRITE. @again: only this packet of the message
+ * is sent again. The caller adds the payload.
  */
 static void
 send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t n, bool again,
@@ -227,14 +227,15 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32
 	 * An ACK is requested at the end of a message, before the window is full, and for a packet
 	 * that has no credit. Without that ACK the requester would not continue.
 	 */
-	if (again || (last && !ends_unasked(req)) || bb_roce_window_asks(qp) ||
+	if (again || (last && !may_omit_ack_req(req)) || bb_roce_window_needs_ack(qp) ||
 	    (req->credits && bb_roce_psn_diff(msg->ssn, req->limit) > 0))
 		pkt->flags |= BB_ROCE_ACKREQ;
 }
 
 /* Updates the state after a packet that uses @span PSNs was sent. */
 static void
-went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack_req, uint64_t now)
+packet_sent(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack_req,
+	    uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 	uint32_t first = req->nxt, end = bb_roce_psn_add(first, span);
@@ -243,7 +244,7 @@ went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack
 	if (bb_roce_is_read_or_atomic(msg->kind)) {
 		req->rd_atomic++;
 		if (req->next_pkt % req->chunk != 0)
-			req->resumed = req->nxt;
+			req->resume_psn = req->nxt;
 	}
 	req->no_ack_req = ack_req ? 0 : req->no_ack_req + 1;
 	if (!fresh)
@@ -252,7 +253,8 @@ went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack
 		req->sent = end;
 	req->nxt = end;
 	if (ack_req)
-		bb_roce_rto_asked(qp, first, bb_roce_psn_add(end, BB_ROCE_PSN_MASK), fresh, now);
+		bb_roce_rto_ack_requested(qp, first, bb_roce_psn_add(end, BB_ROCE_PSN_MASK), fresh,
+					  now);
 	req->next_pkt += span;
 	if (req->next_pkt == msg->packets) {
 		req->next++;
@@ -297,7 +299,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 			bb_roce_comp_waits(qp, now);
 		return false;
 	}
-	went_out(qp, msg, span, (pkt.flags & BB_ROCE_ACKREQ) != 0, now);
+	packet_sent(qp, msg, span, (pkt.flags & BB_ROCE_ACKREQ) != 0, now);
 	if (qp->attr.type == BB_ROCE_RC) {
 		bb_roce_comp_waits(qp, now);
 	} else {
@@ -310,25 +312,25 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 }
 
 /*
- * Sends the next packet of the run that bb_roce_again.c selected to be sent again. Returns false
+ * Sends the next packet of the run that bb_roce_repeat.c selected to be sent again. Returns false
  * if the link has no room or the QP failed.
  */
 static bool
-send_again(struct bb_roce_qp *qp, uint64_t now)
+send_repeat(struct bb_roce_qp *qp, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
-	struct bb_roce_msg *msg = &req->ring[req->again_msg & req->mask];
-	uint32_t nth = bb_roce_psn_distance(msg->psn, req->again_psn);
+	struct bb_roce_msg *msg = &req->ring[req->run_msg & req->mask];
+	uint32_t nth = bb_roce_psn_distance(msg->psn, req->run_psn);
 	struct bb_roce_iov iov[BB_ROCE_MAX_IOV];
 	struct bb_roce_pkt pkt;
 	int n = 0;
 
 	bb_roce_pkt_clear(&pkt);
-	pkt.psn = req->again_psn;
+	pkt.psn = req->run_psn;
 	send_or_write(qp, msg, nth, true, &pkt);
 	if (pkt.len != 0) {
 		n = qp->ops->gather(qp->ctx, qp, msg, nth * qp->attr.mtu, pkt.len, iov);
-		if (n < 0 && req->again_psn == req->una) {
+		if (n < 0 && req->run_psn == req->una) {
 			bb_roce_req_failed(qp, (uint8_t)-n);
 			return false;
 		}
@@ -337,7 +339,7 @@ send_again(struct bb_roce_qp *qp, uint64_t now)
 		 * message.
 		 */
 		if (n < 0) {
-			req->again = 0;
+			req->run_left = 0;
 			return true;
 		}
 	}
@@ -346,19 +348,19 @@ send_again(struct bb_roce_qp *qp, uint64_t now)
 		return false;
 	}
 	qp->stats.retransmitted++;
-	bb_roce_again_sent(qp, now);
-	if (req->again != 0 &&
-	    bb_roce_is_read_or_atomic(req->ring[req->again_msg & req->mask].kind))
-		req->again = 0;
+	bb_roce_repeat_sent(qp, now);
+	if (req->run_left != 0 &&
+	    bb_roce_is_read_or_atomic(req->ring[req->run_msg & req->mask].kind))
+		req->run_left = 0;
 	bb_roce_comp_waits(qp, now);
 	return true;
 }
 
 void
-bb_roce_short_again(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
+bb_roce_short_repeat(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 {
-	while (budget-- != 0 && qp->state == BB_ROCE_RTS && qp->req.again != 0)
-		if (!send_again(qp, now))
+	while (budget-- != 0 && qp->state == BB_ROCE_RTS && qp->req.run_left != 0)
+		if (!send_repeat(qp, now))
 			return;
 }
 
@@ -368,8 +370,8 @@ bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 	uint32_t span, n = 0;
 
 	while (n < budget && qp->state == BB_ROCE_RTS) {
-		if (qp->req.again != 0) {
-			if (!send_again(qp, now))
+		if (qp->req.run_left != 0) {
+			if (!send_repeat(qp, now))
 				break;
 			n++;
 			continue;
@@ -381,7 +383,7 @@ bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 			 * send again from the oldest packet on: a repeated message ends with
 			 * AckReq.
 			 */
-			if (!left_unasked(&qp->req))
+			if (!newest_without_ack_req(&qp->req))
 				break;
 			bb_roce_req_rewind(qp);
 			continue;
@@ -404,24 +406,24 @@ bb_roce_req_rewind(struct bb_roce_qp *qp)
 		req->next_pkt =
 			bb_roce_psn_distance(req->ring[req->tail & req->mask].psn, req->una);
 	req->nxt = req->una;
-	req->redone = req->sent;
+	req->restart_end = req->sent;
 	req->rd_atomic = 0;
 	req->no_ack_req = 0;
-	req->again = 0;
-	req->again_end = req->una;
+	req->run_left = 0;
+	req->run_end = req->una;
 	req->probe = BB_ROCE_PROBE_NONE;
 	bb_roce_rto_rewound(qp);
 }
 
 void
-bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
+bb_roce_short_ack_req(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 {
-	bb_roce_rto_asked(qp, psn, psn, true, now);
+	bb_roce_rto_ack_requested(qp, psn, psn, true, now);
 	bb_roce_comp_waits(qp, now);
 }
 
 void
-bb_roce_short_unasked(struct bb_roce_qp *qp, uint64_t now)
+bb_roce_short_no_ack_req(struct bb_roce_qp *qp, uint64_t now)
 {
 	bb_roce_comp_waits(qp, now);
 }

@@ -51,7 +51,7 @@ nak_code(uint8_t synd)
 }
 
 static void
-answer(struct bb_roce_resp *r, uint8_t syndrome, uint64_t seq)
+set_pending_ack(struct bb_roce_resp *r, uint8_t syndrome, uint64_t seq)
 {
 	r->ack_due = true;
 	r->ack_syndrome = syndrome;
@@ -68,7 +68,7 @@ ack(struct bb_roce_resp *r, uint64_t seq)
 {
 	if ((r->ack_due && (int64_t)(r->ack_seq - seq) >= 0) || bb_roce_replay_covers(r, seq))
 		return;
-	answer(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, seq);
+	set_pending_ack(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, seq);
 }
 
 /* Completes the current receive. Non-zero: the callback could not report the completion. */
@@ -106,7 +106,7 @@ nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 	if (r->have_recv)
 		recv_error(qp, r->off, synd);
 	r->fatal = synd;
-	answer(r, nak_code(synd), seq);
+	set_pending_ack(r, nak_code(synd), seq);
 }
 
 void
@@ -146,7 +146,7 @@ invalid(struct bb_roce_qp *qp, uint64_t *drop)
 
 /* Fails the QP because of a local error, such as a completion that cannot be reported. */
 static void
-broken(struct bb_roce_qp *qp)
+fail_locally(struct bb_roce_qp *qp)
 {
 	if (qp->attr.type == BB_ROCE_RC)
 		nak(qp, BB_SYN_REMOTE_OP, qp->resp.seq);
@@ -174,7 +174,7 @@ bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 	if (too_long)
 		nak(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
 	else
-		broken(qp);
+		fail_locally(qp);
 }
 
 /*
@@ -195,8 +195,9 @@ bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
 	case BB_ROCE_TAKE_EMPTY:
 		qp->stats.out_of_buffer++;
 		if (qp->attr.type == BB_ROCE_RC) {
-			answer(r, BB_ROCE_AETH_RNR | (qp->attr.min_rnr_timer & BB_ROCE_AETH_VALUE),
-			       r->seq);
+			set_pending_ack(
+				r, BB_ROCE_AETH_RNR | (qp->attr.min_rnr_timer & BB_ROCE_AETH_VALUE),
+				r->seq);
 			r->nak_sent = true;
 		} else {
 			qp->stats.drop_no_recv++;
@@ -207,7 +208,7 @@ bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
 		invalid(qp, &qp->stats.drop_no_recv);
 		return false;
 	default:
-		broken(qp);
+		fail_locally(qp);
 		return false;
 	}
 }
@@ -233,7 +234,7 @@ bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets)
 	 * replaces it.
 	 */
 	if (r->ack_due && r->ack_syndrome != (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF))
-		answer(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, r->seq - 1);
+		set_pending_ack(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, r->seq - 1);
 	bb_roce_resp_established(qp);
 }
 
@@ -242,7 +243,7 @@ bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets)
  * packet is the last of the message.
  */
 static void
-taken(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t off, bool last)
+packet_executed(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t off, bool last)
 {
 	struct bb_roce_resp *r = &qp->resp;
 
@@ -270,7 +271,7 @@ bb_roce_resp_recv_complete(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 
 	if (recv_done(qp, &done) == 0)
 		return true;
-	broken(qp);
+	fail_locally(qp);
 	return false;
 }
 
@@ -302,7 +303,7 @@ rx_send(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		 */
 		kind = BB_ROCE_MSG_SEND_INV;
 		status = qp->ops->invalidate(qp->ctx, qp, pkt->imm);
-		if (status == BB_ROCE_AGAIN)
+		if (status == BB_ROCE_TRY_AGAIN)
 			return;
 		if (status != 0) {
 			r->kind = kind;
@@ -315,7 +316,7 @@ rx_send(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	if ((flags & BB_ROCE_F_LAST) &&
 	    !bb_roce_resp_recv_complete(qp, pkt, kind, off + pkt->len, NULL))
 		return;
-	taken(qp, pkt, off + pkt->len, flags & BB_ROCE_F_LAST);
+	packet_executed(qp, pkt, off + pkt->len, flags & BB_ROCE_F_LAST);
 }
 
 /* Checks the memory access of a whole WRITE at its first packet (9.7.4.1.4). */
@@ -377,7 +378,7 @@ rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		return;
 	if (last)
 		qp->stats.rx_write++;
-	taken(qp, pkt, off + pkt->len, last);
+	packet_executed(qp, pkt, off + pkt->len, last);
 }
 
 /* Returns true if a packet with these opcode flags may follow the previous packet (9.7.4.1.2). */
@@ -430,7 +431,7 @@ duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, 
 	if (flags & (BB_ROCE_F_SEND | BB_ROCE_F_WRITE))
 		ack(&qp->resp, bb_roce_replay_ack_limit(qp, seq));
 	else if (flags & BB_ROCE_F_REQUEST)
-		bb_roce_replay_again(qp, pkt, seq);
+		bb_roce_replay_duplicate(qp, pkt, seq);
 	else
 		qp->stats.drop_replay++;
 }
@@ -440,10 +441,10 @@ duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, 
  * (9.7.5.1.3).
  */
 static void
-missing(struct bb_roce_resp *r)
+nak_missing(struct bb_roce_resp *r)
 {
 	if (!r->nak_sent)
-		answer(r, BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN, r->seq);
+		set_pending_ack(r, BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN, r->seq);
 	r->nak_sent = true;
 	r->missing = r->epsn;
 }
@@ -453,14 +454,14 @@ missing(struct bb_roce_resp *r)
  * expected PSN before the last packet was executed.
  */
 static void
-go_on(struct bb_roce_qp *qp, uint32_t before)
+run_stored(struct bb_roce_qp *qp, uint32_t before)
 {
 	struct bb_roce_resp *r = &qp->resp;
 	struct bb_roce_pkt *pkt;
 
 	while (r->epsn != before && bb_roce_ooo_next(qp, before, &pkt)) {
 		if (pkt == NULL) {
-			missing(r);
+			nak_missing(r);
 			return;
 		}
 		before = r->epsn;
@@ -469,7 +470,7 @@ go_on(struct bb_roce_qp *qp, uint32_t before)
 		qp->ops->release_pkt(qp->ctx, qp, pkt);
 		if (r->trial == TRIAL_FAILED) {
 			r->trial = TRIAL_NONE;
-			missing(r);
+			nak_missing(r);
 			return;
 		}
 		r->trial = TRIAL_NONE;
@@ -488,7 +489,7 @@ rx_out_of_order(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t f
 	qp->stats.out_of_sequence++;
 	if ((flags & BB_ROCE_F_REQUEST) != 0 && !bb_roce_ooo_store(qp, pkt, flags))
 		qp->resp.nak_sent = false;
-	missing(&qp->resp);
+	nak_missing(&qp->resp);
 }
 
 static void
@@ -509,7 +510,7 @@ rx_rc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		r->nak_sent = false;
 		execute(qp, pkt, flags);
 		if (r->n_out_of_order != 0 && r->epsn != before)
-			go_on(qp, before);
+			run_stored(qp, before);
 	}
 }
 
@@ -582,11 +583,11 @@ bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget)
 }
 
 void
-bb_roce_short_took(struct bb_roce_qp *qp, uint32_t len, uint8_t flags)
+bb_roce_short_message_slow(struct bb_roce_qp *qp, uint32_t len, uint8_t flags)
 {
 	const struct bb_roce_pkt pkt = {.flags = flags};
 
-	taken(qp, &pkt, len, true);
+	packet_executed(qp, &pkt, len, true);
 }
 
 void

@@ -20,14 +20,14 @@
 #define INITIAL_NS   UINT64_C(1000000)      /* interval until a round trip has been measured */
 #define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval if the ack timeout is off */
 #define MAX_DOUBLING 31u
-#define GAP_WINDOW   64u /* length of the time window of a gap, in ack timeouts */
+#define WAIT_WINDOW  64u /* length of the time window of a wait, in ack timeouts */
 
 void
 bb_roce_rto_init(struct bb_roce_qp *qp)
 {
 	qp->req.rto = (struct bb_roce_rto){
 		.deadline = BB_ROCE_NEVER,
-		.asked = bb_roce_psn_add(qp->req.una, BB_ROCE_PSN_MASK),
+		.ack_req_psn = bb_roce_psn_add(qp->req.una, BB_ROCE_PSN_MASK),
 	};
 }
 
@@ -70,7 +70,7 @@ bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	 * the doubling is acknowledged. Without this rule a peer that has become slow would get
 	 * repeated packets too early every time, and no round trip could be measured.
 	 */
-	if (rto->shift != 0 && covered(qp, rto->doubled, una))
+	if (rto->shift != 0 && covered(qp, rto->doubling_end, una))
 		rto->shift = 0;
 }
 
@@ -83,8 +83,9 @@ bb_roce_rto_lost(struct bb_roce_qp *qp)
 uint64_t
 bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp)
 {
-	const uint64_t *gap = qp->req.rto.gap, ns = UINT64_C(4096) << qp->attr.ack_timeout;
-	uint64_t want = 2 * (gap[0] > gap[1] ? gap[0] : gap[1]);
+	const uint64_t *longest = qp->req.rto.longest_wait, ns = UINT64_C(4096)
+								 << qp->attr.ack_timeout;
+	uint64_t want = 2 * (longest[0] > longest[1] ? longest[0] : longest[1]);
 
 	if (qp->attr.adaptive == 0 || want <= ns)
 		return ns;
@@ -95,18 +96,18 @@ void
 bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now)
 {
 	struct bb_roce_rto *rto = &qp->req.rto;
-	uint64_t gap = now - rto->since;
+	uint64_t wait = now - rto->wait_start;
 
 	if (!rto->waiting || qp->attr.ack_timeout == 0)
 		return;
 	rto->waiting = false;
-	if (now >= rto->gap_end) {
-		rto->gap[1] = rto->gap[0];
-		rto->gap[0] = 0;
-		rto->gap_end = now + (UINT64_C(4096) << qp->attr.ack_timeout) * GAP_WINDOW;
+	if (now >= rto->wait_window_end) {
+		rto->longest_wait[1] = rto->longest_wait[0];
+		rto->longest_wait[0] = 0;
+		rto->wait_window_end = now + (UINT64_C(4096) << qp->attr.ack_timeout) * WAIT_WINDOW;
 	}
-	if (gap > rto->gap[0])
-		rto->gap[0] = gap;
+	if (wait > rto->longest_wait[0])
+		rto->longest_wait[0] = wait;
 }
 
 /*
@@ -132,9 +133,9 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 	bool one;
 
 	rto->deadline = BB_ROCE_NEVER;
-	if (qp->attr.adaptive == 0 || !covered(qp, rto->asked, qp->req.nxt))
+	if (qp->attr.adaptive == 0 || !covered(qp, rto->ack_req_psn, qp->req.nxt))
 		return;
-	one = qp->req.keeps && bb_roce_again_one(&qp->req);
+	one = qp->req.peer_stores && bb_roce_repeat_possible(&qp->req);
 	if (rto->srtt != 0)
 		ns = rto->srtt + spread(rto, one);
 	if (one && least > BB_ROCE_ADAPTIVE)
@@ -161,12 +162,12 @@ bb_roce_rto_rewound(struct bb_roce_qp *qp)
 }
 
 void
-bb_roce_rto_again(struct bb_roce_qp *qp, bool missing, uint64_t now)
+bb_roce_rto_repeated(struct bb_roce_qp *qp, bool missing, uint64_t now)
 {
 	struct bb_roce_rto *rto = &qp->req.rto;
 
-	if (!covered(qp, rto->asked, qp->req.nxt))
-		rto->asked = qp->req.una;
+	if (!covered(qp, rto->ack_req_psn, qp->req.nxt))
+		rto->ack_req_psn = qp->req.una;
 	if (!missing)
 		return;
 	rto->timing = true;
@@ -182,13 +183,13 @@ bb_roce_rto_tick(struct bb_roce_qp *qp)
 
 	if (rto->shift < MAX_DOUBLING)
 		rto->shift++;
-	rto->doubled = req->sent;
+	rto->doubling_end = req->sent;
 	/*
 	 * Ignore NAKs for packets that were sent before. They contain no new information, and
 	 * handling one would use a retry.
 	 */
 	req->going_back = true;
 	qp->stats.roce_adp_retrans++;
-	if (!bb_roce_again_lost(qp, false))
+	if (!bb_roce_repeat_lost(qp, false))
 		bb_roce_req_rewind(qp);
 }

@@ -57,15 +57,15 @@ bb_roce_short_build(uint8_t *bth, const struct bb_roce_short *s)
 /* ---- Requester */
 
 /* Starts the timers after a packet of PSN @psn with AckReq was sent. */
-void bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
+void bb_roce_short_ack_req(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
 /* Updates the timers after a packet without AckReq was sent. */
-void bb_roce_short_unasked(struct bb_roce_qp *qp, uint64_t now);
+void bb_roce_short_no_ack_req(struct bb_roce_qp *qp, uint64_t now);
 
 /*
  * Sends up to @budget packets that must be sent again. Until they are sent, bb_roce_short_room()
  * returns 0.
  */
-void bb_roce_short_again(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
+void bb_roce_short_repeat(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
 
 /*
  * Returns how many messages bb_roce_short_sent() accepts now. If the result is 0, the caller must
@@ -83,7 +83,7 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 	 */
 	if (qp->state != BB_ROCE_RTS || qp->attr.type != BB_ROCE_RC || req->next != req->head ||
 	    req->unassigned != req->head || req->nxt != req->sent || req->nxt != req->psn ||
-	    req->rnr_wait || req->again != 0 || req->bad != 0 || req->credits)
+	    req->rnr_wait || req->run_left != 0 || req->failed_synd != 0 || req->credits)
 		return 0;
 	slots = req->mask + 1 - (req->head - req->tail);
 	room = qp->attr.window - ((req->nxt - req->una) & BB_ROCE_PSN_MASK);
@@ -95,9 +95,10 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
  * this one, so the ACK of that packet covers this one as well.
  */
 static inline bool
-bb_roce_short_asks(const struct bb_roce_qp *qp, bool more)
+bb_roce_short_needs_ack(const struct bb_roce_qp *qp, bool more)
 {
-	return !more || qp->req.no_ack_req + 1 >= BB_ROCE_UNASKED_MAX || bb_roce_window_asks(qp);
+	return !more || qp->req.no_ack_req + 1 >= BB_ROCE_MAX_NO_ACK_REQ ||
+	       bb_roce_window_needs_ack(qp);
 }
 
 /*
@@ -132,15 +133,15 @@ bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint6
 	qp->stats.tx_packets++;
 	if (!ask) {
 		req->no_ack_req++;
-		bb_roce_short_unasked(qp, now);
+		bb_roce_short_no_ack_req(qp, now);
 		return;
 	}
 	req->no_ack_req = 0;
 	/* The timers already run if other packets are in flight. */
 	if (req->rto.timing && req->deadline != UINT64_MAX && req->rto.deadline != UINT64_MAX)
-		req->rto.asked = psn;
+		req->rto.ack_req_psn = psn;
 	else
-		bb_roce_short_timed(qp, psn, now);
+		bb_roce_short_ack_req(qp, psn, now);
 }
 
 /*
@@ -195,7 +196,7 @@ bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *
 }
 
 /* Handles the cases of bb_roce_short_message() that are not common. */
-void bb_roce_short_took(struct bb_roce_qp *qp, uint32_t len, uint8_t flags);
+void bb_roce_short_message_slow(struct bb_roce_qp *qp, uint32_t len, uint8_t flags);
 
 /* Records that a single-packet message of @len bytes was executed. @flags: ACKREQ or 0. */
 static inline void
@@ -213,7 +214,7 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 	 */
 	if (qp->state != BB_ROCE_RTS || r->todo != r->head ||
 	    (r->ack_due && r->ack_syndrome != ack)) {
-		bb_roce_short_took(qp, len, flags);
+		bb_roce_short_message_slow(qp, len, flags);
 		return;
 	}
 	r->off = len;
@@ -229,7 +230,7 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 
 /* Records that the packet was accepted. The caller has filled and completed its receive. */
 static inline void
-bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
+bb_roce_short_accepted(struct bb_roce_qp *qp, const struct bb_roce_short *s)
 {
 	bb_roce_short_message(qp, BB_ROCE_MSG_SEND, s->len, s->flags);
 }
@@ -241,7 +242,7 @@ bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
  * and length of this packet. The packet must be an ACK, or a non-empty RDMA WRITE or SEND of one
  * packet, with or without immediate.
  * The caller must still check the other fields of each later packet. It then calls
- * bb_roce_short_wrote(), bb_roce_short_message() or bb_roce_short_acked(). The result is valid
+ * bb_roce_short_written(), bb_roce_short_message() or bb_roce_short_acked(). The result is valid
  * until the next bb_roce_qp_rtr().
  */
 bool bb_roce_short_repeats(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
@@ -262,7 +263,8 @@ bb_roce_short_receives(const struct bb_roce_qp *qp)
  * true for it. If the WRITE has an immediate, the caller has completed its receive.
  */
 static inline void
-bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t len, uint8_t flags)
+bb_roce_short_written(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t len,
+		      uint8_t flags)
 {
 	struct bb_roce_resp *r = &qp->resp;
 

@@ -192,7 +192,7 @@ static uint8_t
 op_invalidate(void *ctx, struct bb_roce_qp *qp, uint32_t rkey)
 {
 	(void)qp;
-	return rkey == RKEY ? fault(ctx) : BB_ROCE_AGAIN;
+	return rkey == RKEY ? fault(ctx) : BB_ROCE_TRY_AGAIN;
 }
 
 static uint8_t
@@ -440,7 +440,7 @@ invariants(struct world *w)
 	check(w->kept == w->qp.resp.n_out_of_order && w->kept < AHEADS);
 	check(w->kept == 0 || (w->qp.attr.type == BB_ROCE_RC && w->qp.state != BB_ROCE_ERR));
 	/* A packet repeated alone was sent before, and others with it. */
-	check(!req->again || w->qp.state == BB_ROCE_ERR ||
+	check(!req->run_left || w->qp.state == BB_ROCE_ERR ||
 	      (req->nxt == req->sent && outstanding(&w->qp, req->nxt) > 1 &&
 	       req->tail != req->head));
 	if (requests && w->qp.attr.type == BB_ROCE_RC) {
@@ -468,7 +468,7 @@ run(struct world *w)
 		w->room = 4;
 		n = bb_roce_run(&w->qp, 4, w->now);
 		check(n <= 4);
-		refused = w->qp.req.bad != 0 || w->qp.state == BB_ROCE_ERR;
+		refused = w->qp.req.failed_synd != 0 || w->qp.state == BB_ROCE_ERR;
 		check(busy || n == 0);
 		check(!busy || n != 0 || refused || done != w->done ||
 		      dropped != w->qp.stats.drop_replay || w->qp.resp.fatal != 0);

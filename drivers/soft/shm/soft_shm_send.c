@@ -5,8 +5,8 @@
  * Fast path of plain SENDs that fit one packet. The requester copies the WQE's payload into the
  * ring. The responder copies the packet from the ring into its receive. The packets are those that
  * lib/roce would build. Both QPs end in the state that lib/roce would leave (bb_roce_short_send(),
- * bb_roce_short_taken()). So either peer may use the slow path at any time. A peer does so for any
- * other WQE or packet, if no receive is posted, and on any fault.
+ * bb_roce_short_accepted()). So either peer may use the slow path at any time. A peer does so for
+ * any other WQE or packet, if no receive is posted, and on any fault.
  */
 #include "bb_roce_short.h"
 #include "soft_recv_fast.h"
@@ -121,7 +121,7 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 	if (unlikely(!soft_recv_complete(e, qp, BB_CQE_RESP_SEND, (s.flags & BB_ROCE_SE) != 0, 0,
 					 s.len)))
 		return true;
-	bb_roce_short_taken(&w->roce, &s);
+	bb_roce_short_accepted(&w->roce, &s);
 	soft_wire_took(e, w, false);
 	return true;
 }

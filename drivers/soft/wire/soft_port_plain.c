@@ -172,7 +172,7 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	m = frame_open(p, w, b, bb_roce_bth_first(kind->opcode, flags, roce->attr.pkey, pad), len);
 	if (unlikely(m == NULL))
 		return false;
-	if (bb_roce_short_asks(roce, more))
+	if (bb_roce_short_needs_ack(roce, more))
 		flags |= BB_ROCE_ACKREQ;
 	bth = rte_pktmbuf_mtod_offset(m, uint8_t *, w->path.path.len);
 	at = bth + BB_ROCE_BTH_LEN;
@@ -270,6 +270,6 @@ soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 	}
 	if (bb_roce_short_ack_due(&w->roce) && unlikely(!plain_ack(e, w, p)))
 		return;
-	if (w->sq_next != w->qp->sq_pi && likely(!bb_roce_answers(&w->roce)))
+	if (w->sq_next != w->qp->sq_pi && likely(!bb_roce_has_response(&w->roce)))
 		plain_requests(e, w, p);
 }

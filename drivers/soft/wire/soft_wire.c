@@ -391,8 +391,8 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		bb_roce_tick(&w->roce, soft_engine_ns(e));
 	if (w->shm_tx != NULL)
 		done = e->dev->link->direct(e, w, SOFT_RUN_WQES);
-	if (unlikely(w->roce.req.again))
-		bb_roce_short_again(&w->roce, SOFT_RUN_WQES, soft_engine_ns(e));
+	if (unlikely(w->roce.req.run_left))
+		bb_roce_short_repeat(&w->roce, SOFT_RUN_WQES, soft_engine_ns(e));
 	if (likely(e->dev->link->plain != NULL))
 		e->dev->link->plain(e, w);
 	now = soft_engine_ns(e);

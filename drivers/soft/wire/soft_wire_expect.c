@@ -204,7 +204,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 			return true;
 	}
 	if (write)
-		bb_roce_short_wrote(&w->roce, va, rkey, len, psn >> 31 != 0 ? BB_ROCE_ACKREQ : 0);
+		bb_roce_short_written(&w->roce, va, rkey, len, psn >> 31 != 0 ? BB_ROCE_ACKREQ : 0);
 	else
 		bb_roce_short_message(&w->roce, BB_ROCE_MSG_SEND, len,
 				      psn >> 31 != 0 ? BB_ROCE_ACKREQ : 0);

@@ -179,7 +179,7 @@ soft_wire_invalidate(void *ctx, struct bb_roce_qp *roce, uint32_t rkey)
 	if (ret == 0)
 		return 0;
 	if (ret == -EAGAIN)
-		return BB_ROCE_AGAIN;
+		return BB_ROCE_TRY_AGAIN;
 	SOFT_LOG(ERR,
 		 "%s QP 0x%x cannot invalidate key 0x%x, as a message of its peer requests: %s",
 		 qp->dev->name, qp->qpn, rkey, why);

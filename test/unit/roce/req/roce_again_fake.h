@@ -38,7 +38,7 @@ row(struct rf *f, uint8_t opcode, uint32_t psn, uint32_t n)
 	uint32_t nxt = f->qp.req.nxt, next = f->qp.req.next, i;
 	uint64_t again = f->qp.stats.retransmitted;
 	/* The newest packet follows until the peer is known to keep packets. */
-	bool shows = !f->qp.req.keeps && ((f->qp.req.sent - psn) & BB_ROCE_PSN_MASK) > 2;
+	bool shows = !f->qp.req.peer_stores && ((f->qp.req.sent - psn) & BB_ROCE_PSN_MASK) > 2;
 	const struct rf_tx *tx;
 
 	assert_int_equal(f->qp.req.una, psn & BB_ROCE_PSN_MASK);
@@ -90,7 +90,7 @@ keep(struct rf *f)
 	lost(f, psn);
 	alone(f, BB_ROCE_WRITE_ONLY, psn);
 	rf_ack(f, psn + 3, RF_ACK);
-	assert_true(f->qp.req.keeps);
+	assert_true(f->qp.req.peer_stores);
 	rf_expect_idle(f);
 }
 

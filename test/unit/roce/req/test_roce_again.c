@@ -8,9 +8,9 @@
 #include "bb_roce_short.h"
 #include "roce_again_fake.h"
 
-#define CHANCES  3
-#define KEPT     12
-#define HOLD_OFF 64
+#define ATTEMPTS         3
+#define ATTEMPTS_STORING 12
+#define HOLD_OFF         64
 
 /* One packet, the newest one, and new packets after it; the peer kept the others. */
 T_BEGIN(0, test_peer_that_keeps_packets_gets_only_the_lost_one)
@@ -34,9 +34,9 @@ T_BEGIN(0, test_peer_that_keeps_packets_gets_only_the_lost_one)
 	/* A packet that was only late proves nothing. */
 	lost(f, RF_PSN + 1);
 	assert_int_equal(rf_run(f), 0);
-	assert_false(f->qp.req.keeps);
+	assert_false(f->qp.req.peer_stores);
 	rf_ack(f, RF_PSN + 4, RF_ACK);
-	assert_true(f->qp.req.keeps);
+	assert_true(f->qp.req.peer_stores);
 	assert_int_equal(rf_run(f), 0);
 	rf_ack(f, RF_PSN + 6, RF_ACK);
 	rf_expect_idle(f);
@@ -90,8 +90,8 @@ T_BEGIN(0, test_peer_that_drops_packets_gets_all_again)
 	lost(f, RF_PSN + 1);
 	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
 	rf_ack(f, RF_PSN + 1, RF_ACK);
-	assert_false(f->qp.req.keeps);
-	assert_int_equal(f->qp.req.chances, CHANCES - 1);
+	assert_false(f->qp.req.peer_stores);
+	assert_int_equal(f->qp.req.attempts_left, ATTEMPTS - 1);
 	lost(f, RF_PSN + 2);
 	all_again(f, RF_PSN + 2, 3);
 	lost(f, RF_PSN + 2);
@@ -101,8 +101,8 @@ T_BEGIN(0, test_peer_that_drops_packets_gets_all_again)
 	lost(f, RF_PSN + 3);
 	all_again(f, RF_PSN + 3, 2);
 	rf_ack(f, RF_PSN + 4, RF_ACK);
-	assert_false(f->qp.req.keeps);
-	assert_int_equal(f->qp.req.chances, CHANCES - 1);
+	assert_false(f->qp.req.peer_stores);
+	assert_int_equal(f->qp.req.attempts_left, ATTEMPTS - 1);
 	rf_expect_idle(f);
 }
 
@@ -117,8 +117,8 @@ T_BEGIN(0, test_second_loss_in_a_row_is_repeated_alone)
 	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN);
 	lost(f, RF_PSN + 1);
 	all_again(f, RF_PSN + 1, 5);
-	assert_int_equal(f->qp.req.chances, CHANCES - 1);
-	assert_false(f->qp.req.keeps);
+	assert_int_equal(f->qp.req.attempts_left, ATTEMPTS - 1);
+	assert_false(f->qp.req.peer_stores);
 	rf_ack(f, RF_PSN + 5, RF_ACK);
 	rf_writes(f, 1);
 	lost(f, RF_PSN + 6);
@@ -158,7 +158,7 @@ T_BEGIN(0, test_each_loss_in_a_window_doubles_the_repeats)
 	/* No more packets are outstanding. */
 	lost(f, psn + 11);
 	row(f, BB_ROCE_WRITE_ONLY, psn + 11, 5);
-	assert_true(f->qp.req.keeps);
+	assert_true(f->qp.req.peer_stores);
 	rf_ack(f, psn + 15, RF_ACK);
 	rf_expect_idle(f);
 	/* A new window. */
@@ -205,7 +205,8 @@ TEST(test_loss_within_repeats_halves_them)
 		lost(&f, psn + 18);
 		row(&f, BB_ROCE_WRITE_ONLY, psn + 18, 2);
 		/* Of all these losses only the second could have shown what the peer keeps. */
-		assert_fields(f.qp, req.chances, KEPT - 1, stats.packet_seq_err, 9);
+		assert_fields(f.qp, req.attempts_left, ATTEMPTS_STORING - 1, stats.packet_seq_err,
+			      9);
 		rf_ack(&f, psn + 23, RF_ACK);
 		rf_expect_idle(&f);
 	}
@@ -251,10 +252,10 @@ TEST(test_repeats_go_on_to_the_next_read)
 	}
 }
 
-/* A peer that drops packets: CHANCES repeats in vain, then one try in HOLD_OFF losses. */
+/* A peer that drops packets: ATTEMPTS repeats in vain, then one try in HOLD_OFF losses. */
 T_BEGIN(0, test_dropping_peer_is_tried_again_seldom)
 {
-	for (uint32_t i = 0; i < CHANCES; i++)
+	for (uint32_t i = 0; i < ATTEMPTS; i++)
 		dropped(f, true);
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint32_t i = 1; i < HOLD_OFF; i++)
@@ -267,13 +268,13 @@ T_BEGIN(0, test_dropping_peer_is_tried_again_seldom)
 	keep(f);
 	keep(f);
 	/* One failure to keep is no reason to stop. */
-	for (uint32_t i = 0; i < 2 * CHANCES; i++)
+	for (uint32_t i = 0; i < 2 * ATTEMPTS; i++)
 		dropped(f, true);
-	assert_true(f->qp.req.keeps);
+	assert_true(f->qp.req.peer_stores);
 	keep(f);
-	while (f->qp.req.chances > 0)
+	while (f->qp.req.attempts_left > 0)
 		dropped(f, true);
-	assert_false(f->qp.req.keeps);
+	assert_false(f->qp.req.peer_stores);
 	dropped(f, false);
 }
 
@@ -321,7 +322,7 @@ TEST(test_lost_read_is_requested_again_with_all_after_it)
 		else
 			rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN + 1,
 			      (struct bb_roce_pkt){.syndrome = RF_ACK, .orig = 5});
-		assert_true(f.qp.req.keeps);
+		assert_true(f.qp.req.peer_stores);
 		assert_int_equal(f.qp.req.rd_atomic, 0);
 		rf_expect_done(&f, 0, 2, 0);
 		rf_ack(&f, RF_PSN + 2, RF_ACK);
@@ -330,7 +331,7 @@ TEST(test_lost_read_is_requested_again_with_all_after_it)
 		/* The ACK of the message after it shows the same if its answer was lost. */
 		behind(&f, kinds[i]);
 		rf_ack(&f, RF_PSN + 2, RF_ACK);
-		assert_true(f.qp.req.keeps);
+		assert_true(f.qp.req.peer_stores);
 		rf_expect_done(&f, 0, 1, 0);
 		assert_int_equal(rf_run(&f), 2);
 		rf_expect(&f, request, RF_PSN + 1);
@@ -346,14 +347,14 @@ T_BEGIN(0, test_repeat_waits_for_the_port_before_new_packets)
 	lost(f, RF_PSN);
 	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
 	assert_int_equal(rf_run(f), 0);
-	assert_true(f->qp.req.again != 0 && bb_roce_busy(&f->qp));
+	assert_true(f->qp.req.run_left != 0 && bb_roce_busy(&f->qp));
 	assert_int_equal(f->qp.stats.retransmitted, 0);
 	assert_int_equal(bb_roce_short_room(&f->qp), 0);
 	f->room = 2;
 	assert_int_equal(rf_run(f), 2);
 	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN);
 	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
-	assert_int_equal(f->qp.req.again, 0);
+	assert_int_equal(f->qp.req.run_left, 0);
 	f->room = UINT32_MAX;
 	assert_int_equal(rf_run(f), 1);
 	rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
@@ -364,7 +365,7 @@ T_BEGIN(0, test_repeat_waits_for_the_port_before_new_packets)
 	lost(f, RF_PSN + 5);
 	assert_int_equal(rf_run(f), 0);
 	rf_ack(f, RF_PSN + 8, RF_ACK);
-	assert_int_equal(f->qp.req.again, 0);
+	assert_int_equal(f->qp.req.run_left, 0);
 	f->room = UINT32_MAX;
 	rf_expect_idle(f);
 	/* A full window does not hold back a repeat. */
@@ -396,18 +397,18 @@ T_BEGIN(0, test_rnr_sends_everything_again)
 	rf_writes(f, 4);
 	lost(f, RF_PSN);
 	rf_ack(f, RF_PSN, BB_ROCE_AETH_RNR | 12);
-	assert_int_equal(f->qp.req.again, 0);
+	assert_int_equal(f->qp.req.run_left, 0);
 	assert_int_equal(rf_run(f), 0);
 	rf_timeout(f);
 	all_again(f, RF_PSN, 4);
 	rf_ack(f, RF_PSN + 3, RF_ACK);
-	assert_int_equal(f->qp.req.chances, CHANCES);
+	assert_int_equal(f->qp.req.attempts_left, ATTEMPTS);
 	/* An RNR NAK of the next packet: the peer kept it, else it would report it missing. */
 	rf_writes(f, 4);
 	lost(f, RF_PSN + 4);
 	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
 	rf_ack(f, RF_PSN + 5, BB_ROCE_AETH_RNR | 12);
-	assert_true(f->qp.req.keeps);
+	assert_true(f->qp.req.peer_stores);
 	assert_int_equal(rf_run(f), 0);
 	rf_timeout(f);
 	all_again(f, RF_PSN + 5, 3);
@@ -465,8 +466,8 @@ TEST(test_newest_packet_follows_the_lost_one_until_the_peer_keeps)
 				assert_int_equal(rf_next(&f)->pkt.psn, RF_PSN + n);
 			rf_expect_none(&f);
 			/* The lost packet is in the newest message. */
-			assert_int_equal(f.qp.req.again, 0);
-			f.qp.req.keeps = true;
+			assert_int_equal(f.qp.req.run_left, 0);
+			f.qp.req.peer_stores = true;
 			lost(&f, RF_PSN);
 			assert_int_equal(rf_run(&f), 0);
 		}
@@ -494,7 +495,7 @@ T_BEGUN(test_without_selective_repeat_all_is_sent_again)
 	lost(f, RF_PSN + 1);
 	all_again(f, RF_PSN + 1, 3);
 	rf_ack(f, RF_PSN + 3, RF_ACK);
-	assert_false(f->qp.req.keeps);
+	assert_false(f->qp.req.peer_stores);
 	rf_expect_idle(f);
 	/* A peer that counts credits may need packets in order. */
 	begin(f, 0);

@@ -31,7 +31,7 @@ TEST(test_timer_repeats_one_packet_only_for_a_keeping_peer)
 	rf_timeout(&f);
 	all_again(&f, psn, 3);
 	rf_ack(&f, psn + 2, RF_ACK);
-	assert_false(f.qp.req.keeps);
+	assert_false(f.qp.req.peer_stores);
 
 	keep(&f);
 	psn = f.qp.req.una;
@@ -64,14 +64,14 @@ TEST(test_timer_repeats_one_packet_only_for_a_keeping_peer)
 	 * An ACK of the first packet shows that all were lost: all are sent again. The peer may
 	 * still keep packets.
 	 */
-	i = (uint32_t)f.qp.req.chances;
+	i = (uint32_t)f.qp.req.attempts_left;
 	rf_writes(&f, 3);
 	rf_timeout(&f);
 	alone(&f, BB_ROCE_WRITE_ONLY, psn + 3);
 	rf_ack(&f, psn + 3, RF_ACK);
 	all_again(&f, psn + 4, 2);
-	assert_true(f.qp.req.keeps);
-	assert_int_equal(f.qp.req.chances, i);
+	assert_true(f.qp.req.peer_stores);
+	assert_int_equal(f.qp.req.attempts_left, i);
 	rf_ack(&f, psn + 5, RF_ACK);
 	rf_expect_idle(&f);
 	/* The ack timeout sends all again at once. */

@@ -357,7 +357,7 @@ T_BEGIN(14, test_ack_timeout_is_twice_the_longest_recent_wait)
 	assert_int_equal(bb_roce_rto_ack_timeout(&f->qp), RF_TIMEOUT);
 	begin(f, 0);
 	waited(f, at, 1000 * ms);
-	assert_int_equal(f->qp.req.rto.gap[0], 0);
+	assert_int_equal(f->qp.req.rto.longest_wait[0], 0);
 }
 
 /* An RNR NAK is an answer: the delay that it asks for does not count as a wait. */

@@ -168,7 +168,7 @@ plain_both(uint32_t n)
 		op[i] = dice(sizeof(ops) / sizeof(ops[0]));
 		*m = rf_msg(&one, ops[op[i]].kind, len, flags);
 		psn[i] = one.qp.req.nxt;
-		ask[i] = bb_roce_short_asks(&one.qp, i + 1 < n);
+		ask[i] = bb_roce_short_needs_ack(&one.qp, i + 1 < n);
 		bb_roce_short_sent(&one.qp, m, ask[i], one.now);
 		one.posted++;
 		rf_post(&two, ops[op[i]].kind, len, flags);
@@ -313,7 +313,7 @@ receive(struct bb_roce_pkt *pkt)
 	bb_roce_rx(&two.qp, pkt, &net, two.now);
 	s = (struct bb_roce_short){pkt->dqpn, pkt->psn, pkt->len, pkt->pkey, pkt->flags};
 	if (is_short && bb_roce_short_expected(&one.qp, &s, net.src, net.dst, net.tclass)) {
-		bb_roce_short_taken(&one.qp, &s);
+		bb_roce_short_accepted(&one.qp, &s);
 		return true;
 	}
 	bb_roce_rx(&one.qp, pkt, &net, one.now);

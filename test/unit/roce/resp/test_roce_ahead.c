@@ -234,7 +234,7 @@ T_BEGIN(test_kept_packet_that_must_wait_counts_as_lost)
 	fake_rx(f, RC(SEND_ONLY_INV), 2, 8, NULL);
 	send(f, 3);
 	fake_expect(f, NAK(PSN), 0, 0);
-	f->invalidate_status = BB_ROCE_AGAIN;
+	f->invalidate_status = BB_ROCE_TRY_AGAIN;
 	send(f, 0);
 	expect_sends(f, 0, 0, 1);
 	fake_expect(f, ACK, 1, 2);

@@ -351,7 +351,7 @@ T_FAKE(BB_ROCE_RC, test_key_is_invalidated_before_the_completion)
 	assert_fields(f->done[0], kind, BB_ROCE_MSG_SEND_INV, imm, FAKE_KEY, len, FAKE_MTU + 4);
 
 	/* Not possible now: treated as lost, and the receive stays taken. */
-	f->invalidate_status = BB_ROCE_AGAIN;
+	f->invalidate_status = BB_ROCE_TRY_AGAIN;
 	fake_rx(f, RC(SEND_ONLY_INV), 2, 4, &inv);
 	fake_quiet(f);
 	assert_int_equal(f->n_done, 1);

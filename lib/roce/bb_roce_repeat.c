@@ -41,23 +41,23 @@
  * lost too. A peer that stored packets before gets more attempts, because it may only have run out
  * of room.
  */
-#define CHANCES  3
-#define KEPT     12 /* for a peer that stored packets before */
-#define HOLD_OFF 64 /* number of losses that are handled by a restart before the next attempt */
+#define ATTEMPTS         3
+#define ATTEMPTS_STORING 12 /* for a peer that stored packets before */
+#define HOLD_OFF         64 /* number of losses that are handled by a restart before the next attempt */
 
 void
-bb_roce_again_init(struct bb_roce_qp *qp)
+bb_roce_repeat_init(struct bb_roce_qp *qp)
 {
-	qp->req.chances = CHANCES;
+	qp->req.attempts_left = ATTEMPTS;
 }
 
 bool
-bb_roce_again_one(const struct bb_roce_req *req)
+bb_roce_repeat_possible(const struct bb_roce_req *req)
 {
 	const struct bb_roce_msg *msg = &req->ring[req->tail & req->mask];
 
 	return req->tail != req->unassigned && !bb_roce_is_read_or_atomic(msg->kind) &&
-	       !req->credits && req->bad == 0;
+	       !req->credits && req->failed_synd == 0;
 }
 
 /*
@@ -65,10 +65,10 @@ bb_roce_again_one(const struct bb_roce_req *req)
  * packets are being sent again.
  */
 static bool
-alone(const struct bb_roce_req *req)
+oldest_can_repeat(const struct bb_roce_req *req)
 {
 	return req->nxt == req->sent && bb_roce_psn_distance(req->una, req->nxt) > 1 &&
-	       bb_roce_again_one(req);
+	       bb_roce_repeat_possible(req);
 }
 
 /* Returns true if @psn, which is not acknowledged, is before @end. */
@@ -80,46 +80,46 @@ before(const struct bb_roce_req *req, uint32_t psn, uint32_t end)
 
 /* Returns true if the oldest packet was sent again in the last run and is not acknowledged yet. */
 static bool
-on_the_way(const struct bb_roce_req *req)
+oldest_in_flight(const struct bb_roce_req *req)
 {
-	return before(req, req->una, req->again_end);
+	return before(req, req->una, req->run_end);
 }
 
 static void
-again(struct bb_roce_qp *qp, uint8_t probe, bool by_nak)
+start_run(struct bb_roce_qp *qp, uint8_t probe, bool by_nak)
 {
 	struct bb_roce_req *req = &qp->req;
 	uint32_t out = bb_roce_psn_distance(req->una, req->nxt);
 
-	if (!req->keeps || !before(req, req->una, req->probed))
-		req->row = 1;
-	else if (by_nak && on_the_way(req))
-		req->row = (req->row + 1) / 2;
+	if (!req->peer_stores || !before(req, req->una, req->probe_end))
+		req->run_len = 1;
+	else if (by_nak && oldest_in_flight(req))
+		req->run_len = (req->run_len + 1) / 2;
 	else
-		req->row *= 2;
-	if (req->row > out)
-		req->row = out;
-	req->again = req->row;
-	req->again_psn = req->una;
-	req->again_msg = req->tail;
-	req->shows = false;
+		req->run_len *= 2;
+	if (req->run_len > out)
+		req->run_len = out;
+	req->run_left = req->run_len;
+	req->run_psn = req->una;
+	req->run_msg = req->tail;
+	req->newest_next = false;
 	req->probe = probe;
 	bb_roce_rto_rewound(qp);
 }
 
 bool
-bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak)
+bb_roce_repeat_lost(struct bb_roce_qp *qp, bool by_nak)
 {
 	struct bb_roce_req *req = &qp->req;
-	bool missing = by_nak && !before(req, req->una, req->redone) && !on_the_way(req);
+	bool missing = by_nak && !before(req, req->una, req->restart_end) && !oldest_in_flight(req);
 
 	if (!qp->attr.selective)
 		return false;
-	if (req->chances <= 0 && by_nak && ++req->chances == 0)
-		req->chances = 1;
-	if (req->chances <= 0 || (!missing && !req->keeps) || !alone(req))
+	if (req->attempts_left <= 0 && by_nak && ++req->attempts_left == 0)
+		req->attempts_left = 1;
+	if (req->attempts_left <= 0 || (!missing && !req->peer_stores) || !oldest_can_repeat(req))
 		return false;
-	again(qp, missing ? BB_ROCE_PROBE_MISSING : BB_ROCE_PROBE_IN_DOUBT, by_nak);
+	start_run(qp, missing ? BB_ROCE_PROBE_MISSING : BB_ROCE_PROBE_IN_DOUBT, by_nak);
 	return true;
 }
 
@@ -128,85 +128,85 @@ bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak)
  * follows the oldest, or if it cannot be sent alone.
  */
 static void
-show(struct bb_roce_req *req)
+select_newest(struct bb_roce_req *req)
 {
 	const uint32_t newest = bb_roce_psn_add(req->sent, BB_ROCE_PSN_MASK);
 	const uint32_t i = req->next_pkt != 0 ? req->next : req->next - 1;
 
-	if (bb_roce_psn_distance(req->again_psn, newest) == 0 ||
-	    bb_roce_psn_distance(req->again_psn, req->sent) >
+	if (bb_roce_psn_distance(req->run_psn, newest) == 0 ||
+	    bb_roce_psn_distance(req->run_psn, req->sent) >
 		    bb_roce_psn_distance(req->una, req->sent) ||
 	    bb_roce_is_read_or_atomic(req->ring[i & req->mask].kind))
 		return;
-	req->shows = true;
-	req->again = 1;
-	req->again_psn = newest;
-	req->again_msg = i;
+	req->newest_next = true;
+	req->run_left = 1;
+	req->run_psn = newest;
+	req->run_msg = i;
 }
 
 void
-bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now)
+bb_roce_repeat_sent(struct bb_roce_qp *qp, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
-	bool first = req->again_psn == req->una;
-	const struct bb_roce_msg *msg = &req->ring[req->again_msg & req->mask];
+	bool first = req->run_psn == req->una;
+	const struct bb_roce_msg *msg = &req->ring[req->run_msg & req->mask];
 
-	if (req->shows) {
-		req->shows = false;
-		req->again = 0;
+	if (req->newest_next) {
+		req->newest_next = false;
+		req->run_left = 0;
 		return;
 	}
-	req->again_psn = bb_roce_psn_add(req->again_psn, 1);
-	req->again_end = req->again_psn;
-	req->again--;
-	if (bb_roce_psn_distance(msg->psn, req->again_psn) == msg->packets)
-		req->again_msg++;
+	req->run_psn = bb_roce_psn_add(req->run_psn, 1);
+	req->run_end = req->run_psn;
+	req->run_left--;
+	if (bb_roce_psn_distance(msg->psn, req->run_psn) == msg->packets)
+		req->run_msg++;
 	if (!first)
 		return;
-	req->probed = req->nxt;
-	bb_roce_rto_again(qp, req->probe == BB_ROCE_PROBE_MISSING, now);
-	if (!req->keeps && req->again == 0)
-		show(req);
+	req->probe_end = req->nxt;
+	bb_roce_rto_repeated(qp, req->probe == BB_ROCE_PROBE_MISSING, now);
+	if (!req->peer_stores && req->run_left == 0)
+		select_newest(req);
 }
 
 void
-bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
+bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 {
 	struct bb_roce_req *req = &qp->req;
 	uint8_t probe = req->probe;
 
-	req->again = 0;
+	req->run_left = 0;
 	req->probe = BB_ROCE_PROBE_NONE;
-	if (acked > req->row && probe == BB_ROCE_PROBE_MISSING) {
-		req->keeps = true;
-		req->chances = KEPT;
+	if (acked > req->run_len && probe == BB_ROCE_PROBE_MISSING) {
+		req->peer_stores = true;
+		req->attempts_left = ATTEMPTS_STORING;
 	}
 	/*
 	 * If the packet that is now the oldest was sent after the repeated one, the acknowledgement
 	 * does not show whether it is lost.
 	 */
-	if (!before(req, req->una, req->probed))
+	if (!before(req, req->una, req->probe_end))
 		return;
-	if (acked > req->row) {
-		if (!last || !alone(req))
+	if (acked > req->run_len) {
+		if (!last || !oldest_can_repeat(req))
 			return;
-		again(qp, probe, false);
+		start_run(qp, probe, false);
 	} else {
 		/*
 		 * The other packets of the run are in flight. If one was lost, the peer will send
 		 * a NAK.
 		 */
-		if (on_the_way(req))
+		if (oldest_in_flight(req))
 			return;
-		if (probe == BB_ROCE_PROBE_MISSING && --req->chances == 0) {
-			req->keeps = false;
-			req->chances = -HOLD_OFF;
+		if (probe == BB_ROCE_PROBE_MISSING && --req->attempts_left == 0) {
+			req->peer_stores = false;
+			req->attempts_left = -HOLD_OFF;
 		}
 		/*
 		 * A NAK already leads to a repeat of the missing packet, so nothing remains to do
 		 * here.
 		 */
-		if (!last && req->keeps)
+		if (!last && req->peer_stores)
 			return;
 		bb_roce_req_rewind(qp);
 	}
