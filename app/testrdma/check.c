@@ -17,7 +17,8 @@ wc_what(const struct tester *t, const struct pair *p, const struct bb_wc *wc, ch
 {
 	if (wc->wr_id == WR_ORDER)
 		snprintf(buf, size, "%s, of pair %u",
-			 t->cm != NULL ? "an order to the target" : "an answer to the initiator",
+			 t->cm != NULL ? "a control message to the target"
+				       : "a control message to the initiator",
 			 t->cm != NULL || p->twin == NULL ? p->index : p->twin->index);
 	else if (wc->wr_id == WR_COPY)
 		snprintf(buf, size, "a copy of the target's memory");
@@ -109,13 +110,13 @@ send_completed(struct tester *t, const struct bb_wc *wc)
 	e = op_engine(p, want - 1);
 	if (unlikely(wc->opcode != e->wc_opcode))
 		report_fail(t,
-			    "operation %" PRIu64
-			    " of pair %u: completion says opcode %u, expected %u",
+			    "operation %" PRIu64 " of pair %u completed with opcode %u, expected "
+			    "%u",
 			    want - 1, p->index, wc->opcode, e->wc_opcode);
 	if (e->has_byte_len && unlikely(wc->byte_len != (e->atomic ? 8 : test->size)))
 		report_fail(t,
-			    "operation %" PRIu64
-			    " of pair %u: completion says %u bytes, expected %u",
+			    "operation %" PRIu64 " of pair %u completed with %u bytes, expected "
+			    "%u",
 			    want - 1, p->index, wc->byte_len, e->atomic ? 8 : test->size);
 	/* The data of a SEND are guaranteed only when the receive has completed. */
 	if (t->o.verify && !e->recv_data)

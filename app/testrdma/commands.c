@@ -16,7 +16,7 @@ takes_no_argument(struct session *s, unsigned int argc, char **argv)
 {
 	if (argc == 1)
 		return true;
-	command_error(s, "%s: takes no argument; leave out \"%s\"", argv[0], argv[1]);
+	command_error(s, "%s takes no argument; leave out \"%s\"", argv[0], argv[1]);
 	return false;
 }
 
@@ -32,17 +32,18 @@ start_run(struct session *s, unsigned int argc, char **argv)
 		return;
 	}
 	if (s->run.server != NULL) {
-		command_error(s, "start: this side listens, and its client runs the tests; "
-				 "disconnect first");
+		command_error(s, "start: this program listens, so its clients run the tests; "
+				 "enter disconnect first");
 		return;
 	}
 	if (options_fit(&fitted) != 0) {
-		command_error(s, "start: change one of these settings");
+		command_error(s, "start: the settings above do not fit each other; change one of "
+				 "them");
 		return;
 	}
 	s->t.o = fitted;
 	if (runner_start(&s->run) != 0) {
-		command_error(s, "start: nothing runs; show config has the settings");
+		command_error(s, "start: the test was not started; show config lists the settings");
 		return;
 	}
 	runner_totals(&s->run, &s->last_shown);
@@ -55,7 +56,7 @@ stop_run(struct session *s, unsigned int argc, char **argv)
 	if (!takes_no_argument(s, argc, argv))
 		return;
 	if (!s->run.running && s->run.server == NULL)
-		command_error(s, "stop: nothing runs; start begins");
+		command_error(s, "stop: no test is running, and no listener; start runs the tests");
 	runner_stop(&s->run);
 	runner_unlisten(&s->run);
 }
@@ -68,19 +69,20 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 	char *end;
 
 	if (!s->run.running && s->run.server == NULL) {
-		command_error(s, "wait: nothing runs; start begins");
+		command_error(s, "wait: no test is running, and no listener; start runs the tests");
 		return;
 	}
 	if (argc > 1) {
 		seconds = strtod(argv[1], &end);
 		if (*end != '\0' || !isfinite(seconds) || seconds < 0 || seconds > 86400 ||
 		    argc > 2) {
-			command_error(s, "wait: give seconds, 0 to 86400, or nothing");
+			command_error(s, "wait: give a number of seconds from 0 to 86400, or "
+					 "nothing");
 			return;
 		}
 	} else if (s->run.running && isinf(s->t.o.duration)) {
-		command_error(s, "wait: what runs has no end; wait SECONDS, then stop, or set "
-				 "duration SECONDS before start");
+		command_error(s, "wait: the running test has no end; give wait SECONDS, then "
+				 "stop, or set duration SECONDS before start");
 		return;
 	}
 	s->wait_until = argc == 1 ? UINT64_MAX : rte_rdtsc() + 1 + (uint64_t)(seconds * (double)hz);
@@ -99,12 +101,12 @@ peer_set(struct session *s, unsigned int argc, char **argv)
 	}
 	/* Refuses to change s->peer while a test runs, because the test uses it. */
 	if (s->run.running) {
-		command_error(s, "%s: stop what runs first", argv[0]);
+		command_error(s, "%s: a test is running; enter stop first", argv[0]);
 		return false;
 	}
 	if (s->run.server != NULL) {
-		command_error(s, "%s: it listens at port %u; disconnect first", argv[0],
-			      serve_counted(s->run.server).port);
+		command_error(s, "%s: this program listens at port %u; enter disconnect first",
+			      argv[0], serve_counted(s->run.server).port);
 		return false;
 	}
 	return true;
@@ -125,7 +127,10 @@ listen_run(struct session *s, unsigned int argc, char **argv)
 	if (!peer_set(s, argc, argv))
 		return;
 	if (s->set.connect != NULL) {
-		command_error(s, "listen: its target is %s; disconnect first", s->set.connect);
+		command_error(s,
+			      "listen: the tests of this program use the target %s; enter "
+			      "disconnect first",
+			      s->set.connect);
 		return;
 	}
 	strcpy(s->peer, argv[1]);
@@ -133,7 +138,7 @@ listen_run(struct session *s, unsigned int argc, char **argv)
 	s->t.o = s->set;
 	s->t.o.listen = s->peer;
 	if (runner_listen(&s->run) != 0)
-		command_error(s, "listen: no process can connect");
+		command_error(s, "listen: the listener was not created; the lines above say why");
 	s->last_shown_at = rte_rdtsc();
 }
 
@@ -147,11 +152,12 @@ disconnect_run(struct session *s, unsigned int argc, char **argv)
 		return;
 	}
 	if (s->set.connect == NULL) {
-		command_error(s, "disconnect: it neither listens nor has a target elsewhere");
+		command_error(s, "disconnect: there is no listener to end, and no target set by "
+				 "connect");
 		return;
 	}
 	if (s->run.running) {
-		command_error(s, "disconnect: stop what runs first");
+		command_error(s, "disconnect: a test is running; enter stop first");
 		return;
 	}
 	runner_close(&s->run);
@@ -191,7 +197,7 @@ unknown(struct session *s, const char *name)
 	const struct command *c;
 
 	s->n_wrong += !s->typed;
-	fprintf(stderr, "testrdma: \"%s\" is no command; there are:", name);
+	fprintf(stderr, "testrdma: \"%s\" is not a command; the commands are:", name);
 	for (c = commands; c->name != NULL; c++)
 		fprintf(stderr, " %s", c->name);
 	fprintf(stderr, "\n");
@@ -204,7 +210,7 @@ help_run(struct session *s, unsigned int argc, char **argv)
 	const struct command *c;
 
 	if (argc > 2) {
-		command_error(s, "help: give one command, or nothing");
+		command_error(s, "help: give one command, or nothing for a list of all");
 		return;
 	}
 	if (argc == 2) {
@@ -225,25 +231,26 @@ help_run(struct session *s, unsigned int argc, char **argv)
 }
 
 const struct command commands[] = {
-	{"show", "WHAT", "look at something; help show lists what", show_args, show_run},
-	{"set", "WHAT VALUE", "settings of the next start; help set lists them", setting_args,
-	 setting_run},
+	{"show", "WHAT", "print a state; help show lists which", show_args, show_run},
+	{"set", "WHAT VALUE", "change a setting of the next start; help set lists them",
+	 setting_args, setting_run},
 	{"start", "", "run every operation in every size, in the background", NULL, start_run},
-	{"stop", "", "end what runs, or listens, with the summary", NULL, stop_run},
+	{"stop", "", "end the test or the listener, and print the summary", NULL, stop_run},
 	{"wait", "[SECONDS]", "wait for the end of the run or of the client, at most SECONDS", NULL,
 	 wait_run},
 	{"listen", "ADDRESS:PORT",
-	 "be the target of the programs that connect; :PORT is any address", NULL, listen_run},
-	{"connect", "ADDRESS:PORT", "run the next starts against the target that listens there",
-	 NULL, connect_run},
+	 "be the target of programs that connect; without ADDRESS at all addresses", NULL,
+	 listen_run},
+	{"connect", "ADDRESS:PORT", "use the target that listens there for the next starts", NULL,
+	 connect_run},
 	{"fault", "KIND VALUE",
-	 "what the network does to packets out, rx KIND VALUE: in; alone: all", fault_args,
-	 fault_run},
-	{"disconnect", "", "listen no more; the target of starts is in this process again", NULL,
-	 disconnect_run},
+	 "set a fault of outgoing packets; rx KIND VALUE: of incoming ones; alone: list all",
+	 fault_args, fault_run},
+	{"disconnect", "", "end the listener, or make this process the target of starts again",
+	 NULL, disconnect_run},
 	{"clear", "", "set statistics and latencies to zero", NULL, clear_run},
-	{"help", "[COMMAND]", "this, or more of one command", NULL, help_run},
-	{"quit", "", "end what runs, and the program", NULL, quit_run},
+	{"help", "[COMMAND]", "list the commands, or describe one", NULL, help_run},
+	{"quit", "", "end the test and the program", NULL, quit_run},
 	{NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -255,7 +262,7 @@ command_line(struct session *s, const char *text)
 	unsigned int argc = 0;
 
 	if (snprintf(line, sizeof(line), "%s", text) >= (int)sizeof(line)) {
-		command_error(s, "a line of more than %d characters; nothing was done",
+		command_error(s, "the command has more than %d characters and was not executed",
 			      SESSION_LINE - 1);
 		return;
 	}
@@ -263,7 +270,7 @@ command_line(struct session *s, const char *text)
 	for (word = strtok_r(line, " \t\r\n", &save); word != NULL;
 	     word = strtok_r(NULL, " \t\r\n", &save)) {
 		if (argc == SESSION_WORDS) {
-			command_error(s, "a line of more than %d words; nothing was done",
+			command_error(s, "the command has more than %d words and was not executed",
 				      SESSION_WORDS);
 			return;
 		}

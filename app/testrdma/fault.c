@@ -85,19 +85,19 @@ static const char *const packet_kinds[] = {"drop",  "duplicate", "reorder", "cor
 /* The faults in the order of kinds[], then the other words that may follow "fault". */
 const struct argument fault_args[] = {
 	{"drop", "PERCENT of packets are lost", NULL},
-	{"duplicate", "PERCENT come twice", NULL},
-	{"reorder", "PERCENT are held back a while", NULL},
-	{"corrupt", "PERCENT have a bit changed", NULL},
-	{"ecn", "PERCENT are marked as by a congested switch", NULL},
-	{"delay", "MICROSECONDS that each takes", NULL},
-	{"stall", "PERCENT:MILLISECONDS, percent of packets that stop the link for that time",
+	{"duplicate", "PERCENT of packets are duplicated", NULL},
+	{"reorder", "PERCENT of packets are delayed, so others overtake them", NULL},
+	{"corrupt", "PERCENT of packets have one bit changed", NULL},
+	{"ecn", "PERCENT of packets get the congestion mark of a switch (ECN)", NULL},
+	{"delay", "MICROSECONDS of delay of each packet", NULL},
+	{"stall", "PERCENT:MILLISECONDS, percent of packets that stall the link, and for how long",
 	 NULL},
-	{"full",
-	 "PACKETS[:MILLISECONDS], packets after which the link takes none, and for how long", NULL},
-	{"flap", "UP:DOWN, milliseconds that the port is up and down, in turn", NULL},
-	{"seed", "NUMBER that the faults are drawn from", NULL},
-	{"rx", "KIND VALUE, the same for incoming packets", packet_kinds},
-	{"tx", "KIND VALUE, of those that go out, as without it", packet_kinds},
+	{"full", "PACKETS[:MILLISECONDS], packets after which the link is full, and for how long",
+	 NULL},
+	{"flap", "UP:DOWN, milliseconds for which the port is up and down by turns", NULL},
+	{"seed", "NUMBER, seed of the random choice of packets", NULL},
+	{"rx", "KIND VALUE, one of these faults for incoming packets", packet_kinds},
+	{"tx", "KIND VALUE, one of these faults for outgoing packets, as without tx", packet_kinds},
 	{"none", "no faults", NULL},
 	{NULL, NULL, NULL},
 };
@@ -203,12 +203,12 @@ show(const struct session *s)
 		printf("%-10s %-16s %-16s %-40s %s\n", kinds[i].name, out, in, kinds[i].value,
 		       fault_args[i].help);
 	}
-	printf("Set one with fault KIND VALUE, as fault %s %s, or for incoming packets with\n"
-	       "fault rx KIND VALUE; fault none ends all. The device is opened again, so no test may\n"
-	       "run. show errors counts lost and duplicate packets.\n",
+	printf("Set one with fault KIND VALUE, as fault %s %s, or for incoming packets "
+	       "with\nfault rx KIND VALUE; fault none ends all. The command opens the device "
+	       "again, so no\ntest may run. show errors counts lost and duplicate packets.\n",
 	       kinds[0].name, kinds[0].example);
 	if (!s->t.attr.software)
-		printf("This device has no faults: only the software device has.\n");
+		printf("Only the software device has faults; this device is not one.\n");
 }
 
 /* Returns true if the device supports faults and can be reopened now. */
@@ -216,11 +216,15 @@ static bool
 may(struct session *s)
 {
 	if (s->run.running)
-		command_error(s, "fault: the device is opened again; stop what runs first");
+		command_error(
+			s,
+			"fault: a test is running, and a fault needs the device opened again; enter stop first");
 	else if (s->run.server != NULL)
-		command_error(s, "fault: the device is opened again; disconnect first");
+		command_error(
+			s,
+			"fault: this program listens, and a fault needs the device opened again; enter disconnect first");
 	else if (!s->t.attr.software)
-		command_error(s, "fault: only the software device has faults on demand");
+		command_error(s, "fault: this device has no faults; only the software device has");
 	else
 		return true;
 	return false;
@@ -239,13 +243,13 @@ fault_take(struct session *s, unsigned int dir, unsigned int argc, char **argv, 
 	for (i = 0; i < FAULTS && (argc == 0 || strcmp(kinds[i].name, argv[0]) != 0); i++)
 		;
 	if (i == FAULTS) {
-		command_error(s, "fault: give a kind and how much, as in fault drop 1, or none; "
-				 "help fault lists them");
+		command_error(s, "fault: give a kind of fault and its value, as in fault drop 1, "
+				 "or none; help fault lists the kinds");
 	} else if (dir == IN && !kinds[i].packets) {
 		command_error(
 			s,
-			"fault rx %s: it is not a fault of packets and has no direction; leave out "
-			"rx",
+			"fault rx %s: this fault is not one of packets, so it has no direction; "
+			"leave out rx",
 			kinds[i].name);
 	} else if (argc != 2 || !value_fits(i, argv[1])) {
 		command_error(s, "fault %s%s%s%s: give %s, as in fault %s%s %s", before, argv[0],
@@ -281,7 +285,8 @@ fault_run(struct session *s, unsigned int argc, char **argv)
 	else if (!fault_take(s, dir, argc - skip, argv + skip, &set))
 		return;
 	if (!spec_make(s, &set, spec, sizeof(spec)) || reopen(s, spec) != 0) {
-		command_error(s, "fault: the device refuses it; nothing was changed");
+		command_error(s, "fault: the device does not accept this value; no fault was "
+				 "changed");
 		return;
 	}
 	s->faults = set;

@@ -46,7 +46,7 @@ run(struct tester *t)
 		return -rc;
 	test = rte_zmalloc("row", sizeof(*test), 64);
 	if (test == NULL) {
-		say("no memory");
+		say("no memory for the list of tests");
 		return EXIT_FAILED;
 	}
 	json_start(t);

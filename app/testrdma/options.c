@@ -82,8 +82,10 @@ parse_ops(struct options *o, const char *arg)
 		n = strcspn(arg, ",");
 		e = engine_find(arg, n);
 		if (e == NULL) {
-			fprintf(stderr, "testrdma: --op: no operation \"%.*s\"; there are:", (int)n,
-				arg);
+			fprintf(stderr,
+				"testrdma: --op: unknown operation \"%.*s\"; the "
+				"operations are:",
+				(int)n, arg);
 			for (i = 0; i < nengines; i++)
 				fprintf(stderr, " %s", engines[i]->name);
 			fprintf(stderr, "\n");
@@ -146,9 +148,9 @@ add_range(struct options *o, const char *item, size_t len, const char *dots)
 	if (wrong == NULL && (lo == 0 || hi > MAX_SIZE))
 		wrong = "is out of range";
 	if (wrong == NULL && lo > hi)
-		wrong = "runs downwards";
+		wrong = "ends below its start";
 	if (wrong == NULL && (k == 0 || k > MAX_SIZE || (times && k == 1)))
-		wrong = "has a step that leads nowhere";
+		wrong = "has a step that adds nothing, or is too large";
 	if (wrong != NULL)
 		return size_error(item, len, wrong);
 	for (size = lo; size < hi; size = times ? size * k : size + k)
@@ -373,7 +375,7 @@ options_set(struct options *o, const char *name, const char *value)
 		;
 	if (l->name == NULL || l->has_arg != required_argument ||
 	    snprintf(arg, sizeof(arg), "%s", value) >= (int)sizeof(arg)) {
-		say("set %s: there is no such setting, or its value is too long", name);
+		say("set %s: unknown setting, or its value is too long", name);
 		return -1;
 	}
 	return parse_one(o, l->val, arg);
@@ -418,12 +420,13 @@ mix_fit(const struct options *o)
 		return 0;
 	for (i = 0; i < o->nsizes; i++) {
 		if (o->sizes[i] < 8) {
-			say("--size %u: a --mix with atomics needs 8 bytes and more", o->sizes[i]);
+			say("--size %u: a --mix with atomics needs sizes of at least 8 bytes",
+			    o->sizes[i]);
 			return -1;
 		}
 	}
 	if (o->sgl > 1) {
-		say("--sgl %u: a --mix with atomics has messages of one piece", o->sgl);
+		say("--sgl %u: a --mix with atomics needs --sgl 1", o->sgl);
 		return -1;
 	}
 	return 0;
@@ -435,7 +438,7 @@ options_fit(struct options *o)
 	uint32_t i;
 
 	if (o->listen != NULL && (o->connect != NULL || options_session(o))) {
-		say("--listen only serves another testrdma; %s",
+		say("--listen makes testrdma only a target; %s",
 		    o->connect != NULL ? "leave out --connect"
 				       : "with commands, use listen ADDRESS:PORT");
 		return -1;
@@ -445,8 +448,7 @@ options_fit(struct options *o)
 	if (o->signal_every == 0)
 		o->signal_every = o->rate != 0 ? 1 : o->depth < 16 ? o->depth : 16;
 	if (o->burst > o->depth) {
-		say("--burst %u does not fit into --depth %u; give a burst of at most "
-		    "the depth",
+		say("--burst %u is more than --depth %u; give a burst of at most the depth",
 		    o->burst, o->depth);
 		return -1;
 	}
@@ -457,17 +459,15 @@ options_fit(struct options *o)
 		return -1;
 	}
 	if (o->max_inline > 0 && o->sgl > 1) {
-		say("--inline data is one piece; leave out --sgl %u or "
-		    "--inline",
-		    o->sgl);
+		say("--inline needs one SGE; leave out --sgl %u or --inline", o->sgl);
 		return -1;
 	}
 	if (mix_fit(o) != 0)
 		return -1;
 	for (i = 0; i < o->nops && o->rate != 0; i++) {
 		if (o->ops[i]->two_way) {
-			say("--rate %" PRIu64
-			    ": %s waits for what comes back; leave out one of them",
+			say("--rate %" PRIu64 ": operation %s waits for messages of the peer and "
+			    "cannot keep a rate; leave out one of them",
 			    o->rate, o->ops[i]->name);
 			return -1;
 		}

@@ -45,7 +45,8 @@ refused(const struct tester *t, const struct bb_cm_event *ev)
 	     i++)
 		;
 	if (ev->type == BB_CM_REJECTED && i > 0 && i == ev->private_len)
-		say("--connect %s: the target refuses: %.*s", t->o.connect, (int)i, text);
+		say("--connect %s: the target rejected the connection: %.*s", t->o.connect, (int)i,
+		    text);
 	else
 		say("--connect %s: %s: %s%s", t->o.connect, bb_cm_event_name(ev->type), ev->why,
 		    ev->status == -ECONNREFUSED ? "; start testrdma -- --listen there first" : "");
@@ -69,7 +70,8 @@ pair_connect(struct tester *t, struct pair *p, const struct sockaddr_storage *ad
 	param.initiator_depth = (uint8_t)RTE_MIN(16u, t->attr.max_rd_atomic);
 	rc = bb_conn_connect(t->cm, (const struct sockaddr *)addr, p->qp, &param, &p->conn);
 	if (rc != 0) {
-		say("--connect %s: %s", t->o.connect, strerror(-rc));
+		say("--connect %s: the connection cannot be started: %s", t->o.connect,
+		    strerror(-rc));
 		return rc;
 	}
 	if (!event_wait(t, p->conn, &ev)) {
@@ -83,7 +85,8 @@ pair_connect(struct tester *t, struct pair *p, const struct sockaddr_storage *ad
 	}
 	rc = bb_conn_region(p->conn, REMOTE_REGION, &region);
 	if (rc != 0 || region.len < t->remote.len + (uint64_t)t->npairs * REMOTE_CTL) {
-		say("--connect %s: the peer offers no memory; do both have one version?",
+		say("--connect %s: the target offers too little memory; do both ends run the "
+		    "same version of testrdma?",
 		    t->o.connect);
 		return -EPROTO;
 	}
@@ -130,7 +133,7 @@ remote_connect(struct tester *t)
 	bb_cm_attr_init(&attr);
 	rc = bb_cm_create(t->dev, &attr, &t->cm);
 	if (rc != 0) {
-		say("--connect: the connection manager: %s", strerror(-rc));
+		say("--connect: the connection manager cannot be created: %s", strerror(-rc));
 		return rc;
 	}
 	for (i = 0; i < t->npairs && rc == 0; i++)

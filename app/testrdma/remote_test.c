@@ -36,8 +36,10 @@ order_post(struct tester *t, struct pair *p, size_t off, size_t len)
 	int rc = bb_post_write(p->qp, WR_ORDER, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED);
 
 	if (unlikely(rc != 0)) {
-		report_fail(t, "pair %u: an order to the target: %s", p->index,
-			    rc == -EAGAIN ? "the send queue is full too early" : strerror(-rc));
+		report_fail(t, "pair %u: a control message to the target was not posted: %s",
+			    p->index,
+			    rc == -EAGAIN ? "the send queue is full before its depth is reached"
+					  : strerror(-rc));
 		t->fatal = true;
 		return;
 	}
@@ -126,8 +128,8 @@ errors_take(struct tester *t, struct pair *p, uint64_t errors)
 {
 	if (errors == 0 || t->fatal)
 		return 0;
-	report_fail(t, "pair %u: the target %s; its output says what", p->index,
-		    errors == WORD_REFUSED ? "refuses to do its part" : "has found errors");
+	report_fail(t, "pair %u: the target %s; see the output of the target", p->index,
+		    errors == WORD_REFUSED ? "rejected the test" : "found errors");
 	t->fatal = true;
 	return 1;
 }
@@ -226,7 +228,9 @@ remote_test(struct tester *t)
 		flows_poll(t);
 		if (stall_abandoned(t, rte_rdtsc()) || rte_rdtsc() < end)
 			continue;
-		report_fail(t, "the target does not answer for %g s; its output may say why",
+		report_fail(t,
+			    "no answer from the target in %g s (--patience); see the output "
+			    "of the target",
 			    t->o.patience);
 		t->fatal = true;
 	}

@@ -96,9 +96,8 @@ report_mode(const struct test *test, const struct figures *f)
 		       "p99 %.0f\n",
 		       f->p50, f->p99, f->p50 / 2, f->p99 / 2);
 	if (test->rate != 0)
-		printf("  open loop of %" PRIu64
-		       " operations/s: latencies from when they were due; %" PRIu64
-		       " were due and not posted at the end\n",
+		printf("  open loop of %" PRIu64 " operations/s: latencies count from the due "
+		       "time; %" PRIu64 " due operations were not posted at the end\n",
 		       test->rate * test->lcores, test->res.unposted);
 	if (test->e->pick == NULL)
 		return;
@@ -231,6 +230,6 @@ report_summary(struct tester *t)
 		fprintf(out, "stopped by %s before the end\n",
 			stop_signal == SIGINT ? "Ctrl-C" : "SIGTERM");
 	if (t->fatal)
-		fprintf(out, "given up: the queue pairs cannot be used again\n");
+		fprintf(out, "ended early: the queue pairs cannot be used again after the error\n");
 	fflush(out);
 }

@@ -112,7 +112,8 @@ post_receives(struct tester *t, struct pair *p, uint32_t n)
 	rc = t->test->e->post_recv(p, n);
 	if (unlikely(rc != (int)n)) {
 		report_fail(t, "pair %u: %d of %u receives posted: %s", p->index, rc, n,
-			    rc < 0 ? strerror(-rc) : "the receive queue is full too early");
+			    rc < 0 ? strerror(-rc)
+				   : "the receive queue is full before its depth is reached");
 		t->fatal = true;
 		return false;
 	}
@@ -127,7 +128,8 @@ post_operations(struct tester *t, struct pair *p, uint32_t n)
 
 	if (unlikely(rc != (int)n)) {
 		report_fail(t, "pair %u: %d of %u operations posted: %s", p->index, rc, n,
-			    rc < 0 ? strerror(-rc) : "the send queue is full too early");
+			    rc < 0 ? strerror(-rc)
+				   : "the send queue is full before its depth is reached");
 		t->fatal = true;
 		return false;
 	}

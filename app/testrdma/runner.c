@@ -151,13 +151,14 @@ worker_launch(struct worker *w)
 	else
 		rc = rte_eal_remote_launch(work, w, lcore);
 	if (rc != 0) {
-		say("a worker: %s", strerror(-rc));
+		say("a worker for the traffic cannot be started: %s", strerror(-rc));
 		return rc;
 	}
 	wait_state_change(w, WORKER_STARTING);
 	if (state_of(w) == WORKER_REFUSED) {
 		pthread_join(w->tid, NULL);
-		say("a thread for the traffic: %s; give EAL a second lcore, as -l 0-1",
+		say("the thread for the traffic cannot be registered with EAL: %s; give EAL a "
+		    "second lcore, as -l 0-1",
 		    strerror((int)w->lcore));
 		return -EINVAL;
 	}
@@ -244,8 +245,9 @@ runner_open(struct runner *r)
 	RTE_LCORE_FOREACH_WORKER(lcore)
 		lcores += rte_eal_get_lcore_state(lcore) == WAIT;
 	if (o->lcores > RTE_MAX(lcores, 1u)) {
-		say("%u lcores: beside the main one EAL has %u lcores without work; start testrdma "
-		    "with -l 0-%u, or give --worker-lcores (at the prompt: set lcores) %u",
+		say("%u lcores: EAL has only %u idle lcores beside the main lcore; start "
+		    "testrdma with -l 0-%u, or give --worker-lcores (at the prompt: set lcores) "
+		    "%u",
 		    o->lcores, lcores, o->lcores, RTE_MAX(lcores, 1u));
 		return -1;
 	}

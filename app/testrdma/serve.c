@@ -158,18 +158,18 @@ hello_check(const struct bb_cm_event *ev, struct remote_hello *hello)
 	uint32_t conns;
 
 	if (ev->private_len < sizeof(*hello))
-		return "it is no testrdma";
+		return "the connecting program is not testrdma";
 	memcpy(hello, ev->private_data, sizeof(*hello));
 	if (hello->magic != rte_cpu_to_be_32(REMOTE_MAGIC))
-		return "it is no testrdma";
+		return "the connecting program is not testrdma";
 	if (hello->version != rte_cpu_to_be_32(REMOTE_VERSION))
-		return "it is a testrdma of another version; run one version on both sides";
+		return "the connecting testrdma has another version; run one version at both ends";
 	bytes = rte_be_to_cpu_64(hello->bytes);
 	conns = rte_be_to_cpu_32(hello->conns);
 	if (conns == 0 || conns > MAX_QPS || rte_be_to_cpu_32(hello->index) >= conns)
-		return "its number of connections is out of range";
+		return "the number of connections is out of range";
 	if (bytes < 2 * EDGE || bytes % 8 != 0 || bytes > REMOTE_MAX_BYTES)
-		return "no target has as much memory as it asks for, or as little";
+		return "the target's memory that it requests is too small or too large";
 	return NULL;
 }
 
@@ -187,9 +187,10 @@ request_take(struct server *s, const struct bb_cm_event *ev, struct target **out
 		return why;
 	rc = target_create(s, &hello, &target);
 	if (rc == -EINVAL)
-		return "this device cannot have queues of its depth, or of its pieces";
+		return "the target's device does not support this --depth or --sgl";
 	if (rc == -ENOMEM)
-		return "no memory for it; give the target's EAL more (-m MB, hugepages)";
+		return "no memory for the connection; give the target's EAL more (-m MB, "
+		       "hugepages)";
 	if (rc == 0)
 		rc = bb_region_of(target->group->mr, REMOTE_REGION, 0, 0, &region);
 	if (rc == 0) {
@@ -224,7 +225,7 @@ request(struct server *s, const struct bb_cm_event *ev)
 		s->counts.present++;
 		return;
 	}
-	say("a request to connect is refused: %s", why);
+	say("a connection request was rejected: %s", why);
 	bb_conn_reject(conn, why, (uint32_t)strlen(why));
 	bb_conn_destroy(conn);
 }
@@ -261,7 +262,7 @@ event(struct server *s, const struct bb_cm_event *ev)
 		remove_target(s, ev->conn);
 		break;
 	default:
-		say("a connection was not made: %s", ev->why);
+		say("a connection was not established: %s", ev->why);
 		remove_target(s, ev->conn);
 		break;
 	}

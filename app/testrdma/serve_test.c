@@ -255,8 +255,8 @@ test_begin(struct responder *responder, uint64_t tag)
 		t->fatal || (responder->tag != 0 &&
 			     responder->forward.recv_posted != responder->forward.recv_done);
 	if (!responder->refused && !test_unpack(responder)) {
-		say("a test of connection %u is refused: the operation does not involve the target, or "
-		    "does not fit the memory",
+		say("a test of connection %u was rejected: its operation does not involve the "
+		    "target, or does not fit the target's memory",
 		    responder->index);
 		responder->refused = true;
 	}

@@ -114,7 +114,7 @@ line_char(struct session *s, struct input *in, char c)
 	printf("%s%s\n", PROMPT, in->line);
 	fflush(stdout);
 	if (in->too_long)
-		command_error(s, "a line of more than %zu characters; nothing was done",
+		command_error(s, "the command has more than %zu characters and was not executed",
 			      sizeof(in->line) - 1);
 	else
 		command_line(s, in->line);

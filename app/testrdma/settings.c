@@ -12,20 +12,20 @@ const struct argument setting_args[] = {
 	{"op", "operations, with commas between", op_names},
 	{"size", "bytes of a message: 64, 8,4K, 8..1M", NULL},
 	{"depth", "operations in flight on each queue pair", NULL},
-	{"burst", "operations handed over by one doorbell", NULL},
+	{"burst", "operations announced by one doorbell", NULL},
 	{"inline", "largest message that goes into the WQE, in bytes", NULL},
 	{"signal-every", "operations for each completion", NULL},
 	{"verify", "compare every byte", on_off},
-	{"lcores", "that run the traffic", NULL},
-	{"qps-per-lcore", "connected pairs of queue pairs on each", NULL},
+	{"lcores", "number of lcores that run the traffic", NULL},
+	{"qps-per-lcore", "connected pairs of queue pairs on each lcore", NULL},
 	{"mix", "weights of op mixed: write:70,read:30", NULL},
-	{"rate", "operations a second, in an open loop; 0: as fast as it goes", NULL},
-	{"sgl", "pieces each message is gathered from", NULL},
+	{"rate", "operations a second, in an open loop; 0: no limit", NULL},
+	{"sgl", "SGEs that each message is gathered from", NULL},
 	{"offset", "bytes from a 64-byte boundary to the data", NULL},
 	{"db", "how a single WQE goes to the device", db_modes},
-	{"seed", "of the data patterns", NULL},
+	{"seed", "seed of the data patterns", NULL},
 	{"duration", "seconds of each test; 0: one test runs until you stop it", NULL},
-	{"patience", "seconds without a completion before a test is given up", NULL},
+	{"patience", "seconds without a completion that end a test", NULL},
 	{"interval", "seconds between statistics; 0: none", NULL},
 	{NULL, NULL, NULL},
 };
@@ -53,22 +53,24 @@ setting_run(struct session *s, unsigned int argc, char **argv)
 	for (a = setting_args; a->name != NULL && strcmp(a->name, argv[1]) != 0; a++)
 		;
 	if (a->name == NULL) {
-		command_error(s, "set: there is no setting \"%s\"; help set lists them", argv[1]);
+		command_error(s, "set: unknown setting \"%s\"; help set lists the settings",
+			      argv[1]);
 		return;
 	}
 	/* Changes a copy, so that an error leaves the settings unchanged. */
 	if (options_set(&changed, argv[1], argv[2]) != 0) {
-		command_error(s, "set: %s stays as it was", argv[1]);
+		command_error(s, "set: %s was not changed", argv[1]);
 		return;
 	}
 	fitted = changed;
 	if (options_fit(&fitted) != 0) {
-		command_error(s, "set: %s stays as it was; set the other one first", argv[1]);
+		command_error(s, "set: %s was not changed; change the other setting first",
+			      argv[1]);
 		return;
 	}
 	s->set = changed;
 	if (s->run.running && strcmp(argv[1], "interval") != 0)
-		printf("%s: from the next start on\n", argv[1]);
+		printf("%s applies from the next start\n", argv[1]);
 }
 
 void

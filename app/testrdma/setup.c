@@ -20,7 +20,7 @@
 static void
 error(const char *what, int rc)
 {
-	say("%s: %s", what, strerror(-rc));
+	say("%s failed: %s", what, strerror(-rc));
 }
 
 static int
@@ -43,7 +43,7 @@ open_device(struct tester *t)
 	}
 	rc = bb_dev_query(t->dev, &t->attr);
 	if (rc != 0) {
-		error("the device's attributes", rc);
+		error("querying the device", rc);
 		return -EXIT_FAILED;
 	}
 	return 0;
@@ -54,7 +54,7 @@ limit(const char *option, uint64_t value, uint64_t max)
 {
 	if (value <= max)
 		return 0;
-	say("--%s %" PRIu64 ": this device can do %" PRIu64 " at most", option, value, max);
+	say("--%s %" PRIu64 ": the device allows %" PRIu64 " at most", option, value, max);
 	return -EXIT_USAGE;
 }
 
@@ -84,8 +84,8 @@ tester_check(const struct tester *t)
 		rc = limit("qps", o->qps, MAX_QPS / 2);
 	if (rc == 0 && (uint64_t)o->qps * (options_two_way(o) ? 2 * o->depth : o->depth + 1) >
 			       t->attr.max_cqe) {
-		say("--qps %u times --depth %u: a CQ of this device holds %u "
-		    "completions; give less of one",
+		say("--qps %u times --depth %u is more than the %u CQEs of a CQ of this device; "
+		    "give less of one",
 		    o->qps, o->depth, t->attr.max_cqe);
 		rc = -EXIT_USAGE;
 	}
@@ -118,7 +118,7 @@ pick_path(struct tester *t, struct bb_path *path)
 	} while (path->port == 0 && t->o.connect != NULL && !tester_stopping(t) &&
 		 rte_rdtsc() < end);
 	if (path->port == 0) {
-		say("no port of %s is active: see its link", bb_dev_name(t->dev));
+		say("no port of %s is active: check the link", bb_dev_name(t->dev));
 		return -EXIT_FAILED;
 	}
 	path->sgid_index = 0;
@@ -148,13 +148,13 @@ create_cqs(struct tester *t, uint32_t rq_depth)
 	attr.lcore = t->lcore;
 	rc = bb_cq_create(t->dev, &attr, &t->scq);
 	if (rc != 0) {
-		error("the CQ of sends", rc);
+		error("creating the CQ of sends", rc);
 		return -EXIT_FAILED;
 	}
 	attr.depth = t->o.qps * (two_way ? RTE_MAX(2 * rq_depth, 1u) : rq_depth + 1);
 	rc = bb_cq_create(t->dev, &attr, &t->rcq);
 	if (rc != 0) {
-		error("the CQ of receives", rc);
+		error("creating the CQ of receives", rc);
 		return -EXIT_FAILED;
 	}
 	return 0;
@@ -274,8 +274,8 @@ create_pairs(struct tester *t)
 		t->npairs++;
 		rc = create_pair(t, &t->pairs[i], &path, rq_depth);
 		if (rc != 0) {
-			say("pair %u of %u: %s; the lines above say why", i + 1, t->o.qps,
-			    strerror(-rc));
+			say("pair %u of %u was not connected: %s; the lines above say why", i + 1,
+			    t->o.qps, strerror(-rc));
 			return -EXIT_FAILED;
 		}
 	}
@@ -424,7 +424,7 @@ tester_open_device(struct tester *t)
 		return rc;
 	rc = bb_pd_alloc(t->dev, &t->pd);
 	if (rc != 0) {
-		error("the protection domain", rc);
+		error("allocating the protection domain", rc);
 		return -EXIT_FAILED;
 	}
 	return 0;
@@ -453,7 +453,7 @@ static void
 log_close(int rc)
 {
 	if (rc != 0)
-		say("an object of the device could not be destroyed");
+		say("an object of the device could not be destroyed; the lines above say why");
 }
 
 void

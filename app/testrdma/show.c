@@ -19,7 +19,7 @@ show_device(struct session *s)
 
 	printf("%s: driver %s%s, %u port%s\n", bb_dev_name(s->t.dev), a->driver,
 	       a->software ? " (software)" : "", a->ports, a->ports == 1 ? "" : "s");
-	printf("  at most %u QPs, %u WQEs each, %u pieces (%u of receives), %u bytes inline\n",
+	printf("  at most %u QPs, %u WQEs each, %u SGEs (%u of receives), %u bytes inline\n",
 	       a->max_qp, a->max_qp_wr, a->max_sge, a->max_recv_sge, a->max_inline);
 	printf("  at most %u CQs, %u CQEs each; messages of %" PRIu64 " bytes; %u memory keys\n",
 	       a->max_cq, a->max_cqe, a->max_msg_size, a->max_mr);
@@ -106,7 +106,7 @@ show_stats(struct session *s)
 	runner_totals(&s->run, &totals);
 	printf("%s; operations %" PRIu64 ", verified bytes %" PRIu64 ", errors %" PRIu64 "\n",
 	       s->run.running ? "running" : "stopped", totals.ops, totals.verified, totals.errors);
-	printf("since the last look: ");
+	printf("since the last show stats: ");
 	show_since(s, stdout);
 }
 
@@ -124,9 +124,8 @@ show_latency(struct session *s)
 
 	if (!runner_latency(&s->run, &lat) || lat.count == 0) {
 		printf("no latencies yet; %s\n",
-		       s->run.running
-			       ? "a test measures them after its rate, in the second half of its time"
-			       : "start a test, and let it run to its end");
+		       s->run.running ? "a test measures latencies in the second half of its time"
+				      : "start a test, and let it run to its end");
 		return;
 	}
 	printf("%" PRIu64 " samples, ns: min %.0f, mean %.0f", lat.count, (double)lat.min * ns,
@@ -150,14 +149,15 @@ static const struct {
 const struct argument show_args[] = {
 	{"config", "settings of the next start", NULL},
 	{"device", "the device and its limits", NULL},
-	{"port", "its ports and their GIDs", NULL},
-	{"stats", "operations done, and how fast since the last look", NULL},
-	{"latency", "of the current or the last test", NULL},
+	{"port", "the ports of the device and their GIDs", NULL},
+	{"stats", "operations done, and their rate since the last show stats", NULL},
+	{"latency", "latencies of the current or the last test", NULL},
 	{"qp", "each queue pair: state, requests, doorbells, receives", NULL},
 	{"cq", "completion queues", NULL},
 	{"mr", "registered memory and its keys", NULL},
 	{"wqe", "the first WQE of each queue pair that failed, and why", NULL},
-	{"errors", "what was found; counters by reason, congestion, what was dropped", NULL},
+	{"errors", "errors found; the device's counters of errors, congestion and dropped packets",
+	 NULL},
 	{NULL, NULL, NULL},
 };
 

@@ -277,7 +277,7 @@ show_counters(struct session *s)
 	       d.rnr_nak_retry, d.ack_timeout, d.retry_exceeded, d.rnr_retry_exceeded);
 	printf("refused by peers: access %" PRIu64 ", operation %" PRIu64 ", request %" PRIu64 "\n",
 	       d.remote_access_err, d.remote_op_err, d.remote_invalid_req);
-	printf("here: protection %" PRIu64 ", length %" PRIu64 ", CQ overflow %" PRIu64
+	printf("local errors: protection %" PRIu64 ", length %" PRIu64 ", CQ overflow %" PRIu64 ""
 	       ", flushed %" PRIu64 "\n",
 	       d.local_protection_err, d.local_length_err, d.cq_overflow, d.flushed);
 	printf("congestion: marked packets %" PRIu64 ", notifications sent %" PRIu64

@@ -60,17 +60,16 @@ static const char *
 stall_cause(const struct tester *t, const struct pair *p)
 {
 	if (t->test->e->recv && p->done == p->posted && p->recv_done < p->posted)
-		return t->orders
-			       ? "sends are complete, and the target reports no receive: is it "
-				 "still there, and is a completion lost on its side? Its "
-				 "show qp, show wqe say more"
-			       : "sends are complete and their receives are not: a completion of a "
-				 "receive is lost";
+		return t->orders ? "the sends are complete, but the target reports no receive; is "
+				   "the target still running, or did it lose a completion? Enter "
+				   "show qp and show wqe there"
+				 : "the sends are complete, but their receives are not: the "
+				   "completion of a receive is lost";
 	if (p->posted == p->done)
-		return "nothing is in flight: the target, or the other direction, must continue "
-		       "first";
-	return "no error either, so the request is not executed (does the device progress?), or "
-	       "its completion is lost";
+		return "no operation is in flight: the target, or the other direction, must "
+		       "continue first";
+	return "no request failed, so a request is not executed (does the device make "
+	       "progress?), or its completion is lost";
 }
 
 bool
@@ -112,8 +111,9 @@ stalled(struct tester *t, struct watch *w, uint64_t now)
 	p = t->flows[i == t->nflows ? 0 : i];
 	if (event != NULL) {
 		report_fail(t,
-			    "the device says \"%s\": pair %u posted %" PRIu64 " operations, "
-			    "%" PRIu64 " completed, %" PRIu64 " received; no more will complete",
+			    "the device reports \"%s\": pair %u posted %" PRIu64
+			    " operations, %" PRIu64 ""
+			    " completed, %" PRIu64 " received; no more will complete",
 			    event, p->index, p->posted, p->done, p->recv_done);
 	} else {
 		report_fail(t,

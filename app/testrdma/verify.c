@@ -187,7 +187,7 @@ bytes_check(struct tester *t, const struct pair *p, const uint8_t *at, const uin
 		return;
 	shift = p != NULL ? find_shift(at, want, len) : 0;
 	if (shift != 0)
-		snprintf(text, sizeof(text), "it lies %d bytes %s its address", abs(shift),
+		snprintf(text, sizeof(text), "the data is %d bytes %s its address", abs(shift),
 			 shift > 0 ? "after" : "before");
 	else
 		explain(text, sizeof(text), at, want, len);
@@ -372,7 +372,8 @@ slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base
 
 	for (n = from; n < test->slots; n++)
 		bytes_check(p->t, NULL, base + (size_t)n * lay->stride + lay->off[0],
-			    s->image + lay->off[0], lay->len[0], 0, "memory no operation named");
+			    s->image + lay->off[0], lay->len[0], 0,
+			    "memory that no operation addresses");
 }
 
 /* Verifies the last @n operations of each of the first @nflows flows. Call it after a round. */

@@ -114,9 +114,9 @@ class Faults(AppTest):
                                             '--size', '64', '--duration', '60', '--patience', '120'] + more)
                     self.assertLess(time.monotonic() - begin, 60, str(res))
                     self.assertEqual(res.rc, 1, str(res))
-                    self.assertIn('the device says "%s": pair 0 posted' % event, res.err)
+                    self.assertIn('the device reports "%s": pair 0 posted' % event, res.err)
                     self.assertIn('1 of 2 tests ran, 0 right, 1 wrong', res.out)
-                    self.assertIn('given up', res.out)
+                    self.assertIn('ended early', res.out)
 
 
 class Variants(Caught):

@@ -27,7 +27,7 @@ class Errors(AppTest):
         self.assertLessEqual(len(lines), 2, str(res))
         self.assertRegex(lines[0], r'vendor syndrome 0x\w\w: \w+')
         self.assertIn('FAIL', res.out, str(res))
-        self.assertIn('given up', res.out, str(res))
+        self.assertIn('ended early', res.out, str(res))
         self.assertEqual(res.json['result'], 'fail')
         self.assertEqual(len(res.json['rows']), 1)
         self.assertFalse(res.json['rows'][0]['ok'])

@@ -240,7 +240,7 @@ class Pair(PairTest):
                 self.assertRegex(res.err, r'no completion for 1 s: pair 0 posted \d+ operations')
                 for cause in causes:
                     self.assertIn(cause, res.err)
-                self.assertIn('given up', res.out)
+                self.assertIn('ended early', res.out)
                 self.end(server)
 
     def test_prompt(self):
@@ -277,16 +277,17 @@ class Pair(PairTest):
         out, err = self.end(client, 1)
         self.assertEqual(re.findall(r'tests? ran, (\d) right, (\d) wrong', out),
                          [('2', '0'), ('1', '0'), ('1', '0')])
-        self.assertIn('listen: stop what runs first', err)
-        self.assertIn('listen: its target is 127.0.0.1:' + port, err)
+        self.assertIn('listen: a test is running; enter stop first', err)
+        self.assertIn('listen: the tests of this program use the target 127.0.0.1:' + port, err)
         out, err = self.end(server, 1)
         self.assertRegex(out, r'connections 2, 0 of them there\nrequests of peers: [1-9]')
         self.assertIn('2 connections served', out)
         self.assertIn('1 of 1 test', out)
         # Its own requests in between are not counted as a peer's.
         self.assertIn('0 connections served; requests of peers: 0 writes, 0 reads, 0 atomics; 0 rec', out)
-        for text in ('start: this side listens', 'connect: it listens at port ' + port, 'listen: it listens',
-                     'fault: the device is opened again', 'disconnect: it neither'):
+        for text in ('start: this program listens', 'connect: this program listens at port ' + port,
+                     'listen: this program listens',
+                     'fault: this program listens', 'disconnect: there is no listener'):
             self.assertIn(text, err)
 
     @long

@@ -127,14 +127,14 @@ class Hostile(PairTest):
             with socket.create_connection(self.where) as s:
                 s.sendall(request[:cut])
         for fields, says in (
-                ({'magic': 7}, 'it is no testrdma'), ({'version': 1}, 'of another version'),
+                ({'magic': 7}, 'program is not testrdma'), ({'version': 1}, 'has another version'),
                 ({'conns': 0}, 'number of connections'), ({'index': 9}, 'number of connections'),
-                ({'conns': 0xffffffff}, 'number of connections'), ({'bytes': 0}, 'as much memory'),
-                ({'bytes': (1 << 64) - 8}, 'as much memory'), ({'bytes': 8193}, 'as much memory'),
-                ({'bytes': 1 << 32, 'token': 5}, 'no memory for it'),
-                ({'depth': 0}, 'queues of its depth'), ({'depth': 0xffffffff}, 'queues of its depth'),
-                ({'sgl': 0}, 'queues of its depth'), ({'sgl': 99}, 'queues of its depth'),
-                ({'max_inline': 1 << 31}, 'queues of its depth')):
+                ({'conns': 0xffffffff}, 'number of connections'), ({'bytes': 0}, 'too small or'),
+                ({'bytes': (1 << 64) - 8}, 'too small or'), ({'bytes': 8193}, 'too small or'),
+                ({'bytes': 1 << 32, 'token': 5}, 'no memory for the connection'),
+                ({'depth': 0}, 'support this --depth'), ({'depth': 0xffffffff}, 'support this --depth'),
+                ({'sgl': 0}, 'support this --depth'), ({'sgl': 99}, 'support this --depth'),
+                ({'max_inline': 1 << 31}, 'support this --depth')):
             with self.subTest(**fields), socket.create_connection(self.where) as s:
                 s.settimeout(LIMIT)
                 s.sendall(lie(request, **fields))
@@ -164,18 +164,19 @@ class Hostile(PairTest):
         self.assertEqual(last.returncode, 0, err)
         out, err = self.over()
         self.assertRegex(out, r'listening at .*; connections \d+, 0 of them there')
-        for text in ('refused: it is no testrdma', 'refused: it is a testrdma of another version',
-                     'refused: no memory for it', 'broke'):
+        for text in ('rejected: the connecting program is not testrdma',
+                     'rejected: the connecting testrdma has another version',
+                     'rejected: no memory for the connection', 'broke'):
             self.assertIn(text, err)
 
     @long
     def test_rows(self):
         """A peer whose rows and memory are not those that it announced."""
         for change, args, says in (
-                ({'version': 9}, ['--op', 'write'], 'the target refuses: it is a testrdma of another '
-                                                    'version; run one version on both sides'),
-                ({'depth': 4}, ['--op', 'send'], 'refuses to do its part'),
-                ({'bytes': 8192 + 64}, ['--op', 'send'], 'offers no memory'),
+                ({'version': 9}, ['--op', 'write'], 'the target rejected the connection: the '
+                                                    'connecting testrdma has another version'),
+                ({'depth': 4}, ['--op', 'send'], 'rejected the test'),
+                ({'bytes': 8192 + 64}, ['--op', 'send'], 'offers too little memory'),
                 ({'conns': 2}, ['--op', 'send', '--depth', '128'], ''),
                 ({'rkey': 0xdead00}, ['--op', 'pingpong'], ''),
                 ({'addr': 0x1000}, ['--op', 'send'], '')):
@@ -188,8 +189,8 @@ class Hostile(PairTest):
         out, err = last.communicate(timeout=LIMIT)
         self.assertEqual(last.returncode, 0, err)
         _, err = self.over()
-        self.assertIn('a test of connection 0 is refused', err)
-        self.assertEqual(err.count('an answer to the initiator, of pair 0'), 2)
+        self.assertIn('a test of connection 0 was rejected', err)
+        self.assertEqual(err.count('a control message to the initiator, of pair 0'), 2)
 
 
 if __name__ == '__main__':

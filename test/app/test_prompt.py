@@ -155,8 +155,8 @@ class Prompt(AppTest):
         self.assertEqual(row['window'], 128)
         self.assertGreater(int(re.search(r'running; operations (\d+)', res.out).group(1)), 0)
         self.assertRegex(res.out, r'[1-9]\d* samples')
-        self.assertIn('from the next start on', res.out)
-        for text in ('is already running; stop it first', 'has no end', 'stop: nothing runs'):
+        self.assertIn('applies from the next start', res.out)
+        for text in ('is already running; stop it first', 'has no end', 'stop: no test is running'):
             self.assertIn(text, res.err)
 
     def test_wrong_commands_lose_nothing(self):
@@ -173,7 +173,7 @@ class Prompt(AppTest):
         self.assertIn('op write\nsize 64\ndepth 16\nburst 16\n', res.out)
         self.assertIn('\noffset 4\n', res.out)
         lines = res.err.splitlines()
-        self.assertEqual(sum('"frob" is no command; there are: show set' in l for l in lines), 1)
+        self.assertEqual(sum('"frob" is not a command; the commands are: show set' in l for l in lines), 1)
         said = [l for l in lines if l.startswith('testrdma: ')]
         self.assertGreaterEqual(len(said), len(wrong), res.err)
 
@@ -241,7 +241,7 @@ class Prompt(AppTest):
         res = self.script(['set op write', 'set size 64', 'set duration 600', 'start', 'show latency',
                            'stop', 'show latency', 'help start'])
         self.assertRegex(res.out, r'write +64 .* +- +- +- +- .*cut short')
-        self.assertIn('no latencies yet; a test measures them after its rate', res.out)
+        self.assertIn('no latencies yet; a test measures latencies in the second half', res.out)
         self.assertIn('no latencies yet; start a test', res.out)
         self.assertIn('\nstart: run every', res.out)
 
@@ -281,12 +281,12 @@ class Prompt(AppTest):
         self.assertGreater(lost[0], 0)
         self.assertGreater(twice[0], 0)
         self.assertEqual((lost[1], twice[1]), (0, 0))
-        self.assertIn('stop what runs first', res.err)
+        self.assertIn('enter stop first', res.err)
         for wrong in ('stall often: give PERCENT:MILLISECONDS', 'drop 1000: give a percentage up to 100',
                       'delay 1.5: give microseconds', 'drop: give a percentage', 'stall 1: give PERCENT'):
             self.assertIn('testrdma: fault ' + wrong, res.err)
         self.assertIn('as in fault stall 1:20\n', res.err)
-        self.assertEqual(res.err.count('give a kind and how much'), 1)
+        self.assertEqual(res.err.count('give a kind of fault and its value'), 1)
         self.assertTrue(res.out.rstrip().endswith('testrdma> fault melt 1'), res.out)
 
     def test_fault_in(self):
@@ -305,11 +305,11 @@ class Prompt(AppTest):
         self.assertEqual(len(re.findall(r'\ndrop +- +- ', res.out)), 1)  # after "none"
         self.assertRegex(res.out, r'out of sequence [1-9]\d*, duplicate [1-9]')
         for wrong in ('rx drop: give a percentage up to 100, as in fault rx drop 1', ': give a kind',
-                      'rx flap: it is not a fault of packets', ': the device refuses it',
+                      'rx flap: this fault is not one of packets', ': the device does not accept this value',
                       'seed -1: give a whole number of 64 bits, as in fault seed 7',
                       'seed 99999999999999999999: give a whole number'):
             self.assertIn('testrdma: fault' + ' ' * (wrong[0] != ':') + wrong, res.err)
-        self.assertEqual(res.err.count('the device refuses it'), 1)  # a flap of 0
+        self.assertEqual(res.err.count('the device does not accept this value'), 1)  # a flap of 0
 
     def test_fault_full_ends_requests_by_retries_and_for_a_while_is_survived(self):
         """A link that accepts nothing any more, and one that accepts nothing for a while."""
@@ -325,7 +325,7 @@ class Prompt(AppTest):
         for wrong in ('full 1:', 'full x:1'):
             self.assertIn('testrdma: fault %s: give PACKETS or PACKETS:MILLISECONDS, as in fault full 1000:50'
                           % wrong, res.err)
-        self.assertEqual(res.err.count('the device refuses it'), 1)  # 0 packets
+        self.assertEqual(res.err.count('the device does not accept this value'), 1)  # 0 packets
 
     def test_fault_ecn_marks_packets(self):
         res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'fault ecn 100', 'start', 'wait',
@@ -460,7 +460,7 @@ class Prompt(AppTest):
             t.type('\x03')
             t.until(r'1 of 1 tests ran, 1 right')
             t.type('frob\n')
-            t.until(r'"frob" is no command')
+            t.until(r'"frob" is not a command')
             t.type('show foo\n')
             t.until(r'show: give one of')
             t.type('\x04')  # Ctrl-D
@@ -479,8 +479,9 @@ class Prompt(AppTest):
             cmd.write('set size 64\nfrob\nset op write\nset duration 0.02\nstart\n')
             cmd.flush()
             for args, words, said in (
-                    (['--worker-lcores', '2', '--connect', '127.0.0.1:1'], 'nothing runs', 'error'),
-                    (['--cmdline-file', cmd.name], 'is no command', 'fail')):
+                    (['--worker-lcores', '2', '--connect', '127.0.0.1:1'], 'test was not started',
+                     'error'),
+                    (['--cmdline-file', cmd.name], 'is not a command', 'fail')):
                 eal = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[-1], CPUS[0])] + EAL
                 t = Terminal([self.program] + eal + ['--'] + args + ['--json', f.name])
                 t.until(words)
