@@ -100,7 +100,7 @@ call(struct bb_dev *dev, const char *where, char *buf)
 	TRY(bb_ep_connect(ep, NULL));                     /*       rdma_connect */
 	TRY(bb_conn_region(ep->conn, "greeting", &region));
 	if (region.len < sizeof(GREETING)) {
-		fprintf(stderr, "the peer's region is too small\n");
+		fprintf(stderr, "the peer's region is too small for %zu bytes\n", sizeof(GREETING));
 		rc = -ENOSPC;
 		goto out;
 	}

@@ -73,7 +73,8 @@ end_memory(struct worker *p, struct end *e)
 	if (e->link == STAGE_RISK && e->producer) {
 		rc = bb_region_of(p->kill_mr, "kill", 0, 8, &e->region[1]);
 		if (rc != 0)
-			return worker_fail(p, rc, "the kill switch: %s", strerror(-rc));
+			return worker_fail(p, rc, "the kill switch cannot be registered: %s",
+					   strerror(-rc));
 		e->nregions = 2;
 	}
 	return 0;
@@ -113,7 +114,7 @@ end_open(struct worker *p, struct end *e)
 	if (rc != 0)
 		return worker_fail(p, rc,
 				   "cannot listen for the link from %s to %s: %s; give --listen "
-				   "another port, %u from there are needed",
+				   "another port: it and the next ports are needed, %u in total",
 				   stage_name[e->link], stage_name[e->link + 1], strerror(-rc),
 				   LINKS);
 	__atomic_store_n(&link_port[e->link], bb_listener_port(e->listener), __ATOMIC_RELEASE);
@@ -125,7 +126,9 @@ alloc_word(struct worker *p, uint32_t access, uint64_t **word, struct bb_mr **mr
 {
 	*word = rte_zmalloc("word", 64, 64);
 	if (*word == NULL)
-		return worker_fail(p, -ENOMEM, "no memory: give EAL more, -m MB");
+		return worker_fail(p, -ENOMEM,
+				   "no memory for a word of 64 bytes: give EAL more, "
+				   "-m MB");
 	return bb_mr_reg(p->pd, *word, 8, access, mr);
 }
 
@@ -239,12 +242,12 @@ accept_peer(struct worker *p, const struct bb_cm_event *ev)
 			e = &p->end[i];
 	mine = hello_of(p, e == NULL ? 0 : e->link);
 	if (e != NULL && e->conn != NULL)
-		no = "this link has a peer already";
+		no = "the link already has a peer";
 	else if (e == NULL || ev->private_len != sizeof(h) ||
 		 memcmp(ev->private_data, &mine, sizeof(h)) != 0)
-		no = "other parameters: give both sides the same options";
+		no = "different parameters: give both ends the same options";
 	if (no != NULL) {
-		say("a caller was refused: %s", no);
+		say("a connection request was rejected: %s", no);
 		bb_conn_reject(ev->conn, no, (uint32_t)strlen(no));
 		bb_conn_destroy(ev->conn);
 		return 0;
@@ -301,11 +304,11 @@ handle(struct worker *p, const struct bb_cm_event *ev)
 		 */
 		if (p->finished && (!e->producer || ev->status == 0))
 			return 0;
-		return worker_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
+		return worker_fail(p, -EPIPE, "the peer of the link from %s to %s has exited: %s",
 				   stage_name[e->link], stage_name[e->link + 1], ev->why);
 	case BB_CM_REJECTED:
-		return worker_fail(p, -ECONNREFUSED, "the peer refused: %.*s", (int)ev->private_len,
-				   (const char *)ev->private_data);
+		return worker_fail(p, -ECONNREFUSED, "the peer rejected the connection: %.*s",
+				   (int)ev->private_len, (const char *)ev->private_data);
 	case BB_CM_FAILED:
 		/* Tries again until --wait is over, because the peer may not listen yet. */
 		if (!e->up && !e->listens && ev->status == -ECONNREFUSED) {
@@ -361,7 +364,7 @@ links_connect(struct worker *p)
 			return -EINTR;
 		if (rc == 0 && down > 0 && rte_get_tsc_cycles() > end)
 			rc = worker_fail(p, -ETIMEDOUT,
-					 "the peer was not there in %u s; start it, "
+					 "the peer did not connect within %u s; start the peer, "
 					 "or give a longer --wait",
 					 p->o->wait_s);
 	} while (rc == 0 && down > 0);
@@ -431,8 +434,8 @@ links_disconnect(struct worker *p)
 		if (e->producer && e->up && !e->disconnected)
 			worker_fail(
 				p, -ETIMEDOUT,
-				"the other end of the link from %s to %s did not confirm within %u "
-				"s that all arrived",
+				"the consumer of the link from %s to %s did not confirm the last "
+				"messages within %u s (--wait)",
 				stage_name[i], stage_name[i + 1], p->o->wait_s);
 	}
 }

@@ -52,16 +52,15 @@ load(const struct options *o, struct itch_file *f)
 		    "damaged: make it again with --generate",
 		    name, fault.what, fault.offset);
 	else if (rc != 0)
-		say("%s: %s", name, strerror(-rc));
+		say("%s cannot be read: %s", name, strerror(-rc));
 	if (rc == 0 && f->h.symbols > o->params.symbols) {
-		say("%s has %u symbols: give both sides --symbols %u", name, f->h.symbols,
+		say("%s has %u symbols: give --symbols %u at both ends", name, f->h.symbols,
 		    f->h.symbols);
 		rc = -EINVAL;
 	}
 	if (rc == 0 && f->h.max_open > o->params.max_orders) {
-		say("%s has %u orders open at a time: give both sides "
-		    "--max-orders %u",
-		    name, f->h.max_open, f->h.max_open);
+		say("%s has up to %u open orders: give --max-orders %u at both ends", name,
+		    f->h.max_open, f->h.max_open);
 		rc = -EINVAL;
 	}
 	return rc;
@@ -116,10 +115,13 @@ worker_open(struct worker *p)
 	}
 	if (rc != 0)
 		return worker_fail(p, rc,
-				   "no memory for the books: fewer --symbols or --max-orders");
+				   "no memory for the books: give smaller --symbols or "
+				   "--max-orders");
 	rc = links_open(p);
 	if (rc == 0 && runs(p, STAGE_RISK) && risk_stage_open(&p->risk, params, p->kill) != 0)
-		rc = worker_fail(p, -ENOMEM, "no memory for risk: fewer --symbols");
+		rc = worker_fail(p, -ENOMEM,
+				 "no memory for the risk stage: give smaller "
+				 "--symbols");
 	return rc;
 }
 
@@ -148,7 +150,7 @@ worker_main(void *arg)
 	if (p->cm != NULL)
 		links_disconnect(p);
 	if (p->rc == 0 && p->book.wrong != 0)
-		say("books: message %u %s", p->book.which, p->book.why);
+		say("the book stage rejected message %u: it %s", p->book.which, p->book.why);
 	worker_close(p);
 	return rc;
 }
@@ -199,8 +201,8 @@ assign(const struct options *o, struct worker *workers)
 		if ((o->listen != NULL && feed) || (o->connect != NULL && !feed) || other)
 			continue;
 		if (lcore == RTE_MAX_LCORE) {
-			say("each worker needs an lcore, and %u are here: give EAL "
-			    "more, as in -l 0-%u, or group stages by --stages",
+			say("EAL has %u lcores, and each worker needs one: give EAL more, as in "
+			    "-l 0-%u, or join stages with --stages",
 			    rte_lcore_count(), o->workers - 1);
 			return -1;
 		}
@@ -218,7 +220,7 @@ run(const struct options *o, const struct itch_file *file)
 	uint32_t i;
 
 	if (workers == NULL) {
-		say("no memory");
+		say("no memory for the workers: give EAL more, -m MB");
 		return EXIT_FAILED;
 	}
 	n = assign(o, workers);

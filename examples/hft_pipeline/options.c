@@ -108,10 +108,10 @@ parse_stages(struct options *o, const char *arg)
 		if (!seen[s])
 			wrong = "a stage is missing";
 	if (wrong == NULL && worker == 0)
-		wrong = "all stages are in one worker";
+		wrong = "all stages belong to one worker, at least two are needed";
 	if (wrong != NULL) {
-		say("--stages %s: %s; give feed, book, strategy, risk and "
-		    "gateway, with + between those of a worker and a comma between workers",
+		say("--stages %s: %s; list feed, book, strategy, risk and gateway, with + "
+		    "between stages of one worker and a comma between workers",
 		    arg, wrong);
 		return -1;
 	}
@@ -138,7 +138,7 @@ parse_defect(struct options *o, const char *arg)
 		o->defect_at = (uint32_t)at;
 		return 0;
 	}
-	say("--defect %s: give drop:N, twice:N, swap:N, book:N, order:N, seq:N, credit:N", arg);
+	say("--defect %s: give drop:N, twice:N, swap:N, book:N, order:N, seq:N or credit:N", arg);
 	return -1;
 }
 
@@ -205,25 +205,25 @@ static int
 check_together(struct options *o)
 {
 	if (o->listen != NULL && o->connect != NULL) {
-		say("--listen and --connect: one side listens, the other "
-		    "one connects");
+		say("--listen and --connect exclude each other: one end listens, the other "
+		    "connects");
 		return -1;
 	}
 	if ((o->listen != NULL || o->connect != NULL) &&
 	    o->worker_of[STAGE_FEED] != o->worker_of[STAGE_GATEWAY]) {
-		say("--stages: between processes feed and gateway must be one "
-		    "worker, because one clock measures the time; give feed+gateway,...");
+		say("--stages: with --listen or --connect, feed and gateway must share a worker, "
+		    "because one clock measures the time; give feed+gateway,...");
 		return -1;
 	}
 	if (o->listen != NULL && (o->file != NULL || o->kill_after != 0)) {
-		say("--file and --kill-after belong to the side that "
-		    "connects");
+		say("--file and --kill-after are options of the end that connects; leave them "
+		    "out with --listen");
 		return -1;
 	}
 	if (o->worker != ALL_WORKERS && (o->listen == NULL || o->worker >= o->workers ||
 					 o->worker == o->worker_of[STAGE_FEED])) {
-		say("--worker %u: with --listen, one of the %u of --stages, counted from 0, that is "
-		    "not the feed's",
+		say("--worker %u: give --listen, and a worker of the %u of --stages, counted "
+		    "from 0, other than the feed's",
 		    o->worker, o->workers);
 		return -1;
 	}

@@ -58,22 +58,22 @@ check_counts(struct outcome *c)
 		const union hft_msg *m = &c->g->report[s];
 
 		if (m->report.lost != 0 || m->report.twice != 0)
-			fault(c, "%s to %s: %u lost, %u twice or out of order", what[s],
+			fault(c, "%s to %s: %u were lost, %u came twice or out of order", what[s],
 			      stage_name[s], m->report.lost, m->report.twice);
 	}
 	if (c->g->report[STAGE_BOOK].report.wrong != c->r.wrong)
-		fault(c, "%u messages did not fit the books, %u in the replay",
+		fault(c, "the book stage rejected %u messages, the replay %u",
 		      c->g->report[STAGE_BOOK].report.wrong, c->r.wrong);
 	if (c->g->in.lost != 0 || c->g->in.twice != 0)
-		fault(c, "orders to gateway: %u lost, %u twice or out of order", c->g->in.lost,
-		      c->g->in.twice);
+		fault(c, "orders to gateway: %u were lost, %u came twice or out of order",
+		      c->g->in.lost, c->g->in.twice);
 	if (c->g->warm.next != c->g->report[STAGE_STRATEGY].report.value[2] ||
 	    c->g->warm.lost != 0 || c->g->warm.twice != 0)
-		fault(c, "messages that keep the way warm: %u of %u, %u lost, %u twice",
+		fault(c, "messages of --warm: %u of %u arrived, %u were lost, %u came twice",
 		      c->g->warm.next, c->g->report[STAGE_STRATEGY].report.value[2],
 		      c->g->warm.lost, c->g->warm.twice);
 	if (c->g->in.next != c->g->report[STAGE_RISK].report.wrong)
-		fault(c, "risk let %u orders through, the gateway has %u",
+		fault(c, "risk passed %u orders, but the gateway received %u",
 		      c->g->report[STAGE_RISK].report.wrong, c->g->norders);
 }
 
@@ -84,11 +84,13 @@ check_replay(struct outcome *c)
 	uint32_t i, n = c->g->norders < c->r.norders ? c->g->norders : c->r.norders;
 
 	if (book->report.value[2] != c->ticks)
-		fault(c, "the book has seen %u ticks of %u", book->report.value[2], c->ticks);
+		fault(c, "the book stage received %u of %u ticks", book->report.value[2], c->ticks);
 	if (report_digest(book) != c->r.digest)
-		fault(c, "the books are not those of the replay, at the end or on the way");
+		fault(c, "the books differ from those of the replay, at the end or at an earlier "
+			 "message");
 	if (book->report.value[4] != c->r.quotes)
-		fault(c, "%u quotes, %u in the replay", book->report.value[4], c->r.quotes);
+		fault(c, "the pipeline made %u quotes, the replay %u", book->report.value[4],
+		      c->r.quotes);
 	/*
 	 * Compares the orders that arrived. There may be fewer than in the replay, because the kill
 	 * switch stops orders.
@@ -107,11 +109,11 @@ check_replay(struct outcome *c)
 		break;
 	}
 	if (risk->report.value[RISK_KILLED] == 0 && c->g->norders != c->r.norders)
-		fault(c, "%u orders, %u in the replay", c->g->norders, c->r.norders);
+		fault(c, "the pipeline sent %u orders, the replay %u", c->g->norders, c->r.norders);
 	for (i = 0; i < RISK_REASONS; i++)
 		c->stopped += risk->report.value[i];
 	if (risk->report.wrong + c->stopped != c->r.decisions)
-		fault(c, "risk checked %" PRIu64 " orders, the strategy of the replay made %u",
+		fault(c, "risk checked %" PRIu64 " orders, but the strategy of the replay made %u",
 		      risk->report.wrong + c->stopped, c->r.decisions);
 }
 
@@ -128,16 +130,21 @@ check_kill(struct outcome *c)
 		return;
 	}
 	if (c->g->kill_found != 0)
-		fault(c, "the kill switch was pulled already: it held %" PRIu64, c->g->kill_found);
+		fault(c,
+		      "the kill switch was already pulled: its word held %" PRIu64 ", "
+		      "expected 0" PRIu64,
+		      c->g->kill_found);
 	/*
 	 * Allows as many orders as could be in flight when the atomic completed: the slots of the
 	 * ring, and the backlog of an lcore.
 	 */
 	if (c->g->norders - c->g->orders_at_kill > c->o->slots + STAGES)
-		fault(c, "%u orders came after the kill switch was pulled",
+		fault(c,
+		      "%u orders arrived after the kill switch was pulled, more than can be "
+		      "in flight",
 		      c->g->norders - c->g->orders_at_kill);
 	if (c->g->norders == c->g->orders_at_kill && killed == 0 && c->r.norders > c->g->norders)
-		fault(c, "orders stopped, but not by the kill switch");
+		fault(c, "orders stopped without the kill switch");
 }
 
 static double
@@ -198,7 +205,8 @@ print_pauses(const struct outcome *c)
 		struct pauses_of s = pauses_of(c, i);
 
 		if (s.n != 0)
-			printf("%s did not run %u times, %.0f us in total, the longest %.0f us\n",
+			printf("the worker of %s was paused %u times, %.0f us in total, the "
+			       "longest pause %.0f us\n",
 			       s.stages, s.n, s.total_us, s.longest_us);
 	}
 }
@@ -262,7 +270,7 @@ print(const struct outcome *c)
 			printf("; %u stopped: %s", risk->report.value[i], risk_reason_name[i]);
 	printf("\n");
 	if (c->g->killed)
-		printf("kill switch pulled after %u orders; %u more were on their way\n",
+		printf("kill switch pulled after %u orders; %u more orders were in flight\n",
 		       c->o->kill_after, c->g->norders - c->o->kill_after);
 	if (h->count == 0)
 		return;
@@ -275,7 +283,7 @@ print(const struct outcome *c)
 		return;
 	printf("no pause delayed %" PRIu64 " of %" PRIu64 " orders\n", quiet->count, h->count);
 	if (quiet->count != 0)
-		print_points("tick to trade of those", quiet);
+		print_points("tick to trade of these orders", quiet);
 }
 
 static void
@@ -345,12 +353,12 @@ report(const struct options *o, const struct worker *workers, int rc)
 
 	if (o->listen != NULL) {
 		printf("hft_pipeline: %s\n",
-		       rc == 0 ? "done; the peer has the result" : "not finished");
+		       rc == 0 ? "done; the connecting process prints the result" : "not finished");
 		return rc;
 	}
 	c.ticks = c.feed->next;
 	if (rc == 0 && replay(&c.r, c.feed->file, c.ticks, &o->params) != 0) {
-		say("no memory for the replay");
+		say("no memory for the replay of the day");
 		rc = EXIT_FAILED;
 	} else if (rc == 0) {
 		print(&c);

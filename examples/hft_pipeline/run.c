@@ -143,7 +143,9 @@ gateway(struct worker *p, const union hft_msg *m)
 		return 0;
 	order_check(&g->in, m->order.seq);
 	if (g->norders == g->max_orders)
-		return worker_fail(p, -EPROTO, "more orders arrived than there were ticks");
+		return worker_fail(p, -EPROTO,
+				   "the gateway received more orders than there were "
+				   "ticks");
 	g->orders[g->norders++] = order_out_of(m);
 	if (o->kill_after != 0 && g->norders >= o->kill_after && !g->kill_posted)
 		return kill_post(p);
@@ -453,7 +455,7 @@ worker_run(struct worker *p)
 	p->pauses.limit = hz / 1000000 * PAUSE_US;
 	if (has_feed) {
 		p->feed.gap_q16 = p->o->rate == 0 ? 0 : (hz << 16) / p->o->rate;
-		printf("hft_pipeline: connected, %u ticks to come\n", p->feed.file->h.messages);
+		printf("hft_pipeline: connected; replaying %u ticks\n", p->feed.file->h.messages);
 		fflush(stdout);
 		p->feed.start = rte_rdtsc() + (p->o->rate == 0 ? 0 : hz / 100);
 		p->feed.due = p->feed.start;
