@@ -272,7 +272,7 @@ def check(args):
     for name, device in (('device', with_resize(args.device)), ('software', SOFT)):
         report[name] = programs.report(device)
         if report[name] is None:
-            say('%s cannot be used: the lines above say why' % device)
+            say('device %s cannot be used; the lines above say why' % device)
             return 1
     rows = {'mlx5': None}
     for number, (name, device) in enumerate(ways, 2):
@@ -317,17 +317,17 @@ def main():
     tail += '  devtools/hw-check soft0           how it looks without a card'
     p = argparse.ArgumentParser(prog='devtools/hw-check', description=__doc__, epilog=tail,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('device', nargs='?', help='as bb_dev_open() takes it: mlx5_0, 0000:3b:00.0')
-    p.add_argument('--report', metavar='FILE', default='hw-check.json', help='default: %(default)s')
-    p.add_argument('--filter', metavar='LIST', help='rows of conform, as its --filter')
+    p.add_argument('device', nargs='?', help='device, named as for bb_dev_open(): mlx5_0, 0000:3b:00.0')
+    p.add_argument('--report', metavar='FILE', default='hw-check.json', help='file for the report (default: %(default)s)')
+    p.add_argument('--filter', metavar='LIST', help='run only these rows of conform, as with its --filter')
     p.add_argument('--eal', metavar='ARGS', help='arguments for EAL; default: lcore 0 and 1, '
                    'plain pages, no PCI',
                    default='--lcores=0,1 --no-huge -m 512 --no-pci --no-shconf --no-telemetry')
     p.add_argument('--build', metavar='DIR', default='build',
-                   help='a build to use; without it one is made in build/')
+                   help='build folder to use (default: build in build/)')
     p.add_argument('--suffix', default='', help='of the names of programs: _libmlx5 has a kernel '
                    'in place of the machine\'s in them, with a mlx5_0')
-    p.add_argument('--look', action='store_true', help='only look whether the device is there')
+    p.add_argument('--look', action='store_true', help='only check that the device can be opened')
     args = p.parse_args()
     if args.device is None:
         if not devices():

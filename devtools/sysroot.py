@@ -114,7 +114,7 @@ def main():
             else:
                 make(root, suite, arch)
         except debian.DebianError as err:
-            print('no packages for %s here: %s' % (what, ' '.join(str(err).split())))
+            print('packages for %s cannot be downloaded: %s' % (what, ' '.join(str(err).split())))
             sys.exit(77)
 
 

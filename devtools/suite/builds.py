@@ -34,7 +34,7 @@ def run(cmd, log=None, env=None, show=False, tell=True):
         rc = subprocess.call(cmd, cwd=TOP, env=full, stdout=out, stderr=subprocess.STDOUT)
     if rc != 0 and tell:
         show_failure(log)
-        print('failed (%d): %s' % (rc, ' '.join(cmd)[:200]), flush=True)
+        print('command failed with exit status %d: %s' % (rc, ' '.join(cmd)[:200]), flush=True)
     return rc == 0
 
 

@@ -63,7 +63,7 @@ def allowed_skips():
                 continue
             pattern, _, reason = line.partition(':')
             if not reason.strip():
-                sys.exit('.ci/allowed-skips: no reason for %s' % pattern)
+                sys.exit('.ci/allowed-skips: the pattern %s has no reason' % pattern)
             patterns.append((pattern.strip(), reason.strip()))
     return patterns
 
@@ -107,7 +107,7 @@ def parse_args():
     args.only = args.only.split(',') if args.only else names
     for name in args.only:
         if name not in STAGES:
-            p.error('no stage %s; there are: %s' % (name, ', '.join(STAGES)))
+            p.error('unknown stage %s; the stages are: %s' % (name, ', '.join(STAGES)))
         if name not in names:
             p.error('stage %s is not part of this form, whose stages are: %s. Add %s' % (
                 name, ', '.join(names), ' or '.join('--' + f for f in FORMS if name in of_form(f))))
