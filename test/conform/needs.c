@@ -159,9 +159,12 @@ met(const struct fx *fx, enum need need)
 	case NEED_NO_MCAST:
 		return both(fx, a->max_mcast_grp == 0, b->max_mcast_grp == 0);
 	case NEED_MCAST_COPIES:
-		/* The kernel's rxe gets only groups that its host has joined, too. */
+		/*
+		 * The kernel's rxe receives only groups that its host has joined, too. The only
+		 * indication is in the spec.
+		 */
 		return both(fx, a->max_mcast_grp != 0, b->max_mcast_grp != 0) &&
-		       strcmp(a->driver, "verbs") != 0;
+		       strstr(fx->spec, "rxe") == NULL;
 	case NEED_SOFTWARE:
 		return both(fx, a->software, b->software);
 	default:

@@ -66,6 +66,10 @@ int kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_q
 int kernel_modify_qp(const struct ib_uverbs_modify_qp *m);
 int kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle);
 int kernel_end_queue(void *p);
+int kernel_attach_mcast(const struct uverbs_cmd *c);
+int kernel_detach_mcast(const struct uverbs_cmd *c);
+/* Returns true if the QP of @handle is attached to a multicast group. */
+bool kernel_qp_has_groups(uint32_t handle);
 /* Returns the number of events reported for the queue. */
 void kernel_queue_events(const void *p, struct ib_uverbs_destroy_cq_resp *told);
 /* Makes the event that ibv_get_cq_event() reads. Returns false if the CQ is destroyed. */

@@ -114,6 +114,9 @@ query_device(const struct uverbs_cmd *c)
 				.max_srq = 1 << 15,
 				.max_srq_wr = (1 << 15) - 1,
 				.max_srq_sge = 31,
+				.max_mcast_grp = 1 << SOFT_LOG_MAX_MCG,
+				.max_mcast_qp_attach = SOFT_MAX_QP_MCG,
+				.max_total_mcast_qp_attach = SOFT_MAX_QP_MCG << SOFT_LOG_MAX_MCG,
 				.max_pkeys = 1,
 				.phys_port_cnt = 1,
 			},
@@ -284,6 +287,8 @@ end_queue(const struct uverbs_cmd *c, enum kernel_kind kind)
 	p = kernel_get(kind, q.cq_handle);
 	if (p == NULL)
 		return EINVAL;
+	if (kind == QP && kernel_qp_has_groups(q.cq_handle))
+		return EBUSY;
 	kernel_queue_events(p, &cq);
 	qp.events_reported = cq.async_events_reported;
 	rc = kernel_destroy(kind, q.cq_handle);
@@ -442,6 +447,10 @@ kernel_write(uint32_t command, const struct uverbs_cmd *c)
 		return query_qp(c);
 	case IB_USER_VERBS_CMD_DESTROY_QP:
 		return end_queue(c, QP);
+	case IB_USER_VERBS_CMD_ATTACH_MCAST:
+		return kernel_attach_mcast(c);
+	case IB_USER_VERBS_CMD_DETACH_MCAST:
+		return kernel_detach_mcast(c);
 	case IB_USER_VERBS_CMD_DESTROY_AH:
 		return end(c, AH);
 	default:
