@@ -290,8 +290,8 @@ lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool po
 			    !hash_bypassed(d, scratch, port_selection));
 	else
 		BB_LOG(INFO,
-		       "%s: QUERY_LAG failed: QPs are spread over the ports as if the ports were "
-		       "bonded, if the capability lag_tx_port_affinity is set",
+		       "%s: QUERY_LAG failed, so the capability lag_tx_port_affinity decides "
+		       "whether QPs are spread over the ports",
 		       d->ctx->name);
 	if (!affinity)
 		return;

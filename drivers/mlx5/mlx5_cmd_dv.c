@@ -231,9 +231,8 @@ dv_close(struct mlx5_ctx *ctx)
 	uint32_t live = __atomic_load_n(&c->live, __ATOMIC_RELAXED);
 
 	if (live != 0) {
-		BB_LOG(ERR,
-		       "%s: cannot close the device: %u of its objects exist: destroy them first",
-		       ctx->name, live);
+		BB_LOG(ERR, "%s: cannot close the device: destroy its %u objects first", ctx->name,
+		       live);
 		return -EBUSY;
 	}
 	bb_ibv_ready_end(c->ibv);

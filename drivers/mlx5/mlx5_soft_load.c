@@ -113,7 +113,8 @@ mlx5_soft_load(const char *name)
 	if (ret != 0) {
 		BB_LOG(ERR,
 		       "%s: cannot load the software device: the path of " SOFT_LIBRARY
-		       " has more than %d bytes: set BB_DRIVER_PATH to a folder with a shorter one",
+		       " has more than %d bytes: set BB_DRIVER_PATH to a folder with a shorter "
+		       "path",
 		       name, PATH_MAX - 1);
 		return ret;
 	}

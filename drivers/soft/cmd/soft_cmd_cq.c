@@ -58,7 +58,8 @@ create_features(struct soft_cmd *cmd, const void *cqc)
 	if (format != (zip ? BB_PRM_CQ_MINI_CSUM : 0u))
 		return SOFT_REFUSE(
 			cmd, BAD_PARAM,
-			"mini_cqe_res_format %u (%d, checksum, if cqe_comp_en is set, else 0)",
+			"invalid mini_cqe_res_format %u (%d, checksum, if cqe_comp_en is set, "
+			"else 0)",
 			format, BB_PRM_CQ_MINI_CSUM);
 	return 0;
 }

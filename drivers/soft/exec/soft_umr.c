@@ -192,9 +192,9 @@ check_window(struct umr *u)
 	 * (o10-37.2.26).
 	 */
 	if (((u->mask & BB_MKEY_MASK_QPN) != 0) != type2)
-		return BAD_BIND(u, type2 ? "a type 2 window is bound as one of type 1"
-					 : "a type 1 window is bound or invalidated as one of "
-					   "type 2");
+		return BAD_BIND(u,
+				type2 ? "a type 2 window cannot be bound as type 1"
+				      : "a type 1 window cannot be bound or invalidated as type 2");
 	if (u->to_free)
 		return u->octowords == 0
 			       ? 0
@@ -256,7 +256,7 @@ check_pattern(struct umr *u)
 	if (n == 0 || n + 1 > u->octowords || soft_be32(x + 12) >> 16 != 0)
 		return BAD_BIND(u, "the WQE does not contain all blocks of the pattern");
 	if (soft_be32(x + 8) == 0)
-		return BAD_BIND(u, "the pattern is repeated 0 times");
+		return BAD_BIND(u, "the repeat count of the pattern is 0");
 	for (i = 1; i <= n; i++) {
 		uint32_t w = soft_be32(x + (size_t)i * BB_WQE_SEG);
 

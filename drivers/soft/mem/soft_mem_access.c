@@ -42,7 +42,7 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 		return NULL;
 	}
 	if (!soft_mkey_allows(m, right) && !soft_defect(e, SOFT_DEFECT_NO_ACCESS)) {
-		*why = "the key does not give this right";
+		*why = "the key does not have the right that the access needs";
 		e->key_fault = SOFT_KEY_RIGHT;
 		return NULL;
 	}
@@ -63,7 +63,7 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 	    (m->detour == SOFT_DETOUR_RELAXED && right == SOFT_RIGHT_REMOTE_WRITE)) {
 		e->detour = m->detour;
 		e->detour_at = at;
-		*why = "the access to the key's memory needs the detour path";
+		*why = "the device cannot access the key's memory by direct loads and stores";
 		return NULL;
 	}
 	return at;

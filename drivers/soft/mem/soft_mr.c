@@ -161,8 +161,9 @@ mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
 	if (whole_address_space(attr)) {
 		if (attr->iova == 0)
 			return 0;
-		SOFT_LOG(ERR, "%s: invalid iova of an MR over the whole address space (0)",
-			 dev->name);
+		SOFT_LOG(ERR,
+			 "%s: invalid iova 0x%" PRIx64 " of an MR over the whole address space (0)",
+			 dev->name, attr->iova);
 		return -EINVAL;
 	}
 	if (attr->len > UINT64_MAX - attr->iova) {

@@ -27,7 +27,7 @@ choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, u
 	SOFT_LOG(ERR,
 		 "%s: cannot register a umem of %" PRIu64 " bytes at 0x%" PRIx64
 		 ": no page size in pgsz_bitmap 0x%" PRIx64 " fits memory with pages of %" PRIu64
-		 " bytes: set in pgsz_bitmap the bit %" PRIu64,
+		 " bytes: set bit 0x%" PRIx64 " in pgsz_bitmap",
 		 name, len, addr, pgsz_bitmap, real_page, host);
 	return -EINVAL;
 }

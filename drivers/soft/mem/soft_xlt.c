@@ -229,7 +229,8 @@ walk_indirect(struct walk *w, const struct soft_mkey *m, uint32_t key, uint64_t 
 	if (addr < ind->start || len > ind->len || addr - ind->start > ind->len - len)
 		return refuse(w, SOFT_KEY_RANGE, "the range is not inside the key's memory");
 	if (!ind_allows(ind, right))
-		return refuse(w, SOFT_KEY_RIGHT, "the key does not give this right");
+		return refuse(w, SOFT_KEY_RIGHT,
+			      "the key does not have the right that the access needs");
 	below = right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_REMOTE_READ
 			? SOFT_RIGHT_LOCAL_READ
 			: SOFT_RIGHT_LOCAL_WRITE;

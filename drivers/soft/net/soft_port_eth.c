@@ -79,7 +79,7 @@ static const struct pmd {
 	 .any_frame = true,
 	 .on_interrupts = true,
 	 .frame_hint = "and bsize= of the vdev, at both ends",
-	 .start_hint = "; with role=client it needs one with role=server that runs already",
+	 .start_hint = "; a port with role=client needs its role=server to run first",
 	 .buffer_key = "bsize",
 	 .buffer_size = 2048},
 	{.driver = "net_tap", .zero_copy = true},
@@ -445,8 +445,8 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 	memset(eth, 0, sizeof(*eth));
 	if (rte_eth_dev_get_port_by_name(o->name, &eth->id) != 0) {
 		SOFT_LOG(ERR,
-			 "%s: port=%s: there is no such ethdev; EAL creates vdevs by its --vdev "
-			 "option, and logs why it failed above",
+			 "%s: port=%s: there is no such ethdev: create a vdev by EAL's option "
+			 "--vdev; if you gave that option, EAL has logged why it failed",
 			 dev, o->name);
 		return -EINVAL; /* -ENODEV would mean that the device itself does not exist. */
 	}

@@ -101,10 +101,9 @@ soft_kernel_mr_rereg(uint32_t flags, const void *addr, uint64_t len)
 	if (flags == 0 || (flags & ~known) != 0 ||
 	    ((flags & MLX5_REREG_TRANSLATION) != 0 && (addr == NULL || len == 0))) {
 		SOFT_LOG(ERR,
-			 "cannot re-register an MR with flags 0x%x, %" PRIu64
-			 " bytes at %p: the flags are 0 or unknown (0x%x), or TRANSLATION has no "
-			 "memory",
-			 flags, len, addr, known);
+			 "cannot re-register an MR with flags 0x%x (1 to 0x%x) and %" PRIu64
+			 " bytes at %p (memory is required with TRANSLATION)",
+			 flags, known, len, addr);
 		return -EINVAL;
 	}
 	return 0;

@@ -126,8 +126,8 @@ listen_all(struct soft_shm *shm)
 		ret = soft_shm_listen(o->shm, gid, sock, &pid);
 		if (ret == -EADDRINUSE) {
 			SOFT_LOG(ERR,
-				 "%s: shm=%s: process %d has the address of GID %u already: give "
-				 "every device of a fabric an ip= of its own",
+				 "%s: shm=%s: process %d already uses the address of this device's "
+				 "GID index %u: give every device of a fabric its own ip=",
 				 name, o->shm, (int)pid, shm->n_listeners);
 			return ret;
 		}

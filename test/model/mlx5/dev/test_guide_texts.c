@@ -271,7 +271,7 @@ test_fabric(void **state)
 	assert_int_equal(bb_dev_open(spec[0], &a), 0);
 	log_begin();
 	assert_int_equal(bb_dev_open(spec[1], &b), -EADDRINUSE);
-	told("has the address of GID %u already");
+	told("uses the address of this device's GID index %u");
 	assert_int_equal(bb_dev_close(a), 0);
 }
 
@@ -331,13 +331,13 @@ static const char *const elsewhere[] = {
 	"lookups there find no lkey",                       /* unit mem */
 	"the CQ belongs to lcore %u",                       /* unit loop: needs two lcores */
 	"overrun: all %u CQEs are unread",                  /* model soft_*: raw commands */
-	"with role=client it needs one with role=server that runs already", /* soft_port_memif */
-	"no answer from",                                                   /* model, interop */
-	"mtu=%u does not fit",                                              /* soft_port_linux */
-	"which is not trusted",                                             /* needs another user */
-	"queue of connections has been full",                               /* model shm_call */
-	"devices cannot be opened in a child of fork()",                    /* model mlx5_process */
-	"a connection owns the QP", /* model connect_owner */
+	"a port with role=client needs its role=server to run first", /* soft_port_memif */
+	"no answer from",                                             /* model, interop */
+	"mtu=%u does not fit",                                        /* soft_port_linux */
+	"which is not trusted",                                       /* needs another user */
+	"queue of connections has been full",                         /* model shm_call */
+	"devices cannot be opened in a child of fork()",              /* model mlx5_process */
+	"a connection owns the QP",                                   /* model connect_owner */
 };
 
 static void

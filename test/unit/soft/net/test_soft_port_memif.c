@@ -96,7 +96,8 @@ TEST(test_memif_without_listener_connects_once)
 	snprintf(args, sizeof(args), "id=3,role=client,socket=@bb%d-nobody", getpid());
 	assert_int_equal(rte_eal_hotplug_add("vdev", o.name, args), 0);
 	rig_address(&o, US4, 24);
-	rig_refused(&o, -ECONNREFUSED, "with role=client it needs one with role=server");
+	rig_refused(&o, -ECONNREFUSED,
+		    "a port with role=client needs its role=server to run first");
 	assert_int_equal(rte_eal_hotplug_remove("vdev", o.name), 0);
 }
 
