@@ -58,7 +58,7 @@ ROW(run_alloc_refused)
 	struct bb_dm *dm = NULL;
 
 	if (row->n == 0)
-		REFUSED(fx, bb_dm_alloc(fx->a.dev, 0, 0, &dm), -EINVAL, "empty");
+		REFUSED(fx, bb_dm_alloc(fx->a.dev, 0, 0, &dm), -EINVAL, "length is 0");
 	else if (row->n == 1)
 		REFUSED(fx, bb_dm_alloc(fx->a.dev, a->max_dm_size + 1, 0, &dm), -EINVAL,
 			"max_dm_size");

@@ -72,12 +72,12 @@ ROW(run_credits)
 	init.send_cq = init.recv_cq = cq;
 	init.sq_depth = bb_cq_depth(cq) / 2;
 	init.rq_depth = bb_cq_depth(cq) / 2 + 1;
-	REFUSED(fx, bb_qp_create(fx->a.pd, &init, &qp), -ENOSPC, "deep");
+	REFUSED(fx, bb_qp_create(fx->a.pd, &init, &qp), -ENOSPC, "depth");
 	init.rq_depth--;
 	fx_qp(fx, fx->a.pd, &init);
 	init.sq_depth = 1;
 	init.rq_depth = 0;
-	REFUSED(fx, bb_qp_create(fx->a.pd, &init, &qp), -ENOSPC, "deep");
+	REFUSED(fx, bb_qp_create(fx->a.pd, &init, &qp), -ENOSPC, "depth");
 	CHECK(fx, qp == NULL, "a refused bb_qp_create() wrote its out-pointer");
 }
 
@@ -103,7 +103,7 @@ ROW(run_connect)
 	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
 	OK(fx, bb_qp_addr(p.b, 1, fx->b.gid, &b));
 	REFUSED(fx, bb_qp_connect(p.a, &a, &b, &o.a), -EINVAL, "RESET");
-	REFUSED(fx, bb_qp_connect(p.a, &b, &a, &o.a), -EINVAL, "swapped");
+	REFUSED(fx, bb_qp_connect(p.a, &b, &a, &o.a), -EINVAL, "own address");
 	check_alive(fx, p);
 }
 

@@ -32,7 +32,7 @@ struct refusal {
 #define RA BB_ACCESS_REMOTE_ATOMIC
 
 static const struct refusal refusals[] = {
-	{"empty", 0, 0, LW, -EINVAL, "empty"},
+	{"empty", 0, 0, LW, -EINVAL, "length is 0"},
 	{"past-2^64", 0, SIZE_MAX - 4095, LW, -EINVAL, "address space"},
 	{"wraps", UINTPTR_MAX - 100, 4096, LW, -EINVAL, "address space"},
 	{"unknown-right", 0, 4096, LW | 1u << 12, -EINVAL, "right"},

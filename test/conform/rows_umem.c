@@ -65,15 +65,15 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-	{"empty", 0, LW, BB_UMEM_ANY_PAGE, -EINVAL, "empty"},
+	{"empty", 0, LW, BB_UMEM_ANY_PAGE, -EINVAL, "length is 0"},
 	{"wraps", SIZE_MAX, LW, BB_UMEM_ANY_PAGE, -EINVAL, "address space"},
-	{"atomic-right", SIZE, LW | BB_ACCESS_REMOTE_ATOMIC, BB_UMEM_ANY_PAGE, -EINVAL, "rights"},
-	{"on-demand-right", SIZE, LW | BB_ACCESS_ON_DEMAND, BB_UMEM_ANY_PAGE, -EINVAL, "rights"},
+	{"atomic-right", SIZE, LW | BB_ACCESS_REMOTE_ATOMIC, BB_UMEM_ANY_PAGE, -EINVAL, "only"},
+	{"on-demand-right", SIZE, LW | BB_ACCESS_ON_DEMAND, BB_UMEM_ANY_PAGE, -EINVAL, "only"},
 	{"write-without-local-write", SIZE, RW, BB_UMEM_ANY_PAGE, -EINVAL, "LOCAL_WRITE"},
 	{"no-page-size", SIZE, LW, 0, -EINVAL, "page size"},
 	{"page-sizes-under-4K", SIZE, LW, 0xfff, -EINVAL, "page size"},
-	{"page-of-1G-only", SIZE, LW, 1ull << 30, -EINVAL, "page"},
-	{"page-of-1M-only", SIZE, LW, 1ull << 20, -EINVAL, "page"},
+	{"page-of-1G-only", SIZE, LW, 1ull << 30, -EINVAL, "pgsz_bitmap"},
+	{"page-of-1M-only", SIZE, LW, 1ull << 20, -EINVAL, "pgsz_bitmap"},
 };
 
 ROW(run_refused)
