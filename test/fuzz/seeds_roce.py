@@ -49,7 +49,7 @@ def roce_resp_seeds():
     yield 'read_back', rc + (read + atomics + read + run() + pkt(12, 0, -10, 40, 1000) +
                              pkt(20, 0, -6, 8, 5) + run(3) + pkt(12, 0, -4, 40, 1000) + run())
     yield 'read_key', rc + pkt(12, 0, 0, 0, 1000, key1) + pkt(12, 0, 0, 0, 700, key2) + run()
-    yield 'read_unreadable', rc + (read + run() + change(gone, 1) + pkt(12, 0, -4, 40, 1000) + run() +
+    yield 'read_gone', rc + (read + run() + change(gone, 1) + pkt(12, 0, -4, 40, 1000) + run() +
                              change(gone, 0) + read + pkt(0, 256) + run(2) + change(gone, 1))
     yield 'read_many', rc + pkt(12, 0, 0, 0, 8) * 5 + run()
     yield 'read_one', b'\x08\1' + pkt(12, 0, 0, 0, 8) * 2 + run()
