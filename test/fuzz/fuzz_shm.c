@@ -129,7 +129,7 @@ step_key(struct world *w)
 	static struct soft_shm_tx tx = {.dir = &dir};
 	uint32_t key = fuzz_u32(&w->in) & 0xffffff, i;
 	struct soft_shm_key *k = &dir.keys[key >> 8];
-	struct soft_shm_near n = {0};
+	struct soft_shm_cached_key n = {0};
 	uint8_t *p = (uint8_t *)k, flags = fuzz_u8(&w->in);
 
 	tx.win[5] = &win;
@@ -146,7 +146,7 @@ step_key(struct world *w)
 		k->off = 4096 + (k->off & 0x1ffff);
 		k->len &= 0x1ffff;
 	}
-	if (soft_shm_near_find(&tx, 7, SOFT_SHM_READ, key, &n)) {
+	if (soft_shm_key_find(&tx, 7, SOFT_SHM_READ, key, &n)) {
 		check(n.base >= memory && n.len <= WINDOW && n.base + n.len <= memory + WINDOW,
 		      "memory outside the window");
 		check(n.start + n.len >= n.start, "addresses that wrap");

@@ -139,7 +139,7 @@ struct soft_shm {
 	uid_t unnamed;
 };
 
-#define SOFT_SHM_NEAR 4u /* Cached keys per QP; a power of two. */
+#define SOFT_SHM_CACHED_KEYS 4u /* Cached keys per QP; a power of two. */
 
 /* State of a QP whose requests an engine executes in the peer's memory. */
 struct soft_shm_direct {
@@ -148,7 +148,7 @@ struct soft_shm_direct {
 	uint32_t rev;    /* soft_shm_tx.rev when the fields below were looked up. */
 	uint32_t qp_seq; /* Sequence number of the peer's QP entry, 0 if not found. */
 	uint32_t pdn, rights;
-	struct soft_shm_near near[SOFT_SHM_NEAR];
+	struct soft_shm_cached_key cached_keys[SOFT_SHM_CACHED_KEYS];
 };
 
 /* A QP on this link. */
@@ -286,8 +286,8 @@ const char *soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx,
  * key's memory is not mapped here. The peer controls the entry's content, but the result always
  * lies inside a window.
  */
-bool soft_shm_near_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
-			struct soft_shm_near *n);
+bool soft_shm_key_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
+		       struct soft_shm_cached_key *n);
 /* Removes all windows onto a peer's memory. */
 void soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx);
 /*

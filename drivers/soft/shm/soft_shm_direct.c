@@ -53,7 +53,7 @@ direct_find_qp(struct soft_wire *w)
 
 	d->qp_seq = 0;
 	/* The cached keys were checked against the old access rights. */
-	memset(d->near, 0, sizeof(d->near));
+	memset(d->cached_keys, 0, sizeof(d->cached_keys));
 	if (qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP ||
 	    !soft_shm_read(&p, &w->shm_tx->dir->qps[qp->remote_qpn], sizeof(p)))
 		return false;
@@ -115,12 +115,13 @@ direct_ready(struct soft_wire *w)
 static inline uint8_t *
 direct_find(struct soft_wire *w, uint32_t key, uint64_t addr, uint64_t len, uint32_t right)
 {
-	struct soft_shm_near *n = &soft_shm_wire(w)->direct.near[key >> 8 & (SOFT_SHM_NEAR - 1)];
+	struct soft_shm_cached_key *n =
+		&soft_shm_wire(w)->direct.cached_keys[key >> 8 & (SOFT_SHM_CACHED_KEYS - 1)];
 
 	if (unlikely(n->now == NULL || n->key != key ||
 		     __atomic_load_n(n->now, __ATOMIC_RELAXED) != n->seq) &&
-	    !soft_shm_near_find(w->shm_tx, soft_shm_wire(w)->direct.pdn,
-				soft_shm_wire(w)->direct.rights, key, n))
+	    !soft_shm_key_find(w->shm_tx, soft_shm_wire(w)->direct.pdn,
+			       soft_shm_wire(w)->direct.rights, key, n))
 		return NULL;
 	if (unlikely(addr < n->start || len > n->len || addr - n->start > n->len - len ||
 		     (n->rights & right) == 0))

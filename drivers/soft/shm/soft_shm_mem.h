@@ -94,7 +94,7 @@ struct soft_shm_dir {
 };
 
 /* A cached key of a peer, and the address of its memory in this process. */
-struct soft_shm_near {
+struct soft_shm_cached_key {
 	uint32_t key, seq, rights;
 	uint64_t start, len;
 	uint8_t *base;

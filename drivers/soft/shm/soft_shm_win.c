@@ -60,8 +60,8 @@ soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx, const struct sof
 }
 
 bool
-soft_shm_near_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
-		   struct soft_shm_near *n)
+soft_shm_key_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
+		  struct soft_shm_cached_key *n)
 {
 	const struct soft_shm_window *win;
 	struct soft_shm_key k;

@@ -109,10 +109,10 @@ teardown(void **st)
 }
 
 static bool
-find(struct soft_shm_near *n)
+find(struct soft_shm_cached_key *n)
 {
 	memset(n, 0xff, sizeof(*n));
-	return soft_shm_near_find(&w->tx, PDN, ALL, KEY, n);
+	return soft_shm_key_find(&w->tx, PDN, ALL, KEY, n);
 }
 
 /* ---- Keys */
@@ -122,7 +122,7 @@ find(struct soft_shm_near *n)
 /* The address in our mapping is that of the peer's byte. */
 T(test_found_address_is_that_of_the_peers_byte)
 {
-	struct soft_shm_near n;
+	struct soft_shm_cached_key n;
 
 	w->file[6 * PAGE + 99] = 1;
 	w->file[6 * PAGE + 100] = 2;
@@ -137,38 +137,38 @@ T(test_found_address_is_that_of_the_peers_byte)
 
 T(test_access_needs_rights_of_qp_and_key)
 {
-	struct soft_shm_near n;
+	struct soft_shm_cached_key n;
 
 	w->key->rights = SOFT_SHM_READ | SOFT_SHM_WRITE;
-	assert_true(soft_shm_near_find(&w->tx, PDN, SOFT_SHM_WRITE | SOFT_SHM_ATOMIC, KEY, &n));
+	assert_true(soft_shm_key_find(&w->tx, PDN, SOFT_SHM_WRITE | SOFT_SHM_ATOMIC, KEY, &n));
 	assert_int_equal(n.rights, SOFT_SHM_WRITE);
 	w->key->rights = 0;
 	assert_true(find(&n));
 	assert_int_equal(n.rights, 0);
 	w->key->rights = ALL;
-	assert_true(soft_shm_near_find(&w->tx, PDN, 0, KEY, &n));
+	assert_true(soft_shm_key_find(&w->tx, PDN, 0, KEY, &n));
 	assert_int_equal(n.rights, 0);
 }
 
 /* A key is not found if it differs from the requested one or was removed. */
 T(test_other_or_removed_key_is_not_found)
 {
-	struct soft_shm_near n;
+	struct soft_shm_cached_key n;
 
-	assert_false(soft_shm_near_find(&w->tx, PDN + 1, ALL, KEY, &n));
+	assert_false(soft_shm_key_find(&w->tx, PDN + 1, ALL, KEY, &n));
 	assert_null(n.now);
 	/* The same index: an older key, and another variant. */
-	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY - 1, &n));
-	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 1, &n));
+	assert_false(soft_shm_key_find(&w->tx, PDN, ALL, KEY - 1, &n));
+	assert_false(soft_shm_key_find(&w->tx, PDN, ALL, KEY + 1, &n));
 	/* Another index, with an entry that has another key, and without an entry. */
 	w->theirs->keys[(KEY >> 8) + 1] = *w->key;
-	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 0x100, &n));
-	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 0x200, &n));
+	assert_false(soft_shm_key_find(&w->tx, PDN, ALL, KEY + 0x100, &n));
+	assert_false(soft_shm_key_find(&w->tx, PDN, ALL, KEY + 0x200, &n));
 	/* Beyond the table, in the memory of other tables. */
 	memcpy(&w->theirs->qps[0], w->key, sizeof(*w->key));
 	((struct soft_shm_key *)(void *)&w->theirs->qps[0])->key = 1u << (SOFT_LOG_MAX_MKEY + 8);
-	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, 1u << (SOFT_LOG_MAX_MKEY + 8), &n));
-	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, UINT32_MAX, &n));
+	assert_false(soft_shm_key_find(&w->tx, PDN, ALL, 1u << (SOFT_LOG_MAX_MKEY + 8), &n));
+	assert_false(soft_shm_key_find(&w->tx, PDN, ALL, UINT32_MAX, &n));
 	assert_true(find(&n));
 	w->key->seq = 2;
 	assert_false(find(&n));
@@ -203,7 +203,7 @@ T(test_hostile_directory_gives_no_address_outside)
 		{4 * PAGE, 8, UINT64_MAX, false},
 	};
 	static const uint32_t segs[] = {0, SEG - 1, SEG + 1, SOFT_SHM_SEGS, UINT32_MAX};
-	struct soft_shm_near n;
+	struct soft_shm_cached_key n;
 
 	for (unsigned int i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
 		w->key->off = ranges[i].off;
@@ -285,7 +285,7 @@ mapped(const void *at)
 T(test_replaced_window_stays_until_engines_left)
 {
 	uint64_t *first = &w->ours->engine[2].v, *second = &w->ours->engine[9].v;
-	struct soft_shm_near before, after;
+	struct soft_shm_cached_key before, after;
 	uint32_t rev = w->tx.rev;
 
 	assert_true(find(&before));
@@ -312,7 +312,7 @@ T(test_replaced_window_stays_until_engines_left)
 
 T(test_dropped_window_is_unmapped_when_engines_have_left)
 {
-	struct soft_shm_near n, other;
+	struct soft_shm_cached_key n, other;
 	uint32_t rev;
 
 	assert_null(take(SEG + 1, GEN, 0, PAGE));
@@ -345,7 +345,7 @@ T(test_missing_range_leaves_earlier_windows)
 		{UINT64_MAX & ~(PAGE - 1), 2 * PAGE},
 		{PAGE + 1, PAGE},
 	};
-	struct soft_shm_near n;
+	struct soft_shm_cached_key n;
 	void *map;
 	int p[2];
 
