@@ -263,7 +263,7 @@ struct soft_engine {
 	struct soft_packets held_packets; /* port only: delayed packets, sorted by due time;
 					   * soft_wire_fault.c */
 	uint32_t n_held_packets, n_stored_packets;
-	uint64_t *shm_word;  /* epoch: odd while the engine accesses peers' memory; NULL if the
+	uint64_t *shm_epoch; /* epoch: odd while the engine accesses peers' memory; NULL if the
 			      * engine never does */
 	uint32_t shm_deaths; /* value of soft_shm.deaths already handled; __atomic */
 	struct soft_net_state net;

@@ -65,7 +65,7 @@ struct soft_shm_window {
 	 * when each such epoch has changed.
 	 */
 	struct soft_shm_window *next;
-	uint64_t inside[SOFT_SHM_ENGINES];
+	uint64_t epochs[SOFT_SHM_ENGINES];
 };
 
 /*
@@ -109,8 +109,8 @@ struct soft_shm_rx {
 	pid_t pid;
 	const struct soft_shm_dir *dir;
 	/* Epochs of the peer's engines, as soft_shm_wait() last read them. */
-	uint32_t n_inside;
-	uint64_t inside[SOFT_SHM_ENGINES];
+	uint32_t n_epochs;
+	uint64_t epochs[SOFT_SHM_ENGINES];
 };
 
 struct soft_shm {

@@ -27,7 +27,7 @@
 static inline void
 direct_enter(struct soft_engine *e, struct soft_wire *w)
 {
-	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(e->shm_epoch, *e->shm_epoch + 1, __ATOMIC_RELAXED);
 	if (likely(soft_shm_wire(w)->direct.fenced))
 		rte_compiler_barrier();
 	else
@@ -38,7 +38,7 @@ static inline void
 direct_leave(struct soft_engine *e)
 {
 	/* Release: all accesses made while inside come before this store. */
-	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(e->shm_epoch, *e->shm_epoch + 1, __ATOMIC_RELEASE);
 }
 
 /* ---- Entries that the peer publishes. The peer may write any content. */
@@ -296,7 +296,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 
 	if (w->sq_next != qp->sq_ci || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
 	    w->roce.req.head != w->roce.req.tail || !soft_shm_wire(w)->direct.allowed ||
-	    e->shm_word == NULL || qp->st != BB_PRM_QP_ST_RC || !direct_kind(qp))
+	    e->shm_epoch == NULL || qp->st != BB_PRM_QP_ST_RC || !direct_kind(qp))
 		return 0;
 	direct_enter(e, w);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&

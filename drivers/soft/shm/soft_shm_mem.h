@@ -30,7 +30,7 @@
  * while the engine is inside: then it may access the memory of peers. Also used for the head of a
  * received connection: the position up to which its ring was read.
  */
-struct soft_shm_word {
+struct soft_shm_padded {
 	uint64_t v;
 	uint8_t pad[SOFT_SHM_LINE - 8];
 };
@@ -80,8 +80,8 @@ struct soft_shm_dir {
 	uint32_t engines; /* Number of engine[] entries that were ever used. */
 	uint32_t fences;  /* 1 if soft_shm_fence() of this process also fences other processes. */
 	uint8_t pad[SOFT_SHM_LINE - 16];
-	struct soft_shm_word engine[SOFT_SHM_ENGINES];
-	struct soft_shm_word head[SOFT_SHM_PEERS];
+	struct soft_shm_padded engine[SOFT_SHM_ENGINES];
+	struct soft_shm_padded head[SOFT_SHM_PEERS];
 	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];
 	struct soft_shm_qp qps[1u << SOFT_LOG_MAX_QP];
 	/*

@@ -420,15 +420,15 @@ gone(const struct soft_shm_rx *rx)
 }
 
 /*
- * Waits until a peer's engine changes its epoch from @seen, or the peer has disconnected. Returns
+ * Waits until a peer's engine changes its epoch from @old, or the peer has disconnected. Returns
  * false if neither happens before @end, TSC.
  */
 static bool
-wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uint64_t end)
+wait_epoch(const struct soft_shm_rx *rx, const uint64_t *epoch, uint64_t old, uint64_t end)
 {
 	uint32_t spins = 0;
 
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == seen) {
+	while (__atomic_load_n(epoch, __ATOMIC_ACQUIRE) == old) {
 		if (++spins % SPINS != 0) {
 			rte_pause();
 			continue;
@@ -444,21 +444,21 @@ wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uin
 
 /*
  * Records the epochs of a peer's engines. An odd epoch means that the engine may be accessing the
- * memory of this process at the moment (struct soft_shm_word).
+ * memory of this process at the moment (struct soft_shm_padded).
  */
 static void
-look_inside(struct soft_shm_rx *rx)
+read_epochs(struct soft_shm_rx *rx)
 {
 	const struct soft_shm_dir *dir = rx->dir;
 	uint32_t i, n = __atomic_load_n(&dir->engines, __ATOMIC_ACQUIRE);
 
-	rx->n_inside = RTE_MIN(n, (uint32_t)SOFT_SHM_ENGINES);
-	for (i = 0; i < rx->n_inside; i++)
-		rx->inside[i] = __atomic_load_n(&dir->engine[i].v, __ATOMIC_ACQUIRE);
+	rx->n_epochs = RTE_MIN(n, (uint32_t)SOFT_SHM_ENGINES);
+	for (i = 0; i < rx->n_epochs; i++)
+		rx->epochs[i] = __atomic_load_n(&dir->engine[i].v, __ATOMIC_ACQUIRE);
 }
 
 /*
- * Waits until each engine that look_inside() found with an odd epoch has changed its epoch.
+ * Waits until each engine that read_epochs() found with an odd epoch has changed its epoch.
  * Disconnects the peer if an epoch is unchanged at @end, TSC.
  */
 static void
@@ -466,9 +466,9 @@ wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
 {
 	uint32_t i;
 
-	for (i = 0; i < rx->n_inside; i++) {
-		if ((rx->inside[i] & 1) == 0 ||
-		    wait_word(rx, &rx->dir->engine[i].v, rx->inside[i], end))
+	for (i = 0; i < rx->n_epochs; i++) {
+		if ((rx->epochs[i] & 1) == 0 ||
+		    wait_epoch(rx, &rx->dir->engine[i].v, rx->epochs[i], end))
 			continue;
 		/*
 		 * This process cannot revoke the peer's mapping. After the disconnection it ignores
@@ -499,7 +499,7 @@ soft_shm_wait(struct soft_dev *dev)
 	 */
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)
-			look_inside(shm->rx[i]);
+			read_epochs(shm->rx[i]);
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)
 			wait_peer(shm, shm->rx[i], end);
@@ -514,7 +514,7 @@ soft_shm_engine_add(struct soft_engine *e)
 	struct soft_shm *shm = e->dev->shm;
 	uint32_t i;
 
-	e->shm_word = NULL;
+	e->shm_epoch = NULL;
 	if (shm == NULL)
 		return;
 	pthread_mutex_lock(&shm->lock);
@@ -522,7 +522,7 @@ soft_shm_engine_add(struct soft_engine *e)
 		;
 	if (i < SOFT_SHM_ENGINES) {
 		shm->slot_used[i] = true;
-		e->shm_word = &shm->dir->engine[i].v;
+		e->shm_epoch = &shm->dir->engine[i].v;
 		if (i >= shm->dir->engines)
 			__atomic_store_n(&shm->dir->engines, i + 1, __ATOMIC_SEQ_CST);
 	}
@@ -535,10 +535,10 @@ soft_shm_engine_del(struct soft_engine *e)
 {
 	struct soft_shm *shm = e->dev->shm;
 
-	if (shm == NULL || e->shm_word == NULL)
+	if (shm == NULL || e->shm_epoch == NULL)
 		return;
 	pthread_mutex_lock(&shm->lock);
-	shm->slot_used[container_of(e->shm_word, struct soft_shm_word, v) - shm->dir->engine] =
+	shm->slot_used[container_of(e->shm_epoch, struct soft_shm_padded, v) - shm->dir->engine] =
 		false;
 	pthread_mutex_unlock(&shm->lock);
 }

@@ -21,7 +21,7 @@ win_retire(struct soft_shm *shm, struct soft_shm_window *w)
 		return;
 	soft_shm_fence();
 	for (i = 0; i < SOFT_SHM_ENGINES; i++)
-		w->inside[i] = __atomic_load_n(&shm->dir->engine[i].v, __ATOMIC_ACQUIRE);
+		w->epochs[i] = __atomic_load_n(&shm->dir->engine[i].v, __ATOMIC_ACQUIRE);
 	w->next = shm->old;
 	shm->old = w;
 }
@@ -111,8 +111,8 @@ win_unused(const struct soft_shm *shm, const struct soft_shm_window *w)
 	uint32_t i;
 
 	for (i = 0; i < SOFT_SHM_ENGINES; i++)
-		if ((w->inside[i] & 1) != 0 &&
-		    __atomic_load_n(&shm->dir->engine[i].v, __ATOMIC_ACQUIRE) == w->inside[i])
+		if ((w->epochs[i] & 1) != 0 &&
+		    __atomic_load_n(&shm->dir->engine[i].v, __ATOMIC_ACQUIRE) == w->epochs[i])
 			return false;
 	return true;
 }

@@ -194,13 +194,13 @@ T(test_new_engine_takes_the_first_free_epoch)
 	for (uint32_t round = 0; round < SOFT_SHM_ENGINES + 1; round++) {
 		for (uint32_t i = 0; i < 3; i++) {
 			soft_shm_engine_add(e[i]);
-			assert_ptr_equal(e[i]->shm_word, &dir->engine[i].v);
+			assert_ptr_equal(e[i]->shm_epoch, &dir->engine[i].v);
 			assert_int_equal(dir->engines, round == 0 ? i + 1 : 3);
 		}
 		/* An engine that is removed from the middle leaves its epoch to the next. */
 		soft_shm_engine_del(e[1]);
 		soft_shm_engine_add(e[1]);
-		assert_ptr_equal(e[1]->shm_word, &dir->engine[1].v);
+		assert_ptr_equal(e[1]->shm_epoch, &dir->engine[1].v);
 		for (uint32_t i = 0; i < 3; i++)
 			soft_shm_engine_del(e[i]);
 	}
