@@ -74,7 +74,7 @@ connected(const struct soft_shm *shm, pid_t pid)
 }
 
 void
-soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why)
+soft_shm_log_end(const struct soft_shm *shm, pid_t pid, const char *why)
 {
 	if (why == NULL)
 		return;
@@ -90,7 +90,7 @@ soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why)
 }
 
 void
-soft_shm_bye(int sock)
+soft_shm_send_bye(int sock)
 {
 	struct soft_shm_msg m;
 
@@ -148,7 +148,7 @@ destroy(struct soft_shm *shm)
 
 	for (i = 0; i < shm->n_tx; i++) {
 		if (shm->tx[i]->state != SOFT_SHM_IDLE) {
-			soft_shm_bye(shm->tx[i]->sock);
+			soft_shm_send_bye(shm->tx[i]->sock);
 			soft_shm_tx_close(shm, shm->tx[i], NULL);
 		}
 		munmap((void *)(uintptr_t)shm->tx[i]->dir, sizeof(struct soft_shm_dir));
@@ -156,7 +156,7 @@ destroy(struct soft_shm *shm)
 	}
 	for (i = 0; i < shm->n_rx; i++) {
 		if (shm->rx[i]->state != SOFT_SHM_IDLE) {
-			soft_shm_bye(shm->rx[i]->sock);
+			soft_shm_send_bye(shm->rx[i]->sock);
 			soft_shm_rx_close(shm, shm->rx[i], NULL);
 		}
 		munmap((void *)(uintptr_t)shm->rx[i]->dir, sizeof(struct soft_shm_dir));

@@ -130,8 +130,9 @@ struct soft_shm {
 	bool slot_used[SOFT_SHM_ENGINES];
 	struct soft_shm_seg seg[SOFT_SHM_SEGS];
 	struct soft_shm_window *old; /* Replaced windows that are still mapped. */
-	uint64_t said;               /* Time of the last log line about an untrusted user, TSC. */
-	uint32_t unsaid; /* Refused connections of untrusted users since that log line. */
+	uint64_t last_untrusted_log; /* Time of the last log line about an untrusted user, TSC. */
+	uint32_t unlogged_untrusted; /* Refused connections of untrusted users since that log line.
+				      */
 	/*
 	 * uid that the user namespace shows for all users without a number in it; SOFT_SHM_NO_USER
 	 * if every user has a number.
@@ -197,9 +198,9 @@ extern const char soft_shm_died[], soft_shm_closed[];
  * Logs why the connection of process @pid has ended; logs nothing if @why is NULL. The death of a
  * process, or the close of its device, is logged only once, when its last connection ends.
  */
-void soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why);
+void soft_shm_log_end(const struct soft_shm *shm, pid_t pid, const char *why);
 /* Sends BYE: reports to the peer that this device closes. */
-void soft_shm_bye(int sock);
+void soft_shm_send_bye(int sock);
 
 /* User data of an epoll event: one of these values plus an index. */
 enum {

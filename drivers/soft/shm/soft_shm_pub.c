@@ -316,9 +316,9 @@ read_count(const struct soft_shm_count *from, struct soft_shm_count *n)
  * at 0.
  */
 static uint64_t
-more_than(uint64_t told, uint64_t now)
+count_increment(uint64_t reported, uint64_t now)
 {
-	return now < told ? now : now - told;
+	return now < reported ? now : now - reported;
 }
 
 /*
@@ -326,7 +326,7 @@ more_than(uint64_t told, uint64_t now)
  * their number is unknown.
  */
 static bool
-news(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count *more)
+new_accesses(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count *more)
 {
 	struct soft_shm_wire *w = soft_shm_wire(qp->wire);
 	struct soft_shm_count now;
@@ -341,9 +341,9 @@ news(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count
 		return false;
 	if (now.since != w->served.since)
 		memset(&w->served, 0, sizeof(w->served));
-	more->writes = more_than(w->served.writes, now.writes);
-	more->reads = more_than(w->served.reads, now.reads);
-	more->atomics = more_than(w->served.atomics, now.atomics);
+	more->writes = count_increment(w->served.writes, now.writes);
+	more->reads = count_increment(w->served.reads, now.reads);
+	more->atomics = count_increment(w->served.atomics, now.atomics);
 	w->served = now;
 	return true;
 }
@@ -362,7 +362,7 @@ collect(const struct soft_shm *shm, const struct soft_qp *qp)
 	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_ERR)
 		return;
 	c = soft_counters_of(qp);
-	if (c == NULL || !news(shm, qp, &more))
+	if (c == NULL || !new_accesses(shm, qp, &more))
 		return;
 	__atomic_fetch_add(&c->rx_write, more.writes, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&c->rx_read, more.reads, __ATOMIC_RELAXED);
@@ -377,7 +377,7 @@ soft_shm_skip(struct soft_dev *dev, const struct soft_qp *qp)
 	if (dev->shm == NULL)
 		return;
 	pthread_mutex_lock(&dev->shm->lock);
-	(void)news(dev->shm, qp, &more);
+	(void)new_accesses(dev->shm, qp, &more);
 	pthread_mutex_unlock(&dev->shm->lock);
 }
 

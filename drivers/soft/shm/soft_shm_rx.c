@@ -65,7 +65,7 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 	rte_ticketlock_unlock(&rx->lock);
 	soft_shm_unmap(sizeof(*rx->dir), rx->dir);
 	close(rx->sock);
-	soft_shm_say_end(shm, rx->pid, why);
+	soft_shm_log_end(shm, rx->pid, why);
 }
 
 /*
@@ -88,21 +88,22 @@ refuse(int sock, enum soft_shm_refusal why)
  * without end.
  */
 static void
-say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
+log_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 {
 	char hint[SOFT_SHM_HINT];
 
-	if (shm->said != 0 && now - shm->said < soft_time_cycles(UNTRUSTED_NS)) {
-		shm->unsaid++;
+	if (shm->last_untrusted_log != 0 &&
+	    now - shm->last_untrusted_log < soft_time_cycles(UNTRUSTED_NS)) {
+		shm->unlogged_untrusted++;
 		return;
 	}
-	if (shm->unsaid != 0)
+	if (shm->unlogged_untrusted != 0)
 		SOFT_LOG(WARNING, "%s: rejected %u more connections of users that are not trusted",
-			 shm->dev->name, shm->unsaid);
+			 shm->dev->name, shm->unlogged_untrusted);
 	SOFT_LOG(WARNING, "%s: rejected process %d of user %u, which is not trusted: %s",
 		 shm->dev->name, (int)pid, (unsigned int)uid, soft_shm_user_hint(shm, uid, hint));
-	shm->said = now;
-	shm->unsaid = 0;
+	shm->last_untrusted_log = now;
+	shm->unlogged_untrusted = 0;
 }
 
 /* Accepts a connection on @sock. Returns false if the connecting user is not trusted. */
@@ -115,7 +116,7 @@ take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	int slot;
 
 	if (soft_shm_user(shm, sock, &pid, &uid) != 0) {
-		say_untrusted(shm, pid, uid, now);
+		log_untrusted(shm, pid, uid, now);
 		refuse(sock, SOFT_SHM_REFUSED_USER);
 		return false;
 	}

@@ -74,7 +74,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 	soft_shm_win_drop(shm, tx);
 	soft_shm_unmap(sizeof(*tx->dir), tx->dir);
 	close(tx->sock);
-	soft_shm_say_end(shm, tx->pid, why);
+	soft_shm_log_end(shm, tx->pid, why);
 	__atomic_store_n(&tx->again, rte_rdtsc() + soft_time_cycles(SOFT_SHM_AGAIN_NS),
 			 __ATOMIC_RELAXED);
 	if (!was_up)
@@ -84,7 +84,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 }
 
 static int
-say_hello(struct soft_shm *shm, int sock, int ring_fd)
+send_hello(struct soft_shm *shm, int sock, int ring_fd)
 {
 	const struct soft_port_opts *o = &shm->dev->opts.port;
 	const int fds[] = {shm->dir_fd, ring_fd};
@@ -138,7 +138,7 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 	ret = soft_shm_create("bluebell-ring", SOFT_RING_SIZE, &ring_fd, &ring);
 	if (ret != 0)
 		goto close_sock;
-	ret = say_hello(shm, sock, ring_fd);
+	ret = send_hello(shm, sock, ring_fd);
 	/* The mappings of both processes retain the memory after the descriptor is closed. */
 	close(ring_fd);
 	/*
