@@ -32,12 +32,12 @@ static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets
 
 /* Retries a connection at intervals, because a process may now own the address. */
 static enum soft_link_sent
-link_shm_again(struct soft_shm *shm, struct soft_shm_tx *tx)
+link_shm_reconnect(struct soft_shm *shm, struct soft_shm_tx *tx)
 {
 	uint64_t now = rte_rdtsc();
 	uint32_t i, n;
 
-	if (now < __atomic_load_n(&tx->again, __ATOMIC_RELAXED) ||
+	if (now < __atomic_load_n(&tx->next_attempt, __ATOMIC_RELAXED) ||
 	    pthread_mutex_trylock(&shm->lock) != 0)
 		return SOFT_LINK_LOST;
 	n = shm->n_tx;
@@ -65,10 +65,10 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t 
 	switch (__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE)) {
 	case SOFT_SHM_UP:
 		return SOFT_LINK_SENT;
-	case SOFT_SHM_GREETING:
+	case SOFT_SHM_HANDSHAKE:
 		return SOFT_LINK_FULL;
 	default:
-		return link_shm_again(shm, tx);
+		return link_shm_reconnect(shm, tx);
 	}
 }
 
@@ -321,7 +321,7 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
  * the zeros.
  */
 static void
-link_shm_count_anew(struct soft_shm_count *n)
+link_shm_restart_counts(struct soft_shm_count *n)
 {
 	__atomic_store_n(&n->writes, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&n->reads, 0, __ATOMIC_RELAXED);
@@ -346,12 +346,12 @@ link_shm_connected(struct soft_wire *w)
 	if (w->shm_tx != NULL)
 		sw->deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
 	w->epsn_out = &shm->dir->epsn[w->qp->qpn];
-	link_shm_count_anew(&shm->dir->count[w->qp->qpn]);
+	link_shm_restart_counts(&shm->dir->count[w->qp->qpn]);
 }
 
 /* Fails a QP whose peer has disconnected or died, with the error of exhausted retries. */
 static void
-link_shm_lose(struct soft_engine *e, struct soft_qp *qp)
+link_shm_fail_qp(struct soft_engine *e, struct soft_qp *qp)
 {
 	static const char why[] = "the process of the peer died or closed its device";
 	uint16_t left = 0;
@@ -376,7 +376,7 @@ link_shm_lose(struct soft_engine *e, struct soft_qp *qp)
 }
 
 static __rte_noinline void
-link_shm_bury(struct soft_engine *e, struct soft_shm *shm)
+link_shm_fail_dead(struct soft_engine *e, struct soft_shm *shm)
 {
 	struct soft_qp *qp;
 
@@ -388,7 +388,7 @@ link_shm_bury(struct soft_engine *e, struct soft_shm *shm)
 		if (w != NULL && w->shm_tx != NULL &&
 		    soft_shm_wire(w)->deaths !=
 			    __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED))
-			link_shm_lose(e, qp);
+			link_shm_fail_qp(e, qp);
 	}
 }
 
@@ -438,7 +438,7 @@ link_shm_look(struct soft_engine *e, struct soft_shm *shm)
 	if (unlikely(link_shm_due(e)))
 		soft_shm_chores(shm, rte_rdtsc());
 	if (unlikely(__atomic_load_n(&shm->deaths, __ATOMIC_RELAXED) != e->shm_deaths))
-		link_shm_bury(e, shm);
+		link_shm_fail_dead(e, shm);
 }
 
 static inline void

@@ -24,7 +24,7 @@
 #include "soft_wire.h"
 
 #define SOFT_SHM_CHORES_NS 1000000u  /* Interval of socket checks, ns. */
-#define SOFT_SHM_AGAIN_NS  10000000u /* Interval of connection attempts, ns. */
+#define SOFT_SHM_RETRY_NS  10000000u /* Interval of connection attempts, ns. */
 /* Interval of connection attempts while the peer's queue is full, ns. */
 #define SOFT_SHM_FULL_NS    1000000u
 #define SOFT_SHM_PATIENCE_S 5u /* Timeout for the peer's reply during a handshake, seconds. */
@@ -36,7 +36,7 @@
 
 enum soft_shm_state {
 	SOFT_SHM_IDLE,
-	SOFT_SHM_GREETING, /* Handshake in progress: HELLO was sent, or is expected. */
+	SOFT_SHM_HANDSHAKE, /* Handshake in progress: HELLO was sent, or is expected. */
 	SOFT_SHM_UP,
 };
 
@@ -84,7 +84,7 @@ struct soft_shm_tx {
 	struct soft_ring_tx ring;
 	/* Protected by soft_shm.lock. */
 	int sock;
-	uint64_t again; /* Time of the next connection attempt, or timeout of the handshake, TSC.
+	uint64_t next_attempt; /* Time of the next connection attempt, or timeout of the handshake, TSC.
 			 * __atomic */
 	pid_t pid;
 	const struct soft_shm_dir *dir; /* Directory of the peer; zeros if not connected. */

@@ -108,7 +108,7 @@ log_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 
 /* Accepts a connection on @sock. Returns false if the connecting user is not trusted. */
 static bool
-take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
+accept_caller(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 {
 	struct soft_shm_rx *rx;
 	pid_t pid = 0;
@@ -134,7 +134,7 @@ take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	rx->pid = pid;
 	rx->give_up = now + soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000));
 	soft_shm_gid(&shm->dev->opts.port, listener, rx->dst);
-	__atomic_store_n(&rx->state, SOFT_SHM_GREETING, __ATOMIC_RELEASE);
+	__atomic_store_n(&rx->state, SOFT_SHM_HANDSHAKE, __ATOMIC_RELEASE);
 	soft_shm_watch(shm, sock, SOFT_SHM_EV_RX | (uint32_t)slot);
 	/* HELLO usually arrives with the connection, so this call reads it at once. */
 	soft_shm_rx_event(shm, (uint32_t)slot);
@@ -149,18 +149,18 @@ soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now)
 	for (i = 0; i < LOOKS && taken < ACCEPTS; i++) {
 		if (soft_shm_accept(shm->listener[listener], &sock) != 0)
 			return;
-		taken += take(shm, sock, listener, now);
+		taken += accept_caller(shm, sock, listener, now);
 	}
 }
 
 static const char *
-greeted(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m, const int *fds)
+process_hello(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m, const int *fds)
 {
 	struct soft_shm_rx *rx = shm->rx[slot];
 	uint64_t *head = &shm->dir->head[slot].v;
 	struct soft_shm_msg answer;
 
-	if (rx->state != SOFT_SHM_GREETING)
+	if (rx->state != SOFT_SHM_HANDSHAKE)
 		return "it sent HELLO twice";
 	if (soft_shm_map(fds[0], sizeof(*rx->dir), rx->dir) != 0 ||
 	    soft_shm_map(fds[1], SOFT_RING_SIZE, rx->ring.data) != 0)
@@ -195,7 +195,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	if (ret == 0)
 		return;
 	if (ret == 1) {
-		why = m.type == SOFT_SHM_BYE ? soft_shm_closed : greeted(shm, index, &m, fds);
+		why = m.type == SOFT_SHM_BYE ? soft_shm_closed : process_hello(shm, index, &m, fds);
 		for (i = 0; i < SOFT_SHM_MAX_FDS && fds[i] >= 0; i++)
 			close(fds[i]);
 	} else if (ret == -EPROTO) {
@@ -218,7 +218,7 @@ soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
 	for (i = 0; i < shm->n_rx; i++) {
 		struct soft_shm_rx *rx = shm->rx[i];
 
-		if (rx->state == SOFT_SHM_GREETING && now >= rx->give_up)
+		if (rx->state == SOFT_SHM_HANDSHAKE && now >= rx->give_up)
 			soft_shm_rx_close(shm, rx, "it sent no HELLO in time");
 		else if (rx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))

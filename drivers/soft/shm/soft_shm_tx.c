@@ -75,7 +75,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 	soft_shm_unmap(sizeof(*tx->dir), tx->dir);
 	close(tx->sock);
 	soft_shm_log_end(shm, tx->pid, why);
-	__atomic_store_n(&tx->again, rte_rdtsc() + soft_time_cycles(SOFT_SHM_AGAIN_NS),
+	__atomic_store_n(&tx->next_attempt, rte_rdtsc() + soft_time_cycles(SOFT_SHM_RETRY_NS),
 			 __ATOMIC_RELAXED);
 	if (!was_up)
 		return;
@@ -98,7 +98,7 @@ send_hello(struct soft_shm *shm, int sock, int ring_fd)
 
 /* Connects to the peer and checks its user. Returns 0 or a negative errno. */
 static int
-call(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
+connect_peer(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 {
 	char hint[SOFT_SHM_HINT];
 	uid_t uid = 0;
@@ -124,14 +124,14 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 
 	if (tx->state != SOFT_SHM_IDLE)
 		return 0;
-	__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_AGAIN_NS), __ATOMIC_RELAXED);
-	ret = call(shm, tx, &sock);
+	__atomic_store_n(&tx->next_attempt, now + soft_time_cycles(SOFT_SHM_RETRY_NS), __ATOMIC_RELAXED);
+	ret = connect_peer(shm, tx, &sock);
 	/*
 	 * The peer's queue of connections is full. Untrusted users may fill the queue, but it
 	 * empties soon.
 	 */
 	if (ret == -EAGAIN)
-		__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_FULL_NS),
+		__atomic_store_n(&tx->next_attempt, now + soft_time_cycles(SOFT_SHM_FULL_NS),
 				 __ATOMIC_RELAXED);
 	if (ret != 0)
 		return ret;
@@ -148,12 +148,12 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 	if (ret != 0 && ret != -EPIPE)
 		goto unmap_ring;
 	tx->sock = sock;
-	__atomic_store_n(&tx->again,
+	__atomic_store_n(&tx->next_attempt,
 			 now + soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000)),
 			 __ATOMIC_RELAXED);
 	rte_ticketlock_lock(&tx->lock);
 	soft_ring_tx_init(&tx->ring, ring, NULL);
-	__atomic_store_n(&tx->state, SOFT_SHM_GREETING, __ATOMIC_RELEASE);
+	__atomic_store_n(&tx->state, SOFT_SHM_HANDSHAKE, __ATOMIC_RELEASE);
 	rte_ticketlock_unlock(&tx->lock);
 	soft_shm_watch(shm, sock, SOFT_SHM_EV_TX | index);
 	return 0;
@@ -249,9 +249,9 @@ soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 /* ---- Messages of the peer */
 
 static const char *
-welcomed(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
+process_welcome(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
 {
-	if (tx->state != SOFT_SHM_GREETING || m->u.welcome.slot >= SOFT_SHM_PEERS)
+	if (tx->state != SOFT_SHM_HANDSHAKE || m->u.welcome.slot >= SOFT_SHM_PEERS)
 		return "it sent a malformed WELCOME";
 	if (soft_shm_map(fd, sizeof(*tx->dir), tx->dir) != 0)
 		return "its shared memory cannot be mapped with the expected size";
@@ -278,11 +278,12 @@ refused(const struct soft_shm_msg *m)
 
 /* Processes one message of the peer. Returns NULL, or the reason to close the connection. */
 static const char *
-heard(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_msg *m, const int *fds)
+process_msg(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_msg *m,
+	    const int *fds)
 {
 	switch (m->type) {
 	case SOFT_SHM_WELCOME:
-		return welcomed(tx, m, fds[0]);
+		return process_welcome(tx, m, fds[0]);
 	case SOFT_SHM_REFUSED:
 		return refused(m);
 	case SOFT_SHM_BYE:
@@ -306,7 +307,7 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 		if (ret == 0)
 			return;
 		if (ret == 1) {
-			why = heard(shm, tx, &m, fds);
+			why = process_msg(shm, tx, &m, fds);
 			if (fds[0] >= 0)
 				close(fds[0]);
 		} else if (ret != -EPROTO) {
@@ -325,7 +326,7 @@ soft_shm_tx_chores(struct soft_shm *shm, uint64_t now)
 	for (i = 0; i < shm->n_tx; i++) {
 		struct soft_shm_tx *tx = shm->tx[i];
 
-		if (tx->state == SOFT_SHM_GREETING && now >= tx->again)
+		if (tx->state == SOFT_SHM_HANDSHAKE && now >= tx->next_attempt)
 			soft_shm_tx_close(shm, tx, "it did not respond in time");
 		else if (tx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&tx->ring.broken, __ATOMIC_RELAXED))

@@ -49,7 +49,7 @@ called(int *sock)
 	assert_memory_equal(m.u.hello.gids[1], ours, 16);
 	tx = soft_shm_find(shm, theirs);
 	assert_non_null(tx);
-	assert_int_equal(tx->state, SOFT_SHM_GREETING);
+	assert_int_equal(tx->state, SOFT_SHM_HANDSHAKE);
 	return tx;
 }
 
@@ -171,7 +171,7 @@ T(test_listeners)
 	dropped(tx, sock, 1);
 	tx = called(&sock);
 	chores(SOFT_SHM_PATIENCE_S - 1);
-	assert_int_equal(tx->state, SOFT_SHM_GREETING);
+	assert_int_equal(tx->state, SOFT_SHM_HANDSHAKE);
 	chores(SOFT_SHM_PATIENCE_S + 1);
 	dropped(tx, sock, 1);
 	tx = called(&sock);
@@ -345,7 +345,7 @@ T(test_full_queue_is_asked_again)
 	assert_int_equal(soft_shm_reach(dev_of, theirs, true), -EAGAIN);
 	tx = soft_shm_find(shm, theirs);
 	assert_int_equal(tx->state, SOFT_SHM_IDLE);
-	assert_true(tx->again < rte_rdtsc() + SECOND / 200);
+	assert_true(tx->next_attempt < rte_rdtsc() + SECOND / 200);
 	/* The peer accepts one connection a while after the call has begun to wait. */
 	pid = fork();
 	if (pid == 0) {
@@ -355,7 +355,7 @@ T(test_full_queue_is_asked_again)
 	assert_int_equal(soft_shm_resolve(dev_of, theirs, mac), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(tx->state, SOFT_SHM_GREETING);
+	assert_int_equal(tx->state, SOFT_SHM_HANDSHAKE);
 	close(listener);
 	chores(0);
 }
@@ -387,7 +387,7 @@ T(test_strangers_leave_the_queue_quickly)
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	sock = call();
-	for (looks = 0; shm->n_rx == 0 || shm->rx[0]->state != SOFT_SHM_GREETING; looks++) {
+	for (looks = 0; shm->n_rx == 0 || shm->rx[0]->state != SOFT_SHM_HANDSHAKE; looks++) {
 		assert_true(looks < STRANGERS / 16 / 2);
 		chores(0);
 	}

@@ -48,10 +48,10 @@ T(test_silent)
 	int sock = call();
 
 	chores(0);
-	assert_int_equal(shm->rx[0]->state, SOFT_SHM_GREETING);
+	assert_int_equal(shm->rx[0]->state, SOFT_SHM_HANDSHAKE);
 	chores(SOFT_SHM_PATIENCE_S - 1);
 	assert_int_equal(heard(sock, true, &m), 0);
-	assert_int_equal(shm->rx[0]->state, SOFT_SHM_GREETING);
+	assert_int_equal(shm->rx[0]->state, SOFT_SHM_HANDSHAKE);
 	chores(SOFT_SHM_PATIENCE_S + 1);
 	over(sock);
 	close(welcome(0));
