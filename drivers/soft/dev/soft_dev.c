@@ -240,7 +240,7 @@ dev_stop(struct soft_dev *dev)
 		soft_engine_destroy(dev->engine);
 		dev->engine = NULL;
 	}
-	soft_wire_tell_lost(dev);
+	soft_wire_log_lost(dev);
 	for (i = 0; i < SOFT_LOSTS; i++)
 		__atomic_store_n(&dev->lost[i], 0, __ATOMIC_RELAXED);
 	soft_shm_stop(dev);

@@ -105,7 +105,7 @@ soft_wire_reset(struct soft_wire *w)
 	soft_wire_count(w);
 	bb_roce_qp_err(&w->roce);
 	bb_roce_qp_init(&w->roce, &soft_wire_ops, NULL, &mem);
-	memset(&w->told, 0, sizeof(w->told));
+	memset(&w->counted_stats, 0, sizeof(w->counted_stats));
 	w->sq_next = 0;
 	w->posted = 0;
 	w->in_cqe_len = 0;

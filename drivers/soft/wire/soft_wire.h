@@ -126,8 +126,9 @@ struct soft_wire {
 	struct soft_wire_dest *dest; /* Only for UD: destination by slot. */
 	struct soft_shm_tx *shm_tx;  /* Shared-memory connection, with the option shm; else NULL. */
 	uint32_t *epsn_out;          /* Where the PSN that the responder expects is published. */
-	struct bb_roce_stats told;   /* Copy of roce.stats at the last update of the counters. */
-	bool uncounted; /* True if the QP is on soft_engine.uncounted, linked by count. */
+	struct bb_roce_stats
+		counted_stats; /* Copy of roce.stats at the last update of the counters. */
+	bool uncounted;        /* True if the QP is on soft_engine.uncounted, linked by count. */
 	LIST_ENTRY(soft_wire) count;
 	/*
 	 * Number of out-of-order packets held, and the PSN of the missing packet. While packets are
@@ -212,7 +213,7 @@ void soft_wire_lost(struct soft_dev *dev, uint32_t why);
  */
 const char *soft_wire_lost_name(uint32_t why);
 /* Logs the number of dropped packets for each reason, at level info. */
-void soft_wire_tell_lost(const struct soft_dev *dev);
+void soft_wire_log_lost(const struct soft_dev *dev);
 
 /* ---- soft_wire_req.c */
 /* Passes posted WQEs to the RoCEv2 engine until its slots are full. */

@@ -55,16 +55,16 @@ soft_wire_counter(void *base, size_t at)
 
 /* Adds the increment of RoCEv2 counter @roce since the last update to *to; @to may be NULL. */
 static void
-soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
+soft_wire_add_increment(struct soft_wire *w, size_t roce, uint64_t *to)
 {
 	uint64_t now = *soft_wire_counter(&w->roce.stats, roce);
-	uint64_t *told = soft_wire_counter(&w->told, roce);
+	uint64_t *counted = soft_wire_counter(&w->counted_stats, roce);
 
-	if (now == *told)
+	if (now == *counted)
 		return;
 	if (to != NULL)
-		__atomic_fetch_add(to, now - *told, __ATOMIC_RELAXED);
-	*told = now;
+		__atomic_fetch_add(to, now - *counted, __ATOMIC_RELAXED);
+	*counted = now;
 }
 
 /*
@@ -137,7 +137,7 @@ soft_wire_lost_name(uint32_t why)
 }
 
 void
-soft_wire_tell_lost(const struct soft_dev *dev)
+soft_wire_log_lost(const struct soft_dev *dev)
 {
 	char text[1024];
 	size_t at = 0;
@@ -153,9 +153,10 @@ soft_wire_tell_lost(const struct soft_dev *dev)
 }
 
 static inline bool
-soft_wire_told(const struct soft_wire *w)
+soft_wire_is_counted(const struct soft_wire *w)
 {
-	return memcmp(&w->told, &w->roce.stats, offsetof(struct bb_roce_stats, tx_packets)) == 0;
+	return memcmp(&w->counted_stats, &w->roce.stats,
+		      offsetof(struct bb_roce_stats, tx_packets)) == 0;
 }
 
 /*
@@ -186,29 +187,32 @@ soft_wire_count(struct soft_wire *w)
 	 * The counters that are copied to the device come first in struct bb_roce_stats. A QP that
 	 * only sends requests changes none of them.
 	 */
-	if (likely(soft_wire_told(w)))
+	if (likely(soft_wire_is_counted(w)))
 		return;
 	for (i = 0; i < SERVED; i++)
-		soft_wire_tell(w, soft_wire_counters[i].roce,
-			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
+		soft_wire_add_increment(w, soft_wire_counters[i].roce,
+					c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft)
+						  : NULL);
 	/*
 	 * The responder usually changes only the first SERVED counters, which are up to date now.
 	 */
-	if (likely(soft_wire_told(w)))
+	if (likely(soft_wire_is_counted(w)))
 		return;
-	w->qp->retries += soft_wire_retries(&w->roce.stats) - soft_wire_retries(&w->told);
+	w->qp->retries += soft_wire_retries(&w->roce.stats) - soft_wire_retries(&w->counted_stats);
 	w->qp->rnr_retries +=
-		soft_wire_rnr_retries(&w->roce.stats) - soft_wire_rnr_retries(&w->told);
+		soft_wire_rnr_retries(&w->roce.stats) - soft_wire_rnr_retries(&w->counted_stats);
 	for (; i < RTE_DIM(soft_wire_counters); i++)
-		soft_wire_tell(w, soft_wire_counters[i].roce,
-			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
+		soft_wire_add_increment(w, soft_wire_counters[i].roce,
+					c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft)
+						  : NULL);
 	for (i = 0; i < RTE_DIM(soft_wire_congestion); i++)
-		soft_wire_tell(w, soft_wire_congestion[i].roce,
-			       soft_wire_counter(&dev->cong, soft_wire_congestion[i].soft));
+		soft_wire_add_increment(
+			w, soft_wire_congestion[i].roce,
+			soft_wire_counter(&dev->cong, soft_wire_congestion[i].soft));
 	for (i = 0; i < RTE_DIM(soft_wire_losses); i++)
-		soft_wire_tell(w, soft_wire_losses[i].roce, &dev->lost[SOFT_LOST_QP + i]);
+		soft_wire_add_increment(w, soft_wire_losses[i].roce, &dev->lost[SOFT_LOST_QP + i]);
 	/* Also updates the counters in this part of the struct that are in no table above. */
-	w->told = w->roce.stats;
+	w->counted_stats = w->roce.stats;
 }
 
 void
