@@ -38,7 +38,7 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	rec = soft_ring_reserve(&tx->ring, len);
 	if (unlikely(rec == NULL))
 		return false;
-	bb_roce_short_send(&w->roce, soft_wire_note(w, BB_WQE_SEND, 1, fm_ce_se, r.len),
+	bb_roce_short_send(&w->roce, soft_wire_record_msg(w, BB_WQE_SEND, 1, fm_ce_se, r.len),
 			   (uint32_t)r.len, (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0,
 			   now, &s);
 	rec->flow_label = net->flow_label;
@@ -122,6 +122,6 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 					 s.len)))
 		return true;
 	bb_roce_short_accepted(&w->roce, &s);
-	soft_wire_took(e, w, false);
+	soft_wire_received(e, w, false);
 	return true;
 }

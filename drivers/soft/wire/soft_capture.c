@@ -155,7 +155,7 @@ put_head(struct soft_capture *c)
 
 /* Returns the length of the whole blocks within the first @n bytes of the buffer. */
 static uint32_t
-whole_blocks(const struct soft_capture *c, uint32_t n)
+complete_blocks(const struct soft_capture *c, uint32_t n)
 {
 	uint32_t at = 0, len;
 
@@ -186,7 +186,7 @@ flush(struct soft_capture *c)
 		}
 	}
 	if (ret != 0) {
-		done = whole_blocks(c, done);
+		done = complete_blocks(c, done);
 		/*
 		 * If truncation fails, too, the file has an incomplete last block, which readers
 		 * report.

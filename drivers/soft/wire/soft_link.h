@@ -4,7 +4,7 @@
 /*
  * A link transports the packets of a device: through memory, through an ethdev, or through shared
  * memory to other processes. soft_wire_port.c connects the RoCEv2 engine with a link. The engine
- * sends with soft_wire_tx() and soft_packet_go(). A link passes received packets to
+ * sends with soft_wire_tx() and soft_packet_forward(). A link passes received packets to
  * soft_wire_input(). A link does not depend on the transport type of a queue pair.
  *
  * The engine @e calls all functions except waiting() under its lock.

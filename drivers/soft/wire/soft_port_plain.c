@@ -190,11 +190,11 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	 * In a conversation the peer waits for this packet. So the port sends it now, before the
 	 * engine updates its state and reads the clock.
 	 */
-	if (w->talks == SOFT_WIRE_TALKS && !more)
+	if (w->n_answered == SOFT_WIRE_CONVERSATION && !more)
 		soft_port_flush(p);
 	p->stats.tx_copied++;
 	msg = bb_roce_short_msg(roce);
-	msg->cookie = soft_wire_note(w, r->opcode, r->w.blocks, r->fm_ce_se, r->w.len);
+	msg->cookie = soft_wire_record_msg(w, r->opcode, r->w.blocks, r->fm_ce_se, r->w.len);
 	msg->kind = kind->kind;
 	msg->flags = (r->fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0;
 	msg->len = bytes;

@@ -247,8 +247,8 @@ soft_wire_enter_state(struct soft_wire *w)
 		if (qp->dev->link->connected != NULL)
 			qp->dev->link->connected(w);
 		soft_wire_forget(w);
-		w->spoke = qp->epsn;
-		w->talks = 0;
+		w->epsn_at_send = qp->epsn;
+		w->n_answered = 0;
 		attr.path = w->path.net;
 		ret = bb_roce_qp_rtr(&w->roce, &attr);
 		break;
@@ -338,24 +338,24 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
  * an ACK is due.
  */
 static inline bool
-soft_wire_puts_off(const struct soft_engine *e, const struct soft_wire *w)
+soft_wire_delays_ack(const struct soft_engine *e, const struct soft_wire *w)
 {
-	return w->talks == SOFT_WIRE_TALKS &&
-	       ((w->roce.resp.epsn - w->spoke) & BB_ROCE_PSN_MASK) == 1 &&
+	return w->n_answered == SOFT_WIRE_CONVERSATION &&
+	       ((w->roce.resp.epsn - w->epsn_at_send) & BB_ROCE_PSN_MASK) == 1 &&
 	       e->dev->link->receive != NULL;
 }
 
 /* Counts the messages of a conversation. Called at a doorbell, before packets are received. */
 static inline void
-soft_wire_speaks(struct soft_wire *w)
+soft_wire_count_answered(struct soft_wire *w)
 {
-	uint32_t heard = (w->roce.resp.epsn - w->spoke) & BB_ROCE_PSN_MASK;
+	uint32_t received = (w->roce.resp.epsn - w->epsn_at_send) & BB_ROCE_PSN_MASK;
 
-	w->spoke = w->roce.resp.epsn;
-	if (heard > 1)
-		w->talks = 0;
-	else if (w->talks != SOFT_WIRE_TALKS)
-		w->talks += heard;
+	w->epsn_at_send = w->roce.resp.epsn;
+	if (received > 1)
+		w->n_answered = 0;
+	else if (w->n_answered != SOFT_WIRE_CONVERSATION)
+		w->n_answered += received;
 }
 
 /*
@@ -363,7 +363,7 @@ soft_wire_speaks(struct soft_wire *w)
  * to the limit for a turn.
  */
 static __rte_noinline void
-soft_wire_rest(struct soft_engine *e, struct soft_wire *w, bool post, uint64_t now)
+soft_wire_run_slow(struct soft_engine *e, struct soft_wire *w, bool post, uint64_t now)
 {
 	if (post && w->sq_next != w->qp->sq_pi)
 		soft_wire_post(e, w);
@@ -386,7 +386,7 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	 * in the port.
 	 */
 	if (e->early)
-		soft_wire_speaks(w);
+		soft_wire_count_answered(w);
 	else if (unlikely(soft_engine_ns(e) >= bb_roce_deadline(&w->roce)))
 		bb_roce_tick(&w->roce, soft_engine_ns(e));
 	if (w->shm_tx != NULL)
@@ -402,7 +402,7 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		soft_wire_sleep(e, w, now);
 		return;
 	}
-	soft_wire_rest(e, w, done < SOFT_RUN_WQES, now);
+	soft_wire_run_slow(e, w, done < SOFT_RUN_WQES, now);
 	soft_keys_done(e);
 	soft_wire_schedule(e, w, now);
 }
@@ -434,11 +434,11 @@ soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pk
 	soft_wire_turn(e);
 	bb_roce_rx(&w->roce, pkt, net, soft_engine_ns(e));
 	soft_keys_done(e);
-	soft_wire_took(e, w, false);
+	soft_wire_received(e, w, false);
 }
 
 void
-soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last)
+soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last)
 {
 	if (w->epsn_out != NULL && *w->epsn_out != w->roce.resp.epsn)
 		__atomic_store_n(w->epsn_out, w->roce.resp.epsn, __ATOMIC_RELAXED);
@@ -452,7 +452,7 @@ soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last)
 		return;
 	}
 	if (bb_roce_short_ack_due(&w->roce)) {
-		if (soft_wire_puts_off(e, w)) {
+		if (soft_wire_delays_ack(e, w)) {
 			if (w->qp->queued != SOFT_Q_LATE)
 				soft_qp_later(e, w->qp);
 			return;

@@ -41,7 +41,7 @@
  * The traffic counts as a conversation after this number of consecutive messages of the peer that
  * the application answered with a request each. ACKs are then delayed.
  */
-#define SOFT_WIRE_TALKS 4u
+#define SOFT_WIRE_CONVERSATION 4u
 
 /* Bits of the injected faults that were applied to a packet. */
 enum {
@@ -116,10 +116,10 @@ struct soft_wire {
 	 */
 	uint64_t full_since;
 	uint8_t full_to[16];
-	uint32_t spoke; /* PSN that the responder expected when the requester last sent. */
-	uint64_t timer; /* Expiry of the timer that was set last, ns. */
+	uint32_t epsn_at_send; /* PSN that the responder expected when the requester last sent. */
+	uint64_t timer;        /* Expiry of the timer that was set last, ns. */
 	/* One-packet messages in a row that the application answered with a request. */
-	uint32_t talks; /* At most SOFT_WIRE_TALKS. */
+	uint32_t n_answered; /* At most SOFT_WIRE_CONVERSATION. */
 	struct soft_wire_dest path;
 	/* Cached first bytes of packets on the path: [0] of a request, [1] of an ACK. */
 	struct soft_port_begin begin[2];
@@ -181,7 +181,7 @@ void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_ro
  * Schedules the QP after a packet. @last is true for the last packet of a burst from the port: the
  * ACK or response leaves now. Otherwise it waits until the rest of the burst is processed.
  */
-void soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last);
+void soft_wire_received(struct soft_engine *e, struct soft_wire *w, bool last);
 /* Sends a delayed ACK, if possible. Call it before the control path disconnects the QP. */
 void soft_wire_last_ack(struct soft_qp *qp);
 
@@ -305,13 +305,14 @@ void soft_wire_cast_own(struct soft_dev *dev, const struct soft_packet_msg *m);
  * Passes a packet on: a received one to its target QP, another one to the link. Returns false if
  * there is no room; the caller then still owns the packet.
  */
-bool soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
+bool soft_packet_forward(struct soft_engine *e, struct soft_packet_msg *m);
 
 /* ---- soft_wire_expect.c */
 /*
  * Fast path: processes a received frame of @len bytes if it matches the predicted headers. No byte
  * of the frame has been checked before. @e is the polling engine, NULL if no engine polls; @last is
- * that of soft_wire_took(). Returns false, with no state changed, if the frame needs all checks.
+ * that of soft_wire_received(). Returns false, with no state changed, if the frame needs all
+ * checks.
  */
 bool soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *frame,
 			uint32_t len, bool last);
@@ -370,8 +371,8 @@ void soft_packet_capture_begin(struct soft_engine *e, enum soft_capture_dir dir,
 			       uint32_t len, uint8_t hits);
 void soft_packet_capture_end(struct soft_engine *e, bool keep);
 static inline void
-soft_packet_seen(struct soft_engine *e, enum soft_capture_dir dir, const uint8_t *ip, uint32_t len,
-		 uint8_t hits)
+soft_packet_capture(struct soft_engine *e, enum soft_capture_dir dir, const uint8_t *ip,
+		    uint32_t len, uint8_t hits)
 {
 	if (likely(e->dev->capture == NULL))
 		return;
@@ -400,7 +401,8 @@ soft_packet_post(const struct soft_qp *p, struct soft_packet_msg *m)
  * Returns the message's cookie.
  */
 static inline uint32_t
-soft_wire_note(struct soft_wire *w, uint8_t opcode, uint32_t blocks, uint8_t fm_ce_se, uint64_t len)
+soft_wire_record_msg(struct soft_wire *w, uint8_t opcode, uint32_t blocks, uint8_t fm_ce_se,
+		     uint64_t len)
 {
 	const uint32_t slot = w->posted++ % SOFT_WIRE_SLOTS;
 

@@ -117,7 +117,7 @@ capture(const struct frame *f)
 {
 	uint32_t l2 = f->p[ETH - 2] == 0x81 ? ETH + TAG : ETH;
 
-	soft_packet_seen(f->e, SOFT_CAPTURE_IN, f->p + l2, f->x->end - l2, 0);
+	soft_packet_capture(f->e, SOFT_CAPTURE_IN, f->p + l2, f->x->end - l2, 0);
 }
 
 /*
@@ -125,7 +125,7 @@ capture(const struct frame *f)
  * a turn.
  */
 static inline void
-seen(const struct frame *f)
+begin_frame(const struct frame *f)
 {
 	if (unlikely(f->e->dev->capture != NULL))
 		capture(f);
@@ -145,7 +145,7 @@ expect_out_of_order(const struct frame *f, uint32_t psn)
 	    bb_roce_parse(&pkt, f->bth, (size_t)(f->p + f->x->end - BB_ROCE_ICRC_LEN - f->bth)) !=
 		    BB_ROCE_OK)
 		return false;
-	seen(f);
+	begin_frame(f);
 	bb_roce_short_out_of_order(&f->w->roce, &pkt);
 	return true;
 }
@@ -190,7 +190,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 		memcpy(&imm_data, data, sizeof(imm_data));
 		data += BB_ROCE_IMM_LEN;
 	}
-	seen(f);
+	begin_frame(f);
 	soft_mem_copy(f->e, dst, data, len);
 	if (!write || imm) {
 		uint8_t opcode = write ? BB_CQE_RESP_WR_IMM
@@ -218,7 +218,7 @@ expect_ack(const struct frame *f)
 
 	if (unlikely(!bb_roce_short_ack_next(&f->w->roce, psn, f->bth[NEXT])))
 		return false;
-	seen(f);
+	begin_frame(f);
 	bb_roce_short_acked(&f->w->roce, psn, soft_engine_ns(f->e));
 	return true;
 }
@@ -272,7 +272,7 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p
 	if (!expect(&f, kind))
 		return false;
 	f.w->expect_met++;
-	soft_wire_took(e, f.w, last);
+	soft_wire_received(e, f.w, last);
 	return true;
 }
 

@@ -303,7 +303,7 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 		m->hits |= SOFT_HIT_STALL;
 		if (hold(e, m, RTE_MAX(due, *until)))
 			++*stalled;
-	} else if (us != 0 || !soft_packet_go(e, m)) {
+	} else if (us != 0 || !soft_packet_forward(e, m)) {
 		(void)hold(e, m, due);
 	}
 }
@@ -334,8 +334,8 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 	count(e, m->rx, f);
 	m->hits = hits;
 	if (m->rx || (m->hits & SOFT_HIT_DROP) != 0)
-		soft_packet_seen(e, m->rx ? SOFT_CAPTURE_IN : SOFT_CAPTURE_OUT, m->data, m->len,
-				 m->hits);
+		soft_packet_capture(e, m->rx ? SOFT_CAPTURE_IN : SOFT_CAPTURE_OUT, m->data, m->len,
+				    m->hits);
 	if ((m->hits & SOFT_HIT_DROP) != 0) {
 		free(m);
 		return;
@@ -429,7 +429,7 @@ soft_net_fault_run(struct soft_engine *e)
 		bool stalled = (m->hits & SOFT_HIT_STALL) != 0, rx = m->rx;
 
 		TAILQ_REMOVE(&e->held_packets, m, held);
-		if (!soft_packet_go(e, m)) {
+		if (!soft_packet_forward(e, m)) {
 			TAILQ_INSERT_HEAD(&e->held_packets, m, held);
 			return;
 		}

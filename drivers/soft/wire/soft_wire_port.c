@@ -210,7 +210,8 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 
 /* ---- Received packets */
 
-/* Returns true if the ICRC of the packet is right. The packet is as long as soft_wire_whole() says.
+/* Returns true if the ICRC of the packet is right. The packet is as long as
+ * soft_wire_has_min_length() says.
  */
 static inline bool
 soft_wire_sound(const struct soft_packet *p)
@@ -249,14 +250,14 @@ soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_pac
 
 /* Returns true if the packet is at least as long as the shortest valid packet. */
 static inline bool
-soft_wire_whole(const struct soft_packet *p)
+soft_wire_has_min_length(const struct soft_packet *p)
 {
 	return p->len - p->ip_len >= UDP_LEN + BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN;
 }
 
 /* Returns the QP whose number an unchecked packet contains, or NULL. */
 static inline struct soft_qp *
-soft_wire_named(const struct soft_dev *dev, const struct soft_packet *p)
+soft_wire_dest_qp(const struct soft_dev *dev, const struct soft_packet *p)
 {
 	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
 
@@ -329,7 +330,7 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 		soft_wire_lost(dev, SOFT_LOST_PORT_DOWN);
 		return;
 	}
-	if (unlikely(!soft_wire_whole(p))) {
+	if (unlikely(!soft_wire_has_min_length(p))) {
 		soft_wire_lost(dev, BB_ROCE_DROP_SHORT);
 		return;
 	}
@@ -337,7 +338,7 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 	 * If the QP number is corrupted, the packet goes to a wrong engine, whose ICRC check drops
 	 * it.
 	 */
-	qp = soft_wire_named(dev, p);
+	qp = soft_wire_dest_qp(dev, p);
 	if (unlikely(qp == NULL || qp->wire == NULL)) {
 		if (!soft_wire_cast(dev, p))
 			soft_wire_lost(dev, SOFT_LOST_NO_QP);
@@ -348,7 +349,7 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 	 * the QP processes the packet now, without a copy.
 	 */
 	if (likely(qp->engine == e && !soft_net_faulty(&dev->opts.rx_fault))) {
-		soft_packet_seen(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
+		soft_packet_capture(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
 		soft_wire_input(e, qp, p);
 		if (p->l2_len != 0)
 			soft_wire_learn(qp->wire, p);
@@ -370,20 +371,20 @@ soft_packet_qp(const struct soft_dev *dev, const struct soft_packet_msg *m,
 	struct soft_qp *qp;
 
 	if (likely(m->member == 0))
-		return soft_wire_named(dev, p);
+		return soft_wire_dest_qp(dev, p);
 	qp = soft_qp_find(dev, m->member);
 	return soft_mcg_has(soft_mcg_find(dev, m->net.dst), qp) ? qp : NULL;
 }
 
 bool
-soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
+soft_packet_forward(struct soft_engine *e, struct soft_packet_msg *m)
 {
 	const struct soft_packet p = {
 		.ip = m->data, .ip_len = m->ip_len, .len = m->len, .net = &m->net};
 
 	if (!m->rx)
 		return soft_packet_send(e, m);
-	if (likely(soft_wire_whole(&p)))
+	if (likely(soft_wire_has_min_length(&p)))
 		soft_wire_input(e, soft_packet_qp(e->dev, m, &p), &p);
 	else
 		soft_wire_lost(e->dev, BB_ROCE_DROP_SHORT);
@@ -399,8 +400,8 @@ soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m)
 	if (unlikely(soft_net_faulty(&e->dev->opts.rx_fault))) {
 		soft_net_fault_strike(e, m, &e->dev->opts.rx_fault);
 	} else {
-		soft_packet_seen(e, SOFT_CAPTURE_IN, m->data, m->len, 0);
-		(void)soft_packet_go(e, m);
+		soft_packet_capture(e, SOFT_CAPTURE_IN, m->data, m->len, 0);
+		(void)soft_packet_forward(e, m);
 	}
 }
 

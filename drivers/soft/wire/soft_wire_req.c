@@ -80,8 +80,8 @@ soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, 
  * because the next WQE overwrites r->wqe.
  */
 static inline void
-soft_wire_keep(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
-	       uint32_t slot)
+soft_wire_cache_payload(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
+			uint32_t slot)
 {
 	struct soft_wire_piece *keep = &w->piece[slot];
 	uintptr_t at;
@@ -106,8 +106,8 @@ soft_wire_keep(const struct soft_engine *e, struct soft_wire *w, const struct so
  * message.
  */
 static bool
-soft_wire_give(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
-	       uint8_t kind)
+soft_wire_post_msg(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
+		   uint8_t kind)
 {
 	uint32_t slot = w->posted % SOFT_WIRE_SLOTS;
 	struct bb_roce_msg msg = {
@@ -128,7 +128,7 @@ soft_wire_give(const struct soft_engine *e, struct soft_wire *w, const struct so
 		msg.net = &w->dest[slot].net;
 	}
 	w->done[slot] = r->d;
-	soft_wire_keep(e, w, r, slot);
+	soft_wire_cache_payload(e, w, r, slot);
 	if (bb_roce_post(&w->roce, &msg) != 0)
 		return false;
 	w->posted++;
@@ -152,7 +152,7 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 		if (likely(synd == 0))
 			soft_umr_pass(qp, &r->d);
 		if (likely(synd == 0 && soft_wire_kind(r->d.opcode, &kind) &&
-			   soft_wire_give(e, w, r, kind)))
+			   soft_wire_post_msg(e, w, r, kind)))
 			continue;
 		if (synd == 0 && r->d.opcode != BB_WQE_NOP && r->d.opcode != BB_WQE_UMR) {
 			synd = BB_SYN_LOCAL_QP_OP;

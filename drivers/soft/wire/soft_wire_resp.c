@@ -285,7 +285,8 @@ soft_wire_is_checked(const struct soft_wire *w, uint32_t rkey, uint64_t va, uint
  * to the correct address.
  */
 static bool
-soft_wire_misplaced(struct soft_wire *w, uint32_t rkey, uint64_t va, const struct soft_piece *src)
+soft_wire_defect_write(struct soft_wire *w, uint32_t rkey, uint64_t va,
+		       const struct soft_piece *src)
 {
 	struct soft_engine *e = w->qp->engine;
 	uint32_t len = (uint32_t)src->len;
@@ -323,7 +324,7 @@ soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64
 	    !soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_WRITE, &why))
 		return BB_SYN_REMOTE_ACCESS;
 	if (unlikely(soft_opts_defect(&e->dev->opts) != SOFT_DEFECT_NONE) &&
-	    soft_wire_misplaced(w, rkey, va, &src))
+	    soft_wire_defect_write(w, rkey, va, &src))
 		return 0;
 	if (e->detour == SOFT_DETOUR_PAGED)
 		return soft_paged_write(e->detour_at, &src, 1) ? 0 : BB_SYN_REMOTE_OP;

@@ -169,7 +169,7 @@ talk(void)
 	uint32_t i;
 
 	warm();
-	for (i = 0; i < SOFT_WIRE_TALKS; i++) {
+	for (i = 0; i < SOFT_WIRE_CONVERSATION; i++) {
 		post(0);
 		rig_poll(&s[0].u);
 		rig_poll(&s[1].u);
