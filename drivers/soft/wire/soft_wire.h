@@ -331,8 +331,8 @@ soft_wire_forget(struct soft_wire *w)
 /*
  * Applies the faults of @f to a packet; @f must enable at least one fault. Takes ownership of @m.
  */
-void soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
-			   const struct soft_net_fault *f);
+void soft_net_fault_apply(struct soft_engine *e, struct soft_packet_msg *m,
+			  const struct soft_net_fault *f);
 /*
  * Returns true if fault injection drops the next packet. Only for a device with
  * soft_net_loses_only().

@@ -180,7 +180,7 @@ draw(struct soft_engine *e)
 }
 
 static bool
-strikes(struct soft_engine *e, uint32_t millionths)
+draw_fault(struct soft_engine *e, uint32_t millionths)
 {
 	return millionths != 0 && draw(e) % MILLION < millionths;
 }
@@ -192,7 +192,7 @@ soft_net_loses(struct soft_engine *e)
 		e->net.spared = false;
 		return false;
 	}
-	return strikes(e, e->dev->opts.tx_fault.drop);
+	return draw_fault(e, e->dev->opts.tx_fault.drop);
 }
 
 /*
@@ -271,15 +271,15 @@ draw_hits(struct soft_engine *e, const struct soft_packet_msg *m, const struct s
 {
 	uint8_t hits = 0;
 
-	if (strikes(e, f->drop))
+	if (draw_fault(e, f->drop))
 		return SOFT_HIT_DROP;
-	if (strikes(e, f->dup))
+	if (draw_fault(e, f->dup))
 		hits |= SOFT_HIT_DUP;
-	if (strikes(e, f->corrupt))
+	if (draw_fault(e, f->corrupt))
 		hits |= SOFT_HIT_CORRUPT;
-	if (strikes(e, f->reorder))
+	if (draw_fault(e, f->reorder))
 		hits |= SOFT_HIT_REORDER;
-	if (may_be_marked(m) && strikes(e, f->ecn))
+	if (may_be_marked(m) && draw_fault(e, f->ecn))
 		hits |= SOFT_HIT_ECN;
 	return hits;
 }
@@ -290,7 +290,7 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 	uint64_t us = f->delay, now = soft_ticks(e->dev), due, *until = &e->net.stall_until[m->rx];
 	uint32_t *stalled = &e->net.stalled[m->rx];
 
-	if (strikes(e, f->stall))
+	if (draw_fault(e, f->stall))
 		*until = now + soft_time_cycles(f->stall_ms * UINT64_C(1000000));
 	if ((m->hits & SOFT_HIT_REORDER) != 0)
 		us += REORDER_MIN_US + draw(e) % (REORDER_MAX_US - REORDER_MIN_US);
@@ -325,8 +325,8 @@ count(struct soft_engine *e, bool rx, const struct soft_net_fault *f)
 }
 
 void
-soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
-		      const struct soft_net_fault *f)
+soft_net_fault_apply(struct soft_engine *e, struct soft_packet_msg *m,
+		     const struct soft_net_fault *f)
 {
 	struct soft_packet_msg *twin = NULL;
 	uint8_t hits = draw_hits(e, m, f);
@@ -358,7 +358,7 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 	pass(e, m, f);
 	if (twin != NULL) {
 		twin->hits = SOFT_HIT_DUP | (hits & SOFT_HIT_ECN);
-		if (strikes(e, f->reorder))
+		if (draw_fault(e, f->reorder))
 			twin->hits |= SOFT_HIT_REORDER;
 		pass(e, twin, f);
 	}

@@ -86,7 +86,7 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 	m = soft_packet_build(p);
 	if (m == NULL)
 		return false;
-	soft_net_fault_strike(e, m, &e->dev->opts.tx_fault);
+	soft_net_fault_apply(e, m, &e->dev->opts.tx_fault);
 	return true;
 }
 
@@ -398,7 +398,7 @@ soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m)
 	m->rx = true;
 	m->hits = 0;
 	if (unlikely(soft_net_faulty(&e->dev->opts.rx_fault))) {
-		soft_net_fault_strike(e, m, &e->dev->opts.rx_fault);
+		soft_net_fault_apply(e, m, &e->dev->opts.rx_fault);
 	} else {
 		soft_packet_capture(e, SOFT_CAPTURE_IN, m->data, m->len, 0);
 		(void)soft_packet_forward(e, m);
