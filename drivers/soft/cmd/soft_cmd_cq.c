@@ -169,7 +169,7 @@ soft_cmd_destroy_cq(struct soft_cmd *cmd)
 	__atomic_store_n(&cmd->dev->cqs[cqn], NULL, __ATOMIC_RELEASE);
 	soft_cq_detach(cq);
 	soft_quiesce();
-	soft_channel_forget(cmd->dev, cq);
+	soft_channel_remove_cq(cmd->dev, cq);
 	soft_ids_free(&cmd->dev->ctl->cq_ids, cqn);
 	cq->uar->refs--;
 	cq->umem->refs--;

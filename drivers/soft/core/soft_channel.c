@@ -193,7 +193,7 @@ soft_channel_fire(struct soft_dev *dev, struct soft_cq *cq)
 }
 
 void
-soft_channel_forget(struct soft_dev *dev, struct soft_cq *cq)
+soft_channel_remove_cq(struct soft_dev *dev, struct soft_cq *cq)
 {
 	pthread_mutex_lock(&dev->ctl->event_lock);
 	while (!LIST_EMPTY(&cq->subs))

@@ -342,7 +342,7 @@ int soft_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 
 /* ---- soft_event.c */
 /* Removes the subscriptions of @ctx, or only those to @obj. */
-void soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj);
+void soft_event_remove_obj(struct soft_ctx *ctx, struct mlx5_obj *obj);
 
 /* ---- soft_telemetry.c */
 int soft_drops(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);
@@ -354,7 +354,7 @@ int soft_channel_destroy(struct mlx5_ctx *ctx, struct mlx5_channel *ch);
 int soft_channel_subscribe(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie);
 int soft_channel_get(struct mlx5_channel *ch, uint64_t *cookie);
 /* Removes the subscriptions to a CQ. */
-void soft_channel_forget(struct soft_dev *dev, struct soft_cq *cq);
+void soft_channel_remove_cq(struct soft_dev *dev, struct soft_cq *cq);
 
 /* ---- soft_cmd.c */
 

@@ -7,7 +7,7 @@
 #include "soft_ctl.h"
 
 void
-soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj)
+soft_event_remove_obj(struct soft_ctx *ctx, struct mlx5_obj *obj)
 {
 	struct soft_ctl *ctl = ctx->dev->ctl;
 	struct soft_event_sub *sub, *next;

@@ -15,7 +15,7 @@ fill(uint64_t *reg, uint32_t words, uint64_t v)
 }
 
 void
-soft_bf_forget(struct soft_watch *w)
+soft_bf_reset(struct soft_watch *w)
 {
 	uint32_t half;
 

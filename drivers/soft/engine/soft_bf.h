@@ -72,7 +72,7 @@
  * Clears all halves of a page. Called when the page gets its only QP or its only owner, so that the
  * device does not execute a stale copy.
  */
-void soft_bf_forget(struct soft_watch *w);
+void soft_bf_reset(struct soft_watch *w);
 
 /*
  * Reads the copy in a half whose head was @head, and clears the half. Call it only if no thread can

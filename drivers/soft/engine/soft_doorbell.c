@@ -143,7 +143,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
 	/* The page had several owners before, so its halves may hold stale copies. */
 	if (unlikely(w->bf != 0))
-		soft_bf_forget(w);
+		soft_bf_reset(w);
 	if (w->n == 1 && w->uar->bf && unlikely(soft_reg_copied(reg)))
 		soft_bf_take(w, reg, head);
 	soft_doorbell(e, w, head);

@@ -251,7 +251,7 @@ out:
 
 /* Drops all outstanding work of a QP without completions. */
 static void
-soft_qp_forget(struct soft_engine *e, struct soft_qp *qp)
+soft_qp_drop_work(struct soft_engine *e, struct soft_qp *qp)
 {
 	soft_qp_unqueue(e, qp);
 	if (qp->in_err)
@@ -277,7 +277,7 @@ soft_qp_detach(struct soft_qp *qp)
 	rte_ticketlock_lock(&e->lock);
 	soft_wire_last_ack(qp);
 	__atomic_store_n(&qp->gen, 0, __ATOMIC_RELEASE);
-	soft_qp_forget(e, qp);
+	soft_qp_drop_work(e, qp);
 	if (qp->wire != NULL) {
 		soft_wire_count_last(qp->wire);
 		bb_roce_qp_err(&qp->wire->roce);
@@ -291,7 +291,7 @@ soft_qp_detach(struct soft_qp *qp)
 		w->qp[slot] = w->qp[last];
 		w->qp[slot]->scan_slot = slot;
 		if (w->n == 1)
-			soft_bf_forget(w);
+			soft_bf_reset(w);
 		/*
 		 * The QP that moved into the freed slot may not have been scanned, so the scan
 		 * starts again.
@@ -322,7 +322,7 @@ soft_qp_enter_state(struct soft_qp *qp)
 	case BB_PRM_QP_RST:
 		__atomic_store_n(&qp->gen, __atomic_add_fetch(&soft_last_gen, 1, __ATOMIC_RELAXED),
 				 __ATOMIC_RELEASE);
-		soft_qp_forget(e, qp);
+		soft_qp_drop_work(e, qp);
 		qp->umr_index = 0;
 		qp->sq_pi = 0;
 		qp->sq_ci = 0;

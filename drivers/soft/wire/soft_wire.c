@@ -111,7 +111,7 @@ soft_wire_reset(struct soft_wire *w)
 	w->in_cqe_len = 0;
 	w->recv_failed = false;
 	w->full_since = 0;
-	soft_wire_forget(w);
+	soft_wire_expect_clear(w);
 }
 
 struct soft_wire *
@@ -246,7 +246,7 @@ soft_wire_enter_state(struct soft_wire *w)
 			soft_wire_path(w);
 		if (qp->dev->link->connected != NULL)
 			qp->dev->link->connected(w);
-		soft_wire_forget(w);
+		soft_wire_expect_clear(w);
 		w->epsn_at_send = qp->epsn;
 		w->n_answered = 0;
 		attr.path = w->path.net;

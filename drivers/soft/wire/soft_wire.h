@@ -320,7 +320,7 @@ bool soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8
 void soft_wire_learn(struct soft_wire *w, const struct soft_packet *p);
 /* Drops the predicted headers of a queue pair. */
 static inline void
-soft_wire_forget(struct soft_wire *w)
+soft_wire_expect_clear(struct soft_wire *w)
 {
 	memset(w->expect, 0, sizeof(w->expect));
 	w->expect_missed = 0;

@@ -279,7 +279,7 @@ undo_subs(struct env *env)
 		n++;
 	/* All four subscriptions or none. */
 	assert_int_equal(n, 4);
-	soft_event_forget(soft_ctx(env->ctx), env->cq);
+	soft_event_remove_obj(soft_ctx(env->ctx), env->cq);
 }
 
 static void
