@@ -7,7 +7,7 @@
  *
  * The loop port is synchronous: one step decodes, checks, executes and completes a request. PSNs
  * are counted, but no packet is built. The response that a wire would carry (an ACK, a NAK, an RNR
- * NAK or none) is a struct soft_answer here.
+ * NAK or none) is a struct soft_response here.
  */
 #ifndef SOFT_DATA_H
 #define SOFT_DATA_H
@@ -131,7 +131,7 @@ struct soft_req {
 };
 
 /* Responses to a request. */
-enum soft_answer_kind {
+enum soft_response_kind {
 	SOFT_ACK,
 	SOFT_NAK,
 	SOFT_NAK_RNR, /* receiver not ready, so retry later */
@@ -142,7 +142,7 @@ enum soft_answer_kind {
 };
 
 /* Response to a request. 8 bytes, so that it fits into a register. */
-struct soft_answer {
+struct soft_response {
 	uint32_t kind;
 	uint32_t code; /* NAK: the requester's syndrome; RNR NAK: the timer code */
 };
@@ -157,7 +157,7 @@ enum {
 	SOFT_MSG_PENDING,
 	SOFT_MSG_TAKEN,
 	SOFT_MSG_CANCELLED,
-	SOFT_MSG_ANSWER,
+	SOFT_MSG_RESPONSE,
 	SOFT_MSG_DGRAM,  /* the message is part of a struct soft_dgram_msg */
 	SOFT_MSG_PACKET, /* the message is part of a struct soft_packet_msg */
 	SOFT_MSG_STATES,
@@ -171,7 +171,7 @@ struct soft_msg {
 	uint32_t peer_qpn, peer_gen;
 	struct soft_dev *dev, *peer_dev;
 	struct soft_done d;
-	struct soft_answer ans;
+	struct soft_response response;
 };
 
 /* The receive WQE that a message consumes. */
@@ -487,8 +487,8 @@ uint8_t soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct 
 /* Executes up to SOFT_RUN_WQES WQEs of a QP. */
 void soft_req_run(struct soft_engine *e, struct soft_qp *qp);
 /* Handles a response that arrived through the inbox. */
-void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
-		     struct soft_answer ans);
+void soft_req_response(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
+		       struct soft_response ans);
 /* Complete a WQE with success, or with an error that moves the QP to ERR. */
 void soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
 void soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
@@ -499,8 +499,8 @@ void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_resp.c */
 /* Executes a request on its target @p, on the engine @e. */
-struct soft_answer soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
-				     struct soft_req *r);
+struct soft_response soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
+				       struct soft_req *r);
 
 /* ---- soft_rmp.c */
 enum soft_take {
@@ -532,7 +532,7 @@ void soft_inbox_drain(struct soft_engine *e);
 
 /* ---- soft_msg.c: handlers of messages */
 void soft_msg_serve(struct soft_engine *e, struct soft_msg *m);
-void soft_msg_answer(struct soft_engine *e, struct soft_msg *m);
+void soft_msg_response(struct soft_engine *e, struct soft_msg *m);
 void soft_dgram_take(struct soft_engine *e, struct soft_msg *m);
 
 /* ---- soft_cqe.c: each function returns false if the CQ overran, so that no CQE was written */

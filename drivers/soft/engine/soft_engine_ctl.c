@@ -22,8 +22,8 @@ static uint32_t soft_last_gen;
 /* ---- Engines */
 
 static soft_msg_taker *const soft_takers[SOFT_MSG_STATES] = {
-	[SOFT_MSG_PENDING] = soft_msg_serve,  [SOFT_MSG_CANCELLED] = soft_msg_serve,
-	[SOFT_MSG_ANSWER] = soft_msg_answer,  [SOFT_MSG_DGRAM] = soft_dgram_take,
+	[SOFT_MSG_PENDING] = soft_msg_serve,     [SOFT_MSG_CANCELLED] = soft_msg_serve,
+	[SOFT_MSG_RESPONSE] = soft_msg_response, [SOFT_MSG_DGRAM] = soft_dgram_take,
 	[SOFT_MSG_PACKET] = soft_packet_take,
 };
 

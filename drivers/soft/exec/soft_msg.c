@@ -39,10 +39,10 @@ soft_dgram_post(const struct soft_qp *p, const struct soft_dgram *d, const struc
 	return true;
 }
 
-static struct soft_answer
+static struct soft_response
 soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp *qp)
 {
-	struct soft_answer ans = {.kind = SOFT_SILENCE};
+	struct soft_response ans = {.kind = SOFT_SILENCE};
 	struct soft_req *r = &e->req;
 	struct soft_qp *p;
 	uint8_t synd;
@@ -89,14 +89,14 @@ soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
 		free(m);
 		return;
 	}
-	m->ans = soft_msg_execute(e, m, qp);
-	__atomic_store_n(&m->state, SOFT_MSG_ANSWER, __ATOMIC_RELEASE);
+	m->response = soft_msg_execute(e, m, qp);
+	__atomic_store_n(&m->state, SOFT_MSG_RESPONSE, __ATOMIC_RELEASE);
 	soft_msg_push(qp->engine, m);
 }
 
 /* Handles the result of a request that a QP of this engine sent to another engine. */
 void
-soft_msg_answer(struct soft_engine *e, struct soft_msg *m)
+soft_msg_response(struct soft_engine *e, struct soft_msg *m)
 {
 	struct soft_qp *qp = soft_msg_qp(m->dev, m->qpn, m->gen);
 
@@ -106,7 +106,7 @@ soft_msg_answer(struct soft_engine *e, struct soft_msg *m)
 	}
 	soft_qp_unqueue(e, qp);
 	qp->wait = SOFT_WAIT_NONE;
-	soft_req_answer(e, qp, &m->d, m->ans);
+	soft_req_response(e, qp, &m->d, m->response);
 }
 
 /*

@@ -138,7 +138,7 @@ soft_nak_text(uint32_t synd)
  */
 static void
 soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
-		struct soft_answer ans)
+		struct soft_response ans)
 {
 	switch (ans.kind) {
 	case SOFT_ACK:
@@ -254,7 +254,7 @@ static inline void
 soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 {
 	struct soft_req *r = &e->req;
-	struct soft_answer ans;
+	struct soft_response ans;
 	struct soft_qp *peer;
 	uint8_t synd;
 
@@ -405,8 +405,8 @@ soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 }
 
 void
-soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
-		struct soft_answer ans)
+soft_req_response(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
+		  struct soft_response ans)
 {
 	if (unlikely(qp->state == BB_PRM_QP_ERR)) {
 		/*

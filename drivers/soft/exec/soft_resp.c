@@ -47,7 +47,7 @@ soft_resp_fail(struct soft_qp *p, uint16_t event)
 		soft_qp_fail(p, event);
 }
 
-struct soft_answer
+struct soft_response
 soft_resp_refuse(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		 const struct soft_req *r, uint8_t synd, const char *why)
 {
@@ -75,7 +75,7 @@ soft_resp_refuse(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
  * Rejects a request for memory of an ON_DEMAND key if the memory is not mapped, or is mapped
  * without the right for this access [A].
  */
-static struct soft_answer
+static struct soft_response
 soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		     const struct soft_req *r)
 {
@@ -96,13 +96,13 @@ soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft
 	return soft_nak(BB_SYN_REMOTE_OP);
 }
 
-static struct soft_answer
+static struct soft_response
 soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		struct soft_req *r)
 {
 	bool imm = r->d.opcode == BB_WQE_RDMA_WRITE_IMM;
 	enum soft_detour detour = SOFT_DETOUR_NONE;
-	struct soft_answer ans;
+	struct soft_response ans;
 	uint8_t *dst = NULL;
 	const char *why;
 
@@ -187,7 +187,7 @@ soft_resp_read_data(struct soft_engine *e, struct soft_qp *qp, const struct soft
 	}
 }
 
-static struct soft_answer
+static struct soft_response
 soft_resp_read(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, struct soft_req *r)
 {
 	const char *why;
@@ -221,7 +221,7 @@ soft_resp_read(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, str
 	return soft_ack;
 }
 
-static struct soft_answer
+static struct soft_response
 soft_resp_dispatch(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, struct soft_req *r)
 {
 	switch (r->d.opcode) {
@@ -246,7 +246,7 @@ soft_resp_dispatch(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
  * stored response, if the responder still has it. A larger PSN means that packets before it are
  * lost.
  */
-static struct soft_answer
+static struct soft_response
 soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 		       struct soft_req *r, uint32_t epsn)
 {
@@ -254,7 +254,7 @@ soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp 
 
 	if (behind >= 0x800000) {
 		SOFT_COUNT(p, out_of_sequence);
-		return (struct soft_answer){.kind = SOFT_NAK_SEQ};
+		return (struct soft_response){.kind = SOFT_NAK_SEQ};
 	}
 	/*
 	 * The first packets of the message are duplicates and its last packets are new. A valid
@@ -276,18 +276,18 @@ soft_resp_out_of_order(struct soft_engine *e, struct soft_qp *p, struct soft_qp 
 			return soft_resp_atomic(e, p, qp, r);
 		return soft_resp_atomic_replay(e, p, qp, r)
 			       ? soft_ack
-			       : (struct soft_answer){.kind = SOFT_SILENCE};
+			       : (struct soft_response){.kind = SOFT_SILENCE};
 	default:
 		return soft_ack;
 	}
 }
 
 /* Handles a message of an unreliable connection (UC). The peer gets neither ACK nor NAK. */
-static struct soft_answer
+static struct soft_response
 soft_resp_unreliable(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 		     struct soft_req *r)
 {
-	struct soft_answer ans;
+	struct soft_response ans;
 
 	if (p->mtu != qp->mtu && r->d.len > RTE_MIN(p->mtu, qp->mtu))
 		ans = soft_resp_drop(p, qp->qpn, r->d.len, "the two QPs have different path MTUs");
@@ -299,11 +299,11 @@ soft_resp_unreliable(struct soft_engine *e, struct soft_qp *p, struct soft_qp *q
 	return soft_ack;
 }
 
-struct soft_answer
+struct soft_response
 soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, struct soft_req *r)
 {
 	uint32_t epsn = __atomic_load_n(&p->epsn, __ATOMIC_RELAXED);
-	struct soft_answer ans;
+	struct soft_response ans;
 
 	if (unlikely(p->st != BB_PRM_QP_ST_RC))
 		return soft_resp_unreliable(e, p, qp, r);

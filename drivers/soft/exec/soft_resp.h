@@ -7,13 +7,13 @@
 
 #include "soft_data.h"
 
-static const struct soft_answer soft_ack = {.kind = SOFT_ACK};
-static const struct soft_answer soft_owner = {.kind = SOFT_OWNER};
+static const struct soft_response soft_ack = {.kind = SOFT_ACK};
+static const struct soft_response soft_owner = {.kind = SOFT_OWNER};
 
-static inline struct soft_answer
+static inline struct soft_response
 soft_nak(uint8_t synd)
 {
-	return (struct soft_answer){.kind = SOFT_NAK, .code = synd};
+	return (struct soft_response){.kind = SOFT_NAK, .code = synd};
 }
 
 /* Returns true if @p is connected to @qp and the ports of both devices are up. */
@@ -74,9 +74,9 @@ void soft_resp_fail(struct soft_qp *p, uint16_t event);
  * Rejects a request that needs no receive, and raises the event. A reliable peer gets a NAK. The
  * message of an unreliable peer is dropped.
  */
-struct soft_answer soft_resp_refuse(struct soft_engine *e, struct soft_qp *p,
-				    const struct soft_qp *qp, const struct soft_req *r,
-				    uint8_t synd, const char *why);
+struct soft_response soft_resp_refuse(struct soft_engine *e, struct soft_qp *p,
+				      const struct soft_qp *qp, const struct soft_req *r,
+				      uint8_t synd, const char *why);
 /*
  * Returns true if the requester has more READs and atomics outstanding than the responder has
  * resources for.
@@ -90,11 +90,11 @@ bool soft_resp_to_cqe(const struct soft_qp *qp, const struct soft_req *r);
 
 /* ---- soft_resp_recv.c */
 /* Drops a message of an unreliable peer and logs the reason @why. Returns SOFT_SILENCE. */
-struct soft_answer soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len,
-				  const char *why);
+struct soft_response soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len,
+				    const char *why);
 /* Prepares the next receive in e->recv for a message of @qp (NULL for a datagram). */
-struct soft_answer soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p,
-					const struct soft_qp *qp, const struct soft_req *r);
+struct soft_response soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p,
+					  const struct soft_qp *qp, const struct soft_req *r);
 /*
  * Resolves the receive's buffers for @len bytes of the message, from offset @off, into e->remote.
  * Returns 0 or the syndrome for the receive's error CQE.
@@ -108,15 +108,15 @@ soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_re
 	return soft_resp_scatter_at(e, p, r, 0, len, why);
 }
 /* Completes the receive in e->recv with an error CQE and moves the QP to ERR. */
-struct soft_answer soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p,
-				       const struct soft_qp *qp, uint64_t len, uint8_t synd,
-				       const char *why);
+struct soft_response soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p,
+					 const struct soft_qp *qp, uint64_t len, uint8_t synd,
+					 const char *why);
 /* Completes the receive in e->recv for the message of @r. */
-struct soft_answer soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p,
-				       const struct soft_req *r, uint8_t opcode, uint32_t imm,
-				       const uint8_t *data);
-struct soft_answer soft_resp_send(struct soft_engine *e, struct soft_qp *p,
-				  const struct soft_qp *qp, struct soft_req *r);
+struct soft_response soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p,
+					 const struct soft_req *r, uint8_t opcode, uint32_t imm,
+					 const uint8_t *data);
+struct soft_response soft_resp_send(struct soft_engine *e, struct soft_qp *p,
+				    const struct soft_qp *qp, struct soft_req *r);
 
 /* ---- soft_resp_atomic.c */
 /*
@@ -125,8 +125,8 @@ struct soft_answer soft_resp_send(struct soft_engine *e, struct soft_qp *p,
  */
 uint64_t soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add,
 		     uint64_t compare);
-struct soft_answer soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
-				    struct soft_req *r);
+struct soft_response soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
+				      struct soft_req *r);
 /*
  * Repeats the stored response of an atomic. Returns false if the responder no longer stores that
  * response.

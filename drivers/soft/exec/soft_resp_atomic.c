@@ -117,7 +117,7 @@ soft_resp_atomic_right(struct soft_engine *e, const struct soft_qp *p, const str
 	return NULL;
 }
 
-struct soft_answer
+struct soft_response
 soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, struct soft_req *r)
 {
 	bool masked =

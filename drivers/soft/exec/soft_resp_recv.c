@@ -16,16 +16,16 @@
 #include "soft_resp.h"
 #include "soft_seeded.h"
 
-struct soft_answer
+struct soft_response
 soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len, const char *why)
 {
 	SOFT_LOG(NOTICE, "%s QP 0x%x dropped a message of %" PRIu64 " bytes from QP 0x%x: %s",
 		 p->dev->name, p->qpn, len, from, why);
-	return (struct soft_answer){.kind = SOFT_SILENCE};
+	return (struct soft_response){.kind = SOFT_SILENCE};
 }
 
 /* Completes the receive in e->recv with an error CQE and moves the QP to ERR. */
-struct soft_answer
+struct soft_response
 soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		    uint64_t len, uint8_t synd, const char *why)
 {
@@ -48,18 +48,18 @@ soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p, const struct soft_
 	return soft_nak(synd == BB_SYN_LOCAL_LENGTH ? BB_SYN_REMOTE_INVAL_REQ : BB_SYN_REMOTE_OP);
 }
 
-static struct soft_answer
+static struct soft_response
 soft_resp_rnr(struct soft_qp *p, const struct soft_qp *qp)
 {
 	SOFT_COUNT(p, out_of_buffer);
 	if (p->st != BB_PRM_QP_ST_RC)
 		return soft_resp_drop(p, qp != NULL ? qp->qpn : 0, 0, "no receive is posted");
-	return (struct soft_answer){.kind = SOFT_NAK_RNR,
-				    .code = __atomic_load_n(&p->min_rnr_nak, __ATOMIC_RELAXED)};
+	return (struct soft_response){.kind = SOFT_NAK_RNR,
+				      .code = __atomic_load_n(&p->min_rnr_nak, __ATOMIC_RELAXED)};
 }
 
 /* Takes a receive of an RMP. The receive stays assigned to the QP until its CQE is written. */
-static struct soft_answer
+static struct soft_response
 soft_resp_recv_shared(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp)
 {
 	switch (soft_rmp_take(e, p)) {
@@ -73,7 +73,7 @@ soft_resp_recv_shared(struct soft_engine *e, struct soft_qp *p, const struct sof
 	}
 }
 
-struct soft_answer
+struct soft_response
 soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 		     const struct soft_req *r)
 {
@@ -109,7 +109,7 @@ soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft
 	return soft_nak(BB_SYN_REMOTE_OP);
 }
 
-struct soft_answer
+struct soft_response
 soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p, const struct soft_req *r,
 		    uint8_t opcode, uint32_t imm, const uint8_t *data)
 {
@@ -185,7 +185,7 @@ soft_resp_send_opcode(uint8_t wqe_opcode)
 	}
 }
 
-struct soft_answer
+struct soft_response
 soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
 	       struct soft_req *r)
 {
@@ -194,7 +194,7 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	uint32_t imm = r->d.opcode == BB_WQE_SEND ? 0 : r->imm;
 	bool in_cqe = p->cs_res && r->d.len != 0 && r->d.len <= 32;
 	uint8_t data[32] = {0}, synd;
-	struct soft_answer ans;
+	struct soft_response ans;
 	const char *why;
 
 	if (p->engine != e)
@@ -219,7 +219,7 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 		int ret = soft_key_invalidate(e, p, bb_be32(r->imm), &why);
 
 		if (ret == -EAGAIN)
-			return (struct soft_answer){.kind = SOFT_BUSY};
+			return (struct soft_response){.kind = SOFT_BUSY};
 		if (ret != 0)
 			return soft_resp_recv_fail(e, p, qp, r->d.len, BB_SYN_REMOTE_INVAL_REQ,
 						   why);

@@ -86,7 +86,7 @@ void
 soft_ud_receive(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d,
 		const struct soft_piece *piece, uint32_t n)
 {
-	struct soft_answer ans;
+	struct soft_response ans;
 	const char *why;
 	uint8_t synd;
 

@@ -156,7 +156,7 @@ soft_neigh_add_static(struct soft_neigh *t, const uint8_t ip[16], const uint8_t 
 	return 0;
 }
 
-enum soft_neigh_answer
+enum soft_neigh_result
 soft_neigh_find(struct soft_neigh *t, const uint8_t ip[16], uint64_t now, uint16_t *hint,
 		uint8_t mac[6])
 {
@@ -235,7 +235,7 @@ soft_neigh_heard(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6
 	memcpy(e->mac, mac, 6);
 	e->tries = 0;
 	e->unsent = false;
-	if (how == SOFT_NEIGH_ANSWERED || how == SOFT_NEIGH_WEAKLY)
+	if (how == SOFT_NEIGH_REPLIED || how == SOFT_NEIGH_WEAKLY)
 		enter(t, e, SOFT_NEIGH_REACHABLE, now + SOFT_NEIGH_REACHABLE_NS);
 	else if (!same)
 		enter(t, e, SOFT_NEIGH_STALE, now + SOFT_NEIGH_IDLE_NS);

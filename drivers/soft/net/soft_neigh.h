@@ -85,7 +85,7 @@ void soft_neigh_init(struct soft_neigh *t, soft_neigh_ask_t ask, void *arg);
 /* Adds an entry that never expires. Returns -ENOSPC if the table is full. */
 int soft_neigh_add_static(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6]);
 
-enum soft_neigh_answer {
+enum soft_neigh_result {
 	SOFT_NEIGH_FOUND,
 	SOFT_NEIGH_PENDING, /* Resolution in progress; look up again later. */
 	SOFT_NEIGH_UNREACHABLE,
@@ -97,7 +97,7 @@ enum soft_neigh_answer {
  * of the entry between calls. Its first value does not matter, and @hint may be NULL. *mac is
  * written only for FOUND.
  */
-enum soft_neigh_answer soft_neigh_find(struct soft_neigh *t, const uint8_t ip[16], uint64_t now,
+enum soft_neigh_result soft_neigh_find(struct soft_neigh *t, const uint8_t ip[16], uint64_t now,
 				       uint16_t *hint, uint8_t mac[6]);
 
 /* Kind of message from which a MAC was learned. */
@@ -106,7 +106,7 @@ enum soft_neigh_how {
 			       * neighbours only. */
 	SOFT_NEIGH_ASKED_US,  /* The neighbour sent a request for one of this port's addresses; the
 			       * port replies next. */
-	SOFT_NEIGH_ANSWERED,  /* The neighbour replied to a request of this port. */
+	SOFT_NEIGH_REPLIED,   /* The neighbour replied to a request of this port. */
 	SOFT_NEIGH_WEAKLY,    /* The reply has no override flag, so a known MAC stays (RFC
 			       * 4861, 7.2.5). */
 };

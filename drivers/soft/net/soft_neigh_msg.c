@@ -79,7 +79,7 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 		soft_neigh_heard(&s->neigh, sender, mac,
 				 !ours                   ? SOFT_NEIGH_MENTIONED
 				 : arp[7] == ARP_REQUEST ? SOFT_NEIGH_ASKED_US
-							 : SOFT_NEIGH_ANSWERED,
+							 : SOFT_NEIGH_REPLIED,
 				 now);
 	}
 	if (arp[7] == ARP_REPLY)
@@ -211,7 +211,7 @@ nd_advertised(struct soft_port_stack *s, const uint8_t *nd, const struct soft_po
 		mac = rx->src_mac;
 	soft_neigh_heard(&s->neigh, target, mac,
 			 (nd[4] & ND_OVERRIDE) == 0    ? SOFT_NEIGH_WEAKLY
-			 : (nd[4] & ND_SOLICITED) != 0 ? SOFT_NEIGH_ANSWERED
+			 : (nd[4] & ND_SOLICITED) != 0 ? SOFT_NEIGH_REPLIED
 						       : SOFT_NEIGH_MENTIONED,
 			 now);
 	return SOFT_DROP_NONE;

@@ -71,7 +71,7 @@ soft_port_on_link(const struct soft_port_stack *s, const uint8_t ip[16])
 	return NULL;
 }
 
-enum soft_neigh_answer
+enum soft_neigh_result
 soft_port_resolve(struct soft_port_stack *s, const uint8_t ip[16], uint64_t now, uint16_t *hint,
 		  uint8_t mac[6])
 {

@@ -158,7 +158,7 @@ enum soft_port_in soft_port_input(struct soft_port_stack *s, const uint8_t *p, u
  * Resolves the MAC for packets to @ip. Outside the port's networks only static neighbours are
  * found.
  */
-enum soft_neigh_answer soft_port_resolve(struct soft_port_stack *s, const uint8_t ip[16],
+enum soft_neigh_result soft_port_resolve(struct soft_port_stack *s, const uint8_t ip[16],
 					 uint64_t now, uint16_t *hint, uint8_t mac[6]);
 
 /* Writes an Ethernet header, with the port's VLAN tag if it has one. Returns its length. */

@@ -190,8 +190,8 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 }
 
 static void
-direct_answer(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r, const uint8_t *src,
-	      uint64_t len)
+direct_response(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r, const uint8_t *src,
+		uint64_t len)
 {
 	if (soft_resp_to_cqe(qp, r)) {
 		soft_mem_copy(e, qp->cs_data, src, len);
@@ -225,7 +225,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_READ);
 		if (at == NULL)
 			return false;
-		direct_answer(e, qp, r, at, r->d.len);
+		direct_response(e, qp, r, at, r->d.len);
 		return true;
 	case BB_WQE_ATOMIC_CS:
 	case BB_WQE_ATOMIC_FA:
@@ -234,7 +234,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 			return false;
 		old = soft_atomic(e, r->d.opcode == BB_WQE_ATOMIC_FA, (uint64_t *)(void *)at,
 				  r->swap_add, r->compare);
-		direct_answer(e, qp, r, (const uint8_t *)&old, sizeof(old));
+		direct_response(e, qp, r, (const uint8_t *)&old, sizeof(old));
 		return true;
 	default:
 		return false;

@@ -22,7 +22,7 @@ enum bb_roce_take
 soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 {
 	struct soft_qp *qp = soft_wire_of(roce)->qp;
-	struct soft_answer ans;
+	struct soft_response ans;
 
 	(void)ctx;
 	soft_wire_of(roce)->checked.turn = 0;

@@ -34,7 +34,7 @@ mac_of(const char *text)
 	return (const uint8_t *)text;
 }
 
-static enum soft_neigh_answer
+static enum soft_neigh_result
 find(const char *addr, uint64_t now)
 {
 	memset(mac, 0, 6);
@@ -70,7 +70,7 @@ T(test_unknown_neighbour_is_asked_and_learned)
 	assert_int_equal(find("192.0.2.2", 6), SOFT_NEIGH_PENDING);
 	soft_neigh_tick(&t, 5 + SEC - 1);
 	assert_int_equal(asked.n, 1);
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 7);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_REPLIED, 7);
 	assert_int_equal(find("192.0.2.2", 8), SOFT_NEIGH_FOUND);
 	assert_memory_equal(mac, MAC_PEER, 6);
 	assert_int_equal(t.asking, 0);
@@ -98,7 +98,7 @@ T(test_silent_neighbour_fails_after_retries)
 	assert_int_equal(find("2001:db8::2", 6 * SEC), SOFT_NEIGH_PENDING);
 	assert_int_equal(asked.n, 4);
 	/* A late answer is accepted. */
-	soft_neigh_heard(&t, ip_of("2001:db8::2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 7 * SEC);
+	soft_neigh_heard(&t, ip_of("2001:db8::2"), mac_of(MAC_PEER), SOFT_NEIGH_REPLIED, 7 * SEC);
 	assert_int_equal(find("2001:db8::2", 7 * SEC), SOFT_NEIGH_FOUND);
 }
 
@@ -143,13 +143,13 @@ T(test_request_without_room_is_sent_when_there_is_room)
 	now += SOFT_NEIGH_FAILED_NS;
 	soft_neigh_tick(&t, now);
 	assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_PENDING);
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of("\2\0\0\0\0\2"), SOFT_NEIGH_ANSWERED, now);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of("\2\0\0\0\0\2"), SOFT_NEIGH_REPLIED, now);
 	now += SOFT_NEIGH_REACHABLE_NS;
 	soft_neigh_tick(&t, now);
 	asked.full = true;
 	assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_FOUND);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_PROBE);
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of("\2\0\0\0\0\2"), SOFT_NEIGH_ANSWERED, now);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of("\2\0\0\0\0\2"), SOFT_NEIGH_REPLIED, now);
 	asked.n = 0;
 	soft_neigh_tick(&t, now + SOFT_NEIGH_FULL_NS);
 	assert_int_equal(asked.n, 0);
@@ -159,7 +159,7 @@ T(test_request_without_room_is_sent_when_there_is_room)
 T(test_used_entry_is_confirmed)
 {
 	find("192.0.2.2", 0);
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_REPLIED, 0);
 	soft_neigh_tick(&t, 30 * SEC);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	assert_int_equal(asked.n, 1);
@@ -168,7 +168,7 @@ T(test_used_entry_is_confirmed)
 	assert_memory_equal(mac, MAC_PEER, 6);
 	assert_int_equal(asked.n, 2);
 	assert_true(asked.unicast);
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 32 * SEC);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_REPLIED, 32 * SEC);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_REACHABLE);
 	/* No answer this time: the entry is dropped, and a broadcast request is sent. */
 	soft_neigh_tick(&t, 62 * SEC);
@@ -186,7 +186,7 @@ T(test_used_entry_is_confirmed)
 T(test_idle_entry_expires)
 {
 	find("192.0.2.2", 0);
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_REPLIED, 0);
 	soft_neigh_tick(&t, 30 * SEC);
 	soft_neigh_tick(&t, 30 * SEC + SOFT_NEIGH_IDLE_NS - 1);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
@@ -204,7 +204,7 @@ T(test_only_a_request_makes_an_entry_without_a_lookup)
 	 * Without a lookup, an answer or a mention makes no entry; a request from the neighbour
 	 * does.
 	 */
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_REPLIED, 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_MENTIONED, 0);
 	assert_int_equal(t.count, 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ASKED_US, 0);
@@ -214,7 +214,7 @@ T(test_only_a_request_makes_an_entry_without_a_lookup)
 	find("192.0.2.2", 0);
 	assert_memory_equal(mac, other, 6);
 	assert_int_equal(t.stats.changed, 1);
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(other), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(other), SOFT_NEIGH_REPLIED, 0);
 	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_WEAKLY, 0);
 	assert_int_equal(state_of("192.0.2.2"), SOFT_NEIGH_STALE);
 	find("192.0.2.2", 0);
@@ -228,7 +228,7 @@ T(test_only_a_request_makes_an_entry_without_a_lookup)
 T(test_static_entry_stays)
 {
 	assert_int_equal(soft_neigh_add_static(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER)), 0);
-	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_US), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_US), SOFT_NEIGH_REPLIED, 0);
 	soft_neigh_tick(&t, 1000000 * SEC);
 	assert_int_equal(find("192.0.2.2", 1000000 * SEC), SOFT_NEIGH_FOUND);
 	assert_memory_equal(mac, MAC_PEER, 6);
@@ -247,7 +247,7 @@ T(test_resolutions_are_bounded)
 	assert_int_equal(asked.n, SOFT_NEIGH_ASKING);
 	assert_int_equal(t.stats.full, 1);
 	/* One request is answered, so there is room for one. */
-	soft_neigh_heard(&t, ip_of("198.51.100.1"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_heard(&t, ip_of("198.51.100.1"), mac_of(MAC_PEER), SOFT_NEIGH_REPLIED, 0);
 	assert_int_equal(find("198.51.100.200", 0), SOFT_NEIGH_PENDING);
 	assert_int_equal(find("198.51.100.201", 0), SOFT_NEIGH_BUSY);
 }
@@ -263,7 +263,7 @@ T(test_flood_evicts_unused_entries)
 	assert_int_equal(soft_neigh_add_static(&t, ip_of("192.0.2.250"), mac_of(MAC_PEER)), 0);
 	assert_int_equal(find("192.0.2.251", 1), SOFT_NEIGH_PENDING);
 	find("192.0.2.252", 1);
-	soft_neigh_heard(&t, ip_of("192.0.2.252"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 1);
+	soft_neigh_heard(&t, ip_of("192.0.2.252"), mac_of(MAC_PEER), SOFT_NEIGH_REPLIED, 1);
 	for (unsigned int i = 0; i < 4 * SOFT_NEIGH_MAX; i++) {
 		snprintf(addr, sizeof(addr), "198.51.%u.%u", i >> 8, i & 255);
 		soft_neigh_heard(&t, ip_of(addr), mac_of(MAC_US), SOFT_NEIGH_ASKED_US, 2 + i);
