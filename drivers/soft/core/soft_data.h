@@ -163,7 +163,7 @@ enum {
 	SOFT_MSG_STATES,
 };
 /* Handles a message from an inbox. Takes ownership of the message. */
-typedef void soft_msg_taker(struct soft_engine *e, struct soft_msg *m);
+typedef void soft_msg_handler(struct soft_engine *e, struct soft_msg *m);
 struct soft_msg {
 	struct soft_msg *next;
 	uint32_t state;
@@ -276,7 +276,7 @@ struct soft_engine {
 	uint8_t bounce[4096]; /* port only: payload of a packet that has too many pieces */
 
 	/* Message handlers, indexed by the message's state. */
-	soft_msg_taker *const *takers;
+	soft_msg_handler *const *msg_handlers;
 
 	/* Fields of the control path and of the thread that runs the engine. */
 	struct soft_reader reader;
@@ -527,7 +527,7 @@ bool soft_msg_target_lives(const struct soft_qp *qp);
 void soft_msg_push(struct soft_engine *to, struct soft_msg *m);
 /* Returns the QP that a message names, or NULL if the number now has another generation. */
 struct soft_qp *soft_msg_qp(const struct soft_dev *dev, uint32_t qpn, uint32_t gen);
-/* Handles all messages in the inbox: each goes to the handler e->takers[state of the message]. */
+/* Handles all messages in the inbox: each goes to the handler e->msg_handlers[state of the message]. */
 void soft_inbox_drain(struct soft_engine *e);
 
 /* ---- soft_msg.c: handlers of messages */

@@ -116,6 +116,6 @@ soft_inbox_drain(struct soft_engine *e)
 		uint32_t state = __atomic_load_n(&m->state, __ATOMIC_ACQUIRE);
 
 		next = m->next;
-		e->takers[state](e, m);
+		e->msg_handlers[state](e, m);
 	}
 }

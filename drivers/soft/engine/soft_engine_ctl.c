@@ -21,7 +21,7 @@ static uint32_t soft_last_gen;
 
 /* ---- Engines */
 
-static soft_msg_taker *const soft_takers[SOFT_MSG_STATES] = {
+static soft_msg_handler *const soft_msg_handlers[SOFT_MSG_STATES] = {
 	[SOFT_MSG_PENDING] = soft_msg_serve,     [SOFT_MSG_CANCELLED] = soft_msg_serve,
 	[SOFT_MSG_RESPONSE] = soft_msg_response, [SOFT_MSG_DGRAM] = soft_dgram_take,
 	[SOFT_MSG_PACKET] = soft_packet_take,
@@ -53,7 +53,7 @@ soft_engine_create(struct soft_dev *dev)
 		return NULL;
 	e = memset(mem, 0, sizeof(*e));
 	e->dev = dev;
-	e->takers = soft_takers;
+	e->msg_handlers = soft_msg_handlers;
 	e->next_deadline = SOFT_NO_DEADLINE;
 	e->local = (struct soft_pieces){.p = e->local_own, .cap = RTE_DIM(e->local_own)};
 	e->remote = (struct soft_pieces){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};
