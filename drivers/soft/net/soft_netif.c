@@ -24,18 +24,18 @@ static LIST_HEAD(, soft_netif) netifs = LIST_HEAD_INITIALIZER(netifs);
 
 /* ---- The lock */
 
-/* Takes the lock from the keeper, unless the keeper is in a turn. */
+/* Takes the lock from the retainer, unless the retainer is in a turn. */
 static bool
-take_from_keeper(struct soft_netif *nif)
+take_from_retainer(struct soft_netif *nif)
 {
-	struct soft_engine *k = __atomic_load_n(&nif->keeper, __ATOMIC_ACQUIRE);
+	struct soft_engine *k = __atomic_load_n(&nif->lock_retainer, __ATOMIC_ACQUIRE);
 	bool took;
 
 	if (k == NULL || !rte_ticketlock_trylock(&k->lock))
 		return false;
-	took = __atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) == k;
+	took = __atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) == k;
 	if (took)
-		__atomic_store_n(&nif->keeper, NULL, __ATOMIC_RELAXED);
+		__atomic_store_n(&nif->lock_retainer, NULL, __ATOMIC_RELAXED);
 	rte_ticketlock_unlock(&k->lock);
 	return took;
 }
@@ -47,11 +47,11 @@ soft_netif_trylock(struct soft_netif *nif)
 
 	if (rte_spinlock_trylock(&nif->lock))
 		return true;
-	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) == NULL ||
-	    !rte_spinlock_trylock(&nif->takers))
+	if (__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) == NULL ||
+	    !rte_spinlock_trylock(&nif->retainer_lock))
 		return false;
-	took = take_from_keeper(nif);
-	rte_spinlock_unlock(&nif->takers);
+	took = take_from_retainer(nif);
+	rte_spinlock_unlock(&nif->retainer_lock);
 	return took;
 }
 
@@ -65,11 +65,11 @@ soft_netif_lock(struct soft_netif *nif)
 void
 soft_netif_pass(struct soft_netif *nif)
 {
-	__atomic_store_n(&nif->keeper, NULL, __ATOMIC_RELAXED);
-	if ((__atomic_load_n(&nif->asked, __ATOMIC_RELAXED) & SOFT_NETIF_WANTED) != 0 &&
-	    (__atomic_fetch_and(&nif->asked, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED) &
+	__atomic_store_n(&nif->lock_retainer, NULL, __ATOMIC_RELAXED);
+	if ((__atomic_load_n(&nif->requests, __ATOMIC_RELAXED) & SOFT_NETIF_WANTED) != 0 &&
+	    (__atomic_fetch_and(&nif->requests, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED) &
 	     SOFT_NETIF_WANTED) != 0)
-		__atomic_store_n(&nif->given, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&nif->passed_on, true, __ATOMIC_RELEASE);
 	else
 		soft_netif_unlock(nif);
 }
@@ -82,13 +82,13 @@ soft_netif_leave(struct soft_engine *e)
 	if (nif == NULL)
 		return;
 	rte_ticketlock_lock(&e->lock);
-	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) == e) {
-		__atomic_store_n(&nif->keeper, NULL, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) == e) {
+		__atomic_store_n(&nif->lock_retainer, NULL, __ATOMIC_RELAXED);
 		soft_netif_unlock(nif);
 	}
 	rte_ticketlock_unlock(&e->lock);
-	rte_spinlock_lock(&nif->takers);
-	rte_spinlock_unlock(&nif->takers);
+	rte_spinlock_lock(&nif->retainer_lock);
+	rte_spinlock_unlock(&nif->retainer_lock);
 }
 
 /* ---- Opening and closing */
@@ -116,7 +116,7 @@ soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops)
 	}
 	nif->dev = dev;
 	rte_spinlock_init(&nif->lock);
-	rte_spinlock_init(&nif->takers);
+	rte_spinlock_init(&nif->retainer_lock);
 	soft_time_init();
 	ret = soft_port_open(dev->name, &dev->opts.port, ops, nif, &nif->port);
 	if (ret != 0) {
@@ -136,7 +136,7 @@ soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops)
 		free(nif);
 		return ret;
 	}
-	nif->refer = info.zero_copy && !info.keeps;
+	nif->refer = info.zero_copy && !info.retains_mbufs;
 	nif->plain = soft_net_loses_only(dev);
 	soft_port_hold_init(&nif->hold);
 	dev->netif = nif;
@@ -150,7 +150,7 @@ soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops)
 
 /* Logs the numbers of frames received and sent, and of frames dropped by reason, one line each. */
 static void
-tell(const struct soft_netif *nif)
+log_counts(const struct soft_netif *nif)
 {
 	const char *name = nif->dev->name;
 	struct soft_port_stack_stats stack;
@@ -193,7 +193,7 @@ soft_netif_close(struct soft_dev *dev)
 	LIST_REMOVE(nif, link);
 	pthread_mutex_unlock(&netifs_lock);
 	soft_netif_gate_leave(nif);
-	tell(nif);
+	log_counts(nif);
 	soft_port_close(nif->port);
 	free(nif);
 }

@@ -11,8 +11,8 @@
  * too.
  *
  * An engine that uses the port alone retains the lock between its turns, so that a turn takes one
- * lock, not two. Such an engine is the keeper. Another thread can take the port from the keeper
- * while it holds the keeper's own lock. Holding that lock proves that the keeper is in no turn.
+ * lock, not two. Such an engine is the retainer. Another thread can take the port from the retainer
+ * while it holds the retainer's own lock. Holding that lock proves that the retainer is in no turn.
  *
  * An engine that polls without a pause leaves almost no time between turns, but EAL's interrupt
  * thread must get the lock (soft_netif_gate.c). So that thread requests the lock, and the engine
@@ -47,13 +47,13 @@ struct soft_netif {
 	/*
 	 * Engine that retains the lock, NULL if none. Written under that engine's lock. __atomic
 	 */
-	struct soft_engine *keeper;
-	uint8_t asked; /* Pending requests: SOFT_NETIF_SHARED, SOFT_NETIF_WANTED.
-			* __atomic */
-	bool given;    /* The lock was passed to the interrupt thread, which has not seen that yet.
-			* __atomic */
-	rte_spinlock_t takers; /* Held by a thread that reads "keeper", so that the engine is not
-				* freed meanwhile. */
+	struct soft_engine *lock_retainer;
+	uint8_t requests; /* Pending requests: SOFT_NETIF_SHARED, SOFT_NETIF_WANTED.
+			   * __atomic */
+	bool passed_on; /* The lock was passed to the interrupt thread, which has not seen that yet.
+			 * __atomic */
+	rte_spinlock_t retainer_lock; /* Held by a thread that reads "lock_retainer", so that the
+				       * engine is not freed meanwhile. */
 	/*
 	 * Hold of all payload that is sent without a copy; idle at the end of each turn. Keys, QPs
 	 * and their memory are freed only between turns. Completions come from received packets,
@@ -67,8 +67,8 @@ struct soft_netif {
 	LIST_ENTRY(soft_netif) link;
 	struct soft_reader reader;
 	enum soft_netif_gate gate;
-	bool gate_has, gate_asked; /* The interrupt thread holds the lock, or waits for it; used
-				    * only by that thread. */
+	bool gate_holds, gate_requested; /* The interrupt thread holds the lock, or waits for it;
+					  * used only by that thread. */
 	LIST_ENTRY(soft_netif) gate_link;
 };
 
@@ -104,7 +104,7 @@ void soft_netif_lock(struct soft_netif *nif);
 void soft_netif_pass(struct soft_netif *nif);
 /*
  * Releases the lock that an engine retains between turns. After the return no thread reads the
- * engine as keeper.
+ * engine as retainer.
  */
 void soft_netif_leave(struct soft_engine *e);
 

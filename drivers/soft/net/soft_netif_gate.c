@@ -48,28 +48,31 @@ static struct {
 	int policy;
 	struct sched_param param;
 	bool raised;
-} usual;
+} normal_priority;
 
 static void
-hurry(void)
+raise_priority(void)
 {
 	const struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
 
-	usual.policy = sched_getscheduler(0);
-	usual.raised = usual.policy >= 0 && usual.policy != SCHED_FIFO &&
-		       usual.policy != SCHED_RR && sched_getparam(0, &usual.param) == 0 &&
-		       sched_setscheduler(0, SCHED_FIFO, &first) == 0;
+	normal_priority.policy = sched_getscheduler(0);
+	normal_priority.raised = normal_priority.policy >= 0 &&
+				 normal_priority.policy != SCHED_FIFO &&
+				 normal_priority.policy != SCHED_RR &&
+				 sched_getparam(0, &normal_priority.param) == 0 &&
+				 sched_setscheduler(0, SCHED_FIFO, &first) == 0;
 }
 
 static void
-relax(void)
+restore_priority(void)
 {
-	if (usual.raised && sched_setscheduler(0, usual.policy, &usual.param) != 0)
+	if (normal_priority.raised &&
+	    sched_setscheduler(0, normal_priority.policy, &normal_priority.param) != 0)
 		SOFT_LOG(ERR,
 			 "cannot set EAL's interrupt thread back from a real-time priority to its "
 			 "own: %s",
 			 strerror(errno));
-	usual.raised = false;
+	normal_priority.raised = false;
 }
 
 static void
@@ -93,27 +96,27 @@ gate_of(const struct soft_netif *nif)
 static bool
 take(struct soft_netif *nif)
 {
-	if (nif->gate_has)
+	if (nif->gate_holds)
 		return true;
-	if (!nif->gate_asked)
-		__atomic_fetch_or(&nif->asked, SOFT_NETIF_WANTED, __ATOMIC_RELAXED);
-	nif->gate_asked = true;
-	if (__atomic_load_n(&nif->given, __ATOMIC_ACQUIRE)) {
-		__atomic_store_n(&nif->given, false, __ATOMIC_RELAXED);
-		nif->gate_has = true;
+	if (!nif->gate_requested)
+		__atomic_fetch_or(&nif->requests, SOFT_NETIF_WANTED, __ATOMIC_RELAXED);
+	nif->gate_requested = true;
+	if (__atomic_load_n(&nif->passed_on, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&nif->passed_on, false, __ATOMIC_RELAXED);
+		nif->gate_holds = true;
 	} else if (soft_netif_trylock(nif)) {
-		__atomic_fetch_and(&nif->asked, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED);
-		nif->gate_has = true;
+		__atomic_fetch_and(&nif->requests, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED);
+		nif->gate_holds = true;
 	}
-	nif->gate_asked = !nif->gate_has;
-	return nif->gate_has;
+	nif->gate_requested = !nif->gate_holds;
+	return nif->gate_holds;
 }
 
 static void
 give(struct soft_netif *nif)
 {
 	soft_netif_unlock(nif);
-	nif->gate_has = false;
+	nif->gate_holds = false;
 }
 
 /*
@@ -121,11 +124,11 @@ give(struct soft_netif *nif)
  * engine.
  */
 static void
-stop_asking(struct soft_netif *nif)
+withdraw_request(struct soft_netif *nif)
 {
-	if ((__atomic_fetch_and(&nif->asked, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED) &
+	if ((__atomic_fetch_and(&nif->requests, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED) &
 	     SOFT_NETIF_WANTED) != 0)
-		nif->gate_asked = false;
+		nif->gate_requested = false;
 	else
 		while (!take(nif))
 			usleep(BACK_OFF_US);
@@ -150,19 +153,19 @@ try_hard(void)
 	struct soft_netif *nif;
 	uint32_t i;
 
-	hurry();
+	raise_priority();
 	for (i = 0; i < TRIES; i++) {
 		if (take_each())
 			return true;
 		usleep(FIRST_US << i);
 	}
 	LIST_FOREACH(nif, &gated, gate_link) {
-		if (nif->gate_asked)
-			stop_asking(nif);
-		if (nif->gate_has)
+		if (nif->gate_requested)
+			withdraw_request(nif);
+		if (nif->gate_holds)
 			give(nif);
 	}
-	relax();
+	restore_priority();
 	return false;
 }
 
@@ -194,7 +197,7 @@ give_all(void)
 		LIST_REMOVE(nif, gate_link);
 		set_gate(nif, SOFT_NETIF_FREE);
 	}
-	relax();
+	restore_priority();
 }
 
 static uint32_t

@@ -86,7 +86,7 @@ soft_port_info(const struct soft_port *p, struct soft_port_info *info)
 		.zero_copy = p->eth.zero_copy,
 		.multi_segs = p->eth.multi_segs,
 		.ip_csum = p->eth.ip_csum,
-		.keeps = p->eth.keeps,
+		.retains_mbufs = p->eth.retains_mbufs,
 		.on_interrupts = p->eth.on_interrupts,
 		.driver = p->eth.driver,
 	};
@@ -140,7 +140,7 @@ look_at_link(struct soft_port *p, uint64_t now)
  * Returns the number of received frames.
  */
 static __rte_noinline uint32_t
-lose(struct soft_port *p)
+drop_all(struct soft_port *p)
 {
 	struct rte_mbuf *m[SOFT_PORT_BURST];
 	uint16_t n = rte_eth_rx_burst(p->eth.id, 0, m, p->burst);
@@ -173,14 +173,14 @@ hw_of(const struct rte_mbuf *m)
 	};
 }
 
-#define SAID                                                                                       \
+#define RX_REPORTS                                                                                 \
 	(RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK)
 
 static inline void
 receive(struct soft_port *p, struct rte_mbuf *m, bool last, uint64_t now)
 {
 	static const struct soft_port_hw nothing;
-	const struct soft_port_hw *said = &nothing;
+	const struct soft_port_hw *rx_hw = &nothing;
 	struct soft_port_hw hw;
 	struct soft_port_rx rx;
 
@@ -193,18 +193,18 @@ receive(struct soft_port *p, struct rte_mbuf *m, bool last, uint64_t now)
 		p->stack.stats.drop[SOFT_DROP_SEGMENTS]++;
 		return;
 	}
-	if (likely(p->ops->on_frame != NULL && soft_port_said_nothing(m)) &&
+	if (likely(p->ops->on_frame != NULL && soft_port_plain_rx(m)) &&
 	    p->ops->on_frame(p->arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, last)) {
 		p->stack.stats.frames++;
 		p->stack.stats.roce++;
 		return;
 	}
-	if ((m->ol_flags & SAID) != 0) {
+	if ((m->ol_flags & RX_REPORTS) != 0) {
 		hw = hw_of(m);
-		said = &hw;
+		rx_hw = &hw;
 	}
-	if (soft_port_input(&p->stack, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, said, &rx,
-			    now) == SOFT_PORT_IN_ROCE)
+	if (soft_port_input(&p->stack, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, rx_hw,
+			    &rx, now) == SOFT_PORT_IN_ROCE)
 		p->ops->on_roce(p->arg, m, &rx);
 }
 
@@ -241,7 +241,7 @@ soft_port_poll(struct soft_port *p, uint64_t now)
 	uint16_t n;
 
 	if (unlikely(now >= p->link_next) && !look_at_link(p, now))
-		return lose(p);
+		return drop_all(p);
 	if (unlikely(now >= p->stack.neigh.next_deadline))
 		soft_neigh_tick(&p->stack.neigh, now);
 	n = rte_eth_rx_burst(p->eth.id, 0, m, p->burst);

@@ -44,7 +44,7 @@ struct soft_port;
  * IP checksum is neither bad nor missing.
  */
 static inline bool
-soft_port_said_nothing(const struct rte_mbuf *m)
+soft_port_plain_rx(const struct rte_mbuf *m)
 {
 	return (m->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_IP_CKSUM_BAD)) == 0;
 }
@@ -52,7 +52,7 @@ soft_port_said_nothing(const struct rte_mbuf *m)
 struct soft_port_ops {
 	/*
 	 * Offers a frame to the device before the stack parses it; only frames with
-	 * soft_port_said_nothing(). @last: the frame is the last of its burst. Returns true if the
+	 * soft_port_plain_rx(). @last: the frame is the last of its burst. Returns true if the
 	 * frame is a RoCE datagram for on_roce() and was consumed. May be NULL.
 	 */
 	bool (*on_frame)(void *arg, const uint8_t *frame, uint32_t len, bool last);
@@ -88,7 +88,7 @@ struct soft_port_info {
 	uint32_t mtu; /* RoCE MTU, bytes. */
 	bool up;
 	bool zero_copy, multi_segs, ip_csum;
-	bool keeps;         /* The PMD may retain mbufs after the burst. */
+	bool retains_mbufs; /* The PMD may retain mbufs after the burst. */
 	bool on_interrupts; /* EAL's interrupt thread works on the ethdev, and must not do so during
 			     * a call of this file. */
 	const char *driver;
@@ -192,7 +192,7 @@ void soft_port_flush(struct soft_port *p);
 /*
  * Flushes the queue, then copies each queued packet that still refers to memory under a hold. If
  * there is no mbuf for the copy, the packet is lost. Afterwards no hold is busy, unless the PMD
- * retains mbufs (soft_port_info.keeps).
+ * retains mbufs (soft_port_info.retains_mbufs).
  */
 void soft_port_settle(struct soft_port *p);
 /*

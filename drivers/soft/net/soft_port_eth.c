@@ -65,7 +65,7 @@
  */
 static const struct pmd {
 	const char *driver;
-	bool zero_copy, keeps, any_frame, no_restart, once, on_interrupts;
+	bool zero_copy, retains_mbufs, any_frame, no_restart, once, on_interrupts;
 	bool own_frames; /* The vdev has a frame size option: a power of two, header included, in
 			  * blocks. */
 	const char *frame_hint; /* Advice for the log if the PMD limits the frame size itself. */
@@ -73,7 +73,7 @@ static const struct pmd {
 	const char *buffer_key;
 	uint32_t buffer_size, mbufs, front;
 } pmds[] = {
-	{.driver = "net_ring", .zero_copy = true, .keeps = true, .any_frame = true},
+	{.driver = "net_ring", .zero_copy = true, .retains_mbufs = true, .any_frame = true},
 	{.driver = "net_memif",
 	 .zero_copy = MEMIF_CHAINS,
 	 .any_frame = true,
@@ -377,7 +377,7 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 	eth->ip_csum = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
 	eth->multi_segs = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
 	eth->zero_copy = eth->multi_segs && (*pmd)->zero_copy;
-	eth->keeps = (*pmd)->keeps;
+	eth->retains_mbufs = (*pmd)->retains_mbufs;
 	eth->on_interrupts = (*pmd)->on_interrupts;
 	ret = choose_mtu(dev, o, *pmd, info, eth);
 	return ret != 0 ? ret : check_buffers(dev, o, *pmd, info, eth);

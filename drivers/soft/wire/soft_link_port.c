@@ -31,7 +31,7 @@ on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
 		.ip_len = (uint32_t)rx->l4_off - rx->l3_off,
 		.len = (uint32_t)rx->l4_off - rx->l3_off + rx->l4_len,
 		.net = &rx->net,
-		.l2_len = soft_port_said_nothing(m) ? rx->l3_off : 0,
+		.l2_len = soft_port_plain_rx(m) ? rx->l3_off : 0,
 	};
 
 	soft_wire_deliver(nif->dev, nif->poller, &p);
@@ -66,13 +66,13 @@ static __rte_noinline bool
 link_take(struct soft_engine *e, struct soft_netif *nif)
 {
 	/* Another engine holds or retains the lock, so requests that it passes the lock on. */
-	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) != NULL ||
+	if (__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) != NULL ||
 	    __atomic_load_n(&nif->poller, __ATOMIC_RELAXED) != NULL)
-		__atomic_fetch_or(&nif->asked, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
+		__atomic_fetch_or(&nif->requests, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
 	if (!soft_netif_trylock(nif))
 		return false;
-	__atomic_store_n(&nif->keeper, e, __ATOMIC_RELEASE); /* soft_netif_trylock() of other
-							      * threads reads it. */
+	__atomic_store_n(&nif->lock_retainer, e, __ATOMIC_RELEASE); /* soft_netif_trylock() of other
+								     * threads reads it. */
 	return true;
 }
 
@@ -81,7 +81,8 @@ link_begin(struct soft_engine *e)
 {
 	struct soft_netif *nif = e->dev->netif;
 
-	if (likely(__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) == e) || link_take(e, nif))
+	if (likely(__atomic_load_n(&nif->lock_retainer, __ATOMIC_RELAXED) == e) ||
+	    link_take(e, nif))
 		__atomic_store_n(&nif->poller, e, __ATOMIC_RELAXED);
 }
 
@@ -128,7 +129,7 @@ link_end(struct soft_engine *e)
 	soft_port_settle_inline(nif->port);
 	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
 	__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
-	if (unlikely(__atomic_load_n(&nif->asked, __ATOMIC_RELAXED) != 0))
+	if (unlikely(__atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0))
 		soft_netif_pass(nif);
 }
 

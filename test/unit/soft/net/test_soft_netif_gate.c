@@ -102,7 +102,7 @@ engine_turn(uint32_t i)
 	if (soft_netif_mine(e)) {
 		__atomic_fetch_sub(&w.inside, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
-		if (__atomic_load_n(&nif->asked, __ATOMIC_RELAXED) != 0)
+		if (__atomic_load_n(&nif->requests, __ATOMIC_RELAXED) != 0)
 			soft_netif_pass(nif);
 	}
 	rte_ticketlock_unlock(&e->lock);
