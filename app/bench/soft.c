@@ -86,7 +86,7 @@ eal_start(void)
 		return eal_result;
 	}
 	if (!pages && opts.eal_argc == 0)
-		printf("no hugepages here: EAL runs with --no-huge\n");
+		printf("no free hugepages: EAL runs with --no-huge\n");
 	/* Asks EAL for the CPUs, because EAL decides on which CPUs its threads run. */
 	cpu_self = (unsigned int)rte_lcore_to_cpu_id(-1);
 	cpu_peer = peer_lcore() == RTE_MAX_LCORE

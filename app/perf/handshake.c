@@ -92,7 +92,7 @@ exchange_version(struct perf *p)
 	if (p->peer_version >= MSG_VERSION_MIN)
 		return 0;
 	say("the peer runs perftest %u.%02u; its messages changed with 5.70: install a newer "
-	    "perftest there",
+	    "perftest at the peer",
 	    p->peer_version / 100, p->peer_version % 100);
 	return -1;
 }

@@ -37,7 +37,7 @@ open_device(struct perf *p)
 	if (rc != -ENODEV && rc != -EINVAL)
 		return EXIT_FAILED;
 	n = bb_dev_list(info, RTE_DIM(info));
-	fprintf(stderr, "bb_perf: there are:");
+	fprintf(stderr, "bb_perf: the devices are:");
 	for (i = 0; i < n && i < (int)RTE_DIM(info); i++)
 		fprintf(stderr, " %s", info[i].name);
 	fprintf(stderr, "\n");

@@ -213,8 +213,8 @@ connect_server(struct perf *p)
 			fd = connect_to(p, a);
 		again = fd < 0 && errno == ECONNREFUSED && !overdue(p);
 		if (again && !said)
-			say("%s port %u: no listener yet: start %s there, without a host; "
-			    "trying for %u s",
+			say("%s port %u: no server listens yet; start %s on that host, without "
+			    "HOST; trying for %u s",
 			    p->o.host, p->o.tcp_port, p->o.proto->peer, p->o.seconds);
 		said |= again;
 	} while (again && run_device_for(p, 100) == 0);
@@ -223,7 +223,7 @@ connect_server(struct perf *p)
 	if (fd >= 0)
 		return set_up(p, fd);
 	if (stop_signal == 0)
-		say("%s port %u: %s; start %s there first, without a host", p->o.host,
+		say("%s port %u: %s; first start %s on that host, without HOST", p->o.host,
 		    p->o.tcp_port, strerror(rc), p->o.proto->peer);
 	return -1;
 }

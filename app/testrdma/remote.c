@@ -49,7 +49,8 @@ refused(const struct tester *t, const struct bb_cm_event *ev)
 		    text);
 	else
 		say("--connect %s: %s: %s%s", t->o.connect, bb_cm_event_name(ev->type), ev->why,
-		    ev->status == -ECONNREFUSED ? "; start testrdma -- --listen there first" : "");
+		    ev->status == -ECONNREFUSED ? "; start testrdma -- --listen at the target first"
+						: "");
 }
 
 static int

@@ -35,7 +35,7 @@ open_device(struct tester *t)
 		if (rc != -ENODEV && rc != -EINVAL)
 			return -EXIT_FAILED;
 		n = bb_dev_list(info, RTE_DIM(info));
-		fprintf(stderr, "testrdma: there are:");
+		fprintf(stderr, "testrdma: the devices are:");
 		for (i = 0; i < n && i < (int)RTE_DIM(info); i++)
 			fprintf(stderr, " %s", info[i].name);
 		fprintf(stderr, "\n");

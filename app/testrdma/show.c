@@ -97,7 +97,7 @@ show_stats(struct session *s)
 
 	if (s->run.server != NULL) {
 		counts = serve_counted(s->run.server);
-		printf("listening at port %u; connections %u, %u of them there\n", counts.port,
+		printf("listening at port %u; connections %u, %u of them open\n", counts.port,
 		       counts.served, counts.present);
 		if (serve_requests(s->run.server))
 			printf("\n");

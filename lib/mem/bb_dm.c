@@ -34,7 +34,7 @@ bb_dm_alloc(struct bb_dev *dev, uint64_t len, uint32_t log_align, struct bb_dm *
 	if (len == 0)
 		why = "the length is 0";
 	else if (len > dev->attr.max_dm_size)
-		why = "it is longer than the device's max_dm_size";
+		why = "the length exceeds the device's max_dm_size";
 	else if (log_align > dev->attr.max_dm_log_align)
 		why = "the alignment is above the device's max_dm_log_align";
 	if (why != NULL) {

@@ -52,7 +52,7 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 	if (ret != 0)
 		BB_LOG(ERR,
 		       "%s: %" PRIu64 " bytes of heap at 0x%" PRIx64 " are not registered (%d): "
-		       "lookups there find no lkey",
+		       "lookups of these addresses find no lkey",
 		       t->pd->dev->name, len, start, ret);
 	return ret;
 }

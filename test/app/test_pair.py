@@ -280,7 +280,7 @@ class Pair(PairTest):
         self.assertIn('listen: a test is running; enter stop first', err)
         self.assertIn('listen: the tests of this program use the target 127.0.0.1:' + port, err)
         out, err = self.end(server, 1)
-        self.assertRegex(out, r'connections 2, 0 of them there\nrequests of peers: [1-9]')
+        self.assertRegex(out, r'connections 2, 0 of them open\nrequests of peers: [1-9]')
         self.assertIn('2 connections served', out)
         self.assertIn('1 of 1 test', out)
         # Its own requests in between are not counted as a peer's.
@@ -384,12 +384,12 @@ class Pair(PairTest):
         self.assertGreater(int(say('show cq', r'connection 0 +receives +\d+ +(\d+)').group(1)), 0)
         say('show mr', r"0x\w+ 0x\w+ connection 0 +the target's +\d+ 0x")
         say('show wqe', r'pair 0: no WQE has failed')
-        say('show stats', r'connections 1, 1 of them there')
+        say('show stats', r'connections 1, 1 of them open')
         client.stdin.close()
         client.stdin = None
         client.send_signal(signal.SIGINT)
         self.end(client, 130)
-        say('wait\nshow stats', r'connections 1, 0 of them there')
+        say('wait\nshow stats', r'connections 1, 0 of them open')
         server.send_signal(signal.SIGINT)
         out, _ = server.communicate(timeout=LIMIT)
         self.assertEqual(server.returncode, 130)
@@ -398,7 +398,7 @@ class Pair(PairTest):
     def test_nobody_listens(self):
         res = self.run_json(['--device', self.shm(2), '--connect', '127.0.0.1:1', '--op', 'write'],
                             self.eal('client'), rc=1)
-        self.assertIn("no answer from the peer's address; start testrdma -- --listen there", res.err)
+        self.assertIn("no answer from the peer's address; start testrdma -- --listen at the target", res.err)
 
     def test_usage(self):
         self.usage_error(['--connect', '127.0.0.1:1', '--listen', ':1'], '--listen', '--connect')

@@ -163,7 +163,7 @@ class Hostile(PairTest):
         out, err = last.communicate(timeout=LIMIT)
         self.assertEqual(last.returncode, 0, err)
         out, err = self.over()
-        self.assertRegex(out, r'listening at .*; connections \d+, 0 of them there')
+        self.assertRegex(out, r'listening at .*; connections \d+, 0 of them open')
         for text in ('rejected: the connecting program is not testrdma',
                      'rejected: the connecting testrdma has another version',
                      'rejected: no memory for the connection', 'broke'):

@@ -235,8 +235,8 @@ class Perf(AppTest):
     def test_client_without_server(self):
         res = self.run_json(['-P', 'write_bw', '-p', str(free_ports()), '--silence', '1',
                              '127.0.0.1'], rc=1)
-        self.assertIn('no listener yet: start ib_write_bw', res.err)
-        self.assertIn('start ib_write_bw there first', res.err)
+        self.assertIn('no server listens yet; start ib_write_bw', res.err)
+        self.assertIn('first start ib_write_bw on that host', res.err)
         res = self.run_json(['-P', 'write_bw', 'no-such-host.invalid'], rc=1)
         self.assertIn('give the name or the IP address', res.err)
 

@@ -148,7 +148,7 @@ class Usage(AppTest):
         for bad in ('hard0', 'mlx5_77', '', '0000:ff:1f.7'):
             res = self.run_program(['--device', bad])
             self.assertEqual(res.rc, 2, str(res))
-            self.assertIn('there are: ', res.err)
+            self.assertIn('the devices are: ', res.err)
             self.assertIn('soft0', res.err)
 
     def test_device_options(self):

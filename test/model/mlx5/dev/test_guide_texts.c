@@ -328,7 +328,7 @@ static const char *const elsewhere[] = {
 	"add bluebell-soft to the packages",                /* test/consumer/run */
 	"the process is at a limit",                        /* ulimit -v fails sanitizers */
 	"the limit of locked memory is reached",            /* unit verbs_attr */
-	"lookups there find no lkey",                       /* unit mem */
+	"lookups of these addresses find no lkey",                       /* unit mem */
 	"the CQ belongs to lcore %u",                       /* unit loop: needs two lcores */
 	"overrun: all %u CQEs are unread",                  /* model soft_*: raw commands */
 	"a port with role=client needs its role=server to run first", /* soft_port_memif */
