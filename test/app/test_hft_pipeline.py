@@ -103,7 +103,7 @@ class HftPipeline(HftTest):
     def test_defects_are_found(self):
         for defect, words in (('drop:500', '1 were lost'), ('drop:%d' % TICKS, '1 were lost'),
                               ('twice:500', '1 came twice'), ('swap:500', '1 were lost, 1 came twice'),
-                              ('book:500', 'books are not'), ('order:50', 'order 50 is for')):
+                              ('book:500', 'books differ from'), ('order:50', 'order 50 is for')):
             res = self.pipeline('--defect', defect, rc=1)
             self.assertGreater(res.json['wrong'], 0)
             self.assertIn('WRONG: ', res.out)
