@@ -114,7 +114,7 @@ class Bench(Base):
         self.usage_error(['--instructions', '32'], '--kernel', '--side')
         self.usage_error(['--kernel', 'inline8/batch32/all'], '--side', '--instructions')
         self.usage_error(['--case', ''], '--case', '--list')
-        self.usage_error(['-l', '0', '--quick'], 'EAL', 'before a --')
+        self.usage_error(['-l', '0', '--quick'], 'EAL', 'go before --')
         self.usage_error(['--device', 'soft0'], '--peer-device')
         self.usage_error(['--peer-eal', '-v'] * 17, '16')
         self.usage_error(['--serve', 'me'], '--serve')

@@ -211,7 +211,7 @@ T(refused)
 		k = NULL;                                                                          \
 	} while (0)
 	TRY(-EINVAL, "bb_mkey_attr_init", a.size--);
-	TRY(-EINVAL, "no pieces", a.pieces = NULL);
+	TRY(-EINVAL, "pieces is NULL", a.pieces = NULL);
 	TRY(-EINVAL, "1 to 2^31", piece.len = 0);
 	TRY(-EINVAL, "1 to 2^31", piece.len = 0x80000001);
 	TRY(0, NULL, piece.len = 0x80000000);
@@ -223,7 +223,7 @@ T(refused)
 	TRY(0, NULL, (a.pieces = many, a.n = 64));
 	TRY(-EINVAL, "max_mkey_pieces", (a.n = 0, a.max_pieces = 65));
 	TRY(0, NULL, (a.n = 0, a.max_pieces = 64));
-	TRY(-EINVAL, "rights LOCAL_WRITE", a.access = BB_ACCESS_MW_BIND);
+	TRY(-EINVAL, "allows only LOCAL_WRITE", a.access = BB_ACCESS_MW_BIND);
 	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_WRITE);
 	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_ATOMIC);
 	TRY(0, NULL, a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE);
@@ -282,7 +282,7 @@ T(layout_refused)
 	NOT(-EINVAL, "the key's max_pieces",
 	    bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, UINT32_MAX, 0));
 	f.dev->attr.mkey_interleaved = false;
-	NOT(-ENOTSUP, "no patterns", bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 1, 0));
+	NOT(-ENOTSUP, "no interleaved layouts", bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 1, 0));
 	assert_int_equal(bb_mkey_destroy(other), 0);
 	assert_int_equal(bb_mkey_destroy(k), 0);
 	assert_int_equal(bb_pd_free(pd), 0);
