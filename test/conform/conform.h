@@ -29,6 +29,7 @@
 #include <rte_cycles.h>
 #include <rte_pause.h>
 
+#include "../include/bb_defaults.h"
 #include "bluebell.h"
 
 struct fx;
@@ -306,7 +307,7 @@ struct bb_cq *fx_cq(struct fx *fx, struct side *s, uint32_t depth);
 struct bb_qp *fx_qp(struct fx *fx, struct bb_pd *pd, const struct bb_qp_init_attr *init);
 void *fx_alloc(struct fx *fx, size_t len, size_t align);
 
-void fx_pair_opts(const struct fx *fx, struct pair_opts *o);
+struct pair_opts fx_opts(const struct fx *fx);
 /* Makes a pair for this row, in RTS. */
 struct pair fx_pair(struct fx *fx, const struct pair_opts *o);
 /* Makes a pair with the default attributes for this row. */

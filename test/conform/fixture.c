@@ -106,10 +106,9 @@ fx_mr(struct fx *fx, struct bb_pd *pd, void *addr, size_t len, uint32_t access)
 struct bb_cq *
 fx_cq(struct fx *fx, struct side *s, uint32_t depth)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
 
-	bb_cq_attr_init(&attr);
 	attr.depth = depth;
 	OK(fx, bb_cq_create(s->dev, &attr, &cq));
 	fx_defer(fx, undo_cq, cq);
@@ -136,27 +135,30 @@ fx_alloc(struct fx *fx, size_t len, size_t align)
 	return p;
 }
 
-void
-fx_pair_opts(const struct fx *fx, struct pair_opts *o)
+struct pair_opts
+fx_opts(const struct fx *fx)
 {
-	memset(o, 0, sizeof(*o));
-	bb_qp_init_attr_init(&o->init);
-	o->init.sq_depth = 32;
-	o->init.max_sge = fx->max_sge;
-	o->init.max_recv_sge = fx->max_rsge;
-	o->init.max_inline = fx->max_inline;
-	o->rq_depth_a = 32;
-	o->rq_depth_b = 32;
-	o->pd_a = fx->a.pd;
-	o->pd_b = fx->b.pd;
-	bb_qp_attr_init(&o->a);
-	o->a.access = fx->access;
-	o->a.timeout = 18; /* 1 s: longer than any operation of a working pair */
-	o->a.max_rd_atomic = (uint8_t)RTE_MIN(fx->a.attr.max_rd_atomic, 16u);
-	o->a.max_dest_rd_atomic = (uint8_t)RTE_MIN(fx->a.attr.max_dest_rd_atomic, 16u);
-	o->a.path.sgid_index = fx->a.gid;
-	o->b = o->a;
-	o->b.path.sgid_index = fx->b.gid;
+	struct pair_opts o = {
+		.init = DEFAULTS(qp_init_attr),
+		.a = DEFAULTS(qp_attr),
+		.pd_a = fx->a.pd,
+		.pd_b = fx->b.pd,
+		.rq_depth_a = 32,
+		.rq_depth_b = 32,
+	};
+
+	o.init.sq_depth = 32;
+	o.init.max_sge = fx->max_sge;
+	o.init.max_recv_sge = fx->max_rsge;
+	o.init.max_inline = fx->max_inline;
+	o.a.access = fx->access;
+	o.a.timeout = 18; /* 1 s: longer than any operation of a working pair */
+	o.a.max_rd_atomic = (uint8_t)RTE_MIN(fx->a.attr.max_rd_atomic, 16u);
+	o.a.max_dest_rd_atomic = (uint8_t)RTE_MIN(fx->a.attr.max_dest_rd_atomic, 16u);
+	o.a.path.sgid_index = fx->a.gid;
+	o.b = o.a;
+	o.b.path.sgid_index = fx->b.gid;
+	return o;
 }
 
 void
@@ -217,7 +219,7 @@ fx_shared_of(struct fx *fx, enum shared which)
 	struct pair_opts o;
 
 	if (fx->shared[which].b == NULL) {
-		fx_pair_opts(fx, &o);
+		o = fx_opts(fx);
 		o.init.signal_all = which == SHARED_RC_ALL;
 		o.init.type = which == SHARED_UC ? BB_QPT_UC : BB_QPT_RC;
 		pair_make(fx, &o, &fx->shared[which]);
@@ -228,9 +230,8 @@ fx_shared_of(struct fx *fx, enum shared which)
 struct pair
 fx_own_pair(struct fx *fx)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 
-	fx_pair_opts(fx, &o);
 	return fx_pair(fx, &o);
 }
 
@@ -243,9 +244,8 @@ fx_shared(struct fx *fx)
 enum bb_qp_state
 qp_state(struct fx *fx, struct bb_qp *qp)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&attr);
 	OK(fx, bb_qp_query(qp, &attr));
 	return attr.state;
 }
@@ -282,7 +282,7 @@ open_here(const char *spec, struct bb_dev **dev)
 static int
 side_open(struct side *s, const char *spec, struct bb_dev *dev)
 {
-	struct bb_cq_attr cq;
+	struct bb_cq_attr cq = DEFAULTS(cq_attr);
 	uint32_t access = ACCESS_ALL;
 	int ret = 0;
 
@@ -295,7 +295,6 @@ side_open(struct side *s, const char *spec, struct bb_dev *dev)
 		ret = bb_port_query(s->dev, 1, &s->port);
 	if (ret == 0)
 		ret = bb_pd_alloc(s->dev, &s->pd);
-	bb_cq_attr_init(&cq);
 	cq.depth = CQ_SIZE;
 	if (ret == 0)
 		ret = bb_cq_create(s->dev, &cq, &s->cq);

@@ -20,9 +20,8 @@ struct link {
 static int
 cm_open(struct bb_dev *dev, struct bb_cm **cm)
 {
-	struct bb_cm_attr attr;
+	struct bb_cm_attr attr = DEFAULTS(cm_attr);
 
-	bb_cm_attr_init(&attr);
 	attr.transport = BB_CM_RDMACM;
 	return bb_cm_create(dev, &attr, cm);
 }

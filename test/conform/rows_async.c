@@ -64,11 +64,10 @@ ROW(run_comm_est)
 	struct bb_qp_addr a, b;
 	struct bb_qp_attr attr;
 	struct bb_event event;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 	uint32_t common;
 
-	fx_pair_opts(fx, &o);
 	init = o.init;
 	init.type = row->type;
 	init.send_cq = init.recv_cq = fx->a.cq;
@@ -154,10 +153,9 @@ static void
 port_flaps(struct fx *fx)
 {
 	struct bb_dev_stats stats;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	o.a.timeout = 14; /* 67 ms */
 	o.a.retry_cnt = 7;
 	p = fx_pair(fx, &o);
@@ -195,10 +193,9 @@ port_down_too_long(struct fx *fx)
 {
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	o.a.timeout = 10; /* 4 ms */
 	o.a.retry_cnt = 1;
 	p = fx_pair(fx, &o);
@@ -220,17 +217,16 @@ port_down_too_long(struct fx *fx)
 static void
 device_dies(struct fx *fx)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_qp_attr got;
 	struct bb_cq *cq = NULL;
 	struct bb_mr *mr = NULL;
 	struct bb_pd *pd = NULL;
 	struct bb_qp *qp = NULL;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 	uint64_t old;
 
-	fx_pair_opts(fx, &o);
 	o.a.timeout = 8; /* 1 ms */
 	p = fx_pair(fx, &o);
 	write_one(fx, p, 1);
@@ -241,7 +237,6 @@ device_dies(struct fx *fx)
 	memcpy(&old, fx->b.mem + GUARD, 8);
 	CHECK(fx, old == 1, "a dead device has written");
 	CHECK(fx, port_state(fx) == BB_PORT_DOWN, "the port of a dead device is not down");
-	bb_cq_attr_init(&attr);
 	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EIO, "gone or in error");
 	REFUSED(fx, bb_pd_alloc(fx->a.dev, &pd), -EIO, "gone or in error");
 	REFUSED(fx, bb_mr_reg(fx->a.pd, fx->a.mem, ARENA, 0, &mr), -EIO, "gone or in error");
@@ -261,10 +256,9 @@ cq_breaks(struct fx *fx)
 	bool cq_told = false;
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
 	uint32_t told = 0, n;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p, q;
 
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq;
 	p = fx_pair(fx, &o);
 	q = fx_pair(fx, &o);
@@ -308,10 +302,9 @@ qp_breaks(struct fx *fx)
 {
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	write_one(fx, p, 1);
 	write_done(fx, p, fx->a.cq, 1, BB_WC_SUCCESS);

@@ -146,12 +146,11 @@ ROW(run_refused)
 {
 	struct bb_mr *mr = NULL;
 	struct bb_qp_attr attr;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 
 	REFUSED(fx, bb_mr_reg(fx->a.pd, fx->a.mem, 4096, ACCESS_ALL, &mr), -EINVAL, "atomics");
 	CHECK(fx, mr == NULL, "a refused bb_mr_reg() wrote its out-pointer");
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	attr = o.b;
 	attr.state = BB_QP_RTS;

@@ -13,10 +13,9 @@
 
 ROW(run_create)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 
-	bb_cq_attr_init(&attr);
 	if (row->n == 2) {
 		attr.size = 8;
 		REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EINVAL, "bb_cq_attr_init");
@@ -29,10 +28,9 @@ ROW(run_create)
 
 ROW(run_owner)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 
-	bb_cq_attr_init(&attr);
 	attr.lcore = 100;
 	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EINVAL, "lcore");
 	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
@@ -80,12 +78,11 @@ ROW(run_burst)
 ROW(run_unsignaled)
 {
 	struct bb_qp_stats stats;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 	double end = now_s() + fx->timeout;
 	struct bb_wc wc;
 
-	fx_pair_opts(fx, &o);
 	o.init.sq_depth = row->n;
 	o.init.send_cq = o.init.recv_cq = fx_cq(fx, &fx->a, row->n + o.rq_depth_a);
 	p = fx_pair(fx, &o);
@@ -113,12 +110,11 @@ ROW(run_unsignaled)
 /* Two QPs on one CQ: each QP's completions are in order and name their QP. */
 ROW(run_two_qps)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p[2];
 	struct bb_wc wc[40];
 	uint32_t i, next[2] = {0, 0};
 
-	fx_pair_opts(fx, &o);
 	p[0] = fx_pair(fx, &o);
 	p[1] = fx_pair(fx, &o);
 	for (i = 0; i < 40; i++) {
@@ -142,11 +138,10 @@ ROW(run_two_cqs)
 {
 	struct bb_cq *scq = fx_cq(fx, &fx->a, 64), *rcq = fx_cq(fx, &fx->a, 64);
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 64);
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc;
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = scq;
 	o.init.recv_cq = rcq;
 	p = fx_pair(fx, &o);

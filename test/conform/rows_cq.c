@@ -34,11 +34,10 @@ take(struct fx *fx, struct bb_cq *cq, struct bb_qp *qp, uint64_t first, uint32_t
 ROW(run_resize)
 {
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 	uint32_t waiting = row->flags;
 
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq;
 	p = fx_pair(fx, &o);
 	/* Not at the start of the ring. */
@@ -64,10 +63,9 @@ ROW(run_resize)
 ROW(run_resize_refused)
 {
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq;
 	p = fx_pair(fx, &o);
 	if (row->n == 0)
@@ -93,11 +91,10 @@ ROW(run_no_resize)
 
 ROW(run_moderate)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
 
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq;
 	p = fx_pair(fx, &o);
 	OK(fx, bb_cq_moderate(cq, 100, 4095));
@@ -126,20 +123,18 @@ undo_channel(void *ch)
 ROW(run_moderated_event)
 {
 	uint32_t count = row->n, period = row->flags;
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_channel *ch;
 	struct bb_cq *cq, *got = NULL;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 
 	OK(fx, bb_channel_create(fx->a.dev, &ch));
 	fx_defer(fx, undo_channel, ch);
-	bb_cq_attr_init(&attr);
 	attr.channel = ch;
 	OK(fx, bb_cq_create(fx->a.dev, &attr, &cq));
 	fx_defer(fx, undo_cq, cq);
 	OK(fx, bb_cq_moderate(cq, count, period));
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq;
 	p = fx_pair(fx, &o);
 	OK(fx, bb_cq_arm(cq, false));
@@ -166,19 +161,17 @@ ROW(run_no_moderation)
 ROW(run_time)
 {
 	uint64_t hz = 0, before = 0, after = 0, ts[16], last;
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_wc wc[16];
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_cq *cq;
 	struct pair p;
 	uint32_t i, n = 0;
 	double end = now_s() + fx->timeout;
 
-	bb_cq_attr_init(&attr);
 	attr.timestamps = true;
 	OK(fx, bb_cq_create(fx->a.dev, &attr, &cq));
 	fx_defer(fx, undo_cq, cq);
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq;
 	p = fx_pair(fx, &o);
 	OK(fx, bb_dev_clock(fx->a.dev, &hz, &before));
@@ -204,11 +197,10 @@ ROW(run_time)
 
 ROW(run_no_time)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 	uint64_t now = 77;
 
-	bb_cq_attr_init(&attr);
 	attr.timestamps = true;
 	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -ENOTSUP, "clock");
 	REFUSED(fx, bb_dev_clock(fx->a.dev, NULL, &now), -ENOTSUP, "clock");
@@ -220,19 +212,17 @@ ROW(run_no_time)
 ROW(run_compressed)
 {
 	struct bb_qp_init_attr init;
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_wc wc[32];
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_cq *cq;
 	struct pair p;
 	uint32_t len;
 
-	bb_cq_attr_init(&attr);
 	attr.compress = true;
 	attr.depth = 64;
 	OK(fx, bb_cq_create(fx->b.dev, &attr, &cq));
 	fx_defer(fx, undo_cq, cq);
-	fx_pair_opts(fx, &o);
 	init = o.init;
 	init.send_cq = init.recv_cq = fx->a.cq;
 	p.a = fx_qp(fx, fx->a.pd, &init);
@@ -283,10 +273,9 @@ ROW(run_compressed)
 
 ROW(run_no_compression)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 
-	bb_cq_attr_init(&attr);
 	attr.compress = true;
 	if (row->n != 0) {
 		attr.timestamps = true;

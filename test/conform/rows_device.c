@@ -59,8 +59,8 @@ ROW(run_gids)
 ROW(run_pkeys)
 {
 	const uint32_t n = fx->a.port.pkeys;
-	struct bb_qp_init_attr init;
-	struct bb_qp_attr attr;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	uint16_t pkey = 0;
 	struct bb_qp *qp;
 
@@ -70,11 +70,9 @@ ROW(run_pkeys)
 	REFUSED(fx, bb_pkey_query(fx->a.dev, 1, n, &pkey), -EINVAL, "P_Key");
 	if (n > UINT16_MAX)
 		return;
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = fx->a.cq;
 	init.sq_depth = init.rq_depth = 4;
 	qp = fx_qp(fx, fx->a.pd, &init);
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_INIT;
 	attr.pkey_index = (uint16_t)n;
 	REFUSED(fx,

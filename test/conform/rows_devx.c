@@ -208,7 +208,7 @@ connect_both(struct hand *h)
 	struct fx *fx = h->fx;
 	const uint32_t mtu = RTE_MIN(h->local.mtu, h->remote.mtu);
 	uint8_t init[MAILBOX] = {0}, rtr[MAILBOX] = {0}, rts[MAILBOX] = {0};
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
 	put(init, QPC + 0x00, 19, 2, 3);
 	put(init, QPC + 0x90, 16, 1, 1); /* rre */
@@ -232,7 +232,6 @@ connect_both(struct hand *h)
 	put(rts, ADS + 0x08, 0, 5, 14); /* ack_timeout */
 	modify(h, OP_RTR2RTS, rts);
 
-	bb_qp_attr_init(&attr);
 	attr.access = ACCESS_ALL & ~BB_ACCESS_REMOTE_ATOMIC;
 	attr.path.sgid_index = fx->b.gid;
 	attr.max_rd_atomic = 4;
@@ -243,7 +242,7 @@ connect_both(struct hand *h)
 static void
 setup(struct fx *fx, struct hand *h)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp_addr addr;
 
 	memset(h, 0, sizeof(*h));
@@ -254,7 +253,6 @@ setup(struct fx *fx, struct hand *h)
 	fx_defer(fx, undo_umem, h->umem);
 	OK(fx, bb_devx_uar_alloc(fx->a.dev, rte_lcore_id(), &h->uar));
 	fx_defer(fx, undo_uar, h->uar);
-	bb_qp_init_attr_init(&init);
 	init.send_cq = fx->b.cq;
 	init.recv_cq = fx->b.cq;
 	init.sq_depth = 8;

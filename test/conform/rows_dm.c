@@ -285,12 +285,11 @@ ROW(run_counter)
 	struct bb_mr *mr = dm_mr(fx, fx->b.pd, dm, 0, 64, fx->access);
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
 	uint64_t zero[8] = {0}, now;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p[2];
 	struct bb_wc wc[32];
 
 	OK(fx, bb_dm_write(dm, 0, zero, sizeof(zero)));
-	fx_pair_opts(fx, &o);
 	p[0] = fx_pair(fx, &o);
 	p[1] = fx_pair(fx, &o);
 	for (uint32_t i = 0; i < 10; i++) {

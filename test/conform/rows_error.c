@@ -198,10 +198,9 @@ break_remote(struct fx *fx, struct xfer *x, enum fault fault)
 static void
 break_peer(struct fx *fx, struct pair *p, enum fault fault)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct bb_wc wc[2];
 
-	bb_qp_attr_init(&attr);
 	attr.state = fault == PEER_ERR ? BB_QP_ERR : BB_QP_RESET;
 	OK(fx, bb_qp_modify(p->b, &attr, BB_QP_STATE));
 	if (fault == PEER_DESTROYED) {
@@ -239,11 +238,10 @@ ROW(run)
 {
 	enum fault fault = row->n;
 	struct bb_event event;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 	uint64_t behind;
 
-	fx_pair_opts(fx, &o);
 	if (fault == QP_NO_RIGHT)
 		o.b.access &= ~row->op->right;
 	if (fault >= PEER_RESET) {

@@ -40,10 +40,9 @@ undo_cq(void *cq)
 static struct bb_cq *
 cq_at(struct fx *fx, struct side *s, struct bb_channel *ch, uint32_t vector)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
 
-	bb_cq_attr_init(&attr);
 	attr.channel = ch;
 	attr.comp_vector = vector;
 	OK(fx, bb_cq_create(s->dev, &attr, &cq));
@@ -61,11 +60,10 @@ static void
 rig_make_at(struct fx *fx, struct rig *r, uint32_t vector)
 {
 	struct bb_qp_init_attr init;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 
 	r->ch = channel(fx, &fx->b);
 	r->cq = cq_at(fx, &fx->b, r->ch, vector);
-	fx_pair_opts(fx, &o);
 	init = o.init;
 	init.send_cq = init.recv_cq = fx->a.cq;
 	init.rq_depth = 16;
@@ -186,14 +184,13 @@ ROW(run_solicited)
 /* An error wakes a waiter for solicited completions. */
 ROW(run_solicited_error)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct bb_wc wc[2];
 	struct rig r;
 
 	rig_make(fx, &r);
 	receives(fx, &r, 2);
 	OK(fx, bb_cq_arm(r.cq, true));
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
 	OK(fx, bb_qp_modify(r.p.b, &attr, BB_QP_STATE));
 	check_event(fx, &r, "an error");
@@ -240,10 +237,9 @@ ROW(run_no_channel)
 ROW(run_other_device)
 {
 	struct bb_channel *ch = channel(fx, &fx->b);
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 
-	bb_cq_attr_init(&attr);
 	attr.channel = ch;
 	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EINVAL, "device");
 	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
@@ -253,13 +249,12 @@ ROW(run_other_device)
 ROW(run_vector)
 {
 	struct bb_dev_attr dev;
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 	struct rig r;
 
 	OK(fx, bb_dev_query(fx->b.dev, &dev));
 	CHECK(fx, dev.comp_vectors >= 1, "the device has no completion vector");
-	bb_cq_attr_init(&attr);
 	attr.comp_vector = dev.comp_vectors;
 	REFUSED(fx, bb_cq_create(fx->b.dev, &attr, &cq), -EINVAL, "completion vector");
 	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
@@ -274,14 +269,13 @@ ROW(run_vector)
 /* Two CQs on one channel: each event names its CQ. */
 ROW(run_two)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_cq *got;
 	struct pair q;
 	struct bb_wc wc;
 	struct rig r;
 
 	rig_make(fx, &r);
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = cq_on(fx, &fx->a, fx->two ? channel(fx, &fx->a) : r.ch);
 	q = fx_pair(fx, &o);
 	OK(fx, bb_cq_arm(o.init.send_cq, false));

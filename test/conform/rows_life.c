@@ -50,10 +50,9 @@ static const struct limit limits[] = {
 ROW(run_limit)
 {
 	const struct limit *l = row->arg;
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp = NULL;
 
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = fx->a.cq;
 	init.sq_depth = init.rq_depth = 16;
 	l->set(fx, &init);
@@ -65,10 +64,9 @@ ROW(run_limit)
 ROW(run_credits)
 {
 	struct bb_cq *cq = fx_cq(fx, &fx->a, 64);
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp = NULL;
 
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = cq;
 	init.sq_depth = bb_cq_depth(cq) / 2;
 	init.rq_depth = bb_cq_depth(cq) / 2 + 1;
@@ -83,10 +81,9 @@ ROW(run_credits)
 
 ROW(run_other_device)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp = NULL;
 
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = fx->b.cq;
 	init.sq_depth = init.rq_depth = 16;
 	REFUSED(fx, bb_qp_create(fx->a.pd, &init, &qp), -EINVAL, "device");
@@ -95,10 +92,9 @@ ROW(run_other_device)
 ROW(run_connect)
 {
 	struct bb_qp_addr a, b;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
 	OK(fx, bb_qp_addr(p.b, 1, fx->b.gid, &b));
@@ -112,9 +108,8 @@ ROW(run_connect)
 static void
 set_state(struct fx *fx, struct bb_qp *qp, enum bb_qp_state state)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&attr);
 	attr.state = state;
 	OK(fx, bb_qp_modify(qp, &attr, BB_QP_STATE));
 }
@@ -161,11 +156,10 @@ ROW(run_reset)
 {
 	struct bb_cq_stats before, after;
 	struct bb_qp_stats stats;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc;
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	for (uint32_t i = 0; i < 10; i++)
 		CHECK(fx, bb_post_nop(p.a, i, BB_SEND_SIGNALED) == 0, "the NOP is not taken");
@@ -188,11 +182,10 @@ ROW(run_reset)
 /* Error, RESET, connect, traffic: repeatedly, with the same QPs. */
 ROW(run_again)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	for (uint32_t i = 0; i < 8; i++) {
 		check_alive(fx, p);
@@ -213,11 +206,10 @@ ROW(run_again)
 ROW(run_destroy)
 {
 	struct pair other = fx_shared(fx);
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc[2];
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	CHECK(fx, bb_post_nop(p.a, 1, BB_SEND_SIGNALED) == 0, "the NOP is not taken");
 	bb_qp_ring(p.a);
@@ -278,9 +270,9 @@ passive_wait(struct passive *t, int step)
 static void *
 passive_target(void *arg)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct passive *t = arg;
-	struct bb_cq_attr cq_attr;
+	struct bb_cq_attr cq_attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 	struct bb_qp *qp = NULL;
 	struct bb_mr *mr = NULL;
@@ -288,9 +280,7 @@ passive_target(void *arg)
 
 	TRY(t, rte_thread_register());
 	TRY(t, bb_pd_alloc(t->dev, &pd));
-	bb_cq_attr_init(&cq_attr);
 	TRY(t, bb_cq_create(t->dev, &cq_attr, &cq));
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = cq;
 	TRY(t, bb_qp_create(pd, &init, &qp));
 	TRY(t, bb_mr_reg(pd, t->mem, ARENA, t->access, &mr));
@@ -327,10 +317,9 @@ ROW(run_passive)
 {
 	static struct passive t;
 	struct bb_qp_init_attr init;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	t = (struct passive){.lock = PTHREAD_MUTEX_INITIALIZER,
 			     .changed = PTHREAD_COND_INITIALIZER,
 			     .dev = fx->b.dev,

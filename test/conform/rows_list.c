@@ -121,13 +121,12 @@ ROW(run_bad)
 ROW(run_full)
 {
 	struct bb_send_wr wr[40];
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc[40];
 	struct pair p;
 	uint32_t n;
 	int err = -1;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	for (uint32_t i = 0; i < 40; i++)
 		wr[i] = (struct bb_send_wr){
@@ -157,9 +156,8 @@ ROW(run_recv)
 		wr[i] = (struct bb_recv_wr){.wr_id = 60 + i, .sge = &sge[i], .nsge = 1};
 	}
 	if (bad < 4) {
-		struct pair_opts o;
+		struct pair_opts o = fx_opts(fx);
 
-		fx_pair_opts(fx, &o);
 		p = fx_pair(fx, &o);
 		sge[bad].len = UINT32_MAX;
 	}

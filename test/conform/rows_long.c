@@ -70,13 +70,12 @@ ROW(run_long)
 	struct bb_sge sge[3], rsge;
 	struct target t = {.imm = 0x01020304};
 	uint8_t *a = buffer(fx, 0), *b = buffer(fx, 1);
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_mr *ma, *mb;
 	struct pair p;
 	struct bb_wc wc;
 	double end;
 
-	fx_pair_opts(fx, &o);
 	o.init.type = row->type;
 	o.a.timeout = 0; /* no time limit */
 	ma = fx_mr(fx, fx->a.pd, a, LONG, BB_ACCESS_LOCAL_WRITE);

@@ -68,10 +68,9 @@ group_gid(struct fx *fx, uint8_t n, uint8_t gid[16])
 static struct bb_qp *
 ud_qp(struct fx *fx, struct side *s, uint32_t qkey)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp;
 
-	bb_qp_init_attr_init(&init);
 	init.type = BB_QPT_UD;
 	init.send_cq = init.recv_cq = s->cq;
 	init.sq_depth = init.rq_depth = 16;

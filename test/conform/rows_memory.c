@@ -320,7 +320,7 @@ ROW(run_heap)
 {
 	struct bb_pd *pd = fx_pd(fx, &fx->a);
 	struct bb_lkey_cache cache;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_sge sge;
 	struct pair p;
 	uint8_t *m = fx_alloc(fx, 4096, 64);
@@ -328,7 +328,6 @@ ROW(run_heap)
 	OK(fx, bb_mem_follow_heap(pd));
 	CHECK(fx, bb_mem_follow_heap(pd) == -EALREADY, "the heap twice");
 	bb_lkey_cache_init(&cache, pd);
-	fx_pair_opts(fx, &o);
 	o.pd_a = pd;
 	p = fx_pair(fx, &o);
 	pattern(m, 4096, fx->seed++);

@@ -34,10 +34,9 @@ ROW(run)
 {
 	uint32_t key_access = combos[row->n].access, qp_access = combos[row->flags].access;
 	bool by_key = (key_access & row->op->right) != 0, by_qp = (qp_access & row->op->right) != 0;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	o.b.access = qp_access;
 	xfer_init(&x, row->op, fx_pair(fx, &o));
 	xfer_prepare(fx, &x);

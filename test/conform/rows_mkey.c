@@ -19,10 +19,9 @@ undo_mkey(void *mkey)
 static struct bb_mkey *
 make(struct fx *fx, struct bb_pd *pd, const struct bb_sge *pieces, uint32_t n, uint32_t access)
 {
-	struct bb_mkey_attr attr;
+	struct bb_mkey_attr attr = DEFAULTS(mkey_attr);
 	struct bb_mkey *mkey;
 
-	bb_mkey_attr_init(&attr);
 	attr.pieces = pieces;
 	attr.n = n;
 	attr.iova = IOVA;
@@ -44,10 +43,9 @@ rights(const struct fx *fx)
 static struct bb_mkey *
 make_empty(struct fx *fx, struct bb_pd *pd, uint32_t max_pieces)
 {
-	struct bb_mkey_attr attr;
+	struct bb_mkey_attr attr = DEFAULTS(mkey_attr);
 	struct bb_mkey *mkey;
 
-	bb_mkey_attr_init(&attr);
 	attr.max_pieces = max_pieces;
 	attr.iova = IOVA;
 	OK(fx, bb_mkey_create(pd, &attr, &mkey));
@@ -213,10 +211,9 @@ ROW(run_held)
 ROW(run_refused)
 {
 	struct bb_sge pieces[2] = {sge_of(&fx->a, GUARD, 64), sge_of(&fx->a, GUARD + 64, 64)};
-	struct bb_mkey_attr attr;
+	struct bb_mkey_attr attr = DEFAULTS(mkey_attr);
 	struct bb_mkey *mkey = NULL;
 
-	bb_mkey_attr_init(&attr);
 	attr.pieces = pieces;
 	attr.n = 2;
 	attr.access = BB_ACCESS_LOCAL_WRITE;
@@ -264,10 +261,9 @@ ROW(run_refused)
 ROW(run_none)
 {
 	struct bb_sge piece = sge_of(&fx->a, GUARD, 64);
-	struct bb_mkey_attr attr;
+	struct bb_mkey_attr attr = DEFAULTS(mkey_attr);
 	struct bb_mkey *mkey = NULL;
 
-	bb_mkey_attr_init(&attr);
 	if (row->n == 0) {
 		attr.pieces = &piece;
 		attr.n = 1;

@@ -56,9 +56,8 @@ write_to(struct fx *fx, struct pair p, uint64_t raddr, uint32_t rkey, const uint
 static struct pair
 own_pair(struct fx *fx, struct bb_pd *pd_b)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 
-	fx_pair_opts(fx, &o);
 	if (pd_b != NULL)
 		o.pd_b = pd_b;
 	return fx_pair(fx, &o);

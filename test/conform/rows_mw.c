@@ -369,17 +369,15 @@ held_by_lost_qp(struct fx *fx, struct win *w)
 static void
 held_over_reset(struct fx *fx, struct win *w)
 {
-	struct bb_qp_attr attr;
-	struct pair_opts o;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
+	struct pair_opts o = fx_opts(fx);
 
 	CHECK(fx, bb_post_local_inv(w->p.b, 31, w->mw->rkey, BB_SEND_SIGNALED) == 0,
 	      "the post is not taken");
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	OK(fx, bb_qp_modify(w->p.b, &attr, BB_QP_STATE));
 	OK(fx, bb_qp_modify(w->p.a, &attr, BB_QP_STATE));
 	HELD(fx, w->mr);
-	fx_pair_opts(fx, &o);
 	fx_connect(fx, w->p, &o);
 	b_done(fx, w->p.b, bb_post_local_inv(w->p.b, 31, w->mw->rkey, BB_SEND_SIGNALED),
 	       BB_WC_LOCAL_INV);

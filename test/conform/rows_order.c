@@ -240,13 +240,12 @@ ROW(run_against_each_other)
 {
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
 	struct target t = {addr_of(&fx->b, GUARD), fx->b.mr->rkey, 0, 0, 1};
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p[2];
 	struct bb_wc wc[32];
 	uint32_t i, k, n = 0;
 	uint64_t sum;
 
-	fx_pair_opts(fx, &o);
 	p[0] = fx_pair(fx, &o);
 	p[1] = fx_pair(fx, &o);
 	memset(fx->b.mem + GUARD, 0, 8);
@@ -272,11 +271,10 @@ ROW(run_against_each_other)
 /* The target serves one READ at a time, the requester may send 4: fences make it work. */
 ROW(run_fence_depth)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc[24];
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	o.a.max_rd_atomic = 4;
 	o.b.max_dest_rd_atomic = 1;
 	xfer_init(&x, row->op, fx_pair(fx, &o));
@@ -336,9 +334,8 @@ connect_psn(struct fx *fx, struct pair p, const struct pair_opts *o, uint32_t ps
 static void
 reset(struct fx *fx, struct bb_qp *qp)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	OK(fx, bb_qp_modify(qp, &attr, BB_QP_STATE));
 }
@@ -346,11 +343,10 @@ reset(struct fx *fx, struct bb_qp *qp)
 /* 24-bit PSNs wrap during traffic. */
 ROW(run_psn_wrap)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	reset(fx, p.a);
 	reset(fx, p.b);
@@ -369,12 +365,11 @@ ROW(run_psn_wrap)
  */
 ROW(run_repeated)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 	struct pair p;
 	uint8_t first[64];
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	reset(fx, p.a);
 	reset(fx, p.b);

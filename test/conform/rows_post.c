@@ -102,11 +102,10 @@ check_same_stats(struct fx *fx, struct bb_qp *qp, const struct bb_qp_stats *befo
 ROW(run_bad)
 {
 	struct bb_qp_stats before;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct op op = *row->op;
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	/* The device's maximum: a queue that requests less may get more. */
 	op.takes_recv = false;
 	xfer_init(&x, &op, fx_pair(fx, &o));
@@ -130,11 +129,10 @@ ROW(run_bad_recv)
 {
 	struct bb_sge sge[PIECES + 1];
 	struct bb_qp_stats before;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 	uint32_t i, n = 1;
 
-	fx_pair_opts(fx, &o);
 	o.init.max_recv_sge = 3;
 	p = fx_pair(fx, &o);
 	for (i = 0; i < RTE_DIM(sge); i++)
@@ -153,13 +151,12 @@ ROW(run_bad_recv)
 ROW(run_state)
 {
 	enum bb_qp_state state = row->n;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_qp_init_attr init;
 	struct bb_qp_attr attr;
 	struct bb_qp *qp;
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	init = o.init;
 	init.send_cq = init.recv_cq = fx->a.cq;
 	qp = fx_qp(fx, fx->a.pd, &init);
@@ -186,10 +183,9 @@ ROW(run_early_recv)
 {
 	struct bb_sge from = sge_of(&fx->a, GUARD, 8), to = sge_of(&fx->b, GUARD, 8);
 	struct bb_qp_attr reset = {.size = sizeof(reset), .state = BB_QP_RESET};
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 
-	fx_pair_opts(fx, &o);
 	o.init.send_cq = o.init.recv_cq = fx->a.cq;
 	p.a = fx_qp(fx, o.pd_a, &o.init);
 	o.init.send_cq = o.init.recv_cq = fx->b.cq;
@@ -223,12 +219,11 @@ ROW(run_early_recv)
 ROW(run_full)
 {
 	struct bb_sge sge = sge_of(&fx->b, GUARD, 8);
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc[32];
 	struct pair p;
 	uint32_t i;
 
-	fx_pair_opts(fx, &o);
 	o.init.sq_depth = 32;
 	o.rq_depth_b = 32;
 	p = fx_pair(fx, &o);

@@ -71,9 +71,8 @@ static struct bb_qp_attr
 attr_self(struct fx *fx, struct bb_qp *qp)
 {
 	struct bb_qp_addr addr;
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&attr);
 	OK(fx, bb_qp_addr(qp, 1, fx->a.gid, &addr));
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	attr.qkey = 0x4711;
@@ -92,9 +91,8 @@ attr_self(struct fx *fx, struct bb_qp *qp)
 static struct bb_qp *
 make(struct fx *fx, enum bb_qp_type type)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 
-	bb_qp_init_attr_init(&init);
 	init.type = type;
 	init.send_cq = init.recv_cq = fx->a.cq;
 	init.sq_depth = init.rq_depth = 16;
@@ -284,12 +282,11 @@ ROW(run_query)
 /* Rights may change during traffic; the next request meets the new ones. */
 ROW(run_change_access)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_qp_attr attr;
 	struct pair p;
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	o.b.access = BB_ACCESS_REMOTE_READ;
 	p = fx_pair(fx, &o);
 	attr = o.b;

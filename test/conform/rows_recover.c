@@ -42,12 +42,11 @@ ROW(run_fates)
 	const uint32_t good = fx->b.mr->rkey, flags = row->n ? BB_SEND_SIGNALED : 0;
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct pair p;
 	uint64_t got;
 	double end;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	memset(fx->b.mem + GUARD, 0, 64);
 	put(fx, p, 10, 0, good, flags);
@@ -85,13 +84,12 @@ ROW(run_fates_window)
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
 	const bool fails = row->n;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_mr *mr;
 	struct bb_mw *mw;
 	struct pair p;
 	double end;
 
-	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	mr = fx_mr(fx, fx->a.pd, fx->a.mem, ARENA, fx->access | BB_ACCESS_MW_BIND);
 	OK(fx, bb_mw_alloc(fx->a.pd, BB_MW_TYPE_1, &mw));
@@ -164,10 +162,9 @@ static const uint32_t cqe_size[] = {0, 1, 31, 32, 33, 64, 65};
 
 ROW(run_scatter)
 {
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	o.init.scatter_to_cqe = true;
 	xfer_init(&x, row->op, fx_pair(fx, &o));
 	x.len = row->op->atomic ? 8 : cqe_size[row->n];

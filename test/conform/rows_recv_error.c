@@ -105,10 +105,9 @@ ROW(run_rnr)
 {
 	struct bb_dev_stats before, after;
 	struct op op = *row->op;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	o.a.rnr_retry = (uint8_t)row->n;
 	o.b.min_rnr_timer = 1; /* 10 us */
 	op.takes_recv = false;
@@ -174,11 +173,10 @@ post_without_recv(struct fx *fx, const struct row *row, const struct pair_opts *
 ROW(run_late)
 {
 	struct op op = *row->op;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 	int i = 0;
 
-	fx_pair_opts(fx, &o);
 	o.a.rnr_retry = (uint8_t)row->n;
 	o.b.min_rnr_timer = row->n == 7 ? 1 : 22; /* 10 us; 20.48 ms */
 	op.takes_recv = false;
@@ -203,12 +201,11 @@ ROW(run_timer)
 	uint32_t mask = BB_QP_STATE | BB_QP_MIN_RNR_TIMER;
 	struct op op = *op_find("send");
 	struct bb_qp_attr attr;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc;
 	struct xfer x;
 	double start;
 
-	fx_pair_opts(fx, &o);
 	o.a.rnr_retry = 1;
 	o.b.min_rnr_timer = 1; /* 10 us */
 	op.takes_recv = false;

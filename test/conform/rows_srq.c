@@ -17,10 +17,9 @@ undo_srq(void *srq)
 static struct bb_srq *
 srq_of(struct fx *fx, uint32_t limit)
 {
-	struct bb_srq_attr attr;
+	struct bb_srq_attr attr = DEFAULTS(srq_attr);
 	struct bb_srq *srq;
 
-	bb_srq_attr_init(&attr);
 	attr.depth = DEPTH;
 	attr.max_sge = RTE_MIN(fx->b.attr.max_srq_sge, 3u);
 	attr.limit = limit;
@@ -36,7 +35,7 @@ pair_on(struct fx *fx, struct bb_srq *srq, struct pair_opts *o)
 	struct bb_qp_init_attr init;
 	struct pair p;
 
-	fx_pair_opts(fx, o);
+	*o = fx_opts(fx);
 	init = o->init;
 	init.send_cq = init.recv_cq = fx->a.cq;
 	init.rq_depth = o->rq_depth_a;
@@ -59,10 +58,9 @@ recv_at(struct fx *fx, struct bb_srq *srq, uint64_t id, uint32_t off, uint32_t l
 
 ROW(run_none)
 {
-	struct bb_srq_attr attr;
+	struct bb_srq_attr attr = DEFAULTS(srq_attr);
 	struct bb_srq *srq = NULL;
 
-	bb_srq_attr_init(&attr);
 	REFUSED(fx, bb_srq_create(fx->a.pd, &attr, &srq), -ENOTSUP, "shared receive queue");
 	CHECK(fx, srq == NULL, "a refused bb_srq_create() wrote its out-pointer");
 }
@@ -71,10 +69,9 @@ ROW(run_refused)
 {
 	static const char *const word[] = {"depth", "depth", "max_sge", "limit",
 					   "bb_srq_attr_init"};
-	struct bb_srq_attr attr;
+	struct bb_srq_attr attr = DEFAULTS(srq_attr);
 	struct bb_srq *srq = NULL;
 
-	bb_srq_attr_init(&attr);
 	if (row->n == 0)
 		attr.depth = 0;
 	else if (row->n == 1)

@@ -80,9 +80,8 @@ ROW(run_refused)
 {
 	const struct refusal *r = row->arg;
 	struct bb_umem *umem = NULL;
-	struct bb_umem_attr attr;
+	struct bb_umem_attr attr = DEFAULTS(umem_attr);
 
-	bb_umem_attr_init(&attr);
 	attr.addr = map(fx, PROT_READ | PROT_WRITE);
 	attr.len = r->len;
 	attr.access = r->access;
@@ -93,10 +92,9 @@ ROW(run_refused)
 
 ROW(run_version)
 {
-	struct bb_umem_attr attr;
+	struct bb_umem_attr attr = DEFAULTS(umem_attr);
 	struct bb_umem *umem = NULL;
 
-	bb_umem_attr_init(&attr);
 	attr.size = 8;
 	REFUSED(fx, bb_umem_reg_ex(fx->a.dev, &attr, &umem), -EINVAL, "bb_umem_attr_init");
 }
@@ -124,12 +122,11 @@ ROW(run_bad_fd)
 {
 	struct bb_umem *umem = NULL;
 	struct bb_mr *mr = NULL;
-	struct bb_umem_attr attr;
+	struct bb_umem_attr attr = DEFAULTS(umem_attr);
 	int fd = row->n == 0 ? 9999 : open("/dev/null", O_RDWR);
 
 	if (row->n != 0)
 		fx_defer(fx, undo_fd, (void *)(intptr_t)fd);
-	bb_umem_attr_init(&attr);
 	attr.len = 4096;
 	attr.dmabuf_fd = fd;
 	REFUSED(fx, bb_umem_reg_ex(fx->a.dev, &attr, &umem), row->n == 0 ? -EBADF : -EINVAL,
@@ -143,9 +140,8 @@ ROW(run_no_dmabuf)
 {
 	struct bb_umem *umem = NULL;
 	struct bb_mr *mr = NULL;
-	struct bb_umem_attr attr;
+	struct bb_umem_attr attr = DEFAULTS(umem_attr);
 
-	bb_umem_attr_init(&attr);
 	attr.len = 4096;
 	attr.dmabuf_fd = 0;
 	REFUSED(fx, bb_umem_reg_ex(fx->a.dev, &attr, &umem), -ENOTSUP, "dma-buf");
@@ -187,13 +183,12 @@ ROW(run_dmabuf)
 	const uint64_t iova = 0x10000000 + row->n;
 	struct bb_sge sge = sge_of(&fx->a, GUARD, 512);
 	struct pair p = fx_shared(fx);
-	struct bb_umem_attr attr;
+	struct bb_umem_attr attr = DEFAULTS(umem_attr);
 	struct bb_umem *umem;
 	struct bb_mr *mr;
 	uint8_t *mem;
 	int fd = dmabuf(fx, &mem);
 
-	bb_umem_attr_init(&attr);
 	attr.len = SIZE;
 	attr.dmabuf_fd = fd;
 	OK(fx, bb_umem_reg_ex(fx->b.dev, &attr, &umem));

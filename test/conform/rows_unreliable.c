@@ -42,10 +42,9 @@ ROW(run_uc)
 {
 	struct op op = *row->op;
 	struct bb_qp_attr attr;
-	struct pair_opts o;
+	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
 
-	fx_pair_opts(fx, &o);
 	o.init.type = BB_QPT_UC;
 	if (row->n == QP_NO_RIGHT)
 		o.b.access = 0;
@@ -108,10 +107,9 @@ path_to(struct fx *fx, struct bb_qp *qp, struct bb_path *path)
 static struct bb_qp *
 ud_qp(struct fx *fx, struct side *s)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp;
 
-	bb_qp_init_attr_init(&init);
 	init.type = BB_QPT_UD;
 	init.send_cq = init.recv_cq = s->cq;
 	init.sq_depth = init.rq_depth = 16;
@@ -322,11 +320,10 @@ ROW(run_lost)
 ROW(run_change_qkey)
 {
 	uint32_t mask = BB_QP_STATE | BB_QP_QKEY;
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct ud u;
 
 	ud_make(fx, &u);
-	bb_qp_attr_init(&attr);
 	attr.qkey = QKEY;
 	attr.sq_psn = 77;
 	if (row->n != 0) {
@@ -439,7 +436,7 @@ ROW(run_illegal)
 		ud_make(fx, &u);
 		qp = u.a;
 	} else {
-		fx_pair_opts(fx, &o);
+		o = fx_opts(fx);
 		o.init.type = BB_QPT_UC;
 		qp = fx_pair(fx, &o).a;
 	}

@@ -12,6 +12,9 @@
 
 #include "cmd_stub.h"
 
+/* An implementation of a whole interface uses few of the parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 struct stub stub;
 
 static const struct mlx5_cmd_if stub_if;
@@ -150,7 +153,6 @@ stub_open(const char *name, const char *args, struct mlx5_ctx **out)
 {
 	struct mlx5_ctx *ctx;
 
-	(void)args;
 	if (strcmp(name, "stub0") != 0)
 		return -ENODEV;
 	ctx = calloc(1, sizeof(*ctx));
@@ -188,7 +190,6 @@ stub_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size
 								 : stub.roce;
 	int ret = take(in, inlen, out);
 
-	(void)ctx;
 	if (ret == 0 && bb_prm_get(in, BB_PRM_CMD_OPCODE) == BB_PRM_OP_QUERY_LAG)
 		memcpy(out, stub.lag, RTE_MIN(outlen, sizeof(stub.lag)));
 	else if (ret == 0)
@@ -204,7 +205,6 @@ stub_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, s
 	struct mlx5_obj *obj;
 	int ret = take(in, inlen, out);
 
-	(void)outlen;
 	if (ret != 0)
 		return ret;
 	obj = calloc(1, sizeof(*obj));
@@ -221,8 +221,6 @@ stub_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, s
 static int
 stub_obj_modify(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen)
 {
-	(void)obj;
-	(void)outlen;
 	return take(in, inlen, out);
 }
 
@@ -231,7 +229,6 @@ stub_obj_query(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, si
 {
 	int ret = take(in, inlen, out);
 
-	(void)obj;
 	if (ret != 0)
 		return ret;
 	if (bb_prm_get(in, BB_PRM_CMD_OPCODE) == BB_PRM_OP_QUERY_QP)
@@ -253,7 +250,6 @@ static int
 stub_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access, uint64_t pgsz,
 	      struct mlx5_umem **umem)
 {
-	(void)ctx;
 	if (stub.umem_errno != 0)
 		return stub.umem_errno;
 	*umem = calloc(1, sizeof(**umem));
@@ -271,7 +267,6 @@ stub_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access, uin
 static int
 stub_umem_dereg(struct mlx5_ctx *ctx, struct mlx5_umem *umem)
 {
-	(void)ctx;
 	stub.umems--;
 	free(umem);
 	return 0;
@@ -282,7 +277,6 @@ stub_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **
 {
 	uint8_t *page;
 
-	(void)ctx;
 	if (stub.no_uar)
 		return -ENOSPC;
 	if (stub.no_bf && type == MLX5_UAR_BF)
@@ -304,7 +298,6 @@ stub_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **
 static int
 stub_uar_free(struct mlx5_ctx *ctx, struct mlx5_uar *uar)
 {
-	(void)ctx;
 	stub.uars--;
 	free(uar->base_addr);
 	free(uar);
@@ -314,7 +307,6 @@ stub_uar_free(struct mlx5_ctx *ctx, struct mlx5_uar *uar)
 static int
 stub_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn)
 {
-	(void)ctx;
 	*eqn = STUB_EQN + vector;
 	return stub.eqn_errno;
 }
@@ -322,7 +314,6 @@ stub_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn)
 static int
 stub_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd)
 {
-	(void)ctx;
 	if (stub.pd_errno != 0)
 		return stub.pd_errno;
 	*pd = calloc(1, sizeof(**pd));
@@ -336,7 +327,6 @@ stub_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd)
 static int
 stub_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd)
 {
-	(void)ctx;
 	stub.pds--;
 	free(pd);
 	return 0;
@@ -346,9 +336,6 @@ static int
 stub_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
 	    struct mlx5_mr **mr)
 {
-	(void)ctx;
-	(void)pd;
-	(void)attr;
 	if (stub.mr_errno != 0)
 		return stub.mr_errno;
 	*mr = calloc(1, sizeof(**mr));
@@ -363,7 +350,6 @@ stub_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr 
 static int
 stub_mr_dereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr)
 {
-	(void)ctx;
 	stub.mrs--;
 	free(mr);
 	return 0;
@@ -373,12 +359,6 @@ static int
 stub_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx5_pd *pd,
 	      void *addr, uint64_t len, uint32_t access)
 {
-	(void)ctx;
-	(void)flags;
-	(void)pd;
-	(void)addr;
-	(void)len;
-	(void)access;
 	if (stub.mr_errno != 0)
 		return stub.mr_errno;
 	mr->lkey += 0x100;
@@ -389,8 +369,6 @@ stub_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct m
 static int
 stub_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 {
-	(void)ctx;
-	(void)port;
 	*attr = stub.port;
 	return stub.port_errno;
 }
@@ -398,8 +376,6 @@ stub_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 static int
 stub_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid)
 {
-	(void)ctx;
-	(void)port;
 	if (index >= STUB_GIDS)
 		return -EINVAL;
 	*gid = stub.gids[index];
@@ -409,8 +385,6 @@ stub_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gi
 static int
 stub_pkey_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, uint16_t *pkey)
 {
-	(void)ctx;
-	(void)port;
 	*pkey = (uint16_t)(0x8000 | index);
 	return 0;
 }
@@ -419,11 +393,6 @@ static int
 stub_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
 		const uint8_t dgid[16], struct mlx5_av *av)
 {
-	(void)ctx;
-	(void)pd;
-	(void)port;
-	(void)sgid_index;
-	(void)dgid;
 	memcpy(av->dmac, stub.dmac, sizeof(av->dmac));
 	return stub.av_errno;
 }
@@ -432,7 +401,6 @@ static int
 stub_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 		     unsigned int n, uint64_t cookie)
 {
-	(void)ctx;
 	/* The kernel rejects an empty list. */
 	if (n == 0)
 		return -EINVAL;
@@ -448,7 +416,6 @@ stub_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t 
 static int
 stub_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event)
 {
-	(void)ctx;
 	if (stub.next_event == stub.n_events)
 		return -EAGAIN;
 	*event = stub.events[stub.next_event++];
@@ -466,7 +433,6 @@ run(void *arg)
 static void
 stub_progress_of(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *arg), void **arg)
 {
-	(void)ctx;
 	*fn = stub.inline_progress ? run : NULL;
 	*arg = uar->base_addr;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The entry point of libFuzzer; replay.c calls it for each file of a corpus. */
@@ -18,6 +19,16 @@ fuzz_check(bool ok)
 {
 	if (!ok)
 		abort();
+}
+
+/* The same, and prints @what. */
+static inline void
+check(bool ok, const char *what)
+{
+	if (!ok) {
+		fprintf(stderr, "%s\n", what);
+		abort();
+	}
 }
 
 /* Returns whether the bytes still have the value FUZZ_FILL. */

@@ -44,15 +44,6 @@ struct world {
 static uint8_t taken[64], source[64];
 
 static void
-check(bool ok, const char *what)
-{
-	if (!ok) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
-
-static void
 world_open(struct world *w)
 {
 	struct bb_qp_init_attr init;

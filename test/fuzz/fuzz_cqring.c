@@ -19,8 +19,7 @@ cqes(uint32_t log_size)
 {
 	void *p = aligned_alloc(64, (size_t)64 << log_size);
 
-	if (p == NULL)
-		abort();
+	fuzz_check(p != NULL);
 	return p;
 }
 

@@ -17,29 +17,23 @@
 
 #define TEXT_MAX 8192
 
-static void
-check(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
 /* The text has the returned length, and a short buffer gets its start. */
 #define CHECK_DUMP(call_)                                                                          \
 	do {                                                                                       \
 		size_t size = TEXT_MAX;                                                            \
 		char *buf = whole;                                                                 \
 		int n = call_, m;                                                                  \
-		check(n > 0 && n < TEXT_MAX && strlen(whole) == (size_t)n);                        \
+		fuzz_check(n > 0 && n < TEXT_MAX && strlen(whole) == (size_t)n);                   \
 		size = (size_t)n / 2 + 1;                                                          \
 		buf = malloc(size);                                                                \
-		check(buf != NULL);                                                                \
+		fuzz_check(buf != NULL);                                                           \
 		m = call_;                                                                         \
-		check(m == n && strlen(buf) == size - 1 && memcmp(buf, whole, size - 1) == 0);     \
+		fuzz_check(m == n && strlen(buf) == size - 1 &&                                    \
+			   memcmp(buf, whole, size - 1) == 0);                                     \
 		free(buf);                                                                         \
 		buf = NULL;                                                                        \
 		size = 0;                                                                          \
-		check((call_) == n);                                                               \
+		fuzz_check((call_) == n);                                                          \
 	} while (0)
 
 int
@@ -59,15 +53,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	data += 3;
 	len -= 3;
 	ring = malloc((size_t)blocks * BB_WQE_BB);
-	check(ring != NULL);
+	fuzz_check(ring != NULL);
 	for (size_t i = 0; i < (size_t)blocks * BB_WQE_BB; i++)
 		ring[i] = data[i % len];
 	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx, false));
 	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx, true));
 	CHECK_DUMP(bb_recv_wqe_dump(buf, size, ring, blocks * BB_WQE_BB));
-	check(bb_wqe_pieces(pieces, 4, ring, blocks, idx, false) <= 4);
-	check(bb_wqe_pieces(pieces, 4, ring, blocks, idx, true) <= 4);
-	check(bb_recv_wqe_pieces(pieces, 4, ring, blocks * BB_WQE_BB) <= 4);
+	fuzz_check(bb_wqe_pieces(pieces, 4, ring, blocks, idx, false) <= 4);
+	fuzz_check(bb_wqe_pieces(pieces, 4, ring, blocks, idx, true) <= 4);
+	fuzz_check(bb_recv_wqe_pieces(pieces, 4, ring, blocks * BB_WQE_BB) <= 4);
 	memcpy(&cqe, ring, sizeof(cqe));
 	CHECK_DUMP(bb_cqe_dump(buf, size, &cqe));
 	free(ring);

@@ -56,15 +56,6 @@ struct world {
 	bool short_of;
 };
 
-static void
-check(bool ok, const char *what)
-{
-	if (!ok) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
-
 /* Checks the last answer, when the next one is begun or at the end. */
 static void
 look_at_answer(struct world *w)

@@ -60,15 +60,6 @@ struct world {
 	uint8_t box[BOX_MAX], out[OUT_MAX];
 };
 
-static void
-check(bool ok, const char *what)
-{
-	if (!ok) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
-
 /* Corrupts the mailbox: a count, then offset and value of each byte. Returns its length. */
 static size_t
 spoil(struct world *w, size_t right)

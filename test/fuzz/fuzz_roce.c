@@ -13,13 +13,6 @@
 #include "bb_roce_pkt.h"
 #include "fuzz.h"
 
-static void
-check(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
 /* Clears reserved bits of BTH, DETH and CNP; the padding has any content. */
 static void
 clear_reserved(uint8_t *p, const struct bb_roce_pkt *pkt)
@@ -40,18 +33,19 @@ check_taken(uint8_t *p, size_t len, const struct bb_roce_pkt *pkt)
 	struct bb_roce_pkt again;
 
 	if (bb_roce_ops[pkt->opcode].flags == 0) {
-		check(BB_ROCE_TYPE(pkt->opcode) == BB_ROCE_RC && pkt->len == 0);
-		check(bb_roce_build(hdr, pkt) == BB_ROCE_BTH_LEN);
+		fuzz_check(BB_ROCE_TYPE(pkt->opcode) == BB_ROCE_RC && pkt->len == 0);
+		fuzz_check(bb_roce_build(hdr, pkt) == BB_ROCE_BTH_LEN);
 		return;
 	}
-	check(hdr_len >= BB_ROCE_BTH_LEN && hdr_len <= BB_ROCE_MAX_HDR && hdr_len <= len);
-	check(pkt->payload == p + hdr_len && hdr_len + pkt->len + bb_roce_pad(pkt->len) == len);
-	check(pkt->dqpn <= BB_ROCE_QPN_MASK && pkt->psn <= BB_ROCE_PSN_MASK);
+	fuzz_check(hdr_len >= BB_ROCE_BTH_LEN && hdr_len <= BB_ROCE_MAX_HDR && hdr_len <= len);
+	fuzz_check(pkt->payload == p + hdr_len &&
+		   hdr_len + pkt->len + bb_roce_pad(pkt->len) == len);
+	fuzz_check(pkt->dqpn <= BB_ROCE_QPN_MASK && pkt->psn <= BB_ROCE_PSN_MASK);
 	clear_reserved(p, pkt);
-	check(bb_roce_build(hdr, pkt) == hdr_len && memcmp(hdr, p, hdr_len) == 0);
+	fuzz_check(bb_roce_build(hdr, pkt) == hdr_len && memcmp(hdr, p, hdr_len) == 0);
 	memset(&again, 0, sizeof(again));
-	check(bb_roce_parse(&again, p, len) == BB_ROCE_OK);
-	check(memcmp(&again, pkt, sizeof(again)) == 0);
+	fuzz_check(bb_roce_parse(&again, p, len) == BB_ROCE_OK);
+	fuzz_check(memcmp(&again, pkt, sizeof(again)) == 0);
 }
 
 static void
@@ -67,7 +61,7 @@ check_icrc(const uint8_t *p, size_t len, size_t cut)
 	bb_roce_icrc_end(bb_roce_icrc_begin(ip, sizeof(ip), udp, p, len), whole);
 	crc = bb_roce_icrc_begin(ip, sizeof(ip), udp, p, cut);
 	bb_roce_icrc_end(bb_roce_icrc_more(crc, p + cut, len - cut), parts);
-	check(memcmp(whole, parts, sizeof(whole)) == 0);
+	fuzz_check(memcmp(whole, parts, sizeof(whole)) == 0);
 }
 
 int
@@ -84,18 +78,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	 * Allocated with the exact size, so that AddressSanitizer detects every access past it.
 	 */
 	p = malloc(--len);
-	check(p != NULL);
+	fuzz_check(p != NULL);
 	memcpy(p, data, len);
 	check_icrc(p, len, cut);
 	memset(&pkt, 0, sizeof(pkt));
 	memset(&before, 0, sizeof(before));
 	why = bb_roce_parse(&pkt, p, len);
-	check(why < BB_ROCE_DROPS && why != BB_ROCE_DROP_ICRC);
-	check(bb_roce_drop_str(why)[0] != '\0');
+	fuzz_check(why < BB_ROCE_DROPS && why != BB_ROCE_DROP_ICRC);
+	fuzz_check(bb_roce_drop_str(why)[0] != '\0');
 	if (why == BB_ROCE_OK)
 		check_taken(p, len, &pkt);
 	else
-		check(memcmp(&pkt, &before, sizeof(pkt)) == 0);
+		fuzz_check(memcmp(&pkt, &before, sizeof(pkt)) == 0);
 	free(p);
 	return 0;
 }

@@ -17,6 +17,9 @@
 #include "bb_roce_qp.h"
 #include "fuzz.h"
 
+/* An implementation of a whole interface uses few of the parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define SLOTS   8u
 #define REPLAYS 4u
 #define AHEADS  16u
@@ -39,13 +42,6 @@ struct world {
 	volatile uint8_t sum; /* forces the sent bytes to be read */
 	uint8_t fault;        /* status of the next memory access */
 };
-
-static void
-check(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* Returns the status that the previous step requested. */
 static uint8_t
@@ -72,18 +68,18 @@ op_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	uint32_t i, len = 0;
 	uint8_t sum = 0;
 
-	check(qp->state == BB_ROCE_RTR || qp->state == BB_ROCE_RTS);
-	check(n <= BB_ROCE_MAX_IOV);
+	fuzz_check(qp->state == BB_ROCE_RTR || qp->state == BB_ROCE_RTS);
+	fuzz_check(n <= BB_ROCE_MAX_IOV);
 	for (i = 0; i < n; i++) {
 		for (uint32_t b = 0; b < iov[i].len; b++)
 			sum ^= ((const uint8_t *)iov[i].p)[b];
 		len += iov[i].len;
 	}
-	check(len == pkt->len && len <= qp->attr.mtu);
-	check(bb_roce_build(hdr, pkt) == bb_roce_ops[pkt->opcode].hdr_len);
-	check(BB_ROCE_TYPE(pkt->opcode) == qp->attr.type || pkt->opcode == BB_ROCE_CNP);
+	fuzz_check(len == pkt->len && len <= qp->attr.mtu);
+	fuzz_check(bb_roce_build(hdr, pkt) == bb_roce_ops[pkt->opcode].hdr_len);
+	fuzz_check(BB_ROCE_TYPE(pkt->opcode) == qp->attr.type || pkt->opcode == BB_ROCE_CNP);
 	if (msg != NULL && qp->attr.type == BB_ROCE_RC)
-		check(outstanding(qp, pkt->psn) < qp->attr.window);
+		fuzz_check(outstanding(qp, pkt->psn) < qp->attr.window);
 	if (w->room == 0)
 		return false;
 	w->room--;
@@ -108,7 +104,7 @@ op_gather(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint3
 	struct world *w = ctx;
 	uint8_t synd = fault(w);
 
-	check(len != 0 && len <= qp->attr.mtu && off <= msg->len && len <= msg->len - off);
+	fuzz_check(len != 0 && len <= qp->attr.mtu && off <= msg->len && len <= msg->len - off);
 	if (synd != 0)
 		return -(int)synd;
 	return pieces(w->local, len, iov);
@@ -120,10 +116,10 @@ op_place(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32
 {
 	struct world *w = ctx;
 
-	check(msg == &qp->req.ring[qp->req.tail & qp->req.mask]);
-	check(msg->kind == BB_ROCE_MSG_READ && len != 0 && len <= qp->attr.mtu);
-	check(off <= msg->len && len <= msg->len - off);
-	check(off == ((qp->req.una - msg->psn) & BB_ROCE_PSN_MASK) * qp->attr.mtu);
+	fuzz_check(msg == &qp->req.ring[qp->req.tail & qp->req.mask]);
+	fuzz_check(msg->kind == BB_ROCE_MSG_READ && len != 0 && len <= qp->attr.mtu);
+	fuzz_check(off <= msg->len && len <= msg->len - off);
+	fuzz_check(off == ((qp->req.una - msg->psn) & BB_ROCE_PSN_MASK) * qp->attr.mtu);
 	memcpy(w->local, data, len);
 	return fault(w);
 }
@@ -131,9 +127,8 @@ op_place(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32
 static uint8_t
 op_atomic_result(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint64_t orig)
 {
-	(void)orig;
-	check(msg == &qp->req.ring[qp->req.tail & qp->req.mask]);
-	check(msg->kind == BB_ROCE_MSG_CMP_SWAP || msg->kind == BB_ROCE_MSG_FETCH_ADD);
+	fuzz_check(msg == &qp->req.ring[qp->req.tail & qp->req.mask]);
+	fuzz_check(msg->kind == BB_ROCE_MSG_CMP_SWAP || msg->kind == BB_ROCE_MSG_FETCH_ADD);
 	return fault(ctx);
 }
 
@@ -142,8 +137,8 @@ op_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uin
 {
 	struct world *w = ctx;
 
-	check(msg->cookie == w->done && w->done < w->posted);
-	check(status == 0 || qp->state == BB_ROCE_ERR);
+	fuzz_check(msg->cookie == w->done && w->done < w->posted);
+	fuzz_check(status == 0 || qp->state == BB_ROCE_ERR);
 	w->done++;
 }
 
@@ -152,8 +147,7 @@ op_recv_take(void *ctx, struct bb_roce_qp *qp)
 {
 	struct world *w = ctx;
 
-	(void)qp;
-	check(!w->has_recv);
+	fuzz_check(!w->has_recv);
 	if (fault(w) != 0)
 		return BB_ROCE_TAKE_FAILED;
 	if (w->receives == 0)
@@ -168,7 +162,7 @@ op_recv_place(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *dat
 {
 	struct world *w = ctx;
 
-	check(w->has_recv && len <= qp->attr.mtu);
+	fuzz_check(w->has_recv && len <= qp->attr.mtu);
 	if (off > REMOTE || len > REMOTE - off)
 		return BB_SYN_LOCAL_LENGTH;
 	if (len != 0)
@@ -181,9 +175,7 @@ op_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 {
 	struct world *w = ctx;
 
-	(void)qp;
-	(void)r;
-	check(w->has_recv);
+	fuzz_check(w->has_recv);
 	w->has_recv = false;
 	return fault(w);
 }
@@ -191,7 +183,6 @@ op_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 static uint8_t
 op_invalidate(void *ctx, struct bb_roce_qp *qp, uint32_t rkey)
 {
-	(void)qp;
 	return rkey == RKEY ? fault(ctx) : BB_ROCE_TRY_AGAIN;
 }
 
@@ -199,8 +190,6 @@ static uint8_t
 op_remote_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t rkey,
 		uint64_t va, uint32_t len)
 {
-	(void)qp;
-	(void)access;
 	if (len == 0)
 		return 0;
 	if (rkey != RKEY || va - VA > REMOTE || len > REMOTE - (va - VA))
@@ -215,8 +204,8 @@ op_remote_write(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, co
 	struct world *w = ctx;
 
 	/* Only permitted memory. */
-	check(rkey == RKEY && va - VA <= REMOTE && len <= REMOTE - (va - VA) && len != 0);
-	check(len <= qp->attr.mtu);
+	fuzz_check(rkey == RKEY && va - VA <= REMOTE && len <= REMOTE - (va - VA) && len != 0);
+	fuzz_check(len <= qp->attr.mtu);
 	memcpy(w->remote + (va - VA), data, len);
 	return fault(w);
 }
@@ -228,8 +217,8 @@ op_remote_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, uin
 	struct world *w = ctx;
 	uint8_t synd = fault(w);
 
-	check(rkey == RKEY && va - VA <= REMOTE && len <= REMOTE - (va - VA) && len != 0);
-	check(len <= qp->attr.mtu);
+	fuzz_check(rkey == RKEY && va - VA <= REMOTE && len <= REMOTE - (va - VA) && len != 0);
+	fuzz_check(len <= qp->attr.mtu);
 	if (synd != 0)
 		return -(int)synd;
 	return pieces(w->remote + (va - VA), len, iov);
@@ -241,10 +230,7 @@ op_remote_atomic(void *ctx, struct bb_roce_qp *qp, uint8_t kind, uint32_t rkey, 
 {
 	struct world *w = ctx;
 
-	(void)qp;
-	(void)kind;
-	(void)compare;
-	check(rkey == RKEY && va % 8 == 0 && va - VA <= REMOTE - 8);
+	fuzz_check(rkey == RKEY && va % 8 == 0 && va - VA <= REMOTE - 8);
 	memcpy(orig, w->remote + (va - VA), 8);
 	memcpy(w->remote + (va - VA), &swap_add, 8);
 	return fault(w);
@@ -255,16 +241,14 @@ op_failed(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd)
 {
 	struct world *w = ctx;
 
-	(void)responder;
-	check(qp->state == BB_ROCE_ERR && synd != 0 && !w->failed);
+	fuzz_check(qp->state == BB_ROCE_ERR && synd != 0 && !w->failed);
 	w->failed = true;
 }
 
 static void
 op_established(void *ctx, struct bb_roce_qp *qp)
 {
-	(void)ctx;
-	check(qp->state == BB_ROCE_RTR);
+	fuzz_check(qp->state == BB_ROCE_RTR);
 }
 
 static struct bb_roce_pkt *
@@ -272,7 +256,7 @@ op_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
 	struct world *w = ctx;
 
-	check(((pkt->psn - qp->resp.epsn - 1) & BB_ROCE_PSN_MASK) < AHEADS - 1);
+	fuzz_check(((pkt->psn - qp->resp.epsn - 1) & BB_ROCE_PSN_MASK) < AHEADS - 1);
 	if (fault(w) != 0)
 		return NULL;
 	w->kept++;
@@ -284,8 +268,7 @@ op_unkeep(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt)
 {
 	struct world *w = ctx;
 
-	(void)qp;
-	check(w->kept-- != 0);
+	fuzz_check(w->kept-- != 0);
 	free(pkt);
 }
 
@@ -385,8 +368,7 @@ take_packet(struct world *w, bool response)
 	if (bb_roce_ops[pkt.opcode].flags & BB_ROCE_F_PAYLOAD)
 		pkt.len = length(w) & 0x1fff;
 	payload = malloc(pkt.len != 0 ? pkt.len : 1);
-	if (payload == NULL)
-		abort();
+	fuzz_check(payload != NULL);
 	memset(payload, 0x5a, pkt.len);
 	pkt.payload = payload;
 	bb_roce_rx(&w->qp, &pkt, &w->net, w->now);
@@ -421,9 +403,9 @@ start(struct world *w, uint8_t b)
 	};
 
 	bb_roce_qp_init(&w->qp, &ops, w, &mem);
-	check(bb_roce_qp_rtr(&w->qp, &attr) == 0);
+	fuzz_check(bb_roce_qp_rtr(&w->qp, &attr) == 0);
 	if (b & 128)
-		check(bb_roce_qp_rts(&w->qp, &attr) == 0);
+		fuzz_check(bb_roce_qp_rts(&w->qp, &attr) == 0);
 }
 
 /* Checks what must hold after every step. */
@@ -433,26 +415,26 @@ invariants(struct world *w)
 	const struct bb_roce_req *req = &w->qp.req;
 	bool requests = w->qp.state == BB_ROCE_RTS;
 
-	check(req->head - req->tail == w->posted - w->done);
-	check(w->qp.state != BB_ROCE_ERR || bb_roce_deadline(&w->qp) == UINT64_MAX);
-	check(w->qp.state != BB_ROCE_ERR || !bb_roce_busy(&w->qp));
-	check(w->qp.resp.have_recv == w->has_recv);
-	check(w->kept == w->qp.resp.n_out_of_order && w->kept < AHEADS);
-	check(w->kept == 0 || (w->qp.attr.type == BB_ROCE_RC && w->qp.state != BB_ROCE_ERR));
+	fuzz_check(req->head - req->tail == w->posted - w->done);
+	fuzz_check(w->qp.state != BB_ROCE_ERR || bb_roce_deadline(&w->qp) == UINT64_MAX);
+	fuzz_check(w->qp.state != BB_ROCE_ERR || !bb_roce_busy(&w->qp));
+	fuzz_check(w->qp.resp.have_recv == w->has_recv);
+	fuzz_check(w->kept == w->qp.resp.n_out_of_order && w->kept < AHEADS);
+	fuzz_check(w->kept == 0 || (w->qp.attr.type == BB_ROCE_RC && w->qp.state != BB_ROCE_ERR));
 	/* A packet repeated alone was sent before, and others with it. */
-	check(!req->run_left || w->qp.state == BB_ROCE_ERR ||
-	      (req->nxt == req->sent && outstanding(&w->qp, req->nxt) > 1 &&
-	       req->tail != req->head));
+	fuzz_check(!req->run_left || w->qp.state == BB_ROCE_ERR ||
+		   (req->nxt == req->sent && outstanding(&w->qp, req->nxt) > 1 &&
+		    req->tail != req->head));
 	if (requests && w->qp.attr.type == BB_ROCE_RC) {
-		check(outstanding(&w->qp, req->nxt) <= outstanding(&w->qp, req->sent));
-		check(outstanding(&w->qp, req->sent) <= w->qp.attr.window);
-		check(req->rd_atomic <= w->qp.attr.max_rd_atomic);
+		fuzz_check(outstanding(&w->qp, req->nxt) <= outstanding(&w->qp, req->sent));
+		fuzz_check(outstanding(&w->qp, req->sent) <= w->qp.attr.window);
+		fuzz_check(req->rd_atomic <= w->qp.attr.max_rd_atomic);
 		/* Progress is certain: an answer is awaited, or there is work to do. */
-		check(w->posted == w->done || bb_roce_deadline(&w->qp) != UINT64_MAX ||
-		      bb_roce_busy(&w->qp));
+		fuzz_check(w->posted == w->done || bb_roce_deadline(&w->qp) != UINT64_MAX ||
+			   bb_roce_busy(&w->qp));
 	}
 	if (requests && w->qp.attr.type != BB_ROCE_RC)
-		check(w->posted == w->done || bb_roce_busy(&w->qp));
+		fuzz_check(w->posted == w->done || bb_roce_busy(&w->qp));
 }
 
 /* With room each run does work; otherwise a poll loop would spin. */
@@ -467,11 +449,11 @@ run(struct world *w)
 
 		w->room = 4;
 		n = bb_roce_run(&w->qp, 4, w->now);
-		check(n <= 4);
+		fuzz_check(n <= 4);
 		refused = w->qp.req.failed_synd != 0 || w->qp.state == BB_ROCE_ERR;
-		check(busy || n == 0);
-		check(!busy || n != 0 || refused || done != w->done ||
-		      dropped != w->qp.stats.drop_replay || w->qp.resp.fatal != 0);
+		fuzz_check(busy || n == 0);
+		fuzz_check(!busy || n != 0 || refused || done != w->done ||
+			   dropped != w->qp.stats.drop_replay || w->qp.resp.fatal != 0);
 	} while (n != 0 && ++runs < 32);
 }
 
@@ -508,7 +490,7 @@ step(struct world *w)
 		if (b == 0xff)
 			bb_roce_qp_err(&w->qp);
 		else if (b == 0xf7 && w->qp.state == BB_ROCE_RTR)
-			check(bb_roce_qp_rts(&w->qp, &w->qp.attr) == 0);
+			fuzz_check(bb_roce_qp_rts(&w->qp, &w->qp.attr) == 0);
 		else if (b < 64)
 			w->net.tclass = b >> 3;
 		else
@@ -521,8 +503,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	if (w == NULL)
-		abort();
+	fuzz_check(w != NULL);
 	w->local = calloc(1, 8192);
 	w->remote = calloc(1, REMOTE);
 	if (w->local == NULL || w->remote == NULL)
@@ -535,7 +516,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	bb_roce_qp_err(&w->qp);
 	bb_roce_qp_flush(&w->qp, BB_SYN_WR_FLUSH);
-	check(w->done == w->posted && w->kept == 0);
+	fuzz_check(w->done == w->posted && w->kept == 0);
 	free(w->local);
 	free(w->remote);
 	free(w);

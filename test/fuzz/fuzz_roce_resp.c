@@ -24,6 +24,9 @@
 #include "bb_roce_priv.h"
 #include "fuzz.h"
 
+/* An implementation of a whole interface uses few of the parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define MTU     256u
 #define MEM     8192u
 #define VA      0x100000ull /* address of the array */
@@ -77,13 +80,6 @@ struct world {
 	bool failed;
 };
 
-static void
-hold(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
 static struct asked *
 asked_new(struct world *w)
 {
@@ -116,14 +112,14 @@ effect(void *ctx)
 {
 	struct world *w = ctx;
 
-	hold(w->delivering && !w->failed);
+	fuzz_check(w->delivering && !w->failed);
 	if (w->qp.attr.type == BB_ROCE_RC && w->qp.resp.max_out_of_order != 0 &&
 	    w->qp.resp.epsn != w->epsn) {
-		hold(w->psn == w->epsn || w->kept != 0);
+		fuzz_check(w->psn == w->epsn || w->kept != 0);
 		w->psn = w->epsn = w->qp.resp.epsn;
 		w->effect = true;
 	}
-	hold(w->effect);
+	fuzz_check(w->effect);
 	return w;
 }
 
@@ -135,21 +131,21 @@ check_read(const struct world *w, const struct bb_roce_pkt *pkt, const struct bb
 	uint32_t i, off, len = 0, left;
 	const uint8_t *at;
 
-	hold(a != NULL && !a->atomic);
+	fuzz_check(a != NULL && !a->atomic);
 	off = ((pkt->psn - a->psn) & BB_ROCE_PSN_MASK) * MTU;
 	left = a->len - off;
-	hold(pkt->len == (left < MTU ? left : MTU));
-	hold((pkt->opcode == BB_ROCE_READ_RESP_LAST || pkt->opcode == BB_ROCE_READ_RESP_ONLY) ==
-	     (left <= MTU));
-	hold(left != 0 || n == 0);
+	fuzz_check(pkt->len == (left < MTU ? left : MTU));
+	fuzz_check((pkt->opcode == BB_ROCE_READ_RESP_LAST ||
+		    pkt->opcode == BB_ROCE_READ_RESP_ONLY) == (left <= MTU));
+	fuzz_check(left != 0 || n == 0);
 	if (left == 0)
 		return;
 	at = w->mem + (a->va + off - VA);
 	for (i = 0; i < n; i++) {
-		hold(iov[i].p == at + len);
+		fuzz_check(iov[i].p == at + len);
 		len += iov[i].len;
 	}
-	hold(len == pkt->len);
+	fuzz_check(len == pkt->len);
 }
 
 static bool
@@ -163,27 +159,27 @@ on_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	/* A CNP answers a marked packet, not a request. */
 	if (pkt->opcode == BB_ROCE_CNP)
 		return n == 0 && w->room != 0 && w->room-- != 0;
-	hold(!w->failed && !w->delivering && msg == NULL && qp->attr.type == BB_ROCE_RC);
-	hold(pkt->dqpn == qp->attr.dqpn);
+	fuzz_check(!w->failed && !w->delivering && msg == NULL && qp->attr.type == BB_ROCE_RC);
+	fuzz_check(pkt->dqpn == qp->attr.dqpn);
 	if (w->room == 0)
 		return false;
 	w->room--;
 	switch (pkt->opcode) {
 	case BB_ROCE_ACK:
-		hold(n == 0 && pkt->len == 0);
+		fuzz_check(n == 0 && pkt->len == 0);
 		if ((pkt->syndrome & BB_ROCE_AETH_KIND) == BB_ROCE_AETH_ACK)
-			hold(diff < 0);
+			fuzz_check(diff < 0);
 		else if (pkt->syndrome == (BB_ROCE_AETH_NAK | BB_ROCE_NAK_ACCESS))
-			hold(diff <= 0);
+			fuzz_check(diff <= 0);
 		else
-			hold(diff == 0);
+			fuzz_check(diff == 0);
 		break;
 	case BB_ROCE_ATOMIC_ACK:
 		a = asked_find(w, pkt->psn);
-		hold(a != NULL && a->atomic && a->orig == pkt->orig);
+		fuzz_check(a != NULL && a->atomic && a->orig == pkt->orig);
 		break;
 	default:
-		hold(bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_READ_RESP);
+		fuzz_check(bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_READ_RESP);
 		check_read(w, pkt, iov, n);
 	}
 	return true;
@@ -194,8 +190,7 @@ on_recv_take(void *ctx, struct bb_roce_qp *qp)
 {
 	struct world *w = effect(ctx);
 
-	(void)qp;
-	hold(w->takes == w->dones);
+	fuzz_check(w->takes == w->dones);
 	if (w->recvs == 0)
 		return BB_ROCE_TAKE_EMPTY;
 	if (w->recvs >= 254)
@@ -211,14 +206,14 @@ on_recv_place(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *dat
 	struct world *w = effect(ctx);
 	uint8_t *copy;
 
-	hold(w->takes == w->dones + 1);
-	hold(len <= MTU && off % MTU == 0);
+	fuzz_check(w->takes == w->dones + 1);
+	fuzz_check(len <= MTU && off % MTU == 0);
 	if (qp->attr.type != BB_ROCE_UD)
-		hold(len != 0);
+		fuzz_check(len != 0);
 	if (len > w->recv_room || off > w->recv_room - len)
 		return BB_SYN_LOCAL_LENGTH;
 	copy = malloc(len);
-	hold(copy != NULL || len == 0);
+	fuzz_check(copy != NULL || len == 0);
 	if (len != 0)
 		memcpy(copy, data, len);
 	free(copy);
@@ -230,11 +225,10 @@ on_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 {
 	struct world *w = ctx;
 
-	(void)qp;
 	/* A READ that fails later also ends the receive of a later SEND. */
-	hold(!w->failed && (w->delivering ? effect(w) != NULL : r->status != 0));
+	fuzz_check(!w->failed && (w->delivering ? effect(w) != NULL : r->status != 0));
 	w->dones++;
-	hold(w->takes == w->dones);
+	fuzz_check(w->takes == w->dones);
 	return w->recv_room == 78 ? BB_SYN_LOCAL_QP_OP : 0;
 }
 
@@ -243,7 +237,6 @@ on_invalidate(void *ctx, struct bb_roce_qp *qp, uint32_t rkey)
 {
 	struct world *w = effect(ctx);
 
-	(void)qp;
 	if (w->invalidate_status == 0 && rkey < GRANTS)
 		w->gone |= 1u << rkey;
 	return w->invalidate_status;
@@ -256,7 +249,6 @@ on_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t 
 	struct world *w = effect(ctx);
 	uint64_t off;
 
-	(void)qp;
 	w->checked[access] = false;
 	if (w->no_right & 1u << access)
 		return BB_SYN_REMOTE_INVAL_REQ;
@@ -289,8 +281,8 @@ was_checked(const struct world *w, enum bb_roce_access access, uint32_t rkey, ui
 {
 	uint64_t off = va - w->check[access].va;
 
-	hold(w->checked[access] && rkey == w->check[access].rkey && len != 0);
-	hold(len <= w->check[access].len && off <= w->check[access].len - len);
+	fuzz_check(w->checked[access] && rkey == w->check[access].rkey && len != 0);
+	fuzz_check(len <= w->check[access].len && off <= w->check[access].len - len);
 }
 
 static uint8_t
@@ -299,7 +291,6 @@ on_write(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, const uin
 {
 	struct world *w = effect(ctx);
 
-	(void)qp;
 	was_checked(w, BB_ROCE_ACCESS_WRITE, rkey, va, len);
 	if (w->gone & 1u << rkey)
 		return BB_SYN_REMOTE_ACCESS;
@@ -314,8 +305,7 @@ on_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, uint32_t l
 	struct world *w = ctx;
 	uint32_t i, n = 0;
 
-	(void)qp;
-	hold(!w->delivering && !w->failed && len != 0 && len <= MTU);
+	fuzz_check(!w->delivering && !w->failed && len != 0 && len <= MTU);
 	/* Part of a READ that was checked at any earlier time. */
 	for (i = 0; i < w->n_asked && i < HISTORY && n == 0; i++) {
 		const struct asked *a = &w->asked[i];
@@ -323,7 +313,7 @@ on_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, uint32_t l
 
 		n = !a->atomic && a->rkey == rkey && len <= a->len && off <= a->len - len;
 	}
-	hold(n != 0);
+	fuzz_check(n != 0);
 	if (w->gone & 1u << rkey)
 		return -BB_SYN_REMOTE_ACCESS;
 	iov[0].p = w->mem + (va - VA);
@@ -339,8 +329,7 @@ on_atomic(void *ctx, struct bb_roce_qp *qp, uint8_t kind, uint32_t rkey, uint64_
 	struct asked *a;
 	uint64_t v;
 
-	(void)qp;
-	hold((va & 7) == 0);
+	fuzz_check((va & 7) == 0);
 	was_checked(w, BB_ROCE_ACCESS_ATOMIC, rkey, va, 8);
 	memcpy(&v, w->mem + (va - VA), 8);
 	*orig = v;
@@ -363,14 +352,14 @@ on_failed(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd)
 {
 	struct world *w = ctx;
 
-	hold(responder && !w->failed && qp->state == BB_ROCE_ERR && synd != 0);
+	fuzz_check(responder && !w->failed && qp->state == BB_ROCE_ERR && synd != 0);
 	w->failed = true;
 }
 
 static void
 on_established(void *ctx, struct bb_roce_qp *qp)
 {
-	hold(((struct world *)ctx)->delivering && qp->state == BB_ROCE_RTR);
+	fuzz_check(((struct world *)ctx)->delivering && qp->state == BB_ROCE_RTR);
 }
 
 static struct bb_roce_pkt *
@@ -378,8 +367,8 @@ on_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
 	struct world *w = ctx;
 
-	hold(w->delivering && !w->failed && qp->attr.type == BB_ROCE_RC);
-	hold(bb_roce_psn_distance(qp->resp.epsn, pkt->psn) - 1 < AHEADS - 1);
+	fuzz_check(w->delivering && !w->failed && qp->attr.type == BB_ROCE_RC);
+	fuzz_check(bb_roce_psn_distance(qp->resp.epsn, pkt->psn) - 1 < AHEADS - 1);
 	if (w->kept >= w->keep_room)
 		return NULL;
 	w->kept++;
@@ -391,8 +380,7 @@ on_unkeep(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt)
 {
 	struct world *w = ctx;
 
-	(void)qp;
-	hold(w->kept != 0);
+	fuzz_check(w->kept != 0);
 	w->kept--;
 	free(pkt);
 }
@@ -422,10 +410,10 @@ check_memory(const struct world *w)
 	for (i = 0; i < GRANTS; i++) {
 		if (!(grants[i].access & 1u << BB_ROCE_ACCESS_WRITE))
 			continue;
-		hold(memcmp(w->mem + at, w->before + at, grants[i].at - at) == 0);
+		fuzz_check(memcmp(w->mem + at, w->before + at, grants[i].at - at) == 0);
 		at = grants[i].at + grants[i].len;
 	}
-	hold(memcmp(w->mem + at, w->before + at, MEM - at) == 0);
+	fuzz_check(memcmp(w->mem + at, w->before + at, MEM - at) == 0);
 }
 
 static void
@@ -444,9 +432,9 @@ deliver(struct world *w, const uint8_t *p, size_t len)
 		    (w->qp.attr.type == BB_ROCE_UC && (flags & BB_ROCE_F_FIRST));
 	bb_roce_rx(&w->qp, &pkt, &w->net, 0);
 	w->delivering = false;
-	hold(w->kept == w->qp.resp.n_out_of_order);
-	hold(w->kept == 0 || w->qp.resp.out_of_order[w->qp.resp.epsn % AHEADS] == NULL ||
-	     w->qp.resp.fatal != 0);
+	fuzz_check(w->kept == w->qp.resp.n_out_of_order);
+	fuzz_check(w->kept == 0 || w->qp.resp.out_of_order[w->qp.resp.epsn % AHEADS] == NULL ||
+		   w->qp.resp.fatal != 0);
 	check_memory(w);
 }
 
@@ -482,7 +470,7 @@ step_packet(struct world *w, struct fuzz_in *in)
 	n = hdr_len + pkt.len + bb_roce_pad(pkt.len);
 	/* Allocated with the exact size, for AddressSanitizer. */
 	p = malloc(n);
-	hold(p != NULL);
+	fuzz_check(p != NULL);
 	memcpy(p, hdr, hdr_len);
 	if (pkt.len == 0)
 		p[1] &= 0xcf;
@@ -549,16 +537,16 @@ start(struct world *w, uint8_t how, uint8_t psn)
 	memset(w, 0, sizeof(*w));
 	w->mem = malloc(MEM);
 	w->before = malloc(MEM);
-	hold(w->mem != NULL && w->before != NULL);
+	fuzz_check(w->mem != NULL && w->before != NULL);
 	for (uint32_t i = 0; i < MEM; i++)
 		w->mem[i] = w->before[i] = (uint8_t)(i ^ i >> 8);
 	w->recvs = 4;
 	w->recv_room = 1024;
 	w->keep_room = AHEADS;
 	bb_roce_qp_init(&w->qp, &ops, w, &mem);
-	hold(bb_roce_qp_rtr(&w->qp, &attr) == 0);
+	fuzz_check(bb_roce_qp_rtr(&w->qp, &attr) == 0);
 	if (how & 4)
-		hold(bb_roce_qp_rts(&w->qp, &attr) == 0);
+		fuzz_check(bb_roce_qp_rts(&w->qp, &attr) == 0);
 }
 
 int
@@ -584,13 +572,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	/* It becomes idle after READs of at most 64 KiB each and one more answer. */
 	for (i = 0, sent = 0; bb_roce_busy(&w.qp); i++) {
-		hold(i < 4 && sent <= READS * 256 + 1);
+		fuzz_check(i < 4 && sent <= READS * 256 + 1);
 		w.room = UINT32_MAX;
 		sent += bb_roce_run(&w.qp, READS * 256 + 2, 0);
 	}
-	hold(w.takes - w.dones <= 1);
+	fuzz_check(w.takes - w.dones <= 1);
 	bb_roce_qp_err(&w.qp);
-	hold(w.kept == 0 && w.qp.resp.n_out_of_order == 0);
+	fuzz_check(w.kept == 0 && w.qp.resp.n_out_of_order == 0);
 	free(w.mem);
 	free(w.before);
 	return 0;

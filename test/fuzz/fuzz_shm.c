@@ -36,15 +36,6 @@ struct world {
 	struct soft_ring_tx tx;
 };
 
-static void
-check(bool ok, const char *what)
-{
-	if (!ok) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
-
 /* Allocated with the exact size, so that a sanitizer detects accesses outside it. */
 static uint8_t *
 ring(void)

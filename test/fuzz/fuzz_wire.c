@@ -85,15 +85,6 @@ static struct world {
 	bool asked; /* a posted request may write memory */
 } world;
 
-static void
-check(bool ok, const char *what)
-{
-	if (!ok) {
-		fprintf(stderr, "%s\n", what);
-		abort();
-	}
-}
-
 static struct soft_wire *
 wire_of(const struct world *w)
 {

@@ -33,8 +33,7 @@ take_shm(struct soft_engine *e, const uint8_t *ip, uint32_t len, const uint8_t s
 	rec.tclass = ip[0] >> 4 == 4 ? ip[1] : (uint8_t)(ip[0] << 4 | ip[1] >> 4);
 	/* Allocated with the exact size, for AddressSanitizer; at least one byte. */
 	p = malloc(rec.len + (rec.len == 0));
-	if (p == NULL)
-		abort();
+	fuzz_check(p != NULL);
 	memcpy(p, f.bth, rec.len);
 	/* A fault that is never applied: only packets that a switch could mark can be marked. */
 	e->dev->opts.rx_fault.ecn = pass;

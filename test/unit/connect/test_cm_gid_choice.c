@@ -85,14 +85,12 @@ static struct sockaddr_storage addr;
 static void
 pair_open(struct fixture *f)
 {
-	struct bb_qp_init_attr init;
-	struct bb_cm_attr attr;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
+	struct bb_cm_attr attr = DEFAULTS(cm_attr);
 	char text[32];
 
 	ethernet(f);
-	bb_cm_attr_init(&attr);
 	attr.poll_us = 0;
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = f->cq;
 	init.sq_depth = init.rq_depth = 16;
 	for (unsigned int i = 0; i < 2; i++) {
@@ -127,7 +125,7 @@ T(test_chosen_gid_is_kept_by_address)
 {
 	struct bb_conn *none;
 
-	pair_open(*state);
+	pair_open(f);
 
 	/* Three GIDs of equal rank: they are listed and none is chosen. */
 	assert_logged(bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &none),
@@ -191,7 +189,6 @@ T(test_depths_and_retries_are_what_both_ends_agree_on)
 	static const struct {
 		uint8_t initiator, responder, retry, rnr;
 	} want[2] = {{3, 7, 2, 4}, {5, 2, 6, 1}};
-	struct fixture *f = *state;
 	const struct bb_qp_attr *attr[2];
 	struct bb_conn_info info;
 	struct bb_cm_event ev;
@@ -240,18 +237,15 @@ T(test_depths_and_retries_are_what_both_ends_agree_on)
 /* A GID given by index is used as it is. */
 T(test_gid_given_by_index_is_used)
 {
-	struct fixture *f = *state;
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_conn_info info;
-	struct bb_cm_attr attr;
+	struct bb_cm_attr attr = DEFAULTS(cm_attr);
 	struct bb_conn *c;
 	struct bb_cm *cm;
 	struct bb_qp *qp;
 
 	ethernet(f);
-	bb_cm_attr_init(&attr);
 	assert_int_equal(bb_cm_create(f->dev, &attr, &cm), 0);
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = f->cq;
 	init.sq_depth = init.rq_depth = 16;
 	assert_int_equal(bb_qp_create(f->pd, &init, &qp), 0);

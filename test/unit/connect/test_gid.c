@@ -38,7 +38,7 @@ pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *
 TEST(test_each_entry_ranks_above_those_before_it)
 {
 	struct bb_gid_entry list[10], turned[10];
-	struct bb_gid_want want;
+	struct bb_gid_want want = DEFAULTS(gid_want);
 
 	list[0] = entry("fe80::1", BB_GID_ROCE_V1, 0);
 	list[1] = entry("192.0.2.1", BB_GID_ROCE_V1, 1);
@@ -50,7 +50,6 @@ TEST(test_each_entry_ranks_above_those_before_it)
 	list[5] = entry("fd00::1", BB_GID_ROCE_V2, 5);
 	list[6] = entry("2001:db8::1", BB_GID_ROCE_V2, 6);
 	list[7] = entry("192.0.2.1", BB_GID_ROCE_V2, 7);
-	bb_gid_want_init(&want);
 	for (unsigned int n = 1; n <= 8; n++) {
 		assert_int_equal(pick(list, n, &want), n - 1);
 		for (unsigned int i = 0; i < n; i++)
@@ -83,10 +82,9 @@ TEST(test_link_local_gives_way_and_no_host_is_never_chosen)
 		"2001:db8::1", "fec0::1",    "fd12::1",     "10.0.0.1",    "172.16.0.1",
 		"192.168.1.1", "100.64.0.1", "169.253.0.1", "169.255.0.1", "198.18.0.1"};
 	struct bb_gid_entry list[2];
-	struct bb_gid_want want;
+	struct bb_gid_want want = DEFAULTS(gid_want);
 	char text[128];
 
-	bb_gid_want_init(&want);
 	for (unsigned int i = 0; i < RTE_DIM(link); i++) {
 		list[0] = entry(link[i], BB_GID_ROCE_V2, 0);
 		assert_int_equal(bb_gid_scope(list[0].raw), BB_GID_SCOPE_LINK);
@@ -154,9 +152,8 @@ TEST(test_address_follows_the_peer)
 TEST(test_equal_ranks_are_ambiguous_unless_one_address)
 {
 	struct bb_gid_entry list[3];
-	struct bb_gid_want want;
+	struct bb_gid_want want = DEFAULTS(gid_want);
 
-	bb_gid_want_init(&want);
 	list[0] = entry("fe80::1", BB_GID_ROCE_V2, 0);
 	list[1] = entry("192.0.2.1", BB_GID_ROCE_V2, 1);
 	list[2] = entry("192.0.2.2", BB_GID_ROCE_V2, 2);
@@ -273,13 +270,12 @@ TEST_WITH(fixture_setup, fixture_teardown, test_choice_is_logged_with_the_list)
 {
 	struct fixture *f = *state;
 	struct bb_gid_entry list[BB_GID_MAX];
-	struct bb_gid_want want;
+	struct bb_gid_want want = DEFAULTS(gid_want);
 	uint8_t index = 77;
 	char text[128];
 	int n = bb_gid_list(f->dev, 1, list, BB_GID_MAX);
 
 	assert_true(n >= 1);
-	bb_gid_want_init(&want);
 	want.exact = true;
 	memset(want.raw, 0xcc, sizeof(want.raw));
 	assert_logged(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT, "no GID of port 1 matches");
@@ -331,11 +327,10 @@ TEST_WITH(fixture_setup, fixture_teardown, test_refusal_is_logged_once_and_count
 {
 	struct fixture *f = *state;
 	struct bb_gid_last_log last = {0};
-	struct bb_gid_want want;
+	struct bb_gid_want want = DEFAULTS(gid_want);
 	struct bb_gid gid;
 	uint8_t index = 77;
 
-	bb_gid_want_init(&want);
 	want.exact = true;
 	memset(want.raw, 0xcc, sizeof(want.raw));
 	log_begin();

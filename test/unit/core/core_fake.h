@@ -18,6 +18,9 @@
 #include "bb_post.h"
 #include "bb_test.h"
 
+/* An implementation of a whole interface uses few of the parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define FAKE_PORTS 2
 #define FAKE_GIDS  4
 #define FAKE_PKEYS 3
@@ -175,7 +178,6 @@ fake_open(const char *name, const char *args, struct bb_dev *dev)
 static int
 fake_close(struct bb_dev *dev)
 {
-	(void)dev;
 	if (fake_fails(FAKE_CLOSE))
 		return fake.fail_err;
 	fake.devs--;
@@ -185,8 +187,6 @@ fake_close(struct bb_dev *dev)
 static int
 fake_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 {
-	(void)dev;
-	(void)port;
 	if (fake_fails(FAKE_PORT_QUERY))
 		return fake.fail_err;
 	attr->state = fake.port_down ? BB_PORT_DOWN : BB_PORT_ACTIVE;
@@ -203,7 +203,6 @@ fake_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 static int
 fake_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pkey)
 {
-	(void)dev;
 	*pkey = (uint16_t)(0x8000 | port << 8 | index);
 	return 0;
 }
@@ -212,7 +211,6 @@ fake_pkey_query(struct bb_dev *dev, uint32_t port, uint32_t index, uint16_t *pke
 static int
 fake_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
 {
-	(void)dev;
 	if (index >= FAKE_GIDS)
 		return -EINVAL;
 	if (index == 2)
@@ -228,7 +226,6 @@ fake_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid 
 static int
 fake_event_get(struct bb_dev *dev, struct bb_event *event)
 {
-	(void)dev;
 	if (!fake.has_event)
 		return -EAGAIN;
 	*event = fake.event;
@@ -239,7 +236,6 @@ fake_event_get(struct bb_dev *dev, struct bb_event *event)
 static int
 fake_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 {
-	(void)dev;
 	stats->flushed = 17;
 	return 0;
 }
@@ -247,14 +243,12 @@ fake_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 static void
 fake_progress(struct bb_dev *dev)
 {
-	(void)dev;
 	fake.progressed++;
 }
 
 static int
 fake_pd_alloc(struct bb_pd *pd)
 {
-	(void)pd;
 	if (fake_fails(FAKE_PD_ALLOC))
 		return fake.fail_err;
 	fake.pds++;
@@ -264,7 +258,6 @@ fake_pd_alloc(struct bb_pd *pd)
 static int
 fake_pd_free(struct bb_pd *pd)
 {
-	(void)pd;
 	if (fake_fails(FAKE_PD_FREE))
 		return fake.fail_err;
 	fake.pds--;
@@ -276,7 +269,6 @@ fake_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_m
 {
 	struct fake_mr *mr;
 
-	(void)pd;
 	if (fake_fails(FAKE_MR_REG))
 		return fake.fail_err;
 	mr = calloc(1, sizeof(*mr));
@@ -303,7 +295,6 @@ fake_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *pub)
 {
 	struct fake_mr **p = &fake.mr_list;
 
-	(void)pd;
 	if (fake_fails(FAKE_MR_DEREG))
 		return fake.fail_err;
 	while (*p != NULL && &(*p)->pub != pub)
@@ -329,7 +320,6 @@ fake_dm_alloc(struct bb_dm_ctrl *dm)
 static int
 fake_dm_free(struct bb_dm_ctrl *dm)
 {
-	(void)dm;
 	if (fake_fails(FAKE_DM_FREE))
 		return fake.fail_err;
 	fake.dms--;
@@ -339,7 +329,6 @@ fake_dm_free(struct bb_dm_ctrl *dm)
 static int
 fake_dm_write(struct bb_dm_ctrl *dm, uint64_t off, const void *src, size_t len)
 {
-	(void)dm;
 	if (fake_fails(FAKE_DM_COPY))
 		return fake.fail_err;
 	memcpy(fake.dm + off, src, len);
@@ -350,7 +339,6 @@ fake_dm_write(struct bb_dm_ctrl *dm, uint64_t off, const void *src, size_t len)
 static int
 fake_dm_read(struct bb_dm_ctrl *dm, void *dst, uint64_t off, size_t len)
 {
-	(void)dm;
 	if (fake_fails(FAKE_DM_COPY))
 		return fake.fail_err;
 	memcpy(dst, fake.dm + off, len);
@@ -372,7 +360,6 @@ fake_umem_reg(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr)
 static int
 fake_umem_dereg(struct bb_umem_ctrl *umem)
 {
-	(void)umem;
 	if (fake_fails(FAKE_UMEM_DEREG))
 		return fake.fail_err;
 	fake.umems--;
@@ -385,7 +372,6 @@ fake_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *pub, uint32_t flags, struct bb
 {
 	struct fake_mr *mr = (struct fake_mr *)pub;
 
-	(void)pd;
 	assert_int_equal(new_pd != NULL, (flags & BB_MR_REREG_PD) != 0);
 	if (fake_fails(FAKE_MR_REREG))
 		return fake.fail_err;
@@ -517,7 +503,6 @@ fake_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 static int
 fake_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, enum bb_qp_state to)
 {
-	(void)qp;
 	if (fake_fails(FAKE_QP_MODIFY))
 		return fake.fail_err;
 	fake.modifies++;
@@ -530,7 +515,6 @@ fake_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, e
 static int
 fake_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 {
-	(void)qp;
 	if (fake_fails(FAKE_QP_QUERY))
 		return fake.fail_err;
 	if (fake.has_query_state)

@@ -47,8 +47,6 @@ fake_srq_destroy(struct bb_srq *srq)
 static int
 fake_srq_modify(struct bb_srq *srq, uint32_t limit)
 {
-	(void)srq;
-	(void)limit;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "../../fakes/bare_eal.h"
 #include "../../fakes/log_catch.h"
+#include "bb_defaults.h"
 #include "core_fake.h"
 
 /* Starts EAL without hugepages, files or devices. */
@@ -59,10 +60,9 @@ struct fixture {
 static inline struct bb_cq *
 fixture_cq(struct bb_dev *dev, uint32_t depth)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 
-	bb_cq_attr_init(&attr);
 	attr.depth = depth;
 	assert_int_equal(bb_cq_create(dev, &attr, &cq), 0);
 	return cq;
@@ -97,6 +97,13 @@ fixture_teardown(void **state)
 	return 0;
 }
 
-#define T(name) TEST_WITH(fixture_setup, fixture_teardown, name)
+/* A test whose body gets the device with its PD and CQ as @f. */
+#define T(name)                                                                                    \
+	static void name##_on(struct fixture *f);                                                  \
+	TEST_WITH(fixture_setup, fixture_teardown, name)                                           \
+	{                                                                                          \
+		name##_on(*state);                                                                 \
+	}                                                                                          \
+	static void name##_on(struct fixture *f __attribute__((unused)))
 
 #endif

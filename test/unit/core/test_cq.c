@@ -7,10 +7,9 @@
 static struct bb_qp *
 qp_create(struct fixture *f, uint32_t sq_depth, uint32_t rq_depth)
 {
-	struct bb_qp_init_attr attr;
+	struct bb_qp_init_attr attr = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp = NULL;
 
-	bb_qp_init_attr_init(&attr);
 	attr.send_cq = f->cq;
 	attr.recv_cq = f->cq;
 	attr.sq_depth = sq_depth;
@@ -51,11 +50,9 @@ post_recvs(struct bb_qp *qp, uint64_t wr_id, unsigned int n)
 
 T(test_create_rounds_depth_up_and_aligns)
 {
-	struct fixture *f = *state;
 	struct bb_cq *cq = (void *)1;
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 
-	bb_cq_attr_init(&attr);
 	attr.depth = 100;
 	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
 	assert_int_equal(bb_cq_depth(cq), 128);
@@ -69,11 +66,9 @@ T(test_create_rounds_depth_up_and_aligns)
 
 T(test_create_refuses_bad_attributes)
 {
-	struct fixture *f = *state;
 	struct bb_cq *cq = (void *)1;
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 
-	bb_cq_attr_init(&attr);
 	assert_int_equal(bb_cq_create(NULL, &attr, &cq), -EINVAL);
 	assert_int_equal(bb_cq_create(f->dev, NULL, &cq), -EINVAL);
 	assert_int_equal(bb_cq_create(f->dev, &attr, NULL), -EINVAL);
@@ -104,7 +99,6 @@ T(test_create_refuses_bad_attributes)
 
 T(test_destroy_is_refused_while_queues_use_it)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f, 16, 16);
 
 	assert_logged(bb_cq_destroy(f->cq), -EBUSY, "2 queues complete into it");
@@ -121,13 +115,11 @@ T(test_destroy_is_refused_while_queues_use_it)
 /* A CQ accepts queues up to its depth, no further, and gets the credits back. */
 T(test_cq_accepts_queues_up_to_its_depth)
 {
-	struct fixture *f = *state;
-	struct bb_qp_init_attr attr;
+	struct bb_qp_init_attr attr = DEFAULTS(qp_init_attr);
 	struct bb_qp *a, *b, *c = (void *)1;
 
 	a = qp_create(f, 100, 28);
 	b = qp_create(f, 128, 0);
-	bb_qp_init_attr_init(&attr);
 	attr.send_cq = f->cq;
 	attr.recv_cq = f->cq;
 	attr.sq_depth = 1;
@@ -151,7 +143,6 @@ T(test_cq_accepts_queues_up_to_its_depth)
 
 T(test_signalled_send_completes_all_before_it)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
 	struct bb_cq_stats stats;
 	struct bb_wc wc[4];
@@ -182,7 +173,6 @@ T(test_signalled_send_completes_all_before_it)
 
 T(test_receives_complete_with_length_imm_and_flags)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
 	struct bb_qp_stats stats;
 	struct bb_wc wc[4];
@@ -214,7 +204,6 @@ T(test_receives_complete_with_length_imm_and_flags)
 /* The failed WQE and all WQEs after it complete, one completion each, unsignalled ones too. */
 T(test_failed_wqe_completes_all_after_it)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
 	struct bb_cq_stats stats;
 	struct bb_qp_stats qstats;
@@ -256,7 +245,6 @@ T(test_failed_wqe_completes_all_after_it)
 
 T(test_error_logs_the_failed_wqe)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
 	const struct bb_sge sge = {0xabc000, 512, 0x1234};
 	struct bb_wc wc;
@@ -282,7 +270,6 @@ T(test_error_logs_the_failed_wqe)
 /* A queue that the application moved to ERR only flushes, without a log line. */
 T(test_flush_after_own_modify_logs_nothing)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
 	struct bb_wc wc;
 
@@ -296,7 +283,6 @@ T(test_flush_after_own_modify_logs_nothing)
 /* CQEs that a device must not write are dropped, logged once, and nothing else is lost. */
 T(test_stray_cqe_is_dropped_and_logged_once)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 0);
 	struct bb_cq_stats stats;
 	struct bb_wc wc[8];
@@ -322,7 +308,6 @@ T(test_stray_cqe_is_dropped_and_logged_once)
 /* The title of an unexpected compressed block is dropped alone; the CQEs after it stay. */
 T(test_stray_compressed_title_is_dropped_alone)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_ready(f, 16, 8);
 	struct bb_cqe *title;
 	struct bb_wc wc[8];
@@ -345,7 +330,6 @@ T(test_stray_compressed_title_is_dropped_alone)
  */
 T(test_destroy_purges_only_its_own_cqes)
 {
-	struct fixture *f = *state;
 	struct bb_qp *a, *b;
 	struct bb_cq_stats stats;
 	struct bb_wc wc[64];
@@ -398,8 +382,6 @@ T(test_destroy_purges_only_its_own_cqes)
  */
 T(test_purge_frees_slots_at_once)
 {
-	struct fixture *f = *state;
-
 	for (unsigned int lap = 0; lap < 5; lap++) {
 		struct bb_qp *qp = qp_ready(f, 256, 0);
 

@@ -8,7 +8,6 @@
 
 T(test_create_links_qp_to_device_and_pd)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 
 	assert_int_equal((uintptr_t)qp % BB_CACHE_LINE, 0);
@@ -26,7 +25,6 @@ T(test_create_links_qp_to_device_and_pd)
 
 T(test_create_fills_zeroes_with_defaults)
 {
-	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
 	struct bb_qp *qp;
 
@@ -47,7 +45,6 @@ T(test_create_fills_zeroes_with_defaults)
 
 T(test_create_refuses_bad_attributes)
 {
-	struct fixture *f = *state;
 	struct bb_qp_init_attr good, attr;
 	struct bb_qp *qp = (void *)1;
 	struct bb_dev *other;
@@ -102,7 +99,6 @@ T(test_create_refuses_bad_attributes)
 
 T(test_user_index_is_reused_last)
 {
-	struct fixture *f = *state;
 	struct bb_qp *a = qp_create(f), *b;
 	uint32_t first = a->user_index, seen = 0, i;
 
@@ -127,7 +123,6 @@ T(test_user_index_is_reused_last)
 
 T(test_create_fails_without_a_free_user_index)
 {
-	struct fixture *f = *state;
 	struct bb_qp_init_attr attr;
 	struct bb_qp *qp = NULL, *some = qp_create(f);
 
@@ -148,7 +143,6 @@ T(test_create_fails_without_a_free_user_index)
 
 T(test_query_reports_the_state_of_the_device)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_attr a;
 
@@ -173,7 +167,6 @@ T(test_query_reports_the_state_of_the_device)
 
 T(test_posted_counts_past_32_bits)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_stats stats;
 	struct bb_wc wc;
@@ -199,7 +192,6 @@ T(test_posted_counts_past_32_bits)
 
 T(test_addr_has_gid_mtu_and_a_new_psn)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_addr a, b;
 	unsigned int i, same = 0;
@@ -230,7 +222,6 @@ T(test_addr_has_gid_mtu_and_a_new_psn)
 /* A peer that has seen PSNs of this process cannot predict the next one. */
 T(test_psns_are_not_predictable_from_rte_rand)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	unsigned int i, same = 0;
 	struct bb_qp_addr a, b;
@@ -250,7 +241,6 @@ T(test_psns_are_not_predictable_from_rte_rand)
 /* ERR accepts posts, also when the device and not a call caused it. */
 T(test_err_accepts_posts_whoever_caused_it)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	const struct bb_sge sge = {0x2000, 64, 0x55};
 	struct bb_event ev;

@@ -33,7 +33,6 @@ T(test_only_legal_transitions_with_their_attributes_succeed)
 {
 	static const enum bb_qp_state states[] = {BB_QP_RESET, BB_QP_INIT, BB_QP_RTR, BB_QP_RTS,
 						  BB_QP_ERR};
-	struct fixture *f = *state;
 	unsigned int i, j, k, bit, tried = 0;
 
 	rte_log_set_level_pattern("bluebell", RTE_LOG_EMERG);
@@ -76,7 +75,6 @@ T(test_only_legal_transitions_with_their_attributes_succeed)
 
 T(test_refused_modify_logs_what_is_wrong)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_attr a;
 
@@ -99,7 +97,6 @@ T(test_refused_modify_logs_what_is_wrong)
 
 T(test_attribute_out_of_range_is_refused_by_name)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_attr a;
 
@@ -165,7 +162,6 @@ T(test_attribute_out_of_range_is_refused_by_name)
 
 T(test_refusal_by_the_device_leaves_the_qp_unchanged)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_attr a;
 
@@ -199,7 +195,6 @@ T(test_sends_need_rts_and_receives_no_state)
 		{BB_QP_RESET, -ENOTCONN, 0}, {BB_QP_INIT, -ENOTCONN, 0}, {BB_QP_RTR, -ENOTCONN, 0},
 		{BB_QP_RTS, 0, 0},           {BB_QP_ERR, 0, 0},
 	};
-	struct fixture *f = *state;
 
 	rte_log_set_level_pattern("bluebell*", RTE_LOG_EMERG);
 	for (unsigned int i = 0; i < RTE_DIM(table); i++) {
@@ -224,7 +219,6 @@ T(test_sends_need_rts_and_receives_no_state)
  */
 T(test_reset_starts_afresh)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
 	struct bb_qp_stats stats;
 	struct bb_cq_stats cstats;
@@ -258,15 +252,13 @@ T(test_reset_starts_afresh)
 
 T(test_connect_applies_both_addresses)
 {
-	struct fixture *f = *state;
 	struct bb_qp *a = qp_create(f), *b = qp_create(f);
 	struct bb_qp_addr la, lb;
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
 	assert_int_equal(bb_qp_addr(a, 1, 0, &la), 0);
 	assert_int_equal(bb_qp_addr(b, 1, 1, &lb), 0);
 	lb.mtu = 512;
-	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_REMOTE_READ;
 	attr.path.traffic_class = 0x40;
 	assert_int_equal(bb_qp_connect(a, &la, &lb, &attr), 0);
@@ -303,15 +295,13 @@ T(test_connect_applies_both_addresses)
 /* Whichever step fails, the QP returns to RESET and can be connected again. */
 T(test_failed_connect_returns_to_reset)
 {
-	struct fixture *f = *state;
 	struct bb_qp *qp = qp_create(f);
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct bb_qp_addr l, r;
 
 	assert_int_equal(bb_qp_addr(qp, 1, 0, &l), 0);
 	r = l;
 	r.qpn = 0x99;
-	bb_qp_attr_init(&attr);
 	for (int step = 0; step < 3; step++) {
 		/* All later calls of the driver fail, the one to RESET too. */
 		fake_fail(FAKE_QP_MODIFY, -EREMOTEIO);

@@ -147,7 +147,7 @@ TEST_WITH(setup, NULL, test_secondary_process_is_refused)
 
 TEST_WITH(setup, NULL, test_close_with_children_logs_their_number)
 {
-	struct bb_qp_init_attr attr;
+	struct bb_qp_init_attr attr = DEFAULTS(qp_init_attr);
 	struct bb_pd *pd, *pd2;
 	struct bb_dev *dev;
 	struct bb_cq *cq;
@@ -158,7 +158,6 @@ TEST_WITH(setup, NULL, test_close_with_children_logs_their_number)
 	assert_logged(bb_dev_close(dev), -EBUSY, "1 PD, 0 CQs and 0 QPs live");
 	assert_int_equal(bb_pd_alloc(dev, &pd2), 0);
 	cq = fixture_cq(dev, 256);
-	bb_qp_init_attr_init(&attr);
 	attr.send_cq = cq;
 	attr.recv_cq = cq;
 	assert_int_equal(bb_qp_create(pd, &attr, &qp), 0);
@@ -225,7 +224,7 @@ TEST_WITH(fixture_setup, fixture_teardown, test_query_checks_arguments_and_keeps
 TEST_WITH(fixture_setup, fixture_teardown, test_event_of_a_live_object_is_reported)
 {
 	struct fixture *f = *state;
-	struct bb_qp_init_attr attr;
+	struct bb_qp_init_attr attr = DEFAULTS(qp_init_attr);
 	struct bb_event ev;
 	struct bb_qp *qp;
 
@@ -233,7 +232,6 @@ TEST_WITH(fixture_setup, fixture_teardown, test_event_of_a_live_object_is_report
 	assert_int_equal(bb_event_get(f->dev, NULL), -EINVAL);
 	assert_int_equal(bb_event_get(NULL, &ev), -EINVAL);
 
-	bb_qp_init_attr_init(&attr);
 	attr.send_cq = f->cq;
 	attr.recv_cq = f->cq;
 	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), 0);

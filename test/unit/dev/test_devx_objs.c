@@ -14,9 +14,6 @@ static struct {
 static int
 fake_devx_general(struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen)
 {
-	(void)dev;
-	(void)in;
-	(void)out;
 	devx.calls++;
 	devx.inlen = inlen;
 	devx.outlen = outlen;
@@ -48,7 +45,6 @@ fake_devx_obj_cmd(struct bb_dev *dev, void *obj, bool modify, const void *in, si
 static int
 fake_devx_obj_destroy(struct bb_dev *dev, void *obj)
 {
-	(void)dev;
 	assert_ptr_equal(obj, &devx);
 	if (devx.fail != 0)
 		return devx.fail;
@@ -59,7 +55,6 @@ fake_devx_obj_destroy(struct bb_dev *dev, void *obj)
 static int
 fake_devx_query_eqn(struct bb_dev *dev, uint32_t vector, uint32_t *eqn)
 {
-	(void)dev;
 	*eqn = vector + 7;
 	return 0;
 }
@@ -67,7 +62,6 @@ fake_devx_query_eqn(struct bb_dev *dev, uint32_t vector, uint32_t *eqn)
 static uint32_t
 fake_devx_pd_number(const struct bb_pd *pd)
 {
-	(void)pd;
 	return 0x1234;
 }
 
@@ -113,7 +107,6 @@ devx_on(struct bb_dev *dev)
 
 T(test_device_without_devx_refuses_every_call)
 {
-	struct fixture *f = *state;
 	struct bb_devx_obj *obj = NULL;
 	struct bb_devx_uar *uar = NULL;
 	uint8_t in[16] = {0}, out[16];
@@ -133,7 +126,6 @@ T(test_mailbox_outside_its_limits_never_reaches_the_driver)
 {
 	static uint8_t in[BB_DEVX_MAILBOX_MAX + 1], out[BB_DEVX_MAILBOX_MAX + 1];
 	static const size_t bad[] = {0, 1, 15, BB_DEVX_MAILBOX_MAX + 1, SIZE_MAX};
-	struct fixture *f = *state;
 	struct bb_devx_obj *obj, *none = NULL;
 
 	devx_on(f->dev);
@@ -166,13 +158,11 @@ T(test_mailbox_outside_its_limits_never_reaches_the_driver)
 
 T(test_close_is_refused_while_an_object_or_a_uar_lives)
 {
-	struct fixture *f = *state;
 	uint8_t in[16] = {0}, out[16];
 	struct bb_devx_obj *obj, *none = NULL;
 	struct bb_devx_uar *uar;
 	struct bb_dev *dev;
 
-	(void)f;
 	assert_int_equal(bb_dev_open("fake1", &dev), 0);
 	devx_on(dev);
 	assert_int_equal(bb_devx_uar_alloc(dev, 0, &uar), 0);

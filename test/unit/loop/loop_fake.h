@@ -16,6 +16,7 @@
 #include <rte_eal.h>
 #include <rte_lcore.h>
 
+#include "bb_defaults.h"
 #include "bb_loop.h"
 #include "bb_post.h"
 #include "bb_test.h"
@@ -124,10 +125,9 @@ on_cq(struct bb_cq *cq, const struct bb_wc *wc, unsigned int n, void *arg)
 static inline struct bb_loop *
 loop_new(uint32_t lcore)
 {
-	struct bb_loop_attr attr;
+	struct bb_loop_attr attr = DEFAULTS(loop_attr);
 	struct bb_loop *loop = NULL;
 
-	bb_loop_attr_init(&attr);
 	attr.lcore = lcore;
 	attr.max_cqs = 2;
 	attr.max_pollers = 2;

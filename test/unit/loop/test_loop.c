@@ -7,9 +7,8 @@
 TEST(test_create_refuses_sizes_out_of_range)
 {
 	struct bb_loop *loop = (struct bb_loop *)(uintptr_t)1;
-	struct bb_loop_attr attr;
+	struct bb_loop_attr attr = DEFAULTS(loop_attr);
 
-	bb_loop_attr_init(&attr);
 	attr.burst = 0;
 	assert_int_equal(bb_loop_create(&attr, &loop), -EINVAL);
 	attr.burst = BB_LOOP_MAX_BURST + 1;
@@ -85,11 +84,10 @@ TEST(test_burst_bounds_completions_per_turn)
 
 TEST(test_without_accounting_no_cycles_are_counted)
 {
-	struct bb_loop_attr attr;
+	struct bb_loop_attr attr = DEFAULTS(loop_attr);
 	struct bb_loop_stats st;
 	struct bb_loop *loop;
 
-	bb_loop_attr_init(&attr);
 	attr.accounting = false;
 	assert_int_equal(bb_loop_create(&attr, &loop), 0);
 	assert_int_equal(bb_loop_lcore(loop), rte_lcore_id());

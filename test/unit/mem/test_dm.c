@@ -20,7 +20,6 @@
 
 T(test_dm_alloc_refuses_size_and_alignment_out_of_range)
 {
-	struct fixture *f = *state;
 	struct bb_dm *dm = (void *)1;
 
 	assert_int_equal(bb_dm_alloc(NULL, 64, 0, &dm), -EINVAL);
@@ -53,7 +52,6 @@ T(test_dm_alloc_refuses_size_and_alignment_out_of_range)
 
 T(test_dm_copies_are_bounded_and_exact)
 {
-	struct fixture *f = *state;
 	uint8_t in[64], out[65];
 	struct bb_dm *dm;
 
@@ -104,7 +102,6 @@ T(test_dm_copies_are_bounded_and_exact)
 
 T(test_mr_of_device_memory_is_zero_based_and_bounded)
 {
-	struct fixture *f = *state;
 	const struct fake_mr *drv;
 	struct bb_lkey_cache cache;
 	struct bb_mr *mr = (void *)1, *other;
@@ -169,11 +166,9 @@ T(test_mr_of_device_memory_is_zero_based_and_bounded)
 T(test_umem_refuses_bad_ranges_and_rights)
 {
 	struct bb_umem *umem = (void *)1;
-	struct fixture *f = *state;
 	static char buf[8192];
-	struct bb_umem_attr attr;
+	struct bb_umem_attr attr = DEFAULTS(umem_attr);
 
-	bb_umem_attr_init(&attr);
 	assert_fields(attr, size, sizeof(attr), dmabuf_fd, -1);
 	assert_int_equal(bb_umem_reg(NULL, buf, 64, LW, &umem), -EINVAL);
 	assert_int_equal(bb_umem_reg(f->dev, buf, 64, LW, NULL), -EINVAL);
@@ -229,7 +224,6 @@ T(test_mr_of_a_dmabuf_needs_matching_offsets)
 {
 	const uint32_t rights = LW | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
 	struct bb_mr *mr = (void *)1;
-	struct fixture *f = *state;
 	struct bb_lkey_cache cache;
 	const struct fake_mr *drv;
 
@@ -275,7 +269,6 @@ T(test_mr_of_a_dmabuf_needs_matching_offsets)
 
 T(test_close_with_live_objects_is_refused)
 {
-	struct fixture *f = *state;
 	static char buf[64];
 	struct bb_umem *umem;
 	struct bb_dev *dev;

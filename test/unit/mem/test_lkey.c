@@ -11,7 +11,6 @@ static struct bare_pd b;
 static int
 setup(void **state)
 {
-	(void)state;
 	bare_pd_init(&b);
 	return 0;
 }
@@ -19,7 +18,6 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	(void)state;
 	bare_pd_fini(&b);
 	return 0;
 }

@@ -32,7 +32,6 @@ stats_of(struct bb_pd *pd)
 
 T(test_pd_is_counted_until_it_is_freed)
 {
-	struct fixture *f = *state;
 	struct bb_pd *pd = (void *)1;
 
 	assert_int_equal(bb_pd_alloc(NULL, &pd), -EINVAL);
@@ -54,7 +53,6 @@ T(test_pd_is_counted_until_it_is_freed)
 
 T(test_mr_has_keys_and_is_counted)
 {
-	struct fixture *f = *state;
 	static char buf[4096];
 	struct bb_mr *a, *b;
 
@@ -83,7 +81,6 @@ T(test_mr_has_keys_and_is_counted)
 T(test_mr_reg_refuses_bad_ranges_and_rights)
 {
 	const uint32_t lw = BB_ACCESS_LOCAL_WRITE;
-	struct fixture *f = *state;
 	struct bb_mr *mr = (void *)1;
 	static char buf[64];
 
@@ -132,7 +129,6 @@ T(test_mr_reg_refuses_bad_ranges_and_rights)
 /* One walk finds the whole heap; memory of rte_extmem_register() does not belong to it. */
 T(test_follow_heap_registers_the_whole_heap_only)
 {
-	struct fixture *f = *state;
 	void *ext, *a, *b;
 	struct bb_mem_stats s;
 	struct bb_mr *mr;
@@ -168,8 +164,6 @@ T(test_follow_heap_registers_the_whole_heap_only)
 /* A failed call leaves nothing behind and can be repeated. */
 T(test_failed_follow_heap_can_be_repeated)
 {
-	struct fixture *f = *state;
-
 	fake_fail(FAKE_MR_REG, -ENOMEM);
 	assert_logged(bb_mem_follow_heap(f->pd), -ENOMEM, "are not registered");
 	fake_fail(FAKE_NONE, 0);
@@ -212,7 +206,6 @@ external_remove(char *area)
  */
 T(test_follow_heap_refuses_external_memory_without_events)
 {
-	struct fixture *f = *state;
 	struct external x;
 
 	external_open(&x);
@@ -241,7 +234,6 @@ T(test_follow_heap_refuses_external_memory_without_events)
 
 T(test_external_memory_has_a_key_from_add_to_del)
 {
-	struct fixture *f = *state;
 	struct bb_lkey_cache cache;
 	struct external x;
 	uint32_t regs;
@@ -277,7 +269,6 @@ T(test_external_memory_has_a_key_from_add_to_del)
 
 T(test_heap_calls_refuse_bad_ranges)
 {
-	struct fixture *f = *state;
 	static char buf[64];
 
 	assert_int_equal(bb_mem_add_heap(NULL, buf, 64), -EINVAL);
@@ -293,7 +284,6 @@ T(test_heap_calls_refuse_bad_ranges)
 /* A PD with a registration that cannot be destroyed is not freed; a later free succeeds. */
 T(test_pd_with_an_undestroyable_mr_is_not_freed)
 {
-	struct fixture *f = *state;
 	struct bb_pd *pd;
 
 	assert_int_equal(bb_pd_alloc(f->dev, &pd), 0);
@@ -312,7 +302,6 @@ T(test_pd_with_an_undestroyable_mr_is_not_freed)
  */
 T(test_control_calls_reap_what_the_heap_retired)
 {
-	struct fixture *f = *state;
 	static char heap[4 * 4096], buf[64];
 	struct bb_mr *mr;
 
@@ -356,13 +345,11 @@ obj_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int i)
 {
 	struct bb_lkey_cache *cache = arg;
 
-	(void)i;
 	assert_int_not_equal(bb_mem_lkey(cache, obj, mp->elt_size), BB_LKEY_NONE);
 }
 
 T(test_mempool_has_keys_from_add_to_del)
 {
-	struct fixture *f = *state;
 	struct rte_mempool *mp, *mp2;
 	struct bb_lkey_cache cache;
 	uint32_t regs;
@@ -396,14 +383,11 @@ T(test_mempool_has_keys_from_add_to_del)
 static void
 no_free(struct rte_mempool_memhdr *hdr, void *arg)
 {
-	(void)hdr;
-	(void)arg;
 }
 
 /* Chunks in three places, two of them adjacent: two registrations, or none. */
 T(test_adjacent_chunks_of_a_mempool_share_a_registration)
 {
-	struct fixture *f = *state;
 	struct rte_mempool *mp;
 	struct bb_lkey_cache cache;
 	char *mem = mmap(NULL, 5 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -444,8 +428,6 @@ buffer_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int i)
 {
 	const struct rte_mbuf *m = obj;
 
-	(void)mp;
-	(void)i;
 	if (bb_mem_lkey(arg, m->buf_addr, m->buf_len) == BB_LKEY_NONE)
 		fail_msg("no lkey for the %u bytes at %p", m->buf_len, m->buf_addr);
 }
@@ -500,8 +482,6 @@ pinned_pool(struct fixture *f, uint32_t areas, uint16_t stride, uint16_t room, b
 
 T(test_pinned_buffers_have_lkeys_in_every_area)
 {
-	struct fixture *f = *state;
-
 	pinned_pool(f, 1, 2048, 2048, true, 1);
 	pinned_pool(f, 4, 2048, 2048, true, 4);
 	pinned_pool(f, 4, 2048, 2048, false, 4);
@@ -517,7 +497,6 @@ T(test_pinned_buffers_have_lkeys_in_every_area)
  */
 T(test_pool_without_data_room_is_refused)
 {
-	struct fixture *f = *state;
 	struct rte_mempool *mp = rte_pktmbuf_pool_create("bbroom0", 63, 0, 64, 0, SOCKET_ID_ANY);
 
 	assert_non_null(mp);
@@ -530,7 +509,6 @@ T(test_pool_without_data_room_is_refused)
 T(test_pool_of_other_objects_registers_its_chunks)
 {
 	const struct rte_pktmbuf_pool_private looks = {.flags = RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF};
-	struct fixture *f = *state;
 	struct bb_lkey_cache cache;
 	struct rte_mempool *mp;
 

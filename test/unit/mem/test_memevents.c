@@ -49,8 +49,6 @@ stats_of(struct bb_pd *pd)
 static int
 sum_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t len, void *arg)
 {
-	(void)msl;
-	(void)ms;
 	*(uint64_t *)arg += len;
 	return 0;
 }
@@ -72,7 +70,6 @@ assert_all_registered(struct bb_pd *pd)
 
 T(test_growing_heap_is_registered)
 {
-	struct fixture *f = *state;
 	void *before, *big, *bigger;
 	volatile uintptr_t gone; /* volatile: GCC 14 follows plain pointers */
 	uint32_t heap;
@@ -109,14 +106,12 @@ T(test_growing_heap_is_registered)
 /* Core's own rte_malloc() under dev->lock may grow the heap. */
 T(test_heap_event_under_the_device_lock_does_not_deadlock)
 {
-	struct fixture *f = *state;
-	struct bb_qp_init_attr attr;
+	struct bb_qp_init_attr attr = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp;
 	void *fill[64];
 	unsigned int n = 0, grown = 0;
 
 	assert_int_equal(bb_mem_follow_heap(f->pd), 0);
-	bb_qp_init_attr_init(&attr);
 	attr.send_cq = f->cq;
 	attr.recv_cq = f->cq;
 	attr.sq_depth = 1;
@@ -144,7 +139,6 @@ T(test_heap_event_under_the_device_lock_does_not_deadlock)
 /* Two PDs follow the heap, one is freed: the other still follows. */
 T(test_freed_follower_leaves_the_other_one)
 {
-	struct fixture *f = *state;
 	struct bb_pd *pd;
 	void *p;
 
@@ -166,7 +160,6 @@ T(test_freed_follower_leaves_the_other_one)
 /* A heap of external memory raises events too; rte_extmem_register() does not. */
 T(test_external_heap_raises_events_too)
 {
-	struct fixture *f = *state;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *mem = aligned_alloc(2 * MIB, 4 * MIB);
 	void *p;
@@ -204,7 +197,6 @@ static uint32_t stop;
 static void *
 churn(void *arg)
 {
-	(void)arg;
 	for (unsigned int i = 0; i < 60; i++) {
 		void *p = rte_malloc(NULL, 4 * MIB + (i % 7) * MIB, 0);
 
@@ -220,7 +212,6 @@ churn(void *arg)
  */
 T(test_growing_heap_and_lookups_do_not_deadlock)
 {
-	struct fixture *f = *state;
 	struct bb_lkey_cache cache;
 	static char buf[4096];
 	struct bb_mr *mr;

@@ -247,7 +247,6 @@ static uint32_t writer_done;
 static void *
 writer(void *arg)
 {
-	(void)arg;
 	for (uint32_t i = 0; i < 20000; i++) {
 		/* Even chunks are stable; this picks an odd one. */
 		uint64_t chunk = BASE + (rnd(CHUNKS / 2) * 2 + 1) * CHUNK;

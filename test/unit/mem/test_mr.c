@@ -55,8 +55,6 @@ all_on(struct fixture *f)
 /* Every combination of rights: granted as requested, or rejected by the rule that it breaks. */
 T(test_each_combination_of_rights_is_granted_or_refused_by_its_rule)
 {
-	struct fixture *f = *state;
-
 	all_on(f);
 	for (uint32_t a = 0; a < 256; a++) {
 		struct bb_mr *mr = NULL;
@@ -103,7 +101,6 @@ T(test_each_combination_of_rights_is_granted_or_refused_by_its_rule)
  */
 T(test_unsupported_optional_rights_are_dropped)
 {
-	struct fixture *f = *state;
 	struct bb_mr *mr;
 
 	for (uint32_t bit = 0; bit < 32; bit++) {
@@ -137,7 +134,6 @@ T(test_unsupported_optional_rights_are_dropped)
 
 T(test_on_demand_needs_the_capability_of_each_right)
 {
-	struct fixture *f = *state;
 	struct bb_mr *mr = NULL;
 
 	/* ib_check_mr_access() returns EOPNOTSUPP. */
@@ -171,7 +167,6 @@ T(test_on_demand_needs_the_capability_of_each_right)
 
 T(test_iova_replaces_the_address_of_the_key)
 {
-	struct fixture *f = *state;
 	struct bb_mr *mr = NULL;
 
 	assert_int_equal(bb_mr_reg_iova(f->pd, mem[0] + 5, 64, 0x7000005, LW | RW, &mr), 0);
@@ -215,7 +210,6 @@ same(const struct bb_mr *a, const struct bb_mr *b)
 /* As ibv_rereg_mr(), ib_uverbs_rereg_mr() and, for ON_DEMAND, mlx5_ib_rereg_user_mr(). */
 T(test_rereg_refuses_what_the_kernel_refuses)
 {
-	struct fixture *f = *state;
 	struct bb_mr_priv *priv;
 	struct bb_dev other = *f->dev;
 	struct bb_pd foreign = {.dev = &other};
@@ -264,7 +258,6 @@ T(test_rereg_refuses_what_the_kernel_refuses)
 /* Each attribute that can change, and all at once, with the key unchanged and changed. */
 T(test_rereg_changes_each_attribute)
 {
-	struct fixture *f = *state;
 	struct bb_pd *pd2;
 	struct bb_mr *mr;
 	uint32_t old;
@@ -318,7 +311,6 @@ T(test_rereg_changes_each_attribute)
 /* A re-registration that the driver refuses changes nothing in either PD. */
 T(test_refused_rereg_changes_nothing)
 {
-	struct fixture *f = *state;
 	struct bb_mr *mr, was;
 	struct bb_pd *pd2;
 
@@ -349,7 +341,6 @@ T(test_refused_rereg_changes_nothing)
 /* The iova stays until the memory changes. A region that becomes ON_DEMAND leaves the table. */
 T(test_rereg_keeps_the_iova_until_the_memory_changes)
 {
-	struct fixture *f = *state;
 	struct bb_mr *mr;
 
 	all_on(f);
@@ -381,7 +372,6 @@ T(test_rereg_keeps_the_iova_until_the_memory_changes)
 
 T(test_rereg_without_the_operation_is_unsupported)
 {
-	struct fixture *f = *state;
 	static struct bb_driver without;
 	const struct bb_driver *with = f->dev->drv;
 	struct bb_mr *mr;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bb_defaults.h"
 #include "bb_test_on.h"
 #include "bluebell.h"
 #include "cmd_stub.h"
@@ -47,9 +48,8 @@ open_dev(struct fixture *f)
 static inline void
 make_qp(struct fixture *f, struct bb_qp_init_attr *init)
 {
-	struct bb_cq_attr cq;
+	struct bb_cq_attr cq = DEFAULTS(cq_attr);
 
-	bb_cq_attr_init(&cq);
 	cq.depth = 1024;
 	assert_int_equal(bb_cq_create(f->dev, &cq, &f->cq), 0);
 	init->send_cq = f->cq;
@@ -60,10 +60,9 @@ make_qp(struct fixture *f, struct bb_qp_init_attr *init)
 static inline void
 open_qp(struct fixture *f)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 
 	open_dev(f);
-	bb_qp_init_attr_init(&init);
 	make_qp(f, &init);
 }
 

@@ -11,9 +11,8 @@ static uint32_t
 port_of(struct fixture *f)
 {
 	const uint8_t *in;
-	struct bb_qp_attr a;
+	struct bb_qp_attr a = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&a);
 	a.state = BB_QP_INIT;
 	assert_int_equal(
 		bb_qp_modify(f->qp, &a, BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS),

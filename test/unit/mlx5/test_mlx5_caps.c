@@ -488,10 +488,9 @@ T_DEV(statuses_become_errnos)
 		{BB_PRM_STAT_BAD_OUTP_LEN, -EIO, "bad output length"},
 		{0x77, -EIO, "the device rejected the command: status 0x77, syndrome 0x1234"},
 	};
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
 
-	bb_cq_attr_init(&attr);
 	stub.fail_op = BB_PRM_OP_CREATE_CQ;
 	for (size_t i = 0; i < RTE_DIM(map); i++) {
 		stub.fail_status = map[i].status;

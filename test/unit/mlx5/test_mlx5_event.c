@@ -36,11 +36,10 @@ T_DEV(test_event_names_its_qp_or_cq)
 		{BB_PRM_EVENT_COMM_EST, BB_EVENT_QP_COMM_EST},
 		{BB_PRM_EVENT_SRQ_LAST_WQE, BB_EVENT_SRQ_LAST_WQE},
 	};
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_event ev;
 	uint64_t cq_cookie;
 
-	bb_qp_init_attr_init(&init);
 	make_qp(f, &init);
 	/* The QP subscribed last; the CQ is one slot before it. */
 	cq_cookie = stub.cookie - 1;
@@ -81,7 +80,7 @@ T_QP(strange_ones_are_dropped)
 
 T_QP(test_events_of_destroyed_objects_are_dropped)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	uint64_t old, last;
 	struct bb_event ev;
 
@@ -91,7 +90,6 @@ T_QP(test_events_of_destroyed_objects_are_dropped)
 	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 
 	/* The next QP reuses the slot, not the cookie. */
-	bb_qp_init_attr_init(&init);
 	init.send_cq = f->cq;
 	init.recv_cq = f->cq;
 	assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), 0);
@@ -128,11 +126,10 @@ T_QP(a_flood_is_bounded)
 
 T(device_without_events)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_event ev;
 	struct fixture f;
 
-	bb_qp_init_attr_init(&init);
 	stub.subscribe_errno = -EOPNOTSUPP;
 	log_begin();
 	open_dev(&f);
@@ -152,7 +149,7 @@ T(events_of_capabilities)
 {
 	const uint64_t catas = UINT64_C(1) << BB_PRM_EVENT_WQ_CATAS_ERROR;
 	const uint64_t cq = UINT64_C(1) << BB_PRM_EVENT_CQ_ERROR;
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct fixture f;
 
 	open_qp(&f);
@@ -169,7 +166,6 @@ T(events_of_capabilities)
 	bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
 	open_dev(&f);
 	stub.subscribe_errno = -EINVAL;
-	bb_qp_init_attr_init(&init);
 	make_qp(&f, &init);
 	close_dev(&f);
 }

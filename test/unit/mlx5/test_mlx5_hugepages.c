@@ -40,9 +40,8 @@ T_QP(test_slab_takes_whole_hugepages)
 
 T_DEV(test_ring_larger_than_a_hugepage_is_contiguous)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 
-	bb_cq_attr_init(&attr);
 	attr.depth = 1 << 16; /* 4 MiB; the slab of the doorbell record follows it */
 	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
 	assert_int_equal((uintptr_t)f->cq->ring.buf % PAGE, 0);
@@ -52,14 +51,13 @@ T_DEV(test_ring_larger_than_a_hugepage_is_contiguous)
 /* Without a whole free hugepage a ring uses the memory there is, in pages of at least 4 KiB. */
 T_DEV(scarce)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	void *hog[64];
 	unsigned int i, n = 0;
 
 	while (n < RTE_DIM(hog) && (hog[n] = rte_malloc(NULL, PAGE - 256 * 1024, 0)) != NULL)
 		n++;
 	assert_true(n < RTE_DIM(hog));
-	bb_cq_attr_init(&attr);
 	attr.depth = 64;
 	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
 	assert_int_equal(stub.umem_len % 4096, 0);

@@ -9,12 +9,11 @@ static const uint8_t group[16] = {0xff, 0x1e, [12] = 0xde, 0xad, 0xbe, 0xef};
 static void
 open_ud(struct fixture *f, uint32_t max_qp_mcg, uint32_t log_max_mcg)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 
 	bb_prm_set(stub.general, BB_PRM_HCA_MAX_QP_MCG, max_qp_mcg);
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_MCG, log_max_mcg);
 	open_dev(f);
-	bb_qp_init_attr_init(&init);
 	init.type = BB_QPT_UD;
 	make_qp(f, &init);
 }

@@ -24,13 +24,12 @@ open_with(struct fixture *f, bool ksm)
 static const uint8_t *
 make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t *lkey)
 {
-	struct bb_mkey_attr attr;
+	struct bb_mkey_attr attr = DEFAULTS(mkey_attr);
 	struct bb_sge sge[8];
 	struct bb_mkey *k;
 
 	for (uint32_t i = 0; i < n; i++)
 		sge[i] = (struct bb_sge){UINT64_C(0x7000123400000) + i, len[i], 0x4500 + i};
-	bb_mkey_attr_init(&attr);
 	attr.pieces = sge;
 	attr.n = n;
 	attr.iova = iova;
@@ -254,17 +253,15 @@ T(layout_refused)
 {
 	struct bb_interleaved block[4] = {{.addr = 0x10000, .bytes = 8, .lkey = 0x4500}};
 	struct bb_sge piece[4] = {{0x10000, 64, 0x4500}};
-	struct bb_qp_init_attr init;
-	struct bb_mkey_attr a;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
+	struct bb_mkey_attr a = DEFAULTS(mkey_attr);
 	struct bb_mkey *k, *other;
 	struct bb_pd *pd;
 	struct fixture f;
 
 	open_with(&f, true);
-	bb_qp_init_attr_init(&init);
 	make_qp(&f, &init);
 	assert_int_equal(bb_pd_alloc(f.dev, &pd), 0);
-	bb_mkey_attr_init(&a);
 	a.max_pieces = 3;
 	assert_int_equal(bb_mkey_create(f.pd, &a, &k), 0);
 	assert_int_equal(bb_mkey_create(pd, &a, &other), 0);

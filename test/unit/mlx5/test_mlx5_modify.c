@@ -18,9 +18,8 @@ static const uint8_t dgid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0
 static struct bb_qp_attr
 attributes(void)
 {
-	struct bb_qp_attr a;
+	struct bb_qp_attr a = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&a);
 	a.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC;
 	a.path_mtu = 2048;
 	a.dest_qpn = 0x345678;

@@ -12,12 +12,11 @@
 
 T_DEV(test_create_cq_mailbox_has_size_eq_and_record)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	const uint8_t *in, *c;
 	struct bb_cq *cq;
 	uint64_t at;
 
-	bb_cq_attr_init(&attr);
 	attr.depth = 100;
 	attr.comp_vector = STUB_EQS - 1;
 	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
@@ -50,13 +49,12 @@ T_DEV(test_create_cq_mailbox_has_size_eq_and_record)
  */
 T(resize_fails_half_way)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
 	struct fixture f;
 
 	bb_prm_set(stub.general, BB_PRM_HCA_CQ_RESIZE, 1);
 	open_dev(&f);
-	bb_cq_attr_init(&attr);
 	attr.depth = 8;
 	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
 	assert_int_equal(bb_cq_resize(cq, 16), -EIO);
@@ -68,11 +66,10 @@ T(resize_fails_half_way)
 
 T_DEV(test_create_qp_mailbox_has_sizes_and_keys)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	const uint8_t *in, *c;
 	uint64_t at;
 
-	bb_qp_init_attr_init(&init);
 	init.sq_depth = 100;
 	init.rq_depth = 30;
 	init.max_sge = 3;
@@ -140,10 +137,9 @@ T(qp_scatter_to_cqe)
 
 T_DEV(test_qp_without_receives_has_no_rq)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	const uint8_t *c;
 
-	bb_qp_init_attr_init(&init);
 	init.rq_depth = 0;
 	make_qp(f, &init);
 	c = stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte;
@@ -156,9 +152,8 @@ T_DEV(test_qp_without_receives_has_no_rq)
 /* The RQ's bytes are whole blocks, however small the RQ is. */
 T_DEV(smallest_rq)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 
-	bb_qp_init_attr_init(&init);
 	init.rq_depth = 1;
 	init.sq_depth = 1;
 	make_qp(f, &init);
@@ -168,14 +163,13 @@ T_DEV(smallest_rq)
 
 T(largest_wqe)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_dev_attr attr;
 	struct fixture f;
 
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP_SZ, 6);
 	open_dev(&f);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
-	bb_qp_init_attr_init(&init);
 	init.rq_depth = 8;
 	init.max_sge = attr.max_sge;
 	init.max_inline = attr.max_inline;
@@ -193,10 +187,9 @@ T(largest_wqe)
 /* One UAR per lcore, freed with its last queue. Queues of another lcore use another UAR. */
 T_DEV(uar_per_lcore)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *a, *b, *c;
 
-	bb_cq_attr_init(&attr);
 	assert_int_equal(bb_cq_create(f->dev, &attr, &a), 0);
 	assert_int_equal(stub.uars, 1);
 	assert_int_equal(bb_cq_create(f->dev, &attr, &b), 0);
@@ -234,7 +227,7 @@ T(test_uar_without_blueflame_is_used)
 
 T(progress_runs_the_callers_device)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_event ev;
 	struct bb_cq *cq;
 	struct fixture f;
@@ -243,7 +236,6 @@ T(progress_runs_the_callers_device)
 	open_dev(&f);
 	bb_dev_progress(f.dev);
 	assert_int_equal(stub.progressed, 0);
-	bb_cq_attr_init(&attr);
 	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
 	bb_dev_progress(f.dev);
 	assert_int_equal(stub.progressed, 1);
@@ -291,7 +283,7 @@ run_device(void *arg)
 T(progress_while_queues_go)
 {
 	struct runner r = {0};
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
 	struct fixture f;
 	pthread_t thread;
@@ -303,7 +295,6 @@ T(progress_while_queues_go)
 	assert_int_equal(pthread_create(&thread, NULL, run_device, &r), 0);
 	while (!__atomic_load_n(&r.started, __ATOMIC_ACQUIRE))
 		sched_yield();
-	bb_cq_attr_init(&attr);
 	attr.depth = 16;
 	attr.lcore = r.lcore;
 	for (int i = 0; i < 2000; i++) {
@@ -327,14 +318,12 @@ T(progress_while_queues_go)
 T_DEV(many_qps)
 {
 	static struct bb_qp *qps[MANY];
-	struct bb_qp_init_attr init;
-	struct bb_cq_attr attr;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	uint32_t umems;
 
-	bb_cq_attr_init(&attr);
 	attr.depth = MANY * 8;
 	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
-	bb_qp_init_attr_init(&init);
 	init.send_cq = f->cq;
 	init.recv_cq = f->cq;
 	init.sq_depth = 4;
@@ -361,13 +350,12 @@ T_DEV(many_qps)
 /* The record of a destroyed QP is zeroed for the next one. */
 T_QP(records_are_zeroed)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	uint32_t *rec = f->qp->rq.conf_dbrec;
 
 	rec[0] = 0x12345678;
 	rec[1] = 0x9abcdef0;
 	assert_int_equal(bb_qp_destroy(f->qp), 0);
-	bb_qp_init_attr_init(&init);
 	init.send_cq = f->cq;
 	init.recv_cq = f->cq;
 	assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), 0);
@@ -389,10 +377,9 @@ T_QP(page_sizes)
 
 T_DEV(test_large_ring_has_a_slab_of_its_own)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
 
-	bb_cq_attr_init(&attr);
 	attr.depth = 1 << 17;
 	assert_int_equal(bb_cq_create(f->dev, &attr, &f->cq), 0);
 	/* The ring has a slab of its own; the record is in another one. */
@@ -415,11 +402,10 @@ T_QP(qp_create_unwinds)
 		{BB_PRM_OP_CREATE_QP, NULL},
 		{0, &stub.subscribe_errno},
 	};
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	unsigned int alive;
 	struct bb_qp *qp;
 
-	bb_qp_init_attr_init(&init);
 	init.send_cq = f->cq;
 	init.recv_cq = f->cq;
 	alive = stub_alive();
@@ -439,11 +425,10 @@ T_QP(qp_create_unwinds)
 
 T_DEV(cq_create_unwinds)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
 	unsigned int alive = stub_alive();
 
-	bb_cq_attr_init(&attr);
 	stub.no_uar = true;
 	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -ENOSPC);
 	stub.no_uar = false;

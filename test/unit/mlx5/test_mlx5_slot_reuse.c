@@ -23,11 +23,10 @@ same(const struct place *a, const struct place *b)
 static int
 cq(struct fixture *f, struct place *p)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *q;
 	int ret;
 
-	bb_cq_attr_init(&attr);
 	attr.depth = 256;
 	ret = bb_cq_create(f->dev, &attr, &q);
 	if (ret != 0)
@@ -39,11 +38,10 @@ cq(struct fixture *f, struct place *p)
 static int
 srq(struct fixture *f, struct place *p)
 {
-	struct bb_srq_attr attr;
+	struct bb_srq_attr attr = DEFAULTS(srq_attr);
 	struct bb_srq *q;
 	int ret;
 
-	bb_srq_attr_init(&attr);
 	attr.depth = 256;
 	ret = bb_srq_create(f->pd, &attr, &q);
 	if (ret != 0)
@@ -55,11 +53,10 @@ srq(struct fixture *f, struct place *p)
 static int
 qp(struct fixture *f, struct place *p)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *q;
 	int ret;
 
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = f->cq;
 	ret = bb_qp_create(f->pd, &init, &q);
 	if (ret != 0)
@@ -106,9 +103,8 @@ TEST_WITH(stub_setup, stub_teardown, test_failed_or_destroyed_object_returns_its
 static void
 cq_make(struct fixture *f, uint32_t depth, struct bb_cq **q)
 {
-	struct bb_cq_attr attr;
+	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 
-	bb_cq_attr_init(&attr);
 	attr.depth = depth;
 	assert_int_equal(bb_cq_create(f->dev, &attr, q), 0);
 }

@@ -7,9 +7,8 @@
 static void
 make_srq(struct fixture *f, uint32_t depth, uint32_t max_sge, uint32_t limit, struct bb_srq **srq)
 {
-	struct bb_srq_attr attr;
+	struct bb_srq_attr attr = DEFAULTS(srq_attr);
 
-	bb_srq_attr_init(&attr);
 	attr.depth = depth;
 	attr.max_sge = max_sge;
 	attr.limit = limit;
@@ -18,7 +17,7 @@ make_srq(struct fixture *f, uint32_t depth, uint32_t max_sge, uint32_t limit, st
 
 T_DEV(test_srq_mailboxes_equal_those_of_the_kernel)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_srq_attr got;
 	const uint8_t *in, *c;
 	struct bb_srq *srq;
@@ -53,7 +52,6 @@ T_DEV(test_srq_mailboxes_equal_those_of_the_kernel)
 	assert_fields(got, max_sge, 3, depth, 32);
 
 	/* A QP on it. */
-	bb_qp_init_attr_init(&init);
 	init.srq = srq;
 	init.scatter_to_cqe = true;
 	make_qp(f, &init);
@@ -74,12 +72,11 @@ T_DEV(test_srq_mailboxes_equal_those_of_the_kernel)
 /* Whichever step fails, nothing is left, and a failed destroy can be repeated. */
 T_DEV(failures)
 {
-	struct bb_srq_attr attr;
+	struct bb_srq_attr attr = DEFAULTS(srq_attr);
 	struct bb_srq *srq = NULL;
 	unsigned int objs;
 
 	objs = stub.objs;
-	bb_srq_attr_init(&attr);
 	attr.limit = 3;
 	stub.fail_op = BB_PRM_OP_CREATE_RMP;
 	stub.fail_status = BB_PRM_STAT_LIM_ERR;

@@ -363,9 +363,9 @@ T(test_device_opens_by_its_listed_name)
 /* Features missing in libibverbs are refused with -ENOTSUP and a log line. */
 T_ON(BB_QPT_RC, false, test_missing_features_are_unsupported)
 {
-	struct bb_cq_attr cattr;
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	struct bb_dev_attr attr;
-	struct bb_mkey_attr mattr;
+	struct bb_mkey_attr mattr = DEFAULTS(mkey_attr);
 	struct bb_mkey *mkey;
 	struct bb_umem *umem;
 	struct bb_cq *cq;
@@ -373,9 +373,7 @@ T_ON(BB_QPT_RC, false, test_missing_features_are_unsupported)
 	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_int_equal(attr.max_inline, 256);
 	assert_int_equal(bb_umem_reg(f->dev, mem, LEN, 0, &umem), -ENOTSUP);
-	bb_mkey_attr_init(&mattr);
 	assert_int_equal(bb_mkey_create(f->pd, &mattr, &mkey), -ENOTSUP);
-	bb_cq_attr_init(&cattr);
 	cattr.timestamps = true;
 	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -ENOTSUP);
 	assert_int_equal(bb_dev_clock(f->dev, NULL, NULL), -ENOTSUP);

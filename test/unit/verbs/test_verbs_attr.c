@@ -327,14 +327,13 @@ T(test_ring_of_2_mib_bounds_the_depth)
 		{BB_QPT_RC, 32, 0, 32768 / 9}, {BB_QPT_RC, 1, 256, 32768 / 5},
 	};
 	struct bb_qp_init_attr init;
-	struct bb_cq_attr cattr;
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	struct fixture f;
 	struct bb_cq *cq;
 	struct bb_qp *qp;
 
 	null_dev.attr = deep;
 	make(&f, BB_QPT_RC, false, 0);
-	bb_cq_attr_init(&cattr);
 	cattr.depth = 1 << 16;
 	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
@@ -428,11 +427,10 @@ T(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
  */
 T_ON(BB_QPT_RC, false, test_refused_limit_is_returned_as_its_error)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp = NULL;
 	uint32_t n;
 
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = f->cq;
 	init.sq_depth = 5;
 	null_dev.fail_errno = ENOMEM;
@@ -457,10 +455,9 @@ T_ON(BB_QPT_RC, false, test_refused_limit_is_returned_as_its_error)
 /* A CQ with a single owner is flagged so, if the provider knows the flag. */
 T_ON(BB_QPT_RC, false, test_cq_of_one_owner_is_flagged)
 {
-	struct bb_cq_attr cattr;
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	struct bb_cq *cq = NULL;
 
-	bb_cq_attr_init(&cattr);
 	cattr.depth = 100;
 	cattr.comp_vector = NULL_VECTORS - 1;
 	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), 0);

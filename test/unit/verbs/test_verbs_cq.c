@@ -44,14 +44,13 @@ silent(struct fixture *f)
 static void
 remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uint32_t rq_depth)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 
 	assert_int_equal(bb_qp_destroy(f->qp), 0);
 	f->qp = NULL;
 	assert_int_equal(bb_cq_destroy(f->cq), 0);
 	f->cq = NULL;
 	assert_int_equal(bb_cq_create(f->dev, cattr, &f->cq), 0);
-	bb_qp_init_attr_init(&init);
 	init.sq_depth = sq_depth;
 	init.rq_depth = rq_depth;
 	init.max_recv_sge = 2;
@@ -128,10 +127,9 @@ T(test_completions_keep_the_order_of_each_queue)
 /* The promised depth fits at the provider; it rounds depths up, too. */
 T(test_promised_depth_fits_at_the_provider)
 {
-	struct bb_cq_attr cattr;
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	struct fixture f;
 
-	bb_cq_attr_init(&cattr);
 	cattr.depth = 33;
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
@@ -196,13 +194,12 @@ T_ON(BB_QPT_RC, false, test_resize_keeps_the_drivers_completions)
 T(test_refused_resize_changes_nothing)
 {
 	struct bb_dev_attr attr;
-	struct bb_cq_attr cattr;
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	struct fixture f;
 
 	make(&f, BB_QPT_RC, false, 0);
 	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 	assert_true(attr.cq_resize);
-	bb_cq_attr_init(&cattr);
 	cattr.depth = 32;
 	remake(&f, &cattr, 32, 0);
 	assert_int_equal(bb_cq_resize(f.cq, 0), -EINVAL);
@@ -253,12 +250,11 @@ T_KINDS(BB_QPT_RC, false, test_moderation_reaches_the_provider)
 T(test_each_completion_has_its_time)
 {
 	uint64_t hz = 0, now = 0, ts[8] = {0};
-	struct bb_cq_attr cattr;
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	struct bb_wc wc[8];
 	struct fixture f;
 
 	null_dev.clock = UINT64_C(5000000000);
-	bb_cq_attr_init(&cattr);
 	cattr.timestamps = true;
 	make(&f, BB_QPT_RC, false, 0);
 	remake(&f, &cattr, 16, 16);

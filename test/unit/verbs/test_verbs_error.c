@@ -35,7 +35,7 @@ T_KINDS(BB_QPT_RC, false, test_error_flushes_later_requests_and_receives)
 
 T_ON(BB_QPT_RC, false, test_reset_makes_the_qp_new)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct bb_wc wc[2];
 	struct bb_sge sge = piece(f, FROM, 8);
 
@@ -46,7 +46,6 @@ T_ON(BB_QPT_RC, false, test_reset_makes_the_qp_new)
 	assert_int_equal(bb_post_send(f->qp, 2, &sge, 1, BB_SEND_SIGNALED), 0);
 	assert_int_equal(bb_post_nop(f->qp, 3, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(f->qp);
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
 	assert_int_equal(bb_cq_poll(f->cq, wc, 1), 0);
@@ -198,14 +197,13 @@ static void
 many_receives(bool srq, uint32_t pieces)
 {
 	const uint32_t n = 50;
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_sge sge[4];
 	struct bb_wc wc[2];
 	struct fixture f;
 
 	make(&f, BB_QPT_RC, srq, 0);
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
-	bb_qp_init_attr_init(&init);
 	init.sq_depth = 4;
 	init.rq_depth = srq ? 0 : n;
 	init.max_recv_sge = srq ? 0 : 4;
@@ -255,8 +253,8 @@ T(test_none_of_many_receives_in_a_doorbell_is_lost)
 TEST(test_iwarp_qp_is_refused_and_unchanged)
 {
 	struct bb_qp_addr addr = {.mtu = 1024, .gid = {[15] = 1}}, none;
-	struct bb_cm_attr cm_attr;
-	struct bb_qp_attr attr;
+	struct bb_cm_attr cm_attr = DEFAULTS(cm_attr);
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct fixture f;
 	struct bb_cm *cm;
 
@@ -265,11 +263,9 @@ TEST(test_iwarp_qp_is_refused_and_unchanged)
 	assert_int_equal(fixture_make(&f, BB_QPT_RC, false), -ENOTSUP);
 	assert_non_null(f.qp);
 	assert_int_equal(bb_qp_addr(f.qp, 1, 0, &none), -ENOTSUP);
-	bb_qp_attr_init(&attr);
 	addr.qpn = f.qp->qpn;
 	assert_int_equal(bb_qp_connect(f.qp, &addr, &addr, &attr), -ENOTSUP);
 	assert_int_equal(f.qp->state, BB_QP_RESET);
-	bb_cm_attr_init(&cm_attr);
 	assert_int_equal(bb_cm_create(f.dev, &cm_attr, &cm), -ENOTSUP);
 	fixture_free(&f);
 	assert_int_equal(null_dev.objects, 0);

@@ -19,9 +19,8 @@
 static void
 state_to(struct bb_qp *qp, enum bb_qp_state state)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&attr);
 	attr.state = state;
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	assert_int_equal(bb_qp_modify(qp, &attr,
@@ -86,13 +85,12 @@ T(test_iwarp_has_rc_only)
 		{BB_QPT_UC, "QP of type UC: an iWARP device has RC QPs only"},
 		{BB_QPT_UD, "QP of type UD: an iWARP device has RC QPs only"},
 	};
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp = NULL;
 	struct fixture f;
 	uint32_t objects;
 
 	make_iwarp(&f, 0);
-	bb_qp_init_attr_init(&init);
 	init.send_cq = f.cq;
 	init.recv_cq = f.cq;
 	init.sq_depth = 4;

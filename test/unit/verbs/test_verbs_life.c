@@ -74,12 +74,11 @@ posts_fail(struct fixture *f)
 static void
 control_calls_fail(struct fixture *f)
 {
-	struct bb_cq_attr cattr;
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	struct bb_mr *mr;
 	struct bb_cq *cq;
 
 	assert_int_equal(bb_mr_reg(f->pd, mem, LEN, BB_ACCESS_LOCAL_WRITE, &mr), -EIO);
-	bb_cq_attr_init(&cattr);
 	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -EIO);
 }
 
@@ -350,14 +349,12 @@ struct queues {
 static void *
 make_queues(void *arg)
 {
-	struct bb_qp_init_attr init;
-	struct bb_cq_attr cattr;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	struct queues *q = arg;
 
-	bb_cq_attr_init(&cattr);
 	assert_int_equal(bb_cq_create(q->f->dev, &cattr, &q->cq), 0);
 	q->objects = null_dev.objects;
-	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = q->cq;
 	assert_int_equal(bb_qp_create(q->f->pd, &init, &q->qp), 0);
 	q->objects = null_dev.objects - q->objects;
@@ -408,11 +405,8 @@ T_ON(BB_QPT_RC, false, test_each_lcore_has_one_thread_domain)
 /* A CQ is destroyed while its event is raised: the event is not reported. */
 T_ON(BB_QPT_RC, false, test_event_of_a_destroyed_cq_is_dropped)
 {
-	struct bb_cq_attr cattr;
 	struct bb_cq *cq, *got = NULL;
 
-	bb_cq_attr_init(&cattr);
-	cattr.channel = f->ch;
 	assert_int_equal(bb_qp_destroy(f->qp), 0);
 	f->qp = NULL;
 	cq = f->cq;

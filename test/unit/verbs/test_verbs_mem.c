@@ -322,9 +322,8 @@ provider_rkey(const struct fixture *f, const struct bb_mw *mw)
 static void
 to_rts_again(struct fixture *f)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
 	assert_int_equal(connect_to_itself(f->qp), 0);

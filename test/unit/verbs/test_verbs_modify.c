@@ -190,10 +190,9 @@ static const struct step ud[] = {
 static void
 fresh(struct fixture *f, enum bb_qp_type type)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
 	make(f, type, false, 0);
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
 }
@@ -261,11 +260,10 @@ T(test_mtu_is_translated)
 T(test_reset_to_err_goes_through_init)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_RC, BB_QPT_UC, BB_QPT_UD};
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct fixture f;
 	struct bb_wc wc;
 
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
 	for (size_t i = 0; i < RTE_DIM(types); i++) {
 		null_dev.no_reset_to_err = true;

@@ -14,9 +14,8 @@
 static void
 state_to(struct fixture *f, enum bb_qp_state state)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 
-	bb_qp_attr_init(&attr);
 	attr.state = state;
 	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
 }
@@ -289,7 +288,7 @@ T_ON(BB_QPT_RC, false, test_recovery_reports_the_fate_of_each_request)
 {
 	struct bb_wr_end ends[32];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct bb_qp_addr addr;
 	struct bb_sge sge, two[2];
 
@@ -302,7 +301,6 @@ T_ON(BB_QPT_RC, false, test_recovery_reports_the_fate_of_each_request)
 	bb_qp_ring(f->qp);
 	assert_int_equal(bb_post_write(f->qp, 4, &sge, 1, TO, 1, SIG), 0);
 	assert_int_equal(bb_post_write(f->qp, 5, two, 2, TO, 1, 0), 0);
-	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE;
 	assert_int_equal(bb_qp_addr(f->qp, 1, 0, &addr), 0);
 	assert_int_equal(bb_qp_recover(f->qp, &addr, &addr, &attr, &r), 0);
@@ -389,11 +387,10 @@ T(test_refused_direct_doorbell_leaves_earlier_ones_complete)
 T(test_refused_reset_ends_unrung_requests_in_error)
 {
 	struct fixture f;
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct bb_sge sge;
 	struct bb_wc wc[4];
 
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	for (int end = 0; end < 2; end++) {
 		make(&f, BB_QPT_RC, false, 0);

@@ -273,10 +273,9 @@ T(test_nop_in_a_doorbell_waits_for_its_wqe)
 static void
 make_small(struct fixture *f, bool signal_all)
 {
-	struct bb_qp_init_attr init;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 
 	assert_int_equal(bb_qp_destroy(f->qp), 0);
-	bb_qp_init_attr_init(&init);
 	init.sq_depth = 8;
 	init.rq_depth = 1;
 	init.max_sge = 1;

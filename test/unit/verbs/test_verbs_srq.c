@@ -153,12 +153,10 @@ struct three {
 static void
 three_make(struct three *t)
 {
-	struct bb_qp_init_attr init;
-	struct bb_cq_attr cattr;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 
 	make(&t->f, BB_QPT_UD, false, 0);
-	bb_cq_attr_init(&cattr);
-	bb_qp_init_attr_init(&init);
 	init.type = BB_QPT_UD;
 	for (uint32_t i = 0; i < QPS; i++) {
 		assert_int_equal(bb_cq_create(t->f.dev, &cattr, &t->cq[i]), 0);
@@ -201,10 +199,9 @@ enum end {
 static void
 end_of(struct three *t, uint32_t q, enum end end)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct bb_wc wc;
 
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	if (end == COMPLETED) {
 		assert_int_equal(bb_cq_poll(t->cq[q], &wc, 1), 1);

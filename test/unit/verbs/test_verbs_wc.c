@@ -183,9 +183,9 @@ T(test_datagram_reports_its_source)
 static void
 leave(size_t kind, bool srq, bool reset, bool cleans)
 {
-	struct bb_qp_init_attr init;
-	struct bb_cq_attr cattr;
-	struct bb_qp_attr attr;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_cq *rcq;
@@ -195,9 +195,7 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 	make(&f, BB_QPT_RC, srq, kind);
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
 	f.qp = NULL;
-	bb_cq_attr_init(&cattr);
 	assert_int_equal(bb_cq_create(f.dev, &cattr, &rcq), 0);
-	bb_qp_init_attr_init(&init);
 	init.sq_depth = init.rq_depth = 16;
 	init.max_recv_sge = 2;
 	init.send_cq = f.cq;
@@ -211,7 +209,6 @@ leave(size_t kind, bool srq, bool reset, bool cleans)
 		assert_int_equal(bb_post_send(f.qp, i, &sge, 1, SIG), 0);
 		bb_qp_ring(f.qp);
 	}
-	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	if (reset) {
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bare_eal.h"
+#include "bb_defaults.h"
 #include "bb_test_on.h"
 #include "bluebell.h"
 #include "verbs_null.h"
@@ -61,11 +62,10 @@ fixture_free(struct fixture *f)
 static inline int
 connect_to_itself(struct bb_qp *qp)
 {
-	struct bb_qp_attr attr;
+	struct bb_qp_attr attr = DEFAULTS(qp_attr);
 	struct bb_qp_addr addr;
 	int ret;
 
-	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE;
 	attr.max_rd_atomic = 16;
 	attr.max_dest_rd_atomic = 16;
@@ -77,9 +77,9 @@ connect_to_itself(struct bb_qp *qp)
 static inline int
 fixture_make(struct fixture *f, enum bb_qp_type type, bool srq)
 {
-	struct bb_qp_init_attr init;
-	struct bb_srq_attr sattr;
-	struct bb_cq_attr cattr;
+	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
+	struct bb_srq_attr sattr = DEFAULTS(srq_attr);
+	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
 	int ret;
 
 	memset(f, 0, sizeof(*f));
@@ -95,15 +95,12 @@ fixture_make(struct fixture *f, enum bb_qp_type type, bool srq)
 				&f->mr);
 	if (ret == 0)
 		ret = bb_channel_create(f->dev, &f->ch);
-	bb_cq_attr_init(&cattr);
 	cattr.channel = f->ch;
 	if (ret == 0)
 		ret = bb_cq_create(f->dev, &cattr, &f->cq);
-	bb_srq_attr_init(&sattr);
 	sattr.max_sge = 2;
 	if (ret == 0 && srq)
 		ret = bb_srq_create(f->pd, &sattr, &f->srq);
-	bb_qp_init_attr_init(&init);
 	init.type = type;
 	init.sq_depth = 16;
 	init.rq_depth = 16;

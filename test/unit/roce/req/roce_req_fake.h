@@ -14,6 +14,9 @@
 #include "bb_roce_qp.h"
 #include "bb_test_on.h"
 
+/* An implementation of a whole interface uses few of the parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 enum {
 	RF_SLOTS = 32,
 	RF_LOG = 512,
@@ -80,7 +83,6 @@ rf_op_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	uint32_t i, len = 0;
 	struct rf_tx *tx;
 
-	(void)qp;
 	if (f->room == 0)
 		return false;
 	if (f->room != UINT32_MAX)
@@ -120,7 +122,6 @@ rf_op_place(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uin
 {
 	struct rf *f = ctx;
 
-	(void)qp;
 	assert_true(len <= msg->len && off <= msg->len - len && len != 0);
 	if (f->bad != 0 && msg->cookie == f->bad_cookie)
 		return f->bad;
@@ -137,7 +138,6 @@ rf_op_atomic_result(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *
 {
 	struct rf *f = ctx;
 
-	(void)qp;
 	if (f->bad != 0 && msg->cookie == f->bad_cookie)
 		return f->bad;
 	f->orig = orig;
@@ -149,7 +149,6 @@ rf_op_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, 
 {
 	struct rf *f = ctx;
 
-	(void)qp;
 	f->placed = 0;
 	f->done[f->ndone++ % RF_LOG] = (struct rf_done){msg->cookie, status};
 }
@@ -168,8 +167,6 @@ rf_op_failed(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd)
 static enum bb_roce_take
 rf_op_recv_take(void *ctx, struct bb_roce_qp *qp)
 {
-	(void)ctx;
-	(void)qp;
 	return BB_ROCE_TAKE_EMPTY;
 }
 
@@ -177,11 +174,6 @@ static uint8_t
 rf_op_remote_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t rkey,
 		   uint64_t va, uint32_t len)
 {
-	(void)ctx;
-	(void)qp;
-	(void)access;
-	(void)va;
-	(void)len;
 	return rkey == RF_RKEY ? 0 : BB_SYN_REMOTE_ACCESS;
 }
 
@@ -189,12 +181,6 @@ static uint8_t
 rf_op_remote_write(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va,
 		   const uint8_t *data, uint32_t len)
 {
-	(void)ctx;
-	(void)qp;
-	(void)rkey;
-	(void)va;
-	(void)data;
-	(void)len;
 	return 0;
 }
 
@@ -204,9 +190,6 @@ rf_op_remote_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, 
 {
 	struct rf *f = ctx;
 
-	(void)qp;
-	(void)rkey;
-	(void)va;
 	iov[0] = (struct bb_roce_iov){f->scratch, len};
 	return 1;
 }
@@ -214,8 +197,6 @@ rf_op_remote_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, 
 static void
 rf_op_established(void *ctx, struct bb_roce_qp *qp)
 {
-	(void)ctx;
-	(void)qp;
 }
 
 static const struct bb_roce_ops rf_ops = {

@@ -272,28 +272,18 @@ answer(void)
 static enum bb_roce_take
 take(void *ctx, struct bb_roce_qp *qp)
 {
-	(void)ctx;
-	(void)qp;
 	return BB_ROCE_TAKE_OK;
 }
 
 static uint8_t
 place(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *data, uint32_t len)
 {
-	(void)ctx;
-	(void)qp;
-	(void)off;
-	(void)data;
-	(void)len;
 	return 0;
 }
 
 static uint8_t
 done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 {
-	(void)ctx;
-	(void)qp;
-	(void)r;
 	return 0;
 }
 

@@ -15,6 +15,9 @@
 #include "bb_roce_priv.h"
 #include "bb_test_on.h"
 
+/* An implementation of a whole interface uses few of the parameters. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define FAKE_MTU        256u
 #define FAKE_MEM        8192u
 #define FAKE_VA         0x7000000000001000ull /* address of the key's first byte */
@@ -128,7 +131,6 @@ fake_gather(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uin
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	if (f->gather_status != 0)
 		return -f->gather_status;
 	assert_true(off <= msg->len && len <= msg->len - off);
@@ -140,7 +142,6 @@ fake_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, u
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	f->completed[f->n_completed] = msg->cookie;
 	f->status[f->n_completed++] = status;
 }
@@ -150,7 +151,6 @@ fake_recv_take(void *ctx, struct bb_roce_qp *qp)
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	if (f->recv_broken)
 		return BB_ROCE_TAKE_FAILED;
 	if (f->recv_never)
@@ -187,7 +187,6 @@ fake_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	assert_true(f->n_done < f->takes); /* each receive completes once */
 	f->done[f->n_done++] = *r;
 	return f->done_status;
@@ -198,7 +197,6 @@ fake_invalidate(void *ctx, struct bb_roce_qp *qp, uint32_t rkey)
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	f->invalidated = rkey;
 	f->n_invalidated++;
 	f->done_at_invalidate = f->n_done;
@@ -222,7 +220,6 @@ fake_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	f->checks++;
 	if (f->no_right & 1u << access)
 		return BB_SYN_REMOTE_INVAL_REQ;
@@ -236,7 +233,6 @@ fake_write(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, const u
 	struct fake *f = ctx;
 	uint8_t *p = fake_at(f, rkey, va, len);
 
-	(void)qp;
 	f->writes++;
 	if (p == NULL)
 		return BB_SYN_REMOTE_ACCESS;
@@ -251,7 +247,6 @@ fake_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, uint32_t
 	struct fake *f = ctx;
 	uint8_t *p = fake_at(f, rkey, va, len);
 
-	(void)qp;
 	assert_int_not_equal(len, 0);
 	return p == NULL ? -BB_SYN_REMOTE_ACCESS : fake_pieces(p, len, iov);
 }
@@ -264,7 +259,6 @@ fake_atomic(void *ctx, struct bb_roce_qp *qp, uint8_t kind, uint32_t rkey, uint6
 	uint8_t *p = fake_at(f, rkey, va, 8);
 	uint64_t v;
 
-	(void)qp;
 	f->atomics++;
 	if (p == NULL)
 		return BB_SYN_REMOTE_ACCESS;
@@ -295,7 +289,6 @@ fake_established(void *ctx, struct bb_roce_qp *qp)
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	f->established++;
 }
 
@@ -304,7 +297,6 @@ fake_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	if (f->n_kept >= f->keep_room)
 		return NULL;
 	f->n_kept++;
@@ -317,7 +309,6 @@ fake_unkeep(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt)
 {
 	struct fake *f = ctx;
 
-	(void)qp;
 	assert_int_not_equal(f->n_kept, 0);
 	f->n_kept--;
 	free(pkt);

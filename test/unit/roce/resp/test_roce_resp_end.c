@@ -88,12 +88,6 @@ static uint8_t
 odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t rkey, uint64_t va,
 	  uint32_t len)
 {
-	(void)ctx;
-	(void)qp;
-	(void)access;
-	(void)rkey;
-	(void)va;
-	(void)len;
 	return BB_SYN_LOCAL_PROT;
 }
 
