@@ -299,7 +299,7 @@ main(int argc, char **argv)
 	report_summary(stdout);
 	printf("\n");
 	if (bench_stopped())
-		fprintf(stderr, "bench: stopped by a signal; the %u finished lines are written\n",
+		fprintf(stderr, "bench: stopped by a signal; lines finished and written: %u\n",
 			report_count());
 	return write_all(&a, l) != 0 || rc != 0 || report_failed() != 0 || bench_stopped();
 }

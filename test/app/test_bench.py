@@ -321,7 +321,7 @@ class Bench(Base):
                 self.assertTrue(result['interrupted'])
                 rows = [row['case'] for row in result['rows']]
                 self.assertGreaterEqual(len(rows), 1)
-                self.assertIn('stopped; %d row' % len(rows), err)
+                self.assertIn('lines finished and written: %d' % len(rows), err)
                 self.assertNotIn('failed', [row['verdict'] for row in result['rows']])
                 # No case starts after the one that was stopped.
                 self.assertNotIn('poll', [row.split('/')[0] for row in rows])
@@ -336,7 +336,7 @@ class Bench(Base):
 
     def test_config_refused(self):
         for text, *words in (
-                ('[nothing]\n', 'nothing', '--list'), ('', 'no case'), ('[bench]\n', 'no case'),
+                ('[nothing]\n', 'nothing', '--list'), ('', 'no section for'), ('[bench]\n', 'no section for'),
                 ('[post]\n[post]\n', 'twice'), ('[post]\ncolour = red\n', 'colour'),
                 ('[bench]\ncolour = red\n[post]\n', 'colour'),
                 ('[post]\nrepeat = often\n', 'often'), ('[post]\nrepeat = 0\n', 'repeat'),
@@ -473,7 +473,7 @@ class TwoProcesses(Base):
             os.killpg(proc.pid, signal.SIGINT)
             out, err = proc.communicate(timeout=LIMIT)
             self.assertEqual(proc.returncode, 1, out + err)
-            self.assertIn('stopped; 0 rows', err)
+            self.assertIn('lines finished and written: 0', err)
             self.assertNotIn('second process', err)
             self.assertFalse(os.path.exists('/proc/%d' % child))
             with open(f.name) as again:

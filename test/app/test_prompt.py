@@ -137,7 +137,7 @@ class Prompt(AppTest):
         device = res.json['device']
         shown = res.out[res.out.index('soft0: driver '):]
         self.assertTrue(shown.startswith('soft0: driver %(driver)s (software), 1 port\n' % device), shown)
-        for said in ('%(max_qp_wr)d WQEs each, %(max_sge)d pieces (', '), %(max_inline)d bytes inline\n',
+        for said in ('%(max_qp_wr)d WQEs each, %(max_sge)d SGEs (', '), %(max_inline)d bytes inline\n',
                      'in flight: %(max_rd_atomic)d as initiator', 'atomics: yes\n',
                      'BlueFlame registers of %(bf_size)d bytes; memory of its own: 131072 bytes\n'):
             self.assertIn(said % device, shown)
