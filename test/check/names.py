@@ -23,7 +23,7 @@ HEADER = re.compile(r'\bbb_[a-z0-9_]+\.h\b')
 FUNCTION = re.compile(r'\b(bb_[a-z0-9_]+)\(\)')
 CONSTANT = re.compile(r'\bBB_[A-Z0-9_]+\b')
 EXPORT = re.compile(r'^\s+(bb_\w+);', re.M)
-VARIABLE = re.compile(r'\bsecure_getenv\("(BB_\w+)"\)')
+VARIABLE = re.compile(r'\b(?:secure_getenv|environ\.get)\(["\'](BB_\w+)["\']')
 LINE = re.compile(r'//.*|/\*.*?\*/', re.S)
 
 
@@ -64,7 +64,7 @@ def main():
     headers = {os.path.basename(p) for p in paths}
     headers |= {os.path.basename(p) for p in walk(os.path.join(tree, 'test/include'), '.h')}
     code = '\n'.join(LINE.sub('', read(p)) for p in paths)
-    code += '\n'.join(name for folder in ('lib', 'drivers') for p in walk(os.path.join(tree, folder), '.c')
+    code += '\n'.join(name for folder in ('lib', 'drivers') for p in walk(os.path.join(tree, folder), ('.c', '.py'))
                       for name in VARIABLE.findall(read(p)))
     documents = walk(os.path.join(tree, 'doc/guides'), '.rst') + paths + \
         [os.path.join(tree, name) for name in ('README.md', 'CONTRIBUTING.md')]
