@@ -474,14 +474,18 @@ class Commands(Fixture):
 
 @unittest.skipIf(shutil.which('groff') is None, 'no groff')
 class Manpages(unittest.TestCase):
-    HELP = 'usage: tool [options]\n\nWhat it does\n  --a    .begins with a dot\n'
-    PAGE = ('.TH TOOL 1\n.SH NAME\ntool \\- a tool\n.SH SYNOPSIS\n.nf\ntool [options]\n.fi\n'
-            '.SS "What it does"\n.nf\n  \\-\\-a    .begins with a dot\n.fi\n')
+    HELP = ('usage: tool [options]\n\nDoes it.\n\nWhat it does\n  --a    .begins with a dot\n\n'
+            'Exit status: 0 done; 1 not done.\n')
+    PAGE = ('.TH TOOL 1\n.SH NAME\ntool \\- a tool\n.SH SYNOPSIS\n.nf\ntool [options]\n.fi\n.SH DESCRIPTION\nDoes it.\n'
+            '.SH OPTIONS\n.SS "What it does"\n.TP\n.B \\-\\-a\n\\&.begins with a dot\n'
+            '.SH EXIT STATUS\n.TP\n.B 0\ndone\n.TP\n.B 1\nnot done\n'
+            '.SH ENVIRONMENT\nnone\n.SH FILES\nnone\n.SH SEE ALSO\nnone\n')
 
     def test_manpages(self):
         self.assertEqual(manpages.check(self.HELP, self.PAGE), [])
-        for was, becomes in (('tool \\- a tool', 'tool'), ('  \\-\\-a    .b', '.b'), ('[options]', '[]'),
-                             ('.fi', '.nosuchmacro')):
+        for was, becomes in (('tool \\- a tool', 'tool'), ('.B \\-\\-a', '.B \\-\\-b'), ('[options]', '[]'),
+                             ('.fi', '.nosuchmacro'), ('not done', 'undone'), ('.SH FILES', '.SH FILE'),
+                             ('tool [options]', 'tool [options] ' + 'x' * 70)):
             self.assertTrue(manpages.check(self.HELP, self.PAGE.replace(was, becomes)), becomes)
 
 
