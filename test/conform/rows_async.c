@@ -303,9 +303,8 @@ qp_breaks(struct fx *fx)
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
 	struct pair_opts o = fx_opts(fx);
-	struct pair p;
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	write_one(fx, p, 1);
 	write_done(fx, p, fx->a.cq, 1, BB_WC_SUCCESS);
 	write_one(fx, p, 2);

@@ -93,9 +93,8 @@ ROW(run_connect)
 {
 	struct bb_qp_addr a, b;
 	struct pair_opts o = fx_opts(fx);
-	struct pair p;
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
 	OK(fx, bb_qp_addr(p.b, 1, fx->b.gid, &b));
 	REFUSED(fx, bb_qp_connect(p.a, &a, &b, &o.a), -EINVAL, "RESET");
@@ -158,9 +157,8 @@ ROW(run_reset)
 	struct bb_qp_stats stats;
 	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc;
-	struct pair p;
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	for (uint32_t i = 0; i < 10; i++)
 		CHECK(fx, bb_post_nop(p.a, i, BB_SEND_SIGNALED) == 0, "the NOP is not taken");
 	bb_qp_ring(p.a);
@@ -184,9 +182,8 @@ ROW(run_again)
 {
 	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
-	struct pair p;
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	for (uint32_t i = 0; i < 8; i++) {
 		check_alive(fx, p);
 		xfer_init(&x, op_find("write"), p);
@@ -208,9 +205,8 @@ ROW(run_destroy)
 	struct pair other = fx_shared(fx);
 	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc[2];
-	struct pair p;
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	CHECK(fx, bb_post_nop(p.a, 1, BB_SEND_SIGNALED) == 0, "the NOP is not taken");
 	bb_qp_ring(p.a);
 	CHECK(fx, bb_post_nop(other.a, 2, BB_SEND_SIGNALED) == 0, "the NOP is not taken");

@@ -123,11 +123,10 @@ ROW(run_full)
 	struct bb_send_wr wr[40];
 	struct pair_opts o = fx_opts(fx);
 	struct bb_wc wc[40];
-	struct pair p;
 	uint32_t n;
 	int err = -1;
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	for (uint32_t i = 0; i < 40; i++)
 		wr[i] = (struct bb_send_wr){
 			.wr_id = i, .opcode = BB_WR_RDMA_WRITE, .flags = BB_SEND_SIGNALED};

@@ -98,13 +98,12 @@ static void
 cast_make(struct fx *fx, struct cast *c, unsigned int members)
 {
 	struct bb_path path = {0};
-	unsigned int i;
 
 	memset(c, 0, sizeof(*c));
 	group_gid(fx, 1, c->gid);
 	c->lid = MLID;
 	c->a = ud_qp(fx, &fx->a, QKEY);
-	for (i = 0; i < members; i++) {
+	for (unsigned int i = 0; i < members; i++) {
 		c->qp[i] = ud_qp(fx, &fx->b, QKEY);
 		join(fx, c->qp[i], c);
 	}
@@ -153,7 +152,6 @@ check_copy(struct fx *fx, const struct cast *c, const struct bb_wc *wc, const st
 	   const struct bb_qp *qp, unsigned int slot, uint32_t len, uint32_t imm)
 {
 	const uint8_t *at = s->mem + (1 + slot) * SLOT;
-	uint32_t i;
 
 	check_wc(fx, wc, qp, 60 + slot, BB_WC_SUCCESS, "a copy");
 	CHECK(fx, wc->opcode == BB_WC_RECV && wc->byte_len == GRH + len,
@@ -164,7 +162,7 @@ check_copy(struct fx *fx, const struct cast *c, const struct bb_wc *wc, const st
 	CHECK(fx, memcmp(at + GRH, fx->a.mem + 64, len) == 0, "a copy has other bytes");
 	/* The destination is the last field of both headers: 16 bytes, or 4 of IPv4. */
 	CHECK(fx, memcmp(at + GRH - 4, c->gid + 12, 4) == 0, "the GRH does not name the group");
-	for (i = 0; i < 64; i++)
+	for (uint32_t i = 0; i < 64; i++)
 		CHECK(fx, at[GRH + len + i] == 0xc3 && at[-1 - (int)i] == 0xc3,
 		      "bytes around the receive have changed");
 }
@@ -193,10 +191,9 @@ run_copies(struct fx *fx, const struct row *row)
 {
 	const uint32_t len = row->size == UINT32_MAX ? fx->mtu : row->size;
 	struct cast c;
-	unsigned int i;
 
 	cast_make(fx, &c, row->n);
-	for (i = 0; i < row->n; i++)
+	for (unsigned int i = 0; i < row->n; i++)
 		receive(fx, &fx->b, c.qp[i], i, len);
 	send(fx, &c, len, 0x01020304);
 	check_copies(fx, &c, row->n, len, 0x01020304);
@@ -448,10 +445,9 @@ void
 rows_mcast(struct rows *rows)
 {
 	static const uint32_t sizes[] = {0, 1, 33, UINT32_MAX};
-	unsigned int i, n;
 
-	for (n = 1; n <= MEMBERS; n++) {
-		for (i = 0; i < RTE_DIM(sizes); i++) {
+	for (unsigned int n = 1; n <= MEMBERS; n++) {
+		for (unsigned int i = 0; i < RTE_DIM(sizes); i++) {
 			struct row *row = row_add(rows, MAN, run_copies, "unreliable/ud/multicast",
 						  "members-%u/%s", n,
 						  i == 0   ? "0"
@@ -478,7 +474,7 @@ rows_mcast(struct rows *rows)
 	/* Known of cards: Linux's IPoIB drops the copies of its own packets. */
 	row_add(rows, ASSUMED, run_own, "unreliable/ud/multicast", "own-copies")->needs =
 		NEED_MCAST_COPIES;
-	for (i = 0; i < RTE_DIM(poor_name); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(poor_name); i++) {
 		struct row *row =
 			row_add(rows, i == POOR_RESET ? ASSUMED : "IBTA vol. 1, 9.8.3", run_poor,
 				"unreliable/ud/multicast", "one-of-three/%s", poor_name[i]);
@@ -495,7 +491,7 @@ rows_mcast(struct rows *rows)
 		row->n = 1;
 		row->needs = NEED_MCAST_COPIES;
 	}
-	for (i = 0; i < RTE_DIM(refusal_name); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(refusal_name); i++) {
 		struct row *row = row_add(rows, MAN, run_refused, "unreliable/ud/multicast-refused",
 					  "%s", refusal_name[i]);
 

@@ -345,9 +345,8 @@ ROW(run_psn_wrap)
 {
 	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
-	struct pair p;
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	reset(fx, p.a);
 	reset(fx, p.b);
 	connect_psn(fx, p, &o, 0xfffffb, 0xfffffd, true);
@@ -367,10 +366,9 @@ ROW(run_repeated)
 {
 	struct pair_opts o = fx_opts(fx);
 	struct xfer x;
-	struct pair p;
 	uint8_t first[64];
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	reset(fx, p.a);
 	reset(fx, p.b);
 	connect_psn(fx, p, &o, 100, 200, true);

@@ -43,11 +43,10 @@ ROW(run_fates)
 	struct bb_wr_end ends[64];
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
 	struct pair_opts o = fx_opts(fx);
-	struct pair p;
 	uint64_t got;
 	double end;
+	struct pair p = fx_pair(fx, &o);
 
-	p = fx_pair(fx, &o);
 	memset(fx->b.mem + GUARD, 0, 64);
 	put(fx, p, 10, 0, good, flags);
 	put(fx, p, 11, 8, good, flags);
@@ -85,13 +84,11 @@ ROW(run_fates_window)
 	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
 	const bool fails = row->n;
 	struct pair_opts o = fx_opts(fx);
-	struct bb_mr *mr;
 	struct bb_mw *mw;
-	struct pair p;
 	double end;
+	struct pair p = fx_pair(fx, &o);
+	struct bb_mr *mr = fx_mr(fx, fx->a.pd, fx->a.mem, ARENA, fx->access | BB_ACCESS_MW_BIND);
 
-	p = fx_pair(fx, &o);
-	mr = fx_mr(fx, fx->a.pd, fx->a.mem, ARENA, fx->access | BB_ACCESS_MW_BIND);
 	OK(fx, bb_mw_alloc(fx->a.pd, BB_MW_TYPE_1, &mw));
 	fx_defer(fx, undo_mw, mw);
 	put(fx, p, 10, 0, fx->b.mr->rkey ^ (fails ? 0x77 : 0), 0);

@@ -69,15 +69,22 @@ open_qp(struct fixture *f)
 static inline void
 close_dev(struct fixture *f)
 {
+	if (f->dev == NULL)
+		return;
 	if (f->qp != NULL)
 		assert_int_equal(bb_qp_destroy(f->qp), 0);
 	if (f->cq != NULL)
 		assert_int_equal(bb_cq_destroy(f->cq), 0);
 	assert_int_equal(bb_pd_free(f->pd), 0);
 	assert_int_equal(bb_dev_close(f->dev), 0);
+	memset(f, 0, sizeof(*f));
 }
 
 #define T(name) TEST_WITH(stub_setup, stub_teardown, name)
+/* A test that opens the device itself; what is left of it is closed after the body. */
+#define T_F(name)                                                                                  \
+	TEST_ON(stub_setup, stub_teardown, struct fixture, memset(f, 0, sizeof(*f)), close_dev(f), \
+		name)
 /* A test on an open device, and one on its queue pair as well. */
 #define T_DEV(name)                                                                                \
 	TEST_ON(stub_setup, stub_teardown, struct fixture, open_dev(f), close_dev(f), name)

@@ -27,10 +27,9 @@ T_DEV(limits_come_from_the_device)
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_QUERY_HCA_CAP), BB_PRM_CMD_OP_MOD) & 1, 1);
 }
 
-T(smaller_limits_are_honoured)
+T_F(smaller_limits_are_honoured)
 {
 	struct bb_dev_attr attr;
-	struct fixture f;
 
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP, 3);
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP_SZ, 7);
@@ -39,12 +38,11 @@ T(smaller_limits_are_honoured)
 	bb_prm_set(stub.general, BB_PRM_HCA_MAX_WQE_SZ_RQ, 64);
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_MSG, 20);
 	bb_prm_set(stub.general, BB_PRM_HCA_BF, 0);
-	open_dev(&f);
-	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	open_dev(f);
+	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_fields(attr, max_qp, 8, max_qp_wr, 128, max_cqe, 512, max_sge, 14, max_read_sge, 14);
 	assert_fields(attr, max_inline, 14 * 16 - 4, max_recv_sge, 4, max_msg_size, 1 << 20);
 	assert_int_equal(attr.bf_size, 0);
-	close_dev(&f);
 }
 
 /* The effect of each capability bit and size alone, and of values beyond Bluebell's limits. */
@@ -160,7 +158,7 @@ T(test_each_capability_has_only_its_own_effect)
 /*
  * Completions use the clock whose format the device requires of QPs; real time has no tick rate.
  */
-T(time_stamps)
+T_F(time_stamps)
 {
 	/* qp_ts_format: free running, real time, both; qpc.ts_format: 0 free running, 1 default */
 	static const struct {
@@ -168,29 +166,27 @@ T(time_stamps)
 		uint64_t hz;
 	} cases[] = {{0, 0, 156250000}, {1, 1, 0}, {2, 0, 156250000}};
 	struct bb_dev_attr attr;
-	struct fixture f;
 
 	for (unsigned int i = 0; i < RTE_DIM(cases); i++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, 156250);
 		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_QP_TS_FORMAT, cases[i].cap);
-		open_qp(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_qp(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_int_equal(attr.clock_hz, cases[i].hz);
 		assert_int_equal(
 			bb_prm_get(stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte,
 				   BB_PRM_QPC_TS_FORMAT),
 			cases[i].format);
-		close_dev(&f);
+		close_dev(f);
 	}
 }
 
 /* Device memory: none unless both pages have their bit; limits come from the page of its own. */
-T(device_memory)
+T_F(device_memory)
 {
 	struct bb_dev_attr attr;
 	struct bb_dm *dm = NULL;
-	struct fixture f;
 	unsigned int i, pages[2];
 
 	for (i = 0; i < 3; i++) {
@@ -200,23 +196,23 @@ T(device_memory)
 		bb_prm_set(stub.dev_mem, BB_PRM_DEV_MEM_CAP_MEMIC, i > 1);
 		bb_prm_set(stub.dev_mem, BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE, 0x123440);
 		bb_prm_set(stub.dev_mem, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT, 3);
-		open_dev(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_dev(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_int_equal(attr.max_dm_size, i > 1 ? 0x123440 : 0);
 		assert_int_equal(attr.max_dm_log_align, i > 1 ? 9 : 0);
 		assert_int_equal(attr.max_umem, i == 0 ? 0 : 1 << i * 5);
 		assert_false(attr.dmabuf);
 		if (i < 2)
-			assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), -ENOTSUP);
-		close_dev(&f);
+			assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &dm), -ENOTSUP);
+		close_dev(f);
 	}
 	/* The page is queried only if its bit is set. */
 	for (i = 0; i < 2; i++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_MEMORY, i);
-		open_dev(&f);
+		open_dev(f);
 		pages[i] = stub_count(BB_PRM_OP_QUERY_HCA_CAP);
-		close_dev(&f);
+		close_dev(f);
 	}
 	assert_int_equal(pages[1], pages[0] + 1);
 	assert_null(dm);
@@ -282,10 +278,9 @@ T(atomics_need_all_three)
 }
 
 /* On-demand paging: the limits are those of the scheme that the device has. */
-T(paging_by_scheme)
+T_F(paging_by_scheme)
 {
 	struct bb_dev_attr attr;
-	struct fixture f;
 	uint8_t *rc;
 
 	for (int mem = 0; mem < 2; mem++) {
@@ -296,68 +291,66 @@ T(paging_by_scheme)
 					   mem ? BB_PRM_ODP_CAP_MEMORY : BB_PRM_ODP_CAP_TRANSPORT),
 				BB_PRM_ODP_SCHEME_RC);
 		bb_prm_set(rc, BB_PRM_ODP_SERVICE_READ, 1);
-		open_dev(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_dev(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_true(attr.odp && attr.odp_read);
 		assert_false(attr.odp_write || attr.odp_atomic || attr.odp_implicit);
-		close_dev(&f);
+		close_dev(f);
 		/* The bits of the other scheme are ignored. */
 		bb_prm_set(stub.odp, BB_PRM_ODP_CAP_MEM_PAGE_FAULT, (uint32_t)!mem);
-		open_dev(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_dev(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_false(attr.odp || attr.odp_read);
-		close_dev(&f);
+		close_dev(f);
 		bb_prm_set(stub.odp, BB_PRM_ODP_CAP_MEM_PAGE_FAULT, (uint32_t)mem);
 		bb_prm_set(rc, BB_PRM_ODP_SERVICE_WRITE, 1);
 		bb_prm_set(rc, BB_PRM_ODP_SERVICE_ATOMIC, 1);
 		bb_prm_set(stub.general, BB_PRM_HCA_FIXED_BUFFER_SIZE, 1);
 		bb_prm_set(stub.general, BB_PRM_HCA_NULL_MKEY, 1);
 		bb_prm_set(stub.general, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, 1);
-		open_dev(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_dev(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_true(attr.odp_write && attr.odp_atomic && attr.odp_implicit);
-		close_dev(&f);
+		close_dev(f);
 		/* A device without atomics has no atomics on demand. */
 		bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 0);
-		open_dev(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_dev(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_true(attr.odp_write && !attr.odp_atomic);
-		close_dev(&f);
+		close_dev(f);
 		bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 1);
 		bb_prm_set(stub.general, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, 0);
-		open_dev(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_dev(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_false(attr.odp_implicit);
-		close_dev(&f);
+		close_dev(f);
 		bb_prm_set(stub.general, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, 1);
 		bb_prm_set(stub.general, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, 1);
-		open_dev(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_dev(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_false(attr.odp_implicit);
-		close_dev(&f);
+		close_dev(f);
 		bb_prm_set(stub.general, BB_PRM_HCA_PG, 0);
-		open_dev(&f);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		open_dev(f);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_false(attr.odp || attr.odp_implicit || attr.odp_atomic);
-		close_dev(&f);
+		close_dev(f);
 	}
 }
 
-T(no_counters_is_no_error)
+T_F(no_counters_is_no_error)
 {
 	struct bb_dev_stats stats;
 	struct bb_dev_attr attr;
-	struct fixture f;
 
 	stub.fail_op = BB_PRM_OP_ALLOC_Q_COUNTER;
 	stub.fail_status = BB_PRM_STAT_BAD_OP;
-	open_dev(&f);
-	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	open_dev(f);
+	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	assert_false(attr.counters);
 	memset(&stats, 0xff, sizeof(stats));
-	assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+	assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
 	assert_fields(stats, rx_write, 0, flushed, 0);
-	close_dev(&f);
 }
 
 T_DEV(counters_do_not_wrap)
@@ -422,24 +415,23 @@ T_DEV(each_counter)
 }
 
 /* Congestion statistics are queried if the device allows it, until a query is refused. */
-T(congestion)
+T_F(congestion)
 {
 	struct bb_dev_stats stats;
-	struct fixture f;
 
 	for (unsigned int allowed = 0; allowed < 2; allowed++) {
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_CC_QUERY_ALLOWED, allowed);
 		stub.fail_op = BB_PRM_OP_QUERY_CONG_STATISTICS;
 		stub.fail_status = BB_PRM_STAT_BAD_OP;
-		open_dev(&f);
+		open_dev(f);
 		for (unsigned int i = 0; i < 2; i++) {
 			memset(&stats, 0xff, sizeof(stats));
-			assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+			assert_int_equal(bb_dev_stats(f->dev, &stats), 0);
 			assert_int_equal(stats.ecn_marked | stats.cnp_sent | stats.cnp_handled, 0);
 			assert_int_equal(stub_count(BB_PRM_OP_QUERY_CONG_STATISTICS), allowed);
 		}
-		close_dev(&f);
+		close_dev(f);
 	}
 }
 

@@ -124,50 +124,46 @@ T_QP(a_flood_is_bounded)
 	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
 }
 
-T(device_without_events)
+T_F(device_without_events)
 {
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_event ev;
-	struct fixture f;
 
 	stub.subscribe_errno = -EOPNOTSUPP;
 	log_begin();
-	open_dev(&f);
+	open_dev(f);
 	log_expect("reports no asynchronous events");
 	/* Logged once. */
 	log_begin();
-	make_qp(&f, &init);
+	make_qp(f, &init);
 	log_expect(NULL);
-	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
-	close_dev(&f);
+	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 }
 
 /*
  * Only event types in event_cap are subscribed: one other type would fail the whole subscription.
  */
-T(events_of_capabilities)
+T_F(events_of_capabilities)
 {
 	const uint64_t catas = UINT64_C(1) << BB_PRM_EVENT_WQ_CATAS_ERROR;
 	const uint64_t cq = UINT64_C(1) << BB_PRM_EVENT_CQ_ERROR;
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
-	struct fixture f;
 
-	open_qp(&f);
+	open_qp(f);
 	assert_int_equal(stub.types, 1u << 2 | 1u << 5 | 1u << 16 | 1u << 17);
-	close_dev(&f);
+	close_dev(f);
 	stub_reset();
 	bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
 	bb_prm_set64(stub.dev_event, BB_PRM_F(0, 0, 64), catas | cq);
-	open_qp(&f);
+	open_qp(f);
 	assert_int_equal(stub.types, catas);
-	close_dev(&f);
+	close_dev(f);
 	/* With no event type the objects are created without a subscription. */
 	stub_reset();
 	bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
-	open_dev(&f);
+	open_dev(f);
 	stub.subscribe_errno = -EINVAL;
-	make_qp(&f, &init);
-	close_dev(&f);
+	make_qp(f, &init);
 }
 
 TEST_MAIN(stub_eal_init("mlx5_event"))

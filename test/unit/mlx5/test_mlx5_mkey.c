@@ -41,7 +41,7 @@ make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t
 }
 
 /* Pieces of one power of two make a KSM; the last piece may be shorter. All others make a KLM. */
-T(kinds)
+T_F(kinds)
 {
 	static const struct {
 		uint32_t log; /* log2 of the piece size, 0: KLM */
@@ -64,13 +64,12 @@ T(kinds)
 		{31, 2, {0x80000000, 0x80000000}},
 	};
 	uint32_t last = 0, ksm, i, k;
-	struct fixture f;
 
 	for (ksm = 0; ksm < 2; ksm++) {
-		open_with(&f, ksm);
+		open_with(f, ksm);
 		for (i = 0; i < RTE_DIM(cases); i++) {
 			uint32_t log = ksm ? cases[i].log : 0, n = cases[i].n, key;
-			const uint8_t *in = make(&f, IOVA, cases[i].len, n, &key);
+			const uint8_t *in = make(f, IOVA, cases[i].len, n, &key);
 			const uint8_t *m = in + BB_PRM_CREATE_MKEY_MKC.byte;
 			const uint8_t *x = in + BB_PRM_SZ_CREATE_MKEY_IN;
 			uint64_t sum = 0;
@@ -104,12 +103,12 @@ T(kinds)
 			assert_int_not_equal(key & 0xff, last);
 			last = key & 0xff;
 		}
-		close_dev(&f);
+		close_dev(f);
 	}
 }
 
 /* A key that begins inside an entry has less room in its entries by that offset, or is a KLM. */
-T(unaligned)
+T_F(unaligned)
 {
 	static const struct {
 		uint32_t off, log, n, len[3];
@@ -127,12 +126,11 @@ T(unaligned)
 		{0x80000000, 31, 2, {0x80000000, 0x80000000}},
 		{0x40000000, 0, 2, {0x80000000, 0x80000000}},
 	};
-	struct fixture f;
 	uint32_t key;
 
-	open_with(&f, true);
+	open_with(f, true);
 	for (uint32_t i = 0; i < RTE_DIM(cases); i++) {
-		const uint8_t *in = make(&f, IOVA + cases[i].off, cases[i].len, cases[i].n, &key);
+		const uint8_t *in = make(f, IOVA + cases[i].off, cases[i].len, cases[i].n, &key);
 		const uint8_t *m = in + BB_PRM_CREATE_MKEY_MKC.byte;
 
 		assert_int_equal(bb_prm_get(m, BB_PRM_MKC_ACCESS_MODE),
@@ -140,25 +138,23 @@ T(unaligned)
 		assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LOG_PAGE_SIZE), cases[i].log);
 		assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_START_ADDR), IOVA + cases[i].off);
 	}
-	close_dev(&f);
 }
 
 /* A key without layout, as mlx5dv_create_mkey() makes it: free, in blocks of four. */
-T(empty)
+T_F(empty)
 {
 	static const uint32_t pieces[] = {1, 4, 5, 64}, octowords[] = {4, 4, 8, 64};
 	struct bb_mkey_attr attr;
 	struct bb_mkey *k;
-	struct fixture f;
 
 	for (uint32_t ksm = 0; ksm < 2; ksm++) {
-		open_with(&f, ksm);
+		open_with(f, ksm);
 		for (uint32_t i = 0; i < RTE_DIM(pieces); i++) {
 			const uint8_t *in, *m;
 
 			bb_mkey_attr_init(&attr);
 			attr.max_pieces = pieces[i];
-			assert_int_equal(bb_mkey_create(f.pd, &attr, &k), 0);
+			assert_int_equal(bb_mkey_create(f->pd, &attr, &k), 0);
 			in = stub_box(BB_PRM_OP_CREATE_MKEY);
 			m = in + BB_PRM_CREATE_MKEY_MKC.byte;
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_XLT_OCTWORD_SIZE), octowords[i]);
@@ -172,7 +168,7 @@ T(empty)
 			assert_int_equal(k->lkey & 0xff, 0);
 			assert_int_equal(bb_mkey_destroy(k), 0);
 		}
-		close_dev(&f);
+		close_dev(f);
 	}
 }
 
@@ -279,7 +275,8 @@ T(layout_refused)
 	NOT(-EINVAL, "the key's max_pieces",
 	    bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, UINT32_MAX, 0));
 	f.dev->attr.mkey_interleaved = false;
-	NOT(-ENOTSUP, "no interleaved layouts", bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 1, 0));
+	NOT(-ENOTSUP, "no interleaved layouts",
+	    bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 1, 0));
 	assert_int_equal(bb_mkey_destroy(other), 0);
 	assert_int_equal(bb_mkey_destroy(k), 0);
 	assert_int_equal(bb_pd_free(pd), 0);

@@ -114,17 +114,16 @@ path_back(const struct fixture *f, const uint8_t *ads, const struct bb_path *wan
 	assert_memory_equal(p.dgid, want->dgid, sizeof(p.dgid));
 }
 
-T(test_init2rtr_mailbox_has_the_roce_path)
+T_F(test_init2rtr_mailbox_has_the_roce_path)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c, *ads;
-	struct fixture f;
 
 	memcpy(stub.dmac, "\x02\x11\x22\x33\x44\x55", 6);
-	open_qp(&f);
-	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
-	c = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0);
+	open_qp(f);
+	to_state(f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(f, &a, BB_QP_RTR, RTR_MASK);
+	c = context(BB_PRM_OP_INIT2RTR_QP, f->qp->qpn, 0);
 	ads = c + BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_MTU), 4);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_MSG_MAX), 30);
@@ -147,8 +146,7 @@ T(test_init2rtr_mailbox_has_the_roce_path)
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_SL), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_MLID), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM), 1);
-	path_back(&f, ads, &a.path);
-	close_dev(&f);
+	path_back(f, ads, &a.path);
 }
 
 /* RoCE v1 has no UDP port and no DSCP. */
@@ -195,34 +193,32 @@ T_QP(no_reads_served)
 }
 
 /* The port for flow label 0 is derived from the QP numbers and stays in the device's range. */
-T(udp_ports)
+T_F(udp_ports)
 {
 	struct bb_qp_attr a = attributes();
 	uint32_t port, ports[2];
-	struct fixture f;
 
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, 0xf000);
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, 0xf00f);
-	open_qp(&f);
+	open_qp(f);
 	a.path.flow_label = 0;
 	for (unsigned int i = 0; i < 200; i++) {
 		a.dest_qpn = 0x100 + i * 77;
-		to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-		to_state(&f, &a, BB_QP_RTR, RTR_MASK);
-		port = bb_prm_get(context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) +
+		to_state(f, &a, BB_QP_INIT, INIT_MASK);
+		to_state(f, &a, BB_QP_RTR, RTR_MASK);
+		port = bb_prm_get(context(BB_PRM_OP_INIT2RTR_QP, f->qp->qpn, 0) +
 					  BB_PRM_QPC_ADS.byte,
 				  BB_PRM_ADS_UDP_SPORT);
 		assert_in_range(port, 0xf000, 0xf00f);
 		ports[i & 1] = port;
-		to_state(&f, &a, BB_QP_RESET, BB_QP_STATE);
+		to_state(f, &a, BB_QP_RESET, BB_QP_STATE);
 		stub.n_boxes = 0;
 	}
 	assert_int_not_equal(ports[0], ports[1]);
-	close_dev(&f);
 }
 
 /* The static rate is the device's code, or that of the next lower rate that the device has. */
-T(init2rtr_static_rate)
+T_F(init2rtr_static_rate)
 {
 	/* enum ibv_rate values and device codes: kernel, ib_to_mlx5_rate_map(). */
 	static const struct {
@@ -255,25 +251,24 @@ T(init2rtr_static_rate)
 	struct bb_qp_attr a = attributes();
 	struct bb_path back;
 	const uint8_t *ads;
-	struct fixture f;
 
 	for (unsigned int i = 0; i < RTE_DIM(rates); i++) {
 		bb_prm_set(stub.general, BB_PRM_HCA_STAT_RATE_SUPPORT, rates[i].support);
-		open_qp(&f);
+		open_qp(f);
 		a.path.static_rate = rates[i].rate;
-		to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-		to_state(&f, &a, BB_QP_RTR, RTR_MASK);
-		ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
+		to_state(f, &a, BB_QP_INIT, INIT_MASK);
+		to_state(f, &a, BB_QP_RTR, RTR_MASK);
+		ads = context(BB_PRM_OP_INIT2RTR_QP, f->qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
 		assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_STAT_RATE), rates[i].code);
-		mlx5_path_get(mlx5_dev_of(f.dev), ads, &back);
+		mlx5_path_get(mlx5_dev_of(f->dev), ads, &back);
 		assert_int_equal(back.static_rate, rates[i].back);
-		close_dev(&f);
+		close_dev(f);
 		stub.n_boxes = 0;
 	}
 }
 
 /* The UDP source port: from the flow label, else from both QP numbers, in the device's range. */
-T(init2rtr_source_port)
+T_F(init2rtr_source_port)
 {
 	static const struct {
 		uint32_t min, max, flow_label, port;
@@ -290,40 +285,38 @@ T(init2rtr_source_port)
 	};
 	struct bb_qp_attr a = attributes();
 	const uint8_t *ads;
-	struct fixture f;
 
 	for (unsigned int i = 0; i < RTE_DIM(cases); i++) {
 		stub_reset();
 		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, cases[i].min);
 		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, cases[i].max);
 		stub.next_id = 0xabcdef;
-		open_qp(&f);
-		assert_int_equal(f.qp->qpn, 0xabcdf1);
+		open_qp(f);
+		assert_int_equal(f->qp->qpn, 0xabcdf1);
 		a.dest_qpn = 0xfedcba;
 		a.path.flow_label = cases[i].flow_label;
-		to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-		to_state(&f, &a, BB_QP_RTR, RTR_MASK);
-		ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
+		to_state(f, &a, BB_QP_INIT, INIT_MASK);
+		to_state(f, &a, BB_QP_RTR, RTR_MASK);
+		ads = context(BB_PRM_OP_INIT2RTR_QP, f->qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
 		assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), cases[i].port);
-		close_dev(&f);
+		close_dev(f);
 	}
 }
 
-T(test_init2rtr_mailbox_has_the_infiniband_path)
+T_F(test_init2rtr_mailbox_has_the_infiniband_path)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *ads;
-	struct fixture f;
 
 	stub.port.link_layer = BB_LINK_INFINIBAND;
 	memcpy(stub.dmac, "\x02\x11\x22\x33\x44\x55", 6);
-	open_qp(&f);
+	open_qp(f);
 	a.path.dlid = 0x1357;
 	a.path.sl = 9;
 	a.path.src_path_bits = 0x2b;
-	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
-	ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
+	to_state(f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(f, &a, BB_QP_RTR, RTR_MASK);
+	ads = context(BB_PRM_OP_INIT2RTR_QP, f->qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RLID), 0x1357);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_SL), 9);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_MLID), 0x2b);
@@ -333,17 +326,16 @@ T(test_init2rtr_mailbox_has_the_infiniband_path)
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 0);
 
-	to_state(&f, &a, BB_QP_RESET, BB_QP_STATE);
+	to_state(f, &a, BB_QP_RESET, BB_QP_STATE);
 	a.path.is_global = 1;
-	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
-	ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
+	to_state(f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(f, &a, BB_QP_RTR, RTR_MASK);
+	ads = context(BB_PRM_OP_INIT2RTR_QP, f->qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_GRH), 1);
 	assert_memory_equal(ads + BB_PRM_ADS_RGID_RIP.byte, dgid, sizeof(dgid));
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL), 0xabcde);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 33);
-	path_back(&f, ads, &a.path);
-	close_dev(&f);
+	path_back(f, ads, &a.path);
 }
 
 T_QP(test_rtr2rts_mailbox_has_psn_retries_and_depths)
@@ -378,21 +370,19 @@ T_QP(test_rtr2rts_mailbox_has_psn_retries_and_depths)
 }
 
 /* Without the capability atomics are not in the context and cannot be requested. */
-T(no_atomics)
+T_F(no_atomics)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c;
-	struct fixture f;
 
 	bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 0);
-	open_qp(&f);
+	open_qp(f);
 	a.state = BB_QP_INIT;
-	assert_int_equal(bb_qp_modify(f.qp, &a, INIT_MASK), -EINVAL);
+	assert_int_equal(bb_qp_modify(f->qp, &a, INIT_MASK), -EINVAL);
 	a.access = BB_ACCESS_REMOTE_WRITE;
-	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-	c = context(BB_PRM_OP_RST2INIT_QP, f.qp->qpn, 0);
+	to_state(f, &a, BB_QP_INIT, INIT_MASK);
+	c = context(BB_PRM_OP_RST2INIT_QP, f->qp->qpn, 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_ATOMIC_MODE), 0);
-	close_dev(&f);
 }
 
 T_QP(refusals_change_nothing)

@@ -47,21 +47,19 @@ T_DEV(test_create_cq_mailbox_has_size_eq_and_record)
 /*
  * The device accepts the new ring and never finishes the old one: the CQ cannot be resized again.
  */
-T(resize_fails_half_way)
+T_F(resize_fails_half_way)
 {
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
-	struct fixture f;
 
 	bb_prm_set(stub.general, BB_PRM_HCA_CQ_RESIZE, 1);
-	open_dev(&f);
+	open_dev(f);
 	attr.depth = 8;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
 	assert_int_equal(bb_cq_resize(cq, 16), -EIO);
 	assert_int_equal(bb_cq_resize(cq, 32), -EIO);
 	assert_int_equal(stub_count(BB_PRM_OP_MODIFY_CQ), 1);
 	assert_int_equal(bb_cq_destroy(cq), 0);
-	close_dev(&f);
 }
 
 T_DEV(test_create_qp_mailbox_has_sizes_and_keys)
@@ -111,27 +109,26 @@ T_DEV(test_create_qp_mailbox_has_sizes_and_keys)
  * QP types with data in CQEs, by the kernel's rule (create_user_qp()): the requester of RC only,
  * the responder of RC and UC.
  */
-T(qp_scatter_to_cqe)
+T_F(qp_scatter_to_cqe)
 {
 	static const struct {
 		enum bb_qp_type type;
 		uint32_t cs_req, cs_res;
 	} types[] = {{BB_QPT_RC, 0x11, 0x1}, {BB_QPT_UC, 0, 0x1}, {BB_QPT_UD, 0, 0}};
 	struct bb_qp_init_attr init;
-	struct fixture f;
 	const uint8_t *c;
 
 	for (size_t i = 0; i < RTE_DIM(types); i++) {
 		stub_reset();
-		open_dev(&f);
+		open_dev(f);
 		bb_qp_init_attr_init(&init);
 		init.type = types[i].type;
 		init.scatter_to_cqe = true;
-		make_qp(&f, &init);
+		make_qp(f, &init);
 		c = stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte;
 		assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_REQ), types[i].cs_req);
 		assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_RES), types[i].cs_res);
-		close_dev(&f);
+		close_dev(f);
 	}
 }
 
@@ -161,27 +158,25 @@ T_DEV(smallest_rq)
 	assert_fields(*f->qp, rq.depth, 1, sq.depth, 1);
 }
 
-T(largest_wqe)
+T_F(largest_wqe)
 {
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_dev_attr attr;
-	struct fixture f;
 
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP_SZ, 6);
-	open_dev(&f);
-	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	open_dev(f);
+	assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 	init.rq_depth = 8;
 	init.max_sge = attr.max_sge;
 	init.max_inline = attr.max_inline;
 	init.sq_depth = 2;
-	make_qp(&f, &init);
-	assert_fields(f.qp->sq, max_sge, attr.max_sge, max_inline, attr.max_inline, mask, 31);
-	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	make_qp(f, &init);
+	assert_fields(f->qp->sq, max_sge, attr.max_sge, max_inline, attr.max_inline, mask, 31);
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
 	/* 2^6 blocks do not fit 8 WQEs of 16 blocks. */
 	init.sq_depth = 8;
-	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), -EINVAL);
-	f.qp = NULL;
-	close_dev(&f);
+	assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), -EINVAL);
+	f->qp = NULL;
 }
 
 /* One UAR per lcore, freed with its last queue. Queues of another lcore use another UAR. */
@@ -210,50 +205,45 @@ T_DEV(uar_per_lcore)
 	assert_int_equal(stub.uars, 0);
 }
 
-T(test_uar_without_blueflame_is_used)
+T_F(test_uar_without_blueflame_is_used)
 {
-	struct fixture f;
-
 	stub.no_bf = true;
-	open_qp(&f);
-	assert_int_equal(f.qp->sq.bf_size, 0);
-	close_dev(&f);
+	open_qp(f);
+	assert_int_equal(f->qp->sq.bf_size, 0);
+	close_dev(f);
 
 	stub_reset();
-	open_qp(&f);
-	assert_int_equal(f.qp->sq.bf_size, 256);
-	close_dev(&f);
+	open_qp(f);
+	assert_int_equal(f->qp->sq.bf_size, 256);
 }
 
-T(progress_runs_the_callers_device)
+T_F(progress_runs_the_callers_device)
 {
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_event ev;
 	struct bb_cq *cq;
-	struct fixture f;
 
 	stub.inline_progress = true;
-	open_dev(&f);
-	bb_dev_progress(f.dev);
+	open_dev(f);
+	bb_dev_progress(f->dev);
 	assert_int_equal(stub.progressed, 0);
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
-	bb_dev_progress(f.dev);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
+	bb_dev_progress(f->dev);
 	assert_int_equal(stub.progressed, 1);
 	cq->progress(cq->progress_arg);
 	assert_int_equal(stub.progressed, 2);
 	/* Waiting for events also runs the device. */
-	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	assert_int_equal(bb_event_get(f->dev, &ev), -EAGAIN);
 	assert_int_equal(stub.progressed, 3);
 	assert_int_equal(bb_cq_destroy(cq), 0);
-	bb_dev_progress(f.dev);
+	bb_dev_progress(f->dev);
 	assert_int_equal(stub.progressed, 3);
 	/* A queue of another lcore does not let this lcore run the device. */
 	attr.lcore = 1;
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
-	bb_dev_progress(f.dev);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
+	bb_dev_progress(f->dev);
 	assert_int_equal(stub.progressed, 3);
 	assert_int_equal(bb_cq_destroy(cq), 0);
-	close_dev(&f);
 }
 
 struct runner {
@@ -280,38 +270,36 @@ run_device(void *arg)
 }
 
 /* A thread runs the device while another one creates and destroys its only queue. */
-T(progress_while_queues_go)
+T_F(progress_while_queues_go)
 {
 	struct runner r = {0};
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
-	struct fixture f;
 	pthread_t thread;
 	void *ok;
 
 	stub.inline_progress = true;
-	open_dev(&f);
-	r.dev = f.dev;
+	open_dev(f);
+	r.dev = f->dev;
 	assert_int_equal(pthread_create(&thread, NULL, run_device, &r), 0);
 	while (!__atomic_load_n(&r.started, __ATOMIC_ACQUIRE))
 		sched_yield();
 	attr.depth = 16;
 	attr.lcore = r.lcore;
 	for (int i = 0; i < 2000; i++) {
-		assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+		assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
 		if (i % 16 == 0)
 			sched_yield();
 		assert_int_equal(bb_cq_destroy(cq), 0);
 	}
 	/* Waits until the thread has run the device. */
-	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
 	while (__atomic_load_n(&stub.progressed, __ATOMIC_RELAXED) == 0)
 		sched_yield();
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	__atomic_store_n(&r.stop, 1, __ATOMIC_RELEASE);
 	assert_int_equal(pthread_join(thread, &ok), 0);
 	assert_ptr_equal(ok, &r);
-	close_dev(&f);
 }
 
 /* Records are packed, eight bytes apart. Memory is registered per slab, not per QP. */

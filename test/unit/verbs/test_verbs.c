@@ -9,41 +9,40 @@
 
 #include "verbs_fixture.h"
 
-T(test_every_one_sided_request_moves_its_data)
+T_F(test_every_one_sided_request_moves_its_data)
 {
 	const uint32_t sig = BB_SEND_SIGNALED;
-	struct fixture f;
 	struct bb_sge sge[3];
 	uint64_t *word = (uint64_t *)(void *)(mem + LEN);
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
+		make(f, BB_QPT_RC, false, k);
 		/* Pieces of different lengths, one of them empty. */
-		sge[0] = piece(&f, FROM, 100);
-		sge[1] = piece(&f, FROM, 0);
-		sge[2] = piece(&f, FROM + 200, 33);
-		one(&f, bb_post_write(f.qp, 1, sge, 3, TO, 9, sig), 1, BB_WC_RDMA_WRITE);
+		sge[0] = piece(f, FROM, 100);
+		sge[1] = piece(f, FROM, 0);
+		sge[2] = piece(f, FROM + 200, 33);
+		one(f, bb_post_write(f->qp, 1, sge, 3, TO, 9, sig), 1, BB_WC_RDMA_WRITE);
 		assert_memory_equal(mem + LEN, mem, 100);
 		assert_memory_equal(mem + LEN + 100, mem + 200, 33);
 		assert_int_equal(mem[LEN + 133], 0);
-		one(&f, bb_post_write_inline(f.qp, 2, mem + 300, 60, TO + 500, 9, sig), 2,
+		one(f, bb_post_write_inline(f->qp, 2, mem + 300, 60, TO + 500, 9, sig), 2,
 		    BB_WC_RDMA_WRITE);
 		assert_memory_equal(mem + LEN + 500, mem + 300, 60);
-		sge[0] = piece(&f, TO + 1000, 50);
-		one(&f, bb_post_read(f.qp, 3, sge, 1, FROM + 400, 9, sig), 3, BB_WC_RDMA_READ);
+		sge[0] = piece(f, TO + 1000, 50);
+		one(f, bb_post_read(f->qp, 3, sge, 1, FROM + 400, 9, sig), 3, BB_WC_RDMA_READ);
 		assert_memory_equal(mem + LEN + 1000, mem + 400, 50);
 		*word = 40;
-		sge[0] = piece(&f, TO + 64, 8);
-		one(&f, bb_post_fetch_add(f.qp, 4, sge, TO, 9, 2, sig), 4, BB_WC_FETCH_ADD);
+		sge[0] = piece(f, TO + 64, 8);
+		one(f, bb_post_fetch_add(f->qp, 4, sge, TO, 9, 2, sig), 4, BB_WC_FETCH_ADD);
 		assert_int_equal(*word, 42);
 		assert_int_equal(word[8], 40);
-		one(&f, bb_post_cmp_swap(f.qp, 5, sge, TO, 9, 42, 7, sig), 5, BB_WC_CMP_SWAP);
+		one(f, bb_post_cmp_swap(f->qp, 5, sge, TO, 9, 42, 7, sig), 5, BB_WC_CMP_SWAP);
 		assert_int_equal(*word, 7);
 		assert_int_equal(word[8], 42);
 		/* rxe gets requests of several pieces by ibv_post_send(). */
 		assert_int_equal(null_dev.wr_plain, kinds[k].no_qp_ex ? 5 : kinds[k].rxe ? 1 : 0);
 		assert_int_equal(null_dev.wr_ex + null_dev.wr_plain, 5);
-		fixture_free(&f);
+		fixture_free(f);
 		assert_int_equal(null_dev.objects, 0);
 		null_reset();
 	}
@@ -104,16 +103,14 @@ messages(struct fixture *f)
 	assert_fields(wc[0], imm, 0xabcd, flags, BB_WC_WITH_INV);
 }
 
-T(test_messages_of_every_kind_arrive)
+T_F(test_messages_of_every_kind_arrive)
 {
-	struct fixture f;
-
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (int srq = 0; srq < 2; srq++) {
-			make(&f, BB_QPT_RC, srq, k);
-			messages(&f);
-			messages(&f);
-			fixture_free(&f);
+			make(f, BB_QPT_RC, srq, k);
+			messages(f);
+			messages(f);
+			fixture_free(f);
 			assert_int_equal(null_dev.objects, 0);
 			null_reset();
 		}
@@ -121,65 +118,63 @@ T(test_messages_of_every_kind_arrive)
 }
 
 /* A destroyed handle remains while outstanding requests may use it. */
-T(test_datagram_keeps_its_handle_until_done)
+T_F(test_datagram_keeps_its_handle_until_done)
 {
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[2];
 	struct bb_ah *ah, *other;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_UD, false, k);
-		sge = piece(&f, FROM, 30);
-		assert_int_equal(bb_ah_create(f.pd, &path, &ah), 0);
-		post_recv(&f, 77);
+		make(f, BB_QPT_UD, false, k);
+		sge = piece(f, FROM, 30);
+		assert_int_equal(bb_ah_create(f->pd, &path, &ah), 0);
+		post_recv(f, 77);
 		null_dev.hold = true;
-		assert_int_equal(bb_post_send_ud_imm(f.qp, 1, &sge, 1, ah, f.qp->qpn, 0x11, 5,
+		assert_int_equal(bb_post_send_ud_imm(f->qp, 1, &sge, 1, ah, f->qp->qpn, 0x11, 5,
 						     BB_SEND_SIGNALED),
 				 0);
 		assert_int_equal(bb_ah_destroy(ah), 0);
 		assert_int_equal(null_dev.ah_destroyed, 0);
-		bb_qp_ring(f.qp);
+		bb_qp_ring(f->qp);
 		null_dev.hold = false;
 		null_release();
-		recv_check(&f, wc, BB_WC_RECV, 30);
-		assert_int_equal(wc[0].src_qp, f.qp->qpn);
-		assert_int_equal(bb_ah_create(f.pd, &path, &other), 0);
+		recv_check(f, wc, BB_WC_RECV, 30);
+		assert_int_equal(wc[0].src_qp, f->qp->qpn);
+		assert_int_equal(bb_ah_create(f->pd, &path, &other), 0);
 		assert_int_equal(null_dev.ah_destroyed, 1);
 		assert_int_equal(bb_ah_destroy(other), 0);
 		assert_int_equal(null_dev.ah_destroyed, 2);
-		fixture_free(&f);
+		fixture_free(f);
 		assert_int_equal(null_dev.objects, 0);
 		null_reset();
 	}
 }
 
-T(test_windows_of_both_types_are_bound_and_invalidated)
+T_F(test_windows_of_both_types_are_bound_and_invalidated)
 {
-	struct fixture f;
 	struct bb_mw *one_mw, *two;
 	uint32_t key;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &one_mw), 0);
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &two), 0);
-		one(&f,
-		    bb_mw_bind(f.qp, 1, one_mw, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+		make(f, BB_QPT_RC, false, k);
+		assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_1, &one_mw), 0);
+		assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &two), 0);
+		one(f,
+		    bb_mw_bind(f->qp, 1, one_mw, f->mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
 			       BB_SEND_SIGNALED),
 		    1, BB_WC_BIND_MW);
-		one(&f, bb_mw_bind(f.qp, 2, one_mw, NULL, 0, 0, 0, BB_SEND_SIGNALED), 2,
+		one(f, bb_mw_bind(f->qp, 2, one_mw, NULL, 0, 0, 0, BB_SEND_SIGNALED), 2,
 		    BB_WC_BIND_MW);
 		key = bb_inc_rkey(two->rkey);
-		one(&f,
-		    bb_post_bind_mw(f.qp, 3, two, key, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+		one(f,
+		    bb_post_bind_mw(f->qp, 3, two, key, f->mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
 				    BB_SEND_SIGNALED),
 		    3, BB_WC_BIND_MW);
-		one(&f, bb_post_local_inv(f.qp, 4, key, BB_SEND_SIGNALED), 4, BB_WC_LOCAL_INV);
+		one(f, bb_post_local_inv(f->qp, 4, key, BB_SEND_SIGNALED), 4, BB_WC_LOCAL_INV);
 		assert_int_equal(bb_mw_free(two), 0);
 		assert_int_equal(bb_mw_free(one_mw), 0);
-		fixture_free(&f);
+		fixture_free(f);
 		assert_int_equal(null_dev.objects, 0);
 		null_reset();
 	}
@@ -214,26 +209,24 @@ T_KINDS(BB_QPT_RC, false, test_nop_waits_for_earlier_requests_only)
 }
 
 /* Unsignalled requests in one doorbell, as WQEs: one of them is signalled, none is reported. */
-T(test_one_of_the_unsignalled_is_signalled)
+T_F(test_one_of_the_unsignalled_is_signalled)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc;
 
-	make(&f, BB_QPT_RC, false, 3);
-	sge = piece(&f, FROM, 8);
+	make(f, BB_QPT_RC, false, 3);
+	sge = piece(f, FROM, 8);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 0);
-	bb_qp_ring(f.qp);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, 0), 0);
+	bb_qp_ring(f->qp);
 	assert_int_equal(null_dev.signaled, 1);
-	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
 	/* A ring of 16 that the application never polls is never found full. */
 	for (uint32_t i = 0; i < 100; i++) {
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 0);
-		bb_qp_ring(f.qp);
-		assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+		assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, 0), 0);
+		bb_qp_ring(f->qp);
+		assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
 	}
-	fixture_free(&f);
 }
 
 T_ON(BB_QPT_RC, false, test_completion_event_is_delivered)

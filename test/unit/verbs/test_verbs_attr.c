@@ -312,7 +312,7 @@ deep(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 }
 
 /* A ring has at most 2 MiB, so it has fewer slots for long WQEs. */
-T(test_ring_of_2_mib_bounds_the_depth)
+T_F(test_ring_of_2_mib_bounds_the_depth)
 {
 	static const struct {
 		enum bb_qp_type type;
@@ -328,14 +328,13 @@ T(test_ring_of_2_mib_bounds_the_depth)
 	};
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr cattr = DEFAULTS(cq_attr);
-	struct fixture f;
 	struct bb_cq *cq;
 	struct bb_qp *qp;
 
 	null_dev.attr = deep;
-	make(&f, BB_QPT_RC, false, 0);
+	make(f, BB_QPT_RC, false, 0);
 	cattr.depth = 1 << 16;
-	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), 0);
 	for (size_t i = 0; i < RTE_DIM(cases); i++) {
 		bb_qp_init_attr_init(&init);
 		init.type = cases[i].type;
@@ -343,39 +342,37 @@ T(test_ring_of_2_mib_bounds_the_depth)
 		init.max_sge = cases[i].max_sge;
 		init.max_inline = cases[i].max_inline;
 		init.sq_depth = cases[i].most;
-		assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+		assert_int_equal(bb_qp_create(f->pd, &init, &qp), 0);
 		assert_int_equal(bb_qp_destroy(qp), 0);
 		init.sq_depth++;
 		qp = NULL;
-		assert_logged(bb_qp_create(f.pd, &init, &qp), -EINVAL, "sq_depth");
+		assert_logged(bb_qp_create(f->pd, &init, &qp), -EINVAL, "sq_depth");
 		assert_null(qp);
 	}
 	assert_int_equal(bb_cq_destroy(cq), 0);
-	fixture_free(&f);
 }
 
 /* The provider gets the requested sizes, and at least one piece. */
-T(test_provider_gets_the_requested_sizes)
+T_F(test_provider_gets_the_requested_sizes)
 {
 	static const enum ibv_qp_type types[] = {
 		[BB_QPT_RC] = IBV_QPT_RC, [BB_QPT_UC] = IBV_QPT_UC, [BB_QPT_UD] = IBV_QPT_UD};
 	struct bb_qp_init_attr init;
 	const struct ibv_qp_cap *cap = &null_dev.qp_init.cap;
-	struct fixture f;
 	struct bb_qp *qp;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (size_t type = 0; type < RTE_DIM(types); type++) {
-			make(&f, BB_QPT_RC, true, k);
+			make(f, BB_QPT_RC, true, k);
 			bb_qp_init_attr_init(&init);
 			init.type = (enum bb_qp_type)type;
-			init.send_cq = init.recv_cq = f.cq;
+			init.send_cq = init.recv_cq = f->cq;
 			init.sq_depth = 5;
 			init.rq_depth = 3;
 			init.max_sge = 2;
 			init.max_recv_sge = 4;
 			init.max_inline = 48;
-			assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+			assert_int_equal(bb_qp_create(f->pd, &init, &qp), 0);
 			assert_int_equal(null_dev.qp_init.qp_type, types[type]);
 			assert_ptr_equal(null_dev.qp_init.qp_context, qp);
 			assert_null(null_dev.qp_init.srq);
@@ -383,37 +380,35 @@ T(test_provider_gets_the_requested_sizes)
 			assert_fields(*cap, max_recv_sge, 4, max_inline_data, 48);
 			assert_int_equal(bb_qp_destroy(qp), 0);
 			init.max_sge = init.max_recv_sge = 0;
-			assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+			assert_int_equal(bb_qp_create(f->pd, &init, &qp), 0);
 			assert_fields(*cap, max_send_sge, 1, max_recv_sge, 1);
 			assert_int_equal(bb_qp_destroy(qp), 0);
 			init.rq_depth = 0;
-			init.srq = f.srq;
-			assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+			init.srq = f->srq;
+			assert_int_equal(bb_qp_create(f->pd, &init, &qp), 0);
 			assert_non_null(null_dev.qp_init.srq);
 			assert_fields(*cap, max_recv_wr, 0, max_recv_sge, 0);
 			assert_int_equal(bb_qp_destroy(qp), 0);
-			fixture_free(&f);
+			fixture_free(f);
 			null_reset();
 		}
 	}
 }
 
 /* libmlx5 would copy short receives to addresses that are not pointers: see verbs_qp.c. */
-T(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
+T_F(test_qp_of_libmlx5_is_made_without_scatter_to_cqe)
 {
-	struct fixture f;
-
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (int type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
 			for (int srq = 0; srq < 2; srq++) {
 				for (int mlx5 = 0; mlx5 < 2; mlx5++) {
 					null_dev.mlx5 = mlx5 != 0;
-					make(&f, (enum bb_qp_type)type, srq != 0, k);
+					make(f, (enum bb_qp_type)type, srq != 0, k);
 					assert_int_equal(
 						null_dev.qp_dv_flags,
 						mlx5 ? MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE : 0);
 					assert_int_equal(null_dev.qp_init.srq != NULL, srq);
-					fixture_free(&f);
+					fixture_free(f);
 					null_reset();
 				}
 			}

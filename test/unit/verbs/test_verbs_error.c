@@ -65,22 +65,21 @@ T_ON(BB_QPT_RC, false, test_reset_makes_the_qp_new)
 }
 
 /* The provider refuses one of four: it and all after it fail, in order. */
-T(test_refused_request_fails_with_all_after_it)
+T_F(test_refused_request_fails_with_all_after_it)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[8];
 	uint64_t i;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		sge = piece(&f, FROM, 8);
+		make(f, BB_QPT_RC, false, k);
+		sge = piece(f, FROM, 8);
 		null_dev.bad_wr = 3;
 		for (i = 0; i < 4; i++)
-			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED),
+			assert_int_equal(bb_post_write(f->qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED),
 					 0);
-		bb_qp_ring(f.qp);
-		take(&f, wc, 4);
+		bb_qp_ring(f->qp);
+		take(f, wc, 4);
 		/* ibv_wr_complete() refuses all of them together. */
 		for (i = 0; i < 4; i++)
 			assert_int_equal(wc[i].wr_id, i);
@@ -90,27 +89,26 @@ T(test_refused_request_fails_with_all_after_it)
 		assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
 		if (i != 0)
 			assert_int_equal(wc[1].status, BB_WC_SUCCESS);
-		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 0);
-		bb_qp_ring(f.qp);
-		take(&f, wc, 1);
+		assert_int_equal(bb_post_write(f->qp, 5, &sge, 1, TO, 1, 0), 0);
+		bb_qp_ring(f->qp);
+		take(f, wc, 1);
 		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
-		fixture_free(&f);
+		fixture_free(f);
 		null_reset();
-		make(&f, BB_QPT_RC, false, k);
+		make(f, BB_QPT_RC, false, k);
 		null_dev.bad_wr = 1;
-		post_recv(&f, 3);
-		take(&f, wc, 1);
+		post_recv(f, 3);
+		take(f, wc, 1);
 		assert_fields(wc[0], wr_id, 3, status, BB_WC_LOC_QP_OP_ERR);
-		fixture_free(&f);
+		fixture_free(f);
 		null_reset();
 	}
 }
 
 /* Each call of libibverbs fails in turn: an error is returned, and no object leaks. */
-T(test_no_failed_call_leaks)
+T_F(test_no_failed_call_leaks)
 {
 	static const int errs[] = {ENOMEM, EINVAL};
-	struct fixture f;
 	uint32_t n, kept;
 	int ret, srq;
 
@@ -124,10 +122,10 @@ T(test_no_failed_call_leaks)
 				null_dev.no_td = kinds[k % RTE_DIM(kinds)].no_td;
 				null_dev.fail_at = n;
 				null_dev.fail_errno = errs[e];
-				ret = fixture_make(&f, BB_QPT_RC, srq != 0);
+				ret = fixture_make(f, BB_QPT_RC, srq != 0);
 				null_dev.fail_at = 0;
 				kept = null_dev.objects;
-				fixture_free(&f);
+				fixture_free(f);
 				if (!null_dev.failed)
 					break;
 				/*
@@ -150,33 +148,32 @@ T(test_no_failed_call_leaks)
  * A provider whose ibv_wr_*() cannot change keys: only that request is refused; those before it
  * execute.
  */
-T(test_missing_key_operations_refuse_only_that_request)
+T_F(test_missing_key_operations_refuse_only_that_request)
 {
 	struct bb_wc wc[3];
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_mw *mw;
 	int ret;
 
 	for (unsigned int what = 0; what < 3; what++) {
 		null_dev.no_keys = true;
-		make(&f, BB_QPT_RC, false, 0);
-		sge = piece(&f, FROM, 8);
-		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
-		assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO + 8, 1, BB_SEND_SIGNALED), 0);
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+		make(f, BB_QPT_RC, false, 0);
+		sge = piece(f, FROM, 8);
+		assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 0);
+		assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO + 8, 1, BB_SEND_SIGNALED), 0);
+		assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &mw), 0);
 		if (what == 0)
-			ret = bb_post_local_inv(f.qp, 3, 0x1200, BB_SEND_SIGNALED);
+			ret = bb_post_local_inv(f->qp, 3, 0x1200, BB_SEND_SIGNALED);
 		else if (what == 1)
-			ret = bb_post_send_inv(f.qp, 3, &sge, 1, 0x1200, BB_SEND_SIGNALED);
+			ret = bb_post_send_inv(f->qp, 3, &sge, 1, 0x1200, BB_SEND_SIGNALED);
 		else
-			ret = bb_post_bind_mw(f.qp, 3, mw, bb_inc_rkey(mw->rkey), f.mr, FROM, 64,
+			ret = bb_post_bind_mw(f->qp, 3, mw, bb_inc_rkey(mw->rkey), f->mr, FROM, 64,
 					      BB_ACCESS_REMOTE_WRITE, BB_SEND_SIGNALED);
 		assert_int_equal(ret, 0);
 		log_begin();
-		bb_qp_ring(f.qp);
+		bb_qp_ring(f->qp);
 		log_expect("extended post (ibv_wr_*()) does not support the operation");
-		take(&f, wc, 3);
+		take(f, wc, 3);
 		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
 		assert_int_equal(wc[1].status, BB_WC_SUCCESS);
 		assert_int_equal(wc[2].status, what == 2 ? BB_WC_MW_BIND_ERR : BB_WC_LOC_QP_OP_ERR);
@@ -184,7 +181,7 @@ T(test_missing_key_operations_refuse_only_that_request)
 		assert_memory_equal(mem + LEN + 8, mem, 8);
 		assert_int_equal(null_dev.wr_ex, 2);
 		assert_int_equal(bb_mw_free(mw), 0);
-		fixture_free(&f);
+		fixture_free(f);
 		null_reset();
 	}
 }

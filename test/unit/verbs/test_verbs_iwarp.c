@@ -76,7 +76,7 @@ T(test_unreported_read_limit_is_no_limit)
 	}
 }
 
-T(test_iwarp_has_rc_only)
+T_F(test_iwarp_has_rc_only)
 {
 	static const struct {
 		enum bb_qp_type type;
@@ -87,22 +87,20 @@ T(test_iwarp_has_rc_only)
 	};
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_qp *qp = NULL;
-	struct fixture f;
 	uint32_t objects;
 
-	make_iwarp(&f, 0);
-	init.send_cq = f.cq;
-	init.recv_cq = f.cq;
+	make_iwarp(f, 0);
+	init.send_cq = f->cq;
+	init.recv_cq = f->cq;
 	init.sq_depth = 4;
 	init.rq_depth = 4;
 	objects = null_dev.objects;
 	for (uint32_t i = 0; i < RTE_DIM(types); i++) {
 		init.type = types[i].type;
-		assert_logged(bb_qp_create(f.pd, &init, &qp), -ENOTSUP, types[i].text);
+		assert_logged(bb_qp_create(f->pd, &init, &qp), -ENOTSUP, types[i].text);
 		assert_null(qp);
 		assert_int_equal(null_dev.objects, objects);
 	}
-	fixture_free(&f);
 }
 
 /* ---- Requests that iWARP lacks */
@@ -249,46 +247,44 @@ T(test_iwarp_refuses_what_it_lacks)
 }
 
 /* Features that an iWARP device reports are not refused: atomics, READs of three pieces. */
-T(test_reported_features_are_not_refused)
+T_F(test_reported_features_are_not_refused)
 {
 	struct bb_sge s[4] = {0};
 	struct bb_send_wr wr = write_wr(5, s);
 	struct bb_wc wc;
-	struct fixture f;
 	int err;
 
 	null_dev.max_sge_rd = 3;
-	make_iwarp(&f, 0);
+	make_iwarp(f, 0);
 	memset(mem, 0, sizeof(mem));
 	for (uint32_t i = 0; i < RTE_DIM(s); i++)
-		s[i] = piece(&f, FROM + 64 * i, 8);
-	one(&f, bb_post_fetch_add(f.qp, 1, s, TO, 1, 5, SIG), 1, BB_WC_FETCH_ADD);
-	one(&f, bb_post_cmp_swap(f.qp, 2, s, TO, 1, 5, 9, SIG), 2, BB_WC_CMP_SWAP);
+		s[i] = piece(f, FROM + 64 * i, 8);
+	one(f, bb_post_fetch_add(f->qp, 1, s, TO, 1, 5, SIG), 1, BB_WC_FETCH_ADD);
+	one(f, bb_post_cmp_swap(f->qp, 2, s, TO, 1, 5, 9, SIG), 2, BB_WC_CMP_SWAP);
 	assert_int_equal(mem[LEN], 9);
 	memset(mem + LEN, 0x33, 64);
-	one(&f, bb_post_read(f.qp, 3, s, 3, TO, 1, SIG), 3, BB_WC_RDMA_READ);
+	one(f, bb_post_read(f->qp, 3, s, 3, TO, 1, SIG), 3, BB_WC_RDMA_READ);
 	assert_int_equal(mem[128 + 7], 0x33);
 	/* WRITEs and SENDs have no such limit. */
-	one(&f, bb_post_write(f.qp, 4, s, 4, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
+	one(f, bb_post_write(f->qp, 4, s, 4, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
 	/* Empty pieces of a READ do not count, also in a list; this READ has four others. */
 	wr.rdma.raddr = TO;
 	wr.opcode = BB_WR_RDMA_READ;
 	wr.nsge = 4;
 	s[1].len = 0;
-	one(&f, bb_qp_post_list(f.qp, &wr, 1, &err) == 1 ? 0 : -EAGAIN, 5, BB_WC_RDMA_READ);
+	one(f, bb_qp_post_list(f->qp, &wr, 1, &err) == 1 ? 0 : -EAGAIN, 5, BB_WC_RDMA_READ);
 	s[1].len = 8;
-	assert_int_equal(bb_qp_post_list(f.qp, &wr, 1, &err), 0);
+	assert_int_equal(bb_qp_post_list(f->qp, &wr, 1, &err), 0);
 	assert_int_equal(err, -ENOTSUP);
 	/* More than the queue's limit is rejected without reading the list. */
 	wr.nsge = 5;
 	wr.sge = NULL;
-	assert_int_equal(bb_qp_post_list(f.qp, &wr, 1, &err), 0);
+	assert_int_equal(bb_qp_post_list(f->qp, &wr, 1, &err), 0);
 	assert_int_equal(err, -EINVAL);
-	assert_int_equal(bb_post_read(f.qp, 6, s, 4, TO, 1, SIG), 0);
-	bb_qp_ring(f.qp);
-	take(&f, &wc, 1);
+	assert_int_equal(bb_post_read(f->qp, 6, s, 4, TO, 1, SIG), 0);
+	bb_qp_ring(f->qp);
+	take(f, &wc, 1);
 	assert_int_equal(wc.status, BB_WC_LOC_QP_OP_ERR);
-	fixture_free(&f);
 }
 
 /* ---- siw */

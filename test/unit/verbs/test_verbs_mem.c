@@ -9,26 +9,25 @@
 static uint8_t page[4096] __attribute__((aligned(4096)));
 
 /* Device memory by copies, and as target and source of requests. */
-T(test_device_memory_is_copied_and_transferred)
+T_F(test_device_memory_is_copied_and_transferred)
 {
 	uint8_t data[256], back[256];
 	struct bb_dev_attr attr;
 	uint64_t counter = 40;
 	struct bb_sge sge;
 	struct bb_mr *mr;
-	struct fixture f;
 	struct bb_dm *dm;
 
 	for (uint32_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i ^ 0x5a);
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		make(f, BB_QPT_RC, false, k);
+		assert_int_equal(bb_dev_query(f->dev, &attr), 0);
 		assert_int_equal(attr.max_dm_size, 4096);
 		/* At least the alignment that atomics need. */
 		assert_true(attr.max_dm_log_align >= 3);
-		assert_int_equal(bb_dm_alloc(f.dev, 4097, 0, &dm), -EINVAL);
-		assert_int_equal(bb_dm_alloc(f.dev, 1024, 6, &dm), 0);
+		assert_int_equal(bb_dm_alloc(f->dev, 4097, 0, &dm), -EINVAL);
+		assert_int_equal(bb_dm_alloc(f->dev, 1024, 6, &dm), 0);
 		assert_fields(null_dev, dm_len, 1024, dm_log_align, 6);
 		assert_int_equal(bb_dm_write(dm, 512, data, sizeof(data)), 0);
 		memset(back, 0, sizeof(back));
@@ -37,23 +36,23 @@ T(test_device_memory_is_copied_and_transferred)
 		assert_int_equal(bb_dm_write(dm, 1020, data, 8), -EFAULT);
 
 		/* Its second half, with addresses from 0. */
-		assert_int_equal(bb_mr_reg_dm(f.pd, dm, 512, 512,
+		assert_int_equal(bb_mr_reg_dm(f->pd, dm, 512, 512,
 					      BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &mr),
 				 0);
 		assert_int_equal(mr->iova, 0);
-		assert_int_equal(bb_mr_reg_dm(f.pd, dm, 512, 513, 0, &mr), -EINVAL);
+		assert_int_equal(bb_mr_reg_dm(f->pd, dm, 512, 513, 0, &mr), -EINVAL);
 		sge = (struct bb_sge){4, 100, mr->lkey};
-		one(&f, bb_post_write(f.qp, 1, &sge, 1, TO, f.mr->rkey, BB_SEND_SIGNALED), 1,
+		one(f, bb_post_write(f->qp, 1, &sge, 1, TO, f->mr->rkey, BB_SEND_SIGNALED), 1,
 		    BB_WC_RDMA_WRITE);
 		assert_memory_equal(mem + LEN, data + 4, 100);
-		sge = piece(&f, FROM, 64);
-		one(&f, bb_post_write(f.qp, 2, &sge, 1, 256, mr->rkey, BB_SEND_SIGNALED), 2,
+		sge = piece(f, FROM, 64);
+		one(f, bb_post_write(f->qp, 2, &sge, 1, 256, mr->rkey, BB_SEND_SIGNALED), 2,
 		    BB_WC_RDMA_WRITE);
 		assert_int_equal(bb_dm_read(dm, back, 512 + 256, 64), 0);
 		assert_memory_equal(back, mem, 64);
 		assert_int_equal(bb_dm_write(dm, 512 + 8, &counter, sizeof(counter)), 0);
-		sge = piece(&f, TO, 8);
-		one(&f, bb_post_fetch_add(f.qp, 3, &sge, 8, mr->rkey, 2, BB_SEND_SIGNALED), 3,
+		sge = piece(f, TO, 8);
+		one(f, bb_post_fetch_add(f->qp, 3, &sge, 8, mr->rkey, 2, BB_SEND_SIGNALED), 3,
 		    BB_WC_FETCH_ADD);
 		assert_int_equal(bb_dm_read(dm, back, 512 + 8, sizeof(counter)), 0);
 		assert_int_equal(memcmp(back, &(uint64_t){42}, sizeof(counter)), 0);
@@ -62,7 +61,7 @@ T(test_device_memory_is_copied_and_transferred)
 		assert_int_equal(bb_dm_free(dm), -EBUSY);
 		assert_int_equal(bb_mr_dereg(mr), 0);
 		assert_int_equal(bb_dm_free(dm), 0);
-		fixture_free(&f);
+		fixture_free(f);
 		assert_int_equal(null_dev.objects, 0);
 		null_reset();
 	}
@@ -96,28 +95,28 @@ T_ON(BB_QPT_RC, false, test_refused_device_memory_changes_nothing)
 }
 
 /* libhns copies short receives to the address in the request, so that must be a pointer. */
-T(test_region_with_other_iova_is_refused_over_libhns)
+T_F(test_region_with_other_iova_is_refused_over_libhns)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE;
 	const uint64_t elsewhere = UINT64_C(0x100000) + (TO & 0xfff);
 	struct bb_mr *mr[5];
 	struct bb_mw *mw;
 	struct bb_dm *dm;
-	struct fixture f;
 	uint32_t objects;
 	int ret[5], hns;
 
 	for (hns = 0; hns < 2; hns++) {
 		null_dev.vendor_id = hns ? 0x19e5 : 0;
-		make(&f, BB_QPT_RC, false, 0);
-		assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
+		make(f, BB_QPT_RC, false, 0);
+		assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &dm), 0);
 		objects = null_dev.objects;
 		log_begin();
-		ret[0] = bb_mr_reg_iova(f.pd, mem + LEN, 64, elsewhere, access, &mr[0]);
-		ret[1] = bb_mr_reg_iova(f.pd, page, sizeof(page), 0, access, &mr[1]);
-		ret[2] = bb_mr_reg(f.pd, page, sizeof(page), access | BB_ACCESS_ZERO_BASED, &mr[2]);
-		ret[3] = bb_mr_reg_dmabuf(f.pd, 0, LEN, 0, 1, access, &mr[3]);
-		ret[4] = bb_mr_reg_dm(f.pd, dm, 0, 64, access, &mr[4]);
+		ret[0] = bb_mr_reg_iova(f->pd, mem + LEN, 64, elsewhere, access, &mr[0]);
+		ret[1] = bb_mr_reg_iova(f->pd, page, sizeof(page), 0, access, &mr[1]);
+		ret[2] =
+			bb_mr_reg(f->pd, page, sizeof(page), access | BB_ACCESS_ZERO_BASED, &mr[2]);
+		ret[3] = bb_mr_reg_dmabuf(f->pd, 0, LEN, 0, 1, access, &mr[3]);
+		ret[4] = bb_mr_reg_dm(f->pd, dm, 0, 64, access, &mr[4]);
 		log_expect(hns ? "the iova must be the address of the memory in this process, "
 				 "because libhns copies short receives"
 			       : NULL);
@@ -128,10 +127,10 @@ T(test_region_with_other_iova_is_refused_over_libhns)
 		}
 		assert_int_equal(null_dev.objects, objects);
 		/* A window has no memory of its own. */
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+		assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &mw), 0);
 		assert_int_equal(bb_mw_free(mw), 0);
 		assert_int_equal(bb_dm_free(dm), 0);
-		fixture_free(&f);
+		fixture_free(f);
 		null_reset();
 	}
 }
@@ -273,26 +272,25 @@ T(test_relaxed_ordering_reaches_the_provider)
 }
 
 /* An old kernel's refusal of the right is no error of the caller, by either call. */
-T(test_refused_relaxed_ordering_is_left_out)
+T_F(test_refused_relaxed_ordering_is_left_out)
 {
 	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
 	struct bb_mr *mr[3];
 	struct bb_dm *dm;
-	struct fixture f;
 	bool old;
 
 	for (old = false;; old = true) {
 		const unsigned int want = old ? BB_ACCESS_LOCAL_WRITE : access;
 
-		make(&f, BB_QPT_RC, false, 0);
+		make(f, BB_QPT_RC, false, 0);
 		null_dev.no_optional = old;
-		assert_int_equal(bb_mr_reg(f.pd, mem, LEN, access, &mr[0]), 0);
+		assert_int_equal(bb_mr_reg(f->pd, mem, LEN, access, &mr[0]), 0);
 		assert_int_equal(null_dev.reg_access, want);
-		assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
-		assert_int_equal(bb_mr_reg_dm(f.pd, dm, 0, 64, access, &mr[1]), 0);
+		assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &dm), 0);
+		assert_int_equal(bb_mr_reg_dm(f->pd, dm, 0, 64, access, &mr[1]), 0);
 		/* Every kernel refuses the right for device memory. */
 		assert_int_equal(null_dev.reg_access, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ZERO_BASED);
-		assert_int_equal(bb_mr_reg_dmabuf(f.pd, 0, 4096, 0, 1, access, &mr[2]), 0);
+		assert_int_equal(bb_mr_reg_dmabuf(f->pd, 0, 4096, 0, 1, access, &mr[2]), 0);
 		assert_int_equal(null_dev.reg_access, want);
 		assert_logged(bb_mr_rereg(mr[0], BB_MR_REREG_ACCESS, NULL, NULL, 0, access), 0,
 			      NULL);
@@ -307,7 +305,7 @@ T(test_refused_relaxed_ordering_is_left_out)
 		for (size_t i = 0; i < 3; i++)
 			assert_int_equal(bb_mr_dereg(mr[i]), 0);
 		assert_int_equal(bb_dm_free(dm), 0);
-		fixture_free(&f);
+		fixture_free(f);
 		if (old)
 			break;
 	}
@@ -333,67 +331,65 @@ to_rts_again(struct fixture *f)
  * libibverbs chooses the key of a type 1 window. The library has it also after a refused bind,
  * and after one that a reset discarded.
  */
-T(test_window_key_follows_refused_and_discarded_binds)
+T_F(test_window_key_follows_refused_and_discarded_binds)
 {
 	struct bb_mw *mw = NULL;
 	struct bb_wc wc;
-	struct fixture f;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw), 0);
+		make(f, BB_QPT_RC, false, k);
+		assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_1, &mw), 0);
 		null_dev.bad_wr = 1;
-		assert_int_equal(bb_mw_bind(f.qp, 1, mw, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+		assert_int_equal(bb_mw_bind(f->qp, 1, mw, f->mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
 					    BB_SEND_SIGNALED),
 				 0);
-		bb_qp_ring(f.qp);
-		take(&f, &wc, 1);
+		bb_qp_ring(f->qp);
+		take(f, &wc, 1);
 		assert_int_equal(wc.status, BB_WC_MW_BIND_ERR);
-		to_rts_again(&f);
-		assert_int_equal(bb_mw_bind(f.qp, 2, mw, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+		to_rts_again(f);
+		assert_int_equal(bb_mw_bind(f->qp, 2, mw, f->mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
 					    BB_SEND_SIGNALED),
 				 0);
-		to_rts_again(&f);
-		one(&f,
-		    bb_mw_bind(f.qp, 3, mw, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+		to_rts_again(f);
+		one(f,
+		    bb_mw_bind(f->qp, 3, mw, f->mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
 			       BB_SEND_SIGNALED),
 		    3, BB_WC_BIND_MW);
-		assert_int_equal(provider_rkey(&f, mw), mw->rkey);
+		assert_int_equal(provider_rkey(f, mw), mw->rkey);
 		assert_int_equal(bb_mw_free(mw), 0);
-		fixture_free(&f);
+		fixture_free(f);
 		assert_int_equal(null_dev.objects, 0);
 		null_reset();
 	}
 }
 
 /* The provider cannot allocate another window; it refuses the region of a bind. */
-T(test_refused_window_or_bind_is_returned)
+T_F(test_refused_window_or_bind_is_returned)
 {
 	struct bb_mw *mw = NULL;
 	struct bb_wc wc[2];
-	struct fixture f;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
-		make(&f, BB_QPT_RC, false, k);
+		make(f, BB_QPT_RC, false, k);
 		null_dev.fail_errno = ENOMEM;
 		null_dev.fail_at = 1;
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), -ENOMEM);
+		assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &mw), -ENOMEM);
 		assert_null(mw);
-		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+		assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &mw), 0);
 		null_dev.bad_wr = 1;
-		assert_int_equal(bb_post_bind_mw(f.qp, 7, mw, bb_inc_rkey(mw->rkey), f.mr, FROM, 64,
-						 BB_ACCESS_REMOTE_WRITE, BB_SEND_SIGNALED),
+		assert_int_equal(bb_post_bind_mw(f->qp, 7, mw, bb_inc_rkey(mw->rkey), f->mr, FROM,
+						 64, BB_ACCESS_REMOTE_WRITE, BB_SEND_SIGNALED),
 				 0);
-		assert_int_equal(bb_mr_dereg(f.mr), -EBUSY);
-		bb_qp_ring(f.qp);
-		take(&f, wc, 1);
+		assert_int_equal(bb_mr_dereg(f->mr), -EBUSY);
+		bb_qp_ring(f->qp);
+		take(f, wc, 1);
 		assert_fields(wc[0], wr_id, 7, status, BB_WC_MW_BIND_ERR);
 		/* The bind failed, so the region can be deregistered. */
-		assert_int_equal(bb_mr_dereg(f.mr), 0);
-		f.mr = NULL;
+		assert_int_equal(bb_mr_dereg(f->mr), 0);
+		f->mr = NULL;
 		assert_int_equal(bb_mw_free(mw), 0);
 		mw = NULL;
-		fixture_free(&f);
+		fixture_free(f);
 		assert_int_equal(null_dev.objects, 0);
 		null_reset();
 	}

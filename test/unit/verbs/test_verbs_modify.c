@@ -232,103 +232,99 @@ T(test_attributes_reach_the_provider)
 	}
 }
 
-T(test_mtu_is_translated)
+T_F(test_mtu_is_translated)
 {
 	static const enum ibv_mtu mtus[] = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048,
 					    IBV_MTU_4096};
 	struct bb_qp_attr attr;
-	struct fixture f;
 
 	null_dev.attr = wide;
 	for (size_t i = 0; i < RTE_DIM(mtus); i++) {
-		fresh(&f, BB_QPT_UC);
+		fresh(f, BB_QPT_UC);
 		fill(&attr);
 		attr.path.src_path_bits = 0;
 		attr.path_mtu = 256u << i;
 		attr.state = BB_QP_INIT;
-		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE | uc[0].mask), 0);
+		assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE | uc[0].mask), 0);
 		attr.state = BB_QP_RTR;
-		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE | uc[1].mask), 0);
+		assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE | uc[1].mask), 0);
 		assert_int_equal(null_dev.qp_attr.path_mtu, mtus[i]);
-		fixture_free(&f);
+		fixture_free(f);
 	}
 }
 
 /* ---- To ERR, and the state that a query returns */
 
 /* rxe cannot go from RESET to ERR: the driver goes through INIT, and later posts are flushed. */
-T(test_reset_to_err_goes_through_init)
+T_F(test_reset_to_err_goes_through_init)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_RC, BB_QPT_UC, BB_QPT_UD};
 	struct bb_qp_attr attr = DEFAULTS(qp_attr);
-	struct fixture f;
 	struct bb_wc wc;
 
 	attr.state = BB_QP_ERR;
 	for (size_t i = 0; i < RTE_DIM(types); i++) {
 		null_dev.no_reset_to_err = true;
-		fresh(&f, types[i]);
+		fresh(f, types[i]);
 		/* The first step is refused, then the second, which leaves the QP in INIT. */
 		null_dev.fail_errno = EPERM;
 		null_dev.fail_at = 2;
-		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), -EPERM);
-		assert_int_equal(f.qp->state, BB_QP_RESET);
+		assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), -EPERM);
+		assert_int_equal(f->qp->state, BB_QP_RESET);
 		null_dev.fail_at = 3;
-		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), -EPERM);
+		assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), -EPERM);
 		assert_fields(null_dev.qp_attr, qp_state, IBV_QPS_INIT, port_num, 1);
-		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
+		assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
 		assert_fields(null_dev, qp_attr.qp_state, IBV_QPS_ERR, qp_mask, IBV_QP_STATE);
-		assert_int_equal(bb_post_nop(f.qp, 1, 0), 0);
-		bb_qp_ring(f.qp);
-		take(&f, &wc, 1);
+		assert_int_equal(bb_post_nop(f->qp, 1, 0), 0);
+		bb_qp_ring(f->qp);
+		take(f, &wc, 1);
 		assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
-		fixture_free(&f);
+		fixture_free(f);
 		null_reset();
 	}
 	/* Any other refusal is returned. */
-	make(&f, BB_QPT_RC, false, 0);
+	make(f, BB_QPT_RC, false, 0);
 	null_dev.fail_errno = EINVAL;
 	null_dev.fail_at = 1;
-	assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), -EINVAL);
-	assert_int_equal(f.qp->state, BB_QP_RTS);
+	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), -EINVAL);
+	assert_int_equal(f->qp->state, BB_QP_RTS);
 	assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_RTS);
-	fixture_free(&f);
-	fresh(&f, BB_QPT_RC);
+	fixture_free(f);
+	fresh(f, BB_QPT_RC);
 	null_dev.fail_errno = EIO;
 	null_dev.fail_at = 1;
-	assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), -EIO);
+	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), -EIO);
 	assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_RESET);
-	fixture_free(&f);
 }
 
 /* An unreachable peer is a network problem, and the log says so. */
-T(test_unreachable_peer_is_logged_as_such)
+T_F(test_unreachable_peer_is_logged_as_such)
 {
 	static const int errs[] = {ENETUNREACH, EHOSTUNREACH, ETIMEDOUT};
 	struct bb_qp_attr attr;
-	struct fixture f;
 
 	for (size_t i = 0; i < RTE_DIM(errs) + 1; i++) {
 		const int err = i < RTE_DIM(errs) ? errs[i] : EINVAL;
 
-		fresh(&f, BB_QPT_RC);
+		fresh(f, BB_QPT_RC);
 		fill(&attr);
 		attr.state = BB_QP_INIT;
 		null_dev.fail_errno = err;
 		null_dev.fail_at = 2; /* beyond the port's P_Key table */
 		log_begin();
-		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE | rc[0].mask), -err);
+		assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE | rc[0].mask), -err);
 		fflush(log_file);
 		assert_int_equal(
 			strstr(log_text, "check that the peer is in the neighbour table") != NULL,
 			i < RTE_DIM(errs));
 		log_expect("RESET to INIT");
-		assert_int_equal(f.qp->state, BB_QP_RESET);
-		fixture_free(&f);
+		assert_int_equal(f->qp->state, BB_QP_RESET);
+		fixture_free(f);
 	}
 }
 
-T(test_query_translates_the_state)
+T_F(test_query_translates_the_state)
 {
 	static const struct {
 		enum ibv_qp_state theirs;
@@ -339,21 +335,20 @@ T(test_query_translates_the_state)
 		{IBV_QPS_ERR, BB_QP_ERR},
 	};
 	struct bb_qp_attr attr;
-	struct fixture f;
 
 	for (size_t i = 0; i < RTE_DIM(states); i++) {
 		struct ibv_qp_attr a = {.qp_state = states[i].theirs};
 
-		make(&f, BB_QPT_RC, false, 0);
-		assert_int_equal(ibv_modify_qp(verbs_qp_of(f.qp)->ib, &a, IBV_QP_STATE), 0);
-		assert_int_equal(bb_qp_query(f.qp, &attr), 0);
+		make(f, BB_QPT_RC, false, 0);
+		assert_int_equal(ibv_modify_qp(verbs_qp_of(f->qp)->ib, &a, IBV_QP_STATE), 0);
+		assert_int_equal(bb_qp_query(f->qp, &attr), 0);
 		assert_int_equal(attr.state, states[i].ours);
 		attr.state = BB_QP_SQD;
 		null_dev.fail_errno = EIO;
 		null_dev.fail_at = 1;
-		assert_logged(bb_qp_query(f.qp, &attr), -EIO, "cannot query QP");
+		assert_logged(bb_qp_query(f->qp, &attr), -EIO, "cannot query QP");
 		assert_int_equal(attr.state, BB_QP_SQD);
-		fixture_free(&f);
+		fixture_free(f);
 	}
 }
 

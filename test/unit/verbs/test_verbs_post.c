@@ -239,48 +239,46 @@ T_ON(BB_QPT_RC, false, test_full_queue_gets_room_by_a_completion)
 }
 
 /* States that accept no posts, arguments that no state accepts, and posts that are not rung. */
-T(test_posts_follow_the_state_of_the_qp)
+T_F(test_posts_follow_the_state_of_the_qp)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
 
-	make(&f, BB_QPT_RC, false, 0);
-	sge = piece(&f, FROM, 8);
-	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 0);
-	assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 0);
-	state_to(&f, BB_QP_RESET);
-	assert_int_equal(bb_post_write(f.qp, 3, &sge, 1, TO, 1, SIG), -ENOTCONN);
-	bb_qp_ring(f.qp);
+	make(f, BB_QPT_RC, false, 0);
+	sge = piece(f, FROM, 8);
+	assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, SIG), 0);
+	assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, 0), 0);
+	state_to(f, BB_QP_RESET);
+	assert_int_equal(bb_post_write(f->qp, 3, &sge, 1, TO, 1, SIG), -ENOTCONN);
+	bb_qp_ring(f->qp);
 	assert_int_equal(null_dev.wr_ex, 0);
-	assert_int_equal(connect_to_itself(f.qp), 0);
-	one(&f, bb_post_write(f.qp, 4, &sge, 1, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
+	assert_int_equal(connect_to_itself(f->qp), 0);
+	one(f, bb_post_write(f->qp, 4, &sge, 1, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
 	assert_int_equal(null_dev.wr_ex, 1);
 	sge.len = BB_WQE_MAX_SGE_LEN + 1;
-	assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, SIG), -EINVAL);
+	assert_int_equal(bb_post_write(f->qp, 5, &sge, 1, TO, 1, SIG), -EINVAL);
 	sge.len = 0;
-	one(&f, bb_post_write(f.qp, 6, &sge, 1, TO, 1, SIG), 6, BB_WC_RDMA_WRITE);
-	one(&f, bb_post_write_inline(f.qp, 7, NULL, 0, TO, 1, SIG), 7, BB_WC_RDMA_WRITE);
+	one(f, bb_post_write(f->qp, 6, &sge, 1, TO, 1, SIG), 6, BB_WC_RDMA_WRITE);
+	one(f, bb_post_write_inline(f->qp, 7, NULL, 0, TO, 1, SIG), 7, BB_WC_RDMA_WRITE);
 	sge.len = 8;
 	/* Posted before ERR and rung in it; posted in ERR. */
-	assert_int_equal(bb_post_write(f.qp, 8, &sge, 1, TO, 1, 0), 0);
-	state_to(&f, BB_QP_ERR);
-	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 0);
-	bb_qp_ring(f.qp);
-	take(&f, wc, 2);
+	assert_int_equal(bb_post_write(f->qp, 8, &sge, 1, TO, 1, 0), 0);
+	state_to(f, BB_QP_ERR);
+	assert_int_equal(bb_post_write(f->qp, 9, &sge, 1, TO, 1, SIG), 0);
+	bb_qp_ring(f->qp);
+	take(f, wc, 2);
 	assert_fields(wc[0], wr_id, 8, status, BB_WC_WR_FLUSH_ERR);
 	assert_fields(wc[1], wr_id, 9, status, BB_WC_WR_FLUSH_ERR);
-	state_to(&f, BB_QP_RESET);
-	assert_int_equal(connect_to_itself(f.qp), 0);
+	state_to(f, BB_QP_RESET);
+	assert_int_equal(connect_to_itself(f->qp), 0);
 	/* Pending until the QP is destroyed. */
-	assert_int_equal(bb_post_write(f.qp, 10, &sge, 1, TO, 1, SIG), 0);
-	fixture_free(&f);
+	assert_int_equal(bb_post_write(f->qp, 10, &sge, 1, TO, 1, SIG), 0);
+	fixture_free(f);
 	null_reset();
-	make(&f, BB_QPT_UC, false, 0);
-	sge = piece(&f, FROM, 8);
-	assert_int_equal(bb_post_read(f.qp, 1, &sge, 1, TO, 1, SIG), -EINVAL);
-	one(&f, bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 2, BB_WC_RDMA_WRITE);
-	fixture_free(&f);
+	make(f, BB_QPT_UC, false, 0);
+	sge = piece(f, FROM, 8);
+	assert_int_equal(bb_post_read(f->qp, 1, &sge, 1, TO, 1, SIG), -EINVAL);
+	one(f, bb_post_write(f->qp, 2, &sge, 1, TO, 1, SIG), 2, BB_WC_RDMA_WRITE);
 }
 
 /* The fate that a recovery reports for each request. */

@@ -162,7 +162,7 @@ post_bad(struct fixture *f, enum bad bad, struct bb_mw *mw)
 }
 
 /* Only that request fails: those before it execute, those after it do not. */
-T(test_impossible_request_fails_alone)
+T_F(test_impossible_request_fails_alone)
 {
 	static const struct {
 		const char *text;
@@ -173,26 +173,25 @@ T(test_impossible_request_fails_alone)
 	};
 	struct bb_wc wc[4];
 	struct bb_sge sge;
-	struct fixture f;
 	struct bb_mw *mw;
 	size_t front;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (size_t i = 0; i < 2 * BADS; i++) {
 			front = i / BADS;
-			make(&f, BB_QPT_RC, false, k);
-			sge = piece(&f, FROM, 8);
-			assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+			make(f, BB_QPT_RC, false, k);
+			sge = piece(f, FROM, 8);
+			assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &mw), 0);
 			if (front != 0)
-				assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 9, SIG), 0);
-			assert_int_equal(post_bad(&f, (enum bad)(i % BADS), mw), 0);
-			assert_int_equal(bb_post_write(f.qp, 3, &sge, 1, TO + 64, 9, 0), 0);
+				assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 9, SIG), 0);
+			assert_int_equal(post_bad(f, (enum bad)(i % BADS), mw), 0);
+			assert_int_equal(bb_post_write(f->qp, 3, &sge, 1, TO + 64, 9, 0), 0);
 			assert_int_equal(bb_mw_free(mw), 0);
 			log_begin();
-			bb_qp_ring(f.qp);
+			bb_qp_ring(f->qp);
 			log_expect(want[i % BADS].text);
 			assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
-			take(&f, wc, 2 + (unsigned int)front);
+			take(f, wc, 2 + (unsigned int)front);
 			if (front != 0) {
 				assert_fields(wc[0], wr_id, 1, status, BB_WC_SUCCESS);
 			}
@@ -200,35 +199,34 @@ T(test_impossible_request_fails_alone)
 			assert_int_equal(mem[LEN + 64], 0);
 			assert_fields(wc[front], wr_id, 2, status, want[i % BADS].status);
 			assert_fields(wc[front + 1], wr_id, 3, status, BB_WC_WR_FLUSH_ERR);
-			fixture_free(&f);
+			fixture_free(f);
 			null_reset();
 		}
 	}
 }
 
 /* A request before it is refused by the provider: this is the reported error. */
-T(test_earlier_refusal_is_the_reported_error)
+T_F(test_earlier_refusal_is_the_reported_error)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc[3];
-	struct fixture f;
 	struct bb_mw *mw;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (size_t i = 0; i < BADS; i++) {
-			make(&f, BB_QPT_RC, false, k);
-			sge[0] = piece(&f, FROM, 8);
-			sge[1] = piece(&f, FROM + 64, 8);
-			assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+			make(f, BB_QPT_RC, false, k);
+			sge[0] = piece(f, FROM, 8);
+			sge[1] = piece(f, FROM + 64, 8);
+			assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &mw), 0);
 			null_dev.bad_wr = 1;
-			assert_int_equal(bb_post_write(f.qp, 1, sge, 2, TO, 9, 0), 0);
-			assert_int_equal(post_bad(&f, (enum bad)i, mw), 0);
+			assert_int_equal(bb_post_write(f->qp, 1, sge, 2, TO, 9, 0), 0);
+			assert_int_equal(post_bad(f, (enum bad)i, mw), 0);
 			assert_int_equal(bb_mw_free(mw), 0);
-			bb_qp_ring(f.qp);
-			take(&f, wc, 2);
+			bb_qp_ring(f->qp);
+			take(f, wc, 2);
 			assert_fields(wc[0], wr_id, 1, status, BB_WC_LOC_QP_OP_ERR);
 			assert_fields(wc[1], wr_id, 2, status, BB_WC_WR_FLUSH_ERR);
-			fixture_free(&f);
+			fixture_free(f);
 			null_reset();
 		}
 	}
@@ -237,30 +235,29 @@ T(test_earlier_refusal_is_the_reported_error)
 /* ---- NOPs that wait */
 
 /* A NOP after an unsignalled WQE in the middle of a doorbell completes when the WQE has. */
-T(test_nop_in_a_doorbell_waits_for_its_wqe)
+T_F(test_nop_in_a_doorbell_waits_for_its_wqe)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc[4];
-	struct fixture f;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (size_t pieces = 1; pieces < 3; pieces++) {
-			make(&f, BB_QPT_RC, false, k);
-			sge[0] = piece(&f, FROM, 8);
-			sge[1] = piece(&f, FROM + 64, 8);
+			make(f, BB_QPT_RC, false, k);
+			sge[0] = piece(f, FROM, 8);
+			sge[1] = piece(f, FROM + 64, 8);
 			null_dev.hold = true;
-			assert_int_equal(bb_post_write(f.qp, 1, sge, (uint32_t)pieces, TO, 9, 0),
+			assert_int_equal(bb_post_write(f->qp, 1, sge, (uint32_t)pieces, TO, 9, 0),
 					 0);
-			assert_int_equal(bb_post_nop(f.qp, 2, SIG), 0);
-			assert_int_equal(bb_post_write(f.qp, 3, sge, (uint32_t)pieces, TO, 9, 0),
+			assert_int_equal(bb_post_nop(f->qp, 2, SIG), 0);
+			assert_int_equal(bb_post_write(f->qp, 3, sge, (uint32_t)pieces, TO, 9, 0),
 					 0);
-			bb_qp_ring(f.qp);
-			assert_int_equal(bb_cq_poll(f.cq, wc, 4), 0);
+			bb_qp_ring(f->qp);
+			assert_int_equal(bb_cq_poll(f->cq, wc, 4), 0);
 			null_release();
-			take(&f, wc, 1);
+			take(f, wc, 1);
 			assert_fields(wc[0], wr_id, 2, status, BB_WC_SUCCESS);
 			null_dev.hold = false;
-			fixture_free(&f);
+			fixture_free(f);
 			null_reset();
 		}
 	}
@@ -318,28 +315,27 @@ T_KINDS(BB_QPT_RC, false, test_large_request_gets_room_after_unsignalled_ones)
 }
 
 /* The NOP of a drain is never reported, even on a queue that reports every request. */
-T(test_drain_of_a_queue_that_reports_all)
+T_F(test_drain_of_a_queue_that_reports_all)
 {
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (uint32_t flags = 0; flags <= SIG; flags += SIG) {
-			make(&f, BB_QPT_RC, false, k);
-			make_small(&f, true);
-			sge = piece(&f, FROM, 8);
+			make(f, BB_QPT_RC, false, k);
+			make_small(f, true);
+			sge = piece(f, FROM, 8);
 			null_dev.hold = true;
-			assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, flags), 0);
-			assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, flags), 0);
-			assert_int_equal(bb_qp_drain(f.qp), -EAGAIN);
+			assert_int_equal(bb_post_write(f->qp, 1, &sge, 1, TO, 1, flags), 0);
+			assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, flags), 0);
+			assert_int_equal(bb_qp_drain(f->qp), -EAGAIN);
 			null_release();
-			take(&f, wc, 2);
+			take(f, wc, 2);
 			assert_int_equal(wc[0].wr_id, 1);
 			assert_int_equal(wc[1].wr_id, 2);
-			assert_int_equal(bb_qp_drain(f.qp), 0);
+			assert_int_equal(bb_qp_drain(f->qp), 0);
 			null_dev.hold = false;
-			fixture_free(&f);
+			fixture_free(f);
 			null_reset();
 		}
 	}

@@ -37,37 +37,36 @@ recv_round(struct fixture *f, uint32_t depth, uint32_t round)
 }
 
 /* It holds the requested number, whatever the size of its ring, in every lap. */
-T(test_srq_holds_the_requested_number)
+T_F(test_srq_holds_the_requested_number)
 {
 	static const uint32_t depths[] = {1, 15, 16, 17};
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr attr;
-	struct fixture f;
 
 	for (uint32_t i = 0; i < RTE_DIM(depths); i++) {
-		make(&f, BB_QPT_RC, true, 0);
-		assert_int_equal(bb_qp_destroy(f.qp), 0);
-		assert_int_equal(bb_srq_destroy(f.srq), 0);
-		f.qp = NULL;
-		f.srq = NULL;
+		make(f, BB_QPT_RC, true, 0);
+		assert_int_equal(bb_qp_destroy(f->qp), 0);
+		assert_int_equal(bb_srq_destroy(f->srq), 0);
+		f->qp = NULL;
+		f->srq = NULL;
 		bb_srq_attr_init(&attr);
 		attr.depth = depths[i];
 		attr.max_sge = 0;
-		assert_int_equal(bb_srq_create(f.pd, &attr, &f.srq), 0);
+		assert_int_equal(bb_srq_create(f->pd, &attr, &f->srq), 0);
 		assert_fields(null_dev.srq_init.attr, max_wr, depths[i], max_sge, 1);
-		assert_ptr_equal(null_dev.srq_init.srq_context, f.srq);
+		assert_ptr_equal(null_dev.srq_init.srq_context, f->srq);
 		/* A receive has at least one piece. */
-		assert_int_equal(bb_srq_query(f.srq, &attr), 0);
+		assert_int_equal(bb_srq_query(f->srq, &attr), 0);
 		assert_fields(attr, depth, depths[i], max_sge, 1);
 		bb_qp_init_attr_init(&init);
 		init.rq_depth = 0;
-		init.send_cq = init.recv_cq = f.cq;
-		init.srq = f.srq;
-		assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
-		assert_int_equal(connect_to_itself(f.qp), 0);
+		init.send_cq = init.recv_cq = f->cq;
+		init.srq = f->srq;
+		assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), 0);
+		assert_int_equal(connect_to_itself(f->qp), 0);
 		for (uint32_t round = 0; round < 5; round++)
-			recv_round(&f, depths[i], round);
-		fixture_free(&f);
+			recv_round(f, depths[i], round);
+		fixture_free(f);
 	}
 }
 

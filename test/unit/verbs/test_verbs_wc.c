@@ -94,38 +94,37 @@ T(test_every_status_is_translated)
  * A failed request stops only the send queue of an unreliable QP (SQE). The driver moves the QP
  * to ERR as other types, so receives are flushed, too.
  */
-T(test_failed_unreliable_request_flushes_receives)
+T_F(test_failed_unreliable_request_flushes_receives)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_UC, BB_QPT_UD};
 	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_qp_attr attr;
 	struct bb_ah *ah = NULL;
-	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[2];
 	int ret;
 
 	for (size_t k = 0; k < RTE_DIM(kinds); k++) {
 		for (size_t i = 0; i < RTE_DIM(types); i++) {
-			make(&f, types[i], false, k);
-			sge = piece(&f, FROM, 8);
-			assert_int_equal(bb_ah_create(f.pd, &path, &ah), 0);
-			post_recv(&f, 9);
+			make(f, types[i], false, k);
+			sge = piece(f, FROM, 8);
+			assert_int_equal(bb_ah_create(f->pd, &path, &ah), 0);
+			post_recv(f, 9);
 			null_dev.status = IBV_WC_LOC_PROT_ERR;
 			ret = types[i] == BB_QPT_UC
-				      ? bb_post_send(f.qp, 1, &sge, 1, SIG)
-				      : bb_post_send_ud(f.qp, 1, &sge, 1, ah, 5, 6, SIG);
+				      ? bb_post_send(f->qp, 1, &sge, 1, SIG)
+				      : bb_post_send_ud(f->qp, 1, &sge, 1, ah, 5, 6, SIG);
 			assert_int_equal(ret, 0);
-			bb_qp_ring(f.qp);
-			assert_int_equal(bb_cq_poll(f.cq, wc, 1), 1);
+			bb_qp_ring(f->qp);
+			assert_int_equal(bb_cq_poll(f->cq, wc, 1), 1);
 			assert_fields(wc[0], wr_id, 1, status, BB_WC_LOC_PROT_ERR);
-			assert_int_equal(bb_qp_query(f.qp, &attr), 0);
+			assert_int_equal(bb_qp_query(f->qp, &attr), 0);
 			assert_int_equal(attr.state, BB_QP_ERR);
 			assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
-			take(&f, wc, 1);
+			take(f, wc, 1);
 			assert_fields(wc[0], wr_id, 9, status, BB_WC_WR_FLUSH_ERR);
 			assert_int_equal(bb_ah_destroy(ah), 0);
-			fixture_free(&f);
+			fixture_free(f);
 			null_reset();
 		}
 	}

@@ -57,6 +57,7 @@ fixture_free(struct fixture *f)
 	if (f->dev != NULL)
 		assert_int_equal(bb_dev_close(f->dev), 0);
 	assert_int_equal(null_dev.misuse, 0);
+	memset(f, 0, sizeof(*f));
 }
 
 static inline int
@@ -189,6 +190,9 @@ teardown(void **state)
 }
 
 #define T(name) TEST_WITH(setup, teardown, name)
+/* A test that makes @f itself; what is left of it is freed after the body. */
+#define T_F(name)                                                                                  \
+	TEST_ON(setup, teardown, struct fixture, memset(f, 0, sizeof(*f)), fixture_free(f), name)
 /* A test on the first kind of provider: @f is made before and freed after the body. */
 #define T_ON(type, srq, name)                                                                      \
 	TEST_ON(setup, teardown, struct fixture, make(f, type, srq, 0), fixture_free(f), name)

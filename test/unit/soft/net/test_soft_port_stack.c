@@ -248,20 +248,19 @@ T(test_datagrams_to_a_group_are_accepted_at_its_mac)
 		{"ff02::1", "\x33\x33\x00\x00\x00\x01"},
 		{"ff1e::dead:beef", "\x33\x33\xde\xad\xbe\xef"},
 	};
-	unsigned int i, k;
 	uint8_t mac[6];
 
-	for (i = 0; i < RTE_DIM(rows); i++) {
+	for (unsigned int i = 0; i < RTE_DIM(rows); i++) {
 		const bool v4 = strchr(rows[i].group, ':') == NULL;
 
 		eth(&f, rows[i].mac, MAC_PEER, v4 ? 0x0800 : 0x86dd);
 		udp(&f, v4 ? PEER4 : PEER6, rows[i].group, ROCE, 8, false);
 		/* Twice: by the parser, and by the cached headers. */
-		for (k = 0; k < 2; k++) {
+		for (unsigned int k = 0; k < 2; k++) {
 			assert_int_equal(input(), SOFT_PORT_IN_ROCE);
 			assert_memory_equal(rx.net.dst, ip_of(rows[i].group), 16);
 		}
-		for (k = 0; k < 6; k++) {
+		for (unsigned int k = 0; k < 6; k++) {
 			f.b[k] ^= 0x10;
 			dropped(SOFT_DROP_DST_MAC);
 			f.b[k] ^= 0x10;
