@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -69,6 +70,18 @@ bb_test_add(int line, struct CMUnitTest test)
 
 #define TEST_WITH(setup_, teardown_, name_) TEST_STATE(setup_, teardown_, NULL, name_)
 #define TEST(name_)                         TEST_WITH(NULL, NULL, name_)
+
+static inline void
+bb_test_ok(long ret, const char *call, const char *file, int line)
+{
+	if (ret == 0)
+		return;
+	print_error("%s returned %ld (%s)\n", call, ret, strerror(ret < 0 ? (int)-ret : (int)ret));
+	_fail(file, line);
+}
+
+/* Checks a call that returns 0 or -errno. */
+#define OK(call) bb_test_ok((call), #call, __FILE__, __LINE__)
 
 /*
  * Runs the tests of this file, with @setup before and @teardown after all. Returns the number of

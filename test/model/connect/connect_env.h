@@ -65,19 +65,19 @@ end_open(struct end *e, struct bb_dev *dev, const struct bb_cm_attr *attr)
 	struct bb_cq_attr cq;
 	uint32_t access = ALL;
 
-	assert_int_equal(bb_dev_query(dev, &dev_attr), 0);
+	OK(bb_dev_query(dev, &dev_attr));
 	if (!dev_attr.atomics)
 		access &= ~(uint32_t)BB_ACCESS_REMOTE_ATOMIC;
 	memset(e, 0, sizeof(*e));
 	e->dev = dev;
-	assert_int_equal(bb_pd_alloc(dev, &e->pd), 0);
+	OK(bb_pd_alloc(dev, &e->pd));
 	bb_cq_attr_init(&cq);
 	cq.depth = dev_attr.max_cqe < 4096 ? dev_attr.max_cqe : 4096;
-	assert_int_equal(bb_cq_create(dev, &cq, &e->cq), 0);
-	assert_int_equal(bb_cm_create(dev, attr, &e->cm), 0);
+	OK(bb_cq_create(dev, &cq, &e->cq));
+	OK(bb_cm_create(dev, attr, &e->cm));
 	e->buf = rte_zmalloc("connect", BUF, 4096);
 	assert_non_null(e->buf);
-	assert_int_equal(bb_mr_reg(e->pd, e->buf, BUF, access, &e->mr), 0);
+	OK(bb_mr_reg(e->pd, e->buf, BUF, access, &e->mr));
 	bb_qp_init_attr_init(&e->init);
 	e->init.send_cq = e->cq;
 	e->init.recv_cq = e->cq;
@@ -96,10 +96,10 @@ end_close(struct end *e)
 	bb_cm_stats(e->cm, &stats);
 	assert_int_equal(stats.conns, 0);
 	assert_int_equal(stats.half_open, 0);
-	assert_int_equal(bb_cm_destroy(e->cm), 0);
-	assert_int_equal(bb_cq_destroy(e->cq), 0);
-	assert_int_equal(bb_mr_dereg(e->mr), 0);
-	assert_int_equal(bb_pd_free(e->pd), 0);
+	OK(bb_cm_destroy(e->cm));
+	OK(bb_cq_destroy(e->cq));
+	OK(bb_mr_dereg(e->mr));
+	OK(bb_pd_free(e->pd));
 	rte_free(e->buf);
 }
 
@@ -109,14 +109,14 @@ pair_open_with(struct pair *p, const char *dev_a, const char *dev_b, struct bb_c
 	struct bb_dev *a, *b;
 
 	memset(p, 0, sizeof(*p));
-	assert_int_equal(bb_dev_open(dev_a, &a), 0);
+	OK(bb_dev_open(dev_a, &a));
 	b = a;
 	if (dev_b != NULL)
-		assert_int_equal(bb_dev_open(dev_b, &b), 0);
+		OK(bb_dev_open(dev_b, &b));
 	end_open(&p->a, a, attr);
 	end_open(&p->b, b, attr);
-	assert_int_equal(bb_cm_addr("127.0.0.1:0", &p->addr), 0);
-	assert_int_equal(bb_listener_create(p->b.cm, (struct sockaddr *)&p->addr, &p->listener), 0);
+	OK(bb_cm_addr("127.0.0.1:0", &p->addr));
+	OK(bb_listener_create(p->b.cm, (struct sockaddr *)&p->addr, &p->listener));
 	((struct sockaddr_in *)&p->addr)->sin_port = htons(bb_listener_port(p->listener));
 }
 
@@ -135,12 +135,12 @@ pair_close(struct pair *p)
 {
 	struct bb_dev *a = p->a.dev, *b = p->b.dev;
 
-	assert_int_equal(bb_listener_destroy(p->listener), 0);
+	OK(bb_listener_destroy(p->listener));
 	end_close(&p->a);
 	end_close(&p->b);
-	assert_int_equal(bb_dev_close(a), 0);
+	OK(bb_dev_close(a));
 	if (b != a)
-		assert_int_equal(bb_dev_close(b), 0);
+		OK(bb_dev_close(b));
 }
 
 /* Polls both sides once. */
@@ -193,7 +193,7 @@ end_qp(struct end *e)
 {
 	struct bb_qp *qp = NULL;
 
-	assert_int_equal(bb_qp_create(e->pd, &e->init, &qp), 0);
+	OK(bb_qp_create(e->pd, &e->init, &qp));
 	return qp;
 }
 
@@ -202,8 +202,7 @@ call(struct pair *p, struct bb_qp *qp)
 {
 	struct bb_conn *c = NULL;
 
-	assert_int_equal(bb_conn_connect(p->a.cm, (struct sockaddr *)&p->addr, qp, &p->a.param, &c),
-			 0);
+	OK(bb_conn_connect(p->a.cm, (struct sockaddr *)&p->addr, qp, &p->a.param, &c));
 	return c;
 }
 
@@ -234,7 +233,7 @@ static inline void
 link_up(struct pair *p, struct link *l)
 {
 	link_call(p, l);
-	assert_int_equal(bb_conn_accept(l->b, l->qb, &p->b.param), 0);
+	OK(bb_conn_accept(l->b, l->qb, &p->b.param));
 	assert_ptr_equal(expect(p, &p->a, BB_CM_ESTABLISHED).conn, l->a);
 	assert_ptr_equal(expect(p, &p->b, BB_CM_ESTABLISHED).conn, l->b);
 }
@@ -244,8 +243,8 @@ static inline void
 link_end(struct link *l, struct bb_conn *left)
 {
 	bb_conn_destroy(left);
-	assert_int_equal(bb_qp_destroy(l->qa), 0);
-	assert_int_equal(bb_qp_destroy(l->qb), 0);
+	OK(bb_qp_destroy(l->qa));
+	OK(bb_qp_destroy(l->qb));
 }
 
 static inline void
@@ -258,7 +257,7 @@ link_free(struct link *l)
 static inline void
 link_down(struct pair *p, struct link *l)
 {
-	assert_int_equal(bb_conn_disconnect(l->a, NULL, 0), 0);
+	OK(bb_conn_disconnect(l->a, NULL, 0));
 	expect(p, &p->b, BB_CM_DISCONNECTED);
 	expect(p, &p->a, BB_CM_DISCONNECTED);
 	link_free(l);
@@ -277,7 +276,7 @@ conn_state(const struct bb_conn *c)
 static inline void
 name_buffer(struct pair *p, struct bb_region *r)
 {
-	assert_int_equal(bb_region_of(p->b.mr, "buf", 0, 0, r), 0);
+	OK(bb_region_of(p->b.mr, "buf", 0, 0, r));
 	p->b.param.regions = r;
 	p->b.param.nregions = 1;
 }
@@ -295,7 +294,7 @@ writes(struct pair *p, struct link *l, uint8_t byte)
 	memset(p->a.buf, byte, 64);
 	memset(p->b.buf, 0, 64);
 	sge = (struct bb_sge){(uintptr_t)p->a.buf, 64, p->a.mr->lkey};
-	assert_int_equal(bb_post_write(l->qa, 1, &sge, 1, r.addr, r.rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_write(l->qa, 1, &sge, 1, r.addr, r.rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(l->qa);
 	while (bb_cq_poll(p->a.cq, &wc, 1) == 0) {
 		turn(p);

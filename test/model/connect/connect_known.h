@@ -50,7 +50,7 @@ accepted(struct known *k)
 	k->fd = ask(0, BB_CM_COMES_BACK);
 	k->conn = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	k->qp = end_qp(&p.b);
-	assert_int_equal(bb_conn_accept(k->conn, k->qp, &p.b.param), 0);
+	OK(bb_conn_accept(k->conn, k->qp, &p.b.param));
 	assert_true(hear(k->fd, &msg));
 	assert_int_equal(msg.type, BB_CM_REP);
 	assert_int_not_equal(msg.end.session, 0);
@@ -69,7 +69,7 @@ static inline void
 forget(struct known *k)
 {
 	bb_conn_destroy(k->conn);
-	assert_int_equal(bb_qp_destroy(k->qp), 0);
+	OK(bb_qp_destroy(k->qp));
 	if (k->fd >= 0)
 		close(k->fd);
 	assert_int_equal(stats().conns, 0);

@@ -39,7 +39,7 @@ open_pair(const char *dev_a, const char *dev_b)
 	p.a.init.max_inline = 64;
 	p.a.param.ack_timeout = 4;
 	p.a.param.retry_count = 2;
-	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 4096, &region), 0);
+	OK(bb_region_of(p.b.mr, "buf", 0, 4096, &region));
 	p.b.param.regions = &region;
 	p.b.param.nregions = 1;
 }
@@ -52,7 +52,7 @@ begin(enum bb_replay_policy policy)
 	link_up(&p, &l);
 	memset(p.a.buf, 0, BUF);
 	memset(p.b.buf, 0, BUF);
-	assert_int_equal(bb_replay_create(l.a, 16, policy, &r), 0);
+	OK(bb_replay_create(l.a, 16, policy, &r));
 	nreports = 0;
 	return r;
 }
@@ -129,7 +129,7 @@ restart(struct bb_replay *r)
 	bb_replay_lost(r, &ev, reported, &p);
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	l.qb = end_qp(&p.b);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	assert_true(expect(&p, &p.a, BB_CM_RECOVERED).restarted);
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 }

@@ -81,13 +81,13 @@ peers_end(struct end *e, const char *spec, uint32_t conns)
 	struct bb_cq_attr cq;
 	struct bb_dev *dev;
 
-	assert_int_equal(bb_dev_open(spec, &dev), 0);
+	OK(bb_dev_open(spec, &dev));
 	peers_attr(&attr);
 	end_open(e, dev, &attr);
-	assert_int_equal(bb_cq_destroy(e->cq), 0);
+	OK(bb_cq_destroy(e->cq));
 	bb_cq_attr_init(&cq);
 	cq.depth = 1024 + 4 * conns;
-	assert_int_equal(bb_cq_create(dev, &cq, &e->cq), 0);
+	OK(bb_cq_create(dev, &cq, &e->cq));
 	e->init.send_cq = e->cq;
 	e->init.recv_cq = e->cq;
 	e->init.sq_depth = 4;

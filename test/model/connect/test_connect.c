@@ -39,7 +39,7 @@ PAIR_TEST(pair_open(&p), test_connection_agrees_on_parameters_and_transfers_data
 	bb_conn_query(l.b, &info);
 	assert_int_equal(info.peer_sq_depth, 32);
 	assert_int_equal(info.remote.qpn, l.qa->qpn);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	assert_int_equal(l.qb->state, BB_QP_RTS);
 	ev = expect(&p, &p.a, BB_CM_ESTABLISHED);
 	assert_memory_equal(ev.private_data, "me", 2);
@@ -57,8 +57,8 @@ PAIR_TEST(pair_open(&p), test_connection_agrees_on_parameters_and_transfers_data
 	{
 		struct bb_qp_attr qa, qb;
 
-		assert_int_equal(bb_qp_query(l.qa, &qa), 0);
-		assert_int_equal(bb_qp_query(l.qb, &qb), 0);
+		OK(bb_qp_query(l.qa, &qa));
+		OK(bb_qp_query(l.qb, &qb));
 		assert_int_equal(qa.max_rd_atomic, 2);
 		assert_int_equal(qb.max_dest_rd_atomic, 2);
 		assert_int_equal(qa.path_mtu, 512);
@@ -73,7 +73,7 @@ PAIR_TEST(pair_open(&p), test_connection_agrees_on_parameters_and_transfers_data
 	assert_int_equal(bb_conn_region(l.a, "other", &got), -ENOENT);
 	writes(&p, &l, 0x42);
 
-	assert_int_equal(bb_conn_disconnect(l.a, "bye", 3), 0);
+	OK(bb_conn_disconnect(l.a, "bye", 3));
 	assert_int_equal(l.qa->state, BB_QP_ERR);
 	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
 	assert_int_equal(ev.status, 0);
@@ -95,7 +95,7 @@ early_receive(struct end *to, struct end *from, struct bb_qp *qp, uint8_t byte)
 
 	memset(from->buf, byte, 64);
 	memset(to->buf + 4096, 0, 64);
-	assert_int_equal(bb_post_send(qp, 1, &sge, 1, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send(qp, 1, &sge, 1, BB_SEND_SIGNALED));
 	bb_qp_ring(qp);
 	while (bb_cq_poll(to->cq, &wc, 1) == 0) {
 		turn(&p);
@@ -120,13 +120,13 @@ PAIR_TEST(pair_open(&p), test_receives_posted_before_the_connection_take_its_fir
 	l.qb = end_qp(&p.b);
 	a = (struct bb_sge){(uintptr_t)p.a.buf + 4096, 64, p.a.mr->lkey};
 	b = (struct bb_sge){(uintptr_t)p.b.buf + 4096, 64, p.b.mr->lkey};
-	assert_int_equal(bb_post_recv(l.qa, 77, &a, 1), 0);
-	assert_int_equal(bb_post_recv(l.qb, 77, &b, 1), 0);
+	OK(bb_post_recv(l.qa, 77, &a, 1));
+	OK(bb_post_recv(l.qb, 77, &b, 1));
 	bb_qp_ring_recv(l.qa);
 	bb_qp_ring_recv(l.qb);
 	l.a = call(&p, l.qa);
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	both_established(&p);
 	early_receive(&p.a, &p.b, l.qb, 0x31);
 	early_receive(&p.b, &p.a, l.qa, 0x32);
@@ -149,7 +149,7 @@ PAIR_TEST(pair_open(&p), test_path_mtu_is_the_smaller_of_both_sides)
 		link_up(&p, &l);
 		bb_conn_query(l.a, &info);
 		assert_int_equal(info.path_mtu, said[i][2]);
-		assert_int_equal(bb_qp_query(l.qb, &attr), 0);
+		OK(bb_qp_query(l.qb, &attr));
 		assert_int_equal(attr.path_mtu, said[i][2]);
 		link_down(&p, &l);
 	}
@@ -163,8 +163,8 @@ PAIR_TEST(pair_open(&p), test_connection_ends_by_either_side_or_both)
 	int i;
 
 	link_up(&p, &l);
-	assert_int_equal(bb_conn_disconnect(l.b, NULL, 0), 0);
-	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
+	OK(bb_conn_disconnect(l.b, NULL, 0));
+	OK(bb_conn_disconnect(l.a, NULL, 0));
 	expect(&p, &p.a, BB_CM_DISCONNECTED);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
 	for (i = 0; i < 100; i++)
@@ -175,7 +175,7 @@ PAIR_TEST(pair_open(&p), test_connection_ends_by_either_side_or_both)
 	assert_int_equal(stats.bad_messages, 0);
 	link_free(&l);
 	link_up(&p, &l);
-	assert_int_equal(bb_conn_disconnect(l.b, NULL, 0), 0);
+	OK(bb_conn_disconnect(l.b, NULL, 0));
 	expect(&p, &p.a, BB_CM_DISCONNECTED);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
 	link_free(&l);
@@ -195,7 +195,7 @@ PAIR_TEST(pair_open(&p), test_rejected_request_leaves_its_qp_free)
 	qa = end_qp(&p.a);
 	a = call(&p, qa);
 	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	assert_int_equal(bb_conn_reject(b, "no", 2), 0);
+	OK(bb_conn_reject(b, "no", 2));
 	bb_conn_destroy(b);
 	ev = expect(&p, &p.a, BB_CM_REJECTED);
 	assert_int_equal(ev.reason, BB_REJECT_CONSUMER);
@@ -213,7 +213,7 @@ PAIR_TEST(pair_open(&p), test_rejected_request_leaves_its_qp_free)
 	bb_qp_destroy(qb);
 	p.b.init.type = BB_QPT_RC;
 	qb = end_qp(&p.b);
-	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), 0);
+	OK(bb_conn_accept(b, qb, &p.b.param));
 	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), -EINVAL);
 	both_established(&p);
 	bb_conn_destroy(a);
@@ -245,18 +245,16 @@ PAIR_TEST(pair_open(&p), test_request_without_an_answer_fails)
 
 	qa = end_qp(&p.a);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bb_cm_addr("127.0.0.1:0", &silent), 0);
+	OK(bb_cm_addr("127.0.0.1:0", &silent));
 	assert_int_equal(bind(fd, (struct sockaddr *)&silent, sizeof(struct sockaddr_in)), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&silent, &len), 0);
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a),
-			 0);
+	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a));
 	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECONNREFUSED);
 	bb_conn_destroy(a);
 
 	assert_int_equal(listen(fd, 8), 0);
 	p.a.param.timeout_ms = 20;
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a),
-			 0);
+	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a));
 	ev = expect(&p, &p.a, BB_CM_FAILED);
 	assert_int_equal(ev.status, -ETIMEDOUT);
 	assert_string_equal(ev.why, "the peer does not answer");
@@ -264,9 +262,8 @@ PAIR_TEST(pair_open(&p), test_request_without_an_answer_fails)
 
 	/* The application destroys the connection before the timeout. */
 	p.a.param.timeout_ms = 30000;
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a),
-			 0);
-	assert_int_equal(bb_conn_disconnect(a, NULL, 0), 0);
+	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a));
+	OK(bb_conn_disconnect(a, NULL, 0));
 	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECANCELED);
 	bb_conn_destroy(a);
 	close(fd);
@@ -316,7 +313,7 @@ PAIR_TEST(pair_open(&p), test_invalid_arguments_are_refused_without_state)
 	REFUSED(-EINVAL, param.recover_ms = 1, param.backoff_max_ms = param.backoff_min_ms - 1);
 	REFUSED(-EINVAL, param.recover_ms = 1, param.backoff_min_ms = 0);
 	REFUSED(-EINVAL, param.size = 1);
-	assert_int_equal(bb_region_of(p.a.mr, "a", 0, 0, &r[0]), 0);
+	OK(bb_region_of(p.a.mr, "a", 0, 0, &r[0]));
 	r[1] = r[0];
 	REFUSED(-EINVAL, param.regions = r, param.nregions = 2);
 	REFUSED(-EMSGSIZE, param.regions = r, param.nregions = 33);
@@ -324,11 +321,11 @@ PAIR_TEST(pair_open(&p), test_invalid_arguments_are_refused_without_state)
 	assert_int_equal(bb_conn_connect(p.a.cm, &local, qa, &p.a.param, &a), -EINVAL);
 	/* A CM belongs to one device. */
 	bb_cm_attr_init(&attr);
-	assert_int_equal(bb_dev_open("soft1", &other), 0);
-	assert_int_equal(bb_cm_create(other, &attr, &cm), 0);
+	OK(bb_dev_open("soft1", &other));
+	OK(bb_cm_create(other, &attr, &cm));
 	assert_int_equal(bb_conn_connect(cm, to, qa, &p.a.param, &a), -EINVAL);
-	assert_int_equal(bb_cm_destroy(cm), 0);
-	assert_int_equal(bb_dev_close(other), 0);
+	OK(bb_cm_destroy(cm));
+	OK(bb_dev_close(other));
 	assert_null(a);
 	assert_int_equal(bb_listener_create(p.a.cm, &local, &second), -EINVAL);
 	assert_int_equal(bb_listener_create(p.a.cm, to, &second), -EADDRINUSE);
@@ -349,11 +346,11 @@ PAIR_TEST(pair_open(&p), test_invalid_arguments_are_refused_without_state)
 	bb_qp_destroy(qa);
 	bb_qp_destroy(ud);
 
-	assert_int_equal(bb_cm_addr("192.0.2.1:80", &addr), 0);
+	OK(bb_cm_addr("192.0.2.1:80", &addr));
 	assert_int_equal(addr.ss_family, AF_INET);
-	assert_int_equal(bb_cm_addr("[2001:db8::1]:65535", &addr), 0);
+	OK(bb_cm_addr("[2001:db8::1]:65535", &addr));
 	assert_int_equal(addr.ss_family, AF_INET6);
-	assert_int_equal(bb_cm_addr(":1", &addr), 0);
+	OK(bb_cm_addr(":1", &addr));
 	assert_int_equal(bb_cm_addr("192.0.2.1:65536", &addr), -EINVAL);
 	assert_int_equal(bb_cm_addr("192.0.2.1:4294967297", &addr), -EINVAL);
 	assert_int_equal(bb_cm_addr("192.0.2.1", &addr), -EINVAL);
@@ -376,13 +373,12 @@ PAIR_TEST(pair_open(&p), test_pending_event_of_a_destroyed_connection_is_dropped
 	param = p.a.param;
 	l.qa = end_qp(&p.a);
 	l.qb = end_qp(&p.b);
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, l.qa, &param, &l.a),
-			 0);
+	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, l.qa, &param, &l.a));
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	/* The connecting side cannot accept or reject. */
 	assert_int_equal(bb_conn_accept(l.a, l.qa, &param), -EINVAL);
 	assert_int_equal(bb_conn_reject(l.a, NULL, 0), -EINVAL);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	do {
 		assert_int_equal(bb_cm_poll(p.a.cm, &ev, 0), 0);
 		bb_cm_stats(p.a.cm, &stats);
@@ -412,7 +408,7 @@ on_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	(void)cm;
 	switch (ev->type) {
 	case BB_CM_CONNECT_REQUEST:
-		assert_int_equal(bb_conn_accept(ev->conn, end_qp(e), &e->param), 0);
+		OK(bb_conn_accept(ev->conn, end_qp(e), &e->param));
 		break;
 	case BB_CM_ESTABLISHED:
 		loop_conn[loop_up++] = ev->conn;
@@ -433,15 +429,15 @@ PAIR_TEST(pair_open(&p), test_callbacks_of_a_loop_accept_connections)
 	unsigned int i;
 
 	bb_loop_attr_init(&attr);
-	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	OK(bb_loop_create(&attr, &loop));
 	assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
-	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_event, &p.b), 0);
+	OK(bb_cm_attach(p.b.cm, loop, on_event, &p.b));
 	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_event, &p.b), -EALREADY);
-	assert_int_equal(bb_loop_create(&attr, &second), 0);
+	OK(bb_loop_create(&attr, &second));
 	assert_int_equal(bb_cm_attach(p.b.cm, second, on_event, &p.b), -EALREADY);
-	assert_int_equal(bb_loop_destroy(second), 0);
+	OK(bb_loop_destroy(second));
 	assert_int_equal(bb_cm_destroy(p.b.cm), -EBUSY);
-	assert_int_equal(bb_cm_attach(p.a.cm, loop, on_event, &p.a), 0);
+	OK(bb_cm_attach(p.a.cm, loop, on_event, &p.a));
 	assert_int_equal(bb_cm_destroy(p.a.cm), -EBUSY);
 	loop_up = 0;
 	for (i = 0; i < 2; i++) {
@@ -452,8 +448,8 @@ PAIR_TEST(pair_open(&p), test_callbacks_of_a_loop_accept_connections)
 		assert_true(bb_loop_run_once(loop) >= 0);
 		assert_true(rte_get_tsc_cycles() < end);
 	}
-	assert_int_equal(bb_cm_detach(p.a.cm), 0);
-	assert_int_equal(bb_cm_detach(p.b.cm), 0);
+	OK(bb_cm_detach(p.a.cm));
+	OK(bb_cm_detach(p.b.cm));
 	for (i = 0; i < 4; i++) {
 		bb_conn_query(loop_conn[i], &info);
 		qb = info.qp;
@@ -462,7 +458,7 @@ PAIR_TEST(pair_open(&p), test_callbacks_of_a_loop_accept_connections)
 	}
 	(void)a;
 	(void)qa;
-	assert_int_equal(bb_loop_destroy(loop), 0);
+	OK(bb_loop_destroy(loop));
 }
 
 /* If a side's port needs a GRH, its peer sends a GRH, too. */
@@ -479,8 +475,8 @@ TEST(test_peer_of_a_port_that_needs_a_grh_sends_one)
 	for (i = 0; i < 2; i++) {
 		pair_open_with(&p, near[i], "soft1,link=ib", &attr);
 		link_up(&p, &l);
-		assert_int_equal(bb_qp_query(l.qa, &a), 0);
-		assert_int_equal(bb_qp_query(l.qb, &b), 0);
+		OK(bb_qp_query(l.qa, &a));
+		OK(bb_qp_query(l.qb, &b));
 		assert_int_equal(a.path.is_global, i == 0);
 		assert_int_equal(b.path.is_global, i == 0);
 		link_down(&p, &l);

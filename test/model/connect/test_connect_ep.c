@@ -38,13 +38,13 @@ side_memory(struct side *s)
 {
 	s->buf = rte_zmalloc("ep", 8 * MSG, 64);
 	assert_non_null(s->buf);
-	assert_int_equal(bb_ep_reg_msgs(s->ep, s->buf, 8 * MSG, &s->mr), 0);
+	OK(bb_ep_reg_msgs(s->ep, s->buf, 8 * MSG, &s->mr));
 }
 
 static void
 receive(struct side *s, uintptr_t n)
 {
-	assert_int_equal(bb_ep_post_recv(s->ep, (void *)n, s->buf + n * MSG, MSG, s->mr), 0);
+	OK(bb_ep_post_recv(s->ep, (void *)n, s->buf + n * MSG, MSG, s->mr));
 }
 
 /* Sends messages and checks which receives they consume. */
@@ -55,9 +55,7 @@ sends(struct side *from, struct side *to, const uint64_t *contexts, unsigned int
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		assert_int_equal(
-			bb_ep_post_send(from->ep, NULL, from->buf, MSG, from->mr, BB_SEND_SIGNALED),
-			0);
+		OK(bb_ep_post_send(from->ep, NULL, from->buf, MSG, from->mr, BB_SEND_SIGNALED));
 	for (i = 0; i < n; i++) {
 		UNTIL(bb_cq_poll(to->ep->recv_cq, &wc, 1) == 1);
 		assert_int_equal(wc.status, BB_WC_SUCCESS);
@@ -76,7 +74,7 @@ open_pair(void)
 
 	memset(&a, 0, sizeof(a));
 	memset(&b, 0, sizeof(b));
-	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	OK(bb_dev_open("soft0", &dev));
 	bb_ep_attr_init(&attr);
 	attr.timeout_ms = 1;
 	attr.qp.sq_depth = 4;
@@ -86,9 +84,9 @@ open_pair(void)
 	param.recover_ms = WAIT_S * 1000;
 	param.backoff_min_ms = 1;
 	param.backoff_max_ms = 20;
-	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), 0);
+	OK(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener));
 	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_ep_port(listener));
-	assert_int_equal(bb_ep_create(dev, where, false, &attr, &a.ep), 0);
+	OK(bb_ep_create(dev, where, false, &attr, &a.ep));
 	side_memory(&a);
 	receive(&a, 0);
 	assert_int_equal(bb_ep_connect(a.ep, &param), -ETIMEDOUT);
@@ -106,12 +104,12 @@ close_pair(void)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(bb_mr_dereg(sides[i]->mr), 0);
-		assert_int_equal(bb_ep_destroy(sides[i]->ep), 0);
+		OK(bb_mr_dereg(sides[i]->mr));
+		OK(bb_ep_destroy(sides[i]->ep));
 		rte_free(sides[i]->buf);
 	}
-	assert_int_equal(bb_ep_destroy(listener), 0);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_ep_destroy(listener));
+	OK(bb_dev_close(dev));
 }
 
 #define T(name) TEST_BETWEEN(open_pair(), close_pair(), name)
@@ -145,7 +143,7 @@ TEST(test_receives_posted_while_lost_keep_their_order)
 
 	for (again = 0; again < 2; again++) {
 		open_pair();
-		assert_int_equal(bb_conn_recover(a.ep->conn), 0);
+		OK(bb_conn_recover(a.ep->conn));
 		UNTIL(b.ep->event.type == BB_CM_LOST);
 		assert_int_equal(a.ep->event.type, BB_CM_LOST);
 		assert_int_equal(a.ep->qp->state, BB_QP_RESET);
@@ -198,7 +196,7 @@ raw_request(uint32_t n)
 	size_t len;
 
 	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_ep_port(listener));
-	assert_int_equal(bb_cm_addr(where, &to), 0);
+	OK(bb_cm_addr(where, &to));
 	assert_true(fd >= 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(struct sockaddr_in)), 0);
 	len = bb_cm_msg_encode(buf, &msg);
@@ -229,14 +227,14 @@ listens(void)
 {
 	struct bb_ep_attr attr;
 
-	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	OK(bb_dev_open("soft0", &dev));
 	bb_ep_attr_init(&attr);
 	attr.timeout_ms = 0;
 	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), -EINVAL);
 	attr.timeout_ms = 20;
 	/* This endpoint has no receives. */
 	attr.qp.rq_depth = 0;
-	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), 0);
+	OK(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener));
 }
 
 /*
@@ -254,34 +252,34 @@ TEST(test_endpoint_in_use_is_not_destroyed)
 	struct bb_mw *mw;
 	struct bb_ah *ah;
 
-	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	OK(bb_dev_open("soft0", &dev));
 	bb_ep_attr_init(&attr);
 	attr.qp.sq_depth = 4;
 	attr.qp.rq_depth = 4;
-	assert_int_equal(bb_ep_create(dev, "127.0.0.1:9", false, &attr, &ep), 0);
-	assert_int_equal(bb_qp_addr(ep->qp, 1, 0, &addr), 0);
+	OK(bb_ep_create(dev, "127.0.0.1:9", false, &attr, &ep));
+	OK(bb_qp_addr(ep->qp, 1, 0, &addr));
 	memcpy(path.dgid, addr.gid, sizeof(path.dgid));
-	assert_int_equal(bb_ah_create(ep->pd, &path, &ah), 0);
+	OK(bb_ah_create(ep->pd, &path, &ah));
 	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
-	assert_int_equal(bb_ah_destroy(ah), 0);
-	assert_int_equal(bb_mw_alloc(ep->pd, BB_MW_TYPE_2, &mw), 0);
+	OK(bb_ah_destroy(ah));
+	OK(bb_mw_alloc(ep->pd, BB_MW_TYPE_2, &mw));
 	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
-	assert_int_equal(bb_mw_free(mw), 0);
+	OK(bb_mw_free(mw));
 	bb_srq_attr_init(&srq_attr);
-	assert_int_equal(bb_srq_create(ep->pd, &srq_attr, &srq), 0);
+	OK(bb_srq_create(ep->pd, &srq_attr, &srq));
 	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
-	assert_int_equal(bb_srq_destroy(srq), 0);
+	OK(bb_srq_destroy(srq));
 	/* The refused calls changed nothing. */
 	assert_non_null(ep->qp);
 
-	assert_int_equal(bb_cq_resize(ep->recv_cq, 64), 0);
+	OK(bb_cq_resize(ep->recv_cq, 64));
 	attr.qp.recv_cq = ep->recv_cq;
-	assert_int_equal(bb_ep_create(dev, "127.0.0.1:9", false, &attr, &other), 0);
+	OK(bb_ep_create(dev, "127.0.0.1:9", false, &attr, &other));
 	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
 	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
-	assert_int_equal(bb_ep_destroy(other), 0);
-	assert_int_equal(bb_ep_destroy(ep), 0);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_ep_destroy(other));
+	OK(bb_ep_destroy(ep));
+	OK(bb_dev_close(dev));
 }
 
 /* Waits until @n requests are queued and no further request is being read. */
@@ -324,7 +322,7 @@ TEST(test_queued_requests_are_accepted_in_order)
 	close(fds[0]);
 	until_waiting(2);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(bb_ep_get_request(listener, &ep[i]), 0);
+		OK(bb_ep_get_request(listener, &ep[i]));
 		bb_conn_query(ep[i]->conn, &info);
 		assert_int_equal(info.state, BB_CONN_REQUESTED);
 		assert_int_equal(number_of(ep[i]), i + 1);
@@ -332,16 +330,16 @@ TEST(test_queued_requests_are_accepted_in_order)
 	assert_int_equal(bb_ep_get_request(listener, &none), -ETIMEDOUT);
 	assert_int_equal(bb_ep_get_request(ep[0], &none), -EINVAL);
 	assert_int_equal(bb_ep_destroy(listener), -EBUSY);
-	assert_int_equal(bb_ep_reject(ep[0], NULL, 0), 0);
-	assert_int_equal(bb_ep_disconnect(ep[0]), 0);
+	OK(bb_ep_reject(ep[0], NULL, 0));
+	OK(bb_ep_disconnect(ep[0]));
 	assert_int_equal(answered(fds[1]), BB_CM_REJ);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(bb_ep_destroy(ep[i]), 0);
+		OK(bb_ep_destroy(ep[i]));
 		assert_int_equal(answered(fds[1 + i]), 0);
 		close(fds[1 + i]);
 	}
-	assert_int_equal(bb_ep_destroy(listener), 0);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_ep_destroy(listener));
+	OK(bb_dev_close(dev));
 }
 
 /*
@@ -362,13 +360,13 @@ TEST(test_request_over_the_queue_is_refused)
 	fds[i] = raw_request(i);
 	assert_int_equal(answered(fds[i]), BB_CM_REJ);
 	until_waiting(MANY);
-	assert_int_equal(bb_ep_destroy(listener), 0);
+	OK(bb_ep_destroy(listener));
 	for (i = 0; i <= MANY; i++) {
 		if (i < MANY)
 			assert_true(recv(fds[i], &byte, 1, MSG_DONTWAIT) == 0 || errno != EAGAIN);
 		close(fds[i]);
 	}
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_dev_close(dev));
 }
 
 /*
@@ -391,7 +389,7 @@ TEST(test_endpoint_without_parameters_uses_all_rights)
 		bb_ep_attr_init(&attr);
 		attr.timeout_ms = 5;
 		attr.qp.type = uc ? BB_QPT_UC : BB_QPT_RC;
-		assert_int_equal(bb_ep_create(dev, where, false, &attr, &ep), 0);
+		OK(bb_ep_create(dev, where, false, &attr, &ep));
 		assert_int_equal(bb_ep_get_request(ep, &none), -EINVAL);
 		assert_int_equal(bb_ep_accept(ep, NULL), -EINVAL);
 		assert_int_equal(bb_ep_connect(ep, NULL), -ETIMEDOUT);
@@ -399,13 +397,13 @@ TEST(test_endpoint_without_parameters_uses_all_rights)
 		assert_int_equal(ep->conn->param.access, uc ? BB_ACCESS_REMOTE_WRITE : all);
 		assert_int_equal(bb_ep_connect(ep, NULL), -EINVAL);
 		assert_int_equal(bb_ep_accept(ep, NULL), -EINVAL);
-		assert_int_equal(bb_ep_reg_msgs(ep, where, sizeof(where), &mr), 0);
+		OK(bb_ep_reg_msgs(ep, where, sizeof(where), &mr));
 		assert_int_equal(bb_ep_destroy(ep), -EBUSY);
-		assert_int_equal(bb_mr_dereg(mr), 0);
-		assert_int_equal(bb_ep_destroy(ep), 0);
+		OK(bb_mr_dereg(mr));
+		OK(bb_ep_destroy(ep));
 	}
-	assert_int_equal(bb_ep_destroy(listener), 0);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_ep_destroy(listener));
+	OK(bb_dev_close(dev));
 }
 
 CONNECT_MAIN(RTE_LOG_CRIT)

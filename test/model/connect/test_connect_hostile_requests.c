@@ -96,7 +96,6 @@ PAIR_TEST(open_pair(30000), test_damaged_request_is_refused_or_valid)
 	assert_true(stats().bad_messages >= 40);
 }
 
-/* A request of another version gets an answer that has our version. */
 PAIR_TEST(open_pair(30000), test_request_of_another_version_gets_our_version)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
@@ -188,8 +187,7 @@ PAIR_TEST(open_pair(30000), test_truncated_answer_fails_the_connection)
 	qp = end_qp(&p.a);
 	fd = raw_listen(&addr);
 	for (i = 0; i <= n; i++) {
-		assert_int_equal(
-			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+		OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c));
 		in = raw_called(fd);
 		assert_int_equal(send(in, buf, i, 0), i);
 		if (i < n) {
@@ -239,7 +237,7 @@ PAIR_TEST(open_pair(30000), test_endless_messages_do_not_hold_a_poll)
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
-	assert_int_equal(bb_conn_accept(ev.conn, end_qp(&p.b), &p.b.param), 0);
+	OK(bb_conn_accept(ev.conn, end_qp(&p.b), &p.b.param));
 	n = bb_cm_msg_encode(buf, &bye);
 	assert_int_equal(send(fd, buf, n, 0), n);
 	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
@@ -277,8 +275,7 @@ PAIR_TEST(open_pair(30000), test_wrong_answer_fails_the_connection)
 						.session = 9,
 						.qp_type = 1}};
 
-		assert_int_equal(
-			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+		OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c));
 		in = raw_called(fd);
 		n = bb_cm_msg_encode(buf, &msg);
 		assert_int_equal(send(in, buf, n, 0), n);
@@ -288,7 +285,7 @@ PAIR_TEST(open_pair(30000), test_wrong_answer_fails_the_connection)
 		bb_conn_destroy(c);
 		close(in);
 	}
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c));
 	in = raw_called(fd);
 	assert_int_equal(send(in, buf, BB_CM_HEADER + 10, 0), BB_CM_HEADER + 10);
 	shutdown(in, SHUT_WR);

@@ -89,10 +89,8 @@ to_init(struct bb_qp *qp)
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_INIT;
 	attr.access = BB_ACCESS_REMOTE_WRITE;
-	assert_int_equal(
-		bb_qp_modify(qp, &attr, BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS),
-		0);
-	assert_int_equal(bb_post_recv(qp, 7, &sge, 1), 0);
+	OK(bb_qp_modify(qp, &attr, BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS));
+	OK(bb_post_recv(qp, 7, &sge, 1));
 	bb_qp_ring_recv(qp);
 }
 
@@ -113,7 +111,7 @@ make_ep(bool passive)
 	attr.qp.rq_depth = RECVS;
 	snprintf(where, sizeof(where), "127.0.0.1:%u",
 		 passive ? 0u : ntohs(((struct sockaddr_in *)&p.addr)->sin_port));
-	assert_int_equal(bb_ep_create(p.a.dev, where, passive, &attr, &ep), 0);
+	OK(bb_ep_create(p.a.dev, where, passive, &attr, &ep));
 	return ep;
 }
 
@@ -124,7 +122,7 @@ keep_recvs(struct bb_ep *ep)
 	uint32_t i;
 
 	for (i = 0; i < RECVS; i++)
-		assert_int_equal(bb_ep_post_recvv(ep, (void *)(uintptr_t)(i + 1), &sge, 1), 0);
+		OK(bb_ep_post_recvv(ep, (void *)(uintptr_t)(i + 1), &sge, 1));
 }
 
 /* Checks that the first stored receive gets a message, and that no receive was posted twice. */
@@ -138,7 +136,7 @@ check_recvs(struct bb_ep *ep)
 	assert_int_equal(null_dev.recvs, RECVS);
 	assert_int_equal(ep->qp->state, BB_QP_RTS);
 	/* The null provider's queue pair is its own peer. */
-	assert_int_equal(bb_post_send(ep->qp, 9, &sge, 1, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send(ep->qp, 9, &sge, 1, BB_SEND_SIGNALED));
 	bb_qp_ring(ep->qp);
 	assert_int_equal(bb_ep_get_recv_comp(ep, &wc), 0);
 	assert_int_equal(wc.status, BB_WC_SUCCESS);
@@ -151,7 +149,7 @@ static void
 accept_peer(void)
 {
 	peer.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	assert_int_equal(bb_conn_accept(peer.b, peer.qb, &p.b.param), 0);
+	OK(bb_conn_accept(peer.b, peer.qb, &p.b.param));
 }
 
 /* Without parameters an endpoint asks for no right that the device lacks. */
@@ -166,15 +164,15 @@ TEST(test_ep_connect_posts_receives_before_the_peer_can_send)
 		ep = make_ep(false);
 		watch(ep->qp, accept_peer);
 		keep_recvs(ep);
-		assert_int_equal(bb_ep_connect(ep, NULL), 0);
+		OK(bb_ep_connect(ep, NULL));
 		assert_int_equal(opened.state, iwarp ? BB_QP_INIT : BB_QP_RESET);
 		assert_int_equal(opened.recvs, iwarp ? RECVS : 0);
 		check_recvs(ep);
 		expect(&p, &p.b, BB_CM_ESTABLISHED);
-		assert_int_equal(bb_ep_destroy(ep), 0);
+		OK(bb_ep_destroy(ep));
 		expect(&p, &p.b, BB_CM_DISCONNECTED);
 		bb_conn_destroy(peer.b);
-		assert_int_equal(bb_qp_destroy(peer.qb), 0);
+		OK(bb_qp_destroy(peer.qb));
 		close_pair();
 	}
 }
@@ -200,17 +198,17 @@ TEST(test_ep_accept_posts_receives_before_the_peer_can_send)
 		peer.a = call(&p, peer.qa);
 		for (end = wait_end(); opened.times == 0; turn(&p))
 			assert_true(rte_get_tsc_cycles() < end);
-		assert_int_equal(bb_ep_get_request(listener, &ep), 0);
+		OK(bb_ep_get_request(listener, &ep));
 		watch(ep->qp, caller_hears);
 		keep_recvs(ep);
-		assert_int_equal(bb_ep_accept(ep, NULL), 0);
+		OK(bb_ep_accept(ep, NULL));
 		assert_int_equal(opened.state, iwarp ? BB_QP_INIT : BB_QP_RTS);
 		assert_int_equal(opened.recvs, iwarp ? RECVS : 0);
 		check_recvs(ep);
 		bb_conn_destroy(peer.a);
-		assert_int_equal(bb_qp_destroy(peer.qa), 0);
-		assert_int_equal(bb_ep_destroy(ep), 0);
-		assert_int_equal(bb_ep_destroy(listener), 0);
+		OK(bb_qp_destroy(peer.qa));
+		OK(bb_ep_destroy(ep));
+		OK(bb_ep_destroy(listener));
 		close_pair();
 	}
 }
@@ -238,7 +236,7 @@ TEST(test_qp_in_init_is_accepted_on_iwarp_only)
 			assert_null(c);
 			bb_qp_attr_init(&attr);
 			attr.state = BB_QP_RESET;
-			assert_int_equal(bb_qp_modify(l.qa, &attr, BB_QP_STATE), 0);
+			OK(bb_qp_modify(l.qa, &attr, BB_QP_STATE));
 		}
 		l.a = call(&p, l.qa);
 		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
@@ -249,9 +247,9 @@ TEST(test_qp_in_init_is_accepted_on_iwarp_only)
 		to_init(l.qb);
 		if (iwarp == 0) {
 			assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), -EINVAL);
-			assert_int_equal(bb_qp_modify(l.qb, &attr, BB_QP_STATE), 0);
+			OK(bb_qp_modify(l.qb, &attr, BB_QP_STATE));
 		}
-		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+		OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 		assert_int_equal(opened.times, 1);
 		assert_int_equal(opened.recvs, 1);
 		assert_int_equal(l.qb->state, BB_QP_RTS);
@@ -284,7 +282,7 @@ TEST(test_failed_accept_leaves_a_usable_qp)
 		assert_int_equal(bb_cq_poll(p.b.cq, &wc, 1), 0);
 		if (iwarp)
 			to_init(l.qb);
-		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+		OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 		assert_int_equal(l.qb->state, BB_QP_RTS);
 		both_established(&p);
 		link_down(&p, &l);
@@ -305,11 +303,11 @@ IWARP_TEST(test_qp_in_err_is_refused)
 	to_init(qp);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(qp, &attr, BB_QP_STATE));
 	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, qp, &p.a.param, &c),
 			 -EINVAL);
 	assert_null(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 }
 
 /* A refused TCP connection is a rejection; another error is not. */
@@ -328,23 +326,22 @@ IWARP_TEST(test_refused_tcp_connection_is_a_rejection)
 	assert_ptr_equal(ev.conn, a);
 	assert_int_equal(ev.reason, BB_REJECT_NO_LISTENER);
 	bb_conn_destroy(a);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 
 	qp = end_qp(&p.a);
 	rdmacm_subst.connect_error = ENETUNREACH;
 	a = call(&p, qp);
 	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ENETUNREACH);
 	bb_conn_destroy(a);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 
 	ep = make_ep(false);
 	assert_int_equal(bb_ep_connect(ep, NULL), -ECONNREFUSED);
 	assert_int_equal(ep->event.type, BB_CM_REJECTED);
 	assert_int_equal(ep->event.reason, BB_REJECT_NO_LISTENER);
-	assert_int_equal(bb_ep_destroy(ep), 0);
+	OK(bb_ep_destroy(ep));
 }
 
-/* The peer has closed before it is accepted. */
 IWARP_TEST(test_accept_of_a_closed_peer_returns_enotconn)
 {
 	struct link l;

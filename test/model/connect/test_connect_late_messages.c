@@ -49,8 +49,7 @@ called_lost(struct called *k, uint32_t timeout_ms)
 	p.a.param.recover_ms = WAIT_S * 1000;
 	k->listener = raw_listen(&k->addr);
 	k->qp = end_qp(&p.a);
-	assert_int_equal(
-		bb_conn_connect(p.a.cm, (struct sockaddr *)&k->addr, k->qp, &p.a.param, &k->c), 0);
+	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&k->addr, k->qp, &p.a.param, &k->c));
 	k->fd = called_at(k->listener);
 	say_rep(k->fd);
 	expect(&p, &p.a, BB_CM_ESTABLISHED);
@@ -63,7 +62,7 @@ static void
 called_end(struct called *k)
 {
 	bb_conn_destroy(k->c);
-	assert_int_equal(bb_qp_destroy(k->qp), 0);
+	OK(bb_qp_destroy(k->qp));
 	close(k->listener);
 	pair_close(&p);
 }
@@ -131,7 +130,7 @@ PAIR_TEST(pair_open(&p), test_established_is_reported_before_the_end)
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
 	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	assert_int_equal(bb_conn_accept(c, qp, &p.b.param), 0);
+	OK(bb_conn_accept(c, qp, &p.b.param));
 	assert_true(hear(fd, &msg));
 	say(fd, BB_CM_RTU);
 	while (conn_state(c) != BB_CONN_ESTABLISHED) {
@@ -140,12 +139,12 @@ PAIR_TEST(pair_open(&p), test_established_is_reported_before_the_end)
 	}
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
 	close(fd);
-	assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
+	OK(bb_conn_disconnect(c, NULL, 0));
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
 	assert_int_equal(qp->state, BB_QP_ERR);
 	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 }
 
 /* A silent peer of a new attempt: the socket is closed after timeout_ms, and connected again. */
@@ -194,7 +193,7 @@ PAIR_TEST(pair_open(&p), test_accept_of_a_closed_peer_returns_enotconn)
 		assert_int_equal(p.b.nev, 0);
 		bb_conn_destroy(c);
 	}
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 }
 
 /* Connects two peers at the same time, each with its request. */
@@ -229,7 +228,7 @@ on_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	assert_int_equal(ev->type, BB_CM_CONNECT_REQUEST);
 	assert_ptr_equal(ev->listener, nseen == 0 ? pair->listener : NULL);
 	if (nseen++ == 0)
-		assert_int_equal(bb_listener_destroy(pair->listener), 0);
+		OK(bb_listener_destroy(pair->listener));
 	bb_conn_destroy(ev->conn);
 }
 
@@ -248,24 +247,23 @@ TEST(test_pending_request_outlives_its_listener)
 			assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
 			assert_ptr_equal(ev.listener, p.listener);
 			bb_conn_destroy(ev.conn);
-			assert_int_equal(bb_listener_destroy(p.listener), 0);
+			OK(bb_listener_destroy(p.listener));
 			assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
 			assert_null(ev.listener);
 			bb_conn_destroy(ev.conn);
 		} else {
 			bb_loop_attr_init(&attr);
-			assert_int_equal(bb_loop_create(&attr, &loop), 0);
+			OK(bb_loop_create(&attr, &loop));
 			nseen = 0;
-			assert_int_equal(bb_cm_attach(p.b.cm, loop, on_request, &p), 0);
+			OK(bb_cm_attach(p.b.cm, loop, on_request, &p));
 			assert_true(bb_loop_run_once(loop) >= 0);
 			assert_int_equal(nseen, 2);
-			assert_int_equal(bb_cm_detach(p.b.cm), 0);
-			assert_int_equal(bb_loop_destroy(loop), 0);
+			OK(bb_cm_detach(p.b.cm));
+			OK(bb_loop_destroy(loop));
 		}
 		close(fds[0]);
 		close(fds[1]);
-		assert_int_equal(
-			bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+		OK(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener));
 		pair_close(&p);
 	}
 }
@@ -277,7 +275,7 @@ on_last_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
 	assert_null(arg);
 	nseen++;
 	bb_conn_destroy(ev->conn);
-	assert_int_equal(bb_cm_detach(cm), 0);
+	OK(bb_cm_detach(cm));
 }
 
 /* A callback detaches the CM: the events after its own are left to a poll, or another loop. */
@@ -291,21 +289,21 @@ PAIR_TEST(pair_open(&p), test_callback_may_detach_its_cm)
 	/* A failing attach leaves the CM detached. */
 	bb_loop_attr_init(&attr);
 	attr.max_pollers = 0;
-	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	OK(bb_loop_create(&attr, &loop));
 	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), -ENOSPC);
 	assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
-	assert_int_equal(bb_loop_destroy(loop), 0);
+	OK(bb_loop_destroy(loop));
 	bb_loop_attr_init(&attr);
-	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	OK(bb_loop_create(&attr, &loop));
 	nseen = 0;
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), 0);
+		OK(bb_cm_attach(p.b.cm, loop, on_last_request, NULL));
 		assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), -EALREADY);
 		assert_true(bb_loop_run_once(loop) >= 0);
 		assert_int_equal(nseen, i + 1);
 		assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
 	}
-	assert_int_equal(bb_loop_destroy(loop), 0);
+	OK(bb_loop_destroy(loop));
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -335,7 +333,7 @@ PAIR_TEST(pair_open(&p), test_sockets_detect_a_dead_machine_in_25_seconds)
 	c = call(&p, qp);
 	assert_int_equal(tcp_option(c->fd, TCP_USER_TIMEOUT), 0);
 	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	link_up(&p, &l);
 	fds[0] = l.a->fd;
 	fds[1] = l.b->fd;
@@ -356,10 +354,6 @@ wakes(const struct end *e)
 	return poll(&fd, 1, 0) == 1;
 }
 
-/*
- * The descriptor signals events that no socket signals: events of local calls, and unpolled
- * events.
- */
 PAIR_TEST(pair_open(&p), test_descriptor_signals_events_of_local_calls)
 {
 	struct sockaddr_storage silent;
@@ -372,11 +366,10 @@ PAIR_TEST(pair_open(&p), test_descriptor_signals_events_of_local_calls)
 	qp = end_qp(&p.a);
 	assert_false(wakes(&p.a));
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(
-			bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qp, &p.a.param, &c), 0);
+		OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qp, &p.a.param, &c));
 		fds[0] = called_at(listener);
 		assert_false(wakes(&p.a));
-		assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
+		OK(bb_conn_disconnect(c, NULL, 0));
 		assert_true(wakes(&p.a));
 		assert_true(wakes(&p.a));
 		assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECANCELED);
@@ -384,7 +377,7 @@ PAIR_TEST(pair_open(&p), test_descriptor_signals_events_of_local_calls)
 		bb_conn_destroy(c);
 		close(fds[0]);
 	}
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	close(listener);
 
 	/* Two events, and an application that polls one of them. */
@@ -424,7 +417,7 @@ PAIR_TEST(pair_open(&p), test_child_of_fork_keeps_no_event_alive)
 		_exit(0);
 	}
 	bb_conn_destroy(ev.conn);
-	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	OK(bb_listener_destroy(p.listener));
 	(void)send(fds[0], buf, n, MSG_NOSIGNAL);
 	fds[1] = raw_connect();
 	assert_false(wakes(&p.b));
@@ -432,7 +425,7 @@ PAIR_TEST(pair_open(&p), test_child_of_fork_keeps_no_event_alive)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	close(fds[0]);
 	close(fds[1]);
-	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+	OK(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener));
 }
 
 /*
@@ -457,7 +450,7 @@ PAIR_TEST(pair_open(&p), test_program_that_sleeps_on_the_descriptor_recovers)
 	assert_int_equal(send(fd[0], buf, n, 0), n);
 	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	qp = end_qp(&p.b);
-	assert_int_equal(bb_conn_accept(c, qp, &p.b.param), 0);
+	OK(bb_conn_accept(c, qp, &p.b.param));
 	assert_true(hear(fd[0], &msg));
 	session = msg.end.session;
 	say(fd[0], BB_CM_RTU);
@@ -480,7 +473,7 @@ PAIR_TEST(pair_open(&p), test_program_that_sleeps_on_the_descriptor_recovers)
 	assert_true(hear(fd[1], &msg));
 	assert_int_equal(msg.type, BB_CM_REP);
 	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	close(fd[0]);
 	close(fd[1]);
 }

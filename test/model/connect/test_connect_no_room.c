@@ -82,7 +82,7 @@ PAIR_TEST(open_pair(8, 30000), test_message_sent_in_pieces_arrives_whole)
 	struct link l;
 	size_t i;
 
-	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 64, &r), 0);
+	OK(bb_region_of(p.b.mr, "buf", 0, 64, &r));
 	p.b.param.regions = &r;
 	p.b.param.nregions = 1;
 	for (i = 0; i < RTE_DIM(cuts); i++) {
@@ -107,11 +107,11 @@ PAIR_TEST(open_pair(8, 30000), test_messages_that_wait_for_the_socket_keep_their
 	struct link l;
 
 	link_call(&p, &l);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	sock.on = true;
 	sock.stalls = true;
 	expect(&p, &p.a, BB_CM_ESTABLISHED);
-	assert_int_equal(bb_conn_disconnect(l.a, "good-bye", 8), 0);
+	OK(bb_conn_disconnect(l.a, "good-bye", 8));
 	for (i = 0; i < 20; i++)
 		turn(&p);
 	assert_int_equal(p.a.nev + p.b.nev, 0);
@@ -257,7 +257,6 @@ PAIR_TEST(open_pair(8, 30000), test_connection_without_a_descriptor_gets_a_silen
 	close(fds[1]);
 }
 
-/* A listener is destroyed with its half-open connections; connections of the application stay. */
 PAIR_TEST(open_pair(8, 30000), test_destroyed_listener_closes_its_half_open_connections)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
@@ -268,8 +267,8 @@ PAIR_TEST(open_pair(8, 30000), test_destroyed_listener_closes_its_half_open_conn
 	int fds[3], i;
 
 	/* Half-open connections of another listener stay with that listener. */
-	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
-	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&addr, &second), 0);
+	OK(bb_cm_addr("127.0.0.1:0", &addr));
+	OK(bb_listener_create(p.b.cm, (struct sockaddr *)&addr, &second));
 	fds[0] = raw_connect();
 	assert_int_equal(send(fds[0], buf, n, 0), n);
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
@@ -278,23 +277,23 @@ PAIR_TEST(open_pair(8, 30000), test_destroyed_listener_closes_its_half_open_conn
 	assert_int_equal(send(fds[2], buf, n - 1, 0), n - 1);
 	while (stats().half_open != 2)
 		turn(&p);
-	assert_int_equal(bb_listener_destroy(second), 0);
+	OK(bb_listener_destroy(second));
 	assert_int_equal(stats().half_open, 2);
-	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	OK(bb_listener_destroy(p.listener));
 	assert_int_equal(stats().half_open, 0);
 	assert_int_equal(stats().conns, 1);
 	for (i = 1; i < 3; i++) {
 		assert_int_equal(answer(fds[i], buf, sizeof(buf)), 0);
 		close(fds[i]);
 	}
-	assert_int_equal(bb_conn_accept(ev.conn, end_qp(&p.b), &p.b.param), 0);
+	OK(bb_conn_accept(ev.conn, end_qp(&p.b), &p.b.param));
 	say(fds[0], BB_CM_RTU);
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 	close(fds[0]);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -ECONNRESET);
 	bb_qp_destroy(ev.conn->qp);
 	bb_conn_destroy(ev.conn);
-	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+	OK(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener));
 }
 
 CONNECT_MAIN(RTE_LOG_ERR)

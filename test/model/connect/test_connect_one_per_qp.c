@@ -48,7 +48,7 @@ to_reset(struct bb_qp *qp)
 
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(qp, &attr, BB_QP_STATE));
 }
 
 /*
@@ -65,7 +65,7 @@ assert_free(struct bb_qp *qp)
 	c = call(&p, qp);
 	assert_int_equal(bb_qp_destroy(qp), -EBUSY);
 	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 }
 
 PAIR_TEST(open_pair(), test_qp_of_a_connection_is_refused_in_every_state)
@@ -81,7 +81,7 @@ PAIR_TEST(open_pair(), test_qp_of_a_connection_is_refused_in_every_state)
 	/* Accepting with the queue pair of the connecting side is refused. */
 	assert_int_equal(bb_conn_accept(l.b, l.qa, &p.b.param), -EBUSY);
 	assert_int_equal(conn_state(l.b), BB_CONN_REQUESTED);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	assert_refused(l.qb);
 	both_established(&p);
 	assert_refused(l.qa);
@@ -94,7 +94,7 @@ PAIR_TEST(open_pair(), test_qp_of_a_connection_is_refused_in_every_state)
 		third = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 		assert_int_equal(bb_conn_accept(third, l.qb, &p.b.param), -EBUSY);
 		assert_int_equal(bb_conn_accept(third, l.qa, &p.b.param), -EBUSY);
-		assert_int_equal(bb_conn_reject(third, NULL, 0), 0);
+		OK(bb_conn_reject(third, NULL, 0));
 		bb_conn_destroy(third);
 		expect(&p, &p.a, BB_CM_REJECTED);
 		/* A rejected connection does not own its queue pair any more. */
@@ -104,7 +104,7 @@ PAIR_TEST(open_pair(), test_qp_of_a_connection_is_refused_in_every_state)
 	writes(&p, &l, 0x11);
 
 	/* During a recovery the queue pairs are in RESET, and stay with their connection. */
-	assert_int_equal(bb_conn_recover(l.a), 0);
+	OK(bb_conn_recover(l.a));
 	expect(&p, &p.a, BB_CM_LOST);
 	assert_int_equal(l.qa->state, BB_QP_RESET);
 	assert_refused(l.qa);
@@ -114,13 +114,13 @@ PAIR_TEST(open_pair(), test_qp_of_a_connection_is_refused_in_every_state)
 	expect(&p, &p.b, BB_CM_RECOVERED);
 	writes(&p, &l, 0x22);
 
-	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
+	OK(bb_conn_disconnect(l.a, NULL, 0));
 	assert_refused(l.qa);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
 	expect(&p, &p.a, BB_CM_DISCONNECTED);
 	/* The connection has ended: the queue pair is free before the connection is destroyed. */
 	assert_free(l.qa);
-	assert_int_equal(bb_qp_destroy(l.qb), 0);
+	OK(bb_qp_destroy(l.qb));
 	bb_conn_destroy(l.a);
 	bb_conn_destroy(l.b);
 }
@@ -143,7 +143,7 @@ TEST(test_qp_is_free_after_a_connection_that_was_not_made)
 	/* Destroying the first connection later does not take the queue pair from the second. */
 	assert_refused(qp);
 	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
+	OK(bb_conn_disconnect(l.a, NULL, 0));
 	expect(&p, &p.a, BB_CM_FAILED);
 	bb_conn_destroy(l.a);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
@@ -159,9 +159,9 @@ TEST(test_qp_is_free_after_a_connection_that_was_not_made)
 	assert_true(bb_conn_accept(l.b, l.qb, &p.b.param) < 0);
 	p.b.param.sgid_index_given = false;
 	p.b.param.path.sgid_index = 0;
-	assert_int_equal(bb_qp_destroy(l.qb), 0);
+	OK(bb_qp_destroy(l.qb));
 	l.qb = end_qp(&p.b);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	both_established(&p);
 	writes(&p, &l, 0x33);
 	link_down(&p, &l);
@@ -196,12 +196,12 @@ PAIR_TEST(open_pair(), test_endpoint_of_an_owned_qp_is_refused)
 	bb_ep_attr_init(&attr);
 	attr.timeout_ms = 1;
 	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_listener_port(p.listener));
-	assert_int_equal(bb_ep_create(p.a.dev, where, false, &attr, &ep), 0);
+	OK(bb_ep_create(p.a.dev, where, false, &attr, &ep));
 	c = call(&p, ep->qp);
 	assert_int_equal(bb_ep_connect(ep, NULL), -EBUSY);
 	bb_conn_destroy(c);
 	assert_int_equal(bb_ep_connect(ep, NULL), -ETIMEDOUT);
-	assert_int_equal(bb_ep_destroy(ep), 0);
+	OK(bb_ep_destroy(ep));
 	drop_requests();
 }
 

@@ -34,7 +34,7 @@ close_near(void)
 	struct bb_dev *dev = e.dev;
 
 	end_close(&e);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_dev_close(dev));
 }
 
 static bool
@@ -46,7 +46,7 @@ start_server(struct server *s, unsigned int host, uint32_t port, uint32_t conns)
 	if (!server_start(s, spec, port, conns))
 		return false;
 	snprintf(text, sizeof(text), "127.0.0.1:%u", s->port);
-	assert_int_equal(bb_cm_addr(text, &to), 0);
+	OK(bb_cm_addr(text, &to));
 	return true;
 }
 
@@ -63,7 +63,7 @@ begin(struct bb_conn **c)
 {
 	struct bb_qp *qp = end_qp(&e);
 
-	assert_int_equal(bb_conn_connect(e.cm, (struct sockaddr *)&to, qp, &e.param, c), 0);
+	OK(bb_conn_connect(e.cm, (struct sockaddr *)&to, qp, &e.param, c));
 }
 
 static void
@@ -73,7 +73,7 @@ end(struct bb_conn *c)
 
 	bb_conn_query(c, &info);
 	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(info.qp), 0);
+	OK(bb_qp_destroy(info.qp));
 }
 
 static void
@@ -99,10 +99,8 @@ use(struct bb_conn **conns, uint32_t n)
 		assert_int_equal(info.state, BB_CONN_ESTABLISHED);
 		assert_int_equal(bb_conn_region(conns[i], "buf", &r), 0);
 		value = i;
-		assert_int_equal(bb_post_write_inline(info.qp, i, &value, 8,
-						      r.addr + 8 * (i % (BUF / 8)), r.rkey,
-						      BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write_inline(info.qp, i, &value, 8, r.addr + 8 * (i % (BUF / 8)), r.rkey,
+					BB_SEND_SIGNALED));
 		bb_qp_ring(info.qp);
 		while (bb_cq_poll(e.cq, &wc, 1) == 1) {
 			assert_int_equal(wc.status, BB_WC_SUCCESS);
@@ -163,7 +161,7 @@ TEST(test_many_connections_at_once_leave_nothing)
 	bb_cm_stats(e.cm, &stats);
 	assert_int_equal(stats.conns, nconns);
 	for (up = 0; up < nconns; up++)
-		assert_int_equal(bb_conn_disconnect(conns[up], NULL, 0), 0);
+		OK(bb_conn_disconnect(conns[up], NULL, 0));
 	for (stop = wait_end(); down < nconns;) {
 		if (bb_cm_poll(e.cm, &ev, 1) == 1) {
 			assert_int_equal(ev.type, BB_CM_DISCONNECTED);
@@ -212,7 +210,7 @@ TEST(test_repeated_connections_leave_nothing)
 			switch (ev.type) {
 			case BB_CM_ESTABLISHED:
 				up++;
-				assert_int_equal(bb_conn_disconnect(ev.conn, NULL, 0), 0);
+				OK(bb_conn_disconnect(ev.conn, NULL, 0));
 				break;
 			case BB_CM_DISCONNECTED:
 				assert_int_equal(ev.status, 0);
@@ -311,7 +309,7 @@ TEST(test_writes_to_a_killed_peer_complete_after_its_return)
 	}
 	print_message("%u writes, %u recoveries\n", done, info.recoveries);
 	assert_int_equal(info.recoveries, nkills);
-	assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
+	OK(bb_conn_disconnect(c, NULL, 0));
 	for (stop = wait_end(); bb_cm_poll(e.cm, &ev, 1) == 0;) {
 		run();
 		assert_true(rte_get_tsc_cycles() < stop);

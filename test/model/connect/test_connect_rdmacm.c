@@ -24,8 +24,8 @@ open_pair(void)
 	strcpy(rdmacm_subst.device, "soft0");
 	pair_open_with(&p, "soft0", NULL, &attr);
 	bb_gid_want_init(&want);
-	assert_int_equal(bb_gid_choose(p.a.dev, 1, &want, &rdmacm_subst.sgid_index), 0);
-	assert_int_equal(bb_gid_query(p.a.dev, 1, rdmacm_subst.sgid_index, &gid), 0);
+	OK(bb_gid_choose(p.a.dev, 1, &want, &rdmacm_subst.sgid_index));
+	OK(bb_gid_query(p.a.dev, 1, rdmacm_subst.sgid_index, &gid));
 	memcpy(rdmacm_subst.gid, gid.raw, 16);
 }
 
@@ -51,7 +51,7 @@ T(test_connection_by_librdmacm_transfers_data)
 	struct bb_wc wc;
 	uint64_t end;
 
-	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, &r), 0);
+	OK(bb_region_of(p.b.mr, "buf", 0, 0, &r));
 	assert_int_equal(bb_region_pack(&r, 1, packed, sizeof(packed)), sizeof(packed));
 	p.b.param.private_data = packed;
 	p.b.param.private_len = sizeof(packed);
@@ -73,13 +73,13 @@ T(test_connection_by_librdmacm_transfers_data)
 	assert_ptr_equal(ev.listener, p.listener);
 	assert_int_equal(ev.private_len, 12);
 	assert_memory_equal(ev.private_data, "who is there", 12);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	ev = expect(&p, &p.a, BB_CM_ESTABLISHED);
 	assert_int_equal(bb_region_unpack(ev.private_data, ev.private_len, &got, 1), 1);
 	assert_memory_equal(&got, &r, sizeof(r));
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
-	assert_int_equal(bb_qp_query(l.qa, &qa), 0);
-	assert_int_equal(bb_qp_query(l.qb, &qb), 0);
+	OK(bb_qp_query(l.qa, &qa));
+	OK(bb_qp_query(l.qb, &qb));
 	assert_int_equal(qa.dest_qpn, l.qb->qpn);
 	assert_int_equal(qb.dest_qpn, l.qa->qpn);
 	assert_int_equal(qa.sq_psn, qb.rq_psn);
@@ -92,7 +92,7 @@ T(test_connection_by_librdmacm_transfers_data)
 	assert_int_equal(qb.path_mtu, 512);
 	memset(p.a.buf, 0x42, 64);
 	sge = (struct bb_sge){(uintptr_t)p.a.buf, 64, p.a.mr->lkey};
-	assert_int_equal(bb_post_write(l.qa, 1, &sge, 1, got.addr, got.rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_write(l.qa, 1, &sge, 1, got.addr, got.rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(l.qa);
 	for (end = wait_end(); bb_cq_poll(p.a.cq, &wc, 1) == 0;)
 		assert_true(rte_get_tsc_cycles() < end);
@@ -148,7 +148,7 @@ T(test_each_step_that_fails_is_reported)
 
 	a = call(&p, qa);
 	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	assert_int_equal(bb_conn_reject(b, "no", 2), 0);
+	OK(bb_conn_reject(b, "no", 2));
 	bb_conn_destroy(b);
 	ev = expect(&p, &p.a, BB_CM_REJECTED);
 	assert_int_equal(ev.reason, BB_REJECT_CONSUMER);
@@ -213,10 +213,10 @@ T(test_qp_of_a_connection_is_refused)
 	assert_int_equal(bb_conn_accept(b, other, &p.b.param), -EBUSY);
 	assert_int_equal(l.qa->state, BB_QP_RTS);
 	assert_int_equal(l.qb->state, BB_QP_RTS);
-	assert_int_equal(bb_conn_reject(b, NULL, 0), 0);
+	OK(bb_conn_reject(b, NULL, 0));
 	bb_conn_destroy(b);
 	expect(&p, &p.a, BB_CM_REJECTED);
-	assert_int_equal(bb_qp_destroy(other), 0);
+	OK(bb_qp_destroy(other));
 	bb_conn_destroy(a);
 	link_down(&p, &l);
 }
@@ -227,13 +227,13 @@ TEST(test_kernel_without_rdmacm_returns_enotsup)
 	struct bb_dev *dev;
 	struct bb_cm *cm;
 
-	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	OK(bb_dev_open("soft0", &dev));
 	bb_cm_attr_init(&attr);
 	attr.transport = BB_CM_RDMACM;
 	rdmacm_subst.no_kernel = true;
 	assert_int_equal(bb_cm_create(dev, &attr, &cm), -ENOTSUP);
 	rdmacm_subst.no_kernel = false;
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_dev_close(dev));
 }
 
 CONNECT_MAIN(RTE_LOG_CRIT)

@@ -79,12 +79,9 @@ PAIR_TEST(open_pair("soft0", NULL), test_refused_request_breaks_and_recovers_the
 	for (i = 0; i < rounds; i++) {
 		writes(&p, &l, (uint8_t)(i + 1));
 		sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
-		assert_int_equal(
-			bb_post_write(l.qa, 100, &sge, 1, r.addr, r.rkey + 77, BB_SEND_SIGNALED),
-			0);
+		OK(bb_post_write(l.qa, 100, &sge, 1, r.addr, r.rkey + 77, BB_SEND_SIGNALED));
 		for (k = 0; k < 3; k++)
-			assert_int_equal(bb_post_write(l.qa, 101 + k, &sge, 1, r.addr, r.rkey, 0),
-					 0);
+			OK(bb_post_write(l.qa, 101 + k, &sge, 1, r.addr, r.rkey, 0));
 		bb_qp_ring(l.qa);
 		/* The application polls the failure itself. */
 		for (end = wait_end(); bb_cq_poll(p.a.cq, &wc, 1) == 0;) {
@@ -116,11 +113,10 @@ PAIR_TEST(open_pair("soft0", NULL), test_requests_not_executed_are_reported)
 	for (i = 0; i < 8; i++) {
 		p.a.buf[i] = (uint8_t)(i + 1);
 		sge = (struct bb_sge){(uintptr_t)p.a.buf + i, 1, p.a.mr->lkey};
-		assert_int_equal(
-			bb_post_write(l.qa, i, &sge, 1, r.addr + i, r.rkey, BB_SEND_SIGNALED), 0);
+		OK(bb_post_write(l.qa, i, &sge, 1, r.addr + i, r.rkey, BB_SEND_SIGNALED));
 	}
 	/* Never rung, so not executed. */
-	assert_int_equal(bb_conn_recover(l.a), 0);
+	OK(bb_conn_recover(l.a));
 	ev = expect(&p, &p.a, BB_CM_LOST);
 	assert_int_equal(ev.nends, 8);
 	for (i = 0; i < 8; i++) {
@@ -133,8 +129,7 @@ PAIR_TEST(open_pair("soft0", NULL), test_requests_not_executed_are_reported)
 	expect(&p, &p.b, BB_CM_RECOVERED);
 	for (i = 0; i < 8; i++) {
 		sge = (struct bb_sge){(uintptr_t)p.a.buf + i, 1, p.a.mr->lkey};
-		assert_int_equal(
-			bb_post_write(l.qa, i, &sge, 1, r.addr + i, r.rkey, BB_SEND_SIGNALED), 0);
+		OK(bb_post_write(l.qa, i, &sge, 1, r.addr + i, r.rkey, BB_SEND_SIGNALED));
 	}
 	bb_qp_ring(l.qa);
 	for (end = wait_end(); done < 8;) {
@@ -162,7 +157,7 @@ TEST(test_all_requests_of_full_queues_are_reported)
 		p.b.init.sq_depth = 32;
 		bb_srq_attr_init(&attr);
 		attr.depth = nrecvs = 32;
-		assert_int_equal(bb_srq_create(p.a.pd, &attr, &srq), 0);
+		OK(bb_srq_create(p.a.pd, &attr, &srq));
 		if (shared)
 			p.a.init.srq = srq;
 		link_up(&p, &l);
@@ -175,25 +170,24 @@ TEST(test_all_requests_of_full_queues_are_reported)
 		for (i = 0; shared && i < nrecvs; i++) {
 			/* Each message consumes one receive. */
 			sge = (struct bb_sge){(uintptr_t)p.b.buf, 1, p.b.mr->lkey};
-			assert_int_equal(bb_post_send(l.qb, i, &sge, 1, 0), 0);
+			OK(bb_post_send(l.qb, i, &sge, 1, 0));
 			bb_qp_ring(l.qb);
 			turn(&p);
 		}
 		sge = (struct bb_sge){(uintptr_t)p.a.buf, 1, p.a.mr->lkey};
 		for (i = 0; i < 16; i++)
-			assert_int_equal(bb_post_write(l.qa, i, &sge, 1, r.addr, r.rkey, 0), 0);
-		assert_int_equal(bb_conn_recover(l.a), 0);
+			OK(bb_post_write(l.qa, i, &sge, 1, r.addr, r.rkey, 0));
+		OK(bb_conn_recover(l.a));
 		ev = expect(&p, &p.a, BB_CM_LOST);
 		assert_int_equal(ev.nends, 16 + nrecvs);
 		link_free(&l);
 		p.a.nev = p.b.nev = 0;
-		assert_int_equal(bb_srq_destroy(srq), 0);
+		OK(bb_srq_destroy(srq));
 		drop_completions();
 		pair_close(&p);
 	}
 }
 
-/* Either side asks for a recovery, also during one. */
 PAIR_TEST(open_pair("soft0", NULL), test_either_side_may_ask_for_a_recovery)
 {
 	struct link l;
@@ -201,14 +195,14 @@ PAIR_TEST(open_pair("soft0", NULL), test_either_side_may_ask_for_a_recovery)
 
 	link_up(&p, &l);
 	for (i = 0; i < rounds; i++) {
-		assert_int_equal(bb_conn_recover(i % 2 == 0 ? l.a : l.b), 0);
+		OK(bb_conn_recover(i % 2 == 0 ? l.a : l.b));
 		assert_int_equal(bb_conn_recover(i % 2 == 0 ? l.a : l.b), -ENOTCONN);
 		both_back(&l, 0);
 		writes(&p, &l, (uint8_t)(i + 1));
 	}
 	/* Both sides at the same time. */
-	assert_int_equal(bb_conn_recover(l.a), 0);
-	assert_int_equal(bb_conn_recover(l.b), 0);
+	OK(bb_conn_recover(l.a));
+	OK(bb_conn_recover(l.b));
 	both_back(&l, 0);
 	/* No recovery if one side does not allow it. */
 	link_down(&p, &l);
@@ -229,7 +223,7 @@ PAIR_TEST(open_pair("soft0", NULL), test_connections_that_break_together_recover
 	for (i = 0; i < 3; i++)
 		link_up(&p, &l[i]);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_conn_recover(l[2 - i].a), 0);
+		OK(bb_conn_recover(l[2 - i].a));
 	for (i = 0; i < 6; i++) {
 		/* Events may come in any order; twelve in all, half of them on this side. */
 		const uint64_t end = wait_end();
@@ -250,8 +244,8 @@ PAIR_TEST(open_pair("soft0", NULL), test_connections_that_break_together_recover
 			bb_conn_query(l[i].b, &info);
 			assert_true(rte_get_tsc_cycles() < end);
 		} while (info.recoveries != 1);
-		assert_int_equal(bb_qp_query(l[i].qa, &qa), 0);
-		assert_int_equal(bb_qp_query(l[i].qb, &qb), 0);
+		OK(bb_qp_query(l[i].qa, &qa));
+		OK(bb_qp_query(l[i].qb, &qb));
 		assert_int_equal(qa.dest_qpn, l[i].qb->qpn);
 		assert_int_equal(qb.dest_qpn, l[i].qa->qpn);
 		assert_int_equal(qa.sq_psn, qb.rq_psn);
@@ -272,14 +266,14 @@ PAIR_TEST(open_pair("soft0", NULL), test_recovery_ends_after_recover_ms_or_a_dis
 
 	p.a.param.recover_ms = 30;
 	link_up(&p, &l);
-	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	OK(bb_listener_destroy(p.listener));
 	bb_conn_destroy(l.b);
 	expect(&p, &p.a, BB_CM_LOST);
 	ev = expect(&p, &p.a, BB_CM_DISCONNECTED);
 	assert_int_equal(ev.status, -ETIMEDOUT);
 	link_end(&l, l.a);
 
-	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+	OK(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener));
 	p.a.param.recover_ms = 30000;
 	p.b.param.recover_ms = 30;
 	link_up(&p, &l);
@@ -291,7 +285,7 @@ PAIR_TEST(open_pair("soft0", NULL), test_recovery_ends_after_recover_ms_or_a_dis
 	link_up(&p, &l);
 	bb_conn_destroy(l.b);
 	expect(&p, &p.a, BB_CM_LOST);
-	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
+	OK(bb_conn_disconnect(l.a, NULL, 0));
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
 	link_end(&l, l.a);
 }
@@ -334,7 +328,7 @@ PAIR_TEST(open_pair("soft0", NULL), test_missing_gid_is_logged_once)
 	fclose(log);
 	assert_int_equal(lines(text, "no GID of port 1 matches"), 1);
 	free(text);
-	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
+	OK(bb_conn_disconnect(l.a, NULL, 0));
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
 	link_end(&l, l.a);
 }
@@ -356,8 +350,8 @@ PAIR_TEST(open_pair("soft0", NULL), test_restart_of_the_peer_is_reported)
 		assert_true(ev.restarted);
 		l.b = ev.conn;
 		l.qb = end_qp(&p.b);
-		assert_int_equal(bb_region_of(p.b.mr, "buf", i, 0, &r), 0);
-		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+		OK(bb_region_of(p.b.mr, "buf", i, 0, &r));
+		OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 		ev = expect(&p, &p.a, BB_CM_RECOVERED);
 		assert_true(ev.restarted);
 		expect(&p, &p.b, BB_CM_ESTABLISHED);
@@ -377,7 +371,7 @@ PAIR_TEST(open_pair("soft0", NULL), test_pauses_between_attempts_double_to_the_m
 	p.a.param.backoff_min_ms = 40;
 	p.a.param.backoff_max_ms = 160;
 	link_up(&p, &l);
-	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	OK(bb_listener_destroy(p.listener));
 	bb_conn_destroy(l.b);
 	expect(&p, &p.a, BB_CM_LOST);
 	assert_int_equal(l.a->tries, 0);
@@ -395,12 +389,12 @@ PAIR_TEST(open_pair("soft0", NULL), test_pauses_between_attempts_double_to_the_m
 	assert_int_equal(l.a->backoff_ms, 160);
 	assert_int_equal(p.a.nev, 0);
 	/* The listener is back, and does not know the session. */
-	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &other), 0);
+	OK(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &other));
 	p.listener = other;
 	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	assert_int_equal(bb_qp_destroy(l.qb), 0);
+	OK(bb_qp_destroy(l.qb));
 	l.qb = end_qp(&p.b);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	assert_true(expect(&p, &p.a, BB_CM_RECOVERED).restarted);
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 	link_down(&p, &l);
@@ -428,7 +422,7 @@ PAIR_TEST(open_pair("soft0,wire=1,flap=12:30", "soft1,wire=1"),
 	p.b.param.ack_timeout = 4;
 	p.a.param.retry_count = 2;
 	link_call(&p, &l);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	OK(bb_conn_accept(l.b, l.qb, &p.b.param));
 	both_established(&p);
 	memset(p.b.buf, 0, BUF);
 	for (end = wait_end() + 3 * WAIT_S * rte_get_tsc_hz();

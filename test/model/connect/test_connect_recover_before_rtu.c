@@ -97,7 +97,7 @@ post_recv(struct bb_qp *qp, uint64_t wr_id)
 {
 	const struct bb_sge sge = {(uintptr_t)p.b.buf, 64, p.b.mr->lkey};
 
-	assert_int_equal(bb_post_recv(qp, wr_id, &sge, 1), 0);
+	OK(bb_post_recv(qp, wr_id, &sge, 1));
 	bb_qp_ring_recv(qp);
 }
 
@@ -178,7 +178,7 @@ peer_qp(struct known *k)
 	struct bb_qp_attr attr;
 	size_t n;
 
-	assert_int_equal(bb_qp_addr(qp, 1, 0, &own), 0);
+	OK(bb_qp_addr(qp, 1, 0, &own));
 	msg.end.session = k->session;
 	msg.end.flags = BB_CM_COMES_BACK;
 	msg.end.addr = own;
@@ -190,7 +190,7 @@ peer_qp(struct known *k)
 	assert_true(hear(k->fd, &msg));
 	assert_int_equal(msg.type, BB_CM_REP);
 	bb_qp_attr_init(&attr);
-	assert_int_equal(bb_qp_connect(qp, &own, &msg.end.addr, &attr), 0);
+	OK(bb_qp_connect(qp, &own, &msg.end.addr, &attr));
 	return qp;
 }
 
@@ -212,9 +212,9 @@ TEST(test_message_before_the_peer_closes_is_reported_done)
 	open_pair(30000, 30000);
 	bb_srq_attr_init(&attr);
 	attr.depth = 16;
-	assert_int_equal(bb_srq_create(p.b.pd, &attr, &srq), 0);
+	OK(bb_srq_create(p.b.pd, &attr, &srq));
 	sge = (struct bb_sge){(uintptr_t)p.b.buf, 64, p.b.mr->lkey};
-	assert_int_equal(bb_post_srq_recv(srq, 7, &sge, 1), 0);
+	OK(bb_post_srq_recv(srq, 7, &sge, 1));
 	bb_srq_ring(srq);
 	p.b.init.srq = srq;
 	up(&k);
@@ -223,7 +223,7 @@ TEST(test_message_before_the_peer_closes_is_reported_done)
 	from = peer_qp(&k);
 	memcpy(p.a.buf, "hello", 5);
 	sge = (struct bb_sge){(uintptr_t)p.a.buf, 5, p.a.mr->lkey};
-	assert_int_equal(bb_post_send(from, 1, &sge, 1, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send(from, 1, &sge, 1, BB_SEND_SIGNALED));
 	bb_qp_ring(from);
 	while (bb_cq_poll(p.a.cq, &wc, 1) == 0) {
 		turn(&p);
@@ -240,9 +240,9 @@ TEST(test_message_before_the_peer_closes_is_reported_done)
 	assert_memory_equal(p.b.buf, "hello", 5);
 	comes_back(&k);
 	bb_conn_destroy(k.conn);
-	assert_int_equal(bb_qp_destroy(k.qp), 0);
-	assert_int_equal(bb_qp_destroy(from), 0);
-	assert_int_equal(bb_srq_destroy(srq), 0);
+	OK(bb_qp_destroy(k.qp));
+	OK(bb_qp_destroy(from));
+	OK(bb_srq_destroy(srq));
 	close(k.fd);
 	pair_close(&p);
 }
@@ -279,7 +279,7 @@ KNOWN_TEST(30000, 30000, test_values_of_the_last_attempt_count)
 	say(k->fd, BB_CM_RTU);
 	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -EPROTO);
 	assert_int_equal(stats().bad_messages, 1);
-	assert_int_equal(bb_qp_destroy(from), 0);
+	OK(bb_qp_destroy(from));
 }
 
 /*
@@ -294,7 +294,7 @@ TEST(test_disconnect_flushes_posted_requests)
 	open_pair(30000, 30000);
 	answered(&k);
 	post_recv(k.qp, 7);
-	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+	OK(bb_conn_disconnect(k.conn, NULL, 0));
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
 	assert_true(closed_by_us(k.fd));
 	assert_int_equal(k.qp->state, BB_QP_ERR);

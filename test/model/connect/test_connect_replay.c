@@ -105,7 +105,7 @@ TEST(test_policy_none_reports_every_request)
 		}
 		assert_int_equal(bb_replay_pending(r), 0);
 		expect(&p, &p.a, BB_CM_RECOVERED);
-		assert_int_equal(bb_replay_resume(r, reported, &p), 0);
+		OK(bb_replay_resume(r, reported, &p));
 		places(0, 0, 0);
 		stop(r);
 	}
@@ -119,12 +119,11 @@ TEST(test_requests_follow_the_region_of_a_restarted_peer)
 
 	for (n = 0; n < 4; n++) {
 		r = break_it(BB_REPLAY_NOT_DONE, 1);
-		assert_int_equal(bb_region_of(p.b.mr, n == 1 ? "other" : "buf", 8192,
-					      n == 2   ? 40
-					      : n == 3 ? 8
-						       : 4096,
-					      &region),
-				 0);
+		OK(bb_region_of(p.b.mr, n == 1 ? "other" : "buf", 8192,
+				n == 2   ? 40
+				: n == 3 ? 8
+					 : 4096,
+				&region));
 		restart(r);
 		if (n == 0) {
 			assert_int_equal(bb_replay_resume(r, reported, &p), 3);
@@ -137,7 +136,7 @@ TEST(test_requests_follow_the_region_of_a_restarted_peer)
 			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
 			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
 			assert_int_equal(bb_replay_resume(r, reported, &p), -ENOENT);
-			assert_int_equal(bb_replay_resume(r, reported, &p), 0);
+			OK(bb_replay_resume(r, reported, &p));
 			assert_int_equal(nreports, 3);
 			assert_int_equal(bb_replay_pending(r), 0);
 		} else {
@@ -232,10 +231,10 @@ REPLAY_TEST(BB_REPLAY_NOT_DONE, test_each_kind_of_request_follows_the_region)
 	wc = completion();
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_region_of(p.b.mr, "buf", 8192, 4096, &region), 0);
+	OK(bb_region_of(p.b.mr, "buf", 8192, 4096, &region));
 	restart(r);
 	assert_int_equal(nreports, 0);
-	assert_int_equal(bb_post_recv(l.qb, 1, &none, 0), 0);
+	OK(bb_post_recv(l.qb, 1, &none, 0));
 	bb_qp_ring_recv(l.qb);
 	assert_int_equal(bb_replay_resume(r, reported, &p), RTE_DIM(kinds));
 	for (i = 0; i < RTE_DIM(kinds); i++) {
@@ -293,7 +292,7 @@ TEST(test_partly_written_request_has_unknown_fate)
 				bb_dev_progress(p.a.dev);
 				bb_dev_progress(p.b.dev);
 			}
-			assert_int_equal(bb_conn_recover(l.a), 0);
+			OK(bb_conn_recover(l.a));
 		}
 		assert_int_equal(p.b.buf[767], 0x5a);
 		assert_int_equal(p.b.buf[768], 0);
@@ -308,7 +307,7 @@ TEST(test_partly_written_request_has_unknown_fate)
 		expect(&p, &p.b, BB_CM_LOST);
 		expect(&p, &p.b, BB_CM_RECOVERED);
 		expect(&p, &p.a, BB_CM_RECOVERED);
-		assert_int_equal(bb_post_recv(l.qb, 1, &none, 0), 0);
+		OK(bb_post_recv(l.qb, 1, &none, 0));
 		bb_qp_ring_recv(l.qb);
 		assert_int_equal(bb_replay_resume(r, reported, &p), again);
 		if (again) {
@@ -392,7 +391,7 @@ TEST(test_invalid_requests_are_refused)
 	assert_int_equal(bb_replay_create(l.a, 1, BB_REPLAY_UNKNOWN + 1, &none), -EINVAL);
 	wr.sge = sge;
 	wr.nsge = 9;
-	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	OK(bb_replay_post(r, &wr, 1, &err));
 	assert_int_equal(err, -EINVAL);
 	/* More inline data than the replay stores, and pieces that are NULL. */
 	wr.flags = BB_SEND_INLINE;
@@ -400,28 +399,28 @@ TEST(test_invalid_requests_are_refused)
 	sge[0].len = BB_REPLAY_MAX_INLINE;
 	sge[0].addr = (uintptr_t)p.a.buf;
 	sge[1] = (struct bb_sge){(uintptr_t)p.a.buf, 1, 0};
-	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	OK(bb_replay_post(r, &wr, 1, &err));
 	assert_int_equal(err, -EINVAL);
 	wr.sge = NULL;
-	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	OK(bb_replay_post(r, &wr, 1, &err));
 	assert_int_equal(err, -EINVAL);
 	wr.flags = 0;
 	wr.opcode = BB_WR_LOCAL_INV;
 	wr.nsge = 0;
-	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	OK(bb_replay_post(r, &wr, 1, &err));
 	assert_int_equal(err, -EINVAL);
 	/*
 	 * A replay with memory for one request: more inline data or more pieces would overflow
 	 * it.
 	 */
-	assert_int_equal(bb_replay_create(l.a, 1, BB_REPLAY_NONE, &none), 0);
+	OK(bb_replay_create(l.a, 1, BB_REPLAY_NONE, &none));
 	wr = (struct bb_send_wr){.opcode = BB_WR_SEND, .sge = sge, .nsge = RTE_DIM(sge)};
-	assert_int_equal(bb_replay_post(none, &wr, 1, &err), 0);
+	OK(bb_replay_post(none, &wr, 1, &err));
 	assert_int_equal(err, -EINVAL);
 	sge[0] = (struct bb_sge){(uintptr_t)p.a.buf, BUF, 0};
 	wr.nsge = 1;
 	wr.flags = BB_SEND_INLINE;
-	assert_int_equal(bb_replay_post(none, &wr, 1, &err), 0);
+	OK(bb_replay_post(none, &wr, 1, &err));
 	assert_int_equal(err, -EINVAL);
 	assert_int_equal(bb_replay_pending(none), 0);
 	bb_replay_destroy(none);

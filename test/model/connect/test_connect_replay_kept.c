@@ -26,7 +26,7 @@ lose(struct bb_replay *r)
 {
 	struct bb_cm_event ev;
 
-	assert_int_equal(bb_conn_recover(l.a), 0);
+	OK(bb_conn_recover(l.a));
 	ev = expect(&p, &p.a, BB_CM_LOST);
 	bb_replay_lost(r, &ev, reported, &p);
 }
@@ -67,11 +67,10 @@ REPLAY_TEST(BB_REPLAY_NOT_DONE, test_completed_requests_are_reported_once)
 	work();
 	sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
 	for (i = 0; i < RTE_DIM(own); i++)
-		assert_int_equal(bb_post_recv(l.qa, own[i], &sge, 1), 0);
+		OK(bb_post_recv(l.qa, own[i], &sge, 1));
 	/* Not rung, so not executed. */
 	for (i = 1; i < RTE_DIM(own); i++)
-		assert_int_equal(bb_post_write(l.qa, own[i], &sge, 1, region.addr, region.rkey, 0),
-				 0);
+		OK(bb_post_write(l.qa, own[i], &sge, 1, region.addr, region.rkey, 0));
 	lose(r);
 	assert_int_equal(bb_replay_pending(r), 0);
 	assert_int_equal(nreports, 2);
@@ -163,9 +162,8 @@ REPLAY_TEST(BB_REPLAY_NOT_DONE, test_waiting_requests_are_posted_as_the_queue_ha
 	lose(r);
 	back();
 	while (bb_sq_outstanding(&l.qa->sq) < 14)
-		assert_int_equal(bb_post_write(l.qa, 1000, &sge, 1, region.addr + 1024, region.rkey,
-					       BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write(l.qa, 1000, &sge, 1, region.addr + 1024, region.rkey,
+				 BB_SEND_SIGNALED));
 	assert_int_equal(bb_replay_resume(r, reported, &p), -EAGAIN);
 	for (i = 0; i < 14; i++) {
 		wc = completion();
@@ -263,7 +261,7 @@ TEST(test_send_without_a_receive_is_posted_again)
 		assert_int_equal(bb_replay_pending(r), 1);
 		back();
 		sge = (struct bb_sge){(uintptr_t)p.b.buf, 8, p.b.mr->lkey};
-		assert_int_equal(bb_post_recv(l.qb, 1, &sge, 1), 0);
+		OK(bb_post_recv(l.qb, 1, &sge, 1));
 		bb_qp_ring_recv(l.qb);
 		assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 		completes(r, 7);
@@ -301,7 +299,7 @@ TEST(test_second_loss_decides_the_fate)
 	assert_int_equal(bb_replay_resume(r, reported, &p), 1);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(l.qa, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(l.qa, &attr, BB_QP_STATE));
 	wc = completion();
 	assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
 	assert_false(bb_replay_completion(r, &wc));
@@ -363,7 +361,7 @@ TEST(test_only_requests_inside_the_region_follow_it)
 		struct bb_send_wr wr = {.opcode = BB_WR_RDMA_WRITE, .nsge = 1};
 
 		open_pair("soft0", NULL);
-		assert_int_equal(bb_region_of(p.b.mr, "buf", 8192, 4096, &region), 0);
+		OK(bb_region_of(p.b.mr, "buf", 8192, 4096, &region));
 		r = begin(BB_REPLAY_NOT_DONE);
 		assert_int_equal(put(r, 1, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
 		sge = (struct bb_sge){(uintptr_t)p.a.buf, at[i].len, p.a.mr->lkey};
@@ -380,7 +378,6 @@ TEST(test_only_requests_inside_the_region_follow_it)
 	}
 }
 
-/* Masked atomics follow the region, too. */
 TEST(test_masked_atomics_follow_the_region)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_MASKED_CMP_AND_SWP,
@@ -449,7 +446,7 @@ TEST(test_inline_pieces_are_stored_as_one)
 	wr.flags = BB_SEND_SIGNALED;
 	for (wr.nsge = 0; wr.nsge < RTE_DIM(sge); wr.nsge++)
 		sge[wr.nsge] = (struct bb_sge){(uintptr_t)p.a.buf, 1, p.a.mr->lkey};
-	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	OK(bb_replay_post(r, &wr, 1, &err));
 	assert_int_equal(err, -EINVAL);
 	wr.nsge--;
 	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);

@@ -170,12 +170,12 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_request_is_reported_when_its_gid_is_kno
 	r->ret = 0;
 	conn = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	qp = end_qp(&p.b);
-	assert_int_equal(bb_conn_accept(conn, qp, &p.b.param), 0);
+	OK(bb_conn_accept(conn, qp, &p.b.param));
 	assert_int_equal(qp->state, BB_QP_RTS);
 	assert_true(hear(fd, &msg));
 	assert_int_equal(msg.type, BB_CM_REP);
 	bb_conn_destroy(conn);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	close(fd);
 	link_down(&p, &l);
 }
@@ -277,12 +277,12 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_listener_and_peer_may_go_meanwhile)
 	r = gid_rule(100, -EAGAIN);
 	fd = requests(r);
 	until_asked(r);
-	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	OK(bb_listener_destroy(p.listener));
 	assert_int_equal(stats().conns, 0);
 	close(fd);
 	addr = p.addr;
 	((struct sockaddr_in *)&addr)->sin_port = 0;
-	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&addr, &p.listener), 0);
+	OK(bb_listener_create(p.b.cm, (struct sockaddr *)&addr, &p.listener));
 	((struct sockaddr_in *)&p.addr)->sin_port = htons(bb_listener_port(p.listener));
 	r = gid_rule(101, -EAGAIN);
 	fd = requests(r);
@@ -308,7 +308,7 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_accept_by_another_gid_asks_first)
 
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV4;
-	assert_int_equal(bb_gid_choose(p.b.dev, 1, &want, &chosen), 0);
+	OK(bb_gid_choose(p.b.dev, 1, &want, &chosen));
 	r = gid_rule(100, 0);
 	r->sgid = chosen;
 	r = gid_rule(100, -EAGAIN);
@@ -322,9 +322,9 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_accept_by_another_gid_asks_first)
 	turns();
 	assert_int_equal(bb_conn_accept(conn, qp, &p.b.param), -EAGAIN);
 	r->ret = 0;
-	assert_int_equal(bb_conn_accept(conn, qp, &p.b.param), 0);
+	OK(bb_conn_accept(conn, qp, &p.b.param));
 	bb_conn_destroy(conn);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	close(fd);
 }
 
@@ -344,7 +344,7 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_request_is_reported_where_accept_may_na
 
 	bb_gid_want_init(&want);
 	want.family = BB_GID_IPV4;
-	assert_int_equal(bb_gid_choose(p.b.dev, 1, &want, &chosen), 0);
+	OK(bb_gid_choose(p.b.dev, 1, &want, &chosen));
 	p.b.param.sgid_index_given = true;
 	p.b.param.path.sgid_index = chosen;
 	link_up(&p, &l);
@@ -354,9 +354,9 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_request_is_reported_where_accept_may_na
 	qp = end_qp(&p.b);
 	assert_int_equal(bb_conn_accept(conn, qp, &p.b.param), -EHOSTUNREACH);
 	r->ret = 0;
-	assert_int_equal(bb_conn_accept(conn, qp, &p.b.param), 0);
+	OK(bb_conn_accept(conn, qp, &p.b.param));
 	bb_conn_destroy(conn);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	close(fd);
 	link_down(&p, &l);
 }
@@ -372,7 +372,7 @@ answered_by(struct rule *r, struct bb_qp *qp, int *fd)
 	struct bb_cm_msg msg;
 	size_t n;
 
-	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	OK(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c));
 	*fd = raw_called(listener);
 	close(listener);
 	assert_true(hear(*fd, &msg));
@@ -416,7 +416,7 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_answer_by_a_gid_that_is_not_known_waits
 	assert_int_equal(msg.type, BB_CM_RTU);
 	expect(&p, &p.a, BB_CM_DISCONNECTED);
 	bb_conn_destroy(c);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	close(fd);
 
 	/* The GID cannot be reached. */
@@ -432,7 +432,7 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_answer_by_a_gid_that_is_not_known_waits
 	/* The connection is destroyed meanwhile. */
 	r = gid_rule(102, -EAGAIN);
 	c = answered_by(r, qp, &fd);
-	assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
+	OK(bb_conn_disconnect(c, NULL, 0));
 	expect(&p, &p.a, BB_CM_FAILED);
 	bb_conn_destroy(c);
 	close(fd);
@@ -448,7 +448,7 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_answer_by_a_gid_that_is_not_known_waits
 	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ETIMEDOUT);
 	bb_conn_destroy(c);
 	close(fd);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	link_down(&p, &l);
 }
 
@@ -467,7 +467,7 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_recovery_waits_for_the_gid_of_the_peer)
 	bb_conn_query(l.a, &info);
 	r = gid_rule(0, -EAGAIN);
 	memcpy(r->gid, info.remote.gid, 16);
-	assert_int_equal(bb_conn_recover(l.a), 0);
+	OK(bb_conn_recover(l.a));
 	expect(&p, &p.a, BB_CM_LOST);
 	until_asked(r);
 	turns();

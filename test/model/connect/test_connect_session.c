@@ -108,7 +108,7 @@ TEST(test_end_of_the_connection_closes_a_pending_attempt)
 		expect(&p, &p.b, BB_CM_LOST);
 		assert_non_null(k.conn->heir);
 		if (i % 2 == 0) {
-			assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+			OK(bb_conn_disconnect(k.conn, NULL, 0));
 			assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
 			assert_int_equal(stats().half_open, 0);
 		}
@@ -150,7 +150,7 @@ KNOWN_TEST(30000, 30000, test_session_of_another_peer_end_is_a_new_request)
 		assert_true(ev.restarted);
 		assert_ptr_not_equal(ev.conn, k->conn);
 		assert_int_equal(conn_state(k->conn), BB_CONN_ESTABLISHED);
-		assert_int_equal(bb_conn_reject(ev.conn, NULL, 0), 0);
+		OK(bb_conn_reject(ev.conn, NULL, 0));
 		bb_conn_destroy(ev.conn);
 		close(fd);
 	}
@@ -188,7 +188,7 @@ TEST(test_request_to_a_connection_that_cannot_resume_is_new)
 	is_new(k.session);
 	say(k.fd, BB_CM_RTU);
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
-	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+	OK(bb_conn_disconnect(k.conn, NULL, 0));
 	is_new(k.session);
 	say(k.fd, BB_CM_DREP);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
@@ -203,8 +203,7 @@ TEST(test_request_to_a_connection_that_cannot_resume_is_new)
 	open_pair(30000, 30000);
 	listener = raw_listen(&addr);
 	k.qp = end_qp(&p.b);
-	assert_int_equal(
-		bb_conn_connect(p.b.cm, (struct sockaddr *)&addr, k.qp, &p.b.param, &k.conn), 0);
+	OK(bb_conn_connect(p.b.cm, (struct sockaddr *)&addr, k.qp, &p.b.param, &k.conn));
 	k.fd = raw_called(listener);
 	n = reply(buf);
 	assert_true(hear(k.fd, &(struct bb_cm_msg){0}));
@@ -223,7 +222,7 @@ to_err(struct bb_qp *qp)
 
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(qp, &attr, BB_QP_STATE));
 }
 
 /*
@@ -317,7 +316,7 @@ KNOWN_TEST(30000, 30000, test_connections_beyond_one_poll_end_safely)
 	turn(&p);
 	assert_non_null(k->conn->heir);
 	assert_int_equal(conn_state(k->conn), BB_CONN_ESTABLISHED);
-	assert_int_equal(bb_conn_disconnect(k->conn, NULL, 0), 0);
+	OK(bb_conn_disconnect(k->conn, NULL, 0));
 	assert_null(k->conn->heir);
 	assert_true(closed_by_us(fd));
 	close(fd);
@@ -335,7 +334,6 @@ KNOWN_TEST(30000, 30000, test_connections_beyond_one_poll_end_safely)
 	turn(&p);
 }
 
-/* A second RTU is a protocol error. */
 KNOWN_TEST(30000, 0, test_second_rtu_is_a_protocol_error)
 {
 	say(k->fd, BB_CM_RTU);
@@ -395,7 +393,7 @@ TEST(test_disconnect_ends_without_an_answer_of_the_peer)
 	for (i = 0; i < 2; i++) {
 		open_pair(i == 0 ? 30000 : 50, 30000);
 		up(&k);
-		assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+		OK(bb_conn_disconnect(k.conn, NULL, 0));
 		assert_true(hear(k.fd, &msg));
 		assert_int_equal(msg.type, BB_CM_DREQ);
 		if (i == 0) {

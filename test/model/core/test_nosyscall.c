@@ -121,7 +121,7 @@ do_mutex(void *arg)
 	pthread_mutex_unlock(&mutex);
 }
 
-TEST(test_counting)
+TEST(test_system_calls_are_counted)
 {
 	struct step_counts none = {0}, c;
 
@@ -191,9 +191,9 @@ null_new(enum bb_db_mode mode)
 		.db_mode = mode,
 		.owner = rte_lcore_id(),
 	};
-	assert_int_equal(bb_sq_init(&r->qp.sq, &conf), 0);
+	OK(bb_sq_init(&r->qp.sq, &conf));
 	bb_sq_enable(&r->qp.sq, true);
-	assert_int_equal(bb_cqring_init(&r->cq.ring, r->cqes, 8, r->cq_rec), 0);
+	OK(bb_cqring_init(&r->cq.ring, r->cqes, 8, r->cq_rec));
 	r->qps[0] = &r->qp;
 	r->cq.qps = r->qps;
 	r->cq.owner = rte_lcore_id();
@@ -251,7 +251,7 @@ null_loop(void *arg)
 	}
 }
 
-TEST(test_post_and_poll)
+TEST(test_post_and_poll_make_no_system_call)
 {
 	static const uint32_t batches[] = {1, 16, 32};
 	struct step_counts app, device;
@@ -289,7 +289,7 @@ empty_loop(void *arg)
 		r->completions += bb_cq_poll(&r->cq, wc, 32);
 }
 
-TEST(test_poll_empty)
+TEST(test_empty_poll_makes_no_system_call)
 {
 	struct null_rig *r = null_new(BB_DB_DOORBELL);
 	struct step_counts app = {0};
@@ -335,7 +335,7 @@ iterate_loop(void *arg)
 	}
 }
 
-TEST(test_loop_iteration)
+TEST(test_loop_iteration_makes_no_system_call)
 {
 	struct null_rig *r = null_new(BB_DB_DOORBELL);
 	struct step_counts app = {0}, device = {0};
@@ -343,8 +343,8 @@ TEST(test_loop_iteration)
 	struct bb_loop_stats st;
 
 	bb_loop_attr_init(&attr);
-	assert_int_equal(bb_loop_create(&attr, &r->loop), 0);
-	assert_int_equal(bb_loop_attach_cq(r->loop, &r->cq, on_cq, r), 0);
+	OK(bb_loop_create(&attr, &r->loop));
+	OK(bb_loop_attach_cq(r->loop, &r->cq, on_cq, r));
 	assert_int_equal(bb_loop_attach_poller(r->loop, on_poll, r), 0);
 	r->app = &app;
 	r->device = &device;
@@ -353,7 +353,7 @@ TEST(test_loop_iteration)
 	bb_loop_stats(r->loop, &st);
 	assert_int_equal(st.iterations, 2 * ROUNDS);
 	assert_clean("loop iteration", &app);
-	assert_int_equal(bb_loop_destroy(r->loop), 0);
+	OK(bb_loop_destroy(r->loop));
 	free(r);
 }
 
@@ -394,10 +394,10 @@ dev_connect(struct dev_rig *r)
 
 	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
-	assert_int_equal(bb_qp_addr(r->a, 1, 0, &addr_a), 0);
-	assert_int_equal(bb_qp_addr(r->b, 1, 0, &addr_b), 0);
-	assert_int_equal(bb_qp_connect(r->a, &addr_a, &addr_b, &attr), 0);
-	assert_int_equal(bb_qp_connect(r->b, &addr_b, &addr_a, &attr), 0);
+	OK(bb_qp_addr(r->a, 1, 0, &addr_a));
+	OK(bb_qp_addr(r->b, 1, 0, &addr_b));
+	OK(bb_qp_connect(r->a, &addr_a, &addr_b, &attr));
+	OK(bb_qp_connect(r->b, &addr_b, &addr_a, &attr));
 }
 
 static void
@@ -409,23 +409,22 @@ dev_open(struct dev_rig *r)
 	memset(r, 0, sizeof(*r));
 	r->data = rte_zmalloc("data", 65536, 4096);
 	assert_non_null(r->data);
-	assert_int_equal(bb_dev_open("soft0", &r->dev), 0);
-	assert_int_equal(bb_pd_alloc(r->dev, &r->pd), 0);
-	assert_int_equal(bb_mr_reg(r->pd, r->data, 65536,
-				   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE |
-					   BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC,
-				   &r->mr),
-			 0);
+	OK(bb_dev_open("soft0", &r->dev));
+	OK(bb_pd_alloc(r->dev, &r->pd));
+	OK(bb_mr_reg(r->pd, r->data, 65536,
+		     BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |
+			     BB_ACCESS_REMOTE_ATOMIC,
+		     &r->mr));
 	bb_cq_attr_init(&cq);
 	cq.depth = 512;
-	assert_int_equal(bb_cq_create(r->dev, &cq, &r->cq), 0);
+	OK(bb_cq_create(r->dev, &cq, &r->cq));
 	bb_qp_init_attr_init(&init);
 	init.send_cq = r->cq;
 	init.recv_cq = r->cq;
 	init.sq_depth = 64;
 	init.rq_depth = 64;
-	assert_int_equal(bb_qp_create(r->pd, &init, &r->a), 0);
-	assert_int_equal(bb_qp_create(r->pd, &init, &r->b), 0);
+	OK(bb_qp_create(r->pd, &init, &r->a));
+	OK(bb_qp_create(r->pd, &init, &r->b));
 	dev_connect(r);
 	bb_lkey_cache_init(&r->cache, r->pd);
 	assert_non_null(r->cq->progress);
@@ -440,12 +439,12 @@ dev_close(struct dev_rig *r)
 {
 	r->cq->progress = r->progress;
 	r->cq->progress_arg = r->progress_arg;
-	assert_int_equal(bb_qp_destroy(r->a), 0);
-	assert_int_equal(bb_qp_destroy(r->b), 0);
-	assert_int_equal(bb_cq_destroy(r->cq), 0);
-	assert_int_equal(bb_mr_dereg(r->mr), 0);
-	assert_int_equal(bb_pd_free(r->pd), 0);
-	assert_int_equal(bb_dev_close(r->dev), 0);
+	OK(bb_qp_destroy(r->a));
+	OK(bb_qp_destroy(r->b));
+	OK(bb_cq_destroy(r->cq));
+	OK(bb_mr_dereg(r->mr));
+	OK(bb_pd_free(r->pd));
+	OK(bb_dev_close(r->dev));
 	rte_free(r->data);
 }
 
@@ -485,7 +484,7 @@ dev_loop(void *arg)
 	}
 }
 
-TEST(test_soft_device)
+TEST(test_soft_device_makes_no_system_call)
 {
 	struct dev_rig r;
 

@@ -57,36 +57,36 @@ ring_open(const char *device, uint32_t slots, uint32_t sq_depth)
 
 	memset(&e, 0, sizeof(e));
 	e.rng = 1;
-	assert_int_equal(bb_dev_open(device, &e.dev), 0);
-	assert_int_equal(bb_pd_alloc(e.dev, &e.pd), 0);
+	OK(bb_dev_open(device, &e.dev));
+	OK(bb_pd_alloc(e.dev, &e.pd));
 	bb_cq_attr_init(&cq);
 	cq.depth = 2 * sq_depth;
-	assert_int_equal(bb_cq_create(e.dev, &cq, &e.cq), 0);
+	OK(bb_cq_create(e.dev, &cq, &e.cq));
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = e.cq;
 	init.sq_depth = sq_depth;
 	init.rq_depth = 0;
 	init.max_inline = RDMA_RING_SLOT;
-	assert_int_equal(bb_qp_create(e.pd, &init, &e.qa), 0);
-	assert_int_equal(bb_qp_create(e.pd, &init, &e.qb), 0);
+	OK(bb_qp_create(e.pd, &init, &e.qa));
+	OK(bb_qp_create(e.pd, &init, &e.qb));
 	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	attr.retry_cnt = 1;
 	attr.timeout = 8;
-	assert_int_equal(bb_qp_addr(e.qa, 1, 0, &a), 0);
-	assert_int_equal(bb_qp_addr(e.qb, 1, 0, &b), 0);
-	assert_int_equal(bb_qp_connect(e.qa, &a, &b, &attr), 0);
-	assert_int_equal(bb_qp_connect(e.qb, &b, &a, &attr), 0);
+	OK(bb_qp_addr(e.qa, 1, 0, &a));
+	OK(bb_qp_addr(e.qb, 1, 0, &b));
+	OK(bb_qp_connect(e.qa, &a, &b, &attr));
+	OK(bb_qp_connect(e.qb, &b, &a, &attr));
 
 	e.slots = rte_zmalloc("slots", rdma_ring_bytes(slots), 4096);
 	e.credit = rte_zmalloc("credit", 64, 64);
 	assert_non_null(e.slots);
 	assert_non_null(e.credit);
 	rdma_ring_format(e.slots, slots);
-	assert_int_equal(bb_mr_reg(e.pd, e.slots, rdma_ring_bytes(slots), RIGHTS, &e.slots_mr), 0);
-	assert_int_equal(bb_mr_reg(e.pd, e.credit, 8, RIGHTS, &e.credit_mr), 0);
-	assert_int_equal(bb_region_of(e.slots_mr, "slots", 0, 0, &there), 0);
-	assert_int_equal(bb_region_of(e.credit_mr, "credit", 0, 0, &back), 0);
+	OK(bb_mr_reg(e.pd, e.slots, rdma_ring_bytes(slots), RIGHTS, &e.slots_mr));
+	OK(bb_mr_reg(e.pd, e.credit, 8, RIGHTS, &e.credit_mr));
+	OK(bb_region_of(e.slots_mr, "slots", 0, 0, &there));
+	OK(bb_region_of(e.credit_mr, "credit", 0, 0, &back));
 	assert_int_equal(rdma_ring_tx_init(&e.tx, e.qa, e.credit, &there), 0);
 	assert_int_equal(rdma_ring_rx_init(&e.rx, e.qb, e.slots, slots, &back), 0);
 }
@@ -94,13 +94,13 @@ ring_open(const char *device, uint32_t slots, uint32_t sq_depth)
 static void
 ring_close(void)
 {
-	assert_int_equal(bb_qp_destroy(e.qa), 0);
-	assert_int_equal(bb_qp_destroy(e.qb), 0);
-	assert_int_equal(bb_cq_destroy(e.cq), 0);
-	assert_int_equal(bb_mr_dereg(e.slots_mr), 0);
-	assert_int_equal(bb_mr_dereg(e.credit_mr), 0);
-	assert_int_equal(bb_pd_free(e.pd), 0);
-	assert_int_equal(bb_dev_close(e.dev), 0);
+	OK(bb_qp_destroy(e.qa));
+	OK(bb_qp_destroy(e.qb));
+	OK(bb_cq_destroy(e.cq));
+	OK(bb_mr_dereg(e.slots_mr));
+	OK(bb_mr_dereg(e.credit_mr));
+	OK(bb_pd_free(e.pd));
+	OK(bb_dev_close(e.dev));
 	rte_free(e.slots);
 	rte_free(e.credit);
 }
@@ -142,7 +142,7 @@ pop(uint64_t n)
 	assert_memory_equal(got, want, sizeof(got));
 }
 
-TEST(test_code)
+TEST(test_partly_arrived_message_is_not_read)
 {
 	uint64_t slot[RDMA_RING_UNITS], seen[RDMA_RING_UNITS], w[RDMA_RING_UNITS], n;
 	uint8_t m[RDMA_RING_DATA], got[RDMA_RING_DATA];
@@ -193,7 +193,7 @@ run_random(const char *device, uint32_t slots, uint32_t sq_depth, uint64_t messa
 	ring_close();
 }
 
-TEST(test_random)
+TEST(test_random_traffic_keeps_the_order)
 {
 	run_random("soft0", 4, 16, 70000);
 	run_random("soft0", 64, 128, 140000);
@@ -202,12 +202,12 @@ TEST(test_random)
 	run_random("soft0", 64, 4, 20000);
 }
 
-TEST(test_packets)
+TEST(test_messages_over_packets_keep_the_order)
 {
 	run_random("soft0,wire=1", 16, 32, 2000);
 }
 
-TEST(test_full_and_credit)
+TEST(test_full_ring_waits_for_a_credit)
 {
 	const uint32_t slots = 64, batch = slots / 4;
 	uint64_t in = 0, out = 0;
@@ -260,7 +260,7 @@ TEST(test_full_and_credit)
 }
 
 /* Errors of a faulty producer or consumer. */
-TEST(test_hostile)
+TEST(test_errors_of_a_faulty_side_are_reported)
 {
 	uint8_t m[RDMA_RING_DATA] = {0};
 	struct bb_region good, bad;
@@ -309,7 +309,7 @@ TEST(test_hostile)
 	*e.credit = 7;
 	assert_int_equal(push(16), -EPROTO);
 	/* Regions that cannot be a ring. */
-	assert_int_equal(bb_region_of(e.slots_mr, "slots", 0, 0, &good), 0);
+	OK(bb_region_of(e.slots_mr, "slots", 0, 0, &good));
 	for (i = 0; i < 5; i++) {
 		bad = good;
 		if (i == 0)
@@ -335,7 +335,7 @@ TEST(test_hostile)
 }
 
 /* The peer's queue pair fails: a completion reports it, and both sides stop. */
-TEST(test_peer_gone)
+TEST(test_failed_peer_stops_both_sides)
 {
 	const uint64_t end = rte_get_tsc_cycles() + WAIT_S * rte_get_tsc_hz();
 	uint8_t m[RDMA_RING_DATA] = {0};
@@ -348,7 +348,7 @@ TEST(test_peer_gone)
 	pop(0);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(e.qb, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e.qb, &attr, BB_QP_STATE));
 	assert_int_equal(push(1), 0);
 	rdma_ring_tx_flush(&e.tx);
 	while (bb_cq_poll(e.cq, &wc, 1) == 0)

@@ -102,18 +102,16 @@ side_open(struct side *s, struct bb_dev *dev, struct bb_pd *pd)
 	struct bb_dev_attr attr;
 	struct bb_cq_attr cq;
 
-	assert_int_equal(bb_dev_query(dev, &attr), 0);
+	OK(bb_dev_query(dev, &attr));
 	s->dev = dev;
 	s->pd = pd;
 	bb_cq_attr_init(&cq);
 	cq.depth = 1024;
-	assert_int_equal(bb_cq_create(dev, &cq, &s->cq), 0);
+	OK(bb_cq_create(dev, &cq, &s->cq));
 	s->buf = rte_zmalloc("env", ENV_BUF, 4096);
 	assert_non_null(s->buf);
-	assert_int_equal(bb_mr_reg(pd, s->buf, ENV_BUF,
-				   attr.atomics ? ENV_ALL : ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC,
-				   &s->mr),
-			 0);
+	OK(bb_mr_reg(pd, s->buf, ENV_BUF,
+		     attr.atomics ? ENV_ALL : ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC, &s->mr));
 }
 
 /*
@@ -127,13 +125,13 @@ env_open_two(struct env *e, const char *spec_a, const char *spec_b)
 	struct bb_pd *pd;
 
 	memset(e, 0, sizeof(*e));
-	assert_int_equal(bb_dev_open(spec_a, &dev_a), 0);
-	assert_int_equal(bb_pd_alloc(dev_a, &pd), 0);
+	OK(bb_dev_open(spec_a, &dev_a));
+	OK(bb_pd_alloc(dev_a, &pd));
 	side_open(&e->a, dev_a, pd);
 	dev_b = dev_a;
 	if (spec_b != NULL) {
-		assert_int_equal(bb_dev_open(spec_b, &dev_b), 0);
-		assert_int_equal(bb_pd_alloc(dev_b, &pd), 0);
+		OK(bb_dev_open(spec_b, &dev_b));
+		OK(bb_pd_alloc(dev_b, &pd));
 	}
 	side_open(&e->b, dev_b, pd);
 	bb_qp_attr_init(&e->attr);
@@ -162,7 +160,7 @@ side_qp(struct env *e, struct side *s)
 
 	init.send_cq = s->cq;
 	init.recv_cq = s->cq;
-	assert_int_equal(bb_qp_create(s->pd, &init, &s->qp), 0);
+	OK(bb_qp_create(s->pd, &init, &s->qp));
 }
 
 static inline void
@@ -170,10 +168,10 @@ connect_pair(struct bb_qp *a, struct bb_qp *b, const struct bb_qp_attr *attr)
 {
 	struct bb_qp_addr addr_a, addr_b;
 
-	assert_int_equal(bb_qp_addr(a, 1, attr->path.sgid_index, &addr_a), 0);
-	assert_int_equal(bb_qp_addr(b, 1, attr->path.sgid_index, &addr_b), 0);
-	assert_int_equal(bb_qp_connect(a, &addr_a, &addr_b, attr), 0);
-	assert_int_equal(bb_qp_connect(b, &addr_b, &addr_a, attr), 0);
+	OK(bb_qp_addr(a, 1, attr->path.sgid_index, &addr_a));
+	OK(bb_qp_addr(b, 1, attr->path.sgid_index, &addr_b));
+	OK(bb_qp_connect(a, &addr_a, &addr_b, attr));
+	OK(bb_qp_connect(b, &addr_b, &addr_a, attr));
 }
 
 static inline void
@@ -202,9 +200,9 @@ static inline void
 side_close(struct side *s)
 {
 	if (s->qp != NULL)
-		assert_int_equal(bb_qp_destroy(s->qp), 0);
-	assert_int_equal(bb_mr_dereg(s->mr), 0);
-	assert_int_equal(bb_cq_destroy(s->cq), 0);
+		OK(bb_qp_destroy(s->qp));
+	OK(bb_mr_dereg(s->mr));
+	OK(bb_cq_destroy(s->cq));
 	rte_free(s->buf);
 }
 
@@ -213,12 +211,12 @@ env_stop(struct env *e)
 {
 	side_close(&e->a);
 	side_close(&e->b);
-	assert_int_equal(bb_pd_free(e->a.pd), 0);
+	OK(bb_pd_free(e->a.pd));
 	if (e->b.pd != e->a.pd)
-		assert_int_equal(bb_pd_free(e->b.pd), 0);
-	assert_int_equal(bb_dev_close(e->a.dev), 0);
+		OK(bb_pd_free(e->b.pd));
+	OK(bb_dev_close(e->a.dev));
 	if (e->b.dev != e->a.dev)
-		assert_int_equal(bb_dev_close(e->b.dev), 0);
+		OK(bb_dev_close(e->b.dev));
 }
 
 /* Polls exactly @n completions of one side; fails after the time limit of a hanging test. */

@@ -23,8 +23,8 @@ types_path(const struct side *to, uint32_t gid, struct bb_path *path)
 	struct bb_gid g;
 
 	memset(path, 0, sizeof(*path));
-	assert_int_equal(bb_port_query(to->dev, 1, &port), 0);
-	assert_int_equal(bb_gid_query(to->dev, 1, gid, &g), 0);
+	OK(bb_port_query(to->dev, 1, &port));
+	OK(bb_gid_query(to->dev, 1, gid, &g));
 	memcpy(path->dgid, g.raw, sizeof(g.raw));
 	path->port = 1;
 	path->sgid_index = (uint8_t)gid;
@@ -45,12 +45,12 @@ types_start_on(struct types_env *t, const char *spec, enum bb_qp_type type)
 		connect_pair(t->e.a.qp, t->e.b.qp, &t->e.attr);
 		return;
 	}
-	assert_int_equal(bb_qp_ud_up(t->e.a.qp, 1, 0, TYPES_QKEY, 1), 0);
-	assert_int_equal(bb_qp_ud_up(t->e.b.qp, 1, 0, TYPES_QKEY, 2), 0);
+	OK(bb_qp_ud_up(t->e.a.qp, 1, 0, TYPES_QKEY, 1));
+	OK(bb_qp_ud_up(t->e.b.qp, 1, 0, TYPES_QKEY, 2));
 	types_path(&t->e.b, 1, &path);
-	assert_int_equal(bb_ah_create(t->e.a.pd, &path, &t->to_b), 0);
+	OK(bb_ah_create(t->e.a.pd, &path, &t->to_b));
 	types_path(&t->e.a, 1, &path);
-	assert_int_equal(bb_ah_create(t->e.b.pd, &path, &t->to_a), 0);
+	OK(bb_ah_create(t->e.b.pd, &path, &t->to_a));
 }
 
 static inline void
@@ -63,9 +63,9 @@ static inline void
 types_stop(struct types_env *t)
 {
 	if (t->to_a != NULL)
-		assert_int_equal(bb_ah_destroy(t->to_a), 0);
+		OK(bb_ah_destroy(t->to_a));
 	if (t->to_b != NULL)
-		assert_int_equal(bb_ah_destroy(t->to_b), 0);
+		OK(bb_ah_destroy(t->to_b));
 	env_stop(&t->e);
 }
 
@@ -85,7 +85,7 @@ types_receive(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
 {
 	struct bb_sge sge = sge_of(&t->e.b, at, len);
 
-	assert_int_equal(bb_post_recv(t->e.b.qp, wr_id, &sge, 1), 0);
+	OK(bb_post_recv(t->e.b.qp, wr_id, &sge, 1));
 	bb_qp_ring_recv(t->e.b.qp);
 }
 
@@ -99,8 +99,7 @@ types_send_ud(struct types_env *t, const struct bb_ah *ah, uint32_t qpn, uint32_
 {
 	struct bb_sge sge = sge_of(&t->e.a, 0, len);
 
-	assert_int_equal(bb_post_send_ud(t->e.a.qp, 9, &sge, 1, ah, qpn, qkey, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_send_ud(t->e.a.qp, 9, &sge, 1, ah, qpn, qkey, BB_SEND_SIGNALED));
 	env_done(&t->e, &t->e.a, 9, BB_WC_SUCCESS);
 }
 

@@ -169,8 +169,8 @@ bring_up(struct sim_qp *q, const struct sim_qp *to, uint32_t to_qpn, uint32_t to
 	a.dqpn = a.type == BB_ROCE_UD ? 0 : to_qpn;
 	a.rq_psn = to_psn;
 	a.path = q->nets[to->host - q->host->sim->hosts];
-	assert_int_equal(bb_roce_qp_rtr(&q->qp, &a), 0);
-	assert_int_equal(bb_roce_qp_rts(&q->qp, &a), 0);
+	OK(bb_roce_qp_rtr(&q->qp, &a));
+	OK(bb_roce_qp_rts(&q->qp, &a));
 	sim_wake(q);
 }
 

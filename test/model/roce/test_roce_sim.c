@@ -147,17 +147,17 @@ sizes(uint32_t loss)
 	}
 }
 
-TEST(test_sizes)
+TEST(test_messages_of_all_sizes_arrive)
 {
 	sizes(0);
 }
 
-TEST(test_sizes_loss)
+TEST(test_messages_of_all_sizes_arrive_despite_loss)
 {
 	sizes(10000);
 }
 
-TEST(test_no_faults)
+TEST(test_network_without_faults_resends_nothing)
 {
 	struct outcome sum;
 
@@ -167,7 +167,7 @@ TEST(test_no_faults)
 	assert_int_equal(sum.qp[0].ack_timeout, 0);
 }
 
-TEST(test_loss_1)
+TEST(test_one_percent_loss_fails_no_message)
 {
 	struct plan p = usual;
 	struct outcome sum;
@@ -179,7 +179,7 @@ TEST(test_loss_1)
 	assert_true(sum.qp[0].duplicate > 100);
 }
 
-TEST(test_loss_10)
+TEST(test_ten_percent_loss_fails_no_message)
 {
 	struct plan p = usual;
 	struct outcome sum;
@@ -192,7 +192,7 @@ TEST(test_loss_10)
 }
 
 /* Loss in one direction only: of requests, or of responses. */
-TEST(test_one_way_loss)
+TEST(test_loss_in_one_direction_fails_no_message)
 {
 	uint64_t seed;
 
@@ -217,7 +217,7 @@ TEST(test_one_way_loss)
  * Requests are lost, and no timer runs: the NAK for each loss is sufficient, whether the peer
  * holds or drops the packets after the lost one.
  */
-TEST(test_no_timer)
+TEST(test_losses_are_repaired_by_naks_alone)
 {
 	uint64_t seed, lost = 0;
 
@@ -242,7 +242,7 @@ TEST(test_no_timer)
 	assert_true(lost > 1000);
 }
 
-TEST(test_reorder_dup_corrupt)
+TEST(test_reordered_and_damaged_packets_fail_no_message)
 {
 	struct plan p = usual;
 	struct outcome sum;
@@ -264,7 +264,7 @@ TEST(test_reorder_dup_corrupt)
 }
 
 /* PSNs pass 2^24 and 2^23, where signed distances change sign, with loss and duplicates. */
-TEST(test_psn_wrap)
+TEST(test_psns_wrap_with_loss_and_duplicates)
 {
 	static const uint32_t starts[] = {0xffffff, 0xfffff0, 0xffff00, 0x7fffff, 0x7fff80, 0};
 	struct plan p = usual;
@@ -283,7 +283,7 @@ TEST(test_psn_wrap)
 }
 
 /* Various windows, READ limits, MTUs and timers. */
-TEST(test_attributes)
+TEST(test_windows_limits_and_mtus_fail_no_message)
 {
 	struct plan p = usual;
 	uint64_t seed;
@@ -313,7 +313,7 @@ TEST(test_attributes)
 }
 
 /* One receive at a time, each late: the peer gets RNR NAKs, and no message is lost. */
-TEST(test_rnr)
+TEST(test_late_receives_lose_no_message)
 {
 	struct plan p = usual;
 	struct outcome sum;
@@ -328,7 +328,7 @@ TEST(test_rnr)
 }
 
 /* Hours between and during messages: the elapsed time has no effect. */
-TEST(test_hours)
+TEST(test_elapsed_hours_have_no_effect)
 {
 	struct plan p = usual;
 	struct outcome sum;
@@ -342,7 +342,7 @@ TEST(test_hours)
 }
 
 /* Equal seeds give equal runs, to the byte and the nanosecond; another seed gives another run. */
-TEST(test_deterministic)
+TEST(test_equal_seeds_give_equal_runs)
 {
 	struct plan p = usual;
 	struct outcome a, b, c;

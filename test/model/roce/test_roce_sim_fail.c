@@ -68,7 +68,7 @@ time_of_failure(struct pair *p)
 }
 
 /* All requests are lost: the specified number of attempts, each after its timeout. */
-TEST(test_requests_lost)
+TEST(test_lost_requests_fail_after_all_attempts)
 {
 	uint32_t retries, i;
 	struct pair p;
@@ -95,7 +95,7 @@ TEST(test_requests_lost)
  * All requests arrive and all responses are lost: the QP fails, and each message was executed
  * once.
  */
-TEST(test_answers_lost)
+TEST(test_lost_responses_execute_each_message_once)
 {
 	struct pair p;
 	uint8_t kind;
@@ -116,7 +116,7 @@ TEST(test_answers_lost)
 }
 
 /* The link is dead for less time than the retries last: no message fails. */
-TEST(test_outage)
+TEST(test_outage_within_the_retries_fails_nothing)
 {
 	const struct sim_faults dead = {.loss = 1000000}, alive = {0};
 	struct pair p;
@@ -219,7 +219,7 @@ TEST(test_link_stalled_for_less_than_the_retries_loses_nothing)
 	}
 }
 
-TEST(test_rnr_exhausted)
+TEST(test_rnr_retries_end_in_their_error)
 {
 	static const uint8_t kinds[] = {BB_ROCE_MSG_SEND, BB_ROCE_MSG_SEND_IMM,
 					BB_ROCE_MSG_WRITE_IMM};
@@ -247,7 +247,7 @@ TEST(test_rnr_exhausted)
 }
 
 /* 7 means no limit. */
-TEST(test_rnr_for_ever)
+TEST(test_rnr_retry_7_has_no_limit)
 {
 	struct pair p;
 
@@ -293,7 +293,7 @@ refused(uint64_t seed, uint8_t kind, uint32_t loss)
 	sim_close(p.s);
 }
 
-TEST(test_refused)
+TEST(test_refused_request_fails_both_sides)
 {
 	static const uint8_t kinds[] = {BB_ROCE_MSG_READ, BB_ROCE_MSG_CMP_SWAP,
 					BB_ROCE_MSG_FETCH_ADD};
@@ -306,7 +306,7 @@ TEST(test_refused)
 }
 
 /* A message longer than its receive: both sides fail, the requester with an invalid request. */
-TEST(test_too_long)
+TEST(test_message_over_its_receive_fails_both_sides)
 {
 	struct pair p;
 	uint32_t len;

@@ -80,7 +80,7 @@ print(const char *what, const struct result *r)
 }
 
 /* With 1 % loss and default timeouts at least half of the lossless goodput remains. */
-TEST(test_goodput)
+TEST(test_one_percent_loss_keeps_half_the_goodput)
 {
 	const struct sim_faults none = {0}, loss = {.loss = 10000};
 	uint64_t seed;
@@ -101,7 +101,7 @@ TEST(test_goodput)
 }
 
 /* Without loss the adaptive timer sends little more; a NAK for reordered packets does that. */
-TEST(test_reordered)
+TEST(test_reordered_packets_resend_little)
 {
 	const struct sim_faults f = {.reorder = 50000}, g = {.reorder = 500000, .dup = 50000};
 	uint64_t seed;
@@ -124,7 +124,7 @@ TEST(test_reordered)
 }
 
 /* A long path, and a path whose delay grows: once the delay is known no packet is sent twice. */
-TEST(test_delay)
+TEST(test_known_delay_resends_nothing)
 {
 	static const uint64_t delays[] = {10 * SIM_US, 300 * SIM_US, 5 * SIM_MS, 20 * SIM_MS};
 	uint32_t i, later;
@@ -158,7 +158,7 @@ TEST(test_delay)
  * A slow peer that sends RNR NAKs or partial responses: the requester waits and need not
  * retransmit.
  */
-TEST(test_slow_responder)
+TEST(test_slow_responder_causes_no_resend)
 {
 	struct sim_qp *q[2];
 	struct sim_msg m;
@@ -193,7 +193,7 @@ TEST(test_slow_responder)
 }
 
 /* A dead peer: the error comes as early as without adaptive timers, and few packets are wasted. */
-TEST(test_dead)
+TEST(test_dead_peer_fails_as_early_as_without_adaptive_timers)
 {
 	uint64_t ns[2], packets[2];
 	uint32_t i, used;
@@ -238,7 +238,7 @@ TEST(test_dead)
 }
 
 /* Without an ack timeout the QP survives losses and a link that is dead for a minute. */
-TEST(test_for_ever)
+TEST(test_qp_without_a_timeout_survives_a_dead_minute)
 {
 	const struct sim_faults dead = {.loss = 1000000}, loss = {.loss = 20000};
 	uint64_t seed;
@@ -269,7 +269,7 @@ TEST(test_for_ever)
  * losses and do not use up the retries. The second of these seeds needs more than seven retries
  * if the ack timeout is not extended.
  */
-TEST(test_starved)
+TEST(test_starved_processes_lose_no_message)
 {
 	const struct sim_faults loss = {.loss = 100000};
 	uint64_t seed, stalls = 0, timeouts = 0;
@@ -358,7 +358,7 @@ add(struct result *sum, const struct result *r)
  * as losses are few. Packets cost nothing here, and a window that is sent twice fills more gaps
  * at once, for which the rows allow. A peer that holds none costs as much as before.
  */
-TEST(test_selective)
+TEST(test_peer_that_holds_packets_gets_only_lost_ones)
 {
 	static const struct sim_faults faults[] = {{.loss = 10000},
 						   {.loss = 100000},
@@ -416,7 +416,7 @@ TEST(test_selective)
  * A peer that holds packets and then has no room: not slower, or hardly, than one that never held
  * any.
  */
-TEST(test_out_of_room)
+TEST(test_peer_without_room_is_hardly_slower)
 {
 	static const struct sim_faults faults[] = {{.loss = 10000}, {.loss = 100000}};
 	uint32_t i;

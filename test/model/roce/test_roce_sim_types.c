@@ -46,7 +46,7 @@ uc_pair(uint64_t seed, const struct sim_faults *f, uint64_t recvs, uint64_t sum[
 	sim_close(s);
 }
 
-TEST(test_uc)
+TEST(test_uc_drops_messages_with_lost_packets)
 {
 	static const struct sim_faults faults[] = {
 		{0},
@@ -79,7 +79,7 @@ TEST(test_uc)
 }
 
 /* No receive is left: messages are dropped, WRITEs continue, and the queue pair stays in RTS. */
-TEST(test_uc_no_receive)
+TEST(test_uc_without_a_receive_stays_in_rts)
 {
 	static const struct sim_faults none = {0};
 	uint64_t sum[2] = {0, 0};
@@ -125,7 +125,7 @@ ud_hosts(uint64_t seed, const struct sim_faults *f, uint64_t sum[2])
 	sim_close(s);
 }
 
-TEST(test_ud)
+TEST(test_ud_loses_only_dropped_datagrams)
 {
 	static const struct sim_faults none = {0}, lossy = {.loss = 50000, .corrupt = 50000},
 				       odd = {.dup = 50000, .reorder = 200000, .tx_full = 100000};
@@ -142,7 +142,7 @@ TEST(test_ud)
 }
 
 /* 300 hosts: RC with two others each, and datagrams to all. */
-TEST(test_many_hosts)
+TEST(test_300_hosts_exchange_messages)
 {
 	const struct sim_faults f = {
 		.loss = 10000, .dup = 10000, .reorder = 10000, .corrupt = 10000};
@@ -211,12 +211,12 @@ million(uint32_t loss, uint64_t seed)
 	sim_close(s);
 }
 
-TEST(test_million_1)
+TEST(test_half_a_million_messages_survive_1_percent_loss)
 {
 	million(10000, 4000);
 }
 
-TEST(test_million_10)
+TEST(test_half_a_million_messages_survive_10_percent_loss)
 {
 	million(100000, 4001);
 }

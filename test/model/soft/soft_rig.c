@@ -34,9 +34,8 @@ rig_umem(struct rig_dev *d, void *p, size_t len)
 {
 	struct mlx5_umem *umem;
 
-	assert_int_equal(soft_cmd_if.umem_reg(d->ctx, p, (len + 4095) & ~(size_t)4095,
-					      BB_ACCESS_LOCAL_WRITE, 4096, &umem),
-			 0);
+	OK(soft_cmd_if.umem_reg(d->ctx, p, (len + 4095) & ~(size_t)4095, BB_ACCESS_LOCAL_WRITE,
+				4096, &umem));
 	return umem;
 }
 
@@ -47,12 +46,12 @@ rig_dev_open(struct rig_dev *d, const char *name, const char *args)
 	struct mlx5_av av;
 
 	memset(d, 0, sizeof(*d));
-	assert_int_equal(soft_cmd_if.open(name, args, &d->ctx), 0);
-	assert_int_equal(soft_cmd_if.pd_alloc(d->ctx, &d->pd), 0);
+	OK(soft_cmd_if.open(name, args, &d->ctx));
+	OK(soft_cmd_if.pd_alloc(d->ctx, &d->pd));
 	if (args != NULL && strstr(args, "link=ib") != NULL) {
 		/* Address for UD; the other QP types are connected by RoCE addresses. */
-		assert_int_equal(soft_cmd_if.port_query(d->ctx, 1, &port), 0);
-		assert_int_equal(soft_cmd_if.gid_query(d->ctx, 1, 0, &d->gid), 0);
+		OK(soft_cmd_if.port_query(d->ctx, 1, &port));
+		OK(soft_cmd_if.gid_query(d->ctx, 1, 0, &d->gid));
 		d->lid = port.lid;
 		return;
 	}
@@ -60,18 +59,17 @@ rig_dev_open(struct rig_dev *d, const char *name, const char *args)
 	d->gid_index = 3;
 	if (soft_cmd_if.gid_query(d->ctx, 1, d->gid_index, &d->gid) != 0)
 		d->gid_index = 1;
-	assert_int_equal(soft_cmd_if.gid_query(d->ctx, 1, d->gid_index, &d->gid), 0);
+	OK(soft_cmd_if.gid_query(d->ctx, 1, d->gid_index, &d->gid));
 	assert_int_equal(d->gid.type, BB_GID_ROCE_V2);
-	assert_int_equal(soft_cmd_if.av_resolve(d->ctx, d->pd, 1, d->gid_index, d->gid.raw, &av),
-			 0);
+	OK(soft_cmd_if.av_resolve(d->ctx, d->pd, 1, d->gid_index, d->gid.raw, &av));
 	memcpy(d->mac, av.dmac, sizeof(d->mac));
 }
 
 void
 rig_dev_close(struct rig_dev *d)
 {
-	assert_int_equal(soft_cmd_if.pd_free(d->ctx, d->pd), 0);
-	assert_int_equal(soft_cmd_if.close(d->ctx), 0);
+	OK(soft_cmd_if.pd_free(d->ctx, d->pd));
+	OK(soft_cmd_if.close(d->ctx));
 }
 
 void
@@ -79,14 +77,14 @@ rig_uar_open(struct rig_uar *u, struct rig_dev *d, enum mlx5_uar_type type)
 {
 	memset(u, 0, sizeof(*u));
 	u->d = d;
-	assert_int_equal(soft_cmd_if.uar_alloc(d->ctx, type, &u->uar), 0);
+	OK(soft_cmd_if.uar_alloc(d->ctx, type, &u->uar));
 	soft_cmd_if.progress_of(d->ctx, u->uar, &u->progress, &u->arg);
 }
 
 void
 rig_uar_close(struct rig_uar *u)
 {
-	assert_int_equal(soft_cmd_if.uar_free(u->d->ctx, u->uar), 0);
+	OK(soft_cmd_if.uar_free(u->d->ctx, u->uar));
 }
 
 void
@@ -96,13 +94,13 @@ rig_mem_open(struct rig_mem *m, struct rig_dev *d, struct mlx5_pd *pd, size_t le
 	struct mlx5_mr_attr attr = mlx5_mr_mem(p, len, access);
 
 	*m = (struct rig_mem){.d = d, .p = p, .len = len};
-	assert_int_equal(soft_cmd_if.mr_reg(d->ctx, pd != NULL ? pd : d->pd, &attr, &m->mr), 0);
+	OK(soft_cmd_if.mr_reg(d->ctx, pd != NULL ? pd : d->pd, &attr, &m->mr));
 }
 
 void
 rig_mem_close(struct rig_mem *m)
 {
-	assert_int_equal(soft_cmd_if.mr_dereg(m->d->ctx, m->mr), 0);
+	OK(soft_cmd_if.mr_dereg(m->d->ctx, m->mr));
 	free(m->p);
 }
 
@@ -121,7 +119,7 @@ rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log)
 	for (i = 0; i < 1u << log; i++)
 		c->mem[i * 64 + 63] = 0xf1;
 	c->umem = rig_umem(c->d, c->mem, bytes + 64);
-	assert_int_equal(soft_cmd_if.query_eqn(c->d->ctx, 0, &eqn), 0);
+	OK(soft_cmd_if.query_eqn(c->d->ctx, 0, &eqn));
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_CQ);
 	bb_prm_set(in + CQC, BB_PRM_CQC_C_EQN, eqn);
 	bb_prm_set(in + CQC, BB_PRM_CQC_LOG_CQ_SIZE, log);
@@ -129,16 +127,15 @@ rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log)
 	bb_prm_set(in + CQC, BB_PRM_CQC_DBR_UMEM_ID, c->umem->id);
 	bb_prm_set64(in + CQC, BB_PRM_CQC_DBR_ADDR, bytes);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, c->umem->id);
-	assert_int_equal(
-		soft_cmd_if.obj_create(c->d->ctx, in, sizeof(in), out, sizeof(out), &c->obj), 0);
+	OK(soft_cmd_if.obj_create(c->d->ctx, in, sizeof(in), out, sizeof(out), &c->obj));
 	c->cqn = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
 }
 
 void
 rig_cq_close(struct rig_cq *c)
 {
-	assert_int_equal(soft_cmd_if.obj_destroy(c->obj), 0);
-	assert_int_equal(soft_cmd_if.umem_dereg(c->d->ctx, c->umem), 0);
+	OK(soft_cmd_if.obj_destroy(c->obj));
+	OK(soft_cmd_if.umem_dereg(c->d->ctx, c->umem));
 	free(c->mem);
 }
 
@@ -187,23 +184,22 @@ rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct rig_
 	bb_prm_set(in + QPC, BB_PRM_QPC_DBR_UMEM_ID, q->umem->id);
 	bb_prm_set64(in + QPC, BB_PRM_QPC_DBR_ADDR, rq + sq);
 	bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_ID, q->umem->id);
-	assert_int_equal(
-		soft_cmd_if.obj_create(q->d->ctx, in, sizeof(in), out, sizeof(out), &q->obj), 0);
+	OK(soft_cmd_if.obj_create(q->d->ctx, in, sizeof(in), out, sizeof(out), &q->obj));
 	q->qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 }
 
 void
 rig_qp_close(struct rig_qp *q)
 {
-	assert_int_equal(soft_cmd_if.obj_destroy(q->obj), 0);
-	assert_int_equal(soft_cmd_if.umem_dereg(q->d->ctx, q->umem), 0);
+	OK(soft_cmd_if.obj_destroy(q->obj));
+	OK(soft_cmd_if.umem_dereg(q->d->ctx, q->umem));
 	free(q->mem);
 }
 
-void
-rig_link_default(struct rig_link *l)
+struct rig_link
+rig_link_default(void)
 {
-	*l = (struct rig_link){
+	return (struct rig_link){
 		.access = RIG_ALL,
 		.atomic_mode = 1,
 		.mtu = 3,
@@ -359,14 +355,14 @@ rig_qp_query(struct rig_qp *q, struct bb_prm_field f)
 
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_QP);
 	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, q->qpn);
-	assert_int_equal(soft_cmd_if.obj_query(q->obj, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(q->obj, in, sizeof(in), out, sizeof(out)));
 	return bb_prm_get(bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC), f);
 }
 
 void
 rig_subscribe(struct rig_dev *d, struct mlx5_obj *obj, uint16_t type, uint64_t cookie)
 {
-	assert_int_equal(soft_cmd_if.event_subscribe(d->ctx, obj, &type, 1, cookie), 0);
+	OK(soft_cmd_if.event_subscribe(d->ctx, obj, &type, 1, cookie));
 }
 
 void
@@ -374,7 +370,7 @@ rig_expect_event(struct rig_dev *d, uint16_t type, uint64_t cookie)
 {
 	struct mlx5_cmd_event e;
 
-	assert_int_equal(soft_cmd_if.event_get(d->ctx, &e), 0);
+	OK(soft_cmd_if.event_get(d->ctx, &e));
 	assert_int_equal(e.type, type);
 	assert_int_equal(e.cookie, cookie);
 }
@@ -395,10 +391,9 @@ rig_pair_open(struct rig_pair *p, const char *args, bool two_uars, const struct 
 	const struct rig_qp_attr attr = {
 		.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 0xa11ce};
 	struct rig_qp_attr attr_b = attr;
-	struct rig_link link;
+	struct rig_link link = rig_link_default();
 	size_t i;
 
-	rig_link_default(&link);
 	attr_b.uidx = 0xb0b;
 	memset(p, 0, sizeof(*p));
 	rig_dev_open(&p->d, "soft0", args);

@@ -16,7 +16,7 @@
 
 #include "bb_mem.h"
 #include "bb_prm.h"
-#include "bb_test.h"
+#include "bb_test_on.h"
 #include "mlx5_cmd.h"
 
 extern const struct mlx5_cmd_if soft_cmd_if;
@@ -126,7 +126,7 @@ void rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct
 		 const struct rig_qp_attr *attr);
 void rig_qp_close(struct rig_qp *q);
 
-void rig_link_default(struct rig_link *l);
+struct rig_link rig_link_default(void);
 /* Builds the mailbox of a transition as rig_qp_modify() sends it; returns its length. */
 size_t rig_qp_mailbox(const struct rig_qp *q, uint16_t op, const struct rig_dev *pd,
 		      uint32_t remote_qpn, const struct rig_link *l, uint8_t *in);
@@ -219,6 +219,13 @@ bool rig_cqe(struct rig_cq *c, struct rig_cqe *e);
 void rig_wait(struct rig_cq *c, struct rig_uar *u, struct rig_cqe *e);
 /* Expects a requester's success, or an error. Polls the device first. */
 void rig_expect_ok(struct rig_qp *q, uint8_t sop, uint16_t counter);
+/* The same after a doorbell. */
+static inline void
+rig_done(struct rig_qp *q, uint8_t sop, uint16_t counter)
+{
+	rig_ring(q);
+	rig_expect_ok(q, sop, counter);
+}
 /* Returns the vendor syndrome. */
 uint8_t rig_expect_error(struct rig_qp *q, uint16_t counter, uint8_t syndrome);
 void rig_expect_none(struct rig_cq *c, struct rig_uar *u);

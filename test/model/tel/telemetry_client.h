@@ -18,6 +18,9 @@
 #include <jansson.h>
 #include <rte_eal.h>
 
+#include "../../fakes/ring_port.h"
+#include "../mlx5/mlx5_env.h"
+
 /* Longest answer; DPDK reports this limit to each client. */
 #define TEL_MAX 16384
 
@@ -132,6 +135,27 @@ tel_listed(const json_t *answer, const char *list, uint64_t number)
 		if ((uint64_t)json_integer_value(json_array_get(a, i)) == number)
 			return true;
 	return false;
+}
+
+/* Main function: runs the tests of a file with a client and a port. */
+static inline int
+tel_main(const char *prefix, const char *file, struct tel *client, struct ring_port *port)
+{
+	char program[32];
+	int ret;
+
+	/* The socket is named after the file prefix. */
+	snprintf(program, sizeof(program), "%s%d", prefix, (int)getpid());
+	ret = env_eal_init(program);
+	if (ret != 0)
+		return ret;
+	if (!ring_port_open(port))
+		return 1;
+	tel_connect(client);
+	ret = bb_test_run(file, NULL, NULL);
+	tel_close(client);
+	rte_eal_cleanup();
+	return ret;
 }
 
 #endif

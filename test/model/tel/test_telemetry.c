@@ -16,7 +16,7 @@
 static struct tel client;
 static struct ring_port port;
 
-TEST(test_devices)
+TEST(test_open_devices_are_listed)
 {
 	struct bb_dev *again;
 	json_t *a;
@@ -41,12 +41,12 @@ TEST(test_devices)
 	json_decref(a);
 
 	/* A second open is a second device, with its own objects. */
-	assert_int_equal(bb_dev_open("soft0", &again), 0);
+	OK(bb_dev_open("soft0", &again));
 	a = tel_ask(&client, "/bluebell/device/info,soft0#2");
 	assert_string_equal(tel_text(a, "name"), "soft0#2");
 	assert_int_equal(tel_uint(a, "qps"), 0);
 	json_decref(a);
-	assert_int_equal(bb_dev_close(again), 0);
+	OK(bb_dev_close(again));
 	a = tel_ask(&client, "/bluebell/device/info,soft0#2");
 	assert_non_null(strstr(tel_text(a, "error"), "/bluebell/device/list"));
 	json_decref(a);
@@ -64,16 +64,15 @@ write_eight(struct env *e, unsigned int wait)
 	unsigned int i;
 
 	for (i = 0; i < 8; i++)
-		assert_int_equal(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, 4096),
-					       e->b.mr->rkey, i == 7 ? BB_SEND_SIGNALED : 0),
-				 0);
+		OK(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, 4096), e->b.mr->rkey,
+				 i == 7 ? BB_SEND_SIGNALED : 0));
 	bb_qp_ring(e->a.qp);
 	if (wait == 0)
 		return;
 	env_expect(e, &e->a, 7, BB_WC_SUCCESS);
 }
 
-ENV_TEST_OPEN(test_qp)
+ENV_TEST_OPEN(test_qp_is_listed_with_its_state_and_counters)
 {
 	struct bb_sge sge;
 	json_t *a;
@@ -115,14 +114,14 @@ ENV_TEST_OPEN(test_qp)
 	assert_int_equal(tel_uint(a, "posted"), 24);
 	assert_int_equal(tel_uint(a, "queue_full"), 1);
 	json_decref(a);
-	assert_int_equal(bb_post_recv(e->b.qp, 1, &sge, 1), 0);
+	OK(bb_post_recv(e->b.qp, 1, &sge, 1));
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e->b.qp->qpn);
 	assert_int_equal(tel_uint(a, "rq_outstanding"), 1);
 	assert_int_equal(tel_uint(a, "recv_posted"), 1);
 	json_decref(a);
 }
 
-ENV_TEST(test_cq)
+ENV_TEST(test_cq_is_listed_with_its_counters)
 {
 	json_t *a;
 
@@ -141,12 +140,12 @@ ENV_TEST(test_cq)
 	json_decref(a);
 }
 
-ENV_TEST_OPEN(test_mr)
+ENV_TEST_OPEN(test_regions_are_listed_with_their_range)
 {
 	struct bb_mr *mr;
 	json_t *a;
 
-	assert_int_equal(bb_mr_reg(e->a.pd, e->a.buf + 4096, 8192, BB_ACCESS_REMOTE_READ, &mr), 0);
+	OK(bb_mr_reg(e->a.pd, e->a.buf + 4096, 8192, BB_ACCESS_REMOTE_READ, &mr));
 	a = tel_ask(&client, "/bluebell/mr/list,soft0");
 	assert_int_equal(tel_uint(a, "total"), 3);
 	assert_true(tel_listed(a, "mrs", mr->lkey));
@@ -163,7 +162,7 @@ ENV_TEST_OPEN(test_mr)
 	assert_int_equal(tel_uint(a, "mrs"), 3);
 	assert_int_equal(tel_uint(a, "bytes"), 2 * ENV_BUF + 8192);
 	json_decref(a);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 }
 
 static unsigned int
@@ -174,7 +173,7 @@ one(void *arg)
 	return *left != 0 ? (*left)--, 1 : 0;
 }
 
-TEST(test_loop)
+TEST(test_loop_is_listed_with_its_counters)
 {
 	struct bb_loop_attr attr;
 	unsigned int left = 3;
@@ -184,7 +183,7 @@ TEST(test_loop)
 	int i;
 
 	bb_loop_attr_init(&attr);
-	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	OK(bb_loop_create(&attr, &loop));
 	assert_int_equal(bb_loop_attach_poller(loop, one, &left), 0);
 	for (i = 0; i < 10; i++)
 		assert_int_equal(bb_loop_run_once(loop), i < 3);
@@ -202,14 +201,14 @@ TEST(test_loop)
 	assert_true(tel_uint(a, "idle_cycles") > 0);
 	assert_in_range(tel_uint(a, "busy_permille"), 0, 1000);
 	json_decref(a);
-	assert_int_equal(bb_loop_destroy(loop), 0);
+	OK(bb_loop_destroy(loop));
 	a = tel_ask_number(&client, "/bluebell/loop/info", "", number);
 	assert_non_null(json_object_get(a, "error"));
 	json_decref(a);
 }
 
 /* The peer drops requests for a QP in ERR, and the requester retransmits them. */
-TEST(test_roce)
+TEST(test_drops_and_retransmissions_are_counted)
 {
 	struct bb_qp_attr attr;
 	struct bb_sge sge;
@@ -233,11 +232,9 @@ TEST(test_roce)
 	json_decref(a);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE));
 	sge = sge_of(&e.a, 0, 64);
-	assert_int_equal(bb_post_write(e.a.qp, 9, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e.a.qp, 9, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED));
 	env_done(&e, &e.a, 9, BB_WC_RETRY_EXC_ERR);
 	a = tel_ask(&client, "/bluebell/roce/drops,soft0");
 	assert_true(tel_uint(a, "drop_state") >= 3);
@@ -258,7 +255,7 @@ TEST(test_roce)
 	env_stop(&e);
 }
 
-TEST(test_bad)
+TEST(test_bad_requests_get_an_error)
 {
 	static const char *const of_dev[] = {"/bluebell/device/info", "/bluebell/qp/list",
 					     "/bluebell/cq/list",     "/bluebell/mr/list",
@@ -320,7 +317,7 @@ TEST(test_bad)
 }
 
 /* More QPs than a DPDK array can hold. */
-ENV_TEST_OPEN(test_pages)
+ENV_TEST_OPEN(test_long_lists_come_in_pages)
 {
 	enum {
 		MANY = 1100
@@ -335,13 +332,13 @@ ENV_TEST_OPEN(test_pages)
 
 	bb_cq_attr_init(&cq_attr);
 	cq_attr.depth = 2048;
-	assert_int_equal(bb_cq_create(e->a.dev, &cq_attr, &cq), 0);
+	OK(bb_cq_create(e->a.dev, &cq_attr, &cq));
 	bb_qp_init_attr_init(&init);
 	init.send_cq = cq;
 	init.sq_depth = 1;
 	init.rq_depth = 0;
 	for (i = 0; i < MANY; i++)
-		assert_int_equal(bb_qp_create(e->a.pd, &init, &qps[i]), 0);
+		OK(bb_qp_create(e->a.pd, &init, &qps[i]));
 	do {
 		const json_t *list, *more;
 
@@ -358,8 +355,8 @@ ENV_TEST_OPEN(test_pages)
 	} while (next != 0);
 	assert_int_equal(seen, MANY);
 	for (i = 0; i < MANY; i++)
-		assert_int_equal(bb_qp_destroy(qps[i]), 0);
-	assert_int_equal(bb_cq_destroy(cq), 0);
+		OK(bb_qp_destroy(qps[i]));
+	OK(bb_cq_destroy(cq));
 }
 
 struct asker {
@@ -416,7 +413,7 @@ ask_on(void *arg)
 	return NULL;
 }
 
-TEST(test_meanwhile)
+TEST(test_requests_during_open_and_close_are_answered)
 {
 	struct asker asker = {0};
 	char spec[128];
@@ -440,10 +437,10 @@ TEST(test_meanwhile)
 
 			write_eight(&e, 1);
 			side_qp(&e, &e.b);
-			assert_int_equal(bb_qp_destroy(e.b.qp), 0);
+			OK(bb_qp_destroy(e.b.qp));
 			e.b.qp = spare;
-			assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, 0, &mr), 0);
-			assert_int_equal(bb_mr_dereg(mr), 0);
+			OK(bb_mr_reg(e.a.pd, e.a.buf, 4096, 0, &mr));
+			OK(bb_mr_dereg(mr));
 		}
 		env_stop(&e);
 	}
@@ -455,19 +452,5 @@ TEST(test_meanwhile)
 int
 main(void)
 {
-	char program[32];
-	int ret;
-
-	/* The socket is named after the file prefix. */
-	snprintf(program, sizeof(program), "telemetry%d", (int)getpid());
-	ret = env_eal_init(program);
-	if (ret != 0)
-		return ret;
-	if (!ring_port_open(&port))
-		return 1;
-	tel_connect(&client);
-	ret = bb_test_run(__FILE__, NULL, NULL);
-	tel_close(&client);
-	rte_eal_cleanup();
-	return ret;
+	return tel_main("telemetry", __FILE__, &client, &port);
 }

@@ -30,7 +30,7 @@ dropped(struct bb_dev *dev, enum bb_drop_layer layer, const char *reason)
 }
 
 /* An IP fragment arrives at the port: it counts as a lost frame, not as a lost RoCE packet. */
-TEST(test_port)
+TEST(test_frames_lost_at_a_port_are_counted)
 {
 	struct bb_dev_drop two[2] = {{.reason = NULL}};
 	char spec[128];
@@ -97,21 +97,19 @@ retries_of(const char *spec)
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
 	sge = sge_of(&e.a, 0, 64);
 	/* The peer has no receive. */
-	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED));
 	env_done(&e, &e.a, 1, BB_WC_RNR_RETRY_EXC_ERR);
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
 	assert_int_equal(tel_uint(a, "rnr_retries"), 2);
 	json_decref(a);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e.a.qp, &attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e.a.qp, &attr, BB_QP_STATE));
+	OK(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE));
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
 	/* The peer does not answer. */
-	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_post_write(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE));
+	OK(bb_post_write(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED));
 	env_done(&e, &e.a, 2, BB_WC_RETRY_EXC_ERR);
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
 	assert_true(tel_uint(a, "retries") >= 1);
@@ -124,7 +122,7 @@ retries_of(const char *spec)
 	env_stop(&e);
 }
 
-TEST(test_retries)
+TEST(test_retries_are_counted)
 {
 	retries_of("soft0");
 	retries_of("soft0,wire");
@@ -133,19 +131,5 @@ TEST(test_retries)
 int
 main(void)
 {
-	char program[32];
-	int ret;
-
-	/* The socket is named after the file prefix. */
-	snprintf(program, sizeof(program), "drops%d", (int)getpid());
-	ret = env_eal_init(program);
-	if (ret != 0)
-		return ret;
-	if (!ring_port_open(&port))
-		return 1;
-	tel_connect(&client);
-	ret = bb_test_run(__FILE__, NULL, NULL);
-	tel_close(&client);
-	rte_eal_cleanup();
-	return ret;
+	return tel_main("drops", __FILE__, &client, &port);
 }

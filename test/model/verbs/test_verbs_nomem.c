@@ -95,7 +95,7 @@ start(void **state)
 	bb_qp_init_attr_init(&init);
 	init.sq_depth = init.rq_depth = 16;
 	make(&f, BB_QPT_RC, false, *state != NULL);
-	assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
+	OK(bb_dm_alloc(f.dev, 64, 0, &dm));
 	init.send_cq = init.recv_cq = f.cq;
 	return nomem_log();
 }
@@ -104,7 +104,7 @@ static int
 stop(void **state)
 {
 	rte_openlog_stream(NULL);
-	assert_int_equal(bb_dm_free(dm), 0);
+	OK(bb_dm_free(dm));
 	fixture_free(&f);
 	return teardown(state);
 }

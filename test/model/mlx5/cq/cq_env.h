@@ -17,9 +17,8 @@ write_some(struct env *e, uint64_t first, unsigned int n)
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		assert_int_equal(bb_post_write(e->a.qp, first + i, &sge, 1, raddr_of(&e->b, 0),
-					       e->b.mr->rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write(e->a.qp, first + i, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
+				 BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 }
 

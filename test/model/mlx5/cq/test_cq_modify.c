@@ -15,11 +15,11 @@
 static void
 recreate(struct side *s, const struct bb_cq_attr *attr)
 {
-	assert_int_equal(bb_cq_destroy(s->cq), 0);
-	assert_int_equal(bb_cq_create(s->dev, attr, &s->cq), 0);
+	OK(bb_cq_destroy(s->cq));
+	OK(bb_cq_create(s->dev, attr, &s->cq));
 }
 
-ENV_TEST_OPEN(test_resize_keeps_unread)
+ENV_TEST_OPEN(test_resize_keeps_unread_completions)
 {
 	static const uint32_t depths[] = {2048, 256, 512, 300, 65536, 128};
 	uint64_t next = 0, want = 0;
@@ -39,7 +39,7 @@ ENV_TEST_OPEN(test_resize_keeps_unread)
 		k = i % 4 == 0 ? 0 : i % 90;
 		if (k != 0)
 			env_poll(e, &e->a, wc, k);
-		assert_int_equal(bb_cq_resize(e->a.cq, depth), 0);
+		OK(bb_cq_resize(e->a.cq, depth));
 		assert_int_equal(bb_cq_depth(e->a.cq), rte_align32pow2(depth));
 		env_poll(e, &e->a, wc + k, 90 - k);
 		for (k = 0; k < 90; k++)
@@ -49,7 +49,7 @@ ENV_TEST_OPEN(test_resize_keeps_unread)
 }
 
 /* Resizes while thousands of requests are in flight: no completion is lost or reported twice. */
-ENV_TEST_OPEN(test_resize_in_traffic)
+ENV_TEST_OPEN(test_resize_in_traffic_loses_no_completion)
 {
 	uint64_t next = 0, want = 0, end;
 	struct bb_wc wc[16];
@@ -70,17 +70,17 @@ ENV_TEST_OPEN(test_resize_in_traffic)
 		for (i = 0; i < n; i++)
 			expect(&wc[i], e->a.qp, want++, BB_WC_SUCCESS);
 		if (turn % 37 == 0) {
-			assert_int_equal(bb_cq_resize(e->a.cq, 64u << (resized % 5)), 0);
+			OK(bb_cq_resize(e->a.cq, 64u << (resized % 5)));
 			resized++;
 		}
 	}
 	assert_int_equal(want, 20000);
 	assert_true(resized > 100);
-	assert_int_equal(bb_cq_stats(e->a.cq, &stats), 0);
+	OK(bb_cq_stats(e->a.cq, &stats));
 	assert_int_equal(stats.cqes, 20000); /* the marks between the rings do not count */
 }
 
-ENV_TEST_OPEN(test_resize_refused)
+ENV_TEST_OPEN(test_resize_to_an_impossible_depth_is_refused)
 {
 	struct bb_dev_attr attr;
 	struct bb_wc wc[64];
@@ -88,7 +88,7 @@ ENV_TEST_OPEN(test_resize_refused)
 	e->init.sq_depth = 64;
 	e->init.rq_depth = 64;
 	env_up(e);
-	assert_int_equal(bb_dev_query(e->a.dev, &attr), 0);
+	OK(bb_dev_query(e->a.dev, &attr));
 	assert_true(attr.cq_resize);
 	assert_int_equal(bb_cq_resize(NULL, 64), -EINVAL);
 	assert_int_equal(bb_cq_resize(e->a.cq, 0), -EINVAL);
@@ -96,18 +96,18 @@ ENV_TEST_OPEN(test_resize_refused)
 	/* 128 WQEs may each produce a CQE. */
 	assert_int_equal(bb_cq_resize(e->a.cq, 64), -EINVAL);
 	assert_int_equal(bb_cq_depth(e->a.cq), 1024);
-	assert_int_equal(bb_cq_resize(e->a.cq, 1000), 0); /* same depth as before */
-	assert_int_equal(bb_cq_resize(e->a.cq, 128), 0);
-	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
-	assert_int_equal(bb_qp_destroy(e->a.qp), 0);
+	OK(bb_cq_resize(e->a.cq, 1000)); /* same depth as before */
+	OK(bb_cq_resize(e->a.cq, 128));
+	OK(bb_qp_destroy(e->b.qp));
+	OK(bb_qp_destroy(e->a.qp));
 	e->init.rq_depth = 0;
 	env_up(e);
-	assert_int_equal(bb_cq_resize(e->a.cq, 64), 0);
+	OK(bb_cq_resize(e->a.cq, 64));
 	/* The ring may be full when the device has to write the CQE that ends it. */
 	write_some(e, 0, 64);
 	assert_int_equal(bb_cq_resize(e->a.cq, 128), -EBUSY);
 	env_poll(e, &e->a, wc, 1);
-	assert_int_equal(bb_cq_resize(e->a.cq, 128), 0);
+	OK(bb_cq_resize(e->a.cq, 128));
 	env_poll(e, &e->a, wc, 63);
 }
 
@@ -120,18 +120,18 @@ ENV_TEST_OPEN(test_moderation_after_a_resize_keeps_the_ring)
 
 	env_up(e);
 	for (i = 0; i < RTE_DIM(depths); i++) {
-		assert_int_equal(bb_cq_moderate(e->a.cq, 4, 0), 0);
+		OK(bb_cq_moderate(e->a.cq, 4, 0));
 		write_some(e, i * 16, 8);
 		env_poll(e, &e->a, wc, 8);
-		assert_int_equal(bb_cq_resize(e->a.cq, depths[i]), 0);
-		assert_int_equal(bb_cq_moderate(e->a.cq, 0, 0), 0);
+		OK(bb_cq_resize(e->a.cq, depths[i]));
+		OK(bb_cq_moderate(e->a.cq, 0, 0));
 		write_some(e, i * 16 + 8, 8);
 		env_poll(e, &e->a, wc, 8);
 		expect(&wc[7], e->a.qp, i * 16 + 15, BB_WC_SUCCESS);
 	}
 }
 
-TEST(test_moderation)
+TEST(test_moderated_event_waits_for_count_or_period)
 {
 	struct bb_cq_attr attr;
 	struct bb_channel *ch;
@@ -141,7 +141,7 @@ TEST(test_moderation)
 	struct env e;
 
 	env_open(&e);
-	assert_int_equal(bb_channel_create(e.a.dev, &ch), 0);
+	OK(bb_channel_create(e.a.dev, &ch));
 	bb_cq_attr_init(&attr);
 	attr.channel = ch;
 	recreate(&e.a, &attr);
@@ -151,46 +151,46 @@ TEST(test_moderation)
 	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 4096), -EINVAL);
 
 	/* The fourth completion raises the event. */
-	assert_int_equal(bb_cq_moderate(e.a.cq, 4, 0), 0);
-	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
+	OK(bb_cq_moderate(e.a.cq, 4, 0));
+	OK(bb_cq_arm(e.a.cq, false));
 	write_some(&e, 0, 3);
 	wait_unread(&e, e.a.cq, 3);
 	assert_int_equal(bb_channel_wait(ch, 5, &cq), -EAGAIN);
 	write_some(&e, 3, 1);
-	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
+	OK(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq));
 	env_poll(&e, &e.a, wc, 4);
 
 	/* The event is also raised when the period after the first completion ends. */
-	assert_int_equal(bb_cq_moderate(e.a.cq, 1000, 4000), 0);
-	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
+	OK(bb_cq_moderate(e.a.cq, 1000, 4000));
+	OK(bb_cq_arm(e.a.cq, false));
 	assert_int_equal(bb_channel_wait(ch, 10, &cq), -EAGAIN);
 	start = rte_get_timer_cycles();
 	write_some(&e, 4, 1);
-	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
+	OK(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq));
 	assert_true(rte_get_timer_cycles() - start >= rte_get_timer_hz() * 4 / 1000);
 	env_poll(&e, &e.a, wc, 1);
 
 	/* Lifting moderation releases an event that is held back. */
-	assert_int_equal(bb_cq_moderate(e.a.cq, 1000, 0), 0);
-	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
+	OK(bb_cq_moderate(e.a.cq, 1000, 0));
+	OK(bb_cq_arm(e.a.cq, false));
 	write_some(&e, 5, 1);
 	wait_unread(&e, e.a.cq, 1);
 	assert_int_equal(bb_channel_wait(ch, 5, &cq), -EAGAIN);
-	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 0), 0);
-	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
+	OK(bb_cq_moderate(e.a.cq, 0, 0));
+	OK(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq));
 	assert_ptr_equal(cq, e.a.cq);
 	/* Polling was never delayed. */
 	env_poll(&e, &e.a, wc, 1);
 
 	side_close(&e.a);
 	side_close(&e.b);
-	assert_int_equal(bb_channel_destroy(ch), 0);
-	assert_int_equal(bb_pd_free(e.a.pd), 0);
+	OK(bb_channel_destroy(ch));
+	OK(bb_pd_free(e.a.pd));
 	if (e.b.pd != e.a.pd)
-		assert_int_equal(bb_pd_free(e.b.pd), 0);
-	assert_int_equal(bb_dev_close(e.a.dev), 0);
+		OK(bb_pd_free(e.b.pd));
+	OK(bb_dev_close(e.a.dev));
 	if (e.b.dev != e.a.dev)
-		assert_int_equal(bb_dev_close(e.b.dev), 0);
+		OK(bb_dev_close(e.b.dev));
 }
 
 static unsigned int
@@ -208,7 +208,7 @@ poll_ts(struct env *e, struct side *s, struct bb_wc *wc, uint64_t *ts)
 	return n;
 }
 
-ENV_TEST_OPEN(test_timestamps)
+ENV_TEST_OPEN(test_timestamps_follow_the_device_clock)
 {
 	uint64_t hz = 0, before, after, ts[2], last = 0;
 	struct bb_cq_attr attr;
@@ -225,10 +225,10 @@ ENV_TEST_OPEN(test_timestamps)
 	env_up(e);
 	sge = sge_of(&e->b, 0, 64);
 	for (i = 0; i < 300; i++) {
-		assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 0);
+		OK(bb_post_recv(e->b.qp, i, &sge, 1));
 		bb_qp_ring_recv(e->b.qp);
 		assert_int_equal(bb_dev_clock(e->a.dev, &hz, &before), 0);
-		assert_int_equal(bb_post_send_inline(e->a.qp, i, "time", 4, BB_SEND_SIGNALED), 0);
+		OK(bb_post_send_inline(e->a.qp, i, "time", 4, BB_SEND_SIGNALED));
 		bb_qp_ring(e->a.qp);
 		poll_ts(e, &e->a, &wc, &ts[0]);
 		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
@@ -249,8 +249,8 @@ ENV_TEST_OPEN(test_timestamps)
 	/* Completions with errors have no timestamp. */
 	bb_qp_attr_init(&err);
 	err.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(e->a.qp, &err, BB_QP_STATE), 0);
-	assert_int_equal(bb_post_nop(e->a.qp, 7, BB_SEND_SIGNALED), 0);
+	OK(bb_qp_modify(e->a.qp, &err, BB_QP_STATE));
+	OK(bb_post_nop(e->a.qp, 7, BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	ts[0] = 99;
 	poll_ts(e, &e->a, &wc, &ts[0]);
@@ -270,7 +270,7 @@ start_compressed(struct env *e, struct bb_cq **send_cq)
 	bb_cq_attr_init(&attr);
 	attr.depth = 256;
 	attr.compress = true;
-	assert_int_equal(bb_cq_create(e->b.dev, &attr, &e->b.cq), 0);
+	OK(bb_cq_create(e->b.dev, &attr, &e->b.cq));
 	side_qp(e, &e->a);
 	init = e->init;
 	init.send_cq = e->b.cq;
@@ -278,7 +278,7 @@ start_compressed(struct env *e, struct bb_cq **send_cq)
 	/* Requests cannot complete into a compressed CQ. */
 	assert_int_equal(bb_qp_create(e->b.pd, &init, &e->b.qp), -EINVAL);
 	init.send_cq = *send_cq;
-	assert_int_equal(bb_qp_create(e->b.pd, &init, &e->b.qp), 0);
+	OK(bb_qp_create(e->b.pd, &init, &e->b.qp));
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
@@ -286,9 +286,9 @@ static void
 stop_compressed(struct env *e, struct bb_cq *send_cq)
 {
 	if (e->b.qp != NULL)
-		assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+		OK(bb_qp_destroy(e->b.qp));
 	e->b.qp = NULL;
-	assert_int_equal(bb_cq_destroy(send_cq), 0);
+	OK(bb_cq_destroy(send_cq));
 	env_stop(e);
 }
 
@@ -300,15 +300,13 @@ burst(struct env *e, uint64_t first, unsigned int n)
 
 	for (i = 0; i < n; i++) {
 		sge = sge_of(&e->b, 64 * (size_t)i, 64);
-		assert_int_equal(bb_post_recv(e->b.qp, first + i, &sge, 1), 0);
+		OK(bb_post_recv(e->b.qp, first + i, &sge, 1));
 	}
 	bb_qp_ring_recv(e->b.qp);
 	for (i = 0; i < n; i++) {
 		sge = sge_of(&e->a, 64 * (size_t)i, 1 + (uint32_t)((first + i) % 60));
 		memset((void *)(uintptr_t)sge.addr, (int)(first + i) & 0xff, 64);
-		assert_int_equal(bb_post_send(e->a.qp, first + i, &sge, 1,
-					      i + 1 == n ? BB_SEND_SIGNALED : 0),
-				 0);
+		OK(bb_post_send(e->a.qp, first + i, &sge, 1, i + 1 == n ? BB_SEND_SIGNALED : 0));
 	}
 	env_done(e, &e->a, first + n - 1, BB_WC_SUCCESS);
 }
@@ -338,7 +336,7 @@ block_waits(const struct bb_cq *cq)
 	return cqe != NULL && bb_cqe_is_compressed(cqe);
 }
 
-TEST(test_compressed)
+TEST(test_compressed_bursts_are_read_in_order)
 {
 	unsigned int i, seen = 0;
 	struct bb_cq *send_cq;
@@ -362,10 +360,10 @@ TEST(test_compressed)
 	printf("%u of 300 bursts were compressed\n", seen);
 	/* Unread blocks are moved to the new ring by a resize and discarded with their queue. */
 	burst(&e, next, 40);
-	assert_int_equal(bb_cq_resize(e.b.cq, 1024), 0);
+	OK(bb_cq_resize(e.b.cq, 1024));
 	take(&e, next, 40);
 	burst(&e, next, 40);
-	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
+	OK(bb_qp_destroy(e.b.qp));
 	e.b.qp = NULL;
 	env_silent(&e, &e.b);
 	stop_compressed(&e, send_cq);
@@ -375,7 +373,7 @@ TEST(test_compressed)
  * Compressed blocks and CQEs that cannot be compressed both raise the event of an armed CQ, in
  * order.
  */
-TEST(test_compressed_mixed)
+TEST(test_compressed_and_plain_completions_keep_their_order)
 {
 	static const uint32_t flags[] = {0, 0, 0, BB_SEND_SOLICITED, 0, 0};
 	struct bb_cq *send_cq;
@@ -387,18 +385,16 @@ TEST(test_compressed_mixed)
 	start_compressed(&e, &send_cq);
 	for (i = 0; i < 60; i++) {
 		sge = sge_of(&e.b, 64 * (size_t)i, 64);
-		assert_int_equal(bb_post_recv(e.b.qp, i, &sge, 1), 0);
+		OK(bb_post_recv(e.b.qp, i, &sge, 1));
 	}
 	bb_qp_ring_recv(e.b.qp);
 	for (i = 0; i < 60; i++) {
 		sge = sge_of(&e.a, 0, i + 1);
 		if (i % 7 == 6)
-			assert_int_equal(bb_post_send_imm(e.a.qp, i, &sge, 1, i, BB_SEND_SIGNALED),
-					 0);
+			OK(bb_post_send_imm(e.a.qp, i, &sge, 1, i, BB_SEND_SIGNALED));
 		else
-			assert_int_equal(bb_post_send(e.a.qp, i, &sge, 1,
-						      BB_SEND_SIGNALED | flags[i % RTE_DIM(flags)]),
-					 0);
+			OK(bb_post_send(e.a.qp, i, &sge, 1,
+					BB_SEND_SIGNALED | flags[i % RTE_DIM(flags)]));
 	}
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, wc, 60);
@@ -431,19 +427,19 @@ TEST(test_srq_on_a_compressed_cq_is_refused)
 	init.send_cq = send_cq;
 	init.recv_cq = e.b.cq;
 	bb_srq_attr_init(&attr);
-	assert_int_equal(bb_srq_create(e.b.pd, &attr, &init.srq), 0);
+	OK(bb_srq_create(e.b.pd, &attr, &init.srq));
 	assert_int_equal(bb_qp_create(e.b.pd, &init, &qp), -EINVAL);
 	assert_null(qp);
 	/* An uncompressed CQ is accepted. */
 	init.recv_cq = send_cq;
-	assert_int_equal(bb_qp_create(e.b.pd, &init, &qp), 0);
-	assert_int_equal(bb_qp_destroy(qp), 0);
-	assert_int_equal(bb_srq_destroy(init.srq), 0);
+	OK(bb_qp_create(e.b.pd, &init, &qp));
+	OK(bb_qp_destroy(qp));
+	OK(bb_srq_destroy(init.srq));
 	stop_compressed(&e, send_cq);
 }
 
 /* Datagrams of two senders on a compressed CQ: each completion names its sender and has its GRH. */
-TYPES_TEST(BB_QPT_UD, test_compressed_ud)
+TYPES_TEST(BB_QPT_UD, test_compressed_datagrams_name_their_sender)
 {
 	static const unsigned int bursts[] = {1, 8, 1, 1, 8, 8};
 	struct side from[2], to;
@@ -455,20 +451,20 @@ TYPES_TEST(BB_QPT_UD, test_compressed_ud)
 	from[0] = from[1] = t->e.a;
 	to = t->e.b;
 	side_qp(&t->e, &from[1]);
-	assert_int_equal(bb_qp_ud_up(from[1].qp, 1, 0, TYPES_QKEY, 3), 0);
+	OK(bb_qp_ud_up(from[1].qp, 1, 0, TYPES_QKEY, 3));
 	bb_cq_attr_init(&attr);
 	attr.compress = true;
-	assert_int_equal(bb_cq_create(to.dev, &attr, &to.cq), 0);
+	OK(bb_cq_create(to.dev, &attr, &to.cq));
 	t->e.init.send_cq = t->e.b.cq;
 	t->e.init.recv_cq = to.cq;
-	assert_int_equal(bb_qp_create(to.pd, &t->e.init, &to.qp), 0);
-	assert_int_equal(bb_qp_ud_up(to.qp, 1, 0, TYPES_QKEY, 4), 0);
+	OK(bb_qp_create(to.pd, &t->e.init, &to.qp));
+	OK(bb_qp_ud_up(to.qp, 1, 0, TYPES_QKEY, 4));
 	for (b = 0; b < RTE_DIM(bursts); b++) {
 		const unsigned int n = bursts[b];
 
 		for (i = 0; i < n; i++) {
 			sge = sge_of(&to, 256 * (size_t)i, 256);
-			assert_int_equal(bb_post_recv(to.qp, i, &sge, 1), 0);
+			OK(bb_post_recv(to.qp, i, &sge, 1));
 		}
 		bb_qp_ring_recv(to.qp);
 		/*
@@ -477,9 +473,8 @@ TYPES_TEST(BB_QPT_UD, test_compressed_ud)
 		 */
 		for (i = 0; i < n; i++) {
 			sge = sge_of(&t->e.a, 0, 10 + i);
-			assert_int_equal(bb_post_send_ud(from[i < n / 2].qp, i, &sge, 1, t->to_b,
-							 to.qp->qpn, TYPES_QKEY, BB_SEND_SIGNALED),
-					 0);
+			OK(bb_post_send_ud(from[i < n / 2].qp, i, &sge, 1, t->to_b, to.qp->qpn,
+					   TYPES_QKEY, BB_SEND_SIGNALED));
 		}
 		bb_qp_ring(from[0].qp);
 		bb_qp_ring(from[1].qp);
@@ -493,9 +488,9 @@ TYPES_TEST(BB_QPT_UD, test_compressed_ud)
 			assert_int_equal(wc[i].flags, BB_WC_GRH);
 		}
 	}
-	assert_int_equal(bb_qp_destroy(to.qp), 0);
-	assert_int_equal(bb_qp_destroy(from[1].qp), 0);
-	assert_int_equal(bb_cq_destroy(to.cq), 0);
+	OK(bb_qp_destroy(to.qp));
+	OK(bb_qp_destroy(from[1].qp));
+	OK(bb_cq_destroy(to.cq));
 }
 
 TEST_MAIN(env_eal_init("cq_modify"))

@@ -29,22 +29,20 @@ raw_open(struct raw *r, struct side *s)
 {
 	const struct mlx5_cq *cq = s->cq->ctrl->priv;
 	struct rig_qp_attr attr = {.log_sq = 6, .no_rq = true, .uidx = RAW_UIDX};
-	struct rig_link link;
+	struct rig_link link = rig_link_default();
 	struct mlx5_av av;
 
 	memset(r, 0, sizeof(*r));
 	r->dev.ctx = mlx5_dev_of(s->dev)->ctx;
 	r->dev.pd = s->pd->priv;
 	r->dev.gid_index = 1;
-	assert_int_equal(soft_cmd_if.gid_query(r->dev.ctx, 1, 1, &r->dev.gid), 0);
-	assert_int_equal(soft_cmd_if.av_resolve(r->dev.ctx, r->dev.pd, 1, 1, r->dev.gid.raw, &av),
-			 0);
+	OK(soft_cmd_if.gid_query(r->dev.ctx, 1, 1, &r->dev.gid));
+	OK(soft_cmd_if.av_resolve(r->dev.ctx, r->dev.pd, 1, 1, r->dev.gid.raw, &av));
 	memcpy(r->dev.mac, av.dmac, sizeof(r->dev.mac));
 	rig_uar_open(&r->uar, &r->dev, MLX5_UAR_NC);
 	r->cq.d = &r->dev;
 	r->cq.cqn = cq->cqn;
 	rig_qp_open(&r->qp, &r->uar, &r->cq, &r->cq, &attr);
-	rig_link_default(&link);
 	rig_connect(&r->qp, &r->qp, &link);
 }
 
@@ -69,15 +67,15 @@ start(struct env *e, struct bb_cq_attr *attr)
 	env_open(e);
 	bb_cq_attr_init(attr);
 	attr->depth = DEPTH;
-	assert_int_equal(bb_cq_destroy(e->a.cq), 0);
-	assert_int_equal(bb_cq_create(e->a.dev, attr, &e->a.cq), 0);
+	OK(bb_cq_destroy(e->a.cq));
+	OK(bb_cq_create(e->a.dev, attr, &e->a.cq));
 	e->init.sq_depth = DEPTH;
 	e->init.rq_depth = 0;
 	env_up(e);
 }
 
 /* Fills the CQ to the last entry: CQEs of unknown QPs are dropped, and the CQ works on. */
-TEST(test_full)
+TEST(test_full_cq_drops_completions_of_unknown_qps)
 {
 	struct bb_wc wc[DEPTH];
 	struct bb_cq_attr attr;
@@ -107,7 +105,7 @@ TEST(test_full)
  * One CQE more overruns the CQ. An event names the CQ, its CQEs can still be read, and its QPs
  * fail. A new CQ with new QPs works.
  */
-TEST(test_overrun_and_rebuild)
+TEST(test_overrun_cq_is_reported_and_can_be_rebuilt)
 {
 	struct bb_wc wc[DEPTH];
 	struct bb_qp *second = NULL;
@@ -150,10 +148,10 @@ TEST(test_overrun_and_rebuild)
 	/* A CQ in error cannot be resized; it must be rebuilt with its QPs. */
 	assert_int_equal(bb_cq_resize(e.a.cq, 1024), -EINVAL);
 	raw_close(&r);
-	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
-	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
-	assert_int_equal(bb_cq_destroy(e.a.cq), 0);
-	assert_int_equal(bb_cq_create(e.a.dev, &attr, &e.a.cq), 0);
+	OK(bb_qp_destroy(e.a.qp));
+	OK(bb_qp_destroy(e.b.qp));
+	OK(bb_cq_destroy(e.a.cq));
+	OK(bb_cq_create(e.a.dev, &attr, &e.a.cq));
 	env_up(&e);
 	write_some(&e, 100, KNOWN);
 	env_poll(&e, &e.a, wc, KNOWN);

@@ -45,12 +45,12 @@ says(struct side *s, enum bb_wc_status status, const char *const *want)
 static void
 write_of(struct bb_sge *sge, uint64_t raddr, uint32_t rkey)
 {
-	assert_int_equal(bb_post_write(e.a.qp, 1, sge, 1, raddr, rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_write(e.a.qp, 1, sge, 1, raddr, rkey, BB_SEND_SIGNALED));
 }
 
 #define T(name) TEST_BETWEEN(start(), env_stop(&e), name)
 
-T(unknown_lkey)
+T(test_unknown_lkey_is_named)
 {
 	struct bb_sge sge;
 	size_t len;
@@ -60,14 +60,14 @@ T(unknown_lkey)
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "RDMA_WRITE", "lkey 0x12345600: no registration");
 	/* The text is held until the reset: flushed WQEs that follow do not replace it. */
-	assert_int_equal(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED), 0);
+	OK(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED));
 	SAYS(&e.a, BB_WC_WR_FLUSH_ERR, "lkey 0x12345600");
 	len = strlen(text);
 	assert_int_equal(bb_qp_error_text(e.a.qp, NULL, 0), len);
 	assert_int_equal(bb_qp_error_text(e.a.qp, text, 20), len);
 	assert_int_equal(strlen(text), 19);
 	e.attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e.a.qp, &e.attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e.a.qp, &e.attr, BB_QP_STATE));
 	assert_int_equal(bb_qp_error_text(e.a.qp, text, sizeof(text)), -ENOENT);
 	assert_int_equal(bb_qp_error_text(NULL, text, sizeof(text)), -EINVAL);
 	assert_int_equal(bb_qp_error_text(e.a.qp, NULL, 1), -EINVAL);
@@ -77,7 +77,7 @@ T(unknown_lkey)
  * Requests that are posted and not reported: the text describes the oldest of them until its
  * completion is polled.
  */
-T(pending)
+T(test_oldest_pending_request_is_named)
 {
 	struct bb_sge sge;
 	struct bb_wc wc;
@@ -87,9 +87,8 @@ T(pending)
 	sge = sge_of(&e.a, 0, 64);
 	assert_int_equal(bb_qp_pending_text(e.a.qp, text, sizeof(text)), -ENOENT);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_post_write(e.a.qp, 0x70 + (uint64_t)i, &sge, 1,
-					       raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write(e.a.qp, 0x70 + (uint64_t)i, &sge, 1, raddr_of(&e.b, 0),
+				 e.b.mr->rkey, BB_SEND_SIGNALED));
 	len = bb_qp_pending_text(e.a.qp, text, sizeof(text));
 	assert_int_equal(len, strlen(text));
 	assert_non_null(
@@ -113,61 +112,59 @@ T(pending)
 	assert_int_equal(bb_qp_pending_text(e.a.qp, NULL, 1), -EINVAL);
 }
 
-T(past_the_end)
+T(test_piece_past_the_end_is_described)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, 0, &mr), 0);
+	OK(bb_mr_reg(e.a.pd, e.a.buf, 4096, 0, &mr));
 	sge = (struct bb_sge){(uintptr_t)e.a.buf + 4090, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "4096 bytes at 0x", "rights none",
 	     "the SGE ends 10 bytes past the end of this memory");
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 }
 
-T(before_the_start)
+T(test_piece_before_the_start_is_described)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf + 4096, 4096, 0, &mr), 0);
+	OK(bb_mr_reg(e.a.pd, e.a.buf + 4096, 4096, 0, &mr));
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "the SGE begins outside this memory");
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 }
 
-T(another_pd)
+T(test_key_of_another_pd_is_described)
 {
 	struct bb_sge sge;
 	struct bb_pd *pd;
 	struct bb_mr *mr;
 
-	assert_int_equal(bb_pd_alloc(e.a.dev, &pd), 0);
-	assert_int_equal(bb_mr_reg(pd, e.a.buf, 4096, 0, &mr), 0);
+	OK(bb_pd_alloc(e.a.dev, &pd));
+	OK(bb_mr_reg(pd, e.a.buf, 4096, 0, &mr));
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "its PD is not the PD of the QP");
-	assert_int_equal(bb_mr_dereg(mr), 0);
-	assert_int_equal(bb_pd_free(pd), 0);
+	OK(bb_mr_dereg(mr));
+	OK(bb_pd_free(pd));
 }
 
-T(no_local_write)
+T(test_missing_local_write_is_described)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
-	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, BB_ACCESS_REMOTE_READ, &mr), 0);
+	OK(bb_mr_reg(e.a.pd, e.a.buf, 4096, BB_ACCESS_REMOTE_READ, &mr));
 	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
-	assert_int_equal(
-		bb_post_read(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-		0);
+	OK(bb_post_read(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED));
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "RDMA_READ", "rights remote_read", "LOCAL_WRITE is missing");
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 }
 
-T(wrong_rkey)
+T(test_unknown_rkey_is_named)
 {
 	struct bb_sge sge;
 
@@ -177,13 +174,13 @@ T(wrong_rkey)
 	     "rights local_write|remote_write|remote_read|remote_atomic");
 }
 
-T(rkey_without_right)
+T(test_rkey_without_the_right_is_described)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
 
 	sge = sge_of(&e.a, 0, 64);
-	assert_int_equal(bb_mr_reg(e.b.pd, e.b.buf, 4096, BB_ACCESS_REMOTE_READ, &mr), 0);
+	OK(bb_mr_reg(e.b.pd, e.b.buf, 4096, BB_ACCESS_REMOTE_READ, &mr));
 	write_of(&sge, raddr_of(&e.b, 0), mr->rkey);
 	if (env_two_uars())
 		SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "the peer's rkey");
@@ -191,25 +188,25 @@ T(rkey_without_right)
 		SAYS(&e.a, BB_WC_REM_ACCESS_ERR,
 		     "this device also has an MR with that rkey: 4096 bytes",
 		     "rights remote_read\n");
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 }
 
 /* Both sides have an error; the receiver's text describes its receive. */
-T(receive_too_short)
+T(test_short_receive_is_described_on_both_sides)
 {
 	struct bb_sge sge;
 
 	sge = sge_of(&e.b, 0, 16);
-	assert_int_equal(bb_post_recv(e.b.qp, 1, &sge, 1), 0);
+	OK(bb_post_recv(e.b.qp, 1, &sge, 1));
 	bb_qp_ring_recv(e.b.qp);
 	sge = sge_of(&e.a, 0, 64);
-	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED));
 	SAYS(&e.a, BB_WC_REM_INV_REQ_ERR, "the request: WQE", "SEND");
 	SAYS(&e.b, BB_WC_LOC_LEN_ERR, "the receive: receive WQE", "16 bytes at 0x",
 	     "rights local_write|");
 }
 
-TEST(no_receive)
+TEST(test_missing_receive_is_described)
 {
 	struct bb_sge sge;
 
@@ -218,12 +215,12 @@ TEST(no_receive)
 	e.attr.rnr_retry = 1;
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
 	sge = sge_of(&e.a, 0, 64);
-	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED));
 	SAYS(&e.a, BB_WC_RNR_RETRY_EXC_ERR, "SEND", "64 bytes at 0x");
 	env_stop(&e);
 }
 
-TEST(peer_silent)
+TEST(test_silent_peer_is_described)
 {
 	struct bb_qp_attr attr;
 	struct bb_sge sge;
@@ -235,7 +232,7 @@ TEST(peer_silent)
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE));
 	sge = sge_of(&e.a, 0, 64);
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_RETRY_EXC_ERR, "RDMA_WRITE");
@@ -247,7 +244,7 @@ TEST(peer_silent)
 	env_stop(&e);
 }
 
-TEST(right_of_the_qp)
+TEST(test_missing_right_of_the_qp_is_described)
 {
 	struct bb_sge sge;
 
@@ -256,15 +253,14 @@ TEST(right_of_the_qp)
 	e.attr.access = 0;
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
 	sge = sge_of(&e.a, 0, 8);
-	assert_int_equal(bb_post_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1,
-					   BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1,
+			     BB_SEND_SIGNALED));
 	SAYS(&e.a, BB_WC_REM_INV_REQ_ERR, "FETCH_ADD", "8 bytes at 0x");
 	env_stop(&e);
 }
 
 /* A key of the heap that the PD follows belongs to no bb_mr. */
-T(heap_key)
+T(test_key_of_the_heap_is_described)
 {
 	struct bb_lkey_cache cache;
 	struct bb_sge sge;

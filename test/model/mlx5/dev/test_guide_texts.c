@@ -101,7 +101,7 @@ make_qp(struct bb_qp **qp)
 
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = s.cq;
-	assert_int_equal(bb_qp_create(s.pd, &init, qp), 0);
+	OK(bb_qp_create(s.pd, &init, qp));
 }
 
 static void
@@ -114,11 +114,11 @@ test_start(void **state)
 	assert_true(bare_eal_init() >= 0);
 	s.mem = rte_zmalloc(NULL, 2 * PAGE, PAGE);
 	assert_non_null(s.mem);
-	assert_int_equal(bb_dev_open("soft0", &s.dev), 0);
-	assert_int_equal(bb_pd_alloc(s.dev, &s.pd), 0);
+	OK(bb_dev_open("soft0", &s.dev));
+	OK(bb_pd_alloc(s.dev, &s.pd));
 	bb_cq_attr_init(&attr);
 	attr.depth = 1024;
-	assert_int_equal(bb_cq_create(s.dev, &attr, &s.cq), 0);
+	OK(bb_cq_create(s.dev, &attr, &s.cq));
 	make_qp(&s.qp);
 	make_qp(&s.peer);
 
@@ -166,12 +166,10 @@ test_memory(void **state)
 	told("the memory must be mapped, and writable");
 	munmap(p, PAGE);
 
-	assert_int_equal(
-		bb_mr_reg(s.pd, s.mem, PAGE, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_MW_BIND, &mr), 0);
-	assert_int_equal(bb_mw_alloc(s.pd, BB_MW_TYPE_2, &mw), 0);
-	assert_int_equal(bb_post_bind_mw(s.qp, 1, mw, bb_inc_rkey(mw->rkey), mr, (uintptr_t)s.mem,
-					 64, BB_ACCESS_REMOTE_WRITE, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_mr_reg(s.pd, s.mem, PAGE, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_MW_BIND, &mr));
+	OK(bb_mw_alloc(s.pd, BB_MW_TYPE_2, &mw));
+	OK(bb_post_bind_mw(s.qp, 1, mw, bb_inc_rkey(mw->rkey), mr, (uintptr_t)s.mem, 64,
+			   BB_ACCESS_REMOTE_WRITE, BB_SEND_SIGNALED));
 	bb_qp_ring(s.qp);
 	while (bb_cq_poll(s.cq, &wc, 1) == 0)
 		;
@@ -179,8 +177,8 @@ test_memory(void **state)
 	log_begin();
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
 	told("%u memory window%s bound to it");
-	assert_int_equal(bb_mw_free(mw), 0);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mw_free(mw));
+	OK(bb_mr_dereg(mr));
 }
 
 static void
@@ -207,14 +205,14 @@ test_states(void **state)
 	told("the local address names QP 0x%x: give this QP's own address first");
 
 	bb_cq_attr_init(&attr);
-	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), 0);
+	OK(bb_cq_create(s.dev, &attr, &cq));
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = cq;
 	init.sq_depth = attr.depth;
 	log_begin();
 	assert_int_equal(bb_qp_create(s.pd, &init, &qp), -ENOSPC);
 	told("the CQ is too small for the %s");
-	assert_int_equal(bb_cq_destroy(cq), 0);
+	OK(bb_cq_destroy(cq));
 }
 
 static void *
@@ -250,7 +248,7 @@ test_damage(void **state)
 	struct bb_qp_recovery r = {.max = 0};
 
 	(void)state;
-	assert_int_equal(bb_post_write(s.qp, 1, &sge, 1, 0, 0, 0), 0);
+	OK(bb_post_write(s.qp, 1, &sge, 1, 0, 0, 0));
 	memset(s.qp->sq.wqes, 0x5a, (s.qp->sq.mask + 1) * sizeof(*s.qp->sq.wqes));
 	log_begin();
 	assert_int_equal(bb_qp_recover(s.qp, NULL, NULL, NULL, &r), -EIO);
@@ -268,11 +266,11 @@ test_fabric(void **state)
 	for (i = 0; i < 2; i++)
 		snprintf(spec[i], sizeof(spec[i]), "soft%u,shm=guide%d,ip=192.0.2.1/24", i + 1,
 			 (int)getpid());
-	assert_int_equal(bb_dev_open(spec[0], &a), 0);
+	OK(bb_dev_open(spec[0], &a));
 	log_begin();
 	assert_int_equal(bb_dev_open(spec[1], &b), -EADDRINUSE);
 	told("uses the address of this device's GID index %u");
-	assert_int_equal(bb_dev_close(a), 0);
+	OK(bb_dev_close(a));
 }
 
 /* Packets that were received and not used are reported at level info when the device is closed. */
@@ -294,14 +292,14 @@ test_drops(void **state)
 	assert_true(rte_log_set_level_pattern("bluebell.soft", RTE_LOG_INFO) >= 0);
 	bb_cq_attr_init(&attr);
 	for (i = 0; i < RTE_DIM(texts); i++) {
-		assert_int_equal(bb_dev_open(spec, &dev), 0);
-		assert_int_equal(bb_cq_create(dev, &attr, &cq), 0);
+		OK(bb_dev_open(spec, &dev));
+		OK(bb_cq_create(dev, &attr, &cq));
 		assert_true(ring_port_give(&port, i == 1));
 		while (rte_ring_count(port.in) != 0)
 			assert_int_equal(bb_cq_poll(cq, &wc, 1), 0);
-		assert_int_equal(bb_cq_destroy(cq), 0);
+		OK(bb_cq_destroy(cq));
 		log_begin();
-		assert_int_equal(bb_dev_close(dev), 0);
+		OK(bb_dev_close(dev));
 		told(texts[i]);
 	}
 	assert_true(rte_log_set_level_pattern("bluebell.soft", RTE_LOG_NOTICE) >= 0);
@@ -311,11 +309,11 @@ static void
 test_end(void **state)
 {
 	(void)state;
-	assert_int_equal(bb_qp_destroy(s.qp), 0);
-	assert_int_equal(bb_qp_destroy(s.peer), 0);
-	assert_int_equal(bb_cq_destroy(s.cq), 0);
-	assert_int_equal(bb_pd_free(s.pd), 0);
-	assert_int_equal(bb_dev_close(s.dev), 0);
+	OK(bb_qp_destroy(s.qp));
+	OK(bb_qp_destroy(s.peer));
+	OK(bb_cq_destroy(s.cq));
+	OK(bb_pd_free(s.pd));
+	OK(bb_dev_close(s.dev));
 	rte_free(s.mem);
 }
 
@@ -386,9 +384,9 @@ connect_both(void)
 	struct bb_qp_attr qa;
 
 	bb_qp_attr_init(&qa);
-	assert_int_equal(bb_qp_addr(s.qp, 1, 0, &s.addr), 0);
-	assert_int_equal(bb_qp_addr(s.peer, 1, 0, &s.peer_addr), 0);
-	assert_int_equal(bb_qp_connect(s.qp, &s.addr, &s.peer_addr, &qa), 0);
+	OK(bb_qp_addr(s.qp, 1, 0, &s.addr));
+	OK(bb_qp_addr(s.peer, 1, 0, &s.peer_addr));
+	OK(bb_qp_connect(s.qp, &s.addr, &s.peer_addr, &qa));
 }
 
 static int

@@ -23,9 +23,8 @@ copies(const char *args, enum bb_bf_copy want)
 	env_up(&e);
 	assert_ptr_equal(e.a.qp->sq.ring, bb_bf_ring(want));
 	for (i = 0; i < 100; i++) {
-		assert_int_equal(bb_post_write_inline(e.a.qp, i, &i, sizeof(i), raddr_of(&e.b, 0),
-						      e.b.mr->rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write_inline(e.a.qp, i, &i, sizeof(i), raddr_of(&e.b, 0), e.b.mr->rkey,
+					BB_SEND_SIGNALED));
 		env_done(&e, &e.a, i, BB_WC_SUCCESS);
 		assert_memory_equal(e.b.buf, &i, sizeof(i));
 	}

@@ -8,7 +8,7 @@
 #define MANY   1000
 #define MANY_S 20 /* CPU seconds for creating, connecting and destroying them */
 
-TEST(devices)
+TEST(test_device_is_listed_and_unknown_ones_are_refused)
 {
 	struct bb_dev_info info[16];
 	struct bb_dev *dev = NULL;
@@ -30,17 +30,17 @@ TEST(devices)
 	assert_int_equal(bb_dev_open("soft0,no_devx", &dev), -EOPNOTSUPP);
 	assert_null(dev);
 
-	assert_int_equal(bb_dev_open("soft0", &dev), 0);
-	assert_int_equal(bb_dev_query(dev, &attr), 0);
+	OK(bb_dev_open("soft0", &dev));
+	OK(bb_dev_query(dev, &attr));
 	assert_true(attr.software);
 	assert_true(attr.atomics);
 	assert_true(attr.counters);
 	assert_int_equal(attr.bf_size, 256);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_dev_close(dev));
 }
 
 /* Device options apply at the device's first open, so these tests must be the first to open it. */
-TEST(missing_capabilities)
+TEST(test_device_without_optional_capabilities_transfers_data)
 {
 	struct bb_dev_attr attr;
 	struct bb_dev_stats stats;
@@ -50,11 +50,11 @@ TEST(missing_capabilities)
 	if (env_two_uars())
 		skip();
 	env_open_spec(&e, "soft0,no_atomic,no_bf,no_counters");
-	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	OK(bb_dev_query(e.a.dev, &attr));
 	assert_false(attr.atomics);
 	assert_false(attr.counters);
 	assert_int_equal(attr.bf_size, 0);
-	assert_int_equal(bb_dev_stats(e.a.dev, &stats), 0);
+	OK(bb_dev_stats(e.a.dev, &stats));
 	env_qps(&e);
 	qa = e.attr;
 	qa.state = BB_QP_INIT;
@@ -63,41 +63,40 @@ TEST(missing_capabilities)
 			 -EINVAL);
 	e.attr.access = BB_ACCESS_REMOTE_WRITE;
 	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	assert_int_equal(bb_post_write_inline(e.a.qp, 1, "without", 7, raddr_of(&e.b, 0),
-					      e.b.mr->rkey, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write_inline(e.a.qp, 1, "without", 7, raddr_of(&e.b, 0), e.b.mr->rkey,
+				BB_SEND_SIGNALED));
 	env_done(&e, &e.a, 1, BB_WC_SUCCESS);
 	assert_memory_equal(e.b.buf, "without", 7);
 	env_stop(&e);
 }
 
-TEST(ports_and_gids)
+TEST(test_port_and_gid_queries_know_their_limits)
 {
 	struct bb_port_attr port;
 	struct bb_dev *dev;
 	struct bb_gid gid;
 
-	assert_int_equal(bb_dev_open("soft0", &dev), 0);
-	assert_int_equal(bb_port_query(dev, 1, &port), 0);
+	OK(bb_dev_open("soft0", &dev));
+	OK(bb_port_query(dev, 1, &port));
 	assert_int_equal(port.state, BB_PORT_ACTIVE);
 	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
 	assert_int_equal(port.active_mtu, 4096);
 	assert_int_equal(bb_port_query(dev, 2, &port), -EINVAL);
 	assert_int_equal(bb_port_query(dev, 0, &port), -EINVAL);
-	assert_int_equal(bb_gid_query(dev, 1, 0, &gid), 0);
+	OK(bb_gid_query(dev, 1, 0, &gid));
 	assert_int_equal(bb_gid_query(dev, 1, port.gids, &gid), -EINVAL);
 	assert_int_equal(bb_gid_query(dev, 1, port.gids - 1, &gid), -ENOENT);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_dev_close(dev));
 }
 
-ENV_TEST_OPEN(query)
+ENV_TEST_OPEN(test_query_returns_the_attributes_in_force)
 {
 	struct bb_qp_attr q;
 	struct bb_wc wc;
 	uint32_t psn;
 
 	env_qps(e);
-	assert_int_equal(bb_qp_query(e->a.qp, &q), 0);
+	OK(bb_qp_query(e->a.qp, &q));
 	assert_int_equal(q.state, BB_QP_RESET);
 	e->attr.timeout = 11;
 	e->attr.retry_cnt = 5;
@@ -108,7 +107,7 @@ ENV_TEST_OPEN(query)
 	e->attr.path.traffic_class = 0x20;
 	e->attr.path.sl = 3;
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
-	assert_int_equal(bb_qp_query(e->a.qp, &q), 0);
+	OK(bb_qp_query(e->a.qp, &q));
 	assert_int_equal(q.state, BB_QP_RTS);
 	assert_int_equal(q.access, e->attr.access);
 	assert_int_equal(q.dest_qpn, e->b.qp->qpn);
@@ -124,18 +123,17 @@ ENV_TEST_OPEN(query)
 	assert_int_equal(q.path.port, 1);
 	/* The PSN has advanced by one packet. */
 	psn = q.sq_psn;
-	assert_int_equal(bb_post_write_inline(e->a.qp, 1, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-					      BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write_inline(e->a.qp, 1, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey,
+				BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
-	assert_int_equal(bb_qp_query(e->a.qp, &q), 0);
+	OK(bb_qp_query(e->a.qp, &q));
 	assert_int_equal(q.sq_psn, (psn + 1) & 0xffffff);
-	assert_int_equal(bb_qp_query(e->b.qp, &q), 0);
+	OK(bb_qp_query(e->b.qp, &q));
 	assert_int_equal(q.rq_psn, (psn + 1) & 0xffffff);
 	q.state = BB_QP_ERR;
-	assert_int_equal(bb_qp_modify(e->a.qp, &q, BB_QP_STATE), 0);
-	assert_int_equal(bb_qp_query(e->a.qp, &q), 0);
+	OK(bb_qp_modify(e->a.qp, &q, BB_QP_STATE));
+	OK(bb_qp_query(e->a.qp, &q));
 	assert_int_equal(q.state, BB_QP_ERR);
 }
 
@@ -143,7 +141,7 @@ ENV_TEST_OPEN(query)
  * The PSNs of QUERY_QP when packets carry the requests: three packets of a WRITE, three of a
  * READ.
  */
-TEST(query_wire)
+TEST(test_psns_count_the_packets_on_a_wire)
 {
 	struct bb_qp_attr before, q;
 	struct bb_sge sge;
@@ -154,27 +152,23 @@ TEST(query_wire)
 		skip();
 	env_open_spec(&e, "soft0,wire=1");
 	env_up(&e);
-	assert_int_equal(bb_qp_query(e.a.qp, &before), 0);
+	OK(bb_qp_query(e.a.qp, &before));
 	sge = sge_of(&e.a, 0, 8193);
-	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
-	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	OK(bb_qp_query(e.a.qp, &q));
 	assert_int_equal(q.sq_psn, (before.sq_psn + 3) & 0xffffff);
 	assert_int_equal(q.rq_psn, before.rq_psn);
-	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
+	OK(bb_qp_query(e.b.qp, &q));
 	assert_int_equal(q.rq_psn, (before.sq_psn + 3) & 0xffffff);
 	/* A READ consumes as many PSNs as its response has packets (9.7.3.1). */
-	assert_int_equal(
-		bb_post_read(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-		0);
+	OK(bb_post_read(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
-	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	OK(bb_qp_query(e.a.qp, &q));
 	assert_int_equal(q.sq_psn, (before.sq_psn + 6) & 0xffffff);
-	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
+	OK(bb_qp_query(e.b.qp, &q));
 	assert_int_equal(q.rq_psn, (before.sq_psn + 6) & 0xffffff);
 	env_stop(&e);
 }
@@ -182,7 +176,7 @@ TEST(query_wire)
 /*
  * The port marks every packet that may be marked; without ECT in the traffic class it marks none.
  */
-TEST(congestion)
+TEST(test_marked_packets_are_answered_by_cnps)
 {
 	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 	struct bb_dev_stats stats;
@@ -198,15 +192,14 @@ TEST(congestion)
 		e.attr.path.traffic_class = (uint8_t)(26 << 2 | ecn);
 		env_up(&e);
 		sge = sge_of(&e.a, 0, 8);
-		assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
-					       BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+				 BB_SEND_SIGNALED));
 		bb_qp_ring(e.a.qp);
 		env_poll(&e, &e.a, &wc, 1);
 		/* The notification may arrive after the ACK. */
 		do {
 			bb_dev_progress(e.a.dev);
-			assert_int_equal(bb_dev_stats(e.a.dev, &stats), 0);
+			OK(bb_dev_stats(e.a.dev, &stats));
 		} while (ecn != 0 && (stats.cnp_handled < 1 || stats.ecn_marked < 2) &&
 			 rte_get_timer_cycles() < end);
 		assert_int_equal(stats.cnp_handled != 0, ecn != 0);
@@ -217,39 +210,32 @@ TEST(congestion)
 	}
 }
 
-ENV_TEST(counters)
+ENV_TEST(test_requests_and_errors_are_counted)
 {
 	struct bb_dev_stats before, after;
 	struct bb_sge sge;
 	struct bb_wc wc[4];
 
-	assert_int_equal(bb_dev_stats(e->b.dev, &before), 0);
+	OK(bb_dev_stats(e->b.dev, &before));
 	sge = sge_of(&e->a, 0, 8);
-	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
-	assert_int_equal(bb_post_read(e->a.qp, 2, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-				      BB_SEND_SIGNALED),
-			 0);
-	assert_int_equal(bb_post_fetch_add(e->a.qp, 3, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, 1,
-					   BB_SEND_SIGNALED),
-			 0);
-	assert_int_equal(bb_post_read(e->a.qp, 4, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-				      BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, BB_SEND_SIGNALED));
+	OK(bb_post_read(e->a.qp, 2, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, BB_SEND_SIGNALED));
+	OK(bb_post_fetch_add(e->a.qp, 3, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, 1,
+			     BB_SEND_SIGNALED));
+	OK(bb_post_read(e->a.qp, 4, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, wc, 4);
-	assert_int_equal(bb_dev_stats(e->b.dev, &after), 0);
+	OK(bb_dev_stats(e->b.dev, &after));
 	assert_int_equal(after.rx_write - before.rx_write, 1);
 	assert_int_equal(after.rx_read - before.rx_read, 2);
 	assert_int_equal(after.rx_atomic - before.rx_atomic, 1);
 	/* A refused request shows in the counters of the requester's device. */
-	assert_int_equal(bb_dev_stats(e->a.dev, &before), 0);
-	assert_int_equal(bb_post_write(e->a.qp, 5, &sge, 1, raddr_of(&e->b, 0), 1, 0), 0);
-	assert_int_equal(bb_post_nop(e->a.qp, 6, 0), 0);
+	OK(bb_dev_stats(e->a.dev, &before));
+	OK(bb_post_write(e->a.qp, 5, &sge, 1, raddr_of(&e->b, 0), 1, 0));
+	OK(bb_post_nop(e->a.qp, 6, 0));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, wc, 2);
-	assert_int_equal(bb_dev_stats(e->a.dev, &after), 0);
+	OK(bb_dev_stats(e->a.dev, &after));
 	assert_int_equal(after.remote_access_err - before.remote_access_err, 1);
 	assert_int_equal(after.flushed - before.flushed, 1);
 }
@@ -263,7 +249,7 @@ drain_events(struct bb_dev *dev)
 		;
 }
 
-TEST(events)
+TEST(test_refused_request_and_port_changes_raise_events)
 {
 	struct soft_dev *soft = soft_dev_get(0);
 	struct bb_sge sge;
@@ -277,7 +263,7 @@ TEST(events)
 	drain_events(e.b.dev);
 	/* The peer's request was refused; the responder's QP gets an event. */
 	sge = sge_of(&e.a, 0, 8);
-	assert_int_equal(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0), 0);
+	OK(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0));
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
@@ -298,7 +284,7 @@ TEST(events)
 }
 
 /* A pending event of a QP that is destroyed before delivery is discarded. */
-ENV_TEST(late_event)
+ENV_TEST(test_event_of_a_destroyed_qp_is_discarded)
 {
 	struct bb_sge sge;
 	struct bb_event ev;
@@ -306,10 +292,10 @@ ENV_TEST(late_event)
 
 	drain_events(e->b.dev);
 	sge = sge_of(&e->a, 0, 8);
-	assert_int_equal(bb_post_write(e->a.qp, 5, &sge, 1, raddr_of(&e->b, 0), 1, 0), 0);
+	OK(bb_post_write(e->a.qp, 5, &sge, 1, raddr_of(&e->b, 0), 1, 0));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
-	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+	OK(bb_qp_destroy(e->b.qp));
 	e->b.qp = NULL;
 	side_qp(e, &e->b);
 	assert_int_equal(bb_event_get(e->b.dev, &ev), -EAGAIN);
@@ -319,24 +305,24 @@ ENV_TEST(late_event)
  * A device that is opened twice is one device with two users, which do not see each other's
  * objects.
  */
-ENV_TEST(opened_twice)
+ENV_TEST(test_second_user_of_a_device_cannot_use_foreign_objects)
 {
 	struct bb_qp_init_attr init;
 	struct bb_dev *dev;
 	struct bb_qp *qp;
 	struct bb_pd *pd;
 
-	assert_int_equal(bb_dev_open("soft0", &dev), 0);
-	assert_int_equal(bb_pd_alloc(dev, &pd), 0);
+	OK(bb_dev_open("soft0", &dev));
+	OK(bb_pd_alloc(dev, &pd));
 	init = e->init;
 	init.send_cq = e->a.cq;
 	init.recv_cq = e->a.cq;
 	assert_int_equal(bb_qp_create(pd, &init, &qp), -EINVAL);
-	assert_int_equal(bb_pd_free(pd), 0);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_pd_free(pd));
+	OK(bb_dev_close(dev));
 }
 
-TEST(many_qps)
+TEST(test_thousand_qps_transfer_data)
 {
 	static struct bb_qp *a[MANY], *b[MANY];
 	uint64_t start = env_cpu_ns(), v;
@@ -350,24 +336,23 @@ TEST(many_qps)
 	env_open(&e);
 	bb_cq_attr_init(&cqa);
 	cqa.depth = MANY * 16;
-	assert_int_equal(bb_cq_create(e.a.dev, &cqa, &ca), 0);
-	assert_int_equal(bb_cq_create(e.b.dev, &cqa, &cb), 0);
+	OK(bb_cq_create(e.a.dev, &cqa, &ca));
+	OK(bb_cq_create(e.b.dev, &cqa, &cb));
 	bb_qp_init_attr_init(&init);
 	init.sq_depth = 8;
 	init.rq_depth = 8;
 	init.max_inline = 8;
 	for (i = 0; i < MANY; i++) {
 		init.send_cq = init.recv_cq = ca;
-		assert_int_equal(bb_qp_create(e.a.pd, &init, &a[i]), 0);
+		OK(bb_qp_create(e.a.pd, &init, &a[i]));
 		init.send_cq = init.recv_cq = cb;
-		assert_int_equal(bb_qp_create(e.b.pd, &init, &b[i]), 0);
+		OK(bb_qp_create(e.b.pd, &init, &b[i]));
 		connect_pair(a[i], b[i], &e.attr);
 	}
 	for (i = 0; i < MANY; i++) {
 		v = i + 1;
-		assert_int_equal(bb_post_write_inline(a[i], i, &v, 8, raddr_of(&e.b, i * 8),
-						      e.b.mr->rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write_inline(a[i], i, &v, 8, raddr_of(&e.b, i * 8), e.b.mr->rkey,
+					BB_SEND_SIGNALED));
 		bb_qp_ring(a[i]);
 	}
 	for (got = 0; got < MANY;) {
@@ -382,11 +367,11 @@ TEST(many_qps)
 	for (i = 0; i < MANY; i++) {
 		memcpy(&v, e.b.buf + i * 8, 8);
 		assert_int_equal(v, i + 1);
-		assert_int_equal(bb_qp_destroy(a[i]), 0);
-		assert_int_equal(bb_qp_destroy(b[i]), 0);
+		OK(bb_qp_destroy(a[i]));
+		OK(bb_qp_destroy(b[i]));
 	}
-	assert_int_equal(bb_cq_destroy(ca), 0);
-	assert_int_equal(bb_cq_destroy(cb), 0);
+	OK(bb_cq_destroy(ca));
+	OK(bb_cq_destroy(cb));
 	env_stop(&e);
 	assert_true(env_cpu_ns() - start < MANY_S * UINT64_C(1000000000));
 }

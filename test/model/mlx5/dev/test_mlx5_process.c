@@ -29,9 +29,8 @@ post_writes(struct env *e, uint32_t seed)
 	for (i = 0; i < WRITES; i++) {
 		struct bb_sge sge = sge_of(&e->a, i * LEN, LEN);
 
-		assert_int_equal(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, i * LEN),
-					       e->b.mr->rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, i * LEN), e->b.mr->rkey,
+				 BB_SEND_SIGNALED));
 	}
 	bb_qp_ring(e->a.qp);
 }
@@ -52,7 +51,7 @@ finish_writes(struct env *e)
  * Forks children between a post and its completion. EAL's memory and the device's writes go to
  * the parent's pages. A child may write its own pages, whether it exits at once or lives on.
  */
-TEST(test_fork_in_traffic)
+TEST(test_fork_in_traffic_keeps_the_parents_memory)
 {
 	pid_t child[CHILDREN];
 	char own[LEN] = "";
@@ -164,7 +163,7 @@ others_end(const struct others *o, int ret)
  * A child that modifies or destroys the parent's objects gets an error, and the parent is not
  * disturbed.
  */
-ENV_TEST(test_child_is_refused)
+ENV_TEST(test_child_cannot_change_the_parents_objects)
 {
 	struct bb_qp_attr attr;
 	struct bb_cq_attr cq_attr;
@@ -176,10 +175,10 @@ ENV_TEST(test_child_is_refused)
 	pid_t child;
 	int status;
 
-	assert_int_equal(bb_channel_create(e->a.dev, &o.ch), 0);
-	assert_int_equal(bb_umem_reg(e->a.dev, e->a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem), 0);
-	assert_int_equal(bb_dm_alloc(e->a.dev, 64, 0, &o.dm), 0);
-	assert_int_equal(bb_mw_alloc(e->a.pd, BB_MW_TYPE_2, &o.mw), 0);
+	OK(bb_channel_create(e->a.dev, &o.ch));
+	OK(bb_umem_reg(e->a.dev, e->a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem));
+	OK(bb_dm_alloc(e->a.dev, 64, 0, &o.dm));
+	OK(bb_mw_alloc(e->a.pd, BB_MW_TYPE_2, &o.mw));
 	o.mp = rte_mempool_create("owned", 15, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
 	assert_non_null(o.mp);
 	post_writes(e, 3);
@@ -375,7 +374,7 @@ alarm_every(long us)
 }
 
 /* Everything from open to close works while a signal arrives each millisecond. */
-TEST(test_signals_everywhere)
+TEST(test_signals_disturb_no_call)
 {
 	struct env e;
 	int i;
@@ -393,7 +392,7 @@ TEST(test_signals_everywhere)
 }
 
 /* A signal wakes a sleeper, which gets an error and may sleep again; no event is lost. */
-TEST(test_signal_ends_a_wait)
+TEST(test_signal_ends_a_wait_and_loses_no_event)
 {
 	struct bb_channel *ch;
 	struct bb_cq_attr attr;
@@ -402,14 +401,14 @@ TEST(test_signal_ends_a_wait)
 	int ret;
 
 	env_open(&e);
-	assert_int_equal(bb_channel_create(e.a.dev, &ch), 0);
-	assert_int_equal(bb_cq_destroy(e.a.cq), 0);
+	OK(bb_channel_create(e.a.dev, &ch));
+	OK(bb_cq_destroy(e.a.cq));
 	bb_cq_attr_init(&attr);
 	attr.depth = 1024;
 	attr.channel = ch;
-	assert_int_equal(bb_cq_create(e.a.dev, &attr, &e.a.cq), 0);
+	OK(bb_cq_create(e.a.dev, &attr, &e.a.cq));
 	env_up(&e);
-	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
+	OK(bb_cq_arm(e.a.cq, false));
 
 	alarm_every(5000);
 	assert_int_equal(bb_channel_wait(ch, -1, &cq), -EINTR);
@@ -424,17 +423,17 @@ TEST(test_signal_ends_a_wait)
 
 	side_close(&e.a);
 	side_close(&e.b);
-	assert_int_equal(bb_pd_free(e.a.pd), 0);
+	OK(bb_pd_free(e.a.pd));
 	if (e.b.pd != e.a.pd)
-		assert_int_equal(bb_pd_free(e.b.pd), 0);
-	assert_int_equal(bb_channel_destroy(ch), 0);
-	assert_int_equal(bb_dev_close(e.a.dev), 0);
+		OK(bb_pd_free(e.b.pd));
+	OK(bb_channel_destroy(ch));
+	OK(bb_dev_close(e.a.dev));
 	if (e.b.dev != e.a.dev)
-		assert_int_equal(bb_dev_close(e.b.dev), 0);
+		OK(bb_dev_close(e.b.dev));
 }
 
 /* The device's thread blocks all signals that can be blocked, so no handler runs in it. */
-TEST(test_thread_blocks_signals)
+TEST(test_device_thread_blocks_signals)
 {
 	unsigned long long blocked;
 	unsigned int found = 0;

@@ -14,7 +14,7 @@ reset(struct bb_qp *qp)
 
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(qp, &attr, BB_QP_STATE));
 }
 
 static void
@@ -38,9 +38,7 @@ write_ns(struct env *e, uint32_t len, enum bb_wc_status status)
 	struct bb_sge sge = sge_of(&e->a, 0, len);
 	uint64_t start = now_ns();
 
-	assert_int_equal(bb_post_write(e->a.qp, 7, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->a.qp, 7, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, BB_SEND_SIGNALED));
 	env_done(e, &e->a, 7, status);
 	return now_ns() - start;
 }
@@ -48,7 +46,7 @@ write_ns(struct env *e, uint32_t len, enum bb_wc_status status)
 #define T(name) TEST_ON_AS(struct env, e, env_open(e); env_qps(e), env_stop(e), name)
 
 /* A message consumes one PSN per packet of the path MTU; QUERY_QP shows both. */
-T(path_mtu)
+T(test_message_takes_one_psn_per_packet_of_the_path_mtu)
 {
 	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
 	static const uint32_t lens[] = {0, 1, 255, 256, 257, 4096, 4097, 65536};
@@ -59,22 +57,22 @@ T(path_mtu)
 
 		reset(e->a.qp);
 		reset(e->b.qp);
-		assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &a), 0);
-		assert_int_equal(bb_qp_addr(e->b.qp, 1, 0, &b), 0);
+		OK(bb_qp_addr(e->a.qp, 1, 0, &a));
+		OK(bb_qp_addr(e->b.qp, 1, 0, &b));
 		/* The PSN wraps during the message. The smaller MTU of the two sides counts. */
 		a.psn = 0xffffff;
 		a.mtu = (uint16_t)mtus[i];
-		assert_int_equal(bb_qp_connect(e->a.qp, &a, &b, &e->attr), 0);
-		assert_int_equal(bb_qp_connect(e->b.qp, &b, &a, &e->attr), 0);
+		OK(bb_qp_connect(e->a.qp, &a, &b, &e->attr));
+		OK(bb_qp_connect(e->b.qp, &b, &a, &e->attr));
 		for (k = 0; k < RTE_DIM(lens); k++) {
 			uint32_t packets = lens[k] == 0 ? 1 : (lens[k] + mtus[i] - 1) / mtus[i];
 			struct bb_qp_attr before, after, peer;
 
-			assert_int_equal(bb_qp_query(e->a.qp, &before), 0);
+			OK(bb_qp_query(e->a.qp, &before));
 			assert_int_equal(before.path_mtu, mtus[i]);
 			(void)write_ns(e, lens[k], BB_WC_SUCCESS);
-			assert_int_equal(bb_qp_query(e->a.qp, &after), 0);
-			assert_int_equal(bb_qp_query(e->b.qp, &peer), 0);
+			OK(bb_qp_query(e->a.qp, &after));
+			OK(bb_qp_query(e->b.qp, &peer));
 			assert_int_equal(after.sq_psn, (before.sq_psn + packets) & 0xffffff);
 			assert_int_equal(peer.rq_psn, after.sq_psn);
 		}
@@ -82,12 +80,12 @@ T(path_mtu)
 }
 
 /* RTR with a path MTU above the port's is refused, and the QP can still be moved from INIT. */
-T(path_mtu_refused)
+T(test_path_mtu_above_the_ports_is_refused)
 {
 	struct bb_qp_addr a, b;
 
-	assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &a), 0);
-	assert_int_equal(bb_qp_addr(e->b.qp, 1, 0, &b), 0);
+	OK(bb_qp_addr(e->a.qp, 1, 0, &a));
+	OK(bb_qp_addr(e->b.qp, 1, 0, &b));
 	a.mtu = 8192;
 	b.mtu = 8192;
 	assert_int_equal(bb_qp_connect(e->a.qp, &a, &b, &e->attr), -EINVAL);
@@ -99,7 +97,7 @@ T(path_mtu_refused)
 }
 
 /* No peer answers: retry_cnt + 1 attempts, each of at least 4.096 us << timeout. */
-T(timeouts)
+T(test_silent_peer_is_tried_retry_cnt_times)
 {
 	struct bb_dev_stats s0, s1;
 	uint32_t timeout, retry;
@@ -112,9 +110,9 @@ T(timeouts)
 			e->attr.retry_cnt = (uint8_t)retry;
 			reconnect(e);
 			reset(e->b.qp);
-			assert_int_equal(bb_dev_stats(e->a.dev, &s0), 0);
+			OK(bb_dev_stats(e->a.dev, &s0));
 			ns = write_ns(e, 64, BB_WC_RETRY_EXC_ERR);
-			assert_int_equal(bb_dev_stats(e->a.dev, &s1), 0);
+			OK(bb_dev_stats(e->a.dev, &s1));
 			assert_true(ns >= (retry + 1) * (4096ull << timeout));
 			assert_int_equal(s1.ack_timeout - s0.ack_timeout, retry + 1);
 			assert_int_equal(s1.retry_exceeded - s0.retry_exceeded, 1);
@@ -124,7 +122,7 @@ T(timeouts)
 }
 
 /* timeout 0: no attempt is repeated, and the request waits until the QP is reset. */
-T(no_timeout)
+T(test_timeout_0_waits_until_the_reset)
 {
 	struct bb_qp_addr a, b;
 	struct bb_sge sge;
@@ -132,13 +130,11 @@ T(no_timeout)
 
 	e->attr.timeout = 0;
 	e->attr.retry_cnt = 0;
-	assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &a), 0);
-	assert_int_equal(bb_qp_addr(e->b.qp, 1, 0, &b), 0);
-	assert_int_equal(bb_qp_connect(e->a.qp, &a, &b, &e->attr), 0);
+	OK(bb_qp_addr(e->a.qp, 1, 0, &a));
+	OK(bb_qp_addr(e->b.qp, 1, 0, &b));
+	OK(bb_qp_connect(e->a.qp, &a, &b, &e->attr));
 	sge = sge_of(&e->a, 0, 8);
-	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	env_silent(e, &e->a);
 	reset(e->a.qp);

@@ -120,28 +120,27 @@ traffic(struct ex *x)
 
 	memset(buf, 0, BUF);
 	word[0] = 0x1234;
-	assert_int_equal(bb_post_write(x->a, 1, &sge, 1, raddr, x->mr->rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_write(x->a, 1, &sge, 1, raddr, x->mr->rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(x->a);
 	complete(x, 1);
 	assert_int_equal(word[128], 0x1234);
 
 	sge.addr = (uintptr_t)(buf + 64);
-	assert_int_equal(bb_post_read(x->a, 2, &sge, 1, raddr, x->mr->rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_read(x->a, 2, &sge, 1, raddr, x->mr->rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(x->a);
 	complete(x, 2);
 	assert_int_equal(word[8], 0x1234);
 
-	assert_int_equal(bb_post_fetch_add(x->a, 3, &sge, raddr, x->mr->rkey, 2, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_fetch_add(x->a, 3, &sge, raddr, x->mr->rkey, 2, BB_SEND_SIGNALED));
 	bb_qp_ring(x->a);
 	complete(x, 3);
 	assert_int_equal(word[8], 0x1234);
 	assert_int_equal(word[128], 0x1236);
 
 	sge.addr = (uintptr_t)(buf + 2048);
-	assert_int_equal(bb_post_srq_recv(x->srq, 4, &sge, 1), 0);
+	OK(bb_post_srq_recv(x->srq, 4, &sge, 1));
 	bb_srq_ring(x->srq);
-	assert_int_equal(bb_post_send_inline(x->a, 5, "bluebell", 8, 0), 0);
+	OK(bb_post_send_inline(x->a, 5, "bluebell", 8, 0));
 	bb_qp_ring(x->a);
 	complete(x, 4);
 	assert_memory_equal(buf + 2048, "bluebell", 8);
@@ -157,8 +156,8 @@ notify(struct ex *x)
 
 	if (x->ch == NULL)
 		return 0;
-	assert_int_equal(bb_cq_arm(x->cq, false), 0);
-	assert_int_equal(bb_post_nop(x->a, 6, BB_SEND_SIGNALED), 0);
+	OK(bb_cq_arm(x->cq, false));
+	OK(bb_post_nop(x->a, 6, BB_SEND_SIGNALED));
 	bb_qp_ring(x->a);
 	complete(x, 6);
 	ret = bb_channel_get(x->ch, &cq);
@@ -184,7 +183,7 @@ reshape(struct ex *x)
 	if (ret != 0)
 		return ret;
 	assert_int_equal(bb_cq_depth(x->cq), 128);
-	assert_int_equal(bb_post_nop(x->a, 7, BB_SEND_SIGNALED), 0);
+	OK(bb_post_nop(x->a, 7, BB_SEND_SIGNALED));
 	bb_qp_ring(x->a);
 	complete(x, 7);
 	ret = bb_dev_clock(x->dev, NULL, &after);
@@ -303,8 +302,7 @@ mem_traffic(struct ex *x)
 		sge = (struct bb_sge){(uintptr_t)buf, 8, x->mr->lkey};
 	else
 		sge.lkey = x->mem.dmabuf_mr->lkey;
-	assert_int_equal(
-		bb_post_fetch_add(x->a, 6, &sge, 0, x->mem.dm_mr->rkey, 2, BB_SEND_SIGNALED), 0);
+	OK(bb_post_fetch_add(x->a, 6, &sge, 0, x->mem.dm_mr->rkey, 2, BB_SEND_SIGNALED));
 	bb_qp_ring(x->a);
 	complete(x, 6);
 	ret = bb_dm_read(x->mem.dm, &v, 8, sizeof(v));

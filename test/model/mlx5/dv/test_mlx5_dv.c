@@ -6,13 +6,13 @@
 
 #define MAX_CALLS 500
 
-T(undisturbed)
+T(test_device_by_mlx5dv_transfers_data)
 {
 	struct bb_dev_attr attr;
 	struct ex x;
 
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
-	assert_int_equal(bb_dev_query(x.dev, &attr), 0);
+	OK(bb_dev_query(x.dev, &attr));
 	assert_false(attr.software);
 	assert_string_equal(bb_dev_name(x.dev), SUBST_NAME);
 	/* The device runs without help from the library. */
@@ -24,7 +24,7 @@ T(undisturbed)
 	assert_int_equal(finish(&x), 0);
 }
 
-T(by_pci_address)
+T(test_device_opens_by_its_pci_address)
 {
 	struct ex x;
 
@@ -117,7 +117,7 @@ T(each_call_fails_eremoteio)
 }
 
 /* Kernels without page size bitmaps and kernels without events. */
-T(older_kernels)
+T(test_older_kernels_are_enough)
 {
 	struct bb_event ev;
 	struct ex x;
@@ -133,7 +133,7 @@ T(older_kernels)
 	assert_true(said("no asynchronous events"));
 	/* Port events are still delivered. */
 	subst_async(IBV_EVENT_PORT_ERR, 1);
-	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	OK(bb_event_get(x.dev, &ev));
 	assert_int_equal(ev.type, BB_EVENT_PORT_DOWN);
 	assert_int_equal(finish(&x), 0);
 }

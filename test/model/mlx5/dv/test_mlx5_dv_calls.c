@@ -15,7 +15,7 @@ listed(const struct bb_dev_info *info, int n)
 	return NULL;
 }
 
-T(list)
+T(test_devices_of_mlx5_are_listed)
 {
 	struct bb_dev_info info[32];
 	int n;
@@ -37,7 +37,7 @@ T(list)
 	assert_null(listed(info, n));
 }
 
-T(open_errors)
+T(test_errors_of_open_are_mapped_and_logged)
 {
 	static const struct {
 		int err, ret;
@@ -93,7 +93,7 @@ T(open_errors)
 }
 
 /* A command that the firmware refuses: reported by status, and by errno on an older kernel. */
-T(refused_commands)
+T(test_refused_commands_are_reported_by_status)
 {
 	uint8_t in[16] = {0x0b, 0x00}, out[16];
 	struct mlx5_ctx *ctx;
@@ -120,7 +120,7 @@ T(refused_commands)
 }
 
 /* A handle of one object is refused in another object's command. */
-T(handle_checks)
+T(test_handle_of_another_object_is_refused)
 {
 	uint8_t in[16] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
 	struct mlx5_qp *a, *b;
@@ -142,7 +142,7 @@ T(handle_checks)
 	assert_int_equal(finish(&x), 0);
 }
 
-T(ports_and_gids)
+T(test_ports_and_gids_know_their_limits)
 {
 	struct mlx5_port port;
 	struct mlx5_ctx *ctx;
@@ -159,10 +159,10 @@ T(ports_and_gids)
 	assert_int_equal(ctx->cmd->port_query(ctx, 0, &port), -EINVAL);
 	assert_int_equal(ctx->cmd->port_query(ctx, 300, &port), -EINVAL);
 	assert_int_equal(ctx->cmd->port_query(ctx, 2, &port), -EINVAL);
-	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
+	OK(bb_gid_query(x.dev, 1, 0, &gid));
 	assert_int_equal(bb_gid_query(x.dev, 1, port.gids - 1, &gid), -ENOENT);
 	subst.gid_type = IBV_GID_TYPE_ROCE_V1;
-	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
+	OK(bb_gid_query(x.dev, 1, 0, &gid));
 	assert_int_equal(gid.type, BB_GID_ROCE_V1);
 	subst.gid_type = 99;
 	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), -EOPNOTSUPP);
@@ -170,7 +170,7 @@ T(ports_and_gids)
 }
 
 /* Memory errors of the kernel, and calls that an older kernel does not have. */
-T(memory_errors)
+T(test_memory_errors_of_the_kernel_are_reported)
 {
 	struct bb_umem *umem = NULL;
 	struct bb_umem_attr attr;
@@ -180,7 +180,7 @@ T(memory_errors)
 	struct ex x;
 
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
-	assert_int_equal(bb_dev_query(x.dev, &da), 0);
+	OK(bb_dev_query(x.dev, &da));
 	assert_true(da.dmabuf);
 	assert_int_equal(da.max_dm_size, 128 << 10);
 	assert_int_equal(subst.dm_log_align, 6);
@@ -212,10 +212,10 @@ T(memory_errors)
 
 	/* The attempt at open left nothing behind, and every other error means no support. */
 	subst.no_dmabuf = true;
-	assert_int_equal(bb_dev_open(SUBST_NAME, &x.dev), 0);
-	assert_int_equal(bb_dev_query(x.dev, &da), 0);
+	OK(bb_dev_open(SUBST_NAME, &x.dev));
+	OK(bb_dev_query(x.dev, &da));
 	assert_false(da.dmabuf);
-	assert_int_equal(bb_dev_close(x.dev), 0);
+	OK(bb_dev_close(x.dev));
 }
 
 T(test_resizing_a_cq_of_a_card_needs_the_option_cq_resize)
@@ -228,23 +228,23 @@ T(test_resizing_a_cq_of_a_card_needs_the_option_cq_resize)
 	unsigned int i;
 
 	for (i = 0; i < RTE_DIM(specs); i++) {
-		assert_int_equal(bb_dev_open(specs[i], &dev), 0);
-		assert_int_equal(bb_dev_query(dev, &da), 0);
+		OK(bb_dev_open(specs[i], &dev));
+		OK(bb_dev_query(dev, &da));
 		assert_int_equal(da.cq_resize, i);
 		bb_cq_attr_init(&ca);
 		ca.depth = 64;
-		assert_int_equal(bb_cq_create(dev, &ca, &cq), 0);
+		OK(bb_cq_create(dev, &ca, &cq));
 		forget_log();
 		assert_int_equal(bb_cq_resize(cq, 128), i == 0 ? -ENOTSUP : 0);
 		assert_true(said("option cq_resize") == (i == 0));
 		assert_int_equal(bb_cq_depth(cq), i == 0 ? 64 : 128);
-		assert_int_equal(bb_cq_destroy(cq), 0);
-		assert_int_equal(bb_dev_close(dev), 0);
+		OK(bb_cq_destroy(cq));
+		OK(bb_dev_close(dev));
 	}
 }
 
 /* An InfiniBand port: no address handles, GIDs of another type. */
-T(infiniband)
+T(test_infiniband_port_has_its_own_gids)
 {
 	struct bb_port_attr port;
 	struct bb_gid gid;
@@ -252,21 +252,21 @@ T(infiniband)
 
 	snprintf(subst.args, sizeof(subst.args), "link=ib,dmabuf=memfd");
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
-	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
+	OK(bb_gid_query(x.dev, 1, 0, &gid));
 	assert_int_equal(gid.type, BB_GID_IB);
-	assert_int_equal(bb_port_query(x.dev, 1, &port), 0);
+	OK(bb_port_query(x.dev, 1, &port));
 	assert_false(port.grh_required);
 	assert_int_equal(finish(&x), 0);
 
 	/* A port that needs a GRH on every path, as virtual functions do. */
 	snprintf(subst.args, sizeof(subst.args), "link=ib,grh_required,dmabuf=memfd");
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
-	assert_int_equal(bb_port_query(x.dev, 1, &port), 0);
+	OK(bb_port_query(x.dev, 1, &port));
 	assert_true(port.grh_required);
 	assert_int_equal(finish(&x), 0);
 }
 
-T(events)
+T(test_kernel_events_are_translated)
 {
 	static const struct {
 		enum ibv_event_type verbs;
@@ -289,7 +289,7 @@ T(events)
 	for (i = 0; i < RTE_DIM(port_types); i++) {
 		subst_async(IBV_EVENT_SM_CHANGE, 1); /* an event that the library ignores */
 		subst_async(port_types[i].verbs, 1);
-		assert_int_equal(bb_event_get(x.dev, &ev), 0);
+		OK(bb_event_get(x.dev, &ev));
 		assert_int_equal(ev.type, port_types[i].ours);
 		assert_int_equal(ev.port, 1);
 	}
@@ -299,7 +299,7 @@ T(events)
 	subst_devx_overflow();
 	subst_devx_event(q->cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 0);
 	subst_devx_event(q->cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 64);
-	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	OK(bb_event_get(x.dev, &ev));
 	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
 	assert_ptr_equal(ev.qp, x.a);
 	assert_true(said("lost events"));
@@ -311,12 +311,12 @@ T(events)
 	assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
 	/* A real event: the responder refuses the peer's request. */
 	sge.lkey = x.mr->lkey;
-	assert_int_equal(bb_post_write(x.a, 9, &sge, 1, (uintptr_t)buf, 1, 0), 0);
+	OK(bb_post_write(x.a, 9, &sge, 1, (uintptr_t)buf, 1, 0));
 	bb_qp_ring(x.a);
 	for (i = 0; i < POLLS && bb_cq_poll(x.cq, &wc, 1) == 0; i++)
 		subst_progress();
 	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	OK(bb_event_get(x.dev, &ev));
 	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
 	assert_ptr_equal(ev.qp, x.b);
 	/* More event types than any object has. */
@@ -330,7 +330,7 @@ T(events)
  * The card is removed: the removal is reported once, and objects that the kernel destroyed can be
  * closed.
  */
-T(device_removed)
+T(test_removal_is_reported_once)
 {
 	struct bb_event ev;
 	struct ex x;
@@ -343,7 +343,7 @@ T(device_removed)
 			subst_async(IBV_EVENT_DEVICE_FATAL, 0);
 		else
 			subst_remove();
-		assert_int_equal(bb_event_get(x.dev, &ev), 0);
+		OK(bb_event_get(x.dev, &ev));
 		assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
 		if (how == 0)
 			subst_remove();
@@ -354,7 +354,7 @@ T(device_removed)
 }
 
 /* A waiter for completions learns of the removal and does not spin on a readable descriptor. */
-T(removed_while_waiting)
+T(test_removal_wakes_a_waiter)
 {
 	struct bb_cq *cq = NULL;
 	struct bb_event ev;
@@ -366,7 +366,7 @@ T(removed_while_waiting)
 	assert_int_equal(bb_channel_get(x.ch, &cq), -EIO);
 	assert_int_equal(bb_channel_wait(x.ch, -1, &cq), -EIO);
 	assert_null(cq);
-	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	OK(bb_event_get(x.dev, &ev));
 	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
 	assert_int_equal(finish(&x), 0);
 }
@@ -375,7 +375,7 @@ T(removed_while_waiting)
  * The card is removed before any event is polled: objects that the kernel destroyed can still be
  * destroyed and closed, and a later bb_event_get() reports the removal.
  */
-T(removed_unseen)
+T(test_removal_is_reported_after_the_objects_are_gone)
 {
 	struct bb_event ev;
 	struct ex x;
@@ -388,16 +388,16 @@ T(removed_unseen)
 	subst_reset();
 	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	subst_remove();
-	assert_int_equal(bb_qp_destroy(x.a), 0);
+	OK(bb_qp_destroy(x.a));
 	x.a = NULL;
-	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	OK(bb_event_get(x.dev, &ev));
 	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
 	assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
 	assert_int_equal(finish(&x), 0);
 }
 
 /* EIO of a device that is present is a failure: the object was not destroyed and may be in use. */
-T(destroy_fails)
+T(test_failed_destroy_is_reported)
 {
 	struct ex x;
 

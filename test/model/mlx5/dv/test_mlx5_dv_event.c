@@ -23,19 +23,19 @@ world_open(struct world *w)
 {
 	struct bb_cq_attr attr;
 
-	assert_int_equal(bb_dev_open(SUBST_NAME, &w->dev), 0);
-	assert_int_equal(bb_pd_alloc(w->dev, &w->pd), 0);
+	OK(bb_dev_open(SUBST_NAME, &w->dev));
+	OK(bb_pd_alloc(w->dev, &w->pd));
 	bb_cq_attr_init(&attr);
 	attr.depth = 64;
-	assert_int_equal(bb_cq_create(w->dev, &attr, &w->cq), 0);
+	OK(bb_cq_create(w->dev, &attr, &w->cq));
 }
 
 static void
 world_close(struct world *w)
 {
-	assert_int_equal(bb_cq_destroy(w->cq), 0);
-	assert_int_equal(bb_pd_free(w->pd), 0);
-	assert_int_equal(bb_dev_close(w->dev), 0);
+	OK(bb_cq_destroy(w->cq));
+	OK(bb_pd_free(w->pd));
+	OK(bb_dev_close(w->dev));
 	assert_int_equal(subst.subscriptions, 0);
 }
 
@@ -50,7 +50,7 @@ qp_make(struct world *w)
 	init.rq_depth = 4;
 	init.send_cq = w->cq;
 	init.recv_cq = w->cq;
-	assert_int_equal(bb_qp_create(w->pd, &init, &qp), 0);
+	OK(bb_qp_create(w->pd, &init, &qp));
 	return qp;
 }
 
@@ -67,7 +67,7 @@ churn(struct world *w, uint32_t rounds)
 		struct bb_qp *qp = qp_make(w);
 
 		most = RTE_MAX(most, subst.subscriptions);
-		assert_int_equal(bb_qp_destroy(qp), 0);
+		OK(bb_qp_destroy(qp));
 	}
 	return most;
 }
@@ -78,14 +78,14 @@ expect_event(struct world *w, struct bb_qp *qp, uint64_t cookie)
 	struct bb_event ev;
 
 	subst_devx_event(cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 64);
-	assert_int_equal(bb_event_get(w->dev, &ev), 0);
+	OK(bb_event_get(w->dev, &ev));
 	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
 	assert_ptr_equal(ev.qp, qp);
 	assert_int_equal(bb_event_get(w->dev, &ev), -EAGAIN);
 }
 
 /* No path has an alternate path, so the library does not subscribe to path migration events. */
-T(per_object)
+T(test_qp_subscribes_to_four_events)
 {
 	struct world w;
 	struct bb_qp *qp;
@@ -94,11 +94,11 @@ T(per_object)
 	assert_int_equal(subst.subscriptions, 1);
 	qp = qp_make(&w);
 	assert_int_equal(subst.subscriptions, 1 + 4);
-	assert_int_equal(bb_qp_destroy(qp), 0);
+	OK(bb_qp_destroy(qp));
 	world_close(&w);
 }
 
-T(bounded)
+T(test_channels_stay_bounded)
 {
 	uint64_t old_cookie, new_cookie;
 	struct bb_qp *old, *new;
@@ -114,18 +114,18 @@ T(bounded)
 	new_cookie = subst.cookie;
 	expect_event(&w, new, new_cookie);
 	expect_event(&w, old, old_cookie);
-	assert_int_equal(bb_qp_destroy(new), 0);
+	OK(bb_qp_destroy(new));
 	/* The channel is closed with the last of its objects. */
-	assert_int_equal(bb_qp_destroy(old), 0);
-	assert_int_equal(bb_cq_destroy(w.cq), 0);
+	OK(bb_qp_destroy(old));
+	OK(bb_cq_destroy(w.cq));
 	assert_in_range(subst.subscriptions, 0, 4096 + 64);
-	assert_int_equal(bb_pd_free(w.pd), 0);
-	assert_int_equal(bb_dev_close(w.dev), 0);
+	OK(bb_pd_free(w.pd));
+	OK(bb_dev_close(w.dev));
 	assert_int_equal(subst.subscriptions, 0);
 }
 
 /* A process without a free descriptor continues with its present channel. */
-T(no_further_channel)
+T(test_process_without_descriptors_keeps_its_channel)
 {
 	uint64_t cookie;
 	struct bb_qp *qp;
@@ -140,11 +140,11 @@ T(no_further_channel)
 	subst.no_channel = false;
 	churn(&w, 1);
 	expect_event(&w, qp, cookie);
-	assert_int_equal(bb_qp_destroy(qp), 0);
-	assert_int_equal(bb_cq_destroy(w.cq), 0);
+	OK(bb_qp_destroy(qp));
+	OK(bb_cq_destroy(w.cq));
 	assert_in_range(subst.subscriptions, 0, 64);
-	assert_int_equal(bb_pd_free(w.pd), 0);
-	assert_int_equal(bb_dev_close(w.dev), 0);
+	OK(bb_pd_free(w.pd));
+	OK(bb_dev_close(w.dev));
 }
 
 int

@@ -36,9 +36,8 @@ keys_start(struct env *e)
 	for (i = 0; i < 2; i++) {
 		struct side *s = sides[i];
 
-		assert_int_equal(bb_mr_dereg(s->mr), 0);
-		assert_int_equal(
-			bb_mr_reg(s->pd, s->buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &s->mr), 0);
+		OK(bb_mr_dereg(s->mr));
+		OK(bb_mr_reg(s->pd, s->buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &s->mr));
 	}
 	env_up(e);
 }
@@ -47,8 +46,8 @@ keys_start(struct env *e)
 static inline void
 fresh(struct env *e)
 {
-	assert_int_equal(bb_qp_destroy(e->a.qp), 0);
-	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+	OK(bb_qp_destroy(e->a.qp));
+	OK(bb_qp_destroy(e->b.qp));
 	env_up(e);
 }
 
@@ -76,17 +75,14 @@ try(struct env *e, enum op op, uint64_t raddr, uint32_t rkey, uint32_t len)
 
 	switch (op) {
 	case OP_WRITE:
-		assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write(e->a.qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED));
 		break;
 	case OP_READ:
-		assert_int_equal(bb_post_read(e->a.qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_read(e->a.qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED));
 		break;
 	default:
 		sge.len = 8;
-		assert_int_equal(
-			bb_post_fetch_add(e->a.qp, 1, &sge, raddr, rkey, 1, BB_SEND_SIGNALED), 0);
+		OK(bb_post_fetch_add(e->a.qp, 1, &sge, raddr, rkey, 1, BB_SEND_SIGNALED));
 		break;
 	}
 	status = done(e, &e->a, opcode[op]);

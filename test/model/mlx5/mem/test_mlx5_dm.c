@@ -29,12 +29,11 @@ setup(void **state)
 	if (d == NULL)
 		return -1;
 	env_start(&d->e);
-	assert_int_equal(bb_dm_alloc(d->e.b.dev, LEN, 6, &d->dm), 0);
-	assert_int_equal(bb_dm_write(d->dm, 0, zero, LEN), 0);
+	OK(bb_dm_alloc(d->e.b.dev, LEN, 6, &d->dm));
+	OK(bb_dm_write(d->dm, 0, zero, LEN));
 	/* The device ignores an optional access right that it does not support. */
-	assert_int_equal(bb_mr_reg_dm(d->e.b.pd, d->dm, OFF, LEN - OFF,
-				      ENV_ALL | BB_ACCESS_RELAXED_ORDERING, &d->mr),
-			 0);
+	OK(bb_mr_reg_dm(d->e.b.pd, d->dm, OFF, LEN - OFF, ENV_ALL | BB_ACCESS_RELAXED_ORDERING,
+			&d->mr));
 	assert_int_equal(d->mr->access, ENV_ALL | BB_ACCESS_ZERO_BASED);
 	return 0;
 }
@@ -45,9 +44,9 @@ teardown(void **state)
 	struct dm_env *d = *state;
 
 	if (d->mr != NULL)
-		assert_int_equal(bb_mr_dereg(d->mr), 0);
+		OK(bb_mr_dereg(d->mr));
 	if (d->dm != NULL)
-		assert_int_equal(bb_dm_free(d->dm), 0);
+		OK(bb_dm_free(d->dm));
 	env_stop(&d->e);
 	free(d);
 	return 0;
@@ -68,8 +67,8 @@ refused(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 
 	env_done(e, &e->a, wr_id, status);
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE));
+	OK(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE));
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
@@ -79,7 +78,7 @@ refused(struct env *e, uint64_t wr_id, enum bb_wc_status status)
  * WRITE and READ of many lengths: the owner sees the bytes, and the bytes next to them do not
  * change.
  */
-T(remote_write_read)
+T(test_peer_writes_and_reads_device_memory)
 {
 	static const uint32_t lens[] = {1, 3, 4, 8, 63, 64, 100, 4096, LEN - OFF - 5};
 	uint8_t want[LEN], got[LEN];
@@ -92,23 +91,20 @@ T(remote_write_read)
 		fill(e->a.buf, lens[i], (uint32_t)i + 1);
 		memcpy(want + OFF + 5, e->a.buf, lens[i]);
 		sge = sge_of(&e->a, 0, lens[i]);
-		assert_int_equal(
-			bb_post_write(e->a.qp, i, &sge, 1, 5, d->mr->rkey, BB_SEND_SIGNALED), 0);
+		OK(bb_post_write(e->a.qp, i, &sge, 1, 5, d->mr->rkey, BB_SEND_SIGNALED));
 		done(e, i);
-		assert_int_equal(bb_dm_read(d->dm, got, 0, LEN), 0);
+		OK(bb_dm_read(d->dm, got, 0, LEN));
 		assert_memory_equal(got, want, LEN);
 		memset(e->a.buf + 16384, 0xee, LEN);
 		sge = sge_of(&e->a, 16384, lens[i]);
-		assert_int_equal(
-			bb_post_read(e->a.qp, i, &sge, 1, 5, d->mr->rkey, BB_SEND_SIGNALED), 0);
+		OK(bb_post_read(e->a.qp, i, &sge, 1, 5, d->mr->rkey, BB_SEND_SIGNALED));
 		done(e, i);
 		assert_memory_equal(e->a.buf + 16384, want + OFF + 5, lens[i]);
 		assert_int_equal(e->a.buf[16384 + lens[i]], 0xee);
 	}
-	assert_int_equal(
-		bb_post_write_inline(e->a.qp, 8, "inline", 6, 3, d->mr->rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_write_inline(e->a.qp, 8, "inline", 6, 3, d->mr->rkey, BB_SEND_SIGNALED));
 	done(e, 8);
-	assert_int_equal(bb_dm_read(d->dm, got, OFF, 12), 0);
+	OK(bb_dm_read(d->dm, got, OFF, 12));
 	assert_memory_equal(got + 3, "inline", 6);
 }
 
@@ -119,19 +115,19 @@ T(test_receive_scatters_into_device_memory)
 	uint8_t got[16];
 	struct bb_wc wc;
 
-	assert_int_equal(bb_post_recv(e->b.qp, 3, &sge, 1), 0);
+	OK(bb_post_recv(e->b.qp, 3, &sge, 1));
 	bb_qp_ring_recv(e->b.qp);
-	assert_int_equal(bb_post_send_inline(e->a.qp, 4, "to the device", 13, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send_inline(e->a.qp, 4, "to the device", 13, BB_SEND_SIGNALED));
 	done(e, 4);
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 3, BB_WC_SUCCESS);
 	assert_int_equal(wc.byte_len, 13);
-	assert_int_equal(bb_dm_read(d->dm, got, OFF + 4000, 16), 0);
+	OK(bb_dm_read(d->dm, got, OFF + 4000, 16));
 	assert_memory_equal(got, "to the device", 13);
 }
 
 /* The key covers the registered range only; its addresses begin at 0. */
-T(bounds)
+T(test_access_outside_the_registered_range_fails)
 {
 	struct env *e = &d->e;
 	const uint64_t end = LEN - OFF;
@@ -142,37 +138,33 @@ T(bounds)
 	uint32_t rkey;
 	size_t i;
 
-	assert_int_equal(bb_dm_read(d->dm, before, 0, LEN), 0);
+	OK(bb_dm_read(d->dm, before, 0, LEN));
 	memset(e->a.buf, 0x77, 8);
 	for (i = 0; i < RTE_DIM(bad); i++) {
-		assert_int_equal(
-			bb_post_write(e->a.qp, i, &sge, 1, bad[i], d->mr->rkey, BB_SEND_SIGNALED),
-			0);
+		OK(bb_post_write(e->a.qp, i, &sge, 1, bad[i], d->mr->rkey, BB_SEND_SIGNALED));
 		refused(e, i, BB_WC_REM_ACCESS_ERR);
 	}
-	assert_int_equal(bb_mr_reg_dm(e->b.pd, d->dm, 0, 64, BB_ACCESS_REMOTE_READ, &ro), 0);
-	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, 0, ro->rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_mr_reg_dm(e->b.pd, d->dm, 0, 64, BB_ACCESS_REMOTE_READ, &ro));
+	OK(bb_post_write(e->a.qp, 1, &sge, 1, 0, ro->rkey, BB_SEND_SIGNALED));
 	refused(e, 1, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_post_fetch_add(e->a.qp, 2, &sge, 0, ro->rkey, 1, BB_SEND_SIGNALED), 0);
+	OK(bb_post_fetch_add(e->a.qp, 2, &sge, 0, ro->rkey, 1, BB_SEND_SIGNALED));
 	refused(e, 2, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_dm_read(d->dm, after, 0, LEN), 0);
+	OK(bb_dm_read(d->dm, after, 0, LEN));
 	assert_memory_equal(before, after, LEN);
 	/* The owner's WQEs obey LOCAL_WRITE and the end of the range, too. */
 	own = (struct bb_sge){60, 8, ro->lkey};
-	assert_int_equal(bb_post_write(e->b.qp, 3, &own, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->b.qp, 3, &own, 1, raddr_of(&e->a, 0), e->a.mr->rkey, BB_SEND_SIGNALED));
 	env_done(e, &e->b, 3, BB_WC_LOC_PROT_ERR);
-	assert_int_equal(bb_mr_dereg(ro), 0);
+	OK(bb_mr_dereg(ro));
 	/* A deregistered key is refused. */
 	rkey = d->mr->rkey;
-	assert_int_equal(bb_mr_dereg(d->mr), 0);
+	OK(bb_mr_dereg(d->mr));
 	d->mr = NULL;
 	e->attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e->a.qp, &e->attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_qp_modify(e->b.qp, &e->attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e->a.qp, &e->attr, BB_QP_STATE));
+	OK(bb_qp_modify(e->b.qp, &e->attr, BB_QP_STATE));
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
-	assert_int_equal(bb_post_write(e->a.qp, 4, &sge, 1, 0, rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_write(e->a.qp, 4, &sge, 1, 0, rkey, BB_SEND_SIGNALED));
 	refused(e, 4, BB_WC_REM_ACCESS_ERR);
 }
 
@@ -182,11 +174,11 @@ TEST(test_odd_length_is_kept)
 	struct bb_dm *dm;
 	struct bb_dev *dev;
 
-	assert_int_equal(bb_dev_open("soft5,dm=8192", &dev), 0);
-	assert_int_equal(bb_dm_alloc(dev, 4097, 0, &dm), 0);
+	OK(bb_dev_open("soft5,dm=8192", &dev));
+	OK(bb_dm_alloc(dev, 4097, 0, &dm));
 	assert_int_equal(dm->len, 4097);
-	assert_int_equal(bb_dm_free(dm), 0);
-	assert_int_equal(bb_dev_close(dev), 0);
+	OK(bb_dm_free(dm));
+	OK(bb_dev_close(dev));
 }
 
 /* ---- A counter: peers add to it, the owner reads it without any doorbell. */
@@ -201,10 +193,10 @@ counter_read(const struct bb_dm *dm, uint64_t off)
 {
 	uint32_t hi, lo, again;
 
-	assert_int_equal(bb_dm_read(dm, &hi, off + 4, 4), 0);
+	OK(bb_dm_read(dm, &hi, off + 4, 4));
 	for (;; hi = again) {
-		assert_int_equal(bb_dm_read(dm, &lo, off, 4), 0);
-		assert_int_equal(bb_dm_read(dm, &again, off + 4, 4), 0);
+		OK(bb_dm_read(dm, &lo, off, 4));
+		OK(bb_dm_read(dm, &again, off + 4, 4));
 		if (again == hi)
 			return (uint64_t)hi << 32 | lo;
 	}
@@ -260,13 +252,11 @@ add_one(struct dm_env *d, struct side *s, uint64_t wr_id)
 {
 	struct bb_sge sge = sge_of(s, 0, 8);
 
-	assert_int_equal(
-		bb_post_fetch_add(s->qp, wr_id, &sge, 512 - OFF, d->mr->rkey, 1, BB_SEND_SIGNALED),
-		0);
+	OK(bb_post_fetch_add(s->qp, wr_id, &sge, 512 - OFF, d->mr->rkey, 1, BB_SEND_SIGNALED));
 	bb_qp_ring(s->qp);
 }
 
-T(counter)
+T(test_counter_is_read_while_peers_add)
 {
 	struct env *e = &d->e;
 	uint64_t start = START, added = 0, neighbours[2], end;
@@ -275,7 +265,7 @@ T(counter)
 	pthread_t thread;
 	uint32_t i;
 
-	assert_int_equal(bb_dm_write(d->dm, 512, &start, 8), 0);
+	OK(bb_dm_write(d->dm, 512, &start, 8));
 	if (READER_THREAD)
 		reader_start(&thread, &r);
 	end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
@@ -299,8 +289,8 @@ T(counter)
 	assert_int_equal(r.falls, 0);
 	assert_true(r.changes >= SEEN);
 	assert_int_equal(counter_read(d->dm, 512), START + added);
-	assert_int_equal(bb_dm_read(d->dm, &neighbours[0], 504, 8), 0);
-	assert_int_equal(bb_dm_read(d->dm, &neighbours[1], 520, 8), 0);
+	OK(bb_dm_read(d->dm, &neighbours[0], 504, 8));
+	OK(bb_dm_read(d->dm, &neighbours[1], 520, 8));
 	assert_int_equal(neighbours[0] | neighbours[1], 0);
 }
 

@@ -107,7 +107,7 @@ from_b(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 #define T(name) TEST_AS(setup, teardown, NULL, struct buf_env, b, name)
 
 /* A peer writes, reads and adds by iova after the file descriptor was closed. */
-T(remote)
+T(test_peer_uses_a_dmabuf_after_its_descriptor_closed)
 {
 	const uint64_t iova = UINT64_C(0x7000000000) + 72;
 	struct env *e = &b->e;
@@ -115,15 +115,13 @@ T(remote)
 	struct bb_mr *mr;
 	uint64_t v = 5;
 
-	assert_int_equal(bb_mr_reg_dmabuf(e->a.pd, PAGE + 72, 6 * PAGE, iova, b->fd, ENV_ALL, &mr),
-			 0);
+	OK(bb_mr_reg_dmabuf(e->a.pd, PAGE + 72, 6 * PAGE, iova, b->fd, ENV_ALL, &mr));
 	close(b->fd);
 	b->fd = -1;
 	assert_int_equal(mr->iova, iova);
 	assert_int_equal(mr->len, 6 * PAGE);
 	fill(e->b.buf, 5000, 3);
-	assert_int_equal(bb_post_write(e->b.qp, 1, &sge, 1, iova + 100, mr->rkey, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->b.qp, 1, &sge, 1, iova + 100, mr->rkey, BB_SEND_SIGNALED));
 	from_b(e, 1, BB_WC_SUCCESS);
 	assert_memory_equal(b->mem + PAGE + 172, e->b.buf, 5000);
 	assert_int_equal(b->mem[PAGE + 171], 0);
@@ -131,62 +129,52 @@ T(remote)
 
 	memcpy(b->mem + 7 * PAGE + 72 - 8, &v, 8);
 	sge.len = 8;
-	assert_int_equal(bb_post_fetch_add(e->b.qp, 2, &sge, iova + 6 * PAGE - 8, mr->rkey, 37,
-					   BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_fetch_add(e->b.qp, 2, &sge, iova + 6 * PAGE - 8, mr->rkey, 37,
+			     BB_SEND_SIGNALED));
 	from_b(e, 2, BB_WC_SUCCESS);
 	memcpy(&v, b->mem + 7 * PAGE + 72 - 8, 8);
 	assert_int_equal(v, 42);
 	fill(b->mem + PAGE + 72, 64, 9);
 	sge.len = 64;
-	assert_int_equal(bb_post_read(e->b.qp, 3, &sge, 1, iova, mr->rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_read(e->b.qp, 3, &sge, 1, iova, mr->rkey, BB_SEND_SIGNALED));
 	from_b(e, 3, BB_WC_SUCCESS);
 	assert_memory_equal(e->b.buf, b->mem + PAGE + 72, 64);
 	/* The MR ends here, although the dma-buf is longer. */
-	assert_int_equal(bb_post_write(e->b.qp, 4, &sge, 1, iova + 6 * PAGE - 63, mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->b.qp, 4, &sge, 1, iova + 6 * PAGE - 63, mr->rkey, BB_SEND_SIGNALED));
 	from_b(e, 4, BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(b->mem[7 * PAGE + 73], 0);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 }
 
 /* A dma-buf as local memory, with the access rights that the caller asked for. */
-T(local)
+T(test_local_requests_obey_the_rights_of_a_dmabuf)
 {
 	struct env *e = &b->e;
 	struct bb_sge sge;
 	struct bb_mr *mr, *ro;
 
-	assert_int_equal(bb_mr_reg_dmabuf(e->a.pd, 0, LEN, PAGE, b->fd, BB_ACCESS_LOCAL_WRITE, &mr),
-			 0);
+	OK(bb_mr_reg_dmabuf(e->a.pd, 0, LEN, PAGE, b->fd, BB_ACCESS_LOCAL_WRITE, &mr));
 	assert_int_equal(mr->rkey, 0);
-	assert_int_equal(bb_mr_reg_dmabuf(e->a.pd, 0, PAGE, 0, b->fd, 0, &ro), 0);
+	OK(bb_mr_reg_dmabuf(e->a.pd, 0, PAGE, 0, b->fd, 0, &ro));
 	fill(b->mem, 300, 7);
 	sge = (struct bb_sge){0, 300, ro->lkey};
-	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, BB_SEND_SIGNALED));
 	env_done(e, &e->a, 1, BB_WC_SUCCESS);
 	assert_memory_equal(e->b.buf, b->mem, 300);
 	fill(e->b.buf, 300, 8);
 	sge = (struct bb_sge){PAGE + 1000, 300, mr->lkey};
-	assert_int_equal(bb_post_read(e->a.qp, 2, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-				      BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_read(e->a.qp, 2, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, BB_SEND_SIGNALED));
 	env_done(e, &e->a, 2, BB_WC_SUCCESS);
 	assert_memory_equal(b->mem + 1000, e->b.buf, 300);
 	/* Without LOCAL_WRITE the device scatters nothing into it. */
 	sge = (struct bb_sge){0, 8, ro->lkey};
-	assert_int_equal(bb_post_read(e->a.qp, 3, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
-				      BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_read(e->a.qp, 3, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, BB_SEND_SIGNALED));
 	env_done(e, &e->a, 3, BB_WC_LOC_PROT_ERR);
-	assert_int_equal(bb_mr_dereg(ro), 0);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(ro));
+	OK(bb_mr_dereg(mr));
 }
 
-T(refused)
+T(test_bad_descriptors_and_ranges_are_refused)
 {
 	struct bb_mr *mr = NULL;
 	struct bb_pd *pd = b->e.a.pd;
@@ -251,7 +239,7 @@ raw_cq_destroy(struct mlx5_dev *d, struct raw_cq *cq)
 }
 
 /* A raw CQ works in a umem of a dma-buf and in a umem of process memory. */
-T(umems)
+T(test_raw_cq_works_in_a_umem)
 {
 	struct env *e = &b->e;
 	struct mlx5_dev *d = mlx5_dev_of(e->a.dev);
@@ -265,21 +253,20 @@ T(umems)
 	attr.len = 2 * PAGE;
 	attr.pgsz_bitmap = PAGE;
 	attr.dmabuf_fd = b->fd;
-	assert_int_equal(bb_umem_reg_ex(e->a.dev, &attr, &umem), 0);
+	OK(bb_umem_reg_ex(e->a.dev, &attr, &umem));
 	assert_ptr_equal(umem->addr, (void *)(uintptr_t)PAGE);
 	assert_int_equal(umem->len, 2 * PAGE);
 	raw_cq(d, umem, PAGE, 64, &cq);
 	assert_int_equal(bb_umem_dereg(umem), -EBUSY);
 	raw_cq_destroy(d, &cq);
-	assert_int_equal(bb_umem_dereg(umem), 0);
+	OK(bb_umem_dereg(umem));
 
-	assert_int_equal(bb_umem_reg(e->a.dev, e->a.buf, 2 * PAGE, BB_ACCESS_LOCAL_WRITE, &umem),
-			 0);
+	OK(bb_umem_reg(e->a.dev, e->a.buf, 2 * PAGE, BB_ACCESS_LOCAL_WRITE, &umem));
 	raw_cq(d, umem, 0, PAGE, &cq);
 	assert_int_equal(bb_umem_dereg(umem), -EBUSY);
 	assert_int_equal(bb_dev_close(e->a.dev), -EBUSY);
 	raw_cq_destroy(d, &cq);
-	assert_int_equal(bb_umem_dereg(umem), 0);
+	OK(bb_umem_dereg(umem));
 
 	/*
 	 * Memory of 4 KiB pages cannot be mapped with larger pages, and no memory with a page
@@ -295,13 +282,13 @@ T(umems)
 	assert_int_equal(bb_umem_reg_ex(e->a.dev, &attr, &umem), -EINVAL);
 	assert_null(umem);
 	attr.pgsz_bitmap |= PAGE;
-	assert_int_equal(bb_umem_reg_ex(e->a.dev, &attr, &umem), 0);
-	assert_int_equal(bb_umem_dereg(umem), 0);
+	OK(bb_umem_reg_ex(e->a.dev, &attr, &umem));
+	OK(bb_umem_dereg(umem));
 }
 
 #ifndef UDMABUF
 /* Default options: a memfd is refused as a dma-buf. Also a kernel without dma-bufs. */
-TEST(strict)
+TEST(test_memfd_is_refused_by_default)
 {
 	struct bb_umem_attr attr;
 	struct bb_umem *umem = NULL;
@@ -316,18 +303,17 @@ TEST(strict)
 	attr.len = PAGE;
 	attr.dmabuf_fd = fd;
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(
-			bb_dev_open(i == 0 ? "soft5" : "soft5,no_dmabuf,dmabuf=memfd", &dev), 0);
-		assert_int_equal(bb_pd_alloc(dev, &pd), 0);
-		assert_int_equal(bb_dev_query(dev, &da), 0);
+		OK(bb_dev_open(i == 0 ? "soft5" : "soft5,no_dmabuf,dmabuf=memfd", &dev));
+		OK(bb_pd_alloc(dev, &pd));
+		OK(bb_dev_query(dev, &da));
 		assert_int_equal(da.dmabuf, i == 0);
 		assert_int_equal(bb_mr_reg_dmabuf(pd, 0, PAGE, 0, fd, 0, &mr),
 				 i == 0 ? -EINVAL : -ENOTSUP);
 		assert_int_equal(bb_umem_reg_ex(dev, &attr, &umem), i == 0 ? -EINVAL : -ENOTSUP);
 		assert_null(mr);
 		assert_null(umem);
-		assert_int_equal(bb_pd_free(pd), 0);
-		assert_int_equal(bb_dev_close(dev), 0);
+		OK(bb_pd_free(pd));
+		OK(bb_dev_close(dev));
 	}
 	close(fd);
 }

@@ -28,9 +28,9 @@ rig_open(struct rig *r, bool registered)
 	r->mp = rte_pktmbuf_pool_create(name, 255, 0, 0, RTE_PKTMBUF_HEADROOM + SEG, SOCKET_ID_ANY);
 	assert_non_null(r->mp);
 	if (registered) {
-		assert_int_equal(bb_mem_add_mempool(r->e.a.pd, r->mp), 0);
+		OK(bb_mem_add_mempool(r->e.a.pd, r->mp));
 		if (r->e.b.pd != r->e.a.pd)
-			assert_int_equal(bb_mem_add_mempool(r->e.b.pd, r->mp), 0);
+			OK(bb_mem_add_mempool(r->e.b.pd, r->mp));
 	}
 	bb_lkey_cache_init(&r->cache_a, r->e.a.pd);
 	bb_lkey_cache_init(&r->cache_b, r->e.b.pd);
@@ -80,7 +80,7 @@ check_same(const struct rte_mbuf *got, const struct rte_mbuf *want)
 
 #define T(name) TEST_ON_AS(struct rig, r, rig_open(r, true), rig_close(r), name)
 
-T(send_chains)
+T(test_chain_is_sent_segment_by_segment)
 {
 	static const uint32_t shapes[][4] = {
 		{1, 0, 0, 0}, {256, 0, 0, 0},       {256, 1, 0, 0}, {3, 250, 7, 0},
@@ -94,13 +94,11 @@ T(send_chains)
 	for (i = 0; i < RTE_DIM(shapes); i++) {
 		out = chain(r, shapes[i], 4, (uint32_t)i * 10);
 		in = chain(r, room, 4, 99);
-		assert_int_equal(bb_post_recv_mbuf(r->e.b.qp, &r->cache_b, (uintptr_t)in, in), 0);
+		OK(bb_post_recv_mbuf(r->e.b.qp, &r->cache_b, (uintptr_t)in, in));
 		bb_qp_ring_recv(r->e.b.qp);
 		if (i & 1)
-			assert_int_equal(bb_post_send_imm_mbuf(r->e.a.qp, &r->cache_a,
-							       (uintptr_t)out, out, 0x11223344,
-							       BB_SEND_SIGNALED),
-					 0);
+			OK(bb_post_send_imm_mbuf(r->e.a.qp, &r->cache_a, (uintptr_t)out, out,
+						 0x11223344, BB_SEND_SIGNALED));
 		else
 			assert_int_equal(bb_post_send_mbuf(r->e.a.qp, &r->cache_a, (uintptr_t)out,
 							   out, BB_SEND_SIGNALED),
@@ -109,7 +107,7 @@ T(send_chains)
 		env_poll(&r->e, &r->e.b, &wc, 1);
 		expect(&wc, r->e.b.qp, (uintptr_t)in, BB_WC_SUCCESS);
 		assert_int_equal((wc.flags & BB_WC_WITH_IMM) != 0, i & 1);
-		assert_int_equal(bb_mbuf_set_len(in, wc.byte_len), 0);
+		OK(bb_mbuf_set_len(in, wc.byte_len));
 		check_same(in, out);
 		env_expect(&r->e, &r->e.a, (uintptr_t)out, BB_WC_SUCCESS);
 		rte_pktmbuf_free(in);
@@ -117,16 +115,15 @@ T(send_chains)
 	}
 }
 
-T(write_chain)
+T(test_chain_is_written_segment_by_segment)
 {
 	static const uint32_t lens[] = {100, 0, 256, 17};
 	struct rte_mbuf *m;
 	uint8_t want[512];
 
 	m = chain(r, lens, 4, 5);
-	assert_int_equal(bb_post_write_mbuf(r->e.a.qp, &r->cache_a, 3, m, raddr_of(&r->e.b, 77),
-					    r->e.b.mr->rkey, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write_mbuf(r->e.a.qp, &r->cache_a, 3, m, raddr_of(&r->e.b, 77), r->e.b.mr->rkey,
+			      BB_SEND_SIGNALED));
 	env_done(&r->e, &r->e.a, 3, BB_WC_SUCCESS);
 	assert_memory_equal(r->e.b.buf + 77, rte_pktmbuf_read(m, 0, 373, want), 373);
 	assert_int_equal(r->e.b.buf[76], 0);
@@ -135,7 +132,7 @@ T(write_chain)
 }
 
 /* One mbuf for each receive, refilled as receives complete, on an RQ and on an SRQ. */
-TEST(refill)
+TEST(test_receives_are_refilled_as_they_complete)
 {
 	int shared;
 
@@ -155,14 +152,14 @@ TEST(refill)
 
 			bb_srq_attr_init(&attr);
 			attr.depth = 20;
-			assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), 0);
+			OK(bb_srq_create(r.e.b.pd, &attr, &srq));
 			init.send_cq = r.e.b.cq;
 			init.recv_cq = r.e.b.cq;
 			init.srq = srq;
-			assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp), 0);
+			OK(bb_qp_create(r.e.b.pd, &init, &qp));
 			bb_qp_attr_init(&a);
 			a.state = BB_QP_RESET;
-			assert_int_equal(bb_qp_modify(r.e.a.qp, &a, BB_QP_STATE), 0);
+			OK(bb_qp_modify(r.e.a.qp, &a, BB_QP_STATE));
 			connect_pair(r.e.a.qp, qp, &r.e.attr);
 		}
 		for (i = 0; i < 300; i++) {
@@ -191,15 +188,14 @@ TEST(refill)
 			{
 				struct bb_sge sge = sge_of(&r.e.a, 0, len);
 
-				assert_int_equal(
-					bb_post_send(r.e.a.qp, i, &sge, 1, BB_SEND_SIGNALED), 0);
+				OK(bb_post_send(r.e.a.qp, i, &sge, 1, BB_SEND_SIGNALED));
 			}
 			bb_qp_ring(r.e.a.qp);
 			env_poll(&r.e, &r.e.b, &wc, 1);
 			assert_int_equal(wc.status, BB_WC_SUCCESS);
 			assert_ptr_equal(wc.qp, qp);
 			m = (struct rte_mbuf *)(uintptr_t)wc.wr_id;
-			assert_int_equal(bb_mbuf_set_len(m, wc.byte_len), 0);
+			OK(bb_mbuf_set_len(m, wc.byte_len));
 			assert_int_equal(m->pkt_len, len);
 			assert_int_equal(m->data_len, len);
 			assert_memory_equal(rte_pktmbuf_mtod(m, uint8_t *), data, len);
@@ -208,15 +204,15 @@ TEST(refill)
 		}
 		/* Destroying the queues and freeing the posted mbufs returns all of them. */
 		if (shared) {
-			assert_int_equal(bb_qp_destroy(qp), 0);
-			assert_int_equal(bb_srq_destroy(srq), 0);
+			OK(bb_qp_destroy(qp));
+			OK(bb_srq_destroy(srq));
 		}
 		env_stop(&r.e);
 		rte_mempool_free(r.mp);
 	}
 }
 
-T(refusals)
+T(test_chains_that_do_not_fit_are_refused)
 {
 	static const uint32_t ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
 	struct rte_mbuf *m;
@@ -237,14 +233,14 @@ T(refusals)
 	assert_int_equal(bb_mbuf_set_len(m, 8 * SEG + 1), -EMSGSIZE);
 	assert_int_equal(m->pkt_len, 8);
 	assert_int_equal(m->data_len, 1);
-	assert_int_equal(bb_mbuf_set_len(m, SEG + 3), 0);
+	OK(bb_mbuf_set_len(m, SEG + 3));
 	assert_int_equal(m->data_len, SEG);
 	assert_int_equal(m->next->data_len, 3);
 	assert_int_equal(m->next->next->data_len, 0);
-	assert_int_equal(bb_mbuf_set_len(m, 8 * SEG), 0);
+	OK(bb_mbuf_set_len(m, 8 * SEG));
 	rte_pktmbuf_free(m);
 	/* The refused calls posted nothing. */
-	assert_int_equal(bb_post_nop(r->e.a.qp, 9, BB_SEND_SIGNALED), 0);
+	OK(bb_post_nop(r->e.a.qp, 9, BB_SEND_SIGNALED));
 	env_done(&r->e, &r->e.a, 9, BB_WC_SUCCESS);
 	rig_close(r);
 
@@ -253,14 +249,14 @@ T(refusals)
 	m = chain(r, ones, 2, 1);
 	assert_int_equal(bb_post_send_mbuf(r->e.a.qp, &r->cache_a, 1, m, 0), -EFAULT);
 	assert_int_equal(bb_post_recv_mbuf(r->e.b.qp, &r->cache_b, 1, m), -EFAULT);
-	assert_int_equal(bb_fill_recv_mbuf(r->e.b.qp, &r->cache_b, r->mp, 4, &err), 0);
+	OK(bb_fill_recv_mbuf(r->e.b.qp, &r->cache_b, r->mp, 4, &err));
 	assert_int_equal(err, -EFAULT);
 	rte_pktmbuf_free(m);
 }
 
 /* ---- scatter_to_cqe: the user cannot see whether data came in the CQE. */
 
-TEST(in_cqe_receive)
+TEST(test_short_receive_is_copied_from_the_cqe)
 {
 	int shared;
 
@@ -277,7 +273,7 @@ TEST(in_cqe_receive)
 		if (shared) {
 			bb_srq_attr_init(&attr);
 			attr.max_sge = 4;
-			assert_int_equal(bb_srq_create(e.b.pd, &attr, &srq), 0);
+			OK(bb_srq_create(e.b.pd, &attr, &srq));
 		}
 		side_qp(&e, &e.a);
 		e.init.srq = srq;
@@ -295,14 +291,13 @@ TEST(in_cqe_receive)
 			sge[2] = sge_of(&e.b, 200, 20);
 			sge[3] = sge_of(&e.b, 300, 15);
 			if (shared) {
-				assert_int_equal(bb_post_srq_recv(srq, len, sge, 4), 0);
+				OK(bb_post_srq_recv(srq, len, sge, 4));
 				bb_srq_ring(srq);
 			} else {
-				assert_int_equal(bb_post_recv(e.b.qp, len, sge, 4), 0);
+				OK(bb_post_recv(e.b.qp, len, sge, 4));
 				bb_qp_ring_recv(e.b.qp);
 			}
-			assert_int_equal(
-				bb_post_send_inline(e.a.qp, 1, data, len, BB_SEND_SIGNALED), 0);
+			OK(bb_post_send_inline(e.a.qp, 1, data, len, BB_SEND_SIGNALED));
 			bb_qp_ring(e.a.qp);
 			env_poll(&e, &e.b, &wc, 1);
 			expect(&wc, e.b.qp, len, BB_WC_SUCCESS);
@@ -319,26 +314,26 @@ TEST(in_cqe_receive)
 		}
 		/* The message is too long for the receive's list; only the poll can detect that. */
 		if (shared) {
-			assert_int_equal(bb_post_srq_recv(srq, 9, sge, 1), 0);
+			OK(bb_post_srq_recv(srq, 9, sge, 1));
 			bb_srq_ring(srq);
 		} else {
-			assert_int_equal(bb_post_recv(e.b.qp, 9, sge, 1), 0);
+			OK(bb_post_recv(e.b.qp, 9, sge, 1));
 			bb_qp_ring_recv(e.b.qp);
 		}
 		memset(e.b.buf, 0xee, 64);
-		assert_int_equal(bb_post_send_inline(e.a.qp, 1, "123456", 6, 0), 0);
+		OK(bb_post_send_inline(e.a.qp, 1, "123456", 6, 0));
 		bb_qp_ring(e.a.qp);
 		env_expect(&e, &e.b, 9, BB_WC_LOC_LEN_ERR);
 		assert_memory_equal(e.b.buf, "12345\xee", 6);
-		assert_int_equal(bb_qp_destroy(e.b.qp), 0);
+		OK(bb_qp_destroy(e.b.qp));
 		e.b.qp = NULL;
 		if (shared)
-			assert_int_equal(bb_srq_destroy(srq), 0);
+			OK(bb_srq_destroy(srq));
 		env_stop(&e);
 	}
 }
 
-ENV_TEST_OPEN(in_cqe_request)
+ENV_TEST_OPEN(test_short_read_is_copied_from_the_cqe)
 {
 	struct bb_sge sge[3];
 	struct bb_wc wc[2];
@@ -364,14 +359,11 @@ ENV_TEST_OPEN(in_cqe_request)
 		 * The unsignalled READ comes first: its data is in place when the next request
 		 * has completed.
 		 */
-		assert_int_equal(
-			bb_post_read(e->a.qp, 1,
-				     &(struct bb_sge){(uintptr_t)e->a.buf + 512, 8, e->a.mr->lkey},
-				     1, raddr_of(&e->b, i), e->b.mr->rkey, 0),
-			0);
-		assert_int_equal(bb_post_read(e->a.qp, 2, sge, 3, raddr_of(&e->b, i * 3),
-					      e->b.mr->rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_read(e->a.qp, 1,
+				&(struct bb_sge){(uintptr_t)e->a.buf + 512, 8, e->a.mr->lkey}, 1,
+				raddr_of(&e->b, i), e->b.mr->rkey, 0));
+		OK(bb_post_read(e->a.qp, 2, sge, 3, raddr_of(&e->b, i * 3), e->b.mr->rkey,
+				BB_SEND_SIGNALED));
 		bb_qp_ring(e->a.qp);
 		env_poll(e, &e->a, wc, 1);
 		expect(&wc[0], e->a.qp, 2, BB_WC_SUCCESS);
@@ -388,10 +380,9 @@ ENV_TEST_OPEN(in_cqe_request)
 	memcpy(e->b.buf + 2048, &v, 8);
 	for (i = 0; i < 20; i++) {
 		sge[0] = sge_of(&e->a, 800, 8);
-		assert_int_equal(bb_post_fetch_add(e->a.qp, i, sge, raddr_of(&e->b, 2048),
-						   e->b.mr->rkey, 1, i & 1 ? 0 : BB_SEND_SIGNALED),
-				 0);
-		assert_int_equal(bb_post_nop(e->a.qp, 100, i & 1 ? BB_SEND_SIGNALED : 0), 0);
+		OK(bb_post_fetch_add(e->a.qp, i, sge, raddr_of(&e->b, 2048), e->b.mr->rkey, 1,
+				     i & 1 ? 0 : BB_SEND_SIGNALED));
+		OK(bb_post_nop(e->a.qp, 100, i & 1 ? BB_SEND_SIGNALED : 0));
 		bb_qp_ring(e->a.qp);
 		env_poll(e, &e->a, wc, 1);
 		assert_int_equal(wc[0].status, BB_WC_SUCCESS);

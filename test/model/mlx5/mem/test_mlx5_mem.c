@@ -15,11 +15,9 @@ ENV_TEST(test_mr_reaches_the_last_byte_of_the_address_space)
 {
 	struct bb_mr *mr;
 
-	assert_int_equal(
-		bb_mr_reg_iova(e->b.pd, e->b.buf, PAGE - 1, UINT64_MAX - 4095, LW | RW | RR, &mr),
-		0);
+	OK(bb_mr_reg_iova(e->b.pd, e->b.buf, PAGE - 1, UINT64_MAX - 4095, LW | RW | RR, &mr));
 	reaches(e, UINT64_MAX - 64, mr->rkey, e->b.buf + PAGE - 65, 4);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 }
 
 static bool
@@ -27,14 +25,14 @@ has_odp(struct env *e)
 {
 	struct bb_dev_attr attr;
 
-	assert_int_equal(bb_dev_query(e->b.dev, &attr), 0);
+	OK(bb_dev_query(e->b.dev, &attr));
 	return attr.odp && attr.odp_write && attr.odp_read;
 }
 
 #define OD (BB_ACCESS_ON_DEMAND | LW | RW | RR)
 
 /* On-demand pages that are untouched, not yet mapped, unmapped, or read-only. */
-ENV_TEST(on_demand)
+ENV_TEST(test_pages_on_demand_fault_as_they_are_mapped)
 {
 	struct bb_event ev;
 	struct bb_mr *mr;
@@ -46,7 +44,7 @@ ENV_TEST(on_demand)
 	p = map(8 * PAGE, PROT_NONE);
 	at = (uintptr_t)p;
 	assert_int_equal(mprotect(p, PAGE, PROT_READ | PROT_WRITE), 0);
-	assert_int_equal(bb_mr_reg(e->b.pd, p, 8 * PAGE, OD, &mr), 0);
+	OK(bb_mr_reg(e->b.pd, p, 8 * PAGE, OD, &mr));
 	assert_int_equal(mr->lkey, BB_LKEY_NONE);
 	/* Short READ data comes in the CQE if the QP asks for it. */
 	e->init.scatter_to_cqe = true;
@@ -65,10 +63,8 @@ ENV_TEST(on_demand)
 	 */
 	check(e, OP_READ, at + PAGE, mr->rkey, BB_WC_REM_OP_ERR);
 	fill(e->a.buf, 64, 2);
-	assert_int_equal(bb_post_write(e->a.qp, 3,
-				       &(struct bb_sge){(uintptr_t)e->a.buf, 64, e->a.mr->lkey}, 1,
-				       at + PAGE - 32, mr->rkey, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->a.qp, 3, &(struct bb_sge){(uintptr_t)e->a.buf, 64, e->a.mr->lkey}, 1,
+			 at + PAGE - 32, mr->rkey, BB_SEND_SIGNALED));
 	env_done(e, &e->a, 3, BB_WC_REM_OP_ERR);
 	env_event(e, e->b.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
@@ -97,12 +93,12 @@ ENV_TEST(on_demand)
 	assert_int_equal(run(e, OP_WRITE, (struct bb_sge){at, 64, mr->rkey}, raddr_of(&e->b, 0),
 			     e->b.mr->rkey),
 			 BB_WC_LOC_PROT_ERR);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 	munmap(p, 8 * PAGE);
 }
 
 /* Every kind of message, with an MR of the whole address space. */
-ENV_TEST(on_demand_forms)
+ENV_TEST(test_every_message_reaches_the_whole_address_space)
 {
 	struct bb_sge sge[2] = {sge_of(&e->a, 0, 3000), sge_of(&e->a, 8192, 5001)};
 	uint8_t *p = map(4 * PAGE, PROT_READ | PROT_WRITE);
@@ -112,12 +108,11 @@ ENV_TEST(on_demand_forms)
 
 	if (!has_odp(e))
 		skip();
-	assert_int_equal(bb_mr_reg(e->b.pd, NULL, SIZE_MAX, OD, &mr), 0);
+	OK(bb_mr_reg(e->b.pd, NULL, SIZE_MAX, OD, &mr));
 	fill(e->a.buf, 16384, 1);
-	assert_int_equal(bb_post_write(e->a.qp, 1, sge, 2, at + 1, mr->rkey, 0), 0);
-	assert_int_equal(bb_post_write_inline(e->a.qp, 2, "bluebell", 8, at + 3 * PAGE, mr->rkey,
-					      BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->a.qp, 1, sge, 2, at + 1, mr->rkey, 0));
+	OK(bb_post_write_inline(e->a.qp, 2, "bluebell", 8, at + 3 * PAGE, mr->rkey,
+				BB_SEND_SIGNALED));
 	env_done(e, &e->a, 2, BB_WC_SUCCESS);
 	assert_int_equal(p[0], 0);
 	assert_memory_equal(p + 1, e->a.buf, 3000);
@@ -125,9 +120,9 @@ ENV_TEST(on_demand_forms)
 	assert_int_equal(p[8002], 0);
 	assert_memory_equal(p + 3 * PAGE, "bluebell", 8);
 
-	assert_int_equal(bb_post_recv(e->b.qp, 9, NULL, 0), 0);
+	OK(bb_post_recv(e->b.qp, 9, NULL, 0));
 	bb_qp_ring_recv(e->b.qp);
-	assert_int_equal(bb_post_write_imm(e->a.qp, 3, sge, 1, at, mr->rkey, 0x11223344, 0), 0);
+	OK(bb_post_write_imm(e->a.qp, 3, sge, 1, at, mr->rkey, 0x11223344, 0));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 9, BB_WC_SUCCESS);
@@ -135,14 +130,14 @@ ENV_TEST(on_demand_forms)
 	assert_memory_equal(p, e->a.buf, 3000);
 
 	memset(e->a.buf, 0, 16384);
-	assert_int_equal(bb_post_read(e->a.qp, 4, sge, 2, at, mr->rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_read(e->a.qp, 4, sge, 2, at, mr->rkey, BB_SEND_SIGNALED));
 	env_done(e, &e->a, 4, BB_WC_SUCCESS);
 	assert_memory_equal(e->a.buf, p, 3000);
 	assert_memory_equal(e->a.buf + 8192, p + 3000, 5001);
 	/* Unmapped addresses: the first page, and beyond the user's address space. */
 	check(e, OP_READ, 0, mr->rkey, BB_WC_REM_OP_ERR);
 	check(e, OP_WRITE, UINT64_C(1) << 63, mr->rkey, BB_WC_REM_OP_ERR);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 	munmap(p, 4 * PAGE);
 }
 
@@ -196,18 +191,18 @@ descents(struct env *e, uint32_t access)
 	struct sigaction old;
 	struct bb_mr *mr;
 
-	assert_int_equal(bb_mr_reg(e->b.pd, watch_base, WATCHED * PAGE, access, &mr), 0);
+	OK(bb_mr_reg(e->b.pd, watch_base, WATCHED * PAGE, access, &mr));
 	fill(e->a.buf, WATCHED * PAGE, access);
 	watch_begin(&old);
 	assert_int_equal(
 		run(e, OP_WRITE, sge_of(&e->a, 0, WATCHED * PAGE), (uintptr_t)watch_base, mr->rkey),
 		BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 	return watch_end(e, &old);
 }
 
 /* A completion says that all data is there; before it, no byte is guaranteed. */
-ENV_TEST(relaxed)
+ENV_TEST(test_relaxed_ordering_writes_pages_out_of_order)
 {
 	struct sigaction old;
 	unsigned int libc, strict;
@@ -226,7 +221,7 @@ ENV_TEST(relaxed)
 }
 
 /* Transfers beyond 4 GiB on both sides. */
-ENV_TEST(large)
+ENV_TEST(test_transfers_beyond_4_gib_reach_their_offset)
 {
 	const size_t len = (size_t)6 << 30, edge = (size_t)4 << 30;
 	uint8_t *from = map(len, PROT_READ | PROT_WRITE), *to = map(len, PROT_READ | PROT_WRITE);
@@ -234,8 +229,8 @@ ENV_TEST(large)
 	size_t off[] = {0, edge - 3000, edge, len - 65536};
 	size_t i;
 
-	assert_int_equal(bb_mr_reg(e->a.pd, from, len, LW, &src), 0);
-	assert_int_equal(bb_mr_reg(e->b.pd, to, len, LW | RW | RR, &dst), 0);
+	OK(bb_mr_reg(e->a.pd, from, len, LW, &src));
+	OK(bb_mr_reg(e->b.pd, to, len, LW | RW | RR, &dst));
 	for (i = 0; i < RTE_DIM(off); i++) {
 		struct bb_sge sge = {(uintptr_t)from + off[i], 65536, src->lkey};
 
@@ -251,8 +246,8 @@ ENV_TEST(large)
 	/* No byte was written 4 GiB lower. */
 	assert_int_equal(to[65536], 0);
 	check(e, OP_WRITE, (uintptr_t)to + len - 63, dst->rkey, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_mr_dereg(src), 0);
-	assert_int_equal(bb_mr_dereg(dst), 0);
+	OK(bb_mr_dereg(src));
+	OK(bb_mr_dereg(dst));
 	munmap(from, len);
 	munmap(to, len);
 }

@@ -51,35 +51,32 @@ through_key(struct env *e, const struct bb_mkey *k, uint64_t iova, uint32_t len,
 	assert_int_equal(e->a.buf[len], 0);
 	/* b gathers through the lkey. */
 	memset(e->a.buf, 0, ENV_BUF);
-	assert_int_equal(bb_post_write(e->b.qp, 5, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->b.qp, 5, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
+			 BB_SEND_SIGNALED));
 	assert_int_equal(done(e, &e->b, BB_WC_RDMA_WRITE), BB_WC_SUCCESS);
 	assert_memory_equal(e->a.buf, data, len);
 	assert_int_equal(e->a.buf[len], 0);
 	/* b scatters the data of a READ. */
 	memset(e->b.buf, 0xee, ENV_BUF);
 	fill(e->a.buf, len, 9);
-	assert_int_equal(bb_post_read(e->b.qp, 6, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
-				      BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_read(e->b.qp, 6, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
+			BB_SEND_SIGNALED));
 	assert_int_equal(done(e, &e->b, BB_WC_RDMA_READ), BB_WC_SUCCESS);
 	expect_scattered(e, b, n, repeat, e->a.buf);
 	/* b receives into it. */
 	memset(e->b.buf, 0xee, ENV_BUF);
 	sge = sge_of(&e->a, 0, len);
-	assert_int_equal(bb_post_recv(e->b.qp, 7, &local, 1), 0);
+	OK(bb_post_recv(e->b.qp, 7, &local, 1));
 	bb_qp_ring_recv(e->b.qp);
-	assert_int_equal(bb_post_send(e->a.qp, 8, &sge, 1, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send(e->a.qp, 8, &sge, 1, BB_SEND_SIGNALED));
 	assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
 	assert_int_equal(done(e, &e->b, BB_WC_RECV), BB_WC_SUCCESS);
 	expect_scattered(e, b, n, repeat, e->a.buf);
 	/* One byte more than the key has. */
 	assert_int_equal(try(e, OP_WRITE, iova, k->rkey, len + 1), BB_WC_REM_ACCESS_ERR);
 	local.len = len + 1;
-	assert_int_equal(bb_post_write(e->b.qp, 5, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->b.qp, 5, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
+			 BB_SEND_SIGNALED));
 	assert_int_equal(done(e, &e->b, BB_WC_RDMA_WRITE), BB_WC_LOC_PROT_ERR);
 	fresh(e);
 }
@@ -90,7 +87,7 @@ block(const struct env *e, size_t off, uint32_t bytes, uint32_t skip)
 	return (struct bb_interleaved){(uintptr_t)e->b.buf + off, bytes, skip, e->b.mr->lkey};
 }
 
-KEYS_TEST(test_fixed)
+KEYS_TEST(test_fixed_key_covers_its_pieces)
 {
 	/*
 	 * Entries of odd sizes: KLM. Equal powers of two with a shorter last entry: KSM. One
@@ -128,14 +125,14 @@ KEYS_TEST(test_fixed)
 		/* Without atomics: with atomics the start must be even. */
 		attr.access = ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC;
 		attr.iova = 0x1234567;
-		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+		OK(bb_mkey_create(e->b.pd, &attr, &k));
 		assert_int_equal(k->len, len);
 		through_key(e, k, attr.iova, len, b, cases[c].n, 1);
 		assert_int_equal(try(e, OP_READ, attr.iova - 1, k->rkey, 8), BB_WC_REM_ACCESS_ERR);
 		/* The key holds a reference on the region, so the region cannot be deregistered. */
 		assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
 		i = k->rkey;
-		assert_int_equal(bb_mkey_destroy(k), 0);
+		OK(bb_mkey_destroy(k));
 		assert_int_equal(try(e, OP_READ, attr.iova, i, 1), BB_WC_REM_ACCESS_ERR);
 	}
 }
@@ -144,7 +141,7 @@ KEYS_TEST(test_fixed)
  * With atomics start and length are multiples of 8: KLM, KSM, and a KSM that begins within an
  * entry.
  */
-KEYS_TEST(test_fixed_atomic)
+KEYS_TEST(test_atomic_right_needs_multiples_of_8)
 {
 	static const struct {
 		uint64_t iova;
@@ -174,17 +171,17 @@ KEYS_TEST(test_fixed_atomic)
 			assert_int_equal(try(e, OP_ATOMIC, attr.iova, k->rkey, 8), BB_WC_SUCCESS);
 			assert_int_equal(try(e, OP_ATOMIC, attr.iova + k->len - 8, k->rkey, 8),
 					 BB_WC_SUCCESS);
-			assert_int_equal(bb_mkey_destroy(k), 0);
+			OK(bb_mkey_destroy(k));
 		}
 		/* Without atomics all of them are created. */
 		attr.access = ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC;
-		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
-		assert_int_equal(bb_mkey_destroy(k), 0);
+		OK(bb_mkey_create(e->b.pd, &attr, &k));
+		OK(bb_mkey_destroy(k));
 	}
 }
 
 /* Each set of the key's access rights, over a region that has LOCAL_WRITE only. */
-KEYS_TEST(test_fixed_rights)
+KEYS_TEST(test_rights_of_the_key_count)
 {
 	struct bb_mkey_attr attr;
 	struct bb_mkey *k;
@@ -193,31 +190,31 @@ KEYS_TEST(test_fixed_rights)
 	uint32_t set;
 	enum op op;
 
-	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, BB_ACCESS_LOCAL_WRITE, &mr), 0);
+	OK(bb_mr_reg(e->b.pd, e->b.buf, 4096, BB_ACCESS_LOCAL_WRITE, &mr));
 	sge = (struct bb_sge){(uintptr_t)e->b.buf, 4096, mr->lkey};
 	for (set = 0; set < 8; set++) {
 		bb_mkey_attr_init(&attr);
 		attr.pieces = &sge;
 		attr.n = 1;
 		attr.access = BB_ACCESS_LOCAL_WRITE | set << 1;
-		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+		OK(bb_mkey_create(e->b.pd, &attr, &k));
 		for (op = OP_WRITE; op < OPS; op++)
 			assert_int_equal(try(e, op, 64, k->rkey, 8),
 					 (attr.access & right_of[op]) != 0 ? BB_WC_SUCCESS
 									   : BB_WC_REM_ACCESS_ERR);
-		assert_int_equal(bb_mkey_destroy(k), 0);
+		OK(bb_mkey_destroy(k));
 	}
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 	/* A key with LOCAL_WRITE over a read-only region does not make the region writable. */
-	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, 0, &mr), 0);
+	OK(bb_mr_reg(e->b.pd, e->b.buf, 4096, 0, &mr));
 	sge.lkey = mr->lkey;
 	attr.access = ENV_ALL;
-	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	OK(bb_mkey_create(e->b.pd, &attr, &k));
 	assert_int_equal(try(e, OP_WRITE, 0, k->rkey, 8), BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(try(e, OP_ATOMIC, 0, k->rkey, 8), BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(try(e, OP_READ, 0, k->rkey, 8), BB_WC_SUCCESS);
-	assert_int_equal(bb_mkey_destroy(k), 0);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mkey_destroy(k));
+	OK(bb_mr_dereg(mr));
 }
 
 static void
@@ -228,19 +225,17 @@ layout(struct env *e, struct bb_mkey *k, uint32_t repeat, const struct bb_interl
 	uint32_t i;
 
 	if (repeat != 0) {
-		assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 4, k, ENV_ALL, repeat, b, n,
-							  BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_mkey_interleaved(e->b.qp, 4, k, ENV_ALL, repeat, b, n,
+					    BB_SEND_SIGNALED));
 	} else {
 		for (i = 0; i < n; i++)
 			sge[i] = (struct bb_sge){b[i].addr, b[i].bytes, b[i].lkey};
-		assert_int_equal(
-			bb_post_mkey_list(e->b.qp, 4, k, ENV_ALL, sge, n, BB_SEND_SIGNALED), 0);
+		OK(bb_post_mkey_list(e->b.qp, 4, k, ENV_ALL, sge, n, BB_SEND_SIGNALED));
 	}
 	assert_int_equal(done(e, &e->b, BB_WC_MKEY), BB_WC_SUCCESS);
 }
 
-KEYS_TEST(test_layout)
+KEYS_TEST(test_layout_of_a_key_can_change)
 {
 	struct bb_interleaved b[9];
 	struct bb_mkey_attr attr;
@@ -249,7 +244,7 @@ KEYS_TEST(test_layout)
 
 	bb_mkey_attr_init(&attr);
 	attr.max_pieces = 10;
-	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	OK(bb_mkey_create(e->b.pd, &attr, &k));
 	all_refused(e, 0, k->rkey);
 	/* Columns: 4 bytes of each 64-byte row, and 12 bytes of each 100-byte row elsewhere. */
 	b[0] = block(e, 17, 4, 60);
@@ -274,7 +269,7 @@ KEYS_TEST(test_layout)
 	b[0] = block(e, 8, 4096, 0);
 	layout(e, k, 5, b, 1);
 	through_key(e, k, 0, 5 * 4096, b, 1, 5);
-	assert_int_equal(bb_post_local_inv(e->b.qp, 3, k->rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_local_inv(e->b.qp, 3, k->rkey, BB_SEND_SIGNALED));
 	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_SUCCESS);
 	all_refused(e, 0, k->rkey);
 	layout(e, k, 5, b, 1);
@@ -283,11 +278,11 @@ KEYS_TEST(test_layout)
 	b[0] = block(e, 8, 4, 4);
 	layout(e, k, 5, b, 1);
 	assert_int_equal(try(e, OP_ATOMIC, 0, k->rkey, 8), BB_WC_REM_INV_REQ_ERR);
-	assert_int_equal(bb_mkey_destroy(k), 0);
+	OK(bb_mkey_destroy(k));
 }
 
 /* A layout change and a use of the key in one doorbell: the library adds the fence. */
-KEYS_TEST(test_layout_and_use)
+KEYS_TEST(test_use_after_a_layout_in_one_doorbell_sees_it)
 {
 	struct bb_interleaved b = block(e, 0, 16, 48);
 	struct bb_sge local = {0, 256, 0};
@@ -298,17 +293,15 @@ KEYS_TEST(test_layout_and_use)
 
 	bb_mkey_attr_init(&attr);
 	attr.max_pieces = 2;
-	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	OK(bb_mkey_create(e->b.pd, &attr, &k));
 	local.lkey = k->lkey;
 	fill(e->b.buf, 2048, 5);
 	for (round = 0; round < 200; round++) {
 		b.addr = (uintptr_t)e->b.buf + round % 7;
 		memset(e->a.buf, 0, 512);
-		assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 1, k, ENV_ALL, 16, &b, 1, 0), 0);
-		assert_int_equal(
-			bb_post_write(e->b.qp, 2, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey, 0),
-			0);
-		assert_int_equal(bb_post_local_inv(e->b.qp, 3, k->rkey, BB_SEND_SIGNALED), 0);
+		OK(bb_post_mkey_interleaved(e->b.qp, 1, k, ENV_ALL, 16, &b, 1, 0));
+		OK(bb_post_write(e->b.qp, 2, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey, 0));
+		OK(bb_post_local_inv(e->b.qp, 3, k->rkey, BB_SEND_SIGNALED));
 		bb_qp_ring(e->b.qp);
 		env_poll(e, &e->b, wc, 1);
 		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
@@ -316,10 +309,10 @@ KEYS_TEST(test_layout_and_use)
 		for (i = 0; i < 16; i++)
 			assert_memory_equal(e->a.buf + i * 16, e->b.buf + round % 7 + i * 64, 16);
 	}
-	assert_int_equal(bb_mkey_destroy(k), 0);
+	OK(bb_mkey_destroy(k));
 }
 
-KEYS_TEST(test_mkey_refused)
+KEYS_TEST(test_bad_layouts_are_refused)
 {
 	struct bb_interleaved b = block(e, 0, 16, 48);
 	struct bb_sge sge[2] = {sge_of(&e->b, 0, 64), sge_of(&e->b, 64, 64)};
@@ -333,7 +326,7 @@ KEYS_TEST(test_mkey_refused)
 	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
 	bb_mkey_attr_init(&attr);
 	attr.max_pieces = 2;
-	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	OK(bb_mkey_create(e->b.pd, &attr, &k));
 
 	assert_int_equal(bb_post_mkey_list(e->b.qp, 0, k, ENV_ALL, sge, 0, 0), -EINVAL);
 	assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 0, k, ENV_ALL, 0, &b, 1, 0), -EINVAL);
@@ -344,14 +337,14 @@ KEYS_TEST(test_mkey_refused)
 	assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 0, k, ENV_ALL, 1, &b, 1, 0), -EINVAL);
 	env_silent(e, &e->b);
 	/* The device refuses a key of another kind. */
-	assert_int_equal(bb_post_local_inv(e->b.qp, 3, e->b.mr->rkey, BB_SEND_SIGNALED), 0);
+	OK(bb_post_local_inv(e->b.qp, 3, e->b.mr->rkey, BB_SEND_SIGNALED));
 	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_MW_BIND_ERR);
 	fresh(e);
-	assert_int_equal(bb_mkey_destroy(k), 0);
+	OK(bb_mkey_destroy(k));
 }
 
 /* Each capability can be absent. */
-TEST(test_without)
+TEST(test_missing_capability_is_reported_and_refused)
 {
 	static const char *const specs[] = {"soft2,no_mkey", "soft2,no_umr", "soft2,no_interleaved",
 					    "soft2,no_mw",   "soft2,no_ksm", "soft2,no_umr_atomic"};
@@ -369,9 +362,9 @@ TEST(test_without)
 		struct bb_mr *mr;
 		void *mem = rte_zmalloc("without", 4096, 4096);
 
-		assert_int_equal(bb_dev_open(specs[i], &dev), 0);
-		assert_int_equal(bb_pd_alloc(dev, &pd), 0);
-		assert_int_equal(bb_dev_query(dev, &caps), 0);
+		OK(bb_dev_open(specs[i], &dev));
+		OK(bb_pd_alloc(dev, &pd));
+		OK(bb_dev_query(dev, &caps));
 		assert_int_equal(caps.max_mkey_pieces != 0, mkey);
 		assert_int_equal(caps.mkey_layout, umr);
 		assert_int_equal(caps.mkey_interleaved, umr && i != 2);
@@ -380,29 +373,29 @@ TEST(test_without)
 		assert_int_equal(caps.mkey_atomic_align, mkey && atomic ? 8 : 0);
 		assert_int_equal(bb_mw_alloc(pd, BB_MW_TYPE_1, &w), mw ? 0 : -ENOTSUP);
 		if (mw)
-			assert_int_equal(bb_mw_free(w), 0);
-		assert_int_equal(bb_mr_reg(pd, mem, 4096, 0, &mr), 0);
+			OK(bb_mw_free(w));
+		OK(bb_mr_reg(pd, mem, 4096, 0, &mr));
 		sge = (struct bb_sge){(uintptr_t)mem, 4096, mr->lkey};
 		bb_mkey_attr_init(&attr);
 		attr.pieces = &sge;
 		attr.n = 1;
 		assert_int_equal(bb_mkey_create(pd, &attr, &k), mkey ? 0 : -ENOTSUP);
 		if (mkey)
-			assert_int_equal(bb_mkey_destroy(k), 0);
+			OK(bb_mkey_destroy(k));
 		attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_ATOMIC;
 		assert_int_equal(bb_mkey_create(pd, &attr, &k), !mkey    ? -ENOTSUP
 								: atomic ? 0
 									 : -EINVAL);
 		if (mkey && atomic)
-			assert_int_equal(bb_mkey_destroy(k), 0);
+			OK(bb_mkey_destroy(k));
 		bb_mkey_attr_init(&attr);
 		attr.max_pieces = 1;
 		assert_int_equal(bb_mkey_create(pd, &attr, &k), umr ? 0 : -ENOTSUP);
 		if (umr)
-			assert_int_equal(bb_mkey_destroy(k), 0);
-		assert_int_equal(bb_mr_dereg(mr), 0);
-		assert_int_equal(bb_pd_free(pd), 0);
-		assert_int_equal(bb_dev_close(dev), 0);
+			OK(bb_mkey_destroy(k));
+		OK(bb_mr_dereg(mr));
+		OK(bb_pd_free(pd));
+		OK(bb_dev_close(dev));
 		rte_free(mem);
 	}
 }

@@ -47,7 +47,7 @@ key_of(struct env *e)
 
 	bb_mkey_attr_init(&attr);
 	attr.max_pieces = 2;
-	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	OK(bb_mkey_create(e->b.pd, &attr, &k));
 	return k;
 }
 
@@ -120,7 +120,7 @@ batch(struct env *e, struct bb_mkey *k, const char *what)
 }
 
 /* The first request after the layout has the fence, so all requests after it may use the key. */
-TEST(test_use)
+TEST(test_requests_after_a_layout_use_the_key)
 {
 	static const char *const what[] = {"LK", "LWK", "LKK", "LNK", "LWWK", "K", "LKLKK"};
 	unsigned int i, b, round;
@@ -137,7 +137,7 @@ TEST(test_use)
 		for (round = 0; round < 3; round++)
 			for (b = 0; b < RTE_DIM(what); b++)
 				batch(&e, k, what[b]);
-		assert_int_equal(bb_mkey_destroy(k), 0);
+		OK(bb_mkey_destroy(k));
 		env_stop(&e);
 	}
 }
@@ -146,7 +146,7 @@ TEST(test_use)
  * The key is laid out anew and invalidated after a request of the same queue that uses it. An
  * unreliable request completes when it is sent; its arrival is not reported.
  */
-TEST(test_change)
+TEST(test_change_after_a_use_waits_for_it)
 {
 	static const char *const what[] = {"LKI", "LKLKI", "LKKI", "LI"};
 	enum bb_qp_type type;
@@ -161,7 +161,7 @@ TEST(test_change)
 		for (round = 0; round < 3; round++)
 			for (b = 0; b < RTE_DIM(what); b++)
 				batch(&e, k, what[b]);
-		assert_int_equal(bb_mkey_destroy(k), 0);
+		OK(bb_mkey_destroy(k));
 		env_stop(&e);
 	}
 }
@@ -173,13 +173,13 @@ reset(struct env *e)
 
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE));
+	OK(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE));
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
 /* A queue that failed after a layout has no pending fence after its reset. */
-TEST(test_reset)
+TEST(test_reset_drops_the_pending_fence)
 {
 	struct bb_sge sge;
 	struct bb_mkey *k;
@@ -193,8 +193,7 @@ TEST(test_reset)
 		sge = sge_of(&e.b, 0, 8);
 		sge.lkey ^= 0xff00;
 		assert_int_equal(layout(&e, k, 1), 0);
-		assert_int_equal(
-			bb_post_write(e.b.qp, 2, &sge, 1, raddr_of(&e.a, 0), e.a.mr->rkey, 0), 0);
+		OK(bb_post_write(e.b.qp, 2, &sge, 1, raddr_of(&e.a, 0), e.a.mr->rkey, 0));
 		assert_int_equal(write_to(&e, k, 3), 0);
 		bb_qp_ring(e.b.qp);
 		env_poll(&e, &e.b, wc, 3);
@@ -203,7 +202,7 @@ TEST(test_reset)
 		expect(&wc[2], e.b.qp, 3, BB_WC_WR_FLUSH_ERR);
 		reset(&e);
 		batch(&e, k, "K");
-		assert_int_equal(bb_mkey_destroy(k), 0);
+		OK(bb_mkey_destroy(k));
 		env_stop(&e);
 	}
 }

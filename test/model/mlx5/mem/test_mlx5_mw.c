@@ -12,9 +12,8 @@ bind1(struct env *e, struct bb_mw *mw, uint64_t addr, uint64_t len, uint32_t acc
 {
 	uint32_t old = mw->rkey;
 
-	assert_int_equal(bb_mw_bind(e->b.qp, 2, mw, len == 0 ? NULL : e->b.mr, addr, len, access,
-				    BB_SEND_SIGNALED),
-			 0);
+	OK(bb_mw_bind(e->b.qp, 2, mw, len == 0 ? NULL : e->b.mr, addr, len, access,
+		      BB_SEND_SIGNALED));
 	assert_int_equal(mw->rkey, bb_inc_rkey(old));
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 }
@@ -24,9 +23,7 @@ bind2(struct env *e, struct bb_mw *mw, uint64_t addr, uint64_t len, uint32_t acc
 {
 	uint32_t rkey = bb_inc_rkey(mw->rkey);
 
-	assert_int_equal(
-		bb_post_bind_mw(e->b.qp, 2, mw, rkey, e->b.mr, addr, len, access, BB_SEND_SIGNALED),
-		0);
+	OK(bb_post_bind_mw(e->b.qp, 2, mw, rkey, e->b.mr, addr, len, access, BB_SEND_SIGNALED));
 	assert_int_equal(mw->rkey, rkey);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 }
@@ -37,9 +34,9 @@ KEYS_TEST(test_window_that_was_never_bound_gives_no_access)
 	struct bb_mw *mw;
 
 	for (type = BB_MW_TYPE_1; type <= BB_MW_TYPE_2; type++) {
-		assert_int_equal(bb_mw_alloc(e->b.pd, type, &mw), 0);
+		OK(bb_mw_alloc(e->b.pd, type, &mw));
 		all_refused(e, raddr_of(&e->b, 0), mw->rkey);
-		assert_int_equal(bb_mw_free(mw), 0);
+		OK(bb_mw_free(mw));
 	}
 }
 
@@ -50,26 +47,24 @@ KEYS_TEST(test_second_invalidation_by_the_peer_fails)
 	struct bb_mw *mw;
 	unsigned int i;
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw));
 	bind2(e, mw, raddr_of(&e->b, 8192), 64, REMOTE);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(bb_post_recv(e->b.qp, 7, &sge, 1), 0);
+		OK(bb_post_recv(e->b.qp, 7, &sge, 1));
 		bb_qp_ring_recv(e->b.qp);
-		assert_int_equal(
-			bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED), 0);
+		OK(bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED));
 		assert_int_equal(done(e, &e->a, BB_WC_SEND),
 				 i == 0 ? BB_WC_SUCCESS : BB_WC_REM_OP_ERR);
 		env_expect(e, &e->b, 7, i == 0 ? BB_WC_SUCCESS : BB_WC_REM_INV_REQ_ERR);
 	}
 	fresh(e);
-	assert_int_equal(bb_mr_dereg(e->b.mr), 0);
-	assert_int_equal(
-		bb_mr_reg(e->b.pd, e->b.buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &e->b.mr), 0);
-	assert_int_equal(bb_mw_free(mw), 0);
+	OK(bb_mr_dereg(e->b.mr));
+	OK(bb_mr_reg(e->b.pd, e->b.buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &e->b.mr));
+	OK(bb_mw_free(mw));
 }
 
 /* Invalid arguments return -EINVAL and change neither the window nor the QP. */
-KEYS_TEST(test_bind_refused)
+KEYS_TEST(test_invalid_binds_change_nothing)
 {
 	struct bb_mr *ro, *foreign, *paged;
 	struct bb_dev_attr attr;
@@ -81,11 +76,9 @@ KEYS_TEST(test_bind_refused)
 	assert_int_equal(bb_mw_alloc(NULL, BB_MW_TYPE_1, &one), -EINVAL);
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, NULL), -EINVAL);
 	assert_int_equal(bb_mw_free(NULL), -EINVAL);
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &one), 0);
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two), 0);
-	assert_int_equal(
-		bb_mr_reg(e->b.pd, e->b.buf, 4096, BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ, &ro),
-		0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &one));
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two));
+	OK(bb_mr_reg(e->b.pd, e->b.buf, 4096, BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ, &ro));
 	rkey = one->rkey;
 #define NOT1(mr_, addr_, len_, access_, want_)                                                     \
 	assert_int_equal(bb_mw_bind(e->b.qp, 0, one, mr_, addr_, len_, access_, 0), want_)
@@ -100,43 +93,39 @@ KEYS_TEST(test_bind_refused)
 	NOT2(two, bb_inc_rkey(two->rkey), NULL, 64);
 	NOT2(two, bb_inc_rkey(two->rkey), ro, 0);
 	/* An on-demand region has no lkey. */
-	assert_int_equal(bb_dev_query(e->b.dev, &attr), 0);
+	OK(bb_dev_query(e->b.dev, &attr));
 	if (attr.odp) {
-		assert_int_equal(
-			bb_mr_reg(e->b.pd, e->b.buf, 4096,
-				  BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ | BB_ACCESS_ON_DEMAND,
-				  &paged),
-			0);
+		OK(bb_mr_reg(e->b.pd, e->b.buf, 4096,
+			     BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ | BB_ACCESS_ON_DEMAND,
+			     &paged));
 		NOT1(paged, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
 		NOT2(two, bb_inc_rkey(two->rkey), paged, 64);
-		assert_int_equal(bb_mr_dereg(paged), 0);
+		OK(bb_mr_dereg(paged));
 	}
 	if (e->a.pd != e->b.pd)
 		assert_int_equal(bb_mw_bind(e->a.qp, 0, one, e->a.mr, raddr_of(&e->a, 0), 64,
 					    BB_ACCESS_REMOTE_READ, 0),
 				 -EINVAL);
 	/* A window of a PD other than the QP's. */
-	assert_int_equal(bb_pd_alloc(e->b.dev, &pd), 0);
-	assert_int_equal(bb_mr_reg(pd, e->b.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &foreign), 0);
-	assert_int_equal(bb_mw_alloc(pd, BB_MW_TYPE_1, &theirs), 0);
+	OK(bb_pd_alloc(e->b.dev, &pd));
+	OK(bb_mr_reg(pd, e->b.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &foreign));
+	OK(bb_mw_alloc(pd, BB_MW_TYPE_1, &theirs));
 	assert_int_equal(bb_mw_bind(e->b.qp, 0, theirs, foreign, at, 64, BB_ACCESS_REMOTE_READ, 0),
 			 -EINVAL);
 	assert_int_equal(bb_mw_bind(e->b.qp, 0, theirs, NULL, 0, 0, 0, 0), -EINVAL);
-	assert_int_equal(bb_mw_free(theirs), 0);
-	assert_int_equal(bb_mr_dereg(foreign), 0);
-	assert_int_equal(bb_pd_free(pd), 0);
+	OK(bb_mw_free(theirs));
+	OK(bb_mr_dereg(foreign));
+	OK(bb_pd_free(pd));
 	/* The refused calls posted nothing. */
 	env_silent(e, &e->b);
 	/* The whole region may be bound. */
-	assert_int_equal(
-		bb_mw_bind(e->b.qp, 0, one, ro, at, 4096, BB_ACCESS_REMOTE_READ, BB_SEND_SIGNALED),
-		0);
+	OK(bb_mw_bind(e->b.qp, 0, one, ro, at, 4096, BB_ACCESS_REMOTE_READ, BB_SEND_SIGNALED));
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 	bind1(e, one, at, 64, BB_ACCESS_REMOTE_READ);
 	assert_int_equal(try(e, OP_READ, at, one->rkey, 64), BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(ro), 0);
-	assert_int_equal(bb_mw_free(one), 0);
-	assert_int_equal(bb_mw_free(two), 0);
+	OK(bb_mr_dereg(ro));
+	OK(bb_mw_free(one));
+	OK(bb_mw_free(two));
 }
 
 /* Registers a second region of b over the same memory. */
@@ -145,17 +134,15 @@ region(struct env *e)
 {
 	struct bb_mr *mr;
 
-	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &mr),
-			 0);
+	OK(bb_mr_reg(e->b.pd, e->b.buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &mr));
 	return mr;
 }
 
 static void
 post2(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 {
-	assert_int_equal(bb_post_bind_mw(e->b.qp, 2, mw, bb_inc_rkey(mw->rkey), mr,
-					 raddr_of(&e->b, 0), 64, REMOTE, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_bind_mw(e->b.qp, 2, mw, bb_inc_rkey(mw->rkey), mr, raddr_of(&e->b, 0), 64,
+			   REMOTE, BB_SEND_SIGNALED));
 }
 
 static int
@@ -170,15 +157,15 @@ KEYS_TEST(test_region_of_a_lost_bind_is_held_until_a_later_bind_succeeds)
 	struct bb_mr *mr = region(e);
 	struct bb_mw *mw;
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw));
 	post2(e, mw, mr);
 	fresh(e);
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
 	post2(e, mw, e->b.mr);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
-	assert_int_equal(bb_mw_free(mw), 0);
+	OK(bb_mw_free(mw));
 }
 
 /*
@@ -190,7 +177,7 @@ pending_make(struct env *e, struct bb_mr *mr, struct side first[2])
 {
 	struct bb_mw *mw;
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw));
 	assert_int_equal(post1(e, mw, mr), 0);
 	first[0] = e->a;
 	first[1] = e->b;
@@ -202,8 +189,8 @@ pending_make(struct env *e, struct bb_mr *mr, struct side first[2])
 static void
 pending_lost(struct side first[2])
 {
-	assert_int_equal(bb_qp_destroy(first[0].qp), 0);
-	assert_int_equal(bb_qp_destroy(first[1].qp), 0);
+	OK(bb_qp_destroy(first[0].qp));
+	OK(bb_qp_destroy(first[1].qp));
 }
 
 /* A bind that is posted from now on and succeeds ends the hold. */
@@ -212,12 +199,12 @@ pending_end(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 {
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
 	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
-	assert_int_equal(bb_mr_dereg(mr), 0);
-	assert_int_equal(bb_mw_free(mw), 0);
+	OK(bb_mr_dereg(mr));
+	OK(bb_mw_free(mw));
 }
 
 /* A bind that was posted later, on the other queue, has succeeded. */
-KEYS_TEST(test_pending_elsewhere)
+KEYS_TEST(test_success_on_another_queue_proves_no_lost_bind)
 {
 	struct bb_mr *mr = region(e);
 	struct side first[2];
@@ -234,7 +221,7 @@ KEYS_TEST(test_pending_elsewhere)
  * A bind that was posted before the first queue was destroyed succeeds: that proves nothing about
  * the lost bind.
  */
-KEYS_TEST(test_pending_until_later)
+KEYS_TEST(test_success_posted_before_the_loss_proves_nothing)
 {
 	struct bb_mr *mr = region(e);
 	struct side first[2];
@@ -247,14 +234,14 @@ KEYS_TEST(test_pending_until_later)
 }
 
 /* A completed bind that was never polled is settled after any number of requests. */
-KEYS_TEST(test_settled_late)
+KEYS_TEST(test_unpolled_bind_is_settled_after_any_number_of_requests)
 {
 	struct bb_sq *sq = &e->b.qp->sq;
 	struct bb_mr *mr = region(e);
 	const uint32_t more = 0x80000010;
 	struct bb_mw *mw;
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw));
 	assert_int_equal(post1(e, mw, mr), 0);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 	/* Advances the counters as that many requests would. */
@@ -264,7 +251,7 @@ KEYS_TEST(test_settled_late)
 	sq->rung_seq += more;
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
 	bind1(e, mw, 0, 0, 0);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 
 	/* A later failure of the queue does not make the completed bind a failed one. */
 	mr = region(e);
@@ -274,15 +261,14 @@ KEYS_TEST(test_settled_late)
 	sq->done += more;
 	sq->sig_seq += more;
 	sq->rung_seq += more;
-	assert_int_equal(bb_post_write_inline(e->b.qp, 1, "x", 1, raddr_of(&e->a, 0),
-					      e->a.mr->rkey ^ 0x77, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write_inline(e->b.qp, 1, "x", 1, raddr_of(&e->a, 0), e->a.mr->rkey ^ 0x77,
+				BB_SEND_SIGNALED));
 	assert_int_equal(done(e, &e->b, BB_WC_RDMA_WRITE), BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
 	fresh(e);
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-	assert_int_equal(bb_mw_free(mw), 0);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mw_free(mw));
+	OK(bb_mr_dereg(mr));
 }
 
 /* Allocates a window that has the index of @rkey in the table. */
@@ -293,7 +279,7 @@ alloc_same(struct env *e, uint32_t rkey)
 
 	do {
 		assert_int_equal(bb_mw_free(mw), mw == NULL ? -EINVAL : 0);
-		assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+		OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw));
 	} while (mw->rkey >> 8 != rkey >> 8);
 	return mw;
 }
@@ -302,7 +288,7 @@ alloc_same(struct env *e, uint32_t rkey)
  * The completion of a remote invalidation is polled late: the window was bound to a new key
  * already, or was freed and its index belongs to another window. The current region stays held.
  */
-KEYS_TEST(test_invalidated_late)
+KEYS_TEST(test_late_invalidation_keeps_the_current_region_held)
 {
 	struct bb_sge sge;
 	struct bb_mr *mr;
@@ -313,17 +299,16 @@ KEYS_TEST(test_invalidated_late)
 	for (freed = 0; freed < 2; freed++) {
 		mr = region(e);
 		sge = sge_of(&e->b, 0, 64);
-		assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+		OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw));
 		bind2(e, mw, raddr_of(&e->b, 4096), 64, REMOTE);
-		assert_int_equal(bb_post_recv(e->b.qp, 7, &sge, 1), 0);
+		OK(bb_post_recv(e->b.qp, 7, &sge, 1));
 		bb_qp_ring_recv(e->b.qp);
-		assert_int_equal(
-			bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED), 0);
+		OK(bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED));
 		assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
 		if (freed) {
 			const uint32_t rkey = mw->rkey;
 
-			assert_int_equal(bb_mw_free(mw), 0);
+			OK(bb_mw_free(mw));
 			mw = alloc_same(e, rkey);
 		}
 		post2(e, mw, mr);
@@ -339,8 +324,8 @@ KEYS_TEST(test_invalidated_late)
 		assert_int_equal(((struct bb_mr_priv *)mr)->windows, 1);
 		assert_int_equal(bb_mr_dereg(mr), -EBUSY);
 		/* The previous region is not held. */
-		assert_int_equal(bb_mr_dereg(e->b.mr), 0);
-		assert_int_equal(bb_mw_free(mw), 0);
+		OK(bb_mr_dereg(e->b.mr));
+		OK(bb_mw_free(mw));
 		e->b.mr = mr;
 	}
 }
@@ -352,7 +337,7 @@ free_mw(void *mw)
 }
 
 /* One thread frees a window while another polls the completion that the peer has invalidated it. */
-KEYS_TEST(test_free_while_polled)
+KEYS_TEST(test_window_may_be_freed_while_its_completion_is_polled)
 {
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
 	struct bb_mw *mw;
@@ -362,12 +347,11 @@ KEYS_TEST(test_free_while_polled)
 	int i;
 
 	for (i = 0; i < 100; i++) {
-		assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+		OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw));
 		bind2(e, mw, raddr_of(&e->b, 4096), 64, REMOTE);
-		assert_int_equal(bb_post_recv(e->b.qp, 7, &sge, 1), 0);
+		OK(bb_post_recv(e->b.qp, 7, &sge, 1));
 		bb_qp_ring_recv(e->b.qp);
-		assert_int_equal(
-			bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED), 0);
+		OK(bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED));
 		assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
 		assert_int_equal(pthread_create(&t, NULL, free_mw, mw), 0);
 		env_poll(e, &e->b, &wc, 1);
@@ -383,14 +367,14 @@ KEYS_TEST(test_free_while_polled)
  * The library tracks OPS_MAX unsettled requests of a window; further binds return -EAGAIN until a
  * completion is polled, or until the window is freed.
  */
-KEYS_TEST(test_many_pending)
+KEYS_TEST(test_window_tracks_a_few_unsettled_binds)
 {
 	struct bb_mr *mr = region(e);
 	struct bb_wc wc[OPS_MAX];
 	struct bb_mw *mw, *two;
 	uint32_t rkey, i;
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw));
 	for (i = 0; i < OPS_MAX; i++)
 		assert_int_equal(post1(e, mw, i == 0 ? mr : e->b.mr), 0);
 	rkey = mw->rkey;
@@ -401,22 +385,22 @@ KEYS_TEST(test_many_pending)
 	env_poll(e, &e->b, wc, OPS_MAX);
 	for (i = 0; i < OPS_MAX; i++)
 		assert_int_equal(wc[i].status, BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mr_dereg(mr));
 	mr = region(e);
 	assert_int_equal(post1(e, mw, mr), 0);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
-	assert_int_equal(bb_mw_free(mw), 0);
+	OK(bb_mw_free(mw));
 
 	/* Unpolled invalidations hold no region and take no room. */
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two), 0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two));
 	for (i = 0; i < 2 * OPS_MAX; i++) {
-		assert_int_equal(bb_post_local_inv(e->b.qp, 3, two->rkey, 0), 0);
+		OK(bb_post_local_inv(e->b.qp, 3, two->rkey, 0));
 		fresh(e);
 	}
-	assert_int_equal(bb_mw_free(two), 0);
+	OK(bb_mw_free(two));
 
 	/* Unsettled binds hold their region and take room until the window is freed. */
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw));
 	for (i = 0; i < OPS_MAX; i++) {
 		assert_int_equal(post1(e, mw, mr), 0);
 		fresh(e);
@@ -424,8 +408,8 @@ KEYS_TEST(test_many_pending)
 	assert_int_equal(post1(e, mw, e->b.mr), -ENOMEM);
 	env_silent(e, &e->b);
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-	assert_int_equal(bb_mw_free(mw), 0);
-	assert_int_equal(bb_mr_dereg(mr), 0);
+	OK(bb_mw_free(mw));
+	OK(bb_mr_dereg(mr));
 }
 
 TEST_MAIN(env_eal_init("mlx5_mw"))

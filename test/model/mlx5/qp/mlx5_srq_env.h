@@ -27,7 +27,7 @@ srq_open(struct rig *r, uint32_t depth, uint32_t max_sge, uint32_t limit)
 	attr.depth = depth;
 	attr.max_sge = max_sge;
 	attr.limit = limit;
-	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &r->srq), 0);
+	OK(bb_srq_create(r->e.b.pd, &attr, &r->srq));
 }
 
 static inline struct bb_qp *
@@ -41,7 +41,7 @@ make_qp(const struct rig *r, const struct side *s, struct bb_srq *srq)
 	init.sq_depth = 16;
 	init.rq_depth = 16;
 	init.srq = srq;
-	assert_int_equal(bb_qp_create(s->pd, &init, &qp), 0);
+	OK(bb_qp_create(s->pd, &init, &qp));
 	return qp;
 }
 
@@ -67,11 +67,11 @@ rig_close(struct rig *r)
 
 	for (i = 0; i < QPS; i++) {
 		if (r->a[i] != NULL)
-			assert_int_equal(bb_qp_destroy(r->a[i]), 0);
+			OK(bb_qp_destroy(r->a[i]));
 		if (r->b[i] != NULL)
-			assert_int_equal(bb_qp_destroy(r->b[i]), 0);
+			OK(bb_qp_destroy(r->b[i]));
 	}
-	assert_int_equal(bb_srq_destroy(r->srq), 0);
+	OK(bb_srq_destroy(r->srq));
 	env_stop(&r->e);
 }
 
@@ -104,7 +104,7 @@ send_from(struct rig *r, uint32_t qp, uint32_t seed)
 	uint8_t data[LEN];
 
 	fill(data, LEN, seed);
-	assert_int_equal(bb_post_send_inline(r->a[qp], seed, data, LEN, BB_SEND_SIGNALED), 0);
+	OK(bb_post_send_inline(r->a[qp], seed, data, LEN, BB_SEND_SIGNALED));
 	bb_qp_ring(r->a[qp]);
 }
 

@@ -63,8 +63,8 @@ rig_open(struct rig *r, enum bb_qp_type type)
 	env_qps(&r->e);
 	r->e.attr.path_mtu = 4096;
 	connect_pair(r->e.a.qp, r->e.b.qp, &r->e.attr);
-	assert_int_equal(bb_mr_reg(r->e.a.pd, r->src, LONG, BB_ACCESS_LOCAL_WRITE, &r->src_mr), 0);
-	assert_int_equal(bb_mr_reg(r->e.b.pd, r->dst, LONG, ENV_ALL, &r->dst_mr), 0);
+	OK(bb_mr_reg(r->e.a.pd, r->src, LONG, BB_ACCESS_LOCAL_WRITE, &r->src_mr));
+	OK(bb_mr_reg(r->e.b.pd, r->dst, LONG, ENV_ALL, &r->dst_mr));
 	fill(r->src, FILE_BYTES / 2, 5);
 	memset(r->dst, 0xee, FILE_BYTES / 2);
 }
@@ -72,8 +72,8 @@ rig_open(struct rig *r, enum bb_qp_type type)
 static void
 rig_close(struct rig *r)
 {
-	assert_int_equal(bb_mr_dereg(r->src_mr), 0);
-	assert_int_equal(bb_mr_dereg(r->dst_mr), 0);
+	OK(bb_mr_dereg(r->src_mr));
+	OK(bb_mr_dereg(r->dst_mr));
 	env_stop(&r->e);
 	munmap(r->src, LONG);
 	munmap(r->dst, LONG);
@@ -93,7 +93,7 @@ done(struct rig *r, uint64_t wr_id, enum bb_wc_status status)
 }
 
 /* One piece of 2^31 bytes, which a WQE encodes as 0. */
-TEST(whole)
+TEST(test_2_gib_in_one_piece_arrives)
 {
 	struct bb_dev_attr attr;
 	struct bb_sge sge, rsge;
@@ -105,35 +105,32 @@ TEST(whole)
 		skip();
 	for (type = BB_QPT_RC; type <= BB_QPT_UC; type++) {
 		rig_open(&r, type);
-		assert_int_equal(bb_dev_query(r.e.a.dev, &attr), 0);
+		OK(bb_dev_query(r.e.a.dev, &attr));
 		assert_int_equal(attr.max_msg_size, LONG);
 		sge = (struct bb_sge){(uintptr_t)r.src, LONG, r.src_mr->lkey};
 		rsge = (struct bb_sge){(uintptr_t)r.dst, LONG, r.dst_mr->lkey};
-		assert_int_equal(bb_post_write(r.e.a.qp, 1, &sge, 1, (uintptr_t)r.dst,
-					       r.dst_mr->rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write(r.e.a.qp, 1, &sge, 1, (uintptr_t)r.dst, r.dst_mr->rkey,
+				 BB_SEND_SIGNALED));
 		done(&r, 1, BB_WC_SUCCESS);
 		assert_memory_equal(r.src, r.dst + LONG - FILE_BYTES / 2, FILE_BYTES / 2);
 		memset(r.dst, 0xee, FILE_BYTES / 2);
-		assert_int_equal(bb_post_recv(r.e.b.qp, 2, &rsge, 1), 0);
+		OK(bb_post_recv(r.e.b.qp, 2, &rsge, 1));
 		bb_qp_ring_recv(r.e.b.qp);
-		assert_int_equal(bb_post_send(r.e.a.qp, 3, &sge, 1, BB_SEND_SIGNALED), 0);
+		OK(bb_post_send(r.e.a.qp, 3, &sge, 1, BB_SEND_SIGNALED));
 		done(&r, 3, BB_WC_SUCCESS);
 		env_poll(&r.e, &r.e.b, &wc, 1);
 		expect(&wc, r.e.b.qp, 2, BB_WC_SUCCESS);
 		assert_int_equal(wc.byte_len, LONG);
 		assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
 		/* The next message arrives in the right place, so the PSNs were counted. */
-		assert_int_equal(bb_post_write_inline(r.e.a.qp, 4, "behind", 6, (uintptr_t)r.dst,
-						      r.dst_mr->rkey, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write_inline(r.e.a.qp, 4, "behind", 6, (uintptr_t)r.dst, r.dst_mr->rkey,
+					BB_SEND_SIGNALED));
 		done(&r, 4, BB_WC_SUCCESS);
 		assert_memory_equal(r.dst, "behind", 6);
 		if (type == BB_QPT_RC) {
 			memset(r.src, 0, FILE_BYTES / 2);
-			assert_int_equal(bb_post_read(r.e.a.qp, 5, &sge, 1, (uintptr_t)r.dst,
-						      r.dst_mr->rkey, BB_SEND_SIGNALED),
-					 0);
+			OK(bb_post_read(r.e.a.qp, 5, &sge, 1, (uintptr_t)r.dst, r.dst_mr->rkey,
+					BB_SEND_SIGNALED));
 			done(&r, 5, BB_WC_SUCCESS);
 			assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
 		}
@@ -142,7 +139,7 @@ TEST(whole)
 }
 
 /* 2 GiB in several pieces; one byte more is refused by every device. */
-TEST(pieces)
+TEST(test_one_byte_over_2_gib_is_refused)
 {
 	struct bb_sge sge[4];
 	struct rig r;
@@ -151,14 +148,11 @@ TEST(pieces)
 	sge[0] = (struct bb_sge){(uintptr_t)r.src, 1, r.src_mr->lkey};
 	sge[1] = (struct bb_sge){(uintptr_t)r.src + 1, LONG - 4096, r.src_mr->lkey};
 	sge[2] = (struct bb_sge){(uintptr_t)r.src + 1 + LONG - 4096, 4095, r.src_mr->lkey};
-	assert_int_equal(bb_post_write(r.e.a.qp, 1, sge, 3, (uintptr_t)r.dst, r.dst_mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(r.e.a.qp, 1, sge, 3, (uintptr_t)r.dst, r.dst_mr->rkey, BB_SEND_SIGNALED));
 	done(&r, 1, BB_WC_SUCCESS);
 	assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
 	sge[3] = sge[0];
-	assert_int_equal(bb_post_write(r.e.a.qp, 2, sge, 4, (uintptr_t)r.dst, r.dst_mr->rkey, 0),
-			 0);
+	OK(bb_post_write(r.e.a.qp, 2, sge, 4, (uintptr_t)r.dst, r.dst_mr->rkey, 0));
 	done(&r, 2, BB_WC_LOC_LEN_ERR);
 	sge[0].len = LONG + 1;
 	assert_int_equal(bb_post_write(r.e.a.qp, 2, sge, 1, (uintptr_t)r.dst, r.dst_mr->rkey, 0),

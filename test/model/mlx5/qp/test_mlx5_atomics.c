@@ -62,13 +62,13 @@ result(const struct bb_dev_attr *attr, const uint8_t *p, uint32_t len)
 	return len == 4 ? bb_be32((uint32_t)v) : bb_be64(v);
 }
 
-ENV_TEST_OPEN(masked)
+ENV_TEST_OPEN(test_masked_atomics_follow_their_definition)
 {
 	struct bb_dev_attr attr;
 	unsigned int len, i, swapped = 0;
 	struct bb_wc wc;
 
-	assert_int_equal(bb_dev_query(e->a.dev, &attr), 0);
+	OK(bb_dev_query(e->a.dev, &attr));
 	assert_int_equal(attr.masked_atomics, 4 | 8);
 	assert_int_equal(attr.masked_atomics_be, 4);
 	e->init.max_sge = 1; /* 64 bytes per WQE: a masked CMP_SWAP of 8 bytes takes two slots */
@@ -92,18 +92,14 @@ ENV_TEST_OPEN(masked)
 			memcpy(e->b.buf + at, &old, len);
 			if (i % 3 == 0) {
 				want = add_fields(old, a, b, len * 8);
-				assert_int_equal(bb_post_masked_fetch_add(
-							 e->a.qp, i, &sge, raddr_of(&e->b, at),
-							 e->b.mr->rkey, a, b, BB_SEND_SIGNALED),
-						 0);
+				OK(bb_post_masked_fetch_add(e->a.qp, i, &sge, raddr_of(&e->b, at),
+							    e->b.mr->rkey, a, b, BB_SEND_SIGNALED));
 			} else {
 				want = cmp_swap(old, a, b, c, d);
 				swapped += want != old;
-				assert_int_equal(bb_post_masked_cmp_swap(e->a.qp, i, &sge,
-									 raddr_of(&e->b, at),
-									 e->b.mr->rkey, a, b, c, d,
-									 BB_SEND_SIGNALED),
-						 0);
+				OK(bb_post_masked_cmp_swap(e->a.qp, i, &sge, raddr_of(&e->b, at),
+							   e->b.mr->rkey, a, b, c, d,
+							   BB_SEND_SIGNALED));
 			}
 			bb_qp_ring(e->a.qp);
 			env_poll(e, &e->a, &wc, 1);
@@ -121,7 +117,7 @@ ENV_TEST_OPEN(masked)
 }
 
 /* Requests of two slots in an almost full queue, and requests that can never be posted. */
-ENV_TEST_OPEN(room)
+ENV_TEST_OPEN(test_request_of_two_slots_needs_two)
 {
 	struct bb_qp_stats stats;
 	struct bb_sge sge;
@@ -140,7 +136,7 @@ ENV_TEST_OPEN(room)
 	assert_int_equal(CS(), 0);
 	assert_int_equal(CS(), 0);
 	assert_int_equal(CS(), -EAGAIN);
-	assert_int_equal(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED), 0);
+	OK(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED));
 	assert_int_equal(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED), -EAGAIN);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, wc, 3);
@@ -149,7 +145,7 @@ ENV_TEST_OPEN(room)
 		env_done(e, &e->a, 1, BB_WC_SUCCESS);
 	}
 	/* A request counts once, whatever room it takes. */
-	assert_int_equal(bb_qp_stats(e->a.qp, &stats), 0);
+	OK(bb_qp_stats(e->a.qp, &stats));
 	assert_int_equal(stats.posted, 43);
 	assert_int_equal(stats.outstanding, 0);
 	sge.len = 16;
@@ -162,9 +158,8 @@ ENV_TEST_OPEN(room)
 	assert_int_equal(bb_post_masked_fetch_add(e->a.qp, 1, &sge, raddr_of(&e->b, 2),
 						  e->b.mr->rkey, 1, 0, 0),
 			 -EINVAL);
-	assert_int_equal(bb_post_masked_fetch_add(e->a.qp, 1, &sge, raddr_of(&e->b, 4),
-						  e->b.mr->rkey, 1, 0, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_masked_fetch_add(e->a.qp, 1, &sge, raddr_of(&e->b, 4), e->b.mr->rkey, 1, 0,
+				    BB_SEND_SIGNALED));
 	env_done(e, &e->a, 1, BB_WC_SUCCESS);
 	env_stop(e);
 
@@ -177,8 +172,7 @@ ENV_TEST_OPEN(room)
 	assert_int_equal(CS(), -EINVAL);
 }
 
-/* A device without masked atomics. */
-TEST(lacked)
+TEST(test_device_without_masked_atomics_refuses_them)
 {
 	struct bb_send_wr wr = {.opcode = BB_WR_MASKED_FETCH_AND_ADD, .nsge = 1};
 	struct bb_dev_attr attr;
@@ -188,7 +182,7 @@ TEST(lacked)
 
 	env_open_spec(&e,
 		      env_thread() ? "soft0,progress=thread,no_ext_atomic" : "soft0,no_ext_atomic");
-	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	OK(bb_dev_query(e.a.dev, &attr));
 	assert_int_equal(attr.masked_atomics, 0);
 	assert_true(attr.atomics);
 	env_up(&e);
@@ -204,9 +198,7 @@ TEST(lacked)
 	assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 1);
 	env_done(&e, &e.a, 0, BB_WC_SUCCESS);
 	/* If it is posted nevertheless, the device does not know the opcode. */
-	assert_int_equal(
-		bb_post_masked_fetch_add(e.a.qp, 7, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1, 0, 0),
-		0);
+	OK(bb_post_masked_fetch_add(e.a.qp, 7, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1, 0, 0));
 	env_done(&e, &e.a, 7, BB_WC_LOC_QP_OP_ERR);
 	env_stop(&e);
 }

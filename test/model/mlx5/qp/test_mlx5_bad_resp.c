@@ -46,26 +46,26 @@ begin(void)
 	assert_int_equal(rte_eth_dev_get_name_by_port(0, name), 0);
 	snprintf(spec, sizeof(spec), "soft0,port=%s,ip=192.0.2.1/24,neigh=192.0.2.2@%s", name,
 		 "02:cc:00:00:00:02");
-	assert_int_equal(bb_dev_open(spec, &e.dev), 0);
-	assert_int_equal(bb_pd_alloc(e.dev, &e.pd), 0);
+	OK(bb_dev_open(spec, &e.dev));
+	OK(bb_pd_alloc(e.dev, &e.pd));
 	bb_cq_attr_init(&cq);
-	assert_int_equal(bb_cq_create(e.dev, &cq, &e.cq), 0);
+	OK(bb_cq_create(e.dev, &cq, &e.cq));
 	e.buf = rte_malloc("buf", 4096, 4096);
 	assert_non_null(e.buf);
 	memset(e.buf, GUARD, 4096);
-	assert_int_equal(bb_mr_reg(e.pd, e.buf, 4096, BB_ACCESS_LOCAL_WRITE, &e.mr), 0);
+	OK(bb_mr_reg(e.pd, e.buf, 4096, BB_ACCESS_LOCAL_WRITE, &e.mr));
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = e.cq;
-	assert_int_equal(bb_qp_create(e.pd, &init, &e.qp), 0);
+	OK(bb_qp_create(e.pd, &init, &e.qp));
 	bb_qp_attr_init(&attr);
 	/* The second of its addresses: the first one is the link-local address. */
 	attr.path.sgid_index = 1;
 	attr.timeout = 0; /* no retransmission by timeout */
-	assert_int_equal(bb_qp_addr(e.qp, 1, 1, &e.us), 0);
+	OK(bb_qp_addr(e.qp, 1, 1, &e.us));
 	e.them = e.us;
 	e.them.qpn = PEER_QPN;
 	memcpy(e.them.gid, gid, 16);
-	assert_int_equal(bb_qp_connect(e.qp, &e.us, &e.them, &attr), 0);
+	OK(bb_qp_connect(e.qp, &e.us, &e.them, &attr));
 }
 
 static void
@@ -73,11 +73,11 @@ end(void)
 {
 	void *m;
 
-	assert_int_equal(bb_qp_destroy(e.qp), 0);
-	assert_int_equal(bb_mr_dereg(e.mr), 0);
-	assert_int_equal(bb_cq_destroy(e.cq), 0);
-	assert_int_equal(bb_pd_free(e.pd), 0);
-	assert_int_equal(bb_dev_close(e.dev), 0);
+	OK(bb_qp_destroy(e.qp));
+	OK(bb_mr_dereg(e.mr));
+	OK(bb_cq_destroy(e.cq));
+	OK(bb_pd_free(e.pd));
+	OK(bb_dev_close(e.dev));
 	rte_free(e.buf);
 	while (rte_ring_dequeue(e.from, &m) == 0)
 		rte_pktmbuf_free(m);
@@ -182,7 +182,7 @@ failed(void)
 	vendor = completes(1, BB_WC_BAD_RESP_ERR);
 	completes(2, BB_WC_WR_FLUSH_ERR);
 	log_expect("syndrome 0x10, the peer's response does not match the request");
-	assert_int_equal(bb_qp_query(e.qp, &attr), 0);
+	OK(bb_qp_query(e.qp, &attr));
 	assert_int_equal(attr.state, BB_QP_ERR);
 	assert_true(bb_qp_error_text(e.qp, text, sizeof(text)) > 0);
 	assert_non_null(strstr(text, bb_wc_status_name(BB_WC_BAD_RESP_ERR)));
@@ -209,7 +209,7 @@ bad(bool read, uint8_t opcode, uint8_t syndrome, uint32_t len)
 
 #define ACK (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF)
 
-TEST(test_read)
+TEST(test_bad_response_of_a_read_is_not_taken)
 {
 	bad(true, BB_ROCE_READ_RESP_ONLY, ACK, LEN - 4);
 	bad(true, BB_ROCE_READ_RESP_ONLY, ACK, LEN - 1);
@@ -219,7 +219,7 @@ TEST(test_read)
 	bad(true, BB_ROCE_ATOMIC_ACK, ACK, 0);
 }
 
-TEST(test_write)
+TEST(test_bad_response_of_a_write_is_not_taken)
 {
 	bad(false, BB_ROCE_READ_RESP_ONLY, ACK, LEN);
 	bad(false, BB_ROCE_ACK, BB_ROCE_AETH_NAK | 5, 0);
@@ -229,7 +229,7 @@ TEST(test_write)
  * Correct responses of this peer are accepted, so the errors below come from the seeded faults
  * alone.
  */
-TEST(test_good)
+TEST(test_correct_response_completes_the_request)
 {
 	struct bb_roce_pkt pkt;
 	unsigned int i;

@@ -82,10 +82,8 @@ post(const struct rig *r, enum kind kind)
 static void
 bind_two(const struct rig *r)
 {
-	assert_int_equal(bb_post_bind_mw(r->e->b.qp, 1, r->two, bb_inc_rkey(r->two->rkey),
-					 r->e->b.mr, raddr_of(&r->e->b, 0), 64,
-					 BB_ACCESS_REMOTE_READ, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_bind_mw(r->e->b.qp, 1, r->two, bb_inc_rkey(r->two->rkey), r->e->b.mr,
+			   raddr_of(&r->e->b, 0), 64, BB_ACCESS_REMOTE_READ, BB_SEND_SIGNALED));
 	assert_int_equal(done(r->e, &r->e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 }
 
@@ -100,19 +98,19 @@ rig_make(struct rig *r, struct env *e, uint32_t signal_every)
 	e->init.max_inline = 0;
 	e->init.signal_every = signal_every;
 	fresh(e);
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &r->one), 0);
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &r->two), 0);
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &r->one));
+	OK(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &r->two));
 	bb_mkey_attr_init(&ka);
 	ka.max_pieces = 64;
-	assert_int_equal(bb_mkey_create(e->b.pd, &ka, &r->key), 0);
+	OK(bb_mkey_create(e->b.pd, &ka, &r->key));
 }
 
 static void
 rig_free(struct rig *r)
 {
-	assert_int_equal(bb_mkey_destroy(r->key), 0);
-	assert_int_equal(bb_mw_free(r->one), 0);
-	assert_int_equal(bb_mw_free(r->two), 0);
+	OK(bb_mkey_destroy(r->key));
+	OK(bb_mw_free(r->one));
+	OK(bb_mw_free(r->two));
 }
 
 static void
@@ -121,9 +119,7 @@ writes(struct env *e, uint32_t n)
 	struct bb_sge sge = sge_of(&e->b, 0, 8);
 
 	for (; n > 0; n--)
-		assert_int_equal(
-			bb_post_write(e->b.qp, 5, &sge, 1, raddr_of(&e->a, 4096), e->a.mr->rkey, 0),
-			0);
+		OK(bb_post_write(e->b.qp, 5, &sge, 1, raddr_of(&e->a, 4096), e->a.mr->rkey, 0));
 }
 
 /*
@@ -203,14 +199,14 @@ KEYS_TEST(test_own_nops_are_not_reported_when_they_are_flushed)
 		rig_make(&r, e, 16);
 		bb_qp_attr_init(&attr);
 		attr.state = BB_QP_ERR;
-		assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+		OK(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE));
 		writes(e, 15);
 		bb_qp_ring(e->b.qp);
 		if (drains == 0)
 			assert_int_equal(post(&r, MASKED), -EAGAIN);
 		else
 			assert_int_equal(bb_qp_drain(e->b.qp), -EAGAIN);
-		assert_int_equal(bb_qp_stats(e->b.qp, &stats), 0);
+		OK(bb_qp_stats(e->b.qp, &stats));
 		assert_int_equal(stats.posted, 15);
 		assert_int_equal(stats.outstanding, 16);
 		env_poll(e, &e->b, wc, 15);
@@ -241,7 +237,7 @@ KEYS_TEST(test_own_nops_are_not_recovered)
 			assert_int_equal(bb_qp_recover(e->b.qp, NULL, NULL, NULL, &rec), -ENOSPC);
 			rec.max = 15;
 		}
-		assert_int_equal(bb_qp_recover(e->b.qp, NULL, NULL, NULL, &rec), 0);
+		OK(bb_qp_recover(e->b.qp, NULL, NULL, NULL, &rec));
 		if (!bad)
 			assert_int_equal(rec.n, 15);
 		for (i = 0; i < rec.n; i++)

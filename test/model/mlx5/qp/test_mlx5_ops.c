@@ -7,16 +7,15 @@
  */
 #include "../mlx5_env.h"
 
-ENV_TEST(write_one)
+ENV_TEST(test_write_is_executed_after_its_doorbell)
 {
 	struct bb_sge sge;
 	struct bb_wc wc;
 
 	fill(e->a.buf, 4096, 1);
 	sge = sge_of(&e->a, 0, 4096);
-	assert_int_equal(bb_post_write(e->a.qp, 7, &sge, 1, raddr_of(&e->b, 512), e->b.mr->rkey,
-				       BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write(e->a.qp, 7, &sge, 1, raddr_of(&e->b, 512), e->b.mr->rkey,
+			 BB_SEND_SIGNALED));
 	/* No request is executed before the doorbell. */
 	env_silent(e, &e->a);
 	assert_int_equal(e->b.buf[512 + 1], 0);
@@ -31,17 +30,15 @@ ENV_TEST(write_one)
 	env_silent(e, &e->b);
 }
 
-ENV_TEST(write_inline)
+ENV_TEST(test_inline_write_of_each_length_arrives)
 {
 	uint8_t data[64];
 	uint32_t len;
 
 	for (len = 1; len <= sizeof(data); len++) {
 		fill(data, len, len);
-		assert_int_equal(bb_post_write_inline(e->a.qp, len, data, len,
-						      raddr_of(&e->b, len * 64), e->b.mr->rkey,
-						      BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_write_inline(e->a.qp, len, data, len, raddr_of(&e->b, len * 64),
+					e->b.mr->rkey, BB_SEND_SIGNALED));
 		/* The post copied the data. */
 		memset(data, 0, sizeof(data));
 		env_done(e, &e->a, len, BB_WC_SUCCESS);
@@ -50,7 +47,7 @@ ENV_TEST(write_inline)
 	}
 }
 
-ENV_TEST(send_recv)
+ENV_TEST(test_sends_scatter_into_their_receives)
 {
 	struct bb_sge sge[2], rsge[2];
 	struct bb_wc wc;
@@ -58,16 +55,15 @@ ENV_TEST(send_recv)
 	fill(e->a.buf, 4096, 6);
 	rsge[0] = sge_of(&e->b, 0, 100);
 	rsge[1] = sge_of(&e->b, 1000, 4000);
-	assert_int_equal(bb_post_recv(e->b.qp, 50, rsge, 2), 0);
-	assert_int_equal(bb_post_recv(e->b.qp, 51, rsge, 1), 0);
-	assert_int_equal(bb_post_recv(e->b.qp, 52, rsge, 0), 0);
+	OK(bb_post_recv(e->b.qp, 50, rsge, 2));
+	OK(bb_post_recv(e->b.qp, 51, rsge, 1));
+	OK(bb_post_recv(e->b.qp, 52, rsge, 0));
 	bb_qp_ring_recv(e->b.qp);
 	sge[0] = sge_of(&e->a, 10, 300);
 	sge[1] = sge_of(&e->a, 2000, 300);
-	assert_int_equal(bb_post_send(e->a.qp, 1, sge, 2, BB_SEND_SIGNALED), 0);
-	assert_int_equal(bb_post_send_imm(e->a.qp, 2, sge, 0, 0xdeadbeef, 0), 0);
-	assert_int_equal(bb_post_send_imm_inline(e->a.qp, 3, NULL, 0, 0x01020304, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_send(e->a.qp, 1, sge, 2, BB_SEND_SIGNALED));
+	OK(bb_post_send_imm(e->a.qp, 2, sge, 0, 0xdeadbeef, 0));
+	OK(bb_post_send_imm_inline(e->a.qp, 3, NULL, 0, 0x01020304, BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 50, BB_WC_SUCCESS);
@@ -93,11 +89,11 @@ ENV_TEST(send_recv)
 	env_expect(e, &e->a, 3, BB_WC_SUCCESS);
 }
 
-ENV_TEST(nop)
+ENV_TEST(test_nop_completes)
 {
 	struct bb_wc wc;
 
-	assert_int_equal(bb_post_nop(e->a.qp, 77, BB_SEND_SIGNALED), 0);
+	OK(bb_post_nop(e->a.qp, 77, BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 77, BB_WC_SUCCESS);
@@ -123,10 +119,9 @@ doorbell_mode(enum bb_db_mode mode)
 		for (i = 0; i < n; i++) {
 			uint64_t v = posted + 1;
 
-			assert_int_equal(bb_post_write_inline(e.a.qp, v, &v, sizeof(v),
-							      raddr_of(&e.b, posted % 64 * 8),
-							      e.b.mr->rkey, BB_SEND_SIGNALED),
-					 0);
+			OK(bb_post_write_inline(e.a.qp, v, &v, sizeof(v),
+						raddr_of(&e.b, posted % 64 * 8), e.b.mr->rkey,
+						BB_SEND_SIGNALED));
 			posted++;
 		}
 		bb_qp_ring(e.a.qp);
@@ -141,19 +136,19 @@ doorbell_mode(enum bb_db_mode mode)
 		}
 	}
 	assert_int_equal(seen, posted);
-	assert_int_equal(bb_qp_stats(e.a.qp, &stats), 0);
+	OK(bb_qp_stats(e.a.qp, &stats));
 	assert_int_equal(stats.posted, posted);
 	assert_int_equal(stats.doorbells, rounds);
 	assert_int_equal(stats.outstanding, 0);
 	env_stop(&e);
 }
 
-TEST(doorbells)
+TEST(test_doorbell_mode_survives_the_wraps)
 {
 	doorbell_mode(BB_DB_DOORBELL);
 }
 
-TEST(blueflame)
+TEST(test_blueflame_mode_survives_the_wraps)
 {
 	doorbell_mode(BB_DB_BLUEFLAME);
 }
@@ -180,16 +175,16 @@ TEST(test_post_over_the_limits_asked_for_is_refused)
 		env_up(&e);
 		for (n = 0; n < RTE_DIM(sge); n++)
 			sge[n] = sge_of(&e.a, 8 * n, 8);
-		assert_int_equal(bb_post_send_inline(e.a.qp, 1, data, len, 0), 0);
+		OK(bb_post_send_inline(e.a.qp, 1, data, len, 0));
 		assert_int_equal(bb_post_send_inline(e.a.qp, 1, data, len + 1, 0), -EINVAL);
 		wr.nsge = 1;
 		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 1);
 		wr.nsge = 2;
 		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 0);
 		assert_int_equal(err, -EINVAL);
-		assert_int_equal(bb_post_send(e.a.qp, 1, sge, pieces, 0), 0);
+		OK(bb_post_send(e.a.qp, 1, sge, pieces, 0));
 		assert_int_equal(bb_post_send(e.a.qp, 1, sge, pieces + 1, 0), -EINVAL);
-		assert_int_equal(bb_post_recv(e.a.qp, 1, sge, pieces), 0);
+		OK(bb_post_recv(e.a.qp, 1, sge, pieces));
 		assert_int_equal(bb_post_recv(e.a.qp, 1, sge, pieces + 1), -EINVAL);
 		env_stop(&e);
 	}

@@ -127,7 +127,7 @@ get_ready(void *arg)
 	return 0;
 }
 
-TEST(pingpong)
+TEST(test_threads_that_answer_each_other_lose_no_message)
 {
 	unsigned int type;
 
@@ -140,20 +140,20 @@ TEST(pingpong)
 		struct bb_path path;
 
 		env_open(e);
-		assert_int_equal(bb_cq_destroy(e->b.cq), 0);
+		OK(bb_cq_destroy(e->b.cq));
 		bb_cq_attr_init(&cq);
 		cq.depth = 1024;
 		cq.lcore = rte_get_next_lcore(-1, 1, 0);
-		assert_int_equal(bb_cq_create(e->b.dev, &cq, &e->b.cq), 0);
+		OK(bb_cq_create(e->b.dev, &cq, &e->b.cq));
 		e->init.type = type;
 		env_qps(e);
 		if (type == BB_QPT_UD) {
-			assert_int_equal(bb_qp_ud_up(e->a.qp, 1, 0, TYPES_QKEY, 1), 0);
-			assert_int_equal(bb_qp_ud_up(e->b.qp, 1, 0, TYPES_QKEY, 1), 0);
+			OK(bb_qp_ud_up(e->a.qp, 1, 0, TYPES_QKEY, 1));
+			OK(bb_qp_ud_up(e->b.qp, 1, 0, TYPES_QKEY, 1));
 			types_path(&e->b, 1, &path);
-			assert_int_equal(bb_ah_create(e->a.pd, &path, &t.to_b), 0);
+			OK(bb_ah_create(e->a.pd, &path, &t.to_b));
 			types_path(&e->a, 1, &path);
-			assert_int_equal(bb_ah_create(e->b.pd, &path, &t.to_a), 0);
+			OK(bb_ah_create(e->b.pd, &path, &t.to_a));
 			a.ah = t.to_b;
 			b.ah = t.to_a;
 			a.dest = e->b.qp->qpn;

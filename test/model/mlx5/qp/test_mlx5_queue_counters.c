@@ -16,19 +16,18 @@ recover(struct env *e)
 	struct bb_qp_attr attr = e->attr;
 
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE));
+	OK(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE));
 	env_silent(e, &e->a);
 	env_silent(e, &e->b);
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
-	assert_int_equal(bb_post_write_inline(e->a.qp, 4711, "again", 5, raddr_of(&e->b, 8),
-					      e->b.mr->rkey, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write_inline(e->a.qp, 4711, "again", 5, raddr_of(&e->b, 8), e->b.mr->rkey,
+				BB_SEND_SIGNALED));
 	env_done(e, &e->a, 4711, BB_WC_SUCCESS);
 	assert_memory_equal(e->b.buf + 8, "again", 5);
 }
 
-ENV_TEST(full_queues)
+ENV_TEST(test_post_to_a_full_queue_is_counted)
 {
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
 	struct bb_qp_stats stats;
@@ -36,25 +35,25 @@ ENV_TEST(full_queues)
 	unsigned int i;
 
 	for (i = 0; i < e->init.sq_depth; i++)
-		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 0);
+		OK(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED));
 	assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), -EAGAIN);
 	for (i = 0; i < e->init.rq_depth; i++)
-		assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 0);
+		OK(bb_post_recv(e->b.qp, i, &sge, 1));
 	assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), -EAGAIN);
 	bb_qp_ring(e->a.qp);
 	bb_qp_ring_recv(e->b.qp);
 	env_poll(e, &e->a, wc, e->init.sq_depth);
 	for (i = 0; i < e->init.sq_depth; i++)
 		expect(&wc[i], e->a.qp, i, BB_WC_SUCCESS);
-	assert_int_equal(bb_post_nop(e->a.qp, 0, BB_SEND_SIGNALED), 0);
+	OK(bb_post_nop(e->a.qp, 0, BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, wc, 1);
-	assert_int_equal(bb_qp_stats(e->a.qp, &stats), 0);
+	OK(bb_qp_stats(e->a.qp, &stats));
 	assert_int_equal(stats.full, 1);
 }
 
 /* Unpolled completions are removed from the CQ by a reset of the QP. */
-ENV_TEST(reset_purges)
+ENV_TEST(test_reset_counts_the_completions_it_removes)
 {
 	struct bb_cqring last = e->a.cq->ring;
 	struct bb_qp_attr attr = e->attr;
@@ -63,7 +62,7 @@ ENV_TEST(reset_purges)
 	unsigned int i;
 
 	for (i = 0; i < 10; i++)
-		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 0);
+		OK(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	last.ci += 9;
 	while (bb_cqring_peek(&last) == NULL && rte_get_timer_cycles() < end) {
@@ -71,8 +70,8 @@ ENV_TEST(reset_purges)
 		sched_yield();
 	}
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_cq_stats(e->a.cq, &stats), 0);
+	OK(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE));
+	OK(bb_cq_stats(e->a.cq, &stats));
 	assert_int_equal(stats.purged, 10);
 	assert_int_equal(bb_post_nop(e->a.qp, 1, 0), -ENOTCONN);
 	recover(e);

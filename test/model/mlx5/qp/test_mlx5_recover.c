@@ -44,9 +44,8 @@ put(struct env *e, uint64_t wr_id, uint32_t offset, uint32_t rkey, uint32_t flag
 {
 	uint64_t data = wr_id;
 
-	assert_int_equal(bb_post_write_inline(e->a.qp, wr_id, &data, sizeof(data),
-					      raddr_of(&e->b, offset), rkey, flags),
-			 0);
+	OK(bb_post_write_inline(e->a.qp, wr_id, &data, sizeof(data), raddr_of(&e->b, offset), rkey,
+				flags));
 }
 
 static void
@@ -71,17 +70,15 @@ bring_back(struct env *e, struct bb_qp *qa, struct bb_qp *qb, struct bb_qp_recov
 
 	rb.ends = rest;
 	rb.max = RTE_DIM(rest);
-	assert_int_equal(bb_qp_addr(qa, 1, 0, &a), 0);
-	assert_int_equal(bb_qp_addr(qb, 1, 0, &b), 0);
-	assert_int_equal(bb_qp_recover(qa, &a, &b, &e->attr, ra), 0);
-	assert_int_equal(bb_qp_recover(qb, &b, &a, qb->state == BB_QP_RESET ? &e->attr : NULL, &rb),
-			 0);
+	OK(bb_qp_addr(qa, 1, 0, &a));
+	OK(bb_qp_addr(qb, 1, 0, &b));
+	OK(bb_qp_recover(qa, &a, &b, &e->attr, ra));
+	OK(bb_qp_recover(qb, &b, &a, qb->state == BB_QP_RESET ? &e->attr : NULL, &rb));
 	assert_int_equal(qa->state, BB_QP_RTS);
 	assert_int_equal(qb->state, BB_QP_RTS);
 	assert_true(bb_qp_drained(qa));
-	assert_int_equal(bb_post_write_inline(qa, 4711, &data, 8, raddr_of(&e->b, ENV_BUF - 8),
-					      e->b.mr->rkey, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_write_inline(qa, 4711, &data, 8, raddr_of(&e->b, ENV_BUF - 8), e->b.mr->rkey,
+				BB_SEND_SIGNALED));
 	bb_qp_ring(qa);
 	do
 		env_poll(e, &e->a, &wc, 1);
@@ -90,7 +87,7 @@ bring_back(struct env *e, struct bb_qp *qa, struct bb_qp *qb, struct bb_qp_recov
 	assert_memory_equal(e->b.buf + ENV_BUF - 8, &data, 8);
 }
 
-T(access_error)
+T(test_access_error_leaves_later_requests_not_done)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
@@ -103,12 +100,12 @@ T(access_error)
 	put(e, 12, 16, good, 0);
 	put(e, 13, 24, good + 1, BB_SEND_SIGNALED);
 	put(e, 14, 32, good, 0);
-	assert_int_equal(bb_post_read(e->a.qp, 15, &sge, 1, raddr_of(&e->b, 0), good, 0), 0);
+	OK(bb_post_read(e->a.qp, 15, &sge, 1, raddr_of(&e->b, 0), good, 0));
 	bb_qp_ring(e->a.qp);
 	wait_cqes(e, &e->a, 4);
 	/* Posted to a failed queue, and never rung. */
 	put(e, 16, 40, good, 0);
-	assert_int_equal(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r), 0);
+	OK(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r));
 	assert_int_equal(e->a.qp->state, BB_QP_RESET);
 	assert_int_equal(r.n, 7);
 	assert_int_equal(r.flushed, BB_WR_NOT_DONE);
@@ -124,7 +121,7 @@ T(access_error)
 	assert_int_equal(*(uint64_t *)(void *)(e->b.buf + 32), 0);
 	env_silent(e, &e->a);
 	/* The reset has erased the address that the QP was connected with. */
-	assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &addr), 0);
+	OK(bb_qp_addr(e->a.qp, 1, 0, &addr));
 	assert_int_equal(bb_qp_recover(e->a.qp, &addr, &addr, NULL, &r), -EINVAL);
 	assert_int_equal(bb_qp_recover(e->a.qp, NULL, &addr, &e->attr, &r), -EINVAL);
 	assert_int_equal(e->a.qp->state, BB_QP_RESET);
@@ -134,7 +131,7 @@ T(access_error)
 }
 
 /* The application has polled flush errors itself. */
-T(polled_before)
+T(test_polled_requests_are_not_reported_again)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
 	struct bb_wc wc[3];
@@ -152,7 +149,7 @@ T(polled_before)
 }
 
 /* The peer does not answer: later requests may have been executed or not. */
-T(lost_answers)
+T(test_requests_after_a_silent_peer_are_unknown)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
 	struct bb_qp_attr attr = e->attr;
@@ -161,7 +158,7 @@ T(lost_answers)
 	e->attr.retry_cnt = 1;
 	bring_back(e, e->a.qp, e->b.qp, &r);
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE));
 	put(e, 1, 0, e->b.mr->rkey, 0);
 	put(e, 2, 8, e->b.mr->rkey, 0);
 	bb_qp_ring(e->a.qp);
@@ -174,7 +171,7 @@ T(lost_answers)
 }
 
 /* A message that waits in the CQ is not lost; unused receives are returned. */
-T(receives)
+T(test_unpolled_message_is_reported_done)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
 	struct bb_sge sge = sge_of(&e->b, 0, 64);
@@ -182,15 +179,14 @@ T(receives)
 	uint64_t i;
 
 	for (i = 0; i < 4; i++)
-		assert_int_equal(bb_post_recv(e->b.qp, 100 + i, &sge, 1), 0);
+		OK(bb_post_recv(e->b.qp, 100 + i, &sge, 1));
 	bb_qp_ring_recv(e->b.qp);
-	assert_int_equal(bb_post_recv(e->b.qp, 104, &sge, 1), 0);
-	assert_int_equal(
-		bb_post_send_imm_inline(e->a.qp, 1, "abc", 3, 0x11223344, BB_SEND_SIGNALED), 0);
+	OK(bb_post_recv(e->b.qp, 104, &sge, 1));
+	OK(bb_post_send_imm_inline(e->a.qp, 1, "abc", 3, 0x11223344, BB_SEND_SIGNALED));
 	bb_qp_ring(e->a.qp);
 	wait_cqes(e, &e->b, 1);
 	env_poll(e, &e->a, &wc, 1);
-	assert_int_equal(bb_qp_recover(e->b.qp, NULL, NULL, NULL, &r), 0);
+	OK(bb_qp_recover(e->b.qp, NULL, NULL, NULL, &r));
 	assert_int_equal(r.n, 5);
 	for (i = 0; i < 5; i++)
 		assert_true(ends[i].recv);
@@ -203,7 +199,7 @@ T(receives)
 }
 
 /* Too few entries: no request is lost, and the next call continues. */
-T(little_room)
+T(test_recovery_continues_after_too_few_entries)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = 3};
 	uint32_t next = 0, i, calls;
@@ -239,19 +235,19 @@ T(little_room)
 }
 
 /* Requests that have no CQE because they were never rung need entries, too. */
-T(no_room_for_rest)
+T(test_requests_never_rung_need_entries)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = 3};
 	struct bb_sge sge = sge_of(&e->a, 0, 64);
 	uint64_t i;
 
 	for (i = 0; i < 4; i++)
-		assert_int_equal(bb_post_recv(e->a.qp, 100 + i, &sge, 1), 0);
+		OK(bb_post_recv(e->a.qp, 100 + i, &sge, 1));
 	assert_int_equal(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r), -ENOSPC);
 	assert_int_equal(r.n, 0);
 	assert_int_equal(e->a.qp->state, BB_QP_ERR);
 	r.max = 4;
-	assert_int_equal(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r), 0);
+	OK(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r));
 	assert_int_equal(r.n, 4);
 	for (i = 0; i < 4; i++)
 		expect_end((uint32_t)i, 100 + i, BB_WR_NOT_DONE, BB_WC_WR_FLUSH_ERR);
@@ -259,7 +255,7 @@ T(no_room_for_rest)
 }
 
 /* A shared CQ: the other QP's completions stay, in order, before and after. */
-T(shared_cq)
+T(test_other_qp_of_the_cq_keeps_its_completions)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
 	struct bb_qp *first_a = e->a.qp, *first_b = e->b.qp, *second_a, *second_b;
@@ -279,7 +275,7 @@ T(shared_cq)
 		bb_qp_ring(first_a);
 		wait_cqes(e, &e->a, (uint32_t)(2 * i + 2));
 	}
-	assert_int_equal(bb_qp_recover(first_a, NULL, NULL, NULL, &r), 0);
+	OK(bb_qp_recover(first_a, NULL, NULL, NULL, &r));
 	assert_int_equal(r.n, 8);
 	for (i = 0; i < 8; i++)
 		assert_int_equal(ends[i].wc.wr_id, i);
@@ -288,15 +284,15 @@ T(shared_cq)
 		expect(&wc[i], second_a, 200 + i, BB_WC_SUCCESS);
 	env_silent(e, &e->a);
 	bring_back(e, first_a, first_b, &r);
-	assert_int_equal(bb_qp_destroy(second_a), 0);
-	assert_int_equal(bb_qp_destroy(second_b), 0);
+	OK(bb_qp_destroy(second_a));
+	OK(bb_qp_destroy(second_b));
 	e->b.qp = first_b;
 }
 
 /*
  * A compressed receive CQ that is shared with another QP; a block has several messages of a QP.
  */
-T(shared_compressed_cq)
+T(test_other_qp_of_a_compressed_cq_keeps_its_completions)
 {
 	struct bb_qp_recovery r = {.ends = ends, .max = ENDS};
 	struct bb_qp *first_a = e->a.qp, *first_b = e->b.qp, *qa[2], *qb[2];
@@ -309,7 +305,7 @@ T(shared_compressed_cq)
 
 	bb_cq_attr_init(&attr);
 	attr.compress = true;
-	assert_int_equal(bb_cq_create(e->b.dev, &attr, &cq), 0);
+	OK(bb_cq_create(e->b.dev, &attr, &cq));
 	for (k = 0; k < 2; k++) {
 		struct bb_qp_init_attr init = e->init;
 
@@ -317,23 +313,23 @@ T(shared_compressed_cq)
 		qa[k] = e->a.qp;
 		init.send_cq = old;
 		init.recv_cq = cq;
-		assert_int_equal(bb_qp_create(e->b.pd, &init, &qb[k]), 0);
+		OK(bb_qp_create(e->b.pd, &init, &qb[k]));
 		connect_pair(qa[k], qb[k], &e->attr);
 		for (i = 0; i < 16; i++)
-			assert_int_equal(bb_post_recv(qb[k], (uint64_t)k * 100 + i, &sge, 1), 0);
+			OK(bb_post_recv(qb[k], (uint64_t)k * 100 + i, &sge, 1));
 		bb_qp_ring_recv(qb[k]);
 	}
 	for (i = 0; i < 8; i++) {
 		k = (int)i & 1;
-		assert_int_equal(bb_post_send_inline(qa[k], i, "abc", 3, 0), 0);
-		assert_int_equal(bb_post_send_inline(qa[k], i, "abc", 3, 0), 0);
-		assert_int_equal(bb_post_send_inline(qa[k], i, "abc", 3, BB_SEND_SIGNALED), 0);
+		OK(bb_post_send_inline(qa[k], i, "abc", 3, 0));
+		OK(bb_post_send_inline(qa[k], i, "abc", 3, 0));
+		OK(bb_post_send_inline(qa[k], i, "abc", 3, BB_SEND_SIGNALED));
 		bb_qp_ring(qa[k]);
 		env_poll(e, &e->a, wc, 1);
 	}
 	e->b.cq = cq;
 	wait_cqes(e, &e->b, 1);
-	assert_int_equal(bb_qp_recover(qb[0], NULL, NULL, NULL, &r), 0);
+	OK(bb_qp_recover(qb[0], NULL, NULL, NULL, &r));
 	assert_int_equal(r.n, 16);
 	for (i = 0; i < 16; i++) {
 		expect_end((uint32_t)i, i, i < 12 ? BB_WR_DONE : BB_WR_NOT_DONE,
@@ -345,10 +341,10 @@ T(shared_compressed_cq)
 		expect(&wc[i], qb[1], 100 + i, BB_WC_SUCCESS);
 	env_silent(e, &e->b);
 	for (k = 0; k < 2; k++) {
-		assert_int_equal(bb_qp_destroy(qa[k]), 0);
-		assert_int_equal(bb_qp_destroy(qb[k]), 0);
+		OK(bb_qp_destroy(qa[k]));
+		OK(bb_qp_destroy(qb[k]));
 	}
-	assert_int_equal(bb_cq_destroy(cq), 0);
+	OK(bb_cq_destroy(cq));
 	e->b.cq = old;
 	e->a.qp = first_a;
 	e->b.qp = first_b;
@@ -380,9 +376,8 @@ several_slots(struct env *e)
 		const bool done = way == RUNG || way == FIRST_POLLED;
 		struct bb_wc wc;
 
-		assert_int_equal(
-			bb_mr_reg(e->a.pd, e->a.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &mr), 0);
-		assert_int_equal(bb_mw_alloc(e->a.pd, BB_MW_TYPE_1, &mw), 0);
+		OK(bb_mr_reg(e->a.pd, e->a.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &mr));
+		OK(bb_mw_alloc(e->a.pd, BB_MW_TYPE_1, &mw));
 		/* Advances through the ring, past its end. */
 		for (k = 0; k < 31 * i; k++) {
 			put(e, 0, 0, good, BB_SEND_SIGNALED);
@@ -390,9 +385,8 @@ several_slots(struct env *e)
 			env_poll(e, &e->a, &wc, 1);
 		}
 		put(e, 1, 0, way == FIRST_FAILS ? 1 : good, BB_SEND_SIGNALED);
-		assert_int_equal(bb_mw_bind(e->a.qp, 2, mw, mr, raddr_of(&e->a, 0), 64,
-					    BB_ACCESS_REMOTE_WRITE, 0),
-				 0);
+		OK(bb_mw_bind(e->a.qp, 2, mw, mr, raddr_of(&e->a, 0), 64, BB_ACCESS_REMOTE_WRITE,
+			      0));
 		put(e, 3, 8, good, BB_SEND_SIGNALED);
 		assert_true(bb_sq_outstanding(&e->a.qp->sq) > 3);
 		if (way != NOT_RUNG) {
@@ -413,8 +407,8 @@ several_slots(struct env *e)
 				   done ? BB_WC_SUCCESS : BB_WC_WR_FLUSH_ERR);
 		if (way == FIRST_FAILS)
 			expect_end(0, 1, BB_WR_FAILED, BB_WC_REM_ACCESS_ERR);
-		assert_int_equal(bb_mw_free(mw), 0);
-		assert_int_equal(bb_mr_dereg(mr), 0);
+		OK(bb_mw_free(mw));
+		OK(bb_mr_dereg(mr));
 	}
 }
 
@@ -428,14 +422,14 @@ T_INLINE(8, test_request_of_three_slots_is_recovered_once)
 	several_slots(e);
 }
 
-T(drain)
+T(test_drain_completes_all_requests)
 {
 	struct bb_qp_attr attr;
 	struct bb_qp_stats stats;
 	struct bb_wc wc;
 	uint32_t i, calls;
 
-	assert_int_equal(bb_qp_drain(e->a.qp), 0);
+	OK(bb_qp_drain(e->a.qp));
 	for (i = 0; i < 300; i++) {
 		uint32_t k, n = 1 + i % 7;
 
@@ -452,7 +446,7 @@ T(drain)
 		assert_true(bb_qp_drained(e->a.qp));
 	}
 	/* Repeated calls post one NOP. */
-	assert_int_equal(bb_qp_stats(e->a.qp, &stats), 0);
+	OK(bb_qp_stats(e->a.qp, &stats));
 	assert_in_range(stats.posted, 1197, 1197 + 300);
 	/* A full queue is not an error. */
 	while (bb_post_nop(e->a.qp, 1, 0) == 0)
@@ -463,7 +457,7 @@ T(drain)
 	}
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE));
 	assert_int_equal(bb_qp_drain(e->a.qp), -ENOTCONN);
 }
 
@@ -490,7 +484,7 @@ slot_has(const struct env *e, uint64_t id, uint32_t len)
  * WRITEs of one to four blocks, polled or not, one of them refused, some not rung. For every
  * request since the last poll the recovery's result agrees with the target's memory.
  */
-T(random_ends)
+T(test_random_outcomes_agree_with_the_targets_memory)
 {
 	static uint32_t len[1 << 16];
 	uint32_t round, i, slow = 0;
@@ -508,11 +502,10 @@ T(random_ends)
 
 			len[id & 0xffff] = 8 + rnd(180);
 			fill(data, len[id & 0xffff], (uint32_t)id);
-			assert_int_equal(bb_post_write_inline(e->a.qp, id, data, len[id & 0xffff],
-							      raddr_of(&e->b, (id % SLOTS) * SLOT),
-							      i == bad ? 1 : e->b.mr->rkey,
-							      rnd(3) == 0 ? BB_SEND_SIGNALED : 0),
-					 0);
+			OK(bb_post_write_inline(e->a.qp, id, data, len[id & 0xffff],
+						raddr_of(&e->b, (id % SLOTS) * SLOT),
+						i == bad ? 1 : e->b.mr->rkey,
+						rnd(3) == 0 ? BB_SEND_SIGNALED : 0));
 			if (i < rung && rnd(4) == 0)
 				bb_qp_ring(e->a.qp);
 			if (rnd(8) == 0) {

@@ -31,10 +31,10 @@ pair_open(struct env *e, struct pair *p, uint8_t timer, uint8_t retry)
 	init.rq_depth = 4;
 	init.send_cq = e->a.cq;
 	init.recv_cq = e->a.cq;
-	assert_int_equal(bb_qp_create(e->a.pd, &init, &p->a), 0);
+	OK(bb_qp_create(e->a.pd, &init, &p->a));
 	init.send_cq = e->b.cq;
 	init.recv_cq = e->b.cq;
-	assert_int_equal(bb_qp_create(e->b.pd, &init, &p->b), 0);
+	OK(bb_qp_create(e->b.pd, &init, &p->b));
 	attr.min_rnr_timer = timer;
 	attr.rnr_retry = retry;
 	connect_pair(p->a, p->b, &attr);
@@ -43,8 +43,8 @@ pair_open(struct env *e, struct pair *p, uint8_t timer, uint8_t retry)
 static void
 pair_close(struct pair *p)
 {
-	assert_int_equal(bb_qp_destroy(p->a), 0);
-	assert_int_equal(bb_qp_destroy(p->b), 0);
+	OK(bb_qp_destroy(p->a));
+	OK(bb_qp_destroy(p->b));
 }
 
 static uint64_t
@@ -54,7 +54,7 @@ now_us(void)
 }
 
 /* The delay of each code, exactly: a measured time cannot show small differences. */
-TEST(table)
+TEST(test_each_code_has_its_delay)
 {
 	uint32_t i;
 
@@ -63,7 +63,7 @@ TEST(table)
 }
 
 /* All codes at the same time, each with its own pair: one retry, then the error. */
-ENV_TEST_OPEN(every_code)
+ENV_TEST_OPEN(test_no_retry_comes_before_its_delay)
 {
 	struct pair p[32];
 	uint64_t start[32], end;
@@ -73,7 +73,7 @@ ENV_TEST_OPEN(every_code)
 	for (i = 0; i < 32; i++)
 		pair_open(e, &p[i], (uint8_t)i, 1);
 	for (i = 0; i < 32; i++) {
-		assert_int_equal(bb_post_send_inline(p[i].a, i, "12345678", 8, 0), 0);
+		OK(bb_post_send_inline(p[i].a, i, "12345678", 8, 0));
 		start[i] = now_us();
 		bb_qp_ring(p[i].a);
 	}
@@ -107,7 +107,7 @@ ENV_TEST_OPEN(every_code)
  * poll that begins one delay later must find it expired. Needs a device that runs only when
  * polled. A few polls are allowed for the steps of the second attempt.
  */
-TEST(short_codes_are_short)
+TEST(test_no_retry_waits_beyond_its_delay)
 {
 	struct bb_dev_stats before, after;
 	struct bb_wc wc;
@@ -124,8 +124,8 @@ TEST(short_codes_are_short)
 		struct pair p;
 
 		pair_open(&e, &p, (uint8_t)i, 1);
-		assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
-		assert_int_equal(bb_post_send_inline(p.a, i, "12345678", 8, 0), 0);
+		OK(bb_dev_stats(e.a.dev, &before));
+		OK(bb_post_send_inline(p.a, i, "12345678", 8, 0));
 		bb_qp_ring(p.a);
 		while (bb_cq_poll(e.a.cq, &wc, 1) == 0) {
 			begins = now_us();
@@ -133,7 +133,7 @@ TEST(short_codes_are_short)
 			bb_dev_progress(e.a.dev);
 			bb_dev_progress(e.b.dev);
 			if (latest == UINT64_MAX) {
-				assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+				OK(bb_dev_stats(e.a.dev, &after));
 				/* Two clocks: allows one percent and the rounding of both. */
 				if (after.rnr_nak_retry != before.rnr_nak_retry)
 					latest = now_us() + delay[i] * 10 * 101 / 100 + 4;
@@ -151,7 +151,7 @@ TEST(short_codes_are_short)
 }
 
 /* rnr_retry + 1 attempts, counted by the device; 7 retries without end. */
-ENV_TEST_OPEN(counts)
+ENV_TEST_OPEN(test_attempts_follow_rnr_retry)
 {
 	struct bb_dev_stats before, after, peer_before, peer_after;
 	struct bb_wc wc;
@@ -161,16 +161,16 @@ ENV_TEST_OPEN(counts)
 		struct pair p;
 
 		pair_open(e, &p, 8, n);
-		assert_int_equal(bb_dev_stats(e->a.dev, &before), 0);
-		assert_int_equal(bb_dev_stats(e->b.dev, &peer_before), 0);
-		assert_int_equal(bb_post_send_inline(p.a, n, "12345678", 8, 0), 0);
+		OK(bb_dev_stats(e->a.dev, &before));
+		OK(bb_dev_stats(e->b.dev, &peer_before));
+		OK(bb_post_send_inline(p.a, n, "12345678", 8, 0));
 		bb_qp_ring(p.a);
 		env_poll(e, &e->a, &wc, 1);
 		expect(&wc, p.a, n, BB_WC_RNR_RETRY_EXC_ERR);
-		assert_int_equal(bb_dev_stats(e->a.dev, &after), 0);
+		OK(bb_dev_stats(e->a.dev, &after));
 		assert_int_equal(after.rnr_nak_retry - before.rnr_nak_retry, n + 1);
 		assert_int_equal(after.rnr_retry_exceeded - before.rnr_retry_exceeded, 1);
-		assert_int_equal(bb_dev_stats(e->b.dev, &peer_after), 0);
+		OK(bb_dev_stats(e->b.dev, &peer_after));
 		assert_int_equal(peer_after.out_of_buffer - peer_before.out_of_buffer, n + 1);
 		pair_close(&p);
 	}
@@ -180,17 +180,17 @@ ENV_TEST_OPEN(counts)
 		struct pair p;
 
 		pair_open(e, &p, 1, 7);
-		assert_int_equal(bb_dev_stats(e->a.dev, &before), 0);
-		assert_int_equal(bb_post_send_inline(p.a, 1, "12345678", 8, BB_SEND_SIGNALED), 0);
+		OK(bb_dev_stats(e->a.dev, &before));
+		OK(bb_post_send_inline(p.a, 1, "12345678", 8, BB_SEND_SIGNALED));
 		bb_qp_ring(p.a);
 		do {
 			bb_dev_progress(e->a.dev);
 			bb_dev_progress(e->b.dev);
 			assert_int_equal(bb_cq_poll(e->a.cq, &wc, 1), 0);
-			assert_int_equal(bb_dev_stats(e->a.dev, &after), 0);
+			OK(bb_dev_stats(e->a.dev, &after));
 		} while (after.rnr_nak_retry - before.rnr_nak_retry < 100 && now_us() < end);
 		assert_true(after.rnr_nak_retry - before.rnr_nak_retry >= 100);
-		assert_int_equal(bb_post_recv(p.b, 2, &sge, 1), 0);
+		OK(bb_post_recv(p.b, 2, &sge, 1));
 		bb_qp_ring_recv(p.b);
 		env_poll(e, &e->a, &wc, 1);
 		expect(&wc, p.a, 1, BB_WC_SUCCESS);
@@ -203,7 +203,7 @@ ENV_TEST_OPEN(counts)
 /* ---- The receive queue */
 
 /* More than 65,536 receives through a ring whose depth is no power of two. */
-ENV_TEST_OPEN(counter_wraps)
+ENV_TEST_OPEN(test_receive_counter_wraps)
 {
 	struct bb_sge sge;
 	struct bb_wc wc[10];
@@ -214,16 +214,14 @@ ENV_TEST_OPEN(counter_wraps)
 	for (i = 0; i < 66000; i += 10) {
 		for (k = 0; k < 10; k++) {
 			sge = sge_of(&e->b, (size_t)k * 8, 4);
-			assert_int_equal(bb_post_recv(e->b.qp, i + k, &sge, 1), 0);
+			OK(bb_post_recv(e->b.qp, i + k, &sge, 1));
 		}
 		assert_int_equal(bb_post_recv(e->b.qp, 0, &sge, 1), -EAGAIN);
 		bb_qp_ring_recv(e->b.qp);
 		for (k = 0; k < 10; k++) {
 			uint32_t v = i + k;
 
-			assert_int_equal(bb_post_send_inline(e->a.qp, k, &v, 4,
-							     k == 9 ? BB_SEND_SIGNALED : 0),
-					 0);
+			OK(bb_post_send_inline(e->a.qp, k, &v, 4, k == 9 ? BB_SEND_SIGNALED : 0));
 		}
 		bb_qp_ring(e->a.qp);
 		env_poll(e, &e->b, wc, 10);

@@ -14,10 +14,8 @@ SRQ_TEST(QPS, 1, test_write_with_immediate_consumes_a_receive_and_leaves_its_buf
 
 	memset(r->e.b.buf, 0x55, ENV_BUF);
 	post_some(r, 3, 1);
-	assert_int_equal(bb_post_write_imm_inline(r->a[2], 9, "ABCDEFGH", 8,
-						  raddr_of(&r->e.b, 100000), r->e.b.mr->rkey,
-						  0x01020304, 0),
-			 0);
+	OK(bb_post_write_imm_inline(r->a[2], 9, "ABCDEFGH", 8, raddr_of(&r->e.b, 100000),
+				    r->e.b.mr->rkey, 0x01020304, 0));
 	bb_qp_ring(r->a[2]);
 	env_poll(&r->e, &r->e.b, &wc, 1);
 	expect(&wc, r->b[2], 1003, BB_WC_SUCCESS);
@@ -32,7 +30,7 @@ SRQ_TEST(QPS, 1, test_write_with_immediate_consumes_a_receive_and_leaves_its_buf
  * returned out of order. The whole depth of the queue stays usable over several wraps of its
  * counter.
  */
-SRQ_TEST(1, 1, recycle_out_of_order)
+SRQ_TEST(1, 1, test_receives_returned_out_of_order_are_usable)
 {
 	struct bb_cq *other;
 	struct bb_cq_attr cq;
@@ -42,7 +40,7 @@ SRQ_TEST(1, 1, recycle_out_of_order)
 
 	bb_cq_attr_init(&cq);
 	cq.depth = 64;
-	assert_int_equal(bb_cq_create(r->e.b.dev, &cq, &other), 0);
+	OK(bb_cq_create(r->e.b.dev, &cq, &other));
 	{
 		struct bb_qp_init_attr init = r->e.init;
 
@@ -50,7 +48,7 @@ SRQ_TEST(1, 1, recycle_out_of_order)
 		init.recv_cq = other;
 		init.srq = r->srq;
 		r->a[1] = make_qp(r, &r->e.a, NULL);
-		assert_int_equal(bb_qp_create(r->e.b.pd, &init, &r->b[1]), 0);
+		OK(bb_qp_create(r->e.b.pd, &init, &r->b[1]));
 		connect_pair(r->a[1], r->b[1], &r->e.attr);
 	}
 	for (round = 0; round < 40; round++) {
@@ -87,13 +85,13 @@ SRQ_TEST(1, 1, recycle_out_of_order)
 		assert_int_equal(seen, UINT32_MAX);
 		n += DEPTH;
 	}
-	assert_int_equal(bb_qp_destroy(r->b[1]), 0);
+	OK(bb_qp_destroy(r->b[1]));
 	r->b[1] = NULL;
-	assert_int_equal(bb_cq_destroy(other), 0);
+	OK(bb_cq_destroy(other));
 }
 
 /* More than 65,536 receives, so that 16-bit counters wrap. */
-SRQ_TEST(2, 1, counter_wraps)
+SRQ_TEST(2, 1, test_receive_counter_of_the_srq_wraps)
 {
 	struct bb_wc wc[16];
 	uint32_t i, k;
@@ -101,9 +99,8 @@ SRQ_TEST(2, 1, counter_wraps)
 	for (i = 0; i < 70000 / 16; i++) {
 		post_some(r, 0, 16);
 		for (k = 0; k < 16; k++)
-			assert_int_equal(bb_post_send_inline(r->a[k & 1], k, &i, 4,
-							     k >= 14 ? BB_SEND_SIGNALED : 0),
-					 0);
+			OK(bb_post_send_inline(r->a[k & 1], k, &i, 4,
+					       k >= 14 ? BB_SEND_SIGNALED : 0));
 		bb_qp_ring(r->a[0]);
 		bb_qp_ring(r->a[1]);
 		env_poll(&r->e, &r->e.b, wc, 16);
@@ -144,37 +141,37 @@ SRQ_TEST(2, 1, test_limit_armed_below_it_raises_its_event_at_the_next_message)
 
 	post_some(r, 0, 10);
 	/* The limit is armed while the queue is below it: the next message raises the event. */
-	assert_int_equal(bb_srq_modify(r->srq, DEPTH), 0);
+	OK(bb_srq_modify(r->srq, DEPTH));
 	no_event(r);
 	message(r, 0);
 	env_event(&r->e, r->e.b.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_SRQ_LIMIT);
 	/* The limit is disarmed in time: no event. */
-	assert_int_equal(bb_srq_modify(r->srq, 5), 0);
-	assert_int_equal(bb_srq_modify(r->srq, 0), 0);
+	OK(bb_srq_modify(r->srq, 5));
+	OK(bb_srq_modify(r->srq, 0));
 	message(r, 0);
 	no_event(r);
 	/* A limit above the depth is refused, and the armed limit stays. */
-	assert_int_equal(bb_srq_modify(r->srq, 2), 0);
+	OK(bb_srq_modify(r->srq, 2));
 	assert_int_equal(bb_srq_modify(r->srq, DEPTH + 1), -EINVAL);
-	assert_int_equal(bb_srq_query(r->srq, &attr), 0);
+	OK(bb_srq_query(r->srq, &attr));
 	assert_int_equal(attr.limit, 2);
 }
 
 /* An empty SRQ: the sender waits, and continues when a receive is posted. */
-SRQ_TEST(2, 1, empty_is_not_ready)
+SRQ_TEST(2, 1, test_sender_waits_for_an_empty_srq)
 {
 	struct bb_dev_stats before, after;
 	struct bb_wc wc;
 	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 
-	assert_int_equal(bb_dev_stats(r->e.b.dev, &before), 0);
+	OK(bb_dev_stats(r->e.b.dev, &before));
 	send_from(r, 1, 77);
 	/* A device with its own thread may need some time. */
 	do {
 		env_silent(&r->e, &r->e.b);
 		env_silent(&r->e, &r->e.a);
-		assert_int_equal(bb_dev_stats(r->e.b.dev, &after), 0);
+		OK(bb_dev_stats(r->e.b.dev, &after));
 	} while (after.out_of_buffer == before.out_of_buffer && rte_get_timer_cycles() < end);
 	assert_true(after.out_of_buffer > before.out_of_buffer);
 	post_some(r, 5, 1);
@@ -192,11 +189,11 @@ to_state(struct bb_qp *qp, enum bb_qp_state state)
 
 	bb_qp_attr_init(&attr);
 	attr.state = state;
-	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
+	OK(bb_qp_modify(qp, &attr, BB_QP_STATE));
 }
 
 /* A QP in ERR flushes no receive of the SRQ. An event reports it, and the other QPs continue. */
-SRQ_TEST(3, 1, error_of_one)
+SRQ_TEST(3, 1, test_failed_qp_leaves_the_receives_to_others)
 {
 	struct bb_event ev;
 	struct bb_wc wc;
@@ -217,7 +214,7 @@ SRQ_TEST(3, 1, error_of_one)
 		env_poll(&r->e, &r->e.a, &wc, 1);
 	}
 	/* Destroying the QP takes no receive with it; a new QP uses the SRQ. */
-	assert_int_equal(bb_qp_destroy(r->b[1]), 0);
+	OK(bb_qp_destroy(r->b[1]));
 	r->b[1] = make_qp(r, &r->e.b, r->srq);
 	to_state(r->a[1], BB_QP_RESET);
 	connect_pair(r->a[1], r->b[1], &r->e.attr);
@@ -228,17 +225,17 @@ SRQ_TEST(3, 1, error_of_one)
 }
 
 /* A receive that is too short, or has a bad key, fails only its message. */
-SRQ_TEST(3, 2, bad_receives)
+SRQ_TEST(3, 2, test_bad_receive_fails_only_its_message)
 {
 	struct bb_sge sge[2];
 	struct bb_wc wc;
 
 	sge[0] = sge_of(&r->e.b, 0, 10);
 	sge[1] = sge_of(&r->e.b, 100, LEN - 11);
-	assert_int_equal(bb_post_srq_recv(r->srq, 1, sge, 2), 0);
+	OK(bb_post_srq_recv(r->srq, 1, sge, 2));
 	sge[1].lkey ^= 0x700;
 	sge[1].len = LEN;
-	assert_int_equal(bb_post_srq_recv(r->srq, 2, sge, 2), 0);
+	OK(bb_post_srq_recv(r->srq, 2, sge, 2));
 	post_some(r, 3, 1);
 	send_from(r, 0, 5);
 	env_poll(&r->e, &r->e.b, &wc, 1);
@@ -260,7 +257,7 @@ SRQ_TEST(3, 2, bad_receives)
 }
 
 /* The completions of a reset or destroyed QP that are purged from the CQ return their receives. */
-SRQ_TEST(2, 1, purge_gives_back)
+SRQ_TEST(2, 1, test_purged_completions_return_their_receives)
 {
 	struct bb_srq_stats stats;
 	struct bb_wc wc[DEPTH];
@@ -272,14 +269,14 @@ SRQ_TEST(2, 1, purge_gives_back)
 	/* The senders' completions show that the device has executed all messages. */
 	env_poll(&r->e, &r->e.a, wc, 12);
 	to_state(r->b[0], BB_QP_RESET);
-	assert_int_equal(bb_srq_stats(r->srq, &stats), 0);
+	OK(bb_srq_stats(r->srq, &stats));
 	assert_int_equal(stats.outstanding, DEPTH - 6);
 	env_poll(&r->e, &r->e.b, wc, 2);
 	assert_ptr_equal(wc[0].qp, r->b[1]);
-	assert_int_equal(bb_qp_destroy(r->b[1]), 0);
+	OK(bb_qp_destroy(r->b[1]));
 	r->b[1] = NULL;
 	env_silent(&r->e, &r->e.b);
-	assert_int_equal(bb_srq_stats(r->srq, &stats), 0);
+	OK(bb_srq_stats(r->srq, &stats));
 	assert_int_equal(stats.outstanding, DEPTH - 12);
 	/* Exactly twelve receives can be posted. */
 	post_some(r, 32, 12);
@@ -297,7 +294,7 @@ SRQ_TEST(2, 1, purge_gives_back)
 }
 
 /* bb_qp_recover() reports the receives that messages had consumed, and no others. */
-SRQ_TEST(2, 1, recovery)
+SRQ_TEST(2, 1, test_recovery_reports_consumed_receives_only)
 {
 	struct bb_wr_end ends_a[64], ends_b[64];
 	struct bb_qp_recovery ra = {.ends = ends_a, .max = 64}, rb = {.ends = ends_b, .max = 64};
@@ -310,16 +307,16 @@ SRQ_TEST(2, 1, recovery)
 	send_from(r, 1, 2);
 	env_poll(&r->e, &r->e.a, wc, 2);
 	to_state(r->b[1], BB_QP_ERR);
-	assert_int_equal(bb_qp_addr(r->a[1], 1, 0, &a), 0);
-	assert_int_equal(bb_qp_addr(r->b[1], 1, 0, &b), 0);
-	assert_int_equal(bb_qp_recover(r->b[1], &b, &a, NULL, &rb), 0);
-	assert_int_equal(bb_qp_recover(r->a[1], &a, &b, NULL, &ra), 0);
+	OK(bb_qp_addr(r->a[1], 1, 0, &a));
+	OK(bb_qp_addr(r->b[1], 1, 0, &b));
+	OK(bb_qp_recover(r->b[1], &b, &a, NULL, &rb));
+	OK(bb_qp_recover(r->a[1], &a, &b, NULL, &ra));
 	assert_int_equal(rb.n, 2);
 	assert_int_equal(ends_b[0].wc.wr_id, 1000);
 	assert_int_equal(ends_b[0].fate, BB_WR_DONE);
 	assert_true(ends_b[1].recv);
 	assert_int_equal(ra.n, 0);
-	assert_int_equal(bb_srq_stats(r->srq, &stats), 0);
+	OK(bb_srq_stats(r->srq, &stats));
 	assert_int_equal(stats.outstanding, 6);
 	env_silent(&r->e, &r->e.b);
 	send_from(r, 1, 3);

@@ -6,7 +6,7 @@
 #include "mlx5_srq_env.h"
 
 /* A CQ reserves the depth of an SRQ once, and releases it with the last QP. */
-SRQ_TEST(0, 1, credits)
+SRQ_TEST(0, 1, test_cq_reserves_the_depth_of_an_srq_once)
 {
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
@@ -15,37 +15,37 @@ SRQ_TEST(0, 1, credits)
 
 	bb_cq_attr_init(&attr);
 	attr.depth = 64;
-	assert_int_equal(bb_cq_create(r->e.b.dev, &attr, &cq), 0);
+	OK(bb_cq_create(r->e.b.dev, &attr, &cq));
 	init = r->e.init;
 	init.send_cq = r->e.b.cq;
 	init.recv_cq = cq;
 	init.sq_depth = 16;
 	init.srq = r->srq;
 	/* 32 for the SRQ, whatever the number of QPs. */
-	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp[0]), 0);
-	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp[1]), 0);
+	OK(bb_qp_create(r->e.b.pd, &init, &qp[0]));
+	OK(bb_qp_create(r->e.b.pd, &init, &qp[1]));
 	init.send_cq = cq;
 	init.sq_depth = 32;
-	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp[2]), 0);
+	OK(bb_qp_create(r->e.b.pd, &init, &qp[2]));
 	init.sq_depth = 1;
 	none = NULL;
 	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &none), -ENOSPC);
 	assert_null(none);
-	assert_int_equal(bb_qp_destroy(qp[2]), 0);
-	assert_int_equal(bb_qp_destroy(qp[1]), 0);
+	OK(bb_qp_destroy(qp[2]));
+	OK(bb_qp_destroy(qp[1]));
 	init.sq_depth = 33;
 	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &none), -ENOSPC);
 	assert_int_equal(bb_srq_destroy(r->srq), -EBUSY);
-	assert_int_equal(bb_qp_destroy(qp[0]), 0);
+	OK(bb_qp_destroy(qp[0]));
 	/* The SRQ's share is released: 64 entries for a queue without the SRQ. */
 	init.srq = NULL;
 	init.rq_depth = 31;
-	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &none), 0);
-	assert_int_equal(bb_qp_destroy(none), 0);
-	assert_int_equal(bb_cq_destroy(cq), 0);
+	OK(bb_qp_create(r->e.b.pd, &init, &none));
+	OK(bb_qp_destroy(none));
+	OK(bb_cq_destroy(cq));
 }
 
-SRQ_TEST(1, 1, refusals)
+SRQ_TEST(1, 1, test_impossible_srqs_are_refused)
 {
 	struct bb_qp_init_attr init;
 	struct bb_srq_attr attr;
@@ -54,7 +54,7 @@ SRQ_TEST(1, 1, refusals)
 	struct bb_qp *qp = NULL;
 	struct bb_sge sge;
 
-	assert_int_equal(bb_dev_query(r->e.b.dev, &dev), 0);
+	OK(bb_dev_query(r->e.b.dev, &dev));
 	assert_true(dev.max_srq > 0 && dev.max_srq_wr > 0 && dev.max_srq_sge > 0);
 	bb_srq_attr_init(&attr);
 	attr.depth = 0;
@@ -93,7 +93,7 @@ SRQ_TEST(1, 1, refusals)
 	assert_int_equal(bb_post_recv(r->b[0], 1, &sge, 0), -EINVAL);
 	/* An SRQ of another thread, and an SRQ without a receive CQ, are refused. */
 	attr.lcore = 1;
-	assert_int_equal(bb_srq_create(r->e.b.pd, &attr, &srq), 0);
+	OK(bb_srq_create(r->e.b.pd, &attr, &srq));
 	init = r->e.init;
 	init.send_cq = r->e.b.cq;
 	init.recv_cq = r->e.b.cq;
@@ -103,13 +103,13 @@ SRQ_TEST(1, 1, refusals)
 	init.recv_cq = NULL;
 	assert_int_equal(bb_qp_create(r->e.b.pd, &init, &qp), -EINVAL);
 	assert_null(qp);
-	assert_int_equal(bb_srq_destroy(srq), 0);
+	OK(bb_srq_destroy(srq));
 	assert_int_equal(bb_srq_destroy(r->srq), -EBUSY);
 	assert_int_equal(bb_pd_free(r->e.b.pd), -EBUSY);
 }
 
 /* The largest SRQ of the device: every piece is used, with keys of the SRQ's PD. */
-TEST(limits)
+TEST(test_largest_srq_uses_every_piece_and_entry)
 {
 	struct bb_dev_attr dev;
 	struct bb_sge sge[64];
@@ -122,9 +122,9 @@ TEST(limits)
 
 	memset(&r, 0, sizeof(r));
 	env_open(&r.e);
-	assert_int_equal(bb_dev_query(r.e.b.dev, &dev), 0);
+	OK(bb_dev_query(r.e.b.dev, &dev));
 	srq_open(&r, dev.max_srq_wr, dev.max_srq_sge, 0);
-	assert_int_equal(bb_pd_alloc(r.e.b.dev, &pd), 0);
+	OK(bb_pd_alloc(r.e.b.dev, &pd));
 	{
 		/* A QP of another PD: the keys belong to the SRQ's PD. */
 		struct bb_qp_init_attr init = r.e.init;
@@ -133,16 +133,16 @@ TEST(limits)
 
 		bb_cq_attr_init(&cq_attr);
 		cq_attr.depth = dev.max_srq_wr;
-		assert_int_equal(bb_cq_create(r.e.b.dev, &cq_attr, &cq), 0);
+		OK(bb_cq_create(r.e.b.dev, &cq_attr, &cq));
 		init.send_cq = r.e.b.cq;
 		init.recv_cq = cq;
 		init.srq = r.srq;
 		r.a[0] = make_qp(&r, &r.e.a, NULL);
-		assert_int_equal(bb_qp_create(pd, &init, &r.b[0]), 0);
+		OK(bb_qp_create(pd, &init, &r.b[0]));
 		connect_pair(r.a[0], r.b[0], &r.e.attr);
 		for (i = 0; i < dev.max_srq_sge; i++)
 			sge[i] = sge_of(&r.e.b, 8192 - (size_t)i * 8, 2 + i % 3);
-		assert_int_equal(bb_post_srq_recv(r.srq, 5, sge, dev.max_srq_sge), 0);
+		OK(bb_post_srq_recv(r.srq, 5, sge, dev.max_srq_sge));
 		bb_srq_ring(r.srq);
 		send_from(&r, 0, 11);
 		env_poll(&r.e, &(struct side){.cq = cq}, &wc, 1);
@@ -157,20 +157,20 @@ TEST(limits)
 		}
 		assert_int_equal(at, LEN);
 		env_poll(&r.e, &r.e.a, &wc, 1);
-		assert_int_equal(bb_qp_destroy(r.b[0]), 0);
+		OK(bb_qp_destroy(r.b[0]));
 		r.b[0] = NULL;
-		assert_int_equal(bb_cq_destroy(cq), 0);
+		OK(bb_cq_destroy(cq));
 	}
 	/* Every WQE of the SRQ accepts a receive. */
 	for (i = 0; i < dev.max_srq_wr; i++)
-		assert_int_equal(bb_post_srq_recv(r.srq, i, sge, 1), 0);
+		OK(bb_post_srq_recv(r.srq, i, sge, 1));
 	assert_int_equal(bb_post_srq_recv(r.srq, i, sge, 1), -EAGAIN);
-	assert_int_equal(bb_pd_free(pd), 0);
+	OK(bb_pd_free(pd));
 	rig_close(&r);
 }
 
 /* UC and UD: a message that is too long is lost, and the next message uses its receive. */
-TEST(other_types)
+TEST(test_long_message_of_uc_and_ud_leaves_the_receive)
 {
 	enum bb_qp_type type;
 
@@ -187,21 +187,21 @@ TEST(other_types)
 		types_start(&t, type);
 		bb_srq_attr_init(&attr);
 		attr.depth = 4;
-		assert_int_equal(bb_srq_create(e->b.pd, &attr, &srq), 0);
-		assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+		OK(bb_srq_create(e->b.pd, &attr, &srq));
+		OK(bb_qp_destroy(e->b.qp));
 		init = e->init;
 		init.send_cq = e->b.cq;
 		init.recv_cq = e->b.cq;
 		init.srq = srq;
-		assert_int_equal(bb_qp_create(e->b.pd, &init, &e->b.qp), 0);
+		OK(bb_qp_create(e->b.pd, &init, &e->b.qp));
 		if (type == BB_QPT_UD) {
-			assert_int_equal(bb_qp_ud_up(e->b.qp, 1, 0, TYPES_QKEY, 2), 0);
+			OK(bb_qp_ud_up(e->b.qp, 1, 0, TYPES_QKEY, 2));
 		} else {
 			struct bb_qp_attr a;
 
 			bb_qp_attr_init(&a);
 			a.state = BB_QP_RESET;
-			assert_int_equal(bb_qp_modify(e->a.qp, &a, BB_QP_STATE), 0);
+			OK(bb_qp_modify(e->a.qp, &a, BB_QP_STATE));
 			connect_pair(e->a.qp, e->b.qp, &e->attr);
 		}
 		fill(e->a.buf, 4096, 3);
@@ -210,18 +210,15 @@ TEST(other_types)
 
 			if (i % 9 != 5) {
 				sge = sge_of(&e->b, (size_t)(i & 3) * 256, 64 + head);
-				assert_int_equal(bb_post_srq_recv(srq, i, &sge, 1), 0);
+				OK(bb_post_srq_recv(srq, i, &sge, 1));
 				bb_srq_ring(srq);
 			}
 			out = sge_of(&e->a, i * 8, len);
 			if (type == BB_QPT_UD)
-				assert_int_equal(bb_post_send_ud(e->a.qp, 1, &out, 1, t.to_b,
-								 e->b.qp->qpn, TYPES_QKEY,
-								 BB_SEND_SIGNALED),
-						 0);
+				OK(bb_post_send_ud(e->a.qp, 1, &out, 1, t.to_b, e->b.qp->qpn,
+						   TYPES_QKEY, BB_SEND_SIGNALED));
 			else
-				assert_int_equal(
-					bb_post_send(e->a.qp, 1, &out, 1, BB_SEND_SIGNALED), 0);
+				OK(bb_post_send(e->a.qp, 1, &out, 1, BB_SEND_SIGNALED));
 			bb_qp_ring(e->a.qp);
 			env_poll(e, &e->a, &wc, 1);
 			assert_int_equal(wc.status, BB_WC_SUCCESS);
@@ -236,9 +233,9 @@ TEST(other_types)
 			assert_memory_equal(e->b.buf + (wc.wr_id & 3) * 256 + head,
 					    e->a.buf + i * 8, 64);
 		}
-		assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+		OK(bb_qp_destroy(e->b.qp));
 		e->b.qp = NULL;
-		assert_int_equal(bb_srq_destroy(srq), 0);
+		OK(bb_srq_destroy(srq));
 		types_stop(&t);
 	}
 }

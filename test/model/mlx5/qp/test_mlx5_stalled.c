@@ -29,13 +29,11 @@ post(struct env *e, struct bb_ah *ah, uint32_t n)
 
 	for (i = 0; i < n; i++) {
 		if (ah != NULL)
-			assert_int_equal(bb_post_send_ud(e->a.qp, i, &sge, 1, ah, e->b.qp->qpn,
-							 QKEY, BB_SEND_SIGNALED),
-					 0);
+			OK(bb_post_send_ud(e->a.qp, i, &sge, 1, ah, e->b.qp->qpn, QKEY,
+					   BB_SEND_SIGNALED));
 		else
-			assert_int_equal(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, 0),
-						       e->b.mr->rkey, BB_SEND_SIGNALED),
-					 0);
+			OK(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey,
+					 BB_SEND_SIGNALED));
 	}
 	bb_qp_ring(e->a.qp);
 }
@@ -88,14 +86,14 @@ TEST(test_stalled_link_drops_packets_of_uc_and_ud)
 	env_stop(&e);
 
 	stalled_open(&e, BB_QPT_UD, "tx_full=2");
-	assert_int_equal(bb_gid_query(e.a.dev, 1, 0, &gid), 0);
+	OK(bb_gid_query(e.a.dev, 1, 0, &gid));
 	memcpy(path.dgid, gid.raw, sizeof(path.dgid));
-	assert_int_equal(bb_qp_ud_up(e.a.qp, 1, 0, QKEY, 1), 0);
-	assert_int_equal(bb_qp_ud_up(e.b.qp, 1, 0, QKEY, 1), 0);
-	assert_int_equal(bb_ah_create(e.a.pd, &path, &ah), 0);
+	OK(bb_qp_ud_up(e.a.qp, 1, 0, QKEY, 1));
+	OK(bb_qp_ud_up(e.b.qp, 1, 0, QKEY, 1));
+	OK(bb_ah_create(e.a.pd, &path, &ah));
 	post(&e, ah, MANY);
 	ends(&e, MANY, MANY, BB_WC_SUCCESS);
-	assert_int_equal(bb_ah_destroy(ah), 0);
+	OK(bb_ah_destroy(ah));
 	env_stop(&e);
 }
 

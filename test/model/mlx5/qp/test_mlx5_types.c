@@ -88,7 +88,7 @@ post_receive(struct types_env *t, uint32_t len)
 {
 	struct bb_sge sge = sge_of(&t->e.b, AT_DST, len);
 
-	assert_int_equal(bb_post_recv(t->e.b.qp, 55, &sge, 1), 0);
+	OK(bb_post_recv(t->e.b.qp, 55, &sge, 1));
 	bb_qp_ring_recv(t->e.b.qp);
 }
 
@@ -118,15 +118,15 @@ expect_refused(struct types_env *t, const struct bb_send_wr *wr, int errno_)
 	struct bb_qp_stats before, after;
 	int err = 12345;
 
-	assert_int_equal(bb_qp_stats(t->e.a.qp, &before), 0);
+	OK(bb_qp_stats(t->e.a.qp, &before));
 	assert_int_equal(bb_qp_post_list(t->e.a.qp, wr, 1, &err), 0);
 	assert_int_equal(err, errno_);
-	assert_int_equal(bb_qp_stats(t->e.a.qp, &after), 0);
+	OK(bb_qp_stats(t->e.a.qp, &after));
 	assert_int_equal(before.posted, after.posted);
 }
 
 /* Every illegal cell of the table, and every illegal flag of the legal cells. */
-TEST(illegal)
+TEST(test_operations_and_flags_a_type_lacks_are_refused)
 {
 	static const uint32_t flags[] = {BB_SEND_FENCE, BB_SEND_SOLICITED, BB_SEND_INLINE,
 					 1u << 20};
@@ -168,7 +168,7 @@ TEST(illegal)
 }
 
 /* Illegal requests by the functions of bb_post.h, which check nothing else. */
-TYPES_TEST(BB_QPT_UD, illegal_direct)
+TYPES_TEST(BB_QPT_UD, test_post_functions_refuse_what_the_type_lacks)
 {
 	struct bb_sge sge;
 	struct env *e = &t->e;
@@ -176,7 +176,7 @@ TYPES_TEST(BB_QPT_UD, illegal_direct)
 	sge = sge_of(&e->a, 0, 8);
 	assert_int_equal(bb_post_send(e->a.qp, 1, &sge, 1, 0), -EINVAL);
 	assert_int_equal(bb_post_send_inline(e->a.qp, 1, "x", 1, 0), -EINVAL);
-	assert_int_equal(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED), 0);
+	OK(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED));
 	env_done(e, &e->a, 2, BB_WC_SUCCESS);
 	types_stop(t);
 
@@ -188,11 +188,11 @@ TYPES_TEST(BB_QPT_UD, illegal_direct)
 		struct bb_ah *ah;
 
 		types_path(&e->b, 1, &path);
-		assert_int_equal(bb_ah_create(e->a.pd, &path, &ah), 0);
+		OK(bb_ah_create(e->a.pd, &path, &ah));
 		assert_int_equal(bb_post_send_ud(e->a.qp, 1, &sge, 1, ah, 1, 1, 0), -EINVAL);
 		assert_int_equal(bb_post_send_ud_inline(e->a.qp, 1, "x", 1, ah, 1, 1, 0), -EINVAL);
 		assert_int_equal(bb_pd_free(e->a.pd), -EBUSY);
-		assert_int_equal(bb_ah_destroy(ah), 0);
+		OK(bb_ah_destroy(ah));
 	}
 }
 
@@ -205,7 +205,7 @@ ENV_TEST_OPEN(test_read_of_more_than_max_read_sge_pieces_fails)
 	unsigned int i;
 	int err;
 
-	assert_int_equal(bb_dev_query(e->a.dev, &attr), 0);
+	OK(bb_dev_query(e->a.dev, &attr));
 	assert_int_equal(attr.max_sge, RTE_DIM(sge));
 	assert_int_equal(attr.max_read_sge, 30);
 	e->init.max_sge = attr.max_sge;
@@ -217,14 +217,13 @@ ENV_TEST_OPEN(test_read_of_more_than_max_read_sge_pieces_fails)
 	assert_int_equal(bb_qp_post_list(e->a.qp, &wr, 1, &err), 0);
 	assert_int_equal(err, -ENOTSUP);
 	/* If it is posted nevertheless, the device fails it. */
-	assert_int_equal(bb_post_read(e->a.qp, 9, sge, wr.nsge, raddr_of(&e->b, AT_DST),
-				      e->b.mr->rkey, BB_SEND_SIGNALED),
-			 0);
+	OK(bb_post_read(e->a.qp, 9, sge, wr.nsge, raddr_of(&e->b, AT_DST), e->b.mr->rkey,
+			BB_SEND_SIGNALED));
 	env_done(e, &e->a, 9, BB_WC_LOC_QP_OP_ERR);
 }
 
 /* Too much inline data, in one piece and in several; keys are not checked. */
-TEST(inline_rules)
+TEST(test_inline_data_over_the_limit_is_refused)
 {
 	struct types_env t;
 	struct env *e = &t.e;
@@ -256,7 +255,7 @@ TEST(inline_rules)
 }
 
 /* Every send is reported, whatever its flags. */
-TEST(signal_all)
+TEST(test_signal_all_reports_every_request)
 {
 	struct types_env t = {0};
 	struct env *e = &t.e;
@@ -273,10 +272,8 @@ TEST(signal_all)
 	assert_int_equal(bb_qp_create(e->a.pd, &bad, &qp), -EINVAL);
 	env_up(e);
 	for (i = 0; i < 10; i++)
-		assert_int_equal(bb_post_write_inline(e->a.qp, i, "abcd", 4, raddr_of(&e->b, 0),
-						      e->b.mr->rkey,
-						      i % 3 == 0 ? BB_SEND_SIGNALED : 0),
-				 0);
+		OK(bb_post_write_inline(e->a.qp, i, "abcd", 4, raddr_of(&e->b, 0), e->b.mr->rkey,
+					i % 3 == 0 ? BB_SEND_SIGNALED : 0));
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, wc, 10);
 	for (i = 0; i < 10; i++)

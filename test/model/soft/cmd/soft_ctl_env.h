@@ -19,7 +19,7 @@
 #include <rte_log.h>
 
 #include "bb_mem.h"
-#include "bb_test.h"
+#include "bb_test_on.h"
 #include "soft_ctl.h"
 
 #define ENV_BYTES  (64 * 1024) /* bytes of the umem */
@@ -119,7 +119,7 @@ env_cq_in(const struct env *env, uint8_t in[BB_PRM_SZ_CREATE_CQ_IN])
 
 	memset(in, 0, BB_PRM_SZ_CREATE_CQ_IN);
 	env_op(in, BB_PRM_OP_CREATE_CQ);
-	assert_int_equal(soft_cmd_if.query_eqn(env->ctx, 0, &eqn), 0);
+	OK(soft_cmd_if.query_eqn(env->ctx, 0, &eqn));
 	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, eqn);
 	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, ENV_CQ_LOG);
 	bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, env->uar->page_id);
@@ -224,8 +224,7 @@ env_qp_to(struct env *env, uint32_t state)
 	uint32_t i;
 
 	env_qp_in(env, in);
-	assert_int_equal(
-		soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &env->qp), 0);
+	OK(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &env->qp));
 	env->qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	for (i = 0; i < 3 && i < state; i++)
 		assert_int_equal(env_modify(env, env->qp, env->qpn, ops[i]), 0);
@@ -236,7 +235,7 @@ env_qp_to(struct env *env, uint32_t state)
 static inline void
 env_qp_gone(struct env *env)
 {
-	assert_int_equal(soft_cmd_if.obj_destroy(env->qp), 0);
+	OK(soft_cmd_if.obj_destroy(env->qp));
 	env->qp = NULL;
 }
 
@@ -247,21 +246,18 @@ env_open(struct env *env, const char *args)
 
 	memset(env, 0, sizeof(*env));
 	env_log_open(env);
-	assert_int_equal(soft_cmd_if.open("soft0", args, &env->ctx), 0);
+	OK(soft_cmd_if.open("soft0", args, &env->ctx));
 	env->dev = soft_ctx(env->ctx)->dev;
-	assert_int_equal(soft_cmd_if.pd_alloc(env->ctx, &env->pd), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_NC, &env->uar), 0);
+	OK(soft_cmd_if.pd_alloc(env->ctx, &env->pd));
+	OK(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_NC, &env->uar));
 	env->mem = aligned_alloc(ENV_BYTES, ENV_BYTES);
 	assert_non_null(env->mem);
 	memset(env->mem, 0, ENV_BYTES);
-	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE,
-					      4096, &env->umem),
-			 0);
-	assert_int_equal(
-		soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, 0, 4096, &env->ro_umem), 0);
+	OK(soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE, 4096,
+				&env->umem));
+	OK(soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, 0, 4096, &env->ro_umem));
 	env_cq_in(env, in);
-	assert_int_equal(
-		soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &env->cq), 0);
+	OK(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &env->cq));
 	env->cqn = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
 }
 
@@ -270,12 +266,12 @@ env_close(struct env *env)
 {
 	if (env->qp != NULL)
 		env_qp_gone(env);
-	assert_int_equal(soft_cmd_if.obj_destroy(env->cq), 0);
-	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, env->umem), 0);
-	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, env->ro_umem), 0);
-	assert_int_equal(soft_cmd_if.uar_free(env->ctx, env->uar), 0);
-	assert_int_equal(soft_cmd_if.pd_free(env->ctx, env->pd), 0);
-	assert_int_equal(soft_cmd_if.close(env->ctx), 0);
+	OK(soft_cmd_if.obj_destroy(env->cq));
+	OK(soft_cmd_if.umem_dereg(env->ctx, env->umem));
+	OK(soft_cmd_if.umem_dereg(env->ctx, env->ro_umem));
+	OK(soft_cmd_if.uar_free(env->ctx, env->uar));
+	OK(soft_cmd_if.pd_free(env->ctx, env->pd));
+	OK(soft_cmd_if.close(env->ctx));
 	free(env->mem);
 	env_log_close(env);
 }

@@ -73,10 +73,10 @@ cq_legal(struct env *env, const char *what)
 	env_cq_in(env, in);
 	if (create_cq(env, in, sizeof(in), out, &obj) != 0)
 		fail_msg("after %s: a legal CREATE_CQ is refused: %s", what, env_log(env));
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
 }
 
-T(test_cq_refused)
+T(test_bad_create_cq_is_refused)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
@@ -110,7 +110,7 @@ T(test_cq_refused)
 }
 
 /* An event queue that does not exist fails in the kernel, without an output mailbox. */
-T(test_cq_eqn)
+T(test_unknown_eqn_fails_in_the_kernel)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	static const uint32_t bad[] = {0, SOFT_FIRST_EQN - 1, SOFT_FIRST_EQN + SOFT_EQS,
@@ -127,16 +127,16 @@ T(test_cq_eqn)
 		assert_null(obj);
 	}
 	for (i = 0; i < SOFT_EQS; i++) {
-		assert_int_equal(soft_cmd_if.query_eqn(env->ctx, i, &eqn), 0);
+		OK(soft_cmd_if.query_eqn(env->ctx, i, &eqn));
 		env_cq_in(env, in);
 		bb_prm_set(in + ENV_CQC, BB_PRM_CQC_C_EQN, eqn);
 		assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), 0);
-		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+		OK(soft_cmd_if.obj_destroy(obj));
 	}
 	assert_int_equal(soft_cmd_if.query_eqn(env->ctx, SOFT_EQS, &eqn), -EINVAL);
 }
 
-T(test_cq_layout)
+T(test_create_cq_sets_up_the_ring)
 {
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
@@ -153,19 +153,18 @@ T(test_cq_layout)
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ENV_BYTES - 64);
 	bb_prm_set64(in + ENV_CQC, BB_PRM_CQC_DBR_ADDR, ENV_BYTES - 8);
 	assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), 0);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
 }
 
 /* Pages above 4 KiB, up to the umem's page size; offsets are in 64ths of the umem's page. */
-T(test_page_size)
+T(test_umem_pages_above_4_kib_are_accepted)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	struct mlx5_umem *big;
 	struct mlx5_obj *obj;
 
-	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE,
-					      UINT64_MAX, &big),
-			 0);
+	OK(soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE, UINT64_MAX,
+				&big));
 	/*
 	 * This umem has small pages, whatever the caller asks for. The test sets the page size
 	 * that a hugepage would give.
@@ -176,10 +175,10 @@ T(test_page_size)
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, big->id);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_PAGE_SIZE, 4);
 	assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), 0);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 1024);
 	assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), 0);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
 	env_log(env);
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 512);
 	env_refused(env, "offset", create_cq(env, in, sizeof(in), out, &obj), out,
@@ -192,7 +191,7 @@ T(test_page_size)
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_PAGE_SIZE, 5);
 	env_refused(env, "page", create_cq(env, in, sizeof(in), out, &obj), out,
 		    BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
-	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, big), 0);
+	OK(soft_cmd_if.umem_dereg(env->ctx, big));
 }
 
 static int
@@ -211,7 +210,7 @@ cap(const uint8_t *out, struct bb_prm_field f)
 	return bb_prm_get(out + BB_PRM_HCA_CAP_OUT_CAPS, f);
 }
 
-T(test_caps)
+T(test_capabilities_are_reported)
 {
 	uint8_t max[BB_PRM_SZ_QUERY_HCA_CAP_OUT], cur[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	uint8_t in[BB_PRM_SZ_SHORT + 16] = {0};
@@ -267,7 +266,7 @@ T(test_caps)
 }
 
 /* Capabilities that options disable. */
-TEST(test_caps_off)
+TEST(test_options_switch_capabilities_off)
 {
 	uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT], in[BB_PRM_SZ_SHORT] = {0};
 	struct mlx5_obj *obj = NULL;
@@ -316,7 +315,7 @@ alloc_set(struct env *env, uint8_t *out, struct mlx5_obj **set)
 	return soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, BB_PRM_SZ_SHORT, set);
 }
 
-T(test_counters)
+T(test_counter_set_lives_and_dies)
 {
 	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
 	struct soft_counters *counters;
@@ -336,7 +335,7 @@ T(test_counters)
 	env_op(in, BB_PRM_OP_QUERY_Q_COUNTER);
 	bb_prm_set(in, BB_PRM_QUERY_Q_COUNTER_ID, id);
 	memset(out, 0xee, sizeof(out));
-	assert_int_equal(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS), 1000);
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_READ_REQUESTS), 5);
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_ATOMIC_REQUESTS), 1002);
@@ -354,9 +353,9 @@ T(test_counters)
 
 	/* Reads and clears. */
 	bb_prm_set(in, BB_PRM_QUERY_Q_COUNTER_CLEAR, 1);
-	assert_int_equal(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS), 1000);
-	assert_int_equal(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS), 0);
 
 	env_log(env);
@@ -369,10 +368,10 @@ T(test_counters)
 	in[0x08] = 0x80; /* other_vport */
 	env_refused(env, "vport", soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), out,
 		    BB_PRM_STAT_BAD_PARAM, "QUERY_Q_COUNTER");
-	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
+	OK(soft_cmd_if.obj_destroy(set));
 }
 
-T(test_counters_exhausted)
+T(test_exhausted_counter_sets_are_refused)
 {
 	struct mlx5_obj *set[SOFT_MAX_COUNTER_SETS - 1], *more = NULL;
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_SHORT];
@@ -388,10 +387,10 @@ T(test_counters_exhausted)
 		    "ALLOC_Q_COUNTER");
 	assert_null(more);
 	for (i = 0; i < RTE_DIM(set); i++)
-		assert_int_equal(soft_cmd_if.obj_destroy(set[i]), 0);
+		OK(soft_cmd_if.obj_destroy(set[i]));
 }
 
-T(test_cq_numbers_exhausted)
+T(test_exhausted_cq_numbers_are_refused)
 {
 	struct soft_ids *ids = &env->dev->ctl->cq_ids;
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
@@ -417,7 +416,7 @@ T(test_cq_numbers_exhausted)
  * QUERY_CQ passes the kernel with any valid handle of a CQ; the firmware refuses the unknown
  * number.
  */
-T(test_query_cq)
+T(test_query_of_an_unknown_cq_is_refused)
 {
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[0x100];
 
@@ -434,7 +433,7 @@ T(test_query_cq)
  * A handle cannot ask for the destruction of a destroyed object; the firmware refuses it
  * nevertheless.
  */
-T(test_firmware_unknown_numbers)
+T(test_unknown_numbers_are_refused_by_the_firmware)
 {
 	static const struct {
 		int (*exec)(struct soft_cmd *cmd);

@@ -44,7 +44,7 @@ modify(const struct env *env, const uint8_t *in, uint8_t *out)
 	return soft_cmd_if.obj_modify(env->cq, in, BB_PRM_SZ_MODIFY_CQ_IN, out, BB_PRM_SZ_SHORT);
 }
 
-T(test_resize_refused)
+T(test_bad_resize_is_refused)
 {
 	static const struct bad bad[] = {
 		{"op_mod", BB_PRM_STAT_BAD_PARAM, {TOP(CMD_OP_MOD, 2)}},
@@ -93,7 +93,7 @@ T(test_resize_refused)
 }
 
 /* The old ring ends with a RESIZE CQE in the slot of the next CQE, with its owner bit. */
-T(test_resize)
+T(test_old_ring_ends_with_a_resize_cqe)
 {
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN], out[BB_PRM_SZ_SHORT];
@@ -128,7 +128,7 @@ T(test_resize)
 	env_refused(env, "dead", modify(env, in, out), out, BB_PRM_STAT_BAD_RES_STATE, "MODIFY_CQ");
 }
 
-T(test_moderate)
+T(test_moderation_values_are_checked)
 {
 	const struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT];
@@ -227,7 +227,7 @@ arm(struct env *env, uint8_t *page, uint32_t cqn, uint32_t word)
 	arm_at(env, env->uar, page, cqn, word);
 }
 
-T(test_arm)
+T(test_armed_cq_raises_its_event)
 {
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t *page = env->uar->base_addr;
@@ -235,16 +235,16 @@ T(test_arm)
 	struct mlx5_uar *other;
 	uint64_t cookie = 0;
 
-	assert_int_equal(soft_cmd_if.channel_create(env->ctx, &ch), 0);
-	assert_int_equal(soft_cmd_if.channel_subscribe(ch, env->cq, 0xc00c1e), 0);
+	OK(soft_cmd_if.channel_create(env->ctx, &ch));
+	OK(soft_cmd_if.channel_subscribe(ch, env->cq, 0xc00c1e));
 	cq->pi = 5;
 	/* Arming through another page than the CQ's is refused. */
-	assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_NC, &other), 0);
+	OK(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_NC, &other));
 	env_log(env);
 	arm_at(env, other, other->base_addr, env->cqn, 4);
 	assert_non_null(strstr(env_log(env), "arm the CQ there"));
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
-	assert_int_equal(soft_cmd_if.uar_free(env->ctx, other), 0);
+	OK(soft_cmd_if.uar_free(env->ctx, other));
 	/* No CQE after index 5. */
 	arm(env, page, env->cqn, 5);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
@@ -253,7 +253,7 @@ T(test_arm)
 	 * yet.
 	 */
 	arm(env, page, env->cqn, 4);
-	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
+	OK(soft_cmd_if.channel_get(ch, &cookie));
 	assert_int_equal(cookie, 0xc00c1e);
 	/* An event was raised for that number: a late duplicate of the arming is ignored. */
 	arm(env, page, env->cqn, 3);
@@ -261,7 +261,7 @@ T(test_arm)
 	/* The next number arms again; two events that are not read count as one. */
 	arm(env, page, env->cqn, 1u << 28 | 3);
 	arm(env, page, env->cqn, 2u << 28 | 3);
-	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
+	OK(soft_cmd_if.channel_get(ch, &cookie));
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
 	/* Reserved bits, and an index past the ring. */
 	env_log(env);
@@ -272,33 +272,33 @@ T(test_arm)
 	/* A number of no CQ. */
 	arm(env, page, 0xffffff, 3u << 28 | 3);
 	assert_non_null(strstr(env_log(env), "CQ 0xffffff does not exist"));
-	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0); /* the scan found the record */
+	OK(soft_cmd_if.channel_get(ch, &cookie)); /* the scan found the record */
 	/* The record alone has no effect. */
 	((uint32_t *)(void *)(env->mem + ENV_CQ_DB))[1] = bb_be32(3);
 	arm(env, page + 0x100, env->cqn, 3);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
 	assert_int_equal(soft_cmd_if.close(env->ctx), -EBUSY);
-	assert_int_equal(soft_cmd_if.channel_destroy(env->ctx, ch), 0);
+	OK(soft_cmd_if.channel_destroy(env->ctx, ch));
 }
 
 /* Solicited-only counts solicited CQEs and errors after the index. */
-T(test_arm_solicited)
+T(test_solicited_arming_counts_errors_too)
 {
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t *page = env->uar->base_addr;
 	struct mlx5_channel *ch;
 	uint64_t cookie;
 
-	assert_int_equal(soft_cmd_if.channel_create(env->ctx, &ch), 0);
-	assert_int_equal(soft_cmd_if.channel_subscribe(ch, env->cq, 1), 0);
+	OK(soft_cmd_if.channel_create(env->ctx, &ch));
+	OK(soft_cmd_if.channel_subscribe(ch, env->cq, 1));
 	cq->pi = 0x1000003;
 	cq->sol_pi = 0x1000001;
 	arm(env, page, env->cqn, 1u << 24 | 1);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
 	/* The index is before the wrap of its 24 bits. */
 	arm(env, page, env->cqn, 1u << 24 | 0xfffffe);
-	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
-	assert_int_equal(soft_cmd_if.channel_destroy(env->ctx, ch), 0);
+	OK(soft_cmd_if.channel_get(ch, &cookie));
+	OK(soft_cmd_if.channel_destroy(env->ctx, ch));
 }
 
 /*
@@ -306,7 +306,7 @@ T(test_arm_solicited)
  * because a block has only the first counter. Counters of a shared receive queue need not be
  * consecutive.
  */
-T(test_blocks)
+T(test_alike_receives_share_a_block)
 {
 	static const struct {
 		uint32_t qpn, user;
@@ -321,17 +321,15 @@ T(test_blocks)
 	struct soft_cq *cq;
 	uint32_t i, k, n;
 
-	assert_int_equal(bb_cqring_init(&ring, env->mem + NEW_AT, ENV_CQ_LOG,
-					(uint32_t *)(void *)(env->mem + ENV_CQ_DB + 8)),
-			 0);
+	OK(bb_cqring_init(&ring, env->mem + NEW_AT, ENV_CQ_LOG,
+			  (uint32_t *)(void *)(env->mem + ENV_CQ_DB + 8)));
 	ring.compress = 1;
 	env_cq_in(env, in);
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, NEW_AT);
 	bb_prm_set64(in + ENV_CQC, BB_PRM_CQC_DBR_ADDR, ENV_CQ_DB + 8);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQE_COMP_EN, 1);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_MINI_CQE_RES_FORMAT, BB_PRM_CQ_MINI_CSUM);
-	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj),
-			 0);
+	OK(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj));
 	cq = env->dev->cqs[bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN)];
 	e = cq->uar->engine;
 	soft_engine_lock(e);
@@ -354,7 +352,7 @@ T(test_blocks)
 		assert_int_equal(bb_cqe_is_compressed(cqe), blocks[k] > 1);
 		if (blocks[k] > 1) {
 			assert_int_equal(bb_be32(cqe->byte_cnt), blocks[k]);
-			assert_int_equal(bb_cqring_expand(&ring, cqe), 0);
+			OK(bb_cqring_expand(&ring, cqe));
 		}
 		for (n = 0; n < blocks[k]; n++, i++, ring.ci++) {
 			cqe = bb_cqring_peek(&ring);
@@ -367,20 +365,20 @@ T(test_blocks)
 	}
 	assert_int_equal(i, RTE_DIM(done));
 	assert_null(bb_cqring_peek(&ring));
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
 }
 
-T(test_subscribe_refused)
+T(test_bad_subscription_is_refused)
 {
 	struct mlx5_ctx *other;
 	struct mlx5_channel *ch;
 
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
-	assert_int_equal(soft_cmd_if.channel_create(other, &ch), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &other));
+	OK(soft_cmd_if.channel_create(other, &ch));
 	assert_int_equal(soft_cmd_if.channel_subscribe(ch, env->cq, 1), -EINVAL);
 	assert_int_equal(soft_cmd_if.channel_destroy(env->ctx, ch), -EINVAL);
-	assert_int_equal(soft_cmd_if.channel_destroy(other, ch), 0);
-	assert_int_equal(soft_cmd_if.close(other), 0);
+	OK(soft_cmd_if.channel_destroy(other, ch));
+	OK(soft_cmd_if.close(other));
 }
 
 TEST_MAIN(0)

@@ -26,7 +26,7 @@ log_teardown(void **state)
 	return 0;
 }
 
-TEST(test_list)
+TEST(test_soft_devices_are_listed)
 {
 	struct bb_dev_info info[2];
 
@@ -41,7 +41,7 @@ TEST(test_list)
 	assert_int_equal((uint8_t)info[1].name[0], 0xee);
 }
 
-TEST_WITH(log_setup, log_teardown, test_names)
+TEST_WITH(log_setup, log_teardown, test_unknown_names_are_refused)
 {
 	static const char *const bad[] = {"soft16", "soft",   "soft00", "soft01",      "soft-1",
 					  "soft0x", "mlx5_0", "",       "0000:3b:00.0"};
@@ -55,15 +55,15 @@ TEST_WITH(log_setup, log_teardown, test_names)
 	}
 	for (i = 0; i < SOFT_MAX_DEVS; i++) {
 		snprintf(name, sizeof(name), "soft%u", i);
-		assert_int_equal(soft_cmd_if.open(name, "", &ctx[i]), 0);
+		OK(soft_cmd_if.open(name, "", &ctx[i]));
 		assert_string_equal(ctx[i]->name, name);
 		assert_ptr_equal(ctx[i]->cmd, &soft_cmd_if);
 	}
 	for (i = 0; i < SOFT_MAX_DEVS; i++)
-		assert_int_equal(soft_cmd_if.close(ctx[i]), 0);
+		OK(soft_cmd_if.close(ctx[i]));
 }
 
-TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_options_refused)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_bad_options_are_refused)
 {
 	static const char *const bad[] = {
 		"colour=red",
@@ -141,9 +141,9 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_options_refused)
 			fail_msg("\"%s\": no help in the log: %s", bad[i], log);
 	}
 	/* The refused open left no state. */
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &ctx));
 	assert_int_equal(soft_ctx(ctx)->dev->opts.scan, 16);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.close(ctx));
 }
 
 /* The log line about an invalid value has the option's own syntax, not that of all options. */
@@ -174,7 +174,7 @@ TEST_WITH(log_setup, log_teardown, test_invalid_value_logs_the_syntax_of_its_opt
 }
 
 /* A build without -Ddefects=true refuses seeded defects. */
-TEST_WITH(log_setup, log_teardown, test_option_defect)
+TEST_WITH(log_setup, log_teardown, test_defects_need_their_build)
 {
 #ifdef SOFT_SEEDED
 	const uint32_t flip_bit = SOFT_DEFECT_FLIP_BIT, rnr_lost = SOFT_DEFECT_RNR_LOST;
@@ -198,7 +198,7 @@ TEST_WITH(log_setup, log_teardown, test_option_defect)
 	assert_int_equal(soft_opts_defect(&opts), flip_bit);
 }
 
-TEST_WITH(log_setup, log_teardown, test_options)
+TEST_WITH(log_setup, log_teardown, test_options_take_effect)
 {
 	struct soft_opts opts;
 
@@ -232,19 +232,19 @@ TEST_WITH(log_setup, log_teardown, test_options)
 	assert_int_equal(opts.scan, 65536);
 }
 
-TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_no_devx)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_device_without_devx_is_refused)
 {
 	struct mlx5_ctx *ctx = NULL;
 
 	assert_int_equal(soft_cmd_if.open("soft0", "no_devx", &ctx), -EOPNOTSUPP);
 	assert_null(ctx);
 	assert_non_null(strstr(env_log(env), "no DEVX"));
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &ctx));
+	OK(soft_cmd_if.close(ctx));
 }
 
 /* A port needs an ethdev that exists. */
-TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_port_unknown)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_unknown_ethdev_is_refused)
 {
 	struct mlx5_ctx *ctx = NULL;
 
@@ -255,16 +255,16 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_port_unknown)
 	assert_null(ctx);
 }
 
-TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_shared)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_second_open_shares_the_device)
 {
 	struct mlx5_ctx *a, *b, *c = NULL;
 
-	assert_int_equal(soft_cmd_if.open("soft0", "scan=8,seed=3", &a), 0);
+	OK(soft_cmd_if.open("soft0", "scan=8,seed=3", &a));
 	/* An open without options, or with the same options, shares the device. */
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &b), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &b));
 	assert_ptr_equal(soft_ctx(a)->dev, soft_ctx(b)->dev);
-	assert_int_equal(soft_cmd_if.close(b), 0);
-	assert_int_equal(soft_cmd_if.open("soft0", "seed=3", &b), 0);
+	OK(soft_cmd_if.close(b));
+	OK(soft_cmd_if.open("soft0", "seed=3", &b));
 	env_log(env);
 	assert_int_equal(soft_cmd_if.open("soft0", "seed=4", &c), -EBUSY);
 	assert_int_equal(soft_cmd_if.open("soft0", "no_devx", &c), -EBUSY);
@@ -272,19 +272,19 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_shared)
 	assert_non_null(strstr(env_log(env), "already open with other options"));
 	assert_null(c);
 	/* Another device may have other options. */
-	assert_int_equal(soft_cmd_if.open("soft1", "seed=4", &c), 0);
-	assert_int_equal(soft_cmd_if.close(c), 0);
-	assert_int_equal(soft_cmd_if.close(a), 0);
+	OK(soft_cmd_if.open("soft1", "seed=4", &c));
+	OK(soft_cmd_if.close(c));
+	OK(soft_cmd_if.close(a));
 	assert_int_equal(soft_cmd_if.open("soft0", "seed=4", &c), -EBUSY);
-	assert_int_equal(soft_cmd_if.close(b), 0);
+	OK(soft_cmd_if.close(b));
 	/* After the last close the next open starts with new options. */
-	assert_int_equal(soft_cmd_if.open("soft0", "seed=4", &a), 0);
+	OK(soft_cmd_if.open("soft0", "seed=4", &a));
 	assert_int_equal(soft_ctx(a)->dev->opts.scan, 16);
-	assert_int_equal(soft_cmd_if.close(a), 0);
+	OK(soft_cmd_if.close(a));
 }
 
 /* Without EAL there are neither lcores nor control threads; inline progress needs none. */
-TEST_WITH(log_setup, log_teardown, test_progress)
+TEST_WITH(log_setup, log_teardown, test_progress_without_eal_is_inline_only)
 {
 	void (*fn)(void *arg) = NULL;
 	struct mlx5_ctx *ctx = NULL;
@@ -295,24 +295,22 @@ TEST_WITH(log_setup, log_teardown, test_progress)
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=thread", &ctx), -EINVAL);
 	assert_null(ctx);
 
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &uar), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &ctx));
+	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &uar));
 	soft_cmd_if.progress_of(ctx, uar, &fn, &arg);
 	assert_ptr_equal(fn, soft_engine_progress);
 	fn(arg);
-	assert_int_equal(soft_cmd_if.uar_free(ctx, uar), 0);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.uar_free(ctx, uar));
+	OK(soft_cmd_if.close(ctx));
 }
 
-T(test_uar_pages)
+T(test_uar_pages_are_given_and_taken_back)
 {
 	struct mlx5_uar *uar[3];
 	uint32_t i, j;
 
 	for (i = 0; i < 3; i++) {
-		assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, i == 2 ? MLX5_UAR_NC : MLX5_UAR_BF,
-						       &uar[i]),
-				 0);
+		OK(soft_cmd_if.uar_alloc(env->ctx, i == 2 ? MLX5_UAR_NC : MLX5_UAR_BF, &uar[i]));
 		assert_int_equal((uintptr_t)uar[i]->base_addr % SOFT_UAR_PAGE, 0);
 		assert_ptr_equal(uar[i]->reg_addr, uar[i]->base_addr + 0x800);
 		for (j = 0; j < SOFT_UAR_PAGE; j++)
@@ -321,24 +319,24 @@ T(test_uar_pages)
 			assert_int_not_equal(uar[i]->page_id, uar[j]->page_id);
 	}
 	for (i = 0; i < 3; i++)
-		assert_int_equal(soft_cmd_if.uar_free(env->ctx, uar[i]), 0);
+		OK(soft_cmd_if.uar_free(env->ctx, uar[i]));
 }
 
 /* Two registers of a page, as mlx5dv_devx_alloc_uar() allocates them. */
-TEST(test_uar_share)
+TEST(test_two_registers_share_a_page)
 {
 	struct mlx5_ctx *ctx, *other;
 	struct mlx5_uar *a, *b, *c, *nc, *theirs;
 	void (*fn_a)(void *), (*fn_b)(void *);
 	void *arg_a, *arg_b;
 
-	assert_int_equal(soft_cmd_if.open("soft0", "uar_share", &ctx), 0);
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &a), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(other, MLX5_UAR_BF, &theirs), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_NC, &nc), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &b), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &c), 0);
+	OK(soft_cmd_if.open("soft0", "uar_share", &ctx));
+	OK(soft_cmd_if.open("soft0", NULL, &other));
+	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &a));
+	OK(soft_cmd_if.uar_alloc(other, MLX5_UAR_BF, &theirs));
+	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_NC, &nc));
+	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &b));
+	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &c));
 	assert_int_equal(a->page_id, b->page_id);
 	assert_ptr_equal(a->base_addr, b->base_addr);
 	assert_ptr_equal(a->reg_addr, a->base_addr + 0x800);
@@ -352,26 +350,26 @@ TEST(test_uar_share)
 	soft_cmd_if.progress_of(ctx, b, &fn_b, &arg_b);
 	assert_ptr_equal(arg_a, arg_b);
 	/* A freed register is allocated again, at its former offset. */
-	assert_int_equal(soft_cmd_if.uar_free(ctx, c), 0);
-	assert_int_equal(soft_cmd_if.uar_free(ctx, a), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &a), 0);
+	OK(soft_cmd_if.uar_free(ctx, c));
+	OK(soft_cmd_if.uar_free(ctx, a));
+	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &a));
 	assert_int_equal(a->page_id, b->page_id);
 	assert_ptr_equal(a->reg_addr, b->base_addr + 0x800);
-	assert_int_equal(soft_cmd_if.uar_free(ctx, a), 0);
-	assert_int_equal(soft_cmd_if.uar_free(ctx, b), 0);
-	assert_int_equal(soft_cmd_if.uar_free(ctx, nc), 0);
-	assert_int_equal(soft_cmd_if.uar_free(other, theirs), 0);
-	assert_int_equal(soft_cmd_if.close(other), 0);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.uar_free(ctx, a));
+	OK(soft_cmd_if.uar_free(ctx, b));
+	OK(soft_cmd_if.uar_free(ctx, nc));
+	OK(soft_cmd_if.uar_free(other, theirs));
+	OK(soft_cmd_if.close(other));
+	OK(soft_cmd_if.close(ctx));
 }
 
-T(test_port)
+T(test_port_reports_its_attributes)
 {
 	struct mlx5_port port;
 	struct mlx5_ctx *ib;
 	struct bb_gid gid;
 
-	assert_int_equal(soft_cmd_if.port_query(env->ctx, 1, &port), 0);
+	OK(soft_cmd_if.port_query(env->ctx, 1, &port));
 	assert_int_equal(port.state, BB_PORT_ACTIVE);
 	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
 	assert_int_equal(port.max_mtu, 4096);
@@ -383,17 +381,17 @@ T(test_port)
 	assert_int_equal(soft_cmd_if.gid_query(env->ctx, 2, 0, &gid), -EINVAL);
 	assert_int_equal(soft_cmd_if.gid_query(env->ctx, 1, SOFT_MAX_GIDS, &gid), -EINVAL);
 
-	assert_int_equal(soft_cmd_if.open("soft3", "link=ib", &ib), 0);
-	assert_int_equal(soft_cmd_if.port_query(ib, 1, &port), 0);
+	OK(soft_cmd_if.open("soft3", "link=ib", &ib));
+	OK(soft_cmd_if.port_query(ib, 1, &port));
 	assert_int_equal(port.link_layer, BB_LINK_INFINIBAND);
 	assert_int_equal(port.lid, 4);
-	assert_int_equal(soft_cmd_if.gid_query(ib, 1, 0, &gid), 0);
+	OK(soft_cmd_if.gid_query(ib, 1, 0, &gid));
 	assert_int_equal(gid.type, BB_GID_IB);
 	assert_int_equal(soft_cmd_if.gid_query(ib, 1, 1, &gid), -ENOENT);
-	assert_int_equal(soft_cmd_if.close(ib), 0);
+	OK(soft_cmd_if.close(ib));
 }
 
-T(test_gids)
+T(test_gids_are_of_both_types)
 {
 	static const uint8_t local[16] = {0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe};
 	static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
@@ -414,13 +412,13 @@ T(test_gids)
 			assert_int_equal(soft_cmd_if.gid_query(env->ctx, 1, i, &gid), -ENOENT);
 			continue;
 		}
-		assert_int_equal(soft_cmd_if.gid_query(env->ctx, 1, i, &gid), 0);
+		OK(soft_cmd_if.gid_query(env->ctx, 1, i, &gid));
 		assert_memory_equal(gid.raw, want[i].raw, 16);
 		assert_int_equal(gid.type, want[i].type);
 	}
 }
 
-T(test_av_resolve)
+T(test_known_gids_resolve_to_an_address)
 {
 	static const struct {
 		uint8_t dgid[16];
@@ -459,15 +457,15 @@ T(test_av_resolve)
 		else
 			assert_int_equal(av.dmac[0], 0xee);
 	}
-	assert_int_equal(soft_cmd_if.open("soft1", "link=ib", &ib), 0);
-	assert_int_equal(soft_cmd_if.pd_alloc(ib, &pd), 0);
+	OK(soft_cmd_if.open("soft1", "link=ib", &ib));
+	OK(soft_cmd_if.pd_alloc(ib, &pd));
 	assert_int_equal(soft_cmd_if.av_resolve(ib, pd, 1, 0, cases[0].dgid, &av), -EINVAL);
 	assert_int_equal(soft_cmd_if.av_resolve(env->ctx, pd, 1, 3, cases[0].dgid, &av), -EINVAL);
-	assert_int_equal(soft_cmd_if.pd_free(ib, pd), 0);
-	assert_int_equal(soft_cmd_if.close(ib), 0);
+	OK(soft_cmd_if.pd_free(ib, pd));
+	OK(soft_cmd_if.close(ib));
 }
 
-TEST(test_ids)
+TEST(test_numbers_are_given_until_exhausted)
 {
 	struct soft_ids ids;
 	uint32_t id, i;
@@ -496,7 +494,7 @@ TEST(test_ids)
 }
 
 /* One line of code cannot fill the log; lines of other places are still logged. */
-TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_log_limit)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_one_place_cannot_fill_the_log)
 {
 	uint32_t i, lines = 0;
 	const char *at;
@@ -519,7 +517,7 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_log_limit)
 }
 
 /* Suppressed lines are reported when the place logs again. */
-TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_log_dropped)
+TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_suppressed_lines_are_reported)
 {
 	uint32_t i;
 

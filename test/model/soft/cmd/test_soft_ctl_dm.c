@@ -42,13 +42,13 @@ alloc(struct env *env, uint64_t len, uint32_t log_align, struct mlx5_dm **dm)
 static void
 dm_free(struct env *env, struct mlx5_dm *dm)
 {
-	assert_int_equal(soft_cmd_if.dm_free(env->ctx, dm), 0);
+	OK(soft_cmd_if.dm_free(env->ctx, dm));
 }
 
 #define DM_TEST(name) TEST_AS(dm_setup, dm_teardown, NULL, struct env, env, name)
 
 /* Whole contiguous pages are allocated, and returned when freed. */
-DM_TEST(test_pages)
+DM_TEST(test_whole_pages_are_allocated_and_returned)
 {
 	struct mlx5_dm *dm[9] = {NULL}, *big = NULL;
 	uint32_t i;
@@ -74,7 +74,7 @@ DM_TEST(test_pages)
 	dm_free(env, big);
 }
 
-DM_TEST(test_alloc_refused)
+DM_TEST(test_bad_allocations_are_refused)
 {
 	static const struct {
 		uint64_t len;
@@ -95,7 +95,7 @@ DM_TEST(test_alloc_refused)
  * Copies words from and to any address of the process. The bounds are the requested size, not the
  * page.
  */
-DM_TEST(test_copy)
+DM_TEST(test_copies_reach_each_word_in_bounds)
 {
 	uint8_t in[140], out[140];
 	struct mlx5_dm *dm, *next;
@@ -104,26 +104,26 @@ DM_TEST(test_copy)
 	assert_int_equal(alloc(env, 100, 3, &dm), 0);
 	assert_int_equal(alloc(env, 64, 0, &next), 0);
 	/* A new allocation is not zero, so that no user relies on zeros. */
-	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, out, 0, 100), 0);
+	OK(soft_cmd_if.dm_read(env->ctx, dm, out, 0, 100));
 	for (i = 0; i < 100; i++)
 		assert_int_not_equal(out[i], 0);
 	for (i = 0; i < sizeof(in); i++)
 		in[i] = (uint8_t)(i + 1);
 	memset(out, 0, sizeof(out));
-	assert_int_equal(soft_cmd_if.dm_write(env->ctx, dm, 0, in, 100), 0);
-	assert_int_equal(soft_cmd_if.dm_write(env->ctx, dm, 8, in + 101, 12), 0);
-	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, out + 1, 0, 100), 0);
+	OK(soft_cmd_if.dm_write(env->ctx, dm, 0, in, 100));
+	OK(soft_cmd_if.dm_write(env->ctx, dm, 8, in + 101, 12));
+	OK(soft_cmd_if.dm_read(env->ctx, dm, out + 1, 0, 100));
 	assert_memory_equal(out + 1, in, 8);
 	assert_memory_equal(out + 9, in + 101, 12);
 	assert_memory_equal(out + 21, in + 20, 80);
 	assert_int_equal(out[0] | out[101], 0);
-	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, out, 96, 4), 0);
+	OK(soft_cmd_if.dm_read(env->ctx, dm, out, 96, 4));
 	assert_memory_equal(out, in + 96, 4);
 	dm_free(env, next);
 	dm_free(env, dm);
 }
 
-DM_TEST(test_copy_refused)
+DM_TEST(test_copies_out_of_bounds_are_refused)
 {
 	/* mlx5_access_dm() checks the bounds first. */
 	static const struct {
@@ -141,7 +141,7 @@ DM_TEST(test_copy_refused)
 	size_t i;
 
 	assert_int_equal(alloc(env, 100, 0, &dm), 0);
-	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, before, 0, 100), 0);
+	OK(soft_cmd_if.dm_read(env->ctx, dm, before, 0, 100));
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		memset(buf, 7, sizeof(buf));
 		env_log(env);
@@ -153,31 +153,31 @@ DM_TEST(test_copy_refused)
 				 cases[i].ret);
 		assert_int_equal(buf[0], 7);
 	}
-	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, buf, 0, 100), 0);
+	OK(soft_cmd_if.dm_read(env->ctx, dm, buf, 0, 100));
 	assert_memory_equal(buf, before, 100);
-	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, buf, 100, 0), 0);
+	OK(soft_cmd_if.dm_read(env->ctx, dm, buf, 100, 0));
 	dm_free(env, dm);
 }
 
-DM_TEST(test_other_context)
+DM_TEST(test_memory_of_another_context_is_refused)
 {
 	struct mlx5_ctx *other;
 	struct mlx5_dm *dm;
 
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
-	assert_int_equal(soft_cmd_if.dm_alloc(other, DM, 0, &dm), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &other));
+	OK(soft_cmd_if.dm_alloc(other, DM, 0, &dm));
 	/* All contexts of a device share one pool. */
 	assert_int_equal(alloc(env, 1, 0, &dm), -ENOMEM);
 	assert_int_equal(soft_cmd_if.dm_free(env->ctx, dm), -EINVAL);
 	env_log(env);
 	assert_int_equal(soft_cmd_if.close(other), -EBUSY);
 	assert_non_null(strstr(env_log(env), "device memory"));
-	assert_int_equal(soft_cmd_if.dm_free(other, dm), 0);
-	assert_int_equal(soft_cmd_if.close(other), 0);
+	OK(soft_cmd_if.dm_free(other, dm));
+	OK(soft_cmd_if.close(other));
 }
 
 /* Without device memory the capability bit and its capability page are absent. */
-TEST(test_no_dm)
+TEST(test_device_without_memory_says_so)
 {
 	uint8_t in[BB_PRM_SZ_QUERY_HCA_CAP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	const uint8_t *cap = out + BB_PRM_HCA_CAP_OUT_CAPS;
@@ -185,23 +185,23 @@ TEST(test_no_dm)
 	struct mlx5_ctx *ctx;
 
 	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);
-	assert_int_equal(soft_cmd_if.open("soft3", "no_dm", &ctx), 0);
-	assert_int_equal(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.open("soft3", "no_dm", &ctx));
+	OK(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(cap, BB_PRM_HCA_DEVICE_MEMORY), 0);
 	bb_prm_set(in, BB_PRM_CMD_OP_MOD, BB_PRM_CAP_DEV_MEM << 1 | 1);
 	assert_int_equal(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)), -EREMOTEIO);
 	assert_int_equal(soft_cmd_if.dm_alloc(ctx, 64, 0, &dm), -EOPNOTSUPP);
 	assert_null(dm);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.close(ctx));
 
-	assert_int_equal(soft_cmd_if.open("soft3", NULL, &ctx), 0);
-	assert_int_equal(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.open("soft3", NULL, &ctx));
+	OK(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_MEMIC), 1);
 	assert_int_equal(bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE), 128 << 10);
 	assert_int_equal(bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT), 6);
-	assert_int_equal(soft_cmd_if.dm_alloc(ctx, 128 << 10, 12, &dm), 0);
-	assert_int_equal(soft_cmd_if.dm_free(ctx, dm), 0);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.dm_alloc(ctx, 128 << 10, 12, &dm));
+	OK(soft_cmd_if.dm_free(ctx, dm));
+	OK(soft_cmd_if.close(ctx));
 }
 
 static int
@@ -223,7 +223,7 @@ umem_of(struct env *env, int fd, uint64_t off, size_t len, uint32_t access, uint
 }
 
 /* A CQ and its record in a dma-buf, at an offset that is not page-aligned. */
-DM_TEST(test_dmabuf_umem)
+DM_TEST(test_cq_works_in_an_unaligned_dmabuf)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT], *mem, *mapped;
 	int fd = memfd(8 * PAGE, F_SEAL_SHRINK);
@@ -237,7 +237,7 @@ DM_TEST(test_dmabuf_umem)
 	/* A umem without LOCAL_WRITE is mapped read-only. */
 	assert_int_equal(umem_of(env, fd, 0, PAGE, 0, PAGE, &ro), 0);
 	assert_int_equal(soft_maps_check(((struct soft_umem *)ro)->base, PAGE, true), -EFAULT);
-	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, ro), 0);
+	OK(soft_cmd_if.umem_dereg(env->ctx, ro));
 	close(fd);
 	u = (struct soft_umem *)umem;
 	assert_int_equal(u->len, 3 * PAGE);
@@ -250,20 +250,19 @@ DM_TEST(test_dmabuf_umem)
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, PAGE - 64);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_DBR_UMEM_ID, umem->id);
 	bb_prm_set64(in + ENV_CQC, BB_PRM_CQC_DBR_ADDR, 0);
-	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj),
-			 0);
+	OK(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj));
 	env_log(env);
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), -EBUSY);
 	assert_non_null(strstr(env_log(env), "destroy"));
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
 	mapped = u->base;
 	assert_int_equal(soft_maps_check(mapped, 3 * PAGE, true), 0);
-	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), 0);
+	OK(soft_cmd_if.umem_dereg(env->ctx, umem));
 	assert_int_equal(soft_maps_check(mapped, 1, false), -EFAULT);
 	munmap(mem, 8 * PAGE);
 }
 
-DM_TEST(test_dmabuf_refused)
+DM_TEST(test_bad_dmabufs_are_refused)
 {
 	int fd = memfd(2 * PAGE, F_SEAL_SHRINK), open_fd = memfd(2 * PAGE, 0);
 	int ro = memfd(2 * PAGE, F_SEAL_SHRINK | F_SEAL_WRITE), pipes[2];
@@ -325,7 +324,7 @@ mr_reg(struct env *env, const struct mlx5_mr_attr *attr, struct mlx5_mr **mr)
 }
 
 /* An MR of device memory is zero-based, whatever its offset in the device memory. */
-DM_TEST(test_dm_mr)
+DM_TEST(test_region_of_device_memory_is_zero_based)
 {
 	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DM,
 				    .len = 36,
@@ -350,12 +349,12 @@ DM_TEST(test_dm_mr)
 	assert_int_equal(soft_cmd_if.mr_rereg(env->ctx, mr, MLX5_REREG_ACCESS, NULL, NULL, 0, LW),
 			 -EINVAL);
 	lkey = mr->lkey;
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 	assert_null(soft_mkey_find(env->dev, lkey));
 	dm_free(env, attr.dm);
 }
 
-DM_TEST(test_dm_mr_refused)
+DM_TEST(test_bad_regions_of_device_memory_are_refused)
 {
 	const uint32_t zb = BB_ACCESS_ZERO_BASED;
 	const struct {
@@ -397,17 +396,17 @@ DM_TEST(test_dm_mr_refused)
 	}
 	dm_free(env, attr.dm);
 	/* Handles belong to the context that made them. */
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
-	assert_int_equal(soft_cmd_if.dm_alloc(other, 64, 0, &attr.dm), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &other));
+	OK(soft_cmd_if.dm_alloc(other, 64, 0, &attr.dm));
 	attr = (struct mlx5_mr_attr){
 		.kind = MLX5_MR_DM, .len = 64, .access = LW | zb, .dm = attr.dm};
 	assert_int_equal(mr_reg(env, &attr, &mr), -EINVAL);
 	assert_null(mr);
-	assert_int_equal(soft_cmd_if.dm_free(other, attr.dm), 0);
-	assert_int_equal(soft_cmd_if.close(other), 0);
+	OK(soft_cmd_if.dm_free(other, attr.dm));
+	OK(soft_cmd_if.close(other));
 }
 
-DM_TEST(test_dmabuf_mr)
+DM_TEST(test_range_and_rights_of_a_dmabuf_are_checked)
 {
 	int fd = memfd(4 * PAGE, F_SEAL_SHRINK);
 	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DMABUF,
@@ -466,27 +465,27 @@ DM_TEST(test_dmabuf_mr)
 	assert_int_equal(key->len, 2 * PAGE);
 	assert_memory_equal(key->base + 100, "dmabuf", 6);
 	mapped = key->base;
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 	assert_int_equal(soft_maps_check(mapped, 1, false), -EFAULT);
 }
 
 /* By default only a real dma-buf is accepted. A kernel may also have no dma-bufs. */
-TEST(test_dmabuf_strict)
+TEST(test_only_real_dmabufs_are_accepted)
 {
 	int fd = memfd(PAGE, F_SEAL_SHRINK);
 	struct mlx5_umem *umem = NULL;
 	struct mlx5_ctx *ctx;
 
-	assert_int_equal(soft_cmd_if.open("soft3", NULL, &ctx), 0);
+	OK(soft_cmd_if.open("soft3", NULL, &ctx));
 	assert_true(ctx->dmabuf);
 	assert_int_equal(soft_cmd_if.umem_reg_dmabuf(ctx, fd, 0, PAGE, 0, PAGE, &umem), -EINVAL);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
-	assert_int_equal(soft_cmd_if.open("soft3", "no_dmabuf,dmabuf=memfd", &ctx), 0);
+	OK(soft_cmd_if.close(ctx));
+	OK(soft_cmd_if.open("soft3", "no_dmabuf,dmabuf=memfd", &ctx));
 	assert_false(ctx->dmabuf);
 	assert_int_equal(soft_cmd_if.umem_reg_dmabuf(ctx, fd, 0, PAGE, 0, PAGE, &umem),
 			 -EOPNOTSUPP);
 	assert_null(umem);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.close(ctx));
 	close(fd);
 }
 

@@ -4,7 +4,7 @@
 /* Events: which contexts get them, in what order, and which events are lost. */
 #include "soft_ctl_env.h"
 
-T(test_event_subscribe)
+T(test_bad_event_subscriptions_are_refused)
 {
 	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port = BB_PRM_EVENT_PORT_CHANGE;
 	const uint16_t unknown = 0x7777, seventeen[17] = {0};
@@ -21,9 +21,9 @@ T(test_event_subscribe)
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, seventeen, 17, 0), -EINVAL);
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 0, 0), -EINVAL);
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, NULL, 1, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &other));
 	assert_int_equal(soft_cmd_if.event_subscribe(other, env->cq, &cq_type, 1, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.close(other), 0);
+	OK(soft_cmd_if.close(other));
 	/* A refused call subscribes to no type. */
 	soft_event_raise(env->dev, env->cq, cq_type);
 	soft_event_raise(env->dev, NULL, port);
@@ -35,13 +35,13 @@ expect_event(struct mlx5_ctx *ctx, uint16_t type, uint64_t cookie, uint32_t port
 {
 	struct mlx5_cmd_event event;
 
-	assert_int_equal(soft_cmd_if.event_get(ctx, &event), 0);
+	OK(soft_cmd_if.event_get(ctx, &event));
 	assert_int_equal(event.type, type);
 	assert_int_equal(event.cookie, cookie);
 	assert_int_equal(event.port, port);
 }
 
-T(test_events)
+T(test_events_reach_their_subscribers_only)
 {
 	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port_type = BB_PRM_EVENT_PORT_CHANGE;
 	const uint16_t qp_types[] = {BB_PRM_EVENT_WQ_CATAS_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR};
@@ -50,11 +50,11 @@ T(test_events)
 	struct mlx5_port port;
 
 	env_qp_to(env, BB_PRM_QP_RST);
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 1, 11), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->qp, qp_types, 2, 22), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, NULL, &port_type, 1, 33), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(other, NULL, &port_type, 1, 44), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &other));
+	OK(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 1, 11));
+	OK(soft_cmd_if.event_subscribe(env->ctx, env->qp, qp_types, 2, 22));
+	OK(soft_cmd_if.event_subscribe(env->ctx, NULL, &port_type, 1, 33));
+	OK(soft_cmd_if.event_subscribe(other, NULL, &port_type, 1, 44));
 
 	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_ACCESS_ERROR);
 	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_INVAL_REQ_ERROR); /* not subscribed */
@@ -68,10 +68,10 @@ T(test_events)
 	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
 	expect_event(other, BB_PRM_EVENT_PORT_CHANGE, 44, 1);
 	assert_int_equal(soft_cmd_if.event_get(other, &event), -EAGAIN);
-	assert_int_equal(soft_cmd_if.port_query(env->ctx, 1, &port), 0);
+	OK(soft_cmd_if.port_query(env->ctx, 1, &port));
 	assert_int_equal(port.state, BB_PORT_DOWN);
 	soft_dev_port_set(env->dev, true);
-	assert_int_equal(soft_cmd_if.port_query(env->ctx, 1, &port), 0);
+	OK(soft_cmd_if.port_query(env->ctx, 1, &port));
 	assert_int_equal(port.state, BB_PORT_ACTIVE);
 	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
 	expect_event(other, BB_PRM_EVENT_PORT_CHANGE, 44, 1);
@@ -86,19 +86,19 @@ T(test_events)
 	env_qp_gone(env);
 	assert_int_equal(LIST_FIRST(&env->dev->ctl->subs)->obj == env->qp && env->qp != NULL, 0);
 	expect_event(env->ctx, BB_PRM_EVENT_WQ_CATAS_ERROR, 22, 0);
-	assert_int_equal(soft_cmd_if.close(other), 0);
+	OK(soft_cmd_if.close(other));
 	/* The first context's subscriptions still exist. */
 	soft_dev_port_set(env->dev, true);
 	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
 }
 
-T(test_events_lost)
+T(test_lost_events_are_reported)
 {
 	const uint16_t type = BB_PRM_EVENT_CQ_ERROR;
 	struct mlx5_cmd_event event;
 	uint32_t i, round;
 
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &type, 1, 5), 0);
+	OK(soft_cmd_if.event_subscribe(env->ctx, env->cq, &type, 1, 5));
 	for (round = 0; round < 3; round++) {
 		/* The start of the event ring moves between the rounds. */
 		for (i = 0; i < SOFT_EVENT_QUEUE + 10 * round; i++)

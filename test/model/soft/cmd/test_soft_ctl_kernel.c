@@ -6,7 +6,7 @@
 #include "soft_kernel.h"
 
 /* Which opcodes each kernel method passes to the firmware. */
-T(test_kernel_methods)
+T(test_each_method_passes_its_opcodes)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	static const uint16_t never_general[] = {0x203,
@@ -73,7 +73,7 @@ T(test_kernel_methods)
 }
 
 /* The mailbox must name the object of the handle; otherwise the command has no effect. */
-T(test_kernel_handle)
+T(test_mailbox_of_another_handle_has_no_effect)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_QUERY_QP_OUT];
 	struct mlx5_obj *first;
@@ -98,10 +98,10 @@ T(test_kernel_handle)
 	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, 16, out, sizeof(out)), -EINVAL);
 	assert_int_equal(env->dev->qps[first_qpn]->state, BB_PRM_QP_RST);
 	assert_int_equal(env->dev->qps[env->qpn]->state, BB_PRM_QP_RST);
-	assert_int_equal(soft_cmd_if.obj_destroy(first), 0);
+	OK(soft_cmd_if.obj_destroy(first));
 }
 
-T(test_kernel_uid)
+T(test_uid_of_a_mailbox_is_refused)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	struct mlx5_obj *obj = NULL;
@@ -118,7 +118,7 @@ T(test_kernel_uid)
 }
 
 /* The errno of a destroy that the firmware refuses (cmd_status_to_err()). */
-TEST(test_kernel_errno)
+TEST(test_refused_destroy_has_the_kernels_errno)
 {
 	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_OK), 0);
 	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_RES_BUSY), -EBUSY);

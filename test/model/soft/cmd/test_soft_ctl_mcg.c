@@ -20,7 +20,7 @@ ud_qp(uint32_t *qpn)
 
 	env_qp_in(&env, in);
 	bb_prm_set(in + ENV_QPC, BB_PRM_QPC_ST, BB_PRM_QP_ST_UD);
-	assert_int_equal(soft_cmd_if.obj_create(env.ctx, in, sizeof(in), out, sizeof(out), &qp), 0);
+	OK(soft_cmd_if.obj_create(env.ctx, in, sizeof(in), out, sizeof(out), &qp));
 	*qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	return qp;
 }
@@ -87,13 +87,13 @@ MCG_TEST(test_attach_and_destroy_of_its_object)
 	assert_int_equal(members(group), 1);
 	assert_int_equal(members(other), 1);
 	/* The number is that of both objects, the GID is not: each ends its own attachment. */
-	assert_int_equal(soft_cmd_if.obj_destroy(at), 0);
+	OK(soft_cmd_if.obj_destroy(at));
 	assert_int_equal(members(group), 0);
 	assert_int_equal(members(other), 1);
 	assert_int_equal(soft_cmd_if.obj_destroy(qp), -EBUSY);
 	assert_non_null(strstr(env_log(&env), "multicast group"));
-	assert_int_equal(soft_cmd_if.obj_destroy(more), 0);
-	assert_int_equal(soft_cmd_if.obj_destroy(qp), 0);
+	OK(soft_cmd_if.obj_destroy(more));
+	OK(soft_cmd_if.obj_destroy(qp));
 }
 
 MCG_TEST(test_refused_values)
@@ -136,8 +136,8 @@ MCG_TEST(test_refused_values)
 	assert_int_equal(soft_cmd_if.general(env.ctx, in, sizeof(in), out, 16), -EINVAL);
 	assert_null(obj);
 	assert_int_equal(members(group), 1);
-	assert_int_equal(soft_cmd_if.obj_destroy(at), 0);
-	assert_int_equal(soft_cmd_if.obj_destroy(qp), 0);
+	OK(soft_cmd_if.obj_destroy(at));
+	OK(soft_cmd_if.obj_destroy(qp));
 }
 
 MCG_TEST(test_members_of_a_group_are_limited)
@@ -155,15 +155,15 @@ MCG_TEST(test_members_of_a_group_are_limited)
 	env_refused(&env, "full", attach(qpn[i], group, out, &at[i]), out, BB_PRM_STAT_NO_RES,
 		    "max_qp_mcg");
 	/* One from the middle goes, and its place is free. */
-	assert_int_equal(soft_cmd_if.obj_destroy(at[5]), 0);
+	OK(soft_cmd_if.obj_destroy(at[5]));
 	assert_int_equal(members(group), SOFT_MAX_QP_MCG - 1);
 	assert_false(soft_mcg_has(soft_mcg_find(env.dev, group), env.dev->qps[qpn[5]]));
 	assert_int_equal(attach(qpn[i], group, out, &at[5]), 0);
 	for (i = 0; i < SOFT_MAX_QP_MCG; i++)
-		assert_int_equal(soft_cmd_if.obj_destroy(at[i]), 0);
+		OK(soft_cmd_if.obj_destroy(at[i]));
 	assert_int_equal(members(group), 0);
 	for (i = 0; i < MORE; i++)
-		assert_int_equal(soft_cmd_if.obj_destroy(qp[i]), 0);
+		OK(soft_cmd_if.obj_destroy(qp[i]));
 }
 
 MCG_TEST(test_groups_of_a_device_are_limited)
@@ -185,9 +185,9 @@ MCG_TEST(test_groups_of_a_device_are_limited)
 			    "groups are in use");
 		gid[2] = 0;
 		for (i = 0; i < RTE_DIM(at); i++)
-			assert_int_equal(soft_cmd_if.obj_destroy(at[i]), 0);
+			OK(soft_cmd_if.obj_destroy(at[i]));
 	}
-	assert_int_equal(soft_cmd_if.obj_destroy(qp), 0);
+	OK(soft_cmd_if.obj_destroy(qp));
 }
 
 /* RFC 1112, 6.4 and RFC 2464, 7: of an IPv4 address only 23 bits count. */

@@ -25,7 +25,7 @@ mr_reg(struct env *env, void *addr, size_t len, uint32_t access, struct mlx5_mr 
 	return soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, mr);
 }
 
-T(test_mr)
+T(test_region_has_its_keys)
 {
 	static const uint32_t access[] = {0, LW, RR, LW | RW, LW | RA, LW | RR | RW | RA};
 	const struct soft_mkey *key;
@@ -48,12 +48,12 @@ T(test_mr)
 		assert_int_equal(key->atomic, (access[i] & RA) != 0);
 		/* The key's index is not reserved. */
 		assert_true(mr->lkey >> 8 >= 0x10);
-		assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+		OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 		assert_null(soft_mkey_find(env->dev, mr == NULL ? 0 : (uint32_t)(0x10 + i) << 8));
 	}
 }
 
-T(test_mr_refused)
+T(test_bad_regions_are_refused)
 {
 	uint8_t *hole, *ro;
 	size_t i;
@@ -100,17 +100,17 @@ T(test_mr_refused)
 	}
 	/* Memory up to the hole, after the hole, and read-only memory for reading. */
 	assert_int_equal(mr_reg(env, hole, PAGE, LW, &mr), 0);
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 	assert_int_equal(mr_reg(env, hole + 2 * PAGE, PAGE, LW, &mr), 0);
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 	assert_int_equal(mr_reg(env, ro, PAGE, RR, &mr), 0);
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 	munmap(hole, 3 * PAGE);
 	munmap(ro, PAGE);
 }
 
 /* Unmapped memory cannot be registered. */
-T(test_mr_unmapped)
+T(test_unmapped_memory_is_refused)
 {
 	struct mlx5_mr *mr = NULL;
 	uint8_t *p =
@@ -125,7 +125,7 @@ T(test_mr_unmapped)
 }
 
 /* Thousands of adjacent mappings, so that the list is read in many pieces. */
-TEST(test_maps_many)
+TEST(test_thousands_of_mappings_are_read)
 {
 	const uint32_t n = 3000;
 	uint8_t *p;
@@ -150,7 +150,7 @@ TEST(test_maps_many)
 }
 
 /* Without a free file descriptor the registration fails, and the log says so. */
-T(test_maps_no_fd)
+T(test_registration_without_a_descriptor_fails)
 {
 	struct rlimit old, none;
 	struct mlx5_mr *mr = NULL;
@@ -168,7 +168,7 @@ T(test_maps_no_fd)
 	assert_non_null(strstr(env_log(env), "/proc/self/maps"));
 }
 
-TEST(test_maps_hugepage)
+TEST(test_hugepages_are_recognized)
 {
 	const size_t len = 2 << 20;
 	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
@@ -197,7 +197,7 @@ TEST(test_maps_hugepage)
 }
 
 /* Page size of memory without hugepages, and of unmapped memory. */
-TEST(test_maps_page)
+TEST(test_page_size_of_plain_memory_is_found)
 {
 	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t page = 1;
@@ -213,7 +213,7 @@ TEST(test_maps_page)
 }
 
 /* All numbers of a kind are in use: -ENOMEM, and no object is lost. */
-T(test_exhausted)
+T(test_exhausted_numbers_lose_no_object)
 {
 	struct soft_ctl *ctl = env->dev->ctl;
 	struct soft_ids *const ids[] = {&ctl->pd_ids, &ctl->umem_ids, &ctl->uar_ids};
@@ -261,29 +261,29 @@ T(test_exhausted)
 	}
 }
 
-T(test_pd_busy)
+T(test_pd_in_use_is_not_freed)
 {
 	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, PAGE, LW);
 	struct mlx5_mr *mr;
 	struct mlx5_pd *pd;
 
-	assert_int_equal(soft_cmd_if.pd_alloc(env->ctx, &pd), 0);
+	OK(soft_cmd_if.pd_alloc(env->ctx, &pd));
 	assert_int_not_equal(pd->pdn, env->pd->pdn);
-	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, pd, &attr, &mr), 0);
+	OK(soft_cmd_if.mr_reg(env->ctx, pd, &attr, &mr));
 	env_log(env);
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
 	assert_non_null(strstr(env_log(env), "1 MRs"));
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
-	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
+	OK(soft_cmd_if.pd_free(env->ctx, pd));
 }
 
-T(test_other_context)
+T(test_objects_of_another_context_are_refused)
 {
 	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, PAGE, LW);
 	struct mlx5_mr *mr, *none = NULL;
 	struct mlx5_ctx *other;
 
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &other));
 	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
 	assert_int_equal(soft_cmd_if.mr_dereg(other, mr), -EINVAL);
 	assert_int_equal(soft_cmd_if.mr_reg(other, env->pd, &attr, &none), -EINVAL);
@@ -292,13 +292,13 @@ T(test_other_context)
 	/*
 	 * Closing the other context does not affect the object; its own context cannot be closed.
 	 */
-	assert_int_equal(soft_cmd_if.close(other), 0);
+	OK(soft_cmd_if.close(other));
 	assert_int_equal(soft_cmd_if.close(env->ctx), -EBUSY);
 	assert_non_null(soft_mkey_find(env->dev, mr->lkey));
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 }
 
-T(test_umem_refused)
+T(test_bad_umems_are_refused)
 {
 	uint8_t *ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct mlx5_umem *umem = NULL;
@@ -339,12 +339,12 @@ T(test_umem_refused)
 		env_same(cases[i].what, before, env_census(env));
 	}
 	/* Read-only memory, for queues and records that are only read. */
-	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, ro, PAGE, 0, PAGE, &umem), 0);
-	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), 0);
+	OK(soft_cmd_if.umem_reg(env->ctx, ro, PAGE, 0, PAGE, &umem));
+	OK(soft_cmd_if.umem_dereg(env->ctx, umem));
 	munmap(ro, PAGE);
 }
 
-TEST(test_umem_page_sizes)
+TEST(test_umem_takes_the_largest_page_size)
 {
 	const uint64_t m2 = 2 << 20, g1 = 1 << 30, all = ~UINT64_C(4095), whole = UINT64_C(1) << 63;
 	const struct {
@@ -402,8 +402,7 @@ TEST(test_umem_page_sizes)
 	}
 }
 
-/* On a host with pages of 64 KiB no page is split. */
-TEST(test_umem_page_64k)
+TEST(test_pages_of_64_kib_are_not_split)
 {
 	const uint64_t host = 0x10000, all = UINT64_MAX, m2 = 2 << 20;
 
@@ -418,13 +417,13 @@ TEST(test_umem_page_64k)
 }
 
 /* A umem may begin inside a page, but the objects in it must be aligned by address, too. */
-T(test_umem_unaligned)
+T(test_objects_in_an_unaligned_umem_are_aligned)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
 	struct mlx5_umem *umem;
 	struct mlx5_obj *obj;
 
-	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, env->mem + 8, 8192, LW, PAGE, &umem), 0);
+	OK(soft_cmd_if.umem_reg(env->ctx, env->mem + 8, 8192, LW, PAGE, &umem));
 	env_cq_in(env, in);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, umem->id);
 	env_log(env);
@@ -434,11 +433,10 @@ T(test_umem_unaligned)
 	env_cq_in(env, in);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_DBR_UMEM_ID, umem->id);
 	bb_prm_set64(in + ENV_CQC, BB_PRM_CQC_DBR_ADDR, 4096);
-	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj),
-			 0);
+	OK(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj));
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), -EBUSY);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
-	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
+	OK(soft_cmd_if.umem_dereg(env->ctx, umem));
 }
 
 TEST_MAIN(0)

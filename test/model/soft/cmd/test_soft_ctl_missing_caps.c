@@ -195,7 +195,7 @@ ask(struct env *env, const struct row *row, uint8_t *out, struct mlx5_obj **obj)
 	return -EINVAL;
 }
 
-TEST(test_lacks)
+TEST(test_commands_of_missing_capabilities_are_refused)
 {
 	uint8_t out[BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT];
 	struct mlx5_obj *obj;
@@ -214,7 +214,7 @@ TEST(test_lacks)
 		if (ret != 0)
 			fail_msg("%s, without it: %d; log: %s", what, ret, env_log(&env));
 		if (obj != NULL)
-			assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+			OK(soft_cmd_if.obj_destroy(obj));
 		env_close(&env);
 
 		env_open(&env, row->option);
@@ -231,7 +231,7 @@ TEST(test_lacks)
 }
 
 /* Memory windows use no mailbox: the kernel asks the device. */
-TEST(test_windows)
+TEST(test_windows_need_no_mailbox)
 {
 	static const char *const options[] = {"no_mw", "no_umr"};
 	struct mlx5_mw *mw = NULL;
@@ -249,7 +249,7 @@ TEST(test_windows)
 }
 
 /* All numbers of RMPs and keys are in use. */
-TEST(test_exhausted)
+TEST(test_exhausted_rmps_and_keys_are_refused)
 {
 	static const struct row ask_for[] = {
 		{"RMPs", "CREATE_RMP", rmp, CREATE, BB_PRM_STAT_NO_RES, NULL},
@@ -294,7 +294,7 @@ TEST(test_exhausted)
 			assert_non_null(strstr(env_log(&env), "all mkeys are in use"));
 		} else {
 			assert_int_equal(mw_ret, 0);
-			assert_int_equal(soft_cmd_if.mw_free(env.ctx, mw), 0);
+			OK(soft_cmd_if.mw_free(env.ctx, mw));
 		}
 		memcpy(ids->used, keep, bytes);
 		if (row->build == mkey)
@@ -302,7 +302,7 @@ TEST(test_exhausted)
 		free(keep);
 		env_same(row->option, before, env_census(&env));
 		assert_int_equal(ask(&env, row, out, &obj), 0);
-		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+		OK(soft_cmd_if.obj_destroy(obj));
 		env_close(&env);
 	}
 }

@@ -31,7 +31,7 @@ mkey_in(const struct env *env, bool ksm, uint8_t in[MAX])
 	return ENTRY + 32;
 }
 
-T(test_refused)
+T(test_bad_create_mkey_is_refused)
 {
 	static const struct {
 		bool ksm;
@@ -117,7 +117,7 @@ T(test_refused)
 }
 
 /* Two changed fields each, so that exactly one rule refuses; and the last accepted values. */
-T(test_edges)
+T(test_last_accepted_values_are_accepted)
 {
 	static const struct {
 		bool ksm;
@@ -179,12 +179,12 @@ T(test_edges)
 		assert_int_equal(ret, 0);
 		k = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX);
 		assert_non_null(env->dev->mkeys[k]);
-		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+		OK(soft_cmd_if.obj_destroy(obj));
 		assert_null(env->dev->mkeys[k]);
 	}
 }
 
-T(test_life)
+T(test_key_lives_and_dies)
 {
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
@@ -195,35 +195,35 @@ T(test_life)
 	uint32_t id;
 	size_t len;
 
-	assert_int_equal(soft_cmd_if.pd_alloc(env->ctx, &pd), 0);
+	OK(soft_cmd_if.pd_alloc(env->ctx, &pd));
 	len = mkey_in(env, false, in);
 	bb_prm_set(in + MKC, BB_PRM_MKC_PD, pd->pdn);
 	bb_prm_set(in + MKC, BB_PRM_MKC_MKEY_7_0, 0x5a);
-	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj[0]), 0);
+	OK(soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj[0]));
 	assert_int_equal(env->dev->mkeys[bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX)]->key & 0xff,
 			 0x5a);
 	len = mkey_in(env, true, in);
-	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj[1]), 0);
+	OK(soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj[1]));
 	/* A PD cannot be freed while it has keys or windows. */
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
-	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 1, &one), 0);
-	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 2, &two), 0);
+	OK(soft_cmd_if.mw_alloc(env->ctx, pd, 1, &one));
+	OK(soft_cmd_if.mw_alloc(env->ctx, pd, 2, &two));
 	assert_int_not_equal(one->rkey >> 8, two->rkey >> 8);
 	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 3, &none), -EINVAL);
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &other));
 	assert_int_equal(soft_cmd_if.mw_alloc(other, pd, 1, &none), -EINVAL);
 	assert_int_equal(soft_cmd_if.mw_free(other, one), -EINVAL);
-	assert_int_equal(soft_cmd_if.close(other), 0);
+	OK(soft_cmd_if.close(other));
 	assert_null(none);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj[0]), 0);
+	OK(soft_cmd_if.obj_destroy(obj[0]));
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
 	id = one->rkey >> 8;
 	assert_non_null(env->dev->mkeys[id]);
-	assert_int_equal(soft_cmd_if.mw_free(env->ctx, one), 0);
+	OK(soft_cmd_if.mw_free(env->ctx, one));
 	assert_null(env->dev->mkeys[id]);
-	assert_int_equal(soft_cmd_if.mw_free(env->ctx, two), 0);
-	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), 0);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj[1]), 0);
+	OK(soft_cmd_if.mw_free(env->ctx, two));
+	OK(soft_cmd_if.pd_free(env->ctx, pd));
+	OK(soft_cmd_if.obj_destroy(obj[1]));
 	env_same("all", before, env_census(env));
 }
 
@@ -231,7 +231,7 @@ T(test_life)
  * Destroyed keys free their index: a device of 32 keys creates more than that, one after the
  * other.
  */
-TEST(test_again)
+TEST(test_destroyed_keys_free_their_index)
 {
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
 	struct mlx5_obj *obj;
@@ -243,11 +243,10 @@ TEST(test_again)
 	for (i = 0; i < 64; i++) {
 		size_t len = mkey_in(&env, i % 2 != 0, in);
 
-		assert_int_equal(soft_cmd_if.obj_create(env.ctx, in, len, out, sizeof(out), &obj),
-				 0);
-		assert_int_equal(soft_cmd_if.mw_alloc(env.ctx, env.pd, 1 + i % 2, &mw), 0);
-		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
-		assert_int_equal(soft_cmd_if.mw_free(env.ctx, mw), 0);
+		OK(soft_cmd_if.obj_create(env.ctx, in, len, out, sizeof(out), &obj));
+		OK(soft_cmd_if.mw_alloc(env.ctx, env.pd, 1 + i % 2, &mw));
+		OK(soft_cmd_if.obj_destroy(obj));
+		OK(soft_cmd_if.mw_free(env.ctx, mw));
 	}
 	env_close(&env);
 }

@@ -33,7 +33,7 @@ state_of(const struct env *env)
 }
 
 /* Every command from every state. */
-T(test_states)
+T(test_each_command_is_for_its_states)
 {
 	static const uint32_t from[] = {BB_PRM_QP_RST, BB_PRM_QP_INIT, BB_PRM_QP_RTR, BB_PRM_QP_RTS,
 					BB_PRM_QP_ERR};
@@ -212,12 +212,12 @@ refuse_all(struct env *env, const struct bad *bad, size_t n)
 	}
 }
 
-T(test_refused_eth)
+T(test_bad_transitions_on_ethernet_are_refused)
 {
 	refuse_all(env, bad_eth, RTE_DIM(bad_eth));
 }
 
-TEST(test_refused_ib)
+TEST(test_bad_transitions_on_infiniband_are_refused)
 {
 	struct env env;
 
@@ -231,7 +231,7 @@ TEST(test_refused_ib)
 	env_close(&env);
 }
 
-TEST(test_refused_no_atomic)
+TEST(test_atomic_rights_need_the_capability)
 {
 	struct env env;
 
@@ -253,7 +253,7 @@ T(test_empty_gid_refused)
 		    BB_PRM_STAT_BAD_PARAM, "INIT2RTR_QP");
 }
 
-T(test_lengths)
+T(test_mailboxes_of_other_lengths_are_refused)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
 	static const size_t lens[] = {16, 0x100, 0x10c, 0x120};
@@ -277,8 +277,7 @@ T(test_lengths)
 	assert_int_equal(state_of(env), BB_PRM_QP_RST);
 }
 
-/* The largest and smallest accepted values. */
-T(test_edges)
+T(test_largest_and_smallest_values_are_accepted)
 {
 	static const struct bad good[] = {
 		{"mtu 256", RTR, {QPC(MTU, 1)}},
@@ -313,7 +312,7 @@ T(test_edges)
 }
 
 /* After RST2INIT, rights are applied only with their bits (MLX5_QP_OPTPAR_*). */
-T(test_optional)
+T(test_rights_are_applied_only_with_their_bits)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	uint8_t *qpc = in + ENV_QPC;
@@ -327,14 +326,14 @@ T(test_optional)
 	env_modify_in(env, BB_PRM_OP_INIT2INIT_QP, env->qpn, in);
 	bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, BB_PRM_OPTPAR_RRE);
 	bb_prm_set(qpc, BB_PRM_QPC_RRE, 1);
-	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_true(qp->rwe && qp->rre && !qp->rae);
 
 	/* INIT2RTR without bits: rights and atomic_mode are ignored, min_rnr_nak is applied. */
 	env_modify_in(env, BB_PRM_OP_INIT2RTR_QP, env->qpn, in);
 	bb_prm_set(qpc, BB_PRM_QPC_RAE, 1);
 	bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE, 3);
-	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_true(qp->rwe && qp->rre && !qp->rae);
 	assert_int_equal(qp->atomic_mode, 0);
 	assert_int_equal(qp->min_rnr_nak, 13);
@@ -348,7 +347,7 @@ T(test_optional)
 	bb_prm_set(qpc, BB_PRM_QPC_RAE, 1);
 	bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE, 1);
 	bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, 1);
-	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_true(!qp->rwe && qp->rre && qp->rae);
 	assert_int_equal(qp->atomic_mode, 1);
 	assert_int_equal(qp->min_rnr_nak, 13);
@@ -357,13 +356,13 @@ T(test_optional)
 	env_modify_in(env, BB_PRM_OP_RTS2RTS_QP, env->qpn, in);
 	bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, BB_PRM_OPTPAR_RNR_TIMEOUT);
 	bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, 1);
-	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(qp->min_rnr_nak, 1);
 	assert_true(!qp->rwe && qp->rre && qp->rae);
 }
 
 /* UCX's INIT2RTR: mask 0xe and all rights. */
-T(test_ucx)
+T(test_init2rtr_as_ucx_sends_it_is_accepted)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	uint8_t *qpc = in + ENV_QPC;
@@ -377,13 +376,13 @@ T(test_ucx)
 	bb_prm_set(qpc, BB_PRM_QPC_RWE, 1);
 	bb_prm_set(qpc, BB_PRM_QPC_RAE, 1);
 	bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE, 3);
-	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_true(qp->rwe && qp->rre && qp->rae);
 	assert_int_equal(qp->atomic_mode, 3);
 }
 
 /* Peers by GID and MAC, and by LID. An unknown peer is not refused; its messages are lost. */
-T(test_peers)
+T(test_peers_are_found_by_gid_and_mac)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct soft_dev *soft1 = soft_dev_get(1);
@@ -409,8 +408,7 @@ T(test_peers)
 		memcpy(gid, cases[i].gid, 16);
 		bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0, cases[i].mac_low);
 		env_log(env);
-		assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)),
-				 0);
+		OK(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)));
 		assert_ptr_equal(env->dev->qps[env->qpn]->peer_dev, cases[i].peer);
 		assert_int_equal(strstr(env_log(env), "will be lost") == NULL,
 				 cases[i].peer != NULL);
@@ -418,7 +416,7 @@ T(test_peers)
 	}
 }
 
-TEST(test_peers_ib)
+TEST(test_peers_on_infiniband_are_found_by_lid)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct env env;
@@ -429,8 +427,7 @@ TEST(test_peers_ib)
 		env_qp_to(&env, BB_PRM_QP_INIT);
 		env_modify_in(&env, BB_PRM_OP_INIT2RTR_QP, env.qpn, in);
 		bb_prm_set(in + ENV_ADS, BB_PRM_ADS_RLID, lid);
-		assert_int_equal(soft_cmd_if.obj_modify(env.qp, in, sizeof(in), out, sizeof(out)),
-				 0);
+		OK(soft_cmd_if.obj_modify(env.qp, in, sizeof(in), out, sizeof(out)));
 		assert_ptr_equal(env.dev->qps[env.qpn]->peer_dev,
 				 lid <= 16 ? soft_dev_get(lid - 1) : NULL);
 		env_qp_gone(&env);
@@ -439,31 +436,30 @@ TEST(test_peers_ib)
 }
 
 /* An InfiniBand port and an Ethernet port are on different networks. */
-T(test_peers_apart)
+T(test_infiniband_and_ethernet_do_not_meet)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct mlx5_ctx *ib;
 
-	assert_int_equal(soft_cmd_if.open("soft1", "link=ib", &ib), 0);
+	OK(soft_cmd_if.open("soft1", "link=ib", &ib));
 	env_qp_to(env, BB_PRM_QP_INIT);
 	env_modify_in(env, BB_PRM_OP_INIT2RTR_QP, env->qpn, in);
 	in[ENV_ADS + BB_PRM_ADS_RGID_RIP.byte + 15] = 2;
 	bb_prm_set(in + ENV_ADS, BB_PRM_ADS_RMAC_31_0, 1);
-	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_null(env->dev->qps[env->qpn]->peer_dev);
-	assert_int_equal(soft_cmd_if.close(ib), 0);
+	OK(soft_cmd_if.close(ib));
 }
 
 /* RST2INIT or CREATE_QP binds a counter set, which cannot be freed while it is bound. */
-T(test_counter_set)
+T(test_bound_counter_set_is_not_freed)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT], alloc[BB_PRM_SZ_SHORT] = {0};
 	struct mlx5_obj *set;
 	uint32_t id;
 
 	env_op(alloc, BB_PRM_OP_ALLOC_Q_COUNTER);
-	assert_int_equal(
-		soft_cmd_if.obj_create(env->ctx, alloc, sizeof(alloc), out, sizeof(out), &set), 0);
+	OK(soft_cmd_if.obj_create(env->ctx, alloc, sizeof(alloc), out, sizeof(out), &set));
 	id = bb_prm_get(out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
 	env_qp_to(env, BB_PRM_QP_RST);
 	env_modify_in(env, BB_PRM_OP_RST2INIT_QP, env->qpn, in);
@@ -473,22 +469,21 @@ T(test_counter_set)
 		    soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), out,
 		    BB_PRM_STAT_BAD_RES, "RST2INIT_QP");
 	bb_prm_set(in + ENV_QPC, BB_PRM_QPC_COUNTER_SET_ID, id);
-	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(env->dev->qps[env->qpn]->counter_set, id);
 	assert_int_equal(soft_cmd_if.obj_destroy(set), -EBUSY);
 	env_qp_gone(env);
 
 	env_qp_in(env, in);
 	bb_prm_set(in + ENV_QPC, BB_PRM_QPC_COUNTER_SET_ID, id);
-	assert_int_equal(
-		soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &env->qp), 0);
+	OK(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &env->qp));
 	env->qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	assert_int_equal(soft_cmd_if.obj_destroy(set), -EBUSY);
 	/* RST2INIT without a counter set keeps the binding. */
 	assert_int_equal(env_modify(env, env->qp, env->qpn, BB_PRM_OP_RST2INIT_QP), 0);
 	assert_int_equal(env->dev->qps[env->qpn]->counter_set, id);
 	env_qp_gone(env);
-	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
+	OK(soft_cmd_if.obj_destroy(set));
 }
 
 TEST_MAIN(0)

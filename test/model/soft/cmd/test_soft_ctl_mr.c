@@ -25,7 +25,7 @@ reg(struct env *env, void *addr, size_t len, uint32_t access)
 	struct mlx5_mr_attr attr = mlx5_mr_mem(addr, len, access);
 	struct mlx5_mr *mr = NULL;
 
-	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), 0);
+	OK(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr));
 	assert_int_equal(mr->lkey, mr->rkey);
 	return mr;
 }
@@ -35,11 +35,11 @@ dereg(struct env *env, struct mlx5_mr *mr)
 {
 	uint32_t key = mr->lkey;
 
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 	assert_null(soft_mkey_find(env->dev, key));
 }
 
-T(test_key)
+T(test_key_for_the_slow_path_is_no_plain_key)
 {
 	const struct soft_mkey *key;
 	struct mlx5_mr *mr;
@@ -69,7 +69,7 @@ T(test_key)
 	dereg(env, mr);
 }
 
-T(test_iova)
+T(test_region_uses_its_iova)
 {
 	static const struct {
 		uint64_t iova;
@@ -105,7 +105,7 @@ T(test_iova)
 	}
 }
 
-T(test_on_demand)
+T(test_on_demand_region_pins_nothing)
 {
 	struct mlx5_mr *mr = NULL;
 	struct mlx5_mr_attr attr;
@@ -134,7 +134,7 @@ T(test_on_demand)
 }
 
 /* Options disable on-demand paging: refused with the kernel's errno. */
-TEST(test_off)
+TEST(test_paging_switched_off_is_refused)
 {
 	struct mlx5_mr_attr attr;
 	struct mlx5_mr *mr = NULL;
@@ -155,7 +155,7 @@ TEST(test_off)
 }
 
 /* All keys are in use: -ENOMEM with the number of keys; a freed key can be allocated again. */
-TEST(test_limit)
+TEST(test_exhausted_keys_name_their_number)
 {
 	struct mlx5_mr *mrs[64];
 	struct mlx5_mr_attr attr;
@@ -188,7 +188,7 @@ TEST(test_limit)
 }
 
 /* The branches of mlx5_ib_rereg_user_mr(): the key stays, or a new key replaces it. */
-T(test_rereg)
+T(test_registration_anew_keeps_or_replaces_the_key)
 {
 	static const struct {
 		const char *what;
@@ -217,7 +217,7 @@ T(test_rereg)
 	struct mlx5_pd *pd;
 	size_t i;
 
-	assert_int_equal(soft_cmd_if.pd_alloc(env->ctx, &pd), 0);
+	OK(soft_cmd_if.pd_alloc(env->ctx, &pd));
 	for (i = 0; i < RTE_DIM(cases); i++) {
 		uint32_t flags = cases[i].flags, old;
 		const struct soft_mkey *key;
@@ -228,12 +228,10 @@ T(test_rereg)
 			continue;
 		mr = reg(env, env->mem, cases[i].pages * PAGE, cases[i].from);
 		old = mr->lkey;
-		assert_int_equal(soft_cmd_if.mr_rereg(env->ctx, mr, flags,
-						      flags & MLX5_REREG_PD ? pd : NULL,
-						      flags & TRANS ? env->mem + PAGE : NULL,
-						      flags & TRANS ? cases[i].to_pages * PAGE : 0,
-						      flags & MLX5_REREG_ACCESS ? cases[i].to : 0),
-				 0);
+		OK(soft_cmd_if.mr_rereg(env->ctx, mr, flags, flags & MLX5_REREG_PD ? pd : NULL,
+					flags & TRANS ? env->mem + PAGE : NULL,
+					flags & TRANS ? cases[i].to_pages * PAGE : 0,
+					flags & MLX5_REREG_ACCESS ? cases[i].to : 0));
 		if ((mr->lkey == old) != cases[i].stays)
 			fail_msg("%s: the key %s", cases[i].what,
 				 mr->lkey == old ? "stays" : "changes");
@@ -252,10 +250,10 @@ T(test_rereg)
 		assert_int_equal(key->mw_bind, (cases[i].to & MW) != 0);
 		dereg(env, mr);
 	}
-	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), 0);
+	OK(soft_cmd_if.pd_free(env->ctx, pd));
 }
 
-T(test_rereg_refused)
+T(test_bad_registration_anew_changes_nothing)
 {
 	uint8_t *ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct mlx5_ctx *other;
@@ -264,8 +262,8 @@ T(test_rereg_refused)
 	size_t i;
 
 	assert_ptr_not_equal(ro, MAP_FAILED);
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
-	assert_int_equal(soft_cmd_if.pd_alloc(other, &pd), 0);
+	OK(soft_cmd_if.open("soft0", NULL, &other));
+	OK(soft_cmd_if.pd_alloc(other, &pd));
 	mr = reg(env, ro, PAGE, RR);
 	const struct {
 		const char *what;
@@ -310,13 +308,11 @@ T(test_rereg_refused)
 	/* Memory that was pinned for writing may lose and regain LOCAL_WRITE. */
 	dereg(env, mr);
 	mr = reg(env, env->mem, PAGE, LW);
-	assert_int_equal(soft_cmd_if.mr_rereg(env->ctx, mr, MLX5_REREG_ACCESS, NULL, NULL, 0, RR),
-			 0);
-	assert_int_equal(soft_cmd_if.mr_rereg(env->ctx, mr, MLX5_REREG_ACCESS, NULL, NULL, 0, LW),
-			 0);
+	OK(soft_cmd_if.mr_rereg(env->ctx, mr, MLX5_REREG_ACCESS, NULL, NULL, 0, RR));
+	OK(soft_cmd_if.mr_rereg(env->ctx, mr, MLX5_REREG_ACCESS, NULL, NULL, 0, LW));
 	dereg(env, mr);
-	assert_int_equal(soft_cmd_if.pd_free(other, pd), 0);
-	assert_int_equal(soft_cmd_if.close(other), 0);
+	OK(soft_cmd_if.pd_free(other, pd));
+	OK(soft_cmd_if.close(other));
 	munmap(ro, PAGE);
 }
 
@@ -324,7 +320,7 @@ T(test_rereg_refused)
  * ib_check_mr_access() with every combination, the optional range included. This is the last
  * test: it logs so much that the log is truncated.
  */
-TEST(test_access)
+TEST(test_each_combination_of_rights_is_checked)
 {
 	uint32_t a, odp;
 

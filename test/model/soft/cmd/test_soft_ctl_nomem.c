@@ -88,7 +88,7 @@ static void
 undo_ctx(struct env *env)
 {
 	(void)env;
-	assert_int_equal(soft_cmd_if.close(made_ctx), 0);
+	OK(soft_cmd_if.close(made_ctx));
 	made_ctx = NULL;
 }
 
@@ -101,7 +101,7 @@ make_pd(struct env *env)
 static void
 undo_pd(struct env *env)
 {
-	assert_int_equal(soft_cmd_if.pd_free(env->ctx, made_pd), 0);
+	OK(soft_cmd_if.pd_free(env->ctx, made_pd));
 	made_pd = NULL;
 }
 
@@ -116,7 +116,7 @@ make_mr(struct env *env)
 static void
 undo_mr(struct env *env)
 {
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, made_mr), 0);
+	OK(soft_cmd_if.mr_dereg(env->ctx, made_mr));
 	made_mr = NULL;
 }
 
@@ -130,7 +130,7 @@ make_umem(struct env *env)
 static void
 undo_umem(struct env *env)
 {
-	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, made_umem), 0);
+	OK(soft_cmd_if.umem_dereg(env->ctx, made_umem));
 	made_umem = NULL;
 }
 
@@ -175,7 +175,7 @@ make_dm(struct env *env)
 static void
 undo_dm(struct env *env)
 {
-	assert_int_equal(soft_cmd_if.dm_free(env->ctx, made_dm), 0);
+	OK(soft_cmd_if.dm_free(env->ctx, made_dm));
 	made_dm = NULL;
 }
 
@@ -211,7 +211,7 @@ make_uar(struct env *env)
 static void
 undo_uar(struct env *env)
 {
-	assert_int_equal(soft_cmd_if.uar_free(env->ctx, made_uar), 0);
+	OK(soft_cmd_if.uar_free(env->ctx, made_uar));
 	made_uar = NULL;
 }
 
@@ -257,7 +257,7 @@ static void
 undo_obj(struct env *env)
 {
 	(void)env;
-	assert_int_equal(soft_cmd_if.obj_destroy(made_obj), 0);
+	OK(soft_cmd_if.obj_destroy(made_obj));
 	made_obj = NULL;
 }
 

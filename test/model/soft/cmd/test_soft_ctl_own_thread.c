@@ -38,11 +38,11 @@ churn(struct env *env, uint32_t rounds)
 					env_modify(env, env->qp, env->qpn, BB_PRM_OP_2RST_QP), 0);
 			env_qp_gone(env);
 		}
-		assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &uar), 0);
+		OK(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &uar));
 		attr = mlx5_mr_mem(env->mem, ENV_BYTES, MLX5_ACCESS_LOCAL_WRITE);
-		assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), 0);
-		assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
-		assert_int_equal(soft_cmd_if.uar_free(env->ctx, uar), 0);
+		OK(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr));
+		OK(soft_cmd_if.mr_dereg(env->ctx, mr));
+		OK(soft_cmd_if.uar_free(env->ctx, uar));
 	}
 }
 
@@ -68,7 +68,7 @@ test_mode(const char *args)
  * If every CPU belongs to an lcore, EAL runs control threads on the main lcore's CPU. The two
  * threads would then wait for each other's time slices. The worker's CPU is idle now.
  */
-TEST(test_thread)
+TEST(test_control_thread_runs_the_device)
 {
 	const rte_cpuset_t own = rte_lcore_cpuset(rte_get_main_lcore());
 	rte_cpuset_t other;
@@ -83,7 +83,7 @@ TEST(test_thread)
 	pthread_setaffinity_np(pthread_self(), sizeof(own), &own);
 }
 
-TEST(test_lcore)
+TEST(test_lcore_runs_the_device)
 {
 	char args[64];
 
@@ -94,7 +94,7 @@ TEST(test_lcore)
 	test_mode(args);
 }
 
-TEST(test_lcore_refused)
+TEST(test_unusable_lcore_is_refused)
 {
 	struct mlx5_ctx *ctx = NULL, *second = NULL;
 	char args[64];
@@ -108,16 +108,16 @@ TEST(test_lcore_refused)
 		skip();
 	/* A second device on the same lcore is refused. */
 	snprintf(args, sizeof(args), "progress=lcore,lcore=%u", worker);
-	assert_int_equal(soft_cmd_if.open("soft0", args, &ctx), 0);
+	OK(soft_cmd_if.open("soft0", args, &ctx));
 	assert_int_equal(soft_cmd_if.open("soft1", args, &second), -EBUSY);
 	assert_null(second);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
-	assert_int_equal(soft_cmd_if.open("soft1", args, &second), 0);
-	assert_int_equal(soft_cmd_if.close(second), 0);
+	OK(soft_cmd_if.close(ctx));
+	OK(soft_cmd_if.open("soft1", args, &second));
+	OK(soft_cmd_if.close(second));
 }
 
 /* EAL's memory: its heap, and memory that is reserved and not mapped. */
-T(test_eal_memory)
+T(test_memory_of_eal_can_be_registered)
 {
 	void *p = rte_malloc(NULL, 1 << 20, 0);
 	struct mlx5_mr_attr attr =
@@ -125,8 +125,8 @@ T(test_eal_memory)
 	struct mlx5_mr *mr;
 
 	assert_non_null(p);
-	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), 0);
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	OK(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr));
+	OK(soft_cmd_if.mr_dereg(env->ctx, mr));
 	rte_free(p);
 }
 

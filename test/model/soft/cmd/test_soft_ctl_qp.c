@@ -116,10 +116,10 @@ create_legal(struct env *env, const char *what)
 	env_qp_in(env, in);
 	if (create(env, in, sizeof(in), sizeof(out), out, &obj) != 0)
 		fail_msg("after %s: a legal CREATE_QP is refused: %s", what, env_log(env));
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
 }
 
-T(test_create_refused)
+T(test_bad_create_qp_is_refused)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
@@ -142,7 +142,7 @@ T(test_create_refused)
 	}
 }
 
-T(test_create_lengths)
+T(test_create_qp_of_another_length_is_refused)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN + 64] = {0}, out[BB_PRM_SZ_SHORT];
 	struct census before = env_census(env);
@@ -176,18 +176,15 @@ T(test_create_other_context)
 	struct env other = *env;
 	size_t i;
 
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
-	assert_int_equal(soft_cmd_if.pd_alloc(ctx, &pd), 0);
-	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &uar), 0);
-	assert_int_equal(
-		soft_cmd_if.umem_reg(ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE, 4096, &umem),
-		0);
+	OK(soft_cmd_if.open("soft0", NULL, &ctx));
+	OK(soft_cmd_if.pd_alloc(ctx, &pd));
+	OK(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &uar));
+	OK(soft_cmd_if.umem_reg(ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE, 4096, &umem));
 	other.ctx = ctx;
 	other.uar = uar;
 	other.umem = umem;
 	env_cq_in(&other, cq_in);
-	assert_int_equal(soft_cmd_if.obj_create(ctx, cq_in, sizeof(cq_in), out, sizeof(out), &cq),
-			 0);
+	OK(soft_cmd_if.obj_create(ctx, cq_in, sizeof(cq_in), out, sizeof(out), &cq));
 	const struct edit edits[] = {
 		QPC(PD, pd->pdn),
 		QPC(UAR_PAGE, uar->page_id),
@@ -209,18 +206,18 @@ T(test_create_other_context)
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EINVAL);
 	/* A context cannot be closed while it has objects. */
 	assert_int_equal(soft_cmd_if.close(ctx), -EBUSY);
-	assert_int_equal(soft_cmd_if.obj_destroy(cq), 0);
+	OK(soft_cmd_if.obj_destroy(cq));
 	assert_int_equal(soft_cmd_if.close(ctx), -EBUSY);
-	assert_int_equal(soft_cmd_if.umem_dereg(ctx, umem), 0);
+	OK(soft_cmd_if.umem_dereg(ctx, umem));
 	assert_int_equal(soft_cmd_if.close(ctx), -EBUSY);
-	assert_int_equal(soft_cmd_if.uar_free(ctx, uar), 0);
+	OK(soft_cmd_if.uar_free(ctx, uar));
 	assert_int_equal(soft_cmd_if.close(ctx), -EBUSY);
-	assert_int_equal(soft_cmd_if.pd_free(ctx, pd), 0);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.pd_free(ctx, pd));
+	OK(soft_cmd_if.close(ctx));
 }
 
 /* State that CREATE_QP leaves for the data path. */
-T(test_create_layout)
+T(test_create_qp_sets_up_the_data_path)
 {
 	const struct soft_qp *qp;
 
@@ -241,7 +238,7 @@ T(test_create_layout)
 }
 
 /* The largest ring that fits, no RQ, no SQ. */
-T(test_create_edges)
+T(test_largest_and_missing_rings_are_accepted)
 {
 	static const struct bad good[] = {
 		{"ring at the end", 0, {TOP(CREATE_QP_WQ_UMEM_OFFSET, ENV_BYTES - 512 - 1024)}},
@@ -269,13 +266,13 @@ T(test_create_edges)
 		}
 		if (create(env, in, sizeof(in), sizeof(out), out, &obj) != 0)
 			fail_msg("%s: refused: %s", good[i].what, env_log(env));
-		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+		OK(soft_cmd_if.obj_destroy(obj));
 		env_same(good[i].what, before, env_census(env));
 	}
 }
 
 /* A device with real-time timestamps refuses the free-running clock, which 0 asks for. */
-TEST(test_real_time)
+TEST(test_real_time_device_refuses_the_free_clock)
 {
 	static const bool good[] = {false, true, true, false};
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -295,7 +292,7 @@ TEST(test_real_time)
 			continue;
 		}
 		assert_int_equal(create(&env, in, sizeof(in), sizeof(out), out, &obj), 0);
-		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+		OK(soft_cmd_if.obj_destroy(obj));
 	}
 	env_close(&env);
 }
@@ -323,7 +320,7 @@ T(test_numbers_do_not_count_up_and_rest)
 	free(used);
 }
 
-T(test_numbers_exhausted)
+T(test_exhausted_qp_numbers_are_refused)
 {
 	struct soft_draw *draw = &env->dev->ctl->qp_draw;
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
@@ -342,7 +339,7 @@ T(test_numbers_exhausted)
 }
 
 /* An object cannot be destroyed while another object uses it. */
-T(test_parents_busy)
+T(test_object_in_use_is_not_destroyed)
 {
 	struct census before;
 
@@ -361,8 +358,7 @@ T(test_parents_busy)
 	/* The teardown asserts that all objects can be destroyed in order afterwards. */
 }
 
-/* A connected QP as QUERY_QP reports it. */
-T(test_query)
+T(test_query_reports_a_connected_qp)
 {
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
 	const uint8_t *qpc = out + SOFT_QPC_AT, *ads = out + SOFT_ADS_AT;
@@ -375,7 +371,7 @@ T(test_query)
 	env_op(in, BB_PRM_OP_QUERY_QP);
 	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, env->qpn);
 	memset(out, 0xee, sizeof(out));
-	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(out, BB_PRM_CMD_STATUS), 0);
 	assert_int_equal(bb_prm_get(out, BB_PRM_CMD_SYNDROME), 0);
 
@@ -429,10 +425,10 @@ T(test_query)
 
 	/* QUERY_QP in ERR, and in RST, where the connection is erased. */
 	assert_int_equal(env_modify(env, env->qp, env->qpn, BB_PRM_OP_2ERR_QP), 0);
-	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(qpc, BB_PRM_QPC_STATE), BB_PRM_QP_ERR);
 	assert_int_equal(env_modify(env, env->qp, env->qpn, BB_PRM_OP_2RST_QP), 0);
-	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(env->qp, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(qpc, BB_PRM_QPC_STATE), BB_PRM_QP_RST);
 	assert_int_equal(bb_prm_get(qpc, BB_PRM_QPC_REMOTE_QPN), 0);
 	assert_int_equal(bb_prm_get(qpc, BB_PRM_QPC_RWE), 0);
@@ -440,7 +436,7 @@ T(test_query)
 	assert_null(qp->peer_dev);
 }
 
-T(test_query_refused)
+T(test_bad_queries_are_refused)
 {
 	uint8_t in[BB_PRM_SZ_SHORT + 16] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
 	uint8_t *q = in;
@@ -465,7 +461,7 @@ T(test_query_refused)
 	env_refused(env, "op_mod", soft_cmd_if.obj_query(env->qp, q, 16, out, sizeof(out)), out,
 		    BB_PRM_STAT_BAD_PARAM, "QUERY_QP");
 	bb_prm_set(in, BB_PRM_CMD_OP_MOD, 0);
-	assert_int_equal(soft_cmd_if.obj_query(env->qp, q, 16, out, 0x110), 0);
+	OK(soft_cmd_if.obj_query(env->qp, q, 16, out, 0x110));
 }
 
 TEST_MAIN(0)

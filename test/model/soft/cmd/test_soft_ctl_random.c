@@ -71,7 +71,7 @@ run_engine(struct env *env)
 	fn(arg);
 }
 
-T(test_create)
+T(test_random_create_qp_leaves_nothing)
 {
 	struct census before = env_census(env);
 	uint32_t i, made = 0;
@@ -103,7 +103,7 @@ T(test_create)
 		if (obj != NULL) {
 			made++;
 			run_engine(env);
-			assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+			OK(soft_cmd_if.obj_destroy(obj));
 		}
 		env_same("create", before, env_census(env));
 	}
@@ -111,7 +111,7 @@ T(test_create)
 	assert_in_range(made, ROUNDS / 10, ROUNDS * 9 / 10);
 }
 
-T(test_modify)
+T(test_random_modify_qp_changes_nothing_refused)
 {
 	static const uint16_t ops[] = {
 		BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2RTR_QP,  BB_PRM_OP_RTR2RTS_QP,
@@ -152,14 +152,14 @@ T(test_modify)
 	assert_int_not_equal(states[BB_PRM_QP_ERR], 0);
 }
 
-T(test_query)
+T(test_random_queries_are_refused_or_answered)
 {
 	uint8_t alloc[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
 	struct mlx5_obj *set;
 	uint32_t id, i;
 
 	env_op(alloc, BB_PRM_OP_ALLOC_Q_COUNTER);
-	assert_int_equal(soft_cmd_if.obj_create(env->ctx, alloc, sizeof(alloc), out, 16, &set), 0);
+	OK(soft_cmd_if.obj_create(env->ctx, alloc, sizeof(alloc), out, 16, &set));
 	id = bb_prm_get(out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
 	env_qp_to(env, BB_PRM_QP_RTS);
 	for (i = 0; i < ROUNDS / 10; i++) {
@@ -192,7 +192,7 @@ T(test_query)
 		}
 		check_outcome("query", ret, out, outlen);
 	}
-	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
+	OK(soft_cmd_if.obj_destroy(set));
 }
 
 TEST_MAIN(0)

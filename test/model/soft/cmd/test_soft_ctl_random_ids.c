@@ -13,7 +13,7 @@ mr_reg(struct env *env)
 	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, 4096, BB_ACCESS_LOCAL_WRITE);
 	struct mlx5_mr *mr;
 
-	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), 0);
+	OK(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr));
 	return mr;
 }
 
@@ -88,7 +88,7 @@ TEST(test_key_that_was_given_back_finds_nothing)
 			assert_null(soft_mkey_find(env.dev, last[index]));
 		}
 		last[index] = key;
-		assert_int_equal(soft_cmd_if.mr_dereg(env.ctx, mr), 0);
+		OK(soft_cmd_if.mr_dereg(env.ctx, mr));
 		assert_null(soft_mkey_find(env.dev, key));
 	}
 	assert_in_range(again, 5000 - keys, 5000);
@@ -111,7 +111,7 @@ numbers_of(const char *options, uint32_t out[24])
 	env_open(&env, options);
 	for (i = 0; i < 8; i++) {
 		mr[i] = mr_reg(&env);
-		assert_int_equal(soft_cmd_if.mw_alloc(env.ctx, env.pd, 1, &mw[i]), 0);
+		OK(soft_cmd_if.mw_alloc(env.ctx, env.pd, 1, &mw[i]));
 		env_qp_to(&env, BB_PRM_QP_RST);
 		out[i] = mr[i]->rkey;
 		out[8 + i] = mw[i]->rkey;
@@ -119,8 +119,8 @@ numbers_of(const char *options, uint32_t out[24])
 		env_qp_gone(&env);
 	}
 	for (i = 0; i < 8; i++) {
-		assert_int_equal(soft_cmd_if.mw_free(env.ctx, mw[i]), 0);
-		assert_int_equal(soft_cmd_if.mr_dereg(env.ctx, mr[i]), 0);
+		OK(soft_cmd_if.mw_free(env.ctx, mw[i]));
+		OK(soft_cmd_if.mr_dereg(env.ctx, mr[i]));
 	}
 	env_close(&env);
 }

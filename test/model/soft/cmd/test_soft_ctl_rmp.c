@@ -70,7 +70,7 @@ query(uint8_t out[BB_PRM_SZ_RMP])
 
 	env_op(in, BB_PRM_OP_QUERY_RMP);
 	bb_prm_set(in, BB_PRM_QUERY_RMP_RMPN, rmpn);
-	assert_int_equal(soft_cmd_if.obj_query(rmp, in, sizeof(in), out, BB_PRM_SZ_RMP), 0);
+	OK(soft_cmd_if.obj_query(rmp, in, sizeof(in), out, BB_PRM_SZ_RMP));
 }
 
 static int
@@ -86,7 +86,7 @@ teardown(void **state)
 {
 	(void)state;
 	if (rmp != NULL)
-		assert_int_equal(soft_cmd_if.obj_destroy(rmp), 0);
+		OK(soft_cmd_if.obj_destroy(rmp));
 	rmp = NULL;
 	env_close(&env);
 	return 0;
@@ -103,7 +103,7 @@ teardown(void **state)
 
 #define RMP_TEST(name) TEST_WITH(setup, teardown, name)
 
-RMP_TEST(test_create_refused)
+RMP_TEST(test_bad_create_rmp_is_refused)
 {
 	static const struct {
 		const char *what;
@@ -161,7 +161,7 @@ RMP_TEST(test_create_refused)
 }
 
 /* Limits of accepted values: both kinds, with and without a head. */
-RMP_TEST(test_create)
+RMP_TEST(test_limits_of_create_rmp_are_accepted)
 {
 	static const struct edit kinds[][3] = {
 		{W(WQ_TYPE, 0)},
@@ -189,13 +189,13 @@ RMP_TEST(test_create)
 		bb_prm_set(in + WQ, BB_PRM_WQ_DBR_UMEM_VALID, 1);
 		query(got);
 		assert_memory_equal(got + RMPC, in + RMPC, SOFT_RMPC_BYTES);
-		assert_int_equal(soft_cmd_if.obj_destroy(rmp), 0);
+		OK(soft_cmd_if.obj_destroy(rmp));
 		rmp = NULL;
 		env_same("create and destroy", before, env_census(&env));
 	}
 }
 
-RMP_TEST(test_modify)
+RMP_TEST(test_modify_rmp_sets_the_limit)
 {
 	static const struct {
 		const char *what;
@@ -214,7 +214,7 @@ RMP_TEST(test_modify)
 
 	make();
 	modify_in(in, 9);
-	assert_int_equal(soft_cmd_if.obj_modify(rmp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(rmp, in, sizeof(in), out, sizeof(out)));
 	query(got);
 	assert_int_equal(bb_prm_get(got + WQ, BB_PRM_WQ_LWM), 9);
 	for (i = 0; i < RTE_DIM(cases); i++) {
@@ -230,7 +230,7 @@ RMP_TEST(test_modify)
 	/* Without its bit the limit is ignored. */
 	modify_in(in, 5);
 	bb_prm_set(in + 0x10, BB_PRM_RMP_BITMASK_LWM, 0);
-	assert_int_equal(soft_cmd_if.obj_modify(rmp, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_modify(rmp, in, sizeof(in), out, sizeof(out)));
 	query(got);
 	assert_int_equal(bb_prm_get(got + WQ, BB_PRM_WQ_LWM), 9);
 	/* The doorbell record, as software wrote it. */
@@ -246,7 +246,7 @@ RMP_TEST(test_modify)
  * devx.c: a handle must match the number in the mailbox; ARM_RQ is not allowed with an RMP's
  * handle.
  */
-RMP_TEST(test_kernel)
+RMP_TEST(test_handle_of_an_rmp_is_checked)
 {
 	uint8_t in[BB_PRM_SZ_RMP], out[BB_PRM_SZ_RMP];
 	struct mlx5_obj *first, *obj = NULL;
@@ -276,12 +276,12 @@ RMP_TEST(test_kernel)
 	modify_in(in, 5);
 	bb_prm_set(in, BB_PRM_CMD_UID, 1);
 	assert_int_equal(soft_cmd_if.obj_modify(rmp, in, sizeof(in), out, sizeof(out)), -EINVAL);
-	assert_int_equal(soft_cmd_if.obj_destroy(first), 0);
+	OK(soft_cmd_if.obj_destroy(first));
 	assert_true(first_n != rmpn);
 }
 
 /* A QP on an RMP, and which object keeps which from being destroyed. */
-RMP_TEST(test_qp)
+RMP_TEST(test_rmp_and_its_qps_hold_each_other)
 {
 	static const struct {
 		const char *what;

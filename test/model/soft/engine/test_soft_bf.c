@@ -63,8 +63,7 @@ static void
 plain(struct rig_pair *p)
 {
 	post(&p->a, &p->mb, 0, 'p');
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+	rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
 	assert_int_equal(slot(&p->mb, 0), 'p');
 	memset(p->mb.p, 0, 8);
 }
@@ -80,7 +79,7 @@ in_step(struct rig_pair *p)
 	assert_int_equal(with_copy(p), 'c');
 }
 
-RIG_TEST_TWO(test_copy, SHARED)
+RIG_TEST_TWO(test_copied_wqe_is_executed_from_the_copy, SHARED)
 {
 	unsigned int i;
 
@@ -91,7 +90,7 @@ RIG_TEST_TWO(test_copy, SHARED)
 }
 
 /* The remains of a copy in a half are not executed when an 8-byte doorbell arrives. */
-RIG_TEST_TWO(test_plain, SHARED)
+RIG_TEST_TWO(test_remains_of_a_copy_are_not_executed, SHARED)
 {
 	unsigned int i;
 
@@ -105,7 +104,7 @@ RIG_TEST_TWO(test_plain, SHARED)
 }
 
 /* Both halves are written before the device looks: the device cannot know which was first. */
-RIG_TEST_TWO(test_pending, SHARED)
+RIG_TEST_TWO(test_two_pending_halves_execute_the_ring, SHARED)
 {
 	unsigned int i;
 
@@ -130,14 +129,13 @@ RIG_TEST_TWO(test_pending, SHARED)
 }
 
 /* Pending copies of two QPs; the older copy is in the half that the device reads last. */
-RIG_TEST_TWO(test_pending_two, SHARED)
+RIG_TEST_TWO(test_pending_copies_of_two_qps_execute_both, SHARED)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x;
 	uint32_t i;
 
-	rig_link_default(&l);
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
 	rig_connect(&x, &x, &l);
 	for (i = 0; i < 10; i++) {
@@ -163,7 +161,7 @@ RIG_TEST_TWO(test_pending_two, SHARED)
 }
 
 /* A copy whose predecessor must run first, a copy of two blocks, and a copy that is refused. */
-RIG_TEST_TWO(test_not_for_it, SHARED)
+RIG_TEST_TWO(test_unsuitable_copy_executes_the_ring, SHARED)
 {
 	static const uint8_t text[80] = "two blocks";
 	uint32_t ds;
@@ -308,18 +306,17 @@ in_time(uint64_t end)
 }
 
 /* Two QPs use one register with copies, plain doorbells and batches in any order. */
-TEST(test_stress)
+TEST(test_random_copies_and_doorbells_agree)
 {
 	const struct rig_qp_attr attr = {.log_sq = 5, .no_rq = true, .log_stride = 4, .uidx = 3};
 	static struct rig_pair p;
 	struct poster po[2] = {0};
 	uint32_t i, half = 0, rnd = 12345, left = 0;
 	const uint64_t start = rig_now_us(), enough = start + 2000000, end = start + 60000000;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x;
 
 	rig_pair_open(&p, "progress=thread", true, NULL);
-	rig_link_default(&l);
 	rig_qp_open(&x, p.u[0], &p.ca, &p.ca, &attr);
 	rig_connect(&x, &x, &l);
 	po[0].q = &p.a;

@@ -27,17 +27,16 @@ nothing_happened(struct rig_pair *p)
 	assert_memory_equal(p->mb.p, zero, 8);
 }
 
-RIG_TEST(test_no_record, "scan=16")
+RIG_TEST(test_store_without_a_record_starts_nothing, "scan=16")
 {
 	post(p);
 	rig_store(&p->a, p->u[0]);
 	nothing_happened(p);
 	/* With the record updated, the next store starts the WQE. */
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
 
-RIG_TEST(test_no_store, "scan=16")
+RIG_TEST(test_record_without_a_store_starts_nothing, "scan=16")
 {
 	post(p);
 	rig_record(&p->a);
@@ -46,7 +45,7 @@ RIG_TEST(test_no_store, "scan=16")
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
 
-RIG_TEST(test_wrong_uar, "scan=16")
+RIG_TEST(test_store_to_another_uar_starts_nothing, "scan=16")
 {
 	struct rig_uar other;
 
@@ -64,7 +63,7 @@ RIG_TEST(test_wrong_uar, "scan=16")
 }
 
 /* Every register and half of the page works as a doorbell; other offsets do not. */
-RIG_TEST(test_registers, "scan=16")
+RIG_TEST(test_only_register_halves_are_doorbells, "scan=16")
 {
 	static const uint32_t offsets[] = {0x800, 0x900, 0xa00, 0xb00, 0x0, 0x808, 0xc00, 0x20};
 	uint32_t i;
@@ -82,15 +81,14 @@ RIG_TEST(test_registers, "scan=16")
 			memset(p->mb.p, 0, 8);
 		} else {
 			nothing_happened(p);
-			rig_ring(&p->a);
-			rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+			rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
 			memset(p->mb.p, 0, 8);
 		}
 	}
 }
 
 /* A doorbell with an unknown QP number, and one with all bits set. */
-RIG_TEST(test_bad_qpn, "scan=16")
+RIG_TEST(test_doorbell_of_an_unknown_qp_is_ignored, "scan=16")
 {
 	uint64_t *reg = (uint64_t *)(void *)p->ua.uar->reg_addr;
 
@@ -99,11 +97,10 @@ RIG_TEST(test_bad_qpn, "scan=16")
 	nothing_happened(p);
 	__atomic_store_n(reg, UINT64_MAX, __ATOMIC_RELEASE);
 	nothing_happened(p);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
 
-RIG_TEST(test_record_too_far, "scan=16")
+RIG_TEST(test_record_beyond_the_ring_fails_the_qp, "scan=16")
 {
 	rig_subscribe(&p->d, p->a.obj, EVENT_CATAS, 0xa);
 	post(p);
@@ -114,8 +111,7 @@ RIG_TEST(test_record_too_far, "scan=16")
 	assert_int_equal(rig_qp_state(&p->a), BB_PRM_QP_ERR);
 }
 
-/* The upper half of the record is ignored. */
-RIG_TEST(test_record_upper_half, "scan=16")
+RIG_TEST(test_upper_half_of_a_record_is_ignored, "scan=16")
 {
 	post(p);
 	p->a.dbrec[1] = htobe32(0xbeef0001);
@@ -124,13 +120,12 @@ RIG_TEST(test_record_upper_half, "scan=16")
 }
 
 /* In INIT and RTR doorbells are ignored. */
-RIG_TEST(test_not_in_rts, "scan=16")
+RIG_TEST(test_doorbells_before_rts_are_ignored, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x;
 
-	rig_link_default(&l);
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
 	assert_int_equal(rig_qp_modify(&x, BB_PRM_OP_RST2INIT_QP, &p->d, x.qpn, &l), 0);
 	rig_nop(&x, RIG_CQE);
@@ -141,13 +136,12 @@ RIG_TEST(test_not_in_rts, "scan=16")
 	rig_expect_none(&p->ca, p->u[0]);
 	assert_int_equal(rig_qp_modify(&x, BB_PRM_OP_RTR2RTS_QP, &p->d, x.qpn, &l), 0);
 	rig_expect_none(&p->ca, p->u[0]);
-	rig_ring(&x);
-	rig_expect_ok(&x, MLX5_OPCODE_NOP, 0);
+	rig_done(&x, MLX5_OPCODE_NOP, 0);
 	rig_qp_close(&x);
 }
 
 /* A later store runs the WQEs that an earlier record covers, in order, once. */
-RIG_TEST(test_records_add_up, "scan=16")
+RIG_TEST(test_later_store_runs_earlier_records_once, "scan=16")
 {
 	uint32_t i;
 
@@ -167,7 +161,7 @@ RIG_TEST(test_records_add_up, "scan=16")
  * 300 QPs ring through one register before the device looks: only one store is left. Every WQE
  * runs within ceil(2n / scan) + 1 polls.
  */
-RIG_TEST(test_merged, "scan=16")
+RIG_TEST(test_merged_stores_run_every_qp, "scan=16")
 {
 	enum {
 		N = 300,
@@ -176,13 +170,12 @@ RIG_TEST(test_merged, "scan=16")
 	};
 	const struct rig_qp_attr attr = {.log_sq = 2, .no_rq = true, .log_stride = 4, .uidx = 3};
 	struct rig_qp *q = calloc(N, sizeof(*q));
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cq c;
 	struct rig_cqe e;
 	uint32_t i, k, polls;
 
 	assert_non_null(q);
-	rig_link_default(&l);
 	rig_cq_open(&c, p->u[0], 9);
 	for (i = 0; i < N; i++) {
 		rig_qp_open(&q[i], p->u[0], &c, &c, &attr);
@@ -231,14 +224,13 @@ RIG_TEST(test_merged, "scan=16")
 }
 
 /* The store for a QP of another page merges with, and hides, the store of this page's only QP. */
-RIG_TEST(test_merged_with_foreign, "scan=16")
+RIG_TEST(test_store_hidden_by_another_page_is_found, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_uar other;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x;
 
-	rig_link_default(&l);
 	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
 	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
 	rig_connect(&x, &x, &l);
@@ -255,7 +247,7 @@ RIG_TEST(test_merged_with_foreign, "scan=16")
 
 /* ---- BlueFlame */
 
-RIG_TEST(test_blueflame, "scan=16")
+RIG_TEST(test_blueflame_and_doorbells_run_every_wqe, "scan=16")
 {
 	uint32_t i, k;
 
@@ -286,11 +278,10 @@ RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	static const uint8_t text[100] = "several blocks";
 	struct rig_uar other;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x;
 	uint32_t i, ds;
 
-	rig_link_default(&l);
 	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
 	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
 	rig_connect(&x, &x, &l);
@@ -327,8 +318,7 @@ RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
 			rig_raddr(&x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
 			rig_inline(&x, 2, "ABCDEFGH", 8);
 			rig_wqe(&x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
-			rig_ring(&x);
-			rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)x.last);
+			rig_done(&x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)x.last);
 			assert_memory_equal(p->mb.p, "ABCDEFGH", 8);
 			break;
 		}
@@ -345,10 +335,9 @@ RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_uar other;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x;
 
-	rig_link_default(&l);
 	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
 	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
 	rig_connect(&x, &x, &l);
@@ -369,15 +358,14 @@ RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16")
  * The only QP of a page: a plain doorbell over an old copy is not a copy. The same holds for a
  * copy of an earlier second QP.
  */
-RIG_TEST(test_blueflame_then_plain, "scan=16")
+RIG_TEST(test_plain_doorbell_over_a_copy_is_no_copy, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_uar other;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x, y;
 	uint32_t i;
 
-	rig_link_default(&l);
 	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
 	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
 	rig_connect(&x, &x, &l);
@@ -397,8 +385,7 @@ RIG_TEST(test_blueflame_then_plain, "scan=16")
 	rig_expect_ok(&y, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_qp_close(&y);
 	rig_write(&x, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	rig_ring(&x);
-	rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, 12);
+	rig_done(&x, MLX5_OPCODE_RDMA_WRITE, 12);
 	rig_qp_close(&x);
 	rig_uar_close(&other);
 }
@@ -407,7 +394,7 @@ RIG_TEST(test_blueflame_then_plain, "scan=16")
  * BlueFlame of one QP merged with a plain doorbell of another QP: the device must not take it for
  * a copy of the second QP.
  */
-RIG_TEST(test_blueflame_merged, "scan=16")
+RIG_TEST(test_merged_copy_is_not_taken_for_another_qps, "scan=16")
 {
 	post(p);
 	rig_ring_bf(&p->a);

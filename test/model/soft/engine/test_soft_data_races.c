@@ -91,7 +91,7 @@ side_run(void *arg)
 	return NULL;
 }
 
-RIG_TEST_TWO(test_threads_send, NULL)
+RIG_TEST_TWO(test_threads_that_send_lose_no_message, NULL)
 {
 	struct side a = {.p = p, .q = &p->a, .c = &p->ca, .m = &p->ma, .total = ROUNDS};
 	struct side b = {.p = p, .q = &p->b, .c = &p->cb, .m = &p->mb, .total = ROUNDS};
@@ -129,7 +129,7 @@ cpu_adds(void *arg)
 }
 
 /* Device atomics and lock-prefixed instructions of a CPU on the same word. */
-RIG_TEST_TWO(test_threads_atomics, NULL)
+RIG_TEST_TWO(test_device_atomics_agree_with_the_cpus, NULL)
 {
 	uint64_t *target = (uint64_t *)(void *)p->mb.p;
 	struct adder adder = {.target = target};
@@ -143,14 +143,12 @@ RIG_TEST_TWO(test_threads_atomics, NULL)
 		uint64_t seen, old;
 
 		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
-		rig_ring(&p->a);
-		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, p->a.last);
+		rig_done(&p->a, MLX5_OPCODE_ATOMIC_FA, p->a.last);
 		added++;
 		seen = __atomic_load_n(target, __ATOMIC_RELAXED);
 		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_CS, &p->ma, 0, &p->mb, 0, seen + 1, seen,
 			   RIG_CQE);
-		rig_ring(&p->a);
-		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_CS, p->a.last);
+		rig_done(&p->a, MLX5_OPCODE_ATOMIC_CS, p->a.last);
 		memcpy(&old, p->ma.p, 8);
 		added += old == seen;
 	}
@@ -189,7 +187,7 @@ watcher_run(void *arg)
  * An aligned 8-byte unit is written in one store, whatever the alignment of the payload around
  * it.
  */
-RIG_TEST_TWO(test_threads_units, NULL)
+RIG_TEST_TWO(test_aligned_units_are_written_whole, NULL)
 {
 	static const struct {
 		/* Offset and length of the payload; offset of the unit from the payload's start. */
@@ -271,16 +269,15 @@ ringer_run(void *arg)
 }
 
 /* The two registers of one page belong to two threads; each thread's poll serves both. */
-TEST(test_threads_one_page)
+TEST(test_threads_of_one_page_serve_each_other)
 {
 	static struct ringer r[2];
 	static struct rig_mem m;
 	static struct rig_dev d;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	pthread_t t;
 	uint32_t i;
 
-	rig_link_default(&l);
 	rig_dev_open(&d, "soft2", "uar_share=1");
 	rig_mem_open(&m, &d, NULL, 4096, RIG_ALL);
 	for (i = 0; i < 2; i++) {
@@ -324,10 +321,9 @@ control_run(void *arg)
 	static const uint16_t ops[] = {BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2RTR_QP,
 				       BB_PRM_OP_RTR2RTS_QP, BB_PRM_OP_RTS2RTS_QP};
 	struct control *c = arg;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	uint32_t i;
 
-	rig_link_default(&l);
 	while (!__atomic_load_n(&c->stop, __ATOMIC_RELAXED)) {
 		struct rig_mem m;
 
@@ -346,14 +342,13 @@ control_run(void *arg)
 }
 
 /* Each life of b meets a's requests at some point; a is reset when it failed. */
-RIG_TEST_TWO(test_threads_control, NULL)
+RIG_TEST_TWO(test_control_path_meets_requests_safely, NULL)
 {
 	struct control c = {.p = p};
 	uint32_t i, good = 0, bad = 0;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	pthread_t t;
 
-	rig_link_default(&l);
 	l.timeout = 1;
 	l.retry = 1;
 	l.rnr_retry = 0; /* b posts no receive */

@@ -61,7 +61,7 @@ traffic(struct rig_pair *p)
 	rig_expect_ok(&p->a, MLX5_OPCODE_NOP, (uint16_t)(3 * ROUNDS + 1));
 }
 
-TEST(test_thread)
+TEST(test_device_thread_runs_the_traffic)
 {
 	static struct rig_pair p;
 	uint32_t i;
@@ -73,7 +73,7 @@ TEST(test_thread)
 	}
 }
 
-TEST(test_lcore)
+TEST(test_lcore_runs_the_traffic_and_returns)
 {
 	static struct rig_pair p;
 	uint32_t i;
@@ -95,7 +95,7 @@ busy(void *stop)
 }
 
 /* An lcore that does not exist, the main lcore, and a busy lcore. */
-TEST(test_bad_lcore)
+TEST(test_unusable_lcore_is_refused)
 {
 	struct mlx5_ctx *ctx;
 	bool stop = false;
@@ -107,8 +107,8 @@ TEST(test_bad_lcore)
 	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=1", &ctx), -EBUSY);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	rte_eal_wait_lcore(1);
-	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=1", &ctx), 0);
-	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	OK(soft_cmd_if.open("soft0", "progress=lcore,lcore=1", &ctx));
+	OK(soft_cmd_if.close(ctx));
 }
 
 int

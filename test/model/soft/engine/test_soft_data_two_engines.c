@@ -19,9 +19,8 @@ static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 6, .log_stride = 
 static void
 in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 
-	rig_link_default(&l);
 	rig_qp_open(x, p->u[0], &p->ca, &p->ca, &attr);
 	rig_qp_open(y, p->u[1], &p->cb, &p->cb, &attr);
 	rig_connect(x, y, &l);
@@ -33,18 +32,17 @@ in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
 }
 
 /* RDMA WRITE, READ and atomics complete although the target's owner never polls. */
-RIG_TEST_TWO(test_one_sided, NULL)
+RIG_TEST_TWO(test_one_sided_requests_need_no_poll_of_the_target, NULL)
 {
 	rig_write(&p->a, &p->ma, 0, 100, &p->mb, 0, RIG_CQE);
 	rig_read(&p->a, &p->ma, 200, 100, &p->mb, 0, RIG_CQE);
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, 1);
 	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 2);
 }
 
-RIG_TEST_TWO(test_send_both_ways, NULL)
+RIG_TEST_TWO(test_sends_both_ways_arrive, NULL)
 {
 	uint32_t i;
 
@@ -69,8 +67,7 @@ RIG_TEST_TWO(test_send_both_ways, NULL)
 	}
 }
 
-/* The WQE after a SEND waits for the SEND's response, whatever the response is. */
-RIG_TEST_TWO(test_order, NULL)
+RIG_TEST_TWO(test_wqe_after_a_send_waits_for_its_response, NULL)
 {
 	rig_recv(&p->b, &p->mb, 0, 64);
 	rig_send(&p->a, &p->ma, 0, 64, RIG_CQE);
@@ -83,7 +80,7 @@ RIG_TEST_TWO(test_order, NULL)
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 1);
 }
 
-RIG_TEST_TWO(test_requester_destroyed, NULL)
+RIG_TEST_TWO(test_destroyed_requester_executes_nothing, NULL)
 {
 	struct rig_qp x, y;
 
@@ -95,7 +92,7 @@ RIG_TEST_TWO(test_requester_destroyed, NULL)
 }
 
 /* The response is on its way back. */
-RIG_TEST_TWO(test_requester_destroyed_late, NULL)
+RIG_TEST_TWO(test_response_to_a_destroyed_requester_is_dropped, NULL)
 {
 	struct rig_qp x, y;
 	struct rig_cqe e;
@@ -110,13 +107,12 @@ RIG_TEST_TWO(test_requester_destroyed_late, NULL)
 }
 
 /* Requests from before the reset are not executed; the request after it is executed once. */
-RIG_TEST_TWO(test_requester_reset, NULL)
+RIG_TEST_TWO(test_reset_requester_executes_only_new_requests, NULL)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x, y;
 	struct rig_cqe e;
 
-	rig_link_default(&l);
 	in_flight(p, &x, &y);
 	rig_qp_reset(&x);
 	rig_qp_up(&x, &p->d, y.qpn, &l);
@@ -138,7 +134,7 @@ RIG_TEST_TWO(test_requester_reset, NULL)
  * The outcome of the request in flight is reported first, then the remaining requests are
  * flushed.
  */
-RIG_TEST_TWO(test_requester_in_error, NULL)
+RIG_TEST_TWO(test_requester_in_err_reports_its_request_first, NULL)
 {
 	struct rig_qp x, y;
 
@@ -156,7 +152,7 @@ RIG_TEST_TWO(test_requester_in_error, NULL)
 	rig_qp_close(&y);
 }
 
-RIG_TEST_TWO(test_target_destroyed, NULL)
+RIG_TEST_TWO(test_destroyed_target_exceeds_the_retries, NULL)
 {
 	struct rig_qp x, y;
 
@@ -168,7 +164,7 @@ RIG_TEST_TWO(test_target_destroyed, NULL)
 	rig_qp_close(&x);
 }
 
-RIG_TEST_TWO(test_target_reset, NULL)
+RIG_TEST_TWO(test_reset_target_exceeds_the_retries, NULL)
 {
 	struct rig_qp x, y;
 
@@ -179,7 +175,7 @@ RIG_TEST_TWO(test_target_reset, NULL)
 	rig_qp_close(&x);
 }
 
-RIG_TEST_TWO(test_target_in_error, NULL)
+RIG_TEST_TWO(test_target_in_err_exceeds_the_retries, NULL)
 {
 	struct rig_qp x, y;
 	struct rig_cqe e;
@@ -194,15 +190,14 @@ RIG_TEST_TWO(test_target_in_error, NULL)
 }
 
 /* Both QPs and their engines are destroyed while the request and a response are in flight. */
-RIG_TEST_TWO(test_engines_destroyed, NULL)
+RIG_TEST_TWO(test_engines_end_with_a_request_in_flight, NULL)
 {
 	struct rig_uar u, v;
 	struct rig_cq c, d;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x, y;
 	int answered;
 
-	rig_link_default(&l);
 	for (answered = 0; answered < 4; answered++) {
 		rig_uar_open(&u, &p->d, MLX5_UAR_BF);
 		rig_uar_open(&v, &p->d, MLX5_UAR_BF);
@@ -239,11 +234,10 @@ RIG_TEST_TWO(test_engines_destroyed, NULL)
  * The WQE or its keys change between the two engines: the request is refused, not executed
  * unchecked.
  */
-RIG_TEST_TWO(test_changed_in_flight, NULL)
+RIG_TEST_TWO(test_wqe_changed_in_flight_is_refused, NULL)
 {
 	struct rig_qp x, y;
 	struct rig_mem m;
-	struct rig_link l;
 
 	in_flight(p, &x, &y);
 	mlx5dv_set_data_seg(rig_seg(&x, 0, 1), 32, p->ma.mr->lkey, (uintptr_t)p->ma.p);
@@ -253,7 +247,6 @@ RIG_TEST_TWO(test_changed_in_flight, NULL)
 	rig_qp_close(&x);
 	rig_qp_close(&y);
 
-	rig_link_default(&l);
 	rig_mem_open(&m, &p->d, NULL, 4096, RIG_ALL);
 	rig_recv(&p->b, &p->mb, 0, 64);
 	rig_send(&p->a, &m, 0, 64, RIG_CQE);
@@ -293,9 +286,8 @@ RIG_TEST_TWO(test_send_to_an_engine_that_does_not_run_ends_by_retries, NULL)
 	struct rig_qp_attr counted = attr;
 	struct mlx5_obj *obj;
 	struct rig_qp x, y;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 
-	rig_link_default(&l);
 	l.retry = 3;
 	counted.counter_set = counters_alloc(&p->d, &obj);
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &counted);
@@ -326,10 +318,9 @@ RIG_TEST_TWO(test_send_without_an_ack_timeout_waits_for_the_engine, NULL)
 {
 	const uint64_t start = rig_now_us();
 	struct rig_qp x, y;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 
-	rig_link_default(&l);
 	l.timeout = 0;
 	l.retry = 0;
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
@@ -354,17 +345,15 @@ RIG_TEST_TWO(test_uc_message_to_an_engine_that_does_not_run_is_lost, NULL)
 {
 	struct rig_qp_attr uc = attr;
 	struct rig_qp x, y;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 
 	uc.st = BB_PRM_QP_ST_UC;
-	rig_link_default(&l);
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &uc);
 	rig_qp_open(&y, p->u[1], &p->cb, &p->cb, &uc);
 	rig_connect(&x, &y, &l);
 	rig_recv(&y, &p->mb, 4096, 64);
 	rig_send(&x, &p->ma, 0, 64, RIG_CQE);
-	rig_ring(&x);
-	rig_expect_ok(&x, MLX5_OPCODE_SEND, 0);
+	rig_done(&x, MLX5_OPCODE_SEND, 0);
 	rig_expect_none(&p->cb, p->u[1]);
 	assert_int_equal(p->mb.p[4096], 0);
 	rig_send(&x, &p->ma, 7, 64, RIG_CQE);

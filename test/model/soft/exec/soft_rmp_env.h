@@ -39,7 +39,7 @@ rmp_open(struct rmp *r, struct rig_dev *d, uint32_t type, bool basic, uint32_t l
 	assert_non_null(r->mem);
 	memset(r->mem, 0, size);
 	r->dbrec = (uint32_t *)(void *)(r->mem + bytes);
-	assert_int_equal(soft_cmd_if.umem_reg(d->ctx, r->mem, size, 0, 4096, &r->umem), 0);
+	OK(soft_cmd_if.umem_reg(d->ctx, r->mem, size, 0, 4096, &r->umem));
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_RMP);
 	bb_prm_set(in + RMPC, BB_PRM_RMPC_STATE, BB_PRM_RMPC_RDY);
 	bb_prm_set(in + RMPC, BB_PRM_RMPC_BASIC_CYCLIC, basic);
@@ -50,16 +50,15 @@ rmp_open(struct rmp *r, struct rig_dev *d, uint32_t type, bool basic, uint32_t l
 	bb_prm_set(in + WQ, BB_PRM_WQ_DBR_UMEM_ID, r->umem->id);
 	bb_prm_set64(in + WQ, BB_PRM_WQ_DBR_ADDR, bytes);
 	bb_prm_set(in + WQ, BB_PRM_WQ_UMEM_ID, r->umem->id);
-	assert_int_equal(soft_cmd_if.obj_create(d->ctx, in, sizeof(in), out, sizeof(out), &r->obj),
-			 0);
+	OK(soft_cmd_if.obj_create(d->ctx, in, sizeof(in), out, sizeof(out), &r->obj));
 	r->rmpn = bb_prm_get(out, BB_PRM_CREATE_RMP_OUT_RMPN);
 }
 
 static inline void
 rmp_close(struct rmp *r)
 {
-	assert_int_equal(soft_cmd_if.obj_destroy(r->obj), 0);
-	assert_int_equal(soft_cmd_if.umem_dereg(r->d->ctx, r->umem), 0);
+	OK(soft_cmd_if.obj_destroy(r->obj));
+	OK(soft_cmd_if.umem_dereg(r->d->ctx, r->umem));
 	free(r->mem);
 }
 

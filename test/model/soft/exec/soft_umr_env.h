@@ -43,8 +43,8 @@ keys_make(struct keys *k, struct rig_dev *d)
 	uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN] = {0}, out[BB_PRM_SZ_SHORT];
 	uint8_t *mkc = in + 0x10;
 
-	assert_int_equal(soft_cmd_if.mw_alloc(d->ctx, d->pd, 1, &k->one), 0);
-	assert_int_equal(soft_cmd_if.mw_alloc(d->ctx, d->pd, 2, &k->two), 0);
+	OK(soft_cmd_if.mw_alloc(d->ctx, d->pd, 1, &k->one));
+	OK(soft_cmd_if.mw_alloc(d->ctx, d->pd, 2, &k->two));
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_MKEY);
 	bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KLMS);
 	bb_prm_set(mkc, BB_PRM_MKC_FREE, 1);
@@ -54,17 +54,16 @@ keys_make(struct keys *k, struct rig_dev *d)
 	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
 	bb_prm_set(mkc, BB_PRM_MKC_PD, d->pd->pdn);
 	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 8);
-	assert_int_equal(soft_cmd_if.obj_create(d->ctx, in, sizeof(in), out, sizeof(out), &k->obj),
-			 0);
+	OK(soft_cmd_if.obj_create(d->ctx, in, sizeof(in), out, sizeof(out), &k->obj));
 	k->key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
 }
 
 static inline void
 keys_free(struct keys *k, struct rig_dev *d)
 {
-	assert_int_equal(soft_cmd_if.obj_destroy(k->obj), 0);
-	assert_int_equal(soft_cmd_if.mw_free(d->ctx, k->one), 0);
-	assert_int_equal(soft_cmd_if.mw_free(d->ctx, k->two), 0);
+	OK(soft_cmd_if.obj_destroy(k->obj));
+	OK(soft_cmd_if.mw_free(d->ctx, k->one));
+	OK(soft_cmd_if.mw_free(d->ctx, k->two));
 }
 
 static inline struct keys *
@@ -202,8 +201,7 @@ umr_ok(struct rig_qp *q, const struct umr *w)
 	uint16_t at = q->pi;
 
 	umr_put(q, w, RIG_CQE);
-	rig_ring(q);
-	rig_expect_ok(q, MLX5_OPCODE_UMR, at);
+	rig_done(q, MLX5_OPCODE_UMR, at);
 }
 
 /* Creates a key over 4 KiB of another key, usable without a UMR. */
@@ -228,8 +226,7 @@ key_over(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32
 	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
 	bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
 	mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, below, addr);
-	assert_int_equal(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out, sizeof(out), &obj),
-			 0);
+	OK(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out, sizeof(out), &obj));
 	*key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
 	return obj;
 }

@@ -13,12 +13,11 @@
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 9};
 
 /* CQs of 1, 2, 4, 8 CQEs, filled to the last entry and emptied, over many wraps. */
-RIG_TEST(test_laps, NULL)
+RIG_TEST(test_small_cqs_work_over_many_laps, NULL)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	uint32_t log;
 
-	rig_link_default(&l);
 	for (log = 0; log < 4; log++) {
 		struct rig_cq c;
 		struct rig_qp q;
@@ -44,15 +43,14 @@ RIG_TEST(test_laps, NULL)
 }
 
 /* The consumer index has 24 bits: a CQ works past 2^24 CQEs. */
-RIG_TEST(test_index_24_bits, NULL)
+RIG_TEST(test_consumer_index_wraps_at_24_bits, NULL)
 {
 	const struct rig_qp_attr deep = {.log_sq = 12, .log_rq = 2, .log_stride = 6, .uidx = 9};
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cq c;
 	struct rig_qp q;
 	uint32_t i, k, n;
 
-	rig_link_default(&l);
 	rig_cq_open(&c, p->u[0], 12);
 	rig_qp_open(&q, p->u[0], &c, &c, &deep);
 	rig_connect(&q, &q, &l);
@@ -94,13 +92,12 @@ post(struct rig_pair *p, struct rig_qp *q, bool nop)
 static void
 overrun(struct rig_pair *p, bool nop)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cq c;
 	struct rig_qp q, idle;
 	uint8_t before[4 * 64];
 	uint32_t i;
 
-	rig_link_default(&l);
 	rig_cq_open(&c, p->u[0], 2);
 	rig_qp_open(&q, p->u[0], &c, &c, &attr);
 	rig_qp_open(&idle, p->u[0], &p->ca, &c, &attr);
@@ -141,21 +138,20 @@ overrun(struct rig_pair *p, bool nop)
 	rig_cq_close(&c);
 }
 
-RIG_TEST(test_overrun, NULL)
+RIG_TEST(test_overrun_fails_the_cq_and_its_qp, NULL)
 {
 	overrun(p, true);
 	overrun(p, false);
 }
 
 /* A receiver's CQ overruns: the sender's request fails, and the receiving QP goes to ERR. */
-RIG_TEST(test_overrun_receive, NULL)
+RIG_TEST(test_overrun_of_the_receive_cq_fails_both_ends, NULL)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cq c;
 	struct rig_qp x, y;
 	uint32_t i;
 
-	rig_link_default(&l);
 	rig_cq_open(&c, p->u[0], 1);
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
 	rig_qp_open(&y, p->u[0], &p->cb, &c, &attr);
@@ -166,8 +162,7 @@ RIG_TEST(test_overrun_receive, NULL)
 		rig_recv(&y, &p->mb, 0, 8);
 		rig_send(&x, &p->ma, 0, 8, RIG_CQE);
 	}
-	rig_ring(&x);
-	rig_expect_ok(&x, MLX5_OPCODE_SEND, 0);
+	rig_done(&x, MLX5_OPCODE_SEND, 0);
 	rig_expect_ok(&x, MLX5_OPCODE_SEND, 1);
 	rig_expect_error(&x, 2, MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
 	rig_expect_event(&p->d, EVENT_CQ_ERROR, 0xc);
@@ -179,14 +174,13 @@ RIG_TEST(test_overrun_receive, NULL)
 }
 
 /* A consumer index ahead of the producer index counts as an overrun, too. */
-RIG_TEST(test_consumer_ahead, NULL)
+RIG_TEST(test_consumer_index_ahead_is_an_overrun, NULL)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cq c;
 	struct rig_qp q;
 	uint32_t i;
 
-	rig_link_default(&l);
 	rig_cq_open(&c, p->u[0], 1);
 	rig_qp_open(&q, p->u[0], &c, &c, &attr);
 	rig_connect(&q, &q, &l);
@@ -202,14 +196,13 @@ RIG_TEST(test_consumer_ahead, NULL)
 }
 
 /* Flushing more WQEs than the CQ holds overruns the CQ and has no other effect. */
-RIG_TEST(test_flush_overrun, NULL)
+RIG_TEST(test_flush_beyond_the_cq_overruns_it, NULL)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cq c;
 	struct rig_qp q;
 	uint32_t i;
 
-	rig_link_default(&l);
 	rig_cq_open(&c, p->u[0], 2);
 	rig_qp_open(&q, p->u[0], &c, &c, &attr);
 	rig_connect(&q, &q, &l);
@@ -228,16 +221,15 @@ RIG_TEST(test_flush_overrun, NULL)
 }
 
 /* Two engines complete into one CQ: no CQE is lost or torn. */
-RIG_TEST(test_shared_by_engines, NULL)
+RIG_TEST(test_cq_of_two_engines_loses_no_cqe, NULL)
 {
 	struct rig_uar other;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 	struct rig_cq c;
 	struct rig_qp x, y;
 	uint32_t i, nx = 0, ny = 0;
 
-	rig_link_default(&l);
 	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
 	rig_cq_open(&c, p->u[0], 3);
 	rig_qp_open(&x, p->u[0], &c, &c, &attr);
@@ -267,22 +259,18 @@ RIG_TEST(test_shared_by_engines, NULL)
 	rig_uar_close(&other);
 }
 
-/* Counters of a set: requests served and errors. */
-RIG_TEST(test_counters, NULL)
+RIG_TEST(test_counter_set_counts_requests_and_errors, NULL)
 {
 	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
 	struct rig_qp_attr counted = attr;
 	struct mlx5_obj *set;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp q;
 	uint32_t i;
 
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_ALLOC_Q_COUNTER);
-	assert_int_equal(
-		soft_cmd_if.obj_create(p->d.ctx, in, BB_PRM_SZ_SHORT, out, BB_PRM_SZ_SHORT, &set),
-		0);
+	OK(soft_cmd_if.obj_create(p->d.ctx, in, BB_PRM_SZ_SHORT, out, BB_PRM_SZ_SHORT, &set));
 	counted.counter_set = bb_prm_get(out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
-	rig_link_default(&l);
 	rig_qp_open(&q, p->u[0], &p->ca, &p->ca, &counted);
 	rig_connect(&q, &q, &l);
 	for (i = 0; i < 3; i++)
@@ -290,8 +278,7 @@ RIG_TEST(test_counters, NULL)
 	for (i = 0; i < 2; i++)
 		rig_read(&q, &p->ma, 0, 8, &p->mb, 0, 0);
 	rig_atomic(&q, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
-	rig_ring(&q);
-	rig_expect_ok(&q, MLX5_OPCODE_ATOMIC_FA, 5);
+	rig_done(&q, MLX5_OPCODE_ATOMIC_FA, 5);
 	rig_write(&q, &p->ma, 0, 8, &p->mb, RIG_MEM, 0);
 	rig_nop(&q, 0);
 	rig_ring(&q);
@@ -301,7 +288,7 @@ RIG_TEST(test_counters, NULL)
 	memset(in, 0, sizeof(in));
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_Q_COUNTER);
 	bb_prm_set(in, BB_PRM_QUERY_Q_COUNTER_ID, counted.counter_set);
-	assert_int_equal(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS), 3);
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_READ_REQUESTS), 2);
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_ATOMIC_REQUESTS), 1);
@@ -310,7 +297,7 @@ RIG_TEST(test_counters, NULL)
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR), 1);
 	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_CQ_OVERFLOW), 0);
 	rig_qp_close(&q);
-	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
+	OK(soft_cmd_if.obj_destroy(set));
 }
 
 TEST_MAIN(0)

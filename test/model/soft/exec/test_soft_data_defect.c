@@ -36,7 +36,7 @@ wrong_bytes(void)
 }
 
 /* The defect applies at opportunities 0 and 16, not between. */
-TEST(test_payload)
+TEST(test_payload_defects_come_every_16th_time)
 {
 	static const struct {
 		const char *args;
@@ -65,7 +65,7 @@ TEST(test_payload)
 	}
 }
 
-TEST(test_seed)
+TEST(test_seed_chooses_the_first_defect)
 {
 	uint32_t i;
 
@@ -79,7 +79,7 @@ TEST(test_seed)
 	rig_pair_close(&p);
 }
 
-TEST(test_cqes)
+TEST(test_cqe_defects_change_the_completion)
 {
 	uint32_t i;
 
@@ -104,8 +104,7 @@ TEST(test_cqes)
 	open_with("defect=owner_bit,seed=0", NULL);
 	for (i = 0; i < 256; i++) {
 		rig_nop(&p.a, RIG_CQE);
-		rig_ring(&p.a);
-		rig_expect_ok(&p.a, MLX5_OPCODE_NOP, (uint16_t)i);
+		rig_done(&p.a, MLX5_OPCODE_NOP, (uint16_t)i);
 	}
 	rig_nop(&p.a, RIG_CQE);
 	rig_ring(&p.a);
@@ -113,7 +112,7 @@ TEST(test_cqes)
 	rig_pair_close(&p);
 }
 
-TEST(test_early_cqe)
+TEST(test_early_cqe_comes_before_the_data)
 {
 	struct rig_cqe e;
 
@@ -130,8 +129,7 @@ TEST(test_early_cqe)
 	rig_pair_close(&p);
 }
 
-/* Requests that must be refused are executed. */
-TEST(test_keys)
+TEST(test_key_defects_execute_refused_requests)
 {
 	struct rig_mem half, other, ro;
 	struct mlx5_mr_attr attr;
@@ -141,35 +139,32 @@ TEST(test_keys)
 	open_with("defect=no_bounds,seed=0", NULL);
 	half = p.mb;
 	attr = mlx5_mr_mem(p.mb.p, 1024, RIG_ALL);
-	assert_int_equal(soft_cmd_if.mr_reg(p.d.ctx, p.d.pd, &attr, &mr), 0);
+	OK(soft_cmd_if.mr_reg(p.d.ctx, p.d.pd, &attr, &mr));
 	half.mr = mr;
 	rig_write(&p.a, &p.ma, 0, 64, &half, 1000, RIG_CQE);
-	rig_ring(&p.a);
-	rig_expect_ok(&p.a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&p.a, MLX5_OPCODE_RDMA_WRITE, 0);
 	assert_int_equal(wrong_bytes(), 0);
-	assert_int_equal(soft_cmd_if.mr_dereg(p.d.ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(p.d.ctx, mr));
 	rig_pair_close(&p);
 
 	open_with("defect=no_pd,seed=0", NULL);
-	assert_int_equal(soft_cmd_if.pd_alloc(p.d.ctx, &pd), 0);
+	OK(soft_cmd_if.pd_alloc(p.d.ctx, &pd));
 	rig_mem_open(&other, &p.d, pd, 4096, RIG_ALL);
 	rig_write(&p.a, &p.ma, 0, 64, &other, 0, RIG_CQE);
-	rig_ring(&p.a);
-	rig_expect_ok(&p.a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&p.a, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_mem_close(&other);
-	assert_int_equal(soft_cmd_if.pd_free(p.d.ctx, pd), 0);
+	OK(soft_cmd_if.pd_free(p.d.ctx, pd));
 	rig_pair_close(&p);
 
 	open_with("defect=no_access,seed=0", NULL);
 	rig_mem_open(&ro, &p.d, NULL, 4096, BB_ACCESS_REMOTE_READ);
 	rig_write(&p.a, &p.ma, 0, 64, &ro, 0, RIG_CQE);
-	rig_ring(&p.a);
-	rig_expect_ok(&p.a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&p.a, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_mem_close(&ro);
 	rig_pair_close(&p);
 }
 
-TEST(test_atomics)
+TEST(test_atomic_defects_return_wrong_values)
 {
 	uint64_t *target, old;
 
@@ -177,8 +172,7 @@ TEST(test_atomics)
 	target = (uint64_t *)(void *)p.mb.p;
 	*target = 5;
 	rig_atomic(&p.a, MLX5_OPCODE_ATOMIC_FA, &p.ma, 0, &p.mb, 0, 2, 0, RIG_CQE);
-	rig_ring(&p.a);
-	rig_expect_ok(&p.a, MLX5_OPCODE_ATOMIC_FA, 0);
+	rig_done(&p.a, MLX5_OPCODE_ATOMIC_FA, 0);
 	memcpy(&old, p.ma.p, 8);
 	assert_true(old == 7 && *target == 7);
 	rig_pair_close(&p);
@@ -189,19 +183,17 @@ TEST(test_atomics)
 	*target = 5;
 	rig_atomic(&p.a, MLX5_OPCODE_ATOMIC_FA, &p.ma, 0, &p.mb, 0, 2, 0, RIG_CQE);
 	rig_atomic(&p.a, MLX5_OPCODE_ATOMIC_CS, &p.ma, 8, &p.mb, 0, 9, 7, RIG_CQE);
-	rig_ring(&p.a);
-	rig_expect_ok(&p.a, MLX5_OPCODE_ATOMIC_FA, 0);
+	rig_done(&p.a, MLX5_OPCODE_ATOMIC_FA, 0);
 	rig_expect_ok(&p.a, MLX5_OPCODE_ATOMIC_CS, 1);
 	assert_true(*target == 9);
 	rig_pair_close(&p);
 }
 
-TEST(test_no_fence)
+TEST(test_no_fence_defect_ignores_the_fence)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	uint32_t i;
 
-	rig_link_default(&l);
 	l.log_sra = 3;
 	l.log_rra = 2;
 	open_with("defect=no_fence,seed=0", &l);
@@ -212,7 +204,7 @@ TEST(test_no_fence)
 	rig_pair_close(&p);
 }
 
-TEST(test_no_doorbell)
+TEST(test_no_doorbell_defect_executes_without_a_doorbell)
 {
 	open_with("defect=no_doorbell", NULL);
 	rig_nop(&p.a, RIG_CQE);
@@ -221,12 +213,11 @@ TEST(test_no_doorbell)
 	rig_pair_close(&p);
 }
 
-TEST(test_rnr_lost)
+TEST(test_rnr_lost_defect_drops_the_message)
 {
 	open_with("defect=rnr_lost,seed=0", NULL);
 	rig_send(&p.a, &p.ma, 0, 8, RIG_CQE);
-	rig_ring(&p.a);
-	rig_expect_ok(&p.a, MLX5_OPCODE_SEND, 0);
+	rig_done(&p.a, MLX5_OPCODE_SEND, 0);
 	rig_expect_none(&p.cb, p.u[1]);
 	rig_pair_close(&p);
 }

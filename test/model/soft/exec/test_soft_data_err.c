@@ -26,19 +26,17 @@ open_pair(bool two_uars, const struct rig_link *l)
 
 /* ---- The WQE itself. Each builder spoils one field; a NOP after it is flushed. */
 
-static void
-ds_zero(struct rig_pair *p)
-{
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->a.qpn << 8);
-}
+/* Defines a function that posts a WQE and spoils it. */
+#define BUILD(name, ...)                                                                           \
+	static void name(struct rig_pair *p)                                                       \
+	{                                                                                          \
+		__VA_ARGS__;                                                                       \
+	}
 
-static void
-ds_too_large(struct rig_pair *p)
-{
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->a.qpn << 8 | 64);
-}
+BUILD(ds_zero, rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+      ((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->a.qpn << 8))
+BUILD(ds_too_large, rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+      ((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->a.qpn << 8 | 64))
 
 /* A READ of 31 pieces: 528 bytes. */
 static void
@@ -53,54 +51,18 @@ read_too_large(struct rig_pair *p)
 }
 
 /* ds gives three blocks, but the record covers this block and the NOP's only. */
-static void
-beyond_record(struct rig_pair *p)
-{
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->a.qpn << 8 | 9);
-}
-
-static void
-wrong_index(struct rig_pair *p)
-{
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->opmod_idx_opcode =
-		htobe32(1 << 8 | MLX5_OPCODE_RDMA_WRITE);
-}
-
-static void
-wrong_qpn(struct rig_pair *p)
-{
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->b.qpn << 8 | 3);
-}
-
-static void
-opmod(struct rig_pair *p)
-{
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	p->a.sq[0] = 1;
-}
-
-static void
-unknown_opcode(struct rig_pair *p)
-{
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	p->a.sq[3] = 0x1f;
-}
-
-static void
-no_raddr(struct rig_pair *p)
-{
-	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 1, 0);
-}
-
-static void
-atomic_short(struct rig_pair *p)
-{
-	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-	rig_wqe(&p->a, MLX5_OPCODE_ATOMIC_FA, RIG_CQE, 3, 0);
-}
+BUILD(beyond_record, rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+      ((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->a.qpn << 8 | 9))
+BUILD(wrong_index, rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+      ((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->opmod_idx_opcode =
+	      htobe32(1 << 8 | MLX5_OPCODE_RDMA_WRITE))
+BUILD(wrong_qpn, rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+      ((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->b.qpn << 8 | 3))
+BUILD(opmod, rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE); p->a.sq[0] = 1)
+BUILD(unknown_opcode, rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE); p->a.sq[3] = 0x1f)
+BUILD(no_raddr, rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 1, 0))
+BUILD(atomic_short, rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+      rig_wqe(&p->a, MLX5_OPCODE_ATOMIC_FA, RIG_CQE, 3, 0))
 
 static void
 atomic_two_pieces(struct rig_pair *p)
@@ -111,28 +73,14 @@ atomic_two_pieces(struct rig_pair *p)
 	p->a.pi++;
 }
 
-static void
-atomic_4_bytes(struct rig_pair *p)
-{
-	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
-	mlx5dv_set_data_seg(rig_seg(&p->a, p->a.last, 3), 4, p->ma.mr->lkey, (uintptr_t)p->ma.p);
-}
-
-static void
-inline_in_read(struct rig_pair *p)
-{
-	rig_inline(&p->a, 2, "x", 1);
-	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-	rig_wqe(&p->a, MLX5_OPCODE_RDMA_READ, RIG_CQE, 3, 0);
-}
-
-static void
-inline_in_atomic(struct rig_pair *p)
-{
-	rig_inline(&p->a, 3, "abcdefgh", 8);
-	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-	rig_wqe(&p->a, MLX5_OPCODE_ATOMIC_CS, RIG_CQE, 4, 0);
-}
+BUILD(atomic_4_bytes, rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
+      mlx5dv_set_data_seg(rig_seg(&p->a, p->a.last, 3), 4, p->ma.mr->lkey, (uintptr_t)p->ma.p))
+BUILD(inline_in_read, rig_inline(&p->a, 2, "x", 1);
+      rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+      rig_wqe(&p->a, MLX5_OPCODE_RDMA_READ, RIG_CQE, 3, 0))
+BUILD(inline_in_atomic, rig_inline(&p->a, 3, "abcdefgh", 8);
+      rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+      rig_wqe(&p->a, MLX5_OPCODE_ATOMIC_CS, RIG_CQE, 4, 0))
 
 static void
 inline_too_long(struct rig_pair *p)
@@ -150,21 +98,13 @@ inline_too_long_two(struct rig_pair *p)
 	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 5, 0); /* 44 bytes fit */
 }
 
-static void
-inline_huge(struct rig_pair *p)
-{
-	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-	*(uint32_t *)rig_seg(&p->a, p->a.pi, 2) = 0xffffffff;
-	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 4, 0);
-}
+BUILD(inline_huge, rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+      *(uint32_t *)rig_seg(&p->a, p->a.pi, 2) = 0xffffffff;
+      rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 4, 0))
 
 /* 2^31 bytes, encoded as 0; the link allows 2^30. */
-static void
-too_long(struct rig_pair *p)
-{
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	mlx5dv_set_data_seg(rig_seg(&p->a, p->a.last, 2), 0, p->ma.mr->lkey, (uintptr_t)p->ma.p);
-}
+BUILD(too_long, rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+      mlx5dv_set_data_seg(rig_seg(&p->a, p->a.last, 2), 0, p->ma.mr->lkey, (uintptr_t)p->ma.p))
 
 static void
 too_long_sum(struct rig_pair *p)
@@ -185,41 +125,14 @@ local(struct rig_pair *p, uint32_t lkey, uint64_t addr, uint32_t len, uint8_t op
 	rig_wqe(&p->a, opcode, RIG_CQE, 3, 0);
 }
 
-static void
-lkey_unknown(struct rig_pair *p)
-{
-	local(p, 0xfffe00, (uintptr_t)p->ma.p, 8, MLX5_OPCODE_RDMA_WRITE);
-}
-
-static void
-lkey_index_out_of_table(struct rig_pair *p)
-{
-	local(p, 0xffffff00, (uintptr_t)p->ma.p, 8, MLX5_OPCODE_RDMA_WRITE);
-}
-
-static void
-lkey_stale_variant(struct rig_pair *p)
-{
-	local(p, p->ma.mr->lkey ^ 1, (uintptr_t)p->ma.p, 8, MLX5_OPCODE_RDMA_WRITE);
-}
-
-static void
-local_before(struct rig_pair *p)
-{
-	local(p, p->ma.mr->lkey, (uintptr_t)p->ma.p - 1, 8, MLX5_OPCODE_RDMA_WRITE);
-}
-
-static void
-local_past_end(struct rig_pair *p)
-{
-	local(p, p->ma.mr->lkey, (uintptr_t)p->ma.p + RIG_MEM - 7, 8, MLX5_OPCODE_RDMA_WRITE);
-}
-
-static void
-local_overflow(struct rig_pair *p)
-{
-	local(p, p->ma.mr->lkey, UINT64_MAX - 3, 8, MLX5_OPCODE_RDMA_WRITE);
-}
+BUILD(lkey_unknown, local(p, 0xfffe00, (uintptr_t)p->ma.p, 8, MLX5_OPCODE_RDMA_WRITE))
+BUILD(lkey_index_out_of_table, local(p, 0xffffff00, (uintptr_t)p->ma.p, 8, MLX5_OPCODE_RDMA_WRITE))
+BUILD(lkey_stale_variant,
+      local(p, p->ma.mr->lkey ^ 1, (uintptr_t)p->ma.p, 8, MLX5_OPCODE_RDMA_WRITE))
+BUILD(local_before, local(p, p->ma.mr->lkey, (uintptr_t)p->ma.p - 1, 8, MLX5_OPCODE_RDMA_WRITE))
+BUILD(local_past_end,
+      local(p, p->ma.mr->lkey, (uintptr_t)p->ma.p + RIG_MEM - 7, 8, MLX5_OPCODE_RDMA_WRITE))
+BUILD(local_overflow, local(p, p->ma.mr->lkey, UINT64_MAX - 3, 8, MLX5_OPCODE_RDMA_WRITE))
 
 static void
 local_second_piece(struct rig_pair *p)
@@ -230,7 +143,7 @@ local_second_piece(struct rig_pair *p)
 	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 4, 0);
 }
 
-TEST(test_requester)
+TEST(test_malformed_wqe_fails_and_flushes)
 {
 	static const struct {
 		const char *name;
@@ -300,12 +213,11 @@ TEST(test_requester)
 }
 
 /* The longest message that a QP may send, and one byte more, for each operation. */
-TEST(test_message_length)
+TEST(test_message_over_the_limit_fails)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	uint32_t op, n;
 
-	rig_link_default(&l);
 	l.log_msg_max = 10;
 	for (op = 0; op < 3; op++) {
 		struct rig_pair *p = open_pair(false, &l);
@@ -320,15 +232,14 @@ TEST(test_message_length)
 			else
 				rig_send(&p->a, &p->ma, 0, n, RIG_CQE);
 		}
-		rig_ring(&p->a);
-		rig_expect_ok(&p->a, p->a.head[3], 0);
+		rig_done(&p->a, p->a.head[3], 0);
 		rig_expect_error(&p->a, 1, LENGTH);
 		rig_pair_close(p);
 	}
 }
 
 /* READ, atomic result and receive need a key with LOCAL_WRITE; a WRITE does not. */
-TEST(test_local_read_only)
+TEST(test_scatter_needs_local_write)
 {
 	struct rig_pair *p;
 	struct rig_mem ro;
@@ -344,8 +255,7 @@ TEST(test_local_read_only)
 			rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &ro, 0, &p->mb, 0, 1, 0, RIG_CQE);
 		else
 			rig_nop(&p->a, RIG_CQE);
-		rig_ring(&p->a);
-		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+		rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 		if (i < 2)
 			assert_int_equal(rig_expect_error(&p->a, 1, PROT), 0x33);
 		rig_mem_close(&ro);
@@ -353,55 +263,11 @@ TEST(test_local_read_only)
 	}
 }
 
-/* A key of another PD, on each side. */
-TEST(test_other_pd)
-{
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_mem other;
-	struct mlx5_pd *pd;
-
-	assert_int_equal(soft_cmd_if.pd_alloc(p->d.ctx, &pd), 0);
-	rig_mem_open(&other, &p->d, pd, 4096, RIG_ALL);
-	rig_write(&p->a, &other, 0, 8, &p->mb, 0, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_error(&p->a, 0, PROT);
-	rig_write(&p->b, &p->mb, 0, 8, &other, 0, RIG_CQE);
-	rig_mem_close(&other);
-	assert_int_equal(soft_cmd_if.pd_free(p->d.ctx, pd), 0);
-	rig_pair_close(p);
-
-	p = open_pair(false, NULL);
-	assert_int_equal(soft_cmd_if.pd_alloc(p->d.ctx, &pd), 0);
-	rig_mem_open(&other, &p->d, pd, 4096, RIG_ALL);
-	rig_write(&p->a, &p->ma, 0, 8, &other, 0, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_error(&p->a, 0, REM_ACCESS);
-	rig_mem_close(&other);
-	assert_int_equal(soft_cmd_if.pd_free(p->d.ctx, pd), 0);
-	rig_pair_close(p);
-}
-
-/* A deregistered key is refused on both sides. */
-TEST(test_deregistered)
-{
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_mem m;
-
-	rig_mem_open(&m, &p->d, NULL, 4096, RIG_ALL);
-	rig_write(&p->a, &p->ma, 0, 8, &m, 0, RIG_CQE);
-	rig_write(&p->b, &m, 0, 8, &p->ma, 0, RIG_CQE);
-	rig_mem_close(&m);
-	rig_ring(&p->a);
-	rig_expect_error(&p->a, 0, REM_ACCESS);
-	rig_pair_close(p);
-}
-
 /* ---- Flush */
 
 /* One CQE per WQE in order, unsignalled WQEs too, then one per WQE posted later, on both queues. */
-TEST(test_flush)
+RIG_TEST(test_flush_reports_every_wqe_in_order, NULL)
 {
-	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_cqe e;
 	uint16_t first;
 	uint32_t i;
@@ -445,17 +311,14 @@ TEST(test_flush)
 	assert_int_equal(e.counter, 3);
 	rig_expect_none(&p->ca, p->u[0]);
 	assert_int_equal(p->mb.p[8], 0);
-	rig_pair_close(p);
 }
 
 /* 2ERR flushes. 2RST does not flush, and the counters start at 0 again. */
-TEST(test_to_error_and_reset)
+RIG_TEST(test_2err_flushes_and_2rst_does_not, NULL)
 {
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 
-	rig_link_default(&l);
 	rig_recv(&p->a, &p->ma, 0, 8);
 	rig_nop(&p->a, 0);
 	rig_record(&p->a);
@@ -470,15 +333,13 @@ TEST(test_to_error_and_reset)
 	rig_connect(&p->a, &p->b, &l);
 	rig_recv(&p->b, &p->mb, 0, 8);
 	rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, 0);
+	rig_done(&p->a, MLX5_OPCODE_SEND, 0);
 	rig_wait(&p->cb, p->u[1], &e);
 	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
 	assert_int_equal(e.counter, 0);
 	rig_recv(&p->b, &p->mb, 0, 8);
 	rig_qp_reset(&p->b);
 	rig_expect_none(&p->cb, p->u[1]);
-	rig_pair_close(p);
 }
 
 TEST_MAIN(0)

@@ -89,10 +89,9 @@ odd_recv(struct rig_qp *q, const struct rig_mem *m)
 static void
 revive(struct rig_pair *p)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 
-	rig_link_default(&l);
 	l.timeout = 1;
 	l.retry = 1;
 	l.rnr_retry = rnd(3);
@@ -106,7 +105,7 @@ revive(struct rig_pair *p)
 	rig_connect(&p->a, &p->b, &l);
 }
 
-TEST(test_random)
+TEST(test_random_bytes_in_queues_harm_nothing)
 {
 	const char *rounds = getenv("BB_ROUNDS"), *start = getenv("BB_SEED");
 	uint32_t n = rounds != NULL ? (uint32_t)atoi(rounds) : 30000, i, k, good = 0, bad = 0;
@@ -118,15 +117,15 @@ TEST(test_random)
 		seed = strtoull(start, NULL, 0);
 	rig_pair_open(&p, "scan=4", true, NULL);
 	/* The keys cover the middle of the memory only; the bytes around it must not change. */
-	assert_int_equal(soft_cmd_if.mr_dereg(p.d.ctx, p.ma.mr), 0);
-	assert_int_equal(soft_cmd_if.mr_dereg(p.d.ctx, p.mb.mr), 0);
+	OK(soft_cmd_if.mr_dereg(p.d.ctx, p.ma.mr));
+	OK(soft_cmd_if.mr_dereg(p.d.ctx, p.mb.mr));
 	inside[0] = p.ma;
 	inside[1] = p.mb;
 	for (k = 0; k < 2; k++) {
 		inside[k].p += 65536;
 		inside[k].len = 65536;
 		attr = mlx5_mr_mem(inside[k].p, inside[k].len, RIG_ALL);
-		assert_int_equal(soft_cmd_if.mr_reg(p.d.ctx, p.d.pd, &attr, &inside[k].mr), 0);
+		OK(soft_cmd_if.mr_reg(p.d.ctx, p.d.pd, &attr, &inside[k].mr));
 	}
 	p.ma.mr = inside[0].mr;
 	p.mb.mr = inside[1].mr;
@@ -180,8 +179,7 @@ TEST(test_random)
 	/* The QPs work again. */
 	revive(&p);
 	rig_write(&p.a, &inside[0], 0, 64, &inside[1], 0, RIG_CQE);
-	rig_ring(&p.a);
-	rig_expect_ok(&p.a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&p.a, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_pair_close(&p);
 }
 

@@ -26,9 +26,8 @@ static struct rig_pair *
 open_port(const char *port, bool two_uars, const struct rig_link *l)
 {
 	static struct rig_pair p;
-	struct rig_link link;
+	struct rig_link link = rig_link_default();
 
-	rig_link_default(&link);
 	/*
 	 * Packets have a timeout; it is long, so that no packet is repeated because this thread
 	 * did not run.
@@ -64,54 +63,26 @@ remote(struct rig_pair *p, uint32_t rkey, uint64_t addr, uint32_t len, uint8_t o
 	rig_wqe(&p->a, opcode, RIG_CQE, 3, 0);
 }
 
-static void
-rkey_unknown(struct rig_pair *p)
-{
-	remote(p, 0x123400, (uintptr_t)p->mb.p, 8, MLX5_OPCODE_RDMA_WRITE);
-}
+/* Defines a function that posts a WQE and spoils it. */
+#define BUILD(name, ...)                                                                           \
+	static void name(struct rig_pair *p)                                                       \
+	{                                                                                          \
+		__VA_ARGS__;                                                                       \
+	}
 
-static void
-rkey_stale_variant(struct rig_pair *p)
-{
-	remote(p, p->mb.mr->rkey ^ 0x80, (uintptr_t)p->mb.p, 8, MLX5_OPCODE_RDMA_READ);
-}
-
-static void
-remote_before(struct rig_pair *p)
-{
-	remote(p, p->mb.mr->rkey, (uintptr_t)p->mb.p - 1, 8, MLX5_OPCODE_RDMA_WRITE);
-}
-
-static void
-remote_past_end(struct rig_pair *p)
-{
-	remote(p, p->mb.mr->rkey, (uintptr_t)p->mb.p + RIG_MEM - 7, 8, MLX5_OPCODE_RDMA_READ);
-}
-
-static void
-remote_overflow(struct rig_pair *p)
-{
-	remote(p, p->mb.mr->rkey, UINT64_MAX - 6, 8, MLX5_OPCODE_RDMA_WRITE);
-}
-
-static void
-remote_write_imm(struct rig_pair *p)
-{
-	rig_recv(&p->b, &p->mb, 0, 8);
-	remote(p, p->mb.mr->rkey, (uintptr_t)p->mb.p - 9, 8, MLX5_OPCODE_RDMA_WRITE_IMM);
-}
-
-static void
-atomic_past_end(struct rig_pair *p)
-{
-	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_CS, &p->ma, 0, &p->mb, RIG_MEM, 1, 0, RIG_CQE);
-}
-
-static void
-atomic_unaligned(struct rig_pair *p)
-{
-	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 4, 1, 0, RIG_CQE);
-}
+BUILD(rkey_unknown, remote(p, 0x123400, (uintptr_t)p->mb.p, 8, MLX5_OPCODE_RDMA_WRITE))
+BUILD(rkey_stale_variant,
+      remote(p, p->mb.mr->rkey ^ 0x80, (uintptr_t)p->mb.p, 8, MLX5_OPCODE_RDMA_READ))
+BUILD(remote_before, remote(p, p->mb.mr->rkey, (uintptr_t)p->mb.p - 1, 8, MLX5_OPCODE_RDMA_WRITE))
+BUILD(remote_past_end,
+      remote(p, p->mb.mr->rkey, (uintptr_t)p->mb.p + RIG_MEM - 7, 8, MLX5_OPCODE_RDMA_READ))
+BUILD(remote_overflow, remote(p, p->mb.mr->rkey, UINT64_MAX - 6, 8, MLX5_OPCODE_RDMA_WRITE))
+BUILD(remote_write_imm, rig_recv(&p->b, &p->mb, 0, 8);
+      remote(p, p->mb.mr->rkey, (uintptr_t)p->mb.p - 9, 8, MLX5_OPCODE_RDMA_WRITE_IMM))
+BUILD(atomic_past_end,
+      rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_CS, &p->ma, 0, &p->mb, RIG_MEM, 1, 0, RIG_CQE))
+BUILD(atomic_unaligned,
+      rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 4, 1, 0, RIG_CQE))
 
 static void
 check_refused(struct rig_pair *p, uint8_t syndrome, uint16_t event, bool has_recv)
@@ -145,7 +116,7 @@ subscribe(struct rig_pair *p)
 	rig_subscribe(&p->d, p->a.obj, EVENT_CATAS, 0xa);
 }
 
-TEST(test_responder)
+TEST(test_refused_request_fails_both_ends)
 {
 	static const struct {
 		const char *name;
@@ -185,69 +156,9 @@ TEST(test_responder)
 	}
 }
 
-/* Rights of the QP, then of the key, for each operation. */
-TEST(test_rights)
-{
-	static const uint32_t rights[] = {BB_ACCESS_REMOTE_WRITE, BB_ACCESS_REMOTE_READ,
-					  BB_ACCESS_REMOTE_ATOMIC};
-	uint32_t op, of, two;
-
-	for (op = 0; op < 3; op++) {
-		for (of = 0; of < 3; of++) {
-			for (two = 0; two < 2; two++) {
-				uint32_t access = RIG_ALL & ~(of == 2 ? 0 : rights[op]);
-				struct rig_pair *p;
-				struct rig_link l;
-				struct rig_mem m;
-
-				rig_link_default(&l);
-				if (of == 0)
-					l.access = access;
-				p = open_pair(two != 0, &l);
-				subscribe(p);
-				rig_mem_open(&m, &p->d, NULL, 4096, of == 1 ? access : RIG_ALL);
-				if (op == 0)
-					rig_write(&p->a, &p->ma, 0, 8, &m, 8, RIG_CQE);
-				else if (op == 1)
-					rig_read(&p->a, &p->ma, 0, 8, &m, 8, RIG_CQE);
-				else
-					rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &m, 8,
-						   1, 0, RIG_CQE);
-				rig_ring(&p->a);
-				if (of == 2)
-					rig_expect_ok(&p->a, p->a.head[3], 0);
-				else if (of == 1)
-					check_refused(p, REM_ACCESS, EVENT_ACCESS, false);
-				else
-					check_refused(p, INVALID, EVENT_INVAL, false);
-				rig_mem_close(&m);
-				rig_pair_close(p);
-			}
-		}
-	}
-}
-
-/* A right that is revoked while the QP is in RTS. */
-TEST(test_rights_change)
-{
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_link l;
-
-	rig_link_default(&l);
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
-	l.access = BB_ACCESS_REMOTE_READ;
-	assert_int_equal(rig_qp_modify(&p->b, BB_PRM_OP_RTS2RTS_QP, &p->d, p->a.qpn, &l), 0);
-	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_error(&p->a, 1, INVALID);
-	rig_pair_close(p);
-}
-
 /* ---- Receives that fail: an error CQE on both sides. */
 
-TEST(test_receive)
+TEST(test_bad_receive_fails_both_ends)
 {
 	static const struct {
 		const char *name;
@@ -302,7 +213,7 @@ TEST(test_receive)
 }
 
 /* List entries that a message does not reach are not checked. */
-TEST(test_receive_unused_entry)
+TEST(test_unused_entry_of_a_receive_is_not_checked)
 {
 	struct rig_pair *p = open_pair(false, NULL);
 	struct mlx5_wqe_data_seg *s = (void *)p->b.rq;
@@ -311,8 +222,7 @@ TEST(test_receive_unused_entry)
 	rig_recv(&p->b, &p->mb, 0, 64);
 	mlx5dv_set_data_seg(&s[1], 64, 0x777700, 0);
 	rig_send(&p->a, &p->ma, 0, 64, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, 0);
+	rig_done(&p->a, MLX5_OPCODE_SEND, 0);
 	rig_wait(&p->cb, p->u[1], &e);
 	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
 	rig_pair_close(p);
@@ -324,10 +234,9 @@ no_receive_queue(const char *port)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};
 	struct rig_pair *p = open_port(port, false, NULL);
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x, y;
 
-	rig_link_default(&l);
 	l.timeout = 18;
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
 	rig_qp_open(&y, p->u[0], &p->cb, &p->cb, &attr);
@@ -336,8 +245,7 @@ no_receive_queue(const char *port)
 	rig_write(&x, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
 	rig_send(&x, &p->ma, 0, 8, RIG_CQE);
 	log_begin();
-	rig_ring(&x);
-	rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&x, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_expect_error(&x, 1, INVALID);
 	log_expect("was created without a receive queue");
 	rig_expect_event(&p->d, EVENT_INVAL, 0xe);
@@ -347,7 +255,7 @@ no_receive_queue(const char *port)
 	rig_pair_close(p);
 }
 
-TEST(test_no_receive_queue)
+TEST(test_send_without_a_receive_queue_is_refused)
 {
 	size_t i;
 
@@ -356,7 +264,7 @@ TEST(test_no_receive_queue)
 }
 
 /* The receive record is ahead by more than the ring's depth. */
-TEST(test_receive_record)
+TEST(test_record_beyond_the_ring_fails_the_qp)
 {
 	size_t i;
 
@@ -376,14 +284,13 @@ TEST(test_receive_record)
 }
 
 /* Different path MTUs: a message of one packet may arrive, a longer message cannot. */
-TEST(test_mtu_mismatch)
+TEST(test_different_mtus_refuse_a_long_message)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp x, y;
 
-	rig_link_default(&l);
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
 	rig_qp_open(&y, p->u[0], &p->cb, &p->cb, &attr);
 	l.mtu = 3;
@@ -392,8 +299,7 @@ TEST(test_mtu_mismatch)
 	rig_qp_up(&y, &p->d, x.qpn, &l);
 	rig_write(&x, &p->ma, 0, 512, &p->mb, 0, RIG_CQE);
 	rig_write(&x, &p->ma, 0, 513, &p->mb, 0, RIG_CQE);
-	rig_ring(&x);
-	rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&x, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_expect_error(&x, 1, INVALID);
 	rig_qp_close(&x);
 	rig_qp_close(&y);

@@ -42,102 +42,14 @@ wait_both(struct rig_pair *p, struct rig_cq *c, struct rig_cqe *e)
 
 /* ---- Receiver not ready */
 
-TEST(test_rnr_then_success)
-{
-	struct rig_link l;
-	int two;
-
-	rig_link_default(&l);
-	l.min_rnr = 14; /* code 14: 1.28 ms */
-	l.rnr_retry = 7;
-	for (two = 0; two < 2; two++) {
-		struct rig_pair *p = open_pair(two, &l);
-		struct rig_cqe e;
-		uint64_t start, took;
-
-		rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
-		rig_nop(&p->a, RIG_CQE);
-		rig_ring(&p->a);
-		start = rig_now_us();
-		while (rig_now_us() - start < 20000) {
-			poll_both(p);
-			assert_false(rig_cqe(&p->ca, &e));
-		}
-		rig_recv(&p->b, &p->mb, 0, 8);
-		took = wait_both(p, &p->ca, &e);
-		printf("a receive posted after 20 ms was found in %u us\n", (unsigned int)took);
-		assert_int_equal(e.opcode, MLX5_CQE_REQ);
-		assert_int_equal(e.counter, 0);
-		wait_both(p, &p->ca, &e);
-		assert_int_equal(e.sop, MLX5_OPCODE_NOP);
-		wait_both(p, &p->cb, &e);
-		assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
-		assert_memory_equal(p->mb.p, p->ma.p, 8);
-		rig_pair_close(p);
-	}
-}
-
-/* RDMA WRITE with immediate needs a receive, too; it writes nothing before one is posted. */
-TEST(test_rnr_write_imm)
-{
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_cqe e;
-
-	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-	rig_data(&p->a, 2, &p->ma, 0, 8);
-	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE_IMM, RIG_CQE, 3, 5);
-	rig_ring(&p->a);
-	rig_expect_none(&p->ca, p->u[0]);
-	assert_int_equal(p->mb.p[0], 0);
-	rig_recv(&p->b, &p->mb, 0, 0);
-	wait_both(p, &p->ca, &e);
-	assert_int_equal(e.opcode, MLX5_CQE_REQ);
-	assert_memory_equal(p->mb.p, p->ma.p, 8);
-	rig_pair_close(p);
-}
-
-/*
- * rnr_retry retries with a delay of min_rnr_nak each, then the error; with 0 the error comes at
- * once.
- */
-TEST(test_rnr_exhausted)
-{
-	static const uint32_t retries[] = {0, 1, 3};
-	uint32_t i;
-
-	for (i = 0; i < 2 * 3; i++) {
-		struct rig_link l;
-		struct rig_pair *p;
-		struct rig_cqe e;
-		uint64_t took, least;
-
-		rig_link_default(&l);
-		l.min_rnr = 18; /* 5.12 ms */
-		l.rnr_retry = retries[i / 2];
-		p = open_pair(i & 1, &l);
-		rig_send(&p->a, &p->ma, 0, 8, 0);
-		rig_ring(&p->a);
-		took = wait_both(p, &p->ca, &e);
-		least = retries[i / 2] * 5120;
-		printf("%u retries: %u us\n", retries[i / 2], (unsigned int)took);
-		assert_int_equal(e.opcode, MLX5_CQE_REQ_ERR);
-		assert_int_equal(e.syndrome, RNR_EXC);
-		/* The clocks of the timer and of this test differ slightly. */
-		assert_true(took + least / 20 >= least);
-		assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_RTS);
-		rig_pair_close(p);
-	}
-}
-
 /* A receive that is posted in time resets the retry count. */
-TEST(test_rnr_count_resets)
+TEST(test_receive_in_time_resets_the_rnr_count)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_pair *p;
 	struct rig_cqe e;
 	uint32_t i;
 
-	rig_link_default(&l);
 	l.min_rnr = 20; /* 10 ms */
 	l.rnr_retry = 1;
 	p = open_pair(false, &l);
@@ -168,7 +80,7 @@ expect_retry_exceeded(struct rig_pair *p, struct rig_qp *q, uint32_t timeout, ui
 	assert_true(took + least / 20 >= least);
 }
 
-TEST(test_silence)
+TEST(test_silent_peer_exceeds_the_retries)
 {
 	static const char *const names[] = {"peer in ERR", "peer in RST", "peer in INIT",
 					    "peer connected elsewhere", "no such QP"};
@@ -176,12 +88,11 @@ TEST(test_silence)
 	uint32_t i;
 
 	for (i = 0; i < 5; i++) {
-		struct rig_link l;
+		struct rig_link l = rig_link_default();
 		struct rig_pair *p;
 		struct rig_qp x;
 
 		printf("%s\n", names[i]);
-		rig_link_default(&l);
 		l.timeout = 9; /* 2 ms */
 		l.retry = 2;
 		p = open_pair(false, NULL);
@@ -205,16 +116,13 @@ TEST(test_silence)
 	}
 }
 
-/* The peer is ready in time: no request is lost. */
-TEST(test_late_peer)
+RIG_TEST(test_peer_ready_in_time_loses_no_request, NULL)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_pair *p = open_pair(false, NULL);
 	struct rig_qp x, y;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 
-	rig_link_default(&l);
 	l.timeout = 12; /* 17 ms */
 	l.retry = 7;
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
@@ -229,18 +137,15 @@ TEST(test_late_peer)
 	assert_memory_equal(p->mb.p, p->ma.p, 8);
 	rig_qp_close(&x);
 	rig_qp_close(&y);
-	rig_pair_close(p);
 }
 
 /* ack_timeout 0: the request waits without limit; a reset ends it. */
-TEST(test_timeout_0)
+RIG_TEST(test_timeout_0_waits_without_limit, NULL)
 {
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 	uint64_t start;
 
-	rig_link_default(&l);
 	l.timeout = 0;
 	rig_qp_reset(&p->a);
 	rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
@@ -255,18 +160,15 @@ TEST(test_timeout_0)
 	}
 	rig_qp_error(&p->a);
 	rig_expect_error(&p->a, 1, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
-	rig_pair_close(p);
 }
 
 /* ---- PSNs */
 
 /* A PSN ahead of the expected one: each attempt gets a NAK at once, without a timeout. */
-TEST(test_psn_ahead)
+RIG_TEST(test_psn_ahead_gets_a_nak_at_once, NULL)
 {
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 
-	rig_link_default(&l);
 	rig_qp_reset(&p->a);
 	l.sq_psn = (l.sq_psn + 1) & 0xffffff;
 	rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
@@ -275,20 +177,17 @@ TEST(test_psn_ahead)
 	rig_expect_error(&p->a, 0, RETRY_EXC);
 	assert_int_equal(p->mb.p[0], 0);
 	assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_RTS);
-	rig_pair_close(p);
 }
 
 /*
  * A PSN behind by three packets: requests are acknowledged and not executed until the PSN is the
  * expected one. A SEND consumes no receive, a READ is served again.
  */
-TEST(test_psn_behind)
+RIG_TEST(test_psn_behind_is_acknowledged_not_executed, NULL)
 {
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 
-	rig_link_default(&l);
 	rig_qp_reset(&p->a);
 	l.sq_psn = (l.sq_psn - 3) & 0xffffff;
 	rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
@@ -297,8 +196,7 @@ TEST(test_psn_behind)
 	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
 	rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
 	rig_read(&p->a, &p->ma, 100, 8, &p->mb, 32, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, 1);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, 2);
 	rig_expect_none(&p->cb, p->u[1]);
@@ -307,31 +205,26 @@ TEST(test_psn_behind)
 	assert_int_equal(p->ma.p[100], 0x77);
 	/* Requests from here on are new. */
 	rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, 3);
+	rig_done(&p->a, MLX5_OPCODE_SEND, 3);
 	rig_wait(&p->cb, p->u[1], &e);
 	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
 	assert_memory_equal(p->mb.p + 64, p->ma.p, 8);
-	rig_pair_close(p);
 }
 
 /*
  * A duplicate atomic gets the stored response and is not executed again; an unknown duplicate
  * gets no response.
  */
-TEST(test_psn_atomic_replay)
+RIG_TEST(test_duplicate_atomic_gets_the_stored_response, NULL)
 {
-	struct rig_pair *p = open_pair(false, NULL);
 	uint64_t *target = (uint64_t *)(void *)p->mb.p, *result = (uint64_t *)(void *)p->ma.p;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 
-	rig_link_default(&l);
 	*target = 100;
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 8, &p->mb, 0, 1, 0, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 0);
+	rig_done(&p->a, MLX5_OPCODE_ATOMIC_FA, 0);
 	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 1);
 	rig_qp_reset(&p->a);
 	result[0] = result[1] = 0;
@@ -339,8 +232,7 @@ TEST(test_psn_atomic_replay)
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 8, &p->mb, 0, 1, 0, RIG_CQE);
 	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 16, &p->mb, 0, 1, 0, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 0);
+	rig_done(&p->a, MLX5_OPCODE_ATOMIC_FA, 0);
 	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 1);
 	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 2);
 	assert_true(result[0] == 100 && result[1] == 101 && result[2] == 102);
@@ -354,16 +246,13 @@ TEST(test_psn_atomic_replay)
 	wait_both(p, &p->ca, &e);
 	assert_int_equal(e.syndrome, RETRY_EXC);
 	assert_true(*target == 103);
-	rig_pair_close(p);
 }
 
 /* The first half of the message is a duplicate, the second half is new. */
-TEST(test_psn_partly_behind)
+RIG_TEST(test_partly_duplicate_message_is_refused, NULL)
 {
-	struct rig_pair *p = open_pair(false, NULL);
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 
-	rig_link_default(&l);
 	rig_qp_reset(&p->a);
 	l.sq_psn--;
 	rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
@@ -371,21 +260,19 @@ TEST(test_psn_partly_behind)
 	rig_ring(&p->a);
 	rig_expect_error(&p->a, 0, INVALID);
 	assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_ERR);
-	rig_pair_close(p);
 }
 
 /* A message consumes one PSN per packet, wrapping at 24 bits, for every MTU. */
-TEST(test_psn_wrap)
+TEST(test_message_takes_one_psn_per_packet)
 {
 	static const uint32_t sizes[] = {20000, 1, 4096, 4097, 256, 257, 0};
 	uint32_t mtu;
 
 	for (mtu = 1; mtu <= 5; mtu++) {
 		uint32_t bytes = 128u << mtu, psn = 0xfffffe, i, k;
-		struct rig_link l;
+		struct rig_link l = rig_link_default();
 		struct rig_pair *p;
 
-		rig_link_default(&l);
 		l.mtu = mtu;
 		l.sq_psn = psn;
 		p = open_pair(false, &l);
@@ -427,11 +314,10 @@ static struct rig_pair *
 burst(uint8_t first, uint8_t second, uint32_t log_sra, uint32_t log_rra, uint32_t n,
       uint32_t fenced)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_pair *p;
 	uint32_t i;
 
-	rig_link_default(&l);
 	l.log_sra = log_sra;
 	l.log_rra = log_rra;
 	p = open_pair(false, &l);
@@ -448,7 +334,7 @@ burst(uint8_t first, uint8_t second, uint32_t log_sra, uint32_t log_rra, uint32_
 	return p;
 }
 
-TEST(test_responder_resources)
+TEST(test_reads_beyond_the_responders_limit_are_refused)
 {
 	static const uint8_t kinds[][2] = {{READ, READ}, {ATOMIC, ATOMIC}, {READ, ATOMIC}};
 	struct rig_pair *p = NULL;
@@ -489,8 +375,7 @@ TEST(test_responder_resources)
 	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE | MLX5_WQE_CTRL_FENCE);
 	for (i = 0; i < 4; i++)
 		rig_read(&p->a, &p->ma, 0, 8, &p->mb, 0, i == 3 ? RIG_CQE : 0);
-	rig_ring(&p->a);
-	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 9);
+	rig_done(&p->a, MLX5_OPCODE_RDMA_WRITE, 9);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, 13);
 	/*
 	 * Requests that are posted after the previous ones completed are within the limit, too.

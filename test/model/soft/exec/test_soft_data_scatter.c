@@ -24,15 +24,14 @@ expect_format(const struct rig_cq *c, const uint8_t *data, uint32_t len)
 		assert_memory_equal(cqe, data, len);
 }
 
-TEST(test_scatter_request)
+TEST(test_short_responses_are_in_the_cqe)
 {
 	struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 2, .log_stride = 6, .cs_req = 0x11};
 	static struct rig_pair p;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_qp a;
 	uint64_t old = 0x1122334455667788, now;
 
-	rig_link_default(&l);
 	rig_pair_open(&p, NULL, false, NULL);
 	rig_qp_open(&a, p.u[0], &p.ca, &p.ca, &attr);
 	rig_qp_reset(&p.b);
@@ -46,26 +45,22 @@ TEST(test_scatter_request)
 	 * in the buffer.
 	 */
 	rig_read(&a, &p.ma, 0, 32, &p.mb, 1000, RIG_CQE);
-	rig_ring(&a);
-	rig_expect_ok(&a, MLX5_OPCODE_RDMA_READ, 0);
+	rig_done(&a, MLX5_OPCODE_RDMA_READ, 0);
 	expect_format(&p.ca, p.mb.p + 1000, 32);
 	assert_int_equal(p.ma.p[0], 0xee);
 	rig_read(&a, &p.ma, 0, 33, &p.mb, 1000, RIG_CQE);
-	rig_ring(&a);
-	rig_expect_ok(&a, MLX5_OPCODE_RDMA_READ, 1);
+	rig_done(&a, MLX5_OPCODE_RDMA_READ, 1);
 	expect_format(&p.ca, NULL, 0);
 	assert_memory_equal(p.ma.p, p.mb.p + 1000, 33);
 	rig_read(&a, &p.ma, 100, 32, &p.mb, 1000, 0);
 	rig_nop(&a, RIG_CQE);
-	rig_ring(&a);
-	rig_expect_ok(&a, MLX5_OPCODE_NOP, 3);
+	rig_done(&a, MLX5_OPCODE_NOP, 3);
 	expect_format(&p.ca, NULL, 0);
 	assert_memory_equal(p.ma.p + 100, p.mb.p + 1000, 32);
 	/* Atomics, and the request after one in the queue. */
 	rig_atomic(&a, MLX5_OPCODE_ATOMIC_FA, &p.ma, 200, &p.mb, 2000, 1, 0, RIG_CQE);
 	rig_write(&a, &p.mb, 0, 8, &p.mb, 3000, RIG_CQE);
-	rig_ring(&a);
-	rig_expect_ok(&a, MLX5_OPCODE_ATOMIC_FA, 4);
+	rig_done(&a, MLX5_OPCODE_ATOMIC_FA, 4);
 	expect_format(&p.ca, (uint8_t *)&old, 8);
 	assert_int_equal(p.ma.p[200], 0xee);
 	rig_expect_ok(&a, MLX5_OPCODE_RDMA_WRITE, 5);
@@ -74,24 +69,22 @@ TEST(test_scatter_request)
 	assert_int_equal(now, old + 1);
 	rig_atomic(&a, MLX5_OPCODE_ATOMIC_FA, &p.ma, 200, &p.mb, 2000, 1, 0, 0);
 	rig_nop(&a, RIG_CQE);
-	rig_ring(&a);
-	rig_expect_ok(&a, MLX5_OPCODE_NOP, 7);
+	rig_done(&a, MLX5_OPCODE_NOP, 7);
 	assert_memory_equal(p.ma.p + 200, &now, 8);
 	rig_qp_close(&a);
 	rig_pair_close(&p);
 }
 
 /* Data gathered from several pieces and inline data, to a receive of the QP's own RQ. */
-TEST(test_own_rq)
+TEST(test_short_messages_are_in_the_cqe_of_the_receive)
 {
 	struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .cs_res = 1};
 	static struct rig_pair p;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 	struct rig_qp b;
 	uint8_t want[32];
 
-	rig_link_default(&l);
 	rig_pair_open(&p, NULL, false, NULL);
 	rig_qp_open(&b, p.u[1], &p.cb, &p.cb, &attr);
 	rig_qp_reset(&p.a);

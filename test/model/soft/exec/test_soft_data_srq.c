@@ -38,7 +38,7 @@ rmp_query(struct rmp *r, uint16_t base, struct bb_prm_field f)
 
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_RMP);
 	bb_prm_set(in, BB_PRM_QUERY_RMP_RMPN, r->rmpn);
-	assert_int_equal(soft_cmd_if.obj_query(r->obj, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.obj_query(r->obj, in, sizeof(in), out, sizeof(out)));
 	return bb_prm_get(out + base, f);
 }
 
@@ -55,9 +55,8 @@ shared_open_port(struct shared *s, const char *port, bool two_uars, uint32_t typ
 		 uint32_t log, uint32_t log_stride, uint32_t cs_res)
 {
 	struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 2, .log_stride = 6, .uidx = 0xaaa};
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 
-	rig_link_default(&l);
 	/*
 	 * Packets have a timeout; it is long, so that no packet is repeated because this thread
 	 * did not run.
@@ -153,7 +152,7 @@ send_ok(struct shared *s, bool second, size_t off, uint32_t len, uint16_t idx)
 }
 
 /* The device follows the links in any order, for either QP. */
-TEST(test_list)
+TEST(test_links_are_followed_in_any_order)
 {
 	static const uint16_t order[] = {0, 5, 2, 7, 1, 6, 3, 4};
 	struct shared *s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
@@ -182,7 +181,7 @@ TEST(test_list)
 }
 
 /* Cyclic RMPs: consecutive WQEs, with a link segment that is ignored, and without one. */
-TEST(test_cyclic)
+TEST(test_cyclic_rmp_takes_wqes_in_a_row)
 {
 	int basic;
 	uint32_t i;
@@ -201,7 +200,7 @@ TEST(test_cyclic)
 }
 
 /* An invalid record or link: the RMP fails, and each QP that needs a receive fails with it. */
-TEST(test_broken)
+TEST(test_invalid_link_or_record_fails_the_rmp)
 {
 	static struct shared shared, *s = &shared;
 	int kind;
@@ -224,8 +223,7 @@ TEST(test_broken)
 		assert_int_equal(rmp_arm(&s->r, 1), -EREMOTEIO);
 		/* The other QP works until it needs a receive. */
 		rig_write(&s->a2, &s->p.ma, 0, 8, &s->p.mb, 0, RIG_CQE);
-		rig_ring(&s->a2);
-		rig_expect_ok(&s->a2, MLX5_OPCODE_RDMA_WRITE, 0);
+		rig_done(&s->a2, MLX5_OPCODE_RDMA_WRITE, 0);
 		rig_send(&s->a2, &s->p.ma, 0, 8, RIG_CQE);
 		rig_ring(&s->a2);
 		rig_expect_error(&s->a2, 1, OP_ERR);
@@ -234,8 +232,7 @@ TEST(test_broken)
 	}
 }
 
-/* An invalid receive fails only the message that consumed it. */
-TEST(test_bad_wqe)
+TEST(test_invalid_receive_fails_only_its_message)
 {
 	static const uint8_t want[][2] = {{LENGTH, INVALID}, {PROT, OP_ERR}, {QP_OP, OP_ERR}};
 	uint32_t kind;
@@ -276,7 +273,7 @@ TEST(test_bad_wqe)
  * A message that fails after it consumed its receive: that receive is flushed, other receives of
  * the RMP are not.
  */
-TEST(test_taken_is_flushed)
+TEST(test_taken_receive_of_a_failed_message_is_flushed)
 {
 	struct shared *s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
 	struct mlx5_mr_attr attr;
@@ -286,7 +283,7 @@ TEST(test_taken_is_flushed)
 	two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(two != MAP_FAILED);
 	attr = mlx5_mr_mem(two, 8192, RIG_ALL | BB_ACCESS_ON_DEMAND);
-	assert_int_equal(soft_cmd_if.mr_reg(s->p.d.ctx, s->p.d.pd, &attr, &mr), 0);
+	OK(soft_cmd_if.mr_reg(s->p.d.ctx, s->p.d.pd, &attr, &mr));
 	assert_int_equal(munmap(two + 4096, 4096), 0);
 	rig_subscribe(&s->p.d, s->p.b.obj, BB_PRM_EVENT_SRQ_LAST_WQE, 5);
 	rmp_wqe(&s->r, 0, 1, &s->p.mb, 0, 99);
@@ -302,12 +299,12 @@ TEST(test_taken_is_flushed)
 	rig_expect_event(&s->p.d, BB_PRM_EVENT_SRQ_LAST_WQE, 5);
 	rig_expect_none(&s->p.ca, s->p.u[0]);
 	send_ok(s, true, 40, 100, 1);
-	assert_int_equal(soft_cmd_if.mr_dereg(s->p.d.ctx, mr), 0);
+	OK(soft_cmd_if.mr_dereg(s->p.d.ctx, mr));
 	assert_int_equal(munmap(two, 4096), 0);
 	shared_close(s);
 }
 
-TEST(test_limit)
+TEST(test_limit_event_comes_once_below_the_limit)
 {
 	struct shared *s = open_shared(BB_PRM_WQ_TYPE_CYCLIC, false);
 	uint32_t i;
@@ -341,7 +338,7 @@ TEST(test_limit)
 }
 
 /* The record's 16 bits and the ring's end wrap many times, with one WQE in the ring. */
-TEST(test_wraps)
+TEST(test_rmp_counters_wrap)
 {
 	static struct shared s;
 	uint32_t i, k;
@@ -407,7 +404,7 @@ run_one(void *arg)
 	return NULL;
 }
 
-TEST(test_two_engines)
+TEST(test_two_engines_take_each_receive_once)
 {
 	static uint8_t seen[1u << 15];
 	static struct shared s;
@@ -458,7 +455,7 @@ expect_format(const struct rig_cq *c, const uint8_t *data, uint32_t len)
 		assert_memory_equal(cqe, data, len);
 }
 
-TEST(test_scatter_receive)
+TEST(test_short_receive_is_in_the_cqe)
 {
 	static const uint32_t lens[] = {1, 7, 8, 31, 32};
 	static struct shared s;

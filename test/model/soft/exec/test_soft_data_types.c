@@ -32,7 +32,7 @@ rig_start_with(struct rig *r, uint32_t st, const char *args)
 {
 	struct rig_qp_attr attr = {
 		.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 0xa0a, .st = st};
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 
 	memset(r, 0, sizeof(*r));
 	rig_dev_open(&r->d, "soft0", args);
@@ -43,7 +43,6 @@ rig_start_with(struct rig *r, uint32_t st, const char *args)
 	attr.uidx = 0xb0b;
 	rig_qp_open(&r->b, &r->u, &r->rcq, &r->rcq, &attr);
 	rig_mem_open(&r->m, &r->d, NULL, 64 * 1024, RIG_ALL);
-	rig_link_default(&l);
 	rig_connect(&r->a, &r->b, &l);
 }
 
@@ -94,7 +93,7 @@ datagram(struct rig *r, uint8_t opcode, uint32_t len, uint32_t qkey)
 }
 
 /* The address vector is written by rdma-core's own setter; checks the arriving data and the CQE. */
-TEST(test_datagram)
+TEST(test_datagram_arrives_after_40_bytes)
 {
 	/* Link-local GID of soft0. */
 	static const uint8_t link_local[16] = {0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe};
@@ -107,8 +106,7 @@ TEST(test_datagram)
 		r.m.p[i] = (uint8_t)(i + 1);
 	rig_recv(&r.b, &r.m, 4096, 200);
 	datagram(&r, MLX5_OPCODE_SEND_IMM, 100, RIG_QKEY);
-	rig_ring(&r.a);
-	rig_expect_ok(&r.a, MLX5_OPCODE_SEND_IMM, 0);
+	rig_done(&r.a, MLX5_OPCODE_SEND_IMM, 0);
 	rig_wait(&r.rcq, &r.u, &e);
 	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND_IMM);
 	assert_int_equal(e.bytes, 140);
@@ -132,7 +130,7 @@ TEST(test_datagram)
 }
 
 /* Datagrams to the right GID with another MAC, or with hop limit 0, are lost. */
-TEST(test_lost_on_the_way)
+TEST(test_datagram_to_another_mac_is_lost)
 {
 	unsigned int i;
 
@@ -148,12 +146,10 @@ TEST(test_lost_on_the_way)
 		seg[i == 0 ? 9 : 11] = 0;
 		if (i == 0)
 			seg[9] = 0x77;
-		rig_ring(&r.a);
-		rig_expect_ok(&r.a, MLX5_OPCODE_SEND, 0);
+		rig_done(&r.a, MLX5_OPCODE_SEND, 0);
 		rig_expect_none(&r.rcq, &r.u);
 		datagram(&r, MLX5_OPCODE_SEND, 8, RIG_QKEY);
-		rig_ring(&r.a);
-		rig_expect_ok(&r.a, MLX5_OPCODE_SEND, 2);
+		rig_done(&r.a, MLX5_OPCODE_SEND, 2);
 		rig_end(&r);
 	}
 }
@@ -165,56 +161,24 @@ struct wqe_case {
 	uint8_t syndrome, vendor;
 };
 
-static void
-read_wqe(struct rig *r)
-{
-	rig_read(&r->a, &r->m, 0, 8, &r->m, 4096, RIG_CQE);
-}
+/* Defines a function that posts a WQE and spoils it. */
+#define BUILD(name, ...)                                                                           \
+	static void name(struct rig *r)                                                            \
+	{                                                                                          \
+		__VA_ARGS__;                                                                       \
+	}
 
-static void
-write_wqe(struct rig *r)
-{
-	rig_write(&r->a, &r->m, 0, 8, &r->m, 4096, RIG_CQE);
-}
-
-static void
-atomic_wqe(struct rig *r)
-{
-	rig_atomic(&r->a, MLX5_OPCODE_ATOMIC_FA, &r->m, 0, &r->m, 4096, 1, 0, RIG_CQE);
-}
-
-static void
-masked_wqe(struct rig *r)
-{
-	rig_atomic(&r->a, MLX5_OPCODE_ATOMIC_MASKED_FA, &r->m, 0, &r->m, 4096, 1, 0, RIG_CQE);
-}
-
-static void
-umr_wqe(struct rig *r)
-{
-	rig_wqe(&r->a, MLX5_OPCODE_UMR, RIG_CQE, 8, 0);
-}
-
-static void
-send_inv_wqe(struct rig *r)
-{
-	av(r, RIG_QKEY);
-	rig_wqe(&r->a, MLX5_OPCODE_SEND_INVAL, RIG_CQE, 4, 0);
-}
+BUILD(read_wqe, rig_read(&r->a, &r->m, 0, 8, &r->m, 4096, RIG_CQE))
+BUILD(write_wqe, rig_write(&r->a, &r->m, 0, 8, &r->m, 4096, RIG_CQE))
+BUILD(atomic_wqe, rig_atomic(&r->a, MLX5_OPCODE_ATOMIC_FA, &r->m, 0, &r->m, 4096, 1, 0, RIG_CQE))
+BUILD(masked_wqe,
+      rig_atomic(&r->a, MLX5_OPCODE_ATOMIC_MASKED_FA, &r->m, 0, &r->m, 4096, 1, 0, RIG_CQE))
+BUILD(umr_wqe, rig_wqe(&r->a, MLX5_OPCODE_UMR, RIG_CQE, 8, 0))
+BUILD(send_inv_wqe, av(r, RIG_QKEY); rig_wqe(&r->a, MLX5_OPCODE_SEND_INVAL, RIG_CQE, 4, 0))
 
 /* A SEND in RC format: its data is where the address vector should be. */
-static void
-no_av(struct rig *r)
-{
-	rig_send(&r->a, &r->m, 0, 8, RIG_CQE);
-}
-
-static void
-short_av(struct rig *r)
-{
-	av(r, RIG_QKEY);
-	rig_wqe(&r->a, MLX5_OPCODE_SEND, RIG_CQE, 3, 0);
-}
+BUILD(no_av, rig_send(&r->a, &r->m, 0, 8, RIG_CQE))
+BUILD(short_av, av(r, RIG_QKEY); rig_wqe(&r->a, MLX5_OPCODE_SEND, RIG_CQE, 3, 0))
 
 static void
 compact_av(struct rig *r)
@@ -247,26 +211,11 @@ no_grh(struct rig *r)
 	rig_wqe(&r->a, MLX5_OPCODE_SEND, RIG_CQE, 5, 0);
 }
 
-static void
-grh_to_nobody(struct rig *r)
-{
-	no_grh(r);
-	*((uint8_t *)rig_seg(&r->a, r->a.last, 2) + 12) = 1 << 6;
-}
-
-static void
-over_mtu(struct rig *r)
-{
-	datagram(r, MLX5_OPCODE_SEND, 4097, RIG_QKEY);
-}
-
-static void
-bad_key(struct rig *r)
-{
-	av(r, RIG_QKEY);
-	mlx5dv_set_data_seg(rig_seg(&r->a, r->a.pi, 4), 8, 0xbad00, (uintptr_t)r->m.p);
-	rig_wqe(&r->a, MLX5_OPCODE_SEND, RIG_CQE, 5, 0);
-}
+BUILD(grh_to_nobody, no_grh(r); *((uint8_t *)rig_seg(&r->a, r->a.last, 2) + 12) = 1 << 6)
+BUILD(over_mtu, datagram(r, MLX5_OPCODE_SEND, 4097, RIG_QKEY))
+BUILD(bad_key, av(r, RIG_QKEY);
+      mlx5dv_set_data_seg(rig_seg(&r->a, r->a.pi, 4), 8, 0xbad00, (uintptr_t)r->m.p);
+      rig_wqe(&r->a, MLX5_OPCODE_SEND, RIG_CQE, 5, 0))
 
 static void
 inline_beyond(struct rig *r)
@@ -301,36 +250,13 @@ masked_opmod(struct rig *r, uint8_t v, uint32_t bytes, uint8_t opcode, uint32_t 
 	*(uint8_t *)rig_seg(&r->a, at, 0) = v;
 }
 
-static void
-masked_no_size(struct rig *r)
-{
-	masked_opmod(r, 0, 8, MLX5_OPCODE_ATOMIC_MASKED_FA, 4);
-}
-
-static void
-masked_16(struct rig *r)
-{
-	masked_opmod(r, 0x0a, 16, MLX5_OPCODE_ATOMIC_MASKED_FA, 4);
-}
-
-static void
-masked_short_cs(struct rig *r)
-{
-	masked_opmod(r, 0x09, 8, MLX5_OPCODE_ATOMIC_MASKED_CS, 4);
-}
-
-static void
-masked_wrong_piece(struct rig *r)
-{
-	masked_opmod(r, 0x08, 8, MLX5_OPCODE_ATOMIC_MASKED_CS, 4);
-}
+BUILD(masked_no_size, masked_opmod(r, 0, 8, MLX5_OPCODE_ATOMIC_MASKED_FA, 4))
+BUILD(masked_16, masked_opmod(r, 0x0a, 16, MLX5_OPCODE_ATOMIC_MASKED_FA, 4))
+BUILD(masked_short_cs, masked_opmod(r, 0x09, 8, MLX5_OPCODE_ATOMIC_MASKED_CS, 4))
+BUILD(masked_wrong_piece, masked_opmod(r, 0x08, 8, MLX5_OPCODE_ATOMIC_MASKED_CS, 4))
 
 /* The QP has atomic_mode 1, which allows plain atomics only. */
-static void
-masked_mode(struct rig *r)
-{
-	masked_opmod(r, 0x08, 4, MLX5_OPCODE_ATOMIC_MASKED_CS, 4);
-}
+BUILD(masked_mode, masked_opmod(r, 0x08, 4, MLX5_OPCODE_ATOMIC_MASKED_CS, 4))
 
 static void
 refused_wqe(const struct wqe_case *c, const char *args)
@@ -352,7 +278,7 @@ refused_wqe(const struct wqe_case *c, const char *args)
 	rig_end(&r);
 }
 
-TEST(test_refused_wqes)
+TEST(test_wqes_the_type_lacks_are_refused)
 {
 	static const struct wqe_case cases[] = {
 		{"UC READ", BB_PRM_QP_ST_UC, read_wqe, QP_OP, 0x6d},
@@ -410,7 +336,7 @@ struct edit {
 	}
 
 /* Each mailbox is refused with BAD_PARAM; the same command without the bad field succeeds. */
-TEST(test_refused_mailboxes)
+TEST(test_fields_the_type_lacks_are_refused)
 {
 	static const struct {
 		const char *name;
@@ -457,10 +383,9 @@ TEST(test_refused_mailboxes)
 	static const uint16_t way[] = {BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2RTR_QP,
 				       BB_PRM_OP_RTR2RTS_QP};
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	size_t i, k;
 
-	rig_link_default(&l);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rig r;
 
@@ -482,18 +407,17 @@ TEST(test_refused_mailboxes)
 }
 
 /* The Q_Key is applied only with its bit, in every transition after RST2INIT. */
-TEST(test_qkey_optional)
+TEST(test_qkey_is_applied_only_with_its_bit)
 {
 	static const uint16_t way[] = {BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2INIT_QP,
 				       BB_PRM_OP_INIT2RTR_QP, BB_PRM_OP_RTR2RTS_QP,
 				       BB_PRM_OP_RTS2RTS_QP};
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
 	uint32_t want = 0x100;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig r;
 	size_t i;
 
-	rig_link_default(&l);
 	rig_start(&r, BB_PRM_QP_ST_UD);
 	rig_qp_reset(&r.a);
 	assert_int_equal(rig_qp_query(&r.a, BB_PRM_QPC_Q_KEY), 0);
@@ -505,8 +429,7 @@ TEST(test_qkey_optional)
 			bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, BB_PRM_OPTPAR_Q_KEY);
 		if (i == 0 || i % 2 == 1)
 			want = 0x100 + (uint32_t)i;
-		assert_int_equal(soft_cmd_if.obj_modify(r.a.obj, in, sizeof(in), out, sizeof(out)),
-				 0);
+		OK(soft_cmd_if.obj_modify(r.a.obj, in, sizeof(in), out, sizeof(out)));
 		assert_int_equal(rig_qp_query(&r.a, BB_PRM_QPC_Q_KEY), want);
 	}
 	rig_end(&r);
@@ -516,13 +439,13 @@ TEST(test_qkey_optional)
  * The receiver's engine does not run. The sender's requests complete in order; datagrams that the
  * device cannot queue are lost.
  */
-TEST(test_idle_receiver)
+TEST(test_idle_receiver_loses_what_cannot_be_queued)
 {
 	const unsigned int many = 5000;
 	struct rig_qp_attr attr = {
 		.log_sq = 6, .log_rq = 13, .log_stride = 4, .uidx = 0xb0b, .st = BB_PRM_QP_ST_UD};
 	struct rig_uar u2;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_cqe e;
 	unsigned int i, n;
 	struct rig r;
@@ -533,7 +456,6 @@ TEST(test_idle_receiver)
 	rig_uar_open(&u2, &r.d, MLX5_UAR_BF);
 	rig_cq_open(&r.rcq, &u2, 13);
 	rig_qp_open(&r.b, &u2, &r.rcq, &r.rcq, &attr);
-	rig_link_default(&l);
 	rig_qp_up(&r.b, &r.d, 0, &l);
 	for (i = 0; i < many; i++)
 		rig_recv(&r.b, &r.m, 4096, 48);
@@ -542,8 +464,7 @@ TEST(test_idle_receiver)
 		datagram(&r, MLX5_OPCODE_SEND_IMM, 8, RIG_QKEY);
 		/* The immediate value identifies the datagram. */
 		((uint32_t *)rig_seg(&r.a, r.a.last, 0))[3] = i;
-		rig_ring(&r.a);
-		rig_expect_ok(&r.a, MLX5_OPCODE_SEND_IMM, r.a.last);
+		rig_done(&r.a, MLX5_OPCODE_SEND_IMM, r.a.last);
 	}
 	rig_expect_none(&r.rcq, &r.u);
 	for (n = 0; n < 4096; n++) {
@@ -554,14 +475,12 @@ TEST(test_idle_receiver)
 	rig_expect_none(&r.rcq, &u2);
 	/* The receiver works again. */
 	datagram(&r, MLX5_OPCODE_SEND, 8, RIG_QKEY);
-	rig_ring(&r.a);
-	rig_expect_ok(&r.a, MLX5_OPCODE_SEND, r.a.last);
+	rig_done(&r.a, MLX5_OPCODE_SEND, r.a.last);
 	rig_wait(&r.rcq, &u2, &e);
 	assert_int_equal(e.bytes, 48);
 	/* Datagrams in flight to a QP that is destroyed are freed. */
 	datagram(&r, MLX5_OPCODE_SEND, 8, RIG_QKEY);
-	rig_ring(&r.a);
-	rig_expect_ok(&r.a, MLX5_OPCODE_SEND, r.a.last);
+	rig_done(&r.a, MLX5_OPCODE_SEND, r.a.last);
 	rig_qp_close(&r.b);
 	rig_cq_close(&r.rcq);
 	rig_uar_close(&u2);

@@ -76,7 +76,7 @@ BAD(pattern_hollow, pattern_make(k), BIND,
     (ENTRY(w)[1].byte_count = 0, REPEAT(w)->byte_count = htobe32(8)))
 BAD(pattern_overlap, pattern_make(k), BIND, ENTRY(w)[0].stride = htobe16(7))
 
-TEST(test_refused)
+TEST(test_invalid_umr_is_refused)
 {
 #define ROW(name_, synd_)                                                                          \
 	{                                                                                          \
@@ -146,7 +146,7 @@ write_through(struct keys *k, uint32_t rkey, uint64_t addr, uint32_t len, uint8_
 }
 
 /* A valid UMR is applied, and only the fields that the mask names change. */
-TEST(test_accepted)
+TEST(test_umr_changes_only_the_named_fields)
 {
 	struct keys *k = keys_open(false);
 	uint64_t base = (uintptr_t)k->mem.p;
@@ -194,7 +194,7 @@ TEST(test_accepted)
 }
 
 /* A stale key, and a key in use, in the second UMR. */
-TEST(test_states)
+TEST(test_umr_of_a_stale_or_used_key_fails)
 {
 	static const uint8_t flags[] = {MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE, 0};
 	size_t i;
@@ -220,7 +220,7 @@ TEST(test_states)
 }
 
 /* A use of a key after its UMR in one doorbell works only with a fence on the use or in between. */
-TEST(test_fence)
+TEST(test_use_after_a_umr_needs_a_fence)
 {
 	/* A WRITE that does not use the key, and one that does. */
 	static const struct {
@@ -258,7 +258,7 @@ TEST(test_fence)
 }
 
 /* Keys over keys: up to the device's depth, no deeper, and not in a cycle. */
-TEST(test_depth)
+TEST(test_key_over_keys_has_a_largest_depth)
 {
 	struct keys *k = keys_open(false);
 	struct mlx5_obj *obj[5];
@@ -272,7 +272,7 @@ TEST(test_depth)
 	assert_memory_equal(k->mem.p + 10, k->p.ma.p, 100);
 	write_through(k, key[5], 10, 100, ACCESS);
 	for (i = 5; i > 0; i--)
-		assert_int_equal(soft_cmd_if.obj_destroy(obj[i - 1]), 0);
+		OK(soft_cmd_if.obj_destroy(obj[i - 1]));
 	keys_close(k);
 
 	/* A key whose piece is the key itself. */
@@ -288,7 +288,7 @@ TEST(test_depth)
 }
 
 /* Each key of the chain must be of the QP's PD. */
-TEST(test_foreign_pd)
+TEST(test_each_key_of_a_chain_is_of_the_qps_pd)
 {
 	struct keys *k = keys_open(false);
 	struct mlx5_obj *obj;
@@ -297,15 +297,15 @@ TEST(test_foreign_pd)
 	struct umr w;
 	uint32_t key;
 
-	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	OK(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd));
 	obj = used_key(k, pd, false, false, &key);
 	write_through(k, key, 0, 8, ACCESS);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
-	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
+	OK(soft_cmd_if.pd_free(k->p.d.ctx, pd));
 	keys_close(k);
 	/* The key is of the QP's PD, its second piece is not: no byte is written. */
 	k = keys_open(false);
-	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	OK(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd));
 	rig_mem_open(&mem, &k->p.d, pd, 4096, ALL_MW);
 	w = list_make(k);
 	put_klm(&w, 1, 128, mem.mr->lkey, (uintptr_t)mem.p);
@@ -314,11 +314,11 @@ TEST(test_foreign_pd)
 	assert_int_equal(k->mem.p[1000], 0);
 	assert_int_equal(mem.p[0], 0);
 	rig_mem_close(&mem);
-	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	OK(soft_cmd_if.pd_free(k->p.d.ctx, pd));
 	keys_close(k);
 	/* A region of another PD cannot be bound to a window. */
 	k = keys_open(false);
-	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	OK(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd));
 	rig_mem_open(&mem, &k->p.d, pd, 4096, ALL_MW);
 	w = bind_make(k, true);
 	put_klm(&w, 0, 256, mem.mr->lkey, (uintptr_t)mem.p);
@@ -327,12 +327,12 @@ TEST(test_foreign_pd)
 	rig_ring(&k->p.b);
 	rig_expect_error(&k->p.b, 0, BIND);
 	rig_mem_close(&mem);
-	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	OK(soft_cmd_if.pd_free(k->p.d.ctx, pd));
 	keys_close(k);
 }
 
 /* Windows are for remote access only. */
-TEST(test_window_as_lkey)
+TEST(test_window_is_no_lkey)
 {
 	struct keys *k = keys_open(false);
 	struct rig_qp *q = &k->p.b;
@@ -351,7 +351,7 @@ TEST(test_window_as_lkey)
 }
 
 /* SEND with invalidate of keys that a peer may not invalidate, and of keys that it may. */
-TEST(test_send_inv)
+TEST(test_send_with_invalidate_needs_a_valid_key)
 {
 	unsigned int row;
 
@@ -408,18 +408,16 @@ TEST(test_send_inv)
 			assert_int_equal(e.bytes, 5);
 			rig_expect_ok(a, MLX5_OPCODE_SEND_INVAL, (uint16_t)(a->pi - 1));
 			/* The window does not hold the region any more. */
-			assert_int_equal(soft_cmd_if.mr_dereg(k->p.d.ctx, k->mem.mr), 0);
+			OK(soft_cmd_if.mr_dereg(k->p.d.ctx, k->mem.mr));
 			{
 				struct mlx5_mr_attr attr =
 					mlx5_mr_mem(k->mem.p, RIG_MEM, BB_ACCESS_LOCAL_WRITE);
 
-				assert_int_equal(soft_cmd_if.mr_reg(k->p.d.ctx, k->p.d.pd, &attr,
-								    &k->mem.mr),
-						 0);
+				OK(soft_cmd_if.mr_reg(k->p.d.ctx, k->p.d.pd, &attr, &k->mem.mr));
 			}
 		}
 		if (obj != NULL)
-			assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+			OK(soft_cmd_if.obj_destroy(obj));
 		keys_close(k);
 	}
 }

@@ -28,7 +28,7 @@ rights_make(uint32_t key)
 	return umr_make(key, 0, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ, 0);
 }
 
-TEST(test_whose)
+TEST(test_key_belongs_to_its_pd_and_qp)
 {
 	struct keys *k = keys_open(false);
 	struct mlx5_obj *obj;
@@ -40,20 +40,20 @@ TEST(test_whose)
 	obj = used_key(k, k->p.d.pd, true, true, &key);
 	w = rights_make(key);
 	umr_ok(&k->p.b, &w);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
-	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
+	OK(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd));
 	obj = used_key(k, pd, true, true, &key);
 	w = rights_make(key);
 	refused(&k->p.b, &w);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
-	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
+	OK(soft_cmd_if.pd_free(k->p.d.ctx, pd));
 	keys_close(k);
 	/* A key without umr_en. */
 	k = keys_open(false);
 	obj = used_key(k, k->p.d.pd, false, false, &key);
 	w = rights_make(key);
 	refused(&k->p.b, &w);
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
 	keys_close(k);
 	/* A key that is not free, if the UMR asks for the check. */
 	k = keys_open(false);
@@ -98,7 +98,7 @@ window(struct keys *k, const struct rig_mem *m, size_t off, uint32_t len)
 }
 
 /* A window covers at most its region, up to the last byte, and one block of translations. */
-TEST(test_window_edges)
+TEST(test_window_covers_at_most_its_region)
 {
 	static const struct {
 		size_t off;
@@ -162,7 +162,7 @@ TEST(test_window_edges)
 }
 
 /* A pattern fills its WQE to the last entry, and uses no entry past its end. */
-TEST(test_pattern_edges)
+TEST(test_pattern_fills_its_wqe_exactly)
 {
 	struct mlx5_wqe_umr_repeat_block_seg *rb;
 	struct mlx5_wqe_umr_repeat_ent_seg *e;
@@ -211,7 +211,7 @@ invalidate(struct keys *k, uint32_t key)
 	return true;
 }
 
-TEST(test_peer_invalidates)
+TEST(test_peer_may_invalidate_only_its_window)
 {
 	struct keys *k = keys_open(false);
 	struct mlx5_obj *obj;
@@ -222,12 +222,12 @@ TEST(test_peer_invalidates)
 	uint32_t key;
 
 	/* A key of another PD. */
-	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	OK(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd));
 	obj = used_key(k, pd, true, true, &key);
 	rig_recv(&k->p.b, &k->p.mb, 0, 64);
 	assert_false(invalidate(k, key));
-	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
-	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	OK(soft_cmd_if.obj_destroy(obj));
+	OK(soft_cmd_if.pd_free(k->p.d.ctx, pd));
 	keys_close(k);
 	/* The previous rkey of the window. */
 	k = keys_open(false);
@@ -274,10 +274,9 @@ gate_of(struct keys *k)
 static void
 up_again(struct keys *k)
 {
-	struct rig_link link;
+	struct rig_link link = rig_link_default();
 	struct rig_cqe e;
 
-	rig_link_default(&link);
 	rig_qp_reset(&k->p.a);
 	rig_qp_reset(&k->p.b);
 	rig_connect(&k->p.a, &k->p.b, &link);
@@ -309,7 +308,7 @@ static const char *const ports[] = {NULL, "wire=1"};
  * A change waits for engines that use the key. If the change is cancelled meanwhile, the key
  * stays as it is.
  */
-TEST(test_given_up)
+TEST(test_cancelled_change_leaves_the_key)
 {
 	unsigned int i;
 
@@ -349,7 +348,7 @@ TEST(test_given_up)
  * The change is applied after the last user has left; the repeated receive uses the changed key,
  * too.
  */
-TEST(test_waits)
+TEST(test_change_waits_for_the_last_user)
 {
 	unsigned int i;
 
@@ -392,7 +391,7 @@ TEST(test_waits)
  * A device whose UMRs cannot change atomic rights: a UMR that names the right fails, another
  * succeeds.
  */
-TEST(test_without_atomic)
+TEST(test_device_without_atomic_umrs_refuses_the_right)
 {
 	const uint64_t a = MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;
 	unsigned int row;

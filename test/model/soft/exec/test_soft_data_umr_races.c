@@ -24,14 +24,13 @@ rnd(uint32_t n)
 	return (uint32_t)((seed >> 33) % n);
 }
 
-TEST(test_random)
+TEST(test_random_umrs_are_applied_or_refused)
 {
 	const char *rounds = getenv("BB_ROUNDS");
 	unsigned int n = rounds != NULL ? (unsigned int)atoi(rounds) : 3000, i, good = 0;
 	struct keys *k = keys_open(false);
-	struct rig_link link;
+	struct rig_link link = rig_link_default();
 
-	rig_link_default(&link);
 	for (i = 0; i < n; i++) {
 		struct umr w;
 		struct rig_cqe e;
@@ -114,17 +113,16 @@ writer(void *arg)
 }
 
 /* After the completion of an invalidation the memory does not change any more. */
-TEST(test_race)
+TEST(test_invalidated_memory_does_not_change)
 {
 	struct race r = {.k = keys_open(true)};
 	struct rig_qp *q = &r.k->p.b;
 	uint8_t before[2048];
-	struct rig_link link;
+	struct rig_link link = rig_link_default();
 	struct rig_cqe e;
 	uint32_t i, round, seen = 0, checked = 0;
 	uint64_t end;
 
-	rig_link_default(&link);
 	for (round = 0; round < 30; round++) {
 		struct umr lay = list_make(r.k), inv = inv_make(r.k->key);
 		pthread_t thread;

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bb_test.h"
+#include "bb_test_on.h"
 #include "shm_actor.h"
 
 #define GUARD 0xee
@@ -191,16 +191,16 @@ state_of(struct actor *s)
 	return m.a;
 }
 
-/* Main function: runs the tests, or the commands of the other process. */
+/* Main function: runs the tests of a file, or the commands of the other process. */
 static inline int
-shm_main(int argc, char **argv, int (*tests)(void))
+shm_main(int argc, char **argv, const char *file)
 {
 	int ret;
 
 	if (argc > 1 && strcmp(argv[1], "peer") == 0)
 		return actor_main(argc, argv);
 	ret = actor_eal("shm", EAL);
-	return ret != 0 ? ret : tests();
+	return ret != 0 ? ret : bb_test_run(file, NULL, NULL);
 }
 
 #endif

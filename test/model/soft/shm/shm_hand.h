@@ -116,7 +116,7 @@ open_port(void **st)
 	(void)st;
 	snprintf(fabric, sizeof(fabric), "greet%d", (int)getpid());
 	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24", fabric);
-	assert_int_equal(bb_dev_open(spec, &dev), 0);
+	OK(bb_dev_open(spec, &dev));
 	shm = soft_dev_peek_gid(ours)->shm;
 	return 0;
 }

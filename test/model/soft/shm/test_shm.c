@@ -94,38 +94,34 @@ atomics(struct actor *s, struct actor *t, uint64_t raddr, uint32_t rkey)
 	assert_int_equal(word(t, 8), 0);
 }
 
-TEST(test_rc)
+#define T(start, name) TEST_BETWEEN(start, stop(), name)
+
+T(start(BB_QPT_RC, ""), test_rc_reaches_the_peers_memory)
 {
-	start(BB_QPT_RC, "");
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
 	one_way(&b, &a, mr_a.raddr, mr_a.rkey);
 	atomics(&a, &b, mr_b.raddr, mr_b.rkey);
 	atomics(&b, &a, mr_a.raddr, mr_a.rkey);
-	stop();
 }
 
 /* Each device runs in its own thread. */
-TEST(test_rc_thread)
+T(start(BB_QPT_RC, ",progress=thread"), test_rc_between_device_threads_reaches_memory)
 {
-	start(BB_QPT_RC, ",progress=thread");
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
 	one_way(&b, &a, mr_a.raddr, mr_a.rkey);
 	atomics(&a, &b, mr_b.raddr, mr_b.rkey);
-	stop();
 }
 
 /* One packet in twenty is lost, on each side: no request fails. */
-TEST(test_rc_loss)
+T(start(BB_QPT_RC, ",tx_drop=2,tx_corrupt=1,rx_drop=1,tx_reorder=1,rx_dup=1"),
+  test_lossy_rc_fails_no_request)
 {
-	start(BB_QPT_RC, ",tx_drop=2,tx_corrupt=1,rx_drop=1,tx_reorder=1,rx_dup=1");
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
 	atomics(&a, &b, mr_b.raddr, mr_b.rkey);
-	stop();
 }
 
-TEST(test_uc)
+T(start(BB_QPT_UC, ""), test_uc_reaches_the_peers_memory)
 {
-	start(BB_QPT_UC, "");
 	fill(&a, 0, 5000, 3);
 	blank(&b);
 	/* The next request arrives last. */
@@ -138,12 +134,10 @@ TEST(test_uc)
 	completes(&a, BB_WC_SUCCESS);
 	completes(&b, BB_WC_SUCCESS);
 	holds(&b, 0, 5000, 3);
-	stop();
 }
 
-TEST(test_ud)
+T(start(BB_QPT_UD, ""), test_ud_reaches_the_peer)
 {
-	start(BB_QPT_UD, "");
 	blank(&b);
 	m.x = 0;
 	m.y = 4136;
@@ -154,11 +148,10 @@ TEST(test_ud)
 	completes(&b, BB_WC_SUCCESS);
 	assert_int_equal(m.x, 4136);
 	holds(&b, 40, 4096, 9);
-	stop();
 }
 
 /* Memory without a file descriptor: the target's CPU executes the request. */
-TEST(test_no_descriptor)
+TEST(test_memory_without_a_descriptor_is_served_by_the_target)
 {
 	setenv("ACTOR_MALLOC", "1", 1);
 	start(BB_QPT_RC, "");
@@ -169,18 +162,15 @@ TEST(test_no_descriptor)
 	stop();
 }
 
-TEST(test_packets)
+T(start(BB_QPT_RC, ",shm_packets"), test_requests_forced_to_packets_arrive)
 {
-	start(BB_QPT_RC, ",shm_packets");
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
 	atomics(&a, &b, mr_b.raddr, mr_b.rkey);
-	stop();
 }
 
 /* The target's process is stopped: its shared memory is accessed nevertheless. */
-TEST(test_target_sleeps)
+T(start(BB_QPT_RC, ""), test_memory_of_a_stopped_target_is_accessed)
 {
-	start(BB_QPT_RC, "");
 	/* Completes the messages of the handshake first. */
 	post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
 	completes(&a, BB_WC_SUCCESS);
@@ -196,7 +186,6 @@ TEST(test_target_sleeps)
 	post(&a, ACTOR_FETCH_ADD, 0, 8, mr_b.raddr, mr_b.rkey);
 	completes(&a, BB_WC_SUCCESS);
 	kill(b.pid, SIGCONT);
-	stop();
 }
 
 /* ---- Errors */
@@ -220,7 +209,7 @@ refuses(uint64_t off, uint64_t len, uint32_t rkey, enum actor_verb verb, enum bb
 	stop();
 }
 
-TEST(test_refused)
+TEST(test_bad_key_or_range_is_refused)
 {
 	refuses(0, 8, 1, ACTOR_WRITE, BB_WC_REM_ACCESS_ERR);
 	refuses(ACTOR_BUF - 7, 8, 0, ACTOR_WRITE, BB_WC_REM_ACCESS_ERR);
@@ -228,7 +217,7 @@ TEST(test_refused)
 	refuses(0, 8, 0x100, ACTOR_FETCH_ADD, BB_WC_REM_ACCESS_ERR);
 }
 
-TEST(test_rnr)
+TEST(test_missing_receive_is_retried)
 {
 	memset(&a, 0, sizeof(a));
 	actor_spawn(&b, EAL);
@@ -245,14 +234,8 @@ TEST(test_rnr)
 	stop();
 }
 
-static int
-tests(void)
-{
-	return bb_test_run(__FILE__, NULL, NULL);
-}
-
 int
 main(int argc, char **argv)
 {
-	return shm_main(argc, argv, tests);
+	return shm_main(argc, argv, __FILE__);
 }

@@ -84,7 +84,7 @@ __wrap_soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uin
 #define T(name) TEST_WITH(open_port, close_port, name)
 
 /* The refused device learns the reason in both cases. */
-T(test_refused_early)
+T(test_refused_device_learns_the_reason)
 {
 	int before = descriptors();
 	char *text;
@@ -133,7 +133,7 @@ dropped(const struct soft_shm_tx *tx, int sock, uint32_t deaths)
 	assert_int_equal(shm->deaths, deaths);
 }
 
-T(test_listeners)
+T(test_answer_with_a_bad_slot_is_dropped)
 {
 	struct soft_shm_tx *tx;
 	struct soft_shm_msg m;
@@ -187,7 +187,7 @@ T(test_listeners)
  * Memory that a process shared is dropped with the process: the next process at its address has
  * other memory.
  */
-T(test_window)
+T(test_shared_memory_is_dropped_with_its_process)
 {
 	struct soft_shm_tx *tx;
 	struct soft_shm_msg m;
@@ -257,7 +257,7 @@ visitor(int step, bool hang_up_first)
  * The death is logged once, even if another process has its slot before the second connection's
  * end is noticed.
  */
-T(test_gone_once)
+T(test_death_of_a_peer_is_logged_once)
 {
 	char *text = NULL, line[64], *at, c = 0;
 	int step[2], sock, first, status;

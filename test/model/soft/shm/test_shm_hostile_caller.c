@@ -26,7 +26,7 @@ over(int sock)
 
 #define T(name) TEST_WITH(open_port, close_port, name)
 
-T(test_twice)
+T(test_memory_shared_twice_closes_the_caller)
 {
 	struct soft_shm_msg m = hello();
 	int fds[2], sock, before, round;
@@ -42,7 +42,7 @@ T(test_twice)
 }
 
 /* The caller connects and sends nothing: it is closed after the time limit. */
-T(test_silent)
+T(test_silent_caller_is_closed)
 {
 	struct soft_shm_msg m;
 	int sock = call();
@@ -60,7 +60,7 @@ T(test_silent)
 }
 
 /* The message is not HELLO. A caller of another version is refused with a reason. */
-T(test_nonsense)
+T(test_message_other_than_hello_closes_the_caller)
 {
 	struct soft_shm_msg m;
 	int fds[2], sock, what, before = descriptors();
@@ -96,7 +96,7 @@ T(test_nonsense)
 }
 
 /* The shared descriptors are wrong: no memory, too small, or memory that the caller can shrink. */
-T(test_shares)
+T(test_wrong_shared_descriptors_close_the_caller)
 {
 	struct soft_shm_msg m = hello();
 	int fds[2], sock, what, other, before = descriptors();

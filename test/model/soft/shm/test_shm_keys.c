@@ -50,7 +50,7 @@ bounds(bool by_itself)
 	part();
 }
 
-T(test_bounds)
+T(test_direct_access_obeys_the_bounds)
 {
 	twice(bounds);
 }
@@ -99,7 +99,7 @@ keys(bool by_itself)
 	}
 }
 
-T(test_keys)
+T(test_direct_access_needs_a_valid_key)
 {
 	twice(keys);
 }
@@ -144,7 +144,7 @@ key_rights(bool by_itself)
 	}
 }
 
-T(test_key_rights)
+T(test_direct_access_obeys_the_rights_of_the_key)
 {
 	twice(key_rights);
 }
@@ -168,7 +168,7 @@ qp_rights(bool by_itself)
 	}
 }
 
-T(test_qp_rights)
+T(test_direct_access_obeys_the_rights_of_the_qp)
 {
 	twice(qp_rights);
 }
@@ -201,19 +201,13 @@ no_bytes(bool by_itself)
 	part();
 }
 
-T(test_no_bytes)
+T(test_access_of_no_bytes_checks_no_key)
 {
 	twice(no_bytes);
-}
-
-static int
-tests(void)
-{
-	return bb_test_run(__FILE__, NULL, NULL);
 }
 
 int
 main(int argc, char **argv)
 {
-	return shm_main(argc, argv, tests);
+	return shm_main(argc, argv, __FILE__);
 }

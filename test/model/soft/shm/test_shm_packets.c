@@ -125,14 +125,14 @@ begin_with(const char *more)
 	e.attr.path.hop_limit = HOPS;
 	e.attr.path.flow_label = 0xabcde;
 	e.attr.timeout = 0; /* no retransmission by timeout */
-	assert_int_equal(bb_qp_addr(e.a.qp, 1, 1, &us), 0);
+	OK(bb_qp_addr(e.a.qp, 1, 1, &us));
 	us.psn = 0xfffffe;
 	us.mtu = MTU;
 	them = us;
 	them.qpn = PEER_QPN;
 	them.psn = 0x100;
 	memcpy(them.gid, theirs, 16);
-	assert_int_equal(bb_qp_connect(e.a.qp, &us, &them, &e.attr), 0);
+	OK(bb_qp_connect(e.a.qp, &us, &them, &e.attr));
 	meet(fabric);
 	return 0;
 }
@@ -302,7 +302,7 @@ send_from(uint32_t len, uint32_t flags)
 {
 	const struct bb_sge sge = {.addr = (uintptr_t)e.a.buf, .len = len, .lkey = e.a.mr->lkey};
 
-	assert_int_equal(bb_post_send(e.a.qp, len, &sge, 1, flags | BB_SEND_SIGNALED), 0);
+	OK(bb_post_send(e.a.qp, len, &sge, 1, flags | BB_SEND_SIGNALED));
 	bb_qp_ring(e.a.qp);
 }
 
@@ -356,8 +356,7 @@ test_fence(void **st)
 	(void)st;
 	sge.addr = (uintptr_t)e.a.buf + 4096;
 	for (fenced = 0; fenced < 2; fenced++) {
-		assert_int_equal(bb_post_read(e.a.qp, 1, &sge, 1, 0x1000, RKEY, BB_SEND_SIGNALED),
-				 0);
+		OK(bb_post_read(e.a.qp, 1, &sge, 1, 0x1000, RKEY, BB_SEND_SIGNALED));
 		bb_qp_ring(e.a.qp);
 		pkt = packet(BB_ROCE_READ_REQUEST, psn, 0);
 		pkt.va = 0x1000;
@@ -431,7 +430,7 @@ test_takes(void **st)
 	(void)st;
 	sge.addr = (uintptr_t)e.a.buf + 8192;
 	for (i = 0; i < RTE_DIM(rows); i++) {
-		assert_int_equal(bb_post_recv(e.a.qp, i, &sge, 1), 0);
+		OK(bb_post_recv(e.a.qp, i, &sge, 1));
 		bb_qp_ring_recv(e.a.qp);
 		memset(e.a.buf + 8192, 0, 64);
 		memset(data, 0xdd, sizeof(data));
@@ -475,12 +474,12 @@ reconnect(uint8_t timeout)
 
 	bb_qp_attr_init(&reset);
 	reset.state = BB_QP_RESET;
-	assert_int_equal(bb_qp_modify(e.a.qp, &reset, BB_QP_STATE), 0);
+	OK(bb_qp_modify(e.a.qp, &reset, BB_QP_STATE));
 	while (bb_cq_poll(e.a.cq, wc, RTE_DIM(wc)) != 0)
 		;
 	e.attr.timeout = timeout;
 	e.attr.retry_cnt = 3;
-	assert_int_equal(bb_qp_connect(e.a.qp, &us, &them, &e.attr), 0);
+	OK(bb_qp_connect(e.a.qp, &us, &them, &e.attr));
 }
 
 /* Acknowledges packets without consuming them, until the ring is full. */

@@ -63,7 +63,7 @@ dereg_under_fire(const char *more, uint32_t rounds)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
-TEST(test_dereg)
+TEST(test_deregistered_memory_is_not_accessed)
 {
 	dereg_under_fire("", 16);
 	dereg_under_fire(",shm_packets", 2);
@@ -80,7 +80,7 @@ static uint32_t c_rkey;
  * oldest request, the others are flushed, and an event reports it. A third process is not
  * disturbed, and no state of the dead process remains.
  */
-TEST(test_killed)
+TEST(test_killed_peer_fails_the_qp_and_leaves_nothing)
 {
 	struct actor second = {0};
 	struct bb_qp *other;
@@ -141,7 +141,7 @@ TEST(test_killed)
 }
 
 /* A QP without outstanding requests gets the event, too, and so does a QP that only receives. */
-TEST(test_killed_idle)
+TEST(test_idle_qp_learns_of_a_killed_peer)
 {
 	start(BB_QPT_RC, "");
 	post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
@@ -187,7 +187,7 @@ counted(enum end how)
 	uint32_t i, n;
 
 	start(BB_QPT_RC, "");
-	assert_int_equal(bb_dev_stats(a.dev, &before), 0);
+	OK(bb_dev_stats(a.dev, &before));
 	for (i = 0; i < 3; i++) {
 		for (n = 0; n < all[i].n; n++) {
 			m.z = 1;
@@ -214,20 +214,20 @@ counted(enum end how)
 	}
 	while (how != BY_OUR_ERROR && rx->state != SOFT_SHM_IDLE)
 		actor_run(&a);
-	assert_int_equal(bb_dev_stats(a.dev, &after), 0);
+	OK(bb_dev_stats(a.dev, &after));
 	assert_int_equal(after.rx_write - before.rx_write, all[0].n);
 	assert_int_equal(after.rx_read - before.rx_read, all[1].n);
 	assert_int_equal(after.rx_atomic - before.rx_atomic, all[2].n);
 	/* Counted once. */
 	do_ok(&a, ACTOR_QP_DESTROY);
-	assert_int_equal(bb_dev_stats(a.dev, &after), 0);
+	OK(bb_dev_stats(a.dev, &after));
 	assert_int_equal(after.rx_write - before.rx_write, all[0].n);
 	do_ok(&a, ACTOR_CLOSE);
 	if (how != BY_KILL)
 		actor_kill(&b);
 }
 
-TEST(test_counted)
+TEST(test_direct_accesses_are_counted_when_the_peer_ends)
 {
 	counted(BY_KILL);
 	counted(BY_CLOSE);
@@ -246,8 +246,7 @@ handed_over(uint32_t key)
 	return n;
 }
 
-/* Memory without rights for peers is not shared. */
-TEST(test_handed_over)
+TEST(test_memory_without_remote_rights_is_not_shared)
 {
 	static const struct {
 		uint32_t access, n;
@@ -276,7 +275,7 @@ TEST(test_handed_over)
 }
 
 /* Another user is refused in both directions, unless the options name it. */
-TEST(test_other_user)
+TEST(test_other_user_is_refused_unless_named)
 {
 	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
 	char fabric[SOFT_SHM_NAME];
@@ -361,7 +360,7 @@ flood(const char *fabric, uint32_t times)
  * Another user that connects repeatedly uses up no descriptors, and the log does not have a line
  * for each time.
  */
-TEST(test_flood)
+TEST(test_calls_of_another_user_use_up_no_descriptors)
 {
 	char fabric[SOFT_SHM_NAME], line[256];
 	int before, status, lines = 0;
@@ -404,7 +403,7 @@ TEST(test_flood)
 }
 
 /* An address belongs to one process until that exits; an unused address has no device. */
-TEST(test_addresses)
+TEST(test_address_belongs_to_one_process)
 {
 	struct bb_qp_addr none = {
 		.qpn = 1, .mtu = 4096, .gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 77}};
@@ -426,8 +425,7 @@ TEST(test_addresses)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
-/* Unused addresses take no room from used addresses. */
-TEST(test_nobody)
+TEST(test_unused_addresses_take_no_room)
 {
 	struct bb_path path = {.sgid_index = 1, .port = 1};
 	uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 198, 51, 100, 0};
@@ -452,20 +450,14 @@ TEST(test_nobody)
 	fclose(log);
 	memcpy(path.dgid, gid, 12);
 	memcpy(path.dgid + 12, (const uint8_t[]){192, 0, 2, 2}, 4);
-	assert_int_equal(bb_ah_create(a.pd, &path, &ah), 0);
+	OK(bb_ah_create(a.pd, &path, &ah));
 	bb_ah_destroy(ah);
 	do_ok(&a, ACTOR_CLOSE);
 	actor_kill(&b);
 }
 
-static int
-tests(void)
-{
-	return bb_test_run(__FILE__, NULL, NULL);
-}
-
 int
 main(int argc, char **argv)
 {
-	return shm_main(argc, argv, tests);
+	return shm_main(argc, argv, __FILE__);
 }

@@ -36,7 +36,7 @@ other_qp(bool by_itself)
 	part();
 }
 
-T(test_other_qp)
+T(test_qp_connected_elsewhere_is_not_reached)
 {
 	twice(other_qp);
 }
@@ -45,7 +45,7 @@ T(test_other_qp)
  * The target allows one outstanding READ or atomic, the requester more: these requests go by
  * packets.
  */
-T(test_reads)
+T(test_reads_over_the_targets_limit_go_by_packets)
 {
 	static const struct differ one = {.reads = 1};
 	uint64_t before;
@@ -83,13 +83,13 @@ all_by_packets(const char *theirs)
 }
 
 /* The target's port flaps: a direct access would write while the port is down. */
-T(test_flap)
+T(test_flapping_target_is_reached_by_packets)
 {
 	all_by_packets(",flap=3600000:1");
 }
 
 /* The target captures its packets: a direct access would be missing in the file. */
-T(test_captured)
+T(test_captured_target_is_reached_by_packets)
 {
 	char file[] = "/tmp/bb_shm_XXXXXX", more[64];
 	int fd = mkstemp(file);
@@ -101,8 +101,7 @@ T(test_captured)
 	unlink(file);
 }
 
-/* A request after an unacknowledged packet waits for its ACK. */
-T(test_order)
+T(test_request_after_a_packet_waits_for_its_ack)
 {
 	static const struct differ none;
 	uint64_t before;
@@ -129,7 +128,7 @@ T(test_order)
 }
 
 /* The target's QP was destroyed; its memory and keys still exist. */
-T(test_qp_gone)
+T(test_destroyed_qp_is_not_reached_directly)
 {
 	static const struct differ soon = {.timeout = 16};
 
@@ -155,7 +154,7 @@ qp_error(bool by_itself)
 	part();
 }
 
-T(test_qp_error)
+T(test_failed_qp_is_not_reached_directly)
 {
 	twice(qp_error);
 }
@@ -166,7 +165,7 @@ T(test_qp_error)
  * MRs before and after the first one, in the same file: each is accessed directly as soon as it
  * is published.
  */
-T(test_grows)
+T(test_later_regions_are_reached_directly)
 {
 	static const struct differ none;
 	static const uint64_t offs[] = {OFF, 0, 6 << 20, 1 << 16, 7 << 20};
@@ -208,7 +207,7 @@ our_segment(void)
  * A shared file is unused for a moment. A peer that has it mapped must look it up again, as it
  * might be another file, and then accesses it directly again.
  */
-T(test_anew)
+T(test_reused_file_is_looked_up_again)
 {
 	static const struct differ none;
 	struct actor *sides[] = {&a, &b};
@@ -284,7 +283,7 @@ owner_waits(enum actor_op op)
 	return in_time;
 }
 
-T(test_owner_waits)
+T(test_owner_waits_for_a_direct_access)
 {
 	static const enum actor_op ops[] = {ACTOR_DEREG, ACTOR_QP_DESTROY};
 	uint32_t i, times;
@@ -300,7 +299,7 @@ T(test_owner_waits)
  * A peer that does not finish its access is cut off after two seconds; its later requests are
  * ignored.
  */
-T(test_cut_off)
+T(test_peer_that_holds_an_access_is_cut_off)
 {
 	static const struct differ none;
 	uint64_t *word;
@@ -340,7 +339,7 @@ served(uint64_t before)
 {
 	struct bb_dev_stats stats;
 
-	assert_int_equal(bb_dev_stats(a.dev, &stats), 0);
+	OK(bb_dev_stats(a.dev, &stats));
 	return stats.rx_write - before;
 }
 
@@ -358,7 +357,7 @@ b_writes(void)
 }
 
 /* The two QPs connect again, in either order, or a new QP has the number of one of them. */
-T(test_counted_once)
+T(test_accesses_are_counted_once_over_reconnects)
 {
 	uint64_t before;
 
@@ -403,14 +402,8 @@ T(test_counted_once)
 	stop();
 }
 
-static int
-tests(void)
-{
-	return bb_test_run(__FILE__, NULL, NULL);
-}
-
 int
 main(int argc, char **argv)
 {
-	return shm_main(argc, argv, tests);
+	return shm_main(argc, argv, __FILE__);
 }

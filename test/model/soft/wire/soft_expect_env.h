@@ -121,9 +121,9 @@ side_open(struct side *s, unsigned int i, const struct way *way)
 	assert_non_null(s->mem);
 	memset(s->mem, 0, MEM);
 	mr.addr = s->mem;
-	assert_int_equal(soft_cmd_if.mr_reg(s->d.ctx, s->d.pd, &mr, &s->mr), 0);
+	OK(soft_cmd_if.mr_reg(s->d.ctx, s->d.pd, &mr, &s->mr));
 	mr.access = 0;
-	assert_int_equal(soft_cmd_if.mr_reg(s->d.ctx, s->d.pd, &mr, &s->ro), 0);
+	OK(soft_cmd_if.mr_reg(s->d.ctx, s->d.pd, &mr, &s->ro));
 	s->w = soft_qp_find(soft_ctx(s->d.ctx)->dev, s->q.qpn)->wire;
 	assert_non_null(s->w);
 	s->ol_flags = i == 0 ? 0 : RTE_MBUF_F_RX_IP_CKSUM_NONE;
@@ -135,8 +135,8 @@ side_close(struct side *s)
 	rig_qp_close(&s->q);
 	rig_cq_close(&s->c);
 	rig_uar_close(&s->u);
-	assert_int_equal(soft_cmd_if.mr_dereg(s->d.ctx, s->mr), 0);
-	assert_int_equal(soft_cmd_if.mr_dereg(s->d.ctx, s->ro), 0);
+	OK(soft_cmd_if.mr_dereg(s->d.ctx, s->mr));
+	OK(soft_cmd_if.mr_dereg(s->d.ctx, s->ro));
 	free(s->mem);
 	rig_dev_close(&s->d);
 	assert_int_equal(rte_eth_dev_close(s->port), 0);
@@ -195,7 +195,7 @@ connect_both(void)
 {
 	unsigned int i;
 
-	rig_link_default(&env.link);
+	env.link = rig_link_default();
 	/* No timers: the outcome depends on frames only. */
 	env.link.timeout = 0;
 	env.link.sq_psn = PSN;

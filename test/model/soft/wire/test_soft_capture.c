@@ -36,11 +36,10 @@ spec(char *args, size_t size, const char *more)
 static void
 pair_open(struct rig_pair *p, const char *more)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	char args[160];
 
 	spec(args, sizeof(args), more);
-	rig_link_default(&l);
 	/* The PSNs wrap. */
 	l.sq_psn = PSN;
 	l.retry = 7;
@@ -307,7 +306,7 @@ open_with(const char *name, const char *file, const char *more)
 	snprintf(args, sizeof(args), "capture=%s%s", file, more);
 	ret = soft_cmd_if.open(name, args, &ctx);
 	if (ret == 0)
-		assert_int_equal(soft_cmd_if.close(ctx), 0);
+		OK(soft_cmd_if.close(ctx));
 	return ret;
 }
 
@@ -356,14 +355,14 @@ test_refused(void **state)
 		char args[160];
 
 		spec(args, sizeof(args), "");
-		assert_int_equal(soft_cmd_if.open("soft0", args, &ctx), 0);
+		OK(soft_cmd_if.open("soft0", args, &ctx));
 		assert_int_equal(open_with("soft1", path, ",wire=1"), -EBUSY);
 		/*
 		 * The device that captures is opened again, with the same options or with others.
 		 */
 		assert_int_equal(open_with("soft0", path, ""), 0);
 		assert_int_equal(open_with("soft0", "/tmp/other", ""), -EBUSY);
-		assert_int_equal(soft_cmd_if.close(ctx), 0);
+		OK(soft_cmd_if.close(ctx));
 	}
 	capture_read(&c, path);
 	assert_int_equal(c.n, 0);

@@ -32,7 +32,7 @@ struct net {
 static void
 net_link(struct rig_link *l)
 {
-	rig_link_default(l);
+	*l = rig_link_default();
 	l->retry = 7;
 	l->timeout = 10; /* 4 ms */
 }
@@ -86,7 +86,7 @@ lost(const struct net *n, uint32_t why)
 	return soft_ctx(n->p.d.ctx)->dev->lost[why];
 }
 
-TEST(test_lost)
+TEST(test_lost_packets_are_counted_by_cause)
 {
 	struct rig_link l;
 	struct capture c;
@@ -109,7 +109,7 @@ TEST(test_lost)
 
 /* ---- Fields of a path appear in its packets */
 
-TEST(test_path)
+TEST(test_packets_carry_the_path_of_the_qp)
 {
 	static const uint32_t sports[] = {0xc000, 0xd00d, 0xffff};
 	const struct bb_roce_net *net;
@@ -187,7 +187,7 @@ same(const struct capture *a, const struct capture *b)
 	return a->n == b->n;
 }
 
-TEST(test_same_again)
+TEST(test_equal_seeds_lose_the_same_packets)
 {
 	struct capture a, b, c;
 
@@ -206,7 +206,7 @@ TEST(test_same_again)
  * Time of a WRITE and its response: the networks of both ends delay each packet, when sent and
  * when received.
  */
-TEST(test_delay)
+TEST(test_each_network_delays_each_packet)
 {
 	static const struct {
 		const char *args;
@@ -249,7 +249,7 @@ congestion(const struct rig_dev *d, bool clear, struct congestion *c)
 
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_CONG_STATISTICS);
 	bb_prm_set(in, BB_PRM_QUERY_CONG_STATISTICS_CLEAR, clear);
-	assert_int_equal(soft_cmd_if.general(d->ctx, in, sizeof(in), out, sizeof(out)), 0);
+	OK(soft_cmd_if.general(d->ctx, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(bb_prm_get(out, BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_HIGH), 0);
 	c->marked = bb_prm_get(out, BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_LOW);
 	c->sent = bb_prm_get(out, BB_PRM_CONG_NP_CNP_SENT_LOW);
@@ -321,7 +321,7 @@ marked_run(const char *args, uint32_t tclass, struct capture *c, struct congesti
 	net_close(&n, c);
 }
 
-TEST(test_marks)
+TEST(test_marked_packets_are_answered_by_cnps)
 {
 	static const struct {
 		const char *args;
@@ -363,7 +363,7 @@ TEST(test_marks)
 }
 
 /* Packets marked by the receiver's own network: same result, and the file has them unmarked. */
-TEST(test_marks_in)
+TEST(test_packets_marked_on_receive_are_captured_unmarked)
 {
 	struct congestion told;
 	struct capture c;
@@ -421,7 +421,7 @@ longest_gap(const struct capture *c)
 }
 
 /* Retries last 8 times 4.2 ms: a shorter pause does not fail a request, a longer pause does. */
-TEST(test_outcomes)
+TEST(test_pause_beyond_the_retries_fails_the_request)
 {
 	static const struct {
 		const char *args;
@@ -454,8 +454,7 @@ TEST(test_outcomes)
 	}
 }
 
-/* The port reports an event at each change. */
-TEST(test_flap_events)
+TEST(test_each_change_of_the_port_is_reported)
 {
 	struct mlx5_port port;
 	struct rig_pair p;
@@ -467,7 +466,7 @@ TEST(test_flap_events)
 		/* Until 100 us before the change, and until 100 us after it. */
 		rig_polls(p.u[0], i == 0 ? 2900 : i % 2 == 0 ? 2800 : 1800);
 		rig_expect_no_event(&p.d);
-		assert_int_equal(soft_cmd_if.port_query(p.d.ctx, 1, &port), 0);
+		OK(soft_cmd_if.port_query(p.d.ctx, 1, &port));
 		assert_int_equal(port.state, i % 2 == 0 ? BB_PORT_ACTIVE : BB_PORT_DOWN);
 		rig_polls(p.u[0], 200);
 		rig_expect_event(&p.d, BB_PRM_EVENT_PORT_CHANGE, 7);
@@ -494,7 +493,7 @@ most_in_flight(const struct capture *c, uint32_t a, uint32_t psn)
 	return most;
 }
 
-TEST(test_window)
+TEST(test_window_limits_the_packets_in_flight)
 {
 	static const uint32_t windows[] = {1, 4, 63};
 	struct rig_link l;
@@ -517,7 +516,7 @@ TEST(test_window)
 	}
 }
 
-TEST(test_refused)
+TEST(test_invalid_network_options_are_refused)
 {
 	static const char *const bad[] = {
 		"wire=1,window=0",

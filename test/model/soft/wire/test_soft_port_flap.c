@@ -26,10 +26,9 @@ static struct rte_mempool *pool;
 static void
 open_both(const char *more)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	uint32_t i;
 
-	rig_link_default(&l);
 	l.retry = 7;
 	l.timeout = 10; /* 4 ms, eight times */
 	open_side(0, more);
@@ -56,7 +55,7 @@ state(void)
 {
 	struct mlx5_port port;
 
-	assert_int_equal(soft_cmd_if.port_query(s[0].d.ctx, 1, &port), 0);
+	OK(soft_cmd_if.port_query(s[0].d.ctx, 1, &port));
 	return port.state;
 }
 
@@ -149,16 +148,17 @@ ask(void)
 	assert_int_equal(rte_ring_enqueue(s[0].in, m), 0);
 }
 
+#define T(options, name) TEST_BETWEEN(open_both(options), close_both(), name)
+
 /*
  * While the port is down no packet is sent or received, all of them are counted, and later
  * traffic resumes.
  */
-TEST(test_down)
+T(HOURS, test_port_that_is_down_passes_no_packet)
 {
 	uint64_t before;
 	uint8_t old[8];
 
-	open_both(HOURS);
 	write_one(0);
 	write_one(1);
 	polls(10);
@@ -185,17 +185,15 @@ TEST(test_down)
 	assert_int_equal(rte_ring_count(s[1].in), 0);
 	assert_memory_equal(s[0].m.p + MEM / 2, old, 8);
 	hour(BB_PORT_ACTIVE);
-	close_both();
 }
 
 /* The port is down for less than the retries last: the requests succeed. */
-TEST(test_short)
+T(",flap=4:3", test_short_outage_fails_no_request)
 {
 	uint64_t end = rig_now_us() + RIG_WAIT_US;
 	uint8_t change, last = UINT8_MAX;
 	uint32_t i, changes = 0;
 
-	open_both(",flap=4:3");
 	for (i = 0; i < 20 || changes < 6; i++) {
 		assert_true(rig_now_us() < end);
 		write_one(i % 2);
@@ -209,15 +207,13 @@ TEST(test_short)
 	assert_true(lost() != 0);
 	for (i = 0; i < 2; i++)
 		assert_int_equal(rig_qp_state(&s[i].q), BB_PRM_QP_RTS);
-	close_both();
 }
 
 /* The port is down for longer: neither side gets an ACK. */
-TEST(test_long)
+T(HOURS, test_long_outage_fails_both_sides)
 {
 	uint32_t i;
 
-	open_both(HOURS);
 	write_one(0);
 	hour(BB_PORT_DOWN);
 	for (i = 0; i < 2; i++) {
@@ -225,7 +221,6 @@ TEST(test_long)
 		assert_int_equal(result(i), BB_SYN_RETRY_EXC);
 		assert_int_equal(rig_qp_state(&s[i].q), BB_PRM_QP_ERR);
 	}
-	close_both();
 }
 
 int

@@ -26,10 +26,9 @@
 static void
 open_both(uint32_t timeout)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	uint32_t i;
 
-	rig_link_default(&l);
 	l.timeout = timeout;
 	for (i = 0; i < 2; i++)
 		open_side(i, "");
@@ -88,9 +87,10 @@ warm(void)
 	assert_int_equal(rte_ring_count(s[0].in) + rte_ring_count(s[1].in), 0);
 }
 
-TEST(test_post_before_receive)
+#define T(timeout, name) TEST_BETWEEN(open_both(timeout), close_both(), name)
+
+T(0, test_new_post_is_sent_before_the_ack)
 {
-	open_both(0);
 	warm();
 	post(0);
 	rig_poll(&s[0].u);
@@ -100,18 +100,16 @@ TEST(test_post_before_receive)
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_WRITE_ONLY);
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
 	assert_int_equal(rte_ring_count(s[0].in), 0);
-	close_both();
 }
 
 /*
  * The response arrived in time, but the owner polls after the timeout, with or without a new
  * post.
  */
-TEST(test_answer_before_timeout)
+T(TIMEOUT, test_response_in_time_prevents_a_late_timeout)
 {
 	uint32_t k;
 
-	open_both(TIMEOUT);
 	/* A single resend on a busy machine does not repeat 20 times. */
 	warm();
 	for (k = 0; k < 20; k++) {
@@ -129,17 +127,15 @@ TEST(test_answer_before_timeout)
 		rig_poll(&s[0].u);
 		completes(0);
 	}
-	close_both();
 }
 
 /* Completions have the timestamp of the turn that made them, on every path. */
-TEST(test_time)
+T(0, test_completions_have_the_time_of_their_turn)
 {
 	uint64_t before, last = 0;
 	struct rig_cqe e;
 	uint32_t k;
 
-	open_both(0);
 	warm();
 	for (k = 0; k < 8; k++) {
 		rig_recv(&s[1].q, &s[1].m, 0, 64);
@@ -159,7 +155,6 @@ TEST(test_time)
 		assert_int_equal(e.opcode, BB_CQE_REQ);
 		assert_in_range(e.time, before, rte_rdtsc());
 	}
-	close_both();
 }
 
 /* Exchanges as many messages with responses as make a conversation. */
@@ -198,9 +193,8 @@ ask(void)
 	return rte_ring_count(s[0].in);
 }
 
-TEST(test_ack_behind_answer)
+T(0, test_ack_follows_the_response_of_the_same_turn)
 {
-	open_both(0);
 	talk();
 	assert_int_equal(ask(), 0);
 	post(1);
@@ -208,13 +202,11 @@ TEST(test_ack_behind_answer)
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_WRITE_ONLY);
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
 	assert_int_equal(rte_ring_count(s[0].in), 0);
-	close_both();
 }
 
 /* A response on the slow path, which may fail: the ACK is sent first. */
-TEST(test_ack_before_failure)
+T(0, test_ack_precedes_a_response_that_may_fail)
 {
-	open_both(0);
 	talk();
 	assert_int_equal(ask(), 0);
 	rig_write(&s[1].q, &s[0].m, 0, 8, &s[0].m, 8, RIG_CQE);
@@ -223,13 +215,11 @@ TEST(test_ack_before_failure)
 	assert_int_equal(rig_qp_state(&s[1].q), BB_PRM_QP_ERR);
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
 	assert_int_equal(rte_ring_count(s[0].in), 0);
-	close_both();
 }
 
 /* Without a response the ACK is one turn late, and only once. */
-TEST(test_ack_without_answer)
+T(0, test_ack_without_a_response_is_one_turn_late)
 {
-	open_both(0);
 	talk();
 	assert_int_equal(ask(), 0);
 	rig_poll(&s[1].u);
@@ -237,7 +227,6 @@ TEST(test_ack_without_answer)
 	assert_int_equal(ask(), 1);
 	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
 	assert_int_equal(ask(), 1);
-	close_both();
 }
 
 /* A side that has its data may stop polling. */
@@ -288,10 +277,10 @@ TEST(test_av_ready_asks_once_and_never_waits)
 	/* Request and answer take one poll each. */
 	for (k = 0; soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, peer) == -EAGAIN; k++)
 		assert_true(k < 4);
-	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, peer), 0);
-	assert_int_equal(soft_cmd_if.av_resolve(s[0].d.ctx, s[0].d.pd, 1, 2, peer, &av), 0);
+	OK(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, peer));
+	OK(soft_cmd_if.av_resolve(s[0].d.ctx, s[0].d.pd, 1, 2, peer, &av));
 	assert_int_equal(av.dmac[5], s[1].port);
-	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, s[0].d.gid.raw), 0);
+	OK(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, s[0].d.gid.raw));
 	/* There is no route to the address. */
 	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, far), -EHOSTUNREACH);
 	close_both();

@@ -64,10 +64,9 @@ __wrap_soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct s
 static void
 connect_both(uint32_t remote, uint32_t tclass)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	uint32_t i;
 
-	rig_link_default(&l);
 	l.timeout = 0; /* no retransmission by timeout */
 	l.tclass = tclass;
 	for (i = 0; i < 2; i++)
@@ -357,28 +356,28 @@ random_traffic(const char *ours, const char *theirs, bool tagged)
 	assert_int_equal(faults[0] != '\0', holes > 100);
 }
 
-TEST(test_v4)
+TEST(test_both_paths_send_equal_frames_over_ipv4)
 {
 	random_traffic("192.0.2.1", "192.0.2.2", false);
 }
 
-TEST(test_v4_vlan)
+TEST(test_both_paths_send_equal_frames_over_ipv4_and_vlan)
 {
 	random_traffic("192.0.2.1", "192.0.2.2", true);
 }
 
-TEST(test_v6)
+TEST(test_both_paths_send_equal_frames_over_ipv6)
 {
 	random_traffic("2001:db8::1", "2001:db8::2", false);
 }
 
-TEST(test_v6_vlan)
+TEST(test_both_paths_send_equal_frames_over_ipv6_and_vlan)
 {
 	random_traffic("2001:db8::1", "2001:db8::2", true);
 }
 
 /* Random traffic with a PMD that makes IPv4 checksums. */
-TEST(test_pmd_sums)
+TEST(test_pmd_that_makes_checksums_sends_equal_frames)
 {
 	by_pmd = true;
 	random_traffic("192.0.2.1", "192.0.2.2", false);
@@ -388,7 +387,7 @@ TEST(test_pmd_sums)
 }
 
 /* Packets lost on purpose, requests and responses: both devices lose the same ones. */
-TEST(test_lossy)
+TEST(test_both_paths_lose_the_same_packets)
 {
 	faults = ",tx_drop=5,seed=4";
 	random_traffic("192.0.2.1", "192.0.2.2", false);
@@ -421,7 +420,7 @@ one_write(struct frame *f)
 		;
 }
 
-TEST(test_changes)
+TEST(test_changed_neighbour_gets_the_next_frames)
 {
 	const uint32_t l3 = 14, bth = l3 + 28;
 	struct frame f;

@@ -29,10 +29,9 @@ kept(const struct soft_engine *e)
 static struct soft_engine *
 begin(struct rig_pair *p, const char *more, uint32_t seed)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	char args[160];
 
-	rig_link_default(&l);
 	l.mtu = 1;
 	l.retry = 7;
 	l.timeout = 10;
@@ -86,7 +85,7 @@ finish(struct rig_pair *p, const struct soft_engine *e, uint32_t *most)
 	return qp_of(&p->a)->wire->roce.stats.retransmitted;
 }
 
-TEST(test_reset)
+TEST(test_reset_drops_packets_held_ahead)
 {
 	struct soft_engine *e;
 	struct rig_pair p;
@@ -106,7 +105,7 @@ TEST(test_reset)
 	}
 }
 
-TEST(test_error)
+TEST(test_error_drops_packets_held_ahead)
 {
 	struct soft_engine *e;
 	struct rig_pair p;
@@ -118,7 +117,7 @@ TEST(test_error)
 	rig_pair_close(&p);
 }
 
-TEST(test_destroy)
+TEST(test_destroyed_qp_drops_packets_held_ahead)
 {
 	struct soft_engine *e;
 	struct rig_pair p;
@@ -145,7 +144,7 @@ TEST(test_destroy)
  * Other queue pairs of the engine hold almost all packets that the bound allows: this queue pair
  * works with the remainder.
  */
-TEST(test_bound)
+TEST(test_qp_works_with_the_rest_of_the_bound)
 {
 	struct soft_engine *e;
 	struct rig_pair p;
@@ -166,13 +165,13 @@ TEST(test_bound)
  * All packets of the bound are held, some of them for a dead sender's packet that never comes. A
  * queue pair that waits only briefly keeps its share; in the end the room goes to others.
  */
-TEST(test_dead_peer)
+TEST(test_packets_of_a_dead_sender_lose_their_room)
 {
 	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
 	struct soft_wire *dead, *alive;
 	struct soft_engine *e;
 	struct rig_qp c, d;
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 	struct rig_pair p;
 	uint32_t fill, n;
 	struct rig_cqe cqe;
@@ -185,7 +184,6 @@ TEST(test_dead_peer)
 	n = kept(e);
 	assert_int_not_equal(n, 0);
 	dead = qp_of(&p.b)->wire;
-	rig_link_default(&l);
 	l.mtu = 1;
 	l.retry = 7;
 	l.timeout = 10;
@@ -221,7 +219,7 @@ TEST(test_dead_peer)
  * Without holding, like an adapter that drops out-of-order packets: no packet is held, and many
  * more are sent.
  */
-TEST(test_no_keep)
+TEST(test_device_that_holds_nothing_resends_more)
 {
 	uint64_t again[2] = {0};
 	struct soft_engine *e;
