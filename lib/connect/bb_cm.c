@@ -126,7 +126,7 @@ go_to_sleep(struct bb_cm *cm)
 {
 	uint64_t n;
 
-	if (cm->awake && TAILQ_EMPTY(&cm->ready) && cm->heirs == 0 && cm->resolving == 0)
+	if (cm->awake && TAILQ_EMPTY(&cm->ready) && cm->n_successors == 0 && cm->resolving == 0)
 		cm->awake = read(cm->wakefd, &n, sizeof(n)) != (ssize_t)sizeof(n);
 }
 
@@ -167,9 +167,9 @@ bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **o
 	cm->hz = rte_get_tsc_hz();
 	cm->poll_cycles = cm->hz / 1000000 * attr->poll_us;
 	TAILQ_INIT(&cm->conns);
-	TAILQ_INIT(&cm->half);
+	TAILQ_INIT(&cm->half_open_conns);
 	TAILQ_INIT(&cm->ready);
-	TAILQ_INIT(&cm->grave);
+	TAILQ_INIT(&cm->to_free);
 	LIST_INIT(&cm->listeners);
 	ret = open_fds(cm);
 	if (ret != 0)
@@ -188,12 +188,12 @@ fail:
 }
 
 static void
-bury(struct bb_cm *cm)
+free_closed(struct bb_cm *cm)
 {
 	struct bb_conn *c;
 
-	while ((c = TAILQ_FIRST(&cm->grave)) != NULL) {
-		TAILQ_REMOVE(&cm->grave, c, link);
+	while ((c = TAILQ_FIRST(&cm->to_free)) != NULL) {
+		TAILQ_REMOVE(&cm->to_free, c, link);
 		free(c->own_bytes);
 		free(c->peer_regions);
 		free(c->peer_private);
@@ -218,7 +218,7 @@ bb_cm_destroy(struct bb_cm *cm)
 		       LIST_EMPTY(&cm->listeners) ? "no" : "a", cm->loop == NULL ? "no" : "a");
 		return -EBUSY;
 	}
-	bury(cm);
+	free_closed(cm);
 	cm->ops->close(cm);
 	close_fds(cm);
 	free(cm);
@@ -258,7 +258,7 @@ bb_cm_conn_new(struct bb_cm *cm)
 		return NULL;
 	c->cm = cm;
 	c->fd = -1;
-	c->born = bb_cm_now();
+	c->created_at = bb_cm_now();
 	c->state = BB_CONN_CLOSED;
 	TAILQ_INSERT_TAIL(&cm->conns, c, link);
 	cm->stats.conns++;
@@ -297,12 +297,12 @@ bb_cm_release_qp(struct bb_conn *c)
 }
 
 void
-bb_cm_drop_heir(struct bb_conn *c)
+bb_cm_drop_successor(struct bb_conn *c)
 {
-	if (c->heir == NULL)
+	if (c->successor == NULL)
 		return;
-	c->cm->ops->hang_up(c->heir, true);
-	bb_cm_conn_free(c->heir);
+	c->cm->ops->disconnect(c->successor, true);
+	bb_cm_conn_free(c->successor);
 }
 
 void
@@ -310,17 +310,17 @@ bb_cm_conn_free(struct bb_conn *c)
 {
 	struct bb_cm *cm = c->cm;
 
-	if (c->doomed)
+	if (c->freeing)
 		return;
 	bb_cm_set_state(c, BB_CONN_CLOSED);
 	bb_cm_resolve_end(c);
-	bb_cm_drop_heir(c);
-	if (c->taken_for != NULL) {
-		c->taken_for->heir = NULL;
-		cm->heirs--;
+	bb_cm_drop_successor(c);
+	if (c->predecessor != NULL) {
+		c->predecessor->successor = NULL;
+		cm->n_successors--;
 	}
 	if (c->half_open) {
-		TAILQ_REMOVE(&cm->half, c, half_link);
+		TAILQ_REMOVE(&cm->half_open_conns, c, half_link);
 		cm->stats.half_open--;
 	}
 	if (c->queued)
@@ -329,14 +329,14 @@ bb_cm_conn_free(struct bb_conn *c)
 		cm->cursor = TAILQ_NEXT(c, link);
 	TAILQ_REMOVE(&cm->conns, c, link);
 	cm->stats.conns--;
-	c->doomed = true;
-	TAILQ_INSERT_TAIL(&cm->grave, c, link);
+	c->freeing = true;
+	TAILQ_INSERT_TAIL(&cm->to_free, c, link);
 }
 
 static void
 look_at_deadline(struct bb_conn *c, uint64_t now)
 {
-	if (!bb_cm_can_hear(c))
+	if (!bb_cm_can_receive(c))
 		return;
 	if (c->deadline != 0 && now >= c->deadline) {
 		bb_cm_expired(c);
@@ -346,7 +346,7 @@ look_at_deadline(struct bb_conn *c, uint64_t now)
 		bb_cm_resolve_step(c);
 	else if (c->state == BB_CONN_LOST)
 		bb_cm_lost_step(c);
-	else if (c->state == BB_CONN_ESTABLISHED && c->heir != NULL)
+	else if (c->state == BB_CONN_ESTABLISHED && c->successor != NULL)
 		bb_cm_lost(c, -ECONNRESET, "the peer started the connection anew");
 	else if (c->state == BB_CONN_ESTABLISHED && bb_cm_comes_back(c) &&
 		 __atomic_load_n(&c->qp->state, __ATOMIC_RELAXED) == BB_QP_ERR)
@@ -453,7 +453,7 @@ work(struct bb_cm *cm)
 	struct epoll_event ev[BATCH];
 	int i, n;
 
-	if (cm->pending + cm->resolving + cm->heirs != 0 && cm->dev->drv->progress != NULL)
+	if (cm->pending + cm->resolving + cm->n_successors != 0 && cm->dev->drv->progress != NULL)
 		bb_dev_progress(cm->dev);
 	n = epoll_wait(cm->epfd, ev, BATCH, 0);
 	for (i = 0; i < n; i++) {
@@ -475,7 +475,7 @@ bb_cm_poll_v(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
 		 * Free the connections only now, because memory that events point to must live
 		 * until the next poll.
 		 */
-		bury(cm);
+		free_closed(cm);
 		if (TAILQ_EMPTY(&cm->ready))
 			work(cm);
 		cm->next_poll = now + cm->poll_cycles;

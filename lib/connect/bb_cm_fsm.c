@@ -156,7 +156,7 @@ bb_cm_qp_error(struct bb_conn *c)
 /* ---- Parameters and private data from the peer */
 
 int
-bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg)
+bb_cm_store_peer(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
 	struct bb_region *regions = NULL;
 	uint8_t *private = NULL;
@@ -190,33 +190,33 @@ bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg)
 }
 
 void
-bb_cm_over(struct bb_conn *c)
+bb_cm_close(struct bb_conn *c)
 {
 	bb_cm_resolve_end(c);
-	bb_cm_drop_heir(c);
+	bb_cm_drop_successor(c);
 	(void)bb_cm_qp_error(c);
 	bb_cm_set_state(c, BB_CONN_CLOSED);
 	c->deadline = 0;
-	c->on_call = false;
+	c->awaiting_reply = false;
 }
 
 /* Fails a connection that was never ESTABLISHED. */
 static void
 fail(struct bb_conn *c, int status, const char *why)
 {
-	c->cm->ops->hang_up(c, true);
+	c->cm->ops->disconnect(c, true);
 	if (c->half_open) {
 		bb_cm_conn_free(c);
 		return;
 	}
-	bb_cm_over(c);
+	bb_cm_close(c);
 	bb_cm_report(c, BB_CM_FAILED, status, why);
 }
 
 static void
 closed(struct bb_conn *c, int status, const char *why)
 {
-	bb_cm_over(c);
+	bb_cm_close(c);
 	bb_cm_report(c, BB_CM_DISCONNECTED, status, why);
 }
 
@@ -236,7 +236,7 @@ take_req(struct bb_conn *c)
 {
 	struct bb_cm *cm = c->cm;
 
-	if (c->peer.session != 0 && bb_cm_take_up(c))
+	if (c->peer.session != 0 && bb_cm_resume(c))
 		return;
 	if (cm->stats.conns - cm->stats.half_open >= cm->attr.max_conns) {
 		refuse_req(c, BB_REJECT_NO_RESOURCES, -ENOSPC,
@@ -244,10 +244,10 @@ take_req(struct bb_conn *c)
 			   "connections");
 		return;
 	}
-	TAILQ_REMOVE(&cm->half, c, half_link);
+	TAILQ_REMOVE(&cm->half_open_conns, c, half_link);
 	cm->stats.half_open--;
 	c->half_open = false;
-	c->known = true;
+	c->visible = true;
 	/*
 	 * No deadline is set: the peer limits the time that it waits for the application, and then
 	 * hangs up.
@@ -266,7 +266,7 @@ take_req(struct bb_conn *c)
 static void
 resolve_req(struct bb_conn *c)
 {
-	int ret = bb_cm_may_ask(c) ? bb_cm_peer_ready(c, &c->peer) : -EAGAIN;
+	int ret = bb_cm_may_resolve(c) ? bb_cm_peer_ready(c, &c->peer) : -EAGAIN;
 
 	if (ret == -EAGAIN) {
 		bb_cm_resolve_begin(c);
@@ -286,9 +286,9 @@ resolve_req(struct bb_conn *c)
 }
 
 static void
-heard_req(struct bb_conn *c, const struct bb_cm_msg *msg)
+received_req(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
-	if (bb_cm_keep_peer(c, msg) != 0) {
+	if (bb_cm_store_peer(c, msg) != 0) {
 		fail(c, -ENOMEM, "no memory");
 		return;
 	}
@@ -301,7 +301,7 @@ heard_req(struct bb_conn *c, const struct bb_cm_msg *msg)
 static void
 take_rep(struct bb_conn *c)
 {
-	const bool again = c->was_up;
+	const bool again = c->was_established;
 	int ret = bb_cm_qp_up(c);
 
 	if (ret == -EAGAIN) {
@@ -319,7 +319,7 @@ take_rep(struct bb_conn *c)
 		bb_cm_recovered(c);
 		return;
 	}
-	c->was_up = true;
+	c->was_established = true;
 	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
 	c->deadline = 0;
 	c->cm->stats.established++;
@@ -327,7 +327,7 @@ take_rep(struct bb_conn *c)
 }
 
 static void
-heard_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
+received_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
 	int ret;
 
@@ -335,9 +335,9 @@ heard_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
 		bb_cm_broken(c, -EPROTO, "the queue pair of the peer has a different type");
 		return;
 	}
-	if (c->was_up)
+	if (c->was_established)
 		c->ev.restarted = msg->end.session != c->own.session;
-	ret = bb_cm_keep_peer(c, msg);
+	ret = bb_cm_store_peer(c, msg);
 	if (ret != 0) {
 		bb_cm_broken(c, ret, "no memory");
 		return;
@@ -359,13 +359,13 @@ bb_cm_resolve_step(struct bb_conn *c)
 }
 
 static void
-heard_rtu(struct bb_conn *c)
+received_rtu(struct bb_conn *c)
 {
 	if (c->state == BB_CONN_LOST) {
 		bb_cm_recovered(c);
 		return;
 	}
-	c->was_up = true;
+	c->was_established = true;
 	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
 	c->deadline = 0;
 	c->cm->stats.established++;
@@ -373,19 +373,19 @@ heard_rtu(struct bb_conn *c)
 }
 
 static void
-heard_rej(struct bb_conn *c, const struct bb_cm_msg *msg)
+received_rej(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
-	c->cm->ops->hang_up(c, false);
-	(void)bb_cm_keep_peer(c, msg);
-	bb_cm_over(c);
+	c->cm->ops->disconnect(c, false);
+	(void)bb_cm_store_peer(c, msg);
+	bb_cm_close(c);
 	c->ev.reason = msg->reason;
 	bb_cm_report(c, BB_CM_REJECTED, -ECONNREFUSED, bb_reject_name(msg->reason));
 }
 
 static void
-heard_dreq(struct bb_conn *c, const struct bb_cm_msg *msg)
+received_dreq(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
-	(void)bb_cm_keep_peer(c, msg);
+	(void)bb_cm_store_peer(c, msg);
 	(void)c->cm->ops->send(c, BB_CM_DREP, 0, NULL, 0);
 	closed(c, 0, "the peer disconnected");
 }
@@ -416,7 +416,7 @@ bb_cm_bad(struct bb_conn *c, const char *what, const char *why)
 }
 
 void
-bb_cm_reached(struct bb_conn *c)
+bb_cm_connected(struct bb_conn *c)
 {
 	int ret = c->cm->ops->send(c, BB_CM_REQ, 0, c->param.private_data, c->param.private_len);
 
@@ -428,20 +428,20 @@ bb_cm_reached(struct bb_conn *c)
 static bool
 is_due(const struct bb_conn *c, uint8_t type)
 {
-	const bool calling = c->active && (c->state == BB_CONN_CONNECTING || c->on_call);
+	const bool calling = c->active && (c->state == BB_CONN_CONNECTING || c->awaiting_reply);
 
 	switch (type) {
 	case BB_CM_REQ:
-		return c->half_open && c->taken_for == NULL;
+		return c->half_open && c->predecessor == NULL;
 	case BB_CM_REP:
 		return calling;
 	case BB_CM_REJ:
 		return calling || c->state == BB_CONN_ACCEPTED;
 	case BB_CM_RTU:
-		return !c->active && (c->state == BB_CONN_ACCEPTED || c->on_call);
+		return !c->active && (c->state == BB_CONN_ACCEPTED || c->awaiting_reply);
 	case BB_CM_DREQ:
 		return c->state == BB_CONN_ESTABLISHED || c->state == BB_CONN_ACCEPTED ||
-		       c->state == BB_CONN_DISCONNECTING || c->on_call;
+		       c->state == BB_CONN_DISCONNECTING || c->awaiting_reply;
 	case BB_CM_DREP:
 		return c->state == BB_CONN_DISCONNECTING;
 	default:
@@ -450,7 +450,7 @@ is_due(const struct bb_conn *c, uint8_t type)
 }
 
 void
-bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
+bb_cm_received(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
 	/* Both sides have disconnected at the same time, so the peer's message is ignored. */
 	if (c->state == BB_CONN_CLOSED && (msg->type == BB_CM_DREQ || msg->type == BB_CM_DREP))
@@ -462,22 +462,22 @@ bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 	}
 	switch (msg->type) {
 	case BB_CM_REQ:
-		heard_req(c, msg);
+		received_req(c, msg);
 		break;
 	case BB_CM_REP:
-		heard_rep(c, msg);
+		received_rep(c, msg);
 		break;
 	case BB_CM_RTU:
-		heard_rtu(c);
+		received_rtu(c);
 		break;
 	case BB_CM_REJ:
-		heard_rej(c, msg);
+		received_rej(c, msg);
 		break;
 	case BB_CM_DREQ:
-		heard_dreq(c, msg);
+		received_dreq(c, msg);
 		break;
 	default:
-		c->cm->ops->hang_up(c, true);
+		c->cm->ops->disconnect(c, true);
 		closed(c, 0, "this side disconnected");
 	}
 }
@@ -501,15 +501,15 @@ bb_cm_broken(struct bb_conn *c, int status, const char *why)
 		/* fall through */
 	case BB_CONN_REQUESTED:
 	case BB_CONN_ACCEPTED:
-		c->cm->ops->hang_up(c, true);
+		c->cm->ops->disconnect(c, true);
 		closed(c, status, why);
 		break;
 	case BB_CONN_DISCONNECTING:
-		c->cm->ops->hang_up(c, true);
+		c->cm->ops->disconnect(c, true);
 		closed(c, 0, "this side disconnected");
 		break;
 	case BB_CONN_CLOSED:
-		c->cm->ops->hang_up(c, true);
+		c->cm->ops->disconnect(c, true);
 	}
 }
 
@@ -521,9 +521,9 @@ bb_cm_expired(struct bb_conn *c)
 	cm->stats.timeouts++;
 	switch (c->state) {
 	case BB_CONN_LOST:
-		bb_cm_end_of_trying(c, -ETIMEDOUT,
-				    "the connection was not recovered within "
-				    "recover_ms");
+		bb_cm_give_up(c, -ETIMEDOUT,
+			      "the connection was not recovered within "
+			      "recover_ms");
 		break;
 	case BB_CONN_CONNECTING:
 		if (c->half_open && cm->attr.transport == BB_CM_TCP) {

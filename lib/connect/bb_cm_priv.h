@@ -26,8 +26,8 @@ struct bb_cm_io {
 struct bb_cm;
 
 /*
- * Functions of a transport of messages. The transport passes received messages to bb_cm_heard() and
- * failures to bb_cm_broken().
+ * Functions of a transport of messages. The transport passes received messages to bb_cm_received()
+ * and failures to bb_cm_broken().
  */
 struct bb_cm_ops {
 	uint32_t max_private_req, max_private_rep, max_private_rej, max_private_dreq;
@@ -37,9 +37,10 @@ struct bb_cm_ops {
 	int (*listen)(struct bb_listener *l, const struct sockaddr *addr);
 	void (*unlisten)(struct bb_listener *l);
 	/*
-	 * Starts to connect to c->addr; the transport then calls bb_cm_reached() or bb_cm_broken().
+	 * Starts to connect to c->addr; the transport then calls bb_cm_connected() or
+	 * bb_cm_broken().
 	 */
-	int (*dial)(struct bb_conn *c);
+	int (*connect)(struct bb_conn *c);
 	/* Sends a message of connection @c. The caller has set c->own, c->param and the session. */
 	int (*send)(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv,
 		    uint32_t len);
@@ -51,7 +52,7 @@ struct bb_cm_ops {
 	 * Closes the transport connection; may be called again. @abort closes without an orderly
 	 * shutdown.
 	 */
-	void (*hang_up)(struct bb_conn *c, bool abort);
+	void (*disconnect)(struct bb_conn *c, bool abort);
 };
 
 extern const struct bb_cm_ops bb_cm_tcp_ops;
@@ -92,19 +93,19 @@ struct bb_conn {
 	 * was destroyed
 	 */
 	struct bb_listener *listener;
-	TAILQ_ENTRY(bb_conn) link; /* entry of cm->conns; of cm->grave if doomed */
+	TAILQ_ENTRY(bb_conn) link; /* entry of cm->conns; of cm->to_free if freeing */
 	TAILQ_ENTRY(bb_conn) half_link;
 	TAILQ_ENTRY(bb_conn) ready_link;
 	enum bb_conn_state state;
 	bool active;    /* true on the connecting side */
-	bool half_open; /* true while in cm->half, the list of half-open connections */
+	bool half_open; /* true while in cm->half_open_conns, the list of half-open connections */
 	bool queued;    /* true if the connection is in cm->ready, because ev waits for a poll */
-	bool known;     /* true if the application has a pointer to this connection */
-	bool was_up;    /* true if the connection has been ESTABLISHED before */
-	/* true if the connection is in cm->grave: it is freed after the next poll */
-	bool doomed;
+	bool visible;   /* true if the application has a pointer to this connection */
+	bool was_established; /* true if the connection has been ESTABLISHED before */
+	/* true if the connection is in cm->to_free: it is freed after the next poll */
+	bool freeing;
 	/* valid only if LOST: a new REQ or REP was sent and the peer has not replied yet */
-	bool on_call;
+	bool awaiting_reply;
 	/*
 	 * true while a REQ or REP waits until the MAC of the peer's GID is resolved; no message is
 	 * read meanwhile
@@ -116,9 +117,9 @@ struct bb_conn {
 	 */
 	bool path_sure;
 	/* true while counted in cm->asking: the connection may resolve the MAC of its peer */
-	bool asked;
+	bool counted_as_resolving;
 	/* creation, deadline of the current state, next recovery attempt; TSC; 0 if not set */
-	uint64_t born, deadline, next_try;
+	uint64_t created_at, deadline, next_try;
 	/* QP; the connection does not own it any more once it is CLOSED */
 	struct bb_qp *qp;
 	bool owns_qp;
@@ -139,16 +140,16 @@ struct bb_conn {
 	struct bb_cm_event ev;
 	/* Recovery. */
 	/* half-open connection with a REQ that resumes this connection; NULL if none */
-	struct bb_conn *heir;
-	/* valid only in an heir: the lost connection that the heir resumes */
-	struct bb_conn *taken_for;
+	struct bb_conn *successor;
+	/* valid only in a successor: the lost connection that the successor resumes */
+	struct bb_conn *predecessor;
 	struct bb_wr_end *ends;
 	uint32_t recoveries, tries, backoff_ms;
 	/* TCP. */
 	int fd;
-	bool dialing;
+	bool connecting;
 	/* true if a REJ was sent; an abortive close (TCP RST) could discard the REJ */
-	bool said_no;
+	bool rej_sent;
 	uint32_t watched; /* epoll events for which fd is registered */
 	uint32_t rx_have;
 	uint8_t rx_head[BB_CM_HEADER];
@@ -170,15 +171,15 @@ struct bb_cm {
 	int wakefd;
 	bool awake; /* true while wakefd is readable */
 	uint64_t hz, next_poll, poll_cycles;
-	struct bb_conn_list conns, half, ready, grave;
+	struct bb_conn_list conns, half_open_conns, ready, to_free;
 	struct bb_conn *cursor; /* connection whose deadline the next poll checks first */
 	LIST_HEAD(, bb_listener) listeners;
 	uint32_t pending;   /* number of connections being established */
 	uint32_t resolving; /* number of connections that wait for the MAC of their peer */
 	/* number of half-open connections that are resolving the MAC of their peer */
-	uint32_t asking;
+	uint32_t n_resolving_half_open;
 	/* number of half-open connections that wait to resume a lost connection */
-	uint32_t heirs;
+	uint32_t n_successors;
 	uint32_t suppressed; /* number of invalid messages since last_log that were not logged */
 	uint64_t last_log;
 	struct bb_cm_stats stats;
@@ -199,7 +200,7 @@ void bb_cm_conn_free(struct bb_conn *c);
  * Destroys the half-open connection that would resume @c, if there is one. The peer detects a
  * broken connection.
  */
-void bb_cm_drop_heir(struct bb_conn *c);
+void bb_cm_drop_successor(struct bb_conn *c);
 /* Sets the state. If the new state is CLOSED, the connection gives up the ownership of its QP. */
 void bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state);
 /*
@@ -209,7 +210,7 @@ void bb_cm_own_qp(struct bb_conn *c, struct bb_qp *qp);
 void bb_cm_release_qp(struct bb_conn *c);
 /* Queues an event in c->ev. If an event is queued already, replaces it. */
 void bb_cm_report(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
-/* Makes bb_cm_fd() readable until no event is pending and no heir waits. */
+/* Makes bb_cm_fd() readable until no event is pending and no successor waits. */
 void bb_cm_wake(struct bb_cm *cm);
 uint64_t bb_cm_now(void);
 uint64_t bb_cm_after(const struct bb_cm *cm, uint32_t ms);
@@ -218,14 +219,14 @@ uint64_t bb_cm_after(const struct bb_cm *cm, uint32_t ms);
  * connection.
  */
 static inline bool
-bb_cm_can_hear(const struct bb_conn *c)
+bb_cm_can_receive(const struct bb_conn *c)
 {
-	return !c->queued && !c->doomed;
+	return !c->queued && !c->freeing;
 }
 
 /* ---- bb_cm_fsm.c: called by a transport */
-void bb_cm_reached(struct bb_conn *c);
-void bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg);
+void bb_cm_connected(struct bb_conn *c);
+void bb_cm_received(struct bb_conn *c, const struct bb_cm_msg *msg);
 /* Runs one step of a connection that is resolving the MAC of its peer. */
 void bb_cm_resolve_step(struct bb_conn *c);
 /* Counts an invalid message. Logs at most one such message per second. */
@@ -234,14 +235,14 @@ void bb_cm_broken(struct bb_conn *c, int status, const char *why);
 void bb_cm_expired(struct bb_conn *c);
 /* Sets c->own, the parameters of this side that a message contains: GID, PSN, depths of READs. */
 int bb_cm_own_end(struct bb_conn *c);
-int bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg);
+int bb_cm_store_peer(struct bb_conn *c, const struct bb_cm_msg *msg);
 void bb_cm_depths(struct bb_conn *c);
 int bb_cm_qp_error(struct bb_conn *c);
 /*
  * Moves the connection to CLOSED and the QP to ERR. Later messages of the peer are ignored. The
  * caller reports the cause to the application.
  */
-void bb_cm_over(struct bb_conn *c);
+void bb_cm_close(struct bb_conn *c);
 bool bb_cm_comes_back(const struct bb_conn *c);
 
 /* ---- bb_cm_resolve.c */
@@ -269,7 +270,7 @@ void bb_cm_accepted_path(const struct bb_conn *c);
  * Returns true if the half-open connection may start to resolve the MAC of its peer. Returns false
  * if it must wait because too many connections are resolving a MAC.
  */
-bool bb_cm_may_ask(struct bb_conn *c);
+bool bb_cm_may_resolve(struct bb_conn *c);
 void bb_cm_resolve_begin(struct bb_conn *c);
 /*
  * Marks the MAC of the peer as no longer awaited; does nothing if the connection did not wait for
@@ -285,9 +286,9 @@ void bb_cm_lost_step(struct bb_conn *c);
  * Handles a half-open connection whose REQ names a session. Returns true if an existing connection
  * with that session accepts the request.
  */
-bool bb_cm_take_up(struct bb_conn *c);
+bool bb_cm_resume(struct bb_conn *c);
 void bb_cm_try_failed(struct bb_conn *c, int status, const char *why);
-void bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why);
+void bb_cm_give_up(struct bb_conn *c, int status, const char *why);
 void bb_cm_recovered(struct bb_conn *c);
 
 #endif

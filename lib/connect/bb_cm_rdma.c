@@ -37,7 +37,7 @@ struct channel {
 };
 
 /* Copy of an event. The event itself is acknowledged before the copy is handled. */
-struct heard {
+struct cm_msg_event {
 	enum rdma_cm_event_type type;
 	int status;
 	struct rdma_cm_id *id, *listen_id;
@@ -113,7 +113,7 @@ iwarp_connect(struct bb_conn *c, struct rdma_conn_param *p)
 		return ret;
 	if (errno != ECONNREFUSED)
 		return -errno;
-	bb_cm_heard(c, &refused);
+	bb_cm_received(c, &refused);
 	return 0;
 }
 
@@ -129,7 +129,7 @@ iwarp_accept(struct bb_conn *c, struct rdma_conn_param *p)
 /* ---- Events */
 
 static void
-bad_status(const struct heard *h, struct bb_conn *c, const char *why)
+bad_status(const struct cm_msg_event *h, struct bb_conn *c, const char *why)
 {
 	/*
 	 * The kernel reports a status as a negative errno, some versions of librdmacm as a positive
@@ -158,7 +158,7 @@ fill_end(const struct rdma_conn_param *p, struct bb_cm_msg *msg)
 }
 
 static void
-connect_request(const struct heard *h)
+connect_request(const struct cm_msg_event *h)
 {
 	struct bb_listener *l = h->listen_id->context;
 	struct bb_cm_msg msg = {.type = BB_CM_REQ};
@@ -189,11 +189,11 @@ connect_request(const struct heard *h)
 		       from->sa_family == AF_INET ? sizeof(struct sockaddr_in)
 						  : sizeof(struct sockaddr_in6));
 	c->half_open = true;
-	TAILQ_INSERT_TAIL(&cm->half, c, half_link);
+	TAILQ_INSERT_TAIL(&cm->half_open_conns, c, half_link);
 	cm->stats.half_open++;
 	bb_cm_set_state(c, BB_CONN_CONNECTING);
 	fill_end(&h->conn, &msg);
-	bb_cm_heard(c, &msg);
+	bb_cm_received(c, &msg);
 }
 
 static void
@@ -225,7 +225,7 @@ is_listener(const struct bb_cm *cm, const struct rdma_cm_id *id)
 }
 
 static void
-hear(const struct bb_cm *cm, const struct heard *h)
+receive_event(const struct bb_cm *cm, const struct cm_msg_event *h)
 {
 	struct bb_cm_msg msg = {0};
 	struct bb_conn *c;
@@ -247,12 +247,12 @@ hear(const struct bb_cm *cm, const struct heard *h)
 		address_resolved(c);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		bb_cm_reached(c);
+		bb_cm_connected(c);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		msg.type = BB_CM_REP;
 		fill_end(&h->conn, &msg);
-		bb_cm_heard(c, &msg);
+		bb_cm_received(c, &msg);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/* On iWARP this event reports the reply, because MPA has no third message. */
@@ -266,19 +266,19 @@ hear(const struct bb_cm *cm, const struct heard *h)
 			msg.end.initiator_depth = h->conn.initiator_depth;
 			msg.end.responder_resources = h->conn.responder_resources;
 		}
-		bb_cm_heard(c, &msg);
+		bb_cm_received(c, &msg);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		msg.type = BB_CM_REJ;
 		msg.reason = h->status > 0 ? (uint32_t)h->status : BB_REJECT_CONSUMER;
 		msg.private = h->conn.private_data_len != 0 ? h->conn.private_data : NULL;
 		msg.private_len = h->conn.private_data_len;
-		bb_cm_heard(c, &msg);
+		bb_cm_received(c, &msg);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		msg.type = c->state == BB_CONN_DISCONNECTING ? BB_CM_DREP : BB_CM_DREQ;
 		if (c->state != BB_CONN_CLOSED)
-			bb_cm_heard(c, &msg);
+			bb_cm_received(c, &msg);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		bad_status(h, c, "no device has a route to the peer's address");
@@ -306,7 +306,7 @@ channel_ready(struct bb_cm_io *io, uint32_t events)
 {
 	struct channel *chan = (struct channel *)io;
 	struct rdma_cm_event *ev;
-	struct heard h;
+	struct cm_msg_event h;
 	int i;
 
 	(void)events;
@@ -333,7 +333,7 @@ channel_ready(struct bb_cm_io *io, uint32_t events)
 		 * the id are acknowledged.
 		 */
 		rdma_ack_cm_event(ev);
-		hear(chan->cm, &h);
+		receive_event(chan->cm, &h);
 	}
 }
 
@@ -408,7 +408,7 @@ rdma_unlisten(struct bb_listener *l)
 /* ---- Connections */
 
 static int
-rdma_dial(struct bb_conn *c)
+rdma_connect_conn(struct bb_conn *c)
 {
 	struct channel *chan = c->cm->transport_ctx;
 	struct rdma_cm_id *id;
@@ -547,7 +547,7 @@ rdma_qp_up(struct bb_conn *c)
 }
 
 static void
-rdma_hang_up(struct bb_conn *c, bool abort)
+rdma_disconnect_conn(struct bb_conn *c, bool abort)
 {
 	struct rdma_cm_id *id = c->transport_ctx;
 
@@ -571,8 +571,8 @@ const struct bb_cm_ops bb_cm_rdma_ops = {
 	.close = rdma_close,
 	.listen = rdma_listen_at,
 	.unlisten = rdma_unlisten,
-	.dial = rdma_dial,
+	.connect = rdma_connect_conn,
 	.send = rdma_send,
 	.qp_up = rdma_qp_up,
-	.hang_up = rdma_hang_up,
+	.disconnect = rdma_disconnect_conn,
 };

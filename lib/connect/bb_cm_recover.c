@@ -7,9 +7,9 @@
  * Both sides move their QP to RESET and report the fate of its requests. The side that connected
  * before connects again, with pauses that double. Its REQ names the session, a random number from
  * the peer's first REP. The accepting side waits for that REQ. The REQ arrives on a new half-open
- * connection, called the heir. The lost connection then takes over the file descriptor of its heir.
- * If the REQ arrives before the accepting side has detected the loss, that side first resets its
- * QP.
+ * connection, called the successor. The lost connection then takes over the file descriptor of its
+ * successor. If the REQ arrives before the accepting side has detected the loss, that side first
+ * resets its QP.
  *
  * The recovered QP gets new PSNs. The GID is looked up again by its address, because its index may
  * have changed.
@@ -52,11 +52,11 @@ reset(struct bb_conn *c)
 }
 
 void
-bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why)
+bb_cm_give_up(struct bb_conn *c, int status, const char *why)
 {
-	c->cm->ops->hang_up(c, true);
-	bb_cm_over(c);
-	if (c->was_up)
+	c->cm->ops->disconnect(c, true);
+	bb_cm_close(c);
+	if (c->was_established)
 		bb_cm_report(c, BB_CM_DISCONNECTED, status, why);
 	else
 		bb_cm_report(c, BB_CM_FAILED, status != 0 ? status : -ECANCELED, why);
@@ -72,18 +72,18 @@ take_down(struct bb_conn *c)
 		return true;
 	BB_LOG(ERR, "QP 0x%x: its connection is closed: the QP cannot be reset for a recovery (%d)",
 	       c->qp->qpn, ret);
-	bb_cm_end_of_trying(c, ret, "the queue pair cannot be reset");
+	bb_cm_give_up(c, ret, "the queue pair cannot be reset");
 	return false;
 }
 
 void
 bb_cm_lost(struct bb_conn *c, int status, const char *why)
 {
-	c->cm->ops->hang_up(c, true);
+	c->cm->ops->disconnect(c, true);
 	if (!take_down(c))
 		return;
 	bb_cm_set_state(c, BB_CONN_LOST);
-	c->on_call = false;
+	c->awaiting_reply = false;
 	c->tries = 0;
 	c->backoff_ms = c->param.backoff_min_ms;
 	c->deadline = bb_cm_after(c->cm, c->param.recover_ms);
@@ -110,9 +110,9 @@ pause_ms(const struct bb_conn *c)
 void
 bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
 {
-	c->cm->ops->hang_up(c, true);
+	c->cm->ops->disconnect(c, true);
 	bb_cm_resolve_end(c);
-	c->on_call = false;
+	c->awaiting_reply = false;
 	/*
 	 * Clear the event, because the peer's data of this attempt must not appear in a later
 	 * event.
@@ -131,7 +131,7 @@ bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
 void
 bb_cm_recovered(struct bb_conn *c)
 {
-	c->on_call = false;
+	c->awaiting_reply = false;
 	c->deadline = 0;
 	c->recoveries++;
 	c->cm->stats.recovered++;
@@ -142,7 +142,7 @@ bb_cm_recovered(struct bb_conn *c)
 /* ---- Connecting side */
 
 static void
-call_again(struct bb_conn *c)
+resend_req(struct bb_conn *c)
 {
 	struct bb_port_attr port;
 	int ret;
@@ -154,9 +154,9 @@ call_again(struct bb_conn *c)
 	if (ret == 0)
 		ret = bb_cm_own_end(c);
 	if (ret == 0) {
-		c->on_call = true;
+		c->awaiting_reply = true;
 		c->next_try = bb_cm_after(c->cm, c->param.timeout_ms);
-		ret = c->cm->ops->dial(c);
+		ret = c->cm->ops->connect(c);
 	}
 	if (ret != 0)
 		bb_cm_try_failed(c, ret,
@@ -166,13 +166,13 @@ call_again(struct bb_conn *c)
 
 /* ---- Accepting side */
 
-/* Moves the transport connection and the peer's parameters from the heir to the connection. */
+/* Moves the transport connection and the peer's parameters from the successor to the connection. */
 static void
-take_heir(struct bb_conn *c)
+take_over_successor(struct bb_conn *c)
 {
-	struct bb_conn *h = c->heir;
+	struct bb_conn *h = c->successor;
 
-	c->cm->ops->hang_up(c, true);
+	c->cm->ops->disconnect(c, true);
 	c->cm->ops->adopt(c, h);
 	c->peer = h->peer;
 	c->addr = h->addr;
@@ -188,11 +188,11 @@ take_heir(struct bb_conn *c)
 }
 
 static void
-answer_again(struct bb_conn *c)
+resend_rep(struct bb_conn *c)
 {
 	int ret;
 
-	take_heir(c);
+	take_over_successor(c);
 	c->tries++;
 	c->ev.private_data = c->peer_private;
 	c->ev.private_len = c->peer_private_len;
@@ -208,12 +208,12 @@ answer_again(struct bb_conn *c)
 		bb_cm_try_failed(c, ret, "the peer's request cannot be answered");
 		return;
 	}
-	c->on_call = true;
+	c->awaiting_reply = true;
 	c->next_try = bb_cm_after(c->cm, c->param.timeout_ms);
 }
 
 bool
-bb_cm_take_up(struct bb_conn *c)
+bb_cm_resume(struct bb_conn *c)
 {
 	struct bb_conn *old;
 
@@ -225,16 +225,16 @@ bb_cm_take_up(struct bb_conn *c)
 	if (old == NULL || !bb_cm_comes_back(old) || (c->peer.flags & BB_CM_COMES_BACK) == 0 ||
 	    c->peer.qp_type != old->own.qp_type)
 		return false;
-	bb_cm_drop_heir(old);
-	old->heir = c;
-	c->taken_for = old;
+	bb_cm_drop_successor(old);
+	old->successor = c;
+	c->predecessor = old;
 	/*
-	 * The heir has sent its request, so its own deadline no longer applies. The connection that
-	 * it resumes limits the wait.
+	 * The successor has sent its request, so its own deadline no longer applies. The connection
+	 * that it resumes limits the wait.
 	 */
 	c->deadline = 0;
-	c->cm->heirs++;
-	/* Wake the application: bb_cm_lost_step() processes the heir in a later poll. */
+	c->cm->n_successors++;
+	/* Wake the application: bb_cm_lost_step() processes the successor in a later poll. */
 	bb_cm_wake(c->cm);
 	return true;
 }
@@ -245,12 +245,12 @@ bb_cm_lost_step(struct bb_conn *c)
 	const bool due = (int64_t)(bb_cm_now() - c->next_try) >= 0;
 
 	/* The peer has sent another request, so our reply was lost or ignored. */
-	if (c->heir != NULL && c->on_call)
+	if (c->successor != NULL && c->awaiting_reply)
 		bb_cm_try_failed(c, -ECONNRESET, "the peer started the connection anew");
-	else if (c->heir != NULL && bb_cm_peer_ready(c, &c->heir->peer) != -EAGAIN)
-		answer_again(c);
-	else if (c->on_call && due)
+	else if (c->successor != NULL && bb_cm_peer_ready(c, &c->successor->peer) != -EAGAIN)
+		resend_rep(c);
+	else if (c->awaiting_reply && due)
 		bb_cm_try_failed(c, -ETIMEDOUT, "the peer does not answer");
-	else if (c->active && !c->on_call && due)
-		call_again(c);
+	else if (c->active && !c->awaiting_reply && due)
+		resend_req(c);
 }

@@ -19,8 +19,8 @@
  * Maximum GIDs that are being resolved at a time, in total and per TCP address. A peer may name a
  * GID that no host has, and resolving it then takes seconds. Further connections wait.
  */
-#define ASKING_MAX  16u
-#define ASKING_PEER 4u
+#define RESOLVING_MAX  16u
+#define RESOLVING_PEER 4u
 
 /*
  * Returns true if both addresses belong to one host. An IPv6 host may use all addresses of its /64
@@ -41,22 +41,22 @@ same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 }
 
 bool
-bb_cm_may_ask(struct bb_conn *c)
+bb_cm_may_resolve(struct bb_conn *c)
 {
 	const struct bb_conn *other;
 	uint32_t n = 0;
 
-	if (c->asked)
+	if (c->counted_as_resolving)
 		return true;
-	if (c->cm->asking >= ASKING_MAX)
+	if (c->cm->n_resolving_half_open >= RESOLVING_MAX)
 		return false;
-	TAILQ_FOREACH(other, &c->cm->half, half_link) {
-		n += other->asked && same_host(&other->addr, &c->addr);
-		if (n == ASKING_PEER)
+	TAILQ_FOREACH(other, &c->cm->half_open_conns, half_link) {
+		n += other->counted_as_resolving && same_host(&other->addr, &c->addr);
+		if (n == RESOLVING_PEER)
 			return false;
 	}
-	c->asked = true;
-	c->cm->asking++;
+	c->counted_as_resolving = true;
+	c->cm->n_resolving_half_open++;
 	return true;
 }
 
@@ -74,8 +74,8 @@ void
 bb_cm_resolve_end(struct bb_conn *c)
 {
 	c->cm->resolving -= c->resolving;
-	c->cm->asking -= c->asked;
-	c->resolving = c->asked = false;
+	c->cm->n_resolving_half_open -= c->counted_as_resolving;
+	c->resolving = c->counted_as_resolving = false;
 }
 
 int

@@ -27,8 +27,8 @@
  * Maximum messages read per connection and poll. The state machine never expects more at a time,
  * and so few do not delay the poll in a flood.
  */
-#define HEAR_BATCH 8
-#define BACKLOG    4096
+#define RECEIVE_BATCH 8
+#define BACKLOG       4096
 /* A half-open connection of at least this age, in ms, may be closed to make room for a new one. */
 #define EVICT_MS 250
 /*
@@ -93,7 +93,7 @@ set_options(int fd)
 }
 
 static void
-forget_rx(struct bb_conn *c)
+reset_rx(struct bb_conn *c)
 {
 	free(c->rx_body);
 	c->rx_body = NULL;
@@ -101,7 +101,7 @@ forget_rx(struct bb_conn *c)
 }
 
 static void
-tcp_hang_up(struct bb_conn *c, bool abort)
+tcp_disconnect(struct bb_conn *c, bool abort)
 {
 	struct linger now = {.l_onoff = 1, .l_linger = 0};
 
@@ -111,13 +111,13 @@ tcp_hang_up(struct bb_conn *c, bool abort)
 	 * The peer needs no data that is still queued, so abort with RST. This avoids TIME_WAIT,
 	 * which would hold the port for minutes.
 	 */
-	if (abort && !c->said_no)
+	if (abort && !c->rej_sent)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	unwatch_and_close(c->cm, c->fd);
 	c->fd = -1;
 	c->watched = 0;
-	c->dialing = false;
-	forget_rx(c);
+	c->connecting = false;
+	reset_rx(c);
 	free(c->tx);
 	c->tx = NULL;
 }
@@ -126,7 +126,7 @@ tcp_hang_up(struct bb_conn *c, bool abort)
 
 /* Stores the unsent bytes of a message until the socket accepts them. */
 static int
-keep_rest(struct bb_conn *c, const uint8_t *p, size_t len)
+store_unsent(struct bb_conn *c, const uint8_t *p, size_t len)
 {
 	uint8_t *more;
 
@@ -163,7 +163,7 @@ tcp_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uin
 	if (c->fd < 0)
 		return -ENOTCONN;
 	n = bb_cm_msg_encode(buf, &msg);
-	c->said_no = type == BB_CM_REJ;
+	c->rej_sent = type == BB_CM_REJ;
 	while (c->tx == NULL && done < n) {
 		sent = send(c->fd, buf + done, n - done, MSG_NOSIGNAL);
 		if (sent < 0 && errno == EINTR)
@@ -178,11 +178,11 @@ tcp_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uin
 		return 0;
 	if (c->tx == NULL)
 		c->tx_len = c->tx_off = 0;
-	return keep_rest(c, buf + done, n - done);
+	return store_unsent(c, buf + done, n - done);
 }
 
 static void
-send_rest(struct bb_conn *c)
+send_unsent(struct bb_conn *c)
 {
 	ssize_t sent;
 
@@ -296,13 +296,13 @@ read_message(struct bb_conn *c)
 	if (why != NULL)
 		refuse(c, why);
 	else
-		bb_cm_heard(c, &msg);
+		bb_cm_received(c, &msg);
 	free(body);
 	return why != NULL ? -1 : 1;
 }
 
 static void
-dialled(struct bb_conn *c)
+connect_done(struct bb_conn *c)
 {
 	socklen_t len = sizeof(int);
 	int err = 0;
@@ -313,11 +313,11 @@ dialled(struct bb_conn *c)
 		bb_cm_broken(c, -err, "no answer from the peer's address");
 		return;
 	}
-	c->dialing = false;
+	c->connecting = false;
 	/* Set the options only now: until the connection is made, timeout_ms is the limit. */
 	set_options(c->fd);
 	watch(c, EPOLLIN);
-	bb_cm_reached(c);
+	bb_cm_connected(c);
 }
 
 static void
@@ -330,16 +330,16 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 	 * Skip a connection that was closed in this batch, or that waits for the application or for
 	 * a MAC.
 	 */
-	if (c->fd < 0 || !bb_cm_can_hear(c) || c->resolving)
+	if (c->fd < 0 || !bb_cm_can_receive(c) || c->resolving)
 		return;
-	if (c->dialing) {
+	if (c->connecting) {
 		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
-			dialled(c);
+			connect_done(c);
 		return;
 	}
 	if (c->tx != NULL && (events & EPOLLOUT) != 0)
-		send_rest(c);
-	for (i = 0; i < HEAR_BATCH && c->fd >= 0 && bb_cm_can_hear(c) && !c->resolving; i++)
+		send_unsent(c);
+	for (i = 0; i < RECEIVE_BATCH && c->fd >= 0 && bb_cm_can_receive(c) && !c->resolving; i++)
 		if (read_message(c) != 1)
 			return;
 }
@@ -353,18 +353,18 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 static bool
 evict(struct bb_cm *cm)
 {
-	struct bb_conn *c = TAILQ_FIRST(&cm->half);
+	struct bb_conn *c = TAILQ_FIRST(&cm->half_open_conns);
 
-	if (c == NULL || bb_cm_now() - c->born < cm->hz / 1000 * EVICT_MS)
+	if (c == NULL || bb_cm_now() - c->created_at < cm->hz / 1000 * EVICT_MS)
 		return false;
 	cm->stats.evicted++;
-	tcp_hang_up(c, true);
+	tcp_disconnect(c, true);
 	bb_cm_conn_free(c);
 	return true;
 }
 
 static void
-came_in(struct bb_listener *l, int fd, const struct sockaddr_storage *from)
+accept_conn(struct bb_listener *l, int fd, const struct sockaddr_storage *from)
 {
 	struct bb_cm *cm = l->cm;
 	struct bb_conn *c = bb_cm_conn_new(cm);
@@ -380,7 +380,7 @@ came_in(struct bb_listener *l, int fd, const struct sockaddr_storage *from)
 	c->addr = *from;
 	c->half_open = true;
 	c->deadline = bb_cm_after(cm, cm->attr.half_open_ms);
-	TAILQ_INSERT_TAIL(&cm->half, c, half_link);
+	TAILQ_INSERT_TAIL(&cm->half_open_conns, c, half_link);
 	cm->stats.half_open++;
 	bb_cm_set_state(c, BB_CONN_CONNECTING);
 	watch(c, EPOLLIN);
@@ -404,7 +404,7 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 		memset(&from, 0, sizeof(from));
 		fd = accept4(l->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			came_in(l, fd, &from);
+			accept_conn(l, fd, &from);
 			continue;
 		}
 		if (errno == EAGAIN)
@@ -467,7 +467,7 @@ tcp_unlisten(struct bb_listener *l)
 }
 
 static int
-tcp_dial(struct bb_conn *c)
+tcp_connect(struct bb_conn *c)
 {
 	const struct sockaddr *addr = (const struct sockaddr *)&c->addr;
 	socklen_t len = addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
@@ -477,14 +477,14 @@ tcp_dial(struct bb_conn *c)
 	if (c->fd < 0)
 		return -errno;
 	c->io.ready = conn_ready;
-	c->dialing = true;
+	c->connecting = true;
 	/*
 	 * If connect() succeeds at once, epoll also reports EPOLLOUT, so both cases continue there.
 	 */
 	if (connect(c->fd, addr, len) != 0 && errno != EINPROGRESS) {
 		int ret = -errno;
 
-		tcp_hang_up(c, true);
+		tcp_disconnect(c, true);
 		return ret;
 	}
 	watch(c, EPOLLOUT);
@@ -502,8 +502,8 @@ tcp_adopt(struct bb_conn *c, struct bb_conn *from)
 	(void)epoll_ctl(c->cm->epfd, EPOLL_CTL_MOD, c->fd, &ev);
 	from->fd = -1;
 	from->watched = 0;
-	forget_rx(from);
-	forget_rx(c);
+	reset_rx(from);
+	reset_rx(c);
 }
 
 static int
@@ -535,11 +535,11 @@ const struct bb_cm_ops bb_cm_tcp_ops = {
 	.close = tcp_close,
 	.listen = tcp_listen,
 	.unlisten = tcp_unlisten,
-	.dial = tcp_dial,
+	.connect = tcp_connect,
 	.send = tcp_send,
 	.qp_up = tcp_qp_up,
 	.adopt = tcp_adopt,
-	.hang_up = tcp_hang_up,
+	.disconnect = tcp_disconnect,
 };
 
 /* ---- Listeners, for all transports */
@@ -589,7 +589,7 @@ bb_listener_destroy(struct bb_listener *l)
 		c->ev.listener = NULL;
 		if (!c->half_open)
 			continue;
-		l->cm->ops->hang_up(c, true);
+		l->cm->ops->disconnect(c, true);
 		bb_cm_conn_free(c);
 	}
 	l->cm->ops->unlisten(l);

@@ -178,7 +178,7 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 
 /* Copies the parameters into the connection, with the data that they point to. */
 static int
-keep_param(struct bb_conn *c, const struct bb_conn_param *p)
+copy_param(struct bb_conn *c, const struct bb_conn_param *p)
 {
 	const size_t regions = p->nregions * sizeof(*p->regions);
 	uint8_t *bytes = malloc(regions + p->private_len + 1);
@@ -227,24 +227,24 @@ bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp *qp,
 	if (c == NULL)
 		return -ENOMEM;
 	c->active = true;
-	c->known = true;
+	c->visible = true;
 	bb_cm_own_qp(c, qp);
 	memcpy(&c->addr, addr, len);
-	ret = keep_param(c, param);
+	ret = copy_param(c, param);
 	if (ret == 0)
 		ret = bb_cm_own_end(c);
 	if (ret != 0)
 		goto fail;
 	bb_cm_set_state(c, BB_CONN_CONNECTING);
 	c->deadline = bb_cm_after(cm, param->timeout_ms);
-	ret = cm->ops->dial(c);
+	ret = cm->ops->connect(c);
 	if (ret != 0)
 		goto fail;
 	*conn = c;
 	return 0;
 
 fail:
-	cm->ops->hang_up(c, true);
+	cm->ops->disconnect(c, true);
 	bb_cm_conn_free(c);
 	return ret;
 }
@@ -254,7 +254,7 @@ fail:
  * which may happen before the CM has read the close.
  */
 static int
-answer(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint32_t len)
+reply(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint32_t len)
 {
 	int ret = c->cm->ops->send(c, type, reason, priv, len);
 
@@ -286,7 +286,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 		       qp->qpn, bb_qp_type_name(qp->ctrl->init.type));
 		return -EPROTOTYPE;
 	}
-	ret = keep_param(c, param);
+	ret = copy_param(c, param);
 	if (ret != 0)
 		return ret;
 	bb_cm_own_qp(c, qp);
@@ -297,7 +297,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	ret = bb_cm_qp_up(c);
 	if (ret != 0)
 		goto fail;
-	ret = answer(c, BB_CM_REP, 0, c->param.private_data, c->param.private_len);
+	ret = reply(c, BB_CM_REP, 0, c->param.private_data, c->param.private_len);
 	if (ret != 0) {
 		struct bb_qp_attr attr;
 
@@ -332,7 +332,7 @@ bb_conn_reject(struct bb_conn *c, const void *private_data, uint32_t private_len
 	ret = check_private(private_data, private_len, c->cm->ops->max_private_rej);
 	if (ret != 0)
 		return ret;
-	ret = answer(c, BB_CM_REJ, BB_REJECT_CONSUMER, private_data, private_len);
+	ret = reply(c, BB_CM_REJ, BB_REJECT_CONSUMER, private_data, private_len);
 	bb_cm_set_state(c, BB_CONN_CLOSED);
 	c->deadline = 0;
 	c->cm->stats.rejected++;
@@ -353,7 +353,7 @@ bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private
 	case BB_CONN_CONNECTING:
 	case BB_CONN_LOST:
 		/* The peer may get no message; in that case its own time limit ends the attempt. */
-		bb_cm_end_of_trying(c, 0, "this side cancelled the connection");
+		bb_cm_give_up(c, 0, "this side cancelled the connection");
 		return 0;
 	case BB_CONN_ACCEPTED:
 	case BB_CONN_ESTABLISHED:
@@ -363,7 +363,7 @@ bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private
 	default:
 		return -ENOTCONN;
 	}
-	bb_cm_drop_heir(c);
+	bb_cm_drop_successor(c);
 	(void)bb_cm_qp_error(c);
 	bb_cm_set_state(c, BB_CONN_DISCONNECTING);
 	c->deadline = bb_cm_after(c->cm, c->param.timeout_ms);
@@ -377,7 +377,7 @@ bb_conn_destroy(struct bb_conn *c)
 {
 	if (c == NULL)
 		return;
-	c->cm->ops->hang_up(c, false);
+	c->cm->ops->disconnect(c, false);
 	bb_cm_conn_free(c);
 }
 

@@ -38,7 +38,7 @@ struct bb_ep_ctrl {
 	/* receives stored before the connection is established, or while it is LOST */
 	struct recv *recvs;
 	uint32_t nrecvs;
-	int kept_err; /* first error of posting the receives in recvs */
+	int stored_err; /* first error of posting the receives in recvs */
 };
 
 void
@@ -234,7 +234,7 @@ bb_ep_port(const struct bb_ep *ep)
 /* ---- Events */
 
 static void
-came_in(struct bb_ep *listener, const struct bb_cm_event *ev)
+request_arrived(struct bb_ep *listener, const struct bb_cm_event *ev)
 {
 	struct bb_ep_ctrl *c = listener->ctrl;
 
@@ -249,7 +249,7 @@ came_in(struct bb_ep *listener, const struct bb_cm_event *ev)
 
 /* Removes a pending connection request whose connection is lost. */
 static void
-went(struct bb_ep *listener, struct bb_conn *conn)
+drop_request(struct bb_ep *listener, struct bb_conn *conn)
 {
 	struct bb_ep_ctrl *c = listener->ctrl;
 	uint32_t i;
@@ -268,7 +268,7 @@ went(struct bb_ep *listener, struct bb_conn *conn)
 
 /* Posts the receives that were stored while the connection was not established. */
 static int
-post_kept(struct bb_ep *ep)
+post_stored(struct bb_ep *ep)
 {
 	struct bb_ep_ctrl *c = ep->ctrl;
 	uint32_t i;
@@ -286,7 +286,7 @@ post_kept(struct bb_ep *ep)
 
 /* Polls the CM that @any shares with other endpoints, and handles the events of all of them. */
 static void
-look(struct bb_ep *any)
+poll_cm(struct bb_ep *any)
 {
 	struct bb_ep *root = any->ctrl->from != NULL ? any->ctrl->from : any, *ep;
 	struct bb_cm_event ev;
@@ -295,11 +295,11 @@ look(struct bb_ep *any)
 	while (bb_cm_poll(root->cm, &ev, 1) == 1) {
 		ep = bb_conn_user(ev.conn);
 		if (ev.type == BB_CM_CONNECT_REQUEST) {
-			came_in(root, &ev);
+			request_arrived(root, &ev);
 			continue;
 		}
 		if (ep == NULL) {
-			went(root, ev.conn);
+			drop_request(root, ev.conn);
 			continue;
 		}
 		ep->event = ev;
@@ -307,7 +307,7 @@ look(struct bb_ep *any)
 		ep->ctrl->lost = ev.type == BB_CM_LOST;
 		ep->ctrl->over = !ep->ctrl->up && !ep->ctrl->lost;
 		if (ep->ctrl->up)
-			ep->ctrl->kept_err = post_kept(ep);
+			ep->ctrl->stored_err = post_stored(ep);
 	}
 }
 
@@ -318,7 +318,7 @@ deadline(const struct bb_ep *ep)
 }
 
 static bool
-late(uint64_t end)
+expired(uint64_t end)
 {
 	return (int64_t)(rte_get_tsc_cycles() - end) >= 0;
 }
@@ -330,8 +330,8 @@ wait_up(struct bb_ep *ep)
 {
 	const uint64_t end = deadline(ep);
 
-	while (!ep->ctrl->up && !ep->ctrl->over && !late(end))
-		look(ep);
+	while (!ep->ctrl->up && !ep->ctrl->over && !expired(end))
+		poll_cm(ep);
 	if (ep->ctrl->up)
 		return 0;
 	if (!ep->ctrl->over)
@@ -375,7 +375,7 @@ post_early(struct bb_ep *ep, const struct bb_conn_param *param)
 	attr.path.port = param->path.port;
 	ret = bb_qp_modify(ep->qp, &attr,
 			   BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS);
-	return ret != 0 ? ret : post_kept(ep);
+	return ret != 0 ? ret : post_stored(ep);
 }
 
 int
@@ -395,7 +395,7 @@ bb_ep_connect(struct bb_ep *ep, const struct bb_conn_param *param)
 		return ret;
 	bb_conn_user_set(ep->conn, ep);
 	ret = wait_up(ep);
-	return ret != 0 ? ret : ep->ctrl->kept_err;
+	return ret != 0 ? ret : ep->ctrl->stored_err;
 }
 
 int
@@ -409,8 +409,8 @@ bb_ep_get_request(struct bb_ep *listener, struct bb_ep **out)
 	if (listener == NULL || out == NULL || listener->ctrl->listener == NULL)
 		return -EINVAL;
 	l = listener->ctrl;
-	for (end = deadline(listener); l->nwaiting == 0; look(listener))
-		if (late(end))
+	for (end = deadline(listener); l->nwaiting == 0; poll_cm(listener))
+		if (expired(end))
 			return -ETIMEDOUT;
 	ep = ep_new(listener->dev, &l->attr);
 	if (ep == NULL)
@@ -448,12 +448,12 @@ bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param)
 	end = deadline(ep);
 	if (ret == 0)
 		ret = bb_conn_accept(ep->conn, ep->qp, param);
-	while (ret == -EAGAIN && !late(end)) {
-		look(ep);
+	while (ret == -EAGAIN && !expired(end)) {
+		poll_cm(ep);
 		ret = bb_conn_accept(ep->conn, ep->qp, param);
 	}
 	if (ret == 0)
-		ret = post_kept(ep);
+		ret = post_stored(ep);
 	return ret != 0 ? ret : wait_up(ep);
 }
 
@@ -481,8 +481,8 @@ bb_ep_disconnect(struct bb_ep *ep)
 	/* If an earlier call has disconnected and timed out, wait again. */
 	if (!ep->ctrl->ending)
 		return 0;
-	for (end = deadline(ep); !ep->ctrl->over; look(ep))
-		if (late(end))
+	for (end = deadline(ep); !ep->ctrl->over; poll_cm(ep))
+		if (expired(end))
 			return -ETIMEDOUT;
 	return 0;
 }
@@ -490,7 +490,7 @@ bb_ep_disconnect(struct bb_ep *ep)
 bool
 bb_ep_connected(struct bb_ep *ep)
 {
-	look(ep);
+	poll_cm(ep);
 	return ep->ctrl->up;
 }
 
@@ -509,7 +509,7 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	 * recovery fails.
 	 */
 	if (ep->qp->state != BB_QP_RESET && !c->lost) {
-		ret = post_kept(ep);
+		ret = post_stored(ep);
 		if (ret != 0)
 			return ret;
 		ret = bb_post_recv(ep->qp, (uintptr_t)context, sge, nsge);
@@ -550,9 +550,9 @@ get_comp(struct bb_ep *ep, struct bb_cq *cq, struct bb_wc *wc)
 			return 0;
 		if (over)
 			return -ENOTCONN;
-		if (late(end))
+		if (expired(end))
 			return -ETIMEDOUT;
-		look(ep);
+		poll_cm(ep);
 	}
 }
 

@@ -237,7 +237,8 @@ log_equals(const char *dev, uint32_t port, const struct bb_gid_entry *list, unsi
 
 /* Returns a hash (FNV-1a, RFC 9923) of a refusal and the GIDs of the port, never 0. */
 static uint64_t
-stands_for(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *list, unsigned int n)
+refusal_hash(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *list,
+	     unsigned int n)
 {
 	const uint32_t head[2] = {(uint32_t)ret, (uint32_t)want->family};
 	const uint8_t *parts[2] = {(const uint8_t *)head, (const uint8_t *)list};
@@ -255,7 +256,7 @@ stands_for(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *l
  * Returns true if the outcome @what differs from the last outcome in @last. Then stores it there.
  */
 static bool
-news(struct bb_dev *dev, uint32_t port, struct bb_gid_last_log *last, uint64_t what)
+outcome_changed(struct bb_dev *dev, uint32_t port, struct bb_gid_last_log *last, uint64_t what)
 {
 	if (last->what == what) {
 		last->repeats += what != 0;
@@ -293,11 +294,11 @@ bb_gid_choose_logged(struct bb_dev *dev, uint32_t port, const struct bb_gid_want
 		return n;
 	ret = bb_gid_pick(list, (unsigned int)n, want, &rank);
 	if (ret >= 0) {
-		(void)news(dev, port, last, 0);
+		(void)outcome_changed(dev, port, last, 0);
 		*index = list[ret].index;
 		return 0;
 	}
-	if (!news(dev, port, last, stands_for(ret, want, list, (unsigned int)n)))
+	if (!outcome_changed(dev, port, last, refusal_hash(ret, want, list, (unsigned int)n)))
 		return ret;
 	if (ret == -ENOTUNIQ) {
 		log_equals(dev->name, port, list, (unsigned int)n, want, rank);

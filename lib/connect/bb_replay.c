@@ -280,7 +280,7 @@ report(const struct entry *e, enum bb_wr_fate fate, bb_replay_fn fn, void *arg)
 }
 
 static bool
-goes_again(const struct bb_replay *r, enum bb_wr_fate fate)
+is_reposted(const struct bb_replay *r, enum bb_wr_fate fate)
 {
 	return (fate == BB_WR_NOT_DONE && r->policy >= BB_REPLAY_NOT_DONE) ||
 	       (fate == BB_WR_UNKNOWN && r->policy >= BB_REPLAY_UNKNOWN);
@@ -332,7 +332,7 @@ bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn f
 
 		if (e->ended)
 			continue;
-		if (goes_again(r, e->fate)) {
+		if (is_reposted(r, e->fate)) {
 			e->maybe = e->maybe || e->fate == BB_WR_UNKNOWN;
 			e->polled = false;
 			e->status = BB_WC_SUCCESS;

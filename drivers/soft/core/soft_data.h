@@ -527,7 +527,8 @@ bool soft_msg_target_lives(const struct soft_qp *qp);
 void soft_msg_push(struct soft_engine *to, struct soft_msg *m);
 /* Returns the QP that a message names, or NULL if the number now has another generation. */
 struct soft_qp *soft_msg_qp(const struct soft_dev *dev, uint32_t qpn, uint32_t gen);
-/* Handles all messages in the inbox: each goes to the handler e->msg_handlers[state of the message]. */
+/* Handles all messages in the inbox: each goes to the handler e->msg_handlers[state of the
+ * message]. */
 void soft_inbox_drain(struct soft_engine *e);
 
 /* ---- soft_msg.c: handlers of messages */

@@ -106,7 +106,7 @@ TEST(test_end_of_the_connection_closes_a_pending_attempt)
 		up(&k);
 		fd = ask(k.session, BB_CM_COMES_BACK);
 		expect(&p, &p.b, BB_CM_LOST);
-		assert_non_null(k.conn->heir);
+		assert_non_null(k.conn->successor);
 		if (i % 2 == 0) {
 			OK(bb_conn_disconnect(k.conn, NULL, 0));
 			assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
@@ -314,16 +314,16 @@ KNOWN_TEST(30000, 30000, test_connections_beyond_one_poll_end_safely)
 	n = request_of(buf, k->session, BB_CM_COMES_BACK);
 	assert_int_equal(send(fd, buf, n, 0), n);
 	turn(&p);
-	assert_non_null(k->conn->heir);
+	assert_non_null(k->conn->successor);
 	assert_int_equal(conn_state(k->conn), BB_CONN_ESTABLISHED);
 	OK(bb_conn_disconnect(k->conn, NULL, 0));
-	assert_null(k->conn->heir);
+	assert_null(k->conn->successor);
 	assert_true(closed_by_us(fd));
 	close(fd);
 
 	until(begins_behind_first);
 	next = TAILQ_NEXT(p.b.cm->cursor, link);
-	p.b.cm->ops->hang_up(p.b.cm->cursor, true);
+	p.b.cm->ops->disconnect(p.b.cm->cursor, true);
 	bb_cm_conn_free(p.b.cm->cursor);
 	assert_ptr_equal(p.b.cm->cursor, next);
 	for (i = 0; i < SILENT; i++)
