@@ -39,7 +39,7 @@ verbs_channel_create(struct bb_channel *ch)
 	int ret = -ENOMEM;
 
 	if (h == NULL)
-		goto said;
+		goto logged;
 	h->evfd = -1;
 	ch->fd = -1;
 	TAILQ_INIT(&h->raised);
@@ -73,7 +73,7 @@ close_fds:
 	(void)ibv_destroy_comp_channel(h->ib);
 free_channel:
 	free(h);
-said:
+logged:
 	BB_LOG(ERR, "%s: cannot create a completion channel: %s", ch->dev->name, strerror(-ret));
 	return ret;
 }
@@ -259,7 +259,7 @@ verbs_raise(struct verbs_cq *c, bool error)
 }
 
 void
-verbs_channel_forget(struct verbs_channel *h, struct verbs_cq *c)
+verbs_channel_remove(struct verbs_channel *h, struct verbs_cq *c)
 {
 	pthread_mutex_lock(&h->lock);
 	if (c->raised)

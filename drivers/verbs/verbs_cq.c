@@ -153,7 +153,7 @@ verbs_cq_destroy(struct bb_cq *cq)
 		return -err;
 	}
 	if (cq->ctrl->channel != NULL)
-		verbs_channel_forget(cq->ctrl->channel->priv, c);
+		verbs_channel_remove(cq->ctrl->channel->priv, c);
 	rte_free(cq->ring.buf);
 	free(c);
 	return 0;

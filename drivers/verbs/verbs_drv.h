@@ -34,7 +34,7 @@
  * Returned instead of an errno if this driver has rejected a request and logged the reason. The
  * provider has not seen the request.
  */
-#define VERBS_SAID (1 << 30)
+#define VERBS_LOGGED (1 << 30)
 
 /* A memory region or window. verbs_key_find() looks it up by its key. */
 struct verbs_mr {
@@ -98,7 +98,7 @@ struct verbs_pd {
 	LIST_HEAD(, verbs_domain) domains;
 	LIST_HEAD(, verbs_qp) ud; /* list of the UD QPs of the PD */
 	/* list of destroyed address handles that outstanding requests still use */
-	LIST_HEAD(, verbs_ah) leaving;
+	LIST_HEAD(, verbs_ah) destroyed_ahs;
 };
 
 /*
@@ -125,7 +125,8 @@ struct verbs_cq {
 	bool timestamps;
 	/* poll one completion at a time, because ibv_next_poll() must not be used */
 	bool one_by_one;
-	bool said; /* a failed poll of the provider has been logged: see poll_failed() */
+	bool poll_error_logged; /* a failed poll of the provider has been logged: see poll_failed()
+				 */
 	/* State of the CQ on its completion channel. */
 	/* an event must be raised for the next completion; protected by the channel's lock */
 	bool armed;
@@ -138,7 +139,7 @@ struct verbs_cq {
 /* A request that the driver itself completes: a NOP, or a request that the provider rejected. */
 struct verbs_own {
 	/* seq of the last request before this one that was posted to the provider */
-	uint32_t behind;
+	uint32_t after_seq;
 	uint16_t idx;
 	/* error syndrome of the CQE; 0: success, or flush error if the QP is in ERR */
 	uint8_t syndrome;
@@ -154,7 +155,7 @@ struct verbs_qp {
 	struct verbs_cq *scq;
 	uint64_t wr_base; /* wr_id bits that identify the QP: VERBS_WR_USER() */
 	/* wr_base with VERBS_WR_REPORT, for requests whose completion is reported */
-	uint64_t wr_told;
+	uint64_t wr_reported;
 	/* first block that verbs_sq_give() has not yet posted to the provider */
 	uint16_t head;
 	/* maximum SGEs of extended post; requests with more SGEs are posted by ibv_post_send() */
@@ -250,7 +251,7 @@ void verbs_ah_release(struct bb_pd *pd, const struct bb_wqe_av *av);
  * Removes @q from all destroyed address handles that wait for its requests. Call if @q has no
  * outstanding request any more: it was reset or is about to be destroyed.
  */
-void verbs_ah_forget(struct verbs_pd *p, const struct verbs_qp *q);
+void verbs_ah_drop_waits(struct verbs_pd *p, const struct verbs_qp *q);
 /* Returns the address handle that @av refers to. */
 static inline struct ibv_ah *
 verbs_ah_of(const struct bb_wqe_av *av)
@@ -311,7 +312,7 @@ int verbs_cq_arm(struct bb_cq *cq, bool solicited_only);
  * for solicited completions only, raises the event only with @error.
  */
 void verbs_raise(struct verbs_cq *c, bool error);
-void verbs_channel_forget(struct verbs_channel *h, struct verbs_cq *c);
+void verbs_channel_remove(struct verbs_channel *h, struct verbs_cq *c);
 
 /* ---- verbs_event.c */
 int verbs_event_get(struct bb_dev *dev, struct bb_event *event);

@@ -48,8 +48,8 @@ state_from(enum ibv_qp_state state)
 
 /* Attribute bits of Bluebell and the corresponding bits of libibverbs. */
 static const struct {
-	uint32_t ours;
-	int theirs;
+	uint32_t bb_mask;
+	int ibv_mask;
 } masks[] = {
 	{BB_QP_ACCESS, IBV_QP_ACCESS_FLAGS},
 	{BB_QP_PKEY_INDEX, IBV_QP_PKEY_INDEX},
@@ -72,7 +72,7 @@ static int
 fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enum bb_qp_state to,
      struct ibv_qp_attr *a)
 {
-	int theirs = IBV_QP_STATE;
+	int ibv_mask = IBV_QP_STATE;
 	unsigned int i;
 
 	memset(a, 0, sizeof(*a));
@@ -82,10 +82,10 @@ fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enu
 	 * pass no other.
 	 */
 	if (to == BB_QP_RESET || to == BB_QP_ERR)
-		return theirs;
+		return ibv_mask;
 	for (i = 0; i < RTE_DIM(masks); i++)
-		if ((mask & masks[i].ours) != 0)
-			theirs |= masks[i].theirs;
+		if ((mask & masks[i].bb_mask) != 0)
+			ibv_mask |= masks[i].ibv_mask;
 	a->qp_access_flags = attr->access;
 	a->pkey_index = attr->pkey_index;
 	a->port_num = attr->path.port;
@@ -101,7 +101,7 @@ fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enu
 	a->retry_cnt = attr->retry_cnt;
 	a->rnr_retry = attr->rnr_retry;
 	a->qkey = attr->qkey;
-	return theirs;
+	return ibv_mask;
 }
 
 /* Resets the driver's state of the QP, because the provider has dropped all requests. */
@@ -109,7 +109,7 @@ static void
 after_reset(struct bb_qp *qp, struct verbs_qp *q)
 {
 	verbs_drain_qp(qp);
-	verbs_ah_forget(qp->ctrl->pd->priv, q);
+	verbs_ah_drop_waits(qp->ctrl->pd->priv, q);
 	q->head = 0;
 	q->failed = false;
 	q->refused = false;
@@ -141,7 +141,7 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	const struct bb_dev *dev = qp->ctrl->pd->dev;
 	struct verbs_qp *q = verbs_qp_of(qp);
 	struct ibv_qp_attr a;
-	int theirs = fill(dev, attr, mask, to, &a), err;
+	int ibv_mask = fill(dev, attr, mask, to, &a), err;
 	bool open = false;
 
 	/*
@@ -154,7 +154,7 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 		open = verbs_post_abort(q);
 		verbs_drain_qp(qp);
 	}
-	err = ibv_modify_qp(q->ib, &a, theirs);
+	err = ibv_modify_qp(q->ib, &a, ibv_mask);
 	if (err == EINVAL && to == BB_QP_ERR && qp->state == BB_QP_RESET)
 		err = reset_to_err(q, qp->ctrl->init.type);
 	if (err != 0) {

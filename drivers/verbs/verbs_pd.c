@@ -41,7 +41,7 @@ verbs_pd_alloc(struct bb_pd *pd)
 	}
 	LIST_INIT(&p->domains);
 	LIST_INIT(&p->ud);
-	LIST_INIT(&p->leaving);
+	LIST_INIT(&p->destroyed_ahs);
 	errno = 0;
 	p->pd = ibv_alloc_pd(d->ctx);
 	if (p->pd == NULL) {
@@ -58,7 +58,7 @@ verbs_pd_alloc(struct bb_pd *pd)
 static void
 ah_reap(const struct bb_dev *dev, struct verbs_pd *p)
 {
-	struct verbs_ah *a = LIST_FIRST(&p->leaving), *next;
+	struct verbs_ah *a = LIST_FIRST(&p->destroyed_ahs), *next;
 
 	for (; a != NULL; a = next) {
 		uint32_t i = 0;
@@ -81,12 +81,12 @@ ah_reap(const struct bb_dev *dev, struct verbs_pd *p)
 }
 
 void
-verbs_ah_forget(struct verbs_pd *p, const struct verbs_qp *q)
+verbs_ah_drop_waits(struct verbs_pd *p, const struct verbs_qp *q)
 {
 	struct verbs_ah *a;
 	uint32_t i;
 
-	LIST_FOREACH(a, &p->leaving, link) {
+	LIST_FOREACH(a, &p->destroyed_ahs, link) {
 		for (i = 0; i < a->n;) {
 			if (a->wait[i].q == q)
 				a->wait[i] = a->wait[--a->n];
@@ -250,6 +250,6 @@ verbs_ah_release(struct bb_pd *pd, const struct bb_wqe_av *av)
 		/* Wait for all posted requests, including those that are not rung yet. */
 		a->wait[a->n++].seq = __atomic_load_n(&q->bb->sq.seq, __ATOMIC_RELAXED);
 	}
-	LIST_INSERT_HEAD(&p->leaving, a, link);
+	LIST_INSERT_HEAD(&p->destroyed_ahs, a, link);
 	ah_reap(pd->dev, p);
 }

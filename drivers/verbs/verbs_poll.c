@@ -131,7 +131,7 @@ own_done(struct verbs_qp *q, uint32_t upto, uint64_t time)
 		const struct verbs_own *o = &q->own[q->own_head & q->own_mask];
 		uint8_t syndrome = o->syndrome;
 
-		if ((int32_t)(upto - o->behind) < 0)
+		if ((int32_t)(upto - o->after_seq) < 0)
 			return;
 		q->own_head++;
 		if (syndrome == 0 && q->failed)
@@ -374,9 +374,9 @@ take_ex(struct verbs_cq *c, struct polled *p)
 static __attribute__((noinline, cold)) void
 poll_failed(struct verbs_cq *c, const char *call, int err)
 {
-	if (c->said)
+	if (c->poll_error_logged)
 		return;
-	c->said = true;
+	c->poll_error_logged = true;
 	BB_LOG(ERR,
 	       "%s: CQ 0x%x: %s() failed: %s (%d): completions may be lost, and the queue slots "
 	       "of their requests are not freed: recover or destroy the QPs of this CQ (logged "

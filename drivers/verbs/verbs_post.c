@@ -146,7 +146,7 @@ verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id, uin
 	q = sq->driver;
 	ex = sq->ex;
 	/* begin() has set wr_flags for this request. */
-	ex->wr_id = q->wr_told | where >> 48;
+	ex->wr_id = q->wr_reported | where >> 48;
 	ibv_wr_rdma_write(ex, rkey, raddr);
 }
 

@@ -215,7 +215,7 @@ init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 	q->own = (struct verbs_own *)(void *)(rq.wr_ids + s->wqes);
 	q->own_mask = s->own - 1;
 	q->wr_base = (uint64_t)qp->user_index << 16;
-	q->wr_told = q->wr_base | VERBS_WR_REPORT;
+	q->wr_reported = q->wr_base | VERBS_WR_REPORT;
 	ret = bb_sq_init(&qp->sq, &sq);
 	if (ret == 0 && s->wqes != 0)
 		ret = bb_rq_init(&qp->rq, &rq);
@@ -320,7 +320,7 @@ verbs_qp_destroy(struct bb_qp *qp)
 	(void)qpn_note(d, qp->qpn, 0);
 	if (qp->ctrl->init.type == BB_QPT_UD) {
 		LIST_REMOVE(q, link);
-		verbs_ah_forget(qp->ctrl->pd->priv, q);
+		verbs_ah_drop_waits(qp->ctrl->pd->priv, q);
 	}
 	verbs_domain_put(q->domain);
 	rte_free(q->ring);

@@ -84,7 +84,7 @@ bind(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint3
 		       "QP 0x%x: cannot bind memory window 0x%x: the window or its MR was "
 		       "destroyed; the QP goes to ERR",
 		       q->ib->qp_num, key);
-		return VERBS_SAID;
+		return VERBS_LOGGED;
 	}
 	r->mw = mw->mw;
 	r->rkey = (key & ~0xffu) | (bb_be32(w.mkey.qpn_key) & 0xff);
@@ -130,6 +130,6 @@ verbs_req_other(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *
 		BB_LOG(ERR,
 		       "QP 0x%x: libibverbs does not support the operation %s; the QP goes to ERR",
 		       q->ib->qp_num, bb_wqe_opcode_name(r->opcode));
-		return VERBS_SAID;
+		return VERBS_LOGGED;
 	}
 }

@@ -29,7 +29,7 @@ struct verbs_req {
 	struct ibv_sge sge[VERBS_MAX_SGE];
 };
 
-/* Decodes a WQE, except for a WRITE, READ or SEND on a connected QP. Returns 0 or VERBS_SAID. */
+/* Decodes a WQE, except for a WRITE, READ or SEND on a connected QP. Returns 0 or VERBS_LOGGED. */
 int verbs_req_other(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl,
 		    uint32_t ds, struct verbs_req *r);
 
@@ -76,7 +76,7 @@ verbs_req_data(const struct bb_sq *sq, void *seg, uint32_t segs, struct verbs_re
 	r->n = segs;
 }
 
-/* Decodes the WQE at @ctrl. Returns 0 or VERBS_SAID. */
+/* Decodes the WQE at @ctrl. Returns 0 or VERBS_LOGGED. */
 static inline int
 verbs_req_read(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl,
 	       const struct bb_sq_wqe *w, uint32_t ds, struct verbs_req *r)

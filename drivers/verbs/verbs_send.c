@@ -24,7 +24,7 @@ own_add(struct verbs_qp *q, uint16_t idx, bool told, uint8_t syndrome)
 {
 	struct verbs_own *o = &q->own[q->own_tail++ & q->own_mask];
 
-	o->behind = q->given;
+	o->after_seq = q->given;
 	o->idx = idx;
 	o->syndrome = syndrome;
 	o->report = told;
@@ -77,7 +77,7 @@ refused(struct bb_qp *qp, struct verbs_qp *q, uint16_t from, uint16_t end, int e
 
 	if (!q->refused) {
 		q->refused = true;
-		verbs_qp_stop(qp, err == VERBS_SAID ? NULL : "a request", err);
+		verbs_qp_stop(qp, err == VERBS_LOGGED ? NULL : "a request", err);
 		if (q->done != q->given)
 			mark(qp, q);
 	} else {
@@ -104,7 +104,7 @@ ex_data(struct ibv_qp_ex *ex, const struct verbs_req *r)
 		ibv_wr_set_inline_data_list(ex, r->n, r->data);
 }
 
-/* Logs that the extended post of the provider lacks the operation of @r. Returns VERBS_SAID. */
+/* Logs that the extended post of the provider lacks the operation of @r. Returns VERBS_LOGGED. */
 static int
 ex_lacks(const struct verbs_qp *q, const struct verbs_req *r)
 {
@@ -112,10 +112,10 @@ ex_lacks(const struct verbs_qp *q, const struct verbs_req *r)
 	       "QP 0x%x: the provider's extended post (ibv_wr_*()) does not support the operation "
 	       "%s; the QP goes to ERR",
 	       q->ib->qp_num, bb_wqe_opcode_name(r->opcode));
-	return VERBS_SAID;
+	return VERBS_LOGGED;
 }
 
-/* Posts an atomic or a request that changes a key. Returns 0 or VERBS_SAID. */
+/* Posts an atomic or a request that changes a key. Returns 0 or VERBS_LOGGED. */
 static int
 ex_other(struct verbs_qp *q, const struct verbs_req *r)
 {
@@ -267,7 +267,7 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 	if (lacks != NULL) {
 		BB_LOG(ERR, "QP 0x%x: iWARP does not support %s; the QP goes to ERR", q->bb->qpn,
 		       lacks);
-		return VERBS_SAID;
+		return VERBS_LOGGED;
 	}
 
 	for (i = 0; i < RTE_DIM(plain_opcodes); i++)
@@ -502,7 +502,7 @@ give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16
 			if (err != 0)
 				return err;
 			b->from = idx;
-			return VERBS_SAID;
+			return VERBS_LOGGED;
 		}
 		r.wr_id |= q->wr_base | idx;
 		if (awaited(sq, next, end))
