@@ -125,7 +125,7 @@ void dv_events_close(struct dv_ctx *c);
 int dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 		       unsigned int n, uint64_t cookie);
 /* Removes a destroyed object from its event channel. */
-void dv_event_forget(struct dv_ctx *c, struct dv_events *events);
+void dv_event_remove(struct dv_ctx *c, struct dv_events *events);
 int dv_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 int dv_set_nonblock(int fd);
 

@@ -162,7 +162,7 @@ dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *t
 }
 
 void
-dv_event_forget(struct dv_ctx *c, struct dv_events *events)
+dv_event_remove(struct dv_ctx *c, struct dv_events *events)
 {
 	pthread_mutex_lock(&c->events_lock);
 	if (--events->objs == 0 && events != LIST_FIRST(&c->events))

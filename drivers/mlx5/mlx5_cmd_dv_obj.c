@@ -87,7 +87,7 @@ dv_obj_destroy(struct mlx5_obj *obj)
 	if (ret != 0)
 		return ret;
 	if (o->events != NULL)
-		dv_event_forget(c, o->events);
+		dv_event_remove(c, o->events);
 	free(o);
 	return 0;
 }
