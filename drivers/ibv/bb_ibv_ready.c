@@ -21,27 +21,27 @@
 /* Maximum pending requests of the process. Each request has a thread. */
 #define THREADS 16u
 /* Maximum pending requests plus cached results. */
-#define QUESTIONS 256u
+#define MAX_QUERIES 256u
 /*
  * Seconds for which a successful result is cached. While a neighbour's entry exists, the kernel
  * uses its MAC at once, even if the entry is stale. The kernel keeps an unused entry for at least
  * 60 s (man 7 arp: gc_stale_time).
  */
-#define KEEP_S 60
+#define RESULT_S 60
 
-struct question {
+struct query {
 	struct ibv_context *ctx; /* NULL if the entry is free */
 	struct ibv_ah_attr attr;
 	uint64_t number; /* sequence number of the request */
 	time_t at;       /* time of the result in seconds, monotonic clock */
-	bool answered;
+	bool finished;
 	int ret; /* result: 0 or a negative errno */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t answer = PTHREAD_COND_INITIALIZER;
-static struct question questions[QUESTIONS];
-static uint64_t asked;
+static pthread_cond_t query_done = PTHREAD_COND_INITIALIZER;
+static struct query queries[MAX_QUERIES];
+static uint64_t n_started;
 static unsigned int running;
 
 static time_t
@@ -75,18 +75,18 @@ make_ah(struct ibv_context *ctx, struct ibv_ah_attr *attr)
 }
 
 static void *
-ask(void *arg)
+run_query(void *arg)
 {
-	struct question *q = arg;
+	struct query *q = arg;
 	struct ibv_ah_attr attr = q->attr;
 	int ret = make_ah(q->ctx, &attr);
 
 	pthread_mutex_lock(&lock);
 	q->ret = ret;
 	q->at = now();
-	q->answered = true;
+	q->finished = true;
 	running--;
-	pthread_cond_broadcast(&answer);
+	pthread_cond_broadcast(&query_done);
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
@@ -96,7 +96,7 @@ ask(void *arg)
  * them.
  */
 static int
-start(struct question *q)
+start(struct query *q)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;
@@ -108,14 +108,14 @@ start(struct question *q)
 	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, &attr, ask, q);
+	err = pthread_create(&thread, &attr, run_query, q);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)pthread_attr_destroy(&attr);
 	return -err;
 }
 
 static bool
-same(const struct question *q, struct ibv_context *ctx, const struct ibv_ah_attr *attr)
+same_query(const struct query *q, struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 {
 	return q->ctx == ctx && q->attr.port_num == attr->port_num &&
 	       q->attr.grh.sgid_index == attr->grh.sgid_index &&
@@ -126,18 +126,18 @@ same(const struct question *q, struct ibv_context *ctx, const struct ibv_ah_attr
  * Returns a free entry, or else the entry with the oldest result. Returns NULL if all requests are
  * pending.
  */
-static struct question *
-place(void)
+static struct query *
+free_entry(void)
 {
-	struct question *oldest = NULL;
+	struct query *oldest = NULL;
 	unsigned int i;
 
-	for (i = 0; i < QUESTIONS; i++) {
-		struct question *q = &questions[i];
+	for (i = 0; i < MAX_QUERIES; i++) {
+		struct query *q = &queries[i];
 
 		if (q->ctx == NULL)
 			return q;
-		if (q->answered && (oldest == NULL || q->number < oldest->number))
+		if (q->finished && (oldest == NULL || q->number < oldest->number))
 			oldest = q;
 	}
 	return oldest;
@@ -146,26 +146,26 @@ place(void)
 int
 bb_ibv_ready(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 {
-	struct question *q = NULL;
+	struct query *q = NULL;
 	unsigned int i;
 	int ret = -EAGAIN;
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < QUESTIONS && q == NULL; i++)
-		if (same(&questions[i], ctx, attr))
-			q = &questions[i];
-	if (q != NULL && q->answered && q->ret == 0 && now() - q->at >= KEEP_S)
+	for (i = 0; i < MAX_QUERIES && q == NULL; i++)
+		if (same_query(&queries[i], ctx, attr))
+			q = &queries[i];
+	if (q != NULL && q->finished && q->ret == 0 && now() - q->at >= RESULT_S)
 		q->ctx = NULL;
 	if (q != NULL && q->ctx != NULL) {
-		ret = q->answered ? q->ret : -EAGAIN;
+		ret = q->finished ? q->ret : -EAGAIN;
 		/*
 		 * Report the failure only once: drop the result, so that the next call resolves the
 		 * MAC again.
 		 */
-		if (q->answered && ret != 0)
+		if (q->finished && ret != 0)
 			q->ctx = NULL;
-	} else if (running < THREADS && (q = place()) != NULL) {
-		*q = (struct question){.ctx = ctx, .attr = *attr, .number = asked++};
+	} else if (running < THREADS && (q = free_entry()) != NULL) {
+		*q = (struct query){.ctx = ctx, .attr = *attr, .number = n_started++};
 		/* If no thread can be started, drop the entry. The next call tries again. */
 		if (start(q) != 0)
 			q->ctx = NULL;
@@ -181,11 +181,11 @@ bb_ibv_ready_end(struct ibv_context *ctx)
 	unsigned int i;
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < QUESTIONS; i++) {
-		while (questions[i].ctx == ctx && !questions[i].answered)
-			pthread_cond_wait(&answer, &lock);
-		if (questions[i].ctx == ctx)
-			questions[i].ctx = NULL;
+	for (i = 0; i < MAX_QUERIES; i++) {
+		while (queries[i].ctx == ctx && !queries[i].finished)
+			pthread_cond_wait(&query_done, &lock);
+		if (queries[i].ctx == ctx)
+			queries[i].ctx = NULL;
 	}
 	pthread_mutex_unlock(&lock);
 }
