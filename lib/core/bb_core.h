@@ -93,9 +93,9 @@ uint32_t bb_sq_pending(const struct bb_sq *sq, uint16_t *counter);
  * Records and logs the WQE at @counter, for bb_qp_error_text(). Only the owner may call this
  * function, and only once between two resets.
  */
-void bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter);
+void bb_qp_error_record(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter);
 /* Deletes the recorded error. Call with dev->lock held. */
-void bb_qp_error_forget(struct bb_qp *qp);
+void bb_qp_error_clear(struct bb_qp *qp);
 
 /*
  * Adds the rings' statistics to ctrl->past. Call this function before a reset of the rings, which

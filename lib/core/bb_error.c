@@ -64,7 +64,7 @@ wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t coun
 }
 
 void
-bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter)
+bb_qp_error_record(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter)
 {
 	struct bb_qp_error *e;
 
@@ -82,7 +82,7 @@ bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t c
 }
 
 void
-bb_qp_error_forget(struct bb_qp *qp)
+bb_qp_error_clear(struct bb_qp *qp)
 {
 	free(__atomic_exchange_n(&qp->ctrl->error, NULL, __ATOMIC_ACQ_REL));
 }

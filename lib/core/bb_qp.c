@@ -261,7 +261,7 @@ bb_qp_destroy(struct bb_qp *qp)
 		if (ctrl->recv_cq != ctrl->send_cq)
 			bb_cq_purge(ctrl->recv_cq, qp);
 		bb_mw_qp_reset(qp);
-		bb_qp_error_forget(qp);
+		bb_qp_error_clear(qp);
 		dev->qps[qp->user_index] = NULL;
 		dev->qps_used--;
 		credits_give(&ctrl->init);

@@ -358,7 +358,7 @@ after_reset(struct bb_qp *qp)
 	memset(&ctrl->attr, 0, sizeof(ctrl->attr));
 	ctrl->attr.size = sizeof(ctrl->attr);
 	ctrl->error_logged = false;
-	bb_qp_error_forget(qp);
+	bb_qp_error_clear(qp);
 	ctrl->send_error = 0;
 	__atomic_store_n(&ctrl->send_failed, false, __ATOMIC_RELAXED);
 	memset(&ctrl->recovery, 0, sizeof(ctrl->recovery));

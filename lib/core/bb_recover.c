@@ -477,7 +477,7 @@ collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
  * the request, or if the request was never rung.
  */
 static int
-collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
+collect_remaining(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
 	struct bb_wc wc = {.qp = qp, .status = BB_WC_WR_FLUSH_ERR, .opcode = BB_WC_RECV};
 	uint32_t sends = walk_count(&qp->sq, *w, qp->sq.seq);
@@ -528,7 +528,7 @@ give_up(struct bb_qp *qp, struct bb_qp_recovery *r)
 	if (ret == 0)
 		ret = collect(qp, &w, r);
 	if (ret == 0)
-		ret = collect_rest(qp, &w, r);
+		ret = collect_remaining(qp, &w, r);
 	if (ret == -ENOSPC)
 		BB_LOG(ERR,
 		       "QP 0x%x: %u entries are too few for the outcomes of all its requests: "

@@ -30,7 +30,7 @@ error_explain(struct bb_qp *qp, const struct bb_cqe *cqe, const struct bb_wc *wc
 	BB_LOG(ERR, "QP 0x%x: %s (syndrome 0x%02x, vendor 0x%02x): %s", qp->qpn,
 	       bb_wc_status_name(wc->status), wc->syndrome, wc->vendor_err,
 	       bb_wc_status_cause(wc->status, wc->vendor_err));
-	bb_qp_error_note(qp, wc, send, bb_be16(cqe->wqe_counter));
+	bb_qp_error_record(qp, wc, send, bb_be16(cqe->wqe_counter));
 }
 
 /*

@@ -8,7 +8,7 @@
 
 /* Returns true if the device does not support this WRITE, SEND or READ. */
 static bool
-lacked(const struct bb_qp *qp, const struct bb_send_wr *wr)
+unsupported(const struct bb_qp *qp, const struct bb_send_wr *wr)
 {
 	const struct bb_dev *dev = qp->ctrl->pd->dev;
 	uint32_t i, n = 0;
@@ -34,8 +34,8 @@ post_message(struct bb_qp *qp, const struct bb_send_wr *wr, uint8_t opcode, bool
 	uint64_t raddr = has_raddr ? wr->rdma.raddr : 0;
 	uint32_t rkey = has_raddr ? wr->rdma.rkey : 0;
 
-	if (lacked(qp, wr))
-		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_LACKED);
+	if (unsupported(qp, wr))
+		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_UNSUPPORTED);
 	if ((wr->flags & BB_SEND_INLINE) != 0)
 		return bb_sq_post_inline_list(&qp->sq, opcode, has_raddr, wr->wr_id, wr->sge,
 					      wr->nsge, raddr, rkey, imm, wr->flags);
@@ -79,7 +79,7 @@ post_atomic(struct bb_qp *qp, const struct bb_send_wr *wr, uint8_t opcode)
 		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_ATOMIC_LEN);
 	if (masked) {
 		if (dev->masked_atomics == 0)
-			return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_LACKED);
+			return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_UNSUPPORTED);
 		if ((wr->sge->len & dev->masked_atomics) != wr->sge->len)
 			return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_ATOMIC_LEN);
 		return swap ? bb_post_masked_cmp_swap(qp, wr->wr_id, wr->sge, wr->atomic.raddr,
@@ -91,7 +91,7 @@ post_atomic(struct bb_qp *qp, const struct bb_send_wr *wr, uint8_t opcode)
 						       wr->atomic.compare_mask, wr->flags);
 	}
 	if (!dev->atomics)
-		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_LACKED);
+		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_UNSUPPORTED);
 	return bb_sq_post_atomic(&qp->sq, opcode, wr->wr_id, wr->sge, wr->atomic.raddr,
 				 wr->atomic.rkey, swap ? wr->atomic.swap : wr->atomic.compare_add,
 				 swap ? wr->atomic.compare_add : 0, wr->flags);
@@ -106,9 +106,9 @@ post_key(struct bb_qp *qp, const struct bb_send_wr *wr)
 	if (wr->opcode == BB_WR_LOCAL_INV)
 		return dev->memory_windows || dev->mkey_layout
 			       ? bb_post_local_inv(qp, wr->wr_id, wr->imm_or_inv, wr->flags)
-			       : bb_sq_refuse_arg(&qp->sq, BB_REFUSED_LACKED);
+			       : bb_sq_refuse_arg(&qp->sq, BB_REFUSED_UNSUPPORTED);
 	if (!dev->memory_windows)
-		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_LACKED);
+		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_UNSUPPORTED);
 	if (wr->bind_mw.mw == NULL)
 		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_MKEY_BLOCK);
 	return bb_post_bind_mw(qp, wr->wr_id, wr->bind_mw.mw, wr->bind_mw.rkey, wr->bind_mw.mr,
@@ -124,7 +124,7 @@ post_one(struct bb_qp *qp, const struct bb_send_wr *wr)
 	int ret = bb_wr_check(type, wr->opcode, wr->flags);
 
 	if (ret == -ENOTSUP)
-		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_LACKED);
+		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_UNSUPPORTED);
 	if (ret != 0)
 		return bb_sq_refuse_arg(&qp->sq, bb_wr_check(type, wr->opcode, 0) != 0
 							 ? BB_REFUSED_OPCODE
@@ -152,7 +152,7 @@ post_one(struct bb_qp *qp, const struct bb_send_wr *wr)
 	case BB_WR_MASKED_FETCH_AND_ADD:
 		return post_atomic(qp, wr, opcode);
 	default:
-		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_LACKED);
+		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_UNSUPPORTED);
 	}
 }
 

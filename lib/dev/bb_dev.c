@@ -24,7 +24,7 @@ static unsigned int n_drivers;
  * True if the notice about missing hugepages was logged, so that it is logged only once per
  * process.
  */
-static bool no_huge_said;
+static bool no_huge_logged;
 
 /*
  * Default operations. The library uses each in place of an operation that a driver does not have.
@@ -451,7 +451,8 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 		goto free_qps;
 
 	bb_open_devs_add(dev);
-	if (!rte_eal_has_hugepages() && !__atomic_exchange_n(&no_huge_said, true, __ATOMIC_RELAXED))
+	if (!rte_eal_has_hugepages() &&
+	    !__atomic_exchange_n(&no_huge_logged, true, __ATOMIC_RELAXED))
 		BB_LOG(NOTICE,
 		       "%s: EAL runs without hugepages, which costs TLB misses and, on a card, "
 		       "512 times more translation entries",

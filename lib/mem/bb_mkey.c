@@ -101,7 +101,7 @@ attr_check(const struct bb_dev *dev, const struct bb_mkey_attr *attr)
  * this key is destroyed.
  */
 static void
-refer(struct bb_mkey_priv *k, const struct bb_sge *pieces)
+hold_mrs(struct bb_mkey_priv *k, const struct bb_sge *pieces)
 {
 	struct bb_mr_priv *mr;
 	uint32_t i;
@@ -152,7 +152,7 @@ bb_mkey_create(struct bb_pd *pd, const struct bb_mkey_attr *attr, struct bb_mkey
 		k->pub.len = drv.len;
 		k->pub.access = attr->access;
 		k->pub.max_pieces = attr->max_pieces;
-		refer(k, attr->pieces);
+		hold_mrs(k, attr->pieces);
 		pd->mkeys++;
 	}
 	pthread_mutex_unlock(&pd->dev->lock);

@@ -288,7 +288,7 @@ bb_mw_settle(const struct bb_dev *dev)
  * holds its region until an operation that is posted after the reset has succeeded.
  */
 static void
-forget_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
+handle_qp_reset(struct bb_mw_priv *w, const struct bb_qp *qp)
 {
 	uint32_t i = 0, n = w->n_ops;
 
@@ -309,7 +309,7 @@ forget_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
 void
 bb_mw_qp_reset(const struct bb_qp *qp)
 {
-	for_each(qp->ctrl->pd->dev, forget_qp, qp);
+	for_each(qp->ctrl->pd->dev, handle_qp_reset, qp);
 }
 
 /* Removes the window's requests on @qp that were not rung. */

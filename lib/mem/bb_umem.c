@@ -21,7 +21,7 @@
 
 /* Returns the reason for which the library rejects a umem, NULL if the umem is valid. */
 static const char *
-umem_wrong(const struct bb_umem_attr *attr)
+umem_invalid_reason(const struct bb_umem_attr *attr)
 {
 	if (attr->len == 0)
 		return "the length is 0";
@@ -58,7 +58,7 @@ umem_check(const struct bb_dev *dev, const struct bb_umem_attr *attr)
 		       dev->name);
 		return -ENOTSUP;
 	}
-	why = umem_wrong(attr);
+	why = umem_invalid_reason(attr);
 	if (why == NULL)
 		return 0;
 	BB_LOG(ERR, "%s: a umem of %zu bytes at %p with access 0x%x is not registered: %s",

@@ -52,8 +52,8 @@ static const struct {
 	[BB_REFUSED_WQE_SIZE] = {-EINVAL,
 				 "the request needs a WQE of 128 bytes: create the QP with "
 				 "max_sge 3 or more, or sq_depth 2 or more"},
-	[BB_REFUSED_LACKED] = {-ENOTSUP,
-			       "the device does not support this operation: see bb_dev_query()"},
+	[BB_REFUSED_UNSUPPORTED] =
+		{-ENOTSUP, "the device does not support this operation: see bb_dev_query()"},
 };
 
 void

@@ -60,7 +60,7 @@ enum bb_refusal {
 	BB_REFUSED_FLAGS,        /**< -EINVAL: a flag that the operation does not support */
 	BB_REFUSED_AH,       /**< -EINVAL: the address handle is missing or belongs to another PD */
 	BB_REFUSED_WQE_SIZE, /**< -EINVAL: the WQE needs more slots than the queue has */
-	BB_REFUSED_LACKED,   /**< -ENOTSUP: the device does not support the operation */
+	BB_REFUSED_UNSUPPORTED, /**< -ENOTSUP: the device does not support the operation */
 };
 
 /**
