@@ -348,7 +348,7 @@ look_at_deadline(struct bb_conn *c, uint64_t now)
 		bb_cm_lost_step(c);
 	else if (c->state == BB_CONN_ESTABLISHED && c->successor != NULL)
 		bb_cm_lost(c, -ECONNRESET, "the peer started the connection anew");
-	else if (c->state == BB_CONN_ESTABLISHED && bb_cm_comes_back(c) &&
+	else if (c->state == BB_CONN_ESTABLISHED && bb_cm_is_recoverable(c) &&
 		 __atomic_load_n(&c->qp->state, __ATOMIC_RELAXED) == BB_QP_ERR)
 		bb_cm_lost(c, -EIO, "the queue pair went to ERR");
 }

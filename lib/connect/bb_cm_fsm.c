@@ -121,7 +121,7 @@ bb_cm_own_end(struct bb_conn *c)
 	e->retry_count = p->retry_count;
 	e->rnr_retry_count = p->rnr_retry_count;
 	e->flags =
-		(uint8_t)((p->recover_ms != 0 ? BB_CM_COMES_BACK : 0) |
+		(uint8_t)((p->recover_ms != 0 ? BB_CM_RECOVERABLE : 0) |
 			  (q->init.srq != NULL ? BB_CM_SRQ : 0) | (needs_grh(c) ? BB_CM_GRH : 0));
 	e->sq_depth = q->init.sq_depth;
 	e->rq_depth = q->init.srq != NULL ? 0 : q->init.rq_depth;
@@ -136,9 +136,9 @@ bb_cm_depths(struct bb_conn *c)
 }
 
 bool
-bb_cm_comes_back(const struct bb_conn *c)
+bb_cm_is_recoverable(const struct bb_conn *c)
 {
-	return c->param.recover_ms != 0 && (c->peer.flags & BB_CM_COMES_BACK) != 0;
+	return c->param.recover_ms != 0 && (c->peer.flags & BB_CM_RECOVERABLE) != 0;
 }
 
 int
@@ -494,7 +494,7 @@ bb_cm_broken(struct bb_conn *c, int status, const char *why)
 		bb_cm_try_failed(c, status, why);
 		break;
 	case BB_CONN_ESTABLISHED:
-		if (bb_cm_comes_back(c)) {
+		if (bb_cm_is_recoverable(c)) {
 			bb_cm_lost(c, status, why);
 			break;
 		}

@@ -148,7 +148,7 @@ check_end(const uint8_t *p, const struct bb_cm_end *e, uint8_t type)
 		return "has a retry count over 7";
 	if (e->sq_depth == 0 || e->sq_depth > 1u << 24 || e->rq_depth > 1u << 24)
 		return "has a queue depth out of range";
-	if ((e->flags & ~(BB_CM_COMES_BACK | BB_CM_SRQ | BB_CM_GRH)) != 0 ||
+	if ((e->flags & ~(BB_CM_RECOVERABLE | BB_CM_SRQ | BB_CM_GRH)) != 0 ||
 	    bb_cm_get16(p + 42) != 0 || bb_cm_get64(p + 56) != 0)
 		return "sets reserved fields";
 	if (type == BB_CM_REP && e->session == 0)

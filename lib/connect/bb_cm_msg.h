@@ -37,9 +37,9 @@ enum bb_cm_msg_type {
 
 /* Bits of bb_cm_end.flags. */
 enum {
-	BB_CM_COMES_BACK = 1 << 0, /* this side wants the connection recovered after a loss */
-	BB_CM_SRQ = 1 << 1,        /* the QP's receives come from an SRQ */
-	BB_CM_GRH = 1 << 2,        /* this side's port needs a GRH: bb_port_attr.grh_required */
+	BB_CM_RECOVERABLE = 1 << 0, /* this side wants the connection recovered after a loss */
+	BB_CM_SRQ = 1 << 1,         /* the QP's receives come from an SRQ */
+	BB_CM_GRH = 1 << 2,         /* this side's port needs a GRH: bb_port_attr.grh_required */
 };
 
 /* Parameters of one side of a connection. */

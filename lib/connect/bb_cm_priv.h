@@ -243,7 +243,7 @@ int bb_cm_qp_error(struct bb_conn *c);
  * caller reports the cause to the application.
  */
 void bb_cm_close(struct bb_conn *c);
-bool bb_cm_comes_back(const struct bb_conn *c);
+bool bb_cm_is_recoverable(const struct bb_conn *c);
 
 /* ---- bb_cm_resolve.c */
 /*

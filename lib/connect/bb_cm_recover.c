@@ -222,7 +222,7 @@ bb_cm_resume(struct bb_conn *c)
 		    (old->state == BB_CONN_ESTABLISHED || old->state == BB_CONN_LOST))
 			break;
 	}
-	if (old == NULL || !bb_cm_comes_back(old) || (c->peer.flags & BB_CM_COMES_BACK) == 0 ||
+	if (old == NULL || !bb_cm_is_recoverable(old) || (c->peer.flags & BB_CM_RECOVERABLE) == 0 ||
 	    c->peer.qp_type != old->own.qp_type)
 		return false;
 	bb_cm_drop_successor(old);

@@ -388,7 +388,7 @@ bb_conn_recover(struct bb_conn *c)
 		return -EINVAL;
 	if (c->state != BB_CONN_ESTABLISHED)
 		return -ENOTCONN;
-	if (!bb_cm_comes_back(c))
+	if (!bb_cm_is_recoverable(c))
 		return -EINVAL;
 	if (c->queued)
 		return -EBUSY;
@@ -428,7 +428,7 @@ bb_conn_query_v(const struct bb_conn *c, struct bb_conn_info *out)
 	info->peer_sq_depth = c->peer.sq_depth;
 	info->peer_rq_depth = c->peer.rq_depth;
 	info->peer_srq = (c->peer.flags & BB_CM_SRQ) != 0;
-	info->comes_back = bb_cm_comes_back(c);
+	info->recoverable = bb_cm_is_recoverable(c);
 	info->initiator_depth = c->rd_init;
 	info->responder_resources = c->rd_resp;
 	info->path_mtu = c->peer.addr.mtu == 0 ? c->own.addr.mtu

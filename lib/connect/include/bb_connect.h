@@ -385,7 +385,7 @@ struct bb_conn_info {
 	uint32_t peer_sq_depth, peer_rq_depth; /**< depths of the peer's queues; 0 with librdmacm */
 	bool peer_srq;
 	/** true if both sides set recover_ms, so a broken connection is recovered */
-	bool comes_back;
+	bool recoverable;
 	/** Negotiated values that the QP uses. */
 	uint8_t initiator_depth, responder_resources;
 	uint32_t path_mtu;

@@ -47,7 +47,7 @@ accepted(struct known *k)
 {
 	struct bb_cm_msg msg;
 
-	k->fd = ask(0, BB_CM_COMES_BACK);
+	k->fd = ask(0, BB_CM_RECOVERABLE);
 	k->conn = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	k->qp = end_qp(&p.b);
 	OK(bb_conn_accept(k->conn, k->qp, &p.b.param));

@@ -150,7 +150,7 @@ reply(uint8_t *buf)
 				 .mtu = 1024},
 			.sq_depth = 16,
 			.session = 9,
-			.flags = BB_CM_COMES_BACK},
+			.flags = BB_CM_RECOVERABLE},
 		.private = "hello",
 		.private_len = 5,
 	};

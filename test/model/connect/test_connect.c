@@ -49,7 +49,7 @@ PAIR_TEST(pair_open(&p), test_connection_agrees_on_parameters_and_transfers_data
 	assert_int_equal(info.initiator_depth, 2);
 	assert_int_equal(info.responder_resources, 5);
 	assert_int_equal(info.path_mtu, 512);
-	assert_false(info.comes_back);
+	assert_false(info.recoverable);
 	assert_memory_equal(info.peer, "127.0.0.1:", 10);
 	bb_conn_query(l.b, &info);
 	assert_int_equal(info.initiator_depth, 5);

@@ -446,7 +446,7 @@ PAIR_TEST(pair_open(&p), test_program_that_sleeps_on_the_descriptor_recovers)
 
 	p.b.param.recover_ms = WAIT_S * 1000;
 	fd[0] = raw_connect();
-	n = request_of(buf, 0, BB_CM_COMES_BACK);
+	n = request_of(buf, 0, BB_CM_RECOVERABLE);
 	assert_int_equal(send(fd[0], buf, n, 0), n);
 	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	qp = end_qp(&p.b);
@@ -456,7 +456,7 @@ PAIR_TEST(pair_open(&p), test_program_that_sleeps_on_the_descriptor_recovers)
 	say(fd[0], BB_CM_RTU);
 	expect(&p, &p.b, BB_CM_ESTABLISHED);
 	fd[1] = raw_connect();
-	n = request_of(buf, session, BB_CM_COMES_BACK);
+	n = request_of(buf, session, BB_CM_RECOVERABLE);
 	assert_int_equal(send(fd[1], buf, n, 0), n);
 	/* Each step wakes it at least once: the connection, its request, LOST, its answer. */
 	for (i = 0; i < 100 && qp->state != BB_QP_RESET; i++) {

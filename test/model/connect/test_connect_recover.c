@@ -59,7 +59,7 @@ both_back(struct link *l, unsigned int nends)
 	assert_int_equal(l->qb->state, BB_QP_RTS);
 	bb_conn_query(l->a, &info);
 	assert_true(info.tries >= 1);
-	assert_true(info.comes_back);
+	assert_true(info.recoverable);
 }
 
 /*

@@ -18,7 +18,7 @@ KNOWN_TEST(50, 1000, test_silent_peer_fails_attempts_until_recover_ms_ends)
 	close(k->fd);
 	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -ECONNRESET);
 	for (i = 0; i < 2; i++) {
-		k->fd = ask(k->session, BB_CM_COMES_BACK);
+		k->fd = ask(k->session, BB_CM_RECOVERABLE);
 		hears_rep(k->fd, k);
 		assert_int_equal(k->qp->state, BB_QP_RTS);
 		if (i == 1) {
@@ -49,7 +49,7 @@ KNOWN_TEST(30000, 30000, test_dreq_instead_of_rtu_disconnects)
 
 	close(k->fd);
 	expect(&p, &p.b, BB_CM_LOST);
-	k->fd = ask(k->session, BB_CM_COMES_BACK);
+	k->fd = ask(k->session, BB_CM_RECOVERABLE);
 	hears_rep(k->fd, k);
 	say(k->fd, BB_CM_DREQ);
 	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
@@ -71,7 +71,7 @@ answered(struct known *k)
 	up(k);
 	close(k->fd);
 	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).nends, 0);
-	k->fd = ask(k->session, BB_CM_COMES_BACK);
+	k->fd = ask(k->session, BB_CM_RECOVERABLE);
 	hears_rep(k->fd, k);
 }
 
@@ -83,7 +83,7 @@ comes_back(struct known *k)
 
 	assert_int_equal(conn_state(k->conn), BB_CONN_LOST);
 	assert_int_equal(k->qp->state, BB_QP_RESET);
-	k->fd = ask(k->session, BB_CM_COMES_BACK);
+	k->fd = ask(k->session, BB_CM_RECOVERABLE);
 	hears_rep(k->fd, k);
 	say(k->fd, BB_CM_RTU);
 	ev = expect(&p, &p.b, BB_CM_RECOVERED);
@@ -142,7 +142,7 @@ TEST(test_second_request_is_answered_and_the_first_closed)
 		answered(&k);
 		if (posted)
 			post_recv(k.qp, 7);
-		fd = ask(k.session, BB_CM_COMES_BACK);
+		fd = ask(k.session, BB_CM_RECOVERABLE);
 		if (posted) {
 			ev = expect(&p, &p.b, BB_CM_LOST);
 			assert_int_equal(ev.nends, 1);
@@ -180,7 +180,7 @@ peer_qp(struct known *k)
 
 	OK(bb_qp_addr(qp, 1, 0, &own));
 	msg.end.session = k->session;
-	msg.end.flags = BB_CM_COMES_BACK;
+	msg.end.flags = BB_CM_RECOVERABLE;
 	msg.end.addr = own;
 	msg.end.sq_depth = 16;
 	msg.end.initiator_depth = 3;

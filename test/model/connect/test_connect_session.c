@@ -21,7 +21,7 @@ KNOWN_TEST(30000, 30000, test_same_request_breaks_and_recovers_each_time)
 	int fd;
 
 	for (i = 0; i < 20; i++) {
-		fd = ask(k->session, BB_CM_COMES_BACK);
+		fd = ask(k->session, BB_CM_RECOVERABLE);
 		assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -ECONNRESET);
 		hears_rep(fd, k);
 		assert_true(closed_by_us(k->fd));
@@ -52,7 +52,7 @@ KNOWN_TEST(30000, 30000, test_last_of_two_attempts_is_answered)
 	fds[1] = raw_connect();
 	while (stats().half_open != 2)
 		turn(&p);
-	n = request_of(buf, k->session, BB_CM_COMES_BACK);
+	n = request_of(buf, k->session, BB_CM_RECOVERABLE);
 	assert_int_equal(send(fds[0], buf, n, 0), n);
 	assert_int_equal(send(fds[1], buf, n, 0), n);
 	expect(&p, &p.b, BB_CM_LOST);
@@ -81,7 +81,7 @@ KNOWN_TEST(30000, 30000, test_request_read_at_the_deadline_resumes)
 	fd = raw_connect();
 	until(one_half_open);
 	usleep(30000);
-	n = request_of(buf, k->session, BB_CM_COMES_BACK);
+	n = request_of(buf, k->session, BB_CM_RECOVERABLE);
 	assert_int_equal(send(fd, buf, n, 0), n);
 	expect(&p, &p.b, BB_CM_LOST);
 	hears_rep(fd, k);
@@ -104,7 +104,7 @@ TEST(test_end_of_the_connection_closes_a_pending_attempt)
 	for (i = 0; i < 4; i++) {
 		open_pair(30000, 30000);
 		up(&k);
-		fd = ask(k.session, BB_CM_COMES_BACK);
+		fd = ask(k.session, BB_CM_RECOVERABLE);
 		expect(&p, &p.b, BB_CM_LOST);
 		assert_non_null(k.conn->successor);
 		if (i % 2 == 0) {
@@ -141,7 +141,7 @@ KNOWN_TEST(30000, 30000, test_session_of_another_peer_end_is_a_new_request)
 	int fd;
 
 	for (i = 0; i < 3; i++) {
-		n = request_of(buf, k->session + (i == 0), i == 1 ? 0 : BB_CM_COMES_BACK);
+		n = request_of(buf, k->session + (i == 0), i == 1 ? 0 : BB_CM_RECOVERABLE);
 		if (i == 2)
 			buf[BB_CM_HEADER + 36] = BB_QPT_UC; /* qp_type */
 		fd = raw_connect();
@@ -163,7 +163,7 @@ KNOWN_TEST(30000, 30000, test_session_of_another_peer_end_is_a_new_request)
 static void
 is_new(uint64_t session)
 {
-	int fd = ask(session, BB_CM_COMES_BACK);
+	int fd = ask(session, BB_CM_RECOVERABLE);
 	struct bb_cm_event ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
 
 	assert_true(ev.restarted);
@@ -273,8 +273,8 @@ KNOWN_TEST(30000, 30000, test_second_request_on_a_socket_is_a_protocol_error)
 	size_t n;
 	int fd;
 
-	n = request_of(buf, k->session, BB_CM_COMES_BACK);
-	n += request_of(buf + n, k->session, BB_CM_COMES_BACK);
+	n = request_of(buf, k->session, BB_CM_RECOVERABLE);
+	n += request_of(buf + n, k->session, BB_CM_RECOVERABLE);
 	fd = raw_connect();
 	assert_int_equal(send(fd, buf, n, 0), n);
 	assert_true(closed_by_us(fd));
@@ -311,7 +311,7 @@ KNOWN_TEST(30000, 30000, test_connections_beyond_one_poll_end_safely)
 		turn(&p);
 	}
 	until(begins_behind_first);
-	n = request_of(buf, k->session, BB_CM_COMES_BACK);
+	n = request_of(buf, k->session, BB_CM_RECOVERABLE);
 	assert_int_equal(send(fd, buf, n, 0), n);
 	turn(&p);
 	assert_non_null(k->conn->successor);

@@ -27,7 +27,7 @@ request(void)
 				 .lid = 0x1234,
 				 .mtu = 4096},
 			.qp_type = 1,
-			.flags = BB_CM_COMES_BACK | BB_CM_GRH,
+			.flags = BB_CM_RECOVERABLE | BB_CM_GRH,
 			.initiator_depth = 3,
 			.responder_resources = 4,
 			.retry_count = 5,
