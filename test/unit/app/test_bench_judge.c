@@ -153,7 +153,6 @@ TEST(test_fast_baseline_judges_only_what_it_cannot_distort)
 	check(&row, "missed", false, "no ratio");
 }
 
-/* The recorded baseline is scaled for a slower core or a larger L. */
 TEST(test_recorded_baseline_is_scaled_to_core_and_l)
 {
 	struct row row = time_row(20, 30);

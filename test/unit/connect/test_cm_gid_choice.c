@@ -234,7 +234,6 @@ T(test_depths_and_retries_are_what_both_ends_agree_on)
 	pair_close();
 }
 
-/* A GID given by index is used as it is. */
 T(test_gid_given_by_index_is_used)
 {
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);

@@ -266,7 +266,6 @@ TEST(test_bad_fields_are_refused_by_name)
 	memcpy(regions[1].name, "data", 4);
 }
 
-/* Of another version only the fields are decoded that a reply needs. */
 TEST(test_other_version_decodes_only_what_a_reply_needs)
 {
 	struct bb_cm_msg msg = request();

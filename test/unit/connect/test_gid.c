@@ -322,7 +322,6 @@ lines(const char *what)
 	return n;
 }
 
-/* Repeated calls: a new refusal is logged, repetitions are counted. */
 TEST_WITH(fixture_setup, fixture_teardown, test_refusal_is_logged_once_and_counted)
 {
 	struct fixture *f = *state;

@@ -111,7 +111,6 @@ try_open(const uint8_t *image, size_t size, struct itch_fault *fault)
 	return rc;
 }
 
-/* A file with any damaged byte, or cut anywhere, gives an error with a reason. */
 TEST(test_damaged_or_cut_file_is_refused_with_a_reason)
 {
 	struct itch_fault fault;
@@ -144,7 +143,6 @@ TEST(test_damaged_or_cut_file_is_refused_with_a_reason)
 	free(image);
 }
 
-/* Correct checksums over invalid contents. */
 TEST(test_invalid_contents_with_right_checksums_are_refused)
 {
 	struct itch_fault fault;
@@ -404,7 +402,6 @@ TEST(test_full_book_refuses_one_more_level)
 	book_free(b);
 }
 
-/* A replay detects a missing message and a replaced one. */
 TEST(test_replay_detects_missing_and_replaced_messages)
 {
 	struct replay all, again, less;

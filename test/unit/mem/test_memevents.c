@@ -136,7 +136,6 @@ T(test_heap_event_under_the_device_lock_does_not_deadlock)
 		rte_free(fill[--n]);
 }
 
-/* Two PDs follow the heap, one is freed: the other still follows. */
 T(test_freed_follower_leaves_the_other_one)
 {
 	struct bb_pd *pd;

@@ -156,7 +156,6 @@ T_START(16, test_inline_pieces_are_gathered)
 			 -EINVAL);
 }
 
-/* RC: an inline list with a remote address, across the end of the ring. */
 T_SQ_CONF(8, test_inline_list_with_remote_address_wraps)
 {
 	uint8_t data[200];

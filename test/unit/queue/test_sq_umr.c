@@ -191,7 +191,6 @@ T_SQ(16, test_full_wqe_does_not_touch_the_next_one)
 	assert_memory_equal(f->sq.buf + 5 * BB_WQE_BB, was, sizeof(was));
 }
 
-/* A WQE of 3 blocks takes 3 slots of a queue with WQEs of 1 block. */
 TEST(test_wqe_of_three_blocks_takes_three_slots)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};

@@ -46,7 +46,6 @@ TEST(test_attributes_out_of_range_are_refused)
 	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), -EINVAL);
 }
 
-/* Attributes changed in RTR and RTS, and their effect on the next packet. */
 TEST(test_changed_attributes_affect_the_next_packet)
 {
 	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY, .pkey = 0xffff};
@@ -286,7 +285,6 @@ TEST(test_marked_packet_gets_at_most_one_cnp_in_50_us)
 	assert_false(f.qp.cnp_due);
 }
 
-/* The budget is respected, and a long READ of the peer leaves room for the own requests. */
 TEST(test_budget_leaves_room_for_own_requests)
 {
 	static struct rf f;

@@ -282,7 +282,6 @@ T_ON(BB_QPT_RC, false, test_completion_event_is_delivered)
 	assert_int_equal(bb_event_get(f->dev, &event), -EAGAIN);
 }
 
-/* Each event that Bluebell knows, and its object. */
 T_ON(BB_QPT_RC, true, test_each_event_names_its_object)
 {
 	enum of {

@@ -179,7 +179,6 @@ tell_odp(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
 		a->odp_caps = odp_told;
 }
 
-/* On-demand paging counts if RC supports it for WRITE or READ. */
 T(test_on_demand_paging_needs_rc_write_or_read)
 {
 	static const struct {

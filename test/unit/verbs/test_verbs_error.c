@@ -8,7 +8,6 @@
 #include "../../fakes/log_catch.h"
 #include "verbs_fixture.h"
 
-/* An error, then the requests after it, and the receives. */
 T_KINDS(BB_QPT_RC, false, test_error_flushes_later_requests_and_receives)
 {
 	struct bb_wc wc[4];

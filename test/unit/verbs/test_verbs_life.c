@@ -402,7 +402,6 @@ T_ON(BB_QPT_RC, false, test_each_lcore_has_one_thread_domain)
 	assert_int_equal(null_dev.objects, all);
 }
 
-/* A CQ is destroyed while its event is raised: the event is not reported. */
 T_ON(BB_QPT_RC, false, test_event_of_a_destroyed_cq_is_dropped)
 {
 	struct bb_cq *cq, *got = NULL;

@@ -8,7 +8,6 @@
 
 static uint8_t page[4096] __attribute__((aligned(4096)));
 
-/* Device memory by copies, and as target and source of requests. */
 T_F(test_device_memory_is_copied_and_transferred)
 {
 	uint8_t data[256], back[256];

@@ -98,7 +98,6 @@ T_ON(BB_QPT_RC, false, test_requests_with_and_without_wqes_keep_order)
 	}
 }
 
-/* A NOP waits for all earlier doorbells of direct posts, and for no later one. */
 T_ON(BB_QPT_RC, false, test_nop_waits_for_earlier_doorbells_only)
 {
 	struct bb_wc wc[8];
@@ -131,7 +130,6 @@ T_ON(BB_QPT_RC, false, test_nop_waits_for_earlier_doorbells_only)
 	}
 }
 
-/* A direct WRITE has its own flags, whatever request precedes it. */
 T_ON(BB_QPT_RC, false, test_direct_write_has_its_own_flags)
 {
 	struct bb_sge sge, two[2];
@@ -281,7 +279,6 @@ T_F(test_posts_follow_the_state_of_the_qp)
 	one(f, bb_post_write(f->qp, 2, &sge, 1, TO, 1, SIG), 2, BB_WC_RDMA_WRITE);
 }
 
-/* The fate that a recovery reports for each request. */
 T_ON(BB_QPT_RC, false, test_recovery_reports_the_fate_of_each_request)
 {
 	struct bb_wr_end ends[32];

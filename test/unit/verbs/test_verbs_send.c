@@ -314,8 +314,7 @@ T_KINDS(BB_QPT_RC, false, test_large_request_gets_room_after_unsignalled_ones)
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
-/* The NOP of a drain is never reported, even on a queue that reports every request. */
-T_F(test_drain_of_a_queue_that_reports_all)
+T_F(test_drain_nop_is_never_reported)
 {
 	struct bb_sge sge;
 	struct bb_wc wc[4];

@@ -114,7 +114,6 @@ T_ON(BB_QPT_RC, true, test_limit_is_unchanged_by_a_failed_call)
 	assert_int_equal(bb_srq_destroy(srq), 0);
 }
 
-/* If the provider refuses a call, the object stays unchanged. */
 T_ON(BB_QPT_RC, true, test_refused_call_leaves_the_srq_unchanged)
 {
 	struct bb_wc wc[2];

@@ -28,7 +28,6 @@ T_FAKE(BB_ROCE_UD, test_datagram_completes_with_source_and_grh)
 	fake_quiet(f); /* no answer is sent */
 }
 
-/* Each reason to drop a datagram, and its counter. */
 T_FAKE(BB_ROCE_UD, test_each_dropped_datagram_is_counted_by_reason)
 {
 	rx(f, UD(SEND_ONLY), 4, FAKE_QKEY + 1);
@@ -86,7 +85,6 @@ T_FAKE(BB_ROCE_UD, test_group_address_needs_group_qpn)
 	fake_quiet(f);
 }
 
-/* A local error fails the queue pair. */
 T_FAKE(BB_ROCE_UD, test_local_error_fails_the_queue_pair)
 {
 	f->recv_status = BB_SYN_LOCAL_PROT;

@@ -102,7 +102,6 @@ T(test_silent_neighbour_fails_after_retries)
 	assert_int_equal(find("2001:db8::2", 7 * SEC), SOFT_NEIGH_FOUND);
 }
 
-/* A request that found no room is sent as soon as there is room, not a second later. */
 T(test_request_without_room_is_sent_when_there_is_room)
 {
 	uint64_t now;

@@ -243,7 +243,6 @@ poll_at(uint64_t now, uint32_t links, bool up)
 	assert_fields(*r, links, links, up, up);
 }
 
-/* A flapping link is down for three of four seconds: nothing is sent or received. */
 T(test_flapping_link_is_down_three_of_four_seconds)
 {
 	struct soft_flap flap = {.up = SEC, .down = 3 * SEC};

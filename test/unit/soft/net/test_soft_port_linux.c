@@ -305,8 +305,6 @@ tap_jumbo(void)
 	return info.max_rx_pktlen >= 4198;
 }
 
-/* The refusal names the options that test_af_packet_carries_jumbo_frames_with_its_options() uses.
- */
 TEST(test_af_packet_jumbo_refusal_names_its_options)
 {
 	struct soft_port_opts o = {.name = "net_af_packet0", .mtu = 4096};

@@ -87,7 +87,6 @@ TEST(test_memif_options_set_the_mtu)
 	assert_null(p);
 }
 
-/* The connecting end connects once, when it starts. */
 TEST(test_memif_without_listener_connects_once)
 {
 	struct soft_port_opts o = {.name = "net_memif3"};

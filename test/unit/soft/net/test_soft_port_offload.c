@@ -199,7 +199,6 @@ T(test_verified_checksum_is_not_checked_again)
 	}
 }
 
-/* A tag that the PMD stripped is in the mbuf. */
 T(test_stripped_vlan_tag_is_read_from_the_mbuf)
 {
 	struct frame f;

@@ -63,7 +63,6 @@ T(test_few_pieces_are_sent_in_place)
 	}
 }
 
-/* Several packets of a message: it is busy until the last of its mbufs is freed. */
 T(test_message_is_busy_until_its_last_mbuf)
 {
 	struct soft_port_hold hold, other;

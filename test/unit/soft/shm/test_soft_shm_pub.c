@@ -178,7 +178,6 @@ T(test_wait_ends_at_once_without_live_peers)
 	assert_true(rte_rdtsc() - began < soft_time_cycles(SOFT_SHM_HOLD_NS));
 }
 
-/* Each new engine takes the first free epoch, and peers read only the epochs in use. */
 T(test_new_engine_takes_the_first_free_epoch)
 {
 	struct soft_shm_dir *dir = w->peer[0].dir;

@@ -139,7 +139,6 @@ T(test_record_longer_than_the_ring_is_refused)
 	assert_true(put(w, 1, 1));
 }
 
-/* The consumer's index has an impossible value. */
 T(test_hostile_consumer_index_is_detected)
 {
 	static const uint64_t words[] = {UINT64_C(1) << 63, UINT64_C(1) << 40,
@@ -161,7 +160,6 @@ T(test_hostile_consumer_index_is_detected)
 	}
 }
 
-/* Impossible lengths: whatever they are, no byte outside the ring is returned. */
 T(test_hostile_length_returns_nothing_outside_the_ring)
 {
 	static const uint32_t lens[] = {SOFT_RING_MAX + 1, SOFT_RING_SIZE, 0x7fffffff,

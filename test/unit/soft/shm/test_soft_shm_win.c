@@ -119,7 +119,6 @@ find(struct soft_shm_cached_key *n)
 
 #define T(name) TEST_WITH(setup, teardown, name)
 
-/* The address in our mapping is that of the peer's byte. */
 T(test_found_address_is_that_of_the_peers_byte)
 {
 	struct soft_shm_cached_key n;
@@ -365,7 +364,6 @@ T(test_missing_range_leaves_earlier_windows)
 
 /* ---- Memory that peers make for each other */
 
-/* The file has a fixed size, and only its creator can write to it. */
 T(test_file_has_a_fixed_size_and_one_writer)
 {
 	const void *at = soft_shm_reserve(2 * PAGE);

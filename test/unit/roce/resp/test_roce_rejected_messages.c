@@ -33,9 +33,6 @@ T_FAKE(BB_ROCE_RC, test_send_ends_at_2_to_the_31_bytes)
 	assert_fields(*f, places, 1, qp.stats.drop_length, 1, n_done, 0, failed, 0);
 }
 
-/*
- * The receive of a failed message completes with the message's kind and the bytes that arrived.
- */
 T_FAKE(BB_ROCE_RC, test_failed_message_completes_with_kind_and_length)
 {
 	const struct bb_roce_pkt inv = {.imm = FAKE_KEY};
@@ -91,7 +88,6 @@ odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t
 	return BB_SYN_LOCAL_PROT;
 }
 
-/* Faults in the responder's own memory are reported to the peer as remote operational errors. */
 TEST(test_own_memory_fault_is_remote_operational_error)
 {
 	struct bb_roce_ops ops = fake_ops;

@@ -5,7 +5,7 @@
  * Selective repeat against packets that a third host forges with the peer's address: what the
  * window of kept packets exposes, and who may use it.
  */
-#include "roce_ahead_fake.h"
+#include "roce_early_fake.h"
 
 static void
 begin_unproven(struct fake *f)

@@ -6,7 +6,6 @@
 
 static const uint32_t IMM = 0xa1b2c3d4;
 
-/* One request of each kind and its response. */
 T_FAKE(BB_ROCE_RC, test_each_request_of_one_packet_is_answered)
 {
 	static const struct bb_roce_pkt imm = {.flags = BB_ROCE_ACKREQ | BB_ROCE_SE,
@@ -64,7 +63,6 @@ T_FAKE(BB_ROCE_RC, test_long_write_arrives_whole)
 	assert_int_equal(f->qp.resp.msn, 1);
 }
 
-/* One ACK covers all packets received, and is sent again for duplicates. */
 T_FAKE(BB_ROCE_RC, test_one_ack_covers_all_received_packets)
 {
 	f->recvs = 8;
@@ -82,7 +80,6 @@ T_FAKE(BB_ROCE_RC, test_one_ack_covers_all_received_packets)
 	assert_fields(*f, n_done, 7, takes, 7, qp.stats.duplicate, 2);
 }
 
-/* A repeated WRITE, whole or in part, does not write again. */
 T_FAKE(BB_ROCE_RC, test_repeated_write_does_not_write_again)
 {
 	fake_rx_rdma(f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 5);
@@ -319,7 +316,6 @@ TEST(test_unacceptable_data_complete_receive_with_error)
 	assert_int_equal(f.done[0].status, BB_SYN_LOCAL_LENGTH);
 }
 
-/* The queue is broken and the completion cannot be written: remote operational error. */
 TEST(test_broken_queue_reports_remote_operational_error)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(WRITE_ONLY_IMM)};
@@ -339,7 +335,6 @@ TEST(test_broken_queue_reports_remote_operational_error)
 	}
 }
 
-/* The key is invalidated after the data and before the completion. */
 T_FAKE(BB_ROCE_RC, test_key_is_invalidated_before_the_completion)
 {
 	const struct bb_roce_pkt inv = {.flags = BB_ROCE_ACKREQ, .imm = FAKE_KEY};

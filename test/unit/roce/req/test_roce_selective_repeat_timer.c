@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Selective repeat at the requester: what the timers do, and losses without a NAK. */
-#include "roce_again_fake.h"
+#include "roce_selective_repeat_fake.h"
 
 #define FLOOR (100 * RF_US)
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* A responder whose peer repeats selectively, and SENDs that arrive ahead of a missing packet. */
-#ifndef ROCE_AHEAD_FAKE_H
-#define ROCE_AHEAD_FAKE_H
+#ifndef ROCE_EARLY_FAKE_H
+#define ROCE_EARLY_FAKE_H
 
 #include "roce_fake.h"
 

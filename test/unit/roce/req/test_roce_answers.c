@@ -53,7 +53,6 @@ T_BEGUN(test_answers_to_other_psns_are_dropped)
 	rf_expect_idle(f);
 }
 
-/* The data of a READ, beside other outstanding messages. */
 T_BEGUN(test_read_data_arrive_beside_other_messages)
 {
 	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);

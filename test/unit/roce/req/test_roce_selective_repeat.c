@@ -6,7 +6,7 @@
  * concludes from answers what the peer keeps.
  */
 #include "bb_roce_short.h"
-#include "roce_again_fake.h"
+#include "roce_selective_repeat_fake.h"
 
 #define ATTEMPTS         3
 #define ATTEMPTS_STORING 12
@@ -292,7 +292,6 @@ behind(struct rf *f, enum bb_roce_kind kind)
 	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN);
 }
 
-/* A READ or an atomic is requested again with all messages after it. */
 TEST(test_lost_read_is_requested_again_with_all_after_it)
 {
 	static const enum bb_roce_kind kinds[] = {BB_ROCE_MSG_READ, BB_ROCE_MSG_FETCH_ADD};
@@ -339,7 +338,6 @@ TEST(test_lost_read_is_requested_again_with_all_after_it)
 	}
 }
 
-/* The port is full: the repeated packet waits, ahead of all new ones. */
 T_BEGIN(0, test_repeat_waits_for_the_port_before_new_packets)
 {
 	rf_writes(f, 4);

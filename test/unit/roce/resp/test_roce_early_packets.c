@@ -6,7 +6,7 @@
  * in order, and are released once each.
  */
 #include "bb_roce_short.h"
-#include "roce_ahead_fake.h"
+#include "roce_early_fake.h"
 
 /* No packet executes early, then all do. There is one NAK, and one unsolicited ACK. */
 T_BEGIN(test_early_packets_execute_in_order)
@@ -149,7 +149,6 @@ T_BEGIN(test_packets_are_kept_as_far_as_there_is_room)
 	assert_int_equal(f->n_keeps, 0);
 }
 
-/* READs and atomics: answers in the order of PSNs, each executed once. */
 T_BEGIN(test_kept_reads_and_atomics_answer_in_order)
 {
 	const struct fake_sent *s;
@@ -291,7 +290,6 @@ TEST(test_kept_packet_that_is_refused_is_asked_for_again)
 	}
 }
 
-/* The expected packet is rejected, or has no receive: kept packets stay. */
 T_BEGIN(test_refused_expected_packet_leaves_kept_ones)
 {
 	f->recvs = 0;

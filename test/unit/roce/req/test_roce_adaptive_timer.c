@@ -271,7 +271,6 @@ T_BEGIN(14, test_requester_waits_after_an_rnr_nak)
 	assert_fields(f->qp, stats.roce_adp_retrans, 0, req.rto.srtt, 10 * RF_US);
 }
 
-/* Without an ack timeout it retries forever, at ever longer intervals. */
 T_BEGIN(0, test_without_an_ack_timeout_it_retries_forever)
 {
 	uint64_t ns = INITIAL;

@@ -5,8 +5,8 @@
  * A requester of the RoCEv2 engine with selective repeat. The test decides whether the peer keeps
  * or drops packets that arrive out of order after a lost one.
  */
-#ifndef ROCE_AGAIN_FAKE_H
-#define ROCE_AGAIN_FAKE_H
+#ifndef ROCE_SELECTIVE_REPEAT_FAKE_H
+#define ROCE_SELECTIVE_REPEAT_FAKE_H
 
 #include "bb_roce_priv.h"
 #include "roce_req_fake.h"
