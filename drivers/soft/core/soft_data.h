@@ -24,7 +24,7 @@
 #include "soft_time.h"
 
 #define SOFT_PSN_MASK    0xffffffu
-#define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* largest number of SGEs in a send WQE */
+#define SOFT_MAX_FRAGS   (BB_WQE_MAX_DS - 1) /* largest number of SGEs in a send WQE */
 #define SOFT_MAX_RX      128 /* largest number of scatter entries in a receive WQE */
 #define SOFT_MAX_STRIDE  512 /* largest receive WQE of an RMP, bytes */
 #define SOFT_RUN_WQES    64  /* WQEs of one QP that run before the next QP runs */
@@ -89,7 +89,7 @@ uint8_t soft_vendor_of(const struct soft_engine *e, bool responder, uint8_t wqe_
  * A contiguous part of a payload, already checked: memory of the process, or inline data in the
  * WQE.
  */
-struct soft_piece {
+struct soft_frag {
 	uint8_t *p;
 	uint64_t len;
 };
@@ -106,13 +106,13 @@ struct soft_done {
 	uint32_t reads; /* number of outstanding READs and atomics, including this request */
 };
 
-/* A growing list of pieces, at first in an array that its owner provides. */
-struct soft_pieces {
-	struct soft_piece *p;
+/* A growing list of fragments, at first in an array that its owner provides. */
+struct soft_frags {
+	struct soft_frag *p;
 	uint32_t n, cap;
 	bool grown; /* the list has outgrown the owner's array: p was allocated by malloc() */
 };
-#define SOFT_MAX_PARTS (1u << 20) /* pieces of one message through indirect keys [A] */
+#define SOFT_MAX_PARTS (1u << 20) /* fragments of one message through indirect keys [A] */
 
 /* A send WQE, copied out of the ring and decoded. */
 struct soft_req {
@@ -123,9 +123,9 @@ struct soft_req {
 	uint64_t swap_add, compare;
 	uint64_t swap_mask, compare_mask; /* valid only for masked CMP_SWAP */
 	uint32_t atomic_len;
-	uint32_t n;               /* number of pieces */
-	struct soft_piece *piece; /* SGEs, or the pieces found through indirect keys */
-	struct soft_piece own[SOFT_MAX_PIECES];
+	uint32_t n;             /* number of fragments */
+	struct soft_frag *frag; /* SGEs, or the fragments found through indirect keys */
+	struct soft_frag own[SOFT_MAX_FRAGS];
 	const char *why; /* reason of a rejection, for the log */
 	uint8_t wqe[BB_WQE_BB * 16] __rte_cache_aligned;
 };
@@ -254,9 +254,9 @@ struct soft_engine {
 	struct soft_req req;
 	struct soft_recv recv;
 	uint8_t rmp_wqe[SOFT_MAX_STRIDE] __rte_cache_aligned;
-	struct soft_pieces local;  /* pieces of the request's payload, if a key is indirect */
-	struct soft_pieces remote; /* pieces of the target's memory, or of its receive WQE */
-	struct soft_piece local_own[SOFT_MAX_PIECES], remote_own[SOFT_MAX_RX];
+	struct soft_frags local;  /* fragments of the request's payload, if a key is indirect */
+	struct soft_frags remote; /* fragments of the target's memory, or of its receive WQE */
+	struct soft_frag local_own[SOFT_MAX_FRAGS], remote_own[SOFT_MAX_RX];
 	/* Indirect keys that the request uses. They cannot change before the request is done. */
 	struct soft_indirect **held;
 	uint32_t n_held, cap_held;
@@ -273,7 +273,7 @@ struct soft_engine {
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
 	bool early;   /* port only: no packet was received yet in this turn */
-	uint8_t bounce[4096]; /* port only: payload of a packet that has too many pieces */
+	uint8_t bounce[4096]; /* port only: payload of a packet that has too many fragments */
 
 	/* Message handlers, indexed by the message's state. */
 	soft_msg_handler *const *msg_handlers;

@@ -55,8 +55,8 @@ soft_engine_create(struct soft_dev *dev)
 	e->dev = dev;
 	e->msg_handlers = soft_msg_handlers;
 	e->next_deadline = SOFT_NO_DEADLINE;
-	e->local = (struct soft_pieces){.p = e->local_own, .cap = RTE_DIM(e->local_own)};
-	e->remote = (struct soft_pieces){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};
+	e->local = (struct soft_frags){.p = e->local_own, .cap = RTE_DIM(e->local_own)};
+	e->remote = (struct soft_frags){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};
 	e->shuffle = dev->opts.seed;
 	e->net.loses = dev->opts.tx_fault.drop != 0;
 	e->net.busy = dev->opts.virtual_time || soft_net_flaps(dev);

@@ -13,7 +13,7 @@
 
 /* Returns true if the payload @p is inline data, which lies inside the WQE. */
 static bool
-soft_piece_is_inline(const struct soft_req *r, const struct soft_piece *p)
+soft_frag_is_inline(const struct soft_req *r, const struct soft_frag *p)
 {
 	return p->p >= r->wqe && p->p < r->wqe + sizeof(r->wqe);
 }
@@ -21,11 +21,11 @@ soft_piece_is_inline(const struct soft_req *r, const struct soft_piece *p)
 void
 soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft_req *r)
 {
-	struct soft_piece *last;
+	struct soft_frag *last;
 
 	if (r->n == 0 || soft_is_atomic(r->d.opcode))
 		return;
-	last = &r->piece[r->n - 1];
+	last = &r->frag[r->n - 1];
 	if (r->n > 1 && soft_defect(e, SOFT_DEFECT_SGE_LOST)) {
 		r->d.len -= last->len;
 		r->n--;
@@ -33,7 +33,7 @@ soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft
 		   soft_defect(e, SOFT_DEFECT_TAIL_LOST)) {
 		r->d.len--;
 		last->len--;
-	} else if (soft_piece_is_inline(r, last) && (last->len + 4) % BB_WQE_SEG != 0 &&
+	} else if (soft_frag_is_inline(r, last) && (last->len + 4) % BB_WQE_SEG != 0 &&
 		   soft_defect(e, SOFT_DEFECT_INLINE_PAD)) {
 		uint64_t pad = BB_WQE_SEG - (last->len + 4) % BB_WQE_SEG;
 
@@ -67,8 +67,8 @@ soft_defect_tear(uint8_t *dst, const struct soft_req *r)
 	uint32_t i;
 
 	for (i = 0; i < r->n; i++) {
-		for (k = 0; k < r->piece[i].len; k++, dst++) {
-			__atomic_store_n(dst, r->piece[i].p[k], __ATOMIC_RELAXED);
+		for (k = 0; k < r->frag[i].len; k++, dst++) {
+			__atomic_store_n(dst, r->frag[i].p[k], __ATOMIC_RELAXED);
 			if (((uintptr_t)dst & 7) == 3 && k < 8)
 				rte_delay_us_sleep(2000);
 		}
@@ -90,7 +90,7 @@ soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct s
 		return true;
 	}
 	if (soft_defect(e, SOFT_DEFECT_FLIP_BIT)) {
-		soft_mem_gather(e, dst, r->piece, r->n);
+		soft_mem_gather(e, dst, r->frag, r->n);
 		dst[r->d.len / 2] ^= 0x10;
 		return true;
 	}
@@ -101,10 +101,10 @@ soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct s
 		 */
 		if (soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr + 8, r->d.len,
 				  SOFT_RIGHT_REMOTE_WRITE, &why) != NULL)
-			soft_mem_gather(e, dst + 8, r->piece, r->n);
+			soft_mem_gather(e, dst + 8, r->frag, r->n);
 		else if (soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr - 8, r->d.len,
 				       SOFT_RIGHT_REMOTE_WRITE, &why) != NULL)
-			soft_mem_gather(e, dst - 8, r->piece, r->n);
+			soft_mem_gather(e, dst - 8, r->frag, r->n);
 		return true;
 	}
 	return false;
@@ -129,7 +129,7 @@ soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left)
 		return false;
 	r->d.len -= left;
 	while (left != 0) {
-		struct soft_piece *last = &r->piece[r->n - 1];
+		struct soft_frag *last = &r->frag[r->n - 1];
 		uint64_t n = RTE_MIN(left, last->len);
 
 		last->len -= n;

@@ -12,7 +12,7 @@
 #include "soft_ud.h"
 
 bool
-soft_dgram_post(const struct soft_qp *p, const struct soft_dgram *d, const struct soft_piece *piece,
+soft_dgram_post(const struct soft_qp *p, const struct soft_dgram *d, const struct soft_frag *frag,
 		uint32_t n)
 {
 	struct soft_engine *to = p->engine;
@@ -30,8 +30,8 @@ soft_dgram_post(const struct soft_qp *p, const struct soft_dgram *d, const struc
 	m->msg.peer_gen = __atomic_load_n(&p->gen, __ATOMIC_RELAXED);
 	m->dgram = *d;
 	for (i = 0, at = m->data; i < n; i++) {
-		memcpy(at, piece[i].p, piece[i].len);
-		at += piece[i].len;
+		memcpy(at, frag[i].p, frag[i].len);
+		at += frag[i].len;
 	}
 	__atomic_fetch_add(&to->dgrams, 1, __ATOMIC_RELAXED);
 	m->msg.state = SOFT_MSG_DGRAM;
@@ -116,13 +116,13 @@ void
 soft_dgram_take(struct soft_engine *e, struct soft_msg *msg)
 {
 	struct soft_dgram_msg *m = (struct soft_dgram_msg *)msg;
-	const struct soft_piece piece = {.p = m->data, .len = m->dgram.len};
+	const struct soft_frag frag = {.p = m->data, .len = m->dgram.len};
 	struct soft_qp *p = soft_msg_qp(m->msg.peer_dev, m->msg.peer_qpn, m->msg.peer_gen);
 	uint32_t state = p != NULL ? soft_qp_state(p) : BB_PRM_QP_RST;
 
 	__atomic_fetch_sub(&e->dgrams, 1, __ATOMIC_RELAXED);
 	if (p != NULL && p->engine == e && (state == BB_PRM_QP_RTR || state == BB_PRM_QP_RTS)) {
-		soft_ud_receive(e, p, &m->dgram, &piece, m->dgram.len != 0);
+		soft_ud_receive(e, p, &m->dgram, &frag, m->dgram.len != 0);
 		soft_keys_done(e);
 	}
 	free(m);

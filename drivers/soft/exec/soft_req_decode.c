@@ -27,7 +27,7 @@ soft_req_refuse(struct soft_req *r, uint8_t synd, const char *why)
  * Returns 0 or a syndrome.
  */
 static uint8_t
-soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, uint64_t *pointers)
+soft_req_frags(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, uint64_t *pointers)
 {
 	while (seg < ds) {
 		uint8_t *s = r->wqe + (size_t)seg * BB_WQE_SEG;
@@ -46,15 +46,15 @@ soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, u
 			seg += count == 0 ? 1 : bb_wqe_inline_ds(count);
 			if (count == 0)
 				continue;
-			r->piece[i].p = s + 4;
-			r->piece[i].len = count;
+			r->frag[i].p = s + 4;
+			r->frag[i].len = count;
 		} else {
 			*pointers |= 1ull << i;
-			r->piece[i].p = s;
-			r->piece[i].len = count == 0 ? BB_WQE_MAX_SGE_LEN : count;
+			r->frag[i].p = s;
+			r->frag[i].len = count == 0 ? BB_WQE_MAX_SGE_LEN : count;
 			seg++;
 		}
-		r->d.len += r->piece[i].len;
+		r->d.len += r->frag[i].len;
 		r->n = i + 1;
 	}
 	return 0;
@@ -89,10 +89,10 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 
 	e->local.n = 0;
 	for (i = 0; i < r->n; i++) {
-		const struct soft_piece *p = &r->own[i];
+		const struct soft_frag *p = &r->own[i];
 
 		if ((pointers >> i & 1) == 0) {
-			if (!soft_pieces_add(&e->local, p->p, p->len))
+			if (!soft_frags_add(&e->local, p->p, p->len))
 				return soft_req_refuse(r, BB_SYN_LOCAL_PROT,
 						       "out of memory for the request's SGEs");
 			continue;
@@ -101,7 +101,7 @@ soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_q
 				  soft_be64(p->p + 8), p->len, right, &e->local, &r->why))
 			return BB_SYN_LOCAL_PROT;
 	}
-	r->piece = e->local.p;
+	r->frag = e->local.p;
 	r->n = e->local.n;
 	return 0;
 }
@@ -196,7 +196,7 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	r->d.packets = 1;
 	r->d.reads = 0;
 	r->n = 0;
-	r->piece = r->own;
+	r->frag = r->own;
 	if (unlikely(ds == 0 || ds > BB_WQE_MAX_DS))
 		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "invalid ds (1 to 63 segments)");
 	if (unlikely(blocks > avail))
@@ -282,7 +282,7 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 		r->raddr = soft_be64(r->wqe + 16);
 		r->rkey = soft_be32(r->wqe + 24);
 	}
-	synd = soft_req_pieces(r, seg, ds, right == SOFT_RIGHT_LOCAL_READ, &pointers);
+	synd = soft_req_frags(r, seg, ds, right == SOFT_RIGHT_LOCAL_READ, &pointers);
 	if (unlikely(synd != 0))
 		return synd;
 
@@ -310,7 +310,7 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 			"1)");
 	}
 	while (pointers != 0) {
-		struct soft_piece *p = &r->own[__builtin_ctzll(pointers)];
+		struct soft_frag *p = &r->own[__builtin_ctzll(pointers)];
 		uint8_t *s = p->p;
 
 		p->p = soft_mem_find(e, qp->dev, soft_be32(s + 4), qp->pdn, soft_be64(s + 8),

@@ -180,8 +180,8 @@ soft_ud_give(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *
 	     const struct soft_req *r)
 {
 	if (p->engine == e)
-		soft_ud_receive(e, p, d, r->piece, r->n);
-	else if (!soft_dgram_post(p, d, r->piece, r->n))
+		soft_ud_receive(e, p, d, r->frag, r->n);
+	else if (!soft_dgram_post(p, d, r->frag, r->n))
 		SOFT_COUNT(p, out_of_buffer);
 }
 

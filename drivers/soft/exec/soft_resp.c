@@ -134,18 +134,18 @@ soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *
 			return ans;
 	}
 	if (unlikely(detour == SOFT_DETOUR_PAGED)) {
-		if (!soft_paged_write(dst, r->piece, r->n))
+		if (!soft_paged_write(dst, r->frag, r->n))
 			return soft_resp_page_fault(e, p, qp, r);
 	} else if (unlikely(detour == SOFT_DETOUR_RELAXED)) {
-		soft_mem_gather_relaxed(e, dst, r->piece, r->n);
+		soft_mem_gather_relaxed(e, dst, r->frag, r->n);
 	} else if (likely(soft_opts_defect(&e->dev->opts) == SOFT_DEFECT_NONE) ||
 		   (dst == NULL && r->d.len != 0) || !soft_defect_write(e, p, r, dst)) {
 		if (unlikely(dst == NULL && r->d.len != 0))
-			soft_mem_move(e, e->remote.p, r->piece, r->n);
+			soft_mem_move(e, e->remote.p, r->frag, r->n);
 		else if (likely(r->n == 1))
-			soft_mem_copy(e, dst, r->piece[0].p, r->piece[0].len);
+			soft_mem_copy(e, dst, r->frag[0].p, r->frag[0].len);
 		else
-			soft_mem_gather(e, dst, r->piece, r->n);
+			soft_mem_gather(e, dst, r->frag, r->n);
 	}
 	soft_served_for(e, p);
 	e->served_write++;
@@ -181,9 +181,9 @@ soft_resp_read_data(struct soft_engine *e, struct soft_qp *qp, const struct soft
 			soft_mem_gather(e, qp->cs_data, e->remote.p, e->remote.n);
 		qp->cs_len = (uint8_t)r->d.len;
 	} else if (likely(src != NULL)) {
-		soft_mem_scatter(e, r->piece, r->n, src);
+		soft_mem_scatter(e, r->frag, r->n, src);
 	} else {
-		soft_mem_move(e, r->piece, e->remote.p, e->remote.n);
+		soft_mem_move(e, r->frag, e->remote.p, e->remote.n);
 	}
 }
 

@@ -97,7 +97,7 @@ soft_resp_atomic_result(struct soft_engine *e, struct soft_qp *qp, const struct 
 		memcpy(qp->cs_data, &old, r->atomic_len);
 		qp->cs_len = (uint8_t)r->atomic_len;
 	} else {
-		soft_mem_scatter(e, r->piece, r->n, (const uint8_t *)&old);
+		soft_mem_scatter(e, r->frag, r->n, (const uint8_t *)&old);
 	}
 }
 

@@ -225,9 +225,9 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 						   why);
 	}
 	if (unlikely(in_cqe)) {
-		soft_mem_gather(e, data, r->piece, r->n);
+		soft_mem_gather(e, data, r->frag, r->n);
 		return soft_resp_recv_done(e, p, r, opcode, imm, data);
 	}
-	soft_mem_move(e, e->remote.p, r->piece, r->n);
+	soft_mem_move(e, e->remote.p, r->frag, r->n);
 	return soft_resp_recv_done(e, p, r, opcode, imm, NULL);
 }

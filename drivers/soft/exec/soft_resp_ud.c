@@ -12,7 +12,7 @@
 
 /* Removes the first @bytes of a receive's buffers from the list, so that they stay unchanged. */
 static void
-soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
+soft_ud_skip(struct soft_frags *to, uint64_t bytes)
 {
 	uint32_t i = 0;
 
@@ -34,21 +34,21 @@ soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
  * the data. Without a GRH the first SOFT_GRH bytes of the buffers stay unchanged.
  */
 static void
-soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct soft_piece *piece,
+soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct soft_frag *frag,
 	      uint32_t n)
 {
-	struct soft_piece all[SOFT_MAX_PIECES + 1];
+	struct soft_frag all[SOFT_MAX_FRAGS + 1];
 
 	if (!d->grh) {
 		soft_ud_skip(&e->remote, SOFT_GRH);
-		soft_mem_move(e, e->remote.p, piece, n);
+		soft_mem_move(e, e->remote.p, frag, n);
 		return;
 	}
-	/* The cast drops const, but soft_mem_move() only reads from this piece. */
+	/* The cast drops const, but soft_mem_move() only reads from this fragment. */
 	all[0].p = (uint8_t *)(uintptr_t)d->head;
 	all[0].len = SOFT_GRH;
-	if (n <= SOFT_MAX_PIECES) {
-		memcpy(&all[1], piece, n * sizeof(*piece));
+	if (n <= SOFT_MAX_FRAGS) {
+		memcpy(&all[1], frag, n * sizeof(*frag));
 		soft_mem_move(e, e->remote.p, all, n + 1);
 		return;
 	}
@@ -58,7 +58,7 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 	 */
 	soft_mem_move(e, e->remote.p, all, 1);
 	soft_ud_skip(&e->remote, SOFT_GRH);
-	soft_mem_move(e, e->remote.p, piece, n);
+	soft_mem_move(e, e->remote.p, frag, n);
 }
 
 bool
@@ -84,7 +84,7 @@ soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgr
 
 void
 soft_ud_receive(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d,
-		const struct soft_piece *piece, uint32_t n)
+		const struct soft_frag *frag, uint32_t n)
 {
 	struct soft_response ans;
 	const char *why;
@@ -103,7 +103,7 @@ soft_ud_receive(struct soft_engine *e, struct soft_qp *p, const struct soft_dgra
 		soft_resp_recv_fail(e, p, NULL, d->len, synd, why);
 		return;
 	}
-	soft_ud_write(e, d, piece, n);
+	soft_ud_write(e, d, frag, n);
 	bb_dma_wmb();
 	if (!soft_ud_complete(e, p, d))
 		soft_qp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);

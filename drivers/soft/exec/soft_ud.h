@@ -67,7 +67,7 @@ void soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_r
 /* ---- soft_resp_ud.c */
 /* Writes a datagram to the next receive of @p. Call it only on the engine of @p. */
 void soft_ud_receive(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d,
-		     const struct soft_piece *piece, uint32_t n);
+		     const struct soft_frag *frag, uint32_t n);
 /*
  * Writes the CQE of a datagram whose header and data are already written. Returns false if the CQ
  * overran.
@@ -80,6 +80,6 @@ bool soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct sof
  * there, or if there is no memory.
  */
 bool soft_dgram_post(const struct soft_qp *p, const struct soft_dgram *d,
-		     const struct soft_piece *piece, uint32_t n);
+		     const struct soft_frag *frag, uint32_t n);
 
 #endif

@@ -74,26 +74,26 @@ soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, u
 /* Slow path of soft_mem_map(), taken if the key is indirect or refused, or the list is full. */
 bool soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
 		  uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
-		  struct soft_pieces *to, const char **why);
+		  struct soft_frags *to, const char **why);
 /*
  * Resolves the memory that request @r to QP @p names by an indirect key or a window. If the memory
- * is contiguous, *at is its address. Otherwise *at is NULL and e->remote lists the pieces. Returns
- * false if the access is refused.
+ * is contiguous, *at is its address. Otherwise *at is NULL and e->remote lists the fragments.
+ * Returns false if the access is refused.
  */
 bool soft_xlt_remote(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
 		     uint64_t len, enum soft_right right, uint8_t **at, const char **why);
 void soft_xlt_release(struct soft_engine *e);
-bool soft_pieces_add(struct soft_pieces *to, uint8_t *p, uint64_t len);
+bool soft_frags_add(struct soft_frags *to, uint8_t *p, uint64_t len);
 
 /*
- * Appends to a list of pieces the memory of [addr, addr + len) of a key that a QP of PD @pdn uses.
- * Returns false if the access is refused, with the reason in *why. The request holds references to
- * indirect keys until soft_keys_done().
+ * Appends to a list of fragments the memory of [addr, addr + len) of a key that a QP of PD @pdn
+ * uses. Returns false if the access is refused, with the reason in *why. The request holds
+ * references to indirect keys until soft_keys_done().
  */
 static inline bool
 soft_mem_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
 	     uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
-	     struct soft_pieces *to, const char **why)
+	     struct soft_frags *to, const char **why)
 {
 	const struct soft_mkey *m = soft_mkey_find(dev, key);
 
@@ -117,38 +117,38 @@ soft_keys_done(struct soft_engine *e)
  * ---- soft_paged.c: each function returns false if a part of the paged memory is not mapped for
  * the access
  */
-bool soft_paged_write(uint8_t *dst, const struct soft_piece *src, uint32_t n);
+bool soft_paged_write(uint8_t *dst, const struct soft_frag *src, uint32_t n);
 bool soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len);
 /*
- * Copies the payload of a READ response from @src into the request's pieces, or into the CQE if
+ * Copies the payload of a READ response from @src into the request's fragments, or into the CQE if
  * @in_cqe.
  */
 bool soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src);
 
-/* ---- soft_pieces.c */
+/* ---- soft_frags.c */
 /*
- * Finds the range [off, off + len) of a payload that consists of pieces. Writes up to @max pieces
- * to @to. Returns the number of pieces, or max + 1 if the range needs more than @max.
+ * Finds the range [off, off + len) of a payload that consists of fragments. Writes up to @max
+ * fragments to @to. Returns the number of fragments, or max + 1 if the range needs more than @max.
  */
-uint32_t soft_pieces_part(const struct soft_piece *p, uint32_t n, uint64_t off, uint64_t len,
-			  struct soft_piece *to, uint32_t max);
-void soft_pieces_copy_out(uint8_t *dst, const struct soft_piece *p, uint32_t n, uint64_t off,
-			  uint64_t len);
-void soft_pieces_copy_in(struct soft_engine *e, const struct soft_piece *p, uint32_t n,
-			 uint64_t off, const uint8_t *src, uint64_t len);
+uint32_t soft_frags_part(const struct soft_frag *p, uint32_t n, uint64_t off, uint64_t len,
+			 struct soft_frag *to, uint32_t max);
+void soft_frags_copy_out(uint8_t *dst, const struct soft_frag *p, uint32_t n, uint64_t off,
+			 uint64_t len);
+void soft_frags_copy_in(struct soft_engine *e, const struct soft_frag *p, uint32_t n, uint64_t off,
+			const uint8_t *src, uint64_t len);
 
-/* Copies like soft_mem_gather(), but the cache lines of each piece in shuffled order. */
-void soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src,
+/* Copies like soft_mem_gather(), but the cache lines of each fragment in shuffled order. */
+void soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_frag *src,
 			     uint32_t n);
 /*
- * Copy pieces to contiguous memory, contiguous memory to pieces, and pieces to pieces of the same
- * total length.
+ * Copy fragments to contiguous memory, contiguous memory to fragments, and fragments to fragments
+ * of the same total length.
  */
-void soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src, uint32_t n);
-void soft_mem_scatter(struct soft_engine *e, const struct soft_piece *dst, uint32_t n,
+void soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_frag *src, uint32_t n);
+void soft_mem_scatter(struct soft_engine *e, const struct soft_frag *dst, uint32_t n,
 		      const uint8_t *src);
-void soft_mem_move(struct soft_engine *e, const struct soft_piece *dst,
-		   const struct soft_piece *src, uint32_t n_src);
+void soft_mem_move(struct soft_engine *e, const struct soft_frag *dst, const struct soft_frag *src,
+		   uint32_t n_src);
 void soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len);
 
 /* Copies contiguous memory. The comment at the top of soft_mem_access.c states the guarantees. */

@@ -299,7 +299,7 @@ soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint6
 }
 
 void
-soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src, uint32_t n)
+soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_frag *src, uint32_t n)
 {
 	uint32_t i;
 
@@ -310,7 +310,7 @@ soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_piece *sr
 }
 
 void
-soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src,
+soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_frag *src,
 			uint32_t n)
 {
 	uint32_t i;
@@ -328,8 +328,7 @@ soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_p
 }
 
 void
-soft_mem_scatter(struct soft_engine *e, const struct soft_piece *dst, uint32_t n,
-		 const uint8_t *src)
+soft_mem_scatter(struct soft_engine *e, const struct soft_frag *dst, uint32_t n, const uint8_t *src)
 {
 	uint32_t i;
 
@@ -340,7 +339,7 @@ soft_mem_scatter(struct soft_engine *e, const struct soft_piece *dst, uint32_t n
 }
 
 void
-soft_mem_move(struct soft_engine *e, const struct soft_piece *dst, const struct soft_piece *src,
+soft_mem_move(struct soft_engine *e, const struct soft_frag *dst, const struct soft_frag *src,
 	      uint32_t n_src)
 {
 	uint64_t used = 0; /* bytes of *dst that are already filled */

@@ -55,7 +55,7 @@ soft_paged_works(void)
 }
 
 bool
-soft_paged_write(uint8_t *dst, const struct soft_piece *src, uint32_t n)
+soft_paged_write(uint8_t *dst, const struct soft_frag *src, uint32_t n)
 {
 	uint32_t i;
 
@@ -85,9 +85,9 @@ soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uin
 		return true;
 	}
 	for (i = 0; i < r->n; i++) {
-		if (!copy(r->piece[i].p, src, r->piece[i].len, false))
+		if (!copy(r->frag[i].p, src, r->frag[i].len, false))
 			return false;
-		src = (uint8_t *)((uintptr_t)src + r->piece[i].len);
+		src = (uint8_t *)((uintptr_t)src + r->frag[i].len);
 	}
 	return true;
 }

@@ -18,8 +18,8 @@ struct walk {
 	struct soft_engine *e;
 	const struct soft_dev *dev;
 	uint32_t pdn, qpn; /* PD and number of the QP that makes the access */
-	struct soft_pieces *to;
-	uint32_t first; /* index of the first piece that this walk appends */
+	struct soft_frags *to;
+	uint32_t first; /* index of the first fragment that this walk appends */
 	const char **why;
 };
 
@@ -35,11 +35,11 @@ refuse(struct walk *w, enum soft_key_fault fault, const char *why)
 }
 
 bool
-soft_pieces_add(struct soft_pieces *to, uint8_t *p, uint64_t len)
+soft_frags_add(struct soft_frags *to, uint8_t *p, uint64_t len)
 {
 	if (to->n == to->cap) {
 		uint32_t cap = to->cap * 2;
-		struct soft_piece *more;
+		struct soft_frag *more;
 
 		if (cap > SOFT_MAX_PARTS)
 			return false;
@@ -60,13 +60,13 @@ soft_pieces_add(struct soft_pieces *to, uint8_t *p, uint64_t len)
 static bool
 add(struct walk *w, uint8_t *p, uint64_t len)
 {
-	struct soft_piece *last = w->to->n > w->first ? &w->to->p[w->to->n - 1] : NULL;
+	struct soft_frag *last = w->to->n > w->first ? &w->to->p[w->to->n - 1] : NULL;
 
 	if (last != NULL && last->p + last->len == p) {
 		last->len += len;
 		return true;
 	}
-	if (!soft_pieces_add(w->to, p, len))
+	if (!soft_frags_add(w->to, p, len))
 		return refuse(w, SOFT_KEY_RANGE,
 			      "the indirect keys split the message into more parts than the device "
 			      "supports");
@@ -261,7 +261,7 @@ walk_key(struct walk *w, uint32_t key, uint64_t addr, uint64_t len, enum soft_ri
 bool
 soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
 	     uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
-	     struct soft_pieces *to, const char **why)
+	     struct soft_frags *to, const char **why)
 {
 	struct walk w = {
 		.e = e, .dev = dev, .pdn = pdn, .qpn = qpn, .to = to, .first = to->n, .why = why};

@@ -156,7 +156,7 @@ struct soft_port_tx {
 	struct soft_port_path *path;   /* Cached path to net->dst; may be NULL. */
 	const uint8_t *hdr;            /* BTH and extension headers, by bb_roce_build(). */
 	uint32_t hdr_len;              /* Bytes, at most BB_ROCE_MAX_HDR. */
-	const struct bb_roce_iov *iov; /* Array of contiguous pieces of the payload. */
+	const struct bb_roce_iov *iov; /* Array of contiguous fragments of the payload. */
 	uint32_t n;                    /* Number of entries in iov, at most BB_ROCE_MAX_IOV. */
 	struct soft_port_hold *hold;   /* Of the payload's memory; NULL: copy the payload. */
 };

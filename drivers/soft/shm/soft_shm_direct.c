@@ -197,7 +197,7 @@ direct_response(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r, c
 		soft_mem_copy(e, qp->cs_data, src, len);
 		qp->cs_len = (uint8_t)len;
 	} else {
-		soft_mem_scatter(e, r->piece, r->n, src);
+		soft_mem_scatter(e, r->frag, r->n, src);
 	}
 }
 
@@ -217,7 +217,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_WRITE);
 		if (at == NULL)
 			return false;
-		soft_mem_gather(e, at, r->piece, r->n);
+		soft_mem_gather(e, at, r->frag, r->n);
 		return true;
 	case BB_WQE_RDMA_READ:
 		if (r->d.len == 0)

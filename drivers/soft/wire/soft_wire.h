@@ -142,10 +142,10 @@ struct soft_wire {
 	 * Payload of the message in each slot, if it is one contiguous segment, as resolved in turn
 	 * @turn.
 	 */
-	struct soft_wire_piece {
+	struct soft_wire_frag {
 		uint64_t turn;
-		struct soft_piece piece;
-	} piece[SOFT_WIRE_SLOTS];
+		struct soft_frag frag;
+	} frag[SOFT_WIRE_SLOTS];
 	uint8_t inl[SOFT_WIRE_SLOTS][SOFT_WIRE_INLINE]; /* Copies of inline payloads, by slot. */
 	struct bb_roce_msg ring[SOFT_WIRE_SLOTS];
 	struct bb_roce_replay replay[SOFT_WIRE_REPLAYS];
@@ -415,7 +415,7 @@ soft_wire_record_msg(struct soft_wire *w, uint8_t opcode, uint32_t blocks, uint8
 		.psn = w->qp->sq_psn,
 		.packets = 1,
 	};
-	w->piece[slot].turn = 0;
+	w->frag[slot].turn = 0;
 	w->sq_next = (uint16_t)(w->sq_next + blocks);
 	return slot;
 }

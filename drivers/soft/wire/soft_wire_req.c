@@ -83,20 +83,20 @@ static inline void
 soft_wire_cache_payload(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
 			uint32_t slot)
 {
-	struct soft_wire_piece *keep = &w->piece[slot];
+	struct soft_wire_frag *keep = &w->frag[slot];
 	uintptr_t at;
 
 	keep->turn = 0;
 	if (unlikely(r->n != 1 || e->n_held != 0))
 		return;
-	at = (uintptr_t)r->piece[0].p - (uintptr_t)r->wqe;
-	keep->piece = r->piece[0];
+	at = (uintptr_t)r->frag[0].p - (uintptr_t)r->wqe;
+	keep->frag = r->frag[0];
 	if (at < sizeof(r->wqe)) {
-		if (keep->piece.len > SOFT_WIRE_INLINE || at > sizeof(r->wqe) - SOFT_WIRE_INLINE)
+		if (keep->frag.len > SOFT_WIRE_INLINE || at > sizeof(r->wqe) - SOFT_WIRE_INLINE)
 			return;
 		/* The length is constant, so the compiler emits a few moves instead of a call. */
-		memcpy(w->inl[slot], keep->piece.p, SOFT_WIRE_INLINE);
-		keep->piece.p = w->inl[slot];
+		memcpy(w->inl[slot], keep->frag.p, SOFT_WIRE_INLINE);
+		keep->frag.p = w->inl[slot];
 	}
 	keep->turn = e->turn;
 }
@@ -222,22 +222,22 @@ soft_wire_gather(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *m
 {
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_engine *e = w->qp->engine;
-	const struct soft_wire_piece *known = &w->piece[msg->cookie];
-	struct soft_piece part[BB_ROCE_MAX_IOV];
+	const struct soft_wire_frag *known = &w->frag[msg->cookie];
+	struct soft_frag part[BB_ROCE_MAX_IOV];
 	uint32_t n, i;
 	uint8_t synd;
 
 	(void)ctx;
 	if (likely(known->turn == e->turn)) {
-		iov[0] = (struct bb_roce_iov){.p = known->piece.p + off, .len = len};
+		iov[0] = (struct bb_roce_iov){.p = known->frag.p + off, .len = len};
 		return 1;
 	}
 	synd = soft_wire_decode(e, w, msg);
 	if (unlikely(synd != 0))
 		return -synd;
-	n = soft_pieces_part(e->req.piece, e->req.n, off, len, part, RTE_DIM(part));
+	n = soft_frags_part(e->req.frag, e->req.n, off, len, part, RTE_DIM(part));
 	if (unlikely(n > RTE_DIM(part))) {
-		soft_pieces_copy_out(e->bounce, e->req.piece, e->req.n, off, len);
+		soft_frags_copy_out(e->bounce, e->req.frag, e->req.n, off, len);
 		iov[0] = (struct bb_roce_iov){.p = e->bounce, .len = len};
 		return 1;
 	}
@@ -263,7 +263,7 @@ soft_wire_place(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *ms
 		w->qp->cs_len = (uint8_t)len;
 		return 0;
 	}
-	soft_pieces_copy_in(e, e->req.piece, e->req.n, off, data, len);
+	soft_frags_copy_in(e, e->req.frag, e->req.n, off, data, len);
 	return 0;
 }
 

@@ -82,7 +82,7 @@ soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uin
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_qp *qp = w->qp;
 	bool ud = qp->st == BB_PRM_QP_ST_UD;
-	const struct soft_piece src = {.p = (uint8_t *)(uintptr_t)data, .len = len};
+	const struct soft_frag src = {.p = (uint8_t *)(uintptr_t)data, .len = len};
 	uint8_t synd;
 
 	(void)ctx;
@@ -285,8 +285,7 @@ soft_wire_is_checked(const struct soft_wire *w, uint32_t rkey, uint64_t va, uint
  * to the correct address.
  */
 static bool
-soft_wire_defect_write(struct soft_wire *w, uint32_t rkey, uint64_t va,
-		       const struct soft_piece *src)
+soft_wire_defect_write(struct soft_wire *w, uint32_t rkey, uint64_t va, const struct soft_frag *src)
 {
 	struct soft_engine *e = w->qp->engine;
 	uint32_t len = (uint32_t)src->len;
@@ -316,7 +315,7 @@ soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64
 {
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_engine *e = w->qp->engine;
-	const struct soft_piece src = {.p = (uint8_t *)(uintptr_t)data, .len = len};
+	const struct soft_frag src = {.p = (uint8_t *)(uintptr_t)data, .len = len};
 	const char *why;
 
 	(void)ctx;

@@ -45,7 +45,7 @@ soft_wire_ud_done(struct soft_engine *e, struct soft_wire *w, const struct bb_ro
 		.solicited = r->solicited,
 		.grh = true,
 	};
-	const struct soft_piece head = {.p = d.head, .len = sizeof(d.head)};
+	const struct soft_frag head = {.p = d.head, .len = sizeof(d.head)};
 	const char *why;
 
 	soft_ud_head(&d, r->net, BB_GID_ROCE_V2);

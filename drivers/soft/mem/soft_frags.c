@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Slices of a payload that consists of pieces, such as the slice for a single packet. */
+/* Slices of a payload that consists of fragments, such as the slice for a single packet. */
 #include "soft_access.h"
 
 uint32_t
-soft_pieces_part(const struct soft_piece *p, uint32_t n, uint64_t off, uint64_t len,
-		 struct soft_piece *to, uint32_t max)
+soft_frags_part(const struct soft_frag *p, uint32_t n, uint64_t off, uint64_t len,
+		struct soft_frag *to, uint32_t max)
 {
 	uint32_t i, count = 0;
 
@@ -29,12 +29,11 @@ soft_pieces_part(const struct soft_piece *p, uint32_t n, uint64_t off, uint64_t 
 }
 
 void
-soft_pieces_copy_out(uint8_t *dst, const struct soft_piece *p, uint32_t n, uint64_t off,
-		     uint64_t len)
+soft_frags_copy_out(uint8_t *dst, const struct soft_frag *p, uint32_t n, uint64_t off, uint64_t len)
 {
-	struct soft_piece part;
+	struct soft_frag part;
 
-	while (len != 0 && soft_pieces_part(p, n, off, len, &part, 1) != 0) {
+	while (len != 0 && soft_frags_part(p, n, off, len, &part, 1) != 0) {
 		memcpy(dst, part.p, part.len);
 		dst += part.len;
 		off += part.len;
@@ -43,12 +42,12 @@ soft_pieces_copy_out(uint8_t *dst, const struct soft_piece *p, uint32_t n, uint6
 }
 
 void
-soft_pieces_copy_in(struct soft_engine *e, const struct soft_piece *p, uint32_t n, uint64_t off,
-		    const uint8_t *src, uint64_t len)
+soft_frags_copy_in(struct soft_engine *e, const struct soft_frag *p, uint32_t n, uint64_t off,
+		   const uint8_t *src, uint64_t len)
 {
-	struct soft_piece part;
+	struct soft_frag part;
 
-	while (len != 0 && soft_pieces_part(p, n, off, len, &part, 1) != 0) {
+	while (len != 0 && soft_frags_part(p, n, off, len, &part, 1) != 0) {
 		soft_mem_copy(e, part.p, src, part.len);
 		src += part.len;
 		off += part.len;
