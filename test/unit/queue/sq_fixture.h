@@ -127,6 +127,8 @@ put_data(struct bytes *e, uint32_t len, uint32_t lkey, uint64_t addr)
 	put64(e, addr);
 }
 
+/* A test that makes its send queues itself. */
+#define T_OWN_SQ(name) TEST_ON(NULL, NULL, struct sq_fixture, (void)0, (void)0, name)
 /* Tests on a send queue of @blocks blocks: T_SQ_CONF's body changes the defaults and starts it. */
 #define T_SQ_CONF(blocks, name)                                                                    \
 	TEST_ON(NULL, NULL, struct sq_fixture, sq_fixture_conf(f, blocks), sq_fixture_end(f), name)

@@ -139,29 +139,27 @@ TEST(test_blueflame_copies_across_the_ring_end)
 }
 
 /* A register without BlueFlame, and a small one. */
-TEST(test_small_register_is_rung_by_8_bytes)
+T_OWN_SQ(test_small_register_is_rung_by_8_bytes)
 {
-	struct sq_fixture f;
+	start(f, 16, BB_DB_BLUEFLAME, 0);
+	post_ds(f, 3);
+	bb_sq_ring(&f->sq);
+	expect_reg(f, 0, 0, 8);
+	post_ds(f, 3);
+	bb_sq_ring(&f->sq);
+	expect_reg(f, 0, 1, 8); /* the register has one half only */
+	sq_fixture_end(f);
 
-	start(&f, 16, BB_DB_BLUEFLAME, 0);
-	post_ds(&f, 3);
-	bb_sq_ring(&f.sq);
-	expect_reg(&f, 0, 0, 8);
-	post_ds(&f, 3);
-	bb_sq_ring(&f.sq);
-	expect_reg(&f, 0, 1, 8); /* the register has one half only */
-	sq_fixture_end(&f);
-
-	start(&f, 16, BB_DB_BLUEFLAME, 64);
-	post_ds(&f, 4);
-	bb_sq_ring(&f.sq);
-	assert_memory_equal(f.reg, f.ring.p, 64);
-	expect_fill((uint8_t *)f.reg + 64, SQ_REG_SIZE - 64);
-	post_ds(&f, 5);
-	bb_sq_ring(&f.sq);
-	assert_memory_equal((uint8_t *)f.reg + 64, f.ring.p + 64, 8);
-	expect_fill((uint8_t *)f.reg + 72, SQ_REG_SIZE - 72);
-	sq_fixture_end(&f);
+	start(f, 16, BB_DB_BLUEFLAME, 64);
+	post_ds(f, 4);
+	bb_sq_ring(&f->sq);
+	assert_memory_equal(f->reg, f->ring.p, 64);
+	expect_fill((uint8_t *)f->reg + 64, SQ_REG_SIZE - 64);
+	post_ds(f, 5);
+	bb_sq_ring(&f->sq);
+	assert_memory_equal((uint8_t *)f->reg + 64, f->ring.p + 64, 8);
+	expect_fill((uint8_t *)f->reg + 72, SQ_REG_SIZE - 72);
+	sq_fixture_end(f);
 }
 
 /* The halves alternate per register, whichever queue rings it, with or without a copy. */

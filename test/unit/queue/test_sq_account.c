@@ -8,7 +8,7 @@
 #define RKEY  0x99aabbccu
 
 /* Random WQEs over many laps of the 16-bit block index, completed by wqe_counter. */
-TEST(test_completions_free_wqes_over_many_laps)
+T_OWN_SQ(test_completions_free_wqes_over_many_laps)
 {
 	struct {
 		uint16_t idx;
@@ -19,23 +19,22 @@ TEST(test_completions_free_wqes_over_many_laps)
 	uint64_t seed = 42, wr_id = 0, seen = 0, blocks = 0;
 	uint32_t head = 0, tail = 0;
 	struct bb_sge sge[6];
-	struct sq_fixture f;
 	uint32_t i;
 
 	for (i = 0; i < 6; i++)
 		sge[i] = (struct bb_sge){i, i + 1, i};
-	sq_fixture_conf(&f, 64);
-	f.conf.depth = 32; /* two blocks each: the ring holds no more WQEs of the largest size */
-	f.conf.max_sge = 6;
-	f.conf.sig_every = 9;
-	sq_fixture_start(&f);
+	sq_fixture_conf(f, 64);
+	f->conf.depth = 32; /* two blocks each: the ring holds no more WQEs of the largest size */
+	f->conf.max_sge = 6;
+	f->conf.sig_every = 9;
+	sq_fixture_start(f);
 	while (blocks < 5 * 65536) {
 		uint32_t n = rnd_below(&seed, 7), ds = 2 + n, flags;
-		uint16_t idx = f.sq.pi;
+		uint16_t idx = f->sq.pi;
 
 		flags = rnd_below(&seed, 4) == 0 ? BB_SEND_SIGNALED : 0;
-		if (bb_sq_post_sgl(&f.sq, 0x08, true, wr_id, sge, n, RADDR, RKEY, 0, flags) == 0) {
-			const uint8_t *w = f.ring.p + (size_t)idx % 64 * 64;
+		if (bb_sq_post_sgl(&f->sq, 0x08, true, wr_id, sge, n, RADDR, RKEY, 0, flags) == 0) {
+			const uint8_t *w = f->ring.p + (size_t)idx % 64 * 64;
 
 			assert_int_equal(w[1] << 8 | w[2], idx);
 			assert_int_equal(w[7], ds);
@@ -46,27 +45,27 @@ TEST(test_completions_free_wqes_over_many_laps)
 			head++;
 			blocks += (ds + 3) / 4;
 			assert_true(head - tail <= 32);
-			assert_true((uint16_t)(f.sq.pi - queue[tail % 64].idx) <= 64);
+			assert_true((uint16_t)(f->sq.pi - queue[tail % 64].idx) <= 64);
 			if (rnd_below(&seed, 3) != 0)
 				continue;
 		}
 		/* Completes up to the next WQE that requests a CQE. */
-		bb_sq_ring(&f.sq);
-		assert_int_equal(bb_be32(f.dbrec[1]), f.sq.pi);
+		bb_sq_ring(&f->sq);
+		assert_int_equal(bb_be32(f->dbrec[1]), f->sq.pi);
 		for (i = tail; i != head && !queue[i % 64].cqe; i++)
 			;
 		if (i == head)
 			continue;
-		const struct bb_sq_wqe *w = bb_sq_complete(&f.sq, queue[i % 64].idx);
+		const struct bb_sq_wqe *w = bb_sq_complete(&f->sq, queue[i % 64].idx);
 
 		assert_fields(*w, wr_id, queue[i % 64].wr_id, flags, queue[i % 64].flags);
 		tail = i + 1;
 		seen++;
-		assert_int_equal(bb_sq_outstanding(&f.sq), head - tail);
+		assert_int_equal(bb_sq_outstanding(&f->sq), head - tail);
 	}
 	assert_true(seen > 1000);
-	assert_int_equal(f.dbrec[0], 0x11111111); /* the receive record stays unchanged */
-	sq_fixture_end(&f);
+	assert_int_equal(f->dbrec[0], 0x11111111); /* the receive record stays unchanged */
+	sq_fixture_end(f);
 }
 
 T_SQ_CONF(16, test_full_queue_gets_room_by_a_completion)

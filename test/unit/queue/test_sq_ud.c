@@ -53,32 +53,31 @@ ud_start(struct sq_fixture *f, uint32_t blocks)
 	TEST_ON(NULL, NULL, struct sq_fixture, ud_start(f, blocks), sq_fixture_end(f), name)
 
 /* A QP that the device moved from RTR to ERR accepts datagrams, to flush them. */
-TEST(test_datagrams_are_accepted_in_err)
+T_OWN_SQ(test_datagrams_are_accepted_in_err)
 {
 	const struct bb_wqe_av av = some_av();
 	const struct bb_sge sge = {0x1000, 8, 5};
-	struct sq_fixture f;
 
 	for (unsigned int i = 0; i < 3; i++) {
 		int ret;
 
-		ud_start(&f, 32);
-		bb_sq_enable(&f.sq, false);
+		ud_start(f, 32);
+		bb_sq_enable(&f->sq, false);
 		assert_int_equal(
-			bb_sq_post_ud(&f.sq, BB_WQE_SEND, 1, &av, DEST, QKEY, &sge, 1, 0, 0),
+			bb_sq_post_ud(&f->sq, BB_WQE_SEND, 1, &av, DEST, QKEY, &sge, 1, 0, 0),
 			-ENOTCONN);
-		__atomic_store_n(&f.sq.error, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&f->sq.error, 1, __ATOMIC_RELAXED);
 		if (i == 0)
-			ret = bb_sq_post_ud(&f.sq, BB_WQE_SEND, 1, &av, DEST, QKEY, &sge, 1, 0, 0);
+			ret = bb_sq_post_ud(&f->sq, BB_WQE_SEND, 1, &av, DEST, QKEY, &sge, 1, 0, 0);
 		else if (i == 1)
-			ret = bb_sq_post_ud_inline(&f.sq, BB_WQE_SEND, 1, &av, DEST, QKEY, "data",
+			ret = bb_sq_post_ud_inline(&f->sq, BB_WQE_SEND, 1, &av, DEST, QKEY, "data",
 						   4, 0, 0);
 		else
-			ret = bb_sq_post_ud_inline_list(&f.sq, BB_WQE_SEND, 1, &av, DEST, QKEY,
+			ret = bb_sq_post_ud_inline_list(&f->sq, BB_WQE_SEND, 1, &av, DEST, QKEY,
 							NULL, 0, 0, 0);
 		assert_int_equal(ret, 0);
-		assert_int_equal(bb_sq_outstanding(&f.sq), 1);
-		sq_fixture_end(&f);
+		assert_int_equal(bb_sq_outstanding(&f->sq), 1);
+		sq_fixture_end(f);
 	}
 }
 

@@ -52,23 +52,22 @@ list_bytes(struct bytes *e, uint16_t idx)
 static const struct bb_sge pieces[] = {
 	{0x1000, 1, 0x11}, {0x2000, 2, 0x22}, {0x3000, 0x80000000, 0x33}};
 
-TEST(test_umr_list_has_the_bytes_of_libmlx5)
+T_OWN_SQ(test_umr_list_has_the_bytes_of_libmlx5)
 {
-	struct sq_fixture f;
 	struct bytes e;
 
 	/* From each block of the ring, so that the wrap falls into each block of the segments. */
 	for (uint16_t idx = 0; idx < 16; idx++) {
-		sq_fixture_conf(&f, 16);
-		sq_fixture_start(&f);
-		sq_fixture_seek(&f, idx);
-		assert_int_equal(bb_sq_post_mkey_list(&f.sq, 7, 0x1200, ALL_RIGHTS, pieces, 3,
+		sq_fixture_conf(f, 16);
+		sq_fixture_start(f);
+		sq_fixture_seek(f, idx);
+		assert_int_equal(bb_sq_post_mkey_list(&f->sq, 7, 0x1200, ALL_RIGHTS, pieces, 3,
 						      BB_SEND_SIGNALED),
 				 0);
 		list_bytes(&e, idx);
-		sq_expect(&f, idx, &e);
-		assert_fields(f.sq.wqes[idx], opcode, BB_SQ_MKEY, wr_id, 7);
-		sq_fixture_end(&f);
+		sq_expect(f, idx, &e);
+		assert_fields(f->sq.wqes[idx], opcode, BB_SQ_MKEY, wr_id, 7);
+		sq_fixture_end(f);
 	}
 }
 
@@ -99,27 +98,26 @@ T_SQ(16, test_umr_interleaved_has_the_bytes_of_libmlx5)
 /*
  * Where a UMR must not change the right to atomics, only that bit (21) is missing from the masks.
  */
-TEST(test_umr_without_atomics_lacks_only_that_bit)
+T_OWN_SQ(test_umr_without_atomics_lacks_only_that_bit)
 {
 	const struct bb_bind to = {.addr = 0x1000, .len = 64, .lkey = 0x11, .access = 2};
-	struct sq_fixture f;
 	uint64_t mask[3], is;
 
 	for (unsigned int round = 0; round < 2; round++) {
-		sq_fixture_conf(&f, 32);
-		f.conf.umr_no_atomic = round == 1;
-		sq_fixture_start(&f);
-		assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0x1200, 7, pieces, 3, 0), 0);
-		assert_int_equal(bb_sq_post_bind(&f.sq, 0, false, 0x1300, 0x1301, &to, 0), 0);
-		assert_int_equal(bb_sq_post_bind(&f.sq, 0, true, 0x1400, 0x1401, &to, 0), 0);
+		sq_fixture_conf(f, 32);
+		f->conf.umr_no_atomic = round == 1;
+		sq_fixture_start(f);
+		assert_int_equal(bb_sq_post_mkey_list(&f->sq, 0, 0x1200, 7, pieces, 3, 0), 0);
+		assert_int_equal(bb_sq_post_bind(&f->sq, 0, false, 0x1300, 0x1301, &to, 0), 0);
+		assert_int_equal(bb_sq_post_bind(&f->sq, 0, true, 0x1400, 0x1401, &to, 0), 0);
 		for (unsigned int i = 0; i < 3; i++) {
-			memcpy(&is, f.ring.p + (size_t)i * 3 * BB_WQE_BB + BB_WQE_SEG + 8, 8);
+			memcpy(&is, f->ring.p + (size_t)i * 3 * BB_WQE_BB + BB_WQE_SEG + 8, 8);
 			if (round == 0)
 				mask[i] = bb_be64(is);
 			assert_int_equal(bb_be64(is), mask[i] & ~(uint64_t)(round << 21));
 			assert_int_equal(mask[i] >> 21 & 1, 1);
 		}
-		sq_fixture_end(&f);
+		sq_fixture_end(f);
 	}
 }
 
@@ -191,41 +189,40 @@ T_SQ(16, test_full_wqe_does_not_touch_the_next_one)
 	assert_memory_equal(f->sq.buf + 5 * BB_WQE_BB, was, sizeof(was));
 }
 
-TEST(test_wqe_of_three_blocks_takes_three_slots)
+T_OWN_SQ(test_wqe_of_three_blocks_takes_three_slots)
 {
 	struct bb_bind bind = {.addr = 1, .len = 1};
-	struct sq_fixture f;
 
-	sq_fixture_conf(&f, 8);
-	f.conf.depth = 8;
-	sq_fixture_start(&f);
-	assert_int_equal(f.sq.slot_blocks, 1);
-	assert_int_equal(bb_sq_post_bind(&f.sq, 1, true, 0, 0, &bind, 0), 0);
-	assert_int_equal(bb_sq_outstanding(&f.sq), 3);
-	assert_int_equal(bb_sq_post_bind(&f.sq, 2, true, 0, 0, &bind, 0), 0);
-	assert_int_equal(bb_sq_post_bind(&f.sq, 3, true, 0, 0, &bind, 0), -EAGAIN);
-	assert_int_equal(bb_sq_post_local_inv(&f.sq, 3, 0, 0), 0);
-	assert_int_equal(bb_sq_outstanding(&f.sq), 8);
-	assert_int_equal(f.sq.pi, 8);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 4, 0), -EAGAIN);
-	assert_int_equal(bb_sq_post_local_inv(&f.sq, 4, 0, 0), -EAGAIN);
+	sq_fixture_conf(f, 8);
+	f->conf.depth = 8;
+	sq_fixture_start(f);
+	assert_int_equal(f->sq.slot_blocks, 1);
+	assert_int_equal(bb_sq_post_bind(&f->sq, 1, true, 0, 0, &bind, 0), 0);
+	assert_int_equal(bb_sq_outstanding(&f->sq), 3);
+	assert_int_equal(bb_sq_post_bind(&f->sq, 2, true, 0, 0, &bind, 0), 0);
+	assert_int_equal(bb_sq_post_bind(&f->sq, 3, true, 0, 0, &bind, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_local_inv(&f->sq, 3, 0, 0), 0);
+	assert_int_equal(bb_sq_outstanding(&f->sq), 8);
+	assert_int_equal(f->sq.pi, 8);
+	assert_int_equal(bb_sq_post_nop(&f->sq, 4, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_local_inv(&f->sq, 4, 0, 0), -EAGAIN);
 	/* The CQE of the first WQE frees all of its blocks. */
-	assert_int_equal(bb_sq_complete(&f.sq, 0)->wr_id, 1);
-	assert_int_equal(bb_sq_outstanding(&f.sq), 5);
-	assert_int_equal(bb_sq_post_bind(&f.sq, 5, true, 0, 0, &bind, 0), 0);
-	assert_int_equal(bb_sq_complete(&f.sq, 6)->wr_id, 3);
-	assert_int_equal(bb_sq_outstanding(&f.sq), 3);
-	assert_int_equal(bb_sq_complete(&f.sq, 8)->wr_id, 5);
-	assert_int_equal(bb_sq_outstanding(&f.sq), 0);
-	sq_fixture_end(&f);
+	assert_int_equal(bb_sq_complete(&f->sq, 0)->wr_id, 1);
+	assert_int_equal(bb_sq_outstanding(&f->sq), 5);
+	assert_int_equal(bb_sq_post_bind(&f->sq, 5, true, 0, 0, &bind, 0), 0);
+	assert_int_equal(bb_sq_complete(&f->sq, 6)->wr_id, 3);
+	assert_int_equal(bb_sq_outstanding(&f->sq), 3);
+	assert_int_equal(bb_sq_complete(&f->sq, 8)->wr_id, 5);
+	assert_int_equal(bb_sq_outstanding(&f->sq), 0);
+	sq_fixture_end(f);
 
 	/* A WQE that never fits is not reported as a full queue. */
-	sq_fixture_conf(&f, 2);
-	f.conf.depth = 2;
-	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_bind(&f.sq, 1, true, 0, 0, &bind, 0), -EINVAL);
-	assert_int_equal(bb_sq_post_local_inv(&f.sq, 1, 0, 0), 0);
-	sq_fixture_end(&f);
+	sq_fixture_conf(f, 2);
+	f->conf.depth = 2;
+	sq_fixture_start(f);
+	assert_int_equal(bb_sq_post_bind(&f->sq, 1, true, 0, 0, &bind, 0), -EINVAL);
+	assert_int_equal(bb_sq_post_local_inv(&f->sq, 1, 0, 0), 0);
+	sq_fixture_end(f);
 }
 
 TEST(test_cqe_is_requested_in_time_for_any_sizes)

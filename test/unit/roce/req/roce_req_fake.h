@@ -385,6 +385,8 @@ rf_begin(struct rf *f)
 	rf_start(f);
 }
 
+/* A test that makes its requesters itself. */
+#define T_OWN_RF(name) TEST_ON(NULL, NULL, struct rf, (void)0, (void)0, name)
 /* Tests on a requester that is not started, and on one that is. */
 #define T_RF(type, name) TEST_ON(NULL, NULL, struct rf, rf_init(f, type), (void)0, name)
 #define T_BEGUN(name)    TEST_ON(NULL, NULL, struct rf, rf_begin(f), (void)0, name)

@@ -42,44 +42,43 @@ round_trip(struct rf *f, uint64_t ns)
 }
 
 /* A dead peer: a limited number of early tries, and the error at the time of the ack timeouts. */
-TEST(test_dead_peer_fails_at_the_time_of_the_ack_timeouts)
+T_OWN_RF(test_dead_peer_fails_at_the_time_of_the_ack_timeouts)
 {
 	uint32_t early;
-	static struct rf f;
 	uint64_t ns, start;
 
 	for (uint32_t retries = 0; retries < 8; retries++) {
-		rf_init(&f, BB_ROCE_RC);
-		f.attr.adaptive = FLOOR;
-		f.attr.retry_cnt = retries;
-		rf_start(&f);
-		start = f.now;
-		rf_writes(&f, 2);
+		rf_init(f, BB_ROCE_RC);
+		f->attr.adaptive = FLOOR;
+		f->attr.retry_cnt = retries;
+		rf_start(f);
+		start = f->now;
+		rf_writes(f, 2);
 		ns = INITIAL;
 		early = 0;
 		for (uint32_t tries = 0; tries <= retries; tries++) {
-			uint64_t sent = f.now;
+			uint64_t sent = f->now;
 
-			for (uint32_t i = 0; f.now - sent + ns < RF_TIMEOUT && ns < RF_TIMEOUT;
+			for (uint32_t i = 0; f->now - sent + ns < RF_TIMEOUT && ns < RF_TIMEOUT;
 			     i++) {
-				assert_int_equal(until_deadline(&f), ns);
-				rf_timeout(&f);
-				assert_int_equal(f.qp.req.retries, retries - tries);
-				assert_int_equal(f.qp.stats.roce_adp_retrans, ++early);
-				assert_int_equal(rf_run(&f), 2);
-				rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
-				rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+				assert_int_equal(until_deadline(f), ns);
+				rf_timeout(f);
+				assert_int_equal(f->qp.req.retries, retries - tries);
+				assert_int_equal(f->qp.stats.roce_adp_retrans, ++early);
+				assert_int_equal(rf_run(f), 2);
+				rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN);
+				rf_expect(f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
 				ns *= 2;
 			}
-			assert_int_equal(bb_roce_deadline(&f.qp), sent + RF_TIMEOUT);
-			assert_int_equal(f.qp.stats.ack_timeout, tries);
-			rf_timeout(&f);
+			assert_int_equal(bb_roce_deadline(&f->qp), sent + RF_TIMEOUT);
+			assert_int_equal(f->qp.stats.ack_timeout, tries);
+			rf_timeout(f);
 			if (tries < retries)
-				assert_int_equal(rf_run(&f), 2);
-			f.seen = f.ntx;
+				assert_int_equal(rf_run(f), 2);
+			f->seen = f->ntx;
 		}
-		rf_expect_failed(&f, 0, 0, BB_SYN_RETRY_EXC);
-		assert_int_equal(f.now - start, (retries + 1) * RF_TIMEOUT);
+		rf_expect_failed(f, 0, 0, BB_SYN_RETRY_EXC);
+		assert_int_equal(f->now - start, (retries + 1) * RF_TIMEOUT);
 		assert_int_equal(early, retries == 0 ? 6 : 7);
 	}
 }

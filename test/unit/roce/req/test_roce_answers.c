@@ -102,9 +102,8 @@ bad_read(uint32_t n, uint8_t opcode, uint32_t len, uint8_t syndrome)
 	rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
 }
 
-TEST(test_read_response_of_wrong_kind_or_length_is_refused)
+T_OWN_RF(test_read_response_of_wrong_kind_or_length_is_refused)
 {
-	static struct rf f;
 	static const uint8_t good[] = {BB_ROCE_READ_RESP_FIRST, BB_ROCE_READ_RESP_MIDDLE,
 				       BB_ROCE_READ_RESP_LAST};
 	static const uint32_t lens[] = {RF_MTU, RF_MTU, 5};
@@ -126,42 +125,41 @@ TEST(test_read_response_of_wrong_kind_or_length_is_refused)
 		}
 	}
 	/* PSN 0 is an ordinary PSN. */
-	rf_init(&f, BB_ROCE_RC);
-	f.attr.sq_psn = BB_ROCE_PSN_MASK;
-	rf_start(&f);
-	rf_post(&f, BB_ROCE_MSG_READ, 3 * RF_MTU, 0);
-	rf_run(&f);
-	rf_data(&f, BB_ROCE_READ_RESP_FIRST, BB_ROCE_PSN_MASK, 0, 0, RF_MTU);
-	rf_data(&f, BB_ROCE_READ_RESP_FIRST, 0, 0, RF_MTU, RF_MTU);
-	rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
+	rf_init(f, BB_ROCE_RC);
+	f->attr.sq_psn = BB_ROCE_PSN_MASK;
+	rf_start(f);
+	rf_post(f, BB_ROCE_MSG_READ, 3 * RF_MTU, 0);
+	rf_run(f);
+	rf_data(f, BB_ROCE_READ_RESP_FIRST, BB_ROCE_PSN_MASK, 0, 0, RF_MTU);
+	rf_data(f, BB_ROCE_READ_RESP_FIRST, 0, 0, RF_MTU, RF_MTU);
+	rf_expect_failed(f, 0, 0, BB_SYN_BAD_RESP);
 }
 
 /* Answers that do not fit the request, and reserved syndromes. */
-TEST(test_answer_of_another_kind_is_refused)
+T_OWN_RF(test_answer_of_another_kind_is_refused)
 {
 	static const uint8_t synds[] = {RF_NAK(4), RF_NAK(5), RF_NAK(31), 0x40, 0x5f,
 					0x80,      0x9f,      0xa0,       0xff};
-	static struct rf f;
 
 	for (uint32_t i = 0; i < sizeof(synds); i++) {
-		rf_begin(&f);
-		rf_writes(&f, 2);
-		rf_ack(&f, RF_PSN, synds[i]);
-		rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
+		rf_begin(f);
+		rf_writes(f, 2);
+		rf_ack(f, RF_PSN, synds[i]);
+		rf_expect_failed(f, 0, 0, BB_SYN_BAD_RESP);
 	}
-	rf_begin(&f);
-	rf_writes(&f, 2);
-	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 1);
-	rf_expect_failed(&f, 0, 1, BB_SYN_BAD_RESP);
-	rf_begin(&f);
-	rf_writes(&f, 2);
-	atomic_ack(&f, RF_PSN, 1);
-	rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
-	rf_begin(&f);
-	rf_post(&f, BB_ROCE_MSG_CMP_SWAP, 8, 0);
-	rf_run(&f);
-	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 8);
-	rf_expect_failed(&f, 0, 0, BB_SYN_BAD_RESP);
+	rf_begin(f);
+	rf_writes(f, 2);
+	rf_data(f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 1);
+	rf_expect_failed(f, 0, 1, BB_SYN_BAD_RESP);
+	rf_begin(f);
+	rf_writes(f, 2);
+	atomic_ack(f, RF_PSN, 1);
+	rf_expect_failed(f, 0, 0, BB_SYN_BAD_RESP);
+	rf_begin(f);
+	rf_post(f, BB_ROCE_MSG_CMP_SWAP, 8, 0);
+	rf_run(f);
+	rf_data(f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 8);
+	rf_expect_failed(f, 0, 0, BB_SYN_BAD_RESP);
 }
 
 /* An ACK does not answer a READ or an atomic. An ACK past it shows that the answer was lost. */

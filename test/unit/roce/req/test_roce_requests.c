@@ -62,27 +62,26 @@ check_message(struct rf *f, uint32_t k, uint32_t len, uint32_t psn, uint64_t coo
 	}
 }
 
-TEST(test_message_splits_into_packets_of_the_mtu)
+T_OWN_RF(test_message_splits_into_packets_of_the_mtu)
 {
 	static const uint32_t lens[] = {0, 1, RF_MTU - 1, RF_MTU, RF_MTU + 1, 3 * RF_MTU, 1000};
-	static struct rf f;
 	uint32_t psn;
 
 	for (uint32_t uc = 0; uc < 2; uc++) {
-		rf_init(&f, uc ? BB_ROCE_UC : BB_ROCE_RC);
-		f.attr.sq_psn = psn = 0xfffff0; /* wraps within the test */
-		rf_start(&f);
+		rf_init(f, uc ? BB_ROCE_UC : BB_ROCE_RC);
+		f->attr.sq_psn = psn = 0xfffff0; /* wraps within the test */
+		rf_start(f);
 		for (uint32_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
 			if (uc && !kinds[k].uc)
 				continue;
 			for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
-				rf_post(&f, kinds[k].kind, lens[i], BB_ROCE_SOLICITED);
-				rf_run(&f);
-				check_message(&f, k, lens[i], psn, f.posted - 1);
+				rf_post(f, kinds[k].kind, lens[i], BB_ROCE_SOLICITED);
+				rf_run(f);
+				check_message(f, k, lens[i], psn, f->posted - 1);
 				psn += packets_of(lens[i]);
 				if (!uc)
-					rf_ack(&f, psn - 1, RF_ACK);
-				rf_expect_idle(&f);
+					rf_ack(f, psn - 1, RF_ACK);
+				rf_expect_idle(f);
 			}
 		}
 	}
@@ -337,41 +336,39 @@ T_BEGUN(test_full_port_loses_and_repeats_no_packet)
 }
 
 /* A payload that cannot be read: the message fails, those before it succeed. */
-TEST(test_unreadable_payload_fails_its_message_alone)
+T_OWN_RF(test_unreadable_payload_fails_its_message_alone)
 {
-	static struct rf f;
-
 	for (uint32_t at = 0; at < 3; at++) {
-		rf_init(&f, BB_ROCE_RC);
-		rf_start(&f);
-		f.bad_cookie = at;
-		f.bad = BB_SYN_LOCAL_PROT;
-		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
-		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
-		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
+		rf_init(f, BB_ROCE_RC);
+		rf_start(f);
+		f->bad_cookie = at;
+		f->bad = BB_SYN_LOCAL_PROT;
+		rf_post(f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
+		rf_post(f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
+		rf_post(f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
 		/* The packets before it had no AckReq: they are sent once more with it. */
-		assert_int_equal(rf_run(&f), 2 * at);
+		assert_int_equal(rf_run(f), 2 * at);
 		if (at > 0) {
-			assert_int_equal(f.tx[at - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
-			assert_int_not_equal(f.tx[2 * at - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
+			assert_int_equal(f->tx[at - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
+			assert_int_not_equal(f->tx[2 * at - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
 			/* They are sent again if they get lost. */
-			assert_false(bb_roce_busy(&f.qp));
-			f.now = bb_roce_deadline(&f.qp);
-			bb_roce_tick(&f.qp, f.now);
-			assert_int_equal(rf_run(&f), at);
-			assert_int_equal(f.ndone, 0);
-			rf_ack(&f, RF_PSN + at - 1, RF_ACK);
+			assert_false(bb_roce_busy(&f->qp));
+			f->now = bb_roce_deadline(&f->qp);
+			bb_roce_tick(&f->qp, f->now);
+			assert_int_equal(rf_run(f), at);
+			assert_int_equal(f->ndone, 0);
+			rf_ack(f, RF_PSN + at - 1, RF_ACK);
 		}
-		rf_expect_failed(&f, 0, at, BB_SYN_LOCAL_PROT);
+		rf_expect_failed(f, 0, at, BB_SYN_LOCAL_PROT);
 	}
 	/* In the middle of a message. */
-	rf_init(&f, BB_ROCE_UC);
-	rf_start(&f);
-	rf_post(&f, BB_ROCE_MSG_SEND, 2 * RF_MTU, 0);
-	assert_int_equal(bb_roce_run(&f.qp, 1, 0), 1);
-	f.bad = BB_SYN_LOCAL_LENGTH;
-	rf_run(&f);
-	rf_expect_failed(&f, 0, 0, BB_SYN_LOCAL_LENGTH);
+	rf_init(f, BB_ROCE_UC);
+	rf_start(f);
+	rf_post(f, BB_ROCE_MSG_SEND, 2 * RF_MTU, 0);
+	assert_int_equal(bb_roce_run(&f->qp, 1, 0), 1);
+	f->bad = BB_SYN_LOCAL_LENGTH;
+	rf_run(f);
+	rf_expect_failed(f, 0, 0, BB_SYN_LOCAL_LENGTH);
 }
 
 T_RF(BB_ROCE_UC, test_uc_message_completes_when_sent)
@@ -395,31 +392,30 @@ T_RF(BB_ROCE_UC, test_uc_message_completes_when_sent)
 }
 
 /* AETH credits (9.7.7.2 table 46): number of SENDs that may follow the last completed message. */
-TEST(test_credits_bound_sends_past_the_last_completion)
+T_OWN_RF(test_credits_bound_sends_past_the_last_completion)
 {
 	static const uint32_t table[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24};
-	static struct rf f;
 
 	for (uint32_t code = 0; code < 10; code++) {
 		uint32_t more;
 
-		rf_init(&f, BB_ROCE_RC);
-		rf_start(&f);
-		rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
-		assert_int_equal(rf_run(&f), 1);
-		rf_rx(&f, BB_ROCE_ACK, RF_PSN,
+		rf_init(f, BB_ROCE_RC);
+		rf_start(f);
+		rf_post(f, BB_ROCE_MSG_SEND, 1, 0);
+		assert_int_equal(rf_run(f), 1);
+		rf_rx(f, BB_ROCE_ACK, RF_PSN,
 		      (struct bb_roce_pkt){.syndrome = (uint8_t)code, .msn = 1});
 		for (uint32_t i = 0; i < 30; i++)
-			rf_post(&f, BB_ROCE_MSG_SEND_IMM, 1, 0);
+			rf_post(f, BB_ROCE_MSG_SEND_IMM, 1, 0);
 		/* With no credit one SEND is sent, and requests an acknowledgement. */
 		more = table[code] == 0 ? 1 : table[code];
-		assert_int_equal(rf_run(&f), more);
-		assert_false(bb_roce_busy(&f.qp));
-		assert_int_not_equal(f.tx[f.ntx - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
+		assert_int_equal(rf_run(f), more);
+		assert_false(bb_roce_busy(&f->qp));
+		assert_int_not_equal(f->tx[f->ntx - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
 		/* The peer stopped counting credits. */
-		rf_rx(&f, BB_ROCE_ACK, RF_PSN + 1,
+		rf_rx(f, BB_ROCE_ACK, RF_PSN + 1,
 		      (struct bb_roce_pkt){.syndrome = RF_ACK, .msn = 2});
-		assert_int_equal(rf_run(&f), 30 - more);
+		assert_int_equal(rf_run(f), 30 - more);
 	}
 }
 

@@ -19,67 +19,66 @@ begin_near(struct rf *f)
 }
 
 /* A timer repeats one packet only if the peer keeps packets; then it is short. */
-TEST(test_timer_repeats_one_packet_only_for_a_keeping_peer)
+T_OWN_RF(test_timer_repeats_one_packet_only_for_a_keeping_peer)
 {
-	static struct rf f;
 	uint32_t i, psn;
 
-	begin_near(&f);
-	psn = f.qp.req.una;
-	rf_writes(&f, 3);
-	assert_int_equal(bb_roce_deadline(&f.qp), f.now + FLOOR);
-	rf_timeout(&f);
-	all_again(&f, psn, 3);
-	rf_ack(&f, psn + 2, RF_ACK);
-	assert_false(f.qp.req.peer_stores);
+	begin_near(f);
+	psn = f->qp.req.una;
+	rf_writes(f, 3);
+	assert_int_equal(bb_roce_deadline(&f->qp), f->now + FLOOR);
+	rf_timeout(f);
+	all_again(f, psn, 3);
+	rf_ack(f, psn + 2, RF_ACK);
+	assert_false(f->qp.req.peer_stores);
 
-	keep(&f);
-	psn = f.qp.req.una;
-	rf_writes(&f, 3);
-	assert_int_equal(bb_roce_deadline(&f.qp), f.now + BB_ROCE_ADAPTIVE);
-	rf_timeout(&f);
-	assert_int_equal(f.qp.req.retries, 7);
-	alone(&f, BB_ROCE_WRITE_ONLY, psn);
+	keep(f);
+	psn = f->qp.req.una;
+	rf_writes(f, 3);
+	assert_int_equal(bb_roce_deadline(&f->qp), f->now + BB_ROCE_ADAPTIVE);
+	rf_timeout(f);
+	assert_int_equal(f->qp.req.retries, 7);
+	alone(f, BB_ROCE_WRITE_ONLY, psn);
 	/* The next timeout is twice as long. */
-	assert_int_equal(bb_roce_deadline(&f.qp), f.now + 2 * BB_ROCE_ADAPTIVE);
-	rf_timeout(&f);
-	row(&f, BB_ROCE_WRITE_ONLY, psn, 2);
-	rf_ack(&f, psn + 2, RF_ACK);
-	rf_expect_idle(&f);
+	assert_int_equal(bb_roce_deadline(&f->qp), f->now + 2 * BB_ROCE_ADAPTIVE);
+	rf_timeout(f);
+	row(f, BB_ROCE_WRITE_ONLY, psn, 2);
+	rf_ack(f, psn + 2, RF_ACK);
+	rf_expect_idle(f);
 	/* The long timeout is for a peer that became slow; a NAK shows that it is not. */
-	psn = f.qp.req.una;
-	rf_writes(&f, 5);
-	rf_timeout(&f);
-	alone(&f, BB_ROCE_WRITE_ONLY, psn);
-	rf_timeout(&f);
-	row(&f, BB_ROCE_WRITE_ONLY, psn, 2);
-	assert_true(bb_roce_deadline(&f.qp) >= f.now + 4 * BB_ROCE_ADAPTIVE);
-	lost(&f, psn + 1);
-	alone(&f, BB_ROCE_WRITE_ONLY, psn + 1);
-	assert_int_equal(bb_roce_deadline(&f.qp), f.now + BB_ROCE_ADAPTIVE);
-	rf_ack(&f, psn + 4, RF_ACK);
-	rf_expect_idle(&f);
+	psn = f->qp.req.una;
+	rf_writes(f, 5);
+	rf_timeout(f);
+	alone(f, BB_ROCE_WRITE_ONLY, psn);
+	rf_timeout(f);
+	row(f, BB_ROCE_WRITE_ONLY, psn, 2);
+	assert_true(bb_roce_deadline(&f->qp) >= f->now + 4 * BB_ROCE_ADAPTIVE);
+	lost(f, psn + 1);
+	alone(f, BB_ROCE_WRITE_ONLY, psn + 1);
+	assert_int_equal(bb_roce_deadline(&f->qp), f->now + BB_ROCE_ADAPTIVE);
+	rf_ack(f, psn + 4, RF_ACK);
+	rf_expect_idle(f);
 	psn += 2;
 	/*
 	 * An ACK of the first packet shows that all were lost: all are sent again. The peer may
 	 * still keep packets.
 	 */
-	i = (uint32_t)f.qp.req.attempts_left;
-	rf_writes(&f, 3);
-	rf_timeout(&f);
-	alone(&f, BB_ROCE_WRITE_ONLY, psn + 3);
-	rf_ack(&f, psn + 3, RF_ACK);
-	all_again(&f, psn + 4, 2);
-	assert_true(f.qp.req.peer_stores);
-	assert_int_equal(f.qp.req.attempts_left, i);
-	rf_ack(&f, psn + 5, RF_ACK);
-	rf_expect_idle(&f);
+	i = (uint32_t)f->qp.req.attempts_left;
+	rf_writes(f, 3);
+	rf_timeout(f);
+	alone(f, BB_ROCE_WRITE_ONLY, psn + 3);
+	rf_ack(f, psn + 3, RF_ACK);
+	all_again(f, psn + 4, 2);
+	assert_true(f->qp.req.peer_stores);
+	assert_int_equal(f->qp.req.attempts_left, i);
+	rf_ack(f, psn + 5, RF_ACK);
+	rf_expect_idle(f);
 	/* The ack timeout sends all again at once. */
-	rf_writes(&f, 3);
-	f.now = f.qp.req.deadline;
-	bb_roce_tick(&f.qp, f.now);
-	assert_int_equal(f.qp.stats.ack_timeout, 1);
-	all_again(&f, psn + 6, 3);
+	rf_writes(f, 3);
+	f->now = f->qp.req.deadline;
+	bb_roce_tick(&f->qp, f->now);
+	assert_int_equal(f->qp.stats.ack_timeout, 1);
+	all_again(f, psn + 6, 3);
 }
 
 static enum bb_roce_kind
@@ -93,41 +92,40 @@ kind_of(char c)
  * everything after it, and the peer answers all of it again. So it waits as long as with a peer
  * that drops packets.
  */
-TEST(test_early_timer_serves_only_single_packets)
+T_OWN_RF(test_early_timer_serves_only_single_packets)
 {
 	static const char *const kinds[] = {"WWWW", "WRRR", "W", "RRRR", "RWWW", "AWWW", "R"};
-	static struct rf f;
 	uint32_t k;
 
 	for (uint32_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		bool is_early = kinds[i][0] == 'W';
 
-		begin_near(&f);
-		keep(&f);
+		begin_near(f);
+		keep(f);
 		for (k = 0; kinds[i][k] != '\0'; k++)
-			rf_post(&f, kind_of(kinds[i][k]), 8, 0);
-		assert_int_equal(rf_run(&f), k);
-		assert_int_equal(f.qp.req.rto.deadline,
-				 f.now + (is_early ? BB_ROCE_ADAPTIVE : FLOOR));
-		bb_roce_tick(&f.qp, f.now + BB_ROCE_ADAPTIVE);
-		assert_int_equal(rf_run(&f), is_early);
+			rf_post(f, kind_of(kinds[i][k]), 8, 0);
+		assert_int_equal(rf_run(f), k);
+		assert_int_equal(f->qp.req.rto.deadline,
+				 f->now + (is_early ? BB_ROCE_ADAPTIVE : FLOOR));
+		bb_roce_tick(&f->qp, f->now + BB_ROCE_ADAPTIVE);
+		assert_int_equal(rf_run(f), is_early);
 	}
 	/* The kind of the oldest outstanding message decides. */
-	begin_near(&f);
-	keep(&f);
-	rf_post(&f, BB_ROCE_MSG_WRITE, 8, 0);
-	rf_post(&f, BB_ROCE_MSG_READ, 8, 0);
-	rf_run(&f);
-	rf_ack(&f, f.qp.req.una, RF_ACK);
-	assert_int_equal(f.qp.req.rto.deadline, f.now + FLOOR);
+	begin_near(f);
+	keep(f);
+	rf_post(f, BB_ROCE_MSG_WRITE, 8, 0);
+	rf_post(f, BB_ROCE_MSG_READ, 8, 0);
+	rf_run(f);
+	rf_ack(f, f->qp.req.una, RF_ACK);
+	assert_int_equal(f->qp.req.rto.deadline, f->now + FLOOR);
 	/* While the requester goes back, few packets have been sent again. */
-	begin_near(&f);
-	keep(&f);
-	rf_writes(&f, 4);
-	bb_roce_req_rewind(&f.qp);
-	f.room = 2;
-	assert_int_equal(rf_run(&f), 2);
-	assert_int_equal(f.qp.req.rto.deadline, f.now + BB_ROCE_ADAPTIVE);
+	begin_near(f);
+	keep(f);
+	rf_writes(f, 4);
+	bb_roce_req_rewind(&f->qp);
+	f->room = 2;
+	assert_int_equal(rf_run(f), 2);
+	assert_int_equal(f->qp.req.rto.deadline, f->now + BB_ROCE_ADAPTIVE);
 }
 
 /*

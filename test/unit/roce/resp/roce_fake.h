@@ -368,6 +368,8 @@ fake_init(struct fake *f, enum bb_roce_type type)
 	fake_init_ahead(f, type, 0);
 }
 
+/* A test that makes its responders itself, and one on a responder of @type. */
+#define T_OWN_FAKE(name)   TEST_ON(NULL, NULL, struct fake, (void)0, (void)0, name)
 #define T_FAKE(type, name) TEST_ON(NULL, NULL, struct fake, fake_init(f, type), (void)0, name)
 
 /* Returns the PSN of packet @n. */

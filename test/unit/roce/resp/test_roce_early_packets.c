@@ -262,31 +262,29 @@ refused_packet(struct fake *f, uint32_t i)
  * A kept packet that would be rejected is requested again. If it arrives the same way again, it
  * gets a NAK, nothing after it executes, and all kept packets are released.
  */
-TEST(test_kept_packet_that_is_refused_is_asked_for_again)
+T_OWN_FAKE(test_kept_packet_that_is_refused_is_asked_for_again)
 {
-	static struct fake f;
-
 	for (uint32_t i = 0; i < 3; i++) {
-		begin(&f);
-		send(&f, 1);
-		refused_packet(&f, i);
-		send(&f, 3);
-		send(&f, 5);
-		fake_expect(&f, NAK(PSN), 0, 0);
-		send(&f, 0);
-		expect_sends(&f, 0, 0, 1);
-		fake_expect(&f, NAK(PSN), 2, 2);
-		expect_kept(&f, 2);
-		refused_packet(&f, i);
+		begin(f);
+		send(f, 1);
+		refused_packet(f, i);
+		send(f, 3);
+		send(f, 5);
+		fake_expect(f, NAK(PSN), 0, 0);
+		send(f, 0);
+		expect_sends(f, 0, 0, 1);
+		fake_expect(f, NAK(PSN), 2, 2);
+		expect_kept(f, 2);
+		refused_packet(f, i);
 		/* The NAK must be sent first. */
-		expect_kept(&f, 2);
-		send(&f, 4);
-		expect_kept(&f, 2);
-		fake_expect_fatal(&f, i == 0 ? NAK(ACCESS) : NAK(INVALID), 2, 2,
+		expect_kept(f, 2);
+		send(f, 4);
+		expect_kept(f, 2);
+		fake_expect_fatal(f, i == 0 ? NAK(ACCESS) : NAK(INVALID), 2, 2,
 				  i == 0 ? BB_SYN_REMOTE_ACCESS : BB_SYN_REMOTE_INVAL_REQ);
-		expect_kept(&f, 0);
-		send(&f, 2);
-		expect_sends(&f, 0, 0, 1);
+		expect_kept(f, 0);
+		send(f, 2);
+		expect_sends(f, 0, 0, 1);
 	}
 }
 

@@ -15,74 +15,69 @@ begin_unproven(struct fake *f)
 	send(f, 0);
 }
 
-TEST(test_peer_that_goes_back_is_granted_no_window)
+T_OWN_FAKE(test_peer_that_goes_back_is_granted_no_window)
 {
-	static struct fake f;
 	int i, gap;
 
-	begin_unproven(&f);
+	begin_unproven(f);
 	for (i = 1; i < 60; i += 6) {
 		/* Losses of one to four packets; then all packets from there again. */
 		gap = 1 + i % 4;
-		send(&f, i + gap);
-		fake_expect(&f, NAK(PSN), i, (uint32_t)i);
-		send(&f, i + gap + 1);
-		expect_kept(&f, 0);
+		send(f, i + gap);
+		fake_expect(f, NAK(PSN), i, (uint32_t)i);
+		send(f, i + gap + 1);
+		expect_kept(f, 0);
 		for (gap = 0; gap < 6; gap++)
-			send(&f, i + gap);
-		expect_kept(&f, 0);
+			send(f, i + gap);
+		expect_kept(f, 0);
 	}
-	assert_int_equal(f.qp.stats.stored, 0);
+	assert_int_equal(f->qp.stats.stored, 0);
 	/* One packet ahead, the expected one, and one that does not follow the first. */
-	send(&f, i + 2);
-	fake_expect(&f, NAK(PSN), i, (uint32_t)i);
-	send(&f, i);
-	send(&f, i + 3 + 16);
-	expect_kept(&f, 0);
+	send(f, i + 2);
+	fake_expect(f, NAK(PSN), i, (uint32_t)i);
+	send(f, i);
+	send(f, i + 3 + 16);
+	expect_kept(f, 0);
 }
 
-TEST(test_peer_that_repeats_selectively_is_granted_a_window)
+T_OWN_FAKE(test_peer_that_repeats_selectively_is_granted_a_window)
 {
-	static struct fake f;
-
-	begin_unproven(&f);
-	send(&f, 2);
-	send(&f, 3);
-	fake_expect(&f, NAK(PSN), 1, 1);
-	expect_kept(&f, 0);
+	begin_unproven(f);
+	send(f, 2);
+	send(f, 3);
+	fake_expect(f, NAK(PSN), 1, 1);
+	expect_kept(f, 0);
 	/* The lost packet, then a new one: this is already kept. */
-	send(&f, 1);
-	send(&f, 4);
-	fake_expect(&f, NAK(PSN), 2, 2);
-	expect_kept(&f, 1);
-	send(&f, 2);
-	send(&f, 3);
-	expect_sends(&f, 0, 0, 4);
-	expect_kept(&f, 0);
-	fake_expect(&f, ACK, 4, 5);
-	send(&f, 6);
-	expect_kept(&f, 1);
-	send(&f, 5);
-	fake_expect(&f, ACK, 6, 7);
-	expect_sends(&f, 0, 0, 6);
+	send(f, 1);
+	send(f, 4);
+	fake_expect(f, NAK(PSN), 2, 2);
+	expect_kept(f, 1);
+	send(f, 2);
+	send(f, 3);
+	expect_sends(f, 0, 0, 4);
+	expect_kept(f, 0);
+	fake_expect(f, ACK, 4, 5);
+	send(f, 6);
+	expect_kept(f, 1);
+	send(f, 5);
+	fake_expect(f, ACK, 6, 7);
+	expect_sends(f, 0, 0, 6);
 	/* The permission to keep expires. */
-	f.qp.resp.store_until = f.qp.resp.seq;
-	send(&f, 8);
-	expect_kept(&f, 0);
+	f->qp.resp.store_until = f->qp.resp.seq;
+	send(f, 8);
+	expect_kept(f, 0);
 }
 
 /* Up to 15 packets in a row may be lost; packets further ahead are not kept. */
-TEST(test_packets_far_ahead_are_not_kept)
+T_OWN_FAKE(test_packets_far_ahead_are_not_kept)
 {
-	static struct fake f;
-
 	for (int i = 1; i < (int)FAKE_MAX_AHEADS; i++) {
-		begin(&f);
-		f.qp.resp.max_out_of_order = FAKE_MAX_AHEADS;
-		send(&f, i);
-		fake_expect(&f, NAK(PSN), 0, 0);
-		expect_kept(&f, i < 16 ? 1 : 0);
-		bb_roce_ooo_drop(&f.qp);
+		begin(f);
+		f->qp.resp.max_out_of_order = FAKE_MAX_AHEADS;
+		send(f, i);
+		fake_expect(f, NAK(PSN), 0, 0);
+		expect_kept(f, i < 16 ? 1 : 0);
+		bb_roce_ooo_drop(&f->qp);
 	}
 }
 
@@ -179,15 +174,13 @@ two_packets(struct fake *f, uint32_t kind, uint32_t n)
 	expect_sends(f, 0, 0, 2);
 }
 
-TEST(test_two_packets_of_one_psn_that_differ_are_both_dropped)
+T_OWN_FAKE(test_two_packets_of_one_psn_that_differ_are_both_dropped)
 {
-	static struct fake f;
-
 	for (uint32_t kind = 0; kind < 4; kind++) {
 		for (uint32_t n = 0; n < 10; n++) {
-			begin(&f);
-			two_packets(&f, kind, n);
-			bb_roce_ooo_drop(&f.qp);
+			begin(f);
+			two_packets(f, kind, n);
+			bb_roce_ooo_drop(&f->qp);
 		}
 	}
 }

@@ -58,27 +58,26 @@ T_FAKE(BB_ROCE_RC, test_failed_message_completes_with_kind_and_length)
 }
 
 /* A queue pair without a receive queue sends NAK invalid request: RNR NAKs would never end. */
-TEST(test_missing_receive_queue_is_invalid_request)
+T_OWN_FAKE(test_missing_receive_queue_is_invalid_request)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_FIRST), RC(WRITE_ONLY_IMM)};
-	struct fake f;
 	uint32_t len;
 
 	for (uint32_t i = 0; i < sizeof(op); i++) {
-		fake_init(&f, BB_ROCE_RC);
-		f.recv_never = true;
+		fake_init(f, BB_ROCE_RC);
+		f->recv_never = true;
 		len = op[i] == RC(SEND_FIRST) ? FAKE_MTU : 4;
-		fake_rx_rdma(&f, op[i], 0, len, 0, len);
-		fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
-		assert_fields(f.qp.stats, resp_remote_invalid, 1, out_of_buffer, 0);
-		assert_int_equal(f.writes + f.n_done, 0);
+		fake_rx_rdma(f, op[i], 0, len, 0, len);
+		fake_expect_fatal(f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
+		assert_fields(f->qp.stats, resp_remote_invalid, 1, out_of_buffer, 0);
+		assert_int_equal(f->writes + f->n_done, 0);
 	}
-	fake_init(&f, BB_ROCE_UC);
-	f.recv_never = true;
-	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
-	fake_rx(&f, UC(SEND_LAST), 1, 4, NULL);
-	assert_fields(f.qp.stats, drop_no_recv, 1, drop_order, 1);
-	assert_int_equal(f.failed + f.n_done, 0);
+	fake_init(f, BB_ROCE_UC);
+	f->recv_never = true;
+	fake_rx(f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	fake_rx(f, UC(SEND_LAST), 1, 4, NULL);
+	assert_fields(f->qp.stats, drop_no_recv, 1, drop_order, 1);
+	assert_int_equal(f->failed + f->n_done, 0);
 }
 
 static uint8_t
@@ -88,16 +87,15 @@ odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t
 	return BB_SYN_LOCAL_PROT;
 }
 
-TEST(test_own_memory_fault_is_remote_operational_error)
+T_OWN_FAKE(test_own_memory_fault_is_remote_operational_error)
 {
 	struct bb_roce_ops ops = fake_ops;
-	struct fake f;
 
 	ops.remote_check = odd_check;
-	fake_init(&f, BB_ROCE_RC);
-	f.qp.ops = &ops;
-	fake_rx_rdma(&f, RC(WRITE_ONLY), 0, 4, 0, 4);
-	fake_expect_fatal(&f, NAK(OP), 0, 0, BB_SYN_REMOTE_OP);
+	fake_init(f, BB_ROCE_RC);
+	f->qp.ops = &ops;
+	fake_rx_rdma(f, RC(WRITE_ONLY), 0, 4, 0, 4);
+	fake_expect_fatal(f, NAK(OP), 0, 0, BB_SYN_REMOTE_OP);
 }
 
 /* UC: a message that fails at its second packet is dropped to its end. */

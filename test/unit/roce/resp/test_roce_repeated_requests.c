@@ -64,7 +64,7 @@ T_FAKE(BB_ROCE_RC, test_read_response_stops_at_budget_and_port)
 	fake_quiet(f);
 }
 
-TEST(test_read_without_right_or_key_is_refused)
+T_OWN_FAKE(test_read_without_right_or_key_is_refused)
 {
 	static const struct {
 		uint64_t off;
@@ -77,17 +77,16 @@ TEST(test_read_without_right_or_key_is_refused)
 		{0, 0x80000000, FAKE_KEY, BB_SYN_REMOTE_ACCESS},
 		{0, 8, FAKE_KEY, BB_SYN_REMOTE_INVAL_REQ},
 	};
-	struct fake f;
 
 	for (uint32_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
 		const struct bb_roce_pkt pkt = {
 			.va = FAKE_VA + c[i].off, .rkey = c[i].rkey, .dmalen = c[i].len};
 		bool access = c[i].synd == BB_SYN_REMOTE_ACCESS;
 
-		fake_init(&f, BB_ROCE_RC);
-		f.no_right = access ? 0 : 1u << BB_ROCE_ACCESS_READ;
-		fake_rx(&f, RC(READ_REQUEST), 0, 0, &pkt);
-		fake_expect_fatal(&f, access ? NAK(ACCESS) : NAK(INVALID), 0, 0, c[i].synd);
+		fake_init(f, BB_ROCE_RC);
+		f->no_right = access ? 0 : 1u << BB_ROCE_ACCESS_READ;
+		fake_rx(f, RC(READ_REQUEST), 0, 0, &pkt);
+		fake_expect_fatal(f, access ? NAK(ACCESS) : NAK(INVALID), 0, 0, c[i].synd);
 	}
 }
 
@@ -430,7 +429,7 @@ T_FAKE(BB_ROCE_RC, test_atomic_returns_the_old_value_and_executes_once)
 	assert_int_equal(f->atomics, 4);
 }
 
-TEST(test_atomic_without_right_or_alignment_is_refused)
+T_OWN_FAKE(test_atomic_without_right_or_alignment_is_refused)
 {
 	static const struct {
 		uint64_t off;
@@ -442,14 +441,13 @@ TEST(test_atomic_without_right_or_alignment_is_refused)
 		{FAKE_LEN, NAK(ACCESS), BB_SYN_REMOTE_ACCESS, true},
 		{0, NAK(INVALID), BB_SYN_REMOTE_INVAL_REQ, false},
 	};
-	struct fake f;
 
 	for (uint32_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
-		fake_init(&f, BB_ROCE_RC);
-		f.no_right = c[i].right ? 0 : 1u << BB_ROCE_ACCESS_ATOMIC;
-		fake_rx_atomic(&f, RC(FETCH_ADD), 0, c[i].off, 1, 0);
-		fake_expect_fatal(&f, c[i].nak, 0, 0, c[i].synd);
-		assert_int_equal(f.atomics, 0);
+		fake_init(f, BB_ROCE_RC);
+		f->no_right = c[i].right ? 0 : 1u << BB_ROCE_ACCESS_ATOMIC;
+		fake_rx_atomic(f, RC(FETCH_ADD), 0, c[i].off, 1, 0);
+		fake_expect_fatal(f, c[i].nak, 0, 0, c[i].synd);
+		assert_int_equal(f->atomics, 0);
 	}
 }
 

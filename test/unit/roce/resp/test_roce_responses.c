@@ -316,22 +316,21 @@ TEST(test_unacceptable_data_complete_receive_with_error)
 	assert_int_equal(f.done[0].status, BB_SYN_LOCAL_LENGTH);
 }
 
-TEST(test_broken_queue_reports_remote_operational_error)
+T_OWN_FAKE(test_broken_queue_reports_remote_operational_error)
 {
 	static const uint8_t op[] = {RC(SEND_ONLY), RC(WRITE_ONLY_IMM)};
-	struct fake f;
 
 	for (uint32_t i = 0; i < sizeof(op); i++) {
-		fake_init(&f, BB_ROCE_RC);
-		f.recv_broken = true;
-		fake_rx_rdma(&f, op[i], 0, 4, 0, 4);
-		fake_expect_fatal(&f, NAK(OP), 0, 0, BB_SYN_REMOTE_OP);
-		assert_int_equal(f.n_done, 0);
-		fake_init(&f, BB_ROCE_RC);
-		f.done_status = BB_SYN_LOCAL_QP_OP;
-		fake_rx_rdma(&f, op[i], 0, 4, 0, 4);
-		fake_expect_fatal(&f, NAK(OP), 0, 0, BB_SYN_REMOTE_OP);
-		assert_int_equal(f.n_done, 1);
+		fake_init(f, BB_ROCE_RC);
+		f->recv_broken = true;
+		fake_rx_rdma(f, op[i], 0, 4, 0, 4);
+		fake_expect_fatal(f, NAK(OP), 0, 0, BB_SYN_REMOTE_OP);
+		assert_int_equal(f->n_done, 0);
+		fake_init(f, BB_ROCE_RC);
+		f->done_status = BB_SYN_LOCAL_QP_OP;
+		fake_rx_rdma(f, op[i], 0, 4, 0, 4);
+		fake_expect_fatal(f, NAK(OP), 0, 0, BB_SYN_REMOTE_OP);
+		assert_int_equal(f->n_done, 1);
 	}
 }
 

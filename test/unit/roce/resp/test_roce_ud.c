@@ -166,27 +166,25 @@ TEST(test_datagram_is_one_packet_with_its_qkey)
 }
 
 /* Sending with a budget, a full port, and a full ring. */
-TEST(test_send_respects_budget_port_and_ring)
+T_OWN_FAKE(test_send_respects_budget_port_and_ring)
 {
-	struct fake f;
-
-	ready(&f);
+	ready(f);
 	for (uint32_t i = 0; i < 8; i++)
-		assert_int_equal(post(&f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
-	assert_int_equal(post(&f, 8, BB_ROCE_MSG_SEND, 4, 1, 0), -ENOBUFS);
-	assert_int_equal(fake_run(&f, 3), 3);
-	assert_int_equal(f.n_completed, 3);
-	f.room = 2;
-	assert_int_equal(fake_run(&f, 64), 2);
-	assert_true(bb_roce_busy(&f.qp));
-	assert_int_equal(post(&f, 8, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
-	f.room = 64;
-	assert_int_equal(fake_run(&f, 64), 4);
+		assert_int_equal(post(f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
+	assert_int_equal(post(f, 8, BB_ROCE_MSG_SEND, 4, 1, 0), -ENOBUFS);
+	assert_int_equal(fake_run(f, 3), 3);
+	assert_int_equal(f->n_completed, 3);
+	f->room = 2;
+	assert_int_equal(fake_run(f, 64), 2);
+	assert_true(bb_roce_busy(&f->qp));
+	assert_int_equal(post(f, 8, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
+	f->room = 64;
+	assert_int_equal(fake_run(f, 64), 4);
 	for (uint32_t i = 0; i < 9; i++) {
-		assert_int_equal(f.completed[i], i);
-		assert_int_equal(f.sent[i].pkt.psn, (0xffffff + i) & BB_ROCE_PSN_MASK);
+		assert_int_equal(f->completed[i], i);
+		assert_int_equal(f->sent[i].pkt.psn, (0xffffff + i) & BB_ROCE_PSN_MASK);
 	}
-	assert_false(bb_roce_busy(&f.qp));
+	assert_false(bb_roce_busy(&f->qp));
 }
 
 TEST(test_failed_send_completes_in_order)
@@ -232,19 +230,18 @@ end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, ui
 }
 
 /* A completion that cannot be written ends the queue pair: no further datagram is sent. */
-TEST(test_failed_completion_stops_further_datagrams)
+T_OWN_FAKE(test_failed_completion_stops_further_datagrams)
 {
 	struct bb_roce_ops ops = fake_ops;
-	struct fake f;
 
-	ready(&f);
+	ready(f);
 	ops.complete = end_complete;
-	f.qp.ops = &ops;
+	f->qp.ops = &ops;
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(post(&f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
-	assert_int_equal(fake_run(&f, 64), 1);
-	assert_int_equal(f.n_completed, 1);
-	assert_int_equal(f.failed, 0); /* the caller already knows */
+		assert_int_equal(post(f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
+	assert_int_equal(fake_run(f, 64), 1);
+	assert_int_equal(f->n_completed, 1);
+	assert_int_equal(f->failed, 0); /* the caller already knows */
 }
 
 TEST_MAIN(0)
