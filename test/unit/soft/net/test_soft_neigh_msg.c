@@ -203,11 +203,10 @@ T(test_neighbour_solicitation_has_its_fields)
 	assert_memory_equal(out.b + 38, ip_of(PEER6), 16);
 }
 
-T(test_who_can_be_reached)
+T(test_only_hosts_on_link_routers_and_groups_are_reachable)
 {
-	static const char *const no[] = {
-		"198.51.100.2",  "192.0.2.0", "192.0.2.255", US4,      US6, LL,
-		"2001:db8:1::2", "ff02::1",   "224.0.0.1",   "0.0.0.0"};
+	static const char *const no[] = {"198.51.100.2",  "192.0.2.0", "192.0.2.255", US4, US6, LL,
+					 "2001:db8:1::2", "0.0.0.0"};
 	uint8_t mac[6];
 
 	for (unsigned int i = 0; i < RTE_DIM(no); i++)
@@ -218,6 +217,13 @@ T(test_who_can_be_reached)
 	assert_int_equal(soft_port_resolve(&s, ip_of("203.0.113.9"), SEC, NULL, mac),
 			 SOFT_NEIGH_FOUND);
 	assert_memory_equal(mac, "\x02\xdd\0\0\0\x09", 6);
+	/* The MAC of a group follows from its address. */
+	assert_int_equal(soft_port_resolve(&s, ip_of("224.0.0.1"), SEC, NULL, mac),
+			 SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, "\x01\x00\x5e\0\0\x01", 6);
+	assert_int_equal(soft_port_resolve(&s, ip_of("ff02::1"), SEC, NULL, mac), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, "\x33\x33\0\0\0\x01", 6);
+	assert_int_equal(sent, 0);
 }
 
 TEST_MAIN(0)
