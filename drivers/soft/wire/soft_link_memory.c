@@ -96,7 +96,7 @@ memory_cast(const struct soft_dev *dev, const struct soft_packet_msg *m)
 	return SOFT_LINK_SENT;
 }
 
-static enum soft_link_sent
+static __rte_noinline enum soft_link_sent
 memory_cast_new(const struct soft_dev *dev, const struct soft_link_pkt *p)
 {
 	struct soft_packet_msg *m = soft_packet_build(p);
@@ -112,22 +112,24 @@ memory_cast_new(const struct soft_dev *dev, const struct soft_link_pkt *p)
 static enum soft_link_sent
 memory_send(struct soft_engine *e, const struct soft_link_pkt *p)
 {
-	if (unlikely(bb_roce_is_mcast(p->to->net.dst)))
+	struct soft_dev *dest = memory_dest(e->dev, &p->to->net, p->to->mac);
+
+	if (unlikely(dest == NULL) && bb_roce_is_mcast(p->to->net.dst))
 		return memory_cast_new(e->dev, p);
-	return soft_memory_send(memory_dest(e->dev, &p->to->net, p->to->mac), p);
+	return soft_memory_send(dest, p);
 }
 
 static enum soft_link_sent
 memory_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 {
+	struct soft_dev *dest = memory_dest(e->dev, &m->net, m->mac);
 	enum soft_link_sent sent;
 
-	if (unlikely(bb_roce_is_mcast(m->net.dst))) {
-		sent = memory_cast(e->dev, m);
-		free(m);
-		return sent;
-	}
-	return soft_memory_send_bytes(memory_dest(e->dev, &m->net, m->mac), m);
+	if (likely(dest != NULL) || !bb_roce_is_mcast(m->net.dst))
+		return soft_memory_send_bytes(dest, m);
+	sent = memory_cast(e->dev, m);
+	free(m);
+	return sent;
 }
 
 const struct soft_link_ops soft_link_memory = {

@@ -163,23 +163,30 @@ link_dead(struct soft_dev *dev)
 }
 
 /*
- * Delivers a packet to a group to the members on the sender's own device. An Ethernet port does not
- * receive its own frames.
+ * Sends a packet to an address of the device itself, or to a group. An Ethernet port does not
+ * receive its own frames. So members of the group on the device get their copies through memory.
  */
-static void
-link_cast(struct soft_dev *dev, const struct soft_link_pkt *p)
+static __rte_noinline enum soft_link_sent
+link_send_own(struct soft_engine *e, const struct soft_link_pkt *p, const struct soft_port_tx *tx)
 {
 	struct soft_packet_msg *m;
+	enum soft_link_sent sent;
 
-	if (soft_mcg_find(dev, p->to->net.dst) == NULL)
-		return;
+	if (!bb_roce_is_mcast(tx->net->dst))
+		return soft_memory_send(e->dev, p);
+	if (!soft_netif_mine(e))
+		return SOFT_LINK_FULL;
+	sent = link_sent(e, soft_port_send(e->dev->netif->port, tx, soft_engine_ns(e)));
+	if (sent != SOFT_LINK_SENT || soft_mcg_find(e->dev, tx->net->dst) == NULL)
+		return sent;
 	m = soft_packet_build(p);
 	if (m == NULL) {
-		soft_wire_lost(dev, SOFT_LOST_NO_ROOM);
-		return;
+		soft_wire_lost(e->dev, SOFT_LOST_NO_ROOM);
+		return sent;
 	}
-	soft_wire_cast_own(dev, m);
+	soft_wire_cast_own(e->dev, m);
 	free(m);
+	return sent;
 }
 
 static enum soft_link_sent
@@ -187,7 +194,6 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 {
 	struct soft_netif *nif = e->dev->netif;
 	uint8_t hdr[BB_ROCE_MAX_HDR];
-	enum soft_link_sent sent;
 	const struct soft_port_tx tx = {
 		.net = &p->to->net,
 		.path = &p->to->path,
@@ -200,14 +206,11 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 
 	if (unlikely(soft_netif_is_dead(e->dev, tx.net)))
 		return link_dead(e->dev);
-	if (unlikely(p->to->own) && !bb_roce_is_mcast(tx.net->dst))
-		return soft_memory_send(e->dev, p);
+	if (unlikely(p->to->own))
+		return link_send_own(e, p, &tx);
 	if (!soft_netif_mine(e))
 		return SOFT_LINK_FULL;
-	sent = link_sent(e, soft_port_send(nif->port, &tx, soft_engine_ns(e)));
-	if (unlikely(p->to->own) && sent == SOFT_LINK_SENT)
-		link_cast(e->dev, p);
-	return sent;
+	return link_sent(e, soft_port_send(nif->port, &tx, soft_engine_ns(e)));
 }
 
 static enum soft_link_sent

@@ -34,7 +34,6 @@ soft_packet_build(const struct soft_link_pkt *p)
 	m->rx = false;
 	m->hits = 0;
 	m->dqpn = pkt->dqpn;
-	m->member = 0;
 	hdr_len = bb_roce_build(hdr, pkt);
 	m->len = UDP_LEN + hdr_len + pkt->len + pad + BB_ROCE_ICRC_LEN;
 	ip_len = soft_port_put_ip(m->data, &to->net, IPPROTO_UDP, m->len);
@@ -264,13 +263,9 @@ soft_wire_dest_qp(const struct soft_dev *dev, const struct soft_packet *p)
 	return soft_qp_find(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
 }
 
-/*
- * Puts a copy of a received packet into the inbox of the QP's engine. @member is true if the QP is
- * a member of the packet's group.
- */
+/* Puts a copy of a received packet into the inbox of the QP's engine. */
 static void
-soft_wire_enqueue(struct soft_dev *dev, const struct soft_qp *qp, const struct soft_packet *p,
-		  bool member)
+soft_wire_enqueue(struct soft_dev *dev, const struct soft_qp *qp, const struct soft_packet *p)
 {
 	struct soft_packet_msg *m;
 
@@ -282,7 +277,7 @@ soft_wire_enqueue(struct soft_dev *dev, const struct soft_qp *qp, const struct s
 	m->net = *p->net;
 	m->rx = false;
 	m->hits = 0;
-	m->member = member ? qp->qpn : 0;
+	m->dqpn = qp->qpn;
 	m->ip_len = p->ip_len;
 	m->len = p->len;
 	memcpy(m->data, p->ip, p->len);
@@ -308,7 +303,7 @@ soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p)
 	}
 	for (i = 0; i < g->n; i++)
 		if (g->qp[i]->wire != NULL)
-			soft_wire_enqueue(dev, g->qp[i], p, true);
+			soft_wire_enqueue(dev, g->qp[i], p);
 	return true;
 }
 
@@ -355,24 +350,24 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 			soft_wire_learn(qp->wire, p);
 		return;
 	}
-	soft_wire_enqueue(dev, qp, p, false);
+	soft_wire_enqueue(dev, qp, p);
 }
 
 /* ---- Serialized packets */
 
 /*
- * Returns the QP that a received packet is for, or NULL. A member of a group may have been detached
- * since its copy was made.
+ * Returns the QP that a received packet is for, or NULL. No QP has the number that a packet to a
+ * group contains. A member of the group may have been detached since its copy was made.
  */
-static struct soft_qp *
+static inline struct soft_qp *
 soft_packet_qp(const struct soft_dev *dev, const struct soft_packet_msg *m,
 	       const struct soft_packet *p)
 {
-	struct soft_qp *qp;
+	struct soft_qp *qp = soft_wire_dest_qp(dev, p);
 
-	if (likely(m->member == 0))
-		return soft_wire_dest_qp(dev, p);
-	qp = soft_qp_find(dev, m->member);
+	if (likely(qp != NULL))
+		return qp;
+	qp = soft_qp_find(dev, m->dqpn);
 	return soft_mcg_has(soft_mcg_find(dev, m->net.dst), qp) ? qp : NULL;
 }
 
