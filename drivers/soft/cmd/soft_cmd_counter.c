@@ -64,13 +64,13 @@ soft_cmd_dealloc_q_counter(struct soft_cmd *cmd)
 	return 0;
 }
 
-struct place {
+struct counter_field {
 	struct bb_prm_field f;
 	size_t counter; /* Offset of the counter in struct soft_counters. */
 };
 
 #define AT(name) offsetof(struct soft_counters, name)
-static const struct place places[] = {
+static const struct counter_field counter_fields[] = {
 	{BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS, AT(rx_write)},
 	{BB_PRM_Q_COUNTER_RX_READ_REQUESTS, AT(rx_read)},
 	{BB_PRM_Q_COUNTER_RX_ATOMIC_REQUESTS, AT(rx_atomic)},
@@ -119,13 +119,13 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 	 */
 	soft_quiesce();
 	soft_shm_collect(cmd->dev, NULL);
-	for (i = 0; i < RTE_DIM(places); i++) {
-		uint64_t *counter = (uint64_t *)((uint8_t *)set + places[i].counter);
+	for (i = 0; i < RTE_DIM(counter_fields); i++) {
+		uint64_t *counter = (uint64_t *)((uint8_t *)set + counter_fields[i].counter);
 		uint64_t v = clear ? __atomic_exchange_n(counter, 0, __ATOMIC_RELAXED)
 				   : __atomic_load_n(counter, __ATOMIC_RELAXED);
 
 		/* A counter of the command has 32 bits and wraps, as on a card. */
-		bb_prm_set(cmd->out, places[i].f, (uint32_t)v);
+		bb_prm_set(cmd->out, counter_fields[i].f, (uint32_t)v);
 	}
 	return 0;
 }

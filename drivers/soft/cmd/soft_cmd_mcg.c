@@ -12,9 +12,9 @@
 
 #define SOFT_SYNDROME 0xbb080000u
 
-/* Returns the place of the pointer to a group; the pointer is NULL if there is no such group. */
+/* Returns the address of the pointer to a group; the pointer is NULL if there is no such group. */
 static struct soft_mcg **
-place_of(struct soft_mcgs *t, const uint8_t gid[16])
+link_of(struct soft_mcgs *t, const uint8_t gid[16])
 {
 	struct soft_mcg **at = &t->bucket[soft_mcg_bucket(gid)];
 
@@ -106,7 +106,7 @@ soft_cmd_attach_to_mcg(struct soft_cmd *cmd)
 	t = table_of(cmd->dev);
 	if (t == NULL)
 		return SOFT_REFUSE(cmd, NO_RES, "out of memory for a multicast group");
-	at = place_of(t, gid);
+	at = link_of(t, gid);
 	g = *at;
 	n = g != NULL ? g->n : 0;
 	if (soft_mcg_has(g, qp))
@@ -142,7 +142,7 @@ soft_cmd_detach_from_mcg(struct soft_cmd *cmd)
 	ret = check(cmd, BB_PRM_DETACH_FROM_MCG_QPN, BB_PRM_DETACH_FROM_MCG_GID, &qp);
 	if (ret != 0)
 		return ret;
-	at = cmd->dev->mcgs != NULL ? place_of(cmd->dev->mcgs, gid) : NULL;
+	at = cmd->dev->mcgs != NULL ? link_of(cmd->dev->mcgs, gid) : NULL;
 	if (at == NULL || !soft_mcg_has(*at, qp))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "QP 0x%x is not a member of the group", qp->qpn);
 	g = *at;

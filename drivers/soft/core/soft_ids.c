@@ -97,7 +97,7 @@ soft_draw_resize(struct soft_draw *d, uint32_t size)
 
 /* Returns the ring index of the @i-th free number. */
 static uint32_t
-place(const struct soft_draw *d, uint32_t i)
+ring_index(const struct soft_draw *d, uint32_t i)
 {
 	uint32_t at = d->head + i;
 
@@ -127,10 +127,10 @@ soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id)
 	if (ret != 0)
 		return ret;
 	/* The choice is slightly uneven: probabilities differ by less than n / 2^32. */
-	at = place(d, (uint32_t)((random >> 32) * choice >> 32));
+	at = ring_index(d, (uint32_t)((random >> 32) * choice >> 32));
 	*id = number_at(d, at);
 	d->order[at] = number_at(d, d->head);
-	d->head = place(d, 1);
+	d->head = ring_index(d, 1);
 	d->free--;
 	return 0;
 }
@@ -138,7 +138,7 @@ soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id)
 void
 soft_draw_give(struct soft_draw *d, uint32_t id)
 {
-	d->order[place(d, d->free)] = id;
+	d->order[ring_index(d, d->free)] = id;
 	d->free++;
 }
 

@@ -16,7 +16,7 @@ RTE_LOG_REGISTER(soft_logtype, bluebell.soft, NOTICE)
  * that a peer that sends bad packets cannot fill a disk.
  */
 #define LINES_PER_SECOND 100
-#define PLACES           128
+#define CALL_SITES       128
 
 static struct {
 	pthread_mutex_t lock;
@@ -24,13 +24,13 @@ static struct {
 		const void *key;
 		time_t second;
 		uint32_t lines, dropped;
-	} place[PLACES];
+	} site[CALL_SITES];
 } limit = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void
 soft_log_text(uint32_t level, const void *key, const char *text)
 {
-	uint32_t i = (uint32_t)((uintptr_t)key >> 3) % PLACES, dropped = 0;
+	uint32_t i = (uint32_t)((uintptr_t)key >> 3) % CALL_SITES, dropped = 0;
 	struct timespec now;
 	bool drop;
 
@@ -38,19 +38,19 @@ soft_log_text(uint32_t level, const void *key, const char *text)
 		return;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	pthread_mutex_lock(&limit.lock);
-	if (limit.place[i].key != key || limit.place[i].second != now.tv_sec) {
-		if (limit.place[i].key == key)
-			dropped = limit.place[i].dropped;
-		limit.place[i].key = key;
-		limit.place[i].second = now.tv_sec;
-		limit.place[i].lines = 0;
-		limit.place[i].dropped = 0;
+	if (limit.site[i].key != key || limit.site[i].second != now.tv_sec) {
+		if (limit.site[i].key == key)
+			dropped = limit.site[i].dropped;
+		limit.site[i].key = key;
+		limit.site[i].second = now.tv_sec;
+		limit.site[i].lines = 0;
+		limit.site[i].dropped = 0;
 	}
-	drop = limit.place[i].lines >= LINES_PER_SECOND;
+	drop = limit.site[i].lines >= LINES_PER_SECOND;
 	if (drop)
-		limit.place[i].dropped++;
+		limit.site[i].dropped++;
 	else
-		limit.place[i].lines++;
+		limit.site[i].lines++;
 	pthread_mutex_unlock(&limit.lock);
 
 	if (dropped != 0)

@@ -53,7 +53,7 @@ soft_zip_fini(struct soft_cq *cq)
 }
 
 static uint8_t *
-place(const struct soft_cq *cq, uint32_t index)
+cqe_at(const struct soft_cq *cq, uint32_t index)
 {
 	return cq->buf + ((size_t)(index & ((1u << cq->log_size) - 1)) << 6);
 }
@@ -71,7 +71,7 @@ write_block(struct soft_engine *e, struct soft_cq *cq)
 
 		for (k = 0; k < MINIS && i + k < z->n; k++)
 			minis[k][1] = z->len[i + k];
-		memcpy(place(cq, pi + (i == 0 ? 1 : i)), minis, sizeof(minis));
+		memcpy(cqe_at(cq, pi + (i == 0 ? 1 : i)), minis, sizeof(minis));
 	}
 	memset(&title, 0, sizeof(title));
 	memcpy((uint8_t *)&title + 32, &z->title.w4, 8);
@@ -79,7 +79,7 @@ write_block(struct soft_engine *e, struct soft_cq *cq)
 	title.timestamp = bb_be64(e->now);
 	title.sop_qpn = bb_be32(z->qpn);
 	title.wqe_counter = bb_be16(z->title.counter);
-	cqe = (struct bb_cqe *)(void *)place(cq, pi);
+	cqe = (struct bb_cqe *)(void *)cqe_at(cq, pi);
 	memcpy(cqe, &title, offsetof(struct bb_cqe, op_own));
 	bb_cqe_own_store(&cqe->op_own, (uint8_t)(z->title.op_flags | BB_CQE_COMPRESSED |
 						 (pi >> cq->log_size & 1)));

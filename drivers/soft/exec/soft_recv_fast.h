@@ -38,7 +38,7 @@ soft_recv_next(const struct soft_qp *qp)
  * handle the message.
  */
 static inline uint8_t *
-soft_recv_place(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *list, uint32_t len)
+soft_recv_addr(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *list, uint32_t len)
 {
 	uint32_t count = bb_be32(soft_ring32(list));
 	const char *why;

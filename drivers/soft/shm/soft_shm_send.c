@@ -114,7 +114,7 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 					     rec->tclass)))
 		return false;
 	list = soft_recv_next(qp);
-	dst = list != NULL ? soft_recv_place(e, qp, list, s.len) : NULL;
+	dst = list != NULL ? soft_recv_addr(e, qp, list, s.len) : NULL;
 	if (unlikely(dst == NULL))
 		return false;
 	soft_mem_copy(e, dst, p + sizeof(bth), s.len);

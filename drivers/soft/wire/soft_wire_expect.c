@@ -182,7 +182,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 			return false;
 		dst = m->base + (va - m->start);
 	} else {
-		dst = soft_recv_place(f->e, qp, list, len);
+		dst = soft_recv_addr(f->e, qp, list, len);
 		if (unlikely(dst == NULL))
 			return false;
 	}
