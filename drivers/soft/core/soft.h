@@ -218,7 +218,7 @@ struct soft_cq {
 		mod_period; /* CQEs and us; written under the engine's and the CQ's lock */
 	/* Data path. */
 	uint32_t pi;        /* CQEs written since creation */
-	uint32_t ci_seen;   /* consumer index when the doorbell record was last read */
+	uint32_t last_ci;   /* consumer index when the doorbell record was last read */
 	uint32_t flags;     /* SOFT_CQ_*; __atomic */
 	uint32_t sol_pi;    /* value of pi after the last CQE that is solicited or an error */
 	bool error;         /* the CQ has overrun: the device writes no further CQE */
@@ -227,7 +227,7 @@ struct soft_cq {
 	uint8_t fired_sn;   /* valid if fired */
 	uint8_t arm_sn;     /* sequence number of the pending arm request */
 	uint32_t arm_ci;    /* consumer index of the arm request, in the units of pi */
-	uint32_t arm_seen;  /* arm request last handled, big endian */
+	uint32_t last_arm;  /* arm request last handled, big endian */
 	uint32_t scan_slot; /* index among the CQs of the UAR page */
 	bool moderated;     /* on the engine's list of moderated CQs */
 	uint64_t due;       /* TSC deadline of a moderated event, 0 if none is pending */

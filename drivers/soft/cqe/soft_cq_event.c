@@ -122,10 +122,10 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	 * Software stored to the register, but this arm record was already handled by
 	 * soft_cq_move().
 	 */
-	if (rec == cq->arm_seen &&
+	if (rec == cq->last_arm &&
 	    (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
 		return;
-	cq->arm_seen = rec;
+	cq->last_arm = rec;
 	/* soft_cq_move() comes here on the caller's thread, while the engine's thread reads it. */
 	__atomic_store_n(&e->work, e->work + 1, __ATOMIC_RELAXED);
 	locked = cq_lock(cq);
@@ -192,7 +192,7 @@ soft_arm_scan(struct soft_engine *e, struct soft_watch *w)
 		struct soft_cq *cq = w->cq[w->cq_pos];
 
 		w->cq_pos = w->cq_pos + 1 < w->n_cq ? w->cq_pos + 1 : 0;
-		if (bb_dbrec_load(&cq->dbrec[1]) != cq->arm_seen)
+		if (bb_dbrec_load(&cq->dbrec[1]) != cq->last_arm)
 			arm(e, cq);
 	}
 }
@@ -219,7 +219,7 @@ soft_cq_attach(struct soft_cq *cq)
 		w->cq = grown;
 		w->cap_cq = cap;
 	}
-	cq->arm_seen = bb_dbrec_load(&cq->dbrec[1]);
+	cq->last_arm = bb_dbrec_load(&cq->dbrec[1]);
 	cq->scan_slot = w->n_cq;
 	w->cq[w->n_cq++] = cq;
 out:
@@ -276,7 +276,7 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 
 	soft_engine_lock(e);
 	/* An arming before the resize concerns CQEs of the old ring, so it is handled first. */
-	if (bb_dbrec_load(&cq->dbrec[1]) != cq->arm_seen)
+	if (bb_dbrec_load(&cq->dbrec[1]) != cq->last_arm)
 		arm(e, cq);
 	rte_ticketlock_lock(&cq->lock);
 	soft_zip_end(e, cq);
@@ -284,13 +284,13 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 	 * Reads the consumer index again, because the new ring may have less room than the old one
 	 * had.
 	 */
-	cq->ci_seen = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
+	cq->last_ci = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
 	cqe = soft_cqe_slot(cq);
 	if (cq->error)
 		ret = -EIO;
 	else if (cqe == NULL)
 		ret = -ENOSPC;
-	else if (((cq->pi + 1 - cq->ci_seen) & 0xffffff) > 1u << log_size)
+	else if (((cq->pi + 1 - cq->last_ci) & 0xffffff) > 1u << log_size)
 		ret = -EINVAL;
 	if (ret == 0) {
 		memset(cqe, 0, offsetof(struct bb_cqe, op_own));

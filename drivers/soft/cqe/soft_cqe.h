@@ -39,9 +39,9 @@ soft_cqe_slot(struct soft_cq *cq)
 
 	if (unlikely(cq->error))
 		return NULL;
-	if (unlikely(((cq->pi - cq->ci_seen) & 0xffffff) >= size)) {
-		cq->ci_seen = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
-		if (((cq->pi - cq->ci_seen) & 0xffffff) >= size)
+	if (unlikely(((cq->pi - cq->last_ci) & 0xffffff) >= size)) {
+		cq->last_ci = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
+		if (((cq->pi - cq->last_ci) & 0xffffff) >= size)
 			return NULL;
 	}
 	return (struct bb_cqe *)(void *)(cq->buf + ((size_t)(cq->pi & (size - 1)) << 6));

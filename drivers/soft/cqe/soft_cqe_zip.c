@@ -115,9 +115,9 @@ has_room(struct soft_cq *cq)
 
 	if (cq->error)
 		return false;
-	if (((end - cq->ci_seen) & 0xffffff) >= size)
-		cq->ci_seen = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
-	return ((end - cq->ci_seen) & 0xffffff) < size;
+	if (((end - cq->last_ci) & 0xffffff) >= size)
+		cq->last_ci = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
+	return ((end - cq->last_ci) & 0xffffff) < size;
 }
 
 bool

@@ -42,16 +42,16 @@ soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_ou
 static inline bool
 room_for(struct soft_ring_tx *r, uint32_t bytes)
 {
-	if (likely(bytes <= SOFT_RING_SIZE - (r->tail - r->seen)))
+	if (likely(bytes <= SOFT_RING_SIZE - (r->tail - r->last_head)))
 		return true;
 	/* Acquire: the consumer's reads come before the producer overwrites the bytes. */
-	r->seen = __atomic_load_n(r->head, __ATOMIC_ACQUIRE);
+	r->last_head = __atomic_load_n(r->head, __ATOMIC_ACQUIRE);
 	/* Rejects a head after the tail, and a head more than one ring before the tail. */
-	if (unlikely(r->tail - r->seen > SOFT_RING_SIZE)) {
+	if (unlikely(r->tail - r->last_head > SOFT_RING_SIZE)) {
 		r->broken = true;
 		return false;
 	}
-	return bytes <= SOFT_RING_SIZE - (r->tail - r->seen);
+	return bytes <= SOFT_RING_SIZE - (r->tail - r->last_head);
 }
 
 struct soft_ring_rec *

@@ -43,7 +43,7 @@ struct soft_ring_tx {
 	uint8_t *data;
 	const uint64_t *head; /* Address of the consumer's head (soft_ring_rx.head_out). */
 	uint64_t tail;        /* Bytes written since the start; never wraps at the ring's size. */
-	uint64_t seen;        /* Last value read from *head. */
+	uint64_t last_head;   /* Last value read from *head. */
 	bool broken;          /* The consumer wrote an impossible head, so the ring is unusable. */
 };
 
