@@ -15,12 +15,12 @@
 /* Text that Bluebell logged since log_begin(). */
 static FILE *log_file;
 static char *log_text;
-static size_t log_size;
+static size_t log_len;
 
 static inline void
 log_begin(void)
 {
-	log_file = open_memstream(&log_text, &log_size);
+	log_file = open_memstream(&log_text, &log_len);
 	assert_non_null(log_file);
 	rte_openlog_stream(log_file);
 }
@@ -42,11 +42,28 @@ log_expect_at(const char *want, const char *file, int line)
 	bool ok;
 
 	fflush(log_file);
-	ok = want != NULL ? strstr(log_text, want) != NULL : log_size == 0;
+	ok = want != NULL ? strstr(log_text, want) != NULL : log_len == 0;
 	if (!ok)
 		print_error("log is \"%s\", wanted \"%s\"\n", log_text, want != NULL ? want : "");
 	log_stop();
 	_assert_true(ok, "log_expect()", file, line);
+}
+
+/* Stops the capture and returns the number of lines. Fails unless the log contains @want or NULL.
+ */
+static inline unsigned int
+log_count(const char *want)
+{
+	unsigned int lines = 0;
+
+	fflush(log_file);
+	for (size_t i = 0; i < log_len; i++)
+		lines += log_text[i] == '\n';
+	if (want == NULL)
+		log_stop();
+	else
+		log_expect(want);
+	return lines;
 }
 
 /* Asserts that a call returns @ret_ and logs @want_, or nothing if @want_ is NULL. */

@@ -24,8 +24,8 @@ TEST(test_long_line_is_cut_and_stays_one_line)
 	log_begin();
 	bb_log(RTE_LOG_ERR, "%s", longer);
 	fflush(log_file);
-	assert_in_range(log_size, 900, 1100);
-	assert_int_equal(log_text[log_size - 1], '\n');
+	assert_in_range(log_len, 900, 1100);
+	assert_int_equal(log_text[log_len - 1], '\n');
 	log_stop();
 }
 

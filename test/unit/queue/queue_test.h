@@ -3,7 +3,7 @@
  */
 /*
  * Shared by the tests of the rings: cmocka's includes, guarded memory, reproducible random
- * numbers, expected bytes, the captured log.
+ * numbers and expected bytes.
  */
 #ifndef QUEUE_TEST_H
 #define QUEUE_TEST_H
@@ -13,8 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <rte_log.h>
-
+#include "../../fakes/log_catch.h"
 #include "bb_test_on.h"
 
 #define GUARD_PAGE 4096u
@@ -101,38 +100,6 @@ put_pad16(struct bytes *e, uint8_t fill)
 {
 	while (e->len % 16 != 0)
 		put8(e, fill);
-}
-
-/* The text logged between log_start() and log_stop(). */
-struct log_text {
-	char *text;
-	size_t len;
-	FILE *f;
-};
-
-static inline void
-log_start(struct log_text *l)
-{
-	l->text = NULL;
-	l->f = open_memstream(&l->text, &l->len);
-	assert_non_null(l->f);
-	rte_openlog_stream(l->f);
-}
-
-/* Returns the number of lines logged. Asserts that @has, if not NULL, is in the text. */
-static inline unsigned int
-log_stop(struct log_text *l, const char *has)
-{
-	unsigned int lines = 0;
-
-	rte_openlog_stream(NULL);
-	fclose(l->f);
-	for (size_t i = 0; i < l->len; i++)
-		lines += l->text[i] == '\n';
-	if (has != NULL && strstr(l->text, has) == NULL)
-		fail_msg("no \"%s\" in the log: %s", has, l->text);
-	free(l->text);
-	return lines;
 }
 
 #endif

@@ -59,18 +59,17 @@ TEST(test_init_refuses_bad_arguments)
 	static uint8_t mem[256] __attribute__((aligned(64)));
 	struct bb_cqring cq, before;
 	uint32_t dbrec[2] __attribute__((aligned(8))) = {5, 6};
-	struct log_text log;
 
 	memset(&cq, 0x5a, sizeof(cq));
 	before = cq;
-	log_start(&log);
+	log_begin();
 	assert_int_equal(bb_cqring_init(&cq, mem, 23, dbrec), -EINVAL);
 	assert_int_equal(bb_cqring_init(&cq, mem, UINT32_MAX, dbrec), -EINVAL);
 	assert_int_equal(bb_cqring_init(&cq, NULL, 1, dbrec), -EINVAL);
 	assert_int_equal(bb_cqring_init(&cq, mem + 32, 1, dbrec), -EINVAL);
 	assert_int_equal(bb_cqring_init(&cq, mem, 1, NULL), -EINVAL);
 	assert_int_equal(bb_cqring_init(&cq, mem, 1, dbrec + 1), -EINVAL);
-	assert_int_equal(log_stop(&log, "CQ"), 6);
+	assert_int_equal(log_count("CQ"), 6);
 	assert_memory_equal(&cq, &before, sizeof(cq));
 	assert_true(dbrec[0] == 5 && dbrec[1] == 6);
 }

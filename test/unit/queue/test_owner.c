@@ -12,8 +12,6 @@
 
 T_SQ_CONF(4, test_send_queue_refuses_a_foreign_lcore)
 {
-	struct log_text log;
-
 	f->conf.owner = 3;
 	sq_fixture_start(f);
 	RTE_PER_LCORE(_lcore_id) = 3;
@@ -23,11 +21,11 @@ T_SQ_CONF(4, test_send_queue_refuses_a_foreign_lcore)
 
 	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), 0);
 	RTE_PER_LCORE(_lcore_id) = 4;
-	log_start(&log);
+	log_begin();
 	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -EPERM);
 	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -EPERM);
 	bb_sq_ring(&f->sq);
-	assert_int_equal(log_stop(&log, "owner lcore 3, caller lcore 4"), 1);
+	assert_int_equal(log_count("owner lcore 3, caller lcore 4"), 1);
 	assert_fields(*f, sq.pi, 2, dbrec[1], bb_be32(1));
 
 	/* A thread that is not registered with EAL. */
@@ -56,15 +54,14 @@ TEST(test_receive_queue_refuses_a_foreign_lcore)
 		.owner = 0,
 	};
 	const struct bb_sge sge = {1, 1, 1};
-	struct log_text log;
 	struct bb_rq rq;
 
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
 	bb_rq_enable(&rq);
 	RTE_PER_LCORE(_lcore_id) = 1;
-	log_start(&log);
+	log_begin();
 	assert_int_equal(bb_rq_post(&rq, 0, &sge, 1), -EPERM);
-	assert_int_equal(log_stop(&log, "does not own"), 1);
+	assert_int_equal(log_count("does not own"), 1);
 	RTE_PER_LCORE(_lcore_id) = 0;
 	assert_int_equal(bb_rq_post(&rq, 0, &sge, 1), 0);
 	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;

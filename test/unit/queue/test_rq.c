@@ -241,9 +241,7 @@ T_CONF(4, 5, 2, test_refused_post_logs_once_and_changes_nothing)
 	start(f);
 	memcpy(before, f->ring.p, sizeof(before));
 	for (int i = 0; i < 2; i++) {
-		struct log_text log;
-
-		log_start(&log);
+		log_begin();
 		for (int round = 0; round < 3; round++) {
 			struct bb_rq rq = f->rq;
 			int rc;
@@ -259,7 +257,7 @@ T_CONF(4, 5, 2, test_refused_post_logs_once_and_changes_nothing)
 			assert_memory_equal(before, f->ring.p, sizeof(before));
 			assert_int_equal(f->wr_ids[0], 0);
 		}
-		assert_int_equal(log_stop(&log, text[i]), 1);
+		assert_int_equal(log_count(text[i]), 1);
 	}
 }
 
@@ -273,12 +271,11 @@ T_CONF(16, 5, 2, test_init_refuses_bad_configurations)
 	before = rq;
 #define REFUSED(field_, value_)                                                                    \
 	do {                                                                                       \
-		struct log_text log;                                                               \
 		c = f->conf;                                                                       \
 		c.field_ = (value_);                                                               \
-		log_start(&log);                                                                   \
+		log_begin();                                                                       \
 		assert_int_equal(bb_rq_init(&rq, &c), -EINVAL);                                    \
-		assert_int_equal(log_stop(&log, "receive queue"), 1);                              \
+		assert_int_equal(log_count("receive queue"), 1);                                   \
 		assert_memory_equal(&rq, &before, sizeof(rq));                                     \
 	} while (0)
 	REFUSED(buf, NULL);

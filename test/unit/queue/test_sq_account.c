@@ -157,7 +157,6 @@ TEST(test_full_queue_always_awaits_a_cqe)
 T_SQ_CONF(4, test_reset_restores_a_fresh_queue)
 {
 	struct bb_sq fresh;
-	struct log_text log;
 
 	f->conf.db_mode = BB_DB_BLUEFLAME;
 	f->conf.sig_every = 4; /* reset after three WQEs of a signalling round */
@@ -168,9 +167,9 @@ T_SQ_CONF(4, test_reset_restores_a_fresh_queue)
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(bb_sq_post_nop(&f->sq, i, 0), 0);
 	bb_sq_ring(&f->sq);
-	log_start(&log);
+	log_begin();
 	assert_int_equal(bb_sq_refuse_arg(&f->sq, BB_REFUSED_SGE_LEN), -EINVAL);
-	log_stop(&log, NULL);
+	log_stop();
 	assert_int_equal(bb_be32(f->dbrec[1]), 3);
 
 	bb_sq_reset(&f->sq);
@@ -178,9 +177,9 @@ T_SQ_CONF(4, test_reset_restores_a_fresh_queue)
 	/* Except for the register half to use next, which belongs to the register. */
 	fresh.own_offset = f->sq.own_offset;
 	assert_memory_equal(&fresh, &f->sq, sizeof(fresh));
-	log_start(&log);
+	log_begin();
 	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), -ENOTCONN);
-	assert_int_equal(log_stop(&log, "0xabcdef"), 1);
+	assert_int_equal(log_count("0xabcdef"), 1);
 	bb_sq_enable(&f->sq, true);
 	assert_int_equal(bb_sq_post_nop(&f->sq, 0, 0), 0);
 	assert_int_equal(f->ring.p[2], 0); /* the index starts at 0 again */
@@ -198,12 +197,11 @@ T_SQ_CONF(16, test_init_refuses_bad_configurations)
 	before = sq;
 #define REFUSED(field_, value_)                                                                    \
 	do {                                                                                       \
-		struct log_text log;                                                               \
 		c = f->conf;                                                                       \
 		c.field_ = (value_);                                                               \
-		log_start(&log);                                                                   \
+		log_begin();                                                                       \
 		assert_int_equal(bb_sq_init(&sq, &c), -EINVAL);                                    \
-		assert_int_equal(log_stop(&log, "send queue"), 1);                                 \
+		assert_int_equal(log_count("send queue"), 1);                                      \
 		assert_memory_equal(&sq, &before, sizeof(sq));                                     \
 	} while (0)
 	REFUSED(buf, NULL);

@@ -398,7 +398,6 @@ TEST(test_too_long_list_is_refused_unread)
 	struct bb_sge *sge = (struct bb_sge *)(void *)page.p;
 	static const uint32_t counts[] = {9, 1000, UINT32_MAX};
 	struct sq_fixture f, ud;
-	struct log_text log;
 
 	*sge = (struct bb_sge){0x1000, 125, 5};
 	sq_fixture_conf(&f, 32);
@@ -406,7 +405,7 @@ TEST(test_too_long_list_is_refused_unread)
 	f.conf.max_inline = 124;
 	sq_fixture_start(&f);
 	ud_start(&ud, 32);
-	log_start(&log);
+	log_begin();
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		const uint32_t n = counts[i];
 
@@ -428,7 +427,7 @@ TEST(test_too_long_list_is_refused_unread)
 		assert_int_equal(bb_srqring_post(&srq, 1, sge, n), -EINVAL);
 	}
 	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 1, 0, 0, sge, 53, 0), -EINVAL);
-	log_stop(&log, "max_sge");
+	log_count("max_sge");
 	assert_int_equal(f.sq.seq + ud.sq.seq, 0);
 	sq_fixture_end(&f);
 	sq_fixture_end(&ud);
