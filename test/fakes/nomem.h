@@ -132,6 +132,15 @@ nomem_log(void)
 
 static void *made;
 
+/* Defines the function that makes @name with @expr, which stores the object at *out. */
+#define MAKE(name, type, expr)                                                                     \
+	static int make_##name(void)                                                               \
+	{                                                                                          \
+		struct type **out = (struct type **)(void *)&made;                                 \
+                                                                                                   \
+		return expr;                                                                       \
+	}
+
 #define UNDO(name, type, destroy)                                                                  \
 	static int undo_##name(void)                                                               \
 	{                                                                                          \

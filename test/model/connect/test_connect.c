@@ -359,7 +359,6 @@ PAIR_TEST(pair_open(&p), test_invalid_arguments_are_refused_without_state)
 	assert_int_equal(bb_cm_addr("[::1:1", &addr), -EINVAL);
 }
 
-/* A connection is destroyed while its event is pending: the event is not delivered. */
 PAIR_TEST(pair_open(&p), test_pending_event_of_a_destroyed_connection_is_dropped)
 {
 	const uint64_t end = wait_end();
@@ -461,7 +460,6 @@ PAIR_TEST(pair_open(&p), test_callbacks_of_a_loop_accept_connections)
 	OK(bb_loop_destroy(loop));
 }
 
-/* If a side's port needs a GRH, its peer sends a GRH, too. */
 TEST(test_peer_of_a_port_that_needs_a_grh_sends_one)
 {
 	static const char *const near[] = {"soft0,link=ib,grh_required", "soft0,link=ib"};

@@ -57,7 +57,6 @@ PAIR_TEST(open_pair(30000), test_truncated_request_is_closed)
 	close(fd);
 }
 
-/* Each damaged byte makes the request refused, or leaves it a request. */
 PAIR_TEST(open_pair(30000), test_damaged_request_is_refused_or_valid)
 {
 	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
@@ -348,7 +347,6 @@ PAIR_TEST(open_pair(20), test_silent_connection_is_closed_with_a_reason)
 	close(fd);
 }
 
-/* A connection with a complete request waits for the application without limit. */
 PAIR_TEST(open_pair(20), test_complete_request_waits_without_limit)
 {
 	uint8_t buf[BB_CM_MSG_MAX];

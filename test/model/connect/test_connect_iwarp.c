@@ -353,7 +353,6 @@ IWARP_TEST(test_accept_of_a_closed_peer_returns_enotconn)
 	link_end(&l, l.b);
 }
 
-/* Both sides agree on the number of outstanding READs, which differs by direction. */
 TEST(test_read_depths_are_agreed_for_each_direction)
 {
 	struct bb_conn_info a, b;

@@ -70,10 +70,6 @@ called_end(struct called *k)
 #define CALLED_TEST(timeout_ms, name)                                                              \
 	TEST_ON_AS(struct called, k, called_lost(k, timeout_ms), called_end(k), name)
 
-/*
- * The connecting side connects again and gets DREQ: an answer after DREQ does not recover the
- * connection.
- */
 CALLED_TEST(WAIT_S * 1000, test_answer_after_dreq_does_not_recover)
 {
 	struct bb_cm_msg msg;

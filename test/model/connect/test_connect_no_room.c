@@ -74,7 +74,6 @@ open_pair(uint32_t max_conns, uint32_t half_open_ms)
 	pair_open_with(&p, "soft0", NULL, &attr);
 }
 
-/* However few bytes a socket accepts at a time, each message arrives as it was sent. */
 PAIR_TEST(open_pair(8, 30000), test_message_sent_in_pieces_arrives_whole)
 {
 	static const size_t cuts[] = {0, 1, 2, 7, 15, 16, 17, 63, 64, 300};

@@ -125,7 +125,6 @@ PAIR_TEST(open_pair(), test_qp_of_a_connection_is_refused_in_every_state)
 	bb_conn_destroy(l.b);
 }
 
-/* A connection that fails or is destroyed early leaves its queue pair to the next connection. */
 TEST(test_qp_is_free_after_a_connection_that_was_not_made)
 {
 	const uint16_t port = (open_pair(), ((struct sockaddr_in *)&p.addr)->sin_port);
@@ -185,7 +184,6 @@ drop_requests(void)
 	} while (stats.conns != 0);
 }
 
-/* An endpoint needs a connection for its queue pair, and is refused if the queue pair has one. */
 PAIR_TEST(open_pair(), test_endpoint_of_an_owned_qp_is_refused)
 {
 	struct bb_ep_attr attr;

@@ -117,7 +117,6 @@ fails(struct bb_qp *qp, int status)
 	bb_conn_destroy(c);
 }
 
-/* Each step that can fail; no listener; a rejection. */
 T(test_each_step_that_fails_is_reported)
 {
 	static uint8_t data[57];

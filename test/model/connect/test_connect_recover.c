@@ -213,7 +213,6 @@ PAIR_TEST(open_pair("soft0", NULL), test_either_side_may_ask_for_a_recovery)
 	link_down(&p, &l);
 }
 
-/* Several connections break at the same time: each recovers to its own peer. */
 PAIR_TEST(open_pair("soft0", NULL), test_connections_that_break_together_recover_to_their_own_peers)
 {
 	struct bb_qp_attr qa, qb;
@@ -361,7 +360,6 @@ PAIR_TEST(open_pair("soft0", NULL), test_restart_of_the_peer_is_reported)
 	link_down(&p, &l);
 }
 
-/* There is no listener any more: the pauses between attempts double up to the maximum. */
 PAIR_TEST(open_pair("soft0", NULL), test_pauses_between_attempts_double_to_the_maximum)
 {
 	struct bb_listener *other;

@@ -190,7 +190,6 @@ TEST(test_request_without_a_target_has_unknown_fate)
 	}
 }
 
-/* Every kind of request goes to the region's present address with its present key. */
 REPLAY_TEST(BB_REPLAY_NOT_DONE, test_each_kind_of_request_follows_the_region)
 {
 	static const enum bb_wr_opcode kinds[] = {BB_WR_RDMA_READ, BB_WR_ATOMIC_FETCH_AND_ADD,

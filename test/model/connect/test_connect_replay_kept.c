@@ -142,10 +142,6 @@ REPLAY_TEST(BB_REPLAY_NOT_DONE, test_new_requests_do_not_overtake_waiting_ones)
 	assert_int_equal(*(uint64_t *)(void *)p.b.buf, 3);
 }
 
-/*
- * The queue has no room for all waiting requests: the first ones are posted, the others when
- * there is room.
- */
 REPLAY_TEST(BB_REPLAY_NOT_DONE, test_waiting_requests_are_posted_as_the_queue_has_room)
 {
 	struct bb_sge sge;
@@ -406,7 +402,6 @@ TEST(test_masked_atomics_follow_the_region)
 	}
 }
 
-/* Inline data of several pieces, one of them empty, is stored as one piece. */
 TEST(test_inline_pieces_are_stored_as_one)
 {
 	struct bb_sge sge[BB_REPLAY_MAX_SGE + 1];

@@ -267,7 +267,6 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_requests_of_one_host_wait_for_their_tur
 	until(none_half_open);
 }
 
-/* The listener or the peer closes while an address is being resolved. */
 PAIR_TEST(open_pair(WAIT_S * 1000), test_listener_and_peer_may_go_meanwhile)
 {
 	struct sockaddr_storage addr;
@@ -452,7 +451,6 @@ PAIR_TEST(open_pair(WAIT_S * 1000), test_answer_by_a_gid_that_is_not_known_waits
 	link_down(&p, &l);
 }
 
-/* Both sides of a recovering connection resolve each other's GID again. */
 PAIR_TEST(open_pair(WAIT_S * 1000), test_recovery_waits_for_the_gid_of_the_peer)
 {
 	struct bb_conn_info info;

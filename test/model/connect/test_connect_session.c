@@ -7,10 +7,6 @@
  */
 #include "connect_known.h"
 
-/*
- * The same request, repeated while the connection is up: each time the connection breaks and
- * recovers.
- */
 KNOWN_TEST(30000, 30000, test_same_request_breaks_and_recovers_each_time)
 {
 	struct sockaddr_in from;
@@ -344,7 +340,6 @@ KNOWN_TEST(30000, 0, test_second_rtu_is_a_protocol_error)
 	assert_true(closed_by_us(k->fd));
 }
 
-/* The peer resets the socket. */
 TEST(test_reset_socket_disconnects)
 {
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};

@@ -14,11 +14,12 @@
 
 #include <sys/syscall.h>
 
-#include <rte_eal.h>
 #include <rte_lcore.h>
+#include <rte_log.h>
 #include <rte_malloc.h>
 #include <rte_spinlock.h>
 
+#include "../../fakes/bare_eal.h"
 #include "bb_loop.h"
 #include "bb_post.h"
 #include "bb_test.h"
@@ -504,17 +505,11 @@ TEST(test_soft_device_makes_no_system_call)
 static int
 setup(void **state)
 {
-	static char args[][20] = {"nosyscall",      "--no-huge",    "-m", "256",
-				  "--no-pci",       "--no-shconf",  "-l", "0",
-				  "--no-telemetry", "--log-level=4"};
-	char *argv[RTE_DIM(args) + 1];
-	unsigned int i;
-
 	(void)state;
-	for (i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	argv[i] = NULL;
-	return rte_eal_init((int)i, argv) < 0 ? -1 : 0;
+	if (bare_eal_init() < 0)
+		return -1;
+	rte_log_set_global_level(RTE_LOG_ERR);
+	return 0;
 }
 
 static int

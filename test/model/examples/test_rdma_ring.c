@@ -259,7 +259,6 @@ TEST(test_full_ring_waits_for_a_credit)
 	ring_close();
 }
 
-/* Errors of a faulty producer or consumer. */
 TEST(test_errors_of_a_faulty_side_are_reported)
 {
 	uint8_t m[RDMA_RING_DATA] = {0};

@@ -191,7 +191,6 @@ TEST(test_ten_percent_loss_fails_no_message)
 	assert_true(sum.qp[0].ack_timeout > 100);
 }
 
-/* Loss in one direction only: of requests, or of responses. */
 TEST(test_loss_in_one_direction_fails_no_message)
 {
 	uint64_t seed;
@@ -282,7 +281,6 @@ TEST(test_psns_wrap_with_loss_and_duplicates)
 	}
 }
 
-/* Various windows, READ limits, MTUs and timers. */
 TEST(test_windows_limits_and_mtus_fail_no_message)
 {
 	struct plan p = usual;
@@ -312,7 +310,6 @@ TEST(test_windows_limits_and_mtus_fail_no_message)
 	}
 }
 
-/* One receive at a time, each late: the peer gets RNR NAKs, and no message is lost. */
 TEST(test_late_receives_lose_no_message)
 {
 	struct plan p = usual;
@@ -327,7 +324,6 @@ TEST(test_late_receives_lose_no_message)
 	run_seeds("late receives and loss", 1200, 20, &p);
 }
 
-/* Hours between and during messages: the elapsed time has no effect. */
 TEST(test_elapsed_hours_have_no_effect)
 {
 	struct plan p = usual;

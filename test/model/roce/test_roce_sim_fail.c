@@ -115,7 +115,6 @@ TEST(test_lost_responses_execute_each_message_once)
 	}
 }
 
-/* The link is dead for less time than the retries last: no message fails. */
 TEST(test_outage_within_the_retries_fails_nothing)
 {
 	const struct sim_faults dead = {.loss = 1000000}, alive = {0};
@@ -246,7 +245,6 @@ TEST(test_rnr_retries_end_in_their_error)
 	}
 }
 
-/* 7 means no limit. */
 TEST(test_rnr_retry_7_has_no_limit)
 {
 	struct pair p;

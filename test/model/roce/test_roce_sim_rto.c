@@ -79,7 +79,6 @@ print(const char *what, const struct result *r)
 	       (uintmax_t)r->timeouts, (uintmax_t)r->early);
 }
 
-/* With 1 % loss and default timeouts at least half of the lossless goodput remains. */
 TEST(test_one_percent_loss_keeps_half_the_goodput)
 {
 	const struct sim_faults none = {0}, loss = {.loss = 10000};

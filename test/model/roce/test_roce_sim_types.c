@@ -141,7 +141,6 @@ TEST(test_ud_loses_only_dropped_datagrams)
 		ud_hosts(seed, &odd, sum);
 }
 
-/* 300 hosts: RC with two others each, and datagrams to all. */
 TEST(test_300_hosts_exchange_messages)
 {
 	const struct sim_faults f = {

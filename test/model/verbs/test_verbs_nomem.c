@@ -7,14 +7,6 @@
 
 #include "../../fakes/nomem.h"
 
-#define MAKE(name, type, expr)                                                                     \
-	static int make_##name(void)                                                               \
-	{                                                                                          \
-		struct type **out = (struct type **)(void *)&made;                                 \
-                                                                                                   \
-		return expr;                                                                       \
-	}
-
 static struct fixture f;
 static struct bb_dm *dm;
 static struct bb_cq_attr cq_attr;
@@ -76,11 +68,10 @@ static const struct maker makers[] = {
 };
 
 static void
-test_each(void **state)
+each_call(void)
 {
 	uint32_t objects = null_dev.objects;
 
-	(void)state;
 	nomem_each(makers, RTE_DIM(makers));
 	assert_int_equal(null_dev.objects, objects);
 }
@@ -109,16 +100,16 @@ stop(void **state)
 	return teardown(state);
 }
 
-int
-main(void)
+TEST_WITH(start, stop, test_failed_allocation_of_each_call_leaves_no_object)
 {
-	static bool plain = true;
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_each, start, stop),
-		cmocka_unit_test_prestate_setup_teardown(test_each, start, stop, &plain),
-	};
-
-	if (bare_eal_init() < 0)
-		return 1;
-	return cmocka_run_group_tests_name("verbs_nomem", tests, NULL, NULL);
+	each_call();
 }
+
+static bool plain = true;
+
+TEST_STATE(start, stop, &plain, test_failed_allocation_with_older_calls_leaves_no_object)
+{
+	each_call();
+}
+
+TEST_MAIN(bare_eal_init() < 0)

@@ -48,7 +48,6 @@ ENV_TEST_OPEN(test_resize_keeps_unread_completions)
 	}
 }
 
-/* Resizes while thousands of requests are in flight: no completion is lost or reported twice. */
 ENV_TEST_OPEN(test_resize_in_traffic_loses_no_completion)
 {
 	uint64_t next = 0, want = 0, end;

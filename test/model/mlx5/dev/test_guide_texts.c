@@ -83,12 +83,10 @@ told(const char *text)
 	assert_true(ok);
 }
 
-static void
-test_before_eal(void **state)
+TEST(test_open_without_eal_logs_a_guide_text)
 {
 	struct bb_dev *dev;
 
-	(void)state;
 	log_begin();
 	assert_int_equal(bb_dev_open("soft0", &dev), -EINVAL);
 	told("EAL is not initialised");
@@ -104,13 +102,11 @@ make_qp(struct bb_qp **qp)
 	OK(bb_qp_create(s.pd, &init, qp));
 }
 
-static void
-test_start(void **state)
+TEST(test_failed_opens_log_guide_texts)
 {
 	struct bb_cq_attr attr;
 	struct bb_dev *dev;
 
-	(void)state;
 	assert_true(bare_eal_init() >= 0);
 	s.mem = rte_zmalloc(NULL, 2 * PAGE, PAGE);
 	assert_non_null(s.mem);
@@ -130,13 +126,11 @@ test_start(void **state)
 	told("there is no such ethdev");
 }
 
-static void
-test_attributes(void **state)
+TEST(test_bad_attributes_log_guide_texts)
 {
 	struct bb_cq_attr attr = {.depth = 64};
 	struct bb_cq *cq;
 
-	(void)state;
 	log_begin();
 	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), -EINVAL);
 	told("invalid attributes: their size field is %u, not %zu");
@@ -151,14 +145,32 @@ test_attributes(void **state)
 }
 
 static void
-test_memory(void **state)
+connect_both(void)
+{
+	struct bb_qp_attr qa;
+
+	bb_qp_attr_init(&qa);
+	OK(bb_qp_addr(s.qp, 1, 0, &s.addr));
+	OK(bb_qp_addr(s.peer, 1, 0, &s.peer_addr));
+	OK(bb_qp_connect(s.qp, &s.addr, &s.peer_addr, &qa));
+}
+
+static int
+connected(void **state)
+{
+	(void)state;
+	if (s.qp->state == BB_QP_RESET)
+		connect_both();
+	return 0;
+}
+
+TEST_WITH(connected, NULL, test_memory_mistakes_log_guide_texts)
 {
 	struct bb_wc wc;
 	struct bb_mr *mr;
 	struct bb_mw *mw;
 	void *p;
 
-	(void)state;
 	p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(p, MAP_FAILED);
 	log_begin();
@@ -181,8 +193,7 @@ test_memory(void **state)
 	OK(bb_mr_dereg(mr));
 }
 
-static void
-test_states(void **state)
+TEST(test_wrong_states_log_guide_texts)
 {
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr attr;
@@ -190,7 +201,6 @@ test_states(void **state)
 	struct bb_cq *cq;
 	struct bb_qp *qp;
 
-	(void)state;
 	bb_qp_attr_init(&qa);
 	qa.state = BB_QP_RTS;
 	log_begin();
@@ -226,13 +236,11 @@ no_lcore(void *arg)
 	return NULL;
 }
 
-static void
-test_owners(void **state)
+TEST(test_thread_without_lcore_logs_a_guide_text)
 {
 	pthread_t thread;
 	int rc = 0;
 
-	(void)state;
 	log_begin();
 	assert_int_equal(pthread_create(&thread, NULL, no_lcore, &rc), 0);
 	pthread_join(thread, NULL);
@@ -241,13 +249,11 @@ test_owners(void **state)
 }
 
 /* A stray write into the library's record of a request. */
-static void
-test_damage(void **state)
+TEST(test_corrupt_records_log_a_guide_text)
 {
 	struct bb_sge sge = {.addr = (uintptr_t)s.mem, .len = 8};
 	struct bb_qp_recovery r = {.max = 0};
 
-	(void)state;
 	OK(bb_post_write(s.qp, 1, &sge, 1, 0, 0, 0));
 	memset(s.qp->sq.wqes, 0x5a, (s.qp->sq.mask + 1) * sizeof(*s.qp->sq.wqes));
 	log_begin();
@@ -255,14 +261,12 @@ test_damage(void **state)
 	told("the records of its send queue are corrupt");
 }
 
-static void
-test_fabric(void **state)
+TEST(test_used_address_logs_a_guide_text)
 {
 	struct bb_dev *a, *b;
 	char spec[2][64];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 2; i++)
 		snprintf(spec[i], sizeof(spec[i]), "soft%u,shm=guide%d,ip=192.0.2.1/24", i + 1,
 			 (int)getpid());
@@ -273,9 +277,7 @@ test_fabric(void **state)
 	OK(bb_dev_close(a));
 }
 
-/* Packets that were received and not used are reported at level info when the device is closed. */
-static void
-test_drops(void **state)
+TEST(test_dropped_packets_log_guide_texts)
 {
 	static const char *const texts[] = {"packets dropped:", "frames dropped:"};
 	struct ring_port port;
@@ -286,7 +288,6 @@ test_drops(void **state)
 	unsigned int i;
 	struct bb_wc wc;
 
-	(void)state;
 	assert_true(ring_port_open(&port));
 	snprintf(spec, sizeof(spec), "soft4,port=%s,ip=192.0.2.1/24", port.name);
 	assert_true(rte_log_set_level_pattern("bluebell.soft", RTE_LOG_INFO) >= 0);
@@ -305,10 +306,8 @@ test_drops(void **state)
 	assert_true(rte_log_set_level_pattern("bluebell.soft", RTE_LOG_NOTICE) >= 0);
 }
 
-static void
-test_end(void **state)
+TEST(test_objects_of_the_tests_are_freed)
 {
-	(void)state;
 	OK(bb_qp_destroy(s.qp));
 	OK(bb_qp_destroy(s.peer));
 	OK(bb_cq_destroy(s.cq));
@@ -326,7 +325,7 @@ static const char *const elsewhere[] = {
 	"add bluebell-soft to the packages",                /* test/consumer/run */
 	"the process is at a limit",                        /* ulimit -v fails sanitizers */
 	"the limit of locked memory is reached",            /* unit verbs_attr */
-	"lookups of these addresses find no lkey",                       /* unit mem */
+	"lookups of these addresses find no lkey",          /* unit mem */
 	"the CQ belongs to lcore %u",                       /* unit loop: needs two lcores */
 	"overrun: all %u CQEs are unread",                  /* model soft_*: raw commands */
 	"a port with role=client needs its role=server to run first", /* soft_port_memif */
@@ -338,12 +337,10 @@ static const char *const elsewhere[] = {
 	"a connection owns the QP",                                   /* model connect_owner */
 };
 
-static void
-test_all_are_known(void **state)
+TEST(test_every_guide_text_is_provoked_or_listed)
 {
 	unsigned int i, k, known = 0;
 
-	(void)state;
 	for (i = 0; i < n_terms; i++) {
 		for (k = 0; k < RTE_DIM(elsewhere) && strcmp(elsewhere[k], terms[i].text) != 0; k++)
 			;
@@ -378,46 +375,12 @@ read_guide(void)
 	fclose(f);
 }
 
-static void
-connect_both(void)
-{
-	struct bb_qp_attr qa;
-
-	bb_qp_attr_init(&qa);
-	OK(bb_qp_addr(s.qp, 1, 0, &s.addr));
-	OK(bb_qp_addr(s.peer, 1, 0, &s.peer_addr));
-	OK(bb_qp_connect(s.qp, &s.addr, &s.peer_addr, &qa));
-}
-
-static int
-connected(void **state)
-{
-	(void)state;
-	if (s.qp->state == BB_QP_RESET)
-		connect_both();
-	return 0;
-}
-
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before_eal),
-		cmocka_unit_test(test_start),
-		cmocka_unit_test(test_attributes),
-		cmocka_unit_test_setup(test_memory, connected),
-		cmocka_unit_test(test_states),
-		cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_fabric),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_drops),
-		cmocka_unit_test(test_end),
-		cmocka_unit_test(test_all_are_known),
-	};
-
 	if (argc != 2)
 		return 2;
 	guide = argv[1];
 	read_guide();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

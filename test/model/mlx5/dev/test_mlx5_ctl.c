@@ -283,7 +283,6 @@ TEST(test_refused_request_and_port_changes_raise_events)
 	env_stop(&e);
 }
 
-/* A pending event of a QP that is destroyed before delivery is discarded. */
 ENV_TEST(test_event_of_a_destroyed_qp_is_discarded)
 {
 	struct bb_sge sge;

@@ -16,31 +16,17 @@ static struct env e;
 static struct bb_dm *dm;
 static struct rte_mempool *pool;
 static struct bb_dev *fresh;
+static struct bb_cq_attr cq_attr;
+static struct bb_srq_attr srq_attr;
+static struct bb_loop_attr loop_attr;
+static struct bb_qp_init_attr qp_attr;
 
-static int
-make_dev(void)
-{
-	/* The first open of this device also creates its tables. */
-	return bb_dev_open("soft7", (struct bb_dev **)(void *)&made);
-}
+/* The first open of this device also creates its tables. */
+MAKE(dev, bb_dev, bb_dev_open("soft7", out))
 UNDO(dev, bb_dev, bb_dev_close)
-
-static int
-make_pd(void)
-{
-	return bb_pd_alloc(e.a.dev, (struct bb_pd **)(void *)&made);
-}
+MAKE(pd, bb_pd, bb_pd_alloc(e.a.dev, out))
 UNDO(pd, bb_pd, bb_pd_free)
-
-static int
-make_cq(void)
-{
-	struct bb_cq_attr attr;
-
-	bb_cq_attr_init(&attr);
-	attr.depth = 4096;
-	return bb_cq_create(e.a.dev, &attr, (struct bb_cq **)(void *)&made);
-}
+MAKE(cq, bb_cq, bb_cq_create(e.a.dev, &cq_attr, out))
 UNDO(cq, bb_cq, bb_cq_destroy)
 
 /* The first queue of a device also creates its tables. */
@@ -70,33 +56,13 @@ undo_first_cq(void)
 	return ret != 0 ? ret : bb_dev_close(fresh);
 }
 
-static int
-make_mr(void)
-{
-	return bb_mr_reg(e.a.pd, e.a.buf, 4096, ENV_ALL, (struct bb_mr **)(void *)&made);
-}
+MAKE(mr, bb_mr, bb_mr_reg(e.a.pd, e.a.buf, 4096, ENV_ALL, out))
 UNDO(mr, bb_mr, bb_mr_dereg)
-
-static int
-make_dm(void)
-{
-	return bb_dm_alloc(e.a.dev, 64, 0, (struct bb_dm **)(void *)&made);
-}
+MAKE(dm, bb_dm, bb_dm_alloc(e.a.dev, 64, 0, out))
 UNDO(dm, bb_dm, bb_dm_free)
-
-static int
-make_dm_mr(void)
-{
-	return bb_mr_reg_dm(e.a.pd, dm, 0, 64, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ZERO_BASED,
-			    (struct bb_mr **)(void *)&made);
-}
-
-static int
-make_umem(void)
-{
-	return bb_umem_reg(e.a.dev, e.a.buf, 4096, BB_ACCESS_LOCAL_WRITE,
-			   (struct bb_umem **)(void *)&made);
-}
+MAKE(dm_mr, bb_mr,
+     bb_mr_reg_dm(e.a.pd, dm, 0, 64, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_ZERO_BASED, out))
+MAKE(umem, bb_umem, bb_umem_reg(e.a.dev, e.a.buf, 4096, BB_ACCESS_LOCAL_WRITE, out))
 UNDO(umem, bb_umem, bb_umem_dereg)
 
 static int
@@ -112,39 +78,13 @@ make_mkey(void)
 	return bb_mkey_create(e.a.pd, &attr, (struct bb_mkey **)(void *)&made);
 }
 UNDO(mkey, bb_mkey, bb_mkey_destroy)
-
-static int
-make_mw(void)
-{
-	return bb_mw_alloc(e.a.pd, BB_MW_TYPE_1, (struct bb_mw **)(void *)&made);
-}
+MAKE(mw, bb_mw, bb_mw_alloc(e.a.pd, BB_MW_TYPE_1, out))
 UNDO(mw, bb_mw, bb_mw_free)
-
-static int
-make_channel(void)
-{
-	return bb_channel_create(e.a.dev, (struct bb_channel **)(void *)&made);
-}
+MAKE(channel, bb_channel, bb_channel_create(e.a.dev, out))
 UNDO(channel, bb_channel, bb_channel_destroy)
-
-static int
-make_srq(void)
-{
-	struct bb_srq_attr attr;
-
-	bb_srq_attr_init(&attr);
-	return bb_srq_create(e.a.pd, &attr, (struct bb_srq **)(void *)&made);
-}
+MAKE(srq, bb_srq, bb_srq_create(e.a.pd, &srq_attr, out))
 UNDO(srq, bb_srq, bb_srq_destroy)
-
-static int
-make_qp(void)
-{
-	struct bb_qp_init_attr init = e.init;
-
-	init.send_cq = init.recv_cq = e.a.cq;
-	return bb_qp_create(e.a.pd, &init, (struct bb_qp **)(void *)&made);
-}
+MAKE(qp, bb_qp, bb_qp_create(e.a.pd, &qp_attr, out))
 UNDO(qp, bb_qp, bb_qp_destroy)
 
 static int
@@ -158,15 +98,7 @@ make_ah(void)
 	return bb_ah_create(e.a.pd, &path, (struct bb_ah **)(void *)&made);
 }
 UNDO(ah, bb_ah, bb_ah_destroy)
-
-static int
-make_loop(void)
-{
-	struct bb_loop_attr attr;
-
-	bb_loop_attr_init(&attr);
-	return bb_loop_create(&attr, (struct bb_loop **)(void *)&made);
-}
+MAKE(loop, bb_loop, bb_loop_create(&loop_attr, out))
 UNDO(loop, bb_loop, bb_loop_destroy)
 
 /* Calls that return no object record what they made through this function. */
@@ -229,13 +161,6 @@ static const struct maker makers[] = {
 	{"larger CQ", make_resized, undo_resized, 1, false},
 };
 
-static void
-test_each(void **state)
-{
-	(void)state;
-	nomem_each(makers, RTE_DIM(makers));
-}
-
 static int
 setup(void **state)
 {
@@ -243,6 +168,12 @@ setup(void **state)
 	/* Few keys: the table of windows has one page, whichever key is drawn. */
 	env_open_spec(&e, "soft0,log_max_mkey=12");
 	env_qps(&e);
+	bb_cq_attr_init(&cq_attr);
+	cq_attr.depth = 4096;
+	bb_srq_attr_init(&srq_attr);
+	bb_loop_attr_init(&loop_attr);
+	qp_attr = e.init;
+	qp_attr.send_cq = qp_attr.recv_cq = e.a.cq;
 	OK(bb_dm_alloc(e.a.dev, 64, 0, &dm));
 	pool = rte_mempool_create("nomem", 63, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
 	assert_non_null(pool);
@@ -260,13 +191,9 @@ teardown(void **state)
 	return 0;
 }
 
-int
-main(void)
+TEST_WITH(setup, teardown, test_failed_allocation_of_each_call_leaves_no_object)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_each, setup, teardown),
-	};
-	int skip_all = env_eal_init("mlx5_nomem");
-
-	return skip_all != 0 ? skip_all : cmocka_run_group_tests(tests, NULL, NULL);
+	nomem_each(makers, RTE_DIM(makers));
 }
+
+TEST_MAIN(env_eal_init("mlx5_nomem"))

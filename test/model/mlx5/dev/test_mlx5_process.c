@@ -159,10 +159,6 @@ others_end(const struct others *o, int ret)
 	return bb_mw_free(o->mw) != ret ? 4 : 0;
 }
 
-/*
- * A child that modifies or destroys the parent's objects gets an error, and the parent is not
- * disturbed.
- */
 ENV_TEST(test_child_cannot_change_the_parents_objects)
 {
 	struct bb_qp_attr attr;
@@ -373,7 +369,6 @@ alarm_every(long us)
 	assert_int_equal(setitimer(ITIMER_REAL, &t, NULL), 0);
 }
 
-/* Everything from open to close works while a signal arrives each millisecond. */
 TEST(test_signals_disturb_no_call)
 {
 	struct env e;
@@ -432,7 +427,6 @@ TEST(test_signal_ends_a_wait_and_loses_no_event)
 		OK(bb_dev_close(e.b.dev));
 }
 
-/* The device's thread blocks all signals that can be blocked, so no handler runs in it. */
 TEST(test_device_thread_blocks_signals)
 {
 	unsigned long long blocked;

@@ -119,7 +119,6 @@ T(test_refused_commands_are_reported_by_status)
 	assert_int_equal(finish(&x), 0);
 }
 
-/* A handle of one object is refused in another object's command. */
 T(test_handle_of_another_object_is_refused)
 {
 	uint8_t in[16] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];

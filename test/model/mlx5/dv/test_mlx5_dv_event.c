@@ -124,7 +124,6 @@ T(test_channels_stay_bounded)
 	assert_int_equal(subst.subscriptions, 0);
 }
 
-/* A process without a free descriptor continues with its present channel. */
 T(test_process_without_descriptors_keeps_its_channel)
 {
 	uint64_t cookie;

@@ -106,7 +106,6 @@ from_b(struct env *e, uint64_t wr_id, enum bb_wc_status status)
 
 #define T(name) TEST_AS(setup, teardown, NULL, struct buf_env, b, name)
 
-/* A peer writes, reads and adds by iova after the file descriptor was closed. */
 T(test_peer_uses_a_dmabuf_after_its_descriptor_closed)
 {
 	const uint64_t iova = UINT64_C(0x7000000000) + 72;
@@ -238,7 +237,6 @@ raw_cq_destroy(struct mlx5_dev *d, struct raw_cq *cq)
 	assert_int_equal(d->cmd->uar_free(d->ctx, cq->uar), 0);
 }
 
-/* A raw CQ works in a umem of a dma-buf and in a umem of process memory. */
 T(test_raw_cq_works_in_a_umem)
 {
 	struct env *e = &b->e;

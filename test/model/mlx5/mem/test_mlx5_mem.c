@@ -10,7 +10,6 @@
 
 #include "mem_env.h"
 
-/* The range of an MR may end at the last address. */
 ENV_TEST(test_mr_reaches_the_last_byte_of_the_address_space)
 {
 	struct bb_mr *mr;
@@ -97,7 +96,6 @@ ENV_TEST(test_pages_on_demand_fault_as_they_are_mapped)
 	munmap(p, 8 * PAGE);
 }
 
-/* Every kind of message, with an MR of the whole address space. */
 ENV_TEST(test_every_message_reaches_the_whole_address_space)
 {
 	struct bb_sge sge[2] = {sge_of(&e->a, 0, 3000), sge_of(&e->a, 8192, 5001)};
@@ -220,7 +218,6 @@ ENV_TEST(test_relaxed_ordering_writes_pages_out_of_order)
 	munmap(watch_base, WATCHED * PAGE);
 }
 
-/* Transfers beyond 4 GiB on both sides. */
 ENV_TEST(test_transfers_beyond_4_gib_reach_their_offset)
 {
 	const size_t len = (size_t)6 << 30, edge = (size_t)4 << 30;

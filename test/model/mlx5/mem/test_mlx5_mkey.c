@@ -343,7 +343,6 @@ KEYS_TEST(test_bad_layouts_are_refused)
 	OK(bb_mkey_destroy(k));
 }
 
-/* Each capability can be absent. */
 TEST(test_missing_capability_is_reported_and_refused)
 {
 	static const char *const specs[] = {"soft2,no_mkey", "soft2,no_umr", "soft2,no_interleaved",

@@ -178,7 +178,6 @@ reset(struct env *e)
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 }
 
-/* A queue that failed after a layout has no pending fence after its reset. */
 TEST(test_reset_drops_the_pending_fence)
 {
 	struct bb_sge sge;

@@ -233,7 +233,6 @@ KEYS_TEST(test_success_posted_before_the_loss_proves_nothing)
 	pending_end(e, mw, mr);
 }
 
-/* A completed bind that was never polled is settled after any number of requests. */
 KEYS_TEST(test_unpolled_bind_is_settled_after_any_number_of_requests)
 {
 	struct bb_sq *sq = &e->b.qp->sq;

@@ -59,7 +59,6 @@ ENV_TEST(test_larger_range_gets_a_new_key)
 	OK(bb_mr_dereg(mr));
 }
 
-/* The device refuses the call: the region stays as it was. */
 ENV_TEST(test_refused_change_leaves_the_region)
 {
 	uint8_t *ro = map(PAGE, PROT_READ);

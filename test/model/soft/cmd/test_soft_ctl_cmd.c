@@ -265,7 +265,6 @@ T(test_capabilities_are_reported)
 		    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
 }
 
-/* Capabilities that options disable. */
 TEST(test_options_switch_capabilities_off)
 {
 	uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT], in[BB_PRM_SZ_SHORT] = {0};

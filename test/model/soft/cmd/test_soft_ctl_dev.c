@@ -146,7 +146,6 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_bad_options_are_ref
 	OK(soft_cmd_if.close(ctx));
 }
 
-/* The log line about an invalid value has the option's own syntax, not that of all options. */
 TEST_WITH(log_setup, log_teardown, test_invalid_value_logs_the_syntax_of_its_option)
 {
 	static const char *const cases[][2] = {
@@ -173,7 +172,6 @@ TEST_WITH(log_setup, log_teardown, test_invalid_value_logs_the_syntax_of_its_opt
 	}
 }
 
-/* A build without -Ddefects=true refuses seeded defects. */
 TEST_WITH(log_setup, log_teardown, test_defects_need_their_build)
 {
 #ifdef SOFT_SEEDED
@@ -243,7 +241,6 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_device_without_devx
 	OK(soft_cmd_if.close(ctx));
 }
 
-/* A port needs an ethdev that exists. */
 TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_unknown_ethdev_is_refused)
 {
 	struct mlx5_ctx *ctx = NULL;
@@ -493,7 +490,6 @@ TEST(test_numbers_are_given_until_exhausted)
 	free(ids.used);
 }
 
-/* One line of code cannot fill the log; lines of other places are still logged. */
 TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_one_place_cannot_fill_the_log)
 {
 	uint32_t i, lines = 0;
@@ -516,7 +512,6 @@ TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_one_place_cannot_fi
 	assert_null(strstr(env_log(env), "not this"));
 }
 
-/* Suppressed lines are reported when the place logs again. */
 TEST_AS(log_setup, log_teardown, NULL, struct env, env, test_suppressed_lines_are_reported)
 {
 	uint32_t i;

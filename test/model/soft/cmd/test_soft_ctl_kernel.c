@@ -5,7 +5,6 @@
 #include "soft_ctl_env.h"
 #include "soft_kernel.h"
 
-/* Which opcodes each kernel method passes to the firmware. */
 T(test_each_method_passes_its_opcodes)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];

@@ -109,7 +109,6 @@ T(test_bad_regions_are_refused)
 	munmap(ro, PAGE);
 }
 
-/* Unmapped memory cannot be registered. */
 T(test_unmapped_memory_is_refused)
 {
 	struct mlx5_mr *mr = NULL;
@@ -149,7 +148,6 @@ TEST(test_thousands_of_mappings_are_read)
 	munmap(p, (size_t)n * PAGE);
 }
 
-/* Without a free file descriptor the registration fails, and the log says so. */
 T(test_registration_without_a_descriptor_fails)
 {
 	struct rlimit old, none;
@@ -196,7 +194,6 @@ TEST(test_hugepages_are_recognized)
 	munmap(p, len);
 }
 
-/* Page size of memory without hugepages, and of unmapped memory. */
 TEST(test_page_size_of_plain_memory_is_found)
 {
 	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

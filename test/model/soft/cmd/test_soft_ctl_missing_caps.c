@@ -248,7 +248,6 @@ TEST(test_windows_need_no_mailbox)
 	}
 }
 
-/* All numbers of RMPs and keys are in use. */
 TEST(test_exhausted_rmps_and_keys_are_refused)
 {
 	static const struct row ask_for[] = {

@@ -227,10 +227,6 @@ T(test_key_lives_and_dies)
 	env_same("all", before, env_census(env));
 }
 
-/*
- * Destroyed keys free their index: a device of 32 keys creates more than that, one after the
- * other.
- */
 TEST(test_destroyed_keys_free_their_index)
 {
 	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];

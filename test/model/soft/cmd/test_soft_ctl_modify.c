@@ -32,7 +32,6 @@ state_of(const struct env *env)
 	return env->dev->qps[env->qpn]->state;
 }
 
-/* Every command from every state. */
 T(test_each_command_is_for_its_states)
 {
 	static const uint32_t from[] = {BB_PRM_QP_RST, BB_PRM_QP_INIT, BB_PRM_QP_RTR, BB_PRM_QP_RTS,
@@ -435,7 +434,6 @@ TEST(test_peers_on_infiniband_are_found_by_lid)
 	env_close(&env);
 }
 
-/* An InfiniBand port and an Ethernet port are on different networks. */
 T(test_infiniband_and_ethernet_do_not_meet)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];

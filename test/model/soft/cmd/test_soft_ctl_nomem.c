@@ -11,17 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_aligned_alloc(size_t align, size_t size);
-int __real_posix_memalign(void **p, size_t align, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-int __wrap_posix_memalign(void **p, size_t align, size_t size);
-
 /* Allocation that fails, counted down; 0 if none fails. */
 static uint32_t fail_in;
 
@@ -31,35 +20,19 @@ fails(void)
 	return fail_in != 0 && --fail_in == 0;
 }
 
-void *
-__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *
-__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *
-__wrap_realloc(void *p, size_t size)
-{
-	return fails() ? NULL : __real_realloc(p, size);
-}
-
-void *
-__wrap_aligned_alloc(size_t align, size_t size)
-{
-	return fails() ? NULL : __real_aligned_alloc(align, size);
-}
-
-int
-__wrap_posix_memalign(void **p, size_t align, size_t size)
-{
-	return fails() ? ENOMEM : __real_posix_memalign(p, align, size);
-}
+/* Wraps allocator @name with the arguments @call of the types @proto. */
+#define WRAP(type, name, proto, call, failed)                                                      \
+	type __real_##name proto;                                                                  \
+	type __wrap_##name proto;                                                                  \
+	type __wrap_##name proto                                                                   \
+	{                                                                                          \
+		return fails() ? failed : __real_##name call;                                      \
+	}
+WRAP(void *, malloc, (size_t size), (size), NULL)
+WRAP(void *, calloc, (size_t n, size_t size), (n, size), NULL)
+WRAP(void *, realloc, (void *p, size_t size), (p, size), NULL)
+WRAP(void *, aligned_alloc, (size_t align, size_t size), (align, size), NULL)
+WRAP(int, posix_memalign, (void **p, size_t align, size_t size), (p, align, size), ENOMEM)
 
 /* A call that makes an object, and the call that destroys it. */
 struct maker {
@@ -76,34 +49,23 @@ static struct mlx5_uar *made_uar;
 static struct mlx5_dm *made_dm;
 static struct mlx5_obj *made_obj;
 
+#define MAKE(name, call)                                                                           \
+	static int make_##name(struct env *env __attribute__((unused)))                            \
+	{                                                                                          \
+		return call;                                                                       \
+	}
+#define UNDO(name, made, call)                                                                     \
+	static void undo_##name(struct env *env __attribute__((unused)))                           \
+	{                                                                                          \
+		OK(call);                                                                          \
+		made = NULL;                                                                       \
+	}
+
 /* The first open of soft9 also creates its tables. */
-static int
-make_ctx(struct env *env)
-{
-	(void)env;
-	return soft_cmd_if.open("soft9", NULL, &made_ctx);
-}
-
-static void
-undo_ctx(struct env *env)
-{
-	(void)env;
-	OK(soft_cmd_if.close(made_ctx));
-	made_ctx = NULL;
-}
-
-static int
-make_pd(struct env *env)
-{
-	return soft_cmd_if.pd_alloc(env->ctx, &made_pd);
-}
-
-static void
-undo_pd(struct env *env)
-{
-	OK(soft_cmd_if.pd_free(env->ctx, made_pd));
-	made_pd = NULL;
-}
+MAKE(ctx, soft_cmd_if.open("soft9", NULL, &made_ctx))
+UNDO(ctx, made_ctx, soft_cmd_if.close(made_ctx))
+MAKE(pd, soft_cmd_if.pd_alloc(env->ctx, &made_pd))
+UNDO(pd, made_pd, soft_cmd_if.pd_free(env->ctx, made_pd))
 
 static int
 make_mr(struct env *env)
@@ -113,26 +75,9 @@ make_mr(struct env *env)
 	return soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &made_mr);
 }
 
-static void
-undo_mr(struct env *env)
-{
-	OK(soft_cmd_if.mr_dereg(env->ctx, made_mr));
-	made_mr = NULL;
-}
-
-static int
-make_umem(struct env *env)
-{
-	return soft_cmd_if.umem_reg(env->ctx, env->mem, 4096, BB_ACCESS_LOCAL_WRITE, 4096,
-				    &made_umem);
-}
-
-static void
-undo_umem(struct env *env)
-{
-	OK(soft_cmd_if.umem_dereg(env->ctx, made_umem));
-	made_umem = NULL;
-}
+UNDO(mr, made_mr, soft_cmd_if.mr_dereg(env->ctx, made_mr))
+MAKE(umem, soft_cmd_if.umem_reg(env->ctx, env->mem, 4096, BB_ACCESS_LOCAL_WRITE, 4096, &made_umem))
+UNDO(umem, made_umem, soft_cmd_if.umem_dereg(env->ctx, made_umem))
 
 /* Returns a sealed memfd, which the device accepts as a dma-buf. */
 static int
@@ -166,18 +111,8 @@ make_dmabuf_mr(struct env *env)
 	return ret;
 }
 
-static int
-make_dm(struct env *env)
-{
-	return soft_cmd_if.dm_alloc(env->ctx, 64, 0, &made_dm);
-}
-
-static void
-undo_dm(struct env *env)
-{
-	OK(soft_cmd_if.dm_free(env->ctx, made_dm));
-	made_dm = NULL;
-}
+MAKE(dm, soft_cmd_if.dm_alloc(env->ctx, 64, 0, &made_dm))
+UNDO(dm, made_dm, soft_cmd_if.dm_free(env->ctx, made_dm))
 
 /* The device memory is fully used afterwards, so a leaked allocation is found. */
 static int
@@ -202,18 +137,8 @@ undo_dm_mr(struct env *env)
 	undo_dm(env);
 }
 
-static int
-make_uar(struct env *env)
-{
-	return soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &made_uar);
-}
-
-static void
-undo_uar(struct env *env)
-{
-	OK(soft_cmd_if.uar_free(env->ctx, made_uar));
-	made_uar = NULL;
-}
+MAKE(uar, soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &made_uar))
+UNDO(uar, made_uar, soft_cmd_if.uar_free(env->ctx, made_uar))
 
 static int
 make_obj(struct env *env, const uint8_t *in, size_t inlen)
@@ -253,13 +178,7 @@ make_counters(struct env *env)
 	return make_obj(env, in, sizeof(in));
 }
 
-static void
-undo_obj(struct env *env)
-{
-	(void)env;
-	OK(soft_cmd_if.obj_destroy(made_obj));
-	made_obj = NULL;
-}
+UNDO(obj, made_obj, soft_cmd_if.obj_destroy(made_obj))
 
 static int
 make_subs(struct env *env)
@@ -282,8 +201,18 @@ undo_subs(struct env *env)
 	soft_event_remove_obj(soft_ctx(env->ctx), env->cq);
 }
 
-static void
-test_all(void **state)
+static int
+setup(void **state)
+{
+	struct env *env = malloc(sizeof(*env));
+
+	assert_non_null(env);
+	env_open(env, "dmabuf=memfd");
+	*state = env;
+	return 0;
+}
+
+TEST_WITH(setup, env_teardown, test_failed_allocation_of_each_command_leaves_no_object)
 {
 	static const struct maker makers[] = {
 		{"open", make_ctx, undo_ctx},
@@ -336,23 +265,4 @@ test_all(void **state)
 	}
 }
 
-static int
-setup(void **state)
-{
-	struct env *env = malloc(sizeof(*env));
-
-	assert_non_null(env);
-	env_open(env, "dmabuf=memfd");
-	*state = env;
-	return 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_all, setup, env_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(0)

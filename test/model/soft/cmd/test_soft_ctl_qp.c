@@ -216,7 +216,6 @@ T(test_create_other_context)
 	OK(soft_cmd_if.close(ctx));
 }
 
-/* State that CREATE_QP leaves for the data path. */
 T(test_create_qp_sets_up_the_data_path)
 {
 	const struct soft_qp *qp;
@@ -338,7 +337,6 @@ T(test_exhausted_qp_numbers_are_refused)
 	create_legal(env, "numbers");
 }
 
-/* An object cannot be destroyed while another object uses it. */
 T(test_object_in_use_is_not_destroyed)
 {
 	struct census before;

@@ -127,20 +127,16 @@ refuse(int error, const char *cause, const char *rest)
 	open_and_close();
 }
 
-static void
-test_opens_from_the_folder_of_the_library(void **state)
+TEST(test_opens_from_the_folder_of_the_library)
 {
-	(void)state;
 	assert_int_equal(unsetenv("BB_DRIVER_PATH"), 0);
 	assert_true(is_listed());
 	assert_int_equal(loaded(), 0);
 	open_and_close();
 }
 
-static void
-test_opens_from_BB_DRIVER_PATH(void **state)
+TEST(test_opens_from_BB_DRIVER_PATH)
 {
-	(void)state;
 	copy_library(soft_library, false);
 	assert_true(is_listed());
 	assert_int_equal(loaded(), 0);
@@ -158,14 +154,12 @@ open_in_thread(void *arg)
 	return *(int *)arg == 0 ? dev : NULL;
 }
 
-static void
-test_threads_that_open_at_once_load_once(void **state)
+TEST(test_threads_that_open_at_once_load_once)
 {
 	pthread_t thread[THREADS];
 	int i, arg[THREADS];
 	void *dev[THREADS];
 
-	(void)state;
 	assert_int_equal(unsetenv("BB_DRIVER_PATH"), 0);
 	for (i = 0; i < THREADS; i++) {
 		arg[i] = i;
@@ -181,33 +175,27 @@ test_threads_that_open_at_once_load_once(void **state)
 }
 
 /* A verbs device may have this name: no driver is loaded for it. */
-static void
-test_name_without_number_loads_nothing(void **state)
+TEST(test_name_without_number_loads_nothing)
 {
 	struct bb_dev *dev;
 
-	(void)state;
 	copy_library(soft_library, false);
 	assert_int_equal(bb_dev_open("softroce", &dev), -ENODEV);
 	assert_int_equal(bb_dev_open("mlx5_0", &dev), -ENODEV);
 	assert_int_equal(loaded(), 0);
 }
 
-static void
-test_missing_file_is_refused(void **state)
+TEST(test_missing_file_is_refused)
 {
-	(void)state;
 	assert_false(is_listed());
 	refuse(-ELIBACC, ": cannot open shared object file: No such file or directory", HINT);
 }
 
-static void
-test_file_that_is_no_library_is_refused(void **state)
+TEST(test_file_that_is_no_library_is_refused)
 {
 	FILE *out = fopen(file, "w");
 	int i;
 
-	(void)state;
 	assert_non_null(out);
 	for (i = 0; i < 1000; i++)
 		fputs("no library\n", out);
@@ -215,21 +203,17 @@ test_file_that_is_no_library_is_refused(void **state)
 	refuse(-ELIBACC, ": invalid ELF header", HINT);
 }
 
-static void
-test_truncated_library_is_refused(void **state)
+TEST(test_truncated_library_is_refused)
 {
-	(void)state;
 	copy_library(soft_library, false);
 	assert_int_equal(truncate(file, 20), 0);
 	refuse(-ELIBACC, ": file too short", HINT);
 }
 
-static void
-test_unreadable_library_is_refused(void **state)
+TEST(test_unreadable_library_is_refused)
 {
 	struct bb_dev *dev = NULL;
 
-	(void)state;
 	copy_library(soft_library, false);
 	assert_int_equal(chmod(file, 0), 0);
 	/* root can read all files. */
@@ -248,37 +232,20 @@ test_unreadable_library_is_refused(void **state)
 	open_and_close();
 }
 
-static void
-test_library_of_another_release_is_refused(void **state)
+TEST(test_library_of_another_release_is_refused)
 {
-	(void)state;
 	copy_library(soft_library, true);
 	refuse(-ELIBACC, ": ", "BLUEBELL_PRIVATE_");
 }
 
-static void
-test_other_library_is_refused(void **state)
+TEST(test_other_library_is_refused)
 {
 	Dl_info cmocka;
 
-	(void)state;
 	assert_int_not_equal(dladdr((void *)_cmocka_run_group_tests, &cmocka), 0);
 	copy_library(cmocka.dli_fname, false);
 	refuse(-ELIBBAD, " is not the software device of this libbluebell", HINT);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(test_opens_from_the_folder_of_the_library),
-	cmocka_unit_test(test_opens_from_BB_DRIVER_PATH),
-	cmocka_unit_test(test_threads_that_open_at_once_load_once),
-	cmocka_unit_test(test_name_without_number_loads_nothing),
-	cmocka_unit_test(test_missing_file_is_refused),
-	cmocka_unit_test(test_file_that_is_no_library_is_refused),
-	cmocka_unit_test(test_truncated_library_is_refused),
-	cmocka_unit_test(test_unreadable_library_is_refused),
-	cmocka_unit_test(test_library_of_another_release_is_refused),
-	cmocka_unit_test(test_other_library_is_refused),
-};
 
 /* Runs one test with its own empty BB_DRIVER_PATH. Returns the exit status. */
 static int
@@ -296,18 +263,17 @@ run(const struct CMUnitTest *test)
 int
 main(int argc, char **argv)
 {
-	int status, failed = 0;
-	unsigned int i;
+	int status, failed = 0, i;
 	pid_t child;
 
 	if (argc != 2)
 		return 2;
 	soft_library = argv[1];
-	for (i = 0; i < RTE_DIM(tests); i++) {
+	for (i = 0; i < bb_test_count; i++) {
 		fflush(stdout);
 		child = fork();
 		if (child == 0) {
-			status = run(&tests[i]);
+			status = run(&bb_tests[i]);
 			unlink(file);
 			rmdir(folder);
 			exit(status);

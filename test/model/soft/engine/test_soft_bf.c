@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include <rte_common.h>
-#include <rte_eal.h>
 
+#include "../../../fakes/bare_eal.h"
 #include "../soft_rig.h"
 #include "bb_barrier.h"
 
@@ -89,7 +89,6 @@ RIG_TEST_TWO(test_copied_wqe_is_executed_from_the_copy, SHARED)
 		assert_int_equal(with_copy(p), 'c');
 }
 
-/* The remains of a copy in a half are not executed when an 8-byte doorbell arrives. */
 RIG_TEST_TWO(test_remains_of_a_copy_are_not_executed, SHARED)
 {
 	unsigned int i;
@@ -305,7 +304,6 @@ in_time(uint64_t end)
 		fail_msg("a WQE does not complete");
 }
 
-/* Two QPs use one register with copies, plain doorbells and batches in any order. */
 TEST(test_random_copies_and_doorbells_agree)
 {
 	const struct rig_qp_attr attr = {.log_sq = 5, .no_rq = true, .log_stride = 4, .uidx = 3};
@@ -368,11 +366,6 @@ int
 main(int argc, char **argv)
 {
 	const int status = rig_copies_by(argc, argv);
-	/* The device's thread needs EAL. */
-	char args[][16] = {"test",     "--no-huge",      "-m",         "256",
-			   "--no-pci", "--no-telemetry", "--no-shconf"};
-	char *eal_argv[RTE_DIM(args)];
-	unsigned int i;
 
 	if (status != 0)
 		return status;
@@ -380,9 +373,8 @@ main(int argc, char **argv)
 		printf("SKIP: stores are not seen in order here: copies are not executed\n");
 		return 77;
 	}
-	for (i = 0; i < RTE_DIM(args); i++)
-		eal_argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), eal_argv) < 0) {
+	/* The device's thread needs EAL. */
+	if (bare_eal_init() < 0) {
 		printf("EAL does not start\n");
 		return 77;
 	}

@@ -62,7 +62,6 @@ RIG_TEST(test_store_to_another_uar_starts_nothing, "scan=16")
 	rig_uar_close(&other);
 }
 
-/* Every register and half of the page works as a doorbell; other offsets do not. */
 RIG_TEST(test_only_register_halves_are_doorbells, "scan=16")
 {
 	static const uint32_t offsets[] = {0x800, 0x900, 0xa00, 0xb00, 0x0, 0x808, 0xc00, 0x20};
@@ -119,7 +118,6 @@ RIG_TEST(test_upper_half_of_a_record_is_ignored, "scan=16")
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 }
 
-/* In INIT and RTR doorbells are ignored. */
 RIG_TEST(test_doorbells_before_rts_are_ignored, "scan=16")
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
@@ -140,7 +138,6 @@ RIG_TEST(test_doorbells_before_rts_are_ignored, "scan=16")
 	rig_qp_close(&x);
 }
 
-/* A later store runs the WQEs that an earlier record covers, in order, once. */
 RIG_TEST(test_later_store_runs_earlier_records_once, "scan=16")
 {
 	uint32_t i;
@@ -223,26 +220,37 @@ RIG_TEST(test_merged_stores_run_every_qp, "scan=16")
 	free(q);
 }
 
-/* The store for a QP of another page merges with, and hides, the store of this page's only QP. */
-RIG_TEST(test_store_hidden_by_another_page_is_found, "scan=16")
-{
-	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_uar other;
-	struct rig_link l = rig_link_default();
-	struct rig_qp x;
+static const struct rig_qp_attr own_attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 
-	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
-	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
-	rig_connect(&x, &x, &l);
-	rig_nop(&x, RIG_CQE);
-	rig_ring(&x);
+/* A test with QP @x, the only one of page @other. */
+#define OWN_PAGE_TEST(name)                                                                        \
+	static void name##_own(struct rig_pair *p, struct rig_uar *other, struct rig_qp *x);       \
+	RIG_TEST(name, "scan=16")                                                                  \
+	{                                                                                          \
+		struct rig_link l = rig_link_default();                                            \
+		struct rig_uar other;                                                              \
+		struct rig_qp x;                                                                   \
+                                                                                                   \
+		rig_uar_open(&other, &p->d, MLX5_UAR_BF);                                          \
+		rig_qp_open(&x, &other, &p->ca, &p->ca, &own_attr);                                \
+		rig_connect(&x, &x, &l);                                                           \
+		name##_own(p, &other, &x);                                                         \
+		rig_qp_close(&x);                                                                  \
+		rig_uar_close(&other);                                                             \
+	}                                                                                          \
+	static void name##_own(struct rig_pair *p, struct rig_uar *other __attribute__((unused)),  \
+			       struct rig_qp *x)
+
+/* The store for a QP of another page merges with, and hides, the store of this page's only QP. */
+OWN_PAGE_TEST(test_store_hidden_by_another_page_is_found)
+{
+	rig_nop(x, RIG_CQE);
+	rig_ring(x);
 	post(p);
-	rig_store(&p->a, &other); /* same half: x's store is overwritten */
-	rig_polls(&other, 3);
-	rig_expect_ok(&x, MLX5_OPCODE_NOP, 0);
+	rig_store(&p->a, other); /* same half: x's store is overwritten */
+	rig_polls(other, 3);
+	rig_expect_ok(x, MLX5_OPCODE_NOP, 0);
 	nothing_happened(p);
-	rig_qp_close(&x);
-	rig_uar_close(&other);
 }
 
 /* ---- BlueFlame */
@@ -273,121 +281,95 @@ RIG_TEST(test_blueflame_and_doorbells_run_every_wqe, "scan=16")
  * executed. The copy may ask for a CQE that the ring does not ask for, as in Linux's wc.c. It may
  * have several blocks, and an operation other than WRITE. Later requests are executed as usual.
  */
-RIG_TEST(test_blueflame_copy_that_differs_is_executed, "scan=16")
+OWN_PAGE_TEST(test_blueflame_copy_that_differs_is_executed)
 {
-	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
 	static const uint8_t text[100] = "several blocks";
-	struct rig_uar other;
-	struct rig_link l = rig_link_default();
-	struct rig_qp x;
 	uint32_t i, ds;
 
-	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
-	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
-	rig_connect(&x, &x, &l);
 	for (i = 0; i < 40; i++) {
 		memset(p->mb.p, 0, 128);
 		switch (i % 4) {
 		case 0:
-			rig_raddr(&x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-			rig_inline(&x, 2, "abcdefgh", 8);
-			rig_wqe(&x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
-			rig_ring_bf(&x);
-			((uint8_t *)rig_seg(&x, x.last, 2))[5] = 'B';
-			rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)x.last);
+			rig_raddr(x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+			rig_inline(x, 2, "abcdefgh", 8);
+			rig_wqe(x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+			rig_ring_bf(x);
+			((uint8_t *)rig_seg(x, x->last, 2))[5] = 'B';
+			rig_expect_ok(x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)x->last);
 			assert_memory_equal(p->mb.p, "abcdefgh", 8);
 			break;
 		case 1:
 			/* A NOP with a CQE, padded to a length that a copy may have. */
-			rig_wqe(&x, MLX5_OPCODE_NOP, RIG_CQE, 2, 0);
-			rig_ring_bf(&x);
-			((uint8_t *)rig_seg(&x, x.last, 0))[11] = 0;
-			rig_expect_ok(&x, MLX5_OPCODE_NOP, (uint16_t)x.last);
+			rig_wqe(x, MLX5_OPCODE_NOP, RIG_CQE, 2, 0);
+			rig_ring_bf(x);
+			((uint8_t *)rig_seg(x, x->last, 0))[11] = 0;
+			rig_expect_ok(x, MLX5_OPCODE_NOP, (uint16_t)x->last);
 			break;
 		case 2:
-			rig_raddr(&x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-			ds = rig_inline(&x, 2, text, sizeof(text));
-			rig_wqe(&x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 2 + ds, 0);
-			rig_ring_bf(&x);
-			((uint8_t *)rig_seg(&x, x.last, 6))[3] ^= 0xff;
-			rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)x.last);
+			rig_raddr(x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+			ds = rig_inline(x, 2, text, sizeof(text));
+			rig_wqe(x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 2 + ds, 0);
+			rig_ring_bf(x);
+			((uint8_t *)rig_seg(x, x->last, 6))[3] ^= 0xff;
+			rig_expect_ok(x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)x->last);
 			assert_memory_equal(p->mb.p, text, sizeof(text));
 			break;
 		default:
 			/* Later, a plain doorbell for a WQE in the same slot of the ring. */
-			rig_raddr(&x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-			rig_inline(&x, 2, "ABCDEFGH", 8);
-			rig_wqe(&x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
-			rig_done(&x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)x.last);
+			rig_raddr(x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+			rig_inline(x, 2, "ABCDEFGH", 8);
+			rig_wqe(x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+			rig_done(x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)x->last);
 			assert_memory_equal(p->mb.p, "ABCDEFGH", 8);
 			break;
 		}
 	}
-	rig_qp_close(&x);
-	rig_uar_close(&other);
 }
 
 /*
  * The copy of a WQE whose predecessor was not rung may be merged of two copies: the ring is
  * executed.
  */
-RIG_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed, "scan=16")
+OWN_PAGE_TEST(test_blueflame_copy_that_may_be_merged_is_not_executed)
 {
-	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_uar other;
-	struct rig_link l = rig_link_default();
-	struct rig_qp x;
-
-	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
-	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
-	rig_connect(&x, &x, &l);
-	rig_wqe(&x, MLX5_OPCODE_NOP, RIG_CQE, 1, 0);
-	rig_raddr(&x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-	rig_inline(&x, 2, "abcdefgh", 8);
-	rig_wqe(&x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
-	rig_ring_bf(&x);
-	((uint8_t *)rig_seg(&x, x.last, 2))[5] = 'B';
-	rig_expect_ok(&x, MLX5_OPCODE_NOP, 0);
-	rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, 1);
+	rig_wqe(x, MLX5_OPCODE_NOP, RIG_CQE, 1, 0);
+	rig_raddr(x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+	rig_inline(x, 2, "abcdefgh", 8);
+	rig_wqe(x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+	rig_ring_bf(x);
+	((uint8_t *)rig_seg(x, x->last, 2))[5] = 'B';
+	rig_expect_ok(x, MLX5_OPCODE_NOP, 0);
+	rig_expect_ok(x, MLX5_OPCODE_RDMA_WRITE, 1);
 	assert_memory_equal(p->mb.p, "aBcdefgh", 8);
-	rig_qp_close(&x);
-	rig_uar_close(&other);
 }
 
 /*
  * The only QP of a page: a plain doorbell over an old copy is not a copy. The same holds for a
  * copy of an earlier second QP.
  */
-RIG_TEST(test_plain_doorbell_over_a_copy_is_no_copy, "scan=16")
+OWN_PAGE_TEST(test_plain_doorbell_over_a_copy_is_no_copy)
 {
-	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
-	struct rig_uar other;
 	struct rig_link l = rig_link_default();
-	struct rig_qp x, y;
+	struct rig_qp y;
 	uint32_t i;
 
-	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
-	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
-	rig_connect(&x, &x, &l);
 	for (i = 0; i < 12; i++) {
-		rig_write(&x, &p->ma, i, 1 + i, &p->mb, 0, RIG_CQE);
+		rig_write(x, &p->ma, i, 1 + i, &p->mb, 0, RIG_CQE);
 		if (i % 3 == 0)
-			rig_ring_bf(&x);
+			rig_ring_bf(x);
 		else
-			rig_ring(&x);
-		rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)i);
+			rig_ring(x);
+		rig_expect_ok(x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)i);
 	}
-	rig_qp_open(&y, &other, &p->ca, &p->ca, &attr);
+	rig_qp_open(&y, other, &p->ca, &p->ca, &own_attr);
 	rig_connect(&y, &y, &l);
 	rig_write(&y, &p->ma, 0, 64, &p->mb, 0, RIG_CQE);
-	y.bf_offset = x.bf_offset;
+	y.bf_offset = x->bf_offset;
 	rig_ring_bf(&y);
 	rig_expect_ok(&y, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_qp_close(&y);
-	rig_write(&x, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
-	rig_done(&x, MLX5_OPCODE_RDMA_WRITE, 12);
-	rig_qp_close(&x);
-	rig_uar_close(&other);
+	rig_write(x, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+	rig_done(x, MLX5_OPCODE_RDMA_WRITE, 12);
 }
 
 /*

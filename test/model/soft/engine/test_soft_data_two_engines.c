@@ -31,7 +31,6 @@ in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
 	rig_expect_none(&p->ca, p->u[0]);
 }
 
-/* RDMA WRITE, READ and atomics complete although the target's owner never polls. */
 RIG_TEST_TWO(test_one_sided_requests_need_no_poll_of_the_target, NULL)
 {
 	rig_write(&p->a, &p->ma, 0, 100, &p->mb, 0, RIG_CQE);
@@ -106,7 +105,6 @@ RIG_TEST_TWO(test_response_to_a_destroyed_requester_is_dropped, NULL)
 	rig_qp_close(&y);
 }
 
-/* Requests from before the reset are not executed; the request after it is executed once. */
 RIG_TEST_TWO(test_reset_requester_executes_only_new_requests, NULL)
 {
 	struct rig_link l = rig_link_default();

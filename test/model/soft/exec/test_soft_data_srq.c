@@ -151,7 +151,6 @@ send_ok(struct shared *s, bool second, size_t off, uint32_t len, uint16_t idx)
 	rig_expect_ok(q, MLX5_OPCODE_SEND, at);
 }
 
-/* The device follows the links in any order, for either QP. */
 TEST(test_links_are_followed_in_any_order)
 {
 	static const uint16_t order[] = {0, 5, 2, 7, 1, 6, 3, 4};

@@ -145,7 +145,6 @@ write_through(struct keys *k, uint32_t rkey, uint64_t addr, uint32_t len, uint8_
 		rig_expect_error(&k->p.a, at, synd);
 }
 
-/* A valid UMR is applied, and only the fields that the mask names change. */
 TEST(test_umr_changes_only_the_named_fields)
 {
 	struct keys *k = keys_open(false);
@@ -287,7 +286,6 @@ TEST(test_key_over_keys_has_a_largest_depth)
 	keys_close(k);
 }
 
-/* Each key of the chain must be of the QP's PD. */
 TEST(test_each_key_of_a_chain_is_of_the_qps_pd)
 {
 	struct keys *k = keys_open(false);

@@ -112,7 +112,6 @@ writer(void *arg)
 	return NULL;
 }
 
-/* After the completion of an invalidation the memory does not change any more. */
 TEST(test_invalidated_memory_does_not_change)
 {
 	struct race r = {.k = keys_open(true)};

@@ -104,7 +104,6 @@ T(start(BB_QPT_RC, ""), test_rc_reaches_the_peers_memory)
 	atomics(&b, &a, mr_a.raddr, mr_a.rkey);
 }
 
-/* Each device runs in its own thread. */
 T(start(BB_QPT_RC, ",progress=thread"), test_rc_between_device_threads_reaches_memory)
 {
 	one_way(&a, &b, mr_b.raddr, mr_b.rkey);
@@ -150,7 +149,6 @@ T(start(BB_QPT_UD, ""), test_ud_reaches_the_peer)
 	holds(&b, 40, 4096, 9);
 }
 
-/* Memory without a file descriptor: the target's CPU executes the request. */
 TEST(test_memory_without_a_descriptor_is_served_by_the_target)
 {
 	setenv("ACTOR_MALLOC", "1", 1);
@@ -168,7 +166,6 @@ T(start(BB_QPT_RC, ",shm_packets"), test_requests_forced_to_packets_arrive)
 	atomics(&a, &b, mr_b.raddr, mr_b.rkey);
 }
 
-/* The target's process is stopped: its shared memory is accessed nevertheless. */
 T(start(BB_QPT_RC, ""), test_memory_of_a_stopped_target_is_accessed)
 {
 	/* Completes the messages of the handshake first. */

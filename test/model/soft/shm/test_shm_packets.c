@@ -167,6 +167,8 @@ end(void **st)
 	return 0;
 }
 
+#define T(name) TEST_WITH(begin, end, name)
+
 /* ---- Packets that the device sends */
 
 /* Returns the next packet, valid until take(). */
@@ -310,14 +312,12 @@ send_from(uint32_t len, uint32_t flags)
  * SENDs with all paddings, in a ring full of old bytes: a byte that is not written again would
  * show.
  */
-static void
-test_sends(void **st)
+T(test_sends_of_any_length_are_written_whole)
 {
 	struct bb_roce_pkt pkt;
 	struct bb_wc wc;
 	uint32_t i, len, psn = us.psn;
 
-	(void)st;
 	for (i = 0; i < SOFT_RING_SIZE / MTU + 64; i++) {
 		bool wide = i < SOFT_RING_SIZE / MTU;
 
@@ -344,8 +344,7 @@ test_sends(void **st)
 }
 
 /* A fence waits for the preceding READ, and later requests wait with it. */
-static void
-test_fence(void **st)
+T(test_fence_waits_for_the_read_before_it)
 {
 	static const uint8_t data[8] = "read";
 	struct bb_roce_pkt pkt;
@@ -353,7 +352,6 @@ test_fence(void **st)
 	uint32_t psn = us.psn, fenced, i;
 	struct bb_wc wc[3];
 
-	(void)st;
 	sge.addr = (uintptr_t)e.a.buf + 4096;
 	for (fenced = 0; fenced < 2; fenced++) {
 		OK(bb_post_read(e.a.qp, 1, &sge, 1, 0x1000, RKEY, BB_SEND_SIGNALED));
@@ -397,8 +395,7 @@ test_fence(void **st)
  * A faulty SEND is dropped, or refused by a NAK, and consumes no receive. The next correct SEND
  * consumes it.
  */
-static void
-test_takes(void **st)
+T(test_faulty_send_consumes_no_receive)
 {
 	enum {
 		DROPPED,
@@ -427,7 +424,6 @@ test_takes(void **st)
 	struct bb_wc wc;
 	unsigned int i;
 
-	(void)st;
 	sge.addr = (uintptr_t)e.a.buf + 8192;
 	for (i = 0; i < RTE_DIM(rows); i++) {
 		OK(bb_post_recv(e.a.qp, i, &sge, 1));
@@ -506,8 +502,7 @@ fill_ring(void)
  * On the fast path, in several packets, and as WRITE, READ and atomic; one request in flight or
  * many.
  */
-static void
-test_peer_that_takes_nothing_ends_requests_with_retry_exceeded(void **st)
+T(test_peer_that_takes_nothing_ends_requests_with_retry_exceeded)
 {
 	const struct bb_sge sge = {
 		.addr = (uintptr_t)e.a.buf, .len = 3 * MTU, .lkey = e.a.mr->lkey};
@@ -515,7 +510,6 @@ test_peer_that_takes_nothing_ends_requests_with_retry_exceeded(void **st)
 	uint32_t kind, n, i;
 	struct bb_wc wc;
 
-	(void)st;
 	fill_ring();
 	for (kind = 0; kind < 5; kind++) {
 		for (n = 1; n <= 64; n += 63) {
@@ -546,13 +540,12 @@ test_peer_that_takes_nothing_ends_requests_with_retry_exceeded(void **st)
 
 /* All opcodes that RC does not have, with and without bytes after the BTH (9.7.4.1.3). */
 static void
-test_unassigned_opcodes_are_refused_by_a_nak(void **st)
+unassigned_opcodes(void)
 {
 	static const uint8_t data[64];
 	struct bb_wc wc;
 	uint32_t i, op;
 
-	(void)st;
 	for (op = 0, i = 0; op < 32; op++) {
 		struct soft_ring_rec *rec;
 
@@ -574,21 +567,14 @@ test_unassigned_opcodes_are_refused_by_a_nak(void **st)
 	assert_int_equal(i, 9);
 }
 
-int
-main(void)
+T(test_unassigned_opcodes_are_refused_by_a_nak)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_sends, begin, end),
-		cmocka_unit_test_setup_teardown(test_fence, begin, end),
-		cmocka_unit_test_setup_teardown(test_takes, begin, end),
-		cmocka_unit_test_setup_teardown(test_unassigned_opcodes_are_refused_by_a_nak, begin,
-						end),
-		cmocka_unit_test_setup_teardown(test_unassigned_opcodes_are_refused_by_a_nak,
-						begin_faulty, end),
-		cmocka_unit_test_setup_teardown(
-			test_peer_that_takes_nothing_ends_requests_with_retry_exceeded, begin, end),
-	};
-	int ret = env_eal_init("shm_packets");
-
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+	unassigned_opcodes();
 }
+
+TEST_WITH(begin_faulty, end, test_unassigned_opcodes_are_refused_with_faults_enabled)
+{
+	unassigned_opcodes();
+}
+
+TEST_MAIN(env_eal_init("shm_packets"))

@@ -27,6 +27,24 @@
 
 static char path[64];
 
+static int
+new_path(void **state)
+{
+	(void)state;
+	capture_path(path, sizeof(path));
+	return 0;
+}
+
+static int
+remove_file(void **state)
+{
+	(void)state;
+	unlink(path);
+	return 0;
+}
+
+#define T(name) TEST_WITH(new_path, remove_file, name)
+
 static void
 spec(char *args, size_t size, const char *more)
 {
@@ -137,8 +155,7 @@ same_line(const struct capture_pkt *k, char *line)
 }
 
 /* An independent reader finds the same packets, comments and nanoseconds. */
-static void
-test_tshark(void **state)
+T(test_tshark_reads_the_same_packets)
 {
 	static char line[65536];
 	struct rig_pair p;
@@ -147,7 +164,6 @@ test_tshark(void **state)
 	uint32_t n = 0;
 	FILE *f;
 
-	(void)state;
 	pair_open(&p, ",tx_dup=100");
 	converse(&p);
 	rig_pair_close(&p);
@@ -168,7 +184,6 @@ test_tshark(void **state)
 	assert_int_equal(n, c.n);
 	assert_true(n >= 4 * PACKETS);
 	capture_free(&c);
-	unlink(path);
 }
 #else
 
@@ -198,15 +213,13 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void
-test_packets(void **state)
+T(test_every_packet_is_captured_at_both_ends)
 {
 	uint32_t seen[2] = {0, 0}, i;
 	struct rig_pair p;
 	struct capture c;
 	uint64_t from, to;
 
-	(void)state;
 	from = now_ns();
 	pair_open(&p, "");
 	converse(&p);
@@ -237,7 +250,6 @@ test_packets(void **state)
 	}
 	assert_int_equal(seen[0], seen[1]);
 	capture_free(&c);
-	unlink(path);
 }
 
 static uint32_t
@@ -254,14 +266,12 @@ count(const struct capture *c, uint32_t dir, const char *note)
  * A packet that is lost when sent is in the file with a comment; a received packet is as it
  * arrived.
  */
-static void
-test_faults(void **state)
+T(test_faults_are_captured_as_comments)
 {
 	uint32_t damaged[2] = {0, 0}, i, out, in;
 	struct rig_pair p;
 	struct capture c;
 
-	(void)state;
 	pair_open(&p, ",seed=5,tx_drop=5,tx_dup=5,tx_corrupt=5,rx_drop=5,rx_corrupt=5");
 	for (i = 0; i < 300; i++)
 		write_one(&p, 8);
@@ -293,7 +303,6 @@ test_faults(void **state)
 	assert_true(count(&c, CAPTURE_IN, "rx_drop") > 0);
 	assert_true(count(&c, CAPTURE_IN, "rx_corrupt") > 0);
 	capture_free(&c);
-	unlink(path);
 }
 
 static int
@@ -310,15 +319,13 @@ open_with(const char *name, const char *file, const char *more)
 	return ret;
 }
 
-static void
-test_refused(void **state)
+T(test_unusable_files_and_options_are_refused)
 {
 	char fifo[80], ro[80], long_name[300];
 	struct mlx5_ctx *ctx;
 	struct capture c;
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(open_with("soft0", "/nonexistent/a", ",wire=1"), -ENOENT);
 	assert_int_equal(open_with("soft0", "/tmp", ",wire=1"), -EISDIR);
 	assert_int_equal(open_with("soft0", "/dev/null", ",wire=1"), -EINVAL);
@@ -368,7 +375,6 @@ test_refused(void **state)
 	assert_int_equal(c.n, 0);
 	capture_free(&c);
 	assert_int_equal(open_with("soft1", path, ",wire=1"), 0);
-	unlink(path);
 }
 
 /* A refused capture does not change the file's mode and owner. */
@@ -396,13 +402,11 @@ make_file(const char *file, mode_t mode)
 	assert_int_equal(close(fd), 0);
 }
 
-static void
-test_capture_follows_no_link_and_takes_no_foreign_file(void **state)
+T(test_capture_follows_no_link_and_takes_no_foreign_file)
 {
 	char other[80];
 	struct stat st;
 
-	(void)state;
 	snprintf(other, sizeof(other), "%s.other", path);
 	make_file(other, 0644);
 	/* Symbolic links: to a file, and dangling. */
@@ -429,18 +433,15 @@ test_capture_follows_no_link_and_takes_no_foreign_file(void **state)
 		assert_int_equal(chown(path, 65534, 65534), 0);
 		refused_as_it_was(path, -EPERM);
 	}
-	unlink(path);
 }
 
 /* The file ends at its size limit; traffic continues. */
-static void
-test_full(void **state)
+T(test_capture_ends_at_its_size_limit)
 {
 	struct rig_pair p;
 	struct capture c;
 	uint32_t i;
 
-	(void)state;
 	pair_open(&p, ",capture_max=1");
 	for (i = 0; i < 20; i++) {
 		memset(p.mb.p, 0, 100000);
@@ -452,19 +453,16 @@ test_full(void **state)
 	assert_in_range(c.size, (1u << 20) - 2 * MTU, 1u << 20);
 	assert_true(c.n > 800);
 	capture_free(&c);
-	unlink(path);
 }
 
 /* A failing write, within a block or not: no space, or permissions removed later. */
-static void
-test_write_fails(void **state)
+T(test_traffic_continues_after_a_failed_write)
 {
 	struct rlimit was, small;
 	struct rig_pair p;
 	struct capture c;
 	uint32_t i;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
 	pair_open(&p, "");
@@ -488,18 +486,15 @@ test_write_fails(void **state)
 	assert_int_equal(open_with("soft0", path, ",wire=1"), -EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 	signal(SIGXFSZ, SIG_DFL);
-	unlink(path);
 }
 
 /* A killed process leaves the packets that had waited for the flush interval, if it was polling. */
-static void
-test_killed(void **state)
+T(test_killed_process_leaves_its_packets)
 {
 	struct capture c;
 	int status;
 	pid_t pid;
 
-	(void)state;
 	fflush(NULL);
 	pid = fork();
 	assert_true(pid >= 0);
@@ -523,42 +518,18 @@ test_killed(void **state)
 	capture_read(&c, path);
 	assert_int_equal(c.n, 2 * PACKETS);
 	capture_free(&c);
-	unlink(path);
 }
 
 #endif
-
-static int
-new_path(void **state)
-{
-	(void)state;
-	capture_path(path, sizeof(path));
-	return 0;
-}
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-#ifdef TSHARK
-		cmocka_unit_test_setup(test_tshark, new_path),
-#else
-		cmocka_unit_test_setup(test_packets, new_path),
-		cmocka_unit_test_setup(test_faults, new_path),
-		cmocka_unit_test_setup(test_refused, new_path),
-		cmocka_unit_test_setup(test_capture_follows_no_link_and_takes_no_foreign_file,
-				       new_path),
-		cmocka_unit_test_setup(test_full, new_path),
-		cmocka_unit_test_setup(test_write_fails, new_path),
-		cmocka_unit_test_setup(test_killed, new_path),
-#endif
-	};
-
 #ifdef TSHARK
 	if (system("tshark -v >/dev/null 2>&1") != 0) {
 		printf("SKIP: tshark is not installed\n");
 		return 77;
 	}
 #endif
-	return cmocka_run_group_tests_name("soft_capture", tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

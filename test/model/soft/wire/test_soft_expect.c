@@ -407,13 +407,12 @@ count_met(uint8_t opcode)
 }
 
 static void
-test_alike(void **st)
+both_ways_agree(void)
 {
 	static struct plan p;
 	uint64_t step;
 	uint32_t i, n, k, cut, met;
 
-	(void)st;
 	memset(env.met, 0, sizeof(env.met));
 	connect_both();
 	for (step = 0; step < steps; step++) {
@@ -443,24 +442,22 @@ test_alike(void **st)
 	}
 }
 
+#define T(name, ...)                                                                               \
+	static struct way name##_way = {__VA_ARGS__};                                              \
+	TEST_STATE(setup, teardown, &name##_way, name)                                             \
+	{                                                                                          \
+		both_ways_agree();                                                                 \
+	}
+
+T(test_fast_path_acts_as_the_full_path_over_ipv4, .vlan = "")
+T(test_fast_path_acts_as_the_full_path_with_capture, .vlan = "", .capture = true)
+T(test_fast_path_acts_as_the_full_path_over_ipv6, .vlan = "", .v6 = true)
+T(test_fast_path_acts_as_the_full_path_with_vlan, .vlan = "vlan=5,")
+T(test_fast_path_acts_as_the_full_path_with_all, .vlan = "vlan=5,", .v6 = true, .capture = true)
+
 int
 main(int argc, char **argv)
 {
-	static struct way ways[] = {
-		{.vlan = ""},
-		{.vlan = "", .capture = true},
-		{.vlan = "", .v6 = true},
-		{.vlan = "vlan=5,"},
-		{.vlan = "vlan=5,", .v6 = true, .capture = true},
-	};
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[0]),
-		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[1]),
-		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[2]),
-		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[3]),
-		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[4]),
-	};
-
 	if (argc > 1)
 		start = strtoull(argv[1], NULL, 0);
 	if (argc > 2)
@@ -469,5 +466,5 @@ main(int argc, char **argv)
 		return 77;
 	/* Each refusal logs a line, and there are thousands. */
 	rte_log_set_global_level(RTE_LOG_EMERG);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return bb_test_run(__FILE__, NULL, NULL);
 }

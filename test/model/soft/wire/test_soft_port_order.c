@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-
+#include "../../../fakes/bare_eal.h"
 #include "bb_cqe.h"
 #include "bb_roce_op.h"
 #include "soft_ctl.h"
@@ -289,16 +288,7 @@ TEST(test_av_ready_asks_once_and_never_waits)
 int
 main(void)
 {
-	const char *args[] = {"turn",
-			      "--no-huge",
-			      "-m",
-			      "256",
-			      "--no-pci",
-			      "--no-shconf",
-			      "--no-telemetry",
-			      "--log-level=lib.eal:4"};
-
-	if (rte_eal_init(sizeof(args) / sizeof(args[0]), (char **)(uintptr_t)args) < 0)
+	if (bare_eal_init() < 0)
 		return 77;
 	if (!make_rings())
 		return 1;

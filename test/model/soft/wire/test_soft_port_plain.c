@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-
+#include "../../../fakes/bare_eal.h"
 #include "port_plain_env.h"
 #include "soft_data.h"
 #include "wrap_ethdev.h"
@@ -452,16 +451,7 @@ TEST(test_changed_neighbour_gets_the_next_frames)
 int
 main(void)
 {
-	const char *args[] = {"plain",
-			      "--no-huge",
-			      "-m",
-			      "256",
-			      "--no-pci",
-			      "--no-shconf",
-			      "--no-telemetry",
-			      "--log-level=lib.eal:4"};
-
-	if (rte_eal_init(sizeof(args) / sizeof(args[0]), (char **)(uintptr_t)args) < 0)
+	if (bare_eal_init() < 0)
 		return 77;
 	pool = rte_pktmbuf_pool_create("test", 511, 0, 0, 2048 + RTE_PKTMBUF_HEADROOM, 0);
 	if (pool == NULL)
