@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by devtools/run and devtools/test: say, die, prepare, cpus, eal_memory.
+# Sourced by devtools/run and devtools/test: say, die, prepare, cpus.
 
 T0=$(date +%s)
 
@@ -99,15 +99,4 @@ prepare() {
 cpus() {
   sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status | tr ',' '\n' |
     while IFS=- read -r a b; do seq "$a" "${b:-$a}"; done | head -n "$1" | paste -s -d ,
-}
-
-# Prints EAL arguments for at least $1 MB: hugepages if enough are free, else plain pages.
-eal_memory() {
-  free=$(awk '/^HugePages_Free/ {n = $2} /^Hugepagesize/ {kb = $2}
-              END {print int(n * kb / 1024)}' /proc/meminfo)
-  if [ "$(id -u)" -eq 0 ] && [ "${free:-0}" -ge "$1" ]; then
-    echo "--in-memory"
-  else
-    echo "--no-huge -m $1 --no-shconf"
-  fi
 }

@@ -15,6 +15,7 @@
 #include "program.h"
 
 static const struct program *program;
+static const void *options; /* set once program.parse() has filled them */
 
 void
 say(const char *fmt, ...)
@@ -66,6 +67,7 @@ program_args(const struct program *prog, void *o, int argc, char **argv, int *ea
 			return -1;
 		}
 	}
+	options = o;
 	optind = 0; /* makes getopt_long() start at the first argument again */
 	if (n == argc)
 		return program->parse(o, 1, argv);
@@ -78,15 +80,16 @@ program_args(const struct program *prog, void *o, int argc, char **argv, int *ea
 int
 program_start(int eal_argc, char **argv)
 {
-	if (rte_eal_init(eal_argc, argv) < 0) {
+	if (eal_start_completed(program->name, eal_argc, argv, program->memory_mb,
+				program->no_pci(options)) < 0) {
 		/*
 		 * Prints no cause if rte_errno is 0. EAL does not set it for every failure, for
 		 * example if another program holds EAL's files.
 		 */
 		say("EAL did not start%s%s; see the lines of EAL above. Without hugepages give "
-		    "%s; to run beside another DPDK program give --file-prefix NAME",
+		    "--no-huge -m %u; to run beside another DPDK program give --file-prefix NAME",
 		    rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "",
-		    program->no_huge);
+		    program->memory_mb);
 		return -1;
 	}
 	stop_catch(0);

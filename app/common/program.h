@@ -6,16 +6,17 @@
 #define PROGRAM_H
 
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "eal_args.h"
 #include "stop.h"
 
 /* Name and command line of a program. */
 struct program {
 	const char *name;
-	const char *no_huge; /* EAL arguments that run the program without hugepages; printed as
-				advice */
+	uint32_t memory_mb; /* MB of EAL's memory that the program needs */
 	const struct option *options;
 	void (*help)(FILE *out);
 	/*
@@ -23,6 +24,8 @@ struct program {
 	 * on an error.
 	 */
 	int (*parse)(void *o, int argc, char **argv);
+	/* Returns true if no device in @o is a PCI device of EAL (eal_spec_no_pci()). */
+	bool (*no_pci)(const void *o);
 };
 
 /* Prints a line on stderr that begins with the program's name. Call program_args() first. */
@@ -38,7 +41,8 @@ void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int program_args(const struct program *prog, void *o, int argc, char **argv, int *eal_argc);
 
 /*
- * Starts EAL and installs the signal handlers of stop.h. Returns 0, or -1 after printing the error.
+ * Starts EAL, with the arguments that the user left out (eal_args.h), and installs the signal
+ * handlers of stop.h. Returns 0, or -1 after printing the error.
  */
 int program_start(int eal_argc, char **argv);
 

@@ -75,11 +75,11 @@ static const char after_protocols[] =
 	"\n"
 	"Examples\n"
 	"  A server, on an interface that DPDK shares with Linux, for ib_write_lat elsewhere:\n"
-	"    bb_perf -l 0 --no-huge -m 256 --no-pci --vdev=net_af_packet0,iface=eth1 -- \\\n"
+	"    bb_perf -l 0 --vdev=net_af_packet0,iface=eth1 -- \\\n"
 	"        -P write_lat -d soft0,port=net_af_packet0,ip=192.0.2.9/24\n"
 	"    ib_write_lat -d mlx5_0 192.0.2.1         # the other host; 192.0.2.1 is Linux's\n"
 	"  A client of ibv_rc_pingpong -d rxe0 -g 1 -c:\n"
-	"    bb_perf -l 0 --no-huge -m 256 --no-pci --vdev=net_af_packet0,iface=eth1 -- \\\n"
+	"    bb_perf -l 0 --vdev=net_af_packet0,iface=eth1 -- \\\n"
 	"        -P rc_pingpong -d soft0,port=net_af_packet0,ip=192.0.2.9/24 --check 192.0.2.2\n"
 	"  A card, 4 KiB READs, results for a script:\n"
 	"    bb_perf -l 2 -- -P read_bw -d mlx5_0 -s 4K --json read.json 192.0.2.2\n";

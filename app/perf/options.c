@@ -275,10 +275,17 @@ options_parse(void *options, int argc, char **argv)
 	return check_together(o, type);
 }
 
+static bool
+options_no_pci(const void *options)
+{
+	return eal_spec_no_pci(((const struct options *)options)->device);
+}
+
 const struct program perf_program = {
 	.name = "bb_perf",
-	.no_huge = "--no-huge -m 256",
+	.memory_mb = 256,
 	.options = long_options,
 	.help = options_help,
 	.parse = options_parse,
+	.no_pci = options_no_pci,
 };

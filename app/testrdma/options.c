@@ -543,10 +543,17 @@ options_parse(void *options, int argc, char **argv)
 	return options_fit(o);
 }
 
+static bool
+options_no_pci(const void *options)
+{
+	return eal_spec_no_pci(((const struct options *)options)->device);
+}
+
 const struct program testrdma_program = {
 	.name = "testrdma",
-	.no_huge = "--no-huge -m 512",
+	.memory_mb = 512,
 	.options = long_options,
 	.help = options_help,
 	.parse = options_parse,
+	.no_pci = options_no_pci,
 };

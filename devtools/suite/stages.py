@@ -114,7 +114,7 @@ def stage_gcc(r):
 
 
 NR_HUGEPAGES = '/proc/sys/vm/nr_hugepages'
-HUGEPAGE_TESTS = ['memevents', 'mlx5_hugepages', 'soft_ctl_mem', 'storage_hugepages']
+HUGEPAGE_TESTS = ['memevents', 'memory_default', 'mlx5_hugepages', 'soft_ctl_mem', 'storage_hugepages']
 
 
 def read_int(path):

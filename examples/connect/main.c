@@ -12,16 +12,15 @@
 #include <string.h>
 
 #include <bluebell.h>
-#include <rte_eal.h>
 #include <rte_malloc.h>
 
+#include "eal_args.h"
+
 #define USAGE                                                                                      \
-	"usage: connect EAL_OPTIONS -- DEVICE listen|connect ADDRESS:PORT\n"                       \
+	"usage: connect [EAL_OPTIONS] -- DEVICE listen|connect ADDRESS:PORT\n"                     \
 	"Two software devices of one host, by shared memory:\n"                                    \
-	"  connect -l 0 --no-huge -m 256 --no-pci --no-shconf -- \\\n"                             \
-	"    soft0,shm=demo,ip=192.0.2.1/24 listen 127.0.0.1:18515\n"                              \
-	"  connect -l 0 --no-huge -m 256 --no-pci --no-shconf -- \\\n"                             \
-	"    soft0,shm=demo,ip=192.0.2.2/24 connect 127.0.0.1:18515\n"                             \
+	"  connect -l 0 -- soft0,shm=demo,ip=192.0.2.1/24 listen 127.0.0.1:18515\n"                \
+	"  connect -l 0 -- soft0,shm=demo,ip=192.0.2.2/24 connect 127.0.0.1:18515\n"               \
 	"Two cards:\n"                                                                             \
 	"  connect -l 0 -- mlx5_0 listen :18515\n"                                                 \
 	"  connect -l 0 -- mlx5_0 connect 192.0.2.1:18515"
@@ -124,20 +123,23 @@ int
 main(int argc, char **argv)
 {
 	struct bb_dev *dev;
-	int used, rc;
+	int eal, rc;
 	char *buf;
 
 	if (argc > 1 && strcmp(argv[argc - 1], "--help") == 0)
 		return puts(USAGE) < 0;
-	used = rte_eal_init(argc, argv);
-	if (used < 0)
-		return 2;
-	argv += used;
-	if (argc - used != 4 ||
-	    (strcmp(argv[2], "listen") != 0 && strcmp(argv[2], "connect") != 0)) {
+	for (eal = 1; eal < argc; eal++) /* EAL's arguments end at "--" */
+		if (strcmp(argv[eal], "--") == 0)
+			break;
+	if (argc - eal != 4 ||
+	    (strcmp(argv[eal + 2], "listen") != 0 && strcmp(argv[eal + 2], "connect") != 0)) {
 		fprintf(stderr, USAGE "\n");
 		return 2;
 	}
+	/* rte_eal_init(), with memory that this machine has if the user gave no option for it. */
+	if (eal_start_completed("connect", eal, argv, 256, eal_spec_no_pci(argv[eal + 1])) < 0)
+		return 2;
+	argv += eal;
 	buf = rte_zmalloc("buf", BUF_SIZE, 4096);
 	rc = buf == NULL ? -ENOMEM : bb_dev_open(argv[1], &dev);
 	if (rc == 0) {

@@ -45,11 +45,10 @@ hello(const char *spec)
 	a.ring();
 	bb_wc wc = cq.wait(std::chrono::seconds(2));
 	if (wc.status != BB_WC_SUCCESS) {
-		std::fprintf(stderr, "the write failed: %s\n",
-			     bluebell::cause(wc));
+		std::fprintf(stderr, "the write failed: %s\n", bluebell::cause(wc));
 		return 1;
 	}
-	std::printf("write %lu completed; the target's memory says: %s\n",
+	std::printf("%s: write %lu completed; the target's memory says: %s\n", spec,
 		    static_cast<unsigned long>(wc.wr_id), to.data());
 	return std::strcmp(to.data(), greeting) == 0 ? 0 : 1;
 }
@@ -59,9 +58,16 @@ hello(const char *spec)
 int
 main(int argc, char **argv)
 {
+	/* Without options EAL gets plain pages, which every machine has. Hugepages are faster. */
+	char no_huge[] = "--no-huge", mb[] = "-m64", no_shconf[] = "--no-shconf",
+	     no_pci[] = "--no-pci";
+	char *plain[] = {argv[0], no_huge, mb, no_shconf, no_pci, nullptr};
+	const bool given = argc > 1 && std::strcmp(argv[1], "--") != 0;
+
 	try {
-		bluebell::eal eal(argc, argv);
-		return hello(eal.used() + 1 < argc ? argv[eal.used() + 1] : "soft0");
+		bluebell::eal eal(given ? argc : 5, given ? argv : plain);
+		const int at = given ? eal.used() : 1; /* argv[at] is "--" */
+		return hello(at + 1 < argc ? argv[at + 1] : "soft0");
 	} catch (const std::exception &e) {
 		std::fprintf(stderr, "hello_cpp: %s\n", e.what());
 		return 1;

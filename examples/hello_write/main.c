@@ -14,9 +14,8 @@
 #include <rte_malloc.h>
 
 #define USAGE                                                                                      \
-	"usage: hello_write EAL_OPTIONS [-- DEVICE]\n"                                             \
-	"  hello_write -l 0 --no-huge -m 256 --no-pci      (soft0, the software ConnectX)\n"       \
-	"  hello_write -l 0 -- mlx5_0                      (a card)"
+	"usage: hello_write [EAL_OPTIONS] [-- DEVICE]\n"                                           \
+	"DEVICE is soft0 (default), the software ConnectX, or a card as mlx5_0"
 #define GREETING "hello from the other queue pair"
 #define BUF_SIZE 4096
 
@@ -49,6 +48,9 @@ wait_completion(struct bb_cq *cq, struct bb_wc *wc)
 static int
 hello(const char *device)
 {
+	/* Memory of EAL, which the device reads and writes without a copy. */
+	char *from = rte_zmalloc("from", BUF_SIZE, 4096);
+	char *to = rte_zmalloc("to", BUF_SIZE, 4096);
 	struct bb_qp_addr addr_a, addr_b;
 	struct bb_qp_init_attr init;
 	struct bb_qp *a = NULL, *b = NULL;
@@ -60,23 +62,17 @@ hello(const char *device)
 	struct bb_qp_attr attr;
 	struct bb_sge sge;
 	struct bb_wc wc;
-	char *from, *to;
 	uint8_t gid;
-	int rc;
+	int rc = -ENOMEM;
 
-	/* Allocates memory of EAL, which the device reads and writes without a copy. */
-	from = rte_zmalloc("from", BUF_SIZE, 4096);
-	to = rte_zmalloc("to", BUF_SIZE, 4096);
 	if (from == NULL || to == NULL) {
 		fprintf(stderr, "no memory: give EAL more, -m MB\n");
-		rc = -ENOMEM;
 		goto out;
 	}
 	strcpy(from, GREETING);
 
 	TRY(bb_dev_open(device, &dev)); /*                                 ibv_open_device */
 	TRY(bb_pd_alloc(dev, &pd));     /*                                 ibv_alloc_pd */
-
 	/* Memory for the peer needs an access right and gets an rkey.     ibv_reg_mr */
 	TRY(bb_mr_reg(pd, from, BUF_SIZE, 0, &src));
 	TRY(bb_mr_reg(pd, to, BUF_SIZE, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &dst));
@@ -96,9 +92,8 @@ hello(const char *device)
 	 * The QPs exchange their addresses; two programs would send them over TCP. Then one
 	 * call goes through RESET, INIT, RTR and RTS.                     ibv_modify_qp
 	 */
-	bb_qp_attr_init(&attr); /* port 1 */
-	/* The best GID of the port, by its properties.                     ibv_query_gid_table */
-	TRY(bb_gid_choose(dev, attr.path.port, NULL, &gid));
+	bb_qp_attr_init(&attr);                              /* port 1 */
+	TRY(bb_gid_choose(dev, attr.path.port, NULL, &gid)); /*            ibv_query_gid_table */
 	attr.path.sgid_index = gid;
 	TRY(bb_qp_addr(a, attr.path.port, gid, &addr_a));
 	TRY(bb_qp_addr(b, attr.path.port, gid, &addr_b));
@@ -111,7 +106,7 @@ hello(const char *device)
 	TRY(bb_post_write(a, 1, &sge, 1, (uintptr_t)to, dst->rkey, BB_SEND_SIGNALED));
 	bb_qp_ring(a);
 	TRY(wait_completion(cq, &wc));
-	printf("write %lu completed; the target's memory says: %s\n", (unsigned long)wc.wr_id, to);
+	printf("%s: write %lu completed; the target's memory says: %s\n", device, wc.wr_id, to);
 	rc = strcmp(to, GREETING) == 0 ? 0 : -EIO;
 
 out: /* Children before parents; NULL was never created.                   ibv_destroy_qp, ... */
@@ -137,14 +132,19 @@ out: /* Children before parents; NULL was never created.                   ibv_d
 int
 main(int argc, char **argv)
 {
-	int used;
+	/* Plain pages, which every machine has. Hugepages are faster. */
+	char plain[][16] = {"--no-huge", "-m64", "--no-shconf", "--no-pci"};
+	char *args[] = {argv[0], plain[0], plain[1], plain[2], plain[3], NULL};
+	int at = 1, rc; /* argv[at] is "--" */
 
 	if (argc > 1 && strcmp(argv[argc - 1], "--help") == 0)
 		return puts(USAGE) < 0;
-	used = rte_eal_init(argc, argv);
-	if (used < 0)
-		return 2;
-	/* rte_eal_cleanup() may crash with net_memif: doc/guides/troubleshooting.rst explains it.
-	 */
-	return hello(used + 1 < argc ? argv[used + 1] : "soft0") == 0 ? 0 : 1;
+	if (argc == 1 || strcmp(argv[1], "--") == 0)
+		rc = rte_eal_init(5, args);
+	else
+		rc = at = rte_eal_init(argc, argv);
+	if (rc < 0)
+		return fprintf(stderr, "EAL did not start: give no EAL options, or --no-huge\n"), 2;
+	/* rte_eal_cleanup() may crash with net_memif: see doc/guides/troubleshooting.rst. */
+	return hello(at + 1 < argc ? argv[at + 1] : "soft0") == 0 ? 0 : 1;
 }

@@ -18,12 +18,21 @@
 #include "hft.h"
 #include "output.h"
 
+static bool
+options_no_pci(const void *options)
+{
+	const struct options *o = options;
+
+	return eal_spec_no_pci(o->device) && eal_spec_no_pci(o->peer_device);
+}
+
 static const struct program program = {
 	.name = "hft_pipeline",
-	.no_huge = "--no-huge -m 256",
+	.memory_mb = 256,
 	.options = hft_options,
 	.help = options_help,
 	.parse = options_parse,
+	.no_pci = options_no_pci,
 };
 
 static int

@@ -15,9 +15,21 @@
 #include "client.h"
 #include "output.h"
 
+static bool
+options_no_pci(const void *options)
+{
+	const struct options *o = options;
+	uint32_t i;
+
+	for (i = 0; i < o->devices; i++)
+		if (!eal_spec_no_pci(o->device[i]))
+			return false;
+	return true;
+}
+
 static const struct program program = {
 	.name = "storage_client",
-	.no_huge = "--no-huge -m 256",
+	.memory_mb = 256,
 	.options = (const struct option[]){{"rw", 1, NULL, 0},
 					   {"device", 1, NULL, 0},
 					   {"connect", 1, NULL, 0},
@@ -25,6 +37,7 @@ static const struct program program = {
 					   {NULL, 0, NULL, 0}},
 	.help = client_help,
 	.parse = client_options_parse,
+	.no_pci = options_no_pci,
 };
 
 static int

@@ -20,9 +20,21 @@
 
 int target_failed;
 
+static bool
+options_no_pci(const void *options)
+{
+	const struct options *o = options;
+	uint32_t i;
+
+	for (i = 0; i < o->devices; i++)
+		if (!eal_spec_no_pci(o->device[i]))
+			return false;
+	return true;
+}
+
 static const struct program program = {
 	.name = "storage_target",
-	.no_huge = "--no-huge -m 256",
+	.memory_mb = 256,
 	.options = (const struct option[]){{"file", 1, NULL, 0},
 					   {"device", 1, NULL, 0},
 					   {"listen", 1, NULL, 0},
@@ -30,6 +42,7 @@ static const struct program program = {
 					   {NULL, 0, NULL, 0}},
 	.help = target_help,
 	.parse = target_options_parse,
+	.no_pci = options_no_pci,
 };
 
 static bool

@@ -68,9 +68,9 @@ static const char text[] =
 	"usage.\n"
 	"\n"
 	"Example, two processes of a host over shared memory:\n"
-	"    storage_target -l 0 --no-huge -m 256 --no-pci --no-shconf -- --file disk --size 1G \\\n"
+	"    storage_target -l 0 -- --file disk --size 1G \\\n"
 	"      --device soft0,shm=desk,ip=192.0.2.1/24\n"
-	"    storage_client -l 1 --no-huge -m 256 --no-pci --no-shconf -- --rw randread --verify \\\n"
+	"    storage_client -l 1 -- --rw randread --verify \\\n"
 	"      --device soft0,shm=desk,ip=192.0.2.2/24 --connect 127.0.0.1:18700\n";
 
 void

@@ -446,7 +446,8 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 	if (rte_eth_dev_get_port_by_name(o->name, &eth->id) != 0) {
 		SOFT_LOG(ERR,
 			 "%s: port=%s: there is no such ethdev: create a vdev by EAL's option "
-			 "--vdev; if you gave that option, EAL has logged why it failed",
+			 "--vdev, or name a PCI device by -a; if you gave such an option, EAL has "
+			 "logged why it failed",
 			 dev, o->name);
 		return -EINVAL; /* -ENODEV would mean that the device itself does not exist. */
 	}
