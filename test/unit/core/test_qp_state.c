@@ -322,7 +322,7 @@ T(test_failed_connect_returns_to_reset)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-TEST(test_state_names)
+TEST(test_every_state_has_a_name)
 {
 	assert_string_equal(bb_qp_state_name(BB_QP_RESET), "RESET");
 	assert_string_equal(bb_qp_state_name(BB_QP_ERR), "ERR");

@@ -28,7 +28,7 @@ port_of(struct fixture *f)
  * are not bonded, and a hash that the port of a QP would bypass. A function without the right to
  * query goes by its capabilities (kernel: mlx5_ib_lag_should_assign_affinity()).
  */
-TEST_WITH(stub_setup, stub_teardown, bonded_ports)
+TEST_WITH(stub_setup, stub_teardown, test_qps_take_bonded_ports_in_turn)
 {
 	enum {
 		NO_CAP,
@@ -96,7 +96,7 @@ TEST_WITH(stub_setup, stub_teardown, bonded_ports)
 }
 
 /* Processes with one QP each do not all start with the first port. */
-TEST_WITH(stub_setup, stub_teardown, bonded_ports_begin_anywhere)
+TEST_WITH(stub_setup, stub_teardown, test_first_bonded_port_differs_by_process)
 {
 	void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
 	uint32_t first[3] = {0};

@@ -5,7 +5,7 @@
 #include "../../fakes/log_catch.h"
 #include "mlx5_fixture.h"
 
-T_DEV(limits_come_from_the_device)
+T_DEV(test_limits_come_from_the_device)
 {
 	struct bb_dev_attr attr;
 
@@ -27,7 +27,7 @@ T_DEV(limits_come_from_the_device)
 	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_QUERY_HCA_CAP), BB_PRM_CMD_OP_MOD) & 1, 1);
 }
 
-T_F(smaller_limits_are_honoured)
+T_F(test_smaller_limits_are_honoured)
 {
 	struct bb_dev_attr attr;
 
@@ -158,7 +158,7 @@ T(test_each_capability_has_only_its_own_effect)
 /*
  * Completions use the clock whose format the device requires of QPs; real time has no tick rate.
  */
-T_F(time_stamps)
+T_F(test_timestamps_use_the_format_that_the_device_requires)
 {
 	/* qp_ts_format: free running, real time, both; qpc.ts_format: 0 free running, 1 default */
 	static const struct {
@@ -183,7 +183,7 @@ T_F(time_stamps)
 }
 
 /* Device memory: none unless both pages have their bit; limits come from the page of its own. */
-T_F(device_memory)
+T_F(test_device_memory_needs_both_capability_pages)
 {
 	struct bb_dev_attr attr;
 	struct bb_dm *dm = NULL;
@@ -218,7 +218,7 @@ T_F(device_memory)
 	assert_null(dm);
 }
 
-T(old_cqe_version_is_refused)
+T(test_old_cqe_version_is_refused)
 {
 	struct bb_dev *dev = NULL;
 
@@ -227,7 +227,7 @@ T(old_cqe_version_is_refused)
 	assert_null(dev);
 }
 
-T(nonsense_is_refused)
+T(test_impossible_capability_is_refused)
 {
 	static const struct {
 		struct bb_prm_field f;
@@ -246,7 +246,7 @@ T(nonsense_is_refused)
 	}
 }
 
-T(atomics_need_all_three)
+T(test_atomics_need_all_three_capabilities)
 {
 	static const struct {
 		struct bb_prm_field f;
@@ -278,7 +278,7 @@ T(atomics_need_all_three)
 }
 
 /* On-demand paging: the limits are those of the scheme that the device has. */
-T_F(paging_by_scheme)
+T_F(test_paging_limits_are_those_of_the_devices_scheme)
 {
 	struct bb_dev_attr attr;
 	uint8_t *rc;
@@ -338,7 +338,7 @@ T_F(paging_by_scheme)
 	}
 }
 
-T_F(no_counters_is_no_error)
+T_F(test_no_counters_is_no_error)
 {
 	struct bb_dev_stats stats;
 	struct bb_dev_attr attr;
@@ -353,7 +353,7 @@ T_F(no_counters_is_no_error)
 	assert_fields(stats, rx_write, 0, flushed, 0);
 }
 
-T_DEV(counters_do_not_wrap)
+T_DEV(test_counters_do_not_wrap)
 {
 	struct bb_dev_stats stats;
 
@@ -370,7 +370,7 @@ T_DEV(counters_do_not_wrap)
 }
 
 /* Each counter of the set goes into its own statistic only. */
-T_DEV(each_counter)
+T_DEV(test_each_counter_goes_into_its_own_statistic)
 {
 #define ROW(counter_, stat_)                                                                       \
 	{                                                                                          \
@@ -415,7 +415,7 @@ T_DEV(each_counter)
 }
 
 /* Congestion statistics are queried if the device allows it, until a query is refused. */
-T_F(congestion)
+T_F(test_congestion_is_queried_until_it_is_refused)
 {
 	struct bb_dev_stats stats;
 
@@ -436,7 +436,7 @@ T_F(congestion)
 }
 
 /* Whichever step of open fails, nothing is left (see stub_teardown()). */
-T(open_unwinds)
+T(test_failed_open_leaves_nothing)
 {
 	struct bb_dev *dev;
 
@@ -457,7 +457,7 @@ T(open_unwinds)
 }
 
 /* The errno of each status of a refused command. */
-T_DEV(statuses_become_errnos)
+T_DEV(test_statuses_of_commands_become_errnos)
 {
 	static const struct {
 		uint8_t status;

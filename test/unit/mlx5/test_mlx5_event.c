@@ -60,7 +60,7 @@ T_DEV(test_event_names_its_qp_or_cq)
  * Events of the wrong type for the object, of an unknown type, and with unknown cookies are
  * dropped.
  */
-T_QP(strange_ones_are_dropped)
+T_QP(test_events_that_do_not_fit_their_object_are_dropped)
 {
 	struct bb_event ev;
 
@@ -104,7 +104,7 @@ T_QP(test_events_of_destroyed_objects_are_dropped)
 }
 
 /* A flood of stale events takes several calls to consume, not one endless call. */
-T_QP(a_flood_is_bounded)
+T_QP(test_flood_of_stale_events_takes_several_calls)
 {
 	struct bb_event ev;
 	unsigned int i;
@@ -124,7 +124,7 @@ T_QP(a_flood_is_bounded)
 	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
 }
 
-T_F(device_without_events)
+T_F(test_device_without_events_is_logged_once)
 {
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_event ev;
@@ -143,7 +143,7 @@ T_F(device_without_events)
 /*
  * Only event types in event_cap are subscribed: one other type would fail the whole subscription.
  */
-T_F(events_of_capabilities)
+T_F(test_only_event_types_of_the_device_are_subscribed)
 {
 	const uint64_t catas = UINT64_C(1) << BB_PRM_EVENT_WQ_CATAS_ERROR;
 	const uint64_t cq = UINT64_C(1) << BB_PRM_EVENT_CQ_ERROR;

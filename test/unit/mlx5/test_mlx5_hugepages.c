@@ -49,7 +49,7 @@ T_DEV(test_ring_larger_than_a_hugepage_is_contiguous)
 }
 
 /* Without a whole free hugepage a ring uses the memory there is, in pages of at least 4 KiB. */
-T_DEV(scarce)
+T_DEV(test_ring_without_a_free_hugepage_uses_smaller_pages)
 {
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	void *hog[64];

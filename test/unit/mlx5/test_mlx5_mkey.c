@@ -41,7 +41,7 @@ make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t
 }
 
 /* Pieces of one power of two make a KSM; the last piece may be shorter. All others make a KLM. */
-T_F(kinds)
+T_F(test_pieces_of_one_power_of_two_make_a_ksm)
 {
 	static const struct {
 		uint32_t log; /* log2 of the piece size, 0: KLM */
@@ -108,7 +108,7 @@ T_F(kinds)
 }
 
 /* A key that begins inside an entry has less room in its entries by that offset, or is a KLM. */
-T_F(unaligned)
+T_F(test_key_that_begins_inside_an_entry_has_less_room)
 {
 	static const struct {
 		uint32_t off, log, n, len[3];
@@ -141,7 +141,7 @@ T_F(unaligned)
 }
 
 /* A key without layout, as mlx5dv_create_mkey() makes it: free, in blocks of four. */
-T_F(empty)
+T_F(test_key_without_layout_is_free_in_blocks_of_four)
 {
 	static const uint32_t pieces[] = {1, 4, 5, 64}, octowords[] = {4, 4, 8, 64};
 	struct bb_mkey_attr attr;
@@ -176,7 +176,7 @@ T_F(empty)
  * Arguments that lib/core rejects although the device would accept them. The limits themselves
  * are accepted.
  */
-T(refused)
+T(test_mkey_create_refuses_bad_arguments)
 {
 	struct bb_sge piece = {0x10000, 4096, 0x4500}, many[65];
 	struct bb_mkey_attr good, a;
@@ -245,7 +245,7 @@ T(refused)
 }
 
 /* Layouts that are rejected before a WQE is posted. */
-T(layout_refused)
+T(test_bad_layout_is_refused_before_the_post)
 {
 	struct bb_interleaved block[4] = {{.addr = 0x10000, .bytes = 8, .lkey = 0x4500}};
 	struct bb_sge piece[4] = {{0x10000, 64, 0x4500}};

@@ -150,7 +150,7 @@ T_F(test_init2rtr_mailbox_has_the_roce_path)
 }
 
 /* RoCE v1 has no UDP port and no DSCP. */
-T_QP(init2rtr_roce_v1)
+T_QP(test_roce_v1_path_has_no_udp_port_and_dscp)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *ads;
@@ -170,7 +170,7 @@ T_QP(init2rtr_roce_v1)
 }
 
 /* A QP that serves no READs and atomics grants no right to them, whatever its access flags. */
-T_QP(no_reads_served)
+T_QP(test_qp_that_serves_no_reads_grants_no_right_to_them)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c;
@@ -193,7 +193,7 @@ T_QP(no_reads_served)
 }
 
 /* The port for flow label 0 is derived from the QP numbers and stays in the device's range. */
-T_F(udp_ports)
+T_F(test_source_port_without_flow_label_follows_the_qpns)
 {
 	struct bb_qp_attr a = attributes();
 	uint32_t port, ports[2];
@@ -218,7 +218,7 @@ T_F(udp_ports)
 }
 
 /* The static rate is the device's code, or that of the next lower rate that the device has. */
-T_F(init2rtr_static_rate)
+T_F(test_static_rate_is_rounded_down_to_the_devices)
 {
 	/* enum ibv_rate values and device codes: kernel, ib_to_mlx5_rate_map(). */
 	static const struct {
@@ -268,7 +268,7 @@ T_F(init2rtr_static_rate)
 }
 
 /* The UDP source port: from the flow label, else from both QP numbers, in the device's range. */
-T_F(init2rtr_source_port)
+T_F(test_source_port_stays_in_the_devices_range)
 {
 	static const struct {
 		uint32_t min, max, flow_label, port;
@@ -370,7 +370,7 @@ T_QP(test_rtr2rts_mailbox_has_psn_retries_and_depths)
 }
 
 /* Without the capability atomics are not in the context and cannot be requested. */
-T_F(no_atomics)
+T_F(test_atomics_without_the_capability_are_refused)
 {
 	struct bb_qp_attr a = attributes();
 	const uint8_t *c;
@@ -385,7 +385,7 @@ T_F(no_atomics)
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_ATOMIC_MODE), 0);
 }
 
-T_QP(refusals_change_nothing)
+T_QP(test_refused_modify_changes_nothing)
 {
 	struct bb_qp_attr a = attributes();
 

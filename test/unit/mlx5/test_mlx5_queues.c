@@ -47,7 +47,7 @@ T_DEV(test_create_cq_mailbox_has_size_eq_and_record)
 /*
  * The device accepts the new ring and never finishes the old one: the CQ cannot be resized again.
  */
-T_F(resize_fails_half_way)
+T_F(test_cq_of_a_half_finished_resize_cannot_be_resized)
 {
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;
@@ -109,7 +109,7 @@ T_DEV(test_create_qp_mailbox_has_sizes_and_keys)
  * QP types with data in CQEs, by the kernel's rule (create_user_qp()): the requester of RC only,
  * the responder of RC and UC.
  */
-T_F(qp_scatter_to_cqe)
+T_F(test_scatter_to_cqe_follows_the_kernels_rule_by_type)
 {
 	static const struct {
 		enum bb_qp_type type;
@@ -147,7 +147,7 @@ T_DEV(test_qp_without_receives_has_no_rq)
 }
 
 /* The RQ's bytes are whole blocks, however small the RQ is. */
-T_DEV(smallest_rq)
+T_DEV(test_smallest_rq_takes_whole_blocks)
 {
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 
@@ -158,7 +158,7 @@ T_DEV(smallest_rq)
 	assert_fields(*f->qp, rq.depth, 1, sq.depth, 1);
 }
 
-T_F(largest_wqe)
+T_F(test_largest_wqe_fits_the_ring)
 {
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	struct bb_dev_attr attr;
@@ -180,7 +180,7 @@ T_F(largest_wqe)
 }
 
 /* One UAR per lcore, freed with its last queue. Queues of another lcore use another UAR. */
-T_DEV(uar_per_lcore)
+T_DEV(test_each_lcore_has_one_uar_until_its_last_queue)
 {
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *a, *b, *c;
@@ -217,7 +217,7 @@ T_F(test_uar_without_blueflame_is_used)
 	assert_int_equal(f->qp->sq.bf_size, 256);
 }
 
-T_F(progress_runs_the_callers_device)
+T_F(test_progress_runs_the_callers_device)
 {
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_event ev;
@@ -270,7 +270,7 @@ run_device(void *arg)
 }
 
 /* A thread runs the device while another one creates and destroys its only queue. */
-T_F(progress_while_queues_go)
+T_F(test_progress_beside_create_and_destroy_is_safe)
 {
 	struct runner r = {0};
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
@@ -303,7 +303,7 @@ T_F(progress_while_queues_go)
 }
 
 /* Records are packed, eight bytes apart. Memory is registered per slab, not per QP. */
-T_DEV(many_qps)
+T_DEV(test_records_are_packed_and_registered_per_slab)
 {
 	static struct bb_qp *qps[MANY];
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
@@ -336,7 +336,7 @@ T_DEV(many_qps)
 }
 
 /* The record of a destroyed QP is zeroed for the next one. */
-T_QP(records_are_zeroed)
+T_QP(test_record_of_a_destroyed_qp_is_zeroed)
 {
 	struct bb_qp_init_attr init = DEFAULTS(qp_init_attr);
 	uint32_t *rec = f->qp->rq.conf_dbrec;
@@ -355,7 +355,7 @@ T_QP(records_are_zeroed)
  * No page size above the real one is offered to the kernel, nor one that would split a slab. The
  * real size is offered, as the smallest that kernels with pages of 64 KiB accept.
  */
-T_QP(page_sizes)
+T_QP(test_offered_page_sizes_fit_the_slab)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE); /* --no-huge */
 
@@ -381,7 +381,7 @@ T_DEV(test_large_ring_has_a_slab_of_its_own)
  * Each step of creating a QP fails in turn. The device stays unchanged and can create one
  * afterwards.
  */
-T_QP(qp_create_unwinds)
+T_QP(test_failed_qp_create_leaves_nothing)
 {
 	static const struct {
 		uint16_t op;
@@ -411,7 +411,7 @@ T_QP(qp_create_unwinds)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
-T_DEV(cq_create_unwinds)
+T_DEV(test_failed_cq_create_leaves_nothing)
 {
 	struct bb_cq_attr attr = DEFAULTS(cq_attr);
 	struct bb_cq *cq;

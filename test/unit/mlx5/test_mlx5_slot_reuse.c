@@ -113,7 +113,7 @@ cq_make(struct fixture *f, uint32_t depth, struct bb_cq **q)
  * A CQ whose resize failed keeps its old ring only. A CQ destroyed during a resize returns both
  * rings.
  */
-TEST_WITH(stub_setup, stub_teardown, resized)
+TEST_WITH(stub_setup, stub_teardown, test_resized_cq_returns_its_rings)
 {
 	struct place first, p;
 	struct fixture f;

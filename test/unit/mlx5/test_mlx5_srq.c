@@ -70,7 +70,7 @@ T_DEV(test_srq_mailboxes_equal_those_of_the_kernel)
 }
 
 /* Whichever step fails, nothing is left, and a failed destroy can be repeated. */
-T_DEV(failures)
+T_DEV(test_failed_srq_step_leaves_nothing)
 {
 	struct bb_srq_attr attr = DEFAULTS(srq_attr);
 	struct bb_srq *srq = NULL;
@@ -135,7 +135,7 @@ T_DEV(test_srq_reports_limit_and_error)
 }
 
 /* Capabilities that the device must have, and the limits derived from them. */
-T(capabilities)
+T(test_srq_needs_its_capabilities)
 {
 	static const struct {
 		struct bb_prm_field f;

@@ -236,7 +236,7 @@ TEST(test_worker_gets_a_port_despite_long_turns)
 }
 
 /* An engine that holds the port and no longer polls. */
-TEST(test_polled_no_more)
+TEST(test_worker_gets_the_port_of_an_engine_that_stopped_polling)
 {
 	uint64_t percent;
 
