@@ -211,9 +211,8 @@ type_of(const struct world *w)
 static void
 world_connect(struct world *w)
 {
-	struct rig_link l;
+	struct rig_link l = rig_link_default();
 
-	rig_link_default(&l);
 	/* No timers: the result depends on the input only. */
 	l.timeout = 0;
 	l.mtu = (w->options & OPT_MTU) != 0 ? 3 : 1;

@@ -39,7 +39,7 @@ world_link(struct world *w)
 	struct rig_link *l = &w->link;
 	uint8_t how = fuzz_u8(in);
 
-	rig_link_default(l);
+	*l = rig_link_default();
 	l->access = w->rights;
 	l->atomic_mode = w->options & OPT_IN_CQE ? 3 : 1;
 	/* Times short enough for a test. */
