@@ -30,7 +30,7 @@ say(const char *fmt, ...)
 }
 
 static bool
-is_ours(const char *arg)
+is_own_option(const char *arg)
 {
 	const struct option *l;
 	size_t n;
@@ -61,7 +61,7 @@ program_args(const struct program *prog, void *o, int argc, char **argv, int *ea
 			program->help(stdout);
 			return 1;
 		}
-		if (is_ours(argv[i])) {
+		if (is_own_option(argv[i])) {
 			say("%s is not an EAL option: put it behind --, as in %s -l 0 -- %s ...",
 			    argv[i], program->name, argv[i]);
 			return -1;

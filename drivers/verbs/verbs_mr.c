@@ -79,7 +79,7 @@ verbs_key_find(struct verbs_dev *d, uint32_t key, bool window)
 }
 
 static struct ibv_mr *
-region_call(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, uint32_t access)
+region_reg(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, uint32_t access)
 {
 	errno = 0;
 	switch (attr->kind) {
@@ -123,10 +123,10 @@ static struct ibv_mr *
 region_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr)
 {
 	const uint32_t access = without_zero_based(attr->kind, attr->access);
-	struct ibv_mr *mr = region_call(p, attr, access);
+	struct ibv_mr *mr = region_reg(p, attr, access);
 
 	if (mr == NULL && without_optional(access))
-		mr = region_call(p, attr, access & ~BB_ACCESS_OPTIONAL_RANGE);
+		mr = region_reg(p, attr, access & ~BB_ACCESS_OPTIONAL_RANGE);
 	return mr;
 }
 

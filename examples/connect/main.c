@@ -28,11 +28,11 @@
 #define BUF_SIZE 4096
 
 /* Library calls return 0 or a negative errno. On an error the log has a line with advice. */
-#define TRY(call)                                                                                  \
+#define TRY(connect_and_send)                                                                      \
 	do {                                                                                       \
-		rc = (call);                                                                       \
+		rc = (connect_and_send);                                                           \
 		if (rc < 0) {                                                                      \
-			fprintf(stderr, "%s: %s\n", #call, strerror(-rc));                         \
+			fprintf(stderr, "%s: %s\n", #connect_and_send, strerror(-rc));             \
 			goto out;                                                                  \
 		}                                                                                  \
 	} while (0)
@@ -83,7 +83,7 @@ out:
 }
 
 static int
-call(struct bb_dev *dev, const char *where, char *buf)
+connect_and_send(struct bb_dev *dev, const char *where, char *buf)
 {
 	struct bb_ep *ep = NULL;
 	struct bb_mr *mr = NULL;
@@ -144,7 +144,7 @@ main(int argc, char **argv)
 	rc = buf == NULL ? -ENOMEM : bb_dev_open(argv[1], &dev);
 	if (rc == 0) {
 		rc = strcmp(argv[2], "listen") == 0 ? serve(dev, argv[3], buf)
-						    : call(dev, argv[3], buf);
+						    : connect_and_send(dev, argv[3], buf);
 		bb_dev_close(dev);
 	}
 	rte_free(buf);

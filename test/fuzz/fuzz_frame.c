@@ -198,7 +198,7 @@ step_frame(struct world *w, uint8_t flags)
 		check(soft_port_parse(&w->s, p, len, &hw, &again) == SOFT_DROP_NONE &&
 			      memcmp(&rx, &again, sizeof(rx)) == 0,
 		      "a datagram that was taken for another");
-		check(soft_port_is_ours(&w->s, rx.net.dst) && rx.dport == BB_ROCE_UDP_PORT,
+		check(soft_port_is_own_addr(&w->s, rx.net.dst) && rx.dport == BB_ROCE_UDP_PORT,
 		      "a datagram that is not for us");
 		check(rx.l4_len >= SOFT_UDP_HDR && rx.l3_off + rx.l3_len <= len &&
 			      rx.l4_off == rx.l3_off + (rx.v4 ? 20 : 40) &&

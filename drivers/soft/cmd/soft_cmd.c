@@ -297,8 +297,8 @@ takes_down(const void *in)
  * kernel sets, then runs the firmware.
  */
 static int
-call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, struct mlx5_obj *obj,
-     const void *in, size_t inlen, void *out, size_t outlen)
+devx_call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id,
+	  struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	uint8_t copy[SOFT_KERNEL_MAX_IN];
 	struct soft_cmd cmd = {
@@ -345,7 +345,7 @@ call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, stru
 int
 soft_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen)
 {
-	return call(SOFT_KERNEL_GENERAL, ctx, 0, NULL, in, inlen, out, outlen);
+	return devx_call(SOFT_KERNEL_GENERAL, ctx, 0, NULL, in, inlen, out, outlen);
 }
 
 int
@@ -360,7 +360,7 @@ soft_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, s
 		return -ENOMEM;
 	}
 	o->pub.ctx = ctx;
-	ret = call(SOFT_KERNEL_CREATE, ctx, 0, &o->pub, in, inlen, out, outlen);
+	ret = devx_call(SOFT_KERNEL_CREATE, ctx, 0, &o->pub, in, inlen, out, outlen);
 	if (ret != 0) {
 		free(o);
 		return ret;
@@ -372,15 +372,15 @@ soft_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, s
 int
 soft_obj_modify(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen)
 {
-	return call(SOFT_KERNEL_MODIFY, obj->ctx, ((struct soft_obj *)obj)->id, NULL, in, inlen,
-		    out, outlen);
+	return devx_call(SOFT_KERNEL_MODIFY, obj->ctx, ((struct soft_obj *)obj)->id, NULL, in,
+			 inlen, out, outlen);
 }
 
 int
 soft_obj_query(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen)
 {
-	return call(SOFT_KERNEL_QUERY, obj->ctx, ((struct soft_obj *)obj)->id, NULL, in, inlen, out,
-		    outlen);
+	return devx_call(SOFT_KERNEL_QUERY, obj->ctx, ((struct soft_obj *)obj)->id, NULL, in, inlen,
+			 out, outlen);
 }
 
 int

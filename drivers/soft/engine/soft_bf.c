@@ -34,7 +34,7 @@ soft_bf_reset(struct soft_watch *w)
  * the copy stored before.
  */
 static void
-keep(struct soft_qp *qp, const uint64_t *copy, bool only)
+store_copy(struct soft_qp *qp, const uint64_t *copy, bool only)
 {
 	const uint32_t ds = soft_be32((const uint8_t *)copy + 4) & 0xff, blocks = bb_wqe_blocks(ds);
 	const uint16_t idx = (uint16_t)(soft_be32(copy) >> 8);
@@ -76,7 +76,7 @@ soft_bf_take(struct soft_watch *w, uint64_t *reg, uint64_t head)
 		copy[i] = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
 	fill(reg, words, 0);
 	if (words == blocks * SOFT_BF_WORDS)
-		keep(w->qp[0], copy, true);
+		store_copy(w->qp[0], copy, true);
 }
 
 bool
@@ -149,7 +149,7 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOF
 		}
 	}
 	if (bb_wqe_blocks(w1 & 0xff) == 1)
-		keep(qp, copy, false);
+		store_copy(qp, copy, false);
 	return false;
 }
 

@@ -8,7 +8,7 @@
 #include "soft_ud.h"
 
 /* Number of WQEs by which the prefetch is ahead of the execution. */
-#define AHEAD 6u
+#define PREFETCH_DISTANCE 6u
 
 static void
 soft_req_count(struct soft_qp *qp, uint8_t synd)
@@ -334,8 +334,8 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		 * Prefetches a later WQE, which may be in another core's cache. One pass of this
 		 * loop is too long for the CPU to load that WQE early by itself.
 		 */
-		if (at + AHEAD < posted)
-			rte_prefetch0(qp->sq + ((size_t)((r.ci + AHEAD) & mask) << 6));
+		if (at + PREFETCH_DISTANCE < posted)
+			rte_prefetch0(qp->sq + ((size_t)((r.ci + PREFETCH_DISTANCE) & mask) << 6));
 		blocks = soft_fast_one(e, &r, qp, qp->sq + ((size_t)(r.ci & mask) << 6),
 				       posted - at);
 		if (unlikely(blocks == 0))
@@ -347,7 +347,7 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 
 /* Executes the WQEs of a turn that remain after the fast path, at most @budget. */
 static __rte_noinline void
-soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
+soft_req_run_slow(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
 {
 	/* The stored BlueFlame copy belongs to a WQE that was already executed, so it is stale. */
 	if (unlikely(qp->bf_differs) && (uint16_t)(qp->sq_ci - qp->bf_idx - 1) < 0x8000)
@@ -401,7 +401,7 @@ soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 			return;
 		}
 	}
-	soft_req_rest(e, qp, plain, SOFT_RUN_WQES - done);
+	soft_req_run_slow(e, qp, plain, SOFT_RUN_WQES - done);
 }
 
 void

@@ -206,7 +206,7 @@ soft_resp_read(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, str
 		src = soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr, r->d.len,
 				    SOFT_RIGHT_REMOTE_READ, &why);
 		if (unlikely(src == NULL && e->detour == SOFT_DETOUR_PAGED)) {
-			if (!soft_paged_answer(qp, r, soft_resp_to_cqe(qp, r), e->detour_at))
+			if (!soft_paged_respond(qp, r, soft_resp_to_cqe(qp, r), e->detour_at))
 				return soft_resp_page_fault(e, p, qp, r);
 		} else if (unlikely(src == NULL) &&
 			   !soft_xlt_remote(e, p, r, r->d.len, SOFT_RIGHT_REMOTE_READ, &src,

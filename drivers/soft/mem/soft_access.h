@@ -123,7 +123,7 @@ bool soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len);
  * Copies the payload of a READ response from @src into the request's fragments, or into the CQE if
  * @in_cqe.
  */
-bool soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src);
+bool soft_paged_respond(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src);
 
 /* ---- soft_frags.c */
 /*

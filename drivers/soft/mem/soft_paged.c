@@ -74,7 +74,7 @@ soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len)
 }
 
 bool
-soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src)
+soft_paged_respond(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src)
 {
 	uint32_t i;
 

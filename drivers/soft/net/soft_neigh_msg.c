@@ -59,7 +59,7 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 	static const uint8_t head[7] = {0, 1, 8, 0, 6, 4, 0}, zero[4];
 	uint8_t sender[16], target[16];
 	const uint8_t *mac = arp + 8;
-	bool ours, probe;
+	bool is_own, probe;
 
 	if (len < ARP_LEN)
 		return SOFT_DROP_SHORT;
@@ -69,22 +69,22 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 	soft_ip_map_v4(sender, arp + 14);
 	soft_ip_map_v4(target, arp + 24);
 	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: checks for another owner. */
-	ours = soft_port_is_ours(s, target);
-	if (soft_port_is_ours(s, sender))
+	is_own = soft_port_is_own_addr(s, target);
+	if (soft_port_is_own_addr(s, sender))
 		return SOFT_DROP_ADDR_IN_USE;
 	if (!probe) {
 		if (!soft_ip_is_host(sender) || soft_port_on_link(s, sender) == NULL)
 			return SOFT_DROP_ARP;
 		/* A message to another host only mentions the sender. */
 		soft_neigh_heard(&s->neigh, sender, mac,
-				 !ours                   ? SOFT_NEIGH_MENTIONED
+				 !is_own                 ? SOFT_NEIGH_MENTIONED
 				 : arp[7] == ARP_REQUEST ? SOFT_NEIGH_ASKED_US
 							 : SOFT_NEIGH_REPLIED,
 				 now);
 	}
 	if (arp[7] == ARP_REPLY)
 		return SOFT_DROP_NONE;
-	if (!ours)
+	if (!is_own)
 		return SOFT_DROP_ARP_TARGET;
 	if (!arp_send(s, rx->src_mac, ARP_REPLY, arp + 24, mac, arp + 14))
 		return SOFT_DROP_NO_BUFFER;
@@ -176,7 +176,7 @@ nd_solicited(struct soft_port_stack *s, const uint8_t *nd, const struct soft_por
 	solicited_node(target, group);
 	if (dad && (mac != NULL || memcmp(rx->net.dst, group, 16) != 0))
 		return SOFT_DROP_ND;
-	if (soft_ip_is_v4(target) || !soft_port_is_ours(s, target))
+	if (soft_ip_is_v4(target) || !soft_port_is_own_addr(s, target))
 		return SOFT_DROP_ND_TARGET;
 	if (!dad && soft_port_on_link(s, rx->net.src) == NULL)
 		return SOFT_DROP_ND;
@@ -204,7 +204,7 @@ nd_advertised(struct soft_port_stack *s, const uint8_t *nd, const struct soft_po
 	    !soft_ip_is_host(target) || soft_ip_is_v4(target) || !soft_ip_is_host(rx->net.src) ||
 	    (rx->net.dst[0] == 0xff && (nd[4] & ND_SOLICITED) != 0))
 		return SOFT_DROP_ND;
-	if (soft_port_is_ours(s, target))
+	if (soft_port_is_own_addr(s, target))
 		return SOFT_DROP_ADDR_IN_USE;
 	/* A neighbour that replies to a unicast solicitation may omit its MAC (RFC 4861, 4.4). */
 	if (mac == NULL)

@@ -24,7 +24,7 @@ soft_port_echo(struct soft_port_stack *s, const uint8_t *p, const struct soft_po
 	/* Replies only to unicast sources: not to ::, and not to a group. */
 	if (!soft_ip_is_host(rx->net.src))
 		return SOFT_DROP_SRC_IP;
-	if (!soft_port_is_ours(s, rx->net.dst))
+	if (!soft_port_is_own_addr(s, rx->net.dst))
 		return SOFT_DROP_DST_IP;
 	out = s->room(s->arg, at + (rx->v4 ? 20u : 40u) + rx->l4_len);
 	if (out == NULL)

@@ -324,8 +324,8 @@ set_up_queues(const char *dev, const struct soft_port_opts *o, const struct rte_
 
 /* Sets the PMD's MTU and filters, if the PMD supports them. */
 static int
-set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_eth_dev_info *info,
-	    const struct soft_port_eth *eth)
+set_mtu_and_filters(const char *dev, const struct soft_port_opts *o,
+		    const struct rte_eth_dev_info *info, const struct soft_port_eth *eth)
 {
 	uint32_t l3 = eth->frame - SOFT_PORT_L2_OVERHEAD;
 	int ret = 0;
@@ -407,7 +407,7 @@ own(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
 }
 
 /* A function call to execute on EAL's interrupt thread. */
-struct call {
+struct alarm_call {
 	int (*fn)(uint16_t id);
 	uint16_t id;
 	int ret;
@@ -415,9 +415,9 @@ struct call {
 };
 
 static void
-make_call(void *arg)
+run_alarm_call(void *arg)
 {
-	struct call *c = arg;
+	struct alarm_call *c = arg;
 
 	c->ret = c->fn(c->id);
 	__atomic_store_n(&c->done, true, __ATOMIC_RELEASE);
@@ -426,9 +426,9 @@ make_call(void *arg)
 static int
 start_or_stop(const struct pmd *pmd, int (*fn)(uint16_t id), uint16_t id)
 {
-	struct call c = {.fn = fn, .id = id};
+	struct alarm_call c = {.fn = fn, .id = id};
 
-	if (!pmd->on_interrupts || rte_eal_alarm_set(1, make_call, &c) != 0)
+	if (!pmd->on_interrupts || rte_eal_alarm_set(1, run_alarm_call, &c) != 0)
 		return fn(id);
 	while (!__atomic_load_n(&c.done, __ATOMIC_ACQUIRE))
 		usleep(20);
@@ -473,7 +473,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 	if (running[eth->id].pool == NULL)
 		ret = set_up_queues(dev, o, &info, eth);
 	if (ret == 0)
-		ret = set_up_rest(dev, o, &info, eth);
+		ret = set_mtu_and_filters(dev, o, &info, eth);
 	if (ret != 0)
 		goto drop_pools;
 	ret = start_or_stop(pmd, rte_eth_dev_start, eth->id);

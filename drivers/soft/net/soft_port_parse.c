@@ -215,7 +215,7 @@ check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 	/* A host that does duplicate address detection sends from :: (RFC 4861, 4.3). */
 	if (!soft_ip_is_host(rx->net.src) && !(nd && memcmp(rx->net.src, unspecified, 16) == 0))
 		return SOFT_DROP_SRC_IP;
-	if (soft_port_is_ours(s, rx->net.src))
+	if (soft_port_is_own_addr(s, rx->net.src))
 		return SOFT_DROP_SRC_IP;
 	if (nd && rx->net.dst[0] == 0xff)
 		return SOFT_DROP_NONE;
@@ -224,7 +224,7 @@ check_addrs(const struct soft_port_stack *s, const struct soft_port_rx *rx)
 		soft_mcast_mac(rx->net.dst, mac);
 		return memcmp(rx->dst_mac, mac, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;
 	}
-	if (!soft_port_is_ours(s, rx->net.dst))
+	if (!soft_port_is_own_addr(s, rx->net.dst))
 		return SOFT_DROP_DST_IP;
 	/* RFC 1122, 3.3.6: a broadcast frame must not carry a unicast IP address. */
 	return memcmp(rx->dst_mac, s->mac, 6) == 0 ? SOFT_DROP_NONE : SOFT_DROP_DST_MAC;

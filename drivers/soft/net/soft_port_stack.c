@@ -31,7 +31,7 @@ soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts *o,
 }
 
 bool
-soft_port_is_ours(const struct soft_port_stack *s, const uint8_t ip[16])
+soft_port_is_own_addr(const struct soft_port_stack *s, const uint8_t ip[16])
 {
 	uint32_t i;
 
@@ -80,7 +80,7 @@ soft_port_resolve(struct soft_port_stack *s, const uint8_t ip[16], uint64_t now,
 		soft_mcast_mac(ip, mac);
 		return SOFT_NEIGH_FOUND;
 	}
-	if (!soft_ip_is_host(ip) || soft_port_is_ours(s, ip))
+	if (!soft_ip_is_host(ip) || soft_port_is_own_addr(s, ip))
 		return SOFT_NEIGH_UNREACHABLE;
 	if (soft_port_on_link(s, ip) == NULL) {
 		const struct soft_neigh_entry *e = soft_neigh_peek(&s->neigh, ip);

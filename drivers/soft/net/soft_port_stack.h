@@ -112,7 +112,7 @@ void soft_port_stack_init(struct soft_port_stack *s, const struct soft_port_opts
 			  const uint8_t mac[6], uint8_t *(*room)(void *, uint32_t), void *arg);
 
 /* Returns true if @ip is one of the port's addresses. */
-bool soft_port_is_ours(const struct soft_port_stack *s, const uint8_t ip[16]);
+bool soft_port_is_own_addr(const struct soft_port_stack *s, const uint8_t ip[16]);
 /*
  * Returns the source address for a request that resolves the MAC of @ip, or NULL if @ip is in none
  * of the port's networks.

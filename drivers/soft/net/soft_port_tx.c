@@ -58,7 +58,7 @@ soft_port_flush(struct soft_port *p)
  * the packet is dropped.
  */
 static __rte_noinline void
-copy_rest(struct soft_port *p)
+copy_references(struct soft_port *p)
 {
 	uint32_t n, i, kept = 0;
 
@@ -83,7 +83,7 @@ soft_port_settle(struct soft_port *p)
 		return;
 	soft_port_flush(p);
 	if (unlikely(p->txq_n != 0))
-		copy_rest(p);
+		copy_references(p);
 }
 
 uint8_t *
@@ -295,7 +295,7 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 	uint8_t mac[6], *ip, *udp;
 
 	path->len = 0;
-	if (!soft_port_is_ours(&p->stack, net->src) || soft_ip_is_v4(net->src) != v4)
+	if (!soft_port_is_own_addr(&p->stack, net->src) || soft_ip_is_v4(net->src) != v4)
 		return SOFT_PORT_REFUSED;
 	sent = reach(p, net->dst, now, &path->hint, mac);
 	if (sent != SOFT_PORT_SENT)
