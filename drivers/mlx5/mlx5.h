@@ -208,6 +208,7 @@ struct mlx5_dev {
 	enum bb_link_layer link; /* link layer of port 1, which is that of all ports of a device */
 	uint32_t eqn;
 	enum bb_bf_copy bf_copy; /* method of BlueFlame copies of all send queues */
+	bool bf_none;            /* true: no queue copies; doorbells are 8-byte stores */
 	/* low bytes for the numbers of indirect keys, in random order */
 	uint8_t mkey_variants[256];
 	uint8_t mkey_next; /* index into mkey_variants of the byte to use next; wraps */
@@ -279,7 +280,10 @@ void mlx5_cmd_set_op(void *in, uint16_t opcode);
 int mlx5_caps_query(struct mlx5_dev *d);
 void mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr);
 
-/* Sets d->bf_copy from the device option bf_copy. Chooses a method if the option is not given. */
+/*
+ * Sets d->bf_copy and d->bf_none from the device option bf_copy. Chooses a method if the option is
+ * not given.
+ */
 int mlx5_bf_copy_choose(struct mlx5_dev *d);
 int mlx5_lcore_get(struct mlx5_dev *d, uint32_t lcore, struct mlx5_lcore **l);
 void mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore);

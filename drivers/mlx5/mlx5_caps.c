@@ -139,7 +139,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	c->clock_hz = bb_prm_get(cap, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ) * UINT64_C(1000);
 	if (bb_prm_get(cap, BB_PRM_HCA_BF))
 		c->bf_half = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_BF_REG_SIZE) >> 1;
-	if (c->bf_half < BB_WQE_BB)
+	if (c->bf_half < BB_WQE_BB || d->ctx->no_bf)
 		c->bf_half = 0;
 	if (c->ports == 0 || c->ports > MLX5_MAX_PORTS || c->max_wqe_sq < BB_WQE_BB ||
 	    c->max_wqe_rq < BB_WQE_SEG || c->log_max_qp == 0 || c->log_max_cq == 0) {

@@ -39,7 +39,8 @@ struct mlx5_ctx {
 	/* true if MODIFY_CQ may set another ring, provided that the capabilities allow it */
 	bool cq_resize;
 	bool uar_memory; /* true if UAR pages are ordinary memory, which the device reads */
-	/* device option: method of BlueFlame copies; "" if the driver chooses */
+	bool no_bf;      /* device option: no BlueFlame register, as if the device had none */
+	/* device option: method of BlueFlame copies; "none", or "" if the driver chooses */
 	char bf_copy[MLX5_BF_COPY_MAX];
 };
 

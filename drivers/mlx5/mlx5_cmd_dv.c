@@ -153,7 +153,8 @@ open_error(const char *name, int err)
 }
 
 /*
- * Parses the device options into @c. Option bf_copy: see mlx5_bf_copy_choose(). Option cq_resize
+ * Parses the device options into @c. Option bf_copy: see mlx5_bf_copy_choose(). Option no_bf makes
+ * lcores use the uncached UAR, as libmlx5 does with MLX5_SHUT_UP_BF. Option cq_resize
  * allows MODIFY_CQ to move a CQ to the umem of another ring. No open driver resizes in this way:
  * the kernel's mlx5_ib_resize_cq() passes physical pages. So the option is not tested on cards, and
  * it is off by default.
@@ -169,6 +170,8 @@ options(const char *name, const char *args, struct mlx5_ctx *c)
 		len = strcspn(args, ",");
 		if (len == 9 && strncmp(args, "cq_resize", len) == 0) {
 			c->cq_resize = true;
+		} else if (len == 5 && strncmp(args, "no_bf", len) == 0) {
+			c->no_bf = true;
 		} else if (len > skip && len - skip < sizeof(c->bf_copy) &&
 			   strncmp(args, bf_copy, skip) == 0) {
 			memcpy(c->bf_copy, args + skip, len - skip);
@@ -176,7 +179,7 @@ options(const char *name, const char *args, struct mlx5_ctx *c)
 		} else {
 			BB_LOG(ERR,
 			       "%s: unknown device option in \"%s\" (valid options: cq_resize, "
-			       "bf_copy=plain|neon|avx2|avx512|movdir64b)",
+			       "no_bf, bf_copy=none|plain|neon|avx2|avx512|movdir64b)",
 			       name, args);
 			return -EINVAL;
 		}

@@ -149,6 +149,7 @@ init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *a
 	    const struct sizes *s)
 {
 	struct bb_sq_wqe *wqes = (struct bb_sq_wqe *)(void *)(q + 1);
+	const struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
 	struct bb_sq_conf sq = {
 		.buf = q->ring.addr + s->rq_bytes,
 		.wqes = wqes,
@@ -164,9 +165,9 @@ init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *a
 		.reg = q->lcore->uar->reg_addr,
 		.bf_size = q->lcore->bf_size,
 		.bf_offset = &q->lcore->bf_offset,
-		.db_mode = attr->db_mode,
-		.bf_copy = mlx5_dev_of(qp->ctrl->pd->dev)->bf_copy,
-		.umr_no_atomic = !mlx5_dev_of(qp->ctrl->pd->dev)->caps.mkey_atomics,
+		.db_mode = d->bf_none ? BB_DB_DOORBELL : attr->db_mode,
+		.bf_copy = d->bf_copy,
+		.umr_no_atomic = !d->caps.mkey_atomics,
 		.owner = qp->ctrl->send_cq->owner,
 	};
 	struct bb_rq_conf rq = {

@@ -30,11 +30,14 @@ mlx5_bf_copy_choose(struct mlx5_dev *d)
 		BB_LOG(INFO, "%s: BlueFlame copies: %s", d->ctx->name, bb_bf_copy_name(d->bf_copy));
 		return 0;
 	}
+	d->bf_none = strcmp(name, "none") == 0;
+	if (d->bf_none)
+		return 0;
 	ret = bb_bf_copy_parse(name, &d->bf_copy);
 	if (ret == -EINVAL)
 		BB_LOG(ERR,
-		       "%s: unknown bf_copy \"%s\": give plain, neon, avx2, avx512 or movdir64b, "
-		       "or leave it out for the widest",
+		       "%s: unknown bf_copy \"%s\": give none, plain, neon, avx2, avx512 or "
+		       "movdir64b, or leave it out for the widest",
 		       d->ctx->name, name);
 	else if (ret == -ENOTSUP)
 		BB_LOG(ERR,

@@ -105,7 +105,7 @@ static const char *const keys[] = {"progress",
 #define KNOWN                                                                                      \
 	"progress=inline|lcore|thread, lcore=N, shuffle, scan=1..65536, seed=N, link=eth|ib, "     \
 	"grh_required, log_max_msg=0..31, uar_share, no_atomic, no_ext_atomic, no_bf, "            \
-	"no_counters, no_devx, bf_copy=plain|neon|avx2|avx512|movdir64b, no_dm, no_dmabuf, "       \
+	"no_counters, no_devx, bf_copy=none|plain|neon|avx2|avx512|movdir64b, no_dm, no_dmabuf, "  \
 	"no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, no_mw, "                  \
 	"dm=BYTES (a multiple of 4096 up to 16 MiB), dmabuf=memfd, no_clock, no_compress, "        \
 	"no_cq_moderation, no_cq_resize, wire, no_odp, no_relaxed, "                               \

@@ -12,16 +12,19 @@
 
 #include "bb_bf_copy.h"
 
-/* Posts WQEs by BlueFlame, one at a time, on a device opened with @args, and polls their CQEs. */
+/*
+ * Posts WQEs one at a time on a device opened with @args, whose doorbells are by @ring. Polls their
+ * CQEs.
+ */
 static void
-copies(const char *args, enum bb_bf_copy want)
+copies_by(const char *args, void (*ring)(struct bb_sq *sq))
 {
 	struct env e;
 	uint64_t i;
 
 	env_open_spec(&e, args);
 	env_up(&e);
-	assert_ptr_equal(e.a.qp->sq.ring, bb_bf_ring(want));
+	assert_ptr_equal(e.a.qp->sq.ring, ring);
 	for (i = 0; i < 100; i++) {
 		OK(bb_post_write_inline(e.a.qp, i, &i, sizeof(i), raddr_of(&e.b, 0), e.b.mr->rkey,
 					BB_SEND_SIGNALED));
@@ -29,6 +32,17 @@ copies(const char *args, enum bb_bf_copy want)
 		assert_memory_equal(e.b.buf, &i, sizeof(i));
 	}
 	env_stop(&e);
+}
+
+static void
+copies(const char *args, enum bb_bf_copy want)
+{
+	copies_by(args, bb_bf_ring(want));
+}
+
+TEST(test_none_stores_8_bytes_to_the_blueflame_register)
+{
+	copies_by("soft0,bf_copy=none", bb_bf_ring_head);
 }
 
 /* Every kind that the CPU supports is used when the option names it; the others are refused. */

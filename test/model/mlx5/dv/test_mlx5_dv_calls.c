@@ -81,7 +81,7 @@ T(test_errors_of_open_are_mapped_and_logged)
 	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize,x", &dev), -EINVAL);
 	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize,bf_copy=", &dev), -EINVAL);
 	assert_int_equal(bb_dev_open(SUBST_NAME ",bf_copy=plain0123456789ab", &dev), -EINVAL);
-	assert_true(said("valid options: cq_resize, bf_copy="));
+	assert_true(said("valid options: cq_resize, no_bf, bf_copy="));
 	assert_int_equal(bb_dev_open(SUBST_NAME ",bf_copy=fast,cq_resize", &dev), -EINVAL);
 	assert_true(said("unknown bf_copy"));
 	subst.no_devices = true;
@@ -90,6 +90,18 @@ T(test_errors_of_open_are_mapped_and_logged)
 	subst.foreign = true;
 	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -ENODEV);
 	assert_null(dev);
+}
+
+/* All queues ring the uncached register by 8-byte stores. */
+T(test_no_bf_opens_the_device_as_one_without_blueflame)
+{
+	struct ex x;
+
+	assert_int_equal(exchange(&x, SUBST_NAME ",no_bf,cq_resize"), 0);
+	assert_int_equal(x.dev->attr.bf_size, 0);
+	assert_int_equal(x.a->sq.bf_size, 0);
+	assert_null(x.a->sq.ring);
+	assert_int_equal(finish(&x), 0);
 }
 
 /* A command that the firmware refuses: reported by status, and by errno on an older kernel. */
