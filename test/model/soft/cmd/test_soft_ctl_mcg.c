@@ -72,7 +72,7 @@ teardown(void **state)
 
 #define MCG_TEST(name) TEST_WITH(setup, teardown, name)
 
-MCG_TEST(test_attach_and_destroy_of_its_object)
+MCG_TEST(test_attached_qp_is_a_member_until_its_object_ends)
 {
 	uint8_t out[BB_PRM_SZ_SHORT], other[16];
 	struct mlx5_obj *qp, *at, *more;
@@ -96,7 +96,7 @@ MCG_TEST(test_attach_and_destroy_of_its_object)
 	OK(soft_cmd_if.obj_destroy(qp));
 }
 
-MCG_TEST(test_refused_values)
+MCG_TEST(test_bad_attach_command_is_refused)
 {
 	uint8_t in[BB_PRM_SZ_MCG], out[BB_PRM_SZ_SHORT], gid[16] = {0xfe, 0x80, [15] = 1};
 	struct mlx5_obj *qp, *at, *obj = NULL;
