@@ -360,7 +360,7 @@ ROW(run_no_pattern)
 
 	REFUSED(fx,
 		bb_post_mkey_interleaved(fx_shared(fx).b, 41, mkey, rights(fx), 2, &block, 1, 0),
-		-ENOTSUP, "pattern");
+		-ENOTSUP, "interleaved");
 }
 
 ROW(run_invalidated)
