@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The cost of a write by drivers/verbs above bare ibv_wr_*() on the same provider, the null
- * provider. devtools/instructions --bench runs it and needs these options and function names.
- * Both counts include the provider.
+ * The cost of a post and of a completion by drivers/verbs above bare ibv_wr_*() on the same
+ * provider, the null provider. devtools/instructions --bench runs it and needs these options and
+ * function names. Both counts include the provider.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +21,103 @@
 #define NOINLINE __attribute__((noinline, noclone))
 #endif
 
-static const char *const kernels[] = {"sge64/batch1/all", "sge64/batch16/all"};
+enum op {
+	WRITE,
+	INLINE,
+	SEND,
+	READ,
+	LIST,
+	ATOMIC,
+	FENCE,
+	UD
+};
+
+/* A kernel whose name ends in "last" signals only the last request of each batch. */
+static const struct {
+	const char *name;
+	enum op op;
+} kernels[] = {
+	{"sge64/batch1/all", WRITE},      {"sge64/batch16/all", WRITE},
+	{"sge64/batch16/last", WRITE},    {"inline8/batch16/all", INLINE},
+	{"send64/batch16/all", SEND},     {"send64/batch16/last", SEND},
+	{"read64/batch16/all", READ},     {"list2x64/batch16/all", LIST},
+	{"fetchadd/batch16/all", ATOMIC}, {"fence64/batch16/all", FENCE},
+	{"datagram64/batch16/all", UD},
+};
 
 static uint8_t mem[4096];
 static struct bb_qp *qp;
 static struct bb_cq *cq;
 static struct bb_mr *mr;
+static struct bb_ah *ah;
+static enum op op;
+
+/* Posts a request of a constant kind. @sge: two pieces. */
+static inline __attribute__((always_inline)) int
+post_one(enum op kind, uint64_t wr_id, const struct bb_sge *sge, uint32_t flags)
+{
+	const struct bb_sge word = {sge->addr, 8, sge->lkey};
+	const uint64_t raddr = (uintptr_t)mem + 1024;
+
+	switch (kind) {
+	case INLINE:
+		return bb_post_write_inline(qp, wr_id, mem, 8, raddr, mr->rkey, flags);
+	case SEND:
+		return bb_post_send(qp, wr_id, sge, 1, flags);
+	case READ:
+		return bb_post_read(qp, wr_id, sge, 1, raddr, mr->rkey, flags);
+	case LIST:
+		return bb_post_write(qp, wr_id, sge, 2, raddr, mr->rkey, flags);
+	case ATOMIC:
+		return bb_post_fetch_add(qp, wr_id, &word, raddr, mr->rkey, 1, flags);
+	case UD:
+		return bb_post_send_ud(qp, wr_id, sge, 1, ah, 7, 0x11, flags);
+	case FENCE:
+		flags |= BB_SEND_FENCE;
+		break;
+	default:
+		break;
+	}
+	return bb_post_write(qp, wr_id, sge, 1, raddr, mr->rkey, flags);
+}
+
+static inline __attribute__((always_inline)) unsigned int
+post_batch(enum op kind, uint64_t i, uint32_t batch, bool last)
+{
+	const struct bb_sge sge[2] = {{(uintptr_t)mem, 64, mr->lkey},
+				      {(uintptr_t)mem + 64, 64, mr->lkey}};
+	unsigned int bad = 0;
+
+	for (uint32_t k = 1; k < batch; k++)
+		bad += post_one(kind, i++, sge, last ? 0 : BB_SEND_SIGNALED) != 0;
+	bad += post_one(kind, i, sge, BB_SEND_SIGNALED) != 0;
+	bb_qp_ring(qp);
+	return bad;
+}
+
+/* Counted. */
+static NOINLINE unsigned int
+count_post_other(uint64_t i, uint32_t batch, bool last)
+{
+	switch (op) {
+	case INLINE:
+		return post_batch(INLINE, i, batch, false);
+	case SEND:
+		return last ? post_batch(SEND, i, batch, true) : post_batch(SEND, i, batch, false);
+	case READ:
+		return post_batch(READ, i, batch, false);
+	case LIST:
+		return post_batch(LIST, i, batch, false);
+	case ATOMIC:
+		return post_batch(ATOMIC, i, batch, false);
+	case FENCE:
+		return post_batch(FENCE, i, batch, false);
+	case UD:
+		return post_batch(UD, i, batch, false);
+	default:
+		return post_batch(WRITE, i, batch, true);
+	}
+}
 
 /* Counted. */
 static NOINLINE unsigned int
@@ -61,7 +152,88 @@ count_poll(struct bb_wc *wc, unsigned int n)
 	return bb_cq_poll(cq, wc, n);
 }
 
+/* Posts a request of a constant kind by hand. */
+static inline __attribute__((always_inline)) void
+baseline_one(enum op kind, struct ibv_qp_ex *ex, const struct ibv_sge *list)
+{
+	const uint64_t raddr = (uintptr_t)mem + 1024;
+
+	switch (kind) {
+	case INLINE:
+		ibv_wr_rdma_write(ex, mr->rkey, raddr);
+		ibv_wr_set_inline_data(ex, mem, 8);
+		return;
+	case SEND:
+		ibv_wr_send(ex);
+		break;
+	case READ:
+		ibv_wr_rdma_read(ex, mr->rkey, raddr);
+		break;
+	case LIST:
+		ibv_wr_rdma_write(ex, mr->rkey, raddr);
+		ibv_wr_set_sge_list(ex, 2, list);
+		return;
+	case ATOMIC:
+		ibv_wr_atomic_fetch_add(ex, mr->rkey, raddr, 1);
+		ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)mem, 8);
+		return;
+	case UD:
+		ibv_wr_send(ex);
+		ibv_wr_set_ud_addr(ex, verbs_ah_of(&ah->av), 7, 0x11);
+		break;
+	default:
+		ibv_wr_rdma_write(ex, mr->rkey, raddr);
+		break;
+	}
+	ibv_wr_set_sge(ex, list->lkey, list->addr, list->length);
+}
+
+static inline __attribute__((always_inline)) int
+baseline_batch(enum op kind, struct ibv_qp_ex *ex, uint64_t i, uint32_t batch, bool last)
+{
+	const struct ibv_sge list[2] = {{(uintptr_t)mem, 64, mr->lkey},
+					{(uintptr_t)mem + 64, 64, mr->lkey}};
+	const unsigned int more =
+		(kind == FENCE ? IBV_SEND_FENCE : 0u) | (kind == INLINE ? IBV_SEND_INLINE : 0u);
+
+	ibv_wr_start(ex);
+	for (uint32_t k = 1; k < batch; k++) {
+		ex->wr_id = i++;
+		ex->wr_flags = more | (last ? 0u : IBV_SEND_SIGNALED);
+		baseline_one(kind, ex, list);
+	}
+	ex->wr_id = i;
+	ex->wr_flags = more | IBV_SEND_SIGNALED;
+	baseline_one(kind, ex, list);
+	return ibv_wr_complete(ex);
+}
+
 /* Counted: the baselines, on the same QP and CQ. */
+static NOINLINE int
+count_baseline_post_other(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch, bool last)
+{
+	switch (op) {
+	case INLINE:
+		return baseline_batch(INLINE, ex, i, batch, false);
+	case SEND:
+		return last ? baseline_batch(SEND, ex, i, batch, true)
+			    : baseline_batch(SEND, ex, i, batch, false);
+	case READ:
+		return baseline_batch(READ, ex, i, batch, false);
+	case LIST:
+		return baseline_batch(LIST, ex, i, batch, false);
+	case ATOMIC:
+		return baseline_batch(ATOMIC, ex, i, batch, false);
+	case FENCE:
+		return baseline_batch(FENCE, ex, i, batch, false);
+	case UD:
+		return baseline_batch(UD, ex, i, batch, false);
+	default:
+		return baseline_batch(WRITE, ex, i, batch, true);
+	}
+}
+
+/* Counted. */
 static NOINLINE int
 count_baseline_post(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch)
 {
@@ -109,6 +281,7 @@ make(void)
 	struct bb_qp_init_attr init;
 	struct bb_cq_attr cattr;
 	struct bb_qp_attr attr;
+	struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_qp_addr addr;
 	struct bb_dev *dev;
 	struct bb_pd *pd;
@@ -125,13 +298,18 @@ make(void)
 		return -1;
 	init.send_cq = cq;
 	init.recv_cq = cq;
+	init.max_sge = 2;
+	init.max_inline = 64;
+	init.type = op == UD ? BB_QPT_UD : BB_QPT_RC;
 	if (bb_qp_create(pd, &init, &qp) != 0 || bb_qp_addr(qp, 1, 0, &addr) != 0)
 		return -1;
+	if (op == UD)
+		return bb_ah_create(pd, &path, &ah) != 0 ? -1 : bb_qp_ud_up(qp, 1, 0, 0x11, 5);
 	return bb_qp_connect(qp, &addr, &addr, &attr);
 }
 
 static int
-run(bool ours, uint32_t batch, uint64_t n)
+run(bool ours, uint32_t batch, bool last, uint64_t n)
 {
 	struct verbs_qp *q = verbs_qp_of(qp);
 	uint64_t i, wr_ids[32];
@@ -142,12 +320,16 @@ run(bool ours, uint32_t batch, uint64_t n)
 
 		if (batch == 1)
 			bad = ours ? (int)count_post_sge(i) : count_baseline_post_sge(q->ex, i);
-		else
+		else if (op == WRITE && !last)
 			bad = ours ? (int)count_post(i, batch)
 				   : count_baseline_post(q->ex, i, batch);
+		else
+			bad = ours ? (int)count_post_other(i, batch, last)
+				   : count_baseline_post_other(q->ex, i, batch, last);
 		if (bad != 0)
 			return 1;
-		if ((ours ? count_poll(wc, 32) : count_baseline_poll(q->scq->ex, wr_ids)) != batch)
+		if ((ours ? count_poll(wc, 32) : count_baseline_poll(q->scq->ex, wr_ids)) !=
+		    (last ? 1 : batch))
 			return 1;
 	}
 	return 0;
@@ -162,7 +344,7 @@ main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--list-kernels") == 0)
 			for (size_t k = 0; k < RTE_DIM(kernels); k++)
-				puts(kernels[k]);
+				puts(kernels[k].name);
 		else if (strcmp(argv[i], "--kernel") == 0 && i + 1 < argc)
 			kernel = argv[++i];
 		else if (strcmp(argv[i], "--side") == 0 && i + 1 < argc)
@@ -172,7 +354,11 @@ main(int argc, char **argv)
 	}
 	if (n == 0)
 		return 0;
+	for (size_t k = 0; k < RTE_DIM(kernels); k++)
+		if (strcmp(kernels[k].name, kernel) == 0)
+			op = kernels[k].op;
 	if (bare_eal_init() < 0 || make() != 0)
 		return 1;
-	return run(strcmp(side, "ours") == 0, strstr(kernel, "batch16") != NULL ? 16 : 1, n);
+	return run(strcmp(side, "ours") == 0, strstr(kernel, "batch16") != NULL ? 16 : 1,
+		   strstr(kernel, "/last") != NULL, n);
 }
