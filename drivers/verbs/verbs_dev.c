@@ -84,7 +84,6 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 	const char *ibname = mine ? name + strlen(PREFIX) : name;
 	struct verbs_dev *d;
 	struct ibv_context *ctx = NULL;
-	unsigned int i;
 	int ret;
 
 	ret = open_ctx(ibname, &ctx);
@@ -107,8 +106,6 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 	d->dev = dev;
 	d->ctx = ctx;
 	snprintf(d->ibname, sizeof(d->ibname), "%s", ibname);
-	for (i = 0; i < RTE_DIM(d->keys); i++)
-		LIST_INIT(&d->keys[i]);
 	dev->priv = d;
 	/* Make the descriptor non-blocking, because reading events must never block the caller. */
 	if (fcntl(ctx->async_fd, F_SETFL, fcntl(ctx->async_fd, F_GETFL) | O_NONBLOCK) != 0) {
@@ -118,9 +115,6 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 		goto free_dev;
 	}
 	ret = verbs_caps(d, &dev->attr);
-	if (ret != 0)
-		goto free_dev;
-	ret = -pthread_mutex_init(&d->keys_lock, NULL);
 	if (ret != 0)
 		goto free_dev;
 	return 0;
@@ -171,7 +165,6 @@ verbs_close(struct bb_dev *dev)
 	}
 	for (i = 0; i < RTE_DIM(d->qpns.page); i++)
 		free(d->qpns.page[i]);
-	pthread_mutex_destroy(&d->keys_lock);
 	free(d);
 	return 0;
 }

@@ -4,12 +4,13 @@
 /*
  * Declarations shared by the files of the verbs driver, which runs on any libibverbs device.
  *
- * The application posts into rings of mlx5 WQEs and polls a ring of mlx5 CQEs, as on every device.
- * So the code above the driver is the same for all devices. With this driver no device reads the
- * rings. Instead bb_sq_ring() and similar functions call this driver, which posts the new WQEs to
- * the provider as work requests (verbs_send.c, verbs_recv.c). A poll first gets completions from
- * the provider's CQ and writes CQEs for them (verbs_poll.c). The wr_id of a provider's request
- * identifies its WQE.
+ * The application posts sends by functions of this driver (bb_sq_ops.h). They post to the provider
+ * at once (verbs_post.c), or collect the requests for the doorbell (verbs_chain.c). The application
+ * posts receives into rings of mlx5 WQEs and polls a ring of mlx5 CQEs, as on every device. With
+ * this driver no device reads these rings. Instead the doorbell of a receive queue posts the new
+ * WQEs to the provider as work requests (verbs_recv.c). A poll first gets completions from the
+ * provider's CQ and writes CQEs for them (verbs_poll.c). The wr_id of a provider's request
+ * identifies its slot or WQE.
  */
 #ifndef VERBS_DRV_H
 #define VERBS_DRV_H
@@ -36,20 +37,19 @@
  */
 #define VERBS_LOGGED (1 << 30)
 
-/* A memory region or window. verbs_key_find() looks it up by its key. */
+/* A memory region or window. */
 struct verbs_mr {
 	/* must be the first member, because lib/core holds a pointer to it */
 	struct bb_drv_mr base;
 	enum bb_drv_mr_kind kind;
+	/* 1 until the object is released, plus 1 for each bind of it in a chain; __atomic */
+	uint32_t refs;
 	union {
 		struct ibv_mr *mr;
-		struct ibv_mw *mw; /* valid only for kind MW */
+		/* valid only for kind MW; NULL after the release of the window; __atomic */
+		struct ibv_mw *mw;
 	};
-	LIST_ENTRY(verbs_mr) link;
 };
-LIST_HEAD(verbs_mr_list, verbs_mr);
-
-#define VERBS_KEY_BUCKETS 256u
 
 /*
  * QPs of a device by QP number, to find the QP of a receive from an SRQ. The pages of the table are
@@ -76,9 +76,6 @@ struct verbs_dev {
 	/* CQ that occupies the low mmap offsets of siw: see verbs_caps.c */
 	struct ibv_cq *siw_low;
 	struct ibv_mr no_mr; /* placeholder for an MR, without a key */
-	/* protects the keys, because EAL's callbacks register memory while owners bind windows */
-	pthread_mutex_t keys_lock;
-	struct verbs_mr_list keys[VERBS_KEY_BUCKETS];
 	struct verbs_qpns qpns;
 };
 
@@ -140,42 +137,53 @@ struct verbs_cq {
 struct verbs_own {
 	/* seq of the last request before this one that was posted to the provider */
 	uint32_t after_seq;
+	uint32_t seq; /* seq of this request */
 	uint16_t idx;
 	/* error syndrome of the CQE; 0: success, or flush error if the QP is in ERR */
 	uint8_t syndrome;
 	bool report;
 };
 
-/* A QP. Followed in memory by tables of its WQEs; see verbs_qp.c. */
+/* A QP. Followed in memory by tables of its slots and receive WQEs; see verbs_qp.c. */
 struct verbs_qp {
 	/* Accessed by every post and completion. */
-	/* NULL if the provider has no extended post, but only ibv_post_send() */
+	struct bb_sq_ops ops; /* must be first: verbs_qp_of_sq() */
+	uint64_t wr_base;     /* wr_id bits that identify the QP: VERBS_WR_USER() */
+	/* wr_base with VERBS_WR_REPORT, for requests whose completion is reported */
+	uint64_t wr_reported;
+	uint64_t slot_mask; /* bits of an offset in bb_sq.wqes that select a whole entry */
+	/*
+	 * Requests that may be outstanding, by enum bb_sq_class. 0 makes the next post call
+	 * verbs_begin().
+	 */
+	uint32_t limits[3];
+	/* NULL if requests are posted by ibv_post_send() */
 	struct ibv_qp_ex *ex;
 	struct ibv_qp *ib;
 	struct verbs_cq *scq;
-	uint64_t wr_base; /* wr_id bits that identify the QP: VERBS_WR_USER() */
-	/* wr_base with VERBS_WR_REPORT, for requests whose completion is reported */
-	uint64_t wr_reported;
-	/* first block that verbs_sq_give() has not yet posted to the provider */
-	uint16_t head;
-	/* maximum SGEs of extended post; requests with more SGEs are posted by ibv_post_send() */
-	uint16_t ex_pieces;
 	bool failed; /* the QP is in ERR, so requests are flushed */
 	/* the provider has rejected a request, so nothing more is posted to it */
 	bool refused;
-	bool open;       /* a batch is open: ibv_wr_start() was called, see verbs_post.c */
-	uint32_t opened; /* low half of rung_seq when the batch was opened */
-	/* seq of the request last posted to the provider; valid only if not open */
-	uint32_t given;
+	/* requests until the next doorbell are flushed: see verbs_lacks() */
+	bool ends;
+	bool open;         /* a batch is open: ibv_wr_start() was called, see verbs_post.c */
+	bool held;         /* ex is not NULL, but posts add to the chain: see verbs_hold() */
 	uint32_t done;     /* seq of the last request posted to the provider that has completed */
 	uint32_t own_head; /* index of the oldest entry of own[], a ring of own_mask + 1 entries */
-	uint32_t own_tail;
+	uint32_t own_tail; /* end of the entries whose doorbell has rung */
+	uint32_t own_next; /* end of all entries */
 	uint32_t own_mask;
 	struct verbs_own *own;
+	/* Chain of requests for the next doorbell: see verbs_chain.c. */
+	uint8_t *slots;
+	size_t slot_bytes;
+	struct ibv_send_wr *first, *last; /* first is NULL if the chain is empty */
+	uint32_t binds;                   /* binds of windows in the chain */
 	/* Fields that the data path does not access. */
-	uint64_t ops; /* bit mask of the operations IBV_QP_EX_WITH_* that ex supports */
+	uint32_t marked;   /* requests up to this seq are complete when the marker is */
+	uint64_t send_ops; /* bit mask of the operations IBV_QP_EX_WITH_* that ex supports */
 	struct verbs_domain *domain;
-	void *ring; /* memory of the rings: first the receive queue, then the send queue */
+	void *ring; /* memory of the receive queue's ring */
 	LIST_ENTRY(verbs_qp) link;
 	struct bb_qp *bb;
 };
@@ -196,13 +204,15 @@ struct verbs_channel {
 /*
  * wr_id of a request at the provider. It contains the queue, the WQE, and whether the driver
  * reports the completion to the application. Some requests are posted as signalled only because the
- * driver must know when they have completed.
+ * driver must know when they have completed. The low bits are the index of the receive's WQE, or
+ * the offset of the send's entry in bb_sq.wqes.
  */
 #define VERBS_WR_RECV         (UINT64_C(1) << 63)
 #define VERBS_WR_SRQ          (UINT64_C(1) << 62)
 #define VERBS_WR_REPORT       (UINT64_C(1) << 61)
-#define VERBS_WR_MARK         (UINT64_C(1) << 60) /* marker: mark() in verbs_send.c */
-#define VERBS_WR_USER(wr_id_) ((uint32_t)((wr_id_) >> 16) & 0xffffffu)
+#define VERBS_WR_MARK         (UINT64_C(1) << 60) /* marker: mark() in verbs_sq.c */
+#define VERBS_WR_USER_SHIFT   24
+#define VERBS_WR_USER(wr_id_) ((uint32_t)((wr_id_) >> VERBS_WR_USER_SHIFT) & 0xffffffu)
 
 static inline struct verbs_dev *
 verbs_dev_of(const struct bb_dev *dev)
@@ -214,6 +224,20 @@ static inline struct verbs_qp *
 verbs_qp_of(const struct bb_qp *qp)
 {
 	return qp->ctrl->priv;
+}
+
+/* Returns the QP of a send queue. Used on the data path. */
+static inline struct verbs_qp *
+verbs_qp_of_sq(const struct bb_sq *sq)
+{
+	return container_of(sq->ops, struct verbs_qp, ops);
+}
+
+/* Returns the entry of bb_sq.wqes that a wr_id names. Bits above the offset are ignored. */
+static inline struct bb_sq_wqe *
+verbs_slot_at(const struct bb_sq *sq, const struct verbs_qp *q, uint64_t wr_id)
+{
+	return (struct bb_sq_wqe *)(void *)((uint8_t *)sq->wqes + (wr_id & q->slot_mask));
 }
 
 /* ---- verbs_dev.c */
@@ -270,8 +294,9 @@ int verbs_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_
 int verbs_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr);
 int verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd *new_pd,
 		   void *addr, uint64_t len, uint32_t access);
-/* Returns the MR or window that has this key now; NULL if there is none. */
-struct verbs_mr *verbs_key_find(struct verbs_dev *d, uint32_t key, bool window);
+
+/* Drops a reference. The last one frees the struct. */
+void verbs_mr_put(struct verbs_mr *m);
 
 /* ---- verbs_dm.c */
 int verbs_dm_alloc(struct bb_dm_ctrl *dm);
@@ -336,23 +361,20 @@ verbs_qp_type(enum bb_qp_type type)
 	return type == BB_QPT_UC ? IBV_QPT_UC : type == BB_QPT_UD ? IBV_QPT_UD : IBV_QPT_RC;
 }
 
-/* ---- verbs_post.c */
-/* Implements bb_sq.post for a QP with extended post and a thread domain. */
-int verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
-	       uint64_t raddr, uint64_t keys);
-/*
- * Implements bb_sq.write for a QP with extended post and a thread domain. bb_sq.piece has the
- * provider's function that sets the SGE.
- */
-void verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id, uint64_t where);
-/*
- * Implements bb_sq.ring for a QP with extended post and a thread domain: passes the posted requests
- * to the provider.
- */
+/* ---- verbs_sq.c */
+/* Makes the next post call verbs_begin(), which decides whether the request is posted. */
+void verbs_sq_close(struct verbs_qp *q);
+/* Forgets all requests, because the provider has dropped them. */
+void verbs_sq_reset(struct verbs_qp *q);
+/* Implements bb_sq.ring for every kind of request. */
 void verbs_sq_ring(struct bb_sq *sq);
+
+/* ---- verbs_post.c: posts by ibv_wr_*() */
+void verbs_post_init(struct verbs_qp *q, struct ibv_qp_ex *ex);
+/* Implements bb_sq.ring if every request since the last doorbell is in the open batch. */
+void verbs_post_ring(struct bb_sq *sq);
 /*
- * Aborts the posted requests that were not rung, because the QP is to be destroyed. Returns true if
- * a batch was open.
+ * Aborts the batch, for instance because the QP is to be reset. Returns true if a batch was open.
  */
 bool verbs_post_abort(struct verbs_qp *q);
 /*
@@ -361,17 +383,15 @@ bool verbs_post_abort(struct verbs_qp *q);
  */
 void verbs_post_lost(struct bb_sq *sq, int err);
 
-/* ---- verbs_send.c, verbs_recv.c: called when a queue is rung */
-/*
- * Implements bb_sq.ring for WQEs. Requests that verbs_post() posted without a WQE may precede the
- * WQEs.
- */
-void verbs_sq_give(struct bb_sq *sq);
-/*
- * Handles an error @err of ibv_wr_complete(): the provider accepted none of the requests that were
- * posted without a WQE.
- */
-void verbs_sq_refused(struct bb_sq *sq, int err);
+/* ---- verbs_chain.c: posts by ibv_post_send() */
+/* Allocates the slots of the chain. Returns 0 or -ENOMEM. */
+int verbs_chain_init(struct verbs_qp *q, const struct bb_qp_init_attr *attr, uint32_t slots);
+/* Makes posts add to the chain. */
+void verbs_chain_use(struct verbs_qp *q);
+/* Empties the chain without posting its requests. */
+void verbs_chain_drop(struct verbs_qp *q);
+
+/* ---- verbs_recv.c: called when a queue is rung */
 void verbs_rq_ring(struct bb_rq *rq);
 void verbs_srq_ring(struct bb_srqring *ring);
 

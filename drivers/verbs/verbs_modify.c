@@ -110,13 +110,7 @@ after_reset(struct bb_qp *qp, struct verbs_qp *q)
 {
 	verbs_drain_qp(qp);
 	verbs_ah_drop_waits(qp->ctrl->pd->priv, q);
-	q->head = 0;
-	q->failed = false;
-	q->refused = false;
-	q->given = 0;
-	q->done = 0;
-	q->own_head = 0;
-	q->own_tail = 0;
+	verbs_sq_reset(q);
 }
 
 /*
@@ -154,6 +148,8 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 		open = verbs_post_abort(q);
 		verbs_drain_qp(qp);
 	}
+	/* The next post checks the new state. */
+	verbs_sq_close(q);
 	err = ibv_modify_qp(q->ib, &a, ibv_mask);
 	if (err == EINVAL && to == BB_QP_ERR && qp->state == BB_QP_RESET)
 		err = reset_to_err(q, qp->ctrl->init.type);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Memory regions and windows, and the lookup of their objects by key. The WQE of a bind has only
- * keys, but libibverbs needs the objects.
- */
+/* Memory regions and windows. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,51 +29,6 @@ BB_STATIC_ASSERT((int)BB_MR_REREG_TRANSLATION == (int)IBV_REREG_MR_CHANGE_TRANSL
 			 (int)BB_MR_REREG_PD == (int)IBV_REREG_MR_CHANGE_PD &&
 			 (int)BB_MR_REREG_ACCESS == (int)IBV_REREG_MR_CHANGE_ACCESS,
 		 "bits go through");
-
-/* Returns the key without its low byte for a window, because each bind changes the low byte. */
-static uint32_t
-key_of(const struct verbs_mr *m)
-{
-	return m->kind == BB_DRV_MR_MW ? m->base.rkey >> 8 : m->base.lkey;
-}
-
-static struct verbs_mr_list *
-bucket(struct verbs_dev *d, uint32_t key)
-{
-	return &d->keys[(key ^ key >> 8) % VERBS_KEY_BUCKETS];
-}
-
-static void
-key_add(struct verbs_dev *d, struct verbs_mr *m)
-{
-	pthread_mutex_lock(&d->keys_lock);
-	LIST_INSERT_HEAD(bucket(d, key_of(m)), m, link);
-	pthread_mutex_unlock(&d->keys_lock);
-}
-
-static void
-key_remove(struct verbs_dev *d, struct verbs_mr *m)
-{
-	pthread_mutex_lock(&d->keys_lock);
-	LIST_REMOVE(m, link);
-	pthread_mutex_unlock(&d->keys_lock);
-}
-
-struct verbs_mr *
-verbs_key_find(struct verbs_dev *d, uint32_t key, bool window)
-{
-	struct verbs_mr *m;
-
-	if (window)
-		key >>= 8;
-	pthread_mutex_lock(&d->keys_lock);
-	LIST_FOREACH(m, bucket(d, key), link) {
-		if (key_of(m) == key && (m->kind == BB_DRV_MR_MW) == window)
-			break;
-	}
-	pthread_mutex_unlock(&d->keys_lock);
-	return m;
-}
 
 static struct ibv_mr *
 region_reg(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, uint32_t access)
@@ -208,15 +160,22 @@ verbs_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_
 		return -ENOMEM;
 	}
 	m->kind = attr->kind;
+	m->refs = 1;
 	ret = object_make(pd->priv, attr, m);
 	if (ret != 0) {
 		refused(pd->dev, attr, ret);
 		free(m);
 		return ret;
 	}
-	key_add(verbs_dev_of(pd->dev), m);
 	*out = &m->base;
 	return 0;
+}
+
+void
+verbs_mr_put(struct verbs_mr *m)
+{
+	if (__atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		free(m);
 }
 
 int
@@ -232,8 +191,9 @@ verbs_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr)
 		       strerror(err));
 		return -err;
 	}
-	key_remove(verbs_dev_of(pd->dev), m);
-	free(m);
+	if (m->kind == BB_DRV_MR_MW)
+		__atomic_store_n(&m->mw, NULL, __ATOMIC_RELAXED);
+	verbs_mr_put(m);
 	return 0;
 }
 
@@ -241,7 +201,6 @@ int
 verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd *new_pd,
 	       void *addr, uint64_t len, uint32_t access)
 {
-	struct verbs_dev *d = verbs_dev_of(pd->dev);
 	struct verbs_mr *m = container_of(mr, struct verbs_mr, base);
 	struct verbs_pd *np = new_pd != NULL ? new_pd->priv : NULL;
 	int ret;
@@ -275,11 +234,7 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 			       : bb_mem_hint(ret, false));
 		return ret == -ENOSYS || ret == -EOPNOTSUPP ? -ENOTSUP : ret;
 	}
-	pthread_mutex_lock(&d->keys_lock);
-	LIST_REMOVE(m, link);
 	mr->lkey = m->mr->lkey;
 	mr->rkey = m->mr->rkey;
-	LIST_INSERT_HEAD(bucket(d, key_of(m)), m, link);
-	pthread_mutex_unlock(&d->keys_lock);
 	return 0;
 }

@@ -11,9 +11,9 @@
  * has no room. To keep the order, completions that follow a CQE become CQEs too.
  *
  * A request without BB_SEND_SIGNALED may have been posted to the provider as signalled
- * (verbs_send.c). Its completion advances verbs_qp.done and writes no CQE. Requests that the
- * provider does not complete, mainly NOPs, are in verbs_qp.own. These complete when all earlier
- * requests have completed.
+ * (verbs_sq.c). Its completion advances verbs_qp.done and writes no CQE. Requests that the provider
+ * does not complete, mainly NOPs, are in verbs_qp.own. These complete when all earlier requests
+ * have completed.
  */
 #include <errno.h>
 #include <string.h>
@@ -185,13 +185,13 @@ send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t 
 
 	if (bb_unlikely(qp == NULL))
 		return;
-	q = qp->sq.driver;
-	w = &qp->sq.wqes[wr_id & qp->sq.mask];
+	q = verbs_qp_of_sq(&qp->sq);
+	w = verbs_slot_at(&qp->sq, q, wr_id);
 	seq = w->seq;
 	if (bb_unlikely(q->own_head != q->own_tail))
 		own_done(q, seq - 1, time);
 	if ((wr_id & VERBS_WR_REPORT) != 0)
-		cqe_send(c, uidx, (uint16_t)wr_id, send_len(c, w, wc), time);
+		cqe_send(c, uidx, (uint16_t)(w - qp->sq.wqes), send_len(c, w, wc), time);
 	__atomic_store_n(&q->done, seq, __ATOMIC_RELAXED);
 	if (bb_unlikely(q->own_head != q->own_tail))
 		own_done(q, seq, time);
@@ -211,16 +211,14 @@ send_direct(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *from, struc
 
 	if (p->done == p->n || c->pi != c->bb->ring.ci || bb_unlikely(qp == NULL))
 		return false;
-	q = qp->sq.driver;
+	q = verbs_qp_of_sq(&qp->sq);
 	if (bb_unlikely(q->own_head != q->own_tail))
 		return false;
-	if (bb_unlikely((wr_id & VERBS_WR_REPORT) == 0)) {
-		w = &qp->sq.wqes[wr_id & qp->sq.mask];
-		__atomic_store_n(&q->done, w->seq, __ATOMIC_RELAXED);
-		return true;
-	}
-	w = bb_sq_complete(&qp->sq, (uint16_t)wr_id);
+	w = verbs_slot_at(&qp->sq, q, wr_id);
 	__atomic_store_n(&q->done, w->seq, __ATOMIC_RELAXED);
+	if (bb_unlikely((wr_id & VERBS_WR_REPORT) == 0))
+		return true;
+	bb_sq_completed(&qp->sq, w);
 	p->cqes++;
 	if ((w->flags & BB_SEND_SIGNALED) == 0)
 		return true;
@@ -239,6 +237,7 @@ send_failed(struct verbs_cq *c, const struct ibv_wc *wc)
 {
 	const uint32_t uidx = VERBS_WR_USER(wc->wr_id);
 	struct bb_qp *qp = c->bb->qps[uidx & BB_MAX_USER_INDEX];
+	const struct bb_sq_wqe *w;
 	bool first;
 	struct verbs_qp *q;
 	uint32_t seq;
@@ -247,15 +246,16 @@ send_failed(struct verbs_cq *c, const struct ibv_wc *wc)
 		return;
 	q = verbs_qp_of(qp);
 	if ((wc->wr_id & VERBS_WR_MARK) != 0) {
-		__atomic_store_n(&q->done, q->given, __ATOMIC_RELAXED);
-		own_done(q, q->given, 0);
+		__atomic_store_n(&q->done, q->marked, __ATOMIC_RELAXED);
+		own_done(q, q->marked, 0);
 		return;
 	}
-	seq = qp->sq.wqes[wc->wr_id & qp->sq.mask].seq;
+	w = verbs_slot_at(&qp->sq, q, wc->wr_id);
+	seq = w->seq;
 	own_done(q, seq - 1, 0);
 	first = !q->failed;
 	q->failed = true;
-	cqe_error(c, uidx, (uint16_t)wc->wr_id, BB_CQE_REQ_ERR, syndrome_of(wc->status),
+	cqe_error(c, uidx, (uint16_t)(w - qp->sq.wqes), BB_CQE_REQ_ERR, syndrome_of(wc->status),
 		  (uint8_t)wc->vendor_err);
 	__atomic_store_n(&q->done, seq, __ATOMIC_RELAXED);
 	/*

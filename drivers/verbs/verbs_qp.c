@@ -13,14 +13,6 @@
 
 #include "verbs_drv.h"
 
-/*
- * Number of 16-byte segments before the data of the largest WQEs, as in bb_sq.c, and number of
- * segments of an atomic.
- */
-#define HEAD_DS    2u
-#define UD_HEAD_DS 4u
-#define ATOMIC_DS  4u
-
 #define OPS_SEND (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define OPS_UC   (OPS_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
 #define OPS_RC                                                                                     \
@@ -30,36 +22,25 @@
 
 /* Sizes of a QP's queues. */
 struct sizes {
-	uint32_t blocks; /* 64-byte blocks of the SQ */
-	uint32_t wqes;   /* WQEs of the RQ; 0 if the QP has no RQ */
+	uint32_t slots; /* requests of the SQ */
+	uint32_t wqes;  /* WQEs of the RQ; 0 if the QP has no RQ */
 	uint32_t log_stride;
-	size_t rq_bytes, sq_bytes;
-	uint32_t own; /* number of entries of verbs_qp.own */
+	size_t rq_bytes;
 };
 
 static int
 sizes_of(const struct bb_dev *dev, const struct bb_qp_init_attr *attr, struct sizes *s)
 {
-	const uint32_t head = attr->type == BB_QPT_UD ? UD_HEAD_DS : HEAD_DS;
-	uint32_t ds = head + RTE_MAX(attr->max_sge, bb_wqe_inline_ds(attr->max_inline));
-	uint32_t per_wqe = bb_wqe_blocks(RTE_MAX(ds, ATOMIC_DS));
-
-	if (attr->sq_depth > VERBS_MAX_WR / per_wqe) {
-		BB_LOG(ERR,
-		       "%s: cannot create a QP with sq_depth %u (at most %u with the WQEs of %u "
-		       "bytes that max_sge %u and max_inline %u need)",
-		       dev->name, attr->sq_depth, VERBS_MAX_WR / per_wqe, per_wqe * BB_WQE_BB,
-		       attr->max_sge, attr->max_inline);
+	if (attr->sq_depth > VERBS_MAX_WR) {
+		BB_LOG(ERR, "%s: cannot create a QP with sq_depth %u (at most %u)", dev->name,
+		       attr->sq_depth, VERBS_MAX_WR);
 		return -EINVAL;
 	}
-	s->blocks = rte_align32pow2(attr->sq_depth * per_wqe);
-	s->sq_bytes = (size_t)s->blocks * BB_WQE_BB;
-	s->own = rte_align32pow2(attr->sq_depth);
+	s->slots = rte_align32pow2(attr->sq_depth);
 	if (attr->rq_depth == 0)
 		return 0;
 	s->log_stride = rte_log2_u32(rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG));
-	/* The SQ follows the RQ in memory and must start on a block boundary. */
-	s->wqes = RTE_MAX(rte_align32pow2(attr->rq_depth), BB_WQE_BB >> s->log_stride);
+	s->wqes = rte_align32pow2(attr->rq_depth);
 	s->rq_bytes = (size_t)s->wqes << s->log_stride;
 	return 0;
 }
@@ -119,23 +100,26 @@ unknown(void)
 /*
  * Creates the QP with extended post and its key operations. If the provider does not support the
  * key operations, creates it with extended post only. If it does not support extended post, creates
- * it without.
+ * it without. Extended post is not used without a thread domain, because the provider may hold a
+ * lock from ibv_wr_start() on; not on rxe (verbs_caps.c); and not on iWARP, where the driver checks
+ * each request first.
  */
 static int
 create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd *pd)
 {
+	const bool extended = !d->no_qp_ex && q->domain != NULL && !d->rxe && !d->dev->iwarp;
 	const enum bb_qp_type type = qp->ctrl->init.type;
 	const uint64_t ops = type == BB_QPT_RC ? OPS_RC : type == BB_QPT_UC ? OPS_UC : OPS_SEND;
 
-	if (!d->no_qp_ex) {
-		q->ops = type == BB_QPT_UD ? ops : ops | OPS_KEYS;
-		q->ib = create_qp(d, qp, pd, q->ops);
-		if (q->ib == NULL && unknown() && q->ops != ops) {
-			q->ops = ops;
+	if (extended) {
+		q->send_ops = type == BB_QPT_UD ? ops : ops | OPS_KEYS;
+		q->ib = create_qp(d, qp, pd, q->send_ops);
+		if (q->ib == NULL && unknown() && q->send_ops != ops) {
+			q->send_ops = ops;
 			q->ib = create_qp(d, qp, pd, ops);
 		}
 		if (q->ib != NULL) {
-			q->ex = ibv_qp_to_qp_ex(q->ib);
+			verbs_post_init(q, ibv_qp_to_qp_ex(q->ib));
 			return 0;
 		}
 		if (!unknown())
@@ -148,12 +132,13 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 	 * Creating the QP without extended post succeeded, so the failure was not due to a limit of
 	 * the device.
 	 */
-	if (!d->no_qp_ex)
+	if (extended) {
 		BB_LOG(INFO,
 		       "%s: the provider has no extended post: requests are posted by "
 		       "ibv_post_send()",
 		       d->ibname);
-	d->no_qp_ex = true;
+		d->no_qp_ex = true;
+	}
 	return 0;
 }
 
@@ -179,12 +164,10 @@ static int
 init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 {
 	const struct bb_qp_init_attr *attr = &qp->ctrl->init;
-	const bool direct = q->ex != NULL && q->domain != NULL && attr->type != BB_QPT_UD;
 	struct bb_sq_wqe *wqes = (struct bb_sq_wqe *)(void *)(q + 1);
 	struct bb_sq_conf sq = {
-		.buf = (uint8_t *)q->ring + s->rq_bytes,
 		.wqes = wqes,
-		.blocks = s->blocks,
+		.blocks = s->slots,
 		.qpn = qp->qpn,
 		.depth = attr->sq_depth,
 		.max_sge = attr->max_sge,
@@ -192,16 +175,15 @@ init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 		.type = attr->type,
 		.signal_all = attr->signal_all,
 		.sig_every = attr->signal_every,
-		.ring = direct ? verbs_sq_ring : verbs_sq_give,
-		.post = direct ? verbs_post : NULL,
-		.write = direct ? verbs_write : NULL,
-		.driver = q,
+		.ring = q->ex != NULL ? verbs_post_ring : verbs_sq_ring,
+		.ops = &q->ops,
+		.driver = q->ex,
 		.db_mode = BB_DB_DOORBELL,
 		.owner = attr->send_cq->owner,
 	};
 	struct bb_rq_conf rq = {
 		.buf = q->ring,
-		.wr_ids = (uint64_t *)(void *)(wqes + s->blocks),
+		.wr_ids = (uint64_t *)(void *)(wqes + s->slots),
 		.wqes = s->wqes,
 		.depth = attr->rq_depth,
 		.log_stride = s->log_stride,
@@ -213,13 +195,22 @@ init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 	int ret;
 
 	q->own = (struct verbs_own *)(void *)(rq.wr_ids + s->wqes);
-	q->own_mask = s->own - 1;
-	q->wr_base = (uint64_t)qp->user_index << 16;
+	q->own_mask = s->slots - 1;
+	q->slot_mask = (s->slots - 1) * sizeof(*wqes);
+	q->wr_base = (uint64_t)qp->user_index << VERBS_WR_USER_SHIFT;
 	q->wr_reported = q->wr_base | VERBS_WR_REPORT;
+	verbs_sq_reset(q);
 	ret = bb_sq_init(&qp->sq, &sq);
 	if (ret == 0 && s->wqes != 0)
 		ret = bb_rq_init(&qp->rq, &rq);
 	return ret;
+}
+
+static int
+no_memory(const struct bb_dev *dev)
+{
+	BB_LOG(ERR, "%s: no EAL memory for a QP: give EAL more (-m, or hugepages)", dev->name);
+	return -ENOMEM;
 }
 
 static struct verbs_qp *
@@ -228,16 +219,24 @@ memory(const struct bb_dev *dev, const struct sizes *s)
 	struct verbs_qp *q;
 
 	q = rte_zmalloc("bb_qp",
-			sizeof(*q) + s->blocks * sizeof(struct bb_sq_wqe) +
-				s->wqes * sizeof(uint64_t) + s->own * sizeof(struct verbs_own),
+			sizeof(*q) + s->slots * sizeof(struct bb_sq_wqe) +
+				s->wqes * sizeof(uint64_t) + s->slots * sizeof(struct verbs_own),
 			BB_CACHE_LINE);
-	if (q != NULL)
-		q->ring = rte_zmalloc("bb_qp", s->rq_bytes + s->sq_bytes, BB_CACHE_LINE);
-	if (q != NULL && q->ring != NULL)
+	if (q != NULL && s->rq_bytes != 0)
+		q->ring = rte_zmalloc("bb_qp", s->rq_bytes, BB_CACHE_LINE);
+	if (q != NULL && (q->ring != NULL || s->rq_bytes == 0))
 		return q;
 	rte_free(q);
-	BB_LOG(ERR, "%s: no EAL memory for a QP: give EAL more (-m, or hugepages)", dev->name);
+	(void)no_memory(dev);
 	return NULL;
+}
+
+static void
+memory_free(struct verbs_qp *q)
+{
+	rte_free(q->slots);
+	rte_free(q->ring);
+	rte_free(q);
 }
 
 int
@@ -277,7 +276,12 @@ verbs_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 				      : "");
 		goto put_domain;
 	}
-	q->ex_pieces = d->rxe ? 1 : VERBS_MAX_SGE;
+	if (q->ex == NULL)
+		verbs_chain_use(q);
+	if (verbs_chain_init(q, attr, s.slots) != 0) {
+		ret = no_memory(pd->dev);
+		goto destroy;
+	}
 	qp->qpn = q->ib->qp_num;
 	ret = init_queues(qp, q, &s);
 	if (ret != 0)
@@ -294,8 +298,7 @@ destroy:
 	(void)ibv_destroy_qp(q->ib);
 put_domain:
 	verbs_domain_put(q->domain);
-	rte_free(q->ring);
-	rte_free(q);
+	memory_free(q);
 	return ret;
 }
 
@@ -317,14 +320,14 @@ verbs_qp_destroy(struct bb_qp *qp)
 		return -err;
 	}
 	verbs_drain_qp(qp);
+	verbs_chain_drop(q);
 	(void)qpn_note(d, qp->qpn, 0);
 	if (qp->ctrl->init.type == BB_QPT_UD) {
 		LIST_REMOVE(q, link);
 		verbs_ah_drop_waits(qp->ctrl->pd->priv, q);
 	}
 	verbs_domain_put(q->domain);
-	rte_free(q->ring);
-	rte_free(q);
+	memory_free(q);
 	return 0;
 }
 

@@ -87,7 +87,7 @@ void
 verbs_rq_ring(struct bb_rq *rq)
 {
 	struct bb_qp *qp = container_of(rq, struct bb_qp, rq);
-	const uint64_t base = VERBS_WR_RECV | (uint64_t)qp->user_index << 16;
+	const uint64_t base = VERBS_WR_RECV | (uint64_t)qp->user_index << VERBS_WR_USER_SHIFT;
 	const uint32_t segs = 1u << rq->log_stride >> 4;
 	struct chain ch;
 

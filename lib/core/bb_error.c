@@ -29,6 +29,15 @@ struct bb_qp_error {
 	char wqe[640];
 };
 
+/* Returns the name of an opcode in struct bb_sq_wqe. */
+static const char *
+request_name(uint8_t opcode)
+{
+	return opcode == BB_SQ_BIND_MW     ? "BIND_MW"
+	       : opcode == BB_SQ_LOCAL_INV ? "LOCAL_INV"
+					   : bb_wqe_opcode_name(opcode);
+}
+
 /* Formats the WQE at @counter and copies its SGEs. */
 static void
 wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t counter)
@@ -38,10 +47,11 @@ wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t coun
 	const uint8_t *wqe;
 
 	e->send = send;
-	if (send && qp->sq.wqes[counter & qp->sq.mask].direct != BB_SQ_BUILT) {
-		snprintf(e->wqe, sizeof(e->wqe),
-			 "%s at block %u, posted through libibverbs, which does not show the WQE",
-			 bb_wqe_opcode_name(qp->sq.wqes[counter & qp->sq.mask].opcode), counter);
+	if (send && qp->sq.buf == NULL) {
+		snprintf(e->wqe, sizeof(e->wqe), "%s in slot %u, posted through libibverbs",
+			 request_name(qp->sq.wqes[counter & qp->sq.mask].opcode), counter);
+		if (qp->sq.ops->request != NULL)
+			e->n = qp->sq.ops->request(&qp->sq, counter, e->pieces, PIECES_MAX);
 	} else if (send) {
 		bb_wqe_dump(e->wqe, sizeof(e->wqe), qp->sq.buf, qp->sq.mask + 1, counter, ud);
 		e->n = bb_wqe_pieces(e->pieces, PIECES_MAX, qp->sq.buf, qp->sq.mask + 1, counter,

@@ -64,10 +64,11 @@ struct walk {
 static void
 walk_next(const struct bb_sq *sq, struct walk *w)
 {
-	const uint8_t *ctrl = sq->buf + (size_t)(w->idx & sq->mask) * BB_WQE_BB;
-	const bool built = sq->wqes[w->idx & sq->mask].direct == BB_SQ_BUILT;
-	const uint32_t ds = built ? RTE_MAX(ctrl[7] & BB_WQE_MAX_DS, 1) : 1;
+	uint32_t ds = 1;
 
+	if (sq->buf != NULL)
+		ds = RTE_MAX(sq->buf[(size_t)(w->idx & sq->mask) * BB_WQE_BB + 7] & BB_WQE_MAX_DS,
+			     1);
 	w->idx = (uint16_t)(w->idx + bb_wqe_blocks(ds));
 	w->done += bb_sq_slots(sq, ds);
 }

@@ -24,6 +24,7 @@
 #include <rte_ticketlock.h> /* a lock whose stores ThreadSanitizer sees */
 
 #include "bb_mem_priv.h"
+#include "bb_mem_table.h"
 #include "bb_mw.h"
 
 #define ACCESS_REMOTE_WRITES (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)
@@ -487,11 +488,12 @@ refuse(const struct bb_qp *qp, const struct bb_mw *mw, int err, const char *why)
 
 static int
 post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, struct bb_mr *mr,
-     const struct bb_bind *bind, uint32_t flags)
+     struct bb_bind *bind, uint32_t flags)
 {
 	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
 	int ret;
 
+	bind->mw_obj = w->drv;
 	/* This call may ring a doorbell, so it must be made before w->lock is taken. */
 	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, bind->len != 0));
 	rte_ticketlock_lock(&w->lock);
@@ -531,6 +533,7 @@ bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr,
 	if (why != NULL)
 		return refuse(qp, mw, -EINVAL, why);
 	bind.lkey = mr->lkey;
+	bind.mr_obj = ((struct bb_mr_priv *)mr)->reg->drv_mr;
 	return post(qp, wr_id, mw, bb_inc_rkey(mw->rkey), mr, &bind, flags);
 }
 
@@ -564,6 +567,7 @@ bb_post_bind_mw(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new
 	if (why != NULL)
 		return refuse(qp, mw, -EINVAL, why);
 	bind.lkey = mr->lkey;
+	bind.mr_obj = ((struct bb_mr_priv *)mr)->reg->drv_mr;
 	return post(qp, wr_id, mw, new_rkey, mr, &bind, flags);
 }
 

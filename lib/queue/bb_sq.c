@@ -6,6 +6,7 @@
 #include "bb_bf_copy.h"
 #include "bb_queue_log.h"
 #include "bb_sq_atomic.h"
+#include "bb_sq_ud.h"
 
 /* Half of the range of a 16-bit WQE index, so that a full ring differs from an empty one. */
 #define SQ_MAX_BLOCKS 32768u
@@ -43,13 +44,15 @@ check_memory(const struct bb_sq_conf *conf)
 {
 	const bool called = conf->ring != NULL;
 
-	if (conf->buf == NULL || conf->wqes == NULL || (conf->dbrec == NULL) != called ||
+	if (conf->wqes == NULL || (conf->buf == NULL) != (conf->ops != NULL) ||
+	    (conf->ops != NULL && !called) || (conf->dbrec == NULL) != called ||
 	    (conf->reg == NULL) != called || ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 ||
 	    ((uintptr_t)conf->dbrec & 3) != 0 || ((uintptr_t)conf->reg & 7) != 0) {
 		BB_QUEUE_LOG(ERR,
 			     "send queue of QP 0x%06x: ring %p, WQE table %p, doorbell record %p "
 			     "and register %p must not be NULL, and aligned to 64, 8, 4 and 8 "
-			     "bytes; a doorbell function can replace the last two",
+			     "bytes; a doorbell function can replace the last two, and operations "
+			     "the ring",
 			     conf->qpn, conf->buf, (void *)conf->wqes, (void *)conf->dbrec,
 			     conf->reg);
 		return -EINVAL;
@@ -75,10 +78,11 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 		return -EINVAL;
 	}
 	/*
-	 * The room of the queue is counted in slots of the largest WQE, so there must be blocks
-	 * for depth slots.
+	 * The room of a ring is counted in slots of the largest WQE, so there must be blocks for
+	 * depth slots. Without a ring each request takes one block.
 	 */
-	if (conf->depth == 0 || conf->depth > conf->blocks / bb_wqe_blocks(max_ds)) {
+	if (conf->depth == 0 ||
+	    conf->depth > conf->blocks / (conf->ops != NULL ? 1 : bb_wqe_blocks(max_ds))) {
 		BB_QUEUE_LOG(
 			ERR,
 			"send queue of QP 0x%06x: invalid depth %u: at least 1, and as many WQEs "
@@ -166,8 +170,7 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->sig_every = (uint16_t)conf->sig_every;
 	sq->dbrec = conf->dbrec;
 	sq->reg = conf->reg;
-	sq->post = conf->post != NULL ? conf->post : bb_sq_post_slow;
-	sq->write = conf->write;
+	sq->ops = conf->ops != NULL ? conf->ops : &bb_sq_ring_ops;
 	sq->driver = conf->driver;
 	sq->ring = conf->ring;
 	if (conf->db_mode == BB_DB_BLUEFLAME && conf->bf_size != 0)
@@ -182,7 +185,8 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	 */
 	sq->max_sge = (uint16_t)(conf->max_sge == 0 && conf->type != BB_QPT_UD ? 1 : conf->max_sge);
 	sq->max_inline = (uint16_t)conf->max_inline;
-	sq->slot_blocks = (uint8_t)bb_wqe_blocks(max_ds);
+	/* Without a ring each request takes one slot. */
+	sq->slot_blocks = (uint8_t)bb_wqe_blocks(conf->ops != NULL ? BB_WQE_MAX_DS : max_ds);
 	sq->umr_no_atomic = conf->umr_no_atomic;
 	sq->owner = conf->owner;
 	bb_sq_reset(sq);
@@ -228,7 +232,6 @@ bb_sq_reset(struct bb_sq *sq)
 	sq->seq = 0;
 	sq->carry = 0;
 	sq->done = 0;
-	sq->built = BB_SQ_NONE;
 	bb_sq_enable(sq, false);
 	__atomic_store_n(&sq->error, 0, __ATOMIC_RELAXED);
 	sq->sig_seq = 0;
@@ -272,17 +275,10 @@ class_limit(const struct bb_sq *sq, enum bb_sq_class c)
 static void
 set_limits(struct bb_sq *sq)
 {
-	bool open = sq->enabled && !sq->fence;
+	/* A post within its limit builds a WQE, so a queue without a ring has limits of 0. */
+	const bool open = sq->enabled && !sq->fence && sq->buf != NULL;
 
 	sq->ud_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_UD) : 0);
-	/*
-	 * With a limit of 0 the inline functions call the slow path. A driver with its own post()
-	 * needs that, because it does not use WQEs.
-	 */
-	if (sq->post != bb_sq_post_slow) {
-		sq->direct_limit = 0;
-		open = false;
-	}
 	sq->limit = open ? class_limit(sq, BB_SQ_MSG) : 0;
 	sq->rd_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_RD) : 0);
 }
@@ -327,14 +323,6 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 		bb_sq_make_room(sq, slots);
 		return -EAGAIN;
 	}
-	/*
-	 * Earlier requests are with the driver's post(). From now on requests are built as WQEs,
-	 * which the next doorbell passes on after these.
-	 */
-	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
-		sq->built = sq->pi;
-		sq->direct_limit = 0;
-	}
 	if (sq->fence) {
 		sq->fence = 0;
 		set_limits(sq);
@@ -345,16 +333,6 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 }
 
 int
-bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags)
-{
-	/* There is room, so bb_queue_check_owner() must have failed in the caller. */
-	if (sq->post == bb_sq_post_slow && sq->enabled && !sq->fence &&
-	    bb_sq_outstanding(sq) < class_limit(sq, c))
-		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
-	return bb_sq_room(sq, c, 1, flags);
-}
-
-int
 bb_sq_post_own_nop(struct bb_sq *sq)
 {
 	const bool fence = sq->fence;
@@ -362,12 +340,18 @@ bb_sq_post_own_nop(struct bb_sq *sq)
 	uint32_t flags = 0;
 	int ret;
 
-	ret = bb_sq_room(sq, BB_SQ_NOP, 1, &flags);
-	if (ret != 0)
-		return ret;
 	w = &sq->wqes[sq->pi & sq->mask];
-	bb_sq_ask_cqe(sq);
-	bb_sq_commit(sq, BB_WQE_NOP, 1, 0, flags, 0);
+	if (sq->buf == NULL) {
+		ret = sq->ops->nop(sq, 0, BB_SEND_SIGNALED);
+		if (ret != 0)
+			return ret;
+	} else {
+		ret = bb_sq_room(sq, BB_SQ_NOP, 1, &flags);
+		if (ret != 0)
+			return ret;
+		bb_sq_ask_cqe(sq);
+		bb_sq_commit(sq, BB_WQE_NOP, 1, 0, flags, 0);
+	}
 	bb_count_add(&sq->extra, 1);
 	/* The completion of this NOP is not reported, even if the queue reports every request. */
 	w->flags = 0;
@@ -387,7 +371,7 @@ bb_sq_make_room(struct bb_sq *sq, uint32_t slots)
 	/*
 	 * Returns if a NOP would not help: the WQE can never fit, or it fits now, or the queue is
 	 * full, or an outstanding WQE requests a CQE. A full queue always has such a WQE, although
-	 * a driver's post() may leave sig_seq unchanged.
+	 * bb_sq_ops.write may leave sig_seq unchanged.
 	 */
 	if (slots > sq->depth || outstanding <= sq->depth - slots || outstanding == sq->depth ||
 	    sq->seq - sq->sig_seq < outstanding)
@@ -419,15 +403,20 @@ bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint32_t slots
 	return ctrl;
 }
 
-int
-bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
-		uint64_t raddr, uint64_t keys)
+/*
+ * Operations of rings. A post calls them if the queue is full, if it refuses posts, or if the
+ * previous WQE changed a key. In the last case the WQE gets a fence, which the fast path therefore
+ * need not check.
+ */
+static int
+ring_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+	  uint64_t raddr, uint64_t keys)
 {
 	const uint32_t rkey = (uint32_t)keys, imm = (uint32_t)(keys >> 32);
 	const bool has_raddr = (what & BB_SQ_RADDR) != 0;
 	const uint8_t opcode = (uint8_t)what;
 	uint32_t flags = what >> 16;
-	int ret = bb_sq_no_room(sq, bb_sq_class_of(opcode), &flags);
+	int ret = bb_sq_room(sq, bb_sq_class_of(opcode), 1, &flags);
 
 	if (ret != 0)
 		return ret;
@@ -440,26 +429,70 @@ bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb
 	return 0;
 }
 
-int
-bb_sq_post_atomic_slow(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
-		       uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
-		       uint32_t flags)
+static int
+ring_list(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+	  uint64_t raddr, uint64_t keys)
 {
-	int ret = bb_sq_no_room(sq, BB_SQ_RD, &flags);
+	const uint8_t opcode = (uint8_t)what;
+	uint32_t flags = what >> 16;
+	int ret = bb_sq_room(sq, bb_sq_class_of(opcode), 1, &flags);
 
 	if (ret != 0)
 		return ret;
-	bb_sq_build_atomic(sq, opcode, wr_id, sge, raddr, rkey, swap_add, compare, flags);
+	bb_sq_build_list(sq, opcode, (what & BB_SQ_RADDR) != 0, wr_id, sge, nsge,
+			 (uint32_t)bb_sq_count_sge(sge, nsge), raddr, (uint32_t)keys,
+			 (uint32_t)(keys >> 32), flags);
 	return 0;
 }
 
-int
-bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
+static int
+ring_atomic(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *sge,
+	    uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare)
 {
-	int ret = bb_sq_no_room(sq, BB_SQ_NOP, &flags);
+	uint32_t flags = what >> 16;
+	int ret = bb_sq_room(sq, BB_SQ_RD, 1, &flags);
+
+	if (ret != 0)
+		return ret;
+	bb_sq_build_atomic(sq, (uint8_t)what, wr_id, sge, raddr, rkey, swap_add, compare, flags);
+	return 0;
+}
+
+static int
+ring_datagram(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_wqe_av *av,
+	      uint32_t dest_qpn, uint32_t qkey, const struct bb_sge *sge, uint32_t nsge,
+	      uint32_t imm)
+{
+	const uint8_t opcode = (uint8_t)what;
+	uint32_t flags = what >> 16;
+	int ret = bb_sq_room(sq, BB_SQ_UD, 1, &flags);
+
+	if (ret != 0)
+		return ret;
+	if ((what & BB_SQ_INLINE) != 0)
+		bb_sq_build_ud_inline(sq, opcode, wr_id, av, dest_qpn, qkey,
+				      (const void *)(uintptr_t)sge->addr, sge->len, imm, flags);
+	else
+		bb_sq_build_ud(sq, opcode, wr_id, av, dest_qpn, qkey, sge, nsge,
+			       (uint32_t)bb_sq_count_sge(sge, nsge), imm, flags);
+	return 0;
+}
+
+static int
+ring_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
+{
+	int ret = bb_sq_room(sq, BB_SQ_NOP, 1, &flags);
 
 	if (ret != 0)
 		return ret;
 	bb_sq_commit(sq, BB_WQE_NOP, 1, wr_id, flags, 0);
 	return 0;
 }
+
+const struct bb_sq_ops bb_sq_ring_ops = {
+	.post = ring_post,
+	.list = ring_list,
+	.atomic = ring_atomic,
+	.datagram = ring_datagram,
+	.nop = ring_nop,
+};

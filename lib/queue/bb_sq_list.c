@@ -56,6 +56,11 @@ bb_sq_post_inline_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_
 
 	if (len > sq->max_inline)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
+	if (sq->buf == NULL)
+		return sq->ops->list(
+			sq,
+			BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0) | BB_SQ_INLINE, flags),
+			wr_id, sge, nsge, raddr, rkey | (uint64_t)imm << 32);
 	ret = bb_sq_room(sq, BB_SQ_MSG, 1, &flags);
 	if (ret != 0)
 		return ret;
@@ -78,28 +83,21 @@ bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 {
 	uint64_t len = total_len(sge, nsge, sq->max_inline);
 	struct bb_wqe_ctrl *ctrl;
+	int ret;
 
 	if (len > sq->max_inline)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
-	if (!bb_sq_has_room_in(sq, sq->ud_limit)) {
-		int ret = bb_sq_no_room_ud(sq);
-
-		if (ret != 0)
-			return ret;
-	}
+	if (sq->buf == NULL)
+		return sq->ops->datagram(sq, BB_SQ_WHAT(opcode | BB_SQ_INLINE, flags), wr_id, av,
+					 dest_qpn, qkey, sge, nsge, imm);
+	ret = bb_sq_room(sq, BB_SQ_UD, 1, &flags);
+	if (ret != 0)
+		return ret;
 	ctrl = bb_sq_commit(sq, opcode, 4 + bb_wqe_inline_ds((uint32_t)len), wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
 	if (len != 0)
 		fill_pieces(sq, bb_sq_next_seg(sq, ctrl + 3), sge, nsge, (uint32_t)len);
 	return 0;
-}
-
-int
-bb_sq_no_room_ud(struct bb_sq *sq)
-{
-	uint32_t flags = 0;
-
-	return bb_sq_no_room(sq, BB_SQ_UD, &flags);
 }
 
 /* The WQE layouts are those that UCX's rc_mlx5 transport writes. */
@@ -117,6 +115,8 @@ bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_LEN);
 	if ((raddr & (sge->len - 1)) != 0)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_ALIGN);
+	if (sq->buf == NULL)
+		return sq->ops->lacked(sq, opcode, wr_id, flags);
 	slots = bb_sq_slots(sq, ds);
 	if (slots > sq->depth)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_WQE_SIZE);

@@ -119,6 +119,8 @@ bb_sq_post_local_inv(struct bb_sq *sq, uint64_t wr_id, uint32_t rkey, uint32_t f
 {
 	struct umr u;
 
+	if (sq->buf == NULL)
+		return sq->ops->local_inv(sq, wr_id, rkey, flags);
 	start(&u, BB_UMR_INLINE | BB_UMR_XLT_OFFSET | BB_UMR_CHECK_QPN,
 	      BB_MKEY_MASK_FREE | BB_MKEY_MASK_KEY | BB_MKEY_MASK_QPN, BB_MKEY_ANY_QP, 0);
 	u.mkey.free = BB_MKEY_FREE;
@@ -135,6 +137,8 @@ bb_sq_post_bind(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t rkey, uin
 
 	if (bind->len > BB_WQE_MAX_SGE_LEN)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MKEY_BLOCK);
+	if (sq->buf == NULL)
+		return sq->ops->bind(sq, wr_id, type2, new_rkey, bind, flags);
 	if (bind->len == 0) {
 		start(&u, check | (type2 ? BB_UMR_CHECK_QPN : 0), mask, BB_MKEY_ANY_QP, new_rkey);
 		u.mkey.free = BB_MKEY_FREE;

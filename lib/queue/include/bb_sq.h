@@ -32,6 +32,7 @@
 #include "bb_op.h"
 #include "bb_segs.h"
 #include "bb_sq_conf.h"
+#include "bb_sq_ops.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,8 +40,6 @@ extern "C" {
 
 /** Cache line size in bytes: the unit of sharing between cores. */
 #define BB_CACHE_LINE 64
-
-struct ibv_qp_ex; /* struct of libibverbs; this file does not access its fields */
 
 /** Data for the completion of a WQE, at the index of the WQE's first block. */
 struct bb_sq_wqe {
@@ -50,7 +49,7 @@ struct bb_sq_wqe {
 	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode), computed at compile time by the builder; or
 			      BB_SQ_OWN */
 	uint8_t opcode;    /**< enum bb_wqe_opcode, or enum bb_sq_umr_kind */
-	uint8_t direct;    /**< enum bb_sq_direct */
+	uint8_t mark;      /**< for the functions of bb_sq.ops; 0 where posts build WQEs */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
 
@@ -60,21 +59,10 @@ BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
  */
 #define BB_SQ_OWN 0xff
 
-/** Value of bb_sq.built that means "no block". */
-#define BB_SQ_NONE UINT32_MAX
-
-/** How a request was posted; decides how its completion is handled. */
-enum bb_sq_direct {
-	BB_SQ_BUILT,  /**< as a WQE in the ring */
-	BB_SQ_DIRECT, /**< by bb_sq.post(), which uses a block of the ring without writing a WQE to
-			 it */
-	BB_SQ_DIRECT_SILENT, /**< by bb_sq.post(); a successful completion is not reported */
-};
-
 /** A send queue. Only the inline functions of this file may access its fields. */
 struct bb_sq {
 	/* Cache line 0: read or written by every post and completion. */
-	uint8_t *buf;           /**< ring: (mask + 1) blocks */
+	uint8_t *buf; /**< ring: (mask + 1) blocks; NULL if posts build no WQEs, see ops */
 	struct bb_sq_wqe *wqes; /**< one entry per block */
 	uint8_t *last;          /**< address of the control segment of the last WQE built */
 	uint64_t qpn_be; /**< second dword of a control segment whose ds is 0, with the QP number in
@@ -102,19 +90,8 @@ struct bb_sq {
 	/* Cache line 1: read or written once per doorbell. */
 	uint32_t *dbrec; /**< send doorbell record; NULL if the driver's ring function replaces the
 			    doorbell */
-	union {
-		uint8_t *reg; /**< doorbell register in the UAR of the queue's owner */
-		/** Used if dbrec is NULL: argument of piece(). Valid once write() may be called. */
-		struct ibv_qp_ex *ex;
-	};
-	union {
-		uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
-		/**
-		 * Used if dbrec is NULL: passes the SGE of the request that write() started to the
-		 * verbs provider.
-		 */
-		void (*piece)(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len);
-	};
+	uint8_t *reg;    /**< doorbell register in the UAR of the queue's owner */
+	uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
 	uint64_t rung_seq; /**< value of seq at the last doorbell; the upper 32 bits count how often
 			      seq wrapped */
 	uint16_t bf_size;  /**< bytes of one register half; 0 if the UAR has no BlueFlame */
@@ -144,28 +121,13 @@ struct bb_sq {
 	uint64_t extra;        /**< statistics: counts of seq that are not requests, which are the
 				  library's NOPs and every slot of a WQE after its first */
 	uint64_t full;         /**< statistics: posts refused because the queue was full */
-	/* Used by a driver whose posts do not build WQEs. */
 	/**
-	 * Posts one SGE; called if limit is 0. The function is bb_sq_post_slow() or that of a
-	 * driver that uses no WQEs. For such a driver limit and rd_limit are always 0, and its
-	 * requests may leave sig_seq unchanged.
-	 * @p what is a value of BB_SQ_WHAT(). @p keys is rkey | immediate << 32.
+	 * Functions that a post calls if its limit has no room: those of rings, or those of a
+	 * driver whose posts build no WQEs. Such a driver has limits of 0.
 	 */
-	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
-		    uint64_t raddr, uint64_t keys);
-	void *driver; /**< pointer for the driver, which alone accesses what it points to */
-	uint32_t direct_limit; /**< like limit, for requests that the driver passes on without a WQE
-				*/
-	uint32_t built; /**< index of the first WQE built since the last doorbell, or BB_SQ_NONE */
-	/**
-	 * Starts a signalled RDMA_WRITE of one SGE. Cannot fail; call it only while direct_limit
-	 * has room. The caller then calls piece() with the SGE. The arguments are split over two
-	 * calls so that neither function must save those of the other. Set by a driver with its
-	 * own post().
-	 * @p where is the result of bb_sq_where().
-	 */
-	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
-		      uint64_t where);
+	const struct bb_sq_ops *ops;
+	void *driver; /**< first argument of ops->write and ops->piece */
+	uint8_t pad[16];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, carry) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 6 &&
@@ -174,14 +136,6 @@ BB_STATIC_ASSERT(offsetof(struct bb_sq, carry) == offsetof(struct bb_sq, seq) + 
 BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "a post touches one line");
 BB_STATIC_ASSERT(offsetof(struct bb_sq, depth) == 2 * BB_CACHE_LINE, "a doorbell touches two");
 BB_STATIC_ASSERT(sizeof(struct bb_sq) == 3 * BB_CACHE_LINE, "the next struct has lines of its own");
-
-/**
- * Builds the argument @p what of bb_sq.post(). It combines enum bb_wqe_opcode, BB_SQ_RADDR,
- * BB_SQ_INLINE and enum bb_send_flags.
- */
-#define BB_SQ_WHAT(opcode_, flags_) ((uint32_t)(opcode_) | (uint32_t)(flags_) << 16)
-#define BB_SQ_RADDR                 (1u << 8) /**< the request has a remote address */
-#define BB_SQ_INLINE                (1u << 9) /**< the SGE is inline data to copy */
 
 /**
  * Classes of operations. Each class has a limit, which is 0 if the queue's type does not support
@@ -220,17 +174,11 @@ bb_sq_error(struct bb_sq *sq)
 int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
 
 /**
- * Handles a post whose class @p c is at its limit. Also handles the WQE after a UMR WQE: the
- * limits are then 0 although there is room, and the function adds the required fence to @p flags.
- * Not on the fast path.
+ * Checks whether @p slots slots are free for a WQE of class @p c. After a UMR WQE the limits are 0
+ * although there is room: the function then adds the required fence to @p flags. Not on the fast
+ * path.
  * @return 0: the caller must post with the returned flags. -EAGAIN: the queue is full. Otherwise
  * an errno as from bb_sq_refuse_arg().
- */
-int bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags);
-
-/**
- * Checks whether @p slots slots are free for a WQE of class @p c. Unlike bb_sq_no_room(), it does
- * not require that the caller has compared the limit before. Results are those of bb_sq_no_room().
  */
 int bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags);
 
@@ -416,46 +364,19 @@ struct bb_wqe_ctrl *bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_
 				       uint32_t imm);
 
 /**
- * Slow path of bb_sq_post_sgl() with one SGE and of bb_sq_post_inline(); the default of
- * bb_sq.post. Called if the queue is full, if it refuses posts, or if the previous WQE changed a
- * key. In the last case the WQE gets a fence, which the fast path therefore need not check. The
- * other *_slow() functions are called for the same reasons.
+ * Builds a WQE with any number of SGEs, of which @p pieces are not empty. The queue must have room.
  */
-int bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
-		    uint64_t raddr, uint64_t keys);
-/** Slow path of bb_sq_post_nop(), as bb_sq_post_slow(). */
-int bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags);
-
-/** Posts as bb_sq_post_sgl() does, for any number of SGEs, some of which may be empty. */
-static inline int
-bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
-		const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
-		uint32_t imm, uint32_t flags)
+static inline void
+bb_sq_build_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+		 const struct bb_sge *sge, uint32_t nsge, uint32_t pieces, uint64_t raddr,
+		 uint32_t rkey, uint32_t imm, uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl;
+	struct bb_wqe_ctrl *ctrl =
+		bb_sq_commit(sq, opcode, 1 + (uint32_t)has_raddr + pieces, wr_id, flags, imm);
+	void *seg = ctrl + 1;
 	uint32_t i;
-	int pieces;
-	void *seg;
-
-	/* The list's length may be out of range, so check it before reading the list. */
-	if (bb_unlikely(nsge > sq->max_sge))
-		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
-	pieces = bb_sq_count_sge(sge, nsge);
-	if (bb_unlikely(pieces < 0))
-		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
-	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
-		uint32_t more = flags;
-		int ret = bb_sq_no_room(sq, bb_sq_class_of(opcode), &more);
-
-		if (ret != 0)
-			return ret;
-		flags = more;
-	}
-	ctrl = bb_sq_commit(sq, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
-			    imm);
 
 	/* The first block of a WQE never wraps, because a WQE starts at a block. */
-	seg = ctrl + 1;
 	if (has_raddr) {
 		bb_sq_fill_raddr(seg, raddr, rkey);
 		seg = (uint8_t *)seg + BB_WQE_SEG;
@@ -466,6 +387,30 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 		bb_sq_fill_data(seg, &sge[i]);
 		seg = bb_sq_next_seg(sq, seg);
 	}
+}
+
+/** Posts as bb_sq_post_sgl() does, for any number of SGEs, some of which may be empty. */
+static inline int
+bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+		const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
+		uint32_t imm, uint32_t flags)
+{
+	int pieces;
+
+	/* The list's length may be out of range, so check it before reading the list. */
+	if (bb_unlikely(nsge > sq->max_sge))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
+	pieces = bb_sq_count_sge(sge, nsge);
+	if (bb_unlikely(pieces < 0))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
+	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
+		if (!bb_queue_check_owner(sq->owner))
+			return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return sq->ops->list(sq, BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0), flags),
+				     wr_id, sge, nsge, raddr, rkey | (uint64_t)imm << 32);
+	}
+	bb_sq_build_list(sq, opcode, has_raddr, wr_id, sge, nsge, (uint32_t)pieces, raddr, rkey,
+			 imm, flags);
 	return 0;
 }
 
@@ -490,26 +435,34 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey, uint32_t imm,
 	       uint32_t flags)
 {
+	/*
+	 * Copy of an SGE whose address is passed on. The caller's SGE may then stay in registers.
+	 */
+	struct bb_sge piece;
+
 	/* Most requests have one SGE of valid length, for which the size of the WQE is constant. */
-	if (bb_unlikely(nsge != 1 || sge->len - 1 >= BB_WQE_MAX_SGE_LEN))
+	if (bb_unlikely(nsge != 1 || sge->len - 1 >= BB_WQE_MAX_SGE_LEN)) {
+		if (nsge == 1) {
+			piece = *sge;
+			sge = &piece;
+		}
 		return bb_sq_post_list(sq, opcode, has_raddr, wr_id, sge, nsge, raddr, rkey, imm,
 				       flags);
+	}
 	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
-		/*
-		 * The local copy may stay in registers. The caller's SGE would have to be stored
-		 * to memory, because its address is passed on.
-		 */
-		struct bb_sge piece;
-
 		if (opcode == BB_WQE_RDMA_WRITE && flags == BB_SEND_SIGNALED &&
-		    bb_sq_has_room_in(sq, sq->direct_limit)) {
-			sq->write(sq, rkey, raddr, wr_id, bb_sq_where(sq));
-			sq->piece(sq->ex, sge->lkey, sge->addr, sge->len);
+		    bb_sq_has_room_in(sq, sq->ops->write_limit)) {
+			sq->ops->write((struct ibv_qp_ex *)sq->driver, rkey, raddr, wr_id,
+				       bb_sq_where(sq), sq);
+			sq->ops->piece((struct ibv_qp_ex *)sq->driver, sge->lkey, sge->addr,
+				       sge->len);
 			return 0;
 		}
+		if (!bb_queue_check_owner(sq->owner))
+			return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 		piece = *sge;
-		return sq->post(sq, BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0), flags),
-				wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
+		return sq->ops->post(sq, BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0), flags),
+				     wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
 	}
 	bb_sq_build(sq, opcode, has_raddr, wr_id, sge, raddr, rkey, imm, flags);
 	return 0;
@@ -572,7 +525,9 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 	if (bb_unlikely(!bb_sq_has_room(sq))) {
 		const struct bb_sge piece = {(uintptr_t)data, len, 0};
 
-		return sq->post(
+		if (!bb_queue_check_owner(sq->owner))
+			return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return sq->ops->post(
 			sq,
 			BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0) | BB_SQ_INLINE, flags),
 			wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
@@ -586,7 +541,8 @@ static inline int
 bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 {
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->limit | sq->ud_limit)))
-		return bb_sq_post_nop_slow(sq, wr_id, flags);
+		return bb_queue_check_owner(sq->owner) ? sq->ops->nop(sq, wr_id, flags)
+						       : bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 	bb_sq_commit(sq, BB_WQE_NOP, 1, wr_id, flags, 0);
 	return 0;
 }

@@ -14,11 +14,6 @@
 extern "C" {
 #endif
 
-/** Slow path of bb_sq_post_atomic(), as bb_sq_post_slow(). */
-int bb_sq_post_atomic_slow(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
-			   const struct bb_sge *sge, uint64_t raddr, uint32_t rkey,
-			   uint64_t swap_add, uint64_t compare, uint32_t flags);
-
 /** Builds a WQE for an 8-byte atomic. The queue must have room. */
 static inline void
 bb_sq_build_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
@@ -48,8 +43,10 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->rd_limit))) {
 		const struct bb_sge piece = *sge;
 
-		return bb_sq_post_atomic_slow(sq, opcode, wr_id, &piece, raddr, rkey, swap_add,
-					      compare, flags);
+		if (!bb_queue_check_owner(sq->owner))
+			return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return sq->ops->atomic(sq, BB_SQ_WHAT(opcode, flags), wr_id, &piece, raddr, rkey,
+				       swap_add, compare);
 	}
 	bb_sq_build_atomic(sq, opcode, wr_id, sge, raddr, rkey, swap_add, compare, flags);
 	return 0;

@@ -19,6 +19,7 @@ extern "C" {
 #endif
 
 struct bb_sq;
+struct bb_sq_ops;
 struct bb_sq_wqe;
 
 /** How a queue rings its doorbell. */
@@ -43,7 +44,7 @@ enum bb_bf_copy {
 
 /** Configuration of a send queue. The caller owns the memory. */
 struct bb_sq_conf {
-	void *buf;              /**< ring of @ref blocks, 64-byte aligned */
+	void *buf;              /**< ring of @ref blocks, 64-byte aligned; NULL if ops is given */
 	struct bb_sq_wqe *wqes; /**< @ref blocks entries */
 	uint32_t blocks;        /**< power of two, 1 to 32768 */
 	uint32_t qpn;
@@ -63,16 +64,12 @@ struct bb_sq_conf {
 	 * be NULL. The function must call bb_sq_rung().
 	 */
 	void (*ring)(struct bb_sq *sq);
-	/** Value of bb_sq.post; NULL selects bb_sq_post_slow(). */
-	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
-		    uint64_t raddr, uint64_t keys);
 	/**
-	 * Value of bb_sq.write. @ref post must set bb_sq.ex and bb_sq.piece before it raises
-	 * direct_limit.
+	 * Functions of a driver whose posts build no WQEs; buf, dbrec and reg must then be NULL.
+	 * NULL for a ring.
 	 */
-	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
-		      uint64_t where);
-	void *driver;
+	const struct bb_sq_ops *ops;
+	void *driver;     /**< value of bb_sq.driver */
 	uint32_t bf_size; /**< bytes of a register half: 0, or a power of two >= 64 */
 	/**
 	 * Storage for the offset of the register half to use next; initially 0. All queues that

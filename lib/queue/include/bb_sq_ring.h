@@ -90,6 +90,15 @@ bb_sq_ring(struct bb_sq *sq)
 		bb_sq_doorbell(sq);
 }
 
+/** Records that the request of entry @p w and all requests before it are complete. */
+static inline void
+bb_sq_completed(struct bb_sq *sq, const struct bb_sq_wqe *w)
+{
+	/* Atomic, because control calls read it from other threads. */
+	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
+	bb_count_add(&sq->cqes, 1);
+}
+
 /**
  * Processes a CQE that names block @p wqe_counter: the WQE at that block and all before it are
  * complete.
@@ -100,9 +109,7 @@ bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
 {
 	const struct bb_sq_wqe *w = &sq->wqes[wqe_counter & sq->mask];
 
-	/* Atomic, because control calls read it from other threads. */
-	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
-	bb_count_add(&sq->cqes, 1);
+	bb_sq_completed(sq, w);
 	return w;
 }
 

@@ -29,15 +29,6 @@ int bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			      const struct bb_sge *sge, uint32_t nsge, uint32_t imm,
 			      uint32_t flags);
 
-/**
- * Slow path of a datagram's post: does the same as bb_sq_no_room() for the class BB_SQ_UD. It
- * takes no flags, because no fence is ever pending on a UD queue.
- * @return 0: the caller must post. This happens if the device has moved the QP to ERR, where posts
- * are accepted and flushed. -EAGAIN: the queue is full. Otherwise an errno as from
- * bb_sq_refuse_arg().
- */
-int bb_sq_no_room_ud(struct bb_sq *sq);
-
 /** Writes the address vector after a control segment. The two fill the first block of the WQE. */
 static inline void
 bb_sq_fill_av(struct bb_wqe_ctrl *ctrl, const struct bb_wqe_av *av, uint32_t dest_qpn,
@@ -50,16 +41,35 @@ bb_sq_fill_av(struct bb_wqe_ctrl *ctrl, const struct bb_wqe_av *av, uint32_t des
 	seg->dest_qpn = bb_be32(dest_qpn | BB_WQE_EXT_AV);
 }
 
+/**
+ * Builds a datagram with a gather list, of which @p pieces SGEs are not empty. The queue must have
+ * room.
+ */
+static inline void
+bb_sq_build_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_wqe_av *av,
+	       uint32_t dest_qpn, uint32_t qkey, const struct bb_sge *sge, uint32_t nsge,
+	       uint32_t pieces, uint32_t imm, uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl = bb_sq_commit(sq, opcode, 4 + pieces, wr_id, flags, imm);
+	void *seg = bb_sq_next_seg(sq, ctrl + 3);
+	uint32_t i;
+
+	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
+	for (i = 0; i < nsge; i++) {
+		if (sge[i].len == 0)
+			continue;
+		bb_sq_fill_data(seg, &sge[i]);
+		seg = bb_sq_next_seg(sq, seg);
+	}
+}
+
 /** Posts a SEND or SEND_IMM with a gather list to the UD QP @p dest_qpn. */
 static inline int
 bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_wqe_av *av,
 	      uint32_t dest_qpn, uint32_t qkey, const struct bb_sge *sge, uint32_t nsge,
 	      uint32_t imm, uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl;
-	uint32_t i;
 	int pieces;
-	void *seg;
 
 	/* The list's length may be out of range, so check it before reading the list. */
 	if (bb_unlikely(nsge > sq->max_sge))
@@ -68,21 +78,28 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 	if (bb_unlikely(pieces < 0))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit))) {
-		int ret = bb_sq_no_room_ud(sq);
-
-		if (ret != 0)
-			return ret;
+		if (!bb_queue_check_owner(sq->owner))
+			return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return sq->ops->datagram(sq, BB_SQ_WHAT(opcode, flags), wr_id, av, dest_qpn, qkey,
+					 sge, nsge, imm);
 	}
-	ctrl = bb_sq_commit(sq, opcode, 4 + (uint32_t)pieces, wr_id, flags, imm);
-	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
-	seg = bb_sq_next_seg(sq, ctrl + 3);
-	for (i = 0; i < nsge; i++) {
-		if (sge[i].len == 0)
-			continue;
-		bb_sq_fill_data(seg, &sge[i]);
-		seg = bb_sq_next_seg(sq, seg);
-	}
+	bb_sq_build_ud(sq, opcode, wr_id, av, dest_qpn, qkey, sge, nsge, (uint32_t)pieces, imm,
+		       flags);
 	return 0;
+}
+
+/** Builds a datagram with inline data. The queue must have room. */
+static inline void
+bb_sq_build_ud_inline(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_wqe_av *av,
+		      uint32_t dest_qpn, uint32_t qkey, const void *data, uint32_t len,
+		      uint32_t imm, uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl =
+		bb_sq_commit(sq, opcode, 4 + bb_wqe_inline_ds(len), wr_id, flags, imm);
+
+	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
+	if (len != 0)
+		bb_sq_fill_inline(sq, bb_sq_next_seg(sq, ctrl + 3), data, len, 60);
 }
 
 /** Posts a datagram with inline data. @p data may be reused at once. */
@@ -91,20 +108,17 @@ bb_sq_post_ud_inline(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const str
 		     uint32_t dest_qpn, uint32_t qkey, const void *data, uint32_t len, uint32_t imm,
 		     uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl;
-
 	if (bb_unlikely(len > sq->max_inline))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit))) {
-		int ret = bb_sq_no_room_ud(sq);
+		const struct bb_sge piece = {(uintptr_t)data, len, 0};
 
-		if (ret != 0)
-			return ret;
+		if (!bb_queue_check_owner(sq->owner))
+			return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return sq->ops->datagram(sq, BB_SQ_WHAT(opcode | BB_SQ_INLINE, flags), wr_id, av,
+					 dest_qpn, qkey, &piece, 1, imm);
 	}
-	ctrl = bb_sq_commit(sq, opcode, 4 + bb_wqe_inline_ds(len), wr_id, flags, imm);
-	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
-	if (len != 0)
-		bb_sq_fill_inline(sq, bb_sq_next_seg(sq, ctrl + 3), data, len, 60);
+	bb_sq_build_ud_inline(sq, opcode, wr_id, av, dest_qpn, qkey, data, len, imm, flags);
 	return 0;
 }
 

@@ -24,6 +24,8 @@ extern "C" {
 /** Maximum blocks of an interleaved layout. Its header takes the room of one SGE. */
 #define BB_UMR_MAX_BLOCKS (BB_UMR_MAX_PIECES - 1)
 
+struct bb_drv_mr; /* struct of the driver interface; this file does not access its fields */
+
 /**
  * One block of an interleaved layout (mlx5dv_mr_interleaved): ranges of equal size at equal
  * distances.
@@ -43,6 +45,9 @@ struct bb_bind {
 	uint32_t access; /**< bits of IBV_ACCESS_* */
 	bool zero_based; /**< true if the window's addresses start at 0, false if they start at addr
 			  */
+	struct bb_drv_mr *mw_obj; /**< the window's driver object, for bb_sq_ops.bind */
+	struct bb_drv_mr *mr_obj; /**< the MR's driver object, for bb_sq_ops.bind; NULL if len is 0
+				   */
 };
 
 /**

@@ -97,6 +97,7 @@ struct null_dev {
 	struct ibv_cq_init_attr_ex cq_init;
 	int cq_vector; /* of the last ibv_create_cq() */
 	struct ibv_mw_bind_info bind;
+	uint32_t bind_rkey; /* key of the window after the last bind */
 	struct ibv_srq_init_attr srq_init;
 	struct ibv_td *td; /* of a parent domain */
 	struct {

@@ -164,6 +164,7 @@ execute(struct null_qp *q, const struct ibv_send_wr *wr)
 		return IBV_WC_SUCCESS;
 	case IBV_WR_BIND_MW:
 		wr->bind_mw.mw->rkey = wr->bind_mw.rkey;
+		null_dev.bind_rkey = wr->bind_mw.rkey;
 		return bind(wr->bind_mw.mw, &wr->bind_mw.bind_info);
 	default:
 		len = gather(wr->sg_list, wr->num_sge, buf);
@@ -226,6 +227,8 @@ refuses(void)
 static int
 post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
+	/* Not allowed between ibv_wr_start() and ibv_wr_complete(). */
+	null_dev.misuse += outer_of(qp, struct null_qp, qp)->open;
 	for (; wr != NULL; wr = wr->next) {
 		int err = refuses();
 

@@ -25,6 +25,13 @@ static const struct {
 	     {false, false, true, false},
 	     {false, false, true, true}};
 
+/* Returns true if requests are posted by ibv_wr_*(), false if by ibv_post_send(). */
+static inline bool
+extended(size_t kind)
+{
+	return !kinds[kind].no_qp_ex && !kinds[kind].no_td && !kinds[kind].rxe;
+}
+
 struct fixture {
 	struct bb_dev *dev;
 	struct bb_pd *pd;
