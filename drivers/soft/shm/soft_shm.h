@@ -84,8 +84,9 @@ struct soft_shm_tx {
 	struct soft_ring_tx ring;
 	/* Protected by soft_shm.lock. */
 	int sock;
-	uint64_t next_attempt; /* Time of the next connection attempt, or timeout of the handshake, TSC.
-			 * __atomic */
+	uint64_t next_attempt; /* Time of the next connection attempt, or timeout of the handshake,
+				* TSC.
+				* __atomic */
 	pid_t pid;
 	const struct soft_shm_dir *dir; /* Directory of the peer; zeros if not connected. */
 	/* Fields that engines read without a lock while their epoch is odd. */

@@ -124,7 +124,8 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 
 	if (tx->state != SOFT_SHM_IDLE)
 		return 0;
-	__atomic_store_n(&tx->next_attempt, now + soft_time_cycles(SOFT_SHM_RETRY_NS), __ATOMIC_RELAXED);
+	__atomic_store_n(&tx->next_attempt, now + soft_time_cycles(SOFT_SHM_RETRY_NS),
+			 __ATOMIC_RELAXED);
 	ret = connect_peer(shm, tx, &sock);
 	/*
 	 * The peer's queue of connections is full. Untrusted users may fill the queue, but it
