@@ -12,6 +12,8 @@ exclude_patterns = []
 # Debian's package furo; without it the pages have the theme that Sphinx brings.
 html_theme = 'furo' if importlib.util.find_spec('furo') else 'alabaster'
 html_title = 'Bluebell'
+html_static_path = ['_static']
+html_css_files = ['bluebell.css']
 html_copy_source = False
 highlight_language = 'c'
 nitpicky = True

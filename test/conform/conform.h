@@ -129,6 +129,7 @@ struct row {
 	const void *arg;
 	/* Result of the run. */
 	enum result result;
+	const char *missing; /* name of the need that is not met, NULL if none */
 	char why[640];
 };
 
@@ -486,7 +487,6 @@ struct column {
 
 void report_list(const struct rows *rows, const char *filter);
 int report_json(const char *path, const struct column *col, unsigned int n);
-int report_table(const char *path, const struct column *col, unsigned int n);
 bool row_matches(const struct row *row, const char *filter);
 
 /* ---- wires.c */

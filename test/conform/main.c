@@ -21,10 +21,10 @@
 static struct {
 	const char *device[MAX_DEVICES];
 	unsigned int n;
-	const char *filter, *json, *table, *skips, *address;
+	const char *filter, *json, *address;
 	double timeout;
 	unsigned long max_failures;
-	bool list, verbose;
+	bool list, verbose, all_skips;
 } o = {.timeout = 10};
 
 static const char help[] =
@@ -50,8 +50,8 @@ static const char help[] =
 	"  -t, --timeout S        seconds after which a completion counts as lost (default 10)\n"
 	"      --allowed-skips F  a row that skips fails, unless a line of F allows it;\n"
 	"                         may be given more than once\n"
+	"      --all-skips        a line of these files that no row needs fails the run\n"
 	"      --json FILE        write all results as JSON; - is standard output\n"
-	"      --table FILE       write the table of doc/guides/conformance.rst\n"
 	"  -v, --verbose          print every row\n"
 	"  -h, --help             this text\n"
 	"\n"
@@ -107,8 +107,8 @@ parse(int argc, char **argv)
 {
 	enum {
 		OPT_JSON = 256,
-		OPT_TABLE,
-		OPT_SKIPS
+		OPT_SKIPS,
+		OPT_ALL_SKIPS
 	};
 	static const struct option known[] = {
 		{"device", required_argument, NULL, 'd'},
@@ -120,7 +120,7 @@ parse(int argc, char **argv)
 		{"timeout", required_argument, NULL, 't'},
 		{"allowed-skips", required_argument, NULL, OPT_SKIPS},
 		{"json", required_argument, NULL, OPT_JSON},
-		{"table", required_argument, NULL, OPT_TABLE},
+		{"all-skips", no_argument, NULL, OPT_ALL_SKIPS},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -144,11 +144,11 @@ parse(int argc, char **argv)
 		else if (opt == 't' && number("--timeout", optarg, &o.timeout) == 0)
 			;
 		else if (opt == OPT_SKIPS && skips_load(optarg) == 0)
-			o.skips = optarg;
+			;
 		else if (opt == OPT_JSON)
 			o.json = optarg;
-		else if (opt == OPT_TABLE)
-			o.table = optarg;
+		else if (opt == OPT_ALL_SKIPS)
+			o.all_skips = true;
 		else if (opt == 'v')
 			o.verbose = true;
 		else if (opt == 'h')
@@ -207,6 +207,7 @@ run_row(struct fx *fx, struct row *row, const char *spec)
 	log_clear();
 	if (missing != NULL) {
 		snprintf(row->why, sizeof(row->why), "%s", missing);
+		row->missing = name;
 		row->result = SKIP;
 		if (skip_allowed(spec, name) != NULL)
 			return;
@@ -346,12 +347,9 @@ run_all(struct column *col)
 		if (rc != 1 && ret != 0)
 			rc = ret;
 	}
-	/* Only a complete run shows that a line of the list is unused. */
-	if (o.table != NULL && o.skips != NULL && o.filter == NULL && skips_unused() != 0)
+	if (o.all_skips && skips_unused() != 0)
 		rc = 1;
 	if (o.json != NULL && report_json(o.json, col, o.n) != 0)
-		rc = 1;
-	if (o.table != NULL && report_table(o.table, col, o.n) != 0)
 		rc = 1;
 	return rc;
 }
