@@ -6,6 +6,7 @@ usage: commands.py TOP DOCUMENT... -- PROGRAM...
 
 Options that a command gives to one of PROGRAM, after its -- where it has one, must be in the
 program's --help. Scripts of devtools/ and source files that a document names must be in TOP.
+A block of commands of a .rst file is a console block, and starts with a prompt.
 A folder stands for the .rst files in it.
 """
 
@@ -19,6 +20,8 @@ import snippets
 # Programs whose own options may come without EAL's options and a -- before them.
 PLAIN = ('bench',)
 FILES = re.compile(r'(?<![\w./-])(?<!writes )((?:devtools|app|examples|test|\.ci)/[\w./-]*\w)')
+BLOCK = re.compile(r'^( *)(?:\.\. code-block:: ?(\w*)|(?!\.\.).*::)\n\s*\n\1 +(\S.*)', re.M)
+PROMPT = re.compile(r'(?:[a-z]+[#$]|[#$]) \S')
 BUILT = re.compile(r'(?<![\w./-])build/((?:app|examples)/\w+)/(\w+)')
 
 
@@ -47,8 +50,17 @@ def built(top, path):
         return "executable('%s'" % name in f.read()
 
 
+def unprompted(text, names):
+    """Yields the first line of each block of commands that has no prompt or is no console block."""
+    program = re.compile(r'(?:build|devtools|test)/[\w/.-]+( |$)|(?:meson|%s) -' % '|'.join(map(re.escape, names)))
+    for _, kind, line in BLOCK.findall(text):
+        if kind in ('', 'text', 'none', 'sh', 'shell', 'bash') and (PROMPT.match(line) or program.match(line)) or \
+                kind == 'console' and not PROMPT.match(line):
+            yield line
+
+
 def check(text, helps, top):
-    errors, count = [], 0
+    errors, count = ['not a console block that starts with a prompt: ' + line for line in unprompted(text, helps)], 0
     for name, known in helps.items():
         for rest in commands(text, name):
             count += 1

@@ -471,6 +471,15 @@ class Commands(Fixture):
                              ('app/tool/main.c', 'app/tool/other'), ('build/app/tool/', 'build/app/tools/')):
             self.assertEqual(len(self.errors(self.TEXT.replace(was, becomes))[0]), 1, becomes)
 
+    def test_block_of_commands_without_prompt_is_an_error(self):
+        for block in ('.. code-block:: console\n\n   tool -P 5\n', '.. code-block:: text\n\n   tool -P 5\n',
+                      'so::\n\n   build/app/tool/tool\n', '.. code-block:: text\n\n   $ ls\n'):
+            self.assertEqual(len(list(commands.unprompted(block, self.HELPS))), 1, block)
+        for block in ('.. code-block:: console\n\n   $ tool -P 5\n', '.. code-block:: console\n\n   one# ls\n',
+                      '.. code-block:: text\n\n   tool> start\n', 'so::\n\n   a --> b\n',
+                      '.. code-block:: c\n\n   tool - 1;\n'):
+            self.assertEqual(list(commands.unprompted(block, self.HELPS)), [], block)
+
 
 @unittest.skipIf(shutil.which('groff') is None, 'no groff')
 class Manpages(unittest.TestCase):
