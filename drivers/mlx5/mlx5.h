@@ -24,9 +24,13 @@
 #include "bb_prm.h"
 #include "mlx5_cmd.h"
 
-#define MLX5_QMEM_PAGE 4096u /* bytes; rings are aligned to it: log_page_size is 0 */
+/* page size in bytes for log_page_size 0; each ring starts on such a page */
+#define MLX5_QMEM_PAGE 4096u
 #define MLX5_MAX_PORTS 8u
-/* log2 of the maximum entries of an indirect key in one mailbox: 2^7 entries have 2 KiB. */
+/*
+ * log2 of the maximum number of entries that an indirect key can have: one command mailbox carries
+ * the entries of a key, and 2^7 entries take 2 KiB.
+ */
 #define MLX5_LOG_MAX_KLM 7u
 /* log2 of the maximum bytes of a message (IBTA vol. 1, 9.7.1). Some cards allow only 2^30 bytes. */
 #define MLX5_LOG_MSG_MAX 31u
@@ -66,7 +70,7 @@ struct mlx5_caps {
 	/* bit mask: 1 << code for each static rate that QPs can use */
 	uint32_t stat_rates;
 	uint32_t max_wqe_sq, max_wqe_rq; /* maximum bytes of a WQE */
-	/* bytes of half a BlueFlame register; 0 if there is no BlueFlame */
+	/* bytes of each of the two halves of a BlueFlame register; 0 if there is no BlueFlame */
 	uint32_t bf_half;
 	uint16_t sport_min, sport_max; /* range of RoCEv2 UDP source ports */
 	bool atomic;
@@ -110,7 +114,8 @@ struct mlx5_qmem {
 	struct mlx5_ctx *ctx;
 	struct mlx5_slab_list slabs;
 	uint32_t n_slabs;
-	bool alone; /* page sizes cannot be chosen, so each ring has its own slab */
+	/* the kernel does not let the driver choose page sizes, so each ring has its own slab */
+	bool alone;
 };
 
 void mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx);
@@ -153,8 +158,8 @@ struct mlx5_lcore {
 };
 
 /*
- * Published for each lcore, so that bb_dev_progress() finds the device of its caller: see
- * mlx5_progress().
+ * Pointer to the resources of an lcore on the device, and a flag that is 1 while the lcore runs the
+ * device. bb_dev_progress() finds the resources of its caller here: see mlx5_progress().
  */
 struct mlx5_run {
 	struct mlx5_lcore *lcore;
@@ -208,8 +213,9 @@ struct mlx5_dev {
 	enum bb_link_layer link; /* link layer of port 1, which is that of all ports of a device */
 	uint32_t eqn;
 	enum bb_bf_copy bf_copy; /* method of BlueFlame copies of all send queues */
-	bool bf_none;            /* true: no queue copies; doorbells are 8-byte stores */
-	/* low bytes for the numbers of indirect keys, in random order */
+	/* true if no queue copies WQEs to a BlueFlame register; doorbells are then 8-byte stores */
+	bool bf_none;
+	/* all values of the low byte of an indirect key, in random order */
 	uint8_t mkey_variants[256];
 	uint8_t mkey_next; /* index into mkey_variants of the byte to use next; wraps */
 	bool mkey_shuffled;
@@ -245,7 +251,7 @@ struct mlx5_qp {
 	uint64_t cookie;
 };
 
-/* An SRQ. Followed in memory by the ring's wr_ids and its flags of held receives. */
+/* An SRQ. Followed in memory by the ring's wr_ids and its flags, one per receive. */
 struct mlx5_srq {
 	struct mlx5_obj *obj;
 	struct mlx5_qbuf ring;
@@ -259,7 +265,7 @@ mlx5_dev_of(const struct bb_dev *dev)
 	return dev->priv;
 }
 
-/* ---- mlx5_exec.c: execution of commands; a failure is logged and returned as a negative errno */
+/* ---- mlx5_exec.c: execute commands, log failures and return a negative errno */
 /*
  * Logs why the action @what failed, and returns the negative errno that lib/core reports. @err is
  * the negative errno of the command. If @err is -EREMOTEIO the device has refused the command, and

@@ -274,8 +274,9 @@ hash_bypassed(struct mlx5_dev *d, uint8_t *out, bool port_selection)
  * are not bonded, no port is assigned. If the card chooses ports by a hash that an assigned port
  * would bypass, no port is assigned either. When the bond changes, the kernel creates a new device.
  *
- * Some functions, such as virtual ones, cannot query the bond. For these, @affinity decides: it
- * says whether a port can be assigned (kernel: mlx5_ib_lag_should_assign_affinity()).
+ * Some PCI functions, such as virtual functions, cannot query the bond. For these, @affinity
+ * decides: it is true if the device lets the driver assign a port to a QP (kernel:
+ * mlx5_ib_lag_should_assign_affinity()).
  */
 static void
 lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool port_selection)

@@ -196,7 +196,7 @@ struct mlx5_cmd_if {
 	 */
 	int (*umem_reg)(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
 			uint64_t pgsz_bitmap, struct mlx5_umem **umem);
-	/* Registers a dma-buf as a umem; otherwise as umem_reg(). */
+	/* Does the same as umem_reg(), but for @len bytes of a dma-buf from @offset on. */
 	int (*umem_reg_dmabuf)(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len,
 			       uint32_t access, uint64_t pgsz_bitmap, struct mlx5_umem **umem);
 	int (*umem_dereg)(struct mlx5_ctx *ctx, struct mlx5_umem *umem);

@@ -154,10 +154,10 @@ open_error(const char *name, int err)
 
 /*
  * Parses the device options into @c. Option bf_copy: see mlx5_bf_copy_choose(). Option no_bf makes
- * lcores use the uncached UAR, as libmlx5 does with MLX5_SHUT_UP_BF. Option cq_resize
- * allows MODIFY_CQ to move a CQ to the umem of another ring. No open driver resizes in this way:
- * the kernel's mlx5_ib_resize_cq() passes physical pages. So the option is not tested on cards, and
- * it is off by default.
+ * lcores use the uncached UAR, as libmlx5 does with MLX5_SHUT_UP_BF. Option cq_resize allows
+ * MODIFY_CQ to move a CQ to the umem of another ring. No open-source driver resizes a CQ in this
+ * way: the kernel's mlx5_ib_resize_cq() passes physical pages. So the option is not tested on
+ * cards, and it is off by default.
  */
 static int
 options(const char *name, const char *args, struct mlx5_ctx *c)

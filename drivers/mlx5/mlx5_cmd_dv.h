@@ -31,8 +31,8 @@ struct dv_ctx {
 	struct ibv_context *ibv;
 	pthread_mutex_t events_lock; /* protects events, because any thread may read events */
 	/*
-	 * channels; new subscriptions go to the first one; empty if the kernel has no event
-	 * channels
+	 * list of event channels, the newest first; the first one gets new subscriptions. Empty if
+	 * the kernel has no event channels
 	 */
 	struct dv_events_list events;
 	uint32_t live;           /* number of existing objects; __atomic */
@@ -108,7 +108,7 @@ int dv_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off
 struct ibv_dm *dv_dm_handle(const struct mlx5_dm *dm);
 /* Tests at open whether dma-bufs can be registered as MRs, because no capability reports it. */
 void dv_dmabuf_probe(struct dv_ctx *c);
-/* Releases the PD of the probe. The caller repeats this at close if it failed. */
+/* Releases the PD of the probe. If the release fails, close calls this function again. */
 void dv_dmabuf_probe_end(struct dv_ctx *c);
 
 /* mlx5_cmd_dv_port.c */

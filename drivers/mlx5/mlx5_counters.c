@@ -81,8 +81,8 @@ wide(const void *out, struct bb_prm_field high, struct bb_prm_field low)
 }
 
 /*
- * Adds the congestion counters. If the device refuses the query although it reports the capability,
- * as some functions of cards do, later calls do not query again.
+ * Adds the congestion counters to @stats. Some PCI functions of cards refuse the query although
+ * they report the capability. After such a refusal, later calls do not query again.
  */
 static void
 congestion(struct mlx5_dev *d, struct bb_dev_stats *stats)

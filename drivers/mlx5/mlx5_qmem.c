@@ -25,7 +25,10 @@
 #include "mlx5.h"
 
 #define SLAB_SIZE ((size_t)2 << 20)
-/* The largest umem page of which every 4 KiB boundary is a multiple of a 64th. */
+/*
+ * Bytes of the largest usable umem page: 1/64 of this page is 4 KiB, so firmware can name every 4
+ * KiB boundary in it.
+ */
 #define MAX_UMEM_PAGE (UINT64_C(64) * MLX5_QMEM_PAGE)
 
 struct mlx5_slab {
@@ -138,8 +141,8 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	pgsz = qmem->alone ? BB_UMEM_ANY_PAGE : page_sizes(base, len);
 	ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, pgsz, &s->umem);
 	/*
-	 * Kernels before 5.12 choose the page size themselves, and their umems only suit an object
-	 * at the start (devx_umem_reg_cmd_alloc()). So from now on each ring gets its own umem.
+	 * Kernels before 5.12 choose the page size themselves, and an object must start where its
+	 * umem starts (devx_umem_reg_cmd_alloc()). So from now on each ring gets its own umem.
 	 */
 	if (ret == -EOPNOTSUPP && !qmem->alone) {
 		qmem->alone = true;

@@ -80,8 +80,8 @@ mlx5_srq_create(struct bb_srq *srq)
 	if (ret != 0)
 		goto free_srq;
 	/*
-	 * Allocate the record from the QPs' page. The software device reads it, so it must not
-	 * share a cache line with CQ records.
+	 * Allocate the doorbell record from the page of the QP records. The software device reads
+	 * the record, so it must not share a cache line with CQ records.
 	 */
 	ret = mlx5_dbr_alloc(&d->qmem, &l->qp_dbrs, l->socket, &s->dbr);
 	if (ret != 0)

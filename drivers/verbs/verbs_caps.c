@@ -36,11 +36,11 @@
 
 /*
  * Vendor ID of siw. Its provider maps queues at offsets that the kernel assigns, and it takes one
- * valid offset for "none" (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY). So the creation of a queue at that
- * offset always fails; one process failed with its 25th CQ. The kernel assigns the lowest free
- * range. As a workaround, a CQ is created before all others that covers the range from offset 0 to
- * beyond that offset. It has SIW_LOW_CQES entries of at least 32 bytes, which is 1 MB of kernel
- * memory.
+ * of the valid offsets to mean that there is no queue (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY). So the
+ * creation of a queue at that offset always fails; one process failed with its 25th CQ. The kernel
+ * assigns the lowest free range. As a workaround, a CQ is created before all others that covers the
+ * range from offset 0 to beyond that offset. It has SIW_LOW_CQES entries of at least 32 bytes,
+ * which is 1 MB of kernel memory.
  */
 #define SIW_VENDOR_ID 0x626d74u
 #define SIW_LOW_CQES  (1 << 15)
@@ -50,7 +50,7 @@
  * from the CQE or the WQE and copies it to the address in the request (rdma-core
  * providers/hns/hns_roce_u_hw_v2.c, handle_recv_inl_data()). No call of libhns turns this off.
  */
-#define HNS_VENDOR_ID 0x19e5u /* [A] PCI vendor id of Huawei */
+#define HNS_VENDOR_ID 0x19e5u /* PCI vendor ID of Huawei; assumed to be that of libhns devices */
 
 static uint32_t
 at_most(int value, uint32_t limit)
@@ -262,8 +262,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	 */
 	attr->relaxed_ordering = !d->rxe && !d->siw;
 	/*
-	 * rxe raises no such events. For other devices no call reports this, so assume that they
-	 * do.
+	 * rxe raises no event when it refuses a request of a peer. For other devices no call
+	 * reports whether they raise such events, so assume that they do.
 	 */
 	attr->refusal_events = !d->rxe;
 	if (attr->ports == 0 || attr->max_cqe == 0 || attr->max_qp_wr == 0 || attr->max_sge == 0) {

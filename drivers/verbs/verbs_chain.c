@@ -37,7 +37,10 @@ data_of(const struct bb_sq *sq, struct slot *s)
 	return (uint8_t *)&s->sge[RTE_MAX(sq->max_sge, 1)];
 }
 
-/* Returns what iWARP lacks for the request, NULL if nothing. Some providers would accept it. */
+/*
+ * Returns the error text if iWARP does not support the request, otherwise NULL. The driver must
+ * check, because some providers would accept the request.
+ */
 static const char *
 iwarp_lacks(const struct bb_dev *dev, uint8_t opcode, uint32_t nsge)
 {
@@ -260,7 +263,7 @@ post_bind(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t new_rkey,
 	struct slot *s;
 	int ret;
 
-	(void)type2; /* the window has its type */
+	(void)type2; /* not used, because the window itself has its type */
 	ret = take(sq, BB_SQ_MSG, BB_SQ_BIND_MW, IBV_WR_BIND_MW, wr_id, flags, &s);
 	if (ret != 0)
 		return verbs_posted(ret);
@@ -420,7 +423,10 @@ verbs_chain_use(struct verbs_qp *q)
 		.bind = post_bind,
 		.local_inv = post_local_inv,
 		.lacked = verbs_lacked,
-		/* With extended post, a slot need not have the last request that used it. */
+		/*
+		 * With extended post, most requests are not stored in their slots, so an error text
+		 * cannot show them.
+		 */
 		.request = q->ex == NULL ? request : NULL,
 	};
 }

@@ -120,7 +120,10 @@ struct verbs_cq {
 	struct verbs_dev *d;
 	uint64_t pi; /* number of CQEs written to the ring; ring.ci is the number of CQEs read */
 	bool timestamps;
-	/* poll one completion at a time, because ibv_next_poll() must not be used */
+	/*
+	 * true if the driver polls one completion at a time, because this provider's
+	 * ibv_next_poll() is faulty
+	 */
 	bool one_by_one;
 	bool poll_error_logged; /* a failed poll of the provider has been logged: see poll_failed()
 				 */
@@ -151,7 +154,8 @@ struct verbs_qp {
 	uint64_t wr_base;     /* wr_id bits that identify the QP: VERBS_WR_USER() */
 	/* wr_base with VERBS_WR_REPORT, for requests whose completion is reported */
 	uint64_t wr_reported;
-	uint64_t slot_mask; /* bits of an offset in bb_sq.wqes that select a whole entry */
+	/* mask that reduces a byte offset to the start of an entry of bb_sq.wqes */
+	uint64_t slot_mask;
 	/*
 	 * Requests that may be outstanding, by enum bb_sq_class. 0 makes the next post call
 	 * verbs_begin().
@@ -164,7 +168,7 @@ struct verbs_qp {
 	bool failed; /* the QP is in ERR, so requests are flushed */
 	/* the provider has rejected a request, so nothing more is posted to it */
 	bool refused;
-	/* requests until the next doorbell are flushed: see verbs_lacks() */
+	/* all further requests until the next doorbell are flushed: see verbs_lacks() */
 	bool ends;
 	bool open;         /* a batch is open: ibv_wr_start() was called, see verbs_post.c */
 	bool held;         /* ex is not NULL, but posts add to the chain: see verbs_hold() */
@@ -180,7 +184,7 @@ struct verbs_qp {
 	struct ibv_send_wr *first, *last; /* first is NULL if the chain is empty */
 	uint32_t binds;                   /* binds of windows in the chain */
 	/* Fields that the data path does not access. */
-	uint32_t marked;   /* requests up to this seq are complete when the marker is */
+	uint32_t marked;   /* seq of the last request before the marker: see mark() in verbs_sq.c */
 	uint64_t send_ops; /* bit mask of the operations IBV_QP_EX_WITH_* that ex supports */
 	struct verbs_domain *domain;
 	void *ring; /* memory of the receive queue's ring */
@@ -378,8 +382,8 @@ void verbs_post_ring(struct bb_sq *sq);
  */
 bool verbs_post_abort(struct verbs_qp *q);
 /*
- * Completes the requests of verbs_post_abort() with an error, because the QP could not be
- * destroyed.
+ * Completes the requests that verbs_post_abort() has dropped, with an error. Call it if the QP
+ * could then not be destroyed.
  */
 void verbs_post_lost(struct bb_sq *sq, int err);
 

@@ -60,7 +60,7 @@ verbs_sq_close(struct verbs_qp *q)
 	q->ops.write_limit = 0;
 }
 
-/* Ends what verbs_hold() began, because the chain is empty. */
+/* Makes posts call ibv_wr_*() again after verbs_hold(). The chain is empty now. */
 static void
 release(struct bb_sq *sq, struct verbs_qp *q)
 {

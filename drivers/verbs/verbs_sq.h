@@ -118,8 +118,10 @@ verbs_goes(const struct bb_sq *sq, const struct verbs_qp *q, enum bb_sq_class c)
 }
 
 /*
- * Decides about a request of class @c whose limit has no room.
- * @return 0: the caller must post. VERBS_ENDS: see there. Otherwise an errno of posts.
+ * Decides whether the caller may post a request of class @c. Called when the queue has no room
+ * within q->limits[@c], which is 0 if a check is due.
+ * @return 0: the caller must post. VERBS_ENDS: the request must not be posted, it completes in
+ * error. Otherwise an errno of posts.
  */
 int verbs_begin(struct bb_sq *sq, enum bb_sq_class c, uint8_t opcode, uint64_t wr_id,
 		uint32_t flags);
