@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by devtools/run and devtools/test: say, die, prepare, cpus.
+# Sourced by devtools/run and devtools/test: say, die, prepare, cpus, build_progress.
 
 T0=$(date +%s)
 
@@ -99,4 +99,29 @@ prepare() {
 cpus() {
   sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status | tr ',' '\n' |
     while IFS=- read -r a b; do seq "$a" "${b:-$a}"; done | head -n "$1" | paste -s -d ,
+}
+
+# Builds the targets $2... in folder $1 with ninja, and shows the progress: ninja's own status line
+# on a terminal, otherwise a line every 10 seconds. The log goes to $1/ninja.log; after a failure
+# prints it and ends. BUILD_INTERVAL replaces the 10 seconds.
+build_progress() {
+  dir=$1
+  shift
+  if [ -t 1 ]; then
+    ninja -C "$dir" "$@" || die "the build failed (above)"
+    return 0
+  fi
+  NINJA_STATUS='[%f/%t] ' ninja -C "$dir" "$@" >"$dir/ninja.log" 2>&1 &
+  ninja=$!
+  trap 'kill "$ninja" 2>/dev/null' INT TERM
+  waited=0
+  while kill -0 "$ninja" 2>/dev/null; do
+    sleep 1
+    waited=$((waited + 1))
+    [ $((waited % ${BUILD_INTERVAL:-10})) -eq 0 ] || continue
+    steps=$(sed -n 's/^\[\([0-9]*\/[0-9]*\)\].*/\1/p' "$dir/ninja.log" | tail -n 1)
+    say "build: ${steps:-0} steps"
+  done
+  trap - INT TERM
+  wait "$ninja" || { cat "$dir/ninja.log"; die "the build failed (above)"; }
 }

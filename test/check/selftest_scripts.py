@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shell scripts of devtools/, with false programs: a slow and a silent mirror, a build."""
+
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.bin = os.path.join(self.folder, 'bin')
+        os.mkdir(self.bin)
+
+    def program(self, name, text):
+        path = os.path.join(self.bin, name)
+        with open(path, 'w') as f:
+            f.write('#!/bin/sh\n' + text)
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+    def run_script(self, *command, **env):
+        return subprocess.run(command, env={**os.environ, 'PATH': self.bin + ':' + os.environ['PATH'], **env},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+
+    def fio_source(self, update, stall):
+        """Runs devtools/fio-source; @update is the script of apt-get update, in the folder of apt."""
+        for name in 'fio', 'cc', 'dpkg-source':
+            self.program(name, 'exit 1\n')
+        self.program('dpkg-query', 'echo 1.0-1\n')
+        self.program('apt-get', '''case "$*" in
+            *indextargets*) . /etc/os-release; echo "http://mirror.invalid/debian ${VERSION_CODENAME:-} main"; exit ;;
+            esac
+            cd %s/fio.apt
+            %s
+            ''' % (self.folder, update))
+        return self.run_script(os.path.join(TOP, 'devtools/fio-source'), os.path.join(self.folder, 'fio'),
+                               STALL_SECONDS=stall)
+
+    def test_silent_mirror_is_given_up(self):
+        res = self.fio_source('exec sleep 200', '2')
+        self.assertEqual(res.returncode, 77, res.stdout)
+        self.assertRegex(res.stdout, r'update of deb-src failed: gave up after \d+ s: nothing arrived for 2 s')
+
+    def test_slow_mirror_has_its_time(self):
+        res = self.fio_source('for i in 1 2 3 4 5 6 7; do echo more >>lists/partial/x; sleep 1; done; echo bad file; exit 1',
+                              '5')
+        self.assertEqual(res.returncode, 77, res.stdout)
+        self.assertIn('update of deb-src failed: bad file', res.stdout)
+
+    def progress(self, ninja):
+        self.program('ninja', ninja)
+        return self.run_script('sh', '-euc', 'TOP=%s; . "$TOP/devtools/lib.sh"; build_progress %s target; say built'
+                               % (TOP, self.folder), BUILD_INTERVAL='1')
+
+    def test_build_shows_its_progress(self):
+        res = self.progress('echo "[3/7] Compiling"; sleep 2.5; echo "[7/7] Linking"\n')
+        self.assertEqual(res.returncode, 0, res.stdout)
+        self.assertRegex(res.stdout, r'build: 3/7 steps\n')
+        self.assertIn('built', res.stdout)
+        self.assertNotIn('Compiling', res.stdout)
+
+    def test_failed_build_shows_its_log(self):
+        res = self.progress('echo "[1/7] Compiling"; echo "main.c: error"; exit 1\n')
+        self.assertEqual(res.returncode, 1, res.stdout)
+        self.assertIn('main.c: error', res.stdout)
+        self.assertNotIn('built', res.stdout)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
