@@ -103,8 +103,8 @@ void peer_join(struct peer *peer);
 typedef double (*measure_fn)(void *arg);
 
 /*
- * Times of single operations of the baseline or of Bluebell, whichever runs, in halves of a TSC
- * tick. Measurements of a latency add them. These operations are not part of the mean, because a
+ * Times of single operations, in halves of a TSC tick. A measurement of a latency, of the baseline
+ * or of Bluebell, adds its times here. The mean does not contain these operations, because a
  * reading of the TSC takes a tenth of the shortest operation.
  */
 extern struct hist measure_samples;
@@ -146,8 +146,9 @@ extern const struct quantile {
  */
 struct pair {
 	double baseline, bluebell;
-	double ratio;                  /* median of the pairs' ratios */
-	double baseline_limit_scale;   /* scale of a recorded time on this machine */
+	double ratio; /* median of the pairs' ratios */
+	/* factor that converts a recorded time of the baseline to this machine */
+	double baseline_limit_scale;
 	double l_before, l_after;      /* L in ns, before and after the runs; 0 with one CPU */
 	double baseline_l, bluebell_l; /* medians in units of the L of each pair */
 	struct tail baseline_tail, bluebell_tail;
@@ -160,8 +161,9 @@ struct pair {
 void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn bluebell, void *bluebell_arg,
 		  struct pair *p);
 /*
- * Does the same for a measurement that needs both CPUs. Measures L before and after each pair, and
- * rejects a pair in which L changed. @bluebell is NULL if there is only a baseline or a peer.
+ * Does the same as measure_pair(), for a measurement that needs both CPUs. Measures L before and
+ * after each pair, and rejects a pair in which L changed. @bluebell is NULL if there is only a
+ * baseline or a peer.
  */
 void measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn bluebell,
 			void *bluebell_arg, struct pair *p);

@@ -241,8 +241,8 @@ measure_l(void)
 }
 
 /*
- * Start of the current line of the result, and of a part of it that is not measured
- * (measure_setup_begin()).
+ * Time at which a part of the run began: row for the measurement that is the current row of the
+ * result, setup for the part of that measurement that is not measured (measure_setup_begin()).
  */
 static struct time_mark {
 	struct shared_time lost; /* total time lost until the start */
@@ -392,7 +392,10 @@ measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn bluebell,
 		o[n] = bluebell != NULL ? run_side(bluebell, bluebell_arg, &ours_one) : 0;
 		la[n] = measure_l();
 		if (f[n] <= 0 || o[n] < 0 || bench_stopped()) {
-			/* Without this report_row() would give rejected pairs as the cause. */
+			/*
+			 * Clears the number of rejected pairs. Otherwise report_row() would print
+			 * them as the cause of this failure.
+			 */
 			p->rejected = 0;
 			return;
 		}

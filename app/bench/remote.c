@@ -110,7 +110,10 @@ spawn(int sock)
 	ssize_t len;
 	pid_t pid;
 
-	/* Executes the name, not the link, because debuggers and valgrind follow names. */
+	/*
+	 * Executes the program by its path instead of the link /proc/self/exe, because debuggers
+	 * and valgrind need the path.
+	 */
 	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	if (len < 0)
 		return -errno;
@@ -172,8 +175,8 @@ remote_start(void)
 		goto fail;
 	remote.sock = sv[0];
 	/*
-	 * If the child inherited this end of the socket, it would hold it open, and would not see
-	 * that this process has closed it.
+	 * Does not let the child inherit this end of the socket. Otherwise the child would keep
+	 * this end open, and could not detect that this process has closed it.
 	 */
 	if (fcntl(sv[0], F_SETFD, FD_CLOEXEC) != 0)
 		rc = -errno;

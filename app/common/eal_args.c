@@ -45,7 +45,10 @@ static const struct {
 	{"--no-pci", PCI},
 };
 
-/* Returns what the argument @arg decides. EAL takes abbreviations, as getopt_long() does. */
+/*
+ * Returns the parts of the configuration, as a bit mask, that EAL's argument @arg decides. EAL
+ * accepts abbreviated options, as getopt_long() does.
+ */
 static uint32_t
 decides(const char *arg)
 {
@@ -122,7 +125,10 @@ eal_args_complete(int argc, char **argv, const struct eal_need *need, char **out
 		out[n++] = m;
 		out[n++] = mb;
 	} else if (!(given & (MEMORY | FILES))) {
-		/* One file for each list of pages, because another process may map them (shm=). */
+		/*
+		 * --single-file-segments makes EAL use few files for its memory. With shm= another
+		 * process maps these files.
+		 */
 		out[n++] = in_memory;
 		out[n++] = single;
 	}

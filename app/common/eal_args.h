@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Arguments of EAL that the user left out: hugepages if enough are free, otherwise plain pages.
- * Then a program runs without any option of EAL on every machine.
+ * Arguments of EAL that the user left out: hugepages if enough are free, otherwise plain pages. So
+ * a program runs on every machine without any option of EAL.
  */
 #ifndef EAL_ARGS_H
 #define EAL_ARGS_H
@@ -20,7 +20,10 @@ struct eal_need {
 	bool no_pci;      /* true if the program uses no PCI device through EAL */
 };
 
-/* Returns the MB of free hugepages below @dir: /sys/kernel/mm/hugepages, but for tests. */
+/*
+ * Returns the MB of free hugepages. @dir is /sys/kernel/mm/hugepages; tests pass a folder of their
+ * own.
+ */
 uint64_t eal_free_hugepages(const char *dir);
 
 /*
@@ -46,8 +49,8 @@ bool eal_spec_no_pci(const char *spec);
 int eal_args_complete(int argc, char **argv, const struct eal_need *need, char **out, bool *plain);
 
 /*
- * Starts EAL with the @argc arguments in @argv, completed for @mb MB of memory. Prints a line on
- * stderr that begins with @name if that means plain pages. Returns as rte_eal_init().
+ * Starts EAL with the @argc arguments in @argv, completed for @mb MB of memory. If EAL gets plain
+ * pages by this, prints a line on stderr that begins with @name. Returns as rte_eal_init().
  */
 int eal_start_completed(const char *name, int argc, char **argv, uint32_t mb, bool no_pci);
 

@@ -103,9 +103,10 @@ program_end(void)
 
 	/*
 	 * rte_eal_cleanup() of DPDK 22.11 wakes EAL's interrupt thread (rte_eal_alarm_cleanup())
-	 * and unmaps memory without waiting for it. The thread then reads the handles of everything
-	 * registered, and net_memif never unregisters its listening socket: SIGSEGV in
-	 * rte_intr_fd_get(). The end of the process releases the same resources.
+	 * and unmaps memory without waiting for it. The thread then reads the handles of all
+	 * registered interrupts, which may be unmapped. net_memif never unregisters its listening
+	 * socket, so the thread crashes there (SIGSEGV in rte_intr_fd_get()). The end of the
+	 * process releases the same resources.
 	 */
 	for (da = rte_devargs_next("vdev", NULL); da != NULL; da = rte_devargs_next("vdev", da))
 		if (strncmp(da->name, "net_memif", strlen("net_memif")) == 0)

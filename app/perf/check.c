@@ -13,7 +13,7 @@
 
 #include "perf.h"
 
-#define KNOWN_MIN 8 /* number of bytes that do not match by chance */
+#define KNOWN_MIN 8 /* number of equal bytes that cannot be a coincidence */
 
 static uint8_t
 pattern(size_t i)
@@ -44,8 +44,9 @@ check_start(struct perf *p)
 		memset(p->out, 0x7b, p->half_size);
 	} else if (verb == VERB_WRITE && !p->o.proto->bandwidth) {
 		/*
-		 * The last byte is a message count, which must start at 0. The other bytes differ
-		 * from the peer's, which must overwrite them.
+		 * The last byte of the buffer is a message count, which must start at 0. Fills the
+		 * other bytes with a value that the peer does not send, so that missing bytes are
+		 * detected.
 		 */
 		if (p->o.check)
 			memset(p->in, 0xee, p->o.size - 1);

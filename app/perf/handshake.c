@@ -13,8 +13,8 @@
  * come first. Then the keys are exchanged, and the same keys several times more as a barrier. After
  * the second round both processes have connected. WRITE, READ and atomic latency tests have one
  * more round at the start. SEND tests have one more round after they have posted receives. At the
- * end of all tests except write_lat the keys are exchanged again, in one-sided bandwidth tests
- * after a report. Then each process sends "done".
+ * end of all tests except write_lat the keys are exchanged again. In one-sided bandwidth tests a
+ * bandwidth report precedes them. Then each process sends "done".
  */
 #include "perf.h"
 

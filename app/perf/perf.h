@@ -4,10 +4,11 @@
 /*
  * Shared by the files of bb_perf.
  *
- * There is one queue pair, and memory of two halves, out and in. Messages are sent from out, and
- * the results of READs and atomics arrive there too. The peer may access in: it writes, reads or
- * sends to it. As in perftest, message n of a bandwidth test starts in a slot of a cycle buffer
- * (struct msg_cycle). The messages of all other tests start at offset 0 of their half.
+ * There is one queue pair, and memory with two halves, named "out" and "in". Messages are sent from
+ * "out", and the results of READs and atomics arrive there too. The peer may access only "in": its
+ * WRITEs, READs, atomics and SENDs use that half. As in perftest, message n of a bandwidth test
+ * starts in a slot of a cycle buffer (struct msg_cycle). The messages of all other tests start at
+ * offset 0 of their half.
  *
  * Functions that can fail because of the peer or the network return 0, or -1 after they have
  * printed the reason.
@@ -39,9 +40,10 @@
 
 /* Measurements. All cycles are TSC cycles. */
 struct result {
-	struct hist lat;      /* histogram of round trips, in cycles */
-	uint64_t start, end;  /* TSC at the first and at the last message */
-	uint64_t peak_cycles; /* cycles of the fastest interval, and number of messages in it */
+	struct hist lat;     /* histogram of round trips, in cycles */
+	uint64_t start, end; /* TSC at the first and at the last message */
+	/* duration of the fastest interval, and number of messages in that interval */
+	uint64_t peak_cycles;
 	uint64_t peak_messages;
 	uint64_t messages; /* number of messages completed, or received by the server of a SEND test
 			    */

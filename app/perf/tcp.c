@@ -19,9 +19,8 @@
 
 #include "perf.h"
 
-#define DECLINE_MS                                                                                 \
-	1000 /* milliseconds to wait for a server that must learn that no test follows             \
-	      */
+/* milliseconds in which tcp_decline() must reach the server */
+#define DECLINE_MS 1000
 
 /*
  * Runs the device once while the caller waits for @events of @fd. Without a connected QP it also
@@ -343,8 +342,8 @@ tcp_finish(struct perf *p)
 	/*
 	 * A server does not close its end here, but when the program exits, after its device is
 	 * closed. A bb_perf client waits for that and then closes its own device. net_memif crashes
-	 * if both ends close at the same time, because its interrupt thread frees what the stop is
-	 * freeing.
+	 * if both ends close at the same time, because its interrupt thread then frees the same
+	 * regions as rte_eth_dev_stop().
 	 */
 	if (is_client(p))
 		shutdown(p->fd, SHUT_WR);

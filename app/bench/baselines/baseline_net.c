@@ -24,7 +24,8 @@
 #define CACHE     250
 #define BURST     32
 #define DESC      256
-#define CREDIT    64 /* bytes of a packet that carries credit */
+/* bytes of a credit packet, which reports how many packets its sender has received */
+#define CREDIT 64
 
 static const uint8_t header[14] = {0x02, 0xbb, 0, 0, 0, 2, 0x02, 0xbb, 0, 0, 0, 1, 0x88, 0xb5};
 
@@ -233,9 +234,9 @@ send_burst(struct baseline_net *net, uint16_t n, uint64_t seq, uint32_t size)
 }
 
 /*
- * Receives available packets. Packets must have the numbers from net->rx_seq on, without a gap. The
- * numbers in credits must only grow. Returns the number of packets, or a negative errno if a packet
- * is wrong.
+ * Receives available packets. Packets must have the numbers from net->rx_seq on, without a gap.
+ * With @credits the packets are credit packets, whose numbers need only grow. Returns the number of
+ * packets, or a negative errno if a packet is wrong.
  */
 static int
 recv_burst(struct baseline_net *net, uint32_t size, bool credits)

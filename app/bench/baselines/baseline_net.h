@@ -50,8 +50,8 @@ void baseline_net_close(struct baseline_net *net);
 int baseline_net_ping(struct baseline_net *net, uint64_t from, uint64_t n, uint32_t size);
 int baseline_net_echo(struct baseline_net *net, uint64_t n, uint32_t size);
 /*
- * Sends @n packets and returns when all have arrived. Sends at most @window packets beyond the last
- * credit.
+ * Sends @n packets and returns when all have arrived. The receiver reports from time to time how
+ * many packets it has received (credit). At most @window packets beyond that number are sent.
  */
 int baseline_net_source(struct baseline_net *net, uint64_t n, uint32_t size, uint64_t window);
 int baseline_net_sink(struct baseline_net *net, uint64_t n, uint32_t size, uint64_t window);

@@ -12,7 +12,10 @@
 
 #include "baseline_proc.h"
 
-/* Writes a cell. The cell's number is written last, to the last 8 bytes. */
+/*
+ * Writes a cell: a message of @size bytes in mapped memory. The last 8 bytes are the message's
+ * number @v and are written last, so a reader that sees the number also sees the data.
+ */
 static inline void
 put_cell(uint8_t *cell, const uint8_t *data, uint32_t size, uint64_t v)
 {

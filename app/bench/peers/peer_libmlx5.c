@@ -148,7 +148,8 @@ side_open(struct side *s)
 {
 	struct ibv_qp_init_attr init = {
 		/*
-		 * Asks for a quarter, because libmlx5 reserves blocks for WQEs that change a key.
+		 * Requests a quarter of the blocks as WRs, because libmlx5 reserves additional
+		 * blocks for WQEs that change a key.
 		 */
 		.cap = {.max_send_wr = 1 << RIG_LOG_BLOCKS >> 2,
 			.max_send_sge = 1,

@@ -22,7 +22,11 @@
 
 struct pmd {
 	const char *name;
-	char raw, dev; /* last characters of ethdev names; an ethdev stays until its process ends */
+	/*
+	 * last character of the name of the ethdev for raw packets, and of that for the device.
+	 * Each PMD has its own names, because an ethdev stays until its process ends
+	 */
+	char raw, dev;
 	bool makes_if; /* true if the PMD creates its interface */
 };
 

@@ -3,8 +3,9 @@
  */
 /*
  * Many queue pairs: 10,000 in RTS, and each has transferred data that was checked. First one of
- * them is active, compared with a device that has only one pair. Then 1,000 are active in turn,
- * through one register. That also measures how many polls of the device a WQE waits for.
+ * them is active, compared with a device that has only one pair. Then 1,000 are active in turn, and
+ * all of them use one doorbell register. That also measures how many polls of the device a WQE
+ * waits for.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -18,7 +18,10 @@
 
 #define DEPTH 16
 
-/* A hand-written queue of DEPTH blocks and CQEs. All queues share only the register. */
+/*
+ * A hand-written queue of DEPTH blocks and CQEs. All queues share one doorbell register and nothing
+ * else.
+ */
 struct raw_queue {
 	uint8_t sq[DEPTH * 64], cq[DEPTH * 64];
 	uint32_t sq_rec[16], cq_rec[16];
