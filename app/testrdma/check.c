@@ -66,8 +66,8 @@ arrived_check(struct tester *t, struct pair *p, uint64_t op)
 }
 
 /*
- * Adds the latencies of the completed operations up to @want. A latency is the time since the
- * operation was due.
+ * Adds the latencies of the operations that have just completed: those from p->done to @want - 1. A
+ * latency is the time since the operation was due.
  */
 static void
 latencies_add(struct tester *t, const struct pair *p, uint64_t want)
@@ -132,8 +132,8 @@ recv_completed(struct tester *t, const struct bb_wc *wc)
 	struct pair *p = ((struct pair *)wc->qp->user)->in;
 	const struct engine *e = t->test->e;
 	/*
-	 * Uses the limit p->end for messages of another process, because the number of sent ones is
-	 * unknown here.
+	 * If another process sends the messages, the number of sent messages is unknown here. Uses
+	 * the limit p->end then.
 	 */
 	uint64_t op = p->recv_done, sent = p->qp != NULL ? p->posted : p->end;
 

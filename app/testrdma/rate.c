@@ -51,9 +51,9 @@ pace_end(struct tester *t, uint64_t now)
 		struct pair *p = t->flows[i];
 
 		/*
-		 * Skips a flow with a known end, because all its operations will still be posted.
-		 * That is a span with a given number of operations, or one whose end the target
-		 * knows.
+		 * Skips a flow whose end is known, because all its operations will still be posted.
+		 * The end is known if the span has a given number of operations, or if the
+		 * initiator has written the end to the target.
 		 */
 		for (op = p->posted; op < p->due && p->end == UINT64_MAX; op++) {
 			schedule_latency(s, (op - p->first) * t->nflows + p->turn, now, &latency);

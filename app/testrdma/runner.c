@@ -34,10 +34,11 @@ struct worker {
 	struct live live;
 	struct server *server; /* server of a worker that listens; NULL if the worker runs tests */
 	sem_t go;
-	uint32_t state;                 /* enum worker_state; accessed with __atomic */
-	void (*task)(struct worker *w); /* task, read after go was posted; NULL to end the worker */
-	int rc;                         /* result of the last task that creates queues */
-	bool thread;                    /* the worker is an extra thread, not an EAL lcore */
+	uint32_t state; /* enum worker_state; accessed with __atomic */
+	/* task that the worker reads after the semaphore go was posted; NULL ends the worker */
+	void (*task)(struct worker *w);
+	int rc;      /* result of the last task that creates queues */
+	bool thread; /* the worker is an extra thread, not an EAL lcore */
 	pthread_t tid;
 	unsigned int lcore;
 };
@@ -332,7 +333,7 @@ test_end(struct runner *r)
 	test_finish(r->t, sum);
 	*r->last = *sum;
 	r->have_last = true;
-	/* From here on past includes the workers' counts, so clears those. */
+	/* Now past includes the counts of the workers, so clears these counts. */
 	r->past = totals;
 	for (i = 0; i < r->n; i++)
 		memset(&r->workers[i].live, 0, offsetof(struct live, request));

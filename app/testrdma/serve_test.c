@@ -287,8 +287,8 @@ read_ends(struct responder *responder)
 		return;
 	/*
 	 * flow_extend() requires that the last operation of the previous span is signalled. If that
-	 * span is not complete, it is a rolling one, whose length is a multiple of signal_every. So
-	 * its last operation is signalled.
+	 * span is not complete, its end was advanced while it ran (pair.rolling), each time by a
+	 * multiple of signal_every. So its last operation is signalled.
 	 */
 	flow_extend(back, end);
 	/*

@@ -7,7 +7,7 @@
 
 #include "testrdma.h"
 
-/* State checked periodically while a phase runs. */
+/* State of the periodic checks while the rate phase or the latency phase of a test runs. */
 struct watch {
 	uint64_t deadline;      /* TSC at which a span without a given number of operations ends */
 	uint64_t last_progress; /* TSC of the last change of count */

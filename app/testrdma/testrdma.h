@@ -52,9 +52,10 @@ struct engine {
 	bool recv_data; /* the payload goes to the buffer of the consumed receive */
 	bool to_target; /* the payload goes from the initiator to the target */
 	bool imm;       /* the operation has immediate data */
-	bool has_byte_len;   /* the initiator's completion has a byte count */
-	bool two_way;        /* the targets initiate too: each pair has a twin */
-	bool ping_pong;      /* a message is sent after the previous one has arrived */
+	bool has_byte_len; /* the initiator's completion has a byte count */
+	bool two_way;      /* the targets initiate too: each pair has a twin */
+	/* each message is sent only after the peer's previous message has arrived */
+	bool ping_pong;
 	bool mode;           /* combines other operations; not run by default */
 	uint8_t wc_opcode;   /* opcode of the initiator's completion */
 	uint8_t recv_opcode; /* opcode of the target's completion */
@@ -126,14 +127,18 @@ struct pair {
 	struct pair *in;   /* pair, this one or its twin, whose receives complete on this pair's
 			      initiator QP */
 	/* Used only if the target is in another process (remote.h): */
-	uint32_t orders;   /* number of outstanding WRITEs to the peer's control block */
-	bool rolling;      /* no number of operations is given: end advances until the deadline */
+	uint32_t orders; /* number of outstanding WRITEs to the peer's control block */
+	/* the span has no given number of operations, so end advances until the deadline */
+	bool rolling;
 	uint64_t sent_end; /* value of end last sent to the target's process */
 	/* Used with --rate: */
-	uint64_t first; /* first operation of the span */
+	uint64_t first; /* number of the first operation of the span */
 	uint64_t due;   /* number of the first operation that is not due yet */
-	uint32_t turn; /* index of the flow; operations turn, turn + nflows, ... of the schedule are
-			  its operations */
+	/*
+	 * index of the flow. With n flows, flow i executes the operations i, i + n, i + 2n and so
+	 * on of the schedule
+	 */
+	uint32_t turn;
 	uint32_t turn_of_kind; /* --op mixed: position of the next operation in test.kinds */
 	uint64_t wr_base;      /* wr_id of operation 0 */
 	uint64_t posted, done; /* number of operations posted, and completed */
@@ -153,11 +158,13 @@ struct result {
 	uint64_t recvs;                  /* receive completions that were checked */
 	uint64_t rounds;
 	uint64_t kinds[MIX_KINDS]; /* operations per type with --op mixed, in both phases */
-	uint64_t late; /* operations of this round without data in memory at their completion */
-	uint64_t first_late; /* number of the first such operation */
+	/* operations of this round whose data were not in memory yet at their completion */
+	uint64_t late;
+	uint64_t first_late; /* number of the first operation that is counted in late */
 	uint64_t errors;
-	uint64_t broken;   /* failed completions; included in errors */
-	uint64_t unposted; /* operations of --rate that were due but found no room */
+	uint64_t broken; /* failed completions; included in errors */
+	/* with --rate: operations that were due but never posted, for lack of room */
+	uint64_t unposted;
 };
 
 struct test {
