@@ -68,9 +68,12 @@ struct rdma_ring_rx {
 	uint64_t raddr; /* address of the producer's credit */
 	uint32_t rkey;
 	uint32_t slots;
-	uint32_t batch;      /* messages consumed between two credit WRITEs */
-	uint64_t wrap_slots; /* number of slots; 0 after an error, so that pop takes no slot for an
-			 empty one */
+	uint32_t batch; /* messages consumed between two credit WRITEs */
+	/*
+	 * number of slots; 0 after an error, so that pop regards no slot as empty and calls
+	 * rdma_ring_rx_wait()
+	 */
+	uint64_t wrap_slots;
 	int error;
 	uint64_t tail;        /* number of messages consumed */
 	uint64_t last_credit; /* value of the last credit sent */

@@ -136,7 +136,10 @@ main(int argc, char **argv)
 		fprintf(stderr, USAGE "\n");
 		return 2;
 	}
-	/* rte_eal_init(), with memory that this machine has if the user gave no option for it. */
+	/*
+	 * Calls rte_eal_init(). If the user gave no option for memory, EAL gets hugepages if enough
+	 * are free, otherwise plain pages.
+	 */
 	if (eal_start_completed("connect", eal, argv, 256, eal_spec_no_pci(argv[eal + 1])) < 0)
 		return 2;
 	argv += eal;

@@ -31,10 +31,10 @@ void book_free(struct book *b);
 const char *book_apply(struct book *b, const struct itch_msg *m);
 
 /*
- * Prefetches a small part of the books. Call it in each turn without a message. Milliseconds may
- * pass between two accesses to an order. Without the prefetch its cache line was then out of the
- * caches, and to fetch it cost as much as all other work for the order. Does nothing for books that
- * are too large for a cache.
+ * Prefetches a small part of the books. Call it in each pass of the lcore's loop that finds no
+ * message. Milliseconds may pass between two accesses to an order. Without the prefetch, the
+ * order's cache line is then no longer in a cache, and fetching it takes as long as all other work
+ * for the order. Does nothing for books that are too large for a cache.
  */
 void book_warm(struct book *b);
 

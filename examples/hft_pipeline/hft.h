@@ -136,9 +136,10 @@ struct worker {
 	 */
 	struct end *in[LINKS], *out[LINKS];
 	uint32_t nin, nout;
-	uint32_t n_backlog;  /* number of messages in the backlogs of all ends */
-	uint32_t n_received; /* number of messages and ticks received in this turn */
-	bool urgent;         /* an order is in a ring, and its doorbell was not rung yet */
+	uint32_t n_backlog; /* number of messages in the backlogs of all ends */
+	/* number of messages and ticks received in this turn, which is one pass of the loop */
+	uint32_t n_received;
+	bool urgent;      /* a ring has an order whose doorbell was not rung yet */
 	uint32_t unended; /* number of inputs, including the feed, whose last message has not come
 			     yet */
 	struct feed feed;

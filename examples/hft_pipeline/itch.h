@@ -10,16 +10,17 @@
  * files). The header, big endian:
  *
  *   0  8  "BBITCH1\n"
- *   8  8  bytes after the header
- *  16  8  seed it was generated from, for information
- *  24  4  messages
- *  28  4  symbols; locates are 1 to this number
- *  32  4  maximum open orders
+ *   8  8  number of bytes after the header
+ *  16  8  seed from which the file was generated, for information
+ *  24  4  number of messages
+ *  28  4  number of symbols; a locate is the number of a symbol, from 1
+ *  32  4  maximum number of open orders
  *  36  4  CRC-32 (of gzip) of the bytes after the header
  *  40  4  0
  *  44  4  CRC-32 of the preceding 44 bytes
  *
- * Pure: bytes in, structs out. All input may be damaged.
+ * These functions only convert bytes to structs and back. They accept any input, also damaged
+ * files.
  */
 #ifndef ITCH_H
 #define ITCH_H

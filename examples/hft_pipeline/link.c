@@ -299,8 +299,8 @@ handle(struct worker *p, const struct bb_cm_event *ev)
 		else if (e->up)
 			rdma_ring_rx_fail(&e->rx, -EPIPE);
 		/*
-		 * Accepts a disconnect after all messages have arrived. In order, only the consumer
-		 * of a link disconnects.
+		 * Accepts a disconnect after all messages have arrived. Without an error only the
+		 * consumer of a link disconnects.
 		 */
 		if (p->finished && (!e->producer || ev->status == 0))
 			return 0;

@@ -26,8 +26,9 @@ struct pauses {
 	uint64_t end; /* TSC of the end of the last pause */
 	uint32_t n;
 	/*
-	 * Further messages are delayed too, because of a pause, or because a pause of another lcore
-	 * has delayed a message of this lcore. Cleared by the next turn without work.
+	 * true while all messages count as delayed: after a pause of this lcore, and after a
+	 * message that a pause of another lcore has delayed. The next turn of the loop without work
+	 * sets it to false.
 	 */
 	bool delayed;
 };

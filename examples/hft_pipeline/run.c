@@ -18,8 +18,9 @@
 #define WATCH_HZ     100
 #define WATCH_LIMITS 20 /* longest normal time of such a check, as a multiple of PAUSE_US */
 #define POLL_TURNS   16 /* turns between two polls of the CQ */
-#define TAKE_TURNS   4  /* the same, for devices that receive packets only when they are polled */
-#define KILL_ID      (UINT64_MAX - 1)
+/* turns between two polls if the device receives packets only when it is polled */
+#define TAKE_TURNS 4
+#define KILL_ID    (UINT64_MAX - 1)
 
 static int deliver(struct worker *p, enum stage s, const union hft_msg *m);
 

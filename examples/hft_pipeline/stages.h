@@ -42,8 +42,8 @@ enum msg_kind {
 #define STAMP_HELD_UP (UINT64_C(1) << 63)
 
 /*
- * A message in the ring, of RDMA_RING_DATA bytes. Integers are little endian, so both hosts must
- * be.
+ * A message in the ring, of RDMA_RING_DATA bytes. Integers are little endian, so both hosts must be
+ * little endian too.
  */
 union hft_msg {
 	/* Fields of all messages. They are copied from the tick that caused the message. */
@@ -62,7 +62,10 @@ union hft_msg {
 		uint8_t head[13];
 		uint8_t pad;
 		uint16_t locate;
-		uint32_t seq; /* sequence number of the book's quotes, from 0 */
+		/*
+		 * sequence number of this quote, from 0; a quote is a message from book to strategy
+		 */
+		uint32_t seq;
 		struct book_top top;
 		uint32_t pad2;
 		uint64_t ns;
@@ -84,7 +87,10 @@ union hft_msg {
 	 * the day.
 	 */
 	struct {
-		/* Total and longest pause of the stage's lcore, in us: see struct pauses. */
+		/*
+		 * Total duration of all pauses, and longest pause, of the stage's lcore, in us: see
+		 * struct pauses.
+		 */
 		uint32_t pauses_us, longest_us;
 		uint8_t head[5];
 		uint8_t stage; /* stage that reports */
@@ -102,9 +108,12 @@ _Static_assert(sizeof(union hft_msg) == 48, "a slot of the ring");
 /* Parameters that both processes of the pipeline must agree on. */
 struct params {
 	uint32_t symbols;
-	uint32_t max_orders;   /* maximum number of open orders */
-	uint32_t imbalance;    /* ratio of shares wanted to shares offered, or the reverse, that
-				  triggers an order */
+	uint32_t max_orders; /* maximum number of open orders */
+	/*
+	 * an order is sent if at least this many times more shares are wanted than offered, or the
+	 * reverse
+	 */
+	uint32_t imbalance;
 	uint32_t shares;       /* shares per order */
 	uint32_t max_shares;   /* risk limit: maximum shares per order */
 	uint32_t max_position; /* risk limit: maximum position per symbol, long or short, in shares
