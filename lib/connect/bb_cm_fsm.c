@@ -274,8 +274,9 @@ resolve_req(struct bb_conn *c)
 	}
 	bb_cm_resolve_end(c);
 	/*
-	 * If the GID is only predicted, report the request in spite of the error: the application
-	 * may accept with another local GID, which can reach the peer.
+	 * If path_sure is false, this side's GID is only a guess. Then report the request in spite
+	 * of the error, because the application may accept it with another local GID that can reach
+	 * the peer.
 	 */
 	if (ret == 0 || !c->path_sure) {
 		take_req(c);

@@ -210,7 +210,10 @@ void bb_cm_own_qp(struct bb_conn *c, struct bb_qp *qp);
 void bb_cm_release_qp(struct bb_conn *c);
 /* Queues an event in c->ev. If an event is queued already, replaces it. */
 void bb_cm_report(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
-/* Makes bb_cm_fd() readable until no event is pending and no successor waits. */
+/*
+ * Makes bb_cm_fd() readable until no event is pending and no half-open connection waits to resume a
+ * lost one.
+ */
 void bb_cm_wake(struct bb_cm *cm);
 uint64_t bb_cm_now(void);
 uint64_t bb_cm_after(const struct bb_cm *cm, uint32_t ms);

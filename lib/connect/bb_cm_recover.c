@@ -4,12 +4,12 @@
 /*
  * Recovery of a connection that broke.
  *
- * Both sides move their QP to RESET and report the fate of its requests. The side that connected
- * before connects again, with pauses that double. Its REQ names the session, a random number from
- * the peer's first REP. The accepting side waits for that REQ. The REQ arrives on a new half-open
- * connection, called the successor. The lost connection then takes over the file descriptor of its
- * successor. If the REQ arrives before the accepting side has detected the loss, that side first
- * resets its QP.
+ * Both sides move their QP to RESET and report the fate of each of its requests: whether the
+ * request was executed (enum bb_wr_fate). The side that connected before connects again, with
+ * pauses that double. Its REQ names the session, a random number from the peer's first REP. The
+ * accepting side waits for that REQ. The REQ arrives on a new half-open connection, called the
+ * successor. The lost connection then takes over the file descriptor of its successor. If the REQ
+ * arrives before the accepting side has detected the loss, that side first resets its QP.
  *
  * The recovered QP gets new PSNs. The GID is looked up again by its address, because its index may
  * have changed.
@@ -70,7 +70,8 @@ take_down(struct bb_conn *c)
 
 	if (ret == 0)
 		return true;
-	BB_LOG(ERR, "QP 0x%x: its connection is closed: the QP cannot be reset for a recovery (%d)",
+	BB_LOG(ERR,
+	       "QP 0x%x: cannot reset the QP to recover its connection (%d): the connection is closed",
 	       c->qp->qpn, ret);
 	bb_cm_give_up(c, ret, "the queue pair cannot be reset");
 	return false;

@@ -24,8 +24,8 @@
 /* Maximum connections accepted per listener and poll. */
 #define ACCEPT_BATCH 16
 /*
- * Maximum messages read per connection and poll. The state machine never expects more at a time,
- * and so few do not delay the poll in a flood.
+ * Maximum messages read per connection and poll, because a peer that floods the connection must not
+ * delay the poll. A correct peer never sends more at a time.
  */
 #define RECEIVE_BATCH 8
 #define BACKLOG       4096
@@ -314,7 +314,7 @@ connect_done(struct bb_conn *c)
 		return;
 	}
 	c->connecting = false;
-	/* Set the options only now: until the connection is made, timeout_ms is the limit. */
+	/* Set the TCP timeouts only now. Until now, timeout_ms has limited the wait. */
 	set_options(c->fd);
 	watch(c, EPOLLIN);
 	bb_cm_connected(c);
@@ -410,8 +410,8 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 		if (errno == EAGAIN)
 			return;
 		/*
-		 * No descriptor is free, but a half-open connection may hold one. Logged once per
-		 * second.
+		 * No descriptor is free, so close the oldest half-open connection to free one. Log
+		 * this at most once per second.
 		 */
 		if (errno == EMFILE || errno == ENFILE) {
 			if (bb_cm_now() - l->last_log >= cm->hz) {

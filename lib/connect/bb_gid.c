@@ -19,7 +19,10 @@
  */
 enum {
 	RANK_FITS = 1 << 0,
-	/* not a unique local address; if a peer is given: prefix as local as the peer's */
+	/*
+	 * not a unique local address; if a peer is given: a unique local address exactly if the
+	 * peer's address is one
+	 */
 	RANK_LABEL = 1 << 1,
 	RANK_IPV4 = 1 << 2,
 	RANK_UNTAGGED = 1 << 3,

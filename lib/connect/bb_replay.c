@@ -30,7 +30,8 @@ struct entry {
 	enum bb_wc_status status;
 	bool maybe;  /* the request may have been executed by an earlier post */
 	bool ended;  /* fate is known */
-	bool polled; /* the connection error was polled; BB_CM_LOST gives the fate */
+	bool polled; /* true if a completion with a connection error was polled; the BB_CM_LOST
+		      * event then has the fate */
 };
 
 struct bb_replay {
@@ -286,7 +287,7 @@ is_reposted(const struct bb_replay *r, enum bb_wr_fate fate)
 	       (fate == BB_WR_UNKNOWN && r->policy >= BB_REPLAY_UNKNOWN);
 }
 
-/* Copies the fates from the event to the entries. */
+/* Copies the fates of requests (enum bb_wr_fate) from the event to the entries. */
 static void
 take_ends(struct bb_replay *r, const struct bb_cm_event *ev)
 {

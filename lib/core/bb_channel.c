@@ -14,9 +14,9 @@
 #include "bb_core.h"
 
 /*
- * Limits for running an inline device without an event: rounds before the thread yields its core,
- * and nanoseconds of each sleep. A peer that runs on the same core is delayed by the thread's
- * polling at most until the next sleep.
+ * Limits for a wait that runs a software device with progress=inline: rounds without an event
+ * before the thread yields its core, and nanoseconds of each sleep. A peer that runs on the same
+ * core is delayed by the thread's polling at most until the next sleep.
  */
 #define IDLE_ROUNDS 4096
 #define IDLE_NS     50000

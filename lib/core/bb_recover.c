@@ -15,7 +15,7 @@
 
 /*
  * Milliseconds that the library waits until a device has flushed a queue. After that the device
- * counts as stuck. [A]
+ * counts as stuck. That a card needs less time is an assumption [A].
  */
 #define FLUSH_MS 1000u
 
@@ -241,9 +241,9 @@ bb_qp_abort(struct bb_qp *qp)
 			umr = sq->wqes[w.idx & sq->mask].opcode >= BB_SQ_BIND_MW;
 	}
 	/*
-	 * The next post needs the fence that the first aborted send consumed. If that send has a
-	 * stronger fence of its own, the flag does not show the consumed fence, so umr is checked
-	 * too.
+	 * After the abort the next post needs a small fence if the first aborted send got one from
+	 * the library. A send that the caller posted with the stronger BB_SEND_FENCE does not have
+	 * the bit of the small fence. So also check whether the send before it was a UMR.
 	 */
 	fence = (walk_ctrl(sq, &w)->fm_ce_se & BB_SEND_SMALL_FENCE) != 0 || umr;
 	if (walk_changes_keys(sq, w)) {

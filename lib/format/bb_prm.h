@@ -416,9 +416,9 @@ enum bb_prm_qp_state {
 #define BB_PRM_DESTROY_CQ_CQN       BB_PRM_F(0x008, 8, 24) /* destroy_cq_in.cqn */
 
 /*
- * MODIFY_CQ: op_mod RESIZE sets a new ring; otherwise the field select names what changes. The
- * ring's umem has the fields of CREATE_CQ: the kernel marks them as reserved in both commands,
- * followed by cq_umem_valid in both [A].
+ * MODIFY_CQ: with op_mod RESIZE it sets a new ring; otherwise the field select names what changes.
+ * An assumption [A]: the umem of the new ring has its fields at the positions of CREATE_CQ. In both
+ * commands the kernel marks these positions as reserved and has cq_umem_valid after them.
  */
 #define BB_PRM_MODIFY_CQ_CQN BB_PRM_F(0x008, 8, 24) /* modify_cq_in.cqn */
 #define BB_PRM_MODIFY_CQ_FIELD_SELECT                                                              \

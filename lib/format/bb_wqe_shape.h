@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Lists, for code that reads send WQEs, which segments are between the control segment and the
- * data, by opcode.
+ * The shape of a send WQE: which segments are between its control segment and its data. The opcode
+ * determines the shape. For code that reads WQEs.
  */
 #ifndef BB_WQE_SHAPE_H
 #define BB_WQE_SHAPE_H

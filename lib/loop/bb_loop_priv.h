@@ -66,8 +66,8 @@ struct bb_loop {
 	uint64_t tsc;         /* TSC at the end of the last iteration */
 	bool accounting;
 	bool dirty;            /* true if a slot is detached and not removed yet */
-	uint32_t service_left; /* stored with release order at the end of each service call;
-				* __atomic */
+	uint32_t service_left; /* stored at the end of each service call with release order, so that
+				* bb_loop_wait() sees all that the call has written; __atomic */
 
 	struct bb_loop_stats now; /* current statistics; only the loop's thread accesses them */
 	uint64_t published;       /* value of tsc at the last publication */

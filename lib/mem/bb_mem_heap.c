@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A PD that follows the EAL heap: one walk, then EAL's memory events.
+ * A PD that follows the EAL heap, that is, has all its memory registered. One walk over the heap
+ * registers the existing memory; after that EAL's memory events report each change.
  *
  * With --no-huge and --legacy-mem EAL accepts no event callbacks. EAL's own heap does not change in
  * these modes, so the walk is enough. Heaps of external memory can change in these modes too. The
@@ -58,8 +59,8 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
 }
 
 /*
- * Registers the parts of [start, end) without a registration, because the walk and the events may
- * report the same memory. Call with t->lock held.
+ * Registers those parts of [start, end) that are not registered yet. Some may be registered,
+ * because the walk and the events may report the same memory. Call with t->lock held.
  */
 static int
 heap_add_gaps(struct bb_mem_table *t, uint64_t start, uint64_t end, bool named)
@@ -224,7 +225,7 @@ out:
 	return ret;
 }
 
-/* Checks the arguments of a call that names heap memory. */
+/* Checks the range of a call of bb_mem_add_heap() or bb_mem_del_heap(). */
 static int
 range_check(const struct bb_pd *pd, const char *call, const void *addr, size_t len)
 {

@@ -99,8 +99,8 @@ range_cmp(const void *a, const void *b)
 
 /*
  * Returns true if one registration can cover the gap from @end of one range to @start of the next.
- * Both addresses must lie on neighbouring pages or, for a stride of buffers that skips pages, in
- * one area that EAL knows.
+ * That is so if no page lies between the two ranges. If buffers are so far apart that whole pages
+ * lie between them, both ranges must be in one external memory area that EAL knows.
  */
 static bool
 joinable(uint64_t end, uint64_t start)

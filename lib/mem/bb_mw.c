@@ -33,10 +33,10 @@
 #define PAGE_BITS 12
 #define MAX_OPS   8
 
-/* A pending request that binds the window to mr, or unbinds it (NULL). */
+/* A pending request that binds the window to region mr, or unbinds the window if mr is NULL. */
 struct op {
-	const struct bb_qp *qp; /* QP of the request; NULL if the QP was reset, so that the
-				 * request's fate is unknown */
+	const struct bb_qp *qp; /* QP of the request; NULL if the QP was reset, so that it is
+				 * unknown whether the request was executed */
 	uint64_t seq;
 	struct bb_mr_priv *mr;
 	uint32_t rkey; /* key of the window before the request was posted */
@@ -194,9 +194,9 @@ drop_lost(struct bb_mw_priv *w, uint32_t n)
 }
 
 /*
- * Applies the completions that the queues' counters show. Call with w->lock held. A successful
- * operation also ends operations that executed before that operation was posted. Operations that
- * are pending on a queue are not ended.
+ * Removes the window's requests that have completed, as the queues' counters show, and updates
+ * w->mr. Call with w->lock held. A successful operation also ends operations that executed before
+ * that operation was posted. Operations that are pending on a queue are not ended.
  */
 static void
 settle(struct bb_mw_priv *w)

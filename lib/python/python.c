@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Functions for bluebell.py. It calls C with ctypes, which reads no header: so these functions have
- * plain arguments, and no struct but the two below. Their names and arguments stand in bluebell.py,
- * too; pybb_version() reveals a library of another version.
+ * Functions that bluebell.py calls with ctypes. ctypes does not read the headers, so bluebell.py
+ * repeats the names and arguments of these functions. They have arguments of basic types and only
+ * the two structs below. bluebell.py calls pybb_version() to detect a library of another version.
  */
 #include <assert.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
-/* Values that bluebell.py repeats. */
+/* bluebell.py repeats these values. The text of an assertion names the place there. */
 static_assert(BB_ACCESS_LOCAL_WRITE == 1 && BB_ACCESS_REMOTE_WRITE == 2 &&
 		      BB_ACCESS_REMOTE_READ == 4 && BB_ACCESS_REMOTE_ATOMIC == 8,
 	      "class Access");
@@ -171,7 +171,9 @@ pybb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t gid, uint8_t *out, uint32_t
 	return ret != 0 ? ret : bb_qp_addr_pack(&addr, out, len);
 }
 
-/* @local is the packed address that the peer got, because each call of bb_qp_addr() chooses a PSN.
+/*
+ * @local is the packed address that was sent to the peer. It cannot be computed again, because each
+ * call of bb_qp_addr() chooses a new PSN.
  */
 EXPORT int
 pybb_qp_connect(struct bb_qp *qp, uint8_t port, uint8_t gid, uint32_t access, const uint8_t *local,

@@ -21,7 +21,7 @@ static __attribute__((target("avx2"))) void
 ring_avx2(struct bb_sq *sq)
 {
 	bb_bf_doorbell(sq, bb_uar_block_avx2);
-	/* Compilers insert this instruction only at -O2 and above. */
+	/* Call this explicitly, because compilers insert the instruction only at -O2 and above. */
 	_mm256_zeroupper();
 }
 

@@ -120,7 +120,10 @@ bb_cqring_move(struct bb_cqring *cq, void *buf, uint32_t log_size)
 	}
 	if (end.ci - cq->ci > size)
 		return -ENOSPC;
-	/* The device may already have written CQEs after these, so write no other CQEs. */
+	/*
+	 * Copy only the unread CQEs of the old ring. The device may already have written CQEs to
+	 * the new ring after them.
+	 */
 	for (ci = cq->ci; ci != end.ci; ci++) {
 		struct bb_cqe *dst = &to[(ci + 1) & (size - 1)];
 		const struct bb_cqe *src = bb_cqring_peek_at(cq, ci);

@@ -32,7 +32,7 @@ check_conf(const struct bb_srqring_conf *conf)
 	}
 	/* A released WQE is linked to the last free WQE, so one WQE must always be free. */
 	if (conf->depth == 0 || conf->depth >= conf->wqes) {
-		BB_QUEUE_LOG(ERR, "SRQ 0x%06x: invalid depth %u (1 to %u, one less than its WQEs)",
+		BB_QUEUE_LOG(ERR, "SRQ 0x%06x: invalid depth %u (1 to %u: one WQE must stay free)",
 			     conf->srqn, conf->depth, conf->wqes - 1);
 		return -EINVAL;
 	}

@@ -27,8 +27,12 @@
  */
 #include "bb_roce_priv.h"
 
-#define GRANT 65536u /* packets; after that many without a loss, a loss costs little */
-#define BURST 16u    /* largest number of consecutive packets that may be lost */
+/*
+ * Packets until a permission ends. If losses are further apart than that, it matters little that
+ * the peer must then send more packets again.
+ */
+#define GRANT 65536u
+#define BURST 16u /* largest number of consecutive packets that may be lost */
 
 static struct bb_roce_pkt **
 slot_of(const struct bb_roce_resp *r, uint32_t psn)

@@ -167,8 +167,8 @@ bool bb_roce_repeat_possible(const struct bb_roce_req *req);
 void bb_roce_repeat_sent(struct bb_roce_qp *qp, uint64_t now);
 /*
  * Evaluates an acknowledgement after bb_roce_repeat_lost(). The peer has received @acked PSNs from
- * the oldest packet on: it has acknowledged them, sent their READ data, or refused them for lack
- * of a receive. @last: an ACK has reported this.
+ * the oldest packet on: it has acknowledged them, sent their READ data, or refused them for lack of
+ * a receive. @last: true if an ACK has reported this, false if a response with data or a NAK has.
  */
 void bb_roce_repeat_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
 

@@ -250,7 +250,10 @@ refusal(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_ro
 		if (!bb_roce_same_gid(net->dst, qp->attr.path.src))
 			return &stats->drop_dest;
 	} else if (bb_roce_is_mcast(net->dst) != (pkt->dqpn == BB_ROCE_MCAST_QPN)) {
-		/* The QP number of groups comes with a group's address only, and the reverse. */
+		/*
+		 * The packet has only one of the two marks of multicast: a group address, and the
+		 * QP number of all groups.
+		 */
 		return &stats->drop_dest;
 	}
 	return NULL;

@@ -428,7 +428,8 @@ struct bb_roce_resp {
 	struct bb_roce_pkt **out_of_order;
 	uint32_t max_out_of_order, n_out_of_order;
 	uint32_t missing;     /* PSN of the last NAK for a lost packet */
-	uint8_t trial;        /* state of the trial execution of a stored packet (bb_roce_resp.c) */
+	uint8_t trial;        /* enum in bb_roce_resp.c: state of a stored packet's execution, which
+			       * may not fail the QP */
 	uint32_t newest;      /* PSN after the newest packet that arrived after the missing one */
 	uint64_t store_until; /* value of seq up to which packets may be stored; see bb_roce_ooo.c
 			       */
@@ -478,8 +479,8 @@ void bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void 
  */
 int bb_roce_qp_rtr(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
 /*
- * Moves the QP from RTR to RTS, where the requester is also active. Reads the last group of *attr.
- * Returns -EINVAL if the QP is not in RTR or an attribute is out of range.
+ * Moves the QP from RTR to RTS, where the requester is also active. Reads the fields of *attr from
+ * sq_psn on. Returns -EINVAL if the QP is not in RTR or an attribute is out of range.
  */
 int bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
 /*

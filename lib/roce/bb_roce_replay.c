@@ -61,9 +61,9 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 }
 
 /*
- * Returns true if the peer may have another READ or atomic outstanding. One request above the
- * limit is an invalid request (class C). A request whose response was sent once is not counted,
- * even while that response is being sent again.
+ * Returns true if the peer may have another READ or atomic outstanding. A request above that limit
+ * is an invalid request, for which an RC QP sends a NAK and fails (9.9.3, class C). A request whose
+ * response was sent once is not counted, even while that response is being sent again.
  */
 static bool
 room(const struct bb_roce_qp *qp)

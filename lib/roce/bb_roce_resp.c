@@ -11,15 +11,16 @@
  * acknowledges the same PSNs. An ACK is sent if the peer requested one (AckReq), as in rxe.
  *
  * After an error, the state of the current receive and the error reported to the peer are the same
- * as on the loop port (drivers/soft/exec/soft_resp_recv.c). Cases that the loop port does not have
- * follow rxe (rxe_resp.c).
+ * as on the loop port (drivers/soft/exec/soft_resp_recv.c). The loop port of the software device
+ * connects QPs of one process without packets. Cases that the loop port does not have follow rxe
+ * (rxe_resp.c).
  */
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
 /*
- * State of the execution of a stored packet, which is executed on trial. If that execution fails,
- * the packet may be forged. The QP then has not changed, and the responder requests the packet
+ * State of the execution of a stored packet. Such a packet may be forged, so it is executed on
+ * trial: if its execution fails, the QP does not change, and the responder requests the packet
  * again. If the execution of that second copy fails, the queue pair may fail.
  */
 enum {

@@ -20,7 +20,7 @@
 #define INITIAL_NS   UINT64_C(1000000)      /* interval until a round trip has been measured */
 #define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval if the ack timeout is off */
 #define MAX_DOUBLING 31u
-#define WAIT_WINDOW  64u /* length of the time window of a wait, in ack timeouts */
+#define WAIT_WINDOW  64u /* length of the time window of longest_wait, in ack timeouts */
 
 void
 bb_roce_rto_init(struct bb_roce_qp *qp)
@@ -113,8 +113,8 @@ bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now)
 /*
  * Returns the part of the interval that allows for variation of the round trip. RFC 6298 uses the
  * resolution of the clock as the minimum. This function uses one round trip, or half a round trip
- * if @one is true. @one: an interval that expires too early costs one repeated packet. Otherwise
- * it costs all packets in flight.
+ * if @one is true. @one says what an interval that expires too early costs: one repeated packet if
+ * true, all packets in flight if false.
  */
 static uint64_t
 spread(const struct bb_roce_rto *rto, bool one)

@@ -122,11 +122,11 @@ enum bb_cm_event_type {
 	BB_CM_DISCONNECTED,
 	/**
 	 * The connection broke and is being recovered (@ref bb_conn_param.recover_ms). The QP is in
-	 * RESET; the field ends has the fate of the QP's requests. Post receives again after
-	 * BB_CM_RECOVERED. The CM reports LOST again in one case: this side has replied to the
-	 * peer's request, the peer is lost or connects again, and there are new fates to report.
-	 * These are the fates of requests posted since the previous LOST event, or of a message
-	 * that consumed a receive of an SRQ.
+	 * RESET; the field ends says for each request of the QP whether it was executed. Post
+	 * receives again after BB_CM_RECOVERED. The CM reports LOST again in one case: this side
+	 * has replied to the peer's request, the peer is lost or connects again, and there are new
+	 * fates to report. These are the fates of requests posted since the previous LOST event, or
+	 * of a message that consumed a receive of an SRQ.
 	 */
 	BB_CM_LOST,
 	/** The connection is recovered: both QPs are in RTS again. */
@@ -179,7 +179,10 @@ struct bb_cm_event {
 	/** valid only for LOST: requests whose completions were not polled, in order */
 	const struct bb_wr_end *ends;
 	uint32_t nends;
-	/** valid only for LOST: fate of requests whose flush errors were polled before */
+	/**
+	 * valid only for LOST: fate of all requests whose flush errors the application polled
+	 * before the event
+	 */
 	enum bb_wr_fate flushed;
 };
 

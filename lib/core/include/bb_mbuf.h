@@ -7,9 +7,9 @@
  *
  * A chain becomes a list of SGEs, one per non-empty segment; no data is copied. The lkeys come from
  * a @ref bb_lkey_cache of the calling thread, which finds only registered memory. So the mempool
- * must be registered (bb_mem_add_mempool()), or the heap must be followed. The device owns a chain
- * from the post to its completion; after that the application owns it again. The address of the
- * first segment can serve as wr_id.
+ * must be registered (bb_mem_add_mempool()), or DPDK's heap must be (bb_mem_follow_heap()). The
+ * device owns a chain from the post to its completion; after that the application owns it again.
+ * The address of the first segment can serve as wr_id.
  *
  * Return values are those of bb_post.h. If a call fails, the caller still owns the mbufs. -EINVAL:
  * the chain has more segments than the queue's max_sge or max_recv_sge; -EFAULT: no registration

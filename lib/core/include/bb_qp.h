@@ -21,8 +21,8 @@ extern "C" {
 #endif
 
 /**
- * States of a QP (man ibv_modify_qp). Queues created through DEVX have no states SQD and SQE, so a
- * UC or UD QP whose send fails goes to ERR, not to SQE [A].
+ * States of a QP (man ibv_modify_qp). Queues created through DEVX have no states SQD and SQE. So a
+ * UC or UD QP whose send fails goes to ERR, not to SQE (an assumption about cards: [A]).
  */
 enum bb_qp_state {
 	BB_QP_RESET,
@@ -227,9 +227,9 @@ bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 }
 
 /**
- * Returns the QP's address, for the peer's bb_qp_connect(). The PSN is random.
- * @return 0; -ENOENT no GID at that index, on RoCE and on ports with grh_required (other InfiniBand
- * ports do not need one); as bb_port_query().
+ * Returns the QP's address, for the peer's bb_qp_connect(). The PSN of the address is random.
+ * @return 0; -ENOENT if the port needs a GID and has none at that index; otherwise an error of
+ * bb_port_query(). RoCE ports and InfiniBand ports with grh_required need a GID.
  */
 int bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr *addr);
 
@@ -267,8 +267,8 @@ int bb_qp_addr_unpack(const void *buf, size_t len, struct bb_qp_addr *addr);
  * On RoCE the call may wait until ARP or neighbour discovery has resolved the next hop's MAC: up to
  * 3 s on the software device, about 1 s in the kernel. The calling thread polls nothing during this
  * time. So a thread that serves other connections should use bb_connect.h, which never waits.
- * @return 0; -EBUSY a connection of bb_connect.h owns the QP; as bb_qp_modify(). After an error the
- * QP is in RESET.
+ * @return 0; -EBUSY if a connection of bb_connect.h owns the QP; otherwise an error of
+ * bb_qp_modify(). After an error the QP is in RESET.
  */
 int bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
 		  const struct bb_qp_attr *attr);

@@ -125,7 +125,7 @@ private:
 	T *object_ = nullptr;
 };
 
-/** Starts EAL for the program, and ends it. */
+/** EAL for the program: the constructor calls rte_eal_init(), the destructor rte_eal_cleanup(). */
 class eal
 {
 public:
@@ -140,7 +140,10 @@ public:
 	{
 		rte_eal_cleanup();
 	}
-	/** Index of the last argument that EAL used; the program's own follow after "--". */
+	/**
+	 * Returns the index of the last argument that EAL used. The program's own arguments follow
+	 * after it.
+	 */
 	int
 	used() const noexcept
 	{
@@ -151,7 +154,9 @@ private:
 	int used_;
 };
 
-/** Allocator of EAL's memory, for containers that are registered: std::vector<T, allocator<T>>. */
+/**
+ * Allocates EAL's memory, for containers whose memory is registered: std::vector<T, allocator<T>>.
+ */
 template <typename T> struct allocator {
 	using value_type = T;
 
@@ -277,7 +282,10 @@ public:
 		 access)
 	{
 	}
-	/** Returns @p len bytes of the region from @p offset as an SGE; without @p len the rest. */
+	/**
+	 * Returns an SGE of @p len bytes of the region from @p offset on; without @p len, up to the
+	 * end of the region.
+	 */
 	bb_sge
 	sge(std::size_t offset = 0, std::size_t len = SIZE_MAX) const
 	{
@@ -292,7 +300,7 @@ public:
 		s.lkey = m->lkey;
 		return s;
 	}
-	/** Returns the address of byte @p offset for peers. */
+	/** Returns the address that peers use for byte @p offset of the region. */
 	std::uint64_t
 	addr(std::size_t offset = 0) const noexcept
 	{

@@ -272,7 +272,10 @@ enum bb_wqe_mkey_access {
 	BB_MKEY_A = 1 << 6,
 };
 
-/** Header of an interleaved layout. It is followed by num_entries of struct bb_wqe_repeat_entry. */
+/**
+ * Header of an interleaved layout, which is a pattern of memory blocks that a memory key covers,
+ * repeated repeat_count times. It is followed by num_entries of struct bb_wqe_repeat_entry.
+ */
 struct bb_wqe_repeat {
 	uint32_t byte_count; /**< total bytes of one repetition of all entries */
 	uint32_t op;         /**< BB_WQE_REPEAT_OP; a data segment has its lkey at this position */

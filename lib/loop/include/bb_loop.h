@@ -157,8 +157,8 @@ int bb_loop_run(struct bb_loop *loop);
 int bb_loop_run_once(struct bb_loop *loop);
 
 /**
- * Makes a running loop stop after the current iteration. Does not wait. Any thread, also from a
- * callback.
+ * Makes a running loop stop after the current iteration. Does not wait. Any thread may call this
+ * function, also from a callback.
  * @return 0; -EALREADY if the loop does not run.
  */
 int bb_loop_stop(struct bb_loop *loop);

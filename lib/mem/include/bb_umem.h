@@ -3,14 +3,16 @@
  */
 /**
  * @file
- * umems: memory for objects of the device, named by a number.
+ * umems: registered memory that holds the rings and doorbell records of device objects, such as
+ * CQs. A number, the id, identifies a umem.
  *
  * Bluebell creates the umems of its own queues itself. This header is for programs that create
- * further objects by DEVX commands (bb_devx.h). The id goes into CREATE_CQ's cq_umem_id,
- * CREATE_QP's wq_umem_id and their contexts' dbr_umem_id, on the same device. A umem has no keys.
+ * further objects by DEVX commands (bb_devx.h). Such a program writes the id of a umem into the
+ * fields cq_umem_id of CREATE_CQ, wq_umem_id of CREATE_QP, and dbr_umem_id of the CQ or QP context.
+ * The id is valid only on the device of the umem. A umem has no keys.
  *
- * It needs DEVX (bb_dev_open() fails without) and the device's log_max_umem. Control path rules
- * are those of bb_dev.h (man mlx5dv_devx_umem_reg).
+ * The device must have DEVX and umems (@ref bb_dev_attr max_umem is not 0). The control-path rules
+ * of bb_dev.h apply (man mlx5dv_devx_umem_reg).
  */
 #ifndef BB_UMEM_H
 #define BB_UMEM_H

@@ -96,8 +96,8 @@ bb_db_wmb(void)
 
 /**
  * Flushes the preceding UAR store from the CPU's write-combining buffer. Without the flush the
- * doorbell may be delayed, and the next doorbell to the same register may merge with it. On Arm
- * this is a known cause of corrupt BlueFlame packets. x86: sfence; Arm: dsb st.
+ * doorbell may be delayed, and the next doorbell to the same register may merge with it. On Arm, a
+ * missing flush is a known cause of corrupt BlueFlame packets. x86: sfence; Arm: dsb st.
  */
 static inline void
 bb_wc_flush(void)

@@ -37,7 +37,7 @@ struct bb_rq {
 	/* Not accessed on the data path if dbrec is set. */
 	void (*ring)(struct bb_rq *rq);      /**< passes WQEs to the driver if dbrec is NULL */
 	uint32_t *conf_dbrec;                /**< configured dbrec; copied by bb_rq_enable() */
-	void (*conf_ring)(struct bb_rq *rq); /**< configured ring; copied likewise */
+	void (*conf_ring)(struct bb_rq *rq); /**< configured ring; copied by bb_rq_enable() */
 	uint8_t pad[40];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_rq, ring) == BB_CACHE_LINE, "a post touches one line");
@@ -66,9 +66,9 @@ int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 /** Restores the state after bb_rq_init() and sets the doorbell record to 0. */
 void bb_rq_reset(struct bb_rq *rq);
 /**
- * Passes the receives that were rung since the reset to the device. From then on bb_rq_ring() does
- * so. Call it when the QP is in INIT or a later state. A second call after the same reset does
- * nothing.
+ * Passes the receives that were rung since the reset to the device. From then on bb_rq_ring()
+ * passes receives to the device. Call it when the QP is in INIT or a later state. A second call
+ * after the same reset does nothing.
  */
 void bb_rq_enable(struct bb_rq *rq);
 /** Returns why a post found no room: -EAGAIN if the queue is full, else another negative errno. */

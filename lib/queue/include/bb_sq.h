@@ -49,7 +49,7 @@ struct bb_sq_wqe {
 	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode), computed at compile time by the builder; or
 			      BB_SQ_OWN */
 	uint8_t opcode;    /**< enum bb_wqe_opcode, or enum bb_sq_umr_kind */
-	uint8_t mark;      /**< for the functions of bb_sq.ops; 0 where posts build WQEs */
+	uint8_t mark;      /**< free for a driver's functions in bb_sq.ops; 0 if posts build WQEs */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
 

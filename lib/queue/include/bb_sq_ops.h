@@ -5,10 +5,10 @@
  * @file
  * Send queue: functions that a post calls if its limit has no room. Included by bb_sq.h.
  *
- * A ring calls them if it is full, if it refuses posts, or if its next WQE needs a fence. So the
- * choice costs nothing on the fast path. A driver that posts with calls of its own, as
- * drivers/verbs does, sets all limits to 0. Each post then calls these functions with the caller's
- * arguments and builds no WQE.
+ * A post to a ring calls them if the ring is full, if it refuses posts, or if the next WQE needs a
+ * fence. So they add no cost to the fast path of a ring. A driver that posts with calls of its own,
+ * as drivers/verbs does, sets all limits to 0. Each post then calls these functions with the
+ * caller's arguments and builds no WQE.
  *
  * The caller has checked the arguments: number and lengths of SGEs, inline length, size and
  * alignment of atomics, owner. Results are those of posts (bb_sq.h).
@@ -40,17 +40,23 @@ struct ibv_qp_ex; /* struct of libibverbs; this file does not access its fields 
 
 /** Functions of one send queue. The queue's owner calls all but @ref request. */
 struct bb_sq_ops {
-	/** Outstanding requests while which write may be called; 0 if it may not be called. */
+	/**
+	 * Number of outstanding requests below which @ref write may be called; 0 if it may never be
+	 * called.
+	 */
 	uint32_t write_limit;
 	/**
-	 * Starts a signalled RDMA_WRITE of one SGE. Cannot fail; call it only while write_limit
-	 * has room. The caller then calls @ref piece with the SGE. The arguments are split over
-	 * two calls so that neither function must save those of the other.
+	 * Starts a signalled RDMA_WRITE of one SGE. Cannot fail; call it only while fewer than
+	 * write_limit requests are outstanding. The caller then calls @ref piece with the SGE. The
+	 * arguments are split over two calls so that neither function must save those of the other.
 	 * @p ex is bb_sq.driver. @p where is the result of bb_sq_where().
 	 */
 	void (*write)(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 		      uint64_t where, struct bb_sq *sq);
-	/** Adds the SGE to the request that write started: the function of the provider. */
+	/**
+	 * Adds the SGE to the request that @ref write started. This is a function of the libibverbs
+	 * provider.
+	 */
 	void (*piece)(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len);
 	/**
 	 * Posts a WRITE, READ or SEND of one SGE that is not empty, or of inline data.
@@ -59,7 +65,7 @@ struct bb_sq_ops {
 	 */
 	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
-	/** Does the same as post for any number of SGEs, some of which may be empty. */
+	/** Does the same as @ref post for any number of SGEs, some of which may be empty. */
 	int (*list)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *sge,
 		    uint32_t nsge, uint64_t raddr, uint64_t keys);
 	/** Posts an 8-byte atomic. @p what is a value of BB_SQ_WHAT(). */
@@ -71,7 +77,10 @@ struct bb_sq_ops {
 			uint32_t imm);
 	/** Posts a NOP. */
 	int (*nop)(struct bb_sq *sq, uint64_t wr_id, uint32_t flags);
-	/* NULL for rings, which build a WQE for these requests. */
+	/*
+	 * The next three functions are NULL for rings, which build WQEs for binds and
+	 * invalidations.
+	 */
 	/** Binds a memory window. Arguments are those of bb_sq_post_bind(). */
 	int (*bind)(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t new_rkey,
 		    const struct bb_bind *bind, uint32_t flags);
