@@ -80,7 +80,10 @@ soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar *
 	if (ret != 0)
 		return ret;
 	if (bf && dev->opts.no_bf) {
-		/* The errno is that of MLX5_IB_METHOD_UAR_OBJ_ALLOC without write combining. */
+		/*
+		 * The errno is that of MLX5_IB_METHOD_UAR_OBJ_ALLOC on a machine without write
+		 * combining.
+		 */
 		SOFT_LOG(ERR,
 			 "%s: cannot allocate a BlueFlame UAR (option no_bf): allocate a "
 			 "non-cached UAR",

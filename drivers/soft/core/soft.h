@@ -13,8 +13,10 @@
  * serialised by soft_dev.lock.
  *
  * Data path (folders engine, exec and cqe, and the access to memory in folder mem): an engine runs
- * the QPs of its UARs, under the engine's lock. With inline progress each UAR has an engine, which
- * the UAR's owner runs. Otherwise one engine runs the whole device on its own lcore or thread.
+ * the QPs of its UARs, under the engine's lock. Each such run is a turn. With inline progress each
+ * UAR has an engine, which the UAR's owner runs. Otherwise one engine runs the whole device on its
+ * own lcore or thread. A QP is "on a port" if it sends RoCEv2 packets (options wire, port, shm);
+ * else it uses the loop port, which copies memory.
  *
  * Lookup tables (mkeys, QPs, CQs) are arrays of pointers that engines read without a lock. To free
  * an object, the control path first unpublishes it (stores NULL with release). It then calls
@@ -57,9 +59,9 @@
 #define SOFT_PKEY           0xffff /* the default partition, full member (IBTA vol. 1, 10.9.1.2) */
 #define SOFT_UAR_PAGE       4096
 #define SOFT_ARM_OFFSET     0x20  /* arm register of CQs (libmlx5: MLX5_CQ_DOORBELL) */
-#define SOFT_BF_OFFSET      0x800 /* first doorbell register of the page; the second is at 0xa00 */
+#define SOFT_BF_OFFSET      0x800 /* first doorbell register of a UAR page; the second is at 0xa00 */
 #define SOFT_BF_HALF        256   /* bytes of one half of a register */
-#define SOFT_LOG_MAX_KLM    7     /* log2 of the entries of an indirect key */
+#define SOFT_LOG_MAX_KLM    7     /* log2 of the largest number of entries of an indirect key */
 #define SOFT_INDIRECTION    4     /* largest depth of nested keys [A] */
 
 #define SOFT_MAX_DEVS   16   /* largest number of devices: soft0 to soft15 */
@@ -101,12 +103,12 @@ struct soft_xlt {
 
 /*
  * Extension of an indirect key. Without UMR the key never changes. With UMR an engine changes the
- * key in place, under soft_dev.umr_lock, after it has closed the gate and only if no user is
- * inside. So an access with the old layout has ended when the UMR or the invalidation completes. If
- * a user is inside, the engine opens the gate and retries the whole change later.
+ * key in place, under soft_dev.umr_lock. It first closes the gate, which rejects new accesses. This
+ * fails while an access uses the key; the engine then retries the whole change later. So an access
+ * with the old layout has ended when the UMR or the invalidation completes.
  */
 struct soft_indirect {
-	uint32_t gate; /* count of users inside, or-ed with SOFT_GATE_CLOSED; __atomic */
+	uint32_t gate; /* accesses that use the key now, or-ed with SOFT_GATE_CLOSED; __atomic */
 	bool umr, en_rinval;
 	bool free;       /* the key is unusable until a UMR changes it */
 	uint8_t mw_type; /* 1 or 2: type of a window; 0: the key is not a window */
@@ -118,14 +120,14 @@ struct soft_indirect {
 	uint32_t repeat; /* STRIDED: repetitions of the pattern */
 	uint32_t log_entity;
 	struct soft_mkey *bound; /* MR to which a window is bound */
-	uint32_t n, cap;         /* entries used and allocated; a strided pattern needs one more */
+	uint32_t n, cap; /* entries used; entries allocated (a strided pattern takes n + 1) */
 	struct soft_xlt x[];
 };
 #define SOFT_GATE_CLOSED 0x80000000u
 
 /*
- * Special access through a direct key. The key's field len is 0, so that the check for plain keys
- * fails for the key at no extra cost. soft_mem_refuse() then handles the key.
+ * Detour: a direct key whose memory needs special access. Its field len is 0, so that the check for
+ * plain keys fails for it at no extra cost. soft_mem_refuse() then handles the key.
  */
 enum soft_detour {
 	SOFT_DETOUR_NONE,
@@ -135,8 +137,8 @@ enum soft_detour {
 
 /*
  * Registered memory, or an indirect key. Immutable once published in soft_dev.mkeys, except that
- * UMR may change the low byte of the key, and "windows" counts. An indirect key has len 0, so that
- * the check for direct keys always fails.
+ * UMR may change the low byte of the key, and that the field "windows" changes. An indirect key has
+ * len 0, so that the check for direct keys always fails.
  */
 struct soft_mkey {
 	uint32_t key; /* index << 8 | variant */
@@ -150,7 +152,7 @@ struct soft_mkey {
 	struct soft_indirect *ind; /* NULL for a direct key */
 	const struct mlx5_obj *obj; /* handle that CREATE_MKEY returned */
 	enum soft_detour detour;
-	uint64_t detour_len; /* length of the memory; valid only with a detour */
+	uint64_t detour_len; /* length of the memory in bytes; valid only if detour is not NONE */
 };
 
 /* Mapping of a dma-buf; start is NULL if nothing is mapped. */
@@ -193,7 +195,7 @@ enum {
 	SOFT_CQ_SHARED = 1 << 0, /* several engines write CQEs, so each takes the CQ's lock */
 	SOFT_CQ_ARMED = 1 << 1,  /* the application has requested an event */
 	SOFT_CQ_ZIP = 1 << 2,    /* similar CQEs are compressed */
-	SOFT_CQ_DEFECT = 1 << 3, /* the device has a seeded defect */
+	SOFT_CQ_DEFECT = 1 << 3, /* the device has a seeded defect: soft_defect.h */
 };
 
 /*
@@ -230,7 +232,7 @@ struct soft_cq {
 	uint32_t last_arm;  /* arm request last handled, big endian */
 	uint32_t scan_slot; /* index among the CQs of the UAR page */
 	bool moderated;     /* on the engine's list of moderated CQs */
-	uint64_t due;       /* TSC deadline of a moderated event, 0 if none is pending */
+	uint64_t due;       /* TSC at which a delayed event is due, 0 if none is pending */
 	TAILQ_ENTRY(soft_cq) mod;
 	struct soft_zip *zip; /* compression state; SOFT_CQ_ZIP only */
 	TAILQ_ENTRY(soft_cq) zips;
@@ -249,7 +251,7 @@ struct soft_rmp {
 	struct soft_umem *umem, *db_umem;
 	uint8_t *buf;
 	uint32_t *dbrec;               /* doorbell record, one word: number of WQEs posted */
-	uint32_t log_size, log_stride; /* log2 of the WQEs, and of the bytes of a WQE */
+	uint32_t log_size, log_stride; /* log2 of the number of WQEs; log2 of the bytes of a WQE */
 	uint32_t head_bytes;           /* bytes before a WQE's scatter list: 16 or 0 */
 	bool list;                     /* WQEs are linked by next_wqe_index; else cyclic */
 	uint32_t refs;                 /* number of QPs that use the RMP */
@@ -299,14 +301,13 @@ struct soft_qp {
 	struct soft_cq *scq, *rcq;
 	struct soft_umem *wq_umem, *db_umem;
 	uint8_t *sq;
-	uint32_t log_sq; /* log2 of the 64-byte blocks */
+	uint32_t log_sq; /* log2 of the size of the send queue, in blocks of 64 bytes */
 	uint8_t *rq;
-	uint32_t log_rq, log_rq_stride; /* log2 of the WQEs, and of the bytes of a WQE (not minus 4,
-					 * as in the mailbox) */
+	uint32_t log_rq, log_rq_stride; /* log2 of the number of WQEs, and of the bytes of a WQE
+					 * (the mailbox has 4 less) */
 	bool has_sq, has_rq;
 	struct soft_rmp *rmp; /* supplies the receives; NULL if the QP has a receive queue */
-	bool cs_req, cs_res;  /* payload of up to 32 bytes goes into the CQE: of a request, of a
-			       * receive */
+	bool cs_req, cs_res;  /* up to 32 bytes of payload go into CQEs: requests, receives */
 	uint32_t *dbrec;      /* word 0: receive queue; word 1: send queue */
 	uint32_t counter_set;
 	struct mlx5_obj *obj;
@@ -330,7 +331,7 @@ struct soft_qp {
 	uint32_t reads_in_burst;
 	enum soft_qp_wait wait;
 	uint64_t deadline; /* TSC at which the wait ends */
-	/* Key that the last UMR changed, 0 if none. WQEs up to umr_end had been posted by then. */
+	/* Index of the key that the last UMR changed, 0 if none; umr_end: sq_pi at that UMR. */
 	uint32_t umr_index;
 	uint16_t umr_end;
 	uint8_t comm_est; /* COMM_EST was raised in the current RTR state */
@@ -342,14 +343,13 @@ struct soft_qp {
 	uint8_t cs_len;   /* bytes of cs_data for the next CQE; set by the engine that executes the
 			   * request */
 	uint16_t bf_idx;
-	uint32_t gen;         /* generation, new at attach and at 2RST: identifies this use of
-			       * the QP number */
+	uint32_t gen;         /* new at attach and at 2RST: identifies this use of the QP number */
 	struct soft_msg *msg; /* request to another engine; in flight while SOFT_WAIT_PEER */
 	TAILQ_ENTRY(soft_qp) run;
 	TAILQ_ENTRY(soft_qp) err;
 	TAILQ_ENTRY(soft_qp) all;
-	uint64_t peer_until; /* SOFT_WAIT_PEER: ack timeout, TSC; SOFT_NO_DEADLINE if none */
-	uint32_t scan_slot;  /* index in the scan table of the UAR page */
+	uint64_t peer_until; /* TSC at which SOFT_WAIT_PEER times out, or SOFT_NO_DEADLINE */
+	uint32_t scan_slot;  /* index among the doorbell records scanned for the UAR page */
 
 	/*
 	 * Responder. The owning engine writes rq_ci. The engine of the one connected requester
@@ -362,7 +362,7 @@ struct soft_qp {
 	struct soft_replay replay[SOFT_REPLAYS];
 	uint32_t replay_next;
 
-	struct soft_wire *wire;  /* set on a port, where the RoCEv2 engine runs the QP */
+	struct soft_wire *wire;  /* set on a port (see the top of this file), else NULL */
 	struct bb_roce_qp *roce; /* QP of the RoCEv2 engine */
 
 	/* Context that commands have set so far, for QUERY_QP; belongs to the control path. */
@@ -384,7 +384,7 @@ struct soft_qp {
 
 #define SOFT_MAX_COUNTER_SETS 256
 
-/* Operations of a link that publishes keys to other processes. Called under soft_dev.lock. */
+/* Functions of the shared-memory link, which publishes keys. Called under soft_dev.lock. */
 struct soft_share_ops {
 	/* Called when a key was added to the table: publishes it if peers may use it. */
 	void (*key_add)(struct soft_dev *dev, const struct soft_mkey *m);
@@ -393,7 +393,7 @@ struct soft_share_ops {
 	 * caller must then call wait().
 	 */
 	bool (*key_del)(struct soft_dev *dev, uint32_t id);
-	/* Waits until no peer uses a key that was withdrawn before the call. */
+	/* Waits until no peer uses a key that was removed before the call. */
 	void (*wait)(struct soft_dev *dev);
 };
 
@@ -447,8 +447,8 @@ void soft_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf
 /* ---- Control path, called by the data path */
 
 /*
- * Returns the device that has address @gid, among all ever opened; NULL if none. Takes no lock. The
- * device may be closed, or its port of another type; its QP shows both.
+ * Returns the device with address @gid, among all ever opened; NULL if none. Takes no lock. The
+ * device may be closed or have another type of port; callers check both after they found its QP.
  */
 struct soft_dev *soft_dev_peek_gid(const uint8_t gid[16]);
 struct soft_dev *soft_dev_peek_lid(uint16_t lid);
@@ -544,8 +544,8 @@ int soft_fault_check(const struct soft_dev *dev, const char *what);
 bool soft_paged_works(void);
 
 /*
- * Waits until every reader has been outside its lock once. After that, each engine has added its
- * counts of served requests to the counter sets. Call without an engine's lock.
+ * Waits until every reader (engine or port) has been outside its lock once. After that, each engine
+ * has added its counts of served requests to the counter sets. Call without an engine's lock.
  */
 void soft_quiesce(void);
 /* A thread of execution that reads the tables under its own lock: an engine or a port. */
@@ -571,7 +571,7 @@ void soft_zip_fini(struct soft_cq *cq);
  */
 int soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size);
 
-/* Starts watching the arm record of a CQ, which is complete and published. Returns 0 or -ENOMEM. */
+/* Starts to watch the arm record of a complete, published CQ. Returns 0 or -ENOMEM. */
 int soft_cq_attach(struct soft_cq *cq);
 /*
  * Removes a CQ from its engine, after it was unpublished and its last QP was destroyed. Call before
@@ -581,10 +581,7 @@ void soft_cq_detach(struct soft_cq *cq);
 /* Sets the moderation of the CQ's events. Takes the engine's lock itself. */
 void soft_cq_moderate(struct soft_cq *cq, uint16_t count, uint16_t period_us);
 
-/*
- * Starts watching the records of a QP, which is complete, published, and in RST. Returns 0 or
- * -ENOMEM.
- */
+/* Starts to watch the doorbell records of a complete, published QP in RST. Returns 0 or -ENOMEM. */
 int soft_qp_attach(struct soft_qp *qp);
 /*
  * Removes an unpublished QP from its engine: lists, timers and inboxes. Call before soft_quiesce().

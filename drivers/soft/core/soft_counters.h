@@ -26,7 +26,7 @@ struct soft_congestion {
 
 /*
  * Reasons for dropping received packets. The values of enum bb_roce_drop come first, then these
- * values, then the reasons of QPs.
+ * values, then the reasons for which a QP drops a packet (soft_wire_count.c).
  */
 enum soft_lost {
 	SOFT_LOST_NO_QP = 8,

@@ -14,9 +14,8 @@
 #define SOFT_PORT          1u
 #define SOFT_ACTIVE_MTU    5u      /* qpc.mtu: 128 << 5 bytes */
 #define SOFT_MIN_UDP_SPORT 0xc000u /* smallest UDP source port of RoCE v2 */
-#define SOFT_LOG_MAX_RA                                                                            \
-	4u /* log2 of the outstanding READs and atomics, in each                                   \
-	    * direction */
+/* log2 of the READs and atomics that a QP may have outstanding in each direction */
+#define SOFT_LOG_MAX_RA    4u
 #define SOFT_LOG_MAX_PD    16
 #define SOFT_LOG_MAX_UMEM  17
 #define SOFT_LOG_MAX_UAR   16
@@ -45,8 +44,8 @@ struct soft_random {
 
 /*
  * Length of the quarantine, as a divisor. A freed number of a struct soft_draw is reused only after
- * n / SOFT_DRAW_HOLD other numbers were freed after it. If no other number is free, the number
- * freed first is reused at once.
+ * n / SOFT_DRAW_HOLD other numbers were freed after it. If no other number is free, the number that
+ * was freed longest ago is reused at once.
  */
 #define SOFT_DRAW_HOLD 4
 
@@ -58,7 +57,7 @@ struct soft_random {
 struct soft_draw {
 	uint32_t *order; /* n numbers; entry i with value 0 stands for the number first + i */
 	uint32_t first, n;
-	uint32_t head, free; /* index of the number freed first, and count of free numbers */
+	uint32_t head, free; /* ring index of the number freed longest ago; count of free numbers */
 };
 
 /* Device memory: whole pages, with a bitmap of used pages. */
@@ -177,7 +176,10 @@ int soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opt
 int soft_flap_opt(const char *value, struct soft_opts *opts);
 /* Sets the option defect. Returns 0, -EINVAL, or -ENOTSUP in a build without -Ddefects=true. */
 int soft_defect_opt(const char *value, struct soft_opts *opts);
-/* Returns the name of the seeded defect if it does not exist for packets, else NULL. */
+/*
+ * Returns the name of the device's seeded defect if that defect does not exist on a device that
+ * sends packets; else NULL.
+ */
 const char *soft_defect_of_loop(const struct soft_opts *opts);
 
 /* ---- soft_registry.c */
@@ -188,19 +190,19 @@ const char *soft_defect_of_loop(const struct soft_opts *opts);
  */
 struct soft_dev *soft_dev_get(uint32_t index);
 /*
- * Returns the device with number @index if it is open and its port has the same type: InfiniBand if
- * @ib, else Ethernet. Returns NULL otherwise.
+ * Returns the device with number @index if it is open and its port has the wanted type: InfiniBand
+ * if @ib, else Ethernet. Returns NULL otherwise.
  */
 struct soft_dev *soft_dev_reachable(uint32_t index, bool ib);
 /*
- * Set the options, or the count of contexts. soft_dev_reachable() reads both without a lock. Under
- * soft_dev.lock.
+ * Set the options, and change the count of contexts by @change. soft_dev_reachable() reads both
+ * without a lock. Call these functions under soft_dev.lock.
  */
 void soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts);
 void soft_dev_count_contexts(struct soft_dev *dev, int change);
 /* Sets the device's MAC on the network that connects the devices of a process. */
 void soft_dev_own_mac(struct soft_dev *dev);
-/* Returns in @gid the GIDs that device @index has on that network. */
+/* Returns in @gid a GID that device @index has on the network of the process: link-local, IPv4. */
 void soft_dev_link_local_gid(uint32_t index, uint8_t gid[16]);
 void soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16]);
 /*
@@ -372,9 +374,9 @@ struct soft_cmd {
 
 struct soft_cmd_desc {
 	uint16_t op;
-	uint16_t inlen; /* exact length; CREATE_MKEY alone may be longer, because its entries follow
-			 */
-	uint16_t outlen; /* minimum length */
+	uint16_t inlen;  /* exact length of the input, bytes; CREATE_MKEY alone may be longer,
+			  * because its entries follow */
+	uint16_t outlen; /* minimum length of the output, bytes */
 	const char *name;
 	int (*exec)(struct soft_cmd *cmd);
 };

@@ -5,9 +5,9 @@
  * The software ConnectX, data path only. Start reading with soft_engine.c (one poll),
  * soft_doorbell.c (start of a WQE), soft_req.c (requester) and soft_resp.c (responder).
  *
- * The loop port is synchronous: one step decodes, checks, executes and completes a request. PSNs
- * are counted, but no packet is built. The response that a wire would carry (an ACK, a NAK, an RNR
- * NAK or none) is a struct soft_response here.
+ * The loop port, used without the options wire, port and shm, is synchronous: one step decodes,
+ * checks, executes and completes a request. PSNs are counted, but no packet is built. The response
+ * that a wire would carry (an ACK, a NAK, an RNR NAK or none) is a struct soft_response here.
  */
 #ifndef SOFT_DATA_H
 #define SOFT_DATA_H
@@ -29,11 +29,11 @@
 #define SOFT_MAX_STRIDE  512 /* largest receive WQE of an RMP, bytes */
 #define SOFT_RUN_WQES    64  /* WQEs of one QP that run before the next QP runs */
 #define SOFT_NO_DEADLINE UINT64_MAX
-#define SOFT_IDLE_POLLS  16 /* number of idle polls after which counters are added up */
+#define SOFT_IDLE_POLLS  16 /* idle polls before an engine adds its counts to the counter sets */
 /*
- * Interval in ns at which a requester checks that a target on another engine still exists. Also the
- * smallest ack timeout there, because the target's thread may be off its CPU for a while. Cards
- * round up, too.
+ * Interval in ns at which a requester checks that its target on another engine still exists. Also
+ * the smallest ack timeout of such a request, because the target's thread may be off its CPU for a
+ * while. Cards round up, too.
  */
 #define SOFT_PEER_CHECK_NS 100000000
 /* UC: time in ns after which a message to an engine that does not run is lost. */
@@ -50,8 +50,7 @@ enum {
 	SOFT_Q_NONE,
 	SOFT_Q_RUN,
 	SOFT_Q_TIMER,
-	SOFT_Q_LATE, /* the QP of a port has an ACK to send, after its own requests of the next turn
-		      */
+	SOFT_Q_LATE, /* port only: has a delayed ACK, sent in the next turn after its requests */
 };
 
 /*
@@ -196,7 +195,7 @@ struct soft_watch {
 	uint32_t n, cap;
 	uint32_t pos;  /* index of the next record to scan */
 	uint32_t left; /* number of records still to scan since the last store to a register */
-	uint32_t hot;  /* slot of the QP rung last; may be past the table */
+	uint32_t hot;  /* index of the QP rung last; may be past the end of the table */
 	uint32_t bf;   /* state of the registers' halves: soft_bf.h */
 	const uint32_t **rec;
 	uint32_t *last; /* last value read of each record, big endian */
@@ -210,14 +209,14 @@ TAILQ_HEAD(soft_qp_list, soft_qp);
 
 struct soft_engine {
 	/* Fields that soft_engine_progress() reads before it takes soft_engine.lock. */
-	uint8_t *page;          /* page of the only UAR; else NULL: every poll takes the lock */
+	uint8_t *page; /* page of the only UAR, else NULL, so that every poll takes the lock */
 	struct soft_msg *inbox; /* stack of messages from other engines */
 	uint32_t dgrams;        /* number of datagrams in the inbox; __atomic */
 	uint32_t packets;       /* number of packets in the inbox; __atomic */
 	uint32_t pending;       /* nonzero while the engine has work left */
 	uint64_t next_deadline; /* TSC of the earliest timer */
 	uint32_t shm_polls;     /* polls left until link_shm_due() checks the clock; __atomic */
-	uint64_t shm_often;     /* TSC; a check before this time shows frequent polls; __atomic */
+	uint64_t shm_often;     /* TSC; a clock read before it means frequent polls; __atomic */
 
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
@@ -235,20 +234,20 @@ struct soft_engine {
 	uint64_t now;                    /* TSC of the current work: time stamp of CQEs */
 	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be delayed */
 	uint64_t work; /* number of doorbells and turns; an unchanged value shows an idle thread */
-	uint64_t counted; /* value of work at the end of the previous poll */
-	uint32_t idle;    /* polls since the last work whose counts are not yet added up */
+	uint64_t counted;                 /* value of work at the end of the previous poll */
+	uint32_t idle;                    /* polls in a row without work, up to SOFT_IDLE_POLLS */
 	LIST_HEAD(, soft_wire) uncounted; /* port only: QPs for which soft_wire_count() must run */
-	TAILQ_HEAD(, soft_wire) storing;  /* QPs that hold packets, by progress: soft_wire_ooo.c */
+	TAILQ_HEAD(, soft_wire) storing;  /* QPs with out-of-order packets, by waiting time */
 	/* Counts of served requests, not yet added to the counter set. */
 	struct soft_counters *served;
 	uint32_t served_write, served_read, served_atomic;
 	uint64_t shuffle; /* state of the random order in which cache lines are written */
 	uint32_t defect_chances;
-	uint8_t key_fault;       /* enum soft_key_fault of the last rejection */
-	uint8_t qp_op_fault;     /* vendor syndrome of the last LOCAL_QP_OP */
-	enum soft_detour detour; /* set if the last lookup found a valid key that needs a detour */
-	uint8_t *detour_at;      /* process address of the memory that needs the detour */
-	uint32_t scan;           /* doorbell records scanned per poll */
+	uint8_t key_fault;           /* enum soft_key_fault of the last rejection */
+	uint8_t qp_op_fault;         /* vendor syndrome of the last LOCAL_QP_OP */
+	enum soft_detour detour;     /* not NONE if the last lookup found a valid detour key */
+	uint8_t *detour_at;          /* process address of the memory of the detour key */
+	uint32_t scan;               /* doorbell records scanned per poll */
 	uint32_t wrong_uar, bad_qpn; /* doorbells on a wrong UAR, and with a bad QPN or CQN */
 
 	struct soft_req req;
@@ -263,12 +262,12 @@ struct soft_engine {
 	struct soft_packets held_packets; /* port only: delayed packets, sorted by due time;
 					   * soft_wire_fault.c */
 	uint32_t n_held_packets, n_stored_packets;
-	uint64_t *shm_epoch; /* epoch: odd while the engine accesses peers' memory; NULL if the
-			      * engine never does */
+	uint64_t *shm_epoch; /* epoch: odd while the engine may access peers' memory; NULL if it
+			      * never does */
 	uint32_t shm_deaths; /* value of soft_shm.deaths already handled; __atomic */
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* port only: QP whose WQE is in req, NULL if none */
-	uint64_t turn;      /* port only: turn number; makes lookups of earlier turns stale */
+	uint64_t turn; /* port only: number of the turn; makes addresses cached before it stale */
 	uint64_t ticks, ns; /* port only, valid if timed: soft_engine_ticks(), _ns() */
 	bool timed;
 	bool stamped; /* "now" was read in this turn, so all posts that the turn finds are older */
@@ -553,7 +552,7 @@ bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, u
  */
 bool soft_fault(struct soft_engine *e, struct soft_qp *qp);
 
-/* Returns the mask of expected PSNs: all bits with the defect psn_wrap. */
+/* Returns the mask of expected PSNs: 24 bits, or all 32 bits with the defect psn_wrap. */
 static inline uint32_t
 soft_defect_psn_mask(const struct soft_engine *e)
 {
@@ -577,8 +576,8 @@ soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
 }
 
 /*
- * Called after a WQE was decoded in order. If the WQE waited for the UMR, all later WQEs wait, too.
- * So the UMR's key is cleared and not checked again.
+ * Called after a WQE was decoded in order. If a card would execute the WQE only after the UMR, the
+ * same holds for all later WQEs. So umr_index is set to 0, and later WQEs are not checked.
  */
 static inline void
 soft_umr_pass(struct soft_qp *qp, const struct soft_done *d)

@@ -26,9 +26,9 @@ enum soft_defect {
 	SOFT_DEFECT_LOSE_WRITE,   /* a write completes without being executed */
 	SOFT_DEFECT_SKIP_CQE,     /* a CQE is not written */
 	SOFT_DEFECT_EARLY_CQE,    /* the CQE is written one poll before the payload */
-	SOFT_DEFECT_WQE_COUNTER,  /* a CQE names the next block */
+	SOFT_DEFECT_WQE_COUNTER,  /* a CQE has the WQE counter of the next block */
 	SOFT_DEFECT_OWNER_BIT,    /* the owner bit does not change with each pass over the ring */
-	SOFT_DEFECT_NO_BOUNDS,    /* the range of keys is not checked */
+	SOFT_DEFECT_NO_BOUNDS,    /* the address range of keys is not checked */
 	SOFT_DEFECT_NO_PD,        /* the protection domain of keys is not checked */
 	SOFT_DEFECT_NO_ACCESS,    /* the rights of keys are not checked */
 	SOFT_DEFECT_ATOMIC_SPLIT, /* an atomic is a separate load and store */

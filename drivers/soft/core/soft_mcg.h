@@ -14,13 +14,13 @@
 #include "soft.h"
 
 #define SOFT_LOG_MAX_MCG 8  /* log2 of the groups of a device */
-#define SOFT_MAX_QP_MCG  32 /* members of a group, so copies of a datagram on a device */
+#define SOFT_MAX_QP_MCG  32 /* most members of a group, so most copies of a datagram on a device */
 #define SOFT_MCG_BUCKETS 64 /* power of two */
 
 struct soft_mcg {
 	struct soft_mcg *next; /* next group of the bucket; __atomic */
 	uint8_t gid[16];
-	uint32_t n; /* at least 1 */
+	uint32_t n; /* number of members, at least 1 */
 	struct soft_qp *qp[];
 };
 
@@ -33,7 +33,7 @@ struct soft_mcgs {
 	struct soft_mcg *bucket[SOFT_MCG_BUCKETS]; /* __atomic */
 };
 
-/* Returns true if the device has multicast groups. Rings to other processes carry none. */
+/* Returns true if the device has multicast groups. A device with option shm has none. */
 static inline bool
 soft_dev_multicasts(const struct soft_dev *dev)
 {
@@ -41,8 +41,8 @@ soft_dev_multicasts(const struct soft_dev *dev)
 }
 
 /*
- * Writes the MAC of a group (RFC 1112, 6.4; RFC 2464, 7; Linux: ib_resolve_eth_dmac()). A GID with
- * an IPv4 address after ff0e::, as RoCE v1 has it, is one of IPv6 here.
+ * Writes the MAC of a group (RFC 1112, 6.4; RFC 2464, 7; Linux: ib_resolve_eth_dmac()). A GID that
+ * contains an IPv4 address after ff0e::, as in RoCE v1, counts as an IPv6 address.
  */
 static inline void
 soft_mcast_mac(const uint8_t gid[16], uint8_t mac[6])

@@ -26,7 +26,7 @@ struct soft_opts {
 	enum soft_progress progress;
 	uint32_t lcore; /* lcore that runs the engine with progress=lcore */
 	bool shuffle;   /* write the lines of a payload in shuffled order */
-	uint32_t scan;  /* doorbell records read per poll after stores that may have merged */
+	uint32_t scan;  /* doorbell records read per poll after doorbells that may have merged */
 	uint64_t seed;
 	bool seeded;  /* the option seed was given, so QP numbers and keys are repeatable */
 	bool link_ib; /* the port's link layer is InfiniBand, not Ethernet */

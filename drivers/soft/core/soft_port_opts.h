@@ -80,7 +80,7 @@ struct soft_port_opts {
 		uint8_t ip[16], mac[6];
 	} neigh[SOFT_PORT_NEIGHS];
 	uint32_t n_neigh;
-	char shm[SOFT_PORT_FABRIC]; /* name of the fabric, "" for none */
+	char shm[SOFT_PORT_FABRIC]; /* fabric (devices that share memory) to join, "" for none */
 	uint32_t shm_uid;           /* another trusted uid, besides the process's own */
 	bool shm_uid_given;
 	bool shm_packets; /* requests always go as packets, never by access to peers' memory */
