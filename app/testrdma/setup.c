@@ -309,8 +309,8 @@ test_layouts(struct tester *t, const struct engine *e, uint32_t size)
 }
 
 /*
- * Computes the layouts of a test and its number of slots in the available memory. Reduces the
- * options of the test to that number.
+ * Computes the layouts of a test and its number of slots in the available memory. The window, the
+ * burst and signal_every of the test are at most that number.
  */
 void
 test_layout(struct tester *t, struct test *test, const struct engine *e, uint32_t size)

@@ -96,7 +96,7 @@ struct mlx5_caps {
 	uint32_t lag_ports;
 };
 
-/* ---- Queue memory, mlx5_qmem.c */
+/* ---- Queue memory, mlx5_qmem.c. A slab is memory for several rings, registered as one umem. */
 struct mlx5_slab;
 
 /* Location of a ring in a slab. */

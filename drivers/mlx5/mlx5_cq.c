@@ -11,7 +11,8 @@
 
 #include "mlx5.h"
 
-#define RESIZE_TRIES 100000 /* microseconds; maximum wait for the last CQE of the old ring */
+/* maximum number of tries to read the last CQE of the old ring; one try takes a microsecond */
+#define RESIZE_TRIES 100000
 
 static int
 create(struct mlx5_dev *d, struct mlx5_cq *c, uint32_t log_size, bool compress, uint32_t eqn)

@@ -13,7 +13,8 @@
 
 #define EVT_SLOTS_STEP 64u
 #define EVT_MAX_DROPS  64u /* maximum events of destroyed objects skipped per call */
-#define MAX_TYPES      5u  /* maximum types of events per object */
+/* maximum number of event types that the driver subscribes to per object */
+#define MAX_TYPES 5u
 
 /* Cookie of device events. No object has this cookie, because generations start at 1. */
 #define EVT_COOKIE_DEV 0ull

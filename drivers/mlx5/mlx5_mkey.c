@@ -3,8 +3,8 @@
  */
 /*
  * CREATE_MKEY for indirect keys. The translation is a list of KLM entries, or of KSM entries if all
- * SGEs have one size. An empty key is created free, for UMR, and with low byte 0, as libmlx5's
- * mlx5dv_create_mkey() does.
+ * SGEs have one size. A key without entries is created in the state "free", so that a later UMR can
+ * fill it, and with low byte 0. libmlx5's mlx5dv_create_mkey() does the same.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -157,8 +157,8 @@ struct verbs_qp {
 	/* mask that reduces a byte offset to the start of an entry of bb_sq.wqes */
 	uint64_t slot_mask;
 	/*
-	 * Requests that may be outstanding, by enum bb_sq_class. 0 makes the next post call
-	 * verbs_begin().
+	 * Maximum number of outstanding requests of each enum bb_sq_class. 0 makes the next post
+	 * call verbs_begin().
 	 */
 	uint32_t limits[3];
 	/* NULL if requests are posted by ibv_post_send() */

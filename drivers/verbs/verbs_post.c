@@ -9,9 +9,10 @@
  * nothing before ibv_wr_complete().
  *
  * The last request of a doorbell should be signalled (verbs_sq.c), but a post does not know whether
- * it is the last. So requests are posted in this way only if they are signalled, except for WRITEs,
- * which are then VERBS_SILENT. If a NOP follows such a WRITE, the driver posts a signalled WRITE of
- * zero bytes in place of the NOP. The peer permits it, because it permits WRITEs.
+ * it is the last. So only signalled requests and WRITEs are posted in this way. A WRITE that is not
+ * signalled gets the mark VERBS_SILENT in its slot. If a NOP follows such a WRITE, the driver posts
+ * a signalled WRITE of zero bytes in place of the NOP. The peer permits that WRITE, because it also
+ * permits the one before.
  *
  * Other requests go into the chain (verbs_chain.c): unsignalled requests but WRITEs; binds of type
  * 1 windows, for which libibverbs has only ibv_bind_mw(), which the provider executes at once; and

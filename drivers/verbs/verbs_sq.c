@@ -5,8 +5,8 @@
  * Send queues: requests that the driver itself completes, and doorbells.
  *
  * The driver completes a NOP when all requests before it have completed. So the last request of a
- * doorbell, and each request before a NOP, is either signalled at the provider or VERBS_SILENT.
- * Otherwise the driver could not detect that it has completed.
+ * doorbell, and each request before a NOP, is either signalled at the provider or a WRITE with the
+ * mark VERBS_SILENT. Otherwise the driver could not detect that the request has completed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ verbs_own(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, uint32_t flags, uint
 	verbs_slot(sq, q, opcode, wr_id, flags, 0, &wr);
 	verbs_slot_at(sq, q, wr.wr_id)->mark = VERBS_OWN;
 	own_add(sq, q, sq->seq, syndrome != 0 || (wr.wr_id & VERBS_WR_REPORT) != 0, syndrome);
-	/* verbs_post_ring() does not complete entries of own[]. */
+	/* Replace verbs_post_ring(), which does not complete entries of own[]. */
 	sq->ring = verbs_sq_ring;
 }
 

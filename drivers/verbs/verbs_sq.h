@@ -55,13 +55,16 @@ verbs_note(struct bb_sq *sq, const struct verbs_qp *q, uint64_t where, uint8_t o
 	 * with gcc.
 	 */
 	bb_sq_advance(sq, where, 1);
-	/* Shifts by 44 and not by 48, because an entry has 16 bytes. */
+	/*
+	 * Bits 48 and up of @where are the index. A shift by 44 gives the byte offset of the entry,
+	 * because an entry has 16 bytes.
+	 */
 	at = where >> 44 & q->slot_mask;
 	w = (struct bb_sq_wqe *)(void *)((uint8_t *)sq->wqes + at);
 	w->wr_id = wr_id;
 	memcpy(&w->flags, &info, sizeof(info));
 	w->seq = sq->seq;
-	/* Prevents loads of later operands from taking registers before @w is dead. */
+	/* Prevents the compiler from loading later operands while @w still needs a register. */
 	rte_compiler_barrier();
 	return at;
 }

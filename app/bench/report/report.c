@@ -101,9 +101,9 @@ verdict(const struct row *row, double ratio)
  * Sets the verdict of a row. The target of a ratio was set with a recorded baseline. If the
  * measured baseline differs from the recorded one by more than LIMIT_TOLERANCE, no ratio is shown.
  * A measured baseline that is much slower gives no verdict, because the ratio would look too good.
- * With one that is much faster, the ratio is computed with both baselines. The row is reached if it
- * reaches its target with the measured baseline. It is missed if it misses its target even with the
- * recorded baseline. Otherwise there is no verdict.
+ * With one that is much faster, the ratio is computed with both baselines. The verdict is "reached"
+ * if the row meets its target with the measured baseline, and "missed" if it misses the target even
+ * with the recorded baseline. Otherwise there is no verdict.
  */
 static void
 judge(unsigned int i)
