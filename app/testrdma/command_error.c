@@ -7,12 +7,20 @@
 #include "session.h"
 
 void
+command_error_begin(struct session *s)
+{
+	s->n_wrong += !s->typed;
+	fprintf(stderr, "testrdma: ");
+	if (s->file != NULL)
+		fprintf(stderr, "%s:%u: ", s->file, s->file_line);
+}
+
+void
 command_error(struct session *s, const char *fmt, ...)
 {
 	va_list ap;
 
-	s->n_wrong += !s->typed;
-	fprintf(stderr, "testrdma: ");
+	command_error_begin(s);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);

@@ -175,6 +175,25 @@ clear_run(struct session *s, unsigned int argc, char **argv)
 }
 
 static void
+load_run(struct session *s, unsigned int argc, char **argv)
+{
+	int rc;
+
+	if (argc != 2) {
+		command_error(s, "load: give one file of commands; its name must have no blanks");
+		return;
+	}
+	if (s->file_depth == SESSION_FILES) {
+		command_error(s, "load %s: %d files are open already; does a file load itself?",
+			      argv[1], SESSION_FILES);
+		return;
+	}
+	rc = session_file(s, argv[1]);
+	if (rc != 0)
+		command_error(s, "load %s: %s; give a file of commands", argv[1], strerror(-rc));
+}
+
+static void
 quit_run(struct session *s, unsigned int argc, char **argv)
 {
 	s->ended |= takes_no_argument(s, argc, argv);
@@ -196,8 +215,8 @@ unknown(struct session *s, const char *name)
 {
 	const struct command *c;
 
-	s->n_wrong += !s->typed;
-	fprintf(stderr, "testrdma: \"%s\" is not a command; the commands are:", name);
+	command_error_begin(s);
+	fprintf(stderr, "\"%s\" is not a command; the commands are:", name);
 	for (c = commands; c->name != NULL; c++)
 		fprintf(stderr, " %s", c->name);
 	fprintf(stderr, "\n");
@@ -249,6 +268,7 @@ const struct command commands[] = {
 	{"disconnect", "", "end the listener, or make this process the target of starts again",
 	 NULL, disconnect_run},
 	{"clear", "", "set statistics and latencies to zero", NULL, clear_run},
+	{"load", "FILE", "execute the commands of a file; it may load other files", NULL, load_run},
 	{"help", "[COMMAND]", "list the commands, or describe one", NULL, help_run},
 	{"quit", "", "end the test and the program", NULL, quit_run},
 	{NULL, NULL, NULL, NULL, NULL},

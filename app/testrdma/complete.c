@@ -70,7 +70,12 @@ word_help(struct cmdline_token_hdr *hdr, char *dst, unsigned int size)
 
 static struct cmdline_token_ops word_ops = {word_parse, word_count, word_get, word_help};
 
-/* Parses the last token of an instance that exists for completion only. It never matches. */
+/* The last token of an instance that exists for completion only. It never matches. */
+struct last_token {
+	struct cmdline_token_hdr hdr;
+	const char *help;
+};
+
 static int
 never_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned int size)
 {
@@ -98,8 +103,16 @@ one(struct cmdline_token_hdr *hdr)
 	return 1;
 }
 
-static struct cmdline_token_ops never_ops = {never_parse, one, never_get, NULL};
-static struct cmdline_token_hdr never = {&never_ops, 0};
+static int
+last_help(struct cmdline_token_hdr *hdr, char *dst, unsigned int size)
+{
+	snprintf(dst, size, "%s", ((const struct last_token *)(const void *)hdr)->help);
+	return 0;
+}
+
+/* free_text_ops: rte_cmdline prints the help. line_end_ops: it prints [RETURN]. */
+static struct cmdline_token_ops free_text_ops = {never_parse, NULL, NULL, last_help};
+static struct cmdline_token_ops line_end_ops = {never_parse, NULL, NULL, NULL};
 
 static int
 line_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned int size)
@@ -117,6 +130,10 @@ line_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned i
 static struct cmdline_token_ops line_ops = {line_parse, one, never_get, NULL};
 static struct cmdline_token_hdr line = {&line_ops, 0};
 
+/* Completes nothing and matches nothing. */
+static struct cmdline_token_ops nothing_ops = {never_parse, one, never_get, NULL};
+static struct cmdline_token_hdr nothing = {&nothing_ops, 0};
+
 static void
 line_run(void *parsed, struct cmdline *cl, void *data)
 {
@@ -128,17 +145,27 @@ line_run(void *parsed, struct cmdline *cl, void *data)
 struct instance {
 	struct word_token words[3];
 	unsigned int n;
+	struct last_token last;
+	char syntax[64]; /* syntax of the line, which rte_cmdline prints in brackets after a word */
 	struct cmdline_inst *inst;
 };
 
 static void
-add_word(struct instance *in, const char *const *words, unsigned int n, bool hidden,
-	 const char *help)
+add_word(struct instance *in, const char *const *words, unsigned int n, bool hidden)
 {
 	struct word_token *token = &in->words[in->n];
 
-	*token = (struct word_token){{&word_ops, 0}, words, n, hidden, help};
+	*token = (struct word_token){{&word_ops, 0}, words, n, hidden, in->syntax};
 	in->inst->tokens[in->n++] = &token->hdr;
+}
+
+/* Ends the instance. @rest: syntax of the free text that follows, empty if nothing follows. */
+static void
+add_last(struct instance *in, const char *rest)
+{
+	in->last.hdr.ops = rest[0] != '\0' ? &free_text_ops : &line_end_ops;
+	in->last.help = in->syntax;
+	in->inst->tokens[in->n] = &in->last.hdr;
 }
 
 static struct cmdline_inst *
@@ -156,10 +183,12 @@ inst_create(struct session *s, const char *help)
 	return inst;
 }
 
+/* Creates the instance that completes a command, or one that completes an argument of it. */
 static struct cmdline_inst *
 completion_create(struct session *s, const struct command *c, const struct argument *a)
 {
 	struct cmdline_inst *inst = inst_create(s, a != NULL ? a->help : c->help);
+	const char *rest = a == NULL ? c->form : a->form != NULL ? a->form : "";
 	struct instance *in;
 	unsigned int n = 0;
 
@@ -167,15 +196,24 @@ completion_create(struct session *s, const struct command *c, const struct argum
 		return NULL;
 	in = (struct instance *)(void *)&inst->tokens[5];
 	in->inst = inst;
-	add_word(in, &c->name, 1, a != NULL && a != c->args, c->form);
+	snprintf(in->syntax, sizeof(in->syntax), "%s%s%s%s%s", c->name, a != NULL ? " " : "",
+		 a != NULL ? a->name : "", rest[0] != '\0' ? " " : "", rest);
+	/* The command's own instance lists its name. */
+	add_word(in, &c->name, 1, a != NULL);
 	if (a != NULL) {
-		add_word(in, &a->name, 1, false, c->name);
+		add_word(in, &a->name, 1, false);
 		while (a->values != NULL && a->values[n] != NULL)
 			n++;
-		if (n > 0)
-			add_word(in, a->values, n, false, a->name);
+		if (n > 0) {
+			add_word(in, a->values, n, false);
+			rest += strcspn(rest, " ");
+		}
 	}
-	inst->tokens[in->n] = &never;
+	/* The instances of the arguments complete what follows a command that has some. */
+	if (a == NULL && c->args != NULL)
+		inst->tokens[in->n] = &nothing;
+	else
+		add_last(in, rest);
 	return inst;
 }
 
@@ -201,12 +239,14 @@ complete_create(struct session *s)
 		goto fail;
 	ctx[n++]->tokens[0] = &line;
 	for (c = commands; c->name != NULL; c++) {
-		a = c->args;
-		do {
+		ctx[n] = completion_create(s, c, NULL);
+		if (ctx[n++] == NULL)
+			goto fail;
+		for (a = c->args; a != NULL && a->name != NULL; a++) {
 			ctx[n] = completion_create(s, c, a);
 			if (ctx[n++] == NULL)
 				goto fail;
-		} while (a != NULL && (++a)->name != NULL);
+		}
 	}
 	return ctx;
 

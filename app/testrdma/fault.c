@@ -84,22 +84,24 @@ static const char *const packet_kinds[] = {"drop",  "duplicate", "reorder", "cor
 
 /* The faults in the order of kinds[], then the other words that may follow "fault". */
 const struct argument fault_args[] = {
-	{"drop", "PERCENT of packets are lost", NULL},
-	{"duplicate", "PERCENT of packets are duplicated", NULL},
-	{"reorder", "PERCENT of packets are delayed, so others overtake them", NULL},
-	{"corrupt", "PERCENT of packets have one bit changed", NULL},
-	{"ecn", "PERCENT of packets get the congestion mark of a switch (ECN)", NULL},
-	{"delay", "MICROSECONDS of delay of each packet", NULL},
+	{"drop", "PERCENT of packets are lost", NULL, "PERCENT"},
+	{"duplicate", "PERCENT of packets are duplicated", NULL, "PERCENT"},
+	{"reorder", "PERCENT of packets are delayed, so others overtake them", NULL, "PERCENT"},
+	{"corrupt", "PERCENT of packets have one bit changed", NULL, "PERCENT"},
+	{"ecn", "PERCENT of packets get the congestion mark of a switch (ECN)", NULL, "PERCENT"},
+	{"delay", "MICROSECONDS of delay of each packet", NULL, "MICROSECONDS"},
 	{"stall", "PERCENT:MILLISECONDS, percent of packets that stall the link, and for how long",
-	 NULL},
+	 NULL, "PERCENT:MILLISECONDS"},
 	{"full", "PACKETS[:MILLISECONDS], packets after which the link is full, and for how long",
-	 NULL},
-	{"flap", "UP:DOWN, milliseconds for which the port is up and down by turns", NULL},
-	{"seed", "NUMBER, seed of the random choice of packets", NULL},
-	{"rx", "KIND VALUE, one of these faults for incoming packets", packet_kinds},
-	{"tx", "KIND VALUE, one of these faults for outgoing packets, as without tx", packet_kinds},
-	{"none", "no faults", NULL},
-	{NULL, NULL, NULL},
+	 NULL, "PACKETS[:MILLISECONDS]"},
+	{"flap", "UP:DOWN, milliseconds for which the port is up and down by turns", NULL,
+	 "UP:DOWN"},
+	{"seed", "NUMBER, seed of the random choice of packets", NULL, "NUMBER"},
+	{"rx", "KIND VALUE, one of these faults for incoming packets", packet_kinds, "KIND VALUE"},
+	{"tx", "KIND VALUE, one of these faults for outgoing packets, as without tx", packet_kinds,
+	 "KIND VALUE"},
+	{"none", "no faults", NULL, NULL},
+	{NULL, NULL, NULL, NULL},
 };
 
 /* Writes the name of a fault's device option with separators, such as ",tx_drop=". */

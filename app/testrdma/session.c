@@ -28,6 +28,9 @@
 
 struct input {
 	int fd;
+	const char *file;   /* name of the file; NULL for standard input */
+	uint32_t n_lines;   /* number of lines that were read */
+	int rc;             /* 0, or -errno after a failed read */
 	struct cmdline *cl; /* rte_cmdline of a terminal; NULL for files and pipes */
 	char line[SESSION_LINE];
 	size_t len;
@@ -111,6 +114,7 @@ line_char(struct session *s, struct input *in, char c)
 		return;
 	}
 	in->line[in->len] = '\0';
+	s->file_line = ++in->n_lines;
 	printf("%s%s\n", PROMPT, in->line);
 	fflush(stdout);
 	if (in->too_long)
@@ -126,7 +130,7 @@ line_char(struct session *s, struct input *in, char c)
 static void
 input_take(struct session *s, struct input *in)
 {
-	while (in->at < in->end && !s->ended && !in->eof) {
+	while (in->at < in->end && !s->ended && !in->eof && !s->files_ended) {
 		char c = in->pending[in->at];
 
 		/*
@@ -158,6 +162,7 @@ input_read(struct session *s, struct input *in)
 		return;
 	if (n <= 0) {
 		in->eof = true;
+		in->rc = n < 0 ? -errno : 0;
 		/* Completes the last line, which may have no newline. */
 		if (in->cl == NULL && in->len > 0)
 			line_char(s, in, '\n');
@@ -204,18 +209,51 @@ finish(struct session *s, struct input *in)
 	runner_unlisten(&s->run);
 }
 
+/*
+ * Reads what the user types while a file is executed. Keeps it until the file has ended. Ctrl-C
+ * ends all files that are open, the test and the listener.
+ */
 static void
-commands_from(struct session *s, int fd, struct cmdline *cl)
+terminal_watch(struct session *s)
 {
-	struct input in = {.fd = fd, .cl = cl};
+	struct input *in = s->terminal;
+	struct pollfd pfd;
+	ssize_t n;
 
-	while (!signalled(s) && (!in.eof || s->wait_until != 0)) {
-		input_take(s, &in);
-		if (!s->ended && !in.eof)
-			input_read(s, &in);
+	if (in == NULL || in->eof)
+		return;
+	if (in->at == in->end)
+		in->at = in->end = 0;
+	pfd = (struct pollfd){.fd = in->fd, .events = POLLIN};
+	if (in->end == sizeof(in->pending) || poll(&pfd, 1, 0) <= 0)
+		return;
+	n = read(in->fd, in->pending + in->end, sizeof(in->pending) - in->end);
+	if (n <= 0)
+		return;
+	in->end += (size_t)n;
+	if (memchr(in->pending + in->end - n, CTRL_C, (size_t)n) == NULL)
+		return;
+	printf("^C\n");
+	in->at = in->end = 0;
+	s->wait_until = 0;
+	s->files_ended = true;
+	runner_stop(&s->run);
+	runner_unlisten(&s->run);
+}
+
+/* Executes the commands of an input. */
+static void
+commands_from(struct session *s, struct input *in)
+{
+	while (!signalled(s) && !s->files_ended && (!in->eof || s->wait_until != 0)) {
+		input_take(s, in);
+		if (!s->ended && !in->eof)
+			input_read(s, in);
 		else if (!s->ended)
 			poll(NULL, 0, TICK_MS);
-		background(s, &in);
+		background(s, in);
+		if (in->file != NULL)
+			terminal_watch(s);
 	}
 	/*
 	 * After "quit" or a signal, tests and the listener stop. The listener also stops if the
@@ -223,32 +261,43 @@ commands_from(struct session *s, int fd, struct cmdline *cl)
 	 */
 	if (s->ended)
 		runner_stop(&s->run);
-	if (s->ended || cl != NULL)
+	if (s->ended || in->cl != NULL)
 		runner_unlisten(&s->run);
 }
 
-static int
-from_file(struct session *s, const char *path)
+int
+session_file(struct session *s, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct input in = {.fd = open(path, O_RDONLY | O_CLOEXEC), .file = path};
+	const char *outer = s->file;
+	uint32_t outer_line = s->file_line;
+	bool typed = s->typed;
 
-	if (fd < 0) {
-		say("--cmdline-file %s: %s; give a file of commands", path, strerror(errno));
-		return -1;
-	}
-	commands_from(s, fd, NULL);
-	close(fd);
-	return 0;
+	if (in.fd < 0)
+		return -errno;
+	s->file = path;
+	s->file_depth++;
+	/* The user of a terminal did not type the file's commands, so their errors count. */
+	s->typed = false;
+	commands_from(s, &in);
+	s->typed = typed;
+	s->file = outer;
+	s->file_line = outer_line;
+	if (--s->file_depth == 0)
+		s->files_ended = false;
+	close(in.fd);
+	return in.rc;
 }
 
 static int
 from_stdin(struct session *s)
 {
+	struct input in = {.fd = STDIN_FILENO};
 	struct cmdline_inst **ctx;
 	struct cmdline *cl;
 
 	if (isatty(STDIN_FILENO) != 1) {
-		commands_from(s, STDIN_FILENO, NULL);
+		commands_from(s, &in);
 		return 0;
 	}
 	printf("help lists the commands, TAB completes, quit ends\n");
@@ -260,9 +309,12 @@ from_stdin(struct session *s)
 		say("no memory for the prompt");
 		return -1;
 	}
+	in.cl = cl;
+	s->terminal = &in;
 	s->typed = true;
-	commands_from(s, STDIN_FILENO, cl);
+	commands_from(s, &in);
 	s->typed = false;
+	s->terminal = NULL;
 	cmdline_stdin_exit(cl);
 	complete_free(ctx);
 	printf("\n");
@@ -273,6 +325,7 @@ static int
 commands_all(struct session *s)
 {
 	struct input none = {.fd = -1};
+	const char *path = s->set.cmdline_file;
 	int rc = 0;
 
 	if (!options_session(&s->set)) {
@@ -282,8 +335,10 @@ commands_all(struct session *s)
 		 */
 		command_line(s, "start");
 	} else {
-		if (s->set.cmdline_file != NULL)
-			rc = from_file(s, s->set.cmdline_file);
+		if (path != NULL)
+			rc = session_file(s, path);
+		if (rc != 0)
+			say("--cmdline-file %s: %s; give a file of commands", path, strerror(-rc));
 		if (rc == 0 && s->set.interactive && !s->ended)
 			rc = from_stdin(s);
 	}

@@ -9,6 +9,7 @@
 
 #define SESSION_WORDS 16
 #define SESSION_LINE  1024
+#define SESSION_FILES 8 /* number of files that may be open at a time */
 
 #define FAULTS           10
 #define FAULT_DIRECTIONS 2
@@ -32,8 +33,13 @@ struct session {
 	uint64_t wait_until;      /* TSC at which the command "wait" ends; 0 if no wait is active */
 	uint32_t n_wrong;         /* number of wrong commands, except typed ones */
 	bool typed; /* the current command was typed at a terminal, so the user sees its error */
-	const char *device; /* device specification without faults */
-	char spec[512];     /* device specification with faults */
+	const char *file;       /* file of the current command; NULL if none */
+	uint32_t file_line;     /* number of the command's line in that file, from 1 */
+	uint32_t file_depth;    /* number of files that are open; a file may load others */
+	bool files_ended;       /* Ctrl-C at the terminal ends the files that are open */
+	struct input *terminal; /* input of the terminal; NULL if there is none */
+	const char *device;     /* device specification without faults */
+	char spec[512];         /* device specification with faults */
 	struct faults faults;
 	char peer[128];           /* string to which set.connect or set.listen points */
 	uint32_t clients_awaited; /* number of clients that "wait" has waited for while listening */
@@ -41,12 +47,23 @@ struct session {
 };
 
 /*
+ * Executes the commands of a file, and waits for commands that wait. Continues after a wrong one.
+ * @return 0, or -errno if the file cannot be opened or read.
+ */
+int session_file(struct session *s, const char *path);
+
+/*
  * Runs a session with the options in @first. Executes the commands of their file, then those on
  * standard input. @return the exit status.
  */
 int session_run(const struct options *first);
 
-/* command_error.c: prints the error of a command. Counts the error unless the command was typed. */
+/*
+ * command_error.c: prints the error of a command, after the file and the line of the command if it
+ * is from a file. Counts the error unless the command was typed. command_error_begin() does all
+ * this for a caller that prints the text itself, on stderr.
+ */
+void command_error_begin(struct session *s);
 void command_error(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- commands.c */
@@ -56,6 +73,7 @@ struct argument {
 	const char *name;
 	const char *help;
 	const char *const *values; /* possible values, terminated by NULL; NULL for free text */
+	const char *form;          /* syntax of what follows the name; NULL if nothing follows */
 };
 
 struct command {

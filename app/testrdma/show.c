@@ -147,18 +147,18 @@ static const struct {
 };
 
 const struct argument show_args[] = {
-	{"config", "settings of the next start", NULL},
-	{"device", "the device and its limits", NULL},
-	{"port", "the ports of the device and their GIDs", NULL},
-	{"stats", "operations done, and their rate since the last show stats", NULL},
-	{"latency", "latencies of the current or the last test", NULL},
-	{"qp", "each queue pair: state, requests, doorbells, receives", NULL},
-	{"cq", "completion queues", NULL},
-	{"mr", "registered memory and its keys", NULL},
-	{"wqe", "the first WQE of each queue pair that failed, and why", NULL},
+	{"config", "settings of the next start", NULL, NULL},
+	{"device", "the device and its limits", NULL, NULL},
+	{"port", "the ports of the device and their GIDs", NULL, NULL},
+	{"stats", "operations done, and their rate since the last show stats", NULL, NULL},
+	{"latency", "latencies of the current or the last test", NULL, NULL},
+	{"qp", "each queue pair: state, requests, doorbells, receives", NULL, NULL},
+	{"cq", "completion queues", NULL, NULL},
+	{"mr", "registered memory and its keys", NULL, NULL},
+	{"wqe", "the first WQE of each queue pair that failed, and why", NULL, NULL},
 	{"errors", "errors found; the device's counters of errors, congestion and dropped packets",
-	 NULL},
-	{NULL, NULL, NULL},
+	 NULL, NULL},
+	{NULL, NULL, NULL, NULL},
 };
 
 void
@@ -172,8 +172,8 @@ show_run(struct session *s, unsigned int argc, char **argv)
 			return;
 		}
 	}
-	s->n_wrong += !s->typed;
-	fprintf(stderr, "testrdma: show: give one of");
+	command_error_begin(s);
+	fprintf(stderr, "show: give one of");
 	for (i = 0; i < sizeof(shows) / sizeof(shows[0]); i++)
 		fprintf(stderr, " %s", shows[i].name);
 	fprintf(stderr, "\n");
