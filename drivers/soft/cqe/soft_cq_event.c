@@ -126,7 +126,10 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	    (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
 		return;
 	cq->last_arm = rec;
-	/* soft_cq_move() comes here on the caller's thread, while the engine's thread reads it. */
+	/*
+	 * Atomic, because soft_cq_move() calls this function on the application's thread, while the
+	 * engine's thread may read the field.
+	 */
 	__atomic_store_n(&e->work, e->work + 1, __ATOMIC_RELAXED);
 	locked = cq_lock(cq);
 	there = (cq->pi - word) & 0xffffff;
@@ -178,7 +181,10 @@ soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 		if (w->n_cq == 1)
 			w->cq_left = 0;
 	}
-	/* Fails if software has stored again meanwhile; the next poll handles that store. */
+	/*
+	 * The exchange fails if software has stored again meanwhile; the next poll handles that
+	 * store.
+	 */
 	__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 

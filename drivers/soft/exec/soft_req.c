@@ -166,8 +166,8 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		break;
 	case SOFT_NAK_SEQ:
 		/*
-		 * In memory the NAK of a repeated request arrives at once. So the retries run out
-		 * without delay.
+		 * Without packets, the NAK of a repeated request arrives at once. So the retries
+		 * run out without delay.
 		 */
 		SOFT_COUNT(qp, packet_seq_err);
 		if (qp->retries_left == 0) {

@@ -78,8 +78,8 @@ soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t p
 }
 
 /*
- * Resolves the SGEs again if one has an indirect key, because this SGE may map to several ranges of
- * memory. @pointers: bit mask of the SGEs that are not resolved yet. Returns 0 or a syndrome.
+ * Resolves the SGEs again if one has an indirect key, because such an SGE may map to several ranges
+ * of memory. @pointers: bit mask of the SGEs that are not resolved yet. Returns 0 or a syndrome.
  */
 static uint8_t
 soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,

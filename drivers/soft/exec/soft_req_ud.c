@@ -204,9 +204,9 @@ soft_ud_group(const struct soft_qp *qp, const struct bb_wqe_av *av)
 }
 
 /*
- * Sends the datagram to the members of its group on all devices of the process. The sender's device
- * and the sending QP are no exception (Linux: IPoIB drops its own copies, which the card has made).
- * At most SOFT_MAX_DEVS * SOFT_MAX_QP_MCG copies are made.
+ * Sends the datagram to the members of its group on all devices of the process. Members on the
+ * sender's device also get copies, even the sending QP itself (Linux: IPoIB drops its own copies,
+ * which the card has made). At most SOFT_MAX_DEVS * SOFT_MAX_QP_MCG copies are made.
  */
 static void
 soft_ud_cast(struct soft_engine *e, const struct soft_qp *qp, const struct soft_dgram *d,

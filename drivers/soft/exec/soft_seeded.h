@@ -25,8 +25,8 @@ bool soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const str
 void soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, uint32_t *imm,
 		      uint32_t *len);
 /*
- * Drops the @left bytes for which a receive has no room. Returns false if this defect does not
- * apply to the request.
+ * Applies the defect "overfill": drops the @left bytes for which a receive has no room. Returns
+ * false if the device does not have this defect, or if it does not apply to the request.
  */
 bool soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left);
 #else

@@ -320,9 +320,10 @@ take_pattern(struct umr *u)
 }
 
 /*
- * Closes the gate of a key if only the @own accesses of the caller use it. Otherwise returns
- * false and leaves the gate open. The WQE then waits, and may use the key for its own buffers when
- * it retries, or it may never retry. Called under umr_lock.
+ * Closes the gate of a key (struct soft_indirect), so that no new access can use the key. Returns
+ * false and leaves the gate open if accesses other than the caller's @own accesses use the key. The
+ * gate must not stay closed, because the WQE then waits: it may use the key for its own buffers
+ * when it retries, or it may never retry. Called under umr_lock.
  */
 static bool
 close_gate(struct soft_indirect *ind, uint32_t own)

@@ -19,7 +19,7 @@ enum soft_right {
 /*
  * Repeats the checks of soft_mem_find() one by one. Returns the address, or NULL if the access is
  * refused; *why then names the failed check. Also returns NULL, with e->detour set, if all checks
- * passed but the key's memory needs another path of access.
+ * passed but the key's memory needs special access (enum soft_detour).
  */
 uint8_t *soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn,
 			 uint64_t addr, uint64_t len, enum soft_right right, const char **why);

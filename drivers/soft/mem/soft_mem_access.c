@@ -4,10 +4,10 @@
 /*
  * Access to registered memory: the reasons to refuse a key, and the copy of payload.
  *
- * Guarantees of a copy: an aligned 8-byte unit that lies wholly inside the payload is written at
- * once. A payload of 1, 2, 4 or 8 bytes at an aligned address is written by one store. Neither
- * guarantee holds if source and destination overlap. The order of other writes inside a payload is
- * undefined. With option "shuffle" the 64-byte lines are written in a random order.
+ * Guarantees of a copy: an aligned 8-byte unit that lies wholly inside the payload is never visible
+ * half written. A payload of 1, 2, 4 or 8 bytes at an aligned address is written by one store.
+ * Neither guarantee holds if source and destination overlap. The order of other writes inside a
+ * payload is undefined. With option "shuffle" the 64-byte lines are written in a random order.
  */
 #if defined(__SSE2__)
 #include <immintrin.h>

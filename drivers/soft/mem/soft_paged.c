@@ -9,9 +9,9 @@
  * that it could not access. To check /proc/self/maps or populate the pages first would not be
  * enough, because the memory may be unmapped before the access.
  *
- * Each copy costs one system call. An aligned 8-byte unit is written at once only if the kernel's
- * copy does so. Atomics are not supported (rc_odp_caps.atomic is 0), because they need CPU
- * instructions on the memory.
+ * Each copy costs one system call. The kernel's copy may write an aligned 8-byte unit in several
+ * stores, so a reader may see the unit half written. Atomics are not supported (rc_odp_caps.atomic
+ * is 0), because they need CPU instructions on the memory.
  */
 #define _GNU_SOURCE /* process_vm_writev() */
 #include <sys/uio.h>

@@ -4,11 +4,12 @@
 /*
  * Translation of a range of an indirect key to memory.
  *
- * The key that the request names must give the access right. A key below it needs another right:
- * local write for a write, local read for a read. This rule also holds for a memory window and its
- * MR (man ibv_bind_mw), and for Linux' signature keys, which have no remote rights. Each key below
- * must belong to the QP's PD and cover the range that its entry names. It is an assumption [A] that
- * a card makes these checks at every access, and not when the key is created.
+ * The key that the request names must give the access right. The keys that this key's entries name
+ * need another right: local write for a write, local read for a read. This rule also holds for a
+ * memory window and its MR (man ibv_bind_mw), and for Linux' signature keys, which have no remote
+ * rights. Each key that an entry names must belong to the QP's PD and cover the range that its
+ * entry names. It is an assumption [A] that a card makes these checks at every access, and not when
+ * the key is created.
  */
 #include <stdlib.h>
 

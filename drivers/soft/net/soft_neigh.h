@@ -5,9 +5,9 @@
  * Neighbours: the table of IP addresses and their MACs, filled by ARP and neighbour discovery (ND).
  *
  * The table does not know packets. A callback sends the table's requests, and the caller passes in
- * the replies. Each call gets the time in nanoseconds from any start; the time never goes back.
- * States are those of RFC 4861, 7.3.2, for IPv4 too. The table belongs to the thread that polls the
- * port, and takes no lock.
+ * the replies. Each call gets the time in nanoseconds, counted from an arbitrary moment; the time
+ * never goes back. States are those of RFC 4861, 7.3.2, for IPv4 too. The table belongs to the
+ * thread that polls the port, and takes no lock.
  */
 #ifndef SOFT_NEIGH_H
 #define SOFT_NEIGH_H
@@ -30,7 +30,10 @@
 /* Delay before a retry if the port had no room for the request. */
 #define SOFT_NEIGH_FULL_NS      UINT64_C(1000000)
 #define SOFT_NEIGH_REACHABLE_NS UINT64_C(30000000000)
-/* Delay before a request to an address that did not reply is repeated. */
+/*
+ * Delay before a request is repeated to an address that did not reply (FAILED), and time after
+ * which an unused STALE entry expires (IDLE).
+ */
 #define SOFT_NEIGH_FAILED_NS UINT64_C(3000000000)
 #define SOFT_NEIGH_IDLE_NS   UINT64_C(600000000000)
 

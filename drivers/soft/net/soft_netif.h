@@ -55,12 +55,14 @@ struct soft_netif {
 	rte_spinlock_t retainer_lock; /* Held by a thread that reads "lock_retainer", so that the
 				       * engine is not freed meanwhile. */
 	/*
-	 * Hold of all payload that is sent without a copy; idle at the end of each turn. Keys, QPs
-	 * and their memory are freed only between turns. Completions come from received packets,
-	 * before any packet of the turn is sent. So no thread has to wait for this hold.
+	 * Reference count (hold) of all payload that is sent without a copy. At the end of each
+	 * turn no mbuf refers to the payload. Keys, QPs and their memory are freed only between
+	 * turns. Completions come from received packets, before any packet of the turn is sent. So
+	 * no thread has to wait for this hold.
 	 */
 	struct soft_port_hold hold;
-	bool refer; /* The PMD sends payload without a copy, and frees each mbuf in the burst. */
+	bool refer; /* The PMD sends payload without a copy, and frees each mbuf before
+		     * rte_eth_tx_burst() returns. */
 	bool plain; /* Loss is the only injected fault of sent packets. */
 	struct soft_engine *poller; /* Engine that holds the lock, NULL if none has it. */
 	uint64_t now;               /* Time of the last poll, ns. */

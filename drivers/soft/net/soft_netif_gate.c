@@ -28,7 +28,10 @@
  */
 #define WAIT_DOWN_US 500
 #define WAIT_UP_US   20000
-/* An engine's turn takes some microseconds, or longer if the engine's thread waits for a CPU. */
+/*
+ * Pauses between attempts to take all locks: FIRST_US, doubled after each of TRIES attempts, us. An
+ * engine's turn takes some microseconds, or longer if the engine's thread waits for a CPU.
+ */
 #define FIRST_US    10
 #define TRIES       6
 #define BACK_OFF_US 20
@@ -214,7 +217,10 @@ wait_us(void)
 	return WAIT_UP_US;
 }
 
-/* Runs one round of the gate, on the interrupt thread. */
+/*
+ * Runs one round on the interrupt thread: releases the locks, waits, takes the locks again and sets
+ * the next alarm.
+ */
 static void
 turn(void *arg)
 {

@@ -185,8 +185,8 @@ receive(struct soft_port *p, struct rte_mbuf *m, bool last, uint64_t now)
 	struct soft_port_rx rx;
 
 	/*
-	 * Rings, and PMDs with small buffers, deliver chains. A chain longer than the port's frames
-	 * cannot be linearized, because its first segment has too little room.
+	 * net_ring, and PMDs with small buffers, deliver chains of mbufs. A chain longer than the
+	 * port's frames cannot be linearized, because its first segment has too little room.
 	 */
 	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0) {
 		p->stack.stats.frames++;

@@ -11,7 +11,8 @@
  * or thread. To change the poller, a lock or a join must separate the last call of one poller from
  * the first call of the next.
  *
- * Time is a parameter, so that tests control it: nanoseconds from any start, never going back.
+ * Time is a parameter, so that tests control it: nanoseconds, counted from an arbitrary moment,
+ * never going back.
  */
 #ifndef SOFT_PORT_H
 #define SOFT_PORT_H
@@ -158,7 +159,8 @@ struct soft_port_tx {
 	uint32_t hdr_len;              /* Bytes, at most BB_ROCE_MAX_HDR. */
 	const struct bb_roce_iov *iov; /* Array of contiguous fragments of the payload. */
 	uint32_t n;                    /* Number of entries in iov, at most BB_ROCE_MAX_IOV. */
-	struct soft_port_hold *hold;   /* Of the payload's memory; NULL: copy the payload. */
+	struct soft_port_hold *hold;   /* Reference count of the payload's memory; NULL: the port
+					* copies the payload. */
 };
 
 enum soft_port_sent {

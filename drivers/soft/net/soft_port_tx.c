@@ -300,7 +300,10 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 	sent = reach(p, net->dst, now, &path->hint, mac);
 	if (sent != SOFT_PORT_SENT)
 		return sent;
-	/* A path to a group has no neighbour whose use could be noted, so it is not used again. */
+	/*
+	 * A path to a group has no neighbour entry to mark as used. So its generation is set to a
+	 * stale value, and the next packet does not use the path again.
+	 */
 	path->gen = p->stack.neigh.gen - bb_roce_is_mcast(net->dst);
 	path->l2_len = (uint8_t)soft_port_put_eth(&p->stack, path->head, mac,
 						  v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);

@@ -22,7 +22,7 @@
 
 #define BURST   32u
 #define UDP_LEN 8u
-/* Polls per read of the clock, for an engine that is polled without a pause. */
+/* An engine that is polled without a pause reads the clock in one of this number of polls. */
 #define CLOCK_POLLS 16u
 #define CLOCK_NS    (SOFT_SHM_CHORES_NS / 4)
 
@@ -317,8 +317,8 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 /* ---- Peers that disconnected or died */
 
 /*
- * Restarts the counts of direct accesses at 0. Release: a reader that sees the new time also sees
- * the zeros.
+ * Restarts the counts of direct accesses at 0. Release: a peer that reads the new value of "since"
+ * also reads the zeros.
  */
 static void
 link_shm_restart_counts(struct soft_shm_count *n)

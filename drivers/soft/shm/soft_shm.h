@@ -7,7 +7,10 @@
  * memory) and soft_link_shm.c (the link to the RoCEv2 engine).
  *
  * A connection carries packets in one direction: a device connects to each peer that it sends to.
- * The sender has a struct soft_shm_tx for the connection, the receiver a struct soft_shm_rx.
+ * The sender has a struct soft_shm_tx for the connection, the receiver a struct soft_shm_rx. A
+ * direct access is a request that the requester's CPU executes in the peer's memory, without
+ * packets. An engine's epoch is a counter that is odd while the engine may make direct accesses.
+ * Peers read the epoch to find out when an access that may use old memory has ended.
  *
  * Locks: soft_shm.lock covers the sockets and the set of connections; an engine never waits for it.
  * A connection's lock covers its ring and is held only briefly. Order: soft_dev.lock, an engine's
@@ -60,9 +63,9 @@ struct soft_shm_window {
 	uint64_t off, len;
 	uint32_t gen;
 	/*
-	 * Valid after a replacement: next old window, and the epochs of the engines at the
-	 * replacement. An engine with an odd epoch may still use the window. The window is unmapped
-	 * when each such epoch has changed.
+	 * Valid after a replacement: next old window, and the epochs of this device's engines at
+	 * the replacement. If an epoch was odd, that engine may still use the window. The window is
+	 * unmapped when each odd epoch has changed.
 	 */
 	struct soft_shm_window *next;
 	uint64_t epochs[SOFT_SHM_ENGINES];
@@ -146,7 +149,8 @@ struct soft_shm {
 /* State of a QP whose requests an engine executes in the peer's memory. */
 struct soft_shm_direct {
 	bool allowed;
-	bool fenced;     /* The fence of a peer that retires an entry also covers this CPU. */
+	bool fenced; /* A fence of a peer that withdraws an entry also orders this engine's accesses
+		      * (soft_shm_fence()). */
 	uint32_t rev;    /* soft_shm_tx.rev when the fields below were looked up. */
 	uint32_t qp_seq; /* Sequence number of the peer's QP entry, 0 if not found. */
 	uint32_t pdn, rights;
@@ -255,10 +259,10 @@ void soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
 /* ---- soft_shm_tx.c */
 
 /*
- * Connects to an address unless it is connected or connecting. If the address has no owner now,
- * @keep retains the entry so that a later owner can be reached. Returns the same values as
- * soft_shm_resolve(), but never waits: -EAGAIN if the peer's queue of connections is full. Takes
- * soft_shm.lock.
+ * Connects to an address unless it is connected or connecting. If no process owns the address now
+ * and @keep is true, retains the entry, so that a later owner can be reached. Returns the same
+ * values as soft_shm_resolve(), but never waits: -EAGAIN if the peer's queue of connections is
+ * full. Takes soft_shm.lock.
  */
 int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep);
 /*
@@ -317,8 +321,8 @@ extern const struct soft_share_ops soft_shm_share;
 /* Publishes a QP after a change of its state or rights. Under its engine's lock. */
 void soft_shm_qp_update(struct soft_qp *qp);
 /*
- * Adds up direct accesses of peers: to @qp, which leaves RTS, or to all QPs if @qp is NULL. Under
- * soft_dev.lock; the caller holds no engine's lock.
+ * Updates the counters with the direct accesses of peers: accesses to @qp, which leaves RTS, or to
+ * all QPs if @qp is NULL. Under soft_dev.lock; the caller holds no engine's lock.
  */
 void soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp);
 /*
@@ -328,8 +332,8 @@ void soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp);
  */
 void soft_shm_skip(struct soft_dev *dev, const struct soft_qp *qp);
 /*
- * Adds up direct accesses of peers to all QPs. Under soft_shm.lock, and under soft_dev.lock or an
- * engine's lock, so that no QP is destroyed meanwhile.
+ * Updates the counters with the direct accesses of peers to all QPs. Under soft_shm.lock, and
+ * under soft_dev.lock or an engine's lock, so that no QP is destroyed meanwhile.
  */
 void soft_shm_collect_all(const struct soft_shm *shm);
 /*

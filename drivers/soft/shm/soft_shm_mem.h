@@ -27,8 +27,8 @@
 
 /*
  * A counter that peers watch, in a cache line of its own. Used for an engine's epoch, which is odd
- * while the engine is inside: then it may access the memory of peers. Also used for the head of a
- * received connection: the position up to which its ring was read.
+ * while the engine may access the memory of peers. Also used for the head of a received
+ * connection: the position up to which its ring was read.
  */
 struct soft_shm_padded {
 	uint64_t v;
@@ -141,8 +141,8 @@ void soft_shm_fence(void);
 
 /*
  * Withdraws an entry; after a change, soft_shm_publish() makes it valid again. A peer that reads
- * the entry later finds it invalid or changed. The fence extends this to every peer engine whose
- * epoch reads as even afterwards.
+ * the entry later finds it invalid or changed. The fence also covers engines that started to read
+ * before: if a peer engine's epoch is even after the fence, that engine no longer uses the entry.
  */
 static inline void
 soft_shm_retire(uint32_t *seq)

@@ -421,7 +421,7 @@ gone(const struct soft_shm_rx *rx)
 
 /*
  * Waits until a peer's engine changes its epoch from @old, or the peer has disconnected. Returns
- * false if neither happens before @end, TSC.
+ * false if neither happens before the TSC reaches @end.
  */
 static bool
 wait_epoch(const struct soft_shm_rx *rx, const uint64_t *epoch, uint64_t old, uint64_t end)
@@ -458,8 +458,9 @@ read_epochs(struct soft_shm_rx *rx)
 }
 
 /*
- * Waits until each engine that read_epochs() found with an odd epoch has changed its epoch.
- * Disconnects the peer if an epoch is unchanged at @end, TSC.
+ * Waits for the engines of the peer @rx that were accessing memory of this process when
+ * read_epochs() ran. Such an engine had an odd epoch, and changes its epoch when the access ends.
+ * Disconnects the peer if an epoch has not changed when the TSC reaches @end.
  */
 static void
 wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
@@ -494,8 +495,8 @@ soft_shm_wait(struct soft_dev *dev)
 	end = rte_rdtsc() + soft_time_cycles(SOFT_SHM_HOLD_NS);
 	pthread_mutex_lock(&shm->lock);
 	/*
-	 * Reads all epochs before the first wait. An engine that enters later finds the entry
-	 * withdrawn, so it needs no wait.
+	 * Reads all epochs before the first wait. An engine that starts an access later finds the
+	 * entry withdrawn, so no wait for it is needed.
 	 */
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)

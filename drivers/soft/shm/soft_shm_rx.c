@@ -9,10 +9,10 @@
 #include "soft_shm.h"
 
 /*
- * Largest number of connections accepted per event, and of connections checked per event, untrusted
- * users included. The second limit is higher, because a check is cheaper and because unchecked
- * connections in the queue keep peers out. Both limits protect against a process that connects
- * without end.
+ * Limits of one event: at most LOOKS connections are taken from the queue and their users checked,
+ * and at most ACCEPTS connections of trusted users are accepted. Both limits protect against a
+ * process that connects without end. LOOKS is higher, because a check is cheaper, and because
+ * untrusted connections in the queue keep peers out.
  */
 #define ACCEPTS 16
 #define LOOKS   64
@@ -54,8 +54,8 @@ void
 soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 {
 	/*
-	 * Adds up the peer's last direct accesses now, because the directory with their counts is
-	 * unmapped below.
+	 * Updates the counters with the peer's last direct accesses now, because the directory with
+	 * their counts is unmapped below.
 	 */
 	if (rx->state == SOFT_SHM_UP)
 		soft_shm_collect_all(shm);

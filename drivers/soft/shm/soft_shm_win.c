@@ -104,7 +104,10 @@ soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx)
 	}
 }
 
-/* Returns true if each epoch that was odd at the replacement has changed. */
+/*
+ * Returns true if each engine that had an odd epoch when the window was replaced has changed its
+ * epoch.
+ */
 static bool
 win_unused(const struct soft_shm *shm, const struct soft_shm_window *w)
 {

@@ -59,7 +59,7 @@ struct soft_capture {
 	uint64_t max;     /* Limit of the file's size, bytes. */
 	uint64_t written; /* Bytes written to the file; only whole blocks. */
 	uint64_t epoch;   /* Difference between the real time and soft_dev_ns(), ns. */
-	uint64_t oldest;  /* Time of the oldest packet in the buffer, as of soft_dev_ns(). */
+	uint64_t oldest;  /* Time of the oldest packet in the buffer, by soft_dev_ns(), ns. */
 	uint32_t used;
 	uint32_t packet; /* Offset of the newest packet's block in the buffer. */
 	uint8_t buf[BUF_LEN];
@@ -233,8 +233,8 @@ make_or_open(const char *path, bool *made)
  * Checks that an existing file is a regular file of this user without other hard links. Sets its
  * mode so that only this user can read it. Returns 0, or a negative errno with the reason in @why.
  *
- * fchmod() compares the real owner in the kernel, even if a user namespace shows several users as
- * one (drivers/soft/shm/soft_shm_user.c).
+ * fchmod() fails for a file of another user. It compares the real users in the kernel, even if a
+ * user namespace shows several users as one (drivers/soft/shm/soft_shm_user.c).
  */
 static int
 check_existing(int fd, const char **why)

@@ -7,7 +7,8 @@
  * sends with soft_wire_tx() and soft_packet_forward(). A link passes received packets to
  * soft_wire_input(). A link does not depend on the transport type of a queue pair.
  *
- * The engine @e calls all functions except waiting() under its lock.
+ * The engine @e calls all functions except waiting() under its lock. A turn is one run of the
+ * engine under that lock (soft_engine.c).
  */
 #ifndef SOFT_LINK_H
 #define SOFT_LINK_H

@@ -68,7 +68,7 @@ struct soft_packet_msg {
 	uint8_t data[]; /* The packet, from the IP header to the ICRC. */
 };
 
-/* Packet types whose headers are predicted. */
+/* Packet types whose headers are predicted (soft_wire_expect.c). */
 enum soft_wire_kind {
 	SOFT_WIRE_WRITE,
 	SOFT_WIRE_WRITE_IMM,
@@ -124,7 +124,8 @@ struct soft_wire {
 	struct soft_port_begin begin[2];
 	struct soft_wire_dest *dest; /* Only for UD: destination by slot. */
 	struct soft_shm_tx *shm_tx;  /* Shared-memory connection, with the option shm; else NULL. */
-	uint32_t *epsn_out;          /* Where the PSN that the responder expects is published. */
+	uint32_t *epsn_out; /* Address at which peers in shared memory read the PSN that the
+			     * responder expects. */
 	struct bb_roce_stats
 		counted_stats; /* Copy of roce.stats at the last update of the counters. */
 	bool uncounted;        /* True if the QP is on soft_engine.uncounted, linked by count. */
@@ -296,8 +297,8 @@ void soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct
  */
 bool soft_wire_cast(struct soft_dev *dev, const struct soft_packet *p);
 /*
- * Does so for a packet that the device sends. @dev is the sender's device, or another one that the
- * packet reaches through memory.
+ * As soft_wire_cast(), for a packet that a device sends. @dev is the sender's device, or another
+ * device that the packet reaches through memory.
  */
 void soft_wire_cast_own(struct soft_dev *dev, const struct soft_packet_msg *m);
 /*
@@ -309,9 +310,9 @@ bool soft_packet_forward(struct soft_engine *e, struct soft_packet_msg *m);
 /* ---- soft_wire_expect.c */
 /*
  * Fast path: processes a received frame of @len bytes if it matches the predicted headers. No byte
- * of the frame has been checked before. @e is the polling engine, NULL if no engine polls; @last is
- * that of soft_wire_received(). Returns false, with no state changed, if the frame needs all
- * checks.
+ * of the frame has been checked before. @e is the polling engine, NULL if no engine polls. @last is
+ * true for the last packet of a burst from the port. Returns false, with no state changed, if the
+ * frame needs all checks.
  */
 bool soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *frame,
 			uint32_t len, bool last);

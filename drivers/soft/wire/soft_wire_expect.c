@@ -30,8 +30,8 @@
 #define SHORT (ETH + 20u + UDP_LEN + NEXT)
 
 /*
- * The comparison ends before the lower two bytes of the QP number. These bytes select the QP and so
- * the prediction.
+ * The comparison ends before the lower two bytes of the QP number. These bytes select the QP, and
+ * so the predicted headers.
  */
 #define COMPARED (PSN - 2)
 static_assert(SOFT_WIRE_HEAD == ETH + 20 + UDP_LEN + COMPARED, "the QP number is in between");
@@ -104,7 +104,7 @@ le32(const uint8_t *p)
 	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
-/* A received frame whose first bytes match the prediction. */
+/* A received frame whose first bytes equal the predicted headers of its queue pair. */
 struct frame {
 	struct soft_engine *e;
 	struct soft_wire *w;

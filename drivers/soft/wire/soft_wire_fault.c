@@ -296,8 +296,8 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 		us += REORDER_MIN_US + draw(e) % (REORDER_MAX_US - REORDER_MIN_US);
 	due = now + soft_time_cycles(us * 1000);
 	/*
-	 * During a stall every packet waits. After the stall, packets that it held may
-	 * still be here. This packet must leave after them, so it waits, too.
+	 * During a stall every packet waits. When the stall is over, packets that it held may not
+	 * have left yet. This packet must leave after them, so it waits, too.
 	 */
 	if (*stalled != 0 || now < *until) {
 		m->hits |= SOFT_HIT_STALL;

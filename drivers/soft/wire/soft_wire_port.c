@@ -209,8 +209,9 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 
 /* ---- Received packets */
 
-/* Returns true if the ICRC of the packet is right. The packet is as long as
- * soft_wire_has_min_length() says.
+/*
+ * Returns true if the ICRC of the packet is right. Call it only if soft_wire_has_min_length() is
+ * true.
  */
 static inline bool
 soft_wire_sound(const struct soft_packet *p)

@@ -189,8 +189,9 @@ soft_wire_invalidate(void *ctx, struct bb_roce_qp *roce, uint32_t rkey)
 /* ---- Remote access */
 
 /*
- * Resolves the memory that a request names into e->remote. If the memory is not plain memory, sets
- * e->detour instead. Returns false if the request has no right to access the memory.
+ * Resolves the memory that a request names into e->remote. If the key's memory needs special
+ * access, sets e->detour instead (enum soft_detour). Returns false if the request has no right to
+ * access the memory.
  */
 static bool
 soft_wire_map(struct soft_wire *w, uint32_t rkey, uint64_t va, uint64_t len, enum soft_right right,
@@ -300,7 +301,7 @@ soft_wire_defect_write(struct soft_wire *w, uint32_t rkey, uint64_t va, const st
 		e->remote.p[0].p[e->remote.p[0].len / 2] ^= 0x10;
 		return true;
 	}
-	/* The misplaced data stays inside the region, as on the loop port. */
+	/* The data is misplaced only if it stays inside the region; otherwise it is dropped. */
 	if (!soft_defect(e, SOFT_DEFECT_MISPLACE))
 		return false;
 	if (soft_wire_map(w, rkey, va + 8, len, SOFT_RIGHT_REMOTE_WRITE, &why) ||
