@@ -31,7 +31,7 @@ struct bb_cm;
  */
 struct bb_cm_ops {
 	uint32_t max_private_req, max_private_rep, max_private_rej, max_private_dreq;
-	bool messages; /* true if a message has all its fields: regions, session, type of the QP */
+	bool messages; /* true if messages can carry regions, the session and the type of the QP */
 	int (*open)(struct bb_cm *cm);
 	void (*close)(struct bb_cm *cm);
 	int (*listen)(struct bb_listener *l, const struct sockaddr *addr);
@@ -116,9 +116,11 @@ struct bb_conn {
 	 * application chooses another GID
 	 */
 	bool path_sure;
-	/* true while counted in cm->asking: the connection may resolve the MAC of its peer */
+	/* true while the connection is counted in cm->n_resolving_half_open */
 	bool counted_as_resolving;
-	/* creation, deadline of the current state, next recovery attempt; TSC; 0 if not set */
+	/*
+	 * TSC times, 0 if not set: creation, deadline of the current state, next recovery attempt
+	 */
 	uint64_t created_at, deadline, next_try;
 	/* QP; the connection does not own it any more once it is CLOSED */
 	struct bb_qp *qp;
@@ -211,8 +213,8 @@ void bb_cm_release_qp(struct bb_conn *c);
 /* Queues an event in c->ev. If an event is queued already, replaces it. */
 void bb_cm_report(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
 /*
- * Makes bb_cm_fd() readable until no event is pending and no half-open connection waits to resume a
- * lost one.
+ * Makes bb_cm_fd() readable. It stays readable while an event is pending, or a connection waits for
+ * the MAC of its peer or for the resumption of a lost connection.
  */
 void bb_cm_wake(struct bb_cm *cm);
 uint64_t bb_cm_now(void);

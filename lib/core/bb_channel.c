@@ -174,6 +174,7 @@ wait_fd(struct bb_channel *ch, uint64_t end, struct bb_cq **cq)
 			return -errno;
 		/*
 		 * The descriptor is also readable if the event belonged to a CQ that was destroyed.
+		 * The call then returns -EAGAIN.
 		 */
 		ret = bb_channel_get(ch, cq);
 		if (ret != -EAGAIN || left == 0)

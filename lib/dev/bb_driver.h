@@ -55,7 +55,8 @@ struct bb_dev {
 	struct bb_qp **qps;      /* QPs by user index, BB_MAX_USER_INDEX + 1 slots; index 0 is
 				  * never used */
 	uint32_t qps_next;       /* user index at which the search for a free slot starts */
-	struct bb_mw_table *mws; /* memory windows by key, NULL before the first one; __atomic */
+	struct bb_mw_table *mws; /* memory windows by key, NULL before the first one; accessed with
+				  * __atomic */
 	void (*mws_free)(struct bb_mw_table *t); /* frees mws; set together with mws */
 	LIST_HEAD(, bb_pd) pd_list;
 	LIST_HEAD(, bb_cq_ctrl) cq_list;
@@ -139,7 +140,8 @@ struct bb_qp_ctrl {
 	uint64_t recv_done;           /* receive completions, including errors */
 	struct bb_qp_stats past;      /* statistics accumulated before the last reset */
 	bool error_logged;            /* true if the first error since the reset was logged */
-	struct bb_qp_error *error;    /* the error that was logged, NULL if none; __atomic */
+	struct bb_qp_error *error;    /* the error that was logged, NULL if none; accessed with
+				       * __atomic */
 	LIST_HEAD(, bb_mcast) mcasts; /* multicast groups to which the QP is attached */
 	/*
 	 * Status (enum bb_wc_status) of the first send since the reset that failed by itself, 0 if

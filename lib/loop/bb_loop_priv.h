@@ -53,7 +53,7 @@ struct loop_cmd {
 	bb_loop_poll_fn fn;
 	void *arg;
 	int rc;   /* result; valid once done is set */
-	int done; /* __atomic */
+	int done; /* 1 when the command is done; accessed with __atomic */
 };
 
 struct bb_loop {
@@ -61,13 +61,14 @@ struct bb_loop {
 	struct loop_poller *pollers;
 	uint32_t n_cqs, n_pollers;
 	uint32_t burst;
-	uint32_t state;       /* enum loop_state, __atomic */
-	struct loop_cmd *cmd; /* pending command, NULL if there is none; __atomic */
+	uint32_t state;       /* enum loop_state; accessed with __atomic */
+	struct loop_cmd *cmd; /* pending command, NULL if none; accessed with __atomic */
 	uint64_t tsc;         /* TSC at the end of the last iteration */
 	bool accounting;
 	bool dirty;            /* true if a slot is detached and not removed yet */
 	uint32_t service_left; /* stored at the end of each service call with release order, so that
-				* bb_loop_wait() sees all that the call has written; __atomic */
+				* bb_loop_wait() sees all that the call has written; accessed with
+				* __atomic */
 
 	struct bb_loop_stats now; /* current statistics; only the loop's thread accesses them */
 	uint64_t published;       /* value of tsc at the last publication */

@@ -98,9 +98,9 @@ range_cmp(const void *a, const void *b)
 }
 
 /*
- * Returns true if one registration can cover the gap from @end of one range to @start of the next.
- * That is so if no page lies between the two ranges. If buffers are so far apart that whole pages
- * lie between them, both ranges must be in one external memory area that EAL knows.
+ * Returns true if one registration can cover the gap from @end of one range to @start of the next:
+ * no whole page lies between the ranges, or both are in one external memory area that EAL knows.
+ * The second case is needed for buffers that are more than a page apart.
  */
 static bool
 joinable(uint64_t end, uint64_t start)

@@ -15,7 +15,8 @@ struct bb_mr_priv {
 	LIST_ENTRY(bb_mr_priv) link; /* in pd->mr_list */
 	enum bb_drv_mr_kind kind;
 	struct bb_mem_reg *reg;
-	uint32_t windows;      /* memory windows that are or may be bound to the region; __atomic */
+	uint32_t windows;      /* memory windows that are or may be bound to the region; accessed
+				* with __atomic */
 	uint32_t mkeys;        /* indirect keys with a piece in this region */
 	struct bb_dm_ctrl *dm; /* device memory of the region, NULL if the region is not in device
 				* memory */

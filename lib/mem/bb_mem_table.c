@@ -15,9 +15,8 @@
 #define FIRST_CAP 64
 
 /*
- * Makes the odd sequence number visible to bb_mem_table_find() before any changed field, and
- * every changed field before the next even number. Each field is stored with release and loaded
- * with acquire order.
+ * Makes the odd sequence number visible to find() before any changed field, and every changed field
+ * before the next even number. Each field is stored with release and loaded with acquire order.
  */
 static void
 write_begin(struct bb_mem_table *t)

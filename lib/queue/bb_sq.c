@@ -23,9 +23,9 @@ is_pow2(uint32_t v)
 static uint32_t
 largest_wqe(const struct bb_sq_conf *conf)
 {
-	/* Control segment and remote address, or control segment and address vector. */
+	/* Segments before the data: control segment, and remote address or address vector. */
 	const uint32_t head = conf->type == BB_QPT_UD ? 4 : 2;
-	/* Control segment, remote address, operands and one SGE. */
+	/* Segments of an atomic: control segment, remote address, operands and one SGE. */
 	const uint32_t atomic = 4;
 	uint32_t sgl, inl;
 

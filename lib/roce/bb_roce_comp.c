@@ -9,7 +9,7 @@
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-#define AETH_CLASS 0xe0u /* type of the syndrome, and the bit that is always 0 */
+#define AETH_CLASS 0xe0u /* mask of a syndrome's type and of the bit that is always 0 */
 
 static struct bb_roce_msg *
 oldest(const struct bb_roce_qp *qp)

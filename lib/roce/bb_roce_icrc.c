@@ -11,7 +11,7 @@
 
 #include "bb_roce_pkt.h"
 
-/* CRC of eight bytes of ones, which stand for the local route header that RoCEv2 does not have. */
+/* CRC of eight bytes 0xff, which stand for the local route header that RoCEv2 does not have. */
 #define LRH_CRC 0x2144df1cu
 #define IP_MAX  60u /* IP version 4 with all options */
 #define UDP_LEN 8u

@@ -266,7 +266,7 @@ bb_roce_drop_str(enum bb_roce_drop why)
 uint64_t
 bb_roce_rnr_ns(uint32_t code)
 {
-	/* RNR timer codes in units of 10 us. */
+	/* Waits in units of 10 us, indexed by RNR timer code. */
 	static const uint32_t times[32] = {
 		65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
 		48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,

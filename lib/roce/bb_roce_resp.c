@@ -72,7 +72,7 @@ ack(struct bb_roce_resp *r, uint64_t seq)
 	set_pending_ack(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, seq);
 }
 
-/* Completes the current receive. Non-zero: the callback could not report the completion. */
+/* Completes the current receive. Returns non-zero if the callback could not report it. */
 static uint8_t
 recv_done(struct bb_roce_qp *qp, const struct bb_roce_recv *done)
 {

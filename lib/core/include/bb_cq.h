@@ -148,7 +148,8 @@ struct bb_cq {
 	/* The following fields are read once per event, not per poll. */
 	uint64_t *arm_reg; /**< register that arms the CQ; NULL if bb_cq_arm_slow() arms it */
 	uint32_t cqn;
-	uint32_t arm_sn; /**< number of this CQ's events consumed from its channel; __atomic */
+	uint32_t arm_sn; /**< number of this CQ's events consumed from its channel; accessed with
+			    __atomic */
 	/* The data path does not access the following fields. */
 	struct bb_cq_ctrl *ctrl;
 };
