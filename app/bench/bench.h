@@ -84,8 +84,8 @@ bool have_peer_cpu(void);
  */
 double measure_l(void);
 /*
- * Adds the time that process @pid waits for a CPU to the lost time of a measurement. 0 if there is
- * no such process.
+ * Makes each measurement add the time that process @pid waits for a CPU to its lost time. @pid is 0
+ * if there is no second process.
  */
 void measure_peer_process(pid_t pid);
 /*

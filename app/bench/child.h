@@ -19,7 +19,9 @@ pid_t child_spawn(const char *path, const char *const *argv, char *const *env, u
  * output in @text. Returns -EAGAIN if it failed, -ETIMEDOUT, or another -errno.
  */
 int child_run(const char *path, const char *const *argv, char *const *env, char *text, size_t size);
-/* Does the same for the program @name in the folder of this program. Sets argv[0]. */
+/*
+ * Does the same as child_run(), for the program @name in the folder of this program. Sets argv[0].
+ */
 int child_run_beside(const char *name, const char **argv, char *text, size_t size);
 
 #endif

@@ -47,7 +47,10 @@ struct remote_msg {
 	char text[REMOTE_TEXT];
 };
 
-/* Memory mapped by both processes. */
+/*
+ * Memory that both processes map. ping and pong are one cell (message) in each direction, of at
+ * most REMOTE_CELL bytes.
+ */
 #define REMOTE_CELL 4096
 struct remote_shared {
 	uint32_t stop __attribute__((aligned(4096))); /* __atomic */

@@ -54,7 +54,10 @@ unsigned int peer_lcore(void);
  * connected to QP 2k + 1. Returns 0, or -errno after printing the error on stderr.
  */
 int soft_open(struct soft *s, const char *spec, uint32_t pairs, uint32_t depth, size_t bytes);
-/* Does the same with one QP that is not connected, and that can have @depth receives. */
+/*
+ * Does the same as soft_open(), but creates one QP, which is not connected and can have @depth
+ * receives.
+ */
 int soft_open_one(struct soft *s, const char *spec, uint32_t depth, size_t bytes);
 /* Writes the address of @qp for its peer to *@addr, with a new PSN. Returns 0 or -errno. */
 int soft_addr(struct soft *s, struct bb_qp *qp, struct bb_qp_addr *addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Ctrl-C and SIGTERM stop a program, which then still reports the results up to that time. */
+/* Ctrl-C and SIGTERM stop a program, which then still reports the results that it has so far. */
 #ifndef STOP_H
 #define STOP_H
 

@@ -68,11 +68,14 @@ struct perf {
 	struct bb_ah *ah; /* address handle of the peer; UD only */
 	struct bb_mr *mr;
 	uint8_t *mem, *out, *in;
-	size_t half_size; /* bytes of out, and of in unless it has receive slots */
+	size_t half_size; /* bytes of out. in has the same size, unless it has receive slots */
 	struct msg_cycle layout;
 	uint32_t mtu, cycle, line;
-	uint32_t recv_step, recv_slots; /* distance in bytes and number of the receive slots, which
-					   start at in */
+	/*
+	 * distance in bytes from one receive slot to the next, and number of the receive slots;
+	 * slot 0 is at the start of in
+	 */
+	uint32_t recv_step, recv_slots;
 	uint64_t recv_posted, recv_done;
 	uint64_t posted, done;   /* number of requests posted, and completed */
 	const uint8_t *src;      /* source of message 0 of SENDs and WRITEs */

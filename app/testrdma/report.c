@@ -23,7 +23,7 @@ static struct {
 static struct {
 	uint64_t finished_ops; /* number of operations of finished tests */
 	uint64_t ops, errors;  /* totals at the last line of --interval */
-	uint64_t last;         /* TSC of that line of --interval */
+	uint64_t last;         /* TSC of the last line of --interval */
 } interval;
 
 void

@@ -231,10 +231,10 @@ verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
 	pthread_mutex_unlock(&h->lock);
 	/*
 	 * With siw and rxe, arm for every completion instead of solicited ones. siw treats every
-	 * receive as unsolicited, also a failed one (siw_rqe_complete()). rxe of Linux 6.12 does so
-	 * for receives that it flushes (flush_recv_wqe()), and no call reports the version of rxe.
-	 * A superfluous event only wakes the waiting thread, but a missing event would leave it
-	 * asleep.
+	 * receive as unsolicited, also a failed one (siw_rqe_complete()). rxe of Linux 6.12 treats
+	 * the receives that it flushes as unsolicited (flush_recv_wqe()), and no call reports the
+	 * version of rxe. A superfluous event only wakes the waiting thread, but a missing event
+	 * would leave it asleep.
 	 */
 	err = ibv_req_notify_cq(c->cq, solicited_only && !c->d->siw && !c->d->rxe);
 	if (err != 0) {

@@ -326,7 +326,7 @@ void verbs_drain(struct verbs_cq *c);
 void verbs_drain_qp(const struct bb_qp *qp);
 /* Writes the CQE that marks the end of the old ring, as a card does for bb_cqring_move(). */
 void verbs_ring_end(struct verbs_cq *c);
-/* Completes the entries of own[] before which no request of the provider is outstanding. */
+/* Completes those entries of own[] whose preceding requests at the provider have all completed. */
 void verbs_own_done(struct verbs_qp *q);
 /* Writes an error CQE for a receive that the provider rejected. */
 void verbs_recv_refused(struct bb_qp *qp, uint16_t idx);

@@ -148,7 +148,7 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 		open = verbs_post_abort(q);
 		verbs_drain_qp(qp);
 	}
-	/* The next post checks the new state. */
+	/* Makes the next post check the new state. */
 	verbs_sq_close(q);
 	err = ibv_modify_qp(q->ib, &a, ibv_mask);
 	if (err == EINVAL && to == BB_QP_ERR && qp->state == BB_QP_RESET)

@@ -163,7 +163,7 @@ mark(const struct bb_qp *qp, struct verbs_qp *q)
 		__atomic_store_n(&q->done, q->marked, __ATOMIC_RELAXED);
 }
 
-/* Completes all requests from @from on with an error. */
+/* Completes with an error all requests with the number @from or a later one. */
 static void
 refuse(const struct bb_sq *sq, struct verbs_qp *q, uint32_t from)
 {

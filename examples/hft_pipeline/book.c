@@ -313,8 +313,8 @@ book_warm(struct book *b)
 	b->warm_order = (b->warm_order + LINE / sizeof(*b->orders)) & b->mask;
 	/*
 	 * Prefetches the best levels and the entry after them. BRANCHLESS more entries always
-	 * precede them. In a full side the entry after them is past the array, which is harmless.
-	 * The read of s->n loads its cache line.
+	 * precede them. If the side is full, that entry is past the end of the array, which is
+	 * harmless for a prefetch. The read of s->n loads its cache line.
 	 */
 	for (i = 0; i <= BRANCHLESS; i += LINE / sizeof(s->level[0]))
 		__builtin_prefetch(&s->level[s->n - i]);

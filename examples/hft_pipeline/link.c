@@ -389,8 +389,9 @@ links_error(struct worker *p, const struct bb_wc *wc)
 
 /*
  * Returns true if this end may disconnect its link. Only the consumer of a link disconnects, and
- * the gateway does so first. An earlier stage waits until the link after it is disconnected. So
- * nothing is in flight on a link, and its producer knows that all messages have arrived.
+ * the gateway is the first to disconnect. An earlier stage waits until the link after it is
+ * disconnected. So nothing is in flight on a link, and its producer knows that all messages have
+ * arrived.
  */
 static bool
 may_end(const struct worker *p, const struct end *e)

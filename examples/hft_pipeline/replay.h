@@ -24,7 +24,8 @@ struct replay {
 	uint32_t quotes, decisions;
 	uint32_t stopped[RISK_REASONS];
 	uint32_t wrong; /* number of messages that do not fit the books */
-	uint32_t which; /* number of the first such message, from 1, and the reason */
+	/* number, from 1, of the first message that does not fit the books, and the reason */
+	uint32_t which;
 	const char *why;
 };
 

@@ -15,8 +15,9 @@
 
 #define BURST 16 /* maximum messages of a link, or ticks, per turn */
 /* Checks of the connections per second. Each check is a system call, which delays ticks. */
-#define WATCH_HZ     100
-#define WATCH_LIMITS 20 /* longest normal time of such a check, as a multiple of PAUSE_US */
+#define WATCH_HZ 100
+/* a check of the connections that takes longer than this many times PAUSE_US counts as a pause */
+#define WATCH_LIMITS 20
 #define POLL_TURNS   16 /* turns between two polls of the CQ */
 /* turns between two polls if the device receives packets only when it is polled */
 #define TAKE_TURNS 4
@@ -502,8 +503,8 @@ worker_run(struct worker *p)
 		watch = now + watch_gap;
 		rc = links_watch(p);
 		/*
-		 * The loop's own system calls do not count as a pause, unless they took unusually
-		 * long.
+		 * The check of the connections does not count as a pause, unless it took longer
+		 * than WATCH_LIMITS allows.
 		 */
 		now = rte_rdtsc();
 		if (now - p->pauses.last_check < WATCH_LIMITS * p->pauses.limit)

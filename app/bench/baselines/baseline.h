@@ -94,8 +94,8 @@ void baseline_ideal_run(void *dev);
 /* Runs baseline_ideal_run() until stop is set. */
 void *baseline_ideal_thread(void *dev);
 /*
- * Does the same for WQEs that software writes to the register. One cache line has all data of a
- * WQE.
+ * Runs an ideal device until stop is set. The device gets each WQE from its register instead of the
+ * send queue. A WQE and its data fill one cache line.
  */
 void *baseline_register_thread(void *dev);
 /* Writes @n CQEs for WQEs of one block. Their block counters start at 0. */

@@ -4,9 +4,10 @@
 /*
  * Creates a /sys/class for libibverbs, which reads its location from SYSFS_PATH.
  *
- * A killed process cannot remove its files, so another process, the sweeper, does that. The sweeper
- * sleeps on a pipe and this process holds the other end. When that end is closed, even by a kill,
- * the sweeper wakes up.
+ * A killed process cannot remove its files, so another process, the sweeper, removes them. The
+ * sweeper reads from a pipe and sleeps there, because only this process holds the write end and
+ * never writes. When this process ends, even by a kill, the pipe is closed and the sweeper wakes
+ * up.
  */
 #define _GNU_SOURCE /* for nftw() and pipe2() */
 #include <errno.h>

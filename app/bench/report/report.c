@@ -41,7 +41,10 @@ row_l(const struct row *row)
 	return (row->p.l_before + row->p.l_after) / 2;
 }
 
-/* Converts a recorded figure to the unit of the row, on this machine at this moment. */
+/*
+ * Converts a recorded figure to the unit of the row, with the present clock rate and L of this
+ * machine.
+ */
 static double
 limit_scaled(const struct row *row, double limit)
 {

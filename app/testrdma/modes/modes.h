@@ -137,9 +137,9 @@ inline_data(const struct request *rq)
 }
 
 /*
- * Does the same as post_each() for requests with inline data, which have one SGE. Calls @one8 for
- * messages of 8 bytes. There the length is a constant, as in most applications, so the library's
- * code is shorter.
+ * Does the same as post_each(), but for requests with inline data, which have one SGE. Calls @one8
+ * for messages of 8 bytes. There the length is a constant, as in most applications, so the
+ * library's code is shorter.
  */
 static __rte_always_inline int
 post_each_inline(struct pair *p, uint32_t n, post_one_fn one, post_one_fn one8)
