@@ -3,7 +3,7 @@
  */
 /*
  * Commands ATTACH_TO_MCG and DETACH_FROM_MCG. No public source says what firmware refuses, or with
- * which status; all refusals of this file are [A].
+ * which status; all refusals of this file are assumptions [A].
  */
 #include <stdlib.h>
 

@@ -308,7 +308,10 @@ soft_cmd_destroy_qp(struct soft_cmd *cmd)
 		return ret;
 	if (qp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
-	/* The status is [A]: the kernel itself refuses to destroy such a QP (uverbs_free_qp()). */
+	/*
+	 * The status is an assumption [A]: the kernel itself refuses to destroy such a QP
+	 * (uverbs_free_qp()).
+	 */
 	if (soft_mcg_busy(cmd->dev, qp))
 		return SOFT_REFUSE(cmd, RES_BUSY,
 				   "QP 0x%x is a member of a multicast group: detach it first",

@@ -225,7 +225,7 @@ struct soft_cq {
 	uint32_t sol_pi;    /* value of pi after the last CQE that is solicited or an error */
 	bool error;         /* the CQ has overrun: the device writes no further CQE */
 	bool arm_solicited; /* the pending arm asks for solicited completions only */
-	bool fired;         /* an event was raised; fired_sn is the number of its arm request */
+	bool fired;         /* an event was raised for the arm request with number fired_sn */
 	uint8_t fired_sn;   /* valid if fired */
 	uint8_t arm_sn;     /* sequence number of the pending arm request */
 	uint32_t arm_ci;    /* consumer index of the arm request, in the units of pi */

@@ -333,7 +333,7 @@ soft_now(struct soft_engine *e)
 		return;
 	if (e->stamped)
 		return;
-	/* Reads the counter after the loads that showed another core's posts. */
+	/* Waits for the loads that showed another core's posts, then reads the TSC. */
 	if (e->page == NULL)
 		bb_tsc_rmb();
 	e->now = rte_rdtsc();
@@ -508,8 +508,8 @@ enum soft_take {
 	SOFT_TAKE_FAILED, /* the RMP is in ERR */
 };
 /*
- * Copies the next receive of the QP's RMP into e->recv. If a message must be retried, its receive
- * has no CQE and serves the QP's next message.
+ * Copies the next receive of the QP's RMP into e->recv. If a receive was taken before, but has no
+ * CQE because its message must be sent again, copies that receive.
  */
 enum soft_take soft_rmp_take(struct soft_engine *e, struct soft_qp *qp);
 

@@ -20,8 +20,8 @@
  * period after the first CQE has passed, whichever is first. A limit of 0 is not checked [A].
  *
  * The RESIZE CQE, which ends the old ring of a resized CQ, is not a completion. So it raises no
- * event, and an armed CQ stays armed. For cards this is [A]: man ibv_req_notify_cq mentions
- * completions only.
+ * event, and an armed CQ stays armed. For cards this is an assumption [A]: man ibv_req_notify_cq
+ * mentions completions only.
  *
  * The lock of the engine of the CQ's page protects the CQ's fields. If the CQ is shared, its own
  * lock protects them in addition.

@@ -17,7 +17,7 @@
  * always does (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()). This device rejects layout 1. libmlx5
  * (providers/mlx5/cq.c) reads neither layout.
  *
- * Which CQEs a card compresses, and when it ends a block, is [A]. This device compresses the
+ * A card may compress other CQEs, and end a block at other points [A]. This device compresses the
  * receive CQEs of plain SENDs, if the receives follow one another in one receive queue. A plain
  * SEND is neither solicited nor a datagram and has no immediate data, and its CQE names the sender.
  * A block ends before any other CQE, at SOFT_ZIP_MAX CQEs, and when the engine has no more work. A

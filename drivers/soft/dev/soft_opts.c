@@ -318,8 +318,9 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 }
 
 /*
- * Parses the options of the port. A list that the spec names starts empty, even if the device is
- * already open. So it must equal the whole list of the open device.
+ * Parses the options of the port. If the device string names the option ip or neigh, the list of
+ * that option starts empty, even if the device is already open. So the string must name the whole
+ * list of the open device.
  */
 static int
 parse_port(const char *name, const struct rte_kvargs *list, struct soft_port_opts *port)

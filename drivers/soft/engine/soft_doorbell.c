@@ -56,8 +56,8 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	qp->sq_pi = pi;
 	if (qp->queued == SOFT_Q_NONE) {
 		/*
-		 * On a port a QP is on no list only while it has received nothing and has no
-		 * request outstanding.
+		 * A QP on a port is on no list only if it has received nothing and has no request
+		 * outstanding. Only then may its requests access the peer's memory directly.
 		 */
 		if (qp->wire != NULL && qp->wire->shm_tx != NULL) {
 			uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
@@ -71,8 +71,8 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	}
 	/*
-	 * On a port a timer runs while requests wait for an ACK or response. This timer does not
-	 * delay new WQEs.
+	 * A QP on a port may be on the list of timers, because requests wait for an ACK or
+	 * response. Its new WQEs run now all the same.
 	 */
 	if (qp->wire == NULL || e->page == NULL)
 		soft_now(e);

@@ -4,7 +4,7 @@
 /*
  * Seeded defects: deliberate faults of the device. They prove that a test detects such a fault.
  * Active only with the option "defect". A defect that needs a single line is implemented where it
- * takes effect, not here.
+ * takes effect, not in this file.
  */
 #include "soft_access.h"
 #include "soft_cqe.h"

@@ -7,8 +7,7 @@
  * The bytes of a WQE are untrusted. So the WQE is first copied out of the ring, and the checks see
  * the same bytes that are used later. The copy is made block by block, because a WQE may wrap
  * around the end of the ring. An invalid WQE is rejected with LOCAL_QP_OP (an inconsistent WQE,
- * IBTA vol. 1, 10.10.2). Which rules a card checks, and in which order, is [A] where a comment says
- * so.
+ * IBTA vol. 1, 10.10.2). A card may check the rules in another order [A].
  */
 #include "soft_access.h"
 #include "soft_ud.h"
@@ -150,7 +149,7 @@ soft_req_atomic(struct soft_req *r, const struct soft_qp *qp, uint32_t opmod, ui
 	}
 	if (r->d.opcode == BB_WQE_ATOMIC_MASKED_CS && r->atomic_len == 8)
 		seg = 4;
-	/* An atomic has exactly one SGE. That a card rejects more SGEs is [A]. */
+	/* An atomic has exactly one SGE. It is an assumption [A] that a card rejects more SGEs. */
 	if (ds != seg + 1) {
 		r->why = "invalid ds of an atomic: the WQE has a ctrl, a raddr, the operands and "
 			 "one data segment";
@@ -248,7 +247,9 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	case BB_WQE_RDMA_WRITE_IMM:
 		break;
 	case BB_WQE_RDMA_READ:
-		/* The limit is that of the kernel. How a card handles a longer READ is [A]. */
+		/*
+		 * The limit is that of the kernel. A card may handle a longer READ differently [A].
+		 */
 		if (unlikely(ds > BB_WQE_READ_MAX_DS))
 			return soft_req_refuse(
 				r, BB_SYN_LOCAL_QP_OP,

@@ -43,8 +43,8 @@ soft_ud_has_grh(const struct soft_qp *qp, const struct bb_wqe_av *av)
 }
 
 /*
- * Checks the address vector. Returns 0 or an error syndrome. Which of these checks a card makes,
- * and which syndrome it reports, is [A].
+ * Checks the address vector. Returns 0 or an error syndrome. A card may make other checks and
+ * report other syndromes [A].
  */
 uint8_t
 soft_ud_check(struct soft_req *r, const struct soft_qp *qp)

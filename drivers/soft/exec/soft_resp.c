@@ -12,7 +12,7 @@
  *
  * PSNs, NAKs and their effect on the two QPs: IBTA vol. 1, 9.7.4 and 9.9.3. If the target QP does
  * not permit the operation (rre, rwe, rae), the NAK is "invalid request", because the QP does not
- * support the request. Linux's rxe does the same; which NAK a card sends is [A].
+ * support the request. Linux's rxe does the same; a card may send another NAK [A].
  *
  * An unreliable peer (UC) gets neither ACKs nor NAKs. An error drops its message, and the next
  * message is accepted with any PSN. IBTA vol. 1, 9.8.2.2 and 9.9.3, class D, permits this because

@@ -8,7 +8,7 @@
  * A take copies the whole WQE, including its index of the next WQE. The linked list starts at WQE
  * 0, where libmlx5 posts its first receive. The RMP goes to ERR if such an index lies outside the
  * queue, or if the doorbell record says that more WQEs are posted than the queue has. A card
- * reports this error as SRQ_CATAS_ERROR (mlx5_ib_srq_event()). When exactly a card detects it is
+ * reports this error as SRQ_CATAS_ERROR (mlx5_ib_srq_event()). A card may detect it at another time
  * [A].
  */
 #include "soft_data.h"

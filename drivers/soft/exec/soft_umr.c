@@ -5,12 +5,12 @@
  * UMR WQEs: bind memory windows, set the layout of indirect keys, invalidate windows and keys.
  *
  * Segments and masks are those of rdma-core's mlx5dv.h and libmlx5, and of the kernel's
- * include/linux/mlx5/device.h (MLX5_UMR_*, MLX5_MKEY_MASK_*). A UMR can check whether
- * its key is free. The check has the value 1, which fails on a key in use, or 2, which fails on a
- * free key (comments in the kernel's mr.c). The rules for windows are those of IBTA vol.
- * 1, 10.6.7.2 and o10-37.2.x, and of man ibv_bind_mw. A violation by any UMR gives syndrome 6, a
- * bind error (kernel logs of failed UMRs show it). This device checks at the bind that a window
- * lies in its region. That a card does so is [A], as libmlx5 checks it in debug builds only. The
+ * include/linux/mlx5/device.h (MLX5_UMR_*, MLX5_MKEY_MASK_*). A UMR can check whether its key is
+ * free. The check has the value 1, which fails on a key in use, or 2, which fails on a free key
+ * (comments in the kernel's mr.c). The rules for windows are those of IBTA vol. 1, 10.6.7.2 and
+ * o10-37.2.x, and of man ibv_bind_mw. A violation by any UMR gives syndrome 6, a bind error (kernel
+ * logs of failed UMRs show it). This device checks at the bind that a window lies in its region. It
+ * is an assumption [A] that a card checks this, too: libmlx5 checks it in debug builds only. The
  * kernel does not pass the right MW_BIND to the card. This device needs the right, as the manual
  * page says.
  */
@@ -113,7 +113,10 @@ decode(struct umr *u)
 	if ((u->mask & ~(uint64_t)KNOWN_MASK) != 0)
 		return BAD_BIND(
 			u, "the mkey mask names a field that a UMR cannot change on this device");
-	/* The kernel never posts such a UMR (umr_check_mkey_mask()). The syndrome is [A]. */
+	/*
+	 * The kernel never posts such a UMR (umr_check_mkey_mask()). The syndrome is an assumption
+	 * [A].
+	 */
 	if ((u->mask & BB_MKEY_MASK_A) != 0 && u->qp->dev->opts.no_umr_atomic)
 		return BAD_BIND(
 			u,

@@ -58,7 +58,7 @@ has_windows(struct soft_dev *dev, const struct soft_mkey *m)
 
 /*
  * Replaces @m by @next (may be NULL) for all engines at once, and frees @m. Returns 0, or -EBUSY if
- * windows are bound to @m (man ibv_dereg_mr, NOTES; the errno is [A]).
+ * windows are bound to @m (man ibv_dereg_mr, NOTES; the errno is an assumption [A]).
  */
 static int
 mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
@@ -114,8 +114,8 @@ mkey_make(const struct soft_dev *dev, const struct soft_pd *pd, const struct mlx
 	if ((access & MLX5_ACCESS_ON_DEMAND) != 0) {
 		m->detour = SOFT_DETOUR_PAGED;
 		/*
-		 * Atomics are forbidden, because rc_odp_caps.atomic is 0. How a card handles
-		 * atomics on such a key is [A].
+		 * Atomics are forbidden, because rc_odp_caps.atomic is 0. A card may handle atomics
+		 * on such a key differently [A].
 		 */
 		m->atomic = false;
 	} else if ((access & MLX5_ACCESS_RELAXED_ORDERING) != 0 && !dev->opts.no_relaxed) {

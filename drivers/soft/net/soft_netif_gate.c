@@ -23,8 +23,8 @@
 
 #define MOMENT_US 20
 /*
- * To set up a connection takes a dozen rounds, so rounds are short until then. A disconnection may
- * be noticed later.
+ * While a port is down, rounds are short, because the PMD needs a dozen rounds to set up a
+ * connection. A disconnection may be noticed later.
  */
 #define WAIT_DOWN_US 500
 #define WAIT_UP_US   20000

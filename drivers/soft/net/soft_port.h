@@ -176,10 +176,10 @@ enum soft_port_sent {
 };
 
 /*
- * Queues a packet. The next soft_port_flush() or poll passes the queue to the PMD. A packet that
- * brings the queue to SOFT_PORT_FLUSH bytes does so at once; each packet counts SOFT_PORT_EACH
- * bytes more than its length. The port reads the payload only during the call, unless tx->hold is
- * set. After SOFT_PORT_FULL or SOFT_PORT_PENDING the caller tries again.
+ * Queues a packet. The next soft_port_flush() or poll passes the queue to the PMD. If the packet
+ * brings the queue to SOFT_PORT_FLUSH bytes, this call itself passes the queue on; each packet
+ * counts SOFT_PORT_EACH bytes more than its length. The port reads the payload only during the
+ * call, unless tx->hold is set. After SOFT_PORT_FULL or SOFT_PORT_PENDING the caller tries again.
  */
 enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,
 				   uint64_t now);

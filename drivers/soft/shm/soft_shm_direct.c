@@ -143,7 +143,9 @@ direct_count(uint64_t *n, uint64_t more)
 	__atomic_store_n(n, *n + more, __ATOMIC_RELAXED);
 }
 
-/* Executes plain WRITEs. Returns their number. */
+/*
+ * Executes WRITEs that the fast path supports (soft_fast.h), at most @budget. Returns their number.
+ */
 static uint32_t
 direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 {

@@ -13,8 +13,8 @@
 #include "soft_ud.h"
 
 /*
- * Number of attempts to take the port's lock, a few milliseconds. EAL's interrupt thread holds the
- * lock of some ports for 20 us.
+ * Number of attempts to take the port's lock. All attempts together take a few milliseconds. EAL's
+ * interrupt thread holds the lock of some ports for 20 us.
  */
 #define LAST_ACK_TRIES 10000u
 

@@ -211,7 +211,10 @@ soft_wire_count(struct soft_wire *w)
 			soft_wire_counter(&dev->cong, soft_wire_congestion[i].soft));
 	for (i = 0; i < RTE_DIM(soft_wire_losses); i++)
 		soft_wire_add_increment(w, soft_wire_losses[i].roce, &dev->lost[SOFT_LOST_QP + i]);
-	/* Also updates the counters in this part of the struct that are in no table above. */
+	/*
+	 * Copies also the RoCEv2 counters that are in no table above, because
+	 * soft_wire_is_counted() compares some of them.
+	 */
 	w->counted_stats = w->roce.stats;
 }
 

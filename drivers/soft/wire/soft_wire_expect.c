@@ -57,7 +57,8 @@ kind_of(uint8_t opcode)
 	return kinds[opcode & 31];
 }
 
-/* Returns the offset of the BTH that a RoCEv2 frame has. Other frames are not excluded here. */
+/* Returns the offset of the BTH in a frame, if the frame is a RoCEv2 packet. Does not check that.
+ */
 static inline uint32_t
 bth_at(const uint8_t *p)
 {

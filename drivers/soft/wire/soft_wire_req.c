@@ -257,7 +257,9 @@ soft_wire_place(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *ms
 	(void)ctx;
 	if (unlikely(synd != 0))
 		return synd;
-	/* A message whose data goes into the CQE has only one packet, so the whole data is here. */
+	/*
+	 * A message whose data goes into the CQE has only one packet, so @data is the whole data.
+	 */
 	if (soft_resp_to_cqe(w->qp, &e->req)) {
 		memcpy(w->qp->cs_data, data, len);
 		w->qp->cs_len = (uint8_t)len;
