@@ -256,7 +256,8 @@ refusal_hash(int ret, const struct bb_gid_want *want, const struct bb_gid_entry 
 }
 
 /*
- * Returns true if the outcome @what differs from the last outcome in @last. Then stores it there.
+ * Returns true if the outcome @what differs from the last outcome in @last. In that case stores
+ * @what in @last.
  */
 static bool
 outcome_changed(struct bb_dev *dev, uint32_t port, struct bb_gid_last_log *last, uint64_t what)

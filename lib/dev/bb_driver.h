@@ -354,8 +354,9 @@ struct bb_driver {
 	int (*qp_create)(struct bb_qp *qp, const struct bb_qp_init_attr *attr);
 	/*
 	 * Executes a transition. The core has checked that the transition is legal and the
-	 * attributes are complete. @to may equal the current state. After the operation the core
-	 * resets and enables the rings, and after a transition to RESET also the doorbell records.
+	 * attributes are complete. @to may equal the current state. After a transition to RESET the
+	 * core resets the rings and the doorbell records. After other transitions it enables the
+	 * rings that the new state allows.
 	 */
 	int (*qp_modify)(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
 			 enum bb_qp_state to);

@@ -142,8 +142,8 @@ add_hex(struct bb_text *t, const struct view *v, size_t pos, size_t len)
 }
 
 /*
- * Adds the data segment at @pos to the text. Returns the length of the segment in bytes, which is
- * at least that of one 16-byte segment.
+ * Adds the data segment at @pos to the text. Returns the length of the segment in bytes, at least
+ * 16.
  */
 static size_t
 add_data(struct bb_text *t, const struct view *v, size_t pos, bool inline_ok)

@@ -120,7 +120,11 @@ external_check(const struct bb_mem_table *t, uint64_t start, uint64_t end)
 	return -ENOTSUP;
 }
 
-/* Memory of rte_extmem_register() belongs to the application, not to a heap. */
+/*
+ * Callback of the walk over the heaps: registers one range of memory. If EAL reports no events,
+ * only checks external memory (external_check()). Skips memory of rte_extmem_register(), which
+ * belongs to the application and not to a heap.
+ */
 static int
 walk_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t len, void *arg)
 {

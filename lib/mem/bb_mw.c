@@ -285,8 +285,8 @@ bb_mw_settle(const struct bb_dev *dev)
 }
 
 /*
- * Handles the reset of a QP. An operation whose completion was not polled may have executed. It
- * holds its region until an operation that is posted after the reset has succeeded.
+ * Handles the reset of a QP. An operation whose completion was not polled may have executed. So its
+ * region cannot be deregistered until an operation that is posted after the reset has succeeded.
  */
 static void
 handle_qp_reset(struct bb_mw_priv *w, const struct bb_qp *qp)

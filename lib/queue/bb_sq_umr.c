@@ -8,7 +8,7 @@
  */
 #include "bb_sq_umr.h"
 
-/* The list of SGEs is padded to a multiple of 64 bytes. */
+/* Entries of the longest list of SGEs, with its padding to a multiple of 64 bytes. */
 #define XLT_MAX BB_UMR_MAX_PIECES
 
 struct umr {

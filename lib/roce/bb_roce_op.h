@@ -43,7 +43,10 @@ enum bb_roce_op {
 	BB_ROCE_SEND_LAST_INV = 0x16,
 	BB_ROCE_SEND_ONLY_INV = 0x17,
 };
-/* Congestion notification packet. It names a queue pair but has no PSN of a sequence. */
+/*
+ * Congestion notification packet. It names a queue pair, but its PSN belongs to no sequence of
+ * packets.
+ */
 #define BB_ROCE_CNP     0x81u
 #define BB_ROCE_CNP_PAD 16u /* zero bytes after the BTH of a CNP, counted as part of the header */
 

@@ -428,8 +428,8 @@ struct bb_roce_resp {
 	struct bb_roce_pkt **out_of_order;
 	uint32_t max_out_of_order, n_out_of_order;
 	uint32_t missing;     /* PSN of the last NAK for a lost packet */
-	uint8_t trial;        /* enum in bb_roce_resp.c: state of a stored packet's execution, which
-			       * may not fail the QP */
+	uint8_t trial;        /* enum in bb_roce_resp.c: state of the execution of a stored packet,
+			       * whose failure must not fail the QP */
 	uint32_t newest;      /* PSN after the newest packet that arrived after the missing one */
 	uint64_t store_until; /* value of seq up to which packets may be stored; see bb_roce_ooo.c
 			       */

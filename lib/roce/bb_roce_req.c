@@ -11,7 +11,10 @@
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-/* Opcodes, indexed by message kind and by 2 * last + first. */
+/*
+ * Opcodes by message kind and by 2 * last + first, where first and last are 1 for the first and the
+ * last packet of a message.
+ */
 static const uint8_t opcodes[][4] = {
 	[BB_ROCE_MSG_SEND] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST,
 			      BB_ROCE_SEND_ONLY},

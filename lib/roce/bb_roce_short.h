@@ -259,8 +259,8 @@ bb_roce_short_receives(const struct bb_roce_qp *qp)
 }
 
 /*
- * Records that a WRITE was executed as its RETH requests. bb_roce_short_next() must have returned
- * true for it. If the WRITE has an immediate, the caller has completed its receive.
+ * Records that a WRITE was executed whose RETH has these values. bb_roce_short_next() must have
+ * returned true for it. If the WRITE has an immediate, the caller has completed its receive.
  */
 static inline void
 bb_roce_short_written(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t len,

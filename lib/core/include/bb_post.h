@@ -360,7 +360,7 @@ bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 	wc->wr_id = w->wr_id;
 	wc->qp = qp;
 	wc->byte_len = bb_be32(cqe->byte_cnt);
-	/* Copies status and opcode, and clears the flags. */
+	/* Keep only wc_opcode, which goes to wc->opcode. status and the other bytes become 0. */
 	what &= 0xff00;
 	memcpy(&wc->status, &what, sizeof(what));
 	return 1;

@@ -310,8 +310,8 @@ int bb_qp_mcast_attach(struct bb_qp *qp, const uint8_t gid[16], uint16_t lid);
 /**
  * Detaches a QP from a multicast group (man ibv_detach_mcast). A datagram that the device had
  * already received may still complete a receive after the call.
- * @return 0; -EINVAL if the QP is not attached to the group with this @p gid and @p lid; as
- * bb_qp_mcast_attach(). After an error of the device the QP is still attached.
+ * @return 0; -EINVAL if the QP is not attached to the group with this @p gid and @p lid; otherwise
+ * an error of bb_qp_mcast_attach(). After an error of the device the QP is still attached.
  */
 int bb_qp_mcast_detach(struct bb_qp *qp, const uint8_t gid[16], uint16_t lid);
 

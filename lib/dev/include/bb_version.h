@@ -37,10 +37,16 @@ extern "C" {
 /** The headers' version as a string: "0.1.0". */
 #define BB_VERSION_STRING BB_VERSION_TEXT(BB_VERSION_MAJOR, BB_VERSION_MINOR, BB_VERSION_PATCH)
 
-/** Returns the library's version as a string: "0.1.0". Any thread, before rte_eal_init() too. */
+/**
+ * Returns the library's version as a string: "0.1.0". Any thread may call this function, also
+ * before rte_eal_init().
+ */
 const char *bb_version(void);
 
-/** Returns the library's version as a number, to compare with BB_VERSION_NUM(). Any thread. */
+/**
+ * Returns the library's version as a number, to compare with BB_VERSION_NUM(). Any thread may call
+ * this function.
+ */
 uint32_t bb_version_number(void);
 
 #ifdef __cplusplus

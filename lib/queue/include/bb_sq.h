@@ -86,7 +86,8 @@ struct bb_sq {
 			     */
 	uint16_t max_sge;
 	uint16_t max_inline; /**< largest inline data of a WQE, in bytes */
-	uint16_t rd_limit;   /**< outstanding WQEs allowed for class BB_SQ_RD, like limit */
+	uint16_t rd_limit;   /**< outstanding WQEs allowed for class BB_SQ_RD, as limit for
+				BB_SQ_MSG */
 	/* Cache line 1: read or written once per doorbell. */
 	uint32_t *dbrec; /**< send doorbell record; NULL if the driver's ring function replaces the
 			    doorbell */
@@ -97,7 +98,8 @@ struct bb_sq {
 	uint16_t bf_size;  /**< bytes of one register half; 0 if the UAR has no BlueFlame */
 	uint16_t own_offset; /**< storage for bf_offset if no other queue uses the register */
 	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is reported, else 0 */
-	uint16_t ud_limit;   /**< outstanding WQEs allowed for class BB_SQ_UD, like limit */
+	uint16_t ud_limit;   /**< outstanding WQEs allowed for class BB_SQ_UD, as limit for
+				BB_SQ_MSG */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
 	uint64_t cqes;       /**< statistics: CQEs received for sends */
 	/**

@@ -40,7 +40,7 @@ struct bb_interleaved {
 /** Memory and access rights that a bind gives to a memory window. */
 struct bb_bind {
 	uint64_t addr;
-	uint64_t len;    /**< at most 2^31; 0 unbinds the window */
+	uint64_t len;    /**< bytes of the range, at most 2^31; 0 unbinds the window */
 	uint32_t lkey;   /**< lkey of the MR */
 	uint32_t access; /**< bits of IBV_ACCESS_* */
 	bool zero_based; /**< true if the window's addresses start at 0, false if they start at addr
