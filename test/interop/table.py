@@ -32,7 +32,7 @@ guest, connected by a tap device. Bluebell runs on the host and uses that tap th
 The tables have a line for each test and a column for each path. In a test, a program in the guest, which uses
 libibverbs, exchanges messages with a program on the host, which uses Bluebell's public API. The requester is
 the side that posts the request, and the responder is its target. Both sides check completions, data and the
-states of their queue pairs. A cell is "n/a" if the test is not run on that path.
+states of their queue pairs. ✓ is a test that passed, and – a test that is not run on that path.
 
 rxe has a fault: a READ that rxe posts may complete with success although the last part of its data has not
 arrived. In Linux 6.12 this happens if the ACK of an earlier SEND or WRITE arrives between the responses to the
@@ -48,6 +48,8 @@ network emulation. Device options are those of the software device (:doc:`softwa
 NAMES = {'send': 'SEND', 'send_imm': 'SEND with immediate', 'send_inv': 'SEND with invalidate',
          'write': 'WRITE', 'write_imm': 'WRITE with immediate', 'read': 'READ',
          'fetch_add': 'FETCH_ADD', 'cmp_swap': 'CMP_SWAP'}
+
+MARKS = {'pass': '✓', 'n/a': '–'}
 
 
 def declared():
@@ -71,7 +73,7 @@ def render(found):
     for number, run in enumerate(runs.RXE, 1):
         text += '%d. %s\n' % (number, run.name)
     for role, title in ROLES.items():
-        text += '\n%s\n%s\n\n.. csv-table::\n   :header: type, verb, case, %s\n\n' % (
+        text += '\n%s\n%s\n\n.. csv-table::\n   :class: matrix\n   :widths: auto\n   :header: type, verb, case, %s\n\n' % (
             title, '-' * len(title), ', '.join(str(n + 1) for n in range(len(runs.RXE))))
         for cell in rows():
             says = []
@@ -81,7 +83,7 @@ def render(found):
                     if what not in reasons:
                         reasons.append(what)
                     what = 'skip [%d]' % (reasons.index(what) + 1)
-                says.append(what)
+                says.append(MARKS.get(what, what))
             text += '   %s, %s, "%s", %s\n' % (cell[0], NAMES[cell[1]], cell[2], ', '.join(says))
     if reasons:
         text += '\nSkipped:\n\n'
