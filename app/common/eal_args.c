@@ -15,7 +15,7 @@
 
 #define HUGEPAGES "/sys/kernel/mm/hugepages"
 
-/* Parts of the configuration that an option of EAL decides. */
+/* Parts of EAL's configuration. An option of EAL sets one or several of them. */
 #define MEMORY 1u
 #define PLAIN  2u /* memory in plain pages */
 #define FILES  4u

@@ -140,8 +140,8 @@ output_try(const char *option, const char *path)
 	if (path == NULL)
 		return true;
 	/*
-	 * Does not open a FIFO. This function would close it again, and the reader would take that
-	 * for the end of the data.
+	 * Does not open a FIFO. After the test this function would have to close the FIFO, and its
+	 * reader would take the close for the end of the data.
 	 */
 	if (lstat(path, &st) == 0 && S_ISFIFO(st.st_mode))
 		return true;

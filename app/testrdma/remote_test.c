@@ -77,8 +77,8 @@ roll_by(const struct test *test)
 	uint64_t ops = RTE_MAX(ROLL_WINDOWS * test->window, (uint32_t)ROLL_LEAST);
 
 	/*
-	 * Limits the number with --rate, because allowed operations are executed even after the
-	 * schedule has ended.
+	 * With --rate allows at most the operations of 10 ms in advance, because allowed operations
+	 * are executed even after the schedule has ended.
 	 */
 	if (test->rate != 0)
 		ops = RTE_MIN(ops, RTE_MAX(test->rate / 100, 1u));

@@ -39,8 +39,8 @@ live_update(struct tester *t)
 	__atomic_store_n(&live->bytes, t->test->res.bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&live->errors, t->test->res.errors, __ATOMIC_RELAXED);
 	/*
-	 * Acquires the histogram of live. The main thread, which set request, owns the histogram
-	 * again once request is cleared.
+	 * While request is set, this thread owns the histogram in struct live. The main thread has
+	 * set request, and owns the histogram again after request is cleared.
 	 */
 	request = __atomic_load_n(&live->request, __ATOMIC_ACQUIRE);
 	if (request == LIVE_LATENCY)
@@ -223,7 +223,9 @@ span_open(struct tester *t, struct pair *p, uint64_t ops)
 		flow_open(p, ops == 0 ? UINT64_MAX : p->posted + ops);
 }
 
-/* Runs and times @ops operations on every flow. 0 means until the deadline. */
+/*
+ * Runs and times @ops operations on every flow. If @ops is 0, runs operations until the deadline.
+ */
 static void
 span(struct tester *t, struct watch *w, uint64_t ops)
 {

@@ -7,7 +7,10 @@
 #define EVENT_CHECK_HZ 10 /* checks of the device's events per second while nothing completes */
 #define STOP_SECONDS   1  /* seconds that outstanding operations get to complete after a stop */
 
-/* Fatal events that any thread has read since the program began. Accessed with __atomic. */
+/*
+ * Numbers of fatal events of devices, and of CQs, that all threads have read since the program
+ * began. Accessed with __atomic.
+ */
 static uint32_t dead_devices, dead_cqs;
 
 static void

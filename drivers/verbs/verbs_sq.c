@@ -69,7 +69,7 @@ release(struct bb_sq *sq, struct verbs_qp *q)
 	if (q->held) {
 		q->held = false;
 		verbs_post_use(q);
-		/* The next post opens a batch. */
+		/* Makes the next post open a batch. */
 		verbs_sq_close(q);
 	}
 	sq->ring = verbs_post_ring;
@@ -171,7 +171,10 @@ refuse(const struct bb_sq *sq, struct verbs_qp *q, uint32_t from)
 	const bool bind = sq->wqes[first & sq->mask].opcode == BB_SQ_BIND_MW;
 	uint8_t syndrome = bind ? BB_SYN_MW_BIND : BB_SYN_LOCAL_QP_OP;
 
-	/* NOPs among these requests have entries, which the loop below replaces. */
+	/*
+	 * Remove the entries of own[] for these requests. The loop below adds entries that complete
+	 * with an error.
+	 */
 	while (q->own_next != q->own_tail &&
 	       (int32_t)(q->own[(q->own_next - 1) & q->own_mask].seq - from) >= 0)
 		q->own_next--;

@@ -77,7 +77,7 @@ hello(const char *device)
 	TRY(bb_mr_reg(pd, from, BUF_SIZE, 0, &src));
 	TRY(bb_mr_reg(pd, to, BUF_SIZE, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &dst));
 
-	bb_cq_attr_init(&cq_attr);             /* 256 completions */
+	bb_cq_attr_init(&cq_attr);             /* default: 256 completions */
 	TRY(bb_cq_create(dev, &cq_attr, &cq)); /*                          ibv_create_cq */
 
 	/* The CQ needs room for the completion of every request.          ibv_create_qp */
@@ -92,7 +92,7 @@ hello(const char *device)
 	 * The QPs exchange their addresses; two programs would send them over TCP. Then one
 	 * call goes through RESET, INIT, RTR and RTS.                     ibv_modify_qp
 	 */
-	bb_qp_attr_init(&attr);                              /* port 1 */
+	bb_qp_attr_init(&attr);                              /* default: port 1 */
 	TRY(bb_gid_choose(dev, attr.path.port, NULL, &gid)); /*            ibv_query_gid_table */
 	attr.path.sgid_index = gid;
 	TRY(bb_qp_addr(a, attr.path.port, gid, &addr_a));

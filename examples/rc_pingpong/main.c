@@ -68,7 +68,7 @@ open_end(struct end *e, const char *device)
 	TRY(bb_mr_reg(e->pd, e->buf, 2 * SIZE, BB_ACCESS_LOCAL_WRITE, &e->mr));
 	bb_cq_attr_init(&cq_attr);
 	TRY(bb_cq_create(e->dev, &cq_attr, &e->cq));
-	bb_qp_init_attr_init(&init); /* RC */
+	bb_qp_init_attr_init(&init); /* default: RC */
 	init.send_cq = init.recv_cq = e->cq;
 	init.sq_depth = init.rq_depth = 1;
 	return bb_qp_create(e->pd, &init, &e->qp);
@@ -114,7 +114,7 @@ connect_end(struct end *e, int fd, bool server)
 	struct bb_qp_addr local, remote;
 	struct bb_qp_attr attr;
 
-	bb_qp_attr_init(&attr); /* port 1 */
+	bb_qp_attr_init(&attr); /* default: port 1 */
 	attr.timeout = 19;      /* 2 s: the peer's process may wait that long for a CPU */
 	TRY(bb_gid_choose(e->dev, attr.path.port, NULL, &attr.path.sgid_index));
 	TRY(bb_qp_addr(e->qp, attr.path.port, attr.path.sgid_index, &local));

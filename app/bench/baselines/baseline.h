@@ -98,7 +98,7 @@ void *baseline_ideal_thread(void *dev);
  * send queue. A WQE and its data fill one cache line.
  */
 void *baseline_register_thread(void *dev);
-/* Writes @n CQEs for WQEs of one block. Their block counters start at 0. */
+/* Writes @n CQEs for WQEs of one block each. The WQE counters in the CQEs start at 0. */
 void baseline_write_cqes(struct baseline_dev *d, uint32_t n);
 
 /* ---- baseline_mem.c */
