@@ -22,12 +22,13 @@ Interoperation with Linux
 
 .. Made by test/interop/test_bb_rxe.py --update; do not edit. "meson test interop_table" compares.
 
-``devtools/test --long --only interop`` runs the tests and compares this page; ``test/interop/README.md``
-explains how.
+``devtools/test --long --only interop`` runs the tests and compares their results with this page;
+``test/interop/README.md`` explains how.
 
 The software device exchanges RoCEv2 packets with ``rdma_rxe``, the software RDMA of the Linux kernel. rxe was
-written independently of this project, so a common mistake is unlikely. The tests run Debian's kernel in a QEMU
-guest, connected by a tap device. Bluebell runs on the host and uses that tap through DPDK's ``net_af_packet``.
+written independently of this project, so it is unlikely that both have the same mistake. The tests run
+Debian's kernel in a QEMU guest, which a tap device connects with the host. Bluebell runs on the host and uses
+that tap device through DPDK's ``net_af_packet``.
 
 The tables have a line for each test and a column for each path. In a test, a program in the guest, which uses
 libibverbs, exchanges messages with a program on the host, which uses Bluebell's public API. The requester is
@@ -41,8 +42,9 @@ an ACK has a PSN of the READ. If your program uses rxe, compare the data after a
 ``test/interop/rxe_read.c`` shows the fault without Bluebell. ``meson test rxe_read`` distinguishes this fault
 of the kernel from a fault of Bluebell.
 
-A path is the network between both programs: the IP version, the MTU and the injected faults. netem is Linux's
-network emulation. Device options are those of the software device (:doc:`software-device`). Paths:
+A path is the network between the program in the guest and the program on the host: the IP version, the MTU
+and the injected faults. netem is Linux's network emulation. Device options are those of the software device
+(:doc:`software-device`). Paths:
 
 '''
 NAMES = {'send': 'SEND', 'send_imm': 'SEND with immediate', 'send_inv': 'SEND with invalidate',
