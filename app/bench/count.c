@@ -36,6 +36,7 @@ struct kernel {
 	const char *other;  /* specification of the peer's device; NULL if the peer is on the same
 			       device */
 	bool send;          /* true: SENDs instead of WRITEs */
+	bool recv;          /* true: receives instead of WRITEs; there is no baseline */
 };
 
 /*
@@ -60,6 +61,9 @@ static const struct kernel kernels[] = {
 	{"sge64/batch1/all", 1, BASELINE_SIGNAL_ALL, true, NULL, NULL, false},
 	{"sge64/batch16/all", 16, BASELINE_SIGNAL_ALL, true, NULL, NULL, false},
 	{"sge64/batch32/all", 32, BASELINE_SIGNAL_ALL, true, NULL, NULL, false},
+	{"recv64/batch1/all", 1, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, true},
+	{"recv64/batch16/all", 16, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, true},
+	{"recv64/batch32/all", 32, BASELINE_SIGNAL_ALL, true, NULL, NULL, false, true},
 	{"device/batch1/all", 1, BASELINE_SIGNAL_ALL, false, "soft0", NULL, false},
 	{"device/batch32/all", 32, BASELINE_SIGNAL_ALL, false, "soft0", NULL, false},
 	{"device/batch32/last", 32, BASELINE_SIGNAL_LAST, false, "soft0", NULL, false},
@@ -105,6 +109,27 @@ count_post_sge(struct rig *r, uint64_t i, uint32_t batch)
 	return bad;
 }
 
+/* Posts one batch of receives and rings their doorbell record. Callgrind counts this function. */
+static NOINLINE unsigned int
+count_post_recv(struct rig *r, uint64_t i, uint32_t batch)
+{
+	const struct rig_data data = rig_data(r);
+	unsigned int bad = 0;
+	uint32_t k;
+
+	for (k = 0; k < batch; k++) {
+		const struct bb_sge sge = {
+			.addr = data.dst + ((i + k) & BASELINE_SPREAD) * 8,
+			.len = 64,
+			.lkey = 0x1100,
+		};
+
+		bad += bb_post_recv(&r->qp, i + k, &sge, 1) != 0;
+	}
+	bb_qp_ring_recv(&r->qp);
+	return bad;
+}
+
 /* Polls the CQ once. Callgrind counts this function. */
 static NOINLINE uint32_t
 count_poll(struct rig *r, struct bb_wc *wc, unsigned int n)
@@ -147,10 +172,14 @@ run_bluebell(struct rig *r, const struct kernel *k, uint64_t n)
 	uint64_t i;
 
 	for (i = 0; i < n; i += k->batch) {
-		if ((k->sge ? count_post_sge(r, i, k->batch) : count_post(r, i, k->batch, flags)) !=
-		    0)
+		if ((k->recv  ? count_post_recv(r, i, k->batch)
+		     : k->sge ? count_post_sge(r, i, k->batch)
+			      : count_post(r, i, k->batch, flags)) != 0)
 			return -EIO;
-		baseline_null_run(&r->dev);
+		if (k->recv)
+			baseline_null_recv(&r->dev);
+		else
+			baseline_null_run(&r->dev);
 		if (count_poll(r, wc, 32) != want)
 			return -EIO;
 	}
@@ -311,7 +340,8 @@ count_run(const char *name, const char *side, uint64_t n)
 	for (i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
 		if (strcmp(kernels[i].name, name) == 0)
 			k = &kernels[i];
-	if (k == NULL || (!bluebell && (strcmp(side, "floor") != 0 || k->device != NULL))) {
+	if (k == NULL ||
+	    (!bluebell && (strcmp(side, "floor") != 0 || k->device != NULL || k->recv))) {
 		fprintf(stderr, "bench: no kernel %s of side %s: see --list-kernels\n", name, side);
 		return -EINVAL;
 	}

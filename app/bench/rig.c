@@ -18,6 +18,8 @@ enum {
 struct layout {
 	uint8_t sq[BLOCKS * 64];
 	uint8_t cq[CQES * 64];
+	uint8_t rq[CQES * 16];
+	uint64_t recv_ids[CQES];
 	uint64_t reg[64];
 	uint32_t sq_rec[16];
 	uint32_t cq_rec[16];
@@ -44,11 +46,26 @@ rig_bluebell(struct rig *r, struct layout *m)
 		.db_mode = BB_DB_DOORBELL,
 		.owner = UINT32_MAX,
 	};
+	const struct bb_rq_conf recv = {
+		.buf = m->rq,
+		.wr_ids = m->recv_ids,
+		.wqes = CQES,
+		.depth = CQES,
+		.log_stride = 4,
+		.max_sge = 1,
+		.dbrec = &m->sq_rec[0],
+		.qpn = QPN,
+		.owner = UINT32_MAX,
+	};
 	int rc = bb_sq_init(&r->qp.sq, &conf);
 
+	if (rc == 0)
+		rc = bb_rq_init(&r->qp.rq, &recv);
 	if (rc != 0)
 		return rc;
 	bb_sq_enable(&r->qp.sq, true);
+	bb_rq_enable(&r->qp.rq);
+	r->qp.rq.connected = true;
 	rc = bb_cqring_init(&r->cq.ring, m->cq, RIG_LOG_CQES, m->cq_rec);
 	if (rc != 0)
 		return rc;
@@ -106,6 +123,7 @@ rig_new(bool bluebell)
 		.cq_mask = CQES - 1,
 		.cq_log = RIG_LOG_CQES,
 		.sq_rec = &m->sq_rec[1],
+		.rq_rec = &m->sq_rec[0],
 		.reg = m->reg,
 	};
 	return r;

@@ -176,6 +176,7 @@ qp_make(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp *qp)
 		qp->rq.qpn = qp->qpn;
 		qp->rq.owner = attr->recv_cq->owner;
 	}
+	qp->rq.connected = attr->type != BB_QPT_UD;
 	dev->qps[qp->user_index] = qp;
 	dev->qps_used++;
 	pd->qps++;
@@ -312,7 +313,7 @@ bb_qp_stats_fold(struct bb_qp *qp)
 	 * Receives that a reset has dropped count as posted and completed, so that they do not look
 	 * outstanding.
 	 */
-	bb_count_add(&qp->ctrl->recv_done, now.recv_outstanding);
+	bb_count_add(&qp->rq.done, now.recv_outstanding);
 }
 
 int
@@ -345,7 +346,7 @@ bb_qp_stats_v(const struct bb_qp *qp, struct bb_qp_stats *out)
 	stats->outstanding = RTE_MIN(seq - done, ctrl->init.sq_depth);
 	stats->send_cqes = ctrl->past.send_cqes + bb_count_get(&sq->cqes);
 	ci = bb_count_get32(&rq->ci);
-	stats->recv_posted = bb_count_get(&ctrl->recv_done);
+	stats->recv_posted = bb_count_get(&rq->done);
 	bb_smp_rmb();
 	stats->recv_outstanding = RTE_MIN(bb_count_get32(&rq->pi) - ci, ctrl->init.rq_depth);
 	stats->recv_posted += stats->recv_outstanding;

@@ -497,7 +497,7 @@ collect_remaining(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 		wc.wr_id = qp->rq.wr_ids[qp->rq.ci & qp->rq.mask];
 		report(r, &wc, rung ? BB_WR_UNKNOWN : BB_WR_NOT_DONE, true);
 		bb_count_add32(&qp->rq.ci, 1);
-		bb_count_add(&qp->ctrl->recv_done, 1);
+		bb_count_add(&qp->rq.done, 1);
 	}
 	return 0;
 }

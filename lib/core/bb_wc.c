@@ -175,7 +175,6 @@ recv_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 			wc, bb_rq_scatter(&qp->rq, bb_be16(cqe->wqe_counter), cqe, data_len(cqe)));
 	}
 	wc->wr_id = bb_rq_complete(&qp->rq, bb_be16(cqe->wqe_counter));
-	bb_count_add(&qp->ctrl->recv_done, 1);
 	return 1;
 }
 
@@ -277,6 +276,32 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 	return recv_done(cq, qp, cqe, wc);
 }
 
+/*
+ * Consumes the CQE of a SEND that an RC or UC QP received in its own receive queue, without data in
+ * the CQE and without immediate data: the common receive. Returns false, without any change, if the
+ * CQE is another one; bb_cq_translate() then handles it.
+ */
+static inline bool
+take_recv(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
+{
+	const uint32_t uidx = bb_be32(cqe->srqn_uidx) & 0xffffff;
+	struct bb_qp *qp;
+
+	if ((cqe->op_own & ~(1u | BB_CQE_SE)) != BB_CQE_RESP_SEND << 4 || uidx > cq->qps_mask)
+		return false;
+	qp = cq->qps[uidx];
+	if (qp == NULL || !qp->rq.connected || qp->rq.pi == qp->rq.ci)
+		return false;
+	*wc = (struct bb_wc){
+		.wr_id = bb_rq_complete(&qp->rq, bb_be16(cqe->wqe_counter)),
+		.qp = qp,
+		.byte_len = bb_be32(cqe->byte_cnt),
+		.opcode = BB_WC_RECV,
+		.flags = (cqe->op_own & BB_CQE_SE) != 0 ? BB_WC_SOLICITED : 0,
+	};
+	return true;
+}
+
 unsigned int
 bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done, uint64_t ci)
 {
@@ -286,7 +311,9 @@ bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int
 
 		if (cqe == NULL)
 			break;
-		if (bb_cqring_is_plain(cqe->op_own & 0xfe))
+		if (take_recv(cq, cqe, &wc[done]))
+			got = 1;
+		else if (bb_cqring_is_plain(cqe->op_own & 0xfe))
 			got = bb_cq_take(cq, cqe, &wc[done]);
 		if (got < 0)
 			got = bb_cq_translate(cq, cqe, &wc[done]);

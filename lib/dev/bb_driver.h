@@ -137,7 +137,6 @@ struct bb_qp_ctrl {
 	struct bb_qp_init_attr init; /* attributes at creation, with the rounded limits */
 	struct bb_qp_attr attr;      /* attributes as last set */
 	uint64_t errors;
-	uint64_t recv_done;           /* receive completions, including errors */
 	struct bb_qp_stats past;      /* statistics accumulated before the last reset */
 	bool error_logged;            /* true if the first error since the reset was logged */
 	struct bb_qp_error *error;    /* the error that was logged, NULL if none; accessed with

@@ -35,6 +35,8 @@ MOST = {
     'inline8/batch32/all': {'post': 66, 'poll': 50},
     'sge64/batch1/all': {'post': 104, 'poll': 90},
     'sge64/batch32/all': {'post': 50, 'poll': 50},
+    'recv64/batch1/all': {'post': 78, 'poll': 142},
+    'recv64/batch32/all': {'post': 37, 'poll': 69},
     'device/batch32/last': {'device': 132},
     'wire/batch32/last': {'device': 3060},
     'port/batch1/all': {'device': 4950},

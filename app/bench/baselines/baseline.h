@@ -82,14 +82,18 @@ struct baseline_dev {
 	uint8_t *cq;
 	uint32_t sq_mask, cq_mask, cq_log;
 	volatile uint32_t *sq_rec;
+	volatile uint32_t *rq_rec; /* NULL if the QP has no receive queue */
 	const uint64_t *reg;
 	uint32_t user_index;
 	uint16_t ci;
+	uint16_t rq_ci;
 	uint32_t pi;
 	int stop; /* __atomic; ends baseline_ideal_thread() */
 };
 
 void baseline_null_run(void *dev);
+/* Completes each posted receive as a SEND of 0 bytes without data in the CQE. */
+void baseline_null_recv(struct baseline_dev *dev);
 void baseline_ideal_run(void *dev);
 /* Runs baseline_ideal_run() until stop is set. */
 void *baseline_ideal_thread(void *dev);

@@ -6,9 +6,12 @@
 
 #include "baseline.h"
 
+#define REQ       UINT64_C(0)
+#define RESP_SEND UINT64_C(2)
+
 /* Writes bytes 32 to 63 of a CQE. The last store writes op_own. */
 static inline void
-write_cqe(struct baseline_dev *d, uint16_t wqe_counter)
+write_cqe(struct baseline_dev *d, uint16_t wqe_counter, uint64_t opcode)
 {
 	uint64_t *cqe = (uint64_t *)(void *)(d->cq + (size_t)(d->pi & d->cq_mask) * 64);
 	uint64_t owner = d->pi >> d->cq_log & 1;
@@ -20,7 +23,9 @@ write_cqe(struct baseline_dev *d, uint16_t wqe_counter)
 	cqe[6] = 0;
 	cqe[4] = __builtin_bswap32(d->user_index);
 	cqe[5] = 0;
-	__atomic_store_n(&cqe[7], (uint64_t)__builtin_bswap16(wqe_counter) << 32 | owner << 56,
+	__atomic_store_n(&cqe[7],
+			 (uint64_t)__builtin_bswap16(wqe_counter) << 32 | (opcode << 4 | owner)
+										  << 56,
 			 __ATOMIC_RELEASE);
 	d->pi++;
 }
@@ -45,9 +50,18 @@ baseline_null_run(void *dev)
 		__asm__ volatile("" : : "r"(w) : "memory");
 		ds = w[7] & 63;
 		if ((w[11] & 0x0c) == 0x08)
-			write_cqe(d, d->ci);
+			write_cqe(d, d->ci, REQ);
 		d->ci = (uint16_t)(d->ci + (ds + 3) / 4);
 	}
+}
+
+void
+baseline_null_recv(struct baseline_dev *d)
+{
+	uint16_t end = (uint16_t)__builtin_bswap32(__atomic_load_n(d->rq_rec, __ATOMIC_ACQUIRE));
+
+	for (; d->rq_ci != end; d->rq_ci++)
+		write_cqe(d, d->rq_ci, RESP_SEND);
 }
 
 void
@@ -64,7 +78,7 @@ baseline_ideal_run(void *dev)
 		memcpy(&data, w + 36, 8);
 		*(volatile uint64_t *)(uintptr_t)__builtin_bswap64(raddr) = data;
 		if ((w[11] & 0x0c) == 0x08)
-			write_cqe(d, d->ci);
+			write_cqe(d, d->ci, REQ);
 		d->ci++;
 	}
 }
@@ -106,7 +120,7 @@ baseline_register_thread(void *dev)
 		}
 		memcpy(&data, (const uint8_t *)d->reg + 36, 8);
 		*(volatile uint64_t *)(uintptr_t)__builtin_bswap64(d->reg[2]) = data;
-		write_cqe(d, d->ci++);
+		write_cqe(d, d->ci++, REQ);
 	}
 	return NULL;
 }
@@ -117,5 +131,5 @@ baseline_write_cqes(struct baseline_dev *d, uint32_t n)
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
-		write_cqe(d, (uint16_t)i);
+		write_cqe(d, (uint16_t)i, REQ);
 }

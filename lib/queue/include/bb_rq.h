@@ -27,7 +27,8 @@ struct bb_rq {
 	uint32_t ci;      /**< WQEs completed since reset */
 	uint32_t rung;    /**< value of pi at the last doorbell */
 	uint16_t mask;    /**< WQEs in the ring - 1 */
-	uint16_t pad0;
+	bool connected;   /**< the QP is RC or UC, so its CQEs do not describe a sender */
+	uint8_t pad0;
 	uint16_t refused; /**< 1 << enum bb_refusal for each reason already logged */
 	uint8_t max_sge;
 	uint8_t log_stride;
@@ -38,7 +39,8 @@ struct bb_rq {
 	void (*ring)(struct bb_rq *rq);      /**< passes WQEs to the driver if dbrec is NULL */
 	uint32_t *conf_dbrec;                /**< configured dbrec; copied by bb_rq_enable() */
 	void (*conf_ring)(struct bb_rq *rq); /**< configured ring; copied by bb_rq_enable() */
-	uint8_t pad[40];
+	uint64_t done;                       /**< statistics: WQEs completed since bb_rq_init() */
+	uint8_t pad[32];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_rq, ring) == BB_CACHE_LINE, "a post touches one line");
 BB_STATIC_ASSERT(sizeof(struct bb_rq) == 2 * BB_CACHE_LINE, "the next struct has its own lines");
@@ -126,6 +128,7 @@ static inline uint64_t
 bb_rq_complete(struct bb_rq *rq, uint16_t wqe_counter)
 {
 	bb_count_add32(&rq->ci, 1);
+	bb_count_add(&rq->done, 1);
 	return rq->wr_ids[wqe_counter & rq->mask];
 }
 
