@@ -20,8 +20,8 @@ INTRO = '''Conformance
 Run the suite on your device with ``conform --device mlx5_0``. ``conform --list`` lists the
 tests of the suite, which are called rows.
 
-The tables show the behaviour that Bluebell promises, and the devices that pass the rows. A
-line is a group of rows, which differ in size, flags, number of SGEs or type of bad input.
+The tables show the behaviour that Bluebell promises, and the devices that pass the rows. Each
+line of a table is a group of rows, which differ in size, flags, number of SGEs or type of bad input.
 Every row checks the data with guard bytes around it, the completions, and the state of both
 queue pairs. If a call must fail, its row checks the errno, that the objects are unchanged,
 and that the log has one line. Connections use RoCE v2 GIDs if the port has them. The rows of
@@ -32,9 +32,10 @@ cards. If a card behaves differently in such a row, the suite reports that and d
 Summary
 -------
 
-The suite has %(rows)d rows in %(groups)d groups; %(every)d rows pass on every device. *Refusals* are rows
-that need a device without some capability: this device has it and skips them. *Machine* are rows that pass
-if the machine has what they need. `Reasons`_ explains the names of the column *skipped*.
+The suite has %(rows)d rows in %(groups)d groups; %(every)d rows pass on every device. The column
+*refusals* counts the rows that the device skips because they test a device without some capability, which
+this device has. The column *machine* counts the rows that pass only on a machine that has what they need.
+`Reasons`_ explains the names of the column *skipped*.
 
 '''
 EVERY_INTRO = '''
@@ -46,15 +47,15 @@ SOME_INTRO = '''
 Rows that some devices skip
 ---------------------------
 
-`Differences by device`_ has the reasons.
+`Differences by device`_ has the reasons why a device skips rows of this section.
 
 '''
 REFUSAL_INTRO = '''
 Refusals
 --------
 
-These rows check what a device without a capability does. They pass on the devices in the last column. The
-other devices have the capability and skip the rows, unless their tables below give another reason.
+The rows of this table check what a device without a capability does. They pass on the devices in the last
+column. The other devices have the capability and skip the rows, unless their tables below give another reason.
 
 '''
 DEVICE_INTRO = '''
